@@ -1,0 +1,41 @@
+// Package audit describes what the service remembers about who did what to
+// whom (decision D-EXT-03). A row is a Write like any other, so it commits
+// with the change it reports; the chain that makes tampering evident is added
+// by persistence, which alone knows the order of rows.
+package audit
+
+import "time"
+
+// Outcome of an audited step.
+type Outcome string
+
+// The outcomes.
+const (
+	Success Outcome = "success"
+	Refused Outcome = "refused"
+)
+
+// Record is one audit row before it is chained. It holds no secret: no code,
+// token, password or key, and no contact detail in the clear.
+type Record struct {
+	At        time.Time
+	ActorID   string // who did it; "" for an unauthenticated caller
+	UserID    string // whose account it concerns
+	Action    string // e.g. LOGIN, MFA_METHOD_ADD
+	Target    string // the record concerned, e.g. a challenge id
+	Outcome   Outcome
+	IP        string
+	RequestID string
+	Detail    string // short, human readable
+}
+
+// Table implements commit.Write.
+func (Record) Table() string { return "audit" }
+
+// Stored is a chained row as it is read back.
+type Stored struct {
+	Record
+	Chain string // start id and slot of the writer
+	Seq   int64
+	Hash  []byte // HMAC-SHA256(audit key, previous hash ‖ row)
+}

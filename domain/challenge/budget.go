@@ -1,0 +1,59 @@
+package challenge
+
+import (
+	"slices"
+	"time"
+)
+
+// Budget holds the wrong values of one user in one flow, over all challenges
+// (D-2FA-13): the instants, in milliseconds, of those that still count.
+type Budget struct {
+	Subject string
+	Flow    Flow
+	Version int64 // of its row; 0: there is none yet
+	OTP     []int64
+	TOTP    []int64
+}
+
+// Wait is how long the user has to wait before a value of this kind is
+// evaluated again; 0 when it may be now. The windows roll: an instant leaves
+// when it is as old as the window.
+func (b Budget) Wait(now time.Time, r Rules, n Name) time.Duration {
+	times, limit, window := b.of(r, n)
+	times = recent(times, now, window)
+	if limit == 0 || len(times) < limit {
+		return 0
+	}
+	// The oldest of the newest `limit` instants must leave first.
+	return time.Duration(times[len(times)-limit]+window-now.UnixMilli()) * time.Millisecond
+}
+
+func (b Budget) spend(now time.Time, r Rules, n Name) Budget {
+	times, limit, window := b.of(r, n)
+	if limit == 0 {
+		return b
+	}
+	times = append(slices.Clone(recent(times, now, window)), now.UnixMilli())
+	if n == TOTP {
+		b.TOTP = times
+	} else {
+		b.OTP = times
+	}
+	return b
+}
+
+func (b Budget) of(r Rules, n Name) (times []int64, limit int, windowMs int64) {
+	switch {
+	case n == TOTP:
+		return b.TOTP, r.TOTPBudget, r.TOTPBudgetWindowMs
+	case n.Sent():
+		return b.OTP, r.OTPBudget, r.OTPBudgetWindowMs
+	}
+	return nil, 0, 0
+}
+
+func recent(times []int64, now time.Time, windowMs int64) []int64 {
+	from := now.UnixMilli() - windowMs
+	i, _ := slices.BinarySearch(times, from+1)
+	return times[i:]
+}

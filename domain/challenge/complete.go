@@ -1,0 +1,146 @@
+package challenge
+
+import (
+	"crypto/subtle"
+	"slices"
+	"time"
+
+	"castellan/domain/fault"
+)
+
+// Verdict is what an answer turned out to be.
+type Verdict int8
+
+// The verdicts. Undecided asks the machine to compare digests itself, which
+// is what SMS and MAIL do; TOTP and PUSH are judged by whoever holds the
+// secret or the public key, and arrive decided.
+const (
+	Undecided Verdict = iota
+	Right
+	Wrong
+	Refusal // a signed DENIED
+)
+
+// Answer is one value for one method.
+type Answer struct {
+	MethodID string
+	Method   Name
+	// Digests of the value, one per keyed-hash key that may be in use.
+	Digests []Digest
+	Verdict Verdict
+}
+
+// Step is the result of an evaluated answer: what to save, and what to tell
+// once it is saved.
+type Step struct {
+	Next    Challenge
+	Verdict Verdict
+	// Budget is set when the answer was wrong and counts for the user.
+	Budget *Budget
+	// Refusal is the answer to a wrong value; it may be told only after Next
+	// and Budget are saved.
+	Refusal error
+}
+
+// Repeat reports whether a is the exact repeat of the answer that ended the
+// challenge: the same method and the same value (D-2FA-14).
+func (c Challenge) Repeat(a Answer) bool {
+	if c.Last == "" || c.Last != a.MethodID || c.State == Pending || c.State == Closed {
+		return false
+	}
+	m, _ := c.Method(a.MethodID)
+	return m.Name == a.Method && m.Digest.matches(a.Digests)
+}
+
+// Complete evaluates an answer. The error is a refusal that changes nothing:
+// METHOD_NOT_FOUND, INVALID_FIELD, CHALLENGE_EXPIRED, CHALLENGE_CLOSED,
+// METHOD_ALREADY_COMPLETED, METHOD_LOCKED, METHOD_EXPIRED or RATE_LIMITED.
+// Otherwise the Step must be saved before anything of it is told.
+func (c Challenge) Complete(now time.Time, r Rules, b Budget, a Answer) (Step, error) {
+	i, err := c.find(a.MethodID, a.Method)
+	if err != nil {
+		return Step{}, err
+	}
+	m := c.Methods[i]
+	switch {
+	case c.Expired(now):
+		return Step{}, c.Open(now)
+	case c.State == Executing, c.State != Denied && c.State != Closed && m.Order > 0:
+		return Step{}, fault.New(fault.MethodAlreadyCompleted, "the method is completed already")
+	case c.State != Pending:
+		return Step{}, closed()
+	case a.Verdict == Refusal:
+		return c.deny(now, i, a), nil
+	case m.Name != PUSH && m.Wrong >= r.MethodAttempts:
+		return Step{}, fault.New(fault.MethodLocked, "too many wrong values for this method")
+	case now.UnixMilli() >= m.ExpiresAt:
+		return Step{}, fault.New(fault.MethodExpired, "the method has expired")
+	}
+	if wait := b.Wait(now, r, m.Name); wait > 0 {
+		return Step{}, fault.New(fault.RateLimited, "too many wrong values; try later").After(wait)
+	}
+	right := a.Verdict == Right || a.Verdict == Undecided && m.Digest.matches(a.Digests)
+	if !right {
+		return c.wrong(now, r, b, i), nil
+	}
+	return c.right(now, i, a), nil
+}
+
+func (c Challenge) right(now time.Time, i int, a Answer) Step {
+	next := c.clone()
+	m := &next.Methods[i]
+	m.Order = 1 + len(c.CompletedMethods())
+	m.CompletedAt = now.UnixMilli()
+	m.Digest = a.answered(m.Digest)
+	if next.ready() {
+		next.State, next.Last = Executing, m.ID
+	}
+	return Step{Next: next, Verdict: Right}
+}
+
+func (c Challenge) deny(now time.Time, i int, a Answer) Step {
+	next := c.clone()
+	m := &next.Methods[i]
+	m.CompletedAt = now.UnixMilli()
+	m.Digest = a.answered(m.Digest)
+	next.State, next.Last = Denied, m.ID
+	return Step{Next: next, Verdict: Refusal}
+}
+
+func (c Challenge) wrong(now time.Time, r Rules, b Budget, i int) Step {
+	next := c.clone()
+	m := &next.Methods[i]
+	if m.Name == PUSH { // a push is signed or it is nothing: nothing to count
+		return Step{Next: next, Verdict: Wrong, Refusal: fault.New(fault.DeviceSignatureInvalid, "the device signature is not valid")}
+	}
+	m.Wrong++
+	next.Wrong++
+	left := max(0, min(r.MethodAttempts-m.Wrong, r.ChallengeAttempts-next.Wrong))
+	if next.Wrong >= r.ChallengeAttempts {
+		next.State, next.Reason = Closed, TooManyWrong
+	}
+	spent := b.spend(now, r, m.Name)
+	refusal := fault.New(fault.OTPInvalid, "the value is not right")
+	refusal.Field, refusal.AttemptsLeft = "value", &left
+	return Step{Next: next, Verdict: Wrong, Budget: &spent, Refusal: refusal}
+}
+
+// answered is what is kept of an accepted answer, to know its exact repeat.
+func (a Answer) answered(stored Digest) Digest {
+	for _, d := range a.Digests {
+		if d.Key == stored.Key {
+			return d
+		}
+	}
+	if len(a.Digests) > 0 {
+		return a.Digests[0]
+	}
+	return stored
+}
+
+// matches compares in constant time. A method without an OTP (its message met
+// a cap, or the challenge is a decoy) has no sum and matches nothing.
+func (d Digest) matches(values []Digest) bool {
+	i := slices.IndexFunc(values, func(v Digest) bool { return v.Key == d.Key })
+	return i >= 0 && len(d.Sum) > 0 && subtle.ConstantTimeCompare(d.Sum, values[i].Sum) == 1
+}

@@ -1,0 +1,162 @@
+package challenge
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"castellan/domain/commit"
+)
+
+// Insert adds a challenge with its sealed command (nil for none).
+type Insert struct {
+	Challenge
+	Command []byte
+}
+
+// Table implements commit.Write.
+func (Insert) Table() string { return "challenge" }
+
+// Update saves a step of a challenge. It is fenced: the row must still have
+// Challenge.Version, and has the next version afterwards.
+type Update struct{ Challenge }
+
+// Table implements commit.Write.
+func (Update) Table() string { return "challenge" }
+
+// Fence implements commit.Fence.
+func (u Update) Fence() (string, int64) { return u.ID, u.Version }
+
+// Supersede closes a challenge that is still pending, whatever its version;
+// one that ended already stays as it is.
+type Supersede struct{ ID string }
+
+// Table implements commit.Write.
+func (Supersede) Table() string { return "challenge" }
+
+// Spend saves a Budget. It is fenced by Budget.Version; 0 inserts.
+type Spend struct{ Budget }
+
+// Table implements commit.Write.
+func (Spend) Table() string { return "attempt_budget" }
+
+// Fence implements commit.Fence.
+func (s Spend) Fence() (string, int64) { return s.Key(), s.Version }
+
+// Key is the key of the budget's row.
+func (b Budget) Key() string { return BudgetKey(b.Subject, b.Flow) }
+
+// BudgetKey is the key of the row that counts a subject's wrong values in a
+// flow.
+func BudgetKey(subject string, f Flow) string { return subject + "/" + string(f) }
+
+// Outcome is the stored result of a challenge's action. Its content, a
+// Result, is sealed with OutcomeData(ChallengeID) as associated data.
+type Outcome struct {
+	ChallengeID string
+	CreatedAt   int64 // ms
+	ExpiresAt   int64 // ms; when p-auth ends it is gone
+	Sealed      []byte
+}
+
+// OutcomeData is the associated data under which an outcome is sealed.
+func OutcomeData(id string) []byte { return []byte("outcome/" + id) }
+
+// CommandData is the associated data under which a command is sealed.
+func CommandData(id string) []byte { return []byte("command/" + id) }
+
+// PayloadData is the associated data under which the message of an OTP is
+// sealed (D-2FA-29).
+func PayloadData(id, methodID string, generation int) []byte {
+	return []byte("payload/" + id + "/" + methodID + "/" + strconv.Itoa(generation))
+}
+
+// Record inserts an outcome. The challenge id is its key, so an action has
+// one outcome.
+type Record struct{ Outcome }
+
+// Table implements commit.Write.
+func (Record) Table() string { return "outcome" }
+
+// Ref names a challenge of a user and action that may still be open.
+type Ref struct {
+	ID        string
+	Action    string
+	CreatedAt int64 // ms
+	ExpiresAt int64 // ms
+}
+
+// Store reads challenges. Writes go through commit.Committer as the values
+// above. It is safe for concurrent use.
+type Store interface {
+	// Load reads a challenge; CHALLENGE_NOT_FOUND when there is none.
+	Load(ctx context.Context, id string) (Challenge, error)
+	// Command reads the sealed command of a challenge; nil when it has none.
+	Command(ctx context.Context, id string) ([]byte, error)
+	// Budget reads what a subject has spent in a flow; Version 0 when nothing.
+	Budget(ctx context.Context, subject string, flow Flow) (Budget, error)
+	// Outcome reads the outcome; CHALLENGE_NOT_COMPLETED when there is none.
+	Outcome(ctx context.Context, id string) (Outcome, error)
+	// Open lists the pending, unexpired challenges of a user, oldest first.
+	Open(ctx context.Context, userID string, now time.Time) ([]Ref, error)
+	// Stuck lists executing challenges without an outcome that were last
+	// touched before the given instant.
+	Stuck(ctx context.Context, before time.Time, max int) ([]string, error)
+	// Purge removes challenges, their outcomes and spent budgets that can no
+	// longer be asked for, at most max of each, and reports how many rows went.
+	Purge(ctx context.Context, before time.Time, max int) (int, error)
+}
+
+// Account is what a challenge needs to know of the user it is for.
+type Account struct {
+	UserID   string
+	Phone    string // canonical, +905…; "" for none
+	Mail     string
+	TOTP     bool
+	Push     bool
+	CV, SV   int64
+	Language string
+}
+
+// Owns reports whether the account can complete a method of this kind.
+func (a Account) Owns(n Name) bool {
+	switch n {
+	case SMS:
+		return a.Phone != ""
+	case MAIL:
+		return a.Mail != ""
+	case TOTP:
+		return a.TOTP
+	case PUSH:
+		return a.Push
+	}
+	return false
+}
+
+// StartRequest asks for a new challenge.
+type StartRequest struct {
+	Action  string
+	Account Account
+	Starter Starter
+	// Proven says that whoever starts held a session or a right password, so
+	// that the full send caps apply (D-EXT-05).
+	Proven bool
+	// Command is what the action will run with; the engine seals it.
+	Command []byte
+	// With are further writes that commit together with the new challenge.
+	With []commit.Write
+}
+
+// Started is a new challenge and the token that opens it.
+type Started struct {
+	Challenge Challenge
+	PAuth     string
+	ExpiresAt time.Time // of PAuth
+}
+
+// Starts starts challenges. Errors: MFA_NOT_AVAILABLE when the account owns
+// fewer methods than the policy requires, RATE_LIMITED, UNAVAILABLE,
+// OVERLOADED.
+type Starts interface {
+	Start(ctx context.Context, r StartRequest) (Started, error)
+}

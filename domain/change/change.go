@@ -1,0 +1,47 @@
+// Package change is the feed by which one node learns what another wrote
+// (decision D-AUTH-01): a note names a topic and a key, commits with the
+// change itself, and is read by every node a moment later. A node that cannot
+// read the feed knows that its caches may be stale.
+package change
+
+import (
+	"context"
+	"time"
+)
+
+// Topic names what kind of thing changed.
+type Topic string
+
+// The topics.
+const (
+	Sessions Topic = "session" // key: "sid/<session id>/<user id>" or "sv/<user id>/<sv>"
+	Keys     Topic = "keys"
+	MFA      Topic = "mfa"
+	Users    Topic = "user" // key: user id
+)
+
+// Note tells the other nodes of a change.
+type Note struct {
+	Topic Topic
+	Key   string
+}
+
+// Table implements commit.Write.
+func (Note) Table() string { return "change" }
+
+// Entry is a note as it is read back.
+type Entry struct {
+	ID int64
+	Note
+	At time.Time
+}
+
+// Store reads the feed.
+type Store interface {
+	// Since lists the notes written at or after from, oldest first. Notes may
+	// become visible out of the order of their ids, so a reader asks again for
+	// the recent past and ignores what it has seen.
+	Since(ctx context.Context, from time.Time) ([]Entry, error)
+	// Purge removes notes older than before.
+	Purge(ctx context.Context, before time.Time) error
+}

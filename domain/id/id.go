@@ -1,0 +1,44 @@
+// Package id makes the identifiers of records that clients see: 26 characters
+// of Crockford base 32, 48 bits of time in milliseconds and 80 random bits
+// (the ULID layout), so that they sort by creation and cannot be guessed.
+package id
+
+import (
+	"crypto/rand"
+	"time"
+)
+
+const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+// Len is the length of an identifier in bytes.
+const Len = 26
+
+// New returns a fresh identifier stamped with now.
+func New(now time.Time) string {
+	var b [16]byte
+	ms := uint64(now.UnixMilli())
+	for i := 5; i >= 0; i-- {
+		b[i] = byte(ms)
+		ms >>= 8
+	}
+	rand.Read(b[6:]) // crypto/rand.Read never fails
+	return Encode(b)
+}
+
+// Encode writes 128 bits as an identifier.
+func Encode(b [16]byte) string {
+	var out [Len]byte
+	// 130 bits of output: two leading zero bits, then the 128 bits.
+	var acc uint64
+	bits, n := 2, 0
+	for _, c := range b {
+		acc = acc<<8 | uint64(c)
+		bits += 8
+		for bits >= 5 {
+			bits -= 5
+			out[n] = alphabet[acc>>bits&31]
+			n++
+		}
+	}
+	return string(out[:])
+}

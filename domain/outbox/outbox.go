@@ -1,0 +1,87 @@
+// Package outbox holds the messages that a change wants sent (decisions
+// D-EVT-01, D-2FA-29, D-EXT-05). A message is a row written with the change
+// that causes it, so that there is no lost and no phantom message; it is
+// delivered afterwards, at least once, under a lease. The text is sealed: the
+// row never holds a code or an address in the clear.
+package outbox
+
+import (
+	"context"
+	"time"
+
+	"castellan/domain/message"
+)
+
+// State of a message.
+type State int16
+
+// The states. A discarded message was born dead: it belongs to a decoy or met
+// a cap, and is kept so that both look alike and caps can be counted.
+const (
+	Queued State = iota
+	Sent
+	Discarded
+	Failed
+	Expired
+)
+
+// Message is one row of the outbox.
+type Message struct {
+	ID          string // also the Message-ID or idempotency key at the provider
+	ChallengeID string // "" for a notice
+	MethodID    string
+	Generation  int // 0 for the first OTP of a method, +1 with each renewal
+	UserID      string
+	Channel     message.Channel
+	Destination []byte // keyed hash of the canonical destination, for caps
+	Prefix      string // IP prefix of whoever caused it, for caps
+	Proven      bool   // the cause held a session or a right password (D-EXT-05)
+	State       State
+	CreatedAt   time.Time
+	ExpiresAt   time.Time // after it the payload is of no use and is erased
+	Payload     []byte    // sealed message.Rendered; nil once erased
+	LeaseUntil  time.Time
+	Attempts    int
+}
+
+// Add inserts a message. The key (challenge, method, generation) is unique.
+type Add struct{ Message }
+
+// Table implements commit.Write.
+func (Add) Table() string { return "outbox" }
+
+// Settle ends a delivery: sent, failed, or to be tried again at NextAt.
+type Settle struct {
+	ID      string
+	State   State
+	NextAt  time.Time // for Queued
+	Keep    bool      // keep the payload (development outbox)
+	At      time.Time
+	Attempt int
+}
+
+// Table implements commit.Write.
+func (Settle) Table() string { return "outbox" }
+
+// Usage counts messages of the recent past, for the caps of D-EXT-05.
+type Usage struct {
+	DestinationHour, DestinationDay                 int
+	UnprovenDestinationHour, UnprovenDestinationDay int
+	UserDay                                         int
+	PrefixHour                                      int
+}
+
+// Store is what delivery and caps need of persistence.
+type Store interface {
+	// Claim leases up to max queued messages that are due and not leased, and
+	// returns them with their payload. No two claims return one message while
+	// its lease lasts.
+	Claim(ctx context.Context, now time.Time, lease time.Duration, max int) ([]Message, error)
+	// Usage counts the messages, discarded ones included, of the last hour and
+	// day before now.
+	Usage(ctx context.Context, now time.Time, destination []byte, userID, prefix string) (Usage, error)
+	// Recent lists messages that still have a payload, newest first.
+	Recent(ctx context.Context, limit int) ([]Message, error)
+	// Erase removes the payloads of messages that expired before now.
+	Erase(ctx context.Context, now time.Time) error
+}
