@@ -1,0 +1,141 @@
+// Package archtest keeps the import rules of docs/architecture.md (section 3)
+// true: its test reads every Go file of the project and fails on the first
+// import, package name or path that the plan does not allow.
+//
+// The one idea: the plan's table stands here as data. Whoever finds a rule wrong
+// changes the table and the plan in the same commit. Start reading at layers.
+//
+// Files are parsed, not compiled, so the rules also hold for files that a build
+// tag leaves out, and a package that does not compile yet cannot hide another.
+package archtest
+
+import (
+	"path"
+	"regexp"
+	"strings"
+)
+
+const module = "castellan"
+
+// layer says what the packages of one top-level folder may import besides the
+// standard library and their own folder. Test files are free.
+type layer struct {
+	ours  []string // folders of this module
+	their []string // modules of others, without a version; "*" is every one
+}
+
+var layers = map[string]layer{
+	"domain": {},
+	"config": {their: []string{"github.com/knadh/koanf", "go.yaml.in/yaml"}},
+	"persistence": {
+		ours:  []string{"domain"},
+		their: []string{"github.com/uptrace/bun", "github.com/jackc/pgx", "modernc.org/sqlite"},
+	},
+	"actors": {
+		ours:  []string{"domain"},
+		their: []string{"github.com/asynkron/protoactor-go", "google.golang.org/protobuf"},
+	},
+	"cluster": {
+		their: []string{"github.com/asynkron/protoactor-go", "google.golang.org/protobuf", "github.com/hashicorp/memberlist"},
+	},
+	"outbound": {ours: []string{"domain"}, their: []string{"*"}},
+	"http": {
+		ours: []string{"domain"},
+		their: []string{"github.com/gofiber/fiber", "github.com/gofiber/contrib/websocket",
+			"github.com/fasthttp/websocket", "github.com/valyala/fasthttp", "github.com/danielgtaylor/huma"},
+	},
+	"web":      {},
+	"cmd":      {ours: []string{"*"}, their: []string{"*"}},
+	"internal": {ours: []string{"*"}, their: []string{"*"}},
+}
+
+// exceptions lets one package use a library whose work its rule is: a token is a
+// JWT, a password hash is argon2id over normalised text. Nothing else of the
+// domain may, and what these libraries are stays hidden behind the package.
+var exceptions = map[string][]string{
+	"domain/token":    {"github.com/golang-jwt/jwt"},
+	"domain/password": {"golang.org/x/crypto", "golang.org/x/text"},
+	"domain/user":     {"github.com/nyaruka/phonenumbers"},
+	"domain/totp":     {"github.com/pquerna/otp"},
+}
+
+// httpShared are the packages below http that every section of the interface
+// uses. All others are sections, which never know each other; only the root,
+// httpapi, knows them all.
+var httpShared = []string{"http/rest", "http/guard", "http/socket"}
+
+// badNames would hide a package of the standard library, or say nothing.
+var badNames = map[string]bool{
+	"log": true, "errors": true, "context": true, "time": true, "utils": true, "util": true,
+	"common": true, "helpers": true, "helper": true, "models": true, "types": true,
+	"domain": true, // the rules live in its slices
+}
+
+// machinePath finds a path that exists on one machine only.
+var machinePath = regexp.MustCompile(`(?:^|[\s"'` + "`" + `=:(,])/(?:work|root)/`)
+
+// mayImport decides whether the package in folder dir of this module may import
+// imp. It answers "" or the reason why not.
+func mayImport(dir, imp string) string {
+	top, _, _ := strings.Cut(dir, "/")
+	rule, known := layers[top]
+	if !known {
+		return "the folder " + top + " has no rule: add it to the plan and to this test"
+	}
+	if imp == module {
+		return "the root of the module holds no package"
+	}
+	if local, ok := strings.CutPrefix(imp, module+"/"); ok {
+		return mayImportOurs(dir, top, rule, local)
+	}
+	if first, _, _ := strings.Cut(imp, "/"); !strings.Contains(first, ".") {
+		return "" // the standard library
+	}
+	if within(imp, rule.their) || within(imp, exceptions[dir]) {
+		return ""
+	}
+	return top + " does not use this library"
+}
+
+func mayImportOurs(dir, top string, rule layer, local string) string {
+	to, _, _ := strings.Cut(local, "/")
+	if to != top && !within(local, rule.ours) {
+		return top + " does not know " + to
+	}
+	if top != "http" || to != "http" || dir == "http" {
+		return ""
+	}
+	switch {
+	case within(local, httpShared), within(local, []string{dir}):
+		return ""
+	case within(dir, httpShared):
+		return "what the sections share knows none of them"
+	default:
+		return "a section of the interface never knows another"
+	}
+}
+
+// within tells whether p is one of the roots, or below one.
+func within(p string, roots []string) bool {
+	for _, r := range roots {
+		if r == "*" || p == r || strings.HasPrefix(p, r+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// badName answers "" or what is wrong with a package's name. The folder http
+// holds package httpapi, so that net/http keeps its name.
+func badName(dir, name string) string {
+	name = strings.TrimSuffix(name, "_test")
+	switch {
+	case badNames[name]:
+		return "the name hides a standard package, or says nothing"
+	case dir == "http" && name != "httpapi":
+		return "the folder http holds package httpapi"
+	case dir != "http" && name != path.Base(dir) && name != "main":
+		return "the package is not called like its folder"
+	}
+	return ""
+}

@@ -1,0 +1,106 @@
+package archtest
+
+import "testing"
+
+func TestRules(t *testing.T) {
+	for _, c := range []struct {
+		dir, imp string
+		allowed  bool
+	}{
+		{"domain/challenge", "time", true},
+		{"domain/challenge", "crypto/ed25519", true},
+		{"domain/challenge", "castellan/domain/fault", true},
+		{"domain/challenge", "castellan/persistence", false},
+		{"domain/challenge", "castellan/internal/pgtest", false},
+		{"domain/challenge", "github.com/golang-jwt/jwt/v5", false},
+		{"domain/token", "github.com/golang-jwt/jwt/v5", true},
+		{"domain/token", "golang.org/x/crypto/argon2", false},
+		{"domain/password", "golang.org/x/crypto/argon2", true},
+		{"domain/password", "golang.org/x/text/unicode/norm", true},
+		{"domain/password", "golang.org/x/textual", false},
+		{"domain/user", "github.com/nyaruka/phonenumbers", true},
+		{"domain/totp", "github.com/pquerna/otp/totp", true},
+
+		{"config", "github.com/knadh/koanf/v2", true},
+		{"config", "castellan/domain/fault", false},
+		{"persistence", "castellan/domain/challenge", true},
+		{"persistence", "castellan/actors", false},
+		{"persistence", "github.com/uptrace/bun/dialect/pgdialect", true},
+		{"persistence", "github.com/gofiber/fiber/v2", false},
+		{"actors", "github.com/asynkron/protoactor-go/actor", true},
+		{"actors", "google.golang.org/protobuf/proto", true},
+		{"actors", "castellan/actors/message", true},
+		{"actors", "castellan/cluster", false},
+		{"actors", "castellan/persistence", false},
+		{"cluster", "github.com/hashicorp/memberlist", true},
+		{"cluster", "castellan/actors", false},
+		{"outbound/mail", "github.com/wneessen/go-mail", true},
+		{"outbound/mail", "castellan/domain/outbox", true},
+		{"outbound/mail", "castellan/config", false},
+
+		{"http", "castellan/http/login", true},
+		{"http/login", "castellan/http/rest", true},
+		{"http/login", "castellan/http/mfa", false},
+		{"http/login", "castellan/http", false},
+		{"http/login", "castellan/http/login/page", true},
+		{"http/rest", "castellan/http/guard", true},
+		{"http/rest", "castellan/http/login", false},
+		{"http/login", "castellan/domain/challenge", true},
+		{"http/login", "castellan/persistence", false},
+		{"http/login", "castellan/actors", false},
+		{"http/rest", "github.com/gofiber/fiber/v2", true},
+		{"http/rest", "github.com/gofiber/fiberish", false},
+		{"http/rest", "github.com/prometheus/client_golang/prometheus", false},
+		{"web", "castellan/domain/fault", false},
+		{"web", "embed", true},
+
+		{"cmd/castellan", "castellan/persistence", true},
+		{"cmd/castellan", "github.com/alecthomas/kong", true},
+		{"internal/bench", "castellan/cmd/castellan", true},
+		{"newfolder", "fmt", false},
+		{"cmd/castellan", "castellan", false},
+	} {
+		why := mayImport(c.dir, c.imp)
+		if (why == "") != c.allowed {
+			t.Errorf("%s importing %s: got %q, want allowed %v", c.dir, c.imp, why, c.allowed)
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	for _, c := range []struct {
+		dir, name string
+		fine      bool
+	}{
+		{"domain/challenge", "challenge", true},
+		{"domain/challenge", "challenge_test", true},
+		{"domain/challenge", "machine", false},
+		{"http", "httpapi", true},
+		{"http", "http", false},
+		{"cmd/castellan", "main", true},
+		{"domain/utils", "utils", false},
+		{"internal/log", "log", false},
+		{"domain", "domain", false},
+	} {
+		if why := badName(c.dir, c.name); (why == "") != c.fine {
+			t.Errorf("%s in %s: got %q, want fine %v", c.name, c.dir, why, c.fine)
+		}
+	}
+}
+
+func TestMachinePath(t *testing.T) {
+	const home = "/ro" + "ot/.config"
+	for text, found := range map[string]bool{
+		`"` + home + `"`:       true,
+		"dir = " + home:        true,
+		"see /wo" + "rk/x.md":  true,
+		"net/work/x":           false,
+		"a framework/x":        false,
+		"https://a.b/work/x":   false,
+		"/workers/ and /roots": false,
+	} {
+		if machinePath.MatchString(text) != found {
+			t.Errorf("%q: want found %v", text, found)
+		}
+	}
+}

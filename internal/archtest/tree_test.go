@@ -1,0 +1,109 @@
+package archtest
+
+import (
+	"bytes"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// notOurs are the folders at the root that hold no source: what building,
+// running and version control leave there.
+var notOurs = map[string]bool{".git": true, "bin": true, "data": true}
+
+func TestTree(t *testing.T) {
+	root, err := os.OpenRoot(moduleRoot(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	files, sources := 0, 0
+	err = fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && (notOurs[name] || entry.Name() == "node_modules"):
+			return fs.SkipDir
+		case !entry.Type().IsRegular():
+			return nil
+		}
+		text, err := root.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		files++
+		checkPaths(t, name, text)
+		if strings.HasSuffix(name, ".go") && !strings.Contains(name, "testdata/") {
+			sources++
+			checkSource(t, name, text)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Guards the guard: a walk that finds nothing would always pass.
+	if files < 10 || sources < 5 {
+		t.Fatalf("walked over %d files, %d of them Go: the walk is broken", files, sources)
+	}
+}
+
+func checkSource(t *testing.T, name string, text []byte) {
+	positions := token.NewFileSet()
+	file, err := parser.ParseFile(positions, name, text, parser.ImportsOnly)
+	if err != nil {
+		t.Errorf("%v", err)
+		return
+	}
+	dir := filepath.ToSlash(filepath.Dir(name))
+	if why := badName(dir, file.Name.Name); why != "" {
+		t.Errorf("%s: package %s: %s", name, file.Name.Name, why)
+	}
+	if strings.HasSuffix(name, "_test.go") {
+		return
+	}
+	for _, spec := range file.Imports {
+		imp, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			t.Errorf("%s: %v", positions.Position(spec.Pos()), err)
+			continue
+		}
+		if why := mayImport(dir, imp); why != "" {
+			t.Errorf("%s: imports %s: %s", positions.Position(spec.Pos()), imp, why)
+		}
+	}
+}
+
+func checkPaths(t *testing.T, name string, text []byte) {
+	if bytes.IndexByte(text, 0) >= 0 {
+		return // an image or another binary
+	}
+	for n, line := range bytes.Split(text, []byte("\n")) {
+		if machinePath.Match(line) {
+			t.Errorf("%s:%d: names a path of one machine: %s", name, n+1, bytes.TrimSpace(line))
+		}
+	}
+}
+
+// moduleRoot is the nearest folder upwards that holds go.mod.
+func moduleRoot(t *testing.T) string {
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			t.Fatal("no go.mod above the test")
+		}
+		dir = up
+	}
+}

@@ -1,0 +1,72 @@
+// Command pgserve runs another command with a throw-away PostgreSQL beside it:
+//
+//	go run ./internal/pgtest/cmd/pgserve go test ./...
+//
+// The command finds the server's address in CASTELLAN_TEST_POSTGRES, so that all
+// packages of one test run share one server instead of starting one each. Where
+// that variable is set already, the command runs on the server it names. The
+// exit status is the command's.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+
+	"castellan/internal/pgtest"
+)
+
+func main() {
+	code, err := run(os.Args[1:])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	os.Exit(code)
+}
+
+func run(args []string) (int, error) {
+	if len(args) > 0 && args[0] == "--" {
+		args = args[1:]
+	}
+	if len(args) == 0 {
+		return 2, errors.New("usage: pgserve [--] command [argument ...]")
+	}
+	// Before the server, so that no signal can end this process between the two.
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if os.Getenv(pgtest.EnvServer) == "" {
+		server, err := pgtest.Start()
+		if err != nil {
+			return 1, err
+		}
+		defer server.Stop()
+		cmd.Env = append(os.Environ(), pgtest.EnvServer+"="+server.DSN())
+	}
+	if err := cmd.Start(); err != nil {
+		return 1, fmt.Errorf("pgserve: %w", err)
+	}
+	go func() {
+		for s := range signals {
+			// The terminal sends Ctrl-C to the command as well; this one is for us.
+			if s != os.Interrupt {
+				cmd.Process.Signal(s)
+			}
+		}
+	}()
+	err := cmd.Wait()
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return 0, nil
+	case errors.As(err, &exit):
+		return max(1, exit.ExitCode()), nil // -1, ended by a signal, is a failure too
+	default:
+		return 1, fmt.Errorf("pgserve: %w", err)
+	}
+}

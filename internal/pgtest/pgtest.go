@@ -1,0 +1,92 @@
+// Package pgtest gives tests and benches a real PostgreSQL that nobody has to
+// set up: a throw-away server made from the programs of the distribution's
+// package, on a loopback port, in a temporary folder.
+//
+// The one idea: a test asks for a database, never for a server. DSN hands out a
+// fresh, empty database and drops it when the test ends; behind it stands the
+// server named by CASTELLAN_TEST_POSTGRES (make test starts one for the whole
+// run, see cmd/pgserve) or, for a package tested alone, one server started on
+// first use that ends with the test process. A machine without PostgreSQL fails
+// the test in one clear line; it never skips, so that a green run means both
+// databases.
+//
+// Benches and tests that pull the plug use Server directly (Start with Durable,
+// Kill, Restart). Start reading at DSN.
+package pgtest
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// EnvServer names the variable with the address of a running server in which
+// tests may create and drop databases of their own. It must be a URL.
+const EnvServer = "CASTELLAN_TEST_POSTGRES"
+
+// shared starts the server of this process. Nothing stops it while the process
+// lives: it ends with the process (see Server), so no TestMain is needed.
+var shared = sync.OnceValues(func() (*Server, error) { return Start() })
+
+// DSN returns the address of a new, empty database that only this test uses and
+// that is dropped at its end, connections left open included. It fails the test
+// when no server can be had. Safe for parallel tests and parallel packages.
+func DSN(t testing.TB) string {
+	t.Helper()
+	server := os.Getenv(EnvServer)
+	if server == "" {
+		s, err := shared()
+		if err != nil {
+			t.Fatal(err)
+		}
+		server = s.DSN()
+	}
+	// Random, since packages on one server do not know each other.
+	name := "t_" + strings.ToLower(rand.Text())
+	dsn, err := withDatabase(server, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// template0 rather than the default: nobody can be connected to it, so no
+	// other test's connection can make the copy fail.
+	if err := do(server, "CREATE DATABASE "+name+" TEMPLATE template0"); err != nil {
+		t.Fatalf("pgtest: create a database: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := do(server, "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
+			t.Errorf("pgtest: drop the database of this test: %v", err)
+		}
+	})
+	return dsn
+}
+
+// do runs one statement on a connection of its own, so that no pool and no
+// goroutine outlives it.
+func do(dsn, statement string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, dsn)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx)
+	_, err = conn.Exec(ctx, statement)
+	return err
+}
+
+func withDatabase(dsn, name string) (string, error) {
+	u, err := url.Parse(dsn)
+	if err != nil || u.Scheme == "" || u.Host == "" {
+		return "", fmt.Errorf("pgtest: %s is not a URL of the form postgres://user@host:port/database", EnvServer)
+	}
+	u.Path = "/" + name
+	return u.String(), nil
+}

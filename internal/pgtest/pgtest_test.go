@@ -1,0 +1,209 @@
+package pgtest
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// envOwner makes this test binary the owner of a server, to be killed by
+// TestServerEndsWithItsOwner.
+const envOwner = "PGTEST_OWNER"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(envOwner) != "" {
+		s, err := Start()
+		if err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		fmt.Println(s.PID(), s.dir)
+		select {} // until killed
+	}
+	os.Exit(m.Run())
+}
+
+func query[T any](t *testing.T, dsn, sql string, args ...any) T {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(ctx)
+	var v T
+	if err := conn.QueryRow(ctx, sql, args...).Scan(&v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func start(t *testing.T, options ...Option) *Server {
+	t.Helper()
+	s, err := Start(options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Stop)
+	return s
+}
+
+func TestDSN(t *testing.T) {
+	s := start(t)
+	t.Setenv(EnvServer, s.DSN())
+	const exists = "SELECT count(*) FROM pg_database WHERE datname = $1"
+
+	var name string
+	t.Run("fresh and apart", func(t *testing.T) {
+		one, two := DSN(t), DSN(t)
+		name = query[string](t, one, "SELECT current_database()")
+		if err := do(one, "CREATE TABLE mine (id int)"); err != nil {
+			t.Fatal(err)
+		}
+		if n := query[int](t, two, "SELECT count(*) FROM pg_tables WHERE tablename = 'mine'"); n != 0 {
+			t.Error("a table of one test's database is seen in another's")
+		}
+		if n := query[int](t, s.DSN(), exists, name); n != 1 {
+			t.Errorf("%s is not on the server named by %s", name, EnvServer)
+		}
+		// A test that forgets to close its pool must not keep the database.
+		left, err := pgx.Connect(t.Context(), one)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { left.Close(context.Background()) })
+	})
+	if n := query[int](t, s.DSN(), exists, name); n != 0 {
+		t.Errorf("%s is still there after its test", name)
+	}
+}
+
+func TestDSNStartsAServerWhereNoneIsNamed(t *testing.T) {
+	t.Setenv(EnvServer, "")
+	t.Run("first", func(t *testing.T) { query[int](t, DSN(t), "SELECT 1") })
+	s, err := shared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid := s.PID()
+	t.Run("second", func(t *testing.T) { query[int](t, DSN(t), "SELECT 1") })
+	if pid == 0 || s.PID() != pid {
+		t.Error("the second test did not get the server of the first")
+	}
+}
+
+func TestKillAndRestartKeepWhatWasAcknowledged(t *testing.T) {
+	s := start(t, Durable())
+	if got := query[string](t, s.DSN(), "SELECT current_setting('fsync') || current_setting('synchronous_commit')"); got != "onon" {
+		t.Fatalf("fsync and synchronous_commit are %q, want both on", got)
+	}
+	if err := do(s.DSN(), "CREATE TABLE kept (id int)"); err != nil {
+		t.Fatal(err)
+	}
+	for round := range 3 {
+		if err := do(s.DSN(), fmt.Sprintf("INSERT INTO kept VALUES (%d)", round)); err != nil {
+			t.Fatal(err)
+		}
+		children := childrenOf(s.PID())
+		if len(children) == 0 {
+			t.Fatal("the server has no processes below it: the listing is broken")
+		}
+		s.Kill()
+		for _, pid := range children {
+			if alive(pid) {
+				t.Errorf("round %d: process %d of the server outlived the kill", round, pid)
+			}
+		}
+		if err := s.ping(); err == nil {
+			t.Fatal("a killed server answers")
+		}
+		if s.PID() != 0 {
+			t.Error("a killed server has a process id")
+		}
+		if err := s.Restart(); err != nil {
+			t.Fatal(err)
+		}
+		if n := query[int](t, s.DSN(), "SELECT count(*) FROM kept"); n != round+1 {
+			t.Errorf("round %d: %d rows after recovery, want %d", round, n, round+1)
+		}
+	}
+	if err := s.Restart(); err == nil {
+		t.Error("a running server was started again")
+	}
+}
+
+func TestServerEndsWithItsOwner(t *testing.T) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), envOwner+"=1")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, _ := bufio.NewReader(out).ReadString('\n')
+	var pid int
+	var dir string
+	if _, err := fmt.Sscan(line, &pid, &dir); err != nil {
+		t.Fatalf("the owner said %q", line)
+	}
+	if !alive(pid) {
+		t.Fatal("the server does not run")
+	}
+	cmd.Process.Kill()
+	cmd.Wait()
+	for deadline := time.Now().Add(stopTimeout); ; time.Sleep(10 * time.Millisecond) {
+		_, err := os.Stat(dir)
+		if !alive(pid) && errors.Is(err, os.ErrNotExist) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("after its owner's death: server alive %v, folder: %v", alive(pid), err)
+		}
+	}
+}
+
+func TestStopLeavesNothing(t *testing.T) {
+	s := start(t)
+	pid := s.PID()
+	s.Stop()
+	if _, err := os.Stat(s.dir); !errors.Is(err, os.ErrNotExist) || alive(pid) {
+		t.Errorf("after Stop: server alive %v, folder: %v", alive(pid), err)
+	}
+	s.Stop() // twice does nothing
+}
+
+func TestStartSaysWhatIsMissing(t *testing.T) {
+	t.Setenv("PG_BINDIR", t.TempDir())
+	_, err := Start()
+	if !errors.Is(err, ErrNoPrograms) {
+		t.Fatalf("got %v, want ErrNoPrograms", err)
+	}
+	if strings.Contains(err.Error(), "\n") {
+		t.Error("the message has more than one line")
+	}
+}
+
+func TestWithDatabase(t *testing.T) {
+	for _, c := range []struct{ dsn, want string }{
+		{"postgres://app@127.0.0.1:5432/postgres?sslmode=disable", "postgres://app@127.0.0.1:5432/x?sslmode=disable"},
+		{"postgres://app@127.0.0.1:5432", "postgres://app@127.0.0.1:5432/x"},
+		{"host=127.0.0.1 dbname=postgres", ""},
+		{"", ""},
+	} {
+		got, err := withDatabase(c.dsn, "x")
+		if got != c.want || (err != nil) != (c.want == "") {
+			t.Errorf("withDatabase(%q) = %q, %v; want %q", c.dsn, got, err, c.want)
+		}
+	}
+}

@@ -1,0 +1,403 @@
+package pgtest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// ErrNoPrograms tells that the machine has no PostgreSQL server. Its text is
+// what a person at the terminal should do.
+var ErrNoPrograms = errors.New("PostgreSQL's server programs (initdb, postgres) are missing: run `make test-deps`, or name their folder in PG_BINDIR")
+
+const (
+	startTimeout = 30 * time.Second
+	stopTimeout  = 10 * time.Second
+)
+
+// Server is one PostgreSQL server of this process's own. It listens on loopback
+// only and trusts every local connection: never put anything of worth in it.
+//
+// It ends with the process that started it, however that ends: the kernel stops
+// the server (the parent-death signal) and a small shell that outlives the
+// process removes the folder. Stop does both at once.
+//
+// Its methods are not safe for concurrent use; the database it serves is.
+type Server struct {
+	bin      string
+	dir      string // holds data, the socket and the log; removed by Stop
+	port     int
+	settings []string
+	cred     *syscall.Credential
+	cmd      *exec.Cmd
+	exited   chan struct{}
+	janitor  io.Closer
+}
+
+// Option changes how a server is started.
+type Option func(*Server)
+
+// Durable keeps every promise of a production server: an acknowledged commit is
+// on the disk. For measurements, and for tests that kill the server.
+func Durable() Option {
+	return Settings("fsync=on", "synchronous_commit=on", "full_page_writes=on")
+}
+
+// Settings adds lines of postgresql.conf ("name=value"); the last one of a name wins.
+func Settings(lines ...string) Option {
+	return func(s *Server) { s.settings = append(s.settings, lines...) }
+}
+
+// Start makes a new, empty server and returns when it answers. Without Durable
+// it forgoes the disk's safety for speed. It returns ErrNoPrograms where
+// PostgreSQL is not installed.
+func Start(options ...Option) (*Server, error) {
+	bin, err := programs()
+	if err != nil {
+		return nil, err
+	}
+	cred, err := unprivileged()
+	if err != nil {
+		return nil, err
+	}
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{bin: bin, port: port, cred: cred, settings: []string{
+		"fsync=off", "synchronous_commit=off", "full_page_writes=off",
+		// Packages tested side by side share one server, each test with a pool.
+		"max_connections=300", "shared_buffers=64MB", "timezone=UTC",
+	}}
+	for _, o := range options {
+		o(s)
+	}
+	if s.dir, err = os.MkdirTemp("", "pgtest-"); err != nil {
+		return nil, fmt.Errorf("pgtest: make a folder: %w", err)
+	}
+	if s.janitor, err = removeAfterExit(s.dir); err != nil {
+		os.RemoveAll(s.dir)
+		return nil, err
+	}
+	if err := s.initialise(); err != nil {
+		s.Stop()
+		return nil, err
+	}
+	if err := s.Restart(); err != nil {
+		s.Stop()
+		return nil, err
+	}
+	return s, nil
+}
+
+// DSN is the address of the server's default database.
+func (s *Server) DSN() string {
+	return fmt.Sprintf("postgres://app@127.0.0.1:%d/postgres?sslmode=disable", s.port)
+}
+
+// PID is the process id of the server's first process, the parent of all others;
+// 0 when it does not run.
+func (s *Server) PID() int {
+	if !s.running() {
+		return 0
+	}
+	return s.cmd.Process.Pid
+}
+
+// Restart starts a server that Kill ended, with the same data and the same
+// address, and returns when it has recovered and answers.
+func (s *Server) Restart() error {
+	if s.running() {
+		return errors.New("pgtest: the server is running")
+	}
+	logfile, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return fmt.Errorf("pgtest: open the server's log: %w", err)
+	}
+	defer logfile.Close()
+
+	args := []string{"-D", s.data(), "-p", strconv.Itoa(s.port), "-h", "127.0.0.1", "-k", s.dir}
+	for _, line := range s.settings {
+		args = append(args, "-c", line)
+	}
+	cmd := s.command("postgres", args...)
+	cmd.Stdout, cmd.Stderr = logfile, logfile
+	// A group of its own, so that Ctrl-C ends the tests and not their database.
+	cmd.SysProcAttr.Setpgid = true
+	// SIGQUIT is PostgreSQL's immediate shutdown, which also ends its children.
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGQUIT
+
+	started, exited := make(chan error, 1), make(chan struct{})
+	go serve(cmd, started, exited)
+	if err := <-started; err != nil {
+		return fmt.Errorf("pgtest: start postgres: %w", err)
+	}
+	s.cmd, s.exited = cmd, exited
+	if err := s.ready(); err != nil {
+		s.Kill()
+		return err
+	}
+	return nil
+}
+
+// Kill ends every process of the server at once with SIGKILL, as a power cut
+// would, and returns when they are gone. What a Durable server acknowledged is
+// there again after Restart. Killing a server that does not run does nothing.
+func (s *Server) Kill() {
+	if !s.running() {
+		return
+	}
+	pid := s.cmd.Process.Pid
+	// Frozen first: a parent that saw a child die would shut the others down in
+	// good order, and a new one could be born between listing and killing.
+	syscall.Kill(pid, syscall.SIGSTOP)
+	children := childrenOf(pid)
+	for _, child := range children {
+		syscall.Kill(child, syscall.SIGKILL)
+	}
+	syscall.Kill(pid, syscall.SIGKILL)
+	<-s.exited
+	// Orphans hold the shared memory until the kernel has buried them; a restart
+	// in that moment would be refused.
+	for deadline := time.Now().Add(stopTimeout); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		if !slices.ContainsFunc(children, alive) {
+			return
+		}
+	}
+}
+
+// Stop shuts the server down and removes its folder. The server cannot be used
+// afterwards; stopping twice does nothing.
+func (s *Server) Stop() {
+	if s.running() {
+		s.cmd.Process.Signal(syscall.SIGINT) // PostgreSQL's fast shutdown: connections are cut
+		select {
+		case <-s.exited:
+		case <-time.After(stopTimeout):
+			s.Kill()
+		}
+	}
+	os.RemoveAll(s.dir)
+	s.janitor.Close()
+}
+
+// serve starts the server and stays with it. The parent-death signal belongs to
+// the thread that started the child, not to the process: were that thread to
+// end, the server would be killed under a running test. So it is kept.
+func serve(cmd *exec.Cmd, started chan<- error, exited chan<- struct{}) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	err := cmd.Start()
+	started <- err
+	if err != nil {
+		return
+	}
+	cmd.Wait()
+	close(exited)
+}
+
+func (s *Server) running() bool {
+	if s.cmd == nil {
+		return false
+	}
+	select {
+	case <-s.exited:
+		return false
+	default:
+		return true
+	}
+}
+
+func (s *Server) data() string { return filepath.Join(s.dir, "data") }
+
+func (s *Server) initialise() error {
+	if s.cred != nil {
+		if err := os.Chown(s.dir, int(s.cred.Uid), int(s.cred.Gid)); err != nil {
+			return fmt.Errorf("pgtest: give the folder to the server's user: %w", err)
+		}
+	}
+	cmd := s.command("initdb", "-D", s.data(), "-U", "app", "-A", "trust", "-E", "UTF8",
+		"--locale=C", "--no-sync", "--no-instructions")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("pgtest: initdb: %w: %s", err, out)
+	}
+	return nil
+}
+
+func (s *Server) command(name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(filepath.Join(s.bin, name), args...)
+	cmd.Dir = s.dir
+	cmd.Env = append(os.Environ(), "LC_ALL=C", "TZ=UTC")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.cred}
+	return cmd
+}
+
+func (s *Server) ready() error {
+	for deadline := time.Now().Add(startTimeout); ; {
+		err := s.ping()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-s.exited:
+			return fmt.Errorf("pgtest: postgres ended while starting: %s", s.log())
+		case <-time.After(10 * time.Millisecond):
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("pgtest: postgres does not answer: %w: %s", err, s.log())
+		}
+	}
+}
+
+func (s *Server) ping() error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, s.DSN())
+	if err != nil {
+		return err
+	}
+	return conn.Close(ctx)
+}
+
+func (s *Server) log() string {
+	text, _ := os.ReadFile(filepath.Join(s.dir, "log"))
+	return string(text)
+}
+
+// programs finds the folder of initdb and postgres. Debian keeps them out of
+// PATH, one folder per major version; the newest is taken.
+func programs() (string, error) {
+	if dir := os.Getenv("PG_BINDIR"); dir != "" {
+		if _, err := os.Stat(filepath.Join(dir, "initdb")); err != nil {
+			return "", ErrNoPrograms
+		}
+		return dir, nil
+	}
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
+	if len(found) > 0 {
+		newest := slices.MaxFunc(found, func(a, b string) int { return major(a) - major(b) })
+		return filepath.Dir(newest), nil
+	}
+	if path, err := exec.LookPath("initdb"); err == nil {
+		return filepath.Dir(path), nil
+	}
+	return "", ErrNoPrograms
+}
+
+func major(path string) int {
+	n, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(path))))
+	return n
+}
+
+// unprivileged names the user the server runs as when the tests run as root:
+// PostgreSQL refuses to be root.
+func unprivileged() (*syscall.Credential, error) {
+	if os.Geteuid() != 0 {
+		return nil, nil
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		u, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, err := strconv.ParseUint(u.Uid, 10, 32)
+		if err != nil {
+			continue
+		}
+		gid, err := strconv.ParseUint(u.Gid, 10, 32)
+		if err != nil {
+			continue
+		}
+		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
+	}
+	return nil, errors.New("pgtest: running as root, and there is neither a user postgres nor a user nobody to run the server as")
+}
+
+// freePort picks a port below the range the kernel gives to outgoing
+// connections: one of those could take it while the server is down, and a client
+// that keeps dialling a dead port of that range can even connect to itself.
+func freePort() (int, error) {
+	var err error
+	for range 50 {
+		port := 15000 + rand.IntN(15000)
+		var l net.Listener
+		if l, err = net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port)); err == nil {
+			return port, l.Close()
+		}
+	}
+	return 0, fmt.Errorf("pgtest: find a free port: %w", err)
+}
+
+// removeAfterExit starts a shell that removes dir once its standard input ends:
+// on Close, or when this process dies in whatever way. The server may still be
+// writing at that moment, so it tries until the folder is gone.
+func removeAfterExit(dir string) (io.Closer, error) {
+	cmd := exec.Command("/bin/sh", "-c", `read -r _; until rm -rf "$0" 2>/dev/null; do sleep 0.1; done`, dir)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, fmt.Errorf("pgtest: watch over the folder: %w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("pgtest: watch over the folder: %w", err)
+	}
+	return janitor{in, cmd}, nil
+}
+
+type janitor struct {
+	in  io.Closer
+	cmd *exec.Cmd
+}
+
+// Close ends the shell and reaps it.
+func (j janitor) Close() error {
+	j.in.Close()
+	return j.cmd.Wait()
+}
+
+// childrenOf lists the processes whose parent is pid.
+func childrenOf(pid int) []int {
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	var children []int
+	for _, path := range stats {
+		fields := statOf(path)
+		if len(fields) > 1 && fields[1] == strconv.Itoa(pid) {
+			child, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+			children = append(children, child)
+		}
+	}
+	return children
+}
+
+// alive is false for a process that is gone or only waits to be reaped: it holds
+// nothing any more.
+func alive(pid int) bool {
+	fields := statOf(fmt.Sprintf("/proc/%d/stat", pid))
+	return len(fields) > 0 && fields[0] != "Z" && fields[0] != "X"
+}
+
+// statOf returns the fields of a /proc stat file from the state on. A program's
+// name may hold spaces and parentheses; the fields begin after the last one.
+func statOf(path string) []string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	return strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+}
