@@ -1,0 +1,77 @@
+# `make` alone lists the targets. The two to know: `make run` and `make test`.
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
+DATE    ?= $(shell git log -1 --format=%cI 2>/dev/null || echo unknown)
+IMAGE   ?= castellan:$(VERSION)
+
+# What test and race look at; narrow it while working: make test PKG=./domain/...
+PKG          ?= ./...
+TEST_TIMEOUT ?= 10m
+# Passed on to the benches: make bench BENCH="-rounds 3"
+BENCH        ?=
+
+LDFLAGS = -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)
+
+# Runs a command with a throw-away PostgreSQL beside it, one for the whole run.
+WITH_POSTGRES = go run ./internal/pgtest/cmd/pgserve
+
+# The packages whose tests own golden files: those that define the flag -update.
+GOLDEN = $(shell grep -rlE --include='*_test.go' 'flag\.Bool(Var)?\([^)]*"update"' . | xargs -r -n 1 dirname | sort -u)
+
+.DEFAULT_GOAL := help
+.PHONY: help run build image clean test test-deps race bench verify lint tidy unchanged generate golden
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: build ## build and start it here, in development mode, on http://127.0.0.1:8080
+	@CASTELLAN_DEV="$${CASTELLAN_DEV-true}" \
+	CASTELLAN_METRICS_ADDR="$${CASTELLAN_METRICS_ADDR-127.0.0.1:9090}" \
+	exec ./bin/castellan serve
+
+# VCS stamping is ours (LDFLAGS): Go's own fails in a checkout of another user.
+build: ## build ./bin/castellan, one static binary
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/castellan ./cmd/castellan
+
+image: ## build the container image
+	docker build --build-arg VERSION='$(VERSION)' --build-arg COMMIT='$(COMMIT)' --build-arg DATE='$(DATE)' -t '$(IMAGE)' .
+
+clean: ## remove what building made (never ./data)
+	rm -rf bin
+
+# -count=1: the test cache does not see the databases, the browser or the
+# environment, and would repeat an answer that is no longer true.
+test: test-deps ## run every test, on SQLite and on PostgreSQL
+	$(WITH_POSTGRES) go test -count=1 -timeout $(TEST_TIMEOUT) $(PKG)
+
+race: test-deps ## the same tests under the race detector, all packages (needs a C compiler)
+	$(WITH_POSTGRES) go test -race -count=1 -timeout $(TEST_TIMEOUT) $(PKG)
+
+test-deps: ## install what the tests need from Debian: PostgreSQL and Chromium
+	@scripts/ensure-test-deps.sh postgresql chromium
+
+bench: ## measure, on both databases with full durability
+	@scripts/ensure-test-deps.sh postgresql
+	go run ./internal/bench $(BENCH)
+
+verify: lint tidy unchanged ## everything that needs no running: lint, tidy modules, generated and golden files
+
+lint: ## vet, gofmt, staticcheck
+	go vet ./...
+	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "not formatted (gofmt -w):"; echo "$$files"; exit 1; fi
+	go tool -modfile=tools/go.mod staticcheck ./...
+
+tidy:
+	go mod tidy -diff
+	go -C tools mod tidy -diff
+
+unchanged:
+	@scripts/unchanged.sh $(MAKE) --no-print-directory generate golden
+
+# Generated protobuf code is committed; making it anew is the only step that needs protoc.
+generate: ## run the generators (protobuf apart)
+	go generate -skip protoc ./...
+
+golden: ## write the golden files anew
+	$(if $(GOLDEN),go test -count=1 -run Golden $(GOLDEN) -update)
