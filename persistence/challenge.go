@@ -1,0 +1,229 @@
+package persistence
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/challenge"
+	"castellan/domain/fault"
+)
+
+// Challenges implements challenge.Store.
+type Challenges struct{ db *DB }
+
+var _ challenge.Store = Challenges{}
+
+// NewChallenges returns the challenges kept in db.
+func NewChallenges(db *DB) Challenges { return Challenges{db} }
+
+type challengeRow struct {
+	bun.BaseModel `bun:"table:challenge,alias:t"`
+
+	ID        string `bun:",pk"`
+	UserID    string
+	Action    string
+	Flow      string
+	State     int16
+	CreatedAt int64
+	ExpiresAt int64
+	TouchedAt int64
+	Version   int64
+	Body      string
+	Command   []byte
+}
+
+// challengeStep is the part of a row that a step changes.
+type challengeStep struct {
+	bun.BaseModel `bun:"table:challenge,alias:t"`
+
+	ID        string `bun:",pk"`
+	Version   int64
+	State     int16
+	TouchedAt int64
+	Body      string
+}
+
+type budgetRow struct {
+	bun.BaseModel `bun:"table:attempt_budget,alias:t"`
+
+	ID        string `bun:",pk"`
+	Version   int64
+	Body      string
+	UpdatedAt int64
+}
+
+type budgetBody struct {
+	OTP  []int64 `json:"o,omitempty"`
+	TOTP []int64 `json:"t,omitempty"`
+}
+
+type outcomeRow struct {
+	bun.BaseModel `bun:"table:outcome,alias:t"`
+
+	ChallengeID string `bun:",pk"`
+	CreatedAt   int64
+	ExpiresAt   int64
+	Sealed      []byte
+}
+
+func body(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("persistence: encode %T: %v", v, err)) // plain values always encode
+	}
+	return string(b)
+}
+
+var challengeFences = []planFor{
+	fences("challenge", false, func(_ *DBRow, u challenge.Update) challengeStep {
+		return challengeStep{ID: u.ID, Version: u.Version, State: int16(u.State), TouchedAt: time.Now().UnixMilli(), Body: body(u.Body)}
+	}, "state", "touched_at", "body"),
+	fences("attempt_budget", true, func(_ *DBRow, s challenge.Spend) budgetRow {
+		v := s.Version
+		if v == 0 {
+			v = 1 // inserted
+		}
+		return budgetRow{ID: s.Key(), Version: v, Body: body(budgetBody{s.OTP, s.TOTP}), UpdatedAt: time.Now().UnixMilli()}
+	}, "body", "updated_at"),
+}
+
+var challengeWrites = []planFor{
+	inserts(func(_ *DBRow, w challenge.Insert) challengeRow {
+		return challengeRow{ID: w.ID, UserID: w.UserID, Action: w.Action, Flow: string(w.Flow), State: int16(w.State), CreatedAt: w.CreatedAt,
+			ExpiresAt: w.ExpiresAt, TouchedAt: w.CreatedAt, Version: 1, Body: body(w.Body), Command: w.Command}
+	}),
+	inserts(func(_ *DBRow, w challenge.Record) outcomeRow {
+		return outcomeRow{ChallengeID: w.ChallengeID, CreatedAt: w.CreatedAt, ExpiresAt: w.ExpiresAt, Sealed: w.Sealed}
+	}),
+	together(func(ctx context.Context, tx bun.Tx, ws []challenge.Supersede) error {
+		ids := make([]string, len(ws))
+		for i, w := range ws {
+			ids[i] = w.ID
+		}
+		// The reason is in the body, which only its owner writes: a closed
+		// challenge whose body says nothing was superseded.
+		_, err := tx.NewUpdate().Table("challenge").Set("state = ?", challenge.Closed).Set("version = version + 1").
+			Where("id IN (?)", bun.In(ids)).Where("state = ?", challenge.Pending).Exec(ctx)
+		return err
+	}),
+}
+
+// Load implements challenge.Store.
+func (s Challenges) Load(ctx context.Context, id string) (challenge.Challenge, error) {
+	ctx, cancel := s.db.bound(ctx)
+	defer cancel()
+	var r challengeRow
+	err := s.db.conn(ctx).NewSelect().Model(&r).ExcludeColumn("command").Where("id = ?", id).Scan(ctx)
+	if err = translate(err); fault.CodeOf(err) == fault.RecordNotFound {
+		err = fault.New(fault.ChallengeNotFound, "there is no such challenge")
+	}
+	if err != nil {
+		return challenge.Challenge{}, err
+	}
+	c := challenge.Challenge{ID: r.ID, UserID: r.UserID, Action: r.Action, Flow: challenge.Flow(r.Flow), State: challenge.State(r.State),
+		CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, Version: r.Version}
+	if err := json.Unmarshal([]byte(r.Body), &c.Body); err != nil {
+		return challenge.Challenge{}, fmt.Errorf("challenge %s: body: %w", id, err)
+	}
+	if c.State == challenge.Closed && c.Reason == challenge.NotClosed {
+		c.Reason = challenge.Superseded
+	}
+	return c, nil
+}
+
+// Command implements challenge.Store.
+func (s Challenges) Command(ctx context.Context, id string) (command []byte, err error) {
+	ctx, cancel := s.db.bound(ctx)
+	defer cancel()
+	err = s.db.conn(ctx).NewSelect().Table("challenge").Column("command").Where("id = ?", id).Scan(ctx, &command)
+	return command, translate(err)
+}
+
+// Budget implements challenge.Store.
+func (s Challenges) Budget(ctx context.Context, subject string, flow challenge.Flow) (challenge.Budget, error) {
+	ctx, cancel := s.db.bound(ctx)
+	defer cancel()
+	b := challenge.Budget{Subject: subject, Flow: flow}
+	var r budgetRow
+	err := translate(s.db.conn(ctx).NewSelect().Model(&r).Where("id = ?", b.Key()).Scan(ctx))
+	switch {
+	case fault.CodeOf(err) == fault.RecordNotFound:
+		return b, nil
+	case err != nil:
+		return b, err
+	}
+	var in budgetBody
+	if err := json.Unmarshal([]byte(r.Body), &in); err != nil {
+		return b, fmt.Errorf("attempt budget: body: %w", err)
+	}
+	b.Version, b.OTP, b.TOTP = r.Version, in.OTP, in.TOTP
+	return b, nil
+}
+
+// Outcome implements challenge.Store.
+func (s Challenges) Outcome(ctx context.Context, id string) (challenge.Outcome, error) {
+	ctx, cancel := s.db.bound(ctx)
+	defer cancel()
+	var r outcomeRow
+	err := translate(s.db.conn(ctx).NewSelect().Model(&r).Where("challenge_id = ?", id).Scan(ctx))
+	if fault.CodeOf(err) == fault.RecordNotFound {
+		err = fault.New(fault.ChallengeNotCompleted, "the challenge has no outcome yet")
+	}
+	return challenge.Outcome{ChallengeID: r.ChallengeID, CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, Sealed: r.Sealed}, err
+}
+
+// Open implements challenge.Store.
+func (s Challenges) Open(ctx context.Context, userID string, now time.Time) ([]challenge.Ref, error) {
+	ctx, cancel := s.db.bound(ctx)
+	defer cancel()
+	var rows []challengeRow
+	err := s.db.conn(ctx).NewSelect().Model(&rows).Column("id", "action", "created_at", "expires_at").
+		Where("user_id = ?", userID).Where("state = 0").Where("expires_at > ?", ms(now)).Order("created_at", "id").Scan(ctx)
+	out := make([]challenge.Ref, len(rows))
+	for i, r := range rows {
+		out[i] = challenge.Ref{ID: r.ID, Action: r.Action, CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt}
+	}
+	return out, translate(err)
+}
+
+// Stuck implements challenge.Store.
+func (s Challenges) Stuck(ctx context.Context, before time.Time, max int) (ids []string, err error) {
+	ctx, cancel := s.db.bound(ctx)
+	defer cancel()
+	err = s.db.conn(ctx).NewSelect().Table("challenge").Column("id").Where("state = 1").Where("touched_at < ?", ms(before)).
+		Order("touched_at").Limit(max).Scan(ctx, &ids)
+	return ids, translate(err)
+}
+
+// Purge implements challenge.Store. Ids sort by creation, so the oldest
+// challenges are the first of the primary key.
+func (s Challenges) Purge(ctx context.Context, before time.Time, max int) (int, error) {
+	gone := 0
+	for _, q := range []struct{ table, key, old string }{
+		{"challenge", "id", "expires_at"}, {"outcome", "challenge_id", "expires_at"}, {"attempt_budget", "id", "updated_at"},
+	} {
+		limit := before
+		if q.table == "attempt_budget" {
+			limit = before.Add(-24 * time.Hour)
+		}
+		err := s.db.InTx(ctx, func(ctx context.Context) error {
+			tx := s.db.conn(ctx)
+			old := tx.NewSelect().Table(q.table).Column(q.key).Where("? < ?", bun.Ident(q.old), ms(limit)).Order(q.key).Limit(max)
+			res, err := tx.NewDelete().Table(q.table).Where("? IN (?)", bun.Ident(q.key), old).Exec(ctx)
+			if err != nil {
+				return err
+			}
+			n, err := res.RowsAffected()
+			gone += int(n)
+			return err
+		})
+		if err != nil {
+			return gone, err
+		}
+	}
+	return gone, nil
+}

@@ -1,0 +1,54 @@
+package persistence
+
+import (
+	"context"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/change"
+)
+
+// Changes implements change.Store.
+type Changes struct{ db *DB }
+
+var _ change.Store = Changes{}
+
+// NewChanges returns the feed kept in db.
+func NewChanges(db *DB) Changes { return Changes{db} }
+
+type changeRow struct {
+	bun.BaseModel `bun:"table:change,alias:g"`
+
+	ID    int64 `bun:",pk,autoincrement"`
+	Topic string
+	Key   string
+	At    int64
+}
+
+var changeWrites = []planFor{
+	inserts(func(_ *DBRow, n change.Note) changeRow {
+		return changeRow{Topic: string(n.Topic), Key: n.Key, At: time.Now().UnixMilli()}
+	}),
+}
+
+// Since implements change.Store.
+func (s Changes) Since(ctx context.Context, from time.Time) ([]change.Entry, error) {
+	ctx, cancel := s.db.bound(ctx)
+	defer cancel()
+	var rows []changeRow
+	err := s.db.conn(ctx).NewSelect().Model(&rows).Where("at >= ?", ms(from)).Order("id").Scan(ctx)
+	out := make([]change.Entry, len(rows))
+	for i, r := range rows {
+		out[i] = change.Entry{ID: r.ID, Note: change.Note{Topic: change.Topic(r.Topic), Key: r.Key}, At: at(r.At)}
+	}
+	return out, translate(err)
+}
+
+// Purge implements change.Store.
+func (s Changes) Purge(ctx context.Context, before time.Time) error {
+	return s.db.InTx(ctx, func(ctx context.Context) error {
+		_, err := s.db.conn(ctx).NewDelete().Table("change").Where("at < ?", ms(before)).Exec(ctx)
+		return err
+	})
+}

@@ -1,0 +1,267 @@
+// Package persistence implements every domain store over bun, on PostgreSQL
+// and on SQLite, and the one writer that makes units of work durable.
+//
+// What differs between the two databases lives in this file and in
+// migrations/<dialect>; every other file is dialect-free. Rows are private
+// structs, instants are BIGINT milliseconds, JSON that only we read is TEXT.
+// Start reading at DB, then writer.go for how a commit.Write becomes rows.
+package persistence
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
+	"github.com/uptrace/bun/dialect/sqlitedialect"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"castellan/domain/fault"
+)
+
+// Options tune an open database. The zero value is ready for use.
+type Options struct {
+	// MaxConns bounds the connections of PostgreSQL and the readers of SQLite;
+	// 0 means 8.
+	MaxConns int
+	// Timeout bounds one statement or commit against PostgreSQL; 0 means 2 s.
+	Timeout time.Duration
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+// DB is an open database. It is safe for concurrent use.
+type DB struct {
+	read    *bun.DB // SQLite: read-only connections; PostgreSQL: the pool
+	write   *bun.DB // SQLite: the one writing connection; PostgreSQL: the pool
+	file    string  // of SQLite; "" for PostgreSQL
+	timeout time.Duration
+	now     func() time.Time
+	*writer
+}
+
+// Open connects to a database: "sqlite:PATH" or "postgres://…". It neither
+// creates tables nor starts the writer; call Migrate, then Start.
+func Open(ctx context.Context, dsn string, o Options) (*DB, error) {
+	if o.MaxConns == 0 {
+		o.MaxConns = 8
+	}
+	if o.Timeout == 0 {
+		o.Timeout = 2 * time.Second
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	db := &DB{timeout: o.Timeout, now: o.Now}
+	var err error
+	if path, ok := strings.CutPrefix(dsn, "sqlite:"); ok {
+		err = db.openSQLite(path, o)
+	} else if strings.HasPrefix(dsn, "postgres://") || strings.HasPrefix(dsn, "postgresql://") {
+		err = db.openPostgres(dsn, o)
+	} else {
+		err = errors.New("the url must begin with sqlite: or postgres://")
+	}
+	if err == nil {
+		err = db.read.PingContext(ctx)
+	}
+	if err != nil {
+		if db.read != nil {
+			db.read.Close()
+		}
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	db.writer = newWriter(db)
+	return db, nil
+}
+
+func (db *DB) openSQLite(path string, o Options) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	file, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	open := func(pragmas ...string) (*sql.DB, error) {
+		q := url.Values{"_txlock": {"immediate"}, "_pragma": append([]string{"busy_timeout(5000)"}, pragmas...)}
+		return sql.Open("sqlite", (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: file}).EscapedPath(), RawQuery: q.Encode()}).String())
+	}
+	// The writer comes first: it creates the file and puts it in WAL mode.
+	w, err := open("journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "temp_store(MEMORY)")
+	if err != nil {
+		return err
+	}
+	w.SetMaxOpenConns(1)
+	if err := w.Ping(); err != nil {
+		w.Close()
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	r, err := open("query_only(1)")
+	if err != nil {
+		w.Close()
+		return err
+	}
+	r.SetMaxOpenConns(o.MaxConns)
+	r.SetMaxIdleConns(o.MaxConns)
+	db.file = file
+	db.write, db.read = bun.NewDB(w, sqlitedialect.New()), bun.NewDB(r, sqlitedialect.New())
+	return nil
+}
+
+func (db *DB) openPostgres(dsn string, o Options) error {
+	cfg, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		return errors.New("the url of PostgreSQL cannot be parsed") // the library's text may show the password
+	}
+	// bun writes arguments into the statement, so a cache of prepared
+	// statements keyed by text would only miss.
+	cfg.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
+	if cfg.RuntimeParams["application_name"] == "" {
+		cfg.RuntimeParams["application_name"] = "castellan"
+	}
+	cfg.RuntimeParams["standard_conforming_strings"] = "on"
+	cfg.RuntimeParams["synchronous_commit"] = "on"
+	cfg.ConnectTimeout = o.Timeout
+	pool := stdlib.OpenDB(*cfg)
+	pool.SetMaxOpenConns(o.MaxConns)
+	pool.SetMaxIdleConns(o.MaxConns)
+	db.read = bun.NewDB(pool, pgdialect.New())
+	db.write = db.read
+	return nil
+}
+
+func (db *DB) postgres() bool { return db.file == "" }
+
+// Close stops the writer after what is queued and closes the database.
+func (db *DB) Close() error {
+	db.writer.close()
+	err := db.read.Close()
+	if db.write != db.read {
+		err = errors.Join(err, db.write.Close())
+	}
+	return err
+}
+
+// Ping makes a round trip to the database.
+func (db *DB) Ping(ctx context.Context) error {
+	var one int
+	err := db.read.NewSelect().ColumnExpr("1").Scan(ctx, &one)
+	return translate(err)
+}
+
+// Exclusive runs fn while no other process of this database runs one: the
+// lock under which migrations, keys and seeds are made.
+func (db *DB) Exclusive(ctx context.Context, fn func(context.Context) error) error {
+	if !db.postgres() {
+		f, err := os.OpenFile(db.file+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+		if err != nil {
+			return fmt.Errorf("lock database: %w", err)
+		}
+		defer f.Close() // closing releases the lock
+		if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+			return fmt.Errorf("lock database: %w", err)
+		}
+		return fn(ctx)
+	}
+	conn, err := db.write.Conn(ctx)
+	if err != nil {
+		return translate(err)
+	}
+	defer conn.Close()
+	const key = 0x63617374656c6c61 // "castella"
+	if _, err := conn.ExecContext(ctx, "SELECT pg_advisory_lock(?)", key); err != nil {
+		return translate(err)
+	}
+	defer conn.ExecContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock(?)", key)
+	return fn(ctx)
+}
+
+type txKey struct{}
+
+// conn is where a store reads: the transaction that ctx carries, else the
+// readers.
+func (db *DB) conn(ctx context.Context) bun.IDB {
+	if l, ok := ctx.Value(txKey{}).(*lane); ok {
+		return l.tx
+	}
+	return db.read
+}
+
+// bound limits one conversation with PostgreSQL, so that a server that hangs
+// costs an error and not a caller.
+func (db *DB) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	if db.postgres() {
+		return context.WithTimeout(ctx, db.timeout)
+	}
+	return ctx, func() {}
+}
+
+// translate turns errors of both drivers into the domain's vocabulary.
+func translate(err error) error {
+	var pg *pgconn.PgError
+	var lite *sqlite.Error
+	var known *fault.Error
+	switch {
+	case err == nil, errors.As(err, &known):
+		return err
+	case errors.Is(err, sql.ErrNoRows):
+		return fault.New(fault.RecordNotFound, "no such record")
+	case errors.As(err, &pg):
+		switch {
+		case pg.Code == "23505":
+			return fault.New(fault.RecordAlreadyExist, "the record exists already")
+		case strings.HasPrefix(pg.Code, "57P"), strings.HasPrefix(pg.Code, "53"), strings.HasPrefix(pg.Code, "08"):
+			return unavailable(err) // shutdown, out of resources, connection
+		}
+		return err
+	case errors.As(err, &lite):
+		switch lite.Code() {
+		case sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY:
+			return fault.New(fault.RecordAlreadyExist, "the record exists already")
+		}
+		if c := lite.Code() & 0xff; c == sqlite3.SQLITE_BUSY || c == sqlite3.SQLITE_FULL || c == sqlite3.SQLITE_IOERR {
+			return unavailable(err)
+		}
+		return err
+	}
+	var neterr net.Error
+	var connect *pgconn.ConnectError
+	if errors.As(err, &neterr) || errors.As(err, &connect) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, sql.ErrConnDone) {
+		return unavailable(err)
+	}
+	return err
+}
+
+func unavailable(cause error) error {
+	return fmt.Errorf("%w: %w", fault.New(fault.Unavailable, "the database cannot be reached").After(time.Second), cause)
+}
+
+func ms(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+func at(ms int64) time.Time {
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
+}

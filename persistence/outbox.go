@@ -1,0 +1,152 @@
+package persistence
+
+import (
+	"context"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/message"
+	"castellan/domain/outbox"
+)
+
+// Outbox implements outbox.Store.
+type Outbox struct{ db *DB }
+
+var _ outbox.Store = Outbox{}
+
+// NewOutbox returns the outbox kept in db.
+func NewOutbox(db *DB) Outbox { return Outbox{db} }
+
+type outboxRow struct {
+	bun.BaseModel `bun:"table:outbox,alias:t"`
+
+	ID          string `bun:",pk"`
+	ChallengeID string
+	MethodID    string
+	Generation  int
+	UserID      string
+	Channel     string
+	Destination []byte
+	Prefix      string
+	Proven      bool
+	State       int16
+	CreatedAt   int64
+	ExpiresAt   int64
+	NextAt      int64
+	Attempts    int
+	Payload     []byte
+}
+
+func (r outboxRow) message() outbox.Message {
+	return outbox.Message{ID: r.ID, ChallengeID: r.ChallengeID, MethodID: r.MethodID, Generation: r.Generation, UserID: r.UserID,
+		Channel: message.Channel(r.Channel), Destination: r.Destination, Prefix: r.Prefix, Proven: r.Proven, State: outbox.State(r.State),
+		CreatedAt: at(r.CreatedAt), ExpiresAt: at(r.ExpiresAt), LeaseUntil: at(r.NextAt), Attempts: r.Attempts, Payload: r.Payload}
+}
+
+type settleRow struct {
+	bun.BaseModel `bun:"table:outbox,alias:t"`
+
+	ID       string `bun:",pk"`
+	State    int16
+	NextAt   int64
+	Attempts int
+	Keep     bool
+}
+
+var outboxWrites = []planFor{
+	inserts(func(_ *DBRow, w outbox.Add) outboxRow {
+		m := w.Message
+		return outboxRow{ID: m.ID, ChallengeID: m.ChallengeID, MethodID: m.MethodID, Generation: m.Generation, UserID: m.UserID, Channel: string(m.Channel),
+			Destination: m.Destination, Prefix: m.Prefix, Proven: m.Proven, State: int16(m.State), CreatedAt: ms(m.CreatedAt), ExpiresAt: ms(m.ExpiresAt),
+			NextAt: ms(m.LeaseUntil), Attempts: m.Attempts, Payload: m.Payload}
+	}),
+	together(func(ctx context.Context, tx bun.Tx, ws []outbox.Settle) error {
+		rows := make([]settleRow, len(ws))
+		for i, w := range ws {
+			rows[i] = settleRow{ID: w.ID, State: int16(w.State), NextAt: ms(w.NextAt), Attempts: w.Attempt, Keep: w.Keep || w.State == outbox.Queued}
+		}
+		_, err := tx.NewUpdate().With("v", tx.NewValues(&rows)).Model((*settleRow)(nil)).ModelTableExpr("outbox AS t").TableExpr("v").
+			Set("state = v.state").Set("next_at = v.next_at").Set("attempts = v.attempts").
+			Set("payload = CASE WHEN v.keep THEN t.payload ELSE NULL END").Where("t.id = v.id").Exec(ctx)
+		return err
+	}),
+}
+
+// Claim implements outbox.Store.
+func (s Outbox) Claim(ctx context.Context, now time.Time, lease time.Duration, max int) ([]outbox.Message, error) {
+	var rows []outboxRow
+	err := s.db.InTx(ctx, func(ctx context.Context) error {
+		tx := s.db.conn(ctx)
+		due := tx.NewSelect().Table("outbox").Column("id").Where("state = 0").Where("next_at <= ?", ms(now)).Order("next_at").Limit(max)
+		if s.db.postgres() {
+			due = due.For("UPDATE SKIP LOCKED")
+		}
+		_, err := tx.NewUpdate().Model((*outboxRow)(nil)).ModelTableExpr("outbox AS t").Set("next_at = ?", ms(now.Add(lease))).
+			Where("t.id IN (?)", due).Returning("t.*").Exec(ctx, &rows)
+		return err
+	})
+	out := make([]outbox.Message, len(rows))
+	for i, r := range rows {
+		out[i] = r.message()
+	}
+	return out, translate(err)
+}
+
+// Usage implements outbox.Store.
+func (s Outbox) Usage(ctx context.Context, now time.Time, destination []byte, userID, prefix string) (u outbox.Usage, err error) {
+	ctx, cancel := s.db.bound(ctx)
+	defer cancel()
+	hour, day := ms(now.Add(-time.Hour)), ms(now.Add(-24*time.Hour))
+	db := s.db.conn(ctx)
+	count := func(where string, key any, since int64, exprs map[string]*int) error {
+		q := db.NewSelect().Table("outbox").Where(where, key).Where("created_at > ?", since)
+		var dst []any
+		for e, p := range exprs {
+			q, dst = q.ColumnExpr(e), append(dst, p)
+		}
+		return q.Scan(ctx, dst...)
+	}
+	if len(destination) > 0 {
+		q := db.NewSelect().Table("outbox").Where("destination = ?", destination).Where("created_at > ?", day).
+			ColumnExpr("COUNT(*)").
+			ColumnExpr("COALESCE(SUM(CASE WHEN created_at > ? THEN 1 ELSE 0 END), 0)", hour).
+			ColumnExpr("COALESCE(SUM(CASE WHEN NOT proven THEN 1 ELSE 0 END), 0)").
+			ColumnExpr("COALESCE(SUM(CASE WHEN NOT proven AND created_at > ? THEN 1 ELSE 0 END), 0)", hour)
+		if err := q.Scan(ctx, &u.DestinationDay, &u.DestinationHour, &u.UnprovenDestinationDay, &u.UnprovenDestinationHour); err != nil {
+			return u, translate(err)
+		}
+	}
+	if userID != "" {
+		if err := count("user_id = ?", userID, day, map[string]*int{"COUNT(*)": &u.UserDay}); err != nil {
+			return u, translate(err)
+		}
+	}
+	if prefix != "" {
+		if err := count("prefix = ?", prefix, hour, map[string]*int{"COUNT(*)": &u.PrefixHour}); err != nil {
+			return u, translate(err)
+		}
+	}
+	return u, nil
+}
+
+// Recent implements outbox.Store.
+func (s Outbox) Recent(ctx context.Context, limit int) ([]outbox.Message, error) {
+	var rows []outboxRow
+	err := s.db.conn(ctx).NewSelect().Model(&rows).Where("payload IS NOT NULL").Order("created_at DESC", "id DESC").Limit(limit).Scan(ctx)
+	out := make([]outbox.Message, len(rows))
+	for i, r := range rows {
+		out[i] = r.message()
+	}
+	return out, translate(err)
+}
+
+// Erase implements outbox.Store.
+func (s Outbox) Erase(ctx context.Context, now time.Time) error {
+	return s.db.InTx(ctx, func(ctx context.Context) error {
+		db := s.db.conn(ctx)
+		_, err := db.NewUpdate().Table("outbox").Set("state = ?", outbox.Expired).Set("payload = NULL").
+			Where("state = 0").Where("expires_at < ?", ms(now)).Exec(ctx)
+		return err
+	})
+}

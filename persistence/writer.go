@@ -1,0 +1,418 @@
+package persistence
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/commit"
+	"castellan/domain/fault"
+)
+
+// The commit path. One goroutine takes the units that are queued, at most
+// maxBatch and never two that touch one row, and makes them durable in one
+// transaction of multi-row statements: guards, then fenced updates in key
+// order, then everything else. A unit whose fence fails leaves the batch with
+// ErrFenced and the rest goes on; any other error rolls the batch back and
+// runs its units one by one, so that only the faulty one fails.
+const (
+	maxBatch  = 256
+	maxQueued = 8192
+)
+
+type unit struct {
+	writes []commit.Write
+	done   chan error
+	state  atomic.Int32 // queued → taken, or queued → abandoned by its caller
+}
+
+const (
+	queued int32 = iota
+	taken
+	abandoned
+)
+
+type writer struct {
+	db    *DB
+	queue chan *unit
+	stop  chan struct{}
+	ended sync.WaitGroup
+	lanes chan *lane // of interactive transactions
+	batch *lane
+
+	// Batches and Units count what was committed, for metrics.
+	batches, units atomic.Int64
+}
+
+// lane is a place where one transaction at a time runs: its audit chain is in
+// its order (D-EXT-03).
+type lane struct {
+	mu    sync.Mutex
+	tx    bun.Tx
+	chain chain
+}
+
+var _ commit.Committer = (*DB)(nil)
+
+func newWriter(db *DB) *writer {
+	w := &writer{db: db, queue: make(chan *unit, maxQueued), stop: make(chan struct{}), batch: &lane{}}
+	n := 4
+	if !db.postgres() {
+		n = 1
+	}
+	w.lanes = make(chan *lane, n)
+	for range n {
+		l := &lane{}
+		if !db.postgres() {
+			l = w.batch // one connection, one chain
+		}
+		w.lanes <- l
+	}
+	return w
+}
+
+// Start begins to commit units. The audit key chains the audit rows; start
+// names this process in them.
+func (db *DB) Start(auditKey []byte, start string) {
+	w := db.writer
+	w.batch.chain = chain{name: start + "-0", key: auditKey}
+	if db.postgres() {
+		for i := range cap(w.lanes) {
+			l := <-w.lanes
+			l.chain = chain{name: fmt.Sprintf("%s-%d", start, i+1), key: auditKey}
+			w.lanes <- l
+		}
+	}
+	w.ended.Add(1)
+	go w.run()
+}
+
+func (w *writer) close() {
+	select {
+	case <-w.stop:
+	default:
+		close(w.stop)
+	}
+	w.ended.Wait()
+}
+
+// Commit implements commit.Committer.
+func (db *DB) Commit(ctx context.Context, writes ...commit.Write) error {
+	if l, ok := ctx.Value(txKey{}).(*lane); ok {
+		failed, err := db.apply(ctx, l, []*unit{{writes: writes}})
+		if err == nil && len(failed) > 0 {
+			err = commit.ErrFenced
+		}
+		return translate(err)
+	}
+	u := &unit{writes: writes, done: make(chan error, 1)}
+	select {
+	case db.writer.queue <- u:
+	default:
+		return fault.New(fault.Overloaded, "too many writes are waiting").After(time.Second)
+	}
+	select {
+	case err := <-u.done:
+		return err
+	case <-ctx.Done():
+		if u.state.CompareAndSwap(queued, abandoned) {
+			return ctx.Err() // nothing was written
+		}
+		return <-u.done // its transaction has begun and is bounded
+	case <-db.writer.stop:
+		if u.state.CompareAndSwap(queued, abandoned) {
+			return fault.New(fault.Draining, "the service is stopping").After(time.Second)
+		}
+		return <-u.done
+	}
+}
+
+func (w *writer) run() {
+	defer w.ended.Done()
+	var later []*unit // met a row of the batch before them
+	for {
+		batch := make([]*unit, 0, 32)
+		rows := map[rowKey]struct{}{}
+		held := later
+		later = nil
+		admit := func(u *unit) {
+			if u.state.Load() == abandoned {
+				return
+			}
+			if len(batch) == maxBatch || !claim(rows, u) {
+				later = append(later, u)
+				return
+			}
+			if u.state.CompareAndSwap(queued, taken) {
+				batch = append(batch, u)
+			}
+		}
+		for _, u := range held {
+			admit(u)
+		}
+		if len(batch) == 0 {
+			select {
+			case u := <-w.queue:
+				admit(u)
+			case <-w.stop:
+				select {
+				case u := <-w.queue: // finish what was queued before the stop
+					admit(u)
+				default:
+					return
+				}
+			}
+		}
+	gather:
+		for len(batch) < maxBatch {
+			select {
+			case u := <-w.queue:
+				admit(u)
+			default:
+				break gather
+			}
+		}
+		if len(batch) > 0 {
+			w.commit(batch)
+		}
+	}
+}
+
+type rowKey struct{ table, key string }
+
+// claim takes the fenced rows of u for the batch; false when one is taken.
+func claim(rows map[rowKey]struct{}, u *unit) bool {
+	for _, w := range u.writes {
+		if k, ok := fencedRow(w); ok {
+			if _, taken := rows[k]; taken {
+				return false
+			}
+		}
+	}
+	for _, w := range u.writes {
+		if k, ok := fencedRow(w); ok {
+			rows[k] = struct{}{}
+		}
+	}
+	return true
+}
+
+func fencedRow(w commit.Write) (rowKey, bool) {
+	switch w := w.(type) {
+	case commit.Fence:
+		key, _ := w.Fence()
+		return rowKey{w.Table(), key}, true
+	case interface{ Row() string }: // an unfenced change of one row
+		return rowKey{w.(commit.Write).Table(), w.Row()}, true
+	}
+	return rowKey{}, false
+}
+
+func (w *writer) commit(batch []*unit) {
+	for len(batch) > 0 {
+		failed, err := w.once(batch)
+		switch {
+		case err != nil && len(batch) > 1 && !down(err):
+			for _, u := range batch {
+				w.commit([]*unit{u})
+			}
+			return
+		case err != nil:
+			for _, u := range batch {
+				u.done <- err
+			}
+			return
+		case len(failed) == 0:
+			w.batches.Add(1)
+			w.units.Add(int64(len(batch)))
+			for _, u := range batch {
+				u.done <- nil
+			}
+			return
+		}
+		// Fences failed: those units are told, the others start over.
+		rest := batch[:0]
+		for i, u := range batch {
+			if failed[i] {
+				u.done <- commit.ErrFenced
+			} else {
+				rest = append(rest, u)
+			}
+		}
+		batch = rest
+	}
+}
+
+// down tells errors of the connection, which no retry of single units mends.
+func down(err error) bool {
+	return fault.CodeOf(err) == fault.Unavailable || errors.Is(err, commit.ErrUnknown)
+}
+
+// once applies a batch in one transaction. When fences failed nothing is
+// committed and the failed units are named by index.
+func (w *writer) once(batch []*unit) (failed map[int]bool, err error) {
+	ctx, cancel := w.db.bound(context.Background())
+	defer cancel()
+	l := w.batch
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.tx, err = w.db.write.BeginTx(ctx, nil); err != nil {
+		return nil, translate(err)
+	}
+	head := l.chain
+	defer func() {
+		if err != nil || len(failed) > 0 {
+			l.chain = head
+		}
+	}()
+	failed, err = w.db.apply(ctx, l, batch)
+	if err != nil || len(failed) > 0 {
+		l.tx.Rollback()
+		return failed, translate(err)
+	}
+	return nil, w.finish(l)
+}
+
+// finish commits. An error of COMMIT itself leaves its fate unknown unless
+// the database said that it rolled back.
+func (w *writer) finish(l *lane) error {
+	err := l.tx.Commit()
+	if err == nil {
+		return nil
+	}
+	l.chain.forget()
+	if t := translate(err); fault.CodeOf(t) == fault.Unavailable {
+		slog.Warn("fate of a commit is unknown", "err", err)
+		return fmt.Errorf("%w: %w", commit.ErrUnknown, t)
+	} else {
+		return t
+	}
+}
+
+// InTx implements commit.Committer.
+func (db *DB) InTx(ctx context.Context, fn func(context.Context) error) (err error) {
+	if _, nested := ctx.Value(txKey{}).(*lane); nested {
+		return fn(ctx)
+	}
+	var l *lane
+	select {
+	case l = <-db.lanes:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { db.lanes <- l }()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.tx, err = db.write.BeginTx(ctx, &sql.TxOptions{}); err != nil {
+		return translate(err)
+	}
+	head := l.chain
+	defer func() {
+		if p := recover(); p != nil {
+			l.tx.Rollback()
+			l.chain = head
+			panic(p)
+		}
+	}()
+	if err := fn(context.WithValue(ctx, txKey{}, l)); err != nil {
+		l.tx.Rollback()
+		l.chain = head
+		return translate(err)
+	}
+	if err := db.finish(l); err != nil {
+		l.chain = head
+		return err
+	}
+	return nil
+}
+
+// apply makes the writes of units in l's transaction, statement by statement
+// in the order of plans.
+func (db *DB) apply(ctx context.Context, l *lane, units []*unit) (failed map[int]bool, err error) {
+	var buckets [32]bucket
+	for i, u := range units {
+		for _, w := range u.writes {
+			p := planOf(w)
+			if p == nil {
+				return nil, fmt.Errorf("persistence: no plan for %T", w)
+			}
+			b := &buckets[p.order]
+			b.plan = p
+			b.writes = append(b.writes, w)
+			b.units = append(b.units, i)
+		}
+	}
+	for i := range buckets {
+		b := &buckets[i]
+		if b.plan == nil {
+			continue
+		}
+		missing, err := b.plan.apply(ctx, l, b.writes)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", b.writes[0].Table(), err)
+		}
+		for _, m := range missing {
+			if failed == nil {
+				failed = map[int]bool{}
+			}
+			failed[b.units[m]] = true
+		}
+		if failed != nil && b.plan.last {
+			break
+		}
+	}
+	return failed, nil
+}
+
+type bucket struct {
+	plan   *plan
+	writes []commit.Write
+	units  []int
+}
+
+// plan makes one type of Write. apply reports the indexes of writes whose
+// fence or guard failed.
+type plan struct {
+	order int
+	last  bool // the last plan with fences: no need to go on when one failed
+	apply func(ctx context.Context, l *lane, ws []commit.Write) (missing []int, err error)
+}
+
+var plans = map[reflect.Type]*plan{}
+
+func planOf(w commit.Write) *plan { return plans[reflect.TypeOf(w)] }
+
+// register adds plans in the order in which their statements run. The slices
+// of a transaction's statements are ordered by it: guards and fences first.
+func register(ps ...planFor) {
+	for _, p := range ps {
+		if plans[p.write] != nil {
+			panic("persistence: two plans for " + p.write.String())
+		}
+		p.order = len(plans)
+		plans[p.write] = &p.plan
+	}
+}
+
+type planFor struct {
+	write reflect.Type
+	plan
+}
+
+func init() {
+	// Guards, then fences in one order for everybody, then the rest.
+	register(guards)
+	register(challengeFences...)
+	register(challengeWrites...)
+	register(outboxWrites...)
+	register(auditWrites...)
+	register(changeWrites...)
+}
