@@ -195,7 +195,7 @@ func (s Challenges) Stuck(ctx context.Context, before time.Time, max int) (ids [
 	ctx, cancel := s.db.bound(ctx)
 	defer cancel()
 	err = s.db.conn(ctx).NewSelect().Table("challenge").Column("id").Where("state = 1").Where("touched_at < ?", ms(before)).
-		Order("touched_at").Limit(max).Scan(ctx, &ids)
+		Order("touched_at").Limit(int64(max)).Scan(ctx, &ids)
 	return ids, translate(err)
 }
 
@@ -212,7 +212,7 @@ func (s Challenges) Purge(ctx context.Context, before time.Time, max int) (int, 
 		}
 		err := s.db.InTx(ctx, func(ctx context.Context) error {
 			tx := s.db.conn(ctx)
-			old := tx.NewSelect().Table(q.table).Column(q.key).Where("? < ?", bun.Ident(q.old), ms(limit)).Order(q.key).Limit(max)
+			old := tx.NewSelect().Table(q.table).Column(q.key).Where("? < ?", bun.Ident(q.old), ms(limit)).Order(q.key).Limit(int64(max))
 			res, err := tx.NewDelete().Table(q.table).Where("? IN (?)", bun.Ident(q.key), old).Exec(ctx)
 			if err != nil {
 				return err

@@ -78,12 +78,12 @@ func (s Outbox) Claim(ctx context.Context, now time.Time, lease time.Duration, m
 	var rows []outboxRow
 	err := s.db.InTx(ctx, func(ctx context.Context) error {
 		tx := s.db.conn(ctx)
-		due := tx.NewSelect().Table("outbox").Column("id").Where("state = 0").Where("next_at <= ?", ms(now)).Order("next_at").Limit(max)
+		due := tx.NewSelect().Table("outbox").Column("id").Where("state = 0").Where("next_at <= ?", ms(now)).Order("next_at").Limit(int64(max))
 		if s.db.postgres() {
 			due = due.For("UPDATE SKIP LOCKED")
 		}
 		_, err := tx.NewUpdate().Model((*outboxRow)(nil)).ModelTableExpr("outbox AS t").Set("next_at = ?", ms(now.Add(lease))).
-			Where("t.id IN (?)", due).Returning("t.*").Exec(ctx, &rows)
+			Where("t.id IN (?)", due).Returning("*").Exec(ctx, &rows)
 		return err
 	})
 	out := make([]outbox.Message, len(rows))
@@ -133,7 +133,7 @@ func (s Outbox) Usage(ctx context.Context, now time.Time, destination []byte, us
 // Recent implements outbox.Store.
 func (s Outbox) Recent(ctx context.Context, limit int) ([]outbox.Message, error) {
 	var rows []outboxRow
-	err := s.db.conn(ctx).NewSelect().Model(&rows).Where("payload IS NOT NULL").Order("created_at DESC", "id DESC").Limit(limit).Scan(ctx)
+	err := s.db.conn(ctx).NewSelect().Model(&rows).Where("payload IS NOT NULL").Order("created_at DESC", "id DESC").Limit(int64(limit)).Scan(ctx)
 	out := make([]outbox.Message, len(rows))
 	for i, r := range rows {
 		out[i] = r.message()

@@ -34,9 +34,10 @@ func rowsOf[W commit.Write, R any](l *lane, ws []commit.Write, row func(*DBRow, 
 
 // fences plans one multi-row UPDATE of the listed columns, fenced by version:
 //
-//	WITH v AS (VALUES …) UPDATE t SET c = v.c, version = t.version + 1
+//	WITH v AS (VALUES …) UPDATE t SET c = v.c, version = v.version + 1
 //	FROM v WHERE t.id = v.id AND t.version = v.version RETURNING t.id
 //
+// (SQLite knows an alias everywhere but in RETURNING, hence the full names.)
 // Rows run in key order, so that two processes cannot deadlock. R has the
 // columns id, version and the listed ones. A write of version 0 inserts its
 // row instead, where insert is true.
@@ -82,9 +83,9 @@ func fences[W commit.Fence, R any](table string, insert bool, row func(*DBRow, W
 		if len(ups) > 0 {
 			rows := collect(ups)
 			var ids []string
-			q := l.tx.NewUpdate().With("v", l.tx.NewValues(&rows)).Model((*R)(nil)).ModelTableExpr(table + " AS t").TableExpr("v").
+			q := l.tx.NewUpdate().With("v", l.tx.NewValues(&rows)).Model((*R)(nil)).ModelTableExpr(table).TableExpr("v").
 				Set(strings.Join(set, ", ")).Set("version = v.version + 1").
-				Where("t.id = v.id").Where("t.version = v.version").Returning("t.id")
+				Where("? = v.id", bun.Ident(table+".id")).Where("? = v.version", bun.Ident(table+".version")).Returning("?", bun.Ident(table+".id"))
 			if _, err := q.Exec(ctx, &ids); err != nil {
 				return nil, err
 			}

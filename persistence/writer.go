@@ -365,9 +365,6 @@ func (db *DB) apply(ctx context.Context, l *lane, units []*unit) (failed map[int
 			}
 			failed[b.units[m]] = true
 		}
-		if failed != nil && b.plan.last {
-			break
-		}
 	}
 	return failed, nil
 }
@@ -382,7 +379,6 @@ type bucket struct {
 // fence or guard failed.
 type plan struct {
 	order int
-	last  bool // the last plan with fences: no need to go on when one failed
 	apply func(ctx context.Context, l *lane, ws []commit.Write) (missing []int, err error)
 }
 
@@ -407,10 +403,12 @@ type planFor struct {
 	plan
 }
 
+// The statements of a transaction run in this order: guards first, then every
+// slice's fences, then what cannot be refused. A slice adds its two lists here.
 func init() {
-	// Guards, then fences in one order for everybody, then the rest.
 	register(guards)
 	register(challengeFences...)
+
 	register(challengeWrites...)
 	register(outboxWrites...)
 	register(auditWrites...)

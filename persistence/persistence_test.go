@@ -1,0 +1,42 @@
+package persistence
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"castellan/internal/pgtest"
+)
+
+// both runs a test on a fresh, migrated and started database of each kind.
+func both(t *testing.T, test func(t *testing.T, db *DB)) {
+	t.Helper()
+	for _, kind := range []struct {
+		name string
+		dsn  func(t *testing.T) string
+	}{
+		{"sqlite", func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "test.db") }},
+		{"postgres", func(t *testing.T) string { return pgtest.DSN(t) }},
+	} {
+		t.Run(kind.name, func(t *testing.T) { test(t, open(t, kind.dsn(t))) })
+	}
+}
+
+func open(t *testing.T, dsn string) *DB {
+	t.Helper()
+	db, err := Open(t.Context(), dsn, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := db.Exclusive(t.Context(), func(ctx context.Context) error { _, err := db.Migrate(ctx); return err }); err != nil {
+		t.Fatal(err)
+	}
+	db.Start([]byte("audit key of the test"), "test"+time.Now().Format("150405.000000000"))
+	return db
+}

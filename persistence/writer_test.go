@@ -1,0 +1,327 @@
+package persistence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"castellan/domain/audit"
+	"castellan/domain/challenge"
+	"castellan/domain/change"
+	"castellan/domain/commit"
+	"castellan/domain/fault"
+	"castellan/domain/outbox"
+)
+
+func sample(id string) challenge.Challenge {
+	now := time.Now().UnixMilli()
+	return challenge.Challenge{ID: id, UserID: "u1", Action: "LOGIN", Flow: challenge.FlowLogin, CreatedAt: now, ExpiresAt: now + 600_000,
+		Body: challenge.Body{Subject: "u1", Required: 1, Methods: []challenge.Method{{ID: "m1", Name: challenge.SMS, LifetimeMs: 120_000, ExpiresAt: now + 120_000,
+			Digest: challenge.Digest{Key: "k", Sum: []byte{1, 2, 3}}}}}}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestCommitRoundTrip(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		ctx, store := t.Context(), NewChallenges(db)
+		c := sample("c1")
+		must(t, db.Commit(ctx, challenge.Insert{Challenge: c, Command: []byte("sealed\x00'")}, audit.Record{At: time.Now(), Action: "LOGIN", Outcome: audit.Success},
+			change.Note{Topic: change.Users, Key: "u1"}))
+		got, err := store.Load(ctx, "c1")
+		must(t, err)
+		if got.Version != 1 || got.Methods[0].Digest.Key != "k" || got.Required != 1 {
+			t.Fatalf("read back %+v", got)
+		}
+		command, err := store.Command(ctx, "c1")
+		must(t, err)
+		if string(command) != "sealed\x00'" {
+			t.Fatalf("command %q", command)
+		}
+		got.Wrong = 3
+		must(t, db.Commit(ctx, challenge.Update{Challenge: got}))
+		if err := db.Commit(ctx, challenge.Update{Challenge: got}); !errors.Is(err, commit.ErrFenced) {
+			t.Fatalf("a stale update: %v", err)
+		}
+		if again, _ := store.Load(ctx, "c1"); again.Version != 2 || again.Wrong != 3 {
+			t.Fatalf("after the update %+v", again)
+		}
+		if err := db.Commit(ctx, challenge.Insert{Challenge: c}); fault.CodeOf(err) != fault.RecordAlreadyExist {
+			t.Fatalf("a second insert: %v", err)
+		}
+		if _, err := store.Load(ctx, "nobody"); fault.CodeOf(err) != fault.ChallengeNotFound {
+			t.Fatalf("an unknown id: %v", err)
+		}
+		if n, err := db.VerifyAudit(ctx, []byte("audit key of the test")); n != 1 || err != nil {
+			t.Fatalf("audit: %d rows, %v", n, err)
+		}
+	})
+}
+
+// A refused unit leaves nothing behind, and does not harm its neighbours.
+func TestUnitsAreAtomic(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		ctx, store := t.Context(), NewChallenges(db)
+		must(t, db.Commit(ctx, challenge.Insert{Challenge: sample("old")}))
+		stale, _ := store.Load(ctx, "old")
+		stale.Version = 9
+		var wg sync.WaitGroup
+		var fenced, exists, ok atomic.Int32
+		count := func(err error) {
+			switch {
+			case err == nil:
+				ok.Add(1)
+			case errors.Is(err, commit.ErrFenced):
+				fenced.Add(1)
+			case fault.CodeOf(err) == fault.RecordAlreadyExist:
+				exists.Add(1)
+			default:
+				t.Error(err)
+			}
+		}
+		for i := range 60 {
+			wg.Go(func() {
+				id := fmt.Sprintf("n%02d", i)
+				switch i % 3 {
+				case 0: // good
+					count(db.Commit(ctx, challenge.Insert{Challenge: sample(id)}))
+				case 1: // its fence fails
+					count(db.Commit(ctx, challenge.Insert{Challenge: sample(id)}, challenge.Update{Challenge: stale}))
+				default: // its key is taken
+					count(db.Commit(ctx, challenge.Insert{Challenge: sample(id)}, challenge.Insert{Challenge: sample("old")}))
+				}
+			})
+		}
+		wg.Wait()
+		if ok.Load() != 20 || fenced.Load() != 20 || exists.Load() != 20 {
+			t.Errorf("%d committed, %d fenced, %d refused", ok.Load(), fenced.Load(), exists.Load())
+		}
+		refs, err := store.Open(ctx, "u1", time.Now())
+		must(t, err)
+		if len(refs) != 21 {
+			t.Errorf("%d rows, want the 20 good ones and the old one", len(refs))
+		}
+	})
+}
+
+// Two hundred writers race for one row; each sees the version it read or is
+// fenced, so the counter in the row counts every success once.
+func TestFenceUnderRace(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		ctx, store := t.Context(), NewChallenges(db)
+		must(t, db.Commit(ctx, challenge.Insert{Challenge: sample("c")}))
+		var wg sync.WaitGroup
+		var won atomic.Int32
+		for range 200 {
+			wg.Go(func() {
+				c, err := store.Load(ctx, "c")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				c.Wrong++
+				if err := db.Commit(ctx, challenge.Update{Challenge: c}); err == nil {
+					won.Add(1)
+				} else if !errors.Is(err, commit.ErrFenced) {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		c, err := store.Load(ctx, "c")
+		must(t, err)
+		if c.Wrong != int(won.Load()) || won.Load() == 0 {
+			t.Errorf("%d successes, the row counted %d", won.Load(), c.Wrong)
+		}
+	})
+}
+
+func TestBudgetIsFencedFromItsFirstRow(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		ctx, store := t.Context(), NewChallenges(db)
+		b, err := store.Budget(ctx, "u1", challenge.FlowLogin)
+		must(t, err)
+		b.OTP = []int64{1}
+		var wg sync.WaitGroup
+		var won atomic.Int32
+		for range 20 {
+			wg.Go(func() {
+				if err := db.Commit(ctx, challenge.Spend{Budget: b}); err == nil {
+					won.Add(1)
+				} else if !errors.Is(err, commit.ErrFenced) {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if won.Load() != 1 {
+			t.Fatalf("%d first writes", won.Load())
+		}
+		key := challenge.BudgetKey("u1", challenge.FlowLogin)
+		if err := db.Commit(ctx, commit.Guard{On: commit.AttemptBudget, Key: key, Version: 0}); !errors.Is(err, commit.ErrFenced) {
+			t.Errorf("a guard that expects no row: %v", err)
+		}
+		must(t, db.Commit(ctx, commit.Guard{On: commit.AttemptBudget, Key: key, Version: 1}))
+		b, _ = store.Budget(ctx, "u1", challenge.FlowLogin)
+		b.OTP = append(b.OTP, 2)
+		must(t, db.Commit(ctx, challenge.Spend{Budget: b}))
+		if b, _ = store.Budget(ctx, "u1", challenge.FlowLogin); b.Version != 2 || len(b.OTP) != 2 {
+			t.Errorf("after two writes %+v", b)
+		}
+	})
+}
+
+func TestInTxJoinsAndRollsBack(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		ctx, store := t.Context(), NewChallenges(db)
+		boom := errors.New("boom")
+		err := db.InTx(ctx, func(ctx context.Context) error {
+			must(t, db.Commit(ctx, challenge.Insert{Challenge: sample("a")}, audit.Record{Action: "X"}))
+			if _, err := store.Load(ctx, "a"); err != nil {
+				t.Errorf("a transaction sees its own row: %v", err)
+			}
+			return boom
+		})
+		if !errors.Is(err, boom) {
+			t.Fatal(err)
+		}
+		if _, err := store.Load(ctx, "a"); fault.CodeOf(err) != fault.ChallengeNotFound {
+			t.Errorf("after the rollback: %v", err)
+		}
+		must(t, db.InTx(ctx, func(ctx context.Context) error {
+			return db.Commit(ctx, challenge.Insert{Challenge: sample("a")}, audit.Record{Action: "X"})
+		}))
+		if n, err := db.VerifyAudit(ctx, []byte("audit key of the test")); n != 1 || err != nil {
+			t.Errorf("audit: %d rows, %v", n, err)
+		}
+	})
+}
+
+func TestSupersedeClosesOnlyPending(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		ctx, store := t.Context(), NewChallenges(db)
+		done := sample("done")
+		done.State = challenge.Done
+		must(t, db.Commit(ctx, challenge.Insert{Challenge: sample("open")}, challenge.Insert{Challenge: done}))
+		must(t, db.Commit(ctx, challenge.Supersede{ID: "open"}, challenge.Supersede{ID: "done"}, challenge.Supersede{ID: "nobody"}))
+		a, _ := store.Load(ctx, "open")
+		b, _ := store.Load(ctx, "done")
+		if a.State != challenge.Closed || a.Reason != challenge.Superseded || a.Version != 2 || b.State != challenge.Done || b.Version != 1 {
+			t.Errorf("open: %v %v, done: %v", a.State, a.Reason, b.State)
+		}
+	})
+}
+
+func TestOutboxLeasesOnce(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		ctx, store, now := t.Context(), NewOutbox(db), time.UnixMilli(1_700_000_000_000)
+		for i := range 30 {
+			must(t, db.Commit(ctx, outbox.Add{Message: outbox.Message{ID: fmt.Sprint("m", i), Channel: "SMS", Destination: []byte("d"), UserID: "u", Prefix: "p",
+				CreatedAt: now, ExpiresAt: now.Add(time.Hour), LeaseUntil: now, Payload: []byte("x"), Proven: i%2 == 0}}))
+		}
+		var mu sync.Mutex
+		seen := map[string]int{}
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				ms, err := store.Claim(ctx, now, 30*time.Second, 10)
+				if err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				for _, m := range ms {
+					seen[m.ID]++
+				}
+			})
+		}
+		wg.Wait()
+		for id, n := range seen {
+			if n > 1 {
+				t.Errorf("%s was leased %d times", id, n)
+			}
+		}
+		for len(seen) < 30 { // what a skipped lock left over is still there to claim
+			ms, err := store.Claim(ctx, now, 30*time.Second, 10)
+			must(t, err)
+			if len(ms) == 0 {
+				t.Fatalf("%d of 30 messages can be claimed", len(seen))
+			}
+			for _, m := range ms {
+				seen[m.ID]++
+			}
+		}
+		if ms, _ := store.Claim(ctx, now.Add(30*time.Second), time.Second, 100); len(ms) != 30 {
+			t.Errorf("after the leases lapsed %d messages are due", len(ms))
+		}
+		must(t, db.Commit(ctx, outbox.Settle{ID: "m0", State: outbox.Sent, At: now, Attempt: 1}, outbox.Settle{ID: "m1", State: outbox.Sent, Keep: true}))
+		if ms, _ := store.Recent(ctx, 100); len(ms) != 29 {
+			t.Errorf("%d payloads, want 29: one was erased at delivery", len(ms))
+		}
+		u, err := store.Usage(ctx, now.Add(time.Minute), []byte("d"), "u", "p")
+		must(t, err)
+		if u.DestinationHour != 30 || u.UnprovenDestinationDay != 15 || u.UserDay != 30 || u.PrefixHour != 30 {
+			t.Errorf("usage %+v", u)
+		}
+		must(t, store.Erase(ctx, now.Add(2*time.Hour)))
+		if ms, _ := store.Recent(ctx, 100); len(ms) != 1 {
+			t.Errorf("%d payloads after expiry, want the one that is kept", len(ms))
+		}
+	})
+}
+
+func TestAuditChainNoticesTampering(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		ctx, key := t.Context(), []byte("audit key of the test")
+		for i := range 20 {
+			must(t, db.Commit(ctx, audit.Record{At: time.Now(), Action: fmt.Sprint("A", i), Outcome: audit.Success}))
+		}
+		must(t, db.Checkpoint(ctx, time.Now(), key))
+		if n, err := db.VerifyAudit(ctx, key); n != 20 || err != nil {
+			t.Fatalf("%d rows, %v", n, err)
+		}
+		exec := func(q string) {
+			if _, err := db.write.ExecContext(ctx, q); err != nil {
+				t.Fatal(err)
+			}
+		}
+		exec("UPDATE audit SET detail = 'forged' WHERE seq = 7")
+		if _, err := db.VerifyAudit(ctx, key); !errors.Is(err, ErrTampered) {
+			t.Errorf("a changed row: %v", err)
+		}
+		exec("UPDATE audit SET detail = '' WHERE seq = 7")
+		if _, err := db.VerifyAudit(ctx, key); err != nil {
+			t.Errorf("restored: %v", err)
+		}
+		exec("DELETE FROM audit WHERE seq > 15")
+		if _, err := db.VerifyAudit(ctx, key); !errors.Is(err, ErrTampered) {
+			t.Errorf("a cut end: %v", err)
+		}
+	})
+}
+
+func TestFeed(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		ctx, feed := t.Context(), NewChanges(db)
+		before := time.Now().Add(-time.Second)
+		must(t, db.Commit(ctx, change.Note{Topic: change.MFA, Key: "a"}, change.Note{Topic: change.Keys, Key: "b"}))
+		es, err := feed.Since(ctx, before)
+		must(t, err)
+		if len(es) != 2 || es[0].Topic != change.MFA || es[1].ID <= es[0].ID {
+			t.Errorf("feed %+v", es)
+		}
+		must(t, feed.Purge(ctx, time.Now().Add(time.Minute)))
+		if es, _ := feed.Since(ctx, before); len(es) != 0 {
+			t.Errorf("%d notes after the purge", len(es))
+		}
+	})
+}
