@@ -1,0 +1,144 @@
+package config
+
+import (
+	"net"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// Default returns the configuration of an empty file and an empty
+// environment. Keys that take their value from others are still empty: see
+// Resolved.
+func Default() Config {
+	return Config{
+		DataDir: "./data",
+		HTTP: HTTP{
+			Addr:           "127.0.0.1:8080",
+			ReadTimeout:    5 * time.Second,
+			IdleTimeout:    60 * time.Second,
+			WriteTimeout:   15 * time.Second,
+			ShutdownGrace:  20 * time.Second,
+			MaxConnections: 16384,
+		},
+		Database: Database{MaxConnections: 16},
+		Tenant:   Tenant{ID: "default"},
+		Tokens: Tokens{
+			Issuer:     "castellan",
+			XAuthTTL:   30 * time.Minute,
+			OTAuthTTL:  10 * time.Minute,
+			SessionTTL: 12 * time.Hour,
+		},
+		MFA: MFA{
+			ChallengeTTL:      600 * time.Second,
+			PAuthGrace:        120 * time.Second,
+			ExecWait:          10 * time.Second,
+			MaxOpen:           5,
+			MaxRenewals:       5,
+			MethodAttempts:    5,
+			ChallengeAttempts: 10,
+			OTPBudget:         20,
+			OTPBudgetWindow:   60 * time.Minute,
+			TOTPBudget:        10,
+			TOTPBudgetWindow:  15 * time.Minute,
+		},
+		Limits: Limits{
+			Enabled:             true,
+			WrongPasswords:      10,
+			WrongPasswordWindow: 15 * time.Minute,
+			WrongPasswordsDay:   100,
+			ResetPerPhone:       5,
+			ResetPhoneWindow:    10 * time.Minute,
+			ResetPerIP:          30,
+			ResetIPWindow:       10 * time.Minute,
+			DestinationPerHour:  20,
+			DestinationPerDay:   50,
+			UserPerDay:          60,
+			IPPerHour:           200,
+		},
+		Password: Password{
+			MinLength:         8,
+			MaxLength:         128,
+			Argon2MemoryKiB:   19456,
+			Argon2Time:        2,
+			Argon2Parallelism: 1,
+			Queue:             128,
+			QueueWait:         10 * time.Second,
+		},
+		Mail: Mail{TLS: "starttls", FromName: "Castellan", Timeout: 10 * time.Second},
+		SMS:  SMS{Method: "POST", Format: "form", Timeout: 10 * time.Second},
+		Outbox: Outbox{
+			Lease:       30 * time.Second,
+			RetryMin:    time.Second,
+			RetryMax:    time.Minute,
+			MaxAttempts: 8,
+			Workers:     4,
+		},
+		Log:      Log{Level: "info", Format: "text"},
+		Language: Language{Default: "en"},
+		Firewall: Firewall{AppID: "API"},
+	}
+}
+
+// Resolved returns the configuration with the defaults that depend on other
+// keys or on the machine filled in, and with URLs and origins in the one
+// spelling their readers compare. It changes nothing that is already resolved.
+func (c Config) Resolved() Config {
+	h := &c.HTTP
+	h.BasePath = strings.TrimRight(h.BasePath, "/")
+	h.PublicURL = strings.TrimRight(h.PublicURL, "/")
+	if h.PublicURL == "" {
+		h.PublicURL = "http://" + reachable(h.Addr) + h.BasePath
+	}
+	if h.CORSOrigins != nil {
+		origins := make([]string, len(h.CORSOrigins))
+		for i, o := range h.CORSOrigins {
+			origins[i] = normalOrigin(o)
+		}
+		h.CORSOrigins = origins
+	}
+	if c.Database.URL == "" {
+		c.Database.URL = Secret("sqlite:" + filepath.Join(c.DataDir, "castellan.db"))
+	}
+	if c.Keys.MasterFile == "" {
+		c.Keys.MasterFile = filepath.Join(c.DataDir, "master.key")
+	}
+	if c.Password.HashSlots == 0 {
+		// GOMAXPROCS, not NumCPU: it knows the quota of a container.
+		c.Password.HashSlots = max(1, runtime.GOMAXPROCS(0)-1)
+	}
+	if c.Mail.Port == 0 {
+		c.Mail.Port = map[string]int{"starttls": 587, "tls": 465, "none": 25}[c.Mail.TLS]
+	}
+	if c.Source("geo.allow_private") == FromDefault && c.Dev {
+		c.Geo.AllowPrivate = true
+	}
+	return c
+}
+
+// reachable turns a listening address into one a client on this machine can
+// call: an address that means every interface is no host name.
+func reachable(addr string) string {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return addr
+	}
+	if ip, ok := parseIP(host); host == "" || ok && ip.IsUnspecified() {
+		host = "localhost"
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// normalOrigin writes an origin as browsers do: lower case, default port left
+// out. What is not an origin stays as it is for Validate to name.
+func normalOrigin(s string) string {
+	s = strings.ToLower(s)
+	switch {
+	case strings.HasPrefix(s, "https://"):
+		return strings.TrimSuffix(s, ":443")
+	case strings.HasPrefix(s, "http://"):
+		return strings.TrimSuffix(s, ":80")
+	}
+	return s
+}

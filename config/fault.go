@@ -1,0 +1,50 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Fault is one thing wrong with the configuration. Its text never holds the
+// value of a secret.
+type Fault struct {
+	Key     string // dotted key, or the variable where no key fits, or "" for the file as a whole
+	Where   string // the variable, or file and line; "" for a default
+	Problem string
+}
+
+// Error gives the fault in one line.
+func (f Fault) Error() string {
+	switch {
+	case f.Key == "":
+		return f.Where + ": " + f.Problem
+	case f.Where == "":
+		return f.Key + ": " + f.Problem
+	}
+	return f.Key + " (" + f.Where + "): " + f.Problem
+}
+
+// Faults is everything wrong with the configuration, one fault a line.
+type Faults []Fault
+
+// Error lists the faults.
+func (f Faults) Error() string {
+	var b strings.Builder
+	noun := "faults"
+	if len(f) == 1 {
+		noun = "fault"
+	}
+	fmt.Fprintf(&b, "%d %s in the configuration:", len(f), noun)
+	for _, one := range f {
+		b.WriteString("\n  " + one.Error())
+	}
+	return b.String()
+}
+
+// err returns nil for no faults, so that callers can compare with nil.
+func (f Faults) err() error {
+	if len(f) == 0 {
+		return nil
+	}
+	return f
+}

@@ -1,0 +1,311 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Source names the layer a value came from.
+type Source string
+
+// The layers, lowest first.
+const (
+	FromDefault Source = "default"
+	FromFile    Source = "file"
+	FromEnv     Source = "env"
+)
+
+// origin is where a value was written: the layer, and the line or variable.
+type origin struct {
+	source Source
+	where  string
+}
+
+// Source tells which layer set the dotted key.
+func (c Config) Source(key string) Source {
+	if o, ok := c.origins[key]; ok {
+		return o.source
+	}
+	return FromDefault
+}
+
+// Load puts the YAML file (none when file is "") and the environment (in the
+// form of os.Environ) over the defaults, resolves and validates. Its error is
+// Faults and holds every fault found: unknown keys and variables, values that
+// cannot be read, values out of bounds and conflicts between keys. Load reads
+// the file and opens nothing else.
+func Load(file string, environ []string) (Config, error) {
+	l := loader{config: Default(), broken: map[string]bool{}}
+	l.config.origins = map[string]origin{}
+	readable := true
+	if file != "" {
+		readable = l.file(file)
+	}
+	l.environment(environ)
+	if !readable {
+		// What the file said is unknown, so conflicts would be guesses.
+		return Config{}, l.faults
+	}
+	c := l.config.Resolved()
+	l.faults = append(l.faults, c.faults(l.broken)...)
+	if err := l.faults.err(); err != nil {
+		return Config{}, err
+	}
+	return c, nil
+}
+
+type loader struct {
+	config Config
+	faults Faults
+	broken map[string]bool // keys whose value could not be read: rules about them are left out
+}
+
+func (l *loader) fault(key, where, format string, args ...any) {
+	l.faults = append(l.faults, Fault{Key: key, Where: where, Problem: fmt.Sprintf(format, args...)})
+}
+
+// set reads r into the entry's field and remembers where it came from.
+func (l *loader) set(e *entry, r raw, from origin) {
+	r.lines = e.lines
+	if err := assign(e.field(&l.config), r); err != nil {
+		problem := err.Error()
+		if e.secret() && strings.Contains(problem, `"`) {
+			problem = "cannot be read" // the reason quotes the value
+		}
+		l.fault(e.key, from.where, "%s", problem)
+		l.broken[e.key] = true
+		return
+	}
+	l.config.origins[e.key] = from
+}
+
+// file reads the YAML file; false means that it could not be read at all.
+func (l *loader) file(path string) bool {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		l.fault("", path, "cannot be read: %v", errors.Unwrap(err))
+		return false
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(text))
+	var doc yaml.Node
+	if err := dec.Decode(&doc); err != nil {
+		if errors.Is(err, io.EOF) {
+			return true
+		}
+		l.fault("", path, "%s", syntaxProblem(err))
+		return false
+	}
+	if len(doc.Content) == 0 {
+		return true
+	}
+	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		l.fault("", path, "holds more than one document")
+		return false
+	}
+	name := filepath.Base(path)
+	l.pairs(doc.Content[0], name, "", func(key string, k, v *yaml.Node) {
+		if _, ok := sections[key]; ok {
+			l.pairs(v, name, key, func(sub string, k, v *yaml.Node) { l.leaf(key+"."+sub, name, k, v) })
+			return
+		}
+		l.leaf(key, name, k, v)
+	})
+	return true
+}
+
+// syntaxProblem repeats what the parser says, except for an unknown alias: a
+// password that starts with * and is not quoted reads as one.
+func syntaxProblem(err error) string {
+	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	if strings.Contains(text, "anchor") {
+		text = "text that starts with * or & must be quoted"
+	}
+	return "is not valid YAML: " + text
+}
+
+// pairs visits the keys of a mapping once each. An empty section is no fault.
+func (l *loader) pairs(n *yaml.Node, file, section string, visit func(key string, k, v *yaml.Node)) {
+	n = dealias(n)
+	where := place(file, n)
+	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" {
+		return
+	}
+	if n.Kind != yaml.MappingNode {
+		l.fault(section, where, "want a map of keys")
+		return
+	}
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		k, v := n.Content[i], n.Content[i+1]
+		if seen[k.Value] {
+			key := strings.TrimPrefix(section+"."+k.Value, ".")
+			l.fault(key, place(file, k), "is given twice")
+			continue
+		}
+		seen[k.Value] = true
+		visit(k.Value, k, v)
+	}
+}
+
+// leaf sets one key. A key without a value leaves the default.
+func (l *loader) leaf(key, file string, k, v *yaml.Node) {
+	where := place(file, k)
+	e, ok := byKey[key]
+	if !ok {
+		l.fault(key, where, "unknown key%s", suggestKey(key))
+		return
+	}
+	r, set, err := fromYAML(v)
+	switch {
+	case err != nil:
+		l.fault(key, where, "%v", err)
+		l.broken[key] = true
+	case set:
+		l.set(e, r, origin{FromFile, where})
+	}
+}
+
+func place(file string, n *yaml.Node) string { return fmt.Sprintf("%s:%d", file, n.Line) }
+
+func dealias(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		return n.Alias // an alias cannot point at an alias
+	}
+	return n
+}
+
+var errTagged = errors.New("quote text that starts with !, & or *")
+
+// fromYAML takes a node apart; set is false for a null.
+func fromYAML(n *yaml.Node) (r raw, set bool, err error) {
+	n = dealias(n)
+	switch n.Kind {
+	case yaml.SequenceNode:
+		r.form = sequence
+		for _, item := range n.Content {
+			text, err := scalarText(dealias(item))
+			if err != nil {
+				return raw{}, false, err
+			}
+			r.list = append(r.list, text)
+		}
+	case yaml.MappingNode:
+		r.form = mapping
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			k, err1 := scalarText(dealias(n.Content[i]))
+			v, err2 := scalarText(dealias(n.Content[i+1]))
+			if err := errors.Join(err1, err2); err != nil {
+				return raw{}, false, err
+			}
+			r.pairs = append(r.pairs, pair{k, v})
+		}
+	default:
+		if n.ShortTag() == "!!null" {
+			if n.Anchor != "" {
+				return raw{}, false, errTagged
+			}
+			return raw{}, false, nil
+		}
+		r.text, err = scalarText(n)
+	}
+	return r, true, err
+}
+
+// scalarText returns the text as it stands in the file, so that a password
+// 0123 stays 0123. Tags are refused: YAML eats an unquoted text that starts
+// with an exclamation mark.
+func scalarText(n *yaml.Node) (string, error) {
+	if n.Kind != yaml.ScalarNode {
+		return "", errors.New("is nested too deeply")
+	}
+	switch n.ShortTag() {
+	case "!!str", "!!int", "!!float", "!!bool", "!!timestamp":
+		return n.Value, nil
+	case "!!null":
+		return "", errors.New("holds an entry without a value")
+	}
+	return "", errTagged
+}
+
+// environment applies the variables of the table. A variable that is not in it
+// is a fault only if its section exists: others may use the prefix too.
+func (l *loader) environment(environ []string) {
+	values := map[string]string{}
+	for _, kv := range environ {
+		if name, value, ok := strings.Cut(kv, "="); ok && strings.HasPrefix(name, "CASTELLAN_") {
+			values[name] = value
+		}
+	}
+	for i := range table {
+		e := &table[i]
+		if value, ok := values[e.env]; ok {
+			l.set(e, raw{text: value}, origin{FromEnv, e.env})
+			delete(values, e.env)
+		}
+	}
+	unknown := make([]string, 0, len(values))
+	for name := range values {
+		if ofSection(name) {
+			unknown = append(unknown, name)
+		}
+	}
+	slices.Sort(unknown)
+	for _, name := range unknown {
+		l.fault(name, "", "unknown variable%s", suggestVariable(name))
+	}
+}
+
+// ofSection reports whether the variable names a section of ours. What
+// Kubernetes injects for a service called castellan is not.
+func ofSection(name string) bool {
+	rest := strings.TrimPrefix(name, "CASTELLAN_")
+	if strings.HasPrefix(rest, "SERVICE_") || strings.HasPrefix(rest, "PORT") {
+		return false
+	}
+	section, _, _ := strings.Cut(rest, "_")
+	_, ok := sections[strings.ToLower(section)]
+	return ok
+}
+
+// suggestKey helps with a misspelt key or one written in the wrong place.
+func suggestKey(key string) string {
+	section, name, inSection := strings.Cut(key, ".")
+	if !inSection {
+		section, name = "", key
+	}
+	var siblings []string
+	for _, e := range table {
+		if e.section == section {
+			siblings = append(siblings, e.name)
+		}
+	}
+	if section == "" {
+		for s := range sections {
+			siblings = append(siblings, s)
+		}
+		slices.Sort(siblings)
+	}
+	if near := nearest(name, siblings); near != "" {
+		return fmt.Sprintf("; did you mean %s?", near)
+	}
+	return ""
+}
+
+func suggestVariable(name string) string {
+	names := make([]string, len(table))
+	for i, e := range table {
+		names[i] = e.env
+	}
+	if near := nearest(name, names); near != "" {
+		return fmt.Sprintf("; did you mean %s?", near)
+	}
+	return ""
+}

@@ -1,0 +1,254 @@
+package config
+
+import (
+	"net/netip"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// write puts text into a file of a fresh folder.
+func write(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "castellan.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func load(t *testing.T, text string, env ...string) Config {
+	t.Helper()
+	c, err := Load(write(t, text), env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestNothingSetGivesTheDefaults(t *testing.T) {
+	c, err := Load("", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.HTTP.Addr != "127.0.0.1:8080" || c.HTTP.PublicURL != "http://127.0.0.1:8080" || c.Dev {
+		t.Errorf("http = %+v, dev = %v", c.HTTP, c.Dev)
+	}
+	if path, ok := c.Database.SQLitePath(); !ok || path != filepath.Join("data", "castellan.db") {
+		t.Errorf("database = %q, %v", path, ok)
+	}
+	if c.Keys.MasterFile != filepath.Join("data", "master.key") || c.Password.HashSlots < 1 || c.Mail.Port != 587 {
+		t.Errorf("derived: %q %d %d", c.Keys.MasterFile, c.Password.HashSlots, c.Mail.Port)
+	}
+	if c.MFA.ChallengeTTL != 600*time.Second || c.MFA.PAuthGrace != 120*time.Second || c.MFA.ExecWait != 10*time.Second {
+		t.Errorf("mfa = %+v", c.MFA)
+	}
+	for _, e := range table {
+		if s := c.Source(e.key); s != FromDefault {
+			t.Errorf("%s comes from %s", e.key, s)
+		}
+	}
+}
+
+func TestEnvironmentWinsOverFileWinsOverDefault(t *testing.T) {
+	c := load(t, "http:\n  addr: 127.0.0.1:9001\n  read_timeout: 7s\nmfa:\n  max_open: 3\n",
+		"CASTELLAN_HTTP_ADDR=127.0.0.1:9002", "PATH=/bin", "CASTELLAN_MFA_CHALLENGE_TTL=90s")
+	if c.HTTP.Addr != "127.0.0.1:9002" || c.HTTP.ReadTimeout != 7*time.Second || c.HTTP.IdleTimeout != time.Minute ||
+		c.MFA.MaxOpen != 3 || c.MFA.ChallengeTTL != 90*time.Second {
+		t.Errorf("http = %+v, mfa = %+v", c.HTTP, c.MFA)
+	}
+	for key, want := range map[string]Source{"http.addr": FromEnv, "http.read_timeout": FromFile, "http.idle_timeout": FromDefault} {
+		if got := c.Source(key); got != want {
+			t.Errorf("source of %s = %s, want %s", key, got, want)
+		}
+	}
+}
+
+// TestVariableNames holds the names that are promised outside the program.
+func TestVariableNames(t *testing.T) {
+	c, err := Load("", []string{
+		"CASTELLAN_HTTP_ADDR=127.0.0.1:0", "CASTELLAN_DATABASE_URL=postgres://u@127.0.0.1/db", "CASTELLAN_DATA_DIR=/tmp/x", "CASTELLAN_DEV=true",
+		"CASTELLAN_HTTP_PUBLIC_URL=https://id.example.com/", "CASTELLAN_HTTP_TRUSTED_PROXIES=10.0.0.0/8, 192.0.2.7,::1,::ffff:198.51.100.0/120,2001:db8::5/32",
+		"CASTELLAN_KEYS_MASTER_FILE=/tmp/m.key", "CASTELLAN_LIMITS_ENABLED=false", "CASTELLAN_CLUSTER_GOSSIP_ADDR=127.0.0.1:7946",
+		"CASTELLAN_CLUSTER_ACTOR_ADDR=127.0.0.1:7947", "CASTELLAN_CLUSTER_JOIN=127.0.0.1:7956,127.0.0.1:7966", "CASTELLAN_CLUSTER_TLS_DIR=/tmp/tls",
+		"CASTELLAN_MFA_GUARDED=POST /a=ACTION,PUT  /b=OTHER", "CASTELLAN_LIMITS_COUNTRY_PER_DAY=90=5000,1=20",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var proxies []netip.Prefix
+	for _, p := range []string{"10.0.0.0/8", "192.0.2.7/32", "::1/128", "198.51.100.0/24", "2001:db8::/32"} {
+		proxies = append(proxies, netip.MustParsePrefix(p))
+	}
+	for _, got := range []struct{ name, have, want any }{
+		{"addr", c.HTTP.Addr, "127.0.0.1:0"},
+		{"public url", c.HTTP.PublicURL, "https://id.example.com"},
+		{"proxies", c.HTTP.TrustedProxies, proxies},
+		{"data dir", c.DataDir, "/tmp/x"},
+		{"database", c.Database.URL.Reveal(), "postgres://u@127.0.0.1/db"},
+		{"dev", c.Dev, true},
+		{"limits", c.Limits.Enabled, false},
+		{"master", c.Keys.MasterFile, "/tmp/m.key"},
+		{"cluster", c.Cluster, Cluster{"127.0.0.1:7946", "127.0.0.1:7947", []string{"127.0.0.1:7956", "127.0.0.1:7966"}, "/tmp/tls"}},
+		{"guarded", c.MFA.Guarded, map[string]string{"POST /a": "ACTION", "PUT /b": "OTHER"}},
+		{"country", c.Limits.CountryPerDay, map[string]int{"90": 5000, "1": 20}},
+	} {
+		if !reflect.DeepEqual(got.have, got.want) {
+			t.Errorf("%s = %v, want %v", got.name, got.have, got.want)
+		}
+	}
+}
+
+// TestEveryKeyFromBothLayers sets each key alone, in the file and by its
+// variable, to a value that differs from the default, and reads it back.
+func TestEveryKeyFromBothLayers(t *testing.T) {
+	samples := map[string]string{
+		"*bool": "true", "*string": "sample", "*config.Secret": "s3cret", "*int": "64", "*time.Duration": "7m",
+		"*[]string": "https://a.example", "*[]int": "202", "*[]netip.Prefix": "192.0.2.0/24",
+		"*map[string]string": "POST /a=ACTION", "*map[string]int": "90=5", "*config.Secrets": "X-Key=s3cret",
+	}
+	for _, e := range table {
+		sample, ok := samples[reflect.TypeOf(e.field(new(Config))).String()]
+		if !ok {
+			t.Fatalf("no sample for %s", e.kind)
+		}
+		if e.key == "limits.enabled" {
+			sample = "false"
+		}
+		check := func(layer string, l *loader) {
+			if len(l.faults) > 0 {
+				t.Errorf("%s by %s: %v", e.key, layer, l.faults)
+				return
+			}
+			d := Default()
+			if reflect.DeepEqual(e.field(&l.config), e.field(&d)) {
+				t.Errorf("%s by %s: still the default", e.key, layer)
+			}
+		}
+		fresh := func() *loader {
+			l := &loader{config: Default(), broken: map[string]bool{}}
+			l.config.origins = map[string]origin{}
+			return l
+		}
+		env := fresh()
+		env.environment([]string{e.env + "=" + sample})
+		check("env", env)
+
+		text := e.name + ": '" + sample + "'\n"
+		if e.section != "" {
+			text = e.section + ":\n  " + text
+		}
+		file := fresh()
+		if !file.file(write(t, text)) {
+			t.Errorf("%s: file not read", e.key)
+		}
+		check("file", file)
+		if !reflect.DeepEqual(e.field(&env.config), e.field(&file.config)) {
+			t.Errorf("%s differs between the layers", e.key)
+		}
+	}
+}
+
+func TestFileForms(t *testing.T) {
+	for _, text := range []string{"", "# nothing\n", "---\n", "http:\n", "http: {addr: }\n", "~\n"} {
+		if c := load(t, text); c.HTTP.Addr != "127.0.0.1:8080" {
+			t.Errorf("%q: addr = %q", text, c.HTTP.Addr)
+		}
+	}
+	c := load(t, `
+tenant: {id: 0123}
+mail: {host: localhost, from: a@example.com, username: u, password: 0777, port: 2525}
+http:
+  cors_origins: [HTTPS://App.Example.com:443, "http://localhost:3000"]
+  trusted_proxies: &nets
+    - 10.0.0.0/8
+firewall: {bypass_cidrs: *nets}
+mfa:
+  guarded:
+    POST /auth/password: PASSWORD_CHANGE
+sms:
+  url: http://127.0.0.1:1/send
+  format: json
+  body: |
+    {"to": "{{to}}",
+     "text": "{{text}}"}
+  headers: {Authorization: Bearer abc}
+  success_codes: [200, 202]
+`)
+	if c.Tenant.ID != "0123" || c.Mail.Password.Reveal() != "0777" || c.Mail.Port != 2525 {
+		t.Errorf("digits changed: %q %q %d", c.Tenant.ID, c.Mail.Password.Reveal(), c.Mail.Port)
+	}
+	if want := []string{"https://app.example.com", "http://localhost:3000"}; !reflect.DeepEqual(c.HTTP.CORSOrigins, want) {
+		t.Errorf("origins = %v", c.HTTP.CORSOrigins)
+	}
+	if !reflect.DeepEqual(c.HTTP.TrustedProxies, c.Firewall.BypassCIDRs) || len(c.Firewall.BypassCIDRs) != 1 {
+		t.Errorf("alias: %v, %v", c.HTTP.TrustedProxies, c.Firewall.BypassCIDRs)
+	}
+	if c.MFA.Guarded["POST /auth/password"] != "PASSWORD_CHANGE" || !strings.Contains(c.SMS.Body.Reveal(), "\n") {
+		t.Errorf("guarded = %v, body = %q", c.MFA.Guarded, c.SMS.Body.Reveal())
+	}
+	if want := map[string]string{"Authorization": "Bearer abc"}; !reflect.DeepEqual(c.SMS.Headers.Reveal(), want) || !reflect.DeepEqual(c.SMS.SuccessCodes, []int{200, 202}) {
+		t.Errorf("sms = %v %v", c.SMS.Headers.Reveal(), c.SMS.SuccessCodes)
+	}
+}
+
+// TestEmptyVariable clears a text or list that the file sets.
+func TestEmptyVariable(t *testing.T) {
+	c := load(t, "metrics: {addr: '127.0.0.1:9000'}\nhttp: {cors_origins: [https://a.example]}\n", "CASTELLAN_METRICS_ADDR=", "CASTELLAN_HTTP_CORS_ORIGINS=")
+	if c.Metrics.Addr != "" || len(c.HTTP.CORSOrigins) != 0 {
+		t.Errorf("metrics = %q, origins = %v", c.Metrics.Addr, c.HTTP.CORSOrigins)
+	}
+}
+
+func TestForeignVariablesAreNoFault(t *testing.T) {
+	_, err := Load("", []string{
+		"CASTELLAN_SERVICE_HOST=10.0.0.1", "CASTELLAN_SERVICE_PORT=80", "CASTELLAN_SERVICE_PORT_HTTP=80", "CASTELLAN_PORT=tcp://10.0.0.1:80",
+		"CASTELLAN_PORT_80_TCP=tcp://10.0.0.1:80", "CASTELLAN_PORT_80_TCP_PROTO=tcp", "CASTELLAN_BACKUP_HOUR=3", "CASTELLAN_IMAGE=x", "CASTELLANX=1", "castellan_http_addr=x", "broken",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestDerivedDefaults(t *testing.T) {
+	for _, tc := range []struct {
+		env  []string
+		want string
+	}{
+		{[]string{"CASTELLAN_HTTP_ADDR=0.0.0.0:80"}, "http://localhost:80"},
+		{[]string{"CASTELLAN_HTTP_ADDR=:80"}, "http://localhost:80"},
+		{[]string{"CASTELLAN_HTTP_ADDR=[::1]:80", "CASTELLAN_HTTP_BASE_PATH=/auth/"}, "http://[::1]:80/auth"},
+	} {
+		c, err := Load("", tc.env)
+		if err != nil || c.HTTP.PublicURL != tc.want {
+			t.Errorf("%v: %q, %v", tc.env, c.HTTP.PublicURL, err)
+		}
+	}
+	for tls, port := range map[string]int{"starttls": 587, "tls": 465, "none": 25} {
+		if c := load(t, "mail: {tls: "+tls+"}"); c.Mail.Port != port {
+			t.Errorf("%s: port %d", tls, c.Mail.Port)
+		}
+	}
+	if c := load(t, "dev: true"); !c.Geo.AllowPrivate {
+		t.Error("development mode does not allow private addresses")
+	}
+	if c := load(t, "dev: true\ngeo: {allow_private: false}"); c.Geo.AllowPrivate {
+		t.Error("allow_private: false was ignored")
+	}
+	made := Default()
+	made.DataDir = "x"
+	if c := made.Resolved(); c.Validate() != nil || c.Keys.MasterFile != filepath.Join("x", "master.key") || !reflect.DeepEqual(c, c.Resolved()) {
+		t.Errorf("by hand: %v, %q", c.Validate(), c.Keys.MasterFile)
+	}
+}
+
+func TestSlogLevel(t *testing.T) {
+	for _, level := range []string{"debug", "info", "warn", "error"} {
+		if got := (Log{Level: level}).SlogLevel().String(); !strings.EqualFold(got, level) {
+			t.Errorf("%s gives %s", level, got)
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package config
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+)
+
+// hidden stands where a secret would.
+const hidden = "(hidden)"
+
+// Secret is text that must not be seen. Every way of printing or encoding it
+// gives "(hidden)", or "" when it is not set; only Reveal gives the text.
+type Secret string
+
+// Reveal returns the text. Hand it to the one call that needs it.
+func (s Secret) Reveal() string { return string(s) }
+
+// String redacts.
+func (s Secret) String() string {
+	if s == "" {
+		return ""
+	}
+	return hidden
+}
+
+// GoString redacts %#v.
+func (s Secret) GoString() string { return fmt.Sprintf("%q", s.String()) }
+
+// Format redacts every verb: without it fmt prints the text of a Secret as the
+// complaint about a wrong verb, such as %d.
+func (s Secret) Format(f fmt.State, verb rune) {
+	text := s.String()
+	if verb == 'q' || verb == 'v' && f.Flag('#') {
+		text = s.GoString()
+	}
+	_, _ = io.WriteString(f, text)
+}
+
+// LogValue redacts in log/slog.
+func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
+
+// MarshalText redacts in JSON and wherever text is marshalled.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// MarshalYAML redacts in YAML.
+func (s Secret) MarshalYAML() (any, error) { return s.String(), nil }
+
+// Secrets is a map whose values are secret; its keys may be shown.
+type Secrets map[string]Secret
+
+// Reveal returns the map with its texts.
+func (s Secrets) Reveal() map[string]string {
+	if s == nil {
+		return nil
+	}
+	m := make(map[string]string, len(s))
+	for k, v := range s {
+		m[k] = v.Reveal()
+	}
+	return m
+}

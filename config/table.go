@@ -1,0 +1,154 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// entry is one key: a leaf of Config as its tags describe it.
+type entry struct {
+	section string // "" for a key of the top level
+	name    string
+	key     string // section.name
+	env     string
+	doc     string
+	index   []int
+	kind    reflect.Type
+
+	bounded  bool
+	min, max int64 // durations in nanoseconds
+	floor    int64 // lower bound outside development mode; min when the tag is absent
+	oneof    []string
+	lines    bool
+}
+
+// table lists every key in the order of Config; the rest of the package walks
+// it. sections holds the explanation of each section.
+var table, sections = buildTable()
+
+// byKey and byEnv find entries by dotted key and by variable.
+var byKey, byEnv = func() (map[string]*entry, map[string]*entry) {
+	k, e := map[string]*entry{}, map[string]*entry{}
+	for i := range table {
+		k[table[i].key] = &table[i]
+		e[table[i].env] = &table[i]
+	}
+	return k, e
+}()
+
+func buildTable() (entries []entry, docs map[string]string) {
+	docs = map[string]string{}
+	t := reflect.TypeFor[Config]()
+	for i := range t.NumField() {
+		f := t.Field(i)
+		switch {
+		case !f.IsExported():
+		case f.Type.Kind() != reflect.Struct:
+			entries = append(entries, newEntry("", f))
+		default:
+			section := f.Tag.Get("key")
+			docs[section] = f.Tag.Get("doc")
+			for j := range f.Type.NumField() {
+				e := newEntry(section, f.Type.Field(j))
+				e.index = []int{i, j}
+				entries = append(entries, e)
+			}
+		}
+	}
+	return entries, docs
+}
+
+// newEntry reads the tags; a tag that cannot be read is a mistake in this
+// package, so it panics.
+func newEntry(section string, f reflect.StructField) entry {
+	e := entry{section: section, name: f.Tag.Get("key"), doc: f.Tag.Get("doc"), index: f.Index, kind: f.Type}
+	e.key = e.name
+	if section != "" {
+		e.key = section + "." + e.name
+	}
+	e.env = "CASTELLAN_" + strings.ToUpper(strings.ReplaceAll(e.key, ".", "_"))
+	e.lines = f.Tag.Get("lines") == "true"
+	if words, ok := f.Tag.Lookup("oneof"); ok {
+		e.oneof = strings.Split(words, "|")
+	}
+	if r, ok := f.Tag.Lookup("range"); ok {
+		lo, hi, _ := strings.Cut(r, "..")
+		e.bounded, e.min, e.max = true, e.number(lo), e.number(hi)
+		e.floor = e.min
+		if fl, ok := f.Tag.Lookup("floor"); ok {
+			e.floor = e.number(fl)
+		}
+	}
+	return e
+}
+
+// number reads a bound in the unit of the key.
+func (e entry) number(s string) int64 {
+	if e.isDuration() {
+		d, err := time.ParseDuration(s)
+		if err != nil {
+			panic(fmt.Sprintf("config: bound of %s: %v", e.key, err))
+		}
+		return int64(d)
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		panic(fmt.Sprintf("config: bound of %s: %v", e.key, err))
+	}
+	return n
+}
+
+func (e entry) isDuration() bool { return e.kind == reflect.TypeFor[time.Duration]() }
+
+// show writes a bound in the unit of the key.
+func (e entry) show(n int64) string {
+	if e.isDuration() {
+		return shortDuration(time.Duration(n))
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// field returns a pointer to the entry's value inside c.
+func (e entry) field(c *Config) any {
+	return reflect.ValueOf(c).Elem().FieldByIndex(e.index).Addr().Interface()
+}
+
+// secret reports whether the value must never be repeated in a message.
+func (e entry) secret() bool {
+	return e.kind == reflect.TypeFor[Secret]() || e.kind == reflect.TypeFor[Secrets]()
+}
+
+// nearest finds the name that was probably meant, "" when none is close.
+func nearest(name string, names []string) string {
+	best, bestAt := "", 3
+	for _, n := range names {
+		if d := distance(name, n); d < bestAt {
+			best, bestAt = n, d
+		}
+	}
+	return best
+}
+
+// distance counts the letters to insert, remove or replace to get from a to b.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, diagonal+1)
+		}
+	}
+	return row[len(b)]
+}

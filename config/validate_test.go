@@ -1,0 +1,274 @@
+package config
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+const pg = "CASTELLAN_DATABASE_URL=postgres://u@db/c"
+
+// TestFaults gives each fault alone and expects exactly it: the key, the place
+// and a part of the reason, and never the canary that stands for a secret.
+func TestFaults(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		file string
+		env  []string
+		want string // key (place): part of the problem
+	}{
+		{name: "unknown section", file: "htp: {}", want: "htp (castellan.yaml:1): unknown key; did you mean http?"},
+		{name: "unknown key", file: "http:\n  adr: x", want: "http.adr (castellan.yaml:2): unknown key; did you mean addr?"},
+		{name: "nothing near", file: "http:\n  colour: x", want: "http.colour (castellan.yaml:2): unknown key"},
+		{name: "merge key", file: "http:\n  <<: {addr: x}", want: "http.<< (castellan.yaml:2): unknown key"},
+		{name: "twice", file: "dev: true\ndev: false", want: "dev (castellan.yaml:2): is given twice"},
+		{name: "twice in a section", file: "log:\n  level: info\n  level: warn", want: "log.level (castellan.yaml:3): is given twice"},
+		{name: "section without keys", file: "http: 5", want: "http (castellan.yaml:1): want a map of keys"},
+		{name: "list at the top", file: "- dev", want: "castellan.yaml:1: want a map of keys"},
+		{name: "unknown variable", env: []string{"CASTELLAN_HTTP_ADRR=x"}, want: "CASTELLAN_HTTP_ADRR: unknown variable; did you mean CASTELLAN_HTTP_ADDR?"},
+		{name: "variable of a section", env: []string{"CASTELLAN_LOG=debug"}, want: "CASTELLAN_LOG: unknown variable"},
+		{name: "service variable of a section", env: []string{"CASTELLAN_HTTP_SERVICE_HOST=x"}, want: "CASTELLAN_HTTP_SERVICE_HOST: unknown variable"},
+
+		{name: "bool", env: []string{"CASTELLAN_DEV=yes"}, want: `dev (CASTELLAN_DEV): "yes" is neither true nor false`},
+		{name: "empty bool", env: []string{"CASTELLAN_DEV="}, want: `dev (CASTELLAN_DEV): "" is neither`},
+		{name: "int", file: "mfa: {max_open: 1.5}", want: `mfa.max_open (castellan.yaml:1): "1.5" is not a whole number`},
+		{name: "duration without unit", file: "mfa: {exec_wait: 10}", want: `mfa.exec_wait (castellan.yaml:1): "10" is not a duration`},
+		{name: "duration too fine", file: "mfa: {exec_wait: 10us}", want: "finer than a millisecond"},
+		{name: "list for text", file: "http: {addr: [a, b]}", want: "http.addr (castellan.yaml:1): want one value"},
+		{name: "map for list", file: "http: {cors_origins: {a: b}}", want: "http.cors_origins (castellan.yaml:1): want a list"},
+		{name: "list for map", file: "mfa: {guarded: [a]}", want: "mfa.guarded (castellan.yaml:1): want a map"},
+		{name: "null in list", file: "http: {cors_origins: [~]}", want: "an entry without a value"},
+		{name: "deep list", file: "http: {cors_origins: [[a]]}", want: "nested too deeply"},
+		{name: "no pair", env: []string{"CASTELLAN_MFA_GUARDED=POST /a"}, want: "mfa.guarded (CASTELLAN_MFA_GUARDED): want name=value pairs"},
+		{name: "same pair", env: []string{"CASTELLAN_MFA_GUARDED=POST /a=A1,POST  /a=B1"}, want: `"POST /a" is given twice`},
+		{name: "nameless pair", env: []string{"CASTELLAN_MFA_GUARDED==A1"}, want: "a name is empty"},
+		{name: "control character", env: []string{"CASTELLAN_TENANT_ID=a\nb"}, want: "tenant.id (CASTELLAN_TENANT_ID): contains a control character"},
+		{name: "invalid UTF-8", env: []string{"CASTELLAN_MAIL_FROM_NAME=\xff"}, want: "mail.from_name (CASTELLAN_MAIL_FROM_NAME): is not valid UTF-8"},
+		{name: "line end of a secret", env: []string{"CASTELLAN_MAIL_USERNAME=u", "CASTELLAN_MAIL_PASSWORD=hunter2\n"}, want: "mail.password (CASTELLAN_MAIL_PASSWORD): contains a control character"},
+		{name: "tag", file: "mail: {username: u, password: !hunter2 x}", want: "mail.password (castellan.yaml:1): quote text that starts with !"},
+		{name: "anchor", file: "mail: {password: &hunter2 }", want: "mail.password (castellan.yaml:1): quote text that starts with !"},
+
+		{name: "below", env: []string{"CASTELLAN_MFA_MAX_OPEN=0"}, want: "mfa.max_open (CASTELLAN_MFA_MAX_OPEN): 0 is outside 1 to 100"},
+		{name: "above", file: "mfa: {challenge_ttl: 61m}", want: "mfa.challenge_ttl (castellan.yaml:1): 1h1m is outside 1s to 1h"},
+		{name: "floor", file: "mfa: {otp_budget_window: 10s}", want: "10s is below 5m, the least outside development mode"},
+		{name: "word", env: []string{"CASTELLAN_LOG_LEVEL=loud"}, want: `log.level (CASTELLAN_LOG_LEVEL): "loud" is not one of debug, info, warn, error`},
+		{name: "preset", file: "sms: {preset: carrier}", want: `sms.preset (castellan.yaml:1): "carrier" is not one of twilio`},
+
+		{name: "addr", file: "http: {addr: localhost}", want: `http.addr (castellan.yaml:1): "localhost" must be host:port`},
+		{name: "addr port", file: "http: {addr: 'localhost:70000'}", want: "must end in a port"},
+		{name: "addr host", file: "http: {addr: 'a b:80'}", want: "must start with an IP address or a host name"},
+		{name: "addr empty", env: []string{"CASTELLAN_HTTP_ADDR="}, want: "http.addr (CASTELLAN_HTTP_ADDR)"},
+		{name: "dev beyond loopback", env: []string{"CASTELLAN_DEV=true", "CASTELLAN_HTTP_ADDR=0.0.0.0:80"}, want: `http.addr (CASTELLAN_HTTP_ADDR): "0.0.0.0:80" is not a loopback address, and dev (CASTELLAN_DEV)`},
+		{name: "dev on every interface", env: []string{"CASTELLAN_DEV=1", "CASTELLAN_HTTP_ADDR=:80"}, want: "is not a loopback address"},
+		{name: "dev on a name", env: []string{"CASTELLAN_DEV=1", "CASTELLAN_HTTP_ADDR=localhost.example.com:80"}, want: "is not a loopback address"},
+		{name: "dev mapped", env: []string{"CASTELLAN_DEV=1", "CASTELLAN_HTTP_ADDR=[::ffff:10.0.0.1]:80"}, want: "is not a loopback address"},
+		{name: "dev metrics", file: "dev: true\nmetrics: {addr: '0.0.0.0:9'}", want: "metrics.addr (castellan.yaml:2)"},
+		{name: "metrics", file: "metrics: {addr: '9000'}", want: "metrics.addr (castellan.yaml:1)"},
+		{name: "same listener", file: "metrics: {addr: '127.0.0.1:8080'}", want: "metrics.addr (castellan.yaml:1): must differ from http.addr"},
+		{name: "limits off", env: []string{"CASTELLAN_LIMITS_ENABLED=false"}, want: "limits.enabled (CASTELLAN_LIMITS_ENABLED): false is accepted only with dev: true"},
+		{name: "private countries", file: "geo: {allow_private: true}", want: "geo.allow_private (castellan.yaml:1): true is accepted only with dev: true"},
+
+		{name: "public url", env: []string{"CASTELLAN_HTTP_PUBLIC_URL=id.example.com"}, want: "http.public_url (CASTELLAN_HTTP_PUBLIC_URL): must be http://host"},
+		{name: "public url scheme", file: "http: {public_url: 'ftp://a'}", want: "http.public_url"},
+		{name: "public url user", file: "http: {public_url: 'https://u:p@a'}", want: "must not hold a user"},
+		{name: "public url query", file: "http: {public_url: 'https://a?b'}", want: "must not hold a user, a query"},
+		{name: "base path", file: "http: {base_path: auth}", want: "http.base_path (castellan.yaml:1): must look like"},
+		{name: "base path up", file: "http: {base_path: /a/../b}", want: "http.base_path"},
+		{name: "country header", file: "http: {country_header: 'cf country'}", want: "http.country_header"},
+		{name: "proxy", env: []string{"CASTELLAN_HTTP_TRUSTED_PROXIES=10.0.0.0/8,proxy"}, want: `http.trusted_proxies (CASTELLAN_HTTP_TRUSTED_PROXIES): "proxy" is neither`},
+		{name: "proxy zone", file: "http: {trusted_proxies: ['fe80::1%eth0']}", want: "is neither an IP address"},
+		{name: "proxy mapped too wide", file: "http: {trusted_proxies: ['::ffff:0.0.0.0/90']}", want: "spans more"},
+		{name: "every proxy", file: "http: {trusted_proxies: [0.0.0.0/0]}", want: "http.trusted_proxies (castellan.yaml:1): 0.0.0.0/0 would let every client"},
+		{name: "cors star", env: []string{"CASTELLAN_HTTP_CORS_ORIGINS=*"}, want: `http.cors_origins (CASTELLAN_HTTP_CORS_ORIGINS): "*" would let any page`},
+		{name: "cors null", file: "http: {cors_origins: ['null']}", want: `"null" would let any page`},
+		{name: "cors path", file: "http: {cors_origins: ['https://a.example/']}", want: "is not an origin"},
+		{name: "cors host", file: "http: {cors_origins: [a.example]}", want: "is not an origin"},
+		{name: "cors wildcard", file: "http: {cors_origins: ['https://*.example']}", want: "is not an origin"},
+
+		{name: "data dir", env: []string{"CASTELLAN_DATA_DIR= "}, want: "data_dir (CASTELLAN_DATA_DIR): must name a folder"},
+		{name: "database scheme", env: []string{"CASTELLAN_DATABASE_URL=mysql://u:hunter2@h/d"}, want: "database.url (CASTELLAN_DATABASE_URL): must be sqlite:PATH"},
+		{name: "database words", env: []string{"CASTELLAN_DATABASE_URL=host=a password=hunter2"}, want: "database.url (CASTELLAN_DATABASE_URL): must be sqlite:PATH"},
+		{name: "database at", env: []string{"CASTELLAN_DATABASE_URL=postgres://u:hunter2@x@h/d"}, want: "cannot be taken apart"},
+		{name: "database slash", env: []string{"CASTELLAN_DATABASE_URL=postgres://u:12/hunter2@h/d"}, want: "cannot be taken apart"},
+		{name: "database hash", env: []string{"CASTELLAN_DATABASE_URL=postgres://u:1#hunter2@h/d"}, want: "cannot be taken apart"},
+		{name: "database port", env: []string{"CASTELLAN_DATABASE_URL=postgres://u:hunter2@h:x/d"}, want: "is not a valid URL"},
+		{name: "database parameter", env: []string{"CASTELLAN_DATABASE_URL=postgres://h/d?password=hunter2%"}, want: "parameters that cannot be read"},
+		{name: "sqlite without file", env: []string{"CASTELLAN_DATABASE_URL=sqlite:"}, want: "names no file"},
+		{name: "sqlite as URL", env: []string{"CASTELLAN_DATABASE_URL=sqlite://x.db"}, want: "without //"},
+		{name: "sqlite memory", env: []string{"CASTELLAN_DATABASE_URL=sqlite::memory:"}, want: "must name a file"},
+		{name: "sqlite parameters", env: []string{"CASTELLAN_DATABASE_URL=sqlite:x.db?mode=ro"}, want: "must name a file"},
+		{name: "tenant", file: "tenant: {id: 'a b'}", want: "tenant.id"},
+		{name: "issuer", file: "tokens: {issuer: ''}", want: "tokens.issuer"},
+		{name: "app id", file: "firewall: {app_id: ''}", want: "firewall.app_id"},
+		{name: "argon2", file: "password: {argon2_memory_kib: 8, argon2_parallelism: 2}", want: "8 is below 8 for each of password.argon2_parallelism (castellan.yaml:1): at least 16"},
+		{name: "short minimum", file: "password: {min_length: 6}", want: "password.min_length (castellan.yaml:1): 6 is outside 8 to 64"},
+
+		{name: "session", file: "tokens: {session_ttl: 20m}", want: "tokens.session_ttl (castellan.yaml:1): must not be shorter than tokens.x_auth_ttl"},
+		{name: "wrong a day", file: "limits: {wrong_passwords_day: 5}", want: "limits.wrong_passwords_day"},
+		{name: "destination", env: []string{"CASTELLAN_LIMITS_DESTINATION_PER_HOUR=51"}, want: "limits.destination_per_day: must not be below limits.destination_per_hour (CASTELLAN_LIMITS_DESTINATION_PER_HOUR)"},
+		{name: "retry", file: "outbox: {retry_min: 2m}", want: "outbox.retry_max"},
+		{name: "lease and mail", file: "mail: {timeout: 30s}", want: "outbox.lease: must be longer than mail.timeout (castellan.yaml:1)"},
+		{name: "lease and sms", file: "sms: {timeout: 31s}", want: "outbox.lease: must be longer than sms.timeout"},
+		{name: "prefix", file: "limits: {country_per_day: {'+90': 5}}", want: `"+90" is not a dialling prefix`},
+		{name: "budget", file: "limits: {country_per_day: {90: -1}}", want: "-1 for 90 is outside 0"},
+
+		{name: "guarded endpoint", file: "mfa: {guarded: {auth/password: A1}}", want: `mfa.guarded (castellan.yaml:1): "auth/password" is not an endpoint`},
+		{name: "guarded method", file: "mfa: {guarded: {HEAD /a: A1}}", want: "is not an endpoint"},
+		{name: "guarded query", file: "mfa: {guarded: {'GET /a?b': A1}}", want: "is not an endpoint"},
+		{name: "guarded action", file: "mfa: {guarded: {GET /a: login}}", want: `"login" is not an action code`},
+
+		{name: "mail from", file: "mail: {host: localhost}", want: "mail.from: must be set with mail.host (castellan.yaml:1)"},
+		{name: "mail from name", file: "mail: {host: localhost, from: 'A <a@example.com>'}", want: "is not a bare mail address"},
+		{name: "mail host", file: "mail: {host: 'smtp.example.com:25', from: a@example.com}", want: "mail.host (castellan.yaml:1)"},
+		{name: "mail in the clear", file: "mail: {host: smtp.example.com, from: a@example.com, tls: none}", want: "mail.tls (castellan.yaml:1): none is accepted only for a loopback host"},
+		{name: "mail password in the clear", file: "mail: {host: localhost, from: a@example.com, tls: none, username: u, password: hunter2}", want: "mail.tls (castellan.yaml:1): none never carries a password"},
+		{name: "mail password", env: []string{"CASTELLAN_MAIL_USERNAME=u"}, want: "mail.password: must be set if and only if mail.username (CASTELLAN_MAIL_USERNAME) is"},
+		{name: "mail user", env: []string{"CASTELLAN_MAIL_PASSWORD=hunter2"}, want: "mail.password (CASTELLAN_MAIL_PASSWORD): must be set if and only if mail.username"},
+		{name: "mail port", file: "mail: {port: 65536}", want: "mail.port (castellan.yaml:1): 65536 is outside 0 to 65535"},
+
+		{name: "sms url", file: "sms: {url: gateway, params: {a: b}}", want: "sms.url (castellan.yaml:1): is not a valid https URL"},
+		{name: "sms in the clear", file: "sms: {url: 'http://gw.example', params: {a: b}}", want: "must be https unless"},
+		{name: "sms user", file: "sms: {url: 'https://hunter2@gw.example', params: {a: b}}", want: "must not hold a user"},
+		{name: "sms nothing to send", file: "sms: {url: 'https://gw.example'}", want: "sms.params: sms.params or sms.body must say what to send"},
+		{name: "sms twice", file: "sms: {url: 'https://gw.example', params: {a: b}, body: x}", want: "only one of"},
+		{name: "sms get json", file: "sms: {url: 'https://gw.example', params: {a: b}, method: GET, format: json}", want: "sms.method (castellan.yaml:1): GET carries"},
+		{name: "sms body", file: "sms: {url: 'https://gw.example', format: json, body: '{\"to\": {{to}}, \"k\": \"hunter2\"}'}", want: "sms.body (castellan.yaml:1): is not JSON"},
+		{name: "sms header", file: "sms: {headers: {'a b': hunter2}}", want: `sms.headers (castellan.yaml:1): "a b" is not the name`},
+		{name: "sms codes", file: "sms: {success_codes: [500]}", want: "500 is outside 200 to 399"},
+		{name: "sms password", env: []string{"CASTELLAN_SMS_PASSWORD=hunter2"}, want: "sms.password (CASTELLAN_SMS_PASSWORD)"},
+		{name: "sms secret map", env: []string{"CASTELLAN_SMS_PARAMS=k=a,hunter2=b,hunter2=c"}, want: "sms.params (CASTELLAN_SMS_PARAMS): cannot be read"},
+		{name: "twilio", file: "sms: {preset: twilio}", want: "sms.preset (castellan.yaml:1): twilio needs"},
+		{name: "twilio method", file: "sms: {preset: twilio, username: u, password: p, sender: s, method: PUT}", want: "sms.method"},
+		{name: "twilio form", file: "sms: {preset: twilio, username: u, password: p, sender: s, params: {a: b}}", want: "twilio brings its own form"},
+
+		{name: "cluster on sqlite", env: []string{"CASTELLAN_CLUSTER_GOSSIP_ADDR=127.0.0.1:1", "CASTELLAN_CLUSTER_ACTOR_ADDR=127.0.0.1:2"}, want: "cluster.gossip_addr (CASTELLAN_CLUSTER_GOSSIP_ADDR): a cluster needs PostgreSQL"},
+		{name: "cluster without actors", env: []string{pg, "CASTELLAN_CLUSTER_GOSSIP_ADDR=127.0.0.1:1"}, want: "cluster.actor_addr: must be set with cluster.gossip_addr"},
+		{name: "cluster same", env: []string{pg, "CASTELLAN_CLUSTER_GOSSIP_ADDR=127.0.0.1:1", "CASTELLAN_CLUSTER_ACTOR_ADDR=127.0.0.1:1"}, want: "cluster.actor_addr (CASTELLAN_CLUSTER_ACTOR_ADDR): must differ"},
+		{name: "cluster port", env: []string{pg, "CASTELLAN_CLUSTER_GOSSIP_ADDR=127.0.0.1:0", "CASTELLAN_CLUSTER_ACTOR_ADDR=127.0.0.1:1"}, want: "cluster.gossip_addr (CASTELLAN_CLUSTER_GOSSIP_ADDR)"},
+		{name: "cluster in the clear", env: []string{pg, "CASTELLAN_CLUSTER_GOSSIP_ADDR=127.0.0.1:1", "CASTELLAN_CLUSTER_ACTOR_ADDR=10.0.0.1:1"}, want: "cluster.actor_addr (CASTELLAN_CLUSTER_ACTOR_ADDR): beyond loopback a cluster needs cluster.tls_dir"},
+		{name: "cluster join", env: []string{pg, "CASTELLAN_CLUSTER_GOSSIP_ADDR=127.0.0.1:1", "CASTELLAN_CLUSTER_ACTOR_ADDR=127.0.0.1:2", "CASTELLAN_CLUSTER_JOIN=node-2"}, want: "cluster.join (CASTELLAN_CLUSTER_JOIN)"},
+
+		{name: "syntax", file: "http:\n\taddr: x", want: "is not valid YAML: line 2"},
+		{name: "alias", file: "mail: {password: *hunter2}", want: "is not valid YAML: text that starts with * or & must be quoted"},
+		{name: "documents", file: "dev: false\n---\ndev: false", want: "holds more than one document"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := Load(write(t, tc.file), tc.env)
+			var faults Faults
+			if !errors.As(err, &faults) {
+				t.Fatalf("error = %v", err)
+			}
+			if len(faults) != 1 || !strings.Contains(faults[0].Error(), tc.want) {
+				t.Errorf("faults = %v\nwant %s", err, tc.want)
+			}
+			if strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("secret in %v", err)
+			}
+		})
+	}
+}
+
+// TestAllFaultsAtOnce mixes the layers; one broken value adds no fault of the
+// rules that look at it.
+func TestAllFaultsAtOnce(t *testing.T) {
+	_, err := Load(write(t, "dev: maybe\nlimits: {enabled: false}\nmfa: {max_open: 0, colour: red}\n"),
+		[]string{"CASTELLAN_HTTP_ADDR=nowhere", "CASTELLAN_TOKENS_X_AUTH_TTL=soon", "CASTELLAN_MAIL_HOTS=x"})
+	var faults Faults
+	if !errors.As(err, &faults) {
+		t.Fatal(err)
+	}
+	var keys []string
+	for _, f := range faults {
+		keys = append(keys, f.Key)
+	}
+	if got, want := strings.Join(keys, " "), "dev mfa.colour tokens.x_auth_ttl CASTELLAN_MAIL_HOTS mfa.max_open http.addr"; got != want {
+		t.Errorf("keys = %s\nwant   %s", got, want)
+	}
+	if text := err.Error(); !strings.HasPrefix(text, "6 faults in the configuration:\n  dev (castellan.yaml:1): ") || strings.Count(text, "\n") != 6 {
+		t.Errorf("text = %s", text)
+	}
+}
+
+func TestUnreadableFile(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "none.yaml")
+	if _, err := os.Stat(missing); !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	_, err := Load(missing, []string{"CASTELLAN_DEV=maybe"})
+	var faults Faults
+	if !errors.As(err, &faults) || len(faults) != 2 || !strings.Contains(faults[0].Error(), missing+": cannot be read: no such file") || faults[1].Key != "dev" {
+		t.Errorf("error = %v", err)
+	}
+}
+
+// TestAccepted holds what stands just inside the rules.
+func TestAccepted(t *testing.T) {
+	for name, text := range map[string]string{
+		"dev on loopback":     "dev: true\nhttp: {addr: '127.9.9.9:0'}\nmetrics: {addr: '[::1]:9'}\nlimits: {enabled: false}",
+		"dev on localhost":    "dev: true\nhttp: {addr: 'localhost:80'}",
+		"dev, short windows":  "dev: true\nmfa: {otp_budget_window: 1s}\nlimits: {wrong_password_window: 1s}",
+		"production anywhere": "http: {addr: ':443', public_url: 'https://id.example.com/auth', base_path: /auth-service/v1}",
+		"bounds":              "mfa: {exec_wait: 0s, challenge_ttl: 1h, max_renewals: 0}\npassword: {argon2_memory_kib: 8, argon2_time: 1}",
+		"mail relay":          "mail: {host: '::1', tls: none, from: a@example.com}",
+		"twilio":              "sms: {preset: twilio, username: AC1, password: t, sender: '+1555'}",
+		"several hosts":       "database: {url: 'postgres://u:p%40@h1:5432,h2:5433/d?target_session_attrs=primary'}",
+		"socket":              "database: {url: 'postgresql:///d?host=/run/postgresql'}",
+		"absolute sqlite":     "database: {url: 'sqlite:/var/lib/c.db'}",
+		"slashed sqlite":      "database: {url: 'sqlite:///var/lib/c.db'}",
+		"app origin":          "http: {cors_origins: ['capacitor://localhost', 'http://[::1]:3000']}",
+		"cluster":             "database: {url: 'postgres://h/d'}\ncluster: {gossip_addr: '10.0.0.1:7946', actor_addr: 'node-1:7947', join: ['node_2:7946'], tls_dir: /tls}",
+		"idle cluster keys":   "cluster: {actor_addr: '10.0.0.1:7947', tls_dir: /tls}",
+	} {
+		if _, err := Load(write(t, text), nil); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestDefaultsAreInBounds(t *testing.T) {
+	c := Default().Resolved()
+	if err := c.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	c.MFA.MaxOpen, c.HTTP.PublicURL, c.Outbox.Lease = -1, "x", time.Hour
+	var faults Faults
+	if err := c.Validate(); !errors.As(err, &faults) || len(faults) != 3 {
+		t.Errorf("faults = %v", err)
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	full := "mail: {host: localhost, from: a@example.com}\nsms: {preset: twilio, username: u, password: p, sender: s}\n"
+	for _, tc := range []struct {
+		text string
+		want []string // a part of each warning, in order
+	}{
+		{full, nil},
+		{"", []string{"mail.host is empty", "sms.url is empty"}},
+		{"dev: true\npassword: {argon2_memory_kib: 8, argon2_time: 1}", nil},
+		{full + "password: {argon2_memory_kib: 8, argon2_time: 1}", []string{"below the OWASP minimum"}},
+		{full + "password: {argon2_memory_kib: 19455}", []string{"below the OWASP minimum"}},
+		{full + "password: {argon2_memory_kib: 12288, argon2_time: 3}", nil},
+		{full + "password: {argon2_memory_kib: 47104, argon2_time: 1}", nil},
+		{full + "http: {public_url: 'http://id.example.com'}", []string{"not https"}},
+		{full + "http: {addr: '0.0.0.0:80'}", []string{"only guessed from http.addr"}},
+		{full + "http: {country_header: cf-ipcountry}", []string{"http.country_header has no effect"}},
+		{full + "firewall: {bypass_cidrs: ['::/0']}", []string{"no request rule applies"}},
+		{full + "cluster: {join: ['a:1']}", []string{"cluster.join has no effect"}},
+	} {
+		got := load(t, tc.text).Warnings()
+		if len(got) != len(tc.want) {
+			t.Errorf("%q: %q", tc.text, got)
+			continue
+		}
+		for i := range got {
+			if !strings.Contains(got[i], tc.want[i]) {
+				t.Errorf("%q: %q, want %q", tc.text, got[i], tc.want[i])
+			}
+		}
+	}
+}

@@ -1,0 +1,39 @@
+package config
+
+import (
+	"net/url"
+	"slices"
+)
+
+// owaspArgon2 lists the least memory in KiB for a number of passes (OWASP
+// Password Storage Cheat Sheet, argon2id).
+var owaspArgon2 = []struct{ time, memoryKiB int }{{1, 47104}, {2, 19456}, {3, 12288}, {4, 9216}, {5, 7168}}
+
+// Warnings lists what is accepted and probably not meant, for the log at the
+// start. It is empty in development mode.
+func (c Config) Warnings() []string {
+	if c.Dev {
+		return nil
+	}
+	var w []string
+	warn := func(when bool, text string) {
+		if when {
+			w = append(w, text)
+		}
+	}
+	strong := slices.ContainsFunc(owaspArgon2, func(o struct{ time, memoryKiB int }) bool {
+		return c.Password.Argon2Time >= o.time && c.Password.Argon2MemoryKiB >= o.memoryKiB
+	})
+	warn(!strong, "password.argon2_memory_kib and password.argon2_time are below the OWASP minimum (19456 KiB with 2 passes, or its equals): stolen hashes are cheap to guess")
+	warn(!c.Mail.Configured(), "mail.host is empty: the method MAIL is not offered, and the password reset needs it")
+	warn(!c.SMS.Configured(), "sms.url is empty: the method SMS is not offered, and the password reset needs it")
+	u, err := url.Parse(c.HTTP.PublicURL)
+	warn(err == nil && u.Scheme == "http" && !loopback(u.Hostname()), "http.public_url is not https: tokens would cross the network in the clear")
+	warn(!loopbackAddr(c.HTTP.Addr) && c.Source("http.public_url") == FromDefault, "http.public_url is not set and only guessed from http.addr: device signatures name it")
+	warn(c.HTTP.CountryHeader != "" && len(c.HTTP.TrustedProxies) == 0, "http.country_header has no effect without http.trusted_proxies")
+	for _, p := range c.Firewall.BypassCIDRs {
+		warn(p.Bits() == 0, "firewall.bypass_cidrs holds "+p.String()+": no request rule applies to anyone")
+	}
+	warn(c.Cluster.GossipAddr == "" && len(c.Cluster.Join) > 0, "cluster.join has no effect without cluster.gossip_addr: this node is alone")
+	return w
+}
