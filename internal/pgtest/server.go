@@ -1,21 +1,17 @@
 package pgtest
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"os/user"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -34,20 +30,19 @@ const (
 // Server is one PostgreSQL server of this process's own. It listens on loopback
 // only and trusts every local connection: never put anything of worth in it.
 //
-// It ends with the process that started it, however that ends: the kernel stops
-// the server (the parent-death signal) and a small shell that outlives the
-// process removes the folder. Stop does both at once.
+// It ends with the process that started it, however that ends: see janitor. It
+// needs no goroutine, so tests that look for leaks do not find it. Stop ends it
+// at once.
 //
 // Its methods are not safe for concurrent use; the database it serves is.
 type Server struct {
 	bin      string
-	dir      string // holds data, the socket and the log; removed by Stop
+	dir      string // holds the data and the log; removed by Stop
 	port     int
 	settings []string
 	cred     *syscall.Credential
 	cmd      *exec.Cmd
-	exited   chan struct{}
-	janitor  io.Closer
+	janitor  *janitor
 }
 
 // Option changes how a server is started.
@@ -91,7 +86,10 @@ func Start(options ...Option) (*Server, error) {
 	if s.dir, err = os.MkdirTemp("", "pgtest-"); err != nil {
 		return nil, fmt.Errorf("pgtest: make a folder: %w", err)
 	}
-	if s.janitor, err = removeAfterExit(s.dir); err != nil {
+	if real, err := filepath.EvalSymlinks(s.dir); err == nil {
+		s.dir = real // the janitor compares it with what the kernel says
+	}
+	if s.janitor, err = newJanitor(s.dir, s.data()); err != nil {
 		os.RemoveAll(s.dir)
 		return nil, err
 	}
@@ -132,7 +130,7 @@ func (s *Server) Restart() error {
 	}
 	defer logfile.Close()
 
-	args := []string{"-D", s.data(), "-p", strconv.Itoa(s.port), "-h", "127.0.0.1", "-k", s.dir}
+	args := []string{"-D", s.data(), "-p", strconv.Itoa(s.port), "-h", "127.0.0.1", "-k", ""}
 	for _, line := range s.settings {
 		args = append(args, "-c", line)
 	}
@@ -140,15 +138,10 @@ func (s *Server) Restart() error {
 	cmd.Stdout, cmd.Stderr = logfile, logfile
 	// A group of its own, so that Ctrl-C ends the tests and not their database.
 	cmd.SysProcAttr.Setpgid = true
-	// SIGQUIT is PostgreSQL's immediate shutdown, which also ends its children.
-	cmd.SysProcAttr.Pdeathsig = syscall.SIGQUIT
-
-	started, exited := make(chan error, 1), make(chan struct{})
-	go serve(cmd, started, exited)
-	if err := <-started; err != nil {
+	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("pgtest: start postgres: %w", err)
 	}
-	s.cmd, s.exited = cmd, exited
+	s.cmd = cmd
 	if err := s.ready(); err != nil {
 		s.Kill()
 		return err
@@ -156,8 +149,8 @@ func (s *Server) Restart() error {
 	return nil
 }
 
-// Kill ends every process of the server at once with SIGKILL, as a power cut
-// would, and returns when they are gone. What a Durable server acknowledged is
+// Kill ends every process of the server at once with SIGKILL, as a crash of the
+// machine would, and returns when they are gone. What a Durable server acknowledged is
 // there again after Restart. Killing a server that does not run does nothing.
 func (s *Server) Kill() {
 	if !s.running() {
@@ -172,7 +165,7 @@ func (s *Server) Kill() {
 		syscall.Kill(child, syscall.SIGKILL)
 	}
 	syscall.Kill(pid, syscall.SIGKILL)
-	<-s.exited
+	s.cmd.Wait()
 	// Orphans hold the shared memory until the kernel has buried them; a restart
 	// in that moment would be refused.
 	for deadline := time.Now().Add(stopTimeout); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
@@ -187,41 +180,21 @@ func (s *Server) Kill() {
 func (s *Server) Stop() {
 	if s.running() {
 		s.cmd.Process.Signal(syscall.SIGINT) // PostgreSQL's fast shutdown: connections are cut
-		select {
-		case <-s.exited:
-		case <-time.After(stopTimeout):
-			s.Kill()
+		for deadline := time.Now().Add(stopTimeout); s.running(); time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				s.Kill()
+			}
 		}
+		s.cmd.Wait()
 	}
 	os.RemoveAll(s.dir)
-	s.janitor.Close()
+	s.janitor.close()
 }
 
-// serve starts the server and stays with it. The parent-death signal belongs to
-// the thread that started the child, not to the process: were that thread to
-// end, the server would be killed under a running test. So it is kept.
-func serve(cmd *exec.Cmd, started chan<- error, exited chan<- struct{}) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	err := cmd.Start()
-	started <- err
-	if err != nil {
-		return
-	}
-	cmd.Wait()
-	close(exited)
-}
-
+// running is false as soon as the server has ended. Once it is reaped its number
+// may belong to another process and says nothing.
 func (s *Server) running() bool {
-	if s.cmd == nil {
-		return false
-	}
-	select {
-	case <-s.exited:
-		return false
-	default:
-		return true
-	}
+	return s.cmd != nil && s.cmd.ProcessState == nil && alive(s.cmd.Process.Pid)
 }
 
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
@@ -254,14 +227,14 @@ func (s *Server) ready() error {
 		if err == nil {
 			return nil
 		}
-		select {
-		case <-s.exited:
+		if !s.running() {
+			s.cmd.Wait()
 			return fmt.Errorf("pgtest: postgres ended while starting: %s", s.log())
-		case <-time.After(10 * time.Millisecond):
 		}
 		if time.Now().After(deadline) {
 			return fmt.Errorf("pgtest: postgres does not answer: %w: %s", err, s.log())
 		}
+		time.Sleep(10 * time.Millisecond)
 	}
 }
 
@@ -342,62 +315,4 @@ func freePort() (int, error) {
 		}
 	}
 	return 0, fmt.Errorf("pgtest: find a free port: %w", err)
-}
-
-// removeAfterExit starts a shell that removes dir once its standard input ends:
-// on Close, or when this process dies in whatever way. The server may still be
-// writing at that moment, so it tries until the folder is gone.
-func removeAfterExit(dir string) (io.Closer, error) {
-	cmd := exec.Command("/bin/sh", "-c", `read -r _; until rm -rf "$0" 2>/dev/null; do sleep 0.1; done`, dir)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, fmt.Errorf("pgtest: watch over the folder: %w", err)
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("pgtest: watch over the folder: %w", err)
-	}
-	return janitor{in, cmd}, nil
-}
-
-type janitor struct {
-	in  io.Closer
-	cmd *exec.Cmd
-}
-
-// Close ends the shell and reaps it.
-func (j janitor) Close() error {
-	j.in.Close()
-	return j.cmd.Wait()
-}
-
-// childrenOf lists the processes whose parent is pid.
-func childrenOf(pid int) []int {
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
-	var children []int
-	for _, path := range stats {
-		fields := statOf(path)
-		if len(fields) > 1 && fields[1] == strconv.Itoa(pid) {
-			child, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-			children = append(children, child)
-		}
-	}
-	return children
-}
-
-// alive is false for a process that is gone or only waits to be reaped: it holds
-// nothing any more.
-func alive(pid int) bool {
-	fields := statOf(fmt.Sprintf("/proc/%d/stat", pid))
-	return len(fields) > 0 && fields[0] != "Z" && fields[0] != "X"
-}
-
-// statOf returns the fields of a /proc stat file from the state on. A program's
-// name may hold spaces and parentheses; the fields begin after the last one.
-func statOf(path string) []string {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil
-	}
-	return strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 }

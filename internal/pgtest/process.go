@@ -1,0 +1,82 @@
+package pgtest
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// janitor is a shell that outlives this process and then stops the server and
+// removes its folder. It waits for the end of its standard input, which comes
+// with the end of this process, even by SIGKILL. (The kernel's parent-death
+// signal would not do: it follows the thread that started the child, and the
+// server would have to be given a thread, and a goroutine, for life.)
+type janitor struct {
+	in  io.Closer
+	cmd *exec.Cmd
+}
+
+// The working folder proves that the process of that number still is the server.
+// It may write a while yet after its signal, so the folder is removed until it
+// stays gone.
+const sweep = `
+read -r _
+pid=$(head -n 1 "$2/postmaster.pid") && [ "$(readlink "/proc/$pid/cwd")" = "$2" ] && kill -QUIT "$pid"
+until rm -rf "$1"; do sleep 0.1; done`
+
+func newJanitor(dir, data string) (*janitor, error) {
+	// Its output must not be ours: go test waits until nobody holds it open.
+	cmd := exec.Command("/bin/sh", "-c", sweep, "pgtest", dir, data)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, fmt.Errorf("pgtest: watch over the server: %w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("pgtest: watch over the server: %w", err)
+	}
+	return &janitor{in, cmd}, nil
+}
+
+// close lets the janitor finish and reaps it.
+func (j *janitor) close() {
+	j.in.Close()
+	j.cmd.Wait()
+}
+
+// childrenOf lists the processes whose parent is pid.
+func childrenOf(pid int) []int {
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	var children []int
+	for _, path := range stats {
+		fields := statOf(path)
+		if len(fields) > 1 && fields[1] == strconv.Itoa(pid) {
+			child, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+			children = append(children, child)
+		}
+	}
+	return children
+}
+
+// alive is false for a process that is gone or only waits to be reaped: it holds
+// nothing any more.
+func alive(pid int) bool {
+	fields := statOf(fmt.Sprintf("/proc/%d/stat", pid))
+	return len(fields) > 0 && fields[0] != "Z" && fields[0] != "X"
+}
+
+// statOf returns the fields of a /proc stat file from the state on. A program's
+// name may hold spaces and parentheses; the fields begin after the last one.
+func statOf(path string) []string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	return strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+}
