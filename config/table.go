@@ -29,14 +29,13 @@ type entry struct {
 // it. sections holds the explanation of each section.
 var table, sections = buildTable()
 
-// byKey and byEnv find entries by dotted key and by variable.
-var byKey, byEnv = func() (map[string]*entry, map[string]*entry) {
-	k, e := map[string]*entry{}, map[string]*entry{}
+// byKey finds entries by dotted key.
+var byKey = func() map[string]*entry {
+	m := map[string]*entry{}
 	for i := range table {
-		k[table[i].key] = &table[i]
-		e[table[i].env] = &table[i]
+		m[table[i].key] = &table[i]
 	}
-	return k, e
+	return m
 }()
 
 func buildTable() (entries []entry, docs map[string]string) {
