@@ -18,7 +18,8 @@ import (
 const module = "castellan"
 
 // layer says what the packages of one top-level folder may import besides the
-// standard library and their own folder. Test files are free.
+// standard library and their own folder. Test files are free, and so are packages
+// made for tests, which in turn no other package may import.
 type layer struct {
 	ours  []string // folders of this module
 	their []string // modules of others, without a version; "*" is every one
@@ -71,6 +72,10 @@ var badNames = map[string]bool{
 	"domain": true, // the rules live in its slices
 }
 
+// testSupport tells whether a package is written for tests: the suite of a
+// contract, a browser to drive, a database to use. By its name, such as webtest.
+func testSupport(dir string) bool { return strings.HasSuffix(dir, "test") }
+
 // machinePath finds a path that exists on one machine only.
 var machinePath = regexp.MustCompile(`(?:^|[\s"'` + "`" + `=:(,])/(?:work|root)/`)
 
@@ -85,7 +90,13 @@ func mayImport(dir, imp string) string {
 	if imp == module {
 		return "the root of the module holds no package"
 	}
-	if local, ok := strings.CutPrefix(imp, module+"/"); ok {
+	local, ours := strings.CutPrefix(imp, module+"/")
+	switch {
+	case testSupport(dir):
+		return "" // free, like a test file
+	case ours && testSupport(local) && top != "internal":
+		return "what is made for tests stays out of the program"
+	case ours:
 		return mayImportOurs(dir, top, rule, local)
 	}
 	if first, _, _ := strings.Cut(imp, "/"); !strings.Contains(first, ".") {

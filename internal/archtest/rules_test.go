@@ -54,6 +54,14 @@ func TestRules(t *testing.T) {
 		{"web", "castellan/domain/fault", false},
 		{"web", "embed", true},
 
+		{"web/webtest", "github.com/chromedp/chromedp", true},
+		{"web", "castellan/web/webtest", false},
+		{"cmd/castellan", "castellan/internal/pgtest", false},
+		{"internal/bench", "castellan/internal/pgtest", true},
+		{"domain/session/sessiontest", "castellan/domain/session", true},
+		{"domain/session/sessiontest", "castellan/internal/pgtest", true},
+		{"domain/session", "castellan/domain/session/sessiontest", false},
+
 		{"cmd/castellan", "castellan/persistence", true},
 		{"cmd/castellan", "github.com/alecthomas/kong", true},
 		{"internal/bench", "castellan/cmd/castellan", true},
