@@ -1,0 +1,316 @@
+package rest
+
+import (
+	"net/url"
+	"reflect"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"castellan/domain/fault"
+)
+
+// Query is the part of a request outside its body: the query string as sent and
+// the values of the path's parameters.
+type Query struct {
+	Raw    string            `json:"raw,omitempty"`
+	Params map[string]string `json:"params,omitempty"`
+}
+
+// extras are parameters that any request may carry beside the fields of its
+// endpoint.
+type extras struct {
+	language string // _requesterLanguage (D-GEN-16)
+	otp      string // the body's otp (D-AUTH-08)
+}
+
+// binder is one reading of one request. Problems are collected, not returned, so
+// that an answer names every faulty field.
+type binder struct {
+	c        cursor
+	problems []fault.Problem
+	extras   extras
+}
+
+var binders = sync.Pool{New: func() any { return new(binder) }}
+
+// bind reads a request in the order of its method: a path parameter wins over
+// everything; on GET the query wins over the body (D-GEN-01), on DELETE the body
+// over the query (D-GEN-02); other methods have a body only. A key won is not
+// even looked at in the loser, so a fault there goes unseen.
+func (e *Endpoint) bind(q Query, body []byte) (any, extras, error) {
+	if len(body) > 0 {
+		if err := checkObject(body); err != nil {
+			return nil, extras{}, err
+		}
+	}
+	b := binders.Get().(*binder)
+	defer func() {
+		*b = binder{}
+		binders.Put(b)
+	}()
+	in := reflect.New(e.plan.typ)
+	v := in.Elem()
+	var got bitset
+	for name, value := range q.Params {
+		if i, ok := e.plan.index[name]; ok {
+			b.fromText(&e.plan.fields[i], v, value)
+			got.set(i)
+		}
+	}
+	switch e.Method {
+	case "GET":
+		b.query(e.plan, v, &got, q.Raw)
+		b.body(e.plan, v, &got, body)
+	case "DELETE":
+		b.body(e.plan, v, &got, body)
+		b.query(e.plan, v, &got, q.Raw)
+	default:
+		b.query(nil, v, &got, q.Raw)
+		b.body(e.plan, v, &got, body)
+	}
+	b.finish(e.plan, v, &got)
+	if len(b.problems) > 0 {
+		return nil, b.extras, fault.All(b.problems)
+	}
+	if check, ok := in.Interface().(interface{ Validate() error }); ok {
+		if err := check.Validate(); err != nil {
+			return nil, b.extras, err
+		}
+	}
+	return in.Interface(), b.extras, nil
+}
+
+func (b *binder) body(p *plan, v reflect.Value, got *bitset, body []byte) {
+	if len(body) == 0 {
+		return
+	}
+	b.c = cursor{b: body}
+	before := *got
+	b.members(p, v, got, &before)
+}
+
+// members reads an object into v. Fields in skip belong to a source that wins
+// over this one. For the outermost object, where skip is not nil, the extras are
+// noted too.
+func (b *binder) members(p *plan, v reflect.Value, got, skip *bitset) {
+	for more := b.c.open(); more; more = b.c.next() {
+		key := b.c.key()
+		if skip != nil && len(key) > 2 && (key[0] == '_' || key[0] == 'o') {
+			b.extra(key)
+		}
+		i, known := p.index[string(key)]
+		if !known || skip != nil && skip.has(i) {
+			b.c.raw()
+			continue
+		}
+		f := &p.fields[i]
+		if b.c.peek() == 'n' && !f.nullable { // null is the same as not sent (D-GEN-10)
+			b.c.raw()
+			continue
+		}
+		dst := v.FieldByIndex(f.index)
+		before := len(b.problems)
+		if !got.has(i) {
+			f.codec.json(b, dst)
+		} else { // both spellings (D-GEN-18)
+			other := reflect.New(f.typ).Elem()
+			f.codec.json(b, other)
+			if len(b.problems) == before && !reflect.DeepEqual(dst.Interface(), other.Interface()) {
+				b.fail("differs from " + f.alias)
+			}
+		}
+		got.set(i)
+		b.within(before, f.name)
+	}
+}
+
+// extra notes a parameter that every endpoint takes, without consuming it.
+func (b *binder) extra(key []byte) {
+	var dst *string
+	switch string(key) {
+	case "_requesterLanguage":
+		if dst = &b.extras.language; *dst != "" { // the query's wins
+			return
+		}
+	case "otp":
+		dst = &b.extras.otp
+	default:
+		return
+	}
+	if at := b.c; b.c.peek() == '"' {
+		*dst = b.c.str()
+		b.c = at
+	}
+}
+
+// query reads a query string; with no plan it looks for the extras alone.
+func (b *binder) query(p *plan, v reflect.Value, got *bitset, raw string) {
+	if raw == "" {
+		return
+	}
+	won := *got
+	var seen [maxFields]string // the spelling under which a field came first
+	for pair := range strings.SplitSeq(raw, "&") {
+		key, value, _ := strings.Cut(pair, "=")
+		key, okKey := unquery(key)
+		if !okKey || key == "" {
+			continue
+		}
+		if key == "_requesterLanguage" {
+			if s, ok := unquery(value); ok {
+				b.extras.language = s
+			}
+		}
+		if p == nil {
+			continue
+		}
+		i, known := p.index[strings.TrimSuffix(key, "[]")]
+		if !known || won.has(i) {
+			continue
+		}
+		f := &p.fields[i]
+		if len(key) > 2 && key[len(key)-1] == ']' && !f.slice {
+			continue
+		}
+		before := len(b.problems)
+		value, ok := unquery(value)
+		switch {
+		case !ok:
+			b.fail("is not valid text")
+		case got.has(i) && !f.slice:
+			b.again(f, v, value, strings.TrimSuffix(key, "[]") != seen[i])
+		default:
+			b.readText(f, v.FieldByIndex(f.index), value)
+		}
+		got.set(i)
+		if seen[i] == "" {
+			seen[i] = strings.TrimSuffix(key, "[]")
+		}
+		b.within(before, f.name)
+	}
+}
+
+// again judges a second value for a field that holds one: under the other
+// spelling it must be equal, under the same one it is a fault, because two
+// readers of the request might not take the same of the two.
+func (b *binder) again(f *field, v reflect.Value, value string, otherName bool) {
+	if !otherName {
+		b.fail("is given more than once")
+		return
+	}
+	before := len(b.problems)
+	other := reflect.New(f.typ).Elem()
+	b.readText(f, other, value)
+	if len(b.problems) == before && !reflect.DeepEqual(v.FieldByIndex(f.index).Interface(), other.Interface()) {
+		b.fail("differs from " + f.alias)
+	}
+}
+
+func (b *binder) fromText(f *field, v reflect.Value, value string) {
+	before := len(b.problems)
+	b.readText(f, v.FieldByIndex(f.index), value)
+	b.within(before, f.name)
+}
+
+func (b *binder) readText(f *field, dst reflect.Value, s string) { f.codec.text(b, dst, s) }
+
+// finish looks at what an object lacks.
+func (b *binder) finish(p *plan, v reflect.Value, got *bitset) {
+	for i := range p.fields {
+		f := &p.fields[i]
+		switch {
+		case !got.has(i) && f.deflt.IsValid():
+			v.FieldByIndex(f.index).Set(clone(f.deflt))
+		case !f.required:
+		case !got.has(i):
+			b.problems = append(b.problems, fault.Problem{Field: f.name, Message: "is required"})
+		case f.typ.Kind() == reflect.String && !f.blank && !b.faulty(f.name) &&
+			strings.TrimSpace(v.FieldByIndex(f.index).String()) == "":
+			b.problems = append(b.problems, fault.Problem{Field: f.name, Message: "must not be blank"})
+		}
+	}
+}
+
+// clone keeps the default of a slice or a pointer from being shared by requests.
+func clone(v reflect.Value) reflect.Value {
+	switch v.Kind() {
+	case reflect.Slice:
+		c := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+		reflect.Copy(c, v)
+		return c
+	case reflect.Pointer:
+		if v.IsNil() {
+			return v
+		}
+		c := reflect.New(v.Type().Elem())
+		c.Elem().Set(clone(v.Elem()))
+		return c
+	}
+	return v
+}
+
+func (b *binder) faulty(name string) bool {
+	for _, p := range b.problems {
+		if p.Field == name {
+			return true
+		}
+	}
+	return false
+}
+
+// fail reports a problem of the value being read; the fields around it add their
+// names by within.
+func (b *binder) fail(message string) bool {
+	b.problems = append(b.problems, fault.Problem{Message: message})
+	return false
+}
+
+// refuse is fail for a value that has not been read yet.
+func (b *binder) refuse(message string) {
+	b.c.raw()
+	b.fail(message)
+}
+
+// within puts name in front of the problems found since there were n.
+func (b *binder) within(n int, name string) {
+	for i := n; i < len(b.problems); i++ {
+		if len(name) > 64 { // the key of a map, which the client chose
+			name = strings.ToValidUTF8(name[:64], "")
+		}
+		switch f := &b.problems[i].Field; {
+		case *f == "":
+			*f = name
+		case (*f)[0] == '[':
+			*f = name + *f
+		default:
+			*f = name + "." + *f
+		}
+	}
+}
+
+// reread runs read with the cursor on another text, which is checked first.
+func (b *binder) reread(s string, read func()) {
+	text := []byte(s)
+	if checkValue(text) != nil {
+		b.fail("must be JSON")
+		return
+	}
+	at := b.c
+	b.c = cursor{b: text}
+	read()
+	b.c = at
+}
+
+// unquery undoes the encoding of a query's key or value. What needs none is not
+// copied: raw is the caller's own copy.
+func unquery(raw string) (string, bool) {
+	s := raw
+	if strings.ContainsAny(raw, "%+") {
+		var err error
+		if s, err = url.QueryUnescape(raw); err != nil {
+			return "", false
+		}
+	}
+	return s, utf8.ValidString(s) && strings.IndexByte(s, 0) < 0
+}

@@ -1,0 +1,474 @@
+package rest
+
+import (
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// codec reads one value: json from the binder's cursor, text from a query
+// string. Both report what is wrong through b.fail, and json always moves past
+// the value. Texts that reach text are valid UTF-8 without NUL.
+type codec struct {
+	json func(b *binder, v reflect.Value)
+	text func(b *binder, v reflect.Value, s string)
+}
+
+var (
+	typeID      = reflect.TypeFor[ID]()
+	typeDecimal = reflect.TypeFor[Decimal]()
+	typeTime    = reflect.TypeFor[Time]()
+	typeJSON    = reflect.TypeFor[JSON]()
+	typeRaw     = reflect.TypeFor[json.RawMessage]()
+	typeAny     = reflect.TypeFor[any]()
+	typeStrings = reflect.TypeFor[Strings]()
+
+	jsonUnmarshaler = reflect.TypeFor[json.Unmarshaler]()
+	textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
+)
+
+// codec compiles one type. Floating point is refused on purpose: an amount is a
+// Decimal (D-GEN-08), everything else an integer.
+func (c compiler) codec(t reflect.Type) (codec, error) {
+	switch t {
+	case typeID:
+		return intCodec(0, MaxID, "must be an id: a whole number or its digits"), nil
+	case typeDecimal:
+		return decimalCodec, nil
+	case typeTime:
+		return timeCodec, nil
+	case typeJSON:
+		return jsonTextCodec, nil
+	case typeRaw, typeAny:
+		return anyCodec, nil
+	case typeStrings:
+		return stringsCodec, nil
+	}
+	if isNullable(t) {
+		return c.nullable(t)
+	}
+	switch p := reflect.PointerTo(t); {
+	case t.Kind() == reflect.Pointer:
+		return c.pointer(t)
+	case p.Implements(jsonUnmarshaler):
+		return customCodec, nil
+	case p.Implements(textUnmarshaler):
+		return textCodec, nil
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return stringCodec, nil
+	case reflect.Bool:
+		return boolCodec, nil
+	case reflect.Int, reflect.Int64:
+		return intCodec(math.MinInt64, math.MaxInt64, wantInt), nil
+	case reflect.Int32:
+		return intCodec(math.MinInt32, math.MaxInt32, wantInt), nil
+	case reflect.Int16:
+		return intCodec(math.MinInt16, math.MaxInt16, wantInt), nil
+	case reflect.Int8:
+		return intCodec(math.MinInt8, math.MaxInt8, wantInt), nil
+	case reflect.Slice:
+		return c.slice(t)
+	case reflect.Map:
+		return c.mapping(t)
+	case reflect.Struct:
+		return c.nested(t)
+	}
+	return codec{}, fmt.Errorf("a request cannot hold a %v", t)
+}
+
+const wantInt = "must be a whole number"
+
+var stringCodec = codec{
+	json: func(b *binder, v reflect.Value) {
+		if b.c.peek() != '"' {
+			b.refuse("must be a string")
+			return
+		}
+		v.SetString(b.c.str())
+	},
+	text: func(b *binder, v reflect.Value, s string) { v.SetString(s) },
+}
+
+var boolCodec = codec{
+	json: func(b *binder, v reflect.Value) {
+		switch b.c.peek() {
+		case 't':
+			v.SetBool(true)
+		case 'f':
+			v.SetBool(false)
+		default:
+			b.fail("must be true or false")
+		}
+		b.c.raw()
+	},
+	text: func(b *binder, v reflect.Value, s string) {
+		switch s {
+		case "true", "1":
+			v.SetBool(true)
+		case "false", "0":
+			v.SetBool(false)
+		default:
+			b.fail("must be true or false")
+		}
+	},
+}
+
+// intCodec reads whole numbers in [min, max], from a number or from its digits
+// in a string (D-GEN-10).
+func intCodec(min, max int64, want string) codec {
+	set := func(b *binder, v reflect.Value, n int64, ok bool) {
+		if !ok || n < min || n > max {
+			b.fail(want)
+			return
+		}
+		v.SetInt(n)
+	}
+	return codec{
+		json: func(b *binder, v reflect.Value) {
+			n, ok := b.wholeNumber()
+			set(b, v, n, ok)
+		},
+		text: func(b *binder, v reflect.Value, s string) {
+			n, ok := digits(s)
+			set(b, v, n, ok)
+		},
+	}
+}
+
+// wholeNumber reads an integer written as a number, whose fraction may be zeros
+// (5.0 is what languages with one number type send), or as a string of digits.
+func (b *binder) wholeNumber() (int64, bool) {
+	switch ch := b.c.peek(); {
+	case ch == '"':
+		return digits(string(b.c.quoted()))
+	case ch == '-' || ch-'0' <= 9:
+		s := string(b.c.raw())
+		if whole, zeros, ok := strings.Cut(s, "."); ok && strings.Trim(zeros, "0") == "" {
+			s = whole
+		}
+		return digits(s)
+	}
+	b.c.raw()
+	return 0, false
+}
+
+// digits is strconv.ParseInt without the plus sign.
+func digits(s string) (int64, bool) {
+	n, err := strconv.ParseInt(s, 10, 64)
+	return n, err == nil && s[0] != '+'
+}
+
+var decimalCodec = codec{
+	json: func(b *binder, v reflect.Value) {
+		ch := b.c.peek()
+		if ch == '"' {
+			setDecimal(b, v, b.c.str())
+			return
+		}
+		raw := b.c.raw()
+		if ch != '-' && ch-'0' > 9 {
+			raw = nil
+		}
+		setDecimal(b, v, string(raw))
+	},
+	text: setDecimal,
+}
+
+func setDecimal(b *binder, v reflect.Value, s string) {
+	d, err := ParseDecimal(s)
+	if err != nil {
+		b.fail("must be a decimal number")
+		return
+	}
+	v.SetString(string(d))
+}
+
+var timeCodec = codec{
+	json: func(b *binder, v reflect.Value) {
+		var s string
+		switch ch := b.c.peek(); {
+		case ch == '"':
+			s = b.c.str()
+		default:
+			n, ok := b.wholeNumber()
+			if !ok {
+				b.fail(wantTime)
+				return
+			}
+			s = strconv.FormatInt(n, 10)
+		}
+		setTime(b, v, s)
+	},
+	text: setTime,
+}
+
+const wantTime = "must be epoch milliseconds, a date (YYYY-MM-DD) or an ISO 8601 time"
+
+func setTime(b *binder, v reflect.Value, s string) {
+	t, err := ParseTime(s)
+	if err != nil {
+		b.fail(wantTime)
+		return
+	}
+	v.Set(reflect.ValueOf(t))
+}
+
+// anyCodec keeps whatever is sent: json.RawMessage its text, any what
+// encoding/json makes of it, numbers exact.
+var anyCodec = codec{
+	json: func(b *binder, v reflect.Value) { setRaw(v, b.c.raw()) },
+	text: func(b *binder, v reflect.Value, s string) {
+		raw := []byte(s)
+		if checkValue(raw) != nil {
+			raw, _ = json.Marshal(s)
+		}
+		setRaw(v, raw)
+	},
+}
+
+func setRaw(v reflect.Value, raw []byte) {
+	if v.Type() == typeRaw {
+		v.SetBytes([]byte(string(raw)))
+		return
+	}
+	d := json.NewDecoder(strings.NewReader(string(raw)))
+	d.UseNumber()
+	var x any
+	if d.Decode(&x) == nil && x != nil { // cannot fail: the text was checked
+		v.Set(reflect.ValueOf(x))
+	}
+}
+
+// jsonTextCodec reads an object or an array, given as such or as a string that
+// holds its text.
+var jsonTextCodec = codec{
+	json: func(b *binder, v reflect.Value) {
+		switch b.c.peek() {
+		case '"':
+			setJSON(b, v, b.c.str())
+		case '{', '[':
+			v.SetBytes([]byte(string(b.c.raw())))
+		default:
+			b.refuse(wantJSON)
+		}
+	},
+	text: setJSON,
+}
+
+const wantJSON = "must be a JSON object or array"
+
+func setJSON(b *binder, v reflect.Value, s string) {
+	raw := []byte(strings.TrimSpace(s))
+	if len(raw) == 0 || raw[0] != '{' && raw[0] != '[' || checkValue(raw) != nil {
+		b.fail(wantJSON)
+		return
+	}
+	v.SetBytes(raw)
+}
+
+// stringsCodec reads one string or an array of them.
+var stringsCodec = func() codec {
+	list := listCodec(reflect.TypeFor[Strings](), stringCodec)
+	return codec{
+		json: func(b *binder, v reflect.Value) {
+			if b.c.peek() == '"' {
+				v.Set(reflect.ValueOf(Strings{b.c.str()}))
+				return
+			}
+			list.json(b, v)
+		},
+		text: list.text,
+	}
+}()
+
+// customCodec serves types that read themselves. A query gives them its text as
+// a JSON string, or as it is when it is an object or an array.
+var customCodec = codec{
+	json: func(b *binder, v reflect.Value) { unmarshal(b, v, b.c.raw()) },
+	text: func(b *binder, v reflect.Value, s string) {
+		raw := []byte(s)
+		if len(raw) == 0 || raw[0] != '{' && raw[0] != '[' || checkValue(raw) != nil {
+			raw, _ = json.Marshal(s)
+		}
+		unmarshal(b, v, raw)
+	},
+}
+
+func unmarshal(b *binder, v reflect.Value, raw []byte) {
+	if v.Addr().Interface().(json.Unmarshaler).UnmarshalJSON([]byte(string(raw))) != nil {
+		b.fail("is not valid")
+	}
+}
+
+var textCodec = codec{
+	json: func(b *binder, v reflect.Value) {
+		if b.c.peek() != '"' {
+			b.refuse("must be a string")
+			return
+		}
+		unmarshalText(b, v, b.c.str())
+	},
+	text: unmarshalText,
+}
+
+func unmarshalText(b *binder, v reflect.Value, s string) {
+	if v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(s)) != nil {
+		b.fail("is not valid")
+	}
+}
+
+func (c compiler) pointer(t reflect.Type) (codec, error) {
+	elem, err := c.codec(t.Elem())
+	if err != nil {
+		return codec{}, err
+	}
+	return codec{
+		json: func(b *binder, v reflect.Value) {
+			p := reflect.New(t.Elem())
+			elem.json(b, p.Elem())
+			v.Set(p)
+		},
+		text: func(b *binder, v reflect.Value, s string) {
+			if v.IsNil() { // a repeated key adds to the list behind it
+				v.Set(reflect.New(t.Elem()))
+			}
+			elem.text(b, v.Elem(), s)
+		},
+	}, nil
+}
+
+func (c compiler) nullable(t reflect.Type) (codec, error) {
+	value, _ := t.FieldByName("Value")
+	elem, err := c.codec(value.Type)
+	if err != nil {
+		return codec{}, err
+	}
+	return codec{
+		json: func(b *binder, v reflect.Value) {
+			v.FieldByName("Sent").SetBool(true)
+			if b.c.peek() == 'n' {
+				b.c.raw()
+				v.FieldByName("Null").SetBool(true)
+				return
+			}
+			elem.json(b, v.FieldByName("Value"))
+		},
+		text: func(b *binder, v reflect.Value, s string) {
+			v.FieldByName("Sent").SetBool(true)
+			elem.text(b, v.FieldByName("Value"), s)
+		},
+	}, nil
+}
+
+func (c compiler) slice(t reflect.Type) (codec, error) {
+	if t.Elem().Kind() == reflect.Uint8 {
+		return codec{}, fmt.Errorf("a request cannot hold %v; take a string", t)
+	}
+	elem, err := c.codec(t.Elem())
+	if err != nil {
+		return codec{}, err
+	}
+	return listCodec(t, elem), nil
+}
+
+func listCodec(t reflect.Type, elem codec) codec {
+	read := func(b *binder, v reflect.Value) {
+		if b.c.peek() != '[' {
+			b.refuse("must be an array")
+			return
+		}
+		if v.IsNil() {
+			v.Set(reflect.MakeSlice(t, 0, 4))
+		}
+		for i, more := 0, b.c.open(); more; i, more = i+1, b.c.next() {
+			before := len(b.problems)
+			if b.c.peek() == 'n' && t.Elem() != typeRaw && t.Elem() != typeAny {
+				b.refuse("must not be null")
+			} else {
+				n := v.Len()
+				v.Grow(1)
+				v.SetLen(n + 1)
+				v.Index(n).SetZero()
+				elem.json(b, v.Index(n))
+			}
+			b.within(before, "["+strconv.Itoa(i)+"]")
+		}
+	}
+	return codec{
+		json: read,
+		text: func(b *binder, v reflect.Value, s string) {
+			if strings.HasPrefix(s, "[") {
+				b.reread(s, func() { read(b, v) })
+				return
+			}
+			if v.IsNil() {
+				v.Set(reflect.MakeSlice(t, 0, 4))
+			}
+			if s == "" {
+				return
+			}
+			for part := range strings.SplitSeq(s, ",") {
+				n := v.Len()
+				v.Grow(1)
+				v.SetLen(n + 1)
+				v.Index(n).SetZero()
+				before := len(b.problems)
+				elem.text(b, v.Index(n), strings.TrimSpace(part))
+				b.within(before, "["+strconv.Itoa(n)+"]")
+			}
+		},
+	}
+}
+
+func (c compiler) mapping(t reflect.Type) (codec, error) {
+	if t.Key().Kind() != reflect.String {
+		return codec{}, fmt.Errorf("a request cannot hold %v", t)
+	}
+	elem, err := c.codec(t.Elem())
+	if err != nil {
+		return codec{}, err
+	}
+	read := func(b *binder, v reflect.Value) {
+		if b.c.peek() != '{' {
+			b.refuse("must be an object")
+			return
+		}
+		v.Set(reflect.MakeMap(t))
+		for more := b.c.open(); more; more = b.c.next() {
+			key := string(b.c.key())
+			before := len(b.problems)
+			x := reflect.New(t.Elem()).Elem()
+			if b.c.peek() == 'n' && t.Elem() != typeRaw && t.Elem() != typeAny {
+				b.refuse("must not be null")
+			} else {
+				elem.json(b, x)
+			}
+			b.within(before, key)
+			v.SetMapIndex(reflect.ValueOf(key).Convert(t.Key()), x)
+		}
+	}
+	return codec{json: read, text: func(b *binder, v reflect.Value, s string) { b.reread(s, func() { read(b, v) }) }}, nil
+}
+
+func (c compiler) nested(t reflect.Type) (codec, error) {
+	p, err := c.object(t)
+	if err != nil {
+		return codec{}, err
+	}
+	read := func(b *binder, v reflect.Value) {
+		if b.c.peek() != '{' {
+			b.refuse("must be an object")
+			return
+		}
+		var got bitset
+		b.members(p, v, &got, nil)
+		b.finish(p, v, &got)
+	}
+	return codec{json: read, text: func(b *binder, v reflect.Value, s string) { b.reread(s, func() { read(b, v) }) }}, nil
+}

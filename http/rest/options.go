@@ -1,0 +1,103 @@
+package rest
+
+import (
+	"context"
+	"log/slog"
+	"net/netip"
+	"time"
+
+	"castellan/domain/fault"
+)
+
+// Guard establishes the caller of one credential. It gets the request with its
+// Caller filled in as far as no credential is needed (address, country,
+// language, device, request id) and returns the Caller with the rest.
+//
+// A returned error refuses the request; *fault.Error decides how.
+type Guard func(ctx context.Context, r *Request) (Caller, error)
+
+// Starter begins a challenge for a command that runs after it is completed. The
+// out value marshals to {"challenge": …}; the headers carry p-auth (D-AUTH-04).
+type Starter interface {
+	Start(ctx context.Context, who Caller, action string, command []byte) (out any, headers []Header, err error)
+}
+
+// Idempotency runs fn at most once per caller, method, template and key, and
+// replays its answer afterwards (D-EXT-02). fn returns a non-nil error together
+// with the answer when that answer must not be kept (401, 403, 429, 5xx and a
+// refused one-time code): Run stores nothing, rolls its effects back and returns
+// the error. A kept answer of status 400 and above rolls its effects back too.
+//
+// Errors: IDEMPOTENCY_MISMATCH for another body, IDEMPOTENCY_CONFLICT while the
+// first run goes on.
+type Idempotency interface {
+	Run(ctx context.Context, who Caller, key, method, template string, bodyHash [32]byte,
+		fn func(context.Context) (status int, body []byte, headers []Header, err error),
+	) (status int, body []byte, headers []Header, replayed bool, err error)
+}
+
+// Answered describes a finished request, for metrics and audit.
+type Answered struct {
+	Endpoint *Endpoint // nil where no endpoint matched
+	Key      string    // "<METHOD> <template>", "<METHOD> *" where no route matched
+	Caller   Caller
+	Status   int
+	Code     fault.Code // "" for a success
+	Took     time.Duration
+}
+
+// Options is what a Server needs. Guards must hold one entry per credential in
+// use; everything else has a safe zero value, and a hook may be nil unless an
+// endpoint asks for it.
+type Options struct {
+	Logger *slog.Logger
+	// AccessLog is the level of the one line per request; the zero value is Info.
+	AccessLog slog.Level
+	Now       func() time.Time
+
+	Guards map[Credential]Guard
+	// Firewall judges every request but health checks and preflights, before any
+	// credential. key is the endpoint's Key, or "<METHOD> *" where no route
+	// matches (D-WAF-08).
+	Firewall func(ctx context.Context, r *Request, key string) error
+	// Authorize judges the established caller: geographic filter, tenant, roles,
+	// allowed addresses, in this order. It also judges captured requests again
+	// before they run (D-2FA-28).
+	Authorize func(ctx context.Context, who Caller, e *Endpoint) error
+	// Verify checks Caller.OTP for endpoints marked Verified, after binding.
+	Verify      func(ctx context.Context, who Caller, e *Endpoint, in any) error
+	Idempotency Idempotency
+	Starter     Starter
+	// Guarded maps an endpoint's Key to the action code of the challenge that its
+	// callers must complete first (D-2FA-28).
+	Guarded map[string]string
+	// Observe is told of every finished request; it must not block.
+	Observe func(ctx context.Context, a Answered)
+
+	// TrustedProxies are the socket peers whose X-Forwarded-For and CountryHeader
+	// are believed. Empty: nobody's (SEC-30).
+	TrustedProxies []netip.Prefix
+	CountryHeader  string
+	CountryOf      func(netip.Addr) string
+
+	CORSOrigins []string // exact origins, or "*" alone (D-GEN-20)
+	// CORSCredentials answers Access-Control-Allow-Credentials: true; an error
+	// together with the origin "*".
+	CORSCredentials bool
+
+	BasePath        string
+	PublicURL       string // Strict-Transport-Security is sent when it is https
+	DefaultLanguage string // tr, en or ar; en when empty
+	BodyLimit       int    // bytes; 1 MiB when 0
+	// Timeout bounds the context of a request, in addition to what the client
+	// asks to wait; 10 s when 0.
+	Timeout time.Duration
+	// MaxInFlight is the number of requests served at once, beyond which 503
+	// OVERLOADED is answered; 0 for no bound. Health checks are not counted.
+	MaxInFlight int
+	// MaxConnections and MaxConnectionsPerIP bound sockets; 0 for the library's
+	// default and no bound.
+	MaxConnections, MaxConnectionsPerIP int
+	// Draining answers 503 DRAINING to everything but health checks while true.
+	Draining func() bool
+}

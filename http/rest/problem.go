@@ -1,0 +1,84 @@
+package rest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"castellan/domain/fault"
+)
+
+// problem is the body of every refusal: RFC 9457 with the members of D-GEN-09.
+// requestId stays last, because a replayed body gets that of its new request.
+type problem struct {
+	Type         string         `json:"type"`
+	Title        string         `json:"title"`
+	Status       int            `json:"status"`
+	Code         fault.Code     `json:"code"`
+	Detail       string         `json:"detail"`
+	Message      string         `json:"message"`
+	Field        string         `json:"field,omitempty"`
+	Errors       []problemField `json:"errors,omitempty"`
+	AttemptsLeft *int           `json:"attemptsLeft,omitempty"`
+	RequestID    string         `json:"requestId"`
+}
+
+type problemField struct {
+	Field   string `json:"field"`
+	Message string `json:"message"`
+}
+
+const (
+	typeProblem     = "application/problem+json"
+	typeJSONContent = "application/json"
+)
+
+// faultOf makes any error one that may be shown. What is not a fault of the
+// registry is internal: its text stays here. A deadline or a cancellation is the
+// service's, not the client's, doing.
+func faultOf(err error) (f *fault.Error, internal bool) {
+	if errors.As(err, &f) && f != nil {
+		if _, known := registry[f.Code]; known && f.Code != fault.Internal {
+			return f, false
+		}
+		return fault.New(fault.Internal, "the request could not be served"), true
+	}
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return fault.New(fault.Unavailable, "the request took too long"), true
+	}
+	return fault.New(fault.Internal, "the request could not be served"), true
+}
+
+// problemOf renders a fault. In English the message is the detail; in other
+// languages it is the title of the code.
+func problemOf(f *fault.Error, language, requestID string) (status int, body []byte) {
+	e, ok := registry[f.Code]
+	if !ok {
+		e = registry[fault.Internal]
+	}
+	p := problem{Type: typeOf(f.Code), Title: e.en, Status: e.status, Code: f.Code, Detail: f.Message, Message: f.Message,
+		Field: f.Field, AttemptsLeft: f.AttemptsLeft, RequestID: requestID}
+	if p.Detail == "" {
+		p.Detail, p.Message = e.en, e.en
+	}
+	if language == "tr" || language == "ar" {
+		p.Message = e.title(language)
+	}
+	for _, x := range f.Fields {
+		p.Errors = append(p.Errors, problemField{x.Field, x.Message})
+	}
+	if f.Field != "" && len(f.Fields) == 0 {
+		p.Errors = []problemField{{f.Field, p.Detail}}
+	}
+	b, _ := json.Marshal(p) // strings and integers: cannot fail
+	return e.status, b
+}
+
+// retryAfter is the header's value, "" for none: whole seconds, rounded up.
+func retryAfter(f *fault.Error) int {
+	if f.RetryAfter <= 0 && !registry[f.Code].retry {
+		return 0
+	}
+	return max(1, int((f.RetryAfter+time.Second-1)/time.Second))
+}

@@ -1,0 +1,291 @@
+package rest
+
+import (
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"castellan/domain/fault"
+	"castellan/domain/id"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
+)
+
+// Request is a request on its way to an endpoint, as the hooks see it. It is
+// valid until the hook returns and must not be kept: it is used again for
+// another request. Everything its methods return is a copy.
+type Request struct {
+	// Caller is filled in as far as no credential is needed.
+	Caller   Caller
+	Endpoint *Endpoint // nil on a raw route and where no route matches
+
+	srv      *Server
+	fctx     *fasthttp.RequestCtx
+	key      string // "<METHOD> <template>"; "" until a route matched
+	start    time.Time
+	asked    string // the language that the request itself asks for
+	encoded  bool   // the body has a content coding
+	repeated string // name of a header that may come once only and came twice
+	owned    bool   // refusals take the endpoint's own shape
+	counted  bool   // against MaxInFlight
+	status   int
+	code     fault.Code
+	internal error // what went wrong inside, for the log
+
+	xff []string
+}
+
+// RequestOf is the request of a raw handler's context.
+func RequestOf(c *fiber.Ctx) *Request { return requestOf(c.Context()) }
+
+type requestKey struct{}
+
+func requestOf(fctx *fasthttp.RequestCtx) *Request {
+	r, _ := fctx.UserValue(requestKey{}).(*Request)
+	return r
+}
+
+// Header is a copy of a request header, "" when it is absent.
+func (r *Request) Header(name string) string { return string(r.fctx.Request.Header.Peek(name)) }
+
+// SetHeader sets a header of the answer, whatever that will be.
+func (r *Request) SetHeader(name, value string) { r.fctx.Response.Header.Set(name, value) }
+
+// Key is "<METHOD> <template>" of the matched route, "<METHOD> *" for none.
+func (r *Request) Key() string { return r.key }
+
+// LanguageAsked tells whether Caller.Language is what the client asked for. If
+// not, it is the configured default, and a user's stored language comes first.
+func (r *Request) LanguageAsked() bool { return r.asked != "" }
+
+// Bounds of what a client says of itself, in bytes.
+const (
+	maxDevice    = 128
+	maxUserAgent = 512
+	maxKey       = 255 // of an idempotency key
+	maxWait      = 30 * time.Second
+)
+
+// once are the headers that decide something: two of a kind would let two
+// readers of the request see two different callers.
+const (
+	onceXAuth = 1 << iota
+	oncePAuth
+	onceOTAuth
+	onceCron
+	onceTenant
+	onceSignature
+	onceSignatureOld
+	onceOTP
+	onceXOTP
+	onceKey
+	onceOrigin
+)
+
+// read takes from the request what every endpoint gets, in one pass over the
+// headers. Texts that end in the Caller share one allocation.
+func (r *Request) read() {
+	h := &r.fctx.Request.Header
+	var brand, model, desc, agent, signature, otp, xotp, key, requestID, accept, asked, prefer, ctry []byte
+	var seen int
+	once := func(bit int, name string) {
+		if seen&bit != 0 {
+			r.repeated = name
+		}
+		seen |= bit
+	}
+	for k, v := range h.All() {
+		switch string(k) {
+		case "User-Agent":
+			agent = v
+		case "Device-Brand":
+			brand = v
+		case "Device-Model":
+			model = v
+		case "Device-Desc":
+			desc = v
+		case "Accept-Language":
+			accept = v
+		case "_requesterlanguage":
+			asked = v
+		case "X-Request-Id":
+			requestID = v
+		case "Prefer":
+			prefer = v
+		case "Content-Encoding":
+			r.encoded = len(v) > 0 && !strings.EqualFold(string(v), "identity")
+		case "X-Forwarded-For":
+			r.xff = append(r.xff, string(v))
+		case "X-Auth":
+			once(onceXAuth, "x-auth")
+		case "P-Auth":
+			once(oncePAuth, "p-auth")
+		case "Ot-Auth":
+			once(onceOTAuth, "ot-auth")
+		case "Cron-Auth":
+			once(onceCron, "cron-auth")
+		case "Tenant-Id":
+			once(onceTenant, "tenant-id")
+		case "Origin":
+			once(onceOrigin, "origin")
+		case "Device-Signature":
+			once(onceSignature, "device-signature")
+			signature = v
+		case "Device_signature":
+			once(onceSignatureOld, "device_signature")
+			if seen&onceSignature == 0 {
+				signature = v
+			}
+		case "Otp":
+			once(onceOTP, "otp")
+			otp = v
+		case "X-Otp":
+			once(onceXOTP, "x-otp")
+			xotp = v
+		case "Idempotency-Key":
+			once(onceKey, "idempotency-key")
+			key = v
+		default:
+			if ch := r.srv.countryHeader; ch != "" && string(k) == ch {
+				ctry = v
+			}
+		}
+	}
+	if len(otp) == 0 {
+		otp = xotp
+	}
+	target := h.RequestURI()
+	path, query := target, target[:0]
+	for i, ch := range target {
+		if ch == '?' {
+			path, query = target[:i], target[i+1:]
+			break
+		}
+	}
+
+	c := &r.Caller
+	var a arena
+	a.grow(len(path) + len(query) + len(signature) + len(otp) + len(key) +
+		min(len(agent), maxUserAgent) + min(len(brand), maxDevice) + min(len(model), maxDevice) + min(len(desc), maxDevice))
+	c.Path, c.RawQuery = a.copy(path), a.copy(query)
+	c.DeviceSignature, c.OTP, c.IdempotencyKey = a.copy(signature), a.copy(otp), a.copy(key)
+	c.Device = DeviceInfo{Brand: a.text(brand, maxDevice), Model: a.text(model, maxDevice),
+		Description: a.text(desc, maxDevice), UserAgent: a.text(agent, maxUserAgent)}
+	c.Method = methodName(h.Method())
+	c.Wait = wait(prefer)
+	if c.RequestID = string(requestID); !validRequestID(c.RequestID) {
+		c.RequestID = id.New(r.start)
+	}
+
+	peer := peerOf(r.fctx.RemoteAddr())
+	c.IP = ClientIP(peer, r.xff, r.srv.opts.TrustedProxies)
+	if ctry != nil && contains(r.srv.opts.TrustedProxies, peer) {
+		c.Country = country(string(ctry))
+	} else if of := r.srv.opts.CountryOf; of != nil && c.IP.IsValid() {
+		c.Country = country(of(c.IP))
+	}
+
+	if r.asked = languageOf(string(asked)); r.asked == "" && len(accept) > 0 {
+		r.asked = acceptLanguage(string(accept))
+	}
+	c.Language = r.asked
+	if c.Language == "" {
+		c.Language = r.srv.opts.DefaultLanguage
+	}
+}
+
+// language applies the parameter _requesterLanguage, which outranks the headers.
+func (r *Request) language(asked string) {
+	if l := languageOf(asked); l != "" {
+		r.asked, r.Caller.Language = l, l
+	}
+}
+
+// arena copies many small texts into one allocation.
+type arena struct{ b strings.Builder }
+
+func (a *arena) grow(n int) { a.b.Grow(n) }
+
+func (a *arena) copy(p []byte) string {
+	if len(p) == 0 {
+		return ""
+	}
+	start := a.b.Len()
+	a.b.Write(p)
+	return a.b.String()[start:]
+}
+
+// text is copy for what will be stored as text: valid UTF-8 of bounded length.
+func (a *arena) text(p []byte, limit int) string {
+	if len(p) > limit {
+		for p = p[:limit]; len(p) > 0 && !utf8.RuneStart(p[len(p)-1]); {
+			p = p[:len(p)-1]
+		}
+		if n := len(p); n > 0 && p[n-1] >= utf8.RuneSelf { // the start of a cut character
+			p = p[:n-1]
+		}
+	}
+	if !utf8.Valid(p) {
+		return strings.ToValidUTF8(string(p), "")
+	}
+	return a.copy(p)
+}
+
+// methodName copies a method without allocating for the usual ones.
+func methodName(m []byte) string {
+	for _, known := range methods {
+		if string(m) == known {
+			return known
+		}
+	}
+	return string(m)
+}
+
+var methods = [...]string{"GET", "POST", "PATCH", "DELETE", "PUT", "HEAD", "OPTIONS"}
+
+func validRequestID(s string) bool {
+	if len(s) < 8 || len(s) > 64 {
+		return false
+	}
+	for i := range len(s) {
+		switch ch := s[i]; {
+		case ch >= 'a' && ch <= 'z', ch >= 'A' && ch <= 'Z', ch >= '0' && ch <= '9', ch == '.', ch == '_', ch == '-':
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// wait reads Prefer: wait=N (RFC 7240).
+func wait(prefer []byte) time.Duration {
+	if len(prefer) == 0 {
+		return 0
+	}
+	for part := range strings.SplitSeq(string(prefer), ",") {
+		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
+		if !strings.EqualFold(strings.TrimSpace(name), "wait") {
+			continue
+		}
+		value, _, _ = strings.Cut(value, ";")
+		n, err := strconv.ParseUint(strings.Trim(strings.TrimSpace(value), `"`), 10, 31)
+		if err != nil {
+			return 0
+		}
+		return min(time.Duration(n)*time.Second, maxWait)
+	}
+	return 0
+}
+
+func peerOf(a net.Addr) netip.Addr {
+	if tcp, ok := a.(*net.TCPAddr); ok {
+		if ip, ok := netip.AddrFromSlice(tcp.IP); ok {
+			return ip.Unmap()
+		}
+	}
+	return netip.Addr{}
+}

@@ -1,0 +1,277 @@
+// Package rest is the kit that every endpoint of the service is made of. An
+// Endpoint is one line of a table and one typed function; the kit binds and
+// checks the request, establishes the caller, calls the function, writes the
+// answer and turns an error into the one wire shape (decision D-GEN-09). The
+// same table drives routing, the firewall's resource names and the OpenAPI
+// document, so what is served, guarded and described cannot drift apart.
+//
+// The one idea: everything a request must pass is data on its Endpoint. A
+// credential without a guard, a guarded key that names nothing or a flag whose
+// hook is missing stops the start of the program; nothing can be served open by
+// omission. Handlers never see the framework, and no string they get aliases a
+// buffer that the next request will overwrite.
+//
+// Start reading here, then server.go (the order of checks, D-GEN-19), bind.go
+// and strict.go (D-GEN-01, 02, 10 and the strict JSON of SEC-40), problem.go
+// (errors), edge.go (what HTTP itself must look like, SEC-30, 31, 34).
+package rest
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"reflect"
+	"time"
+
+	"castellan/domain/fault"
+)
+
+// Credential names what a request must carry (section 5 of the interface).
+type Credential string
+
+// The credentials. NoAuth is the interface's "none"; the identifier None is the
+// empty request and answer.
+const (
+	NoAuth        Credential = "none"
+	User          Credential = "x-auth"
+	Tenant        Credential = "x-auth (tenant-id)"
+	PAuth         Credential = "p-auth"
+	PAuthOrDevice Credential = "p-auth or device_signature"
+	OTAuth        Credential = "ot-auth"
+	Device        Credential = "device_signature"
+	TenantOrCron  Credential = "x-auth (tenant-id) or cron-auth"
+)
+
+// Audience names who may use an endpoint once its credential holds (D-AUTH-03).
+type Audience string
+
+const (
+	Public      Audience = "public"
+	SelfUser    Audience = "user"
+	DeviceOwner Audience = "device"
+	SelfOrAdmin Audience = "self-or-admin"
+	Admin       Audience = "admin"
+)
+
+// strictest is the audience of an endpoint that names none: too few may enter,
+// never too many.
+var strictest = map[Credential]Audience{
+	NoAuth: Public, User: SelfUser, Tenant: Admin, PAuth: SelfUser, PAuthOrDevice: SelfUser,
+	OTAuth: SelfUser, Device: DeviceOwner, TenantOrCron: Admin,
+}
+
+// Caller is everything a handler may know of who is calling and how. Every
+// string is a copy that outlives the request.
+type Caller struct {
+	UserID      string `json:"userId,omitempty"`
+	SessionID   string `json:"sessionId,omitempty"`
+	ChallengeID string `json:"challengeId,omitempty"` // of p-auth and ot-auth
+	// Cron is the name of the client where cron-auth was the credential.
+	Cron         string    `json:"cron,omitempty"`
+	Roles        []string  `json:"roles,omitempty"`
+	TokenExpires time.Time `json:"tokenExpires,omitzero"`
+
+	IP       netip.Addr `json:"ip,omitzero"`        // resolved through trusted proxies, never IPv4-mapped
+	Country  string     `json:"country,omitempty"`  // ISO 3166-1 alpha-2, "" when unknown
+	Language string     `json:"language,omitempty"` // tr, en or ar (D-GEN-16)
+	Device   DeviceInfo `json:"device,omitzero"`
+
+	RequestID string `json:"requestId,omitempty"`
+	// Wait is how long the client asks to be held (Prefer: wait=N), at most 30 s.
+	Wait time.Duration `json:"-"`
+	// DeviceSignature is the proof as sent, of either header spelling.
+	DeviceSignature string `json:"deviceSignature,omitempty"`
+	// OTP is the code of an endpoint marked Verified: header otp, header x-otp or
+	// the body's field otp (D-AUTH-08). It is never captured or logged.
+	OTP string `json:"-"`
+
+	Method   string `json:"method,omitempty"` // as sent: HEAD stays HEAD
+	Path     string `json:"path,omitempty"`   // as sent, base path included
+	RawQuery string `json:"query,omitempty"`  // as sent, without the question mark
+	// BodyHash is the SHA-256 of the body as sent. It is set only where the
+	// endpoint asks for it (HashBody) or an idempotency key makes it necessary.
+	BodyHash       [32]byte `json:"bodyHash,omitzero"`
+	HasBody        bool     `json:"hasBody,omitempty"`
+	IdempotencyKey string   `json:"idempotencyKey,omitempty"`
+}
+
+// DeviceInfo is what the client says of itself: the headers device-brand,
+// device-model, device-desc and user-agent. It is a claim, not a proof.
+type DeviceInfo struct {
+	Brand       string `json:"brand,omitempty"`
+	Model       string `json:"model,omitempty"`
+	Description string `json:"description,omitempty"`
+	UserAgent   string `json:"userAgent,omitempty"`
+}
+
+// None is a request without fields and the answer {}.
+type None struct{}
+
+// Data is the answer {"data": …} (D-GEN-04, 05).
+type Data[T any] struct {
+	Data T `json:"data"`
+}
+
+// Header is one header of an answer.
+type Header struct{ Name, Value string }
+
+// Reply is an answer with headers of its own. Body alone is encoded; where Raw
+// is not nil it is sent as it is, with ContentType.
+type Reply[T any] struct {
+	Body        T
+	Headers     []Header
+	ContentType string
+	Raw         []byte
+}
+
+// ResponseHeaders lets an Out carry headers beside the fields it encodes.
+type ResponseHeaders interface{ ResponseHeaders() []Header }
+
+// Group is the endpoints of one section of the interface.
+type Group interface{ Endpoints() []Endpoint }
+
+// Endpoint is one line of the interface: what the router needs to serve it and
+// what the OpenAPI document says of it. It is a value; its methods return
+// changed copies.
+type Endpoint struct {
+	Method, Path, Summary string // Path is the template, parameters in braces: /admin/jobs/{id}
+	Credential            Credential
+	Audience              Audience
+	Errors                []fault.Code
+	In, Out               reflect.Type // Out is nil where the Starter answers
+	Section               string
+	Extension             bool // not one of the interface's own endpoints (D-EXT-01)
+
+	BodyLimit     int    // bytes; 0 = Options.BodyLimit
+	Repeatable    bool   // honours Idempotency-Key (D-EXT-02)
+	WantsBodyHash bool   // Caller.BodyHash is filled
+	OTP           bool   // Options.Verify is asked after binding (D-AUTH-08)
+	IPFilter      bool   // the caller's allowed-IP list applies (D-AUTH-09)
+	Starts        string // action code of the challenge that it starts, "" for none
+
+	plan    *plan
+	call    func(context.Context, Caller, any) (any, error)
+	refusal func(status int, f *fault.Error) any
+}
+
+// Get defines an endpoint: fn is the whole handler, and codes are the faults it
+// may answer beyond those that every endpoint of its kind can.
+//
+// In decides what a request must hold: a field that is a value is required, one
+// that is a pointer (or has a default) is optional; see bind.go for the types
+// and tags. Get, and every other constructor, panics when In cannot be bound:
+// the table is built at start.
+func Get[In, Out any](path, summary string, cred Credential, fn func(context.Context, Caller, In) (Out, error), codes ...fault.Code) Endpoint {
+	return define("GET", path, summary, cred, fn, codes)
+}
+
+// Post is Get for POST.
+func Post[In, Out any](path, summary string, cred Credential, fn func(context.Context, Caller, In) (Out, error), codes ...fault.Code) Endpoint {
+	return define("POST", path, summary, cred, fn, codes)
+}
+
+// Put is Get for PUT.
+func Put[In, Out any](path, summary string, cred Credential, fn func(context.Context, Caller, In) (Out, error), codes ...fault.Code) Endpoint {
+	return define("PUT", path, summary, cred, fn, codes)
+}
+
+// Patch is Get for PATCH.
+func Patch[In, Out any](path, summary string, cred Credential, fn func(context.Context, Caller, In) (Out, error), codes ...fault.Code) Endpoint {
+	return define("PATCH", path, summary, cred, fn, codes)
+}
+
+// Delete is Get for DELETE.
+func Delete[In, Out any](path, summary string, cred Credential, fn func(context.Context, Caller, In) (Out, error), codes ...fault.Code) Endpoint {
+	return define("DELETE", path, summary, cred, fn, codes)
+}
+
+func define[In, Out any](method, path, summary string, cred Credential, fn func(context.Context, Caller, In) (Out, error), codes []fault.Code) Endpoint {
+	e := blank[In](method, path, summary, cred, codes)
+	e.Out = reflect.TypeFor[Out]()
+	e.call = func(ctx context.Context, who Caller, in any) (any, error) {
+		out, err := fn(ctx, who, *in.(*In))
+		if err != nil {
+			return nil, err
+		}
+		return out, nil
+	}
+	return e
+}
+
+// Start2FA defines an endpoint that starts a challenge of one action: prepare
+// checks the request and returns the command that runs after completion. The
+// answer is made by the Starter of the Options.
+func Start2FA[In, Cmd any](method, path, summary string, cred Credential, action string, prepare func(context.Context, Caller, In) (Cmd, error), codes ...fault.Code) Endpoint {
+	e := blank[In](method, path, summary, cred, codes)
+	e.Starts = action
+	e.call = func(ctx context.Context, who Caller, in any) (any, error) {
+		cmd, err := prepare(ctx, who, *in.(*In))
+		if err != nil {
+			return nil, err
+		}
+		return cmd, nil
+	}
+	return e
+}
+
+func blank[In any](method, path, summary string, cred Credential, codes []fault.Code) Endpoint {
+	p, err := planOf(reflect.TypeFor[In]())
+	if err != nil {
+		panic(fmt.Sprintf("rest: %s %s: %v", method, path, err))
+	}
+	return Endpoint{Method: method, Path: path, Summary: summary, Credential: cred, Audience: strictest[cred],
+		Errors: codes, In: reflect.TypeFor[In](), plan: p}
+}
+
+// For names who may use the endpoint.
+func (e Endpoint) For(a Audience) Endpoint { e.Audience = a; return e }
+
+// Of names the section of the interface that it belongs to, e.g. "4.18 Withdrawal address book".
+func (e Endpoint) Of(section string) Endpoint { e.Section = section; return e }
+
+// Body sets the largest body it accepts, in bytes.
+func (e Endpoint) Body(maxBytes int) Endpoint { e.BodyLimit = maxBytes; return e }
+
+// Idempotent makes it honour the header Idempotency-Key.
+func (e Endpoint) Idempotent() Endpoint { e.Repeatable = true; return e }
+
+// Extended marks it as an extension of the interface.
+func (e Endpoint) Extended() Endpoint { e.Extension = true; return e }
+
+// HashBody fills Caller.BodyHash, before the guard runs.
+func (e Endpoint) HashBody() Endpoint { e.WantsBodyHash = true; return e }
+
+// Verified asks for the caller's current one-time code besides the credential.
+func (e Endpoint) Verified() Endpoint { e.OTP = true; return e }
+
+// IPFiltered applies the caller's list of allowed addresses.
+func (e Endpoint) IPFiltered() Endpoint { e.IPFilter = true; return e }
+
+// RefuseWith gives the refusals of binding, verification and the handler a body
+// of their own (D-TX-05, D-COR-04); those of the firewall and the guards keep
+// the general shape, as does a refusal for which shape returns nil. The status
+// stays that of the code.
+func (e Endpoint) RefuseWith(shape func(status int, f *fault.Error) any) Endpoint {
+	e.refusal = shape
+	return e
+}
+
+// Key is "<METHOD> <path>", the endpoint's name in firewall rules, permissions
+// and configuration.
+func (e Endpoint) Key() string { return e.Method + " " + e.Path }
+
+// Bind reads a request as the endpoint would and checks it. What it returns is
+// meant for Call.
+//
+// Errors: INVALID_FIELD with every faulty field, or without one when the body
+// is not a strict JSON object.
+func (e Endpoint) Bind(q Query, body []byte) (any, error) {
+	in, _, err := e.bind(q, body)
+	return in, err
+}
+
+// Call runs the handler, or the prepare function of a starter, with what Bind
+// returned.
+func (e Endpoint) Call(ctx context.Context, who Caller, in any) (any, error) {
+	return e.call(ctx, who, in)
+}

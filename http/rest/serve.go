@@ -1,0 +1,254 @@
+package rest
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"mime"
+	"strconv"
+	"strings"
+
+	"castellan/domain/fault"
+
+	"github.com/gofiber/fiber/v2"
+)
+
+// handler serves one endpoint: the order of D-GEN-19 from the body's size on.
+func (s *Server) handler(e *Endpoint) fiber.Handler {
+	key := e.Key()
+	guard := s.opts.Guards[e.Credential]
+	limit := e.BodyLimit
+	if limit == 0 {
+		limit = s.opts.BodyLimit
+	}
+	params := pathParams(e.Path)
+	return func(c *fiber.Ctx) error {
+		r := requestOf(c.Context())
+		r.Endpoint, r.key = e, key
+		ctx, cancel := s.context(r)
+		defer cancel()
+		if err := s.serve(ctx, r, guard, limit, func() Query {
+			q := Query{Raw: r.Caller.RawQuery}
+			for _, name := range params {
+				if q.Params == nil {
+					q.Params = make(map[string]string, len(params))
+				}
+				q.Params[name] = c.Params(name)
+			}
+			return q
+		}); err != nil {
+			r.refuse(err)
+		}
+		return nil
+	}
+}
+
+// pathParams are the names in braces of a template.
+func pathParams(path string) (names []string) {
+	for {
+		_, rest, found := strings.Cut(path, "{")
+		if !found {
+			return names
+		}
+		name, after, _ := strings.Cut(rest, "}")
+		names, path = append(names, name), after
+	}
+}
+
+func (s *Server) serve(ctx context.Context, r *Request, guard Guard, limit int, query func() Query) error {
+	e := r.Endpoint
+	// Body, not Fiber's: that one would decompress without a bound.
+	body := r.fctx.Request.Body()
+	if len(body) > limit {
+		return fault.New(fault.PayloadTooLarge, "the body is larger than %d bytes", limit)
+	}
+	if r.encoded {
+		return fault.New(fault.UnsupportedMedia, "a content coding is not accepted")
+	}
+	r.Caller.HasBody = len(body) > 0
+	if !e.Repeatable {
+		r.Caller.IdempotencyKey = ""
+	}
+	if e.WantsBodyHash || r.Caller.IdempotencyKey != "" {
+		r.Caller.BodyHash = sha256.Sum256(body)
+	}
+	if s.opts.Firewall != nil {
+		if err := s.opts.Firewall(ctx, r, r.key); err != nil {
+			return err
+		}
+	}
+	if guard != nil {
+		who, err := guard(ctx, r)
+		if err != nil {
+			return err
+		}
+		r.Caller = who
+	}
+	if s.opts.Authorize != nil {
+		if err := s.opts.Authorize(ctx, r.Caller, e); err != nil {
+			return err
+		}
+	}
+	r.owned = true
+	if len(body) > 0 && !isJSON(r.fctx.Request.Header.ContentType()) {
+		return fault.New(fault.UnsupportedMedia, "the body must be application/json")
+	}
+	if err := checkKey(r.Caller.IdempotencyKey); err != nil {
+		return err
+	}
+	q := query()
+	in, more, err := e.bind(q, body)
+	r.language(more.language)
+	if err != nil {
+		return err
+	}
+	if r.Caller.OTP == "" {
+		r.Caller.OTP = more.otp
+	}
+	if r.Caller.IdempotencyKey != "" {
+		return s.once(ctx, r, q, in, body)
+	}
+	out, err := s.run(ctx, r, q, in, body)
+	if err != nil {
+		return err
+	}
+	return r.send(out)
+}
+
+// checkKey refuses an idempotency key that is not a short printable text.
+func checkKey(key string) error {
+	if len(key) > maxKey {
+		return fault.New(fault.InvalidField, "the header idempotency-key is longer than %d characters", maxKey)
+	}
+	for i := range len(key) {
+		if key[i] < ' ' || key[i] > '~' {
+			return fault.New(fault.InvalidField, "the header idempotency-key must be printable ASCII")
+		}
+	}
+	return nil
+}
+
+// isJSON accepts application/json with no parameter but the charset UTF-8.
+func isJSON(contentType []byte) bool {
+	if string(contentType) == typeJSONContent {
+		return true
+	}
+	media, params, err := mime.ParseMediaType(string(contentType))
+	if err != nil || media != typeJSONContent {
+		return false
+	}
+	for name, value := range params {
+		if name == "charset" && !strings.EqualFold(value, "utf-8") {
+			return false
+		}
+	}
+	return true
+}
+
+// notKept marks an error whose answer must not be stored under an idempotency
+// key, whatever its status: the client may do better with the same key.
+type notKept struct{ error }
+
+func (e notKept) Unwrap() error { return e.error }
+
+// run does what comes after binding: the one-time code, then the handler, or the
+// start of a challenge in its place.
+func (s *Server) run(ctx context.Context, r *Request, q Query, in any, body []byte) (any, error) {
+	e := r.Endpoint
+	if e.OTP {
+		if err := s.opts.Verify(ctx, r.Caller, e, in); err != nil {
+			return nil, notKept{err}
+		}
+	}
+	var action string
+	var command any
+	if action = s.opts.Guarded[r.key]; action != "" {
+		command = capture(e, r.Caller, q, body)
+	} else {
+		out, err := e.call(ctx, r.Caller, in)
+		if err != nil || e.Starts == "" {
+			return out, err
+		}
+		action, command = e.Starts, out
+	}
+	text, err := json.Marshal(command)
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxCaptured {
+		return nil, fault.New(fault.PayloadTooLarge, "the request is too large to be kept until the challenge is completed")
+	}
+	out, headers, err := s.opts.Starter.Start(ctx, r.Caller, action, text)
+	if err != nil {
+		return nil, err
+	}
+	return Reply[any]{Body: out, Headers: headers}, nil
+}
+
+// once runs the endpoint under an idempotency key.
+func (s *Server) once(ctx context.Context, r *Request, q Query, in any, body []byte) error {
+	e, who := r.Endpoint, r.Caller
+	status, answer, headers, replayed, err := s.opts.Idempotency.Run(ctx, who, who.IdempotencyKey, e.Method, e.Path, who.BodyHash,
+		func(ctx context.Context) (int, []byte, []Header, error) {
+			out, err := s.run(ctx, r, q, in, body)
+			if err == nil {
+				a, err := answerOf(out)
+				return fiber.StatusOK, a.body, a.headers, err
+			}
+			f, internal := faultOf(err)
+			status, contentType, text := r.render(f)
+			var no notKept
+			if internal || errors.As(err, &no) || !kept(status) {
+				return status, text, nil, err
+			}
+			headers := []Header{{"Content-Type", contentType}}
+			if n := retryAfter(f); n > 0 {
+				headers = append(headers, Header{"Retry-After", strconv.Itoa(n)})
+			}
+			return status, text, headers, nil
+		})
+	if err != nil {
+		return err
+	}
+	if replayed {
+		r.SetHeader("Idempotency-Replayed", "true")
+		if status >= 400 {
+			answer = restamp(answer, r.Caller.RequestID)
+		}
+	}
+	r.status = status
+	if status >= 400 {
+		var p struct {
+			Code fault.Code `json:"code"`
+		}
+		if json.Unmarshal(answer, &p) == nil {
+			r.code = p.Code
+		}
+	}
+	r.write(status, answerParts{body: answer, headers: headers})
+	return nil
+}
+
+// kept tells whether an answer may be stored: 2xx and the refusals that the same
+// request would meet again (D-EXT-02).
+func kept(status int) bool {
+	switch {
+	case status < 300:
+		return true
+	case status == fiber.StatusUnauthorized, status == fiber.StatusForbidden, status == fiber.StatusTooManyRequests:
+		return false
+	}
+	return status >= 400 && status < 500
+}
+
+// restamp gives a stored problem the id of the request that it now answers.
+func restamp(body []byte, requestID string) []byte {
+	const member = `,"requestId":"`
+	text := string(body)
+	i := strings.LastIndex(text, member)
+	if i < 0 {
+		return body
+	}
+	return []byte(text[:i+len(member)] + requestID + `"}`)
+}

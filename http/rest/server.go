@@ -1,0 +1,449 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/textproto"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"castellan/domain/fault"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
+)
+
+// Server serves a table of endpoints. What a request passes, in this order
+// (D-GEN-19): form of the message · draining and overload · spelling of the
+// target · CORS · route · body size and coding · firewall · credential ·
+// authorization · content type and fields · idempotency · one-time code ·
+// handler.
+type Server struct {
+	// App is the Fiber application, for listening and for shutting down. Routes
+	// are added through New and Raw alone, so that each passes the checks above.
+	App *fiber.App
+
+	opts          Options
+	cors          cors
+	index         Index
+	countryHeader string         // in the canonical spelling of a received header
+	limits        map[string]int // by path: body limits above the default, in bytes
+	fixed         []Header       // on every answer
+	inFlight      atomic.Int64
+	pool          sync.Pool
+}
+
+// Timeouts and limits of the protocol (SEC-42). Writing is timed from the end of
+// the handler, so a long poll does not count against it.
+const (
+	readTimeout      = 5 * time.Second
+	largeReadTimeout = 60 * time.Second // for bodies above the default limit
+	idleTimeout      = 60 * time.Second
+	writeTimeout     = 45 * time.Second
+	headerLimit      = 8 << 10
+	defaultBodyLimit = 1 << 20
+	defaultTimeout   = 10 * time.Second
+)
+
+// New builds the server of a table. The error lists everything that is wrong
+// with the options and the table: a credential without a guard, a flag without
+// its hook, an endpoint defined twice, a guarded key that names no endpoint, one
+// that starts a challenge itself or one that takes no x-auth.
+func New(opts Options, endpoints []Endpoint) (*Server, error) {
+	opts.fill()
+	s := &Server{opts: opts, index: NewIndex(endpoints), limits: map[string]int{}}
+	s.pool.New = func() any { return &Request{srv: s} }
+	if opts.CountryHeader != "" {
+		s.countryHeader = textproto.CanonicalMIMEHeaderKey(opts.CountryHeader)
+	}
+	var err error
+	if s.cors, err = newCORS(opts.CORSOrigins, opts.CORSCredentials); err != nil {
+		return nil, fmt.Errorf("cors: %w", err)
+	}
+	if err := errors.Join(opts.check(endpoints)...); err != nil {
+		return nil, err
+	}
+	s.fixed = []Header{
+		{"Cache-Control", "no-store"}, {"Api-Version", "1"}, {"X-Content-Type-Options", "nosniff"},
+		{"Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'"}, {"Referrer-Policy", "no-referrer"},
+	}
+	if strings.HasPrefix(opts.PublicURL, "https://") {
+		s.fixed = append(s.fixed, Header{"Strict-Transport-Security", "max-age=31536000; includeSubDomains"})
+	}
+	s.App = fiber.New(fiber.Config{
+		StrictRouting: true, CaseSensitive: true, Immutable: true,
+		DisableStartupMessage: true, DisablePreParseMultipartForm: true,
+		ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
+		ReadBufferSize: headerLimit, BodyLimit: s.plan(endpoints),
+		Concurrency: opts.MaxConnections, ErrorHandler: s.onError,
+	})
+	web := s.App.Server()
+	web.Handler = s.edge(web.Handler)
+	web.MaxConnsPerIP = opts.MaxConnectionsPerIP
+	web.SecureErrorLogMessage = true
+	web.Logger = quiet{}
+	web.HeaderReceived = s.onHeader
+	for i := range endpoints {
+		e := &endpoints[i]
+		s.route(e.Method, e.Path, s.handler(e))
+	}
+	return s, nil
+}
+
+// quiet drops fasthttp's own lines about broken connections: they quote what the
+// client sent, and every request that got an answer has its line already.
+type quiet struct{}
+
+func (quiet) Printf(string, ...any) {}
+
+func (o *Options) fill() {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.DefaultLanguage == "" {
+		o.DefaultLanguage = "en"
+	}
+	if o.BodyLimit == 0 {
+		o.BodyLimit = defaultBodyLimit
+	}
+	if o.Timeout == 0 {
+		o.Timeout = defaultTimeout
+	}
+	o.BasePath = strings.TrimRight(o.BasePath, "/")
+}
+
+// check finds what must stop the start.
+func (o *Options) check(endpoints []Endpoint) (errs []error) {
+	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if languageOf(o.DefaultLanguage) != o.DefaultLanguage {
+		fail("default language %q is not tr, en or ar", o.DefaultLanguage)
+	}
+	if o.BasePath != "" && (canonical([]byte(o.BasePath)) != nil || strings.ContainsAny(o.BasePath, "?*:+()")) {
+		fail("base path %q is not a plain path", o.BasePath)
+	}
+	known := map[string]*Endpoint{}
+	for i := range endpoints {
+		e := &endpoints[i]
+		key := e.Key()
+		if known[key] != nil {
+			fail("%s is defined twice", key)
+		}
+		known[key] = e
+		if e.Credential != NoAuth && o.Guards[e.Credential] == nil {
+			fail("%s: no guard for the credential %q", key, e.Credential)
+		}
+		if _, ok := strictest[e.Credential]; !ok {
+			fail("%s: unknown credential %q", key, e.Credential)
+		}
+		if e.Audience == "" || e.Credential == NoAuth && e.Audience != Public {
+			fail("%s: audience %q does not fit the credential %q", key, e.Audience, e.Credential)
+		}
+		if (e.Audience != Public || e.IPFilter) && o.Authorize == nil {
+			fail("%s: audience %q needs Authorize", key, e.Audience)
+		}
+		if e.OTP && o.Verify == nil {
+			fail("%s: a verified endpoint needs Verify", key)
+		}
+		if e.Repeatable && o.Idempotency == nil {
+			fail("%s: an idempotent endpoint needs Idempotency", key)
+		}
+		if e.Starts != "" && o.Starter == nil {
+			fail("%s: an endpoint that starts a challenge needs Starter", key)
+		}
+	}
+	for key, action := range o.Guarded {
+		e := known[key]
+		switch {
+		case e == nil:
+			fail("guarded: %q is no endpoint", key)
+		case e.Starts != "":
+			fail("guarded: %s starts a challenge itself", key)
+		case e.Credential != User && e.Credential != Tenant:
+			fail("guarded: %s does not take x-auth", key)
+		case action == "":
+			fail("guarded: %s has no action code", key)
+		case o.Starter == nil:
+			fail("guarded: %s needs Starter", key)
+		}
+	}
+	return errs
+}
+
+// plan notes the endpoints with a body limit of their own and returns the limit
+// of the rest. A path with parameters cannot be looked up before routing, so its
+// limit becomes everyone's for reading; the handler still checks its own.
+func (s *Server) plan(endpoints []Endpoint) int {
+	most := s.opts.BodyLimit
+	for _, e := range endpoints {
+		switch path := s.opts.BasePath + e.Path; {
+		case e.BodyLimit <= s.opts.BodyLimit:
+		case strings.Contains(path, "{"):
+			most = max(most, e.BodyLimit)
+		default:
+			s.limits[path] = max(s.limits[path], e.BodyLimit)
+		}
+	}
+	return most
+}
+
+// onHeader lets only the paths that take large bodies read them.
+func (s *Server) onHeader(h *fasthttp.RequestHeader) (c fasthttp.RequestConfig) {
+	if len(s.limits) == 0 {
+		return c
+	}
+	if n, ok := s.limits[string(h.RequestURI())]; ok {
+		c.MaxRequestBodySize, c.ReadTimeout = n, largeReadTimeout
+	}
+	return c
+}
+
+// Raw adds a route outside the table: a socket, a page, a health check. It passes
+// the edge and, except under /health/, the firewall, as "<METHOD> <path>"; it has
+// no credential but what h asks for, and no Endpoint. An error that h returns
+// becomes an answer like any other. Path is written as in the table, or with
+// Fiber's wildcards.
+func (s *Server) Raw(method, path string, h func(c *fiber.Ctx) error) {
+	key := method + " " + path
+	exempt := strings.HasPrefix(path, "/health/")
+	s.route(method, path, func(c *fiber.Ctx) error {
+		r := requestOf(c.Context())
+		r.key = key
+		if s.opts.Firewall != nil && !exempt {
+			ctx, cancel := s.context(r)
+			err := s.opts.Firewall(ctx, r, key)
+			cancel()
+			if err != nil {
+				return err
+			}
+		}
+		return h(c)
+	})
+}
+
+func (s *Server) route(method, path string, h fiber.Handler) {
+	path = s.opts.BasePath + strings.NewReplacer("{", ":", "}", "").Replace(path)
+	s.App.Add(method, path, h)
+	if method == fiber.MethodGet {
+		s.App.Add(fiber.MethodHead, path, h)
+	}
+}
+
+// Index is the table, for running captured requests.
+func (s *Server) Index() Index { return s.index }
+
+// edge wraps the router: every message passes here first and last.
+func (s *Server) edge(next fasthttp.RequestHandler) fasthttp.RequestHandler {
+	return func(fctx *fasthttp.RequestCtx) {
+		r := s.begin(fctx)
+		defer s.end(r)
+		h := &fctx.Request.Header
+		if why := framing(h); why != "" {
+			fctx.SetConnectionClose()
+			r.refuse(fault.New(fault.InvalidField, "%s", why))
+			return
+		}
+		if !s.admit(r) {
+			return
+		}
+		if f := canonical(h.RequestURI()); f != nil {
+			s.unmatched(r, f)
+			return
+		}
+		if r.repeated != "" {
+			r.refuse(fault.New(fault.InvalidField, "the header %s is given more than once", r.repeated))
+			return
+		}
+		if s.cors.answer(r) {
+			r.status = fiber.StatusNoContent
+			fctx.Response.Header.SetNoDefaultContentType(true)
+			fctx.SetStatusCode(r.status)
+			return
+		}
+		if !routable(r.Caller.Method) {
+			h := &fctx.Response.Header
+			h.Set("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")
+			s.unmatched(r, fault.New(fault.MethodNotAllowed, "the method is not supported"))
+			return
+		}
+		next(fctx)
+	}
+}
+
+func routable(method string) bool {
+	for _, m := range methods {
+		if m == method {
+			return true
+		}
+	}
+	return false
+}
+
+// admit refuses what the process has no room or no time for. Health checks
+// always get through: they are how an operator learns of either.
+func (s *Server) admit(r *Request) bool {
+	if path, ok := strings.CutPrefix(r.Caller.Path, s.opts.BasePath); ok && strings.HasPrefix(path, "/health/") {
+		return true
+	}
+	if s.opts.Draining != nil && s.opts.Draining() {
+		r.fctx.SetConnectionClose()
+		r.refuse(fault.New(fault.Draining, "this node is shutting down; try again"))
+		return false
+	}
+	if s.opts.MaxInFlight > 0 {
+		r.counted = true
+		if s.inFlight.Add(1) > int64(s.opts.MaxInFlight) {
+			r.refuse(fault.New(fault.Overloaded, "too many requests are being served; try again"))
+			return false
+		}
+	}
+	return true
+}
+
+// begin readies a pooled Request and the headers that every answer carries.
+func (s *Server) begin(fctx *fasthttp.RequestCtx) *Request {
+	r := s.pool.Get().(*Request)
+	r.fctx, r.start = fctx, s.opts.Now()
+	r.read()
+	fctx.SetUserValue(requestKey{}, r)
+	h := &fctx.Response.Header
+	for i := range s.fixed {
+		h.Set(s.fixed[i].Name, s.fixed[i].Value)
+	}
+	h.Set("X-Request-Id", r.Caller.RequestID)
+	return r
+}
+
+// end is deferred: it turns a panic into an answer, reports and lets go.
+func (s *Server) end(r *Request) {
+	if p := recover(); p != nil {
+		r.fctx.Response.ResetBody()
+		r.owned = false
+		r.refuse(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+	}
+	if r.counted {
+		s.inFlight.Add(-1)
+	}
+	if r.status == 0 { // a raw handler wrote it
+		r.status = r.fctx.Response.StatusCode()
+	}
+	if r.key == "" {
+		r.key = unmatchedKey(r.Caller.Method)
+	}
+	s.report(r)
+	r.fctx.RemoveUserValue(requestKey{})
+	*r = Request{srv: s, xff: r.xff[:0]}
+	s.pool.Put(r)
+}
+
+func (s *Server) report(r *Request) {
+	took := s.opts.Now().Sub(r.start)
+	ctx := context.Background()
+	if r.internal != nil {
+		s.opts.Logger.LogAttrs(ctx, slog.LevelError, "request failed", slog.String("requestId", r.Caller.RequestID),
+			slog.String("route", r.key), slog.Int("status", r.status), slog.Any("err", r.internal))
+	}
+	if s.opts.Logger.Enabled(ctx, s.opts.AccessLog) {
+		s.opts.Logger.LogAttrs(ctx, s.opts.AccessLog, "request", slog.String("route", r.key), slog.Int("status", r.status),
+			slog.String("code", string(r.code)), slog.Duration("took", took), slog.Any("ip", r.Caller.IP),
+			slog.String("userId", r.Caller.UserID), slog.String("requestId", r.Caller.RequestID))
+	}
+	if s.opts.Observe != nil {
+		s.opts.Observe(ctx, Answered{Endpoint: r.Endpoint, Key: r.key, Caller: r.Caller, Status: r.status, Code: r.code, Took: took})
+	}
+}
+
+// context is the context of a request's work: it ends when the answer is due.
+func (s *Server) context(r *Request) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), s.opts.Timeout+r.Caller.Wait)
+}
+
+// unmatched answers what no route serves. The firewall still counts it, under a
+// key of its own: looking for a gap must not be free (D-WAF-08).
+func (s *Server) unmatched(r *Request, f error) {
+	r.key = unmatchedKey(r.Caller.Method)
+	if s.opts.Firewall != nil {
+		ctx, cancel := s.context(r)
+		defer cancel()
+		if err := s.opts.Firewall(ctx, r, r.key); err != nil {
+			f = err
+		}
+	}
+	r.refuse(f)
+}
+
+// unmatchedKey is the resource of what no route serves. Methods that nobody
+// knows share one, so that a client cannot invent keys without end.
+func unmatchedKey(method string) string {
+	switch {
+	case method == "HEAD":
+		method = "GET"
+	case !routable(method) && method != "TRACE" && method != "CONNECT":
+		method = "UNKNOWN"
+	}
+	return method + " *"
+}
+
+// onError receives what the router, a raw handler or fasthttp itself could not
+// serve. The latter comes without a Request: the message was never whole.
+func (s *Server) onError(c *fiber.Ctx, err error) error {
+	r := requestOf(c.Context())
+	if r == nil {
+		r = s.begin(c.Context())
+		defer s.end(r)
+		r.refuse(protocolFault(err))
+		return nil
+	}
+	var fe *fiber.Error
+	switch {
+	case !errors.As(err, &fe):
+		r.refuse(err)
+	case r.key == "" && fe.Code == fiber.StatusMethodNotAllowed:
+		s.unmatched(r, fault.New(fault.MethodNotAllowed, "the resource does not support this method"))
+	case r.key == "":
+		s.unmatched(r, fault.New(fault.NotFound, "no such resource"))
+	default:
+		r.refuse(protocolFault(err))
+	}
+	return nil
+}
+
+// protocolFault words an error of Fiber or fasthttp. Theirs may quote what the
+// client sent, so none of it is used.
+func protocolFault(err error) error {
+	var fe *fiber.Error
+	if !errors.As(err, &fe) {
+		return err
+	}
+	switch fe.Code {
+	case fiber.StatusRequestEntityTooLarge:
+		return fault.New(fault.PayloadTooLarge, "the body is too large")
+	case fiber.StatusRequestHeaderFieldsTooLarge:
+		return fault.New(fault.HeadersTooLarge, "the headers are larger than %d bytes", headerLimit)
+	case fiber.StatusRequestTimeout:
+		return fault.New(fault.InvalidField, "the request did not arrive in time")
+	case fiber.StatusNotFound:
+		return fault.New(fault.NotFound, "no such resource")
+	case fiber.StatusMethodNotAllowed:
+		return fault.New(fault.MethodNotAllowed, "the resource does not support this method")
+	case fiber.StatusUnauthorized:
+		return fault.New(fault.Unauthenticated, "a credential is required")
+	case fiber.StatusForbidden:
+		return fault.New(fault.Forbidden, "not permitted")
+	case fiber.StatusUpgradeRequired:
+		return fault.New(fault.InvalidField, "an upgrade to WebSocket is required")
+	case fiber.StatusServiceUnavailable:
+		return fault.New(fault.Unavailable, "temporarily unavailable")
+	}
+	if fe.Code >= 400 && fe.Code < 500 {
+		return fault.New(fault.InvalidField, "malformed request")
+	}
+	return err
+}
