@@ -159,6 +159,11 @@ func (c compiler) field(sf reflect.StructField, name, opts string) (field, error
 // restrict adds the checks of the tags to a codec of base or of a pointer to it.
 func restrict(k codec, base reflect.Type, tag reflect.StructTag) (codec, error) {
 	var checks []func(*binder, reflect.Value) bool
+	nullable := isNullable(base)
+	if nullable {
+		value, _ := base.FieldByName("Value")
+		base = value.Type
+	}
 	elem := base
 	if isList(base) {
 		elem = base.Elem()
@@ -206,8 +211,13 @@ func restrict(k codec, base reflect.Type, tag reflect.StructTag) (codec, error) 
 		return k, nil
 	}
 	check := func(b *binder, v reflect.Value) {
-		if v.Kind() == reflect.Pointer {
+		switch {
+		case v.Kind() == reflect.Pointer:
 			v = v.Elem()
+		case nullable && v.FieldByName("Null").Bool():
+			return
+		case nullable:
+			v = v.FieldByName("Value")
 		}
 		for _, c := range checks {
 			if !c(b, v) {

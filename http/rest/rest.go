@@ -148,6 +148,7 @@ type Endpoint struct {
 	OTP           bool   // Options.Verify is asked after binding (D-AUTH-08)
 	IPFilter      bool   // the caller's allowed-IP list applies (D-AUTH-09)
 	Starts        string // action code of the challenge that it starts, "" for none
+	Produces      string // media type of a binary answer, for the document
 
 	plan    *plan
 	call    func(context.Context, Caller, any) (any, error)
@@ -246,6 +247,9 @@ func (e Endpoint) Verified() Endpoint { e.OTP = true; return e }
 
 // IPFiltered applies the caller's list of allowed addresses.
 func (e Endpoint) IPFiltered() Endpoint { e.IPFilter = true; return e }
+
+// Binary says that it answers bytes of a media type (Reply.Raw) instead of JSON.
+func (e Endpoint) Binary(mediaType string) Endpoint { e.Produces = mediaType; return e }
 
 // RefuseWith gives the refusals of binding, verification and the handler a body
 // of their own (D-TX-05, D-COR-04); those of the firewall and the guards keep
