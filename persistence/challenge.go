@@ -107,7 +107,7 @@ var challengeWrites = []planFor{
 		// The reason is in the body, which only its owner writes: a closed
 		// challenge whose body says nothing was superseded.
 		_, err := tx.NewUpdate().Table("challenge").Set("state = ?", challenge.Closed).Set("version = version + 1").
-			Where("id IN (?)", bun.In(ids)).Where("state = ?", challenge.Pending).Exec(ctx)
+			Where("id IN (?)", bun.List(ids)).Where("state = ?", challenge.Pending).Exec(ctx)
 		return err
 	}),
 }
@@ -186,6 +186,19 @@ func (s Challenges) Open(ctx context.Context, userID string, now time.Time) ([]c
 	out := make([]challenge.Ref, len(rows))
 	for i, r := range rows {
 		out[i] = challenge.Ref{ID: r.ID, Action: r.Action, CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt}
+	}
+	return out, translate(err)
+}
+
+// States implements challenge.Store.
+func (s Challenges) States(ctx context.Context, ids []string) (map[string]challenge.State, error) {
+	ctx, cancel := s.db.bound(ctx)
+	defer cancel()
+	var rows []challengeRow
+	err := s.db.conn(ctx).NewSelect().Model(&rows).Column("id", "state").Where("id IN (?)", bun.List(ids)).Scan(ctx)
+	out := make(map[string]challenge.State, len(rows))
+	for _, r := range rows {
+		out[r.ID] = challenge.State(r.State)
 	}
 	return out, translate(err)
 }

@@ -94,40 +94,25 @@ func (s Outbox) Claim(ctx context.Context, now time.Time, lease time.Duration, m
 }
 
 // Usage implements outbox.Store.
-func (s Outbox) Usage(ctx context.Context, now time.Time, destination []byte, userID, prefix string) (u outbox.Usage, err error) {
+func (s Outbox) Usage(ctx context.Context, now time.Time, prefix string) (int, error) {
 	ctx, cancel := s.db.bound(ctx)
 	defer cancel()
-	hour, day := ms(now.Add(-time.Hour)), ms(now.Add(-24*time.Hour))
-	db := s.db.conn(ctx)
-	count := func(where string, key any, since int64, exprs map[string]*int) error {
-		q := db.NewSelect().Table("outbox").Where(where, key).Where("created_at > ?", since)
-		var dst []any
-		for e, p := range exprs {
-			q, dst = q.ColumnExpr(e), append(dst, p)
-		}
-		return q.Scan(ctx, dst...)
+	n, err := s.db.conn(ctx).NewSelect().Table("outbox").Where("prefix = ?", prefix).Where("created_at > ?", ms(now.Add(-time.Hour))).Count(ctx)
+	return int(n), translate(err)
+}
+
+// Sendings implements outbox.Store.
+func (s Outbox) Sendings(ctx context.Context, userID string, since time.Time) ([]outbox.Sending, error) {
+	ctx, cancel := s.db.bound(ctx)
+	defer cancel()
+	var rows []outboxRow
+	err := s.db.conn(ctx).NewSelect().Model(&rows).Column("destination", "proven", "created_at").
+		Where("user_id = ?", userID).Where("created_at > ?", ms(since)).Where("state <> ?", outbox.Discarded).Order("created_at").Scan(ctx)
+	out := make([]outbox.Sending, len(rows))
+	for i, r := range rows {
+		out[i] = outbox.Sending{Destination: r.Destination, Proven: r.Proven, At: r.CreatedAt}
 	}
-	if len(destination) > 0 {
-		q := db.NewSelect().Table("outbox").Where("destination = ?", destination).Where("created_at > ?", day).
-			ColumnExpr("COUNT(*)").
-			ColumnExpr("COALESCE(SUM(CASE WHEN created_at > ? THEN 1 ELSE 0 END), 0)", hour).
-			ColumnExpr("COALESCE(SUM(CASE WHEN NOT proven THEN 1 ELSE 0 END), 0)").
-			ColumnExpr("COALESCE(SUM(CASE WHEN NOT proven AND created_at > ? THEN 1 ELSE 0 END), 0)", hour)
-		if err := q.Scan(ctx, &u.DestinationDay, &u.DestinationHour, &u.UnprovenDestinationDay, &u.UnprovenDestinationHour); err != nil {
-			return u, translate(err)
-		}
-	}
-	if userID != "" {
-		if err := count("user_id = ?", userID, day, map[string]*int{"COUNT(*)": &u.UserDay}); err != nil {
-			return u, translate(err)
-		}
-	}
-	if prefix != "" {
-		if err := count("prefix = ?", prefix, hour, map[string]*int{"COUNT(*)": &u.PrefixHour}); err != nil {
-			return u, translate(err)
-		}
-	}
-	return u, nil
+	return out, translate(err)
 }
 
 // Recent implements outbox.Store.

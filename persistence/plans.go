@@ -146,7 +146,7 @@ var guards = planFor{reflect.TypeFor[commit.Guard](), plan{apply: func(ctx conte
 			ID      string
 			Version int64
 		}
-		err := l.tx.NewSelect().Table(on.name).Column("id").ColumnExpr("? AS version", bun.Ident(on.version)).Where("id IN (?)", bun.In(keys)).Scan(ctx, &rows)
+		err := l.tx.NewSelect().Table(on.name).Column("id").ColumnExpr("? AS version", bun.Ident(on.version)).Where("id IN (?)", bun.List(keys)).Scan(ctx, &rows)
 		if err != nil {
 			return nil, fmt.Errorf("guard %s: %w", on.name, err)
 		}

@@ -132,17 +132,20 @@ type Challenge struct {
 
 // Body is the part of a challenge that only the machine reads.
 type Body struct {
-	Subject  string   `json:"s,omitempty"` // whose attempt budget is spent: the user id, or a keyed hash for a decoy
-	Decoy    bool     `json:"d,omitempty"`
-	Reason   Reason   `json:"y,omitempty"`
-	Required int      `json:"q"`
-	Wrong    int      `json:"w,omitempty"` // evaluated wrong values of all methods
-	Last     string   `json:"l,omitempty"` // method whose answer ended the challenge
-	CV       int64    `json:"c,omitempty"` // credential version of the user at the start
-	SV       int64    `json:"v,omitempty"` // session version of the user at the start
-	Failures int      `json:"f,omitempty"` // failed executions so far
-	Starter  Starter  `json:"b,omitzero"`
-	Methods  []Method `json:"m"`
+	Subject  string `json:"s,omitempty"` // whose attempt budget is spent: the user id, or a keyed hash for a decoy
+	Decoy    bool   `json:"d,omitempty"`
+	Reason   Reason `json:"y,omitempty"`
+	Required int    `json:"q"`
+	Wrong    int    `json:"w,omitempty"` // evaluated wrong values of all methods
+	Last     string `json:"l,omitempty"` // method whose answer ended the challenge
+	CV       int64  `json:"c,omitempty"` // credential version of the user at the start
+	SV       int64  `json:"v,omitempty"` // session version of the user at the start
+	Proven   bool   `json:"p,omitempty"` // started with a session or a right password
+	Failures int    `json:"f,omitempty"` // failed executions so far
+	// Commanded says that a sealed command is stored beside the challenge.
+	Commanded bool     `json:"e,omitempty"`
+	Starter   Starter  `json:"b,omitzero"`
+	Methods   []Method `json:"m"`
 }
 
 // Rules are the numbers of the machine; each is configurable under mfa.

@@ -99,6 +99,8 @@ type Store interface {
 	Outcome(ctx context.Context, id string) (Outcome, error)
 	// Open lists the pending, unexpired challenges of a user, oldest first.
 	Open(ctx context.Context, userID string, now time.Time) ([]Ref, error)
+	// States reads the states of challenges; unknown ids are left out.
+	States(ctx context.Context, ids []string) (map[string]State, error)
 	// Stuck lists executing challenges without an outcome that were last
 	// touched before the given instant.
 	Stuck(ctx context.Context, before time.Time, max int) ([]string, error)

@@ -63,12 +63,11 @@ type Settle struct {
 // Table implements commit.Write.
 func (Settle) Table() string { return "outbox" }
 
-// Usage counts messages of the recent past, for the caps of D-EXT-05.
-type Usage struct {
-	DestinationHour, DestinationDay                 int
-	UnprovenDestinationHour, UnprovenDestinationDay int
-	UserDay                                         int
-	PrefixHour                                      int
+// Sending is a message of the recent past, for the caps of a user.
+type Sending struct {
+	Destination []byte
+	Proven      bool
+	At          int64 // ms
 }
 
 // Store is what delivery and caps need of persistence.
@@ -77,9 +76,12 @@ type Store interface {
 	// returns them with their payload. No two claims return one message while
 	// its lease lasts.
 	Claim(ctx context.Context, now time.Time, lease time.Duration, max int) ([]Message, error)
-	// Usage counts the messages, discarded ones included, of the last hour and
-	// day before now.
-	Usage(ctx context.Context, now time.Time, destination []byte, userID, prefix string) (Usage, error)
+	// Usage counts the messages, discarded ones included, that an IP prefix
+	// caused in the hour before now.
+	Usage(ctx context.Context, now time.Time, prefix string) (int, error)
+	// Sendings lists the messages, discarded ones excluded, that went to a
+	// user since an instant, oldest first.
+	Sendings(ctx context.Context, userID string, since time.Time) ([]Sending, error)
 	// Recent lists messages that still have a payload, newest first.
 	Recent(ctx context.Context, limit int) ([]Message, error)
 	// Erase removes the payloads of messages that expired before now.

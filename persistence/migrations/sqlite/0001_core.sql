@@ -54,7 +54,6 @@ CREATE TABLE outbox (
   payload      BLOB
 );
 CREATE INDEX outbox_due ON outbox (next_at) WHERE state = 0;
-CREATE INDEX outbox_destination ON outbox (destination, created_at);
 CREATE INDEX outbox_user ON outbox (user_id, created_at);
 CREATE INDEX outbox_prefix ON outbox (prefix, created_at);
 

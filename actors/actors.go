@@ -1,0 +1,96 @@
+// Package actors gives each challenge and each user one owner in the cluster:
+// its order of messages, its timers and its cache of the row. An actor here is
+// a shell around the machine of domain. It does, in this order: load, decide,
+// save under the row's fence, swap state, publish, answer, arm one timer. It
+// decides nothing itself, and a step that was not saved changes nothing.
+//
+// The row is the truth: a second activation during a network split can waste
+// work and is fenced, but can do no harm. Start reading at Client, which is
+// how the rest of the program reaches the actors, then challenge.go.
+package actors
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"castellan/actors/pb"
+	"castellan/cluster"
+	"castellan/domain/challenge"
+	"castellan/domain/commit"
+	"castellan/domain/fault"
+	"castellan/domain/outbox"
+	"castellan/domain/stepup"
+)
+
+// The kinds of actor.
+const (
+	KindChallenge = "challenge"
+	KindUser      = "user"
+)
+
+// Hub is the name under which a node receives ChallengeNews for its sockets.
+const Hub = "hub"
+
+// Deps are what the actors of a node share.
+type Deps struct {
+	Store   challenge.Store
+	Outbox  outbox.Store
+	Commit  commit.Committer
+	Actions challenge.Actions
+	Rules   challenge.Rules
+	// Accounts reads the user of a challenge as it is now.
+	Accounts stepup.Accounts
+	Sessions stepup.Sessions
+	// Seal and Open are those of the keyring.
+	Seal func(plain, ad []byte) []byte
+	Open func(sealed, ad []byte) ([]byte, error)
+	// Grace is how long an outcome outlives its challenge: until p-auth ends.
+	Grace time.Duration
+	// Idle is how long an actor nobody needs stays; 0 means 30 s.
+	Idle time.Duration
+	// IO bounds the reads and writes of one step; 0 means 10 s.
+	IO  time.Duration
+	Now func() time.Time
+	Log *slog.Logger
+}
+
+// Kinds are the kinds of actor of a node with these dependencies.
+func Kinds(d Deps) []cluster.Kind {
+	if d.Idle == 0 {
+		d.Idle = 30 * time.Second
+	}
+	if d.IO == 0 {
+		d.IO = 10 * time.Second
+	}
+	return []cluster.Kind{
+		{Name: KindChallenge, New: func() cluster.Behaviour { return &challengeActor{d: &d} }},
+		{Name: KindUser, New: func() cluster.Behaviour { return &userActor{d: &d} }},
+	}
+}
+
+func (d *Deps) io() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), d.IO)
+}
+
+// late reports whether nobody waits for the answer of a command any more. A
+// command that comes late is not acted on: its caller has been told so.
+func (d *Deps) late(deadline int64) bool { return deadline > 0 && d.Now().UnixMilli() > deadline }
+
+// refuse answers with a fault; anything else is logged and hidden.
+func (d *Deps) refuse(to cluster.Sender, id string, err error) {
+	to.Reply(d.refusal(id, err))
+}
+
+func (d *Deps) refusal(id string, err error) *pb.Refusal {
+	f := asFault(err)
+	if f == nil {
+		d.Log.Error("actor step failed", "id", id, "err", err)
+		f = fault.New(fault.Internal, "internal error")
+	}
+	r := &pb.Refusal{Code: string(f.Code), Message: f.Message, Field: f.Field, RetryAfterMs: f.RetryAfter.Milliseconds(), AttemptsLeft: -1}
+	if f.AttemptsLeft != nil {
+		r.AttemptsLeft = int32(*f.AttemptsLeft)
+	}
+	return r
+}

@@ -1,0 +1,171 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"castellan/actors/pb"
+	"castellan/cluster"
+	"castellan/domain/challenge"
+	"castellan/domain/fault"
+	"castellan/domain/outbox"
+	"castellan/domain/stepup"
+)
+
+// Client is how the rest of the program reaches the actors. It implements the
+// ports of domain/stepup over a node. It is safe for concurrent use.
+type Client struct {
+	Node *cluster.Node
+	Now  func() time.Time
+}
+
+var (
+	_ stepup.Cases = Client{}
+	_ stepup.Desk  = Client{}
+)
+
+// patience is how long a caller waits for a step, waiting for an action or an
+// outcome not counted.
+const patience = 10 * time.Second
+
+// ask calls an actor and returns its answer as T; a Refusal comes back as the
+// fault it is. The command carries the instant after which nobody waits.
+func ask[T proto.Message](ctx context.Context, c Client, kind, id string, wait time.Duration, command func(deadline int64) proto.Message) (answer T, err error) {
+	ctx, cancel := context.WithTimeout(ctx, patience+wait)
+	defer cancel()
+	reply, err := c.Node.Call(ctx, kind, id, command(c.Now().Add(patience).UnixMilli()))
+	if err != nil {
+		return answer, unreachable(err)
+	}
+	switch m := reply.(type) {
+	case T:
+		return m, nil
+	case *pb.Refusal:
+		if m.Code == overtaken {
+			return answer, stepup.Overtaken()
+		}
+		return answer, faultOf(m)
+	}
+	return answer, fmt.Errorf("actors: %s answered with %T", kind, reply)
+}
+
+// unreachable is what a caller is told when no answer came. The step may have
+// been made: every command is safe to repeat.
+func unreachable(err error) error {
+	f := fault.New(fault.Unavailable, "the service could not answer in time; try again").After(time.Second)
+	switch {
+	case errors.Is(err, cluster.ErrBusy):
+		f = fault.New(fault.Overloaded, "too many requests are waiting; try again").After(time.Second)
+	case errors.Is(err, cluster.ErrStopped):
+		f = fault.New(fault.Draining, "the service is stopping").After(time.Second)
+	}
+	return fmt.Errorf("%w: %w", f, err)
+}
+
+// Prime implements stepup.Cases.
+func (c Client) Prime(s challenge.Challenge) { c.Node.Tell(KindChallenge, s.ID, prime(s)) }
+
+// Refresh implements stepup.Cases. An owner that sleeps reads the row anyway.
+func (c Client) Refresh(id string) { c.Node.TellLive(KindChallenge, id, &pb.ChallengeRefresh{}) }
+
+// Resume wakes the owner of a challenge whose action has not reported.
+func (c Client) Resume(id string) { c.Node.Tell(KindChallenge, id, &pb.ChallengeRefresh{}) }
+
+// Complete implements stepup.Cases.
+func (c Client) Complete(ctx context.Context, id string, a challenge.Answer, wait time.Duration, by stepup.Actor) (stepup.Answered, error) {
+	m := &pb.ChallengeComplete{MethodId: a.MethodID, Method: string(a.Method), Verdict: int32(a.Verdict), WaitMs: wait.Milliseconds(),
+		RequestId: by.RequestID, Ip: by.IP, ActorId: by.ID}
+	for _, d := range a.Digests {
+		m.Digests = append(m.Digests, &pb.Digest{Key: d.Key, Sum: d.Sum})
+	}
+	r, err := ask[*pb.ChallengeAnswered](ctx, c, KindChallenge, id, wait, func(deadline int64) proto.Message {
+		m.Deadline = deadline
+		return m
+	})
+	if err != nil {
+		return stepup.Answered{}, err
+	}
+	return stepup.Answered{Action: r.Action, Final: r.Final, Outcome: r.Outcome}, nil
+}
+
+// CheckRenew implements stepup.Cases.
+func (c Client) CheckRenew(ctx context.Context, id, methodID string, name challenge.Name) (stepup.Renewal, error) {
+	r, err := ask[*pb.ChallengeRenewed](ctx, c, KindChallenge, id, 0, func(deadline int64) proto.Message {
+		return &pb.ChallengeRenew{MethodId: methodID, Method: string(name), Check: true, Deadline: deadline}
+	})
+	if err != nil {
+		return stepup.Renewal{}, err
+	}
+	return stepup.Renewal{UserID: r.UserId, Subject: r.Subject, Decoy: r.Decoy, Action: r.Challenge.Action, Language: r.Language, Template: r.Template,
+		Generation: int(r.Generation), LifetimeMs: r.LifetimeMs, Proven: r.Proven}, nil
+}
+
+// Renew implements stepup.Cases.
+func (c Client) Renew(ctx context.Context, id, methodID string, name challenge.Name, d challenge.Digest, m outbox.Message, by stepup.Actor) (challenge.Challenge, error) {
+	r, err := ask[*pb.ChallengeRenewed](ctx, c, KindChallenge, id, 0, func(deadline int64) proto.Message {
+		return &pb.ChallengeRenew{MethodId: methodID, Method: string(name), Digest: &pb.Digest{Key: d.Key, Sum: d.Sum}, Message: toOutgoing(m),
+			Deadline: deadline, RequestId: by.RequestID, Ip: by.IP}
+	})
+	if err != nil {
+		return challenge.Challenge{}, err
+	}
+	return unview(r.Challenge), nil
+}
+
+// Result implements stepup.Cases.
+func (c Client) Result(ctx context.Context, id string, wait time.Duration) (stepup.Answered, error) {
+	r, err := ask[*pb.ChallengeAnswered](ctx, c, KindChallenge, id, wait, func(deadline int64) proto.Message {
+		return &pb.ChallengeResult{WaitMs: wait.Milliseconds(), Deadline: deadline}
+	})
+	if err != nil {
+		return stepup.Answered{}, err
+	}
+	return stepup.Answered{Action: r.Action, Final: r.Final, Outcome: r.Outcome}, nil
+}
+
+// Subscribe asks the owner of a challenge for the events after a number and
+// for what follows, on behalf of this node's sockets; 0 sockets ends it.
+func (c Client) Subscribe(ctx context.Context, id string, sockets, after int) (*pb.ChallengeSubscribed, error) {
+	return ask[*pb.ChallengeSubscribed](ctx, c, KindChallenge, id, 0, func(deadline int64) proto.Message {
+		return &pb.ChallengeSubscribe{Node: c.Node.Address(), Sockets: int32(sockets), After: int32(after), Deadline: deadline}
+	})
+}
+
+// Reserve implements stepup.Desk.
+func (c Client) Reserve(ctx context.Context, userID string, r stepup.Reservation) (stepup.Leave, error) {
+	m := &pb.UserReserve{ChallengeId: r.ChallengeID, Action: r.Action, ExpiresAt: r.ExpiresAt, MaxOpen: int32(r.MaxOpen), Caps: capsOf(r.Caps)}
+	for _, s := range r.Sendings {
+		m.Sendings = append(m.Sendings, sendingOf(s))
+	}
+	a, err := ask[*pb.UserReserved](ctx, c, KindUser, userID, 0, func(deadline int64) proto.Message {
+		m.Deadline = deadline
+		return m
+	})
+	if err != nil {
+		return stepup.Leave{}, err
+	}
+	return stepup.Leave{Supersede: a.Supersede, Send: a.Send}, nil
+}
+
+// Send implements stepup.Desk.
+func (c Client) Send(ctx context.Context, userID string, s stepup.Sending, caps stepup.Caps) (bool, error) {
+	a, err := ask[*pb.UserSent](ctx, c, KindUser, userID, 0, func(deadline int64) proto.Message {
+		return &pb.UserSend{Sending: sendingOf(s), Caps: capsOf(caps), Deadline: deadline}
+	})
+	if err != nil {
+		return false, err
+	}
+	return a.Send, nil
+}
+
+func sendingOf(s stepup.Sending) *pb.Sending {
+	return &pb.Sending{Channel: string(s.Channel), Destination: s.Destination, Proven: s.Proven}
+}
+
+func capsOf(c stepup.Caps) *pb.Caps {
+	return &pb.Caps{DestinationHour: int32(c.DestinationHour), DestinationDay: int32(c.DestinationDay), UserDay: int32(c.UserDay)}
+}

@@ -1,0 +1,181 @@
+package actors
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"castellan/cluster"
+	"castellan/domain/audit"
+	"castellan/domain/challenge"
+	"castellan/domain/commit"
+	"castellan/domain/fault"
+	"castellan/domain/stepup"
+)
+
+const (
+	maxFailures = 5 // executions before an action is given up (D-2FA-16)
+	firstPause  = 200 * time.Millisecond
+)
+
+var errMoved = errors.New("actors: the challenge is not executing any more")
+
+// execute runs the action of an executing challenge on a goroutine of its own
+// and tells the actor when it is over. It may run on two owners at once and
+// more than once: whoever commits the outcome first has executed it, because
+// effect, outcome and the move to done are one transaction fenced by the row.
+func (a *challengeActor) execute(c *cluster.Context) {
+	if a.running || a.state == nil || a.state.State != challenge.Executing {
+		return
+	}
+	a.running = true
+	self, state := c.Self(), *a.state
+	go func() {
+		defer self.Send(executed{})
+		pause := firstPause
+		for {
+			err := a.once(state)
+			if err == nil || errors.Is(err, errMoved) || errors.Is(err, commit.ErrFenced) {
+				return
+			}
+			a.d.Log.Error("action failed", "action", state.Action, "challenge", state.ID, "failures", state.Failures+1, "err", err)
+			if state, err = a.failed(state); err != nil || state.State != challenge.Executing {
+				time.Sleep(time.Second)
+				return // given up, or the database is away: it is resumed when read again
+			}
+			time.Sleep(pause)
+			pause *= 2
+		}
+	}()
+}
+
+// once runs the action in one transaction with its outcome.
+func (a *challengeActor) once(c challenge.Challenge) (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	action, ok := a.d.Actions[c.Action]
+	if !ok {
+		return a.finish(ctx, c, challenge.Failed(fault.New(fault.InvalidState, "no action of this code is registered")))
+	}
+	command, err := a.command(ctx, c)
+	if err != nil {
+		return err
+	}
+	var refusal error
+	err = a.d.Commit.InTx(ctx, func(ctx context.Context) (err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+			}
+		}()
+		if gone, err := a.credentialsGone(ctx, c); gone || err != nil {
+			refusal = errMoved
+			return errors.Join(err, errMoved)
+		}
+		x := challenge.Execution{Challenge: c, Command: command, Now: a.d.Now()}
+		var result challenge.Result
+		if action.Exec != nil {
+			result, err = action.Exec(ctx, x)
+		} else {
+			var writes []commit.Write
+			if result, writes, err = action.Build(ctx, x); err == nil {
+				err = a.d.Commit.Commit(ctx, writes...)
+			}
+		}
+		if err != nil {
+			refusal = err
+			return err
+		}
+		return a.finish(ctx, c, result)
+	})
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(refusal, errMoved) && errors.Is(err, errMoved):
+		return a.closeExecuting(ctx, c)
+	case refused(refusal):
+		return a.finish(ctx, c, challenge.Failed(asFault(refusal))) // everything of it was rolled back
+	}
+	return err
+}
+
+// refused tells an action's own refusal, which is an outcome, from a failure
+// that trying again may mend.
+func refused(err error) bool {
+	f := asFault(err)
+	return f != nil && f.Code != fault.Unavailable && f.Code != fault.Overloaded && f.Code != fault.Internal
+}
+
+// credentialsGone looks, inside the transaction, whether the credentials the
+// challenge was started with still are those of the user.
+func (a *challengeActor) credentialsGone(ctx context.Context, c challenge.Challenge) (bool, error) {
+	if c.UserID == "" {
+		return false, nil
+	}
+	account, err := a.d.Accounts.Account(ctx, c.UserID)
+	if fault.CodeOf(err) == fault.RecordNotFound {
+		return true, nil
+	}
+	return err == nil && account.CV != c.CV, err
+}
+
+func (a *challengeActor) closeExecuting(ctx context.Context, c challenge.Challenge) error {
+	next := c.Abort()
+	return a.d.Commit.Commit(ctx, challenge.Update{Challenge: next}, a.record(next, audit.Refused, stepup.Actor{}, "credentials changed"))
+}
+
+// finish writes outcome, audit row and the move to done, in the transaction of
+// ctx where it carries one.
+func (a *challengeActor) finish(ctx context.Context, c challenge.Challenge, r challenge.Result) error {
+	next := c.Finish()
+	_, write, err := a.seal(a.d.Now(), next, r)
+	if err != nil {
+		return err
+	}
+	return a.d.Commit.Commit(ctx, write, challenge.Update{Challenge: next}, a.record(next, outcomeOf(r), stepup.Actor{}, string(r.Code)))
+}
+
+// failed counts a failed execution in the row; the last one ends it.
+func (a *challengeActor) failed(c challenge.Challenge) (challenge.Challenge, error) {
+	ctx, cancel := a.d.io()
+	defer cancel()
+	c.Failures++
+	if c.Failures >= maxFailures {
+		err := a.finish(ctx, c, challenge.Failed(fault.New(fault.Internal, "the action could not be carried out")))
+		return c.Finish(), err
+	}
+	if err := a.d.Commit.Commit(ctx, challenge.Update{Challenge: c}); err != nil {
+		return c, err
+	}
+	c.Version++
+	return c, nil
+}
+
+// seal makes the outcome row of a result.
+func (a *challengeActor) seal(now time.Time, c challenge.Challenge, r challenge.Result) ([]byte, commit.Write, error) {
+	plain, err := json.Marshal(r)
+	if err != nil {
+		return nil, nil, fmt.Errorf("encode outcome: %w", err)
+	}
+	sealed := a.d.Seal(plain, challenge.OutcomeData(c.ID))
+	return sealed, challenge.Record{Outcome: challenge.Outcome{ChallengeID: c.ID, CreatedAt: now.UnixMilli(),
+		ExpiresAt: c.ExpiresAt + a.d.Grace.Milliseconds(), Sealed: sealed}}, nil
+}
+
+func (a *challengeActor) record(c challenge.Challenge, o audit.Outcome, by stepup.Actor, detail string) audit.Record {
+	if by.IP == "" {
+		by.IP, by.RequestID = c.Starter.IP, c.Starter.RequestID
+	}
+	return audit.Record{At: a.d.Now(), ActorID: by.ID, UserID: c.UserID, Action: c.Action, Target: c.ID, Outcome: o,
+		IP: by.IP, RequestID: by.RequestID, Detail: detail}
+}
+
+func outcomeOf(r challenge.Result) audit.Outcome {
+	if r.Success {
+		return audit.Success
+	}
+	return audit.Refused
+}

@@ -1,0 +1,187 @@
+package actors
+
+import (
+	"bytes"
+	"slices"
+	"time"
+
+	"castellan/actors/pb"
+	"castellan/cluster"
+	"castellan/domain/challenge"
+	"castellan/domain/outbox"
+)
+
+// userActor owns what must happen in one order for one user: which challenges
+// are open, and how many messages went out. It writes nothing itself, so
+// logins of one user do not fence each other; what it knows it reads from rows
+// when it wakes.
+type userActor struct {
+	d       *Deps
+	loaded  bool
+	open    []reserved       // oldest first
+	sent    []outbox.Sending // of the last day, oldest first; read when caps ask
+	counted bool             // sent was read
+	touched time.Time
+	armed   bool
+}
+
+// reserved is a challenge that was let in. Its row may not be there yet.
+type reserved struct {
+	challenge.Ref
+	at time.Time
+}
+
+// settling is how long a reserved challenge may be without a row before it is
+// taken for one that was never made.
+const settling = 10 * time.Second
+
+// Receive implements cluster.Behaviour.
+func (a *userActor) Receive(c *cluster.Context, msg any) {
+	now := a.d.Now()
+	switch m := msg.(type) {
+	case *pb.UserReserve:
+		a.touched = now
+		if !a.d.late(m.Deadline) {
+			a.reserve(c, now, m)
+		}
+	case *pb.UserSend:
+		a.touched = now
+		if !a.d.late(m.Deadline) {
+			ok, err := a.send(c.ID(), now, m.Sending, m.Caps)
+			if err != nil {
+				a.d.refuse(c.Sender(), c.ID(), err)
+				return
+			}
+			c.Reply(&pb.UserSent{Send: ok})
+		}
+	case wake:
+		a.armed = false
+		if now.Sub(a.touched) >= a.d.Idle && c.Passivate() {
+			return
+		}
+	}
+	if !a.armed {
+		a.armed = true
+		c.Self().After(a.d.Idle, wake{})
+	}
+}
+
+func (a *userActor) reserve(c *cluster.Context, now time.Time, m *pb.UserReserve) {
+	if err := a.load(c.ID(), now); err != nil {
+		a.d.refuse(c.Sender(), c.ID(), err)
+		return
+	}
+	reply := &pb.UserReserved{Send: make([]bool, len(m.Sendings))}
+	for i, s := range m.Sendings {
+		ok, err := a.send(c.ID(), now, s, m.Caps)
+		if err != nil {
+			a.d.refuse(c.Sender(), c.ID(), err)
+			return
+		}
+		reply.Send[i] = ok
+	}
+	a.open = slices.DeleteFunc(a.open, func(r reserved) bool { return now.UnixMilli() >= r.ExpiresAt })
+	if m.MaxOpen > 0 && a.count(m.Action) >= int(m.MaxOpen) {
+		if err := a.prune(now); err != nil {
+			a.d.refuse(c.Sender(), c.ID(), err)
+			return
+		}
+		for n := a.count(m.Action); n >= int(m.MaxOpen); n-- {
+			i := slices.IndexFunc(a.open, func(r reserved) bool { return r.Action == m.Action })
+			reply.Supersede = append(reply.Supersede, a.open[i].ID)
+			a.open = slices.Delete(a.open, i, i+1)
+		}
+	}
+	a.open = append(a.open, reserved{challenge.Ref{ID: m.ChallengeId, Action: m.Action, CreatedAt: now.UnixMilli(), ExpiresAt: m.ExpiresAt}, now})
+	c.Reply(reply)
+}
+
+func (a *userActor) count(action string) int {
+	n := 0
+	for _, r := range a.open {
+		if r.Action == action {
+			n++
+		}
+	}
+	return n
+}
+
+func (a *userActor) load(userID string, now time.Time) error {
+	if a.loaded {
+		return nil
+	}
+	ctx, cancel := a.d.io()
+	defer cancel()
+	refs, err := a.d.Store.Open(ctx, userID, now)
+	if err != nil {
+		return err
+	}
+	for _, r := range refs {
+		a.open = append(a.open, reserved{r, time.Time{}})
+	}
+	a.loaded = true
+	return nil
+}
+
+// prune drops the challenges that ended meanwhile; they do not report to the
+// user's owner, because only a full house needs to know.
+func (a *userActor) prune(now time.Time) error {
+	ids := make([]string, len(a.open))
+	for i, r := range a.open {
+		ids[i] = r.ID
+	}
+	ctx, cancel := a.d.io()
+	defer cancel()
+	states, err := a.d.Store.States(ctx, ids)
+	if err != nil {
+		return err
+	}
+	a.open = slices.DeleteFunc(a.open, func(r reserved) bool {
+		state, exists := states[r.ID]
+		if !exists {
+			return now.Sub(r.at) > settling
+		}
+		return state != challenge.Pending
+	})
+	return nil
+}
+
+// send counts one message against the caps; an unproven cause may use half of
+// a destination's (D-EXT-05).
+func (a *userActor) send(userID string, now time.Time, s *pb.Sending, caps *pb.Caps) (bool, error) {
+	if caps.GetDestinationHour() == 0 && caps.GetDestinationDay() == 0 && caps.GetUserDay() == 0 {
+		return true, nil
+	}
+	if !a.counted {
+		ctx, cancel := a.d.io()
+		defer cancel()
+		sent, err := a.d.Outbox.Sendings(ctx, userID, now.Add(-24*time.Hour))
+		if err != nil {
+			return false, err
+		}
+		a.sent, a.counted = sent, true
+	}
+	day, hour := now.Add(-24*time.Hour).UnixMilli(), now.Add(-time.Hour).UnixMilli()
+	a.sent = slices.DeleteFunc(a.sent, func(o outbox.Sending) bool { return o.At <= day })
+	var user, inDay, inHour int
+	for _, o := range a.sent {
+		user++
+		if bytes.Equal(o.Destination, s.Destination) && (s.Proven || !o.Proven) {
+			inDay++
+			if o.At > hour {
+				inHour++
+			}
+		}
+	}
+	maxDay, maxHour := int(caps.DestinationDay), int(caps.DestinationHour)
+	if !s.Proven {
+		maxDay, maxHour = (maxDay+1)/2, (maxHour+1)/2
+	}
+	if over(user, int(caps.UserDay)) || over(inDay, maxDay) || over(inHour, maxHour) {
+		return false, nil
+	}
+	a.sent = append(a.sent, outbox.Sending{Destination: s.Destination, Proven: s.Proven, At: now.UnixMilli()})
+	return true, nil
+}
+
+func over(n, limit int) bool { return limit > 0 && n >= limit }

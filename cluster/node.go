@@ -1,0 +1,264 @@
+// Package cluster runs virtual actors: whoever calls (kind, id) reaches the
+// one activation of that identity, wherever it lives, and it is activated when
+// it does not. The package knows nothing of what the actors do.
+//
+// The one idea: callers and behaviours see the same small contract (Call,
+// Tell, Post on one side; Behaviour and Context on the other) on a single node
+// and on many. Solo is the runtime of one node: the same table of activations
+// without a transport; nothing listens and nothing gossips.
+//
+// Underneath are protoactor's actors, mailboxes and supervision. Its futures,
+// receive timeouts and cluster.Request are not used: docs/architecture.md
+// says why. Start reading at Node, then activation.go.
+package cluster
+
+import (
+	"context"
+	"errors"
+	"hash/maphash"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/proto"
+)
+
+// Errors of Call. None of them says whether the message was acted on, except
+// ErrBusy, which says that it was not.
+var (
+	ErrBusy    = errors.New("cluster: too many messages are waiting")
+	ErrStopped = errors.New("cluster: the node is stopping")
+	ErrCrashed = errors.New("cluster: the actor failed on this message")
+	ErrKind    = errors.New("cluster: no such kind")
+)
+
+// Limits of admission. The runtime's mailboxes are unbounded, so what may wait
+// is counted in front of them.
+const (
+	maxWaiting = 1024 // messages per activation
+	maxCalls   = 1 << 17
+)
+
+// DefaultTimeout bounds a Call whose context has no deadline.
+const DefaultTimeout = 15 * time.Second
+
+// Kind names a sort of actor and makes the behaviour of a new activation.
+type Kind struct {
+	Name string
+	New  func() Behaviour
+}
+
+// Node is one process of the cluster.
+type Node struct {
+	sys    *actor.ActorSystem
+	kinds  map[string]*kind
+	ask    *asker
+	shards [256]shard
+	seed   maphash.Seed
+	live   atomic.Int64
+	moved  atomic.Int64
+	closed atomic.Bool
+
+	mu    sync.RWMutex
+	named map[string]func(proto.Message)
+}
+
+type kind struct {
+	name  string
+	props *actor.Props
+}
+
+type identity struct{ kind, id string }
+
+type shard struct {
+	mu sync.RWMutex
+	m  map[identity]*cell
+}
+
+// Solo starts a node that is alone. Register its kinds before the first call.
+func Solo(log *slog.Logger) *Node {
+	quiet := slog.New(errorsOnly{log.Handler()})
+	sys := actor.NewActorSystem(
+		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return quiet }),
+		actor.WithDeadLetterRequestLogging(false),
+	)
+	n := &Node{sys: sys, kinds: map[string]*kind{}, seed: maphash.MakeSeed(), named: map[string]func(proto.Message){}}
+	for i := range n.shards {
+		n.shards[i].m = map[identity]*cell{}
+	}
+	n.ask = newAsker(sys)
+	return n
+}
+
+// Register makes a kind known. It must not be called after the first Call.
+func (n *Node) Register(ks ...Kind) {
+	for _, k := range ks {
+		props := actor.PropsFromProducer(func() actor.Actor { return &activation{node: n, make: k.New} },
+			actor.WithMailbox(actor.UnboundedLockfree()), actor.WithSupervisor(stopOnFailure))
+		n.kinds[k.Name] = &kind{name: k.Name, props: props}
+	}
+}
+
+// Address names this node to others.
+func (n *Node) Address() string { return n.sys.Address() }
+
+// Live is the number of activations on this node.
+func (n *Node) Live() int64 { return n.live.Load() }
+
+// Calls is the number of calls that wait for an answer.
+func (n *Node) Calls() int64 { return n.ask.pending.Load() }
+
+// Call sends msg to the activation of (kind, id) and returns its answer. It
+// waits until ctx ends, and at most DefaultTimeout. A call that returns an
+// error other than ErrBusy may still be acted on: commands are safe to repeat.
+func (n *Node) Call(ctx context.Context, kind, id string, msg proto.Message) (proto.Message, error) {
+	for {
+		c, err := n.activate(identity{kind, id})
+		if err != nil {
+			return nil, err
+		}
+		entered, err := c.enter()
+		if err != nil {
+			return nil, err
+		}
+		if entered {
+			return n.ask.ask(ctx, c.pid, msg)
+		}
+		// It left between the look and the send; the table has a new one soon.
+	}
+}
+
+// Tell sends msg to the activation of (kind, id) and does not wait. It may be
+// lost.
+func (n *Node) Tell(kind, id string, msg proto.Message) {
+	for {
+		c, err := n.activate(identity{kind, id})
+		if err != nil {
+			return
+		}
+		entered, err := c.enter()
+		if err != nil {
+			return
+		}
+		if entered {
+			n.sys.Root.Send(c.pid, counted{msg})
+			return
+		}
+	}
+}
+
+// TellLive is Tell for an identity that is active; others are left asleep.
+func (n *Node) TellLive(kind, id string, msg proto.Message) {
+	key := identity{kind, id}
+	s := n.shard(key)
+	s.mu.RLock()
+	c := s.m[key]
+	s.mu.RUnlock()
+	if c == nil {
+		return
+	}
+	if entered, err := c.enter(); entered && err == nil {
+		n.sys.Root.Send(c.pid, counted{msg})
+	}
+}
+
+// Listen names a receiver of this node for Post. The function runs on the
+// sender's goroutine and must not block.
+func (n *Node) Listen(name string, receive func(proto.Message)) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.named[name] = receive
+}
+
+// Post sends msg to the named receiver of the node with that address. It may
+// be lost.
+func (n *Node) Post(address, name string, msg proto.Message) {
+	n.mu.RLock()
+	receive := n.named[name]
+	n.mu.RUnlock()
+	if receive != nil && address == n.Address() {
+		receive(msg)
+	}
+}
+
+// Stop refuses new calls, lets those that wait finish until ctx ends, and
+// stops every actor.
+func (n *Node) Stop(ctx context.Context) {
+	if n.closed.Swap(true) {
+		return
+	}
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for n.Calls() > 0 && ctx.Err() == nil {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+	for i := range n.shards {
+		s := &n.shards[i]
+		s.mu.Lock()
+		for key, c := range s.m {
+			delete(s.m, key)
+			c.state.Store(gone)
+			n.sys.Root.Stop(c.pid)
+		}
+		s.mu.Unlock()
+	}
+	n.sys.Shutdown()
+}
+
+func (n *Node) shard(key identity) *shard {
+	return &n.shards[maphash.String(n.seed, key.id)&255]
+}
+
+// activate finds the activation of key or makes it.
+func (n *Node) activate(key identity) (*cell, error) {
+	s := n.shard(key)
+	s.mu.RLock()
+	c := s.m[key]
+	s.mu.RUnlock()
+	if c != nil {
+		return c, nil
+	}
+	if n.closed.Load() {
+		return nil, ErrStopped
+	}
+	k := n.kinds[key.kind]
+	if k == nil {
+		return nil, ErrKind
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.m[key]; c != nil {
+		return c, nil
+	}
+	c = &cell{key: key}
+	c.pid = n.sys.Root.Spawn(k.props)
+	s.m[key] = c
+	n.live.Add(1)
+	n.sys.Root.Send(c.pid, born{c})
+	return c, nil
+}
+
+// remove takes c out of the table; false when it is not there any more.
+func (n *Node) remove(c *cell) bool {
+	s := n.shard(c.key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.m[c.key] != c {
+		return false
+	}
+	delete(s.m, c.key)
+	n.live.Add(-1)
+	return true
+}
+
+// errorsOnly drops everything below Error: the runtime logs whole messages.
+type errorsOnly struct{ slog.Handler }
+
+func (h errorsOnly) Enabled(ctx context.Context, l slog.Level) bool {
+	return l >= slog.LevelError && h.Handler.Enabled(ctx, l)
+}

@@ -1,0 +1,188 @@
+package stepup
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"castellan/domain/challenge"
+	"castellan/domain/commit"
+	"castellan/domain/fault"
+	"castellan/domain/outbox"
+)
+
+// Answer is a client's value for a method.
+type Answer struct {
+	ChallengeID string
+	MethodID    string
+	Method      challenge.Name
+	Value       string
+	// Signature and DeviceID belong to an answer of a registered device.
+	Signature string
+	DeviceID  string
+	By        Actor
+}
+
+// Completion is what the client is told of an accepted answer. Result is nil
+// while methods remain (Final is false) or the action has not reported yet.
+type Completion struct {
+	Action      string
+	ChallengeID string
+	Final       bool
+	Result      *challenge.Result
+}
+
+// Complete evaluates an answer (section 4.1). Errors are those of
+// challenge.Complete and of the method's judge.
+func (s *Service) Complete(ctx context.Context, a Answer) (Completion, error) {
+	in := challenge.Answer{MethodID: a.MethodID, Method: a.Method}
+	value := strings.TrimSpace(a.Value)
+	switch {
+	case a.Method == challenge.PUSH:
+		// The decision is judged as sent: case counts, and so do spaces.
+		if a.Value != "APPROVED" && a.Value != "DENIED" {
+			return Completion{}, fault.Invalid("value", "must be APPROVED or DENIED")
+		}
+		value = a.Value
+	default:
+		value = strings.ReplaceAll(value, " ", "") // a pasted "123 456" (D-2FA-33)
+	}
+	if judge := s.Judges[a.Method]; judge != nil {
+		v, err := judge(ctx, a)
+		if err != nil {
+			return Completion{}, err
+		}
+		in.Verdict = v
+	} else if a.Method == challenge.PUSH { // no device can be registered: no signature can be right
+		if a.Signature == "" {
+			return Completion{}, fault.New(fault.DeviceSignatureRequired, "a push is answered with a device signature")
+		}
+		return Completion{}, fault.New(fault.DeviceSignatureInvalid, "the device signature is not valid")
+	}
+	for _, sum := range s.Ring.Hashes("otp", a.ChallengeID, a.MethodID, value) {
+		in.Digests = append(in.Digests, challenge.Digest{Key: sum.Key, Sum: sum.Sum})
+	}
+	got, err := s.Cases.Complete(ctx, a.ChallengeID, in, s.Config.ExecWait, a.By)
+	if err != nil {
+		return Completion{}, err
+	}
+	return s.completion(a.ChallengeID, got)
+}
+
+// Result hands out the outcome, waiting at most wait for it. Errors:
+// CHALLENGE_NOT_COMPLETED while there is none, CHALLENGE_EXPIRED and
+// CHALLENGE_CLOSED when there will be none, CHALLENGE_NOT_FOUND.
+func (s *Service) Result(ctx context.Context, challengeID string, wait time.Duration) (Completion, error) {
+	got, err := s.Cases.Result(ctx, challengeID, wait)
+	if err != nil {
+		return Completion{}, err
+	}
+	return s.completion(challengeID, got)
+}
+
+func (s *Service) completion(challengeID string, a Answered) (Completion, error) {
+	c := Completion{Action: a.Action, ChallengeID: challengeID, Final: a.Final}
+	if a.Outcome == nil {
+		return c, nil
+	}
+	r, err := s.Open(challengeID, a.Outcome)
+	if err != nil {
+		return Completion{}, err
+	}
+	c.Result = &r
+	return c, nil
+}
+
+// Open unseals an outcome. The tokens of a session that has ended are not
+// handed out: CHALLENGE_CLOSED (D-AUTH-11).
+func (s *Service) Open(challengeID string, sealed []byte) (challenge.Result, error) {
+	plain, err := s.Ring.Open(sealed, challenge.OutcomeData(challengeID))
+	if err != nil {
+		return challenge.Result{}, fmt.Errorf("open outcome: %w", err)
+	}
+	var r challenge.Result
+	if err := json.Unmarshal(plain, &r); err != nil {
+		return challenge.Result{}, fmt.Errorf("open outcome: %w", err)
+	}
+	if r.SessionID != "" && !s.Sessions.Live(r.UserID, r.SessionID, r.SV) {
+		return challenge.Result{}, fault.New(fault.ChallengeClosed, "the session of this outcome has ended")
+	}
+	return r, nil
+}
+
+// Renew sends a new code for an SMS or MAIL method (section 3.1). Errors are
+// those of challenge.Renew.
+func (s *Service) Renew(ctx context.Context, challengeID, methodID string, name challenge.Name, by Actor) (challenge.Challenge, error) {
+	for range 3 {
+		c, err := s.renew(ctx, challengeID, methodID, name, by)
+		if !errors.Is(err, errOvertaken) {
+			return c, err
+		}
+	}
+	return challenge.Challenge{}, fault.New(fault.Unavailable, "the challenge is busy; try again").After(time.Second)
+}
+
+// errOvertaken says that another renewal came between check and renewal.
+var errOvertaken = errors.New("stepup: overtaken by another renewal")
+
+// Overtaken is the error that Cases.Renew returns for a message of a
+// generation that is not the next one.
+func Overtaken() error { return errOvertaken }
+
+func (s *Service) renew(ctx context.Context, challengeID, methodID string, name challenge.Name, by Actor) (challenge.Challenge, error) {
+	re, err := s.Cases.CheckRenew(ctx, challengeID, methodID, name)
+	if err != nil {
+		return challenge.Challenge{}, err
+	}
+	account, err := s.Accounts.Account(ctx, re.UserID)
+	if err != nil {
+		if fault.CodeOf(err) == fault.RecordNotFound {
+			err = fault.New(fault.ChallengeClosed, "the challenge is closed; start again")
+		}
+		return challenge.Challenge{}, err
+	}
+	now := s.Now()
+	c := challenge.Challenge{ID: challengeID, Action: re.Action}
+	m := challenge.Method{ID: methodID, Name: name, Template: re.Template, Generation: re.Generation, LifetimeMs: re.LifetimeMs,
+		MadeAt: now.UnixMilli(), ExpiresAt: now.UnixMilli() + re.LifetimeMs}
+	l := letter{to: destination(account, name), lang: re.Language}
+	if l.lang == "" {
+		l.lang = account.Language
+	}
+	l.row = s.row(c, m, re.UserID, l.to, by.IP)
+	l.row.Proven = re.Proven
+	out, err := s.Desk.Send(ctx, re.UserID, Sending{Channel: l.row.Channel, Destination: l.row.Destination, Proven: re.Proven}, s.Config.Caps)
+	if err != nil {
+		return challenge.Challenge{}, err
+	}
+	if out && s.Config.PrefixHour > 0 {
+		used, err := s.Outbox.Usage(ctx, now, l.row.Prefix)
+		if err != nil {
+			return challenge.Challenge{}, err
+		}
+		out = used < s.Config.PrefixHour
+	}
+	s.seal(&l, &m, c, out)
+	next, err := s.Cases.Renew(ctx, challengeID, methodID, name, m.Digest, l.row, by)
+	if err != nil {
+		return challenge.Challenge{}, err
+	}
+	if l.row.State == outbox.Queued {
+		s.Dispatch.Deliver(l.row, l.text)
+	}
+	return next, nil
+}
+
+// Guards are the conditions under which a step of c may commit: the
+// credentials it was started with are still those of the user, and nobody
+// else has spent of the budget that it was judged by.
+func Guards(c challenge.Challenge, b challenge.Budget) []commit.Write {
+	gs := []commit.Write{commit.Guard{On: commit.AttemptBudget, Key: b.Key(), Version: b.Version}}
+	if c.UserID != "" {
+		gs = append(gs, commit.Guard{On: commit.UserCredentials, Key: c.UserID, Version: c.CV})
+	}
+	return gs
+}

@@ -1,0 +1,244 @@
+package stepup
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"castellan/domain/challenge"
+	"castellan/domain/client"
+	"castellan/domain/commit"
+	"castellan/domain/fault"
+	"castellan/domain/id"
+	"castellan/domain/message"
+	"castellan/domain/mfa"
+	"castellan/domain/outbox"
+)
+
+// Start implements challenge.Starts. The challenge, the outbox rows of its
+// codes, the challenges that make room for it and r.With commit together;
+// commit.ErrFenced means that the account or a fence of r.With moved on while
+// deciding: read again and start over.
+func (s *Service) Start(ctx context.Context, r challenge.StartRequest) (challenge.Started, error) {
+	action, ok := s.Actions[r.Action]
+	if !ok {
+		return challenge.Started{}, fault.New(fault.InvalidState, "no action of this code is registered")
+	}
+	now := s.Now()
+	offer, required, err := s.offer(now, r)
+	if err != nil {
+		return challenge.Started{}, err
+	}
+	c := s.build(now, r, action.Flow, offer, required)
+
+	letters := s.letters(c, r)
+	leave, err := s.reserve(ctx, now, c, r, letters)
+	if err != nil {
+		return challenge.Started{}, err
+	}
+	writes := make([]commit.Write, 0, 4+len(letters)+len(leave.Supersede)+len(r.With))
+	writes = append(writes, commit.Guard{On: commit.UserCredentials, Key: r.Account.UserID, Version: r.Account.CV})
+	for i := range letters {
+		l := &letters[i]
+		s.seal(l, &c.Methods[l.method], c, leave.Send[i])
+		writes = append(writes, outbox.Add{Message: l.row})
+	}
+	for _, old := range leave.Supersede {
+		writes = append(writes, challenge.Supersede{ID: old})
+	}
+	insert := challenge.Insert{Challenge: c}
+	if r.Command != nil {
+		insert.Commanded = true
+		insert.Command = s.Ring.Seal(r.Command, challenge.CommandData(c.ID))
+	}
+	writes = append(append(writes, insert), r.With...)
+	if err := s.Commit.Commit(ctx, writes...); err != nil {
+		return challenge.Started{}, err
+	}
+	c = insert.Challenge
+	c.Version = 1
+	s.Cases.Prime(c)
+	for _, old := range leave.Supersede {
+		s.Cases.Refresh(old)
+	}
+	for _, l := range letters {
+		if l.row.State == outbox.Queued {
+			s.Dispatch.Deliver(l.row, l.text)
+		}
+	}
+	until := time.UnixMilli(c.ExpiresAt).Add(s.Config.Grace)
+	token, err := s.Tokens.PAuth(c.ID, until)
+	return challenge.Started{Challenge: c, PAuth: token, ExpiresAt: until}, err
+}
+
+// offer decides which methods the account is asked for, and how many.
+func (s *Service) offer(now time.Time, r challenge.StartRequest) ([]mfa.Planned, int, error) {
+	plan := s.Catalog().Plan(now, r.Action, r.Account.UserID, r.Starter.IP)
+	offer, err := plan.Offer(func(n challenge.Name) bool {
+		return r.Account.Owns(n) && (!n.Sent() || s.Dispatch.Offers(message.Channel(n)))
+	})
+	return offer, plan.Required, err
+}
+
+func (s *Service) build(now time.Time, r challenge.StartRequest, flow challenge.Flow, offer []mfa.Planned, required int) challenge.Challenge {
+	ms, ttl := now.UnixMilli(), s.Config.TTL.Milliseconds()
+	for _, p := range offer {
+		ttl = max(ttl, p.LifetimeMs)
+	}
+	a := r.Account
+	c := challenge.Challenge{
+		ID: id.New(now), UserID: a.UserID, Action: r.Action, Flow: flow, CreatedAt: ms, ExpiresAt: ms + ttl,
+		Body: challenge.Body{Subject: a.UserID, Required: required, CV: a.CV, SV: a.SV, Proven: r.Proven, Starter: r.Starter,
+			Methods: make([]challenge.Method, len(offer))},
+	}
+	for i, p := range offer {
+		m := challenge.Method{ID: id.New(now), Name: p.Name, Template: p.Template, LifetimeMs: p.LifetimeMs, RenewMs: p.RenewMs, Mandatory: p.Mandatory}
+		if m.LifetimeMs == 0 { // no limit of its own: it lives as long as the challenge (D-2FA-03)
+			m.LifetimeMs, m.RenewMs = ttl, 0
+		}
+		if p.Code != string(p.Name) {
+			m.Code = p.Code
+		}
+		m.ExpiresAt = ms + m.LifetimeMs
+		if p.Name.Sent() {
+			m.MadeAt, m.Hint = ms, Hint(p.Name, destination(a, p.Name))
+		}
+		c.Methods[i] = m
+	}
+	return c
+}
+
+// letter is the message of one OTP on its way into the outbox.
+type letter struct {
+	method int
+	to     string
+	lang   string
+	row    outbox.Message
+	text   message.Rendered
+}
+
+func (s *Service) letters(c challenge.Challenge, r challenge.StartRequest) []letter {
+	var ls []letter
+	for i, m := range c.Methods {
+		if !m.Name.Sent() {
+			continue
+		}
+		to := destination(r.Account, m.Name)
+		row := s.row(c, m, r.Account.UserID, to, r.Starter.IP)
+		row.Proven = r.Proven
+		ls = append(ls, letter{method: i, to: to, lang: language(r), row: row})
+	}
+	return ls
+}
+
+// row is the outbox row of a method's present OTP, without its payload. Its id
+// is the key by which a provider recognises a repeat.
+func (s *Service) row(c challenge.Challenge, m challenge.Method, userID, to, ip string) outbox.Message {
+	made := time.UnixMilli(m.MadeAt)
+	return outbox.Message{
+		ID: fmt.Sprintf("%s.%s.%d", c.ID, m.ID, m.Generation), ChallengeID: c.ID, MethodID: m.ID, Generation: m.Generation, UserID: userID,
+		Channel: message.Channel(m.Name), Destination: s.Ring.Hash("destination", to).Sum, Prefix: prefix(ip), State: outbox.Queued,
+		CreatedAt: made, ExpiresAt: time.UnixMilli(m.ExpiresAt), LeaseUntil: made.Add(s.Config.Lease),
+	}
+}
+
+func (s *Service) reserve(ctx context.Context, now time.Time, c challenge.Challenge, r challenge.StartRequest, letters []letter) (Leave, error) {
+	res := Reservation{ChallengeID: c.ID, Action: c.Action, ExpiresAt: c.ExpiresAt, MaxOpen: s.Config.MaxOpen, Caps: s.Config.Caps}
+	for _, l := range letters {
+		res.Sendings = append(res.Sendings, Sending{Channel: l.row.Channel, Destination: l.row.Destination, Proven: l.row.Proven})
+	}
+	leave, err := s.Desk.Reserve(ctx, r.Account.UserID, res)
+	if err != nil || len(letters) == 0 {
+		return leave, err
+	}
+	if s.Config.PrefixHour > 0 {
+		used, err := s.Outbox.Usage(ctx, now, prefix(r.Starter.IP))
+		if err != nil {
+			return leave, err
+		}
+		for i := range leave.Send {
+			leave.Send[i] = leave.Send[i] && used+i < s.Config.PrefixHour
+		}
+	}
+	if r.Starter.SessionID != "" { // a caller who is logged in is told (D-EXT-05)
+		for _, out := range leave.Send {
+			if !out {
+				return leave, fault.New(fault.RateLimited, "too many messages were sent; try later").After(time.Minute)
+			}
+		}
+	}
+	return leave, nil
+}
+
+// seal makes the OTP of a letter that may go out: its digest into the method,
+// its message into the row. A letter held back leaves a method whose every
+// value is wrong, and a row that looks like any other.
+func (s *Service) seal(l *letter, m *challenge.Method, c challenge.Challenge, out bool) {
+	if !out {
+		l.row.State = outbox.Discarded
+		return
+	}
+	code := newCode()
+	sum := s.Ring.Hash("otp", c.ID, m.ID, code)
+	m.Digest = challenge.Digest{Key: sum.Key, Sum: sum.Sum}
+	l.text = s.Book.Render(l.row.Channel, m.Template, l.lang, l.to, message.Values{
+		"otp": code, "action": s.Catalog().ActionTitle(c.Action, l.lang), "expire": seconds(m.LifetimeMs), "ip": c.Starter.IP,
+	})
+	plain, _ := l.text.AppendBinary(nil) // it has no error to give
+	l.row.Payload = s.Ring.Seal(plain, challenge.PayloadData(c.ID, m.ID, m.Generation))
+}
+
+func destination(a challenge.Account, n challenge.Name) string {
+	if n == challenge.SMS {
+		return a.Phone
+	}
+	return a.Mail
+}
+
+func language(r challenge.StartRequest) string {
+	if r.Starter.Language != "" {
+		return r.Starter.Language
+	}
+	return r.Account.Language
+}
+
+func seconds(ms int64) string { return fmt.Sprint(ms / 1000) }
+
+// newCode draws six digits, each value as likely as any other.
+func newCode() string {
+	const n = 1_000_000
+	for {
+		var b [4]byte
+		rand.Read(b[:])
+		if v := binary.BigEndian.Uint32(b[:]); v < (1<<32-1)/n*n {
+			return fmt.Sprintf("%06d", v%n)
+		}
+	}
+}
+
+// Hint masks a destination: of a phone the country code and the last two
+// digits stay, of an address the first letter and the domain (D-2FA-26).
+func Hint(n challenge.Name, to string) string {
+	if n == challenge.MAIL {
+		name, domain, ok := strings.Cut(to, "@")
+		if !ok || name == "" {
+			return "***"
+		}
+		first := []rune(name)[0]
+		return string(first) + "***@" + domain
+	}
+	if len(to) < 6 {
+		return "***"
+	}
+	keep := 3 // "+" and two digits; the country code is stored as digits in front
+	return to[:keep] + strings.Repeat("*", len(to)-keep-2) + to[len(to)-2:]
+}
+
+func prefix(ip string) string {
+	a, _ := netip.ParseAddr(ip) // what is no address has the prefix ""
+	return client.Prefix(a)
+}

@@ -1,0 +1,160 @@
+// Package stepup drives second-factor challenges: it starts them, renews their
+// codes, takes answers and hands out the outcome. It is the front of the
+// challenge engine: it makes the one-time passwords, their digests and the
+// sealed messages, so that neither an actor nor a row ever holds a code
+// (D-2FA-29), and it asks the owners of user and challenge, behind the ports
+// Desk and Cases, for everything that must happen in one order.
+//
+// Start reading at Service.Start.
+package stepup
+
+import (
+	"context"
+	"time"
+
+	"castellan/domain/challenge"
+	"castellan/domain/commit"
+	"castellan/domain/keyring"
+	"castellan/domain/message"
+	"castellan/domain/mfa"
+	"castellan/domain/outbox"
+)
+
+// Desk is the owner of a user's challenges and of what is sent to the user.
+// One owner decides at a time for a user, on whichever node it lives.
+type Desk interface {
+	// Reserve counts a new challenge in. It names the older ones that make
+	// room and says which messages the caps let out.
+	Reserve(ctx context.Context, userID string, r Reservation) (Leave, error)
+	// Send counts one more message in and says whether the caps let it out.
+	Send(ctx context.Context, userID string, s Sending, c Caps) (bool, error)
+}
+
+// Reservation describes a challenge that is about to be made.
+type Reservation struct {
+	ChallengeID string
+	Action      string
+	ExpiresAt   int64 // ms
+	MaxOpen     int
+	Sendings    []Sending
+	Caps        Caps
+}
+
+// Sending is a message that is about to be sent to a user.
+type Sending struct {
+	Channel     message.Channel
+	Destination []byte // keyed hash
+	Proven      bool
+}
+
+// Caps bound the messages of one user; 0 means no cap (D-EXT-05).
+type Caps struct{ DestinationHour, DestinationDay, UserDay int }
+
+// Leave is the answer to a Reservation; Send is parallel to its Sendings.
+type Leave struct {
+	Supersede []string
+	Send      []bool
+}
+
+// Cases are the owners of challenges. Errors are the faults of the machine;
+// UNAVAILABLE and OVERLOADED say that the caller should try again.
+type Cases interface {
+	// Prime gives the owner the state that was just committed. It may be lost.
+	Prime(c challenge.Challenge)
+	// Refresh tells the owner that the row was changed by somebody else.
+	Refresh(id string)
+	// Complete evaluates an answer and, when it was the last required one,
+	// waits for the action.
+	Complete(ctx context.Context, id string, a challenge.Answer, wait time.Duration, by Actor) (Answered, error)
+	// CheckRenew reports what a renewal would renew; nothing changes.
+	CheckRenew(ctx context.Context, id, methodID string, name challenge.Name) (Renewal, error)
+	// Renew puts a new OTP in place and its message into the outbox.
+	Renew(ctx context.Context, id, methodID string, name challenge.Name, d challenge.Digest, m outbox.Message, by Actor) (challenge.Challenge, error)
+	// Result waits at most wait for the outcome.
+	Result(ctx context.Context, id string, wait time.Duration) (Answered, error)
+}
+
+// Actor is who does a step, for the audit.
+type Actor struct{ ID, IP, RequestID string }
+
+// Answered is what became of an answer. Outcome is sealed; it is nil while
+// methods remain (Final is false) or the action has not reported.
+type Answered struct {
+	Action  string
+	Final   bool
+	Outcome []byte
+}
+
+// Renewal is what the front must know to make the message of a renewal.
+type Renewal struct {
+	UserID     string
+	Subject    string
+	Decoy      bool
+	Action     string
+	Language   string
+	Template   string
+	Generation int // of the OTP that a renewal would make
+	LifetimeMs int64
+	Proven     bool
+}
+
+// Accounts reads the account of a user as it is now.
+type Accounts interface {
+	// Account returns RECORD_NOT_FOUND for an unknown or inactive user.
+	Account(ctx context.Context, userID string) (challenge.Account, error)
+}
+
+// Dispatcher delivers messages that were committed under this node's lease.
+type Dispatcher interface {
+	// Deliver takes a message over without blocking. One that it cannot take
+	// is claimed by any node when its lease lapses.
+	Deliver(m outbox.Message, r message.Rendered)
+	// Offers reports whether a channel has a sender at all (D-2FA-29).
+	Offers(c message.Channel) bool
+}
+
+// Tokens signs the token of a challenge.
+type Tokens interface {
+	PAuth(challengeID string, expiresAt time.Time) (string, error)
+}
+
+// Sessions tells whether a session still lives.
+type Sessions interface {
+	Live(userID, sessionID string, sv int64) bool
+}
+
+// Judge decides an answer that no digest can: a TOTP or a signed push.
+type Judge func(ctx context.Context, c Answer) (challenge.Verdict, error)
+
+// Config are the numbers of the engine.
+type Config struct {
+	TTL      time.Duration // mfa.challenge_ttl
+	Grace    time.Duration // mfa.p_auth_grace
+	ExecWait time.Duration // mfa.exec_wait
+	MaxOpen  int
+	Lease    time.Duration // of a message's first delivery
+	Caps     Caps
+	// PrefixHour bounds the messages an hour that one IP prefix may cause.
+	PrefixHour int
+}
+
+// Service is the engine's front. All fields are needed but Judges.
+type Service struct {
+	Config   Config
+	Actions  challenge.Actions
+	Catalog  func() *mfa.Catalog
+	Book     *message.Book
+	Ring     *keyring.Ring
+	Tokens   Tokens
+	Accounts Accounts
+	Sessions Sessions
+	Desk     Desk
+	Cases    Cases
+	Outbox   outbox.Store
+	Dispatch Dispatcher
+	Commit   commit.Committer
+	Judges   map[challenge.Name]Judge
+	Now      func() time.Time
+}
+
+var _ challenge.Starts = (*Service)(nil)

@@ -1,0 +1,162 @@
+package persistence
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"castellan/domain/change"
+	"castellan/domain/commit"
+	"castellan/domain/fault"
+	"castellan/domain/mfa"
+	"castellan/domain/mfa/mfatest"
+)
+
+func TestMFAStore(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		mfatest.Run(t, func(t *testing.T) (mfa.Store, commit.Committer) {
+			for _, table := range []string{"mfa_method", "mfa_action", "mfa_policy"} {
+				_, err := db.write.NewTruncateTable().TableExpr(table).Exec(t.Context())
+				must(t, err)
+			}
+			return NewMFA(db), db
+		})
+	})
+}
+
+// An administrative write commits with its audit row and its note, or not at
+// all, and the node that made it works with it at once.
+func TestMFAAdmin(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		ctx := t.Context()
+		store := NewMFA(db)
+		must(t, db.InTx(ctx, func(ctx context.Context) error { return mfa.Seed(ctx, store) }))
+		live := mfa.NewLive(store)
+		must(t, live.Reload(ctx))
+		admin := &mfa.Admin{Store: store, Commit: db, Live: live, Now: time.Now}
+		by := mfa.Author{UserID: "admin1", IP: "192.0.2.9", RequestID: "r1"}
+
+		var id int64
+		for _, step := range []struct {
+			action string
+			do     func() error
+		}{
+			{"MFA_METHOD_ADD", func() error { return admin.AddMethod(ctx, by, mfa.Method{Code: "FAX", ExpireMs: 5}) }},
+			{"MFA_METHOD_UPDATE", func() error {
+				return admin.ChangeMethod(ctx, by, mfa.MethodChange{Code: "SMS", ExpireMs: new(int64(90_000))})
+			}},
+			{"MFA_ACTION_ADD", func() error {
+				return admin.AddAction(ctx, by, mfa.Action{Code: "WIRE", Title: mfa.Text{"en": "Wire"}})
+			}},
+			{"MFA_ACTION_UPDATE", func() error {
+				return admin.ChangeAction(ctx, by, mfa.ActionChange{Code: "LOGIN", Title: &mfa.Text{"en": "Log in"}})
+			}},
+			{"MFA_POLICY_ADD", func() (err error) {
+				id, err = admin.AddCommon(ctx, by, mfa.Policy{ActionCode: "LOGIN", Name: "n", Methods: []mfa.Choice{{Code: "SMS"}, {Code: "FAX"}}, Required: 1})
+				return err
+			}},
+			{"MFA_POLICY_UPDATE", func() error { return admin.ChangeCommon(ctx, by, mfa.PolicyChange{ID: id, Required: new(2)}) }},
+		} {
+			must(t, step.do())
+			var last auditRow
+			must(t, db.read.NewSelect().Model(&last).OrderExpr("at DESC, seq DESC").Where("action = ?", step.action).Limit(1).Scan(ctx))
+			if last.ActorID != "admin1" || last.IP != "192.0.2.9" || last.RequestID != "r1" || last.Target == "" || last.Detail == "" || last.Outcome != "success" {
+				t.Errorf("%s: audit %+v", step.action, last)
+			}
+		}
+		c := live.Catalog()
+		if p := c.Plan(time.Now(), "LOGIN", "", ""); p.PolicyID != id || p.Required != 2 || len(p.Methods) != 1 || p.Methods[0].LifetimeMs != 90_000 {
+			t.Errorf("this node plans %+v", p)
+		}
+		if got := c.ActionTitle("LOGIN", "tr"); got != "Log in" {
+			t.Errorf("title %q", got)
+		}
+		notes, err := NewChanges(db).Since(ctx, time.Now().Add(-time.Hour))
+		must(t, err)
+		for _, n := range notes {
+			if n.Topic != change.MFA {
+				t.Errorf("note %+v", n)
+			}
+		}
+		rows, err := db.VerifyAudit(ctx, []byte("audit key of the test"))
+		must(t, err)
+		if len(notes) != 6 || rows != 6 {
+			t.Errorf("%d notes and %d audit rows for 6 changes", len(notes), rows)
+		}
+
+		// Refusals leave no trace.
+		for _, err := range []error{
+			admin.AddMethod(ctx, by, mfa.Method{Code: "SMS"}),
+			admin.ChangeMethod(ctx, by, mfa.MethodChange{Code: "SMS", ExpireMs: new(int64(90_000))}),
+			admin.ChangeMethod(ctx, by, mfa.MethodChange{Code: "NONE", ExpireMs: new(int64(1))}),
+			admin.ChangeCommon(ctx, by, mfa.PolicyChange{ID: id, Required: new(3)}),
+		} {
+			if fault.CodeOf(err) == "" || fault.CodeOf(err) == fault.Internal {
+				t.Errorf("got %v", err)
+			}
+		}
+		// Without its audit row there is no change.
+		deaf := &mfa.Admin{Store: store, Commit: noAudit{db}, Live: live, Now: time.Now}
+		if err := deaf.AddMethod(ctx, by, mfa.Method{Code: "UNHEARD"}); !errors.Is(err, errNoAudit) {
+			t.Errorf("got %v", err)
+		}
+		if again, _ := db.VerifyAudit(ctx, []byte("audit key of the test")); again != rows {
+			t.Errorf("%d audit rows after refusals, %d before", again, rows)
+		}
+		must(t, live.Reload(ctx))
+		if _, ok := live.Catalog().Method("UNHEARD"); ok {
+			t.Error("a change without audit was kept")
+		}
+	})
+}
+
+var errNoAudit = errors.New("no audit")
+
+type noAudit struct{ commit.Committer }
+
+func (noAudit) Commit(context.Context, ...commit.Write) error { return errNoAudit }
+
+// A change whose reading back fails is durable and says so: this node cannot
+// keep the promise that it works with it.
+func TestMFAChangeThatCannotBeReadBack(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		ctx := t.Context()
+		store := NewMFA(db)
+		unread := errors.New("unread")
+		admin := &mfa.Admin{Store: store, Commit: db, Live: mfa.NewLive(blind{store, unread}), Now: time.Now}
+		if err := admin.AddMethod(ctx, mfa.Author{}, mfa.Method{Code: "SMS"}); !errors.Is(err, unread) {
+			t.Errorf("got %v", err)
+		}
+		if ms, err := store.Methods(ctx); err != nil || len(ms) != 1 {
+			t.Errorf("%v, %v", ms, err)
+		}
+		// A caller who has gone away does not keep the node from reading back.
+		live := mfa.NewLive(store)
+		admin.Live = live
+		gone, cancel := context.WithCancel(ctx)
+		admin.Commit = afterwards{db, cancel}
+		must(t, admin.AddMethod(gone, mfa.Author{}, mfa.Method{Code: "MAIL"}))
+		if _, ok := live.Catalog().Method("MAIL"); !ok {
+			t.Error("the change was not read back")
+		}
+	})
+}
+
+type blind struct {
+	mfa.Store
+	err error
+}
+
+func (b blind) Methods(context.Context) ([]mfa.Method, error) { return nil, b.err }
+
+// afterwards does something as soon as a transaction is committed.
+type afterwards struct {
+	commit.Committer
+	do func()
+}
+
+func (a afterwards) InTx(ctx context.Context, fn func(context.Context) error) error {
+	defer a.do()
+	return a.Committer.InTx(ctx, fn)
+}
