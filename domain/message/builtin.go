@@ -1,0 +1,163 @@
+package message
+
+// words is what the built-in templates say in one language. The SMS of a code
+// fits one segment with usual titles: 160 characters in English, 70 in Turkish
+// and Arabic, whose letters need the 16-bit alphabet. Arabic texts begin with
+// an Arabic letter, by which readers choose the direction of the line.
+type words struct {
+	language, direction string
+
+	codeSMS, codeSubject    string
+	codeLead, codeValid     string
+	codeNever, codeNotAsked string
+
+	notices map[string]notice
+}
+
+type notice struct{ title, body, sms string }
+
+var vocabulary = []words{
+	{
+		language: "tr", direction: "ltr",
+		codeSMS:      "{{brand}}: {{action}} kodu {{otp}} ({{expire}}). Paylaşmayın.",
+		codeSubject:  "{{brand}} doğrulama kodunuz",
+		codeLead:     "{{action}} işlemi için kodunuz:",
+		codeValid:    "Kod {{expire}} geçerlidir.",
+		codeNever:    "Kimseyle paylaşmayın: {{brand}} çalışanları bu kodu sormaz.",
+		codeNotAsked: "Bu işlemi siz başlatmadıysanız şifrenizi değiştirin.",
+		notices: map[string]notice{
+			NewDevice: {
+				title: "{{brand}} hesabınıza yeni bir cihazdan girildi",
+				body:  "Hesabınız yeni bir cihazda kullanıldı: {{device}} ({{time}}). Siz değilseniz hemen şifrenizi değiştirin ve tüm oturumları kapatın.",
+				sms:   "{{brand}}: hesabınız yeni bir cihazda kullanıldı: {{device}}. Siz değilseniz şifrenizi değiştirin.",
+			},
+			PasswordChanged: {
+				title: "{{brand}} şifreniz değiştirildi",
+				body:  "Hesabınızın şifresi değiştirildi ({{time}}). Siz değilseniz hemen destek ile görüşün.",
+				sms:   "{{brand}}: şifreniz değiştirildi. Siz değilseniz hemen destek ile görüşün.",
+			},
+			ContactChanged: {
+				title: "{{brand}} iletişim bilgileriniz değiştirildi",
+				body:  "Hesabınızın telefon numarası veya e-posta adresi değiştirildi ({{time}}). Siz değilseniz hemen destek ile görüşün.",
+				sms:   "{{brand}}: iletişim bilgileriniz değiştirildi. Siz değilseniz hemen destek ile görüşün.",
+			},
+			RecoveryUsed: {
+				title: "{{brand}} kurtarma kodunuz kullanıldı",
+				body:  "Hesabınızda bir kurtarma kodu kullanıldı ({{time}}). Siz değilseniz hemen şifrenizi değiştirin ve destek ile görüşün.",
+				sms:   "{{brand}}: bir kurtarma kodunuz kullanıldı. Siz değilseniz hemen destek ile görüşün.",
+			},
+		},
+	},
+	{
+		language: "en", direction: "ltr",
+		codeSMS:      "{{brand}}: {{otp}} is your code for {{action}}. Valid for {{expire}}. Do not share it.",
+		codeSubject:  "Your {{brand}} verification code",
+		codeLead:     "Your code for {{action}}:",
+		codeValid:    "It is valid for {{expire}}.",
+		codeNever:    "Never share it: nobody at {{brand}} will ask for it.",
+		codeNotAsked: "If you did not start this, change your password.",
+		notices: map[string]notice{
+			NewDevice: {
+				title: "New device on your {{brand}} account",
+				body:  "Your account was used on a new device: {{device}} ({{time}}). If this was not you, change your password at once and end all sessions.",
+				sms:   "{{brand}}: your account was used on a new device: {{device}}. Not you? Change your password at once.",
+			},
+			PasswordChanged: {
+				title: "Your {{brand}} password was changed",
+				body:  "The password of your account was changed ({{time}}). If this was not you, contact support at once.",
+				sms:   "{{brand}}: your password was changed. Not you? Contact support at once.",
+			},
+			ContactChanged: {
+				title: "Your {{brand}} contact details were changed",
+				body:  "The phone number or mail address of your account was changed ({{time}}). If this was not you, contact support at once.",
+				sms:   "{{brand}}: your contact details were changed. Not you? Contact support at once.",
+			},
+			RecoveryUsed: {
+				title: "A recovery code of your {{brand}} account was used",
+				body:  "A recovery code was used for your account ({{time}}). If this was not you, change your password at once and contact support.",
+				sms:   "{{brand}}: a recovery code of your account was used. Not you? Contact support at once.",
+			},
+		},
+	},
+	{
+		language: "ar", direction: "rtl",
+		codeSMS:      "رمز {{action}}: {{otp}}. صالح {{expire}}، لا تشاركه. {{brand}}",
+		codeSubject:  "رمز التحقق الخاص بك في {{brand}}",
+		codeLead:     "رمزك لعملية «{{action}}»:",
+		codeValid:    "الرمز صالح لمدة {{expire}}.",
+		codeNever:    "لا تشاركه مع أحد، فلن يطلبه منك أي موظف في {{brand}}.",
+		codeNotAsked: "إذا لم تبدأ هذه العملية فغيّر كلمة المرور.",
+		notices: map[string]notice{
+			NewDevice: {
+				title: "جهاز جديد على حسابك في {{brand}}",
+				body:  "تم استخدام حسابك من جهاز جديد: {{device}} ({{time}}). إذا لم تكن أنت فغيّر كلمة المرور فورًا وأنهِ جميع الجلسات.",
+				sms:   "تم استخدام حسابك في {{brand}} من جهاز جديد: {{device}}. إذا لم تكن أنت فغيّر كلمة المرور فورًا.",
+			},
+			PasswordChanged: {
+				title: "تم تغيير كلمة المرور في {{brand}}",
+				body:  "تم تغيير كلمة المرور لحسابك ({{time}}). إذا لم تكن أنت فتواصل مع الدعم فورًا.",
+				sms:   "تم تغيير كلمة مرورك في {{brand}}. إذا لم تكن أنت فتواصل مع الدعم فورًا.",
+			},
+			ContactChanged: {
+				title: "تم تغيير بيانات الاتصال في {{brand}}",
+				body:  "تم تغيير رقم الهاتف أو عنوان البريد لحسابك ({{time}}). إذا لم تكن أنت فتواصل مع الدعم فورًا.",
+				sms:   "تم تغيير بيانات اتصالك في {{brand}}. إذا لم تكن أنت فتواصل مع الدعم فورًا.",
+			},
+			RecoveryUsed: {
+				title: "تم استخدام رمز استرداد لحسابك في {{brand}}",
+				body:  "تم استخدام رمز استرداد لحسابك ({{time}}). إذا لم تكن أنت فغيّر كلمة المرور فورًا وتواصل مع الدعم.",
+				sms:   "تم استخدام رمز استرداد لحسابك في {{brand}}. إذا لم تكن أنت فتواصل مع الدعم فورًا.",
+			},
+		},
+	},
+}
+
+func builtins() []Template {
+	var out []Template
+	for _, w := range vocabulary {
+		small := w.codeNever + "<br>" + w.codeNotAsked
+		out = append(out,
+			Template{Name: OTP, Language: w.language, Channel: SMS, Text: w.codeSMS},
+			Template{
+				Name: OTP, Language: w.language, Channel: MAIL, Subject: w.codeSubject,
+				Text: w.codeLead + "\n\n{{otp}}\n\n" + w.codeValid + " " + w.codeNever + "\n" + w.codeNotAsked + "\n",
+				HTML: w.shell(paragraph("", w.codeLead) + paragraph(codeStyle, "{{otp}}") + paragraph("", w.codeValid) + paragraph(smallStyle, small)),
+			})
+		for name, n := range w.notices {
+			out = append(out,
+				Template{Name: name, Language: w.language, Channel: SMS, Text: n.sms},
+				Template{
+					Name: name, Language: w.language, Channel: MAIL, Subject: n.title,
+					Text: n.title + "\n\n" + n.body + "\n",
+					HTML: w.shell(paragraph(titleStyle, n.title) + paragraph("", n.body)),
+				})
+		}
+	}
+	return out
+}
+
+// The style is inline and the frame a table, because mail clients drop style
+// sheets and ignore the width of other boxes. It is kept short: every code
+// mail is sealed and stored.
+const (
+	codeStyle  = "margin:20px 0;font:bold 32px monospace;letter-spacing:6px"
+	titleStyle = "margin:0 0 12px;font-size:19px;font-weight:bold"
+	smallStyle = "margin:20px 0 0;font-size:13px;color:#667085"
+)
+
+func paragraph(style, content string) string {
+	if style != "" {
+		style = ` style="` + style + `"`
+	}
+	return "<p" + style + ">" + content + "</p>"
+}
+
+func (w words) shell(content string) string {
+	return `<!DOCTYPE html><html dir="` + w.direction + `" lang="` + w.language + `"><head><meta charset="utf-8">` +
+		`<meta name="viewport" content="width=device-width"></head>` +
+		`<body style="margin:0;background:#f2f4f7"><table role="presentation" dir="` + w.direction + `" align="center" width="100%" ` +
+		`style="max-width:480px;margin:24px auto;background:#fff;border-radius:8px"><tr>` +
+		`<td style="padding:28px;font:16px/1.5 Arial,sans-serif;color:#101828">` +
+		`<p style="margin:0 0 20px;font-weight:bold;color:#475467">{{brand}}</p>` +
+		content + `</td></tr></table></body></html>`
+}

@@ -1,0 +1,84 @@
+package message
+
+import "strconv"
+
+// cachedMinutes covers every lifetime that a code may have (D-2FA-04: at most
+// ten minutes), so that the usual message needs no work for it.
+const cachedMinutes = 10
+
+var lifetimes = func() map[string]*[cachedMinutes + 1]string {
+	out := map[string]*[cachedMinutes + 1]string{}
+	for _, lang := range []string{"tr", "en", "ar"} {
+		var t [cachedMinutes + 1]string
+		for n := 1; n <= cachedMinutes; n++ {
+			t[n] = spell(n, lang, minute)
+		}
+		out[lang] = &t
+	}
+	return out
+}()
+
+// lifetime writes s, whole seconds in digits, as a duration; any other text,
+// and any number beyond a day, stays as it is. From three minutes on it rounds
+// down to minutes: a promise of too little is kept.
+func lifetime(s, lang string) string {
+	if s == "" || len(s) > 5 {
+		return s
+	}
+	seconds := 0
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return s
+		}
+		seconds = seconds*10 + int(s[i]-'0')
+	}
+	if seconds > 86_400 {
+		return s
+	}
+	lang = base(lang)
+	if seconds == 0 || seconds%60 != 0 && seconds < 180 {
+		return spell(seconds, lang, second)
+	}
+	n := seconds / 60
+	if t := lifetimes[lang]; t != nil && n <= cachedMinutes {
+		return t[n]
+	}
+	return spell(n, lang, minute)
+}
+
+const (
+	minute = iota
+	second
+)
+
+// arabic holds the forms that Arabic's plural rules tell apart: one, two,
+// 3–10 of each hundred, and the rest.
+var arabic = [...]struct{ one, two, few, many string }{
+	minute: {"دقيقة واحدة", "دقيقتين", "دقائق", "دقيقة"},
+	second: {"ثانية واحدة", "ثانيتين", "ثوانٍ", "ثانية"},
+}
+
+func spell(n int, lang string, unit int) string {
+	digits := strconv.Itoa(n)
+	switch lang {
+	case "tr":
+		return digits + [...]string{minute: " dakika", second: " saniye"}[unit]
+	case "ar":
+		switch word := arabic[unit]; {
+		case n == 1:
+			return word.one
+		case n == 2:
+			return word.two
+		case n%100 >= 3 && n%100 <= 10:
+			return digits + " " + word.few
+		default:
+			return digits + " " + word.many
+		}
+	default:
+		word := [...]string{minute: " minute", second: " second"}[unit]
+		if n != 1 {
+			word += "s"
+		}
+		return digits + word
+	}
+}

@@ -1,0 +1,114 @@
+// Package message owns what is said to people outside the service: the texts
+// of one-time codes and of security notices, in Turkish, English and Arabic,
+// and the port through which they leave (Sender, with its DeliveryError).
+//
+// The one idea: every template is cut into literal pieces and blanks when a
+// Book is made, so that rendering, which happens for every method of every
+// login, is copying pieces into one buffer. A value is therefore never looked
+// at again for placeholders, is always escaped in HTML and never in text.
+//
+// Start at Book.Render, then builtin.go for the texts. Implements D-2FA-29
+// (templates), D-GEN-16 (language fallback) and the sending half of D-EVT-01
+// and D-EXT-05; adapters are in outbound/mail and outbound/sms.
+package message
+
+import (
+	"encoding/binary"
+	"errors"
+	"log/slog"
+)
+
+// Channel is a way to reach a person, spelled as on the wire.
+type Channel string
+
+// The channels that have templates.
+const (
+	SMS  Channel = "SMS"
+	MAIL Channel = "MAIL"
+)
+
+// Names of the built-in templates. A template of the same name, language and
+// channel given to NewBook replaces one.
+const (
+	// OTP carries a one-time code; it is the default of both channels. Values:
+	// otp, action, expire.
+	OTP = "otp"
+	// NewDevice tells that an account was used from a device not seen before.
+	// Values: device, time.
+	NewDevice = "new-device"
+	// PasswordChanged, ContactChanged and RecoveryUsed take the value time.
+	PasswordChanged = "password-changed"
+	ContactChanged  = "contact-changed"
+	RecoveryUsed    = "recovery-used"
+)
+
+// Values fill the placeholders of a template, by name: otp, action, expire,
+// device, ip, time. A missing one is empty. An expire of digits only counts
+// seconds and is written as a duration in the language of the message, so that
+// a template says "valid for {{expire}}"; any other text is taken as it is.
+// The placeholder brand is fixed by the Book.
+type Values map[string]string
+
+// Rendered is a message ready to be sent. It holds a secret in several fields:
+// it is sealed before it is stored, and its String and LogValue show only the
+// channel and the language.
+type Rendered struct {
+	Channel  Channel
+	To       string // +905… or a mail address
+	Subject  string // "" for SMS; free of control characters
+	Text     string
+	HTML     string // "" when the template has none
+	Code     string // the code alone, shown by the development outbox only
+	Language string // of the template that was used
+}
+
+// String implements fmt.Stringer without the content.
+func (r Rendered) String() string { return string(r.Channel) + " message (" + r.Language + ")" }
+
+// GoString keeps %#v from showing the content.
+func (r Rendered) GoString() string { return r.String() }
+
+// LogValue implements slog.LogValuer without the content.
+func (r Rendered) LogValue() slog.Value { return slog.StringValue(r.String()) }
+
+// binaryVersion is the first byte of the stored form; a change of the fields
+// takes the next number and keeps reading this one.
+const binaryVersion = 1
+
+var errBinary = errors.New("message: malformed stored form")
+
+// AppendBinary implements encoding.BinaryAppender: the form in which a message
+// is sealed and stored. JSON would grow the HTML by a quarter.
+func (r Rendered) AppendBinary(b []byte) ([]byte, error) {
+	b = append(b, binaryVersion)
+	for _, s := range [...]string{string(r.Channel), r.To, r.Subject, r.Text, r.HTML, r.Code, r.Language} {
+		b = binary.AppendUvarint(b, uint64(len(s)))
+		b = append(b, s...)
+	}
+	return b, nil
+}
+
+// UnmarshalBinary reads the form of AppendBinary. Anything else, a longer one
+// included, is an error that leaves r as it was.
+func (r *Rendered) UnmarshalBinary(data []byte) error {
+	if len(data) == 0 || data[0] != binaryVersion {
+		return errBinary
+	}
+	all := string(data)
+	at := 1
+	var fields [7]string
+	for i := range fields {
+		n, w := binary.Uvarint(data[at:])
+		if w <= 0 || n > uint64(len(data)-at-w) {
+			return errBinary
+		}
+		at += w
+		fields[i] = all[at : at+int(n)]
+		at += int(n)
+	}
+	if at != len(data) {
+		return errBinary
+	}
+	*r = Rendered{Channel(fields[0]), fields[1], fields[2], fields[3], fields[4], fields[5], fields[6]}
+	return nil
+}
