@@ -1,0 +1,187 @@
+package mail_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/emersion/go-smtp"
+
+	"castellan/domain/message"
+	"castellan/outbound/mail"
+)
+
+func TestConcurrentMessages(t *testing.T) {
+	r, ca := secured(t)
+	s := newSender(t, r, ca, func(c *mail.Config) { c.Username, c.Password = relayUser, relayPassword })
+	var wg sync.WaitGroup
+	for i := range 50 {
+		wg.Go(func() {
+			m := rendered("tr")
+			m.To = fmt.Sprintf("user%d@example.org", i)
+			if err := s.Send(t.Context(), fmt.Sprint("id-", i), m); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	seen := map[string]bool{}
+	for _, m := range r.messages() {
+		id, _, _ := strings.Cut(strings.TrimPrefix(m.to, "user"), "@")
+		if !strings.Contains(m.data, "<id-"+id+"@id.example.com>") || seen[id] {
+			t.Errorf("message to %s mixed up or twice", m.to)
+		}
+		seen[id] = true
+	}
+	if len(seen) != 50 {
+		t.Errorf("%d of 50 arrived", len(seen))
+	}
+	if connections, _ := r.counts(); connections > 4 {
+		t.Errorf("%d connections", connections)
+	}
+}
+
+func TestConnectionIsReusedAndClosed(t *testing.T) {
+	r, ca := secured(t)
+	s := newSender(t, r, ca, nil)
+	for i := range 5 {
+		if err := s.Send(t.Context(), fmt.Sprint(i), rendered("en")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if connections, _ := r.counts(); connections != 1 {
+		t.Errorf("%d connections for messages in a row", connections)
+	}
+	s.Close()
+	waitFor(t, r.left, "the connection to end")
+	checkFailure(t, s.Send(t.Context(), "9", rendered("en")), false, "closed")
+}
+
+func TestConnectionIsChangedBeforeTheServerTires(t *testing.T) {
+	r, ca := secured(t)
+	s := newSender(t, r, ca, nil)
+	r.onMail = func(_ *smtp.Conn, nth int) error {
+		if nth > 100 {
+			return reply(451, smtp.EnhancedCode{4, 7, 0}, "too many messages")
+		}
+		return nil
+	}
+	for i := range 120 {
+		if err := s.Send(t.Context(), fmt.Sprint(i), rendered("en")); err != nil {
+			t.Fatal(i, err)
+		}
+	}
+	if connections, _ := r.counts(); connections != 2 {
+		t.Errorf("%d connections", connections)
+	}
+}
+
+// A kept connection that the server gave up costs a new one, not the message.
+func TestStaleConnection(t *testing.T) {
+	for name, onMail := range map[string]func(c *smtp.Conn, nth int) error{
+		"421": func(_ *smtp.Conn, nth int) error {
+			if nth > 1 {
+				return reply(421, smtp.EnhancedCode{4, 4, 2}, "idle too long")
+			}
+			return nil
+		},
+		"cut": func(c *smtp.Conn, nth int) error {
+			if nth > 1 {
+				c.Conn().Close()
+			}
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, ca := secured(t)
+			r.onMail = onMail
+			s := newSender(t, r, ca, nil)
+			for i := range 3 {
+				if err := s.Send(t.Context(), fmt.Sprint(i), rendered("en")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if connections, _ := r.counts(); connections != 3 || len(r.messages()) != 3 {
+				t.Errorf("%d connections, %d messages", connections, len(r.messages()))
+			}
+		})
+	}
+}
+
+func TestConnectionLostAfterContent(t *testing.T) {
+	r, ca := secured(t)
+	r.onData = func(c *smtp.Conn, _ string) error { c.Conn().Close(); return nil }
+	s := newSender(t, r, ca, nil)
+	checkFailure(t, s.Send(t.Context(), "same", rendered("en")), false, "content")
+	r.onData = nil
+	if err := s.Send(t.Context(), "same", rendered("en")); err != nil {
+		t.Fatal(err)
+	}
+	// The server may have kept the first: the repeat shows by its id.
+	inbox := r.messages()
+	if len(inbox) != 2 || !strings.Contains(inbox[0].data, "<same@id.example.com>") || !strings.Contains(inbox[1].data, "<same@id.example.com>") {
+		t.Errorf("%d messages", len(inbox))
+	}
+}
+
+func TestCancelledCall(t *testing.T) {
+	r, ca := secured(t)
+	reached, release := make(chan struct{}), make(chan struct{})
+	r.onData = func(*smtp.Conn, string) error {
+		close(reached)
+		<-release
+		return reply(451, smtp.EnhancedCode{4, 0, 0}, "late")
+	}
+	s := newSender(t, r, ca, func(c *mail.Config) { c.Connections = 1 })
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-reached
+		// The only connection is in use: others wait no longer than they may.
+		short, stop := context.WithTimeout(ctx, 10*time.Millisecond)
+		defer stop()
+		if err := s.Send(short, "2", rendered("en")); !errors.Is(err, context.DeadlineExceeded) || message.IsPermanent(err) {
+			t.Errorf("without a free connection: %v", err)
+		}
+		cancel()
+	}()
+	begin := time.Now()
+	err := s.Send(ctx, "1", rendered("en"))
+	close(release)
+	if took := time.Since(begin); took > 3*time.Second {
+		t.Errorf("the call went on for %v", took)
+	}
+	checkFailure(t, err, false, "content: context canceled")
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("the cause is lost: %v", err)
+	}
+}
+
+func TestSilentServer(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	r := &relay{port: listener.Addr().(*net.TCPAddr).Port}
+	for _, tls := range []string{mail.None, mail.STARTTLS, mail.TLS} {
+		s := newSender(t, r, nil, func(c *mail.Config) { c.TLS, c.Timeout = tls, 50*time.Millisecond })
+		checkFailure(t, s.Send(t.Context(), "1", rendered("en")), false, "connect")
+	}
+	listener.Close()
+	s := newSender(t, r, nil, nil)
+	checkFailure(t, s.Send(t.Context(), "1", rendered("en")), false, "refused")
+}
+
+func waitFor(t *testing.T, c <-chan struct{}, what string) {
+	t.Helper()
+	select {
+	case <-c:
+	case <-time.After(10 * time.Second):
+		t.Fatal("waited in vain for " + what)
+	}
+}

@@ -1,0 +1,176 @@
+// Package mail sends rendered messages over SMTP (the MAIL half of D-2FA-29
+// and D-EXT-05). It owns the connection: always encrypted unless the server is
+// on this machine, authenticated only when encrypted, kept for a few seconds so
+// that messages that come close together share it.
+//
+// The one idea: a message is refused by a reply, a connection fails by an
+// error, and only a refusal of the message itself is permanent. Start at
+// Sender.Send; pool.go keeps connections, session.go speaks on one, compose.go
+// makes the bytes, refusal.go decides what a failure means.
+package mail
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	netmail "net/mail"
+	"os"
+	"strings"
+	"time"
+	"unicode"
+
+	"castellan/domain/message"
+)
+
+// Ways to encrypt the connection.
+const (
+	STARTTLS = "starttls" // mandatory: a server without it gets nothing
+	TLS      = "tls"      // from the first byte
+	None     = "none"     // to a loopback address only, and never with a password
+)
+
+// Config is what New needs. Zero values take the default named beside them.
+type Config struct {
+	Host string
+	Port int    // 587, 465 or 25, by TLS
+	TLS  string // STARTTLS
+
+	// Username and Password authenticate by the best mechanism that the server
+	// offers; both empty: no authentication.
+	Username, Password string
+
+	From     string // the bare address; its domain is that of the Message-ID
+	FromName string
+	// CAFile holds the only certificates (PEM) that may vouch for the server;
+	// "" trusts those of the system.
+	CAFile string
+	// Timeout bounds one Send as a whole: 15 s.
+	Timeout time.Duration
+	// Connections is how many may be open at once: 4. Relays often allow no
+	// more than ten from one client.
+	Connections int
+	Now         func() time.Time // time.Now; stamps the Date header
+}
+
+const (
+	defaultTimeout     = 15 * time.Second
+	defaultConnections = 4
+	// keepIdle is how long an unused connection stays open. Servers end idle
+	// ones after minutes; a short stay holds few of their slots.
+	keepIdle = 5 * time.Second
+	// messagesPerConnection stays under the bound of common relays (100).
+	messagesPerConnection = 90
+)
+
+// Sender implements message.Sender. It is safe for concurrent use; Close it
+// when the process drains.
+type Sender struct {
+	cfg  Config
+	from netmail.Address
+	tls  *tls.Config
+	pool *pool
+}
+
+var _ message.Sender = (*Sender)(nil)
+
+// New checks cfg and reports every fault at once. It opens no connection: the
+// service starts while its relay is away.
+func New(cfg Config) (*Sender, error) {
+	var faults []error
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	if cfg.Host == "" || strings.ContainsFunc(cfg.Host, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) || r == '/' }) {
+		fault("host must name the server")
+	}
+	ports := map[string]int{STARTTLS: 587, TLS: 465, None: 25}
+	if cfg.TLS == "" {
+		cfg.TLS = STARTTLS
+	}
+	if _, ok := ports[cfg.TLS]; !ok {
+		fault("tls must be %s, %s or %s", STARTTLS, TLS, None)
+	}
+	if cfg.TLS == None {
+		if !isLoopback(cfg.Host) {
+			fault("tls %s is for a server on a loopback address only", None)
+		}
+		if cfg.Username != "" || cfg.Password != "" {
+			fault("a password is not sent over an unencrypted connection: tls must be %s or %s", STARTTLS, TLS)
+		}
+	}
+	if cfg.Port == 0 {
+		cfg.Port = ports[cfg.TLS]
+	}
+	if cfg.Port < 0 || cfg.Port > 65535 {
+		fault("port must be 1 to 65535")
+	}
+	if (cfg.Username == "") != (cfg.Password == "") {
+		fault("username and password belong together")
+	}
+	from, err := bareAddress(cfg.From)
+	if err != nil || !isASCII(cfg.From) {
+		fault("from must be a bare ASCII address such as no-reply@example.com")
+	}
+	if strings.ContainsFunc(cfg.FromName, unicode.IsControl) {
+		fault("from name must not hold control characters")
+	}
+	if cfg.Timeout < 0 || cfg.Connections < 0 {
+		fault("timeout and connections must not be negative")
+	}
+	s := &Sender{cfg: cfg, from: netmail.Address{Name: cfg.FromName, Address: from},
+		tls: &tls.Config{ServerName: cfg.Host, MinVersion: tls.VersionTLS12}}
+	if cfg.CAFile != "" {
+		pem, err := os.ReadFile(cfg.CAFile)
+		if err != nil {
+			fault("ca file: %w", err)
+		}
+		s.tls.RootCAs = x509.NewCertPool()
+		if err == nil && !s.tls.RootCAs.AppendCertsFromPEM(pem) {
+			fault("ca file holds no certificate")
+		}
+	}
+	if faults != nil {
+		return nil, fmt.Errorf("mail: %w", errors.Join(faults...))
+	}
+	if s.cfg.Timeout == 0 {
+		s.cfg.Timeout = defaultTimeout
+	}
+	if s.cfg.Connections == 0 {
+		s.cfg.Connections = defaultConnections
+	}
+	if s.cfg.Now == nil {
+		s.cfg.Now = time.Now
+	}
+	s.pool = newPool(s.cfg.Connections, keepIdle, s.dial)
+	return s, nil
+}
+
+// Send hands m to the server under the Message-ID <messageID@domain of From>,
+// the same for every repeat. nil means that the server accepted it. Errors are
+// those of message.Sender; one after the content was sent may hide a delivery.
+func (s *Sender) Send(ctx context.Context, messageID string, m message.Rendered) error {
+	envelope, err := s.compose(messageID, m)
+	if err != nil {
+		return &message.DeliveryError{Permanent: true, Err: fmt.Errorf("mail: %w", err)}
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	defer cancel()
+	if err := s.pool.do(ctx, func(c *session) error { return c.transact(ctx, envelope) }); err != nil {
+		return deliveryError(ctx, err)
+	}
+	return nil
+}
+
+// Close ends the idle connections, within a second, and those in use when their
+// message is done. Every later Send fails for now.
+func (s *Sender) Close() error {
+	s.pool.close()
+	return nil
+}
+
+// isLoopback holds for the names that dial checks again by address.
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}

@@ -1,0 +1,107 @@
+package mail
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/textproto"
+	"regexp"
+	"strings"
+	"unicode"
+
+	"castellan/domain/message"
+)
+
+// stage is how far a message came.
+type stage string
+
+const (
+	connecting     stage = "connect"
+	authenticating stage = "authenticate"
+	naming         stage = "sender"
+	addressing     stage = "recipient"
+	announcing     stage = "data"
+	transferring   stage = "content"
+)
+
+// failure is what stopped a message: a reply of the server (code) or the loss
+// of the connection (cause).
+type failure struct {
+	stage stage
+	code  int    // 0: no reply
+	text  string // of the reply, fit to be shown
+	cause error
+	gone  bool // the connection ended after the reply
+}
+
+func (f *failure) Error() string {
+	switch {
+	case f.code == 0:
+		return fmt.Sprintf("%s: %v", f.stage, f.cause)
+	case f.text == "":
+		return fmt.Sprintf("%s: server answered %d", f.stage, f.code)
+	default:
+		return fmt.Sprintf("%s: server answered %d %s", f.stage, f.code, f.text)
+	}
+}
+
+func (f *failure) Unwrap() error { return f.cause }
+
+var enhancedCode = regexp.MustCompile(`^[245]\.\d{1,3}\.\d{1,3}\b`)
+
+// maxReplyRunes bounds what a server can write into our errors.
+const maxReplyRunes = 160
+
+// failed describes err at a stage. The words of a reply are kept only from
+// stages at which the server knows neither password, recipient nor content:
+// servers quote what they refuse. Elsewhere the enhanced status code remains.
+func failed(at stage, err error) *failure {
+	var reply *textproto.Error
+	if !errors.As(err, &reply) {
+		return &failure{stage: at, cause: err}
+	}
+	f := &failure{stage: at, code: reply.Code, text: enhancedCode.FindString(reply.Msg)}
+	if at == connecting || at == naming {
+		words := []rune(strings.Join(strings.FieldsFunc(reply.Msg, func(r rune) bool {
+			return unicode.IsSpace(r) || !unicode.IsPrint(r)
+		}), " "))
+		f.text = string(words[:min(len(words), maxReplyRunes)])
+	}
+	return f
+}
+
+// permanent holds for a reply that refuses this message for ever. What is
+// refused while connecting concerns the server or its configuration, which an
+// operator may mend while the message still counts; so do demands for
+// authentication, and 552 is a full mailbox (RFC 5321, section 4.5.3.1.10).
+func (f *failure) permanent() bool {
+	if f.stage == connecting || f.stage == authenticating {
+		return false
+	}
+	switch f.code {
+	case 530, 534, 535, 538, 552:
+		return false
+	}
+	return f.code/100 == 5
+}
+
+// lost tells that the connection is of no more use.
+func (f *failure) lost() bool {
+	return f.gone || f.code == 0 || f.code == 421 || f.stage == connecting || f.stage == authenticating
+}
+
+// deliveryError is err for the caller.
+func deliveryError(ctx context.Context, err error) error {
+	out := &message.DeliveryError{}
+	var f *failure
+	if errors.As(err, &f) {
+		out.Permanent = f.permanent()
+		// A cancelled or late call closes the connection under the
+		// conversation; what that looks like from inside says nothing.
+		if f.code == 0 && ctx.Err() != nil {
+			err = fmt.Errorf("%s: %w", f.stage, ctx.Err())
+		}
+	}
+	out.Err = fmt.Errorf("mail: %w", err)
+	return out
+}
