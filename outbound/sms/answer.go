@@ -1,0 +1,59 @@
+package sms
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"castellan/domain/message"
+)
+
+const (
+	// maxAnswerBytes is read of a reply, so that the connection can be used
+	// again; a longer one costs the connection.
+	maxAnswerBytes = 64 << 10
+	// maxRetryAfter keeps a gateway's slip from parking a message for ever.
+	maxRetryAfter = 24 * time.Hour
+)
+
+// judge reads the reply and lets its status decide. Its words are not shown:
+// gateways quote the text and the recipient.
+func (s *Sender) judge(r *http.Response) error {
+	defer r.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(r.Body, maxAnswerBytes)) // only for the connection's sake
+	if s.success(r.StatusCode) {
+		return nil
+	}
+	out := &message.DeliveryError{Permanent: true, Err: fmt.Errorf("sms: gateway answered %d", r.StatusCode)}
+	switch code := r.StatusCode; {
+	case code >= 500, code == http.StatusRequestTimeout, code == http.StatusTooEarly, code == http.StatusTooManyRequests:
+		out.Permanent = false
+		out.RetryAfter = s.retryAfter(r.Header.Get("Retry-After"))
+	}
+	return out
+}
+
+func (s *Sender) success(code int) bool {
+	if len(s.cfg.SuccessCodes) == 0 {
+		return code >= 200 && code <= 299
+	}
+	return slices.Contains(s.cfg.SuccessCodes, code)
+}
+
+// retryAfter reads seconds or a date (RFC 9110, section 10.2.3); anything else
+// and the past are 0.
+func (s *Sender) retryAfter(v string) time.Duration {
+	if v == "" {
+		return 0
+	}
+	var wait time.Duration
+	if seconds, err := strconv.ParseUint(v, 10, 31); err == nil {
+		wait = time.Duration(seconds) * time.Second
+	} else if at, err := http.ParseTime(v); err == nil {
+		wait = at.Sub(s.cfg.Now())
+	}
+	return min(max(wait, 0), maxRetryAfter)
+}

@@ -1,0 +1,214 @@
+package sms
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"castellan/domain/message/placeholder"
+)
+
+// How a body is written.
+const (
+	Form = "form" // application/x-www-form-urlencoded
+	JSON = "json"
+)
+
+// Twilio is the preset of Twilio's message resource: the form fields To, From
+// and Body, authenticated by account and token. The operator gives the URL.
+const Twilio = "twilio"
+
+// NoHeader as IdempotencyHeader sends none.
+const NoHeader = "-"
+
+// Config describes the gateway. Templates may hold {{to}} (+905…), {{digits}}
+// (the same without the plus), {{text}}, {{from}} and {{key}}; headers all of
+// them but {{text}}.
+type Config struct {
+	URL string // https, or http to a loopback address
+	// Method is POST, PUT or GET; "" is POST. GET moves the form into the
+	// query, where the gateway's own logs may keep the text: avoid it.
+	Method string
+	Format string // Form or JSON; "" is Form
+	Preset string // "" or Twilio; it stands for Format, Fields and Body
+
+	// Fields is the form, or a flat JSON object of strings: name to template.
+	Fields map[string]string
+	// Body is a whole JSON document instead; each string in it is a template.
+	Body string
+
+	Headers            map[string]string // name to template
+	Username, Password string            // basic authentication
+	From               string            // the sender's number or name
+
+	SuccessCodes []int // empty: every 2xx
+	// IdempotencyHeader carries the key; "" is Idempotency-Key.
+	IdempotencyHeader string
+	// CAFile holds the only certificates (PEM) that may vouch for the gateway;
+	// "" trusts those of the system.
+	CAFile  string
+	Timeout time.Duration    // of one Send; 10 s
+	Now     func() time.Time // time.Now; reads a Retry-After that is a date
+}
+
+const (
+	defaultTimeout     = 10 * time.Second
+	defaultIdempotency = "Idempotency-Key"
+)
+
+// The placeholders of bodies; headers know those without text, which may hold
+// more than one line.
+var (
+	bodyNames   = []string{"to", "digits", "text", "from", "key"}
+	headerNames = []string{"to", "digits", "from", "key"}
+)
+
+type headerTemplate struct {
+	name  string
+	value []placeholder.Segment
+}
+
+// ownHeaders are set by this package or by the protocol.
+var ownHeaders = []string{"Host", "Content-Type", "Content-Length", "Transfer-Encoding", "Connection", "Trailer", "Te", "Upgrade"}
+
+// prepare checks cfg and compiles its templates.
+func prepare(cfg Config) (*Sender, *x509.CertPool, error) {
+	var faults []error
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+
+	if cfg.Method == "" {
+		cfg.Method = http.MethodPost
+	}
+	if cfg.Format == "" {
+		cfg.Format = Form
+	}
+	switch cfg.Preset {
+	case "":
+	case Twilio:
+		if cfg.Fields != nil || cfg.Body != "" || cfg.Format != Form || cfg.Method != http.MethodPost {
+			fault("preset %s brings its own method, format and fields", Twilio)
+		}
+		if cfg.Username == "" || cfg.From == "" {
+			fault("preset %s needs username, password and from", Twilio)
+		}
+		cfg.Fields = map[string]string{"To": "{{to}}", "From": "{{from}}", "Body": "{{text}}"}
+	default:
+		fault("preset must be empty or %s", Twilio)
+	}
+	switch cfg.Method {
+	case http.MethodPost, http.MethodPut:
+	case http.MethodGet:
+		if cfg.Format != Form {
+			fault("method GET goes with format %s", Form)
+		}
+	default:
+		fault("method must be POST, PUT or GET")
+	}
+	s := &Sender{cfg: cfg}
+	var err error
+	if s.target, err = parseTarget(cfg.URL); err != nil {
+		fault("url: %w", err)
+	}
+	if s.body, err = compileBody(cfg); err != nil {
+		faults = append(faults, err)
+	}
+	if strings.ContainsFunc(cfg.From, unicode.IsControl) {
+		fault("from must not hold control characters")
+	}
+	if (cfg.Username == "") != (cfg.Password == "") || strings.Contains(cfg.Username, ":") {
+		fault("username and password belong together, and a username has no colon")
+	}
+	if s.cfg.IdempotencyHeader == "" {
+		s.cfg.IdempotencyHeader = defaultIdempotency
+	}
+	if s.header, err = s.compileHeaders(); err != nil {
+		faults = append(faults, err)
+	}
+	for _, code := range cfg.SuccessCodes {
+		if code < 200 || code > 299 {
+			fault("success code %d is not between 200 and 299", code)
+		}
+	}
+	if cfg.Timeout < 0 {
+		fault("timeout must not be negative")
+	}
+	if cfg.Timeout == 0 {
+		s.cfg.Timeout = defaultTimeout
+	}
+	if cfg.Now == nil {
+		s.cfg.Now = time.Now
+	}
+	var roots *x509.CertPool
+	if cfg.CAFile != "" {
+		pem, err := os.ReadFile(cfg.CAFile)
+		if err == nil {
+			roots, err = loadRoots(pem)
+		}
+		if err != nil {
+			fault("ca file: %w", err)
+		}
+	}
+	return s, roots, errors.Join(faults...)
+}
+
+// parseTarget never quotes the address: its query may hold a secret.
+func parseTarget(raw string) (*url.URL, error) {
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil || u.Host == "" || u.Hostname() == "":
+		return nil, errors.New("not an absolute address")
+	case u.User != nil:
+		return nil, errors.New("credentials belong into username and password")
+	case strings.Contains(raw, "#"):
+		return nil, errors.New("a fragment is never sent")
+	case u.Scheme == "https", u.Scheme == "http" && isLoopback(u.Hostname()):
+		return u, nil
+	}
+	return nil, errors.New("must be https, or http to a loopback address")
+}
+
+func (s *Sender) compileHeaders() ([]headerTemplate, error) {
+	var out []headerTemplate
+	var faults []error
+	seen := map[string]bool{}
+	add := func(name, template string) {
+		canonical := http.CanonicalHeaderKey(name)
+		value, err := placeholder.Parse(template, headerNames...)
+		switch {
+		case err != nil:
+			faults = append(faults, fmt.Errorf("header %.40q: %w", name, err))
+		case !isToken(name) || slices.Contains(ownHeaders, canonical):
+			faults = append(faults, fmt.Errorf("header %.40q cannot be set", name))
+		case strings.ContainsFunc(template, unicode.IsControl):
+			faults = append(faults, fmt.Errorf("header %.40q holds control characters", name))
+		case seen[canonical]:
+			faults = append(faults, fmt.Errorf("header %.40q is set twice", name))
+		case canonical == "Authorization" && s.cfg.Username != "":
+			faults = append(faults, fmt.Errorf("header %.40q and username exclude each other", name))
+		}
+		seen[canonical] = true
+		out = append(out, headerTemplate{canonical, value})
+	}
+	if s.cfg.IdempotencyHeader != NoHeader {
+		add(s.cfg.IdempotencyHeader, "{{key}}")
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.cfg.Headers)) {
+		add(name, s.cfg.Headers[name])
+	}
+	return out, errors.Join(faults...)
+}
+
+// isToken holds for a field name of RFC 9110 (section 5.6.2).
+func isToken(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return r <= ' ' || r >= 0x7f || strings.ContainsRune("\"(),/:;<=>?@[\\]{}", r)
+	})
+}

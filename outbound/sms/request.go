@@ -1,0 +1,215 @@
+package sms
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode"
+
+	"castellan/domain/message"
+	"castellan/domain/message/placeholder"
+)
+
+// body is a compiled form or JSON document.
+type body struct {
+	form []field
+	// document holds []placeholder.Segment where a string stood; nil for a
+	// form.
+	document any
+}
+
+type field struct {
+	name  string
+	value []placeholder.Segment
+}
+
+// compileBody also demands a place for the recipient and for the text: a
+// gateway that gets neither answers with success now and then.
+func compileBody(cfg Config) (body, error) {
+	if cfg.Format != Form && cfg.Format != JSON {
+		return body{}, fmt.Errorf("format must be %s or %s", Form, JSON)
+	}
+	if (cfg.Fields == nil) == (cfg.Body == "") || cfg.Body != "" && cfg.Format != JSON {
+		return body{}, fmt.Errorf("either fields or, with format %s, body must be given", JSON)
+	}
+	var b body
+	var faults []error
+	uses := map[string]bool{}
+	compile := func(at, template string) []placeholder.Segment {
+		segments, err := placeholder.Parse(template, bodyNames...)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("%s: %w", at, err))
+		}
+		for _, s := range segments {
+			uses[s.Name] = true
+		}
+		return segments
+	}
+	if cfg.Body != "" {
+		decoder := json.NewDecoder(strings.NewReader(cfg.Body))
+		decoder.UseNumber() // an account number keeps its digits
+		err := decoder.Decode(&b.document)
+		if _, end := decoder.Token(); err != nil || end != io.EOF {
+			return body{}, errors.New("body is not one JSON document")
+		}
+		b.document = walk(b.document, func(s string) any { return compile("body", s) })
+	} else {
+		object := map[string]any{}
+		for _, name := range slices.Sorted(maps.Keys(cfg.Fields)) {
+			value := compile(fmt.Sprintf("field %.40q", name), cfg.Fields[name])
+			b.form = append(b.form, field{name, value})
+			object[name] = value
+		}
+		if cfg.Format == JSON {
+			b.form, b.document = nil, object
+		}
+	}
+	if faults == nil && !(uses["to"] || uses["digits"]) {
+		faults = append(faults, errors.New("the body has no place for {{to}}"))
+	}
+	if faults == nil && !uses["text"] {
+		faults = append(faults, errors.New("the body has no place for {{text}}"))
+	}
+	if faults == nil && uses["from"] && cfg.From == "" {
+		faults = append(faults, errors.New("the body asks for {{from}}, which is empty"))
+	}
+	return b, errors.Join(faults...)
+}
+
+// walk copies a JSON value with every string (not the names) replaced.
+func walk(v any, replace func(string) any) any {
+	switch x := v.(type) {
+	case string:
+		return replace(x)
+	case []any:
+		out := make([]any, len(x))
+		for i, e := range x {
+			out[i] = walk(e, replace)
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(x))
+		for k, e := range x {
+			out[k] = walk(e, replace)
+		}
+		return out
+	}
+	return v
+}
+
+// fill is walk for a compiled document.
+func fill(v any, value func(string) string) any {
+	switch x := v.(type) {
+	case []placeholder.Segment:
+		return placeholder.Fill(x, value)
+	case []any:
+		out := make([]any, len(x))
+		for i, e := range x {
+			out[i] = fill(e, value)
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(x))
+		for k, e := range x {
+			out[k] = fill(e, value)
+		}
+		return out
+	}
+	return v
+}
+
+// request is the call that carries m. Its errors name no recipient.
+func (s *Sender) request(ctx context.Context, key string, m message.Rendered) (*http.Request, error) {
+	switch {
+	case m.Channel != message.SMS:
+		return nil, fmt.Errorf("message of channel %q", string(m.Channel))
+	case !isPhone(m.To):
+		return nil, errors.New("malformed phone number")
+	case m.Text == "":
+		return nil, errors.New("message without a text")
+	case key == "" || strings.ContainsFunc(key, func(r rune) bool { return r > unicode.MaxASCII || unicode.IsControl(r) }):
+		return nil, errors.New("malformed message key")
+	}
+	value := func(name string) string {
+		switch name {
+		case "to":
+			return m.To
+		case "digits":
+			return m.To[1:]
+		case "text":
+			return m.Text
+		case "from":
+			return s.cfg.From
+		case "key":
+			return key
+		}
+		panic("sms: placeholder without a value: " + name) // placeholder.Parse admits known names only
+	}
+	target := *s.target
+	var content io.Reader
+	contentType := "application/x-www-form-urlencoded"
+	switch {
+	case s.body.document != nil:
+		contentType = "application/json"
+		var b bytes.Buffer
+		encoder := json.NewEncoder(&b)
+		encoder.SetEscapeHTML(false)
+		if err := encoder.Encode(fill(s.body.document, value)); err != nil {
+			return nil, errors.New("message cannot be encoded")
+		}
+		content = bytes.NewReader(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
+	case s.cfg.Method == http.MethodGet:
+		if target.RawQuery != "" {
+			target.RawQuery += "&"
+		}
+		target.RawQuery += s.form(value)
+	default:
+		content = strings.NewReader(s.form(value))
+	}
+	request, err := http.NewRequestWithContext(ctx, s.cfg.Method, target.String(), content)
+	if err != nil {
+		return nil, errors.New("request cannot be made")
+	}
+	for _, h := range s.header {
+		request.Header.Set(h.name, placeholder.Fill(h.value, value))
+	}
+	if content != nil {
+		request.Header.Set("Content-Type", contentType)
+	}
+	if request.Header.Get("User-Agent") == "" {
+		request.Header.Set("User-Agent", "castellan")
+	}
+	if s.cfg.Username != "" {
+		request.SetBasicAuth(s.cfg.Username, s.cfg.Password)
+	}
+	return request, nil
+}
+
+func (s *Sender) form(value func(string) string) string {
+	out := make(url.Values, len(s.body.form))
+	for _, f := range s.body.form {
+		out.Set(f.name, placeholder.Fill(f.value, value))
+	}
+	return out.Encode()
+}
+
+// isPhone holds for E.164 with the plus, the canonical form of a recipient.
+func isPhone(s string) bool {
+	if len(s) < 8 || len(s) > 16 || s[0] != '+' || s[1] == '0' {
+		return false
+	}
+	for i := 1; i < len(s); i++ {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,123 @@
+// Package sms sends rendered messages through an operator's HTTP gateway (the
+// SMS half of D-2FA-29 and D-EXT-05).
+//
+// The one idea: a gateway is data. An address, a form or a JSON document with
+// placeholders, some headers: that describes nearly all of them, so a new
+// provider is configuration and not code; Twilio comes as a preset. The address
+// is the operator's alone, no value of a message reaches it (but for GET), and
+// redirects are not followed. Start at Sender.Send; request.go fills the
+// templates, config.go checks them, answer.go reads the reply.
+package sms
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"syscall"
+	"time"
+
+	"castellan/domain/message"
+)
+
+// Sender implements message.Sender. It is safe for concurrent use; Close it
+// when the process drains.
+type Sender struct {
+	cfg    Config
+	target *url.URL
+	body   body
+	header []headerTemplate
+	client *http.Client
+}
+
+var _ message.Sender = (*Sender)(nil)
+
+// New checks cfg and reports every fault at once. It opens no connection.
+func New(cfg Config) (*Sender, error) {
+	s, roots, err := prepare(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("sms: %w", err)
+	}
+	dialer := &net.Dialer{Timeout: s.cfg.Timeout}
+	if s.target.Scheme == "http" {
+		dialer.Control = onlyLoopback
+	}
+	s.client = &http.Client{
+		Timeout: s.cfg.Timeout,
+		Transport: &http.Transport{
+			Proxy:               http.ProxyFromEnvironment, // never used for a loopback address
+			DialContext:         dialer.DialContext,
+			TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
+			ForceAttemptHTTP2:   true,
+			MaxIdleConnsPerHost: 8,
+			MaxConnsPerHost:     32,
+			IdleConnTimeout:     30 * time.Second,
+		},
+		// A gateway that moved would be given the text at an address that
+		// nobody configured.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return s, nil
+}
+
+// Send hands m to the gateway with key in the idempotency header. nil means
+// that the gateway answered with a status of success. Errors are those of
+// message.Sender.
+func (s *Sender) Send(ctx context.Context, key string, m message.Rendered) error {
+	request, err := s.request(ctx, key, m)
+	if err != nil {
+		return &message.DeliveryError{Permanent: true, Err: fmt.Errorf("sms: %w", err)}
+	}
+	response, err := s.client.Do(request)
+	if err != nil {
+		return &message.DeliveryError{Err: fmt.Errorf("sms: gateway not reached: %w", unquoted(err))}
+	}
+	return s.judge(response)
+}
+
+// Close ends the idle connections.
+func (s *Sender) Close() error {
+	s.client.CloseIdleConnections()
+	return nil
+}
+
+// unquoted strips what net/http quotes: the address, which may hold a secret
+// and, for GET, the text; and the bytes of an answer that is not HTTP.
+func unquoted(err error) error {
+	var withAddress *url.Error
+	if errors.As(err, &withAddress) {
+		err = withAddress.Err
+	}
+	if strings.Contains(err.Error(), "malformed") {
+		return errors.New("malformed answer")
+	}
+	return err
+}
+
+// onlyLoopback refuses what a name such as localhost resolves to when it is
+// not this machine.
+func onlyLoopback(_, address string, _ syscall.RawConn) error {
+	host, _, err := net.SplitHostPort(address)
+	if ip := net.ParseIP(host); err != nil || ip == nil || !ip.IsLoopback() {
+		return errors.New("unencrypted gateway is not on a loopback address")
+	}
+	return nil
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+}
+
+func loadRoots(pem []byte) (*x509.CertPool, error) {
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(pem) {
+		return nil, errors.New("ca file holds no certificate")
+	}
+	return roots, nil
+}
