@@ -48,7 +48,7 @@ func (s *Service) Complete(ctx context.Context, a Answer) (Completion, error) {
 		}
 		value = a.Value
 	default:
-		value = strings.ReplaceAll(value, " ", "") // a pasted "123 456" (D-2FA-33)
+		value = strings.Map(typed, value)
 	}
 	if judge := s.Judges[a.Method]; judge != nil {
 		v, err := judge(ctx, a)
@@ -70,6 +70,17 @@ func (s *Service) Complete(ctx context.Context, a Answer) (Completion, error) {
 		return Completion{}, err
 	}
 	return s.completion(a.ChallengeID, got)
+}
+
+// typed drops what a pasted code brings along: the spaces of "123 456"
+// (D-2FA-33), and the invisible marks that keep a code left to right in an
+// Arabic message.
+func typed(r rune) rune {
+	switch {
+	case r == ' ', r == '\u200e', r == '\u200f', r >= '\u2066' && r <= '\u2069':
+		return -1
+	}
+	return r
 }
 
 // Result hands out the outcome, waiting at most wait for it. Errors:

@@ -1,0 +1,120 @@
+// Package guard establishes who is calling and judges what they may do: one
+// rest.Guard per credential of section 5, and Authorize for audiences. None of
+// it reads the database: tokens are verified in memory, revocation and roles
+// are the node's snapshots, kept true by the change feed (D-AUTH-01, 03).
+package guard
+
+import (
+	"context"
+	"crypto/subtle"
+	"time"
+
+	"castellan/domain/fault"
+	"castellan/domain/token"
+	"castellan/http/rest"
+)
+
+// RoleAdmin passes every audience.
+const RoleAdmin = "admin"
+
+// Guards holds what the guards look at.
+type Guards struct {
+	Tokens interface {
+		Verify(class token.Class, raw string) (token.Claims, error)
+	}
+	// Live reports whether a session may still be used.
+	Live func(userID, sessionID string, sv int64) bool
+	// Fresh reports whether the snapshots can be relied on.
+	Fresh func() bool
+	// HasRole looks into the node's snapshot of granted roles.
+	HasRole func(userID, role string) bool
+	Tenant  string
+}
+
+// Table is the guard of each credential that is served.
+func (g Guards) Table() map[rest.Credential]rest.Guard {
+	return map[rest.Credential]rest.Guard{
+		rest.User:          g.session,
+		rest.Tenant:        g.tenant,
+		rest.PAuth:         g.pauth,
+		rest.PAuthOrDevice: g.pauthOrDevice,
+	}
+}
+
+func (g Guards) session(_ context.Context, r *rest.Request) (rest.Caller, error) {
+	who := r.Caller
+	raw := r.Header("x-auth")
+	if raw == "" {
+		return who, fault.New(fault.Unauthenticated, "x-auth is needed")
+	}
+	c, err := g.Tokens.Verify(token.XAuth, raw)
+	if err != nil {
+		return who, err
+	}
+	if !g.Fresh() {
+		return who, fault.New(fault.Unavailable, "sessions cannot be checked at the moment").After(time.Second)
+	}
+	if !g.Live(c.Subject, c.SessionID, c.SV) {
+		return who, fault.New(fault.TokenRevoked, "the session has ended")
+	}
+	who.UserID, who.SessionID, who.Roles, who.TokenExpires = c.Subject, c.SessionID, c.Roles, c.ExpiresAt
+	return who, nil
+}
+
+// tenant is session for endpoints marked with the tenant: a sent tenant-id
+// must be the token's, which is this deployment's (D-AUTH-02).
+func (g Guards) tenant(ctx context.Context, r *rest.Request) (rest.Caller, error) {
+	who, err := g.session(ctx, r)
+	if err != nil {
+		return who, err
+	}
+	if sent := r.Header("tenant-id"); sent != "" && subtle.ConstantTimeCompare([]byte(sent), []byte(g.Tenant)) != 1 {
+		return who, fault.New(fault.TenantMismatch, "the session belongs to another tenant")
+	}
+	return who, nil
+}
+
+func (g Guards) pauth(_ context.Context, r *rest.Request) (rest.Caller, error) {
+	return g.Challenge(r.Caller, r.Header("p-auth"))
+}
+
+// Challenge adds to a caller what a p-auth token says; the socket uses it with
+// tokens from other places than the header.
+func (g Guards) Challenge(who rest.Caller, raw string) (rest.Caller, error) {
+	if raw == "" {
+		return who, fault.New(fault.Unauthenticated, "p-auth is needed")
+	}
+	c, err := g.Tokens.Verify(token.PAuth, raw)
+	if err != nil {
+		return who, err
+	}
+	who.ChallengeID, who.TokenExpires = c.ChallengeID, c.ExpiresAt
+	return who, nil
+}
+
+// pauthOrDevice lets a registered device answer without a token; its signature
+// is judged with the answer, because it signs the decision (D-2FA-06).
+func (g Guards) pauthOrDevice(ctx context.Context, r *rest.Request) (rest.Caller, error) {
+	if r.Header("p-auth") == "" && r.Caller.DeviceSignature != "" {
+		return r.Caller, nil
+	}
+	return g.pauth(ctx, r)
+}
+
+// Authorize judges the audience of an endpoint. What is meant for
+// administrators is refused to everybody else.
+func (g Guards) Authorize(_ context.Context, who rest.Caller, e *rest.Endpoint) error {
+	switch e.Audience {
+	case rest.Public, rest.DeviceOwner:
+		return nil
+	case rest.SelfUser, rest.SelfOrAdmin:
+		if who.UserID != "" || who.ChallengeID != "" || e.Credential == rest.PAuthOrDevice {
+			return nil
+		}
+	case rest.Admin:
+		if who.UserID != "" && g.HasRole(who.UserID, RoleAdmin) {
+			return nil
+		}
+	}
+	return fault.New(fault.Forbidden, "not allowed")
+}

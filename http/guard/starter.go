@@ -1,0 +1,74 @@
+package guard
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"castellan/domain/challenge"
+	"castellan/domain/commit"
+	"castellan/domain/fault"
+	"castellan/domain/stepup"
+	"castellan/http/rest"
+	"castellan/http/wire"
+)
+
+// Starter begins the challenge in front of an endpoint, whether the endpoint
+// starts one by itself or was put behind one by configuration (D-2FA-28).
+type Starter struct {
+	Starts   challenge.Starts
+	Accounts stepup.Accounts
+}
+
+var _ rest.Starter = Starter{}
+
+// Start implements rest.Starter.
+func (s Starter) Start(ctx context.Context, who rest.Caller, action string, command []byte) (any, []rest.Header, error) {
+	for range 3 {
+		account, err := s.Accounts.Account(ctx, who.UserID)
+		if err != nil {
+			return nil, nil, err
+		}
+		started, err := s.Starts.Start(ctx, challenge.StartRequest{Action: action, Account: account, Starter: From(who), Proven: true, Command: command})
+		if errors.Is(err, commit.ErrFenced) {
+			continue // the account changed while it was decided
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		r := wire.Started(started)
+		return r.Body, r.Headers, nil
+	}
+	return nil, nil, fault.New(fault.Unavailable, "the account is busy; try again").After(time.Second)
+}
+
+// From is what a challenge keeps of whoever starts it.
+func From(who rest.Caller) challenge.Starter {
+	s := challenge.Starter{SessionID: who.SessionID, Country: who.Country, Language: who.Language, Brand: who.Device.Brand,
+		Model: who.Device.Model, Description: who.Device.Description, RequestID: who.RequestID}
+	if s.Description == "" {
+		s.Description = who.Device.UserAgent
+	}
+	if who.IP.IsValid() {
+		s.IP = who.IP.String()
+	}
+	return s
+}
+
+// Captured is the action that runs a captured request once its challenge is
+// completed: every guard but the second factor judges the caller again, with
+// the state of that moment, and the handler's answer becomes the data.
+func Captured(code string, run func(ctx context.Context, c rest.Captured) (json.RawMessage, error)) challenge.Action {
+	return challenge.Action{Code: code, Flow: challenge.FlowSession, Exec: func(ctx context.Context, x challenge.Execution) (challenge.Result, error) {
+		var c rest.Captured
+		if err := json.Unmarshal(x.Command, &c); err != nil {
+			return challenge.Result{}, err
+		}
+		data, err := run(ctx, c)
+		if err != nil {
+			return challenge.Result{}, err
+		}
+		return challenge.Result{Success: true, Data: data}, nil
+	}}
+}

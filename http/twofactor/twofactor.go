@@ -1,0 +1,140 @@
+// Package twofactor serves section 4.1: the endpoints by which a client works
+// through a challenge. The socket of the section is in http/socket.
+package twofactor
+
+import (
+	"context"
+	"time"
+
+	"castellan/domain/challenge"
+	"castellan/domain/fault"
+	"castellan/domain/stepup"
+	"castellan/http/rest"
+	"castellan/http/wire"
+)
+
+const section = "4.1 2FA"
+
+// Engine is what the section needs of the challenge engine.
+type Engine interface {
+	Complete(ctx context.Context, a stepup.Answer) (stepup.Completion, error)
+	Renew(ctx context.Context, challengeID, methodID string, name challenge.Name, by stepup.Actor) (challenge.Challenge, error)
+	Result(ctx context.Context, challengeID string, wait time.Duration) (stepup.Completion, error)
+}
+
+// Group serves the section.
+type Group struct {
+	Engine Engine
+	Now    func() time.Time
+}
+
+// Endpoints implements rest.Group.
+func (g Group) Endpoints() []rest.Endpoint {
+	return []rest.Endpoint{
+		rest.Post("/auth/2fa/challenge/complete", "Answer a method of a challenge", rest.PAuthOrDevice, g.complete,
+			fault.InvalidField, fault.ChallengeNotFound, fault.MethodNotFound, fault.MethodAlreadyCompleted, fault.ChallengeClosed,
+			fault.ChallengeExpired, fault.MethodExpired, fault.OTPInvalid, fault.MethodLocked, fault.RateLimited,
+			fault.DeviceSignatureRequired, fault.DeviceSignatureInvalid).HashBody().Of(section),
+		rest.Post("/auth/2fa/challenge/renew", "Send a new code", rest.PAuth, g.renew,
+			fault.InvalidField, fault.MethodNotFound, fault.MethodAlreadyCompleted, fault.ChallengeClosed, fault.ChallengeExpired,
+			fault.RenewNotSupported, fault.RenewClosed, fault.RenewTooEarly).Of(section),
+		rest.Get("/auth/2fa/challenge/result", "Read the outcome, or wait for it with Prefer: wait=N", rest.PAuth, g.result,
+			fault.ChallengeNotCompleted, fault.ChallengeClosed, fault.ChallengeExpired, fault.ChallengeNotFound).Of(section),
+	}
+}
+
+type completeRequest struct {
+	ChallengeID *string `json:"challengeId" doc:"needed only when answering a push without p-auth"`
+	MethodID    string  `json:"methodId"`
+	Method      string  `json:"method" doc:"TOTP, PUSH, MAIL or SMS"`
+	Value       string  `json:"value" doc:"the one-time password, or APPROVED or DENIED"`
+	DeviceID    *string `json:"deviceId" doc:"of a push"`
+}
+
+type completeAnswer struct {
+	Action      string           `json:"action"`
+	ExecResult  *wire.ExecResult `json:"execResult,omitempty" doc:"present when the last required method was completed and its action reported in time"`
+	ChallengeID string           `json:"challengeId,omitempty" doc:"present on the final answer"`
+}
+
+func (g Group) complete(ctx context.Context, who rest.Caller, in completeRequest) (rest.Reply[completeAnswer], error) {
+	var none rest.Reply[completeAnswer]
+	name, ok := challenge.ParseName(in.Method)
+	if !ok {
+		return none, fault.Invalid("method", "must be TOTP, PUSH, MAIL or SMS")
+	}
+	a := stepup.Answer{ChallengeID: who.ChallengeID, MethodID: in.MethodID, Method: name, Value: in.Value, Signature: who.DeviceSignature, By: actor(who)}
+	if in.DeviceID != nil {
+		a.DeviceID = *in.DeviceID
+	}
+	starter := who.ChallengeID != ""
+	switch {
+	case starter && in.ChallengeID != nil && *in.ChallengeID != who.ChallengeID:
+		return none, fault.Invalid("challengeId", "is not the challenge of the token")
+	case !starter && name != challenge.PUSH:
+		return none, fault.New(fault.Unauthenticated, "p-auth is needed for this method")
+	case !starter && in.ChallengeID == nil:
+		return none, fault.Invalid("challengeId", "is required without p-auth")
+	case !starter && in.DeviceID == nil:
+		return none, fault.Invalid("deviceId", "is required without p-auth")
+	case !starter:
+		a.ChallengeID = *in.ChallengeID
+	}
+	c, err := g.Engine.Complete(ctx, a)
+	if err != nil {
+		return none, err
+	}
+	r := rest.Reply[completeAnswer]{Body: completeAnswer{Action: c.Action}}
+	if c.Final {
+		r.Body.ChallengeID = c.ChallengeID
+	}
+	if c.Result != nil {
+		r.Body.ExecResult = wire.Exec(*c.Result, starter)
+		if starter {
+			r.Headers = wire.Tokens(*c.Result)
+		}
+	}
+	return r, nil
+}
+
+type renewRequest struct {
+	MethodID string `json:"methodId"`
+	Method   string `json:"method" doc:"SMS or MAIL"`
+}
+
+func (g Group) renew(ctx context.Context, who rest.Caller, in renewRequest) (wire.ChallengeAnswer, error) {
+	name, ok := challenge.ParseName(in.Method)
+	if !ok {
+		return wire.ChallengeAnswer{}, fault.Invalid("method", "must be SMS or MAIL")
+	}
+	c, err := g.Engine.Renew(ctx, who.ChallengeID, in.MethodID, name, actor(who))
+	if err != nil {
+		return wire.ChallengeAnswer{}, err
+	}
+	return wire.Renewed(c, g.Now()), nil
+}
+
+type resultAnswer struct {
+	Action      string           `json:"action"`
+	ChallengeID string           `json:"challengeId"`
+	ExecResult  *wire.ExecResult `json:"execResult"`
+}
+
+func (g Group) result(ctx context.Context, who rest.Caller, _ rest.None) (rest.Reply[resultAnswer], error) {
+	c, err := g.Engine.Result(ctx, who.ChallengeID, who.Wait)
+	if err != nil {
+		return rest.Reply[resultAnswer]{}, err
+	}
+	return rest.Reply[resultAnswer]{
+		Body:    resultAnswer{Action: c.Action, ChallengeID: c.ChallengeID, ExecResult: wire.Exec(*c.Result, true)},
+		Headers: wire.Tokens(*c.Result),
+	}, nil
+}
+
+func actor(who rest.Caller) stepup.Actor {
+	a := stepup.Actor{ID: who.UserID, RequestID: who.RequestID}
+	if who.IP.IsValid() {
+		a.IP = who.IP.String()
+	}
+	return a
+}

@@ -1,0 +1,107 @@
+// Package wire holds the shapes of the interface that more than one section
+// answers with: the challenge (section 2.1) and the tokens beside it.
+package wire
+
+import (
+	"time"
+
+	"castellan/domain/challenge"
+	"castellan/http/rest"
+)
+
+// ChallengeAnswer is the answer of every endpoint that starts or renews a
+// challenge (D-2FA-31).
+type ChallengeAnswer struct {
+	Challenge Challenge `json:"challenge"`
+}
+
+// Challenge is a second-factor challenge.
+type Challenge struct {
+	ChallengeID string   `json:"challengeId"`
+	TS          int64    `json:"ts" doc:"creation, epoch ms"`
+	Status      string   `json:"status" enum:"PENDING,COMPLETED"`
+	Expire      int64    `json:"expire" doc:"lifetime in seconds"`
+	MethodList  []Method `json:"methodList"`
+}
+
+// Method is one way to answer a challenge.
+type Method struct {
+	ID         string `json:"id"`
+	Name       string `json:"name" enum:"TOTP,PUSH,MAIL,SMS"`
+	Expire     int64  `json:"expire" doc:"lifetime in seconds; after a renewal, seconds left"`
+	RenewStart int64  `json:"renewStart" doc:"seconds after creation at which renewal becomes possible; 0: never"`
+	Hint       string `json:"hint,omitempty" doc:"partly masked destination"`
+}
+
+// Started is the answer of a starter: the challenge, and its token in the
+// header p-auth (D-AUTH-04).
+func Started(s challenge.Started) rest.Reply[ChallengeAnswer] {
+	c := shape(s.Challenge)
+	for _, m := range s.Challenge.Methods {
+		c.MethodList = append(c.MethodList, method(m, m.LifetimeMs))
+	}
+	return rest.Reply[ChallengeAnswer]{Body: ChallengeAnswer{c}, Headers: []rest.Header{{Name: "p-auth", Value: s.PAuth}}}
+}
+
+// Renewed is the answer of a renewal: the methods that are still open, each
+// with the seconds it has left (D-2FA-23).
+func Renewed(s challenge.Challenge, now time.Time) ChallengeAnswer {
+	c := shape(s)
+	for _, m := range s.Methods {
+		if m.Order == 0 {
+			c.MethodList = append(c.MethodList, method(m, max(0, m.ExpiresAt-now.UnixMilli())))
+		}
+	}
+	return ChallengeAnswer{c}
+}
+
+func shape(s challenge.Challenge) Challenge {
+	status := "PENDING"
+	if s.Completed() {
+		status = "COMPLETED"
+	}
+	return Challenge{ChallengeID: s.ID, TS: s.CreatedAt, Status: status, Expire: (s.ExpiresAt - s.CreatedAt) / 1000,
+		MethodList: make([]Method, 0, len(s.Methods))}
+}
+
+// method rounds so that no client is shown a value that would be refused:
+// lifetimes down (at least 1), the renewal gate up (D-2FA-02).
+func method(m challenge.Method, lifetimeMs int64) Method {
+	expire := lifetimeMs / 1000
+	if expire == 0 && lifetimeMs > 0 {
+		expire = 1
+	}
+	return Method{ID: m.ID, Name: string(m.Name), Expire: expire, RenewStart: (m.RenewMs + 999) / 1000, Hint: m.Hint}
+}
+
+// ExecResult is what became of a completed challenge's action (section 4.1).
+type ExecResult struct {
+	Success bool   `json:"success"`
+	Code    string `json:"code,omitempty" doc:"error code of a failed action"`
+	Message string `json:"message,omitempty"`
+	Data    any    `json:"data,omitempty" doc:"what the action yields"`
+}
+
+// Exec shows a result as execResult. A caller who did not start the challenge
+// sees success alone (D-2FA-18).
+func Exec(r challenge.Result, starter bool) *ExecResult {
+	e := &ExecResult{Success: r.Success}
+	if starter {
+		e.Code, e.Message = string(r.Code), r.Message
+		if len(r.Data) > 0 {
+			e.Data = r.Data
+		}
+	}
+	return e
+}
+
+// Tokens are the headers of a result, for whoever started the challenge.
+func Tokens(r challenge.Result) []rest.Header {
+	var hs []rest.Header
+	for _, name := range []string{"x-auth", "ot-auth"} {
+		if v := r.Headers[name]; v != "" {
+			hs = append(hs, rest.Header{Name: name, Value: v})
+		}
+	}
+	return hs
+}
