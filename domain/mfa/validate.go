@@ -1,0 +1,188 @@
+package mfa
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"castellan/domain/fault"
+)
+
+// Limits of the configuration's numbers and names.
+const (
+	// MaxCodeMs bounds the life of an OTP that is sent (D-2FA-04, SEC-07).
+	MaxCodeMs = 600_000
+	// MaxMethodMs bounds the life of any method, since a challenge lives as
+	// long as its longest method.
+	MaxMethodMs = 24 * 60 * 60_000
+	// MaxInstantMs is the last instant that a client's Date can hold.
+	MaxInstantMs = 8_640_000_000_000_000
+
+	maxNameChars     = 200
+	maxTemplateChars = 64
+)
+
+var codePattern = regexp.MustCompile(`^[A-Z][A-Z0-9_]{1,63}$`)
+
+// CheckCode returns INVALID_FIELD for what cannot be a method's or an action's
+// code. Any well-formed code may be added: one that names none of the four
+// kinds is kept and never offered.
+func CheckCode(field, code string) error { return fault.All(codeProblem(nil, field, code)) }
+
+func codeProblem(ps []fault.Problem, field, code string) []fault.Problem {
+	if codePattern.MatchString(code) {
+		return ps
+	}
+	return append(ps, fault.Problem{Field: field, Message: "must be 2 to 64 capital letters, digits and underscores, beginning with a letter"})
+}
+
+// Check returns INVALID_FIELD with every fault of a method to be written.
+func (m Method) Check() error {
+	ps := codeProblem(nil, "methodCode", m.Code)
+	ps = m.expireProblem(ps)
+	return fault.All(m.renewProblem(ps))
+}
+
+func (m Method) expireProblem(ps []fault.Problem) []fault.Problem {
+	most := int64(MaxMethodMs)
+	if name, ok := m.Name(); ok && name.Sent() {
+		most = MaxCodeMs
+	}
+	return between(ps, "expireMs", m.ExpireMs, 0, most)
+}
+
+func (m Method) renewProblem(ps []fault.Problem) []fault.Problem {
+	return between(ps, "renewStartMs", m.RenewStartMs, 0, MaxMethodMs)
+}
+
+func between(ps []fault.Problem, field string, n, least, most int64) []fault.Problem {
+	if least <= n && n <= most {
+		return ps
+	}
+	return append(ps, fault.Problem{Field: field, Message: fmt.Sprintf("must be from %d to %d", least, most)})
+}
+
+// Check returns INVALID_FIELD with every fault of an action to be written.
+func (a Action) Check() error {
+	ps := codeProblem(nil, "actionCode", a.Code)
+	ps = textProblem(ps, "title", a.Title.check())
+	return fault.All(textProblem(ps, "infoTableHeaders", a.Headers.check()))
+}
+
+func textProblem(ps []fault.Problem, field string, err error) []fault.Problem {
+	if err == nil {
+		return ps
+	}
+	return append(ps, fault.Problem{Field: field, Message: err.Error()})
+}
+
+// Check returns INVALID_FIELD with every fault of a policy to be written;
+// methods and action must exist in c.
+func (p Policy) Check(c *Catalog) error {
+	ps := p.ownProblems(nil)
+	if codePattern.MatchString(p.ActionCode) {
+		if _, ok := c.Action(p.ActionCode); !ok {
+			ps = append(ps, fault.Problem{Field: "actionCode", Message: "there is no such action"})
+		}
+	} else {
+		ps = codeProblem(ps, "actionCode", p.ActionCode)
+	}
+	for _, ch := range p.Methods {
+		if _, ok := c.Method(ch.Code); !ok {
+			ps = append(ps, fault.Problem{Field: "methods", Message: fmt.Sprintf("there is no method %.64q", ch.Code)})
+			break
+		}
+	}
+	return fault.All(ps)
+}
+
+// ownProblems are those that need nothing but the policy to be seen.
+func (p Policy) ownProblems(ps []fault.Problem) []fault.Problem {
+	ps = p.nameProblem(ps)
+	ps = p.expireProblem(ps)
+	ps = p.methodsProblem(ps)
+	if n := len(p.Methods); n > 0 {
+		ps = between(ps, "required", int64(p.Required), 1, int64(n))
+		if p.Preferred != nil {
+			ps = between(ps, "preffered", int64(*p.Preferred), 0, int64(n))
+		}
+	}
+	return ps
+}
+
+func (p Policy) nameProblem(ps []fault.Problem) []fault.Problem {
+	switch {
+	case strings.TrimSpace(p.Name) == "":
+		return append(ps, fault.Problem{Field: "name", Message: "must not be blank"})
+	case utf8.RuneCountInString(p.Name) > maxNameChars:
+		return append(ps, fault.Problem{Field: "name", Message: fmt.Sprintf("must have at most %d characters", maxNameChars)})
+	case strings.ContainsFunc(p.Name, unicode.IsControl):
+		return append(ps, fault.Problem{Field: "name", Message: "must not contain control characters"})
+	}
+	return ps
+}
+
+func (p Policy) expireProblem(ps []fault.Problem) []fault.Problem {
+	return between(ps, "expireAt", p.ExpireAt, 0, MaxInstantMs)
+}
+
+func (p Policy) methodsProblem(ps []fault.Problem) []fault.Problem {
+	fail := func(format string, args ...any) []fault.Problem {
+		return append(ps, fault.Problem{Field: "methods", Message: fmt.Sprintf(format, args...)})
+	}
+	if len(p.Methods) == 0 {
+		return fail("must name at least one method")
+	}
+	seen := map[string]bool{}
+	for _, ch := range p.Methods {
+		switch {
+		case !codePattern.MatchString(ch.Code):
+			return fail("%.64q cannot be a methodCode", ch.Code)
+		case seen[ch.Code]:
+			return fail("%s is named twice", ch.Code)
+		case ch.Code == TOTP && ch.Template != "":
+			return fail("TOTP has no template: nothing is sent")
+		case utf8.RuneCountInString(ch.Template) > maxTemplateChars || strings.ContainsFunc(ch.Template, unicode.IsControl):
+			return fail("%.64q cannot be a templateName", ch.Template)
+		}
+		seen[ch.Code] = true
+	}
+	return ps
+}
+
+// MarshalJSON writes the tuple in its normal form: [code] or [code, template].
+func (ch Choice) MarshalJSON() ([]byte, error) {
+	if ch.Template == "" {
+		return json.Marshal([]string{ch.Code})
+	}
+	return json.Marshal([]string{ch.Code, ch.Template})
+}
+
+// UnmarshalJSON reads a tuple; a template that is null or blank is left out
+// (D-MFA-04).
+func (ch *Choice) UnmarshalJSON(data []byte) error {
+	malformed := errors.New("must be an array of [methodCode, templateName]")
+	var tuple []json.RawMessage
+	if err := json.Unmarshal(data, &tuple); err != nil || len(tuple) == 0 || len(tuple) > 2 {
+		return malformed
+	}
+	out := [2]string{}
+	for i, v := range tuple {
+		if bytes.Equal(v, []byte("null")) && i == 1 {
+			continue
+		}
+		if bytes.Equal(v, []byte("null")) || json.Unmarshal(v, &out[i]) != nil {
+			return malformed
+		}
+	}
+	*ch = Choice{Code: out[0], Template: out[1]}
+	if strings.TrimSpace(ch.Template) == "" {
+		ch.Template = ""
+	}
+	return nil
+}
