@@ -1,0 +1,209 @@
+package keyring
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// ErrOpen reports that a sealed value does not open: it was changed, its
+// associated data are others, or no key fits.
+var ErrOpen = errors.New("keyring: the sealed value does not open")
+
+const (
+	// rereadGap is the least time between two reads of the store that unknown
+	// key ids cause. Ids come from outside; they must not drive the database.
+	rereadGap     = time.Second
+	rereadTimeout = 2 * time.Second
+)
+
+// Ring is what a process sees of the keys. Its methods work on one immutable
+// view, which a Keeper replaces as a whole; they are safe for concurrent use
+// and, but for an id they do not know, never wait.
+type Ring struct {
+	now    func() time.Time
+	view   atomic.Pointer[view]
+	jwks   atomic.Pointer[jwks]
+	reload func(context.Context) error
+
+	mu       sync.Mutex // one reread at a time
+	rereadAt time.Time
+}
+
+// view is all keys at one instant; of each purpose the newest comes first.
+type view struct {
+	byID                      map[string]*key
+	signing, sealing, hashing []*key
+	audit                     *key
+}
+
+func newView(keys []*key) (*view, error) {
+	v := &view{byID: make(map[string]*key, len(keys))}
+	slices.SortFunc(keys, func(a, b *key) int { return cmp.Compare(b.Seq, a.Seq) })
+	for _, k := range keys {
+		v.byID[k.ID] = k
+		switch k.Purpose {
+		case Signing:
+			v.signing = append(v.signing, k)
+		case Sealing:
+			v.sealing = append(v.sealing, k)
+		case Hashing:
+			v.hashing = append(v.hashing, k)
+		case Auditing:
+			v.audit = k // ends with the oldest: the chain has one key for ever
+		}
+	}
+	if v.signing == nil || v.sealing == nil || v.hashing == nil || v.audit == nil {
+		return nil, errors.New("keyring: the store lacks a key of one of the purposes")
+	}
+	return v, nil
+}
+
+// find returns the key with an id and a purpose.
+func (v *view) find(id string, p Purpose) *key {
+	if k := v.byID[id]; k != nil && k.Purpose == p {
+		return k
+	}
+	return nil
+}
+
+// find is view.find with one rate-limited reread when the id is unknown: the
+// key may be younger than the view.
+func (r *Ring) find(id string, p Purpose) (*key, error) {
+	if k := r.view.Load().find(id, p); k != nil || !wellFormed(id) {
+		return k, nil
+	}
+	err := r.reread()
+	if k := r.view.Load().find(id, p); k != nil {
+		return k, nil
+	}
+	return nil, err
+}
+
+// reread reads the keys again unless that was tried less than rereadGap ago.
+// Who comes during a read waits for it, for it may bring the key they lack.
+func (r *Ring) reread() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.now()
+	if age := now.Sub(r.rereadAt); age >= 0 && age < rereadGap {
+		return nil
+	}
+	r.rereadAt = now
+	ctx, cancel := context.WithTimeout(context.Background(), rereadTimeout)
+	defer cancel()
+	return r.reload(ctx)
+}
+
+// Seal encrypts plain under the newest sealing key and binds it to ad, which
+// names the place of the value (its row, for one) and must be given to Open
+// again. The result is the id of the key, the nonce and the ciphertext.
+//
+// Nonces are random, so a key should seal no more than 2^32 values; at a
+// hundred a second that is a rotation every sixteen months.
+func (r *Ring) Seal(plain, ad []byte) []byte {
+	k := r.view.Load().sealing[0]
+	out := make([]byte, IDLen, IDLen+len(plain)+k.aead.Overhead())
+	copy(out, k.ID)
+	return k.aead.Seal(out, nil, plain, ad)
+}
+
+// Open decrypts what Seal made with the same ad. Every error is ErrOpen; when
+// the store could not be asked for an unknown key it is the store's error too.
+func (r *Ring) Open(sealed, ad []byte) ([]byte, error) {
+	if len(sealed) < IDLen {
+		return nil, ErrOpen
+	}
+	k, err := r.find(string(sealed[:IDLen]), Sealing)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%w: look for its key: %w", ErrOpen, err)
+	case k == nil:
+		return nil, fmt.Errorf("%w: there is no sealing key %q", ErrOpen, sealed[:IDLen])
+	}
+	plain, err := k.aead.Open(nil, nil, sealed[IDLen:], ad)
+	if err != nil {
+		return nil, ErrOpen // the library's error says no more
+	}
+	return plain, nil
+}
+
+// Stale reports whether sealed was made under another key than Seal uses now,
+// so that it should be opened and sealed again.
+func (r *Ring) Stale(sealed []byte) bool {
+	return !bytes.HasPrefix(sealed, []byte(r.view.Load().sealing[0].ID))
+}
+
+// Sum is a keyed hash and the id of its key. It tells nothing about what was
+// hashed to whoever lacks the key, so it may be stored and sent.
+type Sum struct {
+	Key string
+	Sum []byte
+}
+
+// Hash hashes parts under the hashing key in use. The domain separates uses:
+// the same parts give other sums in another domain.
+func (r *Ring) Hash(domain string, parts ...string) Sum {
+	k := current(r.view.Load().hashing, r.now())
+	return Sum{k.ID, k.sum(domain, parts)}
+}
+
+// Hashes hashes parts under every hashing key there ever was, newest first:
+// what a stored sum that is looked up by its value may be.
+func (r *Ring) Hashes(domain string, parts ...string) []Sum {
+	keys := r.view.Load().hashing
+	out := make([]Sum, len(keys))
+	for i, k := range keys {
+		out[i] = Sum{k.ID, k.sum(domain, parts)}
+	}
+	return out
+}
+
+// HashWith hashes parts under the key of a stored sum; false when there is no
+// such key.
+func (r *Ring) HashWith(id, domain string, parts ...string) ([]byte, bool) {
+	k, _ := r.find(id, Hashing)
+	if k == nil {
+		return nil, false
+	}
+	return k.sum(domain, parts), true
+}
+
+// Matches reports whether stored is the hash of parts, in a time that does not
+// depend on how much of it is equal.
+func (r *Ring) Matches(stored Sum, domain string, parts ...string) bool {
+	sum, ok := r.HashWith(stored.Key, domain, parts...)
+	return ok && len(stored.Sum) == sha256.Size && hmac.Equal(sum, stored.Sum)
+}
+
+// Audit returns the key of the audit chain.
+func (r *Ring) Audit() []byte { return bytes.Clone(r.view.Load().audit.secret) }
+
+// current is the newest key that is in use at now and not yet retired. When
+// none has come into use, because this clock is behind or the older ones were
+// ended by force, it is the oldest live one: the one that others know longest.
+func current(keys []*key, now time.Time) *key {
+	oldest := keys[0]
+	for _, k := range keys {
+		if k.ended(now) {
+			continue
+		}
+		if !now.Before(k.NotBefore) {
+			return k
+		}
+		oldest = k
+	}
+	return oldest
+}
+
+func (k *key) ended(now time.Time) bool {
+	return !k.RetiredAt.IsZero() && !now.Before(k.RetiredAt)
+}

@@ -1,0 +1,69 @@
+package keyring
+
+import (
+	"crypto/ed25519"
+	"encoding/base64"
+	"encoding/json"
+	"time"
+)
+
+// Signer returns the signing key in use at now and its id. The key is shared:
+// the caller must not change it.
+func (r *Ring) Signer(now time.Time) (kid string, private ed25519.PrivateKey) {
+	k := current(r.view.Load().signing, now)
+	return k.ID, k.private
+}
+
+// Verifier returns the public key with an id; false when there is none or it
+// has ended. An id that is not known causes at most one read of the store a
+// second; a read that fails counts as not found.
+func (r *Ring) Verifier(kid string) (ed25519.PublicKey, bool) {
+	k, _ := r.find(kid, Signing)
+	if k == nil || k.ended(r.now()) {
+		return nil, false
+	}
+	return k.public, true
+}
+
+// jwks is the key set of a view, good until one of its keys ends.
+type jwks struct {
+	of    *view
+	until time.Time // zero: as long as the view
+	text  []byte
+}
+
+// jwk is an Ed25519 public key of RFC 7517 and RFC 8037.
+type jwk struct {
+	Type  string `json:"kty"`
+	Curve string `json:"crv"`
+	Use   string `json:"use"`
+	Alg   string `json:"alg"`
+	ID    string `json:"kid"`
+	X     string `json:"x"`
+}
+
+// JWKS returns the public signing keys as a JSON Web Key Set, newest first:
+// those in use, those that will come into use and those whose tokens have not
+// all ended. The caller must not change it.
+func (r *Ring) JWKS() []byte {
+	v, now := r.view.Load(), r.now()
+	if c := r.jwks.Load(); c != nil && c.of == v && (c.until.IsZero() || now.Before(c.until)) {
+		return c.text
+	}
+	c := &jwks{of: v}
+	set := struct {
+		Keys []jwk `json:"keys"`
+	}{[]jwk{}}
+	for _, k := range v.signing {
+		if k.ended(now) {
+			continue
+		}
+		if end := k.RetiredAt; !end.IsZero() && (c.until.IsZero() || end.Before(c.until)) {
+			c.until = end
+		}
+		set.Keys = append(set.Keys, jwk{"OKP", "Ed25519", "sig", "EdDSA", k.ID, base64.RawURLEncoding.EncodeToString(k.public)})
+	}
+	c.text, _ = json.Marshal(set) // strings only: it cannot fail
+	r.jwks.Store(c)
+	return c.text
+}

@@ -1,0 +1,171 @@
+// Package token owns the signed tokens of the service: what each class claims,
+// how it is spelled, and when it is accepted (decisions D-AUTH-01, 04, 05, 10).
+// Whether a session or a one-time token was revoked is not known here.
+//
+// The one idea: a token has exactly one spelling. It is a JWT of RFC 7519,
+// signed with Ed25519, that any library can read; but since all tokens are made
+// here, Verify compares instead of interpreting. The header is never parsed: it
+// must be the text that this package writes. Claims are parsed only after the
+// signature is good, and must be the text that these claims are written as. So
+// there is no algorithm to confuse, no crit or jku to honour, no duplicate
+// claim, no number in another form, no second base64 of the same bytes.
+//
+// The price: a program refuses a claim that it does not know. A new claim needs
+// two releases, like a column: one that reads it when it is there (omitempty),
+// and one that writes it.
+//
+// Start reading at Issuer.
+package token
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+)
+
+// Class is a kind of token and, at once, the header that carries it, its
+// audience and the beginning of its JOSE type.
+type Class string
+
+// The classes.
+const (
+	XAuth  Class = "x-auth"  // a session
+	PAuth  Class = "p-auth"  // one challenge
+	OTAuth Class = "ot-auth" // one change, once
+)
+
+// Claims is what a token says. Its slices are shared and must not be changed.
+type Claims struct {
+	Class    Class
+	ID       string // jti
+	Tenant   string
+	IssuedAt time.Time // instants are whole seconds
+	// ExpiresAt is the first instant at which the token is no longer valid.
+	ExpiresAt time.Time
+
+	// Of XAuth only.
+	Subject   string // user id
+	SessionID string
+	SV        int64 // session version of the user
+	Roles     []string
+	AMR       []string
+	AuthTime  time.Time
+
+	// Of PAuth only.
+	ChallengeID string
+}
+
+// The claims on the wire, in their order. A token is readable by whoever holds
+// it, and p-auth is handed to strangers: it must not tell more than this.
+type (
+	wire struct {
+		Issuer    string `json:"iss"`
+		Audience  Class  `json:"aud"`
+		IssuedAt  int64  `json:"iat"`
+		ExpiresAt int64  `json:"exp"`
+		ID        string `json:"jti"`
+		Tenant    string `json:"tid"`
+	}
+	xWire struct {
+		wire
+		Subject   string   `json:"sub"`
+		SessionID string   `json:"sid"`
+		SV        int64    `json:"sv"`
+		Roles     []string `json:"roles"`
+		AMR       []string `json:"amr"`
+		AuthTime  int64    `json:"auth_time"`
+	}
+	pWire struct {
+		wire
+		ChallengeID string `json:"cid"`
+	}
+)
+
+var errSpelling = errors.New("token: not the spelling of these claims")
+
+// normal is c as a token of its class carries it: whole seconds, and nothing
+// that the class does not have.
+func (c Claims) normal(tenant string) Claims {
+	n := Claims{Class: c.Class, ID: c.ID, Tenant: tenant, IssuedAt: second(c.IssuedAt.Unix()), ExpiresAt: second(c.ExpiresAt.Unix())}
+	switch c.Class {
+	case XAuth:
+		n.Subject, n.SessionID, n.SV, n.Roles, n.AMR, n.AuthTime = c.Subject, c.SessionID, c.SV, list(c.Roles), list(c.AMR), second(c.AuthTime.Unix())
+	case PAuth:
+		n.ChallengeID = c.ChallengeID
+	}
+	return n
+}
+
+// encode writes normal claims.
+func encode(issuer string, c Claims) ([]byte, error) {
+	w := wire{issuer, c.Class, c.IssuedAt.Unix(), c.ExpiresAt.Unix(), c.ID, c.Tenant}
+	switch c.Class {
+	case XAuth:
+		return json.Marshal(xWire{w, c.Subject, c.SessionID, c.SV, c.Roles, c.AMR, c.AuthTime.Unix()})
+	case PAuth:
+		return json.Marshal(pWire{w, c.ChallengeID})
+	default:
+		return json.Marshal(w)
+	}
+}
+
+// decode reads what encode wrote for a class, and nothing else.
+func decode(class Class, payload []byte) (issuer string, c Claims, err error) {
+	var w wire
+	switch class {
+	case XAuth:
+		var x xWire
+		err = exact(payload, &x)
+		w = x.wire
+		c = Claims{Subject: x.Subject, SessionID: x.SessionID, SV: x.SV, Roles: x.Roles, AMR: x.AMR, AuthTime: second(x.AuthTime)}
+	case PAuth:
+		var p pWire
+		err = exact(payload, &p)
+		w = p.wire
+		c = Claims{ChallengeID: p.ChallengeID}
+	default:
+		err = exact(payload, &w)
+	}
+	c.Class, c.ID, c.Tenant, c.IssuedAt, c.ExpiresAt = w.Audience, w.ID, w.Tenant, second(w.IssuedAt), second(w.ExpiresAt)
+	return w.Issuer, c, err
+}
+
+// exact parses payload into w and refuses it unless w is written the same.
+func exact(payload []byte, w any) error {
+	if err := json.Unmarshal(payload, w); err != nil {
+		return err
+	}
+	again, err := json.Marshal(w)
+	if err == nil && !bytes.Equal(again, payload) {
+		err = errSpelling
+	}
+	return err
+}
+
+// list is a copy that is never null on the wire and that nobody else changes.
+func list(s []string) []string { return slices.Clip(append([]string{}, s...)) }
+
+func second(unix int64) time.Time { return time.Unix(unix, 0).UTC() }
+
+func (c Claims) ended(now time.Time) bool { return !now.Before(c.ExpiresAt) }
+
+// complete checks that a token would carry what its class promises.
+func (c Claims) complete() error {
+	switch {
+	case c.Class != XAuth && c.Class != PAuth && c.Class != OTAuth:
+		return errors.New("token: unknown class")
+	case c.ID == "":
+		return errors.New("token: no id")
+	case c.IssuedAt.IsZero():
+		return errors.New("token: no time of issue")
+	case !c.ExpiresAt.After(c.IssuedAt):
+		return errors.New("token: it ends before it begins")
+	case c.Class == XAuth && (c.Subject == "" || c.SessionID == "" || c.AuthTime.IsZero()):
+		return errors.New("token: x-auth without user, session or time of authentication")
+	case c.Class == PAuth && c.ChallengeID == "":
+		return errors.New("token: p-auth without challenge")
+	}
+	return nil
+}
