@@ -26,6 +26,7 @@ type Client struct {
 var (
 	_ stepup.Cases = Client{}
 	_ stepup.Desk  = Client{}
+	_ stepup.Feed  = Client{}
 )
 
 // patience is how long a caller waits for a step, waiting for an action or an
@@ -127,12 +128,33 @@ func (c Client) Result(ctx context.Context, id string, wait time.Duration) (step
 	return stepup.Answered{Action: r.Action, Final: r.Final, Outcome: r.Outcome}, nil
 }
 
-// Subscribe asks the owner of a challenge for the events after a number and
-// for what follows, on behalf of this node's sockets; 0 sockets ends it.
-func (c Client) Subscribe(ctx context.Context, id string, sockets, after int) (*pb.ChallengeSubscribed, error) {
-	return ask[*pb.ChallengeSubscribed](ctx, c, KindChallenge, id, 0, func(deadline int64) proto.Message {
+// Subscribe implements stepup.Feed.
+func (c Client) Subscribe(ctx context.Context, id string, sockets, after int) (int, stepup.News, error) {
+	r, err := ask[*pb.ChallengeSubscribed](ctx, c, KindChallenge, id, 0, func(deadline int64) proto.Message {
 		return &pb.ChallengeSubscribe{Node: c.Node.Address(), Sockets: int32(sockets), After: int32(after), Deadline: deadline}
 	})
+	if err != nil {
+		return 0, stepup.News{}, err
+	}
+	return int(r.Refused), newsOf(r.News), nil
+}
+
+// Listen has receive called for the events of every challenge that this node
+// has subscribed to. It must not block.
+func (c Client) Listen(receive func(stepup.News)) {
+	c.Node.Listen(Hub, func(m proto.Message) {
+		if n, ok := m.(*pb.ChallengeNews); ok {
+			receive(newsOf(n))
+		}
+	})
+}
+
+func newsOf(n *pb.ChallengeNews) stepup.News {
+	out := stepup.News{ChallengeID: n.ChallengeId, Action: n.Action, Gone: n.Gone}
+	for _, e := range n.Events {
+		out.Events = append(out.Events, stepup.Event{Number: int(e.Number), MethodID: e.MethodId, Method: challenge.Name(e.Method), Outcome: e.Outcome})
+	}
+	return out
 }
 
 // Reserve implements stepup.Desk.

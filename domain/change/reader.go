@@ -31,7 +31,9 @@ func NewReader(s Store, now func() time.Time) *Reader {
 
 // On has apply called for every note of a topic. It may be called twice for
 // one note and must not mind.
-func (r *Reader) On(t Topic, apply func(ctx context.Context, key string) error) { r.handlers[t] = apply }
+func (r *Reader) On(t Topic, apply func(ctx context.Context, key string) error) {
+	r.handlers[t] = apply
+}
 
 // Poll reads the feed once. What a handler could not apply is tried again at
 // the next poll, and the read does not count as a good one.

@@ -158,3 +158,29 @@ type Service struct {
 }
 
 var _ challenge.Starts = (*Service)(nil)
+
+// News are events of a challenge on their way to the sockets that watch it.
+// The n-th completed method is event n; the outcome is the event after the
+// last (D-SOCK-05).
+type News struct {
+	ChallengeID string
+	Action      string
+	Events      []Event
+	Gone        bool // ended without an outcome
+}
+
+// Event is one of them: a completed method, or the sealed outcome.
+type Event struct {
+	Number   int
+	MethodID string
+	Method   challenge.Name
+	Outcome  []byte
+}
+
+// Feed subscribes this node to the events of challenges.
+type Feed interface {
+	// Subscribe says how many of this node's sockets watch a challenge, asks
+	// for the events after a number and for all that follow. It reports how
+	// many of the sockets are too many.
+	Subscribe(ctx context.Context, challengeID string, sockets, after int) (refused int, n News, err error)
+}
