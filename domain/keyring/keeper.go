@@ -53,6 +53,9 @@ func (k *Keeper) Reload(ctx context.Context) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	records, err := k.store.Keys(ctx)
+	if err == nil && !k.ring.view.Load().holds(records) {
+		records, err = k.load(ctx)
+	}
 	if err == nil {
 		err = k.show(records)
 	}
@@ -67,10 +70,10 @@ func (k *Keeper) open(ctx context.Context, mayCreate bool) error {
 	if err != nil {
 		return err
 	}
-	if len(records) > 0 {
-		err = k.fit(records)
-	} else {
+	if len(records) == 0 {
 		err = k.first(mayCreate)
+	} else {
+		records, err = k.load(ctx)
 	}
 	if err != nil {
 		return err
@@ -80,7 +83,7 @@ func (k *Keeper) open(ctx context.Context, mayCreate bool) error {
 		if err := k.store.Add(ctx, missing...); err != nil && fault.CodeOf(err) != fault.RecordAlreadyExist && fault.CodeOf(err) != fault.InvalidState {
 			return err
 		}
-		if records, err = k.store.Keys(ctx); err != nil {
+		if records, err = k.load(ctx); err != nil {
 			return err
 		}
 	}
@@ -103,21 +106,32 @@ func (k *Keeper) first(mayCreate bool) (err error) {
 	return err
 }
 
-// fit finds the master key that wraps records: in the file, or beside it when
-// a rotation was cut short between the rows and the file.
-func (k *Keeper) fit(records []Record) error {
-	if len(records) == 0 {
-		return errors.New("the store has no keys")
-	}
-	want := records[0]
-	for _, r := range records {
-		if r.MasterID != want.MasterID {
-			return fmt.Errorf("key %s is wrapped by master key %s, but key %s by %s", want.ID, want.MasterID, r.ID, r.MasterID)
+// load reads the keys and finds their master key. When none fits, the master
+// key may have been rotated between the two, so it looks again for as long as
+// the rows name another one.
+func (k *Keeper) load(ctx context.Context) ([]Record, error) {
+	for seen := ""; ; {
+		records, err := k.store.Keys(ctx)
+		if err != nil {
+			return nil, err
 		}
+		if len(records) == 0 {
+			return nil, errors.New("the store has no keys")
+		}
+		if err = k.fit(records[0]); err == nil || records[0].MasterID == seen {
+			return records, err
+		}
+		seen = records[0].MasterID
 	}
+}
+
+// fit finds the master key that wraps a key, as it wraps all others: in the
+// file, or beside it when a rotation was cut short between rows and file.
+func (k *Keeper) fit(want Record) error {
 	// The file beside is read first: whoever moves it into place meanwhile
 	// leaves it where it is read next.
-	if next, err := ReadMaster(k.file + nextSuffix); err == nil && next.id == want.MasterID {
+	next, errNext := ReadMaster(k.file + nextSuffix)
+	if errNext == nil && next.id == want.MasterID {
 		k.master = next
 		_ = promote(k.file, next) // if it fails, the next start finds it beside the file again
 		return nil
@@ -127,15 +141,19 @@ func (k *Keeper) fit(records []Record) error {
 		k.master = m
 		return nil
 	}
+	if errors.Is(errNext, fs.ErrNotExist) {
+		errNext = nil
+	}
 	needs := fmt.Sprintf("key %s (%s) is wrapped by master key %s", want.ID, want.Purpose, want.MasterID)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s, and there is no file %s: put it back; no other opens the keys", needs, k.file)
+		err = fmt.Errorf("%s, and there is no file %s: put it back; no other opens the keys", needs, k.file)
 	case err != nil:
-		return fmt.Errorf("%s: %w", needs, err)
+		err = fmt.Errorf("%s: %w", needs, err)
 	default:
-		return fmt.Errorf("%s, but %s holds master key %s: put the right one back", needs, k.file, m.id)
+		err = fmt.Errorf("%s, but %s holds master key %s: put the right one back", needs, k.file, m.id)
 	}
+	return errors.Join(err, errNext) // what was prepared may be the right one, but unreadable
 }
 
 // missing makes a first key for every purpose that has none.
@@ -162,11 +180,6 @@ func (k *Keeper) show(records []Record) error {
 			if held := old.find(r.ID, r.Purpose); held != nil {
 				keys[i] = &key{r, held.material}
 				continue
-			}
-		}
-		if r.MasterID != k.master.id {
-			if err := k.fit(records); err != nil {
-				return err
 			}
 		}
 		m, err := k.material(r)

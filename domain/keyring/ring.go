@@ -75,6 +75,11 @@ func (v *view) find(id string, p Purpose) *key {
 	return nil
 }
 
+// holds reports whether all records are known.
+func (v *view) holds(records []Record) bool {
+	return !slices.ContainsFunc(records, func(r Record) bool { return v.find(r.ID, r.Purpose) == nil })
+}
+
 // find is view.find with one rate-limited reread when the id is unknown: the
 // key may be younger than the view.
 func (r *Ring) find(id string, p Purpose) (*key, error) {

@@ -48,11 +48,8 @@ func (k *Keeper) Rotate(ctx context.Context, p Purpose, tokenLife time.Duration,
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	records, err := k.store.Keys(ctx)
+	records, err := k.load(ctx)
 	if err != nil {
-		return Rotation{}, fmt.Errorf("rotate keys: %w", err)
-	}
-	if err := k.fit(records); err != nil {
 		return Rotation{}, fmt.Errorf("rotate keys: %w", err)
 	}
 	now := k.now().Truncate(time.Millisecond)
@@ -116,11 +113,8 @@ func (k *Keeper) Rotate(ctx context.Context, p Purpose, tokenLife time.Duration,
 func (k *Keeper) RotateMaster(ctx context.Context) (id string, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	records, err := k.store.Keys(ctx)
+	records, err := k.load(ctx)
 	if err != nil {
-		return "", fmt.Errorf("rotate master key: %w", err)
-	}
-	if err := k.fit(records); err != nil {
 		return "", fmt.Errorf("rotate master key: %w", err)
 	}
 	next, err := ReadMaster(k.file + nextSuffix)
@@ -129,9 +123,6 @@ func (k *Keeper) RotateMaster(ctx context.Context) (id string, err error) {
 	}
 	if err != nil {
 		return "", fmt.Errorf("rotate master key: %w", err)
-	}
-	if next.id == k.master.id {
-		return "", fmt.Errorf("rotate master key: %s%s holds the key that is in use: remove it", k.file, nextSuffix)
 	}
 	for i, r := range records {
 		secret, err := k.master.unwrap(r)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,6 +22,7 @@ const life = 30 * time.Minute
 type fixedStore struct {
 	keyringtest.Memory
 	records []keyring.Record
+	read    func()       // runs once, after the next Keys
 	before  func() error // of Rewrap
 	after   func() error
 }
@@ -29,7 +31,12 @@ func (s *fixedStore) Keys(ctx context.Context) ([]keyring.Record, error) {
 	if s.records != nil {
 		return s.records, nil
 	}
-	return s.Memory.Keys(ctx)
+	rs, err := s.Memory.Keys(ctx)
+	if then := s.read; then != nil {
+		s.read = nil
+		then()
+	}
+	return rs, err
 }
 
 func (s *fixedStore) Rewrap(ctx context.Context, from string, rs []keyring.Record) error {
@@ -162,6 +169,24 @@ func TestSignerOfASlowClock(t *testing.T) {
 	}
 }
 
+func TestRotateSealing(t *testing.T) {
+	c := newClock()
+	k := c.open(t, &keyringtest.Memory{}, filepath.Join(t.TempDir(), "master.key"))
+	for range 3 { // nothing stands in the way of the next
+		done, err := k.Rotate(t.Context(), keyring.Sealing, life, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !done.From.Equal(c.Now()) || done.Retiring != "" || !done.Until.IsZero() {
+			t.Errorf("rotation %+v", done)
+		}
+		reload(t, k)
+		if sealed := k.Ring().Seal(nil, nil); string(sealed[:keyring.IDLen]) != done.ID {
+			t.Error("the new key does not seal at once")
+		}
+	}
+}
+
 func TestRotateRefusesOthers(t *testing.T) {
 	k := keyringtest.Keeper(t, nil)
 	for _, p := range []keyring.Purpose{keyring.Auditing, "", "master"} {
@@ -233,9 +258,59 @@ func TestNodeWithoutTheNewMaster(t *testing.T) {
 		t.Error(err)
 	}
 	copyFile(t, file, remote+".new")
+	if err := os.Chmod(remote+".new", 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := node.Reload(t.Context()); err == nil || !strings.Contains(err.Error(), "chmod 600") {
+		t.Errorf("with an open prepared file: %v", err)
+	}
+	if err := os.Chmod(remote+".new", 0o600); err != nil {
+		t.Fatal(err)
+	}
 	reload(t, node)
 	if m, err := keyring.ReadMaster(remote); err != nil || m.ID() != records(t, s)[0].MasterID {
 		t.Errorf("the prepared file did not take its place: %v, %v", m, err)
+	}
+}
+
+// A copy of the key in use that lies where a rotation prepares the next one is
+// cleared away, or the next rotation would take it.
+func TestLeftoverOfARotation(t *testing.T) {
+	c, s, file := newClock(), &keyringtest.Memory{}, filepath.Join(t.TempDir(), "master.key")
+	k := c.open(t, s, file)
+	before := records(t, s)[0].MasterID
+	copyFile(t, file, file+".new")
+	c.open(t, s, file)
+	if names, err := os.ReadDir(filepath.Dir(file)); err != nil || len(names) != 1 {
+		t.Errorf("files %v, %v", names, err)
+	}
+	copyFile(t, file, file+".new")
+	if id, err := k.RotateMaster(t.Context()); err != nil || id == before {
+		t.Errorf("master %s, %v", id, err)
+	}
+}
+
+// The rows and the file are read one after the other: a rotation between the
+// two is no wrong master key.
+func TestMasterRotatedMeanwhile(t *testing.T) {
+	c, s, file := newClock(), &fixedStore{}, filepath.Join(t.TempDir(), "master.key")
+	k, other := c.open(t, s, file), c.open(t, s, file)
+	meanwhile := func() {
+		if _, err := other.RotateMaster(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	s.read = meanwhile
+	c.open(t, s, file)
+	s.read = meanwhile
+	if _, err := k.Rotate(t.Context(), keyring.Sealing, 0, false); err != nil {
+		t.Error(err)
+	}
+	s.read = meanwhile
+	reload(t, k)
+	s.read = meanwhile
+	if _, err := k.RotateMaster(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -398,6 +398,22 @@ func TestEveryCharacterCounts(t *testing.T) {
 	}
 }
 
+func TestLength(t *testing.T) {
+	b := newBench(t)
+	header, payload := parts(t, b.sign(t, b.cold, b.claims(token.XAuth)))
+	sized := func(n int) string { // a role of this length
+		return b.forge(header, strings.Replace(payload, `"user"`, `"`+strings.Repeat("r", n)+`"`, 1))
+	}
+	fits := 0
+	for n := 2500; len(sized(n)) <= token.MaxLen; n++ {
+		fits = n
+	}
+	if _, err := b.cold.Verify(token.XAuth, sized(fits)); err != nil {
+		t.Errorf("%d bytes: %v", len(sized(fits)), err)
+	}
+	b.refused(t, "too long, but well signed", token.XAuth, sized(fits+1))
+}
+
 func TestMissing(t *testing.T) {
 	b := newBench(t)
 	_, err := b.warm.Verify(token.XAuth, "")
