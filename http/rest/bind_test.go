@@ -1,0 +1,510 @@
+package rest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"castellan/domain/fault"
+)
+
+// endpointOf is an endpoint of one request type that answers nothing.
+func endpointOf[In any](method string) Endpoint {
+	return define(method, "/t", "", NoAuth, func(context.Context, Caller, In) (None, error) { return None{}, nil }, nil)
+}
+
+// bound binds a request and returns what the handler would see.
+func bound[In any](t *testing.T, method, query, body string) (In, error) {
+	t.Helper()
+	in, err := endpointOf[In](method).Bind(Query{Raw: query}, []byte(body))
+	if err != nil {
+		var zero In
+		return zero, err
+	}
+	return *in.(*In), nil
+}
+
+// faults are the faulty fields of an INVALID_FIELD, in order.
+func faults(t *testing.T, err error) (names []string) {
+	t.Helper()
+	var f *fault.Error
+	if !errors.As(err, &f) || f.Code != fault.InvalidField {
+		t.Fatalf("error %v, want INVALID_FIELD", err)
+	}
+	for _, p := range f.Fields {
+		names = append(names, p.Field)
+	}
+	if len(names) > 0 && names[0] != f.Field {
+		t.Errorf("field %q is not the first of %q", f.Field, names)
+	}
+	return names
+}
+
+type pair struct {
+	Code string `json:"code"`
+	N    int    `json:"n"`
+}
+
+type upper string
+
+func (u *upper) UnmarshalText(b []byte) error {
+	if *u = upper(strings.ToUpper(string(b))); *u == "BAD" {
+		return errors.New("bad")
+	}
+	return nil
+}
+
+type everything struct {
+	S    *string          `json:"s"`
+	B    *bool            `json:"b"`
+	N    *int64           `json:"n"`
+	I8   *int8            `json:"i8"`
+	ID   *ID              `json:"id"`
+	D    *Decimal         `json:"d"`
+	T    *Time            `json:"t"`
+	J    *JSON            `json:"j"`
+	Raw  *json.RawMessage `json:"raw"`
+	Any  any              `json:"any,omitempty"`
+	Many Strings          `json:"many,omitempty"`
+	L    []string         `json:"l,omitempty"`
+	IDs  []ID             `json:"ids,omitempty"`
+	M    map[string]int   `json:"m,omitempty"`
+	O    *pair            `json:"o"`
+	Os   []pair           `json:"os,omitempty"`
+	Tup  [][]string       `json:"tup,omitempty"`
+	Null Nullable[string] `json:"null"`
+	U    *upper           `json:"u"`
+}
+
+func ptr[T any](v T) *T { return &v }
+
+func TestBindBody(t *testing.T) {
+	for _, c := range []struct {
+		name, body string
+		want       everything
+		faults     []string
+	}{
+		{name: "nothing", body: ``},
+		{name: "empty object", body: `{}`},
+		{name: "null is not sent", body: `{"s":null,"b":null,"n":null,"id":null,"d":null,"t":null,"j":null,"raw":null,"any":null,"l":null,"m":null,"o":null}`},
+		{name: "unknown fields are ignored", body: `{"x":{"y":[1,"]}",{}]},"s":"v","z":"\""}`, want: everything{S: ptr("v")}},
+		{name: "names are exact", body: `{"S":"v","ſ":"v"}`},
+		{name: "string", body: `{"s":"a\n\u00e9😀"}`, want: everything{S: ptr("a\né😀")}},
+		{name: "optional string may be blank", body: `{"s":""}`, want: everything{S: ptr("")}},
+		{name: "number for a string", body: `{"s":5}`, faults: []string{"s"}},
+		{name: "object for a string", body: `{"s":{"a":1},"n":1}`, faults: []string{"s"}},
+		{name: "bool", body: `{"b":true}`, want: everything{B: ptr(true)}},
+		{name: "string for a bool", body: `{"b":"true"}`, faults: []string{"b"}},
+		{name: "int", body: `{"n":-9223372036854775808}`, want: everything{N: ptr(int64(-1 << 63))}},
+		{name: "int of digits", body: `{"n":"42"}`, want: everything{N: ptr(int64(42))}},
+		{name: "int with a zero fraction", body: `{"n":5.00}`, want: everything{N: ptr(int64(5))}},
+		{name: "fraction for an int", body: `{"n":5.5}`, faults: []string{"n"}},
+		{name: "exponent for an int", body: `{"n":1e3}`, faults: []string{"n"}},
+		{name: "int beyond 64 bits", body: `{"n":9223372036854775808}`, faults: []string{"n"}},
+		{name: "int with a plus sign", body: `{"n":"+1"}`, faults: []string{"n"}},
+		{name: "int with a space", body: `{"n":" 1"}`, faults: []string{"n"}},
+		{name: "int beyond its size", body: `{"i8":128}`, faults: []string{"i8"}},
+		{name: "bool for an int", body: `{"n":true}`, faults: []string{"n"}},
+		{name: "id", body: `{"id":9007199254740991}`, want: everything{ID: ptr(ID(MaxID))}},
+		{name: "id of digits", body: `{"id":"7"}`, want: everything{ID: ptr(ID(7))}},
+		{name: "id too large", body: `{"id":9007199254740992}`, faults: []string{"id"}},
+		{name: "negative id", body: `{"id":-1}`, faults: []string{"id"}},
+		{name: "decimal keeps every digit", body: `{"d":12345678901234567890.123456789012345678}`, want: everything{D: ptr(Decimal("12345678901234567890.123456789012345678"))}},
+		{name: "decimal of text", body: `{"d":"0.10"}`, want: everything{D: ptr(Decimal("0.1"))}},
+		{name: "decimal of a small float", body: `{"d":1e-7}`, want: everything{D: ptr(Decimal("0.0000001"))}},
+		{name: "no decimal", body: `{"d":"NaN"}`, faults: []string{"d"}},
+		{name: "bool for a decimal", body: `{"d":true}`, faults: []string{"d"}},
+		{name: "time of milliseconds", body: `{"t":1706695200000}`, want: everything{T: &Time{Time: time.UnixMilli(1706695200000).UTC()}}},
+		{name: "day", body: `{"t":"2024-01-31"}`, want: everything{T: &Time{Time: time.Date(2024, 1, 31, 0, 0, 0, 0, time.UTC), Day: true}}},
+		{name: "no time", body: `{"t":"yesterday"}`, faults: []string{"t"}},
+		{name: "object for a time", body: `{"t":{}}`, faults: []string{"t"}},
+		{name: "json object", body: `{"j":{"a": 1}}`, want: everything{J: ptr(JSON(`{"a": 1}`))}},
+		{name: "json text", body: `{"j":"{\"a\":1}"}`, want: everything{J: ptr(JSON(`{"a":1}`))}},
+		{name: "json text that is not", body: `{"j":"{\"a\":1,\"a\":2}"}`, faults: []string{"j"}},
+		{name: "number for json", body: `{"j":5}`, faults: []string{"j"}},
+		{name: "raw keeps the text", body: `{"raw":[1, 1.50]}`, want: everything{Raw: ptr(json.RawMessage(`[1, 1.50]`))}},
+		{name: "any keeps numbers exact", body: `{"any":{"a":[1.10]}}`, want: everything{Any: map[string]any{"a": []any{json.Number("1.10")}}}},
+		{name: "one string", body: `{"many":"a"}`, want: everything{Many: Strings{"a"}}},
+		{name: "many strings", body: `{"many":["a","b"]}`, want: everything{Many: Strings{"a", "b"}}},
+		{name: "number for strings", body: `{"many":5}`, faults: []string{"many"}},
+		{name: "list", body: `{"l":["a",""]}`, want: everything{L: []string{"a", ""}}},
+		{name: "empty list", body: `{"l":[]}`, want: everything{L: []string{}}},
+		{name: "text for a list", body: `{"l":"a,b"}`, faults: []string{"l"}},
+		{name: "elements are counted", body: `{"l":["a",5,null]}`, faults: []string{"l[1]", "l[2]"}},
+		{name: "ids", body: `{"ids":[1,"2"]}`, want: everything{IDs: []ID{1, 2}}},
+		{name: "map", body: `{"m":{"a":1}}`, want: everything{M: map[string]int{"a": 1}}},
+		{name: "map values", body: `{"m":{"a":"x","b":null}}`, faults: []string{"m.a", "m.b"}},
+		{name: "object", body: `{"o":{"code":"A","n":1,"more":0}}`, want: everything{O: &pair{"A", 1}}},
+		{name: "object lacks", body: `{"o":{}}`, faults: []string{"o.code", "o.n"}},
+		{name: "list of objects", body: `{"os":[{"code":"A","n":1},{"code":" ","n":"x"},5]}`, faults: []string{"os[1].n", "os[1].code", "os[2]"}},
+		{name: "tuples", body: `{"tup":[["TOTP"],["SMS","T1"]]}`, want: everything{Tup: [][]string{{"TOTP"}, {"SMS", "T1"}}}},
+		{name: "nullable null", body: `{"null":null}`, want: everything{Null: Nullable[string]{Sent: true, Null: true}}},
+		{name: "nullable value", body: `{"null":"x"}`, want: everything{Null: Nullable[string]{Sent: true, Value: "x"}}},
+		{name: "nullable of another type", body: `{"null":1}`, faults: []string{"null"}},
+		{name: "reads itself", body: `{"u":"abc"}`, want: everything{U: ptr(upper("ABC"))}},
+		{name: "reads itself, in vain", body: `{"u":"bad"}`, faults: []string{"u"}},
+		{name: "all faults", body: `{"s":1,"b":1,"l":1,"id":"x"}`, faults: []string{"s", "b", "l", "id"}},
+		{name: "malformed", body: `{"s":`, faults: []string{}},
+		{name: "no object", body: `[]`, faults: []string{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := bound[everything](t, "POST", "", c.body)
+			if c.faults != nil {
+				if names := faults(t, err); !reflect.DeepEqual(names, c.faults) && len(names)+len(c.faults) > 0 {
+					t.Fatalf("faulty %q, want %q", names, c.faults)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(got, c.want) {
+				t.Fatalf("got %+v, want %+v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestBindQuery(t *testing.T) {
+	for _, c := range []struct {
+		name, query string
+		want        everything
+		faults      []string
+	}{
+		{name: "nothing", query: ``},
+		{name: "string", query: `s=a+b%20c%C3%A9`, want: everything{S: ptr("a b cé")}},
+		{name: "empty string", query: `s=`, want: everything{S: ptr("")}},
+		{name: "key alone", query: `s`, want: everything{S: ptr("")}},
+		{name: "encoded key", query: `%73=v`, want: everything{S: ptr("v")}},
+		{name: "empty pairs", query: `&&s=v&`, want: everything{S: ptr("v")}},
+		{name: "bad encoding", query: `s=%zz`, faults: []string{"s"}},
+		{name: "invalid UTF-8", query: `s=%ff`, faults: []string{"s"}},
+		{name: "NUL", query: `s=%00`, faults: []string{"s"}},
+		{name: "bad encoding of an unknown key", query: `x=%zz&%zz=1`},
+		{name: "true", query: `b=true`, want: everything{B: ptr(true)}},
+		{name: "1", query: `b=1`, want: everything{B: ptr(true)}},
+		{name: "false", query: `b=false`, want: everything{B: ptr(false)}},
+		{name: "0", query: `b=0`, want: everything{B: ptr(false)}},
+		{name: "yes", query: `b=yes`, faults: []string{"b"}},
+		{name: "number", query: `n=-5&id=7&d=1.50&t=2024-01-31`, want: everything{N: ptr(int64(-5)), ID: ptr(ID(7)), D: ptr(Decimal("1.5")),
+			T: &Time{Time: time.Date(2024, 1, 31, 0, 0, 0, 0, time.UTC), Day: true}}},
+		{name: "no number", query: `n=&id=x&d=&t=`, faults: []string{"n", "id", "d", "t"}},
+		{name: "zone with a bare plus", query: `t=2024-01-31T03:00:00+03:00`, want: everything{T: &Time{Time: time.Date(2024, 1, 31, 0, 0, 0, 0, time.UTC)}}},
+		{name: "twice", query: `s=a&s=a`, faults: []string{"s"}},
+		{name: "brackets on a scalar are another name", query: `s[]=a`},
+		{name: "list by commas", query: `l=a,b,%20c`, want: everything{L: []string{"a", "b", "c"}}},
+		{name: "list by repetition", query: `l=a&s=x&l=b`, want: everything{L: []string{"a", "b"}, S: ptr("x")}},
+		{name: "list by brackets", query: `ids[]=1&ids%5B%5D=2`, want: everything{IDs: []ID{1, 2}}},
+		{name: "list by JSON", query: `ids=[1,"2"]`, want: everything{IDs: []ID{1, 2}}},
+		{name: "empty list", query: `l=`, want: everything{L: []string{}}},
+		{name: "list with a fault", query: `ids=1,x`, faults: []string{"ids[1]"}},
+		{name: "list by bad JSON", query: `ids=[1,`, faults: []string{"ids"}},
+		{name: "object", query: `o={"code":"A","n":1}`, want: everything{O: &pair{"A", 1}}},
+		{name: "object lacks", query: `o={"code":"A"}`, faults: []string{"o.n"}},
+		{name: "object is no JSON", query: `o=A`, faults: []string{"o"}},
+		{name: "object with a key twice", query: `m={"a":1,"a":2}`, faults: []string{"m"}},
+		{name: "map", query: `m=%7B%22a%22%3A1%7D`, want: everything{M: map[string]int{"a": 1}}},
+		{name: "json", query: `j={"a":1}`, want: everything{J: ptr(JSON(`{"a":1}`))}},
+		{name: "raw", query: `raw=text&any=5`, want: everything{Raw: ptr(json.RawMessage(`"text"`)), Any: json.Number("5")}},
+		{name: "strings", query: `many=a&many=b`, want: everything{Many: Strings{"a", "b"}}},
+		{name: "nullable", query: `null=x`, want: everything{Null: Nullable[string]{Sent: true, Value: "x"}}},
+		{name: "reads itself", query: `u=x`, want: everything{U: ptr(upper("X"))}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := bound[everything](t, "GET", c.query, "")
+			if c.faults != nil {
+				if names := faults(t, err); !reflect.DeepEqual(names, c.faults) {
+					t.Fatalf("faulty %q, want %q", names, c.faults)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(got, c.want) {
+				t.Fatalf("got %+v, want %+v", got, c.want)
+			}
+		})
+	}
+}
+
+// TestSources: which of query and body wins, by method (D-GEN-01, 02).
+func TestSources(t *testing.T) {
+	type in struct {
+		A *string `json:"a"`
+		B *string `json:"b"`
+		N *int    `json:"n"`
+	}
+	for _, c := range []struct{ method, query, body, a, b string }{
+		{"GET", "a=q", `{"a":"b","b":"b"}`, "q", "b"},
+		{"GET", "a=q", ``, "q", ""},
+		{"GET", "", `{"a":"b"}`, "b", ""},
+		{"GET", "n=1&a=q", `{"n":"not looked at"}`, "q", ""},
+		{"DELETE", "a=q&b=q", `{"a":"b"}`, "b", "q"},
+		{"DELETE", "a=q", ``, "q", ""},
+		{"DELETE", "n=x", `{"n":1,"a":"b"}`, "b", ""},
+		{"POST", "a=q", `{"b":"b"}`, "", "b"},
+		{"PATCH", "a=q", `{"b":"b"}`, "", "b"},
+		{"PUT", "a=q", ``, "", ""},
+	} {
+		got, err := bound[in](t, c.method, c.query, c.body)
+		if err != nil {
+			t.Fatalf("%s %s %s: %v", c.method, c.query, c.body, err)
+		}
+		text := func(p *string) string {
+			if p == nil {
+				return ""
+			}
+			return *p
+		}
+		if text(got.A) != c.a || text(got.B) != c.b {
+			t.Errorf("%s ?%s %s = %q %q, want %q %q", c.method, c.query, c.body, text(got.A), text(got.B), c.a, c.b)
+		}
+	}
+}
+
+func TestPathParameter(t *testing.T) {
+	type in struct {
+		ID ID `json:"id"`
+	}
+	e := endpointOf[in]("GET")
+	got, err := e.Bind(Query{Raw: "id=2", Params: map[string]string{"id": "1"}}, []byte(`{"id":3}`))
+	if err != nil || got.(*in).ID != 1 {
+		t.Fatalf("%+v, %v; want the path's 1", got, err)
+	}
+	if _, err := e.Bind(Query{Params: map[string]string{"id": "x"}}, nil); !reflect.DeepEqual(faults(t, err), []string{"id"}) {
+		t.Errorf("faulty %v", err)
+	}
+}
+
+func TestPresence(t *testing.T) {
+	type in struct {
+		Code  string   `json:"code"`
+		Mint  string   `json:"mint" blank:"ok"`
+		Flag  bool     `json:"flag"`
+		List  []string `json:"list"`
+		Limit int      `json:"limit" default:"5" minimum:"1" maximum:"100"`
+		Kinds []string `json:"kinds" default:"a,b" enum:"a,b,c"`
+		App   string   `json:"app" default:"API"`
+	}
+	full := `{"code":"x","mint":"","flag":false,"list":[]}`
+	got, err := bound[in](t, "POST", "", full)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := in{Code: "x", List: []string{}, Limit: 5, Kinds: []string{"a", "b"}, App: "API"}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	got.Kinds[0] = "changed"
+	if again, _ := bound[in](t, "POST", "", full); again.Kinds[0] != "a" {
+		t.Error("a default is shared between requests")
+	}
+	for _, c := range []struct {
+		body string
+		want []string
+	}{
+		{`{}`, []string{"code", "mint", "flag", "list"}},
+		{``, []string{"code", "mint", "flag", "list"}},
+		{`{"code":null,"mint":null,"flag":null,"list":null}`, []string{"code", "mint", "flag", "list"}},
+		{`{"code":" \t","mint":" ","flag":true,"list":["a"]}`, []string{"code"}},
+		{`{"code":5,"mint":"","flag":true,"list":[]}`, []string{"code"}},
+		{`{"code":"x","mint":"","flag":true,"list":[],"limit":0}`, []string{"limit"}},
+		{`{"code":"x","mint":"","flag":true,"list":[],"limit":101}`, []string{"limit"}},
+		{`{"code":"x","mint":"","flag":true,"list":[],"kinds":["a","x"]}`, []string{"kinds"}},
+	} {
+		_, err := bound[in](t, "POST", "", c.body)
+		if got := faults(t, err); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: faulty %q, want %q", c.body, got, c.want)
+		}
+	}
+}
+
+func TestRestrictions(t *testing.T) {
+	type in struct {
+		Status *string          `json:"status" enum:"ACTIVE,INACTIVE"`
+		Name   *string          `json:"name" maxLength:"3"`
+		List   []string         `json:"list,omitempty" maxItems:"2" maxLength:"2"`
+		Period *int64           `json:"period" minimum:"0"`
+		Note   Nullable[string] `json:"note" maxLength:"2"`
+	}
+	for _, c := range []struct {
+		body string
+		want []string
+	}{
+		{`{"status":"ACTIVE","name":"şğü","list":["ab","c"],"period":0,"note":"ab"}`, nil},
+		{`{"note":null}`, nil},
+		{`{"status":"active"}`, []string{"status"}},
+		{`{"status":""}`, []string{"status"}},
+		{`{"name":"abcd"}`, []string{"name"}},
+		{`{"list":["a","b","c"]}`, []string{"list"}},
+		{`{"list":["abc"]}`, []string{"list"}},
+		{`{"period":-1}`, []string{"period"}},
+		{`{"note":"abc"}`, []string{"note"}},
+	} {
+		_, err := bound[in](t, "POST", "", c.body)
+		if c.want == nil {
+			if err != nil {
+				t.Errorf("%s: %v", c.body, err)
+			}
+			continue
+		}
+		if got := faults(t, err); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: faulty %q, want %q", c.body, got, c.want)
+		}
+	}
+}
+
+func TestAlias(t *testing.T) {
+	type in struct {
+		Code string `json:"recoveryCode" alias:"recovery_code"`
+		Pref *ID    `json:"preffered" alias:"preferred"`
+	}
+	for _, c := range []struct {
+		method, query, body, want string
+		ok                        bool
+	}{
+		{"POST", "", `{"recoveryCode":"a"}`, "a", true},
+		{"POST", "", `{"recovery_code":"a"}`, "a", true},
+		{"POST", "", `{"recovery_code":"a","recoveryCode":"a"}`, "a", true},
+		{"POST", "", `{"recoveryCode":null,"recovery_code":"a"}`, "a", true},
+		{"POST", "", `{"recoveryCode":"a","preffered":1,"preferred":"1"}`, "a", true},
+		{"POST", "", `{"recoveryCode":"a","recovery_code":"b"}`, "", false},
+		{"POST", "", `{"recoveryCode":"a","preffered":1,"preferred":2}`, "", false},
+		{"GET", "recovery_code=a", ``, "a", true},
+		{"GET", "recovery_code=a&recoveryCode=a", ``, "a", true},
+		{"GET", "recovery_code=a&recoveryCode=b", ``, "", false},
+		{"GET", "recovery_code=a", `{"recoveryCode":"b"}`, "a", true},
+	} {
+		got, err := bound[in](t, c.method, c.query, c.body)
+		if (err == nil) != c.ok || got.Code != c.want {
+			t.Errorf("%s ?%s %s = %q, %v", c.method, c.query, c.body, got.Code, err)
+		}
+		if err != nil && fault.CodeOf(err) != fault.InvalidField {
+			t.Errorf("%s: code %s", c.body, fault.CodeOf(err))
+		}
+	}
+}
+
+type selfChecking struct {
+	Begin *Time `json:"begin"`
+	End   *Time `json:"end"`
+}
+
+func (s selfChecking) Validate() error {
+	_, _, err := Span("begin", s.Begin, s.End)
+	return err
+}
+
+func TestValidate(t *testing.T) {
+	if _, err := bound[selfChecking](t, "GET", "begin=2024-01-31&end=2024-01-31T10:00:00Z", ""); err != nil {
+		t.Error(err)
+	}
+	_, err := bound[selfChecking](t, "GET", "begin=2024-02-01&end=2024-01-31", "")
+	if got := faults(t, err); !reflect.DeepEqual(got, []string{"begin"}) {
+		t.Errorf("faulty %q", got)
+	}
+	_, err = bound[selfChecking](t, "GET", "begin=x&end=2024-01-31", "")
+	if got := faults(t, err); !reflect.DeepEqual(got, []string{"begin"}) {
+		t.Errorf("faulty %q", got)
+	}
+}
+
+func TestExtras(t *testing.T) {
+	for _, c := range []struct{ method, query, body, language, otp string }{
+		{"POST", "", `{"_requesterLanguage":"tr","otp":"123456"}`, "tr", "123456"},
+		{"POST", "_requesterLanguage=ar", `{"_requesterLanguage":"tr"}`, "ar", ""},
+		{"GET", "_requesterLanguage=ar", `{"_requesterLanguage":"tr"}`, "ar", ""},
+		{"DELETE", "_requesterLanguage=ar", `{"_requesterLanguage":"tr"}`, "ar", ""},
+		{"POST", "", `{"_requesterLanguage":5,"otp":123456}`, "", ""},
+		{"POST", "", `{"nested":{"otp":"1","_requesterLanguage":"tr"}}`, "", ""},
+	} {
+		e := endpointOf[None](c.method)
+		_, x, err := e.bind(Query{Raw: c.query}, []byte(c.body))
+		if err != nil || x.language != c.language || x.otp != c.otp {
+			t.Errorf("%s ?%s %s = %+v, %v", c.method, c.query, c.body, x, err)
+		}
+	}
+}
+
+// TestUnbindable: a table that cannot work stops the start.
+func TestUnbindable(t *testing.T) {
+	for name, define := range map[string]func(){
+		"float": func() {
+			endpointOf[struct {
+				F float64 `json:"f"`
+			}]("GET")
+		},
+		"bytes": func() {
+			endpointOf[struct {
+				B []byte `json:"b"`
+			}]("GET")
+		},
+		"channel": func() {
+			endpointOf[struct {
+				C chan int `json:"c"`
+			}]("GET")
+		},
+		"no name": func() { endpointOf[struct{ A string }]("GET") },
+		"same name": func() {
+			endpointOf[struct {
+				A string `json:"a"`
+				B string `json:"b" alias:"a"`
+			}]("GET")
+		},
+		"bad default": func() {
+			endpointOf[struct {
+				A int `json:"a" default:"x"`
+			}]("GET")
+		},
+		"default out": func() {
+			endpointOf[struct {
+				A int `json:"a" default:"5" maximum:"4"`
+			}]("GET")
+		},
+		"enum on int": func() {
+			endpointOf[struct {
+				A int `json:"a" enum:"1"`
+			}]("GET")
+		},
+		"bound on text": func() {
+			endpointOf[struct {
+				A string `json:"a" minimum:"1"`
+			}]("GET")
+		},
+		"not a struct": func() { endpointOf[[]string]("GET") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			define()
+		})
+	}
+}
+
+type tree struct {
+	Name string `json:"name"`
+	Subs []tree `json:"subs,omitempty"`
+}
+
+type base struct {
+	ID ID `json:"id"`
+}
+
+func TestRecursiveAndEmbedded(t *testing.T) {
+	type in struct {
+		base
+		Root tree `json:"root"`
+	}
+	got, err := bound[in](t, "POST", "", `{"id":1,"root":{"name":"a","subs":[{"name":"b"}]}}`)
+	if err != nil || got.ID != 1 || got.Root.Subs[0].Name != "b" {
+		t.Fatalf("%+v, %v", got, err)
+	}
+}

@@ -1,0 +1,246 @@
+package rest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+
+	"castellan/domain/fault"
+)
+
+// starter keeps what it was asked to start.
+type starter struct {
+	action  string
+	command []byte
+	who     Caller
+	err     error
+}
+
+func (s *starter) Start(_ context.Context, who Caller, action string, command []byte) (any, []Header, error) {
+	s.action, s.command, s.who = action, command, who
+	return map[string]any{"challenge": map[string]any{"challengeId": "c1"}}, []Header{{"p-auth", "token"}}, s.err
+}
+
+func TestStart2FA(t *testing.T) {
+	st := &starter{}
+	opts := allow()
+	opts.Starter = st
+	type command struct{ User, Text string }
+	s := serve(t, opts, Start2FA("POST", "/start", "", User, "TOTP_SETUP", func(_ context.Context, who Caller, in echoRequest) (command, error) {
+		if in.Text == "no" {
+			return command{}, fault.New(fault.TOTPAlreadyDefined, "no")
+		}
+		return command{who.UserID, in.Text}, nil
+	}, fault.TOTPAlreadyDefined))
+	a := do(t, s, "POST", "/start", `{"text":"x"}`, "x-auth: u1")
+	if a.status != 200 || a.body != `{"challenge":{"challengeId":"c1"}}` || a.header.Get("P-Auth") != "token" {
+		t.Errorf("%d %v %s", a.status, a.header, a.body)
+	}
+	if st.action != "TOTP_SETUP" || string(st.command) != `{"User":"u1","Text":"x"}` || st.who.UserID != "u1" {
+		t.Errorf("started %+v", st)
+	}
+	if a := do(t, s, "POST", "/start", `{"text":"no"}`, "x-auth: u1"); a.code() != "TOTP_ALREADY_DEFINED" {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+	if a := do(t, s, "POST", "/start", `{}`, "x-auth: u1"); a.code() != "INVALID_FIELD" {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+	st.err = fault.New(fault.MFANotAvailable, "none")
+	if a := do(t, s, "POST", "/start", `{"text":"x"}`, "x-auth: u1"); a.code() != "MFA_NOT_AVAILABLE" {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+}
+
+// TestGuarded: by configuration alone an endpoint starts a challenge, and the
+// same handler runs afterwards with the original identity (D-2FA-28).
+func TestGuarded(t *testing.T) {
+	type in struct {
+		ID   ID     `json:"id"`
+		Text string `json:"text"`
+		Q    *int   `json:"q"`
+	}
+	ran := 0
+	st := &starter{}
+	opts := allow()
+	opts.Starter = st
+	opts.Guarded = map[string]string{"DELETE /things/{id}": "DELETE_THING", "POST /big": "BIG"}
+	allowed := true
+	opts.Authorize = func(_ context.Context, who Caller, e *Endpoint) error {
+		if !allowed {
+			return fault.New(fault.Forbidden, "no more")
+		}
+		return nil
+	}
+	s := serve(t, opts,
+		Delete("/things/{id}", "", User, func(_ context.Context, who Caller, in in) (Data[string], error) {
+			ran++
+			return Data[string]{fmt.Sprint(who.UserID, " ", in.ID, " ", in.Text, " ", *in.Q, " ", who.RequestID, " ", who.IP)}, nil
+		}),
+		Post("/big", "", User, echo).Body(2<<20),
+		Get("/raw", "", User, func(context.Context, Caller, None) (Reply[None], error) {
+			return Reply[None]{Raw: []byte("hi"), ContentType: "text/x"}, nil
+		}))
+	a := do(t, s, "DELETE", "/things/7?q=3&text=ignored", `{ "text" : "x" }`, "x-auth: u1", "x-request-id: original-1", "otp: 123456")
+	if a.status != 200 || !strings.HasPrefix(a.body, `{"challenge"`) || a.header.Get("P-Auth") == "" || ran != 0 {
+		t.Fatalf("%d %s, ran %d", a.status, a.body, ran)
+	}
+	if st.action != "DELETE_THING" || strings.Contains(string(st.command), "123456") {
+		t.Errorf("started %s with %s", st.action, st.command)
+	}
+	if a := do(t, s, "DELETE", "/things/7", `{"text":""}`, "x-auth: u1"); a.status != 400 {
+		t.Errorf("a faulty request starts a challenge: %d", a.status)
+	}
+	var c Captured
+	var kept json.RawMessage
+	if err := json.Unmarshal([]byte(a.body), &kept); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(st.command, &c); err != nil {
+		t.Fatal(err)
+	}
+	out, err := s.RunCaptured(t.Context(), c)
+	if want := `{"data":"u1 7 x 3 original-1 0.0.0.0"}`; err != nil || string(out) != want || ran != 1 {
+		t.Errorf("%s, %v; want %s", out, err, want)
+	}
+	if out2, err := RunCaptured(t.Context(), NewIndex([]Endpoint{*s.Index()["DELETE /things/{id}"]}), c); err != nil || !reflect.DeepEqual(out, out2) {
+		t.Errorf("%s, %v", out2, err)
+	}
+	allowed = false
+	if _, err := s.RunCaptured(t.Context(), c); fault.CodeOf(err) != fault.Forbidden {
+		t.Errorf("a right that was lost: %v", err)
+	}
+	allowed = true
+	c.Path = "/gone"
+	if _, err := s.RunCaptured(t.Context(), c); fault.CodeOf(err) != fault.NotFound {
+		t.Errorf("an endpoint that is gone: %v", err)
+	}
+	if out, err := s.RunCaptured(t.Context(), Captured{Method: "GET", Path: "/raw"}); err != nil || string(out) != `{"contentType":"text/x","data":"aGk="}` {
+		t.Errorf("%s, %v", out, err)
+	}
+	if a := do(t, s, "POST", "/big", `{"text":"`+strings.Repeat("x", 1<<20)+`"}`, "x-auth: u1"); a.status != 413 || a.code() != "PAYLOAD_TOO_LARGE" {
+		t.Errorf("too large to keep: %d", a.status)
+	}
+}
+
+// store is an Idempotency in memory that obeys the contract.
+type store struct {
+	mu   sync.Mutex
+	rows map[string]row
+}
+
+type row struct {
+	hash    [32]byte
+	status  int
+	body    []byte
+	headers []Header
+}
+
+func (s *store) Run(ctx context.Context, who Caller, key, method, template string, hash [32]byte,
+	fn func(context.Context) (int, []byte, []Header, error)) (int, []byte, []Header, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id := strings.Join([]string{who.UserID, method, template, key}, "|")
+	if r, ok := s.rows[id]; ok {
+		if r.hash != hash {
+			return 0, nil, nil, false, fault.New(fault.IdempotencyMismatch, "another body")
+		}
+		return r.status, r.body, r.headers, true, nil
+	}
+	status, body, headers, err := fn(ctx)
+	if err != nil {
+		return status, body, headers, false, err
+	}
+	s.rows[id] = row{hash, status, body, headers}
+	return status, body, headers, false, nil
+}
+
+func TestIdempotency(t *testing.T) {
+	opts := allow()
+	opts.Idempotency = &store{rows: map[string]row{}}
+	otp := 0
+	opts.Verify = func(_ context.Context, who Caller, _ *Endpoint, _ any) error {
+		if otp++; who.OTP == "" {
+			return fault.New(fault.OTPInvalid, "wrong")
+		}
+		return nil
+	}
+	runs := 0
+	run := func(_ context.Context, _ Caller, in echoRequest) (Reply[Data[int]], error) {
+		runs++
+		switch in.Text {
+		case "conflict":
+			return Reply[Data[int]]{}, fault.New(fault.RecordAlreadyExist, "taken")
+		case "later":
+			return Reply[Data[int]]{}, fault.New(fault.RateLimited, "slow")
+		case "forbidden":
+			return Reply[Data[int]]{}, fault.New(fault.Forbidden, "no")
+		case "broken":
+			return Reply[Data[int]]{}, fmt.Errorf("db")
+		}
+		return Reply[Data[int]]{Body: Data[int]{runs}, Headers: []Header{{"link", "<x>"}}}, nil
+	}
+	s := serve(t, opts, Post("/pay", "", User, run).Idempotent(), Post("/other", "", User, run).Idempotent(),
+		Post("/verified", "", User, run).Idempotent().Verified(), Post("/plain", "", User, run))
+	post := func(target, text, key string, more ...string) answer {
+		t.Helper()
+		return do(t, s, "POST", target, `{"text":"`+text+`"}`, append(more, "x-auth: u1", "idempotency-key: "+key)...)
+	}
+	first := post("/pay", "a", "k1")
+	again := post("/pay", "a", "k1")
+	if first.status != 200 || again.status != 200 || first.body != again.body || runs != 1 ||
+		again.header.Get("Idempotency-Replayed") != "true" || first.header.Get("Idempotency-Replayed") != "" ||
+		again.header.Get("Link") != "<x>" || again.header.Get("Content-Type") != "application/json" {
+		t.Errorf("replay: %+v then %+v, runs %d", first, again, runs)
+	}
+	if a := post("/pay", "b", "k1"); a.status != 422 || a.code() != "IDEMPOTENCY_MISMATCH" {
+		t.Errorf("another body: %d %s", a.status, a.body)
+	}
+	runs = 0
+	post("/pay", "a", "k2")
+	post("/other", "a", "k1")
+	do(t, s, "POST", "/pay", `{"text":"a"}`, "x-auth: u2", "idempotency-key: k1")
+	post("/plain", "a", "k1")
+	post("/plain", "a", "k1")
+	if do(t, s, "POST", "/pay", `{"text":"a"}`, "x-auth: u1"); runs != 6 {
+		t.Errorf("other keys, endpoints, callers and no key: runs %d", runs)
+	}
+
+	runs = 0
+	one := post("/pay", "conflict", "k3")
+	two := post("/pay", "conflict", "k3", "x-request-id: second-one")
+	if one.status != 409 || two.status != 409 || runs != 1 || two.header.Get("Content-Type") != "application/problem+json" ||
+		!strings.HasSuffix(two.body, `"requestId":"second-one"}`) || two.code() != "RECORD_ALREADY_EXIST" ||
+		strings.TrimSuffix(two.body, `"second-one"}`) != strings.Split(one.body, `"requestId":`)[0]+`"requestId":` {
+		t.Errorf("a kept refusal: %+v then %+v, runs %d", one, two, runs)
+	}
+	for text, status := range map[string]int{"later": 429, "forbidden": 403, "broken": 500} {
+		runs = 0
+		a, b := post("/pay", text, "k-"+text), post("/pay", text, "k-"+text)
+		if a.status != status || b.status != status || runs != 2 || b.header.Get("Idempotency-Replayed") != "" || strings.Contains(b.body, "db") {
+			t.Errorf("%s: %d %d, runs %d", text, a.status, b.status, runs)
+		}
+	}
+	if a := post("/pay", "later", "k9"); a.header.Get("Retry-After") != "1" {
+		t.Errorf("Retry-After %q", a.header.Get("Retry-After"))
+	}
+
+	runs, otp = 0, 0
+	if a := post("/verified", "a", "k5"); a.status != 422 || runs != 0 {
+		t.Errorf("a wrong code: %d", a.status)
+	}
+	if a := post("/verified", "a", "k5", "otp: 1"); a.status != 200 || runs != 1 {
+		t.Errorf("the right code under the same key: %d %s", a.status, a.body)
+	}
+	if a := post("/verified", "a", "k5", "otp: 1"); a.header.Get("Idempotency-Replayed") != "true" || otp != 2 {
+		t.Errorf("a replay asked for the code: %d", otp)
+	}
+	for _, key := range []string{strings.Repeat("k", maxKey+1), "k\xe9y"} {
+		if a := post("/pay", "a", key); a.status != 400 {
+			t.Errorf("key %.10q: %d", key, a.status)
+		}
+	}
+}

@@ -1,0 +1,660 @@
+package rest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"castellan/domain/fault"
+
+	"github.com/gofiber/fiber/v2"
+)
+
+func TestAnswers(t *testing.T) {
+	type record struct {
+		HTML string  `json:"html"`
+		Amt  Decimal `json:"amt"`
+	}
+	type withHeaders struct {
+		headed
+		A int `json:"a"`
+	}
+	_ = withHeaders{}
+	s := serve(t, allow(),
+		Get("/none", "", NoAuth, nothing),
+		Get("/list", "", NoAuth, func(context.Context, Caller, None) ([]record, error) { return nil, nil }),
+		Get("/record", "", NoAuth, func(context.Context, Caller, None) (record, error) { return record{"<b>&", "1.50"}, nil }),
+		Get("/data", "", NoAuth, func(context.Context, Caller, None) (Data[[]record], error) { return Data[[]record]{}, nil }),
+		Get("/reply", "", NoAuth, func(context.Context, Caller, None) (Reply[Data[int]], error) {
+			return Reply[Data[int]]{Body: Data[int]{5}, Headers: []Header{{"link", "<x>"}, {"cache-control", "public"}}}, nil
+		}),
+		Get("/raw", "", NoAuth, func(context.Context, Caller, None) (Reply[None], error) {
+			return Reply[None]{Raw: []byte{1, 0, 2}, ContentType: "image/png"}, nil
+		}).Binary("image/png"),
+		Get("/empty", "", NoAuth, func(context.Context, Caller, None) (Reply[None], error) { return Reply[None]{Raw: []byte{}}, nil }),
+		Get("/headed", "", NoAuth, func(context.Context, Caller, None) (headed, error) { return headed{A: 1}, nil }),
+		Get("/broken", "", NoAuth, func(context.Context, Caller, None) (any, error) { return func() {}, nil }),
+		Get("/things/{id}", "", NoAuth, func(_ context.Context, _ Caller, in base) (base, error) { return in, nil }),
+	)
+	for _, c := range []struct {
+		target, body, contentType string
+		status                    int
+	}{
+		{"/none", `{}`, "application/json", 200},
+		{"/list", `[]`, "application/json", 200},
+		{"/record", `{"html":"<b>&","amt":1.5}`, "application/json", 200},
+		{"/data", `{"data":[]}`, "application/json", 200},
+		{"/reply", `{"data":5}`, "application/json", 200},
+		{"/raw", "\x01\x00\x02", "image/png", 200},
+		{"/empty", "", "application/octet-stream", 200},
+		{"/headed", `{"a":1}`, "application/json", 200},
+		{"/things/7", `{"id":7}`, "application/json", 200},
+	} {
+		a := do(t, s, "GET", c.target, "")
+		if a.status != c.status || a.body != c.body || a.header.Get("Content-Type") != c.contentType {
+			t.Errorf("%s = %d %q %q", c.target, a.status, a.header.Get("Content-Type"), a.body)
+		}
+		head := do(t, s, "HEAD", c.target, "")
+		if head.status != c.status || head.body != "" {
+			t.Errorf("HEAD %s = %d %q", c.target, head.status, head.body)
+		}
+	}
+	if a := do(t, s, "GET", "/reply", ""); a.header.Get("Link") != "<x>" || a.header.Get("Cache-Control") != "public" {
+		t.Errorf("headers of a reply: %v", a.header)
+	}
+	if a := do(t, s, "GET", "/headed", ""); a.header.Get("P-Auth") != "token" {
+		t.Errorf("headers of an answer: %v", a.header)
+	}
+	if a := do(t, s, "GET", "/broken", ""); a.status != 500 || a.code() != "INTERNAL" || strings.Contains(a.body, "func") {
+		t.Errorf("an answer that cannot be encoded: %d %s", a.status, a.body)
+	}
+	if a := do(t, s, "GET", "/things/x", ""); a.status != 400 || !strings.Contains(a.body, `"field":"id"`) {
+		t.Errorf("a faulty path parameter: %d %s", a.status, a.body)
+	}
+}
+
+type headed struct {
+	A int `json:"a"`
+}
+
+func (headed) ResponseHeaders() []Header { return []Header{{"p-auth", "token"}} }
+
+// TestStandardHeaders: what every answer carries, refusals included (SEC-39).
+func TestStandardHeaders(t *testing.T) {
+	opts := allow()
+	opts.PublicURL = "https://id.example.com"
+	s := serve(t, opts, Get("/ok", "", NoAuth, nothing), Get("/closed", "", User, nothing), Get("/broken", "", NoAuth, fails(errors.New("x"))),
+		Get("/panic", "", NoAuth, func(context.Context, Caller, None) (None, error) { panic("x") }))
+	s.Raw("GET", "/page", func(c *fiber.Ctx) error { return c.SendString("page") })
+	for target, status := range map[string]int{"/ok": 200, "/closed": 401, "/nowhere": 404, "/broken": 500, "/panic": 500, "/page": 200, "//ok": 404, "/ok%2f": 404} {
+		a := do(t, s, "GET", target, "", "x-request-id: client-made.id_1")
+		want := map[string]string{"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Api-Version": "1",
+			"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'", "Referrer-Policy": "no-referrer",
+			"Strict-Transport-Security": "max-age=31536000; includeSubDomains", "X-Request-Id": "client-made.id_1", "Server": "", "Vary": ""}
+		for name, value := range want {
+			if got := a.header.Get(name); got != value {
+				t.Errorf("%s: %s = %q, want %q", target, name, got, value)
+			}
+		}
+		if a.status != status {
+			t.Errorf("%s = %d, want %d", target, a.status, status)
+		}
+		if status >= 400 && !strings.HasSuffix(a.body, `"requestId":"client-made.id_1"}`) {
+			t.Errorf("%s: %s", target, a.body)
+		}
+	}
+	opts.PublicURL = "http://localhost"
+	if a := do(t, serve(t, opts), "GET", "/", ""); a.header.Get("Strict-Transport-Security") != "" {
+		t.Error("HSTS without https")
+	}
+	for _, id := range []string{"short", strings.Repeat("x", 65), "with space", "ünïcode-id", `quo"te-id`} {
+		a := do(t, s, "GET", "/ok", "", "x-request-id: "+id)
+		if got := a.header.Get("X-Request-Id"); got == id || len(got) != 26 {
+			t.Errorf("request id %q became %q", id, got)
+		}
+	}
+}
+
+// TestProblem: every code of the registry has its status and shape (D-GEN-09).
+func TestProblem(t *testing.T) {
+	two := 2
+	for code, e := range registry {
+		f := &fault.Error{Code: code, Message: "said", AttemptsLeft: &two, RetryAfter: 1500 * time.Millisecond}
+		s := serve(t, allow(), Get("/x", "", NoAuth, fails(fmt.Errorf("wrapped: %w", f))))
+		a := do(t, s, "GET", "/x", "", "accept-language: tr")
+		var p map[string]any
+		if err := json.Unmarshal([]byte(a.body), &p); err != nil {
+			t.Fatal(err)
+		}
+		if code == fault.Internal {
+			if a.status != 500 || p["detail"] == "said" {
+				t.Errorf("%s: %s", code, a.body)
+			}
+			continue
+		}
+		if a.status != e.status || p["status"] != float64(e.status) || p["code"] != string(code) || p["title"] != e.en || p["detail"] != "said" ||
+			p["message"] != e.tr || p["attemptsLeft"] != 2.0 || p["requestId"] != a.header.Get("X-Request-Id") ||
+			a.header.Get("Content-Type") != "application/problem+json" || a.header.Get("Retry-After") != "2" {
+			t.Errorf("%s: %d %v %s", code, a.status, a.header, a.body)
+		}
+		if want := "urn:castellan:problem:" + strings.ToLower(strings.ReplaceAll(string(code), "_", "-")); p["type"] != want {
+			t.Errorf("type %v, want %s", p["type"], want)
+		}
+		if e.en == "" || e.tr == "" || e.ar == "" {
+			t.Errorf("%s lacks a title", code)
+		}
+	}
+}
+
+func TestProblemDetails(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		err    error
+		status int
+		has    []string
+		hasNot []string
+		retry  string
+	}{
+		{"fields", fault.All([]fault.Problem{{Field: "a", Message: "is required"}, {Field: "b", Message: "is odd"}}), 400,
+			[]string{`"field":"a","errors":[{"field":"a","message":"is required"},{"field":"b","message":"is odd"}]`}, []string{"attemptsLeft"}, ""},
+		{"field alone", &fault.Error{Code: fault.RecordAlreadyExist, Message: "taken", Field: "name"}, 409,
+			[]string{`"field":"name","errors":[{"field":"name","message":"taken"}]`}, nil, ""},
+		{"no field", fault.New(fault.InvalidState, "no"), 409, nil, []string{"field", "errors"}, ""},
+		{"no text", &fault.Error{Code: fault.RecordNotFound}, 404, []string{`"detail":"Record not found"`}, nil, ""},
+		{"retry without a time", fault.New(fault.RateLimited, "slow"), 429, nil, nil, "1"},
+		{"retry rounded up", fault.New(fault.RateLimited, "slow").After(59*time.Second + time.Nanosecond), 429, nil, nil, "60"},
+		{"retry of another code", fault.New(fault.ChallengeNotCompleted, "wait").After(time.Second), 409, nil, nil, "1"},
+		{"unknown code", fault.New("NEW_CODE", "secret"), 500, []string{`"code":"INTERNAL"`}, []string{"secret", "NEW_CODE"}, ""},
+		{"internal", errors.New(`pq: relation "users" /srv/app/x.go:12`), 500, []string{`"code":"INTERNAL"`}, []string{"pq", "users", ".go"}, ""},
+		{"deadline", fmt.Errorf("query: %w", context.DeadlineExceeded), 503, []string{`"code":"UNAVAILABLE"`}, []string{"query"}, "1"},
+		{"cancelled", context.Canceled, 503, []string{`"code":"UNAVAILABLE"`}, nil, "1"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a := do(t, serve(t, allow(), Get("/x", "", NoAuth, fails(c.err))), "GET", "/x", "")
+			if a.status != c.status || a.header.Get("Retry-After") != c.retry {
+				t.Errorf("%d, Retry-After %q: %s", a.status, a.header.Get("Retry-After"), a.body)
+			}
+			for _, part := range c.has {
+				if !strings.Contains(a.body, part) {
+					t.Errorf("%s lacks %s", a.body, part)
+				}
+			}
+			for _, part := range c.hasNot {
+				if strings.Contains(a.body, part) {
+					t.Errorf("%s has %s", a.body, part)
+				}
+			}
+		})
+	}
+}
+
+func TestBody(t *testing.T) {
+	s := serve(t, allow(), Post("/echo", "", NoAuth, echo), Post("/small", "", NoAuth, echo).Body(64),
+		Post("/large", "", NoAuth, echo).Body(2<<20), Get("/get", "", NoAuth, echo), Delete("/del", "", NoAuth, echo))
+	ok := `{"text":"x"}`
+	pad := func(n int) string { return `{"text":"` + strings.Repeat("x", n-len(`{"text":""}`)) + `"}` }
+	for _, c := range []struct {
+		name, method, target, body string
+		headers                    []string
+		status                     int
+		code                       string
+	}{
+		{"json", "POST", "/echo", ok, nil, 200, ""},
+		{"charset", "POST", "/echo", ok, []string{"content-type: application/json; charset=UTF-8"}, 200, ""},
+		{"capitals", "POST", "/echo", ok, []string{"content-type: Application/JSON"}, 200, ""},
+		{"other charset", "POST", "/echo", ok, []string{"content-type: application/json; charset=utf-16"}, 415, "UNSUPPORTED_MEDIA"},
+		{"text", "POST", "/echo", ok, []string{"content-type: text/plain"}, 415, "UNSUPPORTED_MEDIA"},
+		{"form", "POST", "/echo", "text=x", []string{"content-type: application/x-www-form-urlencoded"}, 415, "UNSUPPORTED_MEDIA"},
+		{"multipart", "POST", "/echo", ok, []string{"content-type: multipart/form-data; boundary=x"}, 415, "UNSUPPORTED_MEDIA"},
+		{"look-alike", "POST", "/echo", ok, []string{"content-type: application/json+x"}, 415, "UNSUPPORTED_MEDIA"},
+		{"no type", "POST", "/echo", ok, []string{"content-type: "}, 415, "UNSUPPORTED_MEDIA"},
+		{"gzip", "POST", "/echo", ok, []string{"content-encoding: gzip"}, 415, "UNSUPPORTED_MEDIA"},
+		{"gzip twice", "POST", "/echo", ok, []string{"content-encoding: gzip, gzip"}, 415, "UNSUPPORTED_MEDIA"},
+		{"identity", "POST", "/echo", ok, []string{"content-encoding: identity"}, 200, ""},
+		{"malformed", "POST", "/echo", `{"text":`, nil, 400, "INVALID_FIELD"},
+		{"no body", "POST", "/echo", ``, nil, 400, "INVALID_FIELD"},
+		{"limit", "POST", "/small", pad(64), nil, 200, ""},
+		{"over the limit", "POST", "/small", pad(65), nil, 413, "PAYLOAD_TOO_LARGE"},
+		{"default limit", "POST", "/echo", pad(1 << 20), nil, 200, ""},
+		{"larger limit", "POST", "/large", pad(2 << 20), nil, 200, ""},
+		{"GET with a body", "GET", "/get", ok, nil, 200, ""},
+		{"GET with a query", "GET", "/get?text=q", "", nil, 200, ""},
+		{"GET with a body of another type", "GET", "/get?text=q", "x", []string{"content-type: text/plain"}, 415, "UNSUPPORTED_MEDIA"},
+		{"DELETE with a body", "DELETE", "/del", ok, nil, 200, ""},
+		{"DELETE with a query", "DELETE", "/del?text=q", "", nil, 200, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if a := do(t, s, c.method, c.target, c.body, c.headers...); a.status != c.status || a.code() != c.code {
+				t.Errorf("%d %.200s", a.status, a.body)
+			}
+		})
+	}
+}
+
+// TestOrder: each check runs after those before it and not when one of them
+// refuses (D-GEN-19).
+func TestOrder(t *testing.T) {
+	var ran []string
+	var refuse string
+	step := func(name string) error {
+		ran = append(ran, name)
+		if name == refuse {
+			return fault.New(fault.Forbidden, "%s", name)
+		}
+		return nil
+	}
+	opts := Options{
+		Firewall: func(_ context.Context, r *Request, key string) error {
+			if key != "POST /x" || r.Key() != key || r.Endpoint == nil {
+				t.Errorf("firewall saw %q %q", key, r.Key())
+			}
+			return step("firewall")
+		},
+		Guards: map[Credential]Guard{Tenant: func(_ context.Context, r *Request) (Caller, error) {
+			who := r.Caller
+			who.UserID = "u1"
+			return who, step("guard")
+		}},
+		Authorize: func(_ context.Context, who Caller, e *Endpoint) error {
+			if who.UserID != "u1" || e.Audience != Admin {
+				t.Errorf("authorize saw %q %q", who.UserID, e.Audience)
+			}
+			return step("authorize")
+		},
+		Verify: func(_ context.Context, who Caller, _ *Endpoint, in any) error {
+			if who.OTP != "123456" || in.(*echoRequest).Text == "" {
+				t.Errorf("verify saw %q %v", who.OTP, in)
+			}
+			return step("verify")
+		},
+	}
+	s := serve(t, opts, Post("/x", "", Tenant, func(_ context.Context, who Caller, in echoRequest) (None, error) {
+		return None{}, step("handler")
+	}).Verified().Body(100))
+	all := []string{"firewall", "guard", "authorize", "verify", "handler"}
+	for i, name := range append(all, "") {
+		ran, refuse = nil, name
+		a := do(t, s, "POST", "/x", `{"text":"x"}`, "otp: 123456")
+		want := all[:min(i+1, len(all))]
+		if !reflect.DeepEqual(ran, want) || (name == "") != (a.status == 200) {
+			t.Errorf("refused by %q: %d, ran %q", name, a.status, ran)
+		}
+	}
+	refuse = ""
+	for _, c := range []struct {
+		name, body string
+		headers    []string
+		status     int
+		want       []string
+	}{
+		{"body too large", `{"text":"` + strings.Repeat("x", 100) + `"}`, nil, 413, nil},
+		{"coding", `{"text":"x"}`, []string{"content-encoding: br"}, 415, nil},
+		{"type", `{"text":"x"}`, []string{"content-type: text/plain"}, 415, all[:3]},
+		{"field", `{}`, nil, 400, all[:3]},
+		{"otp in the body", `{"text":"x","otp":"123456"}`, []string{}, 200, all},
+		{"other header", `{"text":"x"}`, []string{"x-otp: 123456"}, 200, all},
+	} {
+		ran = nil
+		if a := do(t, s, "POST", "/x", c.body, c.headers...); a.status != c.status || !reflect.DeepEqual(ran, c.want) {
+			t.Errorf("%s: %d, ran %q", c.name, a.status, ran)
+		}
+	}
+}
+
+func TestCaller(t *testing.T) {
+	opts := allow()
+	opts.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/32")} // what app.Test connects from
+	opts.CountryHeader = "CF-IPCountry"
+	opts.CountryOf = func(a netip.Addr) string { return map[string]string{"1.2.3.4": "DE"}[a.String()] }
+	s := serve(t, opts, Get("/me", "", NoAuth, whoami), Post("/hash", "", NoAuth, whoami).HashBody())
+	got := func(a answer) (c Caller) {
+		t.Helper()
+		if err := json.Unmarshal([]byte(a.body), &c); err != nil || a.status != 200 {
+			t.Fatalf("%d %s", a.status, a.body)
+		}
+		return c
+	}
+	c := got(do(t, s, "GET", "/me?a=b%20c", "", "device-brand: Acme", "device-model: One", "device-desc: work", "user-agent: test/1",
+		"device_signature: sig", "x-forwarded-for: 6.6.6.6, 1.2.3.4", "accept-language: de, ar", "idempotency-key: k"))
+	want := Caller{IP: netip.MustParseAddr("1.2.3.4"), Country: "DE", Language: "ar", DeviceSignature: "sig", RequestID: c.RequestID,
+		Device: DeviceInfo{"Acme", "One", "work", "test/1"}, Method: "GET", Path: "/me", RawQuery: "a=b%20c"}
+	if !reflect.DeepEqual(c, want) {
+		t.Errorf("caller %+v\nwant %+v", c, want)
+	}
+	if c := got(do(t, s, "GET", "/me", "", "cf-ipcountry: TR", "x-forwarded-for: 1.2.3.4")); c.Country != "TR" {
+		t.Errorf("country %q", c.Country)
+	}
+	if c := got(do(t, s, "GET", "/me", "", "device-brand: "+strings.Repeat("é", 100)+"\xff")); len(c.Device.Brand) > maxDevice || c.Device.Brand[:2] != "é" {
+		t.Errorf("brand %q", c.Device.Brand)
+	}
+	if c := got(do(t, s, "GET", "/me", "", "user-agent: a\xffb")); c.Device.UserAgent != "ab" {
+		t.Errorf("agent %q", c.Device.UserAgent)
+	}
+	for header, want := range map[string]string{"accept-language: fr": "en", "_requesterLanguage: tr": "tr", "accept-language: tr": "tr"} {
+		if c := got(do(t, s, "GET", "/me", "", header)); c.Language != want {
+			t.Errorf("%s: language %q", header, c.Language)
+		}
+	}
+	if c := got(do(t, s, "GET", "/me?_requesterLanguage=ar", "", "_requesterLanguage: tr")); c.Language != "ar" {
+		t.Errorf("language %q", c.Language)
+	}
+	body := `{"_requesterLanguage":"tr"}`
+	c = got(do(t, s, "POST", "/hash", body, "device-signature: new", "device_signature: old"))
+	if fmt.Sprintf("%x", c.BodyHash) == strings.Repeat("0", 64) || c.DeviceSignature != "new" || c.Language != "tr" || !c.HasBody {
+		t.Errorf("caller %+v", c)
+	}
+
+	opts.TrustedProxies = nil
+	s = serve(t, opts, Get("/me", "", NoAuth, whoami))
+	for _, h := range []string{"x-forwarded-for: 1.2.3.4", "forwarded: for=1.2.3.4", "x-real-ip: 1.2.3.4", "true-client-ip: 1.2.3.4", "cf-connecting-ip: 1.2.3.4", "x_forwarded_for: 1.2.3.4"} {
+		if c := got(do(t, s, "GET", "/me", "", h, "cf-ipcountry: TR")); c.IP.String() != "0.0.0.0" || c.Country != "" {
+			t.Errorf("%s: %v %q", h, c.IP, c.Country)
+		}
+	}
+}
+
+func TestWait(t *testing.T) {
+	for header, want := range map[string]time.Duration{"": 0, "wait=5": 5 * time.Second, "respond-async, wait=10": 10 * time.Second, "wait=31": maxWait,
+		"wait=4000000000": 0, "wait=-1": 0, "wait=x": 0, "Wait = 7": 7 * time.Second, "wait=3;x=1": 3 * time.Second, `wait="4"`: 4 * time.Second} {
+		if got := wait([]byte(header)); got != want {
+			t.Errorf("wait(%q) = %v, want %v", header, got, want)
+		}
+	}
+}
+
+// TestDeadline: a handler's context ends after the timeout and the asked wait.
+func TestDeadline(t *testing.T) {
+	opts := allow()
+	opts.Timeout = 3 * time.Second
+	var left time.Duration
+	s := serve(t, opts, Get("/x", "", NoAuth, func(ctx context.Context, _ Caller, _ None) (None, error) {
+		at, _ := ctx.Deadline()
+		left = time.Until(at)
+		return None{}, nil
+	}))
+	do(t, s, "GET", "/x", "")
+	if left > 3*time.Second || left < 2*time.Second {
+		t.Errorf("left %v", left)
+	}
+	do(t, s, "GET", "/x", "", "prefer: wait=20")
+	if left > 23*time.Second || left < 22*time.Second {
+		t.Errorf("left %v", left)
+	}
+}
+
+func TestUnmatched(t *testing.T) {
+	var keys []string
+	opts := allow()
+	opts.Firewall = func(_ context.Context, r *Request, key string) error {
+		keys = append(keys, key)
+		if r.Header("block") != "" {
+			return fault.New(fault.AccessDenied, "denied")
+		}
+		return nil
+	}
+	s := serve(t, opts, Get("/a/b", "", NoAuth, nothing), Post("/a/b", "", NoAuth, nothing), Get("/a/{id}/c", "", NoAuth, func(context.Context, Caller, base) (None, error) { return None{}, nil }))
+	s.Raw("GET", "/socket", func(c *fiber.Ctx) error { return c.SendString("ok") })
+	s.Raw("GET", "/health/live", func(c *fiber.Ctx) error { return c.SendString("ok") })
+	s.Raw("GET", "/page", func(c *fiber.Ctx) error { return fiber.ErrNotFound })
+	for _, c := range []struct {
+		method, target string
+		status         int
+		code, key      string
+	}{
+		{"GET", "/a/b", 200, "", "GET /a/b"},
+		{"HEAD", "/a/b", 200, "", "GET /a/b"},
+		{"GET", "/a/5/c", 200, "", "GET /a/{id}/c"},
+		{"GET", "/nowhere", 404, "NOT_FOUND", "GET *"},
+		{"HEAD", "/nowhere", 404, "", "GET *"},
+		{"GET", "/a/b/", 404, "NOT_FOUND", "GET *"},
+		{"GET", "/A/b", 404, "NOT_FOUND", "GET *"},
+		{"GET", "/a//b", 404, "NOT_FOUND", "GET *"},
+		{"GET", "/a/./b", 404, "NOT_FOUND", "GET *"},
+		{"GET", "/a/../a/b", 404, "NOT_FOUND", "GET *"},
+		{"GET", "/a/%62", 404, "NOT_FOUND", "GET *"},
+		{"GET", "/a%2fb", 404, "NOT_FOUND", "GET *"},
+		{"GET", "/a/b;x=1", 404, "NOT_FOUND", "GET *"},
+		{"PUT", "/a/b", 405, "METHOD_NOT_ALLOWED", "PUT *"},
+		{"PATCH", "/a/5/c", 405, "METHOD_NOT_ALLOWED", "PATCH *"},
+		{"OPTIONS", "/a/b", 405, "METHOD_NOT_ALLOWED", "OPTIONS *"},
+		{"TRACE", "/a/b", 405, "METHOD_NOT_ALLOWED", "TRACE *"},
+		{"BREW", "/a/b", 405, "METHOD_NOT_ALLOWED", "UNKNOWN *"},
+		{"get", "/a/b", 405, "METHOD_NOT_ALLOWED", "UNKNOWN *"},
+		{"GET", "/socket", 200, "", "GET /socket"},
+		{"POST", "/socket", 405, "METHOD_NOT_ALLOWED", "POST *"},
+		{"GET", "/page", 404, "NOT_FOUND", "GET /page"},
+		{"GET", "/health/live", 200, "", ""},
+	} {
+		keys = nil
+		a := do(t, s, c.method, c.target, "")
+		if a.status != c.status || a.code() != c.code || strings.Join(keys, "|") != c.key {
+			t.Errorf("%s %s = %d %s, firewall %q", c.method, c.target, a.status, a.body, keys)
+		}
+		if allow := a.header.Get("Allow"); (a.status == 405) != (allow != "") {
+			t.Errorf("%s %s: Allow %q", c.method, c.target, allow)
+		}
+		if c.key == "" {
+			continue
+		}
+		if a := do(t, s, c.method, c.target, "", "block: 1"); a.status != 403 {
+			t.Errorf("%s %s passes the firewall: %d", c.method, c.target, a.status)
+		}
+	}
+	if a := do(t, s, "PUT", "/a/b", ""); a.header.Get("Allow") != "GET, HEAD, POST" {
+		t.Errorf("Allow %q", a.header.Get("Allow"))
+	}
+}
+
+func TestBasePath(t *testing.T) {
+	opts := allow()
+	opts.BasePath = "/api/v1/"
+	opts.Draining = func() bool { return true }
+	var key string
+	opts.Firewall = func(_ context.Context, _ *Request, k string) error { key = k; return nil }
+	s := serve(t, opts, Get("/x", "", NoAuth, whoami))
+	s.Raw("GET", "/health/live", func(c *fiber.Ctx) error { return c.SendString("ok") })
+	if a := do(t, s, "GET", "/api/v1/health/live", ""); a.status != 200 {
+		t.Errorf("health: %d", a.status)
+	}
+	opts.Draining = nil
+	s = serve(t, opts, Get("/x", "", NoAuth, whoami))
+	if a := do(t, s, "GET", "/api/v1/x", ""); a.status != 200 || key != "GET /x" || !strings.Contains(a.body, `"path":"/api/v1/x"`) {
+		t.Errorf("%d %s, key %q", a.status, a.body, key)
+	}
+	if a := do(t, s, "GET", "/x", ""); a.status != 404 {
+		t.Errorf("outside the base path: %d", a.status)
+	}
+}
+
+func TestDrainingAndOverload(t *testing.T) {
+	opts := allow()
+	draining := false
+	opts.Draining = func() bool { return draining }
+	opts.MaxInFlight = 1
+	var s *Server
+	var inner, health answer
+	s = serve(t, opts, Get("/x", "", NoAuth, nothing), Get("/outer", "", NoAuth, func(context.Context, Caller, None) (None, error) {
+		inner, health = do(t, s, "GET", "/x", ""), do(t, s, "GET", "/health/ready", "")
+		return None{}, nil
+	}))
+	s.Raw("GET", "/health/ready", func(c *fiber.Ctx) error { return c.SendString("ready") })
+	if a := do(t, s, "GET", "/outer", ""); a.status != 200 || inner.status != 503 || inner.code() != "OVERLOADED" || inner.header.Get("Retry-After") != "1" || health.status != 200 {
+		t.Errorf("outer %d, inner %d %s, health %d", a.status, inner.status, inner.body, health.status)
+	}
+	if a := do(t, s, "GET", "/x", ""); a.status != 200 {
+		t.Errorf("the count is not given back: %d", a.status)
+	}
+	draining = true
+	if a := do(t, s, "GET", "/x", ""); a.status != 503 || a.code() != "DRAINING" || a.header.Get("Retry-After") == "" {
+		t.Errorf("draining: %d %v %s", a.status, a.header, a.body)
+	}
+	if a := do(t, s, "GET", "/health/ready", ""); a.status != 200 {
+		t.Errorf("health while draining: %d", a.status)
+	}
+}
+
+func TestRepeatedHeaders(t *testing.T) {
+	s := serve(t, allow(), Get("/x", "", User, nothing))
+	for _, name := range []string{"x-auth", "p-auth", "ot-auth", "cron-auth", "tenant-id", "device-signature", "device_signature", "otp", "x-otp", "idempotency-key"} {
+		if a := do(t, s, "GET", "/x", "", name+": a", name+": b"); a.status != 400 || a.code() != "INVALID_FIELD" {
+			t.Errorf("%s twice: %d", name, a.status)
+		}
+	}
+}
+
+func TestRefuseWith(t *testing.T) {
+	type refusal struct {
+		Code    int    `json:"code"`
+		Error   string `json:"error"`
+		Message string `json:"message"`
+	}
+	own := func(status int, f *fault.Error) any {
+		if f.Code != fault.InvalidField {
+			return nil
+		}
+		return refusal{1, string(f.Code), f.Message}
+	}
+	s := serve(t, allow(), Post("/x", "", User, func(context.Context, Caller, echoRequest) (None, error) {
+		return None{}, fault.New(fault.RecordNotFound, "none")
+	}).RefuseWith(own))
+	if a := do(t, s, "POST", "/x", `{}`, "x-auth: u"); a.status != 400 || a.body != `{"code":1,"error":"INVALID_FIELD","message":"text: is required"}` ||
+		a.header.Get("Content-Type") != "application/json" {
+		t.Errorf("own shape: %d %s", a.status, a.body)
+	}
+	if a := do(t, s, "POST", "/x", `{"text":"x"}`, "x-auth: u"); a.status != 404 || a.code() != "RECORD_NOT_FOUND" {
+		t.Errorf("general shape of another code: %d %s", a.status, a.body)
+	}
+	if a := do(t, s, "POST", "/x", `{}`); a.status != 401 || a.code() != "UNAUTHENTICATED" {
+		t.Errorf("general shape of a guard: %d %s", a.status, a.body)
+	}
+}
+
+func TestRequestHooks(t *testing.T) {
+	opts := allow()
+	var asked []bool
+	opts.Firewall = func(_ context.Context, r *Request, _ string) error {
+		r.SetHeader("ratelimit", `"x";r=3;t=41`)
+		asked = append(asked, r.LanguageAsked())
+		if r.Header("absent") != "" || r.Header("X-AUTH") != "u" {
+			t.Error("Header")
+		}
+		return nil
+	}
+	s := serve(t, opts, Get("/ok", "", User, nothing), Get("/no", "", User, fails(fault.New(fault.Forbidden, "no"))))
+	s.Raw("GET", "/raw", func(c *fiber.Ctx) error {
+		if RequestOf(c).Caller.IP.String() != "0.0.0.0" {
+			t.Error("RequestOf")
+		}
+		return fault.New(fault.Unauthenticated, "no")
+	})
+	for target, status := range map[string]int{"/ok": 200, "/no": 403, "/raw": 401, "/nowhere": 404} {
+		if a := do(t, s, "GET", target, "", "x-auth: u"); a.status != status || a.header.Get("RateLimit") == "" {
+			t.Errorf("%s: %d %v", target, a.status, a.header)
+		}
+	}
+	do(t, s, "GET", "/ok", "", "x-auth: u", "accept-language: tr")
+	if slices.Contains(asked[:4], true) || !asked[4] {
+		t.Errorf("LanguageAsked %v", asked)
+	}
+}
+
+func TestLogAndObserve(t *testing.T) {
+	var log strings.Builder
+	opts := allow()
+	opts.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	var seen []Answered
+	opts.Observe = func(_ context.Context, a Answered) { seen = append(seen, a) }
+	s := serve(t, opts, Get("/things/{id}", "", User, func(_ context.Context, _ Caller, in base) (None, error) {
+		switch in.ID {
+		case 1:
+			return None{}, errors.New("db is gone")
+		case 2:
+			panic("boom")
+		}
+		return None{}, nil
+	}))
+	do(t, s, "GET", "/things/0?secret=s3cr3t", "", "x-auth: u1")
+	do(t, s, "GET", "/things/1?secret=s3cr3t", "", "x-auth: u1")
+	if a := do(t, s, "GET", "/things/2?secret=s3cr3t", "", "x-auth: u1"); a.status != 500 || strings.Contains(a.body, "boom") {
+		t.Errorf("panic: %d %s", a.status, a.body)
+	}
+	do(t, s, "GET", "/things/0", "")
+	text := log.String()
+	for _, want := range []string{`level=INFO msg=request route="GET /things/{id}" status=200 code=""`, `level=ERROR msg="request failed"`, `err="db is gone"`,
+		"panic: boom", "server_test.go", "status=401 code=UNAUTHENTICATED", "userId=u1"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("log lacks %s:\n%s", want, text)
+		}
+	}
+	for _, secret := range []string{"s3cr3t", "/things/0", "things/1"} {
+		if strings.Contains(text, secret) {
+			t.Errorf("log has %s:\n%s", secret, text)
+		}
+	}
+	if len(seen) != 4 || seen[0].Status != 200 || seen[0].Key != "GET /things/{id}" || seen[0].Endpoint == nil || seen[0].Caller.UserID != "u1" ||
+		seen[2].Code != fault.Internal || seen[3].Code != fault.Unauthenticated {
+		t.Errorf("observed %+v", seen)
+	}
+	log.Reset()
+	opts.AccessLog = slog.LevelDebug
+	do(t, serve(t, opts, Get("/x", "", NoAuth, nothing)), "GET", "/x", "")
+	if log.Len() > 0 {
+		t.Errorf("logged %s", log.String())
+	}
+}
+
+// TestStart: whatever is missing stops the program before it serves anything.
+func TestStart(t *testing.T) {
+	user := Get("/x", "", User, nothing)
+	starts := Start2FA("POST", "/s", "", User, "A", func(context.Context, Caller, None) (None, error) { return None{}, nil })
+	for _, c := range []struct {
+		name      string
+		change    func(*Options)
+		endpoints []Endpoint
+		want      string
+	}{
+		{"no guard", func(o *Options) { o.Guards = nil }, []Endpoint{user}, `no guard for the credential "x-auth"`},
+		{"nil guard", func(o *Options) { o.Guards[User] = nil }, []Endpoint{user}, "no guard"},
+		{"unknown credential", nil, []Endpoint{Get("/x", "", "magic", nothing)}, "unknown credential"},
+		{"no credential at all", nil, []Endpoint{Get("/x", "", "", nothing)}, "unknown credential"},
+		{"twice", nil, []Endpoint{user, user}, "defined twice"},
+		{"no authorize", func(o *Options) { o.Authorize = nil }, []Endpoint{user}, "needs Authorize"},
+		{"closed audience without a credential", nil, []Endpoint{Get("/x", "", NoAuth, nothing).For(Admin)}, "does not fit"},
+		{"no audience", nil, []Endpoint{user.For("")}, "does not fit"},
+		{"no verify", nil, []Endpoint{user.Verified()}, "needs Verify"},
+		{"no idempotency", nil, []Endpoint{user.Idempotent()}, "needs Idempotency"},
+		{"no starter", nil, []Endpoint{starts}, "needs Starter"},
+		{"guarded nothing", func(o *Options) { o.Guarded = map[string]string{"GET /y": "A"}; o.Starter = &starter{} }, []Endpoint{user}, `"GET /y" is no endpoint`},
+		{"guarded starter", func(o *Options) { o.Guarded = map[string]string{"POST /s": "A"}; o.Starter = &starter{} }, []Endpoint{starts}, "starts a challenge itself"},
+		{"guarded without x-auth", func(o *Options) { o.Guarded = map[string]string{"GET /x": "A"}; o.Starter = &starter{} }, []Endpoint{Get("/x", "", NoAuth, nothing)}, "does not take x-auth"},
+		{"guarded for cron", func(o *Options) { o.Guarded = map[string]string{"GET /x": "A"}; o.Starter = &starter{} }, []Endpoint{Get("/x", "", TenantOrCron, nothing)}, "does not take x-auth"},
+		{"guarded without a starter", func(o *Options) { o.Guarded = map[string]string{"GET /x": "A"} }, []Endpoint{user}, "needs Starter"},
+		{"guarded without an action", func(o *Options) { o.Guarded = map[string]string{"GET /x": ""}; o.Starter = &starter{} }, []Endpoint{user}, "no action"},
+		{"any origin with credentials", func(o *Options) { o.CORSOrigins, o.CORSCredentials = []string{"*"}, true }, nil, "cannot be used together"},
+		{"any origin and another", func(o *Options) { o.CORSOrigins = []string{"*", "https://a.example"} }, nil, "must stand alone"},
+		{"origin with a path", func(o *Options) { o.CORSOrigins = []string{"https://a.example/"} }, nil, "is not scheme://host"},
+		{"language", func(o *Options) { o.DefaultLanguage = "de" }, nil, "default language"},
+		{"base path", func(o *Options) { o.BasePath = "api" }, nil, "base path"},
+	} {
+		opts := allow()
+		if c.change != nil {
+			c.change(&opts)
+		}
+		if _, err := New(opts, c.endpoints); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	opts := allow()
+	opts.Guards, opts.Authorize = nil, nil
+	if _, err := New(opts, []Endpoint{user, starts}); err == nil || strings.Count(err.Error(), "\n") < 4 {
+		t.Errorf("not everything is listed: %v", err)
+	}
+}

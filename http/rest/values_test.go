@@ -1,0 +1,137 @@
+package rest
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+)
+
+func TestDecimal(t *testing.T) {
+	for _, c := range []struct {
+		in   string
+		want Decimal // "" when refused
+	}{
+		{"0", "0"}, {"-0", "0"}, {"-0.00", "0"}, {"1", "1"}, {"-1.50", "-1.5"}, {"007", "7"}, {"0.000000000000000001", "0.000000000000000001"},
+		{"1e3", "1000"}, {"1E+3", "1000"}, {"1.25e1", "12.5"}, {"12.345e2", "1234.5"}, {"5e-8", "0.00000005"}, {"125e-2", "1.25"},
+		{"1e60", "" /* 61 digits */}, {"1e-61", ""}, {"1e999999999", ""}, {"1e-999999999", ""}, {"1e99999999999999999999", ""},
+		{"", ""}, {"-", ""}, {"+1", ""}, {".5", ""}, {"1.", ""}, {"1..2", ""}, {"1e", ""}, {"e1", ""}, {"1e1.5", ""}, {"0x10", ""},
+		{" 1", ""}, {"1 ", ""}, {"1,5", ""}, {"١", ""}, {"NaN", ""}, {"Infinity", ""}, {"1_000", ""}, {"--1", ""},
+	} {
+		got, err := ParseDecimal(c.in)
+		if got != c.want || (err == nil) != (c.want != "") {
+			t.Errorf("ParseDecimal(%q) = %q, %v; want %q", c.in, got, err, c.want)
+		}
+	}
+	out, err := json.Marshal(struct{ A, B Decimal }{"1e-7", ""})
+	if err != nil || string(out) != `{"A":0.0000001,"B":0}` {
+		t.Errorf("%s, %v", out, err)
+	}
+	if _, err := json.Marshal(Decimal("x")); err == nil {
+		t.Error("a wrong Decimal was written")
+	}
+	var d Decimal
+	if json.Unmarshal([]byte(`"1.10"`), &d) != nil || d != "1.1" {
+		t.Errorf("unmarshalled %q", d)
+	}
+}
+
+func TestTime(t *testing.T) {
+	utc := func(s string) time.Time {
+		x, err := time.Parse(time.RFC3339Nano, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return x
+	}
+	for _, c := range []struct {
+		in, want string // want "" when refused
+		day      bool
+	}{
+		{"0", "1970-01-01T00:00:00Z", false},
+		{"1706695200123", "2024-01-31T10:00:00.123Z", false},
+		{"-1", "1969-12-31T23:59:59.999Z", false},
+		{"2024-01-31", "2024-01-31T00:00:00Z", true},
+		{"2024-01-31T10:00:00Z", "2024-01-31T10:00:00Z", false},
+		{"2024-01-31T10:00:00.5Z", "2024-01-31T10:00:00.5Z", false},
+		{"2024-01-31T10:00:00", "2024-01-31T10:00:00Z", false},
+		{"2024-01-31T10:00", "2024-01-31T10:00:00Z", false},
+		{"2024-01-31 10:00:00", "2024-01-31T10:00:00Z", false},
+		{"2024-01-31T13:00:00+03:00", "2024-01-31T10:00:00Z", false},
+		{"2024-01-31T13:00:00 03:00", "2024-01-31T10:00:00Z", false},
+		{"2024-01-31T13:00:00+0300", "2024-01-31T10:00:00Z", false},
+		{"2024-02-30", "", false}, {"31.01.2024", "", false}, {"", "", false}, {"2024-1-1", "", false},
+		{"99999999999999999", "", false}, {"2024-01-31T25:00:00Z", "", false}, {"1e3", "", false}, {"+5", "", false},
+	} {
+		got, err := ParseTime(c.in)
+		if c.want == "" {
+			if err == nil {
+				t.Errorf("ParseTime(%q) = %v", c.in, got)
+			}
+			continue
+		}
+		if err != nil || !got.Equal(utc(c.want)) || got.Day != c.day {
+			t.Errorf("ParseTime(%q) = %v, %v; want %s", c.in, got, err, c.want)
+		}
+	}
+	day, _ := ParseTime("2024-01-31")
+	if last := day.Last(); !last.Equal(utc("2024-01-31T23:59:59.999999999Z")) {
+		t.Errorf("last = %v", last)
+	}
+	out, err := json.Marshal(struct {
+		A Time
+		B *Time
+		C *Time
+	}{Time{Time: utc("2024-01-31T13:00:00+03:00")}, At(time.Time{}), At(utc("2024-01-31T10:00:00.1Z"))})
+	if want := `{"A":"2024-01-31T10:00:00.000Z","B":null,"C":"2024-01-31T10:00:00.100Z"}`; err != nil || string(out) != want {
+		t.Errorf("%s, %v; want %s", out, err, want)
+	}
+	var back Time
+	if err := json.Unmarshal([]byte(`"2024-01-31"`), &back); err != nil || !back.Day {
+		t.Errorf("%v, %v", back, err)
+	}
+}
+
+func TestSpan(t *testing.T) {
+	at := func(s string) *Time {
+		x, err := ParseTime(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &x
+	}
+	from, to, err := Span("beginDate", at("2024-01-31"), at("2024-01-31"))
+	if err != nil || from.Hour() != 0 || to.Hour() != 23 {
+		t.Errorf("%v %v %v", from, to, err)
+	}
+	if _, to, err := Span("beginDate", at("2024-01-31"), nil); err != nil || !to.IsZero() {
+		t.Errorf("%v %v", to, err)
+	}
+	if _, _, err := Span("beginDate", at("2024-02-01"), at("2024-01-31")); err == nil {
+		t.Error("a range that ends before it begins")
+	}
+}
+
+func TestNullableAnswer(t *testing.T) {
+	out, err := json.Marshal([]Nullable[int]{{}, {Sent: true, Null: true}, {Sent: true, Value: 5}})
+	if err != nil || string(out) != `[null,null,5]` {
+		t.Errorf("%s, %v", out, err)
+	}
+	if (Nullable[int]{Sent: true, Null: true}).Pointer() != nil || *(Nullable[int]{Sent: true, Value: 5}).Pointer() != 5 {
+		t.Error("Pointer")
+	}
+}
+
+func TestLanguage(t *testing.T) {
+	for in, want := range map[string]string{"tr": "tr", "TR-tr": "tr", " en-GB": "en", "ar-EG": "ar", "de": "", "": "", "tr_TR": "", "trk": ""} {
+		if got := languageOf(in); got != want {
+			t.Errorf("languageOf(%q) = %q, want %q", in, got, want)
+		}
+	}
+	for in, want := range map[string]string{
+		"tr": "tr", "de-DE,de;q=0.9,tr;q=0.8,en;q=0.7": "tr", "de, fr": "", "*": "", "en;q=0, ar": "ar", "en;q=0.0,tr;q=0.001": "tr", ",,;q": "",
+	} {
+		if got := acceptLanguage(in); got != want {
+			t.Errorf("acceptLanguage(%q) = %q, want %q", in, got, want)
+		}
+	}
+}

@@ -1,0 +1,263 @@
+package rest
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// listen serves s on a real socket, because framing is what this file is about.
+func listen(t testing.TB, s *Server) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- s.App.Listener(ln) }()
+	t.Cleanup(func() {
+		if err := s.App.Shutdown(); err != nil {
+			t.Error(err)
+		}
+		<-done
+	})
+	return ln.Addr().String()
+}
+
+// wire sends bytes and reads answers until the server closes the connection, or
+// until want of them have come.
+func wire(t testing.TB, addr, text string, want int) (answers []answer, closed bool) {
+	t.Helper()
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(10 * time.Second))
+	if _, err := io.WriteString(c, text); err != nil {
+		t.Fatal(err)
+	}
+	r := bufio.NewReader(c)
+	for len(answers) < want {
+		resp, err := http.ReadResponse(r, nil)
+		if err != nil {
+			return answers, true
+		}
+		body, _ := io.ReadAll(resp.Body)
+		answers = append(answers, answer{resp.StatusCode, resp.Header, string(body)})
+		closed = resp.Close
+	}
+	return answers, closed
+}
+
+// TestFraming: every ambiguous message is refused in the one error shape and its
+// connection closed, so that what follows it is never taken for a request
+// (SEC-34). Each case is followed by a victim that must not run after a refusal.
+func TestFraming(t *testing.T) {
+	var ran atomic.Int64
+	opts := allow()
+	s := serve(t, opts,
+		Get("/x", "", NoAuth, func(context.Context, Caller, None) (None, error) { ran.Add(1); return None{}, nil }),
+		Post("/x", "", NoAuth, func(context.Context, Caller, None) (None, error) { ran.Add(1); return None{}, nil }))
+	addr := listen(t, s)
+	const victim = "GET /x HTTP/1.1\r\nHost: victim\r\n\r\n"
+	const head = "Host: a\r\nContent-Type: application/json\r\n"
+	for _, c := range []struct {
+		name, text string
+		status     int
+	}{
+		{"plain", "GET /x HTTP/1.1\r\nHost: a\r\n\r\n", 200},
+		{"body", "POST /x HTTP/1.1\r\n" + head + "Content-Length: 2\r\n\r\n{}", 200},
+		{"chunked", "POST /x HTTP/1.1\r\n" + head + "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 200},
+		{"expect", "POST /x HTTP/1.1\r\n" + head + "Expect: x\r\nContent-Length: 2\r\n\r\n{}", 200},
+		{"length and chunked", "POST /x HTTP/1.1\r\n" + head + "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 400},
+		{"chunked and length", "POST /x HTTP/1.1\r\n" + head + "Transfer-Encoding: chunked\r\ncontent-length: 2\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 400},
+		{"two lengths", "POST /x HTTP/1.1\r\n" + head + "Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}", 400},
+		{"signed length", "POST /x HTTP/1.1\r\n" + head + "Content-Length: +2\r\n\r\n{}", 400},
+		{"length list", "POST /x HTTP/1.1\r\n" + head + "Content-Length: 2, 2\r\n\r\n{}", 400},
+		{"two codings", "POST /x HTTP/1.1\r\n" + head + "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 400},
+		{"coding list", "POST /x HTTP/1.1\r\n" + head + "Transfer-Encoding: gzip, chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 400},
+		{"unknown coding", "POST /x HTTP/1.1\r\n" + head + "Transfer-Encoding: xchunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 400},
+		{"coding with a space before the colon", "POST /x HTTP/1.1\r\n" + head + "Transfer-Encoding : chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 400},
+		{"chunked in HTTP/1.0", "POST /x HTTP/1.0\r\n" + head + "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 400},
+		{"chunk extension with a bare LF", "POST /x HTTP/1.1\r\n" + head + "Transfer-Encoding: chunked\r\n\r\n2;a\n{}\r\n0\r\n\r\n", 400},
+		{"bad chunk size", "POST /x HTTP/1.1\r\n" + head + "Transfer-Encoding: chunked\r\n\r\n0x2\r\n{}\r\n0\r\n\r\n", 400},
+		{"no host", "GET /x HTTP/1.1\r\n\r\n", 400},
+		{"two hosts", "GET /x HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400},
+		{"NUL in a value", "GET /x HTTP/1.1\r\nHost: a\r\nX: a\x00b\r\n\r\n", 400},
+		{"CR in a value", "GET /x HTTP/1.1\r\nHost: a\r\nX: a\rb\r\n\r\n", 400},
+		{"CR in the target", "GET /x\r HTTP/1.1\r\nHost: a\r\n\r\n", 400},
+		{"space in a name", "GET /x HTTP/1.1\r\nHost: a\r\nX Y: b\r\n\r\n", 200}, // no reader takes it for another header
+		{"no colon", "GET /x HTTP/1.1\r\nHost: a\r\nnonsense\r\n\r\n", 400},
+		{"folded line", "GET /x HTTP/1.1\r\nHost: a\r\nX: b\r\n c\r\n\r\n", 400},
+		{"bare LF", "GET /x HTTP/1.1\r\nHost: a\nX: b\r\n\r\n", 400},
+		{"bare LF at the end", "GET /x HTTP/1.1\r\nHost: a\r\nX: b\r\n\n", 400},
+		{"HTTP/1.9", "GET /x HTTP/1.9\r\nHost: a\r\n\r\n", 400},
+		{"HTTP/2.0", "GET /x HTTP/2.0\r\nHost: a\r\n\r\n", 400},
+		{"lower case version", "GET /x http/1.1\r\nHost: a\r\n\r\n", 400},
+		{"no version", "GET /x\r\nHost: a\r\n\r\n", 400},
+		{"absolute form", "GET http://a/x HTTP/1.1\r\nHost: a\r\n\r\n", 400},
+		{"authority form", "CONNECT a:443 HTTP/1.1\r\nHost: a\r\n\r\n", 400},
+		{"asterisk", "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", 400},
+		{"fragment", "GET /x#f HTTP/1.1\r\nHost: a\r\n\r\n", 400},
+		{"fragment in the query", "GET /x?a#f HTTP/1.1\r\nHost: a\r\n\r\n", 400},
+		{"backslash", "GET /a\\..\\x HTTP/1.1\r\nHost: a\r\n\r\n", 400},
+		{"tab in the target", "GET /x\t HTTP/1.1\r\nHost: a\r\n\r\n", 400},
+		{"bytes beyond ASCII in the path", "GET /x\xc3\xa9 HTTP/1.1\r\nHost: a\r\n\r\n", 400},
+		{"empty target", "GET  HTTP/1.1\r\nHost: a\r\n\r\n", 400},
+		{"method with a separator", "GE(T /x HTTP/1.1\r\nHost: a\r\n\r\n", 400},
+		{"header too large", "GET /x HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("x", headerLimit) + "\r\n\r\n", 431},
+		{"target too long", "GET /x?" + strings.Repeat("x", maxTarget) + " HTTP/1.1\r\nHost: a\r\n\r\n", 431},
+		{"body too large", "POST /x HTTP/1.1\r\n" + head + "Content-Length: 1048577\r\n\r\n{}", 413},
+		{"chunked body too large", "POST /x HTTP/1.1\r\n" + head + "Transfer-Encoding: chunked\r\n\r\n100001\r\n", 413},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ran.Store(0)
+			answers, closed := wire(t, addr, c.text+victim, 2)
+			if len(answers) == 0 || answers[0].status != c.status {
+				t.Fatalf("answers %+v, want %d", answers, c.status)
+			}
+			if c.status == 200 {
+				if ran.Load() != 2 || len(answers) != 2 {
+					t.Errorf("ran %d of 2 requests", ran.Load())
+				}
+				return
+			}
+			a := answers[0]
+			if a.header.Get("Content-Type") != "application/problem+json" || a.header.Get("X-Request-Id") == "" || a.header.Get("Cache-Control") != "no-store" ||
+				!strings.Contains(a.body, a.header.Get("X-Request-Id")) || a.header.Get("Server") != "" {
+				t.Errorf("shape: %v %s", a.header, a.body)
+			}
+			for _, leak := range []string{"fasthttp", "buffer", "victim", "nonsense", "Host"} {
+				if strings.Contains(a.body, leak) {
+					t.Errorf("the refusal quotes %q: %s", leak, a.body)
+				}
+			}
+			wellFramed := map[string]bool{"absolute form": true, "authority form": true, "asterisk": true, "fragment": true, "fragment in the query": true,
+				"backslash": true, "tab in the target": true, "bytes beyond ASCII in the path": true, "target too long": true}
+			if wellFramed[c.name] { // what follows is another request
+				if len(answers) == 2 && ran.Load() != 1 || len(answers) == 1 && ran.Load() != 0 {
+					t.Errorf("%d answers, ran %d", len(answers), ran.Load())
+				}
+			} else if len(answers) != 1 || !closed || ran.Load() != 0 {
+				t.Errorf("the connection goes on: %d answers, ran %d", len(answers), ran.Load())
+			}
+		})
+	}
+}
+
+// TestSlowClient: one that dribbles is cut off, and told why.
+func TestSlowClient(t *testing.T) {
+	s := serve(t, allow(), Post("/x", "", NoAuth, nothing))
+	s.App.Server().ReadTimeout = 200 * time.Millisecond
+	addr := listen(t, s)
+	answers, closed := wire(t, addr, "POST /x HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{", 2)
+	if len(answers) != 1 || !closed || answers[0].status != 400 || answers[0].code() != "INVALID_FIELD" {
+		t.Errorf("%+v, closed %v", answers, closed)
+	}
+}
+
+func TestDrainingCloses(t *testing.T) {
+	opts := allow()
+	opts.Draining = func() bool { return true }
+	addr := listen(t, serve(t, opts, Get("/x", "", NoAuth, nothing)))
+	answers, closed := wire(t, addr, strings.Repeat("GET /x HTTP/1.1\r\nHost: a\r\n\r\n", 2), 2)
+	if len(answers) != 1 || !closed || answers[0].status != 503 {
+		t.Errorf("%+v, closed %v", answers, closed)
+	}
+}
+
+// TestNoBleed: strings kept from one request are never changed by the next one
+// on the same connection: one user's id must not become another's (REL-18).
+func TestNoBleed(t *testing.T) {
+	var kept []Caller
+	var texts []string
+	s := serve(t, allow(), Get("/x/{id}", "", User, func(_ context.Context, who Caller, in struct {
+		ID   string  `json:"id"`
+		Q    string  `json:"q"`
+		Body *string `json:"body"`
+	}) (None, error) {
+		kept = append(kept, who)
+		texts = append(texts, in.ID, in.Q, *in.Body)
+		return None{}, nil
+	}))
+	addr := listen(t, s)
+	const n = 200
+	var all strings.Builder
+	for i := range n {
+		id := fmt.Sprintf("user-%04d", i)
+		body := `{"body":"` + id + `"}`
+		fmt.Fprintf(&all, "GET /x/%s?q=%s HTTP/1.1\r\nHost: a\r\nx-auth: %s\r\ndevice-brand: %s\r\ndevice-model: %s\r\ndevice-desc: %s\r\nuser-agent: %s\r\n"+
+			"device-signature: %s\r\nx-request-id: %s\r\notp: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+			id, id, id, id, id, id, id, id, id, id, len(body), body)
+	}
+	if answers, _ := wire(t, addr, all.String(), n); len(answers) != n {
+		t.Fatalf("%d answers", len(answers))
+	}
+	for i, who := range kept {
+		id := fmt.Sprintf("user-%04d", i)
+		for _, got := range []string{who.UserID, who.Device.Brand, who.Device.Model, who.Device.Description, who.Device.UserAgent, who.DeviceSignature,
+			who.RequestID, who.OTP, strings.TrimPrefix(who.Path, "/x/"), strings.TrimPrefix(who.RawQuery, "q="), texts[3*i], texts[3*i+1], texts[3*i+2]} {
+			if got != id {
+				t.Fatalf("%q became %q", id, got)
+			}
+		}
+	}
+}
+
+func TestCORS(t *testing.T) {
+	opts := allow()
+	opts.CORSOrigins = []string{"https://app.example.com", "http://localhost:3000"}
+	opts.Firewall = func(_ context.Context, r *Request, _ string) error {
+		if r.Caller.Method == "OPTIONS" {
+			t.Error("a preflight reached the firewall")
+		}
+		return nil
+	}
+	s := serve(t, opts, Post("/x", "", User, nothing))
+	pre := do(t, s, "OPTIONS", "/x", "", "origin: https://app.example.com", "access-control-request-method: POST")
+	if pre.status != 204 || pre.body != "" || pre.header.Get("Access-Control-Allow-Origin") != "https://app.example.com" ||
+		pre.header.Get("Access-Control-Allow-Methods") != allowedMethods || !strings.Contains(pre.header.Get("Access-Control-Allow-Headers"), "device_signature") ||
+		!strings.HasPrefix(pre.header.Get("Vary"), "Origin") || pre.header.Get("Access-Control-Allow-Credentials") != "" {
+		t.Errorf("preflight: %d %v %s", pre.status, pre.header, pre.body)
+	}
+	a := do(t, s, "POST", "/x", "", "origin: http://localhost:3000", "x-auth: u")
+	if a.status != 200 || a.header.Get("Access-Control-Allow-Origin") != "http://localhost:3000" || a.header.Get("Vary") != "Origin" ||
+		a.header.Get("Access-Control-Expose-Headers") != exposedHeaders {
+		t.Errorf("request: %d %v", a.status, a.header)
+	}
+	if a := do(t, s, "POST", "/x", "", "origin: http://localhost:3000"); a.status != 401 || a.header.Get("Access-Control-Allow-Origin") == "" {
+		t.Errorf("a refusal that a page cannot read: %v", a.header)
+	}
+	for _, origin := range []string{"https://evil.example", "https://app.example.com.evil.example", "null", "https://APP.example.com"} {
+		for _, method := range []string{"OPTIONS", "POST"} {
+			a := do(t, s, method, "/x", "", "origin: "+origin, "access-control-request-method: POST", "x-auth: u")
+			if a.header.Get("Access-Control-Allow-Origin") != "" || a.header.Get("Vary") == "" {
+				t.Errorf("%s from %s: %v", method, origin, a.header)
+			}
+		}
+	}
+	if !s.AllowsOrigin("https://app.example.com") || s.AllowsOrigin("https://evil.example") {
+		t.Error("AllowsOrigin")
+	}
+	opts.CORSOrigins = []string{"*"}
+	s = serve(t, opts, Post("/x", "", User, nothing))
+	if a := do(t, s, "POST", "/x", "", "origin: https://any.example", "x-auth: u"); a.header.Get("Access-Control-Allow-Origin") != "*" {
+		t.Errorf("any origin: %v", a.header)
+	}
+	opts.CORSOrigins, opts.CORSCredentials = []string{"https://a.example"}, true
+	s = serve(t, opts, Post("/x", "", User, nothing))
+	if a := do(t, s, "POST", "/x", "", "origin: https://a.example", "x-auth: u"); a.header.Get("Access-Control-Allow-Credentials") != "true" {
+		t.Errorf("credentials: %v", a.header)
+	}
+	if a := do(t, serve(t, allow(), Post("/x", "", User, nothing)), "OPTIONS", "/x", "", "origin: https://a.example", "access-control-request-method: POST"); a.status != 405 {
+		t.Errorf("without origins a preflight is a method like any other: %d", a.status)
+	}
+}
