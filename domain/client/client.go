@@ -1,0 +1,22 @@
+// Package client holds what is said of a caller by his network address alone.
+// Everything that counts per address counts per Prefix, so that one customer
+// of a provider is one caller whatever address of his block he uses
+// (decision D-GEN-14).
+package client
+
+import "net/netip"
+
+// Prefix is the block that counts as one caller: an IPv4 address itself, or
+// the /64 of an IPv6 address. IPv4 in IPv6 is IPv4. The text is "" for the
+// zero address.
+func Prefix(a netip.Addr) string {
+	a = a.Unmap().WithZone("")
+	switch {
+	case !a.IsValid():
+		return ""
+	case a.Is4():
+		return a.String() + "/32"
+	}
+	p, _ := a.Prefix(64) // 64 bits always fit an IPv6 address
+	return p.String()
+}

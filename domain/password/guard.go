@@ -1,0 +1,152 @@
+package password
+
+import (
+	"slices"
+	"time"
+
+	"castellan/domain/fault"
+)
+
+// GuardRules are the numbers of the wrong-password guard (D-GEN-14).
+type GuardRules struct {
+	PerPrefix int           // wrong tries for an account from one prefix …
+	Window    time.Duration // … in this rolling window
+	Total     int           // wrong tries from anywhere …
+	TotalSpan time.Duration // … in this one, after which only known prefixes may try
+	GoodFor   time.Duration // how long a prefix is known after a good login
+}
+
+// DefaultGuardRules are 10 in 15 minutes, 100 in 24 hours and 30 days.
+func DefaultGuardRules() GuardRules {
+	return GuardRules{PerPrefix: 10, Window: 15 * time.Minute, Total: 100, TotalSpan: 24 * time.Hour, GoodFor: 30 * 24 * time.Hour}
+}
+
+// What a row keeps at most. Beyond it the oldest is forgotten: a try by then
+// has the company of more tries than any rule asks for, and a prefix was not
+// used since dozens of others were.
+const (
+	maxTries = 400
+	maxGood  = 32
+)
+
+// Guard is what is remembered of the tries for one account: the user's, or
+// that of an identifier nobody has, which is counted by its keyed hash. The
+// owner is not locked out by strangers: what counts against a prefix is tried
+// from that prefix, and where strangers from everywhere made the account
+// refuse, the places he logged in from before are still open to him.
+type Guard struct {
+	Key     string
+	Version int64  // of its row; 0: there is none yet
+	Tries   []Try  // oldest first
+	Good    []Good // oldest first, one per prefix
+}
+
+// Try is a wrong try, or one that was not judged yet.
+type Try struct {
+	At     int64  `json:"t"` // ms
+	Prefix string `json:"p"`
+}
+
+// Good is a prefix from which somebody knew the password.
+type Good struct {
+	Prefix string `json:"p"`
+	At     int64  `json:"t"` // ms, of the last time
+}
+
+// Charge counts a try as wrong before it is judged.
+//
+// Errors: RATE_LIMITED with the time to wait, when the prefix or, for a prefix
+// that is not known, the account has used its tries up; the guard is then
+// unchanged.
+func (g Guard) Charge(now time.Time, r GuardRules, prefix string) (Guard, error) {
+	if wait := g.wait(now, r, prefix); wait > 0 {
+		return g, fault.New(fault.RateLimited, "too many wrong passwords; try later").After(wait)
+	}
+	g = g.pruned(now, r)
+	g.Tries = append(g.Tries, Try{now.UnixMilli(), prefix})
+	if n := len(g.Tries); n > maxTries {
+		g.Tries = g.Tries[n-maxTries:]
+	}
+	return g, nil
+}
+
+// Refund takes the charge of a right try back and makes its prefix a known
+// one.
+func (g Guard) Refund(now time.Time, r GuardRules, prefix string) Guard {
+	g = g.Return(prefix).pruned(now, r)
+	g.Good = slices.DeleteFunc(g.Good, func(k Good) bool { return k.Prefix == prefix }) // pruned made it ours
+	g.Good = append(g.Good, Good{prefix, now.UnixMilli()})
+	if n := len(g.Good); n > maxGood {
+		g.Good = g.Good[n-maxGood:]
+	}
+	return g
+}
+
+// Return takes back the charge of a try that was never judged.
+func (g Guard) Return(prefix string) Guard {
+	for i, t := range slices.Backward(g.Tries) {
+		if t.Prefix == prefix {
+			g.Tries = slices.Delete(slices.Clone(g.Tries), i, i+1)
+			break
+		}
+	}
+	return g
+}
+
+// Until is when nothing in the guard can matter any more.
+func (g Guard) Until(r GuardRules) time.Time {
+	var last int64
+	for _, t := range g.Tries {
+		last = max(last, t.At+r.TotalSpan.Milliseconds())
+	}
+	for _, k := range g.Good {
+		last = max(last, k.At+r.GoodFor.Milliseconds())
+	}
+	return time.UnixMilli(last)
+}
+
+func (g Guard) wait(now time.Time, r GuardRules, prefix string) time.Duration {
+	var here []int64
+	for _, t := range g.Tries {
+		if t.Prefix == prefix {
+			here = append(here, t.At)
+		}
+	}
+	wait := rolling(now, here, r.PerPrefix, r.Window)
+	if !g.knows(now, r, prefix) {
+		all := make([]int64, len(g.Tries))
+		for i, t := range g.Tries {
+			all[i] = t.At
+		}
+		wait = max(wait, rolling(now, all, r.Total, r.TotalSpan))
+	}
+	return wait
+}
+
+// rolling is how long until fewer than limit of the instants are younger than
+// the window. One that lies ahead, by the clock of another node, counts as
+// now.
+func rolling(now time.Time, times []int64, limit int, window time.Duration) time.Duration {
+	if len(times) < limit {
+		return 0
+	}
+	// Nodes append by their own clocks, so the order may be off by their skew.
+	slices.Sort(times)
+	oldest := times[len(times)-limit] // of the newest limit
+	left := time.Duration(oldest+window.Milliseconds()-now.UnixMilli()) * time.Millisecond
+	return min(max(left, 0), window)
+}
+
+func (g Guard) knows(now time.Time, r GuardRules, prefix string) bool {
+	return slices.ContainsFunc(g.Good, func(k Good) bool {
+		return k.Prefix == prefix && now.UnixMilli()-k.At < r.GoodFor.Milliseconds()
+	})
+}
+
+// pruned returns a copy without what cannot matter any more.
+func (g Guard) pruned(now time.Time, r GuardRules) Guard {
+	ms := now.UnixMilli()
+	g.Tries = slices.DeleteFunc(slices.Clone(g.Tries), func(t Try) bool { return ms-t.At >= r.TotalSpan.Milliseconds() })
+	g.Good = slices.DeleteFunc(slices.Clone(g.Good), func(k Good) bool { return ms-k.At >= r.GoodFor.Milliseconds() })
+	return g
+}

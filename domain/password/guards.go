@@ -1,0 +1,227 @@
+package password
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"sync"
+	"time"
+
+	"castellan/domain/commit"
+	"castellan/domain/fault"
+)
+
+// maxFenced bounds how often a decision is made again because another node
+// wrote the row between reading and writing. Within one process nobody does.
+const maxFenced = 20
+
+// Guards keeps the guards of accounts: it charges a try durably before the
+// password is hashed, and gives it back when the password was right.
+//
+// Tries for one account take turns inside a process, so they do not fence each
+// other out. A try that would only be refused because others are still being
+// judged waits for them: people of one office who log in to one account at one
+// moment, with the right password, are not refused. What is charged never
+// exceeds the limits, so waiting gives no guess away.
+type Guards struct {
+	store  GuardStore
+	commit commit.Committer
+	rules  GuardRules
+	now    func() time.Time
+
+	mu       sync.Mutex
+	accounts map[string]*account
+}
+
+// account is an account with tries in this process.
+type account struct {
+	users int           // of this value; under Guards.mu
+	turn  chan struct{} // holds a token while somebody decides
+
+	// Owned by whoever has the turn.
+	guard    Guard
+	loaded   bool           // guard is what this process wrote or read last
+	pending  map[string]int // prefix → tries that are being judged
+	resolved chan struct{}  // closed, and replaced, when one was
+}
+
+// NewGuards returns the keeper of guards.
+func NewGuards(store GuardStore, c commit.Committer, r GuardRules, now func() time.Time) *Guards {
+	return &Guards{store: store, commit: c, rules: r, now: now, accounts: map[string]*account{}}
+}
+
+// Attempt is a try that was charged. It must be settled by exactly one of
+// Refund, Return and Wrong; Wrong after another one does nothing, so that it
+// can be deferred.
+type Attempt struct {
+	g       *Guards
+	a       *account
+	key     string
+	prefix  string
+	settled bool
+}
+
+// Charge counts a try for the account key from prefix, durably before it
+// returns.
+//
+// Errors: RATE_LIMITED with the time to wait, UNAVAILABLE, the error of ctx.
+func (g *Guards) Charge(ctx context.Context, key, prefix string) (_ *Attempt, err error) {
+	a := g.enter(key)
+	defer func() {
+		if err != nil {
+			g.leave(key, a)
+		}
+	}()
+	for {
+		if err := a.take(ctx); err != nil {
+			return nil, err
+		}
+		fresh, err := g.update(ctx, a, key, func(now time.Time, guard Guard) (Guard, error) { return guard.Charge(now, g.rules, prefix) }, g.save)
+		if err == nil {
+			a.pending[prefix]++
+			a.pass()
+			return &Attempt{g: g, a: a, key: key, prefix: prefix}, nil
+		}
+		refused := fault.CodeOf(err) == fault.RateLimited
+		wait, resolved := refused && a.mayYetPass(g.now(), g.rules, prefix), a.resolved
+		if refused && !wait {
+			a.loaded = false
+		}
+		a.pass()
+		switch {
+		case wait:
+			select {
+			case <-resolved:
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		case refused && !fresh: // perhaps an operator unlocked the account: look before refusing
+		default:
+			return nil, err
+		}
+	}
+}
+
+// Refund takes the charge back and makes the prefix a known one, because the
+// password was right. save gets the write and commits it with whatever the
+// login begins; it is called again when the row had moved on, and must then
+// begin anew. The error is that of save, after which the try counts as wrong.
+func (at *Attempt) Refund(ctx context.Context, save func(context.Context, commit.Write) error) error {
+	return at.settle(ctx, func(now time.Time, guard Guard) Guard { return guard.Refund(now, at.g.rules, at.prefix) }, save)
+}
+
+// Return takes the charge back because the password could not be judged. The
+// error is internal or UNAVAILABLE; the try then counts as wrong.
+func (at *Attempt) Return(ctx context.Context) error {
+	return at.settle(ctx, func(_ time.Time, guard Guard) Guard { return guard.Return(at.prefix) }, at.g.save)
+}
+
+// Wrong leaves the charge as it is.
+func (at *Attempt) Wrong() {
+	if at.settled {
+		return
+	}
+	at.a.turn <- struct{}{} // turns are short and end by themselves
+	at.finish()
+}
+
+func (at *Attempt) settle(ctx context.Context, move func(time.Time, Guard) Guard, save func(context.Context, commit.Write) error) error {
+	if at.settled {
+		return errors.New("password: an attempt was settled twice")
+	}
+	at.a.turn <- struct{}{}
+	defer at.finish()
+	_, err := at.g.update(ctx, at.a, at.key, func(now time.Time, guard Guard) (Guard, error) { return move(now, guard), nil }, save)
+	return err
+}
+
+// finish ends the attempt and the turn.
+func (at *Attempt) finish() {
+	at.settled = true
+	if at.a.pending[at.prefix]--; at.a.pending[at.prefix] == 0 {
+		delete(at.a.pending, at.prefix)
+	}
+	close(at.a.resolved)
+	at.a.resolved = make(chan struct{})
+	at.a.pass()
+	at.g.leave(at.key, at.a)
+}
+
+// update decides on the row and saves it, again while it moves on. The caller
+// has the turn. fresh reports that the last decision was made on the row as it
+// was just read; an error of move changes nothing.
+func (g *Guards) update(ctx context.Context, a *account, key string, move func(time.Time, Guard) (Guard, error), save func(context.Context, commit.Write) error) (fresh bool, err error) {
+	for range maxFenced {
+		if !a.loaded {
+			guard, err := g.store.Guard(ctx, key)
+			if err != nil {
+				return fresh, err
+			}
+			a.guard, a.loaded, fresh = guard, true, true
+		}
+		next, err := move(g.now(), a.guard)
+		if err != nil {
+			return fresh, err
+		}
+		switch err := save(ctx, SaveGuard{Guard: next, Until: next.Until(g.rules)}); {
+		case err == nil:
+			next.Version++
+			a.guard = next
+			return fresh, nil
+		case errors.Is(err, commit.ErrFenced):
+			a.loaded = false
+		default:
+			a.loaded = false // its fate may be unknown
+			return fresh, err
+		}
+	}
+	return fresh, fault.New(fault.Unavailable, "the account is busy; try again").After(time.Second)
+}
+
+func (g *Guards) save(ctx context.Context, w commit.Write) error { return g.commit.Commit(ctx, w) }
+
+// mayYetPass reports whether a refused try would pass if every try that is
+// being judged here turned out right.
+func (a *account) mayYetPass(now time.Time, r GuardRules, prefix string) bool {
+	if len(a.pending) == 0 || !a.loaded {
+		return false
+	}
+	best := a.guard
+	for p, n := range maps.All(a.pending) {
+		for range n {
+			best = best.Return(p)
+		}
+	}
+	return best.wait(now, r, prefix) == 0
+}
+
+func (g *Guards) enter(key string) *account {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	a := g.accounts[key]
+	if a == nil {
+		a = &account{turn: make(chan struct{}, 1), pending: map[string]int{}, resolved: make(chan struct{})}
+		g.accounts[key] = a
+	}
+	a.users++
+	return a
+}
+
+func (g *Guards) leave(key string, a *account) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if a.users--; a.users == 0 {
+		delete(g.accounts, key)
+	}
+}
+
+func (a *account) take(ctx context.Context) error {
+	select {
+	case a.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (a *account) pass() { <-a.turn }

@@ -1,0 +1,261 @@
+package password
+
+import (
+	"container/list"
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"errors"
+	"runtime"
+	"sync"
+	"time"
+
+	"castellan/domain/fault"
+)
+
+// HasherOptions size a Hasher. The zero value of a field means its default.
+type HasherOptions struct {
+	Params Params        // DefaultParams
+	Slots  int           // hashes at once; one less than the processors, at least 1
+	Queue  int           // callers that may wait; 256
+	Wait   time.Duration // the longest wait for a slot; 5 s
+	Idle   time.Duration // after it an unused hasher gives its memory back; 1 min
+}
+
+// Hasher hashes in a fixed number of slots. Callers first get a place
+// (Admit), which costs nothing and fails at once when too many are waiting;
+// their hashes then run first come, first served. It holds slots × memory at
+// most, and none when it has been idle. It is safe for concurrent use.
+type Hasher struct {
+	params      Params
+	slots, room int
+	wait, idle  time.Duration
+	dummy       string
+
+	mu       sync.Mutex
+	admitted int
+	running  int
+	waiting  list.List // of chan *arena
+	arenas   []*arena  // of idle slots
+	release  *time.Timer
+}
+
+// NewHasher returns a hasher; it fails when the parameters are not valid.
+func NewHasher(o HasherOptions) (*Hasher, error) {
+	if o.Params == (Params{}) {
+		o.Params = DefaultParams()
+	}
+	if err := o.Params.Validate(); err != nil {
+		return nil, err
+	}
+	if o.Slots <= 0 {
+		o.Slots = max(1, runtime.GOMAXPROCS(0)-1)
+	}
+	if o.Queue <= 0 {
+		o.Queue = 256
+	}
+	if o.Wait <= 0 {
+		o.Wait = 5 * time.Second
+	}
+	if o.Idle <= 0 {
+		o.Idle = time.Minute
+	}
+	// The dummy verifies like any other hash and no password has its tag.
+	dummy := stored{params: o.Params, salt: random(saltBytes), tag: random(tagBytes)}
+	return &Hasher{params: o.Params, slots: o.Slots, room: o.Slots + o.Queue, wait: o.Wait, idle: o.Idle, dummy: dummy.String()}, nil
+}
+
+// Slots is the number of hashes that run at once.
+func (h *Hasher) Slots() int { return h.slots }
+
+// Waiting is the number of callers that were admitted and are not hashing,
+// for metrics.
+func (h *Hasher) Waiting() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.admitted - h.running
+}
+
+// Place is a caller's place in the queue. Every hash of the caller waits its
+// turn anew. It must be left.
+type Place struct {
+	h    *Hasher
+	left sync.Once
+}
+
+// Admit takes a place. Take it before anything that costs: when there is none
+// the caller is refused at no cost.
+//
+// Errors: OVERLOADED.
+func (h *Hasher) Admit() (*Place, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.admitted >= h.room {
+		return nil, h.overloaded()
+	}
+	h.admitted++
+	return &Place{h: h}, nil
+}
+
+// Leave gives the place up. Leaving twice is leaving once.
+func (p *Place) Leave() {
+	p.left.Do(func() {
+		p.h.mu.Lock()
+		p.h.admitted--
+		p.h.mu.Unlock()
+	})
+}
+
+// Verify reports whether password has the stored hash phc, and whether that
+// hash was made with other parameters than the present ones. An empty phc
+// stands for an account that does not exist: the same work is done and the
+// answer is no.
+//
+// Errors: OVERLOADED when no slot came free in time, the error of ctx, and an
+// internal one for a malformed phc; in none of these cases was the password
+// judged.
+func (p *Place) Verify(ctx context.Context, password, phc string) (right, stale bool, err error) {
+	missing := phc == ""
+	if missing {
+		phc = p.h.dummy
+	}
+	want, err := parse(phc)
+	if err != nil {
+		return false, false, err
+	}
+	normal, ok := Normalize(password)
+	got, err := p.h.run(ctx, normal, want.salt, want.params, uint32(len(want.tag)))
+	if err != nil {
+		return false, false, err
+	}
+	right = subtle.ConstantTimeCompare(got, want.tag) == 1 && ok && !missing
+	return right, right && want.params != p.h.params, nil
+}
+
+// Hash returns the PHC string of a password under the present parameters and
+// a fresh salt.
+//
+// Errors: OVERLOADED, the error of ctx.
+func (p *Place) Hash(ctx context.Context, password string) (phc string, err error) {
+	normal, ok := Normalize(password)
+	if !ok {
+		return "", errors.New("password: not a text that can be hashed")
+	}
+	s := stored{params: p.h.params, salt: random(saltBytes)}
+	if s.tag, err = p.h.run(ctx, normal, s.salt, s.params, tagBytes); err != nil {
+		return "", err
+	}
+	return s.String(), nil
+}
+
+// Hash is Admit, Place.Hash and Leave.
+func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
+	p, err := h.Admit()
+	if err != nil {
+		return "", err
+	}
+	defer p.Leave()
+	return p.Hash(ctx, password)
+}
+
+// Verify is Admit, Place.Verify and Leave.
+func (h *Hasher) Verify(ctx context.Context, password, phc string) (right, stale bool, err error) {
+	p, err := h.Admit()
+	if err != nil {
+		return false, false, err
+	}
+	defer p.Leave()
+	return p.Verify(ctx, password, phc)
+}
+
+func (h *Hasher) run(ctx context.Context, password string, salt []byte, params Params, n uint32) ([]byte, error) {
+	a, err := h.acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer h.done(a)
+	text := []byte(password)
+	defer clear(text)
+	return a.derive(text, salt, nil, nil, params, n), nil
+}
+
+// acquire waits for a slot, in the order of the calls.
+func (h *Hasher) acquire(ctx context.Context) (*arena, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	if h.running < h.slots {
+		h.running++
+		a := &arena{}
+		if n := len(h.arenas); n > 0 {
+			a, h.arenas = h.arenas[n-1], h.arenas[:n-1]
+		}
+		h.mu.Unlock()
+		return a, nil
+	}
+	turn := make(chan *arena, 1)
+	place := h.waiting.PushBack(turn)
+	h.mu.Unlock()
+
+	timer := time.NewTimer(h.wait)
+	defer timer.Stop()
+	select {
+	case a := <-turn:
+		return a, nil
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+	h.mu.Lock()
+	select {
+	case a := <-turn: // the turn came in the same moment: pass it on
+		h.mu.Unlock()
+		h.done(a)
+	default:
+		h.waiting.Remove(place)
+		h.mu.Unlock()
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return nil, h.overloaded()
+}
+
+// done hands the slot and its memory to the caller who waits longest.
+func (h *Hasher) done(a *arena) {
+	if uint32(len(a.blocks)) > h.params.size() {
+		a.blocks = nil // an old hash of larger parameters needed more
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if first := h.waiting.Front(); first != nil {
+		h.waiting.Remove(first).(chan *arena) <- a
+		return
+	}
+	h.running--
+	h.arenas = append(h.arenas, a)
+	if h.release == nil {
+		h.release = time.AfterFunc(h.idle, h.trim)
+	} else {
+		h.release.Reset(h.idle)
+	}
+}
+
+// trim drops the memory of a hasher that is idle.
+func (h *Hasher) trim() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.running == 0 {
+		h.arenas = nil
+	}
+}
+
+func (h *Hasher) overloaded() error {
+	return fault.New(fault.Overloaded, "too many passwords are being checked; try again").After(h.wait)
+}
+
+func random(n int) []byte {
+	b := make([]byte, n)
+	rand.Read(b) // never fails
+	return b
+}

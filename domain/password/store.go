@@ -1,0 +1,39 @@
+package password
+
+import (
+	"context"
+	"time"
+)
+
+// SaveGuard saves a guard. It is fenced by Guard.Version; 0 inserts.
+type SaveGuard struct {
+	Guard
+	Until time.Time // from then on the row may be purged
+}
+
+// Table implements commit.Write.
+func (SaveGuard) Table() string { return "password_guard" }
+
+// Fence implements commit.Fence.
+func (w SaveGuard) Fence() (string, int64) { return w.Key, w.Version }
+
+// ClearGuard forgets every wrong try for an account, whatever the version of
+// its row; known prefixes are forgotten too. An account without a row stays
+// without. It is how an operator unlocks an account.
+type ClearGuard struct{ Key string }
+
+// Table implements commit.Write.
+func (ClearGuard) Table() string { return "password_guard" }
+
+// Row tells the writer which row it changes.
+func (w ClearGuard) Row() string { return w.Key }
+
+// GuardStore reads guards. Writes go through commit.Committer. It is safe for
+// concurrent use.
+type GuardStore interface {
+	// Guard reads the guard of an account; Version 0 when there is none.
+	Guard(ctx context.Context, key string) (Guard, error)
+	// PurgeGuards removes at most max rows that were of no use any more before
+	// the given instant, and reports how many.
+	PurgeGuards(ctx context.Context, before time.Time, max int) (int, error)
+}

@@ -1,0 +1,147 @@
+package user
+
+import (
+	"context"
+	"time"
+
+	"castellan/domain/fault"
+)
+
+// Identifier is how somebody says who they are: exactly one of the two is set,
+// in canonical form.
+type Identifier struct{ Phone, Mail string }
+
+// String is the canonical text, by whose keyed hash the wrong passwords for an
+// unknown account are counted.
+func (i Identifier) String() string { return i.Phone + i.Mail }
+
+// Secret is the stored part of an account's password.
+type Secret struct {
+	Hash     string // PHC string; "" when the account has no password
+	Previous string // the one before it (D-PWD-03)
+}
+
+// Store reads accounts. Writes go through commit.Committer as the values
+// below. It is safe for concurrent use.
+type Store interface {
+	// Get reads an account; RECORD_NOT_FOUND when there is none.
+	Get(ctx context.Context, id string) (User, error)
+	// ByPhone and ByEmail read the account with a canonical phone or address;
+	// RECORD_NOT_FOUND when there is none.
+	ByPhone(ctx context.Context, phone string) (User, error)
+	ByEmail(ctx context.Context, mail string) (User, error)
+	// Login reads the account and its password in one statement;
+	// RECORD_NOT_FOUND when there is none.
+	Login(ctx context.Context, who Identifier) (User, Secret, error)
+	// Secret reads the password of an account; RECORD_NOT_FOUND when there is
+	// no such account.
+	Secret(ctx context.Context, id string) (Secret, error)
+	// List returns accounts newest first, at most limit, older than the one
+	// with the id after where that is not "".
+	List(ctx context.Context, after string, limit int) ([]User, error)
+	// Holders lists the granted roles, RoleUser left out: role → ids of the
+	// accounts that have it.
+	Holders(ctx context.Context) (map[string][]string, error)
+}
+
+// Add inserts an account with its password hash and granted roles. The unit is
+// refused with RECORD_ALREADY_EXIST when the id, the phone or the address is
+// taken.
+type Add struct {
+	User
+	PasswordHash string // PHC string; "" for an account without a password
+}
+
+// Table implements commit.Write.
+func (Add) Table() string { return "users" }
+
+// Validate refuses an account that could never be found again: phone and
+// address must be canonical and at least one of them present.
+func (a Add) Validate() error {
+	if a.Phone == "" && a.Email == "" {
+		return fault.Invalid("phoneNumber", "a phone number or a mail address is needed")
+	}
+	if a.Phone != "" && (len(a.Phone) < 2 || a.Phone[0] != '+' || !digits(a.Phone[1:])) {
+		return fault.Invalid("phoneNumber", "is not in canonical form")
+	}
+	if m, err := CanonicalMail(a.Email); a.Email != "" && (err != nil || m != a.Email) {
+		return fault.Invalid("email", "is not in canonical form")
+	}
+	return nil
+}
+
+// SetPassword replaces the password: the hash becomes the active one, the
+// active one the previous one, and the credential version rises. It does not
+// end sessions; EndSessions or session.End go beside it (D-AUTH-11). It is
+// fenced by CV, so that two changes cannot both be made of one old password.
+type SetPassword struct {
+	UserID string
+	CV     int64 // as the caller saw it
+	Hash   string
+}
+
+// Table implements commit.Write.
+func (SetPassword) Table() string { return "users" }
+
+// Fence implements commit.Fence.
+func (w SetPassword) Fence() (string, int64) { return w.UserID, w.CV }
+
+// Rehash replaces the hash of an unchanged password by one of the present
+// parameters. It takes effect only while the stored hash still is Old; if it
+// is not, the password was changed meanwhile and nothing happens. No version
+// rises.
+type Rehash struct{ UserID, Old, New string }
+
+// Table implements commit.Write.
+func (Rehash) Table() string { return "users" }
+
+// Row tells the writer which row it changes.
+func (w Rehash) Row() string { return w.UserID }
+
+// EndSessions ends every session of an account, and closes every challenge
+// that is open: both versions rise by one. It is fenced by SV: after the
+// commit the session version is SV+1, so that the change note beside it can
+// say so.
+type EndSessions struct {
+	UserID string
+	SV     int64     // as the caller saw it
+	At     time.Time // when it rose; nodes that start later ask by it
+}
+
+// Table implements commit.Write.
+func (EndSessions) Table() string { return "users" }
+
+// Fence implements commit.Fence.
+func (w EndSessions) Fence() (string, int64) { return w.UserID, w.SV }
+
+// Touch raises the credential version of an account because a phone, an
+// address, a factor or a filter of it changed (D-AUTH-11).
+type Touch struct{ UserID string }
+
+// Table implements commit.Write.
+func (Touch) Table() string { return "users" }
+
+// Row tells the writer which row it changes.
+func (w Touch) Row() string { return w.UserID }
+
+// SetStatus sets the status. The credential version rises, so that whatever
+// the account had begun is closed; ending its sessions is EndSessions' part.
+type SetStatus struct {
+	UserID string
+	Status Status
+}
+
+// Table implements commit.Write.
+func (SetStatus) Table() string { return "users" }
+
+// Row tells the writer which row it changes.
+func (w SetStatus) Row() string { return w.UserID }
+
+// Grant gives an account a role; granting it twice changes nothing.
+type Grant struct {
+	UserID, Role string
+	At           time.Time
+}
+
+// Table implements commit.Write.
+func (Grant) Table() string { return "user_role" }

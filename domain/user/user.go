@@ -1,0 +1,99 @@
+// Package user is the account: who somebody is to the service, how they are
+// found when they log in, and the two counters by which everything that was
+// issued to them can be taken back at once (decisions D-AUTH-01, D-AUTH-11).
+//
+// The one idea: an account has two versions. SV stands in every token, so that
+// raising it ends every session; CV stands in every challenge, so that raising
+// it closes everything that was begun with credentials that no longer hold.
+// Nothing else of an account is needed to judge a request.
+//
+// Start reading at User, then canonical.go (one spelling per phone number and
+// address, D-PWD-07) and store.go (the contract and the writes).
+package user
+
+import (
+	"slices"
+	"time"
+
+	"castellan/domain/challenge"
+)
+
+// Status of an account. The values are code lists that an operator may extend
+// (D-GEN-17); only Active can log in.
+type Status string
+
+// The statuses every installation starts with.
+const (
+	Active  Status = "active"
+	Passive Status = "passive"
+	Blocked Status = "blocked"
+	Closed  Status = "closed"
+)
+
+// Type of an account: a person or a company. The spellings are the
+// interface's.
+type Type string
+
+// The types.
+const (
+	Individual Type = "bireysel"
+	Corporate  Type = "kurumsal"
+)
+
+// The roles that exist from the start. Every account has RoleUser without a
+// row that says so (D-AUTH-03).
+const (
+	RoleUser  = "user"
+	RoleAdmin = "admin"
+)
+
+// What a new account starts with (D-USR-01).
+const (
+	WaitingApproval = "waitingApproval" // kycConfirm
+	NotRisky        = "notRisky"        // amlStatus
+)
+
+// User is an account. Phone and Email are canonical (see canonical.go) and ""
+// where the account has none.
+type User struct {
+	ID            string
+	Name          string
+	Surname       string
+	Email         string
+	EmailVerified bool
+	CountryCode   string // dialling code, digits only
+	Phone         string // "+905321234567", dialling code included
+	Language      string // tr, en or ar; "" for the installation's default
+	Status        Status
+	Type          Type
+	Roles         []string // beyond RoleUser, sorted
+	KYCConfirm    string
+	AMLStatus     string
+	Level         int
+	SV            int64 // session version: a token with a smaller one is revoked
+	CV            int64 // credential version: a challenge with another one is closed
+	Demo          bool  // seeded for development; cannot log in outside of it
+	CreatedAt     time.Time
+}
+
+// New returns an active account with the values every account starts with.
+func New(id string, now time.Time) User {
+	return User{ID: id, Status: Active, Type: Individual, KYCConfirm: WaitingApproval, AMLStatus: NotRisky,
+		SV: 1, CV: 1, CreatedAt: now}
+}
+
+// Active reports whether the account may be used at all.
+func (u User) Active() bool { return u.Status == Active }
+
+// AllRoles are the roles a token of the account names: RoleUser and the
+// granted ones. They inform clients; what a caller may do is never judged by
+// them (D-AUTH-03).
+func (u User) AllRoles() []string {
+	return append([]string{RoleUser}, slices.DeleteFunc(slices.Clone(u.Roles), func(r string) bool { return r == RoleUser })...)
+}
+
+// Account is what a challenge needs to know of the user: an account owns SMS
+// with a phone and MAIL with an address, verified or not (D-2FA-32).
+func (u User) Account() challenge.Account {
+	return challenge.Account{UserID: u.ID, Phone: u.Phone, Mail: u.Email, CV: u.CV, SV: u.SV, Language: u.Language}
+}
