@@ -143,6 +143,23 @@ func TestMFAChangeThatCannotBeReadBack(t *testing.T) {
 	})
 }
 
+// Inside a wider transaction the node does not work with what may never be.
+func TestMFAChangeInsideATransaction(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		store := NewMFA(db)
+		live := mfa.NewLive(store)
+		admin := &mfa.Admin{Store: store, Commit: db, Live: live, Now: time.Now}
+		undone := errors.New("undone")
+		err := db.InTx(t.Context(), func(ctx context.Context) error {
+			must(t, admin.AddMethod(ctx, mfa.Author{}, mfa.Method{Code: "SMS"}))
+			return undone
+		})
+		if _, ok := live.Catalog().Method("SMS"); ok || !errors.Is(err, undone) {
+			t.Errorf("works with a method that was never committed; %v", err)
+		}
+	})
+}
+
 type blind struct {
 	mfa.Store
 	err error

@@ -76,13 +76,6 @@ const (
 // and never applied.
 const Common = "COMMON"
 
-// Choice is one method of a policy. On the wire it is a tuple, [code] or
-// [code, template].
-type Choice struct {
-	Code     string
-	Template string // "": the built-in message
-}
-
 // Policy says which methods guard an action and how many of them must be
 // completed. There is one per action, type and entity.
 type Policy struct {

@@ -17,8 +17,8 @@ import (
 type Author struct{ UserID, IP, RequestID string }
 
 // Admin carries out the writes of section 4.4. Each commits together with its
-// audit row (D-EXT-03) and a note to the other nodes, and this node works with
-// it before the call returns. Besides the errors named at each method all
+// audit row (D-EXT-03) and a note to all nodes, and this node works with it
+// before the call returns. Besides the errors named at each method all
 // return UNAVAILABLE when the database, or the reading back, fails.
 type Admin struct {
 	Store  Store
@@ -134,11 +134,13 @@ func (a *Admin) write(ctx context.Context, by Author, action string, do func(con
 	if err != nil {
 		return err
 	}
-	// The change is durable: that the caller has gone away must not keep this
-	// node from working with it.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reloadTimeout)
+	// A context of its own: that the caller has gone away must not keep this
+	// node from working with the change, and inside a wider transaction of the
+	// caller (D-2FA-28), which may yet be rolled back, only what is committed
+	// may be read. There the note brings the change.
+	fresh, cancel := context.WithTimeout(context.Background(), reloadTimeout)
 	defer cancel()
-	return a.Live.Reload(ctx)
+	return a.Live.Reload(fresh)
 }
 
 func (m Method) describe() string {

@@ -1,9 +1,6 @@
 package mfa
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -84,25 +81,24 @@ func textProblem(ps []fault.Problem, field string, err error) []fault.Problem {
 // Check returns INVALID_FIELD with every fault of a policy to be written;
 // methods and action must exist in c.
 func (p Policy) Check(c *Catalog) error {
-	ps := p.ownProblems(nil)
-	if codePattern.MatchString(p.ActionCode) {
-		if _, ok := c.Action(p.ActionCode); !ok {
-			ps = append(ps, fault.Problem{Field: "actionCode", Message: "there is no such action"})
-		}
-	} else {
-		ps = codeProblem(ps, "actionCode", p.ActionCode)
+	ps := p.formProblems()
+	if _, ok := c.Action(p.ActionCode); !ok && codePattern.MatchString(p.ActionCode) {
+		ps = append(ps, fault.Problem{Field: "actionCode", Message: "there is no such action"})
 	}
 	for _, ch := range p.Methods {
-		if _, ok := c.Method(ch.Code); !ok {
+		if _, ok := c.Method(ch.Code); !ok && codePattern.MatchString(ch.Code) {
 			ps = append(ps, fault.Problem{Field: "methods", Message: fmt.Sprintf("there is no method %.64q", ch.Code)})
-			break
 		}
 	}
 	return fault.All(ps)
 }
 
-// ownProblems are those that need nothing but the policy to be seen.
-func (p Policy) ownProblems(ps []fault.Problem) []fault.Problem {
+// CheckForm makes the checks that need no other record: what Check refuses
+// but an action or a method that does not exist.
+func (p Policy) CheckForm() error { return fault.All(p.formProblems()) }
+
+func (p Policy) formProblems() []fault.Problem {
+	ps := codeProblem(nil, "actionCode", p.ActionCode)
 	ps = p.nameProblem(ps)
 	ps = p.expireProblem(ps)
 	ps = p.methodsProblem(ps)
@@ -153,36 +149,4 @@ func (p Policy) methodsProblem(ps []fault.Problem) []fault.Problem {
 		seen[ch.Code] = true
 	}
 	return ps
-}
-
-// MarshalJSON writes the tuple in its normal form: [code] or [code, template].
-func (ch Choice) MarshalJSON() ([]byte, error) {
-	if ch.Template == "" {
-		return json.Marshal([]string{ch.Code})
-	}
-	return json.Marshal([]string{ch.Code, ch.Template})
-}
-
-// UnmarshalJSON reads a tuple; a template that is null or blank is left out
-// (D-MFA-04).
-func (ch *Choice) UnmarshalJSON(data []byte) error {
-	malformed := errors.New("must be an array of [methodCode, templateName]")
-	var tuple []json.RawMessage
-	if err := json.Unmarshal(data, &tuple); err != nil || len(tuple) == 0 || len(tuple) > 2 {
-		return malformed
-	}
-	out := [2]string{}
-	for i, v := range tuple {
-		if bytes.Equal(v, []byte("null")) && i == 1 {
-			continue
-		}
-		if bytes.Equal(v, []byte("null")) || json.Unmarshal(v, &out[i]) != nil {
-			return malformed
-		}
-	}
-	*ch = Choice{Code: out[0], Template: out[1]}
-	if strings.TrimSpace(ch.Template) == "" {
-		ch.Template = ""
-	}
-	return nil
 }

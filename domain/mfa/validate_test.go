@@ -119,6 +119,18 @@ func TestChoiceJSON(t *testing.T) {
 	}
 }
 
+func TestChoicesJSON(t *testing.T) {
+	var got mfa.Choices
+	if err := json.Unmarshal([]byte(`[["SMS","t"],["TOTP",null]]`), &got); err != nil || !slices.Equal(got, mfa.Choices{{Code: "SMS", Template: "t"}, {Code: "TOTP"}}) {
+		t.Errorf("got %v, %v", got, err)
+	}
+	for _, bad := range []string{`{}`, `null`, `["SMS"]`, `[null]`, `[["SMS"],[]]`, `"x"`} {
+		if err := got.UnmarshalJSON([]byte(bad)); err == nil {
+			t.Errorf("%s is read as %v", bad, got)
+		}
+	}
+}
+
 func TestChanges(t *testing.T) {
 	method := mfa.Method{Code: "SMS", ExpireMs: 120_000, RenewStartMs: 60_000}
 	action := mfa.Action{Code: "LOGIN", Title: mfa.Text{"en": "a"}, Headers: mfa.Headers{{Key: "k", Label: mfa.Text{"en": "K"}}}}

@@ -1,0 +1,60 @@
+package mfa
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+)
+
+// Choice is one method of a policy. On the wire it is a tuple, [code] or
+// [code, template].
+type Choice struct {
+	Code     string
+	Template string // "": the built-in message
+}
+
+// Tuple is the choice in its normal form: no empty template.
+func (ch Choice) Tuple() []string {
+	if ch.Template == "" {
+		return []string{ch.Code}
+	}
+	return []string{ch.Code, ch.Template}
+}
+
+// MarshalJSON writes the tuple.
+func (ch Choice) MarshalJSON() ([]byte, error) { return json.Marshal(ch.Tuple()) }
+
+var errTuples = errors.New("must be an array of [methodCode, templateName]")
+
+// UnmarshalJSON reads a tuple; a template that is null or blank is left out
+// (D-MFA-04).
+func (ch *Choice) UnmarshalJSON(data []byte) error {
+	var tuple []*string
+	if json.Unmarshal(data, &tuple) != nil || len(tuple) == 0 || len(tuple) > 2 || tuple[0] == nil {
+		return errTuples
+	}
+	*ch = Choice{Code: *tuple[0]}
+	if len(tuple) == 2 && tuple[1] != nil && strings.TrimSpace(*tuple[1]) != "" {
+		ch.Template = *tuple[1]
+	}
+	return nil
+}
+
+// Choices are the methods of a policy as they come over the wire.
+type Choices []Choice
+
+// UnmarshalJSON reads an array of tuples.
+func (cs *Choices) UnmarshalJSON(data []byte) error {
+	var list []json.RawMessage
+	if json.Unmarshal(data, &list) != nil || list == nil {
+		return errTuples
+	}
+	out := make(Choices, len(list))
+	for i, tuple := range list {
+		if err := out[i].UnmarshalJSON(tuple); err != nil {
+			return err
+		}
+	}
+	*cs = out
+	return nil
+}

@@ -1,0 +1,190 @@
+// Package mfa serves section 4.4, the administration of the second factor:
+// nine endpoints over methods, actions and policies. It reads and writes the
+// wire shapes of section 2.2 and leaves every rule to domain/mfa.
+//
+// Start reading at Endpoints, then request.go for what a body may say.
+package mfa
+
+import (
+	"context"
+
+	"castellan/domain/fault"
+	"castellan/domain/mfa"
+	"castellan/http/rest"
+)
+
+const section = "4.4 MFA administration"
+
+// Group serves the section. Lists show what is stored, not this node's
+// snapshot of it, so that an administrator reads what another node wrote.
+type Group struct{ Admin *mfa.Admin }
+
+// Endpoints implements rest.Group.
+func (g Group) Endpoints() []rest.Endpoint {
+	const (
+		methods  = "/admin/system/mfa/methods"
+		actions  = "/admin/system/mfa/actions"
+		policies = "/admin/system/mfa/policies"
+		common   = policies + "/common"
+	)
+	es := []rest.Endpoint{
+		rest.Get(methods, "List the methods, or one of them", rest.Tenant, g.methods, fault.InvalidField),
+		rest.Post(methods, "Add a method", rest.Tenant, g.addMethod, fault.InvalidField, fault.RecordAlreadyExist),
+		rest.Patch(methods, "Change a method", rest.Tenant, g.changeMethod, fault.InvalidField, fault.RecordNotFound),
+		rest.Get(actions, "List the actions, or one of them", rest.Tenant, g.actions, fault.InvalidField),
+		rest.Post(actions, "Add an action", rest.Tenant, g.addAction, fault.InvalidField, fault.RecordAlreadyExist),
+		rest.Patch(actions, "Change the texts of an action", rest.Tenant, g.changeAction, fault.InvalidField, fault.RecordNotFound),
+		rest.Get(policies, "List the policies", rest.Tenant, g.policies, fault.InvalidField),
+		rest.Post(common, "Add the COMMON policy of an action", rest.Tenant, g.addCommon, fault.InvalidField, fault.RecordAlreadyExist),
+		rest.Patch(common, "Change a COMMON policy", rest.Tenant, g.changeCommon, fault.InvalidField, fault.RecordNotFound),
+	}
+	for i := range es {
+		es[i] = es[i].For(rest.Admin).Of(section)
+	}
+	return es
+}
+
+type method struct {
+	MethodCode   string `json:"methodCode"`
+	ExpireMs     int64  `json:"expireMs" doc:"validity in ms; 0: as long as the challenge"`
+	RenewStartMs int64  `json:"renewStartMs" doc:"ms after creation before a renewal is possible; 0: never"`
+}
+
+func (g Group) methods(ctx context.Context, _ rest.Caller, in methodFilter) ([]method, error) {
+	wanted, err := filter("methodCode", in.MethodCode)
+	if err != nil {
+		return nil, err
+	}
+	all, err := g.Admin.Store.Methods(ctx)
+	out := []method{}
+	for _, m := range all {
+		if wanted(m.Code) {
+			out = append(out, method{m.Code, m.ExpireMs, m.RenewStartMs})
+		}
+	}
+	return out, err
+}
+
+type methodCode struct {
+	MethodCode string `json:"methodCode"`
+}
+
+func (g Group) addMethod(ctx context.Context, who rest.Caller, in addMethodRequest) (methodCode, error) {
+	m := mfa.Method{Code: in.MethodCode, ExpireMs: in.ExpireMs, RenewStartMs: in.RenewStartMs}
+	return methodCode{m.Code}, g.Admin.AddMethod(ctx, author(who), m)
+}
+
+func (g Group) changeMethod(ctx context.Context, who rest.Caller, in changeMethodRequest) (rest.None, error) {
+	c := mfa.MethodChange{Code: in.MethodCode, ExpireMs: in.ExpireMs, RenewStartMs: in.RenewStartMs}
+	return rest.None{}, g.Admin.ChangeMethod(ctx, author(who), c)
+}
+
+type action struct {
+	ActionCode       string      `json:"actionCode"`
+	Title            mfa.Text    `json:"title" doc:"by language: tr, en, ar"`
+	InfoTableHeaders mfa.Headers `json:"infoTableHeaders" doc:"header key to texts by language, in the order of the rows"`
+}
+
+func (g Group) actions(ctx context.Context, _ rest.Caller, in actionFilter) ([]action, error) {
+	wanted, err := filter("actionCode", in.ActionCode)
+	if err != nil {
+		return nil, err
+	}
+	all, err := g.Admin.Store.Actions(ctx)
+	out := []action{}
+	for _, a := range all {
+		if wanted(a.Code) {
+			out = append(out, action{a.Code, a.Title, a.Headers})
+		}
+	}
+	return out, err
+}
+
+type actionCode struct {
+	ActionCode string `json:"actionCode"`
+}
+
+func (g Group) addAction(ctx context.Context, who rest.Caller, in addActionRequest) (actionCode, error) {
+	a, err := in.action()
+	if err != nil {
+		return actionCode{}, err
+	}
+	return actionCode{a.Code}, g.Admin.AddAction(ctx, author(who), a)
+}
+
+func (g Group) changeAction(ctx context.Context, who rest.Caller, in changeActionRequest) (rest.None, error) {
+	c, err := in.change()
+	if err != nil {
+		return rest.None{}, err
+	}
+	return rest.None{}, g.Admin.ChangeAction(ctx, author(who), c)
+}
+
+type policy struct {
+	ID         int64  `json:"id"`
+	ActionCode string `json:"actionCode"`
+	Name       string `json:"name"`
+	EntityType string `json:"entityType" enum:"GENERAL,USER_ID,IP"`
+	ExpireAt   int64  `json:"expireAt" doc:"epoch ms; 0: never"`
+	Type       string `json:"type"`
+	Detail     detail `json:"detail"`
+}
+
+// detail of a COMMON policy. The interface spells the last one "preffered"
+// and shows it in requests only; it is listed so that it can be read back.
+type detail struct {
+	Methods   [][]string `json:"methods" doc:"[methodCode, templateName], without the name where there is none"`
+	Required  int        `json:"required" doc:"how many methods must be completed"`
+	Preferred int        `json:"preffered" doc:"no effect"`
+}
+
+func (g Group) policies(ctx context.Context, _ rest.Caller, _ rest.None) ([]policy, error) {
+	all, err := g.Admin.Store.Policies(ctx)
+	out := make([]policy, len(all))
+	for i, p := range all {
+		d := detail{Methods: make([][]string, len(p.Methods)), Required: p.Required, Preferred: p.Preference()}
+		for j, ch := range p.Methods {
+			d.Methods[j] = ch.Tuple()
+		}
+		out[i] = policy{p.ID, p.ActionCode, p.Name, string(p.EntityType), p.ExpireAt, p.Type, d}
+	}
+	return out, err
+}
+
+type policyID struct {
+	ID int64 `json:"id"`
+}
+
+func (g Group) addCommon(ctx context.Context, who rest.Caller, in addCommonRequest) (policyID, error) {
+	p, err := in.policy()
+	if err != nil {
+		return policyID{}, err
+	}
+	id, err := g.Admin.AddCommon(ctx, author(who), p)
+	return policyID{id}, err
+}
+
+func (g Group) changeCommon(ctx context.Context, who rest.Caller, in changeCommonRequest) (rest.None, error) {
+	c, err := in.change()
+	if err != nil {
+		return rest.None{}, err
+	}
+	return rest.None{}, g.Admin.ChangeCommon(ctx, author(who), c)
+}
+
+// filter is the optional code of a list: one that nobody has matches nothing
+// (D-MFA-10). INVALID_FIELD for what cannot be a code.
+func filter(field string, code *string) (func(string) bool, error) {
+	if code == nil {
+		return func(string) bool { return true }, nil
+	}
+	return func(c string) bool { return c == *code }, mfa.CheckCode(field, *code)
+}
+
+func author(who rest.Caller) mfa.Author {
+	a := mfa.Author{UserID: who.UserID, RequestID: who.RequestID}
+	if who.IP.IsValid() {
+		a.IP = who.IP.String()
+	}
+	return a
+}

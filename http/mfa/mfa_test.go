@@ -1,0 +1,486 @@
+package mfa_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"castellan/domain/challenge"
+	"castellan/domain/fault"
+	"castellan/domain/mfa"
+	"castellan/domain/token"
+	"castellan/http/guard"
+	httpmfa "castellan/http/mfa"
+	"castellan/http/rest"
+	"castellan/internal/pgtest"
+	"castellan/persistence"
+)
+
+// service is the section over a real database, with the guards of the program
+// and tokens that are names.
+type service struct {
+	t    *testing.T
+	srv  *rest.Server
+	live *mfa.Live
+	db   *persistence.DB
+}
+
+type tokens struct{}
+
+func (tokens) Verify(class token.Class, raw string) (token.Claims, error) {
+	if class != token.XAuth || raw != "admin" && raw != "user" {
+		return token.Claims{}, fault.New(fault.Unauthenticated, "not a token")
+	}
+	return token.Claims{Subject: raw}, nil
+}
+
+// both runs a test on a fresh installation on each database.
+func both(t *testing.T, test func(t *testing.T, s *service)) {
+	t.Helper()
+	for name, dsn := range map[string]func() string{
+		"sqlite":   func() string { return "sqlite:" + filepath.Join(t.TempDir(), "test.db") },
+		"postgres": func() string { return pgtest.DSN(t) },
+	} {
+		t.Run(name, func(t *testing.T) { test(t, open(t, dsn())) })
+	}
+}
+
+func open(t *testing.T, dsn string) *service {
+	t.Helper()
+	ctx := t.Context()
+	db, err := persistence.Open(ctx, dsn, persistence.Options{})
+	must(t, err)
+	t.Cleanup(func() { must(t, db.Close()) })
+	must(t, db.Exclusive(ctx, func(ctx context.Context) error { _, err := db.Migrate(ctx); return err }))
+	db.Start([]byte("audit key of the test"), "test")
+	store := persistence.NewMFA(db)
+	must(t, db.InTx(ctx, func(ctx context.Context) error { return mfa.Seed(ctx, store) }))
+	live := mfa.NewLive(store)
+	must(t, live.Reload(ctx))
+	guards := guard.Guards{
+		Tokens: tokens{}, Tenant: "t1", Fresh: func() bool { return true },
+		Live:    func(string, string, int64) bool { return true },
+		HasRole: func(user, role string) bool { return user == "admin" && role == guard.RoleAdmin },
+	}
+	srv, err := rest.New(rest.Options{Guards: guards.Table(), Authorize: guards.Authorize},
+		httpmfa.Group{Admin: &mfa.Admin{Store: store, Commit: db, Live: live, Now: time.Now}}.Endpoints())
+	must(t, err)
+	return &service{t, srv, live, db}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// call makes a request as the administrator; headers are pairs.
+func (s *service) call(line, body string, headers ...string) (status int, answer string) {
+	s.t.Helper()
+	method, path, _ := strings.Cut(line, " ")
+	r := httptest.NewRequest(method, "/admin/system/mfa/"+path, strings.NewReader(body))
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	r.Header.Set("x-auth", "admin")
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	res, err := s.srv.App.Test(r, -1)
+	must(s.t, err)
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	must(s.t, err)
+	return res.StatusCode, string(b)
+}
+
+// wants makes a request and checks the answer: a body for 200, else
+// "CODE field field".
+func (s *service) wants(line, body string, status int, want string) {
+	s.t.Helper()
+	got, answer := s.call(line, body)
+	if got != 200 {
+		var p struct {
+			Code   string
+			Errors []struct{ Field string }
+		}
+		if err := json.Unmarshal([]byte(answer), &p); err != nil {
+			s.t.Errorf("%s %s: %v", line, body, err)
+		}
+		answer = p.Code
+		for _, e := range p.Errors {
+			answer += " " + e.Field
+		}
+	}
+	if got != status || answer != want {
+		s.t.Errorf("%s %s:\n got %d %s\nwant %d %s", line, body, got, answer, status, want)
+	}
+}
+
+const seededMethods = `{"methodCode":"SMS","expireMs":120000,"renewStartMs":60000},{"methodCode":"MAIL","expireMs":120000,"renewStartMs":60000},` +
+	`{"methodCode":"PUSH","expireMs":120000,"renewStartMs":0},{"methodCode":"TOTP","expireMs":0,"renewStartMs":0}`
+
+func TestMethods(t *testing.T) {
+	both(t, func(t *testing.T, s *service) {
+		// REQ-MFA-07, D-MFA-10, D-MFA-11
+		s.wants("GET methods", "", 200, "["+seededMethods+"]")
+		s.wants("GET methods?methodCode=TOTP", "", 200, `[{"methodCode":"TOTP","expireMs":0,"renewStartMs":0}]`)
+		s.wants("GET methods", `{"methodCode":"TOTP"}`, 200, `[{"methodCode":"TOTP","expireMs":0,"renewStartMs":0}]`)
+		s.wants("GET methods?methodCode=PUSH_OTP", "", 200, `[]`)
+		s.wants("GET methods?methodCode=", "", 400, "INVALID_FIELD methodCode")
+		s.wants("GET methods?methodCode=sms", "", 400, "INVALID_FIELD methodCode")
+		s.wants("GET methods?other=1", "", 200, "["+seededMethods+"]")
+
+		// REQ-MFA-08, D-MFA-07, D-GEN-21
+		s.wants("POST methods", `{"methodCode":"PUSH_OTP","expireMs":90000,"renewStartMs":0}`, 200, `{"methodCode":"PUSH_OTP"}`)
+		s.wants("POST methods", `{"methodCode":"PUSH_OTP","expireMs":1,"renewStartMs":0}`, 409, "RECORD_ALREADY_EXIST")
+		s.wants("POST methods", `{"methodCode":"SMS","expireMs":120000,"renewStartMs":60000}`, 409, "RECORD_ALREADY_EXIST")
+		s.wants("POST methods", `{"methodCode":"FAX","expireMs":"5","renewStartMs":"0"}`, 200, `{"methodCode":"FAX"}`)
+		s.wants("POST methods", `{}`, 400, "INVALID_FIELD methodCode expireMs renewStartMs")
+		s.wants("POST methods", `{"methodCode":null,"expireMs":1,"renewStartMs":1}`, 400, "INVALID_FIELD methodCode")
+		s.wants("POST methods", `{"methodCode":7,"expireMs":1.5,"renewStartMs":"x"}`, 400, "INVALID_FIELD methodCode expireMs renewStartMs")
+		s.wants("POST methods", `{"methodCode":"a","expireMs":-1,"renewStartMs":-1}`, 400, "INVALID_FIELD methodCode expireMs renewStartMs")
+		s.wants("POST methods", `{"methodCode":"A1","expireMs":99999999999999999999,"renewStartMs":0}`, 400, "INVALID_FIELD expireMs")
+		s.wants("POST methods", `[]`, 400, "INVALID_FIELD")
+
+		// REQ-MFA-09, D-MFA-01, D-2FA-03, D-2FA-04, D-GEN-03
+		s.wants("PATCH methods", `{"methodCode":"SMS","expireMs":600000}`, 200, `{}`)
+		s.wants("PATCH methods", `{"methodCode":"SMS","expireMs":600001}`, 400, "INVALID_FIELD expireMs")
+		s.wants("PATCH methods", `{"methodCode":"MAIL","expireMs":600001}`, 400, "INVALID_FIELD expireMs")
+		s.wants("PATCH methods", `{"methodCode":"MAIL","expireMs":0,"renewStartMs":60000}`, 200, `{}`)
+		s.wants("PATCH methods", `{"methodCode":"PUSH","expireMs":600001,"renewStartMs":null}`, 200, `{}`)
+		s.wants("PATCH methods", `{"methodCode":"TOTP","expireMs":0}`, 400, "INVALID_FIELD")
+		s.wants("PATCH methods", `{"methodCode":"TOTP"}`, 400, "INVALID_FIELD")
+		s.wants("PATCH methods", `{"methodCode":"TOTP","expireMs":null,"unknown":1}`, 400, "INVALID_FIELD")
+		s.wants("PATCH methods", `{"methodCode":"NONE","expireMs":1}`, 404, "RECORD_NOT_FOUND")
+		s.wants("PATCH methods", `{"methodCode":"NONE","expireMs":-1}`, 400, "INVALID_FIELD expireMs")
+		s.wants("PATCH methods", `{"expireMs":1}`, 400, "INVALID_FIELD methodCode")
+		s.wants("GET methods", "", 200, `[{"methodCode":"SMS","expireMs":600000,"renewStartMs":60000},{"methodCode":"MAIL","expireMs":0,"renewStartMs":60000},`+
+			`{"methodCode":"PUSH","expireMs":600001,"renewStartMs":0},{"methodCode":"TOTP","expireMs":0,"renewStartMs":0},`+
+			`{"methodCode":"PUSH_OTP","expireMs":90000,"renewStartMs":0},{"methodCode":"FAX","expireMs":5,"renewStartMs":0}]`)
+		if _, answer := s.call("PATCH methods", `{"methodCode":"TOTP","expireMs":0}`); !strings.Contains(answer, `"detail":"nothing to change"`) {
+			t.Errorf("got %s", answer)
+		}
+	})
+}
+
+func TestActions(t *testing.T) {
+	both(t, func(t *testing.T, s *service) {
+		// REQ-MFA-10, D-MFA-10, D-MFA-11
+		status, answer := s.call("GET actions", "")
+		var list []struct {
+			ActionCode              string
+			Title, InfoTableHeaders map[string]any
+		}
+		must(t, json.Unmarshal([]byte(answer), &list))
+		var codes []string
+		for _, a := range list {
+			codes = append(codes, a.ActionCode)
+			if len(a.Title) != 3 || a.InfoTableHeaders == nil {
+				t.Errorf("%+v", a)
+			}
+		}
+		if want := "[LOGIN RESET_PASSWORD UPDATE_PASSWORD TOTP_SETUP TOTP_DEACTIVATE GEOFILTER_ADD GEOFILTER_REMOVE DURING_VIDEO_KYC VERIFY_EMAIL]"; status != 200 || fmt.Sprint(codes) != want {
+			t.Errorf("%d %v", status, codes)
+		}
+		s.wants("GET actions?actionCode=NONE", "", 200, `[]`)
+		s.wants("GET actions?actionCode=", "", 400, "INVALID_FIELD actionCode")
+		s.wants("GET actions?actionCode=log-in", "", 400, "INVALID_FIELD actionCode")
+
+		// REQ-MFA-11, D-MFA-05, D-MFA-07, D-MFA-12
+		s.wants("POST actions", `{"actionCode":"A1","title":{"en":"One","tr":"Bir"},"infoTableHeaders":{"z":{"en":"Z"},"a":{"tr":"A"},"1":{"ar":"ا"}}}`, 200, `{"actionCode":"A1"}`)
+		s.wants("GET actions?actionCode=A1", "", 200,
+			`[{"actionCode":"A1","title":{"tr":"Bir","en":"One"},"infoTableHeaders":{"z":{"en":"Z"},"a":{"tr":"A"},"1":{"ar":"ا"}}}]`)
+		s.wants("POST actions", `{"actionCode":"A2","title":"{\"ar\":\"اثنان\"}","infoTableHeaders":"{}"}`, 200, `{"actionCode":"A2"}`)
+		s.wants("GET actions", `{"actionCode":"A2"}`, 200, `[{"actionCode":"A2","title":{"ar":"اثنان"},"infoTableHeaders":{}}]`)
+		s.wants("POST actions", `{"actionCode":"A1","title":{"en":"x"},"infoTableHeaders":{}}`, 409, "RECORD_ALREADY_EXIST")
+		s.wants("POST actions", `{"actionCode":"DEVICE_ADD","title":{"en":"x"},"infoTableHeaders":{}}`, 200, `{"actionCode":"DEVICE_ADD"}`)
+		s.wants("POST actions", `{}`, 400, "INVALID_FIELD actionCode title infoTableHeaders")
+		s.wants("POST actions", `{"actionCode":"a","title":{},"infoTableHeaders":{"k":{}}}`, 400, "INVALID_FIELD actionCode title infoTableHeaders")
+		s.wants("POST actions", `{"actionCode":"a","title":{"de":"x"},"infoTableHeaders":{"k":5}}`, 400, "INVALID_FIELD title infoTableHeaders actionCode")
+		for _, title := range []string{`{}`, `{"en":5}`, `{"en":null}`, `{"en":" "}`, `{"en":"x","de":"y"}`, `[]`, `"x"`, `7`, `"{\"en\":\"a\",\"en\":\"b\"}"`, `{"en":"a\u0007"}`} {
+			s.wants("POST actions", `{"actionCode":"A3","title":`+title+`,"infoTableHeaders":{}}`, 400, "INVALID_FIELD title")
+		}
+		for _, headers := range []string{`{"k":"x"}`, `{"k":{}}`, `{"k":{"de":"x"}}`, `{"k":null}`, `{"":{"en":"x"}}`, `[]`, `"[]"`, `"x"`} {
+			s.wants("POST actions", `{"actionCode":"A3","title":{"en":"x"},"infoTableHeaders":`+headers+`}`, 400, "INVALID_FIELD infoTableHeaders")
+		}
+
+		// REQ-MFA-12, D-MFA-01
+		s.wants("PATCH actions", `{"actionCode":"A1","title":{"en":"Uno"}}`, 200, `{}`)
+		s.wants("PATCH actions", `{"actionCode":"A1","infoTableHeaders":{"a":{"tr":"A"},"z":{"en":"Z"},"1":{"ar":"ا"}}}`, 200, `{}`) // the order alone
+		s.wants("GET actions?actionCode=A1", "", 200, `[{"actionCode":"A1","title":{"en":"Uno"},"infoTableHeaders":{"a":{"tr":"A"},"z":{"en":"Z"},"1":{"ar":"ا"}}}]`)
+		s.wants("PATCH actions", `{"actionCode":"A1","title":{"en":"Uno"}}`, 400, "INVALID_FIELD")
+		s.wants("PATCH actions", `{"actionCode":"A1","title":{"en":"Uno"},"infoTableHeaders":{}}`, 200, `{}`)
+		s.wants("PATCH actions", `{"actionCode":"A1"}`, 400, "INVALID_FIELD")
+		s.wants("PATCH actions", `{"actionCode":"NONE","title":{"en":"x"}}`, 404, "RECORD_NOT_FOUND")
+		s.wants("PATCH actions", `{"actionCode":"NONE","title":{"de":"x"}}`, 400, "INVALID_FIELD title")
+		s.wants("PATCH actions", `{"actionCode":"NONE","infoTableHeaders":[]}`, 400, "INVALID_FIELD infoTableHeaders")
+		s.wants("PATCH actions", `{"title":{"en":"x"}}`, 400, "INVALID_FIELD actionCode")
+		if got := s.live.Catalog().ActionTitle("A1", "tr"); got != "Uno" {
+			t.Errorf("title %q", got)
+		}
+	})
+}
+
+func TestPolicies(t *testing.T) {
+	both(t, func(t *testing.T, s *service) {
+		s.wants("GET policies", "", 200, `[]`) // no policy is seeded, so the first one can be added
+		s.wants("GET policies?anything=1&id=x", "", 200, `[]`)
+
+		// REQ-MFA-14, 17, 18: the interface's own example omits preffered
+		id := s.add(`{"actionCode":"LOGIN","name":"Login","expireAt":0,"required":1,"methods":[["SMS","login-sms"],["TOTP"]]}`)
+		s.wants("GET policies", "", 200, fmt.Sprintf(`[{"id":%d,"actionCode":"LOGIN","name":"Login","entityType":"GENERAL","expireAt":0,"type":"COMMON",`+
+			`"detail":{"methods":[["SMS","login-sms"],["TOTP"]],"required":1,"preffered":1}}]`, id))
+
+		// REQ-MFA-16, D-MFA-02, D-MFA-08
+		s.wants("POST policies/common", `{"actionCode":"LOGIN","name":"x","expireAt":0,"required":1,"methods":[["SMS"]]}`, 409, "RECORD_ALREADY_EXIST")
+		s.wants("POST policies/common", `{"actionCode":"LOGIN","entityType":"USER_ID","name":"x","expireAt":0,"required":1,"methods":[["SMS"]]}`, 409, "RECORD_ALREADY_EXIST")
+		s.add(`{"actionCode":"TOTP_SETUP","entityType":"IP","name":"x","expireAt":1,"required":1,"methods":[["SMS"]]}`)
+		s.wants("POST policies/common", `{"actionCode":"TOTP_SETUP","name":"x","expireAt":0,"required":1,"methods":[["SMS"]]}`, 409, "RECORD_ALREADY_EXIST")
+
+		// D-MFA-04, D-MFA-12, D-GEN-06, D-GEN-07: what is accepted, in its normal form
+		for i, c := range []struct{ methods, normal string }{
+			{`[["TOTP",null],["SMS",""],["MAIL","m"],["PUSH"]]`, `[["TOTP"],["SMS"],["MAIL","m"],["PUSH"]]`},
+			{`"[[\"TOTP\",\"\"],[\"SMS\",\"s\"]]"`, `[["TOTP"],["SMS","s"]]`},
+		} {
+			code := fmt.Sprintf("M%d", i)
+			s.wants("POST actions", `{"actionCode":"`+code+`","title":{"en":"x"},"infoTableHeaders":{}}`, 200, `{"actionCode":"`+code+`"}`)
+			id := s.add(`{"actionCode":"` + code + `","name":"x","expireAt":"2030-01-01T00:00:00Z","required":"2","preferred":2,"methods":` + c.methods + `}`)
+			if got := s.policy(id); got != `x 1893456000000 `+c.normal+` 2 2` {
+				t.Errorf("listed as %s", got)
+			}
+		}
+
+		for _, c := range []struct{ body, want string }{
+			{`{}`, "actionCode name expireAt required methods"},
+			{`{"actionCode":"M0","name":" ","expireAt":0,"required":1,"methods":[["SMS"]]}`, "name"},
+			{`{"actionCode":"UNKNOWN","name":"x","expireAt":0,"required":1,"methods":[["SMS"]]}`, "actionCode"},
+			{`{"actionCode":"login","name":"x","expireAt":0,"required":1,"methods":[["SMS"]]}`, "actionCode"},
+			{`{"actionCode":"LOGIN","name":"x","expireAt":-1,"required":1,"methods":[["SMS"]]}`, "expireAt"},
+			{`{"actionCode":"LOGIN","name":"x","expireAt":"soon","required":1,"methods":[["SMS"]]}`, "expireAt"},
+			{`{"actionCode":"LOGIN","name":"x","expireAt":0,"required":0,"methods":[["SMS"]]}`, "required"},
+			{`{"actionCode":"LOGIN","name":"x","expireAt":0,"required":2,"methods":[["SMS"]]}`, "required"},
+			{`{"actionCode":"LOGIN","name":"x","expireAt":0,"required":1.5,"methods":[["SMS"]]}`, "required"},
+			{`{"actionCode":"LOGIN","name":"x","expireAt":0,"required":1,"preffered":2,"methods":[["SMS"]]}`, "preffered"},
+			{`{"actionCode":"LOGIN","name":"x","expireAt":0,"required":1,"preffered":-1,"methods":[["SMS"]]}`, "preffered"},
+			{`{"actionCode":"LOGIN","name":"x","expireAt":0,"required":1,"preffered":1,"preferred":0,"methods":[["SMS"]]}`, "preffered"},
+			{`{"actionCode":"login","name":"","expireAt":0,"required":1,"methods":{}}`, "name"},
+			{`{"actionCode":"login","name":"x\ny","expireAt":-5,"required":1,"methods":{}}`, "methods actionCode name expireAt"},
+		} {
+			s.wants("POST policies/common", c.body, 400, "INVALID_FIELD "+c.want)
+		}
+		for _, methods := range []string{`[]`, `{}`, `"x"`, `[[]]`, `["SMS"]`, `[["SMS","a","b"]]`, `[[null]]`, `[[5]]`, `[["SMS",5]]`, `[["sms"]]`, `[["PIGEON"]]`,
+			`[["SMS"],["SMS","t"]]`, `[["TOTP","t"]]`, `[null]`} {
+			s.wants("POST policies/common", `{"actionCode":"VERIFY_EMAIL","name":"x","expireAt":0,"required":1,"methods":`+methods+`}`, 400, "INVALID_FIELD methods")
+		}
+
+		// D-MFA-05: built-in actions without a row
+		s.add(`{"actionCode":"DEVICE_ADD","name":"x","expireAt":0,"required":1,"preffered":0,"methods":[["SMS"]]}`)
+	})
+}
+
+func TestChangePolicies(t *testing.T) {
+	both(t, func(t *testing.T, s *service) {
+		id := s.add(`{"actionCode":"LOGIN","name":"n","expireAt":5,"required":1,"methods":[["SMS","t"],["TOTP"]]}`)
+		stated := s.add(`{"actionCode":"TOTP_SETUP","name":"n","expireAt":5,"required":2,"preffered":2,"methods":[["SMS"],["MAIL"]]}`)
+		// REQ-MFA-15, D-MFA-01, D-MFA-03, D-MFA-04
+		for _, c := range []struct {
+			fields, refused string // of {"id":…}; refused "": 200
+			listed          string
+		}{
+			{`,"name":"m"`, "", `m 5 [["SMS","t"],["TOTP"]] 1 1`},
+			{`,"expireAt":"2030-01-01"`, "", `m 1893456000000 [["SMS","t"],["TOTP"]] 1 1`},
+			{`,"expireAt":0,"name":null`, "", `m 0 [["SMS","t"],["TOTP"]] 1 1`},
+			{`,"required":2`, "", `m 0 [["SMS","t"],["TOTP"]] 2 2`},
+			{`,"required":3`, "INVALID_FIELD required", ""},
+			{`,"methods":[["SMS"]]`, "INVALID_FIELD required", ""},
+			{`,"methods":[["SMS"]],"required":1`, "", `m 0 [["SMS"]] 1 1`},
+			{`,"preffered":2`, "INVALID_FIELD preffered", ""},
+			{`,"preferred":0`, "", `m 0 [["SMS"]] 1 0`},
+			{`,"preffered":0`, "INVALID_FIELD", ""},
+			{`,"methods":"[[\"TOTP\",null],[\"MAIL\"]]"`, "", `m 0 [["TOTP"],["MAIL"]] 1 0`},
+			{`,"methods":[["MAIL"],["TOTP"]]`, "", `m 0 [["MAIL"],["TOTP"]] 1 0`}, // the order is what is offered first
+			{`,"methods":[["MAIL",""],["TOTP",""]]`, "INVALID_FIELD", ""},
+			{`,"methods":[["PIGEON"]]`, "INVALID_FIELD methods", ""},
+			{`,"methods":{}`, "INVALID_FIELD methods", ""},
+			{`,"name":"m","expireAt":0,"required":1,"preffered":0,"methods":[["MAIL"],["TOTP"]]`, "INVALID_FIELD", ""},
+			{``, "INVALID_FIELD", ""},
+			{`,"entityType":"IP","actionCode":"VERIFY_EMAIL"`, "INVALID_FIELD", ""}, // unknown fields are no change
+			{`,"name":" "`, "INVALID_FIELD name", ""},
+			{`,"required":0`, "INVALID_FIELD required", ""},
+		} {
+			before := s.policy(id)
+			body := fmt.Sprintf(`{"id":%d%s}`, id, c.fields)
+			if c.refused != "" {
+				s.wants("PATCH policies/common", body, 400, c.refused)
+				c.listed = before
+			} else {
+				s.wants("PATCH policies/common", body, 200, `{}`)
+			}
+			if got := s.policy(id); got != c.listed {
+				t.Errorf("%s:\nlisted %s\nwant   %s", body, got, c.listed)
+			}
+		}
+		s.wants("PATCH policies/common", fmt.Sprintf(`{"id":"%d","name":"of a string"}`, id), 200, `{}`)
+		s.wants("PATCH policies/common", fmt.Sprintf(`{"id":%d,"methods":[["SMS"]],"required":1}`, stated), 400, "INVALID_FIELD preffered")
+		s.wants("PATCH policies/common", fmt.Sprintf(`{"id":%d,"methods":[["SMS"]],"required":1,"preffered":1}`, stated), 200, `{}`)
+
+		s.wants("PATCH policies/common", `{"id":999999,"name":"x"}`, 404, "RECORD_NOT_FOUND")
+		s.wants("PATCH policies/common", `{"id":999999,"methods":[["PIGEON"]],"required":5}`, 404, "RECORD_NOT_FOUND")
+		s.wants("PATCH policies/common", `{"id":999999,"name":""}`, 400, "INVALID_FIELD name")
+		s.wants("PATCH policies/common", `{"id":"x","name":"x"}`, 400, "INVALID_FIELD id")
+		s.wants("PATCH policies/common", `{"name":"x"}`, 400, "INVALID_FIELD id")
+	})
+}
+
+// add adds a policy and returns its id.
+func (s *service) add(body string) (id int64) {
+	s.t.Helper()
+	status, answer := s.call("POST policies/common", body)
+	if _, err := fmt.Sscanf(answer, `{"id":%d}`, &id); err != nil || status != 200 || id < 1 {
+		s.t.Fatalf("%s: %d %s", body, status, answer)
+	}
+	return id
+}
+
+// policy is what is listed of a policy: name, end, methods, numbers.
+func (s *service) policy(id int64) string {
+	s.t.Helper()
+	var list []struct {
+		ID       int64
+		Name     string
+		ExpireAt int64
+		Detail   struct {
+			Methods             json.RawMessage
+			Required, Preffered int
+		}
+	}
+	_, answer := s.call("GET policies", "")
+	must(s.t, json.Unmarshal([]byte(answer), &list))
+	for _, p := range list {
+		if p.ID == id {
+			return fmt.Sprintf("%s %d %s %d %d", p.Name, p.ExpireAt, p.Detail.Methods, p.Detail.Required, p.Detail.Preffered)
+		}
+	}
+	return "not listed"
+}
+
+// REQ-MFA-06, D-AUTH-02, D-AUTH-03: every endpoint asks for an administrator
+// of this tenant, before it looks at the body.
+func TestWhoMayEnter(t *testing.T) {
+	s := open(t, "sqlite:"+filepath.Join(t.TempDir(), "test.db"))
+	for _, line := range []string{"GET methods", "POST methods", "PATCH methods", "GET actions", "POST actions", "PATCH actions",
+		"GET policies", "POST policies/common", "PATCH policies/common"} {
+		for _, c := range []struct {
+			headers []string
+			status  int
+			code    string
+		}{
+			{[]string{"x-auth", ""}, 401, "UNAUTHENTICATED"},
+			{[]string{"x-auth", "nonsense"}, 401, "UNAUTHENTICATED"},
+			{[]string{"x-auth", "user"}, 403, "FORBIDDEN"},
+			{[]string{"tenant-id", "t2"}, 403, "TENANT_MISMATCH"},
+			{[]string{"tenant-id", "t1"}, 0, ""},
+		} {
+			status, answer := s.call(line, "", c.headers...)
+			if c.status == 0 {
+				if status == 401 || status == 403 {
+					t.Errorf("%s: %d %s", line, status, answer)
+				}
+				continue
+			}
+			var p struct{ Code string }
+			must(t, json.Unmarshal([]byte(answer), &p))
+			if status != c.status || p.Code != c.code {
+				t.Errorf("%s %v: %d %s, want %d %s", line, c.headers, status, answer, c.status, c.code)
+			}
+		}
+	}
+}
+
+// REQ-MFA-19, 20, D-2FA-12: what is configured holds for the next challenge.
+func TestChangesTakeEffect(t *testing.T) {
+	both(t, func(t *testing.T, s *service) {
+		plan := func() string {
+			p := s.live.Catalog().Plan(time.Now(), "LOGIN", "u1", "192.0.2.1")
+			offer, err := p.Offer(func(n challenge.Name) bool { return n != challenge.PUSH })
+			must(t, err)
+			out := fmt.Sprint(p.Required, " of")
+			for _, m := range offer {
+				out += fmt.Sprintf(" %s/%s/%d/%d", m.Name, m.Template, m.LifetimeMs, m.RenewMs)
+			}
+			return out
+		}
+		wants := func(want string) {
+			t.Helper()
+			if got := plan(); got != want {
+				t.Errorf("plans %s\n want %s", got, want)
+			}
+		}
+		const builtIn = "1 of TOTP//0/0 SMS//120000/60000 MAIL//120000/60000"
+		wants(builtIn)
+		id := s.add(`{"actionCode":"LOGIN","name":"n","expireAt":0,"required":2,"methods":[["MAIL","m"],["SMS"],["PUSH"]]}`)
+		wants("2 of MAIL/m/120000/60000 SMS//120000/60000")
+		s.wants("PATCH methods", `{"methodCode":"MAIL","expireMs":90000,"renewStartMs":0}`, 200, `{}`)
+		wants("2 of MAIL/m/90000/0 SMS//120000/60000")
+		s.wants("PATCH policies/common", fmt.Sprintf(`{"id":%d,"required":1,"methods":[["TOTP"]]}`, id), 200, `{}`)
+		wants("1 of TOTP//0/0")
+		s.wants("PATCH policies/common", fmt.Sprintf(`{"id":%d,"expireAt":1}`, id), 200, `{}`)
+		wants(strings.Replace(builtIn, "MAIL//120000/60000", "MAIL//90000/0", 1))
+	})
+}
+
+// Two administrators at once: one record, one winner.
+func TestRacingWrites(t *testing.T) {
+	both(t, func(t *testing.T, s *service) {
+		for line, body := range map[string]string{
+			"POST methods":         `{"methodCode":"PUSH_OTP","expireMs":1,"renewStartMs":0}`,
+			"POST actions":         `{"actionCode":"A1","title":{"en":"x"},"infoTableHeaders":{}}`,
+			"POST policies/common": `{"actionCode":"LOGIN","name":"n","expireAt":0,"required":1,"methods":[["SMS"]]}`,
+		} {
+			var wg sync.WaitGroup
+			var mu sync.Mutex
+			count := map[int]int{}
+			for range 6 {
+				wg.Go(func() {
+					status, _ := s.call(line, body)
+					mu.Lock()
+					count[status]++
+					mu.Unlock()
+				})
+			}
+			wg.Wait()
+			if count[200] != 1 || count[409] != 5 {
+				t.Errorf("%s: %v", line, count)
+			}
+		}
+		if rows, err := s.db.VerifyAudit(t.Context(), []byte("audit key of the test")); rows != 3 || err != nil {
+			t.Errorf("%d audit rows, %v", rows, err) // one per change, none for a refusal
+		}
+	})
+}
+
+// The table is section 4.4 of the interface, no more and no less.
+func TestTable(t *testing.T) {
+	var got []string
+	for _, e := range (httpmfa.Group{}).Endpoints() {
+		if e.Credential != rest.Tenant || e.Audience != rest.Admin || e.Extension {
+			t.Errorf("%s: %s for %s", e.Key(), e.Credential, e.Audience)
+		}
+		got = append(got, e.Key())
+	}
+	want, err := os.ReadFile("testdata/endpoints.txt")
+	must(t, err)
+	if strings.Join(got, "\n")+"\n" != string(want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), want)
+	}
+}
