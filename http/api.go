@@ -1,0 +1,41 @@
+// Package httpapi assembles the front end out of its sections. The folder is
+// called http; the package is not, so that net/http keeps its name.
+//
+// Start reading at API: one field per section of the interface. Its zero
+// value serves nothing but already knows the whole table, which is what the
+// contract tests and the OpenAPI document are made of.
+package httpapi
+
+import (
+	"castellan/http/mfa"
+	"castellan/http/rest"
+	"castellan/http/session"
+	"castellan/http/system"
+	"castellan/http/twofactor"
+)
+
+// API is every section of endpoints, in the order of the interface.
+type API struct {
+	TwoFactor twofactor.Group // 4.1
+	MFA       mfa.Group       // 4.4
+	// Extensions.
+	Session session.Group
+	Keys    system.Keys
+}
+
+// Endpoints returns every endpoint of the service.
+func (a API) Endpoints() []rest.Endpoint {
+	var all []rest.Endpoint
+	for _, g := range []rest.Group{a.TwoFactor, a.MFA, a.Session, a.Keys} {
+		all = append(all, g.Endpoints()...)
+	}
+	return all
+}
+
+// Title names the service in its documents.
+const Title = "Castellan"
+
+// OpenAPI renders the table as a document.
+func OpenAPI(version string) ([]byte, error) {
+	return rest.OpenAPI(Title, version, API{}.Endpoints())
+}

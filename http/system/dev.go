@@ -1,0 +1,79 @@
+package system
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"castellan/domain/fault"
+	"castellan/http/rest"
+)
+
+// Letter is a message in the development outbox.
+type Letter struct {
+	Channel string    `json:"channel"`
+	To      string    `json:"to"`
+	Subject string    `json:"subject"`
+	Body    string    `json:"body"`
+	Code    string    `json:"code"`
+	At      time.Time `json:"at"`
+}
+
+// Dev is what development mode serves besides: pages that show codes and
+// therefore answer this machine alone. A Host that is no loopback name, and
+// any read from another origin, is refused, so that no page of the web can
+// read them through the developer's browser.
+type Dev struct {
+	// Letters lists the outbox, newest first; to is a phone or an address in
+	// any spelling, "" for all.
+	Letters func(ctx context.Context, to string) ([]Letter, error)
+}
+
+func (d *Dev) mount(s *rest.Server) {
+	page(s, "/", "index.html", local)
+	page(s, "/dev/outbox/page", "outbox.html", local)
+	s.Raw(fiber.MethodGet, "/dev/outbox", func(c *fiber.Ctx) error {
+		if err := local(c); err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		letters, err := d.Letters(ctx, strings.Clone(c.Query("to")))
+		if err != nil {
+			return err
+		}
+		return c.JSON(letters)
+	})
+}
+
+func local(c *fiber.Ctx) error {
+	host := c.Get(fiber.HeaderHost)
+	if !loopback(host) {
+		return fault.New(fault.Forbidden, "development pages answer on localhost alone")
+	}
+	if site := c.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
+		return fault.New(fault.Forbidden, "development pages are not read from elsewhere")
+	}
+	if origin := c.Get(fiber.HeaderOrigin); origin != "" {
+		if u, err := url.Parse(origin); err != nil || u.Host != host {
+			return fault.New(fault.Forbidden, "development pages are not read from elsewhere")
+		}
+	}
+	return nil
+}
+
+func loopback(host string) bool {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	a, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return err == nil && a.Unmap().IsLoopback()
+}

@@ -1,0 +1,106 @@
+// Package system serves what operators, integrators and machines ask of the
+// service itself: health, public keys, documents, and, in development mode,
+// the demo page and the outbox (decision D-EXT-01, extensions).
+package system
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"castellan/domain/fault"
+	"castellan/http/rest"
+	"castellan/web"
+)
+
+// Keys serves the public signing keys (RFC 7517).
+type Keys struct{ JWKS func() []byte }
+
+// Endpoints implements rest.Group.
+func (k Keys) Endpoints() []rest.Endpoint {
+	return []rest.Endpoint{
+		rest.Get("/.well-known/jwks.json", "Public keys of the tokens", rest.NoAuth, k.jwks).Binary("application/jwk-set+json").Extended().Of("Extensions"),
+	}
+}
+
+func (k Keys) jwks(context.Context, rest.Caller, rest.None) (rest.Reply[rest.None], error) {
+	return rest.Reply[rest.None]{Raw: k.JWKS(), ContentType: "application/jwk-set+json",
+		Headers: []rest.Header{{Name: "Cache-Control", Value: "public, max-age=300"}}}, nil
+}
+
+// Options of the routes that are no endpoints of the interface.
+type Options struct {
+	// Ready makes a real round trip; nil means that requests can be served.
+	Ready    func(ctx context.Context) error
+	Draining func() bool
+	OpenAPI  func() []byte // made when first asked for
+	AsyncAPI []byte
+	// Dev adds the demo page and the outbox.
+	Dev *Dev
+}
+
+// readyTime bounds the round trip of a readiness check.
+const readyTime = 2 * time.Second
+
+// Mount adds the routes to a server.
+func Mount(s *rest.Server, o Options) {
+	s.Raw(fiber.MethodGet, "/health/live", func(c *fiber.Ctx) error { return c.JSON(fiber.Map{"status": "ok"}) })
+	s.Raw(fiber.MethodGet, "/health/ready", func(c *fiber.Ctx) error {
+		if o.Draining() {
+			return fault.New(fault.Draining, "this node is shutting down")
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), readyTime)
+		defer cancel()
+		if err := o.Ready(ctx); err != nil {
+			return fault.New(fault.Unavailable, "not ready").After(time.Second)
+		}
+		return c.JSON(fiber.Map{"status": "ok"})
+	})
+	document := func(path string, body func() []byte) {
+		s.Raw(fiber.MethodGet, path, func(c *fiber.Ctx) error {
+			c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
+			return c.Send(body())
+		})
+	}
+	document("/openapi.json", sync.OnceValue(o.OpenAPI))
+	document("/asyncapi.json", func() []byte { return o.AsyncAPI })
+	page(s, "/docs", "docs.html")
+	s.Raw(fiber.MethodGet, "/static/:file", func(c *fiber.Ctx) error {
+		name := c.Params("file")
+		if strings.HasSuffix(name, ".html") { // pages have their own addresses, and their own checks
+			return fault.New(fault.NotFound, "no such file")
+		}
+		return serve(c, name)
+	})
+	if o.Dev != nil {
+		o.Dev.mount(s)
+	}
+}
+
+// policy of pages: everything from this server, nothing inline.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
+	"connect-src 'self' ws://localhost:* ws://127.0.0.1:* ws://[::1]:*; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+func page(s *rest.Server, path, name string, checks ...func(c *fiber.Ctx) error) {
+	s.Raw(fiber.MethodGet, path, func(c *fiber.Ctx) error {
+		for _, check := range checks {
+			if err := check(c); err != nil {
+				return err
+			}
+		}
+		return serve(c, name)
+	})
+}
+
+func serve(c *fiber.Ctx, name string) error {
+	body, kind, ok := web.Page(name)
+	if !ok {
+		return fault.New(fault.NotFound, "no such page")
+	}
+	c.Set(fiber.HeaderContentType, kind)
+	c.Set(fiber.HeaderContentSecurityPolicy, policy)
+	return c.Send(body)
+}
