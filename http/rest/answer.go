@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"strconv"
+	"strings"
 	"sync"
 
 	"castellan/domain/fault"
@@ -49,12 +50,39 @@ func (r Reply[T]) reply() (any, []Header, string, []byte) {
 	return r.Body, r.Headers, r.ContentType, r.Raw
 }
 
-func (d Data[T]) payload() any { return d.Data }
+// listing tells where an Out may hold a nil slice that must become [].
+type listing byte
+
+const (
+	listNone listing = iota
+	listBare
+	listData
+)
+
+// listingOf looks through Reply and Data.
+func listingOf(out reflect.Type) listing {
+	if out.Kind() == reflect.Slice && out != typeRaw && out != typeJSON {
+		return listBare
+	}
+	if out.Kind() == reflect.Struct && out.PkgPath() == kitPath {
+		switch name, _, _ := strings.Cut(out.Name(), "["); name {
+		case "Reply":
+			return listingOf(out.Field(0).Type)
+		case "Data":
+			if listingOf(out.Field(0).Type) == listBare {
+				return listData
+			}
+		}
+	}
+	return listNone
+}
+
+var kitPath = reflect.TypeFor[None]().PkgPath()
 
 var emptyObject, emptyList, emptyData = []byte("{}"), []byte("[]"), []byte(`{"data":[]}`)
 
-// encode renders an Out. Its bytes may be the encoder's, until released.
-func encode(out any) (answerParts, error) {
+// encode renders an Out of e. Its bytes may be the encoder's, until released.
+func encode(e *Endpoint, out any) (answerParts, error) {
 	var a answerParts
 	if h, ok := out.(ResponseHeaders); ok {
 		a.headers = h.ResponseHeaders()
@@ -73,38 +101,31 @@ func encode(out any) (answerParts, error) {
 		}
 		out = body
 	}
-	switch x := out.(type) {
+	switch out.(type) {
 	case None, nil:
 		a.body = emptyObject
 		return a, nil
-	case interface{ payload() any }:
-		if isNilSlice(x.payload()) {
-			a.body = emptyData
-			return a, nil
-		}
-	default:
-		if isNilSlice(out) { // a list without elements is [], never null (D-GEN-04)
-			a.body = emptyList
-			return a, nil
-		}
 	}
-	e := encoders.Get().(*encoder)
-	if err := e.enc.Encode(out); err != nil {
-		e.buf.Reset()
+	// A list without elements is [], never null (D-GEN-04).
+	switch v := reflect.ValueOf(out); {
+	case e.lists == listBare && v.Kind() == reflect.Slice && v.IsNil():
+		a.body = emptyList
+		return a, nil
+	case e.lists == listData && v.Kind() == reflect.Struct && v.Field(0).IsNil():
+		a.body = emptyData
+		return a, nil
+	}
+	enc := encoders.Get().(*encoder)
+	if err := enc.enc.Encode(out); err != nil {
 		return a, fmt.Errorf("encoding a %T: %w", out, err)
 	}
-	a.body, a.pooled = e.buf.Bytes()[:e.buf.Len()-1], e // without the encoder's line feed
+	a.body, a.pooled = enc.buf.Bytes()[:enc.buf.Len()-1], enc // without the encoder's line feed
 	return a, nil
 }
 
-func isNilSlice(x any) bool {
-	v := reflect.ValueOf(x)
-	return v.Kind() == reflect.Slice && v.IsNil() && v.Type() != typeRaw && v.Type() != typeJSON
-}
-
 // answerOf is encode for an answer that will be kept: its bytes are its own.
-func answerOf(out any) (answerParts, error) {
-	a, err := encode(out)
+func answerOf(e *Endpoint, out any) (answerParts, error) {
+	a, err := encode(e, out)
 	if err != nil {
 		return a, err
 	}
@@ -119,7 +140,7 @@ func answerOf(out any) (answerParts, error) {
 
 // send answers with an Out.
 func (r *Request) send(out any) error {
-	a, err := encode(out)
+	a, err := encode(r.Endpoint, out)
 	if err != nil {
 		return err
 	}

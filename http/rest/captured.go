@@ -65,7 +65,7 @@ func RunCaptured(ctx context.Context, ix Index, c Captured, judges ...func(conte
 	if err != nil {
 		return nil, err
 	}
-	a, err := answerOf(out)
+	a, err := answerOf(e, out)
 	if err != nil {
 		return nil, fmt.Errorf("captured request: %w", err)
 	}

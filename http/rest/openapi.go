@@ -195,7 +195,7 @@ func (d document) success(e *Endpoint) *huma.Response {
 			schema = d.types.output(d.challenge)
 		}
 	case out != reflect.TypeFor[None]():
-		if out.Kind() == reflect.Struct && strings.HasPrefix(out.Name(), "Reply[") && out.PkgPath() == reflect.TypeFor[None]().PkgPath() {
+		if out.Kind() == reflect.Struct && strings.HasPrefix(out.Name(), "Reply[") && out.PkgPath() == kitPath {
 			body, _ := out.FieldByName("Body")
 			out = body.Type
 		}

@@ -151,6 +151,7 @@ type Endpoint struct {
 	Produces      string // media type of a binary answer, for the document
 
 	plan    *plan
+	lists   listing
 	call    func(context.Context, Caller, any) (any, error)
 	refusal func(status int, f *fault.Error) any
 }
@@ -189,6 +190,7 @@ func Delete[In, Out any](path, summary string, cred Credential, fn func(context.
 func define[In, Out any](method, path, summary string, cred Credential, fn func(context.Context, Caller, In) (Out, error), codes []fault.Code) Endpoint {
 	e := blank[In](method, path, summary, cred, codes)
 	e.Out = reflect.TypeFor[Out]()
+	e.lists = listingOf(e.Out)
 	e.call = func(ctx context.Context, who Caller, in any) (any, error) {
 		out, err := fn(ctx, who, *in.(*In))
 		if err != nil {

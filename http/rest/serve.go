@@ -28,16 +28,18 @@ func (s *Server) handler(e *Endpoint) fiber.Handler {
 		r.Endpoint, r.key = e, key
 		ctx, cancel := s.context(r)
 		defer cancel()
-		if err := s.serve(ctx, r, guard, limit, func() Query {
+		body, err := s.establish(ctx, r, guard, limit)
+		if err == nil {
 			q := Query{Raw: r.Caller.RawQuery}
-			for _, name := range params {
-				if q.Params == nil {
-					q.Params = make(map[string]string, len(params))
+			if len(params) > 0 {
+				q.Params = make(map[string]string, len(params))
+				for _, name := range params {
+					q.Params[name] = c.Params(name)
 				}
-				q.Params[name] = c.Params(name)
 			}
-			return q
-		}); err != nil {
+			err = s.perform(ctx, r, q, body)
+		}
+		if err != nil {
 			r.refuse(err)
 		}
 		return nil
@@ -56,15 +58,16 @@ func pathParams(path string) (names []string) {
 	}
 }
 
-func (s *Server) serve(ctx context.Context, r *Request, guard Guard, limit int, query func() Query) error {
+// establish finds out who is calling and whether he may.
+func (s *Server) establish(ctx context.Context, r *Request, guard Guard, limit int) (body []byte, err error) {
 	e := r.Endpoint
 	// Body, not Fiber's: that one would decompress without a bound.
-	body := r.fctx.Request.Body()
+	body = r.fctx.Request.Body()
 	if len(body) > limit {
-		return fault.New(fault.PayloadTooLarge, "the body is larger than %d bytes", limit)
+		return nil, fault.New(fault.PayloadTooLarge, "the body is larger than %d bytes", limit)
 	}
 	if r.encoded {
-		return fault.New(fault.UnsupportedMedia, "a content coding is not accepted")
+		return nil, fault.New(fault.UnsupportedMedia, "a content coding is not accepted")
 	}
 	r.Caller.HasBody = len(body) > 0
 	if !e.Repeatable {
@@ -75,21 +78,28 @@ func (s *Server) serve(ctx context.Context, r *Request, guard Guard, limit int, 
 	}
 	if s.opts.Firewall != nil {
 		if err := s.opts.Firewall(ctx, r, r.key); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if guard != nil {
 		who, err := guard(ctx, r)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		r.Caller = who
 	}
 	if s.opts.Authorize != nil {
 		if err := s.opts.Authorize(ctx, r.Caller, e); err != nil {
-			return err
+			return nil, err
 		}
 	}
+	return body, nil
+}
+
+// perform reads the fields of a request whose caller is established, runs it and
+// answers.
+func (s *Server) perform(ctx context.Context, r *Request, q Query, body []byte) error {
+	e := r.Endpoint
 	r.owned = true
 	if len(body) > 0 && !isJSON(r.fctx.Request.Header.ContentType()) {
 		return fault.New(fault.UnsupportedMedia, "the body must be application/json")
@@ -97,7 +107,6 @@ func (s *Server) serve(ctx context.Context, r *Request, guard Guard, limit int, 
 	if err := checkKey(r.Caller.IdempotencyKey); err != nil {
 		return err
 	}
-	q := query()
 	in, more, err := e.bind(q, body)
 	r.language(more.language)
 	if err != nil {
@@ -193,7 +202,7 @@ func (s *Server) once(ctx context.Context, r *Request, q Query, in any, body []b
 		func(ctx context.Context) (int, []byte, []Header, error) {
 			out, err := s.run(ctx, r, q, in, body)
 			if err == nil {
-				a, err := answerOf(out)
+				a, err := answerOf(e, out)
 				return fiber.StatusOK, a.body, a.headers, err
 			}
 			f, internal := faultOf(err)

@@ -33,7 +33,7 @@ type Server struct {
 	index         Index
 	countryHeader string         // in the canonical spelling of a received header
 	limits        map[string]int // by path: body limits above the default, in bytes
-	fixed         []Header       // on every answer
+	fixed         [][2][]byte    // headers of every answer, in canonical spelling
 	inFlight      atomic.Int64
 	pool          sync.Pool
 }
@@ -68,12 +68,13 @@ func New(opts Options, endpoints []Endpoint) (*Server, error) {
 	if err := errors.Join(opts.check(endpoints)...); err != nil {
 		return nil, err
 	}
-	s.fixed = []Header{
-		{"Cache-Control", "no-store"}, {"Api-Version", "1"}, {"X-Content-Type-Options", "nosniff"},
-		{"Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'"}, {"Referrer-Policy", "no-referrer"},
-	}
+	s.fix("Cache-Control", "no-store")
+	s.fix("Api-Version", "1")
+	s.fix("X-Content-Type-Options", "nosniff")
+	s.fix("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	s.fix("Referrer-Policy", "no-referrer")
 	if strings.HasPrefix(opts.PublicURL, "https://") {
-		s.fixed = append(s.fixed, Header{"Strict-Transport-Security", "max-age=31536000; includeSubDomains"})
+		s.fix("Strict-Transport-Security", "max-age=31536000; includeSubDomains")
 	}
 	s.App = fiber.New(fiber.Config{
 		StrictRouting: true, CaseSensitive: true, Immutable: true,
@@ -93,6 +94,10 @@ func New(opts Options, endpoints []Endpoint) (*Server, error) {
 		s.route(e.Method, e.Path, s.handler(e))
 	}
 	return s, nil
+}
+
+func (s *Server) fix(name, value string) {
+	s.fixed = append(s.fixed, [2][]byte{[]byte(name), []byte(value)})
 }
 
 // quiet drops fasthttp's own lines about broken connections: they quote what the
@@ -315,7 +320,7 @@ func (s *Server) begin(fctx *fasthttp.RequestCtx) *Request {
 	fctx.SetUserValue(requestKey{}, r)
 	h := &fctx.Response.Header
 	for i := range s.fixed {
-		h.Set(s.fixed[i].Name, s.fixed[i].Value)
+		h.SetCanonical(s.fixed[i][0], s.fixed[i][1])
 	}
 	h.Set("X-Request-Id", r.Caller.RequestID)
 	return r

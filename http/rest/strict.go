@@ -2,6 +2,7 @@ package rest
 
 import (
 	"bytes"
+	"sync"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -24,20 +25,29 @@ const (
 
 // checkObject refuses a body that is not one strict JSON object.
 func checkObject(b []byte) error {
-	c := checker{b: b}
-	c.space()
-	if c.i >= len(b) || b[c.i] != '{' {
-		return malformed(c.i, "expected an object")
-	}
-	return c.whole()
+	return check(b, true)
 }
 
 // checkValue refuses a text that is not one strict JSON value.
 func checkValue(b []byte) error {
-	c := checker{b: b}
-	c.space()
-	return c.whole()
+	return check(b, false)
 }
+
+func check(b []byte, object bool) error {
+	c := checkers.Get().(*checker)
+	c.b = b
+	ok := c.whole(object)
+	at, why := c.i, c.why
+	clear(c.keys[:cap(c.keys)]) // they alias b
+	*c = checker{keys: c.keys[:0]}
+	checkers.Put(c)
+	if !ok {
+		return malformed(at, why)
+	}
+	return nil
+}
+
+var checkers = sync.Pool{New: func() any { return &checker{keys: make([][]byte, 0, 32)} }}
 
 // malformed is the fault of a text that cannot be read at all: it names a
 // position and never quotes the text.
@@ -53,17 +63,18 @@ type checker struct {
 	why   string   // of the first defect
 }
 
-func (c *checker) whole() error {
-	var few [24][]byte // enough for nearly every request without allocating
-	c.keys = few[:0]
-	if c.value() {
-		c.space()
-		if c.i == len(c.b) {
-			return nil
-		}
-		c.why = "unexpected text after the value"
+func (c *checker) whole(object bool) bool {
+	c.space()
+	if object && (c.i >= len(c.b) || c.b[c.i] != '{') {
+		return c.fail("expected an object")
 	}
-	return malformed(c.i, c.why)
+	if !c.value() {
+		return false
+	}
+	if c.space(); c.i < len(c.b) {
+		return c.fail("unexpected text after the value")
+	}
+	return true
 }
 
 func (c *checker) fail(why string) bool {
