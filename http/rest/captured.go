@@ -49,7 +49,7 @@ func NewIndex(endpoints []Endpoint) Index {
 // of a judge and of the handler.
 func RunCaptured(ctx context.Context, ix Index, c Captured, judges ...func(context.Context, Caller, *Endpoint) error) (json.RawMessage, error) {
 	e := ix[c.Method+" "+c.Path]
-	if e == nil {
+	if e == nil || e.Starts != "" { // a starter's call only prepares: nothing would run
 		return nil, fault.New(fault.NotFound, "no such resource")
 	}
 	for _, judge := range judges {

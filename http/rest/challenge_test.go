@@ -49,6 +49,9 @@ func TestStart2FA(t *testing.T) {
 	if a := do(t, s, "POST", "/start", `{}`, "x-auth: u1"); a.code() != "INVALID_FIELD" {
 		t.Errorf("%d %s", a.status, a.body)
 	}
+	if _, err := s.RunCaptured(t.Context(), Captured{Method: "POST", Path: "/start", Body: json.RawMessage(`{"text":"x"}`)}); fault.CodeOf(err) != fault.NotFound {
+		t.Errorf("a starter ran as captured: %v", err)
+	}
 	st.err = fault.New(fault.MFANotAvailable, "none")
 	if a := do(t, s, "POST", "/start", `{"text":"x"}`, "x-auth: u1"); a.code() != "MFA_NOT_AVAILABLE" {
 		t.Errorf("%d %s", a.status, a.body)

@@ -5,40 +5,46 @@ import (
 	"strings"
 )
 
-// maxHops is how many entries of X-Forwarded-For are believable.
+// maxHops is how many trusted proxies may stand in a row.
 const maxHops = 10
 
-// ClientIP resolves who is really calling (SEC-30). peer is the socket's other
-// end and forwarded the X-Forwarded-For headers as they came. They count only
-// when peer is trusted, and are read from the right, where trusted proxies
-// write, to the first address that is not theirs: what stands further left was
-// written by the client. More than one header, more than ten hops or an entry on
-// the way that is no address mean that a proxy is not what it should be; then
-// peer itself is the answer. The result is never IPv4-mapped and has no zone.
+// ClientIP resolves who is really calling (SEC-30, D-WAF-11): the socket's other
+// end, peer, or, when that is a trusted proxy, the right-most address of
+// X-Forwarded-For that is not one. Several headers are one list in the order in
+// which they came, because a proxy may add a header instead of extending one.
+//
+// What stands further left was written by the client and is never looked at,
+// however much or malformed it is: were it able to spoil the whole, a blocked
+// client would only have to send it to be taken for the proxy. An entry on the
+// way that is no address, or more than ten proxies, mean that a proxy is not
+// what it should be; then peer is the answer. The result is never IPv4-mapped
+// and has no zone.
 func ClientIP(peer netip.Addr, forwarded []string, trusted []netip.Prefix) netip.Addr {
 	peer = peer.Unmap().WithZone("")
-	if len(forwarded) != 1 || !contains(trusted, peer) {
+	if !contains(trusted, peer) {
 		return peer
 	}
-	rest := forwarded[0]
-	if strings.Count(rest, ",") >= maxHops {
-		return peer
-	}
-	client := peer
-	for more := true; more; {
-		var hop string
-		if i := strings.LastIndexByte(rest, ','); i >= 0 {
-			rest, hop = rest[:i], rest[i+1:]
-		} else {
-			hop, more = rest, false
-		}
-		addr, err := netip.ParseAddr(strings.Trim(hop, " \t"))
-		if err != nil || addr.Zone() != "" {
-			return peer
-		}
-		client = addr.Unmap()
-		if !contains(trusted, client) {
-			return client
+	client, hops := peer, 0
+	for i := len(forwarded) - 1; i >= 0; i-- {
+		rest := forwarded[i]
+		for more := true; more; {
+			var hop string
+			if at := strings.LastIndexByte(rest, ','); at >= 0 {
+				rest, hop = rest[:at], rest[at+1:]
+			} else {
+				hop, more = rest, false
+			}
+			addr, err := netip.ParseAddr(strings.Trim(hop, " \t"))
+			if err != nil || addr.Zone() != "" {
+				return peer
+			}
+			client = addr.Unmap()
+			if !contains(trusted, client) {
+				return client
+			}
+			if hops++; hops > maxHops {
+				return peer
+			}
 		}
 	}
 	return client

@@ -2,9 +2,11 @@ package rest
 
 import (
 	"bytes"
+	"errors"
 
 	"castellan/domain/fault"
 
+	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 )
 
@@ -94,4 +96,61 @@ func canonical(target []byte) *fault.Error {
 		return fault.New(fault.NotFound, "no such resource")
 	}
 	return nil
+}
+
+// onError receives what the router, a raw handler or fasthttp itself could not
+// serve. The latter comes without a Request: the message was never whole.
+func (s *Server) onError(c *fiber.Ctx, err error) error {
+	r := requestOf(c.Context())
+	if r == nil {
+		r = s.begin(c.Context())
+		defer s.end(r)
+		r.refuse(protocolFault(err))
+		return nil
+	}
+	var fe *fiber.Error
+	switch {
+	case !errors.As(err, &fe):
+		r.refuse(err)
+	case r.key == "" && fe.Code == fiber.StatusMethodNotAllowed:
+		s.unmatched(r, fault.New(fault.MethodNotAllowed, "the resource does not support this method"))
+	case r.key == "":
+		s.unmatched(r, fault.New(fault.NotFound, "no such resource"))
+	default:
+		r.refuse(protocolFault(err))
+	}
+	return nil
+}
+
+// protocolFault words an error of Fiber or fasthttp. Theirs may quote what the
+// client sent, so none of it is used.
+func protocolFault(err error) error {
+	var fe *fiber.Error
+	if !errors.As(err, &fe) {
+		return err
+	}
+	switch fe.Code {
+	case fiber.StatusRequestEntityTooLarge:
+		return fault.New(fault.PayloadTooLarge, "the body is too large")
+	case fiber.StatusRequestHeaderFieldsTooLarge:
+		return fault.New(fault.HeadersTooLarge, "the headers are larger than %d bytes", headerLimit)
+	case fiber.StatusRequestTimeout:
+		return fault.New(fault.InvalidField, "the request did not arrive in time")
+	case fiber.StatusNotFound:
+		return fault.New(fault.NotFound, "no such resource")
+	case fiber.StatusMethodNotAllowed:
+		return fault.New(fault.MethodNotAllowed, "the resource does not support this method")
+	case fiber.StatusUnauthorized:
+		return fault.New(fault.Unauthenticated, "a credential is required")
+	case fiber.StatusForbidden:
+		return fault.New(fault.Forbidden, "not permitted")
+	case fiber.StatusUpgradeRequired:
+		return fault.New(fault.InvalidField, "an upgrade to WebSocket is required")
+	case fiber.StatusServiceUnavailable:
+		return fault.New(fault.Unavailable, "temporarily unavailable")
+	}
+	if fe.Code >= 400 && fe.Code < 500 {
+		return fault.New(fault.InvalidField, "malformed request")
+	}
+	return err
 }

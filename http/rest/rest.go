@@ -160,8 +160,8 @@ type Endpoint struct {
 // may answer beyond those that every endpoint of its kind can.
 //
 // In decides what a request must hold: a field that is a value is required, one
-// that is a pointer (or has a default) is optional; see bind.go for the types
-// and tags. Get, and every other constructor, panics when In cannot be bound:
+// that is a pointer (or has a default) is optional; see plan.go for
+// the tags and codec.go for the types. Get, and every other constructor, panics when In cannot be bound:
 // the table is built at start.
 func Get[In, Out any](path, summary string, cred Credential, fn func(context.Context, Caller, In) (Out, error), codes ...fault.Code) Endpoint {
 	return define("GET", path, summary, cred, fn, codes)

@@ -80,7 +80,7 @@ func New(opts Options, endpoints []Endpoint) (*Server, error) {
 		StrictRouting: true, CaseSensitive: true, Immutable: true,
 		DisableStartupMessage: true, DisablePreParseMultipartForm: true,
 		ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
-		ReadBufferSize: headerLimit, BodyLimit: s.plan(endpoints),
+		ReadBufferSize: headerLimit, BodyLimit: s.bodyLimits(endpoints),
 		Concurrency: opts.MaxConnections, ErrorHandler: s.onError,
 	})
 	web := s.App.Server()
@@ -106,86 +106,10 @@ type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}
 
-func (o *Options) fill() {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	if o.DefaultLanguage == "" {
-		o.DefaultLanguage = "en"
-	}
-	if o.BodyLimit == 0 {
-		o.BodyLimit = defaultBodyLimit
-	}
-	if o.Timeout == 0 {
-		o.Timeout = defaultTimeout
-	}
-	o.BasePath = strings.TrimRight(o.BasePath, "/")
-}
-
-// check finds what must stop the start.
-func (o *Options) check(endpoints []Endpoint) (errs []error) {
-	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if languageOf(o.DefaultLanguage) != o.DefaultLanguage {
-		fail("default language %q is not tr, en or ar", o.DefaultLanguage)
-	}
-	if o.BasePath != "" && (canonical([]byte(o.BasePath)) != nil || strings.ContainsAny(o.BasePath, "?*:+()")) {
-		fail("base path %q is not a plain path", o.BasePath)
-	}
-	known := map[string]*Endpoint{}
-	for i := range endpoints {
-		e := &endpoints[i]
-		key := e.Key()
-		if known[key] != nil {
-			fail("%s is defined twice", key)
-		}
-		known[key] = e
-		if e.Credential != NoAuth && o.Guards[e.Credential] == nil {
-			fail("%s: no guard for the credential %q", key, e.Credential)
-		}
-		if _, ok := strictest[e.Credential]; !ok {
-			fail("%s: unknown credential %q", key, e.Credential)
-		}
-		if e.Audience == "" || e.Credential == NoAuth && e.Audience != Public {
-			fail("%s: audience %q does not fit the credential %q", key, e.Audience, e.Credential)
-		}
-		if (e.Audience != Public || e.IPFilter) && o.Authorize == nil {
-			fail("%s: audience %q needs Authorize", key, e.Audience)
-		}
-		if e.OTP && o.Verify == nil {
-			fail("%s: a verified endpoint needs Verify", key)
-		}
-		if e.Repeatable && o.Idempotency == nil {
-			fail("%s: an idempotent endpoint needs Idempotency", key)
-		}
-		if e.Starts != "" && o.Starter == nil {
-			fail("%s: an endpoint that starts a challenge needs Starter", key)
-		}
-	}
-	for key, action := range o.Guarded {
-		e := known[key]
-		switch {
-		case e == nil:
-			fail("guarded: %q is no endpoint", key)
-		case e.Starts != "":
-			fail("guarded: %s starts a challenge itself", key)
-		case e.Credential != User && e.Credential != Tenant:
-			fail("guarded: %s does not take x-auth", key)
-		case action == "":
-			fail("guarded: %s has no action code", key)
-		case o.Starter == nil:
-			fail("guarded: %s needs Starter", key)
-		}
-	}
-	return errs
-}
-
-// plan notes the endpoints with a body limit of their own and returns the limit
+// bodyLimits notes the endpoints with a body limit of their own and returns the limit
 // of the rest. A path with parameters cannot be looked up before routing, so its
 // limit becomes everyone's for reading; the handler still checks its own.
-func (s *Server) plan(endpoints []Endpoint) int {
+func (s *Server) bodyLimits(endpoints []Endpoint) int {
 	most := s.opts.BodyLimit
 	for _, e := range endpoints {
 		switch path := s.opts.BasePath + e.Path; {
@@ -394,61 +318,4 @@ func unmatchedKey(method string) string {
 		method = "UNKNOWN"
 	}
 	return method + " *"
-}
-
-// onError receives what the router, a raw handler or fasthttp itself could not
-// serve. The latter comes without a Request: the message was never whole.
-func (s *Server) onError(c *fiber.Ctx, err error) error {
-	r := requestOf(c.Context())
-	if r == nil {
-		r = s.begin(c.Context())
-		defer s.end(r)
-		r.refuse(protocolFault(err))
-		return nil
-	}
-	var fe *fiber.Error
-	switch {
-	case !errors.As(err, &fe):
-		r.refuse(err)
-	case r.key == "" && fe.Code == fiber.StatusMethodNotAllowed:
-		s.unmatched(r, fault.New(fault.MethodNotAllowed, "the resource does not support this method"))
-	case r.key == "":
-		s.unmatched(r, fault.New(fault.NotFound, "no such resource"))
-	default:
-		r.refuse(protocolFault(err))
-	}
-	return nil
-}
-
-// protocolFault words an error of Fiber or fasthttp. Theirs may quote what the
-// client sent, so none of it is used.
-func protocolFault(err error) error {
-	var fe *fiber.Error
-	if !errors.As(err, &fe) {
-		return err
-	}
-	switch fe.Code {
-	case fiber.StatusRequestEntityTooLarge:
-		return fault.New(fault.PayloadTooLarge, "the body is too large")
-	case fiber.StatusRequestHeaderFieldsTooLarge:
-		return fault.New(fault.HeadersTooLarge, "the headers are larger than %d bytes", headerLimit)
-	case fiber.StatusRequestTimeout:
-		return fault.New(fault.InvalidField, "the request did not arrive in time")
-	case fiber.StatusNotFound:
-		return fault.New(fault.NotFound, "no such resource")
-	case fiber.StatusMethodNotAllowed:
-		return fault.New(fault.MethodNotAllowed, "the resource does not support this method")
-	case fiber.StatusUnauthorized:
-		return fault.New(fault.Unauthenticated, "a credential is required")
-	case fiber.StatusForbidden:
-		return fault.New(fault.Forbidden, "not permitted")
-	case fiber.StatusUpgradeRequired:
-		return fault.New(fault.InvalidField, "an upgrade to WebSocket is required")
-	case fiber.StatusServiceUnavailable:
-		return fault.New(fault.Unavailable, "temporarily unavailable")
-	}
-	if fe.Code >= 400 && fe.Code < 500 {
-		return fault.New(fault.InvalidField, "malformed request")
-	}
-	return err
 }

@@ -1,0 +1,79 @@
+package rest_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http/httptest"
+	"strings"
+
+	"castellan/domain/fault"
+	"castellan/http/rest"
+)
+
+// Book is a section's group: its fields are the ports that it needs.
+type Book struct{ names map[string]bool }
+
+// Endpoints implements rest.Group: one line per endpoint.
+func (g Book) Endpoints() []rest.Endpoint {
+	const path = "/book"
+	return []rest.Endpoint{
+		rest.Post(path, "Add an entry", rest.User, g.add, fault.RecordAlreadyExist).Of("4.18 Address book"),
+	}
+}
+
+// addRequest: a value is required, a pointer is optional.
+type addRequest struct {
+	Name string        `json:"name" maxLength:"32" doc:"Unique per user."`
+	Max  *rest.Decimal `json:"max"`
+}
+
+type entry struct {
+	Name string        `json:"name"`
+	Max  *rest.Decimal `json:"max"`
+}
+
+func (g Book) add(_ context.Context, who rest.Caller, in addRequest) (rest.Data[entry], error) {
+	if g.names[in.Name] {
+		return rest.Data[entry]{}, &fault.Error{Code: fault.RecordAlreadyExist, Message: "the name is taken", Field: "name"}
+	}
+	g.names[in.Name] = true
+	return rest.Data[entry]{Data: entry(in)}, nil
+}
+
+func Example() {
+	book := Book{names: map[string]bool{}}
+	srv, err := rest.New(rest.Options{
+		Guards: map[rest.Credential]rest.Guard{
+			rest.User: func(_ context.Context, r *rest.Request) (rest.Caller, error) {
+				who := r.Caller
+				if who.UserID = r.Header("x-auth"); who.UserID == "" {
+					return who, fault.New(fault.Unauthenticated, "the header x-auth is missing")
+				}
+				return who, nil
+			},
+		},
+		Authorize: func(context.Context, rest.Caller, *rest.Endpoint) error { return nil },
+	}, book.Endpoints())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, body := range []string{`{"name":"cold","max":1e-7}`, `{"name":"cold"}`, `{"name":" ","max":"x"}`} {
+		req := httptest.NewRequest("POST", "/book", strings.NewReader(body))
+		req.Header.Set("x-auth", "u1")
+		req.Header.Set("content-type", "application/json")
+		req.Header.Set("x-request-id", "example-1")
+		resp, err := srv.App.Test(req)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		text, _ := io.ReadAll(resp.Body)
+		fmt.Println(resp.StatusCode, string(text))
+	}
+	// Output:
+	// 200 {"data":{"name":"cold","max":0.0000001}}
+	// 409 {"type":"urn:castellan:problem:record-already-exist","title":"Record already exists","status":409,"code":"RECORD_ALREADY_EXIST","detail":"the name is taken","message":"the name is taken","field":"name","errors":[{"field":"name","message":"the name is taken"}],"requestId":"example-1"}
+	// 400 {"type":"urn:castellan:problem:invalid-field","title":"Invalid request","status":400,"code":"INVALID_FIELD","detail":"max: must be a decimal number","message":"max: must be a decimal number","field":"max","errors":[{"field":"max","message":"must be a decimal number"},{"field":"name","message":"must not be blank"}],"requestId":"example-1"}
+}
