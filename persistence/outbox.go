@@ -135,3 +135,11 @@ func (s Outbox) Erase(ctx context.Context, now time.Time) error {
 		return err
 	})
 }
+
+// Purge implements outbox.Store.
+func (s Outbox) Purge(ctx context.Context, before time.Time) error {
+	return s.db.InTx(ctx, func(ctx context.Context) error {
+		_, err := s.db.conn(ctx).NewDelete().Table("outbox").Where("created_at < ?", ms(before)).Exec(ctx)
+		return err
+	})
+}

@@ -48,9 +48,17 @@ type writer struct {
 	lanes chan *lane // of interactive transactions
 	batch *lane
 
-	// Batches and Units count what was committed, for metrics.
 	batches, units atomic.Int64
 }
+
+// Batches counts the transactions of gathered units, for metrics.
+func (db *DB) Batches() int64 { return db.writer.batches.Load() }
+
+// Units counts the units of work that were made durable.
+func (db *DB) Units() int64 { return db.writer.units.Load() }
+
+// Waiting is the number of units that wait for the writer.
+func (db *DB) Waiting() int { return len(db.writer.queue) }
 
 // lane is a place where one transaction at a time runs: its audit chain is in
 // its order (D-EXT-03).
@@ -413,4 +421,5 @@ func init() {
 	register(outboxWrites...)
 	register(auditWrites...)
 	register(changeWrites...)
+	register(idempotencyWrites...)
 }

@@ -84,6 +84,8 @@ type Store interface {
 	Sendings(ctx context.Context, userID string, since time.Time) ([]Sending, error)
 	// Recent lists messages that still have a payload, newest first.
 	Recent(ctx context.Context, limit int) ([]Message, error)
-	// Erase removes the payloads of messages that expired before now.
+	// Erase gives up the messages that expired before now, and their payloads.
 	Erase(ctx context.Context, now time.Time) error
+	// Purge removes messages older than before: nothing counts them any more.
+	Purge(ctx context.Context, before time.Time) error
 }

@@ -98,7 +98,10 @@ func (s *Service) build(now time.Time, r challenge.StartRequest, flow challenge.
 	for i, p := range offer {
 		m := challenge.Method{ID: id.New(now), Name: p.Name, Template: p.Template, LifetimeMs: p.LifetimeMs, RenewMs: p.RenewMs, Mandatory: p.Mandatory}
 		if m.LifetimeMs == 0 { // no limit of its own: it lives as long as the challenge (D-2FA-03)
-			m.LifetimeMs, m.RenewMs = ttl, 0
+			m.LifetimeMs = ttl
+		}
+		if p.Name.Sent() && s.Config.MaxCodeAge > 0 {
+			m.LifetimeMs = min(m.LifetimeMs, s.Config.MaxCodeAge.Milliseconds())
 		}
 		if p.Code != string(p.Name) {
 			m.Code = p.Code
@@ -141,7 +144,7 @@ func (s *Service) row(c challenge.Challenge, m challenge.Method, userID, to, ip 
 	made := time.UnixMilli(m.MadeAt)
 	return outbox.Message{
 		ID: fmt.Sprintf("%s.%s.%d", c.ID, m.ID, m.Generation), ChallengeID: c.ID, MethodID: m.ID, Generation: m.Generation, UserID: userID,
-		Channel: message.Channel(m.Name), Destination: s.Ring.Hash("destination", to).Sum, Prefix: prefix(ip), State: outbox.Queued,
+		Channel: message.Channel(m.Name), Destination: s.destination(to), Prefix: prefix(ip), State: outbox.Queued,
 		CreatedAt: made, ExpiresAt: time.UnixMilli(m.ExpiresAt), LeaseUntil: made.Add(s.Config.Lease),
 	}
 }
@@ -190,6 +193,13 @@ func (s *Service) seal(l *letter, m *challenge.Method, c challenge.Challenge, ou
 	})
 	plain, _ := l.text.AppendBinary(nil) // it has no error to give
 	l.row.Payload = s.Ring.Seal(plain, challenge.PayloadData(c.ID, m.ID, m.Generation))
+}
+
+// destination is the keyed hash by which messages to one place are counted.
+// The oldest key makes it, so that counts survive a rotation.
+func (s *Service) destination(to string) []byte {
+	sums := s.Ring.Hashes("destination", to)
+	return sums[len(sums)-1].Sum
 }
 
 func destination(a challenge.Account, n challenge.Name) string {

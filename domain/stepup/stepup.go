@@ -134,6 +134,8 @@ type Config struct {
 	MaxOpen  int
 	Lease    time.Duration // of a message's first delivery
 	Caps     Caps
+	// MaxCodeAge bounds the life of a code whatever is configured (SEC-07).
+	MaxCodeAge time.Duration
 	// PrefixHour bounds the messages an hour that one IP prefix may cause.
 	PrefixHour int
 }

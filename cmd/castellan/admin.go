@@ -1,0 +1,227 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"castellan/config"
+	"castellan/domain/audit"
+	"castellan/domain/change"
+	"castellan/domain/commit"
+	"castellan/domain/fault"
+	"castellan/domain/id"
+	"castellan/domain/keyring"
+	"castellan/domain/password"
+	"castellan/domain/user"
+	"castellan/persistence"
+)
+
+// operator is the actor of what is done on the command line, in the audit.
+const operator = "operator"
+
+type userCmd struct {
+	Add    userAddCmd    `cmd:"" help:"Add an account and print its id."`
+	Unlock userUnlockCmd `cmd:"" help:"Let an account try passwords again after too many wrong ones."`
+}
+
+type userAddCmd struct {
+	Email         string `help:"Mail address." required:""`
+	CountryCode   string `help:"Dialling code of the phone, such as 90." required:""`
+	Phone         string `help:"Phone number without the dialling code." required:""`
+	PasswordStdin bool   `help:"Read the password from the first line of standard input." required:""`
+	Role          string `help:"Role to grant: admin, or user." enum:"admin,user" default:"user"`
+	Name          string `help:"First name."`
+	Surname       string `help:"Last name."`
+}
+
+func (userAddCmd) Help() string {
+	return `The first administrator of a new installation:
+
+  read -rs PASSWORD; printf '%s\n' "$PASSWORD" | castellan user add \
+    --email admin@example.com --country-code 90 --phone 5321234567 \
+    --password-stdin --role admin
+
+The running service knows the account at once. The same data given twice is
+refused: phone and address belong to one account.`
+}
+
+func (c userAddCmd) Run(e *env) error {
+	line, err := bufio.NewReader(io.LimitReader(e.in, 4096)).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("read the password: %w", err)
+	}
+	secret := strings.TrimRight(line, "\r\n")
+	phone, err := user.Canonical(c.CountryCode, c.Phone)
+	if err != nil {
+		return err
+	}
+	mail, err := user.CanonicalMail(c.Email)
+	if err != nil {
+		return err
+	}
+	if err := policy(e.cfg).Check(secret, password.Personal{Phone: phone, Mail: mail}); err != nil {
+		return err
+	}
+	hasher, err := newHasher(e.cfg)
+	if err != nil {
+		return err
+	}
+	hash, err := hasher.Hash(e.ctx, secret)
+	if err != nil {
+		return err
+	}
+	v, err := openVault(e)
+	if err != nil {
+		return err
+	}
+	defer v.close()
+	now := time.Now()
+	u := user.New(id.New(now), now)
+	u.CountryCode, u.Phone, u.Email, u.Name, u.Surname = strings.TrimLeft(c.CountryCode, "+0"), phone, mail, c.Name, c.Surname
+	if c.Role == user.RoleAdmin {
+		u.Roles = []string{user.RoleAdmin}
+	}
+	err = v.db.Commit(e.ctx, user.Add{User: u, PasswordHash: hash}, change.Note{Topic: change.Users, Key: u.ID},
+		audit.Record{At: now, ActorID: operator, UserID: u.ID, Action: "USER_ADD", Target: u.ID, Outcome: audit.Success, Detail: "role " + c.Role})
+	if fault.CodeOf(err) == fault.RecordAlreadyExist {
+		return errors.New("an account with this phone number or mail address exists already")
+	}
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(e.out, u.ID)
+	return err
+}
+
+type userUnlockCmd struct {
+	User string `arg:"" help:"User id, mail address, or phone number with its dialling code (+905…)."`
+}
+
+func (c userUnlockCmd) Run(e *env) error {
+	v, err := openVault(e)
+	if err != nil {
+		return err
+	}
+	defer v.close()
+	users := persistence.NewUsers(v.db)
+	var u user.User
+	switch to := canonicalDestination(c.User); {
+	case strings.Contains(c.User, "@"):
+		u, err = users.ByEmail(e.ctx, to)
+	case strings.HasPrefix(c.User, "+"):
+		u, err = users.ByPhone(e.ctx, to)
+	default:
+		u, err = users.Get(e.ctx, c.User)
+	}
+	if fault.CodeOf(err) == fault.RecordNotFound {
+		return fmt.Errorf("there is no account %q", c.User)
+	}
+	if err != nil {
+		return err
+	}
+	err = v.db.Commit(e.ctx, password.ClearGuard{Key: u.ID}, change.Note{Topic: change.Users, Key: u.ID},
+		audit.Record{At: time.Now(), ActorID: operator, UserID: u.ID, Action: "USER_UNLOCK", Target: u.ID, Outcome: audit.Success})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(e.out, "unlocked", u.ID)
+	return err
+}
+
+type keysCmd struct {
+	Rotate rotateCmd `cmd:"" help:"Make a new key and let it follow the present one."`
+}
+
+type rotateCmd struct {
+	Purpose string `arg:"" optional:"" enum:"signing,sealing,hashing,master" default:"signing" help:"signing (default), sealing, hashing or master."`
+	Force   bool   `help:"Rotate although tokens of the key before are still alive; they end at once."`
+}
+
+func (rotateCmd) Help() string {
+	return `signing  A new key is published at once and signs ten seconds later; the old one
+         verifies until its last token has ended. Nothing is restarted.
+sealing  New values are sealed under the new key; old ones stay readable.
+hashing  New codes are hashed under the new key; old keys are kept for ever.
+master   All keys are wrapped anew under a new master key file. On several nodes
+         put the same <file>.new beside each node's file first.`
+}
+
+func (c rotateCmd) Run(e *env) error {
+	v, err := openVault(e)
+	if err != nil {
+		return err
+	}
+	defer v.close()
+	record := func(target string) commit.Write {
+		return audit.Record{At: time.Now(), ActorID: operator, Action: "KEYS_ROTATE", Target: target, Outcome: audit.Success, Detail: c.Purpose}
+	}
+	if c.Purpose == "master" {
+		name, err := v.keeper.RotateMaster(e.ctx)
+		if err != nil {
+			return err
+		}
+		if err := v.db.Commit(e.ctx, record(name)); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(e.out, "all keys are wrapped by master key %s\n", name)
+		return err
+	}
+	purpose := map[string]keyring.Purpose{"signing": keyring.Signing, "sealing": keyring.Sealing, "hashing": keyring.Hashing}[c.Purpose]
+	life, err := v.tokenLife(e.ctx, e.cfg)
+	if err != nil {
+		return err
+	}
+	r, err := v.keeper.Rotate(e.ctx, purpose, life, c.Force)
+	if fault.CodeOf(err) == fault.InvalidState {
+		return fmt.Errorf("%w (--force ends its tokens now)", err)
+	}
+	if err != nil {
+		return err
+	}
+	if err := v.db.Commit(e.ctx, record(r.ID)); err != nil {
+		return err
+	}
+	fmt.Fprintf(e.out, "new %s key %s, in use from %s\n", c.Purpose, r.ID, r.From.Format(time.RFC3339))
+	if r.Retiring != "" {
+		fmt.Fprintf(e.out, "key %s verifies until %s\n", r.Retiring, r.Until.Format(time.RFC3339))
+	}
+	for _, ended := range r.Ended {
+		fmt.Fprintf(e.out, "key %s and its tokens have ended\n", ended)
+	}
+	return nil
+}
+
+type auditCmd struct {
+	Verify auditVerifyCmd `cmd:"" help:"Walk the chain of audit rows and name the first broken one."`
+}
+
+type auditVerifyCmd struct{}
+
+func (auditVerifyCmd) Run(e *env) error {
+	v, err := openVault(e)
+	if err != nil {
+		return err
+	}
+	defer v.close()
+	n, err := v.db.VerifyAudit(e.ctx, v.ring.Audit())
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(e.out, "%d audit rows, every chain unbroken\n", n)
+	return err
+}
+
+func policy(c config.Config) password.Policy {
+	return password.Policy{MinChars: c.Password.MinLength, MaxChars: c.Password.MaxLength}
+}
+
+func newHasher(c config.Config) (*password.Hasher, error) {
+	return password.NewHasher(password.HasherOptions{
+		Params: password.Params{MemoryKiB: uint32(c.Password.Argon2MemoryKiB), Passes: uint32(c.Password.Argon2Time), Lanes: uint8(c.Password.Argon2Parallelism)},
+		Slots:  c.Password.HashSlots, Queue: c.Password.Queue, Wait: c.Password.QueueWait,
+	})
+}

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"castellan/domain/challenge"
+	"castellan/domain/fault"
+	"castellan/domain/id"
+	"castellan/domain/outbox"
+	"castellan/domain/user"
+	"castellan/http/system"
+	"castellan/outbound/dispatch"
+)
+
+// login is an account that development mode seeded.
+type login struct {
+	role, countryCode, phone, mail, password string
+}
+
+// loginsFile holds the seeded logins of development mode.
+func loginsFile(dataDir string) string { return filepath.Join(dataDir, "dev-login.txt") }
+
+// seedLogins makes an administrator and a demo user on the very first start,
+// with random passwords. The file with the logins is written before the
+// commit: accounts nobody can log in to never exist.
+func (v *vault) seedLogins(ctx context.Context, e *env) error {
+	hasher, err := newHasher(e.cfg)
+	if err != nil {
+		return err
+	}
+	logins := []login{
+		{role: user.RoleAdmin, countryCode: "90", phone: "5320000001", mail: "admin@demo.castellan.test", password: randomPassword()},
+		{role: user.RoleUser, countryCode: "90", phone: "5320000002", mail: "demo@demo.castellan.test", password: randomPassword()},
+	}
+	ran, err := v.db.Once(ctx, "dev-logins", func(ctx context.Context) error {
+		for _, l := range logins {
+			phone, err := user.Canonical(l.countryCode, l.phone)
+			if err != nil {
+				return err
+			}
+			hash, err := hasher.Hash(ctx, l.password)
+			if err != nil {
+				return err
+			}
+			u := user.New(id.New(time.Now()), time.Now())
+			u.CountryCode, u.Phone, u.Email, u.EmailVerified, u.Demo = l.countryCode, phone, l.mail, true, true
+			u.Name, u.Surname = "Demo", strings.ToUpper(l.role[:1])+l.role[1:]
+			if l.role == user.RoleAdmin {
+				u.Roles = []string{user.RoleAdmin}
+			}
+			if err := v.db.Commit(ctx, user.Add{User: u, PasswordHash: hash}); err != nil {
+				return err
+			}
+		}
+		return writeLogins(loginsFile(e.cfg.DataDir), logins)
+	})
+	if err != nil {
+		return fmt.Errorf("seed development logins: %w", err)
+	}
+	if ran {
+		v.logins = logins
+	}
+	return nil
+}
+
+func writeLogins(file string, logins []login) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	var b strings.Builder
+	b.WriteString("Logins of development mode. They work while dev is true, and only then.\n")
+	for _, l := range logins {
+		fmt.Fprintf(&b, "\n%s\n  countryCode  %s\n  phoneNumber  %s\n  email        %s\n  password     %s\n", l.role, l.countryCode, l.phone, l.mail, l.password)
+	}
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(f, b.String())
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+// randomPassword has 80 bits, in groups that a person can type.
+func randomPassword() string {
+	t := strings.ToLower(rand.Text())
+	return t[:4] + "-" + t[4:8] + "-" + t[8:12] + "-" + t[12:16]
+}
+
+// banner says once where to look and how to log in.
+func banner(w io.Writer, v *vault, dataDir, url, metrics string) {
+	fmt.Fprintf(w, "\n  Castellan %s, development mode\n\n", version)
+	fmt.Fprintf(w, "    Demo page    %s/\n", url)
+	fmt.Fprintf(w, "    Sent codes   %s/dev/outbox/page   (JSON: %s/dev/outbox?to=…)\n", url, url)
+	fmt.Fprintf(w, "    Interface    %s/docs\n", url)
+	if metrics != "" {
+		fmt.Fprintf(w, "    Metrics      http://%s/metrics\n", metrics)
+	}
+	for _, l := range v.logins {
+		fmt.Fprintf(w, "    Log in as    %-5s  +%s %s  password %s\n", l.role, l.countryCode, l.phone, l.password)
+	}
+	fmt.Fprintf(w, "    Logins are kept in %s\n\n", loginsFile(dataDir))
+}
+
+// maxLetters bounds what the development outbox shows.
+const maxLetters = 200
+
+// letters lists the development outbox.
+func letters(store outbox.Store, open func(sealed, ad []byte) ([]byte, error)) func(ctx context.Context, to string) ([]system.Letter, error) {
+	return func(ctx context.Context, to string) ([]system.Letter, error) {
+		messages, err := store.Recent(ctx, maxLetters)
+		if err != nil {
+			return nil, err
+		}
+		to = canonicalDestination(to)
+		out := []system.Letter{}
+		for _, m := range messages {
+			r, err := dispatch.Unseal(open, m)
+			if err != nil {
+				continue // sealed by keys that are gone
+			}
+			if to != "" && r.To != to {
+				continue
+			}
+			out = append(out, system.Letter{Channel: string(r.Channel), To: r.To, Subject: r.Subject, Body: r.Text, Code: r.Code, At: m.CreatedAt})
+		}
+		return out, nil
+	}
+}
+
+// canonicalDestination reads a phone in any spelling that names its country,
+// or an address. A + that a query turned into a space counts as +.
+func canonicalDestination(to string) string {
+	to = strings.TrimSpace(to)
+	if to == "" {
+		return ""
+	}
+	if strings.Contains(to, "@") {
+		if m, err := user.CanonicalMail(to); err == nil {
+			return m
+		}
+		return to
+	}
+	digits := strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' {
+			return r
+		}
+		return -1
+	}, to)
+	return "+" + strings.TrimPrefix(digits, "00")
+}
+
+// accounts reads users as challenges know them.
+type accounts struct{ users user.Store }
+
+// Account implements stepup.Accounts.
+func (a accounts) Account(ctx context.Context, userID string) (challenge.Account, error) {
+	u, err := a.users.Get(ctx, userID)
+	if err != nil {
+		return challenge.Account{}, err
+	}
+	if !u.Active() {
+		return challenge.Account{}, fault.New(fault.RecordNotFound, "the account is not active")
+	}
+	return u.Account(), nil
+}

@@ -1,0 +1,145 @@
+// Command castellan is the service and everything an operator does with it.
+// main reads the command line and runs one command; wire.go is the only file
+// that knows every part of the program.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"castellan/config"
+)
+
+// Stamped by the build.
+var (
+	version = "dev"
+	commit  = "unknown"
+	date    = "unknown"
+)
+
+// cli is the command line.
+type cli struct {
+	Config string `help:"YAML file with settings; the environment (CASTELLAN_<SECTION>_<KEY>) goes on top." type:"existingfile" placeholder:"FILE"`
+
+	Serve   serveCmd   `cmd:"" default:"withargs" help:"Run the service (what happens without a command)."`
+	Migrate migrateCmd `cmd:"" help:"Bring the database to this version and stop."`
+	Conf    configCmd  `cmd:"" name:"config" help:"Print the effective settings, each explained; secrets are hidden."`
+	Version versionCmd `cmd:"" help:"Print the version."`
+	User    userCmd    `cmd:"" help:"Accounts: add one, unlock one."`
+	Keys    keysCmd    `cmd:"" help:"Keys of the service: rotate them."`
+	Audit   auditCmd   `cmd:"" help:"The audit trail: verify it."`
+}
+
+const description = `Castellan guards accounts with second-factor challenges.
+
+Without settings it serves on 127.0.0.1:8080 with an embedded SQLite file in
+./data, in production mode: no demo accounts, no development pages. For a first
+look use "make run", or CASTELLAN_DEV=true castellan serve.
+
+"castellan config" explains every setting and shows where its value comes from.`
+
+// env is what a command may use of the process.
+type env struct {
+	ctx context.Context
+	cfg config.Config
+	in  io.Reader
+	out io.Writer
+	log *slog.Logger
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr))
+}
+
+// run is main without the process around it; it returns the exit status: 0, 1
+// for a failure, 2 for a command line or settings that cannot be used.
+func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	var c cli
+	exit := -1
+	parser, err := kong.New(&c, kong.Name("castellan"), kong.Description(description), kong.UsageOnError(),
+		kong.Writers(stdout, stderr), kong.Exit(func(code int) {
+			if exit < 0 {
+				exit = code
+			}
+		}))
+	if err != nil {
+		fmt.Fprintln(stderr, err)
+		return 2
+	}
+	selected, err := parser.Parse(args)
+	if exit >= 0 { // --help
+		return exit
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "castellan: %v\nTry: castellan --help\n", err)
+		return 2
+	}
+	cfg, err := config.Load(c.Config, environ)
+	if err != nil && selected.Command() != "version" {
+		fmt.Fprintf(stderr, "castellan: the settings cannot be used:\n%v\n", err)
+		return 2
+	}
+	e := &env{ctx: ctx, cfg: cfg, in: stdin, out: stdout, log: logger(cfg, stderr)}
+	if err := selected.Run(e); err != nil && !errors.Is(err, context.Canceled) {
+		fmt.Fprintf(stderr, "castellan: %v\n", err)
+		return 1
+	}
+	return 0
+}
+
+func logger(cfg config.Config, w io.Writer) *slog.Logger {
+	o := &slog.HandlerOptions{Level: cfg.Log.SlogLevel()}
+	var h slog.Handler = slog.NewTextHandler(w, o)
+	if cfg.Log.Format == "json" {
+		h = slog.NewJSONHandler(w, o)
+	}
+	l := slog.New(h)
+	slog.SetDefault(l)
+	return l
+}
+
+type configCmd struct{}
+
+func (configCmd) Run(e *env) error {
+	_, err := fmt.Fprint(e.out, e.cfg.Describe())
+	return err
+}
+
+type versionCmd struct{}
+
+func (versionCmd) Run(e *env) error {
+	_, err := fmt.Fprintf(e.out, "castellan %s (commit %s, %s, %s %s/%s)\n", version, commit, date, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return err
+}
+
+type migrateCmd struct{}
+
+func (migrateCmd) Help() string {
+	return `Applies the migrations that this version brings and lists them. "serve" does
+the same at its start; this command is for deployments that do it beforehand.
+Several processes may run it at once.`
+}
+
+func (migrateCmd) Run(e *env) error {
+	db, applied, err := openDatabase(e)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	for _, name := range applied {
+		fmt.Fprintln(e.out, "applied", name)
+	}
+	fmt.Fprintln(e.out, "the database is up to date")
+	return nil
+}

@@ -1,0 +1,424 @@
+package main
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"castellan/actors"
+	"castellan/cluster"
+	"castellan/config"
+	"castellan/domain/challenge"
+	"castellan/domain/change"
+	"castellan/domain/id"
+	"castellan/domain/keyring"
+	"castellan/domain/message"
+	"castellan/domain/mfa"
+	"castellan/domain/password"
+	"castellan/domain/session"
+	"castellan/domain/stepup"
+	"castellan/domain/token"
+	"castellan/domain/user"
+	httpapi "castellan/http"
+	"castellan/http/guard"
+	httpmfa "castellan/http/mfa"
+	"castellan/http/rest"
+	httpsession "castellan/http/session"
+	"castellan/http/socket"
+	"castellan/http/system"
+	"castellan/http/twofactor"
+	"castellan/outbound/dispatch"
+	"castellan/outbound/mail"
+	"castellan/outbound/sms"
+	"castellan/persistence"
+)
+
+// service is a running node: every part of it, in the order in which they are
+// built and the reverse of which they are stopped.
+type service struct {
+	cfg   config.Config
+	log   *slog.Logger
+	vault *vault
+
+	feed        *change.Reader
+	users       persistence.Users
+	roles       *user.Snapshot
+	revocations *session.Revocations
+	activity    *session.Activity
+	tokens      *token.Issuer
+	live        *mfa.Live
+	dispatch    *dispatch.Dispatcher
+	node        *cluster.Node
+	client      actors.Client
+	engine      *stepup.Service
+	hasher      *password.Hasher
+	logins      *session.Service
+	hub         *socket.Hub
+	server      *rest.Server
+	metrics     *metrics
+
+	draining   atomic.Bool
+	background sync.WaitGroup
+	stop       context.CancelFunc
+}
+
+type serveCmd struct{}
+
+func (serveCmd) Help() string {
+	return `Runs the service until SIGTERM or SIGINT: then /health/ready answers 503, no new
+work is taken, requests in flight finish, sockets are told to connect elsewhere
+(close code 1012), and the process exits 0.
+
+Production needs little: a database (CASTELLAN_DATABASE_URL), a master key file
+(CASTELLAN_KEYS_MASTER_FILE), the public URL (CASTELLAN_HTTP_PUBLIC_URL), an SMTP
+server and an SMS gateway for the methods MAIL and SMS. Make the first
+administrator with "castellan user add --role admin".`
+}
+
+func (serveCmd) Run(e *env) error {
+	started := time.Now()
+	for _, w := range e.cfg.Warnings() {
+		e.log.Warn("configuration", "warning", w)
+	}
+	v, err := openVault(e)
+	if err != nil {
+		return err
+	}
+	s := &service{cfg: e.cfg, log: e.log, vault: v}
+	l, err := net.Listen("tcp", e.cfg.HTTP.Addr)
+	if err != nil {
+		return errors.Join(err, v.close())
+	}
+	if err := s.build(e.ctx, l.Addr()); err != nil {
+		return errors.Join(err, l.Close(), v.close())
+	}
+	metricsServer, err := s.metrics.listen(e.cfg.Metrics.Addr)
+	if err != nil {
+		return errors.Join(err, l.Close(), v.close())
+	}
+	s.run()
+	if e.cfg.Dev {
+		banner(e.out, v, e.cfg.DataDir, "http://"+l.Addr().String(), e.cfg.Metrics.Addr)
+	}
+	e.log.Info("serving", "addr", l.Addr().String(), "version", version, "after", time.Since(started).Round(time.Millisecond))
+	failed := make(chan error, 1)
+	go func() { failed <- s.server.App.Listener(l) }()
+	select {
+	case <-e.ctx.Done():
+	case err = <-failed:
+	}
+	return errors.Join(err, s.drain(metricsServer))
+}
+
+// build makes every part; nothing serves yet.
+func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
+	cfg, db, ring, now := s.cfg, s.vault.db, s.vault.ring, time.Now
+	s.users = persistence.NewUsers(db)
+	s.tokens = token.NewIssuer(ring, cfg.Tokens.Issuer, cfg.Tenant.ID, now, tokenMemory)
+	sessions := persistence.NewSessions(db)
+	s.revocations = session.NewRevocations(revocationLife(cfg), now)
+	s.activity = session.NewActivity(db, now)
+	s.roles = user.NewSnapshot(s.users)
+	s.live = mfa.NewLive(persistence.NewMFA(db))
+	s.follow()
+	if err := errors.Join(s.revocations.Load(ctx, sessions), s.roles.Reload(ctx), s.live.Reload(ctx), s.feed.Poll(ctx)); err != nil {
+		return fmt.Errorf("load snapshots: %w", err)
+	}
+
+	outboxStore := persistence.NewOutbox(db)
+	senders, err := senders(cfg)
+	if err != nil {
+		return err
+	}
+	s.dispatch = dispatch.New(dispatch.Options{Store: outboxStore, Commit: db, Open: ring.Open, Senders: senders, Keep: cfg.Dev, Workers: cfg.Outbox.Workers,
+		Lease: cfg.Outbox.Lease, RetryMin: cfg.Outbox.RetryMin, RetryMax: cfg.Outbox.RetryMax, MaxAttempts: cfg.Outbox.MaxAttempts, Now: now, Log: s.log})
+
+	people := accounts{s.users}
+	actions := challenge.Actions{}
+	challenges := persistence.NewChallenges(db)
+	s.node = cluster.Solo(s.log)
+	s.node.Register(actors.Kinds(actors.Deps{Store: challenges, Outbox: outboxStore, Commit: db, Actions: actions, Rules: rules(cfg), Accounts: people,
+		Sessions: s.revocations, Seal: ring.Seal, Open: ring.Open, Grace: cfg.MFA.PAuthGrace, Now: now, Log: s.log})...)
+	s.client = actors.Client{Node: s.node, Now: now}
+	book, err := message.NewBook(httpapi.Title, nil)
+	if err != nil {
+		return err
+	}
+	s.engine = &stepup.Service{Config: stepupConfig(cfg), Actions: actions, Catalog: s.live.Catalog, Book: book, Ring: ring, Tokens: challengeTokens{s.tokens, now},
+		Accounts: people, Sessions: s.revocations, Desk: s.client, Cases: s.client, Outbox: outboxStore, Dispatch: s.dispatch, Commit: db, Now: now}
+
+	if s.hasher, err = newHasher(cfg); err != nil {
+		return err
+	}
+	s.logins = &session.Service{Users: s.users, Sessions: sessions, Hasher: s.hasher,
+		Guards: password.NewGuards(persistence.NewPasswordGuards(db), db, guardRules(cfg), now), Starts: s.engine, Commit: db, Tokens: s.tokens,
+		Revocations: s.revocations, Conceal: conceal(ring), Dev: cfg.Dev, TokenTTL: cfg.Tokens.XAuthTTL, Now: now}
+	actions.Register(s.logins.LoginAction())
+
+	s.hub = socket.NewHub(s.client, s.engine.Open, now, s.log)
+	s.client.Listen(s.hub.Receive)
+	s.metrics = newMetrics(s)
+	return s.buildServer(actions, addr)
+}
+
+func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err error) {
+	cfg, db, ring, now := s.cfg, s.vault.db, s.vault.ring, time.Now
+	api := httpapi.API{
+		TwoFactor: twofactor.Group{Engine: s.engine, Now: now},
+		MFA:       httpmfa.Group{Admin: &mfa.Admin{Store: persistence.NewMFA(db), Commit: db, Live: s.live, Now: now}},
+		Session:   httpsession.Group{Service: s.logins},
+		Keys:      system.Keys{JWKS: ring.JWKS},
+	}
+	guards := guard.Guards{Tokens: s.tokens, Fresh: s.feed.Fresh, HasRole: s.roles.Has, Tenant: cfg.Tenant.ID,
+		Live: func(userID, sessionID string, sv int64) bool {
+			if !s.revocations.Live(userID, sessionID, sv) {
+				return false
+			}
+			s.activity.Touch(sessionID)
+			return true
+		}}
+	publicURL := cfg.HTTP.PublicURL
+	if cfg.Source("http.public_url") == config.FromDefault {
+		publicURL = "http://" + addr.String() + cfg.HTTP.BasePath
+	}
+	s.server, err = rest.New(rest.Options{
+		Logger: s.log, AccessLog: slog.LevelDebug, Now: now, Guards: guards.Table(), Authorize: guards.Authorize,
+		Idempotency: &guard.Idempotent{Store: persistence.NewIdempotency(db), Commit: db, Ring: ring, Now: now},
+		Starter:     guard.Starter{Starts: s.engine, Accounts: accounts{s.users}}, Guarded: cfg.MFA.Guarded, Observe: s.metrics.observe,
+		TrustedProxies: cfg.HTTP.TrustedProxies, CountryHeader: cfg.HTTP.CountryHeader, CORSOrigins: cfg.HTTP.CORSOrigins, BasePath: cfg.HTTP.BasePath,
+		PublicURL: publicURL, DefaultLanguage: cfg.Language.Default, MaxConnections: cfg.HTTP.MaxConnections, MaxInFlight: maxInFlight,
+		Timeout: requestTime + cfg.MFA.ExecWait + cfg.Password.QueueWait, Draining: s.draining.Load,
+	}, api.Endpoints())
+	if err != nil {
+		return fmt.Errorf("endpoints: %w", err)
+	}
+	web := s.server.App.Server()
+	web.ReadTimeout, web.IdleTimeout, web.WriteTimeout = cfg.HTTP.ReadTimeout, cfg.HTTP.IdleTimeout, cfg.HTTP.WriteTimeout
+	for _, code := range cfg.MFA.Guarded {
+		if _, known := actions[code]; !known {
+			actions.Register(guard.Captured(code, s.server.RunCaptured))
+		}
+	}
+	system.Mount(s.server, system.Options{Ready: s.ready, Draining: s.draining.Load, AsyncAPI: socket.AsyncAPI, OpenAPI: openAPI, Dev: s.dev()})
+	socket.Mount(s.server, socket.Options{Hub: s.hub, Challenge: guards.Challenge, Origins: cfg.HTTP.CORSOrigins, Loopback: cfg.Dev, MaxSockets: cfg.HTTP.MaxConnections})
+	return nil
+}
+
+// Bounds of a node that nobody needs to configure.
+const (
+	tokenMemory = 1 << 17
+	maxInFlight = 16384
+	requestTime = 10 * time.Second
+)
+
+func openAPI() []byte {
+	b, err := httpapi.OpenAPI(version)
+	if err != nil {
+		slog.Error("the OpenAPI document could not be written", "err", err)
+		return []byte("{}")
+	}
+	return b
+}
+
+// follow keeps the snapshots of this node true to what other nodes, and the
+// command line, write.
+func (s *service) follow() {
+	s.feed = change.NewReader(persistence.NewChanges(s.vault.db), time.Now)
+	s.feed.On(change.Sessions, s.revocations.Apply)
+	s.feed.On(change.Keys, func(ctx context.Context, _ string) error { return s.vault.keeper.Reload(ctx) })
+	s.feed.On(change.MFA, func(ctx context.Context, _ string) error { return s.live.Reload(ctx) })
+	s.feed.On(change.Users, func(ctx context.Context, _ string) error { return s.roles.Reload(ctx) })
+}
+
+func (s *service) dev() *system.Dev {
+	if !s.cfg.Dev {
+		return nil
+	}
+	return &system.Dev{Letters: letters(persistence.NewOutbox(s.vault.db), s.vault.ring.Open)}
+}
+
+// ready makes a real round trip to the database and through the node.
+func (s *service) ready(ctx context.Context) error {
+	if err := s.vault.db.Ping(ctx); err != nil {
+		return err
+	}
+	if !s.feed.Fresh() {
+		return errors.New("the change feed is behind")
+	}
+	return nil
+}
+
+// run starts what goes on in the background.
+func (s *service) run() {
+	ctx, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	s.dispatch.Start()
+	s.background.Go(func() {
+		s.feed.Run(ctx, func(err error) { s.log.Warn("the change feed cannot be read", "err", err) })
+	})
+	s.background.Go(func() {
+		s.activity.Run(ctx, func(err error) { s.log.Warn("session activity could not be written", "err", err) })
+	})
+	s.every(ctx, 5*time.Second, "executing challenges could not be resumed", s.resume)
+	s.every(ctx, time.Minute, "old rows could not be removed", s.purge)
+	s.every(ctx, time.Minute, "audit checkpoint could not be written", s.checkpoint)
+}
+
+func (s *service) every(ctx context.Context, d time.Duration, complaint string, do func(context.Context) error) {
+	s.background.Go(func() {
+		tick := time.NewTicker(d)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			bound, cancel := context.WithTimeout(ctx, 30*time.Second)
+			if err := do(bound); err != nil && ctx.Err() == nil {
+				s.log.Warn(complaint, "err", err)
+			}
+			cancel()
+		}
+	})
+}
+
+// resume wakes the owners of challenges whose action has not reported.
+func (s *service) resume(ctx context.Context) error {
+	ids, err := persistence.NewChallenges(s.vault.db).Stuck(ctx, time.Now().Add(-5*time.Second), 100)
+	for _, id := range ids {
+		s.client.Resume(id)
+	}
+	return err
+}
+
+// purge removes what nobody can ask for any more.
+func (s *service) purge(ctx context.Context) error {
+	db, now := s.vault.db, time.Now()
+	_, err := persistence.NewChallenges(db).Purge(ctx, now.Add(-s.cfg.MFA.PAuthGrace-time.Hour), 5000)
+	return errors.Join(err,
+		persistence.NewChanges(db).Purge(ctx, now.Add(-time.Hour)),
+		persistence.NewIdempotency(db).Purge(ctx, now.Add(-48*time.Hour)),
+		persistence.NewOutbox(db).Purge(ctx, now.Add(-48*time.Hour)),
+		persistence.NewPasswordGuards(db).Purge(ctx, now),
+	)
+}
+
+func (s *service) checkpoint(ctx context.Context) error {
+	return s.vault.db.Checkpoint(ctx, time.Now(), s.vault.ring.Audit())
+}
+
+// drain ends the service in order: nothing new, what is under way finishes,
+// sockets are told, then the parts stop.
+func (s *service) drain(metricsServer *http.Server) error {
+	s.log.Info("draining")
+	s.draining.Store(true)
+	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.HTTP.ShutdownGrace)
+	defer cancel()
+	s.hub.Close(ctx)
+	err := s.server.App.ShutdownWithContext(ctx)
+	s.stop()
+	s.background.Wait()
+	s.dispatch.Stop()
+	s.node.Stop(ctx)
+	if cerr := s.checkpoint(ctx); cerr != nil {
+		s.log.Warn("audit checkpoint could not be written", "err", cerr)
+	}
+	if metricsServer != nil {
+		err = errors.Join(err, metricsServer.Close())
+	}
+	err = errors.Join(err, s.vault.close())
+	s.log.Info("stopped")
+	return err
+}
+
+// challengeTokens signs the token of a challenge (D-AUTH-04).
+type challengeTokens struct {
+	issuer *token.Issuer
+	now    func() time.Time
+}
+
+// PAuth implements stepup.Tokens.
+func (t challengeTokens) PAuth(challengeID string, expiresAt time.Time) (string, error) {
+	now := t.now()
+	return t.issuer.Sign(token.Claims{Class: token.PAuth, ID: id.New(now), ChallengeID: challengeID, IssuedAt: now, ExpiresAt: expiresAt})
+}
+
+// senders are the channels that exist: those an operator configured, and in
+// development mode the others by the development outbox (D-2FA-29).
+func senders(c config.Config) (map[message.Channel]message.Sender, error) {
+	out := map[message.Channel]message.Sender{}
+	if c.Mail.Configured() {
+		m, err := mail.New(mail.Config{Host: c.Mail.Host, Port: c.Mail.Port, TLS: c.Mail.TLS, Username: c.Mail.Username, Password: c.Mail.Password.Reveal(),
+			From: c.Mail.From, FromName: c.Mail.FromName, CAFile: c.Mail.CAFile, Timeout: c.Mail.Timeout, Connections: c.Outbox.Workers})
+		if err != nil {
+			return nil, fmt.Errorf("mail: %w", err)
+		}
+		out[message.MAIL] = m
+	}
+	if c.SMS.Configured() {
+		g, err := sms.New(smsConfig(c.SMS))
+		if err != nil {
+			return nil, fmt.Errorf("sms: %w", err)
+		}
+		out[message.SMS] = g
+	}
+	if c.Dev {
+		for _, ch := range []message.Channel{message.MAIL, message.SMS} {
+			if out[ch] == nil {
+				out[ch] = dispatch.Local{}
+			}
+		}
+	}
+	return out, nil
+}
+
+// revocationLife is how long anything that a revocation must stop can live.
+func revocationLife(c config.Config) time.Duration {
+	return max(c.Tokens.XAuthTTL, mfa.MaxMethodMs*time.Millisecond+c.MFA.PAuthGrace)
+}
+
+func rules(c config.Config) challenge.Rules {
+	r := challenge.DefaultRules()
+	r.MaxRenewals, r.MethodAttempts, r.ChallengeAttempts = c.MFA.MaxRenewals, c.MFA.MethodAttempts, c.MFA.ChallengeAttempts
+	r.OTPBudget, r.OTPBudgetWindowMs = c.MFA.OTPBudget, c.MFA.OTPBudgetWindow.Milliseconds()
+	r.TOTPBudget, r.TOTPBudgetWindowMs = c.MFA.TOTPBudget, c.MFA.TOTPBudgetWindow.Milliseconds()
+	return r
+}
+
+func guardRules(c config.Config) password.GuardRules {
+	r := password.DefaultGuardRules()
+	r.PerPrefix, r.Window, r.Total = c.Limits.WrongPasswords, c.Limits.WrongPasswordWindow, c.Limits.WrongPasswordsDay
+	return r
+}
+
+func stepupConfig(c config.Config) stepup.Config {
+	s := stepup.Config{TTL: c.MFA.ChallengeTTL, Grace: c.MFA.PAuthGrace, ExecWait: c.MFA.ExecWait, MaxOpen: c.MFA.MaxOpen, Lease: c.Outbox.Lease,
+		MaxCodeAge: time.Duration(challenge.DefaultRules().CodeMaxAgeMs) * time.Millisecond}
+	if c.Limits.Enabled {
+		s.Caps = stepup.Caps{DestinationHour: c.Limits.DestinationPerHour, DestinationDay: c.Limits.DestinationPerDay, UserDay: c.Limits.UserPerDay}
+		s.PrefixHour = c.Limits.IPPerHour
+	}
+	return s
+}
+
+func smsConfig(c config.SMS) sms.Config {
+	return sms.Config{URL: c.URL.Reveal(), Method: c.Method, Format: c.Format, Preset: c.Preset, Fields: c.Params.Reveal(), Body: c.Body.Reveal(),
+		Headers: c.Headers.Reveal(), Username: c.Username, Password: c.Password.Reveal(), From: c.Sender, SuccessCodes: c.SuccessCodes, Timeout: c.Timeout}
+}
+
+// conceal hashes an identifier that nobody has, under the oldest key, so that
+// wrong passwords for it are counted across rotations.
+func conceal(ring *keyring.Ring) func(string) string {
+	return func(identifier string) string {
+		sums := ring.Hashes("identifier", identifier)
+		return hex.EncodeToString(sums[len(sums)-1].Sum)
+	}
+}
