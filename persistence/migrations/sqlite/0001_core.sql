@@ -91,7 +91,6 @@ CREATE INDEX change_at ON change (at);
 CREATE TABLE idempotency (
   id         TEXT PRIMARY KEY,
   body_hash  BLOB NOT NULL,
-  status     INTEGER NOT NULL,
   created_at BIGINT NOT NULL,
   sealed     BLOB NOT NULL
 );

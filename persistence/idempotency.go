@@ -1,0 +1,52 @@
+package persistence
+
+import (
+	"context"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/idempotency"
+)
+
+// Idempotency implements idempotency.Store.
+type Idempotency struct{ db *DB }
+
+var _ idempotency.Store = Idempotency{}
+
+// NewIdempotency returns the answers kept in db.
+func NewIdempotency(db *DB) Idempotency { return Idempotency{db} }
+
+type idempotencyRow struct {
+	bun.BaseModel `bun:"table:idempotency,alias:i"`
+
+	ID        string `bun:",pk"`
+	BodyHash  []byte
+	CreatedAt int64
+	Sealed    []byte
+}
+
+var idempotencyWrites = []planFor{
+	inserts(func(_ *DBRow, s idempotency.Save) idempotencyRow {
+		return idempotencyRow{ID: s.ID, BodyHash: s.BodyHash[:], CreatedAt: ms(s.At), Sealed: s.Sealed}
+	}),
+}
+
+// Find implements idempotency.Store.
+func (s Idempotency) Find(ctx context.Context, id string, since time.Time) (idempotency.Record, error) {
+	ctx, cancel := s.db.bound(ctx)
+	defer cancel()
+	var r idempotencyRow
+	err := s.db.conn(ctx).NewSelect().Model(&r).Where("id = ?", id).Where("created_at >= ?", ms(since)).Scan(ctx)
+	out := idempotency.Record{ID: r.ID, At: at(r.CreatedAt), Sealed: r.Sealed}
+	copy(out.BodyHash[:], r.BodyHash)
+	return out, translate(err)
+}
+
+// Purge implements idempotency.Store.
+func (s Idempotency) Purge(ctx context.Context, before time.Time) error {
+	return s.db.InTx(ctx, func(ctx context.Context) error {
+		_, err := s.db.conn(ctx).NewDelete().Table("idempotency").Where("created_at < ?", ms(before)).Exec(ctx)
+		return err
+	})
+}
