@@ -32,7 +32,7 @@ func (r *rows) Guard(_ context.Context, key string) (Guard, error) {
 	return g, nil
 }
 
-func (r *rows) PurgeGuards(context.Context, time.Time, int) (int, error) { return 0, nil }
+func (r *rows) Purge(context.Context, time.Time) error { return nil }
 
 func (r *rows) Commit(_ context.Context, writes ...commit.Write) error {
 	time.Sleep(r.lag)

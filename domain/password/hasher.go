@@ -15,11 +15,11 @@ import (
 	"castellan/domain/fault"
 )
 
-// HasherOptions size a Hasher. The zero value of a field means its default.
+// HasherOptions size a Hasher. A zero Params, Slots or Wait means its default.
 type HasherOptions struct {
 	Params Params        // DefaultParams
 	Slots  int           // hashes at once; one less than the processors, at least 1
-	Queue  int           // callers that may wait; 256
+	Queue  int           // callers that may wait for a slot
 	Wait   time.Duration // the longest wait for a slot; 5 s
 }
 
@@ -51,15 +51,12 @@ func NewHasher(o HasherOptions) (*Hasher, error) {
 	if o.Slots <= 0 {
 		o.Slots = max(1, runtime.GOMAXPROCS(0)-1)
 	}
-	if o.Queue <= 0 {
-		o.Queue = 256
-	}
 	if o.Wait <= 0 {
 		o.Wait = 5 * time.Second
 	}
 	// The dummy verifies like any other hash and no password has its tag.
 	dummy := stored{params: o.Params, salt: random(saltBytes), tag: random(tagBytes)}
-	return &Hasher{params: o.Params, slots: o.Slots, room: o.Slots + o.Queue, wait: o.Wait, dummy: dummy.String()}, nil
+	return &Hasher{params: o.Params, slots: o.Slots, room: o.Slots + max(0, o.Queue), wait: o.Wait, dummy: dummy.String()}, nil
 }
 
 // Slots is the number of hashes that run at once.

@@ -22,8 +22,8 @@ func DefaultParams() Params { return Params{MemoryKiB: 19 * 1024, Passes: 2, Lan
 // The bounds of what is accepted from a stored hash: a damaged row must not
 // be able to ask for all memory.
 const (
-	maxMemoryKiB = 1 << 20
-	maxPasses    = 64
+	maxMemoryKiB = 1 << 22
+	maxPasses    = 100
 	maxLanes     = 64
 	saltBytes    = 16
 	tagBytes     = 32

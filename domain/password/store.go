@@ -33,7 +33,6 @@ func (w ClearGuard) Row() string { return w.Key }
 type GuardStore interface {
 	// Guard reads the guard of an account; Version 0 when there is none.
 	Guard(ctx context.Context, key string) (Guard, error)
-	// PurgeGuards removes at most max rows that were of no use any more before
-	// the given instant, and reports how many.
-	PurgeGuards(ctx context.Context, before time.Time, max int) (int, error)
+	// Purge removes rows that were of no use any more before the given instant.
+	Purge(ctx context.Context, before time.Time) error
 }

@@ -1,0 +1,78 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"castellan/domain/audit"
+	"castellan/domain/challenge"
+	"castellan/domain/commit"
+	"castellan/domain/id"
+	"castellan/domain/token"
+)
+
+// LoginAction is the action behind LOGIN: a completed challenge becomes a
+// session, which commits with the challenge, the audit row and the line of the
+// history. Its token is the header x-auth of the outcome.
+func (s *Service) LoginAction() challenge.Action {
+	return challenge.Action{Code: ActionLogin, Flow: challenge.FlowLogin, Build: s.build}
+}
+
+func (s *Service) build(_ context.Context, x challenge.Execution) (challenge.Result, []commit.Write, error) {
+	var none challenge.Result
+	var cmd command
+	if err := json.Unmarshal(x.Command, &cmd); err != nil {
+		return none, nil, fmt.Errorf("login: command: %w", err)
+	}
+	c, now := x.Challenge, x.Now
+	// A session never takes an id from outside, nor that of another (SEC-21).
+	made := Session{ID: id.New(now), UserID: c.UserID, CreatedAt: now, LastSeenAt: now, ExpiresAt: now.Add(s.TokenTTL), IP: c.Starter.IP,
+		Country: c.Starter.Country, Brand: c.Starter.Brand, Model: c.Starter.Model, Description: c.Starter.Description, DeviceID: cmd.DeviceID,
+		SV: c.SV, AMR: amr(c)}
+	signed, err := s.Tokens.Sign(token.Claims{Class: token.XAuth, ID: id.New(now), Subject: made.UserID, SessionID: made.ID, SV: made.SV,
+		Roles: cmd.Roles, AMR: made.AMR, AuthTime: now, IssuedAt: now, ExpiresAt: made.ExpiresAt})
+	if err != nil {
+		return none, nil, fmt.Errorf("login: %w", err)
+	}
+	data, err := json.Marshal(map[string]string{"sessionKey": made.ID})
+	if err != nil {
+		return none, nil, fmt.Errorf("login: %w", err)
+	}
+	return challenge.Result{Success: true, Data: data, Headers: map[string]string{string(token.XAuth): signed},
+			UserID: made.UserID, SessionID: made.ID, SV: made.SV},
+		[]commit.Write{
+			Add{made},
+			audit.Record{At: now, ActorID: made.UserID, UserID: made.UserID, Action: ActionLogin, Target: made.ID, Outcome: audit.Success,
+				IP: made.IP, RequestID: c.Starter.RequestID},
+			Remember{history(made.UserID, now, c.Starter, true)},
+		}, nil
+}
+
+// amr names the methods by which somebody was authenticated, in the values of
+// RFC 8176: the password, then each kind of second factor once.
+func amr(c challenge.Challenge) []string {
+	out := []string{"pwd"}
+	add := func(vs ...string) {
+		for _, v := range vs {
+			if !slices.Contains(out, v) {
+				out = append(out, v)
+			}
+		}
+	}
+	for _, m := range c.CompletedMethods() {
+		switch m.Name {
+		case challenge.SMS:
+			add("sms", "otp")
+		case challenge.PUSH:
+			add("hwk")
+		default:
+			add("otp")
+		}
+	}
+	if len(out) > 1 {
+		add("mfa")
+	}
+	return out
+}

@@ -1,0 +1,151 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"maps"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Revocations is a node's table of what was revoked during the last token
+// lifetime: session ids, and the least session version of users. Older entries
+// are of no use, because the tokens they speak of have ended.
+//
+// Reading it takes two lookups in maps that are never changed, and no lock;
+// writing replaces the map of one shard. It is safe for concurrent use.
+type Revocations struct {
+	life time.Duration
+	now  func() time.Time
+	seed maphash.Seed
+
+	sessions, users [shards]shard
+}
+
+const shards = 256
+
+type shard struct {
+	mu sync.Mutex // of writers
+	m  atomic.Pointer[map[string]revoked]
+}
+
+type revoked struct {
+	sv    int64
+	until int64 // ms
+}
+
+// NewRevocations returns an empty table for tokens that live at most life.
+func NewRevocations(life time.Duration, now func() time.Time) *Revocations {
+	return &Revocations{life: life, now: now, seed: maphash.MakeSeed()}
+}
+
+// Revoked reports whether a token of this session, user and version was
+// revoked.
+func (r *Revocations) Revoked(sessionID, userID string, sv int64) bool {
+	if _, ok := r.get(&r.sessions, sessionID); ok {
+		return true
+	}
+	least, ok := r.get(&r.users, userID)
+	return ok && sv < least.sv
+}
+
+// Live is the opposite of Revoked, in the order in which the guards ask.
+func (r *Revocations) Live(userID, sessionID string, sv int64) bool {
+	return !r.Revoked(sessionID, userID, sv)
+}
+
+// End notes that a session has ended. The service calls it after the commit
+// and before it answers.
+func (r *Revocations) End(sessionID string) { r.put(&r.sessions, sessionID, 0, r.now()) }
+
+// Raise notes that sessions of a version below sv have ended. A version never
+// falls.
+func (r *Revocations) Raise(userID string, sv int64) { r.put(&r.users, userID, sv, r.now()) }
+
+// Apply notes what another node wrote into the feed under change.Sessions.
+// Applying a note twice is applying it once. A key it does not understand is
+// an error, so that a node which cannot know what was revoked stops trusting
+// its table.
+func (r *Revocations) Apply(_ context.Context, key string) error {
+	kind, rest, _ := strings.Cut(key, "/")
+	first, second, ok := strings.Cut(rest, "/")
+	switch {
+	case kind == "sid" && ok && first != "":
+		r.End(first)
+		return nil
+	case kind == "sv" && ok && first != "":
+		if sv, err := strconv.ParseInt(second, 10, 64); err == nil {
+			r.Raise(first, sv)
+			return nil
+		}
+	}
+	return fmt.Errorf("session: a note that cannot be read: %q", key)
+}
+
+func sidKey(sessionID, userID string) string { return "sid/" + sessionID + "/" + userID }
+
+func svKey(userID string, sv int64) string { return "sv/" + userID + "/" + strconv.FormatInt(sv, 10) }
+
+// Load notes everything that the store knows to be revoked. The node calls it
+// after it began to follow the feed and before it serves.
+func (r *Revocations) Load(ctx context.Context, s Store) error {
+	// A second more, because the instants are those of other nodes' clocks.
+	all, err := s.Revoked(ctx, r.now().Add(-r.life-2*time.Second))
+	if err != nil {
+		return fmt.Errorf("load revocations: %w", err)
+	}
+	for _, e := range all {
+		if e.SessionID != "" {
+			r.put(&r.sessions, e.SessionID, 0, e.At)
+		} else {
+			r.put(&r.users, e.UserID, e.SV, e.At)
+		}
+	}
+	return nil
+}
+
+// Len is the number of entries, for metrics.
+func (r *Revocations) Len() int {
+	n := 0
+	for _, table := range []*[shards]shard{&r.sessions, &r.users} {
+		for i := range table {
+			if m := table[i].m.Load(); m != nil {
+				n += len(*m)
+			}
+		}
+	}
+	return n
+}
+
+func (r *Revocations) get(table *[shards]shard, key string) (revoked, bool) {
+	m := table[maphash.String(r.seed, key)%shards].m.Load()
+	if m == nil {
+		return revoked{}, false
+	}
+	e, ok := (*m)[key]
+	return e, ok
+}
+
+// put also drops what has become useless, so that no sweep is needed: a shard
+// that is not written to does not grow.
+func (r *Revocations) put(table *[shards]shard, key string, sv int64, at time.Time) {
+	s := &table[maphash.String(r.seed, key)%shards]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := r.now().UnixMilli()
+	next := map[string]revoked{}
+	if old := s.m.Load(); old != nil {
+		for k, e := range maps.All(*old) {
+			if e.until > now {
+				next[k] = e
+			}
+		}
+	}
+	e := next[key]
+	next[key] = revoked{sv: max(e.sv, sv), until: max(e.until, at.Add(r.life+2*time.Second).UnixMilli())}
+	s.m.Store(&next)
+}

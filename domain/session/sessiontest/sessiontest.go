@@ -1,0 +1,253 @@
+// Package sessiontest is the contract of session.Store as a test: persistence
+// runs it on both databases.
+package sessiontest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"castellan/domain/commit"
+	"castellan/domain/fault"
+	"castellan/domain/session"
+	"castellan/domain/user/usertest"
+)
+
+// Open returns an empty store and what commits to it and to the accounts
+// beside it, both closed when the test ends.
+type Open func(t *testing.T) (session.Store, commit.Committer)
+
+var now = usertest.Now
+
+// TestStore checks an implementation of session.Store and of the package's
+// writes.
+func TestStore(t *testing.T, open Open) {
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, session.Store, commit.Committer)
+	}{
+		{"RoundTrip", roundTrip},
+		{"OnlyTheLiving", onlyTheLiving},
+		{"EndOnce", endOnce},
+		{"EndAllUnderRace", endAllUnderRace},
+		{"Seen", seen},
+		{"Revoked", revoked},
+		{"Logins", logins},
+		{"Purge", purge},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s, c := open(t)
+			must(t, c.Commit(t.Context(), usertest.Sample(1), usertest.Sample(2)))
+			test.run(t, s, c)
+		})
+	}
+}
+
+var one, two = usertest.Sample(1).ID, usertest.Sample(2).ID
+
+func sample(n int, userID string) session.Session {
+	at := now.Add(time.Duration(n) * time.Second)
+	return session.Session{ID: fmt.Sprintf("s%d", n), UserID: userID, CreatedAt: at, LastSeenAt: at, ExpiresAt: now.Add(30 * time.Minute), IP: "2001:db8::1",
+		Country: "TR", Brand: "Acme'", Model: "X", Description: "Ayşe's phone ?", DeviceID: "dev-1", SV: 1, AMR: []string{"pwd", "otp", "mfa"}}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func ids(t *testing.T, s session.Store, userID string, at time.Time) []string {
+	t.Helper()
+	list, err := s.List(t.Context(), userID, at, 100)
+	must(t, err)
+	n, err := s.Count(t.Context(), userID, at)
+	must(t, err)
+	if n != len(list) {
+		t.Errorf("%d are counted and %d listed", n, len(list))
+	}
+	out := []string{}
+	for _, x := range list {
+		out = append(out, x.ID)
+	}
+	return out
+}
+
+func roundTrip(t *testing.T, s session.Store, c commit.Committer) {
+	ctx, want := t.Context(), sample(1, one)
+	must(t, c.Commit(ctx, session.Add{Session: want}))
+	got, err := s.Get(ctx, one, "s1", now)
+	must(t, err)
+	list, err := s.List(ctx, one, now, 10)
+	must(t, err)
+	if len(list) != 1 || fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) || fmt.Sprintf("%+v", list[0]) != fmt.Sprintf("%+v", want) {
+		t.Errorf("read back\n%+v\n%+v, want\n%+v", got, list, want)
+	}
+	for _, who := range [][2]string{{two, "s1"}, {one, "s2"}, {"", "s1"}, {one, ""}} {
+		if _, err := s.Get(ctx, who[0], who[1], now); fault.CodeOf(err) != fault.RecordNotFound {
+			t.Errorf("session %q of %q: %v", who[1], who[0], err)
+		}
+	}
+	if err := c.Commit(ctx, session.Add{Session: want}); fault.CodeOf(err) != fault.RecordAlreadyExist {
+		t.Errorf("an id twice: %v", err)
+	}
+}
+
+func onlyTheLiving(t *testing.T, s session.Store, c commit.Committer) {
+	ctx := t.Context()
+	ended, expired, older := sample(3, one), sample(4, one), sample(5, one)
+	ended.EndedAt, expired.ExpiresAt, older.SV = now, now.Add(time.Minute), 0
+	for _, x := range []session.Session{sample(1, one), sample(2, one), ended, expired, older, sample(6, two)} {
+		must(t, c.Commit(ctx, session.Add{Session: x}))
+	}
+	if got := ids(t, s, one, now.Add(time.Minute)); !slices.Equal(got, []string{"s2", "s1"}) {
+		t.Errorf("living, newest first: %v", got)
+	}
+	if got := ids(t, s, one, now.Add(time.Minute-time.Millisecond)); !slices.Equal(got, []string{"s4", "s2", "s1"}) {
+		t.Errorf("a moment before one expires: %v", got)
+	}
+	if list, _ := s.List(ctx, one, now, 1); len(list) != 1 || list[0].ID != "s4" {
+		t.Errorf("a limit of one: %+v", list)
+	}
+	if got := ids(t, s, "nobody", now); len(got) != 0 {
+		t.Errorf("nobody has %v", got)
+	}
+}
+
+func endOnce(t *testing.T, s session.Store, c commit.Committer) {
+	ctx := t.Context()
+	must(t, c.Commit(ctx, session.Add{Session: sample(1, one)}, session.Add{Session: sample(2, one)}, session.Add{Session: sample(3, two)}))
+	must(t, c.Commit(ctx, session.End{SessionID: "s1", UserID: one, At: now}, session.End{SessionID: "s3", UserID: one, At: now},
+		session.End{SessionID: "none", UserID: one, At: now}))
+	must(t, c.Commit(ctx, session.End{SessionID: "s1", UserID: one, At: now.Add(time.Minute)}))
+	if got := ids(t, s, one, now); !slices.Equal(got, []string{"s2"}) {
+		t.Errorf("what is left: %v", got)
+	}
+	if got := ids(t, s, two, now); !slices.Equal(got, []string{"s3"}) {
+		t.Errorf("another user's session was ended: %v", got)
+	}
+	all, err := s.Revoked(ctx, now)
+	must(t, err)
+	if len(all) != 1 || all[0].SessionID != "s1" || !all[0].At.Equal(now) {
+		t.Errorf("a session ends once: %+v", all)
+	}
+}
+
+// However many end all sessions at once, the last word is one version that no
+// session has.
+func endAllUnderRace(t *testing.T, s session.Store, c commit.Committer) {
+	ctx := t.Context()
+	must(t, c.Commit(ctx, session.Add{Session: sample(1, one)}, session.Add{Session: sample(2, two)}))
+	u := usertest.Sample(1).User
+	var wg sync.WaitGroup
+	var won atomic.Int32
+	for range 20 {
+		wg.Go(func() {
+			if err := c.Commit(ctx, session.EndAll(u, now)...); err == nil {
+				won.Add(1)
+			} else if !errors.Is(err, commit.ErrFenced) {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if won.Load() != 1 {
+		t.Errorf("%d of equal ends were made", won.Load())
+	}
+	if a, b := ids(t, s, one, now), ids(t, s, two, now); len(a) != 0 || len(b) != 1 {
+		t.Errorf("the user's %v, another's %v", a, b)
+	}
+	all, err := s.Revoked(ctx, now)
+	must(t, err)
+	if len(all) != 1 || all[0].SessionID != "" || all[0].UserID != one || all[0].SV != 2 || !all[0].At.Equal(now) {
+		t.Errorf("revocations %+v", all)
+	}
+	next := sample(3, one)
+	next.SV = 2
+	must(t, c.Commit(ctx, session.Add{Session: next}))
+	if got := ids(t, s, one, now); !slices.Equal(got, []string{"s3"}) {
+		t.Errorf("after the next login: %v", got)
+	}
+}
+
+func seen(t *testing.T, s session.Store, c commit.Committer) {
+	ctx := t.Context()
+	must(t, c.Commit(ctx, session.Add{Session: sample(1, one)}, session.Add{Session: sample(2, one)}, session.Add{Session: sample(3, one)}))
+	later := now.Add(10 * time.Minute)
+	must(t, c.Commit(ctx, session.Seen{SessionID: "s2", At: later}, session.Seen{SessionID: "s1", At: later.Add(time.Second)}, session.Seen{SessionID: "none", At: later}))
+	must(t, c.Commit(ctx, session.Seen{SessionID: "s1", At: now}))
+	for id, want := range map[string]time.Time{"s1": later.Add(time.Second), "s2": later, "s3": sample(3, one).LastSeenAt} {
+		x, err := s.Get(ctx, one, id, now)
+		must(t, err)
+		if !x.LastSeenAt.Equal(want) {
+			t.Errorf("%s was last seen at %v, want %v", id, x.LastSeenAt, want)
+		}
+	}
+}
+
+func revoked(t *testing.T, s session.Store, c commit.Committer) {
+	ctx := t.Context()
+	for i := range 3 {
+		must(t, c.Commit(ctx, session.Add{Session: sample(i, one)}))
+		must(t, c.Commit(ctx, session.End{SessionID: fmt.Sprint("s", i), UserID: one, At: now.Add(time.Duration(i) * time.Minute)}))
+	}
+	must(t, c.Commit(ctx, session.EndAll(usertest.Sample(2).User, now.Add(time.Minute))...))
+	for since, want := range map[time.Duration]string{0: "[s0 s1 s2 v2]", time.Minute: "[s1 s2 v2]", time.Minute + time.Millisecond: "[s2]", time.Hour: "[]"} {
+		all, err := s.Revoked(ctx, now.Add(since))
+		must(t, err)
+		got := []string{}
+		for _, r := range all {
+			if r.SessionID == "" && r.UserID == two {
+				got = append(got, fmt.Sprint("v", r.SV))
+			} else if r.UserID == one {
+				got = append(got, r.SessionID)
+			}
+		}
+		slices.Sort(got)
+		if fmt.Sprint(got) != want {
+			t.Errorf("since %v: %v, want %s", since, got, want)
+		}
+	}
+}
+
+func logins(t *testing.T, s session.Store, c commit.Committer) {
+	ctx := t.Context()
+	for i, l := range []session.Login{
+		{UserID: one, IP: "192.0.2.1", Success: true, Country: "TR", Brand: "b", Model: "m", Description: "d'"},
+		{UserID: one, IP: "192.0.2.2"}, {UserID: two, IP: "192.0.2.1"}, {UserID: "", IP: "192.0.2.1"},
+	} {
+		l.ID, l.At = fmt.Sprint("l", i), now.Add(time.Duration(i)*time.Second)
+		must(t, c.Commit(ctx, session.Remember{Login: l}))
+	}
+	mine, err := s.Logins(ctx, one, 10)
+	must(t, err)
+	if len(mine) != 2 || mine[0].ID != "l1" || mine[1] != (session.Login{ID: "l0", UserID: one, At: now, IP: "192.0.2.1", Country: "TR", Brand: "b", Model: "m",
+		Description: "d'", Success: true}) {
+		t.Errorf("by user: %+v", mine)
+	}
+	from, err := s.LoginsFrom(ctx, "192.0.2.1", 2)
+	must(t, err)
+	if len(from) != 2 || from[0].ID != "l3" || from[1].ID != "l2" {
+		t.Errorf("by address: %+v", from)
+	}
+}
+
+func purge(t *testing.T, s session.Store, c commit.Committer) {
+	ctx := t.Context()
+	old := sample(1, one)
+	old.ExpiresAt = now
+	must(t, c.Commit(ctx, session.Add{Session: old}, session.Add{Session: sample(2, one)},
+		session.Remember{Login: session.Login{ID: "old", UserID: one, At: now}}, session.Remember{Login: session.Login{ID: "new", UserID: one, At: now.Add(time.Hour)}}))
+	must(t, s.Purge(ctx, now.Add(time.Minute), now.Add(time.Minute)))
+	if got := ids(t, s, one, now.Add(-time.Minute)); !slices.Equal(got, []string{"s2"}) {
+		t.Errorf("sessions left: %v", got)
+	}
+	if l, _ := s.Logins(ctx, one, 10); len(l) != 1 || l[0].ID != "new" {
+		t.Errorf("history left: %+v", l)
+	}
+}

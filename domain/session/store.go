@@ -1,0 +1,84 @@
+package session
+
+import (
+	"context"
+	"time"
+
+	"castellan/domain/change"
+	"castellan/domain/commit"
+	"castellan/domain/user"
+)
+
+// Add inserts a session.
+type Add struct{ Session }
+
+// Table implements commit.Write.
+func (Add) Table() string { return "session" }
+
+// End ends a session of a user; one that has ended, is another user's or does
+// not exist stays as it is. The note of its end (Ended) goes beside it.
+type End struct {
+	SessionID, UserID string
+	At                time.Time
+}
+
+// Table implements commit.Write.
+func (End) Table() string { return "session" }
+
+// Row tells the writer which row it changes.
+func (w End) Row() string { return w.SessionID }
+
+// Seen says that a session was in use at an instant. An earlier one than is
+// known changes nothing.
+type Seen struct {
+	SessionID string
+	At        time.Time
+}
+
+// Table implements commit.Write.
+func (Seen) Table() string { return "session" }
+
+// Remember inserts a line of the login history.
+type Remember struct{ Login }
+
+// Table implements commit.Write.
+func (Remember) Table() string { return "login_history" }
+
+// Ended is the note by which other nodes learn that a session was ended.
+func Ended(sessionID, userID string) change.Note {
+	return change.Note{Topic: change.Sessions, Key: sidKey(sessionID, userID)}
+}
+
+// EndAll are the writes that end every session of a user, as the caller saw
+// him, with the notes for the other nodes. They are fenced: after the commit,
+// tell this node's Revocations of u.SV+1.
+func EndAll(u user.User, at time.Time) []commit.Write {
+	return []commit.Write{
+		user.EndSessions{UserID: u.ID, SV: u.SV, At: at},
+		change.Note{Topic: change.Sessions, Key: svKey(u.ID, u.SV+1)},
+		change.Note{Topic: change.Users, Key: u.ID},
+	}
+}
+
+// Store reads sessions. A session lives while it has not ended or expired and
+// its version is the user's. Writes go through commit.Committer as the values
+// above. It is safe for concurrent use.
+type Store interface {
+	// Get reads a living session of a user; RECORD_NOT_FOUND for one that does
+	// not live, does not exist or is another user's.
+	Get(ctx context.Context, userID, sessionID string, now time.Time) (Session, error)
+	// List returns the living sessions of a user, newest first, at most limit.
+	List(ctx context.Context, userID string, now time.Time, limit int) ([]Session, error)
+	// Count counts the living sessions of a user.
+	Count(ctx context.Context, userID string, now time.Time) (int, error)
+	// Revoked lists what was ended at or after since: sessions one by one, and
+	// versions that rose.
+	Revoked(ctx context.Context, since time.Time) ([]Revocation, error)
+	// Logins returns the history of a user, newest first, at most limit.
+	Logins(ctx context.Context, userID string, limit int) ([]Login, error)
+	// LoginsFrom returns the history of an address over all users.
+	LoginsFrom(ctx context.Context, ip string, limit int) ([]Login, error)
+	// Purge removes sessions that expired before an instant, and lines of the
+	// history older than another.
+	Purge(ctx context.Context, expired, history time.Time) error
+}

@@ -1,0 +1,79 @@
+package persistence
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/fault"
+	"castellan/domain/password"
+)
+
+// PasswordGuards implements password.GuardStore. Hashes stand with the
+// accounts.
+type PasswordGuards struct{ db *DB }
+
+var _ password.GuardStore = PasswordGuards{}
+
+// NewPasswordGuards returns the guards kept in db.
+func NewPasswordGuards(db *DB) PasswordGuards { return PasswordGuards{db} }
+
+type guardRow struct {
+	bun.BaseModel `bun:"table:password_guard,alias:t"`
+
+	ID        string `bun:",pk"`
+	Version   int64
+	Body      string
+	Until     int64
+	UpdatedAt int64
+}
+
+type guardBody struct {
+	Tries []password.Try  `json:"t,omitempty"`
+	Good  []password.Good `json:"g,omitempty"`
+}
+
+var passwordFences = []planFor{
+	fences("password_guard", true, func(_ *DBRow, w password.SaveGuard) guardRow {
+		return guardRow{ID: w.Key, Version: max(w.Version, 1), Body: body(guardBody{w.Tries, w.Good}), Until: ms(w.Until), UpdatedAt: time.Now().UnixMilli()}
+	}, "body", "until", "updated_at"),
+}
+
+var passwordWrites = []planFor{
+	// The row stays: were it removed and made again, its version would begin
+	// anew and a try that is being judged could bring the old tries back.
+	each(func(ctx context.Context, tx bun.Tx, w password.ClearGuard) error {
+		_, err := tx.NewUpdate().Table("password_guard").Set("body = ?", body(guardBody{})).Set("version = version + 1").
+			Set("updated_at = ?", time.Now().UnixMilli()).Where("id = ?", w.Key).Exec(ctx)
+		return err
+	}),
+}
+
+// Guard implements password.GuardStore.
+func (s PasswordGuards) Guard(ctx context.Context, key string) (password.Guard, error) {
+	ctx, cancel := s.db.bound(ctx)
+	defer cancel()
+	g := password.Guard{Key: key}
+	var r guardRow
+	err := translate(s.db.conn(ctx).NewSelect().Model(&r).Column("version", "body").Where("id = ?", key).Scan(ctx))
+	switch {
+	case fault.CodeOf(err) == fault.RecordNotFound:
+		return g, nil
+	case err != nil:
+		return g, err
+	}
+	var in guardBody
+	if err := json.Unmarshal([]byte(r.Body), &in); err != nil {
+		return g, fmt.Errorf("password guard: body: %w", err)
+	}
+	g.Version, g.Tries, g.Good = r.Version, in.Tries, in.Good
+	return g, nil
+}
+
+// Purge implements password.GuardStore.
+func (s PasswordGuards) Purge(ctx context.Context, before time.Time) error {
+	return s.db.purge(ctx, "password_guard", "until", before)
+}

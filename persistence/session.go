@@ -1,0 +1,225 @@
+package persistence
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/fault"
+	"castellan/domain/session"
+)
+
+// Sessions implements session.Store.
+type Sessions struct{ db *DB }
+
+var _ session.Store = Sessions{}
+
+// NewSessions returns the sessions kept in db.
+func NewSessions(db *DB) Sessions { return Sessions{db} }
+
+type sessionRow struct {
+	bun.BaseModel `bun:"table:session,alias:s"`
+
+	ID          string `bun:",pk"`
+	UserID      string
+	CreatedAt   int64
+	LastSeenAt  int64
+	ExpiresAt   int64
+	EndedAt     int64
+	IP          string
+	Country     string
+	Brand       string
+	Model       string
+	Description string
+	DeviceID    string
+	SV          int64
+	AMR         string // separated by spaces
+}
+
+func (r sessionRow) session() session.Session {
+	return session.Session{ID: r.ID, UserID: r.UserID, CreatedAt: at(r.CreatedAt), LastSeenAt: at(r.LastSeenAt), ExpiresAt: at(r.ExpiresAt),
+		EndedAt: at(r.EndedAt), IP: r.IP, Country: r.Country, Brand: r.Brand, Model: r.Model, Description: r.Description, DeviceID: r.DeviceID,
+		SV: r.SV, AMR: strings.Fields(r.AMR)}
+}
+
+// sessionStep is what ends or touches a session.
+type sessionStep struct {
+	bun.BaseModel `bun:"table:session"`
+
+	ID     string
+	UserID string
+	At     int64
+}
+
+type loginRow struct {
+	bun.BaseModel `bun:"table:login_history,alias:l"`
+
+	ID          string `bun:",pk"`
+	UserID      string
+	CreatedAt   int64
+	IP          string
+	Country     string
+	Brand       string
+	Model       string
+	Description string
+	Success     bool
+}
+
+var sessionWrites = []planFor{
+	inserts(func(_ *DBRow, w session.Add) sessionRow {
+		return sessionRow{ID: w.ID, UserID: w.UserID, CreatedAt: ms(w.CreatedAt), LastSeenAt: ms(w.LastSeenAt), ExpiresAt: ms(w.ExpiresAt),
+			EndedAt: ms(w.EndedAt), IP: w.IP, Country: w.Country, Brand: w.Brand, Model: w.Model, Description: w.Description, DeviceID: w.DeviceID,
+			SV: w.SV, AMR: strings.Join(w.AMR, " ")}
+	}),
+	together(func(ctx context.Context, tx bun.Tx, ws []session.End) error {
+		rows := make([]sessionStep, len(ws))
+		for i, w := range ws {
+			rows[i] = sessionStep{ID: w.SessionID, UserID: w.UserID, At: ms(w.At)}
+		}
+		_, err := stepSessions(tx, rows).Set("ended_at = v.at").Where("session.user_id = v.user_id").Where("session.ended_at = 0").Exec(ctx)
+		return err
+	}),
+	together(func(ctx context.Context, tx bun.Tx, ws []session.Seen) error {
+		rows := make([]sessionStep, len(ws))
+		for i, w := range ws {
+			rows[i] = sessionStep{ID: w.SessionID, At: ms(w.At)}
+		}
+		_, err := stepSessions(tx, rows).Set("last_seen_at = v.at").Where("session.last_seen_at < v.at").Exec(ctx)
+		return err
+	}),
+	inserts(func(_ *DBRow, w session.Remember) loginRow {
+		return loginRow{ID: w.ID, UserID: w.UserID, CreatedAt: ms(w.At), IP: w.IP, Country: w.Country, Brand: w.Brand, Model: w.Model,
+			Description: w.Description, Success: w.Success}
+	}),
+}
+
+func stepSessions(tx bun.Tx, rows []sessionStep) *bun.UpdateQuery {
+	slices.SortFunc(rows, func(a, b sessionStep) int { return strings.Compare(a.ID, b.ID) })
+	return tx.NewUpdate().With("v", tx.NewValues(&rows)).Model((*sessionStep)(nil)).ModelTableExpr("session").TableExpr("v").Where("session.id = v.id")
+}
+
+// living selects the sessions of a user that live.
+func (s Sessions) living(ctx context.Context, rows any, userID string, now time.Time) *bun.SelectQuery {
+	return s.db.conn(ctx).NewSelect().Model(rows).Join("JOIN users AS u ON u.id = s.user_id").
+		Where("s.user_id = ?", userID).Where("s.ended_at = 0").Where("s.expires_at > ?", ms(now)).Where("s.sv >= u.sv")
+}
+
+// Get implements session.Store.
+func (s Sessions) Get(ctx context.Context, userID, sessionID string, now time.Time) (session.Session, error) {
+	ctx, cancel := s.db.bound(ctx)
+	defer cancel()
+	var r sessionRow
+	err := translate(s.living(ctx, &r, userID, now).Where("s.id = ?", sessionID).Scan(ctx))
+	if fault.CodeOf(err) == fault.RecordNotFound {
+		err = fault.New(fault.RecordNotFound, "there is no such session")
+	}
+	return r.session(), err
+}
+
+// List implements session.Store.
+func (s Sessions) List(ctx context.Context, userID string, now time.Time, limit int) ([]session.Session, error) {
+	ctx, cancel := s.db.bound(ctx)
+	defer cancel()
+	var rows []sessionRow
+	err := s.living(ctx, &rows, userID, now).Order("s.created_at DESC", "s.id DESC").Limit(int64(limit)).Scan(ctx)
+	out := make([]session.Session, len(rows))
+	for i, r := range rows {
+		out[i] = r.session()
+	}
+	return out, translate(err)
+}
+
+// Count implements session.Store.
+func (s Sessions) Count(ctx context.Context, userID string, now time.Time) (int, error) {
+	ctx, cancel := s.db.bound(ctx)
+	defer cancel()
+	n, err := s.living(ctx, (*sessionRow)(nil), userID, now).Count(ctx)
+	return int(n), translate(err)
+}
+
+// Revoked implements session.Store.
+func (s Sessions) Revoked(ctx context.Context, since time.Time) ([]session.Revocation, error) {
+	ctx, cancel := s.db.bound(ctx)
+	defer cancel()
+	db := s.db.conn(ctx)
+	var ended []sessionRow
+	err := db.NewSelect().Model(&ended).Column("id", "user_id", "ended_at").Where("ended_at > 0").Where("ended_at >= ?", ms(since)).Scan(ctx)
+	if err != nil {
+		return nil, translate(err)
+	}
+	var raised []userRow
+	err = db.NewSelect().Model(&raised).Column("id", "sv", "sv_at").Where("sv_at > 0").Where("sv_at >= ?", ms(since)).Scan(ctx)
+	if err != nil {
+		return nil, translate(err)
+	}
+	out := make([]session.Revocation, 0, len(ended)+len(raised))
+	for _, r := range ended {
+		out = append(out, session.Revocation{UserID: r.UserID, SessionID: r.ID, At: at(r.EndedAt)})
+	}
+	for _, r := range raised {
+		out = append(out, session.Revocation{UserID: r.ID, SV: r.SV, At: at(r.SVAt)})
+	}
+	return out, nil
+}
+
+// Logins implements session.Store.
+func (s Sessions) Logins(ctx context.Context, userID string, limit int) ([]session.Login, error) {
+	return s.history(ctx, "user_id", userID, limit)
+}
+
+// LoginsFrom implements session.Store.
+func (s Sessions) LoginsFrom(ctx context.Context, ip string, limit int) ([]session.Login, error) {
+	return s.history(ctx, "ip", ip, limit)
+}
+
+// history reads lines newest first: ids sort by creation.
+func (s Sessions) history(ctx context.Context, column, value string, limit int) ([]session.Login, error) {
+	ctx, cancel := s.db.bound(ctx)
+	defer cancel()
+	var rows []loginRow
+	err := s.db.conn(ctx).NewSelect().Model(&rows).Where("? = ?", bun.Ident(column), value).Order("id DESC").Limit(int64(limit)).Scan(ctx)
+	out := make([]session.Login, len(rows))
+	for i, r := range rows {
+		out[i] = session.Login{ID: r.ID, UserID: r.UserID, At: at(r.CreatedAt), IP: r.IP, Country: r.Country, Brand: r.Brand, Model: r.Model,
+			Description: r.Description, Success: r.Success}
+	}
+	return out, translate(err)
+}
+
+// Purge implements session.Store.
+func (s Sessions) Purge(ctx context.Context, expired, history time.Time) error {
+	if err := s.db.purge(ctx, "session", "expires_at", expired); err != nil {
+		return err
+	}
+	return s.db.purge(ctx, "login_history", "created_at", history)
+}
+
+// Rows are removed in transactions of purgeBatch, so that nobody waits long
+// for one, and at most purgeMost at a time.
+const (
+	purgeBatch = 1000
+	purgeMost  = 100_000
+)
+
+// purge removes the rows of a table whose instant lies before the limit.
+func (db *DB) purge(ctx context.Context, table, instant string, before time.Time) error {
+	for range purgeMost / purgeBatch {
+		var gone int64
+		err := db.InTx(ctx, func(ctx context.Context) error {
+			tx := db.conn(ctx)
+			old := tx.NewSelect().Table(table).Column("id").Where("? < ?", bun.Ident(instant), ms(before)).Limit(purgeBatch)
+			res, err := tx.NewDelete().Table(table).Where("id IN (?)", old).Exec(ctx)
+			if err == nil {
+				gone, err = res.RowsAffected()
+			}
+			return err
+		})
+		if err != nil || gone < purgeBatch {
+			return err
+		}
+	}
+	return nil
+}

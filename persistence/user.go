@@ -1,0 +1,234 @@
+package persistence
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/commit"
+	"castellan/domain/fault"
+	"castellan/domain/user"
+)
+
+// Users implements user.Store.
+type Users struct{ db *DB }
+
+var _ user.Store = Users{}
+
+// NewUsers returns the accounts kept in db.
+func NewUsers(db *DB) Users { return Users{db} }
+
+type userRow struct {
+	bun.BaseModel `bun:"table:users,alias:u"`
+
+	ID            string `bun:",pk"`
+	Name          string
+	Surname       string
+	Email         string `bun:",nullzero"`
+	EmailVerified bool
+	CountryCode   string
+	Phone         string `bun:",nullzero"`
+	Language      string
+	Status        string
+	Type          string
+	KYCConfirm    string
+	AMLStatus     string
+	Level         int
+	PasswordHash  string
+	PreviousHash  string
+	SV            int64
+	SVAt          int64
+	CV            int64
+	Demo          bool
+	CreatedAt     int64
+
+	Roles string `bun:",scanonly"`
+}
+
+type roleRow struct {
+	bun.BaseModel `bun:"table:user_role,alias:r"`
+
+	UserID    string `bun:",pk"`
+	Role      string `bun:",pk"`
+	CreatedAt int64
+}
+
+func (r userRow) user() user.User {
+	u := user.User{ID: r.ID, Name: r.Name, Surname: r.Surname, Email: r.Email, EmailVerified: r.EmailVerified, CountryCode: r.CountryCode,
+		Phone: r.Phone, Language: r.Language, Status: user.Status(r.Status), Type: user.Type(r.Type), KYCConfirm: r.KYCConfirm, AMLStatus: r.AMLStatus,
+		Level: r.Level, SV: r.SV, CV: r.CV, Demo: r.Demo, CreatedAt: at(r.CreatedAt)}
+	if r.Roles != "" {
+		u.Roles = strings.Split(r.Roles, ",")
+		slices.Sort(u.Roles)
+	}
+	return u
+}
+
+func rowOfUser(w user.Add) userRow {
+	return userRow{ID: w.ID, Name: w.Name, Surname: w.Surname, Email: w.Email, EmailVerified: w.EmailVerified, CountryCode: w.CountryCode,
+		Phone: w.Phone, Language: w.Language, Status: string(w.Status), Type: string(w.Type), KYCConfirm: w.KYCConfirm, AMLStatus: w.AMLStatus,
+		Level: w.Level, PasswordHash: w.PasswordHash, SV: w.SV, CV: w.CV, Demo: w.Demo, CreatedAt: ms(w.CreatedAt)}
+}
+
+// userStep is what the fenced changes of an account are made of.
+type userStep struct {
+	bun.BaseModel `bun:"table:users"`
+
+	ID   string
+	Seen int64 // the version, of whichever kind, that the writer saw
+	At   int64
+	Hash string
+}
+
+// userFence plans one multi-row UPDATE that takes effect where the column still
+// holds the version that the writer saw.
+func userFence[W commit.Fence](column string, row func(W) userStep, set string) planFor {
+	return planFor{reflect.TypeFor[W](), plan{apply: func(ctx context.Context, l *lane, ws []commit.Write) (missing []int, err error) {
+		rows := make([]userStep, len(ws))
+		for i, w := range ws {
+			rows[i] = row(w.(W))
+		}
+		slices.SortFunc(rows, func(a, b userStep) int { return strings.Compare(a.ID, b.ID) })
+		var ids []string
+		_, err = l.tx.NewUpdate().With("v", l.tx.NewValues(&rows)).Model((*userStep)(nil)).ModelTableExpr("users").TableExpr("v").Set(set).
+			Where("users.id = v.id").Where("? = v.seen", bun.Ident("users."+column)).Returning("users.id").Exec(ctx, &ids)
+		if err != nil {
+			return nil, err
+		}
+		for i, w := range ws {
+			if key, _ := w.(W).Fence(); !slices.Contains(ids, key) {
+				missing = append(missing, i)
+			}
+		}
+		return missing, nil
+	}}}
+}
+
+var userFences = []planFor{
+	userFence("cv", func(w user.SetPassword) userStep { return userStep{ID: w.UserID, Seen: w.CV, Hash: w.Hash} },
+		"previous_hash = users.password_hash, password_hash = v.hash, cv = users.cv + 1"),
+	userFence("sv", func(w user.EndSessions) userStep { return userStep{ID: w.UserID, Seen: w.SV, At: ms(w.At)} },
+		"sv = users.sv + 1, cv = users.cv + 1, sv_at = v.at"),
+}
+
+var userWrites = []planFor{
+	together(func(ctx context.Context, tx bun.Tx, ws []user.Add) error {
+		users := make([]userRow, len(ws))
+		var roles []roleRow
+		for i, w := range ws {
+			users[i] = rowOfUser(w)
+			for _, r := range w.Roles {
+				roles = append(roles, roleRow{UserID: w.ID, Role: r, CreatedAt: ms(w.CreatedAt)})
+			}
+		}
+		if _, err := tx.NewInsert().Model(&users).Returning("NULL").Exec(ctx); err != nil || len(roles) == 0 {
+			return err
+		}
+		_, err := tx.NewInsert().Model(&roles).Returning("NULL").Exec(ctx)
+		return err
+	}),
+	each(func(ctx context.Context, tx bun.Tx, w user.Rehash) error {
+		_, err := tx.NewUpdate().Table("users").Set("password_hash = ?", w.New).Where("id = ?", w.UserID).Where("password_hash = ?", w.Old).Exec(ctx)
+		return err
+	}),
+	each(func(ctx context.Context, tx bun.Tx, w user.Touch) error {
+		_, err := tx.NewUpdate().Table("users").Set("cv = cv + 1").Where("id = ?", w.UserID).Exec(ctx)
+		return err
+	}),
+	each(func(ctx context.Context, tx bun.Tx, w user.SetStatus) error {
+		_, err := tx.NewUpdate().Table("users").Set("status = ?", w.Status).Set("cv = cv + 1").Where("id = ?", w.UserID).Exec(ctx)
+		return err
+	}),
+	together(func(ctx context.Context, tx bun.Tx, ws []user.Grant) error {
+		rows := make([]roleRow, len(ws))
+		for i, w := range ws {
+			rows[i] = roleRow{UserID: w.UserID, Role: w.Role, CreatedAt: ms(w.At)}
+		}
+		_, err := tx.NewInsert().Model(&rows).On("CONFLICT DO NOTHING").Returning("NULL").Exec(ctx)
+		return err
+	}),
+}
+
+// query selects accounts with their roles in one statement.
+func (s Users) query(ctx context.Context, rows any) *bun.SelectQuery {
+	return s.db.conn(ctx).NewSelect().Model(rows).
+		ColumnExpr("u.*").ColumnExpr("COALESCE((SELECT string_agg(r.role, ',') FROM user_role AS r WHERE r.user_id = u.id), '') AS roles")
+}
+
+func (s Users) one(ctx context.Context, column, value string) (userRow, error) {
+	ctx, cancel := s.db.bound(ctx)
+	defer cancel()
+	var r userRow
+	err := translate(s.query(ctx, &r).Where("? = ?", bun.Ident("u."+column), value).Scan(ctx))
+	if fault.CodeOf(err) == fault.RecordNotFound {
+		err = fault.New(fault.RecordNotFound, "there is no such user")
+	}
+	return r, err
+}
+
+// Get implements user.Store.
+func (s Users) Get(ctx context.Context, id string) (user.User, error) {
+	r, err := s.one(ctx, "id", id)
+	return r.user(), err
+}
+
+// ByPhone implements user.Store.
+func (s Users) ByPhone(ctx context.Context, phone string) (user.User, error) {
+	r, err := s.one(ctx, "phone", phone)
+	return r.user(), err
+}
+
+// ByEmail implements user.Store.
+func (s Users) ByEmail(ctx context.Context, mail string) (user.User, error) {
+	r, err := s.one(ctx, "email", mail)
+	return r.user(), err
+}
+
+// Login implements user.Store.
+func (s Users) Login(ctx context.Context, who user.Identifier) (user.User, user.Secret, error) {
+	column, value := "phone", who.Phone
+	if value == "" {
+		column, value = "email", who.Mail
+	}
+	r, err := s.one(ctx, column, value)
+	return r.user(), user.Secret{Hash: r.PasswordHash, Previous: r.PreviousHash}, err
+}
+
+// Secret implements user.Store.
+func (s Users) Secret(ctx context.Context, id string) (user.Secret, error) {
+	r, err := s.one(ctx, "id", id)
+	return user.Secret{Hash: r.PasswordHash, Previous: r.PreviousHash}, err
+}
+
+// List implements user.Store. Ids sort by creation.
+func (s Users) List(ctx context.Context, after string, limit int) ([]user.User, error) {
+	ctx, cancel := s.db.bound(ctx)
+	defer cancel()
+	var rows []userRow
+	q := s.query(ctx, &rows).Order("u.id DESC").Limit(int64(limit))
+	if after != "" {
+		q = q.Where("u.id < ?", after)
+	}
+	err := q.Scan(ctx)
+	out := make([]user.User, len(rows))
+	for i, r := range rows {
+		out[i] = r.user()
+	}
+	return out, translate(err)
+}
+
+// Holders implements user.Store.
+func (s Users) Holders(ctx context.Context) (map[string][]string, error) {
+	ctx, cancel := s.db.bound(ctx)
+	defer cancel()
+	var rows []roleRow
+	err := s.db.conn(ctx).NewSelect().Model(&rows).Column("user_id", "role").Scan(ctx)
+	held := map[string][]string{}
+	for _, r := range rows {
+		held[r.Role] = append(held[r.Role], r.UserID)
+	}
+	return held, translate(err)
+}

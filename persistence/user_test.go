@@ -1,0 +1,75 @@
+package persistence
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"castellan/domain/commit"
+	"castellan/domain/password"
+	"castellan/domain/password/passwordtest"
+	"castellan/domain/session"
+	"castellan/domain/session/sessiontest"
+	"castellan/domain/user"
+	"castellan/domain/user/usertest"
+)
+
+// emptied clears the tables of accounts, which all suites share.
+func emptied(t *testing.T, db *DB) *DB {
+	t.Helper()
+	for _, table := range []string{"users", "user_role", "password_guard", "session", "login_history"} {
+		_, err := db.write.NewTruncateTable().TableExpr(table).Exec(t.Context())
+		must(t, err)
+	}
+	return db
+}
+
+func TestUserStore(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		usertest.TestStore(t, func(t *testing.T) (user.Store, commit.Committer) { return NewUsers(emptied(t, db)), db })
+	})
+}
+
+func TestPasswordGuardStore(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		passwordtest.TestStore(t, func(t *testing.T) (password.GuardStore, commit.Committer) {
+			return NewPasswordGuards(emptied(t, db)), db
+		})
+	})
+}
+
+func TestSessionStore(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		sessiontest.TestStore(t, func(t *testing.T) (session.Store, commit.Committer) { return NewSessions(emptied(t, db)), db })
+	})
+}
+
+// A purge of many rows goes on until they are gone.
+func TestPurgeTakesAsManyBatchesAsItNeeds(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		ctx := t.Context()
+		const old, young = 2*purgeBatch + 1, 3
+		must(t, db.InTx(ctx, func(ctx context.Context) error {
+			for i := 0; i < old+young; i += 100 {
+				var ws []commit.Write
+				for j := i; j < min(i+100, old+young); j++ {
+					at := usertest.Now
+					if j >= old {
+						at = at.Add(time.Hour)
+					}
+					ws = append(ws, session.Remember{Login: session.Login{ID: fmt.Sprintf("%026d", j), UserID: "u", At: at}})
+				}
+				if err := db.Commit(ctx, ws...); err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+		store := NewSessions(db)
+		must(t, store.Purge(ctx, time.Time{}, usertest.Now.Add(time.Minute)))
+		if left, err := store.Logins(ctx, "u", 100); err != nil || len(left) != young {
+			t.Errorf("%d lines are left, %v", len(left), err)
+		}
+	})
+}
