@@ -1,0 +1,227 @@
+package web_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"castellan/web/webtest"
+)
+
+// later moves the service's clock and the page's together.
+func later(tab *webtest.Tab, s *service, d time.Duration) {
+	s.advance(d)
+	webtest.Value[bool](tab, fmt.Sprintf("((real) => { Date.now = () => real() + %d; return true; })(Date.now)", d.Milliseconds()))
+}
+
+func openChallenge(t *testing.T, tab *webtest.Tab, s *service) {
+	t.Helper()
+	tab.Open(s.URL + "/")
+	tab.Until("document.body.dataset.ready === 'true'")
+	tab.Login(demoCountry, demoPhone, demoPassword)
+	tab.See("#challenge-step")
+}
+
+func shotsOf(t *testing.T, tab *webtest.Tab) func(name string) {
+	dir := t.ArtifactDir()
+	return func(name string) { t.Helper(); tab.Screenshot(t, filepath.Join(dir, name+".png")) }
+}
+
+func contains(t *testing.T, what, text, want string) {
+	t.Helper()
+	if !strings.Contains(text, want) {
+		t.Errorf("%s says %q, want %q in it", what, text, want)
+	}
+}
+
+// A method goes through its states: wrong codes, locked, renewal gate, unlocked by a new code, expired, no more renewal.
+func TestMethodStates(t *testing.T) {
+	s := newService(t)
+	tab := webtest.Browser(t)
+	shot := shotsOf(t, tab)
+	openChallenge(t, tab, s)
+	const method, note, renew = `[data-testid="method-SMS"]`, `[data-testid="note-SMS"]`, `[data-testid="renew-SMS"]`
+
+	contains(t, "the renewal before its gate", tab.Text(renew), "New code in")
+	if !webtest.Value[bool](tab, fmt.Sprintf("document.querySelector(%q).disabled", renew)) {
+		t.Error("the renewal can be pressed before its gate")
+	}
+	for left := 4; left >= 0; left-- {
+		tab.Type(`[data-testid="code-SMS"]`, "999 999")
+		tab.Click(`[data-testid="verify-SMS"]`)
+		want := map[int]string{1: "One attempt left.", 0: "No attempt left."}[left]
+		if want == "" {
+			want = fmt.Sprintf("%d attempts left.", left)
+		}
+		tab.Until(fmt.Sprintf("document.querySelector(%q).textContent.includes(%q)", note, want))
+	}
+	tab.See(method + `[data-state="locked"]`)
+	contains(t, "a locked method", tab.Text(note), "Send a new code")
+	shot("locked")
+
+	later(tab, s, renewGate+time.Second)
+	tab.Click(renew)
+	tab.See(method + `[data-state="open"]`)
+	contains(t, "a renewed method", tab.Text(note), "A new code is on its way")
+
+	later(tab, s, methodLife+time.Second)
+	tab.See(method + `[data-state="expired"]`)
+	tab.See(`[data-testid="method-TOTP"][data-state="open"]`)
+	shot("expired")
+	tab.Click(renew)
+	tab.See(method + `[data-state="open"]`)
+
+	later(tab, s, challengeLife-cutOff-renewGate-methodLife)
+	tab.Until(fmt.Sprintf("document.querySelector(%q).textContent === 'No more new codes'", renew))
+}
+
+// The end without an outcome is told with its reason, and there is a way on.
+func TestChallengeEnds(t *testing.T) {
+	tab := webtest.Browser(t)
+	for code, want := range map[string]string{"CHALLENGE_EXPIRED": "expired", "CHALLENGE_CLOSED": "without an outcome"} {
+		s := newService(t)
+		openChallenge(t, tab, s)
+		tab.Until(`document.querySelector('[data-testid="transport"]').dataset.transport === 'socket'`)
+		s.end(code, 4410)
+		tab.See("#ended-step")
+		contains(t, "the end", tab.Text("#ended-text"), want)
+		contains(t, "the end", tab.Text("#ended-code"), code)
+		shotsOf(t, tab)(code)
+		tab.Click("#again")
+		tab.See("#login-form")
+	}
+}
+
+// Without a socket the page still gets its outcome.
+func TestPageWithoutSocket(t *testing.T) {
+	s := newService(t)
+	s.holdOutcome, s.sockets = true, []string{"refuse"}
+	tab := webtest.Browser(t)
+	openChallenge(t, tab, s)
+	tab.Until(`document.querySelector('[data-testid="transport"]').dataset.transport === 'poll'`)
+	code := tab.FreshCode("MAIL")
+	tab.Type(`[data-testid="code-MAIL"]`, code)
+	tab.Click(`[data-testid="verify-MAIL"]`)
+	tab.See("#session-step")
+}
+
+// Refusals of the login are shown with text, code, fields and waiting time.
+func TestLoginRefused(t *testing.T) {
+	s := newService(t)
+	tab := webtest.Browser(t)
+	shot := shotsOf(t, tab)
+	tab.Open(s.URL + "/")
+	tab.Login(demoCountry, demoPhone, "wrong")
+	contains(t, "the error", tab.Text("#error"), "INVALID_CREDENTIALS")
+	tab.Login(demoCountry, demoPhone, "too often")
+	tab.Until("document.getElementById('error').dataset.code === 'RATE_LIMITED'")
+	contains(t, "the waiting time", tab.Text("#error-wait"), "1:")
+	shot("rate-limited")
+	tab.Click("#error-close")
+	tab.Until("document.getElementById('error').hidden")
+	tab.Click("#reveal")
+	tab.Until("document.getElementById('password').type === 'text'")
+}
+
+// Sessions are listed, another one can be ended, and ending the own one leads back to the login.
+func TestSessions(t *testing.T) {
+	s := newService(t)
+	tab := webtest.Browser(t)
+	openChallenge(t, tab, s)
+	tab.Type(`[data-testid="code-SMS"]`, tab.FreshCode("SMS"))
+	tab.Click(`[data-testid="verify-SMS"]`)
+	tab.See("#session-step")
+	tab.Click(`[data-testid="session-item"][data-current="false"] [data-testid="session-end"]`)
+	tab.Until("document.getElementById('announcer').textContent === 'The session was ended.'")
+	tab.Click(`[data-testid="session-item"][data-current="true"] [data-testid="session-end"]`)
+	tab.See("#login-form")
+	contains(t, "the notice", tab.Text("#notice"), "This session is over")
+}
+
+// Tokens never stand in the page in full.
+func TestLogHidesTokens(t *testing.T) {
+	s := newService(t)
+	tab := webtest.Browser(t)
+	openChallenge(t, tab, s)
+	tab.Type(`[data-testid="code-SMS"]`, tab.FreshCode("SMS"))
+	tab.Click(`[data-testid="verify-SMS"]`)
+	tab.See("#session-step")
+	tab.Until(`document.querySelector('[data-event="ACTION_COMPLETE"]') !== null`)
+	if webtest.Value[bool](tab, `/eyJ[\w-]+\.[\w-]+\./.test(document.body.textContent)`) {
+		t.Error("a token stands in the page")
+	}
+}
+
+// The page of the outbox lists, filters and copes with HTML mail.
+func TestOutboxPage(t *testing.T) {
+	s := newService(t)
+	tab := webtest.Browser(t)
+	shot := shotsOf(t, tab)
+	openChallenge(t, tab, s)
+	tab.Open(s.URL + "/dev/outbox/page")
+	tab.Until(`document.querySelectorAll('[data-testid="outbox-item"]').length === 2`)
+	mail := tab.Text(`[data-channel="MAIL"] .message-body`)
+	contains(t, "the mail", mail, "Your code for Log in is:")
+	if strings.ContainsAny(mail, "<{") {
+		t.Errorf("markup is shown as text: %q", mail)
+	}
+	shot("outbox")
+	tab.Type("#to", "+"+demoCountry+demoPhone)
+	tab.Until(`document.querySelectorAll('[data-testid="outbox-item"]').length === 1`)
+}
+
+// The viewer finds the error codes of an endpoint in schemas, examples and extensions, each with its status.
+func TestDocsErrors(t *testing.T) {
+	s := newService(t)
+	tab := webtest.Browser(t)
+	for id, want := range map[string]string{
+		"post-auth-2fa-challenge-complete":      "409CHALLENGE_CLOSEDMETHOD_ALREADY_COMPLETED",
+		"post-admin-system-mfa-policies-common": "409RECORD_ALREADY_EXIST",
+		"post-auth-login":                       "INVALID_FIELDINVALID_CREDENTIALSRATE_LIMITED401CHALLENGE_CLOSEDMETHOD_ALREADY_COMPLETED",
+	} {
+		tab.Open("about:blank")
+		tab.Open(s.URL + "/docs#" + id)
+		if got := tab.Text("#" + id + " .errors"); got != want {
+			t.Errorf("%s shows the errors %s, want %s", id, got, want)
+		}
+	}
+}
+
+// Every view that a person may have, to be looked at; nothing may be wider than the screen.
+func TestViews(t *testing.T) {
+	browser := webtest.Browser(t)
+	for name, view := range map[string]webtest.View{
+		"desktop-light-tr": {Width: 1280, Height: 900, Language: "tr"},
+		"desktop-dark-en":  {Width: 1280, Height: 900, Dark: true, Language: "en"},
+		"desktop-light-ar": {Width: 1280, Height: 900, Language: "ar"},
+		"phone-light-en":   {Width: 360, Height: 780, Phone: true, Language: "en"},
+		"tablet-dark-tr":   {Width: 820, Height: 1180, Dark: true, Language: "tr"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, tab := newService(t), browser.For(t)
+			dir := t.ArtifactDir()
+			look := func(step string) {
+				t.Helper()
+				if wide := webtest.Value[int](tab, "document.documentElement.scrollWidth - document.documentElement.clientWidth"); wide > 0 {
+					t.Errorf("%s is %d pixels too wide", step, wide)
+				}
+				tab.Screenshot(t, filepath.Join(dir, name+"-"+step+".png"))
+			}
+			tab.Open(s.URL + "/")
+			tab.Until("document.body.dataset.ready === 'true'")
+			tab.View(view)
+			tab.Login(demoCountry, demoPhone, demoPassword)
+			code := tab.FreshCode("SMS")
+			look("challenge")
+			tab.Type(`[data-testid="code-SMS"]`, code)
+			tab.Click(`[data-testid="verify-SMS"]`)
+			tab.See(`[data-testid="session-item"]`)
+			look("session")
+			tab.Open(s.URL + "/docs#post-auth-2fa-challenge-complete")
+			tab.See("#post-auth-2fa-challenge-complete .fields")
+			look("docs")
+		})
+	}
+}

@@ -1,0 +1,316 @@
+/**
+ * The second factor in a browser: one ES module without dependencies, made to be copied.
+ *
+ *   const client = new CastellanClient({ baseUrl: 'https://id.example.com' });
+ *   const flow = await client.login({ countryCode: '90', phoneNumber: '5550001122', password });
+ *   flow.methods;                                  // what to ask the person for, with deadlines
+ *   await flow.complete(flow.methods[0].id, 'SMS', '123456');   // until flow.done settles
+ *   const { success, data, headers } = await flow.done;         // LOGIN: data.sessionKey, headers['x-auth']
+ *
+ * A challenge has one outcome and three doors to it: the answer of the last completion, the socket /2fa, and the
+ * result endpoint. A Flow watches all three and reports the outcome once, whichever door is first. It listens on the
+ * socket and falls back to long polling by itself when the socket does not open or does not stay.
+ *
+ * The service answers the socket's sub-protocol p-auth, as browsers demand. The answer headers p-auth, x-auth, ot-auth and retry-after must be readable: across origins the service has to
+ * list yours (http.cors_origins). Browsers need AbortSignal.any (2023 or later).
+ *
+ * @typedef {{success: boolean, data?: object, headers: Record<string, string>, code?: string, message?: string}} Outcome
+ * @typedef {{id: string, name: 'SMS'|'MAIL'|'TOTP'|'PUSH', hint?: string, lifetime: number, expiresAt: number,
+ *   renewAt: number, complete: boolean}} Method  Times are this machine's epoch ms, lifetime is ms; renewAt 0: never.
+ */
+
+const COMPLETE = '/auth/2fa/challenge/complete';
+const RENEW = '/auth/2fa/challenge/renew';
+const RESULT = '/auth/2fa/challenge/result';
+const RENEW_CUTOFF_MS = 120_000; // the service renews nothing in the last two minutes of a challenge
+const GRACE_MS = 120_000; // how long a p-auth outlives its challenge by default
+const REQUEST_MS = 40_000; // longer than any wait the service promises
+const OPEN_MS = 5_000; // a socket that has not opened by then is given up
+const LINGER_MS = 3_000; // after the outcome the socket may still bring its copy; then it is closed
+const REOPEN_LIMIT = 3;
+
+/** A refusal of the service (RFC 9457 problem): `code` is the stable contract, `message` localized text, `attemptsLeft`
+ *  comes with OTP_INVALID, `retryAfter` is in seconds (0: none named). No answer at all is code NETWORK, status 0. */
+export class CastellanError extends Error {
+  constructor(status, problem, retryAfter = 0, cause = undefined) {
+    super(problem?.message || problem?.detail || problem?.title || `HTTP ${status}`, { cause });
+    const { code = `HTTP_${status}`, field, errors = [], attemptsLeft, requestId } = problem ?? {};
+    Object.assign(this, { name: 'CastellanError', status, code, field, errors, attemptsLeft, requestId, retryAfter });
+  }
+}
+
+export class CastellanClient {
+  #fetch;
+
+  /** @param {{baseUrl?: string, fetch?: typeof fetch, headers?: Record<string, string>}} [options]
+   *  headers go with every request (accept-language, for instance). */
+  constructor({ baseUrl = globalThis.location?.origin, fetch = globalThis.fetch, headers = {} } = {}) {
+    this.baseUrl = String(baseUrl).replace(/\/+$/, '');
+    this.headers = headers;
+    /** @type {string} the session credential; set by a flow whose outcome carries one. Kept in memory only. */
+    this.xAuth = '';
+    this.#fetch = fetch.bind(globalThis);
+  }
+
+  /** @param {{countryCode?: string, phoneNumber?: string, email?: string, password: string}} credentials
+   *  @returns {Promise<Flow>} */
+  login(credentials) {
+    return this.start('POST', '/auth/login', credentials, { xAuth: '' });
+  }
+
+  /** Starts any operation that answers {challenge}. One that is not guarded has simply run: its flow is already done.
+   *  @param {object} [body] for GET: query parameters
+   *  @returns {Promise<Flow>} */
+  async start(method, path, body, { xAuth = this.xAuth } = {}) {
+    const { data, headers } = await this.request(method, path, { body, headers: xAuth ? { 'x-auth': xAuth } : {} });
+    return new Flow(this, data, headers);
+  }
+
+  /** @returns {Promise<object[]>} the caller's sessions, the one in use marked `current` */
+  async sessions() {
+    return (await this.request('GET', '/auth/sessions', { headers: { 'x-auth': this.xAuth } })).data;
+  }
+
+  /** @param {{sessionId: string}|{all: true}} which  @returns {Promise<number>} how many ended */
+  async endSession(which) {
+    const headers = { 'x-auth': this.xAuth };
+    return (await this.request('DELETE', '/auth/sessions', { body: which, headers })).data.data?.ended ?? 0;
+  }
+
+  async logout() {
+    await this.request('POST', '/auth/logout', { body: {}, headers: { 'x-auth': this.xAuth } });
+    this.xAuth = '';
+  }
+
+  /** One request. @throws {CastellanError}
+   *  @returns {Promise<{data: any, headers: Headers}>} */
+  async request(method, path, { body, headers = {}, signal } = {}) {
+    const timeout = AbortSignal.timeout(REQUEST_MS);
+    const init = {
+      method, cache: 'no-store', credentials: 'omit', headers: { ...this.headers, ...headers },
+      signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
+    };
+    if (body && method === 'GET') {
+      path += (path.includes('?') ? '&' : '?') + new URLSearchParams(body);
+    } else if (body) {
+      init.headers['content-type'] = 'application/json';
+      init.body = JSON.stringify(body);
+    }
+    let response, data;
+    try {
+      response = await this.#fetch(this.baseUrl + path, init);
+      const text = await response.text();
+      // A cut-off success must not pass for an empty one: the outcome could be in it.
+      data = response.ok ? JSON.parse(text || '{}') : parse(text) ?? {};
+    } catch (cause) {
+      throw new CastellanError(0, { code: 'NETWORK', message: 'the service could not be reached' }, 0, cause);
+    }
+    if (!response.ok) throw new CastellanError(response.status, data, Number(response.headers.get('retry-after')) || 0);
+    return { data, headers: response.headers };
+  }
+}
+
+/**
+ * One challenge from its start to its outcome. Events (CustomEvent, see `detail`):
+ *   method     {methodId, method, via}        a method was completed, once per method
+ *   done       {...Outcome, via}              via: 'complete', 'socket', 'result' or 'start'
+ *   closed     CastellanError                 ended without an outcome; `done` rejects with the same
+ *   error      CastellanError                 a door failed for now; the flow goes on
+ *   transport  {name, code?}                  'socket', 'lost' or 'poll'; code is the socket's close code
+ *   message    the socket's frame as sent, repeats included
+ */
+export class Flow extends EventTarget {
+  #client; #socket; #resolve; #reject; #ending;
+  #over = false; #polling = false; #inFlight = 0; #reopened = 0;
+  #abort = new AbortController();
+
+  /** Made by CastellanClient.start. */
+  constructor(client, data, headers) {
+    super();
+    this.#client = client;
+    this.openedAt = Date.now();
+    /** @type {Promise<Outcome>} */
+    this.done = new Promise((resolve, reject) => { this.#resolve = resolve; this.#reject = reject; });
+    this.done.catch(() => {}); // whoever listens to 'closed' instead must not get an unhandled rejection
+    /** @type {object|undefined} the challenge as the service sent it */
+    this.challenge = data.challenge;
+    this.pAuth = headers.get('p-auth') ?? '';
+    /** @type {Method[]} */
+    this.methods = [];
+    if (!data.challenge) {
+      this.#finish({ success: true, data, headers: tokens(headers) }, 'start');
+    } else {
+      if (!this.pAuth) throw new Error('the answer has no readable p-auth header: is this origin allowed by the service?');
+      this.expiresAt = this.openedAt + data.challenge.expire * 1000;
+      this.#take(data.challenge.methodList);
+      this.#listen();
+    }
+  }
+
+  /** Answers one method. Resolves with the service's answer; the outcome is reported by `done` as well.
+   *  @throws {CastellanError} OTP_INVALID (attemptsLeft), METHOD_LOCKED, METHOD_EXPIRED, RATE_LIMITED (retryAfter), … */
+  async complete(methodId, method, value) {
+    this.#inFlight++;
+    try {
+      const { data, headers } = await this.#post(COMPLETE, { methodId, method, value });
+      if (value !== 'DENIED') this.#methodDone(methodId, method, 'complete');
+      if (data.execResult) this.#finish({ ...data.execResult, headers: tokens(headers) }, 'complete');
+      return data;
+    } catch (error) {
+      // Only the result endpoint knows whether such a refusal hides an outcome (another method may have brought it).
+      if (['CHALLENGE_CLOSED', 'CHALLENGE_EXPIRED', 'TOKEN_EXPIRED'].includes(error.code)) this.#poll();
+      throw error;
+    } finally {
+      if (--this.#inFlight === 0 && this.#ending) this.#end(this.#ending);
+    }
+  }
+
+  /** Has a new code sent (SMS and MAIL) and moves the deadlines in `methods`.
+   *  @throws {CastellanError} RENEW_TOO_EARLY (retryAfter), RENEW_CLOSED, RENEW_NOT_SUPPORTED, … */
+  async renew(methodId, method) {
+    const { data } = await this.#post(RENEW, { methodId, method });
+    this.#take(data.challenge.methodList);
+    return data.challenge;
+  }
+
+  /** What a renew button should show now. @param {Method} method @returns {'none'|'early'|'open'|'closed'} */
+  renewal(method, now = Date.now()) {
+    if (!method.renewAt) return 'none';
+    if (method.complete || this.#over || this.expiresAt - now < RENEW_CUTOFF_MS) return 'closed';
+    return now < method.renewAt ? 'early' : 'open';
+  }
+
+  /** Stops listening. The challenge itself goes on until it expires. */
+  close() {
+    this.#inFlight = 0;
+    this.#end(new CastellanError(0, { code: 'ABANDONED', message: 'closed by the caller' }));
+    this.#socket?.close(1000);
+  }
+
+  #post(path, body) {
+    return this.#client.request('POST', path, { body, headers: { 'p-auth': this.pAuth } });
+  }
+
+  // `expire` counts from the answer that carries it, `renewStart` from the start of the challenge for ever.
+  #take(list) {
+    const now = Date.now();
+    for (const { id, name, hint, expire, renewStart } of list) {
+      const known = this.methods.find((m) => m.id === id);
+      if (known) known.expiresAt = now + expire * 1000;
+      else this.methods.push({
+        id, name, hint, lifetime: expire * 1000, expiresAt: now + expire * 1000, complete: false,
+        renewAt: renewStart > 0 ? this.openedAt + renewStart * 1000 : 0,
+      });
+    }
+  }
+
+  #listen() {
+    const address = new URL(`${this.#client.baseUrl}/2fa`, globalThis.location?.href);
+    address.protocol = address.protocol.replace('http', 'ws');
+    let opened = false;
+    // The sub-protocol carries the token: a browser can set no header here, and a query would end in access logs.
+    let socket;
+    try { socket = this.#socket = new WebSocket(address, ['p-auth', this.pAuth]); } catch { return void this.#poll(); }
+    const giveUp = setTimeout(() => socket.close(), OPEN_MS);
+    socket.onopen = () => { opened = true; clearTimeout(giveUp); this.#emit('transport', { name: 'socket' }); };
+    socket.onmessage = (event) => this.#frame(event.data);
+    socket.onclose = ({ code }) => { clearTimeout(giveUp); this.#lost(code, opened); };
+  }
+
+  #lost(code, opened) {
+    if (this.#over) return;
+    this.#emit('transport', { name: 'lost', code });
+    if (code === 4401) { // p-auth has expired: no door answers any more
+      this.#end(new CastellanError(401, { code: 'TOKEN_EXPIRED', message: 'the challenge is over' }));
+    } else if (opened && ![4410, 4429].includes(code) && this.#reopened++ < REOPEN_LIMIT) {
+      // 1012 (a node restarts) or a lost link: come back spread out; the service replays what was missed.
+      setTimeout(() => this.#over || this.#listen(), this.#reopened * (250 + 500 * Math.random()));
+    } else { // never opened, 4429 (too many sockets), or 4410: expired or closed, and the result says which
+      this.#poll();
+    }
+  }
+
+  #frame(text) {
+    const frame = parse(text);
+    if (frame?.challengeId !== this.challenge.challengeId) return;
+    this.#emit('message', frame);
+    for (const item of frame.data ?? []) {
+      if (frame.event === 'METHOD_COMPLETE') this.#methodDone(item.methodId, item.method, 'socket');
+      if (frame.event === 'ACTION_COMPLETE') {
+        this.#finish({ ...item, headers: item.headers ?? {} }, 'socket');
+        this.#socket.close(1000);
+      }
+    }
+  }
+
+  async #poll() {
+    if (this.#polling || this.#over) return;
+    this.#polling = true;
+    this.#emit('transport', { name: 'poll' });
+    for (let failures = 0; !this.#over;) {
+      const asked = Date.now();
+      try {
+        const { data, headers } = await this.#client.request('GET', RESULT, {
+          headers: { 'p-auth': this.pAuth, prefer: 'wait=25' }, signal: this.#abort.signal,
+        });
+        this.#finish({ ...data.execResult, headers: tokens(headers) }, 'result');
+      } catch (error) {
+        if (this.#over) return;
+        const pending = error.code === 'CHALLENGE_NOT_COMPLETED';
+        const passing = pending || error.status === 0 || error.status === 429 || error.status >= 500;
+        if (!passing || (!pending && asked > this.expiresAt + GRACE_MS)) return void this.#end(error);
+        failures = pending ? 0 : failures + 1;
+        if (!pending) this.#emit('error', error);
+        const held = pending && Date.now() - asked > 1000; // the service waited for us: ask again at once
+        if (!held) await pause(Math.max(error.retryAfter, Math.min(2 ** failures, 15)) * 1000, this.#abort.signal);
+      }
+    }
+  }
+
+  #methodDone(methodId, name, via) {
+    const method = this.methods.find((m) => m.id === methodId);
+    if (!method || method.complete) return;
+    method.complete = true;
+    this.#emit('method', { methodId, method: name, via });
+  }
+
+  #finish(outcome, via) {
+    if (this.#over) return;
+    this.#over = true;
+    if (outcome.headers['x-auth']) this.#client.xAuth = outcome.headers['x-auth'];
+    this.#resolve(outcome);
+    this.#emit('done', { ...outcome, via });
+    this.#abort.abort();
+    setTimeout(() => this.#socket?.close(1000), LINGER_MS);
+  }
+
+  #end(error) {
+    if (this.#over) return;
+    this.#ending = error;
+    if (this.#inFlight) return; // a completion under way may still bring the outcome
+    this.#over = true;
+    this.#reject(error);
+    this.#emit('closed', error);
+    this.#abort.abort();
+    this.#socket?.close(1000);
+  }
+
+  #emit(type, detail) {
+    this.dispatchEvent(new CustomEvent(type, { detail }));
+  }
+}
+
+function tokens(headers) {
+  return Object.fromEntries(['x-auth', 'ot-auth'].map((n) => [n, headers.get(n)]).filter(([, token]) => token));
+}
+
+function parse(text) {
+  try { return JSON.parse(text); } catch { return undefined; }
+}
+
+function pause(ms, signal) {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener('abort', () => { clearTimeout(timer); resolve(); }, { once: true });
+  });
+}

@@ -1,0 +1,215 @@
+/** The interface viewer: reads /openapi.json and /asyncapi.json and shows them by section, searchable, offline. */
+
+import { $, h } from './dom.js';
+import { resolve, flat, fieldTable, fieldNames, table, typeName, example } from './schema.js';
+import { tryIt, credentialFields } from './tryit.js';
+
+const base = new URL('..', import.meta.url);
+const METHODS = ['get', 'post', 'put', 'patch', 'delete'];
+const SOCKET = 'Socket';
+
+async function load(name) {
+  const response = await fetch(new URL(name, base), { headers: { accept: 'application/json' } });
+  if (!response.ok) throw new Error(`${name}: HTTP ${response.status}`);
+  return response.json();
+}
+
+const slug = (text) => text.toLowerCase().replace(/[^a-z0-9]+/g, '-').replace(/^-|-$/g, '');
+
+/** The media type's schema of a request body or response. */
+function schemaOf(doc, holder) {
+  const content = resolve(doc, holder).content ?? {};
+  return (content['application/json'] ?? Object.values(content)[0])?.schema;
+}
+
+/** Each alternative is a set of credentials that are needed together; an empty one is "none". */
+function credentialsOf(doc, operation) {
+  const alternatives = operation.security ?? doc.security ?? [];
+  if (!alternatives.length) return { text: ['none'], headers: [] };
+  const schemes = doc.components?.securitySchemes ?? {};
+  const headers = alternatives.flatMap((one) => Object.keys(one)).map((key) => resolve(doc, schemes[key]))
+    .filter((scheme) => scheme.type === 'apiKey' && scheme.in === 'header').map((scheme) => scheme.name);
+  return { text: alternatives.map((one) => Object.keys(one).join(' + ') || 'none'), headers: [...new Set(headers)] };
+}
+
+/** Error codes, from `x-errors` (codes, or {code, status}) and from the enums and examples of the 4xx and 5xx answers. */
+function errorsOf(doc, operation) {
+  const listed = (operation['x-errors'] ?? []).map((one) => (typeof one === 'string' ? { code: one } : one));
+  const found = new Map(listed.map((one) => [one.code, one]));
+  for (const [status, holder] of Object.entries(operation.responses ?? {})) {
+    if (!/^[45]/.test(status)) continue;
+    const response = resolve(doc, holder);
+    const media = Object.values(response.content ?? {})[0] ?? {};
+    const code = resolve(doc, flat(doc, media.schema).properties?.code);
+    const codes = [code.const, ...(code.enum ?? []), media.example?.code,
+      ...Object.values(media.examples ?? {}).map((one) => resolve(doc, one).value?.code), ...(response['x-codes'] ?? [])].filter(Boolean);
+    for (const name of codes.length ? codes : [`HTTP ${status}`]) {
+      found.set(name, { status, ...found.get(name), code: name });
+    }
+  }
+  return [...found.values()];
+}
+
+function endpoints(doc) {
+  const list = [];
+  for (const [path, item] of Object.entries(doc.paths ?? {})) {
+    for (const name of METHODS) {
+      const operation = item[name];
+      if (!operation) continue;
+      const parameters = [...(item.parameters ?? []), ...(operation.parameters ?? [])].map((one) => resolve(doc, one));
+      const bodySchema = operation.requestBody && schemaOf(doc, operation.requestBody);
+      const method = name.toUpperCase();
+      const errors = errorsOf(doc, operation);
+      list.push({
+        id: slug(`${method} ${path}`), group: operation.tags?.[0] ?? 'Other', method, path, summary: operation.summary ?? '', operation,
+        parameters, bodySchema, errors,
+        words: [method, path, operation.summary, operation.description, ...(operation.tags ?? []), ...parameters.map((p) => p.name),
+          ...fieldNames(doc, bodySchema), ...errors.map((e) => e.code)].join(' ').toLowerCase(),
+        draw: () => drawEndpoint(doc, list.find((one) => one.operation === operation)),
+      });
+    }
+  }
+  return list;
+}
+
+/** A path that may break after its slashes. */
+const breakable = (text) => text.split('/').flatMap((piece, i) => (i ? ['/', h('wbr'), piece] : [piece]));
+
+const part = (title, ...content) => h('div', { class: 'part' }, h('h4', {}, title), content);
+
+function drawEndpoint(doc, { id, method, path, operation, parameters, bodySchema, errors }) {
+  const { text, headers } = credentialsOf(doc, operation);
+  const answers = Object.entries(operation.responses ?? {}).filter(([status]) => !/^[45]/.test(status) && status !== 'default');
+  const body = operation.requestBody && resolve(doc, operation.requestBody);
+  return [
+    operation.description && h('p', { class: 'op-text' }, operation.description),
+    part('Credential', h('p', { class: 'choices' }, text.map((one, i) => [i > 0 && ' or ', h('code', {}, one)]).flat(),
+      operation['x-audience'] && h('span', {}, 'for ', h('code', {}, String(operation['x-audience']))),
+      operation['x-starts-action'] && h('span', {}, 'starts the challenge of ', h('code', {}, String(operation['x-starts-action']))))),
+    parameters.length > 0 && part('Parameters', table(parameters.map((one) => ({
+      name: one.name, required: one.required, type: `${typeName(doc, one.schema ?? {})}, ${one.in}`, text: one.description, choice: resolve(doc, one.schema).enum,
+    })))),
+    bodySchema && part(body.required ? 'Request body' : 'Request body (optional)', fieldTable(doc, bodySchema, 'Request fields')),
+    ...answers.map(([status, holder]) => {
+      const response = resolve(doc, holder);
+      const schema = schemaOf(doc, holder);
+      const sent = Object.entries(response.headers ?? {}).map(([name, one]) => ({ name, type: 'header', text: resolve(doc, one).description }));
+      return part(`Answer ${status}`, h('p', { class: 'lead' }, response.description),
+        schema && fieldTable(doc, schema, `Fields of the answer ${status}`, false), sent.length > 0 && table(sent));
+    }),
+    errors.length > 0 && part('Errors', h('ul', { class: 'errors' }, [...Map.groupBy(errors, (one) => String(one.status ?? ''))]
+      .sort(([a], [b]) => a.localeCompare(b)).map(([status, list]) => h('li', {}, status && h('span', { class: 'badge' }, status),
+        h('span', { class: 'choices' }, list.map((one) => h('code', { title: one.description }, one.code))))))),
+    tryIt(base, doc, { id, method, path, parameters: parameters.filter((one) => !headers.includes(one.name)), headers, body: bodySchema }),
+  ];
+}
+
+/** Channels and their operations of an AsyncAPI 3 document, one entry for each operation. */
+function sockets(doc) {
+  return Object.entries(doc.operations ?? {}).map(([name, raw]) => {
+    const operation = resolve(doc, raw);
+    const channel = resolve(doc, operation.channel);
+    const messages = (operation.messages ?? Object.values(channel.messages ?? {})).map((one) => resolve(doc, one));
+    return {
+      id: slug(`socket ${name}`), group: SOCKET, method: operation.action === 'send' ? 'SENDS' : 'TAKES', path: channel.address ?? name,
+      summary: operation.summary ?? operation.title ?? channel.summary ?? name, operation,
+      words: [SOCKET, name, channel.address, channel.description, operation.summary, operation.description,
+        JSON.stringify(messages), ...messages.flatMap((m) => fieldNames(doc, m.payload))].join(' ').toLowerCase(),
+      draw: () => drawSocket(doc, operation, channel, messages),
+    };
+  });
+}
+
+function drawSocket(doc, operation, channel, messages) {
+  const binding = resolve(doc, channel.bindings?.ws ?? {});
+  const security = (operation.security ?? Object.values(doc.servers ?? {}).flatMap((server) => resolve(doc, server).security ?? []))
+    .map((one) => resolve(doc, one));
+  const closing = Object.entries({ ...doc, ...channel, ...operation })
+    .filter(([key, value]) => key.startsWith('x-') && value && typeof value === 'object');
+  return [
+    [channel.description, operation.description].filter(Boolean).map((text) => h('p', { class: 'op-text' }, text)),
+    security.length > 0 && part('Credential', h('ul', { class: 'errors' }, security.map((one) => h('li', {},
+      h('code', {}, [one.in, one.name].filter(Boolean).join(' ') || one.type), one.description && h('span', { class: 'lead' }, one.description))))),
+    binding.headers && part('Handshake headers', fieldTable(doc, binding.headers, 'Handshake headers')),
+    binding.query && part('Handshake query', fieldTable(doc, binding.query, 'Handshake query')),
+    ...messages.map((message) => {
+      const sample = message.examples?.[0]?.payload ?? (message.payload && example(doc, message.payload, true));
+      return part(`Message ${message.name ?? message.title ?? ''}`, (message.summary ?? message.description) && h('p', { class: 'lead' }, message.summary ?? message.description),
+        message.payload && fieldTable(doc, message.payload, 'Fields of the message', false), sample && h('pre', { dir: 'ltr' }, JSON.stringify(sample, null, 2)));
+    }),
+    ...closing.map(([key, value]) => part(key.slice(2).replaceAll('-', ' '), h('ul', { class: 'errors' },
+      Object.entries(value).map(([code, text]) => h('li', {}, h('code', {}, Array.isArray(value) ? String(text.code ?? text) : code),
+        h('span', { class: 'lead' }, String(text?.description ?? (typeof text === 'string' ? text : '')))))))),
+  ];
+}
+
+/** The folded entry; its content is made when it is first opened. */
+function entry(one) {
+  const content = h('div', { class: 'op-body' });
+  one.details = h('details', { class: 'op', id: one.id, dataset: { testid: 'operation' } },
+    h('summary', {}, h('span', { class: `verb verb-${one.method.toLowerCase()}` }, one.method),
+      h('span', { class: 'op-path', dir: 'ltr' }, breakable(one.path)), h('span', { class: 'op-summary' }, one.summary)), content);
+  one.details.addEventListener('toggle', () => {
+    if (one.details.open && !content.hasChildNodes()) content.append(...one.draw().flat(Infinity).filter(Boolean));
+  });
+  one.link = h('li', {}, h('a', { href: `#${one.id}`, title: one.summary },
+    h('span', { class: `verb verb-${one.method.toLowerCase()}` }, one.method), h('span', {}, breakable(one.path))));
+  return one;
+}
+
+function draw(all, tagTexts) {
+  const groups = Map.groupBy(all.map(entry), (one) => one.group);
+  const named = [...groups].sort(([a], [b]) => a.localeCompare(b, 'en', { numeric: true }));
+  $('groups').replaceChildren(...named.map(([name, list]) => h('section', { class: 'group', 'aria-labelledby': `group-${slug(name)}` },
+    h('h2', { id: `group-${slug(name)}` }, name), tagTexts.get(name) && h('p', { class: 'lead' }, tagTexts.get(name)), list.map((one) => one.details))));
+  $('nav').replaceChildren(...named.map(([name, list]) => h('details', { open: named.length < 8 || all.length < 40 },
+    h('summary', {}, `${name} `, h('span', { class: 'empty' }, String(list.length))), h('ul', {}, list.map((one) => one.link)))));
+}
+
+function search(all) {
+  const words = $('search').value.toLowerCase().split(/\s+/).filter(Boolean);
+  let hits = 0;
+  for (const one of all) {
+    const hit = words.every((word) => one.words.includes(word));
+    one.details.hidden = one.link.hidden = !hit;
+    hits += hit ? 1 : 0;
+  }
+  for (const group of document.querySelectorAll('.group')) group.hidden = !group.querySelector('.op:not([hidden])');
+  for (const branch of $('nav').children) {
+    branch.hidden = !branch.querySelector('li:not([hidden])');
+    if (words.length) branch.open = true;
+  }
+  $('search-count').textContent = words.length ? `${hits} of ${all.length}` : `${all.length} endpoints`;
+}
+
+function openHash() {
+  const target = $(decodeURIComponent(location.hash.slice(1)));
+  if (!target?.matches('details.op')) return;
+  target.open = true;
+  target.scrollIntoView({ block: 'start' });
+}
+
+async function start() {
+  const [rest, socket] = await Promise.allSettled([load('openapi.json'), load('asyncapi.json')]);
+  const failed = [rest, socket].filter((one) => one.status === 'rejected').map((one) => one.reason.message);
+  $('docs-error').hidden = !failed.length;
+  $('docs-error').textContent = failed.join(' · ');
+  const doc = rest.value ?? {};
+  const all = [...endpoints(doc), ...(socket.value ? sockets(socket.value) : [])];
+  const info = doc.info ?? {};
+  document.title = $('api-title').textContent = info.title ?? 'Castellan';
+  $('api-line').textContent = [`Interface ${info.version ?? ''}`.trim(), info.summary].filter(Boolean).join(' · ');
+  $('about').hidden = !info.description;
+  $('about').replaceChildren(h('p', { class: 'op-text' }, info.description ?? ''));
+  const fields = credentialFields(doc);
+  $('credentials').hidden = !fields.length;
+  $('credential-fields').replaceChildren(...fields);
+  draw(all, new Map((doc.tags ?? []).map((tag) => [tag.name, tag.description])));
+  $('search').addEventListener('input', () => search(all));
+  search(all);
+  addEventListener('hashchange', openHash);
+  openHash();
+  $('main').dataset.ready = 'true';
+}
+
+start();

@@ -1,0 +1,41 @@
+/** Small helpers for building pages without markup strings: text from the service can never become an element. */
+
+export const $ = (id) => document.getElementById(id);
+
+/** Makes an element. Props: `class`, `dataset`, `on` (listeners), anything else is an attribute; false and null are
+ *  left out. */
+export function h(tag, props = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(props)) {
+    if (value === false || value == null) continue;
+    if (name === 'dataset') Object.assign(element.dataset, value);
+    else if (name === 'on') for (const [type, listener] of Object.entries(value)) element.addEventListener(type, listener);
+    else element.setAttribute(name, value === true ? '' : value);
+  }
+  element.append(...children.flat().filter((child) => child != null && child !== false));
+  return element;
+}
+
+/** m:ss, rounded up, so that 0:00 means over. */
+export function clock(ms) {
+  const seconds = Math.max(0, Math.ceil(ms / 1000));
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
+}
+
+/** Epoch ms, epoch seconds or ISO 8601 as a Date; undefined when it is none of them. */
+export function instant(value) {
+  if (value == null || value === '') return undefined;
+  const number = Number(value);
+  const date = new Date(Number.isFinite(number) ? (number < 1e11 ? number * 1000 : number) : value);
+  return Number.isNaN(date.getTime()) ? undefined : date;
+}
+
+/** Copies only when the browser lets us; the caller says what happened. */
+export async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

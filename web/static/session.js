@@ -1,0 +1,97 @@
+/** The session after a login: what the token says, and every session of the account with its end button. */
+
+import { h, clock, instant } from './dom.js';
+import { t, moment } from './texts.js';
+
+const TIMES = ['iat', 'exp', 'nbf', 'auth_time'];
+
+/** The claims of a JWT, for showing only: nothing here verifies it. */
+export function claimsOf(token) {
+  try {
+    const part = token.split('.')[1].replace(/-/g, '+').replace(/_/g, '/');
+    return JSON.parse(new TextDecoder().decode(Uint8Array.from(atob(part), (c) => c.charCodeAt(0))));
+  } catch {
+    return {};
+  }
+}
+
+export class SessionView {
+  #timer; #sessions = [];
+
+  /** @param {import('./castellan-client.js').CastellanClient} client
+   *  @param {{key: HTMLElement, left: HTMLElement, claims: HTMLElement, list: HTMLElement}} parts
+   *  @param {{fail: (error: Error) => void, say: (text: string) => void}} tell */
+  constructor(client, outcome, parts, tell) {
+    this.client = client;
+    this.parts = parts;
+    this.tell = tell;
+    this.key = outcome.data?.sessionKey ?? '';
+    this.claims = claimsOf(client.xAuth);
+    // The lifetime is taken from the claims and counted from now: the two clocks need not agree.
+    this.endsAt = Date.now() + (this.claims.exp - this.claims.iat) * 1000;
+    this.render();
+    this.#timer = setInterval(() => this.#tick(), 1000);
+  }
+
+  stop() {
+    clearInterval(this.#timer);
+  }
+
+  render() {
+    this.parts.key.textContent = this.key;
+    this.parts.claims.replaceChildren(...Object.entries(this.claims).map(([name, value]) => h('tr', {},
+      h('th', { scope: 'row' }, h('code', {}, name)),
+      h('td', {}, TIMES.includes(name) && instant(value)
+        ? h('time', { datetime: instant(value).toISOString() }, moment(instant(value)))
+        : h('code', { dir: 'ltr' }, typeof value === 'string' ? value : JSON.stringify(value))))));
+    this.#tick();
+    this.#draw();
+  }
+
+  async refresh() {
+    try {
+      this.#sessions = await this.client.sessions();
+      this.#draw();
+    } catch (error) {
+      this.tell.fail(error);
+    }
+  }
+
+  #tick() {
+    const rest = this.endsAt - Date.now();
+    this.parts.left.textContent = Number.isFinite(rest) ? (rest > 0 ? clock(rest) : t('tokenOver')) : '–';
+  }
+
+  #draw() {
+    this.parts.list.replaceChildren(...this.#sessions.map((session) => this.#row(session)));
+  }
+
+  #row(session) {
+    const device = [session.deviceBrand, session.deviceModel].filter(Boolean).join(' ') || session.deviceDesc || t('unknownDevice');
+    const when = (label, value) => instant(value) && h('span', {}, `${t(label)}: `, h('time', {}, moment(instant(value))));
+    return h('li', { class: 'session', dataset: { testid: 'session-item', current: String(Boolean(session.current)) } },
+      h('div', { class: 'session-what' },
+        h('p', { class: 'session-device' }, h('bdi', {}, device),
+          session.current && h('span', { class: 'badge current', dataset: { testid: 'session-current' } }, t('thisSession'))),
+        h('p', { class: 'session-facts' },
+          session.ip && h('bdi', { dir: 'ltr' }, session.ip),
+          session.countryName && h('bdi', {}, session.countryName),
+          when('started', session.createdAt), when('lastSeen', session.lastSeenAt))),
+      h('button', {
+        type: 'button', class: 'small danger', 'aria-label': `${t('endSession')}: ${device}`, dataset: { testid: 'session-end' },
+        on: { click: (event) => this.#end(session, event.currentTarget) },
+      }, t('endSession')));
+  }
+
+  async #end(session, button) {
+    button.disabled = true;
+    try {
+      await this.client.endSession({ sessionId: session.sessionId });
+      this.tell.say(t('sessionEnded'));
+      await this.refresh(); // when it was the one in use, this is refused and the page goes back to the login
+    } catch (error) {
+      button.disabled = false;
+      this.tell.fail(error);
+    }
+  }
+}

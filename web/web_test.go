@@ -1,0 +1,113 @@
+package web_test
+
+import (
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"castellan/web"
+	"castellan/web/webtest"
+)
+
+func TestPage(t *testing.T) {
+	for name, want := range map[string]string{
+		"index.html": "text/html; charset=utf-8", "outbox.html": "text/html; charset=utf-8", "docs.html": "text/html; charset=utf-8",
+		"app.js": "text/javascript; charset=utf-8", "castellan-client.js": "text/javascript; charset=utf-8",
+		"style.css": "text/css; charset=utf-8", "icon.svg": "image/svg+xml",
+	} {
+		body, contentType, ok := web.Page(name)
+		if !ok || len(body) == 0 || contentType != want {
+			t.Errorf("%s: %d bytes, %q, %v", name, len(body), contentType, ok)
+		}
+	}
+	for _, name := range []string{"", ".", "..", "../web.go", "static/app.js", `..\web.go`, "/index.html", "no.html", "index", ".html", "index.html\x00"} {
+		if _, _, ok := web.Page(name); ok {
+			t.Errorf("%q is served", name)
+		}
+	}
+}
+
+// The files keep the promises that the content security policy and an offline machine rest on.
+func TestFilesStandAlone(t *testing.T) {
+	var (
+		outside   = regexp.MustCompile(`(?i)(?:https?:)?//[a-z0-9.-]+\.[a-z]{2,}`)
+		harmless  = []string{"http://www.w3.org", "https://id.example.com"} // a namespace, and the example of a comment
+		inline    = regexp.MustCompile(`(?i)<script>|<script [^>]*>[^<]|<style|\sstyle=|\son[a-z]+=|javascript:`)
+		reference = regexp.MustCompile(`(?:src|href)="([^"#]*static/)([^"]+)"`)
+		imported  = regexp.MustCompile(`(?:import|from)\s*\(?'\./([^']+)'`)
+	)
+	files, err := fs.ReadDir(web.FS(), ".")
+	if err != nil || len(files) < 10 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		body, contentType, ok := web.Page(file.Name())
+		if !ok {
+			t.Errorf("%s is embedded and cannot be served", file.Name())
+			continue
+		}
+		text := string(body)
+		for _, found := range outside.FindAllString(text, -1) {
+			if !slices.Contains(harmless, found) {
+				t.Errorf("%s names an address outside: %s", file.Name(), found)
+			}
+		}
+		if strings.HasPrefix(contentType, "text/html") {
+			if found := inline.FindString(text); found != "" {
+				t.Errorf("%s holds inline code or style: %s", file.Name(), found)
+			}
+		}
+		for _, found := range append(reference.FindAllStringSubmatch(text, -1), imported.FindAllStringSubmatch(text, -1)...) {
+			name := found[len(found)-1]
+			if _, _, ok := web.Page(name); !ok {
+				t.Errorf("%s asks for %s, which is not there", file.Name(), name)
+			}
+		}
+		if lines := strings.Count(text, "\n"); path.Ext(file.Name()) == ".js" && lines > 400 {
+			t.Errorf("%s has %d lines", file.Name(), lines)
+		}
+	}
+}
+
+// Every text exists in every language, and every text that is asked for exists.
+func TestTexts(t *testing.T) {
+	s := newService(t)
+	tab := webtest.Browser(t)
+	tab.Open(s.URL + "/")
+	keys := webtest.Value[map[string][]string](tab, `import('/static/texts.js').then(({ texts }) =>
+		Object.fromEntries(Object.entries(texts).map(([tag, all]) => [tag, Object.keys(all).sort()])))`)
+	for tag, list := range keys {
+		if !slices.Equal(list, keys["en"]) {
+			t.Errorf("the texts of %s are %d, of en %d: %v", tag, len(list), len(keys["en"]), difference(list, keys["en"]))
+		}
+	}
+	if len(keys) != 3 {
+		t.Errorf("languages: %d", len(keys))
+	}
+	asked := regexp.MustCompile(`\bt\('(\w+)'|data-t(?:-label|-placeholder)?="(\w+)"|(?:key|kind): '(\w+)'|leave\('(\w+)'\)`)
+	_ = fs.WalkDir(web.FS(), ".", func(name string, _ fs.DirEntry, _ error) error {
+		body, _, ok := web.Page(name)
+		if !ok || strings.HasPrefix(name, "docs") {
+			return nil
+		}
+		for _, found := range asked.FindAllStringSubmatch(string(body), -1) {
+			key := strings.Join(found[1:], "")
+			if !slices.Contains(keys["en"], key) && !slices.Contains([]string{"ok", "bad", "locked"}, key) {
+				t.Errorf("%s asks for the text %q, which does not exist", name, key)
+			}
+		}
+		return nil
+	})
+}
+
+func difference(a, b []string) (only []string) {
+	for _, one := range append(slices.Clone(a), b...) {
+		if slices.Contains(a, one) != slices.Contains(b, one) {
+			only = append(only, one)
+		}
+	}
+	return only
+}
