@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/netip"
+	"strings"
 	"time"
 
 	"castellan/domain/audit"
@@ -89,6 +90,7 @@ type command struct {
 // wrong passwords, OVERLOADED, those of challenge.Starts, UNAVAILABLE.
 func (s *Service) Login(ctx context.Context, r LoginRequest) (challenge.Started, error) {
 	var none challenge.Started
+	r.Starter = clip(r.Starter)
 	who, err := r.identifier()
 	if err != nil {
 		return none, err
@@ -201,4 +203,17 @@ func (b *beginning) start(ctx context.Context, refund commit.Write) (err error) 
 	b.started, err = b.s.Starts.Start(ctx, challenge.StartRequest{Action: ActionLogin, Account: b.u.Account(), Starter: b.r.Starter, Proven: true,
 		Command: cmd, With: with})
 	return err
+}
+
+// maxClaim bounds what a client says of its device, in bytes: it is kept in
+// several rows.
+const maxClaim = 200
+
+func clip(from challenge.Starter) challenge.Starter {
+	for _, s := range []*string{&from.Brand, &from.Model, &from.Description} {
+		if len(*s) > maxClaim {
+			*s = strings.ToValidUTF8((*s)[:maxClaim], "")
+		}
+	}
+	return from
 }

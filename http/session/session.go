@@ -1,0 +1,158 @@
+// Package session serves the extension endpoints around the session: logging
+// in with a password and a second factor, logging out, and the list of where
+// one is logged in (decisions D-AUTH-01, D-EXT-01).
+//
+// Start reading at Endpoints. Every rule is in domain/session.
+package session
+
+import (
+	"context"
+
+	"castellan/domain/fault"
+	"castellan/domain/session"
+	"castellan/http/guard"
+	"castellan/http/rest"
+	"castellan/http/wire"
+)
+
+const section = "Extensions: login and sessions"
+
+// Group serves the endpoints. Service is needed; CountryName, where it is set,
+// turns a country's code into its name in a language.
+type Group struct {
+	Service     *session.Service
+	CountryName func(code, language string) string
+}
+
+// Endpoints implements rest.Group.
+func (g Group) Endpoints() []rest.Endpoint {
+	const sessions = "/auth/sessions"
+	es := []rest.Endpoint{
+		rest.Post("/auth/login", "Log in with a password; the session begins when the challenge is complete", rest.NoAuth, g.login,
+			fault.InvalidField, fault.InvalidCredentials, fault.MFANotAvailable, fault.RateLimited, fault.Overloaded),
+		rest.Post("/auth/logout", "End the session of the token", rest.User, g.logout),
+		rest.Get(sessions, "List where the caller is logged in, newest first", rest.User, g.list),
+		rest.Delete(sessions, "End one of the caller's sessions, or all of them, the present one included", rest.User, g.end,
+			fault.InvalidField, fault.RecordNotFound),
+	}
+	for i := range es {
+		es[i] = es[i].Of(section).Extended()
+	}
+	return es
+}
+
+type loginRequest struct {
+	CountryCode *string `json:"countryCode" doc:"dialling code; with phoneNumber" example:"90"`
+	PhoneNumber *string `json:"phoneNumber" doc:"or email" example:"5321234567"`
+	Email       *string `json:"email" doc:"or countryCode and phoneNumber"`
+	Password    string  `json:"password" blank:"ok" maxLength:"1024"`
+	DeviceID    *string `json:"deviceId" doc:"registered device that logs in; kept with the session" maxLength:"64"`
+}
+
+// Validate asks for exactly one way to say who somebody is.
+func (in loginRequest) Validate() error {
+	var missing []fault.Problem
+	if in.Email == nil {
+		if in.CountryCode == nil {
+			missing = append(missing, fault.Problem{Field: "countryCode", Message: "is required without email"})
+		}
+		if in.PhoneNumber == nil {
+			missing = append(missing, fault.Problem{Field: "phoneNumber", Message: "is required without email"})
+		}
+	} else if in.CountryCode != nil || in.PhoneNumber != nil {
+		missing = append(missing, fault.Problem{Field: "email", Message: "give either a phone number or a mail address"})
+	}
+	if in.Password == "" {
+		missing = append(missing, fault.Problem{Field: "password", Message: "is required"})
+	}
+	return fault.All(missing)
+}
+
+func (g Group) login(ctx context.Context, who rest.Caller, in loginRequest) (rest.Reply[wire.ChallengeAnswer], error) {
+	started, err := g.Service.Login(ctx, session.LoginRequest{CountryCode: text(in.CountryCode), Phone: text(in.PhoneNumber), Email: text(in.Email),
+		Password: in.Password, DeviceID: text(in.DeviceID), IP: who.IP, Starter: guard.From(who)})
+	if err != nil {
+		return rest.Reply[wire.ChallengeAnswer]{}, err
+	}
+	return wire.Started(started), nil
+}
+
+func (g Group) logout(ctx context.Context, who rest.Caller, _ rest.None) (rest.None, error) {
+	return rest.None{}, g.Service.Logout(ctx, caller(who))
+}
+
+// record is a session as D-EXT-01 shows it.
+type record struct {
+	SessionID   string    `json:"sessionId"`
+	CreatedAt   rest.Time `json:"createdAt"`
+	LastSeenAt  rest.Time `json:"lastSeenAt"`
+	IP          string    `json:"ip"`
+	CountryName *string   `json:"countryName" doc:"null when unknown"`
+	DeviceBrand string    `json:"deviceBrand"`
+	DeviceModel string    `json:"deviceModel"`
+	DeviceDesc  string    `json:"deviceDesc"`
+	Current     bool      `json:"current" doc:"the session of this request"`
+}
+
+func (g Group) list(ctx context.Context, who rest.Caller, _ rest.None) ([]record, error) {
+	all, err := g.Service.List(ctx, caller(who))
+	out := make([]record, len(all))
+	for i, s := range all {
+		out[i] = record{SessionID: s.ID, CreatedAt: rest.Time{Time: s.CreatedAt}, LastSeenAt: rest.Time{Time: s.LastSeenAt}, IP: s.IP, CountryName: g.country(s.Country, who.Language),
+			DeviceBrand: s.Brand, DeviceModel: s.Model, DeviceDesc: s.Description, Current: s.ID == who.SessionID}
+	}
+	return out, err
+}
+
+func (g Group) country(code, language string) *string {
+	if code != "" && g.CountryName != nil {
+		code = g.CountryName(code, language)
+	}
+	if code == "" {
+		return nil
+	}
+	return &code
+}
+
+type endRequest struct {
+	SessionID *string `json:"sessionId" doc:"or all"`
+	All       *bool   `json:"all" doc:"true ends every session, the caller's own too"`
+}
+
+// Validate asks for exactly one of the two.
+func (in endRequest) Validate() error {
+	switch all := in.All != nil && *in.All; {
+	case all && in.SessionID != nil:
+		return fault.Invalid("sessionId", "give either sessionId or all")
+	case !all && in.SessionID == nil:
+		return fault.Invalid("sessionId", "is required unless all is true")
+	}
+	return nil
+}
+
+type ended struct {
+	Ended int `json:"ended"`
+}
+
+func (g Group) end(ctx context.Context, who rest.Caller, in endRequest) (rest.Data[ended], error) {
+	if in.SessionID == nil {
+		n, err := g.Service.EndAll(ctx, caller(who))
+		return rest.Data[ended]{Data: ended{n}}, err
+	}
+	return rest.Data[ended]{Data: ended{1}}, g.Service.End(ctx, caller(who), *in.SessionID)
+}
+
+func caller(who rest.Caller) session.Caller {
+	c := session.Caller{UserID: who.UserID, SessionID: who.SessionID, RequestID: who.RequestID}
+	if who.IP.IsValid() {
+		c.IP = who.IP.String()
+	}
+	return c
+}
+
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
