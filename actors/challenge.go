@@ -193,7 +193,7 @@ func (a *challengeActor) recheck(c *cluster.Context) error {
 	if err := a.load(c); err != nil {
 		return err
 	}
-	if a.state.UserID == "" || a.state.State != challenge.Pending {
+	if a.state.UserID == "" || a.state.Ended(a.d.Now()) {
 		return nil
 	}
 	ctx, cancel := a.d.io()
@@ -209,7 +209,7 @@ func (a *challengeActor) recheck(c *cluster.Context) error {
 }
 
 func (a *challengeActor) abort(c *cluster.Context) error {
-	next := a.state.Abort()
+	next := a.state.Abort(a.d.Now())
 	ctx, cancel := a.d.io()
 	defer cancel()
 	if err := a.d.Commit.Commit(ctx, challenge.Update{Challenge: next}, a.record(next, audit.Refused, stepup.Actor{}, "credentials changed")); err != nil {
@@ -544,18 +544,18 @@ func (a *challengeActor) publish(c *cluster.Context, n *pb.ChallengeNews) {
 // to do: somebody's patience, the challenge's end where somebody waits for it,
 // or its own idleness.
 func (a *challengeActor) arm(c *cluster.Context) {
+	now := a.d.Now()
 	at := a.touched.Add(a.d.Idle)
+	if !at.After(now) { // needed beyond its idle time: look again later
+		at = now.Add(a.d.Idle)
+	}
 	for _, w := range a.waiters {
 		at = earlier(at, w.until)
 	}
 	if a.state != nil && len(a.nodes)+len(a.waiters) > 0 {
-		if end := a.state.Deadline(); !end.IsZero() {
+		if end := a.state.Deadline(); end.After(now) {
 			at = earlier(at, end)
 		}
-	}
-	now := a.d.Now()
-	if !at.After(now) { // needed beyond its idle time: look again later
-		at = now.Add(a.d.Idle)
 	}
 	if !a.wakeAt.IsZero() && !at.Before(a.wakeAt) {
 		return // the armed one comes first and arms the next

@@ -36,9 +36,7 @@ const patience = 10 * time.Second
 // ask calls an actor and returns its answer as T; a Refusal comes back as the
 // fault it is. The command carries the instant after which nobody waits.
 func ask[T proto.Message](ctx context.Context, c Client, kind, id string, wait time.Duration, command func(deadline int64) proto.Message) (answer T, err error) {
-	ctx, cancel := context.WithTimeout(ctx, patience+wait)
-	defer cancel()
-	reply, err := c.Node.Call(ctx, kind, id, command(c.Now().Add(patience).UnixMilli()))
+	reply, err := c.Node.CallWithin(ctx, patience+wait, kind, id, command(c.Now().Add(patience).UnixMilli()))
 	if err != nil {
 		return answer, unreachable(err)
 	}

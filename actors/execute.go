@@ -123,7 +123,7 @@ func (a *challengeActor) credentialsGone(ctx context.Context, c challenge.Challe
 }
 
 func (a *challengeActor) closeExecuting(ctx context.Context, c challenge.Challenge) error {
-	next := c.Abort()
+	next := c.Abort(a.d.Now())
 	return a.d.Commit.Commit(ctx, challenge.Update{Challenge: next}, a.record(next, audit.Refused, stepup.Actor{}, "credentials changed"))
 }
 

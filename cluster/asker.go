@@ -20,6 +20,8 @@ type asker struct {
 	next    atomic.Uint32
 	pending atomic.Int64
 	shards  [64]askShard
+	slots   sync.Pool // of chan any, one place each
+	timers  sync.Pool // of stopped *time.Timer
 }
 
 type askShard struct {
@@ -33,6 +35,8 @@ type crashed struct{}
 
 func newAsker(sys *actor.ActorSystem) *asker {
 	a := &asker{sys: sys}
+	a.slots.New = func() any { return make(chan any, 1) }
+	a.timers.New = func() any { t := time.NewTimer(time.Hour); t.Stop(); return t }
 	for i := range a.shards {
 		a.shards[i].m = map[uint32]chan any{}
 	}
@@ -44,18 +48,13 @@ func newAsker(sys *actor.ActorSystem) *asker {
 	return a
 }
 
-var (
-	slots  = sync.Pool{New: func() any { return make(chan any, 1) }}
-	timers = sync.Pool{New: func() any { t := time.NewTimer(time.Hour); t.Stop(); return t }}
-)
-
-func (a *asker) ask(ctx context.Context, to *actor.PID, msg proto.Message) (proto.Message, error) {
+func (a *asker) ask(ctx context.Context, within time.Duration, to *actor.PID, msg proto.Message) (proto.Message, error) {
 	if a.pending.Add(1) > maxCalls {
 		a.pending.Add(-1)
 		return nil, ErrBusy
 	}
 	defer a.pending.Add(-1)
-	slot := slots.Get().(chan any)
+	slot := a.slots.Get().(chan any)
 	id := a.next.Add(1)
 	for id == 0 { // 0 is "no request id"
 		id = a.next.Add(1)
@@ -66,8 +65,8 @@ func (a *asker) ask(ctx context.Context, to *actor.PID, msg proto.Message) (prot
 	s.mu.Unlock()
 	a.sys.Root.Send(to, &actor.MessageEnvelope{Message: msg, Sender: &actor.PID{Address: a.pid.Address, Id: a.pid.Id, RequestId: id}})
 
-	timer := timers.Get().(*time.Timer)
-	timer.Reset(DefaultTimeout)
+	timer := a.timers.Get().(*time.Timer)
+	timer.Reset(within)
 	var v any
 	var err error
 	select {
@@ -78,11 +77,11 @@ func (a *asker) ask(ctx context.Context, to *actor.PID, msg proto.Message) (prot
 		err = context.DeadlineExceeded
 	}
 	timer.Stop()
-	timers.Put(timer)
+	a.timers.Put(timer)
 	if err != nil && a.take(id) == nil {
 		v, err = <-slot, nil // the answer was on its way to the slot: it wins
 	}
-	slots.Put(slot)
+	a.slots.Put(slot)
 	if err != nil {
 		return nil, err
 	}

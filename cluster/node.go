@@ -41,7 +41,7 @@ const (
 	maxCalls   = 1 << 17
 )
 
-// DefaultTimeout bounds a Call whose context has no deadline.
+// DefaultTimeout bounds a Call.
 const DefaultTimeout = 15 * time.Second
 
 // Kind names a sort of actor and makes the behaviour of a new activation.
@@ -114,6 +114,11 @@ func (n *Node) Calls() int64 { return n.ask.pending.Load() }
 // waits until ctx ends, and at most DefaultTimeout. A call that returns an
 // error other than ErrBusy may still be acted on: commands are safe to repeat.
 func (n *Node) Call(ctx context.Context, kind, id string, msg proto.Message) (proto.Message, error) {
+	return n.CallWithin(ctx, DefaultTimeout, kind, id, msg)
+}
+
+// CallWithin is Call with another bound on the wait.
+func (n *Node) CallWithin(ctx context.Context, within time.Duration, kind, id string, msg proto.Message) (proto.Message, error) {
 	for {
 		c, err := n.activate(identity{kind, id})
 		if err != nil {
@@ -124,7 +129,7 @@ func (n *Node) Call(ctx context.Context, kind, id string, msg proto.Message) (pr
 			return nil, err
 		}
 		if entered {
-			return n.ask.ask(ctx, c.pid, msg)
+			return n.ask.ask(ctx, within, c.pid, msg)
 		}
 		// It left between the look and the send; the table has a new one soon.
 	}

@@ -416,10 +416,15 @@ type planFor struct {
 func init() {
 	register(guards)
 	register(challengeFences...)
+	register(passwordFences...)
+	register(userFences...)
 
 	register(challengeWrites...)
 	register(outboxWrites...)
 	register(auditWrites...)
 	register(changeWrites...)
 	register(idempotencyWrites...)
+	register(passwordWrites...)
+	register(userWrites...)
+	register(sessionWrites...)
 }

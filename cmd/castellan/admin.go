@@ -11,7 +11,6 @@ import (
 	"castellan/config"
 	"castellan/domain/audit"
 	"castellan/domain/change"
-	"castellan/domain/commit"
 	"castellan/domain/fault"
 	"castellan/domain/id"
 	"castellan/domain/keyring"
@@ -156,7 +155,7 @@ func (c rotateCmd) Run(e *env) error {
 		return err
 	}
 	defer v.close()
-	record := func(target string) commit.Write {
+	record := func(target string) audit.Record {
 		return audit.Record{At: time.Now(), ActorID: operator, Action: "KEYS_ROTATE", Target: target, Outcome: audit.Success, Detail: c.Purpose}
 	}
 	if c.Purpose == "master" {

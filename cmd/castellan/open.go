@@ -58,7 +58,7 @@ func (v *vault) setUp(ctx context.Context, e *env) error {
 	if _, err := v.db.Migrate(ctx); err != nil {
 		return err
 	}
-	embedded := e.cfg.Database.SQLitePath() != ""
+	_, embedded := e.cfg.Database.SQLitePath()
 	keeper, err := keyring.Open(ctx, persistence.NewKeys(v.db), e.cfg.Keys.MasterFile, embedded || e.cfg.Dev, time.Now)
 	if err != nil {
 		return err

@@ -172,8 +172,11 @@ func DefaultRules() Rules {
 }
 
 // Completed reports the wire status: COMPLETED from the moment the last
-// required method is verified, PENDING otherwise (D-2FA-05).
-func (c Challenge) Completed() bool { return c.State == Executing || c.State == Done }
+// required method is verified, PENDING otherwise (D-2FA-05). It never goes back,
+// even when the action may not run any more.
+func (c Challenge) Completed() bool {
+	return c.State == Executing || c.State == Done || c.State == Closed && c.Last != ""
+}
 
 // Ended reports whether nothing can change the challenge any more.
 func (c Challenge) Ended(now time.Time) bool {
@@ -240,8 +243,8 @@ func (c Challenge) Close(now time.Time, why Reason) Challenge {
 
 // Abort is Close for a challenge whose action may not run any more because
 // the credentials it was started with are gone; it also ends Executing.
-func (c Challenge) Abort() Challenge {
-	if c.State == Pending || c.State == Executing {
+func (c Challenge) Abort(now time.Time) Challenge {
+	if c.State == Pending && !c.Expired(now) || c.State == Executing {
 		c.State, c.Reason = Closed, CredentialsChanged
 	}
 	return c

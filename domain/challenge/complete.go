@@ -69,12 +69,12 @@ func (c Challenge) Complete(now time.Time, r Rules, b Budget, a Answer) (Step, e
 		return Step{}, fault.New(fault.MethodAlreadyCompleted, "the method is completed already")
 	case c.State != Pending:
 		return Step{}, closed()
-	case a.Verdict == Refusal:
-		return c.deny(now, i, a), nil
 	case m.Name != PUSH && m.Wrong >= r.MethodAttempts:
 		return Step{}, fault.New(fault.MethodLocked, "too many wrong values for this method")
 	case now.UnixMilli() >= m.ExpiresAt:
 		return Step{}, fault.New(fault.MethodExpired, "the method has expired")
+	case m.Name == PUSH && a.Verdict == Refusal:
+		return c.deny(now, i, a), nil
 	}
 	if wait := b.Wait(now, r, m.Name); wait > 0 {
 		return Step{}, fault.New(fault.RateLimited, "too many wrong values; try later").After(wait)

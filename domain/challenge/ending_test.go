@@ -85,11 +85,11 @@ func TestFirstEndingWins(t *testing.T) {
 			if next := g.c.Finish(); !reflect.DeepEqual(next, g.c) {
 				t.Errorf("Finish: %+v", next)
 			}
-			if e.name == "expired" {
-				return // an expired challenge is told by its clock, which Abort does not have
-			}
-			if next := g.c.Abort(); !reflect.DeepEqual(next, g.c) {
+			if next := g.c.Abort(at(600_000)); !reflect.DeepEqual(next, g.c) {
 				t.Errorf("Abort: %+v", next)
+			}
+			if e.name == "expired" {
+				return
 			}
 			if g.c.Expired(at(700_000)) {
 				t.Error("an ended challenge expired")
@@ -132,6 +132,9 @@ func TestAbort(t *testing.T) {
 		if got := g.do(1, "finish"); got != "closed" {
 			t.Errorf("finished after that: %s", got)
 		}
+	}
+	if pending.c.Completed() || !executing.c.Completed() {
+		t.Errorf("wire status: %v and %v, want PENDING and COMPLETED", pending.c.Completed(), executing.c.Completed())
 	}
 }
 

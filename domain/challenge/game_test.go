@@ -124,7 +124,7 @@ func (g *game) do(ms int64, move string) string {
 	case "finish":
 		return g.move(func() (challenge.Challenge, error) { return g.c.Finish(), nil })
 	case "abort":
-		return g.move(func() (challenge.Challenge, error) { return g.c.Abort(), nil })
+		return g.move(func() (challenge.Challenge, error) { return g.c.Abort(at(ms)), nil })
 	case "close":
 		return g.move(func() (challenge.Challenge, error) { return g.c.Close(at(ms), challenge.Superseded), nil })
 	}
