@@ -42,10 +42,9 @@ type userRow struct {
 	SV            int64
 	SVAt          int64
 	CV            int64
+	Roles         string // of user_role, separated by commas
 	Demo          bool
 	CreatedAt     int64
-
-	Roles string `bun:",scanonly"`
 }
 
 type roleRow struct {
@@ -70,7 +69,7 @@ func (r userRow) user() user.User {
 func rowOfUser(w user.Add) userRow {
 	return userRow{ID: w.ID, Name: w.Name, Surname: w.Surname, Email: w.Email, EmailVerified: w.EmailVerified, CountryCode: w.CountryCode,
 		Phone: w.Phone, Language: w.Language, Status: string(w.Status), Type: string(w.Type), KYCConfirm: w.KYCConfirm, AMLStatus: w.AMLStatus,
-		Level: w.Level, PasswordHash: w.PasswordHash, SV: w.SV, CV: w.CV, Demo: w.Demo, CreatedAt: ms(w.CreatedAt)}
+		Level: w.Level, PasswordHash: w.PasswordHash, SV: w.SV, CV: w.CV, Roles: strings.Join(w.Roles, ","), Demo: w.Demo, CreatedAt: ms(w.CreatedAt)}
 }
 
 // userStep is what the fenced changes of an account are made of.
@@ -147,22 +146,29 @@ var userWrites = []planFor{
 		for i, w := range ws {
 			rows[i] = roleRow{UserID: w.UserID, Role: w.Role, CreatedAt: ms(w.At)}
 		}
-		_, err := tx.NewInsert().Model(&rows).On("CONFLICT DO NOTHING").Returning("NULL").Exec(ctx)
-		return err
+		if _, err := tx.NewInsert().Model(&rows).On("CONFLICT DO NOTHING").Returning("NULL").Exec(ctx); err != nil {
+			return err
+		}
+		ids := make([]string, len(ws))
+		for i, w := range ws {
+			ids[i] = w.UserID
+		}
+		return repeatRoles(ctx, tx, ids)
 	}),
 }
 
-// query selects accounts with their roles in one statement.
-func (s Users) query(ctx context.Context, rows any) *bun.SelectQuery {
-	return s.db.conn(ctx).NewSelect().Model(rows).
-		ColumnExpr("u.*").ColumnExpr("COALESCE((SELECT string_agg(r.role, ',') FROM user_role AS r WHERE r.user_id = u.id), '') AS roles")
+// repeatRoles writes the roles of accounts into their rows.
+func repeatRoles(ctx context.Context, tx bun.Tx, ids []string) error {
+	roles := tx.NewSelect().TableExpr("user_role AS r").ColumnExpr("string_agg(r.role, ',')").Where("r.user_id = users.id")
+	_, err := tx.NewUpdate().Table("users").Set("roles = COALESCE((?), '')", roles).Where("id IN (?)", bun.In(ids)).Exec(ctx)
+	return err
 }
 
 func (s Users) one(ctx context.Context, column, value string) (userRow, error) {
 	ctx, cancel := s.db.bound(ctx)
 	defer cancel()
 	var r userRow
-	err := translate(s.query(ctx, &r).Where("? = ?", bun.Ident("u."+column), value).Scan(ctx))
+	err := translate(s.db.conn(ctx).NewSelect().Model(&r).Where("? = ?", bun.Ident(column), value).Scan(ctx))
 	if fault.CodeOf(err) == fault.RecordNotFound {
 		err = fault.New(fault.RecordNotFound, "there is no such user")
 	}
@@ -208,9 +214,9 @@ func (s Users) List(ctx context.Context, after string, limit int) ([]user.User, 
 	ctx, cancel := s.db.bound(ctx)
 	defer cancel()
 	var rows []userRow
-	q := s.query(ctx, &rows).Order("u.id DESC").Limit(int64(limit))
+	q := s.db.conn(ctx).NewSelect().Model(&rows).Order("id DESC").Limit(int64(limit))
 	if after != "" {
-		q = q.Where("u.id < ?", after)
+		q = q.Where("id < ?", after)
 	}
 	err := q.Scan(ctx)
 	out := make([]user.User, len(rows))

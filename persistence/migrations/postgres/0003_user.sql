@@ -21,12 +21,14 @@ CREATE TABLE users (
   sv             BIGINT NOT NULL,
   sv_at          BIGINT NOT NULL,
   cv             BIGINT NOT NULL,
+  roles          TEXT NOT NULL,
   demo           BOOLEAN NOT NULL,
   created_at     BIGINT NOT NULL
 );
 CREATE INDEX users_ended ON users (sv_at) WHERE sv_at > 0;
 
--- Roles beyond the one that every account has.
+-- Roles beyond the one that every account has. users.roles repeats them,
+-- separated by commas: a login reads one row.
 CREATE TABLE user_role (
   user_id    TEXT NOT NULL,
   role       TEXT NOT NULL,
