@@ -27,6 +27,7 @@ import (
 const (
 	KindChallenge = "challenge"
 	KindUser      = "user"
+	KindProbe     = "probe"
 )
 
 // Hub is the name under which a node receives ChallengeNews for its sockets.
@@ -66,6 +67,7 @@ func Kinds(d Deps) []cluster.Kind {
 	return []cluster.Kind{
 		{Name: KindChallenge, New: func() cluster.Behaviour { return &challengeActor{d: &d} }},
 		{Name: KindUser, New: func() cluster.Behaviour { return &userActor{d: &d} }},
+		{Name: KindProbe, New: func() cluster.Behaviour { return probe{} }},
 	}
 }
 
@@ -93,4 +95,14 @@ func (d *Deps) refusal(id string, err error) *pb.Refusal {
 		r.AttemptsLeft = int32(*f.AttemptsLeft)
 	}
 	return r
+}
+
+// probe answers a Probe, for readiness checks.
+type probe struct{}
+
+// Receive implements cluster.Behaviour.
+func (probe) Receive(c *cluster.Context, msg any) {
+	if m, ok := msg.(*pb.Probe); ok {
+		c.Reply(m)
+	}
 }

@@ -65,6 +65,12 @@ func unreachable(err error) error {
 	return fmt.Errorf("%w: %w", f, err)
 }
 
+// Probe makes a round trip through the node.
+func (c Client) Probe(ctx context.Context) error {
+	_, err := c.Node.Call(ctx, KindProbe, c.Node.Address(), &pb.Probe{})
+	return err
+}
+
 // Prime implements stepup.Cases.
 func (c Client) Prime(s challenge.Challenge) { c.Node.Tell(KindChallenge, s.ID, prime(s)) }
 

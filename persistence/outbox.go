@@ -29,6 +29,7 @@ type outboxRow struct {
 	Channel     string
 	Destination []byte
 	Prefix      string
+	Dial        string
 	Proven      bool
 	State       int16
 	CreatedAt   int64
@@ -40,7 +41,7 @@ type outboxRow struct {
 
 func (r outboxRow) message() outbox.Message {
 	return outbox.Message{ID: r.ID, ChallengeID: r.ChallengeID, MethodID: r.MethodID, Generation: r.Generation, UserID: r.UserID,
-		Channel: message.Channel(r.Channel), Destination: r.Destination, Prefix: r.Prefix, Proven: r.Proven, State: outbox.State(r.State),
+		Channel: message.Channel(r.Channel), Destination: r.Destination, Prefix: r.Prefix, Dial: r.Dial, Proven: r.Proven, State: outbox.State(r.State),
 		CreatedAt: at(r.CreatedAt), ExpiresAt: at(r.ExpiresAt), LeaseUntil: at(r.NextAt), Attempts: r.Attempts, Payload: r.Payload}
 }
 
@@ -58,7 +59,7 @@ var outboxWrites = []planFor{
 	inserts(func(_ *DBRow, w outbox.Add) outboxRow {
 		m := w.Message
 		return outboxRow{ID: m.ID, ChallengeID: m.ChallengeID, MethodID: m.MethodID, Generation: m.Generation, UserID: m.UserID, Channel: string(m.Channel),
-			Destination: m.Destination, Prefix: m.Prefix, Proven: m.Proven, State: int16(m.State), CreatedAt: ms(m.CreatedAt), ExpiresAt: ms(m.ExpiresAt),
+			Destination: m.Destination, Prefix: m.Prefix, Dial: m.Dial, Proven: m.Proven, State: int16(m.State), CreatedAt: ms(m.CreatedAt), ExpiresAt: ms(m.ExpiresAt),
 			NextAt: ms(m.LeaseUntil), Attempts: m.Attempts, Payload: m.Payload}
 	}),
 	together(func(ctx context.Context, tx bun.Tx, ws []outbox.Settle) error {
@@ -98,6 +99,15 @@ func (s Outbox) Usage(ctx context.Context, now time.Time, prefix string) (int, e
 	ctx, cancel := s.db.bound(ctx)
 	defer cancel()
 	n, err := s.db.conn(ctx).NewSelect().Table("outbox").Where("prefix = ?", prefix).Where("created_at > ?", ms(now.Add(-time.Hour))).Count(ctx)
+	return int(n), translate(err)
+}
+
+// Spent implements outbox.Store.
+func (s Outbox) Spent(ctx context.Context, now time.Time, dial string) (int, error) {
+	ctx, cancel := s.db.bound(ctx)
+	defer cancel()
+	n, err := s.db.conn(ctx).NewSelect().Table("outbox").Where("dial <> ''").Where("dial = ?", dial).Where("created_at > ?", ms(now.Add(-24*time.Hour))).
+		Where("state <> ?", outbox.Discarded).Count(ctx)
 	return int(n), translate(err)
 }
 

@@ -713,6 +713,7 @@ type Outgoing struct {
 	LeaseUntil    int64                  `protobuf:"varint,9,opt,name=lease_until,json=leaseUntil,proto3" json:"lease_until,omitempty"`
 	Payload       []byte                 `protobuf:"bytes,10,opt,name=payload,proto3" json:"payload,omitempty"`
 	Generation    int32                  `protobuf:"varint,11,opt,name=generation,proto3" json:"generation,omitempty"`
+	Dial          string                 `protobuf:"bytes,12,opt,name=dial,proto3" json:"dial,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -822,6 +823,13 @@ func (x *Outgoing) GetGeneration() int32 {
 		return x.Generation
 	}
 	return 0
+}
+
+func (x *Outgoing) GetDial() string {
+	if x != nil {
+		return x.Dial
+	}
+	return ""
 }
 
 // ChallengeRenewed answers ChallengeRenew. User and subject let the front
@@ -1294,6 +1302,43 @@ func (*ChallengeRefresh) Descriptor() ([]byte, []int) {
 	return file_messages_proto_rawDescGZIP(), []int{15}
 }
 
+// Probe is answered with itself: a round trip through the node.
+type Probe struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Probe) Reset() {
+	*x = Probe{}
+	mi := &file_messages_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Probe) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Probe) ProtoMessage() {}
+
+func (x *Probe) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Probe.ProtoReflect.Descriptor instead.
+func (*Probe) Descriptor() ([]byte, []int) {
+	return file_messages_proto_rawDescGZIP(), []int{16}
+}
+
 // UserReserve asks a user's owner for leave to start a challenge.
 type UserReserve struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1310,7 +1355,7 @@ type UserReserve struct {
 
 func (x *UserReserve) Reset() {
 	*x = UserReserve{}
-	mi := &file_messages_proto_msgTypes[16]
+	mi := &file_messages_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1322,7 +1367,7 @@ func (x *UserReserve) String() string {
 func (*UserReserve) ProtoMessage() {}
 
 func (x *UserReserve) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[16]
+	mi := &file_messages_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1335,7 +1380,7 @@ func (x *UserReserve) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserReserve.ProtoReflect.Descriptor instead.
 func (*UserReserve) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{16}
+	return file_messages_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *UserReserve) GetChallengeId() string {
@@ -1398,7 +1443,7 @@ type Sending struct {
 
 func (x *Sending) Reset() {
 	*x = Sending{}
-	mi := &file_messages_proto_msgTypes[17]
+	mi := &file_messages_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1410,7 +1455,7 @@ func (x *Sending) String() string {
 func (*Sending) ProtoMessage() {}
 
 func (x *Sending) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[17]
+	mi := &file_messages_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1423,7 +1468,7 @@ func (x *Sending) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sending.ProtoReflect.Descriptor instead.
 func (*Sending) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{17}
+	return file_messages_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Sending) GetChannel() string {
@@ -1459,7 +1504,7 @@ type Caps struct {
 
 func (x *Caps) Reset() {
 	*x = Caps{}
-	mi := &file_messages_proto_msgTypes[18]
+	mi := &file_messages_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1471,7 +1516,7 @@ func (x *Caps) String() string {
 func (*Caps) ProtoMessage() {}
 
 func (x *Caps) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[18]
+	mi := &file_messages_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1484,7 +1529,7 @@ func (x *Caps) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Caps.ProtoReflect.Descriptor instead.
 func (*Caps) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{18}
+	return file_messages_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Caps) GetDestinationHour() int32 {
@@ -1520,7 +1565,7 @@ type UserReserved struct {
 
 func (x *UserReserved) Reset() {
 	*x = UserReserved{}
-	mi := &file_messages_proto_msgTypes[19]
+	mi := &file_messages_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1532,7 +1577,7 @@ func (x *UserReserved) String() string {
 func (*UserReserved) ProtoMessage() {}
 
 func (x *UserReserved) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[19]
+	mi := &file_messages_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1545,7 +1590,7 @@ func (x *UserReserved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserReserved.ProtoReflect.Descriptor instead.
 func (*UserReserved) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{19}
+	return file_messages_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *UserReserved) GetSupersede() []string {
@@ -1574,7 +1619,7 @@ type UserSend struct {
 
 func (x *UserSend) Reset() {
 	*x = UserSend{}
-	mi := &file_messages_proto_msgTypes[20]
+	mi := &file_messages_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1586,7 +1631,7 @@ func (x *UserSend) String() string {
 func (*UserSend) ProtoMessage() {}
 
 func (x *UserSend) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[20]
+	mi := &file_messages_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1599,7 +1644,7 @@ func (x *UserSend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserSend.ProtoReflect.Descriptor instead.
 func (*UserSend) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{20}
+	return file_messages_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *UserSend) GetSending() *Sending {
@@ -1632,7 +1677,7 @@ type UserSent struct {
 
 func (x *UserSent) Reset() {
 	*x = UserSent{}
-	mi := &file_messages_proto_msgTypes[21]
+	mi := &file_messages_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1644,7 +1689,7 @@ func (x *UserSent) String() string {
 func (*UserSent) ProtoMessage() {}
 
 func (x *UserSent) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[21]
+	mi := &file_messages_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1657,7 +1702,7 @@ func (x *UserSent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserSent.ProtoReflect.Descriptor instead.
 func (*UserSent) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{21}
+	return file_messages_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *UserSent) GetSend() bool {
@@ -1736,7 +1781,7 @@ const file_messages_proto_rawDesc = "" +
 	"\amessage\x18\x06 \x01(\v2\x1d.castellan.actors.v1.OutgoingR\amessage\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\a \x01(\tR\trequestId\x12\x0e\n" +
-	"\x02ip\x18\b \x01(\tR\x02ip\"\xb5\x02\n" +
+	"\x02ip\x18\b \x01(\tR\x02ip\"\xc9\x02\n" +
 	"\bOutgoing\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\achannel\x18\x02 \x01(\tR\achannel\x12 \n" +
@@ -1754,7 +1799,8 @@ const file_messages_proto_rawDesc = "" +
 	" \x01(\fR\apayload\x12\x1e\n" +
 	"\n" +
 	"generation\x18\v \x01(\x05R\n" +
-	"generation\"\xae\x02\n" +
+	"generation\x12\x12\n" +
+	"\x04dial\x18\f \x01(\tR\x04dial\"\xae\x02\n" +
 	"\x10ChallengeRenewed\x12@\n" +
 	"\tchallenge\x18\x01 \x01(\v2\".castellan.actors.v1.ChallengeViewR\tchallenge\x12\x17\n" +
 	"\auser_id\x18\x02 \x01(\tR\x06userId\x12\x18\n" +
@@ -1791,7 +1837,8 @@ const file_messages_proto_rawDesc = "" +
 	"\tmethod_id\x18\x02 \x01(\tR\bmethodId\x12\x16\n" +
 	"\x06method\x18\x03 \x01(\tR\x06method\x12\x18\n" +
 	"\aoutcome\x18\x04 \x01(\fR\aoutcome\"\x12\n" +
-	"\x10ChallengeRefresh\"\x87\x02\n" +
+	"\x10ChallengeRefresh\"\a\n" +
+	"\x05Probe\"\x87\x02\n" +
 	"\vUserReserve\x12!\n" +
 	"\fchallenge_id\x18\x01 \x01(\tR\vchallengeId\x12\x16\n" +
 	"\x06action\x18\x02 \x01(\tR\x06action\x12\x1d\n" +
@@ -1831,7 +1878,7 @@ func file_messages_proto_rawDescGZIP() []byte {
 	return file_messages_proto_rawDescData
 }
 
-var file_messages_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_messages_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_messages_proto_goTypes = []any{
 	(*Refusal)(nil),             // 0: castellan.actors.v1.Refusal
 	(*Digest)(nil),              // 1: castellan.actors.v1.Digest
@@ -1849,12 +1896,13 @@ var file_messages_proto_goTypes = []any{
 	(*ChallengeNews)(nil),       // 13: castellan.actors.v1.ChallengeNews
 	(*Event)(nil),               // 14: castellan.actors.v1.Event
 	(*ChallengeRefresh)(nil),    // 15: castellan.actors.v1.ChallengeRefresh
-	(*UserReserve)(nil),         // 16: castellan.actors.v1.UserReserve
-	(*Sending)(nil),             // 17: castellan.actors.v1.Sending
-	(*Caps)(nil),                // 18: castellan.actors.v1.Caps
-	(*UserReserved)(nil),        // 19: castellan.actors.v1.UserReserved
-	(*UserSend)(nil),            // 20: castellan.actors.v1.UserSend
-	(*UserSent)(nil),            // 21: castellan.actors.v1.UserSent
+	(*Probe)(nil),               // 16: castellan.actors.v1.Probe
+	(*UserReserve)(nil),         // 17: castellan.actors.v1.UserReserve
+	(*Sending)(nil),             // 18: castellan.actors.v1.Sending
+	(*Caps)(nil),                // 19: castellan.actors.v1.Caps
+	(*UserReserved)(nil),        // 20: castellan.actors.v1.UserReserved
+	(*UserSend)(nil),            // 21: castellan.actors.v1.UserSend
+	(*UserSent)(nil),            // 22: castellan.actors.v1.UserSent
 }
 var file_messages_proto_depIdxs = []int32{
 	2,  // 0: castellan.actors.v1.ChallengeView.methods:type_name -> castellan.actors.v1.Method
@@ -1864,10 +1912,10 @@ var file_messages_proto_depIdxs = []int32{
 	3,  // 4: castellan.actors.v1.ChallengeRenewed.challenge:type_name -> castellan.actors.v1.ChallengeView
 	13, // 5: castellan.actors.v1.ChallengeSubscribed.news:type_name -> castellan.actors.v1.ChallengeNews
 	14, // 6: castellan.actors.v1.ChallengeNews.events:type_name -> castellan.actors.v1.Event
-	17, // 7: castellan.actors.v1.UserReserve.sendings:type_name -> castellan.actors.v1.Sending
-	18, // 8: castellan.actors.v1.UserReserve.caps:type_name -> castellan.actors.v1.Caps
-	17, // 9: castellan.actors.v1.UserSend.sending:type_name -> castellan.actors.v1.Sending
-	18, // 10: castellan.actors.v1.UserSend.caps:type_name -> castellan.actors.v1.Caps
+	18, // 7: castellan.actors.v1.UserReserve.sendings:type_name -> castellan.actors.v1.Sending
+	19, // 8: castellan.actors.v1.UserReserve.caps:type_name -> castellan.actors.v1.Caps
+	18, // 9: castellan.actors.v1.UserSend.sending:type_name -> castellan.actors.v1.Sending
+	19, // 10: castellan.actors.v1.UserSend.caps:type_name -> castellan.actors.v1.Caps
 	11, // [11:11] is the sub-list for method output_type
 	11, // [11:11] is the sub-list for method input_type
 	11, // [11:11] is the sub-list for extension type_name
@@ -1886,7 +1934,7 @@ func file_messages_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_proto_rawDesc), len(file_messages_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   22,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

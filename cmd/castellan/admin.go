@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"castellan/cmd/app"
 	"castellan/config"
 	"castellan/domain/audit"
 	"castellan/domain/change"
@@ -65,7 +66,7 @@ func (c userAddCmd) Run(e *env) error {
 	if err := policy(e.cfg).Check(secret, password.Personal{Phone: phone, Mail: mail}); err != nil {
 		return err
 	}
-	hasher, err := newHasher(e.cfg)
+	hasher, err := app.NewHasher(e.cfg)
 	if err != nil {
 		return err
 	}
@@ -73,18 +74,18 @@ func (c userAddCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	v, err := openVault(e)
+	v, err := app.Open(e.ctx, e.cfg)
 	if err != nil {
 		return err
 	}
-	defer v.close()
+	defer v.Close()
 	now := time.Now()
 	u := user.New(id.New(now), now)
 	u.CountryCode, u.Phone, u.Email, u.Name, u.Surname = strings.TrimLeft(c.CountryCode, "+0"), phone, mail, c.Name, c.Surname
 	if c.Role == user.RoleAdmin {
 		u.Roles = []string{user.RoleAdmin}
 	}
-	err = v.db.Commit(e.ctx, user.Add{User: u, PasswordHash: hash}, change.Note{Topic: change.Users, Key: u.ID},
+	err = v.DB.Commit(e.ctx, user.Add{User: u, PasswordHash: hash}, change.Note{Topic: change.Users, Key: u.ID},
 		audit.Record{At: now, ActorID: operator, UserID: u.ID, Action: "USER_ADD", Target: u.ID, Outcome: audit.Success, Detail: "role " + c.Role})
 	if fault.CodeOf(err) == fault.RecordAlreadyExist {
 		return errors.New("an account with this phone number or mail address exists already")
@@ -101,14 +102,14 @@ type userUnlockCmd struct {
 }
 
 func (c userUnlockCmd) Run(e *env) error {
-	v, err := openVault(e)
+	v, err := app.Open(e.ctx, e.cfg)
 	if err != nil {
 		return err
 	}
-	defer v.close()
-	users := persistence.NewUsers(v.db)
+	defer v.Close()
+	users := persistence.NewUsers(v.DB)
 	var u user.User
-	switch to := canonicalDestination(c.User); {
+	switch to := app.CanonicalDestination(c.User); {
 	case strings.Contains(c.User, "@"):
 		u, err = users.ByEmail(e.ctx, to)
 	case strings.HasPrefix(c.User, "+"):
@@ -122,7 +123,7 @@ func (c userUnlockCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	err = v.db.Commit(e.ctx, password.ClearGuard{Key: u.ID}, change.Note{Topic: change.Users, Key: u.ID},
+	err = v.DB.Commit(e.ctx, password.ClearGuard{Key: u.ID}, change.Note{Topic: change.Users, Key: u.ID},
 		audit.Record{At: time.Now(), ActorID: operator, UserID: u.ID, Action: "USER_UNLOCK", Target: u.ID, Outcome: audit.Success})
 	if err != nil {
 		return err
@@ -150,38 +151,38 @@ master   All keys are wrapped anew under a new master key file. On several nodes
 }
 
 func (c rotateCmd) Run(e *env) error {
-	v, err := openVault(e)
+	v, err := app.Open(e.ctx, e.cfg)
 	if err != nil {
 		return err
 	}
-	defer v.close()
+	defer v.Close()
 	record := func(target string) audit.Record {
 		return audit.Record{At: time.Now(), ActorID: operator, Action: "KEYS_ROTATE", Target: target, Outcome: audit.Success, Detail: c.Purpose}
 	}
 	if c.Purpose == "master" {
-		name, err := v.keeper.RotateMaster(e.ctx)
+		name, err := v.Keeper.RotateMaster(e.ctx)
 		if err != nil {
 			return err
 		}
-		if err := v.db.Commit(e.ctx, record(name)); err != nil {
+		if err := v.DB.Commit(e.ctx, record(name)); err != nil {
 			return err
 		}
 		_, err = fmt.Fprintf(e.out, "all keys are wrapped by master key %s\n", name)
 		return err
 	}
 	purpose := map[string]keyring.Purpose{"signing": keyring.Signing, "sealing": keyring.Sealing, "hashing": keyring.Hashing}[c.Purpose]
-	life, err := v.tokenLife(e.ctx, e.cfg)
+	life, err := v.TokenLife(e.ctx, e.cfg)
 	if err != nil {
 		return err
 	}
-	r, err := v.keeper.Rotate(e.ctx, purpose, life, c.Force)
+	r, err := v.Keeper.Rotate(e.ctx, purpose, life, c.Force)
 	if fault.CodeOf(err) == fault.InvalidState {
 		return fmt.Errorf("%w (--force ends its tokens now)", err)
 	}
 	if err != nil {
 		return err
 	}
-	if err := v.db.Commit(e.ctx, record(r.ID)); err != nil {
+	if err := v.DB.Commit(e.ctx, record(r.ID)); err != nil {
 		return err
 	}
 	fmt.Fprintf(e.out, "new %s key %s, in use from %s\n", c.Purpose, r.ID, r.From.Format(time.RFC3339))
@@ -201,12 +202,12 @@ type auditCmd struct {
 type auditVerifyCmd struct{}
 
 func (auditVerifyCmd) Run(e *env) error {
-	v, err := openVault(e)
+	v, err := app.Open(e.ctx, e.cfg)
 	if err != nil {
 		return err
 	}
-	defer v.close()
-	n, err := v.db.VerifyAudit(e.ctx, v.ring.Audit())
+	defer v.Close()
+	n, err := v.DB.VerifyAudit(e.ctx, v.Ring.Audit())
 	if err != nil {
 		return err
 	}
@@ -216,11 +217,4 @@ func (auditVerifyCmd) Run(e *env) error {
 
 func policy(c config.Config) password.Policy {
 	return password.Policy{MinChars: c.Password.MinLength, MaxChars: c.Password.MaxLength}
-}
-
-func newHasher(c config.Config) (*password.Hasher, error) {
-	return password.NewHasher(password.HasherOptions{
-		Params: password.Params{MemoryKiB: uint32(c.Password.Argon2MemoryKiB), Passes: uint32(c.Password.Argon2Time), Lanes: uint8(c.Password.Argon2Parallelism)},
-		Slots:  c.Password.HashSlots, Queue: c.Password.Queue, Wait: c.Password.QueueWait,
-	})
 }

@@ -1,6 +1,5 @@
-// Command castellan is the service and everything an operator does with it.
-// main reads the command line and runs one command; wire.go is the only file
-// that knows every part of the program.
+// Command castellan is the service and everything an operator does with it:
+// main reads the command line and runs one command over package app.
 package main
 
 import (
@@ -16,6 +15,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"castellan/cmd/app"
 	"castellan/config"
 )
 
@@ -109,6 +109,23 @@ func logger(cfg config.Config, w io.Writer) *slog.Logger {
 	return l
 }
 
+type serveCmd struct{}
+
+func (serveCmd) Help() string {
+	return `Runs the service until SIGTERM or SIGINT: then /health/ready answers 503, no new
+work is taken, requests in flight finish, sockets are told to connect elsewhere
+(close code 1012), and the process exits 0.
+
+Production needs little: a database (CASTELLAN_DATABASE_URL), a master key file
+(CASTELLAN_KEYS_MASTER_FILE), the public URL (CASTELLAN_HTTP_PUBLIC_URL), an SMTP
+server and an SMS gateway for the methods MAIL and SMS. Make the first
+administrator with "castellan user add --role admin".`
+}
+
+func (serveCmd) Run(e *env) error {
+	return app.Serve(e.ctx, e.cfg, app.Options{Version: version, Commit: commit, Log: e.log, Out: e.out})
+}
+
 type configCmd struct{}
 
 func (configCmd) Run(e *env) error {
@@ -132,7 +149,7 @@ Several processes may run it at once.`
 }
 
 func (migrateCmd) Run(e *env) error {
-	db, applied, err := openDatabase(e)
+	db, applied, err := app.OpenDatabase(e.ctx, e.cfg)
 	if err != nil {
 		return err
 	}

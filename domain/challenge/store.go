@@ -113,6 +113,7 @@ type Store interface {
 type Account struct {
 	UserID   string
 	Phone    string // canonical, +905…; "" for none
+	Dial     string // its country code, digits only
 	Mail     string
 	TOTP     bool
 	Push     bool

@@ -35,6 +35,7 @@ type Message struct {
 	Channel     message.Channel
 	Destination []byte // keyed hash of the canonical destination, for caps
 	Prefix      string // IP prefix of whoever caused it, for caps
+	Dial        string // dialling prefix with a budget that it spends; "" for none
 	Proven      bool   // the cause held a session or a right password (D-EXT-05)
 	State       State
 	CreatedAt   time.Time
@@ -79,6 +80,9 @@ type Store interface {
 	// Usage counts the messages, discarded ones included, that an IP prefix
 	// caused in the hour before now.
 	Usage(ctx context.Context, now time.Time, prefix string) (int, error)
+	// Spent counts the messages, discarded ones excluded, that went to a
+	// dialling prefix in the day before now.
+	Spent(ctx context.Context, now time.Time, dial string) (int, error)
 	// Sendings lists the messages, discarded ones excluded, that went to a
 	// user since an instant, oldest first.
 	Sendings(ctx context.Context, userID string, since time.Time) ([]Sending, error)

@@ -159,22 +159,17 @@ func (s *Service) renew(ctx context.Context, challengeID, methodID string, name 
 	c := challenge.Challenge{ID: challengeID, Action: re.Action}
 	m := challenge.Method{ID: methodID, Name: name, Template: re.Template, Generation: re.Generation, LifetimeMs: re.LifetimeMs,
 		MadeAt: now.UnixMilli(), ExpiresAt: now.UnixMilli() + re.LifetimeMs}
-	l := letter{to: destination(account, name), lang: re.Language}
-	if l.lang == "" {
-		l.lang = account.Language
-	}
+	l := letter{to: destination(account, name), lang: s.language(re.Language, account.Language)}
 	l.row = s.row(c, m, re.UserID, l.to, by.IP)
 	l.row.Proven = re.Proven
 	out, err := s.Desk.Send(ctx, re.UserID, Sending{Channel: l.row.Channel, Destination: l.row.Destination, Proven: re.Proven}, s.Config.Caps)
 	if err != nil {
 		return challenge.Challenge{}, err
 	}
-	if out && s.Config.PrefixHour > 0 {
-		used, err := s.Outbox.Usage(ctx, now, l.row.Prefix)
-		if err != nil {
+	if out {
+		if out, err = s.affordable(ctx, now, &l.row, 0); err != nil {
 			return challenge.Challenge{}, err
 		}
-		out = used < s.Config.PrefixHour
 	}
 	s.seal(&l, &m, c, out)
 	next, err := s.Cases.Renew(ctx, challengeID, methodID, name, m.Digest, l.row, by)

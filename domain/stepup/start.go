@@ -1,6 +1,7 @@
 package stepup
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -108,7 +109,7 @@ func (s *Service) build(now time.Time, r challenge.StartRequest, flow challenge.
 		}
 		m.ExpiresAt = ms + m.LifetimeMs
 		if p.Name.Sent() {
-			m.MadeAt, m.Hint = ms, Hint(p.Name, destination(a, p.Name))
+			m.MadeAt, m.Hint = ms, Hint(p.Name, destination(a, p.Name), a.Dial)
 		}
 		c.Methods[i] = m
 	}
@@ -133,7 +134,7 @@ func (s *Service) letters(c challenge.Challenge, r challenge.StartRequest) []let
 		to := destination(r.Account, m.Name)
 		row := s.row(c, m, r.Account.UserID, to, r.Starter.IP)
 		row.Proven = r.Proven
-		ls = append(ls, letter{method: i, to: to, lang: language(r), row: row})
+		ls = append(ls, letter{method: i, to: to, lang: s.language(r.Starter.Language, r.Account.Language), row: row})
 	}
 	return ls
 }
@@ -144,7 +145,7 @@ func (s *Service) row(c challenge.Challenge, m challenge.Method, userID, to, ip 
 	made := time.UnixMilli(m.MadeAt)
 	return outbox.Message{
 		ID: fmt.Sprintf("%s.%s.%d", c.ID, m.ID, m.Generation), ChallengeID: c.ID, MethodID: m.ID, Generation: m.Generation, UserID: userID,
-		Channel: message.Channel(m.Name), Destination: s.destination(to), Prefix: prefix(ip), State: outbox.Queued,
+		Channel: message.Channel(m.Name), Destination: s.destination(to), Prefix: prefix(ip), Dial: s.dial(to), State: outbox.Queued,
 		CreatedAt: made, ExpiresAt: time.UnixMilli(m.ExpiresAt), LeaseUntil: made.Add(s.Config.Lease),
 	}
 }
@@ -158,13 +159,11 @@ func (s *Service) reserve(ctx context.Context, now time.Time, c challenge.Challe
 	if err != nil || len(letters) == 0 {
 		return leave, err
 	}
-	if s.Config.PrefixHour > 0 {
-		used, err := s.Outbox.Usage(ctx, now, prefix(r.Starter.IP))
-		if err != nil {
-			return leave, err
-		}
-		for i := range leave.Send {
-			leave.Send[i] = leave.Send[i] && used+i < s.Config.PrefixHour
+	for i := range letters {
+		if leave.Send[i] {
+			if leave.Send[i], err = s.affordable(ctx, now, &letters[i].row, i); err != nil {
+				return leave, err
+			}
 		}
 	}
 	if r.Starter.SessionID != "" { // a caller who is logged in is told (D-EXT-05)
@@ -175,6 +174,36 @@ func (s *Service) reserve(ctx context.Context, now time.Time, c challenge.Challe
 		}
 	}
 	return leave, nil
+}
+
+// affordable judges the caps that are not one user's: of the network that
+// causes the message, and of the country it goes to (D-EXT-05). ahead counts
+// the messages of the same start before it.
+func (s *Service) affordable(ctx context.Context, now time.Time, m *outbox.Message, ahead int) (bool, error) {
+	if s.Config.PrefixHour > 0 {
+		used, err := s.Outbox.Usage(ctx, now, m.Prefix)
+		if err != nil || used+ahead >= s.Config.PrefixHour {
+			return false, err
+		}
+	}
+	if budget := s.Config.DialDay[m.Dial]; m.Dial != "" && budget > 0 {
+		used, err := s.Outbox.Spent(ctx, now, m.Dial)
+		if err != nil || used >= budget {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// dial is the longest dialling prefix of a phone that has a budget; "" for
+// none.
+func (s *Service) dial(to string) (dial string) {
+	for p := range s.Config.DialDay {
+		if len(p) > len(dial) && strings.HasPrefix(to, "+"+p) {
+			dial = p
+		}
+	}
+	return dial
 }
 
 // seal makes the OTP of a letter that may go out: its digest into the method,
@@ -209,11 +238,10 @@ func destination(a challenge.Account, n challenge.Name) string {
 	return a.Mail
 }
 
-func language(r challenge.StartRequest) string {
-	if r.Starter.Language != "" {
-		return r.Starter.Language
-	}
-	return r.Account.Language
+// language is what the starter asked for, else what the user has stored, else
+// the default of the installation (D-GEN-16).
+func (s *Service) language(asked, stored string) string {
+	return cmp.Or(asked, stored, s.Config.Language)
 }
 
 func seconds(ms int64) string { return fmt.Sprint(ms / 1000) }
@@ -232,7 +260,7 @@ func newCode() string {
 
 // Hint masks a destination: of a phone the country code and the last two
 // digits stay, of an address the first letter and the domain (D-2FA-26).
-func Hint(n challenge.Name, to string) string {
+func Hint(n challenge.Name, to, dial string) string {
 	if n == challenge.MAIL {
 		name, domain, ok := strings.Cut(to, "@")
 		if !ok || name == "" {
@@ -241,10 +269,13 @@ func Hint(n challenge.Name, to string) string {
 		first := []rune(name)[0]
 		return string(first) + "***@" + domain
 	}
-	if len(to) < 6 {
+	keep := 1 // the plus
+	if strings.HasPrefix(to[min(1, len(to)):], dial) {
+		keep += len(dial)
+	}
+	if len(to) < keep+4 {
 		return "***"
 	}
-	keep := 3 // "+" and two digits; the country code is stored as digits in front
 	return to[:keep] + strings.Repeat("*", len(to)-keep-2) + to[len(to)-2:]
 }
 

@@ -138,6 +138,10 @@ type Config struct {
 	MaxCodeAge time.Duration
 	// PrefixHour bounds the messages an hour that one IP prefix may cause.
 	PrefixHour int
+	// DialDay bounds the SMS a day to a dialling prefix.
+	DialDay map[string]int
+	// Language is the default of the installation.
+	Language string
 }
 
 // Service is the engine's front. All fields are needed but Judges.

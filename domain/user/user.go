@@ -95,5 +95,5 @@ func (u User) AllRoles() []string {
 // Account is what a challenge needs to know of the user: an account owns SMS
 // with a phone and MAIL with an address, verified or not (D-2FA-32).
 func (u User) Account() challenge.Account {
-	return challenge.Account{UserID: u.ID, Phone: u.Phone, Mail: u.Email, CV: u.CV, SV: u.SV, Language: u.Language}
+	return challenge.Account{UserID: u.ID, Phone: u.Phone, Dial: u.CountryCode, Mail: u.Email, CV: u.CV, SV: u.SV, Language: u.Language}
 }

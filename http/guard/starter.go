@@ -45,8 +45,11 @@ func (s Starter) Start(ctx context.Context, who rest.Caller, action string, comm
 
 // From is what a challenge keeps of whoever starts it.
 func From(who rest.Caller) challenge.Starter {
-	s := challenge.Starter{SessionID: who.SessionID, Country: who.Country, Language: who.Language, Brand: who.Device.Brand,
+	s := challenge.Starter{SessionID: who.SessionID, Country: who.Country, Brand: who.Device.Brand,
 		Model: who.Device.Model, Description: who.Device.Description, RequestID: who.RequestID}
+	if who.LanguageAsked { // else the user's own comes first (D-GEN-16)
+		s.Language = who.Language
+	}
 	if s.Description == "" {
 		s.Description = who.Device.UserAgent
 	}

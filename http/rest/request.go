@@ -192,7 +192,7 @@ func (r *Request) read() {
 	if r.asked = languageOf(string(asked)); r.asked == "" && len(accept) > 0 {
 		r.asked = acceptLanguage(string(accept))
 	}
-	c.Language = r.asked
+	c.Language, c.LanguageAsked = r.asked, r.asked != ""
 	if c.Language == "" {
 		c.Language = r.srv.opts.DefaultLanguage
 	}
@@ -201,7 +201,7 @@ func (r *Request) read() {
 // language applies the parameter _requesterLanguage, which outranks the headers.
 func (r *Request) language(asked string) {
 	if l := languageOf(asked); l != "" {
-		r.asked, r.Caller.Language = l, l
+		r.asked, r.Caller.Language, r.Caller.LanguageAsked = l, l, true
 	}
 }
 

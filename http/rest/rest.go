@@ -74,7 +74,10 @@ type Caller struct {
 	IP       netip.Addr `json:"ip,omitzero"`        // resolved through trusted proxies, never IPv4-mapped
 	Country  string     `json:"country,omitempty"`  // ISO 3166-1 alpha-2, "" when unknown
 	Language string     `json:"language,omitempty"` // tr, en or ar (D-GEN-16)
-	Device   DeviceInfo `json:"device,omitzero"`
+	// LanguageAsked tells that the client asked for Language; otherwise it is the
+	// configured default, and a user's stored language comes first.
+	LanguageAsked bool       `json:"languageAsked,omitempty"`
+	Device        DeviceInfo `json:"device,omitzero"`
 
 	RequestID string `json:"requestId,omitempty"`
 	// Wait is how long the client asks to be held (Prefer: wait=N), at most 30 s.

@@ -45,6 +45,7 @@ CREATE TABLE outbox (
   channel      TEXT NOT NULL,
   destination  BLOB NOT NULL,
   prefix       TEXT NOT NULL,
+  dial         TEXT NOT NULL,
   proven       BOOLEAN NOT NULL,
   state        SMALLINT NOT NULL,
   created_at   BIGINT NOT NULL,
@@ -56,6 +57,7 @@ CREATE TABLE outbox (
 CREATE INDEX outbox_due ON outbox (next_at) WHERE state = 0;
 CREATE INDEX outbox_user ON outbox (user_id, created_at);
 CREATE INDEX outbox_prefix ON outbox (prefix, created_at);
+CREATE INDEX outbox_dial ON outbox (dial, created_at) WHERE dial <> '';
 
 CREATE TABLE audit (
   chain      TEXT NOT NULL,

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -39,7 +39,7 @@ func newMetrics(s *service) *metrics {
 	counter := func(name, help string, read func() int64) {
 		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, func() float64 { return float64(read()) }))
 	}
-	db := s.vault.db
+	db := s.vault.DB
 	counter("castellan_commit_batches_total", "Transactions of gathered units.", db.Batches)
 	counter("castellan_commit_units_total", "Units of work made durable.", db.Units)
 	gauge("castellan_commit_waiting", "Units that wait for the writer.", func() float64 { return float64(db.Waiting()) })
@@ -58,7 +58,7 @@ func newMetrics(s *service) *metrics {
 		return 0
 	})
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "castellan_build_info", Help: "The running version.",
-		ConstLabels: prometheus.Labels{"version": version, "commit": commit}}, func() float64 { return 1 }))
+		ConstLabels: prometheus.Labels{"version": s.o.Version, "commit": s.o.Commit}}, func() float64 { return 1 }))
 	return m
 }
 

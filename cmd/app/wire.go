@@ -1,11 +1,19 @@
-package main
+// Package app is the service put together: what an open deployment is (Open),
+// and a running node with every part of it (Serve). Commands and benches drive
+// it; no rule lives here.
+//
+// Start reading at Serve in wire.go, the only file that knows every part of
+// the program.
+package app
 
 import (
 	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"sync"
@@ -44,8 +52,9 @@ import (
 // built and the reverse of which they are stopped.
 type service struct {
 	cfg   config.Config
+	o     Options
 	log   *slog.Logger
-	vault *vault
+	vault *Vault
 
 	feed        *change.Reader
 	users       persistence.Users
@@ -69,49 +78,49 @@ type service struct {
 	stop       context.CancelFunc
 }
 
-type serveCmd struct{}
-
-func (serveCmd) Help() string {
-	return `Runs the service until SIGTERM or SIGINT: then /health/ready answers 503, no new
-work is taken, requests in flight finish, sockets are told to connect elsewhere
-(close code 1012), and the process exits 0.
-
-Production needs little: a database (CASTELLAN_DATABASE_URL), a master key file
-(CASTELLAN_KEYS_MASTER_FILE), the public URL (CASTELLAN_HTTP_PUBLIC_URL), an SMTP
-server and an SMS gateway for the methods MAIL and SMS. Make the first
-administrator with "castellan user add --role admin".`
+// Options are what the process around the service gives to it.
+type Options struct {
+	Version string
+	Commit  string
+	Log     *slog.Logger
+	// Out is shown, in development mode, where to look and how to log in.
+	Out io.Writer
+	// Senders go before those of the configuration: what is sent on their
+	// channels stays in this process.
+	Senders map[message.Channel]message.Sender
 }
 
-func (serveCmd) Run(e *env) error {
+// Serve runs the service until ctx ends and everything under way has finished.
+func Serve(ctx context.Context, cfg config.Config, o Options) error {
 	started := time.Now()
-	for _, w := range e.cfg.Warnings() {
-		e.log.Warn("configuration", "warning", w)
+	for _, w := range cfg.Warnings() {
+		o.Log.Warn("configuration", "warning", w)
 	}
-	v, err := openVault(e)
+	v, err := Open(ctx, cfg)
 	if err != nil {
 		return err
 	}
-	s := &service{cfg: e.cfg, log: e.log, vault: v}
-	l, err := net.Listen("tcp", e.cfg.HTTP.Addr)
+	s := &service{cfg: cfg, o: o, log: o.Log, vault: v}
+	l, err := net.Listen("tcp", cfg.HTTP.Addr)
 	if err != nil {
-		return errors.Join(err, v.close())
+		return errors.Join(err, v.Close())
 	}
-	if err := s.build(e.ctx, l.Addr()); err != nil {
-		return errors.Join(err, l.Close(), v.close())
+	if err := s.build(ctx, l.Addr()); err != nil {
+		return errors.Join(err, l.Close(), v.Close())
 	}
-	metricsServer, err := s.metrics.listen(e.cfg.Metrics.Addr)
+	metricsServer, err := s.metrics.listen(cfg.Metrics.Addr)
 	if err != nil {
-		return errors.Join(err, l.Close(), v.close())
+		return errors.Join(err, l.Close(), v.Close())
 	}
 	s.run()
-	if e.cfg.Dev {
-		banner(e.out, v, e.cfg.DataDir, "http://"+l.Addr().String(), e.cfg.Metrics.Addr)
+	if cfg.Dev {
+		banner(o.Out, v, o.Version, cfg.DataDir, "http://"+l.Addr().String(), cfg.Metrics.Addr)
 	}
-	e.log.Info("serving", "addr", l.Addr().String(), "version", version, "after", time.Since(started).Round(time.Millisecond))
+	o.Log.Info("serving", "addr", l.Addr().String(), "version", o.Version, "after", time.Since(started).Round(time.Millisecond))
 	failed := make(chan error, 1)
 	go func() { failed <- s.server.App.Listener(l) }()
 	select {
-	case <-e.ctx.Done():
+	case <-ctx.Done():
 	case err = <-failed:
 	}
 	return errors.Join(err, s.drain(metricsServer))
@@ -119,7 +128,7 @@ func (serveCmd) Run(e *env) error {
 
 // build makes every part; nothing serves yet.
 func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
-	cfg, db, ring, now := s.cfg, s.vault.db, s.vault.ring, time.Now
+	cfg, db, ring, now := s.cfg, s.vault.DB, s.vault.Ring, time.Now
 	s.users = persistence.NewUsers(db)
 	s.tokens = token.NewIssuer(ring, cfg.Tokens.Issuer, cfg.Tenant.ID, now, tokenMemory)
 	sessions := persistence.NewSessions(db)
@@ -133,7 +142,7 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	}
 
 	outboxStore := persistence.NewOutbox(db)
-	senders, err := senders(cfg)
+	senders, err := senders(cfg, s.o.Senders)
 	if err != nil {
 		return err
 	}
@@ -154,7 +163,7 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	s.engine = &stepup.Service{Config: stepupConfig(cfg), Actions: actions, Catalog: s.live.Catalog, Book: book, Ring: ring, Tokens: challengeTokens{s.tokens, now},
 		Accounts: people, Sessions: s.revocations, Desk: s.client, Cases: s.client, Outbox: outboxStore, Dispatch: s.dispatch, Commit: db, Now: now}
 
-	if s.hasher, err = newHasher(cfg); err != nil {
+	if s.hasher, err = NewHasher(cfg); err != nil {
 		return err
 	}
 	s.logins = &session.Service{Users: s.users, Sessions: sessions, Hasher: s.hasher,
@@ -169,7 +178,7 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 }
 
 func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err error) {
-	cfg, db, ring, now := s.cfg, s.vault.db, s.vault.ring, time.Now
+	cfg, db, ring, now := s.cfg, s.vault.DB, s.vault.Ring, time.Now
 	api := httpapi.API{
 		TwoFactor: twofactor.Group{Engine: s.engine, Now: now},
 		MFA:       httpmfa.Group{Admin: &mfa.Admin{Store: persistence.NewMFA(db), Commit: db, Live: s.live, Now: now}},
@@ -206,7 +215,7 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 			actions.Register(guard.Captured(code, s.server.RunCaptured))
 		}
 	}
-	system.Mount(s.server, system.Options{Ready: s.ready, Draining: s.draining.Load, AsyncAPI: socket.AsyncAPI, OpenAPI: openAPI, Dev: s.dev()})
+	system.Mount(s.server, system.Options{Ready: s.ready, Draining: s.draining.Load, AsyncAPI: socket.AsyncAPI, OpenAPI: s.openAPI, Dev: s.dev()})
 	socket.Mount(s.server, socket.Options{Hub: s.hub, Challenge: guards.Challenge, Origins: cfg.HTTP.CORSOrigins, Loopback: cfg.Dev, MaxSockets: cfg.HTTP.MaxConnections})
 	return nil
 }
@@ -218,8 +227,8 @@ const (
 	requestTime = 10 * time.Second
 )
 
-func openAPI() []byte {
-	b, err := httpapi.OpenAPI(version)
+func (s *service) openAPI() []byte {
+	b, err := httpapi.OpenAPI(s.o.Version)
 	if err != nil {
 		slog.Error("the OpenAPI document could not be written", "err", err)
 		return []byte("{}")
@@ -230,9 +239,9 @@ func openAPI() []byte {
 // follow keeps the snapshots of this node true to what other nodes, and the
 // command line, write.
 func (s *service) follow() {
-	s.feed = change.NewReader(persistence.NewChanges(s.vault.db), time.Now)
+	s.feed = change.NewReader(persistence.NewChanges(s.vault.DB), time.Now)
 	s.feed.On(change.Sessions, s.revocations.Apply)
-	s.feed.On(change.Keys, func(ctx context.Context, _ string) error { return s.vault.keeper.Reload(ctx) })
+	s.feed.On(change.Keys, func(ctx context.Context, _ string) error { return s.vault.Keeper.Reload(ctx) })
 	s.feed.On(change.MFA, func(ctx context.Context, _ string) error { return s.live.Reload(ctx) })
 	s.feed.On(change.Users, func(ctx context.Context, _ string) error { return s.roles.Reload(ctx) })
 }
@@ -241,12 +250,12 @@ func (s *service) dev() *system.Dev {
 	if !s.cfg.Dev {
 		return nil
 	}
-	return &system.Dev{Letters: letters(persistence.NewOutbox(s.vault.db), s.vault.ring.Open)}
+	return &system.Dev{Letters: letters(persistence.NewOutbox(s.vault.DB), s.vault.Ring.Open)}
 }
 
 // ready makes a real round trip to the database and through the node.
 func (s *service) ready(ctx context.Context) error {
-	if err := s.vault.db.Ping(ctx); err != nil {
+	if err := s.vault.DB.Ping(ctx); err != nil {
 		return err
 	}
 	if !s.feed.Fresh() {
@@ -292,7 +301,7 @@ func (s *service) every(ctx context.Context, d time.Duration, complaint string, 
 
 // resume wakes the owners of challenges whose action has not reported.
 func (s *service) resume(ctx context.Context) error {
-	ids, err := persistence.NewChallenges(s.vault.db).Stuck(ctx, time.Now().Add(-5*time.Second), 100)
+	ids, err := persistence.NewChallenges(s.vault.DB).Stuck(ctx, time.Now().Add(-5*time.Second), 100)
 	for _, id := range ids {
 		s.client.Resume(id)
 	}
@@ -301,7 +310,7 @@ func (s *service) resume(ctx context.Context) error {
 
 // purge removes what nobody can ask for any more.
 func (s *service) purge(ctx context.Context) error {
-	db, now := s.vault.db, time.Now()
+	db, now := s.vault.DB, time.Now()
 	_, err := persistence.NewChallenges(db).Purge(ctx, now.Add(-s.cfg.MFA.PAuthGrace-time.Hour), 5000)
 	return errors.Join(err,
 		persistence.NewChanges(db).Purge(ctx, now.Add(-time.Hour)),
@@ -312,7 +321,7 @@ func (s *service) purge(ctx context.Context) error {
 }
 
 func (s *service) checkpoint(ctx context.Context) error {
-	return s.vault.db.Checkpoint(ctx, time.Now(), s.vault.ring.Audit())
+	return s.vault.DB.Checkpoint(ctx, time.Now(), s.vault.Ring.Audit())
 }
 
 // drain ends the service in order: nothing new, what is under way finishes,
@@ -334,7 +343,7 @@ func (s *service) drain(metricsServer *http.Server) error {
 	if metricsServer != nil {
 		err = errors.Join(err, metricsServer.Close())
 	}
-	err = errors.Join(err, s.vault.close())
+	err = errors.Join(err, s.vault.Close())
 	s.log.Info("stopped")
 	return err
 }
@@ -349,69 +358,6 @@ type challengeTokens struct {
 func (t challengeTokens) PAuth(challengeID string, expiresAt time.Time) (string, error) {
 	now := t.now()
 	return t.issuer.Sign(token.Claims{Class: token.PAuth, ID: id.New(now), ChallengeID: challengeID, IssuedAt: now, ExpiresAt: expiresAt})
-}
-
-// senders are the channels that exist: those an operator configured, and in
-// development mode the others by the development outbox (D-2FA-29).
-func senders(c config.Config) (map[message.Channel]message.Sender, error) {
-	out := map[message.Channel]message.Sender{}
-	if c.Mail.Configured() {
-		m, err := mail.New(mail.Config{Host: c.Mail.Host, Port: c.Mail.Port, TLS: c.Mail.TLS, Username: c.Mail.Username, Password: c.Mail.Password.Reveal(),
-			From: c.Mail.From, FromName: c.Mail.FromName, CAFile: c.Mail.CAFile, Timeout: c.Mail.Timeout, Connections: c.Outbox.Workers})
-		if err != nil {
-			return nil, fmt.Errorf("mail: %w", err)
-		}
-		out[message.MAIL] = m
-	}
-	if c.SMS.Configured() {
-		g, err := sms.New(smsConfig(c.SMS))
-		if err != nil {
-			return nil, fmt.Errorf("sms: %w", err)
-		}
-		out[message.SMS] = g
-	}
-	if c.Dev {
-		for _, ch := range []message.Channel{message.MAIL, message.SMS} {
-			if out[ch] == nil {
-				out[ch] = dispatch.Local{}
-			}
-		}
-	}
-	return out, nil
-}
-
-// revocationLife is how long anything that a revocation must stop can live.
-func revocationLife(c config.Config) time.Duration {
-	return max(c.Tokens.XAuthTTL, mfa.MaxMethodMs*time.Millisecond+c.MFA.PAuthGrace)
-}
-
-func rules(c config.Config) challenge.Rules {
-	r := challenge.DefaultRules()
-	r.MaxRenewals, r.MethodAttempts, r.ChallengeAttempts = c.MFA.MaxRenewals, c.MFA.MethodAttempts, c.MFA.ChallengeAttempts
-	r.OTPBudget, r.OTPBudgetWindowMs = c.MFA.OTPBudget, c.MFA.OTPBudgetWindow.Milliseconds()
-	r.TOTPBudget, r.TOTPBudgetWindowMs = c.MFA.TOTPBudget, c.MFA.TOTPBudgetWindow.Milliseconds()
-	return r
-}
-
-func guardRules(c config.Config) password.GuardRules {
-	r := password.DefaultGuardRules()
-	r.PerPrefix, r.Window, r.Total = c.Limits.WrongPasswords, c.Limits.WrongPasswordWindow, c.Limits.WrongPasswordsDay
-	return r
-}
-
-func stepupConfig(c config.Config) stepup.Config {
-	s := stepup.Config{TTL: c.MFA.ChallengeTTL, Grace: c.MFA.PAuthGrace, ExecWait: c.MFA.ExecWait, MaxOpen: c.MFA.MaxOpen, Lease: c.Outbox.Lease,
-		MaxCodeAge: time.Duration(challenge.DefaultRules().CodeMaxAgeMs) * time.Millisecond}
-	if c.Limits.Enabled {
-		s.Caps = stepup.Caps{DestinationHour: c.Limits.DestinationPerHour, DestinationDay: c.Limits.DestinationPerDay, UserDay: c.Limits.UserPerDay}
-		s.PrefixHour = c.Limits.IPPerHour
-	}
-	return s
-}
-
-func smsConfig(c config.SMS) sms.Config {
-	return sms.Config{URL: c.URL.Reveal(), Method: c.Method, Format: c.Format, Preset: c.Preset, Fields: c.Params.Reveal(), Body: c.Body.Reveal(),
-		Headers: c.Headers.Reveal(), Username: c.Username, Password: c.Password.Reveal(), From: c.Sender, SuccessCodes: c.SuccessCodes, Timeout: c.Timeout}
 }
 
 // conceal hashes an identifier that nobody has, under the oldest key, so that

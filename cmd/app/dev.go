@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"castellan/config"
 	"castellan/domain/challenge"
 	"castellan/domain/fault"
 	"castellan/domain/id"
@@ -30,8 +31,8 @@ func loginsFile(dataDir string) string { return filepath.Join(dataDir, "dev-logi
 // seedLogins makes an administrator and a demo user on the very first start,
 // with random passwords. The file with the logins is written before the
 // commit: accounts nobody can log in to never exist.
-func (v *vault) seedLogins(ctx context.Context, e *env) error {
-	hasher, err := newHasher(e.cfg)
+func (v *Vault) seedLogins(ctx context.Context, cfg config.Config) error {
+	hasher, err := NewHasher(cfg)
 	if err != nil {
 		return err
 	}
@@ -39,7 +40,7 @@ func (v *vault) seedLogins(ctx context.Context, e *env) error {
 		{role: user.RoleAdmin, countryCode: "90", phone: "5320000001", mail: "admin@demo.castellan.test", password: randomPassword()},
 		{role: user.RoleUser, countryCode: "90", phone: "5320000002", mail: "demo@demo.castellan.test", password: randomPassword()},
 	}
-	ran, err := v.db.Once(ctx, "dev-logins", func(ctx context.Context) error {
+	ran, err := v.DB.Once(ctx, "dev-logins", func(ctx context.Context) error {
 		for _, l := range logins {
 			phone, err := user.Canonical(l.countryCode, l.phone)
 			if err != nil {
@@ -55,11 +56,11 @@ func (v *vault) seedLogins(ctx context.Context, e *env) error {
 			if l.role == user.RoleAdmin {
 				u.Roles = []string{user.RoleAdmin}
 			}
-			if err := v.db.Commit(ctx, user.Add{User: u, PasswordHash: hash}); err != nil {
+			if err := v.DB.Commit(ctx, user.Add{User: u, PasswordHash: hash}); err != nil {
 				return err
 			}
 		}
-		return writeLogins(loginsFile(e.cfg.DataDir), logins)
+		return writeLogins(loginsFile(cfg.DataDir), logins)
 	})
 	if err != nil {
 		return fmt.Errorf("seed development logins: %w", err)
@@ -100,7 +101,7 @@ func randomPassword() string {
 }
 
 // banner says once where to look and how to log in.
-func banner(w io.Writer, v *vault, dataDir, url, metrics string) {
+func banner(w io.Writer, v *Vault, version, dataDir, url, metrics string) {
 	fmt.Fprintf(w, "\n  Castellan %s, development mode\n\n", version)
 	fmt.Fprintf(w, "    Demo page    %s/\n", url)
 	fmt.Fprintf(w, "    Sent codes   %s/dev/outbox/page   (JSON: %s/dev/outbox?to=…)\n", url, url)
@@ -124,7 +125,7 @@ func letters(store outbox.Store, open func(sealed, ad []byte) ([]byte, error)) f
 		if err != nil {
 			return nil, err
 		}
-		to = canonicalDestination(to)
+		to = CanonicalDestination(to)
 		out := []system.Letter{}
 		for _, m := range messages {
 			r, err := dispatch.Unseal(open, m)
@@ -140,9 +141,9 @@ func letters(store outbox.Store, open func(sealed, ad []byte) ([]byte, error)) f
 	}
 }
 
-// canonicalDestination reads a phone in any spelling that names its country,
+// CanonicalDestination reads a phone in any spelling that names its country,
 // or an address. A + that a query turned into a space counts as +.
-func canonicalDestination(to string) string {
+func CanonicalDestination(to string) string {
 	to = strings.TrimSpace(to)
 	if to == "" {
 		return ""
