@@ -1,8 +1,19 @@
 package app
 
-// What the parts are told of the configuration.
-
 import (
+	"fmt"
+	"maps"
+	"time"
+
+	"castellan/config"
+	"castellan/domain/challenge"
+	"castellan/domain/message"
+	"castellan/domain/mfa"
+	"castellan/domain/password"
+	"castellan/domain/stepup"
+	"castellan/outbound/dispatch"
+	"castellan/outbound/mail"
+	"castellan/outbound/sms"
 )
 
 // senders are the channels that exist: those given, those an operator

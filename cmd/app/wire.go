@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"net"
 	"net/http"
 	"sync"
@@ -43,8 +42,6 @@ import (
 	"castellan/http/system"
 	"castellan/http/twofactor"
 	"castellan/outbound/dispatch"
-	"castellan/outbound/mail"
-	"castellan/outbound/sms"
 	"castellan/persistence"
 )
 
