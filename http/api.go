@@ -7,11 +7,14 @@
 package httpapi
 
 import (
+	"reflect"
+
 	"castellan/http/mfa"
 	"castellan/http/rest"
 	"castellan/http/session"
 	"castellan/http/system"
 	"castellan/http/twofactor"
+	"castellan/http/wire"
 )
 
 // API is every section of endpoints, in the order of the interface.
@@ -35,7 +38,14 @@ func (a API) Endpoints() []rest.Endpoint {
 // Title names the service in its documents.
 const Title = "Castellan"
 
+// description introduces the document.
+const description = `Second-factor challenges in front of operations, sessions, and the administration of both.
+
+An endpoint that starts a challenge answers {"challenge": …} with its token in the response header p-auth. The client answers the listed methods at
+POST /auth/2fa/challenge/complete until execResult appears; the same outcome comes on the socket /2fa (see /asyncapi.json) and from
+GET /auth/2fa/challenge/result, where Prefer: wait=N holds the request until it is there. Errors are problem details (RFC 9457) with a stable code.`
+
 // OpenAPI renders the table as a document.
 func OpenAPI(version string) ([]byte, error) {
-	return rest.OpenAPI(Title, version, API{}.Endpoints())
+	return rest.OpenAPI(Title, version, API{}.Endpoints(), rest.Extra{Description: description, Challenge: reflect.TypeFor[wire.ChallengeAnswer]()})
 }

@@ -1,0 +1,117 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"encoding/csv"
+	"flag"
+	"os"
+	"strings"
+	"testing"
+
+	httpapi "castellan/http"
+	"castellan/http/rest"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// served are the sections of the interface that this version serves whole,
+// but for what is listed in later.
+var served = map[string]bool{"4.1 2FA": true, "4.4 MFA administration": true}
+
+// later are endpoints of a served section that come with another section.
+var later = map[string]string{
+	"GET /auth/2fa/challenge/ongoing": "comes with devices",
+}
+
+// credentials spells each credential of the table as the interface does.
+var credentials = map[string]rest.Credential{
+	"none": rest.NoAuth, "x-auth": rest.User, "x-auth-tenant": rest.Tenant, "p-auth": rest.PAuth, "p-auth-or-device-signature": rest.PAuthOrDevice,
+	"ot-auth": rest.OTAuth, "public+device-signature": rest.Device, "x-auth-tenant-or-cron": rest.TenantOrCron,
+	"x-auth+2fa": rest.User, "public+2fa": rest.NoAuth,
+}
+
+type line struct{ section, credential string }
+
+// table reads the interface's own list of endpoints.
+func table(t *testing.T) map[string]line {
+	t.Helper()
+	b, err := os.ReadFile("testdata/endpoints.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := csv.NewReader(bytes.NewReader(b))
+	r.Comma, r.LazyQuotes = '\t', true
+	rows, err := r.ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]line{}
+	for _, row := range rows {
+		out[row[0]+" "+row[1]] = line{row[2], row[3]}
+	}
+	if len(out) != 127 {
+		t.Fatalf("the interface lists %d endpoints, want 127", len(out))
+	}
+	return out
+}
+
+// What is served and what the interface lists agree in both directions.
+func TestTableEqualsTheInterface(t *testing.T) {
+	listed, have := table(t), map[string]rest.Endpoint{}
+	for _, e := range new(httpapi.API).Endpoints() {
+		have[e.Key()] = e
+		l, known := listed[e.Key()]
+		switch {
+		case known == e.Extension:
+			t.Errorf("%s: in the interface %v, marked as an extension %v", e.Key(), known, e.Extension)
+		case known && credentials[l.credential] != e.Credential:
+			t.Errorf("%s: credential %q, the interface says %q", e.Key(), e.Credential, l.credential)
+		case known && l.section != e.Section:
+			t.Errorf("%s: section %q, the interface says %q", e.Key(), e.Section, l.section)
+		case known && strings.HasSuffix(l.credential, "+2fa") != (e.Starts != ""):
+			t.Errorf("%s: starts a challenge: %v, the interface says %q", e.Key(), e.Starts != "", l.credential)
+		}
+	}
+	for key, l := range listed {
+		if _, ok := have[key]; !ok && served[l.section] && later[key] == "" {
+			t.Errorf("%s is not served", key)
+		}
+	}
+	for key := range later {
+		if _, ok := have[key]; ok {
+			t.Errorf("%s is served: take it off the list", key)
+		}
+	}
+}
+
+// Every endpoint says what it answers with and how it may refuse.
+func TestEveryEndpointIsDescribed(t *testing.T) {
+	for _, e := range new(httpapi.API).Endpoints() {
+		if e.Summary == "" || e.Section == "" || e.Audience == "" {
+			t.Errorf("%s: summary %q, section %q, audience %q", e.Key(), e.Summary, e.Section, e.Audience)
+		}
+		if e.Credential != rest.NoAuth && e.Audience == rest.Public {
+			t.Errorf("%s asks for a credential and is public", e.Key())
+		}
+		if strings.HasPrefix(e.Path, "/admin/") && e.Audience != rest.Admin {
+			t.Errorf("%s is meant for %q", e.Key(), e.Audience)
+		}
+	}
+}
+
+func TestGoldenOpenAPI(t *testing.T) {
+	const file = "../docs/openapi.json"
+	got, err := httpapi.OpenAPI("1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("docs/openapi.json is not what the table says (make golden writes it anew): %v", err)
+	}
+}
