@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/crypto/argon2"
-
 	"castellan/domain/fault"
 )
 
@@ -21,27 +19,25 @@ type HasherOptions struct {
 	Slots  int           // hashes at once; one less than the processors, at least 1
 	Queue  int           // callers that may wait for a slot
 	Wait   time.Duration // the longest wait for a slot; 5 s
+	Idle   time.Duration // after it an unused hasher gives its memory back; 1 min
 }
 
 // Hasher hashes in a fixed number of slots. Callers first get a place
 // (Admit), which costs nothing and fails at once when too many are waiting;
-// their hashes then run first come, first served. It is safe for concurrent use.
-//
-// A hash takes its memory from the heap and drops it whole, so what is in use
-// is slots × memory, and what a storm of logins adds to the process is that and
-// the garbage until the next collection: up to as much again as the heap holds.
-// (64 hashes of 19 MiB in one slot: 57 MiB beside a heap of 5 MiB, 118 MiB
-// beside one of 100 MiB.)
+// their hashes then run first come, first served. It holds slots × memory at
+// most, and none when it has been idle. It is safe for concurrent use.
 type Hasher struct {
 	params      Params
 	slots, room int
-	wait        time.Duration
+	wait, idle  time.Duration
 	dummy       string
 
 	mu       sync.Mutex
 	admitted int
 	running  int
-	waiting  list.List // of chan struct{}
+	waiting  list.List // of chan *arena
+	arenas   []*arena  // of idle slots
+	release  *time.Timer
 }
 
 // NewHasher returns a hasher; it fails when the parameters are not valid.
@@ -58,9 +54,12 @@ func NewHasher(o HasherOptions) (*Hasher, error) {
 	if o.Wait <= 0 {
 		o.Wait = 5 * time.Second
 	}
+	if o.Idle <= 0 {
+		o.Idle = time.Minute
+	}
 	// The dummy verifies like any other hash and no password has its tag.
 	dummy := stored{params: o.Params, salt: random(saltBytes), tag: random(tagBytes)}
-	return &Hasher{params: o.Params, slots: o.Slots, room: o.Slots + max(0, o.Queue), wait: o.Wait, dummy: dummy.String()}, nil
+	return &Hasher{params: o.Params, slots: o.Slots, room: o.Slots + max(0, o.Queue), wait: o.Wait, idle: o.Idle, dummy: dummy.String()}, nil
 }
 
 // Slots is the number of hashes that run at once.
@@ -167,62 +166,85 @@ func (h *Hasher) Verify(ctx context.Context, password, phc string) (right, stale
 }
 
 func (h *Hasher) run(ctx context.Context, password string, salt []byte, params Params, n uint32) ([]byte, error) {
-	if err := h.acquire(ctx); err != nil {
+	a, err := h.acquire(ctx)
+	if err != nil {
 		return nil, err
 	}
-	defer h.done()
+	defer h.done(a)
 	text := []byte(password)
 	defer clear(text)
-	return argon2.IDKey(text, salt, params.Passes, params.MemoryKiB, params.Lanes, n), nil
+	return a.derive(text, salt, nil, nil, params, n), nil
 }
 
 // acquire waits for a slot, in the order of the calls.
-func (h *Hasher) acquire(ctx context.Context) error {
+func (h *Hasher) acquire(ctx context.Context) (*arena, error) {
 	if err := ctx.Err(); err != nil {
-		return err
+		return nil, err
 	}
 	h.mu.Lock()
 	if h.running < h.slots {
 		h.running++
+		a := &arena{}
+		if n := len(h.arenas); n > 0 {
+			a, h.arenas = h.arenas[n-1], h.arenas[:n-1]
+		}
 		h.mu.Unlock()
-		return nil
+		return a, nil
 	}
-	turn := make(chan struct{}, 1)
+	turn := make(chan *arena, 1)
 	place := h.waiting.PushBack(turn)
 	h.mu.Unlock()
 
 	timer := time.NewTimer(h.wait)
 	defer timer.Stop()
 	select {
-	case <-turn:
-		return nil
+	case a := <-turn:
+		return a, nil
 	case <-ctx.Done():
 	case <-timer.C:
 	}
 	h.mu.Lock()
 	select {
-	case <-turn: // the turn came in the same moment: pass it on
+	case a := <-turn: // the turn came in the same moment: pass it on
 		h.mu.Unlock()
-		h.done()
+		h.done(a)
 	default:
 		h.waiting.Remove(place)
 		h.mu.Unlock()
 	}
 	if err := ctx.Err(); err != nil {
-		return err
+		return nil, err
 	}
-	return h.overloaded()
+	return nil, h.overloaded()
 }
 
-// done hands the slot to the caller who waits longest.
-func (h *Hasher) done() {
+// done hands the slot and its memory to the caller who waits longest.
+func (h *Hasher) done(a *arena) {
+	if uint32(len(a.blocks)) > h.params.size() {
+		a.blocks = nil // an old hash of larger parameters needed more
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if first := h.waiting.Front(); first != nil {
-		h.waiting.Remove(first).(chan struct{}) <- struct{}{}
+		h.waiting.Remove(first).(chan *arena) <- a
 		return
 	}
 	h.running--
+	h.arenas = append(h.arenas, a)
+	if h.release == nil {
+		h.release = time.AfterFunc(h.idle, h.trim)
+	} else {
+		h.release.Reset(h.idle)
+	}
+}
+
+// trim drops the memory of a hasher that is idle.
+func (h *Hasher) trim() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.running == 0 {
+		h.arenas = nil
+	}
 }
 
 func (h *Hasher) overloaded() error {

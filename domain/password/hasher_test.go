@@ -11,8 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"golang.org/x/crypto/argon2"
-
 	"castellan/domain/fault"
 )
 
@@ -28,6 +26,12 @@ func small(t *testing.T, o HasherOptions) *Hasher {
 		t.Fatal(err)
 	}
 	return h
+}
+
+func (h *Hasher) kept() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.arenas)
 }
 
 func TestHashAndVerify(t *testing.T) {
@@ -102,17 +106,15 @@ func TestPlacesAreBounded(t *testing.T) {
 func TestSlotsAreServedInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := small(t, HasherOptions{Slots: 2, Wait: time.Hour})
-		for range 2 {
-			if err := h.acquire(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-		}
+		one, _ := h.acquire(t.Context())
+		two, _ := h.acquire(t.Context())
 		var mu sync.Mutex
 		var order []int
 		var wg sync.WaitGroup
 		for i := range 20 {
 			wg.Go(func() {
-				if err := h.acquire(t.Context()); err != nil {
+				a, err := h.acquire(t.Context())
+				if err != nil {
 					t.Error(err)
 					return
 				}
@@ -120,19 +122,25 @@ func TestSlotsAreServedInOrder(t *testing.T) {
 				order = append(order, i)
 				mu.Unlock()
 				time.Sleep(time.Millisecond)
-				h.done()
+				h.done(a)
 			})
 			synctest.Wait() // it is in the queue
 		}
-		h.done()
+		h.done(one)
 		time.Sleep(500 * time.Microsecond)
-		h.done()
+		h.done(two)
 		wg.Wait()
 		if !slices.IsSorted(order) || len(order) != 20 {
 			t.Errorf("served in the order %v", order)
 		}
-		if h.running != 0 || h.waiting.Len() != 0 {
-			t.Errorf("afterwards %d run, %d wait", h.running, h.waiting.Len())
+		if h.running != 0 || h.waiting.Len() != 0 || len(h.arenas) != 2 {
+			t.Errorf("afterwards %d run, %d wait, %d arenas", h.running, h.waiting.Len(), len(h.arenas))
+		}
+		time.Sleep(h.idle - time.Nanosecond)
+		kept := h.kept()
+		time.Sleep(time.Second)
+		if kept != 2 || h.kept() != 0 {
+			t.Errorf("memory of an idle hasher: kept %d, then %d", kept, h.kept())
 		}
 	})
 }
@@ -140,9 +148,7 @@ func TestSlotsAreServedInOrder(t *testing.T) {
 func TestWaitEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := small(t, HasherOptions{Slots: 1, Wait: 5 * time.Second})
-		if err := h.acquire(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		held, _ := h.acquire(t.Context())
 		start := time.Now()
 		if _, err := h.Hash(t.Context(), "kedi7şeker"); fault.CodeOf(err) != fault.Overloaded || time.Since(start) != 5*time.Second {
 			t.Errorf("after %v: %v", time.Since(start), err)
@@ -155,13 +161,14 @@ func TestWaitEnds(t *testing.T) {
 		if h.waiting.Len() != 0 {
 			t.Errorf("%d are still in the queue", h.waiting.Len())
 		}
-		h.done()
+		h.done(held)
 		if _, err := h.Hash(t.Context(), "kedi7şeker"); err != nil {
 			t.Errorf("afterwards: %v", err)
 		}
 		if _, err := h.Hash(ctx, "kedi7şeker"); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a caller who is gone already took a slot: %v", err)
 		}
+		time.Sleep(h.idle + time.Second) // let the release timer end inside the bubble
 	})
 }
 
@@ -176,23 +183,38 @@ func TestSlotsUnderRace(t *testing.T) {
 		wg.Go(func() {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i%5)*time.Millisecond+time.Microsecond)
 			defer cancel()
-			if h.acquire(ctx) != nil {
+			a, err := h.acquire(ctx)
+			if err != nil {
 				return
 			}
 			mu.Lock()
 			running++
 			most = max(most, running)
 			mu.Unlock()
-			argon2.IDKey([]byte("x"), []byte("0123456789abcdef"), cheap.Passes, cheap.MemoryKiB, cheap.Lanes, 32)
+			a.derive([]byte("x"), []byte("0123456789abcdef"), nil, nil, cheap, 32)
 			mu.Lock()
 			running--
 			mu.Unlock()
-			h.done()
+			h.done(a)
 		})
 	}
 	wg.Wait()
 	if most > 3 || h.running != 0 || h.waiting.Len() != 0 {
 		t.Errorf("at most %d ran; afterwards %d run and %d wait", most, h.running, h.waiting.Len())
+	}
+}
+
+// A hash of larger, older parameters does not leave its memory behind.
+func TestLargeHashesAreNotKept(t *testing.T) {
+	h := small(t, HasherOptions{Slots: 1})
+	big, _ := small(t, HasherOptions{Params: Params{2048, 1, 1}}).Hash(t.Context(), "kedi7şeker")
+	if right, stale, err := h.Verify(t.Context(), "kedi7şeker", big); !right || !stale || err != nil {
+		t.Fatal(right, stale, err)
+	}
+	for _, a := range h.arenas {
+		if uint32(len(a.blocks)) > cheap.size() {
+			t.Errorf("%d blocks are kept, %d are needed", len(a.blocks), cheap.size())
+		}
 	}
 }
 

@@ -3,12 +3,13 @@
 // the machine, and how it stops guessing (D-GEN-14).
 //
 // The one idea: a hash is the most expensive thing anybody can ask for without
-// a credential, so it runs in a fixed number of slots. A try gets a place in the
-// queue first, is counted as wrong in the database second, and is hashed third;
-// what is right is given back.
+// a credential, so it runs in a fixed number of slots over memory that is
+// reused. A try gets a place in the queue first, is counted as wrong in the
+// database second, and is hashed third; what is right is given back.
 //
-// Start reading at Policy, then hasher.go (slots and queue), guard.go (the
-// rule of wrong tries, a pure value) and guards.go (its keeper).
+// Start reading at Policy, then hasher.go (slots and queue), argon2.go (the
+// function over reused memory), guard.go (the rule of wrong tries, a pure
+// value) and guards.go (its keeper).
 package password
 
 import (

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-
-	"golang.org/x/crypto/argon2"
 )
 
 // Params are the cost of a hash.
@@ -51,7 +49,7 @@ type stored struct {
 // String writes the PHC string format.
 func (s stored) String() string {
 	b64 := base64.RawStdEncoding.EncodeToString
-	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, s.params.MemoryKiB, s.params.Passes, s.params.Lanes, b64(s.salt), b64(s.tag))
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", version, s.params.MemoryKiB, s.params.Passes, s.params.Lanes, b64(s.salt), b64(s.tag))
 }
 
 // errMalformed never shows the text: it may be a password in the wrong column.
@@ -59,7 +57,7 @@ var errMalformed = errors.New("password: the stored hash is malformed")
 
 func parse(phc string) (s stored, err error) {
 	parts := strings.Split(phc, "$")
-	if len(parts) != 6 || parts[0] != "" || parts[1] != "argon2id" || parts[2] != fmt.Sprintf("v=%d", argon2.Version) {
+	if len(parts) != 6 || parts[0] != "" || parts[1] != "argon2id" || parts[2] != fmt.Sprintf("v=%d", version) {
 		return s, errMalformed
 	}
 	if _, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &s.params.MemoryKiB, &s.params.Passes, &s.params.Lanes); err != nil {
