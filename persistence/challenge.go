@@ -10,6 +10,7 @@ import (
 
 	"castellan/domain/challenge"
 	"castellan/domain/fault"
+	"castellan/domain/id"
 )
 
 // Challenges implements challenge.Store.
@@ -113,11 +114,11 @@ var challengeWrites = []planFor{
 }
 
 // Load implements challenge.Store.
-func (s Challenges) Load(ctx context.Context, id string) (challenge.Challenge, error) {
+func (s Challenges) Load(ctx context.Context, challengeID string) (challenge.Challenge, error) {
 	ctx, cancel := s.db.bound(ctx)
 	defer cancel()
 	var r challengeRow
-	err := s.db.conn(ctx).NewSelect().Model(&r).ExcludeColumn("command").Where("id = ?", id).Scan(ctx)
+	err := s.db.conn(ctx).NewSelect().Model(&r).ExcludeColumn("command").Where("id = ?", challengeID).Scan(ctx)
 	if err = translate(err); fault.CodeOf(err) == fault.RecordNotFound {
 		err = fault.New(fault.ChallengeNotFound, "there is no such challenge")
 	}
@@ -127,7 +128,7 @@ func (s Challenges) Load(ctx context.Context, id string) (challenge.Challenge, e
 	c := challenge.Challenge{ID: r.ID, UserID: r.UserID, Action: r.Action, Flow: challenge.Flow(r.Flow), State: challenge.State(r.State),
 		CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, Version: r.Version}
 	if err := json.Unmarshal([]byte(r.Body), &c.Body); err != nil {
-		return challenge.Challenge{}, fmt.Errorf("challenge %s: body: %w", id, err)
+		return challenge.Challenge{}, fmt.Errorf("challenge %s: body: %w", challengeID, err)
 	}
 	if c.State == challenge.Closed && c.Reason == challenge.NotClosed {
 		c.Reason = challenge.Superseded
@@ -212,20 +213,20 @@ func (s Challenges) Stuck(ctx context.Context, before time.Time, max int) (ids [
 	return ids, translate(err)
 }
 
-// Purge implements challenge.Store. Ids sort by creation, so the oldest
-// challenges are the first of the primary key.
-func (s Challenges) Purge(ctx context.Context, before time.Time, max int) (int, error) {
-	gone := 0
-	for _, q := range []struct{ table, key, old string }{
-		{"challenge", "id", "expires_at"}, {"outcome", "challenge_id", "expires_at"}, {"attempt_budget", "id", "updated_at"},
+// Purge implements challenge.Store. Ids sort by creation, so what is old is a
+// range of the primary key.
+func (s Challenges) Purge(ctx context.Context, made time.Time, max int) (gone int, err error) {
+	for _, q := range []struct {
+		table, key, old string
+		bound           any
+	}{
+		{"challenge", "id", "id", id.Before(made)},
+		{"outcome", "challenge_id", "challenge_id", id.Before(made)},
+		{"attempt_budget", "id", "updated_at", ms(made.Add(-24 * time.Hour))},
 	} {
-		limit := before
-		if q.table == "attempt_budget" {
-			limit = before.Add(-24 * time.Hour)
-		}
 		err := s.db.InTx(ctx, func(ctx context.Context) error {
 			tx := s.db.conn(ctx)
-			old := tx.NewSelect().Table(q.table).Column(q.key).Where("? < ?", bun.Ident(q.old), ms(limit)).Order(q.key).Limit(int64(max))
+			old := tx.NewSelect().Table(q.table).Column(q.key).Where("? < ?", bun.Ident(q.old), q.bound).Order(q.old).Limit(int64(max))
 			res, err := tx.NewDelete().Table(q.table).Where("? IN (?)", bun.Ident(q.key), old).Exec(ctx)
 			if err != nil {
 				return err

@@ -14,6 +14,7 @@ import (
 	"castellan/domain/change"
 	"castellan/domain/commit"
 	"castellan/domain/fault"
+	"castellan/domain/id"
 	"castellan/domain/outbox"
 )
 
@@ -330,6 +331,27 @@ func TestFeed(t *testing.T) {
 		must(t, feed.Purge(ctx, time.Now().Add(time.Minute)))
 		if es, _ := feed.Since(ctx, before); len(es) != 0 {
 			t.Errorf("%d notes after the purge", len(es))
+		}
+	})
+}
+
+func TestPurgeRemovesWhatIsOld(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		ctx, store, now := t.Context(), NewChallenges(db), time.Now()
+		old, young := sample(id.New(now.Add(-time.Hour))), sample(id.New(now))
+		for _, c := range []challenge.Challenge{old, young} {
+			must(t, db.Commit(ctx, challenge.Insert{Challenge: c}, challenge.Record{Outcome: challenge.Outcome{ChallengeID: c.ID, Sealed: []byte("x")}}))
+		}
+		n, err := store.Purge(ctx, now.Add(-time.Minute), 10)
+		must(t, err)
+		if n != 2 {
+			t.Errorf("%d rows went, want the old challenge and its outcome", n)
+		}
+		if _, err := store.Load(ctx, young.ID); err != nil {
+			t.Errorf("the young one: %v", err)
+		}
+		if _, err := store.Load(ctx, old.ID); fault.CodeOf(err) != fault.ChallengeNotFound {
+			t.Errorf("the old one: %v", err)
 		}
 	})
 }

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"net"
@@ -62,7 +61,7 @@ func newMetrics(s *service) *metrics {
 	return m
 }
 
-func (m *metrics) observe(_ context.Context, a rest.Answered) {
+func (m *metrics) observe(a rest.Answered) {
 	m.requests.WithLabelValues(a.Key, strconv.Itoa(a.Status), string(a.Code)).Inc()
 	m.latency.WithLabelValues(a.Key).Observe(a.Took.Seconds())
 }

@@ -68,10 +68,10 @@ func guardRules(c config.Config) password.GuardRules {
 
 func stepupConfig(c config.Config) stepup.Config {
 	s := stepup.Config{TTL: c.MFA.ChallengeTTL, Grace: c.MFA.PAuthGrace, ExecWait: c.MFA.ExecWait, MaxOpen: c.MFA.MaxOpen, Lease: c.Outbox.Lease,
-		MaxCodeAge: time.Duration(challenge.DefaultRules().CodeMaxAgeMs) * time.Millisecond}
+		MaxCodeAge: time.Duration(challenge.DefaultRules().CodeMaxAgeMs) * time.Millisecond, Language: c.Language.Default}
 	if c.Limits.Enabled {
 		s.Caps = stepup.Caps{DestinationHour: c.Limits.DestinationPerHour, DestinationDay: c.Limits.DestinationPerDay, UserDay: c.Limits.UserPerDay}
-		s.PrefixHour = c.Limits.IPPerHour
+		s.PrefixHour, s.DialDay = c.Limits.IPPerHour, c.Limits.CountryPerDay
 	}
 	return s
 }

@@ -69,6 +69,7 @@ type service struct {
 	hub         *socket.Hub
 	server      *rest.Server
 	metrics     *metrics
+	denials     *denials
 
 	draining   atomic.Bool
 	background sync.WaitGroup
@@ -90,6 +91,9 @@ type Options struct {
 // Serve runs the service until ctx ends and everything under way has finished.
 func Serve(ctx context.Context, cfg config.Config, o Options) error {
 	started := time.Now()
+	if cfg.Cluster.GossipAddr != "" {
+		return errors.New("cluster.gossip_addr: this version runs alone; several processes may share a PostgreSQL database, but they form no cluster yet")
+	}
 	for _, w := range cfg.Warnings() {
 		o.Log.Warn("configuration", "warning", w)
 	}
@@ -171,6 +175,7 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	s.hub = socket.NewHub(s.client, s.engine.Open, now, s.log)
 	s.client.Listen(s.hub.Receive)
 	s.metrics = newMetrics(s)
+	s.denials = &denials{commit: db, now: now}
 	return s.buildServer(actions, addr)
 }
 
@@ -197,7 +202,7 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 	s.server, err = rest.New(rest.Options{
 		Logger: s.log, AccessLog: slog.LevelDebug, Now: now, Guards: guards.Table(), Authorize: guards.Authorize,
 		Idempotency: &guard.Idempotent{Store: persistence.NewIdempotency(db), Commit: db, Ring: ring, Now: now},
-		Starter:     guard.Starter{Starts: s.engine, Accounts: accounts{s.users}}, Guarded: cfg.MFA.Guarded, Observe: s.metrics.observe,
+		Starter:     guard.Starter{Starts: s.engine, Accounts: accounts{s.users}}, Guarded: cfg.MFA.Guarded, Observe: s.observe,
 		TrustedProxies: cfg.HTTP.TrustedProxies, CountryHeader: cfg.HTTP.CountryHeader, CORSOrigins: cfg.HTTP.CORSOrigins, BasePath: cfg.HTTP.BasePath,
 		PublicURL: publicURL, DefaultLanguage: cfg.Language.Default, MaxConnections: cfg.HTTP.MaxConnections, MaxInFlight: maxInFlight,
 		Timeout: requestTime + cfg.MFA.ExecWait + cfg.Password.QueueWait, Draining: s.draining.Load,
@@ -219,9 +224,10 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 
 // Bounds of a node that nobody needs to configure.
 const (
-	tokenMemory = 1 << 17
-	maxInFlight = 16384
-	requestTime = 10 * time.Second
+	loginHistory = 400 * 24 * time.Hour // how long logins are remembered
+	tokenMemory  = 1 << 17
+	maxInFlight  = 16384
+	requestTime  = 10 * time.Second
 )
 
 func (s *service) openAPI() []byte {
@@ -231,6 +237,11 @@ func (s *service) openAPI() []byte {
 		return []byte("{}")
 	}
 	return b
+}
+
+func (s *service) observe(_ context.Context, a rest.Answered) {
+	s.metrics.observe(a)
+	s.denials.observe(a)
 }
 
 // follow keeps the snapshots of this node true to what other nodes, and the
@@ -250,7 +261,7 @@ func (s *service) dev() *system.Dev {
 	return &system.Dev{Letters: letters(persistence.NewOutbox(s.vault.DB), s.vault.Ring.Open)}
 }
 
-// ready makes a real round trip to the database and through the node.
+// ready makes real round trips: to the database and through the node.
 func (s *service) ready(ctx context.Context) error {
 	if err := s.vault.DB.Ping(ctx); err != nil {
 		return err
@@ -258,7 +269,7 @@ func (s *service) ready(ctx context.Context) error {
 	if !s.feed.Fresh() {
 		return errors.New("the change feed is behind")
 	}
-	return nil
+	return s.client.Probe(ctx)
 }
 
 // run starts what goes on in the background.
@@ -274,6 +285,7 @@ func (s *service) run() {
 	})
 	s.every(ctx, 5*time.Second, "executing challenges could not be resumed", s.resume)
 	s.every(ctx, time.Minute, "old rows could not be removed", s.purge)
+	s.every(ctx, 10*time.Second, "refusals could not be audited", func(ctx context.Context) error { return s.denials.flush(ctx, false) })
 	s.every(ctx, time.Minute, "audit checkpoint could not be written", s.checkpoint)
 }
 
@@ -308,8 +320,15 @@ func (s *service) resume(ctx context.Context) error {
 // purge removes what nobody can ask for any more.
 func (s *service) purge(ctx context.Context) error {
 	db, now := s.vault.DB, time.Now()
-	_, err := persistence.NewChallenges(db).Purge(ctx, now.Add(-s.cfg.MFA.PAuthGrace-time.Hour), 5000)
+	longest, err := s.vault.TokenLife(ctx, s.cfg)
+	if err != nil {
+		return err
+	}
+	// Gone is what no living token can name any more, an hour later.
+	old := now.Add(-longest - time.Hour)
+	_, err = persistence.NewChallenges(db).Purge(ctx, old, 20_000)
 	return errors.Join(err,
+		persistence.NewSessions(db).Purge(ctx, old, now.Add(-loginHistory)),
 		persistence.NewChanges(db).Purge(ctx, now.Add(-time.Hour)),
 		persistence.NewIdempotency(db).Purge(ctx, now.Add(-48*time.Hour)),
 		persistence.NewOutbox(db).Purge(ctx, now.Add(-48*time.Hour)),
@@ -334,8 +353,8 @@ func (s *service) drain(metricsServer *http.Server) error {
 	s.background.Wait()
 	s.dispatch.Stop()
 	s.node.Stop(ctx)
-	if cerr := s.checkpoint(ctx); cerr != nil {
-		s.log.Warn("audit checkpoint could not be written", "err", cerr)
+	if cerr := errors.Join(s.denials.flush(ctx, true), s.checkpoint(ctx)); cerr != nil {
+		s.log.Warn("the audit could not be closed", "err", cerr)
 	}
 	if metricsServer != nil {
 		err = errors.Join(err, metricsServer.Close())

@@ -104,9 +104,10 @@ type Store interface {
 	// Stuck lists executing challenges without an outcome that were last
 	// touched before the given instant.
 	Stuck(ctx context.Context, before time.Time, max int) ([]string, error)
-	// Purge removes challenges, their outcomes and spent budgets that can no
-	// longer be asked for, at most max of each, and reports how many rows went.
-	Purge(ctx context.Context, before time.Time, max int) (int, error)
+	// Purge removes challenges made before an instant, their outcomes, and
+	// budgets untouched since a day before it, at most max of each, and reports
+	// how many rows went.
+	Purge(ctx context.Context, made time.Time, max int) (int, error)
 }
 
 // Account is what a challenge needs to know of the user it is for.

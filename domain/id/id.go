@@ -25,6 +25,18 @@ func New(now time.Time) string {
 	return Encode(b)
 }
 
+// Before is less than every identifier made at or after t, and greater than
+// every one made in an earlier millisecond: rows of an age are a range of ids.
+func Before(t time.Time) string {
+	var b [16]byte
+	ms := uint64(t.UnixMilli())
+	for i := 5; i >= 0; i-- {
+		b[i] = byte(ms)
+		ms >>= 8
+	}
+	return Encode(b)
+}
+
 // Encode writes 128 bits as an identifier.
 func Encode(b [16]byte) string {
 	var out [Len]byte
