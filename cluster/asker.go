@@ -86,12 +86,12 @@ func (a *asker) ask(ctx context.Context, within time.Duration, to *actor.PID, ms
 		return nil, err
 	}
 	switch m := v.(type) {
+	case *actor.DeadLetterResponse: // a proto.Message like any other
+		return nil, ErrStopped
 	case proto.Message:
 		return m, nil
 	case *crashed:
 		return nil, ErrCrashed
-	case *actor.DeadLetterResponse:
-		return nil, ErrStopped
 	}
 	return nil, fmt.Errorf("cluster: answer of type %s", typeName(v))
 }

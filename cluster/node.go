@@ -58,7 +58,6 @@ type Node struct {
 	shards [256]shard
 	seed   maphash.Seed
 	live   atomic.Int64
-	moved  atomic.Int64
 	closed atomic.Bool
 
 	mu    sync.RWMutex

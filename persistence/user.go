@@ -160,7 +160,7 @@ var userWrites = []planFor{
 // repeatRoles writes the roles of accounts into their rows.
 func repeatRoles(ctx context.Context, tx bun.Tx, ids []string) error {
 	roles := tx.NewSelect().TableExpr("user_role AS r").ColumnExpr("string_agg(r.role, ',')").Where("r.user_id = users.id")
-	_, err := tx.NewUpdate().Table("users").Set("roles = COALESCE((?), '')", roles).Where("id IN (?)", bun.In(ids)).Exec(ctx)
+	_, err := tx.NewUpdate().Table("users").Set("roles = COALESCE((?), '')", roles).Where("id IN (?)", bun.List(ids)).Exec(ctx)
 	return err
 }
 
