@@ -261,6 +261,7 @@ func (a *challengeActor) complete(c *cluster.Context, m *pb.ChallengeComplete) {
 		return
 	case told != nil:
 		a.publish(c, a.news(len(a.state.CompletedMethods())-1))
+		a.settle(c) // an action that is done with its last method has its outcome already
 	}
 	switch {
 	case a.state.State == challenge.Pending:
