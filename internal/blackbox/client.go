@@ -1,0 +1,209 @@
+package blackbox
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Client sends requests to one address. It is safe for concurrent use; the
+// methods that take a test are for the test's own goroutine.
+type Client struct {
+	URL  string
+	http *http.Client
+}
+
+// requestTime bounds a request, the longest long poll included.
+const requestTime = 45 * time.Second
+
+// NewClient returns a client of a base URL.
+func NewClient(url string) Client {
+	dial := &net.Dialer{Timeout: 5 * time.Second}
+	return Client{URL: url, http: &http.Client{Timeout: requestTime, Transport: &http.Transport{
+		DialContext: dial.DialContext, MaxIdleConnsPerHost: 256, DisableCompression: true}}}
+}
+
+// Answer is a whole answer.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// Headers are the headers of a request, name by name.
+type Headers map[string]string
+
+// Try sends a request. The body is sent as JSON; a string or bytes are sent as
+// they are, nil is no body.
+func (c Client) Try(method, path string, body any, headers Headers) (Answer, error) {
+	return c.TryContext(context.Background(), method, path, body, headers)
+}
+
+// TryContext is Try until ctx ends.
+func (c Client) TryContext(ctx context.Context, method, path string, body any, headers Headers) (Answer, error) {
+	var r io.Reader
+	switch b := body.(type) {
+	case nil:
+	case string:
+		r = strings.NewReader(b)
+	case []byte:
+		r = bytes.NewReader(b)
+	default:
+		text, err := json.Marshal(b)
+		if err != nil {
+			return Answer{}, err
+		}
+		r = bytes.NewReader(text)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.URL+path, r)
+	if err != nil {
+		return Answer{}, err
+	}
+	if r != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for name, value := range headers {
+		if name == "Host" {
+			req.Host = value
+		} else {
+			req.Header[http.CanonicalHeaderKey(name)] = []string{value}
+		}
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	return Answer{resp.StatusCode, resp.Header, text}, err
+}
+
+// Do sends a request and fails the test when no answer comes.
+func (c Client) Do(t testing.TB, method, path string, body any, headers Headers) Answer {
+	t.Helper()
+	a, err := c.Try(method, path, body, headers)
+	if err != nil {
+		t.Fatalf("%s %s: %v", method, path, err)
+	}
+	return a
+}
+
+// Ok is Do for a request that must be answered with 200.
+func (c Client) Ok(t testing.TB, method, path string, body any, headers Headers) Answer {
+	t.Helper()
+	return c.Do(t, method, path, body, headers).Is(t, http.StatusOK, "")
+}
+
+// Problem is the body of a refusal (D-GEN-09).
+type Problem struct {
+	Type         string `json:"type"`
+	Title        string `json:"title"`
+	Status       int    `json:"status"`
+	Code         string `json:"code"`
+	Detail       string `json:"detail"`
+	Message      string `json:"message"`
+	Field        string `json:"field"`
+	AttemptsLeft *int   `json:"attemptsLeft"`
+	RequestID    string `json:"requestId"`
+	Errors       []struct{ Field, Message string }
+}
+
+// Problem reads a refusal; the zero Problem is that of any other answer.
+func (a Answer) Problem() (p Problem) {
+	if a.Header.Get("Content-Type") == "application/problem+json" {
+		json.Unmarshal(a.Body, &p)
+	}
+	return p
+}
+
+// Code is the error code of a refusal, "" for any other answer.
+func (a Answer) Code() string { return a.Problem().Code }
+
+// String is the answer in short: status and body.
+func (a Answer) String() string { return fmt.Sprintf("%d %s", a.Status, a.Body) }
+
+// Is fails the test unless the answer has the status and the code; "" is the
+// code of a success. Of a refusal it also checks the shape.
+func (a Answer) Is(t testing.TB, status int, code string) Answer {
+	t.Helper()
+	if a.Status != status || a.Code() != code {
+		t.Fatalf("got %s, want %d %s", a, status, code)
+	}
+	id := a.Header.Get("X-Request-Id")
+	if id == "" {
+		t.Fatalf("%s: no x-request-id", a)
+	}
+	if code == "" {
+		return a
+	}
+	p := a.Problem()
+	if p.Status != status || p.RequestID != id || p.Title == "" || p.Detail == "" || p.Message == "" ||
+		p.Type != "urn:castellan:problem:"+strings.ReplaceAll(strings.ToLower(code), "_", "-") {
+		t.Fatalf("not the shape of a problem: %s", a)
+	}
+	return a
+}
+
+// Read decodes the body into v.
+func (a Answer) Read(t testing.TB, v any) {
+	t.Helper()
+	if err := json.Unmarshal(a.Body, v); err != nil {
+		t.Fatalf("%s: %v", a, err)
+	}
+}
+
+// Keys fails the test unless the body is an object of exactly these keys.
+func (a Answer) Keys(t testing.TB, want ...string) Answer {
+	t.Helper()
+	var object map[string]json.RawMessage
+	a.Read(t, &object)
+	got := slices.Sorted(maps.Keys(object))
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Fatalf("got the keys %v of %s, want %v", got, a, want)
+	}
+	return a
+}
+
+// Raw sends bytes on a connection of their own and returns what comes back
+// until the other side closes or is silent for a moment.
+func (c Client) Raw(t testing.TB, request string) string {
+	t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(c.URL, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, request); err != nil {
+		t.Fatal(err)
+	}
+	var all []byte
+	buf := make([]byte, 4096)
+	conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+	for {
+		n, err := conn.Read(buf)
+		all = append(all, buf[:n]...)
+		if err != nil {
+			return string(all)
+		}
+		conn.SetReadDeadline(time.Now().Add(500 * time.Millisecond))
+	}
+}
+
+// With fails the test unless the answer has the header.
+func (a Answer) With(t testing.TB, name, value string) Answer {
+	t.Helper()
+	if got := a.Header.Get(name); got != value {
+		t.Fatalf("got %s: %q with %s, want %q", name, got, a, value)
+	}
+	return a
+}

@@ -1,0 +1,258 @@
+package blackbox
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Account is somebody who can log in.
+type Account struct{ ID, Country, Phone, Mail, Password string }
+
+// NewAccount makes up an account; n tells it from others.
+func NewAccount(n int) Account {
+	return Account{Country: "90", Phone: fmt.Sprintf("532%07d", 1000+n), Mail: fmt.Sprintf("user%d@example.test", n),
+		Password: fmt.Sprintf("tall-lantern-%d-orchard", n)}
+}
+
+// Number is the phone number in international form.
+func (a Account) Number() string { return "+" + a.Country + a.Phone }
+
+// Seeded reads one of the accounts of development mode: admin or user.
+func (s *Site) Seeded(role string) Account {
+	s.t.Helper()
+	text, err := os.ReadFile(filepath.Join(s.Dir, "dev-login.txt"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, block := range strings.Split(string(text), "\n\n")[1:] {
+		lines := strings.Split(strings.TrimSpace(block), "\n")
+		if strings.TrimSpace(lines[0]) != role {
+			continue
+		}
+		var a Account
+		for _, line := range lines[1:] {
+			switch f := strings.Fields(line); f[0] {
+			case "countryCode":
+				a.Country = f[1]
+			case "phoneNumber":
+				a.Phone = f[1]
+			case "email":
+				a.Mail = f[1]
+			case "password":
+				a.Password = f[1]
+			}
+		}
+		return a
+	}
+	s.t.Fatalf("dev-login.txt has no %s:\n%s", role, text)
+	return Account{}
+}
+
+// Challenge is a challenge as a client sees it.
+type Challenge struct {
+	ChallengeID string   `json:"challengeId"`
+	TS          int64    `json:"ts"`
+	Status      string   `json:"status"`
+	Expire      int64    `json:"expire"`
+	MethodList  []Method `json:"methodList"`
+}
+
+// Method is one method of a challenge.
+type Method struct {
+	ID         string `json:"id"`
+	Name       string `json:"name"`
+	Expire     int64  `json:"expire"`
+	RenewStart int64  `json:"renewStart"`
+	Hint       string `json:"hint"`
+}
+
+// Method finds a method by its name.
+func (c Challenge) Method(t testing.TB, name string) Method {
+	t.Helper()
+	for _, m := range c.MethodList {
+		if m.Name == name {
+			return m
+		}
+	}
+	t.Fatalf("the challenge has no %s: %+v", name, c.MethodList)
+	return Method{}
+}
+
+// Flow is a challenge that was started, with its token.
+type Flow struct {
+	Challenge
+	PAuth string
+}
+
+// FlowOf reads the answer of a starter.
+func FlowOf(t testing.TB, a Answer) Flow {
+	t.Helper()
+	f, err := flowOf(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func flowOf(a Answer) (Flow, error) {
+	var body struct{ Challenge Challenge }
+	if a.Status != 200 || json.Unmarshal(a.Body, &body) != nil || body.Challenge.ChallengeID == "" || a.Header.Get("p-auth") == "" {
+		return Flow{}, fmt.Errorf("not the start of a challenge: %s", a)
+	}
+	return Flow{body.Challenge, a.Header.Get("p-auth")}, nil
+}
+
+// LoginBody is what somebody sends to log in.
+func LoginBody(a Account) map[string]string {
+	return map[string]string{"countryCode": a.Country, "phoneNumber": a.Phone, "password": a.Password}
+}
+
+// Login sends the password and returns the challenge that was started.
+func (c Client) Login(t testing.TB, a Account) Flow {
+	t.Helper()
+	return FlowOf(t, c.Do(t, "POST", "/auth/login", LoginBody(a), nil))
+}
+
+// TryLogin is Login for goroutines: the error is that of the connection; an
+// answer that starts nothing is an error too.
+func (c Client) TryLogin(a Account) (Flow, error) {
+	got, err := c.Try("POST", "/auth/login", LoginBody(a), nil)
+	if err != nil {
+		return Flow{}, err
+	}
+	return flowOf(got)
+}
+
+// Letter is a message in the outbox of development mode.
+type Letter struct {
+	Channel string    `json:"channel"`
+	To      string    `json:"to"`
+	Subject string    `json:"subject"`
+	Body    string    `json:"body"`
+	Code    string    `json:"code"`
+	At      time.Time `json:"at"`
+}
+
+// Letters lists the outbox of development mode, newest first; to may be "".
+func (c Client) Letters(t testing.TB, to string) []Letter {
+	t.Helper()
+	ls, err := c.TryLetters(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ls
+}
+
+// TryLetters is Letters for goroutines.
+func (c Client) TryLetters(to string) (ls []Letter, err error) {
+	a, err := c.Try("GET", "/dev/outbox?to="+strings.ReplaceAll(to, "+", "%2B"), nil, nil)
+	if err == nil && a.Status != 200 {
+		err = fmt.Errorf("outbox: %s", a)
+	}
+	if err == nil {
+		err = json.Unmarshal(a.Body, &ls)
+	}
+	return ls, err
+}
+
+// Code is the newest code that was sent to an account for a method, SMS or
+// MAIL.
+func (c Client) Code(t testing.TB, a Account, method string) string {
+	t.Helper()
+	code, err := c.TryCode(a, method)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return code
+}
+
+// TryCode is Code for goroutines.
+func (c Client) TryCode(a Account, method string) (string, error) {
+	to := a.Number()
+	if method == "MAIL" {
+		to = a.Mail
+	}
+	ls, err := c.TryLetters(to)
+	if err != nil {
+		return "", err
+	}
+	if len(ls) == 0 || len(ls[0].Code) != 6 {
+		return "", fmt.Errorf("no code for %s in %d letters", to, len(ls))
+	}
+	return ls[0].Code, nil
+}
+
+// WrongFor is a code that is not the given one.
+func WrongFor(code string) string {
+	last := code[len(code)-1]
+	return code[:len(code)-1] + string('0'+(last-'0'+1)%10)
+}
+
+// CompleteBody is what answers a method.
+func CompleteBody(m Method, value string) map[string]string {
+	return map[string]string{"methodId": m.ID, "method": m.Name, "value": value}
+}
+
+// Paths of the challenge endpoints.
+const (
+	CompletePath = "/auth/2fa/challenge/complete"
+	RenewPath    = "/auth/2fa/challenge/renew"
+	ResultPath   = "/auth/2fa/challenge/result"
+	SessionsPath = "/auth/sessions"
+)
+
+// Complete answers a method of a flow.
+func (c Client) Complete(t testing.TB, f Flow, m Method, value string) Answer {
+	t.Helper()
+	return c.Do(t, "POST", CompletePath, CompleteBody(m, value), Headers{"p-auth": f.PAuth})
+}
+
+// TryComplete is Complete for goroutines.
+func (c Client) TryComplete(f Flow, m Method, value string) (Answer, error) {
+	return c.Try("POST", CompletePath, CompleteBody(m, value), Headers{"p-auth": f.PAuth})
+}
+
+// Renew asks for a new code.
+func (c Client) Renew(t testing.TB, f Flow, m Method) Answer {
+	t.Helper()
+	return c.Do(t, "POST", RenewPath, map[string]string{"methodId": m.ID, "method": m.Name}, Headers{"p-auth": f.PAuth})
+}
+
+// Result asks for the outcome.
+func (c Client) Result(t testing.TB, f Flow) Answer {
+	t.Helper()
+	return c.Do(t, "GET", ResultPath, nil, Headers{"p-auth": f.PAuth})
+}
+
+// Session logs an account in all the way by SMS and returns its token and the
+// session's key.
+func (c Client) Session(t testing.TB, a Account) (xAuth, key string) {
+	t.Helper()
+	f := c.Login(t, a)
+	got := c.Complete(t, f, f.Method(t, "SMS"), c.Code(t, a, "SMS")).Is(t, 200, "")
+	return got.Header.Get("x-auth"), ReadFinal(t, got).ExecResult.Data["sessionKey"]
+}
+
+// Final is the last answer of a flow, and what the result endpoint answers.
+type Final struct {
+	Action      string `json:"action"`
+	ChallengeID string `json:"challengeId"`
+	ExecResult  struct {
+		Success bool              `json:"success"`
+		Code    string            `json:"code"`
+		Message string            `json:"message"`
+		Data    map[string]string `json:"data"`
+	} `json:"execResult"`
+}
+
+// ReadFinal reads it.
+func ReadFinal(t testing.TB, a Answer) (f Final) {
+	t.Helper()
+	a.Read(t, &f)
+	return f
+}

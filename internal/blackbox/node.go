@@ -1,0 +1,162 @@
+package blackbox
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// startTime bounds a start: generous, because other packages' tests may have
+// the machine.
+const startTime = 60 * time.Second
+
+// Node is one running process of a site.
+type Node struct {
+	Client // of its address
+
+	t       testing.TB
+	cmd     *exec.Cmd
+	log     *record
+	out     *record
+	release func()
+	ended   chan struct{} // closed once the process was reaped
+}
+
+// Start starts the service with further settings (NAME=value, the name without
+// its prefix) and returns when it serves.
+func (s *Site) Start(settings ...string) *Node {
+	s.t.Helper()
+	n := s.Begin(settings...)
+	n.Ready()
+	return n
+}
+
+// Begin starts the service and returns at once.
+func (s *Site) Begin(settings ...string) *Node {
+	s.t.Helper()
+	n := &Node{t: s.t, cmd: exec.Command(os.Args[0], "serve"), log: newRecord(), out: newRecord(), ended: make(chan struct{})}
+	n.cmd.Stdout, n.cmd.Stderr = n.out, n.log
+	n.release = s.own(n.cmd, settings)
+	if err := n.cmd.Start(); err != nil {
+		n.release()
+		s.t.Fatal(err)
+	}
+	go func() {
+		n.cmd.Wait()
+		n.release()
+		close(n.ended)
+	}()
+	s.t.Cleanup(func() {
+		n.Kill()
+		if s.t.Failed() {
+			s.t.Logf("log of process %d:\n%s", n.cmd.Process.Pid, tail(n.Log(), 60))
+		}
+	})
+	return n
+}
+
+// Ready waits until a process that was begun serves.
+func (n *Node) Ready() {
+	n.t.Helper()
+	select {
+	case addr := <-n.log.serving:
+		n.Client = NewClient("http://" + addr)
+	case <-n.ended:
+		n.t.Fatalf("the service ended with %d:\n%s", n.cmd.ProcessState.ExitCode(), n.Log())
+	case <-time.After(startTime):
+		n.t.Fatalf("the service does not serve after %v:\n%s", startTime, n.Log())
+	}
+}
+
+// Kill ends the process with SIGKILL, as a crash would, and returns when it is
+// gone. Killing what has ended does nothing.
+func (n *Node) Kill() {
+	n.cmd.Process.Kill()
+	<-n.ended
+}
+
+// Terminate asks the process to end and returns at once; Wait tells how it did.
+func (n *Node) Terminate() { n.cmd.Process.Signal(syscall.SIGTERM) }
+
+// Wait waits for the process to end by itself and returns its exit status.
+func (n *Node) Wait() int {
+	n.t.Helper()
+	select {
+	case <-n.ended:
+	case <-time.After(startTime):
+		n.t.Fatalf("the service does not end:\n%s", tail(n.Log(), 40))
+	}
+	return n.cmd.ProcessState.ExitCode()
+}
+
+// Stop ends the process in good order and fails the test when it does not
+// exit with 0.
+func (n *Node) Stop() {
+	n.t.Helper()
+	n.Terminate()
+	if code := n.Wait(); code != 0 {
+		n.t.Fatalf("the service ended with %d:\n%s", code, tail(n.Log(), 40))
+	}
+}
+
+// Ended tells whether the process is gone.
+func (n *Node) Ended() bool {
+	select {
+	case <-n.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// Log is what the process has written to standard error so far.
+func (n *Node) Log() string { return n.log.String() }
+
+// Out is what the process has written to standard output so far.
+func (n *Node) Out() string { return n.out.String() }
+
+// record keeps what a process writes and notices the line that says where it
+// serves.
+type record struct {
+	mu      sync.Mutex
+	text    bytes.Buffer
+	told    bool
+	serving chan string
+}
+
+func newRecord() *record { return &record{serving: make(chan string, 1)} }
+
+var servingLine = regexp.MustCompile(`(?m)^.*serving.*addr"?[=:]"?([0-9.]+:[0-9]+)`)
+
+func (r *record) Write(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.text.Write(p)
+	if !r.told {
+		if m := servingLine.FindSubmatch(r.text.Bytes()); m != nil {
+			r.told = true
+			r.serving <- string(m[1])
+		}
+	}
+	return len(p), nil
+}
+
+func (r *record) String() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.text.String()
+}
+
+func tail(text string, lines int) string {
+	all := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	if len(all) > lines {
+		all = all[len(all)-lines:]
+	}
+	return strings.Join(all, "\n")
+}

@@ -1,0 +1,215 @@
+package blackbox
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
+	_ "modernc.org/sqlite"             // the driver "sqlite"
+
+	"castellan/internal/pgtest"
+)
+
+// Databases are the two that every scenario runs on.
+var Databases = []string{"sqlite", "postgres"}
+
+// OnBoth runs a scenario on SQLite and on PostgreSQL, side by side, each with
+// a site of its own in development mode.
+func OnBoth(t *testing.T, scenario func(t *testing.T, s *Site)) {
+	t.Helper()
+	t.Parallel()
+	for _, kind := range Databases {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			scenario(t, NewSite(t, kind))
+		})
+	}
+}
+
+// Site is one deployment: a database, a data folder and the settings of its
+// processes. It belongs to one test; everything of it ends with the test.
+type Site struct {
+	Kind string // of the database: one of Databases
+	DSN  string
+	Dir  string // the data folder
+
+	t        testing.TB
+	settings map[string]string
+	users    int
+	admin    Account
+}
+
+// NewSite makes a site in development mode with hashes that cost next to
+// nothing. Nothing runs yet.
+func NewSite(t testing.TB, kind string) *Site {
+	t.Helper()
+	s := &Site{Kind: kind, Dir: filepath.Join(t.TempDir(), "data"), t: t}
+	if kind == "postgres" {
+		s.DSN = pgtest.DSN(t)
+	} else {
+		s.DSN = "sqlite:" + filepath.Join(s.Dir, "castellan.db")
+	}
+	s.settings = map[string]string{
+		"CASTELLAN_DEV": "true", "CASTELLAN_DATA_DIR": s.Dir, "CASTELLAN_DATABASE_URL": s.DSN, "CASTELLAN_DATABASE_MAX_CONNECTIONS": "8",
+		"CASTELLAN_HTTP_ADDR": "127.0.0.1:0", "CASTELLAN_LOG_LEVEL": "debug",
+		"CASTELLAN_PASSWORD_ARGON2_MEMORY_KIB": "8", "CASTELLAN_PASSWORD_ARGON2_TIME": "1",
+	}
+	return s
+}
+
+// Production turns the site into one without development mode; with it go the
+// seeded accounts, the pages and the outbox that shows codes. The master key
+// has to be there: on PostgreSQL nobody makes it.
+func (s *Site) Production() *Site {
+	s.t.Helper()
+	delete(s.settings, "CASTELLAN_DEV")
+	return s
+}
+
+// Set changes settings for what is started from now on. Each is NAME=value,
+// the name without its prefix; an empty value takes the setting back.
+func (s *Site) Set(settings ...string) *Site {
+	for _, kv := range settings {
+		name, value, _ := strings.Cut(kv, "=")
+		name = "CASTELLAN_" + name
+		if value == "" {
+			delete(s.settings, name)
+		} else {
+			s.settings[name] = value
+		}
+	}
+	return s
+}
+
+// environ is the whole environment of a process: nothing of the tests' own
+// reaches it but where to find things.
+func (s *Site) environ(more []string) []string {
+	all := maps.Clone(s.settings)
+	for _, kv := range more {
+		name, value, _ := strings.Cut(kv, "=")
+		all["CASTELLAN_"+name] = value
+	}
+	env := []string{childEnv + "=1"}
+	for _, name := range []string{"PATH", "HOME", "TMPDIR"} {
+		if v := os.Getenv(name); v != "" {
+			env = append(env, name+"="+v)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		env = append(env, name+"="+all[name])
+	}
+	return env
+}
+
+// Output is what a finished command left.
+type Output struct {
+	Code        int
+	Out, ErrOut string
+}
+
+// commandTime bounds a command.
+const commandTime = 60 * time.Second
+
+// Command runs a command to its end, with a text on its standard input.
+func (s *Site) Command(stdin string, args ...string) Output {
+	s.t.Helper()
+	return s.CommandWith(nil, stdin, args...)
+}
+
+// CommandWith is Command with further settings, as in Start.
+func (s *Site) CommandWith(settings []string, stdin string, args ...string) Output {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), commandTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, os.Args[0], args...)
+	var out, errOut bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &errOut
+	life := s.own(cmd, settings)
+	defer life()
+	err := cmd.Run()
+	if ctx.Err() != nil {
+		s.t.Fatalf("castellan %s did not end", strings.Join(args, " "))
+	}
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		s.t.Fatalf("castellan %s: %v", strings.Join(args, " "), err)
+	}
+	return Output{cmd.ProcessState.ExitCode(), out.String(), errOut.String()}
+}
+
+// own gives a command its environment and ties its life to this process. The
+// returned function lets go once the command has ended.
+func (s *Site) own(cmd *exec.Cmd, settings []string) (release func()) {
+	s.t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	cmd.Env = s.environ(settings)
+	cmd.ExtraFiles = []*os.File{r}
+	return func() { r.Close(); w.Close() }
+}
+
+// AddUser makes an account by the command line, as an operator does.
+func (s *Site) AddUser(role string) Account {
+	s.t.Helper()
+	s.users++
+	a := NewAccount(s.users)
+	got := s.Command(a.Password+"\n", "user", "add", "--email", a.Mail, "--country-code", a.Country, "--phone", a.Phone, "--password-stdin", "--role", role)
+	if got.Code != 0 {
+		s.t.Fatalf("user add: exit %d: %s", got.Code, got.ErrOut)
+	}
+	a.ID = strings.TrimSpace(got.Out)
+	return a
+}
+
+// Count counts the rows that a clause after FROM gives: a table and, where
+// needed, a condition whose arguments are written $1, $2 ….
+func (s *Site) Count(clause string, args ...any) int {
+	s.t.Helper()
+	var n int
+	s.query("SELECT count(*) FROM "+clause, &n, args...)
+	return n
+}
+
+// Exec changes the database behind the service's back.
+func (s *Site) Exec(statement string, args ...any) {
+	s.t.Helper()
+	db := s.open()
+	defer db.Close()
+	if _, err := db.Exec(statement, args...); err != nil {
+		s.t.Fatalf("%s: %v", statement, err)
+	}
+}
+
+func (s *Site) query(statement string, into any, args ...any) {
+	s.t.Helper()
+	db := s.open()
+	defer db.Close()
+	if err := db.QueryRow(statement, args...).Scan(into); err != nil {
+		s.t.Fatalf("%s: %v", statement, err)
+	}
+}
+
+func (s *Site) open() *sql.DB {
+	s.t.Helper()
+	driver, dsn := "pgx", s.DSN
+	if path, ok := strings.CutPrefix(s.DSN, "sqlite:"); ok {
+		driver, dsn = "sqlite", "file:"+path+"?_pragma=busy_timeout(10000)"
+	}
+	db, err := sql.Open(driver, dsn)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return db
+}
