@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"castellan/internal/blackbox"
 )
@@ -38,3 +39,5 @@ func keys(t *testing.T, object []byte) map[string]json.RawMessage {
 	}
 	return m
 }
+
+func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }

@@ -146,7 +146,7 @@ func TestCaller(t *testing.T) {
 	}
 	c := got(do(t, s, "GET", "/me?a=b%20c", "", "device-brand: Acme", "device-model: One", "device-desc: work", "user-agent: test/1",
 		"device_signature: sig", "x-forwarded-for: 6.6.6.6, 1.2.3.4", "accept-language: de, ar", "idempotency-key: k"))
-	want := Caller{IP: netip.MustParseAddr("1.2.3.4"), Country: "DE", Language: "ar", DeviceSignature: "sig", RequestID: c.RequestID,
+	want := Caller{IP: netip.MustParseAddr("1.2.3.4"), Country: "DE", Language: "ar", LanguageAsked: true, DeviceSignature: "sig", RequestID: c.RequestID,
 		Device: DeviceInfo{"Acme", "One", "work", "test/1"}, Method: "GET", Path: "/me", RawQuery: "a=b%20c"}
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("caller %+v\nwant %+v", c, want)
