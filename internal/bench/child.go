@@ -1,0 +1,138 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"runtime/pprof"
+	"strings"
+	"syscall"
+
+	"github.com/gofiber/fiber/v2"
+
+	"castellan/cmd/app"
+	"castellan/config"
+	"castellan/domain/message"
+)
+
+// childRole names the variable that makes this program a child: the service,
+// or a bare Fiber handler.
+const (
+	childRole   = "BENCH_CHILD"
+	roleService = "service"
+	roleFiber   = "fiber"
+)
+
+// codesFile is the descriptor of the pipe that carries codes to the driver.
+const codesFile = 3
+
+// child runs one role until its standard input ends: a child never outlives
+// the bench.
+func child(role string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	go func() {
+		obey(os.Stdin, os.Stdout)
+		stop()
+	}()
+	var err error
+	switch role {
+	case roleService:
+		err = serve(ctx)
+	case roleFiber:
+		err = serveBare(ctx, os.Getenv("CASTELLAN_HTTP_ADDR"))
+	default:
+		err = fmt.Errorf("no role %q", role)
+	}
+	if err != nil && !errors.Is(err, context.Canceled) {
+		fmt.Fprintln(os.Stderr, "bench child:", err)
+		return 1
+	}
+	return 0
+}
+
+func serve(ctx context.Context) error {
+	cfg, err := config.Load("", os.Environ())
+	if err != nil {
+		return err
+	}
+	s := sink{os.NewFile(codesFile, "codes")}
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: cfg.Log.SlogLevel()}))
+	slog.SetDefault(log)
+	return app.Serve(ctx, cfg, app.Options{Version: "bench", Commit: "bench", Log: log, Out: io.Discard,
+		Senders: map[message.Channel]message.Sender{message.SMS: s, message.MAIL: s}})
+}
+
+// sink tells the driver what would be sent: the message's key and its code.
+type sink struct{ w io.Writer }
+
+// Send implements message.Sender.
+func (s sink) Send(_ context.Context, key string, m message.Rendered) error {
+	_, err := io.WriteString(s.w, key+" "+m.Code+"\n")
+	return err
+}
+
+// bareBody has the length of the answer to a login.
+var bareBody = strings.Repeat("x", 320)
+
+// serveBare is the floor: a framework that reads a request and answers.
+func serveBare(ctx context.Context, addr string) error {
+	a := fiber.New(fiber.Config{DisableStartupMessage: true})
+	a.Get("/health/ready", func(c *fiber.Ctx) error { return c.SendStatus(fiber.StatusOK) })
+	a.Post("/auth/login", func(c *fiber.Ctx) error {
+		if len(c.Body()) == 0 {
+			return fiber.ErrBadRequest
+		}
+		return c.SendString(bareBody)
+	})
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return err
+	}
+	go func() {
+		<-ctx.Done()
+		a.Shutdown()
+	}()
+	return a.Listener(l)
+}
+
+// The orders that a child takes, one a line; it answers each with a line.
+const (
+	orderCollect = "collect" // collect garbage and give memory back
+	orderProfile = "profile" // with a file: begin a CPU profile
+	orderStop    = "stop"    // end it
+)
+
+// obey carries orders out until there are no more.
+func obey(in io.Reader, out io.Writer) {
+	var profile *os.File
+	for lines := bufio.NewScanner(in); lines.Scan(); {
+		order, file, _ := strings.Cut(lines.Text(), " ")
+		var err error
+		switch order {
+		case orderCollect:
+			debug.FreeOSMemory()
+		case orderProfile:
+			if profile, err = os.Create(file); err == nil {
+				err = pprof.StartCPUProfile(profile)
+			}
+		case orderStop:
+			pprof.StopCPUProfile()
+			err = profile.Close()
+		default:
+			err = fmt.Errorf("no order %q", order)
+		}
+		if err != nil {
+			fmt.Fprintln(out, err)
+			continue
+		}
+		fmt.Fprintln(out, "ok")
+	}
+}

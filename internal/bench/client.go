@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+)
+
+// client is one kept connection that asks and waits for the answer. It is as
+// plain as HTTP allows, because what the driver uses the service cannot have.
+type client struct {
+	net.Conn
+	in   *bufio.Reader
+	out  []byte
+	body []byte // of the last answer
+
+	// Headers of the last answer.
+	pAuth, xAuth string
+	retryAfter   string
+}
+
+func dial(addr string) (*client, error) {
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	return &client{Conn: c, in: bufio.NewReader(c)}, nil
+}
+
+// do sends a request and reads the answer; header is one whole line or "".
+func (c *client) do(method, path, header, body string) (status int, err error) {
+	o := append(c.out[:0], method...)
+	o = append(append(append(o, ' '), path...), " HTTP/1.1\r\nHost: localhost\r\nUser-Agent: bench/1\r\nAccept-Language: en\r\nDevice-Brand: Acme\r\nDevice-Model: One\r\n"...)
+	if header != "" {
+		o = append(append(o, header...), "\r\n"...)
+	}
+	if body != "" {
+		o = append(o, "Content-Type: application/json\r\nContent-Length: "...)
+		o = append(strconv.AppendInt(o, int64(len(body)), 10), "\r\n"...)
+	}
+	o = append(append(o, "\r\n"...), body...)
+	c.out = o
+	if _, err := c.Write(o); err != nil {
+		return 0, err
+	}
+	return c.answer()
+}
+
+func (c *client) answer() (status int, err error) {
+	line, err := c.in.ReadSlice('\n')
+	if err != nil {
+		return 0, err
+	}
+	if len(line) < 12 {
+		return 0, fmt.Errorf("not an answer: %q", line)
+	}
+	if status, err = strconv.Atoi(string(line[9:12])); err != nil {
+		return 0, err
+	}
+	c.pAuth, c.xAuth, c.retryAfter = "", "", ""
+	length := 0
+	for {
+		line, err := c.in.ReadSlice('\n')
+		if err != nil {
+			return 0, err
+		}
+		line = bytes.TrimRight(line, "\r\n")
+		if len(line) == 0 {
+			break
+		}
+		name, value, _ := bytes.Cut(line, []byte(": "))
+		switch {
+		case bytes.EqualFold(name, []byte("Content-Length")):
+			if length, err = strconv.Atoi(string(value)); err != nil {
+				return 0, err
+			}
+		case bytes.EqualFold(name, []byte("p-auth")):
+			c.pAuth = string(value)
+		case bytes.EqualFold(name, []byte("x-auth")):
+			c.xAuth = string(value)
+		case bytes.EqualFold(name, []byte("Retry-After")):
+			c.retryAfter = string(value)
+		}
+	}
+	if cap(c.body) < length {
+		c.body = make([]byte, length)
+	}
+	c.body = c.body[:length]
+	_, err = io.ReadFull(c.in, c.body)
+	return status, err
+}
+
+// member is the first value of a JSON member that is a plain string. A parser
+// would cost the driver more than the answer costs the service.
+func member(body []byte, name string) string {
+	_, rest, ok := bytes.Cut(body, []byte(`"`+name+`":"`))
+	if !ok {
+		return ""
+	}
+	value, _, _ := bytes.Cut(rest, []byte{'"'})
+	return string(value)
+}

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"castellan/cmd/app"
+	"castellan/config"
+)
+
+// flow measures whole logins under load: processor time and number, beside a
+// bare handler and bare inserts of the same rounds.
+func flow(b *bench) error {
+	places, err := b.places(cheap()...)
+	if err != nil {
+		return err
+	}
+	floor, err := start(roleFiber, nil)
+	if err != nil {
+		return err
+	}
+	defer floor.stop()
+	servers := make([]*server, len(places))
+	for i, p := range places {
+		defer p.bare.close()
+		if err := p.seed(); err != nil {
+			return fmt.Errorf("%s: seed: %w", p.name, err)
+		}
+		if servers[i], err = start(roleService, p.environ); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+		defer servers[i].stop()
+	}
+	hash, err := leastHash(places[0].environ)
+	if err != nil {
+		return err
+	}
+
+	bare := series{}
+	of := make([]series, len(places))
+	warm, span := b.long(2*time.Second), b.long(6*time.Second)
+	for round := range b.rounds {
+		if err := measureFloor(floor, b.clients, b.long(2*time.Second), bare); err != nil {
+			return err
+		}
+		for i, p := range places {
+			if of[i] == nil {
+				of[i] = series{}
+			}
+			if err := measureInserts(p, of[i]); err != nil {
+				return fmt.Errorf("%s: %w", p.name, err)
+			}
+			stop, err := b.profiled(servers[i], fmt.Sprintf("flow-%s-%d.prof", p.name, round+1))
+			if err != nil {
+				return err
+			}
+			w, err := flows(servers[i], p.process, b.clients, warm, span)
+			if err := stop(); err != nil {
+				return err
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", p.name, err)
+			}
+			of[i].add("rate", w.rate())
+			of[i].add("server", w.each(w.server))
+			of[i].add("net", w.each(w.server)-hash.Seconds()*1e3)
+			of[i].add("base", w.each(w.base))
+			of[i].add("driver", w.each(w.driver))
+			of[i].add("others", w.others.Seconds()/w.took.Seconds())
+			of[i].add("requests", w.each(w.server)*1e3/bare["cpu"][round])
+		}
+	}
+
+	r := &b.report
+	r.begin("Whole logins (login → code → complete → tokens), %d clients, %s measured per round", b.clients, span)
+	r.line("bare Fiber handler: requests", "/s", bare["rate"], bar{})
+	r.line("bare Fiber handler: CPU per request", "µs", bare["cpu"], bar{})
+	r.line("argon2id of the login (8 KiB, 1 pass): CPU", "µs", []float64{hash.Seconds() * 1e6}, bar{})
+	for i, p := range places {
+		s, least, most := of[i], atLeast(3500), atMost(0.35)
+		if p.process != 0 {
+			least, most = atLeast(2000), bar{}
+		}
+		r.line(p.name+": logins", "/s", s["rate"], least)
+		r.line(p.name+": CPU of the service per login", "ms", s["server"], bar{})
+		r.line(p.name+": … without argon2id", "ms", s["net"], most)
+		if p.process != 0 {
+			r.line(p.name+": CPU of its processes per login", "ms", s["base"], bar{})
+		}
+		r.line(p.name+": CPU of the driver per login", "ms", s["driver"], bar{})
+		r.line(p.name+": CPU of the service, in bare requests", "×", s["requests"], bar{})
+		r.line(p.name+": durable commit of one row, alone", "µs", s["one"], bar{})
+		r.line(p.name+": 100 rows in one statement, per row", "µs", s["many"], bar{})
+		r.line(p.name+": processors used by others meanwhile", "", s["others"], bar{})
+	}
+	return nil
+}
+
+// profiled begins a CPU profile of the service where the bench was asked for
+// one; stop ends it.
+func (b *bench) profiled(s *server, name string) (stop func() error, err error) {
+	if b.profile == "" {
+		return func() error { return nil }, nil
+	}
+	file, err := filepath.Abs(filepath.Join(b.profile, name))
+	if err != nil {
+		return nil, err
+	}
+	return func() error { return s.order(orderStop) }, s.order(orderProfile, file)
+}
+
+func measureFloor(floor *server, clients int, span time.Duration, s series) error {
+	w, err := load(clients, span/4, span, meter{server: floor.pid()}, func() (func(context.Context, int) error, func(), error) {
+		c, err := dial(floor.addr)
+		if err != nil {
+			return nil, nil, err
+		}
+		return func(_ context.Context, i int) error {
+			status, err := c.do("POST", "/auth/login", "", loginBody(i))
+			if err == nil && status != 200 {
+				err = refusal{status: status}
+			}
+			return err
+		}, func() { c.Close() }, nil
+	})
+	if err != nil {
+		return fmt.Errorf("bare handler: %w", err)
+	}
+	s.add("rate", w.rate())
+	s.add("cpu", w.each(w.server)*1e3)
+	return nil
+}
+
+// measureInserts takes the median of single commits, and of statements of 100
+// rows.
+func measureInserts(p *place, s series) error {
+	one, err := insertTimes(p, 200, 1)
+	if err != nil {
+		return err
+	}
+	many, err := insertTimes(p, 30, 100)
+	if err != nil {
+		return err
+	}
+	s.add("one", median(one))
+	s.add("many", median(many)/100)
+	return nil
+}
+
+// insertTimes are the times of single-statement commits, in microseconds.
+func insertTimes(p *place, n, rows int) ([]float64, error) {
+	out := make([]float64, n)
+	for i := range out {
+		began := time.Now()
+		if err := p.bare.insert(rows); err != nil {
+			return nil, fmt.Errorf("bare insert: %w", err)
+		}
+		out[i] = time.Since(began).Seconds() * 1e6
+	}
+	return out, nil
+}
+
+// leastHash is the processor time of verifying a password under the settings.
+func leastHash(environ []string) (time.Duration, error) {
+	return hashTime(environ, 2000)
+}
+
+func hashTime(environ []string, n int) (time.Duration, error) {
+	cfg, err := config.Load("", append(plainEnviron(), environ...))
+	if err != nil {
+		return 0, err
+	}
+	h, err := app.NewHasher(cfg)
+	if err != nil {
+		return 0, err
+	}
+	ctx := context.Background()
+	stored, err := h.Hash(ctx, password)
+	if err != nil {
+		return 0, err
+	}
+	began := own()
+	for range n {
+		if right, _, err := h.Verify(ctx, password, stored); err != nil || !right {
+			return 0, fmt.Errorf("verify a password: right %v, %w", right, err)
+		}
+	}
+	return (own() - began) / time.Duration(n), nil
+}

@@ -1,0 +1,220 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// people is how many accounts log in, in turn.
+const people = 5000
+
+const password = "correct horse battery staple"
+
+// loginBody is the login of an account.
+func loginBody(i int) string {
+	return fmt.Sprintf(`{"countryCode":"90","phoneNumber":"%s","password":"%s"}`, phone(i), password)
+}
+
+func phone(i int) string { return fmt.Sprintf("533%07d", i) }
+
+// visitor is one client that logs in over and over.
+type visitor struct {
+	*client
+	s    *server
+	code chan string
+}
+
+func newVisitor(s *server) (*visitor, error) {
+	c, err := dial(s.addr)
+	if err != nil {
+		return nil, err
+	}
+	return &visitor{client: c, s: s, code: make(chan string, 1)}, nil
+}
+
+// login begins a challenge and names its method.
+func (v *visitor) login(i int) (method string, err error) {
+	status, err := v.do("POST", "/auth/login", "", loginBody(i))
+	if err != nil {
+		return "", err
+	}
+	if status != 200 || v.pAuth == "" {
+		return "", refusal{status, v.retryAfter, string(v.body)}
+	}
+	return member(v.body, "id"), nil
+}
+
+// complete answers the challenge of the last login; the session's token is in
+// xAuth.
+func (v *visitor) complete(method, code string) error {
+	status, err := v.do("POST", "/auth/2fa/challenge/complete", "p-auth: "+v.pAuth,
+		`{"methodId":"`+method+`","method":"SMS","value":"`+code+`"}`)
+	if err != nil {
+		return err
+	}
+	if status != 200 || v.xAuth == "" {
+		return refusal{status, v.retryAfter, string(v.body)}
+	}
+	return nil
+}
+
+// flow is a whole login; it reports how long each of the two steps took.
+func (v *visitor) flow(ctx context.Context, i int) (login, complete time.Duration, err error) {
+	began := time.Now()
+	method, err := v.login(i)
+	login = time.Since(began)
+	if err != nil {
+		return 0, 0, fmt.Errorf("login: %w", err)
+	}
+	code, err := v.s.codes.take(ctx, method, v.code)
+	if err != nil {
+		return 0, 0, err
+	}
+	began = time.Now()
+	if err := v.complete(method, code); err != nil {
+		return 0, 0, fmt.Errorf("complete: %w", err)
+	}
+	return login, time.Since(began), nil
+}
+
+// refusal is an answer that was not wanted.
+type refusal struct {
+	status     int
+	retryAfter string
+	body       string
+}
+
+func (r refusal) Error() string { return fmt.Sprintf("answered %d: %s", r.status, r.body) }
+
+// window is what a stretch of load came to.
+type window struct {
+	took   time.Duration
+	count  int64
+	server time.Duration // processor time of the service,
+	base   time.Duration // of the database's processes,
+	driver time.Duration // of this one,
+	others time.Duration // and of everybody else on this machine
+}
+
+func (w window) rate() float64 { return float64(w.count) / w.took.Seconds() }
+
+// each is a processor time per operation, in milliseconds.
+func (w window) each(d time.Duration) float64 { return d.Seconds() * 1e3 / float64(w.count) }
+
+// meter reads the clocks of everybody concerned.
+type meter struct {
+	server, base int // process ids; 0: there is none
+	count        *atomic.Int64
+}
+
+type reading struct {
+	at                         time.Time
+	count                      int64
+	server, base, driver, busy time.Duration
+}
+
+func (m meter) read() (r reading, err error) {
+	if m.server != 0 {
+		if r.server, err = cpu(m.server, false); err != nil {
+			return r, err
+		}
+	}
+	if m.base != 0 {
+		if r.base, err = cpu(m.base, true); err != nil {
+			return r, err
+		}
+	}
+	r.at, r.count, r.driver, r.busy = time.Now(), m.count.Load(), own(), busy()
+	return r, nil
+}
+
+func (m meter) during(what func() error) (window, error) {
+	from, err := m.read()
+	if err != nil {
+		return window{}, err
+	}
+	if err := what(); err != nil {
+		return window{}, err
+	}
+	to, err := m.read()
+	w := window{took: to.at.Sub(from.at), count: to.count - from.count, server: to.server - from.server, base: to.base - from.base, driver: to.driver - from.driver}
+	w.others = max(0, to.busy-from.busy-w.server-w.base-w.driver)
+	return w, err
+}
+
+// load runs one loop per client until stop, and measures the stretch between
+// warm and warm+span. step does one operation; the first error ends all.
+func load(clients int, warm, span time.Duration, m meter, begin func() (step func(ctx context.Context, i int) error, end func(), err error)) (window, error) {
+	ctx, stop := context.WithTimeout(context.Background(), warm+span+30*time.Second)
+	defer stop()
+	var running sync.WaitGroup
+	var mu sync.Mutex
+	var failed error
+	var next atomic.Int64
+	done := make(chan struct{})
+	var count atomic.Int64
+	m.count = &count
+	fail := func(err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if failed == nil {
+			failed = err
+			stop()
+		}
+	}
+	for range clients {
+		step, end, err := begin()
+		if err != nil {
+			return window{}, err
+		}
+		running.Go(func() {
+			defer end()
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				if err := step(ctx, int(next.Add(1)%people)); err != nil {
+					fail(err)
+					return
+				}
+				count.Add(1)
+			}
+		})
+	}
+	wait := func(d time.Duration) error {
+		select {
+		case <-time.After(d):
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	err := wait(warm)
+	var w window
+	if err == nil {
+		w, err = m.during(func() error { return wait(span) })
+	}
+	close(done)
+	running.Wait()
+	return w, errors.Join(failed, err)
+}
+
+// flows is load of whole logins.
+func flows(s *server, base, clients int, warm, span time.Duration) (window, error) {
+	return load(clients, warm, span, meter{server: s.pid(), base: base}, func() (func(context.Context, int) error, func(), error) {
+		v, err := newVisitor(s)
+		if err != nil {
+			return nil, nil, err
+		}
+		return func(ctx context.Context, i int) error {
+			_, _, err := v.flow(ctx, i)
+			return err
+		}, func() { v.Close() }, nil
+	})
+}

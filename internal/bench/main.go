@@ -1,0 +1,128 @@
+// Command bench measures what the service promises and prints one table:
+// medians of several rounds, with the price of a bare request and of a bare
+// insert taken in the same rounds, because a number means nothing without what
+// this machine could do in that minute.
+//
+// Everything is real: the service runs in a process of its own (this program,
+// started again: see child.go) with its HTTP stack over loopback, SQLite with
+// synchronous FULL, PostgreSQL with fsync, audit on. Only the channels end in
+// the process: what would be sent is handed to the driver through a pipe, one
+// write a message. The driver shares the processors with the service.
+//
+//	go run ./internal/bench [-rounds N] [-only NAME,…] [-quick] [-profile DIR]
+//
+// On more than two processors start it under "taskset -c 0,1": the promises are
+// made for two. Start reading at measurements.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"castellan/internal/pgtest"
+)
+
+// measurements in the order in which they run.
+var measurements = []struct {
+	name, about string
+	run         func(*bench) error
+}{
+	{"flow", "whole logins under load, on both databases", flow},
+	{"alone", "latency of the two steps without load", alone},
+}
+
+// bench is what measurements share.
+type bench struct {
+	quick   bool
+	rounds  int
+	clients int
+	profile string // folder for CPU profiles; "" for none
+	dir     string
+	report  report
+
+	pg *pgtest.Server
+}
+
+// long is a span of time that -quick shortens.
+func (b *bench) long(d time.Duration) time.Duration {
+	if b.quick {
+		return d / 4
+	}
+	return d
+}
+
+// postgres is the durable server of this run, started when it is first needed.
+func (b *bench) postgres() (*pgtest.Server, error) {
+	if b.pg == nil {
+		s, err := pgtest.Start(pgtest.Durable(), pgtest.Settings("shared_buffers=256MB"))
+		if err != nil {
+			return nil, err
+		}
+		b.pg = s
+	}
+	return b.pg, nil
+}
+
+func main() {
+	if role := os.Getenv(childRole); role != "" {
+		os.Exit(child(role))
+	}
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run() (err error) {
+	b := &bench{}
+	only := flag.String("only", "", "measure these only, separated by commas")
+	flag.IntVar(&b.rounds, "rounds", 5, "rounds of which the median is taken")
+	flag.IntVar(&b.clients, "clients", 64, "connections of the load")
+	flag.BoolVar(&b.quick, "quick", false, "shorter rounds: a look, not a measurement")
+	flag.StringVar(&b.profile, "profile", "", "folder to write CPU profiles of the service under load to")
+	flag.Usage = func() {
+		fmt.Fprintln(flag.CommandLine.Output(), "usage: bench [flags]")
+		flag.PrintDefaults()
+		for _, m := range measurements {
+			fmt.Fprintf(flag.CommandLine.Output(), "  %-9s %s\n", m.name, m.about)
+		}
+	}
+	flag.Parse()
+	names := strings.FieldsFunc(*only, func(r rune) bool { return r == ',' })
+	for _, n := range names {
+		if !slices.ContainsFunc(measurements, func(m struct {
+			name, about string
+			run         func(*bench) error
+		}) bool {
+			return m.name == n
+		}) {
+			return fmt.Errorf("there is no measurement %q", n)
+		}
+	}
+	if b.dir, err = os.MkdirTemp("", "bench-"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(b.dir)
+	defer func() {
+		if b.pg != nil {
+			b.pg.Stop()
+		}
+	}()
+	fmt.Printf("%d processors, %s, %d rounds, %d clients; load before: %s\n", runtime.NumCPU(), runtime.Version(), b.rounds, b.clients, loadAverage())
+	for _, m := range measurements {
+		if len(names) > 0 && !slices.Contains(names, m.name) {
+			continue
+		}
+		if err := m.run(b); err != nil {
+			return fmt.Errorf("%s: %w", m.name, err)
+		}
+		b.report.print(os.Stdout)
+	}
+	fmt.Printf("\nload after: %s\n", loadAverage())
+	return nil
+}

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	_ "modernc.org/sqlite"
+
+	"castellan/cmd/app"
+	"castellan/config"
+	"castellan/domain/commit"
+	"castellan/domain/id"
+	"castellan/domain/user"
+)
+
+// place is a database with the settings by which the service uses it.
+type place struct {
+	name    string // as the table calls it
+	dsn     string // as the service is told it
+	process int    // the database's first process; 0: it has none
+	environ []string
+	bare    bare
+}
+
+// bare makes inserts without the service: rows of a table that has the shape
+// of an outcome, made durable as the service makes its own.
+type bare interface {
+	insert(rows int) error
+	close() error
+}
+
+const row = "(id TEXT PRIMARY KEY, created_at BIGINT NOT NULL, expires_at BIGINT NOT NULL, body TEXT NOT NULL)"
+
+// places makes a new database of each kind.
+func (b *bench) places(settings ...string) ([]*place, error) {
+	lite, err := b.sqlite(settings...)
+	if err != nil {
+		return nil, err
+	}
+	pg, err := b.newPostgres(settings...)
+	if err != nil {
+		return nil, err
+	}
+	return []*place{lite, pg}, nil
+}
+
+func (b *bench) sqlite(settings ...string) (*place, error) {
+	dir, err := os.MkdirTemp(b.dir, "sqlite-")
+	if err != nil {
+		return nil, err
+	}
+	p := &place{name: "SQLite", dsn: "sqlite:" + filepath.Join(dir, "service.db"), environ: settings}
+	p.environ = append(p.environ, "CASTELLAN_DATA_DIR="+dir, "CASTELLAN_DATABASE_URL="+p.dsn)
+	p.bare, err = newBareSQLite(filepath.Join(dir, "bare.db"))
+	return p, err
+}
+
+func (b *bench) newPostgres(settings ...string) (*place, error) {
+	s, err := b.postgres()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(b.dir, "postgres-")
+	if err != nil {
+		return nil, err
+	}
+	ctx := context.Background()
+	conn, err := pgx.Connect(ctx, s.DSN())
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close(ctx)
+	name := "bench_" + strings.ToLower(rand.Text()[:8])
+	if _, err := conn.Exec(ctx, "CREATE DATABASE "+name); err != nil {
+		return nil, err
+	}
+	u, err := url.Parse(s.DSN())
+	if err != nil {
+		return nil, err
+	}
+	u.Path = "/" + name
+	p := &place{name: "PostgreSQL", dsn: u.String(), process: s.PID(), environ: settings}
+	p.environ = append(p.environ, "CASTELLAN_DATA_DIR="+dir, "CASTELLAN_DATABASE_URL="+p.dsn)
+	p.bare, err = newBarePostgres(p.dsn)
+	return p, err
+}
+
+// seed migrates the database and makes the accounts, whose password has one
+// hash of the configured cost.
+func (p *place) seed() error {
+	ctx := context.Background()
+	cfg, err := config.Load("", append(plainEnviron(), p.environ...))
+	if err != nil {
+		return err
+	}
+	hasher, err := app.NewHasher(cfg)
+	if err != nil {
+		return err
+	}
+	hash, err := hasher.Hash(ctx, password)
+	if err != nil {
+		return err
+	}
+	v, err := app.Open(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	for i := 0; i < people; {
+		var ws []commit.Write
+		for ; i < people && len(ws) < 500; i++ {
+			u := user.New(id.New(time.Now()), time.Now())
+			u.CountryCode, u.Email, u.Name = "90", fmt.Sprintf("u%d@bench.castellan.test", i), "Bench"
+			if u.Phone, err = user.Canonical("90", phone(i)); err != nil {
+				return err
+			}
+			ws = append(ws, user.Add{User: u, PasswordHash: hash})
+		}
+		if err := v.DB.Commit(ctx, ws...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cheap are the settings of a service whose passwords cost next to nothing and
+// whose limits do not stop a load.
+func cheap(more ...string) []string {
+	return append([]string{"CASTELLAN_DEV=true", "CASTELLAN_LIMITS_ENABLED=false", "CASTELLAN_LOG_LEVEL=warn",
+		"CASTELLAN_PASSWORD_ARGON2_MEMORY_KIB=8", "CASTELLAN_PASSWORD_ARGON2_TIME=1"}, more...)
+}
+
+// bareSQLite commits on one connection with the settings of the service.
+type bareSQLite struct {
+	db *sql.DB
+	n  int
+}
+
+func newBareSQLite(file string) (*bareSQLite, error) {
+	q := url.Values{"_txlock": {"immediate"}, "_pragma": {"journal_mode(WAL)", "synchronous(FULL)"}}
+	db, err := sql.Open("sqlite", "file:"+file+"?"+q.Encode())
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(1)
+	_, err = db.Exec("CREATE TABLE bare " + row)
+	return &bareSQLite{db: db}, err
+}
+
+func (b *bareSQLite) insert(rows int) error {
+	_, err := b.db.Exec(statement(&b.n, rows))
+	return err
+}
+
+func (b *bareSQLite) close() error { return b.db.Close() }
+
+type barePostgres struct {
+	conn *pgx.Conn
+	n    int
+}
+
+func newBarePostgres(dsn string) (*barePostgres, error) {
+	cfg, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		return nil, err
+	}
+	cfg.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
+	conn, err := pgx.ConnectConfig(context.Background(), cfg)
+	if err != nil {
+		return nil, err
+	}
+	_, err = conn.Exec(context.Background(), "CREATE TABLE bare "+row)
+	return &barePostgres{conn: conn}, err
+}
+
+func (b *barePostgres) insert(rows int) error {
+	_, err := b.conn.Exec(context.Background(), statement(&b.n, rows))
+	return err
+}
+
+func (b *barePostgres) close() error { return b.conn.Close(context.Background()) }
+
+var bareText = strings.Repeat("x", 300)
+
+// statement inserts so many rows, with ids that sort by time like the real ones.
+func statement(n *int, rows int) string {
+	var s strings.Builder
+	s.WriteString("INSERT INTO bare (id, created_at, expires_at, body) VALUES ")
+	for i := range rows {
+		if i > 0 {
+			s.WriteString(", ")
+		}
+		*n++
+		fmt.Fprintf(&s, "('01J%023d', 1700000000000, 1700000600000, '%s')", *n, bareText)
+	}
+	return s.String()
+}

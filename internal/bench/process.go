@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// tick is the unit in which the kernel tells the time of other processes
+// (USER_HZ, 100 on every Linux that runs here).
+const tick = 10 * time.Millisecond
+
+// cpu is the processor time that a process has used so far, its threads and,
+// where it is asked for, its children included.
+func cpu(pid int, children bool) (time.Duration, error) {
+	own, reaped, err := times(pid)
+	if err != nil || !children {
+		return own, err
+	}
+	total := own + reaped
+	files, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, f := range files {
+		stat, err := os.ReadFile(f)
+		if err != nil {
+			continue // it ended: its time is with its parent by now
+		}
+		if fields := statFields(stat); len(fields) > 1 && fields[1] == strconv.Itoa(pid) {
+			child, _ := strconv.Atoi(filepath.Base(filepath.Dir(f)))
+			if own, _, err := times(child); err == nil {
+				total += own
+			}
+		}
+	}
+	return total, nil
+}
+
+// times are what a process used itself, and what those of its children used
+// that have ended.
+func times(pid int) (own, reaped time.Duration, err error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, 0, err
+	}
+	f := statFields(stat)
+	if len(f) < 15 {
+		return 0, 0, fmt.Errorf("the kernel's line about process %d cannot be read", pid)
+	}
+	var n [4]int64
+	for i := range n {
+		if n[i], err = strconv.ParseInt(f[11+i], 10, 64); err != nil {
+			return 0, 0, err
+		}
+	}
+	return time.Duration(n[0]+n[1]) * tick, time.Duration(n[2]+n[3]) * tick, nil
+}
+
+// statFields are the fields from the third on: the second is a name, which may
+// hold anything.
+func statFields(stat []byte) []string {
+	return strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+}
+
+// own is the processor time of this process.
+func own() time.Duration {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// busy is the time that all processors have worked, for whomever.
+func busy() time.Duration {
+	stat, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0
+	}
+	first, _, _ := bytes.Cut(stat, []byte("\n"))
+	var sum int64
+	for i, f := range strings.Fields(string(first)) {
+		if n, err := strconv.ParseInt(f, 10, 64); err == nil && i != 4 && i != 5 && i < 9 { // neither idle, nor waiting for a disk, nor guests (counted already)
+			sum += n
+		}
+	}
+	return time.Duration(sum) * tick
+}
+
+// memory of a process in bytes: what it holds, and the most that it held since
+// forgetPeak.
+func memory(pid int) (now, peak int64, err error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, 0, err
+	}
+	for line := range strings.Lines(string(status)) {
+		name, rest, _ := strings.Cut(line, ":")
+		if name != "VmRSS" && name != "VmHWM" {
+			continue
+		}
+		kb, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
+		if err != nil {
+			return 0, 0, err
+		}
+		if name == "VmRSS" {
+			now = kb << 10
+		} else {
+			peak = kb << 10
+		}
+	}
+	return now, peak, nil
+}
+
+func forgetPeak(pid int) error {
+	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0)
+}
+
+func loadAverage() string {
+	b, err := os.ReadFile("/proc/loadavg")
+	if f := strings.Fields(string(b)); err == nil && len(f) > 2 {
+		return strings.Join(f[:3], " ")
+	}
+	return "unknown"
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+)
+
+// server is a child that serves.
+type server struct {
+	addr  string
+	cmd   *exec.Cmd
+	in    io.WriteCloser
+	out   *bufio.Reader
+	codes *codes
+}
+
+// start runs this program in a role and returns when it answers. environ is
+// the child's whole configuration.
+func start(role string, environ []string) (*server, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	addr, err := freeAddr()
+	if err != nil {
+		return nil, err
+	}
+	s := &server{addr: addr, cmd: exec.Command(self), codes: newCodes()}
+	s.cmd.Env = append(append(plainEnviron(), environ...), childRole+"="+role, "CASTELLAN_HTTP_ADDR="+addr)
+	s.cmd.Stderr = os.Stderr
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer w.Close()
+	s.cmd.ExtraFiles = []*os.File{w} // descriptor 3
+	if s.in, err = s.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := s.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	s.out = bufio.NewReader(out)
+	if err := s.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go s.codes.read(r)
+	if _, err := ready(addr, 20*time.Second); err != nil {
+		s.stop()
+		return nil, err
+	}
+	return s, nil
+}
+
+// plainEnviron is the environment without settings of the service.
+func plainEnviron() []string {
+	var out []string
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "CASTELLAN_") {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+func (s *server) pid() int { return s.cmd.Process.Pid }
+
+// order has the child do something.
+func (s *server) order(words ...string) error {
+	if _, err := fmt.Fprintln(s.in, strings.Join(words, " ")); err != nil {
+		return err
+	}
+	answer, err := s.out.ReadString('\n')
+	if err == nil && answer != "ok\n" {
+		err = errors.New(strings.TrimSpace(answer))
+	}
+	return err
+}
+
+// stop ends the child in good order.
+func (s *server) stop() error {
+	s.in.Close()
+	done := make(chan error, 1)
+	go func() { done <- s.cmd.Wait() }()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(30 * time.Second):
+		s.cmd.Process.Kill()
+		return errors.Join(errors.New("the child did not stop"), <-done)
+	}
+}
+
+// ready waits until /health/ready answers 200, and says how long that took.
+func ready(addr string, within time.Duration) (time.Duration, error) {
+	began := time.Now()
+	for time.Since(began) < within {
+		if c, err := dial(addr); err == nil {
+			status, err := c.do("GET", "/health/ready", "", "")
+			c.Close()
+			if err == nil && status == 200 {
+				return time.Since(began), nil
+			}
+		}
+		time.Sleep(500 * time.Microsecond)
+	}
+	return 0, fmt.Errorf("no answer from %s within %s", addr, within)
+}
+
+func freeAddr() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return l.Addr().String(), l.Close()
+}
+
+// codes are the codes of messages on their way to whoever logs in, by the id
+// of the method. Either may come first: the code, or who asks for it.
+type codes struct {
+	mu     sync.Mutex
+	came   map[string]string
+	wanted map[string]chan string
+	drop   bool // nobody will ask
+}
+
+func newCodes() *codes { return &codes{came: map[string]string{}, wanted: map[string]chan string{}} }
+
+// read takes lines "challenge.method.generation code".
+func (c *codes) read(r io.ReadCloser) {
+	defer r.Close()
+	for lines := bufio.NewScanner(r); lines.Scan(); {
+		key, code, _ := strings.Cut(lines.Text(), " ")
+		_, rest, _ := strings.Cut(key, ".")
+		method, _, _ := strings.Cut(rest, ".")
+		c.mu.Lock()
+		if to := c.wanted[method]; to != nil {
+			delete(c.wanted, method)
+			to <- code
+		} else if !c.drop {
+			c.came[method] = code
+		}
+		c.mu.Unlock()
+	}
+}
+
+// ignore forgets what came and what will come.
+func (c *codes) ignore(drop bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.drop = drop
+	clear(c.came)
+}
+
+// take waits for the code of a method.
+func (c *codes) take(ctx context.Context, method string, to chan string) (string, error) {
+	c.mu.Lock()
+	code, ok := c.came[method]
+	if ok {
+		delete(c.came, method)
+	} else {
+		c.wanted[method] = to
+	}
+	c.mu.Unlock()
+	if ok {
+		return code, nil
+	}
+	select {
+	case code := <-to:
+		return code, nil
+	case <-ctx.Done():
+		return "", fmt.Errorf("no code came: %w", ctx.Err())
+	}
+}
