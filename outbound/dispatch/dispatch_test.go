@@ -1,0 +1,240 @@
+package dispatch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"castellan/domain/challenge"
+	"castellan/domain/keyring"
+	"castellan/domain/keyring/keyringtest"
+	"castellan/domain/message"
+	"castellan/domain/outbox"
+	"castellan/outbound/dispatch"
+	"castellan/persistence"
+)
+
+// gateway is the outside: it answers with what it is told, then accepts.
+type gateway struct {
+	mu      sync.Mutex
+	answers []error
+	got     []string // key and code
+	at      []time.Time
+}
+
+func (g *gateway) Send(_ context.Context, key string, m message.Rendered) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.got, g.at = append(g.got, key+" "+m.Code), append(g.at, time.Now())
+	if len(g.answers) == 0 {
+		return nil
+	}
+	err := g.answers[0]
+	g.answers = g.answers[1:]
+	return err
+}
+
+func (g *gateway) seen() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return append([]string(nil), g.got...)
+}
+
+type world struct {
+	t     *testing.T
+	db    *persistence.DB
+	store persistence.Outbox
+	ring  *keyring.Ring
+	out   *gateway
+}
+
+func open(t *testing.T) *world {
+	db, err := persistence.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "test.db"), persistence.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Exclusive(t.Context(), func(ctx context.Context) error { _, err := db.Migrate(ctx); return err }); err != nil {
+		t.Fatal(err)
+	}
+	db.Start([]byte("key"), "test")
+	return &world{t: t, db: db, store: persistence.NewOutbox(db), ring: keyringtest.Ring(t, time.Now), out: &gateway{}}
+}
+
+func (w *world) dispatcher(keep bool) *dispatch.Dispatcher {
+	return dispatch.New(dispatch.Options{Store: w.store, Commit: w.db, Open: w.ring.Open, Senders: map[message.Channel]message.Sender{message.SMS: w.out},
+		Keep: keep, Workers: 2, Lease: 30 * time.Second, RetryMin: time.Second, RetryMax: 10 * time.Second, MaxAttempts: 4, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+}
+
+// add commits a message as a challenge does, leased to the node for now.
+func (w *world) add(id string, lease time.Duration, life time.Duration) (outbox.Message, message.Rendered) {
+	w.t.Helper()
+	r := message.Rendered{Channel: message.SMS, To: "+905320000001", Text: "code 123456", Code: "123456"}
+	plain, err := r.AppendBinary(nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	now := time.Now()
+	m := outbox.Message{ID: id, ChallengeID: "c", MethodID: id, Channel: message.SMS, Destination: []byte("d"), CreatedAt: now, ExpiresAt: now.Add(life),
+		LeaseUntil: now.Add(lease), Payload: w.ring.Seal(plain, challenge.PayloadData("c", id, 0))}
+	if err := w.db.Commit(w.t.Context(), outbox.Add{Message: m}); err != nil {
+		w.t.Fatal(err)
+	}
+	return m, r
+}
+
+func (w *world) payloads() int {
+	w.t.Helper()
+	ms, err := w.store.Recent(w.t.Context(), 100)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return len(ms)
+}
+
+func virtual(t *testing.T, test func(t *testing.T, w *world)) {
+	synctest.Test(t, func(t *testing.T) {
+		w := open(t)
+		test(t, w)
+		w.db.Close()
+	})
+}
+
+func TestDeliversAtOnceAndErases(t *testing.T) {
+	virtual(t, func(t *testing.T, w *world) {
+		d := w.dispatcher(false)
+		d.Start()
+		d.Deliver(w.add("m1", 30*time.Second, time.Minute))
+		time.Sleep(100 * time.Millisecond)
+		if got := w.out.seen(); len(got) != 1 || got[0] != "m1 123456" {
+			t.Fatalf("sent %v", got)
+		}
+		if n := w.payloads(); n != 0 {
+			t.Errorf("%d payloads are left after delivery", n)
+		}
+		time.Sleep(2 * time.Minute)
+		if got := w.out.seen(); len(got) != 1 {
+			t.Errorf("sent again: %v", got)
+		}
+		d.Stop()
+	})
+}
+
+func TestRetriesWithBackOffAndTheSameKey(t *testing.T) {
+	virtual(t, func(t *testing.T, w *world) {
+		busy := &message.DeliveryError{Err: errors.New("busy")}
+		w.out.answers = []error{busy, &message.DeliveryError{Err: errors.New("later"), RetryAfter: 8 * time.Second}}
+		d := w.dispatcher(false)
+		d.Start()
+		d.Deliver(w.add("m1", 30*time.Second, time.Minute))
+		time.Sleep(30 * time.Second)
+		got := w.out.seen()
+		if len(got) != 3 || got[0] != got[2] {
+			t.Fatalf("sent %v", got)
+		}
+		if first, second := w.out.at[1].Sub(w.out.at[0]), w.out.at[2].Sub(w.out.at[1]); first < time.Second || first > 3*time.Second || second < 8*time.Second || second > 10*time.Second {
+			t.Errorf("pauses of %v and %v, want 1 s of back-off and the 8 s asked for", first, second)
+		}
+		if d.Sent.Load() != 1 || d.Retried.Load() != 2 || w.payloads() != 0 {
+			t.Errorf("%d sent, %d retried, %d payloads", d.Sent.Load(), d.Retried.Load(), w.payloads())
+		}
+		d.Stop()
+	})
+}
+
+func TestGivesUp(t *testing.T) {
+	virtual(t, func(t *testing.T, w *world) {
+		w.out.answers = []error{&message.DeliveryError{Permanent: true, Err: errors.New("no such number")}}
+		d := w.dispatcher(false)
+		d.Start()
+		d.Deliver(w.add("refused", 30*time.Second, time.Hour))
+		time.Sleep(time.Minute)
+		if n := len(w.out.seen()); n != 1 {
+			t.Errorf("a permanent refusal was sent %d times", n)
+		}
+		for range 10 {
+			w.out.answers = append(w.out.answers, errors.New("unreachable"))
+		}
+		d.Deliver(w.add("unreachable", 30*time.Second, time.Hour))
+		time.Sleep(5 * time.Minute)
+		if n := len(w.out.seen()) - 1; n != 4 {
+			t.Errorf("%d attempts, want 4", n)
+		}
+		if d.Failed.Load() != 2 || w.payloads() != 0 {
+			t.Errorf("%d failed, %d payloads", d.Failed.Load(), w.payloads())
+		}
+		d.Stop()
+	})
+}
+
+// A code that nobody can use any more is not sent.
+func TestExpiredCodesStay(t *testing.T) {
+	virtual(t, func(t *testing.T, w *world) {
+		d := w.dispatcher(false)
+		w.add("late", 0, 5*time.Second)
+		time.Sleep(6 * time.Second)
+		d.Start()
+		time.Sleep(5 * time.Second)
+		if got := w.out.seen(); len(got) != 0 || w.payloads() != 0 {
+			t.Errorf("sent %v, %d payloads", got, w.payloads())
+		}
+		d.Stop()
+	})
+}
+
+// Two nodes share the outbox: what one leaves, the other takes when the lease
+// has lapsed, and nothing is sent twice while both live.
+func TestAnotherNodeTakesOver(t *testing.T) {
+	virtual(t, func(t *testing.T, w *world) {
+		a, b := w.dispatcher(false), w.dispatcher(false)
+		a.Start()
+		b.Start()
+		w.add("orphan", 30*time.Second, 5*time.Minute) // its node died before it was delivered
+		for i := range 20 {
+			a.Deliver(w.add(fmt.Sprint("m", i), 30*time.Second, 5*time.Minute))
+		}
+		time.Sleep(29 * time.Second)
+		if n := len(w.out.seen()); n != 20 {
+			t.Errorf("%d sent before the lease lapsed", n)
+		}
+		time.Sleep(3 * time.Second)
+		if n := len(w.out.seen()); n != 21 {
+			t.Errorf("%d sent, want the orphan too", n)
+		}
+		time.Sleep(2 * time.Minute)
+		if n := len(w.out.seen()); n != 21 {
+			t.Errorf("%d sent in the end", n)
+		}
+		a.Stop()
+		b.Stop()
+	})
+}
+
+func TestKeepLeavesPayloads(t *testing.T) {
+	virtual(t, func(t *testing.T, w *world) {
+		d := w.dispatcher(true)
+		d.Start()
+		d.Deliver(w.add("m1", 30*time.Second, time.Minute))
+		time.Sleep(time.Second)
+		ms, err := w.store.Recent(t.Context(), 10)
+		if err != nil || len(ms) != 1 || ms[0].State != outbox.Sent {
+			t.Fatalf("%+v, %v", ms, err)
+		}
+		if r, err := dispatch.Unseal(w.ring.Open, ms[0]); err != nil || r.Code != "123456" {
+			t.Errorf("%v, %v", r, err)
+		}
+		d.Stop()
+	})
+}
+
+func TestOffersWhatHasASender(t *testing.T) {
+	d := dispatch.New(dispatch.Options{Senders: map[message.Channel]message.Sender{message.SMS: dispatch.Local{}}})
+	if !d.Offers(message.SMS) || d.Offers(message.MAIL) {
+		t.Error("a channel is offered without a sender, or not with one")
+	}
+}
