@@ -363,6 +363,9 @@ func (db *DB) apply(ctx context.Context, l *lane, units []*unit) (failed map[int
 		if b.plan == nil {
 			continue
 		}
+		if len(failed) > 0 && i >= firstWrite {
+			break // nothing is kept, and a row of the winner's would look like a duplicate
+		}
 		missing, err := b.plan.apply(ctx, l, b.writes)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", b.writes[0].Table(), err)
@@ -392,6 +395,9 @@ type plan struct {
 
 var plans = map[reflect.Type]*plan{}
 
+// firstWrite is the order of the first plan that is neither guard nor fence.
+var firstWrite int
+
 func planOf(w commit.Write) *plan { return plans[reflect.TypeOf(w)] }
 
 // register adds plans in the order in which their statements run. The slices
@@ -419,6 +425,7 @@ func init() {
 	register(passwordFences...)
 	register(userFences...)
 
+	firstWrite = len(plans)
 	register(challengeWrites...)
 	register(outboxWrites...)
 	register(auditWrites...)

@@ -1,0 +1,27 @@
+package persistence
+
+import (
+	"errors"
+	"testing"
+
+	"castellan/domain/challenge"
+	"castellan/domain/commit"
+)
+
+// Who lost a race hears that it was fenced, although the winner's rows would
+// also make duplicates of what it inserts.
+func TestFenceComesBeforeDuplicate(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		ctx := t.Context()
+		c := sample("c1")
+		must(t, db.Commit(ctx, challenge.Insert{Challenge: c}))
+		c.Version, c.State = 1, challenge.Done
+		step := func() error {
+			return db.Commit(ctx, challenge.Update{Challenge: c}, challenge.Record{Outcome: challenge.Outcome{ChallengeID: "c1", Sealed: []byte("x")}})
+		}
+		must(t, step())
+		if err := step(); !errors.Is(err, commit.ErrFenced) {
+			t.Errorf("the loser of the race got %v, want ErrFenced", err)
+		}
+	})
+}
