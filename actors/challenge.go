@@ -174,7 +174,7 @@ func (a *challengeActor) decide(c *cluster.Context, step func(now time.Time) (*c
 			a.state = next
 			return nil
 		case errors.Is(err, commit.ErrFenced):
-			a.forget()
+			a.refresh(c) // what another owner did is news to those who listen here
 			if err := a.recheck(c); err != nil {
 				return err
 			}
@@ -482,7 +482,7 @@ func (a *challengeActor) refresh(c *cluster.Context) {
 	before := 0
 	if a.state != nil {
 		before = len(a.state.CompletedMethods())
-		if a.outcome != nil {
+		if a.outcome != nil && a.state.State != challenge.Pending { // else it is that of a step that was fenced out
 			before++
 		}
 	}
