@@ -29,7 +29,7 @@ const requestTime = 45 * time.Second
 func NewClient(url string) Client {
 	dial := &net.Dialer{Timeout: 5 * time.Second}
 	return Client{URL: url, http: &http.Client{Timeout: requestTime, Transport: &http.Transport{
-		DialContext: dial.DialContext, MaxIdleConnsPerHost: 256, DisableCompression: true}}}
+		DialContext: dial.DialContext, MaxIdleConnsPerHost: 256, IdleConnTimeout: 3 * time.Second, DisableCompression: true}}}
 }
 
 // Answer is a whole answer.
