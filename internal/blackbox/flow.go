@@ -102,7 +102,7 @@ func FlowOf(t testing.TB, a Answer) Flow {
 func flowOf(a Answer) (Flow, error) {
 	var body struct{ Challenge Challenge }
 	if a.Status != 200 || json.Unmarshal(a.Body, &body) != nil || body.Challenge.ChallengeID == "" || a.Header.Get("p-auth") == "" {
-		return Flow{}, fmt.Errorf("not the start of a challenge: %s", a)
+		return Flow{}, unexpected("not the start of a challenge: %s", a)
 	}
 	return Flow{body.Challenge, a.Header.Get("p-auth")}, nil
 }
@@ -111,6 +111,14 @@ func flowOf(a Answer) (Flow, error) {
 func LoginBody(a Account) map[string]string {
 	return map[string]string{"countryCode": a.Country, "phoneNumber": a.Phone, "password": a.Password}
 }
+
+// Unexpected is the error of an answer that came and is not the one it should
+// be; errors of the connection are others.
+type Unexpected struct{ text string }
+
+func (e Unexpected) Error() string { return e.text }
+
+func unexpected(format string, args ...any) error { return Unexpected{fmt.Sprintf(format, args...)} }
 
 // Login sends the password and returns the challenge that was started.
 func (c Client) Login(t testing.TB, a Account) Flow {
@@ -152,7 +160,7 @@ func (c Client) Letters(t testing.TB, to string) []Letter {
 func (c Client) TryLetters(to string) (ls []Letter, err error) {
 	a, err := c.Try("GET", "/dev/outbox?to="+strings.ReplaceAll(to, "+", "%2B"), nil, nil)
 	if err == nil && a.Status != 200 {
-		err = fmt.Errorf("outbox: %s", a)
+		err = unexpected("outbox: %s", a)
 	}
 	if err == nil {
 		err = json.Unmarshal(a.Body, &ls)
@@ -182,7 +190,7 @@ func (c Client) TryCode(a Account, method string) (string, error) {
 		return "", err
 	}
 	if len(ls) == 0 || len(ls[0].Code) != 6 {
-		return "", fmt.Errorf("no code for %s in %d letters", to, len(ls))
+		return "", unexpected("no code for %s in %d letters", to, len(ls))
 	}
 	return ls[0].Code, nil
 }
