@@ -224,6 +224,7 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 
 // Bounds of a node that nobody needs to configure.
 const (
+	drainNotice  = 500 * time.Millisecond
 	loginHistory = 400 * 24 * time.Hour // how long logins are remembered
 	tokenMemory  = 1 << 17
 	maxInFlight  = 16384
@@ -348,6 +349,7 @@ func (s *service) drain(metricsServer *http.Server) error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.HTTP.ShutdownGrace)
 	defer cancel()
 	s.hub.Close(ctx)
+	s.quiet(ctx)
 	err := s.server.App.ShutdownWithContext(ctx)
 	s.stop()
 	s.background.Wait()
@@ -362,6 +364,24 @@ func (s *service) drain(metricsServer *http.Server) error {
 	err = errors.Join(err, s.vault.Close())
 	s.log.Info("stopped")
 	return err
+}
+
+// quiet waits until no request is under way, and long enough for whoever routes
+// to this node to see that it is not ready. The listener stays open meanwhile:
+// a refusal with Retry-After is kinder than a refused connection.
+func (s *service) quiet(ctx context.Context) {
+	seen := time.After(drainNotice)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for noticed := false; !noticed || s.server.InFlight() > 0; {
+		select {
+		case <-seen:
+			noticed = true
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // challengeTokens signs the token of a challenge (D-AUTH-04).
