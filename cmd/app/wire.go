@@ -72,6 +72,8 @@ type service struct {
 	denials     *denials
 
 	draining   atomic.Bool
+	leaving    context.Context // ends with leave, when the node begins to drain
+	leave      context.CancelFunc
 	background sync.WaitGroup
 	stop       context.CancelFunc
 }
@@ -161,7 +163,8 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	if err != nil {
 		return err
 	}
-	s.engine = &stepup.Service{Config: stepupConfig(cfg), Actions: actions, Catalog: s.live.Catalog, Book: book, Ring: ring, Tokens: challengeTokens{s.tokens, now},
+	s.leaving, s.leave = context.WithCancel(context.Background())
+	s.engine = &stepup.Service{Config: stepupConfig(cfg), Leaving: s.leaving, Actions: actions, Catalog: s.live.Catalog, Book: book, Ring: ring, Tokens: challengeTokens{s.tokens, now},
 		Accounts: people, Sessions: s.revocations, Desk: s.client, Cases: s.client, Outbox: outboxStore, Dispatch: s.dispatch, Commit: db, Now: now}
 
 	if s.hasher, err = NewHasher(cfg); err != nil {
@@ -225,6 +228,7 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 // Bounds of a node that nobody needs to configure.
 const (
 	drainNotice  = 500 * time.Millisecond
+	closingTime  = 5 * time.Second      // for the node's own last writes
 	loginHistory = 400 * 24 * time.Hour // how long logins are remembered
 	tokenMemory  = 1 << 17
 	maxInFlight  = 16384
@@ -346,11 +350,18 @@ func (s *service) checkpoint(ctx context.Context) error {
 func (s *service) drain(metricsServer *http.Server) error {
 	s.log.Info("draining")
 	s.draining.Store(true)
-	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.HTTP.ShutdownGrace)
+	s.leave()
+	patience, give := context.WithTimeout(context.Background(), s.cfg.HTTP.ShutdownGrace)
+	defer give()
+	s.hub.Close(patience)
+	s.quiet(patience)
+	err := s.server.App.ShutdownWithContext(patience)
+	if err != nil {
+		err = fmt.Errorf("requests were cut off after http.shutdown_grace: %w", err)
+	}
+	// What is to be written down has time of its own, however long they took.
+	ctx, cancel := context.WithTimeout(context.Background(), closingTime)
 	defer cancel()
-	s.hub.Close(ctx)
-	s.quiet(ctx)
-	err := s.server.App.ShutdownWithContext(ctx)
 	s.stop()
 	s.background.Wait()
 	s.dispatch.Stop()
