@@ -1,10 +1,15 @@
 package address
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/csv"
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/btcsuite/btcd/btcutil/bech32"
+	"github.com/mr-tron/base58"
 )
 
 func rules(t *testing.T, configured map[string]string) Rules {
@@ -161,9 +166,9 @@ func TestKnownAddresses(t *testing.T) {
 // Any one character of an address with a checksum, changed, makes it refused.
 func TestEveryTypingErrorIsSeen(t *testing.T) {
 	r := rules(t, nil)
-	const base58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+	const letters = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 	for _, v := range known {
-		alphabet := base58
+		alphabet := letters
 		switch lower := strings.ToLower(v.address); {
 		case !v.want || v.network != "BTC" && v.network != "TRX" && v.network != "XRP":
 			continue
@@ -186,6 +191,57 @@ func TestEveryTypingErrorIsSeen(t *testing.T) {
 			if changed != checksummed && r.Fits("ETH", changed) {
 				t.Errorf("%s passes", changed)
 			}
+		}
+	}
+}
+
+// Of all witness programs with a right checksum only those that somebody can
+// own are taken.
+func TestWitnessPrograms(t *testing.T) {
+	r := rules(t, nil)
+	taken := 0
+	for version := range byte(17) {
+		for size := range 42 {
+			words, err := bech32.ConvertBits(make([]byte, size), 8, 5, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name, encode := range map[string]func(string, []byte) (string, error){"bech32": bech32.Encode, "bech32m": bech32.EncodeM} {
+				text, err := encode("bc", append([]byte{version}, words...))
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := name == "bech32" && version == 0 && (size == 20 || size == 32) || name == "bech32m" && version == 1 && size == 32
+				if got := r.Fits("BTC", text); got != want {
+					t.Errorf("version %d, %d bytes in %s, %s: %v", version, size, name, text, got)
+				} else if got {
+					taken++
+				}
+			}
+		}
+	}
+	if taken != 3 {
+		t.Errorf("%d are taken", taken)
+	}
+}
+
+// What an X-address holds besides the account has one spelling (XLS-5d).
+func TestXAddresses(t *testing.T) {
+	r := rules(t, nil)
+	for _, c := range []struct {
+		prefix, flag byte
+		tag          uint64
+		want         bool
+	}{
+		{0x44, 0, 0, true}, {0x44, 0, 1, false}, {0x44, 1, 0, true}, {0x44, 1, 1<<32 - 1, true}, {0x44, 1, 1 << 32, false}, {0x44, 2, 0, false}, {0x93, 0, 0, false},
+	} {
+		payload := append([]byte{0x05, c.prefix}, make([]byte, 20)...)
+		payload = binary.LittleEndian.AppendUint64(append(payload, c.flag), c.tag)
+		once := sha256.Sum256(payload)
+		twice := sha256.Sum256(once[:])
+		text := base58.EncodeAlphabet(append(payload, twice[:4]...), xrpAlphabet)
+		if got := r.Fits("XRP", text); got != c.want {
+			t.Errorf("%+v, %s: %v", c, text, got)
 		}
 	}
 }
