@@ -47,6 +47,8 @@ type Config struct {
 	Geo      Geo      `key:"geo" doc:"Country filters of users."`
 	Cluster  Cluster  `key:"cluster" doc:"Several nodes on one PostgreSQL database. Without a gossip address the node is alone."`
 
+	AddressBook AddressBook `key:"addressbook" doc:"Withdrawal address books."`
+
 	origins map[string]origin // by dotted key; a key that is absent has its default
 }
 
@@ -134,6 +136,12 @@ type Password struct {
 	HashSlots         int           `key:"hash_slots" range:"0..256" doc:"Hashes computed at once. 0: one less than the processors, at least 1."`
 	Queue             int           `key:"queue" range:"0..100000" doc:"Logins that may wait for a slot; the next one gets 503 OVERLOADED."`
 	QueueWait         time.Duration `key:"queue_wait" range:"10ms..1m" doc:"How long a login waits for a slot before it gets 503 OVERLOADED."`
+}
+
+// AddressBook configures the withdrawal address books (D-WAD-05).
+type AddressBook struct {
+	WaitingTime  time.Duration     `key:"waiting_time" range:"0s..720h" doc:"How long an address waits after it was entered before it may be withdrawn to; records then show usableFrom. 0s: not at all."`
+	AddressRules map[string]string `key:"address_rules" doc:"Network code to the rule of its addresses: bitcoin, evm, solana, tron, xrp, or a regular expression between ^ and $. Built in for the usual networks; one without a rule takes every well-formed address."`
 }
 
 // Mail configures the SMTP sender.

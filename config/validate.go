@@ -26,6 +26,7 @@ func (c Config) faults(broken map[string]bool) Faults {
 	k.stores()
 	k.times()
 	k.mfa()
+	k.addressBook()
 	k.mail()
 	k.sms()
 	k.cluster()
@@ -196,6 +197,24 @@ func (k *checker) mfa() {
 		action := k.c.MFA.Guarded[endpoint]
 		k.refuse(!guardedPattern.MatchString(endpoint), "mfa.guarded", quote(endpoint)+" is not an endpoint such as POST /auth/password")
 		k.refuse(!actionPattern.MatchString(action), "mfa.guarded", quote(action)+" is not an action code: 2 to 64 capital letters, digits and underscores")
+	}
+}
+
+// addressRuleNames are the built-in rules that a network may be given.
+var addressRuleNames = []string{"bitcoin", "evm", "solana", "tron", "xrp"}
+
+// addressBook checks the rules of networks: a word that is no built-in rule
+// was meant to be one.
+func (k *checker) addressBook() {
+	for _, network := range slices.Sorted(maps.Keys(k.c.AddressBook.AddressRules)) {
+		rule := k.c.AddressBook.AddressRules[network]
+		if slices.Contains(addressRuleNames, rule) {
+			continue
+		}
+		_, err := regexp.Compile(rule)
+		anchored := len(rule) > 2 && strings.HasPrefix(rule, "^") && strings.HasSuffix(rule, "$")
+		k.refuse(err != nil || !anchored, "addressbook.address_rules",
+			fmt.Sprintf("%s for %s is neither one of %s nor a regular expression between ^ and $", quote(rule), quote(network), strings.Join(addressRuleNames, ", ")))
 	}
 }
 

@@ -56,6 +56,10 @@ func TestFaults(t *testing.T) {
 		{name: "above", file: "mfa: {challenge_ttl: 61m}", want: "mfa.challenge_ttl (castellan.yaml:1): 1h1m is outside 1s to 1h"},
 		{name: "floor", file: "mfa: {otp_budget_window: 10s}", want: "10s is below 5m, the least outside development mode"},
 		{name: "word", env: []string{"CASTELLAN_LOG_LEVEL=loud"}, want: `log.level (CASTELLAN_LOG_LEVEL): "loud" is not one of debug, info, warn, error`},
+		{name: "address rule", file: "addressbook: {address_rules: {BSC: emv}}", want: `addressbook.address_rules (castellan.yaml:1): "emv" for "BSC" is neither one of bitcoin, evm, solana, tron, xrp nor`},
+		{name: "address rule without an end", file: "addressbook: {address_rules: {BSC: '^0x'}}", want: `"^0x" for "BSC" is neither`},
+		{name: "faulty address rule", env: []string{"CASTELLAN_ADDRESSBOOK_ADDRESS_RULES=BSC=evm,LTC=^[LM$"}, want: `addressbook.address_rules (CASTELLAN_ADDRESSBOOK_ADDRESS_RULES): "^[LM$" for "LTC" is neither`},
+		{name: "negative waiting time", file: "addressbook: {waiting_time: -1s}", want: "addressbook.waiting_time (castellan.yaml:1): -1s is outside 0s to 720h"},
 		{name: "preset", file: "sms: {preset: carrier}", want: `sms.preset (castellan.yaml:1): "carrier" is not one of twilio`},
 
 		{name: "addr", file: "http: {addr: localhost}", want: `http.addr (castellan.yaml:1): "localhost" must be host:port`},
@@ -258,6 +262,8 @@ func TestWarnings(t *testing.T) {
 		{full + "http: {addr: '0.0.0.0:80'}", []string{"only guessed from http.addr"}},
 		{full + "http: {country_header: cf-ipcountry}", []string{"http.country_header has no effect"}},
 		{full + "firewall: {bypass_cidrs: ['::/0']}", []string{"no request rule applies"}},
+		{full + "mfa: {guarded: {POST /asset/withdrawal-addresses: ADD}}", []string{"without PATCH /asset/withdrawal-addresses"}},
+		{full + "mfa: {guarded: {POST /asset/withdrawal-addresses: ADD, PATCH /asset/withdrawal-addresses: CHANGE}}", nil},
 		{full + "cluster: {join: ['a:1']}", []string{"cluster.join has no effect"}},
 	} {
 		got := load(t, tc.text).Warnings()

@@ -9,6 +9,12 @@ import (
 // Password Storage Cheat Sheet, argon2id).
 var owaspArgon2 = []struct{ time, memoryKiB int }{{1, 47104}, {2, 19456}, {3, 12288}, {4, 9216}, {5, 7168}}
 
+// The endpoints by which an address comes into a book.
+const (
+	addAddress    = "POST /asset/withdrawal-addresses"
+	changeAddress = "PATCH /asset/withdrawal-addresses"
+)
+
 // Warnings lists what is accepted and probably not meant, for the log at the
 // start. It is empty in development mode.
 func (c Config) Warnings() []string {
@@ -31,6 +37,8 @@ func (c Config) Warnings() []string {
 	warn(err == nil && u.Scheme == "http" && !loopback(u.Hostname()), "http.public_url is not https: tokens would cross the network in the clear")
 	warn(!loopbackAddr(c.HTTP.Addr) && c.Source("http.public_url") == FromDefault, "http.public_url is not set and only guessed from http.addr: device signatures name it")
 	warn(c.HTTP.CountryHeader != "" && len(c.HTTP.TrustedProxies) == 0, "http.country_header has no effect without http.trusted_proxies")
+	guarded := c.MFA.Guarded
+	warn(guarded[addAddress] != "" && guarded[changeAddress] == "", "mfa.guarded holds "+addAddress+" without "+changeAddress+": who may not add an address can still put another in the place of one")
 	for _, p := range c.Firewall.BypassCIDRs {
 		warn(p.Bits() == 0, "firewall.bypass_cidrs holds "+p.String()+": no request rule applies to anyone")
 	}

@@ -9,6 +9,7 @@ package httpapi
 import (
 	"reflect"
 
+	"castellan/http/addressbook"
 	"castellan/http/mfa"
 	"castellan/http/rest"
 	"castellan/http/session"
@@ -21,6 +22,8 @@ import (
 type API struct {
 	TwoFactor twofactor.Group // 4.1
 	MFA       mfa.Group       // 4.4
+
+	AddressBook addressbook.Group // 4.18
 	// Extensions.
 	Session session.Group
 	Keys    system.Keys
@@ -29,7 +32,7 @@ type API struct {
 // Endpoints returns every endpoint of the service.
 func (a API) Endpoints() []rest.Endpoint {
 	var all []rest.Endpoint
-	for _, g := range []rest.Group{a.TwoFactor, a.MFA, a.Session, a.Keys} {
+	for _, g := range []rest.Group{a.TwoFactor, a.MFA, a.AddressBook, a.Session, a.Keys} {
 		all = append(all, g.Endpoints()...)
 	}
 	return all

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"castellan/config"
+	"castellan/domain/currency"
 	"castellan/domain/id"
 	"castellan/domain/keyring"
 	"castellan/domain/mfa"
@@ -69,6 +70,10 @@ func (v *Vault) setUp(ctx context.Context, cfg config.Config) error {
 	store := persistence.NewMFA(v.DB)
 	if _, err := v.DB.Once(ctx, "mfa", func(ctx context.Context) error { return mfa.Seed(ctx, store) }); err != nil {
 		return fmt.Errorf("seed: %w", err)
+	}
+	currencies := persistence.NewCurrencies(v.DB)
+	if _, err := v.DB.Once(ctx, "currency", func(ctx context.Context) error { return currency.Seed(ctx, currencies) }); err != nil {
+		return fmt.Errorf("seed currencies: %w", err)
 	}
 	if cfg.Dev {
 		return v.seedLogins(ctx, cfg)

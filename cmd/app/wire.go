@@ -22,8 +22,11 @@ import (
 	"castellan/actors"
 	"castellan/cluster"
 	"castellan/config"
+	"castellan/domain/addressbook"
+	"castellan/domain/addressbook/address"
 	"castellan/domain/challenge"
 	"castellan/domain/change"
+	"castellan/domain/currency"
 	"castellan/domain/id"
 	"castellan/domain/keyring"
 	"castellan/domain/message"
@@ -34,6 +37,7 @@ import (
 	"castellan/domain/token"
 	"castellan/domain/user"
 	httpapi "castellan/http"
+	httpaddressbook "castellan/http/addressbook"
 	"castellan/http/guard"
 	httpmfa "castellan/http/mfa"
 	"castellan/http/rest"
@@ -60,6 +64,7 @@ type service struct {
 	activity    *session.Activity
 	tokens      *token.Issuer
 	live        *mfa.Live
+	currencies  *currency.Live
 	dispatch    *dispatch.Dispatcher
 	node        *cluster.Node
 	client      actors.Client
@@ -139,8 +144,9 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	s.activity = session.NewActivity(db, now)
 	s.roles = user.NewSnapshot(s.users)
 	s.live = mfa.NewLive(persistence.NewMFA(db))
+	s.currencies = currency.NewLive(persistence.NewCurrencies(db))
 	s.follow()
-	if err := errors.Join(s.revocations.Load(ctx, sessions), s.roles.Reload(ctx), s.live.Reload(ctx), s.feed.Poll(ctx)); err != nil {
+	if err := errors.Join(s.revocations.Load(ctx, sessions), s.roles.Reload(ctx), s.live.Reload(ctx), s.currencies.Reload(ctx), s.feed.Poll(ctx)); err != nil {
 		return fmt.Errorf("load snapshots: %w", err)
 	}
 
@@ -184,11 +190,18 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 
 func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err error) {
 	cfg, db, ring, now := s.cfg, s.vault.DB, s.vault.Ring, time.Now
+	addressRules, err := address.NewRules(cfg.AddressBook.AddressRules)
+	if err != nil {
+		return err
+	}
 	api := httpapi.API{
 		TwoFactor: twofactor.Group{Engine: s.engine, Now: now},
 		MFA:       httpmfa.Group{Admin: &mfa.Admin{Store: persistence.NewMFA(db), Commit: db, Live: s.live, Now: now}},
 		Session:   httpsession.Group{Service: s.logins},
 		Keys:      system.Keys{JWKS: ring.JWKS},
+
+		AddressBook: httpaddressbook.Group{Service: &addressbook.Service{Store: persistence.NewAddressBooks(db), Commit: db, Currencies: s.currencies,
+			Rules: addressRules, Waiting: cfg.AddressBook.WaitingTime, Now: now}},
 	}
 	guards := guard.Guards{Tokens: s.tokens, Fresh: s.feed.Fresh, HasRole: s.roles.Has, Tenant: cfg.Tenant.ID,
 		Live: func(userID, sessionID string, sv int64) bool {
@@ -256,6 +269,7 @@ func (s *service) follow() {
 	s.feed.On(change.Sessions, s.revocations.Apply)
 	s.feed.On(change.Keys, func(ctx context.Context, _ string) error { return s.vault.Keeper.Reload(ctx) })
 	s.feed.On(change.MFA, func(ctx context.Context, _ string) error { return s.live.Reload(ctx) })
+	s.feed.On(change.Currencies, func(ctx context.Context, _ string) error { return s.currencies.Reload(ctx) })
 	s.feed.On(change.Users, func(ctx context.Context, _ string) error { return s.roles.Reload(ctx) })
 }
 

@@ -18,6 +18,8 @@ const (
 	Keys     Topic = "keys"
 	MFA      Topic = "mfa"
 	Users    Topic = "user" // key: user id
+	// Currencies: reference data of currencies, networks and pairs changed; no key.
+	Currencies Topic = "currency"
 )
 
 // Note tells the other nodes of a change.

@@ -18,6 +18,10 @@ func TestRules(t *testing.T) {
 		{"domain/password", "golang.org/x/crypto/argon2", true},
 		{"domain/password", "golang.org/x/text/unicode/norm", true},
 		{"domain/password", "golang.org/x/textual", false},
+		{"domain/addressbook", "golang.org/x/text/unicode/norm", true},
+		{"domain/addressbook", "github.com/mr-tron/base58", false},
+		{"domain/addressbook/address", "github.com/mr-tron/base58", true},
+		{"domain/addressbook/address", "github.com/btcsuite/btcd/btcutil", false},
 		{"domain/totp", "github.com/pquerna/otp/totp", true},
 
 		{"config", "github.com/knadh/koanf/v2", true},

@@ -1,0 +1,167 @@
+// Package currencytest is the suite of the contract currency.Store.
+package currencytest
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"castellan/domain/commit"
+	"castellan/domain/currency"
+	"castellan/domain/fault"
+)
+
+// Run checks a store. open returns an empty one and the committer whose
+// transactions it joins; both end with the test.
+func Run(t *testing.T, open func(*testing.T) (currency.Store, commit.Committer)) {
+	for _, c := range []struct {
+		name string
+		run  func(*testing.T, currency.Store, commit.Committer)
+	}{
+		{"RoundTrip", roundTrip},
+		{"CodesAreUnique", codesAreUnique},
+		{"JoinsTransactions", joinsTransactions},
+		{"Seed", seed},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, tx := open(t)
+			c.run(t, s, tx)
+		})
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+type content struct {
+	currencies []currency.Currency
+	networks   []currency.Network
+	pairs      []currency.Pair
+}
+
+func read(t *testing.T, ctx context.Context, s currency.Store) (c content) {
+	t.Helper()
+	var err error
+	c.currencies, err = s.Currencies(ctx)
+	must(t, err)
+	c.networks, err = s.Networks(ctx)
+	must(t, err)
+	c.pairs, err = s.Pairs(ctx)
+	must(t, err)
+	return c
+}
+
+func roundTrip(t *testing.T, s currency.Store, _ commit.Committer) {
+	ctx := t.Context()
+	if c := read(t, ctx, s); len(c.currencies)+len(c.networks)+len(c.pairs) > 0 {
+		t.Fatalf("an empty store holds %+v", c)
+	}
+	want := content{
+		[]currency.Currency{{Code: "ZZ", Name: "Ünïcode 'quoted' ?", Active: true}, {Code: "AA"}},
+		[]currency.Network{{Code: "ZZ"}, {Code: "AA", Name: "n", Active: true}},
+		nil,
+	}
+	var err error
+	for i := range want.currencies {
+		want.currencies[i].ID, err = s.AddCurrency(ctx, want.currencies[i])
+		must(t, err)
+		want.networks[i].ID, err = s.AddNetwork(ctx, want.networks[i])
+		must(t, err)
+	}
+	c, n := want.currencies, want.networks
+	want.pairs = []currency.Pair{
+		{CurrencyID: c[1].ID, NetworkID: n[0].ID, Active: true},
+		{CurrencyID: c[0].ID, NetworkID: n[0].ID, Withdraw: true},
+		{CurrencyID: c[0].ID, NetworkID: n[1].ID, Active: true, Withdraw: true},
+	}
+	for i := range want.pairs {
+		want.pairs[i].ID, err = s.AddPair(ctx, want.pairs[i])
+		must(t, err)
+	}
+	if got := read(t, ctx, s); !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	if _, err := s.AddPair(ctx, currency.Pair{CurrencyID: c[0].ID, NetworkID: n[1].ID + 1000}); err == nil {
+		t.Error("a pair of an unknown network was added")
+	}
+}
+
+func codesAreUnique(t *testing.T, s currency.Store, _ commit.Committer) {
+	ctx := t.Context()
+	cur, err := s.AddCurrency(ctx, currency.Currency{Code: "X"})
+	must(t, err)
+	net, err := s.AddNetwork(ctx, currency.Network{Code: "X"})
+	must(t, err)
+	for name, add := range map[string]func() (int64, error){
+		"currency": func() (int64, error) { return s.AddCurrency(ctx, currency.Currency{Code: "AA"}) },
+		"network":  func() (int64, error) { return s.AddNetwork(ctx, currency.Network{Code: "AA"}) },
+		"pair":     func() (int64, error) { return s.AddPair(ctx, currency.Pair{CurrencyID: cur, NetworkID: net}) },
+	} {
+		var wg sync.WaitGroup
+		var won atomic.Int64
+		for range 6 {
+			wg.Go(func() {
+				switch _, err := add(); {
+				case err == nil:
+					won.Add(1)
+				case fault.CodeOf(err) != fault.RecordAlreadyExist:
+					t.Errorf("%s: %v", name, err)
+				}
+			})
+		}
+		wg.Wait()
+		if won.Load() != 1 {
+			t.Errorf("%s: added %d times", name, won.Load())
+		}
+	}
+}
+
+func joinsTransactions(t *testing.T, s currency.Store, tx commit.Committer) {
+	refusal := errors.New("no")
+	err := tx.InTx(t.Context(), func(ctx context.Context) error {
+		must(t, currency.Seed(ctx, s))
+		if c := read(t, ctx, s); len(c.pairs) != 8 {
+			t.Errorf("a transaction does not see what it wrote: %+v", c)
+		}
+		return refusal
+	})
+	if !errors.Is(err, refusal) {
+		t.Fatalf("got %v", err)
+	}
+	if c := read(t, t.Context(), s); len(c.currencies)+len(c.networks)+len(c.pairs) > 0 {
+		t.Errorf("rolled back, and still there: %+v", c)
+	}
+}
+
+// D-WAD-05: what a new installation can withdraw.
+func seed(t *testing.T, s currency.Store, tx commit.Committer) {
+	ctx := t.Context()
+	must(t, tx.InTx(ctx, func(ctx context.Context) error { return currency.Seed(ctx, s) }))
+	c, err := currency.Load(ctx, s)
+	must(t, err)
+	usable := 0
+	content := read(t, ctx, s)
+	for _, cur := range content.currencies {
+		for _, net := range content.networks {
+			if _, _, err := c.Withdrawal(cur.Code, net.Code); err == nil {
+				usable++
+			}
+		}
+	}
+	for _, p := range [][2]string{{"BTC", "BTC"}, {"ETH", "ETH"}, {"USDT", "ETH"}, {"USDT", "TRX"}, {"TRX", "TRX"}, {"XRP", "XRP"}, {"SOL", "SOL"}, {"USDC", "SOL"}} {
+		cur, net, err := c.Withdrawal(p[0], p[1])
+		if err != nil || cur.Code != p[0] || net.Code != p[1] || cur.Name == "" || net.Name == "" || cur.ID < 1 || net.ID < 1 {
+			t.Errorf("%v: %+v, %+v, %v", p, cur, net, err)
+		}
+	}
+	if usable != 8 {
+		t.Errorf("%d pairs can be withdrawn, want 8", usable)
+	}
+}

@@ -1,0 +1,105 @@
+// Package addressbook serves section 4.18, the withdrawal address book of the
+// caller. It reads and writes the wire shapes of section 2.10 (decisions
+// D-WAD-01, D-WAD-07) and leaves every rule to domain/addressbook.
+//
+// Start reading at Endpoints.
+package addressbook
+
+import (
+	"context"
+	"strconv"
+
+	"castellan/domain/addressbook"
+	"castellan/domain/fault"
+	"castellan/http/rest"
+)
+
+const section = "4.18 Withdrawal address book"
+
+// Group serves the section.
+type Group struct{ Service *addressbook.Service }
+
+// Endpoints implements rest.Group.
+func (g Group) Endpoints() []rest.Endpoint {
+	const path = "/asset/withdrawal-addresses"
+	es := []rest.Endpoint{
+		rest.Get(path, "List the caller's addresses, oldest first", rest.User, g.list),
+		rest.Post(path, "Add an address", rest.User, g.add,
+			fault.InvalidField, fault.WDNetworkAssetMismatch, fault.CharLimitExceeded, fault.RecordAlreadyExist, fault.RecordLimitReached),
+		rest.Patch(path, "Change the name or the address of an entry", rest.User, g.change,
+			fault.InvalidField, fault.RecordNotFound, fault.WDNetworkAssetMismatch, fault.CharLimitExceeded, fault.RecordAlreadyExist),
+		rest.Delete(path, "Remove an entry", rest.User, g.remove, fault.InvalidField, fault.RecordNotFound),
+	}
+	for i := range es {
+		es[i] = es[i].Of(section)
+	}
+	return es
+}
+
+// record is the withdrawal address record, and the extension usableFrom.
+type record struct {
+	ID           string     `json:"id" doc:"digits"`
+	Name         string     `json:"name"`
+	Address      string     `json:"address"`
+	CurrencyID   int64      `json:"currencyId"`
+	NetworkID    int64      `json:"networkId"`
+	CurrencyCode string     `json:"currencyCode"`
+	NetworkCode  string     `json:"networkCode"`
+	UsableFrom   *rest.Time `json:"usableFrom,omitempty" doc:"from when the address may be withdrawn to; only where a waiting time is configured"`
+}
+
+func shown(r addressbook.Record) record {
+	return record{strconv.FormatInt(r.ID, 10), r.Name, r.Address, r.CurrencyID, r.NetworkID, r.CurrencyCode, r.NetworkCode, rest.At(r.UsableFrom)}
+}
+
+func (g Group) list(ctx context.Context, who rest.Caller, _ rest.None) ([]record, error) {
+	all, err := g.Service.List(ctx, caller(who))
+	out := make([]record, len(all))
+	for i, r := range all {
+		out[i] = shown(r)
+	}
+	return out, err
+}
+
+type addRequest struct {
+	CurrencyCode string `json:"currencyCode" example:"USDT"`
+	NetworkCode  string `json:"networkCode" example:"TRX"`
+	Address      string `json:"address" doc:"10 to 128 letters, digits and : _ . -, and one of the network" example:"TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t"`
+	Name         string `json:"name" doc:"at most 32 characters" example:"Cold wallet"`
+}
+
+func (g Group) add(ctx context.Context, who rest.Caller, in addRequest) (rest.Data[record], error) {
+	r, err := g.Service.Add(ctx, caller(who), addressbook.New{CurrencyCode: in.CurrencyCode, NetworkCode: in.NetworkCode, Address: in.Address, Name: in.Name})
+	return rest.Data[record]{Data: shown(r)}, err
+}
+
+type changeRequest struct {
+	ID      rest.ID `json:"id"`
+	Address *string `json:"address" doc:"or name, or both"`
+	Name    *string `json:"name" doc:"or address, or both; at most 32 characters"`
+}
+
+func (g Group) change(ctx context.Context, who rest.Caller, in changeRequest) (rest.Data[record], error) {
+	r, err := g.Service.Change(ctx, caller(who), addressbook.Change{ID: int64(in.ID), Address: in.Address, Name: in.Name})
+	return rest.Data[record]{Data: shown(r)}, err
+}
+
+type removeRequest struct {
+	ID rest.ID `json:"id"`
+}
+
+type removed struct {
+	ID string `json:"id" doc:"digits"`
+}
+
+func (g Group) remove(ctx context.Context, who rest.Caller, in removeRequest) (rest.Data[removed], error) {
+	return rest.Data[removed]{Data: removed{strconv.FormatInt(int64(in.ID), 10)}}, g.Service.Remove(ctx, caller(who), int64(in.ID))
+}
+
+func caller(who rest.Caller) addressbook.Caller {
+	c := addressbook.Caller{UserID: who.UserID, RequestID: who.RequestID}
+	if who.IP.IsValid() {
+		c.IP = who.IP.String()
+	}
+	return c
+}

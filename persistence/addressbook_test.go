@@ -1,0 +1,97 @@
+package persistence
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"testing"
+	"time"
+
+	"castellan/domain/addressbook"
+	"castellan/domain/addressbook/addressbooktest"
+	"castellan/domain/commit"
+	"castellan/domain/currency"
+	"castellan/domain/currency/currencytest"
+)
+
+// empty removes all rows of tables, in an order that what refers to others
+// allows.
+func empty(t *testing.T, db *DB, tables ...string) {
+	t.Helper()
+	for _, table := range tables {
+		_, err := db.write.NewDelete().Table(table).Where("TRUE").Exec(t.Context())
+		must(t, err)
+	}
+}
+
+func TestCurrencyStore(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		currencytest.Run(t, func(t *testing.T) (currency.Store, commit.Committer) {
+			empty(t, db, "currency_of_network", "currency_network", "currency")
+			return NewCurrencies(db), db
+		})
+	})
+}
+
+func TestAddressBookStore(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		currencies := NewCurrencies(db)
+		cur, err := currencies.AddCurrency(t.Context(), currency.Currency{Code: "BTC"})
+		must(t, err)
+		net, err := currencies.AddNetwork(t.Context(), currency.Network{Code: "BTC"})
+		must(t, err)
+		addressbooktest.Run(t, func(t *testing.T) addressbooktest.Fixture {
+			empty(t, db, "withdrawal_address", "withdrawal_book")
+			return addressbooktest.Fixture{Store: NewAddressBooks(db), Commit: db, CurrencyID: cur, NetworkID: net}
+		})
+	})
+}
+
+// A change of a book commits with its audit row, or not at all. The row names
+// the address and never the user's own text.
+func TestAddressBookAudit(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		ctx := t.Context()
+		currencies := NewCurrencies(db)
+		must(t, db.InTx(ctx, func(ctx context.Context) error { return currency.Seed(ctx, currencies) }))
+		books := &addressbook.Service{Store: NewAddressBooks(db), Commit: db, Currencies: currency.NewLive(currencies), Now: time.Now}
+		must(t, books.Currencies.Reload(ctx))
+		who := addressbook.Caller{UserID: "u1", IP: "192.0.2.9", RequestID: "r1"}
+		const first, second = "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa", "1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2"
+		var r addressbook.Record
+		for _, step := range []struct {
+			action, detail string
+			do             func() error
+		}{
+			{"WITHDRAWAL_ADDRESS_ADD", "BTC on BTC: " + first, func() (err error) {
+				r, err = books.Add(ctx, who, addressbook.New{CurrencyCode: "BTC", NetworkCode: "BTC", Address: first, Name: "own words"})
+				return err
+			}},
+			{"WITHDRAWAL_ADDRESS_UPDATE", first + " -> " + second + ", name changed", func() error {
+				_, err := books.Change(ctx, who, addressbook.Change{ID: r.ID, Address: new(second), Name: new("other words")})
+				return err
+			}},
+			{"WITHDRAWAL_ADDRESS_REMOVE", second, func() error { return books.Remove(ctx, who, r.ID) }},
+		} {
+			// Without its audit row there is no change.
+			books.Commit = noAudit{db}
+			if err := step.do(); !errors.Is(err, errNoAudit) {
+				t.Errorf("%s: %v", step.action, err)
+			}
+			books.Commit = db
+			must(t, step.do())
+			var rows []auditRow
+			must(t, db.read.NewSelect().Model(&rows).Where("action = ?", step.action).Scan(ctx))
+			if len(rows) != 1 {
+				t.Fatalf("%s: %d rows", step.action, len(rows))
+			}
+			a := rows[0]
+			if a.ActorID != "u1" || a.UserID != "u1" || a.IP != "192.0.2.9" || a.RequestID != "r1" || a.Target != strconv.FormatInt(r.ID, 10) || a.Detail != step.detail || a.Outcome != "success" {
+				t.Errorf("%s: audit %+v", step.action, a)
+			}
+		}
+		if book, err := books.List(ctx, who); err != nil || len(book) != 0 {
+			t.Errorf("%+v, %v", book, err)
+		}
+	})
+}
