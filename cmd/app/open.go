@@ -10,6 +10,8 @@ import (
 	"castellan/domain/id"
 	"castellan/domain/keyring"
 	"castellan/domain/mfa"
+	"castellan/domain/resource"
+	httpapi "castellan/http"
 	"castellan/persistence"
 )
 
@@ -69,6 +71,12 @@ func (v *Vault) setUp(ctx context.Context, cfg config.Config) error {
 	store := persistence.NewMFA(v.DB)
 	if _, err := v.DB.Once(ctx, "mfa", func(ctx context.Context) error { return mfa.Seed(ctx, store) }); err != nil {
 		return fmt.Errorf("seed: %w", err)
+	}
+	err = v.DB.InTx(ctx, func(ctx context.Context) error {
+		return resource.Sync(ctx, persistence.NewResources(v.DB), httpapi.Table(), time.Now())
+	})
+	if err != nil {
+		return fmt.Errorf("resource registry: %w", err)
 	}
 	if cfg.Dev {
 		return v.seedLogins(ctx, cfg)
