@@ -9,10 +9,14 @@ package httpapi
 import (
 	"reflect"
 
+	registry "castellan/domain/resource"
 	"castellan/http/addressbook"
 	"castellan/http/mfa"
+	"castellan/http/resource"
 	"castellan/http/rest"
+	"castellan/http/role"
 	"castellan/http/session"
+	"castellan/http/socket"
 	"castellan/http/system"
 	"castellan/http/twofactor"
 	"castellan/http/wire"
@@ -20,22 +24,34 @@ import (
 
 // API is every section of endpoints, in the order of the interface.
 type API struct {
-	TwoFactor twofactor.Group // 4.1
-	MFA       mfa.Group       // 4.4
-
+	TwoFactor   twofactor.Group   // 4.1
+	MFA         mfa.Group         // 4.4
+	Resource    resource.Group    // 4.6
 	AddressBook addressbook.Group // 4.18
 	// Extensions.
 	Session session.Group
+	Role    role.Group
 	Keys    system.Keys
 }
 
 // Endpoints returns every endpoint of the service.
 func (a API) Endpoints() []rest.Endpoint {
 	var all []rest.Endpoint
-	for _, g := range []rest.Group{a.TwoFactor, a.MFA, a.AddressBook, a.Session, a.Keys} {
+	for _, g := range []rest.Group{a.TwoFactor, a.MFA, a.Resource, a.AddressBook, a.Session, a.Role, a.Keys} {
 		all = append(all, g.Endpoints()...)
 	}
 	return all
+}
+
+// Table is what the resource registry holds of this program: every endpoint,
+// and the socket, which is a resource of the firewall like any other.
+func Table() registry.Table {
+	endpoints := API{}.Endpoints()
+	t := make(registry.Table, 0, len(endpoints)+1)
+	for _, e := range endpoints {
+		t = append(t, registry.Endpoint{Method: e.Method, Path: e.Path, Name: e.Summary, Reserved: e.Reserved})
+	}
+	return append(t, registry.Endpoint{Method: "GET", Path: socket.Path, Name: "Socket of a challenge"})
 }
 
 // Title names the service in its documents.

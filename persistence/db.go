@@ -191,6 +191,23 @@ func (db *DB) Exclusive(ctx context.Context, fn func(context.Context) error) err
 	return fn(ctx)
 }
 
+// alone makes the transaction that ctx carries wait until no other one that
+// called it with this key is under way. SQLite has one writer, on which every
+// such transaction begins as one; PostgreSQL takes an advisory lock.
+func (db *DB) alone(ctx context.Context, key int64) error {
+	l, ok := ctx.Value(txKey{}).(*lane)
+	if !ok {
+		return errors.New("persistence: a lock outside of a transaction")
+	}
+	if !db.postgres() {
+		return nil
+	}
+	ctx, cancel := db.bound(ctx)
+	defer cancel()
+	_, err := l.tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock(?)", key)
+	return translate(err)
+}
+
 type txKey struct{}
 
 // conn is where a store reads: the transaction that ctx carries, else the

@@ -155,6 +155,12 @@ var userWrites = []planFor{
 		}
 		return repeatRoles(ctx, tx, ids)
 	}),
+	each(func(ctx context.Context, tx bun.Tx, w user.Revoke) error {
+		if _, err := tx.NewDelete().Table("user_role").Where("user_id = ?", w.UserID).Where("role = ?", w.Role).Exec(ctx); err != nil {
+			return err
+		}
+		return repeatRoles(ctx, tx, []string{w.UserID})
+	}),
 }
 
 // repeatRoles writes the roles of accounts into their rows.

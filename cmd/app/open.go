@@ -11,6 +11,8 @@ import (
 	"castellan/domain/id"
 	"castellan/domain/keyring"
 	"castellan/domain/mfa"
+	"castellan/domain/resource"
+	httpapi "castellan/http"
 	"castellan/persistence"
 )
 
@@ -74,6 +76,12 @@ func (v *Vault) setUp(ctx context.Context, cfg config.Config) error {
 	currencies := persistence.NewCurrencies(v.DB)
 	if _, err := v.DB.Once(ctx, "currency", func(ctx context.Context) error { return currency.Seed(ctx, currencies) }); err != nil {
 		return fmt.Errorf("seed currencies: %w", err)
+	}
+	err = v.DB.InTx(ctx, func(ctx context.Context) error {
+		return resource.Sync(ctx, persistence.NewResources(v.DB), httpapi.Table(), time.Now())
+	})
+	if err != nil {
+		return fmt.Errorf("resource registry: %w", err)
 	}
 	if cfg.Dev {
 		return v.seedLogins(ctx, cfg)

@@ -32,15 +32,17 @@ import (
 	"castellan/domain/message"
 	"castellan/domain/mfa"
 	"castellan/domain/password"
+	"castellan/domain/resource"
 	"castellan/domain/session"
 	"castellan/domain/stepup"
 	"castellan/domain/token"
-	"castellan/domain/user"
 	httpapi "castellan/http"
 	httpaddressbook "castellan/http/addressbook"
 	"castellan/http/guard"
 	httpmfa "castellan/http/mfa"
+	httpresource "castellan/http/resource"
 	"castellan/http/rest"
+	httprole "castellan/http/role"
 	httpsession "castellan/http/session"
 	"castellan/http/socket"
 	"castellan/http/system"
@@ -59,7 +61,7 @@ type service struct {
 
 	feed        *change.Reader
 	users       persistence.Users
-	roles       *user.Snapshot
+	roles       *resource.Live
 	revocations *session.Revocations
 	activity    *session.Activity
 	tokens      *token.Issuer
@@ -75,6 +77,7 @@ type service struct {
 	server      *rest.Server
 	metrics     *metrics
 	denials     *denials
+	calls       *calls
 
 	draining   atomic.Bool
 	leaving    context.Context // ends with leave, when the node begins to drain
@@ -142,7 +145,7 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	sessions := persistence.NewSessions(db)
 	s.revocations = session.NewRevocations(revocationLife(cfg), now)
 	s.activity = session.NewActivity(db, now)
-	s.roles = user.NewSnapshot(s.users)
+	s.roles = resource.NewLive(persistence.NewResources(db), s.users)
 	s.live = mfa.NewLive(persistence.NewMFA(db))
 	s.currencies = currency.NewLive(persistence.NewCurrencies(db))
 	s.follow()
@@ -194,16 +197,19 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 	if err != nil {
 		return err
 	}
+	registry := &resource.Admin{Store: persistence.NewResources(db), Accounts: s.users, Commit: db, Live: s.roles, Table: httpapi.Table(), Dev: cfg.Dev, Now: now}
 	api := httpapi.API{
 		TwoFactor: twofactor.Group{Engine: s.engine, Now: now},
 		MFA:       httpmfa.Group{Admin: &mfa.Admin{Store: persistence.NewMFA(db), Commit: db, Live: s.live, Now: now}},
+		Resource:  httpresource.Group{Admin: registry},
 		Session:   httpsession.Group{Service: s.logins},
+		Role:      httprole.Group{Admin: registry},
 		Keys:      system.Keys{JWKS: ring.JWKS},
 
 		AddressBook: httpaddressbook.Group{Service: &addressbook.Service{Store: persistence.NewAddressBooks(db), Commit: db, Currencies: s.currencies,
 			Rules: addressRules, Waiting: cfg.AddressBook.WaitingTime, Now: now}},
 	}
-	guards := guard.Guards{Tokens: s.tokens, Fresh: s.feed.Fresh, HasRole: s.roles.Has, Tenant: cfg.Tenant.ID,
+	guards := guard.Guards{Tokens: s.tokens, Fresh: s.feed.Fresh, Judge: s.roles.Judge, Tenant: cfg.Tenant.ID,
 		Live: func(userID, sessionID string, sv int64) bool {
 			if !s.revocations.Live(userID, sessionID, sv) {
 				return false
@@ -211,12 +217,13 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 			s.activity.Touch(sessionID)
 			return true
 		}}
+	s.calls = newCalls(db, guards.Audited, now)
 	publicURL := cfg.HTTP.PublicURL
 	if cfg.Source("http.public_url") == config.FromDefault {
 		publicURL = "http://" + addr.String() + cfg.HTTP.BasePath
 	}
 	s.server, err = rest.New(rest.Options{
-		Logger: s.log, AccessLog: slog.LevelDebug, Now: now, Guards: guards.Table(), Authorize: guards.Authorize,
+		Logger: s.log, AccessLog: slog.LevelDebug, Now: now, Guards: guards.Table(), Authorize: guards.Authorize, ActsAsAdmin: guards.ActsAsAdmin,
 		Idempotency: &guard.Idempotent{Store: persistence.NewIdempotency(db), Commit: db, Ring: ring, Now: now},
 		Starter:     guard.Starter{Starts: s.engine, Accounts: accounts{s.users}}, Guarded: cfg.MFA.Guarded, Observe: s.observe,
 		TrustedProxies: cfg.HTTP.TrustedProxies, CountryHeader: cfg.HTTP.CountryHeader, CORSOrigins: cfg.HTTP.CORSOrigins, BasePath: cfg.HTTP.BasePath,
@@ -260,6 +267,7 @@ func (s *service) openAPI() []byte {
 func (s *service) observe(_ context.Context, a rest.Answered) {
 	s.metrics.observe(a)
 	s.denials.observe(a)
+	s.calls.observe(a)
 }
 
 // follow keeps the snapshots of this node true to what other nodes, and the
@@ -270,7 +278,8 @@ func (s *service) follow() {
 	s.feed.On(change.Keys, func(ctx context.Context, _ string) error { return s.vault.Keeper.Reload(ctx) })
 	s.feed.On(change.MFA, func(ctx context.Context, _ string) error { return s.live.Reload(ctx) })
 	s.feed.On(change.Currencies, func(ctx context.Context, _ string) error { return s.currencies.Reload(ctx) })
-	s.feed.On(change.Users, func(ctx context.Context, _ string) error { return s.roles.Reload(ctx) })
+	s.feed.On(change.Roles, func(ctx context.Context, _ string) error { return s.roles.Reload(ctx) })
+	s.feed.On(change.Users, s.roles.Follow)
 }
 
 func (s *service) dev() *system.Dev {
@@ -301,6 +310,9 @@ func (s *service) run() {
 	})
 	s.background.Go(func() {
 		s.activity.Run(ctx, func(err error) { s.log.Warn("session activity could not be written", "err", err) })
+	})
+	s.background.Go(func() {
+		s.calls.run(ctx, func(err error) { s.log.Warn("audited calls could not be written", "err", err) })
 	})
 	s.every(ctx, 5*time.Second, "executing challenges could not be resumed", s.resume)
 	s.every(ctx, time.Minute, "old rows could not be removed", s.purge)
@@ -380,7 +392,7 @@ func (s *service) drain(metricsServer *http.Server) error {
 	s.background.Wait()
 	s.dispatch.Stop()
 	s.node.Stop(ctx)
-	if cerr := errors.Join(s.denials.flush(ctx, true), s.checkpoint(ctx)); cerr != nil {
+	if cerr := errors.Join(s.denials.flush(ctx, true), s.calls.flush(ctx), s.checkpoint(ctx)); cerr != nil {
 		s.log.Warn("the audit could not be closed", "err", cerr)
 	}
 	if metricsServer != nil {

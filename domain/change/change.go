@@ -17,7 +17,8 @@ const (
 	Sessions Topic = "session" // key: "sid/<session id>/<user id>" or "sv/<user id>/<sv>"
 	Keys     Topic = "keys"
 	MFA      Topic = "mfa"
-	Users    Topic = "user" // key: user id
+	Users    Topic = "user"  // key: user id
+	Roles    Topic = "roles" // roles of accounts, and what they are granted
 	// Currencies: reference data of currencies, networks and pairs changed; no key.
 	Currencies Topic = "currency"
 )

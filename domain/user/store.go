@@ -145,3 +145,10 @@ type Grant struct {
 
 // Table implements commit.Write.
 func (Grant) Table() string { return "user_role" }
+
+// Revoke takes a role from an account; taking one that it has not changes
+// nothing.
+type Revoke struct{ UserID, Role string }
+
+// Table implements commit.Write.
+func (Revoke) Table() string { return "user_role" }

@@ -1,7 +1,9 @@
 // Package guard establishes who is calling and judges what they may do: one
 // rest.Guard per credential of section 5, and Authorize for audiences. None of
 // it reads the database: tokens are verified in memory, revocation and roles
-// are the node's snapshots, kept true by the change feed (D-AUTH-01, 03).
+// are the node's snapshots, kept true by the change feed (D-AUTH-01, 03). DENY
+// keeps out of what is open to users, ALLOW and AUDIT let in where only
+// administrators may go, and the role admin passes everything.
 package guard
 
 import (
@@ -10,12 +12,10 @@ import (
 	"time"
 
 	"castellan/domain/fault"
+	"castellan/domain/resource"
 	"castellan/domain/token"
 	"castellan/http/rest"
 )
-
-// RoleAdmin passes every audience.
-const RoleAdmin = "admin"
 
 // Guards holds what the guards look at.
 type Guards struct {
@@ -26,9 +26,9 @@ type Guards struct {
 	Live func(userID, sessionID string, sv int64) bool
 	// Fresh reports whether the snapshots can be relied on.
 	Fresh func() bool
-	// HasRole looks into the node's snapshot of granted roles.
-	HasRole func(userID, role string) bool
-	Tenant  string
+	// Judge looks into the node's snapshot of roles and grants.
+	Judge  func(userID, method, path string) resource.Verdict
+	Tenant string
 }
 
 // Table is the guard of each credential that is served.
@@ -101,20 +101,43 @@ func (g Guards) pauthOrDevice(ctx context.Context, r *rest.Request) (rest.Caller
 	return g.pauth(ctx, r)
 }
 
-// Authorize judges the audience of an endpoint. What is meant for
-// administrators is refused to everybody else.
+// Authorize judges the audience of an endpoint (D-AUTH-03). A caller that no
+// session names, such as the bearer of a challenge's token, has no roles: what
+// is meant for administrators is closed to it, and nothing can be denied to it.
 func (g Guards) Authorize(_ context.Context, who rest.Caller, e *rest.Endpoint) error {
 	switch e.Audience {
 	case rest.Public, rest.DeviceOwner:
 		return nil
 	case rest.SelfUser, rest.SelfOrAdmin:
-		if who.UserID != "" || who.ChallengeID != "" || e.Credential == rest.PAuthOrDevice {
+		if who.UserID == "" {
+			if who.ChallengeID != "" || e.Credential == rest.PAuthOrDevice {
+				return nil
+			}
+		} else if !g.Judge(who.UserID, e.Method, e.Path).Denied() {
 			return nil
 		}
 	case rest.Admin:
-		if who.UserID != "" && g.HasRole(who.UserID, RoleAdmin) {
+		if who.UserID == "" {
+			break
+		}
+		if v := g.Judge(who.UserID, e.Method, e.Path); v.Admin || v.Acts() && !e.Reserved {
 			return nil
 		}
 	}
 	return fault.New(fault.Forbidden, "not allowed")
+}
+
+// ActsAsAdmin tells whether a caller whom Authorize let in may act for others:
+// at an endpoint of audience self-or-admin a grant acts as the role admin.
+func (g Guards) ActsAsAdmin(who rest.Caller, e *rest.Endpoint) bool {
+	return who.UserID != "" && g.Judge(who.UserID, e.Method, e.Path).Acts()
+}
+
+// Audited tells whether the call of an endpoint is worth an audit row of its
+// own, because a grant says AUDIT.
+func (g Guards) Audited(who rest.Caller, e *rest.Endpoint) bool {
+	if who.UserID == "" || e.Reserved {
+		return false
+	}
+	return g.Judge(who.UserID, e.Method, e.Path).Audited()
 }

@@ -13,6 +13,7 @@ import (
 
 	"castellan/domain/fault"
 	"castellan/domain/mfa"
+	"castellan/domain/resource"
 	"castellan/domain/token"
 	"castellan/http/guard"
 	httpmfa "castellan/http/mfa"
@@ -64,8 +65,8 @@ func open(t *testing.T, dsn string) *service {
 	must(t, live.Reload(ctx))
 	guards := guard.Guards{
 		Tokens: tokens{}, Tenant: "t1", Fresh: func() bool { return true },
-		Live:    func(string, string, int64) bool { return true },
-		HasRole: func(user, role string) bool { return user == "admin" && role == guard.RoleAdmin },
+		Live:  func(string, string, int64) bool { return true },
+		Judge: func(user, _, _ string) resource.Verdict { return resource.Verdict{Admin: user == "admin"} },
 	}
 	srv, err := rest.New(rest.Options{Guards: guards.Table(), Authorize: guards.Authorize},
 		httpmfa.Group{Admin: &mfa.Admin{Store: store, Commit: db, Live: live, Now: time.Now}}.Endpoints())

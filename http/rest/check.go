@@ -55,6 +55,12 @@ func (o *Options) check(endpoints []Endpoint) (errs []error) {
 		if (e.Audience != Public || e.IPFilter) && o.Authorize == nil {
 			fail("%s: audience %q needs Authorize", key, e.Audience)
 		}
+		if e.Audience == SelfOrAdmin && o.ActsAsAdmin == nil {
+			fail("%s: audience %q needs ActsAsAdmin", key, e.Audience)
+		}
+		if e.Reserved && e.Audience != Admin {
+			fail("%s: only the audience %q can be reserved", key, Admin)
+		}
 		if e.OTP && o.Verify == nil {
 			fail("%s: a verified endpoint needs Verify", key)
 		}

@@ -24,6 +24,8 @@ func TestStart(t *testing.T) {
 		{"no authorize", func(o *Options) { o.Authorize = nil }, []Endpoint{user}, "needs Authorize"},
 		{"closed audience without a credential", nil, []Endpoint{Get("/x", "", NoAuth, nothing).For(Admin)}, "does not fit"},
 		{"no audience", nil, []Endpoint{user.For("")}, "does not fit"},
+		{"nobody to say who acts for others", nil, []Endpoint{user.For(SelfOrAdmin)}, "needs ActsAsAdmin"},
+		{"reserved for everybody", nil, []Endpoint{user.Reserve()}, "can be reserved"},
 		{"no verify", nil, []Endpoint{user.Verified()}, "needs Verify"},
 		{"no idempotency", nil, []Endpoint{user.Idempotent()}, "needs Idempotency"},
 		{"no starter", nil, []Endpoint{starts}, "needs Starter"},

@@ -118,6 +118,9 @@ func (d document) operation(e *Endpoint) *huma.Operation {
 	if e.Extension {
 		op.Extensions["x-extension"] = true
 	}
+	if e.Reserved {
+		op.Extensions["x-reserved"] = true
+	}
 	if e.Starts != "" {
 		op.Extensions["x-starts-action"] = e.Starts
 	}

@@ -64,6 +64,9 @@ type Options struct {
 	// allowed addresses, in this order. It also judges captured requests again
 	// before they run (D-2FA-28).
 	Authorize func(ctx context.Context, who Caller, e *Endpoint) error
+	// ActsAsAdmin tells whether a caller whom Authorize let in may act for others
+	// at an endpoint of audience SelfOrAdmin; it fills Caller.AsAdmin.
+	ActsAsAdmin func(who Caller, e *Endpoint) bool
 	// Verify checks Caller.OTP for endpoints marked Verified, after binding.
 	Verify      func(ctx context.Context, who Caller, e *Endpoint, in any) error
 	Idempotency Idempotency

@@ -84,6 +84,10 @@ type Caller struct {
 	Wait time.Duration `json:"-"`
 	// DeviceSignature is the proof as sent, of either header spelling.
 	DeviceSignature string `json:"deviceSignature,omitempty"`
+	// AsAdmin tells, at an endpoint of audience SelfOrAdmin, that the caller may
+	// act for others. It is judged anew wherever the caller is, so it is never
+	// captured.
+	AsAdmin bool `json:"-"`
 	// OTP is the code of an endpoint marked Verified: header otp, header x-otp or
 	// the body's field otp (D-AUTH-08). It is never captured or logged.
 	OTP string `json:"-"`
@@ -150,6 +154,7 @@ type Endpoint struct {
 	WantsBodyHash bool   // Caller.BodyHash is filled
 	OTP           bool   // Options.Verify is asked after binding (D-AUTH-08)
 	IPFilter      bool   // the caller's allowed-IP list applies (D-AUTH-09)
+	Reserved      bool   // of Admin: for the role admin alone, whatever is granted (D-AUTH-03)
 	Starts        string // action code of the challenge that it starts, "" for none
 	Produces      string // media type of a binary answer, for the document
 
@@ -252,6 +257,10 @@ func (e Endpoint) Verified() Endpoint { e.OTP = true; return e }
 
 // IPFiltered applies the caller's list of allowed addresses.
 func (e Endpoint) IPFiltered() Endpoint { e.IPFilter = true; return e }
+
+// Reserve keeps an endpoint of audience Admin to the role admin: it cannot be
+// granted to another one.
+func (e Endpoint) Reserve() Endpoint { e.Reserved = true; return e }
 
 // Binary says that it answers bytes of a media type (Reply.Raw) instead of JSON.
 func (e Endpoint) Binary(mediaType string) Endpoint { e.Produces = mediaType; return e }

@@ -93,7 +93,12 @@ func (s *Server) establish(ctx context.Context, r *Request, guard Guard, limit i
 			return nil, err
 		}
 	}
+	r.Caller.AsAdmin = s.asAdmin(r.Caller, e)
 	return body, nil
+}
+
+func (s *Server) asAdmin(who Caller, e *Endpoint) bool {
+	return e.Audience == SelfOrAdmin && s.opts.ActsAsAdmin != nil && s.opts.ActsAsAdmin(who, e)
 }
 
 // perform reads the fields of a request whose caller is established, runs it and

@@ -18,6 +18,7 @@ import (
 	"castellan/domain/id"
 	"castellan/domain/keyring/keyringtest"
 	"castellan/domain/password"
+	"castellan/domain/resource"
 	"castellan/domain/session"
 	"castellan/domain/token"
 	"castellan/domain/user"
@@ -88,7 +89,7 @@ func open(t *testing.T, dsn string) *service {
 		Guards: password.NewGuards(persistence.NewPasswordGuards(db), db, password.DefaultGuardRules(), time.Now), Starts: s, Commit: db, Tokens: issuer,
 		Revocations: session.NewRevocations(30*time.Minute, time.Now), Conceal: strings.ToUpper, TokenTTL: 30 * time.Minute, Now: time.Now}
 	guards := guard.Guards{Tokens: issuer, Tenant: "default", Fresh: func() bool { return true }, Live: s.logins.Revocations.Live,
-		HasRole: func(string, string) bool { return false }}
+		Judge: func(string, string, string) resource.Verdict { return resource.Verdict{} }}
 	s.srv, err = rest.New(rest.Options{Guards: guards.Table(), Authorize: guards.Authorize},
 		httpsession.Group{Service: s.logins, CountryName: func(code, language string) string { return code + " in " + language }}.Endpoints())
 	must(t, err)

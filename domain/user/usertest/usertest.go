@@ -288,4 +288,11 @@ func roles(t *testing.T, s user.Store, c commit.Committer) {
 	if u := get(t, s, b.ID); !slices.Equal(u.Roles, []string{"admin", "auditor"}) || !slices.Equal(u.AllRoles(), []string{"user", "admin", "auditor"}) {
 		t.Errorf("roles %v, all %v", u.Roles, u.AllRoles())
 	}
+	must(t, c.Commit(ctx, user.Revoke{UserID: b.ID, Role: "admin"}, user.Revoke{UserID: a.ID, Role: "auditor"}))
+	if held, err := s.Holders(ctx); err != nil || !slices.Equal(held["admin"], []string{a.ID}) || !slices.Equal(held["auditor"], []string{b.ID}) {
+		t.Errorf("holders %v, %v", held, err)
+	}
+	if x, y := get(t, s, a.ID), get(t, s, b.ID); !slices.Equal(x.Roles, []string{"admin"}) || !slices.Equal(y.Roles, []string{"auditor"}) {
+		t.Errorf("roles %v and %v", x.Roles, y.Roles)
+	}
 }

@@ -1,0 +1,142 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"castellan/domain/audit"
+	"castellan/domain/commit"
+	"castellan/domain/fault"
+	"castellan/http/rest"
+)
+
+// trail is a committer that keeps audit rows, and fails or hangs when told to.
+type trail struct {
+	commit.Committer
+	mu    sync.Mutex
+	rows  []audit.Record
+	units int
+	err   error
+	hold  chan struct{} // a commit waits until it is closed; nil: none waits
+}
+
+func (c *trail) Commit(_ context.Context, ws ...commit.Write) error {
+	c.mu.Lock()
+	hold, err := c.hold, c.err
+	c.mu.Unlock()
+	if hold != nil {
+		<-hold
+	}
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.units++
+	for _, w := range ws {
+		c.rows = append(c.rows, w.(audit.Record))
+	}
+	return nil
+}
+
+func (c *trail) set(err error, hold chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.err, c.hold = err, hold
+}
+
+func call(status int) rest.Answered {
+	return rest.Answered{Endpoint: &rest.Endpoint{}, Key: "GET /x", Status: status,
+		Caller: rest.Caller{UserID: "u1", IP: netip.MustParseAddr("192.0.2.9"), RequestID: "r1"}}
+}
+
+func TestAuditedCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		to := &trail{}
+		c := newCalls(to, func(who rest.Caller, _ *rest.Endpoint) bool { return who.UserID == "u1" }, time.Now)
+		ctx, stop := context.WithCancel(t.Context())
+		complaints := 0
+		done := make(chan struct{})
+		go func() { c.run(ctx, func(error) { complaints++ }); close(done) }()
+
+		// One row for every call, with its outcome; nobody else's.
+		c.observe(call(200))
+		c.observe(call(409))
+		other, nobody, unmatched := call(200), call(401), call(404)
+		other.Caller.UserID, nobody.Caller.UserID, unmatched.Endpoint = "u2", "", nil
+		c.observe(other)
+		c.observe(nobody)
+		c.observe(unmatched)
+		synctest.Wait()
+		if len(to.rows) != 2 {
+			t.Fatalf("%d rows: %+v", len(to.rows), to.rows)
+		}
+		for i, want := range []audit.Record{{Outcome: audit.Success, Detail: "status 200"}, {Outcome: audit.Refused, Detail: "status 409"}} {
+			want.At, want.ActorID, want.Action, want.Target, want.IP, want.RequestID = time.Now(), "u1", "CALL", "GET /x", "192.0.2.9", "r1"
+			if to.rows[i] != want {
+				t.Errorf("row %+v, want %+v", to.rows[i], want)
+			}
+		}
+
+		// A database that hangs holds nobody up, and what waits is written at once.
+		hold := make(chan struct{})
+		to.set(nil, hold)
+		before := time.Now()
+		for range 1000 {
+			c.observe(call(200))
+		}
+		synctest.Wait()
+		if waited := time.Since(before); waited != 0 || len(to.rows) != 2 {
+			t.Errorf("requests waited %v, %d rows", waited, len(to.rows))
+		}
+		to.set(nil, nil)
+		close(hold)
+		synctest.Wait()
+		if len(to.rows) != 1002 || to.units > 5 {
+			t.Errorf("%d rows in %d units", len(to.rows), to.units)
+		}
+
+		// A failure is told once and tried again; what had no room is counted.
+		to.set(fault.New(fault.Unavailable, "down"), nil)
+		for range maxCalls + 3 {
+			c.observe(call(200))
+		}
+		time.Sleep(5 * callRetry)
+		if complaints != 1 || len(to.rows) != 1002 {
+			t.Errorf("%d complaints, %d rows", complaints, len(to.rows))
+		}
+		to.set(nil, nil)
+		time.Sleep(2 * callRetry)
+		lost := 0
+		for _, r := range to.rows {
+			if r.Action == "CALLS_LOST" {
+				lost++
+				if r.Detail != "3 audited calls have no row" {
+					t.Errorf("%+v", r)
+				}
+			}
+		}
+		if len(to.rows) != 1002+maxCalls+1 || lost != 1 || len(c.waiting) != 0 {
+			t.Errorf("%d rows, %d of them of losses", len(to.rows), lost)
+		}
+
+		// What comes while the service stops is written by the last flush.
+		stop()
+		<-done
+		c.observe(call(200))
+		if err := c.flush(t.Context()); err != nil || len(to.rows) != 1002+maxCalls+2 {
+			t.Errorf("%d rows, %v", len(to.rows), err)
+		}
+		to.set(errors.New("down"), nil)
+		c.observe(call(200))
+		if err := c.flush(t.Context()); err == nil || len(c.waiting) != 1 {
+			t.Error(fmt.Sprint("what was not written was thrown away: ", err))
+		}
+	})
+}

@@ -1,0 +1,502 @@
+// Package resourcetest is the contract of resource.Store as a test:
+// persistence runs it on both databases.
+package resourcetest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"castellan/domain/commit"
+	"castellan/domain/fault"
+	"castellan/domain/resource"
+	"castellan/domain/user"
+	"castellan/domain/user/usertest"
+)
+
+// Open returns an empty store and what commits to it and to the accounts
+// beside it, both closed when the test ends.
+type Open func(t *testing.T) (resource.Store, commit.Committer)
+
+// TestStore checks an implementation of resource.Store.
+func TestStore(t *testing.T, open Open) {
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, resource.Store, commit.Committer)
+	}{
+		{"Empty", empty},
+		{"RoundTrip", roundTrip},
+		{"Save", save},
+		{"Remove", remove},
+		{"UniqueUnderRace", uniqueUnderRace},
+		{"Grants", grants},
+		{"GrantsUnderRace", grantsUnderRace},
+		{"LogPages", logPages},
+		{"Members", members},
+		{"HeldByAnother", heldByAnother},
+		{"LockUnderRace", lockUnderRace},
+		{"JoinsTransactions", joinsTransactions},
+		{"Sync", fromTable},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s, c := open(t)
+			test.run(t, s, c)
+		})
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wants(t *testing.T, err error, code fault.Code) {
+	t.Helper()
+	if fault.CodeOf(err) != code {
+		t.Errorf("got %v, want %s", err, code)
+	}
+}
+
+func same(t *testing.T, got, want any) {
+	t.Helper()
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("\n got %+v\nwant %+v", got, want)
+	}
+}
+
+var now = usertest.Now
+
+func stamp(n int) resource.Stamp {
+	at := now.Add(time.Duration(n) * time.Second)
+	return resource.Stamp{CreatedBy: fmt.Sprint("maker", n), CreatedAt: at, UpdatedBy: fmt.Sprint("changer", n), UpdatedAt: at.Add(time.Minute)}
+}
+
+func kind(t *testing.T, s resource.Store, c resource.Context, code string) int64 {
+	t.Helper()
+	id, err := s.AddType(t.Context(), resource.Type{Name: code, Code: code, Context: c, Status: resource.Active, Stamp: stamp(1)})
+	must(t, err)
+	return id
+}
+
+func thing(t *testing.T, s resource.Store, typeID int64, code string) int64 {
+	t.Helper()
+	id, err := s.AddResource(t.Context(), resource.Resource{Name: code, Code: code, Context: resource.API, TypeID: typeID, Stamp: stamp(1)})
+	must(t, err)
+	return id
+}
+
+func role(t *testing.T, s resource.Store, code string) int64 {
+	t.Helper()
+	id, err := s.AddRole(t.Context(), resource.Role{Code: code, Name: code, CreatedAt: now})
+	must(t, err)
+	return id
+}
+
+func empty(t *testing.T, s resource.Store, _ commit.Committer) {
+	ctx := t.Context()
+	types, e1 := s.Types(ctx)
+	resources, e2 := s.Resources(ctx)
+	roles, e3 := s.Roles(ctx)
+	gs, e4 := s.Grants(ctx)
+	log, e5 := s.Log(ctx, resource.LogQuery{})
+	ms, e6 := s.Members(ctx, resource.MemberQuery{})
+	must(t, errors.Join(e1, e2, e3, e4, e5, e6))
+	if len(types)+len(resources)+len(roles)+len(gs)+len(log)+len(ms) != 0 {
+		t.Error("an empty store holds something")
+	}
+}
+
+func roundTrip(t *testing.T, s resource.Store, _ commit.Committer) {
+	ctx := t.Context()
+	types := []resource.Type{
+		{Name: "Ünïcode 'quoted' ?", Code: "GET", Context: resource.API, Status: resource.Active, Actions: json.RawMessage(`{"a": [1, "?", null]}`), Stamp: stamp(1)},
+		{Name: "x", Code: "GET", Context: resource.UI, Stamp: stamp(2)}, // the same code in another context
+	}
+	for i := range types {
+		id, err := s.AddType(ctx, types[i])
+		must(t, err)
+		types[i].ID = id
+	}
+	resources := []resource.Resource{
+		{Code: "GET /x?", Name: "n", Status: resource.Active, TypeID: types[0].ID, Context: resource.API, Actions: json.RawMessage(`"text"`),
+			MenuItem: json.RawMessage(`0`), Stamp: stamp(3)},
+		{Code: "GET /x?", Name: "n", TypeID: types[1].ID, Context: resource.UI, ParentID: 7, Stamp: stamp(4)},
+	}
+	for i := range resources {
+		id, err := s.AddResource(ctx, resources[i])
+		must(t, err)
+		resources[i].ID, resources[i].TypeCode = id, "GET"
+	}
+	roles := []resource.Role{{Code: "z", Name: "Z", CreatedAt: now}, {Code: "a", Name: "A", CreatedAt: now.Add(time.Hour)}}
+	for i := range roles {
+		id, err := s.AddRole(ctx, roles[i])
+		must(t, err)
+		roles[i].ID = id
+	}
+	gotTypes, err := s.Types(ctx)
+	must(t, err)
+	gotResources, err := s.Resources(ctx)
+	must(t, err)
+	gotRoles, err := s.Roles(ctx)
+	must(t, err)
+	same(t, gotTypes, types)
+	same(t, gotResources, resources)
+	same(t, gotRoles, roles)
+}
+
+func save(t *testing.T, s resource.Store, _ commit.Committer) {
+	ctx := t.Context()
+	a, b := kind(t, s, resource.API, "A"), kind(t, s, resource.API, "B")
+	x, y := thing(t, s, a, "X"), thing(t, s, a, "Y")
+	nextType := resource.Type{ID: a, Name: "n", Code: "C", Context: resource.UI, Status: resource.Passive, Actions: json.RawMessage(`[]`), Stamp: stamp(9)}
+	must(t, s.SaveType(ctx, nextType))
+	next := resource.Resource{ID: x, Code: "Z", Name: "n", Status: resource.Active, TypeID: b, Context: resource.UI, ParentID: y,
+		Actions: json.RawMessage(`1`), MenuItem: json.RawMessage(`2`), Stamp: stamp(9)}
+	must(t, s.SaveResource(ctx, next))
+	types, err := s.Types(ctx)
+	must(t, err)
+	all, err := s.Resources(ctx)
+	must(t, err)
+	// Who made it stays.
+	nextType.CreatedBy, nextType.CreatedAt = stamp(1).CreatedBy, stamp(1).CreatedAt
+	next.CreatedBy, next.CreatedAt, next.TypeCode = stamp(1).CreatedBy, stamp(1).CreatedAt, "B"
+	same(t, types[0], nextType)
+	same(t, all[0], next)
+	if types[1].Code != "B" || all[1].Code != "Y" {
+		t.Error("another record changed")
+	}
+
+	wants(t, s.SaveType(ctx, resource.Type{ID: b, Code: "C", Context: resource.UI}), fault.RecordAlreadyExist)
+	wants(t, s.SaveResource(ctx, resource.Resource{ID: y, Code: "Z", Context: resource.UI, TypeID: b}), fault.RecordAlreadyExist)
+	wants(t, s.SaveType(ctx, resource.Type{ID: b + 100, Code: "D"}), fault.RecordNotFound)
+	wants(t, s.SaveResource(ctx, resource.Resource{ID: y + 100, Code: "D", TypeID: b}), fault.RecordNotFound)
+}
+
+func remove(t *testing.T, s resource.Store, _ commit.Committer) {
+	ctx := t.Context()
+	a := kind(t, s, resource.API, "A")
+	x, r := thing(t, s, a, "X"), role(t, s, "r")
+	must(t, s.RemoveResource(ctx, x))
+	must(t, s.RemoveType(ctx, a))
+	must(t, s.RemoveRole(ctx, r))
+	empty(t, s, nil)
+	for _, err := range []error{s.RemoveResource(ctx, x), s.RemoveType(ctx, a), s.RemoveRole(ctx, r), s.RemoveGrant(ctx, r, x, now)} {
+		wants(t, err, fault.RecordNotFound)
+	}
+	if again := kind(t, s, resource.API, "A"); again <= a {
+		t.Errorf("the id %d was given again", again)
+	}
+}
+
+// racers is how many callers meet where a contract must hold.
+const racers = 16
+
+// race runs do at once and counts those that succeed; the others must be
+// refused with code.
+func race(t *testing.T, code fault.Code, do func(i int) error) (won int) {
+	t.Helper()
+	var wg sync.WaitGroup
+	var n atomic.Int32
+	start := make(chan struct{})
+	for i := range racers {
+		wg.Go(func() {
+			<-start
+			if err := do(i); err == nil {
+				n.Add(1)
+			} else if fault.CodeOf(err) != code {
+				t.Errorf("got %v, want %s", err, code)
+			}
+		})
+	}
+	close(start)
+	wg.Wait()
+	return int(n.Load())
+}
+
+func uniqueUnderRace(t *testing.T, s resource.Store, _ commit.Committer) {
+	ctx := t.Context()
+	a := kind(t, s, resource.API, "A")
+	for what, do := range map[string]func() error{
+		"types": func() error { _, err := s.AddType(ctx, resource.Type{Code: "B", Context: resource.UI}); return err },
+		"resources": func() error {
+			_, err := s.AddResource(ctx, resource.Resource{Code: "X", Context: resource.UI, TypeID: a})
+			return err
+		},
+		"roles": func() error { _, err := s.AddRole(ctx, resource.Role{Code: "r"}); return err },
+	} {
+		if n := race(t, fault.RecordAlreadyExist, func(int) error { return do() }); n != 1 {
+			t.Errorf("%d of %d %s were added", n, racers, what)
+		}
+	}
+}
+
+func grants(t *testing.T, s resource.Store, _ commit.Committer) {
+	ctx := t.Context()
+	a := kind(t, s, resource.API, "GET")
+	x, y, r, q := thing(t, s, a, "GET /x"), thing(t, s, a, "GET /y"), role(t, s, "r"), role(t, s, "q")
+	first, err := s.SetGrant(ctx, r, x, resource.Allow, now)
+	must(t, err)
+	second, err := s.SetGrant(ctx, q, y, resource.Audit, now)
+	must(t, err)
+	again, err := s.SetGrant(ctx, r, x, resource.Deny, now.Add(time.Second))
+	must(t, err)
+	if first == second || again != first {
+		t.Errorf("ids %d, %d, then %d", first, second, again)
+	}
+	gs, err := s.Grants(ctx)
+	must(t, err)
+	line := func(id, roleID int64, role string, resourceID int64, code string, p resource.Permission, at time.Time) resource.Grant {
+		return resource.Grant{ID: id, RoleID: roleID, RoleCode: role, ResourceID: resourceID, ResourceCode: code, Context: resource.API, Permission: p, CreatedAt: at}
+	}
+	same(t, gs, []resource.Grant{line(first, r, "r", x, "GET /x", resource.Deny, now.Add(time.Second)), line(second, q, "q", y, "GET /y", resource.Audit, now)})
+	must(t, s.RemoveGrant(ctx, r, x, now.Add(time.Minute)))
+	wants(t, s.RemoveGrant(ctx, r, x, now), fault.RecordNotFound)
+	gs, err = s.Grants(ctx)
+	must(t, err)
+	same(t, gs, []resource.Grant{line(second, q, "q", y, "GET /y", resource.Audit, now)})
+
+	// Every change left its line, the refused one none.
+	log, err := s.Log(ctx, resource.LogQuery{})
+	must(t, err)
+	var lines string
+	for _, e := range log {
+		lines += fmt.Sprintf("%v %v %s %d\n", e.RoleID == r, e.ResourceID == x, e.Permission, e.CreatedAt.Sub(now)/time.Second)
+	}
+	if want := "true true REVOKE 60\ntrue true DENY 1\nfalse false AUDIT 0\ntrue true ALLOW 0\n"; lines != want {
+		t.Errorf("log\n%s", lines)
+	}
+}
+
+func grantsUnderRace(t *testing.T, s resource.Store, _ commit.Committer) {
+	ctx := t.Context()
+	x, r := thing(t, s, kind(t, s, resource.API, "GET"), "GET /x"), role(t, s, "r")
+	if n := race(t, "", func(int) error { _, err := s.SetGrant(ctx, r, x, resource.Allow, now); return err }); n != racers {
+		t.Errorf("%d of %d were set", n, racers)
+	}
+	if gs, err := s.Grants(ctx); err != nil || len(gs) != 1 {
+		t.Errorf("%d grants, %v", len(gs), err)
+	}
+	if n := race(t, fault.RecordNotFound, func(int) error { return s.RemoveGrant(ctx, r, x, now) }); n != 1 {
+		t.Errorf("%d of %d took one grant away", n, racers)
+	}
+	if n, err := s.CountLog(ctx, resource.LogQuery{}); err != nil || n != racers+1 {
+		t.Errorf("%d lines for %d changes, %v", n, racers+1, err)
+	}
+}
+
+func logPages(t *testing.T, s resource.Store, _ commit.Committer) {
+	ctx := t.Context()
+	a := kind(t, s, resource.API, "GET")
+	x, y, r, q := thing(t, s, a, "GET /x"), thing(t, s, a, "GET /y"), role(t, s, "r"), role(t, s, "q")
+	for i := range 7 {
+		_, err := s.SetGrant(ctx, []int64{r, q}[i%2], []int64{x, y}[i%3%2], resource.Allow, now)
+		must(t, err)
+	}
+	all, err := s.Log(ctx, resource.LogQuery{})
+	must(t, err)
+	var pages []resource.LogEntry
+	for before := int64(0); ; {
+		page, err := s.Log(ctx, resource.LogQuery{Before: before, Limit: 3})
+		must(t, err)
+		if len(page) == 0 {
+			break
+		}
+		pages, before = append(pages, page...), page[len(page)-1].ID
+	}
+	same(t, pages, all)
+	for i := 1; i < len(all); i++ {
+		if all[i].ID >= all[i-1].ID {
+			t.Error("the newest is not first")
+		}
+	}
+	for _, f := range []struct {
+		q    resource.LogQuery
+		want int
+	}{{resource.LogQuery{}, 7}, {resource.LogQuery{RoleID: r}, 4}, {resource.LogQuery{ResourceID: y}, 2}, {resource.LogQuery{ID: all[2].ID}, 1},
+		{resource.LogQuery{RoleID: r, ResourceID: y, Limit: 1, Before: 1}, 1}, {resource.LogQuery{RoleID: r + 100}, 0}} {
+		n, err := s.CountLog(ctx, f.q)
+		must(t, err)
+		f.q.Limit, f.q.Before = 0, 0
+		found, err := s.Log(ctx, f.q)
+		must(t, err)
+		if n != f.want || len(found) != f.want {
+			t.Errorf("%+v: counted %d, found %d, want %d", f.q, n, len(found), f.want)
+		}
+	}
+}
+
+func members(t *testing.T, s resource.Store, c commit.Committer) {
+	ctx := t.Context()
+	give := func(id string, role string, sec int) resource.Member {
+		at := now.Add(time.Duration(sec) * time.Second)
+		must(t, c.Commit(ctx, user.Grant{UserID: id, Role: role, At: at}))
+		return resource.Member{UserID: id, RoleCode: role, CreatedAt: at}
+	}
+	a, b, d, e := give("u1", "r", 0), give("u2", "r", 5), give("u1", "q", 5), give("u3", "q", 9)
+	for _, f := range []struct {
+		q    resource.MemberQuery
+		want []resource.Member
+	}{
+		{resource.MemberQuery{}, []resource.Member{e, b, d, a}},
+		{resource.MemberQuery{UserID: "u1"}, []resource.Member{d, a}},
+		{resource.MemberQuery{RoleCode: "r"}, []resource.Member{b, a}},
+		{resource.MemberQuery{UserID: "u1", RoleCode: "r"}, []resource.Member{a}},
+		{resource.MemberQuery{UserID: "nobody"}, []resource.Member{}},
+		{resource.MemberQuery{Limit: 2}, []resource.Member{e, b}},
+		{resource.MemberQuery{Limit: 2, After: b}, []resource.Member{d, a}},
+		{resource.MemberQuery{Limit: 2, After: a}, []resource.Member{}},
+	} {
+		got, err := s.Members(ctx, f.q)
+		must(t, err)
+		same(t, got, f.want)
+		f.q.Limit, f.q.After = 0, resource.Member{}
+		all, _ := s.Members(ctx, f.q)
+		if n, err := s.CountMembers(ctx, f.q); err != nil || n != len(all) {
+			t.Errorf("%+v: counted %d of %d, %v", f.q, n, len(all), err)
+		}
+	}
+}
+
+func heldByAnother(t *testing.T, s resource.Store, c commit.Committer) {
+	ctx := t.Context()
+	held := func(except string, demo bool) bool {
+		t.Helper()
+		ok, err := s.HeldByAnother(ctx, "admin", except, demo)
+		must(t, err)
+		return ok
+	}
+	a, b, d := usertest.Sample(1), usertest.Sample(2), usertest.Sample(3)
+	a.Roles, b.Roles, d.Roles = []string{"admin"}, []string{"admin", "other"}, []string{"admin"}
+	b.Status, d.Demo = user.Blocked, true
+	must(t, c.Commit(ctx, a))
+	if held(a.ID, true) || !held("somebody", false) {
+		t.Error("with one administrator")
+	}
+	must(t, c.Commit(ctx, b))
+	if held(a.ID, true) {
+		t.Error("a blocked account counts")
+	}
+	must(t, c.Commit(ctx, d))
+	if !held(a.ID, true) || held(a.ID, false) {
+		t.Error("a demonstration account counts, or does not, where it should not, or should")
+	}
+}
+
+// What is read under the lock stays true until the commit: no more than three
+// roles come to be when everybody counts before adding one.
+func lockUnderRace(t *testing.T, s resource.Store, c commit.Committer) {
+	full := fault.New(fault.RecordLimitReached, "full")
+	n := race(t, fault.RecordLimitReached, func(i int) error {
+		return c.InTx(t.Context(), func(ctx context.Context) error {
+			if err := s.Lock(ctx); err != nil {
+				return err
+			}
+			have, err := s.Roles(ctx)
+			if err != nil {
+				return err
+			}
+			if len(have) >= 3 {
+				return full
+			}
+			_, err = s.AddRole(ctx, resource.Role{Code: fmt.Sprint("r", i)})
+			return err
+		})
+	})
+	if have, err := s.Roles(t.Context()); err != nil || len(have) != 3 || n != 3 {
+		t.Errorf("%d roles, %d acknowledged, %v", len(have), n, err)
+	}
+	if err := s.Lock(t.Context()); err == nil {
+		t.Error("a lock outside of a transaction")
+	}
+}
+
+func joinsTransactions(t *testing.T, s resource.Store, c commit.Committer) {
+	refusal := errors.New("no")
+	err := c.InTx(t.Context(), func(ctx context.Context) error {
+		must(t, s.Lock(ctx))
+		a, err := s.AddType(ctx, resource.Type{Code: "A"})
+		must(t, err)
+		x, err := s.AddResource(ctx, resource.Resource{Code: "X", TypeID: a})
+		must(t, err)
+		r, err := s.AddRole(ctx, resource.Role{Code: "r"})
+		must(t, err)
+		_, err = s.SetGrant(ctx, r, x, resource.Allow, now)
+		must(t, err)
+		must(t, s.SaveType(ctx, resource.Type{ID: a, Code: "B"}))
+		if gs, err := s.Grants(ctx); err != nil || len(gs) != 1 {
+			t.Errorf("a transaction does not see its own grant: %v, %v", gs, err)
+		}
+		return refusal
+	})
+	if !errors.Is(err, refusal) {
+		t.Fatalf("got %v", err)
+	}
+	empty(t, s, nil)
+}
+
+func fromTable(t *testing.T, s resource.Store, c commit.Committer) {
+	ctx := t.Context()
+	table := resource.Table{{Method: "GET", Path: "/a", Name: "A"}, {Method: "PUT", Path: "/a"}, {Method: "GET", Path: "/2fa", Name: "Socket"}}
+	run := func(tb resource.Table, at time.Time) {
+		t.Helper()
+		must(t, c.InTx(ctx, func(ctx context.Context) error { return resource.Sync(ctx, s, tb, at) }))
+	}
+	run(table, now)
+	state := func() (types []resource.Type, all []resource.Resource, roles []resource.Role) {
+		t.Helper()
+		types, e1 := s.Types(ctx)
+		all, e2 := s.Resources(ctx)
+		roles, e3 := s.Roles(ctx)
+		must(t, errors.Join(e1, e2, e3))
+		return types, all, roles
+	}
+	types, all, roles := state()
+	var got string
+	for _, x := range types {
+		got += fmt.Sprint(x.Context, " ", x.Code, " ", x.Status, " ", x.CreatedBy, "\n")
+	}
+	for _, x := range all {
+		got += fmt.Sprint(x.Context, " ", x.TypeCode, " ", x.Code, " ", x.Name, " ", x.Status, "\n")
+	}
+	for _, x := range roles {
+		got += x.Code + " " + x.Name + "\n"
+	}
+	if want := "API GET 1 system\nAPI POST 1 system\nAPI PATCH 1 system\nAPI DELETE 1 system\nAPI PUT 1 system\n" +
+		"API GET GET /a A 1\nAPI PUT PUT /a PUT /a 1\nAPI GET GET /2fa Socket 1\nadmin Administrator\nuser User\n"; got != want {
+		t.Errorf("filled with\n%s", got)
+	}
+
+	// Again it changes nothing, not even a stamp.
+	run(table, now.Add(time.Hour))
+	again, allAgain, rolesAgain := state()
+	same(t, again, types)
+	same(t, allAgain, all)
+	same(t, rolesAgain, roles)
+
+	// What was bent is straightened; names and places stay.
+	bent := all[0]
+	bent.Name, bent.Status, bent.TypeID, bent.ParentID = "mine", resource.Passive, types[1].ID, all[1].ID
+	must(t, s.SaveResource(ctx, bent))
+	types[0].Status = resource.Passive
+	must(t, s.SaveType(ctx, types[0]))
+	run(append(table, resource.Endpoint{Method: "POST", Path: "/new", Name: "New"}), now.Add(time.Hour))
+	types, all, _ = state()
+	if r := all[0]; r.Name != "mine" || r.Status != resource.Active || r.TypeCode != "GET" || r.ParentID != all[1].ID || types[0].Status != resource.Active {
+		t.Errorf("straightened to %+v of type %+v", r, types[0])
+	}
+	if len(all) != 4 || all[3].Code != "POST /new" {
+		t.Errorf("%+v", all)
+	}
+	run(table, now) // a line that is gone stays: another version may serve it
+	if _, all, _ = state(); len(all) != 4 {
+		t.Errorf("%d resources", len(all))
+	}
+}

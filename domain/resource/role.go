@@ -1,0 +1,159 @@
+package resource
+
+import (
+	"context"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"castellan/domain/commit"
+	"castellan/domain/fault"
+	"castellan/domain/user"
+)
+
+// roleCode is the form of a role's code: accounts keep their roles as one
+// text, separated by commas.
+var roleCode = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$`)
+
+// builtIn are the roles that exist from the start (D-AUTH-03).
+func builtIn(code string) bool { return code == user.RoleAdmin || code == user.RoleUser }
+
+// AddRole adds a role. INVALID_FIELD, RECORD_ALREADY_EXIST.
+func (a *Admin) AddRole(ctx context.Context, by Author, code, name string) (r Role, err error) {
+	var ps []fault.Problem
+	if !roleCode.MatchString(code) {
+		ps = append(ps, fault.Problem{Field: "code", Message: "must be 1 to 64 letters, digits and . _ : -, beginning with a letter or digit"})
+	}
+	if strings.TrimSpace(name) == "" || utf8.RuneCountInString(name) > maxNameChars {
+		ps = append(ps, fault.Problem{Field: "name", Message: "must be a text of at most " + number(maxNameChars) + " characters"})
+	}
+	if err := fault.All(ps); err != nil {
+		return r, err
+	}
+	r = Role{Code: code, Name: name, CreatedAt: a.Now()}
+	err = a.write(ctx, by, "ROLE_ADD", func(ctx context.Context) (entry, error) {
+		r.ID, err = a.Store.AddRole(ctx, r)
+		return entry{target: code, detail: "name " + name}, err
+	})
+	return r, err
+}
+
+// RemoveRole deletes a role and returns what it was. RECORD_NOT_FOUND;
+// INVALID_STATE while an account holds it or it has grants, and for the roles
+// that exist from the start.
+func (a *Admin) RemoveRole(ctx context.Context, by Author, code string) (r Role, err error) {
+	err = a.write(ctx, by, "ROLE_DELETE", func(ctx context.Context) (entry, error) {
+		if r, err = a.role(ctx, code); err != nil {
+			return entry{}, err
+		}
+		if builtIn(code) {
+			return entry{}, state("the role %s is part of every installation", code)
+		}
+		held, err := a.Store.CountMembers(ctx, MemberQuery{RoleCode: code})
+		if err != nil {
+			return entry{}, err
+		}
+		if held > 0 {
+			return entry{}, state("%d accounts hold the role", held)
+		}
+		grants, err := a.Store.Grants(ctx)
+		if err != nil {
+			return entry{}, err
+		}
+		if g, granted := first(grants, func(g Grant) bool { return g.RoleID == r.ID }); granted {
+			return entry{}, state("the role has grants, such as %s on %q", g.Permission, g.ResourceCode)
+		}
+		return entry{target: code, detail: "name " + r.Name}, a.Store.RemoveRole(ctx, r.ID)
+	})
+	return r, err
+}
+
+func (a *Admin) role(ctx context.Context, code string) (Role, error) {
+	all, err := a.Store.Roles(ctx)
+	if err != nil {
+		return Role{}, err
+	}
+	r, ok := first(all, func(r Role) bool { return r.Code == code })
+	if !ok {
+		return r, notFound("role")
+	}
+	return r, nil
+}
+
+// Give gives an account a role. RECORD_NOT_FOUND for an unknown account or
+// role; RECORD_ALREADY_EXIST when the account holds it, as every account holds
+// the role user.
+func (a *Admin) Give(ctx context.Context, by Author, userID, code string) (m Member, err error) {
+	m = Member{UserID: userID, RoleCode: code, CreatedAt: a.Now()}
+	err = a.write(ctx, by, "USER_ROLE_ADD", func(ctx context.Context) (entry, error) {
+		if _, err := a.Accounts.Get(ctx, userID); err != nil {
+			return entry{}, err
+		}
+		if _, err := a.role(ctx, code); err != nil {
+			return entry{}, err
+		}
+		held, err := a.Store.CountMembers(ctx, MemberQuery{UserID: userID, RoleCode: code})
+		if err != nil {
+			return entry{}, err
+		}
+		if held > 0 || code == user.RoleUser {
+			return entry{}, fault.New(fault.RecordAlreadyExist, "the account holds the role %s", code)
+		}
+		return entry{userID: userID, target: code, detail: "role " + code,
+			writes: []commit.Write{user.Grant{UserID: userID, Role: code, At: m.CreatedAt}}}, nil
+	})
+	return m, err
+}
+
+// Take takes a role from an account and returns what it held.
+// RECORD_NOT_FOUND when the account does not hold it; INVALID_STATE for the
+// role user, which every account holds, and for the role admin of the last
+// active administrator, also when several are taken at once.
+func (a *Admin) Take(ctx context.Context, by Author, userID, code string) (m Member, err error) {
+	err = a.write(ctx, by, "USER_ROLE_DELETE", func(ctx context.Context) (entry, error) {
+		u, err := a.Accounts.Get(ctx, userID)
+		if err != nil {
+			return entry{}, err
+		}
+		if code == user.RoleUser {
+			return entry{}, state("every account holds the role user")
+		}
+		held, err := a.Store.Members(ctx, MemberQuery{UserID: userID, RoleCode: code})
+		if err != nil {
+			return entry{}, err
+		}
+		if len(held) == 0 {
+			return entry{}, fault.New(fault.RecordNotFound, "the account does not hold the role")
+		}
+		m = held[0]
+		if code == user.RoleAdmin && u.Active() && (a.Dev || !u.Demo) {
+			others, err := a.Store.HeldByAnother(ctx, code, userID, a.Dev)
+			if err != nil {
+				return entry{}, err
+			}
+			if !others {
+				return entry{}, state("the account is the last active administrator")
+			}
+		}
+		return entry{userID: userID, target: code, detail: "role " + code, writes: []commit.Write{user.Revoke{UserID: userID, Role: code}}}, nil
+	})
+	return m, err
+}
+
+// Members lists the roles of accounts, newest first. With an account's id the
+// role user, which is no row, stands at the end; an account that nobody has
+// holds nothing.
+func (a *Admin) Members(ctx context.Context, q MemberQuery) ([]Member, error) {
+	if q.UserID != "" {
+		q.Limit, q.After = 0, Member{} // few, and in one piece
+	}
+	ms, err := a.Store.Members(ctx, q)
+	if err != nil || q.UserID == "" || q.RoleCode != "" && q.RoleCode != user.RoleUser {
+		return ms, err
+	}
+	u, err := a.Accounts.Get(ctx, q.UserID)
+	if fault.CodeOf(err) == fault.RecordNotFound {
+		return ms, nil
+	}
+	return append(ms, Member{UserID: u.ID, RoleCode: user.RoleUser, CreatedAt: u.CreatedAt}), err
+}

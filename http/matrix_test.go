@@ -1,0 +1,197 @@
+package httpapi_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"castellan/domain/fault"
+	"castellan/domain/resource"
+	httpapi "castellan/http"
+	"castellan/http/rest"
+)
+
+// passed is how an endpoint answers whom it lets in, when it is sent a body
+// that is no JSON: the next check after the permission refuses it (D-GEN-19),
+// so no handler runs.
+const passed = "UNSUPPORTED_MEDIA"
+
+// Everybody at every endpoint of the table (SEC-24, D-AUTH-03): nobody may do
+// what the table does not say.
+func TestPermissionMatrix(t *testing.T) {
+	both(t, func(t *testing.T, s *service) {
+		s.grantEverything()
+		accounts := []string{"", "plain", "empty", "root", "allowed", "audited", "denied", "torn"}
+		tokens := map[string]string{}
+		for _, a := range accounts {
+			tokens[a] = s.token(a)
+		}
+		cells := 0
+		for _, e := range (httpapi.API{}).Endpoints() {
+			for _, account := range accounts {
+				cells++
+				want := expected(e, account)
+				if got := s.ask(e, "x-auth", tokens[account]); got != want {
+					t.Errorf("%s as %q: %s, want %s", e.Key(), account, got, want)
+				}
+			}
+			// Another tenant's name, with the right of everybody.
+			cells++
+			want := expected(e, "root")
+			if e.Credential == rest.Tenant || e.Credential == rest.TenantOrCron {
+				want = string(fault.TenantMismatch)
+			}
+			if got := s.ask(e, "x-auth", tokens["root"], "tenant-id", "another"); got != want {
+				t.Errorf("%s for another tenant: %s, want %s", e.Key(), got, want)
+			}
+		}
+		t.Logf("%d cells", cells)
+	})
+}
+
+// expected is D-AUTH-03 once more, from the line alone.
+func expected(e rest.Endpoint, account string) string {
+	const forbidden = string(fault.Forbidden)
+	switch e.Credential {
+	case rest.NoAuth:
+		return passed
+	case rest.User, rest.Tenant, rest.TenantOrCron:
+	default: // another credential than x-auth: nobody here has one
+		return string(fault.Unauthenticated)
+	}
+	switch {
+	case account == "":
+		return string(fault.Unauthenticated)
+	case account == "root":
+		return passed
+	case e.Reserved:
+		return forbidden
+	}
+	denied := account == "denied" || account == "torn"
+	switch e.Audience {
+	case rest.Admin:
+		if account == "allowed" || account == "audited" {
+			return passed
+		}
+		return forbidden
+	case rest.SelfUser, rest.SelfOrAdmin:
+		if denied {
+			return forbidden
+		}
+	}
+	return passed
+}
+
+// ask sends what no endpoint reads and returns the code of the refusal. A
+// device's signature, where one is asked for, is missing.
+func (s *service) ask(e rest.Endpoint, headers ...string) string {
+	s.t.Helper()
+	path := strings.NewReplacer("{", "", "}", "").Replace(e.Path)
+	status, answer, _ := s.send(e.Method+" "+path, "not json", append(headers, "content-type", "text/plain")...)
+	got := code(answer)
+	if got == string(fault.DeviceSignatureRequired) {
+		got = string(fault.Unauthenticated)
+	}
+	if status < 400 || status >= 500 {
+		s.t.Fatalf("%s: %d %s", e.Key(), status, answer)
+	}
+	return got
+}
+
+// grantEverything gives the roles allowed, audited and denied their permission
+// on every resource of the table; torn holds allowed and denied, empty a role
+// without grants. What is reserved refuses to be granted.
+func (s *service) grantEverything() {
+	t, ctx := s.t, s.t.Context()
+	by := resource.Author{UserID: s.users["root"]}
+	all, err := s.admin.Store.Resources(ctx)
+	must(t, err)
+	for name, p := range map[string]resource.Permission{"allowed": resource.Allow, "audited": resource.Audit, "denied": resource.Deny, "empty": resource.None} {
+		r, err := s.admin.AddRole(ctx, by, name, name)
+		must(t, err)
+		_, err = s.admin.Give(ctx, by, s.users[name], name)
+		must(t, err)
+		if name == "allowed" || name == "denied" {
+			_, err := s.admin.Give(ctx, by, s.users["torn"], name)
+			must(t, err)
+		}
+		if p == resource.None {
+			continue
+		}
+		reserved := map[string]bool{}
+		for _, e := range httpapi.Table() {
+			reserved[e.Code()] = e.Reserved
+		}
+		for _, x := range all {
+			_, err := s.admin.Grant(ctx, by, r.ID, x.ID, p)
+			if want := map[bool]fault.Code{true: fault.InvalidField, false: ""}[reserved[x.Code]]; fault.CodeOf(err) != want {
+				t.Errorf("%s on %s: %v, want %q", p, x.Code, err, want)
+			}
+		}
+	}
+	if n := len(all); n != len(httpapi.Table()) {
+		t.Errorf("%d resources for %d lines", n, len(httpapi.Table()))
+	}
+}
+
+// What is granted against the rules, behind the program's back, opens nothing
+// that is reserved; and losing a role or a grant closes at once.
+func TestReservedStaysClosed(t *testing.T) {
+	both(t, func(t *testing.T, s *service) {
+		ctx, by := t.Context(), resource.Author{UserID: s.users["root"]}
+		all, err := s.admin.Store.Resources(ctx)
+		must(t, err)
+		r, err := s.admin.AddRole(ctx, by, "sly", "Sly")
+		must(t, err)
+		for _, x := range all {
+			_, err := s.admin.Store.SetGrant(ctx, r.ID, x.ID, resource.Allow, s.admin.Now())
+			must(t, err)
+		}
+		_, err = s.admin.Give(ctx, by, s.users["plain"], "sly")
+		must(t, err)
+		token, open := s.token("plain"), 0
+		for _, e := range (httpapi.API{}).Endpoints() {
+			if e.Credential != rest.Tenant {
+				continue
+			}
+			want := passed
+			if e.Reserved {
+				want = string(fault.Forbidden)
+			} else {
+				open++
+			}
+			if got := s.ask(e, "x-auth", token); got != want {
+				t.Errorf("%s: %s, want %s", e.Key(), got, want)
+			}
+		}
+		if open == 0 {
+			t.Error("nothing was open")
+		}
+		_, err = s.admin.Take(ctx, by, s.users["plain"], "sly")
+		must(t, err)
+		for _, e := range (httpapi.API{}).Endpoints() {
+			if e.Audience == rest.Admin {
+				if got := s.ask(e, "x-auth", token); got != string(fault.Forbidden) {
+					t.Errorf("%s after the role was taken: %s", e.Key(), got)
+				}
+			}
+		}
+	})
+}
+
+// The table says which endpoints are about who may do what; all are reserved.
+func TestWhatIsReserved(t *testing.T) {
+	n := 0
+	for _, e := range (httpapi.API{}).Endpoints() {
+		about := strings.HasPrefix(e.Path, "/resource/") || strings.HasPrefix(e.Path, "/admin/role") || strings.HasPrefix(e.Path, "/admin/user-roles")
+		if about != e.Reserved {
+			t.Error(fmt.Sprint(e.Key(), " reserved: ", e.Reserved))
+		}
+		if about {
+			n++
+		}
+	}
+	if n != 16 {
+		t.Errorf("%d endpoints, want 16", n)
+	}
+}

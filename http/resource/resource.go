@@ -1,0 +1,179 @@
+// Package resource serves section 4.6, the resource registry: resources, their
+// types, and the log of what roles were granted. It reads and writes the wire
+// shapes of section 2.4 and leaves every rule to domain/resource.
+//
+// Every endpoint here is reserved: only the role admin may use it, for whoever
+// changes the registry changes what others may do (D-AUTH-03).
+//
+// Start reading at Endpoints, then request.go for what a body may say.
+package resource
+
+import (
+	"context"
+	"strconv"
+
+	"castellan/domain/fault"
+	"castellan/domain/resource"
+	"castellan/http/rest"
+)
+
+const section = "4.6 Resource registry"
+
+// Group serves the section.
+type Group struct{ Admin *resource.Admin }
+
+// Endpoints implements rest.Group.
+func (g Group) Endpoints() []rest.Endpoint {
+	const (
+		one = "/resource/resource"
+		typ = "/resource/resource-type"
+	)
+	es := []rest.Endpoint{
+		rest.Get("/resource/resources", "List the resources", rest.Tenant, g.resources, fault.InvalidField),
+		rest.Post(one, "Add a resource, or change one", rest.Tenant, g.save,
+			fault.InvalidField, fault.RecordAlreadyExist, fault.RecordNotFound, fault.InvalidState),
+		rest.Delete(one, "Delete a resource and what was granted on it", rest.Tenant, g.remove,
+			fault.InvalidField, fault.RecordNotFound, fault.InvalidState),
+		rest.Get("/resource/resource-types", "List the resource types", rest.Tenant, g.types),
+		rest.Post(typ, "Add a resource type, or change one", rest.Tenant, g.saveType,
+			fault.InvalidField, fault.RecordAlreadyExist, fault.RecordNotFound, fault.InvalidState),
+		rest.Delete(typ, "Delete a resource type that has no resources", rest.Tenant, g.removeType,
+			fault.InvalidField, fault.RecordNotFound, fault.InvalidState),
+		rest.Get("/admin/role-resource-permission-log", "List what was granted and revoked, newest first", rest.Tenant, g.log, fault.InvalidField),
+	}
+	for i := range es {
+		es[i] = es[i].For(rest.Admin).Reserve().Of(section)
+	}
+	return es
+}
+
+type record struct {
+	ResourceID         int64     `json:"resourceId"`
+	ResourceCode       string    `json:"resourceCode"`
+	ResourceName       string    `json:"resourceName"`
+	ResourceTypeID     int64     `json:"resourceTypeId"`
+	ResourceTypeCode   string    `json:"resourceTypeCode"`
+	SubResources       *[]record `json:"subResources" doc:"the resources nested in it; null where there are none"`
+	AllResourceActions rest.JSON `json:"allResourceActions" doc:"any JSON, as it was sent"`
+	MenuItemProperties rest.JSON `json:"menuItemProperties" doc:"any JSON, as it was sent"`
+}
+
+// resources lists what is nested in nothing, each with what is nested in it.
+// A resource and its parent are of one context, so the filter tears no tree.
+func (g Group) resources(ctx context.Context, _ rest.Caller, in resourceFilter) ([]record, error) {
+	all, err := g.Admin.Store.Resources(ctx)
+	if err != nil {
+		return nil, err
+	}
+	below := map[int64][]resource.Resource{}
+	for _, r := range all {
+		if in.ResourceContext == nil || *in.ResourceContext == string(r.Context) {
+			below[r.ParentID] = append(below[r.ParentID], r)
+		}
+	}
+	return tree(below, 0), nil
+}
+
+func tree(below map[int64][]resource.Resource, parent int64) []record {
+	out := make([]record, 0, len(below[parent]))
+	for _, r := range below[parent] {
+		x := record{ResourceID: r.ID, ResourceCode: r.Code, ResourceName: r.Name, ResourceTypeID: r.TypeID, ResourceTypeCode: r.TypeCode,
+			AllResourceActions: rest.JSON(r.Actions), MenuItemProperties: rest.JSON(r.MenuItem)}
+		if nested := tree(below, r.ID); len(nested) > 0 {
+			x.SubResources = &nested
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+type id struct {
+	ID int64 `json:"id"`
+}
+
+func (g Group) save(ctx context.Context, who rest.Caller, in resourceRequest) (id, error) {
+	if in.ResourceID == nil {
+		n, err := g.Admin.AddResource(ctx, author(who), in.draft())
+		return id{n}, err
+	}
+	n := int64(*in.ResourceID)
+	return id{n}, g.Admin.ChangeResource(ctx, author(who), n, in.draft())
+}
+
+func (g Group) remove(ctx context.Context, who rest.Caller, in removeRequest) (id, error) {
+	n := int64(in.ResourceID)
+	return id{n}, g.Admin.RemoveResource(ctx, author(who), n)
+}
+
+type resourceType struct {
+	ID                 int64     `json:"id"`
+	Name               string    `json:"name"`
+	Code               string    `json:"code"`
+	ResourceContext    string    `json:"resourceContext" enum:"UI,API"`
+	Status             int       `json:"status" doc:"1 active, 0 passive"`
+	AllResourceActions rest.JSON `json:"allResourceActions" doc:"any JSON, as it was sent"`
+	CUserID            string    `json:"cuserid" doc:"who made it"`
+	CDate              rest.Time `json:"cdate"`
+	UUserID            string    `json:"uuserid" doc:"who changed it last, at first who made it"`
+	UDate              rest.Time `json:"udate"`
+}
+
+func (g Group) types(ctx context.Context, _ rest.Caller, _ rest.None) ([]resourceType, error) {
+	all, err := g.Admin.Store.Types(ctx)
+	out := make([]resourceType, len(all))
+	for i, t := range all {
+		out[i] = resourceType{ID: t.ID, Name: t.Name, Code: t.Code, ResourceContext: string(t.Context), Status: int(t.Status),
+			AllResourceActions: rest.JSON(t.Actions), CUserID: t.CreatedBy, CDate: rest.Time{Time: t.CreatedAt},
+			UUserID: t.UpdatedBy, UDate: rest.Time{Time: t.UpdatedAt}}
+	}
+	return out, err
+}
+
+func (g Group) saveType(ctx context.Context, who rest.Caller, in typeRequest) (id, error) {
+	if in.ResourceTypeID == nil {
+		n, err := g.Admin.AddType(ctx, author(who), in.draft())
+		return id{n}, err
+	}
+	n := int64(*in.ResourceTypeID)
+	return id{n}, g.Admin.ChangeType(ctx, author(who), n, in.draft())
+}
+
+func (g Group) removeType(ctx context.Context, who rest.Caller, in removeTypeRequest) (id, error) {
+	n := int64(in.ResourceTypeID)
+	return id{n}, g.Admin.RemoveType(ctx, author(who), n)
+}
+
+// entry of the log writes its ids as strings, as the record states them.
+type entry struct {
+	ID         string    `json:"id"`
+	RoleID     string    `json:"roleId"`
+	ResourceID string    `json:"resourceId"`
+	Permission string    `json:"permission" doc:"ALLOW, DENY or AUDIT as it was granted; REVOKE where it was taken away"`
+	CreatedAt  rest.Time `json:"createdAt"`
+}
+
+func (g Group) log(ctx context.Context, who rest.Caller, in logRequest) (rest.Reply[[]entry], error) {
+	q, err := in.query()
+	if err != nil {
+		return rest.Reply[[]entry]{}, err
+	}
+	var total int
+	if in.Counting() {
+		if total, err = g.Admin.Store.CountLog(ctx, q); err != nil {
+			return rest.Reply[[]entry]{}, err
+		}
+	}
+	rows, err := g.Admin.Store.Log(ctx, q)
+	text := func(n int64) string { return strconv.FormatInt(n, 10) }
+	return rest.Page(who, in.Paging, rows, total, func(e resource.LogEntry) entry {
+		return entry{text(e.ID), text(e.RoleID), text(e.ResourceID), string(e.Permission), rest.Time{Time: e.CreatedAt}}
+	}, func(e resource.LogEntry) string { return text(e.ID) }), err
+}
+
+func author(who rest.Caller) resource.Author {
+	a := resource.Author{UserID: who.UserID, RequestID: who.RequestID}
+	if who.IP.IsValid() {
+		a.IP = who.IP.String()
+	}
+	return a
+}

@@ -1,0 +1,214 @@
+// Package role serves the extension endpoints around roles: the roles
+// themselves, which accounts hold them, and what each is granted (decisions
+// D-EXT-01, D-AUTH-03). Every rule is in domain/resource.
+//
+// Every endpoint here is reserved to the role admin: whoever may grant could
+// grant himself everything.
+//
+// Start reading at Endpoints.
+package role
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"castellan/domain/fault"
+	"castellan/domain/resource"
+	"castellan/http/rest"
+)
+
+const section = "Extensions: roles and permissions"
+
+// Group serves the endpoints.
+type Group struct{ Admin *resource.Admin }
+
+// Endpoints implements rest.Group.
+func (g Group) Endpoints() []rest.Endpoint {
+	const (
+		roles       = "/admin/roles"
+		members     = "/admin/user-roles"
+		permissions = "/admin/role-resource-permission"
+	)
+	es := []rest.Endpoint{
+		rest.Get(roles, "List the roles", rest.Tenant, g.roles),
+		rest.Post(roles, "Add a role", rest.Tenant, g.addRole, fault.InvalidField, fault.RecordAlreadyExist),
+		rest.Delete(roles, "Delete a role that nobody holds and that has no grants", rest.Tenant, g.removeRole,
+			fault.InvalidField, fault.RecordNotFound, fault.InvalidState),
+		rest.Get(members, "List the roles of an account, or who holds which", rest.Tenant, g.members, fault.InvalidField),
+		rest.Post(members, "Give an account a role", rest.Tenant, g.give, fault.InvalidField, fault.RecordNotFound, fault.RecordAlreadyExist),
+		rest.Delete(members, "Take a role from an account", rest.Tenant, g.take, fault.InvalidField, fault.RecordNotFound, fault.InvalidState),
+		rest.Get(permissions, "List what roles are granted", rest.Tenant, g.permissions, fault.InvalidField),
+		rest.Post(permissions, "Grant a role a permission on a resource, in the place of the one it has", rest.Tenant, g.grant,
+			fault.InvalidField, fault.RecordNotFound, fault.RecordAlreadyExist, fault.InvalidState),
+		rest.Delete(permissions, "Take a permission from a role", rest.Tenant, g.revoke,
+			fault.InvalidField, fault.RecordNotFound, fault.InvalidState),
+	}
+	for i := range es {
+		es[i] = es[i].For(rest.Admin).Reserve().Of(section).Extended()
+	}
+	return es
+}
+
+type role struct {
+	ID        int64     `json:"id"`
+	Code      string    `json:"code"`
+	Name      string    `json:"name"`
+	CreatedAt rest.Time `json:"createdAt"`
+}
+
+func showRole(r resource.Role) role { return role{r.ID, r.Code, r.Name, rest.Time{Time: r.CreatedAt}} }
+
+func (g Group) roles(ctx context.Context, _ rest.Caller, _ rest.None) ([]role, error) {
+	all, err := g.Admin.Store.Roles(ctx)
+	out := make([]role, len(all))
+	for i, r := range all {
+		out[i] = showRole(r)
+	}
+	return out, err
+}
+
+type addRoleRequest struct {
+	Code string `json:"code" doc:"1 to 64 letters, digits and . _ : -" example:"auditor"`
+	Name string `json:"name" maxLength:"500"`
+}
+
+func (g Group) addRole(ctx context.Context, who rest.Caller, in addRoleRequest) (rest.Data[role], error) {
+	r, err := g.Admin.AddRole(ctx, author(who), in.Code, in.Name)
+	return rest.Data[role]{Data: showRole(r)}, err
+}
+
+type removeRoleRequest struct {
+	Code string `json:"code"`
+}
+
+func (g Group) removeRole(ctx context.Context, who rest.Caller, in removeRoleRequest) (rest.Data[role], error) {
+	r, err := g.Admin.RemoveRole(ctx, author(who), in.Code)
+	return rest.Data[role]{Data: showRole(r)}, err
+}
+
+type member struct {
+	UserID    string    `json:"userId"`
+	RoleCode  string    `json:"roleCode"`
+	CreatedAt rest.Time `json:"createdAt"`
+}
+
+func showMember(m resource.Member) member {
+	return member{m.UserID, m.RoleCode, rest.Time{Time: m.CreatedAt}}
+}
+
+type membersRequest struct {
+	UserID   *string `json:"userId" doc:"all roles of one account, the role user included"`
+	RoleCode *string `json:"roleCode" doc:"who holds a role"`
+	rest.Paging
+}
+
+func (g Group) members(ctx context.Context, who rest.Caller, in membersRequest) (out rest.Reply[[]member], err error) {
+	q := resource.MemberQuery{UserID: text(in.UserID), RoleCode: text(in.RoleCode), Limit: in.Limit + 1}
+	if in.UserID != nil && q.UserID == "" {
+		return out, fault.Invalid("userId", "must not be blank")
+	}
+	after, err := in.After()
+	if err != nil {
+		return out, err
+	}
+	if after != "" {
+		var ms int64
+		if n, err := fmt.Sscanf(after, "%d %s %s", &ms, &q.After.UserID, &q.After.RoleCode); n != 3 || err != nil {
+			return out, in.Foreign()
+		}
+		q.After.CreatedAt = time.UnixMilli(ms)
+	}
+	var total int
+	if in.Counting() && q.UserID == "" {
+		if total, err = g.Admin.Store.CountMembers(ctx, q); err != nil {
+			return out, err
+		}
+	}
+	rows, err := g.Admin.Members(ctx, q)
+	if q.UserID != "" { // in one piece
+		in.Limit, total = max(in.Limit, len(rows)), len(rows)
+	}
+	return rest.Page(who, in.Paging, rows, total, showMember, func(m resource.Member) string {
+		return fmt.Sprintf("%d %s %s", m.CreatedAt.UnixMilli(), m.UserID, m.RoleCode)
+	}), err
+}
+
+type memberRequest struct {
+	UserID   string `json:"userId"`
+	RoleCode string `json:"roleCode"`
+}
+
+func (g Group) give(ctx context.Context, who rest.Caller, in memberRequest) (rest.Data[member], error) {
+	m, err := g.Admin.Give(ctx, author(who), in.UserID, in.RoleCode)
+	return rest.Data[member]{Data: showMember(m)}, err
+}
+
+func (g Group) take(ctx context.Context, who rest.Caller, in memberRequest) (rest.Data[member], error) {
+	m, err := g.Admin.Take(ctx, author(who), in.UserID, in.RoleCode)
+	return rest.Data[member]{Data: showMember(m)}, err
+}
+
+type permission struct {
+	ID           int64     `json:"id"`
+	RoleID       int64     `json:"roleId"`
+	ResourceID   int64     `json:"resourceId"`
+	ResourceCode string    `json:"resourceCode"`
+	Permission   string    `json:"permission" enum:"ALLOW,DENY,AUDIT"`
+	CreatedAt    rest.Time `json:"createdAt"`
+}
+
+func showPermission(g resource.Grant) permission {
+	return permission{g.ID, g.RoleID, g.ResourceID, g.ResourceCode, string(g.Permission), rest.Time{Time: g.CreatedAt}}
+}
+
+type permissionsRequest struct {
+	RoleID *rest.ID `json:"roleId"`
+}
+
+func (g Group) permissions(ctx context.Context, _ rest.Caller, in permissionsRequest) ([]permission, error) {
+	all, err := g.Admin.Store.Grants(ctx)
+	out := []permission{}
+	for _, x := range all {
+		if in.RoleID == nil || int64(*in.RoleID) == x.RoleID {
+			out = append(out, showPermission(x))
+		}
+	}
+	return out, err
+}
+
+type grantRequest struct {
+	RoleID     rest.ID `json:"roleId"`
+	ResourceID rest.ID `json:"resourceId"`
+	Permission string  `json:"permission" enum:"ALLOW,DENY,AUDIT" doc:"DENY of one role wins over ALLOW of another; AUDIT is ALLOW with an audit row for every call"`
+}
+
+func (g Group) grant(ctx context.Context, who rest.Caller, in grantRequest) (rest.Data[permission], error) {
+	x, err := g.Admin.Grant(ctx, author(who), int64(in.RoleID), int64(in.ResourceID), resource.Permission(in.Permission))
+	return rest.Data[permission]{Data: showPermission(x)}, err
+}
+
+type revokeRequest struct {
+	RoleID     rest.ID `json:"roleId"`
+	ResourceID rest.ID `json:"resourceId"`
+}
+
+func (g Group) revoke(ctx context.Context, who rest.Caller, in revokeRequest) (rest.Data[permission], error) {
+	x, err := g.Admin.Revoke(ctx, author(who), int64(in.RoleID), int64(in.ResourceID))
+	return rest.Data[permission]{Data: showPermission(x)}, err
+}
+
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+func author(who rest.Caller) resource.Author {
+	a := resource.Author{UserID: who.UserID, RequestID: who.RequestID}
+	if who.IP.IsValid() {
+		a.IP = who.IP.String()
+	}
+	return a
+}

@@ -1,0 +1,200 @@
+package httpapi_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http/httptest"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"castellan/domain/id"
+	"castellan/domain/keyring/keyringtest"
+	"castellan/domain/resource"
+	"castellan/domain/token"
+	"castellan/domain/user"
+	httpapi "castellan/http"
+	"castellan/http/guard"
+	httpresource "castellan/http/resource"
+	"castellan/http/rest"
+	"castellan/http/role"
+	"castellan/internal/pgtest"
+	"castellan/persistence"
+)
+
+// service is the whole table over a real database, with the guards and the
+// tokens of the program. The sections of the registry and of roles work; no
+// test here calls the handlers of others.
+type service struct {
+	t      *testing.T
+	srv    *rest.Server
+	db     *persistence.DB
+	admin  *resource.Admin
+	tokens *token.Issuer
+	users  map[string]string // name → id
+}
+
+// both runs a test on a fresh installation on each database.
+func both(t *testing.T, test func(t *testing.T, s *service)) {
+	t.Helper()
+	for name, dsn := range map[string]func() string{
+		"sqlite":   func() string { return "sqlite:" + filepath.Join(t.TempDir(), "test.db") },
+		"postgres": func() string { return pgtest.DSN(t) },
+	} {
+		t.Run(name, func(t *testing.T) { test(t, open(t, dsn())) })
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func open(t *testing.T, dsn string) *service {
+	t.Helper()
+	ctx := t.Context()
+	db, err := persistence.Open(ctx, dsn, persistence.Options{})
+	must(t, err)
+	t.Cleanup(func() { must(t, db.Close()) })
+	must(t, db.Exclusive(ctx, func(ctx context.Context) error { _, err := db.Migrate(ctx); return err }))
+	db.Start([]byte("audit key of the test"), "test")
+	store, users := persistence.NewResources(db), persistence.NewUsers(db)
+	must(t, db.InTx(ctx, func(ctx context.Context) error { return resource.Sync(ctx, store, httpapi.Table(), time.Now()) }))
+	live := resource.NewLive(store, users)
+	admin := &resource.Admin{Store: store, Accounts: users, Commit: db, Live: live, Table: httpapi.Table(), Now: time.Now}
+	s := &service{t: t, db: db, admin: admin, users: map[string]string{}}
+	for i, name := range []string{"root", "plain", "empty", "allowed", "audited", "denied", "torn"} {
+		u := user.New(id.New(time.Now()), time.Now())
+		u.Phone = fmt.Sprintf("+9053200000%02d", i)
+		if name == "root" {
+			u.Roles = []string{user.RoleAdmin}
+		}
+		must(t, db.Commit(ctx, user.Add{User: u}))
+		s.users[name] = u.ID
+	}
+	must(t, live.Reload(ctx))
+	s.tokens = token.NewIssuer(keyringtest.Ring(t, nil), "castellan", "default", time.Now, 100)
+	guards := guard.Guards{Tokens: s.tokens, Tenant: "default", Judge: live.Judge, Fresh: func() bool { return true }, Live: func(string, string, int64) bool { return true }}
+	s.srv, err = rest.New(rest.Options{Guards: guards.Table(), Authorize: guards.Authorize, ActsAsAdmin: guards.ActsAsAdmin,
+		Starter: guard.Starter{}, Idempotency: &guard.Idempotent{}, Verify: func(context.Context, rest.Caller, *rest.Endpoint, any) error { return nil }},
+		httpapi.API{Resource: httpresource.Group{Admin: admin}, Role: role.Group{Admin: admin}}.Endpoints())
+	must(t, err)
+	return s
+}
+
+// token is a fresh token of a named account; it claims to be everybody's.
+func (s *service) token(name string) string {
+	s.t.Helper()
+	if name == "" {
+		return ""
+	}
+	now := time.Now()
+	raw, err := s.tokens.Sign(token.Claims{Class: token.XAuth, ID: id.New(now), Subject: s.users[name], SessionID: "s1", SV: 1, AuthTime: now, IssuedAt: now, ExpiresAt: now.Add(time.Hour),
+		Roles: []string{"user", "admin"}})
+	must(s.t, err)
+	return raw
+}
+
+// send makes a request; headers are pairs.
+func (s *service) send(line, body string, headers ...string) (status int, answer string, link string) {
+	s.t.Helper()
+	method, path, _ := strings.Cut(line, " ")
+	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		if headers[i+1] != "" {
+			r.Header.Set(headers[i], headers[i+1])
+		}
+	}
+	res, err := s.srv.App.Test(r, -1)
+	must(s.t, err)
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	must(s.t, err)
+	return res.StatusCode, string(b), res.Header.Get("Link") + res.Header.Get("X-Total-Count")
+}
+
+// code is the refusal in an answer, with its fields.
+func code(answer string) string {
+	var p struct {
+		Code   string
+		Errors []struct{ Field string }
+	}
+	if json.Unmarshal([]byte(answer), &p) != nil {
+		return answer
+	}
+	for _, e := range p.Errors {
+		p.Code += " " + e.Field
+	}
+	return p.Code
+}
+
+// wants makes a request as the administrator and checks the answer: a body for
+// 200, where <id> and <time> stand for any, else "CODE field field".
+func (s *service) wants(line, body string, status int, want string) string {
+	s.t.Helper()
+	got, answer, _ := s.send(line, body, "x-auth", s.token("root"))
+	shown := answer
+	if got != 200 {
+		shown = code(answer)
+	} else {
+		shown = anyTime.ReplaceAllString(anyID.ReplaceAllString(shown, `$1<id>`), `"<time>"`)
+	}
+	if got != status || shown != want {
+		s.t.Errorf("%s %s:\n got %d %s\nwant %d %s", line, body, got, shown, status, want)
+	}
+	return answer
+}
+
+var (
+	anyTime = regexp.MustCompile(`"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"`)
+	anyID   = regexp.MustCompile(`("(?:id|roleId|resourceId|resourceTypeId)":"?)\d+`)
+)
+
+// made reads the id out of an answer that is {"id":n} or {"data":{"id":n,…}}.
+func (s *service) made(line, body string) int64 {
+	s.t.Helper()
+	status, answer, _ := s.send(line, body, "x-auth", s.token("root"))
+	var x struct {
+		ID   int64
+		Data struct{ ID int64 }
+	}
+	must(s.t, json.Unmarshal([]byte(answer), &x))
+	if status != 200 || x.ID+x.Data.ID < 1 {
+		s.t.Fatalf("%s %s: %d %s", line, body, status, answer)
+	}
+	return x.ID + x.Data.ID
+}
+
+// list reads a list into maps.
+func (s *service) list(line string) (out []map[string]any) {
+	s.t.Helper()
+	status, answer, _ := s.send(line, "", "x-auth", s.token("root"))
+	if status != 200 {
+		s.t.Fatalf("%s: %d %s", line, status, answer)
+	}
+	must(s.t, json.Unmarshal([]byte(answer), &out))
+	return out
+}
+
+// registered is the id of a resource of the endpoint table.
+func (s *service) registered(code string) int64 {
+	s.t.Helper()
+	all, err := s.admin.Store.Resources(s.t.Context())
+	must(s.t, err)
+	for _, r := range all {
+		if r.Code == code {
+			return r.ID
+		}
+	}
+	s.t.Fatalf("%s is not registered", code)
+	return 0
+}

@@ -1,0 +1,180 @@
+package persistence
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"castellan/domain/change"
+	"castellan/domain/commit"
+	"castellan/domain/fault"
+	"castellan/domain/resource"
+	"castellan/domain/resource/resourcetest"
+	"castellan/domain/user"
+)
+
+func TestResourceStore(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		resourcetest.TestStore(t, func(t *testing.T) (resource.Store, commit.Committer) {
+			for _, table := range []string{"role", "resource_type", "resource", "role_resource_permission", "role_resource_permission_log"} {
+				_, err := db.write.NewTruncateTable().TableExpr(table).Exec(t.Context())
+				must(t, err)
+			}
+			return NewResources(emptied(t, db)), db
+		})
+	})
+}
+
+// Every change commits with its audit row, its note and, where it is about a
+// grant, its line in the permission log, or not at all. The node that made it
+// works with it at once, another one as soon as it reads the feed.
+func TestResourceAdmin(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		ctx := t.Context()
+		table := resource.Table{{Method: "GET", Path: "/x", Name: "X"}, {Method: "GET", Path: "/closed", Name: "C", Reserved: true}}
+		store, users := NewResources(db), NewUsers(db)
+		must(t, db.InTx(ctx, func(ctx context.Context) error { return resource.Sync(ctx, store, table, time.Now()) }))
+		node := func() (*resource.Live, *change.Reader) {
+			live := resource.NewLive(store, users)
+			feed := change.NewReader(NewChanges(db), time.Now)
+			feed.On(change.Roles, func(ctx context.Context, _ string) error { return live.Reload(ctx) })
+			feed.On(change.Users, live.Follow)
+			must(t, errors.Join(live.Reload(ctx), feed.Poll(ctx)))
+			return live, feed
+		}
+		here, _ := node()
+		there, feed := node()
+		admin := &resource.Admin{Store: store, Accounts: users, Commit: db, Live: here, Table: table, Now: time.Now}
+		by := resource.Author{UserID: "admin1", IP: "192.0.2.9", RequestID: "r1"}
+		u := user.New("u1", time.Now())
+		u.Phone = "+905320000001"
+		must(t, db.Commit(ctx, user.Add{User: u}))
+
+		resources, err := store.Resources(ctx)
+		must(t, err)
+		x, closed := resources[0].ID, resources[1].ID
+		var role resource.Role
+		var typ, page int64
+		ui := resource.Draft{Code: "/p", Name: "P", Status: resource.Active, Context: resource.UI}
+		judged := func(want resource.Permission) {
+			t.Helper()
+			if v := here.Judge("u1", "GET", "/x"); v.Permission != want {
+				t.Errorf("this node judges %+v, want %s", v, want)
+			}
+			must(t, feed.Poll(ctx))
+			if v := there.Judge("u1", "GET", "/x"); v.Permission != want {
+				t.Errorf("the other node judges %+v, want %s", v, want)
+			}
+		}
+		var last auditRow
+		rows, log := int64(0), 0
+		for _, step := range []struct {
+			action string
+			about  string
+			lines  int // of the permission log
+			want   resource.Permission
+			do     func() error
+		}{
+			{"ROLE_ADD", "", 0, "", func() (err error) { role, err = admin.AddRole(ctx, by, "r", "R"); return err }},
+			{"USER_ROLE_ADD", "u1", 0, "", func() error { _, err := admin.Give(ctx, by, "u1", "r"); return err }},
+			{"PERMISSION_SET", "", 1, resource.Allow, func() error { _, err := admin.Grant(ctx, by, role.ID, x, resource.Allow); return err }},
+			{"PERMISSION_SET", "", 1, resource.Deny, func() error { _, err := admin.Grant(ctx, by, role.ID, x, resource.Deny); return err }},
+			{"USER_ROLE_DELETE", "u1", 0, "", func() error { _, err := admin.Take(ctx, by, "u1", "r"); return err }},
+			{"USER_ROLE_ADD", "u1", 0, resource.Deny, func() error { _, err := admin.Give(ctx, by, "u1", "r"); return err }},
+			{"PERMISSION_DELETE", "", 1, "", func() error { _, err := admin.Revoke(ctx, by, role.ID, x); return err }},
+			{"RESOURCE_TYPE_ADD", "", 0, "", func() (err error) {
+				typ, err = admin.AddType(ctx, by, resource.TypeDraft{Name: "Page", Code: "page", Context: resource.UI})
+				return err
+			}},
+			{"RESOURCE_TYPE_UPDATE", "", 0, "", func() error {
+				return admin.ChangeType(ctx, by, typ, resource.TypeDraft{Name: "Page", Code: "page", Status: resource.Active, Context: resource.UI})
+			}},
+			{"RESOURCE_ADD", "", 0, "", func() (err error) { ui.TypeID = typ; page, err = admin.AddResource(ctx, by, ui); return err }},
+			{"RESOURCE_UPDATE", "", 0, "", func() error { ui.Name = "Q"; return admin.ChangeResource(ctx, by, page, ui) }},
+			{"PERMISSION_SET", "", 1, "", func() error { _, err := admin.Grant(ctx, by, role.ID, page, resource.Allow); return err }},
+			{"RESOURCE_DELETE", "", 1, "", func() error { return admin.RemoveResource(ctx, by, page) }},
+			{"RESOURCE_TYPE_DELETE", "", 0, "", func() error { return admin.RemoveType(ctx, by, typ) }},
+			{"USER_ROLE_DELETE", "u1", 0, "", func() error { _, err := admin.Take(ctx, by, "u1", "r"); return err }},
+			{"ROLE_DELETE", "", 0, "", func() (err error) { role, err = admin.RemoveRole(ctx, by, "r"); return err }},
+		} {
+			must(t, step.do())
+			judged(step.want)
+			rows, log, last = rows+1, log+step.lines, auditRow{}
+			must(t, db.read.NewSelect().Model(&last).OrderExpr("at DESC, seq DESC").Where("action = ?", step.action).Limit(1).Scan(ctx))
+			if last.ActorID != "admin1" || last.UserID != step.about || last.IP != "192.0.2.9" || last.RequestID != "r1" || last.Target == "" || last.Detail == "" || last.Outcome != "success" {
+				t.Errorf("%s: audit %+v", step.action, last)
+			}
+			if n, err := store.CountLog(ctx, resource.LogQuery{}); err != nil || n != log {
+				t.Errorf("%s: %d lines in the log, want %d, %v", step.action, n, log, err)
+			}
+		}
+		notes, err := NewChanges(db).Since(ctx, time.Now().Add(-time.Hour))
+		must(t, err)
+		for _, n := range notes {
+			if n.Topic != change.Roles {
+				t.Errorf("note %+v", n)
+			}
+		}
+		trail := func() int64 {
+			t.Helper()
+			n, err := db.VerifyAudit(ctx, []byte("audit key of the test"))
+			must(t, err)
+			return n
+		}
+		if int64(len(notes)) != rows || trail() != rows {
+			t.Errorf("%d notes and %d audit rows for %d changes", len(notes), trail(), rows)
+		}
+
+		// Refusals leave no trace.
+		role, err = admin.AddRole(ctx, by, "s", "S")
+		must(t, err)
+		rows = trail()
+		for _, try := range []func() error{
+			func() error { _, err := admin.Grant(ctx, by, role.ID, closed, resource.Allow); return err },
+			func() error { _, err := admin.Grant(ctx, by, role.ID, x, resource.Revoked); return err },
+			func() error { _, err := admin.Revoke(ctx, by, role.ID, x); return err },
+			func() error { _, err := admin.AddRole(ctx, by, "s", "S"); return err },
+			func() error { _, err := admin.AddRole(ctx, by, "a,b", "S"); return err },
+			func() error { return admin.RemoveResource(ctx, by, x) },
+		} {
+			if err := try(); fault.CodeOf(err) == "" || fault.CodeOf(err) == fault.Internal {
+				t.Errorf("got %v", err)
+			}
+		}
+		// Without its audit row there is no grant, and no line in the log.
+		deaf := *admin
+		deaf.Commit = noAudit{db}
+		if _, err := deaf.Grant(ctx, by, role.ID, x, resource.Allow); !errors.Is(err, errNoAudit) {
+			t.Errorf("got %v", err)
+		}
+		if n, err := store.CountLog(ctx, resource.LogQuery{}); err != nil || n != log || trail() != rows {
+			t.Errorf("%d lines and %d audit rows after refusals, want %d and %d, %v", n, trail(), log, rows, err)
+		}
+		if gs, err := store.Grants(ctx); err != nil || len(gs) != 0 {
+			t.Errorf("a change without audit was kept: %v, %v", gs, err)
+		}
+
+		// What the command line writes is known to a running node (D-AUTH-03).
+		chief := user.New("u2", time.Now())
+		chief.Phone, chief.Roles = "+905320000002", []string{user.RoleAdmin}
+		must(t, db.Commit(ctx, user.Add{User: chief}, change.Note{Topic: change.Users, Key: chief.ID}))
+		must(t, feed.Poll(ctx))
+		if !there.Judge("u2", "GET", "/closed").Admin {
+			t.Error("an administrator of the command line is not known")
+		}
+		// A demonstration account is no administrator where it cannot log in.
+		demo := user.New("u3", time.Now())
+		demo.Phone, demo.Roles, demo.Demo = "+905320000003", []string{user.RoleAdmin}, true
+		must(t, db.Commit(ctx, user.Add{User: demo}))
+		if _, err := admin.Take(ctx, by, "u2", user.RoleAdmin); fault.CodeOf(err) != fault.InvalidState {
+			t.Errorf("the last real administrator lost the role: %v", err)
+		}
+		admin.Dev = true
+		_, err = admin.Take(ctx, by, "u2", user.RoleAdmin)
+		must(t, err)
+		if _, err := admin.Take(ctx, by, "u3", user.RoleAdmin); fault.CodeOf(err) != fault.InvalidState {
+			t.Errorf("the last administrator lost the role: %v", err)
+		}
+	})
+}
