@@ -59,7 +59,7 @@ type (
 const (
 	maxSockets  = 5                // per challenge (D-SOCK-05)
 	listenLease = 75 * time.Second // hubs ask again every 20 s
-	tries       = 4                // decisions before a busy row is given up
+	tries       = 16               // decisions before a busy row is given up; wrong values of one user meet in one budget
 )
 
 // Receive implements cluster.Behaviour.
