@@ -289,7 +289,8 @@ func TestOneStepTwoHundredChallenges(t *testing.T) {
 			t.Errorf("%d challenges are done, last step %d, %v", done, d.LastStep, err)
 		}
 		b, err := persistence.NewChallenges(w.db).Budget(t.Context(), w.user.ID, challenge.FlowLogin)
-		if err != nil || len(b.TOTP) != codes[fault.OTPInvalid] || len(b.TOTP) > 10 {
+		// What was told is counted; on a slow machine a caller may have gone before it was told.
+		if err != nil || len(b.TOTP) < codes[fault.OTPInvalid] || len(b.TOTP) > 10 {
 			t.Errorf("%d wrong values are counted and %d were told, %v", len(b.TOTP), codes[fault.OTPInvalid], err)
 		}
 	})

@@ -124,14 +124,13 @@ type setupData struct {
 }
 
 // prepare makes an authenticator. The picture takes as long as many commits,
-// which is why it is not drawn in the transaction.
+// which is why it is not drawn in the transaction. Conditions are setup's part,
+// after the credentials were looked at: a challenge of a changed account is
+// closed and has no outcome (D-AUTH-11).
 func (s *Service) prepare(ctx context.Context, x challenge.Execution) (any, error) {
 	u, err := s.Users.Get(ctx, x.Challenge.UserID)
 	if err != nil {
 		return nil, err
-	}
-	if u.TOTP { // setup judges it again
-		return nil, alreadyDefined()
 	}
 	secret := newSecret()
 	a, err := access(s.Issuer, u, secret)
