@@ -40,6 +40,9 @@ type Deps struct {
 	Commit  commit.Committer
 	Actions challenge.Actions
 	Rules   challenge.Rules
+	// Claims turn what an accepted answer of a method uses up into the writes
+	// that use it. A method without an entry claims nothing.
+	Claims map[challenge.Name]Claims
 	// Accounts reads the user of a challenge as it is now.
 	Accounts stepup.Accounts
 	Sessions stepup.Sessions
@@ -55,6 +58,10 @@ type Deps struct {
 	Now func() time.Time
 	Log *slog.Logger
 }
+
+// Claims makes the writes that use up what an answer to c claims. They are
+// fenced: they fail when it is used, or is not the user's.
+type Claims func(c challenge.Challenge, claim challenge.Claim) []commit.Write
 
 // Kinds are the kinds of actor of a node with these dependencies.
 func Kinds(d Deps) []cluster.Kind {

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,6 +24,7 @@ import (
 	"castellan/domain/mfa"
 	"castellan/domain/outbox"
 	"castellan/domain/stepup"
+	"castellan/domain/totp"
 	"castellan/domain/user"
 	"castellan/persistence"
 )
@@ -38,6 +40,8 @@ type world struct {
 	user    user.User
 	catalog *mfa.Catalog
 	actions challenge.Actions
+	totps   *totp.Service
+	clock   atomic.Int64 // of authenticators, in seconds; it stands still
 
 	mu      sync.Mutex
 	codes   map[string]string // method id → last code
@@ -80,8 +84,13 @@ var errTrouble = errors.New("trouble")
 
 func open(t *testing.T) *world {
 	t.Helper()
+	return openOn(t, "sqlite:"+filepath.Join(t.TempDir(), "test.db"))
+}
+
+func openOn(t *testing.T, dsn string) *world {
+	t.Helper()
 	w := &world{t: t, codes: map[string]string{}, dead: map[string]bool{}, actions: challenge.Actions{}}
-	db, err := persistence.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "test.db"), persistence.Options{})
+	db, err := persistence.Open(t.Context(), dsn, persistence.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +122,10 @@ func open(t *testing.T) *world {
 		w.mu.Unlock()
 		return challenge.Result{Success: true, Data: json.RawMessage(`{"n":1}`)}, nil
 	}})
+	w.clock.Store(time.Now().Unix())
 	w.start()
+	w.actions.Register(w.totps.SetupAction())
+	w.actions.Register(w.totps.DeactivateAction())
 	t.Cleanup(func() {
 		w.node.Stop(context.Background())
 		db.Close()
@@ -132,7 +144,8 @@ func (w *world) start() {
 	log := slog.New(slog.DiscardHandler)
 	w.node = cluster.Solo(log)
 	w.node.Register(actors.Kinds(actors.Deps{Store: persistence.NewChallenges(w.db), Outbox: persistence.NewOutbox(w.db), Commit: w.db, Actions: w.actions,
-		Rules: challenge.DefaultRules(), Accounts: users, Sessions: w, Seal: ring.Seal, Open: ring.Open, Grace: 120 * time.Second, Now: time.Now, Log: log})...)
+		Rules: challenge.DefaultRules(), Accounts: users, Sessions: w, Seal: ring.Seal, Open: ring.Open, Grace: 120 * time.Second, Now: time.Now, Log: log,
+		Claims: map[challenge.Name]actors.Claims{challenge.TOTP: totp.Claim}})...)
 	w.client = actors.Client{Node: w.node, Now: time.Now}
 	w.client.Listen(func(n stepup.News) {
 		w.mu.Lock()
@@ -147,6 +160,14 @@ func (w *world) start() {
 		Config:  stepup.Config{TTL: 600 * time.Second, Grace: 120 * time.Second, ExecWait: 10 * time.Second, MaxOpen: 5, Lease: 30 * time.Second},
 		Actions: w.actions, Catalog: func() *mfa.Catalog { return w.catalog }, Book: book, Ring: ring, Tokens: w, Accounts: users, Sessions: w,
 		Desk: w.client, Cases: w.client, Outbox: persistence.NewOutbox(w.db), Dispatch: w, Commit: w.db, Now: time.Now,
+		Judges: map[challenge.Name]stepup.Judge{challenge.TOTP: func(ctx context.Context, userID string, a stepup.Answer) (challenge.Verdict, *challenge.Claim, error) {
+			return w.totps.Judge(ctx, userID, a.Value)
+		}},
+	}
+	if w.totps == nil { // its actions outlive a restart of the node
+		w.totps = &totp.Service{Store: persistence.NewTOTP(w.db), Users: persistence.NewUsers(w.db), Budgets: persistence.NewChallenges(w.db), Commit: w.db, Ring: ring,
+			Notices: w.engine, Rules: challenge.DefaultRules(), Recovery: totp.DefaultLimit(), Issuer: "Castellan",
+			Now: func() time.Time { return time.Unix(w.clock.Load(), 0) }}
 	}
 }
 

@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"castellan/actors/pb"
@@ -58,7 +59,7 @@ type (
 const (
 	maxSockets  = 5                // per challenge (D-SOCK-05)
 	listenLease = 75 * time.Second // hubs ask again every 20 s
-	tries       = 4                // decisions before a busy row is given up
+	tries       = 16               // decisions before a busy row is given up; wrong values of one user meet in one budget
 )
 
 // Receive implements cluster.Behaviour.
@@ -74,6 +75,8 @@ func (a *challengeActor) Receive(c *cluster.Context, msg any) {
 		}
 	case *pb.ChallengeComplete:
 		a.complete(c, m)
+	case *pb.ChallengeUser:
+		a.user(c, m)
 	case *pb.ChallengeRenew:
 		a.renew(c, m)
 	case *pb.ChallengeResult:
@@ -231,7 +234,9 @@ func (a *challengeActor) complete(c *cluster.Context, m *pb.ChallengeComplete) {
 	var verdict error
 	var told *challenge.Challenge // what the step led to; nil: an exact repeat
 	var spent *challenge.Budget
+	decisions := 0
 	err := a.decide(c, func(now time.Time) (*challenge.Challenge, []commit.Write, error) {
+		decisions++
 		verdict, told, spent = nil, nil, nil
 		if a.state.Repeat(answer) {
 			return nil, nil, nil
@@ -243,11 +248,21 @@ func (a *challengeActor) complete(c *cluster.Context, m *pb.ChallengeComplete) {
 		if err != nil {
 			return nil, nil, err
 		}
+		if answer.Claim != nil && decisions > 1 {
+			return nil, nil, stepup.Overtaken() // the fence that failed may be the claim's
+		}
+		claimed, err := a.claim(step, answer)
+		if err != nil {
+			return nil, nil, err
+		}
 		verdict, told, spent = step.Refusal, &step.Next, step.Budget
 		writes, err := a.writes(now, &step, by)
-		return &step.Next, writes, err
+		return &step.Next, append(writes, claimed...), err
 	})
 	switch {
+	case errors.Is(err, stepup.Overtaken()):
+		c.Reply(&pb.Refusal{Code: overtaken, AttemptsLeft: -1})
+		return
 	case err != nil:
 		a.d.refuse(c.Sender(), c.ID(), err)
 		return
@@ -272,6 +287,32 @@ func (a *challengeActor) complete(c *cluster.Context, m *pb.ChallengeComplete) {
 		a.waiters = append(a.waiters, waiter{to: c.Sender(), until: a.d.Now().Add(time.Duration(m.WaitMs) * time.Millisecond), final: true})
 		a.execute(c)
 	}
+}
+
+// claim makes the writes by which an accepted answer uses up what it claims.
+// An answer of a method with claims is accepted with one only: without it the
+// value could be used again.
+func (a *challengeActor) claim(s challenge.Step, answer challenge.Answer) ([]commit.Write, error) {
+	claims := a.d.Claims[answer.Method]
+	switch {
+	case s.Verdict != challenge.Right || claims == nil && answer.Claim == nil:
+		return nil, nil
+	case claims == nil || answer.Claim == nil:
+		return nil, fmt.Errorf("actors: a right %s answer and its claim do not go together", answer.Method)
+	}
+	return claims(*a.state, *answer.Claim), nil
+}
+
+// user tells whose the challenge is.
+func (a *challengeActor) user(c *cluster.Context, m *pb.ChallengeUser) {
+	if a.d.late(m.Deadline) {
+		return
+	}
+	if err := a.load(c); err != nil {
+		a.d.refuse(c.Sender(), c.ID(), err)
+		return
+	}
+	c.Reply(&pb.ChallengeUserIs{UserId: a.state.UserID})
 }
 
 // needBudget makes sure of the budget. A challenge that was just made takes it

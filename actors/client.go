@@ -87,6 +87,9 @@ func (c Client) Complete(ctx context.Context, id string, a challenge.Answer, wai
 	for _, d := range a.Digests {
 		m.Digests = append(m.Digests, &pb.Digest{Key: d.Key, Sum: d.Sum})
 	}
+	if a.Claim != nil {
+		m.Claim = &pb.Claim{Key: a.Claim.Key, Value: a.Claim.Value}
+	}
 	r, err := ask[*pb.ChallengeAnswered](ctx, c, KindChallenge, id, wait, func(deadline int64) proto.Message {
 		m.Deadline = deadline
 		return m
@@ -95,6 +98,17 @@ func (c Client) Complete(ctx context.Context, id string, a challenge.Answer, wai
 		return stepup.Answered{}, err
 	}
 	return stepup.Answered{Action: r.Action, Final: r.Final, Outcome: r.Outcome}, nil
+}
+
+// User implements stepup.Cases.
+func (c Client) User(ctx context.Context, id string) (string, error) {
+	r, err := ask[*pb.ChallengeUserIs](ctx, c, KindChallenge, id, 0, func(deadline int64) proto.Message {
+		return &pb.ChallengeUser{Deadline: deadline}
+	})
+	if err != nil {
+		return "", err
+	}
+	return r.UserId, nil
 }
 
 // CheckRenew implements stepup.Cases.

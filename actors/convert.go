@@ -51,6 +51,9 @@ func answerOf(m *pb.ChallengeComplete) challenge.Answer {
 	for _, d := range m.Digests {
 		a.Digests = append(a.Digests, challenge.Digest{Key: d.Key, Sum: d.Sum})
 	}
+	if m.Claim != nil {
+		a.Claim = &challenge.Claim{Key: m.Claim.Key, Value: m.Claim.Value}
+	}
 	return a
 }
 

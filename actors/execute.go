@@ -64,6 +64,15 @@ func (a *challengeActor) once(c challenge.Challenge) (err error) {
 	if err != nil {
 		return err
 	}
+	x := challenge.Execution{Challenge: c, Command: command}
+	if action.Prepare != nil {
+		x.Now = a.d.Now()
+		if x.Prepared, err = prepare(ctx, action, x); refused(err) {
+			return a.finish(ctx, c, challenge.Failed(asFault(err)))
+		} else if err != nil {
+			return err
+		}
+	}
 	var refusal error
 	err = a.d.Commit.InTx(ctx, func(ctx context.Context) (err error) {
 		defer func() {
@@ -75,7 +84,7 @@ func (a *challengeActor) once(c challenge.Challenge) (err error) {
 			refusal = errMoved
 			return errors.Join(err, errMoved)
 		}
-		x := challenge.Execution{Challenge: c, Command: command, Now: a.d.Now()}
+		x.Now = a.d.Now()
 		var result challenge.Result
 		if action.Exec != nil {
 			result, err = action.Exec(ctx, x)
@@ -100,6 +109,16 @@ func (a *challengeActor) once(c challenge.Challenge) (err error) {
 		return a.finish(ctx, c, challenge.Failed(asFault(refusal))) // everything of it was rolled back
 	}
 	return err
+}
+
+// prepare runs what an action does before its transaction.
+func prepare(ctx context.Context, action challenge.Action, x challenge.Execution) (_ any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return action.Prepare(ctx, x)
 }
 
 // refused tells an action's own refusal, which is an outcome, from a failure

@@ -105,16 +105,20 @@ type MFA struct {
 	OTPBudgetWindow   time.Duration     `key:"otp_budget_window" range:"1s..24h" floor:"5m" doc:"Window of otp_budget."`
 	TOTPBudget        int               `key:"totp_budget" range:"1..100" doc:"Wrong TOTP codes per user and flow in totp_budget_window."`
 	TOTPBudgetWindow  time.Duration     `key:"totp_budget_window" range:"1s..24h" floor:"5m" doc:"Window of totp_budget."`
+	TOTPIssuer        string            `key:"totp_issuer" doc:"What authenticator apps show beside the account."`
 	Guarded           map[string]string `key:"guarded" doc:"Endpoints put behind a challenge: METHOD /path to action code, as in POST /a=ACTION,PUT /b=ACTION."`
 }
 
 // Limits configures the start guards and the caps on messages (D-GEN-14,
-// D-EXT-05). Enabled switches off both, never the wrong-password counts.
+// D-EXT-05). Enabled switches off both, never the counts of wrong passwords
+// and recovery codes.
 type Limits struct {
 	Enabled             bool           `key:"enabled" doc:"Start guards and message caps; false is accepted in development mode only and never lifts an attempt limit."`
 	WrongPasswords      int            `key:"wrong_passwords" range:"1..100" doc:"Wrong passwords per account and prefix in wrong_password_window."`
 	WrongPasswordWindow time.Duration  `key:"wrong_password_window" range:"1s..24h" floor:"1m" doc:"Window of wrong_passwords."`
 	WrongPasswordsDay   int            `key:"wrong_passwords_day" range:"1..10000" doc:"Wrong passwords per account in 24 hours from anywhere; then only known prefixes may try."`
+	RecoveryCodes       int            `key:"recovery_codes" range:"1..100" doc:"Wrong recovery codes per user in recovery_code_window."`
+	RecoveryCodeWindow  time.Duration  `key:"recovery_code_window" range:"1s..24h" floor:"5m" doc:"Window of recovery_codes."`
 	ResetPerPhone       int            `key:"reset_per_phone" range:"1..1000" doc:"Starts of the password reset per phone in reset_phone_window."`
 	ResetPhoneWindow    time.Duration  `key:"reset_phone_window" range:"1s..24h" doc:"Window of reset_per_phone."`
 	ResetPerIP          int            `key:"reset_per_ip" range:"1..100000" doc:"Starts of the password reset per prefix in reset_ip_window."`

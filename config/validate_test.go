@@ -106,6 +106,7 @@ func TestFaults(t *testing.T) {
 		{name: "sqlite memory", env: []string{"CASTELLAN_DATABASE_URL=sqlite::memory:"}, want: "must name a file"},
 		{name: "sqlite parameters", env: []string{"CASTELLAN_DATABASE_URL=sqlite:x.db?mode=ro"}, want: "must name a file"},
 		{name: "tenant", file: "tenant: {id: 'a b'}", want: "tenant.id"},
+		{name: "authenticator issuer", file: "mfa: {totp_issuer: 'A: B'}", want: "mfa.totp_issuer"},
 		{name: "issuer", file: "tokens: {issuer: ''}", want: "tokens.issuer"},
 		{name: "app id", file: "firewall: {app_id: ''}", want: "firewall.app_id"},
 		{name: "argon2", file: "password: {argon2_memory_kib: 8, argon2_parallelism: 2}", want: "8 is below 8 for each of password.argon2_parallelism (castellan.yaml:1): at least 16"},

@@ -18,6 +18,7 @@ import (
 	"castellan/http/session"
 	"castellan/http/socket"
 	"castellan/http/system"
+	"castellan/http/totp"
 	"castellan/http/twofactor"
 	"castellan/http/wire"
 )
@@ -25,6 +26,7 @@ import (
 // API is every section of endpoints, in the order of the interface.
 type API struct {
 	TwoFactor   twofactor.Group   // 4.1
+	TOTP        totp.Group        // 4.2
 	MFA         mfa.Group         // 4.4
 	Resource    resource.Group    // 4.6
 	AddressBook addressbook.Group // 4.18
@@ -37,7 +39,7 @@ type API struct {
 // Endpoints returns every endpoint of the service.
 func (a API) Endpoints() []rest.Endpoint {
 	var all []rest.Endpoint
-	for _, g := range []rest.Group{a.TwoFactor, a.MFA, a.Resource, a.AddressBook, a.Session, a.Role, a.Keys} {
+	for _, g := range []rest.Group{a.TwoFactor, a.TOTP, a.MFA, a.Resource, a.AddressBook, a.Session, a.Role, a.Keys} {
 		all = append(all, g.Endpoints()...)
 	}
 	return all

@@ -44,6 +44,7 @@ type userRow struct {
 	CV            int64
 	Roles         string // of user_role, separated by commas
 	Demo          bool
+	TOTP          bool
 	CreatedAt     int64
 }
 
@@ -58,7 +59,7 @@ type roleRow struct {
 func (r userRow) user() user.User {
 	u := user.User{ID: r.ID, Name: r.Name, Surname: r.Surname, Email: r.Email, EmailVerified: r.EmailVerified, CountryCode: r.CountryCode,
 		Phone: r.Phone, Language: r.Language, Status: user.Status(r.Status), Type: user.Type(r.Type), KYCConfirm: r.KYCConfirm, AMLStatus: r.AMLStatus,
-		Level: r.Level, SV: r.SV, CV: r.CV, Demo: r.Demo, CreatedAt: at(r.CreatedAt)}
+		Level: r.Level, SV: r.SV, CV: r.CV, TOTP: r.TOTP, Demo: r.Demo, CreatedAt: at(r.CreatedAt)}
 	if r.Roles != "" {
 		u.Roles = strings.Split(r.Roles, ",")
 		slices.Sort(u.Roles)
@@ -69,17 +70,18 @@ func (r userRow) user() user.User {
 func rowOfUser(w user.Add) userRow {
 	return userRow{ID: w.ID, Name: w.Name, Surname: w.Surname, Email: w.Email, EmailVerified: w.EmailVerified, CountryCode: w.CountryCode,
 		Phone: w.Phone, Language: w.Language, Status: string(w.Status), Type: string(w.Type), KYCConfirm: w.KYCConfirm, AMLStatus: w.AMLStatus,
-		Level: w.Level, PasswordHash: w.PasswordHash, SV: w.SV, CV: w.CV, Roles: strings.Join(w.Roles, ","), Demo: w.Demo, CreatedAt: ms(w.CreatedAt)}
+		Level: w.Level, PasswordHash: w.PasswordHash, SV: w.SV, CV: w.CV, Roles: strings.Join(w.Roles, ","), Demo: w.Demo, TOTP: w.TOTP, CreatedAt: ms(w.CreatedAt)}
 }
 
 // userStep is what the fenced changes of an account are made of.
 type userStep struct {
 	bun.BaseModel `bun:"table:users"`
 
-	ID   string
-	Seen int64 // the version, of whichever kind, that the writer saw
-	At   int64
-	Hash string
+	ID      string
+	Seen    int64 // the version, of whichever kind, that the writer saw
+	At      int64
+	Hash    string
+	Defined bool
 }
 
 // userFence plans one multi-row UPDATE that takes effect where the column still
@@ -111,6 +113,8 @@ var userFences = []planFor{
 		"previous_hash = users.password_hash, password_hash = v.hash, cv = users.cv + 1"),
 	userFence("sv", func(w user.EndSessions) userStep { return userStep{ID: w.UserID, Seen: w.SV, At: ms(w.At)} },
 		"sv = users.sv + 1, cv = users.cv + 1, sv_at = v.at"),
+	userFence("cv", func(w user.SetTOTP) userStep { return userStep{ID: w.UserID, Seen: w.CV, Defined: w.Defined} },
+		"totp = v.defined, cv = users.cv + 1"),
 }
 
 var userWrites = []planFor{

@@ -26,6 +26,7 @@ import (
 const (
 	maxBatch  = 256
 	maxQueued = 8192
+	maxPlans  = 64 // kinds of writes
 )
 
 type unit struct {
@@ -345,7 +346,7 @@ func (db *DB) InTx(ctx context.Context, fn func(context.Context) error) (err err
 // apply makes the writes of units in l's transaction, statement by statement
 // in the order of plans.
 func (db *DB) apply(ctx context.Context, l *lane, units []*unit) (failed map[int]bool, err error) {
-	var buckets [32]bucket
+	var buckets [maxPlans]bucket
 	for i, u := range units {
 		for _, w := range u.writes {
 			p := planOf(w)
@@ -407,6 +408,9 @@ func register(ps ...planFor) {
 		if plans[p.write] != nil {
 			panic("persistence: two plans for " + p.write.String())
 		}
+		if len(plans) == maxPlans {
+			panic("persistence: more kinds of writes than maxPlans")
+		}
 		p.order = len(plans)
 		plans[p.write] = &p.plan
 	}
@@ -424,6 +428,7 @@ func init() {
 	register(challengeFences...)
 	register(passwordFences...)
 	register(userFences...)
+	register(totpFences...)
 
 	firstWrite = len(plans)
 	register(challengeWrites...)
@@ -434,4 +439,5 @@ func init() {
 	register(passwordWrites...)
 	register(userWrites...)
 	register(sessionWrites...)
+	register(totpWrites...)
 }

@@ -439,6 +439,7 @@ type ChallengeComplete struct {
 	RequestId     string                 `protobuf:"bytes,7,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	Ip            string                 `protobuf:"bytes,8,opt,name=ip,proto3" json:"ip,omitempty"`
 	ActorId       string                 `protobuf:"bytes,9,opt,name=actor_id,json=actorId,proto3" json:"actor_id,omitempty"` // who answered, for the audit
+	Claim         *Claim                 `protobuf:"bytes,10,opt,name=claim,proto3" json:"claim,omitempty"`                   // of a right answer that uses something up
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -536,6 +537,156 @@ func (x *ChallengeComplete) GetActorId() string {
 	return ""
 }
 
+func (x *ChallengeComplete) GetClaim() *Claim {
+	if x != nil {
+		return x.Claim
+	}
+	return nil
+}
+
+// Claim is what an answer uses up, such as the time step of a TOTP.
+type Claim struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	Value         int64                  `protobuf:"varint,2,opt,name=value,proto3" json:"value,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Claim) Reset() {
+	*x = Claim{}
+	mi := &file_messages_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Claim) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Claim) ProtoMessage() {}
+
+func (x *Claim) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Claim.ProtoReflect.Descriptor instead.
+func (*Claim) Descriptor() ([]byte, []int) {
+	return file_messages_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Claim) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *Claim) GetValue() int64 {
+	if x != nil {
+		return x.Value
+	}
+	return 0
+}
+
+// ChallengeUser asks whose a challenge is.
+type ChallengeUser struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Deadline      int64                  `protobuf:"varint,1,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChallengeUser) Reset() {
+	*x = ChallengeUser{}
+	mi := &file_messages_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChallengeUser) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChallengeUser) ProtoMessage() {}
+
+func (x *ChallengeUser) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChallengeUser.ProtoReflect.Descriptor instead.
+func (*ChallengeUser) Descriptor() ([]byte, []int) {
+	return file_messages_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *ChallengeUser) GetDeadline() int64 {
+	if x != nil {
+		return x.Deadline
+	}
+	return 0
+}
+
+// ChallengeUserIs answers ChallengeUser; the id of a decoy's user is empty.
+type ChallengeUserIs struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	UserId        string                 `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChallengeUserIs) Reset() {
+	*x = ChallengeUserIs{}
+	mi := &file_messages_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChallengeUserIs) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChallengeUserIs) ProtoMessage() {}
+
+func (x *ChallengeUserIs) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChallengeUserIs.ProtoReflect.Descriptor instead.
+func (*ChallengeUserIs) Descriptor() ([]byte, []int) {
+	return file_messages_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *ChallengeUserIs) GetUserId() string {
+	if x != nil {
+		return x.UserId
+	}
+	return ""
+}
+
 // ChallengeAnswered answers ChallengeComplete and ChallengeResult. Without an
 // outcome the action has not reported yet, or more methods remain.
 type ChallengeAnswered struct {
@@ -549,7 +700,7 @@ type ChallengeAnswered struct {
 
 func (x *ChallengeAnswered) Reset() {
 	*x = ChallengeAnswered{}
-	mi := &file_messages_proto_msgTypes[6]
+	mi := &file_messages_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -561,7 +712,7 @@ func (x *ChallengeAnswered) String() string {
 func (*ChallengeAnswered) ProtoMessage() {}
 
 func (x *ChallengeAnswered) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[6]
+	mi := &file_messages_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -574,7 +725,7 @@ func (x *ChallengeAnswered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChallengeAnswered.ProtoReflect.Descriptor instead.
 func (*ChallengeAnswered) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{6}
+	return file_messages_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ChallengeAnswered) GetAction() string {
@@ -615,7 +766,7 @@ type ChallengeRenew struct {
 
 func (x *ChallengeRenew) Reset() {
 	*x = ChallengeRenew{}
-	mi := &file_messages_proto_msgTypes[7]
+	mi := &file_messages_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -627,7 +778,7 @@ func (x *ChallengeRenew) String() string {
 func (*ChallengeRenew) ProtoMessage() {}
 
 func (x *ChallengeRenew) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[7]
+	mi := &file_messages_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -640,7 +791,7 @@ func (x *ChallengeRenew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChallengeRenew.ProtoReflect.Descriptor instead.
 func (*ChallengeRenew) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{7}
+	return file_messages_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ChallengeRenew) GetMethodId() string {
@@ -720,7 +871,7 @@ type Outgoing struct {
 
 func (x *Outgoing) Reset() {
 	*x = Outgoing{}
-	mi := &file_messages_proto_msgTypes[8]
+	mi := &file_messages_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -732,7 +883,7 @@ func (x *Outgoing) String() string {
 func (*Outgoing) ProtoMessage() {}
 
 func (x *Outgoing) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[8]
+	mi := &file_messages_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -745,7 +896,7 @@ func (x *Outgoing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outgoing.ProtoReflect.Descriptor instead.
 func (*Outgoing) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{8}
+	return file_messages_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Outgoing) GetId() string {
@@ -851,7 +1002,7 @@ type ChallengeRenewed struct {
 
 func (x *ChallengeRenewed) Reset() {
 	*x = ChallengeRenewed{}
-	mi := &file_messages_proto_msgTypes[9]
+	mi := &file_messages_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -863,7 +1014,7 @@ func (x *ChallengeRenewed) String() string {
 func (*ChallengeRenewed) ProtoMessage() {}
 
 func (x *ChallengeRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[9]
+	mi := &file_messages_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -876,7 +1027,7 @@ func (x *ChallengeRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChallengeRenewed.ProtoReflect.Descriptor instead.
 func (*ChallengeRenewed) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{9}
+	return file_messages_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ChallengeRenewed) GetChallenge() *ChallengeView {
@@ -952,7 +1103,7 @@ type ChallengeResult struct {
 
 func (x *ChallengeResult) Reset() {
 	*x = ChallengeResult{}
-	mi := &file_messages_proto_msgTypes[10]
+	mi := &file_messages_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -964,7 +1115,7 @@ func (x *ChallengeResult) String() string {
 func (*ChallengeResult) ProtoMessage() {}
 
 func (x *ChallengeResult) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[10]
+	mi := &file_messages_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -977,7 +1128,7 @@ func (x *ChallengeResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChallengeResult.ProtoReflect.Descriptor instead.
 func (*ChallengeResult) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{10}
+	return file_messages_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ChallengeResult) GetWaitMs() int64 {
@@ -1009,7 +1160,7 @@ type ChallengeSubscribe struct {
 
 func (x *ChallengeSubscribe) Reset() {
 	*x = ChallengeSubscribe{}
-	mi := &file_messages_proto_msgTypes[11]
+	mi := &file_messages_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1021,7 +1172,7 @@ func (x *ChallengeSubscribe) String() string {
 func (*ChallengeSubscribe) ProtoMessage() {}
 
 func (x *ChallengeSubscribe) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[11]
+	mi := &file_messages_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1034,7 +1185,7 @@ func (x *ChallengeSubscribe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChallengeSubscribe.ProtoReflect.Descriptor instead.
 func (*ChallengeSubscribe) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{11}
+	return file_messages_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ChallengeSubscribe) GetNode() string {
@@ -1077,7 +1228,7 @@ type ChallengeSubscribed struct {
 
 func (x *ChallengeSubscribed) Reset() {
 	*x = ChallengeSubscribed{}
-	mi := &file_messages_proto_msgTypes[12]
+	mi := &file_messages_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1089,7 +1240,7 @@ func (x *ChallengeSubscribed) String() string {
 func (*ChallengeSubscribed) ProtoMessage() {}
 
 func (x *ChallengeSubscribed) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[12]
+	mi := &file_messages_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1102,7 +1253,7 @@ func (x *ChallengeSubscribed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChallengeSubscribed.ProtoReflect.Descriptor instead.
 func (*ChallengeSubscribed) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{12}
+	return file_messages_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ChallengeSubscribed) GetRefused() int32 {
@@ -1134,7 +1285,7 @@ type ChallengeNews struct {
 
 func (x *ChallengeNews) Reset() {
 	*x = ChallengeNews{}
-	mi := &file_messages_proto_msgTypes[13]
+	mi := &file_messages_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1146,7 +1297,7 @@ func (x *ChallengeNews) String() string {
 func (*ChallengeNews) ProtoMessage() {}
 
 func (x *ChallengeNews) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[13]
+	mi := &file_messages_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1159,7 +1310,7 @@ func (x *ChallengeNews) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChallengeNews.ProtoReflect.Descriptor instead.
 func (*ChallengeNews) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{13}
+	return file_messages_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ChallengeNews) GetChallengeId() string {
@@ -1209,7 +1360,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_messages_proto_msgTypes[14]
+	mi := &file_messages_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1221,7 +1372,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[14]
+	mi := &file_messages_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1234,7 +1385,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{14}
+	return file_messages_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Event) GetNumber() int32 {
@@ -1274,7 +1425,7 @@ type ChallengeRefresh struct {
 
 func (x *ChallengeRefresh) Reset() {
 	*x = ChallengeRefresh{}
-	mi := &file_messages_proto_msgTypes[15]
+	mi := &file_messages_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1286,7 +1437,7 @@ func (x *ChallengeRefresh) String() string {
 func (*ChallengeRefresh) ProtoMessage() {}
 
 func (x *ChallengeRefresh) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[15]
+	mi := &file_messages_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1299,7 +1450,7 @@ func (x *ChallengeRefresh) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChallengeRefresh.ProtoReflect.Descriptor instead.
 func (*ChallengeRefresh) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{15}
+	return file_messages_proto_rawDescGZIP(), []int{18}
 }
 
 // Probe is answered with itself: a round trip through the node.
@@ -1311,7 +1462,7 @@ type Probe struct {
 
 func (x *Probe) Reset() {
 	*x = Probe{}
-	mi := &file_messages_proto_msgTypes[16]
+	mi := &file_messages_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1323,7 +1474,7 @@ func (x *Probe) String() string {
 func (*Probe) ProtoMessage() {}
 
 func (x *Probe) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[16]
+	mi := &file_messages_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1336,7 +1487,7 @@ func (x *Probe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Probe.ProtoReflect.Descriptor instead.
 func (*Probe) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{16}
+	return file_messages_proto_rawDescGZIP(), []int{19}
 }
 
 // UserReserve asks a user's owner for leave to start a challenge.
@@ -1355,7 +1506,7 @@ type UserReserve struct {
 
 func (x *UserReserve) Reset() {
 	*x = UserReserve{}
-	mi := &file_messages_proto_msgTypes[17]
+	mi := &file_messages_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1367,7 +1518,7 @@ func (x *UserReserve) String() string {
 func (*UserReserve) ProtoMessage() {}
 
 func (x *UserReserve) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[17]
+	mi := &file_messages_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1380,7 +1531,7 @@ func (x *UserReserve) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserReserve.ProtoReflect.Descriptor instead.
 func (*UserReserve) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{17}
+	return file_messages_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *UserReserve) GetChallengeId() string {
@@ -1443,7 +1594,7 @@ type Sending struct {
 
 func (x *Sending) Reset() {
 	*x = Sending{}
-	mi := &file_messages_proto_msgTypes[18]
+	mi := &file_messages_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1455,7 +1606,7 @@ func (x *Sending) String() string {
 func (*Sending) ProtoMessage() {}
 
 func (x *Sending) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[18]
+	mi := &file_messages_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1468,7 +1619,7 @@ func (x *Sending) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sending.ProtoReflect.Descriptor instead.
 func (*Sending) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{18}
+	return file_messages_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Sending) GetChannel() string {
@@ -1504,7 +1655,7 @@ type Caps struct {
 
 func (x *Caps) Reset() {
 	*x = Caps{}
-	mi := &file_messages_proto_msgTypes[19]
+	mi := &file_messages_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1516,7 +1667,7 @@ func (x *Caps) String() string {
 func (*Caps) ProtoMessage() {}
 
 func (x *Caps) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[19]
+	mi := &file_messages_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1529,7 +1680,7 @@ func (x *Caps) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Caps.ProtoReflect.Descriptor instead.
 func (*Caps) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{19}
+	return file_messages_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Caps) GetDestinationHour() int32 {
@@ -1565,7 +1716,7 @@ type UserReserved struct {
 
 func (x *UserReserved) Reset() {
 	*x = UserReserved{}
-	mi := &file_messages_proto_msgTypes[20]
+	mi := &file_messages_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1577,7 +1728,7 @@ func (x *UserReserved) String() string {
 func (*UserReserved) ProtoMessage() {}
 
 func (x *UserReserved) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[20]
+	mi := &file_messages_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1590,7 +1741,7 @@ func (x *UserReserved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserReserved.ProtoReflect.Descriptor instead.
 func (*UserReserved) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{20}
+	return file_messages_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *UserReserved) GetSupersede() []string {
@@ -1619,7 +1770,7 @@ type UserSend struct {
 
 func (x *UserSend) Reset() {
 	*x = UserSend{}
-	mi := &file_messages_proto_msgTypes[21]
+	mi := &file_messages_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1631,7 +1782,7 @@ func (x *UserSend) String() string {
 func (*UserSend) ProtoMessage() {}
 
 func (x *UserSend) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[21]
+	mi := &file_messages_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1644,7 +1795,7 @@ func (x *UserSend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserSend.ProtoReflect.Descriptor instead.
 func (*UserSend) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{21}
+	return file_messages_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *UserSend) GetSending() *Sending {
@@ -1677,7 +1828,7 @@ type UserSent struct {
 
 func (x *UserSent) Reset() {
 	*x = UserSent{}
-	mi := &file_messages_proto_msgTypes[22]
+	mi := &file_messages_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1689,7 +1840,7 @@ func (x *UserSent) String() string {
 func (*UserSent) ProtoMessage() {}
 
 func (x *UserSent) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[22]
+	mi := &file_messages_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1702,7 +1853,7 @@ func (x *UserSent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserSent.ProtoReflect.Descriptor instead.
 func (*UserSent) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{22}
+	return file_messages_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *UserSent) GetSend() bool {
@@ -1756,7 +1907,7 @@ const file_messages_proto_rawDesc = "" +
 	"created_at\x18\x04 \x01(\x03R\tcreatedAt\x12\x1d\n" +
 	"\n" +
 	"expires_at\x18\x05 \x01(\x03R\texpiresAt\x12\x12\n" +
-	"\x04body\x18\x06 \x01(\fR\x04body\"\x98\x02\n" +
+	"\x04body\x18\x06 \x01(\fR\x04body\"\xca\x02\n" +
 	"\x11ChallengeComplete\x12\x1b\n" +
 	"\tmethod_id\x18\x01 \x01(\tR\bmethodId\x12\x16\n" +
 	"\x06method\x18\x02 \x01(\tR\x06method\x125\n" +
@@ -1767,7 +1918,16 @@ const file_messages_proto_rawDesc = "" +
 	"\n" +
 	"request_id\x18\a \x01(\tR\trequestId\x12\x0e\n" +
 	"\x02ip\x18\b \x01(\tR\x02ip\x12\x19\n" +
-	"\bactor_id\x18\t \x01(\tR\aactorId\"[\n" +
+	"\bactor_id\x18\t \x01(\tR\aactorId\x120\n" +
+	"\x05claim\x18\n" +
+	" \x01(\v2\x1a.castellan.actors.v1.ClaimR\x05claim\"/\n" +
+	"\x05Claim\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value\"+\n" +
+	"\rChallengeUser\x12\x1a\n" +
+	"\bdeadline\x18\x01 \x01(\x03R\bdeadline\"*\n" +
+	"\x0fChallengeUserIs\x12\x17\n" +
+	"\auser_id\x18\x01 \x01(\tR\x06userId\"[\n" +
 	"\x11ChallengeAnswered\x12\x16\n" +
 	"\x06action\x18\x01 \x01(\tR\x06action\x12\x14\n" +
 	"\x05final\x18\x02 \x01(\bR\x05final\x12\x18\n" +
@@ -1878,7 +2038,7 @@ func file_messages_proto_rawDescGZIP() []byte {
 	return file_messages_proto_rawDescData
 }
 
-var file_messages_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_messages_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_messages_proto_goTypes = []any{
 	(*Refusal)(nil),             // 0: castellan.actors.v1.Refusal
 	(*Digest)(nil),              // 1: castellan.actors.v1.Digest
@@ -1886,41 +2046,45 @@ var file_messages_proto_goTypes = []any{
 	(*ChallengeView)(nil),       // 3: castellan.actors.v1.ChallengeView
 	(*ChallengePrime)(nil),      // 4: castellan.actors.v1.ChallengePrime
 	(*ChallengeComplete)(nil),   // 5: castellan.actors.v1.ChallengeComplete
-	(*ChallengeAnswered)(nil),   // 6: castellan.actors.v1.ChallengeAnswered
-	(*ChallengeRenew)(nil),      // 7: castellan.actors.v1.ChallengeRenew
-	(*Outgoing)(nil),            // 8: castellan.actors.v1.Outgoing
-	(*ChallengeRenewed)(nil),    // 9: castellan.actors.v1.ChallengeRenewed
-	(*ChallengeResult)(nil),     // 10: castellan.actors.v1.ChallengeResult
-	(*ChallengeSubscribe)(nil),  // 11: castellan.actors.v1.ChallengeSubscribe
-	(*ChallengeSubscribed)(nil), // 12: castellan.actors.v1.ChallengeSubscribed
-	(*ChallengeNews)(nil),       // 13: castellan.actors.v1.ChallengeNews
-	(*Event)(nil),               // 14: castellan.actors.v1.Event
-	(*ChallengeRefresh)(nil),    // 15: castellan.actors.v1.ChallengeRefresh
-	(*Probe)(nil),               // 16: castellan.actors.v1.Probe
-	(*UserReserve)(nil),         // 17: castellan.actors.v1.UserReserve
-	(*Sending)(nil),             // 18: castellan.actors.v1.Sending
-	(*Caps)(nil),                // 19: castellan.actors.v1.Caps
-	(*UserReserved)(nil),        // 20: castellan.actors.v1.UserReserved
-	(*UserSend)(nil),            // 21: castellan.actors.v1.UserSend
-	(*UserSent)(nil),            // 22: castellan.actors.v1.UserSent
+	(*Claim)(nil),               // 6: castellan.actors.v1.Claim
+	(*ChallengeUser)(nil),       // 7: castellan.actors.v1.ChallengeUser
+	(*ChallengeUserIs)(nil),     // 8: castellan.actors.v1.ChallengeUserIs
+	(*ChallengeAnswered)(nil),   // 9: castellan.actors.v1.ChallengeAnswered
+	(*ChallengeRenew)(nil),      // 10: castellan.actors.v1.ChallengeRenew
+	(*Outgoing)(nil),            // 11: castellan.actors.v1.Outgoing
+	(*ChallengeRenewed)(nil),    // 12: castellan.actors.v1.ChallengeRenewed
+	(*ChallengeResult)(nil),     // 13: castellan.actors.v1.ChallengeResult
+	(*ChallengeSubscribe)(nil),  // 14: castellan.actors.v1.ChallengeSubscribe
+	(*ChallengeSubscribed)(nil), // 15: castellan.actors.v1.ChallengeSubscribed
+	(*ChallengeNews)(nil),       // 16: castellan.actors.v1.ChallengeNews
+	(*Event)(nil),               // 17: castellan.actors.v1.Event
+	(*ChallengeRefresh)(nil),    // 18: castellan.actors.v1.ChallengeRefresh
+	(*Probe)(nil),               // 19: castellan.actors.v1.Probe
+	(*UserReserve)(nil),         // 20: castellan.actors.v1.UserReserve
+	(*Sending)(nil),             // 21: castellan.actors.v1.Sending
+	(*Caps)(nil),                // 22: castellan.actors.v1.Caps
+	(*UserReserved)(nil),        // 23: castellan.actors.v1.UserReserved
+	(*UserSend)(nil),            // 24: castellan.actors.v1.UserSend
+	(*UserSent)(nil),            // 25: castellan.actors.v1.UserSent
 }
 var file_messages_proto_depIdxs = []int32{
 	2,  // 0: castellan.actors.v1.ChallengeView.methods:type_name -> castellan.actors.v1.Method
 	1,  // 1: castellan.actors.v1.ChallengeComplete.digests:type_name -> castellan.actors.v1.Digest
-	1,  // 2: castellan.actors.v1.ChallengeRenew.digest:type_name -> castellan.actors.v1.Digest
-	8,  // 3: castellan.actors.v1.ChallengeRenew.message:type_name -> castellan.actors.v1.Outgoing
-	3,  // 4: castellan.actors.v1.ChallengeRenewed.challenge:type_name -> castellan.actors.v1.ChallengeView
-	13, // 5: castellan.actors.v1.ChallengeSubscribed.news:type_name -> castellan.actors.v1.ChallengeNews
-	14, // 6: castellan.actors.v1.ChallengeNews.events:type_name -> castellan.actors.v1.Event
-	18, // 7: castellan.actors.v1.UserReserve.sendings:type_name -> castellan.actors.v1.Sending
-	19, // 8: castellan.actors.v1.UserReserve.caps:type_name -> castellan.actors.v1.Caps
-	18, // 9: castellan.actors.v1.UserSend.sending:type_name -> castellan.actors.v1.Sending
-	19, // 10: castellan.actors.v1.UserSend.caps:type_name -> castellan.actors.v1.Caps
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	6,  // 2: castellan.actors.v1.ChallengeComplete.claim:type_name -> castellan.actors.v1.Claim
+	1,  // 3: castellan.actors.v1.ChallengeRenew.digest:type_name -> castellan.actors.v1.Digest
+	11, // 4: castellan.actors.v1.ChallengeRenew.message:type_name -> castellan.actors.v1.Outgoing
+	3,  // 5: castellan.actors.v1.ChallengeRenewed.challenge:type_name -> castellan.actors.v1.ChallengeView
+	16, // 6: castellan.actors.v1.ChallengeSubscribed.news:type_name -> castellan.actors.v1.ChallengeNews
+	17, // 7: castellan.actors.v1.ChallengeNews.events:type_name -> castellan.actors.v1.Event
+	21, // 8: castellan.actors.v1.UserReserve.sendings:type_name -> castellan.actors.v1.Sending
+	22, // 9: castellan.actors.v1.UserReserve.caps:type_name -> castellan.actors.v1.Caps
+	21, // 10: castellan.actors.v1.UserSend.sending:type_name -> castellan.actors.v1.Sending
+	22, // 11: castellan.actors.v1.UserSend.caps:type_name -> castellan.actors.v1.Caps
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_messages_proto_init() }
@@ -1934,7 +2098,7 @@ func file_messages_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_proto_rawDesc), len(file_messages_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   23,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

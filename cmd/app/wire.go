@@ -36,6 +36,7 @@ import (
 	"castellan/domain/session"
 	"castellan/domain/stepup"
 	"castellan/domain/token"
+	"castellan/domain/totp"
 	httpapi "castellan/http"
 	httpaddressbook "castellan/http/addressbook"
 	"castellan/http/guard"
@@ -46,6 +47,7 @@ import (
 	httpsession "castellan/http/session"
 	"castellan/http/socket"
 	"castellan/http/system"
+	httptotp "castellan/http/totp"
 	"castellan/http/twofactor"
 	"castellan/outbound/dispatch"
 	"castellan/persistence"
@@ -73,6 +75,7 @@ type service struct {
 	engine      *stepup.Service
 	hasher      *password.Hasher
 	logins      *session.Service
+	totps       *totp.Service
 	hub         *socket.Hub
 	server      *rest.Server
 	metrics     *metrics
@@ -166,6 +169,7 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	challenges := persistence.NewChallenges(db)
 	s.node = cluster.Solo(s.log)
 	s.node.Register(actors.Kinds(actors.Deps{Store: challenges, Outbox: outboxStore, Commit: db, Actions: actions, Rules: rules(cfg), Accounts: people,
+		Claims:   map[challenge.Name]actors.Claims{challenge.TOTP: totp.Claim},
 		Sessions: s.revocations, Seal: ring.Seal, Open: ring.Open, Grace: cfg.MFA.PAuthGrace, Now: now, Log: s.log})...)
 	s.client = actors.Client{Node: s.node, Now: now}
 	book, err := message.NewBook(httpapi.Title, nil)
@@ -175,6 +179,16 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	s.leaving, s.leave = context.WithCancel(context.Background())
 	s.engine = &stepup.Service{Config: stepupConfig(cfg), Leaving: s.leaving, Actions: actions, Catalog: s.live.Catalog, Book: book, Ring: ring, Tokens: challengeTokens{s.tokens, now},
 		Accounts: people, Sessions: s.revocations, Desk: s.client, Cases: s.client, Outbox: outboxStore, Dispatch: s.dispatch, Commit: db, Now: now}
+
+	s.totps = &totp.Service{Store: persistence.NewTOTP(db), Users: s.users, Budgets: challenges, Commit: db, Ring: ring, Notices: s.engine, Rules: rules(cfg),
+		Recovery: totp.Limit{Attempts: cfg.Limits.RecoveryCodes, Window: cfg.Limits.RecoveryCodeWindow}, Issuer: cfg.MFA.TOTPIssuer, Now: now}
+	s.engine.Judges = map[challenge.Name]stepup.Judge{
+		challenge.TOTP: func(ctx context.Context, userID string, a stepup.Answer) (challenge.Verdict, *challenge.Claim, error) {
+			return s.totps.Judge(ctx, userID, a.Value)
+		},
+	}
+	actions.Register(s.totps.SetupAction())
+	actions.Register(s.totps.DeactivateAction())
 
 	if s.hasher, err = NewHasher(cfg); err != nil {
 		return err
@@ -200,6 +214,7 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 	registry := &resource.Admin{Store: persistence.NewResources(db), Accounts: s.users, Commit: db, Live: s.roles, Table: httpapi.Table(), Dev: cfg.Dev, Now: now}
 	api := httpapi.API{
 		TwoFactor: twofactor.Group{Engine: s.engine, Now: now},
+		TOTP:      httptotp.Group{Service: s.totps},
 		MFA:       httpmfa.Group{Admin: &mfa.Admin{Store: persistence.NewMFA(db), Commit: db, Live: s.live, Now: now}},
 		Resource:  httpresource.Group{Admin: registry},
 		Session:   httpsession.Group{Service: s.logins},
@@ -225,6 +240,7 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 	s.server, err = rest.New(rest.Options{
 		Logger: s.log, AccessLog: slog.LevelDebug, Now: now, Guards: guards.Table(), Authorize: guards.Authorize, ActsAsAdmin: guards.ActsAsAdmin,
 		Idempotency: &guard.Idempotent{Store: persistence.NewIdempotency(db), Commit: db, Ring: ring, Now: now},
+		Verify:      guard.Verify(s.totps),
 		Starter:     guard.Starter{Starts: s.engine, Accounts: accounts{s.users}}, Guarded: cfg.MFA.Guarded, Observe: s.observe,
 		TrustedProxies: cfg.HTTP.TrustedProxies, CountryHeader: cfg.HTTP.CountryHeader, CORSOrigins: cfg.HTTP.CORSOrigins, BasePath: cfg.HTTP.BasePath,
 		PublicURL: publicURL, DefaultLanguage: cfg.Language.Default, MaxConnections: cfg.HTTP.MaxConnections, MaxInFlight: maxInFlight,

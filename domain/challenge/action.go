@@ -41,6 +41,7 @@ type Execution struct {
 	Challenge Challenge
 	Command   []byte // as given to Start
 	Now       time.Time
+	Prepared  any // what Prepare of the action returned
 }
 
 // Action is the code behind an action code. Exactly one of Build and Exec is
@@ -53,6 +54,10 @@ type Action struct {
 	// the writes, which commit together with the challenge's completion. It
 	// must not block for long.
 	Build func(ctx context.Context, x Execution) (Result, []commit.Write, error)
+	// Prepare, which may accompany Exec, does beforehand what needs time and no
+	// transaction: drawing a picture, say. Nothing of it is kept unless Exec keeps
+	// it, and its errors are those of Exec.
+	Prepare func(ctx context.Context, x Execution) (any, error)
 	// Exec runs inside a transaction that every store called with ctx joins.
 	// A *fault.Error is a refusal: everything is rolled back and it becomes an
 	// outcome with success false. Any other error is tried again.
@@ -65,7 +70,7 @@ type Actions map[string]Action
 // Register adds an action; a second one with the code, or one with neither
 // or both of Build and Exec, is a programming error and panics.
 func (as Actions) Register(a Action) {
-	if _, twice := as[a.Code]; twice || (a.Build == nil) == (a.Exec == nil) {
+	if _, twice := as[a.Code]; twice || (a.Build == nil) == (a.Exec == nil) || a.Prepare != nil && a.Exec == nil {
 		panic(fmt.Sprintf("challenge: action %q is registered twice or is incomplete", a.Code))
 	}
 	if a.Flow == "" {

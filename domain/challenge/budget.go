@@ -15,6 +15,13 @@ type Budget struct {
 	TOTP    []int64
 }
 
+// Left is how many more wrong values of this kind are evaluated before the user
+// has to wait.
+func (b Budget) Left(now time.Time, r Rules, n Name) int {
+	times, limit, window := b.of(r, n)
+	return max(0, limit-len(recent(times, now, window)))
+}
+
 // Wait is how long the user has to wait before a value of this kind is
 // evaluated again; 0 when it may be now. The windows roll: an instant leaves
 // when it is as old as the window.
@@ -28,7 +35,8 @@ func (b Budget) Wait(now time.Time, r Rules, n Name) time.Duration {
 	return time.Duration(times[len(times)-limit]+window-now.UnixMilli()) * time.Millisecond
 }
 
-func (b Budget) spend(now time.Time, r Rules, n Name) Budget {
+// Spend counts one more wrong value of this kind.
+func (b Budget) Spend(now time.Time, r Rules, n Name) Budget {
 	times, limit, window := b.of(r, n)
 	if limit == 0 {
 		return b

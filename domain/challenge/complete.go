@@ -21,6 +21,15 @@ const (
 	Refusal // a signed DENIED
 )
 
+// Claim is what a right answer uses up beyond its challenge, such as the time
+// step of a TOTP. Whoever judged the answer makes it, and it commits, fenced,
+// with the step of the challenge that accepts the answer: of all challenges
+// whose answers claim one thing, one gets it (SEC-06).
+type Claim struct {
+	Key   string // whose: only the method's code knows what it means
+	Value int64
+}
+
 // Answer is one value for one method.
 type Answer struct {
 	MethodID string
@@ -28,6 +37,8 @@ type Answer struct {
 	// Digests of the value, one per keyed-hash key that may be in use.
 	Digests []Digest
 	Verdict Verdict
+	// Claim accompanies the verdict Right of a method whose values are used up.
+	Claim *Claim
 }
 
 // Step is the result of an evaluated answer: what to save, and what to tell
@@ -119,7 +130,7 @@ func (c Challenge) wrong(now time.Time, r Rules, b Budget, i int) Step {
 	if next.Wrong >= r.ChallengeAttempts {
 		next.State, next.Reason = Closed, TooManyWrong
 	}
-	spent := b.spend(now, r, m.Name)
+	spent := b.Spend(now, r, m.Name)
 	refusal := fault.New(fault.OTPInvalid, "the value is not right")
 	refusal.Field, refusal.AttemptsLeft = "value", &left
 	return Step{Next: next, Verdict: Wrong, Budget: &spent, Refusal: refusal}

@@ -39,38 +39,61 @@ type Completion struct {
 // challenge.Complete and of the method's judge.
 func (s *Service) Complete(ctx context.Context, a Answer) (Completion, error) {
 	in := challenge.Answer{MethodID: a.MethodID, Method: a.Method}
-	value := strings.TrimSpace(a.Value)
 	switch {
 	case a.Method == challenge.PUSH:
 		// The decision is judged as sent: case counts, and so do spaces.
 		if a.Value != "APPROVED" && a.Value != "DENIED" {
 			return Completion{}, fault.Invalid("value", "must be APPROVED or DENIED")
 		}
-		value = a.Value
 	default:
-		value = strings.Map(typed, value)
+		a.Value = Typed(a.Value)
 	}
-	if judge := s.Judges[a.Method]; judge != nil {
-		v, err := judge(ctx, a)
-		if err != nil {
-			return Completion{}, err
-		}
-		in.Verdict = v
-	} else if a.Method == challenge.PUSH { // no device can be registered: no signature can be right
+	judge := s.Judges[a.Method]
+	if judge == nil && a.Method == challenge.PUSH { // no device can be registered: no signature can be right
 		if a.Signature == "" {
 			return Completion{}, fault.New(fault.DeviceSignatureRequired, "a push is answered with a device signature")
 		}
 		return Completion{}, fault.New(fault.DeviceSignatureInvalid, "the device signature is not valid")
 	}
-	for _, sum := range s.Ring.Hashes("otp", a.ChallengeID, a.MethodID, value) {
+	for _, sum := range s.Ring.Hashes("otp", a.ChallengeID, a.MethodID, a.Value) {
 		in.Digests = append(in.Digests, challenge.Digest{Key: sum.Key, Sum: sum.Sum})
 	}
-	got, err := s.Cases.Complete(ctx, a.ChallengeID, in, s.Config.ExecWait, a.By)
+	got, err := s.judged(ctx, judge, a, in)
 	if err != nil {
 		return Completion{}, err
 	}
 	return s.completion(a.ChallengeID, got)
 }
+
+// judgements bounds how often an answer is judged because what it claims, or
+// what it was judged by, moved on meanwhile.
+const judgements = 5
+
+// judged hands an answer to the challenge's owner, with the verdict of the
+// method's judge where there is one.
+func (s *Service) judged(ctx context.Context, judge Judge, a Answer, in challenge.Answer) (Answered, error) {
+	if judge == nil {
+		return s.Cases.Complete(ctx, a.ChallengeID, in, s.Config.ExecWait, a.By)
+	}
+	userID, err := s.Cases.User(ctx, a.ChallengeID)
+	if err != nil {
+		return Answered{}, err
+	}
+	for range judgements {
+		if in.Verdict, in.Claim, err = judge(ctx, userID, a); err != nil {
+			return Answered{}, err
+		}
+		got, err := s.Cases.Complete(ctx, a.ChallengeID, in, s.Config.ExecWait, a.By)
+		if !errors.Is(err, errOvertaken) {
+			return got, err
+		}
+	}
+	return Answered{}, fault.New(fault.Unavailable, "the challenge is busy; try again").After(time.Second)
+}
+
+// Typed is a code as it was meant: without what surrounds it and what a pasted
+// one brings along.
+func Typed(value string) string { return strings.Map(typed, strings.TrimSpace(value)) }
 
 // typed drops what a pasted code brings along: the spaces of "123 456"
 // (D-2FA-33), and the invisible marks that keep a code left to right in an
@@ -145,11 +168,13 @@ func (s *Service) Renew(ctx context.Context, challengeID, methodID string, name 
 	return challenge.Challenge{}, fault.New(fault.Unavailable, "the challenge is busy; try again").After(time.Second)
 }
 
-// errOvertaken says that another renewal came between check and renewal.
-var errOvertaken = errors.New("stepup: overtaken by another renewal")
+// errOvertaken says that something came between a decision here and its commit
+// by the owner.
+var errOvertaken = errors.New("stepup: overtaken")
 
 // Overtaken is the error that Cases.Renew returns for a message of a
-// generation that is not the next one.
+// generation that is not the next one, and Cases.Complete for a verdict that
+// may not hold any more.
 func Overtaken() error { return errOvertaken }
 
 func (s *Service) renew(ctx context.Context, challengeID, methodID string, name challenge.Name, by Actor) (challenge.Challenge, error) {

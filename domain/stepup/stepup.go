@@ -64,8 +64,12 @@ type Cases interface {
 	// Refresh tells the owner that the row was changed by somebody else.
 	Refresh(id string)
 	// Complete evaluates an answer and, when it was the last required one,
-	// waits for the action.
+	// waits for the action. Overtaken reports that a row moved on between the
+	// verdict of an answer with a claim and its commit: judge it again.
 	Complete(ctx context.Context, id string, a challenge.Answer, wait time.Duration, by Actor) (Answered, error)
+	// User names the user of a challenge; "" for a decoy. CHALLENGE_NOT_FOUND when
+	// there is no such challenge.
+	User(ctx context.Context, id string) (string, error)
 	// CheckRenew reports what a renewal would renew; nothing changes.
 	CheckRenew(ctx context.Context, id, methodID string, name challenge.Name) (Renewal, error)
 	// Renew puts a new OTP in place and its message into the outbox.
@@ -123,8 +127,12 @@ type Sessions interface {
 	Live(userID, sessionID string, sv int64) bool
 }
 
-// Judge decides an answer that no digest can: a TOTP or a signed push.
-type Judge func(ctx context.Context, c Answer) (challenge.Verdict, error)
+// Judge decides an answer that no digest can: a TOTP or a signed push. It is
+// given the user of the challenge ("" for a decoy) and the value as the engine
+// reads it. A right answer that uses something up comes with the claim to it;
+// the method's entry in the owner's Claims turns that into writes. An error is
+// a failure to judge and counts nothing.
+type Judge func(ctx context.Context, userID string, a Answer) (challenge.Verdict, *challenge.Claim, error)
 
 // Config are the numbers of the engine.
 type Config struct {

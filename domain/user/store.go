@@ -124,6 +124,21 @@ func (Touch) Table() string { return "users" }
 // Row tells the writer which row it changes.
 func (w Touch) Row() string { return w.UserID }
 
+// SetTOTP says in the account's row whether an authenticator is defined, beside
+// the write that defines or removes it, and raises the credential version. It
+// is fenced by CV, so that an account defines one once.
+type SetTOTP struct {
+	UserID  string
+	CV      int64 // as the caller saw it
+	Defined bool
+}
+
+// Table implements commit.Write.
+func (SetTOTP) Table() string { return "users" }
+
+// Fence implements commit.Fence.
+func (w SetTOTP) Fence() (string, int64) { return w.UserID, w.CV }
+
 // SetStatus sets the status. The credential version rises, so that whatever
 // the account had begun is closed; ending its sessions is EndSessions' part.
 type SetStatus struct {

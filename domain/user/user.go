@@ -72,6 +72,7 @@ type User struct {
 	Level         int
 	SV            int64 // session version: a token with a smaller one is revoked
 	CV            int64 // credential version: a challenge with another one is closed
+	TOTP          bool  // an authenticator is defined; SetTOTP keeps it true to that
 	Demo          bool  // seeded for development; cannot log in outside of it
 	CreatedAt     time.Time
 }
@@ -93,7 +94,8 @@ func (u User) AllRoles() []string {
 }
 
 // Account is what a challenge needs to know of the user: an account owns SMS
-// with a phone and MAIL with an address, verified or not (D-2FA-32).
+// with a phone, MAIL with an address, verified or not, and TOTP while an
+// authenticator is defined (D-2FA-32).
 func (u User) Account() challenge.Account {
-	return challenge.Account{UserID: u.ID, Phone: u.Phone, Dial: u.CountryCode, Mail: u.Email, CV: u.CV, SV: u.SV, Language: u.Language}
+	return challenge.Account{UserID: u.ID, Phone: u.Phone, Dial: u.CountryCode, Mail: u.Email, TOTP: u.TOTP, CV: u.CV, SV: u.SV, Language: u.Language}
 }

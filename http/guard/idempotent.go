@@ -42,6 +42,7 @@ var errRefused = errors.New("guard: the operation was refused")
 
 // Run implements rest.Idempotency.
 func (i *Idempotent) Run(ctx context.Context, who rest.Caller, key, method, template string, bodyHash [32]byte,
+	admit func(context.Context) error,
 	fn func(context.Context) (int, []byte, []rest.Header, error),
 ) (status int, body []byte, headers []rest.Header, replayed bool, err error) {
 	// Under the oldest hashing key, so that a rotation does not lose the answer.
@@ -56,6 +57,9 @@ func (i *Idempotent) Run(ctx context.Context, who rest.Caller, key, method, temp
 	case err == nil:
 		return a.Status, a.Body, a.Headers, true, nil
 	case fault.CodeOf(err) != fault.RecordNotFound:
+		return 0, nil, nil, false, err
+	}
+	if err := admit(ctx); err != nil {
 		return 0, nil, nil, false, err
 	}
 	var unkept error

@@ -53,7 +53,7 @@ func TestIdempotencyOnADatabase(t *testing.T) {
 			return 200, []byte(`{"n":1}`), []rest.Header{{Name: "x-a", Value: "b"}}, err
 		}
 		run := func(i *guard.Idempotent, key string, body byte, fn func(context.Context) (int, []byte, []rest.Header, error)) (int, string, bool, error) {
-			status, b, _, replayed, err := i.Run(t.Context(), who, key, "POST", "/x", [32]byte{body}, fn)
+			status, b, _, replayed, err := i.Run(t.Context(), who, key, "POST", "/x", [32]byte{body}, func(context.Context) error { return nil }, fn)
 			return status, string(b), replayed, err
 		}
 		rows := func() int64 {

@@ -143,7 +143,7 @@ type row struct {
 }
 
 func (s *store) Run(ctx context.Context, who Caller, key, method, template string, hash [32]byte,
-	fn func(context.Context) (int, []byte, []Header, error)) (int, []byte, []Header, bool, error) {
+	admit func(context.Context) error, fn func(context.Context) (int, []byte, []Header, error)) (int, []byte, []Header, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	id := strings.Join([]string{who.UserID, method, template, key}, "|")
@@ -152,6 +152,9 @@ func (s *store) Run(ctx context.Context, who Caller, key, method, template strin
 			return 0, nil, nil, false, fault.New(fault.IdempotencyMismatch, "another body")
 		}
 		return r.status, r.body, r.headers, true, nil
+	}
+	if err := admit(ctx); err != nil {
+		return 0, nil, nil, false, err
 	}
 	status, body, headers, err := fn(ctx)
 	if err != nil {

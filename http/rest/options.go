@@ -23,15 +23,18 @@ type Starter interface {
 }
 
 // Idempotency runs fn at most once per caller, method, template and key, and
-// replays its answer afterwards (D-EXT-02). fn returns a non-nil error together
-// with the answer when that answer must not be kept (401, 403, 429, 5xx and a
-// refused one-time code): Run stores nothing, rolls its effects back and returns
-// the error. A kept answer of status 400 and above rolls its effects back too.
+// replays its answer afterwards (D-EXT-02). admit is asked before, once it is
+// known that there is no answer to replay, and outside of any transaction: what
+// it writes stays written whatever becomes of fn, and its error is returned and
+// not kept. fn returns a non-nil error together with the answer when that answer
+// must not be kept (401, 403, 429 and 5xx): Run stores nothing, rolls its effects
+// back and returns the error. A kept answer of status 400 and above rolls its effects back too.
 //
 // Errors: IDEMPOTENCY_MISMATCH for another body, IDEMPOTENCY_CONFLICT while the
 // first run goes on.
 type Idempotency interface {
 	Run(ctx context.Context, who Caller, key, method, template string, bodyHash [32]byte,
+		admit func(context.Context) error,
 		fn func(context.Context) (status int, body []byte, headers []Header, err error),
 	) (status int, body []byte, headers []Header, replayed bool, err error)
 }
@@ -67,7 +70,9 @@ type Options struct {
 	// ActsAsAdmin tells whether a caller whom Authorize let in may act for others
 	// at an endpoint of audience SelfOrAdmin; it fills Caller.AsAdmin.
 	ActsAsAdmin func(who Caller, e *Endpoint) bool
-	// Verify checks Caller.OTP for endpoints marked Verified, after binding.
+	// Verify checks Caller.OTP for endpoints marked Verified, after binding and
+	// outside of any transaction: a wrong code stays counted and a right one used,
+	// whatever becomes of the request.
 	Verify      func(ctx context.Context, who Caller, e *Endpoint, in any) error
 	Idempotency Idempotency
 	Starter     Starter

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"mime"
 	"strconv"
 	"strings"
@@ -123,11 +122,22 @@ func (s *Server) perform(ctx context.Context, r *Request, q Query, body []byte) 
 	if r.Caller.IdempotencyKey != "" {
 		return s.once(ctx, r, q, in, body)
 	}
+	if err := s.verify(ctx, r, in); err != nil {
+		return err
+	}
 	out, err := s.run(ctx, r, q, in, body)
 	if err != nil {
 		return err
 	}
 	return r.send(out)
+}
+
+// verify asks for the one-time code where the endpoint does.
+func (s *Server) verify(ctx context.Context, r *Request, in any) error {
+	if !r.Endpoint.OTP {
+		return nil
+	}
+	return s.opts.Verify(ctx, r.Caller, r.Endpoint, in)
 }
 
 // checkKey refuses an idempotency key that is not a short printable text.
@@ -160,21 +170,10 @@ func isJSON(contentType []byte) bool {
 	return true
 }
 
-// notKept marks an error whose answer must not be stored under an idempotency
-// key, whatever its status: the client may do better with the same key.
-type notKept struct{ error }
-
-func (e notKept) Unwrap() error { return e.error }
-
-// run does what comes after binding: the one-time code, then the handler, or the
+// run does what comes after binding and the one-time code: the handler, or the
 // start of a challenge in its place.
 func (s *Server) run(ctx context.Context, r *Request, q Query, in any, body []byte) (any, error) {
 	e := r.Endpoint
-	if e.OTP {
-		if err := s.opts.Verify(ctx, r.Caller, e, in); err != nil {
-			return nil, notKept{err}
-		}
-	}
 	var action string
 	var command any
 	if action = s.opts.Guarded[r.key]; action != "" {
@@ -204,6 +203,7 @@ func (s *Server) run(ctx context.Context, r *Request, q Query, in any, body []by
 func (s *Server) once(ctx context.Context, r *Request, q Query, in any, body []byte) error {
 	e, who := r.Endpoint, r.Caller
 	status, answer, headers, replayed, err := s.opts.Idempotency.Run(ctx, who, who.IdempotencyKey, e.Method, e.Path, who.BodyHash,
+		func(ctx context.Context) error { return s.verify(ctx, r, in) },
 		func(ctx context.Context) (int, []byte, []Header, error) {
 			out, err := s.run(ctx, r, q, in, body)
 			if err == nil {
@@ -212,8 +212,7 @@ func (s *Server) once(ctx context.Context, r *Request, q Query, in any, body []b
 			}
 			f, internal := faultOf(err)
 			status, contentType, text := r.render(f)
-			var no notKept
-			if internal || errors.As(err, &no) || !kept(status) {
+			if internal || !kept(status) {
 				return status, text, nil, err
 			}
 			headers := []Header{{"Content-Type", contentType}}

@@ -1,0 +1,88 @@
+package stepup
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"castellan/domain/challenge"
+	"castellan/domain/keyring/keyringtest"
+	"castellan/domain/message"
+	"castellan/domain/outbox"
+)
+
+// post is a Dispatcher of some channels that keeps what it is given.
+type post struct {
+	channels map[message.Channel]bool
+	rows     []outbox.Message
+	texts    []message.Rendered
+}
+
+func (p *post) Offers(c message.Channel) bool { return p.channels[c] }
+
+func (p *post) Deliver(m outbox.Message, r message.Rendered) {
+	p.rows, p.texts = append(p.rows, m), append(p.texts, r)
+}
+
+func TestNotice(t *testing.T) {
+	now := time.UnixMilli(1_700_000_000_000)
+	ring := keyringtest.Ring(t, time.Now)
+	book, err := message.NewBook("Castellan", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := challenge.Account{UserID: "u1", Phone: "+905320000001", Dial: "90", Mail: "a@example.com", Language: "tr"}
+	phone, nobody := all, all
+	phone.Mail, nobody.Mail, nobody.Phone = "", "", ""
+	for _, c := range []struct {
+		name    string
+		to      challenge.Account
+		offered []message.Channel
+		channel message.Channel
+		dest    string
+	}{
+		{"mail first", all, []message.Channel{message.MAIL, message.SMS}, message.MAIL, all.Mail},
+		{"no address", phone, []message.Channel{message.MAIL, message.SMS}, message.SMS, all.Phone},
+		{"no mail sender", all, []message.Channel{message.SMS}, message.SMS, all.Phone},
+		{"no channel", phone, []message.Channel{message.MAIL}, "", ""},
+		{"nobody", nobody, []message.Channel{message.MAIL, message.SMS}, "", ""},
+	} {
+		p := &post{channels: map[message.Channel]bool{}}
+		for _, ch := range c.offered {
+			p.channels[ch] = true
+		}
+		s := &Service{Config: Config{Lease: 30 * time.Second, DialDay: map[string]int{"90": 5}, Language: "en"}, Book: book, Ring: ring, Dispatch: p, Now: func() time.Time { return now }}
+		writes, committed := s.Notice(c.to, message.RecoveryUsed, message.Values{"time": "now"}, "203.0.113.9")
+		if len(p.rows) != 0 {
+			t.Fatalf("%s: delivered before the commit", c.name)
+		}
+		committed()
+		if c.channel == "" {
+			if len(writes) != 0 || len(p.rows) != 0 {
+				t.Errorf("%s: %v, %v", c.name, writes, p.rows)
+			}
+			continue
+		}
+		if len(writes) != 1 || len(p.rows) != 1 {
+			t.Fatalf("%s: %v, %v", c.name, writes, p.rows)
+		}
+		m, text := writes[0].(outbox.Add).Message, p.texts[0]
+		if m.ID != p.rows[0].ID || m.ID == "" || m.ChallengeID != "" || m.UserID != "u1" || m.Channel != c.channel || m.State != outbox.Queued || !m.Proven ||
+			m.Prefix != "203.0.113.9/32" || (m.Dial == "90") != (c.channel == message.SMS) || !m.LeaseUntil.Equal(now.Add(30*time.Second)) || !m.ExpiresAt.Equal(now.Add(24*time.Hour)) {
+			t.Errorf("%s: row %+v", c.name, m)
+		}
+		if text.To != c.dest || text.Language != "tr" || text.Code != "" || bytes.Contains(m.Payload, []byte(c.dest)) {
+			t.Errorf("%s: to %s in %s", c.name, text.To, text.Language)
+		}
+		// Whoever takes the row over opens its payload by what stands in the row,
+		// and by nothing else.
+		plain, err := ring.Open(m.Payload, challenge.PayloadData(m.ChallengeID, m.MethodID, m.Generation))
+		var again message.Rendered
+		if err != nil || again.UnmarshalBinary(plain) != nil || again != text {
+			t.Errorf("%s: payload: %v", c.name, err)
+		}
+		if _, err := ring.Open(m.Payload, challenge.PayloadData("", "", 0)); err == nil {
+			t.Errorf("%s: the payload is bound to nothing", c.name)
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package totp
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"castellan/domain/audit"
+	"castellan/domain/challenge"
+	"castellan/domain/commit"
+	"castellan/domain/fault"
+	"castellan/domain/message"
+)
+
+// ActionRecover names the use of a recovery code in the audit.
+const ActionRecover = "TOTP_RECOVER"
+
+// flowRecovery counts wrong recovery codes apart from everything else, so that
+// neither locks the other.
+const flowRecovery challenge.Flow = "TOTP_RECOVER"
+
+// Recover hands out the secret again for a recovery code, which is used up. The
+// authenticator stays as it is (section 3.2). The user is told of it by a
+// message that commits with the use.
+//
+// Errors: TOTP_NOT_DEFINED, RECOVERY_CODE_INVALID for a code that is unknown or
+// used, RATE_LIMITED after too many of these, UNAVAILABLE.
+func (s *Service) Recover(ctx context.Context, who Caller, code string) (Access, error) {
+	leave, err := s.turns.take(ctx, who.UserID)
+	if err != nil {
+		return Access{}, err
+	}
+	defer leave()
+	code = canonical(code)
+	for range maxFenced {
+		a, err := s.recover(ctx, who, code)
+		if !errors.Is(err, commit.ErrFenced) {
+			return a, err
+		}
+	}
+	return Access{}, busy()
+}
+
+func (s *Service) recover(ctx context.Context, who Caller, code string) (Access, error) {
+	d, err := s.Store.Get(ctx, who.UserID)
+	if err != nil {
+		return Access{}, err
+	}
+	b, err := s.Budgets.Budget(ctx, who.UserID, flowRecovery)
+	if err != nil {
+		return Access{}, err
+	}
+	now := s.Now()
+	if wait := b.Wait(now, s.recoveryRules(), challenge.TOTP); wait > 0 {
+		return Access{}, fault.New(fault.RateLimited, "too many wrong recovery codes; try later").After(wait)
+	}
+	number, err := s.find(ctx, d, code)
+	if err != nil {
+		return Access{}, err
+	}
+	if number == 0 {
+		err := s.Commit.Commit(ctx, challenge.Spend{Budget: b.Spend(now, s.recoveryRules(), challenge.TOTP)}, refused(now, who, ActionRecover, d.ID))
+		if err == nil {
+			err = fault.New(fault.RecoveryCodeInvalid, "the recovery code is unknown or was used")
+		}
+		return Access{}, err
+	}
+	u, err := s.Users.Get(ctx, who.UserID)
+	if err != nil {
+		return Access{}, err
+	}
+	secret, err := s.open(d)
+	if err != nil {
+		return Access{}, err
+	}
+	a, err := access(s.Issuer, u, secret) // before the code is used: it cannot fail afterwards
+	if err != nil {
+		return Access{}, err
+	}
+	writes, committed := s.Notices.Notice(u.Account(), message.RecoveryUsed, message.Values{"time": now.UTC().Format(noticeTime), "ip": who.IP}, who.IP)
+	writes = append(writes,
+		commit.Guard{On: commit.AttemptBudget, Key: b.Key(), Version: b.Version},
+		UseCode{UserID: d.UserID, ID: d.ID, Number: number, At: now},
+		audit.Record{At: now, ActorID: who.UserID, UserID: who.UserID, Action: ActionRecover, Target: d.ID, Outcome: audit.Success, IP: who.IP,
+			RequestID: who.RequestID, Detail: "recovery code " + strconv.Itoa(number)})
+	if err := s.Commit.Commit(ctx, writes...); err != nil {
+		return Access{}, err
+	}
+	committed()
+	return a, nil
+}
+
+// noticeTime says when something happened, alike in every language.
+const noticeTime = "2006-01-02 15:04 UTC"
+
+// find returns the number of the unused code that this is, 0 for none. Every
+// code is compared, used ones too, so that the time tells nothing.
+func (s *Service) find(ctx context.Context, d Definition, code string) (number int, err error) {
+	codes, err := s.Store.Codes(ctx, d.UserID, d.ID)
+	if err != nil || !wellFormed(code) {
+		return 0, err
+	}
+	for _, c := range codes {
+		if s.Ring.Matches(c.Sum, recoveryDomain, d.UserID, d.ID, code) && c.UsedAt.IsZero() {
+			number = c.Number
+		}
+	}
+	return number, nil
+}
+
+// recoveryRules make the budget of challenges count recovery codes.
+func (s *Service) recoveryRules() challenge.Rules {
+	return challenge.Rules{TOTPBudget: s.Recovery.Attempts, TOTPBudgetWindowMs: int64(s.Recovery.Window / time.Millisecond)}
+}

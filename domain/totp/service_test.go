@@ -1,0 +1,426 @@
+package totp_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"castellan/domain/audit"
+	"castellan/domain/challenge"
+	"castellan/domain/commit"
+	"castellan/domain/fault"
+	"castellan/domain/keyring/keyringtest"
+	"castellan/domain/message"
+	"castellan/domain/totp"
+	"castellan/domain/user/usertest"
+	"castellan/internal/pgtest"
+	"castellan/persistence"
+)
+
+// desk is a service over a real database with a clock that is set by hand, and
+// one account with an authenticator.
+type desk struct {
+	*totp.Service
+	t     *testing.T
+	db    *persistence.DB
+	store persistence.TOTP
+	now   atomic.Int64 // ms
+	who   totp.Caller
+
+	access  map[string]any // what the setup yielded
+	mu      sync.Mutex
+	notices []string
+}
+
+func (d *desk) Notice(to challenge.Account, template string, v message.Values, ip string) ([]commit.Write, func()) {
+	text := strings.Join([]string{to.Mail, template, v["time"], ip}, " ")
+	return []commit.Write{audit.Record{Action: "NOTICE"}}, func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.notices = append(d.notices, text)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func onBoth(t *testing.T, test func(t *testing.T, d *desk)) {
+	t.Helper()
+	for name, dsn := range map[string]func() string{
+		"sqlite":   func() string { return "sqlite:" + filepath.Join(t.TempDir(), "test.db") },
+		"postgres": func() string { return pgtest.DSN(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			db, err := persistence.Open(t.Context(), dsn(), persistence.Options{})
+			must(t, err)
+			t.Cleanup(func() { must(t, db.Close()) })
+			must(t, db.Exclusive(t.Context(), func(ctx context.Context) error { _, err := db.Migrate(ctx); return err }))
+			db.Start([]byte("audit key of the test"), "test")
+			d := &desk{t: t, db: db, store: persistence.NewTOTP(db)}
+			d.now.Store(1_700_000_010_000) // the beginning of a step
+			d.Service = &totp.Service{Store: d.store, Users: persistence.NewUsers(db), Budgets: persistence.NewChallenges(db), Commit: db,
+				Ring: keyringtest.Ring(t, time.Now), Notices: d, Rules: challenge.DefaultRules(), Recovery: totp.DefaultLimit(), Issuer: "Castellan",
+				Now: func() time.Time { return time.UnixMilli(d.now.Load()) }}
+			must(t, db.Commit(t.Context(), usertest.Sample(1), usertest.Sample(2)))
+			d.who = totp.Caller{UserID: usertest.Sample(1).ID, IP: "203.0.113.9", RequestID: "r1"}
+			d.setUp()
+			test(t, d)
+		})
+	}
+}
+
+func (d *desk) pass(t time.Duration) { d.now.Add(t.Milliseconds()) }
+
+// run executes an action as an owner of its challenge does.
+func (d *desk) run(a challenge.Action, userID string) (r challenge.Result, err error) {
+	d.t.Helper()
+	ctx := d.t.Context()
+	u, err := d.Users.Get(ctx, userID)
+	must(d.t, err)
+	x := challenge.Execution{Challenge: challenge.Challenge{UserID: userID, Body: challenge.Body{CV: u.CV}}, Now: d.Now()}
+	if a.Prepare != nil {
+		if x.Prepared, err = a.Prepare(ctx, x); err != nil {
+			return r, err
+		}
+	}
+	err = d.db.InTx(ctx, func(ctx context.Context) error { r, err = a.Exec(ctx, x); return err })
+	return r, err
+}
+
+func (d *desk) setUp() {
+	d.t.Helper()
+	r, err := d.run(d.SetupAction(), d.who.UserID)
+	must(d.t, err)
+	d.access = nil
+	must(d.t, json.Unmarshal(r.Data, &d.access))
+}
+
+func (d *desk) recovery(n int) string { return d.access["recoveryCodes"].([]any)[n].(string) }
+
+// code is the app's code, some steps from now.
+func (d *desk) code(steps int64) string {
+	d.t.Helper()
+	stored, err := d.store.Get(d.t.Context(), d.who.UserID)
+	must(d.t, err)
+	secret, err := d.Ring.Open(stored.Sealed, totp.SecretData(stored.UserID, stored.ID))
+	must(d.t, err)
+	return totp.CodeAt(secret, totp.StepAt(d.Now())+steps)
+}
+
+func (d *desk) wrong() string {
+	for c := byte('0'); ; c++ {
+		code := strings.Repeat(string(c), 6)
+		if code != d.code(-1) && code != d.code(0) && code != d.code(1) {
+			return code
+		}
+	}
+}
+
+func expect(t *testing.T, err error, code fault.Code) *fault.Error {
+	t.Helper()
+	if fault.CodeOf(err) != code {
+		t.Fatalf("got %v, want %q", err, code)
+	}
+	var f *fault.Error
+	errors.As(err, &f)
+	return f
+}
+
+func TestActions(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *desk) {
+		_, err := d.run(d.SetupAction(), d.who.UserID)
+		expect(t, err, fault.TOTPAlreadyDefined)
+		if _, err := d.SetupAction().Exec(t.Context(), challenge.Execution{}); err == nil {
+			t.Error("a setup without preparation passed")
+		}
+		_, err = d.run(d.DeactivateAction(), usertest.Sample(2).ID)
+		expect(t, err, fault.TOTPNotDefined)
+		// The account moved on between challenge and execution.
+		x := challenge.Execution{Challenge: challenge.Challenge{UserID: d.who.UserID, Body: challenge.Body{CV: 1}}, Now: d.Now()}
+		err = d.db.InTx(t.Context(), func(ctx context.Context) error { _, err := d.DeactivateAction().Exec(ctx, x); return err })
+		if !errors.Is(err, commit.ErrFenced) {
+			t.Errorf("an old credential version: %v", err)
+		}
+		r, err := d.run(d.DeactivateAction(), d.who.UserID)
+		if err != nil || !r.Success || r.Data != nil {
+			t.Errorf("%+v, %v", r, err)
+		}
+		u, err := d.Users.Get(t.Context(), d.who.UserID)
+		if err != nil || u.TOTP || u.CV != 3 {
+			t.Errorf("%+v, %v", u, err)
+		}
+	})
+}
+
+func TestJudge(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *desk) {
+		ctx := t.Context()
+		judge := func(code string) (challenge.Verdict, *challenge.Claim) {
+			t.Helper()
+			v, claim, err := d.Judge(ctx, d.who.UserID, code)
+			must(t, err)
+			if (v == challenge.Right) != (claim != nil) {
+				t.Errorf("verdict %v with claim %v", v, claim)
+			}
+			return v, claim
+		}
+		for steps, want := range map[int64]challenge.Verdict{-2: challenge.Wrong, -1: challenge.Right, 0: challenge.Right, 1: challenge.Right, 2: challenge.Wrong} {
+			if v, _ := judge(d.code(steps)); v != want {
+				t.Errorf("%+d steps: %v", steps, v)
+			}
+		}
+		old := d.code(0)
+		v, claim := judge(old) // judging uses nothing up
+		if v != challenge.Right {
+			t.Fatalf("verdict %v", v)
+		}
+		c := challenge.Challenge{UserID: d.who.UserID}
+		must(t, d.db.Commit(ctx, totp.Claim(c, *claim)...))
+		if err := d.db.Commit(ctx, totp.Claim(c, *claim)...); !errors.Is(err, commit.ErrFenced) {
+			t.Errorf("the claim again: %v", err)
+		}
+		c.UserID = usertest.Sample(2).ID
+		if err := d.db.Commit(ctx, totp.Claim(c, challenge.Claim{Key: claim.Key, Value: claim.Value + 1})...); !errors.Is(err, commit.ErrFenced) {
+			t.Errorf("another user's claim: %v", err)
+		}
+		for steps, want := range map[int64]challenge.Verdict{-1: challenge.Wrong, 0: challenge.Wrong, 1: challenge.Right} {
+			if v, _ := judge(d.code(steps)); v != want {
+				t.Errorf("after the use, %+d steps: %v", steps, v)
+			}
+		}
+		d.pass(30 * time.Second)
+		if v, _ := judge(old); v != challenge.Wrong {
+			t.Error("a used code is right in the next step")
+		}
+		d.pass(-5 * time.Minute) // a clock that jumps back brings nothing back
+		if v, _ := judge(d.code(0)); v != challenge.Wrong {
+			t.Error("an older step is right when the clock is set back")
+		}
+	})
+}
+
+// D-AUTH-08: required, wrong and counted, used up.
+func TestVerify(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *desk) {
+		ctx := t.Context()
+		expect(t, d.Verify(ctx, totp.Caller{}, "123456"), fault.OTPRequired)
+		expect(t, d.Verify(ctx, d.who, ""), fault.OTPRequired)
+		expect(t, d.Verify(ctx, totp.Caller{UserID: usertest.Sample(2).ID}, "123456"), fault.OTPRequired)
+		code := d.code(0)
+		must(t, d.Verify(ctx, d.who, code))
+		for left := 9; left >= 0; left-- {
+			f := expect(t, d.Verify(ctx, d.who, code), fault.OTPInvalid) // a replay is a wrong value
+			if f.AttemptsLeft == nil || *f.AttemptsLeft != left {
+				t.Errorf("%v, want %d attempts left", f, left)
+			}
+			d.pass(time.Second)
+		}
+		f := expect(t, d.Verify(ctx, d.who, d.code(1)), fault.RateLimited)
+		if f.RetryAfter != 15*time.Minute-10*time.Second {
+			t.Errorf("retry after %v", f.RetryAfter)
+		}
+		// It is the count of the challenges that are started in a session.
+		b, err := d.Budgets.Budget(ctx, d.who.UserID, challenge.FlowSession)
+		if err != nil || len(b.TOTP) != 10 || b.Wait(d.Now(), d.Rules, challenge.TOTP) == 0 {
+			t.Errorf("%+v, %v", b, err)
+		}
+		d.pass(f.RetryAfter - time.Millisecond)
+		expect(t, d.Verify(ctx, d.who, d.code(0)), fault.RateLimited)
+		d.pass(time.Millisecond) // the window rolls: one attempt is free again
+		expect(t, d.Verify(ctx, d.who, d.wrong()), fault.OTPInvalid)
+		expect(t, d.Verify(ctx, d.who, d.code(0)), fault.RateLimited)
+		d.pass(15 * time.Minute)
+		must(t, d.Verify(ctx, d.who, d.code(0)))
+		rows, err := d.db.VerifyAudit(ctx, []byte("audit key of the test"))
+		if err != nil || rows != 1+11 { // the setup and the refusals
+			t.Errorf("%d audit rows, %v", rows, err)
+		}
+	})
+}
+
+// Whatever comes at once: one code is accepted once, and the wrong values that
+// are evaluated are those the rules allow.
+func TestVerifyUnderRace(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *desk) {
+		code := d.code(0)
+		codes := crowd(200, func() error { return d.Verify(t.Context(), d.who, code) })
+		if codes[""] != 1 || codes[fault.OTPInvalid] != 10 || codes[fault.RateLimited] != 189 {
+			t.Errorf("%v", codes)
+		}
+		// Two nodes do not know of each other's turns.
+		d.pass(time.Hour)
+		other := nodeOf(d)
+		code = d.code(0)
+		var n atomic.Int64
+		codes = crowd(40, func() error {
+			if n.Add(1)%2 == 0 {
+				return other.Verify(t.Context(), d.who, code)
+			}
+			return d.Verify(t.Context(), d.who, code)
+		})
+		if codes[""] != 1 || codes[fault.OTPInvalid] != 10 || codes[fault.RateLimited] != 29 {
+			t.Errorf("on two nodes: %v", codes)
+		}
+	})
+}
+
+// nodeOf is the service of another node over the same database.
+func nodeOf(d *desk) *totp.Service {
+	s := d.Service
+	return &totp.Service{Store: s.Store, Users: s.Users, Budgets: s.Budgets, Commit: s.Commit, Ring: s.Ring, Notices: s.Notices, Rules: s.Rules,
+		Recovery: s.Recovery, Issuer: s.Issuer, Now: s.Now}
+}
+
+func crowd(n int, try func() error) map[fault.Code]int {
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	codes := map[fault.Code]int{}
+	for range n {
+		wg.Go(func() {
+			err := try()
+			mu.Lock()
+			defer mu.Unlock()
+			codes[fault.CodeOf(err)]++
+		})
+	}
+	wg.Wait()
+	return codes
+}
+
+// The row of section 3.2: secret access is returned, the authenticator stays,
+// the code is used up, the user is told.
+func TestRecover(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *desk) {
+		ctx := t.Context()
+		must(t, d.Verify(ctx, d.who, d.code(0)))
+		before, err := d.store.Get(ctx, d.who.UserID)
+		must(t, err)
+		_, err = d.Recover(ctx, totp.Caller{UserID: usertest.Sample(2).ID}, d.recovery(0))
+		expect(t, err, fault.TOTPNotDefined)
+		for i := range totp.RecoveryCodes {
+			typed := []string{d.recovery(i), strings.ToUpper(d.recovery(i)), " " + strings.ReplaceAll(d.recovery(i), "-", " ") + " ", strings.ReplaceAll(d.recovery(i), "-", ""),
+				strings.ReplaceAll(d.recovery(i), "-", "–")}[i]
+			a, err := d.Recover(ctx, d.who, typed)
+			if err != nil || a.Base32 != d.access["base32"] || a.URL != d.access["otpAuthUrl"] || a.QRDataURL != d.access["qrDataUrl"] {
+				t.Fatalf("code %d, typed %q: %v", i, typed, err)
+			}
+		}
+		after, err := d.store.Get(ctx, d.who.UserID)
+		must(t, err)
+		u, err := d.Users.Get(ctx, d.who.UserID)
+		if err != nil || !u.TOTP || u.CV != 2 || after.ID != before.ID || after.LastStep != before.LastStep || string(after.Sealed) != string(before.Sealed) {
+			t.Errorf("the authenticator changed: %+v, %+v, %v", after, u, err)
+		}
+		if len(d.notices) != 5 || d.notices[0] != "user1@example.com recovery-used 2023-11-14 22:13 UTC 203.0.113.9" {
+			t.Errorf("notices %q", d.notices)
+		}
+		// Each was good for one use; wrong ones count, right ones did not.
+		for _, code := range []string{d.recovery(0), d.recovery(4), "abcde-fgh27", "no code at all", strings.Repeat("a", 1<<16)} {
+			_, err := d.Recover(ctx, d.who, code)
+			expect(t, err, fault.RecoveryCodeInvalid)
+			d.pass(time.Minute)
+		}
+		_, err = d.Recover(ctx, d.who, "abcde-fgh27")
+		if f := expect(t, err, fault.RateLimited); f.RetryAfter != 10*time.Minute {
+			t.Errorf("retry after %v", f.RetryAfter)
+		}
+		// Counted in the row, not in the process, and apart from codes.
+		_, err = nodeOf(d).Recover(ctx, d.who, "abcde-fgh27")
+		expect(t, err, fault.RateLimited)
+		must(t, d.Verify(ctx, d.who, d.code(0)))
+		if len(d.notices) != 5 {
+			t.Errorf("%d notices", len(d.notices))
+		}
+		d.pass(10*time.Minute - time.Millisecond)
+		_, err = d.Recover(ctx, d.who, "abcde-fgh27")
+		expect(t, err, fault.RateLimited)
+		d.pass(time.Millisecond)
+		_, err = d.Recover(ctx, d.who, "abcde-fgh27")
+		expect(t, err, fault.RecoveryCodeInvalid)
+	})
+}
+
+// A right code of someone who has used his attempts up is not looked at, and
+// not used up.
+func TestRecoverLimitHoldsForRightCodes(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *desk) {
+		ctx := t.Context()
+		for range 5 {
+			_, err := d.Recover(ctx, d.who, "abcde-fgh27")
+			expect(t, err, fault.RecoveryCodeInvalid)
+		}
+		_, err := d.Recover(ctx, d.who, d.recovery(0))
+		expect(t, err, fault.RateLimited)
+		d.pass(15 * time.Minute)
+		_, err = d.Recover(ctx, d.who, d.recovery(0))
+		must(t, err)
+	})
+}
+
+// SEC-08, SEC-18: two hundred times one code is one success, on two nodes too.
+func TestRecoverUnderRace(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *desk) {
+		other := nodeOf(d)
+		var n atomic.Int64
+		codes := crowd(200, func() (err error) {
+			if n.Add(1)%2 == 0 {
+				_, err = other.Recover(t.Context(), d.who, d.recovery(2))
+			} else {
+				_, err = d.Recover(t.Context(), d.who, d.recovery(2))
+			}
+			return err
+		})
+		if codes[""] != 1 || codes[fault.RecoveryCodeInvalid] != 5 || codes[fault.RateLimited] != 194 || len(d.notices) != 1 {
+			t.Errorf("%v, %d notices", codes, len(d.notices))
+		}
+	})
+}
+
+// Without its notice and its audit row the code is not used.
+func TestRecoverIsOneUnit(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *desk) {
+		d.Commit = deaf{d.db}
+		if _, err := d.Recover(t.Context(), d.who, d.recovery(0)); !errors.Is(err, errDeaf) || len(d.notices) != 0 {
+			t.Errorf("%v, %d notices", err, len(d.notices))
+		}
+		d.Commit = d.db
+		if _, err := d.Recover(t.Context(), d.who, d.recovery(0)); err != nil {
+			t.Errorf("afterwards: %v", err)
+		}
+	})
+}
+
+var errDeaf = errors.New("no audit")
+
+// deaf refuses units with an audit row when they are made, as a database that
+// cannot write it would.
+type deaf struct{ commit.Committer }
+
+func (c deaf) Commit(ctx context.Context, ws ...commit.Write) error {
+	return c.InTx(ctx, func(ctx context.Context) error {
+		if err := c.Committer.Commit(ctx, ws...); err != nil {
+			return err
+		}
+		return errDeaf
+	})
+}
+
+// A waiting caller can go away, and the turn passes on.
+func TestTurnsPassOn(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *desk) {
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		crowd(20, func() error { return d.Verify(gone, d.who, "000000") })
+		must(t, d.Verify(t.Context(), d.who, d.code(0)))
+	})
+}

@@ -1,0 +1,21 @@
+package guard
+
+import (
+	"context"
+
+	"castellan/domain/stepup"
+	"castellan/domain/totp"
+	"castellan/http/rest"
+)
+
+// Verify checks the caller's current code at endpoints that ask for one besides
+// the credential (rest.Options.Verify, D-AUTH-08).
+func Verify(s *totp.Service) func(ctx context.Context, who rest.Caller, e *rest.Endpoint, in any) error {
+	return func(ctx context.Context, who rest.Caller, _ *rest.Endpoint, _ any) error {
+		by := totp.Caller{UserID: who.UserID, RequestID: who.RequestID}
+		if who.IP.IsValid() {
+			by.IP = who.IP.String()
+		}
+		return s.Verify(ctx, by, stepup.Typed(who.OTP))
+	}
+}

@@ -1,0 +1,60 @@
+// Package totp serves section 4.2: setting an authenticator up, deactivating it,
+// and recovering its secret. Every rule is in domain/totp.
+package totp
+
+import (
+	"context"
+
+	"castellan/domain/fault"
+	"castellan/domain/totp"
+	"castellan/http/rest"
+)
+
+const section = "4.2 TOTP"
+
+// Group serves the section.
+type Group struct{ Service *totp.Service }
+
+// Endpoints implements rest.Group.
+func (g Group) Endpoints() []rest.Endpoint {
+	return []rest.Endpoint{
+		rest.Start2FA("POST", "/auth/totp/setup", "Define an authenticator once the challenge is complete; its secret and recovery codes are in execResult.data",
+			rest.User, totp.ActionSetup, g.setup, fault.TOTPAlreadyDefined).Of(section),
+		rest.Start2FA("POST", "/auth/totp/deactivate", "Remove the authenticator once the challenge is complete; its recovery codes expire",
+			rest.User, totp.ActionDeactivate, g.deactivate, fault.TOTPNotDefined).Of(section),
+		rest.Post("/auth/totp/recover", "Read the authenticator's secret again with a recovery code, which is used up", rest.User, g.recover,
+			fault.InvalidField, fault.TOTPNotDefined, fault.RecoveryCodeInvalid, fault.RateLimited).Of(section),
+	}
+}
+
+// Neither action needs to remember anything of its request.
+
+func (g Group) setup(ctx context.Context, who rest.Caller, _ rest.None) (rest.None, error) {
+	return rest.None{}, g.Service.Definable(ctx, who.UserID)
+}
+
+func (g Group) deactivate(ctx context.Context, who rest.Caller, _ rest.None) (rest.None, error) {
+	return rest.None{}, g.Service.Removable(ctx, who.UserID)
+}
+
+type recoverRequest struct {
+	RecoveryCode string `json:"recoveryCode" alias:"recovery_code" doc:"one of those shown at the setup; case, spaces and dashes do not matter" maxLength:"64" example:"abcde-fghij"`
+}
+
+// recoverAnswer spells two of its fields both ways (D-TOTP-01).
+type recoverAnswer struct {
+	Base32      string `json:"base32" doc:"the secret"`
+	OTPAuthURL  string `json:"otpAuthUrl" doc:"the secret as otpauth://totp/…"`
+	QRDataURL   string `json:"qrDataUrl" doc:"the URL as a QR code: a PNG as data:image/png;base64,…"`
+	OTPAuthURL2 string `json:"otp_auth_url" doc:"otpAuthUrl"`
+	QRDataURL2  string `json:"qr_data_url" doc:"qrDataUrl"`
+}
+
+func (g Group) recover(ctx context.Context, who rest.Caller, in recoverRequest) (recoverAnswer, error) {
+	by := totp.Caller{UserID: who.UserID, RequestID: who.RequestID}
+	if who.IP.IsValid() {
+		by.IP = who.IP.String()
+	}
+	a, err := g.Service.Recover(ctx, by, in.RecoveryCode)
+	return recoverAnswer{Base32: a.Base32, OTPAuthURL: a.URL, QRDataURL: a.QRDataURL, OTPAuthURL2: a.URL, QRDataURL2: a.QRDataURL}, err
+}

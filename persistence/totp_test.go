@@ -1,0 +1,22 @@
+package persistence
+
+import (
+	"testing"
+
+	"castellan/domain/commit"
+	"castellan/domain/totp"
+	"castellan/domain/totp/totptest"
+	"castellan/domain/user"
+)
+
+func TestTOTPStore(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		totptest.TestStore(t, func(t *testing.T) (totp.Store, user.Store, commit.Committer) {
+			for _, table := range []string{"users", "totp", "recovery_code"} {
+				_, err := db.write.NewTruncateTable().TableExpr(table).Exec(t.Context())
+				must(t, err)
+			}
+			return NewTOTP(db), NewUsers(db), db
+		})
+	})
+}
