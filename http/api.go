@@ -10,6 +10,7 @@ import (
 	"reflect"
 
 	"castellan/http/mfa"
+	"castellan/http/password"
 	"castellan/http/rest"
 	"castellan/http/session"
 	"castellan/http/system"
@@ -20,6 +21,7 @@ import (
 // API is every section of endpoints, in the order of the interface.
 type API struct {
 	TwoFactor twofactor.Group // 4.1
+	Password  password.Group  // 4.3
 	MFA       mfa.Group       // 4.4
 	// Extensions.
 	Session session.Group
@@ -29,7 +31,7 @@ type API struct {
 // Endpoints returns every endpoint of the service.
 func (a API) Endpoints() []rest.Endpoint {
 	var all []rest.Endpoint
-	for _, g := range []rest.Group{a.TwoFactor, a.MFA, a.Session, a.Keys} {
+	for _, g := range []rest.Group{a.TwoFactor, a.Password, a.MFA, a.Session, a.Keys} {
 		all = append(all, g.Endpoints()...)
 	}
 	return all

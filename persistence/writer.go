@@ -418,6 +418,7 @@ func init() {
 	register(challengeFences...)
 	register(passwordFences...)
 	register(userFences...)
+	register(credentialFences...)
 
 	register(challengeWrites...)
 	register(outboxWrites...)
@@ -427,4 +428,5 @@ func init() {
 	register(passwordWrites...)
 	register(userWrites...)
 	register(sessionWrites...)
+	register(credentialWrites...)
 }

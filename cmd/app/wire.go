@@ -24,6 +24,7 @@ import (
 	"castellan/config"
 	"castellan/domain/challenge"
 	"castellan/domain/change"
+	"castellan/domain/credential"
 	"castellan/domain/id"
 	"castellan/domain/keyring"
 	"castellan/domain/message"
@@ -36,6 +37,7 @@ import (
 	httpapi "castellan/http"
 	"castellan/http/guard"
 	httpmfa "castellan/http/mfa"
+	httppassword "castellan/http/password"
 	"castellan/http/rest"
 	httpsession "castellan/http/session"
 	"castellan/http/socket"
@@ -66,6 +68,7 @@ type service struct {
 	engine      *stepup.Service
 	hasher      *password.Hasher
 	logins      *session.Service
+	passwords   *credential.Service
 	hub         *socket.Hub
 	server      *rest.Server
 	metrics     *metrics
@@ -153,8 +156,9 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	people := accounts{s.users}
 	actions := challenge.Actions{}
 	challenges := persistence.NewChallenges(db)
+	revoking := session.Revoking{Committer: db, Revocations: s.revocations}
 	s.node = cluster.Solo(s.log)
-	s.node.Register(actors.Kinds(actors.Deps{Store: challenges, Outbox: outboxStore, Commit: db, Actions: actions, Rules: rules(cfg), Accounts: people,
+	s.node.Register(actors.Kinds(actors.Deps{Store: challenges, Outbox: outboxStore, Commit: revoking, Actions: actions, Rules: rules(cfg), Accounts: people,
 		Sessions: s.revocations, Seal: ring.Seal, Open: ring.Open, Grace: cfg.MFA.PAuthGrace, Now: now, Log: s.log})...)
 	s.client = actors.Client{Node: s.node, Now: now}
 	book, err := message.NewBook(httpapi.Title, nil)
@@ -162,7 +166,7 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 		return err
 	}
 	s.engine = &stepup.Service{Config: stepupConfig(cfg), Actions: actions, Catalog: s.live.Catalog, Book: book, Ring: ring, Tokens: challengeTokens{s.tokens, now},
-		Accounts: people, Sessions: s.revocations, Desk: s.client, Cases: s.client, Outbox: outboxStore, Dispatch: s.dispatch, Commit: db, Now: now}
+		Accounts: people, Sessions: s.revocations, Desk: s.client, Cases: s.client, Store: challenges, Outbox: outboxStore, Dispatch: s.dispatch, Commit: db, Now: now}
 
 	if s.hasher, err = NewHasher(cfg); err != nil {
 		return err
@@ -171,6 +175,16 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 		Guards: password.NewGuards(persistence.NewPasswordGuards(db), db, guardRules(cfg), now), Starts: s.engine, Commit: db, Tokens: s.tokens,
 		Revocations: s.revocations, Conceal: conceal(ring), Dev: cfg.Dev, TokenTTL: cfg.Tokens.XAuthTTL, Now: now}
 	actions.Register(s.logins.LoginAction())
+	s.passwords = &credential.Service{Users: s.users, Sessions: sessions, Tokens: persistence.NewCredentials(db), Signer: s.tokens, Engine: s.engine, Hasher: s.hasher,
+		Policy: password.Policy{MinChars: cfg.Password.MinLength, MaxChars: cfg.Password.MaxLength},
+		Wrong:  password.NewGuards(persistence.NewPasswordGuards(db), db, credential.WrongRules(), now),
+		Commit: revoking, Ring: ring, Dev: cfg.Dev, TokenTTL: cfg.Tokens.OTAuthTTL, Now: now}
+	if l := cfg.Limits; l.Enabled {
+		s.passwords.Phones = password.NewGuards(persistence.NewPasswordGuards(db), db, password.Limit(l.ResetPerPhone, l.ResetPhoneWindow), now)
+		s.passwords.Networks = password.NewGuards(persistence.NewPasswordGuards(db), db, password.Limit(l.ResetPerIP, l.ResetIPWindow), now)
+	}
+	actions.Register(s.passwords.ResetAction())
+	actions.Register(s.passwords.ChangeAction())
 
 	s.hub = socket.NewHub(s.client, s.engine.Open, now, s.log)
 	s.client.Listen(s.hub.Receive)
@@ -183,6 +197,7 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 	cfg, db, ring, now := s.cfg, s.vault.DB, s.vault.Ring, time.Now
 	api := httpapi.API{
 		TwoFactor: twofactor.Group{Engine: s.engine, Now: now},
+		Password:  httppassword.Group{Service: s.passwords},
 		MFA:       httpmfa.Group{Admin: &mfa.Admin{Store: persistence.NewMFA(db), Commit: db, Live: s.live, Now: now}},
 		Session:   httpsession.Group{Service: s.logins},
 		Keys:      system.Keys{JWKS: ring.JWKS},
@@ -202,7 +217,7 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 	s.server, err = rest.New(rest.Options{
 		Logger: s.log, AccessLog: slog.LevelDebug, Now: now, Guards: guards.Table(), Authorize: guards.Authorize,
 		Idempotency: &guard.Idempotent{Store: persistence.NewIdempotency(db), Commit: db, Ring: ring, Now: now},
-		Starter:     guard.Starter{Starts: s.engine, Accounts: accounts{s.users}}, Guarded: cfg.MFA.Guarded, Observe: s.observe,
+		Starter:     guard.Starter{Starts: s.engine, Accounts: accounts{s.users}, Public: api.Password.Public()}, Guarded: cfg.MFA.Guarded, Observe: s.observe,
 		TrustedProxies: cfg.HTTP.TrustedProxies, CountryHeader: cfg.HTTP.CountryHeader, CORSOrigins: cfg.HTTP.CORSOrigins, BasePath: cfg.HTTP.BasePath,
 		PublicURL: publicURL, DefaultLanguage: cfg.Language.Default, MaxConnections: cfg.HTTP.MaxConnections, MaxInFlight: maxInFlight,
 		Timeout: requestTime + cfg.MFA.ExecWait + cfg.Password.QueueWait, Draining: s.draining.Load,
@@ -333,6 +348,7 @@ func (s *service) purge(ctx context.Context) error {
 		persistence.NewIdempotency(db).Purge(ctx, now.Add(-48*time.Hour)),
 		persistence.NewOutbox(db).Purge(ctx, now.Add(-48*time.Hour)),
 		persistence.NewPasswordGuards(db).Purge(ctx, now),
+		persistence.NewCredentials(db).Purge(ctx, now),
 	)
 }
 

@@ -90,6 +90,7 @@ type Renewal struct {
 	UserID     string
 	Subject    string
 	Decoy      bool
+	Hint       string // of the phone
 	Action     string
 	Language   string
 	Template   string
@@ -107,7 +108,8 @@ type Accounts interface {
 // Dispatcher delivers messages that were committed under this node's lease.
 type Dispatcher interface {
 	// Deliver takes a message over without blocking. One that it cannot take
-	// is claimed by any node when its lease lapses.
+	// is claimed by any node when its lease lapses. A discarded one is not sent,
+	// only settled, at the pace of the others.
 	Deliver(m outbox.Message, r message.Rendered)
 	// Offers reports whether a channel has a sender at all (D-2FA-29).
 	Offers(c message.Channel) bool
@@ -144,7 +146,8 @@ type Config struct {
 	Language string
 }
 
-// Service is the engine's front. All fields are needed but Judges.
+// Service is the engine's front. All fields are needed but Judges, and Store
+// where no decoy is started.
 type Service struct {
 	Config   Config
 	Actions  challenge.Actions
@@ -156,11 +159,14 @@ type Service struct {
 	Sessions Sessions
 	Desk     Desk
 	Cases    Cases
+	Store    challenge.Store
 	Outbox   outbox.Store
 	Dispatch Dispatcher
 	Commit   commit.Committer
 	Judges   map[challenge.Name]Judge
 	Now      func() time.Time
+
+	strangers strangers
 }
 
 var _ challenge.Starts = (*Service)(nil)
