@@ -103,8 +103,8 @@ func (a *userActor) opened(action string) int {
 }
 
 // load makes sure of the open challenges. For whoever proved nothing the rows
-// are always read, even for nothing: nobody is remembered of those who do not
-// exist, and the difference would tell who does (D-PWD-01).
+// are always read: nobody is remembered of those who do not exist, and the
+// difference would tell who does (D-PWD-01).
 func (a *userActor) load(userID string, now time.Time, public bool) error {
 	if a.loaded && !public {
 		return nil
@@ -115,13 +115,21 @@ func (a *userActor) load(userID string, now time.Time, public bool) error {
 	if err != nil {
 		return err
 	}
-	if a.loaded {
-		return nil
-	}
+	known := a.open
+	a.open, a.loaded = nil, true
 	for _, r := range refs {
-		a.open = append(a.open, reserved{r, time.Time{}})
+		i := slices.IndexFunc(known, func(k reserved) bool { return k.ID == r.ID })
+		if i < 0 {
+			a.open = append(a.open, reserved{r, time.Time{}})
+		} else {
+			a.open = append(a.open, known[i])
+		}
 	}
-	a.loaded = true
+	for _, k := range known { // the rows of these may be on their way
+		if now.Sub(k.at) < settling && !slices.ContainsFunc(refs, func(r challenge.Ref) bool { return r.ID == k.ID }) {
+			a.open = append(a.open, k)
+		}
+	}
 	return nil
 }
 

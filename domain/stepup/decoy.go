@@ -153,14 +153,15 @@ func (s *strangers) admit(now time.Time, subject string, open []challenge.Ref, s
 			}
 		}
 	}
-	open = slices.DeleteFunc(s.merge(now, subject, open), func(o challenge.Ref) bool {
-		state, exists := states[o.ID]
-		return o.Action != r.Action || exists && state != challenge.Pending
-	})
+	ended := func(id string) bool {
+		state, exists := states[id]
+		return exists && state != challenge.Pending
+	}
+	open = slices.DeleteFunc(s.merge(now, subject, open), func(o challenge.Ref) bool { return o.Action != r.Action || ended(o.ID) })
 	for ; r.MaxOpen > 0 && len(open) >= r.MaxOpen; open = open[1:] {
 		supersede = append(supersede, open[0].ID)
 	}
-	s.recent[subject] = slices.DeleteFunc(s.recent[subject], func(n newcomer) bool { return slices.Contains(supersede, n.ID) })
+	s.recent[subject] = slices.DeleteFunc(s.recent[subject], func(n newcomer) bool { return ended(n.ID) || slices.Contains(supersede, n.ID) })
 	s.recent[subject] = append(s.recent[subject], newcomer{challenge.Ref{ID: r.ChallengeID, Action: r.Action, CreatedAt: now.UnixMilli(), ExpiresAt: r.ExpiresAt}, now})
 	return supersede
 }
