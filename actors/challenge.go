@@ -196,16 +196,17 @@ func (a *challengeActor) recheck(c *cluster.Context) error {
 	if err := a.load(c); err != nil {
 		return err
 	}
-	if a.state.UserID == "" || a.state.Ended(a.d.Now()) {
+	if a.state.Ended(a.d.Now()) {
 		return nil
 	}
 	ctx, cancel := a.d.io()
 	defer cancel()
-	account, err := a.d.Accounts.Account(ctx, a.state.UserID)
+	// For a decoy too, so that both take the same steps.
+	account, err := a.d.Accounts.Account(ctx, a.state.Owner())
 	if err != nil && fault.CodeOf(err) != fault.RecordNotFound {
 		return err
 	}
-	if err == nil && account.CV == a.state.CV {
+	if err == nil && account.CV == a.state.CV || err != nil && a.state.Kind == challenge.Decoy {
 		return nil
 	}
 	return a.abort(c)
@@ -340,10 +341,7 @@ func (a *challengeActor) needBudget() error {
 func (a *challengeActor) writes(now time.Time, s *challenge.Step, by stepup.Actor) ([]commit.Write, error) {
 	var ws []commit.Write
 	if s.Budget != nil {
-		ws = append(ws, challenge.Spend{Budget: *s.Budget})
-		if a.state.UserID != "" {
-			ws = append(ws, commit.Guard{On: commit.UserCredentials, Key: a.state.UserID, Version: a.state.CV})
-		}
+		ws = append(ws, challenge.Spend{Budget: *s.Budget}, stepup.Credentials(*a.state))
 	} else {
 		ws = stepup.Guards(*a.state, *a.budget)
 	}
@@ -416,11 +414,7 @@ func (a *challengeActor) renew(c *cluster.Context, m *pb.ChallengeRenew) {
 		if err != nil {
 			return nil, nil, err
 		}
-		ws := []commit.Write{outbox.Add{Message: outgoing(c.ID(), m.MethodId, a.state.UserID, m.Message)}}
-		if a.state.UserID != "" {
-			ws = append(ws, commit.Guard{On: commit.UserCredentials, Key: a.state.UserID, Version: a.state.CV})
-		}
-		return &next, ws, nil
+		return &next, []commit.Write{outbox.Add{Message: outgoing(c.ID(), m.MethodId, a.state.Owner(), m.Message)}, stepup.Credentials(*a.state)}, nil
 	})
 	if errors.Is(err, stepup.Overtaken()) {
 		c.Reply(&pb.Refusal{Code: overtaken, AttemptsLeft: -1})
@@ -435,7 +429,7 @@ func (a *challengeActor) renew(c *cluster.Context, m *pb.ChallengeRenew) {
 	if m.Check {
 		next++
 	}
-	c.Reply(&pb.ChallengeRenewed{Challenge: view(*a.state), UserId: a.state.UserID, Subject: a.state.Subject, Decoy: a.state.Decoy, Proven: a.state.Proven,
+	c.Reply(&pb.ChallengeRenewed{Challenge: view(*a.state), UserId: a.state.UserID, Subject: a.state.Subject, Decoy: a.state.Kind == challenge.Decoy, Proven: a.state.Proven,
 		Generation: int32(next), Template: method.Template, Language: a.state.Starter.Language, LifetimeMs: method.LifetimeMs})
 }
 

@@ -119,8 +119,14 @@ func (c Client) CheckRenew(ctx context.Context, id, methodID string, name challe
 	if err != nil {
 		return stepup.Renewal{}, err
 	}
-	return stepup.Renewal{UserID: r.UserId, Subject: r.Subject, Decoy: r.Decoy, Action: r.Challenge.Action, Language: r.Language, Template: r.Template,
-		Generation: int(r.Generation), LifetimeMs: r.LifetimeMs, Proven: r.Proven}, nil
+	out := stepup.Renewal{UserID: r.UserId, Subject: r.Subject, Decoy: r.Decoy, Action: r.Challenge.Action, Language: r.Language, Template: r.Template,
+		Generation: int(r.Generation), LifetimeMs: r.LifetimeMs, Proven: r.Proven}
+	for _, m := range r.Challenge.Methods {
+		if challenge.Name(m.Name) == challenge.SMS {
+			out.Hint = m.Hint
+		}
+	}
+	return out, nil
 }
 
 // Renew implements stepup.Cases.

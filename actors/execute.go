@@ -131,8 +131,8 @@ func refused(err error) bool {
 // credentialsGone looks, inside the transaction, whether the credentials the
 // challenge was started with still are those of the user.
 func (a *challengeActor) credentialsGone(ctx context.Context, c challenge.Challenge) (bool, error) {
-	if c.UserID == "" {
-		return false, nil
+	if c.Kind == challenge.Decoy {
+		return true, nil // no value of it is right: it cannot come here
 	}
 	account, err := a.d.Accounts.Account(ctx, c.UserID)
 	if fault.CodeOf(err) == fault.RecordNotFound {
@@ -188,7 +188,7 @@ func (a *challengeActor) record(c challenge.Challenge, o audit.Outcome, by stepu
 	if by.IP == "" {
 		by.IP, by.RequestID = c.Starter.IP, c.Starter.RequestID
 	}
-	return audit.Record{At: a.d.Now(), ActorID: by.ID, UserID: c.UserID, Action: c.Action, Target: c.ID, Outcome: o,
+	return audit.Record{At: a.d.Now(), ActorID: by.ID, UserID: c.Owner(), Action: c.Action, Target: c.ID, Outcome: o,
 		IP: by.IP, RequestID: by.RequestID, Detail: detail}
 }
 

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 	"time"
 
@@ -47,12 +48,11 @@ func (a *userActor) Receive(c *cluster.Context, msg any) {
 	case *pb.UserSend:
 		a.touched = now
 		if !a.d.late(m.Deadline) {
-			ok, err := a.send(c.ID(), now, m.Sending, m.Caps)
-			if err != nil {
+			if err := a.count(c.ID(), now, m.Caps, !m.Sending.Proven); err != nil {
 				a.d.refuse(c.Sender(), c.ID(), err)
 				return
 			}
-			c.Reply(&pb.UserSent{Send: ok})
+			c.Reply(&pb.UserSent{Send: a.send(now, m.Sending, m.Caps)})
 		}
 	case wake:
 		a.armed = false
@@ -67,26 +67,22 @@ func (a *userActor) Receive(c *cluster.Context, msg any) {
 }
 
 func (a *userActor) reserve(c *cluster.Context, now time.Time, m *pb.UserReserve) {
-	if err := a.load(c.ID(), now); err != nil {
+	public := slices.ContainsFunc(m.Sendings, func(s *pb.Sending) bool { return !s.Proven })
+	if err := errors.Join(a.load(c.ID(), now, public), a.count(c.ID(), now, m.Caps, public)); err != nil {
 		a.d.refuse(c.Sender(), c.ID(), err)
 		return
 	}
 	reply := &pb.UserReserved{Send: make([]bool, len(m.Sendings))}
 	for i, s := range m.Sendings {
-		ok, err := a.send(c.ID(), now, s, m.Caps)
-		if err != nil {
-			a.d.refuse(c.Sender(), c.ID(), err)
-			return
-		}
-		reply.Send[i] = ok
+		reply.Send[i] = a.send(now, s, m.Caps)
 	}
 	a.open = slices.DeleteFunc(a.open, func(r reserved) bool { return now.UnixMilli() >= r.ExpiresAt })
-	if m.MaxOpen > 0 && a.count(m.Action) >= int(m.MaxOpen) {
+	if m.MaxOpen > 0 && a.opened(m.Action) >= int(m.MaxOpen) {
 		if err := a.prune(now); err != nil {
 			a.d.refuse(c.Sender(), c.ID(), err)
 			return
 		}
-		for n := a.count(m.Action); n >= int(m.MaxOpen); n-- {
+		for n := a.opened(m.Action); n >= int(m.MaxOpen); n-- {
 			i := slices.IndexFunc(a.open, func(r reserved) bool { return r.Action == m.Action })
 			reply.Supersede = append(reply.Supersede, a.open[i].ID)
 			a.open = slices.Delete(a.open, i, i+1)
@@ -96,7 +92,7 @@ func (a *userActor) reserve(c *cluster.Context, now time.Time, m *pb.UserReserve
 	c.Reply(reply)
 }
 
-func (a *userActor) count(action string) int {
+func (a *userActor) opened(action string) int {
 	n := 0
 	for _, r := range a.open {
 		if r.Action == action {
@@ -106,8 +102,11 @@ func (a *userActor) count(action string) int {
 	return n
 }
 
-func (a *userActor) load(userID string, now time.Time) error {
-	if a.loaded {
+// load makes sure of the open challenges. For whoever proved nothing the rows
+// are always read: nobody is remembered of those who do not exist, and the
+// difference would tell who does (D-PWD-01).
+func (a *userActor) load(userID string, now time.Time, public bool) error {
+	if a.loaded && !public {
 		return nil
 	}
 	ctx, cancel := a.d.io()
@@ -116,10 +115,21 @@ func (a *userActor) load(userID string, now time.Time) error {
 	if err != nil {
 		return err
 	}
+	known := a.open
+	a.open, a.loaded = nil, true
 	for _, r := range refs {
-		a.open = append(a.open, reserved{r, time.Time{}})
+		i := slices.IndexFunc(known, func(k reserved) bool { return k.ID == r.ID })
+		if i < 0 {
+			a.open = append(a.open, reserved{r, time.Time{}})
+		} else {
+			a.open = append(a.open, known[i])
+		}
 	}
-	a.loaded = true
+	for _, k := range known { // the rows of these may be on their way
+		if now.Sub(k.at) < settling && !slices.ContainsFunc(refs, func(r challenge.Ref) bool { return r.ID == k.ID }) {
+			a.open = append(a.open, k)
+		}
+	}
 	return nil
 }
 
@@ -146,42 +156,56 @@ func (a *userActor) prune(now time.Time) error {
 	return nil
 }
 
-// send counts one message against the caps; an unproven cause may use half of
-// a destination's (D-EXT-05).
-func (a *userActor) send(userID string, now time.Time, s *pb.Sending, caps *pb.Caps) (bool, error) {
-	if caps.GetDestinationHour() == 0 && caps.GetDestinationDay() == 0 && caps.GetUserDay() == 0 {
-		return true, nil
+func capped(caps *pb.Caps) bool {
+	return caps.GetDestinationHour() > 0 || caps.GetDestinationDay() > 0 || caps.GetUserDay() > 0
+}
+
+// count makes sure of what was sent, where there are caps to count against;
+// public is as for load.
+func (a *userActor) count(userID string, now time.Time, caps *pb.Caps, public bool) error {
+	if !capped(caps) || a.counted && !public {
+		return nil
 	}
-	if !a.counted {
-		ctx, cancel := a.d.io()
-		defer cancel()
-		sent, err := a.d.Outbox.Sendings(ctx, userID, now.Add(-24*time.Hour))
-		if err != nil {
-			return false, err
-		}
-		a.sent, a.counted = sent, true
+	ctx, cancel := a.d.io()
+	defer cancel()
+	sent, err := a.d.Outbox.Sendings(ctx, userID, now.Add(-24*time.Hour))
+	if err != nil || a.counted {
+		return err
+	}
+	a.sent, a.counted = sent, true
+	return nil
+}
+
+// send counts one message against the caps; unproven causes together may use
+// half of each, so that the owner always has the other half (D-EXT-05).
+func (a *userActor) send(now time.Time, s *pb.Sending, caps *pb.Caps) bool {
+	if !capped(caps) {
+		return true
 	}
 	day, hour := now.Add(-24*time.Hour).UnixMilli(), now.Add(-time.Hour).UnixMilli()
 	a.sent = slices.DeleteFunc(a.sent, func(o outbox.Sending) bool { return o.At <= day })
 	var user, inDay, inHour int
 	for _, o := range a.sent {
+		if o.Proven && !s.Proven {
+			continue
+		}
 		user++
-		if bytes.Equal(o.Destination, s.Destination) && (s.Proven || !o.Proven) {
+		if bytes.Equal(o.Destination, s.Destination) {
 			inDay++
 			if o.At > hour {
 				inHour++
 			}
 		}
 	}
-	maxDay, maxHour := int(caps.DestinationDay), int(caps.DestinationHour)
+	maxUser, maxDay, maxHour := int(caps.UserDay), int(caps.DestinationDay), int(caps.DestinationHour)
 	if !s.Proven {
-		maxDay, maxHour = (maxDay+1)/2, (maxHour+1)/2
+		maxUser, maxDay, maxHour = (maxUser+1)/2, (maxDay+1)/2, (maxHour+1)/2
 	}
-	if over(user, int(caps.UserDay)) || over(inDay, maxDay) || over(inHour, maxHour) {
-		return false, nil
+	if over(user, maxUser) || over(inDay, maxDay) || over(inHour, maxHour) {
+		return false
 	}
 	a.sent = append(a.sent, outbox.Sending{Destination: s.Destination, Proven: s.Proven, At: now.UnixMilli()})
-	return true, nil
+	return true
 }
 
 func over(n, limit int) bool { return limit > 0 && n >= limit }

@@ -12,6 +12,7 @@ import (
 	registry "castellan/domain/resource"
 	"castellan/http/addressbook"
 	"castellan/http/mfa"
+	"castellan/http/password"
 	"castellan/http/resource"
 	"castellan/http/rest"
 	"castellan/http/role"
@@ -27,6 +28,7 @@ import (
 type API struct {
 	TwoFactor   twofactor.Group   // 4.1
 	TOTP        totp.Group        // 4.2
+	Password    password.Group    // 4.3
 	MFA         mfa.Group         // 4.4
 	Resource    resource.Group    // 4.6
 	AddressBook addressbook.Group // 4.18
@@ -39,7 +41,7 @@ type API struct {
 // Endpoints returns every endpoint of the service.
 func (a API) Endpoints() []rest.Endpoint {
 	var all []rest.Endpoint
-	for _, g := range []rest.Group{a.TwoFactor, a.TOTP, a.MFA, a.Resource, a.AddressBook, a.Session, a.Role, a.Keys} {
+	for _, g := range []rest.Group{a.TwoFactor, a.TOTP, a.Password, a.MFA, a.Resource, a.AddressBook, a.Session, a.Role, a.Keys} {
 		all = append(all, g.Endpoints()...)
 	}
 	return all

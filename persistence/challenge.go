@@ -94,7 +94,7 @@ var challengeFences = []planFor{
 
 var challengeWrites = []planFor{
 	inserts(func(_ *DBRow, w challenge.Insert) challengeRow {
-		return challengeRow{ID: w.ID, UserID: w.UserID, Action: w.Action, Flow: string(w.Flow), State: int16(w.State), CreatedAt: w.CreatedAt,
+		return challengeRow{ID: w.ID, UserID: w.Owner(), Action: w.Action, Flow: string(w.Flow), State: int16(w.State), CreatedAt: w.CreatedAt,
 			ExpiresAt: w.ExpiresAt, TouchedAt: w.CreatedAt, Version: 1, Body: body(w.Body), Command: w.Command}
 	}),
 	inserts(func(_ *DBRow, w challenge.Record) outcomeRow {
@@ -132,6 +132,9 @@ func (s Challenges) Load(ctx context.Context, challengeID string) (challenge.Cha
 	}
 	if c.State == challenge.Closed && c.Reason == challenge.NotClosed {
 		c.Reason = challenge.Superseded
+	}
+	if c.Kind == challenge.Decoy {
+		c.UserID = "" // the column holds its subject
 	}
 	return c, nil
 }

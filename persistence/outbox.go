@@ -128,7 +128,7 @@ func (s Outbox) Sendings(ctx context.Context, userID string, since time.Time) ([
 // Recent implements outbox.Store.
 func (s Outbox) Recent(ctx context.Context, limit int) ([]outbox.Message, error) {
 	var rows []outboxRow
-	err := s.db.conn(ctx).NewSelect().Model(&rows).Where("payload IS NOT NULL").Order("created_at DESC", "id DESC").Limit(int64(limit)).Scan(ctx)
+	err := s.db.conn(ctx).NewSelect().Model(&rows).Where("payload IS NOT NULL").Where("state <> ?", outbox.Discarded).Order("created_at DESC", "id DESC").Limit(int64(limit)).Scan(ctx)
 	out := make([]outbox.Message, len(rows))
 	for i, r := range rows {
 		out[i] = r.message()

@@ -429,6 +429,7 @@ func init() {
 	register(passwordFences...)
 	register(userFences...)
 	register(totpFences...)
+	register(credentialFences...)
 
 	firstWrite = len(plans)
 	register(challengeWrites...)
@@ -440,4 +441,5 @@ func init() {
 	register(userWrites...)
 	register(sessionWrites...)
 	register(totpWrites...)
+	register(credentialWrites...)
 }

@@ -92,8 +92,8 @@ func (v *Vault) setUp(ctx context.Context, cfg config.Config) error {
 // Close ends the writer after what is queued, and closes the database.
 func (v *Vault) Close() error { return v.DB.Close() }
 
-// TokenLife is the longest life of a token signed now: that of x-auth, or of
-// p-auth for the longest challenge that is configured.
+// TokenLife is the longest life of a token signed now: that of x-auth, of
+// ot-auth, or of p-auth for the longest challenge that is configured.
 func (v *Vault) TokenLife(ctx context.Context, c config.Config) (time.Duration, error) {
 	methods, err := persistence.NewMFA(v.DB).Methods(ctx)
 	if err != nil {
@@ -103,5 +103,5 @@ func (v *Vault) TokenLife(ctx context.Context, c config.Config) (time.Duration, 
 	for _, m := range methods {
 		longest = max(longest, time.Duration(m.ExpireMs)*time.Millisecond)
 	}
-	return max(c.Tokens.XAuthTTL, longest+c.MFA.PAuthGrace), nil
+	return max(c.Tokens.XAuthTTL, c.Tokens.OTAuthTTL, longest+c.MFA.PAuthGrace), nil
 }

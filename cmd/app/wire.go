@@ -26,6 +26,7 @@ import (
 	"castellan/domain/addressbook/address"
 	"castellan/domain/challenge"
 	"castellan/domain/change"
+	"castellan/domain/credential"
 	"castellan/domain/currency"
 	"castellan/domain/id"
 	"castellan/domain/keyring"
@@ -41,6 +42,7 @@ import (
 	httpaddressbook "castellan/http/addressbook"
 	"castellan/http/guard"
 	httpmfa "castellan/http/mfa"
+	httppassword "castellan/http/password"
 	httpresource "castellan/http/resource"
 	"castellan/http/rest"
 	httprole "castellan/http/role"
@@ -76,6 +78,7 @@ type service struct {
 	hasher      *password.Hasher
 	logins      *session.Service
 	totps       *totp.Service
+	passwords   *credential.Service
 	hub         *socket.Hub
 	server      *rest.Server
 	metrics     *metrics
@@ -167,8 +170,9 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	people := accounts{s.users}
 	actions := challenge.Actions{}
 	challenges := persistence.NewChallenges(db)
+	revoking := session.Revoking{Committer: db, Revocations: s.revocations}
 	s.node = cluster.Solo(s.log)
-	s.node.Register(actors.Kinds(actors.Deps{Store: challenges, Outbox: outboxStore, Commit: db, Actions: actions, Rules: rules(cfg), Accounts: people,
+	s.node.Register(actors.Kinds(actors.Deps{Store: challenges, Outbox: outboxStore, Commit: revoking, Actions: actions, Rules: rules(cfg), Accounts: people,
 		Claims:   map[challenge.Name]actors.Claims{challenge.TOTP: totp.Claim},
 		Sessions: s.revocations, Seal: ring.Seal, Open: ring.Open, Grace: cfg.MFA.PAuthGrace, Now: now, Log: s.log})...)
 	s.client = actors.Client{Node: s.node, Now: now}
@@ -178,7 +182,7 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	}
 	s.leaving, s.leave = context.WithCancel(context.Background())
 	s.engine = &stepup.Service{Config: stepupConfig(cfg), Leaving: s.leaving, Actions: actions, Catalog: s.live.Catalog, Book: book, Ring: ring, Tokens: challengeTokens{s.tokens, now},
-		Accounts: people, Sessions: s.revocations, Desk: s.client, Cases: s.client, Outbox: outboxStore, Dispatch: s.dispatch, Commit: db, Now: now}
+		Accounts: people, Sessions: s.revocations, Desk: s.client, Cases: s.client, Store: challenges, Outbox: outboxStore, Dispatch: s.dispatch, Commit: db, Now: now}
 
 	s.totps = &totp.Service{Store: persistence.NewTOTP(db), Users: s.users, Budgets: challenges, Commit: db, Ring: ring, Notices: s.engine, Rules: rules(cfg),
 		Recovery: totp.Limit{Attempts: cfg.Limits.RecoveryCodes, Window: cfg.Limits.RecoveryCodeWindow}, Issuer: cfg.MFA.TOTPIssuer, Now: now}
@@ -197,6 +201,16 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 		Guards: password.NewGuards(persistence.NewPasswordGuards(db), db, guardRules(cfg), now), Starts: s.engine, Commit: db, Tokens: s.tokens,
 		Revocations: s.revocations, Conceal: conceal(ring), Dev: cfg.Dev, TokenTTL: cfg.Tokens.XAuthTTL, Now: now}
 	actions.Register(s.logins.LoginAction())
+	s.passwords = &credential.Service{Users: s.users, Sessions: sessions, Tokens: persistence.NewCredentials(db), Signer: s.tokens, Engine: s.engine, Hasher: s.hasher,
+		Policy: password.Policy{MinChars: cfg.Password.MinLength, MaxChars: cfg.Password.MaxLength},
+		Wrong:  password.NewGuards(persistence.NewPasswordGuards(db), db, credential.WrongRules(), now),
+		Commit: revoking, Ring: ring, Dev: cfg.Dev, TokenTTL: cfg.Tokens.OTAuthTTL, Now: now}
+	if l := cfg.Limits; l.Enabled {
+		s.passwords.Phones = password.NewGuards(persistence.NewPasswordGuards(db), db, password.Limit(l.ResetPerPhone, l.ResetPhoneWindow), now)
+		s.passwords.Networks = password.NewGuards(persistence.NewPasswordGuards(db), db, password.Limit(l.ResetPerIP, l.ResetIPWindow), now)
+	}
+	actions.Register(s.passwords.ResetAction())
+	actions.Register(s.passwords.ChangeAction())
 
 	s.hub = socket.NewHub(s.client, s.engine.Open, now, s.log)
 	s.client.Listen(s.hub.Receive)
@@ -215,6 +229,7 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 	api := httpapi.API{
 		TwoFactor: twofactor.Group{Engine: s.engine, Now: now},
 		TOTP:      httptotp.Group{Service: s.totps},
+		Password:  httppassword.Group{Service: s.passwords},
 		MFA:       httpmfa.Group{Admin: &mfa.Admin{Store: persistence.NewMFA(db), Commit: db, Live: s.live, Now: now}},
 		Resource:  httpresource.Group{Admin: registry},
 		Session:   httpsession.Group{Service: s.logins},
@@ -241,7 +256,7 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 		Logger: s.log, AccessLog: slog.LevelDebug, Now: now, Guards: guards.Table(), Authorize: guards.Authorize, ActsAsAdmin: guards.ActsAsAdmin,
 		Idempotency: &guard.Idempotent{Store: persistence.NewIdempotency(db), Commit: db, Ring: ring, Now: now},
 		Verify:      guard.Verify(s.totps),
-		Starter:     guard.Starter{Starts: s.engine, Accounts: accounts{s.users}}, Guarded: cfg.MFA.Guarded, Observe: s.observe,
+		Starter:     guard.Starter{Starts: s.engine, Accounts: accounts{s.users}, Public: api.Password.Public()}, Guarded: cfg.MFA.Guarded, Observe: s.observe,
 		TrustedProxies: cfg.HTTP.TrustedProxies, CountryHeader: cfg.HTTP.CountryHeader, CORSOrigins: cfg.HTTP.CORSOrigins, BasePath: cfg.HTTP.BasePath,
 		PublicURL: publicURL, DefaultLanguage: cfg.Language.Default, MaxConnections: cfg.HTTP.MaxConnections, MaxInFlight: maxInFlight,
 		Timeout: requestTime + cfg.MFA.ExecWait + cfg.Password.QueueWait, Draining: s.draining.Load,
@@ -380,6 +395,7 @@ func (s *service) purge(ctx context.Context) error {
 		persistence.NewIdempotency(db).Purge(ctx, now.Add(-48*time.Hour)),
 		persistence.NewOutbox(db).Purge(ctx, now.Add(-48*time.Hour)),
 		persistence.NewPasswordGuards(db).Purge(ctx, now),
+		persistence.NewCredentials(db).Purge(ctx, now),
 	)
 }
 

@@ -20,7 +20,7 @@ const (
 type Record struct {
 	At        time.Time
 	ActorID   string // who did it; "" for an unauthenticated caller
-	UserID    string // whose account it concerns
+	UserID    string // whose account it concerns; the concealed phone where there is none
 	Action    string // e.g. LOGIN, MFA_METHOD_ADD
 	Target    string // the record concerned, e.g. a challenge id
 	Outcome   Outcome

@@ -133,19 +133,41 @@ type Challenge struct {
 // Body is the part of a challenge that only the machine reads.
 type Body struct {
 	Subject  string `json:"s,omitempty"` // whose attempt budget is spent: the user id, or a keyed hash for a decoy
-	Decoy    bool   `json:"d,omitempty"`
+	Kind     Kind   `json:"d"`
 	Reason   Reason `json:"y,omitempty"`
 	Required int    `json:"q"`
 	Wrong    int    `json:"w,omitempty"` // evaluated wrong values of all methods
 	Last     string `json:"l,omitempty"` // method whose answer ended the challenge
-	CV       int64  `json:"c,omitempty"` // credential version of the user at the start
-	SV       int64  `json:"v,omitempty"` // session version of the user at the start
+	CV       int64  `json:"c"`           // credential version of the user at the start
+	SV       int64  `json:"v"`           // session version of the user at the start
 	Proven   bool   `json:"p,omitempty"` // started with a session or a right password
 	Failures int    `json:"f,omitempty"` // failed executions so far
 	// Commanded says that a sealed command is stored beside the challenge.
 	Commanded bool     `json:"e,omitempty"`
 	Starter   Starter  `json:"b,omitzero"`
 	Methods   []Method `json:"m"`
+}
+
+// Kind tells a challenge from a decoy. What differs in the rows of the two has
+// the same length, so that writing the one costs what writing the other does.
+type Kind int8
+
+// The kinds. A Decoy is a challenge that stands for an account which does not
+// exist or may not be used (D-PWD-01): it behaves like any other, and no value
+// is right.
+const (
+	Real Kind = iota
+	Decoy
+)
+
+// Owner is whose challenge it is: the user's id, or the subject of a decoy.
+// Nobody has a decoy's subject for an id, and its credential version is 0, so
+// that the guard of a user's credentials holds for it as long as that is so.
+func (c Challenge) Owner() string {
+	if c.Kind == Decoy {
+		return c.Subject
+	}
+	return c.UserID
 }
 
 // Rules are the numbers of the machine; each is configurable under mfa.

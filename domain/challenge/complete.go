@@ -150,7 +150,8 @@ func (a Answer) answered(stored Digest) Digest {
 }
 
 // matches compares in constant time. A method without an OTP (its message met
-// a cap, or the challenge is a decoy) has no sum and matches nothing.
+// a cap, or the challenge is a decoy) has no sum, or one that no value has, and
+// matches nothing.
 func (d Digest) matches(values []Digest) bool {
 	i := slices.IndexFunc(values, func(v Digest) bool { return v.Key == d.Key })
 	return i >= 0 && len(d.Sum) > 0 && subtle.ConstantTimeCompare(d.Sum, values[i].Sum) == 1

@@ -97,7 +97,8 @@ type Store interface {
 	Budget(ctx context.Context, subject string, flow Flow) (Budget, error)
 	// Outcome reads the outcome; CHALLENGE_NOT_COMPLETED when there is none.
 	Outcome(ctx context.Context, id string) (Outcome, error)
-	// Open lists the pending, unexpired challenges of a user, oldest first.
+	// Open lists the pending, unexpired challenges of a user or of a decoy's
+	// subject, oldest first.
 	Open(ctx context.Context, userID string, now time.Time) ([]Ref, error)
 	// States reads the states of challenges; unknown ids are left out.
 	States(ctx context.Context, ids []string) (map[string]State, error)
@@ -142,6 +143,10 @@ type StartRequest struct {
 	Action  string
 	Account Account
 	Starter Starter
+	// Decoy, where it is not "", makes the challenge a decoy and is its subject:
+	// a keyed hash of the length of an id. Account then holds the phone that was
+	// asked for and no user, and nothing is sent.
+	Decoy string
 	// Proven says that whoever starts held a session or a right password, so
 	// that the full send caps apply (D-EXT-05).
 	Proven bool

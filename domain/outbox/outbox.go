@@ -16,7 +16,9 @@ import (
 type State int16
 
 // The states. A discarded message was born dead: it belongs to a decoy or met
-// a cap, and is kept so that both look alike and caps can be counted.
+// a cap, and is kept so that both look alike and caps can be counted. Where
+// whoever caused it proved nothing it has a payload like any other, which is
+// erased when it is settled, and is never sent.
 const (
 	Queued State = iota
 	Sent
@@ -30,8 +32,8 @@ type Message struct {
 	ID          string // also the Message-ID or idempotency key at the provider
 	ChallengeID string // "" for a notice
 	MethodID    string
-	Generation  int // 0 for the first OTP of a method, +1 with each renewal
-	UserID      string
+	Generation  int    // 0 for the first OTP of a method, +1 with each renewal
+	UserID      string // or the subject of a decoy
 	Channel     message.Channel
 	Destination []byte // keyed hash of the canonical destination, for caps
 	Prefix      string // IP prefix of whoever caused it, for caps
@@ -86,7 +88,8 @@ type Store interface {
 	// Sendings lists the messages, discarded ones excluded, that went to a
 	// user since an instant, oldest first.
 	Sendings(ctx context.Context, userID string, since time.Time) ([]Sending, error)
-	// Recent lists messages that still have a payload, newest first.
+	// Recent lists messages that still have a payload, newest first, discarded
+	// ones excluded.
 	Recent(ctx context.Context, limit int) ([]Message, error)
 	// Erase gives up the messages that expired before now, and their payloads.
 	Erase(ctx context.Context, now time.Time) error

@@ -1,6 +1,7 @@
 package password
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -14,6 +15,13 @@ type GuardRules struct {
 	Total     int           // wrong tries from anywhere …
 	TotalSpan time.Duration // … in this one, after which only known prefixes may try
 	GoodFor   time.Duration // how long a prefix is known after a good login
+	Keep      int           // tries that a row remembers at most; 0: 400
+}
+
+// Limit are the rules of a guard that counts one thing for one key: at most n
+// in a rolling window.
+func Limit(n int, window time.Duration) GuardRules {
+	return GuardRules{PerPrefix: n, Window: window, Total: n, TotalSpan: window, Keep: n}
 }
 
 // DefaultGuardRules are 10 in 15 minutes, 100 in 24 hours and 30 days.
@@ -64,8 +72,8 @@ func (g Guard) Charge(now time.Time, r GuardRules, prefix string) (Guard, error)
 	}
 	g = g.pruned(now, r)
 	g.Tries = append(g.Tries, Try{now.UnixMilli(), prefix})
-	if n := len(g.Tries); n > maxTries {
-		g.Tries = g.Tries[n-maxTries:]
+	if n, keep := len(g.Tries), cmp.Or(r.Keep, maxTries); n > keep {
+		g.Tries = g.Tries[n-keep:]
 	}
 	return g, nil
 }

@@ -188,3 +188,26 @@ func TestUntil(t *testing.T) {
 		t.Errorf("a known prefix matters until %v", got)
 	}
 }
+
+// Limit counts one thing: the n-th passes, the next one waits until the first
+// is as old as the window. However large n is, all n are remembered.
+func TestLimit(t *testing.T) {
+	for _, n := range []int{1, 5, 1000} {
+		r, g := Limit(n, 10*time.Minute), Guard{}
+		for i := range n {
+			next, err := g.Charge(t0.Add(time.Duration(i)*time.Millisecond), r, "")
+			if err != nil {
+				t.Fatalf("%d of %d: %v", i+1, n, err)
+			}
+			g = next
+		}
+		for _, c := range []struct {
+			at   time.Duration
+			code fault.Code
+		}{{time.Minute, fault.RateLimited}, {10*time.Minute - time.Millisecond, fault.RateLimited}, {10 * time.Minute, ""}} {
+			if _, err := g.Charge(t0.Add(c.at), r, ""); fault.CodeOf(err) != c.code {
+				t.Errorf("%d and one more after %v: %v", n, c.at, err)
+			}
+		}
+	}
+}

@@ -90,7 +90,7 @@ type command struct {
 // wrong passwords, OVERLOADED, those of challenge.Starts, UNAVAILABLE.
 func (s *Service) Login(ctx context.Context, r LoginRequest) (challenge.Started, error) {
 	var none challenge.Started
-	r.Starter = clip(r.Starter)
+	r.Starter = Clip(r.Starter)
 	who, err := r.identifier()
 	if err != nil {
 		return none, err
@@ -209,7 +209,8 @@ func (b *beginning) start(ctx context.Context, refund commit.Write) (err error) 
 // several rows.
 const maxClaim = 200
 
-func clip(from challenge.Starter) challenge.Starter {
+// Clip cuts what a client says of its device to what is kept.
+func Clip(from challenge.Starter) challenge.Starter {
 	for _, s := range []*string{&from.Brand, &from.Model, &from.Description} {
 		if len(*s) > maxClaim {
 			*s = strings.ToValidUTF8((*s)[:maxClaim], "")

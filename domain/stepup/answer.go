@@ -11,7 +11,6 @@ import (
 	"castellan/domain/challenge"
 	"castellan/domain/commit"
 	"castellan/domain/fault"
-	"castellan/domain/outbox"
 )
 
 // Answer is a client's value for a method.
@@ -182,37 +181,40 @@ func (s *Service) renew(ctx context.Context, challengeID, methodID string, name 
 	if err != nil {
 		return challenge.Challenge{}, err
 	}
-	account, err := s.Accounts.Account(ctx, re.UserID)
-	if err != nil {
-		if fault.CodeOf(err) == fault.RecordNotFound {
-			err = fault.New(fault.ChallengeClosed, "the challenge is closed; start again")
-		}
+	owner := re.UserID
+	if re.Decoy {
+		owner = re.Subject
+	}
+	account, err := s.Accounts.Account(ctx, owner) // for a decoy too: both take the same steps
+	switch {
+	case re.Decoy && fault.CodeOf(err) == fault.RecordNotFound:
+		account = s.stranger(re.Subject, re.Hint)
+	case fault.CodeOf(err) == fault.RecordNotFound:
+		return challenge.Challenge{}, fault.New(fault.ChallengeClosed, "the challenge is closed; start again")
+	case err != nil:
 		return challenge.Challenge{}, err
 	}
 	now := s.Now()
-	c := challenge.Challenge{ID: challengeID, Action: re.Action}
+	c := challenge.Challenge{ID: challengeID, Action: re.Action, Body: challenge.Body{Proven: re.Proven}}
 	m := challenge.Method{ID: methodID, Name: name, Template: re.Template, Generation: re.Generation, LifetimeMs: re.LifetimeMs,
 		MadeAt: now.UnixMilli(), ExpiresAt: now.UnixMilli() + re.LifetimeMs}
 	l := letter{to: destination(account, name), lang: s.language(re.Language, account.Language)}
-	l.row = s.row(c, m, re.UserID, l.to, by.IP)
+	l.row = s.row(c, m, owner, l.to, by.IP)
 	l.row.Proven = re.Proven
-	out, err := s.Desk.Send(ctx, re.UserID, Sending{Channel: l.row.Channel, Destination: l.row.Destination, Proven: re.Proven}, s.Config.Caps)
+	desk := s.desk(re.Decoy)
+	out, err := desk.Send(ctx, owner, Sending{Channel: l.row.Channel, Destination: l.row.Destination, Proven: re.Proven}, s.Config.Caps)
 	if err != nil {
 		return challenge.Challenge{}, err
 	}
-	if out {
-		if out, err = s.affordable(ctx, now, &l.row, 0); err != nil {
-			return challenge.Challenge{}, err
-		}
+	if out, err = s.afford(ctx, now, &l.row, 0, out); err != nil {
+		return challenge.Challenge{}, err
 	}
 	s.seal(&l, &m, c, out)
 	next, err := s.Cases.Renew(ctx, challengeID, methodID, name, m.Digest, l.row, by)
 	if err != nil {
 		return challenge.Challenge{}, err
 	}
-	if l.row.State == outbox.Queued {
-		s.Dispatch.Deliver(l.row, l.text)
-	}
+	s.deliver(l)
 	return next, nil
 }
 
@@ -220,9 +222,11 @@ func (s *Service) renew(ctx context.Context, challengeID, methodID string, name 
 // credentials it was started with are still those of the user, and nobody
 // else has spent of the budget that it was judged by.
 func Guards(c challenge.Challenge, b challenge.Budget) []commit.Write {
-	gs := []commit.Write{commit.Guard{On: commit.AttemptBudget, Key: b.Key(), Version: b.Version}}
-	if c.UserID != "" {
-		gs = append(gs, commit.Guard{On: commit.UserCredentials, Key: c.UserID, Version: c.CV})
-	}
-	return gs
+	return []commit.Write{commit.Guard{On: commit.AttemptBudget, Key: b.Key(), Version: b.Version}, Credentials(c)}
+}
+
+// Credentials is the condition that the credentials c was started with still
+// are those of the user; for a decoy, that nobody is its subject.
+func Credentials(c challenge.Challenge) commit.Guard {
+	return commit.Guard{On: commit.UserCredentials, Key: c.Owner(), Version: c.CV}
 }

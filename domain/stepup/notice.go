@@ -20,28 +20,44 @@ const noticeLife = 24 * time.Hour
 // No cap holds a notice back, for what it tells of is bounded itself; but the
 // caps of later messages count it.
 func (s *Service) Notice(to challenge.Account, template string, v message.Values, ip string) (writes []commit.Write, committed func()) {
-	var name challenge.Name
-	for _, n := range []challenge.Name{challenge.MAIL, challenge.SMS} {
-		if to.Owns(n) && s.Dispatch.Offers(message.Channel(n)) {
-			name = n
-			break
-		}
-	}
-	if name == "" {
+	row, text, ok := s.notice(to, template, v, ip)
+	if !ok {
 		return nil, func() {}
 	}
-	now := s.Now()
-	noticeID := id.New(now)
-	where := destination(to, name)
-	text := s.Book.Render(message.Channel(name), template, s.language("", to.Language), where, v)
-	plain, _ := text.AppendBinary(nil) // it has no error to give
-	row := outbox.Message{ID: noticeID, MethodID: noticeID, UserID: to.UserID, Channel: message.Channel(name), Destination: s.destination(where),
-		Prefix: prefix(ip), Proven: true, State: outbox.Queued, CreatedAt: now, ExpiresAt: now.Add(noticeLife), LeaseUntil: now.Add(s.Config.Lease)}
-	if name == challenge.SMS {
-		row.Dial = s.dial(where)
-	}
-	// There is no challenge to bind the payload to: the notice's own id stands
-	// where a method's would.
-	row.Payload = s.Ring.Seal(plain, challenge.PayloadData("", noticeID, 0))
+	row.LeaseUntil = row.CreatedAt.Add(s.Config.Lease)
 	return []commit.Write{outbox.Add{Message: row}}, func() { s.Dispatch.Deliver(row, text) }
+}
+
+// NoticeLater is Notice for writes that somebody else commits: whichever node
+// claims the message first delivers it.
+func (s *Service) NoticeLater(to challenge.Account, template string, v message.Values) []commit.Write {
+	row, _, ok := s.notice(to, template, v, "")
+	if !ok {
+		return nil
+	}
+	row.LeaseUntil = row.CreatedAt
+	return []commit.Write{outbox.Add{Message: row}}
+}
+
+func (s *Service) notice(to challenge.Account, template string, v message.Values, ip string) (row outbox.Message, text message.Rendered, ok bool) {
+	for _, n := range []challenge.Name{challenge.MAIL, challenge.SMS} {
+		ch := message.Channel(n)
+		if !to.Owns(n) || !s.Dispatch.Offers(ch) {
+			continue
+		}
+		now, where := s.Now(), destination(to, n)
+		noticeID := id.New(now)
+		text = s.Book.Render(ch, template, s.language("", to.Language), where, v)
+		row = outbox.Message{ID: noticeID, MethodID: noticeID, UserID: to.UserID, Channel: ch, Destination: s.destination(where), Prefix: prefix(ip),
+			Proven: true, State: outbox.Queued, CreatedAt: now, ExpiresAt: now.Add(noticeLife)}
+		if n == challenge.SMS {
+			row.Dial = s.dial(where)
+		}
+		// There is no challenge to bind the payload to: the notice's own id
+		// stands where a method's would.
+		plain, _ := text.AppendBinary(nil) // it has no error to give
+		row.Payload = s.Ring.Seal(plain, challenge.PayloadData("", noticeID, 0))
+		return row, text, true
+	}
+	return row, text, false
 }

@@ -30,6 +30,9 @@ func (s *Service) Start(ctx context.Context, r challenge.StartRequest) (challeng
 		return challenge.Started{}, fault.New(fault.InvalidState, "no action of this code is registered")
 	}
 	now := s.Now()
+	if r.Decoy != "" {
+		r.Account.Mail, r.Proven = s.mailOf(r.Decoy), false
+	}
 	offer, required, err := s.offer(now, r)
 	if err != nil {
 		return challenge.Started{}, err
@@ -42,7 +45,7 @@ func (s *Service) Start(ctx context.Context, r challenge.StartRequest) (challeng
 		return challenge.Started{}, err
 	}
 	writes := make([]commit.Write, 0, 4+len(letters)+len(leave.Supersede)+len(r.With))
-	writes = append(writes, commit.Guard{On: commit.UserCredentials, Key: r.Account.UserID, Version: r.Account.CV})
+	writes = append(writes, Credentials(c))
 	for i := range letters {
 		l := &letters[i]
 		s.seal(l, &c.Methods[l.method], c, leave.Send[i])
@@ -67,9 +70,7 @@ func (s *Service) Start(ctx context.Context, r challenge.StartRequest) (challeng
 		s.Cases.Refresh(old)
 	}
 	for _, l := range letters {
-		if l.row.State == outbox.Queued {
-			s.Dispatch.Deliver(l.row, l.text)
-		}
+		s.deliver(l)
 	}
 	until := time.UnixMilli(c.ExpiresAt).Add(s.Config.Grace)
 	token, err := s.Tokens.PAuth(c.ID, until)
@@ -80,7 +81,8 @@ func (s *Service) Start(ctx context.Context, r challenge.StartRequest) (challeng
 func (s *Service) offer(now time.Time, r challenge.StartRequest) ([]mfa.Planned, int, error) {
 	plan := s.Catalog().Plan(now, r.Action, r.Account.UserID, r.Starter.IP)
 	offer, err := plan.Offer(func(n challenge.Name) bool {
-		return r.Account.Owns(n) && (!n.Sent() || s.Dispatch.Offers(message.Channel(n)))
+		owns := r.Account.Owns(n) || r.Decoy != "" // a decoy owns what is asked for
+		return owns && (!n.Sent() || s.Dispatch.Offers(message.Channel(n)))
 	})
 	return offer, plan.Required, err
 }
@@ -95,6 +97,9 @@ func (s *Service) build(now time.Time, r challenge.StartRequest, flow challenge.
 		ID: id.New(now), UserID: a.UserID, Action: r.Action, Flow: flow, CreatedAt: ms, ExpiresAt: ms + ttl,
 		Body: challenge.Body{Subject: a.UserID, Required: required, CV: a.CV, SV: a.SV, Proven: r.Proven, Starter: r.Starter,
 			Methods: make([]challenge.Method, len(offer))},
+	}
+	if r.Decoy != "" {
+		c.UserID, c.Subject, c.Kind = "", r.Decoy, challenge.Decoy
 	}
 	for i, p := range offer {
 		m := challenge.Method{ID: id.New(now), Name: p.Name, Template: p.Template, LifetimeMs: p.LifetimeMs, RenewMs: p.RenewMs, Mandatory: p.Mandatory}
@@ -132,7 +137,7 @@ func (s *Service) letters(c challenge.Challenge, r challenge.StartRequest) []let
 			continue
 		}
 		to := destination(r.Account, m.Name)
-		row := s.row(c, m, r.Account.UserID, to, r.Starter.IP)
+		row := s.row(c, m, c.Owner(), to, r.Starter.IP)
 		row.Proven = r.Proven
 		ls = append(ls, letter{method: i, to: to, lang: s.language(r.Starter.Language, r.Account.Language), row: row})
 	}
@@ -155,15 +160,13 @@ func (s *Service) reserve(ctx context.Context, now time.Time, c challenge.Challe
 	for _, l := range letters {
 		res.Sendings = append(res.Sendings, Sending{Channel: l.row.Channel, Destination: l.row.Destination, Proven: l.row.Proven})
 	}
-	leave, err := s.Desk.Reserve(ctx, r.Account.UserID, res)
+	leave, err := s.desk(r.Decoy != "").Reserve(ctx, c.Owner(), res)
 	if err != nil || len(letters) == 0 {
 		return leave, err
 	}
 	for i := range letters {
-		if leave.Send[i] {
-			if leave.Send[i], err = s.affordable(ctx, now, &letters[i].row, i); err != nil {
-				return leave, err
-			}
+		if leave.Send[i], err = s.afford(ctx, now, &letters[i].row, i, leave.Send[i]); err != nil {
+			return leave, err
 		}
 	}
 	if r.Starter.SessionID != "" { // a caller who is logged in is told (D-EXT-05)
@@ -174,6 +177,17 @@ func (s *Service) reserve(ctx context.Context, now time.Time, c challenge.Challe
 		}
 	}
 	return leave, nil
+}
+
+// afford is affordable for a message that the user's caps let out or held back.
+// Who proved nothing could tell by the time what was held back, so in his case
+// the question is asked either way.
+func (s *Service) afford(ctx context.Context, now time.Time, m *outbox.Message, ahead int, out bool) (bool, error) {
+	if !out && m.Proven {
+		return false, nil
+	}
+	may, err := s.affordable(ctx, now, m, ahead)
+	return out && may, err
 }
 
 // affordable judges the caps that are not one user's: of the network that
@@ -208,11 +222,15 @@ func (s *Service) dial(to string) (dial string) {
 
 // seal makes the OTP of a letter that may go out: its digest into the method,
 // its message into the row. A letter held back leaves a method whose every
-// value is wrong, and a row that looks like any other.
+// value is wrong, and a row that looks like any other. Where whoever caused it
+// proved nothing it costs the same work and the same bytes: an OTP that nobody
+// will know is sealed, and its digest is of no value at all.
 func (s *Service) seal(l *letter, m *challenge.Method, c challenge.Challenge, out bool) {
 	if !out {
 		l.row.State = outbox.Discarded
-		return
+		if c.Proven {
+			return
+		}
 	}
 	code := newCode()
 	sum := s.Ring.Hash("otp", c.ID, m.ID, code)
@@ -222,6 +240,18 @@ func (s *Service) seal(l *letter, m *challenge.Method, c challenge.Challenge, ou
 	})
 	plain, _ := l.text.AppendBinary(nil) // it has no error to give
 	l.row.Payload = s.Ring.Seal(plain, challenge.PayloadData(c.ID, m.ID, m.Generation))
+	if !out {
+		rand.Read(m.Digest.Sum)
+		l.text = message.Rendered{}
+	}
+}
+
+// deliver hands a committed letter to the dispatcher: to be sent, or, where it
+// was discarded with a payload, to be settled like a sent one.
+func (s *Service) deliver(l letter) {
+	if l.row.Payload != nil {
+		s.Dispatch.Deliver(l.row, l.text)
+	}
 }
 
 // destination is the keyed hash by which messages to one place are counted.

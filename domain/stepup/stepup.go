@@ -94,6 +94,7 @@ type Renewal struct {
 	UserID     string
 	Subject    string
 	Decoy      bool
+	Hint       string // of the phone
 	Action     string
 	Language   string
 	Template   string
@@ -111,7 +112,8 @@ type Accounts interface {
 // Dispatcher delivers messages that were committed under this node's lease.
 type Dispatcher interface {
 	// Deliver takes a message over without blocking. One that it cannot take
-	// is claimed by any node when its lease lapses.
+	// is claimed by any node when its lease lapses. A discarded one is not sent,
+	// only settled, at the pace of the others.
 	Deliver(m outbox.Message, r message.Rendered)
 	// Offers reports whether a channel has a sender at all (D-2FA-29).
 	Offers(c message.Channel) bool
@@ -152,7 +154,8 @@ type Config struct {
 	Language string
 }
 
-// Service is the engine's front. All fields are needed but Judges and Leaving.
+// Service is the engine's front. All fields are needed but Judges and Leaving,
+// and Store where no decoy is started.
 type Service struct {
 	Config   Config
 	Actions  challenge.Actions
@@ -164,6 +167,7 @@ type Service struct {
 	Sessions Sessions
 	Desk     Desk
 	Cases    Cases
+	Store    challenge.Store
 	Outbox   outbox.Store
 	Dispatch Dispatcher
 	Commit   commit.Committer
@@ -172,6 +176,8 @@ type Service struct {
 	// Leaving ends when this node goes away: whoever waits for an outcome is
 	// told that there is none yet, and asks another node. nil: never.
 	Leaving context.Context
+
+	strangers strangers
 }
 
 var _ challenge.Starts = (*Service)(nil)

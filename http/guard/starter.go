@@ -19,12 +19,23 @@ import (
 type Starter struct {
 	Starts   challenge.Starts
 	Accounts stepup.Accounts
+	// Public starts the challenges of the actions that need no session, by their
+	// code. It gets what prepare returned, and must not tell whom it found.
+	Public map[string]func(ctx context.Context, from challenge.Starter, command []byte) (challenge.Started, error)
 }
 
 var _ rest.Starter = Starter{}
 
 // Start implements rest.Starter.
 func (s Starter) Start(ctx context.Context, who rest.Caller, action string, command []byte) (any, []rest.Header, error) {
+	if start := s.Public[action]; start != nil {
+		started, err := start(ctx, From(who), command)
+		if err != nil {
+			return nil, nil, err
+		}
+		r := wire.Started(started)
+		return r.Body, r.Headers, nil
+	}
 	for range 3 {
 		account, err := s.Accounts.Account(ctx, who.UserID)
 		if err != nil {

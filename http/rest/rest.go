@@ -65,7 +65,8 @@ var strictest = map[Credential]Audience{
 type Caller struct {
 	UserID      string `json:"userId,omitempty"`
 	SessionID   string `json:"sessionId,omitempty"`
-	ChallengeID string `json:"challengeId,omitempty"` // of p-auth and ot-auth
+	ChallengeID string `json:"challengeId,omitempty"` // of p-auth
+	TokenID     string `json:"tokenId,omitempty"`     // of ot-auth, which names nobody
 	// Cron is the name of the client where cron-auth was the credential.
 	Cron         string    `json:"cron,omitempty"`
 	Roles        []string  `json:"roles,omitempty"`

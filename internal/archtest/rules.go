@@ -59,7 +59,7 @@ var exceptions = map[string][]string{
 	// The name of an entry is counted in NFC; an address is its checksum.
 	"domain/addressbook":         {"golang.org/x/text/unicode/norm"},
 	"domain/addressbook/address": {"golang.org/x/crypto/sha3", "github.com/btcsuite/btcd/btcutil/bech32", "github.com/mr-tron/base58"},
-	"domain/totp":     {"github.com/pquerna/otp"},
+	"domain/totp":                {"github.com/pquerna/otp"},
 }
 
 // httpShared are the packages below http that every section of the interface

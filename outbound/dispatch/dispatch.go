@@ -124,6 +124,10 @@ func (d *Dispatcher) work(s message.Sender, q chan job) {
 func (d *Dispatcher) send(s message.Sender, j job) outbox.Settle {
 	now := d.o.Now()
 	out := outbox.Settle{ID: j.m.ID, At: now, Attempt: j.m.Attempts + 1, Keep: d.o.Keep}
+	if j.m.State == outbox.Discarded {
+		out.State, out.Keep = outbox.Discarded, false
+		return out
+	}
 	if !now.Before(j.m.ExpiresAt) { // a code of no use any more is not sent
 		out.State = outbox.Expired
 		return out

@@ -1,0 +1,146 @@
+// Package credential is how an account gets another password: after proving
+// phone and mail (section 4.3, the forgotten password), or, while logged in,
+// after proving the old one and a second factor (decisions D-PWD-01…07,
+// D-AUTH-10, D-AUTH-11).
+//
+// The one idea: whoever starts a reset learns nothing. A phone that nobody has
+// takes the same steps as one that somebody has and gets a decoy, a challenge
+// that no value completes; from there on there is nothing that could differ.
+//
+// Start reading at Service, then reset.go, update.go and change.go.
+package credential
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"time"
+
+	"castellan/domain/audit"
+	"castellan/domain/challenge"
+	"castellan/domain/client"
+	"castellan/domain/commit"
+	"castellan/domain/fault"
+	"castellan/domain/keyring"
+	"castellan/domain/message"
+	"castellan/domain/password"
+	"castellan/domain/session"
+	"castellan/domain/token"
+	"castellan/domain/user"
+)
+
+// The codes of the actions, and the audit's name for the use of an ot-auth.
+const (
+	ActionReset  = "RESET_PASSWORD"
+	ActionChange = "UPDATE_PASSWORD"
+	ActionSet    = "PASSWORD_SET"
+)
+
+// Signer signs tokens.
+type Signer interface {
+	Sign(c token.Claims) (string, error)
+}
+
+// Engine is what the flows need of the challenge engine.
+type Engine interface {
+	challenge.Starts
+	// Conceal is the subject of the decoy for a phone that nobody has.
+	Conceal(phone string) string
+	// Notice is the message that tells an account of something.
+	NoticeLater(to challenge.Account, template string, v message.Values) []commit.Write
+}
+
+// Service changes passwords. All fields are needed but Networks, Phones and
+// Admits.
+type Service struct {
+	Users    user.Store
+	Sessions session.Store
+	Tokens   Store
+	Signer   Signer
+	Engine   Engine
+	Hasher   *password.Hasher
+	Policy   password.Policy
+	// Networks and Phones bound the starts of the reset (D-GEN-14); nil: without
+	// bound.
+	Networks, Phones *password.Guards
+	// Wrong counts wrong old passwords of logged-in users; see WrongRules.
+	Wrong *password.Guards
+	// Commit must tell this node's revocations of the sessions that it ends
+	// (session.Revoking).
+	Commit commit.Committer
+	Ring   *keyring.Ring
+	// Admits tells whether an account may be used from where the starter is
+	// (D-GEO-02); nil admits everybody. It answers from memory.
+	Admits   func(u user.User, from challenge.Starter) bool
+	Dev      bool          // accounts seeded for development may be used
+	TokenTTL time.Duration // of ot-auth
+	Now      func() time.Time
+}
+
+// WrongRules let a logged-in user be wrong about the old password five times
+// in 15 minutes (D-PWD-06).
+func WrongRules() password.GuardRules { return password.Limit(5, 15*time.Minute) }
+
+// usable tells whether an account may get a new password without logging in.
+func (s *Service) usable(u user.User, from challenge.Starter) bool {
+	return u.Active() && (s.Dev || !u.Demo) && (s.Admits == nil || s.Admits(u, from))
+}
+
+// check judges a new password by everything but history.
+func (s *Service) check(u user.User, secret, verify string) error {
+	if secret != verify {
+		return fault.Invalid("passwordVerify", "is not the same as password")
+	}
+	return s.Policy.Check(secret, password.Personal{Phone: u.Phone, DialCode: u.CountryCode, Mail: u.Email})
+}
+
+// fresh refuses a password that is one of the stored ones: the active one and
+// the one before it, nothing older (D-PWD-03). It hashes, so it is called
+// outside of any transaction.
+func fresh(ctx context.Context, place *password.Place, secret string, stored ...string) error {
+	for _, phc := range stored {
+		if phc == "" {
+			continue
+		}
+		same, _, err := place.Verify(ctx, secret, phc)
+		if err != nil {
+			return err
+		}
+		if same {
+			return fault.New(fault.PasswordReused, "the password must differ from the last two")
+		}
+	}
+	return nil
+}
+
+// told is the notice that the password was changed.
+func (s *Service) told(u user.User, at time.Time) []commit.Write {
+	return s.Engine.NoticeLater(u.Account(), message.PasswordChanged, message.Values{"time": at.UTC().Format("2006-01-02 15:04 UTC")})
+}
+
+func record(at time.Time, userID, action string, o audit.Outcome, from challenge.Starter, detail string) audit.Record {
+	r := audit.Record{At: at, UserID: userID, Action: action, Target: userID, Outcome: o, IP: from.IP, RequestID: from.RequestID, Detail: detail}
+	if from.SessionID != "" {
+		r.ActorID = userID
+	}
+	return r
+}
+
+func prefix(ip string) string {
+	a, _ := netip.ParseAddr(ip) // what is no address has the prefix ""
+	return client.Prefix(a)
+}
+
+// maxFenced bounds how often a decision is made again because the account was
+// changed meanwhile.
+const maxFenced = 5
+
+// again repeats a decision until nothing it was made on has moved.
+func again(decide func() error) error {
+	for range maxFenced {
+		if err := decide(); !errors.Is(err, commit.ErrFenced) {
+			return err
+		}
+	}
+	return fault.New(fault.Unavailable, "the account is busy; try again").After(time.Second)
+}

@@ -1,0 +1,167 @@
+package stepup
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"castellan/domain/challenge"
+	"castellan/domain/id"
+)
+
+// A decoy answers a public start for an account that does not exist or may not
+// be used (D-PWD-01). It is a challenge like any other: its row, its messages
+// (born discarded), its counts, locks and expiry are written as those of a real
+// one are. What stands in this file is what it has in place of a user: a
+// subject, destinations, and a desk.
+
+// Conceal is the subject of a decoy: a keyed hash of the length of an id, which
+// no id is equal to. The oldest key makes it, so that the decoy of a phone stays
+// the same across rotations.
+func (s *Service) Conceal(phone string) string {
+	sums := s.Ring.Hashes("decoy", phone)
+	return "?" + id.Encode([16]byte(sums[len(sums)-1].Sum))[1:]
+}
+
+// stranger is the account of a decoy whose phone is not known any more: its
+// hint has the phone's length and country code.
+func (s *Service) stranger(subject, hint string) challenge.Account {
+	return challenge.Account{Phone: hint, Mail: s.mailOf(subject)}
+}
+
+// What mail addresses of people look like where only the first letter and the
+// domain are shown, the frequent ones more often.
+const initials = "aaaaabbccddeeeeffghhiikkkllmmmmmmmnnooprrssssssttuvyyyz"
+
+var domains = strings.Fields(`gmail.com gmail.com gmail.com gmail.com gmail.com gmail.com gmail.com gmail.com gmail.com
+	hotmail.com hotmail.com hotmail.com outlook.com outlook.com icloud.com yahoo.com`)
+
+// mailOf is the mail address of a decoy. It is drawn from the keyed hash of the
+// subject, so that a phone keeps the address as a user would, and its hint looks
+// like any other.
+func (s *Service) mailOf(subject string) string {
+	sums := s.Ring.Hashes("decoy mail", subject)
+	sum := sums[len(sums)-1].Sum
+	draw := func(i, n int) int { return (int(sum[i])<<8 | int(sum[i+1])) % n }
+	return initials[draw(0, len(initials)):][:1] + strings.ToLower(id.Encode([16]byte(sum[16:]))[1:mailLocal]) + "@" + domains[draw(2, len(domains))]
+}
+
+// mailLocal is the length of a decoy's address before the at sign.
+const mailLocal = 10
+
+// desk is where the messages of a challenge are counted.
+func (s *Service) desk(decoy bool) Desk {
+	if decoy {
+		return strangersDesk{s}
+	}
+	return s.Desk
+}
+
+// strangersDesk is the Desk of decoys. Their subjects have no owner (D-2FA-32):
+// nothing that strangers can name takes room for longer than a challenge takes
+// to commit. It reads the rows that a user's owner reads for a public start, and
+// lets nothing out.
+type strangersDesk struct{ s *Service }
+
+// strangers are the decoys that are being made: their rows may not be there yet.
+type strangers struct {
+	mu     sync.Mutex
+	recent map[string][]newcomer
+	swept  time.Time
+}
+
+type newcomer struct {
+	challenge.Ref
+	at time.Time
+}
+
+// settling is how long a decoy may be without a row before it is taken for one
+// that was never made.
+const settling = 10 * time.Second
+
+// Reserve implements Desk.
+func (d strangersDesk) Reserve(ctx context.Context, subject string, r Reservation) (Leave, error) {
+	now := d.s.Now()
+	open, err := d.s.Store.Open(ctx, subject, now)
+	if err != nil {
+		return Leave{}, err
+	}
+	if err := d.count(ctx, subject, now, r.Caps); err != nil {
+		return Leave{}, err
+	}
+	open = d.s.strangers.with(now, subject, open)
+	var states map[string]challenge.State
+	if r.MaxOpen > 0 && len(open) >= r.MaxOpen { // as a user's owner does
+		ids := make([]string, len(open))
+		for i, o := range open {
+			ids[i] = o.ID
+		}
+		if states, err = d.s.Store.States(ctx, ids); err != nil {
+			return Leave{}, err
+		}
+	}
+	return Leave{Supersede: d.s.strangers.admit(now, subject, open, states, r), Send: make([]bool, len(r.Sendings))}, nil
+}
+
+// Send implements Desk.
+func (d strangersDesk) Send(ctx context.Context, subject string, _ Sending, c Caps) (bool, error) {
+	return false, d.count(ctx, subject, d.s.Now(), c)
+}
+
+// count reads what was sent, as for a user. Nothing ever was.
+func (d strangersDesk) count(ctx context.Context, subject string, now time.Time, c Caps) error {
+	if c == (Caps{}) {
+		return nil
+	}
+	_, err := d.s.Outbox.Sendings(ctx, subject, now.Add(-24*time.Hour))
+	return err
+}
+
+// with adds to the challenges that have rows those that may be about to.
+func (s *strangers) with(now time.Time, subject string, open []challenge.Ref) []challenge.Ref {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.merge(now, subject, open)
+}
+
+func (s *strangers) merge(now time.Time, subject string, open []challenge.Ref) []challenge.Ref {
+	for _, n := range s.recent[subject] {
+		if now.Sub(n.at) < settling && !slices.ContainsFunc(open, func(o challenge.Ref) bool { return o.ID == n.ID }) {
+			open = append(open, n.Ref)
+		}
+	}
+	return open
+}
+
+// admit notes a decoy that is about to be made and names those that make room.
+// states are those of the open ones, where somebody looked.
+func (s *strangers) admit(now time.Time, subject string, open []challenge.Ref, states map[string]challenge.State, r Reservation) (supersede []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.recent == nil {
+		s.recent = map[string][]newcomer{}
+	}
+	if now.Sub(s.swept) >= settling || now.Before(s.swept) {
+		s.swept = now
+		for k, all := range s.recent {
+			if all = slices.DeleteFunc(all, func(n newcomer) bool { return now.Sub(n.at) >= settling }); len(all) > 0 {
+				s.recent[k] = all
+			} else {
+				delete(s.recent, k)
+			}
+		}
+	}
+	ended := func(id string) bool {
+		state, exists := states[id]
+		return exists && state != challenge.Pending
+	}
+	open = slices.DeleteFunc(s.merge(now, subject, open), func(o challenge.Ref) bool { return o.Action != r.Action || ended(o.ID) })
+	for ; r.MaxOpen > 0 && len(open) >= r.MaxOpen; open = open[1:] {
+		supersede = append(supersede, open[0].ID)
+	}
+	s.recent[subject] = slices.DeleteFunc(s.recent[subject], func(n newcomer) bool { return ended(n.ID) || slices.Contains(supersede, n.ID) })
+	s.recent[subject] = append(s.recent[subject], newcomer{challenge.Ref{ID: r.ChallengeID, Action: r.Action, CreatedAt: now.UnixMilli(), ExpiresAt: r.ExpiresAt}, now})
+	return supersede
+}

@@ -1,0 +1,92 @@
+// Package password serves section 4.3: the reset of a forgotten password in two
+// steps, and the change of the password of whoever is logged in.
+//
+// Start reading at Endpoints. Every rule is in domain/credential.
+package password
+
+import (
+	"context"
+	"encoding/json"
+
+	"castellan/domain/challenge"
+	"castellan/domain/credential"
+	"castellan/domain/fault"
+	"castellan/http/guard"
+	"castellan/http/rest"
+)
+
+const section = "4.3 Password"
+
+// Group serves the section.
+type Group struct {
+	Service *credential.Service
+}
+
+// Endpoints implements rest.Group.
+func (g Group) Endpoints() []rest.Endpoint {
+	return []rest.Endpoint{
+		rest.Start2FA("POST", "/auth/password/reset", "Forgot the password: prove phone and mail, whether or not the phone is known", rest.NoAuth,
+			credential.ActionReset, g.reset, fault.InvalidField, fault.RateLimited, fault.MFANotAvailable).Of(section),
+		rest.Post("/auth/password/update", "Set the password with the ot-auth of a completed reset; every session ends", rest.OTAuth, g.update,
+			fault.InvalidField, fault.TokenRevoked, fault.GeoBlocked, fault.PasswordReused, fault.Overloaded).Of(section),
+		rest.Start2FA("POST", "/auth/password", "Change the password when the challenge is complete; every other session ends", rest.User,
+			credential.ActionChange, g.change, fault.InvalidField, fault.PasswordWrong, fault.PasswordReused, fault.MFANotAvailable, fault.RateLimited,
+			fault.Overloaded).Of(section),
+	}
+}
+
+// Public starts what the section's public endpoints prepare (guard.Starter).
+func (g Group) Public() map[string]func(context.Context, challenge.Starter, []byte) (challenge.Started, error) {
+	return map[string]func(context.Context, challenge.Starter, []byte) (challenge.Started, error){credential.ActionReset: g.startReset}
+}
+
+type resetRequest struct {
+	CountryCode string `json:"countryCode" doc:"dialling code" example:"90"`
+	PhoneNumber string `json:"phoneNumber" example:"5321234567"`
+}
+
+func (g Group) reset(_ context.Context, _ rest.Caller, in resetRequest) (credential.ResetRequest, error) {
+	r := credential.ResetRequest{CountryCode: in.CountryCode, Phone: in.PhoneNumber}
+	return r, r.Validate()
+}
+
+func (g Group) startReset(ctx context.Context, from challenge.Starter, command []byte) (challenge.Started, error) {
+	var r credential.ResetRequest
+	if err := json.Unmarshal(command, &r); err != nil {
+		return challenge.Started{}, err
+	}
+	return g.Service.StartReset(ctx, r, from)
+}
+
+type updateRequest struct {
+	Password       string `json:"password" blank:"ok" maxLength:"1024"`
+	PasswordVerify string `json:"passwordVerify" blank:"ok" maxLength:"1024" doc:"the same again"`
+}
+
+type updated struct {
+	Success bool `json:"success"`
+}
+
+func (g Group) update(ctx context.Context, who rest.Caller, in updateRequest) (updated, error) {
+	err := g.Service.Update(ctx, credential.UpdateRequest{TokenID: who.TokenID, Password: in.Password, Verify: in.PasswordVerify, From: guard.From(who)})
+	return updated{Success: err == nil}, err
+}
+
+type changeRequest struct {
+	Password       string `json:"password" blank:"ok" maxLength:"1024" doc:"the new one"`
+	PasswordVerify string `json:"passwordVerify" blank:"ok" maxLength:"1024" doc:"the new one again"`
+	OldPassword    string `json:"oldPassword" blank:"ok" maxLength:"1024"`
+}
+
+// Validate says that an old password of nothing is a missing one.
+func (in changeRequest) Validate() error {
+	if in.OldPassword == "" {
+		return fault.Invalid("oldPassword", "is required")
+	}
+	return nil
+}
+
+func (g Group) change(ctx context.Context, who rest.Caller, in changeRequest) (credential.Command, error) {
+	return g.Service.PrepareChange(ctx, credential.ChangeRequest{UserID: who.UserID, Old: in.OldPassword, Password: in.Password, Verify: in.PasswordVerify,
+		From: guard.From(who)})
+}

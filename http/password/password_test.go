@@ -1,0 +1,429 @@
+package password_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"castellan/domain/challenge"
+	"castellan/domain/fault"
+	"castellan/domain/id"
+	"castellan/domain/message"
+	"castellan/domain/stepup"
+	"castellan/domain/token"
+	"castellan/domain/user"
+	"castellan/outbound/dispatch"
+	"castellan/persistence"
+)
+
+// The forgotten password from end to end (REQ-PWD-01…05, D-AUTH-10, D-AUTH-11).
+func TestResetAndUpdate(t *testing.T) {
+	both(t, func(t *testing.T, w *world) {
+		u := w.add(1, nil)
+		xauth, _ := w.login(u)
+		f := w.reset(1)
+		if len(f.methods) != 2 || f.methods["SMS"].Hint != "+90********01" || f.methods["MAIL"].Hint != "u***@gmail.com" {
+			t.Fatalf("methods %+v", f.methods)
+		}
+		first := w.complete(f, "MAIL", w.code(f, "MAIL")).is(t, 200, "")
+		if first.header.Get("ot-auth") != "" || first.field("execResult") != nil {
+			t.Fatalf("one method is enough: %s", first.body)
+		}
+		w.result(f).is(t, 409, "CHALLENGE_NOT_COMPLETED")
+		final := w.complete(f, "SMS", w.code(f, "SMS")).is(t, 200, "")
+		raw := final.header.Get("ot-auth")
+		if want := fmt.Sprintf(`{"action":"RESET_PASSWORD","execResult":{"success":true},"challengeId":%q}`, f.ChallengeID); raw == "" || final.body != want {
+			t.Fatalf("the last answer %s with ot-auth %q", final.body, raw)
+		}
+		if got := w.result(f).is(t, 200, "").header.Get("ot-auth"); got != raw {
+			t.Error("the result tells another token")
+		}
+		_, news, err := w.client.Subscribe(t.Context(), f.ChallengeID, 1, 0)
+		must(t, err)
+		outcome, err := w.engine.Open(f.ChallengeID, news.Events[len(news.Events)-1].Outcome)
+		if must(t, err); outcome.Headers["ot-auth"] != raw {
+			t.Error("the socket tells another token")
+		}
+
+		refuse := func(body map[string]string, status int, code, field string) {
+			t.Helper()
+			if a := w.post("/auth/password/update", body, "ot-auth", raw).is(t, status, code); field != "" && a.field("field") != field {
+				t.Errorf("field %v, want %s", a.field("field"), field)
+			}
+		}
+		refuse(map[string]string{"password": passwordB}, 400, "INVALID_FIELD", "passwordVerify")
+		refuse(map[string]string{"password": passwordB, "passwordVerify": passwordC}, 400, "INVALID_FIELD", "passwordVerify")
+		for _, weak := range []string{"", "short", "password123", "05320000001", u.Email} {
+			refuse(map[string]string{"password": weak, "passwordVerify": weak}, 400, "INVALID_FIELD", "password")
+		}
+		refuse(map[string]string{"password": passwordA, "passwordVerify": passwordA}, 422, "PASSWORD_REUSED", "")
+		if !w.live(xauth) || !w.has(u, passwordA) {
+			t.Fatal("a refused update had an effect")
+		}
+
+		if a := w.update(raw, passwordB).is(t, 200, ""); a.body != `{"success":true}` {
+			t.Errorf("%s", a.body)
+		}
+		if w.live(xauth) || !w.has(u, passwordB) || w.has(u, passwordA) {
+			t.Error("the update did not take effect, or a session lives")
+		}
+		w.update(raw, passwordC).is(t, 401, "TOKEN_REVOKED")
+		got, err := w.users.Get(t.Context(), u.ID)
+		if must(t, err); got.SV != 2 || got.CV <= u.CV {
+			t.Errorf("sv %d, cv %d", got.SV, got.CV)
+		}
+		w.expectNotice(u, 1)
+	})
+}
+
+// expectNotice looks for the mails that say that the password was changed.
+func (w *world) expectNotice(u user.User, n int) {
+	w.t.Helper()
+	all, err := persistence.NewOutbox(w.db).Claim(w.t.Context(), w.now(), time.Minute, 100)
+	must(w.t, err)
+	found := 0
+	for _, m := range all {
+		r, err := dispatch.Unseal(w.ring.Open, m)
+		must(w.t, err)
+		if m.ChallengeID == "" && m.Channel == message.MAIL && r.To == u.Email && r.Subject == "Your Castellan password was changed" {
+			found++
+		}
+	}
+	if found != n {
+		w.t.Errorf("%d notices of %d due messages, want %d", found, len(all), n)
+	}
+}
+
+// The last two passwords are refused and nothing older, by either door
+// (REQ-PWD-08, D-PWD-03).
+func TestHistory(t *testing.T) {
+	both(t, func(t *testing.T, w *world) {
+		w.svc.Phones, w.svc.Networks = nil, nil
+		u := w.add(1, nil)
+		w.update(w.otauth(1), passwordB).is(t, 200, "") // A → B
+		xauth, _ := w.login(u)
+		w.change(xauth, passwordB, passwordA).is(t, 422, "PASSWORD_REUSED")
+		w.change(xauth, passwordB, passwordB).is(t, 422, "PASSWORD_REUSED")
+		raw := w.otauth(1)
+		w.update(raw, passwordA).is(t, 422, "PASSWORD_REUSED")
+		w.update(raw, passwordB).is(t, 422, "PASSWORD_REUSED")
+		w.update(raw, passwordC).is(t, 200, "") // B → C
+		xauth, _ = w.login(u)
+		w.change(xauth, passwordC, passwordB).is(t, 422, "PASSWORD_REUSED")
+		w.finish(w.change(xauth, passwordC, passwordA)) // C → A
+		if !w.has(u, passwordA) {
+			t.Error("the last but two is refused")
+		}
+		// NFC: the same letters are the same password, however they are typed.
+		w.change(xauth, passwordA, strings.ReplaceAll(passwordA, "ş", "s\u0327")).is(t, 422, "PASSWORD_REUSED")
+		long := strings.Repeat("ab c", 20)
+		w.finish(w.change(xauth, passwordA, long+"1"+strings.Repeat("z", 19)))
+		w.finish(w.change(xauth, long+"1"+strings.Repeat("z", 19), long+"2"+strings.Repeat("z", 19))) // they differ in letter 81
+	})
+}
+
+// What is no ot-auth, or none any more, is refused (SEC-11, D-AUTH-10).
+func TestOnlyALivingTokenSetsThePassword(t *testing.T) {
+	both(t, func(t *testing.T, w *world) {
+		w.svc.Phones, w.svc.Networks = nil, nil
+		u := w.add(1, nil)
+		other := w.add(2, nil)
+		raw := w.otauth(1)
+		xauth, _ := w.login(u)
+		f := w.reset(1)
+		for name, bad := range map[string]string{"none": "", "truncated": raw[:len(raw)-1], "longer": raw + "A", "x-auth": xauth, "p-auth": f.pauth} {
+			if a := w.update(bad, passwordB); a.status != 401 {
+				t.Errorf("%s: %d %s", name, a.status, a.body)
+			}
+		}
+		forged, err := w.issuer.Sign(token.Claims{Class: token.OTAuth, ID: id.New(w.now()), IssuedAt: w.now(), ExpiresAt: w.now().Add(time.Minute)})
+		must(t, err)
+		w.update(forged, passwordB).is(t, 401, "TOKEN_REVOKED") // signed here, and not of a reset
+		w.post("/auth/password", map[string]string{"oldPassword": passwordA, "password": passwordB, "passwordVerify": passwordB}, "x-auth", raw).is(t, 401, "UNAUTHENTICATED")
+
+		later := w.otauth(1)
+		w.update(raw, passwordB).is(t, 401, "TOKEN_REVOKED")
+		of2 := w.otauth(2)
+		must(t, w.db.Commit(t.Context(), user.Touch{UserID: u.ID})) // a factor changed
+		w.update(later, passwordB).is(t, 401, "TOKEN_REVOKED")
+		w.skip(10*time.Minute - 2*time.Second)
+		w.post("/auth/password/update", map[string]string{"password": "x", "passwordVerify": "x"}, "ot-auth", of2).is(t, 400, "INVALID_FIELD") // a living one
+		w.skip(3 * time.Second)
+		w.update(of2, passwordB).is(t, 401, "TOKEN_EXPIRED")
+		if !w.has(u, passwordA) || !w.has(other, passwordA) {
+			t.Error("a password was set")
+		}
+		blocked := w.otauth(2)
+		must(t, w.db.Commit(t.Context(), user.SetStatus{UserID: other.ID, Status: user.Blocked}))
+		w.update(blocked, passwordB).is(t, 401, "TOKEN_REVOKED")
+		raw = w.otauth(1)
+		w.svc.Admits = func(user.User, challenge.Starter) bool { return false }
+		w.update(raw, passwordB).is(t, 403, "GEO_BLOCKED")
+	})
+}
+
+// An ot-auth is good for one update, however many come at once (SEC-08).
+func TestTokenIsUsedOnce(t *testing.T) {
+	both(t, func(t *testing.T, w *world) {
+		u := w.add(1, nil)
+		raw := w.otauth(1)
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		status, set := map[int]int{}, ""
+		for i := range 200 {
+			wg.Go(func() {
+				secret := fmt.Sprintf("different password %d", i)
+				a := w.update(raw, secret)
+				mu.Lock()
+				defer mu.Unlock()
+				if status[a.status]++; a.status == 200 {
+					set = secret
+				}
+			})
+		}
+		wg.Wait()
+		if status[200] != 1 || status[401] != 199 || !w.has(u, set) {
+			t.Errorf("%v", status)
+		}
+		got, err := w.users.Get(t.Context(), u.ID)
+		if must(t, err); got.SV != 2 {
+			t.Errorf("sessions were ended %d times", got.SV-1)
+		}
+	})
+}
+
+// The change of a logged-in user (REQ-PWD-06, 07, D-PWD-04, D-AUTH-11).
+func TestChange(t *testing.T) {
+	both(t, func(t *testing.T, w *world) {
+		u := w.add(1, nil)
+		mine, _ := w.login(u)
+		other, otherID := w.login(u)
+		w.post("/auth/password", map[string]string{"password": passwordB, "passwordVerify": passwordB}, "x-auth", mine).is(t, 400, "INVALID_FIELD")
+		w.post("/auth/password", map[string]string{"oldPassword": passwordA, "password": passwordB, "passwordVerify": passwordC}, "x-auth", mine).is(t, 400, "INVALID_FIELD")
+		w.change(mine, passwordA, "password123").is(t, 400, "INVALID_FIELD")
+
+		pending := w.flow(w.change(other, passwordA, passwordC))
+		f := w.flow(w.change(mine, passwordA, passwordB))
+		if !w.has(u, passwordA) || w.has(u, passwordB) {
+			t.Fatal("the password changed before the second factor")
+		}
+		final := w.complete(f, "SMS", w.code(f, "SMS")).is(t, 200, "")
+		if want := fmt.Sprintf(`{"action":"UPDATE_PASSWORD","execResult":{"success":true},"challengeId":%q}`, f.ChallengeID); final.body != want {
+			t.Errorf("%s", final.body)
+		}
+		if !w.has(u, passwordB) || w.has(u, passwordA) {
+			t.Error("the password did not change")
+		}
+		if w.live(other) || !w.live(mine) {
+			t.Error("the wrong sessions ended")
+		}
+		if !w.revoked.Revoked(otherID, u.ID, 1) {
+			t.Error("the node does not know of the end")
+		}
+		w.result(f).is(t, 200, "") // the challenge that made the change is excepted
+		w.complete(f, "SMS", w.code(f, "SMS")).is(t, 200, "")
+		w.complete(pending, "SMS", w.code(pending, "SMS")).is(t, 409, "CHALLENGE_CLOSED")
+		got, err := w.users.Get(t.Context(), u.ID)
+		if must(t, err); got.SV != u.SV || got.CV != u.CV+1 {
+			t.Errorf("sv %d → %d, cv %d → %d", u.SV, got.SV, u.CV, got.CV)
+		}
+		w.expectNotice(u, 1)
+		w.start() // another process knows it, too
+		if w.live(other) || !w.live(mine) {
+			t.Error("a restart forgot which sessions ended")
+		}
+	})
+}
+
+// History is judged again when the challenge is complete: by then the stored
+// hashes must be those it was judged by.
+func TestStoredHashesMoveBeforeTheChange(t *testing.T) {
+	both(t, func(t *testing.T, w *world) {
+		u := w.add(1, nil)
+		xauth, _ := w.login(u)
+		f := w.flow(w.change(xauth, passwordA, passwordB))
+		stored, err := w.users.Secret(t.Context(), u.ID)
+		must(t, err)
+		again, err := w.hasher.Hash(t.Context(), passwordA)
+		must(t, err)
+		must(t, w.db.Commit(t.Context(), user.Rehash{UserID: u.ID, Old: stored.Hash, New: again}))
+		a := w.complete(f, "SMS", w.code(f, "SMS")).is(t, 200, "")
+		var final struct {
+			ExecResult struct {
+				Success bool
+				Code    string
+			}
+		}
+		must(t, json.Unmarshal([]byte(a.body), &final))
+		if final.ExecResult.Success || final.ExecResult.Code != "INVALID_STATE" || !w.has(u, passwordA) {
+			t.Errorf("%s", a.body)
+		}
+	})
+}
+
+// Five wrong old passwords in 15 minutes, whatever restarts (D-PWD-06).
+func TestWrongOldPasswords(t *testing.T) {
+	both(t, func(t *testing.T, w *world) {
+		u := w.add(1, nil)
+		xauth, _ := w.login(u)
+		for range 3 { // right ones count nothing
+			w.change(xauth, passwordA, passwordB).is(t, 200, "")
+		}
+		for i := range 5 {
+			if i == 3 {
+				w.start()
+			}
+			w.change(xauth, "not it at all", passwordB).is(t, 422, "PASSWORD_WRONG")
+		}
+		a := w.change(xauth, passwordA, passwordB).is(t, 429, "RATE_LIMITED")
+		if a.header.Get("Retry-After") == "" {
+			t.Error("no Retry-After")
+		}
+		w.skip(14 * time.Minute)
+		w.change(xauth, passwordA, passwordB).is(t, 429, "RATE_LIMITED")
+		w.skip(61 * time.Second)
+		w.change(xauth, passwordA, passwordB).is(t, 200, "")
+	})
+}
+
+// The starts of the reset are bounded per phone, however it is spelled and
+// whether anybody has it, and per network (D-GEN-14).
+func TestStartsAreBounded(t *testing.T) {
+	both(t, func(t *testing.T, w *world) {
+		w.add(1, nil)
+		for _, n := range []int{1, 2} { // known, unknown
+			for i, cc := range []string{"90", "+90", "0090", "090", "90"} {
+				if i == 3 {
+					w.start()
+				}
+				w.post("/auth/password/reset", map[string]string{"countryCode": cc, "phoneNumber": fmt.Sprintf("0 (532) %07d", n)}).is(t, 200, "")
+			}
+			a := w.post("/auth/password/reset", phone(n)).is(t, 429, "RATE_LIMITED")
+			if a.header.Get("Retry-After") == "" {
+				t.Error("no Retry-After")
+			}
+		}
+		for n := range 20 { // 10 have started, those refused count for nothing
+			w.post("/auth/password/reset", phone(100+n)).is(t, 200, "")
+		}
+		w.post("/auth/password/reset", phone(500)).is(t, 429, "RATE_LIMITED")
+		w.skip(10*time.Minute + time.Second)
+		w.post("/auth/password/reset", phone(500)).is(t, 200, "")
+		w.post("/auth/password/reset", phone(1)).is(t, 200, "")
+		w.svc.Phones, w.svc.Networks = nil, nil
+		for range 40 {
+			w.post("/auth/password/reset", phone(7)).is(t, 200, "")
+		}
+		w.post("/auth/password/reset", map[string]string{"countryCode": "TR", "phoneNumber": "5320000001"}).is(t, 400, "INVALID_FIELD")
+		w.post("/auth/password/reset", map[string]string{"countryCode": "90"}).is(t, 400, "INVALID_FIELD")
+	})
+}
+
+// Parallel starts do not get past the bound of the phone.
+func TestStartsAreBoundedUnderRace(t *testing.T) {
+	both(t, func(t *testing.T, w *world) {
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		status := map[int]int{}
+		for range 25 {
+			wg.Go(func() {
+				a := w.post("/auth/password/reset", phone(1))
+				mu.Lock()
+				defer mu.Unlock()
+				status[a.status]++
+			})
+		}
+		wg.Wait()
+		if status[200] != 5 || status[429] != 20 {
+			t.Errorf("%v", status)
+		}
+	})
+}
+
+// A stranger who uses up what a reset allows locks the owner out of nothing
+// else, and leaves half of the messages to him (SEC-05, D-EXT-05).
+func TestStrangersDoNotLockTheOwnerOut(t *testing.T) {
+	both(t, func(t *testing.T, w *world) {
+		w.svc.Phones, w.svc.Networks = nil, nil
+		u := w.add(1, nil)
+		sent := 0
+		for range 15 {
+			if f := w.reset(1); w.code(f, "SMS") != "" {
+				sent++
+			}
+		}
+		if sent != 10 { // half of 20 an hour
+			t.Errorf("%d messages to the phone went out for strangers, want 10", sent)
+		}
+		budget := 0
+		for range 4 {
+			f := w.reset(1)
+			for _, name := range []string{"SMS", "SMS", "SMS", "SMS", "SMS", "MAIL", "MAIL", "MAIL", "MAIL", "MAIL"} {
+				if w.wrong(f, name).field("code") == string(fault.OTPInvalid) {
+					budget++
+				}
+			}
+		}
+		if budget != 20 {
+			t.Errorf("%d wrong values were evaluated, want 20", budget)
+		}
+		xauth, _ := w.login(u)
+		w.finish(w.change(xauth, passwordA, passwordB))
+	})
+}
+
+// Who has no decoy and who has (D-PWD-01, D-GEO-02).
+func TestDecoys(t *testing.T) {
+	both(t, func(t *testing.T, w *world) {
+		w.svc.Phones, w.svc.Networks = nil, nil
+		w.add(1, nil)
+		w.add(2, func(a *user.Add) { a.Email = "" })
+		w.add(3, func(a *user.Add) { a.Status = user.Blocked })
+		w.add(4, func(a *user.Add) { a.Demo = true })
+		far := w.add(5, nil)
+		w.svc.Admits = func(u user.User, _ challenge.Starter) bool { return u.ID != far.ID }
+		store := persistence.NewChallenges(w.db)
+		for n := 1; n <= 6; n++ {
+			f := w.reset(n)
+			c, err := store.Load(t.Context(), f.ChallengeID)
+			must(t, err)
+			if (c.Kind == challenge.Decoy) != (n != 1) || (c.UserID == "") != (n != 1) || len(c.Subject) != id.Len {
+				t.Errorf("%d: %+v", n, c)
+			}
+			if n == 1 {
+				continue
+			}
+			if f.methods["SMS"].Hint != fmt.Sprintf("+90********%02d", n) || !strings.Contains(f.methods["MAIL"].Hint, "***@") {
+				t.Errorf("hints %+v", f.methods)
+			}
+			if again := w.reset(n); again.methods["MAIL"].Hint != f.methods["MAIL"].Hint {
+				t.Errorf("the hint of %d changed", n)
+			}
+		}
+		w.mu.Lock()
+		discarded := slices.Clone(w.settled)
+		w.mu.Unlock()
+		if len(discarded) != 20 {
+			t.Fatalf("%d discarded messages, want 20", len(discarded))
+		}
+		// What was sealed in place of a code is of no use either.
+		m := discarded[0]
+		r, err := dispatch.Unseal(w.ring.Open, m)
+		must(t, err)
+		_, err = w.engine.Complete(t.Context(), stepup.Answer{ChallengeID: m.ChallengeID, MethodID: m.MethodID, Method: challenge.Name(m.Channel), Value: r.Code})
+		if fault.CodeOf(err) != fault.OTPInvalid {
+			t.Errorf("the code of a discarded message: %v", err)
+		}
+		recent, err := persistence.NewOutbox(w.db).Recent(t.Context(), 100)
+		must(t, err)
+		for _, m := range recent {
+			if strings.HasPrefix(m.UserID, "?") {
+				t.Errorf("a discarded message is shown: %+v", m)
+			}
+		}
+	})
+}
