@@ -22,7 +22,10 @@ import (
 	"castellan/domain/stepup"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	// It keeps the date of answers for the whole process.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))
+}
 
 // owner stands for the actors: it holds challenges and answers questions.
 type owner struct {
@@ -194,7 +197,7 @@ func (c *client) note(f ws.Frame) {
 }
 
 // short is the one fact that tells an event apart.
-func short(t *testing.T, text []byte) string {
+func short(t testing.TB, text []byte) string {
 	var m struct {
 		Event string
 		Data  []struct {
