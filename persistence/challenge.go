@@ -37,6 +37,16 @@ type challengeRow struct {
 	Command   []byte
 }
 
+// openRow is what a user's owner knows of a challenge.
+type openRow struct {
+	bun.BaseModel `bun:"table:challenge,alias:t"`
+
+	ID        string
+	Action    string
+	CreatedAt int64
+	ExpiresAt int64
+}
+
 // challengeStep is the part of a row that a step changes.
 type challengeStep struct {
 	bun.BaseModel `bun:"table:challenge,alias:t"`
@@ -150,7 +160,7 @@ func (s Challenges) Budget(ctx context.Context, subject string, flow challenge.F
 	defer cancel()
 	b := challenge.Budget{Subject: subject, Flow: flow}
 	var r budgetRow
-	err := translate(s.db.conn(ctx).NewSelect().Model(&r).Where("id = ?", b.Key()).Scan(ctx))
+	err := translate(s.db.find(ctx, &r, "id = $1", "", b.Key()))
 	switch {
 	case fault.CodeOf(err) == fault.RecordNotFound:
 		return b, nil
@@ -170,7 +180,7 @@ func (s Challenges) Outcome(ctx context.Context, id string) (challenge.Outcome, 
 	ctx, cancel := s.db.bound(ctx)
 	defer cancel()
 	var r outcomeRow
-	err := translate(s.db.conn(ctx).NewSelect().Model(&r).Where("challenge_id = ?", id).Scan(ctx))
+	err := translate(s.db.find(ctx, &r, "challenge_id = $1", "", id))
 	if fault.CodeOf(err) == fault.RecordNotFound {
 		err = fault.New(fault.ChallengeNotCompleted, "the challenge has no outcome yet")
 	}
@@ -181,9 +191,8 @@ func (s Challenges) Outcome(ctx context.Context, id string) (challenge.Outcome, 
 func (s Challenges) Open(ctx context.Context, userID string, now time.Time) ([]challenge.Ref, error) {
 	ctx, cancel := s.db.bound(ctx)
 	defer cancel()
-	var rows []challengeRow
-	err := s.db.conn(ctx).NewSelect().Model(&rows).Column("id", "action", "created_at", "expires_at").
-		Where("user_id = ?", userID).Where("state = 0").Where("expires_at > ?", ms(now)).Order("created_at", "id").Scan(ctx)
+	var rows []openRow
+	err := s.db.find(ctx, &rows, "user_id = $1 AND state = 0 AND expires_at > $2", "created_at, id", userID, ms(now))
 	out := make([]challenge.Ref, len(rows))
 	for i, r := range rows {
 		out[i] = challenge.Ref{ID: r.ID, Action: r.Action, CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt}

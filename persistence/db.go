@@ -4,7 +4,9 @@
 // What differs between the two databases lives in this file and in
 // migrations/<dialect>; every other file is dialect-free. Rows are private
 // structs, instants are BIGINT milliseconds, JSON that only we read is TEXT.
-// Start reading at DB, then writer.go for how a commit.Write becomes rows.
+// Start reading at DB, then writer.go for how a commit.Write becomes rows,
+// statement.go for the statements of the common path that both databases keep
+// prepared, and query.go for what is asked on it.
 package persistence
 
 import (
@@ -19,6 +21,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -47,12 +50,15 @@ type Options struct {
 
 // DB is an open database. It is safe for concurrent use.
 type DB struct {
-	read    *bun.DB // SQLite: read-only connections; PostgreSQL: the pool
-	write   *bun.DB // SQLite: the one writing connection; PostgreSQL: the pool
-	file    string  // of SQLite; "" for PostgreSQL
+	read    *bun.DB   // SQLite: read-only connections; PostgreSQL: the pool
+	write   *bun.DB   // SQLite: the one writing connection; PostgreSQL: the pool
+	file    string    // of SQLite; "" for PostgreSQL
+	pipe    *pipeline // PostgreSQL: the writer's own connection
 	timeout time.Duration
 	now     func() time.Time
 	*writer
+
+	questions sync.Map // question → *prepared
 }
 
 // Open connects to a database: "sqlite:PATH" or "postgres://…". It neither
@@ -137,8 +143,9 @@ func (db *DB) openPostgres(dsn string, o Options) error {
 	cfg.RuntimeParams["standard_conforming_strings"] = "on"
 	cfg.RuntimeParams["synchronous_commit"] = "on"
 	cfg.ConnectTimeout = o.Timeout
+	db.pipe = newPipeline(cfg)
 	pool := stdlib.OpenDB(*cfg)
-	pool.SetMaxOpenConns(o.MaxConns)
+	pool.SetMaxOpenConns(max(1, o.MaxConns-1)) // one is the writer's
 	pool.SetMaxIdleConns(o.MaxConns)
 	db.read = bun.NewDB(pool, pgdialect.New())
 	db.write = db.read
@@ -150,6 +157,7 @@ func (db *DB) postgres() bool { return db.file == "" }
 // Close stops the writer after what is queued and closes the database.
 func (db *DB) Close() error {
 	db.writer.close()
+	db.pipe.close()
 	err := db.read.Close()
 	if db.write != db.read {
 		err = errors.Join(err, db.write.Close())

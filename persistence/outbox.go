@@ -46,9 +46,7 @@ func (r outboxRow) message() outbox.Message {
 }
 
 type settleRow struct {
-	bun.BaseModel `bun:"table:outbox,alias:t"`
-
-	ID       string `bun:",pk"`
+	ID       string
 	State    int16
 	NextAt   int64
 	Attempts int
@@ -62,16 +60,10 @@ var outboxWrites = []planFor{
 			Destination: m.Destination, Prefix: m.Prefix, Dial: m.Dial, Proven: m.Proven, State: int16(m.State), CreatedAt: ms(m.CreatedAt), ExpiresAt: ms(m.ExpiresAt),
 			NextAt: ms(m.LeaseUntil), Attempts: m.Attempts, Payload: m.Payload}
 	}),
-	together(func(ctx context.Context, tx bun.Tx, ws []outbox.Settle) error {
-		rows := make([]settleRow, len(ws))
-		for i, w := range ws {
-			rows[i] = settleRow{ID: w.ID, State: int16(w.State), NextAt: ms(w.NextAt), Attempts: w.Attempt, Keep: w.Keep || w.State == outbox.Queued}
-		}
-		_, err := tx.NewUpdate().With("v", tx.NewValues(&rows)).Model((*settleRow)(nil)).ModelTableExpr("outbox AS t").TableExpr("v").
-			Set("state = v.state").Set("next_at = v.next_at").Set("attempts = v.attempts").
-			Set("payload = CASE WHEN v.keep THEN t.payload ELSE NULL END").Where("t.id = v.id").Exec(ctx)
-		return err
-	}),
+	updates("UPDATE outbox SET state = v.state, next_at = v.next_at, attempts = v.attempts, payload = CASE WHEN v.keep THEN outbox.payload END {FROM v} WHERE outbox.id = v.id",
+		func(w outbox.Settle) settleRow {
+			return settleRow{ID: w.ID, State: int16(w.State), NextAt: ms(w.NextAt), Attempts: w.Attempt, Keep: w.Keep || w.State == outbox.Queued}
+		}),
 }
 
 // Claim implements outbox.Store.

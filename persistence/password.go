@@ -58,7 +58,7 @@ func (s PasswordGuards) Guard(ctx context.Context, key string) (password.Guard, 
 	defer cancel()
 	g := password.Guard{Key: key}
 	var r guardRow
-	err := translate(s.db.conn(ctx).NewSelect().Model(&r).Column("version", "body").Where("id = ?", key).Scan(ctx))
+	err := translate(s.db.find(ctx, &r, "id = $1", "", key))
 	switch {
 	case fault.CodeOf(err) == fault.RecordNotFound:
 		return g, nil

@@ -2,22 +2,24 @@ package persistence
 
 import (
 	"context"
-	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/uptrace/bun"
 
 	"castellan/domain/commit"
 )
 
-// inserts plans one multi-row INSERT of the rows that row makes.
+// inserts plans INSERTs of the rows that row makes.
 func inserts[W commit.Write, R any](row func(*DBRow, W) R) planFor {
-	return planFor{reflect.TypeFor[W](), plan{apply: func(ctx context.Context, l *lane, ws []commit.Write) ([]int, error) {
-		rows := rowsOf(l, ws, row)
-		_, err := l.tx.NewInsert().Model(&rows).Returning("NULL").Exec(ctx)
-		return nil, err
+	var insert = sync.OnceValue(func() *statement {
+		return insertOf[R](tables.Get(reflect.TypeFor[R]()).Name, "")
+	})
+	return planFor{reflect.TypeFor[W](), plan{calls: func(l *lane, ws []commit.Write) []call {
+		return []call{callOf(insert(), rowsOf(l, ws, row), nil, nil)}
 	}}}
 }
 
@@ -32,75 +34,53 @@ func rowsOf[W commit.Write, R any](l *lane, ws []commit.Write, row func(*DBRow, 
 	return rows
 }
 
-// fences plans one multi-row UPDATE of the listed columns, fenced by version:
-//
-//	WITH v AS (VALUES …) UPDATE t SET c = v.c, version = v.version + 1
-//	FROM v WHERE t.id = v.id AND t.version = v.version RETURNING t.id
-//
-// (SQLite knows an alias everywhere but in RETURNING, hence the full names.)
-// Rows run in key order, so that two processes cannot deadlock. R has the
-// columns id, version and the listed ones. A write of version 0 inserts its
-// row instead, where insert is true.
+// fences plans an UPDATE of the listed columns, fenced by version. Rows are in
+// key order, so that two processes cannot deadlock. R has the columns id,
+// version and the listed ones. A write of version 0 inserts its row instead,
+// where insert is true.
 func fences[W commit.Fence, R any](table string, insert bool, row func(*DBRow, W) R, columns ...string) planFor {
-	set := make([]string, len(columns))
-	for i, c := range columns {
-		set[i] = c + " = v." + c
-	}
-	return planFor{reflect.TypeFor[W](), plan{apply: func(ctx context.Context, l *lane, ws []commit.Write) (missing []int, err error) {
-		type keyed struct {
-			i       int
-			key     string
-			version int64
+	statements := sync.OnceValues(func() (update, add *statement) {
+		set := make([]string, len(columns))
+		for i, c := range columns {
+			set[i] = c + " = v." + c
 		}
-		var ups, ins []keyed
-		for i, w := range ws {
-			key, version := w.(W).Fence()
-			if version == 0 && insert {
-				ins = append(ins, keyed{i, key, version})
-			} else {
-				ups = append(ups, keyed{i, key, version})
+		t := strings.NewReplacer("$t", table, "$set", strings.Join(set, ", "))
+		return statementOf[R](t.Replace("UPDATE $t SET $set, version = v.version + 1 {FROM v} WHERE $t.id = v.id AND $t.version = v.version {RETURNING $t.id}")),
+			insertOf[R](table, "ON CONFLICT (id) DO NOTHING {RETURNING id}")
+	})
+	return planFor{reflect.TypeFor[W](), plan{calls: func(l *lane, ws []commit.Write) (calls []call) {
+		order := make([]int, len(ws))
+		for i := range order {
+			order[i] = i
+		}
+		key := func(i int) string { k, _ := ws[i].(W).Fence(); return k }
+		slices.SortFunc(order, func(a, b int) int { return strings.Compare(key(a), key(b)) })
+		var rows [2][]R
+		var writes [2][]int
+		var keys [2][]string
+		for _, i := range order {
+			kind := 0
+			if _, version := ws[i].(W).Fence(); version == 0 && insert {
+				kind = 1
+			}
+			rows[kind] = append(rows[kind], row(&DBRow{l}, ws[i].(W)))
+			writes[kind], keys[kind] = append(writes[kind], i), append(keys[kind], key(i))
+		}
+		update, add := statements()
+		for kind, s := range []*statement{update, add} {
+			if len(rows[kind]) > 0 {
+				calls = append(calls, callOf(s, rows[kind], writes[kind], keys[kind]))
 			}
 		}
-		collect := func(ks []keyed) []R {
-			slices.SortFunc(ks, func(a, b keyed) int { return strings.Compare(a.key, b.key) })
-			rows := make([]R, len(ks))
-			for j, k := range ks {
-				rows[j] = row(&DBRow{l}, ws[k.i].(W))
-			}
-			return rows
-		}
-		check := func(ks []keyed, ids []string) {
-			if len(ids) == len(ks) {
-				return
-			}
-			slices.Sort(ids)
-			for _, k := range ks {
-				if _, ok := slices.BinarySearch(ids, k.key); !ok {
-					missing = append(missing, k.i)
-				}
-			}
-		}
-		if len(ups) > 0 {
-			rows := collect(ups)
-			var ids []string
-			q := l.tx.NewUpdate().With("v", l.tx.NewValues(&rows)).Model((*R)(nil)).ModelTableExpr(table).TableExpr("v").
-				Set(strings.Join(set, ", ")).Set("version = v.version + 1").
-				Where("? = v.id", bun.Ident(table+".id")).Where("? = v.version", bun.Ident(table+".version")).Returning("?", bun.Ident(table+".id"))
-			if _, err := q.Exec(ctx, &ids); err != nil {
-				return nil, err
-			}
-			check(ups, ids)
-		}
-		if len(ins) > 0 {
-			rows := collect(ins)
-			var ids []string
-			q := l.tx.NewInsert().Model(&rows).ModelTableExpr(table).On("CONFLICT (id) DO NOTHING").Returning("id")
-			if _, err := q.Exec(ctx, &ids); err != nil {
-				return nil, err
-			}
-			check(ins, ids)
-		}
-		return missing, nil
+		return calls
+	}}}
+}
+
+// updates plans an UPDATE that nothing refuses, from a statement's template.
+func updates[W commit.Write, R any](template string, row func(W) R) planFor {
+	update := sync.OnceValue(func() *statement { return statementOf[R](template) })
+	return planFor{reflect.TypeFor[W](), plan{calls: func(l *lane, ws []commit.Write) []call {
+		return []call{callOf(update(), rowsOf(l, ws, func(_ *DBRow, w W) R { return row(w) }), nil, nil)}
 	}}}
 }
 
@@ -127,38 +107,37 @@ func together[W commit.Write](do func(ctx context.Context, tx bun.Tx, ws []W) er
 	}}}
 }
 
-// guards checks commit.Guard values with one SELECT per guarded table.
-var guards = planFor{reflect.TypeFor[commit.Guard](), plan{apply: func(ctx context.Context, l *lane, ws []commit.Write) (missing []int, err error) {
-	for _, on := range []struct {
-		table         commit.GuardedTable
-		name, version string
-	}{{commit.UserCredentials, "users", "cv"}, {commit.AttemptBudget, "attempt_budget", "version"}} {
+// guardedRow is the condition that a row still has a version; n tells the
+// conditions of one transaction apart. A row that is not there has version 0.
+type guardedRow struct {
+	N       string
+	ID      string
+	Version int64
+}
+
+// guards checks commit.Guard values, one statement per guarded table.
+var guards = planFor{reflect.TypeFor[commit.Guard](), plan{calls: func(_ *lane, ws []commit.Write) (calls []call) {
+	for on, s := range guardStatements() {
+		var rows []guardedRow
+		var writes []int
 		var keys []string
-		for _, w := range ws {
-			if g := w.(commit.Guard); g.On == on.table {
-				keys = append(keys, g.Key)
-			}
-		}
-		if len(keys) == 0 {
-			continue
-		}
-		var rows []struct {
-			ID      string
-			Version int64
-		}
-		err := l.tx.NewSelect().Table(on.name).Column("id").ColumnExpr("? AS version", bun.Ident(on.version)).Where("id IN (?)", bun.List(keys)).Scan(ctx, &rows)
-		if err != nil {
-			return nil, fmt.Errorf("guard %s: %w", on.name, err)
-		}
-		seen := make(map[string]int64, len(rows))
-		for _, r := range rows {
-			seen[r.ID] = r.Version
-		}
 		for i, w := range ws {
-			if g := w.(commit.Guard); g.On == on.table && seen[g.Key] != g.Version {
-				missing = append(missing, i)
+			if g := w.(commit.Guard); g.On == on {
+				n := strconv.Itoa(i)
+				rows = append(rows, guardedRow{n, g.Key, g.Version})
+				writes, keys = append(writes, i), append(keys, n)
 			}
+		}
+		if len(rows) > 0 {
+			calls = append(calls, callOf(s, rows, writes, keys))
 		}
 	}
-	return missing, nil
+	return calls
 }}}
+
+var guardStatements = sync.OnceValue(func() map[commit.GuardedTable]*statement {
+	return map[commit.GuardedTable]*statement{
+		commit.UserCredentials: statementOf[guardedRow]("SELECT v.n {FROM v} WHERE COALESCE((SELECT cv FROM users WHERE id = v.id), 0) = v.version"),
+		commit.AttemptBudget:   statementOf[guardedRow]("SELECT v.n {FROM v} WHERE COALESCE((SELECT version FROM attempt_budget WHERE id = v.id), 0) = v.version"),
+	}
+})

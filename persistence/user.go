@@ -172,7 +172,7 @@ func (s Users) one(ctx context.Context, column, value string) (userRow, error) {
 	ctx, cancel := s.db.bound(ctx)
 	defer cancel()
 	var r userRow
-	err := translate(s.db.conn(ctx).NewSelect().Model(&r).Where("? = ?", bun.Ident(column), value).Scan(ctx))
+	err := translate(s.db.find(ctx, &r, column+" = $1", "", value))
 	if fault.CodeOf(err) == fault.RecordNotFound {
 		err = fault.New(fault.RecordNotFound, "there is no such user")
 	}

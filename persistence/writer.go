@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,10 +20,10 @@ import (
 
 // The commit path. One goroutine takes the units that are queued, at most
 // maxBatch and never two that touch one row, and makes them durable in one
-// transaction of multi-row statements: guards, then fenced updates in key
-// order, then everything else. A unit whose fence fails leaves the batch with
-// ErrFenced and the rest goes on; any other error rolls the batch back and
-// runs its units one by one, so that only the faulty one fails.
+// transaction of prepared statements (statement.go): guards, then fenced
+// updates in key order, then everything else. A unit whose fence fails leaves
+// the batch with ErrFenced and the rest goes on; any other error rolls the
+// batch back and runs its units one by one, so that only the faulty one fails.
 const (
 	maxBatch  = 256
 	maxQueued = 8192
@@ -64,22 +65,24 @@ func (db *DB) Waiting() int { return len(db.writer.queue) }
 // lane is a place where one transaction at a time runs: its audit chain is in
 // its order (D-EXT-03).
 type lane struct {
-	mu    sync.Mutex
-	tx    bun.Tx
-	chain chain
+	mu       sync.Mutex
+	tx       bun.Tx
+	chain    chain
+	postgres bool
+	prepared map[string]*sql.Stmt // of SQLite, by text
 }
 
 var _ commit.Committer = (*DB)(nil)
 
 func newWriter(db *DB) *writer {
-	w := &writer{db: db, queue: make(chan *unit, maxQueued), stop: make(chan struct{}), batch: &lane{}}
+	w := &writer{db: db, queue: make(chan *unit, maxQueued), stop: make(chan struct{}), batch: &lane{postgres: db.postgres()}}
 	n := 4
 	if !db.postgres() {
 		n = 1
 	}
 	w.lanes = make(chan *lane, n)
 	for range n {
-		l := &lane{}
+		l := &lane{postgres: true}
 		if !db.postgres() {
 			l = w.batch // one connection, one chain
 		}
@@ -116,7 +119,11 @@ func (w *writer) close() {
 // Commit implements commit.Committer.
 func (db *DB) Commit(ctx context.Context, writes ...commit.Write) error {
 	if l, ok := ctx.Value(txKey{}).(*lane); ok {
-		failed, err := db.apply(ctx, l, []*unit{{writes: writes}})
+		steps, err := stepsOf(l, []*unit{{writes: writes}})
+		if err != nil {
+			return err
+		}
+		failed, err := apply(ctx, l, steps)
 		if err == nil && len(failed) > 0 {
 			err = commit.ErrFenced
 		}
@@ -273,37 +280,55 @@ func (w *writer) once(batch []*unit) (failed map[int]bool, err error) {
 	l := w.batch
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.tx, err = w.db.write.BeginTx(ctx, nil); err != nil {
-		return nil, translate(err)
-	}
 	head := l.chain
-	defer func() {
-		if err != nil || len(failed) > 0 {
-			l.chain = head
+	steps, err := stepsOf(l, batch)
+	if err == nil {
+		switch {
+		case !l.postgres:
+			err = l.prepare(ctx, w.db.write.DB, steps)
+		case common(steps):
+			failed, err = w.db.pipe.transact(ctx, steps)
+			return failed, l.ended(head, failed, err)
 		}
-	}()
-	failed, err = w.db.apply(ctx, l, batch)
-	if err != nil || len(failed) > 0 {
-		l.tx.Rollback()
-		return failed, translate(err)
 	}
-	return nil, w.finish(l)
+	if err == nil {
+		l.tx, err = w.db.write.BeginTx(ctx, nil)
+	}
+	if err == nil {
+		failed, err = apply(ctx, l, steps)
+		if err != nil || len(failed) > 0 {
+			l.tx.Rollback()
+		} else if err = l.tx.Commit(); err != nil {
+			err = undecided{err}
+		}
+	}
+	return failed, l.ended(head, failed, err)
 }
 
-// finish commits. An error of COMMIT itself leaves its fate unknown unless
-// the database said that it rolled back.
-func (w *writer) finish(l *lane) error {
-	err := l.tx.Commit()
-	if err == nil {
+// undecided is an error of COMMIT itself.
+type undecided struct{ error }
+
+func (e undecided) Unwrap() error { return e.error }
+
+// ended puts the audit chain back where it was unless the transaction was
+// committed, and translates its error. An error of COMMIT leaves its fate
+// unknown unless the database said that it rolled back.
+func (l *lane) ended(head chain, failed map[int]bool, err error) error {
+	if err == nil && len(failed) == 0 {
 		return nil
 	}
-	l.chain.forget()
-	if t := translate(err); fault.CodeOf(t) == fault.Unavailable {
-		slog.Warn("fate of a commit is unknown", "err", err)
-		return fmt.Errorf("%w: %w", commit.ErrUnknown, t)
-	} else {
-		return t
+	l.chain = head
+	var u undecided
+	if !errors.As(err, &u) {
+		return translate(err)
 	}
+	l.chain.forget()
+	t := translate(u.error)
+	if fault.CodeOf(t) == fault.Unavailable {
+		slog.Warn("fate of a commit is unknown", "err", u.error)
+		return fmt.Errorf("%w: %w", commit.ErrUnknown, t)
+	}
+	return t
 }
 
 // InTx implements commit.Committer.
@@ -331,66 +356,114 @@ func (db *DB) InTx(ctx context.Context, fn func(context.Context) error) (err err
 			panic(p)
 		}
 	}()
-	if err := fn(context.WithValue(ctx, txKey{}, l)); err != nil {
+	if err = fn(context.WithValue(ctx, txKey{}, l)); err != nil {
 		l.tx.Rollback()
-		l.chain = head
-		return translate(err)
+	} else if err = l.tx.Commit(); err != nil {
+		err = undecided{err}
 	}
-	if err := db.finish(l); err != nil {
-		l.chain = head
-		return err
-	}
-	return nil
+	return l.ended(head, nil, err)
 }
 
-// apply makes the writes of units in l's transaction, statement by statement
-// in the order of plans.
-func (db *DB) apply(ctx context.Context, l *lane, units []*unit) (failed map[int]bool, err error) {
-	var buckets [maxPlans]bucket
+// step is what one plan makes of a batch.
+type step struct {
+	plan   *plan
+	writes []commit.Write
+	units  []int // of each write
+	calls  []call
+}
+
+// stepsOf sorts the writes of units into the steps of a transaction.
+func stepsOf(l *lane, units []*unit) ([]step, error) {
+	var byOrder [maxPlans]step
 	for i, u := range units {
 		for _, w := range u.writes {
 			p := planOf(w)
 			if p == nil {
 				return nil, fmt.Errorf("persistence: no plan for %T", w)
 			}
-			b := &buckets[p.order]
-			b.plan = p
-			b.writes = append(b.writes, w)
-			b.units = append(b.units, i)
+			s := &byOrder[p.order]
+			s.plan = p
+			s.writes = append(s.writes, w)
+			s.units = append(s.units, i)
 		}
 	}
-	for i := range buckets {
-		b := &buckets[i]
-		if b.plan == nil {
-			continue
+	steps := slices.DeleteFunc(byOrder[:], func(s step) bool { return s.plan == nil })
+	for i := range steps {
+		if s := &steps[i]; s.plan.calls != nil {
+			s.calls = s.plan.calls(l, s.writes)
 		}
-		if len(failed) > 0 && i >= firstWrite {
-			break // nothing is kept, and a row of the winner's would look like a duplicate
-		}
-		missing, err := b.plan.apply(ctx, l, b.writes)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", b.writes[0].Table(), err)
-		}
-		for _, m := range missing {
-			if failed == nil {
-				failed = map[int]bool{}
+	}
+	return steps, nil
+}
+
+// common tells whether all steps are made of statements.
+func common(steps []step) bool {
+	return !slices.ContainsFunc(steps, func(s step) bool { return s.plan.calls == nil })
+}
+
+// prepare has SQLite keep the statements that are about to run. There is one
+// connection, so this comes before the transaction.
+func (l *lane) prepare(ctx context.Context, db *sql.DB, steps []step) error {
+	for _, s := range steps {
+		for _, c := range s.calls {
+			if l.prepared[c.one] != nil {
+				continue
 			}
-			failed[b.units[m]] = true
+			p, err := db.PrepareContext(ctx, c.one)
+			if err != nil {
+				return fmt.Errorf("%s: %w", s.writes[0].Table(), err)
+			}
+			if l.prepared == nil {
+				l.prepared = map[string]*sql.Stmt{}
+			}
+			l.prepared[c.one] = p
 		}
+	}
+	return nil
+}
+
+// apply runs steps one after the other in l's transaction. It ends after the
+// fences when one of them failed: nothing is kept then, and a row of the
+// winner's would look like a duplicate.
+func apply(ctx context.Context, l *lane, steps []step) (failed map[int]bool, err error) {
+	for i := range steps {
+		s := &steps[i]
+		if len(failed) > 0 && s.plan.order >= firstWrite {
+			break
+		}
+		var missing []int
+		if s.plan.calls == nil {
+			missing, err = s.plan.apply(ctx, l, s.writes)
+		}
+		for j := 0; j < len(s.calls) && err == nil; j++ {
+			var more []int
+			more, err = l.run(ctx, &s.calls[j])
+			missing = append(missing, more...)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", s.writes[0].Table(), err)
+		}
+		s.refuse(&failed, missing)
 	}
 	return failed, nil
 }
 
-type bucket struct {
-	plan   *plan
-	writes []commit.Write
-	units  []int
+// refuse notes the units of writes that were refused.
+func (s *step) refuse(failed *map[int]bool, missing []int) {
+	for _, m := range missing {
+		if *failed == nil {
+			*failed = map[int]bool{}
+		}
+		(*failed)[s.units[m]] = true
+	}
 }
 
-// plan makes one type of Write. apply reports the indexes of writes whose
-// fence or guard failed.
+// plan makes one type of Write: by statements where it is common, by apply
+// where it is not. Either reports the indexes of writes whose fence or guard
+// failed.
 type plan struct {
 	order int
+	calls func(l *lane, ws []commit.Write) []call
 	apply func(ctx context.Context, l *lane, ws []commit.Write) (missing []int, err error)
 }
 

@@ -75,6 +75,8 @@ type service struct {
 	denials     *denials
 
 	draining   atomic.Bool
+	leaving    context.Context // ends with leave, when the node begins to drain
+	leave      context.CancelFunc
 	background sync.WaitGroup
 	stop       context.CancelFunc
 }
@@ -165,7 +167,8 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	if err != nil {
 		return err
 	}
-	s.engine = &stepup.Service{Config: stepupConfig(cfg), Actions: actions, Catalog: s.live.Catalog, Book: book, Ring: ring, Tokens: challengeTokens{s.tokens, now},
+	s.leaving, s.leave = context.WithCancel(context.Background())
+	s.engine = &stepup.Service{Config: stepupConfig(cfg), Leaving: s.leaving, Actions: actions, Catalog: s.live.Catalog, Book: book, Ring: ring, Tokens: challengeTokens{s.tokens, now},
 		Accounts: people, Sessions: s.revocations, Desk: s.client, Cases: s.client, Outbox: outboxStore, Dispatch: s.dispatch, Commit: db, Now: now}
 
 	s.totps = &totp.Service{Store: persistence.NewTOTP(db), Users: s.users, Budgets: challenges, Commit: db, Ring: ring, Notices: s.engine, Rules: rules(cfg),
@@ -240,6 +243,8 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 
 // Bounds of a node that nobody needs to configure.
 const (
+	drainNotice  = 500 * time.Millisecond
+	closingTime  = 5 * time.Second      // for the node's own last writes
 	loginHistory = 400 * 24 * time.Hour // how long logins are remembered
 	tokenMemory  = 1 << 17
 	maxInFlight  = 16384
@@ -361,10 +366,18 @@ func (s *service) checkpoint(ctx context.Context) error {
 func (s *service) drain(metricsServer *http.Server) error {
 	s.log.Info("draining")
 	s.draining.Store(true)
-	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.HTTP.ShutdownGrace)
+	s.leave()
+	patience, give := context.WithTimeout(context.Background(), s.cfg.HTTP.ShutdownGrace)
+	defer give()
+	s.hub.Close(patience)
+	s.quiet(patience)
+	err := s.server.App.ShutdownWithContext(patience)
+	if err != nil {
+		err = fmt.Errorf("requests were cut off after http.shutdown_grace: %w", err)
+	}
+	// What is to be written down has time of its own, however long they took.
+	ctx, cancel := context.WithTimeout(context.Background(), closingTime)
 	defer cancel()
-	s.hub.Close(ctx)
-	err := s.server.App.ShutdownWithContext(ctx)
 	s.stop()
 	s.background.Wait()
 	s.dispatch.Stop()
@@ -378,6 +391,24 @@ func (s *service) drain(metricsServer *http.Server) error {
 	err = errors.Join(err, s.vault.Close())
 	s.log.Info("stopped")
 	return err
+}
+
+// quiet waits until no request is under way, and long enough for whoever routes
+// to this node to see that it is not ready. The listener stays open meanwhile:
+// a refusal with Retry-After is kinder than a refused connection.
+func (s *service) quiet(ctx context.Context) {
+	seen := time.After(drainNotice)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for noticed := false; !noticed || s.server.InFlight() > 0; {
+		select {
+		case <-seen:
+			noticed = true
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // challengeTokens signs the token of a challenge (D-AUTH-04).

@@ -63,7 +63,8 @@ func (c userAddCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	if err := policy(e.cfg).Check(secret, password.Personal{Phone: phone, Mail: mail}); err != nil {
+	dial := strings.TrimLeft(c.CountryCode, "+0")
+	if err := policy(e.cfg).Check(secret, password.Personal{Phone: phone, DialCode: dial, Mail: mail}); err != nil {
 		return err
 	}
 	hasher, err := app.NewHasher(e.cfg)
@@ -81,7 +82,7 @@ func (c userAddCmd) Run(e *env) error {
 	defer v.Close()
 	now := time.Now()
 	u := user.New(id.New(now), now)
-	u.CountryCode, u.Phone, u.Email, u.Name, u.Surname = strings.TrimLeft(c.CountryCode, "+0"), phone, mail, c.Name, c.Surname
+	u.CountryCode, u.Phone, u.Email, u.Name, u.Surname = dial, phone, mail, c.Name, c.Surname
 	if c.Role == user.RoleAdmin {
 		u.Roles = []string{user.RoleAdmin}
 	}

@@ -110,7 +110,16 @@ func typed(r rune) rune {
 // CHALLENGE_NOT_COMPLETED while there is none, CHALLENGE_EXPIRED and
 // CHALLENGE_CLOSED when there will be none, CHALLENGE_NOT_FOUND.
 func (s *Service) Result(ctx context.Context, challengeID string, wait time.Duration) (Completion, error) {
+	if wait > 0 && s.Leaving != nil {
+		held, release := context.WithCancel(ctx)
+		defer release()
+		defer context.AfterFunc(s.Leaving, release)()
+		ctx = held
+	}
 	got, err := s.Cases.Result(ctx, challengeID, wait)
+	if err != nil && errors.Is(err, context.Canceled) && s.Leaving != nil && s.Leaving.Err() != nil {
+		err = fault.New(fault.ChallengeNotCompleted, "the challenge is not completed yet").After(time.Second)
+	}
 	if err != nil {
 		return Completion{}, err
 	}

@@ -152,7 +152,7 @@ type Config struct {
 	Language string
 }
 
-// Service is the engine's front. All fields are needed but Judges.
+// Service is the engine's front. All fields are needed but Judges and Leaving.
 type Service struct {
 	Config   Config
 	Actions  challenge.Actions
@@ -169,6 +169,9 @@ type Service struct {
 	Commit   commit.Committer
 	Judges   map[challenge.Name]Judge
 	Now      func() time.Time
+	// Leaving ends when this node goes away: whoever waits for an outcome is
+	// told that there is none yet, and asks another node. nil: never.
+	Leaving context.Context
 }
 
 var _ challenge.Starts = (*Service)(nil)

@@ -165,6 +165,10 @@ func (s *Server) route(method, path string, h fiber.Handler) {
 	}
 }
 
+// InFlight is the number of requests being served, health checks and refusals
+// of a draining node left out. It is counted while MaxInFlight is set.
+func (s *Server) InFlight() int64 { return s.inFlight.Load() }
+
 // Index is the table, for running captured requests.
 func (s *Server) Index() Index { return s.index }
 

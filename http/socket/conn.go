@@ -1,169 +1,262 @@
 package socket
 
 import (
-	"io"
 	"net"
 	"sync"
-	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/gobwas/ws"
 )
 
-// closeCode is a status of a close frame.
+// closeCode is the status of a close frame.
 type closeCode = ws.StatusCode
 
-// The codes of D-SOCK-06, and what each tells the client to do.
+// The codes of D-SOCK-06, which tell the client what to do, and those of the
+// protocol, which tell it what it did wrong.
 const (
 	closeExpired  closeCode = 4401 // p-auth has ended: start again
 	closeGone     closeCode = 4410 // no outcome will come: start again
 	closeTooMany  closeCode = 4429 // five sockets watch already
 	closeRestart  closeCode = 1012 // connect again, to another node
 	closeInternal closeCode = 1011
-	closeTooBig   closeCode = ws.StatusMessageTooBig
-	closeProtocol closeCode = ws.StatusProtocolError
-	closeNormal   closeCode = ws.StatusNormalClosure
+	closeTooBig             = ws.StatusMessageTooBig
+	closeFlood              = ws.StatusPolicyViolation
+	closeNotText            = ws.StatusInvalidFramePayloadData
+	closeProtocol           = ws.StatusProtocolError
 )
 
 var reasons = map[closeCode]string{
 	closeExpired: "p-auth expired", closeGone: "the challenge has ended", closeTooMany: "too many sockets", closeRestart: "restart",
-	closeInternal: "internal error", closeTooBig: "frame too big", closeProtocol: "protocol error",
-}
-
-const (
-	maxFrame = 1 << 10 // client frames are ignored; a larger one is refused
-	maxQueue = 32      // frames that may wait for a slow reader
-)
-
-// conn is one socket.
-type conn struct {
-	net     net.Conn
-	expires time.Time
-	ping    time.Time // when the next one is due
-	seen    atomic.Int32
-
-	mu      sync.Mutex
-	queue   [][]byte // encoded frames
-	writing bool
-	closing bool // a close frame is queued or written: nothing follows it
-}
-
-// send queues a text frame.
-func (c *conn) send(text []byte) { c.enqueue(ws.MustCompileFrame(ws.NewTextFrame(text)), false) }
-
-// close queues the close frame; once it is written the connection ends.
-func (c *conn) close(code closeCode) {
-	c.enqueue(ws.MustCompileFrame(ws.NewCloseFrame(ws.NewCloseFrameBody(code, reasons[code]))), true)
-}
-
-// enqueue never blocks: what a slow reader does not take in time ends its
-// connection. A writer goroutine exists only while there is something to write.
-func (c *conn) enqueue(frame []byte, last bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closing {
-		return
-	}
-	if len(c.queue) >= maxQueue && !last {
-		c.closing = true
-		c.net.Close()
-		return
-	}
-	c.closing = last
-	c.queue = append(c.queue, frame)
-	if !c.writing {
-		c.writing = true
-		go c.write()
-	}
-}
-
-func (c *conn) write() {
-	for {
-		c.mu.Lock()
-		if len(c.queue) == 0 {
-			c.queue, c.writing = nil, false
-			end := c.closing
-			c.mu.Unlock()
-			if end {
-				c.hangUp()
-			}
-			return
-		}
-		frame := c.queue[0]
-		c.queue = c.queue[1:]
-		c.mu.Unlock()
-		c.net.SetWriteDeadline(time.Now().Add(writeTime))
-		if _, err := c.net.Write(frame); err != nil {
-			c.net.Close()
-			c.mu.Lock()
-			c.queue, c.writing, c.closing = nil, false, true
-			c.mu.Unlock()
-			return
-		}
-	}
-}
-
-// hangUp ends our side after a close frame; the reader waits a moment for the
-// other side's, so that the frame is not lost in a reset.
-func (c *conn) hangUp() {
-	if t, ok := c.net.(interface{ CloseWrite() error }); ok {
-		t.CloseWrite()
-	}
-	c.net.SetReadDeadline(time.Now().Add(time.Second))
-}
-
-// tend does what time asks for.
-func (c *conn) tend(now time.Time) {
-	if !now.Before(c.expires) {
-		c.close(closeExpired)
-	} else if !now.Before(c.ping) {
-		c.ping = now.Add(pingEvery)
-		c.enqueue(pingFrame, false)
-	}
+	closeInternal: "internal error", closeTooBig: "frame too big", closeFlood: "too many frames", closeNotText: "not UTF-8", closeProtocol: "protocol error",
 }
 
 var pingFrame = ws.MustCompileFrame(ws.NewPingFrame(nil))
 
-// read takes frames until the connection ends. What a client sends is ignored,
-// pings and its close apart.
-func (c *conn) read() {
+const (
+	maxQueue  = 32   // frames that may wait for a slow reader
+	maxFrames = 1024 // that a client may send between two pings
+)
+
+// conn is one socket. Nothing waits on it: its bytes come through received,
+// its times through tend, and its frames leave through enqueue and flush.
+type conn struct {
+	hub  *Hub
+	room *room
+	net  net.Conn
+	// raw reads and writes without waiting, slot is the place in the poller;
+	// nil and -1 for a connection that has a goroutine reading instead.
+	raw  syscall.RawConn
+	slot int32
+	seen int32 // the last event that was sent; the hub's lock guards it
+
+	in inbox // of whoever reads
+
+	mu      sync.Mutex
+	expires time.Time // when p-auth ends
+	ping    time.Time // when the next one is due
+	heard   time.Time // when the client last sent something
+	frames  int       // that it has sent since the last ping
+	queue   [][]byte  // encoded frames
+	writing bool      // somebody has the duty to write the queue
+	closing bool      // a close frame is queued or sent: no frame follows it
+	told    bool      // the close frame is on the wire
+	agreed  bool      // the client has sent its close frame
+	ended   bool
+}
+
+// enqueue adds a frame, if one may still follow, and reports whether the
+// caller has to flush. It never blocks: what a slow reader does not take in
+// time ends its connection.
+func (c *conn) enqueue(frame []byte, last bool) (flush bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closing {
+		return false
+	}
+	if len(c.queue) >= maxQueue && !last {
+		c.closing = true
+		go c.end() // the caller may hold the hub's lock
+		return false
+	}
+	c.closing = last
+	c.queue = append(c.queue, frame)
+	flush = !c.writing
+	c.writing = true
+	return flush
+}
+
+// send queues a frame and starts it on its way.
+func (c *conn) send(frame []byte) {
+	if c.enqueue(frame, false) {
+		c.flush()
+	}
+}
+
+// close tells the client why the socket ends, and ends it.
+func (c *conn) close(code closeCode) {
+	if c.enqueue(closeFrame(code, reasons[code]), true) {
+		c.flush()
+	}
+}
+
+func closeFrame(code closeCode, reason string) []byte {
+	var body []byte
+	if code != 0 {
+		body = ws.NewCloseFrameBody(code, reason)
+	}
+	return ws.MustCompileFrame(ws.NewCloseFrame(body))
+}
+
+// flush writes what is queued: at once what fits into the connection's buffer,
+// the rest in a goroutine.
+func (c *conn) flush() {
 	for {
-		h, err := ws.ReadHeader(c.net)
-		if err != nil {
+		batch, more := c.next()
+		if !more {
 			return
 		}
-		switch {
-		case !h.Masked || h.Rsv != 0 || h.OpCode.IsReserved() || h.OpCode.IsControl() && (!h.Fin || h.Length > ws.MaxControlFramePayloadSize):
-			c.refuse(closeProtocol)
+		if rest := c.writeNow(batch); len(rest) > 0 {
+			go c.write(rest)
 			return
-		case h.Length > maxFrame:
-			c.refuse(closeTooBig)
-			return
-		}
-		p := make([]byte, h.Length) // pongs are empty, and hardly anything else comes
-		if _, err := io.ReadFull(c.net, p); err != nil {
-			return
-		}
-		switch h.OpCode {
-		case ws.OpClose:
-			c.refuse(closeNormal)
-			return
-		case ws.OpPing:
-			ws.Cipher(p, h.Mask, 0)
-			c.enqueue(ws.MustCompileFrame(ws.NewPongFrame(p)), false)
-		}
-		c.mu.Lock()
-		closing := c.closing
-		c.mu.Unlock()
-		if !closing { // a closing one keeps its short patience
-			c.net.SetReadDeadline(time.Now().Add(readPatience))
 		}
 	}
 }
 
-// refuse writes a close frame and gives the other side a moment to read it.
-func (c *conn) refuse(code closeCode) {
-	c.close(code)
-	c.net.SetReadDeadline(time.Now().Add(time.Second))
-	io.Copy(io.Discard, io.LimitReader(c.net, 1<<16))
+// write is the goroutine of a connection that has to be waited for.
+func (c *conn) write(batch net.Buffers) {
+	for more := true; more; batch, more = c.next() {
+		c.net.SetWriteDeadline(time.Now().Add(writeTime))
+		if _, err := batch.WriteTo(c.net); err != nil {
+			c.end()
+			return
+		}
+	}
+}
+
+// next takes the queue over; when it is empty the duty to write ends.
+func (c *conn) next() (batch net.Buffers, more bool) {
+	c.mu.Lock()
+	if batch = c.queue; len(batch) > 0 {
+		c.queue = nil
+		c.mu.Unlock()
+		return batch, true
+	}
+	c.writing = false
+	last := c.closing && !c.ended && !c.told
+	c.told = c.told || last
+	agreed := c.agreed
+	c.mu.Unlock()
+	switch {
+	case !last:
+	case agreed:
+		c.end()
+	default: // let the client read it: a close now could reset the connection under it
+		if t, ok := c.net.(interface{ CloseWrite() error }); ok {
+			t.CloseWrite()
+		}
+		time.AfterFunc(parting, c.end)
+	}
+	return nil, false
+}
+
+// end closes the connection and forgets it. It may be called often, but not
+// with a lock held.
+func (c *conn) end() {
+	c.mu.Lock()
+	if c.ended {
+		c.mu.Unlock()
+		return
+	}
+	c.ended, c.closing, c.queue = true, true, nil
+	c.mu.Unlock()
+	c.net.Close()
+	c.hub.forget(c)
+}
+
+// received takes what the client sent. Calls must not overlap.
+func (c *conn) received(p []byte) {
+	c.mu.Lock()
+	c.heard = c.hub.now()
+	c.mu.Unlock()
+	if code := c.in.take(p, c.frame); code != 0 {
+		c.close(code)
+	}
+}
+
+// frame reacts to one frame: most are ignored (D-SOCK-01).
+func (c *conn) frame(op ws.OpCode, payload []byte) {
+	c.mu.Lock()
+	c.frames++
+	flood := c.frames > maxFrames
+	c.agreed = c.agreed || op == ws.OpClose
+	told := c.told
+	c.mu.Unlock()
+	switch {
+	case op == ws.OpClose && told:
+		c.end()
+	case op == ws.OpClose: // the answer repeats the code
+		code, _ := ws.ParseCloseFrameData(payload)
+		if c.enqueue(closeFrame(code, ""), true) {
+			c.flush()
+		}
+	case flood:
+		c.close(closeFlood)
+	case op == ws.OpPing:
+		c.send(ws.MustCompileFrame(ws.NewPongFrame(payload)))
+	}
+}
+
+// tend does what is due and names the next instant at which something will be;
+// false when nothing will.
+func (c *conn) tend(now time.Time) (next time.Time, more bool) {
+	c.mu.Lock()
+	switch {
+	case c.closing:
+		c.mu.Unlock()
+		return next, false
+	case !now.Before(c.expires):
+		c.mu.Unlock()
+		c.close(closeExpired)
+		return next, false
+	case now.Sub(c.heard) >= patience: // half open: nobody is there to tell
+		c.mu.Unlock()
+		c.end()
+		return next, false
+	}
+	due := !now.Before(c.ping)
+	if due {
+		c.ping, c.frames = now.Add(pingEvery), 0
+	}
+	next = earliest(c.ping, c.expires, c.heard.Add(patience))
+	c.mu.Unlock()
+	if due {
+		c.send(pingFrame)
+		c.hub.renew(c.room)
+	}
+	return next, true
+}
+
+func earliest(t time.Time, others ...time.Time) time.Time {
+	for _, o := range others {
+		if o.Before(t) {
+			t = o
+		}
+	}
+	return t
+}
+
+// readAll is how a connection is read that the poller does not take.
+func (c *conn) readAll() {
+	buf := make([]byte, 256)
+	for {
+		n, err := c.net.Read(buf)
+		if n > 0 {
+			c.received(buf[:n])
+		}
+		if err != nil {
+			c.end()
+			return
+		}
+	}
 }

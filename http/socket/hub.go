@@ -2,36 +2,43 @@
 // which a web client hears that a method was completed and what became of the
 // action.
 //
-// The one idea: an idle socket costs a goroutine that waits to read and a
-// small struct. Its upgrade is contrib/websocket's; then the connection is
-// taken out of the HTTP server, so that neither the request's context nor its
-// buffers stay alive with it, frames are read and written by gobwas/ws without
-// buffers, one loop pings and expires all sockets, and a writer exists only
-// while there is something to write.
+// The one idea: an idle socket is a small struct and nothing else. Its upgrade
+// is contrib/websocket's; then the connection is taken out of the HTTP server,
+// so that neither the request's context nor its buffers stay alive with it.
+// One goroutine reads all sockets (poller), one tends to their times (wheel),
+// and a third one exists only while a client does not take what is written.
+//
+// Events are numbered (D-SOCK-05), so a socket takes the one that follows the
+// last it was sent and no other: whatever order replay and live news come in,
+// it neither misses nor repeats one.
 //
 // Start reading at Hub, then conn.go and upgrade.go.
 package socket
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"castellan/domain/challenge"
+	"castellan/domain/fault"
 	"castellan/domain/stepup"
 )
 
 // Times of a socket's life (D-SOCK-01).
 const (
-	pingEvery    = 20 * time.Second
-	readPatience = 45 * time.Second
-	writeTime    = 5 * time.Second
-	tick         = 250 * time.Millisecond
-	subscribing  = 10 * time.Second
+	pingEvery = 20 * time.Second
+	patience  = 45 * time.Second // with a client that says nothing
+	writeTime = 5 * time.Second
+	parting   = time.Second // for the client to answer a close frame
 )
+
+// firstRetry is the wait after a question that got no answer; it doubles up to
+// pingEvery.
+const firstRetry = time.Second
 
 // Hub holds the sockets of this node, by challenge.
 type Hub struct {
@@ -40,35 +47,49 @@ type Hub struct {
 	now  func() time.Time
 	log  *slog.Logger
 
+	poll  *poller
+	wheel *wheel
+	live  atomic.Int64
+
+	ctx  context.Context // of questions to the feed
+	stop context.CancelFunc
+	done sync.WaitGroup
+
 	mu     sync.Mutex
 	rooms  map[string]*room
 	closed bool
-	live   atomic.Int64
-	stop   chan struct{}
-	done   sync.WaitGroup
 }
 
-// room is the sockets of one challenge.
+// room is the sockets of one challenge; the hub's lock guards it. One question
+// to the feed is under way at a time.
 type room struct {
-	id      string
-	conns   []*conn
-	asking  bool // a subscription is under way
-	again   bool // ask once more after it
-	nextAsk time.Time
+	id     string
+	conns  []*conn   // in the order of their arrival
+	asked  time.Time // when the last question was asked
+	asking bool
+	again  bool // ask once more after the one under way
+	retry  bool // a timer will ask
+	failed int  // questions since the last answer
 }
 
-// NewHub returns a hub; its Receive must be given the node's news.
+// NewHub returns a hub; its Receive must be given the node's news. Subscribe of
+// the feed must end within a bounded time of its own.
 func NewHub(feed stepup.Feed, open func(string, []byte) (challenge.Result, error), now func() time.Time, log *slog.Logger) *Hub {
-	h := &Hub{feed: feed, open: open, now: now, log: log, rooms: map[string]*room{}, stop: make(chan struct{})}
-	h.done.Go(h.keep)
+	return newHub(feed, open, now, log, newPoller(log))
+}
+
+func newHub(feed stepup.Feed, open func(string, []byte) (challenge.Result, error), now func() time.Time, log *slog.Logger, poll *poller) *Hub {
+	h := &Hub{feed: feed, open: open, now: now, log: log, rooms: map[string]*room{}, poll: poll, wheel: &wheel{start: now()}}
+	h.ctx, h.stop = context.WithCancel(context.Background())
+	h.done.Go(h.keepTime)
 	return h
 }
 
 // Live is the number of open sockets.
 func (h *Hub) Live() int64 { return h.live.Load() }
 
-// Close tells every socket that the node goes away and waits until they know,
-// or until ctx ends.
+// Close tells every socket that the node goes away (1012) and waits until they
+// have gone, or until ctx ends. Sockets that come later are told at once.
 func (h *Hub) Close(ctx context.Context) {
 	h.mu.Lock()
 	if h.closed {
@@ -76,14 +97,14 @@ func (h *Hub) Close(ctx context.Context) {
 		return
 	}
 	h.closed = true
+	var all []*conn
 	for _, r := range h.rooms {
-		for _, c := range r.conns {
-			c.close(closeRestart)
-		}
+		all = append(all, r.conns...)
 	}
 	h.mu.Unlock()
-	close(h.stop)
-	h.done.Wait()
+	for _, c := range all {
+		c.close(closeRestart)
+	}
 	t := time.NewTicker(5 * time.Millisecond)
 	defer t.Stop()
 	for h.live.Load() > 0 && ctx.Err() == nil {
@@ -92,199 +113,171 @@ func (h *Hub) Close(ctx context.Context) {
 		case <-ctx.Done():
 		}
 	}
+	h.stop()
+	h.done.Wait()
+	h.poll.close()
 }
 
-// join adds a socket and asks for what happened so far.
-func (h *Hub) join(id string, c *conn) {
-	h.mu.Lock()
-	if h.closed {
-		h.mu.Unlock()
-		c.close(closeRestart)
-		return
-	}
-	r := h.rooms[id]
-	if r == nil {
-		r = &room{id: id}
-		h.rooms[id] = r
-	}
-	r.conns = append(r.conns, c)
-	h.mu.Unlock()
-	h.ask(r)
-}
-
-// leave forgets a socket.
-func (h *Hub) leave(id string, c *conn) {
-	h.mu.Lock()
-	r := h.rooms[id]
-	if r == nil {
-		h.mu.Unlock()
-		return
-	}
-	for i, o := range r.conns {
-		if o == c {
-			r.conns = append(r.conns[:i:i], r.conns[i+1:]...)
-			break
-		}
-	}
-	closed := h.closed
-	h.mu.Unlock()
-	if !closed {
-		h.ask(r) // also for an empty room, which goes once the owner knows
-	}
-}
-
-// ask subscribes for a room's sockets: at joining and leaving, at every ping,
-// and when an event was missed. One question is under way at a time.
-func (h *Hub) ask(r *room) {
-	h.mu.Lock()
-	if r.asking {
-		r.again = true
-		h.mu.Unlock()
-		return
-	}
-	r.asking, r.again = true, false
-	r.nextAsk = h.now().Add(pingEvery)
-	sockets, after := len(r.conns), h.seen(r)
-	h.mu.Unlock()
-	go h.subscribe(r, sockets, after)
-}
-
-// seen is the last event that every socket of the room has got.
-func (h *Hub) seen(r *room) int {
-	after := -1
-	for _, c := range r.conns {
-		if n := int(c.seen.Load()); after < 0 || n < after {
-			after = n
-		}
-	}
-	return max(after, 0)
-}
-
-func (h *Hub) subscribe(r *room, sockets, after int) {
-	ctx, cancel := context.WithTimeout(context.Background(), subscribing)
-	refused, news, err := h.feed.Subscribe(ctx, r.id, sockets, after)
-	cancel()
-	h.mu.Lock()
-	r.asking = false
-	again := r.again
-	for ; err == nil && refused > 0 && len(r.conns) > 0; refused-- { // the latest are the ones too many
-		last := r.conns[len(r.conns)-1]
-		r.conns = r.conns[:len(r.conns)-1]
-		last.close(closeTooMany)
-	}
-	if err != nil {
-		r.nextAsk = h.now().Add(time.Second)
-	}
-	if len(r.conns) == 0 && !again && h.rooms[r.id] == r {
-		delete(h.rooms, r.id)
-	}
-	h.mu.Unlock()
-	if err == nil {
-		h.Receive(news)
-	}
-	if again {
-		h.ask(r)
-	}
-}
-
-// Receive hands news to the sockets of its challenge. It does not block.
-func (h *Hub) Receive(n stepup.News) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	r := h.rooms[n.ChallengeID]
-	if r == nil {
-		return
-	}
-	for _, e := range n.Events {
-		frame, code := h.frame(n, e)
-		for _, c := range r.conns {
-			switch seen := int(c.seen.Load()); {
-			case code != 0:
-				c.close(code)
-			case e.Number == seen+1:
-				c.seen.Store(int32(e.Number))
-				c.send(frame)
-			case e.Number > seen+1: // one was missed, or the replay is not here yet
-				r.nextAsk = h.now()
-			}
-		}
-	}
-	if n.Gone {
-		for _, c := range r.conns {
-			c.close(closeGone)
-		}
-	}
-}
-
-// message is the shape of section 6: exactly these four keys.
-type message struct {
-	ChallengeID string `json:"challengeId"`
-	Action      string `json:"action"`
-	Event       string `json:"event"`
-	Data        [1]any `json:"data"`
-}
-
-type methodComplete struct {
-	MethodID string `json:"methodId"`
-	Method   string `json:"method"`
-}
-
-type actionComplete struct {
-	Success bool              `json:"success"`
-	Data    json.RawMessage   `json:"data"`
-	Headers map[string]string `json:"headers"`
-}
-
-// frame writes an event as the client gets it, or names the close code that
-// stands in its place.
-func (h *Hub) frame(n stepup.News, e stepup.Event) ([]byte, closeCode) {
-	m := message{ChallengeID: n.ChallengeID, Action: n.Action, Event: "METHOD_COMPLETE", Data: [1]any{methodComplete{e.MethodID, string(e.Method)}}}
-	if e.Outcome != nil {
-		r, err := h.open(n.ChallengeID, e.Outcome)
-		if err != nil { // its session has ended, or it cannot be read
-			return nil, closeGone
-		}
-		a := actionComplete{Success: r.Success, Data: r.Data, Headers: r.Headers}
-		if len(a.Data) == 0 {
-			a.Data = json.RawMessage("{}") // D-SOCK-08
-		}
-		if a.Headers == nil {
-			a.Headers = map[string]string{}
-		}
-		m.Event, m.Data = "ACTION_COMPLETE", [1]any{a}
-	}
-	b, err := json.Marshal(m)
-	if err != nil {
-		h.log.Error("socket event could not be written", "challenge", n.ChallengeID, "err", err)
-		return nil, closeInternal
-	}
-	return b, 0
-}
-
-// keep pings, expires and asks again, for all sockets in one loop.
-func (h *Hub) keep() {
+func (h *Hub) keepTime() {
 	t := time.NewTicker(tick)
 	defer t.Stop()
 	for {
 		select {
-		case <-h.stop:
-			return
 		case <-t.C:
+			h.wheel.turn(h.now())
+		case <-h.ctx.Done():
+			return
 		}
-		now := h.now()
-		var due []*room
+	}
+}
+
+// admit makes a socket of a connection whose client watches a challenge until
+// expires. Early is what it has sent already.
+func (h *Hub) admit(nc net.Conn, challengeID string, expires time.Time, early []byte) {
+	now := h.now()
+	c := &conn{hub: h, net: nc, slot: -1, expires: expires, ping: now.Add(pingEvery), heard: now}
+	h.live.Add(1)
+	h.poll.place(c)
+	h.join(challengeID, c)
+	h.wheel.add(c, earliest(c.ping, expires))
+	if len(early) > 0 {
+		c.received(early)
+	}
+	if !h.poll.watch(c) {
+		go c.readAll()
+	}
+}
+
+// join adds a socket to its room and asks for what happened so far.
+func (h *Hub) join(id string, c *conn) {
+	h.mu.Lock()
+	closed := h.closed
+	if !closed {
+		r := h.rooms[id]
+		if r == nil {
+			r = &room{id: id}
+			h.rooms[id] = r
+		}
+		r.conns = append(r.conns, c)
+		c.room = r
+		h.ask(r)
+	}
+	h.mu.Unlock()
+	if closed {
+		c.close(closeRestart)
+	}
+}
+
+// forget lets go of a socket that has ended.
+func (h *Hub) forget(c *conn) {
+	h.poll.remove(c)
+	h.mu.Lock()
+	if r := c.room; r != nil {
+		for i, o := range r.conns {
+			if o == c {
+				r.conns = append(r.conns[:i:i], r.conns[i+1:]...)
+				h.ask(r) // also for an empty room, which goes once the owner knows
+				break
+			}
+		}
+	}
+	h.mu.Unlock()
+	h.live.Add(-1)
+}
+
+// renew asks for a room at its sockets' pings, once for all of them: the owner
+// forgets a node that does not ask for long.
+func (h *Hub) renew(r *room) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if r != nil && h.now().Sub(r.asked) > pingEvery-2*tick {
+		h.ask(r)
+	}
+}
+
+// ask subscribes for the sockets of a room: when one joins or leaves, at every
+// ping, and when an event was missed. The caller holds the lock.
+func (h *Hub) ask(r *room) {
+	if h.closed || h.rooms[r.id] != r {
+		return
+	}
+	if r.asking {
+		r.again = true
+		return
+	}
+	r.asking, r.again, r.asked = true, false, h.now()
+	sockets, after := len(r.conns), r.seen()
+	h.done.Go(func() { h.subscribe(r, sockets, after) })
+}
+
+// seen is the last event that every socket of the room was sent.
+func (r *room) seen() int {
+	if len(r.conns) == 0 {
+		return 0
+	}
+	least := r.conns[0].seen
+	for _, c := range r.conns[1:] {
+		least = min(least, c.seen)
+	}
+	return int(least)
+}
+
+// subscribe puts one question and acts on its answer.
+func (h *Hub) subscribe(r *room, sockets, after int) {
+	refused, news, err := h.feed.Subscribe(h.ctx, r.id, sockets, after)
+	switch {
+	case err == nil:
+		if refused > 0 {
+			h.turnAway(r, sockets-refused)
+		}
+		h.deliver(news)
+	case fault.CodeOf(err) == fault.ChallengeNotFound:
+		h.deliver(stepup.News{ChallengeID: r.id, Gone: true})
+		err = nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	r.asking = false
+	switch {
+	case r.again:
+		h.ask(r)
+	case len(r.conns) == 0:
+		delete(h.rooms, r.id)
+	case err != nil:
+		h.askLater(r)
+	}
+	if err == nil {
+		r.failed = 0
+	}
+}
+
+// askLater repeats a question that got no answer.
+func (h *Hub) askLater(r *room) {
+	if r.retry {
+		return
+	}
+	r.retry = true
+	wait := min(firstRetry<<min(r.failed, 8), pingEvery)
+	r.failed++
+	time.AfterFunc(wait, func() {
 		h.mu.Lock()
-		for _, r := range h.rooms {
-			for _, c := range r.conns {
-				c.tend(now)
-			}
-			if !now.Before(r.nextAsk) && !r.asking {
-				due = append(due, r)
-			}
-		}
-		h.mu.Unlock()
-		for _, r := range due {
-			h.ask(r)
-		}
+		defer h.mu.Unlock()
+		r.retry = false
+		h.ask(r)
+	})
+}
+
+// turnAway closes the sockets beyond the allowed number: the latest ones. Some
+// may have left, or come, since the owner was told of them.
+func (h *Hub) turnAway(r *room, allowed int) {
+	h.mu.Lock()
+	var many []*conn
+	if allowed = max(allowed, 0); len(r.conns) > allowed {
+		many = r.conns[allowed:]
+		r.conns = r.conns[:allowed:allowed]
+	}
+	h.mu.Unlock()
+	for _, c := range many {
+		c.close(closeTooMany)
 	}
 }

@@ -1,8 +1,10 @@
 package socket
 
 import (
+	"encoding/base64"
 	"net"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -36,14 +38,19 @@ type Options struct {
 // local is the key under which the handshake leaves the caller for the socket.
 const local = "castellan.caller"
 
+// subprotocol is how a browser, which cannot set a header, says that the token
+// follows as the second one.
+const subprotocol = "p-auth"
+
 // Mount adds the route to a server. A bad token, a foreign origin and what is
 // no handshake are refused before the upgrade, as problems like any other.
 func Mount(s *rest.Server, o Options) {
 	s.App.Server().KeepHijackedConns = true // the hub owns them from then on
 	upgrade := websocket.New(func(c *websocket.Conn) {
 		who := c.Locals(local).(rest.Caller)
-		take(o.Hub, c, who)
-	}, websocket.Config{Subprotocols: []string{"p-auth"}, ReadBufferSize: 128, WriteBufferSize: 128})
+		nc, early := bare(c.NetConn())
+		o.Hub.admit(nc, who.ChallengeID, who.TokenExpires, early)
+	}, websocket.Config{Subprotocols: []string{subprotocol}, ReadBufferSize: 128, WriteBufferSize: 128})
 
 	s.Raw(fiber.MethodGet, Path, func(c *fiber.Ctx) error {
 		r := rest.RequestOf(c)
@@ -54,9 +61,10 @@ func Mount(s *rest.Server, o Options) {
 		if err != nil {
 			return err
 		}
-		if !websocket.IsWebSocketUpgrade(c) {
+		if why := handshake(c); why != "" {
 			r.SetHeader("Upgrade", "websocket")
-			return fault.New(fault.InvalidField, "this address is a WebSocket")
+			r.SetHeader("Sec-WebSocket-Version", "13")
+			return fault.New(fault.InvalidField, "%s", why)
 		}
 		if o.MaxSockets > 0 && o.Hub.Live() >= int64(o.MaxSockets) {
 			return fault.New(fault.Overloaded, "too many sockets are open").After(time.Second)
@@ -66,20 +74,34 @@ func Mount(s *rest.Server, o Options) {
 	})
 }
 
+// handshake tells what keeps a request from being one (RFC 6455, section
+// 4.2.1); "" when nothing does. The upgrade then cannot fail.
+func handshake(c *fiber.Ctx) string {
+	switch key, err := base64.StdEncoding.DecodeString(c.Get("Sec-WebSocket-Key")); {
+	case c.Method() != fiber.MethodGet || !websocket.IsWebSocketUpgrade(c):
+		return "this address is a WebSocket"
+	case c.Get("Sec-WebSocket-Version") != "13":
+		return "the version of the WebSocket protocol must be 13"
+	case err != nil || len(key) != 16:
+		return "the header sec-websocket-key is not 16 bytes in base64"
+	}
+	return ""
+}
+
 // presented finds the token: the header, the query, or the subprotocol after
-// "p-auth", which is what a browser can set.
+// "p-auth".
 func presented(r *rest.Request, query string) string {
 	if h := r.Header("p-auth"); h != "" {
 		return h
 	}
 	if query != "" {
-		return strings.Clone(query)
+		return query
 	}
-	parts := strings.Split(r.Header("Sec-WebSocket-Protocol"), ",")
-	if len(parts) == 2 && strings.TrimSpace(parts[0]) == "p-auth" {
-		return strings.TrimSpace(parts[1])
+	first, second, _ := strings.Cut(r.Header("Sec-WebSocket-Protocol"), ",")
+	if strings.TrimSpace(first) != subprotocol {
+		return ""
 	}
-	return ""
+	return strings.TrimSpace(second)
 }
 
 func (o Options) admits(origin, host string) bool {
@@ -94,59 +116,50 @@ func (o Options) admits(origin, host string) bool {
 	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// take moves the connection out of the HTTP server and gives it a goroutine of
-// its own, small again; the request's memory is free when this returns.
-func take(h *Hub, c *websocket.Conn, who rest.Caller) {
-	nc := c.NetConn()
-	var early []byte
+// bare takes the connection out of the HTTP server, whose memory is free then,
+// and returns what the client sent together with its handshake.
+func bare(nc net.Conn) (_ net.Conn, early []byte) {
 	if hijacked, ok := nc.(interface{ UnsafeConn() net.Conn }); ok {
-		early = drain(nc)
-		nc = hijacked.UnsafeConn()
+		early = buffered(nc)
+		nc = uncounted(hijacked.UnsafeConn())
 	}
-	if len(early) > 0 { // frames that came together with the handshake
-		nc = &ahead{Conn: nc, early: early}
-	}
-	now := time.Now()
 	nc.SetDeadline(time.Time{})
-	nc.SetReadDeadline(now.Add(readPatience))
-	s := &conn{net: nc, expires: who.TokenExpires, ping: now.Add(pingEvery)}
-	h.live.Add(1)
-	go serve(h, s, who.ChallengeID)
+	return nc, early
 }
 
-func serve(h *Hub, c *conn, challengeID string) {
-	defer h.live.Add(-1)
-	h.join(challengeID, c)
-	c.read()
-	c.net.Close()
-	h.leave(challengeID, c)
+// uncounted looks through fasthttp's count of connections by address. Its
+// wrapper is given to another connection as soon as it is closed, so several
+// goroutines cannot share it: only what it wraps is read and written, and it is
+// closed once.
+func uncounted(nc net.Conn) net.Conn {
+	if v := reflect.Indirect(reflect.ValueOf(nc)); v.Kind() == reflect.Struct {
+		if inner := v.FieldByName("Conn"); inner.IsValid() && inner.CanInterface() {
+			if tcp, ok := inner.Interface().(*net.TCPConn); ok {
+				return counted{tcp, nc}
+			}
+		}
+	}
+	return nc
 }
 
-// drain reads what the server's buffer holds already: with a deadline in the
-// past a read gives buffered bytes and nothing else.
-func drain(c net.Conn) (early []byte) {
+type counted struct {
+	*net.TCPConn
+	wrapper net.Conn
+}
+
+// Close implements net.Conn.
+func (c counted) Close() error { return c.wrapper.Close() }
+
+// buffered reads what the server's buffer holds: with a deadline in the past a
+// read gives that and nothing else.
+func buffered(c net.Conn) (early []byte) {
 	c.SetReadDeadline(time.Unix(1, 0))
-	var buf [2 * maxFrame]byte
+	buf := make([]byte, maxFrame)
 	for {
-		n, err := c.Read(buf[:])
+		n, err := c.Read(buf)
 		early = append(early, buf[:n]...)
 		if err != nil || n == 0 {
 			return early
 		}
 	}
-}
-
-// ahead is a connection some of whose bytes were read already.
-type ahead struct {
-	net.Conn
-	early []byte
-}
-
-func (a *ahead) Read(p []byte) (int, error) {
-	if len(a.early) > 0 {
-		n := copy(p, a.early)
-		a.early = a.early[n:]
-		return n, nil
-	}
-	return a.Conn.Read(p)
 }

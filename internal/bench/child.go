@@ -107,7 +107,7 @@ func serveBare(ctx context.Context, addr string) error {
 const (
 	orderCollect = "collect" // collect garbage and give memory back
 	orderProfile = "profile" // with a file: begin a CPU profile
-	orderStop    = "stop"    // end it
+	orderStop    = "stop"    // end it, and write beside it what was allocated since the start
 )
 
 // obey carries orders out until there are no more.
@@ -125,7 +125,7 @@ func obey(in io.Reader, out io.Writer) {
 			}
 		case orderStop:
 			pprof.StopCPUProfile()
-			err = profile.Close()
+			err = errors.Join(profile.Close(), allocations(profile.Name()+".allocs"))
 		default:
 			err = fmt.Errorf("no order %q", order)
 		}
@@ -135,4 +135,12 @@ func obey(in io.Reader, out io.Writer) {
 		}
 		fmt.Fprintln(out, "ok")
 	}
+}
+
+func allocations(file string) error {
+	f, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	return errors.Join(pprof.Lookup("allocs").WriteTo(f, 0), f.Close())
 }

@@ -42,6 +42,7 @@ func flow(b *bench) error {
 	of := make([]series, len(places))
 	warm, span := b.long(2*time.Second), b.long(6*time.Second)
 	for round := range b.rounds {
+		b.await()
 		if err := measureFloor(floor, b.clients, b.long(2*time.Second), bare); err != nil {
 			return err
 		}
@@ -52,6 +53,7 @@ func flow(b *bench) error {
 			if err := measureInserts(p, of[i]); err != nil {
 				return fmt.Errorf("%s: %w", p.name, err)
 			}
+			b.await()
 			stop, err := b.profiled(servers[i], fmt.Sprintf("flow-%s-%d.prof", p.name, round+1))
 			if err != nil {
 				return err

@@ -9,7 +9,7 @@
 // the process: what would be sent is handed to the driver through a pipe, one
 // write a message. The driver shares the processors with the service.
 //
-//	go run ./internal/bench [-rounds N] [-only NAME,…] [-quick] [-profile DIR]
+//	go run ./internal/bench [-rounds N] [-only NAME,…] [-quick] [-calm 1m] [-profile DIR]
 //
 // On more than two processors start it under "taskset -c 0,1": the promises are
 // made for two. Start reading at measurements.
@@ -42,6 +42,7 @@ type bench struct {
 	rounds  int
 	clients int
 	profile string // folder for CPU profiles; "" for none
+	calm    time.Duration
 	dir     string
 	report  report
 
@@ -54,6 +55,19 @@ func (b *bench) long(d time.Duration) time.Duration {
 		return d / 4
 	}
 	return d
+}
+
+// await waits for a moment in which nobody else works, where the bench was
+// asked to: another's work on a shared core is in every number.
+func (b *bench) await() {
+	const look, quiet = 200 * time.Millisecond, 0.1
+	for began := time.Now(); time.Since(began) < b.calm; {
+		from := busy() - own()
+		time.Sleep(look)
+		if (busy() - own() - from).Seconds() < quiet*look.Seconds() {
+			return
+		}
+	}
 }
 
 // postgres is the durable server of this run, started when it is first needed.
@@ -85,6 +99,7 @@ func run() (err error) {
 	flag.IntVar(&b.clients, "clients", 64, "connections of the load")
 	flag.BoolVar(&b.quick, "quick", false, "shorter rounds: a look, not a measurement")
 	flag.StringVar(&b.profile, "profile", "", "folder to write CPU profiles of the service under load to")
+	flag.DurationVar(&b.calm, "calm", 0, "wait this long, at most, for others to leave the processors before each stretch of load")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "usage: bench [flags]")
 		flag.PrintDefaults()

@@ -3,6 +3,7 @@ package blackbox
 import (
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -158,7 +159,7 @@ func (c Client) Letters(t testing.TB, to string) []Letter {
 
 // TryLetters is Letters for goroutines.
 func (c Client) TryLetters(to string) (ls []Letter, err error) {
-	a, err := c.Try("GET", "/dev/outbox?to="+strings.ReplaceAll(to, "+", "%2B"), nil, nil)
+	a, err := c.Try("GET", "/dev/outbox?to="+url.QueryEscape(to), nil, nil)
 	if err == nil && a.Status != 200 {
 		err = unexpected("outbox: %s", a)
 	}

@@ -3,7 +3,9 @@ package blackbox
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"database/sql"
+	"encoding/base64"
 	"errors"
 	"maps"
 	"os"
@@ -68,12 +70,29 @@ func NewSite(t testing.TB, kind string) *Site {
 }
 
 // Production turns the site into one without development mode; with it go the
-// seeded accounts, the pages and the outbox that shows codes. The master key
-// has to be there: on PostgreSQL nobody makes it.
+// seeded accounts, the pages and the outbox that shows codes. On PostgreSQL
+// nobody makes a master key, so an operator's hand does.
 func (s *Site) Production() *Site {
 	s.t.Helper()
 	delete(s.settings, "CASTELLAN_DEV")
+	if s.Kind == "postgres" {
+		s.MakeMaster(filepath.Join(s.Dir, "master.key"))
+	}
 	return s
+}
+
+// MakeMaster writes a new master key, as the program says it is done.
+func (s *Site) MakeMaster(file string) {
+	s.t.Helper()
+	var key [32]byte
+	rand.Read(key[:])
+	err := os.MkdirAll(filepath.Dir(file), 0o700)
+	if err == nil {
+		err = os.WriteFile(file, []byte(base64.StdEncoding.EncodeToString(key[:])+"\n"), 0o600)
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 // Set changes settings for what is started from now on. Each is NAME=value,

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"castellan/internal/blackbox"
+)
+
+const (
+	actionsPath = "/admin/system/mfa/actions"
+	guardedKey  = "POST " + actionsPath
+	guardedCode = "ADD_ACTION_GUARDED"
+)
+
+func newAction(code string) string {
+	return fmt.Sprintf(`{"actionCode":%q,"title":{"en":"One more"},"infoTableHeaders":{}}`, code)
+}
+
+// An endpoint that knows nothing of second factors is put behind one by
+// configuration alone (D-2FA-28): nothing happens before the challenge is
+// completed, then it happens once, with the endpoint's own answer as data.
+func TestGuardedByConfiguration(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		s.Set("MFA_GUARDED=" + guardedKey + "=" + guardedCode)
+		n := s.Start()
+		boss := s.Seeded("admin")
+		who := admin(t, s, n)
+
+		for _, bad := range []string{`{}`, `{"actionCode":7,"title":{},"infoTableHeaders":{}}`, `{"actionCode":"A_B"`, `[]`} {
+			if got := n.Do(t, "POST", actionsPath, bad, who).Is(t, 400, "INVALID_FIELD"); got.Header.Get("p-auth") != "" {
+				t.Errorf("a bad request began a challenge: %s", got)
+			}
+		}
+		n.Do(t, "POST", actionsPath, newAction("REFUSED"), nil).Is(t, 401, "UNAUTHENTICATED")
+		user, _ := n.Session(t, s.Seeded("user"))
+		n.Do(t, "POST", actionsPath, newAction("REFUSED"), blackbox.Headers{"x-auth": user}).Is(t, 403, "FORBIDDEN")
+		big := strings.Replace(newAction("A_B"), "One more", strings.Repeat("x", 1<<20-len(newAction("A_B"))), 1) // no larger than a body may be
+		n.Do(t, "POST", actionsPath, big, who).Is(t, 413, "PAYLOAD_TOO_LARGE")
+
+		got := n.Do(t, "POST", actionsPath, newAction("ONE_MORE"), who).Is(t, 200, "").Keys(t, "challenge")
+		f := blackbox.FlowOf(t, got)
+		sms, code := f.Method(t, "SMS"), n.Code(t, boss, "SMS")
+		socket := n.Socket(t, f)
+		if s.Count("mfa_action WHERE code = 'ONE_MORE'") != 0 {
+			t.Fatal("the row was there before the challenge was completed")
+		}
+		if !strings.Contains(n.Letters(t, boss.Number())[0].Body, code) {
+			t.Error("the message does not show its code")
+		}
+
+		answers := crowd(t, 50, func(int) (blackbox.Answer, error) { return n.TryComplete(f, sms, code) })
+		for _, a := range answers {
+			want := fmt.Sprintf(`{"action":%q,"execResult":{"success":true,"data":{"actionCode":"ONE_MORE"}},"challengeId":%q}`, guardedCode, f.ChallengeID)
+			if a.Status != 200 || string(a.Body) != want || a.Header.Get("x-auth") != "" {
+				t.Fatalf("got %s, want %s and no token", a, want)
+			}
+		}
+		if got := s.Count("mfa_action WHERE code = 'ONE_MORE'"); got != 1 {
+			t.Errorf("%d rows, want one", got)
+		}
+		socket.Expect(f, guardedCode, "METHOD_COMPLETE")
+		if data := string(socket.Expect(f, guardedCode, "ACTION_COMPLETE")); data != `{"success":true,"data":{"actionCode":"ONE_MORE"},"headers":{}}` {
+			t.Errorf("ACTION_COMPLETE of %s", data)
+		}
+
+		// The endpoint's own refusal is the outcome, with 200 (D-2FA-16).
+		f = blackbox.FlowOf(t, n.Do(t, "POST", actionsPath, newAction("ONE_MORE"), who))
+		refused := blackbox.ReadFinal(t, n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, boss, "SMS")).Is(t, 200, ""))
+		if refused.ExecResult.Success || refused.ExecResult.Code != "RECORD_ALREADY_EXIST" || refused.ExecResult.Message == "" || refused.ChallengeID != f.ChallengeID {
+			t.Errorf("the second one: %+v", refused)
+		}
+		again := blackbox.ReadFinal(t, n.Result(t, f).Is(t, 200, ""))
+		if again.ExecResult.Code != refused.ExecResult.Code {
+			t.Errorf("the result: %+v", again)
+		}
+	})
+}
+
+// The outcome is told after a kill as before it, and a challenge that nobody
+// had completed can be completed then.
+func TestGuardedSurvivesKill(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		s.Set("MFA_GUARDED=" + guardedKey + "=" + guardedCode)
+		n := s.Start()
+		boss := s.Seeded("admin")
+		who := admin(t, s, n)
+		f := blackbox.FlowOf(t, n.Do(t, "POST", actionsPath, newAction("ONE_MORE"), who))
+		code := n.Code(t, boss, "SMS")
+		n.Kill()
+		n = s.Start()
+		done := n.Complete(t, f, f.Method(t, "SMS"), code).Is(t, 200, "")
+		n.Kill()
+		n = s.Start()
+		if got := n.Result(t, f).Is(t, 200, ""); !sameJSON(t, got.Body, done.Body) {
+			t.Errorf("the result %s, the completion %s", got, done)
+		}
+		if got := s.Count("mfa_action WHERE code = 'ONE_MORE'"); got != 1 {
+			t.Errorf("%d rows, want one", got)
+		}
+	})
+}
+
+// A request is judged again when it runs: by the session it came from, and by
+// the roles of that moment.
+func TestGuardedIsJudgedAgain(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		s.Set("MFA_GUARDED=" + guardedKey + "=" + guardedCode)
+		n := s.Start()
+		boss := s.Seeded("admin")
+		start := func(who blackbox.Headers, code string) (blackbox.Flow, string) {
+			t.Helper()
+			return blackbox.FlowOf(t, n.Do(t, "POST", actionsPath, newAction(code), who)), n.Code(t, boss, "SMS")
+		}
+
+		who := admin(t, s, n)
+		f, code := start(who, "AFTER_LOGOUT")
+		n.Ok(t, "POST", "/auth/logout", nil, who)
+		n.Complete(t, f, f.Method(t, "SMS"), code).Is(t, 409, "CHALLENGE_CLOSED")
+		n.Renew(t, f, f.Method(t, "SMS")).Is(t, 409, "CHALLENGE_CLOSED")
+		n.Result(t, f).Is(t, 409, "CHALLENGE_CLOSED")
+		n.Socket(t, f).ExpectClose(4410, seconds(5))
+
+		who = admin(t, s, n)
+		f, code = start(who, "AFTER_ALL_ENDED")
+		other := admin(t, s, n)
+		n.Ok(t, "DELETE", blackbox.SessionsPath, `{"all":true}`, other)
+		n.Complete(t, f, f.Method(t, "SMS"), code).Is(t, 409, "CHALLENGE_CLOSED")
+
+		who = admin(t, s, n)
+		f, code = start(who, "AFTER_ROLE")
+		n.Stop()
+		s.Exec("DELETE FROM user_role WHERE role = 'admin'")
+		s.Exec("UPDATE users SET roles = '' WHERE roles LIKE '%admin%'")
+		n = s.Start()
+		n.Ok(t, "GET", blackbox.SessionsPath, nil, who)
+		n.Do(t, "GET", actionsPath, nil, who).Is(t, 403, "FORBIDDEN")
+		got := blackbox.ReadFinal(t, n.Complete(t, f, f.Method(t, "SMS"), code).Is(t, 200, ""))
+		if got.ExecResult.Success || got.ExecResult.Code != "FORBIDDEN" {
+			t.Errorf("without the role: %+v", got)
+		}
+		if got := s.Count("mfa_action WHERE code LIKE 'AFTER%'"); got != 0 {
+			t.Errorf("%d rows of requests that were refused", got)
+		}
+	})
+}
+
+// What cannot be guarded stops the start, and the line says which.
+func TestGuardedMustExist(t *testing.T) {
+	t.Parallel()
+	for entry, want := range map[string]string{
+		"POST /no/such=ADD_IT":                       "POST /no/such",
+		"POST /auth/login=ADD_IT":                    "POST /auth/login",
+		"GET " + actionsPath + "=x":                  "action code",
+		"POST actions=ADD_IT":                        "is not an endpoint",
+		"GET /health/ready=GUARD_IT":                 "GET /health/ready",
+		"POST /auth/2fa/challenge/complete=GUARD_IT": "POST /auth/2fa/challenge/complete",
+	} {
+		t.Run(strings.NewReplacer("/", "_", " ", "_").Replace(entry), func(t *testing.T) {
+			t.Parallel()
+			s := blackbox.NewSite(t, "sqlite").Set("MFA_GUARDED=" + entry)
+			n := s.Begin()
+			code := n.Wait()
+			if code != 1 && code != 2 || !strings.Contains(n.Log(), want) {
+				t.Errorf("exit %d, want 1 or 2 and a line about %q:\n%s", code, want, n.Log())
+			}
+		})
+	}
+}
+
+func sameJSON(t *testing.T, a, b []byte) bool {
+	t.Helper()
+	var x, y any
+	if err := json.Unmarshal(a, &x); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(b, &y); err != nil {
+		t.Fatal(err)
+	}
+	p, _ := json.Marshal(x)
+	q, _ := json.Marshal(y)
+	return string(p) == string(q)
+}

@@ -1,0 +1,158 @@
+package socket
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/gobwas/ws"
+
+	"castellan/domain/challenge"
+	"castellan/domain/stepup"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// document is what the tests read of it.
+type document struct {
+	Operations map[string]struct {
+		CloseCodes map[string]string `json:"x-close-codes"`
+	}
+	Components struct {
+		Messages map[string]struct {
+			Name     string
+			Payload  openapi3.Schema
+			Examples []struct {
+				Name    string
+				Payload any
+			}
+		}
+	}
+}
+
+func read(t *testing.T) (d document) {
+	t.Helper()
+	if err := json.Unmarshal(AsyncAPI, &d); err != nil {
+		t.Fatal(err)
+	}
+	if len(d.Components.Messages) != 2 {
+		t.Fatalf("%d messages", len(d.Components.Messages))
+	}
+	return d
+}
+
+// fits checks a message against the one of its name in the document.
+func (d document) fits(payload any) error {
+	name := ""
+	if m, ok := payload.(map[string]any); ok {
+		name, _ = m["event"].(string)
+	}
+	for _, m := range d.Components.Messages {
+		if m.Name == name {
+			return m.Payload.VisitJSON(payload, openapi3.EnableJSONSchema2020())
+		}
+	}
+	return os.ErrNotExist
+}
+
+// The document is published beside the code that it describes.
+func TestGoldenAsyncAPI(t *testing.T) {
+	golden := filepath.Join("..", "..", "docs", "asyncapi.json")
+	if *update {
+		if err := os.WriteFile(golden, AsyncAPI, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := os.ReadFile(golden); err != nil || !bytes.Equal(got, AsyncAPI) {
+		t.Errorf("docs/asyncapi.json is not the served document (make golden writes it): %v", err)
+	}
+}
+
+var methodNames = []challenge.Name{challenge.TOTP, challenge.PUSH, challenge.MAIL, challenge.SMS}
+
+// Whatever the hub can send is what the document says, and the other way round:
+// a message with anything changed does not fit.
+func TestFramesFitTheDocument(t *testing.T) {
+	d := read(t)
+	outcomes := []string{`{"success":true,"data":{"sessionKey":"k"},"headers":{"x-auth":"t"}}`, `{"success":true,"headers":{"ot-auth":"t"}}`, `{"success":false}`,
+		`{"success":false,"code":"RECORD_NOT_FOUND"}`}
+	var texts [][]byte
+	virtual(t, func(w *world) {
+		c := w.join("c1", time.Hour)
+		for _, n := range methodNames {
+			w.hub.Receive(w.happen("c1", stepup.Event{MethodID: "m", Method: n}))
+		}
+		for _, o := range outcomes {
+			w.hub.Receive(w.happen("c1", sealed(o)))
+		}
+		synctest.Wait()
+		texts = c.texts
+	})
+	if len(texts) != len(methodNames)+len(outcomes) {
+		t.Fatalf("%d frames", len(texts))
+	}
+	for _, text := range texts {
+		var payload map[string]any
+		if err := json.Unmarshal(text, &payload); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.fits(payload); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+		for key := range payload {
+			less := map[string]any{}
+			for k, v := range payload {
+				if k != key {
+					less[k] = v
+				}
+			}
+			if d.fits(less) == nil {
+				t.Errorf("the document does not ask for %s", key)
+			}
+		}
+		payload["more"] = 1
+		if d.fits(payload) == nil {
+			t.Error("the document lets any key pass")
+		}
+		delete(payload, "more")
+		payload["data"] = append(payload["data"].([]any), payload["data"].([]any)[0])
+		if d.fits(payload) == nil {
+			t.Error("the document lets two objects pass")
+		}
+	}
+	for name, m := range d.Components.Messages {
+		for _, e := range m.Examples {
+			if err := d.fits(e.Payload); err != nil {
+				t.Errorf("example %s of %s: %v", e.Name, name, err)
+			}
+		}
+	}
+}
+
+// Every code that the server closes with is explained, and no other.
+func TestCloseCodesAreExplained(t *testing.T) {
+	explained := read(t).Operations["hear"].CloseCodes
+	for code := range reasons {
+		if explained[strconv.Itoa(int(code))] == "" {
+			t.Errorf("%d is not explained", code)
+		}
+	}
+	for code := range explained {
+		n, err := strconv.Atoi(code)
+		if err != nil || reasons[ws.StatusCode(n)] == "" {
+			t.Errorf("%s is never sent", code)
+		}
+	}
+	if codes := []closeCode{closeExpired, closeGone, closeTooMany, closeRestart, closeInternal, closeTooBig, closeFlood, closeNotText, closeProtocol}; len(codes) != len(reasons) ||
+		slices.ContainsFunc(codes, func(c closeCode) bool { return reasons[c] == "" }) {
+		t.Error("a code has no reason")
+	}
+}

@@ -1,0 +1,536 @@
+package socket
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gobwas/ws"
+
+	"castellan/domain/fault"
+	"castellan/domain/stepup"
+	"castellan/http/rest"
+)
+
+// station serves sockets on a real listener. Tokens are "good <challenge>".
+type station struct {
+	t testing.TB
+	owner
+	hub    *Hub
+	server *rest.Server
+	addr   string
+}
+
+// settings change a station before it serves.
+type settings struct {
+	Options
+	draining bool
+	perIP    int  // connections of one address; a bound wraps every connection
+	opaque   bool // connections do not show what they are
+	buffer   int  // of the kernel, for what is sent; 0 for its own choice
+}
+
+func serve(t testing.TB, s settings) *station {
+	t.Helper()
+	st := &station{t: t}
+	log := slog.New(slog.DiscardHandler)
+	st.hub = NewHub(&st.owner, openSealed, time.Now, log)
+	var err error
+	if st.server, err = rest.New(rest.Options{Logger: log, Draining: func() bool { return s.draining }, MaxConnectionsPerIP: s.perIP}, nil); err != nil {
+		t.Fatal(err)
+	}
+	s.Hub, s.Challenge = st.hub, token
+	Mount(st.server, s.Options)
+	st.server.App.Server().MaxIdleWorkerDuration = 20 * time.Millisecond // so that none outlives the test
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	st.addr = l.Addr().String()
+	done := make(chan error, 1)
+	go func() { done <- st.server.App.Listener(listener{l, s}) }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		st.hub.Close(ctx)
+		if err := errors.Join(st.server.App.ShutdownWithContext(ctx), <-done); err != nil {
+			t.Error(err)
+		}
+	})
+	return st
+}
+
+// listener makes connections as the settings want them.
+type listener struct {
+	net.Listener
+	settings
+}
+
+func (l listener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err == nil && l.buffer > 0 {
+		err = c.(*net.TCPConn).SetWriteBuffer(l.buffer)
+	}
+	if err == nil && l.opaque {
+		c = opaque{c}
+	}
+	return c, err
+}
+
+type opaque struct{ inner net.Conn }
+
+func (o opaque) Read(p []byte) (int, error)         { return o.inner.Read(p) }
+func (o opaque) Write(p []byte) (int, error)        { return o.inner.Write(p) }
+func (o opaque) Close() error                       { return o.inner.Close() }
+func (o opaque) LocalAddr() net.Addr                { return o.inner.LocalAddr() }
+func (o opaque) RemoteAddr() net.Addr               { return o.inner.RemoteAddr() }
+func (o opaque) SetDeadline(t time.Time) error      { return o.inner.SetDeadline(t) }
+func (o opaque) SetReadDeadline(t time.Time) error  { return o.inner.SetReadDeadline(t) }
+func (o opaque) SetWriteDeadline(t time.Time) error { return o.inner.SetWriteDeadline(t) }
+
+// token stands for the guard.
+func token(who rest.Caller, raw string) (rest.Caller, error) {
+	word, id, _ := strings.Cut(raw, "-")
+	switch word {
+	case "":
+		return who, fault.New(fault.Unauthenticated, "p-auth is needed")
+	case "old":
+		return who, fault.New(fault.TokenExpired, "the token has expired")
+	case "brief":
+		who.TokenExpires = time.Now().Add(time.Second)
+	case "good":
+		who.TokenExpires = time.Now().Add(time.Hour)
+	default:
+		return who, fault.New(fault.Unauthenticated, "not a token of ours")
+	}
+	who.ChallengeID = id
+	return who, nil
+}
+
+const upgrade = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+
+// request sends a request, followed by early bytes, and reads the answer.
+func (s *station) request(target, headers string, early ...byte) (*http.Response, *peer) {
+	s.t.Helper()
+	c, err := net.Dial("tcp", s.addr)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { c.Close() })
+	c.SetDeadline(time.Now().Add(20 * time.Second))
+	method := "GET "
+	if strings.HasPrefix(target, "POST ") || strings.HasPrefix(target, "HEAD ") {
+		method = ""
+	}
+	if _, err := c.Write(slices.Concat([]byte(method+target+" HTTP/1.1\r\nHost: "+s.addr+"\r\n"+headers+"\r\n"), early)); err != nil {
+		s.t.Fatal(err)
+	}
+	r := bufio.NewReader(c)
+	answer, err := http.ReadResponse(r, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return answer, &peer{s.t, c, r}
+}
+
+// open opens a socket.
+func (s *station) open(id string) *peer {
+	s.t.Helper()
+	answer, p := s.request("/2fa", upgrade+"p-auth: good-"+id+"\r\n")
+	if answer.StatusCode != http.StatusSwitchingProtocols {
+		s.t.Fatalf("status %d", answer.StatusCode)
+	}
+	return p
+}
+
+// peer is a client of a real connection.
+type peer struct {
+	t    testing.TB
+	conn net.Conn
+	r    *bufio.Reader
+}
+
+// next reads one frame, in short; "end" when the connection has ended.
+func (p *peer) next() string {
+	p.t.Helper()
+	f, err := ws.ReadFrame(p.r) //nolint:staticcheck // the other side is ours
+	if err != nil {
+		if ne := net.Error(nil); errors.As(err, &ne) && ne.Timeout() {
+			p.t.Error(err)
+		}
+		return "end"
+	}
+	switch f.Header.OpCode {
+	case ws.OpText:
+		return short(p.t, f.Payload)
+	case ws.OpClose:
+		code, _ := ws.ParseCloseFrameData(f.Payload)
+		p.conn.Write(closing(code, ""))
+		return fmt.Sprintf("close %d", code)
+	}
+	return fmt.Sprintf("%d %s", f.Header.OpCode, f.Payload)
+}
+
+func (p *peer) want(what ...string) {
+	p.t.Helper()
+	for _, w := range what {
+		if got := p.next(); got != w {
+			p.t.Errorf("got %q, want %q", got, w)
+			return
+		}
+	}
+}
+
+func (p *peer) send(frames ...[]byte) {
+	p.t.Helper()
+	if _, err := p.conn.Write(slices.Concat(frames...)); err != nil {
+		p.t.Error(err)
+	}
+}
+
+func TestHandshake(t *testing.T) {
+	s := serve(t, settings{Options: Options{Origins: []string{"https://app.example.com"}, Loopback: true}})
+	s.happen("c1", method("m1"))
+	for name, c := range map[string]struct{ target, headers, protocol string }{
+		"header":                {"/2fa", "p-auth: good-c1\r\n", ""},
+		"query":                 {"/2fa?p-auth=good-c1", "", ""},
+		"subprotocol":           {"/2fa", "Sec-WebSocket-Protocol: p-auth, good-c1\r\n", "p-auth"},
+		"subprotocol, no blank": {"/2fa", "Sec-WebSocket-Protocol: p-auth,good-c1\r\n", "p-auth"},
+		"header and protocol":   {"/2fa", "p-auth: good-c1\r\nSec-WebSocket-Protocol: p-auth\r\n", "p-auth"},
+		"listed origin":         {"/2fa?p-auth=good-c1", "Origin: https://app.example.com\r\n", ""},
+		"own page":              {"/2fa?p-auth=good-c1", "Origin: http://" + s.addr + "\r\n", ""},
+		"compression offered":   {"/2fa?p-auth=good-c1", "Sec-WebSocket-Extensions: permessage-deflate\r\n", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answer, p := s.request(c.target, upgrade+c.headers)
+			h := answer.Header
+			if answer.StatusCode != 101 || h.Get("Sec-WebSocket-Accept") != "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=" || h.Get("Sec-WebSocket-Protocol") != c.protocol || h.Get("Sec-WebSocket-Extensions") != "" {
+				t.Fatalf("%d %v", answer.StatusCode, h)
+			}
+			p.want("m1")
+			p.conn.Close()
+		})
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	s := serve(t, settings{Options: Options{Origins: []string{"https://app.example.com"}}})
+	without := func(header string) string {
+		var kept []string
+		for line := range strings.Lines(upgrade) {
+			if !strings.HasPrefix(line, header) {
+				kept = append(kept, line)
+			}
+		}
+		return strings.Join(kept, "")
+	}
+	const good = "p-auth: good-c1\r\n"
+	for name, c := range map[string]struct {
+		target, headers string
+		status          int
+		code            fault.Code
+	}{
+		"no token":                          {"/2fa", upgrade, 401, fault.Unauthenticated},
+		"empty token":                       {"/2fa?p-auth=", upgrade + "p-auth: \r\n", 401, fault.Unauthenticated},
+		"bad token":                         {"/2fa", upgrade + "p-auth: bad\r\n", 401, fault.Unauthenticated},
+		"expired token":                     {"/2fa?p-auth=old-c1", upgrade, 401, fault.TokenExpired},
+		"another subprotocol":               {"/2fa", upgrade + "Sec-WebSocket-Protocol: chat, good-c1\r\n", 401, fault.Unauthenticated},
+		"x-auth is no p-auth":               {"/2fa", upgrade + "x-auth: good-c1\r\n", 401, fault.Unauthenticated},
+		"two tokens":                        {"/2fa", upgrade + good + "p-auth: good-c2\r\n", 400, fault.InvalidField},
+		"foreign origin":                    {"/2fa", upgrade + good + "Origin: https://evil.example.com\r\n", 403, fault.Forbidden},
+		"origin without a name":             {"/2fa", upgrade + good + "Origin: null\r\n", 403, fault.Forbidden},
+		"origin of a subdomain":             {"/2fa", upgrade + good + "Origin: https://app.example.com.evil.example\r\n", 403, fault.Forbidden},
+		"loopback page, not in development": {"/2fa", upgrade + good + "Origin: http://" + s.addr + "\r\n", 403, fault.Forbidden},
+		"no upgrade":                        {"/2fa", good, 400, fault.InvalidField},
+		"no upgrade, no token":              {"/2fa", "", 401, fault.Unauthenticated},
+		"HEAD":                              {"HEAD /2fa", upgrade + good, 400, ""},
+		"POST":                              {"POST /2fa", upgrade + good + "Content-Length: 0\r\n", 405, fault.MethodNotAllowed},
+		"no connection header":              {"/2fa", without("Connection") + good, 400, fault.InvalidField},
+		"no version":                        {"/2fa", without("Sec-WebSocket-Version") + good, 400, fault.InvalidField},
+		"version 8":                         {"/2fa", without("Sec-WebSocket-Version") + "Sec-WebSocket-Version: 8\r\n" + good, 400, fault.InvalidField},
+		"no key":                            {"/2fa", without("Sec-WebSocket-Key") + good, 400, fault.InvalidField},
+		"short key":                         {"/2fa", without("Sec-WebSocket-Key") + "Sec-WebSocket-Key: c2hvcnQ=\r\n" + good, 400, fault.InvalidField},
+		"another path":                      {"/2fa/", upgrade + good, 404, fault.NotFound},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answer, p := s.request(c.target, c.headers)
+			var problem struct {
+				Status int
+				Code   fault.Code
+			}
+			if c.code != "" {
+				if err := json.NewDecoder(answer.Body).Decode(&problem); err != nil || problem.Status != c.status || problem.Code != c.code {
+					t.Errorf("%+v, %v", problem, err)
+				}
+			}
+			if answer.StatusCode != c.status || answer.Header.Get("Content-Type") != "application/problem+json" || answer.Header.Get("Cache-Control") != "no-store" {
+				t.Errorf("%d %v", answer.StatusCode, answer.Header)
+			}
+			if c.code == fault.InvalidField && name != "two tokens" && answer.Header.Get("Sec-WebSocket-Version") != "13" {
+				t.Errorf("it does not say which version is spoken: %v", answer.Header)
+			}
+			p.conn.Close()
+		})
+	}
+	if n := s.hub.Live(); n != 0 {
+		t.Errorf("%d sockets live", n)
+	}
+}
+
+func TestNoRoomForSockets(t *testing.T) {
+	s := serve(t, settings{Options: Options{MaxSockets: 2}})
+	s.open("c1")
+	p := s.open("c2")
+	s.wait(func() bool { return s.hub.Live() == 2 })
+	answer, _ := s.request("/2fa", upgrade+"p-auth: good-c3\r\n")
+	if answer.StatusCode != 503 || answer.Header.Get("Retry-After") == "" {
+		t.Errorf("%d %v", answer.StatusCode, answer.Header)
+	}
+	p.conn.Close()
+	s.wait(func() bool { return s.hub.Live() == 1 })
+	s.open("c3")
+	draining := serve(t, settings{draining: true})
+	if answer, _ := draining.request("/2fa", upgrade+"p-auth: good-c1\r\n"); answer.StatusCode != 503 {
+		t.Errorf("draining: %d", answer.StatusCode)
+	}
+}
+
+// wait polls for what other goroutines bring about.
+func (s *station) wait(for_ func() bool) {
+	s.t.Helper()
+	for end := time.Now().Add(10 * time.Second); !for_(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			s.t.Fatal("it did not come about")
+		}
+	}
+}
+
+// Frames that come in one packet with the handshake are not lost, whole or in
+// part, and neither is the order.
+func TestEarlyFrames(t *testing.T) {
+	s := serve(t, settings{})
+	for name, c := range map[string]struct {
+		early, late []byte
+		want        []string
+	}{
+		"ping":         {masked(ws.NewPingFrame([]byte("1"))), nil, []string{"10 1"}},
+		"half a frame": {masked(ws.NewPingFrame([]byte("12")))[:7], masked(ws.NewPingFrame([]byte("12")))[7:], []string{"10 12"}},
+		"many":         {join(part(ws.OpText, true, strings.Repeat("x", maxFrame)), part(ws.OpText, true, strings.Repeat("x", maxFrame)), masked(ws.NewPingFrame([]byte("3")))), nil, []string{"10 3"}},
+		"close":        {join(closing(1000, ""), masked(ws.NewPingFrame(nil))), nil, []string{"close 1000", "end"}},
+		"a mistake":    {ws.MustCompileFrame(ws.NewTextFrame(nil)), nil, []string{"close 1002", "end"}},
+		"64 MiB":       {head(ws.Header{Fin: true, OpCode: ws.OpBinary, Length: 64 << 20}), nil, []string{"close 1009", "end"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answer, p := s.request("/2fa", upgrade+"p-auth: good-c1\r\n", c.early...)
+			if answer.StatusCode != 101 {
+				t.Fatal(answer.StatusCode)
+			}
+			p.t = t
+			p.send(c.late)
+			p.want(c.want...)
+			p.conn.Close()
+		})
+	}
+}
+
+// The same over the poller, also where the server counts connections by
+// address, and over a goroutine per socket, which is how a connection is read
+// that does not show what it is.
+func TestOverTCP(t *testing.T) {
+	for name, set := range map[string]settings{"poller": {}, "counted": {perIP: 20}, "goroutines": {opaque: true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := serve(t, set)
+			s.happen("c1", method("m1"))
+			p := s.open("c1")
+			p.want("m1")
+			s.hub.Receive(s.happen("c1", sealed(`{"success":true}`)))
+			p.want("done true")
+			p.send(masked(ws.NewPingFrame([]byte("a"))), part(ws.OpText, true, "ignored"), masked(ws.NewPingFrame([]byte("b"))))
+			p.want("10 a", "10 b")
+			for _, b := range masked(ws.NewPingFrame([]byte("byte by byte"))) {
+				p.send([]byte{b})
+			}
+			p.want("10 byte by byte")
+			p.send(closing(1000, ""))
+			p.want("close 1000", "end")
+
+			p = s.open("c1")
+			p.want("m1", "done true")
+			p.send(head(ws.Header{Fin: true, OpCode: ws.OpBinary, Length: 64 << 20}), make([]byte, 1<<16))
+			p.want("close 1009", "end")
+
+			for i := range 5 {
+				p := s.open("c2")
+				if i == 0 {
+					p.conn.(*net.TCPConn).SetLinger(0) // a reset, not an end
+					p.conn.Close()
+					s.wait(func() bool { return s.hub.Live() == 0 })
+				}
+			}
+			s.open("c2")
+			s.wait(func() bool { return len(s.questions("c2")) > 0 && s.hub.Live() == 5 })
+			s.open("c2").want("close 4429", "end")
+
+			answer, p := s.request("/2fa", upgrade+"p-auth: brief-c3\r\n")
+			if answer.StatusCode != 101 {
+				t.Fatal(answer.StatusCode)
+			}
+			began := time.Now()
+			p.want("close 4401")
+			if took := time.Since(began); took < 900*time.Millisecond || took > 2*time.Second {
+				t.Errorf("a life of a second took %v", took)
+			}
+
+			p = s.open("c4")
+			s.hub.Receive(stepup.News{ChallengeID: "c4", Gone: true})
+			p.want("close 4410", "end")
+			p = s.open("c5")
+			s.hub.Close(t.Context())
+			p.want("close 1012", "end")
+			if n := s.hub.Live(); n != 0 {
+				t.Errorf("%d sockets live", n)
+			}
+		})
+	}
+}
+
+// An idle socket has no goroutine, however many there are.
+func TestIdleSocketsHaveNoGoroutines(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Log("only the poller of Linux saves them")
+		return
+	}
+	s := serve(t, settings{})
+	s.open("c0")
+	s.wait(func() bool { return runtime.NumGoroutine() < 30 })
+	before := runtime.NumGoroutine()
+	for i := range 200 {
+		s.open(fmt.Sprint("c", i))
+	}
+	s.wait(func() bool { return s.hub.Live() == 201 })
+	s.wait(func() bool { return runtime.NumGoroutine() < before+10 })
+}
+
+// A thousand clients that read nothing are dropped in time, cost little until
+// then, and those who read wait for none of them.
+func TestThousandSlowReaders(t *testing.T) {
+	const rooms, events = 200, 64
+	s := serve(t, settings{buffer: 4 << 10})
+	var quick []*peer
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for n := range rooms {
+		wg.Go(func() {
+			for i := range 5 {
+				p := s.open(fmt.Sprint("c", n))
+				p.conn.(*net.TCPConn).SetReadBuffer(4 << 10)
+				if i == 0 && n%20 == 0 {
+					mu.Lock()
+					quick = append(quick, p)
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	wg.Wait()
+	text := `{"success":true,"data":{"fill":"` + strings.Repeat("x", 2000) + `"}}`
+	for _, p := range quick {
+		wg.Go(func() {
+			for range events {
+				p.want("done true")
+			}
+		})
+	}
+	before := heap()
+	var slowest time.Duration
+	for range events {
+		for n := range rooms {
+			news := s.happen(fmt.Sprint("c", n), sealed(text))
+			began := time.Now()
+			s.hub.Receive(news)
+			slowest = max(slowest, time.Since(began))
+		}
+		time.Sleep(time.Millisecond) // or the quick ones would be slow
+	}
+	if most := heap(); most > before+64<<20 {
+		t.Errorf("the heap grew by %d MiB", (most-before)>>20)
+	}
+	if slowest > time.Second {
+		t.Errorf("an event took %v", slowest)
+	}
+	wg.Wait()
+	s.wait(func() bool { return s.hub.Live() == int64(len(quick)) })
+}
+
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// A socket's slot is given away when it ends; nobody hears what was meant for
+// another.
+func TestComingAndGoing(t *testing.T) {
+	s := serve(t, settings{})
+	var wg sync.WaitGroup
+	for n := range 8 {
+		wg.Go(func() {
+			for i := range 25 {
+				id := fmt.Sprintf("c%d.%d", n, i)
+				p := s.open(id)
+				s.hub.Receive(s.happen(id, method(id)))
+				p.send(masked(ws.NewPingFrame([]byte(id))))
+				got := []string{p.next(), p.next()}
+				if !slices.Contains(got, id) || !slices.Contains(got, "10 "+id) {
+					t.Errorf("%s got %q", id, got)
+				}
+				if i%2 == 0 {
+					p.send(closing(1000, ""))
+					p.want("close 1000", "end")
+				}
+				p.conn.Close()
+			}
+		})
+	}
+	wg.Wait()
+	s.wait(func() bool { return s.hub.Live() == 0 })
+	s.hub.mu.Lock()
+	defer s.hub.mu.Unlock()
+	if len(s.hub.rooms) > 0 {
+		t.Errorf("%d rooms are left", len(s.hub.rooms))
+	}
+}
+
+func BenchmarkReceive(b *testing.B) {
+	s := serve(b, settings{})
+	p := s.open("c1")
+	p.conn.SetDeadline(time.Time{})
+	s.wait(func() bool { return len(s.questions("c1")) == 1 })
+	buf := make([]byte, 1<<10)
+	var frame int
+	for n := 1; b.Loop(); n++ {
+		s.hub.Receive(stepup.News{ChallengeID: "c1", Action: "LOGIN", Events: []stepup.Event{{Number: n, MethodID: "01JD", Method: "SMS"}}})
+		if frame == 0 {
+			frame, _ = p.r.Read(buf)
+			continue
+		}
+		if _, err := io.ReadFull(p.r, buf[:frame]); err != nil || !bytes.Contains(buf[:frame], []byte("01JD")) {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package blackbox
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// AtRest is everything that the site keeps, by the place where it was found:
+// the files of the data folder as they are on the disk, or the rows of every
+// table as the database stores them.
+func (s *Site) AtRest() map[string][]byte {
+	s.t.Helper()
+	found := map[string][]byte{}
+	files, err := filepath.Glob(filepath.Join(s.Dir, "*"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		found[filepath.Base(file)] = text
+	}
+	if s.Kind == "postgres" {
+		s.rows(found)
+	}
+	return found
+}
+
+// rows reads every column of every table. A column of bytes comes as its
+// bytes, so that text in it would show.
+func (s *Site) rows(found map[string][]byte) {
+	s.t.Helper()
+	db := s.open()
+	defer db.Close()
+	names, err := db.Query("SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var tables []string
+	for names.Next() {
+		var name string
+		if err := names.Scan(&name); err != nil {
+			s.t.Fatal(err)
+		}
+		tables = append(tables, name)
+	}
+	for _, table := range tables {
+		rows, err := db.Query(`SELECT * FROM "` + table + `"`)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		columns, err := rows.Columns()
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		var all bytes.Buffer
+		for rows.Next() {
+			cells := make([]any, len(columns))
+			for i := range cells {
+				cells[i] = new(any)
+			}
+			if err := rows.Scan(cells...); err != nil {
+				s.t.Fatal(err)
+			}
+			for _, c := range cells {
+				switch v := (*c.(*any)).(type) {
+				case []byte:
+					all.Write(v)
+				default:
+					fmt.Fprint(&all, v)
+				}
+				all.WriteByte('\n')
+			}
+		}
+		if err := rows.Err(); err != nil {
+			s.t.Fatal(err)
+		}
+		found["table "+table] = all.Bytes()
+	}
+}
+
+// Find lists the places where a secret shows. A code of six digits must stand
+// alone: within a longer number it is somebody else's.
+func Find(places map[string][]byte, secret string) (hits []string) {
+	pattern := regexp.QuoteMeta(secret)
+	if len(secret) == 6 && strings.Trim(secret, "0123456789") == "" {
+		pattern = `(^|[^0-9.])` + pattern + `($|[^0-9])`
+	}
+	re := regexp.MustCompile(pattern)
+	for place, text := range places {
+		if m := re.FindIndex(text); m != nil {
+			hits = append(hits, fmt.Sprintf("%s: …%q…", place, text[max(0, m[0]-30):min(len(text), m[1]+10)]))
+		}
+	}
+	return hits
+}

@@ -1,0 +1,74 @@
+package persistence
+
+import (
+	"context"
+	"database/sql"
+	"reflect"
+)
+
+// question is a SELECT of the common path: the columns of a row struct, a
+// condition over $1 …, an order. Its text never changes, so it is kept
+// prepared; everything else that is read is built where it is asked.
+type question struct {
+	row          reflect.Type
+	where, order string
+}
+
+type prepared struct {
+	text string
+	stmt *sql.Stmt
+}
+
+// find answers a question. into points to a row, and then there must be one
+// (sql.ErrNoRows), or to a slice of rows.
+func (db *DB) find(ctx context.Context, into any, where, order string, args ...any) error {
+	p, err := db.question(ctx, into, where, order)
+	if err != nil {
+		return err
+	}
+	var rows *sql.Rows
+	if l, ok := ctx.Value(txKey{}).(*lane); ok {
+		rows, err = l.tx.Tx.QueryContext(ctx, p.text, args...)
+	} else {
+		if !db.postgres() {
+			// Watching a context costs more than the answer, which takes microseconds.
+			ctx = context.WithoutCancel(ctx)
+		}
+		rows, err = p.stmt.QueryContext(ctx, args...)
+	}
+	if err != nil {
+		return err
+	}
+	if reflect.TypeOf(into).Elem().Kind() == reflect.Slice {
+		return db.read.ScanRows(ctx, rows, into)
+	}
+	defer rows.Close()
+	if !rows.Next() {
+		if err := rows.Err(); err != nil {
+			return err
+		}
+		return sql.ErrNoRows
+	}
+	return db.read.ScanRow(ctx, rows, into)
+}
+
+func (db *DB) question(ctx context.Context, into any, where, order string) (*prepared, error) {
+	q := question{reflect.TypeOf(into), where, order}
+	if p, ok := db.questions.Load(q); ok {
+		return p.(*prepared), nil
+	}
+	s := db.read.NewSelect().Model(into).Where(where)
+	if order != "" {
+		s = s.OrderExpr(order)
+	}
+	p := &prepared{text: s.String()}
+	var err error
+	if p.stmt, err = db.read.DB.PrepareContext(ctx, p.text); err != nil {
+		return nil, err
+	}
+	if first, lost := db.questions.LoadOrStore(q, p); lost {
+		p.stmt.Close()
+		p = first.(*prepared)
+	}
+	return p, nil
+}

@@ -1,0 +1,242 @@
+package persistence
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/uptrace/bun/dialect/pgdialect"
+)
+
+// statement is a write of many rows whose text never changes, so that each
+// database plans it once: SQLite runs it for one row after the other, with the
+// row's values for $1 …; PostgreSQL runs it once, with an array per column.
+//
+// It is written as one template for both, in which v is the rows to write and
+// v.c the value of column c:
+//
+//	UPDATE t SET c = v.c {FROM v} WHERE t.id = v.id {RETURNING t.id}
+//
+// What stands in braces is for PostgreSQL alone.
+type statement struct {
+	one, all string
+	columns  []column
+	asks     bool // a SELECT: a row stands when it comes back
+}
+
+// column is a field of a row struct.
+type column struct {
+	name  string
+	index []int
+	typ   string // of PostgreSQL
+}
+
+var (
+	places = regexp.MustCompile(`\bv\.(\w+)`)
+	braces = regexp.MustCompile(` ?\{([^}]*)\}`)
+)
+
+// statementOf reads a template over the columns of R.
+func statementOf[R any](template string) *statement {
+	return newStatement(template, columnsOf(reflect.TypeFor[R]()))
+}
+
+func newStatement(template string, cs []column) *statement {
+	s := &statement{columns: cs, asks: strings.HasPrefix(template, "SELECT")}
+	arrays, names := make([]string, len(cs)), make([]string, len(cs))
+	for i, c := range cs {
+		arrays[i], names[i] = fmt.Sprintf("$%d::%s[]", i+1, c.typ), c.name
+	}
+	s.one = places.ReplaceAllStringFunc(braces.ReplaceAllString(template, ""), func(place string) string {
+		for i, c := range cs {
+			if place == "v."+c.name {
+				return "$" + strconv.Itoa(i+1)
+			}
+		}
+		panic("persistence: " + place + " is no column of: " + template)
+	})
+	from := "FROM unnest(" + strings.Join(arrays, ", ") + ") AS v (" + strings.Join(names, ", ") + ")"
+	s.all = strings.Replace(braces.ReplaceAllString(template, " $1"), "FROM v", from, 1)
+	return s
+}
+
+// insertOf inserts rows of R; the rest of the statement follows them.
+func insertOf[R any](table, rest string) *statement {
+	cs := columnsOf(reflect.TypeFor[R]())
+	names, values := make([]string, len(cs)), make([]string, len(cs))
+	for i, c := range cs {
+		names[i], values[i] = c.name, "v."+c.name
+	}
+	into, of := "INSERT INTO "+table+" ("+strings.Join(names, ", ")+") ", strings.Join(values, ", ")
+	s := newStatement(into+"VALUES ("+of+") "+rest, cs)
+	s.all = newStatement(into+"SELECT "+of+" {FROM v} "+rest, cs).all
+	return s
+}
+
+// tables reads the row structs; names do not depend on the dialect.
+var tables = pgdialect.New().Tables()
+
+func columnsOf(row reflect.Type) []column {
+	var cs []column
+	for _, f := range tables.Get(row).Fields {
+		if f.AutoIncrement {
+			continue
+		}
+		c := column{name: f.Name, index: f.Index}
+		switch t := f.StructField.Type; {
+		case t.Kind() == reflect.String:
+			c.typ = "text"
+		case t.Kind() == reflect.Int16:
+			c.typ = "smallint"
+		case t.Kind() == reflect.Int, t.Kind() == reflect.Int64:
+			c.typ = "bigint"
+		case t.Kind() == reflect.Bool:
+			c.typ = "boolean"
+		case t == reflect.TypeFor[[]byte]():
+			c.typ = "bytea"
+		}
+		if c.typ == "" || f.NullZero {
+			panic(fmt.Sprintf("persistence: a statement cannot hold %s.%s", row, f.GoName))
+		}
+		cs = append(cs, c)
+	}
+	return cs
+}
+
+// call is a statement with the rows of one transaction, as a slice of structs.
+type call struct {
+	*statement
+	rows reflect.Value
+	// writes holds, for each row, the index of the write that it belongs to.
+	writes []int
+	// keys are what PostgreSQL answers of the rows that stand; nil when rows
+	// cannot be refused.
+	keys []string
+}
+
+func callOf[R any](s *statement, rows []R, writes []int, keys []string) call {
+	return call{s, reflect.ValueOf(rows), writes, keys}
+}
+
+// values are the parameters of one row.
+func (c *call) values(row int) []any {
+	r := c.rows.Index(row)
+	out := make([]any, len(c.columns))
+	for i := range c.columns {
+		f := r.FieldByIndex(c.columns[i].index)
+		switch f.Kind() {
+		case reflect.String:
+			out[i] = f.String()
+		case reflect.Bool:
+			out[i] = f.Bool()
+		case reflect.Slice:
+			if !f.IsNil() {
+				out[i] = f.Bytes()
+			}
+		default:
+			out[i] = f.Int()
+		}
+	}
+	return out
+}
+
+// arrays are the parameters of all rows.
+func (c *call) arrays() []any {
+	out := make([]any, len(c.columns))
+	for i, col := range c.columns {
+		switch col.typ {
+		case "text":
+			out[i] = gather(c, col, reflect.Value.String)
+		case "boolean":
+			out[i] = gather(c, col, reflect.Value.Bool)
+		case "bytea":
+			out[i] = gather(c, col, reflect.Value.Bytes)
+		default:
+			out[i] = gather(c, col, reflect.Value.Int)
+		}
+	}
+	return out
+}
+
+func gather[T any](c *call, col column, value func(reflect.Value) T) []T {
+	out := make([]T, c.rows.Len())
+	for i := range out {
+		out[i] = value(c.rows.Index(i).FieldByIndex(col.index))
+	}
+	return out
+}
+
+// missing are the writes of rows that did not come back.
+func (c *call) missing(back []string) (missing []int) {
+	if c.keys == nil || len(back) == len(c.keys) {
+		return nil
+	}
+	stand := make(map[string]bool, len(back))
+	for _, key := range back {
+		stand[key] = true
+	}
+	for i, key := range c.keys {
+		if !stand[key] {
+			missing = append(missing, c.writes[i])
+		}
+	}
+	return missing
+}
+
+// run makes the rows of a call in l's transaction and reports the writes whose
+// rows were refused.
+func (l *lane) run(ctx context.Context, c *call) (missing []int, err error) {
+	if l.postgres {
+		rows, err := l.tx.Tx.QueryContext(ctx, c.all, c.arrays()...)
+		if err != nil {
+			return nil, err
+		}
+		defer rows.Close()
+		var back []string
+		for rows.Next() {
+			var key string
+			if err := rows.Scan(&key); err != nil {
+				return nil, err
+			}
+			back = append(back, key)
+		}
+		return c.missing(back), rows.Err()
+	}
+	exec, query := l.tx.Tx.ExecContext, l.tx.Tx.QueryRowContext
+	if s := l.prepared[c.one]; s != nil {
+		s = l.tx.StmtContext(ctx, s)
+		exec = func(ctx context.Context, _ string, args ...any) (sql.Result, error) {
+			return s.ExecContext(ctx, args...)
+		}
+		query = func(ctx context.Context, _ string, args ...any) *sql.Row { return s.QueryRowContext(ctx, args...) }
+	}
+	for i := range c.rows.Len() {
+		stands := true
+		if c.asks {
+			var back string
+			err = query(ctx, c.one, c.values(i)...).Scan(&back)
+			if errors.Is(err, sql.ErrNoRows) {
+				stands, err = false, nil
+			}
+		} else {
+			var r sql.Result
+			if r, err = exec(ctx, c.one, c.values(i)...); err == nil && c.keys != nil {
+				var n int64
+				n, err = r.RowsAffected()
+				stands = n > 0
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !stands {
+			missing = append(missing, c.writes[i])
+		}
+	}
+	return missing, nil
+}
