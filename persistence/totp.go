@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/uptrace/bun"
 
@@ -43,7 +44,7 @@ type recoveryRow struct {
 	UsedAt  int64
 }
 
-// stepRow is what a step is used up with.
+// stepRow and codeRow are what a step and a code are used up with.
 type stepRow struct {
 	bun.BaseModel `bun:"table:totp"`
 
@@ -52,43 +53,44 @@ type stepRow struct {
 	LastStep int64
 }
 
+type codeRow struct {
+	bun.BaseModel `bun:"table:recovery_code"`
+
+	UserID string
+	Number int
+	TOTPID string `bun:"totp_id"`
+	UsedAt int64
+}
+
+// fencedBy plans an UPDATE that is fenced by a condition of its own, from a
+// statement's template that returns the key of the fence. Rows are in key
+// order, so that two processes cannot deadlock.
+func fencedBy[W commit.Fence, R any](template string, row func(W) R) planFor {
+	update := sync.OnceValue(func() *statement { return statementOf[R](template) })
+	return planFor{reflect.TypeFor[W](), plan{calls: func(_ *lane, ws []commit.Write) []call {
+		key := func(i int) string { k, _ := ws[i].(W).Fence(); return k }
+		order := make([]int, len(ws))
+		for i := range order {
+			order[i] = i
+		}
+		slices.SortFunc(order, func(a, b int) int { return strings.Compare(key(a), key(b)) })
+		rows, keys := make([]R, len(ws)), make([]string, len(ws))
+		for n, i := range order {
+			rows[n], keys[n] = row(ws[i].(W)), key(i)
+		}
+		return []call{callOf(update(), rows, order, keys)}
+	}}}
+}
+
 var totpFences = []planFor{
-	{reflect.TypeFor[totp.UseStep](), plan{apply: func(ctx context.Context, l *lane, ws []commit.Write) (missing []int, err error) {
-		rows := make([]stepRow, len(ws))
-		for i, w := range ws {
-			u := w.(totp.UseStep)
-			rows[i] = stepRow{UserID: u.UserID, ID: u.ID, LastStep: u.Step}
-		}
-		slices.SortFunc(rows, func(a, b stepRow) int { return strings.Compare(a.UserID, b.UserID) })
-		var users []string
-		_, err = l.tx.NewUpdate().With("v", l.tx.NewValues(&rows)).Model((*stepRow)(nil)).ModelTableExpr("totp").TableExpr("v").Set("last_step = v.last_step").
-			Where("totp.user_id = v.user_id").Where("totp.id = v.id").Where("totp.last_step < v.last_step").Returning("totp.user_id").Exec(ctx, &users)
-		if err != nil {
-			return nil, err
-		}
-		for i, w := range ws {
-			if !slices.Contains(users, w.(totp.UseStep).UserID) {
-				missing = append(missing, i)
-			}
-		}
-		return missing, nil
-	}}},
-	{reflect.TypeFor[totp.UseCode](), plan{apply: func(ctx context.Context, l *lane, ws []commit.Write) (missing []int, err error) {
-		for i, w := range ws {
-			u := w.(totp.UseCode)
-			res, err := l.tx.NewUpdate().Table("recovery_code").Set("used_at = ?", ms(u.At)).Where("user_id = ?", u.UserID).Where("number = ?", u.Number).
-				Where("totp_id = ?", u.ID).Where("used_at = 0").Exec(ctx)
-			if err != nil {
-				return nil, err
-			}
-			if n, err := res.RowsAffected(); err != nil {
-				return nil, err
-			} else if n == 0 {
-				missing = append(missing, i)
-			}
-		}
-		return missing, nil
-	}}},
+	fencedBy("UPDATE totp SET last_step = v.last_step {FROM v} WHERE totp.user_id = v.user_id AND totp.id = v.id AND totp.last_step < v.last_step "+
+		"{RETURNING totp.user_id}",
+		func(w totp.UseStep) stepRow { return stepRow{UserID: w.UserID, ID: w.ID, LastStep: w.Step} }),
+	fencedBy("UPDATE recovery_code SET used_at = v.used_at {FROM v} WHERE recovery_code.user_id = v.user_id AND recovery_code.number = v.number "+
+		"AND recovery_code.totp_id = v.totp_id AND recovery_code.used_at = 0 {RETURNING recovery_code.user_id}",
+		func(w totp.UseCode) codeRow {
+			return codeRow{UserID: w.UserID, Number: w.Number, TOTPID: w.ID, UsedAt: ms(w.At)}
+		}),
 }
 
 var totpWrites = []planFor{
