@@ -41,6 +41,7 @@ func TestStore(t *testing.T, open Open) {
 		{"Members", members},
 		{"HeldByAnother", heldByAnother},
 		{"LockUnderRace", lockUnderRace},
+		{"LockWaits", lockWaits},
 		{"JoinsTransactions", joinsTransactions},
 		{"Sync", fromTable},
 	} {
@@ -416,6 +417,40 @@ func lockUnderRace(t *testing.T, s resource.Store, c commit.Committer) {
 	if err := s.Lock(t.Context()); err == nil {
 		t.Error("a lock outside of a transaction")
 	}
+}
+
+// While one transaction holds the lock another one comes no further.
+func lockWaits(t *testing.T, s resource.Store, c commit.Committer) {
+	held, second, errs := make(chan struct{}), make(chan struct{}), make(chan error, 2)
+	go func() {
+		errs <- c.InTx(t.Context(), func(ctx context.Context) error {
+			if err := s.Lock(ctx); err != nil {
+				close(held)
+				return err
+			}
+			close(held)
+			select {
+			case <-second:
+				t.Error("two transactions hold the lock")
+			case <-time.After(200 * time.Millisecond): // the other one had its chance
+			}
+			_, err := s.AddRole(ctx, resource.Role{Code: "first"})
+			return err
+		})
+	}()
+	<-held
+	errs <- c.InTx(t.Context(), func(ctx context.Context) error {
+		if err := s.Lock(ctx); err != nil {
+			return err
+		}
+		close(second)
+		have, err := s.Roles(ctx)
+		if len(have) != 1 {
+			t.Errorf("sees %d roles of the one before", len(have))
+		}
+		return err
+	})
+	must(t, errors.Join(<-errs, <-errs))
 }
 
 func joinsTransactions(t *testing.T, s resource.Store, c commit.Committer) {
