@@ -26,6 +26,17 @@ func TestResourceStore(t *testing.T) {
 	})
 }
 
+// lockCount counts how often the lock was taken.
+type lockCount struct {
+	resource.Store
+	n int64
+}
+
+func (c *lockCount) Lock(ctx context.Context) error {
+	c.n++
+	return c.Store.Lock(ctx)
+}
+
 // Every change commits with its audit row, its note and, where it is about a
 // grant, its line in the permission log, or not at all. The node that made it
 // works with it at once, another one as soon as it reads the feed.
@@ -45,7 +56,8 @@ func TestResourceAdmin(t *testing.T) {
 		}
 		here, _ := node()
 		there, feed := node()
-		admin := &resource.Admin{Store: store, Accounts: users, Commit: db, Live: here, Table: table, Now: time.Now}
+		locks := &lockCount{Store: store}
+		admin := &resource.Admin{Store: locks, Accounts: users, Commit: db, Live: here, Table: table, Now: time.Now}
 		by := resource.Author{UserID: "admin1", IP: "192.0.2.9", RequestID: "r1"}
 		u := user.New("u1", time.Now())
 		u.Phone = "+905320000001"
@@ -101,6 +113,9 @@ func TestResourceAdmin(t *testing.T) {
 			must(t, step.do())
 			judged(step.want)
 			rows, log, last = rows+1, log+step.lines, auditRow{}
+			if locks.n != rows {
+				t.Errorf("%s: %d locks for %d changes", step.action, locks.n, rows)
+			}
 			must(t, db.read.NewSelect().Model(&last).OrderExpr("at DESC, seq DESC").Where("action = ?", step.action).Limit(1).Scan(ctx))
 			if last.ActorID != "admin1" || last.UserID != step.about || last.IP != "192.0.2.9" || last.RequestID != "r1" || last.Target == "" || last.Detail == "" || last.Outcome != "success" {
 				t.Errorf("%s: audit %+v", step.action, last)

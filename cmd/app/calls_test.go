@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -45,6 +47,13 @@ func (c *trail) Commit(_ context.Context, ws ...commit.Write) error {
 	return nil
 }
 
+// kept is what was written so far.
+func (c *trail) kept() (rows []audit.Record, units int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.rows), c.units
+}
+
 func (c *trail) set(err error, hold chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,9 +70,9 @@ func TestAuditedCalls(t *testing.T) {
 		to := &trail{}
 		c := newCalls(to, func(who rest.Caller, _ *rest.Endpoint) bool { return who.UserID == "u1" }, time.Now)
 		ctx, stop := context.WithCancel(t.Context())
-		complaints := 0
+		var complaints atomic.Int32
 		done := make(chan struct{})
-		go func() { c.run(ctx, func(error) { complaints++ }); close(done) }()
+		go func() { c.run(ctx, func(error) { complaints.Add(1) }); close(done) }()
 
 		// One row for every call, with its outcome; nobody else's.
 		c.observe(call(200))
@@ -74,13 +83,14 @@ func TestAuditedCalls(t *testing.T) {
 		c.observe(nobody)
 		c.observe(unmatched)
 		synctest.Wait()
-		if len(to.rows) != 2 {
-			t.Fatalf("%d rows: %+v", len(to.rows), to.rows)
+		rows, _ := to.kept()
+		if len(rows) != 2 {
+			t.Fatalf("%d rows: %+v", len(rows), rows)
 		}
 		for i, want := range []audit.Record{{Outcome: audit.Success, Detail: "status 200"}, {Outcome: audit.Refused, Detail: "status 409"}} {
 			want.At, want.ActorID, want.Action, want.Target, want.IP, want.RequestID = time.Now(), "u1", "CALL", "GET /x", "192.0.2.9", "r1"
-			if to.rows[i] != want {
-				t.Errorf("row %+v, want %+v", to.rows[i], want)
+			if rows[i] != want {
+				t.Errorf("row %+v, want %+v", rows[i], want)
 			}
 		}
 
@@ -92,14 +102,14 @@ func TestAuditedCalls(t *testing.T) {
 			c.observe(call(200))
 		}
 		synctest.Wait()
-		if waited := time.Since(before); waited != 0 || len(to.rows) != 2 {
-			t.Errorf("requests waited %v, %d rows", waited, len(to.rows))
+		if rows, _ := to.kept(); time.Since(before) != 0 || len(rows) != 2 {
+			t.Errorf("requests waited %v, %d rows", time.Since(before), len(rows))
 		}
 		to.set(nil, nil)
 		close(hold)
 		synctest.Wait()
-		if len(to.rows) != 1002 || to.units > 5 {
-			t.Errorf("%d rows in %d units", len(to.rows), to.units)
+		if rows, units := to.kept(); len(rows) != 1002 || units > 5 {
+			t.Errorf("%d rows in %d units", len(rows), units)
 		}
 
 		// A failure is told once and tried again; what had no room is counted.
@@ -108,13 +118,14 @@ func TestAuditedCalls(t *testing.T) {
 			c.observe(call(200))
 		}
 		time.Sleep(5 * callRetry)
-		if complaints != 1 || len(to.rows) != 1002 {
-			t.Errorf("%d complaints, %d rows", complaints, len(to.rows))
+		if rows, _ := to.kept(); complaints.Load() != 1 || len(rows) != 1002 {
+			t.Errorf("%d complaints, %d rows", complaints.Load(), len(rows))
 		}
 		to.set(nil, nil)
 		time.Sleep(2 * callRetry)
 		lost := 0
-		for _, r := range to.rows {
+		rows, _ = to.kept()
+		for _, r := range rows {
 			if r.Action == "CALLS_LOST" {
 				lost++
 				if r.Detail != "3 audited calls have no row" {
@@ -122,16 +133,17 @@ func TestAuditedCalls(t *testing.T) {
 				}
 			}
 		}
-		if len(to.rows) != 1002+maxCalls+1 || lost != 1 || len(c.waiting) != 0 {
-			t.Errorf("%d rows, %d of them of losses", len(to.rows), lost)
+		if len(rows) != 1002+maxCalls+1 || lost != 1 {
+			t.Errorf("%d rows, %d of them of losses", len(rows), lost)
 		}
 
 		// What comes while the service stops is written by the last flush.
 		stop()
 		<-done
 		c.observe(call(200))
-		if err := c.flush(t.Context()); err != nil || len(to.rows) != 1002+maxCalls+2 {
-			t.Errorf("%d rows, %v", len(to.rows), err)
+		err := c.flush(t.Context())
+		if rows, _ := to.kept(); err != nil || len(rows) != 1002+maxCalls+2 {
+			t.Errorf("%d rows, %v", len(rows), err)
 		}
 		to.set(errors.New("down"), nil)
 		c.observe(call(200))

@@ -16,7 +16,6 @@ import (
 	"castellan/domain/commit"
 	"castellan/domain/fault"
 	"castellan/domain/resource"
-	"castellan/domain/user"
 	"castellan/domain/user/usertest"
 )
 
@@ -41,6 +40,7 @@ func TestStore(t *testing.T, open Open) {
 		{"Members", members},
 		{"HeldByAnother", heldByAnother},
 		{"LockUnderRace", lockUnderRace},
+		{"LockWaits", lockWaits},
 		{"JoinsTransactions", joinsTransactions},
 		{"Sync", fromTable},
 	} {
@@ -238,158 +238,6 @@ func uniqueUnderRace(t *testing.T, s resource.Store, _ commit.Committer) {
 	}
 }
 
-func grants(t *testing.T, s resource.Store, _ commit.Committer) {
-	ctx := t.Context()
-	a := kind(t, s, resource.API, "GET")
-	x, y, r, q := thing(t, s, a, "GET /x"), thing(t, s, a, "GET /y"), role(t, s, "r"), role(t, s, "q")
-	first, err := s.SetGrant(ctx, r, x, resource.Allow, now)
-	must(t, err)
-	second, err := s.SetGrant(ctx, q, y, resource.Audit, now)
-	must(t, err)
-	again, err := s.SetGrant(ctx, r, x, resource.Deny, now.Add(time.Second))
-	must(t, err)
-	if first == second || again != first {
-		t.Errorf("ids %d, %d, then %d", first, second, again)
-	}
-	gs, err := s.Grants(ctx)
-	must(t, err)
-	line := func(id, roleID int64, role string, resourceID int64, code string, p resource.Permission, at time.Time) resource.Grant {
-		return resource.Grant{ID: id, RoleID: roleID, RoleCode: role, ResourceID: resourceID, ResourceCode: code, Context: resource.API, Permission: p, CreatedAt: at}
-	}
-	same(t, gs, []resource.Grant{line(first, r, "r", x, "GET /x", resource.Deny, now.Add(time.Second)), line(second, q, "q", y, "GET /y", resource.Audit, now)})
-	must(t, s.RemoveGrant(ctx, r, x, now.Add(time.Minute)))
-	wants(t, s.RemoveGrant(ctx, r, x, now), fault.RecordNotFound)
-	gs, err = s.Grants(ctx)
-	must(t, err)
-	same(t, gs, []resource.Grant{line(second, q, "q", y, "GET /y", resource.Audit, now)})
-
-	// Every change left its line, the refused one none.
-	log, err := s.Log(ctx, resource.LogQuery{})
-	must(t, err)
-	var lines string
-	for _, e := range log {
-		lines += fmt.Sprintf("%v %v %s %d\n", e.RoleID == r, e.ResourceID == x, e.Permission, e.CreatedAt.Sub(now)/time.Second)
-	}
-	if want := "true true REVOKE 60\ntrue true DENY 1\nfalse false AUDIT 0\ntrue true ALLOW 0\n"; lines != want {
-		t.Errorf("log\n%s", lines)
-	}
-}
-
-func grantsUnderRace(t *testing.T, s resource.Store, _ commit.Committer) {
-	ctx := t.Context()
-	x, r := thing(t, s, kind(t, s, resource.API, "GET"), "GET /x"), role(t, s, "r")
-	if n := race(t, "", func(int) error { _, err := s.SetGrant(ctx, r, x, resource.Allow, now); return err }); n != racers {
-		t.Errorf("%d of %d were set", n, racers)
-	}
-	if gs, err := s.Grants(ctx); err != nil || len(gs) != 1 {
-		t.Errorf("%d grants, %v", len(gs), err)
-	}
-	if n := race(t, fault.RecordNotFound, func(int) error { return s.RemoveGrant(ctx, r, x, now) }); n != 1 {
-		t.Errorf("%d of %d took one grant away", n, racers)
-	}
-	if n, err := s.CountLog(ctx, resource.LogQuery{}); err != nil || n != racers+1 {
-		t.Errorf("%d lines for %d changes, %v", n, racers+1, err)
-	}
-}
-
-func logPages(t *testing.T, s resource.Store, _ commit.Committer) {
-	ctx := t.Context()
-	a := kind(t, s, resource.API, "GET")
-	x, y, r, q := thing(t, s, a, "GET /x"), thing(t, s, a, "GET /y"), role(t, s, "r"), role(t, s, "q")
-	for i := range 7 {
-		_, err := s.SetGrant(ctx, []int64{r, q}[i%2], []int64{x, y}[i%3%2], resource.Allow, now)
-		must(t, err)
-	}
-	all, err := s.Log(ctx, resource.LogQuery{})
-	must(t, err)
-	var pages []resource.LogEntry
-	for before := int64(0); ; {
-		page, err := s.Log(ctx, resource.LogQuery{Before: before, Limit: 3})
-		must(t, err)
-		if len(page) == 0 {
-			break
-		}
-		pages, before = append(pages, page...), page[len(page)-1].ID
-	}
-	same(t, pages, all)
-	for i := 1; i < len(all); i++ {
-		if all[i].ID >= all[i-1].ID {
-			t.Error("the newest is not first")
-		}
-	}
-	for _, f := range []struct {
-		q    resource.LogQuery
-		want int
-	}{{resource.LogQuery{}, 7}, {resource.LogQuery{RoleID: r}, 4}, {resource.LogQuery{ResourceID: y}, 2}, {resource.LogQuery{ID: all[2].ID}, 1},
-		{resource.LogQuery{RoleID: r, ResourceID: y, Limit: 1, Before: 1}, 1}, {resource.LogQuery{RoleID: r + 100}, 0}} {
-		n, err := s.CountLog(ctx, f.q)
-		must(t, err)
-		f.q.Limit, f.q.Before = 0, 0
-		found, err := s.Log(ctx, f.q)
-		must(t, err)
-		if n != f.want || len(found) != f.want {
-			t.Errorf("%+v: counted %d, found %d, want %d", f.q, n, len(found), f.want)
-		}
-	}
-}
-
-func members(t *testing.T, s resource.Store, c commit.Committer) {
-	ctx := t.Context()
-	give := func(id string, role string, sec int) resource.Member {
-		at := now.Add(time.Duration(sec) * time.Second)
-		must(t, c.Commit(ctx, user.Grant{UserID: id, Role: role, At: at}))
-		return resource.Member{UserID: id, RoleCode: role, CreatedAt: at}
-	}
-	a, b, d, e := give("u1", "r", 0), give("u2", "r", 5), give("u1", "q", 5), give("u3", "q", 9)
-	for _, f := range []struct {
-		q    resource.MemberQuery
-		want []resource.Member
-	}{
-		{resource.MemberQuery{}, []resource.Member{e, b, d, a}},
-		{resource.MemberQuery{UserID: "u1"}, []resource.Member{d, a}},
-		{resource.MemberQuery{RoleCode: "r"}, []resource.Member{b, a}},
-		{resource.MemberQuery{UserID: "u1", RoleCode: "r"}, []resource.Member{a}},
-		{resource.MemberQuery{UserID: "nobody"}, []resource.Member{}},
-		{resource.MemberQuery{Limit: 2}, []resource.Member{e, b}},
-		{resource.MemberQuery{Limit: 2, After: b}, []resource.Member{d, a}},
-		{resource.MemberQuery{Limit: 2, After: a}, []resource.Member{}},
-	} {
-		got, err := s.Members(ctx, f.q)
-		must(t, err)
-		same(t, got, f.want)
-		f.q.Limit, f.q.After = 0, resource.Member{}
-		all, _ := s.Members(ctx, f.q)
-		if n, err := s.CountMembers(ctx, f.q); err != nil || n != len(all) {
-			t.Errorf("%+v: counted %d of %d, %v", f.q, n, len(all), err)
-		}
-	}
-}
-
-func heldByAnother(t *testing.T, s resource.Store, c commit.Committer) {
-	ctx := t.Context()
-	held := func(except string, demo bool) bool {
-		t.Helper()
-		ok, err := s.HeldByAnother(ctx, "admin", except, demo)
-		must(t, err)
-		return ok
-	}
-	a, b, d := usertest.Sample(1), usertest.Sample(2), usertest.Sample(3)
-	a.Roles, b.Roles, d.Roles = []string{"admin"}, []string{"admin", "other"}, []string{"admin"}
-	b.Status, d.Demo = user.Blocked, true
-	must(t, c.Commit(ctx, a))
-	if held(a.ID, true) || !held("somebody", false) {
-		t.Error("with one administrator")
-	}
-	must(t, c.Commit(ctx, b))
-	if held(a.ID, true) {
-		t.Error("a blocked account counts")
-	}
-	must(t, c.Commit(ctx, d))
-	if !held(a.ID, true) || held(a.ID, false) {
-		t.Error("a demonstration account counts, or does not, where it should not, or should")
-	}
-}
-
 // What is read under the lock stays true until the commit: no more than three
 // roles come to be when everybody counts before adding one.
 func lockUnderRace(t *testing.T, s resource.Store, c commit.Committer) {
@@ -416,6 +264,40 @@ func lockUnderRace(t *testing.T, s resource.Store, c commit.Committer) {
 	if err := s.Lock(t.Context()); err == nil {
 		t.Error("a lock outside of a transaction")
 	}
+}
+
+// While one transaction holds the lock another one comes no further.
+func lockWaits(t *testing.T, s resource.Store, c commit.Committer) {
+	held, second, errs := make(chan struct{}), make(chan struct{}), make(chan error, 2)
+	go func() {
+		errs <- c.InTx(t.Context(), func(ctx context.Context) error {
+			if err := s.Lock(ctx); err != nil {
+				close(held)
+				return err
+			}
+			close(held)
+			select {
+			case <-second:
+				t.Error("two transactions hold the lock")
+			case <-time.After(200 * time.Millisecond): // the other one had its chance
+			}
+			_, err := s.AddRole(ctx, resource.Role{Code: "first"})
+			return err
+		})
+	}()
+	<-held
+	errs <- c.InTx(t.Context(), func(ctx context.Context) error {
+		if err := s.Lock(ctx); err != nil {
+			return err
+		}
+		close(second)
+		have, err := s.Roles(ctx)
+		if len(have) != 1 {
+			t.Errorf("sees %d roles of the one before", len(have))
+		}
+		return err
+	})
+	must(t, errors.Join(<-errs, <-errs))
 }
 
 func joinsTransactions(t *testing.T, s resource.Store, c commit.Committer) {
