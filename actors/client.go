@@ -208,6 +208,14 @@ func (c Client) Send(ctx context.Context, userID string, s stepup.Sending, caps 
 	return a.Send, nil
 }
 
+// Knock implements stepup.Desk.
+func (c Client) Knock(ctx context.Context) error {
+	if err := c.Probe(ctx); err != nil {
+		return unreachable(err)
+	}
+	return nil
+}
+
 func sendingOf(s stepup.Sending) *pb.Sending {
 	return &pb.Sending{Channel: string(s.Channel), Destination: s.Destination, Proven: s.Proven}
 }

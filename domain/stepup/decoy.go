@@ -83,6 +83,9 @@ const settling = 10 * time.Second
 
 // Reserve implements Desk.
 func (d strangersDesk) Reserve(ctx context.Context, subject string, r Reservation) (Leave, error) {
+	if err := d.Knock(ctx); err != nil {
+		return Leave{}, err
+	}
 	now := d.s.Now()
 	open, err := d.s.Store.Open(ctx, subject, now)
 	if err != nil {
@@ -107,8 +110,14 @@ func (d strangersDesk) Reserve(ctx context.Context, subject string, r Reservatio
 
 // Send implements Desk.
 func (d strangersDesk) Send(ctx context.Context, subject string, _ Sending, c Caps) (bool, error) {
+	if err := d.Knock(ctx); err != nil {
+		return false, err
+	}
 	return false, d.count(ctx, subject, d.s.Now(), c)
 }
+
+// Knock implements Desk.
+func (d strangersDesk) Knock(ctx context.Context) error { return d.s.Desk.Knock(ctx) }
 
 // count reads what was sent, as for a user. Nothing ever was.
 func (d strangersDesk) count(ctx context.Context, subject string, now time.Time, c Caps) error {

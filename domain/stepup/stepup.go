@@ -28,6 +28,9 @@ type Desk interface {
 	Reserve(ctx context.Context, userID string, r Reservation) (Leave, error)
 	// Send counts one more message in and says whether the caps let it out.
 	Send(ctx context.Context, userID string, s Sending, c Caps) (bool, error)
+	// Knock goes the way of the others to an owner of nothing and back: what is
+	// decided for nobody takes as long to get there.
+	Knock(ctx context.Context) error
 }
 
 // Reservation describes a challenge that is about to be made.
