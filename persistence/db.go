@@ -51,15 +51,6 @@ type Options struct {
 	Trace func(ctx context.Context, statement string)
 }
 
-// tracer is Trace as the library wants it.
-type tracer func(ctx context.Context, statement string)
-
-// BeforeQuery implements bun.QueryHook.
-func (t tracer) BeforeQuery(ctx context.Context, _ *bun.QueryEvent) context.Context { return ctx }
-
-// AfterQuery implements bun.QueryHook.
-func (t tracer) AfterQuery(ctx context.Context, e *bun.QueryEvent) { t(ctx, e.Query) }
-
 // DB is an open database. It is safe for concurrent use.
 type DB struct {
 	read    *bun.DB   // SQLite: read-only connections; PostgreSQL: the pool
@@ -68,6 +59,7 @@ type DB struct {
 	pipe    *pipeline // PostgreSQL: the writer's own connection
 	timeout time.Duration
 	now     func() time.Time
+	trace   tracer
 	*writer
 
 	questions sync.Map // question → *prepared
@@ -85,7 +77,7 @@ func Open(ctx context.Context, dsn string, o Options) (*DB, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	db := &DB{timeout: o.Timeout, now: o.Now}
+	db := &DB{timeout: o.Timeout, now: o.Now, trace: o.Trace}
 	var err error
 	if path, ok := strings.CutPrefix(dsn, "sqlite:"); ok {
 		err = db.openSQLite(path, o)

@@ -26,6 +26,7 @@ func (db *DB) find(ctx context.Context, into any, where, order string, args ...a
 	if err != nil {
 		return err
 	}
+	db.trace.prepared(ctx, p.text, args)
 	var rows *sql.Rows
 	if l, ok := ctx.Value(txKey{}).(*lane); ok {
 		rows, err = l.tx.Tx.QueryContext(ctx, p.text, args...)

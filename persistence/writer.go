@@ -283,6 +283,7 @@ func (w *writer) once(batch []*unit) (failed map[int]bool, err error) {
 	head := l.chain
 	steps, err := stepsOf(l, batch)
 	if err == nil {
+		w.db.trace.steps(ctx, steps)
 		switch {
 		case !l.postgres:
 			err = l.prepare(ctx, w.db.write.DB, steps)

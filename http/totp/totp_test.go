@@ -19,6 +19,7 @@ import (
 	"castellan/domain/fault"
 	"castellan/domain/keyring/keyringtest"
 	"castellan/domain/message"
+	"castellan/domain/resource"
 	"castellan/domain/totp"
 	"castellan/domain/user/usertest"
 	"castellan/http/guard"
@@ -109,7 +110,7 @@ func open(t *testing.T, dsn string) *service {
 		}
 		return who, nil
 	}
-	s.srv, err = rest.New(rest.Options{Guards: map[rest.Credential]rest.Guard{rest.User: session}, Authorize: guard.Guards{}.Authorize, Starter: guard.Starter{Starts: s, Accounts: s},
+	s.srv, err = rest.New(rest.Options{Guards: map[rest.Credential]rest.Guard{rest.User: session}, Authorize: guard.Guards{Judge: func(string, string, string) resource.Verdict { return resource.Verdict{} }}.Authorize, Starter: guard.Starter{Starts: s, Accounts: s},
 		Verify: guard.Verify(s.totps), Idempotency: &guard.Idempotent{Store: persistence.NewIdempotency(db), Commit: db, Ring: ring, Now: time.Now}},
 		append(httptotp.Group{Service: s.totps}.Endpoints(),
 			rest.Post("/test/verified", "", rest.User, run).Verified(), rest.Post("/test/once", "", rest.User, run).Verified().Idempotent()))

@@ -1,0 +1,61 @@
+package persistence
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/uptrace/bun"
+)
+
+// tracer is Options.Trace as the library wants it.
+type tracer func(ctx context.Context, statement string)
+
+// BeforeQuery implements bun.QueryHook.
+func (t tracer) BeforeQuery(ctx context.Context, _ *bun.QueryEvent) context.Context { return ctx }
+
+// AfterQuery implements bun.QueryHook.
+func (t tracer) AfterQuery(ctx context.Context, e *bun.QueryEvent) { t(ctx, e.Query) }
+
+// prepared tells of a prepared statement as if its values stood in its text.
+func (t tracer) prepared(ctx context.Context, text string, values []any) {
+	if t != nil {
+		t(ctx, parameter.ReplaceAllStringFunc(text, func(p string) string {
+			n, _ := strconv.Atoi(p[1:])
+			return literal(values[n-1])
+		}))
+	}
+}
+
+// steps tells of what a transaction is about to do, row by row.
+func (t tracer) steps(ctx context.Context, steps []step) {
+	if t == nil {
+		return
+	}
+	for _, s := range steps {
+		for i := range s.calls {
+			for row := range s.calls[i].rows.Len() {
+				t.prepared(ctx, s.calls[i].one, s.calls[i].values(row))
+			}
+		}
+	}
+}
+
+var parameter = regexp.MustCompile(`\$[0-9]+`)
+
+func literal(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "NULL"
+	case string:
+		return "'" + strings.ReplaceAll(v, "'", "''") + "'"
+	case []byte:
+		return "X'" + hex.EncodeToString(v) + "'"
+	case bool:
+		return strings.ToUpper(strconv.FormatBool(v))
+	}
+	return fmt.Sprint(v)
+}
