@@ -48,14 +48,14 @@ func impostors(t *testing.T, n *blackbox.Node, genuine string) map[string]string
 	claims, _ := b64.DecodeString(parts[1])
 	longer := strings.Replace(string(claims), `"exp":1`, `"exp":2`, 1)
 	last := parts[2][len(parts[2])-1]
-	const standard = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-	trailing := parts[2][:len(parts[2])-1] + string(standard[strings.IndexByte(standard, last)|3])
+	const swapped = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+	trailing := parts[2][:len(parts[2])-1] + string(swapped[strings.IndexByte(swapped, last)|3])
 	if trailing == parts[2] {
 		t.Fatal("the signature's last character has trailing bits")
 	}
-	standard := strings.NewReplacer("-", "+", "_", "/").Replace(genuine)
-	if standard == genuine { // it has neither: put one in
-		standard = genuine[:len(genuine)-1] + "+"
+	swapped := strings.NewReplacer("-", "+", "_", "/").Replace(genuine)
+	if swapped == genuine { // it has neither: put one in
+		swapped = genuine[:len(genuine)-1] + "+"
 	}
 	return map[string]string{
 		"garbage": "x", "dots": "..", "empty signature": parts[0] + "." + parts[1] + ".",
@@ -72,7 +72,7 @@ func impostors(t *testing.T, n *blackbox.Node, genuine string) map[string]string
 		"a part more":          genuine + "." + parts[2],
 		"two":                  genuine + "," + genuine,
 		"upper case":           strings.ToUpper(genuine),
-		"other standard":       standard,
+		"other swapped":       swapped,
 		"bearer":               "Bearer " + genuine,
 		"long":                 genuine + strings.Repeat("A", 5000),
 	}
