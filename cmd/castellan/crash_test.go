@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -41,11 +42,14 @@ func TestKillLosesNothing(t *testing.T) {
 		before := s.Count("session")
 
 		for range kills {
+			var acknowledged atomic.Int64
 			var at sync.WaitGroup
 			for _, v := range crowd {
-				at.Go(func() { v.err = v.live(n.Client) })
+				at.Go(func() { v.err = v.live(n.Client, &acknowledged) })
 			}
-			time.Sleep(time.Duration(20+rng.IntN(230)) * time.Millisecond)
+			enough := int64(10 + rng.IntN(50))
+			blackbox.Within(seconds(10), func() bool { return acknowledged.Load() >= enough })
+			time.Sleep(time.Duration(rng.IntN(5_000)) * time.Microsecond) // in the middle of a step
 			n.Kill()
 			at.Wait()
 			if rng.IntN(4) == 0 { // once more, while it starts
@@ -122,7 +126,7 @@ var errLost = errors.New("the connection was lost")
 
 // live visits until the connection is lost. Any other error is a promise that
 // was broken.
-func (v *visitor) live(c blackbox.Client) error {
+func (v *visitor) live(c blackbox.Client, acknowledged *atomic.Int64) error {
 	for {
 		if err := v.step(c); errors.Is(err, errLost) {
 			return nil
@@ -130,6 +134,7 @@ func (v *visitor) live(c blackbox.Client) error {
 			return err
 		}
 		v.steps++
+		acknowledged.Add(1)
 	}
 }
 

@@ -3,8 +3,10 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"castellan/internal/blackbox"
 )
@@ -182,4 +184,40 @@ func sameJSON(t *testing.T, a, b []byte) bool {
 	p, _ := json.Marshal(x)
 	q, _ := json.Marshal(y)
 	return string(p) == string(q)
+}
+
+// Killed in the middle of an execution, the service has done it whole or not
+// at all; the same completion again has it done, once.
+func TestGuardedKilledWhileItRuns(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		s.Set("MFA_GUARDED="+guardedKey+"="+guardedCode, "LIMITS_ENABLED=false", "LOG_LEVEL=info")
+		n := s.Start()
+		boss := s.Seeded("admin")
+		who := admin(t, s, n)
+		lost := 0
+		for i := range 8 {
+			action := fmt.Sprintf("KILLED_%d", i)
+			f := blackbox.FlowOf(t, n.Do(t, "POST", actionsPath, newAction(action), who))
+			sms, code := f.Method(t, "SMS"), n.Code(t, boss, "SMS")
+			answered := make(chan error, 1)
+			go func() {
+				_, err := n.TryComplete(f, sms, code)
+				answered <- err
+			}()
+			time.Sleep(time.Duration(rand.IntN(8_000)) * time.Microsecond)
+			n.Kill()
+			if <-answered != nil {
+				lost++
+			}
+			n = s.Start()
+			got := blackbox.ReadFinal(t, n.Complete(t, f, sms, code).Is(t, 200, ""))
+			if !got.ExecResult.Success || got.ExecResult.Data["actionCode"] != action {
+				t.Errorf("after the kill: %+v", got)
+			}
+			if rows := s.Count("mfa_action WHERE code = $1", action); rows != 1 {
+				t.Errorf("%d rows of %s, want one", rows, action)
+			}
+		}
+		t.Logf("%d of 8 answers were lost", lost)
+	})
 }

@@ -48,7 +48,6 @@ type Site struct {
 	t        testing.TB
 	settings map[string]string
 	users    int
-	admin    Account
 }
 
 // NewSite makes a site in development mode with hashes that cost next to

@@ -91,23 +91,30 @@ type Message struct {
 	Data        []json.RawMessage `json:"data"`
 }
 
+// maxMessage bounds a frame that a client takes.
+const maxMessage = 64 << 10
+
 // TryNext reads the next message or close frame, answering nothing and leaving
 // pings out.
 func (s *Socket) TryNext(patience time.Duration) (Frame, error) {
 	s.conn.SetReadDeadline(time.Now().Add(patience))
 	for {
-		f, err := ws.ReadFrame(s.r)
+		h, err := ws.ReadHeader(s.r)
 		if err != nil {
 			return Frame{}, err
 		}
-		switch f.Header.OpCode {
+		if !h.Fin || h.Masked || h.Rsv != 0 || h.Length > maxMessage {
+			return Frame{}, fmt.Errorf("a frame that no server sends: %+v", h)
+		}
+		payload := make([]byte, h.Length)
+		if _, err := io.ReadFull(s.r, payload); err != nil {
+			return Frame{}, err
+		}
+		switch h.OpCode {
 		case ws.OpText:
-			if !f.Header.Fin || f.Header.Masked {
-				return Frame{}, fmt.Errorf("a frame that no server sends: %+v", f.Header)
-			}
-			return Frame{Text: f.Payload}, nil
+			return Frame{Text: payload}, nil
 		case ws.OpClose:
-			code, _ := ws.ParseCloseFrameData(f.Payload)
+			code, _ := ws.ParseCloseFrameData(payload)
 			return Frame{Close: code}, nil
 		}
 	}
