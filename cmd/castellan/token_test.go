@@ -48,8 +48,8 @@ func impostors(t *testing.T, n *blackbox.Node, genuine string) map[string]string
 	claims, _ := b64.DecodeString(parts[1])
 	longer := strings.Replace(string(claims), `"exp":1`, `"exp":2`, 1)
 	last := parts[2][len(parts[2])-1]
-	const swapped = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-	trailing := parts[2][:len(parts[2])-1] + string(swapped[strings.IndexByte(swapped, last)|3])
+	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+	trailing := parts[2][:len(parts[2])-1] + string(alphabet[strings.IndexByte(alphabet, last)|3])
 	if trailing == parts[2] {
 		t.Fatal("the signature's last character has trailing bits")
 	}
@@ -72,7 +72,7 @@ func impostors(t *testing.T, n *blackbox.Node, genuine string) map[string]string
 		"a part more":          genuine + "." + parts[2],
 		"two":                  genuine + "," + genuine,
 		"upper case":           strings.ToUpper(genuine),
-		"other swapped":       swapped,
+		"other alphabet":       swapped,
 		"bearer":               "Bearer " + genuine,
 		"long":                 genuine + strings.Repeat("A", 5000),
 	}
