@@ -133,5 +133,5 @@ func (s *Service) change(ctx context.Context, x challenge.Execution) (challenge.
 			writes = append(writes, session.End{SessionID: other.ID, UserID: c.UserID, At: x.Now}, session.Ended(other.ID, c.UserID))
 		}
 	}
-	return challenge.Result{Success: true}, append(writes, s.told(u, x.Now)...), nil
+	return challenge.Result{Success: true}, append(writes, s.told(u, x.Now, c.Starter.IP)...), nil
 }

@@ -30,8 +30,8 @@ func (s *Service) Notice(to challenge.Account, template string, v message.Values
 
 // NoticeLater is Notice for writes that somebody else commits: whichever node
 // claims the message first delivers it.
-func (s *Service) NoticeLater(to challenge.Account, template string, v message.Values) []commit.Write {
-	row, _, ok := s.notice(to, template, v, "")
+func (s *Service) NoticeLater(to challenge.Account, template string, v message.Values, ip string) []commit.Write {
+	row, _, ok := s.notice(to, template, v, ip)
 	if !ok {
 		return nil
 	}
