@@ -68,7 +68,7 @@ func impostors(t *testing.T, n *blackbox.Node, genuine string) map[string]string
 		"a part more":          genuine + "." + parts[2],
 		"two":                  genuine + "," + genuine,
 		"upper case":           strings.ToUpper(genuine),
-		"other alphabet":       strings.NewReplacer("-", "+", "_", "/").Replace(genuine) + " ",
+		"other alphabet":       strings.NewReplacer("-", "+", "_", "/").Replace(genuine) + "+",
 		"bearer":               "Bearer " + genuine,
 		"long":                 genuine + strings.Repeat("A", 5000),
 	}
