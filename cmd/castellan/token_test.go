@@ -53,10 +53,6 @@ func impostors(t *testing.T, n *blackbox.Node, genuine string) map[string]string
 	if trailing == parts[2] {
 		t.Fatal("the signature's last character has trailing bits")
 	}
-	swapped := strings.NewReplacer("-", "+", "_", "/").Replace(genuine)
-	if swapped == genuine { // it has neither: put one in
-		swapped = genuine[:len(genuine)-1] + "+"
-	}
 	return map[string]string{
 		"garbage": "x", "dots": "..", "empty signature": parts[0] + "." + parts[1] + ".",
 		"alg none":             b64.EncodeToString([]byte(`{"alg":"none","typ":"`+head.Typ+`"}`)) + "." + parts[1] + ".",
@@ -72,7 +68,7 @@ func impostors(t *testing.T, n *blackbox.Node, genuine string) map[string]string
 		"a part more":          genuine + "." + parts[2],
 		"two":                  genuine + "," + genuine,
 		"upper case":           strings.ToUpper(genuine),
-		"other alphabet":       swapped,
+		"other alphabet":       strings.NewReplacer("-", "+", "_", "/").Replace(genuine) + "+",
 		"bearer":               "Bearer " + genuine,
 		"long":                 genuine + strings.Repeat("A", 5000),
 	}

@@ -24,7 +24,7 @@ func framing(h *fasthttp.RequestHeader) string {
 		return "unsupported HTTP version"
 	}
 	raw := h.RawHeaders()
-	chunked := h.ContentLength() == -1
+	var length, coded bool // read from the text: an empty chunked body leaves no other trace
 	for len(raw) > 0 {
 		n := bytes.IndexByte(raw, '\n')
 		if n < 0 {
@@ -36,13 +36,19 @@ func framing(h *fasthttp.RequestHeader) string {
 		if raw[0] == ' ' || raw[0] == '\t' {
 			return "a line of the header is folded"
 		}
-		const name = "content-length:"
-		if chunked && n > len(name) && bytes.EqualFold(raw[:len(name)], []byte(name)) {
-			return "both Content-Length and Transfer-Encoding are given"
-		}
+		length = length || named(raw[:n], "content-length:")
+		coded = coded || named(raw[:n], "transfer-encoding:")
 		raw = raw[n+1:]
 	}
+	if length && coded {
+		return "both Content-Length and Transfer-Encoding are given"
+	}
 	return ""
+}
+
+// named tells whether a line of the header is that of a field.
+func named(line []byte, field string) bool {
+	return len(line) >= len(field) && bytes.EqualFold(line[:len(field)], []byte(field))
 }
 
 // pathBytes may stand in a path: RFC 3986's pchar without percent-encoding and

@@ -78,6 +78,8 @@ func TestFraming(t *testing.T) {
 		{"chunked", "POST /x HTTP/1.1\r\n" + head + "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 200},
 		{"expect", "POST /x HTTP/1.1\r\n" + head + "Expect: x\r\nContent-Length: 2\r\n\r\n{}", 200},
 		{"length and chunked", "POST /x HTTP/1.1\r\n" + head + "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 400},
+		{"length and empty chunks", "POST /x HTTP/1.1\r\n" + head + "Content-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400},
+		{"chunked, then a length", "POST /x HTTP/1.1\r\n" + head + "Transfer-Encoding: chunked\r\nContent-Length: 6\r\n\r\n0\r\n\r\n", 400},
 		{"chunked and length", "POST /x HTTP/1.1\r\n" + head + "Transfer-Encoding: chunked\r\ncontent-length: 2\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 400},
 		{"two lengths", "POST /x HTTP/1.1\r\n" + head + "Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}", 400},
 		{"signed length", "POST /x HTTP/1.1\r\n" + head + "Content-Length: +2\r\n\r\n{}", 400},

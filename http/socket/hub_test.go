@@ -159,7 +159,7 @@ func (w *world) silent(id string, life time.Duration) *client {
 
 func (c *client) read(pong bool) {
 	for {
-		f, err := ws.ReadFrame(c.conn) //nolint:staticcheck // the other side is ours
+		f, err := readFrame(c.conn)
 		if err != nil {
 			c.conn.Close()
 			return
@@ -172,6 +172,15 @@ func (c *client) read(pong bool) {
 			c.write(ws.NewCloseFrame(f.Payload))
 		}
 	}
+}
+
+func readFrame(r io.Reader) (f ws.Frame, err error) {
+	if f.Header, err = ws.ReadHeader(r); err != nil {
+		return f, err
+	}
+	f.Payload = make([]byte, f.Header.Length) // the other side is ours
+	_, err = io.ReadFull(r, f.Payload)
+	return f, err
 }
 
 func (c *client) note(f ws.Frame) {

@@ -166,7 +166,7 @@ type peer struct {
 // next reads one frame, in short; "end" when the connection has ended.
 func (p *peer) next() string {
 	p.t.Helper()
-	f, err := ws.ReadFrame(p.r) //nolint:staticcheck // the other side is ours
+	f, err := readFrame(p.r)
 	if err != nil {
 		if ne := net.Error(nil); errors.As(err, &ne) && ne.Timeout() {
 			p.t.Error(err)

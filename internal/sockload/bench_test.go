@@ -1,0 +1,131 @@
+package sockload_test
+
+import (
+	"bytes"
+	"database/sql"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	_ "modernc.org/sqlite"
+
+	"castellan/internal/sockload"
+)
+
+const (
+	users = 2000
+	each  = 5   // challenges of a user, one socket each
+	extra = 100 // users for warming up and for the measured logins
+)
+
+// BenchmarkIdleSockets opens 10 000 challenges of 2 000 users and a socket for
+// each, and reports what one costs the service all in all, subscription and
+// expiry included: as its process stands there, and after a collection. Then it
+// measures the way of an event with those sockets open. It runs once:
+//
+//	go test -run '^$' -bench IdleSockets -benchtime 1x ./internal/sockload
+//
+// SOCKLOAD_PROFILES names a folder for profiles; they cost memory themselves.
+func BenchmarkIdleSockets(b *testing.B) {
+	s := start(b, users+extra)
+	// What is paid once: pools, prepared statements, grown tables.
+	warm, err := sockload.Open(s.addr, s.challenges(users, users+extra, 2))
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := warm(); err != nil {
+		b.Fatal(err)
+	}
+	time.Sleep(2 * time.Second)
+	before := s.ask("gc")
+	b.Log("before        ", before)
+
+	tokens := s.challenges(0, users, each)
+	b.Log("challenges    ", s.ask("now"))
+	challenges := s.ask("gc")
+	b.Log("collected     ", challenges)
+	stop, err := sockload.Open(s.addr, tokens)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Log("with sockets  ", s.ask("now"))
+	time.Sleep(25 * time.Second) // each was pinged, and its challenge asked for, once
+	idle := s.ask("now")
+	b.Log("25 s later    ", idle)
+	after := s.ask("gc")
+	b.Log("collected     ", after)
+	s.profile("heap", "heap.pb.gz")
+	cost := func(more, less memory) float64 { return (float64(more.RSS) - float64(less.RSS)) / users / each }
+	b.ReportMetric(cost(idle, before), "B/socket-as-is")
+	b.ReportMetric(cost(after, before), "B/socket")
+	b.ReportMetric(cost(after, challenges), "B/socket-without-challenge")
+	s.latency(b)
+	if err := stop(); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// BenchmarkEvent measures the way of an event with nothing else open.
+func BenchmarkEvent(b *testing.B) {
+	s := start(b, users+extra)
+	s.latency(b)
+}
+
+// latency measures how long after the answer to a method is sent its frame is
+// here, beside a bare durable commit, one after the other.
+func (s *service) latency(b *testing.B) {
+	const rounds = 300
+	db, err := sql.Open("sqlite", filepath.Join(b.TempDir(), "bare.db")+"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	if _, err := db.Exec("CREATE TABLE t (id INTEGER PRIMARY KEY, text TEXT)"); err != nil {
+		b.Fatal(err)
+	}
+	text := strings.Repeat("x", 500)
+	var bare, frame []time.Duration
+	for i := range rounds {
+		c, err := s.login(users + i%extra)
+		if err != nil {
+			b.Fatal(err)
+		}
+		body := s.mail(c)
+		conn, err := sockload.Dial(s.addr, c.token)
+		if err != nil {
+			b.Fatal(err)
+		}
+		time.Sleep(5 * time.Millisecond)
+		began := time.Now()
+		if _, err := db.Exec("INSERT INTO t (text) VALUES (?)", text); err != nil {
+			b.Fatal(err)
+		}
+		bare = append(bare, time.Since(began))
+		answered := make(chan error, 1)
+		began = time.Now()
+		go func() { answered <- s.complete(c.token, body) }()
+		got, err := sockload.Next(conn)
+		frame = append(frame, time.Since(began))
+		if err == nil && !bytes.Contains(got, []byte("METHOD_COMPLETE")) {
+			err = fmt.Errorf("got %s", got)
+		}
+		if err == nil {
+			err = <-answered
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		conn.Close()
+	}
+	slices.Sort(bare)
+	slices.Sort(frame)
+	ms := func(d []time.Duration, p int) float64 { return float64(d[len(d)*p/100].Microseconds()) / 1000 }
+	b.ReportMetric(ms(bare, 50), "commit-p50-ms")
+	b.ReportMetric(ms(bare, 99), "commit-p99-ms")
+	b.ReportMetric(ms(frame, 50), "frame-p50-ms")
+	b.ReportMetric(ms(frame, 99), "frame-p99-ms")
+}

@@ -1,0 +1,110 @@
+package sockload_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+var web = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}, Timeout: 30 * time.Second}
+
+// started is a LOGIN challenge.
+type started struct {
+	user      int
+	token     string
+	Challenge struct {
+		ChallengeID string
+		MethodList  []struct{ ID, Name string }
+	}
+}
+
+// login starts a challenge of a user.
+func (s *service) login(n int) (c started, err error) {
+	body := fmt.Sprintf(`{"email":"u%d@example.com","password":%q}`, n, secret)
+	r, err := web.Post("http://"+s.addr+"/auth/login", "application/json", strings.NewReader(body))
+	if err != nil {
+		return c, err
+	}
+	defer r.Body.Close()
+	text, err := io.ReadAll(r.Body)
+	if err == nil && r.StatusCode != http.StatusOK {
+		err = fmt.Errorf("login: %d %s", r.StatusCode, text)
+	}
+	if err != nil {
+		return c, err
+	}
+	c.user, c.token = n, r.Header.Get("p-auth")
+	return c, json.Unmarshal(text, &c)
+}
+
+// challenges starts some of every user from first to last, and returns the
+// tokens.
+func (s *service) challenges(first, last, each int) []string {
+	s.tb.Helper()
+	tokens := make([]string, (last-first)*each)
+	var wg sync.WaitGroup
+	for part := range 16 {
+		wg.Go(func() {
+			for i := part; i < len(tokens); i += 16 {
+				c, err := s.login(first + i/each)
+				if err != nil {
+					s.tb.Error(err)
+					return
+				}
+				tokens[i] = c.token
+			}
+		})
+	}
+	wg.Wait()
+	web.CloseIdleConnections()
+	if s.tb.Failed() {
+		s.tb.FailNow()
+	}
+	return tokens
+}
+
+// mail is the right answer to the challenge's method MAIL, by the newest code
+// in the development outbox.
+func (s *service) mail(c started) []byte {
+	s.tb.Helper()
+	r, err := web.Get(fmt.Sprintf("http://%s/dev/outbox?to=u%d@example.com", s.addr, c.user))
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	defer r.Body.Close()
+	var letters []struct{ Code string }
+	if err := json.NewDecoder(r.Body).Decode(&letters); err != nil || len(letters) == 0 {
+		s.tb.Fatal("no letter", err)
+	}
+	for _, m := range c.Challenge.MethodList {
+		if m.Name == "MAIL" {
+			return fmt.Appendf(nil, `{"methodId":%q,"method":"MAIL","value":%q}`, m.ID, letters[0].Code)
+		}
+	}
+	s.tb.Fatal("no method MAIL")
+	return nil
+}
+
+// complete answers a method.
+func (s *service) complete(token string, body []byte) error {
+	q, err := http.NewRequest(http.MethodPost, "http://"+s.addr+"/auth/2fa/challenge/complete", bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	q.Header.Set("Content-Type", "application/json")
+	q.Header.Set("p-auth", token)
+	r, err := web.Do(q)
+	if err != nil {
+		return err
+	}
+	defer r.Body.Close()
+	if text, err := io.ReadAll(r.Body); err != nil || r.StatusCode != http.StatusOK {
+		return fmt.Errorf("complete: %d %s %w", r.StatusCode, text, err)
+	}
+	return nil
+}

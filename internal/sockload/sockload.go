@@ -1,0 +1,195 @@
+// Package sockload holds idle sockets open from a process of its own, so that
+// what a service spends on sockets can be measured without what a client
+// spends on them, and so that a measuring process stays undisturbed by ten
+// thousand readers.
+//
+// The one idea: the process is the program that calls Open, started once more.
+// Child, first thing in main or TestMain, lets that second process be the
+// driver. Start reading at Open.
+package sockload
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gobwas/ws"
+)
+
+// role tells a started process that it is the driver, and for which address.
+const role = "SOCKLOAD_ADDR"
+
+// dialers are the handshakes under way at once.
+const dialers = 64
+
+// Open opens one socket of the service at addr (host:port) per p-auth token
+// and returns when all of them are open. They answer pings and do nothing
+// else until close, which reports an error when some had ended before.
+//
+// The calling program must call Child before anything else.
+func Open(addr string, tokens []string) (close func() error, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), role+"="+addr)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	answers := bufio.NewReader(out)
+	end := func() error {
+		in.Close()
+		said, _ := io.ReadAll(answers)
+		err := cmd.Wait()
+		if text := strings.TrimSpace(string(said)); text != "" {
+			err = errors.Join(err, errors.New("sockload: "+text))
+		}
+		return err
+	}
+	for _, t := range tokens {
+		if _, err := io.WriteString(in, t+"\n"); err != nil {
+			return nil, errors.Join(err, end())
+		}
+	}
+	if _, err := io.WriteString(in, "\n"); err != nil {
+		return nil, errors.Join(err, end())
+	}
+	line, err := answers.ReadString('\n')
+	if line != "open\n" {
+		return nil, errors.Join(errors.New("sockload: "+strings.TrimSpace(line)), err, end())
+	}
+	return end, nil
+}
+
+// Child makes the process the driver when Open started it, and does not
+// return then. In any other process it does nothing.
+func Child() {
+	addr := os.Getenv(role)
+	if addr == "" {
+		return
+	}
+	if err := drive(addr, os.Stdin, os.Stdout); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// drive reads tokens up to an empty line, opens a socket for each, says so, and
+// keeps them open until its input ends.
+func drive(addr string, in io.Reader, out io.Writer) error {
+	lines := bufio.NewScanner(in)
+	var tokens []string
+	for lines.Scan() && lines.Text() != "" {
+		tokens = append(tokens, lines.Text())
+	}
+	conns := make([]net.Conn, len(tokens))
+	errs := make(chan error, len(tokens))
+	next := atomic.Int64{}
+	var wg sync.WaitGroup
+	for range dialers {
+		wg.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(tokens)); i = next.Add(1) - 1 {
+				var err error
+				conns[i], err = Dial(addr, tokens[i])
+				errs <- err
+			}
+		})
+	}
+	wg.Wait()
+	close(errs)
+	for err := range errs {
+		if err != nil {
+			return fmt.Errorf("open: %w", err)
+		}
+	}
+	var lost atomic.Int64
+	for _, c := range conns {
+		go func() {
+			for {
+				if _, err := Next(c); err != nil {
+					lost.Add(1)
+					return
+				}
+			}
+		}()
+	}
+	if _, err := fmt.Fprintln(out, "open"); err != nil {
+		return err
+	}
+	for lines.Scan() {
+	}
+	if n := lost.Load(); n > 0 {
+		return fmt.Errorf("%d of %d sockets had ended", n, len(conns))
+	}
+	return nil
+}
+
+// Dial opens one socket.
+func Dial(addr, token string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	d := ws.Dialer{ReadBufferSize: 512, WriteBufferSize: 512, Header: ws.HandshakeHeaderHTTP(http.Header{"p-auth": {token}})}
+	c, early, _, err := d.Dial(ctx, "ws://"+addr+"/2fa")
+	if err != nil {
+		return nil, err
+	}
+	if early != nil {
+		return &buffered{c, early}, nil
+	}
+	return c, nil
+}
+
+// buffered is a connection whose first frames came with the handshake.
+type buffered struct {
+	net.Conn
+	r *bufio.Reader
+}
+
+func (b *buffered) Read(p []byte) (int, error) { return b.r.Read(p) }
+
+// Next returns the payload of the next text frame, and answers pings before it.
+// A close frame is an error that names its code.
+func Next(c net.Conn) ([]byte, error) {
+	for {
+		h, err := ws.ReadHeader(c)
+		if err != nil {
+			return nil, err
+		}
+		payload := make([]byte, h.Length) // the other side is ours
+		if _, err := io.ReadFull(c, payload); err != nil {
+			return nil, err
+		}
+		switch h.OpCode {
+		case ws.OpText:
+			return payload, nil
+		case ws.OpPing:
+			if _, err := c.Write(ws.MustCompileFrame(ws.MaskFrame(ws.NewPongFrame(payload)))); err != nil {
+				return nil, err
+			}
+		case ws.OpClose:
+			code, reason := ws.ParseCloseFrameData(payload)
+			return nil, fmt.Errorf("closed with %d %s", code, reason)
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package sockload_test
+
+import (
+	"encoding/json"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"castellan/internal/sockload"
+)
+
+// expect reads the next frame and checks its event, or how the socket ends.
+func expect(t *testing.T, c net.Conn, want string) {
+	t.Helper()
+	c.SetReadDeadline(time.Now().Add(20 * time.Second))
+	text, err := sockload.Next(c)
+	got := ""
+	if err != nil {
+		got = err.Error()
+	} else {
+		var m struct{ Event string }
+		if err := json.Unmarshal(text, &m); err != nil {
+			t.Fatal(err)
+		}
+		got = m.Event
+	}
+	if !strings.HasPrefix(got, want) {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// One challenge's life on sockets of the whole service: events as they happen
+// and again for whoever comes later, the sixth socket, a challenge that makes
+// room for a newer one, and the end of the node.
+func TestSocketsOfTheService(t *testing.T) {
+	s := start(t, 2)
+	dial := func(c started) net.Conn {
+		t.Helper()
+		conn, err := sockload.Dial(s.addr, c.token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		return conn
+	}
+	login := func(n int) started {
+		t.Helper()
+		c, err := s.login(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	c := login(0)
+	live := dial(c)
+	if err := s.complete(c.token, s.mail(c)); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, live, "METHOD_COMPLETE")
+	expect(t, live, "ACTION_COMPLETE")
+	for range 4 {
+		late := dial(c)
+		expect(t, late, "METHOD_COMPLETE")
+		expect(t, late, "ACTION_COMPLETE")
+	}
+	expect(t, dial(c), "closed with 4429")
+
+	oldest := login(1)
+	watching := dial(oldest)
+	for range 5 {
+		login(1)
+	}
+	expect(t, watching, "closed with 4410")
+	expect(t, dial(oldest), "closed with 4410")
+	if _, err := sockload.Dial(s.addr, oldest.token[:len(oldest.token)-4]+"AAAA"); err == nil || !strings.Contains(err.Error(), "401") {
+		t.Errorf("a token that nobody signed: %v", err)
+	}
+	s.in.Close()
+	expect(t, live, "closed with 1012")
+	if _, err := sockload.Next(live); err != io.EOF {
+		t.Errorf("after its end: %v", err)
+	}
+}
+
+func TestOpen(t *testing.T) {
+	s := start(t, 2)
+	tokens := s.challenges(0, 2, 3)
+	stop, err := sockload.Open(s.addr, tokens)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	first, err := s.login(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop, err = sockload.Open(s.addr, []string{first.token, first.token, tokens[5]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := sockload.Dial(s.addr, first.token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.challenges(0, 1, 5) // the first makes room
+	expect(t, own, "closed with 4410")
+	time.Sleep(200 * time.Millisecond) // the other process hears it too, unseen
+	if err := stop(); err == nil || !strings.Contains(err.Error(), "2 of 3 sockets had ended") {
+		t.Errorf("sockets that were closed: %v", err)
+	}
+	if _, err := sockload.Open(s.addr, []string{"no token"}); err == nil || !strings.Contains(err.Error(), "401") {
+		t.Errorf("a bad token: %v", err)
+	}
+}
