@@ -22,7 +22,8 @@ type challengeActor struct {
 	primed *pb.ChallengePrime // not decoded yet: most challenges sleep
 	state  *challenge.Challenge
 	budget *challenge.Budget
-	fresh  bool // primed, and no fence has failed since
+	fresh  bool   // primed, and no fence has failed since
+	sealed []byte // the command that came with priming, until it is used
 	// outcome is the sealed result once the challenge is done or denied.
 	outcome []byte
 	running bool // the action is being executed
@@ -107,11 +108,9 @@ func (a *challengeActor) load(c *cluster.Context) error {
 		return nil
 	}
 	if p := a.primed; p != nil {
-		a.primed = nil
-		if s, err := unprime(c.ID(), p); err == nil {
-			a.state, a.fresh = &s, true
-			return nil
-		}
+		s := unprime(c.ID(), p)
+		a.primed, a.state, a.sealed, a.fresh = nil, &s, p.Command, true
+		return nil
 	}
 	ctx, cancel := a.d.io()
 	defer cancel()
@@ -373,7 +372,8 @@ func (a *challengeActor) writes(now time.Time, s *challenge.Step, by stepup.Acto
 func (a *challengeActor) build(now time.Time, action challenge.Action, next *challenge.Challenge, by stepup.Actor) ([]commit.Write, error) {
 	ctx, cancel := a.d.io()
 	defer cancel()
-	command, err := a.command(ctx, *next)
+	command, err := a.command(ctx, *next, a.sealed)
+	a.sealed = nil
 	if err != nil {
 		return nil, err
 	}
@@ -390,7 +390,7 @@ func (a *challengeActor) build(now time.Time, action challenge.Action, next *cha
 		return nil, err
 	}
 	a.outcome = sealed
-	return append(writes, write, a.record(*next, outcomeOf(result), by, string(result.Code))), nil
+	return append(writes, write, a.report(*next, result, by)), nil
 }
 
 func (a *challengeActor) renew(c *cluster.Context, m *pb.ChallengeRenew) {
@@ -615,14 +615,16 @@ func notCompleted() error {
 	return fault.New(fault.ChallengeNotCompleted, "the challenge is not completed yet").After(time.Second)
 }
 
-// command opens what the action runs with.
-func (a *challengeActor) command(ctx context.Context, c challenge.Challenge) ([]byte, error) {
+// command opens what the action runs with; sealed is nil where it must be read.
+func (a *challengeActor) command(ctx context.Context, c challenge.Challenge, sealed []byte) ([]byte, error) {
 	if !c.Commanded {
 		return nil, nil
 	}
-	sealed, err := a.d.Store.Command(ctx, c.ID)
-	if err != nil || sealed == nil {
-		return nil, err
+	if sealed == nil {
+		var err error
+		if sealed, err = a.d.Store.Command(ctx, c.ID); err != nil || sealed == nil {
+			return nil, err
+		}
 	}
 	return a.d.Open(sealed, challenge.CommandData(c.ID))
 }

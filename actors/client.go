@@ -72,7 +72,9 @@ func (c Client) Probe(ctx context.Context) error {
 }
 
 // Prime implements stepup.Cases.
-func (c Client) Prime(s challenge.Challenge) { c.Node.Tell(KindChallenge, s.ID, prime(s)) }
+func (c Client) Prime(s challenge.Challenge, command []byte) {
+	c.Node.Tell(KindChallenge, s.ID, prime(s, command))
+}
 
 // Refresh implements stepup.Cases. An owner that sleeps reads the row anyway.
 func (c Client) Refresh(id string) { c.Node.TellLive(KindChallenge, id, &pb.ChallengeRefresh{}) }

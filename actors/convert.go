@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -36,14 +35,35 @@ func faultOf(r *pb.Refusal) *fault.Error {
 	return f
 }
 
-func prime(c challenge.Challenge) *pb.ChallengePrime {
-	body, _ := json.Marshal(c.Body) // plain values always encode
-	return &pb.ChallengePrime{UserId: c.UserID, Action: c.Action, Flow: string(c.Flow), CreatedAt: c.CreatedAt, ExpiresAt: c.ExpiresAt, Body: body}
+// prime and unprime carry a challenge that was just made: pending, of version
+// 1, with nothing answered, renewed or failed.
+func prime(c challenge.Challenge, command []byte) *pb.ChallengePrime {
+	p := &pb.ChallengePrime{UserId: c.UserID, Action: c.Action, Flow: string(c.Flow), CreatedAt: c.CreatedAt, ExpiresAt: c.ExpiresAt, Command: command,
+		Subject: c.Subject, Kind: int32(c.Kind), Required: int32(c.Required), Cv: c.CV, Sv: c.SV, Proven: c.Proven, Commanded: c.Commanded,
+		Methods: make([]*pb.PrimedMethod, len(c.Methods)),
+		Starter: &pb.Starter{SessionId: c.Starter.SessionID, Ip: c.Starter.IP, Country: c.Starter.Country, Language: c.Starter.Language,
+			Brand: c.Starter.Brand, Model: c.Starter.Model, Description: c.Starter.Description, RequestId: c.Starter.RequestID}}
+	for i, m := range c.Methods {
+		p.Methods[i] = &pb.PrimedMethod{Id: m.ID, Name: string(m.Name), Code: m.Code, Template: m.Template, Hint: m.Hint, LifetimeMs: m.LifetimeMs,
+			RenewMs: m.RenewMs, ExpiresAt: m.ExpiresAt, MadeAt: m.MadeAt, Mandatory: m.Mandatory, Number: m.Number,
+			Digest: &pb.Digest{Key: m.Digest.Key, Sum: m.Digest.Sum}}
+	}
+	return p
 }
 
-func unprime(id string, p *pb.ChallengePrime) (challenge.Challenge, error) {
-	c := challenge.Challenge{ID: id, UserID: p.UserId, Action: p.Action, Flow: challenge.Flow(p.Flow), CreatedAt: p.CreatedAt, ExpiresAt: p.ExpiresAt, Version: 1}
-	return c, json.Unmarshal(p.Body, &c.Body)
+func unprime(id string, p *pb.ChallengePrime) challenge.Challenge {
+	s := p.GetStarter()
+	c := challenge.Challenge{ID: id, UserID: p.UserId, Action: p.Action, Flow: challenge.Flow(p.Flow), CreatedAt: p.CreatedAt, ExpiresAt: p.ExpiresAt, Version: 1,
+		Body: challenge.Body{Subject: p.Subject, Kind: challenge.Kind(p.Kind), Required: int(p.Required), CV: p.Cv, SV: p.Sv, Proven: p.Proven, Commanded: p.Commanded,
+			Methods: make([]challenge.Method, len(p.Methods)),
+			Starter: challenge.Starter{SessionID: s.GetSessionId(), IP: s.GetIp(), Country: s.GetCountry(), Language: s.GetLanguage(),
+				Brand: s.GetBrand(), Model: s.GetModel(), Description: s.GetDescription(), RequestID: s.GetRequestId()}}}
+	for i, m := range p.Methods {
+		c.Methods[i] = challenge.Method{ID: m.Id, Name: challenge.Name(m.Name), Code: m.Code, Template: m.Template, Hint: m.Hint, LifetimeMs: m.LifetimeMs,
+			RenewMs: m.RenewMs, ExpiresAt: m.ExpiresAt, MadeAt: m.MadeAt, Mandatory: m.Mandatory, Number: m.Number,
+			Digest: challenge.Digest{Key: m.GetDigest().GetKey(), Sum: m.GetDigest().GetSum()}}
+	}
+	return c
 }
 
 func answerOf(m *pb.ChallengeComplete) challenge.Answer {

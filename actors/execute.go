@@ -32,12 +32,13 @@ func (a *challengeActor) execute(c *cluster.Context) {
 		return
 	}
 	a.running = true
-	self, state := c.Self(), *a.state
+	self, state, sealed := c.Self(), *a.state, a.sealed
+	a.sealed = nil
 	go func() {
 		defer self.Send(executed{})
 		pause := firstPause
 		for {
-			err := a.once(state)
+			err := a.once(state, sealed)
 			if err == nil || errors.Is(err, errMoved) || errors.Is(err, commit.ErrFenced) {
 				return
 			}
@@ -53,14 +54,14 @@ func (a *challengeActor) execute(c *cluster.Context) {
 }
 
 // once runs the action in one transaction with its outcome.
-func (a *challengeActor) once(c challenge.Challenge) (err error) {
+func (a *challengeActor) once(c challenge.Challenge, sealed []byte) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	action, ok := a.d.Actions[c.Action]
 	if !ok {
 		return a.finish(ctx, c, challenge.Failed(fault.New(fault.InvalidState, "no action of this code is registered")))
 	}
-	command, err := a.command(ctx, c)
+	command, err := a.command(ctx, c, sealed)
 	if err != nil {
 		return err
 	}
@@ -154,7 +155,7 @@ func (a *challengeActor) finish(ctx context.Context, c challenge.Challenge, r ch
 	if err != nil {
 		return err
 	}
-	return a.d.Commit.Commit(ctx, write, challenge.Update{Challenge: next}, a.record(next, outcomeOf(r), stepup.Actor{}, string(r.Code)))
+	return a.d.Commit.Commit(ctx, write, challenge.Update{Challenge: next}, a.report(next, r, stepup.Actor{}))
 }
 
 // failed counts a failed execution in the row; the last one ends it.
@@ -192,9 +193,18 @@ func (a *challengeActor) record(c challenge.Challenge, o audit.Outcome, by stepu
 		IP: by.IP, RequestID: by.RequestID, Detail: detail}
 }
 
-func outcomeOf(r challenge.Result) audit.Outcome {
-	if r.Success {
-		return audit.Success
+// report is the audit row of an outcome. Of a login it names the session, and
+// who logged in as who did it.
+func (a *challengeActor) report(c challenge.Challenge, r challenge.Result, by stepup.Actor) audit.Record {
+	if !r.Success {
+		return a.record(c, audit.Refused, by, string(r.Code))
 	}
-	return audit.Refused
+	detail := ""
+	if r.SessionID != "" {
+		detail = "session " + r.SessionID
+		if by.ID == "" {
+			by.ID = r.UserID
+		}
+	}
+	return a.record(c, audit.Success, by, detail)
 }

@@ -55,6 +55,7 @@ type Node struct {
 	sys    *actor.ActorSystem
 	kinds  map[string]*kind
 	ask    *asker
+	work   *workers
 	shards [256]shard
 	seed   maphash.Seed
 	live   atomic.Int64
@@ -83,7 +84,7 @@ func Solo(log *slog.Logger) *Node {
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return quiet }),
 		actor.WithDeadLetterRequestLogging(false),
 	)
-	n := &Node{sys: sys, kinds: map[string]*kind{}, seed: maphash.MakeSeed(), named: map[string]func(proto.Message){}}
+	n := &Node{sys: sys, work: newWorkers(), kinds: map[string]*kind{}, seed: maphash.MakeSeed(), named: map[string]func(proto.Message){}}
 	for i := range n.shards {
 		n.shards[i].m = map[identity]*cell{}
 	}
@@ -95,7 +96,7 @@ func Solo(log *slog.Logger) *Node {
 func (n *Node) Register(ks ...Kind) {
 	for _, k := range ks {
 		props := actor.PropsFromProducer(func() actor.Actor { return &activation{node: n, make: k.New} },
-			actor.WithMailbox(actor.UnboundedLockfree()), actor.WithSupervisor(stopOnFailure))
+			actor.WithMailbox(actor.UnboundedLockfree()), actor.WithDispatcher(n.work), actor.WithSupervisor(stopOnFailure))
 		n.kinds[k.Name] = &kind{name: k.Name, props: props}
 	}
 }
@@ -212,6 +213,7 @@ func (n *Node) Stop(ctx context.Context) {
 		s.mu.Unlock()
 	}
 	n.sys.Shutdown()
+	n.work.close()
 }
 
 func (n *Node) shard(key identity) *shard {

@@ -342,8 +342,8 @@ func (x *ChallengeView) GetMethods() []*Method {
 }
 
 // ChallengePrime gives the owner of a new challenge the state that was just
-// committed as version 1, so that its first step need not read it. It may be
-// lost without harm. State is the stored body.
+// committed as version 1, with the sealed command of its action, so that its
+// steps need not read them. It may be lost without harm.
 type ChallengePrime struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	UserId        string                 `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
@@ -351,7 +351,16 @@ type ChallengePrime struct {
 	Flow          string                 `protobuf:"bytes,3,opt,name=flow,proto3" json:"flow,omitempty"`
 	CreatedAt     int64                  `protobuf:"varint,4,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	ExpiresAt     int64                  `protobuf:"varint,5,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
-	Body          []byte                 `protobuf:"bytes,6,opt,name=body,proto3" json:"body,omitempty"`
+	Command       []byte                 `protobuf:"bytes,7,opt,name=command,proto3" json:"command,omitempty"`
+	Subject       string                 `protobuf:"bytes,8,opt,name=subject,proto3" json:"subject,omitempty"`
+	Kind          int32                  `protobuf:"varint,9,opt,name=kind,proto3" json:"kind,omitempty"`
+	Required      int32                  `protobuf:"varint,10,opt,name=required,proto3" json:"required,omitempty"`
+	Cv            int64                  `protobuf:"varint,11,opt,name=cv,proto3" json:"cv,omitempty"`
+	Sv            int64                  `protobuf:"varint,12,opt,name=sv,proto3" json:"sv,omitempty"`
+	Proven        bool                   `protobuf:"varint,13,opt,name=proven,proto3" json:"proven,omitempty"`
+	Commanded     bool                   `protobuf:"varint,14,opt,name=commanded,proto3" json:"commanded,omitempty"`
+	Starter       *Starter               `protobuf:"bytes,15,opt,name=starter,proto3" json:"starter,omitempty"`
+	Methods       []*PrimedMethod        `protobuf:"bytes,16,rep,name=methods,proto3" json:"methods,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -421,11 +430,307 @@ func (x *ChallengePrime) GetExpiresAt() int64 {
 	return 0
 }
 
-func (x *ChallengePrime) GetBody() []byte {
+func (x *ChallengePrime) GetCommand() []byte {
 	if x != nil {
-		return x.Body
+		return x.Command
 	}
 	return nil
+}
+
+func (x *ChallengePrime) GetSubject() string {
+	if x != nil {
+		return x.Subject
+	}
+	return ""
+}
+
+func (x *ChallengePrime) GetKind() int32 {
+	if x != nil {
+		return x.Kind
+	}
+	return 0
+}
+
+func (x *ChallengePrime) GetRequired() int32 {
+	if x != nil {
+		return x.Required
+	}
+	return 0
+}
+
+func (x *ChallengePrime) GetCv() int64 {
+	if x != nil {
+		return x.Cv
+	}
+	return 0
+}
+
+func (x *ChallengePrime) GetSv() int64 {
+	if x != nil {
+		return x.Sv
+	}
+	return 0
+}
+
+func (x *ChallengePrime) GetProven() bool {
+	if x != nil {
+		return x.Proven
+	}
+	return false
+}
+
+func (x *ChallengePrime) GetCommanded() bool {
+	if x != nil {
+		return x.Commanded
+	}
+	return false
+}
+
+func (x *ChallengePrime) GetStarter() *Starter {
+	if x != nil {
+		return x.Starter
+	}
+	return nil
+}
+
+func (x *ChallengePrime) GetMethods() []*PrimedMethod {
+	if x != nil {
+		return x.Methods
+	}
+	return nil
+}
+
+type Starter struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	SessionId     string                 `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	Ip            string                 `protobuf:"bytes,2,opt,name=ip,proto3" json:"ip,omitempty"`
+	Country       string                 `protobuf:"bytes,3,opt,name=country,proto3" json:"country,omitempty"`
+	Language      string                 `protobuf:"bytes,4,opt,name=language,proto3" json:"language,omitempty"`
+	Brand         string                 `protobuf:"bytes,5,opt,name=brand,proto3" json:"brand,omitempty"`
+	Model         string                 `protobuf:"bytes,6,opt,name=model,proto3" json:"model,omitempty"`
+	Description   string                 `protobuf:"bytes,7,opt,name=description,proto3" json:"description,omitempty"`
+	RequestId     string                 `protobuf:"bytes,8,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Starter) Reset() {
+	*x = Starter{}
+	mi := &file_messages_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Starter) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Starter) ProtoMessage() {}
+
+func (x *Starter) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Starter.ProtoReflect.Descriptor instead.
+func (*Starter) Descriptor() ([]byte, []int) {
+	return file_messages_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Starter) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *Starter) GetIp() string {
+	if x != nil {
+		return x.Ip
+	}
+	return ""
+}
+
+func (x *Starter) GetCountry() string {
+	if x != nil {
+		return x.Country
+	}
+	return ""
+}
+
+func (x *Starter) GetLanguage() string {
+	if x != nil {
+		return x.Language
+	}
+	return ""
+}
+
+func (x *Starter) GetBrand() string {
+	if x != nil {
+		return x.Brand
+	}
+	return ""
+}
+
+func (x *Starter) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+func (x *Starter) GetDescription() string {
+	if x != nil {
+		return x.Description
+	}
+	return ""
+}
+
+func (x *Starter) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+// PrimedMethod is a method that nobody has answered or renewed yet.
+type PrimedMethod struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Code          string                 `protobuf:"bytes,3,opt,name=code,proto3" json:"code,omitempty"`
+	Template      string                 `protobuf:"bytes,4,opt,name=template,proto3" json:"template,omitempty"`
+	Hint          string                 `protobuf:"bytes,5,opt,name=hint,proto3" json:"hint,omitempty"`
+	LifetimeMs    int64                  `protobuf:"varint,6,opt,name=lifetime_ms,json=lifetimeMs,proto3" json:"lifetime_ms,omitempty"`
+	RenewMs       int64                  `protobuf:"varint,7,opt,name=renew_ms,json=renewMs,proto3" json:"renew_ms,omitempty"`
+	ExpiresAt     int64                  `protobuf:"varint,8,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
+	MadeAt        int64                  `protobuf:"varint,9,opt,name=made_at,json=madeAt,proto3" json:"made_at,omitempty"`
+	Digest        *Digest                `protobuf:"bytes,10,opt,name=digest,proto3" json:"digest,omitempty"`
+	Mandatory     bool                   `protobuf:"varint,11,opt,name=mandatory,proto3" json:"mandatory,omitempty"`
+	Number        string                 `protobuf:"bytes,12,opt,name=number,proto3" json:"number,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PrimedMethod) Reset() {
+	*x = PrimedMethod{}
+	mi := &file_messages_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PrimedMethod) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PrimedMethod) ProtoMessage() {}
+
+func (x *PrimedMethod) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PrimedMethod.ProtoReflect.Descriptor instead.
+func (*PrimedMethod) Descriptor() ([]byte, []int) {
+	return file_messages_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *PrimedMethod) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *PrimedMethod) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PrimedMethod) GetCode() string {
+	if x != nil {
+		return x.Code
+	}
+	return ""
+}
+
+func (x *PrimedMethod) GetTemplate() string {
+	if x != nil {
+		return x.Template
+	}
+	return ""
+}
+
+func (x *PrimedMethod) GetHint() string {
+	if x != nil {
+		return x.Hint
+	}
+	return ""
+}
+
+func (x *PrimedMethod) GetLifetimeMs() int64 {
+	if x != nil {
+		return x.LifetimeMs
+	}
+	return 0
+}
+
+func (x *PrimedMethod) GetRenewMs() int64 {
+	if x != nil {
+		return x.RenewMs
+	}
+	return 0
+}
+
+func (x *PrimedMethod) GetExpiresAt() int64 {
+	if x != nil {
+		return x.ExpiresAt
+	}
+	return 0
+}
+
+func (x *PrimedMethod) GetMadeAt() int64 {
+	if x != nil {
+		return x.MadeAt
+	}
+	return 0
+}
+
+func (x *PrimedMethod) GetDigest() *Digest {
+	if x != nil {
+		return x.Digest
+	}
+	return nil
+}
+
+func (x *PrimedMethod) GetMandatory() bool {
+	if x != nil {
+		return x.Mandatory
+	}
+	return false
+}
+
+func (x *PrimedMethod) GetNumber() string {
+	if x != nil {
+		return x.Number
+	}
+	return ""
 }
 
 type ChallengeComplete struct {
@@ -446,7 +751,7 @@ type ChallengeComplete struct {
 
 func (x *ChallengeComplete) Reset() {
 	*x = ChallengeComplete{}
-	mi := &file_messages_proto_msgTypes[5]
+	mi := &file_messages_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -458,7 +763,7 @@ func (x *ChallengeComplete) String() string {
 func (*ChallengeComplete) ProtoMessage() {}
 
 func (x *ChallengeComplete) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[5]
+	mi := &file_messages_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -471,7 +776,7 @@ func (x *ChallengeComplete) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChallengeComplete.ProtoReflect.Descriptor instead.
 func (*ChallengeComplete) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{5}
+	return file_messages_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ChallengeComplete) GetMethodId() string {
@@ -555,7 +860,7 @@ type Claim struct {
 
 func (x *Claim) Reset() {
 	*x = Claim{}
-	mi := &file_messages_proto_msgTypes[6]
+	mi := &file_messages_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -567,7 +872,7 @@ func (x *Claim) String() string {
 func (*Claim) ProtoMessage() {}
 
 func (x *Claim) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[6]
+	mi := &file_messages_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -580,7 +885,7 @@ func (x *Claim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claim.ProtoReflect.Descriptor instead.
 func (*Claim) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{6}
+	return file_messages_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Claim) GetKey() string {
@@ -607,7 +912,7 @@ type ChallengeUser struct {
 
 func (x *ChallengeUser) Reset() {
 	*x = ChallengeUser{}
-	mi := &file_messages_proto_msgTypes[7]
+	mi := &file_messages_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -619,7 +924,7 @@ func (x *ChallengeUser) String() string {
 func (*ChallengeUser) ProtoMessage() {}
 
 func (x *ChallengeUser) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[7]
+	mi := &file_messages_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -632,7 +937,7 @@ func (x *ChallengeUser) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChallengeUser.ProtoReflect.Descriptor instead.
 func (*ChallengeUser) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{7}
+	return file_messages_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ChallengeUser) GetDeadline() int64 {
@@ -652,7 +957,7 @@ type ChallengeUserIs struct {
 
 func (x *ChallengeUserIs) Reset() {
 	*x = ChallengeUserIs{}
-	mi := &file_messages_proto_msgTypes[8]
+	mi := &file_messages_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -664,7 +969,7 @@ func (x *ChallengeUserIs) String() string {
 func (*ChallengeUserIs) ProtoMessage() {}
 
 func (x *ChallengeUserIs) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[8]
+	mi := &file_messages_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -677,7 +982,7 @@ func (x *ChallengeUserIs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChallengeUserIs.ProtoReflect.Descriptor instead.
 func (*ChallengeUserIs) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{8}
+	return file_messages_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ChallengeUserIs) GetUserId() string {
@@ -700,7 +1005,7 @@ type ChallengeAnswered struct {
 
 func (x *ChallengeAnswered) Reset() {
 	*x = ChallengeAnswered{}
-	mi := &file_messages_proto_msgTypes[9]
+	mi := &file_messages_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -712,7 +1017,7 @@ func (x *ChallengeAnswered) String() string {
 func (*ChallengeAnswered) ProtoMessage() {}
 
 func (x *ChallengeAnswered) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[9]
+	mi := &file_messages_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -725,7 +1030,7 @@ func (x *ChallengeAnswered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChallengeAnswered.ProtoReflect.Descriptor instead.
 func (*ChallengeAnswered) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{9}
+	return file_messages_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ChallengeAnswered) GetAction() string {
@@ -766,7 +1071,7 @@ type ChallengeRenew struct {
 
 func (x *ChallengeRenew) Reset() {
 	*x = ChallengeRenew{}
-	mi := &file_messages_proto_msgTypes[10]
+	mi := &file_messages_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -778,7 +1083,7 @@ func (x *ChallengeRenew) String() string {
 func (*ChallengeRenew) ProtoMessage() {}
 
 func (x *ChallengeRenew) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[10]
+	mi := &file_messages_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -791,7 +1096,7 @@ func (x *ChallengeRenew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChallengeRenew.ProtoReflect.Descriptor instead.
 func (*ChallengeRenew) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{10}
+	return file_messages_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ChallengeRenew) GetMethodId() string {
@@ -871,7 +1176,7 @@ type Outgoing struct {
 
 func (x *Outgoing) Reset() {
 	*x = Outgoing{}
-	mi := &file_messages_proto_msgTypes[11]
+	mi := &file_messages_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -883,7 +1188,7 @@ func (x *Outgoing) String() string {
 func (*Outgoing) ProtoMessage() {}
 
 func (x *Outgoing) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[11]
+	mi := &file_messages_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -896,7 +1201,7 @@ func (x *Outgoing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outgoing.ProtoReflect.Descriptor instead.
 func (*Outgoing) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{11}
+	return file_messages_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Outgoing) GetId() string {
@@ -1002,7 +1307,7 @@ type ChallengeRenewed struct {
 
 func (x *ChallengeRenewed) Reset() {
 	*x = ChallengeRenewed{}
-	mi := &file_messages_proto_msgTypes[12]
+	mi := &file_messages_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1014,7 +1319,7 @@ func (x *ChallengeRenewed) String() string {
 func (*ChallengeRenewed) ProtoMessage() {}
 
 func (x *ChallengeRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[12]
+	mi := &file_messages_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1027,7 +1332,7 @@ func (x *ChallengeRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChallengeRenewed.ProtoReflect.Descriptor instead.
 func (*ChallengeRenewed) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{12}
+	return file_messages_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ChallengeRenewed) GetChallenge() *ChallengeView {
@@ -1103,7 +1408,7 @@ type ChallengeResult struct {
 
 func (x *ChallengeResult) Reset() {
 	*x = ChallengeResult{}
-	mi := &file_messages_proto_msgTypes[13]
+	mi := &file_messages_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1115,7 +1420,7 @@ func (x *ChallengeResult) String() string {
 func (*ChallengeResult) ProtoMessage() {}
 
 func (x *ChallengeResult) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[13]
+	mi := &file_messages_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1128,7 +1433,7 @@ func (x *ChallengeResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChallengeResult.ProtoReflect.Descriptor instead.
 func (*ChallengeResult) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{13}
+	return file_messages_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ChallengeResult) GetWaitMs() int64 {
@@ -1160,7 +1465,7 @@ type ChallengeSubscribe struct {
 
 func (x *ChallengeSubscribe) Reset() {
 	*x = ChallengeSubscribe{}
-	mi := &file_messages_proto_msgTypes[14]
+	mi := &file_messages_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1172,7 +1477,7 @@ func (x *ChallengeSubscribe) String() string {
 func (*ChallengeSubscribe) ProtoMessage() {}
 
 func (x *ChallengeSubscribe) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[14]
+	mi := &file_messages_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1185,7 +1490,7 @@ func (x *ChallengeSubscribe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChallengeSubscribe.ProtoReflect.Descriptor instead.
 func (*ChallengeSubscribe) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{14}
+	return file_messages_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ChallengeSubscribe) GetNode() string {
@@ -1228,7 +1533,7 @@ type ChallengeSubscribed struct {
 
 func (x *ChallengeSubscribed) Reset() {
 	*x = ChallengeSubscribed{}
-	mi := &file_messages_proto_msgTypes[15]
+	mi := &file_messages_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1240,7 +1545,7 @@ func (x *ChallengeSubscribed) String() string {
 func (*ChallengeSubscribed) ProtoMessage() {}
 
 func (x *ChallengeSubscribed) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[15]
+	mi := &file_messages_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1253,7 +1558,7 @@ func (x *ChallengeSubscribed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChallengeSubscribed.ProtoReflect.Descriptor instead.
 func (*ChallengeSubscribed) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{15}
+	return file_messages_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ChallengeSubscribed) GetRefused() int32 {
@@ -1285,7 +1590,7 @@ type ChallengeNews struct {
 
 func (x *ChallengeNews) Reset() {
 	*x = ChallengeNews{}
-	mi := &file_messages_proto_msgTypes[16]
+	mi := &file_messages_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1297,7 +1602,7 @@ func (x *ChallengeNews) String() string {
 func (*ChallengeNews) ProtoMessage() {}
 
 func (x *ChallengeNews) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[16]
+	mi := &file_messages_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1310,7 +1615,7 @@ func (x *ChallengeNews) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChallengeNews.ProtoReflect.Descriptor instead.
 func (*ChallengeNews) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{16}
+	return file_messages_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ChallengeNews) GetChallengeId() string {
@@ -1360,7 +1665,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_messages_proto_msgTypes[17]
+	mi := &file_messages_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1372,7 +1677,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[17]
+	mi := &file_messages_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1385,7 +1690,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{17}
+	return file_messages_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Event) GetNumber() int32 {
@@ -1425,7 +1730,7 @@ type ChallengeRefresh struct {
 
 func (x *ChallengeRefresh) Reset() {
 	*x = ChallengeRefresh{}
-	mi := &file_messages_proto_msgTypes[18]
+	mi := &file_messages_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1437,7 +1742,7 @@ func (x *ChallengeRefresh) String() string {
 func (*ChallengeRefresh) ProtoMessage() {}
 
 func (x *ChallengeRefresh) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[18]
+	mi := &file_messages_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1450,7 +1755,7 @@ func (x *ChallengeRefresh) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChallengeRefresh.ProtoReflect.Descriptor instead.
 func (*ChallengeRefresh) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{18}
+	return file_messages_proto_rawDescGZIP(), []int{20}
 }
 
 // Probe is answered with itself: a round trip through the node.
@@ -1462,7 +1767,7 @@ type Probe struct {
 
 func (x *Probe) Reset() {
 	*x = Probe{}
-	mi := &file_messages_proto_msgTypes[19]
+	mi := &file_messages_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1474,7 +1779,7 @@ func (x *Probe) String() string {
 func (*Probe) ProtoMessage() {}
 
 func (x *Probe) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[19]
+	mi := &file_messages_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1487,7 +1792,7 @@ func (x *Probe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Probe.ProtoReflect.Descriptor instead.
 func (*Probe) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{19}
+	return file_messages_proto_rawDescGZIP(), []int{21}
 }
 
 // UserReserve asks a user's owner for leave to start a challenge.
@@ -1506,7 +1811,7 @@ type UserReserve struct {
 
 func (x *UserReserve) Reset() {
 	*x = UserReserve{}
-	mi := &file_messages_proto_msgTypes[20]
+	mi := &file_messages_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1518,7 +1823,7 @@ func (x *UserReserve) String() string {
 func (*UserReserve) ProtoMessage() {}
 
 func (x *UserReserve) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[20]
+	mi := &file_messages_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1531,7 +1836,7 @@ func (x *UserReserve) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserReserve.ProtoReflect.Descriptor instead.
 func (*UserReserve) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{20}
+	return file_messages_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *UserReserve) GetChallengeId() string {
@@ -1594,7 +1899,7 @@ type Sending struct {
 
 func (x *Sending) Reset() {
 	*x = Sending{}
-	mi := &file_messages_proto_msgTypes[21]
+	mi := &file_messages_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1606,7 +1911,7 @@ func (x *Sending) String() string {
 func (*Sending) ProtoMessage() {}
 
 func (x *Sending) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[21]
+	mi := &file_messages_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1619,7 +1924,7 @@ func (x *Sending) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sending.ProtoReflect.Descriptor instead.
 func (*Sending) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{21}
+	return file_messages_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Sending) GetChannel() string {
@@ -1655,7 +1960,7 @@ type Caps struct {
 
 func (x *Caps) Reset() {
 	*x = Caps{}
-	mi := &file_messages_proto_msgTypes[22]
+	mi := &file_messages_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1667,7 +1972,7 @@ func (x *Caps) String() string {
 func (*Caps) ProtoMessage() {}
 
 func (x *Caps) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[22]
+	mi := &file_messages_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1680,7 +1985,7 @@ func (x *Caps) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Caps.ProtoReflect.Descriptor instead.
 func (*Caps) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{22}
+	return file_messages_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Caps) GetDestinationHour() int32 {
@@ -1716,7 +2021,7 @@ type UserReserved struct {
 
 func (x *UserReserved) Reset() {
 	*x = UserReserved{}
-	mi := &file_messages_proto_msgTypes[23]
+	mi := &file_messages_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1728,7 +2033,7 @@ func (x *UserReserved) String() string {
 func (*UserReserved) ProtoMessage() {}
 
 func (x *UserReserved) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[23]
+	mi := &file_messages_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1741,7 +2046,7 @@ func (x *UserReserved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserReserved.ProtoReflect.Descriptor instead.
 func (*UserReserved) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{23}
+	return file_messages_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *UserReserved) GetSupersede() []string {
@@ -1770,7 +2075,7 @@ type UserSend struct {
 
 func (x *UserSend) Reset() {
 	*x = UserSend{}
-	mi := &file_messages_proto_msgTypes[24]
+	mi := &file_messages_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1782,7 +2087,7 @@ func (x *UserSend) String() string {
 func (*UserSend) ProtoMessage() {}
 
 func (x *UserSend) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[24]
+	mi := &file_messages_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1795,7 +2100,7 @@ func (x *UserSend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserSend.ProtoReflect.Descriptor instead.
 func (*UserSend) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{24}
+	return file_messages_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *UserSend) GetSending() *Sending {
@@ -1828,7 +2133,7 @@ type UserSent struct {
 
 func (x *UserSent) Reset() {
 	*x = UserSent{}
-	mi := &file_messages_proto_msgTypes[25]
+	mi := &file_messages_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1840,7 +2145,7 @@ func (x *UserSent) String() string {
 func (*UserSent) ProtoMessage() {}
 
 func (x *UserSent) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[25]
+	mi := &file_messages_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1853,7 +2158,7 @@ func (x *UserSent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserSent.ProtoReflect.Descriptor instead.
 func (*UserSent) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{25}
+	return file_messages_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *UserSent) GetSend() bool {
@@ -1898,7 +2203,7 @@ const file_messages_proto_rawDesc = "" +
 	"created_at\x18\x04 \x01(\x03R\tcreatedAt\x12\x1d\n" +
 	"\n" +
 	"expires_at\x18\x05 \x01(\x03R\texpiresAt\x125\n" +
-	"\amethods\x18\x06 \x03(\v2\x1b.castellan.actors.v1.MethodR\amethods\"\xa7\x01\n" +
+	"\amethods\x18\x06 \x03(\v2\x1b.castellan.actors.v1.MethodR\amethods\"\xc8\x03\n" +
 	"\x0eChallengePrime\x12\x17\n" +
 	"\auser_id\x18\x01 \x01(\tR\x06userId\x12\x16\n" +
 	"\x06action\x18\x02 \x01(\tR\x06action\x12\x12\n" +
@@ -1906,8 +2211,45 @@ const file_messages_proto_rawDesc = "" +
 	"\n" +
 	"created_at\x18\x04 \x01(\x03R\tcreatedAt\x12\x1d\n" +
 	"\n" +
-	"expires_at\x18\x05 \x01(\x03R\texpiresAt\x12\x12\n" +
-	"\x04body\x18\x06 \x01(\fR\x04body\"\xca\x02\n" +
+	"expires_at\x18\x05 \x01(\x03R\texpiresAt\x12\x18\n" +
+	"\acommand\x18\a \x01(\fR\acommand\x12\x18\n" +
+	"\asubject\x18\b \x01(\tR\asubject\x12\x12\n" +
+	"\x04kind\x18\t \x01(\x05R\x04kind\x12\x1a\n" +
+	"\brequired\x18\n" +
+	" \x01(\x05R\brequired\x12\x0e\n" +
+	"\x02cv\x18\v \x01(\x03R\x02cv\x12\x0e\n" +
+	"\x02sv\x18\f \x01(\x03R\x02sv\x12\x16\n" +
+	"\x06proven\x18\r \x01(\bR\x06proven\x12\x1c\n" +
+	"\tcommanded\x18\x0e \x01(\bR\tcommanded\x126\n" +
+	"\astarter\x18\x0f \x01(\v2\x1c.castellan.actors.v1.StarterR\astarter\x12;\n" +
+	"\amethods\x18\x10 \x03(\v2!.castellan.actors.v1.PrimedMethodR\amethodsJ\x04\b\x06\x10\a\"\xdb\x01\n" +
+	"\aStarter\x12\x1d\n" +
+	"\n" +
+	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x0e\n" +
+	"\x02ip\x18\x02 \x01(\tR\x02ip\x12\x18\n" +
+	"\acountry\x18\x03 \x01(\tR\acountry\x12\x1a\n" +
+	"\blanguage\x18\x04 \x01(\tR\blanguage\x12\x14\n" +
+	"\x05brand\x18\x05 \x01(\tR\x05brand\x12\x14\n" +
+	"\x05model\x18\x06 \x01(\tR\x05model\x12 \n" +
+	"\vdescription\x18\a \x01(\tR\vdescription\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\b \x01(\tR\trequestId\"\xd5\x02\n" +
+	"\fPrimedMethod\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
+	"\x04code\x18\x03 \x01(\tR\x04code\x12\x1a\n" +
+	"\btemplate\x18\x04 \x01(\tR\btemplate\x12\x12\n" +
+	"\x04hint\x18\x05 \x01(\tR\x04hint\x12\x1f\n" +
+	"\vlifetime_ms\x18\x06 \x01(\x03R\n" +
+	"lifetimeMs\x12\x19\n" +
+	"\brenew_ms\x18\a \x01(\x03R\arenewMs\x12\x1d\n" +
+	"\n" +
+	"expires_at\x18\b \x01(\x03R\texpiresAt\x12\x17\n" +
+	"\amade_at\x18\t \x01(\x03R\x06madeAt\x123\n" +
+	"\x06digest\x18\n" +
+	" \x01(\v2\x1b.castellan.actors.v1.DigestR\x06digest\x12\x1c\n" +
+	"\tmandatory\x18\v \x01(\bR\tmandatory\x12\x16\n" +
+	"\x06number\x18\f \x01(\tR\x06number\"\xca\x02\n" +
 	"\x11ChallengeComplete\x12\x1b\n" +
 	"\tmethod_id\x18\x01 \x01(\tR\bmethodId\x12\x16\n" +
 	"\x06method\x18\x02 \x01(\tR\x06method\x125\n" +
@@ -2038,53 +2380,58 @@ func file_messages_proto_rawDescGZIP() []byte {
 	return file_messages_proto_rawDescData
 }
 
-var file_messages_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
+var file_messages_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_messages_proto_goTypes = []any{
 	(*Refusal)(nil),             // 0: castellan.actors.v1.Refusal
 	(*Digest)(nil),              // 1: castellan.actors.v1.Digest
 	(*Method)(nil),              // 2: castellan.actors.v1.Method
 	(*ChallengeView)(nil),       // 3: castellan.actors.v1.ChallengeView
 	(*ChallengePrime)(nil),      // 4: castellan.actors.v1.ChallengePrime
-	(*ChallengeComplete)(nil),   // 5: castellan.actors.v1.ChallengeComplete
-	(*Claim)(nil),               // 6: castellan.actors.v1.Claim
-	(*ChallengeUser)(nil),       // 7: castellan.actors.v1.ChallengeUser
-	(*ChallengeUserIs)(nil),     // 8: castellan.actors.v1.ChallengeUserIs
-	(*ChallengeAnswered)(nil),   // 9: castellan.actors.v1.ChallengeAnswered
-	(*ChallengeRenew)(nil),      // 10: castellan.actors.v1.ChallengeRenew
-	(*Outgoing)(nil),            // 11: castellan.actors.v1.Outgoing
-	(*ChallengeRenewed)(nil),    // 12: castellan.actors.v1.ChallengeRenewed
-	(*ChallengeResult)(nil),     // 13: castellan.actors.v1.ChallengeResult
-	(*ChallengeSubscribe)(nil),  // 14: castellan.actors.v1.ChallengeSubscribe
-	(*ChallengeSubscribed)(nil), // 15: castellan.actors.v1.ChallengeSubscribed
-	(*ChallengeNews)(nil),       // 16: castellan.actors.v1.ChallengeNews
-	(*Event)(nil),               // 17: castellan.actors.v1.Event
-	(*ChallengeRefresh)(nil),    // 18: castellan.actors.v1.ChallengeRefresh
-	(*Probe)(nil),               // 19: castellan.actors.v1.Probe
-	(*UserReserve)(nil),         // 20: castellan.actors.v1.UserReserve
-	(*Sending)(nil),             // 21: castellan.actors.v1.Sending
-	(*Caps)(nil),                // 22: castellan.actors.v1.Caps
-	(*UserReserved)(nil),        // 23: castellan.actors.v1.UserReserved
-	(*UserSend)(nil),            // 24: castellan.actors.v1.UserSend
-	(*UserSent)(nil),            // 25: castellan.actors.v1.UserSent
+	(*Starter)(nil),             // 5: castellan.actors.v1.Starter
+	(*PrimedMethod)(nil),        // 6: castellan.actors.v1.PrimedMethod
+	(*ChallengeComplete)(nil),   // 7: castellan.actors.v1.ChallengeComplete
+	(*Claim)(nil),               // 8: castellan.actors.v1.Claim
+	(*ChallengeUser)(nil),       // 9: castellan.actors.v1.ChallengeUser
+	(*ChallengeUserIs)(nil),     // 10: castellan.actors.v1.ChallengeUserIs
+	(*ChallengeAnswered)(nil),   // 11: castellan.actors.v1.ChallengeAnswered
+	(*ChallengeRenew)(nil),      // 12: castellan.actors.v1.ChallengeRenew
+	(*Outgoing)(nil),            // 13: castellan.actors.v1.Outgoing
+	(*ChallengeRenewed)(nil),    // 14: castellan.actors.v1.ChallengeRenewed
+	(*ChallengeResult)(nil),     // 15: castellan.actors.v1.ChallengeResult
+	(*ChallengeSubscribe)(nil),  // 16: castellan.actors.v1.ChallengeSubscribe
+	(*ChallengeSubscribed)(nil), // 17: castellan.actors.v1.ChallengeSubscribed
+	(*ChallengeNews)(nil),       // 18: castellan.actors.v1.ChallengeNews
+	(*Event)(nil),               // 19: castellan.actors.v1.Event
+	(*ChallengeRefresh)(nil),    // 20: castellan.actors.v1.ChallengeRefresh
+	(*Probe)(nil),               // 21: castellan.actors.v1.Probe
+	(*UserReserve)(nil),         // 22: castellan.actors.v1.UserReserve
+	(*Sending)(nil),             // 23: castellan.actors.v1.Sending
+	(*Caps)(nil),                // 24: castellan.actors.v1.Caps
+	(*UserReserved)(nil),        // 25: castellan.actors.v1.UserReserved
+	(*UserSend)(nil),            // 26: castellan.actors.v1.UserSend
+	(*UserSent)(nil),            // 27: castellan.actors.v1.UserSent
 }
 var file_messages_proto_depIdxs = []int32{
 	2,  // 0: castellan.actors.v1.ChallengeView.methods:type_name -> castellan.actors.v1.Method
-	1,  // 1: castellan.actors.v1.ChallengeComplete.digests:type_name -> castellan.actors.v1.Digest
-	6,  // 2: castellan.actors.v1.ChallengeComplete.claim:type_name -> castellan.actors.v1.Claim
-	1,  // 3: castellan.actors.v1.ChallengeRenew.digest:type_name -> castellan.actors.v1.Digest
-	11, // 4: castellan.actors.v1.ChallengeRenew.message:type_name -> castellan.actors.v1.Outgoing
-	3,  // 5: castellan.actors.v1.ChallengeRenewed.challenge:type_name -> castellan.actors.v1.ChallengeView
-	16, // 6: castellan.actors.v1.ChallengeSubscribed.news:type_name -> castellan.actors.v1.ChallengeNews
-	17, // 7: castellan.actors.v1.ChallengeNews.events:type_name -> castellan.actors.v1.Event
-	21, // 8: castellan.actors.v1.UserReserve.sendings:type_name -> castellan.actors.v1.Sending
-	22, // 9: castellan.actors.v1.UserReserve.caps:type_name -> castellan.actors.v1.Caps
-	21, // 10: castellan.actors.v1.UserSend.sending:type_name -> castellan.actors.v1.Sending
-	22, // 11: castellan.actors.v1.UserSend.caps:type_name -> castellan.actors.v1.Caps
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	5,  // 1: castellan.actors.v1.ChallengePrime.starter:type_name -> castellan.actors.v1.Starter
+	6,  // 2: castellan.actors.v1.ChallengePrime.methods:type_name -> castellan.actors.v1.PrimedMethod
+	1,  // 3: castellan.actors.v1.PrimedMethod.digest:type_name -> castellan.actors.v1.Digest
+	1,  // 4: castellan.actors.v1.ChallengeComplete.digests:type_name -> castellan.actors.v1.Digest
+	8,  // 5: castellan.actors.v1.ChallengeComplete.claim:type_name -> castellan.actors.v1.Claim
+	1,  // 6: castellan.actors.v1.ChallengeRenew.digest:type_name -> castellan.actors.v1.Digest
+	13, // 7: castellan.actors.v1.ChallengeRenew.message:type_name -> castellan.actors.v1.Outgoing
+	3,  // 8: castellan.actors.v1.ChallengeRenewed.challenge:type_name -> castellan.actors.v1.ChallengeView
+	18, // 9: castellan.actors.v1.ChallengeSubscribed.news:type_name -> castellan.actors.v1.ChallengeNews
+	19, // 10: castellan.actors.v1.ChallengeNews.events:type_name -> castellan.actors.v1.Event
+	23, // 11: castellan.actors.v1.UserReserve.sendings:type_name -> castellan.actors.v1.Sending
+	24, // 12: castellan.actors.v1.UserReserve.caps:type_name -> castellan.actors.v1.Caps
+	23, // 13: castellan.actors.v1.UserSend.sending:type_name -> castellan.actors.v1.Sending
+	24, // 14: castellan.actors.v1.UserSend.caps:type_name -> castellan.actors.v1.Caps
+	15, // [15:15] is the sub-list for method output_type
+	15, // [15:15] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_messages_proto_init() }
@@ -2098,7 +2445,7 @@ func file_messages_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_proto_rawDesc), len(file_messages_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   26,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"castellan/domain/audit"
 	"castellan/domain/challenge"
 	"castellan/domain/commit"
 	"castellan/domain/id"
@@ -14,8 +13,9 @@ import (
 )
 
 // LoginAction is the action behind LOGIN: a completed challenge becomes a
-// session, which commits with the challenge, the audit row and the line of the
-// history. Its token is the header x-auth of the outcome.
+// session, which commits with the challenge, its audit row, which names the
+// session, and the line of the history. Its token is the header x-auth of the
+// outcome.
 func (s *Service) LoginAction() challenge.Action {
 	return challenge.Action{Code: ActionLogin, Flow: challenge.FlowLogin, Build: s.build}
 }
@@ -44,8 +44,6 @@ func (s *Service) build(_ context.Context, x challenge.Execution) (challenge.Res
 			UserID: made.UserID, SessionID: made.ID, SV: made.SV},
 		[]commit.Write{
 			Add{made},
-			audit.Record{At: now, ActorID: made.UserID, UserID: made.UserID, Action: ActionLogin, Target: made.ID, Outcome: audit.Success,
-				IP: made.IP, RequestID: c.Starter.RequestID},
 			Remember{history(made.UserID, now, c.Starter, true)},
 		}, nil
 }

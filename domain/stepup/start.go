@@ -65,7 +65,7 @@ func (s *Service) Start(ctx context.Context, r challenge.StartRequest) (challeng
 	}
 	c = insert.Challenge
 	c.Version = 1
-	s.Cases.Prime(c)
+	s.Cases.Prime(c, insert.Command)
 	for _, old := range leave.Supersede {
 		s.Cases.Refresh(old)
 	}

@@ -62,8 +62,9 @@ type Leave struct {
 // Cases are the owners of challenges. Errors are the faults of the machine;
 // UNAVAILABLE and OVERLOADED say that the caller should try again.
 type Cases interface {
-	// Prime gives the owner the state that was just committed. It may be lost.
-	Prime(c challenge.Challenge)
+	// Prime gives the owner the state that was just committed, and the sealed
+	// command. It may be lost.
+	Prime(c challenge.Challenge, command []byte)
 	// Refresh tells the owner that the row was changed by somebody else.
 	Refresh(id string)
 	// Complete evaluates an answer and, when it was the last required one,

@@ -18,7 +18,6 @@ import (
 type poller struct {
 	file *os.File
 	raw  syscall.RawConn
-	fd   int
 	done chan struct{}
 
 	mu    sync.Mutex
@@ -47,7 +46,7 @@ func openPoller() (*poller, error) {
 		syscall.Close(fd)
 		return nil, os.NewSyscallError("set nonblocking", err)
 	}
-	p := &poller{fd: fd, file: os.NewFile(uintptr(fd), "epoll"), done: make(chan struct{})}
+	p := &poller{file: os.NewFile(uintptr(fd), "epoll"), done: make(chan struct{})}
 	if p.raw, err = p.file.SyscallConn(); err != nil {
 		p.file.Close()
 		return nil, err
@@ -92,13 +91,16 @@ func (p *poller) watch(c *conn) bool {
 		return false
 	}
 	event := syscall.EpollEvent{Events: syscall.EPOLLIN | syscall.EPOLLRDHUP, Fd: c.slot}
-	var err error
+	var ended, err error
 	p.mu.Lock() // whoever reads sees what was done to c before
 	defer p.mu.Unlock()
-	if c.raw.Control(func(fd uintptr) { err = syscall.EpollCtl(p.fd, syscall.EPOLL_CTL_ADD, int(fd), &event) }) != nil {
-		return true // closed already: there is nothing to read
+	closed := p.raw.Control(func(queue uintptr) {
+		ended = c.raw.Control(func(fd uintptr) { err = syscall.EpollCtl(int(queue), syscall.EPOLL_CTL_ADD, int(fd), &event) })
+	})
+	if ended != nil {
+		return true // there is nothing to read
 	}
-	return err == nil
+	return closed == nil && err == nil
 }
 
 // remove forgets c. The kernel forgets a closed connection by itself, but may

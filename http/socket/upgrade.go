@@ -78,7 +78,7 @@ func Mount(s *rest.Server, o Options) {
 // 4.2.1); "" when nothing does. The upgrade then cannot fail.
 func handshake(c *fiber.Ctx) string {
 	switch key, err := base64.StdEncoding.DecodeString(c.Get("Sec-WebSocket-Key")); {
-	case c.Method() != fiber.MethodGet || !websocket.IsWebSocketUpgrade(c):
+	case c.Method() != fiber.MethodGet || !websocket.IsWebSocketUpgrade(c) || !c.Request().Header.IsHTTP11():
 		return "this address is a WebSocket"
 	case c.Get("Sec-WebSocket-Version") != "13":
 		return "the version of the WebSocket protocol must be 13"

@@ -5,11 +5,12 @@ import (
 	"time"
 )
 
-// The wheel turns by one place each tick, and by all of them in 32 seconds,
-// which is longer than a socket is ever left alone.
+// The wheel turns by one place each tick, and by all of them in 25 seconds,
+// which is longer than a socket is ever left alone. A short tick spreads the
+// pings of sockets that were opened in one storm.
 const (
-	tick   = 250 * time.Millisecond
-	places = 128
+	tick   = 50 * time.Millisecond
+	places = 512
 )
 
 // wheel keeps the times of all sockets: one goroutine looks at those whose

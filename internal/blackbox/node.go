@@ -54,12 +54,19 @@ func (s *Site) Begin(settings ...string) *Node {
 	}()
 	s.t.Cleanup(func() {
 		n.Kill()
+		if sign := alarm.FindString(n.Log()); sign != "" {
+			s.t.Errorf("process %d met an error of its own: %s", n.cmd.Process.Pid, sign)
+		}
 		if s.t.Failed() {
 			s.t.Logf("log of process %d:\n%s", n.cmd.Process.Pid, tail(n.Log(), 60))
 		}
 	})
 	return n
 }
+
+// alarm is what no scenario may bring a process to write: errors of the
+// service's own making, whoever caused them, and the words of Go's runtime.
+var alarm = regexp.MustCompile(`(?m)^.*(level=ERROR|WARNING: DATA RACE|^panic: |^fatal error: |goroutine \d+ \[running).*$`)
 
 // Ready waits until a process that was begun serves.
 func (n *Node) Ready() {

@@ -1,0 +1,83 @@
+package actors
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"castellan/domain/audit"
+	"castellan/domain/challenge"
+	"castellan/domain/fault"
+	"castellan/domain/stepup"
+)
+
+// What is primed is the challenge as it was made, in every field but those
+// that only a step sets.
+func TestPrimeKeepsEverything(t *testing.T) {
+	later := []string{"State", "Version", "Reason", "Wrong", "Last", "Failures", "Generation", "Order", "CompletedAt"}
+	n := 0
+	var fill func(v reflect.Value)
+	fill = func(v reflect.Value) {
+		n++
+		switch v.Kind() {
+		case reflect.Struct:
+			for i := range v.NumField() {
+				if !slices.Contains(later, v.Type().Field(i).Name) {
+					fill(v.Field(i))
+				}
+			}
+		case reflect.Slice:
+			v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+			fill(v.Index(0))
+			fill(v.Index(1))
+		case reflect.String:
+			v.SetString(string(rune('a'+n%26)) + "ü")
+		case reflect.Bool:
+			v.SetBool(true)
+		case reflect.Uint8:
+			v.SetUint(uint64(n % 256))
+		default:
+			v.SetInt(int64(n))
+		}
+	}
+	var c challenge.Challenge
+	fill(reflect.ValueOf(&c).Elem())
+	c.Version = 1
+	p := prime(c, []byte("sealed"))
+	if got := unprime(c.ID, p); !reflect.DeepEqual(got, c) {
+		t.Errorf("got  %+v\nwant %+v", got, c)
+	}
+	if string(p.Command) != "sealed" {
+		t.Errorf("the command became %q", p.Command)
+	}
+}
+
+// One row tells of an outcome: what came of it, for whom, and by whom.
+func TestReport(t *testing.T) {
+	now := time.UnixMilli(1_700_000_000_000)
+	a := &challengeActor{d: &Deps{Now: func() time.Time { return now }}}
+	c := challenge.Challenge{ID: "c1", UserID: "u1", Action: "LOGIN", Body: challenge.Body{Starter: challenge.Starter{IP: "192.0.2.1", RequestID: "r1"}}}
+	row := audit.Record{At: now, UserID: "u1", Action: "LOGIN", Target: "c1", IP: "192.0.2.1", RequestID: "r1"}
+	by := stepup.Actor{ID: "admin", IP: "192.0.2.9", RequestID: "r9"}
+
+	login := row
+	login.ActorID, login.Outcome, login.Detail = "u1", audit.Success, "session s1"
+	done := row
+	done.ActorID, done.Outcome, done.IP, done.RequestID = "admin", audit.Success, by.IP, by.RequestID
+	failed := row
+	failed.Outcome, failed.Detail = audit.Refused, "INVALID_STATE"
+	for _, test := range []struct {
+		result challenge.Result
+		by     stepup.Actor
+		want   audit.Record
+	}{
+		{challenge.Result{Success: true, UserID: "u1", SessionID: "s1"}, stepup.Actor{}, login},
+		{challenge.Result{Success: true}, by, done},
+		{challenge.Failed(fault.New(fault.InvalidState, "no")), stepup.Actor{}, failed},
+	} {
+		if got := a.report(c, test.result, test.by); got != test.want {
+			t.Errorf("got  %+v\nwant %+v", got, test.want)
+		}
+	}
+}
