@@ -90,35 +90,6 @@ func busy() time.Duration {
 	return time.Duration(sum) * tick
 }
 
-// memory of a process in bytes: what it holds, and the most that it held since
-// forgetPeak.
-func memory(pid int) (now, peak int64, err error) {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, 0, err
-	}
-	for line := range strings.Lines(string(status)) {
-		name, rest, _ := strings.Cut(line, ":")
-		if name != "VmRSS" && name != "VmHWM" {
-			continue
-		}
-		kb, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
-		if err != nil {
-			return 0, 0, err
-		}
-		if name == "VmRSS" {
-			now = kb << 10
-		} else {
-			peak = kb << 10
-		}
-	}
-	return now, peak, nil
-}
-
-func forgetPeak(pid int) error {
-	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0)
-}
-
 func loadAverage() string {
 	b, err := os.ReadFile("/proc/loadavg")
 	if f := strings.Fields(string(b)); err == nil && len(f) > 2 {

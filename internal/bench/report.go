@@ -64,10 +64,6 @@ func (r *report) line(name, unit string, samples []float64, b bar) {
 	r.lines = append(r.lines, line{name, unit, samples, b})
 }
 
-func (r *report) note(format string, args ...any) {
-	r.notes = append(r.notes, fmt.Sprintf(format, args...))
-}
-
 // print shows what was gathered, and begins anew.
 func (r *report) print(w io.Writer) {
 	fmt.Fprintf(w, "\n%s\n", r.title)

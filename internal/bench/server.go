@@ -154,14 +154,6 @@ func (c *codes) read(r io.ReadCloser) {
 	}
 }
 
-// ignore forgets what came and what will come.
-func (c *codes) ignore(drop bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.drop = drop
-	clear(c.came)
-}
-
 // take waits for the code of a method.
 func (c *codes) take(ctx context.Context, method string, to chan string) (string, error) {
 	c.mu.Lock()
