@@ -2,7 +2,6 @@ package socket
 
 import (
 	"encoding/json"
-	"slices"
 
 	"github.com/gobwas/ws"
 
@@ -13,84 +12,87 @@ import (
 
 // Receive hands news to the sockets of its challenge. It does not block.
 func (h *Hub) Receive(n stepup.News) {
-	if lacking := h.deliver(n); !lacking {
-		return
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if r := h.rooms[n.ChallengeID]; r != nil {
+	if r := h.deliver(n); r != nil {
+		h.mu.Lock()
 		h.ask(r)
+		h.mu.Unlock()
 	}
 }
 
-// deliver sends each socket the events that follow those it was sent, one
-// event at a time: the first is on its way before the next is written. It
-// reports whether some socket lacks an event in between.
-func (h *Hub) deliver(n stepup.News) (lacking bool) {
-	for _, e := range n.Events {
-		if h.wanted(n.ChallengeID, e.Number) {
-			lacking = h.pass(n.ChallengeID, e.Number, h.frame(n, e)) || lacking
-		}
+// deliver sends each socket the events that follow those it was sent. It
+// returns the room when one of its sockets lacks an event in between.
+func (h *Hub) deliver(n stepup.News) (lacking *room) {
+	frames, watched := h.frames(n)
+	if !watched {
+		return nil
 	}
-	if n.Gone {
-		for _, c := range h.sockets(n.ChallengeID) {
-			c.close(closeGone)
-		}
-	}
-	return lacking
-}
-
-func (h *Hub) sockets(id string) []*conn {
+	var flush []*conn
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	if r := h.rooms[id]; r != nil {
-		return slices.Clone(r.conns)
-	}
-	return nil
-}
-
-// wanted reports whether some socket was not sent an event yet.
-func (h *Hub) wanted(id string, number int) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	r := h.rooms[id]
-	return r != nil && len(r.conns) > 0 && r.seen() < number
-}
-
-// pass sends one event to the sockets whose next it is, and reports whether
-// there are some that lack one before it.
-func (h *Hub) pass(id string, number int, f frame) (lacking bool) {
-	var flush [8]*conn // as many as watch one challenge, and then some
-	due := flush[:0]
-	h.mu.Lock()
-	if r := h.rooms[id]; r != nil {
+	if r := h.rooms[n.ChallengeID]; r != nil {
 		for _, c := range r.conns {
-			if int(c.seen)+1 < number {
-				lacking = true
+			wrote, code := false, closeCode(0)
+			for i, e := range n.Events {
+				if e.Number <= int(c.seen) {
+					continue
+				}
+				if e.Number > int(c.seen)+1 || frames[i].isZero() {
+					lacking = r
+					break
+				}
+				c.seen++
+				if code = frames[i].code; code != 0 {
+					break
+				}
+				wrote = c.enqueue(frames[i].text, false) || wrote
 			}
-			if int(c.seen)+1 != number {
-				continue
+			if code == 0 && n.Gone {
+				code = closeGone
 			}
-			c.seen++
-			if c.enqueue(f.bytes, f.last) {
-				due = append(due, c)
+			if code != 0 {
+				wrote = c.enqueue(closeFrame(code, reasons[code]), true) || wrote
+			}
+			if wrote {
+				flush = append(flush, c)
 			}
 		}
 	}
 	h.mu.Unlock()
-	for _, c := range due { // the system calls come after the lock
+	for _, c := range flush { // the system calls come after the lock
 		c.flush()
 	}
 	return lacking
 }
 
-// frame is an event as the client gets it, or the close frame in its place.
+// frame is an event as the client gets it, or the close code in its place.
 type frame struct {
-	bytes []byte
-	last  bool
+	text []byte
+	code closeCode
 }
 
-func ending(code closeCode) frame { return frame{closeFrame(code, reasons[code]), true} }
+// isZero: it was not written, because no socket needed it then.
+func (f frame) isZero() bool { return f.text == nil && f.code == 0 }
+
+// frames writes the events of n that some socket was not sent yet.
+func (h *Hub) frames(n stepup.News) (all []frame, watched bool) {
+	h.mu.Lock()
+	r := h.rooms[n.ChallengeID]
+	watched = r != nil && len(r.conns) > 0
+	seen := 0
+	if watched {
+		seen = r.seen()
+	}
+	h.mu.Unlock()
+	if !watched {
+		return nil, false
+	}
+	all = make([]frame, len(n.Events))
+	for i, e := range n.Events {
+		if e.Number > seen {
+			all[i] = h.frame(n, e)
+		}
+	}
+	return all, true
+}
 
 // message is the shape of section 6: exactly these four keys.
 type message struct {
@@ -116,20 +118,20 @@ func (h *Hub) frame(n stepup.News, e stepup.Event) frame {
 	if e.Outcome != nil {
 		r, err := h.open(n.ChallengeID, e.Outcome)
 		if fault.CodeOf(err) == fault.ChallengeClosed { // its session has ended
-			return ending(closeGone)
+			return frame{code: closeGone}
 		}
 		if err != nil {
 			h.log.Error("outcome could not be read for a socket", "challenge", n.ChallengeID, "err", err)
-			return ending(closeInternal)
+			return frame{code: closeInternal}
 		}
 		m.Event, m.Data = "ACTION_COMPLETE", [1]any{outcome(r)}
 	}
 	b, err := json.Marshal(m)
 	if err != nil {
 		h.log.Error("socket event could not be written", "challenge", n.ChallengeID, "err", err)
-		return ending(closeInternal)
+		return frame{code: closeInternal}
 	}
-	return frame{ws.MustCompileFrame(ws.NewTextFrame(b)), false}
+	return frame{text: ws.MustCompileFrame(ws.NewTextFrame(b))}
 }
 
 // outcome always has both objects (D-SOCK-03, 08).
