@@ -53,16 +53,23 @@ type Options struct {
 
 // DB is an open database. It is safe for concurrent use.
 type DB struct {
-	read    *bun.DB   // SQLite: read-only connections; PostgreSQL: the pool
-	write   *bun.DB   // SQLite: the one writing connection; PostgreSQL: the pool
-	file    string    // of SQLite; "" for PostgreSQL
-	pipe    *pipeline // PostgreSQL: the writer's own connection
+	read    *bun.DB // SQLite: read-only connections; PostgreSQL: the pool
+	write   *bun.DB // SQLite: the one writing connection; PostgreSQL: the pool
+	file    string  // of SQLite; "" for PostgreSQL
+	common  transactor
 	timeout time.Duration
 	now     func() time.Time
 	trace   tracer
 	*writer
 
 	questions sync.Map // question → *prepared
+}
+
+// transactor makes the transactions of the common path, whose steps are all
+// made of statements; see writer.once for the answer.
+type transactor interface {
+	transact(ctx context.Context, steps []step) (failed map[int]bool, err error)
+	close()
 }
 
 // Open connects to a database: "sqlite:PATH" or "postgres://…". It neither
@@ -121,7 +128,7 @@ func (db *DB) openSQLite(path string, o Options) error {
 		return sql.Open("sqlite", (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: file}).EscapedPath(), RawQuery: q.Encode()}).String())
 	}
 	// The writer comes first: it creates the file and puts it in WAL mode.
-	w, err := open("journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "temp_store(MEMORY)")
+	w, err := open("journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "temp_store(MEMORY)", "cache_size(-16384)", "wal_autocheckpoint(4000)")
 	if err != nil {
 		return err
 	}
@@ -139,6 +146,7 @@ func (db *DB) openSQLite(path string, o Options) error {
 	r.SetMaxIdleConns(o.MaxConns)
 	db.file = file
 	db.write, db.read = bun.NewDB(w, sqlitedialect.New()), bun.NewDB(r, sqlitedialect.New())
+	db.common = &direct{db: w}
 	return nil
 }
 
@@ -156,7 +164,7 @@ func (db *DB) openPostgres(dsn string, o Options) error {
 	cfg.RuntimeParams["standard_conforming_strings"] = "on"
 	cfg.RuntimeParams["synchronous_commit"] = "on"
 	cfg.ConnectTimeout = o.Timeout
-	db.pipe = newPipeline(cfg)
+	db.common = newPipeline(cfg)
 	pool := stdlib.OpenDB(*cfg)
 	pool.SetMaxOpenConns(max(1, o.MaxConns-1)) // one is the writer's
 	pool.SetMaxIdleConns(o.MaxConns)
@@ -170,7 +178,7 @@ func (db *DB) postgres() bool { return db.file == "" }
 // Close stops the writer after what is queued and closes the database.
 func (db *DB) Close() error {
 	db.writer.close()
-	db.pipe.close()
+	db.common.close()
 	err := db.read.Close()
 	if db.write != db.read {
 		err = errors.Join(err, db.write.Close())

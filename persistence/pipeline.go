@@ -21,6 +21,12 @@ type pipeline struct {
 func newPipeline(cfg *pgx.ConnConfig) *pipeline {
 	cfg = cfg.Copy()
 	cfg.DefaultQueryExecMode = pgx.QueryExecModeCacheStatement
+	// Every statement finds its rows by key. Left alone, the planner joins by
+	// reading the whole table while its statistics say that it is small, and
+	// keeps that plan while the table grows.
+	for _, method := range []string{"enable_seqscan", "enable_hashjoin", "enable_mergejoin"} {
+		cfg.RuntimeParams[method] = "off"
+	}
 	return &pipeline{cfg: cfg}
 }
 
@@ -39,7 +45,7 @@ func (p *pipeline) ready(ctx context.Context) (*pgx.Conn, error) {
 }
 
 func (p *pipeline) close() {
-	if p != nil && p.conn != nil {
+	if p.conn != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		p.conn.Close(ctx)

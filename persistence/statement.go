@@ -125,24 +125,29 @@ func callOf[R any](s *statement, rows []R, writes []int, keys []string) call {
 
 // values are the parameters of one row.
 func (c *call) values(row int) []any {
-	r := c.rows.Index(row)
 	out := make([]any, len(c.columns))
-	for i := range c.columns {
-		f := r.FieldByIndex(c.columns[i].index)
-		switch f.Kind() {
-		case reflect.String:
-			out[i] = f.String()
-		case reflect.Bool:
-			out[i] = f.Bool()
-		case reflect.Slice:
-			if !f.IsNil() {
-				out[i] = f.Bytes()
-			}
-		default:
-			out[i] = f.Int()
-		}
+	for i := range out {
+		out[i] = c.value(row, i)
 	}
 	return out
+}
+
+// value is one parameter of one row, of a type that drivers take.
+func (c *call) value(row, column int) any {
+	f := c.rows.Index(row).FieldByIndex(c.columns[column].index)
+	switch f.Kind() {
+	case reflect.String:
+		return f.String()
+	case reflect.Bool:
+		return f.Bool()
+	case reflect.Slice:
+		if f.IsNil() {
+			return nil
+		}
+		return f.Bytes()
+	default:
+		return f.Int()
+	}
 }
 
 // arrays are the parameters of all rows.
@@ -207,25 +212,17 @@ func (l *lane) run(ctx context.Context, c *call) (missing []int, err error) {
 		}
 		return c.missing(back), rows.Err()
 	}
-	exec, query := l.tx.Tx.ExecContext, l.tx.Tx.QueryRowContext
-	if s := l.prepared[c.one]; s != nil {
-		s = l.tx.StmtContext(ctx, s)
-		exec = func(ctx context.Context, _ string, args ...any) (sql.Result, error) {
-			return s.ExecContext(ctx, args...)
-		}
-		query = func(ctx context.Context, _ string, args ...any) *sql.Row { return s.QueryRowContext(ctx, args...) }
-	}
 	for i := range c.rows.Len() {
 		stands := true
 		if c.asks {
 			var back string
-			err = query(ctx, c.one, c.values(i)...).Scan(&back)
+			err = l.tx.Tx.QueryRowContext(ctx, c.one, c.values(i)...).Scan(&back)
 			if errors.Is(err, sql.ErrNoRows) {
 				stands, err = false, nil
 			}
 		} else {
 			var r sql.Result
-			if r, err = exec(ctx, c.one, c.values(i)...); err == nil && c.keys != nil {
+			if r, err = l.tx.Tx.ExecContext(ctx, c.one, c.values(i)...); err == nil && c.keys != nil {
 				var n int64
 				n, err = r.RowsAffected()
 				stands = n > 0

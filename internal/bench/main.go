@@ -9,7 +9,7 @@
 // the process: what would be sent is handed to the driver through a pipe, one
 // write a message. The driver shares the processors with the service.
 //
-//	go run ./internal/bench [-rounds N] [-only NAME,…] [-quick] [-calm 1m] [-profile DIR]
+//	go run ./internal/bench [-rounds N] [-only NAME,…] [-on DATABASE] [-quick] [-calm 1m] [-profile DIR]
 //
 // On more than two processors start it under "taskset -c 0,1": the promises are
 // made for two. Start reading at measurements.
@@ -42,6 +42,7 @@ type bench struct {
 	rounds  int
 	clients int
 	profile string // folder for CPU profiles; "" for none
+	on      string // the only database to measure on; "" for both
 	calm    time.Duration
 	dir     string
 	report  report
@@ -96,8 +97,9 @@ func run() (err error) {
 	b := &bench{}
 	only := flag.String("only", "", "measure these only, separated by commas")
 	flag.IntVar(&b.rounds, "rounds", 5, "rounds of which the median is taken")
-	flag.IntVar(&b.clients, "clients", 64, "connections of the load")
+	flag.IntVar(&b.clients, "clients", 128, "connections of the load")
 	flag.BoolVar(&b.quick, "quick", false, "shorter rounds: a look, not a measurement")
+	flag.StringVar(&b.on, "on", "", "measure on this database only: sqlite or postgresql")
 	flag.StringVar(&b.profile, "profile", "", "folder to write CPU profiles of the service under load to")
 	flag.DurationVar(&b.calm, "calm", 0, "wait this long, at most, for others to leave the processors before each stretch of load")
 	flag.Usage = func() {

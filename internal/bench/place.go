@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,31 +40,39 @@ type bare interface {
 
 const row = "(id TEXT PRIMARY KEY, created_at BIGINT NOT NULL, expires_at BIGINT NOT NULL, body TEXT NOT NULL)"
 
-// places makes a new database of each kind.
-func (b *bench) places(settings ...string) ([]*place, error) {
-	lite, err := b.sqlite(settings...)
-	if err != nil {
-		return nil, err
+// places makes a new database of each kind that is asked for.
+func (b *bench) places(settings ...string) (out []*place, err error) {
+	for _, kind := range []struct {
+		name string
+		make func(settings []string) (*place, error)
+	}{{"sqlite", b.sqlite}, {"postgresql", b.postgresql}} {
+		if b.on != "" && b.on != kind.name {
+			continue
+		}
+		p, err := kind.make(settings)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", kind.name, err)
+		}
+		out = append(out, p)
 	}
-	pg, err := b.newPostgres(settings...)
-	if err != nil {
-		return nil, err
+	if out == nil {
+		return nil, fmt.Errorf("there is no database %q", b.on)
 	}
-	return []*place{lite, pg}, nil
+	return out, nil
 }
 
-func (b *bench) sqlite(settings ...string) (*place, error) {
+func (b *bench) sqlite(settings []string) (*place, error) {
 	dir, err := os.MkdirTemp(b.dir, "sqlite-")
 	if err != nil {
 		return nil, err
 	}
-	p := &place{name: "SQLite", dsn: "sqlite:" + filepath.Join(dir, "service.db"), environ: settings}
+	p := &place{name: "SQLite", dsn: "sqlite:" + filepath.Join(dir, "service.db"), environ: slices.Clone(settings)}
 	p.environ = append(p.environ, "CASTELLAN_DATA_DIR="+dir, "CASTELLAN_DATABASE_URL="+p.dsn)
 	p.bare, err = newBareSQLite(filepath.Join(dir, "bare.db"))
 	return p, err
 }
 
-func (b *bench) newPostgres(settings ...string) (*place, error) {
+func (b *bench) postgresql(settings []string) (*place, error) {
 	s, err := b.postgres()
 	if err != nil {
 		return nil, err
@@ -87,7 +96,7 @@ func (b *bench) newPostgres(settings ...string) (*place, error) {
 		return nil, err
 	}
 	u.Path = "/" + name
-	p := &place{name: "PostgreSQL", dsn: u.String(), process: s.PID(), environ: settings}
+	p := &place{name: "PostgreSQL", dsn: u.String(), process: s.PID(), environ: slices.Clone(settings)}
 	p.environ = append(p.environ, "CASTELLAN_DATA_DIR="+dir, "CASTELLAN_DATABASE_URL="+p.dsn)
 	p.bare, err = newBarePostgres(p.dsn)
 	return p, err

@@ -3,6 +3,7 @@ package sockload_test
 import (
 	"bytes"
 	"database/sql"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -88,6 +89,7 @@ func (s *service) latency(b *testing.B) {
 		b.Fatal(err)
 	}
 	text := strings.Repeat("x", 500)
+	line := s.line()
 	var bare, frame []time.Duration
 	for i := range rounds {
 		c, err := s.login(users + i%extra)
@@ -105,18 +107,16 @@ func (s *service) latency(b *testing.B) {
 			b.Fatal(err)
 		}
 		bare = append(bare, time.Since(began))
-		answered := make(chan error, 1)
 		began = time.Now()
-		go func() { answered <- s.complete(c.token, body) }()
+		if err := line.complete(c.token, body); err != nil {
+			b.Fatal(err)
+		}
 		got, err := sockload.Next(conn)
 		frame = append(frame, time.Since(began))
 		if err == nil && !bytes.Contains(got, []byte("METHOD_COMPLETE")) {
 			err = fmt.Errorf("got %s", got)
 		}
-		if err == nil {
-			err = <-answered
-		}
-		if err != nil {
+		if err := errors.Join(err, line.answered()); err != nil {
 			b.Fatal(err)
 		}
 		conn.Close()

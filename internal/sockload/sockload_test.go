@@ -2,6 +2,7 @@ package sockload_test
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"strings"
@@ -55,7 +56,8 @@ func TestSocketsOfTheService(t *testing.T) {
 	}
 	c := login(0)
 	live := dial(c)
-	if err := s.complete(c.token, s.mail(c)); err != nil {
+	l := s.line()
+	if err := errors.Join(l.complete(c.token, s.mail(c)), l.answered()); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, live, "METHOD_COMPLETE")

@@ -1,0 +1,170 @@
+package persistence
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"fmt"
+	"io"
+)
+
+// direct is SQLite's writing connection as the writer uses it: what
+// database/sql does around a statement (locks, a closure, copies of the
+// arguments) costs as much as the statement. It borrows the one connection for
+// the length of a transaction, so interactive transactions take turns with it,
+// and keeps its statements prepared.
+type direct struct {
+	db    *sql.DB
+	conn  driver.Conn // on which the statements are prepared
+	kept  map[string]directStmt
+	args  []driver.NamedValue
+	asked [1]driver.Value
+}
+
+// directStmt is what a statement of the driver can do.
+type directStmt interface {
+	driver.Stmt
+	driver.StmtExecContext
+	driver.StmtQueryContext
+}
+
+// transact makes steps in one transaction; see writer.once.
+func (d *direct) transact(ctx context.Context, steps []step) (failed map[int]bool, err error) {
+	c, err := d.db.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	err = c.Raw(func(conn any) (err error) {
+		d.on(conn.(driver.Conn))
+		failed, err = d.run(steps)
+		return err
+	})
+	return failed, err
+}
+
+// close gives up the statements, while their connection still lives.
+func (d *direct) close() {
+	if d.conn == nil {
+		return
+	}
+	c, err := d.db.Conn(context.Background())
+	if err != nil {
+		return
+	}
+	defer c.Close()
+	c.Raw(func(conn any) error {
+		if d.conn == conn.(driver.Conn) {
+			for _, s := range d.kept {
+				s.Close()
+			}
+		}
+		d.conn, d.kept = nil, nil
+		return nil
+	})
+}
+
+// on takes the connection over. Statements of another one died with it.
+func (d *direct) on(conn driver.Conn) {
+	if conn != d.conn {
+		d.conn, d.kept = conn, map[string]directStmt{}
+	}
+}
+
+func (d *direct) run(steps []step) (failed map[int]bool, err error) {
+	tx, err := d.conn.(driver.ConnBeginTx).BeginTx(context.Background(), driver.TxOptions{})
+	if err != nil {
+		return nil, err
+	}
+	for i := range steps {
+		s := &steps[i]
+		if len(failed) > 0 && s.plan.order >= firstWrite {
+			break // what the losers of a race inserted does not matter
+		}
+		for j := range s.calls {
+			missing, err := d.call(&s.calls[j])
+			if err != nil {
+				tx.Rollback()
+				return nil, fmt.Errorf("%s: %w", s.writes[0].Table(), err)
+			}
+			s.refuse(&failed, missing)
+		}
+	}
+	if len(failed) > 0 {
+		return failed, tx.Rollback()
+	}
+	if err = tx.Commit(); err != nil {
+		return nil, undecided{err}
+	}
+	return nil, nil
+}
+
+// call makes the rows of a call and reports the writes whose rows were
+// refused.
+func (d *direct) call(c *call) (missing []int, err error) {
+	s, err := d.statement(c.one)
+	if err != nil {
+		return nil, err
+	}
+	for len(d.args) < len(c.columns) {
+		d.args = append(d.args, driver.NamedValue{Ordinal: len(d.args) + 1})
+	}
+	args := d.args[:len(c.columns)]
+	for row := range c.rows.Len() {
+		for i := range args {
+			args[i].Value = c.value(row, i)
+		}
+		var stands bool
+		if c.asks {
+			stands, err = d.ask(s, args)
+		} else {
+			stands, err = d.exec(s, args)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !stands && c.keys != nil {
+			missing = append(missing, c.writes[row])
+		}
+	}
+	return missing, nil
+}
+
+func (d *direct) statement(text string) (directStmt, error) {
+	if s := d.kept[text]; s != nil {
+		return s, nil
+	}
+	made, err := d.conn.Prepare(text)
+	if err != nil {
+		return nil, err
+	}
+	s := made.(directStmt)
+	d.kept[text] = s
+	return s, nil
+}
+
+// exec tells whether a row was written.
+func (d *direct) exec(s directStmt, args []driver.NamedValue) (bool, error) {
+	r, err := s.ExecContext(context.Background(), args)
+	if err != nil {
+		return false, err
+	}
+	n, err := r.RowsAffected()
+	return n > 0, err
+}
+
+// ask tells whether a row came back.
+func (d *direct) ask(s directStmt, args []driver.NamedValue) (bool, error) {
+	rows, err := s.QueryContext(context.Background(), args)
+	if err != nil {
+		return false, err
+	}
+	err = rows.Next(d.asked[:])
+	if cerr := rows.Close(); err == nil {
+		err = cerr
+	}
+	if err == io.EOF {
+		return false, nil
+	}
+	return err == nil, err
+}
