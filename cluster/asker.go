@@ -40,7 +40,9 @@ func newAsker(sys *actor.ActorSystem) *asker {
 	for i := range a.shards {
 		a.shards[i].m = map[uint32]chan any{}
 	}
-	pid, ok := sys.ProcessRegistry.Add(a, "$ask")
+	// The runtime counts its own names up in letters behind a "$": a name like
+	// theirs would be met by the actor whose turn it is.
+	pid, ok := sys.ProcessRegistry.Add(a, "ask")
 	if !ok {
 		panic("cluster: two askers on one system")
 	}

@@ -112,6 +112,17 @@ func TestPassivationLosesNothing(t *testing.T) {
 	}
 }
 
+// The runtime names actors by counting in letters, past every short word.
+func TestNoActivationMeetsAReservedName(t *testing.T) {
+	n := solo(t, nil)
+	for i := range 64 * 64 * 64 / 4 {
+		n.Tell("counter", fmt.Sprint(i), wrapperspb.String("leave"))
+	}
+	if got, err := n.Call(t.Context(), "counter", "last", wrapperspb.String("")); err != nil || got.(*wrapperspb.Int64Value).Value != 1 {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
 func TestPanicEndsTheActivationAndAnswers(t *testing.T) {
 	var births atomic.Int64
 	n := solo(t, &births)

@@ -129,3 +129,26 @@ func (s *service) latency(b *testing.B) {
 	b.ReportMetric(ms(frame, 50), "frame-p50-ms")
 	b.ReportMetric(ms(frame, 99), "frame-p99-ms")
 }
+
+// BenchmarkOpenChallenges opens 100 000 challenges of 20 000 users and reports
+// what one costs the service: when the last is open, and when it is at rest. It
+// runs once:
+//
+//	go test -run '^$' -bench OpenChallenges -benchtime 1x ./internal/sockload
+func BenchmarkOpenChallenges(b *testing.B) {
+	const many = 20_000
+	s := start(b, many+extra)
+	s.challenges(many, many+extra, 2)
+	time.Sleep(2 * time.Second)
+	before := s.ask("gc")
+	b.Log("before     ", before)
+	s.challenges(0, many, each)
+	open := s.ask("now")
+	b.Log("open       ", open)
+	time.Sleep(50 * time.Second)
+	rest := s.ask("now")
+	b.Log("50 s later ", rest)
+	cost := func(m memory) float64 { return (float64(m.RSS) - float64(before.RSS)) / many / each }
+	b.ReportMetric(cost(open), "B/challenge-just-opened")
+	b.ReportMetric(cost(rest), "B/challenge")
+}
