@@ -15,7 +15,7 @@ const (
 	memoryLook = 5 * time.Second
 	quietBytes = 8 << 20  // allocated between two looks: more is a burst still
 	smallHeap  = 24 << 20 // not worth a collection
-	asleep     = 10       // looks after a burst
+	asleep     = 8        // looks after a burst: an idle actor sleeps after 30 s
 )
 
 // giveBack returns memory to the system after bursts, until ctx ends. Each of
