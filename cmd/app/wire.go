@@ -27,6 +27,7 @@ import (
 	"castellan/domain/challenge"
 	"castellan/domain/change"
 	"castellan/domain/credential"
+	"castellan/domain/cronkey"
 	"castellan/domain/currency"
 	"castellan/domain/id"
 	"castellan/domain/keyring"
@@ -71,6 +72,7 @@ type service struct {
 	tokens      *token.Issuer
 	live        *mfa.Live
 	currencies  *currency.Live
+	crons       *cronkey.Live
 	dispatch    *dispatch.Dispatcher
 	node        *cluster.Node
 	client      actors.Client
@@ -154,8 +156,9 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	s.roles = resource.NewLive(persistence.NewResources(db), s.users)
 	s.live = mfa.NewLive(persistence.NewMFA(db))
 	s.currencies = currency.NewLive(persistence.NewCurrencies(db))
+	s.crons = cronkey.NewLive(persistence.NewCronKeys(db), ring)
 	s.follow()
-	if err := errors.Join(s.revocations.Load(ctx, sessions), s.roles.Reload(ctx), s.live.Reload(ctx), s.currencies.Reload(ctx), s.feed.Poll(ctx)); err != nil {
+	if err := errors.Join(s.revocations.Load(ctx, sessions), s.roles.Reload(ctx), s.live.Reload(ctx), s.currencies.Reload(ctx), s.crons.Reload(ctx), s.feed.Poll(ctx)); err != nil {
 		return fmt.Errorf("load snapshots: %w", err)
 	}
 
@@ -239,7 +242,7 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 		AddressBook: httpaddressbook.Group{Service: &addressbook.Service{Store: persistence.NewAddressBooks(db), Commit: db, Currencies: s.currencies,
 			Rules: addressRules, Waiting: cfg.AddressBook.WaitingTime, Now: now}},
 	}
-	guards := guard.Guards{Tokens: s.tokens, Fresh: s.feed.Fresh, Judge: s.roles.Judge, Tenant: cfg.Tenant.ID,
+	guards := guard.Guards{Tokens: s.tokens, Fresh: s.feed.Fresh, Judge: s.roles.Judge, Tenant: cfg.Tenant.ID, Cron: s.crons.Client,
 		Live: func(userID, sessionID string, sv int64) bool {
 			if !s.revocations.Live(userID, sessionID, sv) {
 				return false
@@ -309,6 +312,7 @@ func (s *service) follow() {
 	s.feed.On(change.Keys, func(ctx context.Context, _ string) error { return s.vault.Keeper.Reload(ctx) })
 	s.feed.On(change.MFA, func(ctx context.Context, _ string) error { return s.live.Reload(ctx) })
 	s.feed.On(change.Currencies, func(ctx context.Context, _ string) error { return s.currencies.Reload(ctx) })
+	s.feed.On(change.CronKeys, func(ctx context.Context, _ string) error { return s.crons.Reload(ctx) })
 	s.feed.On(change.Roles, func(ctx context.Context, _ string) error { return s.roles.Reload(ctx) })
 	s.feed.On(change.Users, s.roles.Follow)
 }

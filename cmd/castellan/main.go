@@ -36,6 +36,7 @@ type cli struct {
 	Version versionCmd `cmd:"" help:"Print the version."`
 	User    userCmd    `cmd:"" help:"Accounts: add one, unlock one."`
 	Keys    keysCmd    `cmd:"" help:"Keys of the service: rotate them."`
+	CronKey cronKeyCmd `cmd:"" help:"Keys of scheduled clients: add one, list them, remove one."`
 	Audit   auditCmd   `cmd:"" help:"The audit trail: verify it."`
 }
 
