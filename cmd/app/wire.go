@@ -137,7 +137,7 @@ func Serve(ctx context.Context, cfg config.Config, o Options) error {
 	}
 	o.Log.Info("serving", "addr", l.Addr().String(), "version", o.Version, "after", time.Since(started).Round(time.Millisecond))
 	failed := make(chan error, 1)
-	go func() { failed <- s.server.App.Listener(l) }()
+	go func() { failed <- s.server.Serve(l) }()
 	select {
 	case <-ctx.Done():
 	case err = <-failed:
