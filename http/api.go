@@ -21,6 +21,7 @@ import (
 	"castellan/http/system"
 	"castellan/http/totp"
 	"castellan/http/twofactor"
+	"castellan/http/user"
 	"castellan/http/wire"
 )
 
@@ -31,6 +32,7 @@ type API struct {
 	Password    password.Group    // 4.3
 	MFA         mfa.Group         // 4.4
 	Resource    resource.Group    // 4.6
+	User        user.Group        // 4.12, in part
 	AddressBook addressbook.Group // 4.18
 	// Extensions.
 	Session session.Group
@@ -41,7 +43,7 @@ type API struct {
 // Endpoints returns every endpoint of the service.
 func (a API) Endpoints() []rest.Endpoint {
 	var all []rest.Endpoint
-	for _, g := range []rest.Group{a.TwoFactor, a.TOTP, a.Password, a.MFA, a.Resource, a.AddressBook, a.Session, a.Role, a.Keys} {
+	for _, g := range []rest.Group{a.TwoFactor, a.TOTP, a.Password, a.MFA, a.Resource, a.User, a.AddressBook, a.Session, a.Role, a.Keys} {
 		all = append(all, g.Endpoints()...)
 	}
 	return all

@@ -39,6 +39,7 @@ import (
 	"castellan/domain/stepup"
 	"castellan/domain/token"
 	"castellan/domain/totp"
+	"castellan/domain/user"
 	httpapi "castellan/http"
 	httpaddressbook "castellan/http/addressbook"
 	"castellan/http/guard"
@@ -52,6 +53,7 @@ import (
 	"castellan/http/system"
 	httptotp "castellan/http/totp"
 	"castellan/http/twofactor"
+	httpuser "castellan/http/user"
 	"castellan/outbound/dispatch"
 	"castellan/persistence"
 )
@@ -204,6 +206,8 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 		Guards: password.NewGuards(persistence.NewPasswordGuards(db), db, guardRules(cfg), now), Starts: s.engine, Commit: db, Tokens: s.tokens,
 		Revocations: s.revocations, Conceal: conceal(ring), Dev: cfg.Dev, TokenTTL: cfg.Tokens.XAuthTTL, Now: now}
 	actions.Register(s.logins.LoginAction())
+	actions.Register(user.VerifyEmailAction())
+	actions.Register(user.VideoKYCAction())
 	s.passwords = &credential.Service{Users: s.users, Sessions: sessions, Tokens: persistence.NewCredentials(db), Signer: s.tokens, Engine: s.engine, Hasher: s.hasher,
 		Policy: password.Policy{MinChars: cfg.Password.MinLength, MaxChars: cfg.Password.MaxLength},
 		Wrong:  password.NewGuards(persistence.NewPasswordGuards(db), db, credential.WrongRules(), now),
@@ -235,6 +239,7 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 		Password:  httppassword.Group{Service: s.passwords},
 		MFA:       httpmfa.Group{Admin: &mfa.Admin{Store: persistence.NewMFA(db), Commit: db, Live: s.live, Now: now}},
 		Resource:  httpresource.Group{Admin: registry},
+		User:      httpuser.Group{Users: s.users},
 		Session:   httpsession.Group{Service: s.logins},
 		Role:      httprole.Group{Admin: registry},
 		Keys:      system.Keys{JWKS: ring.JWKS},
