@@ -37,13 +37,14 @@ type API struct {
 	// Extensions.
 	Session session.Group
 	Role    role.Group
+	Explain mfa.Explain
 	Keys    system.Keys
 }
 
 // Endpoints returns every endpoint of the service.
 func (a API) Endpoints() []rest.Endpoint {
 	var all []rest.Endpoint
-	for _, g := range []rest.Group{a.TwoFactor, a.TOTP, a.Password, a.MFA, a.Resource, a.User, a.AddressBook, a.Session, a.Role, a.Keys} {
+	for _, g := range []rest.Group{a.TwoFactor, a.TOTP, a.Password, a.MFA, a.Resource, a.User, a.AddressBook, a.Session, a.Role, a.Explain, a.Keys} {
 		all = append(all, g.Endpoints()...)
 	}
 	return all

@@ -242,6 +242,7 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 		User:      httpuser.Group{Users: s.users},
 		Session:   httpsession.Group{Service: s.logins},
 		Role:      httprole.Group{Admin: registry},
+		Explain:   httpmfa.Explain{Start: s.engine.Explain},
 		Keys:      system.Keys{JWKS: ring.JWKS},
 
 		AddressBook: httpaddressbook.Group{Service: &addressbook.Service{Store: persistence.NewAddressBooks(db), Commit: db, Currencies: s.currencies,
