@@ -11,6 +11,7 @@ import (
 
 	registry "castellan/domain/resource"
 	"castellan/http/addressbook"
+	"castellan/http/audit"
 	"castellan/http/mfa"
 	"castellan/http/password"
 	"castellan/http/resource"
@@ -38,13 +39,14 @@ type API struct {
 	Session session.Group
 	Role    role.Group
 	Explain mfa.Explain
+	Audit   audit.Group
 	Keys    system.Keys
 }
 
 // Endpoints returns every endpoint of the service.
 func (a API) Endpoints() []rest.Endpoint {
 	var all []rest.Endpoint
-	for _, g := range []rest.Group{a.TwoFactor, a.TOTP, a.Password, a.MFA, a.Resource, a.User, a.AddressBook, a.Session, a.Role, a.Explain, a.Keys} {
+	for _, g := range []rest.Group{a.TwoFactor, a.TOTP, a.Password, a.MFA, a.Resource, a.User, a.AddressBook, a.Session, a.Role, a.Explain, a.Audit, a.Keys} {
 		all = append(all, g.Endpoints()...)
 	}
 	return all

@@ -42,6 +42,7 @@ import (
 	"castellan/domain/user"
 	httpapi "castellan/http"
 	httpaddressbook "castellan/http/addressbook"
+	httpaudit "castellan/http/audit"
 	"castellan/http/guard"
 	httpmfa "castellan/http/mfa"
 	httppassword "castellan/http/password"
@@ -243,6 +244,7 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 		Session:   httpsession.Group{Service: s.logins},
 		Role:      httprole.Group{Admin: registry},
 		Explain:   httpmfa.Explain{Start: s.engine.Explain},
+		Audit:     httpaudit.Group{Store: persistence.NewAudit(db)},
 		Keys:      system.Keys{JWKS: ring.JWKS},
 
 		AddressBook: httpaddressbook.Group{Service: &addressbook.Service{Store: persistence.NewAddressBooks(db), Commit: db, Currencies: s.currencies,
