@@ -9,12 +9,15 @@ package app
 import (
 	"context"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -277,13 +280,27 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 	}
 	web := s.server.App.Server()
 	web.ReadTimeout, web.IdleTimeout, web.WriteTimeout = cfg.HTTP.ReadTimeout, cfg.HTTP.IdleTimeout, cfg.HTTP.WriteTimeout
-	for _, code := range cfg.MFA.Guarded {
-		if _, known := actions[code]; !known {
-			actions.Register(guard.Captured(code, s.server.RunCaptured))
-		}
+	if err := guarded(cfg.MFA.Guarded, actions, s.server.RunCaptured); err != nil {
+		return err
 	}
 	system.Mount(s.server, system.Options{Ready: s.ready, Draining: s.draining.Load, AsyncAPI: socket.AsyncAPI, OpenAPI: s.openAPI, Dev: s.dev()})
 	socket.Mount(s.server, socket.Options{Hub: s.hub, Challenge: guards.Challenge, Origins: cfg.HTTP.CORSOrigins, Loopback: cfg.Dev, MaxSockets: cfg.HTTP.MaxConnections})
+	return nil
+}
+
+// guarded registers the actions of endpoints that the configuration put behind a
+// challenge. The code of an action that does something of its own would do that
+// instead of what was asked for, so it stops the start.
+func guarded(endpoints map[string]string, actions challenge.Actions, run func(context.Context, rest.Captured) (json.RawMessage, error)) error {
+	for _, code := range slices.Compact(slices.Sorted(maps.Values(endpoints))) {
+		if code == user.ActionVideoKYC { // it asks for nothing but the challenge, and may stand before an endpoint too
+			delete(actions, code)
+		}
+		if _, known := actions[code]; known {
+			return fmt.Errorf("mfa.guarded: %s is the action of endpoints of its own; choose another code", code)
+		}
+		actions.Register(guard.Captured(code, run))
+	}
 	return nil
 }
 

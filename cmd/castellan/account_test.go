@@ -91,6 +91,33 @@ func TestChallengeStart(t *testing.T) {
 	})
 }
 
+// DURING_VIDEO_KYC may also stand before an endpoint (D-2FA-28); each is started
+// by its own way and does its own thing.
+func TestVideoCheckBeforeAnEndpoint(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		s.Set("MFA_GUARDED=" + guardedKey + "=DURING_VIDEO_KYC")
+		n := s.Start()
+		boss, who := s.Seeded("admin"), admin(t, s, n)
+		for name, c := range map[string]struct {
+			path string
+			body any
+			does bool
+		}{
+			"start":    {startPath, map[string]string{"actionCode": "DURING_VIDEO_KYC"}, false},
+			"endpoint": {actionsPath, newAction("BY_VIDEO"), true},
+		} {
+			f := blackbox.FlowOf(t, n.Do(t, "POST", c.path, c.body, who))
+			out := blackbox.ReadFinal(t, n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, boss, "SMS")).Is(t, 200, ""))
+			if out.Action != "DURING_VIDEO_KYC" || !out.ExecResult.Success || (out.ExecResult.Data["actionCode"] == "BY_VIDEO") != c.does {
+				t.Errorf("%s: %+v", name, out)
+			}
+		}
+		if rows := s.Count("mfa_action WHERE code = 'BY_VIDEO'"); rows != 1 {
+			t.Errorf("%d rows, want the one of the endpoint", rows)
+		}
+	})
+}
+
 // The profile of the caller (REQ-USR-02, REQ-USR-07, REQ-TOTP-14): its two
 // fields, true to the account at every request.
 func TestUserProfile(t *testing.T) {
