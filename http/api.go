@@ -11,6 +11,7 @@ import (
 
 	registry "castellan/domain/resource"
 	"castellan/http/addressbook"
+	"castellan/http/audit"
 	"castellan/http/mfa"
 	"castellan/http/password"
 	"castellan/http/resource"
@@ -21,6 +22,7 @@ import (
 	"castellan/http/system"
 	"castellan/http/totp"
 	"castellan/http/twofactor"
+	"castellan/http/user"
 	"castellan/http/wire"
 )
 
@@ -31,17 +33,20 @@ type API struct {
 	Password    password.Group    // 4.3
 	MFA         mfa.Group         // 4.4
 	Resource    resource.Group    // 4.6
+	User        user.Group        // 4.12, in part
 	AddressBook addressbook.Group // 4.18
 	// Extensions.
 	Session session.Group
 	Role    role.Group
+	Explain mfa.Explain
+	Audit   audit.Group
 	Keys    system.Keys
 }
 
 // Endpoints returns every endpoint of the service.
 func (a API) Endpoints() []rest.Endpoint {
 	var all []rest.Endpoint
-	for _, g := range []rest.Group{a.TwoFactor, a.TOTP, a.Password, a.MFA, a.Resource, a.AddressBook, a.Session, a.Role, a.Keys} {
+	for _, g := range []rest.Group{a.TwoFactor, a.TOTP, a.Password, a.MFA, a.Resource, a.User, a.AddressBook, a.Session, a.Role, a.Explain, a.Audit, a.Keys} {
 		all = append(all, g.Endpoints()...)
 	}
 	return all

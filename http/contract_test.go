@@ -20,6 +20,9 @@ var served = map[string]bool{
 	"4.1 2FA": true, "4.2 TOTP": true, "4.3 Password": true, "4.4 MFA administration": true, "4.6 Resource registry": true, "4.18 Withdrawal address book": true,
 }
 
+// ahead are endpoints that are served before the rest of their section.
+var ahead = map[string]bool{"GET /user/user-profile": true}
+
 // later are endpoints of a served section that come with another section.
 var later = map[string]string{
 	"GET /auth/2fa/challenge/ongoing": "comes with devices",
@@ -68,6 +71,8 @@ func TestTableEqualsTheInterface(t *testing.T) {
 			t.Errorf("%s: in the interface %v, marked as an extension %v", e.Key(), known, e.Extension)
 		case known && credentials[l.credential] != e.Credential:
 			t.Errorf("%s: credential %q, the interface says %q", e.Key(), e.Credential, l.credential)
+		case known && served[l.section] == ahead[e.Key()]:
+			t.Errorf("%s: its section is served: %v, served ahead of it: %v", e.Key(), served[l.section], ahead[e.Key()])
 		case known && l.section != e.Section:
 			t.Errorf("%s: section %q, the interface says %q", e.Key(), e.Section, l.section)
 		case known && strings.HasSuffix(l.credential, "+2fa") != (e.Starts != ""):
@@ -76,6 +81,11 @@ func TestTableEqualsTheInterface(t *testing.T) {
 	}
 	for key, l := range listed {
 		if _, ok := have[key]; !ok && served[l.section] && later[key] == "" {
+			t.Errorf("%s is not served", key)
+		}
+	}
+	for key := range ahead {
+		if _, ok := have[key]; !ok {
 			t.Errorf("%s is not served", key)
 		}
 	}

@@ -46,6 +46,8 @@ type userRow struct {
 	Demo          bool
 	TOTP          bool
 	CreatedAt     int64
+
+	WithdrawProhibited bool
 }
 
 type roleRow struct {
@@ -59,7 +61,8 @@ type roleRow struct {
 func (r userRow) user() user.User {
 	u := user.User{ID: r.ID, Name: r.Name, Surname: r.Surname, Email: r.Email, EmailVerified: r.EmailVerified, CountryCode: r.CountryCode,
 		Phone: r.Phone, Language: r.Language, Status: user.Status(r.Status), Type: user.Type(r.Type), KYCConfirm: r.KYCConfirm, AMLStatus: r.AMLStatus,
-		Level: r.Level, SV: r.SV, CV: r.CV, TOTP: r.TOTP, Demo: r.Demo, CreatedAt: at(r.CreatedAt)}
+		Level: r.Level, SV: r.SV, CV: r.CV, TOTP: r.TOTP, Demo: r.Demo, CreatedAt: at(r.CreatedAt),
+		WithdrawProhibited: r.WithdrawProhibited}
 	if r.Roles != "" {
 		u.Roles = strings.Split(r.Roles, ",")
 		slices.Sort(u.Roles)
@@ -70,7 +73,8 @@ func (r userRow) user() user.User {
 func rowOfUser(w user.Add) userRow {
 	return userRow{ID: w.ID, Name: w.Name, Surname: w.Surname, Email: w.Email, EmailVerified: w.EmailVerified, CountryCode: w.CountryCode,
 		Phone: w.Phone, Language: w.Language, Status: string(w.Status), Type: string(w.Type), KYCConfirm: w.KYCConfirm, AMLStatus: w.AMLStatus,
-		Level: w.Level, PasswordHash: w.PasswordHash, SV: w.SV, CV: w.CV, Roles: strings.Join(w.Roles, ","), Demo: w.Demo, TOTP: w.TOTP, CreatedAt: ms(w.CreatedAt)}
+		Level: w.Level, PasswordHash: w.PasswordHash, SV: w.SV, CV: w.CV, Roles: strings.Join(w.Roles, ","), Demo: w.Demo, TOTP: w.TOTP, CreatedAt: ms(w.CreatedAt),
+		WithdrawProhibited: w.WithdrawProhibited}
 }
 
 // userStep is what the fenced changes of an account are made of.
@@ -143,6 +147,14 @@ var userWrites = []planFor{
 	}),
 	each(func(ctx context.Context, tx bun.Tx, w user.SetStatus) error {
 		_, err := tx.NewUpdate().Table("users").Set("status = ?", w.Status).Set("cv = cv + 1").Where("id = ?", w.UserID).Exec(ctx)
+		return err
+	}),
+	each(func(ctx context.Context, tx bun.Tx, w user.VerifyMail) error {
+		_, err := tx.NewUpdate().Table("users").Set("email_verified = TRUE").Where("id = ?", w.UserID).Exec(ctx)
+		return err
+	}),
+	each(func(ctx context.Context, tx bun.Tx, w user.SetWithdrawProhibited) error {
+		_, err := tx.NewUpdate().Table("users").Set("withdraw_prohibited = ?", w.Prohibited).Where("id = ?", w.UserID).Exec(ctx)
 		return err
 	}),
 	together(func(ctx context.Context, tx bun.Tx, ws []user.Grant) error {

@@ -487,6 +487,7 @@ func init() {
 	register(userFences...)
 	register(totpFences...)
 	register(credentialFences...)
+	register(cronKeyFences...)
 
 	firstWrite = len(plans)
 	register(challengeWrites...)
@@ -499,4 +500,5 @@ func init() {
 	register(sessionWrites...)
 	register(totpWrites...)
 	register(credentialWrites...)
+	register(cronKeyWrites...)
 }

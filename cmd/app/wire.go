@@ -9,12 +9,15 @@ package app
 import (
 	"context"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,6 +30,7 @@ import (
 	"castellan/domain/challenge"
 	"castellan/domain/change"
 	"castellan/domain/credential"
+	"castellan/domain/cronkey"
 	"castellan/domain/currency"
 	"castellan/domain/id"
 	"castellan/domain/keyring"
@@ -38,8 +42,10 @@ import (
 	"castellan/domain/stepup"
 	"castellan/domain/token"
 	"castellan/domain/totp"
+	"castellan/domain/user"
 	httpapi "castellan/http"
 	httpaddressbook "castellan/http/addressbook"
+	httpaudit "castellan/http/audit"
 	"castellan/http/guard"
 	httpmfa "castellan/http/mfa"
 	httppassword "castellan/http/password"
@@ -51,6 +57,7 @@ import (
 	"castellan/http/system"
 	httptotp "castellan/http/totp"
 	"castellan/http/twofactor"
+	httpuser "castellan/http/user"
 	"castellan/outbound/dispatch"
 	"castellan/persistence"
 )
@@ -71,6 +78,7 @@ type service struct {
 	tokens      *token.Issuer
 	live        *mfa.Live
 	currencies  *currency.Live
+	crons       *cronkey.Live
 	dispatch    *dispatch.Dispatcher
 	node        *cluster.Node
 	client      actors.Client
@@ -135,7 +143,7 @@ func Serve(ctx context.Context, cfg config.Config, o Options) error {
 	}
 	o.Log.Info("serving", "addr", l.Addr().String(), "version", o.Version, "after", time.Since(started).Round(time.Millisecond))
 	failed := make(chan error, 1)
-	go func() { failed <- s.server.App.Listener(l) }()
+	go func() { failed <- s.server.Serve(l) }()
 	select {
 	case <-ctx.Done():
 	case err = <-failed:
@@ -154,8 +162,9 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	s.roles = resource.NewLive(persistence.NewResources(db), s.users)
 	s.live = mfa.NewLive(persistence.NewMFA(db))
 	s.currencies = currency.NewLive(persistence.NewCurrencies(db))
+	s.crons = cronkey.NewLive(persistence.NewCronKeys(db), ring)
 	s.follow()
-	if err := errors.Join(s.revocations.Load(ctx, sessions), s.roles.Reload(ctx), s.live.Reload(ctx), s.currencies.Reload(ctx), s.feed.Poll(ctx)); err != nil {
+	if err := errors.Join(s.revocations.Load(ctx, sessions), s.roles.Reload(ctx), s.live.Reload(ctx), s.currencies.Reload(ctx), s.crons.Reload(ctx), s.feed.Poll(ctx)); err != nil {
 		return fmt.Errorf("load snapshots: %w", err)
 	}
 
@@ -201,6 +210,8 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 		Guards: password.NewGuards(persistence.NewPasswordGuards(db), db, guardRules(cfg), now), Starts: s.engine, Commit: db, Tokens: s.tokens,
 		Revocations: s.revocations, Conceal: conceal(ring), Dev: cfg.Dev, TokenTTL: cfg.Tokens.XAuthTTL, Now: now}
 	actions.Register(s.logins.LoginAction())
+	actions.Register(user.VerifyEmailAction())
+	actions.Register(user.VideoKYCAction())
 	s.passwords = &credential.Service{Users: s.users, Sessions: sessions, Tokens: persistence.NewCredentials(db), Signer: s.tokens, Engine: s.engine, Hasher: s.hasher,
 		Policy: password.Policy{MinChars: cfg.Password.MinLength, MaxChars: cfg.Password.MaxLength},
 		Wrong:  password.NewGuards(persistence.NewPasswordGuards(db), db, credential.WrongRules(), now),
@@ -232,14 +243,17 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 		Password:  httppassword.Group{Service: s.passwords},
 		MFA:       httpmfa.Group{Admin: &mfa.Admin{Store: persistence.NewMFA(db), Commit: db, Live: s.live, Now: now}},
 		Resource:  httpresource.Group{Admin: registry},
+		User:      httpuser.Group{Users: s.users},
 		Session:   httpsession.Group{Service: s.logins},
 		Role:      httprole.Group{Admin: registry},
+		Explain:   httpmfa.Explain{Start: s.engine.Explain},
+		Audit:     httpaudit.Group{Store: persistence.NewAudit(db)},
 		Keys:      system.Keys{JWKS: ring.JWKS},
 
 		AddressBook: httpaddressbook.Group{Service: &addressbook.Service{Store: persistence.NewAddressBooks(db), Commit: db, Currencies: s.currencies,
 			Rules: addressRules, Waiting: cfg.AddressBook.WaitingTime, Now: now}},
 	}
-	guards := guard.Guards{Tokens: s.tokens, Fresh: s.feed.Fresh, Judge: s.roles.Judge, Tenant: cfg.Tenant.ID,
+	guards := guard.Guards{Tokens: s.tokens, Fresh: s.feed.Fresh, Judge: s.roles.Judge, Tenant: cfg.Tenant.ID, Cron: s.crons.Client,
 		Live: func(userID, sessionID string, sv int64) bool {
 			if !s.revocations.Live(userID, sessionID, sv) {
 				return false
@@ -266,13 +280,27 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 	}
 	web := s.server.App.Server()
 	web.ReadTimeout, web.IdleTimeout, web.WriteTimeout = cfg.HTTP.ReadTimeout, cfg.HTTP.IdleTimeout, cfg.HTTP.WriteTimeout
-	for _, code := range cfg.MFA.Guarded {
-		if _, known := actions[code]; !known {
-			actions.Register(guard.Captured(code, s.server.RunCaptured))
-		}
+	if err := guarded(cfg.MFA.Guarded, actions, s.server.RunCaptured); err != nil {
+		return err
 	}
 	system.Mount(s.server, system.Options{Ready: s.ready, Draining: s.draining.Load, AsyncAPI: socket.AsyncAPI, OpenAPI: s.openAPI, Dev: s.dev()})
 	socket.Mount(s.server, socket.Options{Hub: s.hub, Challenge: guards.Challenge, Origins: cfg.HTTP.CORSOrigins, Loopback: cfg.Dev, MaxSockets: cfg.HTTP.MaxConnections})
+	return nil
+}
+
+// guarded registers the actions of endpoints that the configuration put behind a
+// challenge. The code of an action that does something of its own would do that
+// instead of what was asked for, so it stops the start.
+func guarded(endpoints map[string]string, actions challenge.Actions, run func(context.Context, rest.Captured) (json.RawMessage, error)) error {
+	for _, code := range slices.Compact(slices.Sorted(maps.Values(endpoints))) {
+		if code == user.ActionVideoKYC { // it asks for nothing but the challenge, and may stand before an endpoint too
+			delete(actions, code)
+		}
+		if _, known := actions[code]; known {
+			return fmt.Errorf("mfa.guarded: %s is the action of endpoints of its own; choose another code", code)
+		}
+		actions.Register(guard.Captured(code, run))
+	}
 	return nil
 }
 
@@ -309,6 +337,7 @@ func (s *service) follow() {
 	s.feed.On(change.Keys, func(ctx context.Context, _ string) error { return s.vault.Keeper.Reload(ctx) })
 	s.feed.On(change.MFA, func(ctx context.Context, _ string) error { return s.live.Reload(ctx) })
 	s.feed.On(change.Currencies, func(ctx context.Context, _ string) error { return s.currencies.Reload(ctx) })
+	s.feed.On(change.CronKeys, func(ctx context.Context, _ string) error { return s.crons.Reload(ctx) })
 	s.feed.On(change.Roles, func(ctx context.Context, _ string) error { return s.roles.Reload(ctx) })
 	s.feed.On(change.Users, s.roles.Follow)
 }

@@ -26,6 +26,8 @@ const operator = "operator"
 type userCmd struct {
 	Add    userAddCmd    `cmd:"" help:"Add an account and print its id."`
 	Unlock userUnlockCmd `cmd:"" help:"Let an account try passwords again after too many wrong ones."`
+
+	Withdrawals userWithdrawalsCmd `cmd:"" help:"Keep an account from withdrawing, or let it again."`
 }
 
 type userAddCmd struct {
@@ -98,18 +100,13 @@ func (c userAddCmd) Run(e *env) error {
 	return err
 }
 
-type userUnlockCmd struct {
+// userArg is how a command is told whom it is about.
+type userArg struct {
 	User string `arg:"" help:"User id, mail address, or phone number with its dialling code (+905…)."`
 }
 
-func (c userUnlockCmd) Run(e *env) error {
-	v, err := app.Open(e.ctx, e.cfg)
-	if err != nil {
-		return err
-	}
-	defer v.Close()
+func (c userArg) find(e *env, v *app.Vault) (u user.User, err error) {
 	users := persistence.NewUsers(v.DB)
-	var u user.User
 	switch to := app.CanonicalDestination(c.User); {
 	case strings.Contains(c.User, "@"):
 		u, err = users.ByEmail(e.ctx, to)
@@ -119,8 +116,20 @@ func (c userUnlockCmd) Run(e *env) error {
 		u, err = users.Get(e.ctx, c.User)
 	}
 	if fault.CodeOf(err) == fault.RecordNotFound {
-		return fmt.Errorf("there is no account %q", c.User)
+		err = fmt.Errorf("there is no account %q", c.User)
 	}
+	return u, err
+}
+
+type userUnlockCmd struct{ userArg }
+
+func (c userUnlockCmd) Run(e *env) error {
+	v, err := app.Open(e.ctx, e.cfg)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	u, err := c.find(e, v)
 	if err != nil {
 		return err
 	}
@@ -130,6 +139,35 @@ func (c userUnlockCmd) Run(e *env) error {
 		return err
 	}
 	_, err = fmt.Fprintln(e.out, "unlocked", u.ID)
+	return err
+}
+
+type userWithdrawalsCmd struct {
+	userArg
+	Permission string `arg:"" enum:"prohibit,allow" help:"prohibit or allow."`
+}
+
+func (userWithdrawalsCmd) Help() string {
+	return `What is set here is isWithdrawProhibited of the account's profile
+(GET /user/user-profile).`
+}
+
+func (c userWithdrawalsCmd) Run(e *env) error {
+	v, err := app.Open(e.ctx, e.cfg)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	u, err := c.find(e, v)
+	if err != nil {
+		return err
+	}
+	err = v.DB.Commit(e.ctx, user.SetWithdrawProhibited{UserID: u.ID, Prohibited: c.Permission == "prohibit"}, change.Note{Topic: change.Users, Key: u.ID},
+		audit.Record{At: time.Now(), ActorID: operator, UserID: u.ID, Action: "USER_WITHDRAWALS", Target: u.ID, Outcome: audit.Success, Detail: c.Permission})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(e.out, c.Permission, u.ID)
 	return err
 }
 

@@ -19,7 +19,7 @@ func TestHelp(t *testing.T) {
 		args  string
 		wants []string
 	}{
-		{"", []string{"serve", "migrate", "config", "version", "user add", "user unlock", "keys rotate", "audit verify", "--config", "CASTELLAN_"}},
+		{"", []string{"serve", "migrate", "config", "version", "user add", "user unlock", "user withdrawals", "keys rotate", "cron-key add", "cron-key list", "cron-key remove", "audit verify", "--config", "CASTELLAN_"}},
 		{"serve", []string{"SIGTERM", "1012", "CASTELLAN_DATABASE_URL"}},
 		{"migrate", []string{"migrations"}},
 		{"config", []string{"settings"}},
@@ -27,8 +27,13 @@ func TestHelp(t *testing.T) {
 		{"user", []string{"add", "unlock"}},
 		{"user add", []string{"--email", "--country-code", "--phone", "--password-stdin", "--role", "--name", "--surname", "admin"}},
 		{"user unlock", []string{"<user>"}},
+		{"user withdrawals", []string{"<user>", "prohibit", "allow", "isWithdrawProhibited"}},
 		{"keys", []string{"rotate"}},
 		{"keys rotate", []string{"--force", "signing", "sealing", "master"}},
+		{"cron-key", []string{"add", "list", "remove"}},
+		{"cron-key add", []string{"<name>", "cron-auth"}},
+		{"cron-key list", []string{"names"}},
+		{"cron-key remove", []string{"<name>", "second"}},
 		{"audit", []string{"verify"}},
 		{"audit verify", []string{"broken"}},
 	} {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 	"testing"
@@ -225,6 +226,71 @@ func TestSlowClients(t *testing.T) {
 	}
 	if took := time.Since(began); took > seconds(5) {
 		t.Errorf("it took %v to show them out", took)
+	}
+}
+
+// How connections end from outside: nothing for who said nothing, a problem for
+// half a request, for a body that is too large and was sent whole, and for the
+// connection that is one too many.
+func TestEndsOfConnections(t *testing.T) {
+	t.Parallel()
+	n := blackbox.NewSite(t, "sqlite").Start("HTTP_READ_TIMEOUT=1s", "HTTP_MAX_CONNECTIONS=16")
+	open := func() net.Conn {
+		t.Helper()
+		c, err := net.Dial("tcp", strings.TrimPrefix(n.URL, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		c.SetDeadline(time.Now().Add(seconds(10)))
+		return c
+	}
+	ends := func(name string, c net.Conn, status, code string) string {
+		t.Helper()
+		text, err := io.ReadAll(c)
+		if err != nil {
+			t.Errorf("%s: %v after %q", name, err, text)
+		}
+		got := string(text)
+		if status == "" && got != "" || status != "" && (!strings.HasPrefix(got, "HTTP/1.1 "+status+" ") || !strings.Contains(got, `"code":"`+code+`"`) ||
+			!strings.Contains(got, "application/problem+json")) {
+			t.Errorf("%s: got %q, want %s %s", name, got, status, code)
+		}
+		return got
+	}
+	const head = "POST /auth/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+	large := open()
+	if _, err := fmt.Fprintf(large, "%sContent-Length: %d\r\n\r\n%s", head, 4<<20, strings.Repeat(" ", 4<<20)); err != nil {
+		t.Error(err)
+	}
+	ends("too large", large, "413", "PAYLOAD_TOO_LARGE")
+	silent, half, header := open(), open(), open()
+	fmt.Fprint(half, head+"Content-Length: 10\r\n\r\n{")
+	fmt.Fprint(header, head)
+	ends("silent", silent, "", "")
+	ends("half a body", half, "408", "REQUEST_TIMEOUT")
+	ends("half a header", header, "408", "REQUEST_TIMEOUT")
+
+	full := func() bool { // whoever holds a connection asks; the test's own client holds some too
+		c := open()
+		fmt.Fprint(c, "GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		line := make([]byte, len("HTTP/1.1 200"))
+		if _, err := io.ReadFull(c, line); err != nil {
+			t.Fatal(err)
+		}
+		return string(line) == "HTTP/1.1 503"
+	}
+	held := 0
+	for ; !full(); held++ {
+		if held > 16 {
+			t.Fatal("more connections than may be open are served")
+		}
+	}
+	if held < 8 {
+		t.Errorf("only %d connections were served", held)
+	}
+	if got := ends("one too many", open(), "503", "OVERLOADED"); !strings.Contains(strings.ToLower(got), "\r\nretry-after: 1\r\n") {
+		t.Errorf("no Retry-After: %s", got)
 	}
 }
 

@@ -159,6 +159,9 @@ func TestGuardedMustExist(t *testing.T) {
 		"POST actions=ADD_IT":                        "is not an endpoint",
 		"GET /health/ready=GUARD_IT":                 "GET /health/ready",
 		"POST /auth/2fa/challenge/complete=GUARD_IT": "POST /auth/2fa/challenge/complete",
+		"POST /auth/2fa/challenge/start=GUARD_IT":    "POST /auth/2fa/challenge/start",
+		guardedKey + "=VERIFY_EMAIL":                 "VERIFY_EMAIL",
+		guardedKey + "=LOGIN":                        "LOGIN",
 	} {
 		t.Run(strings.NewReplacer("/", "_", " ", "_").Replace(entry), func(t *testing.T) {
 			t.Parallel()

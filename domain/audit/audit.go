@@ -2,9 +2,14 @@
 // whom (decision D-EXT-03). A row is a Write like any other, so it commits
 // with the change it reports; the chain that makes tampering evident is added
 // by persistence, which alone knows the order of rows.
+//
+// Start reading at Record; Store is how it is read back.
 package audit
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // Outcome of an audited step.
 type Outcome string
@@ -38,4 +43,29 @@ type Stored struct {
 	Chain string // start id and slot of the writer
 	Seq   int64
 	Hash  []byte // HMAC-SHA256(audit key, previous hash ‖ row)
+}
+
+// Place is where a row stands among all, of which the newest come first: by
+// time, and within a millisecond by chain and number.
+type Place struct {
+	At    time.Time
+	Chain string
+	Seq   int64
+}
+
+// Query selects rows. What is zero selects nothing out.
+type Query struct {
+	UserID, ActorID, Action string
+	From, To                time.Time // inclusive
+	After                   Place     // only rows that come after this one
+	Limit                   int       // of List; at least 1
+}
+
+// Store reads the audit. It is safe for concurrent use and passes
+// audittest.TestStore.
+type Store interface {
+	// List returns the selected rows, newest first.
+	List(ctx context.Context, q Query) ([]Stored, error)
+	// Count counts the selected rows, wherever the query begins.
+	Count(ctx context.Context, q Query) (int, error)
 }

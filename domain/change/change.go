@@ -21,6 +21,7 @@ const (
 	Roles    Topic = "roles" // roles of accounts, and what they are granted
 	// Currencies: reference data of currencies, networks and pairs changed; no key.
 	Currencies Topic = "currency"
+	CronKeys   Topic = "cron" // keys of scheduled clients; no key
 )
 
 // Note tells the other nodes of a change.

@@ -56,6 +56,7 @@ const (
 	ChallengeExpired Code = "CHALLENGE_EXPIRED"
 	MethodExpired    Code = "METHOD_EXPIRED"
 
+	RequestTimeout   Code = "REQUEST_TIMEOUT"
 	PayloadTooLarge  Code = "PAYLOAD_TOO_LARGE"
 	UnsupportedMedia Code = "UNSUPPORTED_MEDIA"
 

@@ -82,7 +82,7 @@ func (s *Service) offer(now time.Time, r challenge.StartRequest) ([]mfa.Planned,
 	plan := s.Catalog().Plan(now, r.Action, r.Account.UserID, r.Starter.IP)
 	offer, err := plan.Offer(func(n challenge.Name) bool {
 		owns := r.Account.Owns(n) || r.Decoy != "" // a decoy owns what is asked for
-		return owns && (!n.Sent() || s.Dispatch.Offers(message.Channel(n)))
+		return owns && s.reaches(n)
 	})
 	return offer, plan.Required, err
 }

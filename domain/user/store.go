@@ -152,6 +152,29 @@ func (SetStatus) Table() string { return "users" }
 // Row tells the writer which row it changes.
 func (w SetStatus) Row() string { return w.UserID }
 
+// VerifyMail says that the account has shown to own its address. It goes with
+// the completion of a challenge, whose guard on the credential version sees to
+// it that the address is still the one that was asked.
+type VerifyMail struct{ UserID string }
+
+// Table implements commit.Write.
+func (VerifyMail) Table() string { return "users" }
+
+// Row tells the writer which row it changes.
+func (w VerifyMail) Row() string { return w.UserID }
+
+// SetWithdrawProhibited keeps an account from withdrawing, or lets it again.
+type SetWithdrawProhibited struct {
+	UserID     string
+	Prohibited bool
+}
+
+// Table implements commit.Write.
+func (SetWithdrawProhibited) Table() string { return "users" }
+
+// Row tells the writer which row it changes.
+func (w SetWithdrawProhibited) Row() string { return w.UserID }
+
 // Grant gives an account a role; granting it twice changes nothing.
 type Grant struct {
 	UserID, Role string

@@ -73,8 +73,10 @@ type User struct {
 	SV            int64 // session version: a token with a smaller one is revoked
 	CV            int64 // credential version: a challenge with another one is closed
 	TOTP          bool  // an authenticator is defined; SetTOTP keeps it true to that
-	Demo          bool  // seeded for development; cannot log in outside of it
-	CreatedAt     time.Time
+	// WithdrawProhibited keeps the account from withdrawing.
+	WithdrawProhibited bool
+	Demo               bool // seeded for development; cannot log in outside of it
+	CreatedAt          time.Time
 }
 
 // New returns an active account with the values every account starts with.

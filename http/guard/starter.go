@@ -72,12 +72,16 @@ func From(who rest.Caller) challenge.Starter {
 
 // Captured is the action that runs a captured request once its challenge is
 // completed: every guard but the second factor judges the caller again, with
-// the state of that moment, and the handler's answer becomes the data.
+// the state of that moment, and the handler's answer becomes the data. Started
+// for no request, by the endpoint that names actions, it succeeds at that.
 func Captured(code string, run func(ctx context.Context, c rest.Captured) (json.RawMessage, error)) challenge.Action {
 	return challenge.Action{Code: code, Flow: challenge.FlowSession, Exec: func(ctx context.Context, x challenge.Execution) (challenge.Result, error) {
 		var c rest.Captured
 		if err := json.Unmarshal(x.Command, &c); err != nil {
 			return challenge.Result{}, err
+		}
+		if c.Method == "" {
+			return challenge.Result{Success: true}, nil
 		}
 		data, err := run(ctx, c)
 		if err != nil {

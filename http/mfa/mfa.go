@@ -1,5 +1,6 @@
 // Package mfa serves section 4.4, the administration of the second factor:
-// nine endpoints over methods, actions and policies. It reads and writes the
+// nine endpoints over methods, actions and policies, and beside it an extension
+// that tells what they come to. It reads and writes the
 // wire shapes of section 2.2 and leaves every rule to domain/mfa.
 //
 // Start reading at Endpoints, then request.go for what a body may say.

@@ -32,6 +32,12 @@ type binder struct {
 	extras   extras
 }
 
+// Lacker is a request with fields that must be there depending on others. Lacks
+// lists those that are not, so that an answer names them together with the fields
+// that must always be there. It is asked when everything sent could be read;
+// what fields mean together is Validate's part.
+type Lacker interface{ Lacks() []fault.Problem }
+
 var binders = sync.Pool{New: func() any { return new(binder) }}
 
 // bind reads a request in the order of its method: a path parameter wins over
@@ -69,7 +75,15 @@ func (e *Endpoint) bind(q Query, body []byte) (any, extras, error) {
 		b.query(nil, v, &got, q.Raw)
 		b.body(e.plan, v, &got, body)
 	}
+	readable := len(b.problems) == 0
 	b.finish(e.plan, v, &got)
+	if lacks, ok := in.Interface().(Lacker); ok && readable {
+		for _, p := range lacks.Lacks() {
+			if !b.faulty(p.Field) {
+				b.problems = append(b.problems, p)
+			}
+		}
+	}
 	if len(b.problems) > 0 {
 		return nil, b.extras, fault.All(b.problems)
 	}

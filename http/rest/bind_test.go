@@ -280,3 +280,30 @@ func TestPathParameter(t *testing.T) {
 		t.Errorf("faulty %v", err)
 	}
 }
+
+// either is a request of which one field or the other must be there.
+type either struct {
+	A *string `json:"a"`
+	B *string `json:"b"`
+	C string  `json:"c"`
+}
+
+func (e either) Lacks() (missing []fault.Problem) {
+	if e.A == nil && e.B == nil {
+		missing = append(missing, fault.Problem{Field: "a", Message: "is required without b"})
+	}
+	return append(missing, fault.Problem{Field: "c", Message: "is always wanting"})
+}
+
+// TestLacks: what must be there depending on other fields is listed beside what
+// must be there always, each field once, and only where everything sent was read.
+func TestLacks(t *testing.T) {
+	for body, want := range map[string]string{
+		``: "c a", `{}`: "c a", `{"b":"x"}`: "c", `{"c":"x"}`: "a c", `{"a":5}`: "a c", `{"a":"x","c":" "}`: "c",
+	} {
+		_, err := bound[either](t, "POST", "", body)
+		if got := strings.Join(faults(t, err), " "); got != want {
+			t.Errorf("%s: faults %q, want %q", body, got, want)
+		}
+	}
+}

@@ -109,6 +109,10 @@ func canonical(target []byte) *fault.Error {
 func (s *Server) onError(c *fiber.Ctx, err error) error {
 	r := requestOf(c.Context())
 	if r == nil {
+		if gone(c.Context(), err) {
+			return nil
+		}
+		endWell(c.Context())
 		r = s.begin(c.Context())
 		defer s.end(r)
 		r.refuse(protocolFault(err))
@@ -128,6 +132,18 @@ func (s *Server) onError(c *fiber.Ctx, err error) error {
 	return nil
 }
 
+// gone tells whether there is nobody to answer: the connection broke, or nothing
+// was ever asked on it. It is closed without a word then.
+func gone(fctx *fasthttp.RequestCtx, err error) bool {
+	conn := connectionOf(fctx)
+	var fe *fiber.Error
+	if conn == nil || !errors.As(err, &fe) || conn.spoke.Load() && fe.Code != fiber.StatusBadGateway {
+		return false
+	}
+	conn.mute.Store(true)
+	return true
+}
+
 // protocolFault words an error of Fiber or fasthttp. Theirs may quote what the
 // client sent, so none of it is used.
 func protocolFault(err error) error {
@@ -141,7 +157,7 @@ func protocolFault(err error) error {
 	case fiber.StatusRequestHeaderFieldsTooLarge:
 		return fault.New(fault.HeadersTooLarge, "the headers are larger than %d bytes", headerLimit)
 	case fiber.StatusRequestTimeout:
-		return fault.New(fault.InvalidField, "the request did not arrive in time")
+		return fault.New(fault.RequestTimeout, "the request did not arrive in time")
 	case fiber.StatusNotFound:
 		return fault.New(fault.NotFound, "no such resource")
 	case fiber.StatusMethodNotAllowed:

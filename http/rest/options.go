@@ -103,8 +103,8 @@ type Options struct {
 	// MaxInFlight is the number of requests served at once, beyond which 503
 	// OVERLOADED is answered; 0 for no bound. Health checks are not counted.
 	MaxInFlight int
-	// MaxConnections and MaxConnectionsPerIP bound sockets; 0 for the library's
-	// default and no bound.
+	// MaxConnections bounds what Serve accepts, beyond which 503 OVERLOADED is
+	// answered; MaxConnectionsPerIP those of one address. 0 for no bound.
 	MaxConnections, MaxConnectionsPerIP int
 	// Draining answers 503 DRAINING to everything but health checks while true.
 	Draining func() bool

@@ -50,6 +50,8 @@ var registry = map[fault.Code]entry{
 
 	fault.MethodNotAllowed: {status: 405, en: "Method not allowed", tr: "Bu yönteme izin verilmiyor", ar: "هذه الطريقة غير مسموحة"},
 
+	fault.RequestTimeout: {status: 408, en: "Request not complete in time", tr: "İstek zamanında tamamlanmadı", ar: "لم يكتمل الطلب في الوقت المحدد"},
+
 	fault.RecordAlreadyExist:     {status: 409, en: "Record already exists", tr: "Kayıt zaten var", ar: "السجل موجود مسبقا"},
 	fault.RecordLimitReached:     {status: 409, en: "Record limit reached", tr: "Kayıt sınırına ulaşıldı", ar: "تم بلوغ الحد الأقصى للسجلات"},
 	fault.InvalidState:           {status: 409, en: "Not possible in this state", tr: "Kayıt bu işlem için uygun durumda değil", ar: "غير ممكن في الحالة الحالية"},

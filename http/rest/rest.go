@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"net/netip"
 	"reflect"
+	"strings"
 	"time"
 
 	"castellan/domain/fault"
@@ -224,6 +225,27 @@ func Start2FA[In, Cmd any](method, path, summary string, cred Credential, action
 		return cmd, nil
 	}
 	return e
+}
+
+// Start2FAOf is Start2FA for an endpoint whose request says which of some actions
+// it starts: prepare returns its code beside the command.
+func Start2FAOf[In, Cmd any](method, path, summary string, cred Credential, actions []string, prepare func(context.Context, Caller, In) (string, Cmd, error), codes ...fault.Code) Endpoint {
+	e := blank[In](method, path, summary, cred, codes)
+	e.Starts = strings.Join(actions, " or ")
+	e.call = func(ctx context.Context, who Caller, in any) (any, error) {
+		action, cmd, err := prepare(ctx, who, *in.(*In))
+		if err != nil {
+			return nil, err
+		}
+		return chosen{action, cmd}, nil
+	}
+	return e
+}
+
+// chosen is a command with the action that it is for.
+type chosen struct {
+	action  string
+	command any
 }
 
 func blank[In any](method, path, summary string, cred Credential, codes []fault.Code) Endpoint {

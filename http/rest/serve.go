@@ -184,6 +184,9 @@ func (s *Server) run(ctx context.Context, r *Request, q Query, in any, body []by
 			return out, err
 		}
 		action, command = e.Starts, out
+		if n, ok := out.(chosen); ok {
+			action, command = n.action, n.command
+		}
 	}
 	text, err := json.Marshal(command)
 	if err != nil {

@@ -81,7 +81,7 @@ func New(opts Options, endpoints []Endpoint) (*Server, error) {
 		DisableStartupMessage: true, DisablePreParseMultipartForm: true,
 		ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		ReadBufferSize: headerLimit, BodyLimit: s.bodyLimits(endpoints),
-		Concurrency: opts.MaxConnections, ErrorHandler: s.onError,
+		Concurrency: 2 * opts.MaxConnections, ErrorHandler: s.onError, // Serve counts; the library's own bound answers in another shape
 	})
 	web := s.App.Server()
 	web.Handler = s.edge(web.Handler)
@@ -179,7 +179,7 @@ func (s *Server) edge(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 		defer s.end(r)
 		h := &fctx.Request.Header
 		if why := framing(h); why != "" {
-			fctx.SetConnectionClose()
+			endWell(fctx)
 			r.refuse(fault.New(fault.InvalidField, "%s", why))
 			return
 		}

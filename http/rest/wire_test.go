@@ -21,7 +21,7 @@ func listen(t testing.TB, s *Server) string {
 		t.Fatal(err)
 	}
 	done := make(chan error, 1)
-	go func() { done <- s.App.Listener(ln) }()
+	go func() { done <- s.Serve(ln) }()
 	t.Cleanup(func() {
 		if err := s.App.Shutdown(); err != nil {
 			t.Error(err)
@@ -161,7 +161,7 @@ func TestSlowClient(t *testing.T) {
 	s.App.Server().ReadTimeout = 200 * time.Millisecond
 	addr := listen(t, s)
 	answers, closed := wire(t, addr, "POST /x HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{", 2)
-	if len(answers) != 1 || !closed || answers[0].status != 400 || answers[0].code() != "INVALID_FIELD" {
+	if len(answers) != 1 || !closed || answers[0].status != 408 || answers[0].code() != "REQUEST_TIMEOUT" {
 		t.Errorf("%+v, closed %v", answers, closed)
 	}
 }

@@ -49,23 +49,33 @@ type loginRequest struct {
 	DeviceID    *string `json:"deviceId" doc:"registered device that logs in; kept with the session" maxLength:"64"`
 }
 
-// Validate asks for exactly one way to say who somebody is.
-func (in loginRequest) Validate() error {
-	var missing []fault.Problem
-	if in.Email == nil {
-		if in.CountryCode == nil {
-			missing = append(missing, fault.Problem{Field: "countryCode", Message: "is required without email"})
-		}
-		if in.PhoneNumber == nil {
-			missing = append(missing, fault.Problem{Field: "phoneNumber", Message: "is required without email"})
-		}
-	} else if in.CountryCode != nil || in.PhoneNumber != nil {
-		missing = append(missing, fault.Problem{Field: "email", Message: "give either a phone number or a mail address"})
+// Lacks asks for one way to say who somebody is, and for a password of at least
+// something.
+func (in loginRequest) Lacks() (missing []fault.Problem) {
+	add := func(field, message string) {
+		missing = append(missing, fault.Problem{Field: field, Message: message})
+	}
+	if in.Email == nil && in.CountryCode == nil {
+		add("countryCode", "is required without email")
+	}
+	if in.Email == nil && in.PhoneNumber == nil {
+		add("phoneNumber", "is required without email")
+	}
+	if in.Email == nil && in.CountryCode == nil && in.PhoneNumber == nil {
+		add("email", "is required without countryCode and phoneNumber")
 	}
 	if in.Password == "" {
-		missing = append(missing, fault.Problem{Field: "password", Message: "is required"})
+		add("password", "is required")
 	}
-	return fault.All(missing)
+	return missing
+}
+
+// Validate refuses two ways to say who somebody is.
+func (in loginRequest) Validate() error {
+	if in.Email != nil && (in.CountryCode != nil || in.PhoneNumber != nil) {
+		return fault.Invalid("email", "give either a phone number or a mail address")
+	}
+	return nil
 }
 
 func (g Group) login(ctx context.Context, who rest.Caller, in loginRequest) (rest.Reply[wire.ChallengeAnswer], error) {

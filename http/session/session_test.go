@@ -181,8 +181,11 @@ func TestLogin(t *testing.T) {
 			t.Errorf("starter %+v", r.Starter)
 		}
 		for body, want := range map[string]string{
-			`{}`:                                  "INVALID_FIELD password",
-			`{"password":""}`:                     "INVALID_FIELD countryCode phoneNumber password",
+			`{}`:                                  "INVALID_FIELD password countryCode phoneNumber email", // every missing field (D-GEN-09)
+			`{"password":""}`:                     "INVALID_FIELD countryCode phoneNumber email password",
+			`{"email":"a@b.co"}`:                  "INVALID_FIELD password",
+			`{"phoneNumber":"5320000001"}`:        "INVALID_FIELD password countryCode",
+			`{"email":5}`:                         "INVALID_FIELD email password", // what could not be read is not called missing
 			`{"countryCode":"90","password":"x"}`: "INVALID_FIELD phoneNumber",
 			`{"email":"a@b.co","countryCode":"90","password":"x"}`:                         "INVALID_FIELD email",
 			`{"email":"nobody","password":"x"}`:                                            "INVALID_FIELD email",

@@ -55,7 +55,7 @@ func serve(t testing.TB, s settings) *station {
 	}
 	st.addr = l.Addr().String()
 	done := make(chan error, 1)
-	go func() { done <- st.server.App.Listener(listener{l, s}) }()
+	go func() { done <- st.server.Serve(listener{l, s}) }()
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()

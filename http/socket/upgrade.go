@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/gofiber/contrib/websocket"
@@ -134,7 +135,7 @@ func bare(nc net.Conn) (_ net.Conn, early []byte) {
 func uncounted(nc net.Conn) net.Conn {
 	if v := reflect.Indirect(reflect.ValueOf(nc)); v.Kind() == reflect.Struct {
 		if inner := v.FieldByName("Conn"); inner.IsValid() && inner.CanInterface() {
-			if tcp, ok := inner.Interface().(*net.TCPConn); ok {
+			if tcp, ok := inner.Interface().(polled); ok {
 				return counted{tcp, nc}
 			}
 		}
@@ -142,8 +143,14 @@ func uncounted(nc net.Conn) net.Conn {
 	return nc
 }
 
+// polled is a connection that the kernel can watch.
+type polled interface {
+	net.Conn
+	syscall.Conn
+}
+
 type counted struct {
-	*net.TCPConn
+	polled
 	wrapper net.Conn
 }
 

@@ -9,11 +9,15 @@ import (
 	"castellan/domain/challenge"
 	"castellan/domain/fault"
 	"castellan/domain/stepup"
+	"castellan/domain/user"
 	"castellan/http/rest"
 	"castellan/http/wire"
 )
 
-const section = "4.1 2FA"
+const (
+	section   = "4.1 2FA"
+	extension = "Extensions: challenges"
+)
 
 // Engine is what the section needs of the challenge engine.
 type Engine interface {
@@ -40,7 +44,19 @@ func (g Group) Endpoints() []rest.Endpoint {
 			fault.RenewNotSupported, fault.RenewClosed, fault.RenewTooEarly).Of(section),
 		rest.Get("/auth/2fa/challenge/result", "Read the outcome, or wait for it with Prefer: wait=N", rest.PAuth, g.result,
 			fault.ChallengeNotCompleted, fault.ChallengeClosed, fault.ChallengeExpired, fault.ChallengeNotFound).Of(section),
+		rest.Start2FAOf("POST", "/auth/2fa/challenge/start", "Start the challenge of an action that has no endpoint of its own", rest.User,
+			[]string{user.ActionVerifyEmail, user.ActionVideoKYC}, g.start, fault.InvalidField, fault.MFANotAvailable, fault.RateLimited).Of(extension).Extended(),
 	}
+}
+
+// startRequest names one of two actions: VERIFY_EMAIL asks for the code that is
+// sent to the account's address, and marks it verified.
+type startRequest struct {
+	ActionCode string `json:"actionCode" enum:"VERIFY_EMAIL,DURING_VIDEO_KYC"`
+}
+
+func (g Group) start(_ context.Context, _ rest.Caller, in startRequest) (string, rest.None, error) {
+	return in.ActionCode, rest.None{}, nil
 }
 
 type completeRequest struct {

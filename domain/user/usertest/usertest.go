@@ -46,6 +46,7 @@ func TestStore(t *testing.T, open Open) {
 		{"Passwords", passwords},
 		{"EndSessionsUnderRace", endSessionsUnderRace},
 		{"VersionsAndStatus", versionsAndStatus},
+		{"Marks", marks},
 		{"ListPages", listPages},
 		{"Roles", roles},
 	} {
@@ -240,6 +241,37 @@ func versionsAndStatus(t *testing.T, s user.Store, c commit.Committer) {
 	}
 	if secret, _ := s.Secret(ctx, id); secret.Hash != "new" {
 		t.Errorf("a refused unit changed the password to %q", secret.Hash)
+	}
+}
+
+// marks are what says something of an account and nothing of its credentials.
+func marks(t *testing.T, s user.Store, c commit.Committer) {
+	ctx := t.Context()
+	must(t, c.Commit(ctx, Sample(1), Sample(2)))
+	want, other := get(t, s, Sample(1).ID), get(t, s, Sample(2).ID)
+	for _, step := range []struct {
+		write commit.Write
+		set   func()
+	}{
+		{user.VerifyMail{UserID: want.ID}, func() { want.EmailVerified = true }},
+		{user.VerifyMail{UserID: want.ID}, func() {}},
+		{user.SetWithdrawProhibited{UserID: want.ID, Prohibited: true}, func() { want.WithdrawProhibited = true }},
+		{user.SetWithdrawProhibited{UserID: want.ID, Prohibited: false}, func() { want.WithdrawProhibited = false }},
+	} {
+		must(t, c.Commit(ctx, step.write))
+		step.set()
+		if got := get(t, s, want.ID); !same(got, want) {
+			t.Errorf("after %+v:\n got %+v\nwant %+v", step.write, got, want)
+		}
+	}
+	if got := get(t, s, other.ID); !same(got, other) {
+		t.Errorf("another account changed: %+v", got)
+	}
+	third := Sample(3)
+	third.WithdrawProhibited = true
+	must(t, c.Commit(ctx, third))
+	if !get(t, s, third.ID).WithdrawProhibited {
+		t.Error("what an account was added with is lost")
 	}
 }
 

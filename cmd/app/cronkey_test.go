@@ -1,0 +1,65 @@
+package app
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"castellan/config"
+	"castellan/domain/cronkey"
+	"castellan/domain/currency"
+	"castellan/domain/mfa"
+	"castellan/domain/resource"
+	"castellan/domain/session"
+	"castellan/internal/pgtest"
+	"castellan/persistence"
+)
+
+// What the command line does to keys reaches a running node with the feed, which
+// is read four times a second (D-AUTH-07).
+func TestNodesFollowCronKeys(t *testing.T) {
+	for name, dsn := range map[string]func() string{
+		"sqlite":   func() string { return "sqlite:" + filepath.Join(t.TempDir(), "test.db") },
+		"postgres": func() string { return pgtest.DSN(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, dir := t.Context(), t.TempDir()
+			cfg, err := config.Load("", []string{"CASTELLAN_DEV=true", "CASTELLAN_DATA_DIR=" + dir, "CASTELLAN_DATABASE_URL=" + dsn(),
+				"CASTELLAN_PASSWORD_ARGON2_MEMORY_KIB=8", "CASTELLAN_PASSWORD_ARGON2_TIME=1"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			open := func() *Vault {
+				t.Helper()
+				v, err := Open(ctx, cfg)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { v.Close() })
+				return v
+			}
+			v := open()
+			users := persistence.NewUsers(v.DB)
+			s := &service{cfg: cfg, vault: v, users: users, revocations: session.NewRevocations(time.Hour, time.Now), roles: resource.NewLive(persistence.NewResources(v.DB), users),
+				live: mfa.NewLive(persistence.NewMFA(v.DB)), currencies: currency.NewLive(persistence.NewCurrencies(v.DB)), crons: cronkey.NewLive(persistence.NewCronKeys(v.DB), v.Ring)}
+			s.follow()
+			command := open() // another process, with keys of its own reading
+			issuer := cronkey.Issuer{Commit: command.DB, Ring: command.Ring, Actor: "operator", Now: time.Now}
+			knows := func(header string) bool {
+				t.Helper()
+				if err := s.feed.Poll(ctx); err != nil {
+					t.Fatal(err)
+				}
+				name, ok := s.crons.Client(header)
+				return ok && name == "rates"
+			}
+			header, err := issuer.Add(ctx, "rates")
+			if err != nil || !knows(header) {
+				t.Fatalf("a key that was added is not taken: %v", err)
+			}
+			if err := issuer.Remove(ctx, "rates"); err != nil || knows(header) {
+				t.Errorf("a key that was removed is taken: %v", err)
+			}
+		})
+	}
+}

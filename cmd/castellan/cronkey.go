@@ -1,0 +1,87 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"castellan/cmd/app"
+	"castellan/domain/cronkey"
+	"castellan/domain/fault"
+	"castellan/persistence"
+)
+
+type cronKeyCmd struct {
+	Add    cronKeyAddCmd    `cmd:"" help:"Make a key and print, once, what its client sends."`
+	List   cronKeyListCmd   `cmd:"" help:"List the names of the keys and when they were made."`
+	Remove cronKeyRemoveCmd `cmd:"" help:"End a key, on every node within a second."`
+}
+
+type cronKeyAddCmd struct {
+	Name string `arg:"" help:"Name of the client: letters, digits, _ and -."`
+}
+
+func (cronKeyAddCmd) Help() string {
+	return `What is printed is the value of the header cron-auth; it cannot be shown again:
+
+  KEY=$(castellan cron-key add rates)
+  curl -H "cron-auth: $KEY" https://…/rates/get-currency-rates
+
+A running service takes it within a second.`
+}
+
+func (c cronKeyAddCmd) Run(e *env) error {
+	v, err := app.Open(e.ctx, e.cfg)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	header, err := issuer(v).Add(e.ctx, c.Name)
+	if fault.CodeOf(err) == fault.RecordAlreadyExist {
+		return fmt.Errorf("there is a key named %q already; remove it first", c.Name)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(e.out, header)
+	return err
+}
+
+type cronKeyListCmd struct{}
+
+func (cronKeyListCmd) Run(e *env) error {
+	v, err := app.Open(e.ctx, e.cfg)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	keys, err := persistence.NewCronKeys(v.DB).Keys(e.ctx)
+	for _, k := range keys {
+		fmt.Fprintf(e.out, "%s\t%s\n", k.Name, k.CreatedAt.UTC().Format(time.RFC3339))
+	}
+	return err
+}
+
+type cronKeyRemoveCmd struct {
+	Name string `arg:"" help:"Name of the client."`
+}
+
+func (c cronKeyRemoveCmd) Run(e *env) error {
+	v, err := app.Open(e.ctx, e.cfg)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	err = issuer(v).Remove(e.ctx, c.Name)
+	if fault.CodeOf(err) == fault.RecordNotFound {
+		return fmt.Errorf("there is no key named %q", c.Name)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(e.out, "removed", c.Name)
+	return err
+}
+
+func issuer(v *app.Vault) cronkey.Issuer {
+	return cronkey.Issuer{Commit: v.DB, Ring: v.Ring, Actor: operator, Now: time.Now}
+}

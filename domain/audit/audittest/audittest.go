@@ -1,0 +1,87 @@
+// Package audittest is the contract of audit.Store as a test: persistence runs
+// it on both databases.
+package audittest
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"castellan/domain/audit"
+	"castellan/domain/commit"
+)
+
+// TestStore checks a store without rows and what commits to it.
+func TestStore(t *testing.T, s audit.Store, c commit.Committer) {
+	ctx := t.Context()
+	start := time.UnixMilli(1_700_000_000_000).UTC()
+	for i := range 30 {
+		r := audit.Record{At: start.Add(time.Duration(i/3) * time.Millisecond), ActorID: fmt.Sprint("actor", i%2), UserID: fmt.Sprint("user", i%3), Action: fmt.Sprint("ACTION_", i%5),
+			Target: fmt.Sprint("target", i), Outcome: audit.Success, IP: "203.0.113.9", RequestID: fmt.Sprint("request", i), Detail: "O'Neil ? %"}
+		if i%7 == 0 {
+			r.Outcome, r.UserID = audit.Refused, ""
+		}
+		if err := c.Commit(ctx, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list := func(q audit.Query) (rows []audit.Stored, targets []string) {
+		t.Helper()
+		rows, err := s.List(ctx, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range rows {
+			targets = append(targets, r.Target[len("target"):])
+		}
+		return rows, targets
+	}
+	all, targets := list(audit.Query{Limit: 100})
+	var want []string
+	for i := 29; i >= 0; i-- {
+		want = append(want, fmt.Sprint(i))
+	}
+	if !slices.Equal(targets, want) {
+		t.Fatalf("listed %v, want the newest first", targets)
+	}
+	last := all[0]
+	if last.At != start.Add(9*time.Millisecond) || last.ActorID != "actor1" || last.UserID != "user2" || last.Action != "ACTION_4" || last.Outcome != audit.Success ||
+		last.IP != "203.0.113.9" || last.RequestID != "request29" || last.Detail != "O'Neil ? %" || last.Chain == "" || last.Seq != 30 || len(last.Hash) != 32 {
+		t.Errorf("the newest row is %+v", last)
+	}
+	for name, c := range map[string]struct {
+		q    audit.Query
+		want []string
+	}{
+		"account":       {audit.Query{UserID: "user1"}, []string{"25", "22", "19", "16", "13", "10", "4", "1"}},
+		"actor, action": {audit.Query{ActorID: "actor1", Action: "ACTION_3"}, []string{"23", "13", "3"}},
+		"range":         {audit.Query{From: start.Add(2 * time.Millisecond), To: start.Add(3 * time.Millisecond)}, []string{"11", "10", "9", "8", "7", "6"}},
+		"all at once":   {audit.Query{UserID: "user1", ActorID: "actor0", From: start.Add(time.Millisecond), To: start.Add(6 * time.Millisecond)}, []string{"16", "10", "4"}},
+		"nobody":        {audit.Query{UserID: "user"}, nil},
+		"a pattern":     {audit.Query{Action: "ACTION%"}, nil},
+	} {
+		c.q.Limit = 100
+		if _, got := list(c.q); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+		// The same in pages, which neither lose nor repeat a row.
+		var paged []string
+		q := c.q
+		for q.Limit = 2; ; {
+			rows, got := list(q)
+			if paged = append(paged, got...); len(rows) < q.Limit {
+				break
+			}
+			end := rows[len(rows)-1]
+			q.After = audit.Place{At: end.At, Chain: end.Chain, Seq: end.Seq}
+		}
+		if !slices.Equal(paged, c.want) {
+			t.Errorf("%s in pages: %v, want %v", name, paged, c.want)
+		}
+		q.Limit = 1
+		if n, err := s.Count(ctx, q); err != nil || n != len(c.want) {
+			t.Errorf("%s: counted %d, %v; want %d", name, n, err, len(c.want))
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package cronkey
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"castellan/domain/keyring"
+)
+
+// Hasher compares a secret with a stored hash; keyring.Ring is one.
+type Hasher interface {
+	Matches(stored keyring.Sum, domain string, parts ...string) bool
+	Hash(domain string, parts ...string) keyring.Sum
+}
+
+// Live is the snapshot that a node judges by: loaded at the start, and again
+// when the change feed brings a note of topic change.CronKeys. It is safe for
+// concurrent use.
+type Live struct {
+	store   Store
+	hasher  Hasher
+	mu      sync.Mutex // one reload at a time: an older read never replaces a newer one
+	current atomic.Pointer[map[string]keyring.Sum]
+}
+
+// NewLive returns a Live over store. Until the first Reload it knows no key.
+func NewLive(store Store, hasher Hasher) *Live {
+	l := &Live{store: store, hasher: hasher}
+	l.current.Store(&map[string]keyring.Sum{})
+	return l
+}
+
+// Reload reads the keys. When it fails the snapshot stays as it is.
+func (l *Live) Reload(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	keys, err := l.store.Keys(ctx)
+	if err != nil {
+		return fmt.Errorf("reload cron keys: %w", err)
+	}
+	next := make(map[string]keyring.Sum, len(keys))
+	for _, k := range keys {
+		next[k.Name] = k.Hash
+	}
+	l.current.Store(&next)
+	return nil
+}
+
+// Client names the client whose header this is; false for any other text. The
+// secret is compared in constant time, and a name that nobody has costs the same
+// work as a wrong secret.
+func (l *Live) Client(header string) (name string, ok bool) {
+	if len(header) > maxHeader {
+		return "", false
+	}
+	name, secret, cut := strings.Cut(header, ".")
+	stored, known := (*l.current.Load())[name]
+	if !known {
+		stored = l.hasher.Hash(domain)
+		stored.Sum = make([]byte, sha256.Size)
+	}
+	if right := l.hasher.Matches(stored, domain, name, secret); !right || !known || !cut {
+		return "", false
+	}
+	return name, true
+}

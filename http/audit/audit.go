@@ -1,0 +1,103 @@
+// Package audit serves the extension by which an administrator reads the audit:
+// who did what to whom, from where, when, with what outcome (D-EXT-01, D-EXT-03).
+package audit
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"castellan/domain/audit"
+	"castellan/domain/fault"
+	"castellan/http/rest"
+)
+
+const section = "Extensions: audit"
+
+// Group serves the endpoint.
+type Group struct{ Store audit.Store }
+
+// Endpoints implements rest.Group.
+func (g Group) Endpoints() []rest.Endpoint {
+	return []rest.Endpoint{
+		rest.Get("/admin/audit", "List the audit, newest first", rest.Tenant, g.list, fault.InvalidField).For(rest.Admin).Of(section).Extended(),
+	}
+}
+
+type listRequest struct {
+	UserID  *string    `json:"userId" doc:"whose account it concerns"`
+	ActorID *string    `json:"actorId" doc:"who did it: a user id, or operator for the command line"`
+	Action  *string    `json:"action" example:"LOGIN"`
+	From    *rest.Time `json:"from" doc:"inclusive"`
+	To      *rest.Time `json:"to" doc:"inclusive; a date includes that whole day"`
+	rest.Paging
+}
+
+func (in listRequest) query() (q audit.Query, err error) {
+	var problems []fault.Problem
+	text := func(field string, s *string) string {
+		switch {
+		case s == nil:
+			return ""
+		case *s == "":
+			problems = append(problems, fault.Problem{Field: field, Message: "must not be blank"})
+		}
+		return *s
+	}
+	q = audit.Query{UserID: text("userId", in.UserID), ActorID: text("actorId", in.ActorID), Action: text("action", in.Action), Limit: in.Limit + 1}
+	if err := fault.All(problems); err != nil {
+		return q, err
+	}
+	if q.From, q.To, err = rest.Span("from", in.From, in.To); err != nil {
+		return q, err
+	}
+	after, err := in.After()
+	if err != nil || after == "" {
+		return q, err
+	}
+	var ms int64
+	if n, err := fmt.Sscanf(after, "%d %d %s", &ms, &q.After.Seq, &q.After.Chain); n != 3 || err != nil {
+		return q, in.Foreign()
+	}
+	q.After.At = time.UnixMilli(ms)
+	return q, nil
+}
+
+// record is a row. Neither its id nor its hash is a secret: without the key of
+// the audit nobody can make another hash.
+type record struct {
+	ID        string    `json:"id" doc:"the chain and the number within it"`
+	At        rest.Time `json:"at"`
+	ActorID   string    `json:"actorId" doc:"empty for who was not logged in"`
+	UserID    string    `json:"userId" doc:"empty where no account is concerned"`
+	Action    string    `json:"action"`
+	Target    string    `json:"target" doc:"the record concerned"`
+	Outcome   string    `json:"outcome" enum:"success,refused"`
+	IP        string    `json:"ip"`
+	RequestID string    `json:"requestId"`
+	Detail    string    `json:"detail"`
+	Hash      string    `json:"hash" doc:"HMAC-SHA256 over the row and the one before it in its chain, in hexadecimal"`
+}
+
+func show(r audit.Stored) record {
+	return record{fmt.Sprintf("%s:%d", r.Chain, r.Seq), rest.Time{Time: r.At}, r.ActorID, r.UserID, r.Action, r.Target, string(r.Outcome),
+		r.IP, r.RequestID, r.Detail, hex.EncodeToString(r.Hash)}
+}
+
+func (g Group) list(ctx context.Context, who rest.Caller, in listRequest) (out rest.Reply[[]record], err error) {
+	q, err := in.query()
+	if err != nil {
+		return out, err
+	}
+	var total int
+	if in.Counting() {
+		if total, err = g.Store.Count(ctx, q); err != nil {
+			return out, err
+		}
+	}
+	rows, err := g.Store.List(ctx, q)
+	return rest.Page(who, in.Paging, rows, total, show, func(r audit.Stored) string {
+		return fmt.Sprintf("%d %d %s", r.At.UnixMilli(), r.Seq, r.Chain)
+	}), err
+}

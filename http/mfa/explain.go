@@ -1,0 +1,104 @@
+package mfa
+
+import (
+	"context"
+	"net/netip"
+
+	"castellan/domain/challenge"
+	"castellan/domain/fault"
+	"castellan/domain/mfa"
+	"castellan/domain/stepup"
+	"castellan/http/rest"
+)
+
+const extension = "Extensions: multi-factor administration"
+
+// Explain serves the extension: Start tells how the start of a challenge would be
+// decided.
+type Explain struct {
+	Start func(ctx context.Context, action, userID, ip string) (stepup.Explanation, error)
+}
+
+// Endpoints implements rest.Group.
+func (g Explain) Endpoints() []rest.Endpoint {
+	return []rest.Endpoint{
+		rest.Post("/admin/system/mfa/explain", "Tell which policy would guard an action, and which methods would be offered", rest.Tenant, g.explain,
+			fault.InvalidField, fault.RecordNotFound).For(rest.Admin).Of(extension).Extended(),
+	}
+}
+
+type explainRequest struct {
+	ActionCode string  `json:"actionCode"`
+	UserID     *string `json:"userId" doc:"for this account; otherwise for one that owns every method"`
+	IP         *string `json:"ip" doc:"for a request from this address"`
+}
+
+// Validate names both faulty fields at once.
+func (in explainRequest) Validate() error {
+	var problems []fault.Problem
+	if mfa.CheckCode("actionCode", in.ActionCode) != nil {
+		problems = append(problems, fault.Problem{Field: "actionCode", Message: "is not the code of an action"})
+	}
+	if in.UserID != nil && *in.UserID == "" {
+		problems = append(problems, fault.Problem{Field: "userId", Message: "must not be blank"})
+	}
+	if in.IP != nil {
+		if _, err := netip.ParseAddr(*in.IP); err != nil {
+			problems = append(problems, fault.Problem{Field: "ip", Message: "is not an IP address"})
+		}
+	}
+	return fault.All(problems)
+}
+
+type explanation struct {
+	PolicyID   *int64      `json:"policyId" doc:"the policy that was chosen; null: the built-in default"`
+	EntityType *string     `json:"entityType" enum:"GENERAL,USER_ID,IP" doc:"of that policy"`
+	Required   int         `json:"required" doc:"how many methods must be completed; with fewer offered the start is refused"`
+	Offered    []string    `json:"offered" doc:"methods that the challenge would list, in its order"`
+	Missing    []string    `json:"missing" doc:"methods asked for that the account does not own, or that nothing can deliver"`
+	Candidates []candidate `json:"candidates" doc:"every policy of the action, the most specific first"`
+}
+
+type candidate struct {
+	PolicyID   int64   `json:"policyId"`
+	Name       string  `json:"name"`
+	EntityType string  `json:"entityType" enum:"GENERAL,USER_ID,IP"`
+	EntityID   *string `json:"entityId" doc:"the user or the address; null for GENERAL"`
+	ExpireAt   int64   `json:"expireAt" doc:"epoch ms; 0: never"`
+	Verdict    string  `json:"verdict" enum:"CHOSEN,OUTRANKED,EXPIRED,OTHER_ENTITY,UNKNOWN_TYPE" doc:"why it was chosen or not"`
+}
+
+func (g Explain) explain(ctx context.Context, _ rest.Caller, in explainRequest) (explanation, error) {
+	x, err := g.Start(ctx, in.ActionCode, text(in.UserID), text(in.IP))
+	if err != nil {
+		return explanation{}, err
+	}
+	out := explanation{Required: x.Plan.Required, Offered: names(x.Offered), Missing: names(x.Missing), Candidates: make([]candidate, len(x.Candidates))}
+	if x.Plan.PolicyID != 0 {
+		entity := string(x.Plan.EntityType)
+		out.PolicyID, out.EntityType = &x.Plan.PolicyID, &entity
+	}
+	for i, c := range x.Candidates {
+		p := c.Policy
+		out.Candidates[i] = candidate{PolicyID: p.ID, Name: p.Name, EntityType: string(p.EntityType), ExpireAt: p.ExpireAt, Verdict: string(c.Verdict)}
+		if p.EntityID != "" {
+			out.Candidates[i].EntityID = &p.EntityID
+		}
+	}
+	return out, nil
+}
+
+func names(list []challenge.Name) []string {
+	out := make([]string, len(list))
+	for i, n := range list {
+		out[i] = string(n)
+	}
+	return out
+}
+
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}

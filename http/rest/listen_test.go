@@ -1,0 +1,255 @@
+package rest
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"castellan/domain/fault"
+)
+
+func dial(t testing.TB, addr string) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	c.SetDeadline(time.Now().Add(10 * time.Second))
+	return c
+}
+
+// receive reads what comes until the end, which must be an orderly one.
+func receive(t testing.TB, c net.Conn) string {
+	t.Helper()
+	text, err := io.ReadAll(c)
+	if err != nil {
+		t.Errorf("after %q: %v", text, err)
+	}
+	return string(text)
+}
+
+// parsed is the one answer in a text, which must be a problem of the one shape.
+func parsed(t testing.TB, text string) answer {
+	t.Helper()
+	resp, err := http.ReadResponse(bufio.NewReader(strings.NewReader(text)), nil)
+	if err != nil {
+		t.Fatalf("%q: %v", text, err)
+	}
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatalf("%q: %v", text, err)
+	}
+	a := answer{resp.StatusCode, resp.Header, string(body)}
+	if !resp.Close || a.header.Get("Content-Type") != typeProblem || a.header.Get("Cache-Control") != "no-store" || a.header.Get("Api-Version") != "1" ||
+		a.header.Get("Server") != "" || a.header.Get("X-Request-Id") == "" || !strings.HasSuffix(a.body, `"requestId":"`+a.header.Get("X-Request-Id")+`"}`) {
+		t.Errorf("shape, closed %v: %s", resp.Close, text)
+	}
+	return a
+}
+
+// TestUnfinished: who says nothing is closed without a word, and nothing is
+// reported of it; who stops in the middle of a request hears why.
+func TestUnfinished(t *testing.T) {
+	var reported atomic.Int64
+	opts := allow()
+	opts.Observe = func(context.Context, Answered) { reported.Add(1) }
+	s := serve(t, opts, Get("/x", "", NoAuth, nothing), Post("/x", "", NoAuth, nothing))
+	s.App.Server().ReadTimeout, s.App.Server().IdleTimeout = 200*time.Millisecond, 200*time.Millisecond
+	addr := listen(t, s)
+	const whole = "GET /x HTTP/1.1\r\nHost: a\r\n\r\n"
+	const head = "POST /x HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+	for _, c := range []struct {
+		name, text string
+		status     []int
+	}{
+		{"nothing", "", nil},
+		{"one byte", "G", []int{408}},
+		{"half a line", "GET /x HT", []int{408}},
+		{"no end of the header", "GET /x HTTP/1.1\r\nHost: a\r\n", []int{408}},
+		{"no body", head + "Content-Length: 10\r\n\r\n", []int{408}},
+		{"half a body", head + "Content-Length: 10\r\n\r\n{", []int{408}},
+		{"half a chunk", head + "Transfer-Encoding: chunked\r\n\r\n5\r\n{", []int{408}},
+		{"a request, then nothing", whole, []int{200}},
+		{"a request, then half of one", whole + "GET /x", []int{200, 408}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			reported.Store(0)
+			conn := dial(t, addr)
+			if _, err := io.WriteString(conn, c.text); err != nil {
+				t.Fatal(err)
+			}
+			text := receive(t, conn)
+			answers := strings.Split(text, "HTTP/1.1 ")[1:]
+			if len(answers) != len(c.status) || len(c.status) == 0 && text != "" {
+				t.Fatalf("got %q, want the answers %v", text, c.status)
+			}
+			for i, status := range c.status {
+				if !strings.HasPrefix(answers[i], fmt.Sprint(status)) {
+					t.Errorf("answer %d: %q, want %d", i, answers[i], status)
+				}
+				if status == 408 {
+					if a := parsed(t, "HTTP/1.1 "+answers[i]); a.code() != string(fault.RequestTimeout) {
+						t.Errorf("%s", a.body)
+					}
+				}
+			}
+			if n := reported.Load(); n != int64(len(c.status)) {
+				t.Errorf("%d requests were reported, want %d", n, len(c.status))
+			}
+		})
+	}
+}
+
+// TestBroken: a client that resets its connection is no error of the service.
+func TestBroken(t *testing.T) {
+	opts := allow()
+	opts.Observe = func(_ context.Context, a Answered) { t.Errorf("reported %+v", a) }
+	s := serve(t, opts, Post("/x", "", NoAuth, nothing))
+	addr := listen(t, s)
+	for _, text := range []string{"", "G", "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n{"} {
+		c := dial(t, addr)
+		io.WriteString(c, text)
+		c.(*net.TCPConn).SetLinger(0)
+		c.Close()
+	}
+	for end := time.Now().Add(5 * time.Second); s.App.Server().GetOpenConnectionsCount() > 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("connections stay open")
+		}
+	}
+}
+
+// TestTooLargeIsRead: a client that sends the whole of a body that is refused at
+// its first bytes reads the refusal all the same, not a reset (D-GEN-12).
+func TestTooLargeIsRead(t *testing.T) {
+	s := serve(t, allow(), Post("/x", "", NoAuth, nothing))
+	addr := listen(t, s)
+	for _, size := range []int{1<<20 + 1, 2 << 20, 20 << 20} {
+		for _, chunked := range []bool{false, true} {
+			c := dial(t, addr)
+			head := fmt.Sprintf("Content-Length: %d\r\n\r\n", size)
+			if chunked {
+				head = fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n", size)
+			}
+			if _, err := io.WriteString(c, "POST /x HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"+head+strings.Repeat(" ", size)); err != nil {
+				t.Fatalf("%d bytes: %v", size, err)
+			}
+			if a := parsed(t, receive(t, c)); a.status != 413 || a.code() != string(fault.PayloadTooLarge) {
+				t.Errorf("%d bytes: %d %s", size, a.status, a.body)
+			}
+		}
+	}
+	// It also reads what else could not be taken in.
+	c := dial(t, addr)
+	io.WriteString(c, "GET /x HTTP/1.1\r\nHost: a\r\nX: "+strings.Repeat("x", 1<<20)+"\r\n\r\n")
+	if a := parsed(t, receive(t, c)); a.status != 431 {
+		t.Errorf("headers: %d %s", a.status, a.body)
+	}
+}
+
+// TestLingeringEnds: who never stops sending does not keep a connection.
+func TestLingeringEnds(t *testing.T) {
+	s := serve(t, allow(), Post("/x", "", NoAuth, nothing))
+	addr := listen(t, s)
+	c := dial(t, addr)
+	fmt.Fprintf(c, "POST /x HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", 1<<40)
+	sent, piece := 0, make([]byte, 64<<10)
+	for {
+		n, err := c.Write(piece)
+		if sent += n; err != nil {
+			break
+		}
+	}
+	if most := lingerBytes + (16 << 20); sent > most { // and what the kernels hold
+		t.Errorf("%d bytes were taken, want at most %d", sent, most)
+	}
+	// Nor does who keeps still.
+	began := time.Now()
+	c = dial(t, addr)
+	fmt.Fprintf(c, "POST /x HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", 1<<40)
+	parsed(t, receive(t, c))
+	for s.App.Server().GetOpenConnectionsCount() > 0 {
+		if time.Since(began) > lingerTime+5*time.Second {
+			t.Fatal("the connection is still open")
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// TestTooManyConnections: the one too many hears so in the one shape, with the
+// time to come again; the others are served on, and a place that is given up is
+// free.
+func TestTooManyConnections(t *testing.T) {
+	const most = 20
+	opts := allow()
+	opts.MaxConnections = most
+	addr := listen(t, serve(t, opts, Get("/x", "", NoAuth, nothing)))
+	const request = "GET /x HTTP/1.1\r\nHost: a\r\n\r\n"
+	ask := func(c net.Conn) int {
+		io.WriteString(c, request)
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.Copy(io.Discard, resp.Body)
+		return resp.StatusCode
+	}
+	var held []net.Conn
+	for range most {
+		c := dial(t, addr)
+		if status := ask(c); status != 200 {
+			t.Fatalf("connection %d: %d", len(held), status)
+		}
+		held = append(held, c)
+	}
+	var all sync.WaitGroup
+	for i := range 3 * most {
+		all.Go(func() {
+			c, err := net.Dial("tcp", addr)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer c.Close()
+			c.SetDeadline(time.Now().Add(10 * time.Second))
+			if i%2 == 0 { // whether it speaks or only listens
+				io.WriteString(c, request)
+			}
+			text, err := io.ReadAll(c)
+			if err != nil {
+				t.Errorf("%v after %q", err, text)
+				return
+			}
+			if a := parsed(t, string(text)); a.status != 503 || a.code() != string(fault.Overloaded) || a.header.Get("Retry-After") != "1" {
+				t.Errorf("%d %v %s", a.status, a.header, a.body)
+			}
+		})
+	}
+	all.Wait()
+	for i, c := range held {
+		if status := ask(c); status != 200 {
+			t.Errorf("connection %d afterwards: %d", i, status)
+		}
+	}
+	held[0].Close()
+	for end := time.Now().Add(5 * time.Second); ; {
+		c := dial(t, addr)
+		status := ask(c)
+		c.Close()
+		if status == 200 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("a place that was given up is not free")
+		}
+	}
+}

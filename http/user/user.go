@@ -1,0 +1,33 @@
+// Package user serves section 4.12, as far as it is about the caller's own
+// account.
+package user
+
+import (
+	"context"
+
+	"castellan/domain/user"
+	"castellan/http/rest"
+)
+
+const section = "4.12 Users"
+
+// Group serves the section.
+type Group struct{ Users user.Store }
+
+// Endpoints implements rest.Group.
+func (g Group) Endpoints() []rest.Endpoint {
+	return []rest.Endpoint{
+		rest.Get("/user/user-profile", "Read the caller's profile", rest.Tenant, g.profile).For(rest.SelfUser).Of(section),
+	}
+}
+
+// profile is all that the interface shows of an account to its owner.
+type profile struct {
+	TOTP                 bool `json:"totp" doc:"an authenticator is active"`
+	IsWithdrawProhibited bool `json:"isWithdrawProhibited"`
+}
+
+func (g Group) profile(ctx context.Context, who rest.Caller, _ rest.None) (profile, error) {
+	u, err := g.Users.Get(ctx, who.UserID)
+	return profile{u.TOTP, u.WithdrawProhibited}, err
+}
