@@ -516,4 +516,6 @@ func init() {
 	register(sessionWrites...)
 	register(totpWrites...)
 	register(credentialWrites...)
+	register(geofilterWrites...)
+	register(allowedIPWrites...)
 }
