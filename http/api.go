@@ -11,6 +11,7 @@ import (
 
 	registry "castellan/domain/resource"
 	"castellan/http/addressbook"
+	"castellan/http/geofilter"
 	"castellan/http/mfa"
 	"castellan/http/password"
 	"castellan/http/resource"
@@ -32,6 +33,7 @@ type API struct {
 	MFA         mfa.Group         // 4.4
 	Resource    resource.Group    // 4.6
 	AddressBook addressbook.Group // 4.18
+	Geofilter   geofilter.Group   // 4.21
 	// Extensions.
 	Session session.Group
 	Role    role.Group
@@ -41,7 +43,7 @@ type API struct {
 // Endpoints returns every endpoint of the service.
 func (a API) Endpoints() []rest.Endpoint {
 	var all []rest.Endpoint
-	for _, g := range []rest.Group{a.TwoFactor, a.TOTP, a.Password, a.MFA, a.Resource, a.AddressBook, a.Session, a.Role, a.Keys} {
+	for _, g := range []rest.Group{a.TwoFactor, a.TOTP, a.Password, a.MFA, a.Resource, a.AddressBook, a.Geofilter, a.Session, a.Role, a.Keys} {
 		all = append(all, g.Endpoints()...)
 	}
 	return all
