@@ -26,6 +26,9 @@ const operator = "operator"
 type userCmd struct {
 	Add    userAddCmd    `cmd:"" help:"Add an account and print its id."`
 	Unlock userUnlockCmd `cmd:"" help:"Let an account try passwords again after too many wrong ones."`
+
+	AllowIP        userAllowIPCmd        `cmd:"" name:"allow-ip" help:"List, add or remove the networks from which an account may be used."`
+	ClearGeofilter userClearGeofilterCmd `cmd:"" name:"clear-geofilter" help:"Let an account be used from all countries again."`
 }
 
 type userAddCmd struct {
@@ -108,19 +111,7 @@ func (c userUnlockCmd) Run(e *env) error {
 		return err
 	}
 	defer v.Close()
-	users := persistence.NewUsers(v.DB)
-	var u user.User
-	switch to := app.CanonicalDestination(c.User); {
-	case strings.Contains(c.User, "@"):
-		u, err = users.ByEmail(e.ctx, to)
-	case strings.HasPrefix(c.User, "+"):
-		u, err = users.ByPhone(e.ctx, to)
-	default:
-		u, err = users.Get(e.ctx, c.User)
-	}
-	if fault.CodeOf(err) == fault.RecordNotFound {
-		return fmt.Errorf("there is no account %q", c.User)
-	}
+	u, err := find(e, v, c.User)
 	if err != nil {
 		return err
 	}
@@ -131,6 +122,23 @@ func (c userUnlockCmd) Run(e *env) error {
 	}
 	_, err = fmt.Fprintln(e.out, "unlocked", u.ID)
 	return err
+}
+
+// find reads the account that an operator means.
+func find(e *env, v *app.Vault, named string) (u user.User, err error) {
+	users := persistence.NewUsers(v.DB)
+	switch to := app.CanonicalDestination(named); {
+	case strings.Contains(named, "@"):
+		u, err = users.ByEmail(e.ctx, to)
+	case strings.HasPrefix(named, "+"):
+		u, err = users.ByPhone(e.ctx, to)
+	default:
+		u, err = users.Get(e.ctx, named)
+	}
+	if fault.CodeOf(err) == fault.RecordNotFound {
+		err = fmt.Errorf("there is no account %q", named)
+	}
+	return u, err
 }
 
 type keysCmd struct {

@@ -19,14 +19,16 @@ func TestHelp(t *testing.T) {
 		args  string
 		wants []string
 	}{
-		{"", []string{"serve", "migrate", "config", "version", "user add", "user unlock", "keys rotate", "audit verify", "--config", "CASTELLAN_"}},
+		{"", []string{"serve", "migrate", "config", "version", "user add", "user unlock", "user allow-ip", "user clear-geofilter", "keys rotate", "audit verify", "--config", "CASTELLAN_"}},
 		{"serve", []string{"SIGTERM", "1012", "CASTELLAN_DATABASE_URL"}},
 		{"migrate", []string{"migrations"}},
 		{"config", []string{"settings"}},
 		{"version", nil},
-		{"user", []string{"add", "unlock"}},
+		{"user", []string{"add", "unlock", "allow-ip", "clear-geofilter"}},
 		{"user add", []string{"--email", "--country-code", "--phone", "--password-stdin", "--role", "--name", "--surname", "admin"}},
 		{"user unlock", []string{"<user>"}},
+		{"user allow-ip", []string{"<user>", "<cidr>", "--remove", "--clear", "192.0.2.0/24", "everywhere"}},
+		{"user clear-geofilter", []string{"<user>", "session"}},
 		{"keys", []string{"rotate"}},
 		{"keys rotate", []string{"--force", "signing", "sealing", "master"}},
 		{"audit", []string{"verify"}},

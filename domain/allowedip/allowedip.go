@@ -14,11 +14,14 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"castellan/domain/change"
+	"castellan/domain/commit"
 	"castellan/domain/fault"
 )
 
@@ -75,8 +78,27 @@ type Disallow struct {
 // Table implements commit.Write.
 func (Disallow) Table() string { return "allowed_ip" }
 
+// Change is the writes that make one list of another, with the note for the
+// other nodes; none when nothing changes.
+func Change(userID string, before, after []netip.Prefix, at time.Time) (writes []commit.Write) {
+	for _, n := range before {
+		if !slices.Contains(after, n) {
+			writes = append(writes, Disallow{UserID: userID, Network: n})
+		}
+	}
+	for _, n := range after {
+		if !slices.Contains(before, n) {
+			writes = append(writes, Allow{UserID: userID, Network: n, At: at})
+		}
+	}
+	if len(writes) > 0 {
+		writes = append(writes, change.Note{Topic: change.AllowedIPs})
+	}
+	return writes
+}
+
 // Store reads the lists. Writes go through commit.Committer as the values
-// above, with a note of topic change.AllowedIPs. It is safe for concurrent use.
+// above, with a note of topic change.AllowedIPs (see Change). It is safe for concurrent use.
 type Store interface {
 	// Networks lists the networks of an account in netip's order.
 	Networks(ctx context.Context, userID string) ([]netip.Prefix, error)
