@@ -131,7 +131,7 @@ func (g Guards) otauth(_ context.Context, r *rest.Request) (rest.Caller, error) 
 // session names, such as the bearer of a challenge's token, has no roles: what
 // is meant for administrators is closed to it, and nothing can be denied to it.
 func (g Guards) Authorize(_ context.Context, who rest.Caller, e *rest.Endpoint) error {
-	if !g.permits(who, e) {
+	if !g.permits(&who, e) {
 		return fault.New(fault.Forbidden, "not allowed")
 	}
 	if e.IPFilter && (g.AllowsIP == nil || !g.AllowsIP(who.UserID, who.IP)) {
@@ -140,7 +140,7 @@ func (g Guards) Authorize(_ context.Context, who rest.Caller, e *rest.Endpoint) 
 	return nil
 }
 
-func (g Guards) permits(who rest.Caller, e *rest.Endpoint) bool {
+func (g Guards) permits(who *rest.Caller, e *rest.Endpoint) bool {
 	switch e.Audience {
 	case rest.Public, rest.DeviceOwner:
 		return true
