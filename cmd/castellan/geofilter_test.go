@@ -183,6 +183,11 @@ func TestGeofilter(t *testing.T) {
 			}
 		}
 		delete(me, "Accept-Language")
+		s.Exec("UPDATE users SET language = 'tr' WHERE email = $1", demo.Mail)
+		if got := at.countries(me)[0].CountryName; got != "Türkiye" {
+			t.Errorf("in the user's language: %q", got)
+		}
+		s.Exec("UPDATE users SET language = '' WHERE email = $1", demo.Mail)
 		at.ask("POST", countriesPath, map[string]string{"countryCode": "TR"}, me).Is(t, 409, "RECORD_ALREADY_EXIST")
 		at.ask("POST", countriesPath, map[string]string{"countryCode": "tr"}, me).Is(t, 409, "RECORD_ALREADY_EXIST")
 

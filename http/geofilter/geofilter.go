@@ -6,6 +6,7 @@
 package geofilter
 
 import (
+	"cmp"
 	"context"
 
 	"castellan/domain/fault"
@@ -40,7 +41,7 @@ type record struct {
 	ID           int64  `json:"id"`
 	UserID       string `json:"userId"`
 	CountryCode  string `json:"countryCode" doc:"ISO 3166-1 alpha-2"`
-	CountryName  string `json:"countryName" doc:"in the language of the request"`
+	CountryName  string `json:"countryName" doc:"in the language asked for, else the user's"`
 	CreatedAt    int64  `json:"createDateTimeStamp" doc:"epoch ms"`
 	UpdatedAt    int64  `json:"updateDateTimeStamp" doc:"epoch ms"`
 	FlagImage    string `json:"flagImage" doc:"address of an SVG"`
@@ -50,13 +51,24 @@ type record struct {
 
 func (g Group) list(ctx context.Context, who rest.Caller, _ rest.None) ([]record, error) {
 	all, err := g.Service.List(ctx, who.UserID)
+	if err != nil {
+		return nil, err
+	}
+	language := who.Language
+	if !who.LanguageAsked && len(all) > 0 { // the user's own comes before the default (D-GEN-16)
+		u, err := g.Service.Users.Get(ctx, who.UserID)
+		if err != nil {
+			return nil, err
+		}
+		language = cmp.Or(u.Language, language)
+	}
 	out := make([]record, len(all))
 	for i, c := range all {
 		flag := g.CDN + "/flags/" + c.Code
-		out[i] = record{ID: c.ID, UserID: c.UserID, CountryCode: c.Code, CountryName: geo.Name(c.Code, who.Language),
+		out[i] = record{ID: c.ID, UserID: c.UserID, CountryCode: c.Code, CountryName: geo.Name(c.Code, language),
 			CreatedAt: c.CreatedAt.UnixMilli(), UpdatedAt: c.UpdatedAt.UnixMilli(), FlagImage: flag + ".svg", IOSFlagImage: flag + ".ios.png", PNGFlagImage: flag + ".png"}
 	}
-	return out, err
+	return out, nil
 }
 
 type request struct {
