@@ -2,6 +2,7 @@ package main
 
 import (
 	"maps"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -370,6 +371,13 @@ func TestCountryOfAProxy(t *testing.T) {
 		// Who is no proxy says nothing.
 		n = s.Start("HTTP_TRUSTED_PROXIES=192.0.2.1")
 		n.Do(t, "POST", "/auth/login", blackbox.LoginBody(demo), blackbox.Headers{"CF-IPCountry": "TR", "X-Forwarded-For": turkey}).Is(t, 401, "INVALID_CREDENTIALS")
+		n.Stop()
+
+		// A file that was asked for and is not there is not passed over.
+		n = s.Begin("GEO_MMDB_FILE=" + filepath.Join(t.TempDir(), "none.mmdb"))
+		if code := n.Wait(); code != 1 || !strings.Contains(n.Log(), "geo.mmdb_file") {
+			t.Errorf("exit %d:\n%s", code, n.Log())
+		}
 	})
 }
 
