@@ -303,7 +303,8 @@ func (a *challengeActor) claim(s challenge.Step, answer challenge.Answer) ([]com
 	return claims(*a.state, *answer.Claim), nil
 }
 
-// user tells whose the challenge is.
+// user tells whose the challenge is. One that changes the user's geographic
+// filter is judged by the filter it keeps from the moment it does.
 func (a *challengeActor) user(c *cluster.Context, m *pb.ChallengeUser) {
 	if a.d.late(m.Deadline) {
 		return
@@ -312,7 +313,11 @@ func (a *challengeActor) user(c *cluster.Context, m *pb.ChallengeUser) {
 		a.d.refuse(c.Sender(), c.ID(), err)
 		return
 	}
-	c.Reply(&pb.ChallengeUserIs{UserId: a.state.UserID})
+	is := &pb.ChallengeUserIs{UserId: a.state.UserID}
+	if s := a.state; s.State == challenge.Executing || s.State == challenge.Done {
+		is.KeepsFilter, is.Filter = a.d.Actions[s.Action].KeepsFilter, string(s.Filter)
+	}
+	c.Reply(is)
 }
 
 // needBudget makes sure of the budget. A challenge that was just made takes it

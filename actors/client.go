@@ -12,6 +12,7 @@ import (
 	"castellan/cluster"
 	"castellan/domain/challenge"
 	"castellan/domain/fault"
+	"castellan/domain/geo"
 	"castellan/domain/outbox"
 	"castellan/domain/stepup"
 )
@@ -104,13 +105,20 @@ func (c Client) Complete(ctx context.Context, id string, a challenge.Answer, wai
 
 // User implements stepup.Cases.
 func (c Client) User(ctx context.Context, id string) (string, error) {
+	h, err := c.Holder(ctx, id)
+	return h.UserID, err
+}
+
+// Holder tells whose a challenge is, and by which filter its requests are
+// judged. CHALLENGE_NOT_FOUND when there is no such challenge.
+func (c Client) Holder(ctx context.Context, id string) (challenge.Holder, error) {
 	r, err := ask[*pb.ChallengeUserIs](ctx, c, KindChallenge, id, 0, func(deadline int64) proto.Message {
 		return &pb.ChallengeUser{Deadline: deadline}
 	})
 	if err != nil {
-		return "", err
+		return challenge.Holder{}, err
 	}
-	return r.UserId, nil
+	return challenge.Holder{UserID: r.UserId, KeepsFilter: r.KeepsFilter, Filter: geo.Filter(r.Filter)}, nil
 }
 
 // CheckRenew implements stepup.Cases.

@@ -7,6 +7,7 @@ import (
 	"castellan/actors/pb"
 	"castellan/domain/challenge"
 	"castellan/domain/fault"
+	"castellan/domain/geo"
 	"castellan/domain/message"
 	"castellan/domain/outbox"
 )
@@ -39,7 +40,7 @@ func faultOf(r *pb.Refusal) *fault.Error {
 // 1, with nothing answered, renewed or failed.
 func prime(c challenge.Challenge, command []byte) *pb.ChallengePrime {
 	p := &pb.ChallengePrime{UserId: c.UserID, Action: c.Action, Flow: string(c.Flow), CreatedAt: c.CreatedAt, ExpiresAt: c.ExpiresAt, Command: command,
-		Subject: c.Subject, Kind: int32(c.Kind), Required: int32(c.Required), Cv: c.CV, Sv: c.SV, Proven: c.Proven, Commanded: c.Commanded,
+		Subject: c.Subject, Kind: int32(c.Kind), Required: int32(c.Required), Cv: c.CV, Sv: c.SV, Proven: c.Proven, Commanded: c.Commanded, Filter: string(c.Filter),
 		Methods: make([]*pb.PrimedMethod, len(c.Methods)),
 		Starter: &pb.Starter{SessionId: c.Starter.SessionID, Ip: c.Starter.IP, Country: c.Starter.Country, Language: c.Starter.Language,
 			Brand: c.Starter.Brand, Model: c.Starter.Model, Description: c.Starter.Description, RequestId: c.Starter.RequestID}}
@@ -54,7 +55,7 @@ func prime(c challenge.Challenge, command []byte) *pb.ChallengePrime {
 func unprime(id string, p *pb.ChallengePrime) challenge.Challenge {
 	s := p.GetStarter()
 	c := challenge.Challenge{ID: id, UserID: p.UserId, Action: p.Action, Flow: challenge.Flow(p.Flow), CreatedAt: p.CreatedAt, ExpiresAt: p.ExpiresAt, Version: 1,
-		Body: challenge.Body{Subject: p.Subject, Kind: challenge.Kind(p.Kind), Required: int(p.Required), CV: p.Cv, SV: p.Sv, Proven: p.Proven, Commanded: p.Commanded,
+		Body: challenge.Body{Subject: p.Subject, Kind: challenge.Kind(p.Kind), Required: int(p.Required), CV: p.Cv, SV: p.Sv, Proven: p.Proven, Commanded: p.Commanded, Filter: geo.Filter(p.Filter),
 			Methods: make([]challenge.Method, len(p.Methods)),
 			Starter: challenge.Starter{SessionID: s.GetSessionId(), IP: s.GetIp(), Country: s.GetCountry(), Language: s.GetLanguage(),
 				Brand: s.GetBrand(), Model: s.GetModel(), Description: s.GetDescription(), RequestID: s.GetRequestId()}}}

@@ -226,9 +226,12 @@ type Firewall struct {
 	BypassCIDRs []netip.Prefix `key:"bypass_cidrs" doc:"Networks that no rule applies to: the way back after locking oneself out."`
 }
 
-// Geo configures country filters (D-GEO-01).
+// Geo configures country filters (D-GEO-01, D-GEO-03).
 type Geo struct {
-	AllowPrivate bool `key:"allow_private" doc:"Loopback and private addresses pass a country filter; accepted in development mode only, where it is the default."`
+	MMDBFile     string `key:"mmdb_file" doc:"File in MaxMind's format that tells the country of an address, read again when it changes. Empty: the table in the program (IP2Location LITE)."`
+	CDNURL       string `key:"cdn_url" doc:"Address in front of /flags/<code>.svg, .png and .ios.png. Empty: http.public_url; the program serves them."`
+	AllowUnknown bool   `key:"allow_unknown" doc:"Public addresses whose country is not known pass a country filter."`
+	AllowPrivate bool   `key:"allow_private" doc:"Loopback and private addresses pass a country filter; accepted in development mode only, where it is the default."`
 }
 
 // Cluster configures membership and the links between nodes.

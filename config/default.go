@@ -114,6 +114,7 @@ func (c Config) Resolved() Config {
 	if c.Mail.Port == 0 {
 		c.Mail.Port = map[string]int{"starttls": 587, "tls": 465, "none": 25}[c.Mail.TLS]
 	}
+	c.Geo.CDNURL = strings.TrimRight(c.Geo.CDNURL, "/")
 	if c.Source("geo.allow_private") == FromDefault && c.Dev {
 		c.Geo.AllowPrivate = true
 	}

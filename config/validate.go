@@ -105,6 +105,11 @@ func (k *checker) listeners() {
 	k.refuse(same, "metrics.addr", "must differ from "+k.named("http.addr"), "http.addr")
 	k.refuse(!c.Limits.Enabled && !c.Dev, "limits.enabled", "false is accepted only with dev: true", "dev")
 	k.refuse(c.Geo.AllowPrivate && !c.Dev, "geo.allow_private", "true is accepted only with dev: true", "dev")
+	if cdn := c.Geo.CDNURL; cdn != "" {
+		u, err := url.Parse(cdn)
+		k.refuse(err != nil || u.Scheme != "http" && u.Scheme != "https" || !validHost(u.Hostname()) || u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "",
+			"geo.cdn_url", "must be http://host or https://host, with port and path where needed")
+	}
 }
 
 var (

@@ -74,6 +74,7 @@ func TestFaults(t *testing.T) {
 		{name: "metrics", file: "metrics: {addr: '9000'}", want: "metrics.addr (castellan.yaml:1)"},
 		{name: "same listener", file: "metrics: {addr: '127.0.0.1:8080'}", want: "metrics.addr (castellan.yaml:1): must differ from http.addr"},
 		{name: "limits off", env: []string{"CASTELLAN_LIMITS_ENABLED=false"}, want: "limits.enabled (CASTELLAN_LIMITS_ENABLED): false is accepted only with dev: true"},
+		{name: "address of flags", file: "geo: {cdn_url: 'ftp://cdn.example.com/x'}", want: "geo.cdn_url (castellan.yaml:1): must be http://host or https://host"},
 		{name: "private countries", file: "geo: {allow_private: true}", want: "geo.allow_private (castellan.yaml:1): true is accepted only with dev: true"},
 
 		{name: "public url", env: []string{"CASTELLAN_HTTP_PUBLIC_URL=id.example.com"}, want: "http.public_url (CASTELLAN_HTTP_PUBLIC_URL): must be http://host"},

@@ -12,6 +12,7 @@ import (
 	registry "castellan/domain/resource"
 	"castellan/http/addressbook"
 	"castellan/http/audit"
+	"castellan/http/geofilter"
 	"castellan/http/mfa"
 	"castellan/http/password"
 	"castellan/http/resource"
@@ -35,6 +36,7 @@ type API struct {
 	Resource    resource.Group    // 4.6
 	User        user.Group        // 4.12, in part
 	AddressBook addressbook.Group // 4.18
+	Geofilter   geofilter.Group   // 4.21
 	// Extensions.
 	Session session.Group
 	Role    role.Group
@@ -46,7 +48,7 @@ type API struct {
 // Endpoints returns every endpoint of the service.
 func (a API) Endpoints() []rest.Endpoint {
 	var all []rest.Endpoint
-	for _, g := range []rest.Group{a.TwoFactor, a.TOTP, a.Password, a.MFA, a.Resource, a.User, a.AddressBook, a.Session, a.Role, a.Explain, a.Audit, a.Keys} {
+	for _, g := range []rest.Group{a.TwoFactor, a.TOTP, a.Password, a.MFA, a.Resource, a.User, a.AddressBook, a.Geofilter, a.Session, a.Role, a.Explain, a.Audit, a.Keys} {
 		all = append(all, g.Endpoints()...)
 	}
 	return all

@@ -10,6 +10,7 @@ import (
 
 	"castellan/domain/commit"
 	"castellan/domain/fault"
+	"castellan/domain/geo"
 	"castellan/domain/user"
 )
 
@@ -45,6 +46,7 @@ type userRow struct {
 	Roles         string // of user_role, separated by commas
 	Demo          bool
 	TOTP          bool
+	Countries     string
 	CreatedAt     int64
 
 	WithdrawProhibited bool
@@ -61,7 +63,7 @@ type roleRow struct {
 func (r userRow) user() user.User {
 	u := user.User{ID: r.ID, Name: r.Name, Surname: r.Surname, Email: r.Email, EmailVerified: r.EmailVerified, CountryCode: r.CountryCode,
 		Phone: r.Phone, Language: r.Language, Status: user.Status(r.Status), Type: user.Type(r.Type), KYCConfirm: r.KYCConfirm, AMLStatus: r.AMLStatus,
-		Level: r.Level, SV: r.SV, CV: r.CV, TOTP: r.TOTP, Demo: r.Demo, CreatedAt: at(r.CreatedAt),
+		Level: r.Level, SV: r.SV, CV: r.CV, TOTP: r.TOTP, Demo: r.Demo, Countries: geo.Filter(r.Countries), CreatedAt: at(r.CreatedAt),
 		WithdrawProhibited: r.WithdrawProhibited}
 	if r.Roles != "" {
 		u.Roles = strings.Split(r.Roles, ",")
@@ -73,7 +75,7 @@ func (r userRow) user() user.User {
 func rowOfUser(w user.Add) userRow {
 	return userRow{ID: w.ID, Name: w.Name, Surname: w.Surname, Email: w.Email, EmailVerified: w.EmailVerified, CountryCode: w.CountryCode,
 		Phone: w.Phone, Language: w.Language, Status: string(w.Status), Type: string(w.Type), KYCConfirm: w.KYCConfirm, AMLStatus: w.AMLStatus,
-		Level: w.Level, PasswordHash: w.PasswordHash, SV: w.SV, CV: w.CV, Roles: strings.Join(w.Roles, ","), Demo: w.Demo, TOTP: w.TOTP, CreatedAt: ms(w.CreatedAt),
+		Level: w.Level, PasswordHash: w.PasswordHash, SV: w.SV, CV: w.CV, Roles: strings.Join(w.Roles, ","), Demo: w.Demo, TOTP: w.TOTP, Countries: string(w.Countries), CreatedAt: ms(w.CreatedAt),
 		WithdrawProhibited: w.WithdrawProhibited}
 }
 
@@ -86,6 +88,7 @@ type userStep struct {
 	At      int64
 	Hash    string
 	Defined bool
+	Text    string
 }
 
 // userFence plans one multi-row UPDATE that takes effect where the column still
@@ -112,9 +115,15 @@ func userFence[W commit.Fence](column string, row func(W) userStep, set string) 
 	}}}
 }
 
+// What is fenced by cv comes before what raises it beside sv: a unit may hold
+// both.
 var userFences = []planFor{
 	userFence("cv", func(w user.SetPassword) userStep { return userStep{ID: w.UserID, Seen: w.CV, Hash: w.Hash} },
 		"previous_hash = users.password_hash, password_hash = v.hash, cv = users.cv + 1"),
+	userFence("cv", func(w user.SetCountries) userStep {
+		return userStep{ID: w.UserID, Seen: w.CV, Text: string(w.Countries)}
+	},
+		"countries = v.text, cv = users.cv + 1"),
 	userFence("sv", func(w user.EndSessions) userStep { return userStep{ID: w.UserID, Seen: w.SV, At: ms(w.At)} },
 		"sv = users.sv + 1, cv = users.cv + 1, sv_at = v.at"),
 	userFence("cv", func(w user.SetTOTP) userStep { return userStep{ID: w.UserID, Seen: w.CV, Defined: w.Defined} },

@@ -501,4 +501,6 @@ func init() {
 	register(totpWrites...)
 	register(credentialWrites...)
 	register(cronKeyWrites...)
+	register(geofilterWrites...)
+	register(allowedIPWrites...)
 }

@@ -5,6 +5,9 @@
 // no address outside the service, and no page holds an inline script or style, so that the strictest content security
 // policy applies. Addresses in the pages are relative, so that they work below any base path.
 //
+// The folder flags holds the flag of each country, drawn and scaled, under its ISO 3166-1 code; they are those of
+// country-flag-icons, whose licence lies beside them.
+//
 // Where each file is served: index.html at "/", outbox.html at "/dev/outbox/page", docs.html at "/docs", every other
 // file at "/static/<name>". The first two belong to development mode only; the viewer belongs to every mode.
 //
@@ -19,7 +22,7 @@ import (
 	"strings"
 )
 
-//go:embed static
+//go:embed static flags
 var embedded embed.FS
 
 // contentTypes is a table of our own because package mime asks the machine, and machines differ.
@@ -52,3 +55,19 @@ func Page(name string) (body []byte, contentType string, ok bool) {
 	}
 	return body, contentType, true
 }
+
+// Flag gives the flag of a country by its code, in capital letters, and a kind of file: ".svg", or ".png" of 240 by 160
+// points. ok is false for everything else. The caller must not change body.
+func Flag(code, kind string) (body []byte, contentType string, ok bool) {
+	contentType, known := flagTypes[kind]
+	if !known || len(code) != 2 {
+		return nil, "", false
+	}
+	body, err := embedded.ReadFile("flags/" + code + kind)
+	if err != nil {
+		return nil, "", false
+	}
+	return body, contentType, true
+}
+
+var flagTypes = map[string]string{".svg": "image/svg+xml", ".png": "image/png"}

@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"image/png"
 	"io/fs"
 	"path"
 	"regexp"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"castellan/domain/geo"
 	"castellan/web"
 	"castellan/web/webtest"
 )
@@ -25,6 +27,31 @@ func TestPage(t *testing.T) {
 	}
 	for _, name := range []string{"", ".", "..", "../web.go", "static/app.js", `..\web.go`, "/index.html", "no.html", "index", ".html", "index.html\x00"} {
 		if _, _, ok := web.Page(name); ok {
+			t.Errorf("%q is served", name)
+		}
+	}
+}
+
+// Every country has both flags, and nothing else has one.
+func TestFlag(t *testing.T) {
+	for _, code := range geo.Codes() {
+		for kind, want := range map[string]string{".svg": "image/svg+xml", ".png": "image/png"} {
+			body, contentType, ok := web.Flag(code, kind)
+			if !ok || len(body) == 0 || contentType != want {
+				t.Errorf("%s%s: %d bytes, %q, %v", code, kind, len(body), contentType, ok)
+			}
+			switch text := string(body); {
+			case kind == ".svg" && (!strings.HasPrefix(text, "<svg ") || strings.Contains(text, "<script") || strings.Contains(text, "href")):
+				t.Errorf("%s: not a picture alone", code)
+			case kind == ".png":
+				if c, err := png.DecodeConfig(strings.NewReader(text)); err != nil || c.Width != 240 || c.Height != 160 {
+					t.Errorf("%s: %+v, %v", code, c, err)
+				}
+			}
+		}
+	}
+	for _, name := range [][2]string{{"XK", ".svg"}, {"tr", ".svg"}, {"", ".svg"}, {"TR", ""}, {"TR", ".gif"}, {"TR", "/.svg"}, {"..", ".svg"}, {"LICENSE", ""}, {"./TR", ".svg"}} {
+		if _, _, ok := web.Flag(name[0], name[1]); ok {
 			t.Errorf("%q is served", name)
 		}
 	}

@@ -361,6 +361,7 @@ type ChallengePrime struct {
 	Commanded     bool                   `protobuf:"varint,14,opt,name=commanded,proto3" json:"commanded,omitempty"`
 	Starter       *Starter               `protobuf:"bytes,15,opt,name=starter,proto3" json:"starter,omitempty"`
 	Methods       []*PrimedMethod        `protobuf:"bytes,16,rep,name=methods,proto3" json:"methods,omitempty"`
+	Filter        string                 `protobuf:"bytes,17,opt,name=filter,proto3" json:"filter,omitempty"` // the geographic filter that it keeps
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -498,6 +499,13 @@ func (x *ChallengePrime) GetMethods() []*PrimedMethod {
 		return x.Methods
 	}
 	return nil
+}
+
+func (x *ChallengePrime) GetFilter() string {
+	if x != nil {
+		return x.Filter
+	}
+	return ""
 }
 
 type Starter struct {
@@ -902,7 +910,7 @@ func (x *Claim) GetValue() int64 {
 	return 0
 }
 
-// ChallengeUser asks whose a challenge is.
+// ChallengeUser asks whose a challenge is, and from where it may be used.
 type ChallengeUser struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Deadline      int64                  `protobuf:"varint,1,opt,name=deadline,proto3" json:"deadline,omitempty"`
@@ -951,6 +959,8 @@ func (x *ChallengeUser) GetDeadline() int64 {
 type ChallengeUserIs struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	UserId        string                 `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
+	KeepsFilter   bool                   `protobuf:"varint,2,opt,name=keeps_filter,json=keepsFilter,proto3" json:"keeps_filter,omitempty"` // filter holds in place of the user's present one
+	Filter        string                 `protobuf:"bytes,3,opt,name=filter,proto3" json:"filter,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -988,6 +998,20 @@ func (*ChallengeUserIs) Descriptor() ([]byte, []int) {
 func (x *ChallengeUserIs) GetUserId() string {
 	if x != nil {
 		return x.UserId
+	}
+	return ""
+}
+
+func (x *ChallengeUserIs) GetKeepsFilter() bool {
+	if x != nil {
+		return x.KeepsFilter
+	}
+	return false
+}
+
+func (x *ChallengeUserIs) GetFilter() string {
+	if x != nil {
+		return x.Filter
 	}
 	return ""
 }
@@ -2203,7 +2227,7 @@ const file_messages_proto_rawDesc = "" +
 	"created_at\x18\x04 \x01(\x03R\tcreatedAt\x12\x1d\n" +
 	"\n" +
 	"expires_at\x18\x05 \x01(\x03R\texpiresAt\x125\n" +
-	"\amethods\x18\x06 \x03(\v2\x1b.castellan.actors.v1.MethodR\amethods\"\xc8\x03\n" +
+	"\amethods\x18\x06 \x03(\v2\x1b.castellan.actors.v1.MethodR\amethods\"\xe0\x03\n" +
 	"\x0eChallengePrime\x12\x17\n" +
 	"\auser_id\x18\x01 \x01(\tR\x06userId\x12\x16\n" +
 	"\x06action\x18\x02 \x01(\tR\x06action\x12\x12\n" +
@@ -2222,7 +2246,8 @@ const file_messages_proto_rawDesc = "" +
 	"\x06proven\x18\r \x01(\bR\x06proven\x12\x1c\n" +
 	"\tcommanded\x18\x0e \x01(\bR\tcommanded\x126\n" +
 	"\astarter\x18\x0f \x01(\v2\x1c.castellan.actors.v1.StarterR\astarter\x12;\n" +
-	"\amethods\x18\x10 \x03(\v2!.castellan.actors.v1.PrimedMethodR\amethodsJ\x04\b\x06\x10\a\"\xdb\x01\n" +
+	"\amethods\x18\x10 \x03(\v2!.castellan.actors.v1.PrimedMethodR\amethods\x12\x16\n" +
+	"\x06filter\x18\x11 \x01(\tR\x06filterJ\x04\b\x06\x10\a\"\xdb\x01\n" +
 	"\aStarter\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x0e\n" +
@@ -2267,9 +2292,11 @@ const file_messages_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x03R\x05value\"+\n" +
 	"\rChallengeUser\x12\x1a\n" +
-	"\bdeadline\x18\x01 \x01(\x03R\bdeadline\"*\n" +
+	"\bdeadline\x18\x01 \x01(\x03R\bdeadline\"e\n" +
 	"\x0fChallengeUserIs\x12\x17\n" +
-	"\auser_id\x18\x01 \x01(\tR\x06userId\"[\n" +
+	"\auser_id\x18\x01 \x01(\tR\x06userId\x12!\n" +
+	"\fkeeps_filter\x18\x02 \x01(\bR\vkeepsFilter\x12\x16\n" +
+	"\x06filter\x18\x03 \x01(\tR\x06filter\"[\n" +
 	"\x11ChallengeAnswered\x12\x16\n" +
 	"\x06action\x18\x01 \x01(\tR\x06action\x12\x14\n" +
 	"\x05final\x18\x02 \x01(\bR\x05final\x12\x18\n" +

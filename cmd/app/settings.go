@@ -3,15 +3,19 @@ package app
 import (
 	"fmt"
 	"maps"
+	"net/netip"
 	"time"
 
 	"castellan/config"
 	"castellan/domain/challenge"
+	"castellan/domain/geo"
 	"castellan/domain/message"
 	"castellan/domain/mfa"
 	"castellan/domain/password"
 	"castellan/domain/stepup"
+	"castellan/domain/user"
 	"castellan/outbound/dispatch"
+	"castellan/outbound/geoip"
 	"castellan/outbound/mail"
 	"castellan/outbound/sms"
 )
@@ -74,6 +78,35 @@ func stepupConfig(c config.Config) stepup.Config {
 		s.PrefixHour, s.DialDay = c.Limits.IPPerHour, c.Limits.CountryPerDay
 	}
 	return s
+}
+
+// locator tells countries by the operator's file, else by the program's table.
+func locator(c config.Config) (geo.Locator, error) {
+	if c.Geo.MMDBFile == "" {
+		return geoip.Embedded{}, nil
+	}
+	f, err := geoip.Open(c.Geo.MMDBFile)
+	if err != nil {
+		return nil, fmt.Errorf("geo.mmdb_file: %w", err)
+	}
+	return f, nil
+}
+
+func geoPolicy(c config.Config) geo.Policy {
+	return geo.Policy{AllowPrivate: c.Geo.AllowPrivate, AllowUnknown: c.Geo.AllowUnknown}
+}
+
+// admits judges whoever has no token yet by the filter in the account's row
+// (D-GEO-02).
+func admits(c config.Config) func(user.User, challenge.Starter) bool {
+	policy := geoPolicy(c)
+	return func(u user.User, from challenge.Starter) bool {
+		if u.Countries == "" {
+			return true
+		}
+		ip, _ := netip.ParseAddr(from.IP) // what is no address is nowhere
+		return policy.Admits(u.Countries, from.Country, ip)
+	}
 }
 
 // NewHasher returns the hasher of the configured work and bounds.

@@ -7,6 +7,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -27,11 +28,14 @@ import (
 	"castellan/config"
 	"castellan/domain/addressbook"
 	"castellan/domain/addressbook/address"
+	"castellan/domain/allowedip"
 	"castellan/domain/challenge"
 	"castellan/domain/change"
 	"castellan/domain/credential"
 	"castellan/domain/cronkey"
 	"castellan/domain/currency"
+	"castellan/domain/geo"
+	"castellan/domain/geofilter"
 	"castellan/domain/id"
 	"castellan/domain/keyring"
 	"castellan/domain/message"
@@ -46,6 +50,7 @@ import (
 	httpapi "castellan/http"
 	httpaddressbook "castellan/http/addressbook"
 	httpaudit "castellan/http/audit"
+	httpgeofilter "castellan/http/geofilter"
 	"castellan/http/guard"
 	httpmfa "castellan/http/mfa"
 	httppassword "castellan/http/password"
@@ -59,6 +64,7 @@ import (
 	"castellan/http/twofactor"
 	httpuser "castellan/http/user"
 	"castellan/outbound/dispatch"
+	"castellan/outbound/geoip"
 	"castellan/persistence"
 )
 
@@ -79,6 +85,9 @@ type service struct {
 	live        *mfa.Live
 	currencies  *currency.Live
 	crons       *cronkey.Live
+	geofilters  *geofilter.Live
+	allowedIPs  *allowedip.Live
+	locator     geo.Locator
 	dispatch    *dispatch.Dispatcher
 	node        *cluster.Node
 	client      actors.Client
@@ -87,6 +96,7 @@ type service struct {
 	logins      *session.Service
 	totps       *totp.Service
 	passwords   *credential.Service
+	countries   *geofilter.Service
 	hub         *socket.Hub
 	server      *rest.Server
 	metrics     *metrics
@@ -163,8 +173,14 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	s.live = mfa.NewLive(persistence.NewMFA(db))
 	s.currencies = currency.NewLive(persistence.NewCurrencies(db))
 	s.crons = cronkey.NewLive(persistence.NewCronKeys(db), ring)
+	s.geofilters = geofilter.NewLive(persistence.NewGeofilters(db))
+	s.allowedIPs = allowedip.NewLive(persistence.NewAllowedIPs(db))
+	if s.locator, err = locator(cfg); err != nil {
+		return err
+	}
 	s.follow()
-	if err := errors.Join(s.revocations.Load(ctx, sessions), s.roles.Reload(ctx), s.live.Reload(ctx), s.currencies.Reload(ctx), s.crons.Reload(ctx), s.feed.Poll(ctx)); err != nil {
+	if err := errors.Join(s.revocations.Load(ctx, sessions), s.roles.Reload(ctx), s.live.Reload(ctx), s.currencies.Reload(ctx),
+		s.crons.Reload(ctx), s.geofilters.Load(ctx), s.allowedIPs.Reload(ctx), s.feed.Poll(ctx)); err != nil {
 		return fmt.Errorf("load snapshots: %w", err)
 	}
 
@@ -179,7 +195,7 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	people := accounts{s.users}
 	actions := challenge.Actions{}
 	challenges := persistence.NewChallenges(db)
-	revoking := session.Revoking{Committer: db, Revocations: s.revocations}
+	revoking := session.Revoking{Committer: db, Revocations: s.revocations, Also: s.geofilters.Told}
 	s.node = cluster.Solo(s.log)
 	s.node.Register(actors.Kinds(actors.Deps{Store: challenges, Outbox: outboxStore, Commit: revoking, Actions: actions, Rules: rules(cfg), Accounts: people,
 		Claims:   map[challenge.Name]actors.Claims{challenge.TOTP: totp.Claim},
@@ -208,20 +224,23 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	}
 	s.logins = &session.Service{Users: s.users, Sessions: sessions, Hasher: s.hasher,
 		Guards: password.NewGuards(persistence.NewPasswordGuards(db), db, guardRules(cfg), now), Starts: s.engine, Commit: db, Tokens: s.tokens,
-		Revocations: s.revocations, Conceal: conceal(ring), Dev: cfg.Dev, TokenTTL: cfg.Tokens.XAuthTTL, Now: now}
+		Revocations: s.revocations, Conceal: conceal(ring), Admits: admits(cfg), Dev: cfg.Dev, TokenTTL: cfg.Tokens.XAuthTTL, Now: now}
 	actions.Register(s.logins.LoginAction())
 	actions.Register(user.VerifyEmailAction())
 	actions.Register(user.VideoKYCAction())
 	s.passwords = &credential.Service{Users: s.users, Sessions: sessions, Tokens: persistence.NewCredentials(db), Signer: s.tokens, Engine: s.engine, Hasher: s.hasher,
 		Policy: password.Policy{MinChars: cfg.Password.MinLength, MaxChars: cfg.Password.MaxLength},
 		Wrong:  password.NewGuards(persistence.NewPasswordGuards(db), db, credential.WrongRules(), now),
-		Commit: revoking, Ring: ring, Dev: cfg.Dev, TokenTTL: cfg.Tokens.OTAuthTTL, Now: now}
+		Commit: revoking, Ring: ring, Admits: admits(cfg), Dev: cfg.Dev, TokenTTL: cfg.Tokens.OTAuthTTL, Now: now}
 	if l := cfg.Limits; l.Enabled {
 		s.passwords.Phones = password.NewGuards(persistence.NewPasswordGuards(db), db, password.Limit(l.ResetPerPhone, l.ResetPhoneWindow), now)
 		s.passwords.Networks = password.NewGuards(persistence.NewPasswordGuards(db), db, password.Limit(l.ResetPerIP, l.ResetIPWindow), now)
 	}
 	actions.Register(s.passwords.ResetAction())
 	actions.Register(s.passwords.ChangeAction())
+	s.countries = &geofilter.Service{Store: persistence.NewGeofilters(db), Users: s.users, Commit: revoking, Now: now}
+	actions.Register(s.countries.AddAction())
+	actions.Register(s.countries.RemoveAction())
 
 	s.hub = socket.NewHub(s.client, s.engine.Open, now, s.log)
 	s.client.Listen(s.hub.Receive)
@@ -236,6 +255,10 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 	if err != nil {
 		return err
 	}
+	publicURL := cfg.HTTP.PublicURL
+	if cfg.Source("http.public_url") == config.FromDefault {
+		publicURL = "http://" + addr.String() + cfg.HTTP.BasePath
+	}
 	registry := &resource.Admin{Store: persistence.NewResources(db), Accounts: s.users, Commit: db, Live: s.roles, Table: httpapi.Table(), Dev: cfg.Dev, Now: now}
 	api := httpapi.API{
 		TwoFactor: twofactor.Group{Engine: s.engine, Now: now},
@@ -244,16 +267,18 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 		MFA:       httpmfa.Group{Admin: &mfa.Admin{Store: persistence.NewMFA(db), Commit: db, Live: s.live, Now: now}},
 		Resource:  httpresource.Group{Admin: registry},
 		User:      httpuser.Group{Users: s.users},
-		Session:   httpsession.Group{Service: s.logins},
+		Session:   httpsession.Group{Service: s.logins, CountryName: geo.Name},
 		Role:      httprole.Group{Admin: registry},
 		Explain:   httpmfa.Explain{Start: s.engine.Explain},
 		Audit:     httpaudit.Group{Store: persistence.NewAudit(db)},
 		Keys:      system.Keys{JWKS: ring.JWKS},
 
+		Geofilter: httpgeofilter.Group{Service: s.countries, CDN: cmp.Or(cfg.Geo.CDNURL, publicURL)},
 		AddressBook: httpaddressbook.Group{Service: &addressbook.Service{Store: persistence.NewAddressBooks(db), Commit: db, Currencies: s.currencies,
 			Rules: addressRules, Waiting: cfg.AddressBook.WaitingTime, Now: now}},
 	}
 	guards := guard.Guards{Tokens: s.tokens, Fresh: s.feed.Fresh, Judge: s.roles.Judge, Tenant: cfg.Tenant.ID, Cron: s.crons.Client,
+		Geo: &guard.Geo{Policy: geoPolicy(cfg), Filter: s.geofilters.Filter, Holder: s.client.Holder}, AllowsIP: s.allowedIPs.Allows,
 		Live: func(userID, sessionID string, sv int64) bool {
 			if !s.revocations.Live(userID, sessionID, sv) {
 				return false
@@ -262,16 +287,12 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 			return true
 		}}
 	s.calls = newCalls(db, guards.Audited, now)
-	publicURL := cfg.HTTP.PublicURL
-	if cfg.Source("http.public_url") == config.FromDefault {
-		publicURL = "http://" + addr.String() + cfg.HTTP.BasePath
-	}
 	s.server, err = rest.New(rest.Options{
 		Logger: s.log, AccessLog: slog.LevelDebug, Now: now, Guards: guards.Table(), Authorize: guards.Authorize, ActsAsAdmin: guards.ActsAsAdmin,
 		Idempotency: &guard.Idempotent{Store: persistence.NewIdempotency(db), Commit: db, Ring: ring, Now: now},
 		Verify:      guard.Verify(s.totps),
 		Starter:     guard.Starter{Starts: s.engine, Accounts: accounts{s.users}, Public: api.Password.Public()}, Guarded: cfg.MFA.Guarded, Observe: s.observe,
-		TrustedProxies: cfg.HTTP.TrustedProxies, CountryHeader: cfg.HTTP.CountryHeader, CORSOrigins: cfg.HTTP.CORSOrigins, BasePath: cfg.HTTP.BasePath,
+		TrustedProxies: cfg.HTTP.TrustedProxies, CountryHeader: cfg.HTTP.CountryHeader, CountryOf: s.locator.Country, CORSOrigins: cfg.HTTP.CORSOrigins, BasePath: cfg.HTTP.BasePath,
 		PublicURL: publicURL, DefaultLanguage: cfg.Language.Default, MaxConnections: cfg.HTTP.MaxConnections, MaxInFlight: maxInFlight,
 		Timeout: requestTime + cfg.MFA.ExecWait + cfg.Password.QueueWait, Draining: s.draining.Load,
 	}, api.Endpoints())
@@ -340,6 +361,8 @@ func (s *service) follow() {
 	s.feed.On(change.CronKeys, func(ctx context.Context, _ string) error { return s.crons.Reload(ctx) })
 	s.feed.On(change.Roles, func(ctx context.Context, _ string) error { return s.roles.Reload(ctx) })
 	s.feed.On(change.Users, s.roles.Follow)
+	s.feed.On(change.Geofilter, s.geofilters.Follow)
+	s.feed.On(change.AllowedIPs, func(ctx context.Context, _ string) error { return s.allowedIPs.Reload(ctx) })
 }
 
 func (s *service) dev() *system.Dev {
@@ -378,6 +401,15 @@ func (s *service) run() {
 	s.every(ctx, 5*time.Second, "executing challenges could not be resumed", s.resume)
 	s.every(ctx, time.Minute, "old rows could not be removed", s.purge)
 	s.every(ctx, 10*time.Second, "refusals could not be audited", func(ctx context.Context) error { return s.denials.flush(ctx, false) })
+	if file, ok := s.locator.(*geoip.File); ok {
+		s.every(ctx, 5*time.Second, "the file of countries could not be read again", func(context.Context) error {
+			changed, err := file.Refresh()
+			if changed {
+				s.log.Info("the file of countries was read again", "file", s.cfg.Geo.MMDBFile)
+			}
+			return err
+		})
+	}
 	s.every(ctx, time.Minute, "audit checkpoint could not be written", s.checkpoint)
 }
 

@@ -27,7 +27,9 @@ type userCmd struct {
 	Add    userAddCmd    `cmd:"" help:"Add an account and print its id."`
 	Unlock userUnlockCmd `cmd:"" help:"Let an account try passwords again after too many wrong ones."`
 
-	Withdrawals userWithdrawalsCmd `cmd:"" help:"Keep an account from withdrawing, or let it again."`
+	Withdrawals    userWithdrawalsCmd    `cmd:"" help:"Keep an account from withdrawing, or let it again."`
+	AllowIP        userAllowIPCmd        `cmd:"" name:"allow-ip" help:"List, add or remove the networks from which an account may be used."`
+	ClearGeofilter userClearGeofilterCmd `cmd:"" name:"clear-geofilter" help:"Let an account be used from all countries again."`
 }
 
 type userAddCmd struct {
@@ -105,22 +107,6 @@ type userArg struct {
 	User string `arg:"" help:"User id, mail address, or phone number with its dialling code (+905…)."`
 }
 
-func (c userArg) find(e *env, v *app.Vault) (u user.User, err error) {
-	users := persistence.NewUsers(v.DB)
-	switch to := app.CanonicalDestination(c.User); {
-	case strings.Contains(c.User, "@"):
-		u, err = users.ByEmail(e.ctx, to)
-	case strings.HasPrefix(c.User, "+"):
-		u, err = users.ByPhone(e.ctx, to)
-	default:
-		u, err = users.Get(e.ctx, c.User)
-	}
-	if fault.CodeOf(err) == fault.RecordNotFound {
-		err = fmt.Errorf("there is no account %q", c.User)
-	}
-	return u, err
-}
-
 type userUnlockCmd struct{ userArg }
 
 func (c userUnlockCmd) Run(e *env) error {
@@ -129,7 +115,7 @@ func (c userUnlockCmd) Run(e *env) error {
 		return err
 	}
 	defer v.Close()
-	u, err := c.find(e, v)
+	u, err := find(e, v, c.User)
 	if err != nil {
 		return err
 	}
@@ -158,7 +144,7 @@ func (c userWithdrawalsCmd) Run(e *env) error {
 		return err
 	}
 	defer v.Close()
-	u, err := c.find(e, v)
+	u, err := find(e, v, c.User)
 	if err != nil {
 		return err
 	}
@@ -169,6 +155,23 @@ func (c userWithdrawalsCmd) Run(e *env) error {
 	}
 	_, err = fmt.Fprintln(e.out, c.Permission, u.ID)
 	return err
+}
+
+// find reads the account that an operator means.
+func find(e *env, v *app.Vault, named string) (u user.User, err error) {
+	users := persistence.NewUsers(v.DB)
+	switch to := app.CanonicalDestination(named); {
+	case strings.Contains(named, "@"):
+		u, err = users.ByEmail(e.ctx, to)
+	case strings.HasPrefix(named, "+"):
+		u, err = users.ByPhone(e.ctx, to)
+	default:
+		u, err = users.Get(e.ctx, named)
+	}
+	if fault.CodeOf(err) == fault.RecordNotFound {
+		err = fmt.Errorf("there is no account %q", named)
+	}
+	return u, err
 }
 
 type keysCmd struct {

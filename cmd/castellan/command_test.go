@@ -19,15 +19,17 @@ func TestHelp(t *testing.T) {
 		args  string
 		wants []string
 	}{
-		{"", []string{"serve", "migrate", "config", "version", "user add", "user unlock", "user withdrawals", "keys rotate", "cron-key add", "cron-key list", "cron-key remove", "audit verify", "--config", "CASTELLAN_"}},
+		{"", []string{"serve", "migrate", "config", "version", "user add", "user unlock", "user withdrawals", "user allow-ip", "user clear-geofilter", "keys rotate", "cron-key add", "cron-key list", "cron-key remove", "audit verify", "--config", "CASTELLAN_"}},
 		{"serve", []string{"SIGTERM", "1012", "CASTELLAN_DATABASE_URL"}},
 		{"migrate", []string{"migrations"}},
 		{"config", []string{"settings"}},
 		{"version", nil},
-		{"user", []string{"add", "unlock"}},
+		{"user", []string{"add", "unlock", "allow-ip", "clear-geofilter"}},
 		{"user add", []string{"--email", "--country-code", "--phone", "--password-stdin", "--role", "--name", "--surname", "admin"}},
 		{"user unlock", []string{"<user>"}},
 		{"user withdrawals", []string{"<user>", "prohibit", "allow", "isWithdrawProhibited"}},
+		{"user allow-ip", []string{"<user>", "<cidr>", "--remove", "--clear", "192.0.2.0/24", "everywhere"}},
+		{"user clear-geofilter", []string{"<user>", "session"}},
 		{"keys", []string{"rotate"}},
 		{"keys rotate", []string{"--force", "signing", "sealing", "master"}},
 		{"cron-key", []string{"add", "list", "remove"}},

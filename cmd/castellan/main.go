@@ -34,7 +34,7 @@ type cli struct {
 	Migrate migrateCmd `cmd:"" help:"Bring the database to this version and stop."`
 	Conf    configCmd  `cmd:"" name:"config" help:"Print the effective settings, each explained; secrets are hidden."`
 	Version versionCmd `cmd:"" help:"Print the version."`
-	User    userCmd    `cmd:"" help:"Accounts: add one, unlock one, stop withdrawals."`
+	User    userCmd    `cmd:"" help:"Accounts: add one, unlock one, stop withdrawals, say from where one may be used."`
 	Keys    keysCmd    `cmd:"" help:"Keys of the service: rotate them."`
 	CronKey cronKeyCmd `cmd:"" help:"Keys of scheduled clients: add one, list them, remove one."`
 	Audit   auditCmd   `cmd:"" help:"The audit trail: verify it."`

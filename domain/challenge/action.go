@@ -50,6 +50,10 @@ type Execution struct {
 type Action struct {
 	Code string
 	Flow Flow
+	// KeepsFilter is for an action that changes the user's geographic filter:
+	// once it runs, its challenge is judged by the filter as it was at the start,
+	// so that the starter learns what became of it (D-GEO-02).
+	KeepsFilter bool
 	// Build is for an action that only writes rows: it returns the outcome and
 	// the writes, which commit together with the challenge's completion. It
 	// must not block for long.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"castellan/domain/fault"
+	"castellan/domain/geo"
 )
 
 // Name is the wire name of a method's kind.
@@ -143,9 +144,12 @@ type Body struct {
 	Proven   bool   `json:"p,omitempty"` // started with a session or a right password
 	Failures int    `json:"f,omitempty"` // failed executions so far
 	// Commanded says that a sealed command is stored beside the challenge.
-	Commanded bool     `json:"e,omitempty"`
-	Starter   Starter  `json:"b,omitzero"`
-	Methods   []Method `json:"m"`
+	Commanded bool    `json:"e,omitempty"`
+	Starter   Starter `json:"b,omitzero"`
+	// Filter is the user's geographic filter at the start, where the action
+	// keeps it (Action.KeepsFilter).
+	Filter  geo.Filter `json:"o,omitempty"`
+	Methods []Method   `json:"m"`
 }
 
 // Kind tells a challenge from a decoy. What differs in the rows of the two has

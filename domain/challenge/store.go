@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"castellan/domain/commit"
+	"castellan/domain/geo"
 )
 
 // Insert adds a challenge with its sealed command (nil for none).
@@ -121,6 +122,8 @@ type Account struct {
 	Push     bool
 	CV, SV   int64
 	Language string
+	// Countries is the account's geographic filter.
+	Countries geo.Filter
 }
 
 // Owns reports whether the account can complete a method of this kind.
@@ -154,6 +157,15 @@ type StartRequest struct {
 	Command []byte
 	// With are further writes that commit together with the new challenge.
 	With []commit.Write
+}
+
+// Holder is whose a challenge is: "" for a decoy. Where KeepsFilter is true the
+// requests that name the challenge are judged by Filter, and not by the present
+// geographic filter of the user (D-GEO-02).
+type Holder struct {
+	UserID      string
+	KeepsFilter bool
+	Filter      geo.Filter
 }
 
 // Started is a new challenge and the token that opens it.

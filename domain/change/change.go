@@ -19,6 +19,10 @@ const (
 	MFA      Topic = "mfa"
 	Users    Topic = "user"  // key: user id
 	Roles    Topic = "roles" // roles of accounts, and what they are granted
+	// Geofilter: the geographic filter of an account changed; key: user id.
+	Geofilter Topic = "geofilter"
+	// AllowedIPs: the addresses from which accounts may be used changed; no key.
+	AllowedIPs Topic = "allowed_ip"
 	// Currencies: reference data of currencies, networks and pairs changed; no key.
 	Currencies Topic = "currency"
 	CronKeys   Topic = "cron" // keys of scheduled clients; no key

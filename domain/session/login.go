@@ -116,7 +116,7 @@ func (s *Service) Login(ctx context.Context, r LoginRequest) (challenge.Started,
 	if err != nil { // not judged, so not wrong
 		return none, errors.Join(err, attempt.Return(context.WithoutCancel(ctx)))
 	}
-	if !right || !s.mayLogIn(u) || s.Admits != nil && !s.Admits(u, r.Starter) {
+	if !right || !s.mayLogIn(u, r.Starter) {
 		attempt.Wrong()
 		return none, s.refuse(ctx, u.ID, account, r.Starter)
 	}
@@ -131,7 +131,9 @@ func (s *Service) Login(ctx context.Context, r LoginRequest) (challenge.Started,
 	return b.started, b.refused
 }
 
-func (s *Service) mayLogIn(u user.User) bool { return u.Active() && (s.Dev || !u.Demo) }
+func (s *Service) mayLogIn(u user.User, from challenge.Starter) bool {
+	return u.Active() && (s.Dev || !u.Demo) && (s.Admits == nil || s.Admits(u, from))
+}
 
 // refuse writes a refused try down and returns the one answer to all of them.
 func (s *Service) refuse(ctx context.Context, userID, account string, from challenge.Starter) error {
@@ -176,7 +178,7 @@ func (b *beginning) save(ctx context.Context, refund commit.Write) error {
 		if err != nil && fault.CodeOf(err) != fault.RecordNotFound {
 			return err
 		}
-		if err != nil || secret.Hash != b.secret.Hash || !b.s.mayLogIn(u) {
+		if err != nil || secret.Hash != b.secret.Hash || !b.s.mayLogIn(u, b.r.Starter) {
 			return wrongCredentials() // it was right a moment ago
 		}
 		b.u = u

@@ -431,8 +431,10 @@ func TestAccountMovesOnMeanwhile(t *testing.T) {
 	for n, change := range []func(u user.User) commit.Write{
 		func(u user.User) commit.Write { return user.SetPassword{UserID: u.ID, CV: 1, Hash: "other"} },
 		func(u user.User) commit.Write { return user.SetStatus{UserID: u.ID, Status: user.Blocked} },
+		func(u user.User) commit.Write { return user.SetCountries{UserID: u.ID, CV: 1, Countries: "TR"} },
 	} {
 		u := b.add(2+n, nil)
+		b.svc.Admits = func(u user.User, _ challenge.Starter) bool { return u.Countries == "" }
 		b.starts = nil
 		b.before = func(int) { must(t, b.db.Commit(t.Context(), change(u))) }
 		if _, err := b.svc.Login(t.Context(), request(2+n, secret)); fault.CodeOf(err) != fault.InvalidCredentials || len(b.starts) != 1 {

@@ -14,6 +14,9 @@ import (
 type Revoking struct {
 	commit.Committer
 	Revocations *Revocations
+	// Also, which may be nil, is told of every write that has become durable: a
+	// copy of the node that must be true before anybody is answered.
+	Also func(w commit.Write)
 }
 
 type revokingKey struct{}
@@ -51,6 +54,9 @@ func (r Revoking) tell(writes []commit.Write) {
 			r.Revocations.End(w.SessionID)
 		case user.EndSessions:
 			r.Revocations.Raise(w.UserID, w.SV+1)
+		}
+		if r.Also != nil {
+			r.Also(w)
 		}
 	}
 }

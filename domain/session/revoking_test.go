@@ -3,6 +3,7 @@ package session_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -17,7 +18,8 @@ func TestRevoking(t *testing.T) {
 	b := newBench(t)
 	u := b.add(1, nil)
 	revocations := session.NewRevocations(time.Hour, time.Now)
-	r := session.Revoking{Committer: b.db, Revocations: revocations}
+	var told []commit.Write
+	r := session.Revoking{Committer: b.db, Revocations: revocations, Also: func(w commit.Write) { told = append(told, w) }}
 	ctx := t.Context()
 	expect := func(what string, ended bool, sid string, sv int64) {
 		t.Helper()
@@ -52,4 +54,9 @@ func TestRevoking(t *testing.T) {
 	must(t, r.Commit(ctx, session.EndAll(u, b.now)...))
 	expect("all sessions", true, "s5", 1)
 	expect("a later session", false, "s6", 2)
+
+	// Who listens besides hears the same.
+	if all := session.EndAll(u, b.now); !slices.Equal(told, append([]commit.Write{end("s1"), end("s2"), end("s3")}, all...)) {
+		t.Errorf("told of %v", told)
+	}
 }

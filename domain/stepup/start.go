@@ -38,6 +38,9 @@ func (s *Service) Start(ctx context.Context, r challenge.StartRequest) (challeng
 		return challenge.Started{}, err
 	}
 	c := s.build(now, r, action.Flow, offer, required)
+	if action.KeepsFilter {
+		c.Filter = r.Account.Countries
+	}
 
 	letters := s.letters(c, r)
 	leave, err := s.reserve(ctx, now, c, r, letters)

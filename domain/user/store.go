@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"castellan/domain/fault"
+	"castellan/domain/geo"
 )
 
 // Identifier is how somebody says who they are: exactly one of the two is set,
@@ -138,6 +139,21 @@ func (SetTOTP) Table() string { return "users" }
 
 // Fence implements commit.Fence.
 func (w SetTOTP) Fence() (string, int64) { return w.UserID, w.CV }
+
+// SetCountries repeats an account's geographic filter in its row, beside the
+// write that changes the records, and raises the credential version. It is
+// fenced by CV, so that two changes cannot both be made of one filter.
+type SetCountries struct {
+	UserID    string
+	CV        int64 // as the caller saw it
+	Countries geo.Filter
+}
+
+// Table implements commit.Write.
+func (SetCountries) Table() string { return "users" }
+
+// Fence implements commit.Fence.
+func (w SetCountries) Fence() (string, int64) { return w.UserID, w.CV }
 
 // SetStatus sets the status. The credential version rises, so that whatever
 // the account had begun is closed; ending its sessions is EndSessions' part.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"castellan/domain/challenge"
+	"castellan/domain/geo"
 )
 
 // Status of an account. The values are code lists that an operator may extend
@@ -72,7 +73,10 @@ type User struct {
 	Level         int
 	SV            int64 // session version: a token with a smaller one is revoked
 	CV            int64 // credential version: a challenge with another one is closed
-	TOTP          bool  // an authenticator is defined; SetTOTP keeps it true to that
+	// Countries are those from which it may be used; SetCountries keeps it true
+	// to the records.
+	Countries geo.Filter
+	TOTP      bool // an authenticator is defined; SetTOTP keeps it true to that
 	// WithdrawProhibited keeps the account from withdrawing.
 	WithdrawProhibited bool
 	Demo               bool // seeded for development; cannot log in outside of it
@@ -99,5 +103,5 @@ func (u User) AllRoles() []string {
 // with a phone, MAIL with an address, verified or not, and TOTP while an
 // authenticator is defined (D-2FA-32).
 func (u User) Account() challenge.Account {
-	return challenge.Account{UserID: u.ID, Phone: u.Phone, Dial: u.CountryCode, Mail: u.Email, TOTP: u.TOTP, CV: u.CV, SV: u.SV, Language: u.Language}
+	return challenge.Account{UserID: u.ID, Phone: u.Phone, Dial: u.CountryCode, Mail: u.Email, TOTP: u.TOTP, CV: u.CV, SV: u.SV, Language: u.Language, Countries: u.Countries}
 }

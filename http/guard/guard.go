@@ -9,6 +9,7 @@ package guard
 import (
 	"context"
 	"crypto/subtle"
+	"net/netip"
 	"time"
 
 	"castellan/domain/fault"
@@ -27,8 +28,13 @@ type Guards struct {
 	// Fresh reports whether the snapshots can be relied on.
 	Fresh func() bool
 	// Judge looks into the node's snapshot of roles and grants.
-	Judge  func(userID, method, path string) resource.Verdict
-	Tenant string
+	Judge func(userID, method, path string) resource.Verdict
+	// Geo judges from where accounts are used; nil: they may be from everywhere.
+	Geo *Geo
+	// AllowsIP looks into the node's snapshot of allowed addresses; it is needed
+	// where an endpoint is IPFiltered (D-AUTH-09).
+	AllowsIP func(userID string, from netip.Addr) bool
+	Tenant   string
 	// Cron names the scheduled client whose header this is, by the node's
 	// snapshot of keys.
 	Cron func(header string) (client string, ok bool)
@@ -63,7 +69,7 @@ func (g Guards) session(_ context.Context, r *rest.Request) (rest.Caller, error)
 		return who, fault.New(fault.TokenRevoked, "the session has ended")
 	}
 	who.UserID, who.SessionID, who.Roles, who.TokenExpires = c.Subject, c.SessionID, c.Roles, c.ExpiresAt
-	return who, nil
+	return who, g.Geo.user(who.UserID, who)
 }
 
 // tenant is session for endpoints marked with the tenant: a sent tenant-id
@@ -105,13 +111,13 @@ func (g Guards) tenantOrCron(ctx context.Context, r *rest.Request) (rest.Caller,
 	return r.Caller, fault.New(fault.Unauthenticated, "cron-auth is not the key of a client")
 }
 
-func (g Guards) pauth(_ context.Context, r *rest.Request) (rest.Caller, error) {
-	return g.Challenge(r.Caller, r.Header("p-auth"))
+func (g Guards) pauth(ctx context.Context, r *rest.Request) (rest.Caller, error) {
+	return g.Challenge(ctx, r.Caller, r.Header("p-auth"))
 }
 
 // Challenge adds to a caller what a p-auth token says; the socket uses it with
 // tokens from other places than the header.
-func (g Guards) Challenge(who rest.Caller, raw string) (rest.Caller, error) {
+func (g Guards) Challenge(ctx context.Context, who rest.Caller, raw string) (rest.Caller, error) {
 	if raw == "" {
 		return who, fault.New(fault.Unauthenticated, "p-auth is needed")
 	}
@@ -120,11 +126,12 @@ func (g Guards) Challenge(who rest.Caller, raw string) (rest.Caller, error) {
 		return who, err
 	}
 	who.ChallengeID, who.TokenExpires = c.ChallengeID, c.ExpiresAt
-	return who, nil
+	return g.Geo.challenge(ctx, who)
 }
 
 // pauthOrDevice lets a registered device answer without a token; its signature
-// is judged with the answer, because it signs the decision (D-2FA-06).
+// is judged with the answer, because it signs the decision (D-2FA-06). Without
+// a token no country is asked for (D-GEO-02).
 func (g Guards) pauthOrDevice(ctx context.Context, r *rest.Request) (rest.Caller, error) {
 	if r.Header("p-auth") == "" && r.Caller.DeviceSignature != "" {
 		return r.Caller, nil
@@ -133,7 +140,8 @@ func (g Guards) pauthOrDevice(ctx context.Context, r *rest.Request) (rest.Caller
 }
 
 // otauth lets a one-time token in that was made here. Whether it was used
-// already is judged by the unit that uses it up (D-AUTH-10).
+// already, whose it is, and from where that account may be used is judged by
+// what uses it up (D-AUTH-10).
 func (g Guards) otauth(_ context.Context, r *rest.Request) (rest.Caller, error) {
 	who := r.Caller
 	raw := r.Header("ot-auth")
@@ -148,30 +156,41 @@ func (g Guards) otauth(_ context.Context, r *rest.Request) (rest.Caller, error) 
 	return who, nil
 }
 
-// Authorize judges the audience of an endpoint (D-AUTH-03). A caller that no
+// Authorize judges the audience of an endpoint (D-AUTH-03) and then, where the
+// endpoint asks for it, the caller's allowed addresses (D-AUTH-09). A caller that no
 // session names, such as the bearer of a challenge's token, has no roles: what
 // is meant for administrators is closed to it, and nothing can be denied to it.
 func (g Guards) Authorize(_ context.Context, who rest.Caller, e *rest.Endpoint) error {
+	if !g.permits(&who, e) {
+		return fault.New(fault.Forbidden, "not allowed")
+	}
+	if e.IPFilter && (g.AllowsIP == nil || !g.AllowsIP(who.UserID, who.IP)) {
+		return fault.New(fault.IPNotAllowed, "the account does not allow this from your address")
+	}
+	return nil
+}
+
+func (g Guards) permits(who *rest.Caller, e *rest.Endpoint) bool {
 	switch e.Audience {
 	case rest.Public, rest.DeviceOwner:
-		return nil
+		return true
 	case rest.SelfUser, rest.SelfOrAdmin:
 		if who.UserID == "" {
 			if who.ChallengeID != "" || who.TokenID != "" || e.Credential == rest.PAuthOrDevice || who.Cron != "" && e.Credential == rest.TenantOrCron {
-				return nil
+				return true
 			}
 		} else if !g.Judge(who.UserID, e.Method, e.Path).Denied() {
-			return nil
+			return true
 		}
 	case rest.Admin:
 		if who.UserID == "" {
 			break
 		}
 		if v := g.Judge(who.UserID, e.Method, e.Path); v.Admin || v.Acts() && !e.Reserved {
-			return nil
+			return true
 		}
 	}
-	return fault.New(fault.Forbidden, "not allowed")
+	return false
 }
 
 // ActsAsAdmin tells whether a caller whom Authorize let in may act for others:

@@ -55,6 +55,9 @@ func (o *Options) check(endpoints []Endpoint) (errs []error) {
 		if (e.Audience != Public || e.IPFilter) && o.Authorize == nil {
 			fail("%s: audience %q needs Authorize", key, e.Audience)
 		}
+		if e.IPFilter && e.Credential != User && e.Credential != Tenant {
+			fail("%s: only who has a session has a list of allowed addresses", key)
+		}
 		if e.Audience == SelfOrAdmin && o.ActsAsAdmin == nil {
 			fail("%s: audience %q needs ActsAsAdmin", key, e.Audience)
 		}

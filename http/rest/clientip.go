@@ -3,6 +3,8 @@ package rest
 import (
 	"net/netip"
 	"strings"
+
+	"castellan/domain/geo"
 )
 
 // maxHops is how many trusted proxies may stand in a row.
@@ -59,15 +61,10 @@ func contains(prefixes []netip.Prefix, a netip.Addr) bool {
 	return false
 }
 
-// country accepts what can be an ISO 3166-1 alpha-2 code of a country: two
-// capital letters outside the ranges that ISO leaves to users and databases use
-// for "unknown", proxies and regions (XK, Kosovo, is the exception in use).
+// country accepts the code of a country and nothing else: databases and proxies
+// have codes of their own for "unknown", proxies and regions (SEC-30).
 func country(s string) string {
-	if len(s) != 2 || s[0] < 'A' || s[0] > 'Z' || s[1] < 'A' || s[1] > 'Z' {
-		return ""
-	}
-	switch {
-	case s == "AA", s == "ZZ", s == "EU", s == "AP", s[0] == 'Q' && s[1] >= 'M', s[0] == 'X' && s != "XK":
+	if !geo.Assigned(s) {
 		return ""
 	}
 	return s

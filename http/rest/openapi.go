@@ -222,7 +222,8 @@ func (d document) refusals(op *huma.Operation, e *Endpoint) {
 	}
 	session := e.Credential == User || e.Credential == Tenant || e.Credential == TenantOrCron
 	add(e.Credential != NoAuth && e.Credential != Device, fault.Unauthenticated, fault.TokenExpired, fault.TokenRevoked)
-	add(session, fault.Forbidden, fault.GeoBlocked)
+	add(session, fault.Forbidden)
+	add(session || e.Credential == PAuth || e.Credential == PAuthOrDevice || e.Credential == OTAuth, fault.GeoBlocked)
 	add(e.Credential == Tenant || e.Credential == TenantOrCron, fault.TenantMismatch)
 	add(e.Credential == Device || e.Credential == PAuthOrDevice, fault.DeviceSignatureRequired, fault.DeviceSignatureInvalid)
 	add(e.IPFilter, fault.IPNotAllowed)

@@ -63,8 +63,8 @@ type Options struct {
 	// credential. key is the endpoint's Key, or "<METHOD> *" where no route
 	// matches (D-WAF-08).
 	Firewall func(ctx context.Context, r *Request, key string) error
-	// Authorize judges the established caller: geographic filter, tenant, roles,
-	// allowed addresses, in this order. It also judges captured requests again
+	// Authorize judges the established caller, whose country and tenant the guard
+	// has judged: roles, allowed addresses, in this order. It also judges captured requests again
 	// before they run (D-2FA-28).
 	Authorize func(ctx context.Context, who Caller, e *Endpoint) error
 	// ActsAsAdmin tells whether a caller whom Authorize let in may act for others

@@ -151,6 +151,9 @@ func (r *Request) read() {
 			key = v
 		default:
 			if ch := r.srv.countryHeader; ch != "" && string(k) == ch {
+				if ctry != nil { // one of the two is not the proxy's
+					v = ctry[:0]
+				}
 				ctry = v
 			}
 		}

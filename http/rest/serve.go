@@ -82,10 +82,12 @@ func (s *Server) establish(ctx context.Context, r *Request, guard Guard, limit i
 	}
 	if guard != nil {
 		who, err := guard(ctx, r)
+		if err == nil || who.UserID != "" { // who was refused is known, for the audit
+			r.Caller = who
+		}
 		if err != nil {
 			return nil, err
 		}
-		r.Caller = who
 	}
 	if s.opts.Authorize != nil {
 		if err := s.opts.Authorize(ctx, r.Caller, e); err != nil {

@@ -154,6 +154,11 @@ func TestCaller(t *testing.T) {
 	if c := got(do(t, s, "GET", "/me", "", "cf-ipcountry: TR", "x-forwarded-for: 1.2.3.4")); c.Country != "TR" {
 		t.Errorf("country %q", c.Country)
 	}
+	for _, headers := range [][]string{{"cf-ipcountry: TR", "cf-ipcountry: DE"}, {"cf-ipcountry: DE", "cf-ipcountry: TR", "cf-ipcountry: TR"}, {"cf-ipcountry: XX"}, {"cf-ipcountry: XK"}, {"cf-ipcountry: tr"}} {
+		if c := got(do(t, s, "GET", "/me", "", append(headers, "x-forwarded-for: 1.2.3.4")...)); c.Country != "" {
+			t.Errorf("%v: country %q", headers, c.Country)
+		}
+	}
 	if c := got(do(t, s, "GET", "/me", "", "device-brand: "+strings.Repeat("é", 100)+"\xff")); len(c.Device.Brand) > maxDevice || c.Device.Brand[:2] != "é" {
 		t.Errorf("brand %q", c.Device.Brand)
 	}

@@ -6,7 +6,9 @@
 package session
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"castellan/domain/fault"
 	"castellan/domain/session"
@@ -106,12 +108,23 @@ type record struct {
 
 func (g Group) list(ctx context.Context, who rest.Caller, _ rest.None) ([]record, error) {
 	all, err := g.Service.List(ctx, caller(who))
+	if err != nil {
+		return nil, err
+	}
+	language := who.Language
+	if !who.LanguageAsked && slices.ContainsFunc(all, func(s session.Session) bool { return s.Country != "" }) { // the user's own comes before the default (D-GEN-16)
+		u, err := g.Service.Users.Get(ctx, who.UserID)
+		if err != nil {
+			return nil, err
+		}
+		language = cmp.Or(u.Language, language)
+	}
 	out := make([]record, len(all))
 	for i, s := range all {
-		out[i] = record{SessionID: s.ID, CreatedAt: rest.Time{Time: s.CreatedAt}, LastSeenAt: rest.Time{Time: s.LastSeenAt}, IP: s.IP, CountryName: g.country(s.Country, who.Language),
+		out[i] = record{SessionID: s.ID, CreatedAt: rest.Time{Time: s.CreatedAt}, LastSeenAt: rest.Time{Time: s.LastSeenAt}, IP: s.IP, CountryName: g.country(s.Country, language),
 			DeviceBrand: s.Brand, DeviceModel: s.Model, DeviceDesc: s.Description, Current: s.ID == who.SessionID}
 	}
-	return out, err
+	return out, nil
 }
 
 func (g Group) country(code, language string) *string {

@@ -46,7 +46,7 @@ func serve(t testing.TB, s settings) *station {
 	if st.server, err = rest.New(rest.Options{Logger: log, Draining: func() bool { return s.draining }, MaxConnectionsPerIP: s.perIP}, nil); err != nil {
 		t.Fatal(err)
 	}
-	s.Hub, s.Challenge = st.hub, token
+	s.Hub, s.Challenge = st.hub, func(_ context.Context, who rest.Caller, raw string) (rest.Caller, error) { return token(who, raw) }
 	Mount(st.server, s.Options)
 	st.server.App.Server().MaxIdleWorkerDuration = 20 * time.Millisecond // so that none outlives the test
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -1,6 +1,7 @@
 package socket
 
 import (
+	"context"
 	"encoding/base64"
 	"net"
 	"net/url"
@@ -25,7 +26,7 @@ const Path = "/2fa"
 type Options struct {
 	Hub *Hub
 	// Challenge adds to a caller what a p-auth token says.
-	Challenge func(who rest.Caller, raw string) (rest.Caller, error)
+	Challenge func(ctx context.Context, who rest.Caller, raw string) (rest.Caller, error)
 	// Origins may open sockets from a browser; a request without an Origin is
 	// no browser's (D-SOCK-01).
 	Origins []string
@@ -35,6 +36,9 @@ type Options struct {
 	// MaxSockets bounds the sockets of this node; 0 for no bound.
 	MaxSockets int
 }
+
+// establishing bounds the time in which a caller is established.
+const establishing = 5 * time.Second
 
 // local is the key under which the handshake leaves the caller for the socket.
 const local = "castellan.caller"
@@ -58,7 +62,9 @@ func Mount(s *rest.Server, o Options) {
 		if origin := r.Header("Origin"); origin != "" && !o.admits(origin, r.Header("Host")) {
 			return fault.New(fault.Forbidden, "this origin may not open sockets")
 		}
-		who, err := o.Challenge(r.Caller, presented(r, c.Query("p-auth")))
+		ctx, cancel := context.WithTimeout(context.Background(), establishing)
+		who, err := o.Challenge(ctx, r.Caller, presented(r, c.Query("p-auth")))
+		cancel()
 		if err != nil {
 			return err
 		}

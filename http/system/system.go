@@ -68,6 +68,7 @@ func Mount(s *rest.Server, o Options) {
 	document("/openapi.json", sync.OnceValue(o.OpenAPI))
 	document("/asyncapi.json", func() []byte { return o.AsyncAPI })
 	page(s, "/docs", "docs.html")
+	s.Raw(fiber.MethodGet, "/flags/:file", flag)
 	s.Raw(fiber.MethodGet, "/static/:file", func(c *fiber.Ctx) error {
 		name := c.Params("file")
 		if strings.HasSuffix(name, ".html") { // pages have their own addresses, and their own checks
@@ -78,6 +79,26 @@ func Mount(s *rest.Server, o Options) {
 	if o.Dev != nil {
 		o.Dev.mount(s)
 	}
+}
+
+// flagAge is how long clients may keep a flag.
+const flagAge = "public, max-age=2592000"
+
+// flag serves the flag of a country as <code>.svg, <code>.png or, the same
+// picture, <code>.ios.png (D-GEO-03). The code is in either case.
+func flag(c *fiber.Ctx) error {
+	code, kind, _ := strings.Cut(c.Params("file"), ".")
+	if kind == "ios.png" {
+		kind = "png"
+	}
+	body, contentType, ok := web.Flag(strings.ToUpper(code), "."+kind)
+	if !ok {
+		return fault.New(fault.NotFound, "no such flag")
+	}
+	c.Set(fiber.HeaderContentType, contentType)
+	c.Set(fiber.HeaderContentSecurityPolicy, policy)
+	c.Set(fiber.HeaderCacheControl, flagAge)
+	return c.Send(body)
 }
 
 // policy of pages: everything from this server, nothing inline. The sockets are

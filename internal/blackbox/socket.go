@@ -49,21 +49,40 @@ func (c Client) SocketIn(t testing.TB, f Flow, place string) *Socket {
 	return s
 }
 
+// SocketWith opens the socket of a flow with further headers.
+func (c Client) SocketWith(t testing.TB, f Flow, headers Headers) *Socket {
+	t.Helper()
+	h := http.Header{"P-Auth": {f.PAuth}}
+	for name, value := range headers {
+		h.Set(name, value)
+	}
+	s, err := c.dial("/2fa", ws.Dialer{Header: ws.HandshakeHeaderHTTP(h)})
+	if err != nil {
+		t.Fatalf("open socket: %v", err)
+	}
+	s.t = t
+	t.Cleanup(func() { s.conn.Close() })
+	return s
+}
+
 // TrySocket is SocketIn without a test; the caller closes it.
 func (c Client) TrySocket(f Flow, place string) (*Socket, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	url := "ws" + strings.TrimPrefix(c.URL, "http") + "/2fa"
-	d := ws.Dialer{}
+	path, d := "/2fa", ws.Dialer{}
 	switch place {
 	case InHeader:
 		d.Header = ws.HandshakeHeaderHTTP(http.Header{"P-Auth": {f.PAuth}})
 	case InQuery:
-		url += "?p-auth=" + f.PAuth
+		path += "?p-auth=" + f.PAuth
 	case InSubprotocol:
 		d.Protocols = []string{"p-auth", f.PAuth}
 	}
-	conn, early, _, err := d.Dial(ctx, url)
+	return c.dial(path, d)
+}
+
+func (c Client) dial(path string, d ws.Dialer) (*Socket, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	conn, early, _, err := d.Dial(ctx, "ws"+strings.TrimPrefix(c.URL, "http")+path)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"castellan/cmd/app"
+	"castellan/domain/allowedip"
+	"castellan/domain/audit"
+	"castellan/domain/geofilter"
+	"castellan/persistence"
+)
+
+type userAllowIPCmd struct {
+	User   string   `arg:"" help:"User id, mail address, or phone number with its dialling code (+905…)."`
+	CIDR   []string `arg:"" optional:"" help:"Addresses or networks, such as 192.0.2.7 or 2001:db8::/32; none: only list."`
+	Remove bool     `help:"Take the networks off the list instead of adding them."`
+	Clear  bool     `help:"Empty the list first."`
+}
+
+func (userAllowIPCmd) Help() string {
+	return `Bounds from where an account may use the endpoints that submit its identity and
+additional information: only from these networks. An account without any may use
+them from everywhere. Prints the list as it is afterwards, one network a line.
+
+  castellan user allow-ip +905321234567 192.0.2.0/24 2001:db8::/32
+  castellan user allow-ip +905321234567                  lists
+  castellan user allow-ip +905321234567 192.0.2.0/24 --remove
+  castellan user allow-ip +905321234567 --clear          everywhere again
+
+Every running node knows within a second.`
+}
+
+func (c userAllowIPCmd) Run(e *env) error {
+	var networks []netip.Prefix
+	for _, text := range c.CIDR {
+		n, err := allowedip.Parse(text)
+		if err != nil {
+			return err
+		}
+		networks = append(networks, n)
+	}
+	if c.Remove && (c.Clear || len(networks) == 0) {
+		return errors.New("--remove needs networks, and no --clear")
+	}
+	v, err := app.Open(e.ctx, e.cfg)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	u, err := find(e, v, c.User)
+	if err != nil {
+		return err
+	}
+	store, now := persistence.NewAllowedIPs(v.DB), time.Now()
+	before, err := store.Networks(e.ctx, u.ID)
+	if err != nil {
+		return err
+	}
+	after := c.apply(before, networks)
+	if len(after) > allowedip.MaxNetworks {
+		return fmt.Errorf("an account may have at most %d networks", allowedip.MaxNetworks)
+	}
+	if writes := allowedip.Change(u.ID, before, after, now); len(writes) > 0 {
+		writes = append(writes, audit.Record{At: now, ActorID: operator, UserID: u.ID, Action: "USER_ALLOW_IP", Target: u.ID,
+			Outcome: audit.Success, Detail: difference(before, after)})
+		if err := v.DB.Commit(e.ctx, writes...); err != nil {
+			return err
+		}
+	}
+	if len(after) == 0 {
+		_, err := fmt.Fprintln(e.out, "no networks: allowed from everywhere")
+		return err
+	}
+	for _, n := range after {
+		fmt.Fprintln(e.out, n)
+	}
+	return nil
+}
+
+// apply is the list after the command.
+func (c userAllowIPCmd) apply(before, networks []netip.Prefix) (after []netip.Prefix) {
+	if !c.Clear {
+		after = slices.Clone(before)
+	}
+	for _, n := range networks {
+		after = slices.DeleteFunc(after, func(o netip.Prefix) bool { return o == n })
+		if !c.Remove {
+			after = append(after, n)
+		}
+	}
+	slices.SortFunc(after, netip.Prefix.Compare)
+	return after
+}
+
+// maxDetail bounds what an audit row says of a change, in networks.
+const maxDetail = 20
+
+// difference names what came and what went.
+func difference(before, after []netip.Prefix) string {
+	var parts []string
+	for sign, lists := range map[string][2][]netip.Prefix{"+": {after, before}, "-": {before, after}} {
+		for _, n := range lists[0] {
+			if !slices.Contains(lists[1], n) {
+				parts = append(parts, sign+n.String())
+			}
+		}
+	}
+	slices.Sort(parts)
+	if n := len(parts); n > maxDetail {
+		parts = append(parts[:maxDetail], fmt.Sprintf("and %d more", n-maxDetail))
+	}
+	return strings.Join(parts, " ")
+}
+
+type userClearGeofilterCmd struct {
+	User string `arg:"" help:"User id, mail address, or phone number with its dialling code (+905…)."`
+}
+
+func (userClearGeofilterCmd) Help() string {
+	return `Removes every country from an account's geographic filter, for somebody who has
+locked himself out: the account can then be used from all countries. As with any
+change of the filter, every session of the account ends and what was begun is
+closed. A filter that is empty already is left alone.`
+}
+
+func (c userClearGeofilterCmd) Run(e *env) error {
+	v, err := app.Open(e.ctx, e.cfg)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	u, err := find(e, v, c.User)
+	if err != nil {
+		return err
+	}
+	filters := geofilter.Service{Store: persistence.NewGeofilters(v.DB), Users: persistence.NewUsers(v.DB), Commit: v.DB, Now: time.Now}
+	codes, err := filters.Clear(e.ctx, u.ID, operator)
+	if err != nil {
+		return err
+	}
+	if len(codes) == 0 {
+		_, err = fmt.Fprintln(e.out, "nothing to clear: the account may be used from all countries")
+		return err
+	}
+	_, err = fmt.Fprintln(e.out, "cleared", strings.Join(codes, ","))
+	return err
+}

@@ -1,0 +1,59 @@
+package guard
+
+import (
+	"context"
+
+	"castellan/domain/challenge"
+	"castellan/domain/fault"
+	"castellan/domain/geo"
+	"castellan/http/rest"
+)
+
+// Geo judges whether an account may be used from where a request comes from
+// (D-GEO-02). It reads no row: filters are the node's copy, and whose a
+// challenge is its owner remembers.
+type Geo struct {
+	Policy geo.Policy
+	// Filter is the present filter of an account.
+	Filter func(userID string) geo.Filter
+	// Holder is whose a challenge is.
+	Holder func(ctx context.Context, challengeID string) (challenge.Holder, error)
+}
+
+// user judges a request in the name of an account.
+func (g *Geo) user(userID string, who rest.Caller) error {
+	if g == nil {
+		return nil
+	}
+	return g.judge(g.Filter(userID), who)
+}
+
+// challenge judges a request in the name of a challenge. A decoy is nobody's
+// and has no filter; one that does not exist is its endpoint's to refuse. The
+// caller that comes back with a refusal names the account, for the audit.
+func (g *Geo) challenge(ctx context.Context, who rest.Caller) (rest.Caller, error) {
+	if g == nil {
+		return who, nil
+	}
+	h, err := g.Holder(ctx, who.ChallengeID)
+	switch {
+	case fault.CodeOf(err) == fault.ChallengeNotFound:
+		return who, nil
+	case err != nil:
+		return who, err
+	case !h.KeepsFilter:
+		h.Filter = g.Filter(h.UserID)
+	}
+	if err := g.judge(h.Filter, who); err != nil {
+		who.UserID = h.UserID
+		return who, err
+	}
+	return who, nil
+}
+
+func (g *Geo) judge(f geo.Filter, who rest.Caller) error {
+	if f == "" || g.Policy.Admits(f, who.Country, who.IP) {
+		return nil
+	}
+	return fault.New(fault.GeoBlocked, "the account cannot be used from this country")
+}

@@ -1,0 +1,92 @@
+package persistence
+
+import (
+	"context"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/fault"
+	"castellan/domain/geo"
+	"castellan/domain/geofilter"
+)
+
+// Geofilters implements geofilter.Store.
+type Geofilters struct{ db *DB }
+
+var _ geofilter.Store = Geofilters{}
+
+// NewGeofilters returns the geographic filters kept in db.
+func NewGeofilters(db *DB) Geofilters { return Geofilters{db} }
+
+type countryRow struct {
+	bun.BaseModel `bun:"table:geofilter_country,alias:g"`
+
+	ID        int64 `bun:",pk,autoincrement"`
+	UserID    string
+	Code      string
+	CreatedAt int64
+	UpdatedAt int64
+}
+
+// filterRow is what the row of an account says of its filter.
+type filterRow struct {
+	bun.BaseModel `bun:"table:users,alias:u"`
+
+	ID        string `bun:",pk"`
+	CV        int64
+	Countries string
+}
+
+func (r filterRow) held() geofilter.Held {
+	return geofilter.Held{UserID: r.ID, CV: r.CV, Filter: geo.Filter(r.Countries)}
+}
+
+var geofilterWrites = []planFor{
+	each(func(ctx context.Context, tx bun.Tx, w geofilter.Add) error {
+		row := countryRow{UserID: w.UserID, Code: w.Code, CreatedAt: ms(w.CreatedAt), UpdatedAt: ms(w.UpdatedAt)}
+		_, err := tx.NewInsert().Model(&row).Returning("NULL").Exec(ctx)
+		return err
+	}),
+	each(func(ctx context.Context, tx bun.Tx, w geofilter.Remove) error {
+		_, err := tx.NewDelete().Table("geofilter_country").Where("user_id = ?", w.UserID).Where("code = ?", w.Code).Exec(ctx)
+		return err
+	}),
+}
+
+// Countries implements geofilter.Store.
+func (s Geofilters) Countries(ctx context.Context, userID string) ([]geofilter.Country, error) {
+	ctx, cancel := s.db.bound(ctx)
+	defer cancel()
+	var rows []countryRow
+	err := s.db.conn(ctx).NewSelect().Model(&rows).Where("user_id = ?", userID).Order("id").Scan(ctx)
+	out := make([]geofilter.Country, len(rows))
+	for i, r := range rows {
+		out[i] = geofilter.Country{ID: r.ID, UserID: r.UserID, Code: r.Code, CreatedAt: at(r.CreatedAt), UpdatedAt: at(r.UpdatedAt)}
+	}
+	return out, translate(err)
+}
+
+// All implements geofilter.Store.
+func (s Geofilters) All(ctx context.Context) ([]geofilter.Held, error) {
+	ctx, cancel := s.db.bound(ctx)
+	defer cancel()
+	var rows []filterRow
+	err := s.db.conn(ctx).NewSelect().Model(&rows).Where("countries <> ''").Scan(ctx)
+	out := make([]geofilter.Held, len(rows))
+	for i, r := range rows {
+		out[i] = r.held()
+	}
+	return out, translate(err)
+}
+
+// Get implements geofilter.Store.
+func (s Geofilters) Get(ctx context.Context, userID string) (geofilter.Held, error) {
+	ctx, cancel := s.db.bound(ctx)
+	defer cancel()
+	var r filterRow
+	err := translate(s.db.conn(ctx).NewSelect().Model(&r).Where("id = ?", userID).Scan(ctx))
+	if fault.CodeOf(err) == fault.RecordNotFound {
+		return geofilter.Held{UserID: userID}, nil
+	}
+	return r.held(), err
+}
