@@ -71,6 +71,7 @@ func Default() Config {
 		},
 		Mail: Mail{TLS: "starttls", FromName: "Castellan", Timeout: 10 * time.Second},
 		SMS:  SMS{Method: "POST", Format: "form", Timeout: 10 * time.Second},
+		Push: Push{Enabled: true, Timeout: 10 * time.Second},
 		Outbox: Outbox{
 			Lease:       30 * time.Second,
 			RetryMin:    time.Second,
@@ -113,6 +114,9 @@ func (c Config) Resolved() Config {
 	}
 	if c.Mail.Port == 0 {
 		c.Mail.Port = map[string]int{"starttls": 587, "tls": 465, "none": 25}[c.Mail.TLS]
+	}
+	if c.Push.Contact == "" && strings.HasPrefix(h.PublicURL, "https://") {
+		c.Push.Contact = h.PublicURL
 	}
 	if c.Source("geo.allow_private") == FromDefault && c.Dev {
 		c.Geo.AllowPrivate = true

@@ -52,6 +52,7 @@ import (
 	httptotp "castellan/http/totp"
 	"castellan/http/twofactor"
 	"castellan/outbound/dispatch"
+	"castellan/outbound/push"
 	"castellan/persistence"
 )
 
@@ -160,7 +161,7 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	}
 
 	outboxStore := persistence.NewOutbox(db)
-	senders, err := senders(cfg, s.o.Senders)
+	senders, err := senders(cfg, s.o.Senders, ring.VAPID())
 	if err != nil {
 		return err
 	}
@@ -225,6 +226,10 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 	if err != nil {
 		return err
 	}
+	vapid, err := push.PublicKey(ring.VAPID())
+	if err != nil {
+		return err
+	}
 	registry := &resource.Admin{Store: persistence.NewResources(db), Accounts: s.users, Commit: db, Live: s.roles, Table: httpapi.Table(), Dev: cfg.Dev, Now: now}
 	api := httpapi.API{
 		TwoFactor: twofactor.Group{Engine: s.engine, Now: now},
@@ -234,7 +239,7 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 		Resource:  httpresource.Group{Admin: registry},
 		Session:   httpsession.Group{Service: s.logins},
 		Role:      httprole.Group{Admin: registry},
-		Keys:      system.Keys{JWKS: ring.JWKS},
+		Keys:      system.Keys{JWKS: ring.JWKS, VAPID: vapid},
 
 		AddressBook: httpaddressbook.Group{Service: &addressbook.Service{Store: persistence.NewAddressBooks(db), Commit: db, Currencies: s.currencies,
 			Rules: addressRules, Waiting: cfg.AddressBook.WaitingTime, Now: now}},

@@ -183,7 +183,9 @@ func TestAnswers(t *testing.T) {
 // A redirect is not followed: it would lead past the list of hosts.
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	s, other := newService(t, true), newService(t, false)
-	s.answers(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect) })
+	s.answers(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
+	})
 	failure(t, send(t, s.sender(t, func(c *Config) { c.AllowPlain = true }), to(hook(s.URL))), true, "answered 307")
 	if len(other.received()) != 0 {
 		t.Error("a redirect was followed")
