@@ -45,7 +45,7 @@ func senders(c config.Config, given map[message.Channel]message.Sender, vapid *e
 		if err != nil {
 			return nil, err
 		}
-		out[message.PUSH] = d
+		out[message.Push] = d
 	}
 	maps.Copy(out, given)
 	if c.Dev {

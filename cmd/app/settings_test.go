@@ -24,17 +24,17 @@ func TestWakeUpsAreSent(t *testing.T) {
 			t.Fatal(err)
 		}
 		d := dispatch.New(dispatch.Options{Senders: all})
-		if s := all[message.PUSH]; s != nil {
-			err = s.Send(context.Background(), "id", message.Rendered{Channel: message.PUSH, Text: `{"challengeId":"c"}`, To: `{"type":"webhook","url":"http://127.0.0.1:1/"}`})
+		if s := all[message.Push]; s != nil {
+			err = s.Send(context.Background(), "id", message.Rendered{Channel: message.Push, Text: `{"challengeId":"c"}`, To: `{"type":"webhook","url":"http://127.0.0.1:1/"}`})
 		}
-		return d.Offers(message.PUSH), err
+		return d.Offers(message.Push), err
 	}
 	c := config.Default()
 	c.Push.WebhookSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 	if offered, err := wake(c, nil); !offered || !message.IsPermanent(err) || !strings.Contains(err.Error(), "not https") {
 		t.Errorf("in production: offered %v, %v", offered, err)
 	}
-	if offered, err := wake(c, map[message.Channel]message.Sender{message.PUSH: dispatch.Local{}}); !offered || err != nil {
+	if offered, err := wake(c, map[message.Channel]message.Sender{message.Push: dispatch.Local{}}); !offered || err != nil {
 		t.Errorf("with a sender of the process: offered %v, %v", offered, err)
 	}
 	dev := c

@@ -28,10 +28,9 @@ const (
 	MAIL Channel = "MAIL"
 )
 
-// PUSH wakes a device and has no templates: To is the device's push target and
-// Text what it is woken with, both as JSON that outbound/push describes. Neither
-// holds a code.
-const PUSH Channel = "PUSH"
+// Push is the channel that wakes a device. It has no templates: To is where the
+// device is reached, as JSON, and Text what it is told, without anything secret.
+const Push Channel = "push"
 
 // Names of the built-in templates. A template of the same name, language and
 // channel given to NewBook replaces one.

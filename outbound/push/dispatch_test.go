@@ -53,7 +53,7 @@ func row(t *testing.T, ring *keyring.Ring, id, target string) outbox.Message {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return outbox.Message{ID: id, ChallengeID: "01JD0000000000000000000000", MethodID: id, UserID: "u-" + id, Channel: message.PUSH, State: outbox.Queued,
+	return outbox.Message{ID: id, ChallengeID: "01JD0000000000000000000000", MethodID: id, UserID: "u-" + id, Channel: message.Push, State: outbox.Queued,
 		ExpiresAt: time.Now().Add(time.Minute), Payload: ring.Seal(plain, challenge.PayloadData("01JD0000000000000000000000", id, 0))}
 }
 
@@ -81,11 +81,11 @@ func TestRowsOfTheOutbox(t *testing.T) {
 	}}
 	var log strings.Builder
 	var told []string
-	out := dispatch.New(dispatch.Options{Store: p, Commit: p, Open: ring.Open, Senders: map[message.Channel]message.Sender{message.PUSH: s.sender(t, nil)},
+	out := dispatch.New(dispatch.Options{Store: p, Commit: p, Open: ring.Open, Senders: map[message.Channel]message.Sender{message.Push: s.sender(t, nil)},
 		Lease: time.Minute, RetryMin: time.Second, RetryMax: time.Minute, MaxAttempts: 8, Poll: time.Millisecond, Workers: 1, Now: time.Now,
 		Log:  slog.New(slog.NewTextHandler(&log, nil)),
 		Gone: func(_ context.Context, m outbox.Message, r message.Rendered) { told = append(told, m.UserID, r.To) }})
-	if !out.Offers(message.PUSH) {
+	if !out.Offers(message.Push) {
 		t.Error("the channel is not offered")
 	}
 	out.Start()

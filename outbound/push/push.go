@@ -60,7 +60,7 @@ type Config struct {
 
 const defaultTimeout = 10 * time.Second
 
-// Sender implements message.Sender for the channel PUSH. It is safe for
+// Sender implements message.Sender for the channel Push. It is safe for
 // concurrent use; Close it when the process drains.
 type Sender struct {
 	cfg     Config
@@ -184,7 +184,7 @@ type call struct {
 
 // prepare makes the call that carries m. Its errors name no target.
 func (s *Sender) prepare(ctx context.Context, key string, m message.Rendered) (call, error) {
-	if m.Channel != message.PUSH {
+	if m.Channel != message.Push {
 		return call{}, fmt.Errorf("message of channel %q", string(m.Channel))
 	}
 	wakeup, err := parseWakeup(m.Text)

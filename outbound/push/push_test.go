@@ -263,12 +263,12 @@ func TestMalformedMessages(t *testing.T) {
 	good := newDevice(t, s.URL).target
 	for name, m := range map[string]message.Rendered{
 		"another channel": {Channel: message.SMS, To: good, Text: wakeup},
-		"no text":         {Channel: message.PUSH, To: good},
-		"no challenge":    {Channel: message.PUSH, To: good, Text: `{"action":"LOGIN"}`},
-		"two texts":       {Channel: message.PUSH, To: good, Text: wakeup + wakeup},
-		"long text":       {Channel: message.PUSH, To: good, Text: wakeup + strings.Repeat(" ", maxWakeupBytes)},
-		"no target":       {Channel: message.PUSH, Text: wakeup},
-		"long target":     {Channel: message.PUSH, To: good + strings.Repeat(" ", maxTargetBytes), Text: wakeup},
+		"no text":         {Channel: message.Push, To: good},
+		"no challenge":    {Channel: message.Push, To: good, Text: `{"action":"LOGIN"}`},
+		"two texts":       {Channel: message.Push, To: good, Text: wakeup + wakeup},
+		"long text":       {Channel: message.Push, To: good, Text: wakeup + strings.Repeat(" ", maxWakeupBytes)},
+		"no target":       {Channel: message.Push, Text: wakeup},
+		"long target":     {Channel: message.Push, To: good + strings.Repeat(" ", maxTargetBytes), Text: wakeup},
 		"no type":         to(`{"url":"` + s.URL + `"}`),
 		"another type":    to(`{"type":"apns","url":"` + s.URL + `"}`),
 		"no address":      to(hook("")),

@@ -152,7 +152,7 @@ func newDevice(t *testing.T, endpoint string) device {
 func hook(url string) string { return `{"type":"webhook","url":"` + url + `"}` }
 
 func to(target string) message.Rendered {
-	return message.Rendered{Channel: message.PUSH, To: target, Text: wakeup}
+	return message.Rendered{Channel: message.Push, To: target, Text: wakeup}
 }
 
 func send(t *testing.T, s *Sender, m message.Rendered) error {

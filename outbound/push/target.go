@@ -35,7 +35,7 @@ type Keys struct {
 }
 
 // Wakeup is what a device is told. As JSON it is the Text of a message of the
-// channel PUSH. It only says that there is something to read: the device asks
+// channel Push. It only says that there is something to read: the device asks
 // for the rest under its signature. Whatever else a message holds stays here.
 type Wakeup struct {
 	ChallengeID string `json:"challengeId"`
