@@ -14,7 +14,7 @@ const (
 )
 
 // Target is where a device is woken. As JSON it is the To of a message of the
-// channel PUSH, in the form in which the device gave it when it was enrolled:
+// channel Push, in the form in which the device gave it when it was enrolled:
 //
 //	{"type":"webpush","endpoint":"https://…","keys":{"p256dh":"…","auth":"…"}}
 //	{"type":"webhook","url":"https://…"}
