@@ -70,32 +70,11 @@ func (b *bench) decoyOn(p *place, each int) error {
 	}
 	defer s.stop()
 	s.codes.forget()
-	v, err := newVisitor(s)
-	if err != nil {
-		return err
-	}
-	defer v.Close()
 	of := series{}
 	for range decoyRuns {
 		b.await()
-		var took [2][4][]float64 // known and unknown, by step, in µs
-		for i := range each {
-			first := rand.IntN(2)
-			var shapes [2][4]string
-			for _, kind := range [...]int{first, 1 - first} {
-				if err := v.stranger(phone(i+kind*people), &took[kind], &shapes[kind]); err != nil {
-					return err
-				}
-			}
-			if shapes[0] != shapes[1] {
-				return fmt.Errorf("answers differ: %q for a known phone, %q for an unknown one", shapes[0], shapes[1])
-			}
-		}
-		for i, step := range decoySteps {
-			known, unknown := median(took[0][i][each/20:]), median(took[1][i][each/20:]) // without the warm-up
-			of.add(step.name+" known", known)
-			of.add(step.name+" unknown", unknown)
-			of.add(step.name, math.Abs(known-unknown)/max(decoyPart*known, decoyLeastUs))
+		if err := decoyRun(s, each, of); err != nil {
+			return err
 		}
 	}
 	r := &b.report
@@ -103,6 +82,35 @@ func (b *bench) decoyOn(p *place, each int) error {
 		r.line(p.name+": "+step.name+", known", "µs", of[step.name+" known"], bar{})
 		r.line(p.name+": "+step.name+", unknown", "µs", of[step.name+" unknown"], bar{})
 		r.line(p.name+": … apart, in parts of max(5 %, 30 µs)", "×", of[step.name], atMost(1))
+	}
+	return nil
+}
+
+// decoyRun takes every step with all phones, the two kinds in turns.
+func decoyRun(s *server, each int, of series) error {
+	v, err := newVisitor(s)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	var took [2][4][]float64 // known and unknown, by step, in µs
+	for i := range each {
+		first := rand.IntN(2)
+		var shapes [2][4]string
+		for _, kind := range [...]int{first, 1 - first} {
+			if err := v.stranger(phone(i+kind*people), &took[kind], &shapes[kind]); err != nil {
+				return err
+			}
+		}
+		if shapes[0] != shapes[1] {
+			return fmt.Errorf("answers differ: %q for a known phone, %q for an unknown one", shapes[0], shapes[1])
+		}
+	}
+	for i, step := range decoySteps {
+		known, unknown := median(took[0][i][each/20:]), median(took[1][i][each/20:]) // without the warm-up
+		of.add(step.name+" known", known)
+		of.add(step.name+" unknown", unknown)
+		of.add(step.name, math.Abs(known-unknown)/max(decoyPart*known, decoyLeastUs))
 	}
 	return nil
 }
