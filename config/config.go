@@ -195,13 +195,13 @@ type Push struct {
 	WebhookSecret Secret        `key:"webhook_secret" doc:"Signs webhooks: whsec_ and base64 of 24 to 64 bytes; two separated by a space both sign, while receivers change over. Empty: no webhook is called."`
 	Hosts         []string      `key:"hosts" doc:"The only hosts that may be called: a name, or *.name for every one below it. Empty: every public one."`
 	AllowPrivate  bool          `key:"allow_private" doc:"Loopback and private addresses and ports other than 443 may be called; development mode always allows them, and http to loopback besides. Link-local ones never are."`
-	Timeout       time.Duration `key:"timeout" range:"1s..2m" doc:"Longest time to wake one device."`
+	Timeout       time.Duration `key:"timeout" range:"1s..2m" doc:"Longest time to wake one device. Default: 10s, or half of outbox.lease where that is no longer."`
 	CAFile        string        `key:"ca_file" doc:"PEM file of certificate authorities to trust besides the system's."`
 }
 
 // Outbox configures delivery (D-EXT-05).
 type Outbox struct {
-	Lease       time.Duration `key:"lease" range:"2s..10m" doc:"How long a node keeps a message to itself while sending; longer than the timeouts of mail and sms."`
+	Lease       time.Duration `key:"lease" range:"2s..10m" doc:"How long a node keeps a message to itself while sending; longer than the timeouts of mail, sms and push."`
 	RetryMin    time.Duration `key:"retry_min" range:"100ms..10m" doc:"Wait before the first retry; doubles with each."`
 	RetryMax    time.Duration `key:"retry_max" range:"100ms..1h" doc:"Longest wait between retries."`
 	MaxAttempts int           `key:"max_attempts" range:"1..100" doc:"Attempts before a message is given up."`

@@ -118,6 +118,10 @@ func (c Config) Resolved() Config {
 	if c.Push.Contact == "" && strings.HasPrefix(h.PublicURL, "https://") {
 		c.Push.Contact = h.PublicURL
 	}
+	// A lease that was chosen before there was this key goes on being enough.
+	if c.Source("push.timeout") == FromDefault && c.Push.Timeout >= c.Outbox.Lease {
+		c.Push.Timeout = max(time.Second, c.Outbox.Lease/2)
+	}
 	if c.Source("geo.allow_private") == FromDefault && c.Dev {
 		c.Geo.AllowPrivate = true
 	}
