@@ -20,7 +20,9 @@ func TestAPopulationOfDecoys(t *testing.T) {
 	both(t, func(t *testing.T, w *world) {
 		w.svc.Phones, w.svc.Networks = nil, nil
 		for n := range each {
-			w.add(n, func(a *user.Add) { a.Email = fmt.Sprintf("%c%0*d@%s", 'a'+n%26, addressed-1, n, providers[n%len(providers)]) })
+			w.add(n, func(a *user.Add) {
+				a.Email = fmt.Sprintf("%c%0*d@%s", 'a'+n%26, addressed-1, n, providers[n%len(providers)])
+			})
 		}
 		flows := make([]flow, 2*each)
 		provider := func(n int) string {
