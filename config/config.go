@@ -39,6 +39,7 @@ type Config struct {
 	Password Password `key:"password" doc:"Password rules and the work of hashing."`
 	Mail     Mail     `key:"mail" doc:"Outgoing mail by SMTP. Without a host there is no MAIL method outside development mode."`
 	SMS      SMS      `key:"sms" doc:"Outgoing SMS by an HTTP gateway. Without a gateway there is no SMS method outside development mode."`
+	Push     Push     `key:"push" doc:"Wake-ups of devices by Web Push and by signed webhooks. Approvals never depend on them."`
 	Outbox   Outbox   `key:"outbox" doc:"Delivery of stored messages."`
 	Metrics  Metrics  `key:"metrics" doc:"Prometheus metrics, on a listener of their own."`
 	Log      Log      `key:"log" doc:"The log, written to standard error."`
@@ -186,9 +187,21 @@ type SMS struct {
 // exist outside development mode (D-2FA-29).
 func (s SMS) Configured() bool { return s.URL != "" || s.Preset != "" }
 
+// Push configures how devices are woken. Targets come from users, which is why
+// where they may lie is narrow by default.
+type Push struct {
+	Enabled       bool          `key:"enabled" doc:"Wake devices; false: a device reads what is pending when it is opened."`
+	Contact       string        `key:"contact" doc:"mailto: or https: address that push services may turn to; some refuse senders without one. Empty: http.public_url where it is https."`
+	WebhookSecret Secret        `key:"webhook_secret" doc:"Signs webhooks: whsec_ and base64 of 24 to 64 bytes; two separated by a space both sign, while receivers change over. Empty: no webhook is called."`
+	Hosts         []string      `key:"hosts" doc:"The only hosts that may be called: a name, or *.name for every one below it. Empty: every public one."`
+	AllowPrivate  bool          `key:"allow_private" doc:"Loopback and private addresses and ports other than 443 may be called; development mode always allows them, and http to loopback besides. Link-local ones never are."`
+	Timeout       time.Duration `key:"timeout" range:"1s..2m" doc:"Longest time to wake one device. Default: 10s, or half of outbox.lease where that is no longer."`
+	CAFile        string        `key:"ca_file" doc:"PEM file of certificate authorities to trust besides the system's."`
+}
+
 // Outbox configures delivery (D-EXT-05).
 type Outbox struct {
-	Lease       time.Duration `key:"lease" range:"2s..10m" doc:"How long a node keeps a message to itself while sending; longer than the timeouts of mail and sms."`
+	Lease       time.Duration `key:"lease" range:"2s..10m" doc:"How long a node keeps a message to itself while sending; longer than the timeouts of mail, sms and push."`
 	RetryMin    time.Duration `key:"retry_min" range:"100ms..10m" doc:"Wait before the first retry; doubles with each."`
 	RetryMax    time.Duration `key:"retry_max" range:"100ms..1h" doc:"Longest wait between retries."`
 	MaxAttempts int           `key:"max_attempts" range:"1..100" doc:"Attempts before a message is given up."`

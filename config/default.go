@@ -71,6 +71,7 @@ func Default() Config {
 		},
 		Mail: Mail{TLS: "starttls", FromName: "Castellan", Timeout: 10 * time.Second},
 		SMS:  SMS{Method: "POST", Format: "form", Timeout: 10 * time.Second},
+		Push: Push{Enabled: true, Timeout: 10 * time.Second},
 		Outbox: Outbox{
 			Lease:       30 * time.Second,
 			RetryMin:    time.Second,
@@ -115,6 +116,13 @@ func (c Config) Resolved() Config {
 		c.Mail.Port = map[string]int{"starttls": 587, "tls": 465, "none": 25}[c.Mail.TLS]
 	}
 	c.Geo.CDNURL = strings.TrimRight(c.Geo.CDNURL, "/")
+	if c.Push.Contact == "" && strings.HasPrefix(h.PublicURL, "https://") {
+		c.Push.Contact = h.PublicURL
+	}
+	// A lease that was chosen before there was this key goes on being enough.
+	if c.Source("push.timeout") == FromDefault && c.Push.Timeout >= c.Outbox.Lease {
+		c.Push.Timeout = max(time.Second, c.Outbox.Lease/2)
+	}
 	if c.Source("geo.allow_private") == FromDefault && c.Dev {
 		c.Geo.AllowPrivate = true
 	}

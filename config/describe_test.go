@@ -14,10 +14,13 @@ import (
 
 const canary = "hunter2"
 
+// canarySecret holds the canary where a webhook secret must be one.
+const canarySecret = "whsec_" + canary + canary + canary + canary + canary + canary
+
 var secretEnv = []string{
 	"CASTELLAN_DATABASE_URL=postgres://svc:" + canary + "@db:5432/castellan?sslmode=verify-full&sslpassword=" + canary + "&options=x" + canary,
 	"CASTELLAN_MAIL_PASSWORD=" + canary, "CASTELLAN_SMS_PASSWORD=" + canary, "CASTELLAN_SMS_URL=https://gw.example/send?key=" + canary,
-	"CASTELLAN_SMS_PARAMS=to={{to}},key=" + canary, "CASTELLAN_SMS_HEADERS=Authorization=Bearer " + canary,
+	"CASTELLAN_PUSH_WEBHOOK_SECRET=" + canarySecret, "CASTELLAN_SMS_PARAMS=to={{to}},key=" + canary, "CASTELLAN_SMS_HEADERS=Authorization=Bearer " + canary,
 }
 
 const busyFile = `
@@ -31,6 +34,7 @@ mfa: {guarded: {POST /b: B2, POST /a: A1}}
 limits: {country_per_day: {90: 5000}, reset_ip_window: 1h30m}
 mail: {host: smtp.example.com, from: no-reply@example.com, from_name: 'Ä "quoted" \ : # & * 🙂', username: mailer}
 sms: {username: gate, sender: CASTELLAN, success_codes: [200, 202]}
+push: {hosts: [fcm.googleapis.com, '*.push.apple.com']}
 log: {level: warn, format: json}
 `
 
@@ -96,6 +100,9 @@ func TestDescribeNamesEverything(t *testing.T) {
 		`  guarded: {"POST /a": "A1", "POST /b": "B2"} # CASTELLAN_MFA_GUARDED (file)`,
 		`  # url: "postgres://svc:(hidden)@db:5432/castellan?sslmode=verify-full&sslpassword=(hidden)&options=(hidden)" # CASTELLAN_DATABASE_URL (env)`,
 		`  # password: (hidden) # CASTELLAN_MAIL_PASSWORD (env)`,
+		`  # webhook_secret: (hidden) # CASTELLAN_PUSH_WEBHOOK_SECRET (env)`,
+		`  contact: "https://id.example.com" # CASTELLAN_PUSH_CONTACT (default)`,
+		`  hosts: ["fcm.googleapis.com", "*.push.apple.com"] # CASTELLAN_PUSH_HOSTS (file)`,
 		`  # params: {"key": (hidden), "to": (hidden)} # CASTELLAN_SMS_PARAMS (env)`,
 		`  # url: "https://gw.example/send?key=(hidden)" # CASTELLAN_SMS_URL (env)`,
 		`  # body: "" # CASTELLAN_SMS_BODY (default)`,

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -29,6 +30,7 @@ func (c Config) faults(broken map[string]bool) Faults {
 	k.addressBook()
 	k.mail()
 	k.sms()
+	k.push()
 	k.cluster()
 	return k.faults
 }
@@ -185,6 +187,7 @@ func (k *checker) times() {
 	// A lease that ends during a send lets another node send the same message.
 	k.refuse(c.Outbox.Lease <= c.Mail.Timeout, "outbox.lease", "must be longer than "+k.named("mail.timeout"), "mail.timeout")
 	k.refuse(c.Outbox.Lease <= c.SMS.Timeout, "outbox.lease", "must be longer than "+k.named("sms.timeout"), "sms.timeout")
+	k.refuse(c.Outbox.Lease <= c.Push.Timeout, "outbox.lease", "must be longer than "+k.named("push.timeout"), "push.timeout")
 	for _, prefix := range slices.Sorted(maps.Keys(c.Limits.CountryPerDay)) {
 		k.refuse(!prefixPattern.MatchString(prefix), "limits.country_per_day", quote(prefix)+" is not a dialling prefix: 1 to 7 digits without + or 00")
 		n := c.Limits.CountryPerDay[prefix]
@@ -272,6 +275,25 @@ func (k *checker) sms() {
 		k.refuse(len(s.Params) > 0 && s.Body != "", "sms.body", "only one of sms.params and sms.body may be set", "sms.params")
 		k.refuse(s.Method == "GET" && (s.Format == "json" || s.Body != ""), "sms.method", "GET carries sms.params in the form encoding only", "sms.format", "sms.body")
 		k.refuse(s.Body != "" && s.Format == "json" && !json.Valid([]byte(s.Body.Reveal())), "sms.body", "is not JSON: placeholders stand inside quoted strings", "sms.format")
+	}
+}
+
+func (k *checker) push() {
+	p := k.c.Push
+	if p.Contact != "" && p.Contact != k.c.HTTP.PublicURL {
+		to, isMail := strings.CutPrefix(p.Contact, "mailto:")
+		a, err := mail.ParseAddress(to)
+		u, errURL := url.Parse(p.Contact)
+		isURL := errURL == nil && u.Scheme == "https" && validHost(u.Hostname()) && u.User == nil
+		k.refuse(!isURL && !(isMail && err == nil && a.Address == to), "push.contact", quote(p.Contact)+" is neither mailto: with a mail address nor an https URL")
+	}
+	for _, secret := range strings.Fields(p.WebhookSecret.Reveal()) {
+		coded, ok := strings.CutPrefix(secret, "whsec_")
+		b, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(coded, "="))
+		k.refuse(!ok || err != nil || len(b) < 24 || len(b) > 64, "push.webhook_secret", "must be whsec_ and base64 of 24 to 64 bytes")
+	}
+	for _, h := range p.Hosts {
+		k.refuse(!validHost(strings.TrimPrefix(h, "*.")), "push.hosts", quote(h)+" is not a host name, nor *. and a host name")
 	}
 }
 

@@ -148,6 +148,14 @@ func TestFaults(t *testing.T) {
 		{name: "sms password", env: []string{"CASTELLAN_SMS_PASSWORD=hunter2"}, want: "sms.password (CASTELLAN_SMS_PASSWORD)"},
 		{name: "sms secret map", env: []string{"CASTELLAN_SMS_PARAMS=k=a,hunter2=b,hunter2=c"}, want: "sms.params (CASTELLAN_SMS_PARAMS): cannot be read"},
 		{name: "twilio", file: "sms: {preset: twilio}", want: "sms.preset (castellan.yaml:1): twilio needs"},
+		{name: "push contact", file: "push: {contact: ops@example.com}", want: "push.contact (castellan.yaml:1): \"ops@example.com\" is neither mailto:"},
+		{name: "push contact with a name", file: "push: {contact: 'mailto:Ops <ops@example.com>'}", want: "is neither mailto:"},
+		{name: "push contact in the clear", file: "push: {contact: 'http://example.com'}", want: "is neither mailto:"},
+		{name: "push secret", env: []string{"CASTELLAN_PUSH_WEBHOOK_SECRET=hunter2hunter2hunter2hunter2hunter2"}, want: "push.webhook_secret (CASTELLAN_PUSH_WEBHOOK_SECRET): must be whsec_ and base64"},
+		{name: "push short secret", env: []string{"CASTELLAN_PUSH_WEBHOOK_SECRET=whsec_aHVudGVyMg=="}, want: "of 24 to 64 bytes"},
+		{name: "push host", file: "push: {hosts: ['https://push.example']}", want: `push.hosts (castellan.yaml:1): "https://push.example" is not a host name`},
+		{name: "push every host", file: "push: {hosts: ['*']}", want: `push.hosts (castellan.yaml:1): "*" is not a host name`},
+		{name: "lease and push", file: "push: {timeout: 30s}", want: "outbox.lease: must be longer than push.timeout (castellan.yaml:1)"},
 		{name: "twilio method", file: "sms: {preset: twilio, username: u, password: p, sender: s, method: PUT}", want: "sms.method"},
 		{name: "twilio form", file: "sms: {preset: twilio, username: u, password: p, sender: s, params: {a: b}}", want: "twilio brings its own form"},
 
@@ -266,6 +274,9 @@ func TestWarnings(t *testing.T) {
 		{full + "firewall: {bypass_cidrs: ['::/0']}", []string{"no request rule applies"}},
 		{full + "mfa: {guarded: {POST /asset/withdrawal-addresses: ADD}}", []string{"without PATCH /asset/withdrawal-addresses"}},
 		{full + "mfa: {guarded: {POST /asset/withdrawal-addresses: ADD, PATCH /asset/withdrawal-addresses: CHANGE}}", nil},
+		{full + "push: {allow_private: true}", []string{"push.allow_private without push.hosts"}},
+		{full + "push: {allow_private: true, hosts: [hooks.internal]}", nil},
+		{full + "push: {allow_private: true, enabled: false}", nil},
 		{full + "cluster: {join: ['a:1']}", []string{"cluster.join has no effect"}},
 	} {
 		got := load(t, tc.text).Warnings()
@@ -277,6 +288,16 @@ func TestWarnings(t *testing.T) {
 			if !strings.Contains(got[i], tc.want[i]) {
 				t.Errorf("%q: %q, want %q", tc.text, got[i], tc.want[i])
 			}
+		}
+	}
+}
+
+// A short lease needs no word about wake-ups.
+func TestWakeUpsFitTheLease(t *testing.T) {
+	for lease, want := range map[string]time.Duration{"31s": 10 * time.Second, "10s": 5 * time.Second, "2s": time.Second} {
+		c := load(t, "outbox: {lease: "+lease+"}\nmail: {timeout: 1s}\nsms: {timeout: 1s}\n")
+		if c.Push.Timeout != want {
+			t.Errorf("lease %s: %v, want %v", lease, c.Push.Timeout, want)
 		}
 	}
 }

@@ -38,6 +38,7 @@ func (c Config) Warnings() []string {
 	warn(!loopbackAddr(c.HTTP.Addr) && c.Source("http.public_url") == FromDefault, "http.public_url is not set and only guessed from http.addr: device signatures name it")
 	warn(c.HTTP.CountryHeader != "" && len(c.HTTP.TrustedProxies) == 0, "http.country_header has no effect without http.trusted_proxies")
 	warn(c.Geo.AllowUnknown, "geo.allow_unknown is set: a country filter keeps nobody out whose country is not known")
+	warn(c.Push.Enabled && c.Push.AllowPrivate && len(c.Push.Hosts) == 0, "push.allow_private without push.hosts lets whoever enrols a device have this service call any address of its network")
 	guarded := c.MFA.Guarded
 	warn(guarded[addAddress] != "" && guarded[changeAddress] == "", "mfa.guarded holds "+addAddress+" without "+changeAddress+": who may not add an address can still put another in the place of one")
 	for _, p := range c.Firewall.BypassCIDRs {

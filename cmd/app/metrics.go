@@ -44,6 +44,7 @@ func newMetrics(s *service) *metrics {
 	gauge("castellan_commit_waiting", "Units that wait for the writer.", func() float64 { return float64(db.Waiting()) })
 	counter("castellan_outbox_sent_total", "Messages delivered.", s.dispatch.Sent.Load)
 	counter("castellan_outbox_failed_total", "Messages given up.", s.dispatch.Failed.Load)
+	counter("castellan_outbox_gone_total", "Messages given up because their destination is no more.", s.dispatch.Gone.Load)
 	counter("castellan_outbox_retried_total", "Deliveries that will be tried again.", s.dispatch.Retried.Load)
 	gauge("castellan_outbox_waiting", "Messages that wait for a worker.", func() float64 { return float64(s.dispatch.Waiting()) })
 	gauge("castellan_actors_active", "Activations on this node.", func() float64 { return float64(s.node.Live()) })

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"crypto/ecdsa"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -17,13 +18,15 @@ import (
 	"castellan/outbound/dispatch"
 	"castellan/outbound/geoip"
 	"castellan/outbound/mail"
+	"castellan/outbound/push"
 	"castellan/outbound/sms"
 )
 
 // senders are the channels that exist: those given, those an operator
 // configured, and in development mode the others by the development outbox
-// (D-2FA-29).
-func senders(c config.Config, given map[message.Channel]message.Sender) (map[message.Channel]message.Sender, error) {
+// (D-2FA-29). Wake-ups need nobody's account and are on until they are switched
+// off.
+func senders(c config.Config, given map[message.Channel]message.Sender, vapid *ecdsa.PrivateKey) (map[message.Channel]message.Sender, error) {
 	out := map[message.Channel]message.Sender{}
 	if c.Mail.Configured() {
 		m, err := mail.New(mail.Config{Host: c.Mail.Host, Port: c.Mail.Port, TLS: c.Mail.TLS, Username: c.Mail.Username, Password: c.Mail.Password.Reveal(),
@@ -39,6 +42,14 @@ func senders(c config.Config, given map[message.Channel]message.Sender) (map[mes
 			return nil, fmt.Errorf("sms: %w", err)
 		}
 		out[message.SMS] = g
+	}
+	if p := c.Push; p.Enabled {
+		d, err := push.New(push.Config{VAPID: vapid, Contact: p.Contact, WebhookSecret: p.WebhookSecret.Reveal(), Hosts: p.Hosts,
+			AllowPrivate: p.AllowPrivate || c.Dev, AllowPlain: c.Dev, CAFile: p.CAFile, Timeout: p.Timeout})
+		if err != nil {
+			return nil, err
+		}
+		out[message.Push] = d
 	}
 	maps.Copy(out, given)
 	if c.Dev {

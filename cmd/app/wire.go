@@ -65,6 +65,7 @@ import (
 	httpuser "castellan/http/user"
 	"castellan/outbound/dispatch"
 	"castellan/outbound/geoip"
+	"castellan/outbound/push"
 	"castellan/persistence"
 )
 
@@ -185,7 +186,7 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	}
 
 	outboxStore := persistence.NewOutbox(db)
-	senders, err := senders(cfg, s.o.Senders)
+	senders, err := senders(cfg, s.o.Senders, ring.VAPID())
 	if err != nil {
 		return err
 	}
@@ -255,6 +256,10 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 	if err != nil {
 		return err
 	}
+	vapid, err := push.PublicKey(ring.VAPID())
+	if err != nil {
+		return err
+	}
 	publicURL := cfg.HTTP.PublicURL
 	if cfg.Source("http.public_url") == config.FromDefault {
 		publicURL = "http://" + addr.String() + cfg.HTTP.BasePath
@@ -271,7 +276,7 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 		Role:      httprole.Group{Admin: registry},
 		Explain:   httpmfa.Explain{Start: s.engine.Explain},
 		Audit:     httpaudit.Group{Store: persistence.NewAudit(db)},
-		Keys:      system.Keys{JWKS: ring.JWKS},
+		Keys:      system.Keys{JWKS: ring.JWKS, VAPID: vapid},
 
 		Geofilter: httpgeofilter.Group{Service: s.countries, CDN: cmp.Or(cfg.Geo.CDNURL, publicURL)},
 		AddressBook: httpaddressbook.Group{Service: &addressbook.Service{Store: persistence.NewAddressBooks(db), Commit: db, Currencies: s.currencies,

@@ -24,7 +24,7 @@ func TestProduction(t *testing.T) {
 		for _, path := range []string{"/", "/dev/outbox", "/dev/outbox/page", "/dev/", "/static/index.html", "/static/outbox.html", "/static/docs.html", "/metrics", "/debug/pprof/"} {
 			n.Do(t, "GET", path, nil, nil).Is(t, 404, "NOT_FOUND")
 		}
-		for _, path := range []string{"/health/live", "/health/ready", "/openapi.json", "/asyncapi.json", "/docs", "/.well-known/jwks.json"} {
+		for _, path := range []string{"/health/live", "/health/ready", "/openapi.json", "/asyncapi.json", "/docs", "/.well-known/jwks.json", "/.well-known/vapid.json"} {
 			n.Ok(t, "GET", path, nil, nil)
 		}
 		if got := s.Count("users"); got != 0 {

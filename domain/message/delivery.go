@@ -25,7 +25,10 @@ type DeliveryError struct {
 	// RetryAfter is the least wait that the other side asked for; 0 when it
 	// named none. Only temporary errors have one.
 	RetryAfter time.Duration
-	Err        error
+	// Gone: the destination itself is no more, for any message. Only permanent
+	// errors say so.
+	Gone bool
+	Err  error
 }
 
 // Error implements error.
@@ -44,4 +47,10 @@ func (e *DeliveryError) Unwrap() error { return e.Err }
 func IsPermanent(err error) bool {
 	var d *DeliveryError
 	return errors.As(err, &d) && d.Permanent
+}
+
+// IsGone reports whether err says that the destination is no more.
+func IsGone(err error) bool {
+	var d *DeliveryError
+	return errors.As(err, &d) && d.Permanent && d.Gone
 }

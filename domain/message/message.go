@@ -9,7 +9,8 @@
 //
 // Start at Book.Render, then builtin.go for the texts. Implements D-2FA-29
 // (templates), D-GEN-16 (language fallback) and the sending half of D-EVT-01
-// and D-EXT-05; adapters are in outbound/mail and outbound/sms.
+// and D-EXT-05; adapters are in outbound/mail, outbound/sms and
+// outbound/push.
 package message
 
 import (
@@ -26,6 +27,10 @@ const (
 	SMS  Channel = "SMS"
 	MAIL Channel = "MAIL"
 )
+
+// Push is the channel that wakes a device. It has no templates: To is where the
+// device is reached, as JSON, and Text what it is told, without anything secret.
+const Push Channel = "push"
 
 // Names of the built-in templates. A template of the same name, language and
 // channel given to NewBook replaces one.
@@ -54,7 +59,7 @@ type Values map[string]string
 // channel and the language.
 type Rendered struct {
 	Channel  Channel
-	To       string // +905… or a mail address
+	To       string // +905…, a mail address, or a push target
 	Subject  string // "" for SMS; free of control characters
 	Text     string
 	HTML     string // "" when the template has none

@@ -16,19 +16,32 @@ import (
 	"castellan/web"
 )
 
-// Keys serves the public signing keys (RFC 7517).
-type Keys struct{ JWKS func() []byte }
+// Keys serves the public keys: those that sign tokens (RFC 7517), and the one
+// with which a device subscribes at its push service.
+type Keys struct {
+	JWKS  func() []byte
+	VAPID string // an uncompressed point of P-256 in base64url
+}
 
 // Endpoints implements rest.Group.
 func (k Keys) Endpoints() []rest.Endpoint {
 	return []rest.Endpoint{
 		rest.Get("/.well-known/jwks.json", "Public keys of the tokens", rest.NoAuth, k.jwks).Binary("application/jwk-set+json").Extended().Of("Extensions"),
+		rest.Get("/.well-known/vapid.json", "Public key with which a device subscribes at its push service", rest.NoAuth, k.vapid).Extended().Of("Extensions"),
 	}
 }
 
 func (k Keys) jwks(context.Context, rest.Caller, rest.None) (rest.Reply[rest.None], error) {
 	return rest.Reply[rest.None]{Raw: k.JWKS(), ContentType: "application/jwk-set+json",
 		Headers: []rest.Header{{Name: "Cache-Control", Value: "public, max-age=300"}}}, nil
+}
+
+type vapidKey struct {
+	PublicKey string `json:"publicKey" doc:"the applicationServerKey of a push subscription (RFC 8292), in base64url"`
+}
+
+func (k Keys) vapid(context.Context, rest.Caller, rest.None) (rest.Reply[vapidKey], error) {
+	return rest.Reply[vapidKey]{Body: vapidKey{k.VAPID}, Headers: []rest.Header{{Name: "Cache-Control", Value: "public, max-age=300"}}}, nil
 }
 
 // Options of the routes that are no endpoints of the interface.

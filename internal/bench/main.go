@@ -34,6 +34,7 @@ var measurements = []struct {
 }{
 	{"flow", "whole logins under load, on both databases", flow},
 	{"alone", "latency of the two steps without load", alone},
+	{"decoy", "known and unknown phones at the reset of a password", decoy},
 }
 
 // bench is what measurements share.

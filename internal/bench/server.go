@@ -131,10 +131,17 @@ type codes struct {
 	mu     sync.Mutex
 	came   map[string]string
 	wanted map[string]chan string
-	drop   bool // nobody will ask
+	drop   bool
 }
 
 func newCodes() *codes { return &codes{came: map[string]string{}, wanted: map[string]chan string{}} }
+
+// forget drops codes from now on: nobody will ask.
+func (c *codes) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.drop = true
+}
 
 // read takes lines "challenge.method.generation code".
 func (c *codes) read(r io.ReadCloser) {

@@ -27,7 +27,11 @@ type Options struct {
 	Senders map[message.Channel]message.Sender
 	// Keep leaves payloads in the outbox after delivery, for the development
 	// outbox.
-	Keep        bool
+	Keep bool
+	// Gone is told of a destination that is no more, by the message that found
+	// it out, so that nothing is sent there again; nil tells nobody. It runs
+	// between two deliveries of a channel and holds up the next one.
+	Gone        func(ctx context.Context, m outbox.Message, r message.Rendered)
 	Workers     int           // per channel
 	Lease       time.Duration // how long a claimed message is ours
 	RetryMin    time.Duration
@@ -47,8 +51,9 @@ type Dispatcher struct {
 	workers sync.WaitGroup
 	settler sync.WaitGroup
 
-	// Sent, Failed and Retried count deliveries, for metrics.
-	Sent, Failed, Retried atomic.Int64
+	// Sent, Failed and Retried count deliveries, for metrics; Gone counts those
+	// of Failed whose destination is no more.
+	Sent, Failed, Retried, Gone atomic.Int64
 }
 
 type job struct {
@@ -143,6 +148,12 @@ func (d *Dispatcher) send(s message.Sender, j job) outbox.Settle {
 	case message.IsPermanent(err), out.Attempt >= d.o.MaxAttempts:
 		out.State = outbox.Failed
 		d.Failed.Add(1)
+		if message.IsGone(err) {
+			d.Gone.Add(1)
+			if d.o.Gone != nil {
+				d.o.Gone(ctx, j.m, j.r)
+			}
+		}
 		d.o.Log.Warn("message not deliverable", "id", j.m.ID, "channel", j.m.Channel, "attempts", out.Attempt, "err", err)
 	default:
 		pause := min(d.o.RetryMin<<min(j.m.Attempts, 16), d.o.RetryMax)

@@ -1,0 +1,56 @@
+package app
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"castellan/config"
+	"castellan/domain/keyring/keyringtest"
+	"castellan/domain/message"
+	"castellan/outbound/dispatch"
+	"castellan/outbound/push"
+)
+
+// The channel that wakes devices exists until it is switched off, calls nobody
+// in this network but in development mode, and gives way to a sender that the
+// process around the service brings.
+func TestWakeUpsAreSent(t *testing.T) {
+	vapid := keyringtest.Ring(t, nil).VAPID()
+	wake := func(c config.Config, given map[message.Channel]message.Sender) (offered bool, err error) {
+		t.Helper()
+		all, err := senders(c.Resolved(), given, vapid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := dispatch.New(dispatch.Options{Senders: all})
+		if s := all[message.Push]; s != nil {
+			err = s.Send(context.Background(), "id", message.Rendered{Channel: message.Push, Text: `{"challengeId":"c"}`, To: `{"type":"webhook","url":"http://127.0.0.1:1/"}`})
+		}
+		return d.Offers(message.Push), err
+	}
+	c := config.Default()
+	c.Push.WebhookSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+	if offered, err := wake(c, nil); !offered || !message.IsPermanent(err) || !strings.Contains(err.Error(), "not https") {
+		t.Errorf("in production: offered %v, %v", offered, err)
+	}
+	if offered, err := wake(c, map[message.Channel]message.Sender{message.Push: dispatch.Local{}}); !offered || err != nil {
+		t.Errorf("with a sender of the process: offered %v, %v", offered, err)
+	}
+	dev := c
+	dev.Dev = true
+	if offered, err := wake(dev, nil); !offered || err == nil || message.IsPermanent(err) || !strings.Contains(err.Error(), "connection failed") {
+		t.Errorf("in development nobody was called: offered %v, %v", offered, err)
+	}
+	c.Push.Enabled = false
+	if offered, err := wake(c, nil); offered || err != nil {
+		t.Errorf("switched off: offered %v, %v", offered, err)
+	}
+	if _, err := push.PublicKey(vapid); err != nil {
+		t.Error(err)
+	}
+	c.Push.Enabled, c.Push.CAFile = true, "no/such/file"
+	if _, err := senders(c, nil, vapid); err == nil {
+		t.Error("a file that is not there was accepted")
+	}
+}

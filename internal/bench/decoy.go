@@ -1,0 +1,142 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"regexp"
+	"time"
+)
+
+// decoy compares what known and unknown phones take at the reset of a password
+// (D-PWD-01): in turns, on one connection, with nobody else there. What else an
+// outsider could see is equal by tests; time can only be measured.
+func decoy(b *bench) error {
+	places, err := b.places(cheap()...)
+	if err != nil {
+		return err
+	}
+	each := 2000
+	if b.quick {
+		each = 500
+	}
+	b.report.begin("Known and unknown phones at the reset, %d of each, %d runs in turns", each, decoyRuns)
+	for _, p := range places {
+		defer p.bare.close()
+		if err := b.decoyOn(p, each); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+	}
+	return nil
+}
+
+const (
+	// decoyRuns is odd: the median of the runs keeps the promise exactly when
+	// most of them do.
+	decoyRuns = 3
+	// What may lie between the medians of a run: a part of the known one's, and
+	// no less than what scheduling alone makes.
+	decoyPart    = 0.05
+	decoyLeastUs = 30
+)
+
+// decoySteps are what a stranger can do with a phone, in this order.
+var decoySteps = []struct {
+	name string
+	want int // the status
+	do   func(v *visitor, phone, method string) (int, error)
+}{
+	{"reset", 200, func(v *visitor, phone, _ string) (int, error) {
+		return v.do("POST", "/auth/password/reset", "", `{"countryCode":"90","phoneNumber":"`+phone+`"}`)
+	}},
+	{"wrong value", 422, func(v *visitor, _, method string) (int, error) {
+		return v.do("POST", "/auth/2fa/challenge/complete", "p-auth: "+v.pAuth, `{"methodId":"`+method+`","method":"SMS","value":"000000"}`)
+	}},
+	{"renewal too early", 429, func(v *visitor, _, method string) (int, error) {
+		return v.do("POST", "/auth/2fa/challenge/renew", "p-auth: "+v.pAuth, `{"methodId":"`+method+`","method":"SMS"}`)
+	}},
+	{"result", 409, func(v *visitor, _, _ string) (int, error) {
+		return v.do("GET", "/auth/2fa/challenge/result", "p-auth: "+v.pAuth, "")
+	}},
+}
+
+func (b *bench) decoyOn(p *place, each int) error {
+	if err := p.seed(); err != nil {
+		return err
+	}
+	s, err := start(roleService, p.environ)
+	if err != nil {
+		return err
+	}
+	defer s.stop()
+	s.codes.forget()
+	of := series{}
+	for range decoyRuns {
+		b.await()
+		if err := decoyRun(s, each, of); err != nil {
+			return err
+		}
+	}
+	r := &b.report
+	for _, step := range decoySteps {
+		r.line(p.name+": "+step.name+", known", "µs", of[step.name+" known"], bar{})
+		r.line(p.name+": "+step.name+", unknown", "µs", of[step.name+" unknown"], bar{})
+		r.line(p.name+": … apart, in parts of max(5 %, 30 µs)", "×", of[step.name], atMost(1))
+	}
+	return nil
+}
+
+// decoyRun takes every step with all phones, the two kinds in turns.
+func decoyRun(s *server, each int, of series) error {
+	v, err := newVisitor(s)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	var took [2][4][]float64 // known and unknown, by step, in µs
+	for i := range each {
+		first := rand.IntN(2)
+		var shapes [2][4]string
+		for _, kind := range [...]int{first, 1 - first} {
+			if err := v.stranger(phone(i+kind*people), &took[kind], &shapes[kind]); err != nil {
+				return err
+			}
+		}
+		if shapes[0] != shapes[1] {
+			return fmt.Errorf("answers differ: %q for a known phone, %q for an unknown one", shapes[0], shapes[1])
+		}
+	}
+	for i, step := range decoySteps {
+		known, unknown := median(took[0][i][each/20:]), median(took[1][i][each/20:]) // without the warm-up
+		of.add(step.name+" known", known)
+		of.add(step.name+" unknown", unknown)
+		of.add(step.name, math.Abs(known-unknown)/max(decoyPart*known, decoyLeastUs))
+	}
+	return nil
+}
+
+// stranger takes every step with a phone, and says how long each took and what
+// its answer looked like.
+func (v *visitor) stranger(phone string, took *[4][]float64, shapes *[4]string) error {
+	method, token := "", ""
+	for i, step := range decoySteps {
+		v.pAuth = token // an answer without one takes it away
+		began := time.Now()
+		status, err := step.do(v, phone, method)
+		if err != nil {
+			return fmt.Errorf("%s: %w", step.name, err)
+		}
+		took[i] = append(took[i], time.Since(began).Seconds()*1e6)
+		if status != step.want {
+			return fmt.Errorf("%s: %w", step.name, refusal{status, v.retryAfter, string(v.body)})
+		}
+		if i == 0 {
+			method, token = member(v.body, "id"), v.pAuth
+		}
+		shapes[i] = fmt.Sprint(status, " ", v.retryAfter, " ", value.ReplaceAllString(string(v.body), ":…"))
+	}
+	return nil
+}
+
+// value is a value of a JSON member; what is left are the names and their order.
+var value = regexp.MustCompile(`:("[^"]*"|[0-9]+)`)

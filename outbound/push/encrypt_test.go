@@ -1,0 +1,146 @@
+package push
+
+import (
+	"bytes"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/ecdh"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"strings"
+	"testing"
+)
+
+func raw(t *testing.T, s string) []byte {
+	t.Helper()
+	b, err := base64.RawURLEncoding.DecodeString(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func private(t *testing.T, s string) *ecdh.PrivateKey {
+	t.Helper()
+	k, err := ecdh.P256().NewPrivateKey(raw(t, s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// The values of RFC 8291, appendix A.
+const (
+	rfcText     = "When I grow up, I want to be a watermelon"
+	rfcSender   = "yfWPiYE-n46HLnH0KqZOF1fJJU3MYrct3AELtAQ-oRw"
+	rfcReceiver = "q1dXpw3UpT5VOmu_cf_v6ih07Aems3njxI-JWgLcM94"
+	rfcPublic   = "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4"
+	rfcAuth     = "BTBZMqHH6r4Tts7J_aSIgg"
+	rfcSalt     = "DGv6ra1nlYgDCS1FRnbzlw"
+	rfcBody     = "DGv6ra1nlYgDCS1FRnbzlwAAEABBBP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLocInmYWAmS6TlzAC8wEqKK6PBru3jl7A_yl95bQpu6cVPTpK4Mqgkf1CXztLVBSt2Ks3oZwbuwXPXLWyouBWLVWGNWQexSgSxsj_Qulcy4a-fN"
+)
+
+func TestVectorOfTheRFC(t *testing.T) {
+	device, err := Keys{P256dh: rfcPublic, Auth: rfcAuth}.receiver()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := device.seal([]byte(rfcText), 0, private(t, rfcSender), raw(t, rfcSalt))
+	if err != nil || !bytes.Equal(got, raw(t, rfcBody)) {
+		t.Errorf("%v\n got %s\nwant %s", err, base64.RawURLEncoding.EncodeToString(got), rfcBody)
+	}
+	if text := opened(t, private(t, rfcReceiver), raw(t, rfcAuth), raw(t, rfcBody)); text != rfcText {
+		t.Errorf("the device of the tests reads %q", text)
+	}
+}
+
+// opened is what a device reads, by its own private key (RFC 8291, section 3.4).
+func opened(t *testing.T, own *ecdh.PrivateKey, auth, body []byte) string {
+	t.Helper()
+	if len(body) < 21+65 || binary.BigEndian.Uint32(body[16:]) < uint32(len(body)-86) || body[20] != 65 {
+		t.Fatalf("malformed header of a body of %d bytes", len(body))
+	}
+	salt, sender, sealed := body[:16], body[21:86], body[86:]
+	public, err := ecdh.P256().NewPublicKey(sender)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shared, err := own.ECDH(public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	derive := func(secret, salt []byte, info string, n int) []byte {
+		k, err := hkdf.Key(sha256.New, secret, salt, info, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	secret := derive(shared, auth, "WebPush: info\x00"+string(own.PublicKey().Bytes())+string(sender), 32)
+	block, err := aes.NewCipher(derive(secret, salt, "Content-Encoding: aes128gcm\x00", 16))
+	if err != nil {
+		t.Fatal(err)
+	}
+	aead, err := cipher.NewGCM(block)
+	if err != nil {
+		t.Fatal(err)
+	}
+	record, err := aead.Open(nil, derive(secret, salt, "Content-Encoding: nonce\x00", 12), sealed, nil)
+	if err != nil {
+		t.Fatalf("the device cannot open the message: %v", err)
+	}
+	text := strings.TrimRight(string(record), "\x00")
+	if !strings.HasSuffix(text, "\x02") {
+		t.Fatalf("the record does not end like a last one: %q", text)
+	}
+	return strings.TrimSuffix(text, "\x02")
+}
+
+// Every message has its own key and salt, and all have one length.
+func TestMessagesAreUnlinkable(t *testing.T) {
+	device, err := Keys{P256dh: rfcPublic + "=", Auth: rfcAuth + "=="}.receiver() // padding is forgiven
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bodies [][]byte
+	for _, text := range []string{"", "x", strings.Repeat("x", paddedBytes-1)} {
+		b, err := device.encrypt([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := opened(t, private(t, rfcReceiver), raw(t, rfcAuth), b); got != text {
+			t.Errorf("%q came as %q", text, got)
+		}
+		bodies = append(bodies, b)
+	}
+	for i, b := range bodies {
+		next := bodies[(i+1)%len(bodies)]
+		if len(b) != len(next) || bytes.Equal(b[:16], next[:16]) || bytes.Equal(b[21:86], next[21:86]) {
+			t.Errorf("message %d: %d bytes, the next %d; or they share a salt or a key", i, len(b), len(next))
+		}
+	}
+	if _, err := device.encrypt(make([]byte, recordSize-16)); err == nil {
+		t.Error("a text longer than a record was sealed")
+	}
+}
+
+func TestKeysAreChecked(t *testing.T) {
+	offCurve := raw(t, rfcPublic)
+	offCurve[64] ^= 1
+	for name, k := range map[string]Keys{
+		"nothing":     {},
+		"no auth":     {P256dh: rfcPublic},
+		"short auth":  {P256dh: rfcPublic, Auth: rfcAuth[:20]},
+		"compressed":  {P256dh: base64.RawURLEncoding.EncodeToString(append([]byte{2}, offCurve[1:33]...)), Auth: rfcAuth},
+		"no point":    {P256dh: base64.RawURLEncoding.EncodeToString(offCurve), Auth: rfcAuth},
+		"no base64":   {P256dh: "!", Auth: rfcAuth},
+		"infinity":    {P256dh: "AA", Auth: rfcAuth},
+		"two in auth": {P256dh: rfcPublic, Auth: rfcAuth + rfcAuth},
+	} {
+		if _, err := k.receiver(); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}

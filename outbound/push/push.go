@@ -1,0 +1,237 @@
+// Package push wakes the devices of users: by Web Push, and by a signed
+// webhook of whoever runs an app's own notifications. Approvals never depend on
+// it: a device that was not woken reads what is pending when it is opened.
+//
+// The one idea: the address comes from a user, so this process goes to nobody it
+// would not go to for a stranger. A target is https on the usual port, the
+// address it resolves to is judged when it is dialled, no redirect is followed,
+// and neither time nor answer is unbounded. What is sent holds no secret, and
+// for Web Push it is sealed for the device besides.
+//
+// Start at Sender.Send and at target.go, which says what a message for this
+// channel looks like; guard.go decides where may be dialled, answer.go what a
+// reply means. encrypt.go is RFC 8291, vapid.go RFC 8292, webhook.go the
+// Standard Webhooks signature.
+package push
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"castellan/domain/message"
+)
+
+// Config is what New needs. Zero values take the default named beside them.
+type Config struct {
+	// VAPID is the P-256 key of this service; its public half is what clients
+	// subscribe with.
+	VAPID *ecdsa.PrivateKey
+	// Contact is a mailto: or https: address that push services may turn to;
+	// "" names none, which some of them refuse.
+	Contact string
+	// WebhookSecret signs webhooks: whsec_ and base64 of 24 to 64 bytes. Two
+	// separated by a space both sign, while receivers change over. "": no
+	// webhook is called.
+	WebhookSecret string
+	// Hosts are the only ones that may be called: a name, or *.name for every
+	// one below it. Empty: every public one.
+	Hosts []string
+	// AllowPrivate admits loopback and private addresses and any port.
+	AllowPrivate bool
+	// AllowPlain admits http to loopback, for development.
+	AllowPlain bool
+	// CAFile holds certificates (PEM) that may vouch for a target besides those
+	// of the system.
+	CAFile  string
+	Timeout time.Duration    // of one Send; 10 s
+	Now     func() time.Time // time.Now
+}
+
+const defaultTimeout = 10 * time.Second
+
+// Sender implements message.Sender for the channel Push. It is safe for
+// concurrent use; Close it when the process drains.
+type Sender struct {
+	cfg     Config
+	public  string   // the VAPID key as clients know it
+	secrets [][]byte // of webhooks
+	secure  *http.Client
+	plain   *http.Client
+}
+
+var _ message.Sender = (*Sender)(nil)
+
+// New checks cfg and reports every fault at once. It opens no connection.
+func New(cfg Config) (*Sender, error) {
+	var faults []error
+	if cfg.Timeout == 0 {
+		cfg.Timeout = defaultTimeout
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	s := &Sender{cfg: cfg}
+	var err error
+	if s.public, err = PublicKey(cfg.VAPID); err != nil {
+		faults = append(faults, err)
+	}
+	if s.secrets, err = parseSecrets(cfg.WebhookSecret); err != nil {
+		faults = append(faults, err)
+	}
+	if c := cfg.Contact; c != "" && !strings.HasPrefix(c, "mailto:") && !strings.HasPrefix(c, "https://") {
+		faults = append(faults, errors.New("contact must be a mailto: or https: address"))
+	}
+	if cfg.Timeout < 0 {
+		faults = append(faults, errors.New("timeout must not be negative"))
+	}
+	roots, err := loadRoots(cfg.CAFile)
+	if err != nil {
+		faults = append(faults, err)
+	}
+	if faults != nil {
+		return nil, fmt.Errorf("push: %w", errors.Join(faults...))
+	}
+	s.secure = s.client(guard{private: cfg.AllowPrivate}.judge, roots)
+	s.plain = s.client(loopbackOnly, nil)
+	return s, nil
+}
+
+// PublicKey is the public half of a VAPID key as browsers take it: the
+// uncompressed point in base64url.
+func PublicKey(key *ecdsa.PrivateKey) (string, error) {
+	if key == nil {
+		return "", errors.New("a VAPID key is missing")
+	}
+	exchange, err := key.ECDH()
+	if err != nil || exchange.PublicKey().Curve() != p256 {
+		return "", errors.New("the VAPID key is not of the curve P-256")
+	}
+	return base64.RawURLEncoding.EncodeToString(exchange.PublicKey().Bytes()), nil
+}
+
+func loadRoots(file string) (*x509.CertPool, error) {
+	if file == "" {
+		return nil, nil
+	}
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		return nil, fmt.Errorf("ca file: %w", err)
+	}
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("ca file: %w", err)
+	}
+	if !roots.AppendCertsFromPEM(pem) {
+		return nil, errors.New("ca file holds no certificate")
+	}
+	return roots, nil
+}
+
+// client dials only where judge allows. There is no proxy: with one, what is
+// judged would be the proxy's address and not the target's.
+func (s *Sender) client(judge control, roots *x509.CertPool) *http.Client {
+	dialer := &net.Dialer{Timeout: s.cfg.Timeout, Control: judge}
+	return &http.Client{
+		Timeout: s.cfg.Timeout,
+		Transport: &http.Transport{
+			DialContext:            dialer.DialContext,
+			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
+			TLSHandshakeTimeout:    s.cfg.Timeout,
+			ForceAttemptHTTP2:      true,
+			DisableCompression:     true,
+			MaxResponseHeaderBytes: maxHeaderBytes,
+			MaxIdleConns:           64,
+			MaxIdleConnsPerHost:    4,
+			MaxConnsPerHost:        32,
+			IdleConnTimeout:        30 * time.Second,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// Send wakes the device that m.To describes with the Wakeup in m.Text; key is
+// the id of a webhook. nil means that the push service or the webhook took it
+// over. Errors are those of message.Sender, and name no address either.
+func (s *Sender) Send(ctx context.Context, key string, m message.Rendered) error {
+	call, err := s.prepare(ctx, key, m)
+	if err != nil {
+		return &message.DeliveryError{Permanent: true, Err: fmt.Errorf("push: %w", err)}
+	}
+	response, err := call.client.Do(call.request)
+	if err != nil {
+		return &message.DeliveryError{Permanent: errors.Is(err, errRefused), Err: fmt.Errorf("push: target not reached: %s", reason(err))}
+	}
+	return s.judge(response, call.kind)
+}
+
+// call is a request that is ready to be made.
+type call struct {
+	kind    string // of the target
+	request *http.Request
+	client  *http.Client
+}
+
+// prepare makes the call that carries m. Its errors name no target.
+func (s *Sender) prepare(ctx context.Context, key string, m message.Rendered) (call, error) {
+	if m.Channel != message.Push {
+		return call{}, fmt.Errorf("message of channel %q", string(m.Channel))
+	}
+	wakeup, err := parseWakeup(m.Text)
+	if err != nil {
+		return call{}, err
+	}
+	target, err := parseTarget(m.To)
+	if err != nil {
+		return call{}, err
+	}
+	to, err := s.address(target)
+	if err != nil {
+		return call{}, err
+	}
+	c := call{kind: target.Type, client: s.secure}
+	if to.Scheme == "http" {
+		c.client = s.plain
+	}
+	if c.kind == WebPush {
+		c.request, err = s.webPush(ctx, to, target.Keys, wakeup)
+	} else {
+		c.request, err = s.webhook(ctx, to, key, wakeup)
+	}
+	if err != nil {
+		return call{}, err
+	}
+	c.request.Header.Set("User-Agent", "castellan")
+	return c, nil
+}
+
+// address is where a target is called, if it may be called at all.
+func (s *Sender) address(t Target) (*url.URL, error) {
+	u, err := parseAddress(t.address())
+	switch {
+	case err != nil:
+		return nil, err
+	case u.Scheme == "http" && !(s.cfg.AllowPlain && isLoopback(u.Hostname())):
+		return nil, errors.New("target is not https")
+	case !listed(s.cfg.Hosts, u.Hostname()):
+		return nil, errors.New("host of the target is not in the list of hosts")
+	}
+	return u, nil
+}
+
+// Close ends the idle connections.
+func (s *Sender) Close() error {
+	s.secure.CloseIdleConnections()
+	s.plain.CloseIdleConnections()
+	return nil
+}

@@ -1,0 +1,325 @@
+package push
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"castellan/domain/keyring/keyringtest"
+	"castellan/domain/message"
+)
+
+// A device is told of its challenge by a push service that learns nothing: the
+// message opens with the device's key alone, and the request says by whose leave
+// it comes (RFC 8030, 8291, 8292).
+func TestWebPush(t *testing.T) {
+	s := newService(t, true)
+	var key *ecdsa.PrivateKey
+	sender := s.sender(t, func(c *Config) { key = c.VAPID })
+	d := newDevice(t, s.URL+"/send/"+capability)
+	for range 2 {
+		if err := send(t, sender, to(d.target)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	calls := s.received()
+	if len(calls) != 2 {
+		t.Fatalf("%d calls", len(calls))
+	}
+	c := calls[0]
+	if text := opened(t, d.private, d.auth, c.body); text != wakeup {
+		t.Errorf("the device reads %q", text)
+	}
+	if c.method != http.MethodPost || c.path != "/send/"+capability {
+		t.Errorf("%s %s", c.method, c.path)
+	}
+	for name, want := range map[string]string{"TTL": "90", "Urgency": "high", "Content-Encoding": "aes128gcm", "Content-Type": "application/octet-stream", "User-Agent": "castellan"} {
+		if got := c.header.Get(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	subject := c.header.Get("Topic")
+	if len(subject) > 32 || subject == "" || strings.ContainsAny(subject, "+/=.") || subject != calls[1].header.Get("Topic") {
+		t.Errorf("topic %q, and of the repeat %q", subject, calls[1].header.Get("Topic"))
+	}
+	if topic("another") == subject {
+		t.Error("two challenges have one topic")
+	}
+
+	token, public, ok := strings.Cut(strings.TrimPrefix(c.header.Get("Authorization"), "vapid t="), ", k=")
+	point, err := base64.RawURLEncoding.DecodeString(public)
+	if !ok || err != nil {
+		t.Fatalf("authorization %q: %v", c.header.Get("Authorization"), err)
+	}
+	verifier, err := ecdsa.ParseUncompressedPublicKey(elliptic.P256(), point)
+	if err != nil || !key.PublicKey.Equal(verifier) {
+		t.Fatalf("the key is not that of the service: %v", err)
+	}
+	claims := jwt.MapClaims{}
+	_, err = jwt.ParseWithClaims(token, claims, func(*jwt.Token) (any, error) { return verifier, nil }, jwt.WithValidMethods([]string{"ES256"}),
+		jwt.WithAudience(s.URL), jwt.WithExpirationRequired(), jwt.WithTimeFunc(func() time.Time { return clock }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if until, _ := claims.GetExpirationTime(); until.Sub(clock) > 24*time.Hour || claims["sub"] != "mailto:ops@example.com" || len(claims) != 3 {
+		t.Errorf("claims %v", claims)
+	}
+	if shown, err := PublicKey(key); err != nil || shown != public {
+		t.Errorf("clients are shown %q, %v", shown, err)
+	}
+}
+
+func TestWithoutContactThereIsNoSubject(t *testing.T) {
+	s := newService(t, true)
+	sender := s.sender(t, func(c *Config) { c.Contact = "" })
+	if err := send(t, sender, to(newDevice(t, s.URL).target)); err != nil {
+		t.Fatal(err)
+	}
+	token := strings.TrimPrefix(s.received()[0].header.Get("Authorization"), "vapid t=")
+	body, err := base64.RawURLEncoding.DecodeString(strings.Split(token, ".")[1])
+	if err != nil || strings.Contains(string(body), "sub") {
+		t.Errorf("claims %s, %v", body, err)
+	}
+}
+
+// Only what a device may be told leaves, whatever a message holds.
+func TestNothingElseLeaves(t *testing.T) {
+	s := newService(t, true)
+	sender, d := s.sender(t, nil), newDevice(t, s.URL)
+	m := to(d.target)
+	m.Text, m.Code, m.Subject, m.HTML = `{"challengeId":"c","action":"a","expire":99999999,"code":"123456"}`, "123456", "123456", "123456"
+	if err := send(t, sender, m); err != nil {
+		t.Fatal(err)
+	}
+	m.To = hook(s.URL)
+	if err := send(t, sender, m); err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"challengeId":"c","action":"a","expire":3600}`
+	calls := s.received()
+	if text := opened(t, d.private, d.auth, calls[0].body); text != want {
+		t.Errorf("the device reads %q", text)
+	}
+	if string(calls[1].body) != want || strings.Contains(fmt.Sprint(calls[1].header), "123456") {
+		t.Errorf("the webhook got %s", calls[1].body)
+	}
+	if ttl := calls[0].header.Get("TTL"); ttl != "3600" {
+		t.Errorf("TTL %s", ttl)
+	}
+}
+
+func TestOrigin(t *testing.T) {
+	for address, want := range map[string]string{
+		"https://Push.Example:443/x?y": "https://push.example", "https://push.example:8443": "https://push.example:8443", "http://127.0.0.1:443/": "http://127.0.0.1:443",
+	} {
+		u, err := parseAddress(address)
+		if err != nil || origin(u) != want {
+			t.Errorf("%s: %v, want %s", address, u, want)
+		}
+	}
+}
+
+func TestAnswers(t *testing.T) {
+	s := newService(t, true)
+	sender := s.sender(t, nil)
+	push, webhook := newDevice(t, s.URL+"/"+capability).target, hook(s.URL+"/"+capability)
+	for _, c := range []struct {
+		target    string
+		status    int
+		after     string
+		permanent bool
+		gone      bool
+		wait      time.Duration
+	}{
+		{push, 404, "", true, true, 0},
+		{push, 410, "", true, true, 0},
+		{webhook, 404, "", true, false, 0},
+		{webhook, 410, "", true, true, 0},
+		{push, 400, "", true, false, 0},
+		{push, 403, "", true, false, 0},
+		{push, 413, "", true, false, 0},
+		{push, 429, "30", false, false, 30 * time.Second},
+		{push, 429, "", false, false, 0},
+		{push, 429, "999999999", false, false, time.Hour},
+		{push, 429, "-5", false, false, 0},
+		{push, 503, "Sat, 21 Nov 2026 10:31:00 GMT", false, false, time.Minute},
+		{push, 503, "Sat, 21 Nov 2026 10:29:00 GMT", false, false, 0},
+		{push, 503, "soon", false, false, 0},
+		{push, 500, "", false, false, 0},
+		{push, 408, "", false, false, 0},
+		{webhook, 502, "7", false, false, 7 * time.Second},
+		{push, 301, "", true, false, 0},
+	} {
+		s.answers(func(w http.ResponseWriter, _ *http.Request) {
+			if c.after != "" {
+				w.Header().Set("Retry-After", c.after)
+			}
+			w.WriteHeader(c.status)
+			fmt.Fprint(w, capability)
+		})
+		d := failure(t, send(t, sender, to(c.target)), c.permanent, fmt.Sprint("answered ", c.status))
+		if d.Gone != c.gone || message.IsGone(d) != c.gone || d.RetryAfter != c.wait {
+			t.Errorf("%d %q: gone %v, wait %v; want %v, %v", c.status, c.after, d.Gone, d.RetryAfter, c.gone, c.wait)
+		}
+	}
+	for _, status := range []int{200, 201, 202, 204} {
+		s.answers(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
+		if err := send(t, sender, to(push)); err != nil {
+			t.Errorf("%d: %v", status, err)
+		}
+	}
+}
+
+// A redirect is not followed: it would lead past the list of hosts.
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	s, other := newService(t, true), newService(t, false)
+	s.answers(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
+	})
+	failure(t, send(t, s.sender(t, func(c *Config) { c.AllowPlain = true }), to(hook(s.URL))), true, "answered 307")
+	if len(other.received()) != 0 {
+		t.Error("a redirect was followed")
+	}
+}
+
+// Neither an answer without end nor one that never comes holds a worker.
+func TestAnswersAreBounded(t *testing.T) {
+	s := newService(t, true)
+	ended := make(chan struct{})
+	s.answers(func(w http.ResponseWriter, r *http.Request) {
+		defer close(ended)
+		for {
+			if _, err := w.Write(make([]byte, 32<<10)); err != nil {
+				return
+			}
+		}
+	})
+	if err := send(t, s.sender(t, nil), to(hook(s.URL))); err != nil {
+		t.Errorf("a long answer: %v", err)
+	}
+	<-ended // the connection was given up
+
+	s.answers(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X", strings.Repeat("x", maxHeaderBytes)) })
+	failure(t, send(t, s.sender(t, nil), to(hook(s.URL))), false, "the connection failed")
+
+	s.answers(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	failure(t, send(t, s.sender(t, func(c *Config) { c.Timeout = 50 * time.Millisecond }), to(hook(s.URL))), false, "no answer in time")
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	failure(t, s.sender(t, nil).Send(ctx, messageID, to(hook(s.URL))), false, "no answer in time")
+}
+
+func TestUnreachableTargets(t *testing.T) {
+	s := newService(t, true)
+	failure(t, send(t, s.sender(t, func(c *Config) { c.CAFile = "" }), to(hook(s.URL))), false, "certificate is not trusted")
+	if got := reason(fmt.Errorf("call: %w", &net.DNSError{Name: capability, IsNotFound: true})); got != "its name cannot be resolved" {
+		t.Errorf("an unknown name: %s", got)
+	}
+	s.Server.Close()
+	failure(t, send(t, s.sender(t, nil), to(hook(s.URL))), false, "the connection failed")
+}
+
+// A user names the target; this machine and its networks are out of his reach,
+// by address and by name, and no connection is even opened (SEC-37).
+func TestGuardedTargets(t *testing.T) {
+	s, plain := newService(t, true), newService(t, false)
+	strict := s.sender(t, func(c *Config) { c.AllowPrivate = false })
+	port := s.URL[strings.LastIndex(s.URL, ":"):]
+	for _, host := range []string{"127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "0.0.0.0"} {
+		failure(t, send(t, strict, to(hook("https://"+host+port))), true, "not one that may be called")
+		failure(t, send(t, strict, to(newDevice(t, "https://"+host+port).target)), true, "not one that may be called")
+	}
+	for _, u := range []string{plain.URL, strings.Replace(plain.URL, "127.0.0.1", "localhost", 1), "http://push.example.com/"} {
+		failure(t, send(t, strict, to(hook(u))), true, "target is not https")
+	}
+	developing := s.sender(t, func(c *Config) { c.AllowPlain = true })
+	failure(t, send(t, developing, to(hook("http://push.example.com/"))), true, "target is not https")
+	if s.connections() != 0 || plain.connections() != 0 {
+		t.Fatalf("%d and %d connections to a guarded address", s.connections(), plain.connections())
+	}
+	if err := send(t, developing, to(hook(plain.URL))); err != nil {
+		t.Errorf("http to this machine in development: %v", err)
+	}
+	listed := s.sender(t, func(c *Config) { c.Hosts = []string{"*.push.example.com"} })
+	failure(t, send(t, listed, to(hook(s.URL))), true, "not in the list of hosts")
+	if s.connections() != 0 {
+		t.Error("a host that is not listed was called")
+	}
+}
+
+func TestMalformedMessages(t *testing.T) {
+	s := newService(t, true)
+	sender := s.sender(t, nil)
+	good := newDevice(t, s.URL).target
+	for name, m := range map[string]message.Rendered{
+		"another channel": {Channel: message.SMS, To: good, Text: wakeup},
+		"no text":         {Channel: message.Push, To: good},
+		"no challenge":    {Channel: message.Push, To: good, Text: `{"action":"LOGIN"}`},
+		"two texts":       {Channel: message.Push, To: good, Text: wakeup + wakeup},
+		"long text":       {Channel: message.Push, To: good, Text: wakeup + strings.Repeat(" ", maxWakeupBytes)},
+		"no target":       {Channel: message.Push, Text: wakeup},
+		"long target":     {Channel: message.Push, To: good + strings.Repeat(" ", maxTargetBytes), Text: wakeup},
+		"no type":         to(`{"url":"` + s.URL + `"}`),
+		"another type":    to(`{"type":"apns","url":"` + s.URL + `"}`),
+		"no address":      to(hook("")),
+		"relative":        to(hook("/" + capability)),
+		"no host":         to(hook("https://:443/" + capability)),
+		"opaque":          to(hook("https:" + capability)),
+		"scheme":          to(hook("ftp://127.0.0.1/" + capability)),
+		"file":            to(hook("file:///etc/passwd")),
+		"user":            to(hook("https://" + capability + "@127.0.0.1/")),
+		"fragment":        to(hook(s.URL + "/#" + capability)),
+		"escape":          to(hook("https://127.0.0.1/%zz" + capability)),
+		"long address":    to(hook(s.URL + "/" + strings.Repeat("x", maxAddressBytes))),
+		"keys":            to(`{"type":"webpush","endpoint":"` + s.URL + `","keys":{"p256dh":"` + capability + `","auth":""}}`),
+		"url of webpush":  to(`{"type":"webpush","url":"` + s.URL + `"}`),
+	} {
+		t.Run(name, func(t *testing.T) { failure(t, send(t, sender, m), true, "push: ") })
+	}
+	failure(t, sender.Send(context.Background(), "a\nb", to(hook(s.URL))), true, "malformed message key")
+	failure(t, sender.Send(context.Background(), "", to(hook(s.URL))), true, "malformed message key")
+	if n := s.connections(); n != 0 {
+		t.Errorf("%d connections for messages that cannot be sent", n)
+	}
+}
+
+func TestNewReportsEveryFault(t *testing.T) {
+	other, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := Config{VAPID: keyringtest.Ring(t, nil).VAPID()}
+	for part, change := range map[string]func(*Config){
+		"VAPID key is missing":  func(c *Config) { c.VAPID = nil },
+		"curve P-256":           func(c *Config) { c.VAPID = other },
+		"contact must":          func(c *Config) { c.Contact = "ops@example.com" },
+		"must be whsec_":        func(c *Config) { c.WebhookSecret = "hunter2hunter2hunter2hunter2hunter2" },
+		"must be whsec_ and":    func(c *Config) { c.WebhookSecret = "whsec_aHVudGVyMg==" },
+		"24 to 64 bytes":        func(c *Config) { c.WebhookSecret = hookSecret + " whsec_!" },
+		"ca file: open":         func(c *Config) { c.CAFile = "no/such/file" },
+		"ca file holds no":      func(c *Config) { c.CAFile = "push_test.go" },
+		"timeout must not be":   func(c *Config) { c.Timeout = -1 },
+		"contact must be":       func(c *Config) { c.Contact, c.Timeout = "x", -1 },
+		"timeout must not be n": func(c *Config) { c.Contact, c.Timeout = "x", -1 },
+	} {
+		cfg := good
+		change(&cfg)
+		s, err := New(cfg)
+		if err == nil || s != nil || !strings.Contains(err.Error(), part) || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "aHVudGVyMg") {
+			t.Errorf("want %q, got %v", part, err)
+		}
+	}
+	if _, err := New(good); err != nil {
+		t.Error(err)
+	}
+}

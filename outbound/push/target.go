@@ -1,0 +1,112 @@
+package push
+
+import (
+	"encoding/json"
+	"errors"
+	"net/url"
+	"strings"
+)
+
+// The kinds of targets.
+const (
+	WebPush = "webpush"
+	Webhook = "webhook"
+)
+
+// Target is where a device is woken. As JSON it is the To of a message of the
+// channel Push, in the form in which the device gave it when it was enrolled:
+//
+//	{"type":"webpush","endpoint":"https://…","keys":{"p256dh":"…","auth":"…"}}
+//	{"type":"webhook","url":"https://…"}
+//
+// The first is a browser's PushSubscription with a type. Whoever knows an
+// endpoint can send to it, so a target is in no log and no error.
+type Target struct {
+	Type     string `json:"type"`
+	Endpoint string `json:"endpoint,omitempty"`
+	Keys     Keys   `json:"keys,omitzero"`
+	URL      string `json:"url,omitempty"`
+}
+
+// Keys are those of a subscription, in base64url.
+type Keys struct {
+	P256dh string `json:"p256dh"` // the device's public key, an uncompressed point
+	Auth   string `json:"auth"`   // 16 bytes that only the device and this service know
+}
+
+// Wakeup is what a device is told. As JSON it is the Text of a message of the
+// channel Push. It only says that there is something to read: the device asks
+// for the rest under its signature. Whatever else a message holds stays here.
+type Wakeup struct {
+	ChallengeID string `json:"challengeId"`
+	Action      string `json:"action"`
+	Expire      int64  `json:"expire"` // seconds that were left to answer when it was written
+}
+
+const (
+	maxTargetBytes  = 4096
+	maxAddressBytes = 2048
+	maxWakeupBytes  = 1024
+	maxExpire       = 3600 // seconds; no challenge lives longer
+)
+
+func parseTarget(text string) (Target, error) {
+	var t Target
+	if len(text) > maxTargetBytes || json.Unmarshal([]byte(text), &t) != nil {
+		return Target{}, errors.New("malformed target")
+	}
+	if t.Type != WebPush && t.Type != Webhook {
+		return Target{}, errors.New("target of an unknown type")
+	}
+	return t, nil
+}
+
+func (t Target) address() string {
+	if t.Type == WebPush {
+		return t.Endpoint
+	}
+	return t.URL
+}
+
+// parseWakeup gives the message again as JSON with nothing in it but its fields.
+func parseWakeup(text string) (Wakeup, error) {
+	var w Wakeup
+	if len(text) > maxWakeupBytes || json.Unmarshal([]byte(text), &w) != nil || w.ChallengeID == "" {
+		return Wakeup{}, errors.New("malformed message")
+	}
+	w.Expire = min(max(w.Expire, 0), maxExpire)
+	return w, nil
+}
+
+func (w Wakeup) json() []byte {
+	b, _ := json.Marshal(w) // strings and a number: it cannot fail
+	return b
+}
+
+// parseAddress never quotes the address.
+func parseAddress(raw string) (*url.URL, error) {
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil || len(raw) > maxAddressBytes || u.Hostname() == "" || u.Opaque != "":
+		return nil, errors.New("malformed address of the target")
+	case u.Scheme != "https" && u.Scheme != "http":
+		return nil, errors.New("target is not https")
+	case u.User != nil || strings.Contains(raw, "#"):
+		return nil, errors.New("address of the target holds a user or a fragment")
+	}
+	return u, nil
+}
+
+// listed reports whether a host is among those that may be called.
+func listed(hosts []string, host string) bool {
+	if len(hosts) == 0 {
+		return true
+	}
+	host = strings.TrimSuffix(strings.ToLower(host), ".")
+	for _, h := range hosts {
+		if below, all := strings.CutPrefix(strings.ToLower(h), "*"); all && strings.HasSuffix(host, below) || strings.EqualFold(h, host) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,78 @@
+package push
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+)
+
+// vapidLife is how long a push service may take a token for; RFC 8292 allows a
+// day. Tokens are not kept: hosts come from users, and so would the memory.
+const vapidLife = time.Hour
+
+// webPush is the request of RFC 8030. A message of the same challenge takes the
+// place of one that the push service still holds.
+func (s *Sender) webPush(ctx context.Context, to *url.URL, keys Keys, w Wakeup) (*http.Request, error) {
+	device, err := keys.receiver()
+	if err != nil {
+		return nil, err
+	}
+	body, err := device.encrypt(w.json())
+	if err != nil {
+		return nil, errors.New("message cannot be encrypted")
+	}
+	authorization, err := s.vapid(to)
+	if err != nil {
+		return nil, errors.New("message cannot be signed")
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, to.String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, errors.New("request cannot be made")
+	}
+	h := request.Header
+	h.Set("Content-Type", "application/octet-stream")
+	h.Set("Content-Encoding", "aes128gcm")
+	h.Set("TTL", strconv.FormatInt(w.Expire, 10))
+	h.Set("Urgency", "high")
+	h.Set("Topic", topic(w.ChallengeID))
+	h.Set("Authorization", authorization)
+	return request, nil
+}
+
+// vapid says who sends (RFC 8292).
+func (s *Sender) vapid(to *url.URL) (string, error) {
+	claims := jwt.MapClaims{"aud": origin(to), "exp": s.cfg.Now().Add(vapidLife).Unix()}
+	if s.cfg.Contact != "" {
+		claims["sub"] = s.cfg.Contact
+	}
+	signed, err := jwt.NewWithClaims(jwt.SigningMethodES256, claims).SignedString(s.cfg.VAPID)
+	if err != nil {
+		return "", err
+	}
+	return "vapid t=" + signed + ", k=" + s.public, nil
+}
+
+// origin is that of an address, as browsers write it.
+func origin(u *url.URL) string {
+	host := strings.ToLower(u.Host)
+	if u.Scheme == "https" {
+		host = strings.TrimSuffix(host, ":443")
+	}
+	return u.Scheme + "://" + host
+}
+
+// topic is at most 32 characters of base64url, and tells the push service
+// nothing but which messages belong together.
+func topic(challengeID string) string {
+	sum := sha256.Sum256([]byte("topic " + challengeID))
+	return base64.RawURLEncoding.EncodeToString(sum[:24])
+}
