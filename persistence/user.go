@@ -45,6 +45,7 @@ type userRow struct {
 	Roles         string // of user_role, separated by commas
 	Demo          bool
 	TOTP          bool
+	Push          bool
 	CreatedAt     int64
 }
 
@@ -59,7 +60,7 @@ type roleRow struct {
 func (r userRow) user() user.User {
 	u := user.User{ID: r.ID, Name: r.Name, Surname: r.Surname, Email: r.Email, EmailVerified: r.EmailVerified, CountryCode: r.CountryCode,
 		Phone: r.Phone, Language: r.Language, Status: user.Status(r.Status), Type: user.Type(r.Type), KYCConfirm: r.KYCConfirm, AMLStatus: r.AMLStatus,
-		Level: r.Level, SV: r.SV, CV: r.CV, TOTP: r.TOTP, Demo: r.Demo, CreatedAt: at(r.CreatedAt)}
+		Level: r.Level, SV: r.SV, CV: r.CV, TOTP: r.TOTP, Push: r.Push, Demo: r.Demo, CreatedAt: at(r.CreatedAt)}
 	if r.Roles != "" {
 		u.Roles = strings.Split(r.Roles, ",")
 		slices.Sort(u.Roles)
@@ -70,7 +71,7 @@ func (r userRow) user() user.User {
 func rowOfUser(w user.Add) userRow {
 	return userRow{ID: w.ID, Name: w.Name, Surname: w.Surname, Email: w.Email, EmailVerified: w.EmailVerified, CountryCode: w.CountryCode,
 		Phone: w.Phone, Language: w.Language, Status: string(w.Status), Type: string(w.Type), KYCConfirm: w.KYCConfirm, AMLStatus: w.AMLStatus,
-		Level: w.Level, PasswordHash: w.PasswordHash, SV: w.SV, CV: w.CV, Roles: strings.Join(w.Roles, ","), Demo: w.Demo, TOTP: w.TOTP, CreatedAt: ms(w.CreatedAt)}
+		Level: w.Level, PasswordHash: w.PasswordHash, SV: w.SV, CV: w.CV, Roles: strings.Join(w.Roles, ","), Demo: w.Demo, TOTP: w.TOTP, Push: w.Push, CreatedAt: ms(w.CreatedAt)}
 }
 
 // userStep is what the fenced changes of an account are made of.
@@ -115,6 +116,8 @@ var userFences = []planFor{
 		"sv = users.sv + 1, cv = users.cv + 1, sv_at = v.at"),
 	userFence("cv", func(w user.SetTOTP) userStep { return userStep{ID: w.UserID, Seen: w.CV, Defined: w.Defined} },
 		"totp = v.defined, cv = users.cv + 1"),
+	userFence("cv", func(w user.SetPush) userStep { return userStep{ID: w.UserID, Seen: w.CV, Defined: w.Owned} },
+		"push = v.defined, cv = users.cv + 1"),
 }
 
 var userWrites = []planFor{

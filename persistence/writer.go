@@ -504,6 +504,7 @@ func init() {
 	register(userFences...)
 	register(totpFences...)
 	register(credentialFences...)
+	register(deviceFences...)
 
 	firstWrite = len(plans)
 	register(challengeWrites...)
@@ -516,4 +517,5 @@ func init() {
 	register(sessionWrites...)
 	register(totpWrites...)
 	register(credentialWrites...)
+	register(deviceWrites...)
 }

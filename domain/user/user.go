@@ -73,6 +73,7 @@ type User struct {
 	SV            int64 // session version: a token with a smaller one is revoked
 	CV            int64 // credential version: a challenge with another one is closed
 	TOTP          bool  // an authenticator is defined; SetTOTP keeps it true to that
+	Push          bool  // an active device is registered; SetPush keeps it true to that
 	Demo          bool  // seeded for development; cannot log in outside of it
 	CreatedAt     time.Time
 }
@@ -94,8 +95,8 @@ func (u User) AllRoles() []string {
 }
 
 // Account is what a challenge needs to know of the user: an account owns SMS
-// with a phone, MAIL with an address, verified or not, and TOTP while an
-// authenticator is defined (D-2FA-32).
+// with a phone, MAIL with an address, verified or not, TOTP while an
+// authenticator is defined, and PUSH while a device is registered (D-2FA-32).
 func (u User) Account() challenge.Account {
-	return challenge.Account{UserID: u.ID, Phone: u.Phone, Dial: u.CountryCode, Mail: u.Email, TOTP: u.TOTP, CV: u.CV, SV: u.SV, Language: u.Language}
+	return challenge.Account{UserID: u.ID, Phone: u.Phone, Dial: u.CountryCode, Mail: u.Email, TOTP: u.TOTP, Push: u.Push, CV: u.CV, SV: u.SV, Language: u.Language}
 }
