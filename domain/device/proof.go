@@ -91,7 +91,7 @@ func parse(raw string) (p proof, ok bool) {
 	head, okHead := object(decode(parts[0]))
 	claims, okClaims := object(decode(parts[1]))
 	p.sig = decode(parts[2])
-	if !okHead || !okClaims || p.sig == nil {
+	if !okHead || !okClaims || len(p.sig) == 0 {
 		return p, false
 	}
 	if _, critical := head["crit"]; critical || !strings.EqualFold(text(head["typ"]), typ) {
