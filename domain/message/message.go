@@ -27,6 +27,10 @@ const (
 	MAIL Channel = "MAIL"
 )
 
+// Push is the channel that wakes a device. It has no templates: To is where the
+// device is reached, as JSON, and Text what it is told, without anything secret.
+const Push Channel = "push"
+
 // Names of the built-in templates. A template of the same name, language and
 // channel given to NewBook replaces one.
 const (
