@@ -11,6 +11,7 @@ import (
 
 	registry "castellan/domain/resource"
 	"castellan/http/addressbook"
+	"castellan/http/device"
 	"castellan/http/mfa"
 	"castellan/http/password"
 	"castellan/http/resource"
@@ -34,6 +35,7 @@ type API struct {
 	AddressBook addressbook.Group // 4.18
 	// Extensions.
 	Session session.Group
+	Device  device.Group
 	Role    role.Group
 	Keys    system.Keys
 }
@@ -41,7 +43,7 @@ type API struct {
 // Endpoints returns every endpoint of the service.
 func (a API) Endpoints() []rest.Endpoint {
 	var all []rest.Endpoint
-	for _, g := range []rest.Group{a.TwoFactor, a.TOTP, a.Password, a.MFA, a.Resource, a.AddressBook, a.Session, a.Role, a.Keys} {
+	for _, g := range []rest.Group{a.TwoFactor, a.TOTP, a.Password, a.MFA, a.Resource, a.AddressBook, a.Session, a.Device, a.Role, a.Keys} {
 		all = append(all, g.Endpoints()...)
 	}
 	return all

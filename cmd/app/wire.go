@@ -28,6 +28,7 @@ import (
 	"castellan/domain/change"
 	"castellan/domain/credential"
 	"castellan/domain/currency"
+	"castellan/domain/device"
 	"castellan/domain/id"
 	"castellan/domain/keyring"
 	"castellan/domain/message"
@@ -40,6 +41,7 @@ import (
 	"castellan/domain/totp"
 	httpapi "castellan/http"
 	httpaddressbook "castellan/http/addressbook"
+	httpdevice "castellan/http/device"
 	"castellan/http/guard"
 	httpmfa "castellan/http/mfa"
 	httppassword "castellan/http/password"
@@ -78,6 +80,7 @@ type service struct {
 	hasher      *password.Hasher
 	logins      *session.Service
 	totps       *totp.Service
+	devices     *device.Service
 	passwords   *credential.Service
 	hub         *socket.Hub
 	server      *rest.Server
@@ -173,7 +176,7 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	revoking := session.Revoking{Committer: db, Revocations: s.revocations}
 	s.node = cluster.Solo(s.log)
 	s.node.Register(actors.Kinds(actors.Deps{Store: challenges, Outbox: outboxStore, Commit: revoking, Actions: actions, Rules: rules(cfg), Accounts: people,
-		Claims:   map[challenge.Name]actors.Claims{challenge.TOTP: totp.Claim},
+		Claims:   map[challenge.Name]actors.Claims{challenge.TOTP: totp.Claim, challenge.PUSH: stepup.Claim},
 		Sessions: s.revocations, Seal: ring.Seal, Open: ring.Open, Grace: cfg.MFA.PAuthGrace, Now: now, Log: s.log})...)
 	s.client = actors.Client{Node: s.node, Now: now}
 	book, err := message.NewBook(httpapi.Title, nil)
@@ -193,6 +196,11 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	}
 	actions.Register(s.totps.SetupAction())
 	actions.Register(s.totps.DeactivateAction())
+	s.devices = &device.Service{Store: persistence.NewDevices(db), Users: s.users, Commit: db, Ring: ring, Audience: publicURL(cfg, addr), Loopback: cfg.Dev,
+		Now: now, Log: s.log}
+	s.engine.Devices = s.devices
+	actions.Register(s.devices.AddAction())
+	actions.Register(s.devices.RemoveAction())
 
 	if s.hasher, err = NewHasher(cfg); err != nil {
 		return err
@@ -227,19 +235,20 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 	}
 	registry := &resource.Admin{Store: persistence.NewResources(db), Accounts: s.users, Commit: db, Live: s.roles, Table: httpapi.Table(), Dev: cfg.Dev, Now: now}
 	api := httpapi.API{
-		TwoFactor: twofactor.Group{Engine: s.engine, Now: now},
+		TwoFactor: twofactor.Group{Engine: s.engine, Now: now, Zone: cfg.Language.Zone()},
 		TOTP:      httptotp.Group{Service: s.totps},
 		Password:  httppassword.Group{Service: s.passwords},
 		MFA:       httpmfa.Group{Admin: &mfa.Admin{Store: persistence.NewMFA(db), Commit: db, Live: s.live, Now: now}},
 		Resource:  httpresource.Group{Admin: registry},
 		Session:   httpsession.Group{Service: s.logins},
+		Device:    httpdevice.Group{Service: s.devices},
 		Role:      httprole.Group{Admin: registry},
 		Keys:      system.Keys{JWKS: ring.JWKS},
 
 		AddressBook: httpaddressbook.Group{Service: &addressbook.Service{Store: persistence.NewAddressBooks(db), Commit: db, Currencies: s.currencies,
 			Rules: addressRules, Waiting: cfg.AddressBook.WaitingTime, Now: now}},
 	}
-	guards := guard.Guards{Tokens: s.tokens, Fresh: s.feed.Fresh, Judge: s.roles.Judge, Tenant: cfg.Tenant.ID,
+	guards := guard.Guards{Tokens: s.tokens, Fresh: s.feed.Fresh, Judge: s.roles.Judge, Tenant: cfg.Tenant.ID, Devices: s.devices,
 		Live: func(userID, sessionID string, sv int64) bool {
 			if !s.revocations.Live(userID, sessionID, sv) {
 				return false
@@ -248,17 +257,13 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 			return true
 		}}
 	s.calls = newCalls(db, guards.Audited, now)
-	publicURL := cfg.HTTP.PublicURL
-	if cfg.Source("http.public_url") == config.FromDefault {
-		publicURL = "http://" + addr.String() + cfg.HTTP.BasePath
-	}
 	s.server, err = rest.New(rest.Options{
 		Logger: s.log, AccessLog: slog.LevelDebug, Now: now, Guards: guards.Table(), Authorize: guards.Authorize, ActsAsAdmin: guards.ActsAsAdmin,
 		Idempotency: &guard.Idempotent{Store: persistence.NewIdempotency(db), Commit: db, Ring: ring, Now: now},
 		Verify:      guard.Verify(s.totps),
 		Starter:     guard.Starter{Starts: s.engine, Accounts: accounts{s.users}, Public: api.Password.Public()}, Guarded: cfg.MFA.Guarded, Observe: s.observe,
 		TrustedProxies: cfg.HTTP.TrustedProxies, CountryHeader: cfg.HTTP.CountryHeader, CORSOrigins: cfg.HTTP.CORSOrigins, BasePath: cfg.HTTP.BasePath,
-		PublicURL: publicURL, DefaultLanguage: cfg.Language.Default, MaxConnections: cfg.HTTP.MaxConnections, MaxInFlight: maxInFlight,
+		PublicURL: publicURL(cfg, addr), DefaultLanguage: cfg.Language.Default, MaxConnections: cfg.HTTP.MaxConnections, MaxInFlight: maxInFlight,
 		Timeout: requestTime + cfg.MFA.ExecWait + cfg.Password.QueueWait, Draining: s.draining.Load,
 	}, api.Endpoints())
 	if err != nil {
@@ -274,6 +279,15 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 	system.Mount(s.server, system.Options{Ready: s.ready, Draining: s.draining.Load, AsyncAPI: socket.AsyncAPI, OpenAPI: s.openAPI, Dev: s.dev()})
 	socket.Mount(s.server, socket.Options{Hub: s.hub, Challenge: guards.Challenge, Origins: cfg.HTTP.CORSOrigins, Loopback: cfg.Dev, MaxSockets: cfg.HTTP.MaxConnections})
 	return nil
+}
+
+// publicURL is where clients reach the service: unless it is configured, where it
+// listens.
+func publicURL(cfg config.Config, addr net.Addr) string {
+	if cfg.Source("http.public_url") == config.FromDefault {
+		return "http://" + addr.String() + cfg.HTTP.BasePath
+	}
+	return cfg.HTTP.PublicURL
 }
 
 // Bounds of a node that nobody needs to configure.
@@ -396,6 +410,7 @@ func (s *service) purge(ctx context.Context) error {
 		persistence.NewOutbox(db).Purge(ctx, now.Add(-48*time.Hour)),
 		persistence.NewPasswordGuards(db).Purge(ctx, now),
 		persistence.NewCredentials(db).Purge(ctx, now),
+		persistence.NewDevices(db).Purge(ctx, now),
 	)
 }
 

@@ -1,7 +1,8 @@
 // Package guard establishes who is calling and judges what they may do: one
 // rest.Guard per credential of section 5, and Authorize for audiences. None of
-// it reads the database: tokens are verified in memory, revocation and roles
-// are the node's snapshots, kept true by the change feed (D-AUTH-01, 03). DENY
+// it reads the database but the signature of a device, which is used up there:
+// tokens are verified in memory, revocation and roles are the node's snapshots,
+// kept true by the change feed (D-AUTH-01, 03). DENY
 // keeps out of what is open to users, ALLOW and AUDIT let in where only
 // administrators may go, and the role admin passes everything.
 package guard
@@ -11,6 +12,7 @@ import (
 	"crypto/subtle"
 	"time"
 
+	"castellan/domain/device"
 	"castellan/domain/fault"
 	"castellan/domain/resource"
 	"castellan/domain/token"
@@ -29,17 +31,46 @@ type Guards struct {
 	// Judge looks into the node's snapshot of roles and grants.
 	Judge  func(userID, method, path string) resource.Verdict
 	Tenant string
+	// Devices judges the signatures of registered devices; without it no endpoint
+	// can ask for one.
+	Devices interface {
+		Present(ctx context.Context, r device.Request) (device.Device, error)
+	}
 }
 
 // Table is the guard of each credential that is served.
 func (g Guards) Table() map[rest.Credential]rest.Guard {
-	return map[rest.Credential]rest.Guard{
+	table := map[rest.Credential]rest.Guard{
 		rest.User:          g.session,
 		rest.Tenant:        g.tenant,
 		rest.PAuth:         g.pauth,
 		rest.PAuthOrDevice: g.pauthOrDevice,
 		rest.OTAuth:        g.otauth,
 	}
+	if g.Devices != nil {
+		table[rest.Device] = g.device
+	}
+	return table
+}
+
+// device establishes the registered device that signed the request. The endpoint
+// must ask for the hash of the body (HashBody).
+func (g Guards) device(ctx context.Context, r *rest.Request) (rest.Caller, error) {
+	who := r.Caller
+	d, err := g.Devices.Present(ctx, Signed(who))
+	if err == nil {
+		who.DeviceID, who.OwnerID = d.ID, d.UserID
+	}
+	return who, err
+}
+
+// Signed is a request as its device signature must describe it.
+func Signed(who rest.Caller) device.Request {
+	target := who.Path
+	if who.RawQuery != "" {
+		target += "?" + who.RawQuery
+	}
+	return device.Request{Proof: who.DeviceSignature, Method: who.Method, Target: target, HasBody: who.HasBody, BodyHash: who.BodyHash}
 }
 
 func (g Guards) session(_ context.Context, r *rest.Request) (rest.Caller, error) {
