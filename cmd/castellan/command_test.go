@@ -19,7 +19,7 @@ func TestHelp(t *testing.T) {
 		args  string
 		wants []string
 	}{
-		{"", []string{"serve", "migrate", "config", "version", "user add", "user unlock", "keys rotate", "audit verify", "--config", "CASTELLAN_"}},
+		{"", []string{"serve", "migrate", "config", "version", "user add", "user unlock", "keys rotate", "audit verify", "device enroll", "device approve", "--config", "CASTELLAN_"}},
 		{"serve", []string{"SIGTERM", "1012", "CASTELLAN_DATABASE_URL"}},
 		{"migrate", []string{"migrations"}},
 		{"config", []string{"settings"}},
@@ -29,6 +29,11 @@ func TestHelp(t *testing.T) {
 		{"user unlock", []string{"<user>"}},
 		{"keys", []string{"rotate"}},
 		{"keys rotate", []string{"--force", "signing", "sealing", "master"}},
+		{"device", []string{"enroll", "ongoing", "approve", "deny"}},
+		{"device enroll", []string{"--server", "--token-file", "CASTELLAN_DEVICE_TOKEN", "--alg", "--method", "--code", "--key", "0600"}},
+		{"device ongoing", []string{"--json", "--key"}},
+		{"device approve", []string{"--number", "<challenge>"}},
+		{"device deny", []string{"<challenge>"}},
 		{"audit", []string{"verify"}},
 		{"audit verify", []string{"broken"}},
 	} {

@@ -37,6 +37,7 @@ type cli struct {
 	User    userCmd    `cmd:"" help:"Accounts: add one, unlock one."`
 	Keys    keysCmd    `cmd:"" help:"Keys of the service: rotate them."`
 	Audit   auditCmd   `cmd:"" help:"The audit trail: verify it."`
+	Device  deviceCmd  `cmd:"" help:"A demo device that approves: register it, list, approve, deny."`
 }
 
 const description = `Castellan guards accounts with second-factor challenges.
