@@ -139,6 +139,9 @@ func (a *userActor) mayPush(userID string, now time.Time, caps *pb.PushCaps) (bo
 	if caps.Pending <= 0 || waiting < int(caps.Pending) {
 		return true, nil
 	}
+	if err := a.prune(now); err != nil {
+		return false, err
+	}
 	rows, err := a.d.Store.Pending(ctx, userID, now)
 	if err != nil {
 		return false, err
@@ -146,10 +149,9 @@ func (a *userActor) mayPush(userID string, now time.Time, caps *pb.PushCaps) (bo
 	waiting = 0
 	for i := range a.open {
 		r := &a.open[i]
+		// One without a row keeps what is known of it: the row may be on its way.
 		if n := slices.IndexFunc(rows, func(p challenge.Insert) bool { return p.ID == r.ID }); n >= 0 {
 			r.push = pushOf(rows[n].Challenge, now)
-		} else if now.Sub(r.at) > settling {
-			r.push = noPush // ended, or never made
 		}
 		if r.push == withPush {
 			waiting++

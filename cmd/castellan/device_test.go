@@ -197,7 +197,7 @@ func TestPushIsAnswered(t *testing.T) {
 		n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, demo, "SMS")).Is(t, 409, "CHALLENGE_CLOSED")
 		q.answer(t, f, "APPROVED").Is(t, 409, "CHALLENGE_CLOSED")
 		sameOutcome(t, got, p.answer(t, f, "DENIED"))
-		if s.Count("audit WHERE target = $1 AND outcome = 'REFUSED'", f.ChallengeID)+s.Count("audit WHERE target = $1 AND outcome = 'refused'", f.ChallengeID) != 1 {
+		if s.Count("audit WHERE target = $1 AND outcome = 'refused' AND detail = 'denied'", f.ChallengeID) != 1 {
 			t.Error("the denial is not in the audit")
 		}
 
