@@ -60,9 +60,11 @@ it sends, or pipe it as the next line of standard input. Afterwards
 // challengeAnswer is the start of a challenge.
 type challengeAnswer struct {
 	Challenge struct {
-		MethodList []struct{ ID, Name, Hint string } `json:"methodList"`
+		MethodList []challengeMethod `json:"methodList"`
 	} `json:"challenge"`
 }
+
+type challengeMethod struct{ ID, Name, Hint string }
 
 // outcome is an answer to a method, or the result of a challenge.
 type outcome struct {
@@ -155,12 +157,20 @@ func (c deviceEnrollCmd) enroll(e *env, p phone, token string, in *bufio.Reader)
 		return "", err
 	}
 	auth := map[string]string{"p-auth": headers.Get("p-auth")}
-	for _, m := range started.Challenge.MethodList {
-		if !slices.Contains([]string{"SMS", "MAIL", "TOTP"}, m.Name) || c.Method != "" && m.Name != c.Method {
+	methods, known := started.Challenge.MethodList, c.Code
+	if c.Method != "" { // it comes first; more may be needed
+		i := slices.IndexFunc(methods, func(m challengeMethod) bool { return m.Name == c.Method })
+		if i < 0 {
+			return "", fmt.Errorf("the account has no %s", c.Method)
+		}
+		methods = slices.Concat(methods[i:i+1], methods[:i], methods[i+1:])
+	}
+	for _, m := range methods {
+		if !slices.Contains([]string{"SMS", "MAIL", "TOTP"}, m.Name) {
 			continue
 		}
-		code := c.Code
-		if c.Code = ""; code == "" {
+		code := known
+		if known = ""; code == "" {
 			fmt.Fprintf(e.out, "code by %s %s: ", m.Name, m.Hint)
 			line, err := in.ReadString('\n')
 			fmt.Fprintln(e.out)
@@ -179,8 +189,7 @@ func (c deviceEnrollCmd) enroll(e *env, p phone, token string, in *bufio.Reader)
 			}
 		}
 		switch r := got.ExecResult; {
-		case r == nil:
-			c.Method = "" // more is needed, whatever was asked for first
+		case r == nil: // more is needed
 		case !r.Success:
 			return "", fmt.Errorf("%s: %s", r.Code, r.Message)
 		default:
