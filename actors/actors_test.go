@@ -145,7 +145,7 @@ func (w *world) start() {
 	w.node = cluster.Solo(log)
 	w.node.Register(actors.Kinds(actors.Deps{Store: persistence.NewChallenges(w.db), Outbox: persistence.NewOutbox(w.db), Commit: w.db, Actions: w.actions,
 		Rules: challenge.DefaultRules(), Accounts: users, Sessions: w, Seal: ring.Seal, Open: ring.Open, Grace: 120 * time.Second, Now: time.Now, Log: log,
-		Claims: map[challenge.Name]actors.Claims{challenge.TOTP: totp.Claim}})...)
+		Claims: map[challenge.Name]actors.Claims{challenge.TOTP: totp.Claim, challenge.PUSH: stepup.Claim}})...)
 	w.client = actors.Client{Node: w.node, Now: time.Now}
 	w.client.Listen(func(n stepup.News) {
 		w.mu.Lock()
@@ -159,7 +159,7 @@ func (w *world) start() {
 	w.engine = &stepup.Service{
 		Config:  stepup.Config{TTL: 600 * time.Second, Grace: 120 * time.Second, ExecWait: 10 * time.Second, MaxOpen: 5, Lease: 30 * time.Second},
 		Actions: w.actions, Catalog: func() *mfa.Catalog { return w.catalog }, Book: book, Ring: ring, Tokens: w, Accounts: users, Sessions: w,
-		Desk: w.client, Cases: w.client, Outbox: persistence.NewOutbox(w.db), Dispatch: w, Commit: w.db, Now: time.Now,
+		Desk: w.client, Cases: w.client, Store: persistence.NewChallenges(w.db), Outbox: persistence.NewOutbox(w.db), Dispatch: w, Commit: w.db, Now: time.Now,
 		Judges: map[challenge.Name]stepup.Judge{challenge.TOTP: func(ctx context.Context, userID string, a stepup.Answer) (challenge.Verdict, *challenge.Claim, error) {
 			return w.totps.Judge(ctx, userID, a.Value)
 		}},

@@ -295,10 +295,10 @@ func (a *challengeActor) complete(c *cluster.Context, m *pb.ChallengeComplete) {
 func (a *challengeActor) claim(s challenge.Step, answer challenge.Answer) ([]commit.Write, error) {
 	claims := a.d.Claims[answer.Method]
 	switch {
-	case s.Verdict != challenge.Right || claims == nil && answer.Claim == nil:
+	case s.Verdict == challenge.Wrong || claims == nil && answer.Claim == nil:
 		return nil, nil
 	case claims == nil || answer.Claim == nil:
-		return nil, fmt.Errorf("actors: a right %s answer and its claim do not go together", answer.Method)
+		return nil, fmt.Errorf("actors: an accepted %s answer and its claim do not go together", answer.Method)
 	}
 	return claims(*a.state, *answer.Claim), nil
 }

@@ -194,6 +194,9 @@ func newsOf(n *pb.ChallengeNews) stepup.News {
 // Reserve implements stepup.Desk.
 func (c Client) Reserve(ctx context.Context, userID string, r stepup.Reservation) (stepup.Leave, error) {
 	m := &pb.UserReserve{ChallengeId: r.ChallengeID, Action: r.Action, ExpiresAt: r.ExpiresAt, MaxOpen: int32(r.MaxOpen), Caps: capsOf(r.Caps)}
+	if p := r.Push; p != nil {
+		m.Push = &pb.PushCaps{Pending: int32(p.Pending), Denials: int32(p.Denials), WindowMs: p.Window.Milliseconds(), PauseMs: p.Pause.Milliseconds()}
+	}
 	for _, s := range r.Sendings {
 		m.Sendings = append(m.Sendings, sendingOf(s))
 	}
@@ -204,7 +207,7 @@ func (c Client) Reserve(ctx context.Context, userID string, r stepup.Reservation
 	if err != nil {
 		return stepup.Leave{}, err
 	}
-	return stepup.Leave{Supersede: a.Supersede, Send: a.Send}, nil
+	return stepup.Leave{Supersede: a.Supersede, Send: a.Send, NoPush: a.NoPush}, nil
 }
 
 // Send implements stepup.Desk.

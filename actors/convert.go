@@ -82,7 +82,7 @@ func view(c challenge.Challenge) *pb.ChallengeView {
 	v := &pb.ChallengeView{Id: c.ID, Action: c.Action, Completed: c.Completed(), CreatedAt: c.CreatedAt, ExpiresAt: c.ExpiresAt}
 	for _, m := range c.Methods {
 		v.Methods = append(v.Methods, &pb.Method{Id: m.ID, Name: string(m.Name), Hint: m.Hint, LifetimeMs: m.LifetimeMs, RenewMs: m.RenewMs,
-			ExpiresAt: m.ExpiresAt, Completed: m.Order > 0, Generation: int32(m.Generation)})
+			ExpiresAt: m.ExpiresAt, Completed: m.Order > 0, Generation: int32(m.Generation), Number: m.Number})
 	}
 	return v
 }
@@ -94,7 +94,7 @@ func unview(v *pb.ChallengeView) challenge.Challenge {
 	}
 	for _, m := range v.Methods {
 		n := challenge.Method{ID: m.Id, Name: challenge.Name(m.Name), Hint: m.Hint, LifetimeMs: m.LifetimeMs, RenewMs: m.RenewMs,
-			ExpiresAt: m.ExpiresAt, Generation: int(m.Generation)}
+			ExpiresAt: m.ExpiresAt, Generation: int(m.Generation), Number: m.Number}
 		if m.Completed {
 			n.Order = 1
 		}

@@ -29,8 +29,19 @@ type userActor struct {
 // reserved is a challenge that was let in. Its row may not be there yet.
 type reserved struct {
 	challenge.Ref
-	at time.Time
+	at   time.Time
+	push pushed
 }
+
+// pushed is whether a challenge has a push that waits for an answer: not known of
+// one that was read from rows, for a start.
+type pushed int8
+
+const (
+	unknown pushed = iota
+	withPush
+	noPush
+)
 
 // settling is how long a reserved challenge may be without a row before it is
 // taken for one that was never made.
@@ -88,8 +99,89 @@ func (a *userActor) reserve(c *cluster.Context, now time.Time, m *pb.UserReserve
 			a.open = slices.Delete(a.open, i, i+1)
 		}
 	}
-	a.open = append(a.open, reserved{challenge.Ref{ID: m.ChallengeId, Action: m.Action, CreatedAt: now.UnixMilli(), ExpiresAt: m.ExpiresAt}, now})
+	push := noPush
+	if m.Push != nil {
+		may, err := a.mayPush(c.ID(), now, m.Push)
+		if err != nil {
+			a.d.refuse(c.Sender(), c.ID(), err)
+			return
+		}
+		if reply.NoPush = !may; may {
+			push = withPush
+		}
+	}
+	a.open = append(a.open, reserved{challenge.Ref{ID: m.ChallengeId, Action: m.Action, CreatedAt: now.UnixMilli(), ExpiresAt: m.ExpiresAt}, now, push})
 	c.Reply(reply)
+}
+
+// mayPush judges the bounds on pushes (SEC-16). Denials are read every time:
+// they are decided by other owners. What waits is known here, and rows are read
+// only when it seems to be too much, because challenges do not report their end.
+func (a *userActor) mayPush(userID string, now time.Time, caps *pb.PushCaps) (bool, error) {
+	ctx, cancel := a.d.io()
+	defer cancel()
+	if caps.Denials > 0 {
+		window, pause := time.Duration(caps.WindowMs)*time.Millisecond, time.Duration(caps.PauseMs)*time.Millisecond
+		denied, err := a.d.Store.Denials(ctx, userID, now.Add(-window-pause))
+		if err != nil {
+			return false, err
+		}
+		if tired(denied, now, int(caps.Denials), window, pause) {
+			return false, nil
+		}
+	}
+	waiting := 0
+	for _, r := range a.open {
+		if r.push != noPush {
+			waiting++
+		}
+	}
+	if caps.Pending <= 0 || waiting < int(caps.Pending) {
+		return true, nil
+	}
+	if err := a.prune(now); err != nil {
+		return false, err
+	}
+	rows, err := a.d.Store.Pending(ctx, userID, now)
+	if err != nil {
+		return false, err
+	}
+	waiting = 0
+	for i := range a.open {
+		r := &a.open[i]
+		// One without a row keeps what is known of it: the row may be on its way.
+		if n := slices.IndexFunc(rows, func(p challenge.Insert) bool { return p.ID == r.ID }); n >= 0 {
+			r.push = pushOf(rows[n].Challenge, now)
+		}
+		if r.push == withPush {
+			waiting++
+		}
+	}
+	return waiting < int(caps.Pending), nil
+}
+
+func pushOf(c challenge.Challenge, now time.Time) pushed {
+	for _, m := range c.Methods {
+		switch {
+		case m.Name != challenge.PUSH || m.Order > 0:
+		case now.UnixMilli() < m.ExpiresAt:
+			return withPush
+		default:
+			return unknown // the renewal of another method may bring it back
+		}
+	}
+	return noPush
+}
+
+// tired tells whether so many denials in a window ended less than the pause ago.
+func tired(denied []int64, now time.Time, limit int, window, pause time.Duration) bool {
+	for i := limit - 1; i < len(denied); i++ {
+		last := time.UnixMilli(denied[i])
+		if last.Sub(time.UnixMilli(denied[i-limit+1])) < window && now.Sub(last) < pause {
+			return true
+		}
+	}
+	return false
 }
 
 func (a *userActor) opened(action string) int {
@@ -120,7 +212,7 @@ func (a *userActor) load(userID string, now time.Time, public bool) error {
 	for _, r := range refs {
 		i := slices.IndexFunc(known, func(k reserved) bool { return k.ID == r.ID })
 		if i < 0 {
-			a.open = append(a.open, reserved{r, time.Time{}})
+			a.open = append(a.open, reserved{Ref: r})
 		} else {
 			a.open = append(a.open, known[i])
 		}

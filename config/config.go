@@ -16,6 +16,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"time"
+	_ "time/tzdata" // zones must be there on machines without them
 )
 
 // Config is the whole configuration. A Config from Load is resolved and valid;
@@ -110,8 +111,8 @@ type MFA struct {
 	Guarded           map[string]string `key:"guarded" doc:"Endpoints put behind a challenge: METHOD /path to action code, as in POST /a=ACTION,PUT /b=ACTION."`
 }
 
-// Limits configures the start guards and the caps on messages (D-GEN-14,
-// D-EXT-05). Enabled switches off both, never the counts of wrong passwords
+// Limits configures the start guards and the caps on messages and pushes
+// (D-GEN-14, D-EXT-05, SEC-16). Enabled switches off both, never the counts of wrong passwords
 // and recovery codes.
 type Limits struct {
 	Enabled             bool           `key:"enabled" doc:"Start guards and message caps; false is accepted in development mode only and never lifts an attempt limit."`
@@ -128,6 +129,10 @@ type Limits struct {
 	DestinationPerDay   int            `key:"destination_per_day" range:"2..100000" doc:"Messages a day per phone number or mail address; starts without a proven password or session get half."`
 	UserPerDay          int            `key:"user_per_day" range:"1..100000" doc:"Messages a day per user."`
 	IPPerHour           int            `key:"ip_per_hour" range:"1..1000000" doc:"Messages an hour caused by one prefix."`
+	PushPending         int            `key:"push_pending" range:"1..100" doc:"Pushes that may wait for an answer per user; further challenges offer none."`
+	PushDenials         int            `key:"push_denials" range:"1..100" doc:"Denied pushes per user in push_denial_window after which none is offered for push_pause."`
+	PushDenialWindow    time.Duration  `key:"push_denial_window" range:"1s..1h" doc:"Window of push_denials."`
+	PushPause           time.Duration  `key:"push_pause" range:"1s..1h" doc:"How long no push is offered after push_denials."`
 	CountryPerDay       map[string]int `key:"country_per_day" doc:"Spend budget: SMS a day per dialling prefix, as in 90=5000,1=200; a prefix that is not listed has none."`
 }
 
@@ -228,9 +233,19 @@ func (l Log) SlogLevel() slog.Level {
 	return level
 }
 
-// Language configures the choice of texts (D-GEN-16).
+// Language configures how people are addressed (D-GEN-16, D-2FA-25).
 type Language struct {
-	Default string `key:"default" oneof:"en|tr|ar" doc:"Language when neither the request nor the user names one."`
+	Default  string `key:"default" oneof:"en|tr|ar" doc:"Language when neither the request nor the user names one."`
+	TimeZone string `key:"time_zone" doc:"Zone of the times that are written out for people, such as Europe/Istanbul."`
+}
+
+// Zone is the time zone; UTC for one that Validate refuses.
+func (l Language) Zone() *time.Location {
+	z, err := time.LoadLocation(l.TimeZone)
+	if err != nil {
+		return time.UTC
+	}
+	return z
 }
 
 // Firewall configures the request rules (D-WAF-01, D-WAF-12).

@@ -59,6 +59,10 @@ func Default() Config {
 			DestinationPerDay:   50,
 			UserPerDay:          60,
 			IPPerHour:           200,
+			PushPending:         3,
+			PushDenials:         3,
+			PushDenialWindow:    10 * time.Minute,
+			PushPause:           time.Hour,
 		},
 		Password: Password{
 			MinLength:         8,
@@ -80,7 +84,7 @@ func Default() Config {
 			Workers:     4,
 		},
 		Log:      Log{Level: "info", Format: "text"},
-		Language: Language{Default: "en"},
+		Language: Language{Default: "en", TimeZone: "UTC"},
 		Firewall: Firewall{AppID: "API"},
 	}
 }

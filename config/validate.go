@@ -184,6 +184,8 @@ func (k *checker) times() {
 	k.refuse(c.Limits.WrongPasswordsDay < c.Limits.WrongPasswords, "limits.wrong_passwords_day", "must not be below "+k.named("limits.wrong_passwords"), "limits.wrong_passwords")
 	k.refuse(c.Limits.DestinationPerDay < c.Limits.DestinationPerHour, "limits.destination_per_day", "must not be below "+k.named("limits.destination_per_hour"), "limits.destination_per_hour")
 	k.refuse(c.Outbox.RetryMax < c.Outbox.RetryMin, "outbox.retry_max", "must not be shorter than "+k.named("outbox.retry_min"), "outbox.retry_min")
+	_, err := time.LoadLocation(c.Language.TimeZone)
+	k.refuse(err != nil || c.Language.TimeZone == "" || c.Language.TimeZone == "Local", "language.time_zone", quote(c.Language.TimeZone)+" is not a time zone such as Europe/Istanbul")
 	// A lease that ends during a send lets another node send the same message.
 	k.refuse(c.Outbox.Lease <= c.Mail.Timeout, "outbox.lease", "must be longer than "+k.named("mail.timeout"), "mail.timeout")
 	k.refuse(c.Outbox.Lease <= c.SMS.Timeout, "outbox.lease", "must be longer than "+k.named("sms.timeout"), "sms.timeout")

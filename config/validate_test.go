@@ -119,6 +119,7 @@ func TestFaults(t *testing.T) {
 		{name: "retry", file: "outbox: {retry_min: 2m}", want: "outbox.retry_max"},
 		{name: "lease and mail", file: "mail: {timeout: 30s}", want: "outbox.lease: must be longer than mail.timeout (castellan.yaml:1)"},
 		{name: "lease and sms", file: "sms: {timeout: 31s}", want: "outbox.lease: must be longer than sms.timeout"},
+		{name: "time zone", file: "language: {time_zone: Mars/Olympus}", want: `language.time_zone (castellan.yaml:1): "Mars/Olympus" is not a time zone`},
 		{name: "prefix", file: "limits: {country_per_day: {'+90': 5}}", want: `"+90" is not a dialling prefix`},
 		{name: "budget", file: "limits: {country_per_day: {90: -1}}", want: "-1 for 90 is outside 0"},
 

@@ -12,6 +12,7 @@ import (
 	registry "castellan/domain/resource"
 	"castellan/http/addressbook"
 	"castellan/http/audit"
+	"castellan/http/device"
 	"castellan/http/geofilter"
 	"castellan/http/mfa"
 	"castellan/http/password"
@@ -39,6 +40,7 @@ type API struct {
 	Geofilter   geofilter.Group   // 4.21
 	// Extensions.
 	Session session.Group
+	Device  device.Group
 	Role    role.Group
 	Explain mfa.Explain
 	Audit   audit.Group
@@ -48,7 +50,7 @@ type API struct {
 // Endpoints returns every endpoint of the service.
 func (a API) Endpoints() []rest.Endpoint {
 	var all []rest.Endpoint
-	for _, g := range []rest.Group{a.TwoFactor, a.TOTP, a.Password, a.MFA, a.Resource, a.User, a.AddressBook, a.Geofilter, a.Session, a.Role, a.Explain, a.Audit, a.Keys} {
+	for _, g := range []rest.Group{a.TwoFactor, a.TOTP, a.Password, a.MFA, a.Resource, a.User, a.AddressBook, a.Geofilter, a.Session, a.Device, a.Role, a.Explain, a.Audit, a.Keys} {
 		all = append(all, g.Endpoints()...)
 	}
 	return all

@@ -123,6 +123,13 @@ var challengeWrites = []planFor{
 	}),
 }
 
+// denialRow is when a challenge was denied: nothing touches it afterwards.
+type denialRow struct {
+	bun.BaseModel `bun:"table:challenge,alias:t"`
+
+	TouchedAt int64
+}
+
 // Load implements challenge.Store.
 func (s Challenges) Load(ctx context.Context, challengeID string) (challenge.Challenge, error) {
 	ctx, cancel := s.db.bound(ctx)
@@ -135,10 +142,14 @@ func (s Challenges) Load(ctx context.Context, challengeID string) (challenge.Cha
 	if err != nil {
 		return challenge.Challenge{}, err
 	}
+	return r.challenge()
+}
+
+func (r challengeRow) challenge() (challenge.Challenge, error) {
 	c := challenge.Challenge{ID: r.ID, UserID: r.UserID, Action: r.Action, Flow: challenge.Flow(r.Flow), State: challenge.State(r.State),
 		CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, Version: r.Version}
 	if err := json.Unmarshal([]byte(r.Body), &c.Body); err != nil {
-		return challenge.Challenge{}, fmt.Errorf("challenge %s: body: %w", challengeID, err)
+		return challenge.Challenge{}, fmt.Errorf("challenge %s: body: %w", r.ID, err)
 	}
 	if c.State == challenge.Closed && c.Reason == challenge.NotClosed {
 		c.Reason = challenge.Superseded
@@ -199,6 +210,38 @@ func (s Challenges) Open(ctx context.Context, userID string, now time.Time) ([]c
 	out := make([]challenge.Ref, len(rows))
 	for i, r := range rows {
 		out[i] = challenge.Ref{ID: r.ID, Action: r.Action, CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt}
+	}
+	return out, translate(err)
+}
+
+// Pending implements challenge.Store.
+func (s Challenges) Pending(ctx context.Context, userID string, now time.Time) ([]challenge.Insert, error) {
+	ctx, cancel := s.db.bound(ctx)
+	defer cancel()
+	var rows []challengeRow
+	if err := s.db.find(ctx, &rows, "user_id = $1 AND state = 0 AND expires_at > $2", "created_at DESC, id DESC", userID, ms(now)); err != nil {
+		return nil, translate(err)
+	}
+	out := make([]challenge.Insert, len(rows))
+	for i, r := range rows {
+		c, err := r.challenge()
+		if err != nil {
+			return nil, err
+		}
+		out[i] = challenge.Insert{Challenge: c, Command: r.Command}
+	}
+	return out, nil
+}
+
+// Denials implements challenge.Store.
+func (s Challenges) Denials(ctx context.Context, userID string, since time.Time) ([]int64, error) {
+	ctx, cancel := s.db.bound(ctx)
+	defer cancel()
+	var rows []denialRow
+	err := s.db.find(ctx, &rows, "user_id = $1 AND state = 3 AND touched_at >= $2", "touched_at", userID, ms(since))
+	out := make([]int64, len(rows))
+	for i, r := range rows {
+		out[i] = r.TouchedAt
 	}
 	return out, translate(err)
 }

@@ -78,18 +78,20 @@ type mfaPolicyRow struct {
 	Methods    string
 	Required   int
 	Preferred  *int
-	CreatedAt  int64
-	UpdatedAt  int64
+	// NumberMatching is an option of ours.
+	NumberMatching bool
+	CreatedAt      int64
+	UpdatedAt      int64
 }
 
 func (r *mfaPolicyRow) record() (mfa.Policy, error) {
 	p := mfa.Policy{ID: r.ID, ActionCode: r.ActionCode, Name: r.Name, EntityType: mfa.EntityType(r.EntityType), EntityID: r.EntityID,
-		ExpireAt: r.ExpireAt, Type: r.Type, Required: r.Required, Preferred: r.Preferred}
+		ExpireAt: r.ExpireAt, Type: r.Type, Required: r.Required, Preferred: r.Preferred, NumberMatching: r.NumberMatching}
 	return p, readJSON(r.Methods, &p.Methods)
 }
 
 func (r *mfaPolicyRow) take(p mfa.Policy) (err error) {
-	r.Name, r.ExpireAt, r.Required, r.Preferred = p.Name, p.ExpireAt, p.Required, p.Preferred
+	r.Name, r.ExpireAt, r.Required, r.Preferred, r.NumberMatching = p.Name, p.ExpireAt, p.Required, p.Preferred, p.NumberMatching
 	r.Methods, err = writeJSON(p.Methods)
 	return err
 }

@@ -90,7 +90,7 @@ func (s Outbox) Claim(ctx context.Context, now time.Time, lease time.Duration, m
 func (s Outbox) Usage(ctx context.Context, now time.Time, prefix string) (int, error) {
 	ctx, cancel := s.db.bound(ctx)
 	defer cancel()
-	n, err := s.db.conn(ctx).NewSelect().Table("outbox").Where("prefix = ?", prefix).Where("created_at > ?", ms(now.Add(-time.Hour))).Count(ctx)
+	n, err := s.db.conn(ctx).NewSelect().Table("outbox").Where("prefix = ?", prefix).Where("created_at > ?", ms(now.Add(-time.Hour))).Where("channel <> ?", message.Push).Count(ctx)
 	return int(n), translate(err)
 }
 
@@ -109,7 +109,7 @@ func (s Outbox) Sendings(ctx context.Context, userID string, since time.Time) ([
 	defer cancel()
 	var rows []outboxRow
 	err := s.db.conn(ctx).NewSelect().Model(&rows).Column("destination", "proven", "created_at").
-		Where("user_id = ?", userID).Where("created_at > ?", ms(since)).Where("state <> ?", outbox.Discarded).Order("created_at").Scan(ctx)
+		Where("user_id = ?", userID).Where("created_at > ?", ms(since)).Where("state <> ?", outbox.Discarded).Where("channel <> ?", message.Push).Order("created_at").Scan(ctx)
 	out := make([]outbox.Sending, len(rows))
 	for i, r := range rows {
 		out[i] = outbox.Sending{Destination: r.Destination, Proven: r.Proven, At: r.CreatedAt}

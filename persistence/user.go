@@ -47,6 +47,7 @@ type userRow struct {
 	Demo          bool
 	TOTP          bool
 	Countries     string
+	Push          bool
 	CreatedAt     int64
 
 	WithdrawProhibited bool
@@ -63,7 +64,7 @@ type roleRow struct {
 func (r userRow) user() user.User {
 	u := user.User{ID: r.ID, Name: r.Name, Surname: r.Surname, Email: r.Email, EmailVerified: r.EmailVerified, CountryCode: r.CountryCode,
 		Phone: r.Phone, Language: r.Language, Status: user.Status(r.Status), Type: user.Type(r.Type), KYCConfirm: r.KYCConfirm, AMLStatus: r.AMLStatus,
-		Level: r.Level, SV: r.SV, CV: r.CV, TOTP: r.TOTP, Demo: r.Demo, Countries: geo.Filter(r.Countries), CreatedAt: at(r.CreatedAt),
+		Level: r.Level, SV: r.SV, CV: r.CV, TOTP: r.TOTP, Push: r.Push, Demo: r.Demo, Countries: geo.Filter(r.Countries), CreatedAt: at(r.CreatedAt),
 		WithdrawProhibited: r.WithdrawProhibited}
 	if r.Roles != "" {
 		u.Roles = strings.Split(r.Roles, ",")
@@ -75,7 +76,7 @@ func (r userRow) user() user.User {
 func rowOfUser(w user.Add) userRow {
 	return userRow{ID: w.ID, Name: w.Name, Surname: w.Surname, Email: w.Email, EmailVerified: w.EmailVerified, CountryCode: w.CountryCode,
 		Phone: w.Phone, Language: w.Language, Status: string(w.Status), Type: string(w.Type), KYCConfirm: w.KYCConfirm, AMLStatus: w.AMLStatus,
-		Level: w.Level, PasswordHash: w.PasswordHash, SV: w.SV, CV: w.CV, Roles: strings.Join(w.Roles, ","), Demo: w.Demo, TOTP: w.TOTP, Countries: string(w.Countries), CreatedAt: ms(w.CreatedAt),
+		Level: w.Level, PasswordHash: w.PasswordHash, SV: w.SV, CV: w.CV, Roles: strings.Join(w.Roles, ","), Demo: w.Demo, TOTP: w.TOTP, Push: w.Push, Countries: string(w.Countries), CreatedAt: ms(w.CreatedAt),
 		WithdrawProhibited: w.WithdrawProhibited}
 }
 
@@ -128,6 +129,8 @@ var userFences = []planFor{
 		"sv = users.sv + 1, cv = users.cv + 1, sv_at = v.at"),
 	userFence("cv", func(w user.SetTOTP) userStep { return userStep{ID: w.UserID, Seen: w.CV, Defined: w.Defined} },
 		"totp = v.defined, cv = users.cv + 1"),
+	userFence("cv", func(w user.SetPush) userStep { return userStep{ID: w.UserID, Seen: w.CV, Defined: w.Owned} },
+		"push = v.defined, cv = users.cv + 1"),
 }
 
 var userWrites = []planFor{

@@ -488,6 +488,7 @@ func init() {
 	register(totpFences...)
 	register(credentialFences...)
 	register(cronKeyFences...)
+	register(deviceFences...)
 
 	firstWrite = len(plans)
 	register(challengeWrites...)
@@ -503,4 +504,5 @@ func init() {
 	register(cronKeyWrites...)
 	register(geofilterWrites...)
 	register(allowedIPWrites...)
+	register(deviceWrites...)
 }

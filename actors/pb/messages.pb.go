@@ -166,6 +166,7 @@ type Method struct {
 	ExpiresAt     int64                  `protobuf:"varint,6,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
 	Completed     bool                   `protobuf:"varint,7,opt,name=completed,proto3" json:"completed,omitempty"`
 	Generation    int32                  `protobuf:"varint,8,opt,name=generation,proto3" json:"generation,omitempty"`
+	Number        string                 `protobuf:"bytes,9,opt,name=number,proto3" json:"number,omitempty"` // of number matching, for whoever started the challenge
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -254,6 +255,13 @@ func (x *Method) GetGeneration() int32 {
 		return x.Generation
 	}
 	return 0
+}
+
+func (x *Method) GetNumber() string {
+	if x != nil {
+		return x.Number
+	}
+	return ""
 }
 
 // ChallengeView is a challenge as a client may see it.
@@ -1829,6 +1837,7 @@ type UserReserve struct {
 	Deadline      int64                  `protobuf:"varint,5,opt,name=deadline,proto3" json:"deadline,omitempty"`
 	MaxOpen       int32                  `protobuf:"varint,6,opt,name=max_open,json=maxOpen,proto3" json:"max_open,omitempty"`
 	Caps          *Caps                  `protobuf:"bytes,7,opt,name=caps,proto3" json:"caps,omitempty"`
+	Push          *PushCaps              `protobuf:"bytes,8,opt,name=push,proto3" json:"push,omitempty"` // where a push is about to be offered
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1912,6 +1921,82 @@ func (x *UserReserve) GetCaps() *Caps {
 	return nil
 }
 
+func (x *UserReserve) GetPush() *PushCaps {
+	if x != nil {
+		return x.Push
+	}
+	return nil
+}
+
+// PushCaps bound the pushes of a user; 0 means no bound.
+type PushCaps struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Pending       int32                  `protobuf:"varint,1,opt,name=pending,proto3" json:"pending,omitempty"`
+	Denials       int32                  `protobuf:"varint,2,opt,name=denials,proto3" json:"denials,omitempty"`
+	WindowMs      int64                  `protobuf:"varint,3,opt,name=window_ms,json=windowMs,proto3" json:"window_ms,omitempty"` // of denials
+	PauseMs       int64                  `protobuf:"varint,4,opt,name=pause_ms,json=pauseMs,proto3" json:"pause_ms,omitempty"`    // after them
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PushCaps) Reset() {
+	*x = PushCaps{}
+	mi := &file_messages_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PushCaps) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PushCaps) ProtoMessage() {}
+
+func (x *PushCaps) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PushCaps.ProtoReflect.Descriptor instead.
+func (*PushCaps) Descriptor() ([]byte, []int) {
+	return file_messages_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *PushCaps) GetPending() int32 {
+	if x != nil {
+		return x.Pending
+	}
+	return 0
+}
+
+func (x *PushCaps) GetDenials() int32 {
+	if x != nil {
+		return x.Denials
+	}
+	return 0
+}
+
+func (x *PushCaps) GetWindowMs() int64 {
+	if x != nil {
+		return x.WindowMs
+	}
+	return 0
+}
+
+func (x *PushCaps) GetPauseMs() int64 {
+	if x != nil {
+		return x.PauseMs
+	}
+	return 0
+}
+
 type Sending struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Channel       string                 `protobuf:"bytes,1,opt,name=channel,proto3" json:"channel,omitempty"`
@@ -1923,7 +2008,7 @@ type Sending struct {
 
 func (x *Sending) Reset() {
 	*x = Sending{}
-	mi := &file_messages_proto_msgTypes[23]
+	mi := &file_messages_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1935,7 +2020,7 @@ func (x *Sending) String() string {
 func (*Sending) ProtoMessage() {}
 
 func (x *Sending) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[23]
+	mi := &file_messages_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1948,7 +2033,7 @@ func (x *Sending) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sending.ProtoReflect.Descriptor instead.
 func (*Sending) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{23}
+	return file_messages_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Sending) GetChannel() string {
@@ -1984,7 +2069,7 @@ type Caps struct {
 
 func (x *Caps) Reset() {
 	*x = Caps{}
-	mi := &file_messages_proto_msgTypes[24]
+	mi := &file_messages_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1996,7 +2081,7 @@ func (x *Caps) String() string {
 func (*Caps) ProtoMessage() {}
 
 func (x *Caps) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[24]
+	mi := &file_messages_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2009,7 +2094,7 @@ func (x *Caps) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Caps.ProtoReflect.Descriptor instead.
 func (*Caps) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{24}
+	return file_messages_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Caps) GetDestinationHour() int32 {
@@ -2039,13 +2124,14 @@ type UserReserved struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Supersede     []string               `protobuf:"bytes,1,rep,name=supersede,proto3" json:"supersede,omitempty"`
 	Send          []bool                 `protobuf:"varint,2,rep,packed,name=send,proto3" json:"send,omitempty"`
+	NoPush        bool                   `protobuf:"varint,3,opt,name=no_push,json=noPush,proto3" json:"no_push,omitempty"` // the bounds on pushes allow none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *UserReserved) Reset() {
 	*x = UserReserved{}
-	mi := &file_messages_proto_msgTypes[25]
+	mi := &file_messages_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2057,7 +2143,7 @@ func (x *UserReserved) String() string {
 func (*UserReserved) ProtoMessage() {}
 
 func (x *UserReserved) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[25]
+	mi := &file_messages_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2070,7 +2156,7 @@ func (x *UserReserved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserReserved.ProtoReflect.Descriptor instead.
 func (*UserReserved) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{25}
+	return file_messages_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *UserReserved) GetSupersede() []string {
@@ -2087,6 +2173,13 @@ func (x *UserReserved) GetSend() []bool {
 	return nil
 }
 
+func (x *UserReserved) GetNoPush() bool {
+	if x != nil {
+		return x.NoPush
+	}
+	return false
+}
+
 // UserSend asks for leave to send one more message, of a renewal.
 type UserSend struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2099,7 +2192,7 @@ type UserSend struct {
 
 func (x *UserSend) Reset() {
 	*x = UserSend{}
-	mi := &file_messages_proto_msgTypes[26]
+	mi := &file_messages_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2111,7 +2204,7 @@ func (x *UserSend) String() string {
 func (*UserSend) ProtoMessage() {}
 
 func (x *UserSend) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[26]
+	mi := &file_messages_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2124,7 +2217,7 @@ func (x *UserSend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserSend.ProtoReflect.Descriptor instead.
 func (*UserSend) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{26}
+	return file_messages_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *UserSend) GetSending() *Sending {
@@ -2157,7 +2250,7 @@ type UserSent struct {
 
 func (x *UserSent) Reset() {
 	*x = UserSent{}
-	mi := &file_messages_proto_msgTypes[27]
+	mi := &file_messages_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2169,7 +2262,7 @@ func (x *UserSent) String() string {
 func (*UserSent) ProtoMessage() {}
 
 func (x *UserSent) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[27]
+	mi := &file_messages_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2182,7 +2275,7 @@ func (x *UserSent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserSent.ProtoReflect.Descriptor instead.
 func (*UserSent) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{27}
+	return file_messages_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *UserSent) GetSend() bool {
@@ -2205,7 +2298,7 @@ const file_messages_proto_rawDesc = "" +
 	"\rattempts_left\x18\x05 \x01(\x05R\fattemptsLeft\",\n" +
 	"\x06Digest\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x10\n" +
-	"\x03sum\x18\x02 \x01(\fR\x03sum\"\xd9\x01\n" +
+	"\x03sum\x18\x02 \x01(\fR\x03sum\"\xf1\x01\n" +
 	"\x06Method\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
@@ -2218,7 +2311,8 @@ const file_messages_proto_rawDesc = "" +
 	"\tcompleted\x18\a \x01(\bR\tcompleted\x12\x1e\n" +
 	"\n" +
 	"generation\x18\b \x01(\x05R\n" +
-	"generation\"\xca\x01\n" +
+	"generation\x12\x16\n" +
+	"\x06number\x18\t \x01(\tR\x06number\"\xca\x01\n" +
 	"\rChallengeView\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06action\x18\x02 \x01(\tR\x06action\x12\x1c\n" +
@@ -2367,7 +2461,7 @@ const file_messages_proto_rawDesc = "" +
 	"\x06method\x18\x03 \x01(\tR\x06method\x12\x18\n" +
 	"\aoutcome\x18\x04 \x01(\fR\aoutcome\"\x12\n" +
 	"\x10ChallengeRefresh\"\a\n" +
-	"\x05Probe\"\x87\x02\n" +
+	"\x05Probe\"\xba\x02\n" +
 	"\vUserReserve\x12!\n" +
 	"\fchallenge_id\x18\x01 \x01(\tR\vchallengeId\x12\x16\n" +
 	"\x06action\x18\x02 \x01(\tR\x06action\x12\x1d\n" +
@@ -2376,7 +2470,13 @@ const file_messages_proto_rawDesc = "" +
 	"\bsendings\x18\x04 \x03(\v2\x1c.castellan.actors.v1.SendingR\bsendings\x12\x1a\n" +
 	"\bdeadline\x18\x05 \x01(\x03R\bdeadline\x12\x19\n" +
 	"\bmax_open\x18\x06 \x01(\x05R\amaxOpen\x12-\n" +
-	"\x04caps\x18\a \x01(\v2\x19.castellan.actors.v1.CapsR\x04caps\"]\n" +
+	"\x04caps\x18\a \x01(\v2\x19.castellan.actors.v1.CapsR\x04caps\x121\n" +
+	"\x04push\x18\b \x01(\v2\x1d.castellan.actors.v1.PushCapsR\x04push\"v\n" +
+	"\bPushCaps\x12\x18\n" +
+	"\apending\x18\x01 \x01(\x05R\apending\x12\x18\n" +
+	"\adenials\x18\x02 \x01(\x05R\adenials\x12\x1b\n" +
+	"\twindow_ms\x18\x03 \x01(\x03R\bwindowMs\x12\x19\n" +
+	"\bpause_ms\x18\x04 \x01(\x03R\apauseMs\"]\n" +
 	"\aSending\x12\x18\n" +
 	"\achannel\x18\x01 \x01(\tR\achannel\x12 \n" +
 	"\vdestination\x18\x02 \x01(\fR\vdestination\x12\x16\n" +
@@ -2384,10 +2484,11 @@ const file_messages_proto_rawDesc = "" +
 	"\x04Caps\x12)\n" +
 	"\x10destination_hour\x18\x01 \x01(\x05R\x0fdestinationHour\x12'\n" +
 	"\x0fdestination_day\x18\x02 \x01(\x05R\x0edestinationDay\x12\x19\n" +
-	"\buser_day\x18\x03 \x01(\x05R\auserDay\"@\n" +
+	"\buser_day\x18\x03 \x01(\x05R\auserDay\"Y\n" +
 	"\fUserReserved\x12\x1c\n" +
 	"\tsupersede\x18\x01 \x03(\tR\tsupersede\x12\x12\n" +
-	"\x04send\x18\x02 \x03(\bR\x04send\"\x8d\x01\n" +
+	"\x04send\x18\x02 \x03(\bR\x04send\x12\x17\n" +
+	"\ano_push\x18\x03 \x01(\bR\x06noPush\"\x8d\x01\n" +
 	"\bUserSend\x126\n" +
 	"\asending\x18\x01 \x01(\v2\x1c.castellan.actors.v1.SendingR\asending\x12-\n" +
 	"\x04caps\x18\x02 \x01(\v2\x19.castellan.actors.v1.CapsR\x04caps\x12\x1a\n" +
@@ -2407,7 +2508,7 @@ func file_messages_proto_rawDescGZIP() []byte {
 	return file_messages_proto_rawDescData
 }
 
-var file_messages_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_messages_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_messages_proto_goTypes = []any{
 	(*Refusal)(nil),             // 0: castellan.actors.v1.Refusal
 	(*Digest)(nil),              // 1: castellan.actors.v1.Digest
@@ -2432,11 +2533,12 @@ var file_messages_proto_goTypes = []any{
 	(*ChallengeRefresh)(nil),    // 20: castellan.actors.v1.ChallengeRefresh
 	(*Probe)(nil),               // 21: castellan.actors.v1.Probe
 	(*UserReserve)(nil),         // 22: castellan.actors.v1.UserReserve
-	(*Sending)(nil),             // 23: castellan.actors.v1.Sending
-	(*Caps)(nil),                // 24: castellan.actors.v1.Caps
-	(*UserReserved)(nil),        // 25: castellan.actors.v1.UserReserved
-	(*UserSend)(nil),            // 26: castellan.actors.v1.UserSend
-	(*UserSent)(nil),            // 27: castellan.actors.v1.UserSent
+	(*PushCaps)(nil),            // 23: castellan.actors.v1.PushCaps
+	(*Sending)(nil),             // 24: castellan.actors.v1.Sending
+	(*Caps)(nil),                // 25: castellan.actors.v1.Caps
+	(*UserReserved)(nil),        // 26: castellan.actors.v1.UserReserved
+	(*UserSend)(nil),            // 27: castellan.actors.v1.UserSend
+	(*UserSent)(nil),            // 28: castellan.actors.v1.UserSent
 }
 var file_messages_proto_depIdxs = []int32{
 	2,  // 0: castellan.actors.v1.ChallengeView.methods:type_name -> castellan.actors.v1.Method
@@ -2450,15 +2552,16 @@ var file_messages_proto_depIdxs = []int32{
 	3,  // 8: castellan.actors.v1.ChallengeRenewed.challenge:type_name -> castellan.actors.v1.ChallengeView
 	18, // 9: castellan.actors.v1.ChallengeSubscribed.news:type_name -> castellan.actors.v1.ChallengeNews
 	19, // 10: castellan.actors.v1.ChallengeNews.events:type_name -> castellan.actors.v1.Event
-	23, // 11: castellan.actors.v1.UserReserve.sendings:type_name -> castellan.actors.v1.Sending
-	24, // 12: castellan.actors.v1.UserReserve.caps:type_name -> castellan.actors.v1.Caps
-	23, // 13: castellan.actors.v1.UserSend.sending:type_name -> castellan.actors.v1.Sending
-	24, // 14: castellan.actors.v1.UserSend.caps:type_name -> castellan.actors.v1.Caps
-	15, // [15:15] is the sub-list for method output_type
-	15, // [15:15] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	24, // 11: castellan.actors.v1.UserReserve.sendings:type_name -> castellan.actors.v1.Sending
+	25, // 12: castellan.actors.v1.UserReserve.caps:type_name -> castellan.actors.v1.Caps
+	23, // 13: castellan.actors.v1.UserReserve.push:type_name -> castellan.actors.v1.PushCaps
+	24, // 14: castellan.actors.v1.UserSend.sending:type_name -> castellan.actors.v1.Sending
+	25, // 15: castellan.actors.v1.UserSend.caps:type_name -> castellan.actors.v1.Caps
+	16, // [16:16] is the sub-list for method output_type
+	16, // [16:16] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_messages_proto_init() }
@@ -2472,7 +2575,7 @@ func file_messages_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_proto_rawDesc), len(file_messages_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   28,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -53,7 +53,7 @@ func senders(c config.Config, given map[message.Channel]message.Sender, vapid *e
 	}
 	maps.Copy(out, given)
 	if c.Dev {
-		for _, ch := range []message.Channel{message.MAIL, message.SMS} {
+		for _, ch := range []message.Channel{message.MAIL, message.SMS, message.Push} {
 			if out[ch] == nil {
 				out[ch] = dispatch.Local{}
 			}
@@ -86,6 +86,7 @@ func stepupConfig(c config.Config) stepup.Config {
 		MaxCodeAge: time.Duration(challenge.DefaultRules().CodeMaxAgeMs) * time.Millisecond, Language: c.Language.Default}
 	if c.Limits.Enabled {
 		s.Caps = stepup.Caps{DestinationHour: c.Limits.DestinationPerHour, DestinationDay: c.Limits.DestinationPerDay, UserDay: c.Limits.UserPerDay}
+		s.Push = stepup.PushCaps{Pending: c.Limits.PushPending, Denials: c.Limits.PushDenials, Window: c.Limits.PushDenialWindow, Pause: c.Limits.PushPause}
 		s.PrefixHour, s.DialDay = c.Limits.IPPerHour, c.Limits.CountryPerDay
 	}
 	return s

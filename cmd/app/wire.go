@@ -34,6 +34,7 @@ import (
 	"castellan/domain/credential"
 	"castellan/domain/cronkey"
 	"castellan/domain/currency"
+	"castellan/domain/device"
 	"castellan/domain/geo"
 	"castellan/domain/geofilter"
 	"castellan/domain/id"
@@ -50,6 +51,7 @@ import (
 	httpapi "castellan/http"
 	httpaddressbook "castellan/http/addressbook"
 	httpaudit "castellan/http/audit"
+	httpdevice "castellan/http/device"
 	httpgeofilter "castellan/http/geofilter"
 	"castellan/http/guard"
 	httpmfa "castellan/http/mfa"
@@ -96,6 +98,7 @@ type service struct {
 	hasher      *password.Hasher
 	logins      *session.Service
 	totps       *totp.Service
+	devices     *device.Service
 	passwords   *credential.Service
 	countries   *geofilter.Service
 	hub         *socket.Hub
@@ -199,7 +202,7 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	revoking := session.Revoking{Committer: db, Revocations: s.revocations, Also: s.geofilters.Told}
 	s.node = cluster.Solo(s.log)
 	s.node.Register(actors.Kinds(actors.Deps{Store: challenges, Outbox: outboxStore, Commit: revoking, Actions: actions, Rules: rules(cfg), Accounts: people,
-		Claims:   map[challenge.Name]actors.Claims{challenge.TOTP: totp.Claim},
+		Claims:   map[challenge.Name]actors.Claims{challenge.TOTP: totp.Claim, challenge.PUSH: stepup.Claim},
 		Sessions: s.revocations, Seal: ring.Seal, Open: ring.Open, Grace: cfg.MFA.PAuthGrace, Now: now, Log: s.log})...)
 	s.client = actors.Client{Node: s.node, Now: now}
 	book, err := message.NewBook(httpapi.Title, nil)
@@ -219,6 +222,11 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	}
 	actions.Register(s.totps.SetupAction())
 	actions.Register(s.totps.DeactivateAction())
+	s.devices = &device.Service{Store: persistence.NewDevices(db), Users: s.users, Commit: db, Ring: ring, Audience: publicURL(cfg, addr), Loopback: cfg.Dev,
+		Now: now, Log: s.log}
+	s.engine.Devices = s.devices
+	actions.Register(s.devices.AddAction())
+	actions.Register(s.devices.RemoveAction())
 
 	if s.hasher, err = NewHasher(cfg); err != nil {
 		return err
@@ -260,19 +268,17 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 	if err != nil {
 		return err
 	}
-	publicURL := cfg.HTTP.PublicURL
-	if cfg.Source("http.public_url") == config.FromDefault {
-		publicURL = "http://" + addr.String() + cfg.HTTP.BasePath
-	}
+	publicURL := publicURL(cfg, addr)
 	registry := &resource.Admin{Store: persistence.NewResources(db), Accounts: s.users, Commit: db, Live: s.roles, Table: httpapi.Table(), Dev: cfg.Dev, Now: now}
 	api := httpapi.API{
-		TwoFactor: twofactor.Group{Engine: s.engine, Now: now},
+		TwoFactor: twofactor.Group{Engine: s.engine, Now: now, Zone: cfg.Language.Zone(), CountryName: geo.Name},
 		TOTP:      httptotp.Group{Service: s.totps},
 		Password:  httppassword.Group{Service: s.passwords},
 		MFA:       httpmfa.Group{Admin: &mfa.Admin{Store: persistence.NewMFA(db), Commit: db, Live: s.live, Now: now}},
 		Resource:  httpresource.Group{Admin: registry},
 		User:      httpuser.Group{Users: s.users},
 		Session:   httpsession.Group{Service: s.logins, CountryName: geo.Name},
+		Device:    httpdevice.Group{Service: s.devices},
 		Role:      httprole.Group{Admin: registry},
 		Explain:   httpmfa.Explain{Start: s.engine.Explain},
 		Audit:     httpaudit.Group{Store: persistence.NewAudit(db)},
@@ -282,7 +288,7 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 		AddressBook: httpaddressbook.Group{Service: &addressbook.Service{Store: persistence.NewAddressBooks(db), Commit: db, Currencies: s.currencies,
 			Rules: addressRules, Waiting: cfg.AddressBook.WaitingTime, Now: now}},
 	}
-	guards := guard.Guards{Tokens: s.tokens, Fresh: s.feed.Fresh, Judge: s.roles.Judge, Tenant: cfg.Tenant.ID, Cron: s.crons.Client,
+	guards := guard.Guards{Tokens: s.tokens, Fresh: s.feed.Fresh, Judge: s.roles.Judge, Tenant: cfg.Tenant.ID, Cron: s.crons.Client, Devices: s.devices,
 		Geo: &guard.Geo{Policy: geoPolicy(cfg), Filter: s.geofilters.Filter, Holder: s.client.Holder}, AllowsIP: s.allowedIPs.Allows,
 		Live: func(userID, sessionID string, sv int64) bool {
 			if !s.revocations.Live(userID, sessionID, sv) {
@@ -328,6 +334,15 @@ func guarded(endpoints map[string]string, actions challenge.Actions, run func(co
 		actions.Register(guard.Captured(code, run))
 	}
 	return nil
+}
+
+// publicURL is where clients reach the service: unless it is configured, where it
+// listens.
+func publicURL(cfg config.Config, addr net.Addr) string {
+	if cfg.Source("http.public_url") == config.FromDefault {
+		return "http://" + addr.String() + cfg.HTTP.BasePath
+	}
+	return cfg.HTTP.PublicURL
 }
 
 // Bounds of a node that nobody needs to configure.
@@ -463,6 +478,7 @@ func (s *service) purge(ctx context.Context) error {
 		persistence.NewOutbox(db).Purge(ctx, now.Add(-48*time.Hour)),
 		persistence.NewPasswordGuards(db).Purge(ctx, now),
 		persistence.NewCredentials(db).Purge(ctx, now),
+		persistence.NewDevices(db).Purge(ctx, now),
 	)
 }
 

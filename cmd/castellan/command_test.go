@@ -19,7 +19,7 @@ func TestHelp(t *testing.T) {
 		args  string
 		wants []string
 	}{
-		{"", []string{"serve", "migrate", "config", "version", "user add", "user unlock", "user withdrawals", "user allow-ip", "user clear-geofilter", "keys rotate", "cron-key add", "cron-key list", "cron-key remove", "audit verify", "--config", "CASTELLAN_"}},
+		{"", []string{"serve", "migrate", "config", "version", "user add", "user unlock", "user withdrawals", "user allow-ip", "user clear-geofilter", "keys rotate", "cron-key add", "cron-key list", "cron-key remove", "audit verify", "device enroll", "device approve", "--config", "CASTELLAN_"}},
 		{"serve", []string{"SIGTERM", "1012", "CASTELLAN_DATABASE_URL"}},
 		{"migrate", []string{"migrations"}},
 		{"config", []string{"settings"}},
@@ -36,6 +36,11 @@ func TestHelp(t *testing.T) {
 		{"cron-key add", []string{"<name>", "cron-auth"}},
 		{"cron-key list", []string{"names"}},
 		{"cron-key remove", []string{"<name>", "second"}},
+		{"device", []string{"enroll", "ongoing", "approve", "deny"}},
+		{"device enroll", []string{"--server", "--token-file", "CASTELLAN_DEVICE_TOKEN", "--alg", "--method", "--code", "--key", "0600"}},
+		{"device ongoing", []string{"--json", "--key"}},
+		{"device approve", []string{"--number", "<challenge>"}},
+		{"device deny", []string{"<challenge>"}},
 		{"audit", []string{"verify"}},
 		{"audit verify", []string{"broken"}},
 	} {

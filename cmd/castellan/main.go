@@ -38,6 +38,7 @@ type cli struct {
 	Keys    keysCmd    `cmd:"" help:"Keys of the service: rotate them."`
 	CronKey cronKeyCmd `cmd:"" help:"Keys of scheduled clients: add one, list them, remove one."`
 	Audit   auditCmd   `cmd:"" help:"The audit trail: verify it."`
+	Device  deviceCmd  `cmd:"" help:"A demo device that approves: register it, list, approve, deny."`
 }
 
 const description = `Castellan guards accounts with second-factor challenges.

@@ -191,6 +191,8 @@ func TestTokenMatrix(t *testing.T) {
 					want = try.pCode
 				case rest.OTAuth: // no token of its class is among these
 					want = no
+				case rest.Device: // nor is any token a signature
+					want = "DEVICE_SIGNATURE_REQUIRED"
 				case rest.User, rest.Tenant:
 				default:
 					t.Fatalf("%s has credential %s: this test does not know it", e.Key(), e.Credential)

@@ -88,21 +88,24 @@ type Digest struct {
 // Method is one factor of a challenge. Times are milliseconds since the Unix
 // epoch, durations milliseconds.
 type Method struct {
-	ID          string `json:"i"`
-	Name        Name   `json:"n"`
-	Code        string `json:"c,omitempty"` // methodCode of the configuration where it differs from Name
-	Template    string `json:"t,omitempty"`
-	Hint        string `json:"h,omitempty"`
-	LifetimeMs  int64  `json:"l"` // full lifetime; never 0 here
-	RenewMs     int64  `json:"r,omitempty"`
-	ExpiresAt   int64  `json:"x"`
-	MadeAt      int64  `json:"m,omitempty"` // when the present OTP was made
-	Digest      Digest `json:"d,omitzero"`  // of the OTP; once answered, of the answer
-	Wrong       int    `json:"w,omitempty"` // wrong values since the present OTP was made
-	Generation  int    `json:"g,omitempty"` // renewals so far
-	Order       int    `json:"o,omitempty"` // 1 for the first completed method; 0: not completed
-	Mandatory   bool   `json:"q,omitempty"` // must be among the completed ones (D-PWD-02)
-	Number      string `json:"u,omitempty"` // number matching, where the policy asks for it
+	ID         string `json:"i"`
+	Name       Name   `json:"n"`
+	Code       string `json:"c,omitempty"` // methodCode of the configuration where it differs from Name
+	Template   string `json:"t,omitempty"`
+	Hint       string `json:"h,omitempty"`
+	LifetimeMs int64  `json:"l"` // full lifetime; never 0 here
+	RenewMs    int64  `json:"r,omitempty"`
+	ExpiresAt  int64  `json:"x"`
+	MadeAt     int64  `json:"m,omitempty"` // when the present OTP was made
+	Digest     Digest `json:"d,omitzero"`  // of the OTP; once answered, of the answer
+	Wrong      int    `json:"w,omitempty"` // wrong values since the present OTP was made
+	Generation int    `json:"g,omitempty"` // renewals so far
+	Order      int    `json:"o,omitempty"` // 1 for the first completed method; 0: not completed
+	Mandatory  bool   `json:"q,omitempty"` // must be among the completed ones (D-PWD-02)
+	// Number is shown to whoever started the challenge, where the policy asks for
+	// number matching; the device must sign it. Digest is then that of the approval
+	// with this number.
+	Number      string `json:"u,omitempty"`
 	CompletedAt int64  `json:"a,omitempty"`
 }
 

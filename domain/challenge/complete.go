@@ -80,7 +80,7 @@ func (c Challenge) Complete(now time.Time, r Rules, b Budget, a Answer) (Step, e
 		return Step{}, fault.New(fault.MethodAlreadyCompleted, "the method is completed already")
 	case c.State != Pending:
 		return Step{}, closed()
-	case m.Name != PUSH && m.Wrong >= r.MethodAttempts:
+	case m.Wrong >= r.MethodAttempts && !(m.Name == PUSH && a.Verdict == Refusal): // whoever is locked out of guessing may still refuse
 		return Step{}, fault.New(fault.MethodLocked, "too many wrong values for this method")
 	case now.UnixMilli() >= m.ExpiresAt:
 		return Step{}, fault.New(fault.MethodExpired, "the method has expired")
@@ -90,11 +90,15 @@ func (c Challenge) Complete(now time.Time, r Rules, b Budget, a Answer) (Step, e
 	if wait := b.Wait(now, r, m.Name); wait > 0 {
 		return Step{}, fault.New(fault.RateLimited, "too many wrong values; try later").After(wait)
 	}
-	right := a.Verdict == Right || a.Verdict == Undecided && m.Digest.matches(a.Digests)
-	if !right {
+	switch right := a.Verdict == Right || a.Verdict == Undecided && m.Digest.matches(a.Digests); {
+	case right && m.Number != "" && !m.Digest.matches(a.Digests): // signed, but not with the number that the starter sees
 		return c.wrong(now, r, b, i), nil
+	case right:
+		return c.right(now, i, a), nil
+	case m.Name == PUSH: // a push is signed or it is nothing: nothing to count
+		return Step{Next: c.clone(), Verdict: Wrong, Refusal: fault.New(fault.DeviceSignatureInvalid, "the device signature is not valid")}, nil
 	}
-	return c.right(now, i, a), nil
+	return c.wrong(now, r, b, i), nil
 }
 
 func (c Challenge) right(now time.Time, i int, a Answer) Step {
@@ -121,19 +125,20 @@ func (c Challenge) deny(now time.Time, i int, a Answer) Step {
 func (c Challenge) wrong(now time.Time, r Rules, b Budget, i int) Step {
 	next := c.clone()
 	m := &next.Methods[i]
-	if m.Name == PUSH { // a push is signed or it is nothing: nothing to count
-		return Step{Next: next, Verdict: Wrong, Refusal: fault.New(fault.DeviceSignatureInvalid, "the device signature is not valid")}
-	}
 	m.Wrong++
 	next.Wrong++
 	left := max(0, min(r.MethodAttempts-m.Wrong, r.ChallengeAttempts-next.Wrong))
 	if next.Wrong >= r.ChallengeAttempts {
 		next.State, next.Reason = Closed, TooManyWrong
 	}
-	spent := b.Spend(now, r, m.Name)
 	refusal := fault.New(fault.OTPInvalid, "the value is not right")
 	refusal.Field, refusal.AttemptsLeft = "value", &left
-	return Step{Next: next, Verdict: Wrong, Budget: &spent, Refusal: refusal}
+	step := Step{Next: next, Verdict: Wrong, Refusal: refusal}
+	if m.Name != PUSH { // its numbers are guessed by whoever holds the device: they count for the challenge alone
+		spent := b.Spend(now, r, m.Name)
+		step.Budget = &spent
+	}
+	return step
 }
 
 // answered is what is kept of an accepted answer, to know its exact repeat.

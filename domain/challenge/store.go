@@ -101,6 +101,12 @@ type Store interface {
 	// Open lists the pending, unexpired challenges of a user or of a decoy's
 	// subject, oldest first.
 	Open(ctx context.Context, userID string, now time.Time) ([]Ref, error)
+	// Pending reads what Open lists whole, with the sealed commands, newest first.
+	// Of a decoy's subject there is nothing to read.
+	Pending(ctx context.Context, userID string, now time.Time) ([]Insert, error)
+	// Denials lists the instants, in ms, at which challenges of a user were denied
+	// since a given one, oldest first.
+	Denials(ctx context.Context, userID string, since time.Time) ([]int64, error)
 	// States reads the states of challenges; unknown ids are left out.
 	States(ctx context.Context, ids []string) (map[string]State, error)
 	// Stuck lists executing challenges without an outcome that were last

@@ -96,6 +96,9 @@ type Error struct {
 	RetryAfter time.Duration
 	// AttemptsLeft accompanies OTPInvalid; nil elsewhere.
 	AttemptsLeft *int
+	// Nonce accompanies DeviceSignatureInvalid where only the age of the signature
+	// is wrong: the client signs again with it.
+	Nonce string
 }
 
 // Error implements error.

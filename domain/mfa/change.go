@@ -79,12 +79,14 @@ type PolicyChange struct {
 	Required  *int
 	Preferred *int
 	Methods   *[]Choice
+	// NumberMatching is an extension of the interface.
+	NumberMatching *bool
 }
 
 // Check is as MethodChange.Check. What depends on other fields of the policy
 // is left to Apply.
 func (c PolicyChange) Check() error {
-	if c.Name == nil && c.ExpireAt == nil && c.Required == nil && c.Preferred == nil && c.Methods == nil {
+	if c.Name == nil && c.ExpireAt == nil && c.Required == nil && c.Preferred == nil && c.Methods == nil && c.NumberMatching == nil {
 		return nothingSent("name, expireAt, required, preffered, methods")
 	}
 	var ps []fault.Problem
@@ -118,6 +120,7 @@ func (c PolicyChange) Apply(p Policy, in *Catalog) (Policy, error) {
 	set(&next.ExpireAt, c.ExpireAt)
 	set(&next.Required, c.Required)
 	set(&next.Methods, c.Methods)
+	set(&next.NumberMatching, c.NumberMatching)
 	if c.Preferred != nil {
 		next.Preferred = c.Preferred
 	}

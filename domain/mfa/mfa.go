@@ -88,6 +88,9 @@ type Policy struct {
 	Type       string
 	Methods    []Choice // in the order in which they are offered
 	Required   int
+	// NumberMatching has the approval of a push name the number that whoever
+	// started the challenge sees (SEC-16).
+	NumberMatching bool
 	// Preferred has no effect (D-MFA-03); nil: not stated. The interface
 	// spells it "preffered".
 	Preferred *int
@@ -108,6 +111,6 @@ func (p Policy) Expired(nowMs int64) bool { return p.ExpireAt != 0 && nowMs >= p
 func (p Policy) Equal(q Policy) bool {
 	return p.ID == q.ID && p.ActionCode == q.ActionCode && p.Name == q.Name &&
 		p.EntityType == q.EntityType && p.EntityID == q.EntityID && p.ExpireAt == q.ExpireAt &&
-		p.Type == q.Type && p.Required == q.Required && p.Preference() == q.Preference() &&
+		p.Type == q.Type && p.Required == q.Required && p.Preference() == q.Preference() && p.NumberMatching == q.NumberMatching &&
 		slices.Equal(p.Methods, q.Methods)
 }

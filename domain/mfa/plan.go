@@ -26,6 +26,8 @@ type Plan struct {
 	Required   int // distinct completions
 	Methods    []Planned
 	Mandatory  []challenge.Name
+	// NumberMatching is that of the policy.
+	NumberMatching bool
 }
 
 // Plan chooses what guards an action: among the policies that have not

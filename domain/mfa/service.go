@@ -152,7 +152,11 @@ func (a Action) describe() string {
 }
 
 func (p Policy) describe() string {
-	return fmt.Sprintf("%s %q: %d of %s, expireAt %d", p.ActionCode, p.Name, p.Required, text(p.Methods), p.ExpireAt)
+	s := fmt.Sprintf("%s %q: %d of %s, expireAt %d", p.ActionCode, p.Name, p.Required, text(p.Methods), p.ExpireAt)
+	if p.NumberMatching {
+		s += ", numberMatching"
+	}
+	return s
 }
 
 // maxDetailBytes keeps an audit row short where texts are long.

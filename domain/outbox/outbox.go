@@ -80,13 +80,13 @@ type Store interface {
 	// its lease lasts.
 	Claim(ctx context.Context, now time.Time, lease time.Duration, max int) ([]Message, error)
 	// Usage counts the messages, discarded ones included, that an IP prefix
-	// caused in the hour before now.
+	// caused in the hour before now; pushes do not count.
 	Usage(ctx context.Context, now time.Time, prefix string) (int, error)
 	// Spent counts the messages, discarded ones excluded, that went to a
 	// dialling prefix in the day before now.
 	Spent(ctx context.Context, now time.Time, dial string) (int, error)
-	// Sendings lists the messages, discarded ones excluded, that went to a
-	// user since an instant, oldest first.
+	// Sendings lists the messages, discarded ones and pushes excluded, that went
+	// to a user since an instant, oldest first.
 	Sendings(ctx context.Context, userID string, since time.Time) ([]Sending, error)
 	// Recent lists messages that still have a payload, newest first, discarded
 	// ones excluded.

@@ -10,6 +10,7 @@ import (
 
 	"castellan/domain/challenge"
 	"castellan/domain/commit"
+	"castellan/domain/device"
 	"castellan/domain/fault"
 )
 
@@ -19,10 +20,10 @@ type Answer struct {
 	MethodID    string
 	Method      challenge.Name
 	Value       string
-	// Signature and DeviceID belong to an answer of a registered device.
-	Signature string
-	DeviceID  string
-	By        Actor
+	// Signed and DeviceID belong to an answer of a registered device.
+	Signed   device.Request
+	DeviceID string
+	By       Actor
 }
 
 // Completion is what the client is told of an accepted answer. Result is nil
@@ -38,21 +39,19 @@ type Completion struct {
 // challenge.Complete and of the method's judge.
 func (s *Service) Complete(ctx context.Context, a Answer) (Completion, error) {
 	in := challenge.Answer{MethodID: a.MethodID, Method: a.Method}
-	switch {
-	case a.Method == challenge.PUSH:
-		// The decision is judged as sent: case counts, and so do spaces.
-		if a.Value != "APPROVED" && a.Value != "DENIED" {
-			return Completion{}, fault.Invalid("value", "must be APPROVED or DENIED")
-		}
-	default:
-		a.Value = Typed(a.Value)
-	}
 	judge := s.Judges[a.Method]
-	if judge == nil && a.Method == challenge.PUSH { // no device can be registered: no signature can be right
-		if a.Signature == "" {
-			return Completion{}, fault.New(fault.DeviceSignatureRequired, "a push is answered with a device signature")
+	if a.Method == challenge.PUSH {
+		if err := s.checkDecision(ctx, a); err != nil {
+			return Completion{}, err
 		}
-		return Completion{}, fault.New(fault.DeviceSignatureInvalid, "the device signature is not valid")
+		judge = s.judgePush
+	} else {
+		if a.Signed.Proof != "" && a.DeviceID != "" { // not needed, but it must not be a lie (D-2FA-06)
+			if err := s.alongside(ctx, a); err != nil {
+				return Completion{}, err
+			}
+		}
+		a.Value = Typed(a.Value)
 	}
 	for _, sum := range s.Ring.Hashes("otp", a.ChallengeID, a.MethodID, a.Value) {
 		in.Digests = append(in.Digests, challenge.Digest{Key: sum.Key, Sum: sum.Sum})
@@ -74,10 +73,14 @@ func (s *Service) judged(ctx context.Context, judge Judge, a Answer, in challeng
 	if judge == nil {
 		return s.Cases.Complete(ctx, a.ChallengeID, in, s.Config.ExecWait, a.By)
 	}
-	userID, err := s.Cases.User(ctx, a.ChallengeID)
-	if err != nil {
-		return Answered{}, err
+	userID := ""
+	if a.Method != challenge.PUSH { // who signs is known before whose challenge it is
+		var err error
+		if userID, err = s.Cases.User(ctx, a.ChallengeID); err != nil {
+			return Answered{}, err
+		}
 	}
+	var err error
 	for range judgements {
 		if in.Verdict, in.Claim, err = judge(ctx, userID, a); err != nil {
 			return Answered{}, err

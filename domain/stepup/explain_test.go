@@ -81,7 +81,7 @@ func TestExplain(t *testing.T) {
 			continue
 		}
 		account, _ := s.Accounts.Account(t.Context(), c.user)
-		offer, _, err := s.offer(now, challenge.StartRequest{Action: c.action, Account: account, Starter: challenge.Starter{IP: c.ip}})
+		_, offer, err := s.offer(now, challenge.StartRequest{Action: c.action, Account: account, Starter: challenge.Starter{IP: c.ip}})
 		enough := len(x.Offered) >= x.Plan.Required
 		if (err == nil) != enough {
 			t.Errorf("%s: a start says %v", c.name, err)

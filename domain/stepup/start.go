@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,11 +34,11 @@ func (s *Service) Start(ctx context.Context, r challenge.StartRequest) (challeng
 	if r.Decoy != "" {
 		r.Account.Mail, r.Proven = s.mailOf(r.Decoy), false
 	}
-	offer, required, err := s.offer(now, r)
+	plan, offer, err := s.offer(now, r)
 	if err != nil {
 		return challenge.Started{}, err
 	}
-	c := s.build(now, r, action.Flow, offer, required)
+	c := s.build(now, r, action.Flow, offer, plan)
 	if action.KeepsFilter {
 		c.Filter = r.Account.Countries
 	}
@@ -47,12 +48,24 @@ func (s *Service) Start(ctx context.Context, r challenge.StartRequest) (challeng
 	if err != nil {
 		return challenge.Started{}, err
 	}
-	writes := make([]commit.Write, 0, 4+len(letters)+len(leave.Supersede)+len(r.With))
+	if leave.NoPush {
+		if err := withoutPush(&c, letters); err != nil {
+			return challenge.Started{}, err
+		}
+	}
+	wakes, err := s.wakes(ctx, c)
+	if err != nil {
+		return challenge.Started{}, err
+	}
+	writes := make([]commit.Write, 0, 4+len(letters)+len(wakes)+len(leave.Supersede)+len(r.With))
 	writes = append(writes, Credentials(c))
 	for i := range letters {
 		l := &letters[i]
 		s.seal(l, &c.Methods[l.method], c, leave.Send[i])
 		writes = append(writes, outbox.Add{Message: l.row})
+	}
+	for _, w := range wakes {
+		writes = append(writes, outbox.Add{Message: w.row})
 	}
 	for _, old := range leave.Supersede {
 		writes = append(writes, challenge.Supersede{ID: old})
@@ -72,7 +85,7 @@ func (s *Service) Start(ctx context.Context, r challenge.StartRequest) (challeng
 	for _, old := range leave.Supersede {
 		s.Cases.Refresh(old)
 	}
-	for _, l := range letters {
+	for _, l := range append(letters, wakes...) {
 		s.deliver(l)
 	}
 	until := time.UnixMilli(c.ExpiresAt).Add(s.Config.Grace)
@@ -80,17 +93,17 @@ func (s *Service) Start(ctx context.Context, r challenge.StartRequest) (challeng
 	return challenge.Started{Challenge: c, PAuth: token, ExpiresAt: until}, err
 }
 
-// offer decides which methods the account is asked for, and how many.
-func (s *Service) offer(now time.Time, r challenge.StartRequest) ([]mfa.Planned, int, error) {
+// offer decides which methods the account is asked for.
+func (s *Service) offer(now time.Time, r challenge.StartRequest) (mfa.Plan, []mfa.Planned, error) {
 	plan := s.Catalog().Plan(now, r.Action, r.Account.UserID, r.Starter.IP)
 	offer, err := plan.Offer(func(n challenge.Name) bool {
 		owns := r.Account.Owns(n) || r.Decoy != "" // a decoy owns what is asked for
 		return owns && s.reaches(n)
 	})
-	return offer, plan.Required, err
+	return plan, offer, err
 }
 
-func (s *Service) build(now time.Time, r challenge.StartRequest, flow challenge.Flow, offer []mfa.Planned, required int) challenge.Challenge {
+func (s *Service) build(now time.Time, r challenge.StartRequest, flow challenge.Flow, offer []mfa.Planned, plan mfa.Plan) challenge.Challenge {
 	ms, ttl := now.UnixMilli(), s.Config.TTL.Milliseconds()
 	for _, p := range offer {
 		ttl = max(ttl, p.LifetimeMs)
@@ -98,7 +111,7 @@ func (s *Service) build(now time.Time, r challenge.StartRequest, flow challenge.
 	a := r.Account
 	c := challenge.Challenge{
 		ID: id.New(now), UserID: a.UserID, Action: r.Action, Flow: flow, CreatedAt: ms, ExpiresAt: ms + ttl,
-		Body: challenge.Body{Subject: a.UserID, Required: required, CV: a.CV, SV: a.SV, Proven: r.Proven, Starter: r.Starter,
+		Body: challenge.Body{Subject: a.UserID, Required: plan.Required, CV: a.CV, SV: a.SV, Proven: r.Proven, Starter: r.Starter,
 			Methods: make([]challenge.Method, len(offer))},
 	}
 	if r.Decoy != "" {
@@ -118,6 +131,11 @@ func (s *Service) build(now time.Time, r challenge.StartRequest, flow challenge.
 		m.ExpiresAt = ms + m.LifetimeMs
 		if p.Name.Sent() {
 			m.MadeAt, m.Hint = ms, Hint(p.Name, destination(a, p.Name), a.Dial)
+		}
+		if p.Name == challenge.PUSH && plan.NumberMatching {
+			m.Number = newNumber()
+			sum := s.Ring.Hash("otp", c.ID, m.ID, approved+":"+m.Number)
+			m.Digest = challenge.Digest{Key: sum.Key, Sum: sum.Sum}
 		}
 		c.Methods[i] = m
 	}
@@ -160,6 +178,9 @@ func (s *Service) row(c challenge.Challenge, m challenge.Method, userID, to, ip 
 
 func (s *Service) reserve(ctx context.Context, now time.Time, c challenge.Challenge, r challenge.StartRequest, letters []letter) (Leave, error) {
 	res := Reservation{ChallengeID: c.ID, Action: c.Action, ExpiresAt: c.ExpiresAt, MaxOpen: s.Config.MaxOpen, Caps: s.Config.Caps}
+	if slices.ContainsFunc(c.Methods, isPush) {
+		res.Push = &s.Config.Push
+	}
 	for _, l := range letters {
 		res.Sendings = append(res.Sendings, Sending{Channel: l.row.Channel, Destination: l.row.Destination, Proven: l.row.Proven})
 	}

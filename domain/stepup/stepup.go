@@ -14,6 +14,7 @@ import (
 
 	"castellan/domain/challenge"
 	"castellan/domain/commit"
+	"castellan/domain/device"
 	"castellan/domain/keyring"
 	"castellan/domain/message"
 	"castellan/domain/mfa"
@@ -41,6 +42,7 @@ type Reservation struct {
 	MaxOpen     int
 	Sendings    []Sending
 	Caps        Caps
+	Push        *PushCaps // nil: no push is about to be offered
 }
 
 // Sending is a message that is about to be sent to a user.
@@ -53,10 +55,20 @@ type Sending struct {
 // Caps bound the messages of one user; 0 means no cap (D-EXT-05).
 type Caps struct{ DestinationHour, DestinationDay, UserDay int }
 
-// Leave is the answer to a Reservation; Send is parallel to its Sendings.
+// PushCaps bound the pushes of one user (SEC-16): how many may wait for an answer
+// at once, and how many denials in a window stop them for a while. 0 means no
+// bound.
+type PushCaps struct {
+	Pending, Denials int
+	Window, Pause    time.Duration
+}
+
+// Leave is the answer to a Reservation; Send is parallel to its Sendings. NoPush
+// says that the challenge must go without a push.
 type Leave struct {
 	Supersede []string
 	Send      []bool
+	NoPush    bool
 }
 
 // Cases are the owners of challenges. Errors are the faults of the machine;
@@ -123,6 +135,15 @@ type Dispatcher interface {
 	Offers(c message.Channel) bool
 }
 
+// Devices verifies what registered devices sign, and knows which of them want to
+// be woken.
+type Devices interface {
+	// Answered is device.Service.Answered.
+	Answered(ctx context.Context, r device.Request, a device.Answer) (device.Device, error)
+	// Wakes is device.Service.Wakes.
+	Wakes(ctx context.Context, userID string) ([]device.Wake, error)
+}
+
 // Tokens signs the token of a challenge.
 type Tokens interface {
 	PAuth(challengeID string, expiresAt time.Time) (string, error)
@@ -133,7 +154,8 @@ type Sessions interface {
 	Live(userID, sessionID string, sv int64) bool
 }
 
-// Judge decides an answer that no digest can: a TOTP or a signed push. It is
+// Judge decides an answer that no digest can, such as a TOTP; those of devices
+// are judged by Devices. It is
 // given the user of the challenge ("" for a decoy) and the value as the engine
 // reads it. A right answer that uses something up comes with the claim to it;
 // the method's entry in the owner's Claims turns that into writes. An error is
@@ -154,12 +176,14 @@ type Config struct {
 	PrefixHour int
 	// DialDay bounds the SMS a day to a dialling prefix.
 	DialDay map[string]int
+	Push    PushCaps
 	// Language is the default of the installation.
 	Language string
 }
 
-// Service is the engine's front. All fields are needed but Judges and Leaving,
-// and Store where no decoy is started.
+// Service is the engine's front. All fields are needed but Judges, Leaving and
+// Devices (without which no push is ever right), and Store where no decoy is
+// started and no push waits.
 type Service struct {
 	Config   Config
 	Actions  challenge.Actions
@@ -176,6 +200,7 @@ type Service struct {
 	Dispatch Dispatcher
 	Commit   commit.Committer
 	Judges   map[challenge.Name]Judge
+	Devices  Devices
 	Now      func() time.Time
 	// Leaving ends when this node goes away: whoever waits for an outcome is
 	// told that there is none yet, and asks another node. nil: never.

@@ -155,6 +155,21 @@ func (SetCountries) Table() string { return "users" }
 // Fence implements commit.Fence.
 func (w SetCountries) Fence() (string, int64) { return w.UserID, w.CV }
 
+// SetPush says in the account's row whether it has an active device, beside the
+// write that adds or removes one, and raises the credential version. It is
+// fenced by CV, so that changes of an account's devices come one after another.
+type SetPush struct {
+	UserID string
+	CV     int64 // as the caller saw it
+	Owned  bool
+}
+
+// Table implements commit.Write.
+func (SetPush) Table() string { return "users" }
+
+// Fence implements commit.Fence.
+func (w SetPush) Fence() (string, int64) { return w.UserID, w.CV }
+
 // SetStatus sets the status. The credential version rises, so that whatever
 // the account had begun is closed; ending its sessions is EndSessions' part.
 type SetStatus struct {

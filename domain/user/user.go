@@ -77,6 +77,7 @@ type User struct {
 	// to the records.
 	Countries geo.Filter
 	TOTP      bool // an authenticator is defined; SetTOTP keeps it true to that
+	Push      bool // an active device is registered; SetPush keeps it true to that
 	// WithdrawProhibited keeps the account from withdrawing.
 	WithdrawProhibited bool
 	Demo               bool // seeded for development; cannot log in outside of it
@@ -100,8 +101,8 @@ func (u User) AllRoles() []string {
 }
 
 // Account is what a challenge needs to know of the user: an account owns SMS
-// with a phone, MAIL with an address, verified or not, and TOTP while an
-// authenticator is defined (D-2FA-32).
+// with a phone, MAIL with an address, verified or not, TOTP while an
+// authenticator is defined, and PUSH while a device is registered (D-2FA-32).
 func (u User) Account() challenge.Account {
-	return challenge.Account{UserID: u.ID, Phone: u.Phone, Dial: u.CountryCode, Mail: u.Email, TOTP: u.TOTP, CV: u.CV, SV: u.SV, Language: u.Language, Countries: u.Countries}
+	return challenge.Account{UserID: u.ID, Phone: u.Phone, Dial: u.CountryCode, Mail: u.Email, TOTP: u.TOTP, Push: u.Push, CV: u.CV, SV: u.SV, Language: u.Language, Countries: u.Countries}
 }

@@ -1,7 +1,8 @@
 // Package guard establishes who is calling and judges what they may do: one
 // rest.Guard per credential of section 5, and Authorize for audiences. None of
-// it reads the database: tokens are verified in memory, revocation and roles
-// are the node's snapshots, kept true by the change feed (D-AUTH-01, 03). DENY
+// it reads the database but the signature of a device, which is used up there:
+// tokens are verified in memory, revocation and roles are the node's snapshots,
+// kept true by the change feed (D-AUTH-01, 03). DENY
 // keeps out of what is open to users, ALLOW and AUDIT let in where only
 // administrators may go, and the role admin passes everything.
 package guard
@@ -12,6 +13,7 @@ import (
 	"net/netip"
 	"time"
 
+	"castellan/domain/device"
 	"castellan/domain/fault"
 	"castellan/domain/resource"
 	"castellan/domain/token"
@@ -38,11 +40,16 @@ type Guards struct {
 	// Cron names the scheduled client whose header this is, by the node's
 	// snapshot of keys.
 	Cron func(header string) (client string, ok bool)
+	// Devices judges the signatures of registered devices; without it no endpoint
+	// can ask for one.
+	Devices interface {
+		Present(ctx context.Context, r device.Request) (device.Device, error)
+	}
 }
 
 // Table is the guard of each credential that is served.
 func (g Guards) Table() map[rest.Credential]rest.Guard {
-	return map[rest.Credential]rest.Guard{
+	table := map[rest.Credential]rest.Guard{
 		rest.User:          g.session,
 		rest.Tenant:        g.tenant,
 		rest.PAuth:         g.pauth,
@@ -50,6 +57,30 @@ func (g Guards) Table() map[rest.Credential]rest.Guard {
 		rest.OTAuth:        g.otauth,
 		rest.TenantOrCron:  g.tenantOrCron,
 	}
+	if g.Devices != nil {
+		table[rest.Device] = g.device
+	}
+	return table
+}
+
+// device establishes the registered device that signed the request. The endpoint
+// must ask for the hash of the body (HashBody).
+func (g Guards) device(ctx context.Context, r *rest.Request) (rest.Caller, error) {
+	who := r.Caller
+	d, err := g.Devices.Present(ctx, Signed(who))
+	if err == nil {
+		who.DeviceID, who.OwnerID = d.ID, d.UserID
+	}
+	return who, err
+}
+
+// Signed is a request as its device signature must describe it.
+func Signed(who rest.Caller) device.Request {
+	target := who.Path
+	if who.RawQuery != "" {
+		target += "?" + who.RawQuery
+	}
+	return device.Request{Proof: who.DeviceSignature, Method: who.Method, Target: target, HasBody: who.HasBody, BodyHash: who.BodyHash}
 }
 
 func (g Guards) session(_ context.Context, r *rest.Request) (rest.Caller, error) {

@@ -137,13 +137,15 @@ type detail struct {
 	Methods   [][]string `json:"methods" doc:"[methodCode, templateName], without the name where there is none"`
 	Required  int        `json:"required" doc:"how many methods must be completed"`
 	Preferred int        `json:"preffered" doc:"no effect"`
+	// NumberMatching is an option of ours, shown where it is on.
+	NumberMatching bool `json:"numberMatching,omitempty" doc:"extension: a push is approved with the number that the starter sees"`
 }
 
 func (g Group) policies(ctx context.Context, _ rest.Caller, _ rest.None) ([]policy, error) {
 	all, err := g.Admin.Store.Policies(ctx)
 	out := make([]policy, len(all))
 	for i, p := range all {
-		d := detail{Methods: make([][]string, len(p.Methods)), Required: p.Required, Preferred: p.Preference()}
+		d := detail{Methods: make([][]string, len(p.Methods)), Required: p.Required, Preferred: p.Preference(), NumberMatching: p.NumberMatching}
 		for j, ch := range p.Methods {
 			d.Methods[j] = ch.Tuple()
 		}

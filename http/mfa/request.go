@@ -71,10 +71,13 @@ type addCommonRequest struct {
 	// Preferred is marked required, and missing in the interface's own example.
 	Preferred *int      `json:"preffered" alias:"preferred" doc:"no effect; required where it is missing"`
 	Methods   rest.JSON `json:"methods" doc:"tuples of methodCode and templateName, in the order in which they are offered" example:"[[\"SMS\",\"login\"],[\"TOTP\"]]"`
+	// NumberMatching is an option of ours.
+	NumberMatching *bool `json:"numberMatching" doc:"extension: a push is approved with the number that the starter sees (matchNumber); false where it is missing"`
 }
 
 func (in addCommonRequest) policy() (mfa.Policy, error) {
-	p := mfa.Policy{ActionCode: in.ActionCode, Name: in.Name, ExpireAt: in.ExpireAt.UnixMilli(), Required: in.Required, Preferred: in.Preferred}
+	p := mfa.Policy{ActionCode: in.ActionCode, Name: in.Name, ExpireAt: in.ExpireAt.UnixMilli(), Required: in.Required, Preferred: in.Preferred,
+		NumberMatching: in.NumberMatching != nil && *in.NumberMatching}
 	ps := read(nil, "methods", in.Methods, (*mfa.Choices)(&p.Methods))
 	return p, join(ps, p.CheckForm())
 }
@@ -86,10 +89,12 @@ type changeCommonRequest struct {
 	Required  *int       `json:"required" doc:"how many methods must be completed"`
 	Preferred *int       `json:"preffered" alias:"preferred" doc:"no effect"`
 	Methods   *rest.JSON `json:"methods" doc:"tuples of methodCode and templateName, in the order in which they are offered"`
+	// NumberMatching is an option of ours.
+	NumberMatching *bool `json:"numberMatching" doc:"extension: a push is approved with the number that the starter sees (matchNumber)"`
 }
 
 func (in changeCommonRequest) change() (mfa.PolicyChange, error) {
-	c := mfa.PolicyChange{ID: int64(in.ID), Name: in.Name, Required: in.Required, Preferred: in.Preferred}
+	c := mfa.PolicyChange{ID: int64(in.ID), Name: in.Name, Required: in.Required, Preferred: in.Preferred, NumberMatching: in.NumberMatching}
 	if in.ExpireAt != nil {
 		ms := in.ExpireAt.UnixMilli()
 		c.ExpireAt = &ms

@@ -21,6 +21,7 @@ import (
 	"castellan/cluster"
 	"castellan/domain/challenge"
 	"castellan/domain/credential"
+	"castellan/domain/device"
 	"castellan/domain/fault"
 	"castellan/domain/id"
 	"castellan/domain/keyring"
@@ -190,7 +191,9 @@ func (w *world) start() {
 	actions.Register(w.svc.ResetAction())
 	actions.Register(w.svc.ChangeAction())
 	group := httppassword.Group{Service: w.svc}
-	g := guard.Guards{Tokens: w.issuer, Tenant: "default", Fresh: func() bool { return true }, Live: w.revoked.Live, Judge: func(string, string, string) resource.Verdict { return resource.Verdict{} }}
+	devices := &device.Service{Store: persistence.NewDevices(db), Users: w.users, Commit: db, Ring: w.ring, Audience: "https://id.example.com", Now: w.now, Log: log}
+	w.engine.Devices = devices
+	g := guard.Guards{Tokens: w.issuer, Devices: devices, Tenant: "default", Fresh: func() bool { return true }, Live: w.revoked.Live, Judge: func(string, string, string) resource.Verdict { return resource.Verdict{} }}
 	w.srv, err = rest.New(rest.Options{Guards: g.Table(), Authorize: g.Authorize, Now: w.now, Logger: log, Timeout: time.Minute,
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")},
 		Starter:        guard.Starter{Starts: w.engine, Accounts: accounts{w.users}, Public: group.Public()}},

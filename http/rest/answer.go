@@ -175,6 +175,9 @@ func (r *Request) refuse(err error) {
 	if n := retryAfter(f); n > 0 {
 		r.SetHeader("Retry-After", strconv.Itoa(n))
 	}
+	if f.Nonce != "" {
+		r.SetHeader("device-signature-nonce", f.Nonce)
+	}
 }
 
 // render words a fault in the general shape, or in the endpoint's own once the

@@ -86,6 +86,10 @@ type Caller struct {
 	Wait time.Duration `json:"-"`
 	// DeviceSignature is the proof as sent, of either header spelling.
 	DeviceSignature string `json:"deviceSignature,omitempty"`
+	// DeviceID and OwnerID are those of the registered device that signed the
+	// request, where Device was the credential: it speaks for nobody's session.
+	DeviceID string `json:"-"`
+	OwnerID  string `json:"-"`
 	// AsAdmin tells, at an endpoint of audience SelfOrAdmin, that the caller may
 	// act for others. It is judged anew wherever the caller is, so it is never
 	// captured.

@@ -10,6 +10,7 @@ import (
 	"castellan/domain/fault"
 	"castellan/domain/stepup"
 	"castellan/domain/user"
+	"castellan/http/guard"
 	"castellan/http/rest"
 	"castellan/http/wire"
 )
@@ -24,12 +25,16 @@ type Engine interface {
 	Complete(ctx context.Context, a stepup.Answer) (stepup.Completion, error)
 	Renew(ctx context.Context, challengeID, methodID string, name challenge.Name, by stepup.Actor) (challenge.Challenge, error)
 	Result(ctx context.Context, challengeID string, wait time.Duration) (stepup.Completion, error)
+	Ongoing(ctx context.Context, userID, language string, country func(code, language string) string) ([]stepup.Approval, error)
 }
 
-// Group serves the section.
+// Group serves the section. CountryName, where it is set, turns a country's code
+// into its name in a language; Zone is that of written times, UTC where it is nil.
 type Group struct {
-	Engine Engine
-	Now    func() time.Time
+	Engine      Engine
+	Now         func() time.Time
+	CountryName func(code, language string) string
+	Zone        *time.Location
 }
 
 // Endpoints implements rest.Group.
@@ -46,6 +51,8 @@ func (g Group) Endpoints() []rest.Endpoint {
 			fault.ChallengeNotCompleted, fault.ChallengeClosed, fault.ChallengeExpired, fault.ChallengeNotFound).Of(section),
 		rest.Start2FAOf("POST", "/auth/2fa/challenge/start", "Start the challenge of an action that has no endpoint of its own", rest.User,
 			[]string{user.ActionVerifyEmail, user.ActionVideoKYC}, g.start, fault.InvalidField, fault.MFANotAvailable, fault.RateLimited).Of(extension).Extended(),
+		rest.Get("/auth/2fa/challenge/ongoing", "List the pushes that wait for the device's answer, newest first", rest.Device, g.ongoing,
+			fault.InvalidField, fault.DeviceSignatureRequired, fault.DeviceSignatureInvalid).HashBody().Of(section),
 	}
 }
 
@@ -63,7 +70,7 @@ type completeRequest struct {
 	ChallengeID *string `json:"challengeId" doc:"needed only when answering a push without p-auth"`
 	MethodID    string  `json:"methodId"`
 	Method      string  `json:"method" doc:"TOTP, PUSH, MAIL or SMS"`
-	Value       string  `json:"value" doc:"the one-time password, or APPROVED or DENIED"`
+	Value       string  `json:"value" doc:"the one-time password, or APPROVED or DENIED; with number matching APPROVED:<number>"`
 	DeviceID    *string `json:"deviceId" doc:"of a push"`
 }
 
@@ -79,7 +86,7 @@ func (g Group) complete(ctx context.Context, who rest.Caller, in completeRequest
 	if !ok {
 		return none, fault.Invalid("method", "must be TOTP, PUSH, MAIL or SMS")
 	}
-	a := stepup.Answer{ChallengeID: who.ChallengeID, MethodID: in.MethodID, Method: name, Value: in.Value, Signature: who.DeviceSignature, By: actor(who)}
+	a := stepup.Answer{ChallengeID: who.ChallengeID, MethodID: in.MethodID, Method: name, Value: in.Value, Signed: guard.Signed(who), By: actor(who)}
 	if in.DeviceID != nil {
 		a.DeviceID = *in.DeviceID
 	}

@@ -31,6 +31,8 @@ type Method struct {
 	Expire     int64  `json:"expire" doc:"lifetime in seconds; after a renewal, seconds left"`
 	RenewStart int64  `json:"renewStart" doc:"seconds after creation at which renewal becomes possible; 0: never"`
 	Hint       string `json:"hint,omitempty" doc:"partly masked destination"`
+	// MatchNumber is there where the policy asks for number matching.
+	MatchNumber string `json:"matchNumber,omitempty" doc:"extension: number to be shown beside a push, whose approval is then APPROVED:<number>"`
 }
 
 // Started is the answer of a starter: the challenge, and its token in the
@@ -71,7 +73,7 @@ func method(m challenge.Method, lifetimeMs int64) Method {
 	if expire == 0 && lifetimeMs > 0 {
 		expire = 1
 	}
-	return Method{ID: m.ID, Name: string(m.Name), Expire: expire, RenewStart: (m.RenewMs + 999) / 1000, Hint: m.Hint}
+	return Method{ID: m.ID, Name: string(m.Name), Expire: expire, RenewStart: (m.RenewMs + 999) / 1000, Hint: m.Hint, MatchNumber: m.Number}
 }
 
 // ExecResult is what became of a completed challenge's action (section 4.1).

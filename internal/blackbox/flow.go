@@ -70,6 +70,8 @@ type Method struct {
 	Expire     int64  `json:"expire"`
 	RenewStart int64  `json:"renewStart"`
 	Hint       string `json:"hint"`
+	// MatchNumber is that of a push with number matching.
+	MatchNumber string `json:"matchNumber"`
 }
 
 // Method finds a method by its name.

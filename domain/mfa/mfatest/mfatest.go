@@ -83,6 +83,7 @@ func roundTrip(t *testing.T, s mfa.Store, _ commit.Committer) {
 	}
 	second := common("AA")
 	second.Name, second.ExpireAt, second.Required, second.Preferred = "Ünïcode 'quoted' ?", mfa.MaxInstantMs, 2, new(0)
+	second.NumberMatching = true
 	second.Methods = []mfa.Choice{{Code: "SMS", Template: "it's ?"}, {Code: "TOTP"}}
 	user := common("AA")
 	user.EntityType, user.EntityID = mfa.UserID, "u1"

@@ -1,0 +1,183 @@
+package actors_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"castellan/domain/challenge"
+	"castellan/domain/device"
+	"castellan/domain/device/devicetest"
+	"castellan/domain/fault"
+	"castellan/domain/stepup"
+	"castellan/domain/user"
+)
+
+// signers stands for the verification of proofs: the proof is the id of the
+// device that made it. before is called between the verdict and the commit.
+type signers struct {
+	w      *world
+	owner  map[string]string
+	before func()
+}
+
+func (s *signers) Answered(_ context.Context, r device.Request, _ device.Answer) (device.Device, error) {
+	if s.before != nil {
+		s.before()
+	}
+	owner, ok := s.owner[r.Proof]
+	if !ok {
+		return device.Device{}, device.Refused()
+	}
+	return device.Device{ID: r.Proof, UserID: owner}, nil
+}
+
+func (s *signers) Wakes(context.Context, string) ([]device.Wake, error) { return nil, nil }
+
+// carry registers devices of the world's user.
+func (w *world) carry(ids ...string) *signers {
+	w.t.Helper()
+	s := &signers{w: w, owner: map[string]string{}}
+	for _, id := range ids {
+		_, k := devicetest.Signer(w.t, device.EdDSA)
+		w.reload()
+		s.owner[id] = w.user.ID
+		err := w.db.Commit(w.t.Context(), user.SetPush{UserID: w.user.ID, CV: w.user.CV, Owned: true},
+			device.Add{Device: device.Device{ID: id, UserID: w.user.ID, Key: k, Status: device.Active, CreatedAt: time.Now()}})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	w.reload()
+	w.engine.Devices = s
+	return s
+}
+
+func (w *world) decide(c challenge.Challenge, by, value string) (stepup.Completion, error) {
+	return w.engine.Complete(context.Background(), stepup.Answer{ChallengeID: c.ID, MethodID: w.method(c, challenge.PUSH).ID, Method: challenge.PUSH,
+		Value: value, Signed: device.Request{Proof: by}, DeviceID: by})
+}
+
+// Of approvals and denials of two devices at once one decides, and everybody is
+// told the same.
+func TestDevicesAnswerAtOnce(t *testing.T) {
+	onBoth(t, func(t *testing.T, w *world) {
+		w.carry("d1", "d2")
+		w.actions.Register(challenge.Action{Code: "UPDATE_PASSWORD", Exec: func(context.Context, challenge.Execution) (challenge.Result, error) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.effects++
+			return challenge.Result{Success: true}, nil
+		}})
+		for range 5 {
+			c := w.begin("UPDATE_PASSWORD", "")
+			before := w.count()
+			var yes, no atomic.Int64
+			var wg sync.WaitGroup
+			for i := range 100 {
+				wg.Go(func() {
+					got, err := w.decide(c, []string{"d1", "d2"}[i%2], []string{"APPROVED", "DENIED"}[i/2%2])
+					switch {
+					case err == nil && got.Result != nil && got.Result.Success:
+						yes.Add(1)
+					case err == nil && got.Result != nil:
+						no.Add(1)
+					case err != nil && fault.CodeOf(err) != fault.MethodAlreadyCompleted && fault.CodeOf(err) != fault.ChallengeClosed:
+						t.Error(err)
+					}
+				})
+			}
+			wg.Wait()
+			if made := w.count() - before; (yes.Load() > 0) == (no.Load() > 0) || made > 1 || (made == 1) != (yes.Load() > 0) {
+				t.Errorf("%d times yes, %d times no, %d effects", yes.Load(), no.Load(), made)
+			}
+		}
+	})
+}
+
+func (w *world) count() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.effects
+}
+
+// A device that is removed between the verdict and its commit decides nothing,
+// whether the account's version rose with it or not.
+func TestRemovedBeforeTheCommit(t *testing.T) {
+	onBoth(t, func(t *testing.T, w *world) {
+		for _, value := range []string{"APPROVED", "DENIED"} {
+			s := w.carry("d-" + value)
+			c := w.begin("LOGIN", "")
+			s.before = func() {
+				s.before = func() { delete(s.owner, "d-"+value) } // when it is judged again
+				if err := w.db.Commit(t.Context(), device.Remove{UserID: w.user.ID, ID: "d-" + value}); err != nil {
+					t.Error(err)
+				}
+			}
+			if got, err := w.decide(c, "d-"+value, value); fault.CodeOf(err) != fault.DeviceSignatureInvalid {
+				t.Errorf("%s: %+v, %v", value, got, err)
+			}
+			if _, err := w.right(c, challenge.SMS); err != nil {
+				t.Errorf("the challenge is not as it was: %v", err)
+			}
+		}
+	})
+}
+
+// However many starts come at once, three pushes wait (SEC-16).
+func TestPushesThatWaitUnderRace(t *testing.T) {
+	onBoth(t, func(t *testing.T, w *world) {
+		w.carry("d1")
+		w.engine.Config.Push = stepup.PushCaps{Pending: 3}
+		w.engine.Config.MaxOpen = 0
+		offered := func(c challenge.Challenge) bool { return slices.Contains(names(c), challenge.PUSH) }
+		var with atomic.Int64
+		var mu sync.Mutex
+		var pushes []challenge.Challenge
+		var wg sync.WaitGroup
+		for range 20 {
+			wg.Go(func() {
+				s, err := w.engine.Start(t.Context(), challenge.StartRequest{Action: "LOGIN", Account: w.user.Account(), Proven: true})
+				if err != nil {
+					t.Error(err)
+				} else if offered(s.Challenge) {
+					with.Add(1)
+					mu.Lock()
+					pushes = append(pushes, s.Challenge)
+					mu.Unlock()
+				}
+			})
+		}
+		wg.Wait()
+		if with.Load() != 3 {
+			t.Fatalf("%d pushes wait", with.Load())
+		}
+		if _, err := w.decide(pushes[0], "d1", "DENIED"); err != nil { // its place is free
+			t.Fatal(err)
+		}
+		if !offered(w.begin("LOGIN", "")) || offered(w.begin("LOGIN", "")) {
+			t.Error("one more is offered, and no second")
+		}
+	})
+}
+
+// A challenge of another user, and one of nobody, is not a device's to answer.
+func TestForeignDevice(t *testing.T) {
+	w := open(t)
+	s := w.carry("d1")
+	s.owner["d2"] = "another user"
+	c := w.begin("LOGIN", "")
+	if _, err := w.decide(c, "d2", "APPROVED"); fault.CodeOf(err) != fault.DeviceSignatureInvalid {
+		t.Errorf("another user's device: %v", err)
+	}
+	s.owner["d3"] = ""
+	if _, err := w.decide(c, "d3", "APPROVED"); fault.CodeOf(err) != fault.DeviceSignatureInvalid {
+		t.Errorf("nobody's device: %v", err)
+	}
+	if _, err := w.decide(c, "", "APPROVED"); fault.CodeOf(err) != fault.DeviceSignatureRequired {
+		t.Errorf("no signature: %v", err)
+	}
+}

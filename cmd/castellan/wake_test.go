@@ -1,0 +1,114 @@
+package main
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"castellan/internal/blackbox"
+)
+
+// enroller answers the question for a code as a person does.
+type enroller struct {
+	answer func() string
+	in     *io.PipeWriter
+}
+
+func (e enroller) Write(p []byte) (int, error) {
+	if strings.HasPrefix(string(p), "code by") {
+		go io.WriteString(e.in, e.answer()+"\n")
+	}
+	return len(p), nil
+}
+
+// A device that was enrolled with a target is woken when a challenge waits for
+// it: by a signed webhook, and by Web Push under the key that clients are shown.
+func TestDevicesAreWoken(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		type call struct {
+			path   string
+			header http.Header
+			body   []byte
+		}
+		calls := make(chan call, 16)
+		outside := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				t.Error(err)
+			}
+			calls <- call{r.URL.Path, r.Header, body}
+			w.WriteHeader(http.StatusCreated)
+		}))
+		defer outside.Close()
+		secret := []byte("a secret of thirty-two letters..")
+		n := s.Start("PUSH_WEBHOOK_SECRET=whsec_" + base64.StdEncoding.EncodeToString(secret))
+		demo := s.Seeded("user")
+		token, _ := n.Session(t, demo)
+		enroll := func(name, target string) {
+			t.Helper()
+			r, w := io.Pipe()
+			e := &env{ctx: t.Context(), in: r, out: enroller{func() string { code, _ := n.TryCode(demo, "SMS"); return code }, w}}
+			c := deviceEnrollCmd{Server: n.URL, Token: token, Alg: "ES256", Brand: "b", Model: "m", Platform: "cli", PushTarget: target, Method: "SMS"}
+			c.Key = filepath.Join(t.TempDir(), name)
+			if err := c.Run(e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		enroll("hook", `{"type":"webhook","url":"`+outside.URL+`/hook"}`)
+		const public, auth = "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4", "BTBZMqHH6r4Tts7J_aSIgg" // of RFC 8291
+		enroll("browser", `{"type":"webpush","endpoint":"`+outside.URL+`/push","keys":{"p256dh":"`+public+`","auth":"`+auth+`"}}`)
+		for len(calls) > 0 { // the second enrolment may have woken the first device
+			<-calls
+		}
+		f := n.Login(t, demo)
+		seen := map[string]bool{}
+		for len(seen) < 2 {
+			var c call
+			select {
+			case c = <-calls:
+			case <-time.After(10 * time.Second):
+				t.Fatalf("woken by %v alone", seen)
+			}
+			switch c.path {
+			case "/hook":
+				mac := hmac.New(sha256.New, secret)
+				mac.Write([]byte(c.header.Get("webhook-id") + "." + c.header.Get("webhook-timestamp") + "." + string(c.body)))
+				if got, want := c.header.Get("webhook-signature"), "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)); got != want {
+					t.Errorf("signature %s, want %s", got, want)
+				}
+				var told struct {
+					ChallengeID, Action string
+					Expire              int
+				}
+				if err := json.Unmarshal(c.body, &told); err != nil {
+					t.Fatal(err)
+				}
+				if told.ChallengeID != f.ChallengeID { // of the enrolment before
+					continue
+				}
+				if told.Action != "LOGIN" || told.Expire <= 0 || !strings.HasPrefix(c.header.Get("webhook-id"), f.ChallengeID) {
+					t.Errorf("told %s as %s", c.body, c.header.Get("webhook-id"))
+				}
+			case "/push":
+				var shown struct{ PublicKey string }
+				n.Ok(t, "GET", "/.well-known/vapid.json", nil, nil).Read(t, &shown)
+				h := c.header
+				if h.Get("TTL") == "" || h.Get("Urgency") != "high" || h.Get("Content-Encoding") != "aes128gcm" || !strings.HasSuffix(h.Get("Authorization"), ", k="+shown.PublicKey) || len(c.body) < 100 {
+					t.Errorf("%v, %d bytes", h, len(c.body))
+				}
+			}
+			seen[c.path] = true
+		}
+		if strings.Contains(n.Log(), outside.URL) {
+			t.Error("a target is in the log")
+		}
+	})
+}

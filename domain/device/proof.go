@@ -1,0 +1,143 @@
+package device
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"strings"
+	"time"
+)
+
+// typ is the type of a proof, in its header.
+const typ = "device-signature+jwt"
+
+// maxProofBytes bounds what is read of a header, maxIDBytes what is kept of a jti.
+const (
+	maxProofBytes = 4096
+	maxIDBytes    = 256
+)
+
+// Claims are what a proof states (D-AUTH-06).
+type Claims struct {
+	Issuer    string `json:"iss"` // the device's id; at the enrolment the key's thumbprint
+	Audience  string `json:"aud"` // the public base URL of the service
+	Method    string `json:"htm"`
+	Target    string `json:"htu"` // path with the raw query, as sent
+	IssuedAt  int64  `json:"iat"` // seconds
+	ID        string `json:"jti"`
+	BodyHash  string `json:"bh,omitempty"` // base64url of the body's SHA-256, where there is a body
+	Challenge string `json:"cid,omitempty"`
+	MethodID  string `json:"mid,omitempty"`
+	Value     string `json:"val,omitempty"`
+	Nonce     string `json:"nonce,omitempty"` // of the service
+}
+
+// HashBody is the claim bh of a body; "" for none.
+func HashBody(body []byte) string {
+	if len(body) == 0 {
+		return ""
+	}
+	sum := sha256.Sum256(body)
+	return encode(sum[:])
+}
+
+// Sign makes a proof with the key of a device, as a device does. An empty ID is
+// drawn and an IssuedAt of 0 is the present time.
+func Sign(k crypto.Signer, c Claims) (string, error) {
+	public, ok := PublicKey(k)
+	if !ok {
+		return "", errors.New("device: a key of this kind does not sign proofs")
+	}
+	if c.ID == "" {
+		c.ID = rand.Text()
+	}
+	if c.IssuedAt == 0 {
+		c.IssuedAt = time.Now().Unix()
+	}
+	head, err := json.Marshal(map[string]string{"alg": public.Alg(), "typ": typ, "kid": c.Issuer})
+	if err != nil {
+		return "", err
+	}
+	claims, err := json.Marshal(c)
+	if err != nil {
+		return "", err
+	}
+	signed := encode(head) + "." + encode(claims)
+	sig, err := sign(k, []byte(signed))
+	return signed + "." + encode(sig), err
+}
+
+// proof is a proof that was read; nothing of it is believed yet.
+type proof struct {
+	alg    string
+	kid    string
+	claims Claims
+	signed []byte
+	sig    []byte
+}
+
+// parse reads a compact JWS. It is strict: no padding, no member twice, no
+// critical extension, no type but our own.
+func parse(raw string) (p proof, ok bool) {
+	parts := strings.Split(raw, ".")
+	if len(raw) > maxProofBytes || len(parts) != 3 || strings.Contains(raw, "=") {
+		return p, false
+	}
+	head, okHead := object(decode(parts[0]))
+	claims, okClaims := object(decode(parts[1]))
+	p.sig = decode(parts[2])
+	if !okHead || !okClaims || len(p.sig) == 0 {
+		return p, false
+	}
+	if _, critical := head["crit"]; critical || !strings.EqualFold(text(head["typ"]), typ) {
+		return p, false
+	}
+	p.alg, p.kid, p.signed = text(head["alg"]), text(head["kid"]), []byte(parts[0]+"."+parts[1])
+	c := &p.claims
+	for name, to := range map[string]*string{"iss": &c.Issuer, "aud": &c.Audience, "htm": &c.Method, "htu": &c.Target, "jti": &c.ID, "bh": &c.BodyHash,
+		"cid": &c.Challenge, "mid": &c.MethodID, "val": &c.Value, "nonce": &c.Nonce} {
+		raw, there := claims[name]
+		if *to = text(raw); there && (len(raw) == 0 || raw[0] != '"') {
+			return p, false
+		}
+	}
+	var issued float64
+	if json.Unmarshal(claims["iat"], &issued) != nil || math.Abs(issued) > 1e11 || string(claims["iat"]) == "null" {
+		return p, false
+	}
+	c.IssuedAt = int64(issued)
+	return p, p.kid != "" && p.kid == c.Issuer && c.ID != "" && len(c.ID) <= maxIDBytes
+}
+
+// object reads a JSON object into its members: exact names, none twice, nothing
+// behind it. Decoding into a struct would take names in any case, and the last of
+// two.
+func object(data []byte) (map[string]json.RawMessage, bool) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return nil, false
+	}
+	members := map[string]json.RawMessage{}
+	for d.More() {
+		t, err := d.Token()
+		name, ok := t.(string)
+		if err != nil || !ok {
+			return nil, false
+		}
+		var value json.RawMessage
+		if _, twice := members[name]; twice || d.Decode(&value) != nil {
+			return nil, false
+		}
+		members[name] = value
+	}
+	if _, err := d.Token(); err != nil {
+		return nil, false
+	}
+	_, err := d.Token()
+	return members, err == io.EOF
+}

@@ -1,0 +1,161 @@
+package stepup
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+	"time"
+
+	"castellan/domain/challenge"
+	"castellan/domain/commit"
+	"castellan/domain/device"
+	"castellan/domain/fault"
+	"castellan/domain/message"
+)
+
+// The decisions that a device signs. Where the policy asks for number matching
+// an approval is APPROVED:NN, with the number that the starter sees.
+const (
+	approved = "APPROVED"
+	denied   = "DENIED"
+)
+
+// numberDigits of number matching.
+const numberDigits = 2
+
+func isPush(m challenge.Method) bool { return m.Name == challenge.PUSH }
+
+// checkDecision refuses a value that is no decision before any proof is looked at
+// (D-AUTH-06). It is judged as sent: case counts, and so do spaces.
+func (s *Service) checkDecision(ctx context.Context, a Answer) error {
+	if a.Value == approved || a.Value == denied {
+		return nil
+	}
+	number, found := strings.CutPrefix(a.Value, approved+":")
+	if found && len(number) == numberDigits && strings.Trim(number, "0123456789") == "" && s.Store != nil {
+		c, err := s.Store.Load(ctx, a.ChallengeID)
+		if m, _ := c.Method(a.MethodID); err == nil && m.Number != "" {
+			return nil
+		}
+		if err != nil && fault.CodeOf(err) != fault.ChallengeNotFound {
+			return err
+		}
+	}
+	return fault.Invalid("value", "must be APPROVED or DENIED")
+}
+
+// judgePush is the Judge of a push: a decision that a device of the challenge's
+// user has signed. The proof is verified before the challenge is looked for, so
+// that whoever has no device learns nothing of challenges. A decision claims the
+// device, which must still be there when it commits.
+func (s *Service) judgePush(ctx context.Context, _ string, a Answer) (challenge.Verdict, *challenge.Claim, error) {
+	d, err := s.signer(ctx, a)
+	if err != nil {
+		return challenge.Undecided, nil, err
+	}
+	claim := &challenge.Claim{Key: d.ID, Value: s.Now().UnixMilli()}
+	if a.Value == denied {
+		return challenge.Refusal, claim, nil
+	}
+	return challenge.Right, claim, nil
+}
+
+// alongside verifies the proof that accompanies a code.
+func (s *Service) alongside(ctx context.Context, a Answer) error {
+	_, err := s.signer(ctx, a)
+	return err
+}
+
+// signer is the device that signed an answer; it must be the challenge's user's.
+func (s *Service) signer(ctx context.Context, a Answer) (device.Device, error) {
+	switch {
+	case a.Signed.Proof == "":
+		return device.Device{}, device.Required()
+	case s.Devices == nil:
+		return device.Device{}, device.Refused()
+	}
+	d, err := s.Devices.Answered(ctx, a.Signed, device.Answer{DeviceID: a.DeviceID, ChallengeID: a.ChallengeID, MethodID: a.MethodID, Value: a.Value,
+		Decides: a.Method == challenge.PUSH})
+	if err != nil {
+		return device.Device{}, err
+	}
+	userID, err := s.Cases.User(ctx, a.ChallengeID)
+	if err == nil && (userID == "" || userID != d.UserID) {
+		err = device.Refused()
+	}
+	return d, err
+}
+
+// Claim are the writes that note the use of the device whose decision was
+// accepted (actors.Claims). They fail when it was removed meanwhile.
+func Claim(c challenge.Challenge, claim challenge.Claim) []commit.Write {
+	return []commit.Write{device.Use{UserID: c.UserID, ID: claim.Key, At: time.UnixMilli(claim.Value)}}
+}
+
+// withoutPush takes the push out of a challenge because the bounds on pushes
+// allow none. RATE_LIMITED where the rest is not enough: what is required is
+// never lowered (D-2FA-11).
+func withoutPush(c *challenge.Challenge, letters []letter) error {
+	i := slices.IndexFunc(c.Methods, isPush)
+	if len(c.Methods)-1 < c.Required {
+		return fault.New(fault.RateLimited, "too many pushes wait for an answer or were denied; try later").After(time.Minute)
+	}
+	c.Methods = slices.Delete(c.Methods, i, i+1)
+	for j := range letters {
+		if letters[j].method > i {
+			letters[j].method--
+		}
+	}
+	return nil
+}
+
+// newNumber draws a number of two digits, each as likely as any other.
+func newNumber() string {
+	n, err := rand.Int(rand.Reader, big.NewInt(90))
+	if err != nil {
+		panic(err) // crypto/rand never fails
+	}
+	return fmt.Sprint(10 + n.Int64())
+}
+
+// wake is what a device is told. It says nothing that whoever carries the message
+// could use: who approves reads the rest with a proof.
+type wake struct {
+	ChallengeID string `json:"challengeId"`
+	Action      string `json:"action"`
+	Expire      int64  `json:"expire"` // seconds
+}
+
+// wakes are the messages to the devices of a user whose challenge has a push. A
+// service without a sender for them works the same: devices ask by themselves.
+func (s *Service) wakes(ctx context.Context, c challenge.Challenge) ([]letter, error) {
+	i := slices.IndexFunc(c.Methods, isPush)
+	if i < 0 || c.Kind == challenge.Decoy || s.Devices == nil || !s.Dispatch.Offers(message.Push) {
+		return nil, nil
+	}
+	devices, err := s.Devices.Wakes(ctx, c.UserID)
+	if err != nil {
+		return nil, err
+	}
+	m := c.Methods[i]
+	text, err := json.Marshal(wake{c.ID, c.Action, m.LifetimeMs / 1000})
+	if err != nil {
+		return nil, err
+	}
+	out := make([]letter, len(devices))
+	for n, d := range devices {
+		one := m
+		one.MadeAt, one.Generation = c.CreatedAt, n // a payload opens for its own row only
+		l := letter{method: i, to: d.Target, row: s.row(c, one, c.UserID, d.Target, c.Starter.IP)}
+		l.row.Channel, l.row.Dial, l.row.Proven = message.Push, "", c.Proven
+		l.text = message.Rendered{Channel: message.Push, To: d.Target, Text: string(text)}
+		plain, _ := l.text.AppendBinary(nil) // it has no error to give
+		l.row.Payload = s.Ring.Seal(plain, challenge.PayloadData(c.ID, m.ID, n))
+		out[n] = l
+	}
+	return out, nil
+}

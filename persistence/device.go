@@ -1,0 +1,155 @@
+package persistence
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/commit"
+	"castellan/domain/device"
+	"castellan/domain/fault"
+)
+
+// Devices implements device.Store.
+type Devices struct{ db *DB }
+
+var _ device.Store = Devices{}
+
+// NewDevices returns the devices kept in db.
+func NewDevices(db *DB) Devices { return Devices{db} }
+
+type deviceRow struct {
+	bun.BaseModel `bun:"table:device,alias:t"`
+
+	ID          string `bun:",pk"`
+	UserID      string
+	PublicKey   string
+	Brand       string
+	Model       string
+	Description string
+	Platform    string
+	Target      []byte
+	Status      string
+	CreatedAt   int64
+	LastUsedAt  int64
+}
+
+func (r deviceRow) device() (device.Device, error) {
+	k, err := device.ParseKey([]byte(r.PublicKey))
+	if err != nil {
+		return device.Device{}, fmt.Errorf("device %s: stored key: %w", r.ID, err)
+	}
+	d := device.Device{ID: r.ID, UserID: r.UserID, Key: k, Brand: r.Brand, Model: r.Model, Description: r.Description, Platform: r.Platform,
+		Target: r.Target, Status: device.Status(r.Status), CreatedAt: at(r.CreatedAt)}
+	if r.LastUsedAt > 0 {
+		d.LastUsedAt = at(r.LastUsedAt)
+	}
+	return d, nil
+}
+
+// useRow is what the use of a device is noted with.
+type useRow struct {
+	bun.BaseModel `bun:"table:device"`
+
+	ID         string
+	UserID     string
+	LastUsedAt int64
+}
+
+type proofRow struct {
+	bun.BaseModel `bun:"table:device_proof"`
+
+	ID        string
+	SeenAt    int64
+	ExpiresAt int64
+}
+
+// firsts plans INSERTs of which each is fenced: its row must not be there, or its
+// time must have come.
+func firsts[W commit.Fence, R any](rest string, row func(W) R) planFor {
+	insert := sync.OnceValue(func() *statement { return insertOf[R](tables.Get(reflect.TypeFor[R]()).Name, rest) })
+	return planFor{reflect.TypeFor[W](), plan{calls: func(_ *lane, ws []commit.Write) []call {
+		key := func(i int) string { k, _ := ws[i].(W).Fence(); return k }
+		order := make([]int, len(ws))
+		for i := range order {
+			order[i] = i
+		}
+		slices.SortFunc(order, func(a, b int) int { return cmp.Compare(key(a), key(b)) })
+		rows, keys := make([]R, len(ws)), make([]string, len(ws))
+		for n, i := range order {
+			rows[n], keys[n] = row(ws[i].(W)), key(i)
+		}
+		return []call{callOf(insert(), rows, order, keys)}
+	}}}
+}
+
+var deviceFences = []planFor{
+	fencedBy("UPDATE device SET last_used_at = v.last_used_at {FROM v} WHERE device.id = v.id AND device.user_id = v.user_id AND device.status = 'ACTIVE' {RETURNING device.id}",
+		func(w device.Use) useRow { return useRow{ID: w.ID, UserID: w.UserID, LastUsedAt: ms(w.At)} }),
+	firsts("ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at, expires_at = excluded.expires_at "+
+		"WHERE device_proof.expires_at <= excluded.seen_at {RETURNING device_proof.id}",
+		func(w device.See) proofRow { return proofRow{ID: w.ID, SeenAt: ms(w.At), ExpiresAt: ms(w.Until)} }),
+}
+
+var deviceWrites = []planFor{
+	each(func(ctx context.Context, tx bun.Tx, w device.Add) error {
+		r := deviceRow{ID: w.ID, UserID: w.UserID, PublicKey: w.Key.JWK(), Brand: w.Brand, Model: w.Model, Description: w.Description, Platform: w.Platform,
+			Target: w.Target, Status: string(w.Status), CreatedAt: ms(w.CreatedAt)}
+		if !w.LastUsedAt.IsZero() {
+			r.LastUsedAt = ms(w.LastUsedAt)
+		}
+		_, err := tx.NewInsert().Model(&r).Returning("NULL").Exec(ctx)
+		return err
+	}),
+	each(func(ctx context.Context, tx bun.Tx, w device.Remove) error {
+		_, err := tx.NewDelete().Table("device").Where("id = ?", w.ID).Where("user_id = ?", w.UserID).Exec(ctx)
+		return err
+	}),
+}
+
+// Get implements device.Store.
+func (s Devices) Get(ctx context.Context, id string) (device.Device, error) {
+	ctx, cancel := s.db.bound(ctx)
+	defer cancel()
+	var r deviceRow
+	err := translate(s.db.find(ctx, &r, "id = $1", "", id))
+	if fault.CodeOf(err) == fault.RecordNotFound {
+		err = fault.New(fault.RecordNotFound, "there is no such device")
+	}
+	if err != nil {
+		return device.Device{}, err
+	}
+	return r.device()
+}
+
+// List implements device.Store.
+func (s Devices) List(ctx context.Context, userID string) ([]device.Device, error) {
+	ctx, cancel := s.db.bound(ctx)
+	defer cancel()
+	var rows []deviceRow
+	if err := s.db.find(ctx, &rows, "user_id = $1", "created_at DESC, id DESC", userID); err != nil {
+		return nil, translate(err)
+	}
+	out := make([]device.Device, len(rows))
+	for i, r := range rows {
+		var err error
+		if out[i], err = r.device(); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// Purge implements device.Store.
+func (s Devices) Purge(ctx context.Context, now time.Time) error {
+	return s.db.InTx(ctx, func(ctx context.Context) error {
+		_, err := s.db.conn(ctx).NewDelete().Table("device_proof").Where("expires_at <= ?", ms(now)).Exec(ctx)
+		return err
+	})
+}
