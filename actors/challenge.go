@@ -76,6 +76,12 @@ func (a *challengeActor) Receive(c *cluster.Context, msg any) {
 		}
 	case *pb.ChallengeComplete:
 		a.complete(c, m)
+		// Whoever asks again reads the rows: most never do, and what is over
+		// would lie here longer than it lived.
+		if a.outcome != nil && !a.running && len(a.waiters) == 0 && len(a.nodes) == 0 && c.Passivate() {
+			a.rest()
+			return
+		}
 	case *pb.ChallengeUser:
 		a.user(c, m)
 	case *pb.ChallengeRenew:
@@ -601,12 +607,17 @@ func (a *challengeActor) arm(c *cluster.Context) {
 	if !a.wakeAt.IsZero() && !at.Before(a.wakeAt) {
 		return // the armed one comes first and arms the next
 	}
-	if a.timer != nil {
-		a.timer.Stop()
-	}
+	a.rest()
 	a.wakes++
 	a.wakeAt = at
 	a.timer = c.Self().After(at.Sub(now), wake{a.wakes})
+}
+
+// rest stops the timer of an actor that has left.
+func (a *challengeActor) rest() {
+	if a.timer != nil {
+		a.timer.Stop()
+	}
 }
 
 func earlier(a, b time.Time) time.Time {
