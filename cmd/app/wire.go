@@ -41,6 +41,7 @@ import (
 	"castellan/domain/keyring"
 	"castellan/domain/message"
 	"castellan/domain/mfa"
+	"castellan/domain/outbox"
 	"castellan/domain/password"
 	"castellan/domain/resource"
 	"castellan/domain/session"
@@ -194,7 +195,7 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 		return err
 	}
 	s.dispatch = dispatch.New(dispatch.Options{Store: outboxStore, Commit: db, Open: ring.Open, Senders: senders, Keep: cfg.Dev, Workers: cfg.Outbox.Workers,
-		Lease: cfg.Outbox.Lease, RetryMin: cfg.Outbox.RetryMin, RetryMax: cfg.Outbox.RetryMax, MaxAttempts: cfg.Outbox.MaxAttempts, Now: now, Log: s.log})
+		Lease: cfg.Outbox.Lease, RetryMin: cfg.Outbox.RetryMin, RetryMax: cfg.Outbox.RetryMax, MaxAttempts: cfg.Outbox.MaxAttempts, Now: now, Log: s.log, Gone: s.gone})
 
 	people := accounts{s.users}
 	actions := challenge.Actions{}
@@ -334,6 +335,16 @@ func guarded(endpoints map[string]string, actions challenge.Actions, run func(co
 		actions.Register(guard.Captured(code, run))
 	}
 	return nil
+}
+
+// gone has a device not be woken where nobody is any more.
+func (s *service) gone(ctx context.Context, m outbox.Message, r message.Rendered) {
+	if r.Channel != message.Push {
+		return
+	}
+	if err := s.devices.Gone(ctx, m.UserID, r.To); err != nil {
+		s.log.Warn("a push target that is gone could not be removed", "err", err)
+	}
 }
 
 // publicURL is where clients reach the service: unless it is configured, where it
