@@ -202,10 +202,11 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	challenges := persistence.NewChallenges(db)
 	revoking := session.Revoking{Committer: db, Revocations: s.revocations, Also: s.geofilters.Told}
 	s.node = cluster.Solo(s.log)
-	s.node.Register(actors.Kinds(actors.Deps{Store: challenges, Outbox: outboxStore, Commit: revoking, Actions: actions, Rules: rules(cfg), Accounts: people,
+	primes := new(actors.Primes)
+	s.node.Register(actors.Kinds(actors.Deps{Primes: primes, Store: challenges, Outbox: outboxStore, Commit: revoking, Actions: actions, Rules: rules(cfg), Accounts: people,
 		Claims:   map[challenge.Name]actors.Claims{challenge.TOTP: totp.Claim, challenge.PUSH: stepup.Claim},
 		Sessions: s.revocations, Seal: ring.Seal, Open: ring.Open, Grace: cfg.MFA.PAuthGrace, Now: now, Log: s.log})...)
-	s.client = actors.Client{Node: s.node, Now: now}
+	s.client = actors.Client{Node: s.node, Primes: primes, Now: now}
 	book, err := message.NewBook(httpapi.Title, nil)
 	if err != nil {
 		return err

@@ -76,12 +76,13 @@ func (s *Service) Start(ctx context.Context, r challenge.StartRequest) (challeng
 		insert.Command = s.Ring.Seal(r.Command, challenge.CommandData(c.ID))
 	}
 	writes = append(append(writes, insert), r.With...)
-	if err := s.Commit.Commit(ctx, writes...); err != nil {
-		return challenge.Started{}, err
-	}
 	c = insert.Challenge
 	c.Version = 1
 	s.Cases.Prime(c, insert.Command)
+	if err := s.Commit.Commit(ctx, writes...); err != nil {
+		s.Cases.Refresh(c.ID)
+		return challenge.Started{}, err
+	}
 	for _, old := range leave.Supersede {
 		s.Cases.Refresh(old)
 	}

@@ -74,8 +74,8 @@ type Leave struct {
 // Cases are the owners of challenges. Errors are the faults of the machine;
 // UNAVAILABLE and OVERLOADED say that the caller should try again.
 type Cases interface {
-	// Prime gives the owner the state that was just committed, and the sealed
-	// command. It may be lost.
+	// Prime gives the owner the state that is about to be committed, and the
+	// sealed command. It may be lost; when the commit fails, Refresh takes it back.
 	Prime(c challenge.Challenge, command []byte)
 	// Refresh tells the owner that the row was changed by somebody else.
 	Refresh(id string)
