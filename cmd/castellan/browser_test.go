@@ -27,3 +27,33 @@ func TestBrowser(t *testing.T) {
 		webtest.WalkDocs(t, n.URL, filepath.Join(t.ArtifactDir(), "docs"))
 	})
 }
+
+// An account holder guards the account in the browser: a forgotten password, an
+// authenticator, a device with a key of its own, a new password, the sessions.
+func TestBrowserAccount(t *testing.T) {
+	t.Parallel()
+	s := blackbox.NewSite(t, "sqlite")
+	n := patient(s).Start()
+	demo, boss := s.Seeded("user"), admin(t, s, n)
+	view := webtest.Desktop
+	who := webtest.Person{Country: demo.Country, Phone: demo.Phone, Password: demo.Password, Shots: filepath.Join(t.ArtifactDir(), "account")}
+	others := func() {
+		demo.Password = who.Password
+		n.Session(t, demo)
+		n.Session(t, demo)
+	}
+	tab := webtest.Browser(t)
+	tab.Visit(n.URL, view)
+	who = tab.WalkReset(who, "another-lantern-orchard")
+	tab.WalkAuthenticator(who)
+	tab.WalkDevice(n.URL, who, view, func() {
+		n.Ok(t, "POST", "/admin/system/mfa/policies/common",
+			`{"actionCode":"LOGIN","name":"number","expireAt":0,"required":1,"numberMatching":true,"methods":[["PUSH"],["SMS"],["MAIL"]]}`, boss)
+	})
+	others()
+	tab.WalkSessions(who, 3) // one is that of the page before its reload
+	others()
+	who = tab.WalkPassword(who, "a-third-lantern", 2)
+	demo.Password = who.Password
+	n.Login(t, demo)
+}

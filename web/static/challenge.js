@@ -68,6 +68,9 @@ export class ChallengeView {
     const rows = [card.bar];
     if (name === 'PUSH') {
       rows.push(h('p', { class: 'method-hint' }, t('pushWait')));
+      if (method.matchNumber) {
+        rows.push(h('p', { class: 'match' }, t('matchNumber'), ' ', h('strong', { class: 'match-number', dir: 'ltr', dataset: at('match') }, method.matchNumber)));
+      }
     } else {
       const id = `code-${method.id}`;
       card.input = h('input', {
@@ -118,6 +121,7 @@ export class ChallengeView {
     const wait = Math.max(card.blockedUntil, card.message?.renewing ? card.renewAfter : 0) - now;
     set(card.wait, card.message && wait > 0 ? t('retryIn', { time: clock(wait) }) : '');
     card.note.dataset.kind = card.message?.kind ?? '';
+    card.note.dataset.key = card.message?.key ?? '';
     if (card.form) {
       card.form.hidden = method.complete;
       const shut = state !== 'open' || now < card.blockedUntil;
