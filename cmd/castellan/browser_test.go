@@ -35,7 +35,6 @@ func TestBrowserAccount(t *testing.T) {
 	s := blackbox.NewSite(t, "sqlite")
 	n := patient(s).Start()
 	demo, boss := s.Seeded("user"), admin(t, s, n)
-	view := webtest.Desktop
 	who := webtest.Person{Country: demo.Country, Phone: demo.Phone, Password: demo.Password, Shots: filepath.Join(t.ArtifactDir(), "account")}
 	others := func() {
 		demo.Password = who.Password
@@ -43,10 +42,10 @@ func TestBrowserAccount(t *testing.T) {
 		n.Session(t, demo)
 	}
 	tab := webtest.Browser(t)
-	tab.Visit(n.URL, view)
+	tab.Visit(n.URL)
 	who = tab.WalkReset(who, "another-lantern-orchard")
 	tab.WalkAuthenticator(who)
-	tab.WalkDevice(n.URL, who, view, func() {
+	tab.WalkDevice(n.URL, who, func() {
 		n.Ok(t, "POST", "/admin/system/mfa/policies/common",
 			`{"actionCode":"LOGIN","name":"number","expireAt":0,"required":1,"numberMatching":true,"methods":[["PUSH"],["SMS"],["MAIL"]]}`, boss)
 	})

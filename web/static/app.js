@@ -80,7 +80,7 @@ function open(started) {
   const { flow } = current = started;
   watch(flow);
   if (!flow.challenge) return void flow.done.then(succeeded);
-  challenge = new ChallengeView(flow, { list: $('methods'), left: $('challenge-left'), bar: $('challenge-bar'), announce: say });
+  challenge = new ChallengeView(flow, { list: $('methods'), left: $('challenge-left'), bar: $('challenge-bar'), announce: say, device: $('device-pane') });
   outbox.start(flow.challenge.ts); // codes of earlier challenges are older
   devices.listen(flow.methods.some((method) => method.name === 'PUSH'));
   authenticator.offer(flow.methods.some((method) => method.name === 'TOTP'));
@@ -241,6 +241,7 @@ function start() {
   devices = new Devices(page);
   passwords = new Passwords(page);
   chooseTab = tabs($('tabs'), (panel) => {
+    clearNotices();
     if (panel === 'panel-sessions') session?.refresh();
     if (panel === 'panel-devices') devices.refresh();
   });

@@ -2,9 +2,10 @@
  *  waits for it and approves or denies. castellan-device.js is what an integrator would copy of it. */
 
 import { Device, forgetDevice, loadDevice, saveDevice } from './castellan-device.js';
+import { agentOf } from './agent.js';
 import { digits } from './challenge.js';
 import { wordsOf } from './errors.js';
-import { $, h, busy, clock, instant } from './dom.js';
+import { $, h, busy, clock, instant, sentences } from './dom.js';
 import { t, moment } from './texts.js';
 
 const EVERY_MS = 2000;
@@ -60,7 +61,8 @@ export class Devices {
       // Proofs name the service's public URL, which need not be the address of this page.
       const { publicUrl } = (await this.#page.client.request('GET', '/dev/service')).data;
       device = await Device.create({ audience: publicUrl, owner: this.owner });
-      return device.enroll(this.#page.client, { brand: 'Castellan', model: browser(), description: t('deviceDescription'), platform: 'web' });
+      const { browser, system } = agentOf();
+      return device.enroll(this.#page.client, { brand: browser || 'Browser', model: system || '?', description: t('deviceDescription'), platform: 'web' });
     });
     if (!outcome) return;
     device.deviceId = outcome.data.deviceId;
@@ -121,7 +123,8 @@ export class Devices {
       if (device !== this.#device) return;
       const now = Date.now();
       this.#waiting = items.map((item) => ({ ...item, endsAt: this.#waiting.find((w) => same(w, item))?.endsAt ?? now + item.data.params.expire * 1000 }));
-      if (asked || this.#note?.asking) this.#say(items.length ? undefined : { key: 'nothingWaits' });
+      if (items.length || this.#note?.asking) this.#say();
+      else if (asked) this.#say({ key: 'nothingWaits' });
       this.#drawWaiting();
     } catch (error) {
       this.#say({ error, asking: true });
@@ -135,7 +138,7 @@ export class Devices {
       this.#drawWaiting();
       this.#say({ key: value === 'DENIED' ? 'denied' : 'approved', ok: true });
     } catch (error) {
-      note.textContent = error.attemptsLeft === undefined ? wordsOf(error) : `${wordsOf(error)} ${t('attemptsLeft', { n: error.attemptsLeft })}`;
+      note.textContent = sentences(wordsOf(error), error.attemptsLeft !== undefined && t('attemptsLeft', { n: error.attemptsLeft }));
       if (['CHALLENGE_CLOSED', 'CHALLENGE_EXPIRED', 'METHOD_ALREADY_COMPLETED', 'METHOD_EXPIRED'].includes(error.code)) {
         this.#say({ error });
         await this.#ask();
@@ -187,10 +190,3 @@ export class Devices {
 }
 
 const same = (a, b) => a.data.challengeId === b.data.challengeId && a.data.methodId === b.data.methodId;
-
-/** The name of this browser as people know it. */
-function browser() {
-  const names = { Edg: 'Edge', OPR: 'Opera', Firefox: 'Firefox', Chrome: 'Chrome', Safari: 'Safari' };
-  const found = Object.keys(names).find((name) => navigator.userAgent.includes(`${name}/`));
-  return found ? names[found] : 'Browser';
-}

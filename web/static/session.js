@@ -1,6 +1,7 @@
 /** The session after a login: what the token says, and every session of the account with its end button. */
 
 import { h, clock, instant } from './dom.js';
+import { shortened } from './agent.js';
 import { t, moment } from './texts.js';
 
 const TIMES = ['iat', 'exp', 'nbf', 'auth_time'];
@@ -67,11 +68,11 @@ export class SessionView {
   }
 
   #row(session) {
-    const device = [session.deviceBrand, session.deviceModel].filter(Boolean).join(' ') || session.deviceDesc || t('unknownDevice');
+    const device = shortened([session.deviceBrand, session.deviceModel].filter(Boolean).join(' ') || session.deviceDesc) || t('unknownDevice');
     const when = (label, value) => instant(value) && h('span', {}, `${t(label)}: `, h('time', {}, moment(instant(value))));
     return h('li', { class: 'row', dataset: { testid: 'session-item', current: String(Boolean(session.current)) } },
       h('div', { class: 'row-what' },
-        h('p', { class: 'row-name' }, h('bdi', {}, device),
+        h('p', { class: 'row-name' }, h('bdi', { title: session.deviceDesc }, device),
           session.current && h('span', { class: 'badge current', dataset: { testid: 'session-current' } }, t('thisSession'))),
         h('p', { class: 'row-facts' },
           session.ip && h('bdi', { dir: 'ltr' }, session.ip),

@@ -13,12 +13,15 @@ type Person struct {
 	Shots                    string
 }
 
-// Visit opens the page of the service at baseURL in a view.
-func (tab *Tab) Visit(baseURL string, view View) {
+// Account is the view in which an account is walked through.
+var Account = View{Width: 1280, Height: 900, Language: "en"}
+
+// Visit opens the page of the service at baseURL.
+func (tab *Tab) Visit(baseURL string) {
 	tab.t.Helper()
 	tab.Open(strings.TrimSuffix(baseURL, "/") + "/")
 	tab.Until("document.body.dataset.ready === 'true'")
-	tab.View(view)
+	tab.View(Account)
 }
 
 // Enter logs in with codes of the outbox.
@@ -37,13 +40,24 @@ func (tab *Tab) Leave() {
 	tab.See("#login-form")
 }
 
-// Shot writes a picture of the page; nothing may be wider than the screen.
+// inArabic is the other view of each picture.
+var inArabic = View{Width: 360, Height: 780, Phone: true, Dark: true, Language: "ar"}
+
+// Shot writes two pictures of the page: on a wide screen, light and in English, and on a phone, dark and from right to
+// left. Nothing may be wider than the screen.
 func (tab *Tab) Shot(who Person, name string) {
 	tab.t.Helper()
-	if wide := Value[int](tab, "document.documentElement.scrollWidth - document.documentElement.clientWidth"); wide > 0 {
-		tab.t.Errorf("%s is %d pixels too wide", name, wide)
+	look := func(name string) {
+		tab.t.Helper()
+		if wide := Value[int](tab, "document.documentElement.scrollWidth - document.documentElement.clientWidth"); wide > 0 {
+			tab.t.Errorf("%s is %d pixels too wide", name, wide)
+		}
+		tab.Screenshot(tab.t, filepath.Join(who.Shots, name+".png"))
 	}
-	tab.Screenshot(tab.t, filepath.Join(who.Shots, name+".png"))
+	look(name)
+	tab.View(inArabic)
+	look(name + "-phone")
+	tab.View(Account)
 }
 
 // Refused waits until the page shows a refusal of this code, with the service's words.
@@ -163,7 +177,7 @@ func (tab *Tab) WalkAuthenticator(who Person) {
 
 // WalkDevice makes the browser a device, approves and denies logins with it, across a reload of the page, and removes
 // it. ask is called before the login that asks for a number. It begins logged in and ends so.
-func (tab *Tab) WalkDevice(baseURL string, who Person, view View, ask func()) {
+func (tab *Tab) WalkDevice(baseURL string, who Person, ask func()) {
 	t := tab.t
 	t.Helper()
 	const push = `[data-testid="push"]`
@@ -200,7 +214,7 @@ func (tab *Tab) WalkDevice(baseURL string, who Person, view View, ask func()) {
 	tab.Until(logged("ACTION_COMPLETE", "socket"))
 	tab.Until("document.querySelector('[data-testid=\"push\"]') === null")
 
-	tab.Visit(baseURL, view) // the device outlives the page
+	tab.Visit(baseURL) // the device outlives the page
 	tab.See("#device-pane")
 	begin()
 	tab.Click(push + ` [data-testid="deny"]`)
