@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"encoding/base32"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -138,6 +139,40 @@ func TestSessions(t *testing.T) {
 	tab.Click(`[data-testid="session-item"][data-current="true"] [data-testid="session-end"]`)
 	tab.See("#login-form")
 	contains(t, "the notice", tab.Text("#notice"), "This session is over")
+}
+
+// Arrow keys move through the tabs, and each tab shows its panel alone.
+func TestTabs(t *testing.T) {
+	s := newService(t)
+	tab := webtest.Browser(t)
+	openChallenge(t, tab, s)
+	tab.Type(`[data-testid="code-SMS"]`, tab.FreshCode("SMS"))
+	tab.Click(`[data-testid="verify-SMS"]`)
+	tab.See("#panel-sessions")
+	webtest.Value[bool](tab, "(() => { document.getElementById('tab-sessions').focus(); return true; })()")
+	for _, step := range [][2]string{{"ArrowRight", "authenticator"}, {"End", "password"}, {"ArrowRight", "sessions"}, {"ArrowLeft", "password"}, {"Home", "sessions"}} {
+		got := webtest.Value[string](tab, fmt.Sprintf(`(() => {
+			document.activeElement.dispatchEvent(new KeyboardEvent('keydown', { key: %q, bubbles: true, cancelable: true }));
+			const open = [...document.querySelectorAll('[role="tabpanel"]:not([hidden])')].map((panel) => panel.id);
+			return [document.activeElement.id, document.activeElement.tabIndex, document.querySelector('[aria-selected="true"]').id, ...open].join(' ');
+		})()`, step[0]))
+		if want := fmt.Sprintf("tab-%[1]s 0 tab-%[1]s panel-%[1]s", step[1]); got != want {
+			t.Errorf("after %s: %s, want %s", step[0], got, want)
+		}
+	}
+}
+
+// The demonstration of an authenticator app computes the codes of RFC 6238, appendix B, cut to six digits.
+func TestAuthenticatorCodes(t *testing.T) {
+	s := newService(t)
+	tab := webtest.Browser(t)
+	tab.Open(s.URL + "/")
+	secret := base32.StdEncoding.EncodeToString([]byte("12345678901234567890"))
+	for at, want := range map[int64]string{59: "287082", 1111111109: "081804", 1111111111: "050471", 1234567890: "005924", 2000000000: "279037", 20000000000: "353130"} {
+		if got := webtest.Value[string](tab, fmt.Sprintf("import('/static/authenticator.js').then(({ codeAt }) => codeAt(%q, %d))", secret, at*1000)); got != want {
+			t.Errorf("the code at %d is %s, want %s", at, got, want)
+		}
+	}
 }
 
 // Tokens never stand in the page in full.

@@ -114,7 +114,7 @@ func TestTexts(t *testing.T) {
 	if len(keys) != 3 {
 		t.Errorf("languages: %d", len(keys))
 	}
-	asked := regexp.MustCompile(`\bt\('(\w+)'|data-t(?:-label|-placeholder)?="(\w+)"|(?:key|kind): '(\w+)'|leave\('(\w+)'\)`)
+	asked := regexp.MustCompile(`\bt\('(\w+)'|data-t(?:-label|-placeholder)?="(\w+)"|(?:key|kind): '(\w+)'|(?:leave|note|verify)\('(\w+)'`)
 	_ = fs.WalkDir(web.FS(), ".", func(name string, _ fs.DirEntry, _ error) error {
 		body, _, ok := web.Page(name)
 		if !ok || strings.HasPrefix(name, "docs") {

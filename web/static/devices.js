@@ -2,7 +2,7 @@
  *  waits for it and approves or denies. castellan-device.js is what an integrator would copy of it. */
 
 import { Device, forgetDevice, loadDevice, saveDevice } from './castellan-device.js';
-import { agentOf } from './agent.js';
+import { agentOf, shortened } from './agent.js';
 import { digits } from './challenge.js';
 import { wordsOf } from './errors.js';
 import { $, h, busy, clock, instant, sentences } from './dom.js';
@@ -165,7 +165,7 @@ export class Devices {
       h('div', { class: 'message-head' }, h('strong', { class: 'push-title' }, actionTitle),
         h('span', { class: 'clock message-at', dir: 'ltr', role: 'timer', dataset: { ends: item.endsAt } })),
       h('p', { class: 'message-body', dir: 'auto' }, item.body),
-      h('dl', { class: 'push-facts' }, params.infoTable.data.map(([name, value]) => h('div', {}, h('dt', {}, name), h('dd', {}, h('bdi', {}, value))))),
+      h('dl', { class: 'push-facts' }, params.infoTable.data.map(([name, value]) => h('div', {}, h('dt', {}, name), h('dd', {}, h('bdi', { title: value }, shortened(value)))))),
       numberMatching && h('div', { class: 'field' }, h('label', { for: id }, t('numberLabel')), number),
       note,
       h('div', { class: 'buttons' },

@@ -224,8 +224,15 @@ func (tab *Tab) WalkDevice(baseURL string, who Person, ask func()) {
 	}
 	tab.Shot(who, "device-4-denied")
 	tab.Click("#again")
+	// A device whose clock is an hour off signs again with the nonce of the refusal.
+	Value[bool](tab, "((real) => { window.realNow = real; Date.now = () => real() - 3600000; return true; })(Date.now)")
+	tab.Click("#log-clear")
 	tab.Click("#device-ask")
 	tab.Until("document.getElementById('device-note').textContent === 'Nothing waits for this device.'")
+	if asked := Value[int](tab, `document.querySelectorAll('[data-event="GET /auth/2fa/challenge/ongoing"]').length`); asked != 2 {
+		t.Errorf("a device with a wrong clock asked %d times", asked)
+	}
+	Value[bool](tab, "(() => { Date.now = realNow; return true; })()")
 
 	ask()
 	begin()
