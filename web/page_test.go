@@ -150,7 +150,7 @@ func TestTabs(t *testing.T) {
 	tab.Click(`[data-testid="verify-SMS"]`)
 	tab.See("#panel-sessions")
 	webtest.Value[bool](tab, "(() => { document.getElementById('tab-sessions').focus(); return true; })()")
-	for _, step := range [][2]string{{"ArrowRight", "authenticator"}, {"End", "password"}, {"ArrowRight", "sessions"}, {"ArrowLeft", "password"}, {"Home", "sessions"}} {
+	for _, step := range [][2]string{{"ArrowRight", "authenticator"}, {"End", "addresses"}, {"ArrowRight", "sessions"}, {"ArrowLeft", "addresses"}, {"Home", "sessions"}} {
 		got := webtest.Value[string](tab, fmt.Sprintf(`(() => {
 			document.activeElement.dispatchEvent(new KeyboardEvent('keydown', { key: %q, bubbles: true, cancelable: true }));
 			const open = [...document.querySelectorAll('[role="tabpanel"]:not([hidden])')].map((panel) => panel.id);

@@ -57,6 +57,17 @@ func TestFlag(t *testing.T) {
 	}
 }
 
+// The page offers every country of the service and no other.
+func TestCountries(t *testing.T) {
+	s := newService(t)
+	tab := webtest.Browser(t)
+	tab.Open(s.URL + "/")
+	offered := webtest.Value[[]string](tab, "[...document.querySelectorAll('#country option')].map((option) => option.value).sort()")
+	if want := slices.Sorted(slices.Values(geo.Codes())); !slices.Equal(offered, want) {
+		t.Errorf("the page offers %d countries, the service knows %d: %v", len(offered), len(want), difference(offered, want))
+	}
+}
+
 // The files keep the promises that the content security policy and an offline machine rest on.
 func TestFilesStandAlone(t *testing.T) {
 	var (

@@ -29,7 +29,8 @@ func TestBrowser(t *testing.T) {
 }
 
 // An account holder guards the account in the browser: a forgotten password, an
-// authenticator, a device with a key of its own, a new password, the sessions.
+// authenticator, a device with a key of its own, a new password, the sessions, the
+// address book, the countries.
 func TestBrowserAccount(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite")
@@ -53,6 +54,6 @@ func TestBrowserAccount(t *testing.T) {
 	tab.WalkSessions(who, 3) // one is that of the page before its reload
 	others()
 	who = tab.WalkPassword(who, "a-third-lantern", 2)
-	demo.Password = who.Password
-	n.Login(t, demo)
+	tab.WalkAddresses(who, "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t", "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6T")
+	tab.WalkCountries(who, "TR")
 }

@@ -2,8 +2,10 @@
  *  owns the steps; what stands in a step has a file of its own. */
 
 import { CastellanClient } from './castellan-client.js';
+import { Addresses } from './addresses.js';
 import { Authenticator } from './authenticator.js';
 import { ChallengeView } from './challenge.js';
+import { Countries } from './countries.js';
 import { Devices } from './devices.js';
 import { Passwords } from './passwords.js';
 import { SessionView } from './session.js';
@@ -36,7 +38,7 @@ const STEPS = { login: 0, reset: 0, challenge: 1, renew: 1, ended: 1, session: 2
 /** The challenge that has the page: {flow, what, settled}. settled hears its outcome, or undefined. */
 let current;
 let challenge, session, busyLogin = false;
-let authenticator, devices, passwords, chooseTab;
+let authenticator, devices, passwords, countries, addresses, chooseTab;
 
 function say(text) {
   $('announcer').textContent = text;
@@ -240,10 +242,14 @@ function start() {
   authenticator = new Authenticator(page);
   devices = new Devices(page);
   passwords = new Passwords(page);
+  countries = new Countries(page);
+  addresses = new Addresses(page);
   chooseTab = tabs($('tabs'), (panel) => {
     clearNotices();
     if (panel === 'panel-sessions') session?.refresh();
     if (panel === 'panel-devices') devices.refresh();
+    if (panel === 'panel-countries') countries.refresh();
+    if (panel === 'panel-addresses') addresses.refresh();
   });
   languageSwitch($('language'));
   $('login-form').addEventListener('submit', login);

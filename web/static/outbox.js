@@ -66,6 +66,7 @@ export class Outbox {
     if (shown === this.#shown) return;
     this.#shown = shown;
     this.#list.replaceChildren(...items.map((item) => this.#entry(item)));
+    this.#list.scrollTop = 0; // what is new stands first
   }
 
   #say(text) {

@@ -304,6 +304,57 @@ func (tab *Tab) WalkSessions(who Person, others int) {
 	tab.Until("document.getElementById('end-others').hidden")
 }
 
+// WalkAddresses adds a withdrawal address, is refused a wrong one, and removes the first.
+func (tab *Tab) WalkAddresses(who Person, right, wrong string) {
+	t := tab.t
+	t.Helper()
+	add := func(address string) {
+		t.Helper()
+		tab.Type("#address", address)
+		tab.Type("#address-name", "Cold wallet")
+		tab.Click("#address-form button")
+	}
+	tab.Click("#tab-addresses")
+	tab.See("#addresses-empty")
+	add(wrong)
+	tab.Refused("WD_NETWORK_ASSET_MISMATCH")
+	add(right)
+	tab.Told("The address was added.")
+	if text := tab.Text(`[data-testid="address-item"] code`); text != right {
+		t.Errorf("the address book shows %s", text)
+	}
+	tab.Shot(who, "addresses")
+	tab.Click(`[data-testid="address-remove"]`)
+	tab.Told("The address was removed.")
+	tab.See("#addresses-empty")
+}
+
+// WalkCountries adds a country and removes it; each ends every session and leads back to the login.
+func (tab *Tab) WalkCountries(who Person, country string) {
+	t := tab.t
+	t.Helper()
+	tab.Click("#tab-countries")
+	tab.See("#countries-empty")
+	tab.Choose("#country", country)
+	tab.Click("#country-form button")
+	tab.See("#challenge-step")
+	tab.AnswerByOutbox()
+	tab.See("#login-form")
+	tab.Told("every session ended")
+	tab.Enter(who)
+	tab.Click("#tab-countries")
+	tab.See(fmt.Sprintf(`[data-testid="country-item"][data-code=%q]`, country))
+	tab.Until("document.querySelector('.flag').naturalWidth > 0")
+	tab.Click("#country-form button")
+	tab.Refused("RECORD_ALREADY_EXIST")
+	tab.Shot(who, "countries")
+	tab.Click(`[data-testid="country-remove"]`)
+	tab.See("#challenge-step")
+	tab.AnswerByOutbox()
+	tab.See("#login-form")
+	tab.Told("every session ended")
+}
+
 // sessions reads the list anew until it has so many.
 func (tab *Tab) sessions(want int) {
 	tab.t.Helper()
