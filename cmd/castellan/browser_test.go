@@ -2,6 +2,7 @@ package main
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"castellan/internal/blackbox"
@@ -43,10 +44,11 @@ func TestBrowserAccount(t *testing.T) {
 		n.Session(t, demo)
 	}
 	tab := webtest.Browser(t)
-	tab.Visit(n.URL)
+	at := strings.Replace(n.URL, "127.0.0.1", "localhost", 1) // not the address that proofs name
+	tab.Visit(at)
 	who = tab.WalkReset(who, "another-lantern-orchard")
 	tab.WalkAuthenticator(who)
-	tab.WalkDevice(n.URL, who, func() {
+	tab.WalkDevice(at, who, func() {
 		n.Ok(t, "POST", "/admin/system/mfa/policies/common",
 			`{"actionCode":"LOGIN","name":"number","expireAt":0,"required":1,"numberMatching":true,"methods":[["PUSH"],["SMS"],["MAIL"]]}`, boss)
 	})

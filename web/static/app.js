@@ -84,7 +84,7 @@ function open(started) {
   if (!flow.challenge) return void flow.done.then(succeeded);
   challenge = new ChallengeView(flow, { list: $('methods'), left: $('challenge-left'), bar: $('challenge-bar'), announce: say, device: $('device-pane') });
   outbox.start(flow.challenge.ts); // codes of earlier challenges are older
-  devices.listen(flow.methods.some((method) => method.name === 'PUSH'));
+  devices.listen(flow.methods.find((method) => method.name === 'PUSH')?.expiresAt);
   authenticator.offer(flow.methods.some((method) => method.name === 'TOTP'));
   drawChallenge();
   show('challenge');
@@ -145,7 +145,7 @@ function settle() {
   challenge?.stop();
   challenge = undefined;
   outbox.stop();
-  devices.listen(false);
+  devices.listen();
   authenticator.offer(false);
 }
 

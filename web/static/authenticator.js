@@ -107,7 +107,7 @@ export class Authenticator {
         h('ol', { class: 'recovery-codes', dir: 'ltr' }, codes.map((code) => h('li', {}, h('code', { dataset: { testid: 'recovery-code' } }, code)))),
         h('div', { class: 'buttons' },
           h('button', { type: 'button', class: 'small', on: { click: copied(codes.join('\n')) } }, t('copyCode')),
-          h('button', { type: 'button', class: 'small', on: { click: () => this.#print() } }, t('print')))),
+          h('button', { type: 'button', class: 'small', dataset: { testid: 'totp-print' }, on: { click: () => this.#print() } }, t('print')))),
       h('div', { class: 'buttons' }, h('button', { type: 'button', class: 'primary', dataset: { testid: 'totp-kept' }, on: { click: () => this.clear() } }, t('kept'))));
   }
 

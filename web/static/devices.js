@@ -35,13 +35,13 @@ export class Devices {
     this.#draw();
   }
 
-  /** Asks every two seconds while a challenge with a push is open on this page. */
-  listen(open) {
+  /** Asks every two seconds while a challenge of this page has a push that can be answered.
+   *  @param {number} [until] epoch ms; without it nothing is awaited any more */
+  listen(until) {
     clearInterval(this.#timer);
-    this.#timer = undefined;
     if (!this.#device) return;
-    if (open) this.#timer = setInterval(() => this.#ask(), EVERY_MS);
-    if (open || this.#waiting.length) this.#ask();
+    if (until) this.#timer = setInterval(() => (Date.now() < until ? this.#ask() : clearInterval(this.#timer)), EVERY_MS);
+    if (until || this.#waiting.length) this.#ask();
   }
 
   /** Reads the account's list. */

@@ -35,6 +35,7 @@ export class Outbox {
   start(since) {
     this.using = since !== undefined;
     this.since = since ?? 0;
+    this.#render(); // at once: a code of the challenge before must not pass for one of this
     if (this.#timer) return;
     this.#timer = setInterval(() => this.read(), EVERY_MS);
     this.read();
