@@ -224,11 +224,15 @@ func TestViews(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, tab := newService(t), browser.For(t)
 			dir := t.ArtifactDir()
-			look := func(step string) {
+			fits := func(step string) {
 				t.Helper()
 				if wide := webtest.Value[int](tab, "document.documentElement.scrollWidth - document.documentElement.clientWidth"); wide > 0 {
 					t.Errorf("%s is %d pixels too wide", step, wide)
 				}
+			}
+			look := func(step string) {
+				t.Helper()
+				fits(step)
 				tab.Screenshot(t, filepath.Join(dir, name+"-"+step+".png"))
 			}
 			tab.Open(s.URL + "/")
@@ -241,6 +245,12 @@ func TestViews(t *testing.T) {
 			tab.Click(`[data-testid="verify-SMS"]`)
 			tab.See(`[data-testid="session-item"]`)
 			look("session")
+			for _, one := range []string{"authenticator", "devices", "password", "countries", "addresses"} {
+				tab.Click("#tab-" + one)
+				tab.See("#panel-" + one)
+				fits(one)
+			}
+			look("addresses")
 			tab.Open(s.URL + "/docs#post-auth-2fa-challenge-complete")
 			tab.See("#post-auth-2fa-challenge-complete .fields")
 			look("docs")

@@ -6,7 +6,7 @@ import { t, moment } from './texts.js';
 const PATH = '/asset/withdrawal-addresses';
 
 export class Addresses {
-  #page; #list = [];
+  #page; #list;
 
   /** @param page see app.js */
   constructor(page) {
@@ -16,6 +16,12 @@ export class Addresses {
       busy(event.target.querySelector('button'), () => this.#add(event.target));
     });
     document.addEventListener('languagechanged', () => this.#draw());
+  }
+
+  /** Forgets the account's list. */
+  clear() {
+    this.#list = undefined;
+    this.#draw();
   }
 
   async refresh() {
@@ -42,8 +48,8 @@ export class Addresses {
   }
 
   #draw() {
-    $('addresses-empty').hidden = this.#list.length > 0;
-    $('addresses').replaceChildren(...this.#list.map((entry) => h('li', { class: 'row', dataset: { testid: 'address-item' } },
+    $('addresses-empty').hidden = this.#list?.length !== 0; // unread is not empty
+    $('addresses').replaceChildren(...(this.#list ?? []).map((entry) => h('li', { class: 'row', dataset: { testid: 'address-item' } },
       h('div', { class: 'row-what' },
         h('p', { class: 'row-name' }, h('bdi', {}, entry.name), h('span', { class: 'badge', dir: 'ltr' }, `${entry.currencyCode} · ${entry.networkCode}`)),
         h('p', { class: 'row-facts' }, h('code', { dir: 'ltr' }, entry.address),

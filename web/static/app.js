@@ -182,8 +182,7 @@ function leave(reason = '') {
   settle();
   client.xAuth = '';
   drop();
-  passwords.clear();
-  authenticator.clear();
+  for (const view of [passwords, authenticator, devices, countries, addresses]) view.clear();
   if (reason) showNotice(reason);
   show('login');
 }

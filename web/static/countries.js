@@ -12,7 +12,7 @@ export const CODES = ('ADAEAFAGAIALAMAOAQARASATAUAWAXAZBABBBDBEBFBGBHBIBJBLBMBNB
   + 'SOSRSSSTSVSXSYSZTCTDTFTGTHTJTKTLTMTNTOTRTTTVTWTZUAUGUMUSUYUZVAVCVEVGVIVNVUWFWSYEYTZAZMZW').match(/../g);
 
 export class Countries {
-  #page; #list = [];
+  #page; #list;
 
   /** @param page see app.js */
   constructor(page) {
@@ -23,6 +23,12 @@ export class Countries {
     });
     document.addEventListener('languagechanged', () => { this.#offer(); this.#draw(); });
     this.#offer();
+  }
+
+  /** Forgets the account's list. */
+  clear() {
+    this.#list = undefined;
+    this.#draw();
   }
 
   async refresh() {
@@ -49,8 +55,8 @@ export class Countries {
   }
 
   #draw() {
-    $('countries-empty').hidden = this.#list.length > 0;
-    $('countries').replaceChildren(...this.#list.map(({ countryCode, countryName }) => h('li', { class: 'row', dataset: { testid: 'country-item', code: countryCode } },
+    $('countries-empty').hidden = this.#list?.length !== 0; // unread is not empty
+    $('countries').replaceChildren(...(this.#list ?? []).map(({ countryCode, countryName }) => h('li', { class: 'row', dataset: { testid: 'country-item', code: countryCode } },
       h('p', { class: 'row-name' },
         // The service's own copy: flagImage may lie at another address, which this page's policy does not load from.
         h('img', { class: 'flag', src: new URL(`flags/${countryCode}.svg`, this.#page.base).href, alt: '', width: 30, height: 20 }),

@@ -11,7 +11,7 @@ import { t, moment } from './texts.js';
 const EVERY_MS = 2000;
 
 export class Devices {
-  #page; #device; #list = []; #waiting = []; #drawn = ''; #timer; #note;
+  #page; #device; #list; #waiting = []; #drawn = ''; #timer; #note;
 
   /** @param page see app.js */
   constructor(page) {
@@ -42,6 +42,12 @@ export class Devices {
     if (!this.#device) return;
     if (until) this.#timer = setInterval(() => (Date.now() < until ? this.#ask() : clearInterval(this.#timer)), EVERY_MS);
     if (until || this.#waiting.length) this.#ask();
+  }
+
+  /** Forgets the account's list. */
+  clear() {
+    this.#list = undefined;
+    this.#draw();
   }
 
   /** Reads the account's list. */
@@ -92,8 +98,8 @@ export class Devices {
 
   #draw() {
     const mine = this.#device;
-    $('devices').replaceChildren(...this.#list.map((device) => this.#row(device)));
-    $('devices-empty').hidden = this.#list.length > 0;
+    $('devices').replaceChildren(...(this.#list ?? []).map((device) => this.#row(device)));
+    $('devices-empty').hidden = this.#list?.length !== 0; // unread is not empty
     $('enroll-card').hidden = Boolean(mine) && (!this.owner || mine.owner === this.owner);
     $('device-pane').hidden = !mine;
     $('device-id').textContent = mine?.deviceId ?? '';
