@@ -317,7 +317,7 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 	if err := guarded(cfg.MFA.Guarded, actions, s.server.RunCaptured); err != nil {
 		return err
 	}
-	system.Mount(s.server, system.Options{Ready: s.ready, Draining: s.draining.Load, AsyncAPI: socket.AsyncAPI, OpenAPI: s.openAPI, Dev: s.dev()})
+	system.Mount(s.server, system.Options{Ready: s.ready, Draining: s.draining.Load, AsyncAPI: socket.AsyncAPI, OpenAPI: s.openAPI, Dev: s.dev(publicURL)})
 	socket.Mount(s.server, socket.Options{Hub: s.hub, Challenge: guards.Challenge, Origins: cfg.HTTP.CORSOrigins, Loopback: cfg.Dev, MaxSockets: cfg.HTTP.MaxConnections})
 	return nil
 }
@@ -397,11 +397,11 @@ func (s *service) follow() {
 	s.feed.On(change.AllowedIPs, func(ctx context.Context, _ string) error { return s.allowedIPs.Reload(ctx) })
 }
 
-func (s *service) dev() *system.Dev {
+func (s *service) dev(publicURL string) *system.Dev {
 	if !s.cfg.Dev {
 		return nil
 	}
-	return &system.Dev{Letters: letters(persistence.NewOutbox(s.vault.DB), s.vault.Ring.Open)}
+	return &system.Dev{Letters: letters(persistence.NewOutbox(s.vault.DB), s.vault.Ring.Open), PublicURL: publicURL}
 }
 
 // ready makes real round trips: to the database and through the node.
