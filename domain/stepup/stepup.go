@@ -55,6 +55,11 @@ type Sending struct {
 // Caps bound the messages of one user; 0 means no cap (D-EXT-05).
 type Caps struct{ DestinationHour, DestinationDay, UserDay int }
 
+// uncapped tells that no cap asks how many messages went out.
+func (c Config) uncapped() bool {
+	return c.Caps == (Caps{}) && c.PrefixHour <= 0 && len(c.DialDay) == 0
+}
+
 // PushCaps bound the pushes of one user (SEC-16): how many may wait for an answer
 // at once, and how many denials in a window stop them for a while. 0 means no
 // bound.
