@@ -60,7 +60,7 @@ var outboxWrites = []planFor{
 		m := w.Message
 		return outboxRow{ID: m.ID, ChallengeID: m.ChallengeID, MethodID: m.MethodID, Generation: m.Generation, UserID: m.UserID, Channel: string(m.Channel),
 			Destination: m.Destination, Prefix: m.Prefix, Dial: m.Dial, Proven: m.Proven, State: int16(m.State), CreatedAt: ms(m.CreatedAt), ExpiresAt: ms(m.ExpiresAt),
-			NextAt: ms(m.LeaseUntil), Attempts: m.Attempts, Payload: m.Payload, Counted: !m.Uncounted}
+			NextAt: ms(m.LeaseUntil), Attempts: m.Attempts, Payload: m.Payload, Counted: !m.Uncounted && m.Channel != message.Push}
 	}),
 	updates("UPDATE outbox SET state = v.state, next_at = v.next_at, attempts = v.attempts, payload = CASE WHEN v.keep THEN outbox.payload END {FROM v} WHERE outbox.id = v.id",
 		func(w outbox.Settle) settleRow {
@@ -92,7 +92,7 @@ func (s Outbox) Claim(ctx context.Context, now time.Time, lease time.Duration, m
 func (s Outbox) Usage(ctx context.Context, now time.Time, prefix string) (int, error) {
 	ctx, cancel := s.db.bound(ctx)
 	defer cancel()
-	n, err := s.db.conn(ctx).NewSelect().Table("outbox").Where("counted").Where("prefix = ?", prefix).Where("created_at > ?", ms(now.Add(-time.Hour))).Where("channel <> ?", message.Push).Count(ctx)
+	n, err := s.db.conn(ctx).NewSelect().Table("outbox").Where("counted").Where("prefix = ?", prefix).Where("created_at > ?", ms(now.Add(-time.Hour))).Count(ctx)
 	return int(n), translate(err)
 }
 
@@ -111,7 +111,7 @@ func (s Outbox) Sendings(ctx context.Context, userID string, since time.Time) ([
 	defer cancel()
 	var rows []outboxRow
 	err := s.db.conn(ctx).NewSelect().Model(&rows).Column("destination", "proven", "created_at").
-		Where("counted").Where("user_id = ?", userID).Where("created_at > ?", ms(since)).Where("state <> ?", outbox.Discarded).Where("channel <> ?", message.Push).Order("created_at").Scan(ctx)
+		Where("counted").Where("user_id = ?", userID).Where("created_at > ?", ms(since)).Where("state <> ?", outbox.Discarded).Order("created_at").Scan(ctx)
 	out := make([]outbox.Sending, len(rows))
 	for i, r := range rows {
 		out[i] = outbox.Sending{Destination: r.Destination, Proven: r.Proven, At: r.CreatedAt}
