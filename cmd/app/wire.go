@@ -420,7 +420,7 @@ func (s *service) run() {
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop = stop
 	s.dispatch.Start()
-	s.background.Go(func() { giveBack(ctx) })
+	s.background.Go(func() { keepMemory(ctx) })
 	s.background.Go(func() {
 		s.feed.Run(ctx, func(err error) { s.log.Warn("the change feed cannot be read", "err", err) })
 	})
