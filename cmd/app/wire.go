@@ -187,7 +187,7 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	s.firewall = firewall.NewLive(persistence.NewFirewall(db), cfg.Firewall.AppID, now)
 	s.counts = firewall.NewLocal(now)
 	s.wall = &firewall.Wall{Rules: s.firewall.Snapshot, Counter: s.counts, Bypass: cfg.Firewall.BypassCIDRs, Now: now}
-	if s.locator, err = locator(cfg); err != nil {
+	if s.locator, err = Locator(cfg); err != nil {
 		return err
 	}
 	s.follow()

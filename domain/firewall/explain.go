@@ -33,6 +33,7 @@ const (
 	OnTrial          Reason = "DRY_RUN"
 	Decides          Reason = "DECIDES"
 	Outranked        Reason = "OUTRANKED"
+	Counts           Reason = "COUNTS" // a rate limit whose counter is not known here
 	WithinLimit      Reason = "WITHIN_LIMIT"
 	OverLimit        Reason = "OVER_LIMIT"
 )
@@ -148,6 +149,9 @@ func (w *Wall) Explain(ctx context.Context, resource string, c Client) (x Explan
 		default:
 			if ok {
 				k.Reason = Outranked
+			}
+			if ok && verdict == Count && k.Rule.Type == RateLimit {
+				k.Reason = Counts
 			}
 			if k.Rule.Type != RateLimit && (decider < 0 || outranks(k, &x.Rules[decider])) {
 				decider = i
