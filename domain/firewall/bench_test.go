@@ -92,9 +92,10 @@ func BenchmarkDecision(b *testing.B) {
 			w := &firewall.Wall{Rules: func() *firewall.Snapshot { return s }, Counter: firewall.NewLocal(time.Now), Now: time.Now}
 			c := firewall.Client{IP: netip.MustParseAddr("192.0.2.1"), UserID: "u1", Country: "TR"}
 			ctx := context.Background()
+			var r firewall.Ruling
 			b.ReportAllocs()
 			for b.Loop() {
-				if r, err := w.Check(ctx, "GET /a", c); err != nil || r.Verdict == firewall.Deny {
+				if err := w.Check(ctx, "GET /a", c, &r); err != nil || r.Verdict == firewall.Deny {
 					b.Fatal(r, err)
 				}
 			}
@@ -122,15 +123,16 @@ func BenchmarkCounter(b *testing.B) {
 	}
 }
 
-// TestNoAllocation: allow and deny cost nothing but time.
+// TestNoAllocation: allow, deny and a limit whose key is known cost nothing but time.
 func TestNoAllocation(t *testing.T) {
 	s := firewall.Compile(many(1000, 10), "API", 1)
 	w := &firewall.Wall{Rules: func() *firewall.Snapshot { return s }, Now: time.Now}
 	clients := askers()
+	var r firewall.Ruling
 	i := 0
 	if n := testing.AllocsPerRun(2000, func() {
 		w.NeedsUser("GET /a")
-		if _, err := w.Check(context.Background(), "GET /a", clients[i%len(clients)]); err != nil {
+		if err := w.Check(context.Background(), "GET /a", clients[i%len(clients)], &r); err != nil {
 			t.Fatal(err)
 		}
 		i++
@@ -141,10 +143,18 @@ func TestNoAllocation(t *testing.T) {
 	black := firewall.Compile([]firewall.Rule{{AppID: "API", Label: "b", Type: firewall.Blacklist, EntityType: firewall.CountryCode, Entities: []string{"DE"}, AllResources: true, Status: firewall.Active}}, "API", 1)
 	w.Rules = func() *firewall.Snapshot { return black }
 	if n := testing.AllocsPerRun(2000, func() {
-		if r, _ := w.Check(context.Background(), "GET /a", denied); r.Verdict != firewall.Deny {
+		if err := w.Check(context.Background(), "GET /a", denied, &r); err != nil || r.Verdict != firewall.Deny {
 			t.Fatal("let in")
 		}
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
+	}
+	counted := wall(new(clock), rate("ip", firewall.IP, 10, 1000), rate("land", firewall.CountryCode, 5000, 1000))
+	if n := testing.AllocsPerRun(20_000, func() {
+		if err := counted.Check(context.Background(), "GET /a", denied, &r); err != nil || len(r.State) == 0 {
+			t.Fatal("not counted")
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations of a rate limit", n)
 	}
 }

@@ -82,9 +82,7 @@ func (s *Snapshot) group(is []int, rates map[string]*Rate) *group {
 	for _, i := range is {
 		r := &s.rules[i]
 		until := end(r)
-		if r.EntityType == UserID {
-			g.userUntil = max(g.userUntil, until)
-		}
+		g.needsUser = g.needsUser || r.EntityType == UserID
 		if r.Type == WhitelistForce {
 			g.forceUntil = max(g.forceUntil, until)
 		}

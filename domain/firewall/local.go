@@ -43,32 +43,27 @@ func (l *Local) shard(k Key) int { return int(maphash.Comparable(l.seed, k) % lo
 
 // Allow implements Counter.
 func (l *Local) Allow(_ context.Context, demands []Demand, stands []window.Standing) (admitted bool, err error) {
-	if len(demands) == 1 { // the common case
-		d := &demands[0]
-		s := &l.shards[l.shard(d.Key)]
-		s.mu.Lock()
-		now := l.instant()
-		stands[0] = s.look(d, now)
-		if admitted = stands[0].Retry == 0; admitted {
-			stands[0] = s.admit(d, now)
-		}
-		s.mu.Unlock()
-		return admitted, nil
+	var room [8]int
+	at := room[:0]
+	for i := range demands {
+		at = append(at, l.shard(demands[i].Key))
 	}
-	var room [16]int
-	order := l.lock(demands, room[:0])
+	l.lock(at)
 	now := l.instant()
 	admitted = true
-	for i := range demands {
-		stands[i] = l.shards[l.shard(demands[i].Key)].look(&demands[i], now)
+	for i, n := range at {
+		stands[i] = l.shards[n].look(&demands[i], now)
 		admitted = admitted && stands[i].Retry == 0
 	}
 	if admitted {
-		for i := range demands {
-			stands[i] = l.shards[l.shard(demands[i].Key)].admit(&demands[i], now)
+		for i, n := range at {
+			l.shards[n].admit(&demands[i], now)
+			if stands[i].Used++; stands[i].Used == 1 {
+				stands[i].Reset = int64(demands[i].Period)
+			}
 		}
 	}
-	l.unlock(order)
+	l.unlock(at)
 	return admitted, nil
 }
 
@@ -83,22 +78,32 @@ func (l *Local) Look(_ context.Context, demands []Demand, stands []window.Standi
 	return nil
 }
 
-// lock takes the locks of some keys, each once and in one order for everybody.
-func (l *Local) lock(demands []Demand, order []int) []int {
-	for i := range demands {
-		order = append(order, l.shard(demands[i].Key))
+// lock takes the locks of some shards, each once and in one order for everybody.
+func (l *Local) lock(at []int) {
+	if len(at) == 1 { // the common case
+		l.shards[at[0]].mu.Lock()
+		return
 	}
-	slices.Sort(order)
-	order = slices.Compact(order)
-	for _, i := range order {
-		l.shards[i].mu.Lock()
+	for last := -1; ; {
+		next := localShards
+		for _, n := range at {
+			if n > last {
+				next = min(next, n)
+			}
+		}
+		if next == localShards {
+			return
+		}
+		l.shards[next].mu.Lock()
+		last = next
 	}
-	return order
 }
 
-func (l *Local) unlock(order []int) {
-	for _, i := range order {
-		l.shards[i].mu.Unlock()
+func (l *Local) unlock(at []int) {
+	for i, n := range at {
+		if !slices.Contains(at[:i], n) {
+			l.shards[n].mu.Unlock()
+		}
 	}
 }
 
@@ -111,7 +116,7 @@ func (s *localShard) look(d *Demand, now int64) (at window.Standing) {
 
 // admit makes the window of a key with its first admission: asking leaves
 // nothing behind.
-func (s *localShard) admit(d *Demand, now int64) window.Standing {
+func (s *localShard) admit(d *Demand, now int64) {
 	w := s.windows[d.Key]
 	if w == nil {
 		if s.windows == nil {
@@ -121,9 +126,6 @@ func (s *localShard) admit(d *Demand, now int64) window.Standing {
 		s.windows[d.Key] = w
 	}
 	w.Admit(now, d.rule())
-	at := w.Look(now, d.rule())
-	at.Retry = 0
-	return at
 }
 
 // Sweep forgets the windows in which nothing counts any more. It holds one shard

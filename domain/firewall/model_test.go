@@ -147,7 +147,7 @@ func same(t *testing.T, n int, s *firewall.Snapshot, rules []firewall.Rule, reso
 		t.Fatalf("set %d, %s by %+v at %d: %v %v, the model says %v %v, of\n%+v", n, resource, c, now, got, rates, want, wantRates, rules)
 	}
 	// Whoever is not asked for a user must not make a difference.
-	if !s.NeedsUser(resource, now) {
+	if !s.NeedsUser(resource) {
 		c.UserID = "somebody"
 		if v, _ := s.Judge(resource, c, now, nil); v != got {
 			t.Fatalf("set %d: the user decides about %s, and is not asked for", n, resource)
@@ -156,7 +156,7 @@ func same(t *testing.T, n int, s *firewall.Snapshot, rules []firewall.Rule, reso
 	// An explanation comes to the same.
 	w := &firewall.Wall{Rules: func() *firewall.Snapshot { return s }, Counter: firewall.NewLocal(time.Now), Now: func() time.Time { return time.UnixMilli(now) }}
 	c2 := c
-	if s.NeedsUser(resource, now) {
+	if s.NeedsUser(resource) {
 		c2 = c
 	} else {
 		c2.UserID = ""

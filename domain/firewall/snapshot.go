@@ -105,7 +105,7 @@ func (h *hit) with(around *hit) *hit {
 // everything by those that target all.
 type group struct {
 	forceUntil int64 // until when some rule lets in only whom it targets
-	userUntil  int64 // until when some rule asks for the user
+	needsUser  bool  // some rule targets users
 	all        [3]hit
 	users      map[string]*hit
 	countries  map[string]*hit
@@ -200,13 +200,14 @@ func (s *Snapshot) Judge(resource string, c Client, nowMs int64, rates []*Rate) 
 }
 
 // NeedsUser tells whether some rule for the resource targets users: only then
-// is it worth knowing who asks (D-GEN-19).
-func (s *Snapshot) NeedsUser(resource string, nowMs int64) bool {
-	if s.always != nil && s.always.userUntil > nowMs {
+// is it worth knowing who asks (D-GEN-19). A rule that expired since the rules
+// were compiled still counts here.
+func (s *Snapshot) NeedsUser(resource string) bool {
+	if s.always != nil && s.always.needsUser {
 		return true
 	}
-	if g := s.resources[resource]; g != nil && g.userUntil > nowMs {
+	if g := s.resources[resource]; g != nil && g.needsUser {
 		return true
 	}
-	return s.trial != nil && s.trial.NeedsUser(resource, nowMs)
+	return s.trial != nil && s.trial.NeedsUser(resource)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/netip"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,33 +22,27 @@ type Wall struct {
 	// What became of requests, for the metrics. Tried are those that only a rule
 	// on trial would have refused.
 	Denied, Limited, Tried atomic.Int64
-
-	pool sync.Pool
 }
 
-// Ruling is what becomes of a request.
+// Ruling is what becomes of a request. It is filled in by Check, which uses its
+// memory again: a caller who keeps one for many requests allocates nothing.
 type Ruling struct {
 	// Verdict is Allow, Deny, or Count where a rate limit refuses the request.
 	Verdict Verdict
 	// RetryAfter is how long a rate limit refuses.
 	RetryAfter time.Duration
 	// Policy and State are the values of the headers RateLimit-Policy and
-	// RateLimit; "" where no rate limit applied (D-WAF-10).
-	Policy, State string
-}
+	// RateLimit; empty where no rate limit applied (D-WAF-10). They are valid until
+	// the next Check.
+	Policy, State []byte
 
-// work is the scratch of one decision.
-type work struct {
 	rates   []*Rate
 	demands []Demand
 	stands  []window.Standing
-	text    []byte
 }
 
 // NeedsUser tells whether the user decides about a request for the resource.
-func (w *Wall) NeedsUser(resource string) bool {
-	return w.Rules().NeedsUser(resource, w.Now().UnixMilli())
-}
+func (w *Wall) NeedsUser(resource string) bool { return w.Rules().NeedsUser(resource) }
 
 // Bypassed tells whether no rule applies to an address.
 func (w *Wall) Bypassed(ip netip.Addr) bool {
@@ -63,22 +56,14 @@ func (w *Wall) Bypassed(ip netip.Addr) bool {
 
 // Check judges a request and counts it where it is to be counted. Its error is
 // the counter's.
-func (w *Wall) Check(ctx context.Context, resource string, c Client) (Ruling, error) {
+func (w *Wall) Check(ctx context.Context, resource string, c Client, k *Ruling) (err error) {
+	k.Verdict, k.RetryAfter, k.Policy, k.State, k.rates = Allow, 0, k.Policy[:0], k.State[:0], k.rates[:0]
 	if w.Bypassed(c.IP) {
-		return Ruling{}, nil
+		return nil
 	}
 	s, nowMs := w.Rules(), w.Now().UnixMilli()
-	k, _ := w.pool.Get().(*work)
-	if k == nil {
-		k = new(work)
-	}
-	defer func() {
-		clear(k.rates)
-		clear(k.demands)
-		w.pool.Put(k)
-	}()
 	var verdict Verdict
-	verdict, k.rates = s.Judge(resource, c, nowMs, k.rates[:0])
+	verdict, k.rates = s.Judge(resource, c, nowMs, k.rates)
 	if verdict != Deny && s.trial != nil {
 		if would, _ := s.trial.Judge(resource, c, nowMs, nil); would == Deny {
 			w.Tried.Add(1)
@@ -86,17 +71,17 @@ func (w *Wall) Check(ctx context.Context, resource string, c Client) (Ruling, er
 	}
 	switch verdict {
 	case Deny:
+		k.Verdict = Deny
 		w.Denied.Add(1)
-		return Ruling{Verdict: Deny}, nil
-	case Allow:
-		return Ruling{}, nil
+	case Count:
+		return w.count(ctx, k, c)
 	}
-	return w.count(ctx, k, c)
+	return nil
 }
 
 // count asks the counters. Rules on trial are counted after the others, each by
 // itself, so that they change nothing.
-func (w *Wall) count(ctx context.Context, k *work, c Client) (ruling Ruling, err error) {
+func (w *Wall) count(ctx context.Context, k *Ruling, c Client) error {
 	live := 0
 	for i, r := range k.rates {
 		if !r.DryRun {
@@ -112,16 +97,16 @@ func (w *Wall) count(ctx context.Context, k *work, c Client) (ruling Ruling, err
 	if live > 0 {
 		admitted, err := w.Counter.Allow(ctx, k.demands[:live], k.stands[:live])
 		if err != nil {
-			return ruling, err
+			return err
 		}
-		k.headers(&ruling, live)
+		k.headers(live)
 		if !admitted {
 			w.Limited.Add(1)
-			ruling.Verdict = Count
+			k.Verdict = Count
 			for _, s := range k.stands[:live] {
-				ruling.RetryAfter = max(ruling.RetryAfter, time.Duration(s.Retry))
+				k.RetryAfter = max(k.RetryAfter, time.Duration(s.Retry))
 			}
-			return ruling, nil
+			return nil
 		}
 	}
 	for i := live; i < len(k.rates); i++ {
@@ -130,35 +115,21 @@ func (w *Wall) count(ctx context.Context, k *work, c Client) (ruling Ruling, err
 			w.Tried.Add(1)
 		}
 	}
-	return ruling, nil
+	return nil
 }
 
 // headers tells the client of the rates it was counted under: what they allow,
 // what is left, and in how many seconds, rounded up, there will be more: when
 // the oldest counted request leaves, or when the next one may come.
-func (k *work) headers(r *Ruling, live int) {
-	k.text = k.text[:0]
+func (k *Ruling) headers(live int) {
 	for i, rate := range k.rates[:live] {
 		if i > 0 {
-			k.text = append(k.text, ", "...)
+			k.Policy, k.State = append(k.Policy, ", "...), append(k.State, ", "...)
 		}
+		k.Policy, k.State = append(k.Policy, rate.policy...), append(k.State, rate.item...)
 		s := k.stands[i]
-		k.text = append(k.text, rate.item...)
-		k.text = strconv.AppendInt(k.text, max(0, rate.Limit-s.Used), 10)
-		k.text = append(k.text, ";t="...)
-		k.text = strconv.AppendInt(k.text, seconds(time.Duration(max(s.Reset, s.Retry))), 10)
+		k.State = strconv.AppendInt(k.State, max(0, rate.Limit-s.Used), 10)
+		k.State = append(k.State, ";t="...)
+		k.State = strconv.AppendInt(k.State, seconds(time.Duration(max(s.Reset, s.Retry))), 10)
 	}
-	r.State = string(k.text)
-	if live == 1 {
-		r.Policy = k.rates[0].policy
-		return
-	}
-	k.text = k.text[:0]
-	for i, rate := range k.rates[:live] {
-		if i > 0 {
-			k.text = append(k.text, ", "...)
-		}
-		k.text = append(k.text, rate.policy...)
-	}
-	r.Policy = string(k.text)
 }

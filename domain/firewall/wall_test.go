@@ -33,8 +33,8 @@ var somebody = firewall.Client{IP: netip.MustParseAddr("192.0.2.1"), UserID: "u1
 
 func check(t *testing.T, w *firewall.Wall, c firewall.Client) firewall.Ruling {
 	t.Helper()
-	r, err := w.Check(t.Context(), "GET /a", c)
-	if err != nil {
+	var r firewall.Ruling
+	if err := w.Check(t.Context(), "GET /a", c, &r); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -44,8 +44,8 @@ func check(t *testing.T, w *firewall.Wall, c firewall.Client) firewall.Ruling {
 func TestAllOrNothing(t *testing.T) {
 	c := new(clock)
 	w := wall(c, rate("ip", firewall.IP, 2, 1000), rate("user", firewall.UserID, 3, 10_000), rate("land", firewall.CountryCode, 100, 1000))
-	if r := check(t, w, somebody); r.Verdict != firewall.Allow || r.Policy != `"ip";q=2;w=1, "user";q=3;w=10, "land";q=100;w=1` ||
-		r.State != `"ip";r=1;t=1, "user";r=2;t=10, "land";r=99;t=1` {
+	if r := check(t, w, somebody); r.Verdict != firewall.Allow || string(r.Policy) != `"ip";q=2;w=1, "user";q=3;w=10, "land";q=100;w=1` ||
+		string(r.State) != `"ip";r=1;t=1, "user";r=2;t=10, "land";r=99;t=1` {
 		t.Errorf("%+v", r)
 	}
 	c.ns.Store(1)
@@ -184,7 +184,8 @@ func TestCounterFails(t *testing.T) {
 	c := new(clock)
 	w := wall(c, rate("r", firewall.IP, 5, 1000))
 	w.Counter = broken{}
-	if _, err := w.Check(t.Context(), "GET /a", somebody); !errors.Is(err, errBroken) {
+	var r firewall.Ruling
+	if err := w.Check(t.Context(), "GET /a", somebody, &r); !errors.Is(err, errBroken) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := w.Explain(t.Context(), "GET /a", somebody); !errors.Is(err, errBroken) {
@@ -194,7 +195,7 @@ func TestCounterFails(t *testing.T) {
 	trial.DryRun = true
 	w = wall(c, trial)
 	w.Counter = broken{}
-	if r, err := w.Check(t.Context(), "GET /a", somebody); err != nil || r.Verdict != firewall.Allow {
+	if err := w.Check(t.Context(), "GET /a", somebody, &r); err != nil || r.Verdict != firewall.Allow {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

@@ -89,24 +89,27 @@ func (w *Window) Admit(now int64, r Rule) {
 	}
 	if w.n == len(w.ring) {
 		w.ring[w.head] = now
-		w.head = (w.head + 1) % len(w.ring)
+		if w.head++; w.head == len(w.ring) {
+			w.head = 0
+		}
 		return
 	}
-	w.ring[(w.head+w.n)%len(w.ring)] = now
 	w.n++
+	w.ring[w.slot(w.n-1)] = now
 }
 
 // Idle tells whether nothing that is remembered counts any more by the rule of
 // the last admission. Such a window can be forgotten.
 func (w *Window) Idle(now int64) bool { return !w.some || w.newest+w.period <= now }
 
-// at is the i-th instant, oldest first.
-func (w *Window) at(i int) int64 {
-	i += w.head
-	if i >= len(w.ring) {
+// at is the i-th instant, oldest first; slot is where it stands.
+func (w *Window) at(i int) int64 { return w.ring[w.slot(i)] }
+
+func (w *Window) slot(i int) int {
+	if i += w.head; i >= len(w.ring) {
 		i -= len(w.ring)
 	}
-	return w.ring[i]
+	return i
 }
 
 // gone counts the instants at or before edge.

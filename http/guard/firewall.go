@@ -2,6 +2,7 @@ package guard
 
 import (
 	"context"
+	"sync"
 
 	"castellan/domain/fault"
 	"castellan/domain/firewall"
@@ -24,6 +25,9 @@ type Firewall struct {
 	Fresh func() bool
 }
 
+// rulings are used again.
+var rulings = sync.Pool{New: func() any { return new(firewall.Ruling) }}
+
 // Judge is the hook. Errors: ACCESS_DENIED, which names no rule; RATE_LIMITED
 // with the exact time to wait; UNAVAILABLE when a counter cannot tell.
 func (f Firewall) Judge(ctx context.Context, r *rest.Request, key string) error {
@@ -31,13 +35,14 @@ func (f Firewall) Judge(ctx context.Context, r *rest.Request, key string) error 
 	if f.Wall.NeedsUser(key) {
 		c.UserID = f.user(r)
 	}
-	ruling, err := f.Wall.Check(ctx, key, c)
-	if err != nil {
+	ruling := rulings.Get().(*firewall.Ruling)
+	defer rulings.Put(ruling)
+	if err := f.Wall.Check(ctx, key, c, ruling); err != nil {
 		return err
 	}
-	if ruling.State != "" {
-		r.SetHeader("RateLimit-Policy", ruling.Policy)
-		r.SetHeader("RateLimit", ruling.State)
+	if len(ruling.State) > 0 {
+		r.SetHeaderBytes("RateLimit-Policy", ruling.Policy)
+		r.SetHeaderBytes("RateLimit", ruling.State)
 	}
 	switch ruling.Verdict {
 	case firewall.Deny:
