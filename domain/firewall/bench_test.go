@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"runtime"
 	"testing"
 	"time"
 
@@ -156,5 +157,36 @@ func TestNoAllocation(t *testing.T) {
 		}
 	}); n != 0 {
 		t.Errorf("%v allocations of a rate limit", n)
+	}
+}
+
+// BenchmarkMillionKeys: what a key costs while it counts, and that all are
+// forgotten when none does.
+func BenchmarkMillionKeys(b *testing.B) {
+	const keys = 1_000_000
+	for b.Loop() {
+		c := new(clock)
+		l := firewall.NewLocal(c.now)
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		stands := make([]window.Standing, 1)
+		for i := range keys {
+			ip := netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)})
+			demand := []firewall.Demand{{Key: firewall.Key{Rule: "rule", IP: ip}, Limit: 100, Period: time.Minute}}
+			if _, err := l.Allow(context.Background(), demand, stands); err != nil {
+				b.Fatal(err)
+			}
+		}
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/keys, "B/key")
+		c.ns.Store(int64(time.Minute))
+		start := time.Now()
+		l.Sweep()
+		b.ReportMetric(float64(time.Since(start).Microseconds()), "µs/sweep")
+		if l.Keys() != 0 {
+			b.Fatal("keys are left")
+		}
 	}
 }
