@@ -128,6 +128,9 @@ func TestFirewallRules(t *testing.T) {
 
 		// Restarted, the rules hold; what stops one is written down.
 		n.Stop()
+		if got := s.Count("audit WHERE action = 'DENIED' AND detail LIKE 'ACCESS_DENIED%' AND target = 'GET " + keysPath + "'"); got != 1 {
+			t.Errorf("%d rows of a known user's refusal in the audit", got) // D-EXT-03
+		}
 		n = s.Start()
 		turk.Node, dutchman.Node = n, n
 		ask(turk, 200, nil)
@@ -166,7 +169,7 @@ func TestFirewallOnTwoNodesAndByCommand(t *testing.T) {
 			t.Fatal("kept out without a rule")
 		}
 		rule(t, n, boss, "my self", "blacklist", map[string]any{"targetAllResources": true, "force": true})
-		blackbox.Until(t, time.Second, "the other node to follow", func() bool { return !allows(there) })
+		blackbox.Until(t, 3*time.Second, "the other node to follow", func() bool { return !allows(there) })
 		n.Do(t, "GET", rulesPath, nil, boss).Is(t, 403, "ACCESS_DENIED")
 
 		if got := s.Command("", "waf", "list"); got.Code != 0 || !strings.Contains(got.Out, "my self") || !strings.Contains(got.Out, "blacklist") || !strings.Contains(got.Out, "ACTIVE") {
@@ -189,7 +192,7 @@ func TestFirewallOnTwoNodesAndByCommand(t *testing.T) {
 		if got := s.Command("", "waf", "disable", "my self"); got.Code != 0 || got.Out != "disabled my self\n" {
 			t.Errorf("waf disable: %+v", got)
 		}
-		blackbox.Until(t, time.Second, "every node to follow", func() bool { return allows(there) && allows(from(t, n, turkey)) })
+		blackbox.Until(t, 3*time.Second, "every node to follow", func() bool { return allows(there) && allows(from(t, n, turkey)) })
 		n.Do(t, "GET", rulesPath, nil, boss).Is(t, 200, "")
 		if got := s.Count("audit WHERE action = 'FIREWALL_RULE_UPDATE' AND actor_id = 'operator' AND target = 'my self'"); got != 1 {
 			t.Errorf("%d rows of the operator in the audit", got)

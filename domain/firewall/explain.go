@@ -133,25 +133,26 @@ func (w *Wall) Explain(ctx context.Context, resource string, c Client) (x Explan
 		k := &x.Rules[i]
 		k.Rule = s.rules[i]
 		why, ok := k.Rule.concerns(s.app, resource, nowMs)
+		plays := ok
 		if ok {
-			if why, ok = k.Rule.targets(c); !ok && k.Rule.Type == WhitelistForce {
-				why = KeepsOut
-			}
+			why, ok = k.Rule.targets(c)
+			plays = ok || k.Rule.Type == WhitelistForce // which keeps out whom it does not target
 		}
 		k.Matched, k.Reason = ok, why
 		switch {
-		case !ok && (why != KeepsOut || bypassed || k.Rule.DryRun):
-			continue
+		case !plays:
 		case bypassed:
 			k.Reason = Bypassed
 		case k.Rule.DryRun:
 			k.Reason = OnTrial
 		default:
-			if ok {
-				k.Reason = Outranked
-			}
-			if ok && verdict == Count && k.Rule.Type == RateLimit {
+			switch {
+			case !ok:
+				k.Reason = KeepsOut
+			case verdict == Count && k.Rule.Type == RateLimit:
 				k.Reason = Counts
+			default:
+				k.Reason = Outranked
 			}
 			if k.Rule.Type != RateLimit && (decider < 0 || outranks(k, &x.Rules[decider])) {
 				decider = i
