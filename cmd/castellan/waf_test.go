@@ -197,5 +197,26 @@ func TestFirewallOnTwoNodesAndByCommand(t *testing.T) {
 		if got := s.Count("audit WHERE action = 'FIREWALL_RULE_UPDATE' AND actor_id = 'operator' AND target = 'my self'"); got != 1 {
 			t.Errorf("%d rows of the operator in the audit", got)
 		}
+
+		// The endpoint tells the same as the command, and what this node's counters hold.
+		rule(t, n, boss, "limit", "rate_limit", map[string]any{"period": 60_000, "limit": 5, "targetResources": []string{"GET " + keysPath}})
+		at := from(t, n, dutch)
+		at.ask("GET", keysPath, nil, nil).Is(t, 200, "")
+		var x struct {
+			Decision  string
+			DecidedBy *string
+			Rules     []map[string]any
+		}
+		n.Ok(t, "POST", "/admin/system/waf/explain", map[string]any{"ip": dutch, "resource": "GET " + keysPath}, boss).Keys(t, "decision", "rules", "decidedBy").Read(t, &x)
+		if len(x.Rules) != 2 || x.Decision != "ALLOW" || x.DecidedBy != nil || x.Rules[0]["reason"] != "INACTIVE" || x.Rules[0]["used"] != nil {
+			t.Fatalf("%+v", x)
+		}
+		if r := x.Rules[1]; len(r) != 7 || r["label"] != "limit" || r["type"] != "rate_limit" || r["matched"] != true || r["reason"] != "WITHIN_LIMIT" || r["used"] != 1.0 ||
+			r["limit"] != 5.0 || r["resetMs"].(float64) < 1 || r["resetMs"].(float64) > 60_000 {
+			t.Errorf("%+v", r)
+		}
+		if got := s.Command("", "waf", "explain", "GET "+keysPath, "--ip", dutch); !strings.HasPrefix(got.Out, "ALLOW GET "+keysPath+"\n") || !strings.Contains(got.Out, "COUNTS") {
+			t.Errorf("waf explain: %+v", got)
+		}
 	})
 }

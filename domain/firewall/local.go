@@ -44,7 +44,8 @@ func (l *Local) shard(k Key) int { return int(maphash.Comparable(l.seed, k) % lo
 // Allow implements Counter.
 func (l *Local) Allow(_ context.Context, demands []Demand, stands []window.Standing) (admitted bool, err error) {
 	var room [8]int
-	at := room[:0]
+	var found [8]*window.Window
+	at, windows := room[:0], found[:0]
 	for i := range demands {
 		at = append(at, l.shard(demands[i].Key))
 	}
@@ -52,12 +53,17 @@ func (l *Local) Allow(_ context.Context, demands []Demand, stands []window.Stand
 	now := l.instant()
 	admitted = true
 	for i, n := range at {
-		stands[i] = l.shards[n].look(&demands[i], now)
+		w := l.shards[n].windows[demands[i].Key]
+		windows = append(windows, w)
+		stands[i] = look(w, &demands[i], now)
 		admitted = admitted && stands[i].Retry == 0
 	}
 	if admitted {
 		for i, n := range at {
-			l.shards[n].admit(&demands[i], now)
+			if windows[i] == nil {
+				windows[i] = l.shards[n].add(demands[i].Key)
+			}
+			windows[i].Admit(now, demands[i].rule())
 			if stands[i].Used++; stands[i].Used == 1 {
 				stands[i].Reset = int64(demands[i].Period)
 			}
@@ -72,7 +78,7 @@ func (l *Local) Look(_ context.Context, demands []Demand, stands []window.Standi
 	for i := range demands {
 		s := &l.shards[l.shard(demands[i].Key)]
 		s.mu.Lock()
-		stands[i] = s.look(&demands[i], l.instant())
+		stands[i] = look(s.windows[demands[i].Key], &demands[i], l.instant())
 		s.mu.Unlock()
 	}
 	return nil
@@ -107,25 +113,23 @@ func (l *Local) unlock(at []int) {
 	}
 }
 
-func (s *localShard) look(d *Demand, now int64) (at window.Standing) {
-	if w := s.windows[d.Key]; w != nil {
-		return w.Look(now, d.rule())
+// look is how a demand stands in its window; nil: nothing was ever counted.
+func look(w *window.Window, d *Demand, now int64) (at window.Standing) {
+	if w != nil {
+		at = w.Look(now, d.rule())
 	}
 	return at
 }
 
-// admit makes the window of a key with its first admission: asking leaves
-// nothing behind.
-func (s *localShard) admit(d *Demand, now int64) {
-	w := s.windows[d.Key]
-	if w == nil {
-		if s.windows == nil {
-			s.windows = map[Key]*window.Window{}
-		}
-		w = new(window.Window)
-		s.windows[d.Key] = w
+// add makes the window of a key, for its first admission: asking leaves nothing
+// behind.
+func (s *localShard) add(k Key) *window.Window {
+	if s.windows == nil {
+		s.windows = map[Key]*window.Window{}
 	}
-	w.Admit(now, d.rule())
+	w := new(window.Window)
+	s.windows[k] = w
+	return w
 }
 
 // Sweep forgets the windows in which nothing counts any more. It holds one shard
