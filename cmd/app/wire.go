@@ -185,7 +185,7 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	s.geofilters = geofilter.NewLive(persistence.NewGeofilters(db))
 	s.allowedIPs = allowedip.NewLive(persistence.NewAllowedIPs(db))
 	s.firewall = firewall.NewLive(persistence.NewFirewall(db), cfg.Firewall.AppID, now)
-	s.counts = firewall.NewLocal(now)
+	s.counts = firewall.NewLocal(nil)
 	s.wall = &firewall.Wall{Rules: s.firewall.Snapshot, Counter: s.counts, Bypass: cfg.Firewall.BypassCIDRs, Now: now}
 	if s.locator, err = Locator(cfg); err != nil {
 		return err

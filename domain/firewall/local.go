@@ -14,10 +14,11 @@ import (
 // each have a lock. A request under several keys holds the locks of all of them
 // while it is decided.
 type Local struct {
-	now    func() time.Time
-	origin time.Time
-	seed   maphash.Seed
-	shards [localShards]localShard
+	// instant reads the clock, in nanoseconds since the start. It is read inside
+	// the locks, so that windows see time in order.
+	instant func() int64
+	seed    maphash.Seed
+	shards  [localShards]localShard
 }
 
 const localShards = 256
@@ -30,14 +31,16 @@ type localShard struct {
 
 var _ Counter = (*Local)(nil)
 
-// NewLocal returns a Local without a count. now must not be nil.
+// NewLocal returns a Local without a count. Without now it goes by the monotonic
+// clock of the machine, which is also the cheaper one to read.
 func NewLocal(now func() time.Time) *Local {
-	return &Local{now: now, origin: now(), seed: maphash.MakeSeed()}
+	if now == nil {
+		origin := time.Now()
+		return &Local{instant: func() int64 { return int64(time.Since(origin)) }, seed: maphash.MakeSeed()}
+	}
+	origin := now()
+	return &Local{instant: func() int64 { return int64(now().Sub(origin)) }, seed: maphash.MakeSeed()}
 }
-
-// instant reads the clock inside the locks, so that windows see time in order.
-// A difference of two readings is monotonic.
-func (l *Local) instant() int64 { return int64(l.now().Sub(l.origin)) }
 
 func (l *Local) shard(k Key) int { return int(maphash.Comparable(l.seed, k) % localShards) }
 

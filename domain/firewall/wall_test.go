@@ -83,7 +83,7 @@ func TestAllOrNothing(t *testing.T) {
 // However many ask at once and in whatever order of keys, no window ever holds
 // more than its limit, and no decision waits for another for ever.
 func TestManyAtOnce(t *testing.T) {
-	local := firewall.NewLocal(time.Now)
+	local := firewall.NewLocal(nil)
 	keys := make([]firewall.Key, 12)
 	for i := range keys {
 		keys[i] = firewall.Key{Rule: "r", Name: fmt.Sprint(i)}

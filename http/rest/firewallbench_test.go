@@ -40,7 +40,7 @@ func BenchmarkEndpointBehindFirewall(b *testing.B) {
 		rules[97+i].Limit, rules[97+i].PeriodMs = new(int64(4000)), new(int64(5))
 	}
 	snapshot := firewall.Compile(rules, "API", time.Now().UnixMilli())
-	wall := &firewall.Wall{Rules: func() *firewall.Snapshot { return snapshot }, Counter: firewall.NewLocal(time.Now), Now: time.Now}
+	wall := &firewall.Wall{Rules: func() *firewall.Snapshot { return snapshot }, Counter: firewall.NewLocal(nil), Now: time.Now}
 	rulings := sync.Pool{New: func() any { return new(firewall.Ruling) }}
 	opts := allow()
 	opts.CountryOf = func(netip.Addr) string { return "TR" }
