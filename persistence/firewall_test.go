@@ -172,6 +172,9 @@ func TestFirewallLockout(t *testing.T) {
 			bypassed := *admin
 			bypassed.Bypass = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
 			must(t, bypassed.Change(ctx, by, on))
+			again := r
+			again.Label, again.Status = "again", firewall.Active
+			must(t, bypassed.Add(ctx, by, again))
 			must(t, admin.Change(ctx, by, firewall.Change{Label: r.Label})) // already shut out: no worse than before
 			must(t, admin.Change(ctx, by, firewall.Change{Label: r.Label, Status: new(firewall.Inactive)}))
 			force := by
