@@ -13,6 +13,7 @@ import (
 	"castellan/http/addressbook"
 	"castellan/http/audit"
 	"castellan/http/device"
+	"castellan/http/firewall"
 	"castellan/http/geofilter"
 	"castellan/http/mfa"
 	"castellan/http/password"
@@ -34,6 +35,7 @@ type API struct {
 	TOTP        totp.Group        // 4.2
 	Password    password.Group    // 4.3
 	MFA         mfa.Group         // 4.4
+	Firewall    firewall.Group    // 4.5
 	Resource    resource.Group    // 4.6
 	User        user.Group        // 4.12, in part
 	AddressBook addressbook.Group // 4.18
@@ -43,6 +45,7 @@ type API struct {
 	Device  device.Group
 	Role    role.Group
 	Explain mfa.Explain
+	Rules   firewall.Explain
 	Audit   audit.Group
 	Keys    system.Keys
 }
@@ -50,7 +53,7 @@ type API struct {
 // Endpoints returns every endpoint of the service.
 func (a API) Endpoints() []rest.Endpoint {
 	var all []rest.Endpoint
-	for _, g := range []rest.Group{a.TwoFactor, a.TOTP, a.Password, a.MFA, a.Resource, a.User, a.AddressBook, a.Geofilter, a.Session, a.Device, a.Role, a.Explain, a.Audit, a.Keys} {
+	for _, g := range []rest.Group{a.TwoFactor, a.TOTP, a.Password, a.MFA, a.Firewall, a.Resource, a.User, a.AddressBook, a.Geofilter, a.Session, a.Device, a.Role, a.Explain, a.Rules, a.Audit, a.Keys} {
 		all = append(all, g.Endpoints()...)
 	}
 	return all

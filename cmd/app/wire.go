@@ -35,6 +35,7 @@ import (
 	"castellan/domain/cronkey"
 	"castellan/domain/currency"
 	"castellan/domain/device"
+	"castellan/domain/firewall"
 	"castellan/domain/geo"
 	"castellan/domain/geofilter"
 	"castellan/domain/id"
@@ -53,6 +54,7 @@ import (
 	httpaddressbook "castellan/http/addressbook"
 	httpaudit "castellan/http/audit"
 	httpdevice "castellan/http/device"
+	httpfirewall "castellan/http/firewall"
 	httpgeofilter "castellan/http/geofilter"
 	"castellan/http/guard"
 	httpmfa "castellan/http/mfa"
@@ -92,6 +94,9 @@ type service struct {
 	geofilters  *geofilter.Live
 	allowedIPs  *allowedip.Live
 	locator     geo.Locator
+	firewall    *firewall.Live
+	wall        *firewall.Wall
+	counts      *firewall.Local
 	dispatch    *dispatch.Dispatcher
 	node        *cluster.Node
 	client      actors.Client
@@ -180,12 +185,15 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	s.crons = cronkey.NewLive(persistence.NewCronKeys(db), ring)
 	s.geofilters = geofilter.NewLive(persistence.NewGeofilters(db))
 	s.allowedIPs = allowedip.NewLive(persistence.NewAllowedIPs(db))
-	if s.locator, err = locator(cfg); err != nil {
+	s.firewall = firewall.NewLive(persistence.NewFirewall(db), cfg.Firewall.AppID, now)
+	s.counts = firewall.NewLocal(nil)
+	s.wall = &firewall.Wall{Rules: s.firewall.Snapshot, Counter: s.counts, Bypass: cfg.Firewall.BypassCIDRs, Now: now}
+	if s.locator, err = Locator(cfg); err != nil {
 		return err
 	}
 	s.follow()
 	if err := errors.Join(s.revocations.Load(ctx, sessions), s.roles.Reload(ctx), s.live.Reload(ctx), s.currencies.Reload(ctx),
-		s.crons.Reload(ctx), s.geofilters.Load(ctx), s.allowedIPs.Reload(ctx), s.feed.Poll(ctx)); err != nil {
+		s.crons.Reload(ctx), s.geofilters.Load(ctx), s.allowedIPs.Reload(ctx), s.firewall.Reload(ctx), s.feed.Poll(ctx)); err != nil {
 		return fmt.Errorf("load snapshots: %w", err)
 	}
 
@@ -277,14 +285,17 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 		TOTP:      httptotp.Group{Service: s.totps},
 		Password:  httppassword.Group{Service: s.passwords},
 		MFA:       httpmfa.Group{Admin: &mfa.Admin{Store: persistence.NewMFA(db), Commit: db, Live: s.live, Now: now}},
-		Resource:  httpresource.Group{Admin: registry},
-		User:      httpuser.Group{Users: s.users},
-		Session:   httpsession.Group{Service: s.logins, CountryName: geo.Name},
-		Device:    httpdevice.Group{Service: s.devices},
-		Role:      httprole.Group{Admin: registry},
-		Explain:   httpmfa.Explain{Start: s.engine.Explain},
-		Audit:     httpaudit.Group{Store: persistence.NewAudit(db)},
-		Keys:      system.Keys{JWKS: ring.JWKS, VAPID: vapid},
+		Firewall: httpfirewall.Group{Admin: &firewall.Admin{Store: persistence.NewFirewall(db), Commit: db, Live: s.firewall, App: cfg.Firewall.AppID,
+			Bypass: cfg.Firewall.BypassCIDRs, Known: Resources(cfg), Now: now}},
+		Resource: httpresource.Group{Admin: registry},
+		User:     httpuser.Group{Users: s.users},
+		Session:  httpsession.Group{Service: s.logins, CountryName: geo.Name},
+		Device:   httpdevice.Group{Service: s.devices},
+		Role:     httprole.Group{Admin: registry},
+		Explain:  httpmfa.Explain{Start: s.engine.Explain},
+		Rules:    httpfirewall.Explain{Wall: s.wall, Known: Resources(cfg), CountryOf: s.locator.Country},
+		Audit:    httpaudit.Group{Store: persistence.NewAudit(db)},
+		Keys:     system.Keys{JWKS: ring.JWKS, VAPID: vapid},
 
 		Geofilter: httpgeofilter.Group{Service: s.countries, CDN: cmp.Or(cfg.Geo.CDNURL, publicURL)},
 		AddressBook: httpaddressbook.Group{Service: &addressbook.Service{Store: persistence.NewAddressBooks(db), Commit: db, Currencies: s.currencies,
@@ -301,7 +312,7 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 		}}
 	s.calls = newCalls(db, guards.Audited, now)
 	s.server, err = rest.New(rest.Options{
-		Logger: s.log, AccessLog: slog.LevelDebug, Now: now, Guards: guards.Table(), Authorize: guards.Authorize, ActsAsAdmin: guards.ActsAsAdmin,
+		Logger: s.log, AccessLog: slog.LevelDebug, Now: now, Guards: guards.Table(), Firewall: guard.Firewall{Wall: s.wall, Tokens: s.tokens, Live: s.revocations.Live, Fresh: s.feed.Fresh}.Judge, Authorize: guards.Authorize, ActsAsAdmin: guards.ActsAsAdmin,
 		Idempotency: &guard.Idempotent{Store: persistence.NewIdempotency(db), Commit: db, Ring: ring, Now: now},
 		Verify:      guard.Verify(s.totps),
 		Starter:     guard.Starter{Starts: s.engine, Accounts: accounts{s.users}, Public: api.Password.Public()}, Guarded: cfg.MFA.Guarded, Observe: s.observe,
@@ -346,6 +357,15 @@ func (s *service) gone(ctx context.Context, m outbox.Message, r message.Rendered
 	if err := s.devices.Gone(ctx, m.UserID, r.To); err != nil {
 		s.log.Warn("a push target that is gone could not be removed", "err", err)
 	}
+}
+
+// Resources are what this program serves, as rules of the firewall name it.
+func Resources(cfg config.Config) firewall.Resources {
+	var keys []string
+	for _, e := range httpapi.Table() {
+		keys = append(keys, e.Method+" "+e.Path)
+	}
+	return firewall.NewResources(cfg.HTTP.BasePath, keys)
 }
 
 // publicURL is where clients reach the service: unless it is configured, where it
@@ -394,6 +414,7 @@ func (s *service) follow() {
 	s.feed.On(change.Roles, func(ctx context.Context, _ string) error { return s.roles.Reload(ctx) })
 	s.feed.On(change.Users, s.roles.Follow)
 	s.feed.On(change.Geofilter, s.geofilters.Follow)
+	s.feed.On(change.Firewall, func(ctx context.Context, _ string) error { return s.firewall.Reload(ctx) })
 	s.feed.On(change.AllowedIPs, func(ctx context.Context, _ string) error { return s.allowedIPs.Reload(ctx) })
 }
 
@@ -442,6 +463,7 @@ func (s *service) run() {
 			return err
 		})
 	}
+	s.every(ctx, 10*time.Second, "", func(context.Context) error { s.counts.Sweep(); return nil })
 	s.every(ctx, time.Minute, "audit checkpoint could not be written", s.checkpoint)
 }
 

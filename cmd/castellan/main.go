@@ -38,6 +38,7 @@ type cli struct {
 	Keys    keysCmd    `cmd:"" help:"Keys of the service: rotate them."`
 	CronKey cronKeyCmd `cmd:"" help:"Keys of scheduled clients: add one, list them, remove one."`
 	Audit   auditCmd   `cmd:"" help:"The audit trail: verify it."`
+	WAF     wafCmd     `cmd:"" name:"waf" help:"Rules of the firewall: list them, disable one, explain a request."`
 	Device  deviceCmd  `cmd:"" help:"A demo device that approves: register it, list, approve, deny."`
 }
 
