@@ -96,6 +96,7 @@ func TestOverTCP(t *testing.T) {
 			}
 
 			p = s.open("c4")
+			s.wait(func() bool { return len(s.questions("c4")) > 0 }) // the answer to the handshake is ahead of it
 			s.hub.Receive(stepup.News{ChallengeID: "c4", Gone: true})
 			p.want("close 4410", "end")
 			p = s.open("c5")
