@@ -158,7 +158,7 @@ func (a *asker) fail(by *session) {
 		}
 		s.mu.Unlock()
 		for _, slot := range lost {
-			slot <- errElsewhere
+			slot <- ErrLost
 		}
 	}
 }

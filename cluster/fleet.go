@@ -67,8 +67,9 @@ const (
 	lastPause  = 100 * time.Millisecond
 )
 
-// call looks for the owner and asks it, again until the deadline when the
-// owner has changed or a link has broken.
+// call looks for the owner and asks it, and looks again until the deadline
+// when it is another one by now. A message that may have been acted on by an
+// owner that was lost is not sent twice: whether to is for the caller to say.
 func (f *fleet) call(ctx context.Context, within time.Duration, key identity, msg proto.Message) (proto.Message, error) {
 	switch {
 	case f.n.kinds[key.kind] == nil:

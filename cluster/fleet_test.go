@@ -180,6 +180,16 @@ func TestMembersShareTheWork(t *testing.T) {
 		t.Errorf("an unknown kind: %v", err)
 	}
 
+	s, err := AskStatus(t.Context(), b.fleet.o.ActorAddr, keys)
+	if err != nil || s.Self != b.Address() || !s.Belongs || len(s.Members) != 3 || s.Activations["player"] != at[b.Address()]+1 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	for _, m := range s.Members {
+		if m.Share < 0.28 || m.Share > 0.39 || m.Version != "test" || m.Leaving {
+			t.Errorf("%+v", m)
+		}
+	}
+
 	heard := make(chan proto.Message, 1)
 	d.Listen("ear", func(m proto.Message) { heard <- m })
 	a.Post(d.Address(), "ear", wrapperspb.String("hello"))
@@ -296,6 +306,9 @@ func TestDeathIsNoticed(t *testing.T) {
 	began := time.Now()
 	for i := range 100 {
 		got, err := tell(t.Context(), a, fmt.Sprint("id-", i), "")
+		for errors.Is(err, ErrLost) {
+			got, err = tell(t.Context(), a, fmt.Sprint("id-", i), "")
+		}
 		if err != nil || got == d.Address() {
 			t.Fatalf("answered by %s, %v", got, err)
 		}

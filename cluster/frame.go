@@ -34,7 +34,8 @@ const (
 	opPost     = 5
 	opRelease  = 6
 	opPing     = 7 // req is the sender's clock
-	opAnswer   = 8 // of a call, a release or a ping
+	opAnswer   = 8 // of a call, a release, a ping or a status
+	opStatus   = 9 // answered with JSON, for operators
 )
 
 // What an answer says.

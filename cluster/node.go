@@ -40,10 +40,11 @@ var (
 	ErrStopped = errors.New("cluster: the node is stopping")
 	ErrCrashed = errors.New("cluster: the actor failed on this message")
 	ErrKind    = errors.New("cluster: no such kind")
+	ErrLost    = errors.New("cluster: the owner was lost before it answered")
 )
 
-// errElsewhere is not for callers: the owner is to be looked up again. The
-// message may have been acted on when a link broke.
+// errElsewhere is not for callers: the message was not acted on, or is one that
+// waits and is safe to send again; the owner is to be looked up again.
 var errElsewhere = errors.New("cluster: not here")
 
 // Limits of admission. The runtime's mailboxes are unbounded, so what may wait

@@ -3,6 +3,7 @@ package cluster
 import (
 	"bufio"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -127,6 +128,10 @@ func (p *peer) take(fr *frame) {
 	case opPost:
 		if msg, err := fr.message(); err == nil {
 			f.n.receive(fr.kind, msg)
+		}
+	case opStatus:
+		if text, err := json.Marshal(f.n.Status()); err == nil {
+			p.out.put(&frame{op: opAnswer, req: fr.req, body: text})
 		}
 	case opRelease:
 		req := fr.req
