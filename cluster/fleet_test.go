@@ -78,7 +78,12 @@ func freeAddr(t *testing.T) string {
 // member starts a node that joins the others.
 func member(t *testing.T, c *cast, keys *Keys, others ...*Node) *Node {
 	t.Helper()
-	o := Options{GossipAddr: freeAddr(t), ActorAddr: freeAddr(t), Keys: keys, Version: "test", Log: quietly()}
+	return memberAt(t, c, Options{GossipAddr: freeAddr(t), ActorAddr: freeAddr(t), Keys: keys}, others...)
+}
+
+func memberAt(t *testing.T, c *cast, o Options, others ...*Node) *Node {
+	t.Helper()
+	o.Version, o.Log, o.Join = "test", quietly(), nil
 	for _, n := range others {
 		o.Join = append(o.Join, n.fleet.o.GossipAddr)
 	}
@@ -315,6 +320,39 @@ func TestDeathIsNoticed(t *testing.T) {
 	}
 	if took := time.Since(began); took > 2*time.Second {
 		t.Errorf("it took %v", took)
+	}
+}
+
+// A process that is started again where one has just died takes its place; what
+// was sent to the dead one does not reach it.
+func TestRestartOnTheSameAddress(t *testing.T) {
+	c, keys := newCast(), testKeys(t)
+	a := member(t, c, keys)
+	b := member(t, c, keys, a)
+	together(t, a, b)
+	for i := range 50 {
+		if _, err := tell(t.Context(), a, fmt.Sprint("id-", i), ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	heard := make(chan proto.Message, 1)
+	b.fleet.end()
+	again := memberAt(t, c, b.fleet.o, a)
+	again.Listen("ear", func(m proto.Message) { heard <- m })
+	a.Post(b.Address(), "ear", wrapperspb.String("for the dead"))
+	together(t, a, again)
+	for i := range 50 {
+		got, err := tell(t.Context(), a, fmt.Sprint("id-", i), "")
+		for errors.Is(err, ErrLost) {
+			got, err = tell(t.Context(), a, fmt.Sprint("id-", i), "")
+		}
+		if err != nil || got == b.Address() {
+			t.Fatalf("answered by %s, %v", got, err)
+		}
+	}
+	a.Post(again.Address(), "ear", wrapperspb.String("hello"))
+	if m := <-heard; m.(*wrapperspb.StringValue).Value != "hello" {
+		t.Errorf("%v", m)
 	}
 }
 

@@ -128,10 +128,10 @@ func (f *fleet) gossipConfig() (*memberlist.Config, error) {
 	c.Name = f.self.ID // a restarted process is a new member
 	c.BindAddr, c.BindPort = ip.String(), number
 	c.AdvertiseAddr, c.AdvertisePort = ip.String(), number
-	// A member is given up after two seconds of suspicion: longer than the
-	// lease, so that it does not serve any more, and long enough for a busy
-	// one to say that it lives.
-	c.ProbeInterval, c.ProbeTimeout = 500*time.Millisecond, 250*time.Millisecond
+	// A member is given up after 1.6 s of suspicion: longer than the lease, so
+	// that it does not serve any more, and long enough for a busy one to say
+	// that it lives.
+	c.ProbeInterval, c.ProbeTimeout = 400*time.Millisecond, 250*time.Millisecond
 	c.SuspicionMult, c.SuspicionMaxTimeoutMult = 4, 1
 	c.GossipInterval = 100 * time.Millisecond
 	c.TCPTimeout = 2 * time.Second
