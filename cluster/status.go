@@ -1,10 +1,12 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"time"
@@ -28,12 +30,41 @@ type MemberStatus struct {
 	Share float64
 }
 
+// Members are those that belong to the cluster, this node included.
+func (n *Node) Members() []Member {
+	if n.fleet == nil {
+		return []Member{{ID: n.Address(), Address: n.Address()}}
+	}
+	return slices.Collect(maps.Values(*n.fleet.known.Load()))
+}
+
+// Belongs reports whether this node knows that it is a member; otherwise it
+// serves no actors.
+func (n *Node) Belongs() bool { return n.fleet == nil || n.fleet.holds() }
+
+// HandedOver counts the activations that other members took over.
+func (n *Node) HandedOver() int64 {
+	if n.fleet == nil {
+		return 0
+	}
+	return n.fleet.handedOver.Load()
+}
+
+// Lapses counts how often all activations were dropped because the node did
+// not know that it belongs.
+func (n *Node) Lapses() int64 {
+	if n.fleet == nil {
+		return 0
+	}
+	return n.fleet.lapses.Load()
+}
+
 // sample is how many made-up identities shares are counted with.
 const sample = 1 << 12
 
 // Status tells how things stand. A node that is alone is its only member.
 func (n *Node) Status() Status {
-	s := Status{Self: n.Address(), Belongs: true, Activations: map[string]int{}}
+	s := Status{Self: n.Address(), Belongs: n.Belongs(), Activations: map[string]int{}, HandedOver: n.HandedOver(), Lapses: n.Lapses()}
 	for i := range n.shards {
 		n.shards[i].mu.RLock()
 		for key := range n.shards[i].m {
@@ -46,25 +77,16 @@ func (n *Node) Status() Status {
 		s.Members = []MemberStatus{{Member{ID: s.Self, Address: s.Self}, 1}}
 		return s
 	}
-	s.Belongs, s.HandedOver, s.Lapses = f.holds(), f.handedOver.Load(), f.lapses.Load()
 	count, r := map[string]int{}, f.ring.Load()
 	for i := range sample {
 		if o := r.owner(identity{"sample", fmt.Sprint(i)}); o != nil {
 			count[o.ID]++
 		}
 	}
-	for id, m := range *f.known.Load() {
-		s.Members = append(s.Members, MemberStatus{m, float64(count[id]) / sample})
+	for _, m := range n.Members() {
+		s.Members = append(s.Members, MemberStatus{m, float64(count[m.ID]) / sample})
 	}
-	slices.SortFunc(s.Members, func(a, b MemberStatus) int {
-		if a.Address != b.Address {
-			if a.Address < b.Address {
-				return -1
-			}
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(s.Members, func(a, b MemberStatus) int { return cmp.Compare(a.ID, b.ID) })
 	return s
 }
 

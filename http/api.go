@@ -12,6 +12,7 @@ import (
 	registry "castellan/domain/resource"
 	"castellan/http/addressbook"
 	"castellan/http/audit"
+	"castellan/http/cluster"
 	"castellan/http/device"
 	"castellan/http/geofilter"
 	"castellan/http/mfa"
@@ -44,13 +45,14 @@ type API struct {
 	Role    role.Group
 	Explain mfa.Explain
 	Audit   audit.Group
+	Cluster cluster.Group
 	Keys    system.Keys
 }
 
 // Endpoints returns every endpoint of the service.
 func (a API) Endpoints() []rest.Endpoint {
 	var all []rest.Endpoint
-	for _, g := range []rest.Group{a.TwoFactor, a.TOTP, a.Password, a.MFA, a.Resource, a.User, a.AddressBook, a.Geofilter, a.Session, a.Device, a.Role, a.Explain, a.Audit, a.Keys} {
+	for _, g := range []rest.Group{a.TwoFactor, a.TOTP, a.Password, a.MFA, a.Resource, a.User, a.AddressBook, a.Geofilter, a.Session, a.Device, a.Role, a.Explain, a.Audit, a.Cluster, a.Keys} {
 		all = append(all, g.Endpoints()...)
 	}
 	return all

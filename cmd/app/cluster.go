@@ -5,6 +5,7 @@ import (
 
 	"castellan/cluster"
 	"castellan/config"
+	httpcluster "castellan/http/cluster"
 )
 
 // newNode makes the node that the actors run on: alone, or one of a cluster. It
@@ -22,4 +23,14 @@ func newNode(cfg config.Cluster, version string, log *slog.Logger) (*cluster.Nod
 		o.Keys = keys
 	}
 	return cluster.New(o)
+}
+
+// clusterStatus is what an administrator is shown of the node's cluster.
+func clusterStatus(n *cluster.Node) httpcluster.Status {
+	s := n.Status()
+	out := httpcluster.Status{Node: s.Self, Belongs: s.Belongs, Activations: s.Activations, HandedOver: s.HandedOver, Lapses: s.Lapses}
+	for _, m := range s.Members {
+		out.Members = append(out.Members, httpcluster.Member{ID: m.ID, Address: m.Address, Version: m.Version, Leaving: m.Leaving, Share: m.Share})
+	}
+	return out
 }

@@ -51,6 +51,7 @@ import (
 	httpapi "castellan/http"
 	httpaddressbook "castellan/http/addressbook"
 	httpaudit "castellan/http/audit"
+	httpcluster "castellan/http/cluster"
 	httpdevice "castellan/http/device"
 	httpgeofilter "castellan/http/geofilter"
 	"castellan/http/guard"
@@ -285,6 +286,7 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 		Role:      httprole.Group{Admin: registry},
 		Explain:   httpmfa.Explain{Start: s.engine.Explain},
 		Audit:     httpaudit.Group{Store: persistence.NewAudit(db)},
+		Cluster:   httpcluster.Group{Status: func() httpcluster.Status { return clusterStatus(s.node) }},
 		Keys:      system.Keys{JWKS: ring.JWKS, VAPID: vapid},
 
 		Geofilter: httpgeofilter.Group{Service: s.countries, CDN: cmp.Or(cfg.Geo.CDNURL, publicURL)},

@@ -46,9 +46,24 @@ func TestClusterServesFromAnyNode(t *testing.T) {
 	c := threeNodes(t, "LIMITS_ENABLED=false")
 	demo := c.Seeded("user")
 	boss := admin(t, c.Site, c.Nodes[0])
+	var seen struct {
+		Data struct {
+			Belongs bool
+			Members []struct{ Share float64 }
+		}
+	}
+	if c.Nodes[1].Ok(t, "GET", "/admin/cluster", nil, boss).Read(t, &seen); !seen.Data.Belongs || len(seen.Data.Members) != 3 {
+		t.Errorf("%+v", seen)
+	}
+	for _, m := range seen.Data.Members {
+		if m.Share < 0.28 || m.Share > 0.39 {
+			t.Errorf("a share of %v", m.Share)
+		}
+	}
+	c.Nodes[1].Do(t, "GET", "/admin/cluster", nil, nil).Is(t, 401, "UNAUTHENTICATED")
 	twoMethods(t, c.Nodes[0], boss)
 	time.Sleep(seconds(1)) // within which every node has it
-	for i := range 9 { // so many that every node owns some of the challenges
+	for i := range 9 {     // so many that every node owns some of the challenges
 		a, b, d := c.Nodes[i%3], c.Nodes[(i+1)%3], c.Nodes[(i+2)%3]
 		f := a.Login(t, demo)
 		socket := d.Socket(t, f)
