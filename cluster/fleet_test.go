@@ -65,7 +65,7 @@ func (p *player) Receive(c *Context, msg any) {
 	c.Reply(wrapperspb.String(c.Node().Address()))
 }
 
-func freeAddr(t *testing.T) string {
+func freeAddr(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -104,7 +104,7 @@ func memberAt(t *testing.T, c *cast, o Options, others ...*Node) *Node {
 	return n
 }
 
-func together(t *testing.T, ns ...*Node) {
+func together(t testing.TB, ns ...*Node) {
 	t.Helper()
 	until(t, "the members see each other", func() bool {
 		for _, n := range ns {
@@ -116,7 +116,7 @@ func together(t *testing.T, ns ...*Node) {
 	})
 }
 
-func until(t *testing.T, what string, ok func() bool) {
+func until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -528,4 +528,45 @@ func TestHostilePeers(t *testing.T) {
 			t.Fatalf("after %s: %s, %v", name, got, err)
 		}
 	}
+}
+
+// BenchmarkCallAcross is a call that another node answers, 128 at a time.
+func BenchmarkCallAcross(b *testing.B) {
+	c := newCast()
+	var ns []*Node
+	for range 2 {
+		o := Options{GossipAddr: freeAddr(b), ActorAddr: freeAddr(b), Log: quietly()}
+		for _, n := range ns {
+			o.Join = append(o.Join, n.fleet.o.GossipAddr)
+		}
+		n, err := New(o)
+		if err != nil {
+			b.Fatal(err)
+		}
+		n.Register(Kind{Name: "player", New: func() Behaviour { return &player{c: c} }})
+		if err := n.Start(); err != nil {
+			b.Fatal(err)
+		}
+		defer n.Stop(context.Background())
+		ns = append(ns, n)
+	}
+	together(b, ns...)
+	var ids []string
+	for i := 0; len(ids) < 1024; i++ {
+		if id := fmt.Sprint("id-", i); ns[1].fleet.owns(identity{"player", id}) {
+			ids = append(ids, id)
+		}
+	}
+	msg := wrapperspb.String("")
+	b.ReportAllocs()
+	b.SetParallelism(64)
+	b.ResetTimer()
+	b.RunParallel(func(pb *testing.PB) {
+		for i := 0; pb.Next(); i++ {
+			if _, err := ns[0].Call(context.Background(), "player", ids[i&1023], msg); err != nil {
+				b.Error(err)
+				return
+			}
+		}
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -232,6 +233,14 @@ func TestClusterFaults(t *testing.T) {
 	whole(t, c)
 	road.route(c.Nodes...)
 	phase("afterwards", func() {})
+	phase("every node anew", func() {
+		for _, old := range slices.Clone(c.Nodes) {
+			c.Join()
+			c.Forget(old)
+			old.Stop()
+			road.route(c.Nodes...)
+		}
+	})
 
 	visits := 0
 	for i, v := range road.all {
