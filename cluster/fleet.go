@@ -65,10 +65,13 @@ func (f *fleet) clock() int64 { return int64(time.Since(f.started)) }
 const (
 	firstPause = 2 * time.Millisecond
 	lastPause  = 100 * time.Millisecond
+	// findTime is how long an owner is looked for. A caller who is told sooner
+	// than he loses patience knows that nothing of his call is left behind.
+	findTime = 900 * time.Millisecond
 )
 
-// call looks for the owner and asks it, and looks again until the deadline
-// when it is another one by now. A message that may have been acted on by an
+// call looks for the owner and asks it, and looks again when it is another one
+// by now. A message that may have been acted on by an
 // owner that was lost is not sent twice: whether to is for the caller to say.
 func (f *fleet) call(ctx context.Context, within time.Duration, key identity, msg proto.Message) (proto.Message, error) {
 	switch {
@@ -79,16 +82,24 @@ func (f *fleet) call(ctx context.Context, within time.Duration, key identity, ms
 	}
 	f.calls.Add(1)
 	defer f.calls.Add(-1)
-	end := time.Now().Add(within)
+	looking := time.Now()
+	end := looking.Add(within)
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		changed := *f.changed.Load()
+		changed, asked := *f.changed.Load(), time.Now()
 		m, err := f.once(ctx, time.Until(end), key, msg)
 		if stopped := errors.Is(err, ErrStopped); !errors.Is(err, errElsewhere) && !stopped || stopped && f.n.closed.Load() {
 			return m, err
 		}
-		left := time.Until(end)
-		if left <= 0 {
+		now := time.Now()
+		if now.Sub(asked) > lastPause { // it had found one, and waited there
+			looking = now
+		}
+		left := end.Sub(now)
+		switch {
+		case left <= 0:
 			return nil, context.DeadlineExceeded
+		case now.Sub(looking) > findTime:
+			return nil, ErrLost
 		}
 		select {
 		case <-time.After(min(pause, left)):
@@ -217,6 +228,9 @@ func (f *fleet) loop() {
 			for _, l := range links {
 				if s := l.now.Load(); s != nil {
 					l.ping(s)
+					if l.quiet() {
+						f.n.ask.fail(s)
+					}
 				}
 			}
 		}

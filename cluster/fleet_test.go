@@ -394,6 +394,35 @@ func TestLease(t *testing.T) {
 	}
 }
 
+// A member that says nothing keeps nobody waiting for long.
+func TestNobodyWaitsForTheSilent(t *testing.T) {
+	c := newCast()
+	a := member(t, c, nil)
+	// Something that takes connections and never speaks, as a frozen process
+	// does.
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	silent := Member{ID: l.Addr().String() + "~1", Address: l.Addr().String()}
+	a.fleet.mu.Lock()
+	a.fleet.peers[silent.ID] = silent
+	a.fleet.mu.Unlock()
+	a.fleet.wake()
+	var id string
+	until(t, "it is a member", func() bool { return len(a.fleet.ring.Load().seats) == 2 })
+	for i := 0; id == ""; i++ {
+		if s := fmt.Sprint("id-", i); !a.fleet.owns(identity{"player", s}) {
+			id = s
+		}
+	}
+	began := time.Now()
+	if _, err := tell(t.Context(), a, id, ""); !errors.Is(err, ErrLost) || time.Since(began) > 1500*time.Millisecond {
+		t.Errorf("%v after %v", err, time.Since(began))
+	}
+}
+
 // What is queued for an activation that was dropped is not handled by it.
 func TestDroppedActivationsHandleNothing(t *testing.T) {
 	c := newCast()

@@ -19,6 +19,8 @@ const (
 	dialTime  = time.Second
 	writeTime = 5 * time.Second
 	silence   = 3 * time.Second // a link that says nothing for so long is broken: pings are answered
+	// quietTime is how long callers wait for a member that answers no pings.
+	quietTime = 700 * time.Millisecond
 )
 
 // maxQueued bounds the bytes that wait for a link.
@@ -170,6 +172,7 @@ func (l *link) serve(conn net.Conn) {
 	defer stop()
 	var writer sync.WaitGroup
 	writer.Go(func() { s.run(conn) })
+	l.heard.Store(max(l.heard.Load(), l.f.clock()))
 	l.now.Store(s)
 	l.ping(s)
 	l.f.stir()
@@ -204,6 +207,9 @@ func (l *link) serve(conn net.Conn) {
 // pingKind marks the answer of a ping.
 const pingKind = "ping"
 
+// quiet reports whether the member answers no pings.
+func (l *link) quiet() bool { return l.f.clock()-l.heard.Load() > int64(quietTime) }
+
 func (l *link) ping(s *session) { s.put(&frame{op: opPing, req: uint64(l.f.clock())}) }
 
 func answerOf(f *frame) any {
@@ -231,7 +237,7 @@ func answerOf(f *frame) any {
 // call asks the member for the answer of an actor there.
 func (l *link) call(ctx context.Context, within time.Duration, f frame, msg proto.Message) (proto.Message, error) {
 	s := l.now.Load()
-	if s == nil {
+	if s == nil || msg != nil && l.quiet() {
 		return nil, errElsewhere
 	}
 	if msg != nil {

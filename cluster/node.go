@@ -40,7 +40,7 @@ var (
 	ErrStopped = errors.New("cluster: the node is stopping")
 	ErrCrashed = errors.New("cluster: the actor failed on this message")
 	ErrKind    = errors.New("cluster: no such kind")
-	ErrLost    = errors.New("cluster: the owner was lost before it answered")
+	ErrLost    = errors.New("cluster: the owner was lost before it answered, or none was found")
 )
 
 // errElsewhere is not for callers: the message was not acted on, or is one that

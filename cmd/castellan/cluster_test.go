@@ -109,7 +109,7 @@ type caravan struct {
 func (c *caravan) pick(n int) blackbox.Client {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.nodes[n%len(c.nodes)].Impatient(seconds(2))
+	return c.nodes[n%len(c.nodes)].Impatient(seconds(4))
 }
 
 func (c *caravan) route(nodes ...*blackbox.Node) {
