@@ -2,6 +2,7 @@ package blackbox
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"path/filepath"
 	"strings"
@@ -53,13 +54,18 @@ func (c *Cluster) Forget(n *Node) {
 	}
 }
 
-// freeAddr is an address on loopback that nothing listens at.
+// freeAddr is an address on loopback that nothing listens at. It lies below the
+// ports that the system hands out by itself, so that no connection takes it
+// before the node does.
 func freeAddr(s *Site) string {
 	s.t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		s.t.Fatal(err)
+	for range 100 {
+		addr := fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000))
+		if l, err := net.Listen("tcp", addr); err == nil {
+			l.Close()
+			return addr
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	s.t.Fatal("no free port")
+	return ""
 }

@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -165,12 +166,15 @@ func spread(front net.Listener, at []string) {
 	}
 }
 
-// free is an address on loopback that nothing listens at.
+// free is an address on loopback that nothing listens at, below the ports that
+// the system hands out by itself.
 func free() string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "127.0.0.1:0"
+	for range 100 {
+		addr := fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000))
+		if l, err := net.Listen("tcp", addr); err == nil {
+			l.Close()
+			return addr
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	return "127.0.0.1:0" // the node says what is wrong with it
 }
