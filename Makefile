@@ -64,6 +64,8 @@ test-deps: ## install what the tests need from Debian: PostgreSQL and Chromium
 bench: ## measure, on both databases with full durability
 	@scripts/ensure-test-deps.sh postgresql
 	go run ./internal/bench $(BENCH)
+	go test -run '^$$' -bench . -benchtime 1x -timeout 20m ./internal/sockload
+	go test -run '^$$' -bench 'Permission|Endpoint|Fiber|Verify|Sign|Derive|Decide' -benchmem ./http/guard ./http/rest ./domain/token ./domain/password
 
 verify: lint tidy unchanged ## everything that needs no running: lint, tidy modules, generated and golden files
 

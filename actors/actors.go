@@ -40,6 +40,8 @@ type Deps struct {
 	Commit  commit.Committer
 	Actions challenge.Actions
 	Rules   challenge.Rules
+	// Primes are what the node's Client leaves for challenges; nil: nothing.
+	Primes *Primes
 	// Claims turn what an accepted answer of a method uses up into the writes
 	// that use it. A method without an entry claims nothing.
 	Claims map[challenge.Name]Claims

@@ -143,10 +143,11 @@ func (w *world) start() {
 	users := accounts{persistence.NewUsers(w.db)}
 	log := slog.New(slog.DiscardHandler)
 	w.node = cluster.Solo(log)
-	w.node.Register(actors.Kinds(actors.Deps{Store: persistence.NewChallenges(w.db), Outbox: persistence.NewOutbox(w.db), Commit: w.db, Actions: w.actions,
+	primes := new(actors.Primes)
+	w.node.Register(actors.Kinds(actors.Deps{Primes: primes, Store: persistence.NewChallenges(w.db), Outbox: persistence.NewOutbox(w.db), Commit: w.db, Actions: w.actions,
 		Rules: challenge.DefaultRules(), Accounts: users, Sessions: w, Seal: ring.Seal, Open: ring.Open, Grace: 120 * time.Second, Now: time.Now, Log: log,
 		Claims: map[challenge.Name]actors.Claims{challenge.TOTP: totp.Claim, challenge.PUSH: stepup.Claim}})...)
-	w.client = actors.Client{Node: w.node, Now: time.Now}
+	w.client = actors.Client{Node: w.node, Primes: primes, Now: time.Now}
 	w.client.Listen(func(n stepup.News) {
 		w.mu.Lock()
 		defer w.mu.Unlock()

@@ -19,7 +19,6 @@ import (
 // challengeActor owns one challenge.
 type challengeActor struct {
 	d      *Deps
-	primed *pb.ChallengePrime // not decoded yet: most challenges sleep
 	state  *challenge.Challenge
 	budget *challenge.Budget
 	fresh  bool   // primed, and no fence has failed since
@@ -72,7 +71,8 @@ func (a *challengeActor) Receive(c *cluster.Context, msg any) {
 	switch m := msg.(type) {
 	case *pb.ChallengePrime:
 		if a.state == nil {
-			a.primed = m
+			made := unprime(c.ID(), m)
+			a.state, a.sealed, a.fresh = &made, m.Command, true
 		}
 	case *pb.ChallengeComplete:
 		a.complete(c, m)
@@ -113,10 +113,11 @@ func (a *challengeActor) load(c *cluster.Context) error {
 	if a.state != nil {
 		return nil
 	}
-	if p := a.primed; p != nil {
-		s := unprime(c.ID(), p)
-		a.primed, a.state, a.sealed, a.fresh = nil, &s, p.Command, true
-		return nil
+	if a.d.Primes != nil {
+		if p, ok := a.d.Primes.take(c.ID()); ok {
+			a.state, a.sealed, a.fresh = &p.state, p.command, true
+			return nil
+		}
 	}
 	ctx, cancel := a.d.io()
 	defer cancel()
@@ -150,7 +151,7 @@ func (a *challengeActor) resume(c *cluster.Context) error {
 
 // forget drops everything read from rows.
 func (a *challengeActor) forget() {
-	a.state, a.primed, a.budget, a.outcome, a.fresh = nil, nil, nil, nil, false
+	a.state, a.budget, a.outcome, a.fresh = nil, nil, nil, false
 }
 
 // decide runs step on the state until what it wants saved is saved. A step
@@ -483,7 +484,7 @@ func (a *challengeActor) settled(id string, now time.Time) func(cluster.Sender) 
 // when the challenge ended without an outcome.
 func (a *challengeActor) settle(c *cluster.Context) {
 	if a.state == nil {
-		if a.primed == nil || len(a.waiters) == 0 && len(a.nodes) == 0 {
+		if len(a.waiters) == 0 && len(a.nodes) == 0 {
 			return
 		}
 		if a.load(c) != nil {

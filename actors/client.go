@@ -21,7 +21,9 @@ import (
 // ports of domain/stepup over a node. It is safe for concurrent use.
 type Client struct {
 	Node *cluster.Node
-	Now  func() time.Time
+	// Primes are those of the node's Deps; nil: nothing is primed.
+	Primes *Primes
+	Now    func() time.Time
 }
 
 var (
@@ -74,11 +76,21 @@ func (c Client) Probe(ctx context.Context) error {
 
 // Prime implements stepup.Cases.
 func (c Client) Prime(s challenge.Challenge, command []byte) {
-	c.Node.Tell(KindChallenge, s.ID, prime(s, command))
+	switch {
+	case !c.Node.Owns(KindChallenge, s.ID):
+		c.Node.Tell(KindChallenge, s.ID, prime(s, command))
+	case c.Primes != nil:
+		c.Primes.put(s, command)
+	}
 }
 
 // Refresh implements stepup.Cases. An owner that sleeps reads the row anyway.
-func (c Client) Refresh(id string) { c.Node.TellLive(KindChallenge, id, &pb.ChallengeRefresh{}) }
+func (c Client) Refresh(id string) {
+	if c.Primes != nil {
+		c.Primes.take(id)
+	}
+	c.Node.TellLive(KindChallenge, id, &pb.ChallengeRefresh{})
+}
 
 // Resume wakes the owner of a challenge whose action has not reported.
 func (c Client) Resume(id string) { c.Node.Tell(KindChallenge, id, &pb.ChallengeRefresh{}) }
@@ -187,6 +199,9 @@ func (c Client) Listen(receive func(stepup.News)) {
 // nothing of the sockets of this node. It must not block.
 func (c Client) OnMove(tell func(moved func(challengeID string) bool)) {
 	c.Node.OnMove(func(moved func(kind, id string) bool) {
+		if c.Primes != nil {
+			c.Primes.Clear()
+		}
 		tell(func(id string) bool { return moved(KindChallenge, id) })
 	})
 }

@@ -105,11 +105,11 @@ func unview(v *pb.ChallengeView) challenge.Challenge {
 
 func outgoing(challengeID, methodID, userID string, m *pb.Outgoing) outbox.Message {
 	return outbox.Message{ID: m.Id, ChallengeID: challengeID, MethodID: methodID, Generation: int(m.Generation), UserID: userID,
-		Channel: message.Channel(m.Channel), Destination: m.Destination, Prefix: m.Prefix, Dial: m.Dial, Proven: m.Proven, State: outbox.State(m.State),
+		Channel: message.Channel(m.Channel), Destination: m.Destination, Prefix: m.Prefix, Dial: m.Dial, Proven: m.Proven, Uncounted: m.Uncounted, State: outbox.State(m.State),
 		CreatedAt: time.UnixMilli(m.CreatedAt), ExpiresAt: time.UnixMilli(m.ExpiresAt), LeaseUntil: time.UnixMilli(m.LeaseUntil), Payload: m.Payload}
 }
 
 func toOutgoing(m outbox.Message) *pb.Outgoing {
-	return &pb.Outgoing{Id: m.ID, Channel: string(m.Channel), Destination: m.Destination, Prefix: m.Prefix, Dial: m.Dial, Proven: m.Proven, State: int32(m.State),
+	return &pb.Outgoing{Id: m.ID, Channel: string(m.Channel), Destination: m.Destination, Prefix: m.Prefix, Dial: m.Dial, Proven: m.Proven, Uncounted: m.Uncounted, State: int32(m.State),
 		CreatedAt: m.CreatedAt.UnixMilli(), ExpiresAt: m.ExpiresAt.UnixMilli(), LeaseUntil: m.LeaseUntil.UnixMilli(), Payload: m.Payload, Generation: int32(m.Generation)}
 }

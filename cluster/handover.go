@@ -265,7 +265,11 @@ func (f *fleet) drop() {
 	})
 	f.mu.Lock()
 	f.recall(f.ring.Load().without(f.self.ID))
+	listeners := slices.Clone(f.onMove)
 	f.mu.Unlock()
+	for _, tell := range listeners {
+		tell(func(string, string) bool { return true })
+	}
 	if dropped {
 		f.lapses.Add(1)
 		f.log.Warn("cluster: this node did not know for a while that it belongs; its activations were dropped")

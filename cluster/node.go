@@ -126,6 +126,12 @@ func (n *Node) Address() string {
 	return n.sys.Address()
 }
 
+// Owns reports whether the activation of (kind, id) belongs on this node. A
+// node that is alone owns them all.
+func (n *Node) Owns(kind, id string) bool {
+	return n.fleet == nil || n.fleet.owns(identity{kind, id})
+}
+
 // Live is the number of activations on this node.
 func (n *Node) Live() int64 { return n.live.Load() }
 

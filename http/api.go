@@ -14,6 +14,7 @@ import (
 	"castellan/http/audit"
 	"castellan/http/cluster"
 	"castellan/http/device"
+	"castellan/http/firewall"
 	"castellan/http/geofilter"
 	"castellan/http/mfa"
 	"castellan/http/password"
@@ -35,6 +36,7 @@ type API struct {
 	TOTP        totp.Group        // 4.2
 	Password    password.Group    // 4.3
 	MFA         mfa.Group         // 4.4
+	Firewall    firewall.Group    // 4.5
 	Resource    resource.Group    // 4.6
 	User        user.Group        // 4.12, in part
 	AddressBook addressbook.Group // 4.18
@@ -44,6 +46,7 @@ type API struct {
 	Device  device.Group
 	Role    role.Group
 	Explain mfa.Explain
+	Rules   firewall.Explain
 	Audit   audit.Group
 	Cluster cluster.Group
 	Keys    system.Keys
@@ -52,7 +55,7 @@ type API struct {
 // Endpoints returns every endpoint of the service.
 func (a API) Endpoints() []rest.Endpoint {
 	var all []rest.Endpoint
-	for _, g := range []rest.Group{a.TwoFactor, a.TOTP, a.Password, a.MFA, a.Resource, a.User, a.AddressBook, a.Geofilter, a.Session, a.Device, a.Role, a.Explain, a.Audit, a.Cluster, a.Keys} {
+	for _, g := range []rest.Group{a.TwoFactor, a.TOTP, a.Password, a.MFA, a.Firewall, a.Resource, a.User, a.AddressBook, a.Geofilter, a.Session, a.Device, a.Role, a.Explain, a.Rules, a.Audit, a.Cluster, a.Keys} {
 		all = append(all, g.Endpoints()...)
 	}
 	return all

@@ -111,6 +111,10 @@ var deviceWrites = []planFor{
 		_, err := tx.NewDelete().Table("device").Where("id = ?", w.ID).Where("user_id = ?", w.UserID).Exec(ctx)
 		return err
 	}),
+	each(func(ctx context.Context, tx bun.Tx, w device.Mute) error {
+		_, err := tx.NewUpdate().Table("device").Set("target = NULL").Where("id = ?", w.ID).Where("target = ?", w.Target).Exec(ctx)
+		return err
+	}),
 }
 
 // Get implements device.Store.

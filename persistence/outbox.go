@@ -6,6 +6,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"castellan/domain/id"
 	"castellan/domain/message"
 	"castellan/domain/outbox"
 )
@@ -37,12 +38,13 @@ type outboxRow struct {
 	NextAt      int64
 	Attempts    int
 	Payload     []byte
+	Counted     bool
 }
 
 func (r outboxRow) message() outbox.Message {
 	return outbox.Message{ID: r.ID, ChallengeID: r.ChallengeID, MethodID: r.MethodID, Generation: r.Generation, UserID: r.UserID,
 		Channel: message.Channel(r.Channel), Destination: r.Destination, Prefix: r.Prefix, Dial: r.Dial, Proven: r.Proven, State: outbox.State(r.State),
-		CreatedAt: at(r.CreatedAt), ExpiresAt: at(r.ExpiresAt), LeaseUntil: at(r.NextAt), Attempts: r.Attempts, Payload: r.Payload}
+		CreatedAt: at(r.CreatedAt), ExpiresAt: at(r.ExpiresAt), LeaseUntil: at(r.NextAt), Attempts: r.Attempts, Payload: r.Payload, Uncounted: !r.Counted}
 }
 
 type settleRow struct {
@@ -58,7 +60,7 @@ var outboxWrites = []planFor{
 		m := w.Message
 		return outboxRow{ID: m.ID, ChallengeID: m.ChallengeID, MethodID: m.MethodID, Generation: m.Generation, UserID: m.UserID, Channel: string(m.Channel),
 			Destination: m.Destination, Prefix: m.Prefix, Dial: m.Dial, Proven: m.Proven, State: int16(m.State), CreatedAt: ms(m.CreatedAt), ExpiresAt: ms(m.ExpiresAt),
-			NextAt: ms(m.LeaseUntil), Attempts: m.Attempts, Payload: m.Payload}
+			NextAt: ms(m.LeaseUntil), Attempts: m.Attempts, Payload: m.Payload, Counted: !m.Uncounted && m.Channel != message.Push}
 	}),
 	updates("UPDATE outbox SET state = v.state, next_at = v.next_at, attempts = v.attempts, payload = CASE WHEN v.keep THEN outbox.payload END {FROM v} WHERE outbox.id = v.id",
 		func(w outbox.Settle) settleRow {
@@ -90,7 +92,7 @@ func (s Outbox) Claim(ctx context.Context, now time.Time, lease time.Duration, m
 func (s Outbox) Usage(ctx context.Context, now time.Time, prefix string) (int, error) {
 	ctx, cancel := s.db.bound(ctx)
 	defer cancel()
-	n, err := s.db.conn(ctx).NewSelect().Table("outbox").Where("prefix = ?", prefix).Where("created_at > ?", ms(now.Add(-time.Hour))).Where("channel <> ?", message.Push).Count(ctx)
+	n, err := s.db.conn(ctx).NewSelect().Table("outbox").Where("counted").Where("prefix = ?", prefix).Where("created_at > ?", ms(now.Add(-time.Hour))).Count(ctx)
 	return int(n), translate(err)
 }
 
@@ -98,7 +100,7 @@ func (s Outbox) Usage(ctx context.Context, now time.Time, prefix string) (int, e
 func (s Outbox) Spent(ctx context.Context, now time.Time, dial string) (int, error) {
 	ctx, cancel := s.db.bound(ctx)
 	defer cancel()
-	n, err := s.db.conn(ctx).NewSelect().Table("outbox").Where("dial <> ''").Where("dial = ?", dial).Where("created_at > ?", ms(now.Add(-24*time.Hour))).
+	n, err := s.db.conn(ctx).NewSelect().Table("outbox").Where("counted").Where("dial <> ''").Where("dial = ?", dial).Where("created_at > ?", ms(now.Add(-24*time.Hour))).
 		Where("state <> ?", outbox.Discarded).Count(ctx)
 	return int(n), translate(err)
 }
@@ -109,7 +111,7 @@ func (s Outbox) Sendings(ctx context.Context, userID string, since time.Time) ([
 	defer cancel()
 	var rows []outboxRow
 	err := s.db.conn(ctx).NewSelect().Model(&rows).Column("destination", "proven", "created_at").
-		Where("user_id = ?", userID).Where("created_at > ?", ms(since)).Where("state <> ?", outbox.Discarded).Where("channel <> ?", message.Push).Order("created_at").Scan(ctx)
+		Where("counted").Where("user_id = ?", userID).Where("created_at > ?", ms(since)).Where("state <> ?", outbox.Discarded).Order("created_at").Scan(ctx)
 	out := make([]outbox.Sending, len(rows))
 	for i, r := range rows {
 		out[i] = outbox.Sending{Destination: r.Destination, Proven: r.Proven, At: r.CreatedAt}
@@ -138,10 +140,11 @@ func (s Outbox) Erase(ctx context.Context, now time.Time) error {
 	})
 }
 
-// Purge implements outbox.Store.
+// Purge implements outbox.Store. Ids begin with the instant of their making, so
+// what is old is a range of the primary key.
 func (s Outbox) Purge(ctx context.Context, before time.Time) error {
 	return s.db.InTx(ctx, func(ctx context.Context) error {
-		_, err := s.db.conn(ctx).NewDelete().Table("outbox").Where("created_at < ?", ms(before)).Exec(ctx)
+		_, err := s.db.conn(ctx).NewDelete().Table("outbox").Where("id < ?", id.Before(before)).Exec(ctx)
 		return err
 	})
 }

@@ -56,20 +56,25 @@ var passwordWrites = []planFor{
 func (s PasswordGuards) Guard(ctx context.Context, key string) (password.Guard, error) {
 	ctx, cancel := s.db.bound(ctx)
 	defer cancel()
-	g := password.Guard{Key: key}
 	var r guardRow
 	err := translate(s.db.find(ctx, &r, "id = $1", "", key))
-	switch {
-	case fault.CodeOf(err) == fault.RecordNotFound:
+	if err != nil && fault.CodeOf(err) != fault.RecordNotFound {
+		return password.Guard{}, err
+	}
+	return guardOf(key, r.Version, r.Body)
+}
+
+// guardOf reads a row; of version 0 there is none.
+func guardOf(key string, version int64, body string) (password.Guard, error) {
+	g := password.Guard{Key: key, Version: version}
+	if version == 0 {
 		return g, nil
-	case err != nil:
-		return g, err
 	}
 	var in guardBody
-	if err := json.Unmarshal([]byte(r.Body), &in); err != nil {
+	if err := json.Unmarshal([]byte(body), &in); err != nil {
 		return g, fmt.Errorf("password guard: body: %w", err)
 	}
-	g.Version, g.Tries, g.Good = r.Version, in.Tries, in.Good
+	g.Tries, g.Good = in.Tries, in.Good
 	return g, nil
 }
 

@@ -12,6 +12,8 @@ import (
 type question struct {
 	row          reflect.Type
 	where, order string
+	// from stands in place of the row's table, also beside its columns.
+	from, also string
 }
 
 type prepared struct {
@@ -22,7 +24,12 @@ type prepared struct {
 // find answers a question. into points to a row, and then there must be one
 // (sql.ErrNoRows), or to a slice of rows.
 func (db *DB) find(ctx context.Context, into any, where, order string, args ...any) error {
-	p, err := db.question(ctx, into, where, order)
+	return db.answer(ctx, into, question{row: reflect.TypeOf(into), where: where, order: order}, args...)
+}
+
+// answer is find for a question that was made beforehand.
+func (db *DB) answer(ctx context.Context, into any, q question, args ...any) error {
+	p, err := db.question(ctx, into, q)
 	if err != nil {
 		return err
 	}
@@ -53,14 +60,22 @@ func (db *DB) find(ctx context.Context, into any, where, order string, args ...a
 	return db.read.ScanRow(ctx, rows, into)
 }
 
-func (db *DB) question(ctx context.Context, into any, where, order string) (*prepared, error) {
-	q := question{reflect.TypeOf(into), where, order}
+func (db *DB) question(ctx context.Context, into any, q question) (*prepared, error) {
 	if p, ok := db.questions.Load(q); ok {
 		return p.(*prepared), nil
 	}
-	s := db.read.NewSelect().Model(into).Where(where)
-	if order != "" {
-		s = s.OrderExpr(order)
+	s := db.read.NewSelect().Model(into)
+	if q.where != "" {
+		s = s.Where(q.where)
+	}
+	if q.order != "" {
+		s = s.OrderExpr(q.order)
+	}
+	if q.from != "" {
+		s = s.ModelTableExpr(q.from)
+	}
+	if q.also != "" {
+		s = s.Column("u.*").ColumnExpr(q.also)
 	}
 	p := &prepared{text: s.String()}
 	var err error

@@ -1,6 +1,7 @@
 package persistence
 
 import (
+	"cmp"
 	"context"
 	"reflect"
 	"slices"
@@ -228,13 +229,42 @@ func (s Users) ByEmail(ctx context.Context, mail string) (user.User, error) {
 }
 
 // Login implements user.Store.
-func (s Users) Login(ctx context.Context, who user.Identifier) (user.User, user.Secret, error) {
-	column, value := "phone", who.Phone
+func (s Users) Login(ctx context.Context, who user.Identifier, nobody string) (user.Entrance, error) {
+	q, value := byPhone, who.Phone
 	if value == "" {
-		column, value = "email", who.Mail
+		q, value = byMail, who.Mail
 	}
-	r, err := s.one(ctx, column, value)
-	return r.user(), user.Secret{Hash: r.PasswordHash, Previous: r.PreviousHash}, err
+	ctx, cancel := s.db.bound(ctx)
+	defer cancel()
+	var r entranceRow
+	if err := translate(s.db.answer(ctx, &r, q, value, nobody)); err != nil {
+		return user.Entrance{}, err
+	}
+	e := user.Entrance{User: r.user(), Secret: user.Secret{Hash: r.PasswordHash, Previous: r.PreviousHash}}
+	var err error
+	if e.Guard, err = guardOf(cmp.Or(r.ID, nobody), r.GuardVersion, r.GuardBody); err == nil && r.ID == "" {
+		err = fault.New(fault.RecordNotFound, "there is no such user")
+	}
+	return e, err
+}
+
+// entranceRow is an account and the guard that belongs to it; where there is no
+// account everything of it is empty.
+type entranceRow struct {
+	bun.BaseModel `bun:"table:users,alias:u"`
+	userRow       `bun:",extend"`
+
+	GuardVersion int64  `bun:",scanonly"`
+	GuardBody    string `bun:",scanonly"`
+}
+
+var byPhone, byMail = entrance("phone"), entrance("email")
+
+// entrance is the question for an account by a column, with its guard: it has an
+// answer of one row in any case.
+func entrance(column string) question {
+	return question{row: reflect.TypeFor[*entranceRow](), from: "(SELECT 1) AS nobody LEFT JOIN users AS u ON u." + column +
+		" = $1 LEFT JOIN password_guard AS g ON g.id = COALESCE(u.id, $2)", also: "g.version AS guard_version, g.body AS guard_body"}
 }
 
 // Secret implements user.Store.

@@ -83,9 +83,18 @@ func (s *service) counts() (connected, results int) {
 	return s.connected, s.results
 }
 
-// The outcome is reported once and whole, whichever door brings it and whichever of the others fails.
-func TestClientDoors(t *testing.T) {
+// The client module, in one browser: a start of it costs more than most of these.
+func TestClient(t *testing.T) {
 	tab := webtest.Browser(t)
+	t.Run("every door", func(t *testing.T) { everyDoor(t, tab.For(t)) })
+	t.Run("reported once", func(t *testing.T) { reportedOnce(t, tab.For(t)) })
+	t.Run("ends without outcome", func(t *testing.T) { endsWithoutOutcome(t, tab.For(t)) })
+	t.Run("listens", func(t *testing.T) { listens(t, tab.For(t)) })
+	t.Run("requests", func(t *testing.T) { requests(t, tab.For(t)) })
+}
+
+// The outcome is reported once and whole, whichever door brings it and whichever of the others fails.
+func everyDoor(t *testing.T, tab *webtest.Tab) {
 	tests := []struct {
 		name      string
 		prepare   func(*service)
@@ -143,9 +152,9 @@ func TestClientDoors(t *testing.T) {
 }
 
 // The copies of an outcome that come after it are heard as messages and reported by no second event.
-func TestClientReportsOnce(t *testing.T) {
+func reportedOnce(t *testing.T, tab *webtest.Tab) {
 	s := newService(t)
-	i := startFlow(t, webtest.Browser(t), s)
+	i := startFlow(t, tab, s)
 	i.hears("Transport", "socket")
 	i.complete()
 	i.hears("Messages", "ACTION_COMPLETE")
@@ -156,8 +165,7 @@ func TestClientReportsOnce(t *testing.T) {
 }
 
 // An end without an outcome is told with its reason, and an outcome under way is not given up for it.
-func TestClientEnds(t *testing.T) {
-	tab := webtest.Browser(t)
+func endsWithoutOutcome(t *testing.T, tab *webtest.Tab) {
 	for _, test := range []struct {
 		code      string
 		closeCode int
@@ -220,9 +228,9 @@ func TestClientEnds(t *testing.T) {
 }
 
 // A method completed elsewhere and the outcome it brings reach a page that only listens.
-func TestClientListens(t *testing.T) {
+func listens(t *testing.T, tab *webtest.Tab) {
 	s := newService(t)
-	i := startFlow(t, webtest.Browser(t), s)
+	i := startFlow(t, tab, s)
 	i.hears("Transport", "socket")
 	s.finish()
 	if got := i.settled(); got.Settled != "resolved" || !slices.Equal(got.Done, []string{"socket"}) || !slices.Equal(got.Method, []string{"m-totp"}) {
@@ -231,9 +239,8 @@ func TestClientListens(t *testing.T) {
 }
 
 // Refusals carry what a page needs; requests outside a challenge work through the same client.
-func TestClientRequests(t *testing.T) {
+func requests(t *testing.T, tab *webtest.Tab) {
 	s := newService(t)
-	tab := webtest.Browser(t)
 	i := startFlow(t, tab, s)
 	type refusal struct {
 		Code, Field, Message     string

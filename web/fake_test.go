@@ -98,6 +98,10 @@ func newService(t *testing.T) *service {
 	mux.HandleFunc("POST /auth/2fa/challenge/complete", s.complete)
 	mux.HandleFunc("POST /auth/2fa/challenge/renew", s.renew)
 	mux.HandleFunc("GET /auth/2fa/challenge/result", s.result)
+	empty := func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, []any{}) }
+	mux.HandleFunc("GET /auth/devices", empty)
+	mux.HandleFunc("GET /asset/withdrawal-addresses", empty)
+	mux.HandleFunc("GET /user/geofilter/countries", empty)
 	mux.HandleFunc("GET /2fa", s.socket)
 	mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, openAPI()) })
 	mux.HandleFunc("GET /asyncapi.json", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, asyncAPI()) })

@@ -36,10 +36,22 @@ func contains(t *testing.T, what, text, want string) {
 	}
 }
 
-// A method goes through its states: wrong codes, locked, renewal gate, unlocked by a new code, expired, no more renewal.
-func TestMethodStates(t *testing.T) {
-	s := newService(t)
+// The pages in their states, in one browser.
+func TestPages(t *testing.T) {
 	tab := webtest.Browser(t)
+	t.Run("method states", func(t *testing.T) { methodStates(t, tab.For(t)) })
+	t.Run("challenge ends", func(t *testing.T) { challengeEnds(t, tab.For(t)) })
+	t.Run("page without socket", func(t *testing.T) { pageWithoutSocket(t, tab.For(t)) })
+	t.Run("login refused", func(t *testing.T) { loginRefused(t, tab.For(t)) })
+	t.Run("sessions of the account", func(t *testing.T) { sessionsOfTheAccount(t, tab.For(t)) })
+	t.Run("log hides tokens", func(t *testing.T) { logHidesTokens(t, tab.For(t)) })
+	t.Run("outbox page", func(t *testing.T) { outboxPage(t, tab.For(t)) })
+	t.Run("docs errors", func(t *testing.T) { docsErrors(t, tab.For(t)) })
+}
+
+// A method goes through its states: wrong codes, locked, renewal gate, unlocked by a new code, expired, no more renewal.
+func methodStates(t *testing.T, tab *webtest.Tab) {
+	s := newService(t)
 	shot := shotsOf(t, tab)
 	openChallenge(t, tab, s)
 	const method, note, renew = `[data-testid="method-SMS"]`, `[data-testid="note-SMS"]`, `[data-testid="renew-SMS"]`
@@ -78,8 +90,7 @@ func TestMethodStates(t *testing.T) {
 }
 
 // The end without an outcome is told with its reason, and there is a way on.
-func TestChallengeEnds(t *testing.T) {
-	tab := webtest.Browser(t)
+func challengeEnds(t *testing.T, tab *webtest.Tab) {
 	for code, want := range map[string]string{"CHALLENGE_EXPIRED": "expired", "CHALLENGE_CLOSED": "without an outcome"} {
 		s := newService(t)
 		openChallenge(t, tab, s)
@@ -95,10 +106,9 @@ func TestChallengeEnds(t *testing.T) {
 }
 
 // Without a socket the page still gets its outcome.
-func TestPageWithoutSocket(t *testing.T) {
+func pageWithoutSocket(t *testing.T, tab *webtest.Tab) {
 	s := newService(t)
 	s.holdOutcome, s.sockets = true, []string{"refuse"}
-	tab := webtest.Browser(t)
 	openChallenge(t, tab, s)
 	tab.Until(`document.querySelector('[data-testid="transport"]').dataset.transport === 'poll'`)
 	code := tab.FreshCode("MAIL")
@@ -108,9 +118,8 @@ func TestPageWithoutSocket(t *testing.T) {
 }
 
 // Refusals of the login are shown with text, code, fields and waiting time.
-func TestLoginRefused(t *testing.T) {
+func loginRefused(t *testing.T, tab *webtest.Tab) {
 	s := newService(t)
-	tab := webtest.Browser(t)
 	shot := shotsOf(t, tab)
 	tab.Open(s.URL + "/")
 	tab.Login(demoCountry, demoPhone, "wrong")
@@ -125,14 +134,14 @@ func TestLoginRefused(t *testing.T) {
 	tab.Until("document.getElementById('password').type === 'text'")
 }
 
-// Sessions are listed, another one can be ended, and ending the own one leads back to the login.
-func TestSessions(t *testing.T) {
+// The account has tabs; sessions are listed, another one can be ended, and ending the own one leads back to the login.
+func sessionsOfTheAccount(t *testing.T, tab *webtest.Tab) {
 	s := newService(t)
-	tab := webtest.Browser(t)
 	openChallenge(t, tab, s)
 	tab.Type(`[data-testid="code-SMS"]`, tab.FreshCode("SMS"))
 	tab.Click(`[data-testid="verify-SMS"]`)
-	tab.See("#session-step")
+	tab.See("#panel-sessions")
+	arrowsMoveTabs(t, tab)
 	tab.Click(`[data-testid="session-item"][data-current="false"] [data-testid="session-end"]`)
 	tab.Until("document.getElementById('announcer').textContent === 'The session was ended.'")
 	tab.Click(`[data-testid="session-item"][data-current="true"] [data-testid="session-end"]`)
@@ -140,10 +149,25 @@ func TestSessions(t *testing.T) {
 	contains(t, "the notice", tab.Text("#notice"), "This session is over")
 }
 
+// arrowsMoveTabs presses keys on the tabs: each shows its panel alone.
+func arrowsMoveTabs(t *testing.T, tab *webtest.Tab) {
+	t.Helper()
+	webtest.Value[bool](tab, "(() => { document.getElementById('tab-sessions').focus(); return true; })()")
+	for _, step := range [][2]string{{"ArrowRight", "authenticator"}, {"End", "addresses"}, {"ArrowRight", "sessions"}, {"ArrowLeft", "addresses"}, {"Home", "sessions"}} {
+		got := webtest.Value[string](tab, fmt.Sprintf(`(() => {
+			document.activeElement.dispatchEvent(new KeyboardEvent('keydown', { key: %q, bubbles: true, cancelable: true }));
+			const open = [...document.querySelectorAll('[role="tabpanel"]:not([hidden])')].map((panel) => panel.id);
+			return [document.activeElement.id, document.activeElement.tabIndex, document.querySelector('[aria-selected="true"]').id, ...open].join(' ');
+		})()`, step[0]))
+		if want := fmt.Sprintf("tab-%[1]s 0 tab-%[1]s panel-%[1]s", step[1]); got != want {
+			t.Errorf("after %s: %s, want %s", step[0], got, want)
+		}
+	}
+}
+
 // Tokens never stand in the page in full.
-func TestLogHidesTokens(t *testing.T) {
+func logHidesTokens(t *testing.T, tab *webtest.Tab) {
 	s := newService(t)
-	tab := webtest.Browser(t)
 	openChallenge(t, tab, s)
 	tab.Type(`[data-testid="code-SMS"]`, tab.FreshCode("SMS"))
 	tab.Click(`[data-testid="verify-SMS"]`)
@@ -155,9 +179,8 @@ func TestLogHidesTokens(t *testing.T) {
 }
 
 // The page of the outbox lists, filters and copes with HTML mail.
-func TestOutboxPage(t *testing.T) {
+func outboxPage(t *testing.T, tab *webtest.Tab) {
 	s := newService(t)
-	tab := webtest.Browser(t)
 	shot := shotsOf(t, tab)
 	openChallenge(t, tab, s)
 	tab.Open(s.URL + "/dev/outbox/page")
@@ -173,9 +196,8 @@ func TestOutboxPage(t *testing.T) {
 }
 
 // The viewer finds the error codes of an endpoint in schemas, examples and extensions, each with its status.
-func TestDocsErrors(t *testing.T) {
+func docsErrors(t *testing.T, tab *webtest.Tab) {
 	s := newService(t)
-	tab := webtest.Browser(t)
 	for id, want := range map[string]string{
 		"post-auth-2fa-challenge-complete":      "409CHALLENGE_CLOSEDMETHOD_ALREADY_COMPLETED",
 		"post-admin-system-mfa-policies-common": "409RECORD_ALREADY_EXIST",
@@ -202,11 +224,15 @@ func TestViews(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, tab := newService(t), browser.For(t)
 			dir := t.ArtifactDir()
-			look := func(step string) {
+			fits := func(step string) {
 				t.Helper()
 				if wide := webtest.Value[int](tab, "document.documentElement.scrollWidth - document.documentElement.clientWidth"); wide > 0 {
 					t.Errorf("%s is %d pixels too wide", step, wide)
 				}
+			}
+			look := func(step string) {
+				t.Helper()
+				fits(step)
 				tab.Screenshot(t, filepath.Join(dir, name+"-"+step+".png"))
 			}
 			tab.Open(s.URL + "/")
@@ -219,6 +245,12 @@ func TestViews(t *testing.T) {
 			tab.Click(`[data-testid="verify-SMS"]`)
 			tab.See(`[data-testid="session-item"]`)
 			look("session")
+			for _, one := range []string{"authenticator", "devices", "password", "countries", "addresses"} {
+				tab.Click("#tab-" + one)
+				tab.See("#panel-" + one)
+				fits(one)
+			}
+			look("addresses")
 			tab.Open(s.URL + "/docs#post-auth-2fa-challenge-complete")
 			tab.See("#post-auth-2fa-challenge-complete .fields")
 			look("docs")

@@ -1,5 +1,5 @@
 // Package web owns what a browser gets from the service itself: the demonstration page, the page of the development
-// outbox, the interface viewer, and the client module that integrators copy.
+// outbox, the interface viewer, and the client modules that integrators copy.
 //
 // The one idea: everything is a plain file under static, embedded as it is. There is no build step, no framework and
 // no address outside the service, and no page holds an inline script or style, so that the strictest content security
@@ -12,7 +12,7 @@
 // file at "/static/<name>". The first two belong to development mode only; the viewer belongs to every mode.
 //
 // Start reading at static/castellan-client.js, which drives a challenge through its three doors (D-SOCK-07, D-2FA-19),
-// then static/app.js. Package webtest beside this one walks the pages in a real browser.
+// and static/castellan-device.js, which is a device (D-AUTH-06), then static/app.js. Package webtest beside this one walks the pages in a real browser.
 package web
 
 import (

@@ -1,6 +1,8 @@
 package web_test
 
 import (
+	"encoding/base32"
+	"fmt"
 	"image/png"
 	"io/fs"
 	"path"
@@ -99,11 +101,36 @@ func TestFilesStandAlone(t *testing.T) {
 	}
 }
 
-// Every text exists in every language, and every text that is asked for exists.
-func TestTexts(t *testing.T) {
+// What the modules hold, asked of them in one browser.
+func TestModules(t *testing.T) {
 	s := newService(t)
 	tab := webtest.Browser(t)
 	tab.Open(s.URL + "/")
+	t.Run("texts", func(t *testing.T) { textsAreThere(t, tab.For(t)) })
+	t.Run("countries", func(t *testing.T) { countriesAreThere(t, tab.For(t)) })
+	t.Run("codes", func(t *testing.T) { codesAreRight(t, tab.For(t)) })
+}
+
+// The page offers every country of the service and no other.
+func countriesAreThere(t *testing.T, tab *webtest.Tab) {
+	offered := webtest.Value[[]string](tab, "[...document.querySelectorAll('#country option')].map((option) => option.value).sort()")
+	if want := slices.Sorted(slices.Values(geo.Codes())); !slices.Equal(offered, want) {
+		t.Errorf("the page offers %d countries, the service knows %d: %v", len(offered), len(want), difference(offered, want))
+	}
+}
+
+// The demonstration of an authenticator app computes the codes of RFC 6238, appendix B, cut to six digits.
+func codesAreRight(t *testing.T, tab *webtest.Tab) {
+	secret := base32.StdEncoding.EncodeToString([]byte("12345678901234567890"))
+	for at, want := range map[int64]string{59: "287082", 1111111109: "081804", 1111111111: "050471", 1234567890: "005924", 2000000000: "279037", 20000000000: "353130"} {
+		if got := webtest.Value[string](tab, fmt.Sprintf("import('/static/authenticator.js').then(({ codeAt }) => codeAt(%q, %d))", secret, at*1000)); got != want {
+			t.Errorf("the code at %d is %s, want %s", at, got, want)
+		}
+	}
+}
+
+// Every text exists in every language, and every text that is asked for exists.
+func textsAreThere(t *testing.T, tab *webtest.Tab) {
 	keys := webtest.Value[map[string][]string](tab, `import('/static/texts.js').then(({ texts }) =>
 		Object.fromEntries(Object.entries(texts).map(([tag, all]) => [tag, Object.keys(all).sort()])))`)
 	for tag, list := range keys {
@@ -114,7 +141,7 @@ func TestTexts(t *testing.T) {
 	if len(keys) != 3 {
 		t.Errorf("languages: %d", len(keys))
 	}
-	asked := regexp.MustCompile(`\bt\('(\w+)'|data-t(?:-label|-placeholder)?="(\w+)"|(?:key|kind): '(\w+)'|leave\('(\w+)'\)`)
+	asked := regexp.MustCompile(`\bt\('(\w+)'|data-t(?:-label|-placeholder)?="(\w+)"|(?:key|kind): '(\w+)'|(?:leave|note|verify)\('(\w+)'`)
 	_ = fs.WalkDir(web.FS(), ".", func(name string, _ fs.DirEntry, _ error) error {
 		body, _, ok := web.Page(name)
 		if !ok || strings.HasPrefix(name, "docs") {

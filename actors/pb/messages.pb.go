@@ -1202,6 +1202,7 @@ type Outgoing struct {
 	Payload       []byte                 `protobuf:"bytes,10,opt,name=payload,proto3" json:"payload,omitempty"`
 	Generation    int32                  `protobuf:"varint,11,opt,name=generation,proto3" json:"generation,omitempty"`
 	Dial          string                 `protobuf:"bytes,12,opt,name=dial,proto3" json:"dial,omitempty"`
+	Uncounted     bool                   `protobuf:"varint,13,opt,name=uncounted,proto3" json:"uncounted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1318,6 +1319,13 @@ func (x *Outgoing) GetDial() string {
 		return x.Dial
 	}
 	return ""
+}
+
+func (x *Outgoing) GetUncounted() bool {
+	if x != nil {
+		return x.Uncounted
+	}
+	return false
 }
 
 // ChallengeRenewed answers ChallengeRenew. User and subject let the front
@@ -2404,7 +2412,7 @@ const file_messages_proto_rawDesc = "" +
 	"\amessage\x18\x06 \x01(\v2\x1d.castellan.actors.v1.OutgoingR\amessage\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\a \x01(\tR\trequestId\x12\x0e\n" +
-	"\x02ip\x18\b \x01(\tR\x02ip\"\xc9\x02\n" +
+	"\x02ip\x18\b \x01(\tR\x02ip\"\xe7\x02\n" +
 	"\bOutgoing\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\achannel\x18\x02 \x01(\tR\achannel\x12 \n" +
@@ -2423,7 +2431,8 @@ const file_messages_proto_rawDesc = "" +
 	"\n" +
 	"generation\x18\v \x01(\x05R\n" +
 	"generation\x12\x12\n" +
-	"\x04dial\x18\f \x01(\tR\x04dial\"\xae\x02\n" +
+	"\x04dial\x18\f \x01(\tR\x04dial\x12\x1c\n" +
+	"\tuncounted\x18\r \x01(\bR\tuncounted\"\xae\x02\n" +
 	"\x10ChallengeRenewed\x12@\n" +
 	"\tchallenge\x18\x01 \x01(\v2\".castellan.actors.v1.ChallengeViewR\tchallenge\x12\x17\n" +
 	"\auser_id\x18\x02 \x01(\tR\x06userId\x12\x18\n" +

@@ -7,20 +7,39 @@ import (
 	"time"
 )
 
-// The Go runtime keeps the memory of a burst for the next one, and collects an
-// idle heap every two minutes only. A service that thousands of idle sockets
-// hang on is mostly idle, so it gives back what a burst left behind: when the
-// burst is over, and again when the actors that it woke have gone to sleep.
+// How the Go runtime's memory is kept, where the operator did not say it
+// (GOGC). While the service is busy its heap may grow to three times what is
+// alive, which halves the work of collecting it. When a burst is over, what it
+// left behind is given back to the system: the runtime would keep it for the
+// next one, and collect an idle heap every two minutes only, but a service that
+// thousands of idle sockets hang on is mostly idle. It is given back again when
+// the actors that the burst woke have gone to sleep.
 const (
-	memoryLook = 5 * time.Second
-	quietBytes = 8 << 20  // allocated between two looks: more is a burst still
-	smallHeap  = 24 << 20 // not worth a collection
-	asleep     = 8        // looks after a burst: an idle actor sleeps after 30 s
+	memoryLook = time.Second
+	busyBytes  = 8 << 20 // allocated between two looks
+	over       = 5       // looks without a burst until it is over
+	asleep     = 40      // looks until idle actors sleep, which they do after 30 s
+
+	busyPercent, calmPercent = 200, 100
+	smallHeap                = 24 << 20  // not worth a collection
+	largeHeap                = 512 << 20 // does not grow more than it must
 )
 
-// giveBack returns memory to the system after bursts, until ctx ends. Each of
-// the two collections costs about a millisecond per MiB alive.
-func giveBack(ctx context.Context) {
+// keepMemory looks after the heap until ctx ends. Each of the two collections
+// after a burst costs about a millisecond per MiB alive.
+func keepMemory(ctx context.Context) {
+	percent := debug.SetGCPercent(calmPercent)
+	ours := percent == calmPercent
+	if !ours {
+		debug.SetGCPercent(percent)
+	}
+	let := func(p int) {
+		if ours && percent != p {
+			percent = p
+			debug.SetGCPercent(p)
+		}
+	}
+	defer let(calmPercent)
 	tick := time.NewTicker(memoryLook)
 	defer tick.Stop()
 	last, _ := heap()
@@ -32,10 +51,21 @@ func giveBack(ctx context.Context) {
 		case <-tick.C:
 		}
 		allocated, held := heap()
-		if allocated-last >= quietBytes {
+		switch busy := allocated-last >= busyBytes; {
+		case busy:
 			quiet = 0
-		} else if quiet++; (quiet == 1 || quiet == asleep) && held > smallHeap {
-			debug.FreeOSMemory()
+			p := busyPercent
+			if held > largeHeap {
+				p = calmPercent
+			}
+			let(p)
+		default:
+			if quiet++; quiet == over {
+				let(calmPercent)
+			}
+			if (quiet == over || quiet == asleep) && held > smallHeap {
+				debug.FreeOSMemory()
+			}
 		}
 		last = allocated
 	}

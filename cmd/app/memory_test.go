@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"runtime/debug"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,33 +11,63 @@ import (
 // burst is what requests keep for a while.
 var burst [][]byte
 
-// What a burst leaves behind is given back when it is over, and what dies
-// later, a while after.
-func TestMemoryOfABurstIsGivenBack(t *testing.T) {
+func percentNow() int {
+	p := debug.SetGCPercent(calmPercent)
+	debug.SetGCPercent(p)
+	return p
+}
+
+// The heap may grow while there is a burst; what that leaves behind is given
+// back when it is over, and what dies later, a while after.
+func TestMemoryOfABurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		go giveBack(ctx)
+		go keepMemory(ctx)
 		synctest.Wait()
 		for range 96 {
 			burst = append(burst, make([]byte, 1<<20))
 		}
-		time.Sleep(memoryLook + time.Second) // sees the burst
+		time.Sleep(memoryLook + memoryLook/2) // sees the burst
+		if p := percentNow(); p != busyPercent {
+			t.Errorf("GOGC is %d in a burst", p)
+		}
 		burst = burst[:48]
 		clear(burst[48:96])
-		time.Sleep(memoryLook)
-		_, over := heap()
-		if over < 48<<20 || over > 80<<20 {
-			t.Errorf("%d MiB are held after the burst, of which 48 are in use", over>>20)
+		time.Sleep(over * memoryLook)
+		_, after := heap()
+		if after < 48<<20 || after > 80<<20 {
+			t.Errorf("%d MiB are held after the burst, of which 48 are in use", after>>20)
+		}
+		if p := percentNow(); p != calmPercent {
+			t.Errorf("GOGC is %d after it", p)
 		}
 		burst = nil
-		time.Sleep(memoryLook)
+		time.Sleep(2 * memoryLook)
 		if _, now := heap(); now < 48<<20 {
 			t.Errorf("%d MiB are held: collected again at once", now>>20)
 		}
 		time.Sleep(asleep * memoryLook)
-		if _, rest := heap(); rest > over-40<<20 {
-			t.Errorf("%d MiB are held long after the burst, %d when it was over", rest>>20, over>>20)
+		if _, rest := heap(); rest > after-40<<20 {
+			t.Errorf("%d MiB are held long after the burst, %d when it was over", rest>>20, after>>20)
+		}
+		stop()
+		synctest.Wait()
+	})
+}
+
+// An operator who set GOGC is left alone.
+func TestMemoryAsTheOperatorSaid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		defer debug.SetGCPercent(debug.SetGCPercent(150))
+		ctx, stop := context.WithCancel(t.Context())
+		go keepMemory(ctx)
+		synctest.Wait()
+		burst = append(burst, make([]byte, 2*busyBytes))
+		time.Sleep(2 * memoryLook)
+		burst = nil
+		if p := debug.SetGCPercent(150); p != 150 {
+			t.Errorf("GOGC was 150 and is %d", p)
 		}
 		stop()
 		synctest.Wait()

@@ -60,6 +60,10 @@ func newMetrics(s *service) *metrics {
 	counter("castellan_cluster_lapses_total", "Times at which all activations were dropped because the node did not know that it belongs.", s.node.Lapses)
 	gauge("castellan_sockets_open", "Open sockets.", func() float64 { return float64(s.hub.Live()) })
 	gauge("castellan_password_waiting", "Logins that wait for a hash slot.", func() float64 { return float64(s.hasher.Waiting()) })
+	counter("castellan_firewall_denied_total", "Requests refused by a blacklist or a whitelist_force.", s.wall.Denied.Load)
+	counter("castellan_firewall_limited_total", "Requests refused by a rate limit.", s.wall.Limited.Load)
+	counter("castellan_firewall_dry_run_total", "Requests that only a rule on trial (dryRun) would have refused.", s.wall.Tried.Load)
+	gauge("castellan_firewall_keys", "Counters of rate limits in memory.", func() float64 { return float64(s.counts.Keys()) })
 	gauge("castellan_feed_fresh", "1 while the change feed is read in time.", func() float64 {
 		if s.feed.Fresh() {
 			return 1

@@ -92,8 +92,8 @@ func stepupConfig(c config.Config) stepup.Config {
 	return s
 }
 
-// locator tells countries by the operator's file, else by the program's table.
-func locator(c config.Config) (geo.Locator, error) {
+// Locator tells countries by the operator's file, else by the program's table.
+func Locator(c config.Config) (geo.Locator, error) {
 	if c.Geo.MMDBFile == "" {
 		return geoip.Embedded{}, nil
 	}

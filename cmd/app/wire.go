@@ -35,12 +35,14 @@ import (
 	"castellan/domain/cronkey"
 	"castellan/domain/currency"
 	"castellan/domain/device"
+	"castellan/domain/firewall"
 	"castellan/domain/geo"
 	"castellan/domain/geofilter"
 	"castellan/domain/id"
 	"castellan/domain/keyring"
 	"castellan/domain/message"
 	"castellan/domain/mfa"
+	"castellan/domain/outbox"
 	"castellan/domain/password"
 	"castellan/domain/resource"
 	"castellan/domain/session"
@@ -53,6 +55,7 @@ import (
 	httpaudit "castellan/http/audit"
 	httpcluster "castellan/http/cluster"
 	httpdevice "castellan/http/device"
+	httpfirewall "castellan/http/firewall"
 	httpgeofilter "castellan/http/geofilter"
 	"castellan/http/guard"
 	httpmfa "castellan/http/mfa"
@@ -92,6 +95,9 @@ type service struct {
 	geofilters  *geofilter.Live
 	allowedIPs  *allowedip.Live
 	locator     geo.Locator
+	firewall    *firewall.Live
+	wall        *firewall.Wall
+	counts      *firewall.Local
 	dispatch    *dispatch.Dispatcher
 	node        *cluster.Node
 	client      actors.Client
@@ -180,12 +186,15 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	s.crons = cronkey.NewLive(persistence.NewCronKeys(db), ring)
 	s.geofilters = geofilter.NewLive(persistence.NewGeofilters(db))
 	s.allowedIPs = allowedip.NewLive(persistence.NewAllowedIPs(db))
-	if s.locator, err = locator(cfg); err != nil {
+	s.firewall = firewall.NewLive(persistence.NewFirewall(db), cfg.Firewall.AppID, now)
+	s.counts = firewall.NewLocal(nil)
+	s.wall = &firewall.Wall{Rules: s.firewall.Snapshot, Counter: s.counts, Bypass: cfg.Firewall.BypassCIDRs, Now: now}
+	if s.locator, err = Locator(cfg); err != nil {
 		return err
 	}
 	s.follow()
 	if err := errors.Join(s.revocations.Load(ctx, sessions), s.roles.Reload(ctx), s.live.Reload(ctx), s.currencies.Reload(ctx),
-		s.crons.Reload(ctx), s.geofilters.Load(ctx), s.allowedIPs.Reload(ctx), s.feed.Poll(ctx)); err != nil {
+		s.crons.Reload(ctx), s.geofilters.Load(ctx), s.allowedIPs.Reload(ctx), s.firewall.Reload(ctx), s.feed.Poll(ctx)); err != nil {
 		return fmt.Errorf("load snapshots: %w", err)
 	}
 
@@ -195,7 +204,7 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 		return err
 	}
 	s.dispatch = dispatch.New(dispatch.Options{Store: outboxStore, Commit: db, Open: ring.Open, Senders: senders, Keep: cfg.Dev, Workers: cfg.Outbox.Workers,
-		Lease: cfg.Outbox.Lease, RetryMin: cfg.Outbox.RetryMin, RetryMax: cfg.Outbox.RetryMax, MaxAttempts: cfg.Outbox.MaxAttempts, Now: now, Log: s.log})
+		Lease: cfg.Outbox.Lease, RetryMin: cfg.Outbox.RetryMin, RetryMax: cfg.Outbox.RetryMax, MaxAttempts: cfg.Outbox.MaxAttempts, Now: now, Log: s.log, Gone: s.gone})
 
 	people := accounts{s.users}
 	actions := challenge.Actions{}
@@ -204,10 +213,11 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	if s.node, err = newNode(cfg.Cluster, s.o.Version, s.log); err != nil {
 		return err
 	}
-	s.node.Register(actors.Kinds(actors.Deps{Store: challenges, Outbox: outboxStore, Commit: revoking, Actions: actions, Rules: rules(cfg), Accounts: people,
+	primes := new(actors.Primes)
+	s.node.Register(actors.Kinds(actors.Deps{Primes: primes, Store: challenges, Outbox: outboxStore, Commit: revoking, Actions: actions, Rules: rules(cfg), Accounts: people,
 		Claims:   map[challenge.Name]actors.Claims{challenge.TOTP: totp.Claim, challenge.PUSH: stepup.Claim},
 		Sessions: s.revocations, Seal: ring.Seal, Open: ring.Open, Grace: cfg.MFA.PAuthGrace, Now: now, Log: s.log})...)
-	s.client = actors.Client{Node: s.node, Now: now}
+	s.client = actors.Client{Node: s.node, Primes: primes, Now: now}
 	book, err := message.NewBook(httpapi.Title, nil)
 	if err != nil {
 		return err
@@ -279,15 +289,18 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 		TOTP:      httptotp.Group{Service: s.totps},
 		Password:  httppassword.Group{Service: s.passwords},
 		MFA:       httpmfa.Group{Admin: &mfa.Admin{Store: persistence.NewMFA(db), Commit: db, Live: s.live, Now: now}},
-		Resource:  httpresource.Group{Admin: registry},
-		User:      httpuser.Group{Users: s.users},
-		Session:   httpsession.Group{Service: s.logins, CountryName: geo.Name},
-		Device:    httpdevice.Group{Service: s.devices},
-		Role:      httprole.Group{Admin: registry},
-		Explain:   httpmfa.Explain{Start: s.engine.Explain},
-		Audit:     httpaudit.Group{Store: persistence.NewAudit(db)},
-		Cluster:   httpcluster.Group{Status: func() httpcluster.Status { return clusterStatus(s.node) }},
-		Keys:      system.Keys{JWKS: ring.JWKS, VAPID: vapid},
+		Firewall: httpfirewall.Group{Admin: &firewall.Admin{Store: persistence.NewFirewall(db), Commit: db, Live: s.firewall, App: cfg.Firewall.AppID,
+			Bypass: cfg.Firewall.BypassCIDRs, Known: Resources(cfg), Now: now}},
+		Resource: httpresource.Group{Admin: registry},
+		User:     httpuser.Group{Users: s.users},
+		Session:  httpsession.Group{Service: s.logins, CountryName: geo.Name},
+		Device:   httpdevice.Group{Service: s.devices},
+		Role:     httprole.Group{Admin: registry},
+		Explain:  httpmfa.Explain{Start: s.engine.Explain},
+		Rules:    httpfirewall.Explain{Wall: s.wall, Known: Resources(cfg), CountryOf: s.locator.Country},
+		Audit:    httpaudit.Group{Store: persistence.NewAudit(db)},
+		Cluster:  httpcluster.Group{Status: func() httpcluster.Status { return clusterStatus(s.node) }},
+		Keys:     system.Keys{JWKS: ring.JWKS, VAPID: vapid},
 
 		Geofilter: httpgeofilter.Group{Service: s.countries, CDN: cmp.Or(cfg.Geo.CDNURL, publicURL)},
 		AddressBook: httpaddressbook.Group{Service: &addressbook.Service{Store: persistence.NewAddressBooks(db), Commit: db, Currencies: s.currencies,
@@ -304,7 +317,7 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 		}}
 	s.calls = newCalls(db, guards.Audited, now)
 	s.server, err = rest.New(rest.Options{
-		Logger: s.log, AccessLog: slog.LevelDebug, Now: now, Guards: guards.Table(), Authorize: guards.Authorize, ActsAsAdmin: guards.ActsAsAdmin,
+		Logger: s.log, AccessLog: slog.LevelDebug, Now: now, Guards: guards.Table(), Firewall: guard.Firewall{Wall: s.wall, Tokens: s.tokens, Live: s.revocations.Live, Fresh: s.feed.Fresh}.Judge, Authorize: guards.Authorize, ActsAsAdmin: guards.ActsAsAdmin,
 		Idempotency: &guard.Idempotent{Store: persistence.NewIdempotency(db), Commit: db, Ring: ring, Now: now},
 		Verify:      guard.Verify(s.totps),
 		Starter:     guard.Starter{Starts: s.engine, Accounts: accounts{s.users}, Public: api.Password.Public()}, Guarded: cfg.MFA.Guarded, Observe: s.observe,
@@ -320,7 +333,7 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 	if err := guarded(cfg.MFA.Guarded, actions, s.server.RunCaptured); err != nil {
 		return err
 	}
-	system.Mount(s.server, system.Options{Ready: s.ready, Draining: s.draining.Load, AsyncAPI: socket.AsyncAPI, OpenAPI: s.openAPI, Dev: s.dev()})
+	system.Mount(s.server, system.Options{Ready: s.ready, Draining: s.draining.Load, AsyncAPI: socket.AsyncAPI, OpenAPI: s.openAPI, Dev: s.dev(publicURL)})
 	socket.Mount(s.server, socket.Options{Hub: s.hub, Challenge: guards.Challenge, Origins: cfg.HTTP.CORSOrigins, Loopback: cfg.Dev, MaxSockets: cfg.HTTP.MaxConnections})
 	return nil
 }
@@ -339,6 +352,25 @@ func guarded(endpoints map[string]string, actions challenge.Actions, run func(co
 		actions.Register(guard.Captured(code, run))
 	}
 	return nil
+}
+
+// gone has a device not be woken where nobody is any more.
+func (s *service) gone(ctx context.Context, m outbox.Message, r message.Rendered) {
+	if r.Channel != message.Push {
+		return
+	}
+	if err := s.devices.Gone(ctx, m.UserID, r.To); err != nil {
+		s.log.Warn("a push target that is gone could not be removed", "err", err)
+	}
+}
+
+// Resources are what this program serves, as rules of the firewall name it.
+func Resources(cfg config.Config) firewall.Resources {
+	var keys []string
+	for _, e := range httpapi.Table() {
+		keys = append(keys, e.Method+" "+e.Path)
+	}
+	return firewall.NewResources(cfg.HTTP.BasePath, keys)
 }
 
 // publicURL is where clients reach the service: unless it is configured, where it
@@ -387,14 +419,15 @@ func (s *service) follow() {
 	s.feed.On(change.Roles, func(ctx context.Context, _ string) error { return s.roles.Reload(ctx) })
 	s.feed.On(change.Users, s.roles.Follow)
 	s.feed.On(change.Geofilter, s.geofilters.Follow)
+	s.feed.On(change.Firewall, func(ctx context.Context, _ string) error { return s.firewall.Reload(ctx) })
 	s.feed.On(change.AllowedIPs, func(ctx context.Context, _ string) error { return s.allowedIPs.Reload(ctx) })
 }
 
-func (s *service) dev() *system.Dev {
+func (s *service) dev(publicURL string) *system.Dev {
 	if !s.cfg.Dev {
 		return nil
 	}
-	return &system.Dev{Letters: letters(persistence.NewOutbox(s.vault.DB), s.vault.Ring.Open)}
+	return &system.Dev{Letters: letters(persistence.NewOutbox(s.vault.DB), s.vault.Ring.Open), PublicURL: publicURL}
 }
 
 // ready makes real round trips: to the database and through the node.
@@ -413,7 +446,7 @@ func (s *service) run() {
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop = stop
 	s.dispatch.Start()
-	s.background.Go(func() { giveBack(ctx) })
+	s.background.Go(func() { keepMemory(ctx) })
 	s.background.Go(func() {
 		s.feed.Run(ctx, func(err error) { s.log.Warn("the change feed cannot be read", "err", err) })
 	})
@@ -435,6 +468,7 @@ func (s *service) run() {
 			return err
 		})
 	}
+	s.every(ctx, 10*time.Second, "", func(context.Context) error { s.counts.Sweep(); return nil })
 	s.every(ctx, time.Minute, "audit checkpoint could not be written", s.checkpoint)
 }
 

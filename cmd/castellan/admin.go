@@ -107,18 +107,38 @@ type userArg struct {
 	User string `arg:"" help:"User id, mail address, or phone number with its dialling code (+905…)."`
 }
 
+// open opens the database and reads the account that the operator means. The
+// caller closes it.
+func (c userArg) open(e *env) (v *app.Vault, u user.User, err error) {
+	if v, err = app.Open(e.ctx, e.cfg); err != nil {
+		return nil, u, err
+	}
+	users := persistence.NewUsers(v.DB)
+	switch to := app.CanonicalDestination(c.User); {
+	case strings.Contains(c.User, "@"):
+		u, err = users.ByEmail(e.ctx, to)
+	case strings.HasPrefix(c.User, "+"):
+		u, err = users.ByPhone(e.ctx, to)
+	default:
+		u, err = users.Get(e.ctx, c.User)
+	}
+	if fault.CodeOf(err) == fault.RecordNotFound {
+		err = fmt.Errorf("there is no account %q", c.User)
+	}
+	if err != nil {
+		v.Close()
+	}
+	return v, u, err
+}
+
 type userUnlockCmd struct{ userArg }
 
 func (c userUnlockCmd) Run(e *env) error {
-	v, err := app.Open(e.ctx, e.cfg)
+	v, u, err := c.open(e)
 	if err != nil {
 		return err
 	}
 	defer v.Close()
-	u, err := find(e, v, c.User)
-	if err != nil {
-		return err
-	}
 	err = v.DB.Commit(e.ctx, password.ClearGuard{Key: u.ID}, change.Note{Topic: change.Users, Key: u.ID},
 		audit.Record{At: time.Now(), ActorID: operator, UserID: u.ID, Action: "USER_UNLOCK", Target: u.ID, Outcome: audit.Success})
 	if err != nil {
@@ -139,15 +159,11 @@ func (userWithdrawalsCmd) Help() string {
 }
 
 func (c userWithdrawalsCmd) Run(e *env) error {
-	v, err := app.Open(e.ctx, e.cfg)
+	v, u, err := c.open(e)
 	if err != nil {
 		return err
 	}
 	defer v.Close()
-	u, err := find(e, v, c.User)
-	if err != nil {
-		return err
-	}
 	err = v.DB.Commit(e.ctx, user.SetWithdrawProhibited{UserID: u.ID, Prohibited: c.Permission == "prohibit"}, change.Note{Topic: change.Users, Key: u.ID},
 		audit.Record{At: time.Now(), ActorID: operator, UserID: u.ID, Action: "USER_WITHDRAWALS", Target: u.ID, Outcome: audit.Success, Detail: c.Permission})
 	if err != nil {
@@ -155,23 +171,6 @@ func (c userWithdrawalsCmd) Run(e *env) error {
 	}
 	_, err = fmt.Fprintln(e.out, c.Permission, u.ID)
 	return err
-}
-
-// find reads the account that an operator means.
-func find(e *env, v *app.Vault, named string) (u user.User, err error) {
-	users := persistence.NewUsers(v.DB)
-	switch to := app.CanonicalDestination(named); {
-	case strings.Contains(named, "@"):
-		u, err = users.ByEmail(e.ctx, to)
-	case strings.HasPrefix(named, "+"):
-		u, err = users.ByPhone(e.ctx, to)
-	default:
-		u, err = users.Get(e.ctx, named)
-	}
-	if fault.CodeOf(err) == fault.RecordNotFound {
-		err = fmt.Errorf("there is no account %q", named)
-	}
-	return u, err
 }
 
 type keysCmd struct {

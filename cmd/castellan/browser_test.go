@@ -2,6 +2,7 @@ package main
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"castellan/internal/blackbox"
@@ -26,4 +27,35 @@ func TestBrowser(t *testing.T) {
 	t.Run("docs", func(t *testing.T) {
 		webtest.WalkDocs(t, n.URL, filepath.Join(t.ArtifactDir(), "docs"))
 	})
+}
+
+// An account holder guards the account in the browser: a forgotten password, an
+// authenticator, a device with a key of its own, a new password, the sessions, the
+// address book, the countries.
+func TestBrowserAccount(t *testing.T) {
+	t.Parallel()
+	s := blackbox.NewSite(t, "sqlite")
+	n := patient(s).Start()
+	demo, boss := s.Seeded("user"), admin(t, s, n)
+	who := webtest.Person{Country: demo.Country, Phone: demo.Phone, Password: demo.Password, Shots: filepath.Join(t.ArtifactDir(), "account")}
+	others := func() {
+		demo.Password = who.Password
+		n.Session(t, demo)
+		n.Session(t, demo)
+	}
+	tab := webtest.Browser(t)
+	at := strings.Replace(n.URL, "127.0.0.1", "localhost", 1) // not the address that proofs name
+	tab.Visit(at)
+	who = tab.WalkReset(who, "another-lantern-orchard")
+	tab.WalkAuthenticator(who)
+	tab.WalkDevice(at, who, func() {
+		n.Ok(t, "POST", "/admin/system/mfa/policies/common",
+			`{"actionCode":"LOGIN","name":"number","expireAt":0,"required":1,"numberMatching":true,"methods":[["PUSH"],["SMS"],["MAIL"]]}`, boss)
+	})
+	others()
+	tab.WalkSessions(who, 3) // one is that of the page before its reload
+	others()
+	who = tab.WalkPassword(who, "a-third-lantern", 2)
+	tab.WalkAddresses(who, "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t", "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6T")
+	tab.WalkCountries(who, "TR")
 }

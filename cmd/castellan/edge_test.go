@@ -328,7 +328,7 @@ func TestDevelopmentPages(t *testing.T) {
 	n := s.Start()
 	n.Login(t, s.Seeded("user"))
 	port := n.URL[strings.LastIndex(n.URL, ":"):]
-	for _, path := range []string{"/", "/dev/outbox/page", "/dev/outbox", "/dev/outbox?to=%2B905320000002"} {
+	for _, path := range []string{"/", "/dev/outbox/page", "/dev/outbox", "/dev/service", "/dev/outbox?to=%2B905320000002"} {
 		for _, host := range []string{"127.0.0.1" + port, "localhost" + port, "LOCALHOST", "[::1]" + port, "127.8.9.1"} {
 			n.Ok(t, "GET", path, nil, blackbox.Headers{"Host": host})
 		}

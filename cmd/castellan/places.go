@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"castellan/cmd/app"
 	"castellan/domain/allowedip"
 	"castellan/domain/audit"
 	"castellan/domain/geofilter"
@@ -16,7 +15,7 @@ import (
 )
 
 type userAllowIPCmd struct {
-	User   string   `arg:"" help:"User id, mail address, or phone number with its dialling code (+905…)."`
+	userArg
 	CIDR   []string `arg:"" optional:"" help:"Addresses or networks, such as 192.0.2.7 or 2001:db8::/32; none: only list."`
 	Remove bool     `help:"Take the networks off the list instead of adding them."`
 	Clear  bool     `help:"Empty the list first."`
@@ -47,15 +46,11 @@ func (c userAllowIPCmd) Run(e *env) error {
 	if c.Remove && (c.Clear || len(networks) == 0) {
 		return errors.New("--remove needs networks, and no --clear")
 	}
-	v, err := app.Open(e.ctx, e.cfg)
+	v, u, err := c.open(e)
 	if err != nil {
 		return err
 	}
 	defer v.Close()
-	u, err := find(e, v, c.User)
-	if err != nil {
-		return err
-	}
 	store, now := persistence.NewAllowedIPs(v.DB), time.Now()
 	before, err := store.Networks(e.ctx, u.ID)
 	if err != nil {
@@ -117,9 +112,7 @@ func difference(before, after []netip.Prefix) string {
 	return strings.Join(parts, " ")
 }
 
-type userClearGeofilterCmd struct {
-	User string `arg:"" help:"User id, mail address, or phone number with its dialling code (+905…)."`
-}
+type userClearGeofilterCmd struct{ userArg }
 
 func (userClearGeofilterCmd) Help() string {
 	return `Removes every country from an account's geographic filter, for somebody who has
@@ -129,15 +122,11 @@ closed. A filter that is empty already is left alone.`
 }
 
 func (c userClearGeofilterCmd) Run(e *env) error {
-	v, err := app.Open(e.ctx, e.cfg)
+	v, u, err := c.open(e)
 	if err != nil {
 		return err
 	}
 	defer v.Close()
-	u, err := find(e, v, c.User)
-	if err != nil {
-		return err
-	}
 	filters := geofilter.Service{Store: persistence.NewGeofilters(v.DB), Users: persistence.NewUsers(v.DB), Commit: v.DB, Now: time.Now}
 	codes, err := filters.Clear(e.ctx, u.ID, operator)
 	if err != nil {

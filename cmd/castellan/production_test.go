@@ -21,7 +21,7 @@ func TestProduction(t *testing.T) {
 		s.Production().Set("PASSWORD_ARGON2_MEMORY_KIB=", "PASSWORD_ARGON2_TIME=")
 		gateway := s.Gateway()
 		n := s.Start()
-		for _, path := range []string{"/", "/dev/outbox", "/dev/outbox/page", "/dev/", "/static/index.html", "/static/outbox.html", "/static/docs.html", "/metrics", "/debug/pprof/"} {
+		for _, path := range []string{"/", "/dev/outbox", "/dev/service", "/dev/outbox/page", "/dev/", "/static/index.html", "/static/outbox.html", "/static/docs.html", "/metrics", "/debug/pprof/"} {
 			n.Do(t, "GET", path, nil, nil).Is(t, 404, "NOT_FOUND")
 		}
 		for _, path := range []string{"/health/live", "/health/ready", "/openapi.json", "/asyncapi.json", "/docs", "/.well-known/jwks.json", "/.well-known/vapid.json"} {

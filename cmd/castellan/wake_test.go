@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -39,12 +40,17 @@ func TestDevicesAreWoken(t *testing.T) {
 			body   []byte
 		}
 		calls := make(chan call, 16)
+		var gone atomic.Bool // every address of the outside
 		outside := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body, err := io.ReadAll(r.Body)
 			if err != nil {
 				t.Error(err)
 			}
 			calls <- call{r.URL.Path, r.Header, body}
+			if gone.Load() {
+				w.WriteHeader(http.StatusGone)
+				return
+			}
 			w.WriteHeader(http.StatusCreated)
 		}))
 		defer outside.Close()
@@ -106,6 +112,19 @@ func TestDevicesAreWoken(t *testing.T) {
 				}
 			}
 			seen[c.path] = true
+		}
+		// Who is gone is told once more, and then not again.
+		gone.Store(true)
+		n.Login(t, demo)
+		for deadline := time.Now().Add(10 * time.Second); s.Count("device WHERE target IS NOT NULL") > 0; time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatal("the targets are still there")
+			}
+		}
+		before := s.Count("outbox WHERE channel = 'push'")
+		n.Login(t, demo)
+		if after := s.Count("outbox WHERE channel = 'push'"); after != before {
+			t.Errorf("%d more messages to who is gone", after-before)
 		}
 		if strings.Contains(n.Log(), outside.URL) {
 			t.Error("a target is in the log")

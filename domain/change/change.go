@@ -25,7 +25,8 @@ const (
 	AllowedIPs Topic = "allowed_ip"
 	// Currencies: reference data of currencies, networks and pairs changed; no key.
 	Currencies Topic = "currency"
-	CronKeys   Topic = "cron" // keys of scheduled clients; no key
+	CronKeys   Topic = "cron"     // keys of scheduled clients; no key
+	Firewall   Topic = "firewall" // rules of the firewall; no key
 )
 
 // Note tells the other nodes of a change.

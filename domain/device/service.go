@@ -226,21 +226,41 @@ func (s *Service) nonceOf(subject, nonce string) (until time.Time, mine bool) {
 type Wake struct{ DeviceID, Target string }
 
 // Wakes lists the active devices of a user that have a push target.
-func (s *Service) Wakes(ctx context.Context, userID string) ([]Wake, error) {
+func (s *Service) Wakes(ctx context.Context, userID string) (out []Wake, err error) {
+	err = s.targets(ctx, userID, func(d Device, target string) { out = append(out, Wake{d.ID, target}) })
+	return out, err
+}
+
+// Gone has a user's devices not be woken at a target any more, because there is
+// nobody. It may be told again.
+func (s *Service) Gone(ctx context.Context, userID, target string) error {
+	var writes []commit.Write
+	err := s.targets(ctx, userID, func(d Device, of string) {
+		if of == target {
+			writes = append(writes, Mute{d.ID, d.Target})
+		}
+	})
+	if err != nil || writes == nil {
+		return err
+	}
+	return s.Commit.Commit(ctx, writes...)
+}
+
+// targets visits the active devices of a user that have a push target.
+func (s *Service) targets(ctx context.Context, userID string, visit func(d Device, target string)) error {
 	ds, err := s.Store.List(ctx, userID)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var out []Wake
 	for _, d := range ds {
 		if d.Target == nil || d.Status != Active {
 			continue
 		}
 		plain, err := s.Ring.Open(d.Target, TargetData(d.UserID, d.ID))
 		if err != nil {
-			return nil, fmt.Errorf("push target of device %s: %w", d.ID, err)
+			return fmt.Errorf("push target of device %s: %w", d.ID, err)
 		}
-		out = append(out, Wake{d.ID, string(plain)})
+		visit(d, string(plain))
 	}
-	return out, nil
+	return nil
 }

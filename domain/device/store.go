@@ -25,6 +25,19 @@ func (Remove) Table() string { return "device" }
 // Row tells the writer which row it changes.
 func (w Remove) Row() string { return w.ID }
 
+// Mute takes the push target of a device away, if it still is this one. Nothing
+// is refused by it: a target may have been taken away meanwhile.
+type Mute struct {
+	ID     string
+	Target []byte // as it is stored, sealed
+}
+
+// Table implements commit.Write.
+func (Mute) Table() string { return "device" }
+
+// Row tells the writer which row it changes.
+func (w Mute) Row() string { return w.ID }
+
 // Use notes that a device signed something that was accepted. It is fenced: the
 // device must still be the user's and active.
 type Use struct {

@@ -17,6 +17,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"log/slog"
+	"slices"
 )
 
 // Channel is a way to reach a person, spelled as on the wire.
@@ -85,8 +86,13 @@ var errBinary = errors.New("message: malformed stored form")
 // AppendBinary implements encoding.BinaryAppender: the form in which a message
 // is sealed and stored. JSON would grow the HTML by a quarter.
 func (r Rendered) AppendBinary(b []byte) ([]byte, error) {
-	b = append(b, binaryVersion)
-	for _, s := range [...]string{string(r.Channel), r.To, r.Subject, r.Text, r.HTML, r.Code, r.Language} {
+	fields := [...]string{string(r.Channel), r.To, r.Subject, r.Text, r.HTML, r.Code, r.Language}
+	size := 1
+	for _, s := range fields {
+		size += 3 + len(s) // a length of three bytes is seldom exceeded
+	}
+	b = append(slices.Grow(b, size), binaryVersion)
+	for _, s := range fields {
 		b = binary.AppendUvarint(b, uint64(len(s)))
 		b = append(b, s...)
 	}

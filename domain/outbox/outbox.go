@@ -39,6 +39,7 @@ type Message struct {
 	Prefix      string // IP prefix of whoever caused it, for caps
 	Dial        string // dialling prefix with a budget that it spends; "" for none
 	Proven      bool   // the cause held a session or a right password (D-EXT-05)
+	Uncounted   bool   // no cap counts it: it is in no index of theirs
 	State       State
 	CreatedAt   time.Time
 	ExpiresAt   time.Time // after it the payload is of no use and is erased
@@ -79,6 +80,8 @@ type Store interface {
 	// returns them with their payload. No two claims return one message while
 	// its lease lasts.
 	Claim(ctx context.Context, now time.Time, lease time.Duration, max int) ([]Message, error)
+	// Usage, Spent and Sendings leave out what is uncounted.
+
 	// Usage counts the messages, discarded ones included, that an IP prefix
 	// caused in the hour before now; pushes do not count.
 	Usage(ctx context.Context, now time.Time, prefix string) (int, error)

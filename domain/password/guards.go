@@ -65,7 +65,17 @@ type Attempt struct {
 // returns.
 //
 // Errors: RATE_LIMITED with the time to wait, UNAVAILABLE, the error of ctx.
-func (g *Guards) Charge(ctx context.Context, key, prefix string) (_ *Attempt, err error) {
+func (g *Guards) Charge(ctx context.Context, key, prefix string) (*Attempt, error) {
+	return g.charge(ctx, key, nil, prefix)
+}
+
+// ChargeSeen is Charge for an account whose guard was read a moment ago, so
+// that it need not be read again.
+func (g *Guards) ChargeSeen(ctx context.Context, seen Guard, prefix string) (*Attempt, error) {
+	return g.charge(ctx, seen.Key, &seen, prefix)
+}
+
+func (g *Guards) charge(ctx context.Context, key string, seen *Guard, prefix string) (_ *Attempt, err error) {
 	a := g.enter(key)
 	defer func() {
 		if err != nil {
@@ -76,6 +86,10 @@ func (g *Guards) Charge(ctx context.Context, key, prefix string) (_ *Attempt, er
 		if err := a.take(ctx); err != nil {
 			return nil, err
 		}
+		if seen != nil && !a.loaded {
+			a.guard, a.loaded = *seen, true
+		}
+		seen = nil // next time it is old
 		fresh, err := g.update(ctx, a, key, func(now time.Time, guard Guard) (Guard, error) { return guard.Charge(now, g.rules, prefix) }, g.save)
 		if err == nil {
 			a.pending[prefix]++

@@ -100,14 +100,12 @@ func (s *Service) Login(ctx context.Context, r LoginRequest) (challenge.Started,
 		return none, err
 	}
 	defer place.Leave()
-	u, secret, err := s.Users.Login(ctx, who)
-	account := u.ID
-	if fault.CodeOf(err) == fault.RecordNotFound {
-		account = "?" + s.Conceal(who.String())
-	} else if err != nil {
+	seen, err := s.Users.Login(ctx, who, "?"+s.Conceal(who.String()))
+	if err != nil && fault.CodeOf(err) != fault.RecordNotFound {
 		return none, err
 	}
-	attempt, err := s.Guards.Charge(ctx, account, client.Prefix(r.IP))
+	u, secret, account := seen.User, seen.Secret, seen.Guard.Key
+	attempt, err := s.Guards.ChargeSeen(ctx, seen.Guard, client.Prefix(r.IP))
 	if err != nil {
 		return none, err
 	}
@@ -174,7 +172,8 @@ type beginning struct {
 // called again when the guard or the account moved on meanwhile.
 func (b *beginning) save(ctx context.Context, refund commit.Write) error {
 	if b.calls++; b.calls > 1 && b.refused == nil {
-		u, secret, err := b.s.Users.Login(ctx, b.who)
+		now, err := b.s.Users.Login(ctx, b.who, "")
+		u, secret := now.User, now.Secret
 		if err != nil && fault.CodeOf(err) != fault.RecordNotFound {
 			return err
 		}

@@ -113,9 +113,9 @@ type users struct {
 	b *bench
 }
 
-func (u users) Login(ctx context.Context, who user.Identifier) (user.User, user.Secret, error) {
-	u.b.note("select user")
-	return u.Users.Login(ctx, who)
+func (u users) Login(ctx context.Context, who user.Identifier, nobody string) (user.Entrance, error) {
+	u.b.note("select user and guard")
+	return u.Users.Login(ctx, who, nobody)
 }
 
 type guards struct {
@@ -220,7 +220,7 @@ func TestLoginStartsAChallenge(t *testing.T) {
 		if err != nil || started.Challenge.UserID != u.ID || !strings.HasPrefix(started.PAuth, "p-auth") {
 			t.Fatalf("spelling %d: %v", i, err)
 		}
-		if got, want := b.take(), "select user · select guard · commit password_guard · engine commits"; got != want {
+		if got, want := b.take(), "select user and guard · commit password_guard · engine commits"; got != want {
 			t.Errorf("spelling %d costs %s", i, got)
 		}
 		s := b.starts[i]
@@ -268,7 +268,7 @@ func TestRefusalsAreAlike(t *testing.T) {
 		if e == nil || e.Code != fault.InvalidCredentials || e.Message != "the identifier or the password is wrong" || e.Field != "" || e.RetryAfter != 0 {
 			t.Errorf("%s: %v", name, err)
 		}
-		if got, want := b.take(), "select user · select guard · commit password_guard · commit audit+login_history"; got != want {
+		if got, want := b.take(), "select user and guard · commit password_guard · commit audit+login_history"; got != want {
 			t.Errorf("%s costs %s", name, got)
 		}
 	}
@@ -309,7 +309,7 @@ func TestWrongPasswordsAreCounted(t *testing.T) {
 	if e == nil || e.Code != fault.RateLimited || e.RetryAfter != 15*time.Minute {
 		t.Fatalf("the right password after ten wrong ones: %v", err)
 	}
-	if got := b.take(); got != "select user · select guard" {
+	if got := b.take(); got != "select user and guard · select guard" {
 		t.Errorf("a refused try costs %s", got)
 	}
 	mail := request(1, secret)

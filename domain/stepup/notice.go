@@ -49,7 +49,7 @@ func (s *Service) notice(to challenge.Account, template string, v message.Values
 		noticeID := id.New(now)
 		text = s.Book.Render(ch, template, s.language("", to.Language), where, v)
 		row = outbox.Message{ID: noticeID, MethodID: noticeID, UserID: to.UserID, Channel: ch, Destination: s.destination(where), Prefix: prefix(ip),
-			Proven: true, State: outbox.Queued, CreatedAt: now, ExpiresAt: now.Add(noticeLife)}
+			Proven: true, Uncounted: s.Config.uncapped(), State: outbox.Queued, CreatedAt: now, ExpiresAt: now.Add(noticeLife)}
 		if n == challenge.SMS {
 			row.Dial = s.dial(where)
 		}

@@ -151,7 +151,7 @@ func (s *Service) wakes(ctx context.Context, c challenge.Challenge) ([]letter, e
 		one := m
 		one.MadeAt, one.Generation = c.CreatedAt, n // a payload opens for its own row only
 		l := letter{method: i, to: d.Target, row: s.row(c, one, c.UserID, d.Target, c.Starter.IP)}
-		l.row.Channel, l.row.Dial, l.row.Proven = message.Push, "", c.Proven
+		l.row.Channel, l.row.Dial, l.row.Proven, l.row.Uncounted = message.Push, "", c.Proven, true
 		l.text = message.Rendered{Channel: message.Push, To: d.Target, Text: string(text)}
 		plain, _ := l.text.AppendBinary(nil) // it has no error to give
 		l.row.Payload = s.Ring.Seal(plain, challenge.PayloadData(c.ID, m.ID, n))

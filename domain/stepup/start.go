@@ -76,12 +76,13 @@ func (s *Service) Start(ctx context.Context, r challenge.StartRequest) (challeng
 		insert.Command = s.Ring.Seal(r.Command, challenge.CommandData(c.ID))
 	}
 	writes = append(append(writes, insert), r.With...)
-	if err := s.Commit.Commit(ctx, writes...); err != nil {
-		return challenge.Started{}, err
-	}
 	c = insert.Challenge
 	c.Version = 1
 	s.Cases.Prime(c, insert.Command)
+	if err := s.Commit.Commit(ctx, writes...); err != nil {
+		s.Cases.Refresh(c.ID)
+		return challenge.Started{}, err
+	}
 	for _, old := range leave.Supersede {
 		s.Cases.Refresh(old)
 	}
@@ -171,7 +172,7 @@ func (s *Service) row(c challenge.Challenge, m challenge.Method, userID, to, ip 
 	made := time.UnixMilli(m.MadeAt)
 	return outbox.Message{
 		ID: fmt.Sprintf("%s.%s.%d", c.ID, m.ID, m.Generation), ChallengeID: c.ID, MethodID: m.ID, Generation: m.Generation, UserID: userID,
-		Channel: message.Channel(m.Name), Destination: s.destination(to), Prefix: prefix(ip), Dial: s.dial(to), State: outbox.Queued,
+		Channel: message.Channel(m.Name), Destination: s.destination(to), Prefix: prefix(ip), Dial: s.dial(to), Uncounted: s.Config.uncapped(), State: outbox.Queued,
 		CreatedAt: made, ExpiresAt: time.UnixMilli(m.ExpiresAt), LeaseUntil: made.Add(s.Config.Lease),
 	}
 }

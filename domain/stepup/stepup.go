@@ -55,6 +55,11 @@ type Sending struct {
 // Caps bound the messages of one user; 0 means no cap (D-EXT-05).
 type Caps struct{ DestinationHour, DestinationDay, UserDay int }
 
+// uncapped tells that no cap asks how many messages went out.
+func (c Config) uncapped() bool {
+	return c.Caps == (Caps{}) && c.PrefixHour <= 0 && len(c.DialDay) == 0
+}
+
 // PushCaps bound the pushes of one user (SEC-16): how many may wait for an answer
 // at once, and how many denials in a window stop them for a while. 0 means no
 // bound.
@@ -74,8 +79,8 @@ type Leave struct {
 // Cases are the owners of challenges. Errors are the faults of the machine;
 // UNAVAILABLE and OVERLOADED say that the caller should try again.
 type Cases interface {
-	// Prime gives the owner the state that was just committed, and the sealed
-	// command. It may be lost.
+	// Prime gives the owner the state that is about to be committed, and the
+	// sealed command. It may be lost; when the commit fails, Refresh takes it back.
 	Prime(c challenge.Challenge, command []byte)
 	// Refresh tells the owner that the row was changed by somebody else.
 	Refresh(id string)

@@ -6,6 +6,7 @@ import (
 
 	"castellan/domain/fault"
 	"castellan/domain/geo"
+	"castellan/domain/password"
 )
 
 // Identifier is how somebody says who they are: exactly one of the two is set,
@@ -22,6 +23,14 @@ type Secret struct {
 	Previous string // the one before it (D-PWD-03)
 }
 
+// Entrance is what a login is judged by: the account, its password, and the
+// guard of the tries for it.
+type Entrance struct {
+	User
+	Secret
+	Guard password.Guard
+}
+
 // Store reads accounts. Writes go through commit.Committer as the values
 // below. It is safe for concurrent use.
 type Store interface {
@@ -31,9 +40,10 @@ type Store interface {
 	// RECORD_NOT_FOUND when there is none.
 	ByPhone(ctx context.Context, phone string) (User, error)
 	ByEmail(ctx context.Context, mail string) (User, error)
-	// Login reads the account and its password in one statement;
-	// RECORD_NOT_FOUND when there is none.
-	Login(ctx context.Context, who Identifier) (User, Secret, error)
+	// Login reads what a login is judged by, in one statement that is the same
+	// for everybody; RECORD_NOT_FOUND when there is no such account. The guard is
+	// then that of the key nobody, which stands for the identifier.
+	Login(ctx context.Context, who Identifier, nobody string) (Entrance, error)
 	// Secret reads the password of an account; RECORD_NOT_FOUND when there is
 	// no such account.
 	Secret(ctx context.Context, id string) (Secret, error)

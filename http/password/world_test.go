@@ -171,9 +171,10 @@ func (w *world) start() {
 	actions := challenge.Actions{}
 	commit := session.Revoking{Committer: db, Revocations: w.revoked}
 	w.node = cluster.Solo(log)
-	w.node.Register(actors.Kinds(actors.Deps{Store: challenges, Outbox: persistence.NewOutbox(db), Commit: commit, Actions: actions, Rules: challenge.DefaultRules(),
+	primes := new(actors.Primes)
+	w.node.Register(actors.Kinds(actors.Deps{Primes: primes, Store: challenges, Outbox: persistence.NewOutbox(db), Commit: commit, Actions: actions, Rules: challenge.DefaultRules(),
 		Accounts: accounts{w.users}, Sessions: w.revoked, Seal: w.ring.Seal, Open: w.ring.Open, Grace: 120 * time.Second, Now: w.now, Log: log})...)
-	w.client = actors.Client{Node: w.node, Now: w.now}
+	w.client = actors.Client{Node: w.node, Primes: primes, Now: w.now}
 	book, err := message.NewBook("Castellan", nil)
 	must(w.t, err)
 	catalog := mfa.NewCatalog(mfa.SeedMethods(), mfa.SeedActions(), nil)

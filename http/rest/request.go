@@ -55,6 +55,11 @@ func (r *Request) Header(name string) string { return string(r.fctx.Request.Head
 // SetHeader sets a header of the answer, whatever that will be.
 func (r *Request) SetHeader(name, value string) { r.fctx.Response.Header.Set(name, value) }
 
+// SetHeaderBytes is SetHeader for a value that the caller goes on using.
+func (r *Request) SetHeaderBytes(name string, value []byte) {
+	r.fctx.Response.Header.SetBytesV(name, value)
+}
+
 // Key is "<METHOD> <template>" of the matched route, "<METHOD> *" for none.
 func (r *Request) Key() string { return r.key }
 

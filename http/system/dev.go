@@ -32,11 +32,19 @@ type Dev struct {
 	// Letters lists the outbox, newest first; to is a phone or an address in
 	// any spelling, "" for all.
 	Letters func(ctx context.Context, to string) ([]Letter, error)
+	// PublicURL is what the signatures of devices name; the demo page has one.
+	PublicURL string
 }
 
 func (d *Dev) mount(s *rest.Server) {
 	page(s, "/", "index.html", local)
 	page(s, "/dev/outbox/page", "outbox.html", local)
+	s.Raw(fiber.MethodGet, "/dev/service", func(c *fiber.Ctx) error {
+		if err := local(c); err != nil {
+			return err
+		}
+		return c.JSON(fiber.Map{"publicUrl": d.PublicURL})
+	})
 	s.Raw(fiber.MethodGet, "/dev/outbox", func(c *fiber.Ctx) error {
 		if err := local(c); err != nil {
 			return err

@@ -34,6 +34,8 @@ var measurements = []struct {
 }{
 	{"flow", "whole logins under load, on both databases", flow},
 	{"alone", "latency of the two steps without load", alone},
+	{"password", "logins with the real hash: its neighbours, a crowd, a flood", passwords},
+	{"begin", "size, start and idle memory of the program", begin},
 	{"decoy", "known and unknown phones at the reset of a password", decoy},
 }
 

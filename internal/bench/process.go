@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -89,6 +90,23 @@ func busy() time.Duration {
 	}
 	return time.Duration(sum) * tick
 }
+
+// resident is the memory that a process has of the system, in bytes.
+func resident(pid int) (uint64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	if err != nil {
+		return 0, err
+	}
+	f := strings.Fields(string(text))
+	if len(f) < 2 {
+		return 0, fmt.Errorf("the kernel's line about the memory of process %d cannot be read", pid)
+	}
+	pages, err := strconv.ParseUint(f[1], 10, 64)
+	return pages * uint64(os.Getpagesize()), err
+}
+
+// processors is how many this process, and so the service, may use.
+func processors() int { return runtime.GOMAXPROCS(0) }
 
 func loadAverage() string {
 	b, err := os.ReadFile("/proc/loadavg")

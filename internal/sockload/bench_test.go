@@ -76,7 +76,8 @@ func BenchmarkEvent(b *testing.B) {
 }
 
 // latency measures how long after the answer to a method is sent its frame is
-// here, beside a bare durable commit, one after the other.
+// here, for a code and for the approval of a device, beside a bare durable
+// commit, one after the other.
 func (s *service) latency(b *testing.B) {
 	const rounds = 300
 	db, err := sql.Open("sqlite", filepath.Join(b.TempDir(), "bare.db")+"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)")
@@ -90,13 +91,19 @@ func (s *service) latency(b *testing.B) {
 	}
 	text := strings.Repeat("x", 500)
 	line := s.line()
-	var bare, frame []time.Duration
-	for i := range rounds {
+	var bare, frame, pushed []time.Duration
+	for i := range 2 * rounds {
 		c, err := s.login(users + i%extra)
 		if err != nil {
 			b.Fatal(err)
 		}
-		body := s.mail(c)
+		body, header, of := s.mail(c), "p-auth: "+c.token, &frame
+		if i%2 == 1 {
+			of = &pushed
+			if body, header, err = s.approve(c); err != nil {
+				b.Fatal(err)
+			}
+		}
 		conn, err := sockload.Dial(s.addr, c.token)
 		if err != nil {
 			b.Fatal(err)
@@ -108,11 +115,11 @@ func (s *service) latency(b *testing.B) {
 		}
 		bare = append(bare, time.Since(began))
 		began = time.Now()
-		if err := line.complete(c.token, body); err != nil {
+		if err := line.complete(header, body); err != nil {
 			b.Fatal(err)
 		}
 		got, err := sockload.Next(conn)
-		frame = append(frame, time.Since(began))
+		*of = append(*of, time.Since(began))
 		if err == nil && !bytes.Contains(got, []byte("METHOD_COMPLETE")) {
 			err = fmt.Errorf("got %s", got)
 		}
@@ -123,11 +130,14 @@ func (s *service) latency(b *testing.B) {
 	}
 	slices.Sort(bare)
 	slices.Sort(frame)
+	slices.Sort(pushed)
 	ms := func(d []time.Duration, p int) float64 { return float64(d[len(d)*p/100].Microseconds()) / 1000 }
 	b.ReportMetric(ms(bare, 50), "commit-p50-ms")
 	b.ReportMetric(ms(bare, 99), "commit-p99-ms")
 	b.ReportMetric(ms(frame, 50), "frame-p50-ms")
 	b.ReportMetric(ms(frame, 99), "frame-p99-ms")
+	b.ReportMetric(ms(pushed, 50), "approval-p50-ms")
+	b.ReportMetric(ms(pushed, 99), "approval-p99-ms")
 }
 
 // BenchmarkOpenChallenges opens 100 000 challenges of 20 000 users and reports

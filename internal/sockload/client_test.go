@@ -3,6 +3,7 @@ package sockload_test
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"castellan/domain/device"
 )
 
 var web = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}, Timeout: 30 * time.Second}
@@ -107,10 +110,26 @@ func (s *service) line() *line {
 	return &line{c, bufio.NewReader(c)}
 }
 
-// complete sends the answer to a method; answered waits for what comes back.
-func (l *line) complete(token string, body []byte) error {
-	_, err := fmt.Fprintf(l, "POST /auth/2fa/challenge/complete HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\np-auth: %s\r\n\r\n%s",
-		len(body), token, body)
+// approve is the decision of the account's device, and its signature.
+func (s *service) approve(c started) (body []byte, header string, err error) {
+	for _, m := range c.Challenge.MethodList {
+		if m.Name == "PUSH" {
+			body = fmt.Appendf(nil, `{"challengeId":%q,"methodId":%q,"method":"PUSH","value":"APPROVED","deviceId":%q}`, c.Challenge.ChallengeID, m.ID, deviceID(c.user))
+			header, err = device.Sign(s.keys[c.user], device.Claims{Issuer: deviceID(c.user), Audience: "http://" + s.addr, Method: http.MethodPost, Target: completePath,
+				BodyHash: device.HashBody(body), Challenge: c.Challenge.ChallengeID, MethodID: m.ID, Value: "APPROVED"})
+			return body, "device-signature: " + header, err
+		}
+	}
+	return nil, "", errors.New("no push is offered")
+}
+
+const completePath = "/auth/2fa/challenge/complete"
+
+// complete sends the answer to a method with a line of header; answered waits
+// for what comes back.
+func (l *line) complete(header string, body []byte) error {
+	_, err := fmt.Fprintf(l, "POST "+completePath+" HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n%s\r\n\r\n%s",
+		len(body), header, body)
 	return err
 }
 

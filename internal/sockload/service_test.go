@@ -3,6 +3,7 @@ package sockload_test
 import (
 	"bufio"
 	"context"
+	"crypto"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -22,6 +23,8 @@ import (
 
 	"castellan/cmd/app"
 	"castellan/config"
+	"castellan/domain/device"
+	"castellan/domain/device/devicetest"
 	"castellan/domain/id"
 	"castellan/domain/password"
 	"castellan/domain/user"
@@ -136,6 +139,7 @@ func rss() uint64 {
 // service is a running one, seen from outside.
 type service struct {
 	tb   testing.TB
+	keys []crypto.Signer // of the device of each account
 	addr string
 	in   io.WriteCloser
 	out  *bufio.Reader
@@ -145,7 +149,7 @@ type service struct {
 func start(tb testing.TB, users int) *service {
 	tb.Helper()
 	d := tb.TempDir()
-	populate(tb, d, users)
+	keys := populate(tb, d, users)
 	self, err := os.Executable()
 	if err != nil {
 		tb.Fatal(err)
@@ -164,7 +168,7 @@ func start(tb testing.TB, users int) *service {
 	if err := cmd.Start(); err != nil {
 		tb.Fatal(err)
 	}
-	s := &service{tb: tb, in: in, out: bufio.NewReader(out)}
+	s := &service{tb: tb, keys: keys, in: in, out: bufio.NewReader(out)}
 	tb.Cleanup(func() {
 		in.Close()
 		if err := cmd.Wait(); err != nil {
@@ -179,7 +183,8 @@ func start(tb testing.TB, users int) *service {
 	return s
 }
 
-func populate(tb testing.TB, d string, users int) {
+// populate makes accounts, each with a device, and returns the devices' keys.
+func populate(tb testing.TB, d string, users int) []crypto.Signer {
 	tb.Helper()
 	cfg, err := settings(d, "127.0.0.1:0")
 	if err != nil {
@@ -198,13 +203,18 @@ func populate(tb testing.TB, d string, users int) {
 	if err != nil {
 		tb.Fatal(err)
 	}
+	keys := make([]crypto.Signer, users)
 	var wg sync.WaitGroup
 	for part := range 64 {
 		wg.Go(func() {
 			for i := part; i < users; i += 64 {
 				u := user.New(id.New(time.Now()), time.Now())
 				u.CountryCode, u.Phone, u.Email = "90", fmt.Sprintf("+90533%07d", i), fmt.Sprintf("u%d@example.com", i)
-				if err := v.DB.Commit(tb.Context(), user.Add{User: u, PasswordHash: hash}); err != nil {
+				u.Push = true
+				k, public := devicetest.Signer(tb, device.EdDSA)
+				keys[i] = k
+				if err := v.DB.Commit(tb.Context(), user.Add{User: u, PasswordHash: hash}, device.Add{Device: device.Device{ID: deviceID(i), UserID: u.ID, Key: public,
+					Brand: "b", Model: "m", Platform: "cli", Status: device.Active, CreatedAt: u.CreatedAt}}); err != nil {
 					tb.Error(err)
 					return
 				}
@@ -215,7 +225,10 @@ func populate(tb testing.TB, d string, users int) {
 	if tb.Failed() {
 		tb.FailNow()
 	}
+	return keys
 }
+
+func deviceID(n int) string { return fmt.Sprintf("device-%d", n) }
 
 // ask puts one question to the service's process.
 func (s *service) ask(what string) (m memory) {

@@ -57,7 +57,7 @@ func TestSocketsOfTheService(t *testing.T) {
 	c := login(0)
 	live := dial(c)
 	l := s.line()
-	if err := errors.Join(l.complete(c.token, s.mail(c)), l.answered()); err != nil {
+	if err := errors.Join(l.complete("p-auth: "+c.token, s.mail(c)), l.answered()); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, live, "METHOD_COMPLETE")

@@ -1,11 +1,19 @@
-/** The demonstration page: log in, answer the challenge, hold the session, log out. */
+/** The demonstration page: log in, answer the challenge, hold the session and guard the account, log out. This file
+ *  owns the steps; what stands in a step has a file of its own. */
 
-import { CastellanClient, CastellanError } from './castellan-client.js';
+import { CastellanClient } from './castellan-client.js';
+import { Addresses } from './addresses.js';
+import { Authenticator } from './authenticator.js';
 import { ChallengeView } from './challenge.js';
+import { Countries } from './countries.js';
+import { Devices } from './devices.js';
+import { Passwords } from './passwords.js';
 import { SessionView } from './session.js';
 import { EventLog } from './log.js';
 import { Outbox } from './outbox.js';
-import { $, h, clock } from './dom.js';
+import { clearNotices, drawError, showError, showNotice, startNotices } from './errors.js';
+import { $ } from './dom.js';
+import { tabs } from './tabs.js';
 import { t, language, languageSwitch, translate } from './texts.js';
 
 // This file lies in <base>/static/: the page works below any base path.
@@ -17,55 +25,34 @@ const outbox = new Outbox({
   onUse: (item) => challenge?.fill(String(item.channel).toUpperCase(), item.code),
 });
 
-let flow, challenge, session, shownError, busyLogin = false;
+/** What the views get of the page. */
+const page = {
+  base, client, say, fail, show, leave, verify, note: showNotice, clear: clearNotices,
+  fill: (channel, code) => challenge?.fill(channel, code),
+  /** A client with the same language whose requests are not in the log: for asking every few seconds. */
+  quiet: new CastellanClient({ baseUrl: base.href, headers: client.headers }),
+};
+
+const STEPS = { login: 0, reset: 0, challenge: 1, renew: 1, ended: 1, session: 2 };
+
+/** The challenge that has the page: {flow, what, settled}. settled hears its outcome, or undefined. */
+let current;
+let challenge, session, busyLogin = false;
+let authenticator, devices, passwords, countries, addresses, chooseTab;
 
 function say(text) {
   $('announcer').textContent = text;
 }
 
-/** Shows a refusal: what to do, which field, and the code that a bug report needs. */
-function fail(error) {
-  if (error.status === 401 && session) {
-    leave('sessionGone');
-    return;
-  }
-  const known = error instanceof CastellanError ? error : new CastellanError(0, { code: 'PAGE', message: error.message });
-  shownError = { error: known, until: Date.now() + known.retryAfter * 1000 };
-  drawError();
-}
-
-function drawError() {
-  $('error').hidden = !shownError;
-  for (const input of $('login-form').elements) input.removeAttribute('aria-invalid');
-  if (!shownError) return;
-  const { error } = shownError;
-  const more = error.errors.filter((e) => e.field !== error.field || e.message !== error.message);
-  $('error').dataset.code = error.code;
-  $('error-text').replaceChildren(
-    h('p', {}, error.code === 'NETWORK' ? t('network') : error.message),
-    ...(more.length ? [h('ul', {}, more.map((e) => h('li', {}, h('code', {}, e.field), ' ', e.message)))] : []),
-    h('p', { class: 'error-facts' }, h('code', {}, error.code), error.field && h('code', {}, error.field),
-      error.requestId && h('span', {}, `${t('errorRequest')} `, h('code', {}, error.requestId))));
-  const faulty = error.field && $('login-form').elements.namedItem(error.field);
-  if (faulty instanceof HTMLElement) faulty.setAttribute('aria-invalid', 'true');
-  drawWait();
-}
-
-/** The waiting time stands outside the alert: a reader hears the refusal once, not every second. */
-function drawWait() {
-  const wait = shownError ? shownError.until - Date.now() : 0;
-  $('error-wait').hidden = wait <= 0;
-  $('error-wait').textContent = wait > 0 ? t('retryIn', { time: clock(wait) }) : '';
-}
-
-function clearError() {
-  shownError = undefined;
-  drawError();
+/** Tells of a refusal. One that says that the session is over leads back to the login. */
+function fail(error, form) {
+  if (error.status === 401 && session && !error.code.startsWith('DEVICE_')) leave('sessionGone');
+  else showError(error, form);
 }
 
 function show(step) {
-  for (const name of ['login', 'challenge', 'ended', 'session']) $(`${name}-step`).hidden = name !== step;
-  const at = { login: 0, challenge: 1, ended: 1, session: 2 }[step];
+  for (const name of Object.keys(STEPS)) $(`${name}-step`).hidden = name !== step;
+  const at = STEPS[step];
   [...$('steps').children].forEach((item, i) => {
     item.dataset.state = i < at ? 'done' : i === at ? 'now' : 'next';
     if (i === at) item.setAttribute('aria-current', 'step'); else item.removeAttribute('aria-current');
@@ -74,52 +61,43 @@ function show(step) {
   $(`${step}-title`).focus();
 }
 
-function credentials(form) {
-  const value = (name) => form.elements.namedItem(name).value.trim();
-  const password = form.elements.namedItem('password').value;
-  return form.elements.namedItem('by').value === 'email'
-    ? { email: value('email'), password }
-    : { countryCode: value('countryCode').replace(/^\+/, ''), phoneNumber: value('phoneNumber').replace(/[\s()-]/g, ''), password };
-}
-
-async function login(event) {
-  event.preventDefault();
-  if (busyLogin) return;
-  clearError();
-  $('notice').hidden = true;
-  busyLogin = true;
-  drawLogin();
+/**
+ * Runs an operation that a challenge may guard: the challenge takes the page until it is over. Resolves with the
+ * outcome of a success, and with undefined when it came to nothing; the person was told why.
+ * @param {string} what text of what is asked for @param {() => Promise<Flow>} begin @param {HTMLFormElement} [form]
+ */
+async function verify(what, begin, form) {
+  clearNotices();
+  let flow;
   try {
-    open(await client.login(credentials(event.target)));
-    $('password').value = '';
+    flow = await begin();
   } catch (error) {
-    fail(error);
-  } finally {
-    busyLogin = false;
-    drawLogin();
+    fail(error, form);
+    return undefined;
   }
-}
-
-function drawLogin() {
-  $('login-submit').disabled = busyLogin;
-  $('login-submit').textContent = t(busyLogin ? 'loginBusy' : 'loginTitle');
-  const byMail = $('login-form').elements.namedItem('by').value === 'email';
-  $('phone-fields').hidden = byMail;
-  $('mail-fields').hidden = !byMail;
-  $('reveal').textContent = t($('password').type === 'password' ? 'showPassword' : 'hidePassword');
+  return new Promise((settled) => open({ flow, what, settled }));
 }
 
 function open(started) {
-  flow = started;
+  const { flow } = current = started;
   watch(flow);
-  if (!flow.challenge) return void flow.done.then(enter);
-  challenge = new ChallengeView(flow, { list: $('methods'), left: $('challenge-left'), bar: $('challenge-bar'), announce: say });
-  outbox.start(flow.challenge.ts - 2000); // a message may be dated a moment before its challenge
+  if (!flow.challenge) return void flow.done.then(succeeded);
+  challenge = new ChallengeView(flow, { list: $('methods'), left: $('challenge-left'), bar: $('challenge-bar'), announce: say, device: $('device-pane') });
+  outbox.start(flow.challenge.ts); // codes of earlier challenges are older
+  devices.listen(flow.methods.find((method) => method.name === 'PUSH')?.expiresAt);
+  authenticator.offer(flow.methods.some((method) => method.name === 'TOTP'));
+  drawChallenge();
   show('challenge');
 }
 
+function drawChallenge() {
+  if (!current) return;
+  $('challenge-what').textContent = t(current.what);
+  for (const id of ['cancel', 'again']) $(id).textContent = t(session ? 'backToAccount' : 'cancel');
+}
+
 function watch(watched) {
-  const mine = (listener) => ({ detail }) => { if (watched === flow) listener(detail); };
+  const mine = (listener) => ({ detail }) => { if (watched === current?.flow) listener(detail); };
   watched.addEventListener('message', ({ detail }) => log.add('socket', detail.event, detail.action, { detail }));
   watched.addEventListener('transport', mine(({ name, code }) => {
     if (name === 'socket') log.add('socket', 'OPEN', '/2fa', {});
@@ -132,12 +110,20 @@ function watch(watched) {
   watched.addEventListener('closed', mine(ended));
   watched.addEventListener('done', mine((outcome) => {
     log.add('page', 'DONE', t('outcomeVia', { via: outcome.via }), {});
-    if (outcome.success) enter(outcome);
+    if (outcome.success) succeeded(outcome);
     else ended({ code: outcome.code ?? 'DENIED', message: outcome.message ?? '' });
   }));
 }
 
-/** The end without a session. `shown` keeps the reason for a language switch. */
+function succeeded(outcome) {
+  const { settled } = current;
+  settle();
+  say(t('announceDone'));
+  if (session) show('session');
+  settled(outcome);
+}
+
+/** The end without what was asked for. `shownEnd` keeps the reason for a language switch. */
 let shownEnd;
 
 function ended(error) {
@@ -159,36 +145,87 @@ function settle() {
   challenge?.stop();
   challenge = undefined;
   outbox.stop();
+  devices.listen();
+  authenticator.offer(false);
+}
+
+/** Away from a challenge: to the account, or to the login. */
+function back() {
+  if (!session) return leave();
+  clearNotices();
+  settle();
+  drop();
+  show('session');
+}
+
+function drop() {
+  const old = current;
+  current = undefined;
+  old?.flow.close();
+  old?.settled(undefined);
 }
 
 function enter(outcome) {
-  settle();
-  clearError();
-  session = new SessionView(client, outcome,
-    { key: $('session-key'), left: $('token-left'), claims: $('claims'), list: $('sessions') }, { fail, say });
-  session.refresh();
-  say(t('announceDone'));
+  clearNotices();
+  session = new SessionView(page, outcome,
+    { key: $('session-key'), left: $('token-left'), claims: $('claims'), list: $('sessions'), others: $('end-others') });
+  devices.owner = session.claims.sub ?? '';
+  chooseTab('tab-sessions');
   show('session');
 }
 
 /** Back to the login, with a word on why. */
 function leave(reason = '') {
-  clearError();
+  clearNotices();
   session?.stop();
   session = undefined;
   settle();
   client.xAuth = '';
-  const old = flow;
-  flow = undefined;
-  old?.close();
-  $('notice').dataset.t = reason;
-  $('notice').textContent = reason && t(reason);
-  $('notice').hidden = !reason;
+  drop();
+  for (const view of [passwords, authenticator, devices, countries, addresses]) view.clear();
+  if (reason) showNotice(reason);
   show('login');
 }
 
+async function login(event) {
+  event.preventDefault();
+  if (busyLogin) return;
+  const form = event.target;
+  busyLogin = true;
+  drawLogin();
+  const began = verify('whatLogin', async () => {
+    try {
+      const flow = await client.login(credentials(form));
+      $('password').value = '';
+      return flow;
+    } finally {
+      busyLogin = false;
+      drawLogin();
+    }
+  }, form);
+  const outcome = await began;
+  if (outcome) enter(outcome);
+}
+
+function credentials(form) {
+  const value = (name) => form.elements.namedItem(name).value.trim();
+  const password = form.elements.namedItem('password').value;
+  return form.elements.namedItem('by').value === 'email'
+    ? { email: value('email'), password }
+    : { countryCode: value('countryCode').replace(/^\+/, ''), phoneNumber: value('phoneNumber').replace(/[\s()-]/g, ''), password };
+}
+
+function drawLogin() {
+  $('login-submit').disabled = busyLogin;
+  $('login-submit').textContent = t(busyLogin ? 'loginBusy' : 'loginTitle');
+  const byMail = $('login-form').elements.namedItem('by').value === 'email';
+  $('phone-fields').hidden = byMail;
+  $('mail-fields').hidden = !byMail;
+  $('reveal').textContent = t($('password').type === 'password' ? 'showPassword' : 'hidePassword');
+}
+
 async function logout() {
-  clearError();
+  clearNotices();
   $('logout').disabled = true;
   try {
     await client.logout();
@@ -201,6 +238,18 @@ async function logout() {
 }
 
 function start() {
+  authenticator = new Authenticator(page);
+  devices = new Devices(page);
+  passwords = new Passwords(page);
+  countries = new Countries(page);
+  addresses = new Addresses(page);
+  chooseTab = tabs($('tabs'), (panel) => {
+    clearNotices();
+    if (panel === 'panel-sessions') session?.refresh();
+    if (panel === 'panel-devices') devices.refresh();
+    if (panel === 'panel-countries') countries.refresh();
+    if (panel === 'panel-addresses') addresses.refresh();
+  });
   languageSwitch($('language'));
   $('login-form').addEventListener('submit', login);
   $('login-form').addEventListener('change', drawLogin);
@@ -208,25 +257,27 @@ function start() {
     $('password').type = $('password').type === 'password' ? 'text' : 'password';
     drawLogin();
   });
-  $('cancel').addEventListener('click', () => leave());
-  $('again').addEventListener('click', () => leave());
+  $('cancel').addEventListener('click', back);
+  $('again').addEventListener('click', back);
+  for (const button of document.querySelectorAll('[data-leave]')) button.addEventListener('click', () => leave());
   $('logout').addEventListener('click', logout);
   $('refresh').addEventListener('click', () => session?.refresh());
+  $('end-others').addEventListener('click', () => session?.endOthers());
   $('log-clear').addEventListener('click', () => log.clear());
   document.addEventListener('languagechanged', () => {
     client.headers['accept-language'] = language();
     challenge?.render();
     session?.render();
     drawLogin();
+    drawChallenge();
     drawEnd();
     drawError();
   });
-  setInterval(drawWait, 1000);
-  $('error-close').addEventListener('click', clearError);
+  startNotices();
   translate();
   drawLogin();
   outbox.read();
-  document.body.dataset.ready = 'true';
+  devices.start().finally(() => { document.body.dataset.ready = 'true'; });
 }
 
 start();

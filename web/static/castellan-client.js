@@ -15,8 +15,9 @@
  * list yours (http.cors_origins). Browsers need AbortSignal.any (2023 or later).
  *
  * @typedef {{success: boolean, data?: object, headers: Record<string, string>, code?: string, message?: string}} Outcome
- * @typedef {{id: string, name: 'SMS'|'MAIL'|'TOTP'|'PUSH', hint?: string, lifetime: number, expiresAt: number,
- *   renewAt: number, complete: boolean}} Method  Times are this machine's epoch ms, lifetime is ms; renewAt 0: never.
+ * @typedef {{id: string, name: 'SMS'|'MAIL'|'TOTP'|'PUSH', hint?: string, matchNumber?: string,
+ *   lifetime: number, expiresAt: number, renewAt: number, complete: boolean}} Method  Times are this machine's epoch ms,
+ *   lifetime is ms; renewAt 0: never. matchNumber is to be shown beside a PUSH: the device asks for it.
  */
 
 const COMPLETE = '/auth/2fa/challenge/complete';
@@ -30,7 +31,8 @@ const LINGER_MS = 3_000; // after the outcome the socket may still bring its cop
 const REOPEN_LIMIT = 3;
 
 /** A refusal of the service (RFC 9457 problem): `code` is the stable contract, `message` localized text, `attemptsLeft`
- *  comes with OTP_INVALID, `retryAfter` is in seconds (0: none named). No answer at all is code NETWORK, status 0. */
+ *  comes with OTP_INVALID, `retryAfter` is in seconds (0: none named), `nonce` asks a device to sign again. No answer at
+ *  all is code NETWORK, status 0. */
 export class CastellanError extends Error {
   constructor(status, problem, retryAfter = 0, cause = undefined) {
     super(problem?.message || problem?.detail || problem?.title || `HTTP ${status}`, { cause });
@@ -59,10 +61,10 @@ export class CastellanClient {
   }
 
   /** Starts any operation that answers {challenge}. One that is not guarded has simply run: its flow is already done.
-   *  @param {object} [body] for GET: query parameters
+   *  @param {object|string} [body] for GET: query parameters; a string is sent as it is
    *  @returns {Promise<Flow>} */
-  async start(method, path, body, { xAuth = this.xAuth } = {}) {
-    const { data, headers } = await this.request(method, path, { body, headers: xAuth ? { 'x-auth': xAuth } : {} });
+  async start(method, path, body, { xAuth = this.xAuth, headers: more = {} } = {}) {
+    const { data, headers } = await this.request(method, path, { body, headers: xAuth ? { 'x-auth': xAuth, ...more } : more });
     return new Flow(this, data, headers);
   }
 
@@ -82,7 +84,7 @@ export class CastellanClient {
     this.xAuth = '';
   }
 
-  /** One request. @throws {CastellanError}
+  /** One request; a body that is a string is sent as it is. @throws {CastellanError}
    *  @returns {Promise<{data: any, headers: Headers}>} */
   async request(method, path, { body, headers = {}, signal } = {}) {
     const timeout = AbortSignal.timeout(REQUEST_MS);
@@ -94,7 +96,7 @@ export class CastellanClient {
       path += (path.includes('?') ? '&' : '?') + new URLSearchParams(body);
     } else if (body) {
       init.headers['content-type'] = 'application/json';
-      init.body = JSON.stringify(body);
+      init.body = typeof body === 'string' ? body : JSON.stringify(body);
     }
     let response, data;
     try {
@@ -105,7 +107,11 @@ export class CastellanClient {
     } catch (cause) {
       throw new CastellanError(0, { code: 'NETWORK', message: 'the service could not be reached' }, 0, cause);
     }
-    if (!response.ok) throw new CastellanError(response.status, data, Number(response.headers.get('retry-after')) || 0);
+    if (!response.ok) {
+      const error = new CastellanError(response.status, data, Number(response.headers.get('retry-after')) || 0);
+      error.nonce = response.headers.get('device-signature-nonce') ?? '';
+      throw error;
+    }
     return { data, headers: response.headers };
   }
 }
@@ -194,11 +200,11 @@ export class Flow extends EventTarget {
   // `expire` counts from the answer that carries it, `renewStart` from the start of the challenge for ever.
   #take(list) {
     const now = Date.now();
-    for (const { id, name, hint, expire, renewStart } of list) {
+    for (const { id, name, hint, expire, renewStart, matchNumber } of list) {
       const known = this.methods.find((m) => m.id === id);
       if (known) known.expiresAt = now + expire * 1000;
       else this.methods.push({
-        id, name, hint, lifetime: expire * 1000, expiresAt: now + expire * 1000, complete: false,
+        id, name, hint, matchNumber, lifetime: expire * 1000, expiresAt: now + expire * 1000, complete: false,
         renewAt: renewStart > 0 ? this.openedAt + renewStart * 1000 : 0,
       });
     }

@@ -1,6 +1,6 @@
 /** The challenge as a person sees it: one card per method with its deadline, its code field and its renewal. */
 
-import { h, clock } from './dom.js';
+import { h, clock, sentences } from './dom.js';
 import { t } from './texts.js';
 
 const TICK_MS = 250;
@@ -17,7 +17,8 @@ export class ChallengeView {
   #cards = new Map(); #timer;
 
   /** @param {import('./castellan-client.js').Flow} flow
-   *  @param {{list: HTMLElement, left: HTMLElement, bar: HTMLProgressElement, announce: (text: string) => void}} parts */
+   *  @param {{list: HTMLElement, left: HTMLElement, bar: HTMLProgressElement, announce: (text: string) => void,
+   *    device: HTMLElement}} parts */
   constructor(flow, parts) {
     this.flow = flow;
     this.parts = parts;
@@ -68,6 +69,11 @@ export class ChallengeView {
     const rows = [card.bar];
     if (name === 'PUSH') {
       rows.push(h('p', { class: 'method-hint' }, t('pushWait')));
+      // On a narrow screen the device is below everything else.
+      if (!this.parts.device.hidden) rows.push(h('a', { class: 'to-device', href: `#${this.parts.device.id}` }, t('toDevice')));
+      if (method.matchNumber) {
+        rows.push(h('p', { class: 'match' }, t('matchNumber'), ' ', h('strong', { class: 'match-number', dir: 'ltr', dataset: at('match') }, method.matchNumber)));
+      }
     } else {
       const id = `code-${method.id}`;
       card.input = h('input', {
@@ -118,6 +124,7 @@ export class ChallengeView {
     const wait = Math.max(card.blockedUntil, card.message?.renewing ? card.renewAfter : 0) - now;
     set(card.wait, card.message && wait > 0 ? t('retryIn', { time: clock(wait) }) : '');
     card.note.dataset.kind = card.message?.kind ?? '';
+    card.note.dataset.key = card.message?.key ?? '';
     if (card.form) {
       card.form.hidden = method.complete;
       const shut = state !== 'open' || now < card.blockedUntil;
@@ -144,7 +151,7 @@ export class ChallengeView {
       parts.push(message.attemptsLeft > 0 ? t('attemptsLeft', { n: message.attemptsLeft }) : t('attemptsNone'));
     }
     if (message.kind === 'locked') parts.push(t(card.renew ? 'lockedRenew' : 'lockedForGood'));
-    return parts.join(' ');
+    return sentences(...parts);
   }
 
   async #complete(card) {

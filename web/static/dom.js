@@ -30,6 +30,22 @@ export function instant(value) {
   return Number.isNaN(date.getTime()) ? undefined : date;
 }
 
+/** Texts as sentences, one after another: those of the service have no full stop. */
+export function sentences(...texts) {
+  return texts.filter(Boolean).map((text) => (/[.!?؟…]\u2069?$/.test(text) ? text : `${text}.`)).join(' ');
+}
+
+/** Runs work with its button disabled, so that a second click does not start it again. */
+export async function busy(button, work) {
+  if (button.disabled) return;
+  button.disabled = true;
+  try {
+    await work();
+  } finally {
+    button.disabled = false;
+  }
+}
+
 /** Copies only when the browser lets us; the caller says what happened. */
 export async function copy(text) {
   try {

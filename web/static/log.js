@@ -5,8 +5,12 @@ import { t } from './texts.js';
 
 const LIMIT = 100;
 
-/** A token in a screenshot is a leaked token: only its beginning is shown. */
+/** What an outcome shows once, in both spellings of the interface. */
+const ONCE = ['base32', 'otpAuthUrl', 'otp_auth_url', 'qrDataUrl', 'qr_data_url', 'recoveryCodes', 'recovery_codes'];
+
+/** A token in a screenshot is a leaked token: only its beginning is shown. What is shown once is not kept here at all. */
 function shorten(key, value) {
+  if (ONCE.includes(key)) return '…';
   return typeof value === 'string' && /^eyJ[\w-]+\.[\w-]+\./.test(value) ? `${value.slice(0, 10)}… (${value.length})` : value;
 }
 

@@ -1,6 +1,7 @@
 /** The session after a login: what the token says, and every session of the account with its end button. */
 
 import { h, clock, instant } from './dom.js';
+import { shortened } from './agent.js';
 import { t, moment } from './texts.js';
 
 const TIMES = ['iat', 'exp', 'nbf', 'auth_time'];
@@ -18,15 +19,14 @@ export function claimsOf(token) {
 export class SessionView {
   #timer; #sessions = [];
 
-  /** @param {import('./castellan-client.js').CastellanClient} client
-   *  @param {{key: HTMLElement, left: HTMLElement, claims: HTMLElement, list: HTMLElement}} parts
-   *  @param {{fail: (error: Error) => void, say: (text: string) => void}} tell */
-  constructor(client, outcome, parts, tell) {
-    this.client = client;
+  /** @param {{client: import('./castellan-client.js').CastellanClient, fail: (error: Error) => void, say: (text: string) => void}} page
+   *  @param {{key: HTMLElement, left: HTMLElement, claims: HTMLElement, list: HTMLElement, others: HTMLElement}} parts */
+  constructor(page, outcome, parts) {
+    this.client = page.client;
     this.parts = parts;
-    this.tell = tell;
+    this.tell = page;
     this.key = outcome.data?.sessionKey ?? '';
-    this.claims = claimsOf(client.xAuth);
+    this.claims = claimsOf(page.client.xAuth);
     // The lifetime is taken from the claims and counted from now: the two clocks need not agree.
     this.endsAt = Date.now() + (this.claims.exp - this.claims.iat) * 1000;
     this.render();
@@ -64,16 +64,17 @@ export class SessionView {
 
   #draw() {
     this.parts.list.replaceChildren(...this.#sessions.map((session) => this.#row(session)));
+    this.parts.others.hidden = !this.#sessions.some((session) => !session.current);
   }
 
   #row(session) {
-    const device = [session.deviceBrand, session.deviceModel].filter(Boolean).join(' ') || session.deviceDesc || t('unknownDevice');
+    const device = shortened([session.deviceBrand, session.deviceModel].filter(Boolean).join(' ') || session.deviceDesc) || t('unknownDevice');
     const when = (label, value) => instant(value) && h('span', {}, `${t(label)}: `, h('time', {}, moment(instant(value))));
-    return h('li', { class: 'session', dataset: { testid: 'session-item', current: String(Boolean(session.current)) } },
-      h('div', { class: 'session-what' },
-        h('p', { class: 'session-device' }, h('bdi', {}, device),
+    return h('li', { class: 'row', dataset: { testid: 'session-item', current: String(Boolean(session.current)) } },
+      h('div', { class: 'row-what' },
+        h('p', { class: 'row-name' }, h('bdi', { title: session.deviceDesc }, device),
           session.current && h('span', { class: 'badge current', dataset: { testid: 'session-current' } }, t('thisSession'))),
-        h('p', { class: 'session-facts' },
+        h('p', { class: 'row-facts' },
           session.ip && h('bdi', { dir: 'ltr' }, session.ip),
           session.countryName && h('bdi', {}, session.countryName),
           when('started', session.createdAt), when('lastSeen', session.lastSeenAt))),
@@ -81,6 +82,21 @@ export class SessionView {
         type: 'button', class: 'small danger', 'aria-label': `${t('endSession')}: ${device}`, dataset: { testid: 'session-end' },
         on: { click: (event) => this.#end(session, event.currentTarget) },
       }, t('endSession')));
+  }
+
+  /** Ends every session but the one in use. */
+  async endOthers() {
+    this.parts.others.disabled = true;
+    try {
+      this.#sessions = await this.client.sessions(); // one may have begun since
+      for (const { sessionId, current } of this.#sessions) if (!current) await this.client.endSession({ sessionId });
+      this.tell.say(t('othersEnded'));
+    } catch (error) {
+      this.tell.fail(error);
+    } finally {
+      this.parts.others.disabled = false;
+    }
+    if (this.client.xAuth) await this.refresh();
   }
 
   async #end(session, button) {

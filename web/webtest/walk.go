@@ -41,20 +41,7 @@ func (tab *Tab) Walk(baseURL, countryCode, phone, password, shotsDir string, vie
 	tab.Until(fmt.Sprintf("document.querySelector(%q).dataset.kind === 'bad'", testID("note", method)))
 	shot("3-wrong-code")
 
-	for range maxMethods {
-		tab.Click(freshMessage(method) + ` [data-testid="use-code"]`)
-		tab.Until(fmt.Sprintf("document.querySelector(%q).value === %q", testID("code", method), code))
-		tab.Click(testID("verify", method))
-		tab.Until(fmt.Sprintf("document.body.dataset.step === 'session' || document.querySelector(%q)?.dataset.state === 'done'", testID("method", method)))
-		if Value[string](tab, "document.body.dataset.step") == "session" {
-			break
-		}
-		if next := tab.OpenMethod(); next != method {
-			method, code = next, tab.FreshCode(next)
-			continue
-		}
-		break
-	}
+	tab.AnswerByOutbox()
 	tab.See("#session-step")
 	tab.Until(logged("METHOD_COMPLETE", "socket"))
 	tab.Until(logged("ACTION_COMPLETE", "socket"))
@@ -83,6 +70,29 @@ func (tab *Tab) Login(countryCode, phone, password string) {
 	tab.Type("#phone-number", phone)
 	tab.Type("#password", password)
 	tab.Click("#login-submit")
+}
+
+// AnswerByOutbox completes the challenge on the page with codes of the outbox until it is over.
+func (tab *Tab) AnswerByOutbox() {
+	tab.t.Helper()
+	for range maxMethods {
+		method := tab.OpenMethod()
+		code := tab.FreshCode(method)
+		tab.Click(freshMessage(method) + ` [data-testid="use-code"]`)
+		tab.Until(fmt.Sprintf("document.querySelector(%q).value === %q", testID("code", method), code))
+		tab.Click(testID("verify", method))
+		tab.Until(fmt.Sprintf("document.body.dataset.step !== 'challenge' || document.querySelector(%q)?.dataset.key === 'moreNeeded'", testID("note", method)))
+		if tab.Step() != "challenge" {
+			return
+		}
+	}
+	tab.t.Fatalf("the challenge goes on after %d methods", maxMethods)
+}
+
+// Step names the step that the page is at: login, reset, renew, challenge, ended or session.
+func (tab *Tab) Step() string {
+	tab.t.Helper()
+	return Value[string](tab, "document.body.dataset.step")
 }
 
 // OpenMethod waits for a method whose code comes by the outbox and is still to be given, and names it: SMS or MAIL.

@@ -167,6 +167,15 @@ func (tab *Tab) View(view View) {
 	}
 }
 
+// media looks at the page as on a "screen" or in "print", in light colours.
+func (tab *Tab) media(kind string) {
+	tab.t.Helper()
+	_, err := chromedp.Call(tab.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: kind})
+	if err != nil {
+		tab.t.Fatalf("set the medium: %v", err)
+	}
+}
+
 // Open goes to an address and returns when the page has loaded.
 func (tab *Tab) Open(url string) {
 	tab.t.Helper()

@@ -59,6 +59,7 @@ func TestStore(t *testing.T, open Open) {
 		run  func(*testing.T, stores)
 	}{
 		{"AddAndRead", addAndRead},
+		{"MuteOneTarget", muteOneTarget},
 		{"OneKeyOnce", oneKeyOnce},
 		{"AddUnderRace", addUnderRace},
 		{"UseIsFenced", useIsFenced},
@@ -113,6 +114,25 @@ func addAndRead(t *testing.T, s stores) {
 	must(t, s.Commit(ctx, device.Remove{UserID: userID(1), ID: "d2"}))
 	if got, err := s.List(ctx, userID(1)); err != nil || len(got) != 1 || got[0].ID != "d1" {
 		t.Errorf("after the removals: %+v, %v", got, err)
+	}
+}
+
+func muteOneTarget(t *testing.T, s stores) {
+	ctx := t.Context()
+	a, b := sample(t, 1, "d1", device.ES256), sample(t, 1, "d2", device.EdDSA)
+	must(t, s.Commit(ctx, device.Add{Device: a}, device.Add{Device: b}))
+	must(t, s.Commit(ctx, device.Mute{ID: "d1", Target: append([]byte("another"), a.Target...)}, device.Mute{ID: "nobody", Target: a.Target}))
+	if got, err := s.Get(ctx, "d1"); err != nil || !reflect.DeepEqual(got, a) {
+		t.Errorf("muted at another target: %+v, %v", got, err)
+	}
+	must(t, s.Commit(ctx, device.Mute{ID: "d1", Target: a.Target}))
+	must(t, s.Commit(ctx, device.Mute{ID: "d1", Target: a.Target}))
+	quiet := a
+	quiet.Target = nil
+	for id, want := range map[string]device.Device{"d1": quiet, "d2": b} {
+		if got, err := s.Get(ctx, id); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, %v", id, got, err)
+		}
 	}
 }
 

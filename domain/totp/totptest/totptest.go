@@ -97,7 +97,7 @@ func defineAndRead(t *testing.T, s stores) {
 	if err != nil || !u.TOTP || u.CV != 2 || !u.Account().TOTP {
 		t.Errorf("the account: %+v, %v", u, err)
 	}
-	if u, _, err := s.users.Login(ctx, user.Identifier{Phone: u.Phone}); err != nil || !u.TOTP {
+	if u, err := s.users.Login(ctx, user.Identifier{Phone: u.Phone}, "?"); err != nil || !u.TOTP {
 		t.Errorf("at the login: %+v, %v", u, err)
 	}
 	if u, err := s.users.Get(ctx, userID(2)); err != nil || u.TOTP || u.CV != 1 {

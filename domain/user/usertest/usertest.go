@@ -5,6 +5,7 @@ package usertest
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 
 	"castellan/domain/commit"
 	"castellan/domain/fault"
+	"castellan/domain/password"
 	"castellan/domain/user"
 )
 
@@ -40,6 +42,7 @@ func TestStore(t *testing.T, open Open) {
 	}{
 		{"AddAndRead", addAndRead},
 		{"Unknown", unknown},
+		{"GuardOfALogin", guardOfALogin},
 		{"Unique", unique},
 		{"UniqueUnderRace", uniqueUnderRace},
 		{"NoPhoneOrNoMail", noPhoneOrNoMail},
@@ -85,11 +88,12 @@ func addAndRead(t *testing.T, s user.Store, c commit.Committer) {
 	must(t, err)
 	byMail, err := s.ByEmail(ctx, want.Email)
 	must(t, err)
-	login, secret, err := s.Login(ctx, user.Identifier{Phone: want.Phone})
+	login, err := s.Login(ctx, user.Identifier{Phone: want.Phone}, "?nobody")
 	must(t, err)
-	mailLogin, _, err := s.Login(ctx, user.Identifier{Mail: want.Email})
+	secret := login.Secret
+	mailLogin, err := s.Login(ctx, user.Identifier{Mail: want.Email}, "?nobody")
 	must(t, err)
-	for name, got := range map[string]user.User{"Get": get(t, s, want.ID), "ByPhone": byPhone, "ByEmail": byMail, "Login": login, "Login by mail": mailLogin} {
+	for name, got := range map[string]user.User{"Get": get(t, s, want.ID), "ByPhone": byPhone, "ByEmail": byMail, "Login": login.User, "Login by mail": mailLogin.User} {
 		if !same(got, want) {
 			t.Errorf("%s:\n got %+v\nwant %+v", name, got, want)
 		}
@@ -99,14 +103,36 @@ func addAndRead(t *testing.T, s user.Store, c commit.Committer) {
 	}
 }
 
+// The guard comes with the account, or with the key of who has none.
+func guardOfALogin(t *testing.T, s user.Store, c commit.Committer) {
+	ctx := t.Context()
+	one := Sample(1)
+	phone := user.Identifier{Phone: one.Phone}
+	must(t, c.Commit(ctx, one))
+	read := func(who user.Identifier, want password.Guard) {
+		t.Helper()
+		if got, err := s.Login(ctx, who, "?them"); !reflect.DeepEqual(got.Guard, want) || (err == nil) != (who == phone) {
+			t.Errorf("%v: %+v, %v; want %+v", who, got.Guard, err, want)
+		}
+	}
+	stranger := user.Identifier{Mail: "nobody@example.com"}
+	read(phone, password.Guard{Key: one.ID})
+	read(stranger, password.Guard{Key: "?them"})
+	for _, key := range []string{one.ID, "?them"} {
+		must(t, c.Commit(ctx, password.SaveGuard{Guard: password.Guard{Key: key, Tries: []password.Try{{At: 5, Prefix: "p" + key}}}, Until: time.Now()}))
+	}
+	read(phone, password.Guard{Key: one.ID, Version: 1, Tries: []password.Try{{At: 5, Prefix: "p" + one.ID}}})
+	read(stranger, password.Guard{Key: "?them", Version: 1, Tries: []password.Try{{At: 5, Prefix: "p?them"}}})
+}
+
 func unknown(t *testing.T, s user.Store, c commit.Committer) {
 	ctx := t.Context()
 	must(t, c.Commit(ctx, Sample(1)))
 	_, byID := s.Get(ctx, "nobody")
 	_, byPhone := s.ByPhone(ctx, "+905320000000")
 	_, byMail := s.ByEmail(ctx, "USER1@example.com") // not canonical: another address
-	_, _, login := s.Login(ctx, user.Identifier{Phone: "user1@example.com"})
-	_, _, empty := s.Login(ctx, user.Identifier{})
+	_, login := s.Login(ctx, user.Identifier{Phone: "user1@example.com"}, "?nobody")
+	_, empty := s.Login(ctx, user.Identifier{}, "?nobody")
 	_, secret := s.Secret(ctx, "nobody")
 	for name, err := range map[string]error{"Get": byID, "ByPhone": byPhone, "ByEmail": byMail, "Login": login, "empty": empty, "Secret": secret} {
 		if fault.CodeOf(err) != fault.RecordNotFound {

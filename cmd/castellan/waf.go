@@ -1,0 +1,163 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"castellan/cmd/app"
+	"castellan/domain/fault"
+	"castellan/domain/firewall"
+	"castellan/domain/geo"
+	"castellan/persistence"
+)
+
+type wafCmd struct {
+	List    wafListCmd    `cmd:"" help:"List the rules of the firewall."`
+	Disable wafDisableCmd `cmd:"" help:"Set a rule INACTIVE, on every node within a second."`
+	Explain wafExplainCmd `cmd:"" help:"Tell which rules a request would meet, and which would decide."`
+}
+
+type wafListCmd struct {
+	App    string `help:"Only rules of this application."`
+	Status string `help:"Only ACTIVE or INACTIVE ones." enum:"ACTIVE,INACTIVE," default:""`
+}
+
+func (c wafListCmd) Run(e *env) error {
+	v, err := app.Open(e.ctx, e.cfg)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	rules, err := persistence.NewFirewall(v.DB).Rules(e.ctx)
+	if err != nil {
+		return err
+	}
+	w := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
+	for _, r := range rules {
+		if c.App != "" && c.App != r.AppID || c.Status != "" && c.Status != string(r.Status) {
+			continue
+		}
+		state := string(r.Status)
+		if r.Expired(time.Now().UnixMilli()) {
+			state += " expired"
+		}
+		if r.DryRun {
+			state += " dryRun"
+		}
+		what := string(r.Type)
+		if r.Type == firewall.RateLimit && r.Limit != nil && r.PeriodMs != nil {
+			what += fmt.Sprintf(" %d in %s", *r.Limit, time.Duration(*r.PeriodMs)*time.Millisecond)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s %s\t%s\n", r.Label, r.AppID, state, what, r.EntityType, inShort(r.AllEntities, r.Entities), inShort(r.AllResources, r.Resources))
+	}
+	return w.Flush()
+}
+
+// inShort is what a rule targets, on one line.
+func inShort(all bool, list []string) string {
+	const most = 5
+	switch {
+	case all:
+		return "all"
+	case len(list) == 0:
+		return "none"
+	case len(list) > most:
+		return fmt.Sprintf("%s and %d more", strings.Join(list[:most], ", "), len(list)-most)
+	}
+	return strings.Join(list, ", ")
+}
+
+type wafDisableCmd struct {
+	Label string `arg:"" help:"Label of the rule."`
+}
+
+func (wafDisableCmd) Help() string {
+	return `The way back after a rule that keeps you from its own endpoints: no rule applies
+to the command line. "castellan waf list --status ACTIVE" names the candidates,
+"castellan waf explain" the one that decides.`
+}
+
+func (c wafDisableCmd) Run(e *env) error {
+	v, err := app.Open(e.ctx, e.cfg)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	admin := firewall.Admin{Store: persistence.NewFirewall(v.DB), Commit: v.DB, App: e.cfg.Firewall.AppID, Known: app.Resources(e.cfg), Actor: operator, Now: time.Now}
+	inactive := firewall.Inactive
+	err = admin.Change(e.ctx, firewall.Author{Trusted: true}, firewall.Change{Label: c.Label, Status: &inactive})
+	if fault.CodeOf(err) == fault.RecordNotFound {
+		return fmt.Errorf("there is no rule labelled %q", c.Label)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(e.out, "disabled", c.Label)
+	return err
+}
+
+type wafExplainCmd struct {
+	Resource string `arg:"" help:"What is asked for, such as 'POST /auth/login'."`
+	IP       string `help:"Address of the client." placeholder:"ADDRESS"`
+	User     string `help:"Id of the user whose valid session comes along." placeholder:"ID"`
+	Country  string `help:"Country of the client; without it, that of the address." placeholder:"CODE"`
+}
+
+func (wafExplainCmd) Help() string {
+	return `Judges by the rules that are stored, as a node would. Counters live in the nodes,
+so that whether a rate limit is reached is told by the endpoint of the same name
+(POST /admin/system/waf/explain) alone.`
+}
+
+func (c wafExplainCmd) Run(e *env) error {
+	client := firewall.Client{UserID: c.User, Country: c.Country}
+	known := app.Resources(e.cfg)
+	resource, err := known.Canonical(c.Resource)
+	if err != nil {
+		return fmt.Errorf("%q %w", c.Resource, err)
+	}
+	if c.IP != "" {
+		if client.IP, err = netip.ParseAddr(c.IP); err != nil {
+			return fmt.Errorf("%q is not an IP address", c.IP)
+		}
+		client.IP = client.IP.Unmap().WithZone("")
+	}
+	if c.Country != "" && !geo.Assigned(c.Country) {
+		return errors.New("a country is given by its code of two capital letters (ISO 3166-1 alpha-2)")
+	}
+	v, err := app.Open(e.ctx, e.cfg)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	if client.Country == "" && client.IP.IsValid() {
+		where, err := app.Locator(e.cfg)
+		if err != nil {
+			return err
+		}
+		client.Country = where.Country(client.IP)
+	}
+	live := firewall.NewLive(persistence.NewFirewall(v.DB), e.cfg.Firewall.AppID, time.Now)
+	if err := live.Reload(e.ctx); err != nil {
+		return err
+	}
+	wall := &firewall.Wall{Rules: live.Snapshot, Bypass: e.cfg.Firewall.BypassCIDRs, Now: time.Now}
+	x, err := wall.Explain(e.ctx, resource, client)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(e.out, "%s %s", x.Decision, resource)
+	if x.DecidedBy != "" {
+		fmt.Fprintf(e.out, ", by %s", x.DecidedBy)
+	}
+	fmt.Fprintln(e.out)
+	w := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
+	for _, k := range x.Rules {
+		fmt.Fprintf(w, "%s\t%s\t%s\n", k.Rule.Label, k.Rule.Type, k.Reason)
+	}
+	return w.Flush()
+}

@@ -1,0 +1,178 @@
+// Package firewalltest is the suite of the contract firewall.Store: what every
+// implementation must keep, racing writers included.
+package firewalltest
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"sync"
+	"testing"
+
+	"castellan/domain/commit"
+	"castellan/domain/fault"
+	"castellan/domain/firewall"
+)
+
+// Run checks a store. open returns an empty one and the committer whose
+// transactions it joins; both end with the test.
+func Run(t *testing.T, open func(*testing.T) (firewall.Store, commit.Committer)) {
+	for _, c := range []struct {
+		name string
+		run  func(*testing.T, firewall.Store, commit.Committer)
+	}{
+		{"RoundTrip", roundTrip},
+		{"LabelsAreUnique", labelsAreUnique},
+		{"Change", change},
+		{"ChangesDoNotOverlap", changesDoNotOverlap},
+		{"JoinsTransactions", joinsTransactions},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, tx := open(t)
+			c.run(t, s, tx)
+		})
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wants(t *testing.T, err error, code fault.Code) {
+	t.Helper()
+	if fault.CodeOf(err) != code {
+		t.Errorf("got %v, want %s", err, code)
+	}
+}
+
+func rule(label string) firewall.Rule {
+	return firewall.Rule{AppID: "API", Label: label, Type: firewall.RateLimit, PeriodMs: new(int64(1000)), Limit: new(int64(3)), EntityType: firewall.IP,
+		Entities: []string{}, Resources: []string{"GET /a"}, AllEntities: true, Status: firewall.Active}
+}
+
+func rules(t *testing.T, s firewall.Store) []firewall.Rule {
+	t.Helper()
+	all, err := s.Rules(t.Context())
+	must(t, err)
+	return all
+}
+
+func roundTrip(t *testing.T, s firewall.Store, _ commit.Committer) {
+	if all := rules(t, s); all == nil || len(all) != 0 {
+		t.Errorf("an empty store holds %#v", all)
+	}
+	all := []firewall.Rule{
+		rule("zz"),
+		{AppID: "Ü'?", Label: `a "quoted" ? ğ`, Type: firewall.WhitelistForce, ExpireAt: firewall.MaxInstantMs, EntityType: firewall.UserID, Entities: []string{"b", "a'?"},
+			Resources: []string{}, AllResources: true, Status: firewall.Inactive, DryRun: true},
+		{AppID: "API", Label: "aa", Type: firewall.Blacklist, Limit: new(int64(firewall.MaxLimit)), EntityType: firewall.CountryCode, Entities: []string{"TR"}, Resources: []string{"GET /b", "GET /a"},
+			Status: firewall.Active},
+	}
+	for _, r := range all {
+		must(t, s.Add(t.Context(), r))
+	}
+	if got := rules(t, s); !reflect.DeepEqual(got, all) {
+		t.Errorf("got  %+v\nwant %+v", got, all)
+	}
+}
+
+const racers = 8
+
+// race runs do at once and returns how often it succeeded; every failure must
+// have the code.
+func race(t *testing.T, code fault.Code, do func(i int) error) (won int) {
+	t.Helper()
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	start := make(chan struct{})
+	for i := range racers {
+		wg.Go(func() {
+			<-start
+			err := do(i)
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				won++
+			} else if fault.CodeOf(err) != code {
+				t.Errorf("got %v, want %s", err, code)
+			}
+		})
+	}
+	close(start)
+	wg.Wait()
+	return won
+}
+
+func labelsAreUnique(t *testing.T, s firewall.Store, _ commit.Committer) {
+	apps := []string{"API", "WEB"}
+	if n := race(t, fault.RecordAlreadyExist, func(i int) error {
+		r := rule("same")
+		r.AppID = apps[i%2] // one label over all applications (D-WAF-09)
+		return s.Add(t.Context(), r)
+	}); n != 1 {
+		t.Errorf("%d of %d rules were added", n, racers)
+	}
+	must(t, s.Add(t.Context(), rule("Same")))
+	if n := len(rules(t, s)); n != 2 {
+		t.Errorf("%d rules", n)
+	}
+}
+
+func change(t *testing.T, s firewall.Store, _ commit.Committer) {
+	ctx := t.Context()
+	must(t, s.Add(ctx, rule("a")))
+	must(t, s.Add(ctx, rule("b")))
+	wants(t, s.Change(ctx, "c", func(r firewall.Rule) (firewall.Rule, error) { t.Error("called"); return r, nil }), fault.RecordNotFound)
+	refusal := errors.New("no")
+	if err := s.Change(ctx, "a", func(r firewall.Rule) (firewall.Rule, error) { r.Status = firewall.Inactive; return r, refusal }); !errors.Is(err, refusal) {
+		t.Errorf("got %v", err)
+	}
+	if got := rules(t, s)[0]; !got.Equal(rule("a")) {
+		t.Errorf("a refused change was saved: %+v", got)
+	}
+	next := firewall.Rule{AppID: "WEB", Label: "z", Type: firewall.Blacklist, ExpireAt: 7, EntityType: firewall.UserID, Entities: []string{"x"}, Resources: []string{},
+		AllResources: true, Status: firewall.Inactive, DryRun: true, PeriodMs: new(int64(5)), Limit: new(int64(6))}
+	must(t, s.Change(ctx, "a", func(r firewall.Rule) (firewall.Rule, error) {
+		if !r.Equal(rule("a")) {
+			t.Errorf("change got %+v", r)
+		}
+		return next, nil
+	}))
+	want := next
+	want.AppID, want.Label, want.Type, want.EntityType = "API", "a", firewall.RateLimit, firewall.IP
+	if got := rules(t, s); len(got) != 2 || !reflect.DeepEqual(got[0], want) || !got[1].Equal(rule("b")) {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// No change is lost between the reading and the saving of another.
+func changesDoNotOverlap(t *testing.T, s firewall.Store, _ commit.Committer) {
+	must(t, s.Add(t.Context(), rule("a")))
+	if n := race(t, "", func(int) error {
+		return s.Change(t.Context(), "a", func(r firewall.Rule) (firewall.Rule, error) { r.Limit = new(*r.Limit + 1); return r, nil })
+	}); n != racers {
+		t.Errorf("%d of %d changes were made", n, racers)
+	}
+	if got := *rules(t, s)[0].Limit; got != 3+racers {
+		t.Errorf("limit %d, want %d", got, 3+racers)
+	}
+}
+
+func joinsTransactions(t *testing.T, s firewall.Store, tx commit.Committer) {
+	undone := errors.New("undone")
+	must(t, s.Add(t.Context(), rule("a")))
+	err := tx.InTx(t.Context(), func(ctx context.Context) error {
+		must(t, s.Add(ctx, rule("b")))
+		must(t, s.Change(ctx, "a", func(r firewall.Rule) (firewall.Rule, error) { r.DryRun = true; return r, nil }))
+		if all, err := s.Rules(ctx); err != nil || len(all) != 2 || !all[0].DryRun {
+			t.Errorf("inside: %+v, %v", all, err)
+		}
+		return undone
+	})
+	if all := rules(t, s); !errors.Is(err, undone) || len(all) != 1 || all[0].DryRun {
+		t.Errorf("after: %+v, %v", all, err)
+	}
+}

@@ -1,0 +1,114 @@
+package firewall
+
+import (
+	"errors"
+	"path"
+	"strings"
+)
+
+// Resources spells "<METHOD> <path>" entries of rules as requests are matched:
+// by the template of the route that serves them (D-WAF-08). It knows what this
+// program serves; other applications have resources of their own, so a path
+// that is not known is no error. The zero value knows nothing.
+type Resources struct {
+	base  string
+	known map[string]string // by the entry in lower case
+}
+
+// NewResources knows the keys of the routes, as "<METHOD> <template>", and the
+// path in front of all of them.
+func NewResources(base string, keys []string) Resources {
+	k := Resources{base: strings.TrimSuffix(base, "/"), known: make(map[string]string, len(keys))}
+	for _, key := range keys {
+		k.known[strings.ToLower(key)] = key
+	}
+	return k
+}
+
+var (
+	errForm   = errors.New("must be of the form '<METHOD> <path>'")
+	errMethod = errors.New("does not begin with a method of HTTP")
+	errPath   = errors.New("does not name a path")
+)
+
+// methods of HTTP; HEAD is GET.
+var methodNames = map[string]string{"GET": "GET", "HEAD": "GET", "POST": "POST", "PUT": "PUT", "PATCH": "PATCH", "DELETE": "DELETE",
+	"OPTIONS": "OPTIONS", "TRACE": "TRACE", "CONNECT": "CONNECT"}
+
+// Canonical is the one spelling of an entry: the method in capitals, HEAD as
+// GET, the path without base path, query, fragment, doubled and trailing
+// slashes, dot segments and needless escapes, and with the letters of the
+// template where one is served. The error says what is wrong with the form.
+func (k Resources) Canonical(entry string) (string, error) {
+	f := strings.Fields(entry)
+	if len(f) != 2 {
+		return "", errForm
+	}
+	method, ok := methodNames[strings.ToUpper(f[0])]
+	if !ok {
+		return "", errMethod
+	}
+	p := f[1]
+	if i := strings.IndexAny(p, "?#"); i >= 0 {
+		p = p[:i]
+	}
+	if p, ok = unescape(p); !ok || p == "" || p[0] != '/' || len(p) > maxPath {
+		return "", errPath
+	}
+	p = path.Clean(p)
+	if key, served := k.known[strings.ToLower(method+" "+p)]; served {
+		return key, nil
+	}
+	if rest, below := strings.CutPrefix(p, k.base); below && k.base != "" && strings.HasPrefix(rest, "/") {
+		p = rest
+		if key, served := k.known[strings.ToLower(method+" "+p)]; served {
+			return key, nil
+		}
+	}
+	return method + " " + p, nil
+}
+
+// unescape resolves percent-encodings of what needs none. Anything else that no
+// path of a request may hold is refused.
+func unescape(p string) (string, bool) {
+	var b strings.Builder
+	for i := 0; i < len(p); i++ {
+		ch := p[i]
+		if ch == '%' {
+			if i+2 >= len(p) {
+				return "", false
+			}
+			hi, ok1 := unhex(p[i+1])
+			lo, ok2 := unhex(p[i+2])
+			if !ok1 || !ok2 {
+				return "", false
+			}
+			if ch = hi<<4 | lo; !unreserved(ch) && ch != '/' {
+				b.WriteString(strings.ToUpper(p[i : i+3]))
+				i += 2
+				continue
+			}
+			i += 2
+		} else if ch <= ' ' || ch >= 0x7f || ch == '\\' || ch == '"' || ch == '<' || ch == '>' {
+			return "", false
+		}
+		b.WriteByte(ch)
+	}
+	return b.String(), true
+}
+
+func unhex(c byte) (byte, bool) {
+	switch {
+	case c >= '0' && c <= '9':
+		return c - '0', true
+	case c >= 'a' && c <= 'f':
+		return c - 'a' + 10, true
+	case c >= 'A' && c <= 'F':
+		return c - 'A' + 10, true
+	}
+	return 0, false
+}
+
+func unreserved(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~{}", c) >= 0
+}

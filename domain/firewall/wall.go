@@ -1,0 +1,135 @@
+package firewall
+
+import (
+	"context"
+	"net/netip"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"castellan/domain/window"
+)
+
+// Wall judges requests: by the snapshot of the rules, and, where that says so,
+// by the counters.
+type Wall struct {
+	Rules   func() *Snapshot
+	Counter Counter
+	// Bypass are the networks that no rule applies to (D-WAF-12).
+	Bypass []netip.Prefix
+	Now    func() time.Time
+
+	// What became of requests, for the metrics. Tried are those that only a rule
+	// on trial would have refused.
+	Denied, Limited, Tried atomic.Int64
+}
+
+// Ruling is what becomes of a request. It is filled in by Check, which uses its
+// memory again: a caller who keeps one for many requests allocates nothing.
+type Ruling struct {
+	// Verdict is Allow, Deny, or Count where a rate limit refuses the request.
+	Verdict Verdict
+	// RetryAfter is how long a rate limit refuses.
+	RetryAfter time.Duration
+	// Policy and State are the values of the headers RateLimit-Policy and
+	// RateLimit; empty where no rate limit applied (D-WAF-10). They are valid until
+	// the next Check.
+	Policy, State []byte
+
+	rates   []*Rate
+	demands []Demand
+	stands  []window.Standing
+}
+
+// NeedsUser tells whether the user decides about a request for the resource.
+func (w *Wall) NeedsUser(resource string) bool { return w.Rules().NeedsUser(resource) }
+
+// Bypassed tells whether no rule applies to an address.
+func (w *Wall) Bypassed(ip netip.Addr) bool {
+	for _, p := range w.Bypass {
+		if p.Contains(ip) {
+			return true
+		}
+	}
+	return false
+}
+
+// Check judges a request and counts it where it is to be counted. Its error is
+// the counter's.
+func (w *Wall) Check(ctx context.Context, resource string, c Client, k *Ruling) (err error) {
+	k.Verdict, k.RetryAfter, k.Policy, k.State, k.rates = Allow, 0, k.Policy[:0], k.State[:0], k.rates[:0]
+	if w.Bypassed(c.IP) {
+		return nil
+	}
+	s, nowMs := w.Rules(), w.Now().UnixMilli()
+	var verdict Verdict
+	verdict, k.rates = s.Judge(resource, c, nowMs, k.rates)
+	if verdict != Deny && s.trial != nil {
+		if would, _ := s.trial.Judge(resource, c, nowMs, nil); would == Deny {
+			w.Tried.Add(1)
+		}
+	}
+	switch verdict {
+	case Deny:
+		k.Verdict = Deny
+		w.Denied.Add(1)
+	case Count:
+		return w.count(ctx, k, c)
+	}
+	return nil
+}
+
+// count asks the counters. Rules on trial are counted after the others, each by
+// itself, so that they change nothing.
+func (w *Wall) count(ctx context.Context, k *Ruling, c Client) error {
+	live := 0
+	for i, r := range k.rates {
+		if !r.DryRun {
+			k.rates[i], k.rates[live] = k.rates[live], r
+			live++
+		}
+	}
+	k.demands, k.stands = k.demands[:0], k.stands[:0]
+	for _, r := range k.rates {
+		k.demands = append(k.demands, Demand{r.Key(c), r.Limit, r.Period})
+		k.stands = append(k.stands, window.Standing{})
+	}
+	if live > 0 {
+		admitted, err := w.Counter.Allow(ctx, k.demands[:live], k.stands[:live])
+		if err != nil {
+			return err
+		}
+		k.headers(live)
+		if !admitted {
+			w.Limited.Add(1)
+			k.Verdict = Count
+			for _, s := range k.stands[:live] {
+				k.RetryAfter = max(k.RetryAfter, time.Duration(s.Retry))
+			}
+			return nil
+		}
+	}
+	for i := live; i < len(k.rates); i++ {
+		admitted, err := w.Counter.Allow(ctx, k.demands[i:i+1], k.stands[i:i+1])
+		if err == nil && !admitted {
+			w.Tried.Add(1)
+		}
+	}
+	return nil
+}
+
+// headers tells the client of the rates it was counted under: what they allow,
+// what is left, and in how many seconds, rounded up, there will be more: when
+// the oldest counted request leaves, or when the next one may come.
+func (k *Ruling) headers(live int) {
+	for i, rate := range k.rates[:live] {
+		if i > 0 {
+			k.Policy, k.State = append(k.Policy, ", "...), append(k.State, ", "...)
+		}
+		k.Policy, k.State = append(k.Policy, rate.policy...), append(k.State, rate.item...)
+		s := k.stands[i]
+		k.State = strconv.AppendInt(k.State, max(0, rate.Limit-s.Used), 10)
+		k.State = append(k.State, ";t="...)
+		k.State = strconv.AppendInt(k.State, seconds(time.Duration(max(s.Reset, s.Retry))), 10)
+	}
+}

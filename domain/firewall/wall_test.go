@@ -1,0 +1,201 @@
+package firewall_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"castellan/domain/firewall"
+	"castellan/domain/window"
+)
+
+// clock is set by hand.
+type clock struct{ ns atomic.Int64 }
+
+func (c *clock) now() time.Time { return time.Unix(0, c.ns.Load()) }
+
+func rate(label string, kind firewall.EntityType, limit, periodMs int64) firewall.Rule {
+	return firewall.Rule{AppID: "API", Label: label, Type: firewall.RateLimit, PeriodMs: &periodMs, Limit: &limit, EntityType: kind, AllEntities: true, AllResources: true, Status: firewall.Active}
+}
+
+func wall(c *clock, rules ...firewall.Rule) *firewall.Wall {
+	s := firewall.Compile(rules, "API", c.now().UnixMilli())
+	return &firewall.Wall{Rules: func() *firewall.Snapshot { return s }, Counter: firewall.NewLocal(c.now), Now: c.now}
+}
+
+var somebody = firewall.Client{IP: netip.MustParseAddr("192.0.2.1"), UserID: "u1", Country: "TR"}
+
+func check(t *testing.T, w *firewall.Wall, c firewall.Client) firewall.Ruling {
+	t.Helper()
+	var r firewall.Ruling
+	if err := w.Check(t.Context(), "GET /a", c, &r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// D-WAF-06 and 10, to the nanosecond: refused requests count under no rule.
+func TestAllOrNothing(t *testing.T) {
+	c := new(clock)
+	w := wall(c, rate("ip", firewall.IP, 2, 1000), rate("user", firewall.UserID, 3, 10_000), rate("land", firewall.CountryCode, 100, 1000))
+	if r := check(t, w, somebody); r.Verdict != firewall.Allow || string(r.Policy) != `"ip";q=2;w=1, "user";q=3;w=10, "land";q=100;w=1` ||
+		string(r.State) != `"ip";r=1;t=1, "user";r=2;t=10, "land";r=99;t=1` {
+		t.Errorf("%+v", r)
+	}
+	c.ns.Store(1)
+	check(t, w, somebody)
+	for range 4 {
+		if r := check(t, w, somebody); r.Verdict != firewall.Count || r.RetryAfter != time.Second-1 {
+			t.Errorf("%+v", r)
+		}
+	}
+	c.ns.Store(int64(time.Second) - 1)
+	if r := check(t, w, somebody); r.Verdict != firewall.Count || r.RetryAfter != 1 {
+		t.Errorf("%+v", r)
+	}
+	c.ns.Store(int64(time.Second))
+	if r := check(t, w, somebody); r.Verdict != firewall.Allow {
+		t.Errorf("%+v", r)
+	}
+	// The user has spent three: both rules refuse, the longer one is told.
+	if r := check(t, w, somebody); r.Verdict != firewall.Count || r.RetryAfter != 9*time.Second {
+		t.Errorf("%+v", r)
+	}
+	other := somebody
+	other.IP = netip.MustParseAddr("192.0.2.2")
+	if r := check(t, w, other); r.Verdict != firewall.Count || r.RetryAfter != 9*time.Second {
+		t.Errorf("%+v", r)
+	}
+	other.UserID = ""
+	for i, want := range []firewall.Verdict{firewall.Allow, firewall.Allow, firewall.Count} {
+		if r := check(t, w, other); r.Verdict != want { // what was refused above was not counted here
+			t.Errorf("request %d: %+v", i, r)
+		}
+	}
+}
+
+// However many ask at once and in whatever order of keys, no window ever holds
+// more than its limit, and no decision waits for another for ever.
+func TestManyAtOnce(t *testing.T) {
+	local := firewall.NewLocal(nil)
+	keys := make([]firewall.Key, 12)
+	for i := range keys {
+		keys[i] = firewall.Key{Rule: "r", Name: fmt.Sprint(i)}
+	}
+	var counted [12]atomic.Int64
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			r := rand.New(rand.NewPCG(uint64(g), 1))
+			for range 2000 {
+				var ds []firewall.Demand
+				for _, i := range r.Perm(len(keys))[:1+r.IntN(4)] {
+					ds = append(ds, firewall.Demand{Key: keys[i], Limit: int64(100 * (i + 1)), Period: time.Hour})
+				}
+				ok, err := local.Allow(context.Background(), ds, make([]window.Standing, len(ds)))
+				if err != nil {
+					t.Error(err)
+				}
+				for _, d := range ds {
+					var i int
+					fmt.Sscan(d.Key.Name, &i)
+					if ok {
+						counted[i].Add(1)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	full := 0
+	for i, k := range keys {
+		s := make([]window.Standing, 1)
+		if err := local.Look(t.Context(), []firewall.Demand{{Key: k, Limit: int64(100 * (i + 1)), Period: time.Hour}}, s); err != nil {
+			t.Fatal(err)
+		}
+		if s[0].Used != counted[i].Load() || s[0].Used > int64(100*(i+1)) {
+			t.Errorf("key %d: %d counted of %d admitted, limit %d", i, s[0].Used, counted[i].Load(), 100*(i+1))
+		}
+		if s[0].Retry > 0 {
+			full++
+		}
+	}
+	if full == 0 {
+		t.Error("no limit was reached")
+	}
+}
+
+// What counts nothing any more is forgotten; asking leaves nothing behind.
+func TestSweep(t *testing.T) {
+	c := new(clock)
+	l := firewall.NewLocal(c.now)
+	s := make([]window.Standing, 1)
+	demand := func(i int, period time.Duration) []firewall.Demand {
+		return []firewall.Demand{{Key: firewall.Key{Rule: "r", Name: fmt.Sprint(i)}, Limit: 1, Period: period}}
+	}
+	for i := range 1000 {
+		if _, err := l.Allow(t.Context(), demand(i, time.Duration(i+1)*time.Second), s); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Look(t.Context(), demand(-i-1, time.Second), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, at := range []time.Duration{0, time.Second - 1, time.Second, 500 * time.Second, 1000 * time.Second} {
+		c.ns.Store(int64(at))
+		l.Sweep()
+		if want := 1000 - int(at/time.Second); l.Keys() != want {
+			t.Errorf("after %v: %d keys, want %d", at, l.Keys(), want)
+		}
+	}
+}
+
+// One rule, one counter, over single addresses of a /64 and networks (SEC-32).
+func TestKeys(t *testing.T) {
+	r := firewall.Compile([]firewall.Rule{rate("r", firewall.IP, 1, 1)}, "API", 1)
+	for ip, want := range map[string]string{"192.0.2.1": "192.0.2.1", "2001:db8::1": "2001:db8::/64", "2001:db8::ffff:0:0:1": "2001:db8::/64", "2001:db8:0:1::1": "2001:db8:0:1::/64"} {
+		c := firewall.Client{IP: netip.MustParseAddr(ip)}
+		_, rates := r.Judge("GET /a", c, 1, nil)
+		if len(rates) != 1 || rates[0].Key(c).String() != want {
+			t.Errorf("%s: %v", ip, rates)
+		}
+	}
+}
+
+type broken struct{ firewall.Counter }
+
+var errBroken = errors.New("broken")
+
+func (broken) Allow(context.Context, []firewall.Demand, []window.Standing) (bool, error) {
+	return false, errBroken
+}
+
+func (broken) Look(context.Context, []firewall.Demand, []window.Standing) error { return errBroken }
+
+// A counter that cannot tell lets nothing through, and what is on trial is no
+// reason to refuse.
+func TestCounterFails(t *testing.T) {
+	c := new(clock)
+	w := wall(c, rate("r", firewall.IP, 5, 1000))
+	w.Counter = broken{}
+	var r firewall.Ruling
+	if err := w.Check(t.Context(), "GET /a", somebody, &r); !errors.Is(err, errBroken) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := w.Explain(t.Context(), "GET /a", somebody); !errors.Is(err, errBroken) {
+		t.Errorf("got %v", err)
+	}
+	trial := rate("r", firewall.IP, 5, 1000)
+	trial.DryRun = true
+	w = wall(c, trial)
+	w.Counter = broken{}
+	if err := w.Check(t.Context(), "GET /a", somebody, &r); err != nil || r.Verdict != firewall.Allow {
+		t.Errorf("%+v, %v", r, err)
+	}
+}

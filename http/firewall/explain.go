@@ -1,0 +1,106 @@
+package firewall
+
+import (
+	"context"
+	"net/netip"
+	"strings"
+
+	"castellan/domain/fault"
+	"castellan/domain/firewall"
+	"castellan/domain/geo"
+	"castellan/http/rest"
+)
+
+const extension = "Extensions: firewall"
+
+// Explain serves the extension: what the rules come to for one request. It looks
+// at the counters and counts nothing.
+type Explain struct {
+	Wall  *firewall.Wall
+	Known firewall.Resources
+	// CountryOf tells where an address is, for requests that do not say.
+	CountryOf func(netip.Addr) string
+}
+
+// Endpoints implements rest.Group.
+func (g Explain) Endpoints() []rest.Endpoint {
+	return []rest.Endpoint{
+		rest.Post("/admin/system/waf/explain", "Tell which rules a request would meet, and which would decide", rest.Tenant, g.explain,
+			fault.InvalidField).For(rest.Admin).Of(extension).Extended(),
+	}
+}
+
+type explainRequest struct {
+	UserID      *string `json:"userId" doc:"user of a valid session; without it nobody's"`
+	IP          *string `json:"ip" doc:"address of the client"`
+	CountryCode *string `json:"countryCode" doc:"country of the client; where it is missing, that of the address"`
+	Resource    string  `json:"resource" doc:"'<METHOD> <path>', or '<METHOD> *' for what no route serves" example:"POST /auth/login"`
+}
+
+type explanation struct {
+	Decision  string       `json:"decision" enum:"ALLOW,DENY,RATE_LIMITED"`
+	Rules     []considered `json:"rules" doc:"every rule, in order of creation"`
+	DecidedBy *string      `json:"decidedBy" doc:"label of the rule that decided; null where none did"`
+}
+
+type considered struct {
+	Label   string `json:"label"`
+	Type    string `json:"type" enum:"rate_limit,whitelist,blacklist,whitelist_force"`
+	Matched bool   `json:"matched" doc:"it applies to the resource and targets the client"`
+	Reason  string `json:"reason" enum:"DECIDES,OUTRANKED,WITHIN_LIMIT,OVER_LIMIT,DRY_RUN,BYPASSED,KEEPS_OUT,OTHER_APPLICATION,INACTIVE,EXPIRED,OTHER_RESOURCE,OTHER_ENTITY,UNKNOWN_ENTITY"`
+	Used    *int64 `json:"used" doc:"requests that count at the moment; null where the rule does not count this one"`
+	Limit   *int64 `json:"limit" doc:"of the rule"`
+	ResetMs *int64 `json:"resetMs" doc:"until there will be more room; null where the rule does not count this one"`
+}
+
+func (g Explain) explain(ctx context.Context, _ rest.Caller, in explainRequest) (explanation, error) {
+	resource, c, err := g.read(in)
+	if err != nil {
+		return explanation{}, err
+	}
+	x, err := g.Wall.Explain(ctx, resource, c)
+	if err != nil {
+		return explanation{}, err
+	}
+	out := explanation{Decision: string(x.Decision), Rules: make([]considered, len(x.Rules))}
+	if x.DecidedBy != "" {
+		out.DecidedBy = &x.DecidedBy
+	}
+	for i, k := range x.Rules {
+		out.Rules[i] = considered{Label: k.Rule.Label, Type: string(k.Rule.Type), Matched: k.Matched, Reason: string(k.Reason), Limit: k.Rule.Limit}
+		if k.Counted {
+			out.Rules[i].Used, out.Rules[i].ResetMs = &k.Used, &k.ResetMs
+		}
+	}
+	return out, nil
+}
+
+// read names every faulty field at once.
+func (g Explain) read(in explainRequest) (resource string, c firewall.Client, err error) {
+	var ps []fault.Problem
+	if method, all := strings.CutSuffix(in.Resource, " *"); all && method != "" && !strings.ContainsAny(method, " \t") {
+		resource = in.Resource
+	} else if resource, err = g.Known.Canonical(in.Resource); err != nil {
+		ps = append(ps, fault.Problem{Field: "resource", Message: err.Error()})
+	}
+	if in.UserID != nil {
+		c.UserID = *in.UserID
+	}
+	if in.IP != nil {
+		if c.IP, err = netip.ParseAddr(*in.IP); err != nil {
+			ps = append(ps, fault.Problem{Field: "ip", Message: "is not an IP address"})
+		}
+		c.IP = c.IP.Unmap().WithZone("")
+	}
+	switch {
+	case in.CountryCode != nil && !geo.Assigned(*in.CountryCode):
+		ps = append(ps, fault.Problem{Field: "countryCode", Message: "is not a country's code (ISO 3166-1 alpha-2, capital letters)"})
+	case in.CountryCode != nil:
+		c.Country = *in.CountryCode
+	case c.IP.IsValid() && g.CountryOf != nil:
+		if code := g.CountryOf(c.IP); geo.Assigned(code) {
+			c.Country = code
+		}
+	}
+	return resource, c, fault.All(ps)
+}

@@ -1,0 +1,76 @@
+// Package firewall serves section 4.5, the administration of request rules:
+// three endpoints, and beside them an extension that tells what the rules come
+// to for one request. It reads and writes the wire shape of section 2.3 and
+// leaves every rule about rules to domain/firewall.
+//
+// Start reading at Endpoints, then request.go for what a body may say.
+package firewall
+
+import (
+	"context"
+
+	"castellan/domain/fault"
+	"castellan/domain/firewall"
+	"castellan/http/rest"
+)
+
+const section = "4.5 Firewall rules"
+
+// Group serves the section. The list shows what is stored, not this node's
+// snapshot of it, so that an administrator reads what another node wrote.
+type Group struct{ Admin *firewall.Admin }
+
+// Endpoints implements rest.Group.
+func (g Group) Endpoints() []rest.Endpoint {
+	es := []rest.Endpoint{
+		rest.Get(firewall.RulesPath, "List the rules of the firewall", rest.Tenant, g.list, fault.InvalidField),
+		rest.Post(firewall.RulesPath, "Add a rule", rest.Tenant, g.add, fault.InvalidField, fault.RecordAlreadyExist),
+		rest.Patch(firewall.RulesPath, "Change a rule", rest.Tenant, g.change, fault.InvalidField, fault.RecordNotFound),
+	}
+	for i := range es {
+		es[i] = es[i].For(rest.Admin).Of(section)
+	}
+	return es
+}
+
+type record struct {
+	AppID              string   `json:"appId"`
+	Label              string   `json:"label"`
+	Type               string   `json:"type" enum:"rate_limit,whitelist,blacklist,whitelist_force"`
+	Period             *int64   `json:"period" doc:"rolling window in ms"`
+	Limit              *int64   `json:"limit" doc:"requests allowed within period"`
+	ExpireAt           int64    `json:"expireAt" doc:"epoch ms; 0: never"`
+	TargetEntityType   string   `json:"targetEntityType" enum:"USER_ID,IP,COUNTRY_CODE"`
+	TargetEntities     []string `json:"targetEntities" doc:"user ids, addresses and networks, or country codes"`
+	TargetResources    []string `json:"targetResources" doc:"entries of the form '<METHOD> <path>'"`
+	TargetAllEntities  bool     `json:"targetAllEntities"`
+	TargetAllResources bool     `json:"targetAllResources"`
+	Status             string   `json:"status" enum:"ACTIVE,INACTIVE"`
+	DryRun             bool     `json:"dryRun,omitempty" doc:"extension, listed when true: the rule counts and reports, and refuses nothing"`
+}
+
+func (g Group) list(ctx context.Context, _ rest.Caller, in filter) ([]record, error) {
+	all, err := g.Admin.Store.Rules(ctx)
+	out := []record{}
+	for _, r := range all {
+		if in.AppID != nil && *in.AppID != r.AppID || in.Status != nil && *in.Status != string(r.Status) {
+			continue
+		}
+		out = append(out, record{AppID: r.AppID, Label: r.Label, Type: string(r.Type), Period: r.PeriodMs, Limit: r.Limit, ExpireAt: r.ExpireAt,
+			TargetEntityType: string(r.EntityType), TargetEntities: r.Entities, TargetResources: r.Resources, TargetAllEntities: r.AllEntities,
+			TargetAllResources: r.AllResources, Status: string(r.Status), DryRun: r.DryRun})
+	}
+	return out, err
+}
+
+func (g Group) add(ctx context.Context, who rest.Caller, in addRequest) (rest.None, error) {
+	return rest.None{}, g.Admin.Add(ctx, author(who, in.Force), in.rule())
+}
+
+func (g Group) change(ctx context.Context, who rest.Caller, in changeRequest) (rest.None, error) {
+	return rest.None{}, g.Admin.Change(ctx, author(who, in.Force), in.change())
+}
+
+func author(who rest.Caller, force *bool) firewall.Author {
+	return firewall.Author{Client: firewall.Client{UserID: who.UserID, IP: who.IP, Country: who.Country}, RequestID: who.RequestID, Force: force != nil && *force}
+}

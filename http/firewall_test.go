@@ -1,0 +1,92 @@
+package httpapi_test
+
+import (
+	"context"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/gofiber/fiber/v2"
+
+	"castellan/domain/fault"
+	"castellan/domain/firewall"
+	httpapi "castellan/http"
+	"castellan/http/rest"
+	"castellan/http/socket"
+	"castellan/http/system"
+)
+
+// SEC-31: every endpoint, of the interface and beyond it, the socket and every
+// page is judged under its own key before anything else of it runs, and a rule
+// can name it by that key.
+func TestEverythingIsBehindTheFirewall(t *testing.T) {
+	var judged []string
+	never := func(context.Context, *rest.Request) (rest.Caller, error) {
+		t.Error("a credential was looked at")
+		return rest.Caller{}, nil
+	}
+	guards := map[rest.Credential]rest.Guard{}
+	for _, c := range []rest.Credential{rest.User, rest.Tenant, rest.PAuth, rest.PAuthOrDevice, rest.OTAuth, rest.Device, rest.TenantOrCron} {
+		guards[c] = never
+	}
+	endpoints := httpapi.API{}.Endpoints()
+	s, err := rest.New(rest.Options{Guards: guards, Starter: starter{}, Idempotency: idempotency{},
+		Authorize:   func(context.Context, rest.Caller, *rest.Endpoint) error { t.Error("authorized"); return nil },
+		ActsAsAdmin: func(rest.Caller, *rest.Endpoint) bool { return false },
+		Verify:      func(context.Context, rest.Caller, *rest.Endpoint, any) error { t.Error("verified"); return nil },
+		Firewall: func(_ context.Context, _ *rest.Request, key string) error {
+			judged = append(judged, key)
+			return fault.New(fault.AccessDenied, "denied")
+		}}, endpoints)
+	must(t, err)
+	system.Mount(s, system.Options{Ready: func(context.Context) error { return nil }, Draining: func() bool { return false }, OpenAPI: func() []byte { return nil }})
+	socket.Mount(s, socket.Options{})
+	var keys []string
+	for _, e := range endpoints {
+		keys = append(keys, e.Key())
+	}
+	known := firewall.NewResources("", keys)
+	for _, key := range append(keys, "GET "+socket.Path, "GET /openapi.json", "GET /asyncapi.json", "GET /docs", "GET /static/:file", "GET /flags/:file") {
+		method, path, _ := strings.Cut(key, " ")
+		if got, err := known.Canonical(strings.ToLower(method) + " " + path + "/"); err != nil || got != key {
+			t.Errorf("%s is called %q, %v", key, got, err)
+		}
+		path = params.ReplaceAllString(path, "7")
+		methods := []string{method}
+		if method == fiber.MethodGet {
+			methods = append(methods, fiber.MethodHead)
+		}
+		for _, method := range methods {
+			judged = nil
+			res, err := s.App.Test(httptest.NewRequest(method, path+"?a=b", nil), -1)
+			must(t, err)
+			if res.Body.Close(); res.StatusCode != 403 || len(judged) != 1 || judged[0] != key {
+				t.Errorf("%s %s: %d, judged as %q, want %q", method, path, res.StatusCode, judged, key)
+			}
+		}
+	}
+	for _, path := range []string{"/health/live", "/health/ready"} {
+		judged = nil
+		res, err := s.App.Test(httptest.NewRequest("GET", path, nil), -1)
+		must(t, err)
+		if res.Body.Close(); res.StatusCode != 200 || len(judged) > 0 {
+			t.Errorf("%s: %d, judged as %q", path, res.StatusCode, judged)
+		}
+	}
+}
+
+var params = regexp.MustCompile(`\{\w+\}|:\w+`)
+
+type starter struct{}
+
+func (starter) Start(context.Context, rest.Caller, string, []byte) (any, []rest.Header, error) {
+	return nil, nil, nil
+}
+
+type idempotency struct{}
+
+func (idempotency) Run(context.Context, rest.Caller, string, string, string, [32]byte, func(context.Context) error,
+	func(context.Context) (int, []byte, []rest.Header, error)) (int, []byte, []rest.Header, bool, error) {
+	return 0, nil, nil, false, nil
+}

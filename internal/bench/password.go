@@ -1,0 +1,272 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// passwords measures logins with the hash of the default parameters: what they
+// cost beside it, what many at once cost everybody else, and what becomes of
+// ten times as many as can be served.
+func passwords(b *bench) error {
+	places, err := b.places(cheap()...)
+	if err != nil {
+		return err
+	}
+	real, err := hashTime(lively(), 20)
+	if err != nil {
+		return err
+	}
+	b.report.begin("Password logins, argon2id of the default parameters (%s of CPU)", real.Round(100*time.Microsecond))
+	for _, p := range places {
+		defer p.bare.close()
+		if err := b.besideTheHash(p, real); err != nil {
+			return fmt.Errorf("%s: beside the hash: %w", p.name, err)
+		}
+	}
+	// What the processor is busy with is the same on both: one suffices.
+	p, err := b.sqlite(lively())
+	if err != nil {
+		return err
+	}
+	defer p.bare.close()
+	return b.crowd(p)
+}
+
+// lively are the settings of a service as it is, but for limits on starts.
+func lively() []string {
+	return []string{"CASTELLAN_DEV=true", "CASTELLAN_LIMITS_ENABLED=false", "CASTELLAN_LOG_LEVEL=error"}
+}
+
+// besideTheHash is the processor time of a login without its hash, as a part of
+// the real hash.
+func (b *bench) besideTheHash(p *place, real time.Duration) error {
+	if err := p.seed(); err != nil {
+		return err
+	}
+	least, err := leastHash(p.environ)
+	if err != nil {
+		return err
+	}
+	s, err := start(roleService, p.environ)
+	if err != nil {
+		return err
+	}
+	defer s.stop()
+	s.codes.drop = true
+	of := series{}
+	for range b.rounds {
+		b.await()
+		w, err := load(b.clients, b.long(time.Second), b.long(3*time.Second), meter{server: s.pid()}, logins(s))
+		if err != nil {
+			return err
+		}
+		of.add("part", 100*(w.each(w.server)-least.Seconds()*1e3)/(real.Seconds()*1e3))
+	}
+	b.report.line(p.name+": CPU of a login beside its hash, of the hash", "%", of["part"], atMost(2))
+	return nil
+}
+
+// logins are loops that begin a login over and over.
+func logins(s *server) func() (func(context.Context, int) error, func(), error) {
+	return func() (func(context.Context, int) error, func(), error) {
+		v, err := newVisitor(s)
+		if err != nil {
+			return nil, nil, err
+		}
+		return func(_ context.Context, i int) error {
+			_, err := v.login(i)
+			return err
+		}, func() { v.Close() }, nil
+	}
+}
+
+// watch asks for the sessions of an account, one request every few
+// milliseconds, until it is stopped; it returns how long the answers took, in
+// milliseconds.
+func watch(s *server, token string, stop <-chan struct{}) ([]float64, error) {
+	c, err := dial(s.addr)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	var took []float64
+	for tick := time.NewTicker(4 * time.Millisecond); ; {
+		select {
+		case <-stop:
+			return took, nil
+		case <-tick.C:
+		}
+		began := time.Now()
+		status, err := c.do("GET", "/auth/sessions", "x-auth: "+token, "")
+		if err != nil || status != 200 {
+			return nil, fmt.Errorf("sessions: %d %s: %w", status, c.body, err)
+		}
+		took = append(took, time.Since(began).Seconds()*1e3)
+	}
+}
+
+// during watches while f runs.
+func during(s *server, token string, f func() error) ([]float64, error) {
+	stop, done := make(chan struct{}), make(chan struct{})
+	var took []float64
+	var werr error
+	go func() { defer close(done); took, werr = watch(s, token, stop) }()
+	err := f()
+	close(stop)
+	<-done
+	return took, errors.Join(err, werr)
+}
+
+// crowd sends many at once, and then ten times as many as can be served.
+func (b *bench) crowd(p *place) error {
+	const together, lines = 64, 400
+	if err := p.seed(); err != nil {
+		return err
+	}
+	s, err := start(roleService, p.environ)
+	if err != nil {
+		return err
+	}
+	defer s.stop()
+	v, err := newVisitor(s)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	defer cancel()
+	if _, _, err := v.flow(ctx, 0); err != nil {
+		return err
+	}
+	token := v.xAuth
+	s.codes.mu.Lock()
+	s.codes.drop = true
+	s.codes.mu.Unlock()
+	of := series{}
+	for range b.rounds {
+		b.await()
+		if err := s.order(orderCollect); err != nil {
+			return err
+		}
+		before, err := resident(s.pid())
+		if err != nil {
+			return err
+		}
+		calm, err := during(s, token, func() error { time.Sleep(b.long(2 * time.Second)); return nil })
+		if err != nil {
+			return err
+		}
+		most := before
+		full, err := during(s, token, func() error {
+			var all sync.WaitGroup
+			errs := make(chan error, together)
+			for i := range together {
+				all.Go(func() {
+					v, err := newVisitor(s)
+					if err == nil {
+						defer v.Close()
+						_, err = v.login(1 + i)
+					}
+					if err != nil {
+						errs <- err
+					}
+				})
+			}
+			ended := make(chan struct{})
+			go func() { all.Wait(); close(ended) }()
+			for look := time.NewTicker(5 * time.Millisecond); ; {
+				select {
+				case <-ended:
+					close(errs)
+					return <-errs
+				case <-look.C:
+					if now, err := resident(s.pid()); err == nil {
+						most = max(most, now)
+					}
+				}
+			}
+		})
+		if err != nil {
+			return err
+		}
+		of.add("grown", float64(most-before)/(1<<20))
+		of.add("calm", median(calm))
+		of.add("times", median(full)/median(calm))
+		of.add("p99", quantile(full, 0.99))
+	}
+	r := &b.report
+	slots := max(1, processors()-1)
+	r.line(fmt.Sprintf("%d at once: memory grown (%d slot × 19 + 32)", together, slots), "MiB", of["grown"], atMost(float64(slots*19+32)))
+	r.line("a GET with a token, calm: p50", "ms", of["calm"], bar{})
+	r.line(fmt.Sprintf("… with %d logins at once: p50, times the calm one", together), "×", of["times"], atMost(2))
+	r.line("… p99", "ms", of["p99"], atMost(15))
+
+	// The peak, and ten times that.
+	peak, err := load(2*slots+2, b.long(time.Second), b.long(8*time.Second), meter{server: s.pid()}, logins(s))
+	if err != nil {
+		return err
+	}
+	flood, err := b.flood(s, 10*peak.rate(), lines, b.long(30*time.Second))
+	if err != nil {
+		return err
+	}
+	r.line("logins a second that can be served", "/s", []float64{peak.rate()}, bar{})
+	r.line(fmt.Sprintf("asked for in %s", b.long(30*time.Second)), "/s", []float64{flood.asked}, bar{})
+	r.line("served meanwhile, of what can be", "%", []float64{100 * flood.served / peak.rate()}, atLeast(80))
+	r.line("refused with 503 and Retry-After", "/s", []float64{flood.refused}, bar{})
+	r.line("memory at the end above that after a third", "MiB", []float64{flood.grown}, atMost(8))
+	return nil
+}
+
+// flooded is what became of a flood: numbers a second, and MiB.
+type flooded struct{ asked, served, refused, grown float64 }
+
+// flood asks so many times a second, whatever the answers, on so many lines.
+func (b *bench) flood(s *server, rate float64, lines int, span time.Duration) (flooded, error) {
+	var asked, served, refused atomic.Int64
+	var all sync.WaitGroup
+	errs := make(chan error, lines)
+	until := time.Now().Add(span)
+	pause := time.Duration(float64(lines) / rate * float64(time.Second))
+	for i := range lines {
+		all.Go(func() {
+			v, err := newVisitor(s)
+			if err != nil {
+				errs <- err
+				return
+			}
+			defer v.Close()
+			for next := time.Now().Add(pause * time.Duration(i) / time.Duration(lines)); next.Before(until); next = next.Add(pause) {
+				time.Sleep(time.Until(next))
+				asked.Add(1)
+				_, err := v.login(int(asked.Load()) % people)
+				var no refusal
+				switch {
+				case err == nil:
+					if time.Now().Before(until) { // not what still waited at the end
+						served.Add(1)
+					}
+				case errors.As(err, &no) && no.status == 503 && no.retryAfter != "":
+					refused.Add(1)
+				default:
+					errs <- err
+					return
+				}
+			}
+		})
+	}
+	time.Sleep(span / 3)
+	third, err := resident(s.pid())
+	time.Sleep(time.Until(until))
+	end, err2 := resident(s.pid())
+	all.Wait()
+	close(errs)
+	n := span.Seconds()
+	return flooded{float64(asked.Load()) / n, float64(served.Load()) / n, float64(refused.Load()) / n, (float64(end) - float64(third)) / (1 << 20)},
+		errors.Join(err, err2, <-errs)
+}

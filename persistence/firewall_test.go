@@ -1,0 +1,185 @@
+package persistence
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"testing"
+	"time"
+
+	"castellan/domain/change"
+	"castellan/domain/commit"
+	"castellan/domain/fault"
+	"castellan/domain/firewall"
+	"castellan/domain/firewall/firewalltest"
+)
+
+func TestFirewallStore(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		firewalltest.Run(t, func(t *testing.T) (firewall.Store, commit.Committer) {
+			_, err := db.write.NewTruncateTable().TableExpr("firewall_rule").Exec(t.Context())
+			must(t, err)
+			return NewFirewall(db), db
+		})
+	})
+}
+
+// A write of rules commits with its audit row and its note, or not at all, and
+// the node that made it judges by it at once (D-EXT-03, REQ-WAF-16).
+func TestFirewallAdmin(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		ctx := t.Context()
+		live := firewall.NewLive(NewFirewall(db), "API", time.Now)
+		admin := &firewall.Admin{Store: NewFirewall(db), Commit: db, Live: live, App: "API", Actor: "operator", Now: time.Now}
+		me := firewall.Client{UserID: "admin1", IP: netip.MustParseAddr("192.0.2.9"), Country: "TR"}
+		by := firewall.Author{Client: me, RequestID: "r1"}
+		blacklist := firewall.Rule{AppID: "API", Label: "b", Type: firewall.Blacklist, EntityType: firewall.IP, Entities: []string{"::ffff:203.0.113.1"}, AllResources: true, Status: firewall.Active}
+		judge := func(ip string) firewall.Verdict {
+			v, _ := live.Snapshot().Judge("GET /x", firewall.Client{IP: netip.MustParseAddr(ip)}, time.Now().UnixMilli(), nil)
+			return v
+		}
+		must(t, admin.Add(ctx, by, blacklist))
+		if judge("203.0.113.1") != firewall.Deny || judge("203.0.113.2") != firewall.Allow {
+			t.Error("a rule that was added does not hold")
+		}
+		must(t, admin.Change(ctx, by, firewall.Change{Label: "b", Status: new(firewall.Inactive)}))
+		if judge("203.0.113.1") != firewall.Allow {
+			t.Error("a rule that was deactivated holds")
+		}
+		must(t, admin.Change(ctx, firewall.Author{Trusted: true}, firewall.Change{Label: "b"})) // D-WAF-14
+		for i, want := range []struct{ action, actor, ip string }{{"FIREWALL_RULE_ADD", "admin1", "192.0.2.9"}, {"FIREWALL_RULE_UPDATE", "admin1", "192.0.2.9"}, {"FIREWALL_RULE_UPDATE", "operator", ""}} {
+			var rows []auditRow
+			must(t, db.read.NewSelect().Model(&rows).OrderExpr("seq").Where("action LIKE 'FIREWALL%'").Scan(ctx))
+			if r := rows[i]; len(rows) != 3 || r.Action != want.action || r.ActorID != want.actor || r.IP != want.ip || r.Target != "b" || r.Detail == "" {
+				t.Errorf("audit %+v, want %+v", r, want)
+			}
+		}
+		notes, err := NewChanges(db).Since(ctx, time.Now().Add(-time.Hour))
+		must(t, err)
+		for _, n := range notes {
+			if n.Topic != change.Firewall {
+				t.Errorf("note %+v", n)
+			}
+		}
+		rows, err := db.VerifyAudit(ctx, []byte("audit key of the test"))
+		must(t, err)
+		if len(notes) != 3 || rows != 3 {
+			t.Errorf("%d notes and %d audit rows for 3 changes", len(notes), rows)
+		}
+
+		// Refusals leave no trace: neither a rule, nor a row, nor a note.
+		own := blacklist
+		own.Label, own.Entities = "own", []string{"192.0.2.0/24"}
+		for want, do := range map[fault.Code]func() error{
+			fault.RecordAlreadyExist: func() error { return admin.Add(ctx, by, blacklist) },
+			fault.RecordNotFound:     func() error { return admin.Change(ctx, by, firewall.Change{Label: "none"}) },
+			fault.InvalidField:       func() error { return admin.Add(ctx, by, own) },
+		} {
+			if err := do(); fault.CodeOf(err) != want {
+				t.Errorf("got %v, want %s", err, want)
+			}
+		}
+		if again, _ := db.VerifyAudit(ctx, []byte("audit key of the test")); again != rows {
+			t.Errorf("%d audit rows after refusals, %d before", again, rows)
+		}
+		deaf := &firewall.Admin{Store: NewFirewall(db), Commit: noAudit{db}, Live: live, App: "API", Now: time.Now}
+		unheard := blacklist
+		unheard.Label = "unheard"
+		if err := deaf.Add(ctx, by, unheard); !errors.Is(err, errNoAudit) {
+			t.Errorf("got %v", err)
+		}
+		must(t, live.Reload(ctx))
+		if n := len(live.Snapshot().Rules()); n != 1 {
+			t.Errorf("%d rules", n)
+		}
+
+		// A caller who has gone away does not keep the node from judging by his write.
+		gone, cancel := context.WithCancel(ctx)
+		admin.Commit = afterwards{db, cancel}
+		must(t, admin.Change(gone, by, firewall.Change{Label: "b", Status: new(firewall.Active)}))
+		if judge("203.0.113.1") != firewall.Deny {
+			t.Error("the change was not read back")
+		}
+	})
+}
+
+// D-WAF-12: a write that would shut its own author out needs force.
+func TestFirewallLockout(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		ctx := t.Context()
+		live := firewall.NewLive(NewFirewall(db), "API", time.Now)
+		admin := &firewall.Admin{Store: NewFirewall(db), Commit: db, Live: live, App: "API", Now: time.Now}
+		by := firewall.Author{Client: firewall.Client{UserID: "admin1", IP: netip.MustParseAddr("192.0.2.9"), Country: "TR"}}
+		n := 0
+		make := func(change func(*firewall.Rule)) firewall.Rule {
+			n++
+			r := firewall.Rule{AppID: "API", Label: string(rune('a' + n)), Type: firewall.Blacklist, EntityType: firewall.IP, AllEntities: true, AllResources: true, Status: firewall.Active}
+			change(&r)
+			return r
+		}
+		for name, c := range map[string]struct {
+			shut   bool
+			change func(*firewall.Rule)
+		}{
+			"everybody": {true, func(*firewall.Rule) {}},
+			"his country": {true, func(r *firewall.Rule) {
+				r.EntityType, r.AllEntities, r.Entities = firewall.CountryCode, false, []string{"TR"}
+			}},
+			"his user": {true, func(r *firewall.Rule) {
+				r.EntityType, r.AllEntities, r.Entities = firewall.UserID, false, []string{"admin1"}
+			}},
+			"all but another": {true, func(r *firewall.Rule) {
+				r.Type, r.AllEntities, r.Entities = firewall.WhitelistForce, false, []string{"203.0.113.1"}
+			}},
+			"reading": {true, func(r *firewall.Rule) { r.AllResources, r.Resources = false, []string{"GET " + firewall.RulesPath} }},
+			"changing": {true, func(r *firewall.Rule) {
+				r.AllResources, r.Resources = false, []string{"patch " + firewall.RulesPath + "/"}
+			}},
+			"only himself": {false, func(r *firewall.Rule) {
+				r.Type, r.AllEntities, r.Entities = firewall.WhitelistForce, false, []string{"192.0.2.8/31"}
+			}},
+			"another country": {false, func(r *firewall.Rule) {
+				r.EntityType, r.AllEntities, r.Entities = firewall.CountryCode, false, []string{"DE"}
+			}},
+			"elsewhere":   {false, func(r *firewall.Rule) { r.AllResources, r.Resources = false, []string{"GET /x"} }},
+			"inactive":    {false, func(r *firewall.Rule) { r.Status = firewall.Inactive }},
+			"expired":     {false, func(r *firewall.Rule) { r.ExpireAt = 1 }},
+			"another app": {false, func(r *firewall.Rule) { r.AppID = "WEB" }},
+			"on trial":    {false, func(r *firewall.Rule) { r.DryRun = true }},
+			"a plain whitelist": {false, func(r *firewall.Rule) {
+				r.Type, r.AllEntities, r.Entities = firewall.Whitelist, false, []string{"203.0.113.1"}
+			}},
+			"a very small limit": {false, func(r *firewall.Rule) { r.Type, r.PeriodMs, r.Limit = firewall.RateLimit, new(int64(1)), new(int64(1)) }},
+		} {
+			_, err := db.write.NewTruncateTable().TableExpr("firewall_rule").Exec(ctx)
+			must(t, err)
+			r := make(c.change)
+			err = admin.Add(ctx, by, r)
+			var f *fault.Error
+			if shut := errors.As(err, &f) && f.Code == fault.InvalidField && f.Field == "force"; shut != c.shut || err != nil && !shut {
+				t.Errorf("%s: %v", name, err)
+			}
+			if !c.shut {
+				continue
+			}
+			// The same by a change of status, and the three ways past it.
+			r.Status = firewall.Inactive
+			must(t, admin.Add(ctx, by, r))
+			on := firewall.Change{Label: r.Label, Status: new(firewall.Active)}
+			if err := admin.Change(ctx, by, on); fault.CodeOf(err) != fault.InvalidField {
+				t.Errorf("%s, activated: %v", name, err)
+			}
+			bypassed := *admin
+			bypassed.Bypass = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
+			must(t, bypassed.Change(ctx, by, on))
+			again := r
+			again.Label, again.Status = "again", firewall.Active
+			must(t, bypassed.Add(ctx, by, again))
+			must(t, admin.Change(ctx, by, firewall.Change{Label: r.Label})) // already shut out: no worse than before
+			must(t, admin.Change(ctx, by, firewall.Change{Label: r.Label, Status: new(firewall.Inactive)}))
+			force := by
+			force.Force = true
+			must(t, admin.Change(ctx, force, on))
+		}
+	})
+}

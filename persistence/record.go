@@ -1,0 +1,81 @@
+package persistence
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+)
+
+// recordRow is a row R of an administered slice that stands for a record T; take
+// sets what of T may change.
+type recordRow[R, T any] interface {
+	*R
+	record() (T, error)
+	take(T) error
+}
+
+func listRecords[R, T any, P recordRow[R, T]](ctx context.Context, db *DB) ([]T, error) {
+	ctx, cancel := db.bound(ctx)
+	defer cancel()
+	var rows []R
+	if err := db.conn(ctx).NewSelect().Model(&rows).Order("id").Scan(ctx); err != nil {
+		return nil, translate(err)
+	}
+	out := make([]T, len(rows))
+	for i := range rows {
+		var err error
+		if out[i], err = P(&rows[i]).record(); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func addRecord[R, T any, P recordRow[R, T]](ctx context.Context, db *DB, row P, record T) (id int64, err error) {
+	if err := row.take(record); err != nil {
+		return 0, err
+	}
+	ctx, cancel := db.bound(ctx)
+	defer cancel()
+	err = db.InTx(ctx, func(ctx context.Context) error {
+		return db.conn(ctx).NewInsert().Model(row).Returning("id").Scan(ctx, &id)
+	})
+	return id, translate(err)
+}
+
+// changeRecord stamps the row before it reads it, in one statement: that makes a
+// second change wait for this one, in words that both databases know.
+func changeRecord[R, T any, P recordRow[R, T]](ctx context.Context, db *DB, change func(T) (T, error), where string, args ...any) error {
+	ctx, cancel := db.bound(ctx)
+	defer cancel()
+	return translate(db.InTx(ctx, func(ctx context.Context) error {
+		row := P(new(R))
+		if err := db.conn(ctx).NewUpdate().Model(row).Set("updated_at = ?", ms(db.now())).Where(where, args...).Returning("*").Scan(ctx); err != nil {
+			return err
+		}
+		record, err := row.record()
+		if err != nil {
+			return err
+		}
+		if record, err = change(record); err != nil {
+			return err
+		}
+		if err := row.take(record); err != nil {
+			return err
+		}
+		_, err = db.conn(ctx).NewUpdate().Model(row).WherePK().Exec(ctx)
+		return err
+	}))
+}
+
+func readJSON(text string, to any) error {
+	if err := json.Unmarshal([]byte(text), to); err != nil {
+		return fmt.Errorf("read a stored %T: %w", to, err)
+	}
+	return nil
+}
+
+func writeJSON(v any) (string, error) {
+	b, err := json.Marshal(v)
+	return string(b), err
+}
