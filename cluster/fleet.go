@@ -185,12 +185,6 @@ func (f *fleet) linkTo(id string) *link {
 	return f.links[id]
 }
 
-// knows reports whether a member belongs, in the eyes of this node.
-func (f *fleet) knows(id string) bool {
-	_, ok := (*f.known.Load())[id]
-	return ok
-}
-
 func (f *fleet) belongs(id string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -46,6 +46,7 @@ const (
 	codeCrashed   = 3
 	codeKind      = 4
 	codeStranger  = 5 // of a ping: the asking node is not a member here
+	codeLeft      = 6 // of a ping: the asking node leaves, and is asked for nothing any more
 )
 
 // maxFrame bounds what a peer may send in one piece.

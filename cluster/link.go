@@ -97,12 +97,13 @@ type session struct{ *outbox }
 // link is this node's way to another member: questions go out by it, and their
 // answers come back. It connects again whenever it breaks.
 type link struct {
-	f     *fleet
-	to    Member
-	now   atomic.Pointer[session] // nil while it is not connected
-	dead  atomic.Bool             // the process is gone: its address refuses, or another process answers there
-	heard atomic.Int64            // when the last ping was sent that was answered; the fleet's clock
-	until time.Time               // when it is closed, once the member has gone; the fleet's lock guards it
+	f      *fleet
+	to     Member
+	now    atomic.Pointer[session] // nil while it is not connected
+	dead   atomic.Bool             // the process is gone: its address refuses, or another process answers there
+	parted atomic.Bool             // the member knows that this node leaves
+	heard  atomic.Int64            // when the last ping was sent that was answered; the fleet's clock
+	until  time.Time               // when it is closed, once the member has gone; the fleet's lock guards it
 
 	ctx  context.Context
 	stop context.CancelFunc
@@ -189,10 +190,14 @@ func (l *link) serve(conn net.Conn) {
 			continue
 		}
 		if f.kind == pingKind {
-			if f.code == codeOK {
+			known := f.code == codeOK || f.code == codeLeft
+			if known {
 				l.heard.Store(max(l.heard.Load(), int64(f.req)))
 			}
-			l.f.pong(int64(f.req), f.code == codeOK)
+			if f.code == codeLeft {
+				l.parted.Store(true)
+			}
+			l.f.pong(int64(f.req), known)
 			continue
 		}
 		l.f.n.ask.answer(uint32(f.req), answerOf(&f))

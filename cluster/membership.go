@@ -264,6 +264,41 @@ func (n *Node) Leave(ctx context.Context) {
 			return
 		}
 	}
+	f.part(ctx)
+}
+
+// partTime is how long a node that leaves waits for the others to know it, and
+// partGrace how long for what they had sent before.
+const (
+	partTime  = 2 * time.Second
+	partGrace = 50 * time.Millisecond
+)
+
+// part waits until no member that answers asks this node for anything.
+func (f *fleet) part(ctx context.Context) {
+	for end := time.Now().Add(partTime); time.Now().Before(end); {
+		waits := false
+		f.mu.Lock()
+		for id, l := range f.links {
+			_, belongs := f.peers[id]
+			waits = waits || belongs && l.now.Load() != nil && !l.quiet() && !l.parted.Load()
+		}
+		f.mu.Unlock()
+		pause := 10 * time.Millisecond
+		if !waits {
+			pause = partGrace
+		}
+		select {
+		case <-time.After(pause):
+		case <-f.ctx.Done():
+			return
+		case <-ctx.Done():
+			return
+		}
+		if !waits {
+			return
+		}
+	}
 }
 
 // stop says goodbye and ends.

@@ -106,8 +106,11 @@ func (p *peer) take(fr *frame) {
 	switch fr.op {
 	case opPing:
 		code := uint64(codeOK)
-		if !f.knows(p.from) {
+		switch m, ok := (*f.known.Load())[p.from]; {
+		case !ok:
 			code = codeStranger
+		case m.Leaving && !f.ring.Load().has(p.from):
+			code = codeLeft
 		}
 		p.out.put(&frame{op: opAnswer, req: fr.req, kind: pingKind, code: code})
 	case opCall:
