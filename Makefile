@@ -10,6 +10,8 @@ PKG          ?= ./...
 TEST_TIMEOUT ?= 10m
 # Passed on to the benches: make bench BENCH="-rounds 3"
 BENCH        ?=
+# How often make faults goes through its scenarios; each takes about 25 s.
+FAULTS       ?= 10
 
 LDFLAGS = -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)
 
@@ -20,7 +22,7 @@ WITH_POSTGRES = go run ./internal/pgtest/cmd/pgserve
 GOLDEN = $(shell grep -rlE --include='*_test.go' 'flag\.Bool(Var)?\([^)]*"update"' . | xargs -r -n 1 dirname | sort -u)
 
 .DEFAULT_GOAL := help
-.PHONY: help run build image clean test test-deps race bench verify lint tidy unchanged generate golden
+.PHONY: help run cluster build image clean test faults test-deps race bench verify lint tidy unchanged generate golden
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +31,10 @@ run: build ## build and start it here, in development mode, on http://127.0.0.1:
 	@CASTELLAN_DEV="$${CASTELLAN_DEV-true}" \
 	CASTELLAN_METRICS_ADDR="$${CASTELLAN_METRICS_ADDR-127.0.0.1:9090}" \
 	exec ./bin/castellan serve
+
+cluster: build ## run three nodes on a throw-away PostgreSQL behind one address
+	@scripts/ensure-test-deps.sh postgresql
+	go run ./internal/localcluster ./bin/castellan
 
 # VCS stamping is ours (LDFLAGS): Go's own fails in a checkout of another user.
 build: ## build ./bin/castellan, one static binary
@@ -47,6 +53,10 @@ test: test-deps ## run every test, on SQLite and on PostgreSQL
 
 race: test-deps ## the same tests under the race detector, all packages (needs a C compiler)
 	$(WITH_POSTGRES) go test -race -count=1 -timeout $(TEST_TIMEOUT) $(PKG)
+
+faults: ## members join, leave, are killed and freeze under load, several times over
+	@scripts/ensure-test-deps.sh postgresql
+	$(WITH_POSTGRES) go test -count=$(FAULTS) -timeout 9m -run '^TestCluster' -v ./cmd/castellan
 
 test-deps: ## install what the tests need from Debian: PostgreSQL and Chromium
 	@scripts/ensure-test-deps.sh postgresql chromium

@@ -195,6 +195,17 @@ func (c Client) Listen(receive func(stepup.News)) {
 	})
 }
 
+// OnMove has tell called when challenges have got other owners, which know
+// nothing of the sockets of this node. It must not block.
+func (c Client) OnMove(tell func(moved func(challengeID string) bool)) {
+	c.Node.OnMove(func(moved func(kind, id string) bool) {
+		if c.Primes != nil {
+			c.Primes.Clear()
+		}
+		tell(func(id string) bool { return moved(KindChallenge, id) })
+	})
+}
+
 func newsOf(n *pb.ChallengeNews) stepup.News {
 	out := stepup.News{ChallengeID: n.ChallengeId, Action: n.Action, Gone: n.Gone}
 	for _, e := range n.Events {

@@ -3,6 +3,7 @@ package cluster
 import (
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -27,16 +28,24 @@ type Activated struct{}
 type Context struct {
 	act    *activation
 	sender *actor.PID
+	kept   *ticket
 }
 
 // ID is the identity's id.
 func (c *Context) ID() string { return c.act.cell.key.id }
 
-// Sender names who waits for the answer of this message.
-func (c *Context) Sender() Sender { return Sender{c.act.node, c.sender} }
+// Sender names who waits for the answer of this message. It may be kept, and
+// answered later; who is kept when the activation moves to another node is
+// sent there.
+func (c *Context) Sender() Sender {
+	if c.act.node.fleet != nil && c.sender != nil && c.kept == nil {
+		c.kept = &ticket{pid: c.sender}
+	}
+	return Sender{c.act.node, c.sender, c.kept}
+}
 
 // Reply answers the message.
-func (c *Context) Reply(m proto.Message) { c.Sender().Reply(m) }
+func (c *Context) Reply(m proto.Message) { Sender{c.act.node, c.sender, c.kept}.Reply(m) }
 
 // Self names this activation.
 func (c *Context) Self() Self { return Self{c.act.node, c.act.cell} }
@@ -52,14 +61,22 @@ func (c *Context) Passivate() bool {
 		return false
 	}
 	a.node.remove(a.cell)
+	a.redirect()
 	a.node.sys.Root.Stop(a.cell.pid)
 	return true
 }
 
 // Sender is a caller that waits for an answer.
 type Sender struct {
-	node *Node
-	pid  *actor.PID
+	node   *Node
+	pid    *actor.PID
+	ticket *ticket
+}
+
+// ticket is a sender that a behaviour of a cluster may have kept.
+type ticket struct {
+	pid      *actor.PID
+	answered atomic.Bool
 }
 
 // Waits reports whether somebody waits.
@@ -67,9 +84,10 @@ func (s Sender) Waits() bool { return s.pid != nil }
 
 // Reply answers; a second answer is dropped.
 func (s Sender) Reply(m proto.Message) {
-	if s.pid != nil {
-		s.node.sys.Root.Send(s.pid, m)
+	if s.pid == nil || s.ticket != nil && s.ticket.answered.Swap(true) {
+		return
 	}
+	s.node.sys.Root.Send(s.pid, m)
 }
 
 // Self lets other goroutines send a message to an activation. It is dropped
@@ -98,9 +116,18 @@ type cell struct {
 	key   identity
 	pid   *actor.PID
 	state atomic.Int32
+	// void is set when the node may not have been the owner for a while: not
+	// even what is queued is handled.
+	void atomic.Bool
+	done chan struct{} // of one that is leaving: closed when it has left; the shard's lock guards it
 }
 
-const gone = -1 << 30
+// States of a cell that nobody enters: gone, and leaving with n messages that
+// are still to be handled as leaving+n.
+const (
+	gone    = -1 << 30
+	leaving = -1 << 29
+)
 
 // enter counts one message in; false when the activation has ended.
 func (c *cell) enter() (bool, error) {
@@ -122,6 +149,7 @@ type (
 	born    struct{ *cell }
 	counted struct{ msg proto.Message } // a Tell
 	lastOne struct{}                    // behind everything that was queued
+	depart  struct{}                    // of one that leaves with nothing queued
 )
 
 func (c *Context) crash() {
@@ -140,6 +168,36 @@ type activation struct {
 	// passivation must find.
 	counts int32
 	failed bool
+	kept   []*ticket
+}
+
+// redirect sends those who still wait for an answer to the next owner.
+func (a *activation) redirect() {
+	for _, t := range a.kept {
+		if !t.answered.Swap(true) {
+			a.node.sys.Root.Send(t.pid, &elsewhere{})
+		}
+	}
+	a.kept = nil
+}
+
+// keep remembers who waits beyond this message.
+func (a *activation) keep(t *ticket) {
+	if t == nil || t.answered.Load() {
+		return
+	}
+	if len(a.kept) == cap(a.kept) {
+		a.kept = slices.DeleteFunc(a.kept, func(t *ticket) bool { return t.answered.Load() })
+	}
+	a.kept = append(a.kept, t)
+}
+
+// left ends an activation that was told to leave and has handled everything.
+func (a *activation) left() {
+	a.cell.state.Store(gone)
+	a.redirect()
+	a.node.remove(a.cell)
+	a.node.sys.Root.Stop(a.cell.pid)
 }
 
 // Receive implements actor.Actor.
@@ -156,12 +214,24 @@ func (a *activation) Receive(ctx actor.Context) {
 	case lastOne:
 		ctx.Stop(ctx.Self())
 		return
+	case depart:
+		if a.cell.state.Load() == leaving {
+			a.left()
+		}
+		return
 	case *actor.Started, *actor.Stopping, *actor.Stopped, *actor.Restarting:
 		return
 	}
 	c := Context{act: a, sender: ctx.Sender()}
 	if a.failed { // what was queued behind the failure
 		c.crash()
+		return
+	}
+	if f := a.node.fleet; f != nil && (a.cell.void.Load() || !f.holds()) {
+		if c.sender != nil {
+			a.node.sys.Root.Send(c.sender, &elsewhere{})
+		}
+		a.handled()
 		return
 	}
 	defer func() {
@@ -171,13 +241,22 @@ func (a *activation) Receive(ctx actor.Context) {
 			a.cell.state.Store(gone)
 			a.node.remove(a.cell)
 			c.crash()
+			a.redirect()
 			a.node.sys.Root.Send(a.cell.pid, lastOne{})
-		} else if a.counts == 1 && a.cell.state.Load() > 0 {
-			a.cell.state.Add(-1)
+			return
 		}
-		a.counts = 0
+		a.keep(c.kept)
+		a.handled()
 	}()
 	a.b.Receive(&c, msg)
+}
+
+// handled counts the message out.
+func (a *activation) handled() {
+	if s := a.cell.state.Load(); a.counts == 1 && s != 0 && s > gone && a.cell.state.Add(-1) == leaving {
+		a.left()
+	}
+	a.counts = 0
 }
 
 var stopOnFailure = actor.NewOneForOneStrategy(0, 0, func(any) actor.Directive { return actor.StopDirective })

@@ -5,11 +5,19 @@
 // The one idea: callers and behaviours see the same small contract (Call,
 // Tell, Post on one side; Behaviour and Context on the other) on a single node
 // and on many. Solo is the runtime of one node: the same table of activations
-// without a transport; nothing listens and nothing gossips.
+// without a transport; nothing listens and nothing gossips. New is a member of
+// a cluster: membership by gossip (membership.go), a ring that says who owns
+// what (ring.go), links between the members (link.go, peer.go) and the rules by
+// which an activation moves (fleet.go, handover.go).
+//
+// What holds across nodes: a member activates only what it owns, after those
+// who owned it lately have let go, and while it knows that it still belongs. A
+// split of the network can break that for moments; whoever keeps state in rows
+// fences them.
 //
 // Underneath are protoactor's actors, mailboxes and supervision. Its futures,
-// receive timeouts and cluster.Request are not used: docs/architecture.md
-// says why. Start reading at Node, then activation.go.
+// receive timeouts, remote and cluster.Request are not used:
+// docs/architecture.md says why. Start reading at Node, then activation.go.
 package cluster
 
 import (
@@ -32,7 +40,12 @@ var (
 	ErrStopped = errors.New("cluster: the node is stopping")
 	ErrCrashed = errors.New("cluster: the actor failed on this message")
 	ErrKind    = errors.New("cluster: no such kind")
+	ErrLost    = errors.New("cluster: the owner was lost before it answered, or none was found")
 )
+
+// errElsewhere is not for callers: the message was not acted on, or is one that
+// waits and is safe to send again; the owner is to be looked up again.
+var errElsewhere = errors.New("cluster: not here")
 
 // Limits of admission. The runtime's mailboxes are unbounded, so what may wait
 // is counted in front of them.
@@ -60,6 +73,7 @@ type Node struct {
 	seed   maphash.Seed
 	live   atomic.Int64
 	closed atomic.Bool
+	fleet  *fleet // nil on a node that is alone
 
 	mu    sync.RWMutex
 	named map[string]func(proto.Message)
@@ -78,7 +92,9 @@ type shard struct {
 }
 
 // Solo starts a node that is alone. Register its kinds before the first call.
-func Solo(log *slog.Logger) *Node {
+func Solo(log *slog.Logger) *Node { return newNode(log) }
+
+func newNode(log *slog.Logger) *Node {
 	quiet := slog.New(errorsOnly{log.Handler()})
 	sys := actor.NewActorSystem(
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return quiet }),
@@ -101,18 +117,31 @@ func (n *Node) Register(ks ...Kind) {
 	}
 }
 
-// Address names this node to others.
-func (n *Node) Address() string { return n.sys.Address() }
+// Address names this node to others. An identity that has a node's address as
+// its id lives on that node.
+func (n *Node) Address() string {
+	if n.fleet != nil {
+		return n.fleet.self.ID
+	}
+	return n.sys.Address()
+}
 
 // Owns reports whether the activation of (kind, id) belongs on this node. A
 // node that is alone owns them all.
-func (n *Node) Owns(kind, id string) bool { return true }
+func (n *Node) Owns(kind, id string) bool {
+	return n.fleet == nil || n.fleet.owns(identity{kind, id})
+}
 
 // Live is the number of activations on this node.
 func (n *Node) Live() int64 { return n.live.Load() }
 
 // Calls is the number of calls that wait for an answer.
-func (n *Node) Calls() int64 { return n.ask.pending.Load() }
+func (n *Node) Calls() int64 {
+	if n.fleet != nil {
+		return n.fleet.calls.Load()
+	}
+	return n.ask.pending.Load()
+}
 
 // Call sends msg to the activation of (kind, id) and returns its answer. It
 // waits until ctx ends, and at most DefaultTimeout. A call that returns an
@@ -123,6 +152,9 @@ func (n *Node) Call(ctx context.Context, kind, id string, msg proto.Message) (pr
 
 // CallWithin is Call with another bound on the wait.
 func (n *Node) CallWithin(ctx context.Context, within time.Duration, kind, id string, msg proto.Message) (proto.Message, error) {
+	if n.fleet != nil {
+		return n.fleet.call(ctx, within, identity{kind, id}, msg)
+	}
 	for {
 		c, err := n.activate(identity{kind, id})
 		if err != nil {
@@ -142,6 +174,10 @@ func (n *Node) CallWithin(ctx context.Context, within time.Duration, kind, id st
 // Tell sends msg to the activation of (kind, id) and does not wait. It may be
 // lost.
 func (n *Node) Tell(kind, id string, msg proto.Message) {
+	if n.fleet != nil {
+		n.fleet.tell(opTell, identity{kind, id}, msg)
+		return
+	}
 	for {
 		c, err := n.activate(identity{kind, id})
 		if err != nil {
@@ -160,11 +196,15 @@ func (n *Node) Tell(kind, id string, msg proto.Message) {
 
 // TellLive is Tell for an identity that is active; others are left asleep.
 func (n *Node) TellLive(kind, id string, msg proto.Message) {
-	key := identity{kind, id}
-	s := n.shard(key)
-	s.mu.RLock()
-	c := s.m[key]
-	s.mu.RUnlock()
+	if n.fleet != nil {
+		n.fleet.tell(opTellLive, identity{kind, id}, msg)
+		return
+	}
+	n.tellLive(identity{kind, id}, msg)
+}
+
+func (n *Node) tellLive(key identity, msg proto.Message) {
+	c := n.find(key)
 	if c == nil {
 		return
 	}
@@ -184,10 +224,20 @@ func (n *Node) Listen(name string, receive func(proto.Message)) {
 // Post sends msg to the named receiver of the node with that address. It may
 // be lost.
 func (n *Node) Post(address, name string, msg proto.Message) {
+	if address != n.Address() {
+		if n.fleet != nil {
+			n.fleet.post(address, name, msg)
+		}
+		return
+	}
+	n.receive(name, msg)
+}
+
+func (n *Node) receive(name string, msg proto.Message) {
 	n.mu.RLock()
 	receive := n.named[name]
 	n.mu.RUnlock()
-	if receive != nil && address == n.Address() {
+	if receive != nil {
 		receive(msg)
 	}
 }
@@ -205,6 +255,9 @@ func (n *Node) Stop(ctx context.Context) {
 		case <-tick.C:
 		case <-ctx.Done():
 		}
+	}
+	if n.fleet != nil {
+		n.fleet.stop()
 	}
 	for i := range n.shards {
 		s := &n.shards[i]
@@ -224,15 +277,19 @@ func (n *Node) shard(key identity) *shard {
 	return &n.shards[maphash.String(n.seed, key.id)&255]
 }
 
-// activate finds the activation of key or makes it.
-func (n *Node) activate(key identity) (*cell, error) {
+func (n *Node) find(key identity) *cell {
 	s := n.shard(key)
 	s.mu.RLock()
-	c := s.m[key]
-	s.mu.RUnlock()
-	if c != nil {
+	defer s.mu.RUnlock()
+	return s.m[key]
+}
+
+// activate finds the activation of key or makes it.
+func (n *Node) activate(key identity) (*cell, error) {
+	if c := n.find(key); c != nil {
 		return c, nil
 	}
+	s := n.shard(key)
 	if n.closed.Load() {
 		return nil, ErrStopped
 	}
@@ -245,7 +302,7 @@ func (n *Node) activate(key identity) (*cell, error) {
 	if c := s.m[key]; c != nil {
 		return c, nil
 	}
-	c = &cell{key: key}
+	c := &cell{key: key}
 	c.pid = n.sys.Root.Spawn(k.props)
 	s.m[key] = c
 	n.live.Add(1)
@@ -263,6 +320,9 @@ func (n *Node) remove(c *cell) bool {
 	}
 	delete(s.m, c.key)
 	n.live.Add(-1)
+	if c.done != nil {
+		close(c.done)
+	}
 	return true
 }
 

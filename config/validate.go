@@ -307,7 +307,12 @@ func (k *checker) cluster() {
 			k.refuse(true, key, fmt.Sprintf("%s %v", quote(addr), err))
 			return
 		}
-		k.refuse(key != "cluster.join" && l.TLSDir == "" && !loopback(host), key, "beyond loopback a cluster needs cluster.tls_dir", "cluster.tls_dir")
+		if key == "cluster.join" {
+			return
+		}
+		ip, isIP := parseIP(host)
+		k.refuse(host == "" || isIP && ip.IsUnspecified(), key, quote(addr)+" must be an address at which other nodes reach this one")
+		k.refuse(l.TLSDir == "" && !loopback(host), key, "beyond loopback a cluster needs cluster.tls_dir", "cluster.tls_dir")
 	}
 	if l.GossipAddr == "" {
 		return

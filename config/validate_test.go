@@ -165,6 +165,8 @@ func TestFaults(t *testing.T) {
 		{name: "cluster same", env: []string{pg, "CASTELLAN_CLUSTER_GOSSIP_ADDR=127.0.0.1:1", "CASTELLAN_CLUSTER_ACTOR_ADDR=127.0.0.1:1"}, want: "cluster.actor_addr (CASTELLAN_CLUSTER_ACTOR_ADDR): must differ"},
 		{name: "cluster port", env: []string{pg, "CASTELLAN_CLUSTER_GOSSIP_ADDR=127.0.0.1:0", "CASTELLAN_CLUSTER_ACTOR_ADDR=127.0.0.1:1"}, want: "cluster.gossip_addr (CASTELLAN_CLUSTER_GOSSIP_ADDR)"},
 		{name: "cluster in the clear", env: []string{pg, "CASTELLAN_CLUSTER_GOSSIP_ADDR=127.0.0.1:1", "CASTELLAN_CLUSTER_ACTOR_ADDR=10.0.0.1:1"}, want: "cluster.actor_addr (CASTELLAN_CLUSTER_ACTOR_ADDR): beyond loopback a cluster needs cluster.tls_dir"},
+		{name: "cluster everywhere", env: []string{pg, "CASTELLAN_CLUSTER_TLS_DIR=/tls", "CASTELLAN_CLUSTER_GOSSIP_ADDR=0.0.0.0:1", "CASTELLAN_CLUSTER_ACTOR_ADDR=10.0.0.1:2"}, want: "must be an address at which other nodes reach this one"},
+		{name: "cluster nowhere", env: []string{pg, "CASTELLAN_CLUSTER_TLS_DIR=/tls", "CASTELLAN_CLUSTER_GOSSIP_ADDR=10.0.0.1:1", "CASTELLAN_CLUSTER_ACTOR_ADDR=:2"}, want: "must be an address at which other nodes reach this one"},
 		{name: "cluster join", env: []string{pg, "CASTELLAN_CLUSTER_GOSSIP_ADDR=127.0.0.1:1", "CASTELLAN_CLUSTER_ACTOR_ADDR=127.0.0.1:2", "CASTELLAN_CLUSTER_JOIN=node-2"}, want: "cluster.join (CASTELLAN_CLUSTER_JOIN)"},
 
 		{name: "syntax", file: "http:\n\taddr: x", want: "is not valid YAML: line 2"},

@@ -12,6 +12,7 @@ import (
 	registry "castellan/domain/resource"
 	"castellan/http/addressbook"
 	"castellan/http/audit"
+	"castellan/http/cluster"
 	"castellan/http/device"
 	"castellan/http/firewall"
 	"castellan/http/geofilter"
@@ -47,13 +48,14 @@ type API struct {
 	Explain mfa.Explain
 	Rules   firewall.Explain
 	Audit   audit.Group
+	Cluster cluster.Group
 	Keys    system.Keys
 }
 
 // Endpoints returns every endpoint of the service.
 func (a API) Endpoints() []rest.Endpoint {
 	var all []rest.Endpoint
-	for _, g := range []rest.Group{a.TwoFactor, a.TOTP, a.Password, a.MFA, a.Firewall, a.Resource, a.User, a.AddressBook, a.Geofilter, a.Session, a.Device, a.Role, a.Explain, a.Rules, a.Audit, a.Keys} {
+	for _, g := range []rest.Group{a.TwoFactor, a.TOTP, a.Password, a.MFA, a.Firewall, a.Resource, a.User, a.AddressBook, a.Geofilter, a.Session, a.Device, a.Role, a.Explain, a.Rules, a.Audit, a.Cluster, a.Keys} {
 		all = append(all, g.Endpoints()...)
 	}
 	return all

@@ -49,6 +49,15 @@ func newMetrics(s *service) *metrics {
 	gauge("castellan_outbox_waiting", "Messages that wait for a worker.", func() float64 { return float64(s.dispatch.Waiting()) })
 	gauge("castellan_actors_active", "Activations on this node.", func() float64 { return float64(s.node.Live()) })
 	gauge("castellan_actors_calls", "Calls that wait for an actor.", func() float64 { return float64(s.node.Calls()) })
+	gauge("castellan_cluster_members", "Members of the cluster in the eyes of this node.", func() float64 { return float64(len(s.node.Members())) })
+	gauge("castellan_cluster_belongs", "1 while this node knows that it is a member.", func() float64 {
+		if s.node.Belongs() {
+			return 1
+		}
+		return 0
+	})
+	counter("castellan_cluster_handed_over_total", "Activations that other members took over.", s.node.HandedOver)
+	counter("castellan_cluster_lapses_total", "Times at which all activations were dropped because the node did not know that it belongs.", s.node.Lapses)
 	gauge("castellan_sockets_open", "Open sockets.", func() float64 { return float64(s.hub.Live()) })
 	gauge("castellan_password_waiting", "Logins that wait for a hash slot.", func() float64 { return float64(s.hasher.Waiting()) })
 	counter("castellan_firewall_denied_total", "Requests refused by a blacklist or a whitelist_force.", s.wall.Denied.Load)

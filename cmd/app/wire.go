@@ -53,6 +53,7 @@ import (
 	httpapi "castellan/http"
 	httpaddressbook "castellan/http/addressbook"
 	httpaudit "castellan/http/audit"
+	httpcluster "castellan/http/cluster"
 	httpdevice "castellan/http/device"
 	httpfirewall "castellan/http/firewall"
 	httpgeofilter "castellan/http/geofilter"
@@ -135,9 +136,6 @@ type Options struct {
 // Serve runs the service until ctx ends and everything under way has finished.
 func Serve(ctx context.Context, cfg config.Config, o Options) error {
 	started := time.Now()
-	if cfg.Cluster.GossipAddr != "" {
-		return errors.New("cluster.gossip_addr: this version runs alone; several processes may share a PostgreSQL database, but they form no cluster yet")
-	}
 	for _, w := range cfg.Warnings() {
 		o.Log.Warn("configuration", "warning", w)
 	}
@@ -155,6 +153,9 @@ func Serve(ctx context.Context, cfg config.Config, o Options) error {
 	}
 	metricsServer, err := s.metrics.listen(cfg.Metrics.Addr)
 	if err != nil {
+		return errors.Join(err, l.Close(), v.Close())
+	}
+	if err := s.node.Start(); err != nil {
 		return errors.Join(err, l.Close(), v.Close())
 	}
 	s.run()
@@ -209,7 +210,9 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	actions := challenge.Actions{}
 	challenges := persistence.NewChallenges(db)
 	revoking := session.Revoking{Committer: db, Revocations: s.revocations, Also: s.geofilters.Told}
-	s.node = cluster.Solo(s.log)
+	if s.node, err = newNode(cfg.Cluster, s.o.Version, s.log); err != nil {
+		return err
+	}
 	primes := new(actors.Primes)
 	s.node.Register(actors.Kinds(actors.Deps{Primes: primes, Store: challenges, Outbox: outboxStore, Commit: revoking, Actions: actions, Rules: rules(cfg), Accounts: people,
 		Claims:   map[challenge.Name]actors.Claims{challenge.TOTP: totp.Claim, challenge.PUSH: stepup.Claim},
@@ -263,6 +266,7 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 
 	s.hub = socket.NewHub(s.client, s.engine.Open, now, s.log)
 	s.client.Listen(s.hub.Receive)
+	s.client.OnMove(s.hub.Moved)
 	s.metrics = newMetrics(s)
 	s.denials = &denials{commit: db, now: now}
 	return s.buildServer(actions, addr)
@@ -295,6 +299,7 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 		Explain:  httpmfa.Explain{Start: s.engine.Explain},
 		Rules:    httpfirewall.Explain{Wall: s.wall, Known: Resources(cfg), CountryOf: s.locator.Country},
 		Audit:    httpaudit.Group{Store: persistence.NewAudit(db)},
+		Cluster:  httpcluster.Group{Status: func() httpcluster.Status { return clusterStatus(s.node) }},
 		Keys:     system.Keys{JWKS: ring.JWKS, VAPID: vapid},
 
 		Geofilter: httpgeofilter.Group{Service: s.countries, CDN: cmp.Or(cfg.Geo.CDNURL, publicURL)},
@@ -528,6 +533,7 @@ func (s *service) drain(metricsServer *http.Server) error {
 	s.leave()
 	patience, give := context.WithTimeout(context.Background(), s.cfg.HTTP.ShutdownGrace)
 	defer give()
+	s.node.Leave(patience) // what is under way here is answered by the others from now on
 	s.hub.Close(patience)
 	s.quiet(patience)
 	err := s.server.App.ShutdownWithContext(patience)

@@ -37,6 +37,7 @@ type cli struct {
 	User    userCmd    `cmd:"" help:"Accounts: add one, unlock one, stop withdrawals, say from where one may be used."`
 	Keys    keysCmd    `cmd:"" help:"Keys of the service: rotate them."`
 	CronKey cronKeyCmd `cmd:"" help:"Keys of scheduled clients: add one, list them, remove one."`
+	Cluster clusterCmd `cmd:"" help:"Several nodes that act as one: their keys and their state."`
 	Audit   auditCmd   `cmd:"" help:"The audit trail: verify it."`
 	WAF     wafCmd     `cmd:"" name:"waf" help:"Rules of the firewall: list them, disable one, explain a request."`
 	Device  deviceCmd  `cmd:"" help:"A demo device that approves: register it, list, approve, deny."`

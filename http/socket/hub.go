@@ -195,6 +195,18 @@ func (h *Hub) renew(r *room) {
 	}
 }
 
+// Moved asks for the rooms whose challenge has got another owner: it does not
+// know yet that somebody listens here.
+func (h *Hub) Moved(moved func(challengeID string) bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for id, r := range h.rooms {
+		if moved(id) {
+			h.ask(r)
+		}
+	}
+}
+
 // ask subscribes for the sockets of a room: when one joins or leaves, at every
 // ping, and when an event was missed. The caller holds the lock.
 func (h *Hub) ask(r *room) {

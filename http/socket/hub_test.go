@@ -134,6 +134,22 @@ func TestSixthSocket(t *testing.T) {
 	})
 }
 
+// A challenge has got another owner: it is asked at once, and only for that
+// challenge, so that nothing is missed until the next ping.
+func TestMovedChallengeIsAskedAgain(t *testing.T) {
+	virtual(t, func(w *world) {
+		moved, stays := w.join("c1", time.Hour), w.join("c2", time.Hour)
+		w.happen("c1", method("m1")) // and no news of it
+		w.happen("c2", method("m1"))
+		moved.want()
+		w.hub.Moved(func(id string) bool { return id == "c1" })
+		moved.want("m1")
+		stays.want()
+		time.Sleep(21 * time.Second)
+		stays.want("ping", "m1")
+	})
+}
+
 // A socket leaves while the owner is asked about six: nobody else has to go.
 func TestSixthSocketMakesRoomItself(t *testing.T) {
 	virtual(t, func(w *world) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -30,6 +31,24 @@ func NewClient(url string) Client {
 	dial := &net.Dialer{Timeout: 5 * time.Second}
 	return Client{URL: url, http: &http.Client{Timeout: requestTime, Transport: &http.Transport{
 		DialContext: dial.DialContext, MaxIdleConnsPerHost: 256, IdleConnTimeout: 3 * time.Second, DisableCompression: true}}}
+}
+
+// Impatient is the client as one of a cluster is: silence for longer than d,
+// and 503, are to it what a lost connection is, and it turns to another node.
+func (c Client) Impatient(d time.Duration) Client {
+	return Client{URL: c.URL, http: &http.Client{Timeout: d, Transport: impatient{c.http.Transport}}}
+}
+
+type impatient struct{ http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (i impatient) RoundTrip(r *http.Request) (*http.Response, error) {
+	a, err := i.RoundTripper.RoundTrip(r)
+	if err == nil && a.StatusCode == http.StatusServiceUnavailable {
+		a.Body.Close()
+		return nil, errors.New("503")
+	}
+	return a, err
 }
 
 // Answer is a whole answer.

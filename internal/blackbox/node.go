@@ -18,7 +18,8 @@ const startTime = 60 * time.Second
 
 // Node is one running process of a site.
 type Node struct {
-	Client // of its address
+	Client        // of its address
+	Actors string // its address in a cluster
 
 	t       testing.TB
 	cmd     *exec.Cmd
@@ -87,6 +88,13 @@ func (n *Node) Kill() {
 	n.cmd.Process.Kill()
 	<-n.ended
 }
+
+// Freeze stops the process where it is, as a paused machine does; Thaw lets it
+// go on.
+func (n *Node) Freeze() { n.cmd.Process.Signal(syscall.SIGSTOP) }
+
+// Thaw ends a Freeze.
+func (n *Node) Thaw() { n.cmd.Process.Signal(syscall.SIGCONT) }
 
 // Terminate asks the process to end and returns at once; Wait tells how it did.
 func (n *Node) Terminate() { n.cmd.Process.Signal(syscall.SIGTERM) }

@@ -1,0 +1,69 @@
+package cluster
+
+import (
+	"bytes"
+	"encoding/hex"
+	"reflect"
+	"testing"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+)
+
+var whole = frame{op: opCall, req: 300, kind: "challenge", id: "c-1", typ: "google.protobuf.StringValue", body: []byte("\n\x02hi"), code: codeBusy}
+
+// These are the bytes that the first version of the program wrote. They must
+// be read, and written, for ever.
+const wholeBytes = "0000003a" + "0802" + "10ac02" + "1a096368616c6c656e6765" + "2203632d31" +
+	"2a1b676f6f676c652e70726f746f6275662e537472696e6756616c7565" + "32040a026869" + "3802"
+
+func TestFramesKeepTheirBytes(t *testing.T) {
+	want, err := hex.DecodeString(wholeBytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := whole.append(nil); !bytes.Equal(got, want) {
+		t.Errorf("written %x, want %x", got, want)
+	}
+	got, _, err := readFrame(bytes.NewReader(want), nil)
+	if err != nil || !reflect.DeepEqual(got, whole) {
+		t.Errorf("read %+v, %v", got, err)
+	}
+	m, err := got.message()
+	if err != nil || !proto.Equal(m, wrapperspb.String("hi")) {
+		t.Errorf("carries %v, %v", m, err)
+	}
+}
+
+// Whoever comes later adds fields; this version skips them.
+func TestFramesSkipFieldsOfLaterVersions(t *testing.T) {
+	b := whole.append(nil)[4:]
+	b = protowire.AppendVarint(protowire.AppendTag(b, 90, protowire.VarintType), 5)
+	b = protowire.AppendString(protowire.AppendTag(b, 91, protowire.BytesType), "later")
+	b = protowire.AppendFixed64(protowire.AppendTag(b, 92, protowire.Fixed64Type), 7)
+	if got, err := parseFrame(b); err != nil || !reflect.DeepEqual(got, whole) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	unknown := frame{typ: "castellan.later.Message"}
+	if _, err := unknown.message(); err == nil {
+		t.Error("a type that nobody knows was read")
+	}
+}
+
+func FuzzFrame(f *testing.F) {
+	f.Add(whole.append(nil))
+	f.Add([]byte{0, 0, 0, 2, 8, 2})
+	f.Add([]byte{0xff, 0xff, 0xff, 0xff})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		got, _, err := readFrame(bytes.NewReader(b), nil)
+		if err != nil {
+			return
+		}
+		got.message()
+		again, _, err := readFrame(bytes.NewReader(got.append(nil)), nil)
+		if err != nil || !reflect.DeepEqual(again, got) && len(got.body) > 0 {
+			t.Errorf("%+v became %+v, %v", got, again, err)
+		}
+	})
+}

@@ -1,0 +1,267 @@
+package cluster
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+)
+
+// Times of a link.
+const (
+	dialTime  = time.Second
+	writeTime = 5 * time.Second
+	silence   = 3 * time.Second // a link that says nothing for so long is broken: pings are answered
+	// quietTime is how long callers wait for a member that answers no pings.
+	quietTime = 700 * time.Millisecond
+)
+
+// maxQueued bounds the bytes that wait for a link.
+const maxQueued = 32 << 20
+
+// outbox gathers the frames for one connection. What arrives while a write is
+// under way goes with the next one: an idle link sends at once, a busy one
+// sends more at a time.
+type outbox struct {
+	mu     sync.Mutex
+	buf    []byte
+	spare  []byte
+	wake   chan struct{}
+	closed bool
+}
+
+func newOutbox() *outbox { return &outbox{wake: make(chan struct{}, 1)} }
+
+// put takes a frame to be sent; false when it will not be.
+func (o *outbox) put(f *frame) bool {
+	o.mu.Lock()
+	if o.closed || len(o.buf) > maxQueued {
+		o.mu.Unlock()
+		return false
+	}
+	o.buf = f.append(o.buf)
+	o.mu.Unlock()
+	select {
+	case o.wake <- struct{}{}:
+	default:
+	}
+	return true
+}
+
+// close refuses what comes from now on.
+func (o *outbox) close() {
+	o.mu.Lock()
+	o.closed = true
+	o.mu.Unlock()
+	select {
+	case o.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run writes until the outbox is closed or a write fails.
+func (o *outbox) run(c net.Conn) {
+	defer c.Close()
+	for range o.wake {
+		o.mu.Lock()
+		batch, closed := o.buf, o.closed
+		o.buf, o.spare = o.spare[:0], nil
+		o.mu.Unlock()
+		if closed {
+			return
+		}
+		c.SetWriteDeadline(time.Now().Add(writeTime))
+		if _, err := c.Write(batch); err != nil {
+			o.close()
+			return
+		}
+		if cap(batch) > 1<<20 {
+			batch = nil
+		}
+		o.mu.Lock()
+		o.spare = batch[:0]
+		o.mu.Unlock()
+	}
+}
+
+// session is one connection of a link.
+type session struct{ *outbox }
+
+// link is this node's way to another member: questions go out by it, and their
+// answers come back. It connects again whenever it breaks.
+type link struct {
+	f      *fleet
+	to     Member
+	now    atomic.Pointer[session] // nil while it is not connected
+	dead   atomic.Bool             // the process is gone: its address refuses, or another process answers there
+	parted atomic.Bool             // the member knows that this node leaves
+	heard  atomic.Int64            // when the last ping was sent that was answered; the fleet's clock
+	until  time.Time               // when it is closed, once the member has gone; the fleet's lock guards it
+
+	ctx  context.Context
+	stop context.CancelFunc
+}
+
+var errStranger = errors.New("cluster: another node answers at this address")
+
+// run connects and serves until the link is stopped. A process that dies resets
+// its connections before its listener is gone, so one refusal proves nothing,
+// and several are waited for.
+func (l *link) run() {
+	pauses := []time.Duration{5, 10, 20, 50, 100, 200, 500}
+	refused := 0
+	for i := 0; l.ctx.Err() == nil; i++ {
+		conn, err := l.dial()
+		switch {
+		case err == nil:
+			i, refused = 0, 0
+			if l.dead.Swap(false) {
+				l.f.wake()
+			}
+			l.serve(conn)
+		case errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, errStranger):
+			if refused++; refused == 3 {
+				l.dead.Store(true)
+				l.f.wake()
+			}
+		}
+		if err != nil && i == len(pauses) {
+			l.f.log.Debug("cluster: a member cannot be reached", "member", l.to.ID, "err", err)
+		}
+		select {
+		case <-time.After(pauses[min(i, len(pauses)-1)] * time.Millisecond):
+		case <-l.ctx.Done():
+		}
+	}
+}
+
+func (l *link) dial() (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(l.ctx, dialTime)
+	defer cancel()
+	conn, err := l.f.dial(ctx, l.to.Address)
+	if err != nil {
+		return nil, err
+	}
+	conn.SetDeadline(time.Now().Add(dialTime))
+	hello := frame{op: opHello, id: l.f.self.ID, kind: l.to.ID}
+	if _, err = conn.Write(hello.append(nil)); err == nil {
+		var back frame
+		if back, _, err = readFrame(conn, nil); err == nil && back.id != l.to.ID {
+			err = errStranger
+		}
+	}
+	if err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("greet %s: %w", l.to.Address, err)
+	}
+	conn.SetDeadline(time.Time{})
+	return conn, nil
+}
+
+// serve carries frames until the connection breaks, and then fails what waits
+// for an answer by it.
+func (l *link) serve(conn net.Conn) {
+	s := &session{newOutbox()}
+	stop := context.AfterFunc(l.ctx, func() { conn.Close() })
+	defer stop()
+	var writer sync.WaitGroup
+	writer.Go(func() { s.run(conn) })
+	l.heard.Store(max(l.heard.Load(), l.f.clock()))
+	l.now.Store(s)
+	l.ping(s)
+	l.f.stir()
+	r := bufio.NewReaderSize(conn, 64<<10)
+	var buf []byte
+	for {
+		conn.SetReadDeadline(time.Now().Add(silence))
+		var f frame
+		var err error
+		if f, buf, err = readFrame(r, buf); err != nil {
+			break
+		}
+		if f.op != opAnswer {
+			continue
+		}
+		if f.kind == pingKind {
+			known := f.code == codeOK || f.code == codeLeft
+			if known {
+				l.heard.Store(max(l.heard.Load(), int64(f.req)))
+			}
+			if f.code == codeLeft {
+				l.parted.Store(true)
+			}
+			l.f.pong(int64(f.req), known)
+			continue
+		}
+		l.f.n.ask.answer(uint32(f.req), answerOf(&f))
+	}
+	l.now.Store(nil)
+	s.close()
+	conn.Close()
+	l.f.n.ask.fail(s)
+	writer.Wait()
+}
+
+// pingKind marks the answer of a ping.
+const pingKind = "ping"
+
+// quiet reports whether the member answers no pings.
+func (l *link) quiet() bool { return l.f.clock()-l.heard.Load() > int64(quietTime) }
+
+func (l *link) ping(s *session) { s.put(&frame{op: opPing, req: uint64(l.f.clock())}) }
+
+func answerOf(f *frame) any {
+	switch f.code {
+	case codeOK:
+	case codeBusy:
+		return ErrBusy
+	case codeCrashed:
+		return &crashed{}
+	case codeKind:
+		return ErrKind
+	default:
+		return &elsewhere{}
+	}
+	if f.typ == "" {
+		return &released{}
+	}
+	m, err := f.message()
+	if err != nil {
+		return err
+	}
+	return m
+}
+
+// call asks the member for the answer of an actor there.
+func (l *link) call(ctx context.Context, within time.Duration, f frame, msg proto.Message) (proto.Message, error) {
+	s := l.now.Load()
+	if s == nil || msg != nil && l.quiet() {
+		return nil, errElsewhere
+	}
+	if msg != nil {
+		if err := f.carry(msg); err != nil {
+			return nil, err
+		}
+		if len(f.body) > maxFrame-1024 {
+			return nil, fmt.Errorf("cluster: a message of %d bytes", len(f.body))
+		}
+	}
+	return l.f.n.ask.wait(ctx, within, s, func(id uint32) bool {
+		f.req = uint64(id)
+		return s.put(&f)
+	})
+}
+
+// send tells the member something that is not answered. It may be lost.
+func (l *link) send(f frame, msg proto.Message) {
+	if s := l.now.Load(); s != nil && f.carry(msg) == nil {
+		s.put(&f)
+	}
+}

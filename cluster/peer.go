@@ -1,0 +1,205 @@
+package cluster
+
+import (
+	"bufio"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"runtime/debug"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/proto"
+)
+
+// peer is the other end of a link: it takes the questions of one member. It is
+// an actor process whose PID stands for whoever waits there, so that an actor
+// answers as it answers on its own node.
+type peer struct {
+	f    *fleet
+	from string
+	out  *outbox
+	pid  *actor.PID
+}
+
+// maxPeers bounds the connections that members may open here.
+const maxPeers = 256
+
+// accept serves the members that connect.
+func (f *fleet) accept() {
+	slots := make(chan struct{}, maxPeers)
+	for {
+		conn, err := f.listener.Accept()
+		if err != nil {
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			time.Sleep(50 * time.Millisecond) // out of descriptors
+			continue
+		}
+		select {
+		case slots <- struct{}{}:
+		default:
+			conn.Close()
+			continue
+		}
+		f.work.Go(func() {
+			defer func() { <-slots }()
+			f.serve(conn)
+		})
+	}
+}
+
+// serve takes frames until the connection ends. Whatever a peer sends, the
+// worst that follows is that it is not heard any more.
+func (f *fleet) serve(conn net.Conn) {
+	defer conn.Close()
+	defer func() {
+		if p := recover(); p != nil {
+			f.log.Warn("cluster: a peer sent what cannot be read", "from", conn.RemoteAddr().String(), "panic", p, "stack", string(debug.Stack()))
+		}
+	}()
+	if !f.track(conn) {
+		return
+	}
+	defer f.untrack(conn)
+	conn.SetDeadline(time.Now().Add(silence))
+	if c, ok := conn.(*tls.Conn); ok {
+		if err := c.HandshakeContext(f.ctx); err != nil {
+			f.log.Debug("cluster: a peer without the cluster's certificate", "from", conn.RemoteAddr().String(), "err", err)
+			return
+		}
+	}
+	r := bufio.NewReaderSize(conn, 64<<10)
+	hello, buf, err := readFrame(r, nil)
+	if err != nil || hello.op != opHello {
+		return
+	}
+	back := frame{op: opHello, id: f.self.ID}
+	if _, err := conn.Write(back.append(nil)); err != nil || hello.kind != f.self.ID {
+		return // it means a process that was here before
+	}
+	p := &peer{f: f, from: hello.id, out: newOutbox()}
+	var ok bool
+	if p.pid, ok = f.n.sys.ProcessRegistry.Add(p, fmt.Sprintf("peer/%d", f.peerNames.Add(1))); !ok {
+		return
+	}
+	defer f.n.sys.ProcessRegistry.Remove(p.pid)
+	defer p.out.close()
+	f.work.Go(func() { p.out.run(conn) })
+	for {
+		conn.SetReadDeadline(time.Now().Add(silence))
+		var fr frame
+		if fr, buf, err = readFrame(r, buf); err != nil {
+			return
+		}
+		p.take(&fr)
+	}
+}
+
+// take acts on one frame. It never waits: answers for others come by the same
+// connection.
+func (p *peer) take(fr *frame) {
+	f, key := p.f, identity{fr.kind, fr.id}
+	switch fr.op {
+	case opPing:
+		code := uint64(codeOK)
+		switch m, ok := (*f.known.Load())[p.from]; {
+		case !ok:
+			code = codeStranger
+		case m.Leaving && !f.ring.Load().has(p.from):
+			code = codeLeft
+		}
+		p.out.put(&frame{op: opAnswer, req: fr.req, kind: pingKind, code: code})
+	case opCall:
+		msg, err := fr.message()
+		if err != nil {
+			p.answer(fr.req, codeKind)
+			return
+		}
+		p.reach(key, func() { p.call(key, fr.req, msg) })
+	case opTell:
+		if msg, err := fr.message(); err == nil {
+			p.reach(key, func() { f.tellHere(key, msg) })
+		}
+	case opTellLive:
+		if msg, err := fr.message(); err == nil {
+			f.n.tellLive(key, msg)
+		}
+	case opPost:
+		if msg, err := fr.message(); err == nil {
+			f.n.receive(fr.kind, msg)
+		}
+	case opStatus:
+		if text, err := json.Marshal(f.n.Status()); err == nil {
+			p.out.put(&frame{op: opAnswer, req: fr.req, body: text})
+		}
+	case opRelease:
+		req := fr.req
+		f.work.Go(func() {
+			f.release(key)
+			p.answer(req, codeOK)
+		})
+	}
+}
+
+// reach runs do, beside the reader when it may have to wait for others.
+func (p *peer) reach(key identity, do func()) {
+	if p.f.n.find(key) != nil || !p.f.unsettled() {
+		do()
+		return
+	}
+	p.f.work.Go(do)
+}
+
+// call puts a member's question to the activation here.
+func (p *peer) call(key identity, req uint64, msg proto.Message) {
+	c, err := p.f.cell(key)
+	if err == nil {
+		var entered bool
+		if entered, err = c.enter(); err == nil && !entered {
+			err = errElsewhere
+		}
+	}
+	switch {
+	case err == nil:
+		p.f.n.sys.Root.Send(c.pid, &actor.MessageEnvelope{Message: msg, Sender: &actor.PID{Address: p.pid.Address, Id: p.pid.Id, RequestId: uint32(req)}})
+	case errors.Is(err, ErrBusy):
+		p.answer(req, codeBusy)
+	case errors.Is(err, ErrKind):
+		p.answer(req, codeKind)
+	default:
+		p.answer(req, codeElsewhere)
+	}
+}
+
+func (p *peer) answer(req, code uint64) { p.out.put(&frame{op: opAnswer, req: req, code: code}) }
+
+// SendUserMessage implements actor.Process: an actor answers.
+func (p *peer) SendUserMessage(pid *actor.PID, msg any) {
+	if env, ok := msg.(*actor.MessageEnvelope); ok {
+		msg = env.Message
+	}
+	fr := frame{op: opAnswer, req: uint64(pid.RequestId)}
+	switch m := msg.(type) {
+	case *actor.DeadLetterResponse:
+		fr.code = codeElsewhere
+	case proto.Message:
+		if fr.carry(m) != nil {
+			fr.code = codeCrashed
+		}
+	case *crashed:
+		fr.code = codeCrashed
+	default:
+		fr.code = codeElsewhere
+	}
+	p.out.put(&fr)
+}
+
+// SendSystemMessage implements actor.Process.
+func (p *peer) SendSystemMessage(*actor.PID, any) {}
+
+// Stop implements actor.Process.
+func (p *peer) Stop(*actor.PID) {}

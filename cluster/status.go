@@ -1,0 +1,130 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"time"
+)
+
+// Status is what a node knows of its cluster.
+type Status struct {
+	Self string
+	// Belongs is false while the node does not know that it still is a member;
+	// it serves no actors then.
+	Belongs     bool
+	Members     []MemberStatus
+	Activations map[string]int // of this node, by kind
+	HandedOver  int64          // activations that went to other members
+	Lapses      int64          // times at which everything was dropped
+}
+
+// MemberStatus is a member with its share of the identities.
+type MemberStatus struct {
+	Member
+	Share float64
+}
+
+// Members are those that belong to the cluster, this node included.
+func (n *Node) Members() []Member {
+	if n.fleet == nil {
+		return []Member{{ID: n.Address(), Address: n.Address()}}
+	}
+	return slices.Collect(maps.Values(*n.fleet.known.Load()))
+}
+
+// Belongs reports whether this node knows that it is a member; otherwise it
+// serves no actors.
+func (n *Node) Belongs() bool { return n.fleet == nil || n.fleet.holds() }
+
+// HandedOver counts the activations that other members took over.
+func (n *Node) HandedOver() int64 {
+	if n.fleet == nil {
+		return 0
+	}
+	return n.fleet.handedOver.Load()
+}
+
+// Lapses counts how often all activations were dropped because the node did
+// not know that it belongs.
+func (n *Node) Lapses() int64 {
+	if n.fleet == nil {
+		return 0
+	}
+	return n.fleet.lapses.Load()
+}
+
+// sample is how many made-up identities shares are counted with.
+const sample = 1 << 12
+
+// Status tells how things stand. A node that is alone is its only member.
+func (n *Node) Status() Status {
+	s := Status{Self: n.Address(), Belongs: n.Belongs(), Activations: map[string]int{}, HandedOver: n.HandedOver(), Lapses: n.Lapses()}
+	for i := range n.shards {
+		n.shards[i].mu.RLock()
+		for key := range n.shards[i].m {
+			s.Activations[key.kind]++
+		}
+		n.shards[i].mu.RUnlock()
+	}
+	f := n.fleet
+	if f == nil {
+		s.Members = []MemberStatus{{Member{ID: s.Self, Address: s.Self}, 1}}
+		return s
+	}
+	count, r := map[string]int{}, f.ring.Load()
+	for i := range sample {
+		if o := r.owner(identity{"sample", fmt.Sprint(i)}); o != nil {
+			count[o.ID]++
+		}
+	}
+	for _, m := range n.Members() {
+		s.Members = append(s.Members, MemberStatus{m, float64(count[m.ID]) / sample})
+	}
+	slices.SortFunc(s.Members, func(a, b MemberStatus) int { return cmp.Compare(a.ID, b.ID) })
+	return s
+}
+
+// AskStatus asks a running node at its actor address, with a node's keys.
+func AskStatus(ctx context.Context, address string, keys *Keys) (s Status, err error) {
+	ask := func(hello frame, more ...frame) (got frame, err error) {
+		var conn net.Conn
+		if keys != nil {
+			conn, err = (&tls.Dialer{Config: keys.config()}).DialContext(ctx, "tcp", address)
+		} else {
+			conn, err = (&net.Dialer{}).DialContext(ctx, "tcp", address)
+		}
+		if err != nil {
+			return got, err
+		}
+		defer conn.Close()
+		conn.SetDeadline(time.Now().Add(silence))
+		text := hello.append(nil)
+		for _, f := range more {
+			text = f.append(text)
+		}
+		if _, err := conn.Write(text); err != nil {
+			return got, err
+		}
+		for range 1 + len(more) {
+			if got, _, err = readFrame(conn, nil); err != nil {
+				return got, err
+			}
+		}
+		return got, nil
+	}
+	who, err := ask(frame{op: opHello, id: "status"}) // it says who it is, and whom it takes questions for
+	if err != nil {
+		return s, err
+	}
+	got, err := ask(frame{op: opHello, id: "status", kind: who.id}, frame{op: opStatus, req: 1})
+	if err != nil {
+		return s, err
+	}
+	return s, json.Unmarshal(got.body, &s)
+}

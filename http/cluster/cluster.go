@@ -1,0 +1,46 @@
+// Package cluster serves the extension by which an administrator sees which
+// nodes form the cluster and what lives on the one that answers (D-EXT-01).
+package cluster
+
+import (
+	"context"
+
+	"castellan/http/rest"
+)
+
+const section = "Extensions: cluster"
+
+// Status is what the answering node knows.
+type Status struct {
+	Node string `json:"node" doc:"the node that answers"`
+	// Belongs is false for a node that does not know whether it still is a
+	// member.
+	Belongs     bool           `json:"belongs" doc:"false while the node does not know whether it still is a member; it serves no challenges then"`
+	Members     []Member       `json:"members"`
+	Activations map[string]int `json:"activations" doc:"active actors of this node, by kind"`
+	HandedOver  int64          `json:"handedOver" doc:"actors of this node that other members took over"`
+	Lapses      int64          `json:"lapses" doc:"how often this node dropped its actors because it did not know that it belongs"`
+}
+
+// Member is a node of the cluster.
+type Member struct {
+	ID      string  `json:"id" doc:"of this run of the process"`
+	Address string  `json:"address"`
+	Version string  `json:"version"`
+	Leaving bool    `json:"leaving"`
+	Share   float64 `json:"share" doc:"part of all challenges and users that it owns, 0 to 1"`
+}
+
+// Group serves the endpoint.
+type Group struct{ Status func() Status }
+
+// Endpoints implements rest.Group.
+func (g Group) Endpoints() []rest.Endpoint {
+	return []rest.Endpoint{
+		rest.Get("/admin/cluster", "Show the members of the cluster and what lives on this one", rest.Tenant, g.show).For(rest.Admin).Of(section).Extended(),
+	}
+}
+
+func (g Group) show(context.Context, rest.Caller, rest.None) (rest.Data[Status], error) {
+	return rest.Data[Status]{Data: g.Status()}, nil
+}

@@ -1,0 +1,71 @@
+package blackbox
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"path/filepath"
+	"strings"
+)
+
+// Cluster is a site of several nodes that act as one.
+type Cluster struct {
+	*Site
+	Nodes  []*Node
+	gossip []string
+	made   int
+}
+
+// Cluster gives the site, one on PostgreSQL, the keys of a cluster; nothing
+// runs yet.
+func (s *Site) Cluster() *Cluster {
+	s.t.Helper()
+	keys := filepath.Join(filepath.Dir(s.Dir), "cluster")
+	if got := s.Command("", "cluster", "init", keys); got.Code != 0 {
+		s.t.Fatalf("cluster init: exit %d: %s", got.Code, got.ErrOut)
+	}
+	s.Set("CLUSTER_TLS_DIR="+keys, "KEYS_MASTER_FILE="+filepath.Join(s.Dir, "master.key"))
+	return &Cluster{Site: s}
+}
+
+// Join starts one more node and adds it to Nodes.
+func (c *Cluster) Join(settings ...string) *Node {
+	c.t.Helper()
+	gossip, actor := freeAddr(c.Site), freeAddr(c.Site)
+	more := append([]string{"CLUSTER_GOSSIP_ADDR=" + gossip, "CLUSTER_ACTOR_ADDR=" + actor, "CLUSTER_JOIN=" + strings.Join(c.gossip, ",")}, settings...)
+	if c.made > 0 { // the first one has the site's folder, with the seeded logins
+		more = append(more, "DATA_DIR="+fmt.Sprint(c.Dir, "-", c.made))
+	}
+	c.made++
+	c.gossip = append(c.gossip, gossip)
+	n := c.Start(more...)
+	n.Actors = actor
+	c.Nodes = append(c.Nodes, n)
+	return n
+}
+
+// Forget takes a node out of Nodes.
+func (c *Cluster) Forget(n *Node) {
+	for i, o := range c.Nodes {
+		if o == n {
+			c.Nodes = append(c.Nodes[:i:i], c.Nodes[i+1:]...)
+			return
+		}
+	}
+}
+
+// freeAddr is an address on loopback that nothing listens at. It lies below the
+// ports that the system hands out by itself, so that no connection takes it
+// before the node does.
+func freeAddr(s *Site) string {
+	s.t.Helper()
+	for range 100 {
+		addr := fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000))
+		if l, err := net.Listen("tcp", addr); err == nil {
+			l.Close()
+			return addr
+		}
+	}
+	s.t.Fatal("no free port")
+	return ""
+}

@@ -1,0 +1,180 @@
+// Command localcluster runs three nodes of the service on this machine, on a
+// throw-away PostgreSQL, with a front that spreads connections over them:
+//
+//	go run ./internal/localcluster ./bin/castellan
+//
+// It prints the addresses, follows the nodes' logs and ends everything at
+// Ctrl-C. It is for looking at a cluster, not for keeping data: everything is
+// in a temporary folder.
+//
+// The front passes bytes on and knows nothing of HTTP. A connection goes to the
+// next node that takes it.
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"castellan/internal/pgtest"
+)
+
+const nodes = 3
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "localcluster:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	if len(args) != 1 {
+		return errors.New("usage: localcluster PROGRAM")
+	}
+	program := args[0]
+	dir, err := os.MkdirTemp("", "castellan-cluster-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	db, err := pgtest.Start()
+	if err != nil {
+		return err
+	}
+	defer db.Stop()
+	keys := filepath.Join(dir, "keys")
+	if out, err := exec.Command(program, "cluster", "init", keys).CombinedOutput(); err != nil {
+		return fmt.Errorf("cluster init: %w: %s", err, out)
+	}
+	front, err := net.Listen("tcp", "127.0.0.1:8080")
+	if err != nil {
+		if front, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+			return err
+		}
+	}
+	defer front.Close()
+	ctx, stop := context.WithCancel(ctx)
+	var alive sync.WaitGroup
+	defer alive.Wait()
+	defer stop()
+	ended := make(chan string, nodes)
+	var at, gossip []string
+	for i := range nodes {
+		addr := []string{free(), free(), free()}
+		cmd := exec.Command(program, "serve")
+		cmd.Env = append(os.Environ(), "CASTELLAN_DEV=true", "CASTELLAN_DATABASE_URL="+db.DSN(), "CASTELLAN_HTTP_ADDR="+addr[0],
+			"CASTELLAN_HTTP_PUBLIC_URL=http://"+front.Addr().String(), fmt.Sprint("CASTELLAN_DATA_DIR=", dir, "/node-", i+1), "CASTELLAN_KEYS_MASTER_FILE="+filepath.Join(dir, "master.key"),
+			"CASTELLAN_CLUSTER_GOSSIP_ADDR="+addr[1], "CASTELLAN_CLUSTER_ACTOR_ADDR="+addr[2], "CASTELLAN_CLUSTER_JOIN="+strings.Join(gossip, ","), "CASTELLAN_CLUSTER_TLS_DIR="+keys)
+		at, gossip = append(at, addr[0]), append(gossip, addr[1])
+		name := fmt.Sprint("node-", i+1)
+		if err := start(ctx, cmd, name, &alive, ended); err != nil {
+			return err
+		}
+		if err := serves(ctx, addr[0]); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		fmt.Printf("%s  http://%s  pid %d  actors %s\n", name, addr[0], cmd.Process.Pid, addr[2])
+	}
+	logins, err := os.ReadFile(filepath.Join(dir, "node-1", "dev-login.txt"))
+	if err != nil {
+		return err
+	}
+	fmt.Printf("\nfront   http://%s\nstatus  CASTELLAN_CLUSTER_ACTOR_ADDR=… CASTELLAN_CLUSTER_TLS_DIR=%s %s cluster status\n\n%s\n", front.Addr(), keys, program, logins)
+	go spread(front, at)
+	select {
+	case <-ctx.Done():
+	case name := <-ended:
+		fmt.Println(name, "has ended; the others go on")
+		<-ctx.Done()
+	}
+	return nil
+}
+
+// start runs a node until ctx ends, then asks it to stop.
+func start(ctx context.Context, cmd *exec.Cmd, name string, alive *sync.WaitGroup, ended chan<- string) error {
+	log, err := cmd.StderrPipe()
+	if err != nil {
+		return err
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for this process, which asks in order
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	alive.Go(func() {
+		lines := bufio.NewScanner(log)
+		for lines.Scan() {
+			fmt.Printf("%s | %s\n", name, lines.Text())
+		}
+		cmd.Wait()
+		ended <- name
+	})
+	context.AfterFunc(ctx, func() { cmd.Process.Signal(syscall.SIGTERM) })
+	return nil
+}
+
+func serves(ctx context.Context, addr string) error {
+	for range 600 {
+		if c, err := net.Dial("tcp", addr); err == nil {
+			return c.Close()
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	return errors.New("it does not serve")
+}
+
+// spread gives each connection to the next node that takes it.
+func spread(front net.Listener, at []string) {
+	var next atomic.Int64
+	for {
+		c, err := front.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer c.Close()
+			for range at {
+				n, err := net.DialTimeout("tcp", at[int(next.Add(1))%len(at)], time.Second)
+				if err != nil {
+					continue
+				}
+				go func() { io.Copy(n, c); n.Close() }()
+				io.Copy(c, n)
+				n.Close()
+				return
+			}
+		}()
+	}
+}
+
+// free is an address on loopback that nothing listens at, below the ports that
+// the system hands out by itself.
+func free() string {
+	for range 100 {
+		addr := fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000))
+		if l, err := net.Listen("tcp", addr); err == nil {
+			l.Close()
+			return addr
+		}
+	}
+	return "127.0.0.1:0" // the node says what is wrong with it
+}
