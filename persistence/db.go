@@ -128,7 +128,7 @@ func (db *DB) openSQLite(path string, o Options) error {
 		return sql.Open("sqlite", (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: file}).EscapedPath(), RawQuery: q.Encode()}).String())
 	}
 	// The writer comes first: it creates the file and puts it in WAL mode.
-	w, err := open("journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "temp_store(MEMORY)", "cache_size(-16384)")
+	w, err := open("journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "temp_store(MEMORY)")
 	if err != nil {
 		return err
 	}

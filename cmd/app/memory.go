@@ -16,9 +16,9 @@ import (
 // the actors that the burst woke have gone to sleep.
 const (
 	memoryLook = time.Second
-	busyBytes  = 8 << 20 // allocated between two looks
-	over       = 5       // looks without a burst until it is over
-	asleep     = 40      // looks until idle actors sleep, which they do after 30 s
+	busyBytes  = 32 << 20 // allocated between two looks: some 700 logins
+	over       = 5        // looks without a burst until it is over
+	asleep     = 40       // looks until idle actors sleep, which they do after 30 s
 
 	busyPercent, calmPercent = 200, 100
 	smallHeap                = 24 << 20  // not worth a collection
