@@ -16,8 +16,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"castellan/domain/change"
@@ -109,22 +107,19 @@ type Store interface {
 // Live is the snapshot that a node judges by. It is reloaded when the change
 // feed brings a note of topic change.AllowedIPs. It is safe for concurrent use.
 type Live struct {
-	store   Store
-	mu      sync.Mutex // one reload at a time: an older read never replaces a newer one
-	current atomic.Pointer[map[string][]netip.Prefix]
+	store    Store
+	networks *change.Snapshot[map[string][]netip.Prefix] // by account
 }
 
 // NewLive returns a Live over store that knows no list until Reload.
 func NewLive(s Store) *Live {
-	l := &Live{store: s}
-	l.current.Store(&map[string][]netip.Prefix{})
-	return l
+	return &Live{s, change.NewSnapshot(&map[string][]netip.Prefix{})}
 }
 
 // Allows tells whether an account may be used from an address. An address that
 // is not known is on no list.
 func (l *Live) Allows(userID string, from netip.Addr) bool {
-	networks := (*l.current.Load())[userID]
+	networks := (*l.networks.Current())[userID]
 	for _, n := range networks {
 		if n.Contains(from) {
 			return true
@@ -135,12 +130,11 @@ func (l *Live) Allows(userID string, from netip.Addr) bool {
 
 // Reload reads all lists. When it fails the snapshot stays as it is.
 func (l *Live) Reload(ctx context.Context) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	all, err := l.store.All(ctx)
-	if err != nil {
-		return fmt.Errorf("reload the allowed addresses: %w", err)
-	}
-	l.current.Store(&all)
-	return nil
+	return l.networks.Update(ctx, func(ctx context.Context, _ *map[string][]netip.Prefix) (*map[string][]netip.Prefix, error) {
+		all, err := l.store.All(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("reload the allowed addresses: %w", err)
+		}
+		return &all, nil
+	})
 }

@@ -5,9 +5,8 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"strings"
-	"sync"
-	"sync/atomic"
 
+	"castellan/domain/change"
 	"castellan/domain/keyring"
 )
 
@@ -21,33 +20,29 @@ type Hasher interface {
 // when the change feed brings a note of topic change.CronKeys. It is safe for
 // concurrent use.
 type Live struct {
-	store   Store
-	hasher  Hasher
-	mu      sync.Mutex // one reload at a time: an older read never replaces a newer one
-	current atomic.Pointer[map[string]keyring.Sum]
+	store  Store
+	hasher Hasher
+	hashes *change.Snapshot[map[string]keyring.Sum] // by name
 }
 
 // NewLive returns a Live over store. Until the first Reload it knows no key.
 func NewLive(store Store, hasher Hasher) *Live {
-	l := &Live{store: store, hasher: hasher}
-	l.current.Store(&map[string]keyring.Sum{})
-	return l
+	return &Live{store, hasher, change.NewSnapshot(&map[string]keyring.Sum{})}
 }
 
 // Reload reads the keys. When it fails the snapshot stays as it is.
 func (l *Live) Reload(ctx context.Context) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	keys, err := l.store.Keys(ctx)
-	if err != nil {
-		return fmt.Errorf("reload cron keys: %w", err)
-	}
-	next := make(map[string]keyring.Sum, len(keys))
-	for _, k := range keys {
-		next[k.Name] = k.Hash
-	}
-	l.current.Store(&next)
-	return nil
+	return l.hashes.Update(ctx, func(ctx context.Context, _ *map[string]keyring.Sum) (*map[string]keyring.Sum, error) {
+		keys, err := l.store.Keys(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("reload cron keys: %w", err)
+		}
+		next := make(map[string]keyring.Sum, len(keys))
+		for _, k := range keys {
+			next[k.Name] = k.Hash
+		}
+		return &next, nil
+	})
 }
 
 // Client names the client whose header this is; false for any other text. The
@@ -58,7 +53,7 @@ func (l *Live) Client(header string) (name string, ok bool) {
 		return "", false
 	}
 	name, secret, cut := strings.Cut(header, ".")
-	stored, known := (*l.current.Load())[name]
+	stored, known := (*l.hashes.Current())[name]
 	if !known {
 		stored = l.hasher.Hash(domain)
 		stored.Sum = make([]byte, sha256.Size)

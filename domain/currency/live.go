@@ -3,9 +3,9 @@ package currency
 import (
 	"context"
 	"fmt"
-	"sync"
-	"sync/atomic"
 	"time"
+
+	"castellan/domain/change"
 )
 
 // Live is the snapshot that a node works with: loaded at the start, and again
@@ -13,30 +13,26 @@ import (
 // concurrent use.
 type Live struct {
 	store   Store
-	mu      sync.Mutex // one reload at a time: an older read never replaces a newer one
-	current atomic.Pointer[Catalog]
+	catalog *change.Snapshot[Catalog]
 }
 
 // NewLive returns a Live over store. Until the first Reload it knows nothing.
 func NewLive(store Store) *Live {
-	l := &Live{store: store}
-	l.current.Store(NewCatalog(nil, nil, nil))
-	return l
+	return &Live{store, change.NewSnapshot(NewCatalog(nil, nil, nil))}
 }
 
 // Catalog is the present snapshot.
-func (l *Live) Catalog() *Catalog { return l.current.Load() }
+func (l *Live) Catalog() *Catalog { return l.catalog.Current() }
 
 // Reload reads the reference data. When it fails the snapshot stays as it is.
 func (l *Live) Reload(ctx context.Context) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	c, err := Load(ctx, l.store)
-	if err != nil {
-		return fmt.Errorf("reload currencies: %w", err)
-	}
-	l.current.Store(c)
-	return nil
+	return l.catalog.Update(ctx, func(ctx context.Context, _ *Catalog) (*Catalog, error) {
+		c, err := Load(ctx, l.store)
+		if err != nil {
+			return nil, fmt.Errorf("reload currencies: %w", err)
+		}
+		return c, nil
+	})
 }
 
 // reloadTimeout bounds the reading of what the snapshot does not know yet.

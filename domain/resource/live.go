@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 
+	"castellan/domain/change"
 	"castellan/domain/fault"
 	"castellan/domain/user"
 )
@@ -44,8 +43,7 @@ type Accounts interface {
 type Live struct {
 	store    Store
 	accounts Accounts
-	mu       sync.Mutex // one reload at a time: an older read never replaces a newer one
-	current  atomic.Pointer[snapshot]
+	held     *change.Snapshot[snapshot]
 }
 
 type target struct{ method, path string }
@@ -67,14 +65,12 @@ type profile struct {
 // NewLive returns a Live that knows no role and no grant until Reload: nothing
 // meant for administrators can be used.
 func NewLive(s Store, a Accounts) *Live {
-	l := &Live{store: s, accounts: a}
-	l.current.Store(&snapshot{everyone: &profile{}})
-	return l
+	return &Live{s, a, change.NewSnapshot(&snapshot{everyone: &profile{}})}
 }
 
 // Judge looks up what an account may do at an endpoint.
 func (l *Live) Judge(userID, method, path string) Verdict {
-	p := l.current.Load().of(userID)
+	p := l.held.Current().of(userID)
 	return Verdict{Admin: p.admin, Permission: p.grants[target{method, path}]}
 }
 
@@ -87,37 +83,34 @@ func (s *snapshot) of(userID string) *profile {
 
 // Reload reads roles and grants. When it fails the snapshot stays as it is.
 func (l *Live) Reload(ctx context.Context) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.reload(ctx)
+	return l.held.Update(ctx, l.read)
 }
 
-func (l *Live) reload(ctx context.Context) error {
+func (l *Live) read(ctx context.Context, _ *snapshot) (*snapshot, error) {
 	grants, err := l.store.Grants(ctx)
 	if err != nil {
-		return fmt.Errorf("reload the grants: %w", err)
+		return nil, fmt.Errorf("reload the grants: %w", err)
 	}
 	held, err := l.accounts.Holders(ctx)
 	if err != nil {
-		return fmt.Errorf("reload the roles: %w", err)
+		return nil, fmt.Errorf("reload the roles: %w", err)
 	}
-	l.current.Store(newSnapshot(grants, held))
-	return nil
+	return newSnapshot(grants, held), nil
 }
 
 // Follow reloads when an account no longer has the roles that the snapshot
 // knows of it. Notes about accounts are many, and few are about roles.
 func (l *Live) Follow(ctx context.Context, userID string) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	u, err := l.accounts.Get(ctx, userID)
-	if err != nil && fault.CodeOf(err) != fault.RecordNotFound {
-		return fmt.Errorf("follow the roles of an account: %w", err)
-	}
-	if slices.Equal(beyondUser(u.Roles), l.current.Load().of(userID).roles) {
-		return nil
-	}
-	return l.reload(ctx)
+	return l.held.Update(ctx, func(ctx context.Context, present *snapshot) (*snapshot, error) {
+		u, err := l.accounts.Get(ctx, userID)
+		if err != nil && fault.CodeOf(err) != fault.RecordNotFound {
+			return nil, fmt.Errorf("follow the roles of an account: %w", err)
+		}
+		if slices.Equal(beyondUser(u.Roles), present.of(userID).roles) {
+			return present, nil
+		}
+		return l.read(ctx, present)
+	})
 }
 
 func beyondUser(roles []string) []string {

@@ -6,10 +6,10 @@ import (
 	"context"
 	"errors"
 	"reflect"
-	"sync"
 	"testing"
 
 	"castellan/domain/commit"
+	"castellan/domain/commit/committest"
 	"castellan/domain/fault"
 	"castellan/domain/firewall"
 )
@@ -81,34 +81,9 @@ func roundTrip(t *testing.T, s firewall.Store, _ commit.Committer) {
 
 const racers = 8
 
-// race runs do at once and returns how often it succeeded; every failure must
-// have the code.
-func race(t *testing.T, code fault.Code, do func(i int) error) (won int) {
-	t.Helper()
-	var wg sync.WaitGroup
-	var mu sync.Mutex
-	start := make(chan struct{})
-	for i := range racers {
-		wg.Go(func() {
-			<-start
-			err := do(i)
-			mu.Lock()
-			defer mu.Unlock()
-			if err == nil {
-				won++
-			} else if fault.CodeOf(err) != code {
-				t.Errorf("got %v, want %s", err, code)
-			}
-		})
-	}
-	close(start)
-	wg.Wait()
-	return won
-}
-
 func labelsAreUnique(t *testing.T, s firewall.Store, _ commit.Committer) {
 	apps := []string{"API", "WEB"}
-	if n := race(t, fault.RecordAlreadyExist, func(i int) error {
+	if n := committest.Race(t, racers, fault.RecordAlreadyExist, func(i int) error {
 		r := rule("same")
 		r.AppID = apps[i%2] // one label over all applications (D-WAF-09)
 		return s.Add(t.Context(), r)
@@ -151,7 +126,7 @@ func change(t *testing.T, s firewall.Store, _ commit.Committer) {
 // No change is lost between the reading and the saving of another.
 func changesDoNotOverlap(t *testing.T, s firewall.Store, _ commit.Committer) {
 	must(t, s.Add(t.Context(), rule("a")))
-	if n := race(t, "", func(int) error {
+	if n := committest.Race(t, racers, "", func(int) error {
 		return s.Change(t.Context(), "a", func(r firewall.Rule) (firewall.Rule, error) { r.Limit = new(*r.Limit + 1); return r, nil })
 	}); n != racers {
 		t.Errorf("%d of %d changes were made", n, racers)

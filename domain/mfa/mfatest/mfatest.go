@@ -8,10 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"sync"
 	"testing"
 
 	"castellan/domain/commit"
+	"castellan/domain/commit/committest"
 	"castellan/domain/fault"
 	"castellan/domain/mfa"
 )
@@ -128,37 +128,12 @@ func orderOfHeaders(t *testing.T, s mfa.Store, _ commit.Committer) {
 
 const racers = 8
 
-// race runs do at once and returns how often it succeeded; every failure must
-// have the code.
-func race(t *testing.T, code fault.Code, do func(i int) error) (won int) {
-	t.Helper()
-	var wg sync.WaitGroup
-	var mu sync.Mutex
-	start := make(chan struct{})
-	for i := range racers {
-		wg.Go(func() {
-			<-start
-			err := do(i)
-			mu.Lock()
-			defer mu.Unlock()
-			if err == nil {
-				won++
-			} else if fault.CodeOf(err) != code {
-				t.Errorf("got %v, want %s", err, code)
-			}
-		})
-	}
-	close(start)
-	wg.Wait()
-	return won
-}
-
 func codesAreUnique(t *testing.T, s mfa.Store, _ commit.Committer) {
 	ctx := t.Context()
-	if n := race(t, fault.RecordAlreadyExist, func(i int) error { return s.AddMethod(ctx, mfa.Method{Code: "SMS", ExpireMs: int64(i)}) }); n != 1 {
+	if n := committest.Race(t, racers, fault.RecordAlreadyExist, func(i int) error { return s.AddMethod(ctx, mfa.Method{Code: "SMS", ExpireMs: int64(i)}) }); n != 1 {
 		t.Errorf("%d of %d methods SMS were added", n, racers)
 	}
-	if n := race(t, fault.RecordAlreadyExist, func(int) error { return s.AddAction(ctx, mfa.Action{Code: "SMS", Title: mfa.Text{"en": "x"}}) }); n != 1 {
+	if n := committest.Race(t, racers, fault.RecordAlreadyExist, func(int) error { return s.AddAction(ctx, mfa.Action{Code: "SMS", Title: mfa.Text{"en": "x"}}) }); n != 1 {
 		t.Errorf("%d of %d actions were added", n, racers)
 	}
 	ms, err := s.Methods(ctx)
@@ -172,7 +147,7 @@ func codesAreUnique(t *testing.T, s mfa.Store, _ commit.Committer) {
 
 func onePolicyPerEntity(t *testing.T, s mfa.Store, _ commit.Committer) {
 	ctx := t.Context()
-	if n := race(t, fault.RecordAlreadyExist, func(int) error { _, err := s.AddPolicy(ctx, common("AA")); return err }); n != 1 {
+	if n := committest.Race(t, racers, fault.RecordAlreadyExist, func(int) error { _, err := s.AddPolicy(ctx, common("AA")); return err }); n != 1 {
 		t.Errorf("%d of %d policies were added", n, racers)
 	}
 	expired := common("AA")
@@ -270,7 +245,7 @@ func changeCommon(t *testing.T, s mfa.Store, _ commit.Committer) {
 func changesDoNotOverlap(t *testing.T, s mfa.Store, _ commit.Committer) {
 	ctx := t.Context()
 	must(t, s.AddMethod(ctx, mfa.Method{Code: "AA"}))
-	if n := race(t, "", func(int) error {
+	if n := committest.Race(t, racers, "", func(int) error {
 		return s.ChangeMethod(ctx, "AA", func(m mfa.Method) (mfa.Method, error) { m.ExpireMs++; return m, nil })
 	}); n != racers {
 		t.Errorf("%d of %d changes", n, racers)

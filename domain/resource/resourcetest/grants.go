@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"castellan/domain/commit"
+	"castellan/domain/commit/committest"
 	"castellan/domain/fault"
 	"castellan/domain/resource"
 	"castellan/domain/user"
@@ -52,13 +53,13 @@ func grants(t *testing.T, s resource.Store, _ commit.Committer) {
 func grantsUnderRace(t *testing.T, s resource.Store, _ commit.Committer) {
 	ctx := t.Context()
 	x, r := thing(t, s, kind(t, s, resource.API, "GET"), "GET /x"), role(t, s, "r")
-	if n := race(t, "", func(int) error { _, err := s.SetGrant(ctx, r, x, resource.Allow, now); return err }); n != racers {
+	if n := committest.Race(t, racers, "", func(int) error { _, err := s.SetGrant(ctx, r, x, resource.Allow, now); return err }); n != racers {
 		t.Errorf("%d of %d were set", n, racers)
 	}
 	if gs, err := s.Grants(ctx); err != nil || len(gs) != 1 {
 		t.Errorf("%d grants, %v", len(gs), err)
 	}
-	if n := race(t, fault.RecordNotFound, func(int) error { return s.RemoveGrant(ctx, r, x, now) }); n != 1 {
+	if n := committest.Race(t, racers, fault.RecordNotFound, func(int) error { return s.RemoveGrant(ctx, r, x, now) }); n != 1 {
 		t.Errorf("%d of %d took one grant away", n, racers)
 	}
 	if n, err := s.CountLog(ctx, resource.LogQuery{}); err != nil || n != racers+1 {

@@ -8,12 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"castellan/domain/commit"
+	"castellan/domain/commit/committest"
 	"castellan/domain/fault"
 	"castellan/domain/resource"
 	"castellan/domain/user/usertest"
@@ -199,28 +198,6 @@ func remove(t *testing.T, s resource.Store, _ commit.Committer) {
 // racers is how many callers meet where a contract must hold.
 const racers = 16
 
-// race runs do at once and counts those that succeed; the others must be
-// refused with code.
-func race(t *testing.T, code fault.Code, do func(i int) error) (won int) {
-	t.Helper()
-	var wg sync.WaitGroup
-	var n atomic.Int32
-	start := make(chan struct{})
-	for i := range racers {
-		wg.Go(func() {
-			<-start
-			if err := do(i); err == nil {
-				n.Add(1)
-			} else if fault.CodeOf(err) != code {
-				t.Errorf("got %v, want %s", err, code)
-			}
-		})
-	}
-	close(start)
-	wg.Wait()
-	return int(n.Load())
-}
-
 func uniqueUnderRace(t *testing.T, s resource.Store, _ commit.Committer) {
 	ctx := t.Context()
 	a := kind(t, s, resource.API, "A")
@@ -232,7 +209,7 @@ func uniqueUnderRace(t *testing.T, s resource.Store, _ commit.Committer) {
 		},
 		"roles": func() error { _, err := s.AddRole(ctx, resource.Role{Code: "r"}); return err },
 	} {
-		if n := race(t, fault.RecordAlreadyExist, func(int) error { return do() }); n != 1 {
+		if n := committest.Race(t, racers, fault.RecordAlreadyExist, func(int) error { return do() }); n != 1 {
 			t.Errorf("%d of %d %s were added", n, racers, what)
 		}
 	}
@@ -242,7 +219,7 @@ func uniqueUnderRace(t *testing.T, s resource.Store, _ commit.Committer) {
 // roles come to be when everybody counts before adding one.
 func lockUnderRace(t *testing.T, s resource.Store, c commit.Committer) {
 	full := fault.New(fault.RecordLimitReached, "full")
-	n := race(t, fault.RecordLimitReached, func(i int) error {
+	n := committest.Race(t, racers, fault.RecordLimitReached, func(i int) error {
 		return c.InTx(t.Context(), func(ctx context.Context) error {
 			if err := s.Lock(ctx); err != nil {
 				return err
