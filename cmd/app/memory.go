@@ -28,8 +28,8 @@ const (
 // keepMemory looks after the heap until ctx ends. Each of the two collections
 // after a burst costs about a millisecond per MiB alive.
 func keepMemory(ctx context.Context) {
-	percent := debug.SetGCPercent(calmPercent)
-	ours := percent == calmPercent
+	percent := debug.SetGCPercent(calmPercent) // the only way to read it is to set it
+	ours := percent == calmPercent             // what is so by default
 	if !ours {
 		debug.SetGCPercent(percent)
 	}
@@ -51,16 +51,16 @@ func keepMemory(ctx context.Context) {
 		case <-tick.C:
 		}
 		allocated, held := heap()
-		switch busy := allocated-last >= busyBytes; {
-		case busy:
+		if allocated-last >= busyBytes {
 			quiet = 0
-			p := busyPercent
-			if held > largeHeap {
-				p = calmPercent
+			if held < largeHeap {
+				let(busyPercent)
+			} else {
+				let(calmPercent)
 			}
-			let(p)
-		default:
-			if quiet++; quiet == over {
+		} else {
+			quiet++
+			if quiet == over {
 				let(calmPercent)
 			}
 			if (quiet == over || quiet == asleep) && held > smallHeap {

@@ -25,13 +25,10 @@ export class Addresses {
   }
 
   async refresh() {
-    try {
-      const { client } = this.#page;
-      this.#list = (await client.request('GET', PATH, { headers: { 'x-auth': client.xAuth } })).data;
-      this.#draw();
-    } catch (error) {
-      this.#page.fail(error);
-    }
+    const list = await this.#page.read(PATH);
+    if (!list) return;
+    this.#list = list;
+    this.#draw();
   }
 
   async #add(form) {

@@ -27,7 +27,7 @@ const outbox = new Outbox({
 
 /** What the views get of the page. */
 const page = {
-  base, client, say, fail, show, leave, verify, note: showNotice, clear: clearNotices,
+  base, client, say, fail, show, leave, verify, read, note: showNotice, clear: clearNotices,
   fill: (channel, code) => challenge?.fill(channel, code),
   /** A client with the same language whose requests are not in the log: for asking every few seconds. */
   quiet: new CastellanClient({ baseUrl: base.href, headers: client.headers }),
@@ -48,6 +48,15 @@ function say(text) {
 function fail(error, form) {
   if (error.status === 401 && session && !error.code.startsWith('DEVICE_')) leave('sessionGone');
   else showError(error, form);
+}
+
+/** Reads something of the account, such as a list. Where that is refused it says so, and there is nothing. */
+async function read(path) {
+  try {
+    return (await client.request('GET', path, { headers: { 'x-auth': client.xAuth } })).data;
+  } catch (error) {
+    fail(error);
+  }
 }
 
 function show(step) {

@@ -52,13 +52,10 @@ export class Devices {
 
   /** Reads the account's list. */
   async refresh() {
-    try {
-      const { client } = this.#page;
-      this.#list = (await client.request('GET', '/auth/devices', { headers: { 'x-auth': client.xAuth } })).data;
-      this.#draw();
-    } catch (error) {
-      this.#page.fail(error);
-    }
+    const list = await this.#page.read('/auth/devices');
+    if (!list) return;
+    this.#list = list;
+    this.#draw();
   }
 
   async #enroll() {
