@@ -2,7 +2,7 @@ package firewall
 
 import (
 	"context"
-	"hash/maphash"
+	"encoding/binary"
 	"slices"
 	"sync"
 	"time"
@@ -10,23 +10,34 @@ import (
 	"castellan/domain/window"
 )
 
-// Local is the Counter of one node: windows in memory, spread over shards that
-// each have a lock. A request under several keys holds the locks of all of them
-// while it is decided.
+// Local is the Counter of one node: windows in memory, dealt out to partitions
+// that each have a lock. A request under several keys holds the locks of all of
+// them while it is decided.
 type Local struct {
 	// instant reads the clock, in nanoseconds since the start. It is read inside
 	// the locks, so that windows see time in order.
 	instant func() int64
-	seed    maphash.Seed
-	shards  [localShards]localShard
+	parts   [Partitions]Part
 }
 
-const localShards = 256
+// Partitions is how many parts the keys are dealt out to. Every process deals
+// them out in the same way, so that a part can be one node's (D-WAF-13).
+const Partitions = 1024
 
-type localShard struct {
+// Part is the windows of one partition.
+type Part struct {
 	mu      sync.Mutex
 	windows map[Key]*window.Window
 	_       [40]byte // neighbours do not share a line of the cache
+}
+
+// Gate stands in front of the windows of a Local. Its methods are called with
+// the partition locked.
+type Gate interface {
+	// Open tells whether the windows of a partition may be used.
+	Open(partition int) bool
+	// Counted is told that demand i was counted, as of an instant.
+	Counted(i, partition int, instant int64)
 }
 
 var _ Counter = (*Local)(nil)
@@ -36,74 +47,120 @@ var _ Counter = (*Local)(nil)
 func NewLocal(now func() time.Time) *Local {
 	if now == nil {
 		origin := time.Now()
-		return &Local{instant: func() int64 { return int64(time.Since(origin)) }, seed: maphash.MakeSeed()}
+		return &Local{instant: func() int64 { return int64(time.Since(origin)) }}
 	}
 	origin := now()
-	return &Local{instant: func() int64 { return int64(now().Sub(origin)) }, seed: maphash.MakeSeed()}
+	return &Local{instant: func() int64 { return int64(now().Sub(origin)) }}
 }
 
-func (l *Local) shard(k Key) int { return int(maphash.Comparable(l.seed, k) % localShards) }
+// Instant reads the clock that the windows go by: nanoseconds since some instant
+// of this process.
+func (l *Local) Instant() int64 { return l.instant() }
+
+// Partition is where the key belongs.
+func (k Key) Partition() int {
+	h := uint64(14695981039346656037)
+	for i := range len(k.Rule) {
+		h = (h ^ uint64(k.Rule[i])) * 1099511628211
+	}
+	h = mix(h)
+	if k.IP.IsValid() {
+		a := k.IP.As16()
+		h = mix(mix(h^binary.LittleEndian.Uint64(a[:8])) ^ binary.LittleEndian.Uint64(a[8:]))
+	}
+	for i := range len(k.Name) {
+		h = (h ^ uint64(k.Name[i])) * 1099511628211
+	}
+	return int(mix(h) % Partitions)
+}
+
+// mix lets every bit reach every other.
+func mix(h uint64) uint64 {
+	h ^= h >> 30
+	h *= 0xbf58476d1ce4e5b9
+	h ^= h >> 27
+	h *= 0x94d049bb133111eb
+	return h ^ h>>31
+}
 
 // Allow implements Counter.
 func (l *Local) Allow(_ context.Context, demands []Demand, stands []window.Standing) (admitted bool, err error) {
+	admitted, _ = l.Decide(demands, stands, nil)
+	return admitted, nil
+}
+
+// Decide is Allow through a gate, which may be nil. When a partition is closed
+// nothing is counted and open is false.
+func (l *Local) Decide(demands []Demand, stands []window.Standing, gate Gate) (admitted, open bool) {
 	var room [8]int
 	var found [8]*window.Window
 	at, windows := room[:0], found[:0]
 	for i := range demands {
-		at = append(at, l.shard(demands[i].Key))
+		at = append(at, demands[i].Key.Partition())
 	}
 	l.lock(at)
+	defer l.unlock(at)
+	if gate != nil {
+		for _, n := range at {
+			if !gate.Open(n) {
+				return false, false
+			}
+		}
+	}
 	now := l.instant()
 	admitted = true
 	for i, n := range at {
-		w := l.shards[n].windows[demands[i].Key]
+		w := l.parts[n].windows[demands[i].Key]
 		windows = append(windows, w)
 		stands[i] = look(w, &demands[i], now)
 		admitted = admitted && stands[i].Retry == 0
 	}
-	if admitted {
-		for i, n := range at {
-			if windows[i] == nil {
-				windows[i] = l.shards[n].add(demands[i].Key)
-			}
-			windows[i].Admit(now, demands[i].rule())
-			if stands[i].Used++; stands[i].Used == 1 {
-				stands[i].Reset = int64(demands[i].Period)
-			}
+	if !admitted {
+		return false, true
+	}
+	for i, n := range at {
+		if windows[i] == nil {
+			windows[i] = l.parts[n].add(demands[i].Key)
+		}
+		windows[i].Admit(now, demands[i].rule())
+		if stands[i].Used++; stands[i].Used == 1 {
+			stands[i].Reset = int64(demands[i].Period)
+		}
+		if gate != nil {
+			gate.Counted(i, n, now)
 		}
 	}
-	l.unlock(at)
-	return admitted, nil
+	return true, true
 }
 
 // Look implements Counter.
 func (l *Local) Look(_ context.Context, demands []Demand, stands []window.Standing) error {
 	for i := range demands {
-		s := &l.shards[l.shard(demands[i].Key)]
-		s.mu.Lock()
-		stands[i] = look(s.windows[demands[i].Key], &demands[i], l.instant())
-		s.mu.Unlock()
+		p := &l.parts[demands[i].Key.Partition()]
+		p.mu.Lock()
+		stands[i] = look(p.windows[demands[i].Key], &demands[i], l.instant())
+		p.mu.Unlock()
 	}
 	return nil
 }
 
-// lock takes the locks of some shards, each once and in one order for everybody.
+// lock takes the locks of some partitions, each once and in one order for everybody.
 func (l *Local) lock(at []int) {
 	if len(at) == 1 { // the common case
-		l.shards[at[0]].mu.Lock()
+		l.parts[at[0]].mu.Lock()
 		return
 	}
 	for last := -1; ; {
-		next := localShards
+		next := Partitions
 		for _, n := range at {
 			if n > last {
 				next = min(next, n)
 			}
 		}
-		if next == localShards {
+		if next == Partitions {
 			return
 		}
-		l.shards[next].mu.Lock()
+		l.parts[next].mu.Lock()
 		last = next
 	}
 }
@@ -111,7 +168,7 @@ func (l *Local) lock(at []int) {
 func (l *Local) unlock(at []int) {
 	for i, n := range at {
 		if !slices.Contains(at[:i], n) {
-			l.shards[n].mu.Unlock()
+			l.parts[n].mu.Unlock()
 		}
 	}
 }
@@ -126,41 +183,73 @@ func look(w *window.Window, d *Demand, now int64) (at window.Standing) {
 
 // add makes the window of a key, for its first admission: asking leaves nothing
 // behind.
-func (s *localShard) add(k Key) *window.Window {
-	if s.windows == nil {
-		s.windows = map[Key]*window.Window{}
+func (p *Part) add(k Key) *window.Window {
+	if p.windows == nil {
+		p.windows = map[Key]*window.Window{}
 	}
 	w := new(window.Window)
-	s.windows[k] = w
+	p.windows[k] = w
 	return w
 }
 
-// Sweep forgets the windows in which nothing counts any more. It holds one shard
-// at a time.
+// Sweep forgets the windows in which nothing counts any more. It holds one
+// partition at a time.
 func (l *Local) Sweep() {
-	for i := range l.shards {
-		s := &l.shards[i]
-		s.mu.Lock()
+	for i := range l.parts {
+		p := &l.parts[i]
+		p.mu.Lock()
 		now := l.instant()
-		for k, w := range s.windows {
+		for k, w := range p.windows {
 			if w.Idle(now) {
-				delete(s.windows, k)
+				delete(p.windows, k)
 			}
 		}
-		if len(s.windows) == 0 {
-			s.windows = nil // a map that was large stays large
+		if len(p.windows) == 0 {
+			p.windows = nil // a map that was large stays large
 		}
-		s.mu.Unlock()
+		p.mu.Unlock()
 	}
 }
 
 // Keys is how many windows are kept.
 func (l *Local) Keys() (n int) {
-	for i := range l.shards {
-		s := &l.shards[i]
-		s.mu.Lock()
-		n += len(s.windows)
-		s.mu.Unlock()
+	for i := range l.parts {
+		p := &l.parts[i]
+		p.mu.Lock()
+		n += len(p.windows)
+		p.mu.Unlock()
 	}
 	return n
 }
+
+// Enter runs do with a partition locked. It must not be kept.
+func (l *Local) Enter(partition int, do func(p *Part)) {
+	p := &l.parts[partition]
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	do(p)
+}
+
+// Len is how many windows the part has.
+func (p *Part) Len() int { return len(p.windows) }
+
+// Each visits the windows.
+func (p *Part) Each(visit func(Key, *window.Window)) {
+	for k, w := range p.windows {
+		visit(k, w)
+	}
+}
+
+// Find is the window of a key; nil when nothing was ever counted.
+func (p *Part) Find(k Key) *window.Window { return p.windows[k] }
+
+// Make is the window of a key, which is new when there was none.
+func (p *Part) Make(k Key) *window.Window {
+	if w := p.windows[k]; w != nil {
+		return w
+	}
+	return p.add(k)
+}
+
+// Clear forgets everything.
+func (p *Part) Clear() { p.windows = nil }
