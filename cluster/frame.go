@@ -33,9 +33,10 @@ const (
 	opTellLive = 4
 	opPost     = 5
 	opRelease  = 6
-	opPing     = 7 // req is the sender's clock
-	opAnswer   = 8 // of a call, a release, a ping or a status
-	opStatus   = 9 // answered with JSON, for operators
+	opPing     = 7  // req is the sender's clock
+	opAnswer   = 8  // of a call, a release, a ping or a status
+	opStatus   = 9  // answered with JSON, for operators
+	opAsk      = 10 // of a named receiver; older nodes do not answer
 )
 
 // What an answer says.

@@ -133,12 +133,12 @@ func (f *fleet) former(key identity) (ids []string) {
 func (f *fleet) askRelease(id string, key identity) {
 	end := time.Now().Add(releaseTime)
 	for time.Now().Before(end) && f.ctx.Err() == nil {
-		l := f.linkTo(id)
-		if l == nil || l.dead.Load() {
+		if f.lost(id) {
 			return
 		}
-		if !f.belongs(id) && f.clock()-l.heard.Load() > int64(lease) {
-			return // given up, and silent for as long as its lease
+		l := f.linkTo(id)
+		if l == nil {
+			return
 		}
 		if _, err := l.call(f.ctx, time.Until(end), frame{op: opRelease, kind: key.kind, id: key.id}, nil); err == nil {
 			return

@@ -75,8 +75,9 @@ type Node struct {
 	closed atomic.Bool
 	fleet  *fleet // nil on a node that is alone
 
-	mu    sync.RWMutex
-	named map[string]func(proto.Message)
+	mu        sync.RWMutex
+	named     map[string]func(proto.Message)
+	receivers map[string]Receiver
 }
 
 type kind struct {
@@ -100,7 +101,7 @@ func newNode(log *slog.Logger) *Node {
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return quiet }),
 		actor.WithDeadLetterRequestLogging(false),
 	)
-	n := &Node{sys: sys, work: newWorkers(), kinds: map[string]*kind{}, seed: maphash.MakeSeed(), named: map[string]func(proto.Message){}}
+	n := &Node{sys: sys, work: newWorkers(), kinds: map[string]*kind{}, seed: maphash.MakeSeed(), named: map[string]func(proto.Message){}, receivers: map[string]Receiver{}}
 	for i := range n.shards {
 		n.shards[i].m = map[identity]*cell{}
 	}

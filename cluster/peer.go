@@ -132,6 +132,8 @@ func (p *peer) take(fr *frame) {
 		if msg, err := fr.message(); err == nil {
 			f.n.receive(fr.kind, msg)
 		}
+	case opAsk:
+		p.receiveAsk(fr)
 	case opStatus:
 		if text, err := json.Marshal(f.n.Status()); err == nil {
 			p.out.put(&frame{op: opAnswer, req: fr.req, body: text})

@@ -3,4 +3,4 @@
 // testing need no protobuf compiler.
 package pb
 
-//go:generate protoc --go_out=. --go_opt=paths=source_relative messages.proto
+//go:generate protoc --go_out=. --go_opt=paths=source_relative messages.proto rates.proto

@@ -3,6 +3,8 @@ package firewall
 import (
 	"context"
 	"encoding/binary"
+	"iter"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -233,13 +235,6 @@ func (l *Local) Enter(partition int, do func(p *Part)) {
 // Len is how many windows the part has.
 func (p *Part) Len() int { return len(p.windows) }
 
-// Each visits the windows.
-func (p *Part) Each(visit func(Key, *window.Window)) {
-	for k, w := range p.windows {
-		visit(k, w)
-	}
-}
-
 // Find is the window of a key; nil when nothing was ever counted.
 func (p *Part) Find(k Key) *window.Window { return p.windows[k] }
 
@@ -253,3 +248,6 @@ func (p *Part) Make(k Key) *window.Window {
 
 // Clear forgets everything.
 func (p *Part) Clear() { p.windows = nil }
+
+// Keys are those that have a window.
+func (p *Part) Keys() iter.Seq[Key] { return maps.Keys(p.windows) }

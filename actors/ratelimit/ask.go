@@ -1,0 +1,197 @@
+package ratelimit
+
+import (
+	"sync/atomic"
+
+	"google.golang.org/protobuf/proto"
+
+	"castellan/actors/pb"
+	"castellan/domain/firewall"
+	"castellan/domain/window"
+)
+
+// Names of the receivers.
+const (
+	askName  = "rates.ask"
+	copyName = "rates.copy"
+	pullName = "rates.pull"
+)
+
+// What a request is asked about for. Numbers on the wire.
+const (
+	modeCount    = 0
+	modeLook     = 1
+	modeStandIn  = 2 // its owner is silent
+	modeTakeBack = 3
+)
+
+// ask is a request on its way to an owner.
+type ask struct {
+	target
+	mode     uint32
+	demands  []firewall.Demand
+	stands   []window.Standing
+	instants []int64 // what each was counted as
+	verdict  verdict
+	done     chan bool // gets one: whether there is an answer; nil: nobody waits
+}
+
+// ask sends a request to the member that decides about it.
+func (c *Counter) ask(t target, mode uint32, demands []firewall.Demand, instants []int64) *ask {
+	q := &ask{target: t, mode: mode, demands: demands, instants: instants, verdict: silent, done: make(chan bool, 1)}
+	c.way(t.member).asks.put(q)
+	return q
+}
+
+// takeBack has an owner forget what it has counted, and waits for nothing.
+func (c *Counter) takeBack(q *ask) {
+	c.way(q.member).asks.put(&ask{target: q.target, mode: modeTakeBack, demands: q.demands, instants: q.instants})
+}
+
+func (q *ask) end(answered bool) {
+	if q.done != nil {
+		q.done <- answered
+	}
+}
+
+// sendAsks is the way's: one batch to an owner.
+func (c *Counter) sendAsks(m *member, batch []*ask) {
+	c.batches.Add(1)
+	c.asked.Add(int64(len(batch)))
+	question := &pb.RateAsk{}
+	for _, q := range batch {
+		for i := range q.demands {
+			d := &q.demands[i]
+			question.Keys = append(question.Keys, appendKey(nil, d.Key))
+			question.Limits = append(question.Limits, d.Limit)
+			question.Periods = append(question.Periods, int64(d.Period))
+			if q.mode == modeTakeBack {
+				question.Instants = append(question.Instants, q.instants[i])
+			} else {
+				question.Instants = append(question.Instants, 0)
+			}
+		}
+		question.Sizes = append(question.Sizes, uint32(len(q.demands)))
+		question.Modes = append(question.Modes, q.mode)
+	}
+	began := c.table.Instant()
+	got, err := c.net.Ask(c.ctx, silence, m.id, askName, question)
+	answer, ok := got.(*pb.RateAnswer)
+	ok = ok && err == nil && fits(answer, question)
+	if !ok && c.slept(began, silence) {
+		for _, q := range batch {
+			q.verdict = again
+			q.end(true)
+		}
+		return
+	}
+	m.heard(ok, c.table.Instant())
+	if !ok {
+		for _, q := range append(batch, m.asks.take()...) { // the others wait no longer for one that is silent
+			q.end(false)
+		}
+		return
+	}
+	n := 0
+	for i, q := range batch {
+		q.verdict = verdict(answer.Verdicts[i])
+		if q.verdict > refused {
+			q.verdict = again
+		}
+		q.stands = make([]window.Standing, len(q.demands))
+		if q.mode == modeCount || q.mode == modeStandIn {
+			q.instants = answer.Instants[n : n+len(q.demands) : n+len(q.demands)]
+		}
+		for k := range q.demands {
+			q.stands[k] = window.Standing{Used: answer.Used[n], Reset: answer.Reset_[n], Retry: answer.Retry[n]}
+			if q.mode == modeCount && q.verdict == admitted && !c.noteStandIn(&q.demands[k], answer.Numbers[n]) {
+				q.verdict = again
+			}
+			n++
+		}
+		q.end(true)
+	}
+}
+
+// fits tells whether an answer has the shape that its question asks for.
+func fits(a *pb.RateAnswer, q *pb.RateAsk) bool {
+	n := len(q.Keys)
+	return a != nil && len(a.Verdicts) == len(q.Sizes) && len(a.Used) == n && len(a.Reset_) == n && len(a.Retry) == n && len(a.Instants) == n && len(a.Numbers) == n
+}
+
+// receiveAsk decides for other nodes.
+func (c *Counter) receiveAsk(from string, question proto.Message, answer func(proto.Message)) {
+	q, ok := question.(*pb.RateAsk)
+	n := 0
+	if ok {
+		n = len(q.Keys)
+		sum := 0
+		for _, s := range q.Sizes {
+			sum += int(s)
+		}
+		ok = sum == n && len(q.Modes) == len(q.Sizes) && len(q.Limits) == n && len(q.Periods) == n && len(q.Instants) == n
+	}
+	if !ok {
+		answer(&pb.RateAnswer{})
+		return
+	}
+	b := &pb.RateAnswer{Verdicts: make([]uint32, len(q.Sizes)), Used: make([]int64, n), Reset_: make([]int64, n), Retry: make([]int64, n),
+		Instants: make([]int64, n), Numbers: make([]uint64, n)}
+	if c.place.Load().alone() { // it knows more members than this node does
+		answer(b)
+		return
+	}
+	gates := make([]gate, len(q.Sizes))
+	demands := make([]firewall.Demand, 0, n)
+	stands := make([]window.Standing, n)
+	var left atomic.Int32
+	left.Store(1)
+	finish := func() {
+		if left.Add(-1) != 0 {
+			return
+		}
+		for i := range gates {
+			if gates[i].undone() {
+				b.Verdicts[i] = uint32(again)
+			}
+		}
+		answer(b)
+	}
+	at := 0
+	for i, size := range q.Sizes {
+		base, g := at, &gates[i]
+		g.init(c, from, q.Modes[i] == modeStandIn)
+		for range size {
+			key, valid := parseKey(q.Keys[at])
+			if !valid || q.Limits[at] < 1 || q.Periods[at] < 1 {
+				answer(&pb.RateAnswer{})
+				return
+			}
+			demands = append(demands, firewall.Demand{Key: key, Limit: q.Limits[at], Period: periodOf(q.Periods[at])})
+			at++
+		}
+		g.demands = demands[base:at]
+		switch q.Modes[i] {
+		case modeLook:
+			b.Verdicts[i] = uint32(refused)
+			c.table.Look(c.ctx, g.demands, stands[base:at])
+		case modeTakeBack:
+			b.Verdicts[i] = uint32(refused)
+			for k := range g.demands {
+				c.forget(&g.demands[k], q.Instants[base+k])
+			}
+		case modeCount, modeStandIn:
+			left.Add(1)
+			g.then = finish
+			b.Verdicts[i] = uint32(g.decide(stands[base:at]))
+			for k, m := range g.marks {
+				b.Instants[base+k], b.Numbers[base+k] = m.instant, m.number
+			}
+			g.finish()
+		}
+	}
+	for i, s := range stands {
+		b.Used[i], b.Reset_[i], b.Retry[i] = s.Used, s.Reset, s.Retry
+	}
+	finish()
+}

@@ -1,0 +1,163 @@
+package ratelimit
+
+import (
+	"sync/atomic"
+	"time"
+
+	"castellan/domain/firewall"
+	"castellan/domain/window"
+)
+
+// gate is one decision of this node: it lets it be made only where this node may,
+// and has the stand-ins know of it before anybody hears of it.
+type gate struct {
+	c       *Counter
+	pl      *placement
+	asker   string // whose request it is
+	standIn bool   // in the place of a silent owner
+	demands []firewall.Demand
+	marks   []mark // what each demand was counted as
+	room    [maxDemands]mark
+	late    []int // partitions that are still to be taken over
+	wait    wait
+	then    func() // called when the decision holds, or does not
+}
+
+// mark is what an admission was counted as: when, by the clock here, and as
+// which of its partition.
+type mark struct {
+	instant int64
+	number  uint64
+}
+
+// wait counts the copies that are not confirmed yet.
+type wait struct {
+	left atomic.Int32
+	void atomic.Bool // a stand-in has decided for itself: the decision does not hold
+}
+
+var _ firewall.Gate = (*gate)(nil)
+
+func (g *gate) init(c *Counter, asker string, standIn bool) {
+	g.c, g.pl, g.asker, g.standIn = c, c.place.Load(), asker, standIn
+	g.marks = g.room[:0]
+	g.wait.left.Store(1)
+}
+
+// Open implements firewall.Gate.
+func (g *gate) Open(p int) bool {
+	c := g.c
+	pl, r := g.pl, &c.roles[p]
+	switch {
+	case pl != c.place.Load() || !c.net.Belongs():
+		return false
+	case pl.owner[p] == c.self:
+		if r.state != held {
+			g.late = append(g.late, p)
+			return false
+		}
+		return true
+	case g.standIn && pl.next[p] == c.self && r.whole:
+		if !r.stands {
+			r.stands = true
+			r.number = (r.number>>term + 1) << term
+		}
+		return true
+	}
+	return false
+}
+
+// Counted implements firewall.Gate.
+func (g *gate) Counted(i, p int, instant int64) {
+	c := g.c
+	pl, r := g.pl, &c.roles[p]
+	r.number++
+	g.marks = append(g.marks, mark{instant, r.number})
+	if pl.owner[p] != c.self { // the stand-in has none itself
+		c.stood.Add(1)
+		return
+	}
+	if next := pl.next[p]; next != "" && next != g.asker {
+		x := &copied{part: p, number: r.number, demand: g.demands[i]}
+		if c.way(next).deaf.Load() {
+			r.fork = true
+		} else {
+			g.wait.left.Add(1)
+			x.gate = g
+		}
+		c.copyTo(next, x)
+	}
+}
+
+// decide decides; what it counts holds once finish has come to an end.
+func (g *gate) decide(stands []window.Standing) verdict {
+	ok, open := g.c.table.Decide(g.demands, stands, g)
+	switch {
+	case !open:
+		for _, p := range g.late {
+			g.c.activateSoon(p)
+		}
+		return again
+	case !ok:
+		return refused
+	}
+	return admitted
+}
+
+// finish notes that one thing less is waited for.
+func (g *gate) finish() {
+	if g.wait.left.Add(-1) == 0 {
+		if g.wait.void.Load() {
+			g.takeBack()
+		}
+		if g.then != nil {
+			g.then()
+		}
+	}
+}
+
+// undone tells whether a decision turned out not to hold.
+func (g *gate) undone() bool { return g.wait.void.Load() }
+
+// takeBack forgets what was counted under the other keys of a decision that does
+// not hold.
+func (g *gate) takeBack() {
+	for i, m := range g.marks {
+		g.c.forget(&g.demands[i], m.instant)
+	}
+}
+
+// decide is a decision about a request of this node.
+func (c *Counter) decide(demands []firewall.Demand, stands []window.Standing, standIn bool) verdict {
+	g := new(gate)
+	g.init(c, c.self, standIn)
+	g.demands = demands
+	done := make(chan struct{})
+	g.then = func() { close(done) }
+	v := g.decide(stands)
+	g.finish()
+	<-done
+	if g.undone() {
+		return again
+	}
+	return v
+}
+
+// forget takes back an admission that was counted here, and has the stand-in do
+// the same.
+func (c *Counter) forget(d *firewall.Demand, instant int64) {
+	p := d.Key.Partition()
+	c.table.Enter(p, func(part *firewall.Part) {
+		w := part.Find(d.Key)
+		if w == nil || !w.Forget(instant) {
+			return
+		}
+		pl, r := c.place.Load(), &c.roles[p]
+		r.number++
+		if next := pl.next[p]; pl.owner[p] == c.self && next != "" {
+			c.copyTo(next, &copied{part: p, number: r.number, demand: *d, taken: true})
+		}
+	})
+}
+
+func periodOf(ns int64) time.Duration { return time.Duration(ns) }

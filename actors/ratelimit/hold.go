@@ -1,0 +1,236 @@
+package ratelimit
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"castellan/actors/pb"
+	"castellan/domain/firewall"
+)
+
+// role is what this node is to a partition. The table's lock of the partition
+// guards it.
+type role struct {
+	state  state
+	number uint64 // of the last admission, see term
+	base   uint64 // as stand-in: what came with the state
+	whole  bool   // as stand-in: it has all that the owner has
+	stands bool   // as stand-in: it has decided itself
+	told   bool   // as owner: the stand-in was given the state
+	fork   bool   // something was counted that nobody else knows of
+	skips  bool   // the pieces of a state that follow are not wanted
+	tries  uint8
+	from   string            // the stand-in that has decided: it knows more than this node
+	owed   []firewall.Demand // admitted, and to be counted when the state is there
+	away   int64             // not to be taken over before
+	keep   int64             // how long a state is kept that is nobody's here; 0: it is
+	gen    uint32            // how often the state was given away
+	given  uint64            // and with which number
+	claim  bool              // it is being taken over
+}
+
+type state uint8
+
+const (
+	idle state = iota
+	held       // this node decides
+)
+
+const (
+	// awayTime is how long a node stays away from a partition that it gave away: it
+	// may not know yet that it is another's.
+	awayTime = 2 * time.Second
+	// pullTime is how long a former owner may take to give a partition away. One
+	// that says nothing for so long does not know any more that it belongs.
+	pullTime = 1250 * time.Millisecond
+)
+
+// activateSoon is activate for callers that do not wait.
+func (c *Counter) activateSoon(p int) {
+	if c.ctx.Err() == nil {
+		c.work.Go(func() { c.activate(p) })
+	}
+}
+
+// activate takes over a partition that is this node's: from the stand-in that
+// has decided in its place, or from whoever had it lately, or, when they are
+// gone, with what it knows as their stand-in.
+func (c *Counter) activate(p int) {
+	var from string
+	var gen uint32
+	begin := false
+	c.table.Enter(p, func(*firewall.Part) {
+		r := &c.roles[p]
+		if c.place.Load().owner[p] != c.self || r.state == held || r.claim || c.table.Instant() < r.away || !c.net.Belongs() {
+			return
+		}
+		r.claim, begin = true, true
+		from, gen = r.from, r.gen
+	})
+	if !begin {
+		return
+	}
+	var found []*pb.RateState
+	var best, source string
+	ready := true
+	if from != "" {
+		if got, ok := c.pull(p, from, true); ok && got[0].Refused {
+			ready = false // it is that member's by now: this node will hear of it
+		} else if ok {
+			found, best, source = got, from, from
+		}
+	} else {
+		for _, id := range c.net.Former(Kind, strconv.Itoa(p)) {
+			if got, ok := c.pull(p, id, false); ok && !got[0].Refused && (found == nil || got[0].Number > found[0].Number) {
+				found, source = got, id
+			}
+		}
+	}
+	c.table.Enter(p, func(part *firewall.Part) {
+		r, pl := &c.roles[p], c.place.Load()
+		r.claim = false
+		if !ready {
+			r.away = c.table.Instant() + int64(100*time.Millisecond)
+			return
+		}
+		if r.gen != gen || r.from != from || pl.owner[p] != c.self || !c.net.Belongs() {
+			return
+		}
+		was := uint64(0)
+		if found != nil {
+			c.pulled.Add(1)
+			if best != "" || found[0].Number >= r.number || r.fork {
+				c.adopt(part, r, found)
+				was = found[0].Number
+			}
+		}
+		r.state, r.stands, r.from, r.told = held, false, "", false
+		r.number = (r.number>>term + 2) << term
+		if next := pl.next[p]; next != "" && next == source && was != 0 && !r.fork && len(r.owed) == 0 {
+			c.copyTo(next, &copied{part: p, state: &pb.RateState{Part: uint32(p), Number: r.number, Was: was}})
+			r.told = true
+		}
+		r.fork = pl.alone()
+		now := c.table.Instant()
+		for i := range r.owed {
+			part.Make(r.owed[i].Key).Admit(now, ruleOf(&r.owed[i]))
+		}
+		r.owed = nil
+	})
+	c.tell(p)
+}
+
+// adopt makes the state of another this node's. When something was counted here
+// that nobody else knows of both count: rather twice than not at all.
+func (c *Counter) adopt(part *firewall.Part, r *role, states []*pb.RateState) {
+	if r.fork {
+		own := c.pieces(0, part, nil)
+		part.Clear()
+		c.addAll(part, append(own, states...))
+	} else {
+		part.Clear()
+		for _, s := range states {
+			c.add(part, s)
+		}
+	}
+	r.number = max(r.number, states[0].Number)
+}
+
+// pull has a member stop deciding about a partition and give its state. Not ok:
+// the member is gone.
+func (c *Counter) pull(p int, from string, back bool) (states []*pb.RateState, ok bool) {
+	end := c.table.Instant() + int64(pullTime)
+	var after []byte
+	for c.ctx.Err() == nil && c.table.Instant() < end && !c.net.Lost(from) {
+		got, err := c.net.Ask(c.ctx, time.Duration(end-c.table.Instant()), from, pullName, &pb.RatePull{Part: uint32(p), After: after, Back: back})
+		s, is := got.(*pb.RateState)
+		if err != nil || !is || !sound(s) {
+			time.Sleep(5 * time.Millisecond)
+			continue
+		}
+		states = append(states, s)
+		if !s.More || len(s.Keys) == 0 {
+			return states, true
+		}
+		after = s.Keys[len(s.Keys)-1]
+	}
+	return nil, false
+}
+
+// receivePull gives a partition away.
+func (c *Counter) receivePull(_ string, question proto.Message, answer func(proto.Message)) {
+	q, ok := question.(*pb.RatePull)
+	if !ok || int(q.Part) >= len(c.roles) {
+		answer(&pb.RateState{Refused: true})
+		return
+	}
+	p := int(q.Part)
+	c.work.Go(func() { // a partition may be large, and others wait for this goroutine
+		var s *pb.RateState
+		c.table.Enter(p, func(part *firewall.Part) {
+			r := &c.roles[p]
+			if len(q.After) == 0 {
+				if q.Back && r.state == held && !r.stands {
+					s = &pb.RateState{Part: q.Part, Refused: true}
+					return
+				}
+				r.state, r.stands, r.whole = idle, false, true
+				r.gen++
+				r.given = r.number
+				if !q.Back {
+					r.away = c.table.Instant() + int64(awayTime)
+				}
+			}
+			s = c.pieces(p, part, q.After)[0]
+		})
+		answer(s)
+	})
+}
+
+// maxPiece is how many keys and admissions a piece of a state holds before the
+// next one begins.
+const maxPiece = 1 << 15
+
+// pieces is the state of a partition, from behind a key on. There is at least
+// one.
+func (c *Counter) pieces(p int, part *firewall.Part, after []byte) (all []*pb.RateState) {
+	r, now := &c.roles[p], c.table.Instant()
+	type kept struct {
+		text []byte
+		key  firewall.Key
+	}
+	keys := make([]kept, 0, part.Len())
+	for k := range part.Keys() {
+		if text := appendKey(nil, k); slices.Compare(text, after) > 0 {
+			keys = append(keys, kept{text, k})
+		}
+	}
+	slices.SortFunc(keys, func(a, b kept) int { return slices.Compare(a.text, b.text) })
+	s := &pb.RateState{Part: uint32(p), Number: r.number, Next: len(after) > 0}
+	all = append(all, s)
+	for _, k := range keys {
+		w := part.Find(k.key)
+		if w.Idle(now) {
+			continue
+		}
+		if len(s.Keys)+len(s.Ages) > maxPiece {
+			s.More = true
+			s = &pb.RateState{Part: uint32(p), Number: r.number, Next: true}
+			all = append(all, s)
+		}
+		runs := uint32(0)
+		w.Runs(func(instant, count int64) {
+			runs++
+			s.Ages = append(s.Ages, uint64(max(0, now-instant))/1000) // never older than it is
+			s.Counts = append(s.Counts, uint64(count))
+		})
+		s.Keys = append(s.Keys, k.text)
+		s.Periods = append(s.Periods, w.Period())
+		s.Coarse = append(s.Coarse, w.Coarse())
+		s.Runs = append(s.Runs, runs)
+	}
+	return all
+}

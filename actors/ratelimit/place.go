@@ -1,0 +1,125 @@
+package ratelimit
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"castellan/domain/firewall"
+)
+
+// placement says who keeps each partition. It is immutable.
+type placement struct {
+	owner, next [firewall.Partitions]string
+	members     int // among which a limit is shared when nobody answers
+}
+
+func (c *Counter) look() *placement {
+	pl := &placement{}
+	seats := map[string]bool{}
+	for p := range pl.owner {
+		pl.owner[p], pl.next[p] = c.net.Place(Kind, strconv.Itoa(p))
+		seats[pl.owner[p]] = true
+	}
+	delete(seats, "")
+	pl.members = max(1, len(seats))
+	return pl
+}
+
+// alone tells whether this node is all there is.
+func (pl *placement) alone() bool { return pl.members == 1 && pl.next[0] == "" }
+
+// keepTime is how long a node keeps what it has neither as owner nor as
+// stand-in: until whoever has it now has asked.
+const keepTime = 10 * time.Second
+
+// moved puts a new placement in force. Owners that this node is not any more
+// stop here at once: whoever they are now asks for what they had.
+func (c *Counter) moved(changed func(kind, id string) bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before, now := c.place.Load(), c.look()
+	c.place.Store(now)
+	joined := before.alone() && !now.alone()
+	for p := range c.roles {
+		owner, next := now.owner[p] == c.self, now.next[p] == c.self
+		c.table.Enter(p, func(part *firewall.Part) {
+			r := &c.roles[p]
+			r.away, r.from = 0, ""
+			if joined && part.Len() > 0 {
+				r.fork = true // nobody else knows of it
+			}
+			other := changed(Kind, strconv.Itoa(p))
+			switch {
+			case r.state == held && (!owner || joined || other):
+				r.state, r.whole = idle, next
+			case next && (other || before.next[p] != c.self):
+				r.whole = false // its owner will tell
+			}
+			if owner || next {
+				r.keep = 0
+			} else if r.keep == 0 {
+				r.keep = c.table.Instant() + int64(keepTime)
+			}
+			r.told = r.told && before.next[p] == now.next[p] && !(now.next[p] != "" && c.way(now.next[p]).deaf.Load())
+		})
+	}
+	select {
+	case c.moves <- struct{}{}:
+	default:
+	}
+}
+
+// settlers is how many partitions are taken over at a time.
+const settlers = 16
+
+// settle takes over, after each change, what is this node's now, before anybody
+// asks for it, and tells new stand-ins what they stand in for.
+func (c *Counter) settle() {
+	for {
+		select {
+		case <-c.moves:
+		case <-c.ctx.Done():
+			return
+		}
+		parts := make(chan int)
+		for range settlers {
+			c.work.Go(func() {
+				for p := range parts {
+					c.activate(p)
+					c.tell(p)
+				}
+			})
+		}
+		pl := c.place.Load()
+		for p := range c.roles {
+			if pl.owner[p] == c.self && c.ctx.Err() == nil && !pl.alone() {
+				parts <- p
+			}
+		}
+		close(parts)
+	}
+}
+
+// Sweep forgets what does not count any more.
+func (c *Counter) Sweep() {
+	c.table.Sweep()
+	now, pl := c.table.Instant(), c.place.Load()
+	c.ways.Range(func(id, _ any) bool {
+		if !slices.Contains(pl.owner[:], id.(string)) && !slices.Contains(pl.next[:], id.(string)) {
+			c.ways.Delete(id)
+		}
+		return true
+	})
+	for i := range c.front {
+		c.front[i].sweep(now)
+	}
+	for p := range c.roles {
+		c.table.Enter(p, func(part *firewall.Part) {
+			if r := &c.roles[p]; r.keep != 0 && now > r.keep && r.state == idle {
+				part.Clear()
+				*r = role{keep: r.keep, gen: r.gen, claim: r.claim}
+			}
+		})
+	}
+}

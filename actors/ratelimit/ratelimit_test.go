@@ -1,0 +1,255 @@
+package ratelimit
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"castellan/domain/firewall"
+	"castellan/domain/window"
+)
+
+var three = []string{"a", "b", "c"}
+
+// A limit of 200 admits 200, whoever is asked, while members come and go.
+func TestExact(t *testing.T) {
+	const limit, keys = 200, 60
+	four := []string{"a", "b", "c", "d"}
+	for name, what := range map[string]struct {
+		happens func(w *world, tr *traffic)
+		fewer   bool // some may have less than the limit: what was in flight is lost
+	}{
+		"nothing": {func(*world, *traffic) {}, false},
+		"join": {func(w *world, tr *traffic) {
+			w.start("d")
+			for _, id := range four { // they hear of it one after the other
+				w.see(four, id)
+				time.Sleep(30 * time.Millisecond)
+			}
+			tr.aim(four...)
+		}, false},
+		"leave": {func(w *world, tr *traffic) {
+			tr.aim("a", "b")
+			time.Sleep(10 * time.Millisecond)
+			for _, id := range three {
+				w.see([]string{"a", "b"}, id)
+				time.Sleep(30 * time.Millisecond)
+			}
+			time.Sleep(100 * time.Millisecond)
+			w.kill("c")
+		}, false},
+		"kill": {func(w *world, tr *traffic) {
+			tr.aim("a", "b")
+			w.kill("c")
+			time.Sleep(35 * time.Millisecond)
+			w.see([]string{"a", "b"}, "a", "b")
+		}, true},
+		"kill two, one after the other": {func(w *world, tr *traffic) {
+			tr.aim("a", "b")
+			w.kill("c")
+			time.Sleep(35 * time.Millisecond)
+			w.see([]string{"a", "b"}, "a", "b")
+			time.Sleep(2 * time.Second)
+			tr.aim("a")
+			w.kill("b")
+			time.Sleep(35 * time.Millisecond)
+			w.see([]string{"a"}, "a")
+		}, true},
+		"freeze for a moment": {func(w *world, tr *traffic) {
+			w.freeze("c")
+			tr.aim("a", "b")
+			time.Sleep(400 * time.Millisecond)
+			w.thaw("c", false)
+			tr.aim(three...)
+		}, true},
+		"freeze": {func(w *world, tr *traffic) {
+			w.freeze("c")
+			tr.aim("a", "b")
+			time.Sleep(2 * time.Second)
+			w.see([]string{"a", "b"}, "a", "b")
+			time.Sleep(4 * time.Second)
+			w.thaw("c", true)
+			tr.aim(three...)
+			time.Sleep(50 * time.Millisecond)
+			w.lapse("c")
+			w.see(three, "b")
+			time.Sleep(50 * time.Millisecond)
+			w.see(three, "a")
+		}, true},
+		"rolling restart": {func(w *world, tr *traffic) {
+			members := three
+			for i, old := range three {
+				rest := without(members, old)
+				tr.aim(rest...)
+				time.Sleep(10 * time.Millisecond)
+				for _, id := range members {
+					w.see(rest, id)
+				}
+				time.Sleep(100 * time.Millisecond)
+				w.kill(old)
+				time.Sleep(300 * time.Millisecond)
+				fresh := fmt.Sprint("n", i)
+				members = append(rest, fresh)
+				w.start(fresh)
+				for _, id := range members {
+					w.see(members, id)
+				}
+				tr.aim(members...)
+				time.Sleep(300 * time.Millisecond)
+			}
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				defer w.close()
+				w.start(three...)
+				w.see(three, three...)
+				time.Sleep(100 * time.Millisecond)
+				tr := w.run(keys, 16, limit, three...)
+				time.Sleep(500 * time.Millisecond)
+				what.happens(w, tr)
+				time.Sleep(6 * time.Second)
+				more, fewer, worst := tr.over(limit)
+				var all Stats
+				for id, n := range w.nodes {
+					s := n.Stats()
+					if !n.ill { // one that is frozen here still runs
+						all.Shared += s.Shared
+					}
+					t.Logf("%s: %+v", id, s)
+				}
+				t.Logf("over %d, under %d, worst %d, slowest %v", more, fewer, worst, tr.slowest)
+				if more > 0 || fewer > 0 && !what.fewer || all.Shared > 0 {
+					t.Errorf("%d keys over the limit (at most %d), %d under, %d shared", more, worst, fewer, all.Shared)
+				}
+			})
+		})
+	}
+}
+
+// Keys of several owners count all or none.
+func TestAllOrNothingAcrossOwners(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		defer w.close()
+		w.start(three...)
+		w.see(three, three...)
+		time.Sleep(100 * time.Millisecond)
+		// Ten keys with room, and one narrow key that stops everybody.
+		admitted := 0
+		for i := range 300 {
+			demands := []firewall.Demand{demand("narrow", "x", 40), demand("wide", fmt.Sprint(i%10), 100), demand("land", "TR", 1000)}
+			ok, err := w.nodes[three[i%3]].Allow(t.Context(), demands, make([]window.Standing, 3))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ok {
+				admitted++
+			}
+		}
+		time.Sleep(time.Second)
+		if admitted != 40 {
+			t.Errorf("%d were let in by a limit of 40", admitted)
+		}
+		for _, id := range three {
+			stands := make([]window.Standing, 2)
+			if err := w.nodes[id].Look(t.Context(), []firewall.Demand{demand("land", "TR", 1000), demand("wide", "3", 100)}, stands); err != nil {
+				t.Fatal(err)
+			}
+			if stands[0].Used != 40 || stands[1].Used != 4 {
+				t.Errorf("%s: what was refused counts: %+v", id, stands)
+			}
+		}
+	})
+}
+
+// When nobody answers a node lets in its share, less what it let in before.
+func TestShare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		defer w.close()
+		w.start(three...)
+		w.see(three, three...)
+		time.Sleep(100 * time.Millisecond)
+		// A key that neither belongs to a nor is stood in for by it.
+		key := ""
+		for i := 0; key == ""; i++ {
+			k := firewall.Key{Rule: "r", Name: fmt.Sprint(i)}
+			if p := place(three, fmt.Sprint(k.Partition())); p[0] != "a" && p[1] != "a" {
+				key = k.Name
+			}
+		}
+		ask := func(want bool, within time.Duration) {
+			t.Helper()
+			began := time.Now()
+			ok, err := w.nodes["a"].Allow(t.Context(), []firewall.Demand{demand("r", key, 10)}, make([]window.Standing, 1))
+			if took := time.Since(began); err != nil || ok != want || took > within {
+				t.Errorf("%v, %v after %v", ok, err, took)
+			}
+		}
+		for range 2 {
+			ask(true, time.Millisecond)
+		}
+		w.freeze("b")
+		w.freeze("c")
+		ask(true, 200*time.Millisecond) // the third of four
+		ask(true, 200*time.Millisecond)
+		for range 5 {
+			ask(false, 200*time.Millisecond)
+		}
+		if s := w.nodes["a"].Stats(); s.Shared != 7 {
+			t.Errorf("%+v", s)
+		}
+		w.thaw("b", false)
+		w.thaw("c", false)
+		time.Sleep(time.Second)
+		ask(true, 10*time.Millisecond)
+	})
+}
+
+// What is refused is not asked for again before its time, and then exactly.
+func TestRefusalsAreRemembered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		defer w.close()
+		w.start(three...)
+		w.see(three, three...)
+		time.Sleep(100 * time.Millisecond)
+		for _, id := range three {
+			n := w.nodes[id]
+			rule := demand("r", "of "+id, 2)
+			for range 2 {
+				if ok, _ := n.Allow(t.Context(), []firewall.Demand{rule}, make([]window.Standing, 1)); !ok {
+					t.Error("refused within the limit")
+				}
+			}
+			stands := make([]window.Standing, 1)
+			n.Allow(t.Context(), []firewall.Demand{rule}, stands)
+			before := n.Stats()
+			for range 100 {
+				if ok, _ := n.Allow(t.Context(), []firewall.Demand{rule}, stands); ok {
+					t.Error("over the limit")
+				}
+			}
+			if after := n.Stats(); after.Asked != before.Asked || after.Here != before.Here || after.Cached != before.Cached+100 {
+				t.Errorf("asked again: %+v, %+v", before, after)
+			}
+			if stands[0].Used != 2 || stands[0].Retry <= 59*int64(time.Second) {
+				t.Errorf("%+v", stands)
+			}
+			// A rule that was changed is asked for at once.
+			wider := rule
+			wider.Limit = 3
+			if ok, _ := n.Allow(t.Context(), []firewall.Demand{wider}, stands); !ok {
+				t.Error("the new limit has no effect")
+			}
+			n.Allow(t.Context(), []firewall.Demand{wider}, stands)
+			time.Sleep(time.Duration(stands[0].Retry) + time.Millisecond)
+			if ok, _ := n.Allow(t.Context(), []firewall.Demand{wider}, stands); !ok {
+				t.Error("refused after its time")
+			}
+		}
+	})
+}

@@ -1,0 +1,353 @@
+package ratelimit
+
+import (
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"castellan/actors/pb"
+	"castellan/domain/firewall"
+)
+
+// What an owner counts its stand-in knows. Admissions of a partition are
+// numbered; the upper half of a number, its term, grows whenever somebody else
+// begins to decide about the partition. A stand-in takes what the owner tells it
+// as long as it has not decided itself, and says so when it has.
+
+// term is where the term of a number begins.
+const term = 32
+
+// copied is what a stand-in is told: that something was counted, or the state of
+// a partition.
+type copied struct {
+	part   int
+	number uint64
+	demand firewall.Demand
+	taken  bool          // it was taken back
+	gate   *gate         // whose decision waits for it; nil: it was made known already
+	state  *pb.RateState // instead of a demand
+}
+
+// copyTo sends to a stand-in. The caller holds the partition's lock, so that
+// what is told of a partition arrives in order.
+func (c *Counter) copyTo(next string, x *copied) { c.way(next).copies.put(x) }
+
+// maxCopy bounds the states in one message, in keys and admissions.
+const maxCopy = 1 << 17
+
+// sendCopies is the way's: one batch to a stand-in.
+func (c *Counter) sendCopies(m *member, batch []*copied) {
+	q := &pb.RateCopy{}
+	begin, weight := 0, 0
+	for i, x := range batch {
+		if x.state != nil {
+			if weight += len(x.state.Keys) + len(x.state.Ages); weight > maxCopy && i > begin {
+				c.sendCopy(m, q, batch[begin:i])
+				q, begin, weight = &pb.RateCopy{}, i, 0
+			}
+			x.state.Behind = uint32(len(q.Parts))
+			q.States = append(q.States, x.state)
+			continue
+		}
+		q.Parts = append(q.Parts, uint32(x.part))
+		q.Numbers = append(q.Numbers, x.number)
+		q.Keys = append(q.Keys, appendKey(nil, x.demand.Key))
+		q.Limits = append(q.Limits, x.demand.Limit)
+		q.Periods = append(q.Periods, int64(x.demand.Period))
+		q.Taken = append(q.Taken, x.taken)
+	}
+	c.sendCopy(m, q, batch[begin:])
+}
+
+// sendCopy sends one message. When it is not confirmed, either the stand-in is
+// gone, and the owner goes on without one until it is heard again; or this node
+// was frozen or cut off, and the stand-in may have decided meanwhile: then what
+// waits does not hold. Somebody's answer tells which.
+func (c *Counter) sendCopy(m *member, q *pb.RateCopy, of []*copied) {
+	c.copies.Add(1)
+	c.copied.Add(int64(len(q.Parts)))
+	began := c.table.Instant()
+	got, err := c.net.Ask(c.ctx, copyTime, m.id, copyName, q)
+	answer, ok := got.(*pb.RateCopied)
+	if ok = ok && err == nil; !ok {
+		waiting := make([]*gate, 0, len(of))
+		for _, x := range of {
+			waiting = append(waiting, x.gate)
+		}
+		holds := m.deaf.Load()
+		if !holds {
+			if holds = !c.slept(began, copyTime) && c.goesOn(m.id); holds {
+				m.deaf.Store(true)
+				c.unconfirmed(of)
+				waiting = append(waiting, m.copies.visit(func(x *copied) (g *gate) { // nor does what comes next wait
+					g, x.gate = x.gate, nil
+					return g
+				})...)
+			}
+		}
+		for _, g := range waiting {
+			if g != nil {
+				if !holds || !c.net.Belongs() {
+					g.wait.void.Store(true)
+				}
+				g.finish()
+			}
+		}
+		return
+	}
+	if m.deaf.Swap(false) {
+		c.retell(m.id)
+	}
+	for _, p := range answer.Ahead {
+		c.overtaken(int(p), m.id, of)
+	}
+	for _, x := range of {
+		switch {
+		case x.gate != nil:
+			x.gate.finish()
+		case x.state != nil && !x.state.More && !slices.Contains(answer.Ahead, uint32(x.part)) && !slices.Contains(answer.Needs, uint32(x.part)):
+			c.table.Enter(x.part, func(*firewall.Part) {
+				if !m.deaf.Load() {
+					c.roles[x.part].fork = false
+				}
+			})
+		}
+	}
+	for _, p := range answer.Needs {
+		if int(p) < len(c.roles) {
+			c.table.Enter(int(p), func(*firewall.Part) { c.roles[p].told = false })
+			c.tell(int(p))
+		}
+	}
+}
+
+// slept tells whether this node did not run for a while: what it waited for may
+// have come in time.
+func (c *Counter) slept(since int64, waited time.Duration) bool {
+	return c.table.Instant()-since > 2*int64(waited)
+}
+
+// unconfirmed notes that admissions hold which only this node knows of.
+func (c *Counter) unconfirmed(of []*copied) {
+	for _, x := range of {
+		if x.state == nil {
+			c.table.Enter(x.part, func(*firewall.Part) { c.roles[x.part].fork = true })
+		}
+	}
+}
+
+// goesOn tells whether an owner may go on without a stand-in that did not answer:
+// that one is gone, or it still does not answer and somebody else does.
+func (c *Counter) goesOn(next string) bool {
+	if c.net.Lost(next) {
+		return true
+	}
+	pl := c.place.Load()
+	asked := map[string]bool{"": true, c.self: true}
+	heard := make(chan string, len(pl.owner)+1)
+	ask := func(id string) {
+		asked[id] = true
+		c.work.Go(func() {
+			if _, err := c.net.Ask(c.ctx, copyTime, id, copyName, &pb.RateCopy{}); err != nil {
+				id = ""
+			}
+			heard <- id
+		})
+	}
+	ask(next)
+	for _, id := range pl.owner {
+		if !asked[id] {
+			ask(id)
+		}
+	}
+	others := false
+	for range len(asked) - 2 {
+		switch id := <-heard; id {
+		case next:
+			return false
+		case "":
+		default:
+			others = true
+		}
+	}
+	return others
+}
+
+// overtaken notes that the stand-in has decided about a partition itself, or
+// knows of another owner. What waits is decided anew, once this node knows what
+// the stand-in does; what was made known already is counted then. What was given
+// away with the partition counts where it is now.
+func (c *Counter) overtaken(p int, by string, of []*copied) {
+	if p < 0 || p >= len(c.roles) {
+		return
+	}
+	c.table.Enter(p, func(*firewall.Part) {
+		r := &c.roles[p]
+		if r.state == held {
+			r.state, r.from = idle, by
+		}
+		for _, x := range of {
+			switch {
+			case x.part != p || x.state != nil || x.number <= r.given:
+			case x.gate != nil:
+				x.gate.wait.void.Store(true)
+			case !x.taken:
+				r.owed = append(r.owed, x.demand)
+			}
+		}
+	})
+	c.activateSoon(p)
+}
+
+// retell tells a stand-in everything anew that it stands in for: it was not heard
+// for a while, and may not have heard either.
+func (c *Counter) retell(next string) {
+	pl := c.place.Load()
+	for p := range c.roles {
+		if pl.owner[p] == c.self && pl.next[p] == next {
+			c.table.Enter(p, func(*firewall.Part) { c.roles[p].told = false })
+		}
+	}
+	select {
+	case c.moves <- struct{}{}:
+	default:
+	}
+}
+
+// tell gives the stand-in of a partition its whole state, unless it has it.
+func (c *Counter) tell(p int) {
+	c.table.Enter(p, func(part *firewall.Part) {
+		r, next := &c.roles[p], c.place.Load().next[p]
+		if r.state != held || r.told || next == "" {
+			return
+		}
+		r.told = true
+		for _, s := range c.pieces(p, part, nil) {
+			c.copyTo(next, &copied{part: p, state: s})
+		}
+	})
+}
+
+// receiveCopy is the stand-in's side.
+func (c *Counter) receiveCopy(_ string, question proto.Message, answer func(proto.Message)) {
+	q, ok := question.(*pb.RateCopy)
+	n := 0
+	if ok {
+		n = len(q.Parts)
+		ok = len(q.Numbers) == n && len(q.Keys) == n && len(q.Limits) == n && len(q.Periods) == n && len(q.Taken) == n
+	}
+	back := &pb.RateCopied{}
+	if !ok {
+		answer(back)
+		return
+	}
+	say := func(p uint32, what reply) {
+		switch what {
+		case ahead:
+			back.Ahead = append(back.Ahead, p)
+		case needs:
+			back.Needs = append(back.Needs, p)
+		}
+	}
+	states := q.States
+	for i := range n + 1 {
+		for len(states) > 0 && (int(states[0].Behind) <= i || i == n) {
+			say(states[0].Part, c.takeState(states[0]))
+			states = states[1:]
+		}
+		if i == n {
+			break
+		}
+		key, valid := parseKey(q.Keys[i])
+		if !valid || int(q.Parts[i]) != key.Partition() || q.Limits[i] < 1 || q.Periods[i] < 1 {
+			continue
+		}
+		say(q.Parts[i], c.takeCopy(&copied{part: int(q.Parts[i]), number: q.Numbers[i], taken: q.Taken[i],
+			demand: firewall.Demand{Key: key, Limit: q.Limits[i], Period: periodOf(q.Periods[i])}}))
+	}
+	answer(back)
+}
+
+// reply is what a stand-in says of a copy.
+type reply int
+
+const (
+	taken reply = iota
+	ahead       // it has decided itself
+	needs       // it has not what came before
+)
+
+// takeCopy notes an admission of the owner.
+func (c *Counter) takeCopy(x *copied) (what reply) {
+	c.table.Enter(x.part, func(part *firewall.Part) {
+		r := &c.roles[x.part]
+		switch {
+		case r.state == held || r.stands || x.number>>term < r.number>>term:
+			what = ahead
+			return
+		case x.number <= r.base:
+			return // it was in the state
+		case x.number>>term > r.number>>term:
+			r.whole, what = false, needs
+		}
+		r.number = max(r.number, x.number)
+		if w := part.Find(x.demand.Key); x.taken && w != nil {
+			w.ForgetNewest()
+		} else if !x.taken {
+			part.Make(x.demand.Key).Admit(c.table.Instant(), ruleOf(&x.demand))
+		}
+	})
+	return what
+}
+
+// noteStandIn is takeCopy for an admission that this node, the stand-in, hears of
+// as the one who asked for it. False: it does not hold.
+func (c *Counter) noteStandIn(d *firewall.Demand, number uint64) bool {
+	p := d.Key.Partition()
+	if c.place.Load().next[p] != c.self {
+		return true
+	}
+	return c.takeCopy(&copied{part: p, number: number, demand: *d}) != ahead
+}
+
+// manyTries is how often a state that was outrun by what came another way is
+// asked for again.
+const manyTries = 3
+
+// takeState takes over the state of a partition, or a piece of it.
+func (c *Counter) takeState(s *pb.RateState) (what reply) {
+	if int(s.Part) >= len(c.roles) {
+		return taken
+	}
+	c.table.Enter(int(s.Part), func(part *firewall.Part) {
+		r := &c.roles[s.Part]
+		switch {
+		case r.state == held || r.stands || s.Number>>term < r.number>>term:
+			what = ahead
+			return
+		case s.Was != 0:
+			if r.number != s.Was {
+				r.whole, what = false, needs
+				return
+			}
+			r.number, r.base, r.whole = s.Number, s.Number, true
+			return
+		case s.Next && r.skips:
+			return
+		case !s.Next:
+			if r.skips = r.number > s.Number && r.tries < manyTries; r.skips {
+				r.tries++
+				what = needs
+				return
+			}
+			part.Clear()
+			r.fork, r.whole = false, false
+		}
+		c.add(part, s)
+		if !s.More {
+			r.number, r.base, r.whole, r.tries = s.Number, s.Number, true, 0
+		}
+	})
+	return what
+}

@@ -1,0 +1,101 @@
+package ratelimit
+
+import (
+	"encoding/binary"
+	"math"
+	"net/netip"
+	"slices"
+
+	"castellan/actors/pb"
+	"castellan/domain/firewall"
+	"castellan/domain/window"
+)
+
+// appendKey writes a key: the length of the rule's label, the label, and the
+// entity behind a letter.
+func appendKey(b []byte, k firewall.Key) []byte {
+	b = binary.AppendUvarint(b, uint64(len(k.Rule)))
+	b = append(b, k.Rule...)
+	if k.IP.IsValid() {
+		return append(append(b, 'i'), k.IP.AsSlice()...)
+	}
+	return append(append(b, 'n'), k.Name...)
+}
+
+func parseKey(b []byte) (k firewall.Key, ok bool) {
+	n, size := binary.Uvarint(b)
+	if size <= 0 || n >= uint64(len(b)-size) {
+		return k, false
+	}
+	b = b[size:]
+	k.Rule = string(b[:n])
+	switch kind, rest := b[n], b[n+1:]; kind {
+	case 'i':
+		k.IP, ok = netip.AddrFromSlice(rest)
+		return k, ok
+	case 'n':
+		k.Name = string(rest)
+		return k, true
+	}
+	return k, false
+}
+
+// sound tells whether the columns of a state fit each other.
+func sound(s *pb.RateState) bool {
+	n := len(s.Keys)
+	runs := uint64(0)
+	for _, r := range s.Runs {
+		runs += uint64(r)
+	}
+	return len(s.Periods) == n && len(s.Coarse) == n && len(s.Runs) == n && uint64(len(s.Ages)) == runs && len(s.Counts) == len(s.Ages)
+}
+
+// run is how many admissions count as of an instant.
+type run struct{ instant, count int64 }
+
+// add puts the windows of a state into the part. Their instants become those of
+// this node's clock: no admission is taken for older than it is.
+func (c *Counter) add(part *firewall.Part, s *pb.RateState) { c.addAll(part, []*pb.RateState{s}) }
+
+// addAll is add for several states that may have keys in common: what both have
+// counts twice.
+func (c *Counter) addAll(part *firewall.Part, states []*pb.RateState) {
+	type sum struct {
+		runs []run
+		rule window.Rule
+	}
+	sums := map[firewall.Key]*sum{}
+	now := c.table.Instant()
+	for _, s := range states {
+		if !sound(s) {
+			continue
+		}
+		from := 0
+		for i, text := range s.Keys {
+			to := from + int(s.Runs[i])
+			key, ok := parseKey(text)
+			if ok && key.Partition() >= 0 && s.Periods[i] > 0 {
+				at := sums[key]
+				if at == nil {
+					at = &sum{rule: window.Rule{Limit: window.MaxExact}}
+					sums[key] = at
+				}
+				at.rule.Period = max(at.rule.Period, s.Periods[i])
+				if s.Coarse[i] {
+					at.rule.Limit = window.MaxExact + 1
+				}
+				for n := from; n < to; n++ {
+					at.runs = append(at.runs, run{now - int64(min(s.Ages[n], math.MaxInt64/2000))*1000, int64(min(s.Counts[n], math.MaxInt32))})
+				}
+			}
+			from = to
+		}
+	}
+	for key, at := range sums {
+		slices.SortStableFunc(at.runs, func(a, b run) int { return int(min(1, max(-1, a.instant-b.instant))) })
+		w := part.Make(key)
+		for _, r := range at.runs {
+			w.Add(r.instant, r.count, at.rule)
+		}
+	}
+}

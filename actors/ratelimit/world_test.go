@@ -1,0 +1,359 @@
+package ratelimit
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"hash/fnv"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"castellan/cluster"
+	"castellan/domain/firewall"
+	"castellan/domain/window"
+)
+
+// world is a network of nodes in virtual time. Every node has a view of who
+// belongs, which the test changes; messages take a while; a node may be dead or
+// frozen.
+type world struct {
+	t     *testing.T
+	mu    sync.Mutex
+	nodes map[string]*node
+	delay time.Duration
+}
+
+type node struct {
+	*Counter
+	w      *world
+	id     string
+	mu     sync.Mutex
+	view   []string
+	past   []pastView
+	tell   []func(func(kind, id string) bool)
+	serve  map[string]cluster.Receiver
+	links  map[string]chan func()
+	lapsed bool          // it does not know that it belongs
+	dead   chan struct{} // closed when it is
+	frozen chan struct{} // closed when it goes on; nil: it is not
+	ill    bool          // it was frozen or killed once
+}
+
+type pastView struct {
+	view  []string
+	until time.Time
+}
+
+func newWorld(t *testing.T) *world {
+	return &world{t: t, nodes: map[string]*node{}, delay: 200 * time.Microsecond}
+}
+
+// start adds nodes that nobody else knows of, each alone.
+func (w *world) start(ids ...string) {
+	for _, id := range ids {
+		n := &node{w: w, id: id, view: []string{id}, serve: map[string]cluster.Receiver{}, links: map[string]chan func(){}, dead: make(chan struct{})}
+		w.mu.Lock()
+		w.nodes[id] = n
+		w.mu.Unlock()
+		n.Counter = New(n, time.Now, slog.New(slog.DiscardHandler))
+	}
+}
+
+// see gives nodes a view of who belongs.
+func (w *world) see(view []string, ids ...string) {
+	for _, id := range ids {
+		n := w.nodes[id]
+		n.mu.Lock()
+		before := n.view
+		n.past = append(n.past, pastView{before, time.Now().Add(5 * time.Second)})
+		if len(before) == 1 {
+			n.past = append(n.past, pastView{without(view, id), time.Now().Add(5 * time.Second)})
+		}
+		n.view = slices.Clone(view)
+		tell := n.tell
+		n.mu.Unlock()
+		for _, f := range tell {
+			f(func(_, id string) bool { return place(before, id)[0] != place(view, id)[0] })
+		}
+	}
+}
+
+// lapse has a node drop what it keeps, as one does that has not known for a while
+// that it belongs.
+func (w *world) lapse(id string) {
+	n := w.nodes[id]
+	n.mu.Lock()
+	n.past = append(n.past, pastView{without(n.view, id), time.Now().Add(5 * time.Second)})
+	tell := n.tell
+	n.mu.Unlock()
+	for _, f := range tell {
+		f(func(string, string) bool { return true })
+	}
+	n.mu.Lock()
+	n.lapsed = false
+	n.mu.Unlock()
+}
+
+func (w *world) kill(id string) {
+	n := w.nodes[id]
+	n.ill = true
+	close(n.dead)
+}
+
+func (w *world) freeze(id string) {
+	n := w.nodes[id]
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.ill = true
+	n.frozen = make(chan struct{})
+}
+
+func (w *world) thaw(id string, lapsed bool) {
+	n := w.nodes[id]
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.lapsed = lapsed
+	close(n.frozen)
+	n.frozen = nil
+}
+
+func (w *world) close() {
+	for _, n := range w.nodes {
+		n.mu.Lock()
+		if n.frozen != nil {
+			close(n.frozen)
+			n.frozen = nil
+		}
+		n.mu.Unlock()
+		n.Counter.stop()
+	}
+	for _, n := range w.nodes {
+		n.Counter.Close()
+	}
+	time.Sleep(5 * time.Second)
+	for _, n := range w.nodes {
+		n.mu.Lock()
+		for _, l := range n.links {
+			close(l)
+		}
+		n.mu.Unlock()
+	}
+}
+
+func without(view []string, id string) []string {
+	return slices.DeleteFunc(slices.Clone(view), func(s string) bool { return s == id })
+}
+
+// place ranks the members for an identity.
+func place(view []string, id string) []string {
+	score := func(m string) uint64 {
+		h := fnv.New64a()
+		fmt.Fprint(h, m, "/", id)
+		x := h.Sum64()
+		x ^= x >> 33
+		x *= 0xff51afd7ed558ccd
+		return x ^ x>>33
+	}
+	ranked := slices.Clone(view)
+	slices.SortFunc(ranked, func(a, b string) int { return cmp.Compare(score(b), score(a)) })
+	return append(ranked, "", "")
+}
+
+// awake waits while the node is frozen; false: it is dead.
+func (n *node) awake() bool {
+	n.mu.Lock()
+	f := n.frozen
+	n.mu.Unlock()
+	if f != nil {
+		select {
+		case <-f:
+		case <-n.dead:
+		}
+	}
+	select {
+	case <-n.dead:
+		return false
+	default:
+		return true
+	}
+}
+
+// link carries messages in order.
+func (n *node) link(to string) chan func() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	l := n.links[to]
+	if l == nil {
+		l = make(chan func(), 1<<16)
+		n.links[to] = l
+		go func() {
+			for do := range l {
+				do()
+			}
+		}()
+	}
+	return l
+}
+
+func (n *node) send(to *node, do func()) {
+	at := time.Now().Add(n.w.delay)
+	n.link(to.id) <- func() {
+		time.Sleep(time.Until(at))
+		if n.awake() && to.awake() {
+			do()
+		}
+	}
+}
+
+func (n *node) Address() string { return n.id }
+func (n *node) Belongs() bool   { n.mu.Lock(); defer n.mu.Unlock(); return !n.lapsed }
+func (n *node) Members() []cluster.Member {
+	return nil
+}
+func (n *node) Place(_, id string) (owner, next string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	r := place(n.view, id)
+	return r[0], r[1]
+}
+func (n *node) Former(_, id string) (all []string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, p := range n.past {
+		if o := place(p.view, id)[0]; o != "" && o != n.id && time.Now().Before(p.until) && !slices.Contains(all, o) {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+func (n *node) Lost(id string) bool {
+	to := n.w.node(id)
+	select {
+	case <-to.dead:
+		return true
+	default:
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return !slices.Contains(n.view, id) && to.isFrozen()
+}
+func (n *node) isFrozen() bool {
+	if !n.mu.TryLock() {
+		return false
+	}
+	defer n.mu.Unlock()
+	return n.frozen != nil
+}
+func (n *node) OnMove(tell func(func(kind, id string) bool)) { n.tell = append(n.tell, tell) }
+func (n *node) Serve(name string, r cluster.Receiver)        { n.serve[name] = r }
+
+func (w *world) node(id string) *node {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.nodes[id]
+}
+
+func (n *node) Ask(ctx context.Context, within time.Duration, to, name string, question proto.Message) (proto.Message, error) {
+	there := n.w.node(to)
+	if there == nil {
+		return nil, cluster.ErrLost
+	}
+	question = proto.Clone(question)
+	got := make(chan proto.Message, 1)
+	n.send(there, func() {
+		there.serve[name](n.id, question, func(m proto.Message) {
+			m = proto.Clone(m)
+			there.send(n, func() { got <- m })
+		})
+	})
+	select {
+	case m := <-got:
+		return m, nil
+	case <-there.dead:
+		return nil, cluster.ErrLost
+	case <-time.After(within):
+		return nil, context.DeadlineExceeded
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// demand is one of a rule of so many in a minute.
+func demand(rule, name string, limit int64) firewall.Demand {
+	return firewall.Demand{Key: firewall.Key{Rule: rule, Name: name}, Limit: limit, Period: time.Minute}
+}
+
+// traffic has clients ask every living node for keys, and counts what is let in.
+type traffic struct {
+	w        *world
+	mu       sync.Mutex
+	targets  []string
+	admitted map[string]int
+	stop     chan struct{}
+	work     sync.WaitGroup
+	slowest  time.Duration
+}
+
+// run starts clients that ask for all keys in turn, each pausing between two.
+func (w *world) run(keys, clients int, limit int64, targets ...string) *traffic {
+	tr := &traffic{w: w, targets: targets, admitted: map[string]int{}, stop: make(chan struct{})}
+	for i := range clients {
+		tr.work.Go(func() {
+			for k := i; ; k++ {
+				select {
+				case <-tr.stop:
+					return
+				case <-time.After(time.Millisecond):
+				}
+				tr.mu.Lock()
+				to := w.node(tr.targets[(k*7+i)%len(tr.targets)])
+				tr.mu.Unlock()
+				key := fmt.Sprint("k", k%keys)
+				began := time.Now()
+				ok, err := to.Allow(w.t.Context(), []firewall.Demand{demand("r", key, limit)}, make([]window.Standing, 1))
+				took := time.Since(began)
+				alive := !to.isFrozen() // a client of one that is frozen or dead never hears
+				select {
+				case <-to.dead:
+					alive = false
+				default:
+				}
+				tr.mu.Lock()
+				if tr.slowest = max(tr.slowest, took); err != nil {
+					w.t.Error(err)
+				} else if ok && alive && took < time.Second { // a client is gone by then
+					tr.admitted[key]++
+				}
+				tr.mu.Unlock()
+			}
+		})
+	}
+	return tr
+}
+
+func (tr *traffic) aim(targets ...string) {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	tr.targets = targets
+}
+
+// over ends the traffic and says how many of its keys had more or fewer than the
+// limit.
+func (tr *traffic) over(limit int) (more, fewer, worst int) {
+	close(tr.stop)
+	tr.work.Wait()
+	for _, n := range tr.admitted {
+		worst = max(worst, n)
+		if n > limit {
+			more++
+		} else if n < limit {
+			fewer++
+		}
+	}
+	return more, fewer, worst
+}

@@ -1,0 +1,99 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+)
+
+// Some state is too small and too busy for an actor of its own with a mailbox:
+// the windows of rate limits. It is placed by the same ring, answered for by a
+// named receiver of each node, and handed over by whoever keeps it. What such a
+// keeper needs of the cluster is here.
+
+// Receiver takes a question of another member. It runs on the goroutine that
+// reads from that member and must not block. It may answer later, and once.
+type Receiver func(from string, question proto.Message, answer func(proto.Message))
+
+// Serve names a receiver of this node for Ask. It must not be called after Start.
+func (n *Node) Serve(name string, r Receiver) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.receivers[name] = r
+}
+
+// Ask puts a question to the named receiver of another member. ErrLost: that
+// one cannot be reached, or was lost before it answered; it may have acted.
+func (n *Node) Ask(ctx context.Context, within time.Duration, to, name string, question proto.Message) (proto.Message, error) {
+	if n.fleet == nil {
+		return nil, ErrLost
+	}
+	l := n.fleet.linkTo(to)
+	if l == nil {
+		return nil, ErrLost
+	}
+	m, err := l.call(ctx, within, frame{op: opAsk, kind: name}, question)
+	if err == nil && m == nil || errors.Is(err, errElsewhere) || errors.Is(err, ErrStopped) {
+		return nil, ErrLost
+	}
+	return m, err
+}
+
+// Place tells which members are to keep an identity: its owner, and the one that
+// owns it as soon as the owner is gone. Empty: there is none.
+func (n *Node) Place(kind, id string) (owner, next string) {
+	if n.fleet == nil {
+		return n.Address(), ""
+	}
+	key, r := identity{kind, id}, n.fleet.ring.Load()
+	first := r.owner(key)
+	if first == nil {
+		return "", ""
+	}
+	if second := r.without(first.ID).owner(key); second != nil {
+		next = second.ID
+	}
+	return first.ID, next
+}
+
+// Former are the other members that may still keep an identity which this node
+// owns now.
+func (n *Node) Former(kind, id string) []string {
+	if n.fleet == nil {
+		return nil
+	}
+	return n.fleet.former(identity{kind, id})
+}
+
+// Lost reports whether a member cannot serve anything any more: its process has
+// ended, or it was given up and has been silent for as long as it may believe
+// that it belongs.
+func (n *Node) Lost(id string) bool { return n.fleet == nil || n.fleet.lost(id) }
+
+func (f *fleet) lost(id string) bool {
+	l := f.linkTo(id)
+	return l == nil || l.dead.Load() || !f.belongs(id) && f.clock()-l.heard.Load() > int64(lease)
+}
+
+// receiveAsk answers a question of a member.
+func (p *peer) receiveAsk(fr *frame) {
+	n := p.f.n
+	n.mu.RLock()
+	r := n.receivers[fr.kind]
+	n.mu.RUnlock()
+	msg, err := fr.message()
+	if r == nil || err != nil {
+		p.answer(fr.req, codeKind)
+		return
+	}
+	req := fr.req
+	r(p.from, msg, func(m proto.Message) {
+		back := frame{op: opAnswer, req: req}
+		if back.carry(m) != nil {
+			back.code = codeCrashed
+		}
+		p.out.put(&back)
+	})
+}
