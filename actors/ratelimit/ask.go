@@ -137,7 +137,7 @@ func (c *Counter) receiveAsk(from string, question proto.Message, answer func(pr
 	}
 	b := &pb.RateAnswer{Verdicts: make([]uint32, len(q.Sizes)), Used: make([]int64, n), Reset_: make([]int64, n), Retry: make([]int64, n),
 		Instants: make([]int64, n), Numbers: make([]uint64, n)}
-	if c.place.Load().alone() { // it knows more members than this node does
+	if c.place.Load().alone { // it knows more members than this node does
 		answer(b)
 		return
 	}

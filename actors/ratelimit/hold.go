@@ -113,7 +113,7 @@ func (c *Counter) activate(p int) {
 			c.copyTo(next, &copied{part: p, state: &pb.RateState{Part: uint32(p), Number: r.number, Was: was}})
 			r.told = true
 		}
-		r.fork = pl.alone()
+		r.fork = pl.alone
 		now := c.table.Instant()
 		for i := range r.owed {
 			part.Make(r.owed[i].Key).Admit(now, ruleOf(&r.owed[i]))

@@ -11,7 +11,8 @@ import (
 // placement says who keeps each partition. It is immutable.
 type placement struct {
 	owner, next [firewall.Partitions]string
-	members     int // among which a limit is shared when nobody answers
+	members     int  // among which a limit is shared when nobody answers
+	alone       bool // this node is all there is
 }
 
 func (c *Counter) look() *placement {
@@ -22,12 +23,9 @@ func (c *Counter) look() *placement {
 		seats[pl.owner[p]] = true
 	}
 	delete(seats, "")
-	pl.members = max(1, len(seats))
+	pl.members, pl.alone = max(1, len(seats)), len(seats) == 1 && seats[c.self]
 	return pl
 }
-
-// alone tells whether this node is all there is.
-func (pl *placement) alone() bool { return pl.members == 1 && pl.next[0] == "" }
 
 // keepTime is how long a node keeps what it has neither as owner nor as
 // stand-in: until whoever has it now has asked.
@@ -40,7 +38,7 @@ func (c *Counter) moved(changed func(kind, id string) bool) {
 	defer c.mu.Unlock()
 	before, now := c.place.Load(), c.look()
 	c.place.Store(now)
-	joined := before.alone() && !now.alone()
+	joined := before.alone && !now.alone
 	for p := range c.roles {
 		owner, next := now.owner[p] == c.self, now.next[p] == c.self
 		c.table.Enter(p, func(part *firewall.Part) {
@@ -93,7 +91,7 @@ func (c *Counter) settle() {
 		}
 		pl := c.place.Load()
 		for p := range c.roles {
-			if pl.owner[p] == c.self && c.ctx.Err() == nil && !pl.alone() {
+			if pl.owner[p] == c.self && c.ctx.Err() == nil && !pl.alone {
 				parts <- p
 			}
 		}

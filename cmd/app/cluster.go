@@ -3,8 +3,10 @@ package app
 import (
 	"log/slog"
 
+	"castellan/actors/ratelimit"
 	"castellan/cluster"
 	"castellan/config"
+	"castellan/domain/firewall"
 	httpcluster "castellan/http/cluster"
 )
 
@@ -25,9 +27,37 @@ func newNode(cfg config.Cluster, version string, log *slog.Logger) (*cluster.Nod
 	return cluster.New(o)
 }
 
+// counts are the windows of rate limits.
+type counts interface {
+	firewall.Counter
+	Sweep()
+	Keys() int
+}
+
+// count makes the windows: of this node, or of all together.
+func (v *service) count() {
+	if v.cfg.Cluster.GossipAddr == "" {
+		v.counts = firewall.NewLocal(nil)
+		return
+	}
+	v.rates = ratelimit.New(v.node, nil, v.log)
+	v.counts = v.rates
+}
+
+// rateStats are zero on a node that is alone.
+func (v *service) rateStats() ratelimit.Stats {
+	if v.rates == nil {
+		return ratelimit.Stats{}
+	}
+	return v.rates.Stats()
+}
+
 // clusterStatus is what an administrator is shown of the node's cluster.
-func clusterStatus(n *cluster.Node) httpcluster.Status {
-	s := n.Status()
+func (v *service) clusterStatus() httpcluster.Status {
+	s := v.node.Status()
+	if n := v.counts.Keys(); n > 0 {
+		s.Activations[ratelimit.Kind] = n
+	}
 	out := httpcluster.Status{Node: s.Self, Belongs: s.Belongs, Activations: s.Activations, HandedOver: s.HandedOver, Lapses: s.Lapses}
 	for _, m := range s.Members {
 		out.Members = append(out.Members, httpcluster.Member{ID: m.ID, Address: m.Address, Version: m.Version, Leaving: m.Leaving, Share: m.Share})

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"castellan/actors/ratelimit"
 	"castellan/http/rest"
 )
 
@@ -64,6 +65,19 @@ func newMetrics(s *service) *metrics {
 	counter("castellan_firewall_limited_total", "Requests refused by a rate limit.", s.wall.Limited.Load)
 	counter("castellan_firewall_dry_run_total", "Requests that only a rule on trial (dryRun) would have refused.", s.wall.Tried.Load)
 	gauge("castellan_firewall_keys", "Counters of rate limits in memory.", func() float64 { return float64(s.counts.Keys()) })
+	rate := func(name, help string, read func(ratelimit.Stats) int64) {
+		counter("castellan_ratelimit_"+name, help, func() int64 { return read(s.rateStats()) })
+	}
+	rate("here_total", "Decisions of this node's requests by its own windows.", func(r ratelimit.Stats) int64 { return r.Here })
+	rate("elsewhere_total", "Decisions of this node's requests that other members took part in.", func(r ratelimit.Stats) int64 { return r.Elsewhere })
+	rate("remembered_total", "Requests refused by a refusal that was still known here.", func(r ratelimit.Stats) int64 { return r.Cached })
+	rate("standin_total", "Admissions counted in the place of a silent owner.", func(r ratelimit.Stats) int64 { return r.Stood })
+	rate("shared_total", "Requests decided within this node's share of a limit, because nobody answered.", func(r ratelimit.Stats) int64 { return r.Shared })
+	rate("ask_batches_total", "Batches sent to the owners of windows.", func(r ratelimit.Stats) int64 { return r.Batches })
+	rate("asked_total", "Requests in those batches.", func(r ratelimit.Stats) int64 { return r.Asked })
+	rate("copy_batches_total", "Batches sent to the stand-ins of owners.", func(r ratelimit.Stats) int64 { return r.Copies })
+	rate("copied_total", "Admissions in those batches.", func(r ratelimit.Stats) int64 { return r.Copied })
+	rate("taken_over_total", "Partitions of windows taken over from other members.", func(r ratelimit.Stats) int64 { return r.Pulled })
 	gauge("castellan_feed_fresh", "1 while the change feed is read in time.", func() float64 {
 		if s.feed.Fresh() {
 			return 1

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"castellan/actors"
+	"castellan/actors/ratelimit"
 	"castellan/cluster"
 	"castellan/config"
 	"castellan/domain/addressbook"
@@ -97,7 +98,8 @@ type service struct {
 	locator     geo.Locator
 	firewall    *firewall.Live
 	wall        *firewall.Wall
-	counts      *firewall.Local
+	counts      counts
+	rates       *ratelimit.Counter // counts of a node of a cluster; nil: this node is alone
 	dispatch    *dispatch.Dispatcher
 	node        *cluster.Node
 	client      actors.Client
@@ -187,7 +189,10 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	s.geofilters = geofilter.NewLive(persistence.NewGeofilters(db))
 	s.allowedIPs = allowedip.NewLive(persistence.NewAllowedIPs(db))
 	s.firewall = firewall.NewLive(persistence.NewFirewall(db), cfg.Firewall.AppID, now)
-	s.counts = firewall.NewLocal(nil)
+	if s.node, err = newNode(cfg.Cluster, s.o.Version, s.log); err != nil {
+		return err
+	}
+	s.count()
 	s.wall = &firewall.Wall{Rules: s.firewall.Snapshot, Counter: s.counts, Bypass: cfg.Firewall.BypassCIDRs, Now: now}
 	if s.locator, err = Locator(cfg); err != nil {
 		return err
@@ -210,9 +215,6 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	actions := challenge.Actions{}
 	challenges := persistence.NewChallenges(db)
 	revoking := session.Revoking{Committer: db, Revocations: s.revocations, Also: s.geofilters.Told}
-	if s.node, err = newNode(cfg.Cluster, s.o.Version, s.log); err != nil {
-		return err
-	}
 	primes := new(actors.Primes)
 	s.node.Register(actors.Kinds(actors.Deps{Primes: primes, Store: challenges, Outbox: outboxStore, Commit: revoking, Actions: actions, Rules: rules(cfg), Accounts: people,
 		Claims:   map[challenge.Name]actors.Claims{challenge.TOTP: totp.Claim, challenge.PUSH: stepup.Claim},
@@ -299,7 +301,7 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 		Explain:  httpmfa.Explain{Start: s.engine.Explain},
 		Rules:    httpfirewall.Explain{Wall: s.wall, Known: Resources(cfg), CountryOf: s.locator.Country},
 		Audit:    httpaudit.Group{Store: persistence.NewAudit(db)},
-		Cluster:  httpcluster.Group{Status: func() httpcluster.Status { return clusterStatus(s.node) }},
+		Cluster:  httpcluster.Group{Status: func() httpcluster.Status { return s.clusterStatus() }},
 		Keys:     system.Keys{JWKS: ring.JWKS, VAPID: vapid},
 
 		Geofilter: httpgeofilter.Group{Service: s.countries, CDN: cmp.Or(cfg.Geo.CDNURL, publicURL)},
@@ -546,6 +548,9 @@ func (s *service) drain(metricsServer *http.Server) error {
 	s.stop()
 	s.background.Wait()
 	s.dispatch.Stop()
+	if s.rates != nil {
+		s.rates.Close()
+	}
 	s.node.Stop(ctx)
 	if cerr := errors.Join(s.denials.flush(ctx, true), s.calls.flush(ctx), s.checkpoint(ctx)); cerr != nil {
 		s.log.Warn("the audit could not be closed", "err", cerr)
