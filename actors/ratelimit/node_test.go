@@ -1,0 +1,189 @@
+package ratelimit_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"castellan/actors/ratelimit"
+	"castellan/cluster"
+	"castellan/domain/firewall"
+	"castellan/domain/window"
+)
+
+// member is a real node of a cluster on loopback, with its counter.
+type member struct {
+	*ratelimit.Counter
+	node *cluster.Node
+}
+
+func freeAddr(t testing.TB) string {
+	t.Helper()
+	for range 100 {
+		addr := fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000))
+		if l, err := net.Listen("tcp", addr); err == nil {
+			l.Close()
+			return addr
+		}
+	}
+	t.Fatal("no free port")
+	return ""
+}
+
+// join starts a member of the cluster that seed belongs to.
+func join(t testing.TB, seeds ...string) (m member, gossip string) {
+	t.Helper()
+	gossip = freeAddr(t)
+	n, err := cluster.New(cluster.Options{GossipAddr: gossip, ActorAddr: freeAddr(t), Join: seeds, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m = member{ratelimit.New(n, nil, slog.New(slog.DiscardHandler)), n}
+	if err := n.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		m.Close()
+		n.Stop(context.Background())
+	})
+	return m, gossip
+}
+
+// settled waits until all members know each other.
+func settled(t testing.TB, ms ...member) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		all := true
+		for _, m := range ms {
+			all = all && len(m.node.Status().Members) == len(ms) && m.node.Belongs()
+		}
+		if all {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("they do not find each other")
+		}
+	}
+}
+
+// Over real connections a limit holds while one member joins and another leaves.
+func TestMembersOfACluster(t *testing.T) {
+	const limit, keys = 100, 40
+	a, seed := join(t)
+	b, _ := join(t, seed)
+	settled(t, a, b)
+	var admitted [keys]atomic.Int64
+	var targets atomic.Pointer[[]member]
+	targets.Store(&[]member{a, b})
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	var work sync.WaitGroup
+	for i := range 8 {
+		work.Go(func() {
+			for k := i; ctx.Err() == nil; k++ {
+				to := (*targets.Load())[k%len(*targets.Load())]
+				ok, err := to.Allow(ctx, []firewall.Demand{{Key: firewall.Key{Rule: "r", Name: fmt.Sprint(k % keys)}, Limit: limit, Period: 10 * time.Minute}}, make([]window.Standing, 1))
+				if err != nil {
+					t.Error(err)
+				} else if ok {
+					admitted[k%keys].Add(1)
+				}
+				time.Sleep(time.Millisecond)
+			}
+		})
+	}
+	time.Sleep(200 * time.Millisecond)
+	c, _ := join(t, seed)
+	settled(t, a, b, c)
+	targets.Store(&[]member{a, b, c})
+	time.Sleep(200 * time.Millisecond)
+	targets.Store(&[]member{a, c})
+	time.Sleep(20 * time.Millisecond)
+	b.node.Leave(ctx)
+	b.Close()
+	b.node.Stop(ctx)
+	enough := func() bool {
+		for k := range admitted {
+			if admitted[k].Load() < limit {
+				return false
+			}
+		}
+		return true
+	}
+	for !enough() && ctx.Err() == nil {
+		time.Sleep(10 * time.Millisecond)
+	}
+	time.Sleep(200 * time.Millisecond)
+	stop()
+	work.Wait()
+	for k := range admitted {
+		if n := admitted[k].Load(); n != limit {
+			t.Errorf("key %d: %d of %d", k, n, limit)
+		}
+	}
+	t.Logf("%+v\n%+v\n%+v", a.Stats(), b.Stats(), c.Stats())
+}
+
+// BenchmarkRemote is a decision that another node makes, both nodes on the cores
+// of this machine, with many callers at a time.
+func BenchmarkRemote(b *testing.B) {
+	for _, callers := range []int{1, 16, 128} {
+		b.Run(fmt.Sprint(callers), func(b *testing.B) { benchmark(b, callers, 2, false) })
+	}
+}
+
+// BenchmarkOwned is a decision of this node that a third one is told of.
+func BenchmarkOwned(b *testing.B) {
+	for _, callers := range []int{1, 16, 128} {
+		b.Run(fmt.Sprint(callers), func(b *testing.B) { benchmark(b, callers, 3, true) })
+	}
+}
+
+func benchmark(b *testing.B, callers, nodes int, owned bool) {
+	first, seed := join(b)
+	all := []member{first}
+	for range nodes - 1 {
+		m, _ := join(b, seed)
+		all = append(all, m)
+	}
+	settled(b, all...)
+	time.Sleep(300 * time.Millisecond)
+	var keys []firewall.Key
+	for i := 0; len(keys) < 500; i++ {
+		k := firewall.Key{Rule: "login-ip", Name: fmt.Sprint("user-", i)}
+		if owner, _ := first.node.Place(ratelimit.Kind, fmt.Sprint(k.Partition())); (owner == first.node.Address()) == owned {
+			keys = append(keys, k)
+		}
+	}
+	b.ResetTimer()
+	b.ReportAllocs()
+	var next atomic.Int64
+	var work sync.WaitGroup
+	for range callers {
+		work.Go(func() {
+			demands, stands := make([]firewall.Demand, 1), make([]window.Standing, 1)
+			for i := next.Add(1); i <= int64(b.N); i = next.Add(1) {
+				demands[0] = firewall.Demand{Key: keys[i%500], Limit: 4000, Period: 20 * time.Millisecond}
+				first.Allow(context.Background(), demands, stands)
+			}
+		})
+	}
+	work.Wait()
+	b.StopTimer()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "decisions/s")
+	s := first.Stats()
+	if s.Shared > 0 {
+		b.Logf("%+v", s)
+	}
+	b.ReportMetric(float64(s.Asked)/float64(max(1, s.Batches)), "per-batch")
+	for _, m := range all {
+		m.Close()
+		m.node.Stop(context.Background())
+	}
+}
