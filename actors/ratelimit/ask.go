@@ -1,6 +1,7 @@
 package ratelimit
 
 import (
+	"sync"
 	"sync/atomic"
 
 	"google.golang.org/protobuf/proto"
@@ -33,36 +34,54 @@ type ask struct {
 	stands   []window.Standing
 	instants []int64 // what each was counted as
 	verdict  verdict
-	done     chan bool // gets one: whether there is an answer; nil: nobody waits
+	done     chan bool // gets one: whether there is an answer
+	nobody   bool      // waits for it
 }
 
-// ask sends a request to the member that decides about it.
-func (c *Counter) ask(t target, mode uint32, demands []firewall.Demand, instants []int64) *ask {
-	q := &ask{target: t, mode: mode, demands: demands, instants: instants, verdict: silent, done: make(chan bool, 1)}
+var asks = sync.Pool{New: func() any { return &ask{done: make(chan bool, 1)} }}
+
+// ask sends a request to the member that decides about it. Whoever asks waits
+// for done, and gives the ask back.
+func (c *Counter) ask(t target, mode uint32, demands []firewall.Demand) *ask {
+	q := asks.Get().(*ask)
+	q.target, q.mode, q.verdict, q.nobody = t, mode, silent, false
+	q.demands, q.instants = append(q.demands[:0], demands...), q.instants[:0]
+	q.stands = append(q.stands[:0], make([]window.Standing, len(demands))...)
 	c.way(t.member).asks.put(q)
 	return q
 }
 
-// takeBack has an owner forget what it has counted, and waits for nothing.
+// takeBack has an owner forget what it has counted. It keeps the ask.
 func (c *Counter) takeBack(q *ask) {
-	c.way(q.member).asks.put(&ask{target: q.target, mode: modeTakeBack, demands: q.demands, instants: q.instants})
+	q.mode, q.nobody = modeTakeBack, true
+	c.way(q.member).asks.put(q)
 }
 
 func (q *ask) end(answered bool) {
-	if q.done != nil {
+	if !q.nobody {
 		q.done <- answered
+		return
 	}
+	asks.Put(q)
 }
 
 // sendAsks is the way's: one batch to an owner.
 func (c *Counter) sendAsks(m *member, batch []*ask) {
 	c.batches.Add(1)
 	c.asked.Add(int64(len(batch)))
-	question := &pb.RateAsk{}
+	n := 0
+	for _, q := range batch {
+		n += len(q.demands)
+	}
+	question := &pb.RateAsk{Keys: make([][]byte, 0, n), Limits: make([]int64, 0, n), Periods: make([]int64, 0, n), Instants: make([]int64, 0, n),
+		Sizes: make([]uint32, 0, len(batch)), Modes: make([]uint32, 0, len(batch))}
+	text := make([]byte, 0, 32*n)
 	for _, q := range batch {
 		for i := range q.demands {
 			d := &q.demands[i]
-			question.Keys = append(question.Keys, appendKey(nil, d.Key))
+			start := len(text)
+			text = appendKey(text, d.Key)
+			question.Keys = append(question.Keys, text[start:len(text):len(text)])
 			question.Limits = append(question.Limits, d.Limit)
 			question.Periods = append(question.Periods, int64(d.Period))
 			if q.mode == modeTakeBack {
@@ -92,17 +111,16 @@ func (c *Counter) sendAsks(m *member, batch []*ask) {
 		}
 		return
 	}
-	n := 0
+	n = 0
 	for i, q := range batch {
 		q.verdict = verdict(answer.Verdicts[i])
 		if q.verdict > refused {
 			q.verdict = again
 		}
-		q.stands = make([]window.Standing, len(q.demands))
-		if q.mode == modeCount || q.mode == modeStandIn {
-			q.instants = answer.Instants[n : n+len(q.demands) : n+len(q.demands)]
-		}
 		for k := range q.demands {
+			if q.mode == modeCount || q.mode == modeStandIn {
+				q.instants = append(q.instants, answer.Instants[n])
+			}
 			q.stands[k] = window.Standing{Used: answer.Used[n], Reset: answer.Reset_[n], Retry: answer.Retry[n]}
 			if q.mode == modeCount && q.verdict == admitted && !c.noteStandIn(&q.demands[k], answer.Numbers[n]) {
 				q.verdict = again
@@ -182,11 +200,8 @@ func (c *Counter) receiveAsk(from string, question proto.Message, answer func(pr
 			}
 		case modeCount, modeStandIn:
 			left.Add(1)
-			g.then = finish
+			g.then, g.instants, g.numbers = finish, b.Instants[base:at:at], b.Numbers[base:at:at]
 			b.Verdicts[i] = uint32(g.decide(stands[base:at]))
-			for k, m := range g.marks {
-				b.Instants[base+k], b.Numbers[base+k] = m.instant, m.number
-			}
 			g.finish()
 		}
 	}

@@ -1,6 +1,7 @@
 package ratelimit
 
 import (
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,18 +17,13 @@ type gate struct {
 	asker   string // whose request it is
 	standIn bool   // in the place of a silent owner
 	demands []firewall.Demand
-	marks   []mark // what each demand was counted as
-	room    [maxDemands]mark
-	late    []int // partitions that are still to be taken over
-	wait    wait
-	then    func() // called when the decision holds, or does not
-}
-
-// mark is what an admission was counted as: when, by the clock here, and as
-// which of its partition.
-type mark struct {
-	instant int64
-	number  uint64
+	// What each demand was counted as: when, by the clock here, and as which of its
+	// partition.
+	instants []int64
+	numbers  []uint64
+	late     []int // partitions that are still to be taken over
+	wait     wait
+	then     func() // called when the decision holds, or does not
 }
 
 // wait counts the copies that are not confirmed yet.
@@ -40,8 +36,9 @@ var _ firewall.Gate = (*gate)(nil)
 
 func (g *gate) init(c *Counter, asker string, standIn bool) {
 	g.c, g.pl, g.asker, g.standIn = c, c.place.Load(), asker, standIn
-	g.marks = g.room[:0]
+	g.late = g.late[:0]
 	g.wait.left.Store(1)
+	g.wait.void.Store(false)
 }
 
 // Open implements firewall.Gate.
@@ -72,7 +69,7 @@ func (g *gate) Counted(i, p int, instant int64) {
 	c := g.c
 	pl, r := g.pl, &c.roles[p]
 	r.number++
-	g.marks = append(g.marks, mark{instant, r.number})
+	g.instants[i], g.numbers[i] = instant, r.number
 	if pl.owner[p] != c.self { // the stand-in has none itself
 		c.stood.Add(1)
 		return
@@ -122,26 +119,42 @@ func (g *gate) undone() bool { return g.wait.void.Load() }
 // takeBack forgets what was counted under the other keys of a decision that does
 // not hold.
 func (g *gate) takeBack() {
-	for i, m := range g.marks {
-		g.c.forget(&g.demands[i], m.instant)
+	for i, instant := range g.instants {
+		g.c.forget(&g.demands[i], instant)
 	}
 }
 
 // decide is a decision about a request of this node.
 func (c *Counter) decide(demands []firewall.Demand, stands []window.Standing, standIn bool) verdict {
-	g := new(gate)
+	l := locals.Get().(*local)
+	defer locals.Put(l)
+	g := &l.gate
 	g.init(c, c.self, standIn)
 	g.demands = demands
-	done := make(chan struct{})
-	g.then = func() { close(done) }
+	g.instants, g.numbers = append(l.instants[:0], make([]int64, len(demands))...), append(l.numbers[:0], make([]uint64, len(demands))...)
 	v := g.decide(stands)
 	g.finish()
-	<-done
+	<-l.done
 	if g.undone() {
-		return again
+		v = again
 	}
+	g.demands, g.pl = nil, nil
 	return v
 }
+
+// local is a gate for a request of this node, used again and again.
+type local struct {
+	gate
+	done     chan struct{} // gets one when the decision holds, or does not
+	instants [maxDemands]int64
+	numbers  [maxDemands]uint64
+}
+
+var locals = sync.Pool{New: func() any {
+	l := &local{done: make(chan struct{}, 1)}
+	l.then = func() { l.done <- struct{}{} }
+	return l
+}}
 
 // forget takes back an admission that was counted here, and has the stand-in do
 // the same.

@@ -182,8 +182,12 @@ func (c *Counter) Look(_ context.Context, demands []firewall.Demand, stands []wi
 			if err := c.table.Look(context.Background(), d, s); err != nil {
 				return err
 			}
-		} else if q := c.ask(t, modeLook, d, nil); <-q.done {
-			copy(s, q.stands)
+		} else if t.member != "" {
+			q := c.ask(t, modeLook, d)
+			if <-q.done {
+				copy(s, q.stands)
+			}
+			asks.Put(q)
 		}
 	}
 	return nil
@@ -234,18 +238,22 @@ func (c *Counter) round(demands []firewall.Demand, stands []window.Standing) ver
 		return c.decide(demands, stands, standIn)
 	}
 	c.elsewhere.Add(1)
-	var asks []*ask
+	var sent [maxDemands]*ask
+	asked := sent[:0]
 	for i, t := range targets {
-		if t.member != c.self && !slices.Contains(targets[:i], t) {
-			mode := uint32(modeCount)
-			if t.standIn {
-				mode = modeStandIn
-			}
-			asks = append(asks, c.ask(t, mode, pick(demands, targets, t), nil))
+		if t.member == c.self || slices.Contains(targets[:i], t) {
+			continue
+		}
+		mode := uint32(modeCount)
+		if t.standIn {
+			mode = modeStandIn
+		}
+		if some := pick(demands, targets, t); len(some) > 0 {
+			asked = append(asked, c.ask(t, mode, some))
 		}
 	}
 	v := admitted
-	for _, q := range asks {
+	for _, q := range asked {
 		<-q.done
 		put(stands, targets, q.target, q.stands)
 		v = worse(v, q.verdict)
@@ -256,11 +264,11 @@ func (c *Counter) round(demands []firewall.Demand, stands []window.Standing) ver
 		v = c.decide(pick(demands, targets, own), some, standIn)
 		put(stands, targets, own, some)
 	}
-	if v != admitted {
-		for _, q := range asks {
-			if q.verdict == admitted {
-				c.takeBack(q)
-			}
+	for _, q := range asked {
+		if v != admitted && q.verdict == admitted {
+			c.takeBack(q)
+		} else {
+			asks.Put(q)
 		}
 	}
 	return v
@@ -282,6 +290,9 @@ func worse(a, b verdict) verdict {
 // pick are the demands that one decides about, and put gives them back how they
 // stand.
 func pick(demands []firewall.Demand, targets []target, of target) (some []firewall.Demand) {
+	if len(targets) == 1 {
+		return demands
+	}
 	for i, t := range targets {
 		if t == of {
 			some = append(some, demands[i])

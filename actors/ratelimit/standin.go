@@ -38,7 +38,7 @@ const maxCopy = 1 << 17
 
 // sendCopies is the way's: one batch to a stand-in.
 func (c *Counter) sendCopies(m *member, batch []*copied) {
-	q := &pb.RateCopy{}
+	q, text := &pb.RateCopy{}, []byte(nil)
 	begin, weight := 0, 0
 	for i, x := range batch {
 		if x.state != nil {
@@ -52,7 +52,9 @@ func (c *Counter) sendCopies(m *member, batch []*copied) {
 		}
 		q.Parts = append(q.Parts, uint32(x.part))
 		q.Numbers = append(q.Numbers, x.number)
-		q.Keys = append(q.Keys, appendKey(nil, x.demand.Key))
+		start := len(text)
+		text = appendKey(text, x.demand.Key)
+		q.Keys = append(q.Keys, text[start:len(text):len(text)])
 		q.Limits = append(q.Limits, x.demand.Limit)
 		q.Periods = append(q.Periods, int64(x.demand.Period))
 		q.Taken = append(q.Taken, x.taken)

@@ -28,13 +28,14 @@ func parseKey(b []byte) (k firewall.Key, ok bool) {
 		return k, false
 	}
 	b = b[size:]
-	k.Rule = string(b[:n])
 	switch kind, rest := b[n], b[n+1:]; kind {
 	case 'i':
+		k.Rule = string(b[:n])
 		k.IP, ok = netip.AddrFromSlice(rest)
 		return k, ok
 	case 'n':
-		k.Name = string(rest)
+		text := string(b) // both in one piece of memory
+		k.Rule, k.Name = text[:n], text[n+1:]
 		return k, true
 	}
 	return k, false
