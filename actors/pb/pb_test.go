@@ -44,6 +44,7 @@ var earlier = []struct {
 		&UserSend{Sending: &Sending{Channel: "MAIL"}, Caps: &Caps{UserDay: 1}, Deadline: 2}},
 	{"0801",
 		&UserSent{Send: true}},
+	// Of the first version that counted together.
 }
 
 func TestEarlierBytesMeanTheSame(t *testing.T) {

@@ -1,7 +1,6 @@
 package ratelimit
 
 import (
-	"sync"
 	"sync/atomic"
 
 	"google.golang.org/protobuf/proto"
@@ -38,12 +37,12 @@ type ask struct {
 	nobody   bool      // waits for it
 }
 
-var asks = sync.Pool{New: func() any { return &ask{done: make(chan bool, 1)} }}
+func newAsk() any { return &ask{done: make(chan bool, 1)} }
 
 // ask sends a request to the member that decides about it. Whoever asks waits
 // for done, and gives the ask back.
 func (c *Counter) ask(t target, mode uint32, demands []firewall.Demand) *ask {
-	q := asks.Get().(*ask)
+	q := c.unused.Get().(*ask)
 	q.target, q.mode, q.verdict, q.nobody = t, mode, silent, false
 	q.demands, q.instants = append(q.demands[:0], demands...), q.instants[:0]
 	q.stands = append(q.stands[:0], make([]window.Standing, len(demands))...)
@@ -57,12 +56,12 @@ func (c *Counter) takeBack(q *ask) {
 	c.way(q.member).asks.put(q)
 }
 
-func (q *ask) end(answered bool) {
+func (c *Counter) end(q *ask, answered bool) {
 	if !q.nobody {
 		q.done <- answered
 		return
 	}
-	asks.Put(q)
+	c.unused.Put(q)
 }
 
 // sendAsks is the way's: one batch to an owner.
@@ -100,14 +99,14 @@ func (c *Counter) sendAsks(m *member, batch []*ask) {
 	if !ok && c.slept(began, silence) {
 		for _, q := range batch {
 			q.verdict = again
-			q.end(true)
+			c.end(q, true)
 		}
 		return
 	}
 	m.heard(ok, c.table.Instant())
 	if !ok {
 		for _, q := range append(batch, m.asks.take()...) { // the others wait no longer for one that is silent
-			q.end(false)
+			c.end(q, false)
 		}
 		return
 	}
@@ -127,7 +126,7 @@ func (c *Counter) sendAsks(m *member, batch []*ask) {
 			}
 			n++
 		}
-		q.end(true)
+		c.end(q, true)
 	}
 }
 

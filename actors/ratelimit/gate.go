@@ -1,7 +1,6 @@
 package ratelimit
 
 import (
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -126,8 +125,8 @@ func (g *gate) takeBack() {
 
 // decide is a decision about a request of this node.
 func (c *Counter) decide(demands []firewall.Demand, stands []window.Standing, standIn bool) verdict {
-	l := locals.Get().(*local)
-	defer locals.Put(l)
+	l := c.locals.Get().(*local)
+	defer c.locals.Put(l)
 	g := &l.gate
 	g.init(c, c.self, standIn)
 	g.demands = demands
@@ -150,11 +149,11 @@ type local struct {
 	numbers  [maxDemands]uint64
 }
 
-var locals = sync.Pool{New: func() any {
+func newLocal() any {
 	l := &local{done: make(chan struct{}, 1)}
 	l.then = func() { l.done <- struct{}{} }
 	return l
-}}
+}
 
 // forget takes back an admission that was counted here, and has the stand-in do
 // the same.

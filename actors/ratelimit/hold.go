@@ -103,7 +103,7 @@ func (c *Counter) activate(p int) {
 		if found != nil {
 			c.pulled.Add(1)
 			if best != "" || found[0].Number >= r.number || r.fork {
-				c.adopt(part, r, found)
+				c.adopt(p, part, r, found)
 				was = found[0].Number
 			}
 		}
@@ -125,9 +125,9 @@ func (c *Counter) activate(p int) {
 
 // adopt makes the state of another this node's. When something was counted here
 // that nobody else knows of both count: rather twice than not at all.
-func (c *Counter) adopt(part *firewall.Part, r *role, states []*pb.RateState) {
+func (c *Counter) adopt(p int, part *firewall.Part, r *role, states []*pb.RateState) {
 	if r.fork {
-		own := c.pieces(0, part, nil)
+		own := c.pieces(p, part, nil)
 		part.Clear()
 		c.addAll(part, append(own, states...))
 	} else {

@@ -92,9 +92,11 @@ type Counter struct {
 	mu    sync.Mutex // of changes of the placement
 	ways  sync.Map   // of *member, by id
 	moves chan struct{}
-	work  sync.WaitGroup
-	ctx   context.Context
-	stop  context.CancelFunc
+	// What requests use, to be used again: *ask and *local.
+	unused, locals sync.Pool
+	work           sync.WaitGroup
+	ctx            context.Context
+	stop           context.CancelFunc
 
 	here, elsewhere, cached, stood, shared, batches, asked, copies, copied, pulled atomic.Int64
 }
@@ -106,6 +108,7 @@ var _ firewall.Counter = (*Counter)(nil)
 func New(net Cluster, now func() time.Time, log *slog.Logger) *Counter {
 	c := &Counter{net: net, table: firewall.NewLocal(now), log: log, self: net.Address(), roles: make([]role, firewall.Partitions),
 		moves: make(chan struct{}, 1)}
+	c.unused.New, c.locals.New = newAsk, newLocal
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	c.place.Store(c.look())
 	net.Serve(askName, c.receiveAsk)
@@ -187,7 +190,7 @@ func (c *Counter) Look(_ context.Context, demands []firewall.Demand, stands []wi
 			if <-q.done {
 				copy(s, q.stands)
 			}
-			asks.Put(q)
+			c.unused.Put(q)
 		}
 	}
 	return nil
@@ -268,7 +271,7 @@ func (c *Counter) round(demands []firewall.Demand, stands []window.Standing) ver
 		if v != admitted && q.verdict == admitted {
 			c.takeBack(q)
 		} else {
-			asks.Put(q)
+			c.unused.Put(q)
 		}
 	}
 	return v

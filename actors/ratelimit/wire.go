@@ -75,7 +75,7 @@ func (c *Counter) addAll(part *firewall.Part, states []*pb.RateState) {
 		for i, text := range s.Keys {
 			to := from + int(s.Runs[i])
 			key, ok := parseKey(text)
-			if ok && key.Partition() >= 0 && s.Periods[i] > 0 {
+			if ok && key.Partition() == int(s.Part) && s.Periods[i] > 0 {
 				at := sums[key]
 				if at == nil {
 					at = &sum{rule: window.Rule{Limit: window.MaxExact}}
@@ -96,6 +96,9 @@ func (c *Counter) addAll(part *firewall.Part, states []*pb.RateState) {
 		slices.SortStableFunc(at.runs, func(a, b run) int { return int(min(1, max(-1, a.instant-b.instant))) })
 		w := part.Make(key)
 		for _, r := range at.runs {
+			if at.rule.Limit == window.MaxExact {
+				r.count = min(r.count, window.MaxExact)
+			}
 			w.Add(r.instant, r.count, at.rule)
 		}
 	}

@@ -1,0 +1,137 @@
+package ratelimit
+
+import (
+	"bytes"
+	"net/netip"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"castellan/actors/pb"
+	"castellan/domain/firewall"
+	"castellan/domain/window"
+)
+
+func FuzzKey(f *testing.F) {
+	for _, k := range []firewall.Key{{Rule: "login-ip", IP: netip.MustParseAddr("192.0.2.1")}, {Rule: "r", IP: netip.MustParseAddr("2001:db8::")}, {Rule: "u", Name: "9f1c"}, {Name: "TR"}} {
+		f.Add(appendKey(nil, k))
+	}
+	f.Add([]byte{})
+	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		k, ok := parseKey(b)
+		if !ok {
+			return
+		}
+		again, ok := parseKey(appendKey(nil, k))
+		if !ok || again != k || again.Partition() != k.Partition() {
+			t.Errorf("%+v became %+v", k, again)
+		}
+	})
+}
+
+// Whatever a member sends, it is answered, and no window lets in more for it.
+func FuzzPeer(f *testing.F) {
+	key := firewall.Key{Rule: "r", Name: "kept"}
+	text := appendKey(nil, key)
+	part := uint32(key.Partition())
+	seed := func(kind byte, m proto.Message) {
+		b, err := proto.Marshal(m)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(append([]byte{kind}, b...))
+	}
+	seed('a', &pb.RateAsk{Keys: [][]byte{text, text}, Limits: []int64{3, 5}, Periods: []int64{1e9, 1e9}, Instants: []int64{0, 7}, Sizes: []uint32{1, 1}, Modes: []uint32{0, 3}})
+	seed('a', &pb.RateAsk{Keys: [][]byte{text}, Limits: []int64{-1}, Periods: []int64{0}, Instants: []int64{0}, Sizes: []uint32{1}, Modes: []uint32{2}})
+	seed('a', &pb.RateAsk{Sizes: []uint32{1 << 31, 1 << 31}, Modes: []uint32{0, 0}})
+	seed('c', &pb.RateCopy{Parts: []uint32{part}, Numbers: []uint64{1}, Keys: [][]byte{text}, Limits: []int64{3}, Periods: []int64{1e9}, Taken: []bool{true}})
+	seed('c', &pb.RateCopy{States: []*pb.RateState{{Part: part, Number: 9, Keys: [][]byte{text}, Periods: []int64{1e12}, Coarse: []bool{false}, Runs: []uint32{1}, Ages: []uint64{1 << 63}, Counts: []uint64{1 << 62}}}})
+	seed('c', &pb.RateCopy{States: []*pb.RateState{{Part: 1 << 30, Was: 1}, {Part: part, Runs: []uint32{1 << 31}}}})
+	seed('p', &pb.RatePull{Part: part, After: text, Back: true})
+	seed('p', &pb.RatePull{Part: 1 << 20})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if len(b) == 0 {
+			return
+		}
+		w := newWorld(t)
+		w.start("a", "b")
+		n := w.nodes["a"]
+		defer n.Close()
+		defer w.nodes["b"].Close()
+		w.kill("b")
+		w.see([]string{"a", "b"}, "a")
+		name, m := copyName, proto.Message(&pb.RateCopy{})
+		switch b[0] {
+		case 'a':
+			name, m = askName, &pb.RateAsk{}
+		case 'p':
+			name, m = pullName, &pb.RatePull{}
+		}
+		if proto.Unmarshal(b[1:], m) != nil {
+			return
+		}
+		answered := make(chan proto.Message, 2)
+		n.serve[name]("b", m, func(m proto.Message) { answered <- m })
+		select {
+		case <-answered:
+		case <-time.After(10 * time.Second):
+			t.Fatal("no answer")
+		}
+		n.table.Enter(int(part), func(p *firewall.Part) {
+			if w := p.Find(key); w != nil {
+				if s := w.Look(n.table.Instant(), window.Rule{Limit: 1, Period: int64(time.Hour)}); s.Used < 0 || s.Retry > 2*int64(time.Hour) {
+					t.Errorf("%+v", s)
+				}
+			}
+		})
+	})
+}
+
+// The state of a partition goes over in pieces and is the same there.
+func TestPieces(t *testing.T) {
+	w := newWorld(t)
+	w.start("a", "b")
+	a, b := w.nodes["a"], w.nodes["b"]
+	defer a.Close()
+	defer b.Close()
+	var keys []firewall.Key
+	for i := 0; len(keys) < 900; i++ {
+		if k := (firewall.Key{Rule: "r", Name: string(rune('a'+i%26)) + time.Duration(i).String()}); k.Partition() == 7 {
+			keys = append(keys, k)
+		}
+	}
+	now := a.table.Instant()
+	a.table.Enter(7, func(p *firewall.Part) {
+		for _, k := range keys {
+			for range 100 {
+				p.Make(k).Admit(now, window.Rule{Limit: 200, Period: int64(time.Hour)})
+			}
+		}
+	})
+	var after []byte
+	pieces := 0
+	for {
+		var s *pb.RateState
+		a.table.Enter(7, func(p *firewall.Part) { s = a.pieces(7, p, after)[0] })
+		if !sound(s) || bytes.Compare(s.Keys[0], after) <= 0 {
+			t.Fatal("a piece that does not fit")
+		}
+		pieces++
+		b.table.Enter(7, func(p *firewall.Part) { b.add(p, s) })
+		if after = s.Keys[len(s.Keys)-1]; !s.More {
+			break
+		}
+	}
+	if pieces < 3 {
+		t.Errorf("%d pieces", pieces)
+	}
+	b.table.Enter(7, func(p *firewall.Part) {
+		for _, k := range keys {
+			if w := p.Find(k); w == nil || w.Look(b.table.Instant(), window.Rule{Limit: 200, Period: int64(time.Hour)}).Used != 100 {
+				t.Fatalf("%v did not arrive", k)
+			}
+		}
+	})
+}
