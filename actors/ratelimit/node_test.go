@@ -49,8 +49,8 @@ func join(t testing.TB, seeds ...string) (m member, gossip string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		m.Close()
 		n.Stop(context.Background())
+		m.Close()
 	})
 	return m, gossip
 }
@@ -106,8 +106,8 @@ func TestMembersOfACluster(t *testing.T) {
 	targets.Store(&[]member{a, c})
 	time.Sleep(20 * time.Millisecond)
 	b.node.Leave(ctx)
-	b.Close()
 	b.node.Stop(ctx)
+	b.Close()
 	enough := func() bool {
 		for k := range admitted {
 			if admitted[k].Load() < limit {
@@ -183,7 +183,7 @@ func benchmark(b *testing.B, callers, nodes int, owned bool) {
 	}
 	b.ReportMetric(float64(s.Asked)/float64(max(1, s.Batches)), "per-batch")
 	for _, m := range all {
-		m.Close()
 		m.node.Stop(context.Background())
+		m.Close()
 	}
 }

@@ -119,7 +119,8 @@ func New(net Cluster, now func() time.Time, log *slog.Logger) *Counter {
 	return c
 }
 
-// Close ends what goes on in the background.
+// Close ends what goes on in the background. The node has stopped: nobody asks
+// any more.
 func (c *Counter) Close() {
 	c.stop()
 	c.work.Wait()

@@ -548,10 +548,10 @@ func (s *service) drain(metricsServer *http.Server) error {
 	s.stop()
 	s.background.Wait()
 	s.dispatch.Stop()
-	if s.rates != nil {
+	s.node.Stop(ctx)
+	if s.rates != nil { // nobody asks any more
 		s.rates.Close()
 	}
-	s.node.Stop(ctx)
 	if cerr := errors.Join(s.denials.flush(ctx, true), s.calls.flush(ctx), s.checkpoint(ctx)); cerr != nil {
 		s.log.Warn("the audit could not be closed", "err", cerr)
 	}
