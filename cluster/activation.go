@@ -129,6 +129,17 @@ const (
 	leaving = -1 << 29
 )
 
+// waiting is how many messages of callers are on their way or handled.
+func (c *cell) waiting() int64 {
+	switch s := int64(c.state.Load()); {
+	case s >= 0:
+		return s
+	case s >= leaving:
+		return s - leaving
+	}
+	return 0
+}
+
 // enter counts one message in; false when the activation has ended.
 func (c *cell) enter() (bool, error) {
 	for {

@@ -35,6 +35,7 @@ type fleet struct {
 	epoch          atomic.Uint64
 	calls          atomic.Int64
 	handedOver     atomic.Int64
+	takenOver      atomic.Int64
 	lapses         atomic.Int64
 	peerNames      atomic.Int64
 	rebuilds       atomic.Int64

@@ -80,8 +80,9 @@ type Node struct {
 }
 
 type kind struct {
-	name  string
-	props *actor.Props
+	name      string
+	props     *actor.Props
+	activated atomic.Int64
 }
 
 type identity struct{ kind, id string }
@@ -306,6 +307,7 @@ func (n *Node) activate(key identity) (*cell, error) {
 	c.pid = n.sys.Root.Spawn(k.props)
 	s.m[key] = c
 	n.live.Add(1)
+	k.activated.Add(1)
 	n.sys.Root.Send(c.pid, born{c})
 	return c, nil
 }

@@ -53,7 +53,18 @@ type writer struct {
 	batch *lane
 
 	batches, units atomic.Int64
+	observe        atomic.Pointer[func(Committed)]
 }
+
+// Committed is a transaction of gathered units that was committed.
+type Committed struct {
+	Units, Statements int // a statement for many rows counts once
+	Took              time.Duration
+}
+
+// OnCommit has observe told of every commit of gathered units, for metrics. It
+// runs on the writer's goroutine and must not block.
+func (db *DB) OnCommit(observe func(Committed)) { db.writer.observe.Store(&observe) }
 
 // Batches counts the transactions of gathered units, for metrics.
 func (db *DB) Batches() int64 { return db.writer.batches.Load() }
@@ -241,7 +252,8 @@ func fencedRow(w commit.Write) (rowKey, bool) {
 
 func (w *writer) commit(batch []*unit) {
 	for len(batch) > 0 {
-		failed, err := w.once(batch)
+		began := time.Now()
+		failed, statements, err := w.once(batch)
 		switch {
 		case err != nil && len(batch) > 1 && !down(err):
 			for _, u := range batch {
@@ -256,6 +268,9 @@ func (w *writer) commit(batch []*unit) {
 		case len(failed) == 0:
 			w.batches.Add(1)
 			w.units.Add(int64(len(batch)))
+			if observe := w.observe.Load(); observe != nil {
+				(*observe)(Committed{Units: len(batch), Statements: statements, Took: time.Since(began)})
+			}
 			for _, u := range batch {
 				u.done <- nil
 			}
@@ -281,7 +296,7 @@ func down(err error) bool {
 
 // once applies a batch in one transaction. When fences failed nothing is
 // committed and the failed units are named by index.
-func (w *writer) once(batch []*unit) (failed map[int]bool, err error) {
+func (w *writer) once(batch []*unit) (failed map[int]bool, statements int, err error) {
 	ctx, cancel := w.db.bound(context.Background())
 	defer cancel()
 	l := w.batch
@@ -293,7 +308,7 @@ func (w *writer) once(batch []*unit) (failed map[int]bool, err error) {
 		w.db.trace.steps(ctx, steps)
 		if common(steps) {
 			failed, err = w.db.common.transact(ctx, steps)
-			return failed, l.ended(head, failed, err)
+			return failed, count(steps), l.ended(head, failed, err)
 		}
 	}
 	if err == nil {
@@ -307,7 +322,15 @@ func (w *writer) once(batch []*unit) (failed map[int]bool, err error) {
 			err = undecided{err}
 		}
 	}
-	return failed, l.ended(head, failed, err)
+	return failed, count(steps), l.ended(head, failed, err)
+}
+
+// count is how many statements steps are made of.
+func count(steps []step) (n int) {
+	for i := range steps {
+		n += max(1, len(steps[i].calls)) // a plan of its own making counts as one
+	}
+	return n
 }
 
 // undecided is an error of COMMIT itself.

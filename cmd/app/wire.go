@@ -111,6 +111,8 @@ type service struct {
 	hub         *socket.Hub
 	server      *rest.Server
 	metrics     *metrics
+	tally       *tally
+	backlog     backlog
 	denials     *denials
 	calls       *calls
 
@@ -209,7 +211,8 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	people := accounts{s.users}
 	actions := challenge.Actions{}
 	challenges := persistence.NewChallenges(db)
-	revoking := session.Revoking{Committer: db, Revocations: s.revocations, Also: s.geofilters.Told}
+	s.tally = newTally(db)
+	revoking := session.Revoking{Committer: s.tally, Revocations: s.revocations, Also: s.geofilters.Told}
 	if s.node, err = newNode(cfg.Cluster, s.o.Version, s.log); err != nil {
 		return err
 	}
@@ -224,7 +227,7 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	}
 	s.leaving, s.leave = context.WithCancel(context.Background())
 	s.engine = &stepup.Service{Config: stepupConfig(cfg), Leaving: s.leaving, Actions: actions, Catalog: s.live.Catalog, Book: book, Ring: ring, Tokens: challengeTokens{s.tokens, now},
-		Accounts: people, Sessions: s.revocations, Desk: s.client, Cases: s.client, Store: challenges, Outbox: outboxStore, Dispatch: s.dispatch, Commit: db, Now: now}
+		Accounts: people, Sessions: s.revocations, Desk: s.client, Cases: s.client, Store: challenges, Outbox: outboxStore, Dispatch: s.dispatch, Commit: s.tally, Now: now}
 
 	s.totps = &totp.Service{Store: persistence.NewTOTP(db), Users: s.users, Budgets: challenges, Commit: db, Ring: ring, Notices: s.engine, Rules: rules(cfg),
 		Recovery: totp.Limit{Attempts: cfg.Limits.RecoveryCodes, Window: cfg.Limits.RecoveryCodeWindow}, Issuer: cfg.MFA.TOTPIssuer, Now: now}
@@ -318,7 +321,7 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 	s.calls = newCalls(db, guards.Audited, now)
 	s.server, err = rest.New(rest.Options{
 		Logger: s.log, AccessLog: slog.LevelDebug, Now: now, Guards: guards.Table(), Firewall: guard.Firewall{Wall: s.wall, Tokens: s.tokens, Live: s.revocations.Live, Fresh: s.feed.Fresh}.Judge, Authorize: guards.Authorize, ActsAsAdmin: guards.ActsAsAdmin,
-		Idempotency: &guard.Idempotent{Store: persistence.NewIdempotency(db), Commit: db, Ring: ring, Now: now},
+		Idempotency: &guard.Idempotent{Store: persistence.NewIdempotency(db), Commit: s.tally, Ring: ring, Now: now},
 		Verify:      guard.Verify(s.totps),
 		Starter:     guard.Starter{Starts: s.engine, Accounts: accounts{s.users}, Public: api.Password.Public()}, Guarded: cfg.MFA.Guarded, Observe: s.observe,
 		TrustedProxies: cfg.HTTP.TrustedProxies, CountryHeader: cfg.HTTP.CountryHeader, CountryOf: s.locator.Country, CORSOrigins: cfg.HTTP.CORSOrigins, BasePath: cfg.HTTP.BasePath,
@@ -457,6 +460,7 @@ func (s *service) run() {
 		s.calls.run(ctx, func(err error) { s.log.Warn("audited calls could not be written", "err", err) })
 	})
 	s.every(ctx, 5*time.Second, "executing challenges could not be resumed", s.resume)
+	s.every(ctx, 5*time.Second, "the outbox could not be counted", func(ctx context.Context) error { return s.backlog.look(ctx, s.vault.DB) })
 	s.every(ctx, time.Minute, "old rows could not be removed", s.purge)
 	s.every(ctx, 10*time.Second, "refusals could not be audited", func(ctx context.Context) error { return s.denials.flush(ctx, false) })
 	if file, ok := s.locator.(*geoip.File); ok {
