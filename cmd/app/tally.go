@@ -143,7 +143,9 @@ func (b *backlog) age(now time.Time) float64 {
 }
 
 // actorLoads tells the load of every kind of actor, all read at one time.
-type actorLoads struct{ read func() map[string]cluster.Load }
+type actorLoads struct {
+	read func() map[string]cluster.Load
+}
 
 var (
 	actorsActive    = prometheus.NewDesc("castellan_actors_active", "Activations on this node.", []string{"kind"}, nil)
