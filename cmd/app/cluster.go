@@ -28,7 +28,7 @@ func newNode(cfg config.Cluster, version string, log *slog.Logger) (*cluster.Nod
 // clusterStatus is what an administrator is shown of the node's cluster.
 func clusterStatus(n *cluster.Node) httpcluster.Status {
 	s := n.Status()
-	out := httpcluster.Status{Node: s.Self, Belongs: s.Belongs, Activations: s.Activations, HandedOver: s.HandedOver, Lapses: s.Lapses}
+	out := httpcluster.Status{Node: s.Self, Belongs: s.Belongs, Activations: s.Activations, Moved: s.Moved, HandedOver: s.HandedOver, Lapses: s.Lapses}
 	for _, m := range s.Members {
 		out.Members = append(out.Members, httpcluster.Member{ID: m.ID, Address: m.Address, Version: m.Version, Leaving: m.Leaving, Share: m.Share})
 	}
