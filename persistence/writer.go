@@ -35,6 +35,7 @@ const (
 type unit struct {
 	writes []commit.Write
 	done   chan error
+	size   int          // of the batch that it was committed with, set before done
 	state  atomic.Int32 // queued → taken, or queued → abandoned by its caller
 }
 
@@ -130,37 +131,45 @@ func (w *writer) close() {
 
 // Commit implements commit.Committer.
 func (db *DB) Commit(ctx context.Context, writes ...commit.Write) error {
+	_, err := db.CommitGathered(ctx, writes...)
+	return err
+}
+
+// CommitGathered is Commit that tells with how many units, this one included,
+// the unit shared its transaction: 0 when nothing was committed, or when it is
+// part of an interactive transaction.
+func (db *DB) CommitGathered(ctx context.Context, writes ...commit.Write) (units int, err error) {
 	if l, ok := ctx.Value(txKey{}).(*lane); ok {
 		steps, err := stepsOf(l, []*unit{{writes: writes}})
 		if err != nil {
-			return err
+			return 0, err
 		}
 		failed, err := apply(ctx, l, steps)
 		if err == nil && len(failed) > 0 {
 			err = commit.ErrFenced
 		}
-		return translate(err)
+		return 0, translate(err)
 	}
 	u := &unit{writes: writes, done: make(chan error, 1)}
 	select {
 	case db.writer.queue <- u:
 	default:
-		return fault.New(fault.Overloaded, "too many writes are waiting").After(time.Second)
+		return 0, fault.New(fault.Overloaded, "too many writes are waiting").After(time.Second)
 	}
 	select {
-	case err := <-u.done:
-		return err
+	case err = <-u.done:
 	case <-ctx.Done():
 		if u.state.CompareAndSwap(queued, abandoned) {
-			return ctx.Err() // nothing was written
+			return 0, ctx.Err() // nothing was written
 		}
-		return <-u.done // its transaction has begun and is bounded
+		err = <-u.done // its transaction has begun and is bounded
 	case <-db.writer.stop:
 		if u.state.CompareAndSwap(queued, abandoned) {
-			return fault.New(fault.Draining, "the service is stopping").After(time.Second)
+			return 0, fault.New(fault.Draining, "the service is stopping").After(time.Second)
 		}
-		return <-u.done
+		err = <-u.done
 	}
+	return u.size, err
 }
 
 func (w *writer) run() {
@@ -272,6 +281,7 @@ func (w *writer) commit(batch []*unit) {
 				(*observe)(Committed{Units: len(batch), Statements: statements, Took: time.Since(began)})
 			}
 			for _, u := range batch {
+				u.size = len(batch)
 				u.done <- nil
 			}
 			return
