@@ -163,6 +163,9 @@ func (db *DB) openPostgres(dsn string, o Options) error {
 	}
 	cfg.RuntimeParams["standard_conforming_strings"] = "on"
 	cfg.RuntimeParams["synchronous_commit"] = "on"
+	// A process that is stopped within a transaction must not hold its rows, and
+	// must not commit long after the instant that its rows name.
+	cfg.RuntimeParams["idle_in_transaction_session_timeout"] = "5000"
 	cfg.ConnectTimeout = o.Timeout
 	db.common = newPipeline(cfg)
 	pool := stdlib.OpenDB(*cfg)
@@ -271,7 +274,7 @@ func translate(err error) error {
 		switch {
 		case pg.Code == "23505":
 			return fault.New(fault.RecordAlreadyExist, "the record exists already")
-		case strings.HasPrefix(pg.Code, "57P"), strings.HasPrefix(pg.Code, "53"), strings.HasPrefix(pg.Code, "08"):
+		case strings.HasPrefix(pg.Code, "57P"), pg.Code == idleInTransaction, strings.HasPrefix(pg.Code, "53"), strings.HasPrefix(pg.Code, "08"):
 			return unavailable(err) // shutdown, out of resources, connection
 		}
 		return err
@@ -293,6 +296,9 @@ func translate(err error) error {
 	}
 	return err
 }
+
+// idleInTransaction is what a process learns that was stopped in a transaction.
+const idleInTransaction = "25P03"
 
 func unavailable(cause error) error {
 	return fmt.Errorf("%w: %w", fault.New(fault.Unavailable, "the database cannot be reached").After(time.Second), cause)

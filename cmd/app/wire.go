@@ -193,8 +193,12 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 		return err
 	}
 	s.follow()
-	if err := errors.Join(s.revocations.Load(ctx, sessions), s.roles.Reload(ctx), s.live.Reload(ctx), s.currencies.Reload(ctx),
-		s.crons.Reload(ctx), s.geofilters.Load(ctx), s.allowedIPs.Reload(ctx), s.firewall.Reload(ctx), s.feed.Poll(ctx)); err != nil {
+	load := func(ctx context.Context) error {
+		return errors.Join(s.revocations.Load(ctx, sessions), s.roles.Reload(ctx), s.live.Reload(ctx), s.currencies.Reload(ctx),
+			s.crons.Reload(ctx), s.geofilters.Load(ctx), s.allowedIPs.Reload(ctx), s.firewall.Reload(ctx))
+	}
+	s.feed.OnGap(func(ctx context.Context) error { return errors.Join(s.vault.Keeper.Reload(ctx), load(ctx)) })
+	if err := errors.Join(load(ctx), s.feed.Poll(ctx)); err != nil {
 		return fmt.Errorf("load snapshots: %w", err)
 	}
 
@@ -306,7 +310,7 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 		AddressBook: httpaddressbook.Group{Service: &addressbook.Service{Store: persistence.NewAddressBooks(db), Commit: db, Currencies: s.currencies,
 			Rules: addressRules, Waiting: cfg.AddressBook.WaitingTime, Now: now}},
 	}
-	guards := guard.Guards{Tokens: s.tokens, Fresh: s.feed.Fresh, Judge: s.roles.Judge, Tenant: cfg.Tenant.ID, Cron: s.crons.Client, Devices: s.devices,
+	guards := guard.Guards{Tokens: s.tokens, Feed: s.feed, Judge: s.roles.Judge, Tenant: cfg.Tenant.ID, Cron: s.crons.Client, Devices: s.devices,
 		Geo: &guard.Geo{Policy: geoPolicy(cfg), Filter: s.geofilters.Filter, Holder: s.client.Holder}, AllowsIP: s.allowedIPs.Allows,
 		Live: func(userID, sessionID string, sv int64) bool {
 			if !s.revocations.Live(userID, sessionID, sv) {
@@ -317,7 +321,7 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 		}}
 	s.calls = newCalls(db, guards.Audited, now)
 	s.server, err = rest.New(rest.Options{
-		Logger: s.log, AccessLog: slog.LevelDebug, Now: now, Guards: guards.Table(), Firewall: guard.Firewall{Wall: s.wall, Tokens: s.tokens, Live: s.revocations.Live, Fresh: s.feed.Fresh}.Judge, Authorize: guards.Authorize, ActsAsAdmin: guards.ActsAsAdmin,
+		Logger: s.log, AccessLog: slog.LevelDebug, Now: now, Guards: guards.Table(), Firewall: guard.Firewall{Wall: s.wall, Tokens: s.tokens, Live: s.revocations.Live, Feed: s.feed}.Judge, Authorize: guards.Authorize, ActsAsAdmin: guards.ActsAsAdmin,
 		Idempotency: &guard.Idempotent{Store: persistence.NewIdempotency(db), Commit: db, Ring: ring, Now: now},
 		Verify:      guard.Verify(s.totps),
 		Starter:     guard.Starter{Starts: s.engine, Accounts: accounts{s.users}, Public: api.Password.Public()}, Guarded: cfg.MFA.Guarded, Observe: s.observe,
@@ -435,8 +439,8 @@ func (s *service) ready(ctx context.Context) error {
 	if err := s.vault.DB.Ping(ctx); err != nil {
 		return err
 	}
-	if !s.feed.Fresh() {
-		return errors.New("the change feed is behind")
+	if err := s.feed.CatchUp(ctx); err != nil {
+		return fmt.Errorf("the change feed is behind: %w", err)
 	}
 	return s.client.Probe(ctx)
 }
@@ -512,7 +516,7 @@ func (s *service) purge(ctx context.Context) error {
 	_, err = persistence.NewChallenges(db).Purge(ctx, old, 20_000)
 	return errors.Join(err,
 		persistence.NewSessions(db).Purge(ctx, old, now.Add(-loginHistory)),
-		persistence.NewChanges(db).Purge(ctx, now.Add(-time.Hour)),
+		persistence.NewChanges(db).Purge(ctx, now.Add(-change.Kept)),
 		persistence.NewIdempotency(db).Purge(ctx, now.Add(-48*time.Hour)),
 		persistence.NewOutbox(db).Purge(ctx, now.Add(-48*time.Hour)),
 		persistence.NewPasswordGuards(db).Purge(ctx, now),

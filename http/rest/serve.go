@@ -7,6 +7,7 @@ import (
 	"mime"
 	"strconv"
 	"strings"
+	"time"
 
 	"castellan/domain/fault"
 
@@ -128,10 +129,28 @@ func (s *Server) perform(ctx context.Context, r *Request, q Query, body []byte) 
 		return err
 	}
 	out, err := s.run(ctx, r, q, in, body)
+	if err == nil {
+		err = s.still(ctx, r)
+	}
 	if err != nil {
 		return err
 	}
 	return r.send(out)
+}
+
+// stillTime is how long a credential that was judged may be relied on.
+const stillTime = time.Second
+
+// still judges the session of a read again that took long, because the process
+// was stopped meanwhile or something was waited for: whoever has lost his session
+// since is not answered. A change that was made is answered as what it was.
+func (s *Server) still(ctx context.Context, r *Request) error {
+	e := r.Endpoint
+	if e.Method != fiber.MethodGet || (e.Credential != User && e.Credential != Tenant && e.Credential != TenantOrCron) || s.opts.Now().Sub(r.start) < stillTime {
+		return nil
+	}
+	_, err := s.opts.Guards[e.Credential](ctx, r)
+	return err
 }
 
 // verify asks for the one-time code where the endpoint does.
