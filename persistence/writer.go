@@ -341,11 +341,16 @@ func (db *DB) InTx(ctx context.Context, fn func(context.Context) error) (err err
 	if _, nested := ctx.Value(txKey{}).(*lane); nested {
 		return fn(ctx)
 	}
+	if db.postgres() {
+		var ended context.CancelFunc
+		ctx, ended = db.pulse.until(ctx)
+		defer ended()
+	}
 	var l *lane
 	select {
 	case l = <-db.lanes:
 	case <-ctx.Done():
-		return ctx.Err()
+		return translate(ctx.Err())
 	}
 	defer func() { db.lanes <- l }()
 	l.mu.Lock()

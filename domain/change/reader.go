@@ -2,6 +2,7 @@ package change
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"time"
 )
@@ -26,11 +27,11 @@ type Reader struct {
 	now      func() time.Time
 	handlers map[Topic]func(ctx context.Context, key string) error
 	gap      func(ctx context.Context) error
-	turn     chan struct{} // held by whoever reads; guards seen and failed
+	turn     chan struct{} // held by whoever reads; guards seen
 	seen     map[int64]time.Time
-	failed   time.Time // when the last read began, if it failed
 	began    time.Time
 	mark     atomic.Pointer[time.Time] // when the last good read began
+	failed   atomic.Pointer[time.Time] // when the last read ended, if it failed
 }
 
 // NewReader returns a reader; On adds what it tells, Poll reads once. Caches are
@@ -65,10 +66,12 @@ func (r *Reader) Poll(ctx context.Context) error {
 func (r *Reader) poll(ctx context.Context) error {
 	began := r.now()
 	if err := r.read(ctx, began); err != nil {
-		r.failed = began
+		ended := r.now()
+		r.failed.Store(&ended)
 		return err
 	}
 	r.mark.Store(&began)
+	r.failed.Store(nil)
 	return nil
 }
 
@@ -134,14 +137,20 @@ func (r *Reader) Holds(mark time.Time) bool {
 // Fresh reports whether everything is known that was told before Bound.
 func (r *Reader) Fresh() bool { return r.Holds(r.Mark()) }
 
+// ErrFailed says that the feed could not be read a moment ago.
+var ErrFailed = errors.New("change: the feed cannot be read")
+
 // CatchUp reads the feed unless it is Fresh. It takes no longer than Patience;
-// those who call it at one time share one read. An error says that nothing may be
-// decided by the caches now.
+// those who call it at one time share one read, and after one that failed they
+// are told so at once for a while: Run tries again meanwhile. An error says that
+// nothing may be decided by the caches now.
 func (r *Reader) CatchUp(ctx context.Context) error {
 	if r.Fresh() {
 		return nil
 	}
-	asked := r.now()
+	if r.failing() {
+		return ErrFailed
+	}
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
 	select {
@@ -153,10 +162,15 @@ func (r *Reader) CatchUp(ctx context.Context) error {
 	switch {
 	case r.Fresh():
 		return nil
-	case !r.failed.Before(asked): // somebody tried for this caller, too
-		return context.DeadlineExceeded
+	case r.failing():
+		return ErrFailed
 	}
 	return r.poll(ctx)
+}
+
+func (r *Reader) failing() bool {
+	f := r.failed.Load()
+	return f != nil && age(r.now(), *f) < 2*Patience
 }
 
 // Run polls until ctx ends; report is told of errors, once per run of them.

@@ -139,7 +139,7 @@ func TestNothingIsMissed(t *testing.T) {
 			time.Sleep(gap / 2)
 			f.note("last")
 			f.set(false, 0)
-			ok(t, r.CatchUp(t.Context()))
+			ok(t, r.Poll(t.Context()))
 			if told["first"] != 1 || told["last"] != 1 || anew > 0 != (gap > change.Kept) {
 				t.Errorf("after %v told of %v, read anew %d times", gap, told, anew)
 			}
@@ -174,6 +174,10 @@ func TestCatchUpIsBounded(t *testing.T) {
 			t.Errorf("%v and %d reads", took, f.reads)
 		}
 		f.set(false, 0)
+		if r.CatchUp(t.Context()) == nil || time.Since(began) > change.Patience {
+			t.Error("waited although it just failed")
+		}
+		time.Sleep(2 * change.Patience)
 		ok(t, r.CatchUp(t.Context()))
 	})
 }

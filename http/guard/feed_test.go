@@ -137,7 +137,7 @@ func TestCannotCatchUp(t *testing.T) {
 			t.Errorf("%v later: %d, Retry-After %q", c.after, res.StatusCode, res.Header.Get("Retry-After"))
 		}
 	}
-	feed.broken, now = false, now.Add(time.Millisecond)
+	feed.broken, now = false, now.Add(time.Minute)
 	req := httptest.NewRequest("GET", "/me", nil)
 	req.Header.Set("x-auth", "token")
 	if res, err := srv.App.Test(req, -1); err != nil || res.StatusCode != 200 {
