@@ -120,6 +120,11 @@ func (f *fleet) once(ctx context.Context, within time.Duration, key identity, ms
 	if o == nil {
 		return nil, errElsewhere
 	}
+	if f.n.admit != nil {
+		if err := f.n.admit(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if o.ID != f.self.ID {
 		l := f.linkTo(o.ID)
 		if l == nil {

@@ -74,6 +74,7 @@ type Node struct {
 	live   atomic.Int64
 	closed atomic.Bool
 	fleet  *fleet // nil on a node that is alone
+	admit  func(ctx context.Context) error
 
 	mu    sync.RWMutex
 	named map[string]func(proto.Message)
@@ -116,6 +117,10 @@ func (n *Node) Register(ks ...Kind) {
 		n.kinds[k.Name] = &kind{name: k.Name, props: props}
 	}
 }
+
+// Admit has check asked before a call is put to an owner; a call that it refuses
+// is put to none and fails with its error. It is set before Start.
+func (n *Node) Admit(check func(ctx context.Context) error) { n.admit = check }
 
 // Address names this node to others. An identity that has a node's address as
 // its id lives on that node.

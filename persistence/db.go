@@ -42,7 +42,7 @@ type Options struct {
 	// MaxConns bounds the connections of PostgreSQL and the readers of SQLite;
 	// 0 means 8.
 	MaxConns int
-	// Timeout bounds one statement or commit against PostgreSQL; 0 means 1.8 s.
+	// Timeout bounds one statement or commit against PostgreSQL; 0 means 1.5 s.
 	Timeout time.Duration
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
@@ -61,6 +61,7 @@ type DB struct {
 	now     func() time.Time
 	trace   tracer
 	pulse   *pulse
+	admit   func(ctx context.Context) error
 	*writer
 
 	questions sync.Map // question → *prepared
@@ -80,7 +81,7 @@ func Open(ctx context.Context, dsn string, o Options) (*DB, error) {
 		o.MaxConns = 8
 	}
 	if o.Timeout == 0 {
-		o.Timeout = 1800 * time.Millisecond
+		o.Timeout = 1500 * time.Millisecond
 	}
 	if o.Now == nil {
 		o.Now = time.Now

@@ -111,6 +111,7 @@ type service struct {
 	hub         *socket.Hub
 	server      *rest.Server
 	metrics     *metrics
+	stops       *stops // nil on a node that is alone
 	denials     *denials
 	calls       *calls
 
@@ -154,6 +155,10 @@ func Serve(ctx context.Context, cfg config.Config, o Options) error {
 	metricsServer, err := s.metrics.listen(cfg.Metrics.Addr)
 	if err != nil {
 		return errors.Join(err, l.Close(), v.Close())
+	}
+	if s.stops != nil {
+		s.stops.beat() // building may have taken long
+		s.background.Go(func() { s.stops.run(ctx) })
 	}
 	if err := s.node.Start(); err != nil {
 		return errors.Join(err, l.Close(), v.Close())
@@ -216,6 +221,12 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	revoking := session.Revoking{Committer: db, Revocations: s.revocations, Also: s.geofilters.Told}
 	if s.node, err = newNode(cfg.Cluster, s.o.Version, s.log); err != nil {
 		return err
+	}
+	if cfg.Cluster.GossipAddr != "" {
+		s.stops = newStops()
+		s.stops.beat()
+		db.Admit(s.stops.check)
+		s.node.Admit(s.stops.check)
 	}
 	primes := new(actors.Primes)
 	s.node.Register(actors.Kinds(actors.Deps{Primes: primes, Store: challenges, Outbox: outboxStore, Commit: revoking, Actions: actions, Rules: rules(cfg), Accounts: people,
@@ -320,7 +331,12 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 			return true
 		}}
 	s.calls = newCalls(db, guards.Audited, now)
-	s.server, err = rest.New(rest.Options{
+	var base func() context.Context
+	var woke func() bool
+	if s.stops != nil {
+		base, woke = s.stops.context, s.stops.woke
+	}
+	s.server, err = rest.New(rest.Options{Base: base, Woke: woke,
 		Logger: s.log, AccessLog: slog.LevelDebug, Now: now, Guards: guards.Table(), Firewall: guard.Firewall{Wall: s.wall, Tokens: s.tokens, Live: s.revocations.Live, Feed: s.feed}.Judge, Authorize: guards.Authorize, ActsAsAdmin: guards.ActsAsAdmin,
 		Idempotency: &guard.Idempotent{Store: persistence.NewIdempotency(db), Commit: db, Ring: ring, Now: now},
 		Verify:      guard.Verify(s.totps),

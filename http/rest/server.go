@@ -230,6 +230,11 @@ func (s *Server) admit(r *Request) bool {
 		r.refuse(fault.New(fault.Draining, "this node is shutting down; try again"))
 		return false
 	}
+	if s.opts.Woke != nil && s.opts.Woke() && left(r.fctx) {
+		r.fctx.SetConnectionClose()
+		r.refuse(fault.New(fault.Unavailable, "the client has gone"))
+		return false
+	}
 	if s.opts.MaxInFlight > 0 {
 		r.counted = true
 		if s.inFlight.Add(1) > int64(s.opts.MaxInFlight) {
@@ -295,7 +300,11 @@ func (s *Server) report(r *Request) {
 
 // context is the context of a request's work: it ends when the answer is due.
 func (s *Server) context(r *Request) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), s.opts.Timeout+r.Caller.Wait)
+	base := context.Background()
+	if s.opts.Base != nil {
+		base = s.opts.Base()
+	}
+	return context.WithTimeout(base, s.opts.Timeout+r.Caller.Wait)
 }
 
 // unmatched answers what no route serves. The firewall still counts it, under a
