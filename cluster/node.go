@@ -75,6 +75,8 @@ type Node struct {
 	closed atomic.Bool
 	fleet  *fleet // nil on a node that is alone
 	admit  func(ctx context.Context) error
+	log    *slog.Logger
+	traces bool // each activation is logged
 
 	mu    sync.RWMutex
 	named map[string]func(proto.Message)
@@ -101,7 +103,7 @@ func newNode(log *slog.Logger) *Node {
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return quiet }),
 		actor.WithDeadLetterRequestLogging(false),
 	)
-	n := &Node{sys: sys, work: newWorkers(), kinds: map[string]*kind{}, seed: maphash.MakeSeed(), named: map[string]func(proto.Message){}}
+	n := &Node{sys: sys, work: newWorkers(), kinds: map[string]*kind{}, seed: maphash.MakeSeed(), named: map[string]func(proto.Message){}, log: log, traces: log.Enabled(context.Background(), slog.LevelDebug)}
 	for i := range n.shards {
 		n.shards[i].m = map[identity]*cell{}
 	}
@@ -308,6 +310,10 @@ func (n *Node) activate(key identity) (*cell, error) {
 		return c, nil
 	}
 	c := &cell{key: key}
+	if n.traces {
+		c.acted.Store(time.Now().UnixNano())
+		n.log.Debug("cluster: an activation began", "kind", key.kind, "id", key.id, "at", c.acted.Load())
+	}
 	c.pid = n.sys.Root.Spawn(k.props)
 	s.m[key] = c
 	n.live.Add(1)
@@ -325,6 +331,9 @@ func (n *Node) remove(c *cell) bool {
 	}
 	delete(s.m, c.key)
 	n.live.Add(-1)
+	if n.traces { // when it last acted tells two that existed at once from two that acted
+		n.log.Debug("cluster: an activation ended", "kind", c.key.kind, "id", c.key.id, "acted", c.acted.Load())
+	}
 	if c.done != nil {
 		close(c.done)
 	}

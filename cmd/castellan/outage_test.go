@@ -24,52 +24,6 @@ type outage struct {
 	end   func()
 }
 
-// starvation measures how long this process itself did not run when it wanted to:
-// nobody else may be blamed for that.
-type starvation struct {
-	mu   sync.Mutex
-	lost []span2
-	stop chan struct{}
-}
-
-type span2 struct {
-	at   time.Time
-	late time.Duration
-}
-
-func watchStarvation(t *testing.T) *starvation {
-	s := &starvation{stop: make(chan struct{})}
-	go func() {
-		const beat = 10 * time.Millisecond
-		for last := time.Now(); ; {
-			select {
-			case <-s.stop:
-				return
-			case <-time.After(beat):
-			}
-			now := time.Now()
-			if late := now.Sub(last) - beat; late > beat {
-				s.mu.Lock()
-				s.lost = append(s.lost, span2{now, late})
-				s.mu.Unlock()
-			}
-			last = now
-		}
-	}()
-	t.Cleanup(func() { close(s.stop) })
-	return s
-}
-
-// since is how much was lost after an instant.
-func (s *starvation) since(at time.Time) (sum time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i := len(s.lost) - 1; i >= 0 && s.lost[i].at.After(at); i-- {
-		sum += s.lost[i].late
-	}
-	return sum
-}
-
 // While the database is out every request that needs it is refused with 503 and
 // Retry-After within two seconds; within three after its return everything is
 // served again, and nothing that was acknowledged is lost.
@@ -127,7 +81,7 @@ func survive(t *testing.T, s *blackbox.Site, count int, o outage) {
 		}
 		whole(t, c)
 	}
-	starved := watchStarvation(t)
+	starved := blackbox.WatchStarved(t)
 	boss := admin(t, s, nodes[0])
 	twoMethods(t, nodes[0], boss)
 	tune(t, nodes[0], boss, "SMS", 120_000, 1)
@@ -135,7 +89,7 @@ func survive(t *testing.T, s *blackbox.Site, count int, o outage) {
 	who := s.AddUser("user")
 	time.Sleep(time.Second) // within which every node has them
 	f := nodes[0].Login(t, who)
-	road := &caravan{}
+	road := &caravan{starved: starved}
 	road.route(nodes...)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -179,7 +133,7 @@ func survive(t *testing.T, s *blackbox.Site, count int, o outage) {
 						}
 						at := time.Now()
 						got, err := node.Try(q.method, q.path, q.body, q.headers)
-						took := time.Since(at) - starved.since(at)
+						took := time.Since(at) - starved.Since(at)
 						mu.Lock()
 						switch {
 						case err != nil:
@@ -222,7 +176,7 @@ func survive(t *testing.T, s *blackbox.Site, count int, o outage) {
 				if err == nil && got.Status < 500 {
 					break
 				}
-				if time.Since(back)-starved.since(back) > backWithin {
+				if time.Since(back)-starved.Since(back) > backWithin {
 					t.Errorf("%s at node %d, %v after the return: %s, %v", q.name, n, time.Since(back), got, err)
 					break
 				}
@@ -230,7 +184,7 @@ func survive(t *testing.T, s *blackbox.Site, count int, o outage) {
 			}
 		}
 	}
-	t.Logf("back after %v; starved for %v; refused %v; slowest %v", time.Since(back).Round(time.Millisecond), starved.since(began).Round(time.Millisecond), refused, worst)
+	t.Logf("back after %v; starved for %v; refused %v; slowest %v", time.Since(back).Round(time.Millisecond), starved.Since(began).Round(time.Millisecond), refused, worst)
 	road.progress(t, 40)
 	road.check(t, "after the outage")
 	visits := 0

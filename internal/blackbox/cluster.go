@@ -12,6 +12,7 @@ import (
 type Cluster struct {
 	*Site
 	Nodes  []*Node
+	Ever   []*Node // those that were forgotten included
 	gossip []string
 	made   int
 }
@@ -40,7 +41,7 @@ func (c *Cluster) Join(settings ...string) *Node {
 	c.gossip = append(c.gossip, gossip)
 	n := c.Start(more...)
 	n.Actors = actor
-	c.Nodes = append(c.Nodes, n)
+	c.Nodes, c.Ever = append(c.Nodes, n), append(c.Ever, n)
 	return n
 }
 

@@ -27,6 +27,7 @@ type Node struct {
 	out     *record
 	release func()
 	ended   chan struct{} // closed once the process was reaped
+	endedAt time.Time     // set before that
 }
 
 // Start starts the service with further settings (NAME=value, the name without
@@ -50,6 +51,7 @@ func (s *Site) Begin(settings ...string) *Node {
 	}
 	go func() {
 		n.cmd.Wait()
+		n.endedAt = time.Now()
 		n.release()
 		close(n.ended)
 	}()
@@ -128,6 +130,14 @@ func (n *Node) Ended() bool {
 	default:
 		return false
 	}
+}
+
+// lived is when the process ended, now when it has not.
+func (n *Node) lived() time.Time {
+	if n.Ended() {
+		return n.endedAt
+	}
+	return time.Now()
 }
 
 // Log is what the process has written to standard error so far.
