@@ -50,9 +50,12 @@ func (s *Site) Behind() *Proxy {
 }
 
 // NewProxy returns a good one in front of an address.
-func NewProxy(t testing.TB, to string) *Proxy {
+func NewProxy(t testing.TB, to string) *Proxy { return NewProxyAt(t, "127.0.0.1:0", to) }
+
+// NewProxyAt is NewProxy at an address.
+func NewProxyAt(t testing.TB, at, to string) *Proxy {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", at)
 	if err != nil {
 		t.Fatal(err)
 	}
