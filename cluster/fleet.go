@@ -47,6 +47,7 @@ type fleet struct {
 	claims map[identity]*claim
 	moved  map[identity]time.Time
 	conns  map[net.Conn]bool
+	seen   map[string]bool // members that were ever on the ring
 	onMove []func(moved func(kind, id string) bool)
 
 	away     atomic.Bool // it has announced that it leaves
@@ -316,11 +317,25 @@ func (f *fleet) install(next *ring) {
 	if alone := len(before.seats) == 1 && before.has(f.self.ID); next.has(f.self.ID) && (alone || !before.has(f.self.ID)) {
 		f.recall(next.without(f.self.ID)) // the others have been at it without this node
 	}
+	var back []string
+	for _, m := range next.seats {
+		if m.ID == f.self.ID {
+			continue
+		}
+		if f.seen[m.ID] && !before.has(m.ID) {
+			back = append(back, m.ID)
+			f.recall(&ring{[]seat{m}}) // it may have been alone at it
+		}
+		f.seen[m.ID] = true
+	}
 	clear(f.moved)
 	listeners := slices.Clone(f.onMove)
 	f.mu.Unlock()
 	f.ring.Store(next)
 	f.sweep()
+	if len(back) > 0 {
+		f.doubt(back)
+	}
 	f.stir()
 	f.log.Info("cluster: members", "count", len(next.seats), "activations", f.n.Live())
 	for _, tell := range listeners {

@@ -251,6 +251,26 @@ func (f *fleet) pong(sent int64, known bool) {
 	f.proof.Store(max(f.proof.Load(), sent))
 }
 
+// doubt drops what others may have acted for while the members that are back were
+// away: this node does not know whether they were frozen or went on by themselves.
+func (f *fleet) doubt(back []string) {
+	f.leaseMu.Lock()
+	defer f.leaseMu.Unlock()
+	dropped := 0
+	f.each(func(c *cell) {
+		if f.n.kinds[c.key.kind].rows && c.key.id != f.self.ID {
+			c.void.Store(true)
+			f.retire(c)
+			dropped++
+		}
+	})
+	if dropped > 0 {
+		f.log.Info("cluster: members are back; actors that stand in rows are activated anew", "members", back, "activations", dropped)
+		f.epoch.Add(1)
+		f.announce()
+	}
+}
+
 const never = -1 << 62
 
 // drop ends every activation without handling what is queued for it.

@@ -61,6 +61,10 @@ const DefaultTimeout = 15 * time.Second
 type Kind struct {
 	Name string
 	New  func() Behaviour
+	// Rows says that what its actors know stands in rows which whoever writes
+	// fences. When two halves of a cluster that were apart meet again, both may
+	// have acted: such actors are activated anew, and lose nothing.
+	Rows bool
 }
 
 // Node is one process of the cluster.
@@ -84,6 +88,7 @@ type Node struct {
 
 type kind struct {
 	name  string
+	rows  bool
 	props *actor.Props
 }
 
@@ -116,7 +121,7 @@ func (n *Node) Register(ks ...Kind) {
 	for _, k := range ks {
 		props := actor.PropsFromProducer(func() actor.Actor { return &activation{node: n, make: k.New} },
 			actor.WithMailbox(actor.UnboundedLockfree()), actor.WithDispatcher(n.work), actor.WithSupervisor(stopOnFailure))
-		n.kinds[k.Name] = &kind{name: k.Name, props: props}
+		n.kinds[k.Name] = &kind{name: k.Name, rows: k.Rows, props: props}
 	}
 }
 

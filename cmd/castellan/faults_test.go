@@ -135,14 +135,23 @@ func (c *caravan) turned() (n int, worst time.Duration) {
 // activations of one identity act at one time.
 func TestClusterFaults(t *testing.T) {
 	t.Parallel()
-	storm(t, 3, 6)
+	everything(t, 3, 6)
 }
 
-func storm(t *testing.T, nodes, travellers int) {
-	c := blackbox.NewSite(t, "postgres").Set("LIMITS_ENABLED=false", "MFA_MAX_RENEWALS=100", "MFA_CHALLENGE_ATTEMPTS=30",
-		fmt.Sprint("MFA_METHOD_ATTEMPTS=", mayBeWrong), "MFA_OTP_BUDGET=100", "MFA_OTP_BUDGET_WINDOW=1s", "LOG_LEVEL=debug").Cluster()
+// storm is a cluster, and the travellers on it.
+type storm struct {
+	*blackbox.Cluster
+	*caravan
+	before int // sessions
+}
+
+// newStorm makes a cluster of the nodes that join starts.
+func newStorm(t *testing.T, c *blackbox.Cluster, nodes, travellers int, join func()) *storm {
+	t.Helper()
+	c.Set("LIMITS_ENABLED=false", "MFA_MAX_RENEWALS=100", "MFA_CHALLENGE_ATTEMPTS=30",
+		fmt.Sprint("MFA_METHOD_ATTEMPTS=", mayBeWrong), "MFA_OTP_BUDGET=100", "MFA_OTP_BUDGET_WINDOW=1s", "LOG_LEVEL=debug")
 	for range nodes {
-		c.Join()
+		join()
 	}
 	whole(t, c)
 	boss := admin(t, c.Site, c.Nodes[0])
@@ -152,91 +161,104 @@ func storm(t *testing.T, nodes, travellers int) {
 	time.Sleep(seconds(1)) // within which every node has them
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	road := &caravan{starved: blackbox.WatchStarved(t)}
-	road.route(c.Nodes...)
+	s := &storm{c, &caravan{starved: blackbox.WatchStarved(t)}, 0}
+	s.route(c.Nodes...)
 	for i := range travellers {
-		road.all = append(road.all, &traveller{visitor: &visitor{a: c.AddUser("user"), rng: rand.New(rand.NewPCG(seed, uint64(i)))}, at: i})
+		s.all = append(s.all, &traveller{visitor: &visitor{a: c.AddUser("user"), rng: rand.New(rand.NewPCG(seed, uint64(i)))}, at: i})
 	}
-	before := c.Count("session")
+	s.before = c.Count("session")
+	return s
+}
 
-	phase := func(name string, do func()) {
-		t.Helper()
-		began, steps := time.Now(), road.steps.Load()
-		turns, _ := road.turned()
-		road.start(t)
-		road.progress(t, 30)
-		do()
-		road.progress(t, 60)
-		road.check(t, name)
-		all, worst := road.turned()
-		t.Logf("%s: %d steps, %d turns, at worst %v without a node, %v, of which this process was starved for %v", name, road.steps.Load()-steps, all-turns,
-			worst.Round(time.Millisecond), time.Since(began).Round(time.Millisecond), road.starved.Since(began).Round(time.Millisecond))
-	}
-	phase("join", func() {
-		c.Join()
-		road.route(c.Nodes...)
-	})
-	phase("leave", func() {
-		n := c.Nodes[0]
-		c.Forget(n)
-		n.Stop() // while clients still turn to it
-		road.route(c.Nodes...)
-	})
-	phase("kill", func() {
-		n := c.Nodes[1]
-		c.Forget(n)
-		n.Kill()
-		road.progress(t, 30)
-		road.route(c.Nodes...)
-	})
-	c.Join()
-	road.route(c.Nodes...)
-	phase("freeze", func() { // clients turn to the frozen node as to any other
-		n := c.Nodes[0]
-		n.Freeze()
-		time.Sleep(seconds(6))
-		n.Thaw()
-		road.progress(t, 60)
-	})
-	whole(t, c)
-	phase("afterwards", func() {})
-	phase("every node anew", func() {
-		for _, old := range slices.Clone(c.Nodes) {
-			c.Join()
-			c.Forget(old)
-			road.route(c.Nodes...)
-			old.Stop()
-		}
-	})
+// phase lets do happen while the travellers are on their way.
+func (s *storm) phase(t *testing.T, name string, do func()) {
+	t.Helper()
+	began, steps := time.Now(), s.steps.Load()
+	turns, _ := s.turned()
+	s.start(t)
+	s.progress(t, 30)
+	do()
+	s.progress(t, 60)
+	s.check(t, name)
+	all, worst := s.turned()
+	t.Logf("%s: %d steps, %d turns, at worst %v without a node, %v, of which this process was starved for %v", name, s.steps.Load()-steps, all-turns,
+		worst.Round(time.Millisecond), time.Since(began).Round(time.Millisecond), s.starved.Since(began).Round(time.Millisecond))
+}
 
+// finish brings every visit to its end and counts what came of them all.
+func (s *storm) finish(t *testing.T) {
+	t.Helper()
 	visits := 0
-	for i, v := range road.all {
-		if err := v.finish(road.pick(i)); err != nil {
+	for i, v := range s.all {
+		if err := v.finish(s.pick(i)); err != nil {
 			t.Fatalf("traveller %d: %v", i, err)
 		}
 	}
 	time.Sleep(seconds(1))
-	for i, v := range road.all {
-		if err := v.check(road.pick(i+1), len(v.past)); err != nil {
+	for i, v := range s.all {
+		if err := v.check(s.pick(i+1), len(v.past)); err != nil {
 			t.Fatalf("traveller %d: %v", i, err)
 		}
 		visits += len(v.past)
 	}
-	if got := c.Count("session") - before; got != visits {
+	if got := s.Count("session") - s.before; got != visits {
 		t.Errorf("%d sessions of %d logins", got, visits)
 	}
 	if visits < 10 {
 		t.Errorf("only %d logins: too few to mean anything", visits)
 	}
-	if got := c.Command("", "audit", "verify"); got.Code != 0 {
+	if got := s.Command("", "audit", "verify"); got.Code != 0 {
 		t.Errorf("the audit: exit %d: %s", got.Code, got.ErrOut)
 	}
-	lives := blackbox.Activations(c.Ever)
+	lives := blackbox.Activations(s.Ever)
 	if len(lives) < visits {
 		t.Errorf("%d activations were seen of %d logins: too few to mean anything", len(lives), visits)
 	}
 	for _, two := range blackbox.TwoAtOnce(lives) {
 		t.Errorf("two live activations of %s", two)
 	}
-	t.Logf("%d logins, %d steps, %d activations", visits, road.steps.Load(), len(lives))
+	t.Logf("%d logins, %d steps, %d activations", visits, s.steps.Load(), len(lives))
+}
+
+// everything is every fault that a process may meet.
+func everything(t *testing.T, nodes, travellers int) {
+	c := blackbox.NewSite(t, "postgres").Cluster()
+	s := newStorm(t, c, nodes, travellers, func() { c.Join() })
+	s.phase(t, "join", func() {
+		c.Join()
+		s.route(c.Nodes...)
+	})
+	s.phase(t, "leave", func() {
+		n := c.Nodes[0]
+		c.Forget(n)
+		n.Stop() // while clients still turn to it
+		s.route(c.Nodes...)
+	})
+	s.phase(t, "kill", func() {
+		n := c.Nodes[1]
+		c.Forget(n)
+		n.Kill()
+		s.progress(t, 30)
+		s.route(c.Nodes...)
+	})
+	c.Join()
+	s.route(c.Nodes...)
+	s.phase(t, "freeze", func() { // clients turn to the frozen node as to any other
+		n := c.Nodes[0]
+		n.Freeze()
+		time.Sleep(seconds(6))
+		n.Thaw()
+		s.progress(t, 60)
+	})
+	whole(t, c)
+	s.phase(t, "afterwards", func() {})
+	s.phase(t, "every node anew", func() {
+		for _, old := range slices.Clone(c.Nodes) {
+			c.Join()
+			c.Forget(old)
+			s.route(c.Nodes...)
+			old.Stop()
+		}
+	})
+	s.finish(t)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"mime"
 	"strconv"
 	"strings"
@@ -40,10 +41,20 @@ func (s *Server) handler(e *Endpoint) fiber.Handler {
 			err = s.perform(ctx, r, q, body)
 		}
 		if err != nil {
-			r.refuse(err)
+			r.refuse(why(ctx, err))
 		}
 		return nil
 	}
+}
+
+// why is the fault for which the context of a request was ended, where an error
+// says no more than that it was.
+func why(ctx context.Context, err error) error {
+	var f *fault.Error
+	if errors.Is(err, context.Canceled) && !errors.As(err, &f) && errors.As(context.Cause(ctx), &f) {
+		return f
+	}
+	return err
 }
 
 // pathParams are the names in braces of a template.

@@ -42,7 +42,12 @@ func (s *Site) Start(settings ...string) *Node {
 // Begin starts the service and returns at once.
 func (s *Site) Begin(settings ...string) *Node {
 	s.t.Helper()
-	n := &Node{t: s.t, cmd: exec.Command(os.Args[0], "serve"), log: newRecord(), out: newRecord(), ended: make(chan struct{})}
+	return s.begin(exec.Command(os.Args[0], "serve"), settings)
+}
+
+func (s *Site) begin(cmd *exec.Cmd, settings []string) *Node {
+	s.t.Helper()
+	n := &Node{t: s.t, cmd: cmd, log: newRecord(), out: newRecord(), ended: make(chan struct{})}
 	n.cmd.Stdout, n.cmd.Stderr = n.out, n.log
 	n.release = s.own(n.cmd, settings)
 	if err := n.cmd.Start(); err != nil {

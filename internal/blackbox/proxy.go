@@ -43,7 +43,20 @@ func (s *Site) Behind() *Proxy {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	p := NewProxy(s.t, u.Host)
+	return s.behind(NewProxy(s.t, u.Host), u)
+}
+
+// BehindOn is Behind for nodes in places of a network.
+func (s *Site) BehindOn(n *Net) *Proxy {
+	s.t.Helper()
+	u, err := url.Parse(s.DSN)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return s.behind(NewProxyAt(s.t, n.Addr()+":0", u.Host), u)
+}
+
+func (s *Site) behind(p *Proxy, u *url.URL) *Proxy {
 	u.Host = p.Addr()
 	s.Set("DATABASE_URL=" + u.String())
 	return p
