@@ -50,6 +50,10 @@ type fleet struct {
 	seen   map[string]bool // members that were ever on the ring
 	onMove []func(moved func(kind, id string) bool)
 
+	lost   map[string]Member // that went without a word; see apart.go
+	apart  atomic.Bool
+	asking atomic.Bool
+
 	away     atomic.Bool // it has announced that it leaves
 	started  time.Time
 	listener net.Listener
@@ -255,6 +259,7 @@ func (f *fleet) rebuild() {
 			l = f.newLink(m)
 		}
 		l.until = time.Time{}
+		l.left.Store(m.Leaving)
 		if l.dead.Load() {
 			continue
 		}
@@ -266,6 +271,9 @@ func (f *fleet) rebuild() {
 	for id, l := range f.links {
 		if _, belongs := f.peers[id]; belongs {
 			continue
+		}
+		if l.until.IsZero() && !l.dead.Load() && !l.left.Load() {
+			f.lost[id] = l.to
 		}
 		switch {
 		case l.until.IsZero():
@@ -281,6 +289,7 @@ func (f *fleet) rebuild() {
 		seated = slices.Collect(maps.Values(known))
 	}
 	f.known.Store(&known)
+	f.judge(known)
 	f.stand(len(known) == 1)
 	for _, l := range gone { // its answers do not come any more
 		if s := l.now.Load(); s != nil {
@@ -298,9 +307,10 @@ func (f *fleet) stand(alone bool) {
 	}
 	f.leaseMu.Lock()
 	defer f.leaseMu.Unlock()
-	if !alone {
+	switch {
+	case !alone && f.proof.Load() != never:
 		f.proof.Store(f.clock()) // until now it needed nobody's word
-	} else if !f.holds() {
+	case !f.holds():
 		f.drop()
 	}
 	f.alone.Store(alone)

@@ -32,7 +32,9 @@ type pastRing struct {
 type claim struct{ done chan struct{} }
 
 // holds reports whether this node knows that it still belongs.
-func (f *fleet) holds() bool { return f.alone.Load() || f.clock()-f.proof.Load() < int64(lease) }
+func (f *fleet) holds() bool {
+	return !f.apart.Load() && (f.alone.Load() || f.clock()-f.proof.Load() < int64(lease))
+}
 
 // owner is the member where the identity lives; nil when there is none.
 func (f *fleet) owner(key identity) *Member {

@@ -79,6 +79,7 @@ type Node struct {
 	closed atomic.Bool
 	fleet  *fleet // nil on a node that is alone
 	admit  func(ctx context.Context) error
+	others func(ctx context.Context, side Side) (bool, error)
 	log    *slog.Logger
 	traces bool // each activation is logged
 

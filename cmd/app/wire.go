@@ -227,6 +227,9 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 		s.stops.beat()
 		db.Admit(s.stops.check)
 		s.node.Admit(s.stops.check)
+		roll := newRoll(db, s.node)
+		s.node.OnApart(roll.ask)
+		s.feed.On(change.Cluster, roll.apply)
 	}
 	primes := new(actors.Primes)
 	s.node.Register(actors.Kinds(actors.Deps{Primes: primes, Store: challenges, Outbox: outboxStore, Commit: revoking, Actions: actions, Rules: rules(cfg), Accounts: people,
