@@ -5,6 +5,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"castellan/domain/fault"
+	"castellan/internal/pgtest"
 )
 
 // What waits for a silent database is broken off, what is asked then is not even
@@ -56,4 +59,27 @@ func TestPulse(t *testing.T) {
 			t.Error("the caller's own end is not heard")
 		}
 	})
+}
+
+// A process that is stopped within a transaction does not keep its rows from the
+// others, and what it learns of it says that it may be tried again.
+func TestTransactionsOfAStoppedProcessEnd(t *testing.T) {
+	db := open(t, pgtest.DSN(t))
+	conn, err := db.common.(*pipeline).ready(t.Context())
+	must(t, err)
+	var bound string
+	must(t, db.read.NewSelect().ColumnExpr("current_setting('idle_in_transaction_session_timeout')").Scan(t.Context(), &bound))
+	if bound != "5s" {
+		t.Errorf("transactions of several steps may stand still for %s", bound)
+	}
+	_, err = conn.Exec(t.Context(), "BEGIN")
+	must(t, err)
+	time.Sleep(1200 * time.Millisecond) // the server's clock
+	_, err = conn.Exec(t.Context(), "COMMIT")
+	if code := fault.CodeOf(translate(err)); code != fault.Unavailable {
+		t.Errorf("%v is %s", err, code)
+	}
+	if _, err = conn.Exec(t.Context(), "SELECT 1"); fault.CodeOf(translate(err)) != fault.Unavailable {
+		t.Errorf("the connection afterwards: %v", err)
+	}
 }
