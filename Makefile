@@ -10,8 +10,6 @@ PKG          ?= ./...
 TEST_TIMEOUT ?= 10m
 # Passed on to the benches: make bench BENCH="-rounds 3"
 BENCH        ?=
-# What make faults builds its tests with.
-FAULT_TAGS   ?= faults
 
 LDFLAGS = -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)
 
@@ -60,7 +58,7 @@ race: test-deps ## the same tests under the race detector, all packages (needs a
 # As root, for a partition is made of network namespaces.
 faults: ## nodes, networks and databases fail under load, in every way the tests know (as root)
 	@scripts/ensure-test-deps.sh postgresql iproute2
-	$(WITH_POSTGRES) go test -tags $(FAULT_TAGS) -count=1 -timeout 590s -run '^Test(Cluster|Faults|Database)' -v ./cmd/castellan
+	$(WITH_POSTGRES) go test -tags faults -count=1 -timeout 590s -run '^Test(Cluster|Faults|Database)' -v ./cmd/castellan
 
 test-deps: ## install what the tests need from Debian: PostgreSQL and Chromium
 	@scripts/ensure-test-deps.sh postgresql chromium
@@ -70,12 +68,13 @@ bench: ## measure, on both databases with full durability
 	go run ./internal/bench $(BENCH)
 	go test -run '^$$' -bench . -benchtime 1x -timeout 20m ./internal/sockload
 	go test -run '^$$' -bench 'Permission|Endpoint|Fiber|Verify|Sign|Derive|Decide' -benchmem ./http/guard ./http/rest ./domain/token ./domain/password
+	go test -run '^$$' -bench . -benchmem ./domain/firewall ./actors/ratelimit
 
 verify: lint tidy unchanged ## everything that needs no running: lint, tidy modules, generated and golden files
 
 lint: ## vet, gofmt, staticcheck; the files in deploy/
 	go vet ./...
-	go vet -tags faults,exactlimits ./cmd/castellan
+	go vet -tags faults ./cmd/castellan
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "not formatted (gofmt -w):"; echo "$$files"; exit 1; fi
 	go tool -modfile=tools/go.mod staticcheck ./...
 	go -C tools run ./deploylint ../deploy

@@ -1,4 +1,4 @@
-//go:build faults && exactlimits
+//go:build faults
 
 package main
 
