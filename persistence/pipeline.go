@@ -2,15 +2,17 @@ package persistence
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // pipeline is the connection on which PostgreSQL gets a transaction's
 // statements in one go: it works on the first while the last is on its way,
-// and a batch costs two round trips however many tables it writes. It keeps
+// and a batch costs one round trip however many tables it writes. It keeps
 // the statements prepared, and is the writer's alone.
 type pipeline struct {
 	cfg  *pgx.ConnConfig
@@ -53,10 +55,16 @@ func (p *pipeline) close() {
 	}
 }
 
-// transact makes steps in one transaction; see writer.once.
+// transact makes steps in one transaction; see writer.once. Most are refused
+// nothing: they are sent with their end, as what PostgreSQL takes for one
+// transaction by itself. When that was refused, a transaction in two parts
+// finds out which rows were.
 func (p *pipeline) transact(ctx context.Context, steps []step) (failed map[int]bool, err error) {
 	conn, err := p.ready(ctx)
 	if err != nil {
+		return nil, err
+	}
+	if err = p.whole(ctx, conn, steps); !errors.Is(err, errNotSure) {
 		return nil, err
 	}
 	failed, err = p.apply(ctx, conn, steps)
@@ -72,6 +80,51 @@ func (p *pipeline) transact(ctx context.Context, steps []step) (failed map[int]b
 	}
 	p.used = time.Now()
 	return nil, nil
+}
+
+// errNotSure is that of a transaction of which rows were refused.
+var errNotSure = errors.New("persistence: rows were refused")
+
+// whole makes steps and commits them. An error of a statement has rolled them
+// back; after any other it is not known whether they were committed, unless
+// nothing was sent.
+func (p *pipeline) whole(ctx context.Context, conn *pgx.Conn, steps []step) error {
+	var b pgx.Batch
+	for _, s := range steps {
+		for i := range s.calls {
+			c := &s.calls[i]
+			text := c.all
+			if c.keys != nil {
+				text = c.sure
+			}
+			b.Queue(text, c.arrays()...)
+		}
+	}
+	answers := conn.SendBatch(ctx, &b)
+	for _, s := range steps {
+		for i := range s.calls {
+			_, err := answers.Exec()
+			if err == nil {
+				continue
+			}
+			answers.Close() // says the same
+			var refused *pgconn.PgError
+			switch {
+			case !errors.As(err, &refused) && !pgconn.SafeToRetry(err):
+				p.close()
+				return undecided{err}
+			case refused != nil && refused.Code == notSure && s.calls[i].keys != nil:
+				return errNotSure
+			}
+			return fmt.Errorf("%s: %w", s.writes[0].Table(), err)
+		}
+	}
+	if err := answers.Close(); err != nil {
+		p.close()
+		return undecided{err}
+	}
+	p.used = time.Now()
+	return nil
 }
 
 func (p *pipeline) apply(ctx context.Context, conn *pgx.Conn, steps []step) (failed map[int]bool, err error) {

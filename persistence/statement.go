@@ -28,8 +28,11 @@ type statement struct {
 	one, all string
 	columns  []column
 	asks     bool // a SELECT: a row stands when it comes back
-	lite     []lite
-	places   []int // the column of each place of one row of lite
+	// sure is all for a transaction that ends by itself: it fails, with
+	// notSure, unless every row stands. Empty where none can be refused.
+	sure   string
+	lite   []lite
+	places []int // the column of each place of one row of lite
 }
 
 // lite is a statement as SQLite's writer runs it, for so many rows: places
@@ -86,8 +89,15 @@ func newStatement(template string, cs []column) *statement {
 	s.lite = []lite{{1, text}}
 	from := "FROM unnest(" + strings.Join(arrays, ", ") + ") AS v (" + strings.Join(names, ", ") + ")"
 	s.all = strings.Replace(braces.ReplaceAllString(template, " $1"), "FROM v", from, 1)
+	if s.asks || strings.Contains(s.all, "RETURNING") {
+		s.sure = fmt.Sprintf("WITH stand AS (%s) SELECT 1 / (count(*) = cardinality(%s))::int FROM stand", s.all, arrays[0])
+	}
 	return s
 }
+
+// notSure is the code of PostgreSQL with which a statement's sure fails: the
+// one of a division by zero.
+const notSure = "22012"
 
 // insertOf inserts rows of R; the rest of the statement follows them.
 func insertOf[R any](table, rest string) *statement {
@@ -103,7 +113,8 @@ func insertOf[R any](table, rest string) *statement {
 		text := strings.Replace(into, "INSERT", "INSERT OR FAIL", 1) + "VALUES " + strings.Repeat(row+", ", n-1) + row + braces.ReplaceAllString(" "+rest, "")
 		s.lite = append([]lite{{n, text}}, s.lite...)
 	}
-	s.all = newStatement(into+"SELECT "+of+" {FROM v} "+rest, cs).all
+	many := newStatement(into+"SELECT "+of+" {FROM v} "+rest, cs)
+	s.all, s.sure = many.all, many.sure
 	return s
 }
 
