@@ -93,11 +93,14 @@ func (p *pipeline) whole(ctx context.Context, conn *pgx.Conn, steps []step) erro
 	for _, s := range steps {
 		for i := range s.calls {
 			c := &s.calls[i]
-			text := c.all
-			if c.keys != nil {
-				text = c.sure
+			all, sure, values := c.all, c.sure, c.arrays
+			if c.rows.Len() == 1 {
+				all, sure, values = c.sole, c.soleSure, func() []any { return c.values(0) }
 			}
-			b.Queue(text, c.arrays()...)
+			if c.keys != nil {
+				all = sure
+			}
+			b.Queue(all, values()...)
 		}
 	}
 	answers := conn.SendBatch(ctx, &b)

@@ -30,9 +30,12 @@ type statement struct {
 	asks     bool // a SELECT: a row stands when it comes back
 	// sure is all for a transaction that ends by itself: it fails, with
 	// notSure, unless every row stands. Empty where none can be refused.
-	sure   string
-	lite   []lite
-	places []int // the column of each place of one row of lite
+	sure string
+	// sole are all and sure for one row alone, with its values for $1 …: planned
+	// without a list to join, they cost half.
+	sole, soleSure string
+	lite           []lite
+	places         []int // the column of each place of one row of lite
 }
 
 // lite is a statement as SQLite's writer runs it, for so many rows: places
@@ -89,8 +92,13 @@ func newStatement(template string, cs []column) *statement {
 	s.lite = []lite{{1, text}}
 	from := "FROM unnest(" + strings.Join(arrays, ", ") + ") AS v (" + strings.Join(names, ", ") + ")"
 	s.all = strings.Replace(braces.ReplaceAllString(template, " $1"), "FROM v", from, 1)
+	s.sole = places.ReplaceAllStringFunc(braces.ReplaceAllString(strings.Replace(template, " {FROM v}", "", 1), " $1"), func(place string) string {
+		i := slices.IndexFunc(cs, func(c column) bool { return place == "v."+c.name })
+		return fmt.Sprintf("$%d::%s", i+1, cs[i].typ)
+	})
 	if s.asks || strings.Contains(s.all, "RETURNING") {
-		s.sure = fmt.Sprintf("WITH stand AS (%s) SELECT 1 / (count(*) = cardinality(%s))::int FROM stand", s.all, arrays[0])
+		const sure = "WITH stand AS (%s) SELECT 1 / (count(*) = %s)::int FROM stand"
+		s.sure, s.soleSure = fmt.Sprintf(sure, s.all, "cardinality("+arrays[0]+")"), fmt.Sprintf(sure, s.sole, "1")
 	}
 	return s
 }

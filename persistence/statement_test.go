@@ -33,6 +33,13 @@ func TestStatementText(t *testing.T) {
 		"WHERE t.id = v.id AND v.keep RETURNING t.id"; s.all != want {
 		t.Errorf("for all rows:\n%s\nwant\n%s", s.all, want)
 	}
+	if want := "UPDATE t SET state = $3::smallint, version = $2::bigint + 1 WHERE t.id = $1::text AND $5::boolean RETURNING t.id"; s.sole != want ||
+		s.soleSure != "WITH stand AS ("+want+") SELECT 1 / (count(*) = 1)::int FROM stand" {
+		t.Errorf("for PostgreSQL's one row:\n%s\n%s\nwant\n%s", s.sole, s.soleSure, want)
+	}
+	if want := "WITH stand AS (" + s.all + ") SELECT 1 / (count(*) = cardinality($1::text[]))::int FROM stand"; s.sure != want {
+		t.Errorf("to be sure:\n%s\nwant\n%s", s.sure, want)
+	}
 	s = insertOf[row]("t", "ON CONFLICT (id) DO NOTHING {RETURNING id}")
 	if want := "INSERT INTO t (id, version, state, sealed, keep) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (id) DO NOTHING"; s.one != want {
 		t.Errorf("for one row:\n%s\nwant\n%s", s.one, want)
