@@ -63,6 +63,7 @@ type DB struct {
 	*writer
 
 	questions sync.Map // question → *prepared
+	readers   readers  // of SQLite
 }
 
 // transactor makes the transactions of the common path, whose steps are all
@@ -181,6 +182,7 @@ func (db *DB) postgres() bool { return db.file == "" }
 func (db *DB) Close() error {
 	db.writer.close()
 	db.common.close()
+	db.readers.close()
 	err := db.read.Close()
 	if db.write != db.read {
 		err = errors.Join(err, db.write.Close())
