@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"time"
@@ -18,6 +19,7 @@ type pipeline struct {
 	cfg  *pgx.ConnConfig
 	conn *pgx.Conn
 	used time.Time
+	kept map[string]bool // texts of the statements that conn has
 }
 
 func newPipeline(cfg *pgx.ConnConfig) *pipeline {
@@ -43,6 +45,7 @@ func (p *pipeline) ready(ctx context.Context) (*pgx.Conn, error) {
 	p.close()
 	var err error
 	p.conn, err = pgx.ConnectConfig(ctx, p.cfg)
+	p.kept = map[string]bool{}
 	return p.conn, err
 }
 
@@ -68,6 +71,9 @@ func (p *pipeline) transact(ctx context.Context, steps []step) (failed map[int]b
 		return nil, err
 	}
 	failed, err = p.apply(ctx, conn, steps)
+	if err != nil && conn.IsClosed() {
+		err = lost(err)
+	}
 	if err != nil || len(failed) > 0 {
 		if _, rerr := conn.Exec(ctx, "ROLLBACK"); rerr != nil {
 			p.close() // ends the transaction, too
@@ -80,6 +86,25 @@ func (p *pipeline) transact(ctx context.Context, steps []step) (failed map[int]b
 	}
 	p.used = time.Now()
 	return nil, nil
+}
+
+// lost is an error of a connection that broke before anything was committed.
+func lost(err error) error { return fmt.Errorf("%w: %w", driver.ErrBadConn, err) }
+
+// prepare makes sure of a statement. The library's own cache would forget all
+// statements of a transaction that was refused.
+func (p *pipeline) prepare(ctx context.Context, conn *pgx.Conn, text string) error {
+	if p.kept[text] {
+		return nil
+	}
+	if _, err := conn.Prepare(ctx, text, text); err != nil {
+		if conn.IsClosed() {
+			err = lost(err)
+		}
+		return err
+	}
+	p.kept[text] = true
+	return nil
 }
 
 // errNotSure is that of a transaction of which rows were refused.
@@ -100,6 +125,9 @@ func (p *pipeline) whole(ctx context.Context, conn *pgx.Conn, steps []step) erro
 			if c.keys != nil {
 				all = sure
 			}
+			if err := p.prepare(ctx, conn, all); err != nil {
+				return err
+			}
 			b.Queue(all, values()...)
 		}
 	}
@@ -118,6 +146,8 @@ func (p *pipeline) whole(ctx context.Context, conn *pgx.Conn, steps []step) erro
 				return undecided{err}
 			case refused != nil && refused.Code == notSure && s.calls[i].keys != nil:
 				return errNotSure
+			case refused == nil && conn.IsClosed():
+				err = lost(err)
 			}
 			return fmt.Errorf("%s: %w", s.writes[0].Table(), err)
 		}
