@@ -246,17 +246,37 @@ func (s Challenges) Denials(ctx context.Context, userID string, since time.Time)
 	return out, translate(err)
 }
 
-// States implements challenge.Store.
+// stateRow is what States reads of a challenge.
+type stateRow struct {
+	bun.BaseModel `bun:"table:challenge"`
+
+	ID    string `bun:"id,pk"`
+	State int    `bun:"state"`
+}
+
+// States implements challenge.Store. SQLite is asked for one after the other:
+// that costs less than a statement made for so many.
 func (s Challenges) States(ctx context.Context, ids []string) (map[string]challenge.State, error) {
-	ctx, cancel := s.db.bound(ctx)
-	defer cancel()
-	var rows []challengeRow
-	err := s.db.conn(ctx).NewSelect().Model(&rows).Column("id", "state").Where("id IN (?)", bun.List(ids)).Scan(ctx)
-	out := make(map[string]challenge.State, len(rows))
-	for _, r := range rows {
-		out[r.ID] = challenge.State(r.State)
+	out := make(map[string]challenge.State, len(ids))
+	var rows []stateRow
+	if s.db.postgres() {
+		if err := s.db.find(ctx, &rows, "id = ANY($1)", "", ids); err != nil {
+			return nil, translate(err)
+		}
+		for _, r := range rows {
+			out[r.ID] = challenge.State(r.State)
+		}
+		return out, nil
 	}
-	return out, translate(err)
+	for _, id := range ids {
+		if err := s.db.find(ctx, &rows, "id = $1", "", id); err != nil {
+			return nil, translate(err)
+		}
+		for _, r := range rows {
+			out[r.ID] = challenge.State(r.State)
+		}
+	}
+	return out, nil
 }
 
 // Stuck implements challenge.Store.
