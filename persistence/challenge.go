@@ -254,27 +254,23 @@ type stateRow struct {
 	State int    `bun:"state"`
 }
 
-// States implements challenge.Store. SQLite is asked for one after the other:
-// that costs less than a statement made for so many.
+// States implements challenge.Store.
 func (s Challenges) States(ctx context.Context, ids []string) (map[string]challenge.State, error) {
-	out := make(map[string]challenge.State, len(ids))
-	var rows []stateRow
-	if s.db.postgres() {
-		if err := s.db.find(ctx, &rows, "id = ANY($1)", "", ids); err != nil {
-			return nil, translate(err)
+	where, list := "id = ANY($1)", any(ids)
+	if !s.db.postgres() {
+		text, err := json.Marshal(ids)
+		if err != nil {
+			return nil, err
 		}
-		for _, r := range rows {
-			out[r.ID] = challenge.State(r.State)
-		}
-		return out, nil
+		where, list = "id IN (SELECT value FROM json_each($1))", string(text)
 	}
-	for _, id := range ids {
-		if err := s.db.find(ctx, &rows, "id = $1", "", id); err != nil {
-			return nil, translate(err)
-		}
-		for _, r := range rows {
-			out[r.ID] = challenge.State(r.State)
-		}
+	var rows []stateRow
+	if err := s.db.find(ctx, &rows, where, "", list); err != nil {
+		return nil, translate(err)
+	}
+	out := make(map[string]challenge.State, len(rows))
+	for _, r := range rows {
+		out[r.ID] = challenge.State(r.State)
 	}
 	return out, nil
 }
