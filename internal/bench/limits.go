@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"castellan/cluster"
+	"castellan/cmd/app"
+	"castellan/config"
+	"castellan/domain/firewall"
+	"castellan/persistence"
+)
+
+// limits measures what it costs that a limit of N admits N on any number of
+// nodes: requests that count under a rate limit, on one node, and spread over
+// three that count together.
+func limits(b *bench) error {
+	p, err := b.postgresql(cheap("CASTELLAN_HTTP_TRUSTED_PROXIES=127.0.0.1"))
+	if err != nil {
+		return err
+	}
+	defer p.bare.close()
+	if err := p.limit(); err != nil {
+		return fmt.Errorf("seed: %w", err)
+	}
+	floor, err := start(roleFiber, nil)
+	if err != nil {
+		return err
+	}
+	defer floor.stop()
+	one, err := start(roleService, p.environ)
+	if err != nil {
+		return err
+	}
+	defer one.stop()
+	three, err := b.cluster(p.environ, 3)
+	if err != nil {
+		return err
+	}
+	for _, s := range three {
+		defer s.stop()
+	}
+
+	bare, alone, together := series{}, series{}, series{}
+	warm, span := b.long(2*time.Second), b.long(6*time.Second)
+	for range b.rounds {
+		b.await()
+		if err := measureFloor(floor, b.clients, b.long(2*time.Second), bare); err != nil {
+			return err
+		}
+		for _, round := range []struct {
+			servers []*server
+			of      series
+		}{{[]*server{one}, alone}, {three, together}} {
+			b.await()
+			w, err := b.limited(round.servers, warm, span)
+			if err != nil {
+				return err
+			}
+			round.of.add("rate", w.rate())
+			round.of.add("cpu", w.each(w.server)*1e3)
+		}
+		n := len(alone["cpu"]) - 1
+		together.add("ratio", together["cpu"][n]/alone["cpu"][n])
+	}
+	r := &b.report
+	r.begin("GET of the public keys under one rate limit by address, %d clients, %d addresses, PostgreSQL", b.clients, people)
+	r.line("bare Fiber handler: CPU per request", "µs", bare["cpu"], bar{})
+	r.line("one node: requests", "/s", alone["rate"], bar{})
+	r.line("one node: CPU per request", "µs", alone["cpu"], bar{})
+	r.line("three nodes: requests", "/s", together["rate"], bar{})
+	r.line("three nodes: CPU of all per request", "µs", together["cpu"], bar{})
+	r.line("three nodes: CPU, in that of one node", "×", together["ratio"], atMost(2))
+	return nil
+}
+
+const keysPath = "/.well-known/jwks.json"
+
+// limit migrates the database and stores a rule that counts and refuses nobody
+// at the rates of this bench.
+func (p *place) limit() error {
+	ctx := context.Background()
+	cfg, err := config.Load("", append(plainEnviron(), p.environ...))
+	if err != nil {
+		return err
+	}
+	v, err := app.Open(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	return persistence.NewFirewall(v.DB).Add(ctx, firewall.Rule{AppID: firewall.DefaultApp, Label: "keys-ip", Type: firewall.RateLimit, EntityType: firewall.IP,
+		PeriodMs: new(int64(10_000)), Limit: new(int64(4000)), AllEntities: true, Resources: []string{"GET " + keysPath}, Status: firewall.Active})
+}
+
+// cluster starts nodes that know each other, with the settings of a place.
+func (b *bench) cluster(environ []string, n int) (all []*server, err error) {
+	keys := filepath.Join(b.dir, "cluster-keys")
+	if err := cluster.InitKeys(keys); err != nil {
+		return nil, err
+	}
+	var seed string
+	for range n {
+		gossip, err := freeAddr()
+		if err != nil {
+			return all, err
+		}
+		actors, err := freeAddr()
+		if err != nil {
+			return all, err
+		}
+		s, err := start(roleService, append(slices.Clone(environ), "CASTELLAN_CLUSTER_GOSSIP_ADDR="+gossip, "CASTELLAN_CLUSTER_ACTOR_ADDR="+actors,
+			"CASTELLAN_CLUSTER_JOIN="+seed, "CASTELLAN_CLUSTER_TLS_DIR="+keys))
+		if err != nil {
+			return all, err
+		}
+		all = append(all, s)
+		seed = strings.TrimPrefix(seed+","+gossip, ",")
+	}
+	time.Sleep(time.Second) // for all to know of the last
+	return all, nil
+}
+
+// limited is load of requests that count, each client at one of the servers.
+func (b *bench) limited(servers []*server, warm, span time.Duration) (window, error) {
+	m := meter{server: servers[0].pid()}
+	for _, s := range servers[1:] {
+		m.more = append(m.more, s.pid())
+	}
+	var turn atomic.Int64
+	return load(b.clients, warm, span, m, func() (func(context.Context, int) error, func(), error) {
+		c, err := dial(servers[int(turn.Add(1))%len(servers)].addr)
+		if err != nil {
+			return nil, nil, err
+		}
+		return func(_ context.Context, i int) error {
+			status, err := c.do("GET", keysPath, fmt.Sprintf("X-Forwarded-For: 10.1.%d.%d", i/250, i%250), "")
+			if err == nil && status != 200 {
+				err = refusal{status: status, body: string(c.body)}
+			}
+			return err
+		}, func() { c.Close() }, nil
+	})
+}
