@@ -82,7 +82,7 @@ type member struct {
 }
 
 const (
-	askLanes, askMost   = 2, 256
+	askLanes, askMost   = 1, 256
 	copyLanes, copyMost = 1, 512 // one at a time: what is told of a partition arrives in order
 )
 

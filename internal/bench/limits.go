@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -58,8 +59,12 @@ func limits(b *bench) error {
 			of      series
 		}{{[]*server{one}, alone}, {three, together}} {
 			b.await()
-			w, err := b.limited(round.servers, warm, span)
+			stop, err := b.profiled(round.servers[0], fmt.Sprintf("limits-%d.prof", len(round.servers)))
 			if err != nil {
+				return err
+			}
+			w, err := b.limited(round.servers, warm, span)
+			if err := errors.Join(err, stop()); err != nil {
 				return err
 			}
 			round.of.add("rate", w.rate())
