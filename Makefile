@@ -18,6 +18,9 @@ LDFLAGS = -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date
 # Runs a command with a throw-away PostgreSQL beside it, one for the whole run.
 WITH_POSTGRES = go run ./internal/pgtest/cmd/pgserve
 
+# A node has no limit of processors: deploy/kubernetes says why.
+KUBE_SCORE = --ignore-container-cpu-limit --enable-optional-test container-seccomp-profile --enable-optional-test container-ports-check
+
 # The packages whose tests own golden files: those that define the flag -update.
 GOLDEN = $(shell grep -rlE --include='*_test.go' 'flag\.Bool(Var)?\([^)]*"update"' . | xargs -r -n 1 dirname | sort -u)
 
@@ -69,10 +72,12 @@ bench: ## measure, on both databases with full durability
 
 verify: lint tidy unchanged ## everything that needs no running: lint, tidy modules, generated and golden files
 
-lint: ## vet, gofmt, staticcheck
+lint: ## vet, gofmt, staticcheck; the files in deploy/
 	go vet ./...
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "not formatted (gofmt -w):"; echo "$$files"; exit 1; fi
 	go tool -modfile=tools/go.mod staticcheck ./...
+	go -C tools run ./deploylint ../deploy
+	@out=$$(go tool -modfile=tools/go.mod kube-score score $(KUBE_SCORE) deploy/kubernetes/*.yaml) || { echo "$$out"; exit 1; }
 
 tidy:
 	go mod tidy -diff

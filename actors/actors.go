@@ -80,8 +80,9 @@ func Kinds(d Deps) []cluster.Kind {
 	}
 }
 
-func (d *Deps) io() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), d.IO)
+// io bounds the reads and writes of a step that was asked for within ctx.
+func (d *Deps) io(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, d.IO)
 }
 
 // late reports whether nobody waits for the answer of a command any more. A

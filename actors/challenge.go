@@ -32,7 +32,11 @@ type challengeActor struct {
 	wakes   uint64    // stamp of the armed timer
 	wakeAt  time.Time // zero: none armed
 	touched time.Time
+	// ctx carries the trace of the message that is handled; nil between two.
+	ctx context.Context
 }
+
+func (a *challengeActor) io() (context.Context, context.CancelFunc) { return a.d.io(a.ctx) }
 
 // waiter is a call that waits for the outcome.
 type waiter struct {
@@ -64,6 +68,12 @@ const (
 
 // Receive implements cluster.Behaviour.
 func (a *challengeActor) Receive(c *cluster.Context, msg any) {
+	a.ctx = c.Background()
+	a.receive(c, msg)
+	a.ctx = nil
+}
+
+func (a *challengeActor) receive(c *cluster.Context, msg any) {
 	now := a.d.Now()
 	if _, timer := msg.(wake); !timer {
 		a.touched = now
@@ -119,7 +129,7 @@ func (a *challengeActor) load(c *cluster.Context) error {
 			return nil
 		}
 	}
-	ctx, cancel := a.d.io()
+	ctx, cancel := a.io()
 	defer cancel()
 	s, err := a.d.Store.Load(ctx, c.ID())
 	if err != nil {
@@ -135,7 +145,7 @@ func (a *challengeActor) resume(c *cluster.Context) error {
 	switch a.state.State {
 	case challenge.Done, challenge.Denied:
 		if a.outcome == nil {
-			ctx, cancel := a.d.io()
+			ctx, cancel := a.io()
 			defer cancel()
 			o, err := a.d.Store.Outcome(ctx, c.ID())
 			if err != nil {
@@ -174,7 +184,7 @@ func (a *challengeActor) decide(c *cluster.Context, step func(now time.Time) (*c
 		if err != nil || next == nil {
 			return err
 		}
-		ctx, cancel := a.d.io()
+		ctx, cancel := a.io()
 		err = a.d.Commit.Commit(ctx, append(writes, challenge.Update{Challenge: *next})...)
 		cancel()
 		switch {
@@ -205,7 +215,7 @@ func (a *challengeActor) recheck(c *cluster.Context) error {
 	if a.state.Ended(a.d.Now()) {
 		return nil
 	}
-	ctx, cancel := a.d.io()
+	ctx, cancel := a.io()
 	defer cancel()
 	// For a decoy too, so that both take the same steps.
 	account, err := a.d.Accounts.Account(ctx, a.state.Owner())
@@ -220,7 +230,7 @@ func (a *challengeActor) recheck(c *cluster.Context) error {
 
 func (a *challengeActor) abort(c *cluster.Context) error {
 	next := a.state.Abort(a.d.Now())
-	ctx, cancel := a.d.io()
+	ctx, cancel := a.io()
 	defer cancel()
 	if err := a.d.Commit.Commit(ctx, challenge.Update{Challenge: next}, a.record(next, audit.Refused, stepup.Actor{}, "credentials changed")); err != nil {
 		a.forget()
@@ -338,7 +348,7 @@ func (a *challengeActor) needBudget() error {
 		a.budget = &challenge.Budget{Subject: a.state.Subject, Flow: a.state.Flow}
 		return nil
 	}
-	ctx, cancel := a.d.io()
+	ctx, cancel := a.io()
 	defer cancel()
 	b, err := a.d.Store.Budget(ctx, a.state.Subject, a.state.Flow)
 	if err == nil {
@@ -382,7 +392,7 @@ func (a *challengeActor) writes(now time.Time, s *challenge.Step, by stepup.Acto
 
 // build finishes an action that only writes rows together with the last step.
 func (a *challengeActor) build(now time.Time, action challenge.Action, next *challenge.Challenge, by stepup.Actor) ([]commit.Write, error) {
-	ctx, cancel := a.d.io()
+	ctx, cancel := a.io()
 	defer cancel()
 	command, err := a.command(ctx, *next, a.sealed)
 	a.sealed = nil

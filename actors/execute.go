@@ -32,18 +32,18 @@ func (a *challengeActor) execute(c *cluster.Context) {
 		return
 	}
 	a.running = true
-	self, state, sealed := c.Self(), *a.state, a.sealed
+	within, self, state, sealed := c.Background(), c.Self(), *a.state, a.sealed
 	a.sealed = nil
 	go func() {
 		defer self.Send(executed{})
 		pause := firstPause
 		for {
-			err := a.once(state, sealed)
+			err := a.once(within, state, sealed)
 			if err == nil || errors.Is(err, errMoved) || errors.Is(err, commit.ErrFenced) {
 				return
 			}
 			a.d.Log.Error("action failed", "action", state.Action, "challenge", state.ID, "failures", state.Failures+1, "err", err)
-			if state, err = a.failed(state); err != nil || state.State != challenge.Executing {
+			if state, err = a.failed(within, state); err != nil || state.State != challenge.Executing {
 				time.Sleep(time.Second)
 				return // given up, or the database is away: it is resumed when read again
 			}
@@ -54,8 +54,8 @@ func (a *challengeActor) execute(c *cluster.Context) {
 }
 
 // once runs the action in one transaction with its outcome.
-func (a *challengeActor) once(c challenge.Challenge, sealed []byte) (err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+func (a *challengeActor) once(within context.Context, c challenge.Challenge, sealed []byte) (err error) {
+	ctx, cancel := context.WithTimeout(within, time.Minute)
 	defer cancel()
 	action, ok := a.d.Actions[c.Action]
 	if !ok {
@@ -159,8 +159,8 @@ func (a *challengeActor) finish(ctx context.Context, c challenge.Challenge, r ch
 }
 
 // failed counts a failed execution in the row; the last one ends it.
-func (a *challengeActor) failed(c challenge.Challenge) (challenge.Challenge, error) {
-	ctx, cancel := a.d.io()
+func (a *challengeActor) failed(within context.Context, c challenge.Challenge) (challenge.Challenge, error) {
+	ctx, cancel := a.d.io(within)
 	defer cancel()
 	c.Failures++
 	if c.Failures >= maxFailures {

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"slices"
 	"time"
@@ -24,7 +25,10 @@ type userActor struct {
 	counted bool             // sent was read
 	touched time.Time
 	armed   bool
+	ctx     context.Context // carries the trace of the message that is handled; nil between two
 }
+
+func (a *userActor) io() (context.Context, context.CancelFunc) { return a.d.io(a.ctx) }
 
 // reserved is a challenge that was let in. Its row may not be there yet.
 type reserved struct {
@@ -49,6 +53,12 @@ const settling = 10 * time.Second
 
 // Receive implements cluster.Behaviour.
 func (a *userActor) Receive(c *cluster.Context, msg any) {
+	a.ctx = c.Background()
+	a.receive(c, msg)
+	a.ctx = nil
+}
+
+func (a *userActor) receive(c *cluster.Context, msg any) {
 	now := a.d.Now()
 	switch m := msg.(type) {
 	case *pb.UserReserve:
@@ -118,7 +128,7 @@ func (a *userActor) reserve(c *cluster.Context, now time.Time, m *pb.UserReserve
 // they are decided by other owners. What waits is known here, and rows are read
 // only when it seems to be too much, because challenges do not report their end.
 func (a *userActor) mayPush(userID string, now time.Time, caps *pb.PushCaps) (bool, error) {
-	ctx, cancel := a.d.io()
+	ctx, cancel := a.io()
 	defer cancel()
 	if caps.Denials > 0 {
 		window, pause := time.Duration(caps.WindowMs)*time.Millisecond, time.Duration(caps.PauseMs)*time.Millisecond
@@ -201,7 +211,7 @@ func (a *userActor) load(userID string, now time.Time, public bool) error {
 	if a.loaded && !public {
 		return nil
 	}
-	ctx, cancel := a.d.io()
+	ctx, cancel := a.io()
 	defer cancel()
 	refs, err := a.d.Store.Open(ctx, userID, now)
 	if err != nil {
@@ -232,7 +242,7 @@ func (a *userActor) prune(now time.Time) error {
 	for i, r := range a.open {
 		ids[i] = r.ID
 	}
-	ctx, cancel := a.d.io()
+	ctx, cancel := a.io()
 	defer cancel()
 	states, err := a.d.Store.States(ctx, ids)
 	if err != nil {
@@ -258,7 +268,7 @@ func (a *userActor) count(userID string, now time.Time, caps *pb.Caps, public bo
 	if !capped(caps) || a.counted && !public {
 		return nil
 	}
-	ctx, cancel := a.d.io()
+	ctx, cancel := a.io()
 	defer cancel()
 	sent, err := a.d.Outbox.Sendings(ctx, userID, now.Add(-24*time.Hour))
 	if err != nil || a.counted {

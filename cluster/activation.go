@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"log/slog"
 	"runtime/debug"
 	"slices"
@@ -29,6 +30,16 @@ type Context struct {
 	act    *activation
 	sender *actor.PID
 	kept   *ticket
+	trace  context.Context
+}
+
+// Background is a context without an end that carries the caller's trace, for
+// what is done because of this message. It may be kept as long as that takes.
+func (c *Context) Background() context.Context {
+	if c.trace == nil {
+		return context.Background()
+	}
+	return c.trace
 }
 
 // ID is the identity's id.
@@ -129,6 +140,17 @@ const (
 	leaving = -1 << 29
 )
 
+// waiting is how many messages of callers are on their way or handled.
+func (c *cell) waiting() int64 {
+	switch s := int64(c.state.Load()); {
+	case s >= 0:
+		return s
+	case s >= leaving:
+		return s - leaving
+	}
+	return 0
+}
+
 // enter counts one message in; false when the activation has ended.
 func (c *cell) enter() (bool, error) {
 	for {
@@ -223,6 +245,13 @@ func (a *activation) Receive(ctx actor.Context) {
 		return
 	}
 	c := Context{act: a, sender: ctx.Sender()}
+	if a.node.traces != nil && c.sender != nil {
+		if along := ctx.MessageHeader().Get(alongKey); along != "" {
+			var ended func(failed bool)
+			c.trace, ended = a.node.traces.Handle(along, a.cell.key.kind, messageName(msg))
+			defer func() { ended(a.failed) }()
+		}
+	}
 	if a.failed { // what was queued behind the failure
 		c.crash()
 		return

@@ -62,9 +62,9 @@ func newAsker(sys *actor.ActorSystem) *asker {
 }
 
 // ask puts msg to an actor of this node.
-func (a *asker) ask(ctx context.Context, within time.Duration, to *actor.PID, msg proto.Message) (proto.Message, error) {
+func (a *asker) ask(ctx context.Context, within time.Duration, to *actor.PID, along string, msg proto.Message) (proto.Message, error) {
 	return a.wait(ctx, within, nil, func(id uint32) bool {
-		a.sys.Root.Send(to, &actor.MessageEnvelope{Message: msg, Sender: &actor.PID{Address: a.pid.Address, Id: a.pid.Id, RequestId: id}})
+		a.sys.Root.Send(to, question(msg, &actor.PID{Address: a.pid.Address, Id: a.pid.Id, RequestId: id}, along))
 		return true
 	})
 }

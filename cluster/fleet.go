@@ -35,6 +35,7 @@ type fleet struct {
 	epoch          atomic.Uint64
 	calls          atomic.Int64
 	handedOver     atomic.Int64
+	takenOver      atomic.Int64
 	lapses         atomic.Int64
 	peerNames      atomic.Int64
 	rebuilds       atomic.Int64
@@ -73,7 +74,7 @@ const (
 // call looks for the owner and asks it, and looks again when it is another one
 // by now. A message that may have been acted on by an
 // owner that was lost is not sent twice: whether to is for the caller to say.
-func (f *fleet) call(ctx context.Context, within time.Duration, key identity, msg proto.Message) (proto.Message, error) {
+func (f *fleet) call(ctx context.Context, within time.Duration, key identity, along string, msg proto.Message) (proto.Message, error) {
 	switch {
 	case f.n.kinds[key.kind] == nil:
 		return nil, ErrKind
@@ -86,7 +87,7 @@ func (f *fleet) call(ctx context.Context, within time.Duration, key identity, ms
 	end := looking.Add(within)
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		changed, asked := *f.changed.Load(), time.Now()
-		m, err := f.once(ctx, time.Until(end), key, msg)
+		m, err := f.once(ctx, time.Until(end), key, along, msg)
 		if stopped := errors.Is(err, ErrStopped); !errors.Is(err, errElsewhere) && !stopped || stopped && f.n.closed.Load() {
 			return m, err
 		}
@@ -112,7 +113,7 @@ func (f *fleet) call(ctx context.Context, within time.Duration, key identity, ms
 	}
 }
 
-func (f *fleet) once(ctx context.Context, within time.Duration, key identity, msg proto.Message) (proto.Message, error) {
+func (f *fleet) once(ctx context.Context, within time.Duration, key identity, along string, msg proto.Message) (proto.Message, error) {
 	if within <= 0 {
 		return nil, context.DeadlineExceeded
 	}
@@ -125,7 +126,7 @@ func (f *fleet) once(ctx context.Context, within time.Duration, key identity, ms
 		if l == nil {
 			return nil, errElsewhere
 		}
-		return l.call(ctx, within, frame{op: opCall, kind: key.kind, id: key.id}, msg)
+		return l.call(ctx, within, frame{op: opCall, kind: key.kind, id: key.id, trace: along}, msg)
 	}
 	c, err := f.cell(key)
 	if err != nil {
@@ -138,7 +139,7 @@ func (f *fleet) once(ctx context.Context, within time.Duration, key identity, ms
 	if !entered {
 		return nil, errElsewhere
 	}
-	return f.n.ask.ask(ctx, within, c.pid, msg)
+	return f.n.ask.ask(ctx, within, c.pid, along, msg)
 }
 
 // tell sends what is not answered, to the owner of this moment.

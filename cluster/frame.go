@@ -23,6 +23,9 @@ type frame struct {
 	typ  string // 5: full name of the message in body
 	body []byte // 6
 	code uint64 // 7: of an answer
+	// trace is the caller's place in a trace, as a W3C traceparent; the first
+	// version of the program skips it.
+	trace string // 8
 }
 
 // What a frame is. Numbers are never used again.
@@ -78,6 +81,7 @@ func (f *frame) append(b []byte) []byte {
 		b = protowire.AppendBytes(protowire.AppendTag(b, 6, protowire.BytesType), f.body)
 	}
 	number(7, f.code)
+	text(8, f.trace)
 	binary.BigEndian.PutUint32(b[start:], uint32(len(b)-start-4))
 	return b
 }
@@ -140,6 +144,8 @@ func parseFrame(b []byte) (f frame, err error) {
 				f.typ = string(v)
 			case 6:
 				f.body = append([]byte(nil), v...)
+			case 8:
+				f.trace = string(v)
 			}
 		default:
 			size := protowire.ConsumeFieldValue(n, wire, b)

@@ -36,6 +36,31 @@ func TestFramesKeepTheirBytes(t *testing.T) {
 	}
 }
 
+// The second version added the trace behind the others. The first one skips it,
+// and what it sends has none.
+func TestFramesCarryATrace(t *testing.T) {
+	traced := whole
+	traced.trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	want, err := hex.DecodeString("00000073" + wholeBytes[8:] + "4237" + hex.EncodeToString([]byte(traced.trace)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := traced.append(nil); !bytes.Equal(got, want) {
+		t.Errorf("written %x, want %x", got, want)
+	}
+	if got, _, err := readFrame(bytes.NewReader(want), nil); err != nil || !reflect.DeepEqual(got, traced) {
+		t.Errorf("read %+v, %v", got, err)
+	}
+	known := map[protowire.Number]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true} // by the first version
+	for rest := want[4:]; len(rest) > 0; {
+		n, wire, size := protowire.ConsumeField(rest)
+		if size < 0 || !known[n] && wire != protowire.BytesType {
+			t.Fatalf("field %d of type %d: the first version would not skip it", n, wire)
+		}
+		rest = rest[size:]
+	}
+}
+
 // Whoever comes later adds fields; this version skips them.
 func TestFramesSkipFieldsOfLaterVersions(t *testing.T) {
 	b := whole.append(nil)[4:]
@@ -53,6 +78,9 @@ func TestFramesSkipFieldsOfLaterVersions(t *testing.T) {
 
 func FuzzFrame(f *testing.F) {
 	f.Add(whole.append(nil))
+	traced := whole
+	traced.trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	f.Add(traced.append(nil))
 	f.Add([]byte{0, 0, 0, 2, 8, 2})
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff})
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -86,6 +86,9 @@ func (f *fleet) cell(key identity) (*cell, error) {
 			f.askRelease(m, key)
 		}
 		c, err := f.settle(key)
+		if err == nil {
+			f.takenOver.Add(1)
+		}
 		f.mu.Lock()
 		delete(f.claims, key)
 		f.mu.Unlock()

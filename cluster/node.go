@@ -74,6 +74,7 @@ type Node struct {
 	live   atomic.Int64
 	closed atomic.Bool
 	fleet  *fleet // nil on a node that is alone
+	traces Tracing
 
 	mu        sync.RWMutex
 	named     map[string]func(proto.Message)
@@ -81,8 +82,9 @@ type Node struct {
 }
 
 type kind struct {
-	name  string
-	props *actor.Props
+	name      string
+	props     *actor.Props
+	activated atomic.Int64
 }
 
 type identity struct{ kind, id string }
@@ -153,11 +155,21 @@ func (n *Node) Call(ctx context.Context, kind, id string, msg proto.Message) (pr
 
 // CallWithin is Call with another bound on the wait.
 func (n *Node) CallWithin(ctx context.Context, within time.Duration, kind, id string, msg proto.Message) (proto.Message, error) {
+	if n.traces == nil {
+		return n.call(ctx, within, identity{kind, id}, "", msg)
+	}
+	along, ended := n.traces.Call(ctx, kind, messageName(msg))
+	answer, err := n.call(ctx, within, identity{kind, id}, along, msg)
+	ended(err)
+	return answer, err
+}
+
+func (n *Node) call(ctx context.Context, within time.Duration, key identity, along string, msg proto.Message) (proto.Message, error) {
 	if n.fleet != nil {
-		return n.fleet.call(ctx, within, identity{kind, id}, msg)
+		return n.fleet.call(ctx, within, key, along, msg)
 	}
 	for {
-		c, err := n.activate(identity{kind, id})
+		c, err := n.activate(key)
 		if err != nil {
 			return nil, err
 		}
@@ -166,7 +178,7 @@ func (n *Node) CallWithin(ctx context.Context, within time.Duration, kind, id st
 			return nil, err
 		}
 		if entered {
-			return n.ask.ask(ctx, within, c.pid, msg)
+			return n.ask.ask(ctx, within, c.pid, along, msg)
 		}
 		// It left between the look and the send; the table has a new one soon.
 	}
@@ -307,6 +319,7 @@ func (n *Node) activate(key identity) (*cell, error) {
 	c.pid = n.sys.Root.Spawn(k.props)
 	s.m[key] = c
 	n.live.Add(1)
+	k.activated.Add(1)
 	n.sys.Root.Send(c.pid, born{c})
 	return c, nil
 }

@@ -174,6 +174,10 @@ func TestAdmission(t *testing.T) {
 	if busy.Load() < 50 {
 		t.Errorf("%d callers were turned away, want at least 50", busy.Load())
 	}
+	n.Tell("stuck", "b", wrapperspb.String(""))
+	if got, want := n.Loads()["stuck"], (Load{Active: 2, Activated: 2, Waiting: maxWaiting + 1, Deepest: maxWaiting}); got != want {
+		t.Errorf("a load of %+v, want %+v", got, want)
+	}
 }
 
 type blocked struct{ gate chan struct{} }

@@ -119,7 +119,8 @@ func (p *peer) take(fr *frame) {
 			p.answer(fr.req, codeKind)
 			return
 		}
-		p.reach(key, func() { p.call(key, fr.req, msg) })
+		req, along := fr.req, fr.trace
+		p.reach(key, func() { p.call(key, req, along, msg) })
 	case opTell:
 		if msg, err := fr.message(); err == nil {
 			p.reach(key, func() { f.tellHere(key, msg) })
@@ -157,7 +158,7 @@ func (p *peer) reach(key identity, do func()) {
 }
 
 // call puts a member's question to the activation here.
-func (p *peer) call(key identity, req uint64, msg proto.Message) {
+func (p *peer) call(key identity, req uint64, along string, msg proto.Message) {
 	c, err := p.f.cell(key)
 	if err == nil {
 		var entered bool
@@ -167,7 +168,7 @@ func (p *peer) call(key identity, req uint64, msg proto.Message) {
 	}
 	switch {
 	case err == nil:
-		p.f.n.sys.Root.Send(c.pid, &actor.MessageEnvelope{Message: msg, Sender: &actor.PID{Address: p.pid.Address, Id: p.pid.Id, RequestId: uint32(req)}})
+		p.f.n.sys.Root.Send(c.pid, question(msg, &actor.PID{Address: p.pid.Address, Id: p.pid.Id, RequestId: uint32(req)}, along))
 	case errors.Is(err, ErrBusy):
 		p.answer(req, codeBusy)
 	case errors.Is(err, ErrKind):

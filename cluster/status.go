@@ -21,6 +21,7 @@ type Status struct {
 	Members     []MemberStatus
 	Activations map[string]int // of this node, by kind
 	HandedOver  int64          // activations that went to other members
+	Moved       int64          // activations made here after others let go of them
 	Lapses      int64          // times at which everything was dropped
 }
 
@@ -50,6 +51,46 @@ func (n *Node) HandedOver() int64 {
 	return n.fleet.handedOver.Load()
 }
 
+// Moved counts the activations that this node made after members that owned
+// them before were asked to let go.
+func (n *Node) Moved() int64 {
+	if n.fleet == nil {
+		return 0
+	}
+	return n.fleet.takenOver.Load()
+}
+
+// Load is what the activations of one kind are doing on this node.
+type Load struct {
+	Active    int   // now
+	Activated int64 // since the start
+	Waiting   int64 // messages in their mailboxes, the one being handled included
+	Deepest   int64 // of one mailbox
+}
+
+// Loads tells the load of every kind. It visits all activations, so that
+// sending a message pays nothing for being counted.
+func (n *Node) Loads() map[string]Load {
+	loads := make(map[string]Load, len(n.kinds))
+	for name, k := range n.kinds {
+		loads[name] = Load{Activated: k.activated.Load()}
+	}
+	for i := range n.shards {
+		n.shards[i].mu.RLock()
+		for key, c := range n.shards[i].m {
+			l := loads[key.kind]
+			l.Active++
+			if waits := c.waiting(); waits > 0 {
+				l.Waiting += waits
+				l.Deepest = max(l.Deepest, waits)
+			}
+			loads[key.kind] = l
+		}
+		n.shards[i].mu.RUnlock()
+	}
+	return loads
+}
+
 // Lapses counts how often all activations were dropped because the node did
 // not know that it belongs.
 func (n *Node) Lapses() int64 {
@@ -64,13 +105,11 @@ const sample = 1 << 12
 
 // Status tells how things stand. A node that is alone is its only member.
 func (n *Node) Status() Status {
-	s := Status{Self: n.Address(), Belongs: n.Belongs(), Activations: map[string]int{}, HandedOver: n.HandedOver(), Lapses: n.Lapses()}
-	for i := range n.shards {
-		n.shards[i].mu.RLock()
-		for key := range n.shards[i].m {
-			s.Activations[key.kind]++
+	s := Status{Self: n.Address(), Belongs: n.Belongs(), Activations: map[string]int{}, HandedOver: n.HandedOver(), Moved: n.Moved(), Lapses: n.Lapses()}
+	for kind, l := range n.Loads() {
+		if l.Active > 0 {
+			s.Activations[kind] = l.Active
 		}
-		n.shards[i].mu.RUnlock()
 	}
 	f := n.fleet
 	if f == nil {

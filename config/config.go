@@ -43,6 +43,7 @@ type Config struct {
 	Push     Push     `key:"push" doc:"Wake-ups of devices by Web Push and by signed webhooks. Approvals never depend on them."`
 	Outbox   Outbox   `key:"outbox" doc:"Delivery of stored messages."`
 	Metrics  Metrics  `key:"metrics" doc:"Prometheus metrics, on a listener of their own."`
+	Tracing  Tracing  `key:"tracing" doc:"OpenTelemetry traces of requests, sent to a collector."`
 	Log      Log      `key:"log" doc:"The log, written to standard error."`
 	Language Language `key:"language" doc:"Language of texts."`
 	Firewall Firewall `key:"firewall" doc:"Request rules."`
@@ -216,6 +217,13 @@ type Outbox struct {
 // Metrics configures the metrics listener.
 type Metrics struct {
 	Addr string `key:"addr" doc:"Address to listen on, host:port; empty: off."`
+}
+
+// Tracing names the collector of traces.
+type Tracing struct {
+	Endpoint    string  `key:"endpoint" doc:"OTLP/HTTP address of the collector, such as http://127.0.0.1:4318/v1/traces; without a path, /v1/traces. Empty: off."`
+	SampleRatio float64 `key:"sample_ratio" doc:"Part of the requests that is followed, 0 to 1; a trusted proxy's traceparent decides for itself."`
+	Headers     Secrets `key:"headers" doc:"Headers that the collector asks for, such as authorization."`
 }
 
 // Log configures the log.

@@ -83,6 +83,7 @@ func Default() Config {
 			MaxAttempts: 8,
 			Workers:     4,
 		},
+		Tracing:  Tracing{SampleRatio: 1},
 		Log:      Log{Level: "info", Format: "text"},
 		Language: Language{Default: "en", TimeZone: "UTC"},
 		Firewall: Firewall{AppID: "API"},

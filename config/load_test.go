@@ -106,7 +106,7 @@ func TestVariableNames(t *testing.T) {
 // variable, to a value that differs from the default, and reads it back.
 func TestEveryKeyFromBothLayers(t *testing.T) {
 	samples := map[string]string{
-		"*bool": "true", "*string": "sample", "*config.Secret": "s3cret", "*int": "64", "*time.Duration": "7m",
+		"*bool": "true", "*string": "sample", "*config.Secret": "s3cret", "*int": "64", "*float64": "0.25", "*time.Duration": "7m",
 		"*[]string": "https://a.example", "*[]int": "202", "*[]netip.Prefix": "192.0.2.0/24",
 		"*map[string]string": "POST /a=ACTION", "*map[string]int": "90=5", "*config.Secrets": "X-Key=s3cret",
 	}

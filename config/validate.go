@@ -31,6 +31,7 @@ func (c Config) faults(broken map[string]bool) Faults {
 	k.mail()
 	k.sms()
 	k.push()
+	k.tracing()
 	k.cluster()
 	return k.faults
 }
@@ -297,6 +298,21 @@ func (k *checker) push() {
 	for _, h := range p.Hosts {
 		k.refuse(!validHost(strings.TrimPrefix(h, "*.")), "push.hosts", quote(h)+" is not a host name, nor *. and a host name")
 	}
+}
+
+func (k *checker) tracing() {
+	t := k.c.Tracing
+	k.refuse(t.SampleRatio < 0 || t.SampleRatio > 1, "tracing.sample_ratio", fmt.Sprintf("%g is outside 0 to 1", t.SampleRatio))
+	for _, name := range slices.Sorted(maps.Keys(t.Headers)) {
+		k.refuse(!headerPattern.MatchString(name), "tracing.headers", quote(name)+" is not the name of a header")
+	}
+	if t.Endpoint == "" {
+		return
+	}
+	u, err := url.Parse(t.Endpoint)
+	k.refuse(err != nil || u.Scheme != "http" && u.Scheme != "https" || !validHost(u.Hostname()) || u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "",
+		"tracing.endpoint", "must be http://host or https://host, with port and path where needed")
+	k.refuse(err == nil && u.Scheme == "http" && len(t.Headers) > 0 && !loopback(u.Hostname()), "tracing.headers", "must not cross the network in the clear: "+k.named("tracing.endpoint")+" is not https", "tracing.endpoint")
 }
 
 func (k *checker) cluster() {

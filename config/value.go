@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -55,6 +56,8 @@ func assign(target any, r raw) error {
 		return r.parse(func(s string) (err error) { *p, err = parseBool(s); return })
 	case *int:
 		return r.parse(func(s string) (err error) { *p, err = parseInt(s); return })
+	case *float64:
+		return r.parse(func(s string) (err error) { *p, err = parseFloat(s); return })
 	case *time.Duration:
 		return r.parse(func(s string) (err error) { *p, err = parseDuration(s); return })
 	case *[]string:
@@ -191,6 +194,14 @@ func parseInt(s string) (int, error) {
 	return n, nil
 }
 
+func parseFloat(s string) (float64, error) {
+	n, err := strconv.ParseFloat(s, 64)
+	if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
+		return 0, fmt.Errorf("%s is not a number", quote(s))
+	}
+	return n, nil
+}
+
 func parseDuration(s string) (time.Duration, error) {
 	d, err := time.ParseDuration(s)
 	if err != nil {
@@ -258,6 +269,8 @@ func format(target any) (text string, whole bool) {
 		return strconv.FormatBool(*p), true
 	case *int:
 		return strconv.Itoa(*p), true
+	case *float64:
+		return strconv.FormatFloat(*p, 'g', -1, 64), true
 	case *time.Duration:
 		return shortDuration(*p), true
 	case *[]string:

@@ -186,6 +186,15 @@ func (db *DB) Close() error {
 	return err
 }
 
+// Pools are the connection pools, by what they are for. The connection on which
+// PostgreSQL's writer commits is in none.
+func (db *DB) Pools() map[string]*sql.DB {
+	if db.postgres() {
+		return map[string]*sql.DB{"pool": db.read.DB}
+	}
+	return map[string]*sql.DB{"readers": db.read.DB, "writer": db.write.DB}
+}
+
 // Ping makes a round trip to the database.
 func (db *DB) Ping(ctx context.Context) error {
 	var one int

@@ -130,6 +130,17 @@ func (s Outbox) Recent(ctx context.Context, limit int) ([]outbox.Message, error)
 	return out, translate(err)
 }
 
+// Backlog implements outbox.Store. The index of what is due holds what is
+// queued and nothing else.
+func (s Outbox) Backlog(ctx context.Context) (queued int, oldest time.Time, err error) {
+	ctx, cancel := s.db.bound(ctx)
+	defer cancel()
+	var row struct{ Queued, Oldest int64 }
+	err = s.db.conn(ctx).NewSelect().Table("outbox").ColumnExpr("COUNT(*) AS queued").ColumnExpr("COALESCE(MIN(created_at), 0) AS oldest").
+		Where("state = 0").Scan(ctx, &row)
+	return int(row.Queued), at(row.Oldest), translate(err)
+}
+
 // Erase implements outbox.Store.
 func (s Outbox) Erase(ctx context.Context, now time.Time) error {
 	return s.db.InTx(ctx, func(ctx context.Context) error {

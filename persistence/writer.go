@@ -35,6 +35,7 @@ const (
 type unit struct {
 	writes []commit.Write
 	done   chan error
+	size   int          // of the batch that it was committed with, set before done
 	state  atomic.Int32 // queued → taken, or queued → abandoned by its caller
 }
 
@@ -53,7 +54,18 @@ type writer struct {
 	batch *lane
 
 	batches, units atomic.Int64
+	observe        atomic.Pointer[func(Committed)]
 }
+
+// Committed is a transaction of gathered units that was committed.
+type Committed struct {
+	Units, Statements int // a statement for many rows counts once
+	Took              time.Duration
+}
+
+// OnCommit has observe told of every commit of gathered units, for metrics. It
+// runs on the writer's goroutine and must not block.
+func (db *DB) OnCommit(observe func(Committed)) { db.writer.observe.Store(&observe) }
 
 // Batches counts the transactions of gathered units, for metrics.
 func (db *DB) Batches() int64 { return db.writer.batches.Load() }
@@ -119,37 +131,45 @@ func (w *writer) close() {
 
 // Commit implements commit.Committer.
 func (db *DB) Commit(ctx context.Context, writes ...commit.Write) error {
+	_, err := db.CommitGathered(ctx, writes...)
+	return err
+}
+
+// CommitGathered is Commit that tells with how many units, this one included,
+// the unit shared its transaction: 0 when nothing was committed, or when it is
+// part of an interactive transaction.
+func (db *DB) CommitGathered(ctx context.Context, writes ...commit.Write) (units int, err error) {
 	if l, ok := ctx.Value(txKey{}).(*lane); ok {
 		steps, err := stepsOf(l, []*unit{{writes: writes}})
 		if err != nil {
-			return err
+			return 0, err
 		}
 		failed, err := apply(ctx, l, steps)
 		if err == nil && len(failed) > 0 {
 			err = commit.ErrFenced
 		}
-		return translate(err)
+		return 0, translate(err)
 	}
 	u := &unit{writes: writes, done: make(chan error, 1)}
 	select {
 	case db.writer.queue <- u:
 	default:
-		return fault.New(fault.Overloaded, "too many writes are waiting").After(time.Second)
+		return 0, fault.New(fault.Overloaded, "too many writes are waiting").After(time.Second)
 	}
 	select {
-	case err := <-u.done:
-		return err
+	case err = <-u.done:
 	case <-ctx.Done():
 		if u.state.CompareAndSwap(queued, abandoned) {
-			return ctx.Err() // nothing was written
+			return 0, ctx.Err() // nothing was written
 		}
-		return <-u.done // its transaction has begun and is bounded
+		err = <-u.done // its transaction has begun and is bounded
 	case <-db.writer.stop:
 		if u.state.CompareAndSwap(queued, abandoned) {
-			return fault.New(fault.Draining, "the service is stopping").After(time.Second)
+			return 0, fault.New(fault.Draining, "the service is stopping").After(time.Second)
 		}
-		return <-u.done
+		err = <-u.done
 	}
+	return u.size, err
 }
 
 func (w *writer) run() {
@@ -241,7 +261,8 @@ func fencedRow(w commit.Write) (rowKey, bool) {
 
 func (w *writer) commit(batch []*unit) {
 	for len(batch) > 0 {
-		failed, err := w.once(batch)
+		began := time.Now()
+		failed, statements, err := w.once(batch)
 		switch {
 		case err != nil && len(batch) > 1 && !down(err):
 			for _, u := range batch {
@@ -256,7 +277,11 @@ func (w *writer) commit(batch []*unit) {
 		case len(failed) == 0:
 			w.batches.Add(1)
 			w.units.Add(int64(len(batch)))
+			if observe := w.observe.Load(); observe != nil {
+				(*observe)(Committed{Units: len(batch), Statements: statements, Took: time.Since(began)})
+			}
 			for _, u := range batch {
+				u.size = len(batch)
 				u.done <- nil
 			}
 			return
@@ -281,7 +306,7 @@ func down(err error) bool {
 
 // once applies a batch in one transaction. When fences failed nothing is
 // committed and the failed units are named by index.
-func (w *writer) once(batch []*unit) (failed map[int]bool, err error) {
+func (w *writer) once(batch []*unit) (failed map[int]bool, statements int, err error) {
 	ctx, cancel := w.db.bound(context.Background())
 	defer cancel()
 	l := w.batch
@@ -293,7 +318,7 @@ func (w *writer) once(batch []*unit) (failed map[int]bool, err error) {
 		w.db.trace.steps(ctx, steps)
 		if common(steps) {
 			failed, err = w.db.common.transact(ctx, steps)
-			return failed, l.ended(head, failed, err)
+			return failed, count(steps), l.ended(head, failed, err)
 		}
 	}
 	if err == nil {
@@ -307,7 +332,15 @@ func (w *writer) once(batch []*unit) (failed map[int]bool, err error) {
 			err = undecided{err}
 		}
 	}
-	return failed, l.ended(head, failed, err)
+	return failed, count(steps), l.ended(head, failed, err)
+}
+
+// count is how many statements steps are made of.
+func count(steps []step) (n int) {
+	for i := range steps {
+		n += max(1, len(steps[i].calls)) // a plan of its own making counts as one
+	}
+	return n
 }
 
 // undecided is an error of COMMIT itself.

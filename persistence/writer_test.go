@@ -68,6 +68,36 @@ func TestCommitRoundTrip(t *testing.T) {
 	})
 }
 
+// Whoever watches is told of every transaction once, with all that it made.
+func TestCommitsAreObserved(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		var mu sync.Mutex
+		var units, statements int
+		var took time.Duration
+		db.OnCommit(func(c Committed) {
+			mu.Lock()
+			defer mu.Unlock()
+			units, statements, took = units+c.Units, statements+c.Statements, took+c.Took
+		})
+		before := db.Units()
+		var wg sync.WaitGroup
+		for i := range 20 {
+			wg.Go(func() { must(t, db.Commit(t.Context(), challenge.Insert{Challenge: sample(fmt.Sprint("o", i))})) })
+		}
+		wg.Wait()
+		stale := sample("o1")
+		stale.Version = 9
+		if err := db.Commit(t.Context(), challenge.Update{Challenge: stale}); !errors.Is(err, commit.ErrFenced) {
+			t.Fatal(err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if units != 20 || int64(units) != db.Units()-before || statements < 1 || statements > 40 || took <= 0 {
+			t.Errorf("%d units in %d statements, %v", units, statements, took)
+		}
+	})
+}
+
 // A refused unit leaves nothing behind, and does not harm its neighbours.
 func TestUnitsAreAtomic(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
@@ -264,6 +294,9 @@ func TestOutboxLeasesOnce(t *testing.T) {
 		if ms, _ := store.Claim(ctx, now.Add(30*time.Second), time.Second, 100); len(ms) != 30 {
 			t.Errorf("after the leases lapsed %d messages are due", len(ms))
 		}
+		if queued, oldest, err := store.Backlog(ctx); queued != 30 || !oldest.Equal(now) || err != nil {
+			t.Errorf("a backlog of %d since %v, %v", queued, oldest, err)
+		}
 		must(t, db.Commit(ctx, outbox.Settle{ID: "m0", State: outbox.Sent, At: now, Attempt: 1}, outbox.Settle{ID: "m1", State: outbox.Sent, Keep: true}))
 		if ms, _ := store.Recent(ctx, 100); len(ms) != 29 {
 			t.Errorf("%d payloads, want 29: one was erased at delivery", len(ms))
@@ -284,6 +317,9 @@ func TestOutboxLeasesOnce(t *testing.T) {
 		must(t, store.Erase(ctx, now.Add(2*time.Hour)))
 		if ms, _ := store.Recent(ctx, 100); len(ms) != 1 {
 			t.Errorf("%d payloads after expiry, want the one that is kept", len(ms))
+		}
+		if queued, oldest, err := store.Backlog(ctx); queued != 0 || !oldest.IsZero() || err != nil {
+			t.Errorf("a backlog of %d since %v, %v after everything expired", queued, oldest, err)
 		}
 	})
 }

@@ -58,7 +58,7 @@ func (v *service) clusterStatus() httpcluster.Status {
 	if n := v.counts.Keys(); n > 0 {
 		s.Activations[ratelimit.Kind] = n
 	}
-	out := httpcluster.Status{Node: s.Self, Belongs: s.Belongs, Activations: s.Activations, HandedOver: s.HandedOver, Lapses: s.Lapses}
+	out := httpcluster.Status{Node: s.Self, Belongs: s.Belongs, Activations: s.Activations, Moved: s.Moved, HandedOver: s.HandedOver, Lapses: s.Lapses}
 	for _, m := range s.Members {
 		out.Members = append(out.Members, httpcluster.Member{ID: m.ID, Address: m.Address, Version: m.Version, Leaving: m.Leaving, Share: m.Share})
 	}

@@ -73,6 +73,7 @@ import (
 	"castellan/outbound/dispatch"
 	"castellan/outbound/geoip"
 	"castellan/outbound/push"
+	"castellan/outbound/tracing"
 	"castellan/persistence"
 )
 
@@ -113,6 +114,9 @@ type service struct {
 	hub         *socket.Hub
 	server      *rest.Server
 	metrics     *metrics
+	tally       *tally
+	tracer      *tracing.Tracer // nil where nothing is traced
+	backlog     backlog
 	denials     *denials
 	calls       *calls
 
@@ -177,6 +181,10 @@ func Serve(ctx context.Context, cfg config.Config, o Options) error {
 // build makes every part; nothing serves yet.
 func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	cfg, db, ring, now := s.cfg, s.vault.DB, s.vault.Ring, time.Now
+	if s.tracer, err = newTracer(cfg, s.o.Version, addr, s.log); err != nil {
+		return err
+	}
+	s.tally = newTally(committer(db, cfg.Database, s.tracer))
 	s.users = persistence.NewUsers(db)
 	s.tokens = token.NewIssuer(ring, cfg.Tokens.Issuer, cfg.Tenant.ID, now, tokenMemory)
 	sessions := persistence.NewSessions(db)
@@ -208,14 +216,17 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	if err != nil {
 		return err
 	}
-	s.dispatch = dispatch.New(dispatch.Options{Store: outboxStore, Commit: db, Open: ring.Open, Senders: senders, Keep: cfg.Dev, Workers: cfg.Outbox.Workers,
+	s.dispatch = dispatch.New(dispatch.Options{Store: outboxStore, Commit: s.tally, Open: ring.Open, Senders: senders, Keep: cfg.Dev, Workers: cfg.Outbox.Workers,
 		Lease: cfg.Outbox.Lease, RetryMin: cfg.Outbox.RetryMin, RetryMax: cfg.Outbox.RetryMax, MaxAttempts: cfg.Outbox.MaxAttempts, Now: now, Log: s.log, Gone: s.gone})
 
 	people := accounts{s.users}
 	actions := challenge.Actions{}
 	challenges := persistence.NewChallenges(db)
-	revoking := session.Revoking{Committer: db, Revocations: s.revocations, Also: s.geofilters.Told}
+	revoking := session.Revoking{Committer: s.tally, Revocations: s.revocations, Also: s.geofilters.Told}
 	primes := new(actors.Primes)
+	if s.tracer != nil {
+		s.node.Trace(s.tracer)
+	}
 	s.node.Register(actors.Kinds(actors.Deps{Primes: primes, Store: challenges, Outbox: outboxStore, Commit: revoking, Actions: actions, Rules: rules(cfg), Accounts: people,
 		Claims:   map[challenge.Name]actors.Claims{challenge.TOTP: totp.Claim, challenge.PUSH: stepup.Claim},
 		Sessions: s.revocations, Seal: ring.Seal, Open: ring.Open, Grace: cfg.MFA.PAuthGrace, Now: now, Log: s.log})...)
@@ -226,9 +237,9 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	}
 	s.leaving, s.leave = context.WithCancel(context.Background())
 	s.engine = &stepup.Service{Config: stepupConfig(cfg), Leaving: s.leaving, Actions: actions, Catalog: s.live.Catalog, Book: book, Ring: ring, Tokens: challengeTokens{s.tokens, now},
-		Accounts: people, Sessions: s.revocations, Desk: s.client, Cases: s.client, Store: challenges, Outbox: outboxStore, Dispatch: s.dispatch, Commit: db, Now: now}
+		Accounts: people, Sessions: s.revocations, Desk: s.client, Cases: s.client, Store: challenges, Outbox: outboxStore, Dispatch: s.dispatch, Commit: s.tally, Now: now}
 
-	s.totps = &totp.Service{Store: persistence.NewTOTP(db), Users: s.users, Budgets: challenges, Commit: db, Ring: ring, Notices: s.engine, Rules: rules(cfg),
+	s.totps = &totp.Service{Store: persistence.NewTOTP(db), Users: s.users, Budgets: challenges, Commit: s.tally, Ring: ring, Notices: s.engine, Rules: rules(cfg),
 		Recovery: totp.Limit{Attempts: cfg.Limits.RecoveryCodes, Window: cfg.Limits.RecoveryCodeWindow}, Issuer: cfg.MFA.TOTPIssuer, Now: now}
 	s.engine.Judges = map[challenge.Name]stepup.Judge{
 		challenge.TOTP: func(ctx context.Context, userID string, a stepup.Answer) (challenge.Verdict, *challenge.Claim, error) {
@@ -237,7 +248,7 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	}
 	actions.Register(s.totps.SetupAction())
 	actions.Register(s.totps.DeactivateAction())
-	s.devices = &device.Service{Store: persistence.NewDevices(db), Users: s.users, Commit: db, Ring: ring, Audience: publicURL(cfg, addr), Loopback: cfg.Dev,
+	s.devices = &device.Service{Store: persistence.NewDevices(db), Users: s.users, Commit: s.tally, Ring: ring, Audience: publicURL(cfg, addr), Loopback: cfg.Dev,
 		Now: now, Log: s.log}
 	s.engine.Devices = s.devices
 	actions.Register(s.devices.AddAction())
@@ -247,7 +258,7 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 		return err
 	}
 	s.logins = &session.Service{Users: s.users, Sessions: sessions, Hasher: s.hasher,
-		Guards: password.NewGuards(persistence.NewPasswordGuards(db), db, guardRules(cfg), now), Starts: s.engine, Commit: db, Tokens: s.tokens,
+		Guards: password.NewGuards(persistence.NewPasswordGuards(db), db, guardRules(cfg), now), Starts: s.engine, Commit: s.tally, Tokens: s.tokens,
 		Revocations: s.revocations, Conceal: conceal(ring), Admits: admits(cfg), Dev: cfg.Dev, TokenTTL: cfg.Tokens.XAuthTTL, Now: now}
 	actions.Register(s.logins.LoginAction())
 	actions.Register(user.VerifyEmailAction())
@@ -285,13 +296,13 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 		return err
 	}
 	publicURL := publicURL(cfg, addr)
-	registry := &resource.Admin{Store: persistence.NewResources(db), Accounts: s.users, Commit: db, Live: s.roles, Table: httpapi.Table(), Dev: cfg.Dev, Now: now}
+	registry := &resource.Admin{Store: persistence.NewResources(db), Accounts: s.users, Commit: s.tally, Live: s.roles, Table: httpapi.Table(), Dev: cfg.Dev, Now: now}
 	api := httpapi.API{
 		TwoFactor: twofactor.Group{Engine: s.engine, Now: now, Zone: cfg.Language.Zone(), CountryName: geo.Name},
 		TOTP:      httptotp.Group{Service: s.totps},
 		Password:  httppassword.Group{Service: s.passwords},
-		MFA:       httpmfa.Group{Admin: &mfa.Admin{Store: persistence.NewMFA(db), Commit: db, Live: s.live, Now: now}},
-		Firewall: httpfirewall.Group{Admin: &firewall.Admin{Store: persistence.NewFirewall(db), Commit: db, Live: s.firewall, App: cfg.Firewall.AppID,
+		MFA:       httpmfa.Group{Admin: &mfa.Admin{Store: persistence.NewMFA(db), Commit: s.tally, Live: s.live, Now: now}},
+		Firewall: httpfirewall.Group{Admin: &firewall.Admin{Store: persistence.NewFirewall(db), Commit: s.tally, Live: s.firewall, App: cfg.Firewall.AppID,
 			Bypass: cfg.Firewall.BypassCIDRs, Known: Resources(cfg), Now: now}},
 		Resource: httpresource.Group{Admin: registry},
 		User:     httpuser.Group{Users: s.users},
@@ -305,7 +316,7 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 		Keys:     system.Keys{JWKS: ring.JWKS, VAPID: vapid},
 
 		Geofilter: httpgeofilter.Group{Service: s.countries, CDN: cmp.Or(cfg.Geo.CDNURL, publicURL)},
-		AddressBook: httpaddressbook.Group{Service: &addressbook.Service{Store: persistence.NewAddressBooks(db), Commit: db, Currencies: s.currencies,
+		AddressBook: httpaddressbook.Group{Service: &addressbook.Service{Store: persistence.NewAddressBooks(db), Commit: s.tally, Currencies: s.currencies,
 			Rules: addressRules, Waiting: cfg.AddressBook.WaitingTime, Now: now}},
 	}
 	guards := guard.Guards{Tokens: s.tokens, Fresh: s.feed.Fresh, Judge: s.roles.Judge, Tenant: cfg.Tenant.ID, Cron: s.crons.Client, Devices: s.devices,
@@ -320,9 +331,9 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 	s.calls = newCalls(db, guards.Audited, now)
 	s.server, err = rest.New(rest.Options{
 		Logger: s.log, AccessLog: slog.LevelDebug, Now: now, Guards: guards.Table(), Firewall: guard.Firewall{Wall: s.wall, Tokens: s.tokens, Live: s.revocations.Live, Fresh: s.feed.Fresh}.Judge, Authorize: guards.Authorize, ActsAsAdmin: guards.ActsAsAdmin,
-		Idempotency: &guard.Idempotent{Store: persistence.NewIdempotency(db), Commit: db, Ring: ring, Now: now},
+		Idempotency: &guard.Idempotent{Store: persistence.NewIdempotency(db), Commit: s.tally, Ring: ring, Now: now},
 		Verify:      guard.Verify(s.totps),
-		Starter:     guard.Starter{Starts: s.engine, Accounts: accounts{s.users}, Public: api.Password.Public()}, Guarded: cfg.MFA.Guarded, Observe: s.observe,
+		Starter:     guard.Starter{Starts: s.engine, Accounts: accounts{s.users}, Public: api.Password.Public()}, Guarded: cfg.MFA.Guarded, Observe: s.observe, Trace: traceRequests(s.tracer),
 		TrustedProxies: cfg.HTTP.TrustedProxies, CountryHeader: cfg.HTTP.CountryHeader, CountryOf: s.locator.Country, CORSOrigins: cfg.HTTP.CORSOrigins, BasePath: cfg.HTTP.BasePath,
 		PublicURL: publicURL, DefaultLanguage: cfg.Language.Default, MaxConnections: cfg.HTTP.MaxConnections, MaxInFlight: maxInFlight,
 		Timeout: requestTime + cfg.MFA.ExecWait + cfg.Password.QueueWait, Draining: s.draining.Load,
@@ -459,6 +470,7 @@ func (s *service) run() {
 		s.calls.run(ctx, func(err error) { s.log.Warn("audited calls could not be written", "err", err) })
 	})
 	s.every(ctx, 5*time.Second, "executing challenges could not be resumed", s.resume)
+	s.every(ctx, 5*time.Second, "the outbox could not be counted", func(ctx context.Context) error { return s.backlog.look(ctx, s.vault.DB) })
 	s.every(ctx, time.Minute, "old rows could not be removed", s.purge)
 	s.every(ctx, 10*time.Second, "refusals could not be audited", func(ctx context.Context) error { return s.denials.flush(ctx, false) })
 	if file, ok := s.locator.(*geoip.File); ok {
@@ -554,6 +566,11 @@ func (s *service) drain(metricsServer *http.Server) error {
 	}
 	if cerr := errors.Join(s.denials.flush(ctx, true), s.calls.flush(ctx), s.checkpoint(ctx)); cerr != nil {
 		s.log.Warn("the audit could not be closed", "err", cerr)
+	}
+	if s.tracer != nil {
+		last, cancel := context.WithTimeout(ctx, 2*time.Second) // a collector that is away holds nobody up
+		s.tracer.Close(last)
+		cancel()
 	}
 	if metricsServer != nil {
 		err = errors.Join(err, metricsServer.Close())

@@ -3,7 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"castellan/cluster"
@@ -71,23 +74,42 @@ func (clusterStatusCmd) Run(e *env) error {
 	if err != nil {
 		return fmt.Errorf("ask the node at %s: %w", c.ActorAddr, err)
 	}
+	told := make([]cluster.Status, len(asked.Members)) // by each for itself; Self is "" where none came
+	kinds := map[string]bool{}
+	for i, m := range asked.Members {
+		if told[i], err = cluster.AskStatus(e.ctx, m.Address, keys); err != nil {
+			told[i] = cluster.Status{}
+		}
+		for kind := range told[i].Activations {
+			kinds[kind] = true
+		}
+	}
+	columns := slices.Sorted(maps.Keys(kinds))
 	w := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "MEMBER\tVERSION\tSTATE\tSHARE\tCHALLENGES\tUSERS\tHANDED OVER\tLAPSES")
-	for _, m := range asked.Members {
-		state := "serving"
-		if m.Leaving {
+	fmt.Fprint(w, "MEMBER\tVERSION\tSTATE\tSHARE\t")
+	for _, kind := range columns {
+		fmt.Fprintf(w, "%s\t", strings.ToUpper(kind))
+	}
+	fmt.Fprintln(w, "MOVED\tHANDED OVER\tLAPSES")
+	for i, m := range asked.Members {
+		s, state := told[i], "serving"
+		switch {
+		case s.Self == "":
+			state = "no answer"
+		case !s.Belongs:
+			state = "unsure"
+		case m.Leaving:
 			state = "leaving"
 		}
-		fmt.Fprintf(w, "%s\t%s\t", m.Address, m.Version)
-		s, err := cluster.AskStatus(e.ctx, m.Address, keys)
-		if err != nil {
-			fmt.Fprintf(w, "no answer\t%.1f %%\t\t\t\t\n", 100*m.Share)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%.1f %%\t", m.Address, m.Version, state, 100*m.Share)
+		if s.Self == "" {
+			fmt.Fprintln(w, strings.Repeat("\t", len(columns)+2))
 			continue
 		}
-		if !s.Belongs {
-			state = "unsure"
+		for _, kind := range columns {
+			fmt.Fprintf(w, "%d\t", s.Activations[kind])
 		}
-		fmt.Fprintf(w, "%s\t%.1f %%\t%d\t%d\t%d\t%d\n", state, 100*m.Share, s.Activations["challenge"], s.Activations["user"], s.HandedOver, s.Lapses)
+		fmt.Fprintf(w, "%d\t%d\t%d\n", s.Moved, s.HandedOver, s.Lapses)
 	}
 	return w.Flush()
 }

@@ -19,9 +19,10 @@ type Wall struct {
 	Bypass []netip.Prefix
 	Now    func() time.Time
 
-	// What became of requests, for the metrics. Tried are those that only a rule
-	// on trial would have refused.
-	Denied, Limited, Tried atomic.Int64
+	// What became of requests, for the metrics: Unsure are those of which the
+	// counters could not tell, Tried those that only a rule on trial would have
+	// refused, which are counted among the others too.
+	Allowed, Denied, Limited, Unsure, Tried atomic.Int64
 }
 
 // Ruling is what becomes of a request. It is filled in by Check, which uses its

@@ -94,6 +94,10 @@ type Store interface {
 	// Recent lists messages that still have a payload, newest first, discarded
 	// ones excluded.
 	Recent(ctx context.Context, limit int) ([]Message, error)
+	// Backlog tells how many messages are queued, those that wait for another
+	// try included, and when the oldest of them was made; the zero time when
+	// there is none.
+	Backlog(ctx context.Context) (queued int, oldest time.Time, err error)
 	// Erase gives up the messages that expired before now, and their payloads.
 	Erase(ctx context.Context, now time.Time) error
 	// Purge removes messages older than before: nothing counts them any more.

@@ -35,6 +35,7 @@ type Hasher struct {
 	mu       sync.Mutex
 	admitted int
 	running  int
+	refused  int64
 	waiting  list.List // of chan *arena
 	arenas   []*arena  // of idle slots
 	release  *time.Timer
@@ -73,6 +74,20 @@ func (h *Hasher) Waiting() int {
 	return h.admitted - h.running
 }
 
+// Running is the number of hashes that run now.
+func (h *Hasher) Running() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.running
+}
+
+// Refused counts the callers for whom there was no place, or no slot in time.
+func (h *Hasher) Refused() int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.refused
+}
+
 // Place is a caller's place in the queue. Every hash of the caller waits its
 // turn anew. It must be left.
 type Place struct {
@@ -88,6 +103,7 @@ func (h *Hasher) Admit() (*Place, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.admitted >= h.room {
+		h.refused++
 		return nil, h.overloaded()
 	}
 	h.admitted++
@@ -210,6 +226,9 @@ func (h *Hasher) acquire(ctx context.Context) (*arena, error) {
 		h.done(a)
 	default:
 		h.waiting.Remove(place)
+		if ctx.Err() == nil {
+			h.refused++
+		}
 		h.mu.Unlock()
 	}
 	if err := ctx.Err(); err != nil {

@@ -98,8 +98,8 @@ func TestPlacesAreBounded(t *testing.T) {
 	if _, err := h.Admit(); err == nil {
 		t.Error("leaving twice made room twice")
 	}
-	if h.Waiting() != 3 {
-		t.Errorf("%d waiting", h.Waiting())
+	if h.Waiting() != 3 || h.Running() != 0 || h.Refused() != 2 {
+		t.Errorf("%d waiting, %d running, %d refused", h.Waiting(), h.Running(), h.Refused())
 	}
 }
 

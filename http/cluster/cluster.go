@@ -18,6 +18,7 @@ type Status struct {
 	Belongs     bool           `json:"belongs" doc:"false while the node does not know whether it still is a member; it serves no challenges then"`
 	Members     []Member       `json:"members"`
 	Activations map[string]int `json:"activations" doc:"active actors of this node, by kind"`
+	Moved       int64          `json:"moved" doc:"actors that this node took over: it made them after the members that owned them before let go"`
 	HandedOver  int64          `json:"handedOver" doc:"actors of this node that other members took over"`
 	Lapses      int64          `json:"lapses" doc:"how often this node dropped its actors because it did not know that it belongs"`
 }

@@ -38,6 +38,7 @@ func (f Firewall) Judge(ctx context.Context, r *rest.Request, key string) error 
 	ruling := rulings.Get().(*firewall.Ruling)
 	defer rulings.Put(ruling)
 	if err := f.Wall.Check(ctx, key, c, ruling); err != nil {
+		f.Wall.Unsure.Add(1)
 		return err
 	}
 	if len(ruling.State) > 0 {
@@ -51,6 +52,7 @@ func (f Firewall) Judge(ctx context.Context, r *rest.Request, key string) error 
 	case firewall.Count:
 		return fault.New(fault.RateLimited, "too many requests; try again later").After(ruling.RetryAfter)
 	}
+	f.Wall.Allowed.Add(1)
 	return nil
 }
 

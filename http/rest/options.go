@@ -49,6 +49,16 @@ type Answered struct {
 	Took     time.Duration
 }
 
+// Traceable is what may be told of a request to whoever follows it.
+type Traceable struct {
+	Key   string // "<METHOD> <template>", "<METHOD> *" where no route matched
+	Start time.Time
+	// Parent and State are the headers traceparent and tracestate as sent.
+	Parent, State string
+	// Trusted tells that they come from a trusted proxy.
+	Trusted bool
+}
+
 // Options is what a Server needs. Guards must hold one entry per credential in
 // use; everything else has a safe zero value, and a hook may be nil unless an
 // endpoint asks for it.
@@ -79,6 +89,10 @@ type Options struct {
 	// Guarded maps an endpoint's Key to the action code of the challenge that its
 	// callers must complete first (D-2FA-28).
 	Guarded map[string]string
+	// Trace begins the part in a trace of a request that has come to its route,
+	// or to none; the context carries it. ended is called with the answer. nil:
+	// requests are not followed, which costs nothing.
+	Trace func(ctx context.Context, q Traceable) (_ context.Context, ended func(status int, code fault.Code))
 	// Observe is told of every finished request; it must not block.
 	Observe func(ctx context.Context, a Answered)
 

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"context"
 	"net"
 	"net/netip"
 	"strconv"
@@ -35,6 +36,9 @@ type Request struct {
 	status   int
 	code     fault.Code
 	internal error // what went wrong inside, for the log
+
+	trace  context.Context // nil until it is followed
+	traced func(status int, code fault.Code)
 
 	xff []string
 }

@@ -270,6 +270,9 @@ func (s *Server) end(r *Request) {
 	if r.key == "" {
 		r.key = unmatchedKey(r.Caller.Method)
 	}
+	if r.traced != nil {
+		r.traced(r.status, r.code)
+	}
 	s.report(r)
 	r.fctx.RemoveUserValue(requestKey{})
 	*r = Request{srv: s, xff: r.xff[:0]}
@@ -295,7 +298,20 @@ func (s *Server) report(r *Request) {
 
 // context is the context of a request's work: it ends when the answer is due.
 func (s *Server) context(r *Request) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), s.opts.Timeout+r.Caller.Wait)
+	ctx := context.Background()
+	if s.opts.Trace != nil {
+		ctx = s.follow(r)
+	}
+	return context.WithTimeout(ctx, s.opts.Timeout+r.Caller.Wait)
+}
+
+// follow begins the request's part in a trace, once.
+func (s *Server) follow(r *Request) context.Context {
+	if r.trace == nil {
+		r.trace, r.traced = s.opts.Trace(context.Background(), Traceable{Key: r.key, Start: r.start, Parent: r.Header("Traceparent"), State: r.Header("Tracestate"),
+			Trusted: contains(s.opts.TrustedProxies, peerOf(r.fctx.RemoteAddr()))})
+	}
+	return r.trace
 }
 
 // unmatched answers what no route serves. The firewall still counts it, under a

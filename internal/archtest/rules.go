@@ -49,6 +49,7 @@ var layers = map[string]layer{
 	"web":      {},
 	"cmd":      {ours: []string{"*"}, their: []string{"*"}},
 	"internal": {ours: []string{"*"}, their: []string{"*"}},
+	"tools":    {their: []string{"*"}}, // a module of its own
 }
 
 // exceptions lets one package use a library whose work its rule is: a password

@@ -1,0 +1,94 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"castellan/domain/audit"
+	"castellan/domain/challenge"
+	"castellan/domain/commit"
+	"castellan/domain/outbox"
+	"castellan/http/rest"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// durable commits everything, unless it fails.
+type durable struct{ err error }
+
+func (d durable) Commit(context.Context, ...commit.Write) error { return d.err }
+
+func (d durable) InTx(ctx context.Context, fn func(context.Context) error) error {
+	if err := fn(ctx); err != nil {
+		return err
+	}
+	return d.err
+}
+
+// Every end is counted once, under its own name, and only when it is durable.
+func TestTally(t *testing.T) {
+	ended := func(state challenge.State, why challenge.Reason, o audit.Outcome) []commit.Write {
+		c := challenge.Challenge{ID: "c", State: state, Body: challenge.Body{Reason: why}}
+		return []commit.Write{challenge.Update{Challenge: c}, audit.Record{Target: "c", Outcome: o}}
+	}
+	for want, writes := range map[string][]commit.Write{
+		"":              ended(challenge.Executing, challenge.NotClosed, audit.Success),
+		endedCompleted:  ended(challenge.Done, challenge.NotClosed, audit.Success),
+		endedFailed:     ended(challenge.Done, challenge.NotClosed, audit.Refused),
+		endedDenied:     ended(challenge.Denied, challenge.NotClosed, audit.Refused),
+		endedLocked:     ended(challenge.Closed, challenge.TooManyWrong, audit.Refused),
+		endedWithdrawn:  ended(challenge.Closed, challenge.CredentialsChanged, audit.Refused),
+		endedSuperseded: {challenge.Supersede{ID: "c"}},
+	} {
+		in := newTally(durable{})
+		other := newTally(durable{errors.New("away")})
+		for _, c := range []*tally{in, other} {
+			c.Commit(t.Context(), writes...)
+			c.InTx(t.Context(), func(ctx context.Context) error {
+				return c.InTx(ctx, func(ctx context.Context) error { return c.Commit(ctx, writes...) })
+			})
+			c.InTx(t.Context(), func(ctx context.Context) error {
+				c.Commit(ctx, writes...)
+				return errors.New("it rolls back")
+			})
+		}
+		for outcome, n := range in.ended {
+			if times := map[bool]int64{true: 2}[outcome == want]; n.Load() != times {
+				t.Errorf("%q counts %d for %q, want %d", outcome, n.Load(), want, times)
+			}
+			if n := other.ended[outcome].Load(); n != 0 {
+				t.Errorf("%q counts %d that never happened", outcome, n)
+			}
+		}
+	}
+	in := newTally(durable{})
+	in.Commit(t.Context(), challenge.Insert{}, outbox.Add{}, outbox.Add{Message: outbox.Message{State: outbox.Discarded}})
+	if in.started.Load() != 1 || in.discarded.Load() != 1 {
+		t.Errorf("%d started, %d discarded", in.started.Load(), in.discarded.Load())
+	}
+}
+
+func TestBacklogAge(t *testing.T) {
+	var b backlog
+	now := time.UnixMilli(1_700_000_000_000)
+	if got := b.age(now); got != 0 {
+		t.Errorf("an empty outbox is %v s old", got)
+	}
+	b.oldest.Store(now.UnixMilli() - 1500)
+	if got := b.age(now); got != 1.5 {
+		t.Errorf("%v s, want 1.5", got)
+	}
+}
+
+// Counting a request makes nothing, once one of its kind was seen.
+func TestObservingAllocatesNothing(t *testing.T) {
+	m := &metrics{registry: prometheus.NewRegistry()}
+	m.traffic(&service{})
+	a := rest.Answered{Key: "POST /auth/login", Status: 200, Took: time.Millisecond}
+	m.observe(a)
+	if n := testing.AllocsPerRun(1000, func() { m.observe(a) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

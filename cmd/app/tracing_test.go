@@ -1,0 +1,15 @@
+package app
+
+import "testing"
+
+// Without a collector there is no tracer: no hook, no goroutine, no committer
+// in between.
+func TestNoTracer(t *testing.T) {
+	s := assembled(t)
+	if s.tracer != nil || traceRequests(s.tracer) != nil || s.tally.Committer != committer(s.vault.DB, s.cfg.Database, nil) {
+		t.Error("something follows requests, and nobody asked for it")
+	}
+	if _, same := s.tally.Committer.(interface{ Close() error }); !same {
+		t.Errorf("commits go by a %T", s.tally.Committer)
+	}
+}

@@ -1,0 +1,107 @@
+// Deploylint reads the files for operators as those who will take them do:
+// manifests as the types of Kubernetes' API, where a field that does not exist
+// is an error, and compose files by the loader and the schema of Compose.
+// Whether a manifest is wise is for kube-score to say.
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/compose-spec/compose-go/v2/loader"
+	"github.com/compose-spec/compose-go/v2/types"
+	"go.yaml.in/yaml/v3"
+	apps "k8s.io/api/apps/v1"
+	core "k8s.io/api/core/v1"
+	networking "k8s.io/api/networking/v1"
+	policy "k8s.io/api/policy/v1"
+	strict "sigs.k8s.io/yaml"
+)
+
+// kinds are those that are used; another one is added here.
+var kinds = map[string]func() any{
+	"v1/Service":                         func() any { return new(core.Service) },
+	"apps/v1/StatefulSet":                func() any { return new(apps.StatefulSet) },
+	"policy/v1/PodDisruptionBudget":      func() any { return new(policy.PodDisruptionBudget) },
+	"networking.k8s.io/v1/NetworkPolicy": func() any { return new(networking.NetworkPolicy) },
+}
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: deploylint DIR")
+		os.Exit(2)
+	}
+	manifests, _ := filepath.Glob(filepath.Join(os.Args[1], "kubernetes", "*.yaml"))
+	compose, _ := filepath.Glob(filepath.Join(os.Args[1], "compose*.yaml"))
+	if len(manifests) == 0 || len(compose) == 0 {
+		fmt.Fprintf(os.Stderr, "deploylint: nothing to read in %s\n", os.Args[1])
+		os.Exit(1)
+	}
+	failed := false
+	check := func(file string, read func(string) error) {
+		if err := read(file); err != nil {
+			fmt.Fprintf(os.Stderr, "%s: %v\n", file, err)
+			failed = true
+		}
+	}
+	for _, file := range manifests {
+		check(file, readManifests)
+	}
+	for _, file := range compose {
+		check(file, readCompose)
+	}
+	if failed {
+		os.Exit(1)
+	}
+}
+
+func readManifests(file string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	for d := yaml.NewDecoder(bytes.NewReader(text)); ; {
+		var doc map[string]any
+		if err := d.Decode(&doc); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		kind := fmt.Sprintf("%v/%v", doc["apiVersion"], doc["kind"])
+		made := kinds[kind]
+		if made == nil {
+			return fmt.Errorf("%s is none of the kinds that deploylint knows", kind)
+		}
+		one, err := yaml.Marshal(doc)
+		if err != nil {
+			return err
+		}
+		if err := strict.UnmarshalStrict(one, made()); err != nil {
+			return fmt.Errorf("%s: %w", kind, err)
+		}
+	}
+}
+
+func readCompose(file string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	project, err := loader.LoadWithContext(context.Background(), types.ConfigDetails{
+		WorkingDir:  filepath.Dir(file),
+		ConfigFiles: []types.ConfigFile{{Filename: file, Content: text}},
+		Environment: types.Mapping{"POSTGRES_PASSWORD": "secret"}, // the one that has no default
+	})
+	if err != nil {
+		return err
+	}
+	if len(project.Services) == 0 {
+		return errors.New("no services")
+	}
+	return nil
+}
