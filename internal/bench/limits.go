@@ -47,7 +47,17 @@ func limits(b *bench) error {
 		defer s.stop()
 	}
 
-	bare, alone, together := series{}, series{}, series{}
+	var apart []*server // the same three, each counting by itself
+	for range 3 {
+		s, err := start(roleService, p.environ)
+		if err != nil {
+			return err
+		}
+		defer s.stop()
+		apart = append(apart, s)
+	}
+
+	bare, alone, each, together := series{}, series{}, series{}, series{}
 	warm, span := b.long(2*time.Second), b.long(6*time.Second)
 	for range b.rounds {
 		b.await()
@@ -55,11 +65,12 @@ func limits(b *bench) error {
 			return err
 		}
 		for _, round := range []struct {
+			name    string
 			servers []*server
 			of      series
-		}{{[]*server{one}, alone}, {three, together}} {
+		}{{"one", []*server{one}, alone}, {"apart", apart, each}, {"three", three, together}} {
 			b.await()
-			stop, err := b.profiled(round.servers[0], fmt.Sprintf("limits-%d.prof", len(round.servers)))
+			stop, err := b.profiled(round.servers[0], "limits-"+round.name+".prof")
 			if err != nil {
 				return err
 			}
@@ -78,6 +89,7 @@ func limits(b *bench) error {
 	r.line("bare Fiber handler: CPU per request", "µs", bare["cpu"], bar{})
 	r.line("one node: requests", "/s", alone["rate"], bar{})
 	r.line("one node: CPU per request", "µs", alone["cpu"], bar{})
+	r.line("three nodes, each by itself: CPU of all per request", "µs", each["cpu"], bar{})
 	r.line("three nodes: requests", "/s", together["rate"], bar{})
 	r.line("three nodes: CPU of all per request", "µs", together["cpu"], bar{})
 	r.line("three nodes: CPU, in that of one node", "×", together["ratio"], atMost(2))
