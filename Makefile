@@ -10,8 +10,6 @@ PKG          ?= ./...
 TEST_TIMEOUT ?= 10m
 # Passed on to the benches: make bench BENCH="-rounds 3"
 BENCH        ?=
-# How often make faults goes through its scenarios; each takes about 25 s.
-FAULTS       ?= 10
 
 LDFLAGS = -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)
 
@@ -57,9 +55,10 @@ test: test-deps ## run every test, on SQLite and on PostgreSQL
 race: test-deps ## the same tests under the race detector, all packages (needs a C compiler)
 	$(WITH_POSTGRES) go test -race -count=1 -timeout $(TEST_TIMEOUT) $(PKG)
 
-faults: ## members join, leave, are killed and freeze under load, several times over
-	@scripts/ensure-test-deps.sh postgresql
-	$(WITH_POSTGRES) go test -count=$(FAULTS) -timeout 9m -run '^TestCluster' -v ./cmd/castellan
+# As root, for a partition is made of network namespaces.
+faults: ## nodes, networks and databases fail under load, in every way the tests know (as root)
+	@scripts/ensure-test-deps.sh postgresql iproute2
+	$(WITH_POSTGRES) go test -tags faults -count=1 -timeout 590s -run '^Test(Cluster|Faults|Database)' -v ./cmd/castellan
 
 test-deps: ## install what the tests need from Debian: PostgreSQL and Chromium
 	@scripts/ensure-test-deps.sh postgresql chromium
@@ -69,11 +68,13 @@ bench: ## measure, on both databases with full durability
 	go run ./internal/bench $(BENCH)
 	go test -run '^$$' -bench . -benchtime 1x -timeout 20m ./internal/sockload
 	go test -run '^$$' -bench 'Permission|Endpoint|Fiber|Verify|Sign|Derive|Decide' -benchmem ./http/guard ./http/rest ./domain/token ./domain/password
+	go test -run '^$$' -bench . -benchmem ./domain/firewall ./actors/ratelimit
 
 verify: lint tidy unchanged ## everything that needs no running: lint, tidy modules, generated and golden files
 
 lint: ## vet, gofmt, staticcheck; the files in deploy/
 	go vet ./...
+	go vet -tags faults ./cmd/castellan
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "not formatted (gofmt -w):"; echo "$$files"; exit 1; fi
 	go tool -modfile=tools/go.mod staticcheck ./...
 	go -C tools run ./deploylint ../deploy

@@ -74,8 +74,8 @@ func Kinds(d Deps) []cluster.Kind {
 		d.IO = 10 * time.Second
 	}
 	return []cluster.Kind{
-		{Name: KindChallenge, New: func() cluster.Behaviour { return &challengeActor{d: &d} }},
-		{Name: KindUser, New: func() cluster.Behaviour { return &userActor{d: &d} }},
+		{Name: KindChallenge, Rows: true, New: func() cluster.Behaviour { return &challengeActor{d: &d} }},
+		{Name: KindUser, Rows: true, New: func() cluster.Behaviour { return &userActor{d: &d} }},
 		{Name: KindProbe, New: func() cluster.Behaviour { return probe{} }},
 	}
 }

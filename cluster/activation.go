@@ -130,7 +130,9 @@ type cell struct {
 	// void is set when the node may not have been the owner for a while: not
 	// even what is queued is handled.
 	void atomic.Bool
-	done chan struct{} // of one that is leaving: closed when it has left; the shard's lock guards it
+	// acted is when it began to handle its last message, where that is traced.
+	acted atomic.Int64
+	done  chan struct{} // of one that is leaving: closed when it has left; the shard's lock guards it
 }
 
 // States of a cell that nobody enters: gone, and leaving with n messages that
@@ -277,6 +279,9 @@ func (a *activation) Receive(ctx actor.Context) {
 		a.keep(c.kept)
 		a.handled()
 	}()
+	if a.node.narrates {
+		a.cell.acted.Store(time.Now().UnixNano())
+	}
 	a.b.Receive(&c, msg)
 }
 

@@ -70,9 +70,9 @@ func (n *Node) Former(kind, id string) []string {
 // Lost reports whether a member cannot serve anything any more: its process has
 // ended, or it was given up and has been silent for as long as it may believe
 // that it belongs.
-func (n *Node) Lost(id string) bool { return n.fleet == nil || n.fleet.lost(id) }
+func (n *Node) Lost(id string) bool { return n.fleet == nil || n.fleet.ended(id) }
 
-func (f *fleet) lost(id string) bool {
+func (f *fleet) ended(id string) bool {
 	l := f.linkTo(id)
 	return l == nil || l.dead.Load() || !f.belongs(id) && f.clock()-l.heard.Load() > int64(lease)
 }

@@ -48,7 +48,12 @@ type fleet struct {
 	claims map[identity]*claim
 	moved  map[identity]time.Time
 	conns  map[net.Conn]bool
+	seen   map[string]bool // members that were ever on the ring
 	onMove []func(moved func(kind, id string) bool)
+
+	lost   map[string]Member // that went without a word; see apart.go
+	apart  atomic.Bool
+	asking atomic.Bool
 
 	away     atomic.Bool // it has announced that it leaves
 	started  time.Time
@@ -120,6 +125,11 @@ func (f *fleet) once(ctx context.Context, within time.Duration, key identity, al
 	o := f.owner(key)
 	if o == nil {
 		return nil, errElsewhere
+	}
+	if f.n.admit != nil {
+		if err := f.n.admit(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if o.ID != f.self.ID {
 		l := f.linkTo(o.ID)
@@ -250,6 +260,7 @@ func (f *fleet) rebuild() {
 			l = f.newLink(m)
 		}
 		l.until = time.Time{}
+		l.left.Store(m.Leaving)
 		if l.dead.Load() {
 			continue
 		}
@@ -261,6 +272,9 @@ func (f *fleet) rebuild() {
 	for id, l := range f.links {
 		if _, belongs := f.peers[id]; belongs {
 			continue
+		}
+		if l.until.IsZero() && !l.dead.Load() && !l.left.Load() {
+			f.lost[id] = l.to
 		}
 		switch {
 		case l.until.IsZero():
@@ -276,6 +290,7 @@ func (f *fleet) rebuild() {
 		seated = slices.Collect(maps.Values(known))
 	}
 	f.known.Store(&known)
+	f.judge(known)
 	f.stand(len(known) == 1)
 	for _, l := range gone { // its answers do not come any more
 		if s := l.now.Load(); s != nil {
@@ -293,9 +308,10 @@ func (f *fleet) stand(alone bool) {
 	}
 	f.leaseMu.Lock()
 	defer f.leaseMu.Unlock()
-	if !alone {
+	switch {
+	case !alone && f.proof.Load() != never:
 		f.proof.Store(f.clock()) // until now it needed nobody's word
-	} else if !f.holds() {
+	case !f.holds():
 		f.drop()
 	}
 	f.alone.Store(alone)
@@ -312,11 +328,25 @@ func (f *fleet) install(next *ring) {
 	if alone := len(before.seats) == 1 && before.has(f.self.ID); next.has(f.self.ID) && (alone || !before.has(f.self.ID)) {
 		f.recall(next.without(f.self.ID)) // the others have been at it without this node
 	}
+	var back []string
+	for _, m := range next.seats {
+		if m.ID == f.self.ID {
+			continue
+		}
+		if f.seen[m.ID] && !before.has(m.ID) {
+			back = append(back, m.ID)
+			f.recall(&ring{[]seat{m}}) // it may have been alone at it
+		}
+		f.seen[m.ID] = true
+	}
 	clear(f.moved)
 	listeners := slices.Clone(f.onMove)
 	f.mu.Unlock()
 	f.ring.Store(next)
 	f.sweep()
+	if len(back) > 0 {
+		f.doubt(back)
+	}
 	f.stir()
 	f.log.Info("cluster: members", "count", len(next.seats), "activations", f.n.Live())
 	for _, tell := range listeners {

@@ -32,7 +32,9 @@ type pastRing struct {
 type claim struct{ done chan struct{} }
 
 // holds reports whether this node knows that it still belongs.
-func (f *fleet) holds() bool { return f.alone.Load() || f.clock()-f.proof.Load() < int64(lease) }
+func (f *fleet) holds() bool {
+	return !f.apart.Load() && (f.alone.Load() || f.clock()-f.proof.Load() < int64(lease))
+}
 
 // owner is the member where the identity lives; nil when there is none.
 func (f *fleet) owner(key identity) *Member {
@@ -136,7 +138,7 @@ func (f *fleet) former(key identity) (ids []string) {
 func (f *fleet) askRelease(id string, key identity) {
 	end := time.Now().Add(releaseTime)
 	for time.Now().Before(end) && f.ctx.Err() == nil {
-		if f.lost(id) {
+		if f.ended(id) {
 			return
 		}
 		l := f.linkTo(id)
@@ -252,6 +254,26 @@ func (f *fleet) pong(sent int64, known bool) {
 		f.drop()
 	}
 	f.proof.Store(max(f.proof.Load(), sent))
+}
+
+// doubt drops what others may have acted for while the members that are back were
+// away: this node does not know whether they were frozen or went on by themselves.
+func (f *fleet) doubt(back []string) {
+	f.leaseMu.Lock()
+	defer f.leaseMu.Unlock()
+	dropped := 0
+	f.each(func(c *cell) {
+		if f.n.kinds[c.key.kind].rows && c.key.id != f.self.ID {
+			c.void.Store(true)
+			f.retire(c)
+			dropped++
+		}
+	})
+	if dropped > 0 {
+		f.log.Info("cluster: members are back; actors that stand in rows are activated anew", "members", back, "activations", dropped)
+		f.epoch.Add(1)
+		f.announce()
+	}
 }
 
 const never = -1 << 62

@@ -101,6 +101,7 @@ type link struct {
 	to     Member
 	now    atomic.Pointer[session] // nil while it is not connected
 	dead   atomic.Bool             // the process is gone: its address refuses, or another process answers there
+	left   atomic.Bool             // the member has said that it leaves
 	parted atomic.Bool             // the member knows that this node leaves
 	heard  atomic.Int64            // when the last ping was sent that was answered; the fleet's clock
 	until  time.Time               // when it is closed, once the member has gone; the fleet's lock guards it

@@ -53,7 +53,7 @@ func New(o Options) (*Node, error) {
 	now := time.Now()
 	f := &fleet{n: n, o: o, log: o.Log, started: now, kick: make(chan struct{}, 1),
 		self:  Member{ID: fmt.Sprintf("%s~%016x", o.ActorAddr, now.UnixNano()), Address: o.ActorAddr, Version: o.Version},
-		peers: map[string]Member{}, links: map[string]*link{}, claims: map[identity]*claim{}, moved: map[identity]time.Time{}, conns: map[net.Conn]bool{}}
+		peers: map[string]Member{}, links: map[string]*link{}, claims: map[identity]*claim{}, moved: map[identity]time.Time{}, seen: map[string]bool{}, lost: map[string]Member{}, conns: map[net.Conn]bool{}}
 	if o.Keys != nil {
 		f.tls = o.Keys.config()
 	}

@@ -61,20 +61,28 @@ const DefaultTimeout = 15 * time.Second
 type Kind struct {
 	Name string
 	New  func() Behaviour
+	// Rows says that what its actors know stands in rows which whoever writes
+	// fences. When two halves of a cluster that were apart meet again, both may
+	// have acted: such actors are activated anew, and lose nothing.
+	Rows bool
 }
 
 // Node is one process of the cluster.
 type Node struct {
-	sys    *actor.ActorSystem
-	kinds  map[string]*kind
-	ask    *asker
-	work   *workers
-	shards [256]shard
-	seed   maphash.Seed
-	live   atomic.Int64
-	closed atomic.Bool
-	fleet  *fleet // nil on a node that is alone
-	traces Tracing
+	sys      *actor.ActorSystem
+	kinds    map[string]*kind
+	ask      *asker
+	work     *workers
+	shards   [256]shard
+	seed     maphash.Seed
+	live     atomic.Int64
+	closed   atomic.Bool
+	fleet    *fleet // nil on a node that is alone
+	traces   Tracing
+	admit    func(ctx context.Context) error
+	others   func(ctx context.Context, side Side) (bool, error)
+	log      *slog.Logger
+	narrates bool // each activation is logged
 
 	mu        sync.RWMutex
 	named     map[string]func(proto.Message)
@@ -83,6 +91,7 @@ type Node struct {
 
 type kind struct {
 	name      string
+	rows      bool
 	props     *actor.Props
 	activated atomic.Int64
 }
@@ -103,7 +112,7 @@ func newNode(log *slog.Logger) *Node {
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return quiet }),
 		actor.WithDeadLetterRequestLogging(false),
 	)
-	n := &Node{sys: sys, work: newWorkers(), kinds: map[string]*kind{}, seed: maphash.MakeSeed(), named: map[string]func(proto.Message){}, receivers: map[string]Receiver{}}
+	n := &Node{sys: sys, work: newWorkers(), kinds: map[string]*kind{}, seed: maphash.MakeSeed(), named: map[string]func(proto.Message){}, receivers: map[string]Receiver{}, log: log, narrates: log.Enabled(context.Background(), slog.LevelDebug)}
 	for i := range n.shards {
 		n.shards[i].m = map[identity]*cell{}
 	}
@@ -116,9 +125,13 @@ func (n *Node) Register(ks ...Kind) {
 	for _, k := range ks {
 		props := actor.PropsFromProducer(func() actor.Actor { return &activation{node: n, make: k.New} },
 			actor.WithMailbox(actor.UnboundedLockfree()), actor.WithDispatcher(n.work), actor.WithSupervisor(stopOnFailure))
-		n.kinds[k.Name] = &kind{name: k.Name, props: props}
+		n.kinds[k.Name] = &kind{name: k.Name, rows: k.Rows, props: props}
 	}
 }
+
+// Admit has check asked before a call is put to an owner; a call that it refuses
+// is put to none and fails with its error. It is set before Start.
+func (n *Node) Admit(check func(ctx context.Context) error) { n.admit = check }
 
 // Address names this node to others. An identity that has a node's address as
 // its id lives on that node.
@@ -316,6 +329,10 @@ func (n *Node) activate(key identity) (*cell, error) {
 		return c, nil
 	}
 	c := &cell{key: key}
+	if n.narrates {
+		c.acted.Store(time.Now().UnixNano())
+		n.log.Debug("cluster: an activation began", "kind", key.kind, "id", key.id, "at", c.acted.Load())
+	}
 	c.pid = n.sys.Root.Spawn(k.props)
 	s.m[key] = c
 	n.live.Add(1)
@@ -334,6 +351,9 @@ func (n *Node) remove(c *cell) bool {
 	}
 	delete(s.m, c.key)
 	n.live.Add(-1)
+	if n.narrates { // when it last acted tells two that existed at once from two that acted
+		n.log.Debug("cluster: an activation ended", "kind", c.key.kind, "id", c.key.id, "acted", c.acted.Load())
+	}
 	if c.done != nil {
 		close(c.done)
 	}

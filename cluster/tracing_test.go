@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
@@ -70,7 +71,15 @@ func TestCallsAreFollowed(t *testing.T) {
 	if say(there, "panic") != "error" {
 		t.Error("a crash answers")
 	}
-	n.Stop(context.Background()) // every actor has finished
+	n.Stop(context.Background())
+	has := func(what string) bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return slices.Contains(f.notes, what)
+	}
+	for end := time.Now().Add(10 * time.Second); !has("crashed") && time.Now().Before(end); { // who crashes answers first
+		time.Sleep(time.Millisecond)
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, want := range []string{"call teller StringValue here", "handle teller StringValue here", "handled", "answered", "call teller StringValue ", "crashed", "failed"} {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/change/changetest"
 	"castellan/domain/device"
 	"castellan/domain/id"
 	"castellan/domain/keyring/keyringtest"
@@ -84,7 +85,7 @@ func open(t *testing.T, dsn string) *service {
 	ring := keyringtest.Ring(t, nil)
 	s.tokens = token.NewIssuer(ring, "castellan", "default", time.Now, 100)
 	devices := &device.Service{Store: persistence.NewDevices(db), Users: users, Commit: db, Ring: ring, Audience: "https://id.example.com", Now: time.Now, Log: slog.Default()}
-	guards := guard.Guards{Tokens: s.tokens, Devices: devices, Tenant: "default", Judge: live.Judge, Fresh: func() bool { return true }, Live: func(string, string, int64) bool { return true }}
+	guards := guard.Guards{Tokens: s.tokens, Devices: devices, Tenant: "default", Judge: live.Judge, Feed: &changetest.Feed{}, Live: func(string, string, int64) bool { return true }}
 	s.srv, err = rest.New(rest.Options{Guards: guards.Table(), Authorize: guards.Authorize, ActsAsAdmin: guards.ActsAsAdmin,
 		Starter: guard.Starter{}, Idempotency: &guard.Idempotent{}, Verify: func(context.Context, rest.Caller, *rest.Endpoint, any) error { return nil }},
 		httpapi.API{Resource: httpresource.Group{Admin: admin}, Role: role.Group{Admin: admin}}.Endpoints())

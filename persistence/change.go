@@ -34,10 +34,14 @@ var changeWrites = []planFor{
 
 // Since implements change.Store.
 func (s Changes) Since(ctx context.Context, from time.Time) ([]change.Entry, error) {
-	ctx, cancel := s.db.bound(ctx)
-	defer cancel()
+	// Bounded by the caller alone: it is what tells whether the database answers.
+	done := func(bool) {}
+	if s.db.postgres() {
+		done = s.db.pulse.watch()
+	}
 	var rows []changeRow
 	err := s.db.conn(ctx).NewSelect().Model(&rows).Where("at >= ?", ms(from)).Order("id").Scan(ctx)
+	done(err == nil)
 	out := make([]change.Entry, len(rows))
 	for i, r := range rows {
 		out[i] = change.Entry{ID: r.ID, Note: change.Note{Topic: change.Topic(r.Topic), Key: r.Key}, At: at(r.At)}

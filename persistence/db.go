@@ -42,7 +42,7 @@ type Options struct {
 	// MaxConns bounds the connections of PostgreSQL and the readers of SQLite;
 	// 0 means 8.
 	MaxConns int
-	// Timeout bounds one statement or commit against PostgreSQL; 0 means 2 s.
+	// Timeout bounds one statement or commit against PostgreSQL; 0 means 1.5 s.
 	Timeout time.Duration
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
@@ -60,6 +60,8 @@ type DB struct {
 	timeout time.Duration
 	now     func() time.Time
 	trace   tracer
+	pulse   *pulse
+	admit   func(ctx context.Context) error
 	*writer
 
 	questions sync.Map // question → *prepared
@@ -79,12 +81,12 @@ func Open(ctx context.Context, dsn string, o Options) (*DB, error) {
 		o.MaxConns = 8
 	}
 	if o.Timeout == 0 {
-		o.Timeout = 2 * time.Second
+		o.Timeout = 1500 * time.Millisecond
 	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	db := &DB{timeout: o.Timeout, now: o.Now, trace: o.Trace}
+	db := &DB{timeout: o.Timeout, now: o.Now, trace: o.Trace, pulse: newPulse()}
 	var err error
 	if path, ok := strings.CutPrefix(dsn, "sqlite:"); ok {
 		err = db.openSQLite(path, o)
@@ -163,6 +165,9 @@ func (db *DB) openPostgres(dsn string, o Options) error {
 	}
 	cfg.RuntimeParams["standard_conforming_strings"] = "on"
 	cfg.RuntimeParams["synchronous_commit"] = "on"
+	// A process that is stopped within a transaction must not hold its rows, and
+	// must not commit long after the instant that its rows name.
+	cfg.RuntimeParams["idle_in_transaction_session_timeout"] = "5000"
 	cfg.ConnectTimeout = o.Timeout
 	db.common = newPipeline(cfg)
 	pool := stdlib.OpenDB(*cfg)
@@ -197,6 +202,8 @@ func (db *DB) Pools() map[string]*sql.DB {
 
 // Ping makes a round trip to the database.
 func (db *DB) Ping(ctx context.Context) error {
+	ctx, cancel := db.bound(ctx)
+	defer cancel()
 	var one int
 	err := db.read.NewSelect().ColumnExpr("1").Scan(ctx, &one)
 	return translate(err)
@@ -260,10 +267,12 @@ func (db *DB) conn(ctx context.Context) bun.IDB {
 // bound limits one conversation with PostgreSQL, so that a server that hangs
 // costs an error and not a caller.
 func (db *DB) bound(ctx context.Context) (context.Context, context.CancelFunc) {
-	if db.postgres() {
-		return context.WithTimeout(ctx, db.timeout)
+	if !db.postgres() {
+		return ctx, func() {}
 	}
-	return ctx, func() {}
+	ctx, ended := db.pulse.until(ctx)
+	ctx, cancel := context.WithTimeout(ctx, db.timeout)
+	return ctx, func() { cancel(); ended() }
 }
 
 // translate turns errors of both drivers into the domain's vocabulary.
@@ -280,7 +289,7 @@ func translate(err error) error {
 		switch {
 		case pg.Code == "23505":
 			return fault.New(fault.RecordAlreadyExist, "the record exists already")
-		case strings.HasPrefix(pg.Code, "57P"), strings.HasPrefix(pg.Code, "53"), strings.HasPrefix(pg.Code, "08"):
+		case strings.HasPrefix(pg.Code, "57P"), pg.Code == idleInTransaction, strings.HasPrefix(pg.Code, "53"), strings.HasPrefix(pg.Code, "08"):
 			return unavailable(err) // shutdown, out of resources, connection
 		}
 		return err
@@ -297,11 +306,15 @@ func translate(err error) error {
 	var neterr net.Error
 	var connect *pgconn.ConnectError
 	if errors.As(err, &neterr) || errors.As(err, &connect) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, io.ErrUnexpectedEOF) ||
-		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, sql.ErrConnDone) {
+		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, sql.ErrConnDone) || errors.Is(err, sql.ErrTxDone) ||
+		errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || pgconn.SafeToRetry(err) {
 		return unavailable(err)
 	}
 	return err
 }
+
+// idleInTransaction is what a process learns that was stopped in a transaction.
+const idleInTransaction = "25P03"
 
 func unavailable(cause error) error {
 	return fmt.Errorf("%w: %w", fault.New(fault.Unavailable, "the database cannot be reached").After(time.Second), cause)

@@ -27,6 +27,8 @@ func newPipeline(cfg *pgx.ConnConfig) *pipeline {
 	for _, method := range []string{"enable_seqscan", "enable_hashjoin", "enable_mergejoin"} {
 		cfg.RuntimeParams[method] = "off"
 	}
+	// Nothing is done between its answers and its COMMIT.
+	cfg.RuntimeParams["idle_in_transaction_session_timeout"] = "1000"
 	return &pipeline{cfg: cfg}
 }
 

@@ -29,6 +29,8 @@ func (db *DB) find(ctx context.Context, into any, where, order string, args ...a
 
 // answer is find for a question that was made beforehand.
 func (db *DB) answer(ctx context.Context, into any, q question, args ...any) error {
+	ctx, cancel := db.bound(ctx)
+	defer cancel()
 	p, err := db.question(ctx, into, q)
 	if err != nil {
 		return err

@@ -150,6 +150,9 @@ func (db *DB) CommitGathered(ctx context.Context, writes ...commit.Write) (units
 		}
 		return 0, translate(err)
 	}
+	if err := db.admitted(ctx); err != nil {
+		return 0, err
+	}
 	u := &unit{writes: writes, done: make(chan error, 1)}
 	select {
 	case db.writer.queue <- u:
@@ -369,16 +372,36 @@ func (l *lane) ended(head chain, failed map[int]bool, err error) error {
 	return t
 }
 
+// Admit has check asked before anything is written. What it refuses is not
+// written; its errors are those of Commit and InTx. It is called before the first
+// of them.
+func (db *DB) Admit(check func(ctx context.Context) error) { db.admit = check }
+
+func (db *DB) admitted(ctx context.Context) error {
+	if db.admit == nil {
+		return nil
+	}
+	return db.admit(ctx)
+}
+
 // InTx implements commit.Committer.
 func (db *DB) InTx(ctx context.Context, fn func(context.Context) error) (err error) {
 	if _, nested := ctx.Value(txKey{}).(*lane); nested {
 		return fn(ctx)
 	}
+	if err := db.admitted(ctx); err != nil {
+		return err
+	}
+	if db.postgres() {
+		var ended context.CancelFunc
+		ctx, ended = db.pulse.until(ctx)
+		defer ended()
+	}
 	var l *lane
 	select {
 	case l = <-db.lanes:
 	case <-ctx.Done():
-		return ctx.Err()
+		return translate(ctx.Err())
 	}
 	defer func() { db.lanes <- l }()
 	l.mu.Lock()
@@ -394,7 +417,10 @@ func (db *DB) InTx(ctx context.Context, fn func(context.Context) error) (err err
 			panic(p)
 		}
 	}()
-	if err = fn(context.WithValue(ctx, txKey{}, l)); err != nil {
+	if err = fn(context.WithValue(ctx, txKey{}, l)); err == nil {
+		err = db.admitted(ctx)
+	}
+	if err != nil {
 		l.tx.Rollback()
 	} else if err = l.tx.Commit(); err != nil {
 		err = undecided{err}

@@ -28,6 +28,10 @@ has_chromium() {
 	return 1
 }
 
+has_iproute2() {
+	command -v ip >/dev/null || [ -x /usr/sbin/ip ]
+}
+
 missing() {
 	for package; do
 		"has_$package" || printf '%s ' "$package"

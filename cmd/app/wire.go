@@ -117,6 +117,7 @@ type service struct {
 	tally       *tally
 	tracer      *tracing.Tracer // nil where nothing is traced
 	backlog     backlog
+	stops       *stops // nil on a node that is alone
 	denials     *denials
 	calls       *calls
 
@@ -160,6 +161,10 @@ func Serve(ctx context.Context, cfg config.Config, o Options) error {
 	metricsServer, err := s.metrics.listen(cfg.Metrics.Addr)
 	if err != nil {
 		return errors.Join(err, l.Close(), v.Close())
+	}
+	if s.stops != nil {
+		s.stops.beat() // building may have taken long
+		s.background.Go(func() { s.stops.run(ctx) })
 	}
 	if err := s.node.Start(); err != nil {
 		return errors.Join(err, l.Close(), v.Close())
@@ -206,8 +211,12 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 		return err
 	}
 	s.follow()
-	if err := errors.Join(s.revocations.Load(ctx, sessions), s.roles.Reload(ctx), s.live.Reload(ctx), s.currencies.Reload(ctx),
-		s.crons.Reload(ctx), s.geofilters.Load(ctx), s.allowedIPs.Reload(ctx), s.firewall.Reload(ctx), s.feed.Poll(ctx)); err != nil {
+	load := func(ctx context.Context) error {
+		return errors.Join(s.revocations.Load(ctx, sessions), s.roles.Reload(ctx), s.live.Reload(ctx), s.currencies.Reload(ctx),
+			s.crons.Reload(ctx), s.geofilters.Load(ctx), s.allowedIPs.Reload(ctx), s.firewall.Reload(ctx))
+	}
+	s.feed.OnGap(func(ctx context.Context) error { return errors.Join(s.vault.Keeper.Reload(ctx), load(ctx)) })
+	if err := errors.Join(load(ctx), s.feed.Poll(ctx)); err != nil {
 		return fmt.Errorf("load snapshots: %w", err)
 	}
 
@@ -223,6 +232,15 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	actions := challenge.Actions{}
 	challenges := persistence.NewChallenges(db)
 	revoking := session.Revoking{Committer: s.tally, Revocations: s.revocations, Also: s.geofilters.Told}
+	if cfg.Cluster.GossipAddr != "" {
+		s.stops = newStops()
+		s.stops.beat()
+		db.Admit(s.stops.check)
+		s.node.Admit(s.stops.check)
+		roll := newRoll(db, s.node)
+		s.node.OnApart(roll.ask)
+		s.feed.On(change.Cluster, roll.apply)
+	}
 	primes := new(actors.Primes)
 	if s.tracer != nil {
 		s.node.Trace(s.tracer)
@@ -319,7 +337,7 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 		AddressBook: httpaddressbook.Group{Service: &addressbook.Service{Store: persistence.NewAddressBooks(db), Commit: s.tally, Currencies: s.currencies,
 			Rules: addressRules, Waiting: cfg.AddressBook.WaitingTime, Now: now}},
 	}
-	guards := guard.Guards{Tokens: s.tokens, Fresh: s.feed.Fresh, Judge: s.roles.Judge, Tenant: cfg.Tenant.ID, Cron: s.crons.Client, Devices: s.devices,
+	guards := guard.Guards{Tokens: s.tokens, Feed: s.feed, Judge: s.roles.Judge, Tenant: cfg.Tenant.ID, Cron: s.crons.Client, Devices: s.devices,
 		Geo: &guard.Geo{Policy: geoPolicy(cfg), Filter: s.geofilters.Filter, Holder: s.client.Holder}, AllowsIP: s.allowedIPs.Allows,
 		Live: func(userID, sessionID string, sv int64) bool {
 			if !s.revocations.Live(userID, sessionID, sv) {
@@ -329,8 +347,13 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 			return true
 		}}
 	s.calls = newCalls(db, guards.Audited, now)
-	s.server, err = rest.New(rest.Options{
-		Logger: s.log, AccessLog: slog.LevelDebug, Now: now, Guards: guards.Table(), Firewall: guard.Firewall{Wall: s.wall, Tokens: s.tokens, Live: s.revocations.Live, Fresh: s.feed.Fresh}.Judge, Authorize: guards.Authorize, ActsAsAdmin: guards.ActsAsAdmin,
+	var base func() context.Context
+	var woke func() bool
+	if s.stops != nil {
+		base, woke = s.stops.context, s.stops.woke
+	}
+	s.server, err = rest.New(rest.Options{Base: base, Woke: woke,
+		Logger: s.log, AccessLog: slog.LevelDebug, Now: now, Guards: guards.Table(), Firewall: guard.Firewall{Wall: s.wall, Tokens: s.tokens, Live: s.revocations.Live, Feed: s.feed}.Judge, Authorize: guards.Authorize, ActsAsAdmin: guards.ActsAsAdmin,
 		Idempotency: &guard.Idempotent{Store: persistence.NewIdempotency(db), Commit: s.tally, Ring: ring, Now: now},
 		Verify:      guard.Verify(s.totps),
 		Starter:     guard.Starter{Starts: s.engine, Accounts: accounts{s.users}, Public: api.Password.Public()}, Guarded: cfg.MFA.Guarded, Observe: s.observe, Trace: traceRequests(s.tracer),
@@ -448,8 +471,8 @@ func (s *service) ready(ctx context.Context) error {
 	if err := s.vault.DB.Ping(ctx); err != nil {
 		return err
 	}
-	if !s.feed.Fresh() {
-		return errors.New("the change feed is behind")
+	if err := s.feed.CatchUp(ctx); err != nil {
+		return fmt.Errorf("the change feed is behind: %w", err)
 	}
 	return s.client.Probe(ctx)
 }
@@ -526,7 +549,7 @@ func (s *service) purge(ctx context.Context) error {
 	_, err = persistence.NewChallenges(db).Purge(ctx, old, 20_000)
 	return errors.Join(err,
 		persistence.NewSessions(db).Purge(ctx, old, now.Add(-loginHistory)),
-		persistence.NewChanges(db).Purge(ctx, now.Add(-time.Hour)),
+		persistence.NewChanges(db).Purge(ctx, now.Add(-change.Kept)),
 		persistence.NewIdempotency(db).Purge(ctx, now.Add(-48*time.Hour)),
 		persistence.NewOutbox(db).Purge(ctx, now.Add(-48*time.Hour)),
 		persistence.NewPasswordGuards(db).Purge(ctx, now),

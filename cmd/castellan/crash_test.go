@@ -282,11 +282,13 @@ func (v *visitor) complete(c blackbox.Client, w *visit, m blackbox.Method, code 
 }
 
 // check asks for what is known of the visit under way and of the latest ones.
+// errLost says that it was not answered; any other error is a promise that was
+// broken.
 func (v *visitor) check(c blackbox.Client, latest int) error {
 	if w := v.now; w != nil {
 		got, err := c.Try("GET", blackbox.ResultPath, nil, blackbox.Headers{"p-auth": w.f.PAuth})
 		if err != nil {
-			return err
+			return errors.Join(errLost, err)
 		}
 		open := got.Code() == "CHALLENGE_NOT_COMPLETED"
 		if w.stage < inside && !open && !(w.stage == atMAIL && w.doubt && got.Status == 200) {
@@ -294,8 +296,12 @@ func (v *visitor) check(c blackbox.Client, latest int) error {
 		}
 		if w.stage == atMAIL && !w.doubt {
 			sms := w.f.MethodList[slices.IndexFunc(w.f.MethodList, func(m blackbox.Method) bool { return m.Name == "SMS" })]
-			if again, err := c.TryComplete(w.f, sms, "000000"); err != nil || again.Code() != "METHOD_ALREADY_COMPLETED" {
-				return fmt.Errorf("a completed method: %s, %v", again, err)
+			again, err := c.TryComplete(w.f, sms, "000000")
+			if err != nil {
+				return errors.Join(errLost, err)
+			}
+			if again.Code() != "METHOD_ALREADY_COMPLETED" {
+				return fmt.Errorf("a completed method: %s", again)
 			}
 		}
 	}
@@ -303,11 +309,11 @@ func (v *visitor) check(c blackbox.Client, latest int) error {
 		token := w.final.Header.Get("x-auth")
 		got, err := c.Try("GET", blackbox.ResultPath, nil, blackbox.Headers{"p-auth": w.f.PAuth})
 		if err != nil {
-			return err
+			return errors.Join(errLost, err)
 		}
 		used, err := c.Try("GET", "/auth/sessions", nil, blackbox.Headers{"x-auth": token})
 		if err != nil {
-			return err
+			return errors.Join(errLost, err)
 		}
 		switch {
 		case w.loggedOut && (got.Code() != "CHALLENGE_CLOSED" || used.Code() != "TOKEN_REVOKED"):

@@ -27,6 +27,9 @@ const (
 	Currencies Topic = "currency"
 	CronKeys   Topic = "cron"     // keys of scheduled clients; no key
 	Firewall   Topic = "firewall" // rules of the firewall; no key
+	// Cluster: nodes that do not hear each other ask who is there;
+	// key: "who/<question>/<node>" or "here/<question>/<members>/<least id>".
+	Cluster Topic = "cluster"
 )
 
 // Note tells the other nodes of a change.

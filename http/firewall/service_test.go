@@ -16,6 +16,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"castellan/domain/change/changetest"
 	"castellan/domain/fault"
 	"castellan/domain/firewall"
 	"castellan/domain/resource"
@@ -76,7 +77,7 @@ func open(t *testing.T, dsn string) *service {
 	s.wall = &firewall.Wall{Rules: s.live.Snapshot, Counter: firewall.NewLocal(now), Bypass: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}, Now: now}
 	alive := func(user, _ string, _ int64) bool { return user != "gone" }
 	guards := guard.Guards{
-		Tokens: tokens{}, Tenant: "t1", Fresh: func() bool { return true }, Live: alive,
+		Tokens: tokens{}, Tenant: "t1", Feed: &changetest.Feed{}, Live: alive,
 		Judge: func(user, _, _ string) resource.Verdict { return resource.Verdict{Admin: user == "admin"} },
 	}
 	known := firewall.NewResources("/base", []string{"GET /a", "GET /p/{id}", "GET /socket", "GET " + firewall.RulesPath, "POST " + firewall.RulesPath, "PATCH " + firewall.RulesPath})
@@ -92,7 +93,7 @@ func open(t *testing.T, dsn string) *service {
 		}))
 	s.srv, err = rest.New(rest.Options{Guards: guards.Table(), Authorize: guards.Authorize, CountryOf: countryOf,
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/32")}, // what a test's connection comes from
-		Firewall:       guard.Firewall{Wall: s.wall, Tokens: tokens{}, Live: alive, Fresh: func() bool { return true }}.Judge}, es)
+		Firewall:       guard.Firewall{Wall: s.wall, Tokens: tokens{}, Live: alive, Feed: &changetest.Feed{}}.Judge}, es)
 	must(t, err)
 	s.srv.Raw("GET", "/socket", func(c *fiber.Ctx) error { return c.SendString("ok") })
 	s.srv.Raw("GET", "/health/live", func(c *fiber.Ctx) error { return c.SendString("ok") })

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/change/changetest"
 	"castellan/domain/cronkey"
 	"castellan/domain/fault"
 	"castellan/domain/id"
@@ -31,9 +32,9 @@ func TestCronAuth(t *testing.T) {
 		n := node{held: map[string][]string{"deny": {"deny"}},
 			grants: []resource.Grant{{RoleCode: "deny", ResourceCode: "GET /rates", Context: resource.API, Permission: resource.Deny}}}
 		tokens := token.NewIssuer(ring, "castellan", "default", time.Now, 100)
-		fresh, ended := true, map[string]bool{}
+		feed, ended := &changetest.Feed{}, map[string]bool{}
 		g := guard.Guards{Tokens: tokens, Tenant: "default", Judge: n.live(t).Judge, Cron: live.Client,
-			Fresh: func() bool { return fresh }, Live: func(user, _ string, _ int64) bool { return !ended[user] }}
+			Feed: feed, Live: func(user, _ string, _ int64) bool { return !ended[user] }}
 		type seen struct {
 			User string `json:"user"`
 			Cron string `json:"cron"`
@@ -140,10 +141,10 @@ func TestCronAuth(t *testing.T) {
 		wants("TENANT_MISMATCH", "/rates", "x-auth", good, "tenant-id", "another")
 
 		// A node that may have missed a removal lets nobody in by a key.
-		fresh = false
+		feed.Stale = true
 		wants("UNAVAILABLE", "/rates", "cron-auth", key)
 		wants(none, "/rates", "cron-auth", "rates.wrong")
-		fresh = true
+		feed.Stale = false
 
 		// Names, and what is written of a key.
 		for _, bad := range []string{"", "a.b", "a b", "ä", "-a", strings.Repeat("a", 65)} {

@@ -20,9 +20,9 @@ type Firewall struct {
 		Verify(class token.Class, raw string) (token.Claims, error)
 	}
 	// Live reports whether a session may still be used, and leaves no trace of
-	// having asked; Fresh whether that can be relied on.
-	Live  func(userID, sessionID string, sv int64) bool
-	Fresh func() bool
+	// having asked; Feed whether that can be relied on.
+	Live func(userID, sessionID string, sv int64) bool
+	Feed Feed
 }
 
 // rulings are used again.
@@ -32,8 +32,12 @@ var rulings = sync.Pool{New: func() any { return new(firewall.Ruling) }}
 // with the exact time to wait; UNAVAILABLE when a counter cannot tell.
 func (f Firewall) Judge(ctx context.Context, r *rest.Request, key string) error {
 	c := firewall.Client{IP: r.Caller.IP, Country: r.Caller.Country}
+	if f.Feed != nil && !f.Feed.Holds(f.Feed.Mark()) {
+		// The rules may be others by now. Those that are known are better than none.
+		_ = f.Feed.CatchUp(ctx)
+	}
 	if f.Wall.NeedsUser(key) {
-		c.UserID = f.user(r)
+		c.UserID = f.user(ctx, r)
 	}
 	ruling := rulings.Get().(*firewall.Ruling)
 	defer rulings.Put(ruling)
@@ -58,13 +62,18 @@ func (f Firewall) Judge(ctx context.Context, r *rest.Request, key string) error 
 
 // user is whose session it is: nobody's when the token is invalid, revoked, or
 // cannot be judged at the moment.
-func (f Firewall) user(r *rest.Request) string {
+func (f Firewall) user(ctx context.Context, r *rest.Request) string {
 	raw := r.Header("x-auth")
-	if raw == "" || !f.Fresh() {
+	if raw == "" {
 		return ""
 	}
-	c, err := f.Tokens.Verify(token.XAuth, raw)
-	if err != nil || !f.Live(c.Subject, c.SessionID, c.SV) {
+	var c token.Claims
+	if relied(ctx, f.Feed, func() (err error) {
+		if c, err = f.Tokens.Verify(token.XAuth, raw); err == nil && !f.Live(c.Subject, c.SessionID, c.SV) {
+			err = errNobody
+		}
+		return err
+	}) != nil {
 		return ""
 	}
 	return c.Subject

@@ -13,6 +13,7 @@ import (
 
 	"castellan/domain/allowedip"
 	"castellan/domain/challenge"
+	"castellan/domain/change/changetest"
 	"castellan/domain/fault"
 	"castellan/domain/geo"
 	"castellan/domain/geofilter"
@@ -60,7 +61,7 @@ func (p places) guards(t testing.TB, n node) guard.Guards {
 	if err := errors.Join(filters.Load(t.Context()), allowed.Reload(t.Context())); err != nil {
 		t.Fatal(err)
 	}
-	return guard.Guards{Judge: n.live(t).Judge, Tenant: "default", Fresh: func() bool { return true }, Live: func(_, session string, _ int64) bool { return session != "ended" },
+	return guard.Guards{Judge: n.live(t).Judge, Tenant: "default", Feed: &changetest.Feed{}, Live: func(_, session string, _ int64) bool { return session != "ended" },
 		Geo: &guard.Geo{Filter: filters.Filter, Holder: p.holder}, AllowsIP: allowed.Allows}
 }
 

@@ -10,6 +10,7 @@ package guard
 import (
 	"context"
 	"crypto/subtle"
+	"errors"
 	"net/netip"
 	"time"
 
@@ -27,8 +28,8 @@ type Guards struct {
 	}
 	// Live reports whether a session may still be used.
 	Live func(userID, sessionID string, sv int64) bool
-	// Fresh reports whether the snapshots can be relied on.
-	Fresh func() bool
+	// Feed tells whether the snapshots, that of keys included, can be relied on.
+	Feed Feed
 	// Judge looks into the node's snapshot of roles and grants.
 	Judge func(userID, method, path string) resource.Verdict
 	// Geo judges from where accounts are used; nil: they may be from everywhere.
@@ -45,6 +46,33 @@ type Guards struct {
 	Devices interface {
 		Present(ctx context.Context, r device.Request) (device.Device, error)
 	}
+}
+
+// Feed is what the guards know of the feed by which snapshots are kept true; see
+// change.Reader.
+type Feed interface {
+	Mark() time.Time
+	Holds(mark time.Time) bool
+	CatchUp(ctx context.Context) error
+}
+
+var errNobody = errors.New("guard: nobody")
+
+// relied lets in whom judge lets in by snapshots that may be relied on when it
+// has judged, however long that took. A node that was stopped for a while, or
+// could not read the feed, reads it first. A refusal needs no proof: what was
+// revoked stays revoked.
+func relied(ctx context.Context, feed Feed, judge func() error) error {
+	for range 2 {
+		mark := feed.Mark()
+		if err := judge(); err != nil || feed.Holds(mark) {
+			return err
+		}
+		if err := feed.CatchUp(ctx); err != nil {
+			break
+		}
+	}
+	return fault.New(fault.Unavailable, "credentials cannot be checked at the moment").After(time.Second)
 }
 
 // Table is the guard of each credential that is served.
@@ -83,21 +111,21 @@ func Signed(who rest.Caller) device.Request {
 	return device.Request{Proof: who.DeviceSignature, Method: who.Method, Target: target, HasBody: who.HasBody, BodyHash: who.BodyHash}
 }
 
-func (g Guards) session(_ context.Context, r *rest.Request) (rest.Caller, error) {
+func (g Guards) session(ctx context.Context, r *rest.Request) (rest.Caller, error) {
 	who := r.Caller
 	raw := r.Header("x-auth")
 	if raw == "" {
 		return who, fault.New(fault.Unauthenticated, "x-auth is needed")
 	}
-	c, err := g.Tokens.Verify(token.XAuth, raw)
+	var c token.Claims
+	err := relied(ctx, g.Feed, func() (err error) {
+		if c, err = g.Tokens.Verify(token.XAuth, raw); err == nil && !g.Live(c.Subject, c.SessionID, c.SV) {
+			err = fault.New(fault.TokenRevoked, "the session has ended")
+		}
+		return err
+	})
 	if err != nil {
 		return who, err
-	}
-	if !g.Fresh() {
-		return who, fault.New(fault.Unavailable, "sessions cannot be checked at the moment").After(time.Second)
-	}
-	if !g.Live(c.Subject, c.SessionID, c.SV) {
-		return who, fault.New(fault.TokenRevoked, "the session has ended")
 	}
 	who.UserID, who.SessionID, who.Roles, who.TokenExpires = c.Subject, c.SessionID, c.Roles, c.ExpiresAt
 	return who, g.Geo.user(who.UserID, who)
@@ -128,10 +156,17 @@ func (g Guards) tenantOrCron(ctx context.Context, r *rest.Request) (rest.Caller,
 	if raw == "" {
 		return g.tenant(ctx, r)
 	}
-	client, ok := g.Cron(raw)
+	var client string
+	var ok bool
+	if err := relied(ctx, g.Feed, func() error {
+		if client, ok = g.Cron(raw); !ok {
+			return errNobody
+		}
+		return nil
+	}); err != nil && err != errNobody {
+		return r.Caller, err
+	}
 	switch {
-	case ok && !g.Fresh(): // the key may have been removed
-		return r.Caller, fault.New(fault.Unavailable, "keys cannot be checked at the moment").After(time.Second)
 	case ok:
 		who := r.Caller
 		who.Cron = client

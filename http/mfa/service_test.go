@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/change/changetest"
 	"castellan/domain/fault"
 	"castellan/domain/mfa"
 	"castellan/domain/resource"
@@ -64,7 +65,7 @@ func open(t *testing.T, dsn string) *service {
 	live := mfa.NewLive(store)
 	must(t, live.Reload(ctx))
 	guards := guard.Guards{
-		Tokens: tokens{}, Tenant: "t1", Fresh: func() bool { return true },
+		Tokens: tokens{}, Tenant: "t1", Feed: &changetest.Feed{},
 		Live:  func(string, string, int64) bool { return true },
 		Judge: func(user, _, _ string) resource.Verdict { return resource.Verdict{Admin: user == "admin"} },
 	}

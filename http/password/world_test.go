@@ -20,6 +20,7 @@ import (
 	"castellan/actors"
 	"castellan/cluster"
 	"castellan/domain/challenge"
+	"castellan/domain/change/changetest"
 	"castellan/domain/credential"
 	"castellan/domain/device"
 	"castellan/domain/fault"
@@ -194,7 +195,7 @@ func (w *world) start() {
 	group := httppassword.Group{Service: w.svc}
 	devices := &device.Service{Store: persistence.NewDevices(db), Users: w.users, Commit: db, Ring: w.ring, Audience: "https://id.example.com", Now: w.now, Log: log}
 	w.engine.Devices = devices
-	g := guard.Guards{Tokens: w.issuer, Devices: devices, Tenant: "default", Fresh: func() bool { return true }, Live: w.revoked.Live, Judge: func(string, string, string) resource.Verdict { return resource.Verdict{} }}
+	g := guard.Guards{Tokens: w.issuer, Devices: devices, Tenant: "default", Feed: &changetest.Feed{}, Live: w.revoked.Live, Judge: func(string, string, string) resource.Verdict { return resource.Verdict{} }}
 	w.srv, err = rest.New(rest.Options{Guards: g.Table(), Authorize: g.Authorize, Now: w.now, Logger: log, Timeout: time.Minute,
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")},
 		Starter:        guard.Starter{Starts: w.engine, Accounts: accounts{w.users}, Public: group.Public()}},

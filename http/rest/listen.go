@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"castellan/domain/fault"
@@ -43,6 +44,25 @@ type listener struct {
 	closed atomic.Bool
 	turned chan struct{}
 	told   time.Time // of the accepting goroutine
+}
+
+// left reports whether the client has ended the connection, or its half of it.
+func left(fctx *fasthttp.RequestCtx) bool {
+	c := connectionOf(fctx)
+	if c == nil {
+		return false
+	}
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return true
+	}
+	ended := false
+	err = raw.Control(func(fd uintptr) {
+		var b [1]byte
+		n, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+		ended = err == nil && n == 0 || err != nil && err != syscall.EAGAIN && err != syscall.EINTR
+	})
+	return ended || err != nil
 }
 
 // Accept implements net.Listener.

@@ -120,6 +120,12 @@ type Options struct {
 	// MaxConnections bounds what Serve accepts, beyond which 503 OVERLOADED is
 	// answered; MaxConnectionsPerIP those of one address. 0 for no bound.
 	MaxConnections, MaxConnectionsPerIP int
+	// Base is the context that those of requests are made under; nil for one that
+	// never ends.
+	Base func() context.Context
+	// Woke reports whether the process was stopped lately: what arrives may be old,
+	// and is dropped when its client has gone. nil: never.
+	Woke func() bool
 	// Draining answers 503 DRAINING to everything but health checks while true.
 	Draining func() bool
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"mime"
 	"strconv"
 	"strings"
+	"time"
 
 	"castellan/domain/fault"
 
@@ -39,10 +41,20 @@ func (s *Server) handler(e *Endpoint) fiber.Handler {
 			err = s.perform(ctx, r, q, body)
 		}
 		if err != nil {
-			r.refuse(err)
+			r.refuse(why(ctx, err))
 		}
 		return nil
 	}
+}
+
+// why is the fault for which the context of a request was ended, where an error
+// says no more than that it was.
+func why(ctx context.Context, err error) error {
+	var f *fault.Error
+	if errors.Is(err, context.Canceled) && !errors.As(err, &f) && errors.As(context.Cause(ctx), &f) {
+		return f
+	}
+	return err
 }
 
 // pathParams are the names in braces of a template.
@@ -128,10 +140,28 @@ func (s *Server) perform(ctx context.Context, r *Request, q Query, body []byte) 
 		return err
 	}
 	out, err := s.run(ctx, r, q, in, body)
+	if err == nil {
+		err = s.still(ctx, r)
+	}
 	if err != nil {
 		return err
 	}
 	return r.send(out)
+}
+
+// stillTime is how long a credential that was judged may be relied on.
+const stillTime = time.Second
+
+// still judges the session of a read again that took long, because the process
+// was stopped meanwhile or something was waited for: whoever has lost his session
+// since is not answered. A change that was made is answered as what it was.
+func (s *Server) still(ctx context.Context, r *Request) error {
+	e := r.Endpoint
+	if e.Method != fiber.MethodGet || (e.Credential != User && e.Credential != Tenant && e.Credential != TenantOrCron) || s.opts.Now().Sub(r.start) < stillTime {
+		return nil
+	}
+	_, err := s.opts.Guards[e.Credential](ctx, r)
+	return err
 }
 
 // verify asks for the one-time code where the endpoint does.

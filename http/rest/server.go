@@ -230,6 +230,11 @@ func (s *Server) admit(r *Request) bool {
 		r.refuse(fault.New(fault.Draining, "this node is shutting down; try again"))
 		return false
 	}
+	if s.opts.Woke != nil && s.opts.Woke() && left(r.fctx) {
+		r.fctx.SetConnectionClose()
+		r.refuse(fault.New(fault.Unavailable, "the client has gone"))
+		return false
+	}
 	if s.opts.MaxInFlight > 0 {
 		r.counted = true
 		if s.inFlight.Add(1) > int64(s.opts.MaxInFlight) {
@@ -298,17 +303,20 @@ func (s *Server) report(r *Request) {
 
 // context is the context of a request's work: it ends when the answer is due.
 func (s *Server) context(r *Request) (context.Context, context.CancelFunc) {
-	ctx := context.Background()
-	if s.opts.Trace != nil {
-		ctx = s.follow(r)
+	base := context.Background()
+	if s.opts.Base != nil {
+		base = s.opts.Base()
 	}
-	return context.WithTimeout(ctx, s.opts.Timeout+r.Caller.Wait)
+	if s.opts.Trace != nil {
+		base = s.follow(base, r)
+	}
+	return context.WithTimeout(base, s.opts.Timeout+r.Caller.Wait)
 }
 
 // follow begins the request's part in a trace, once.
-func (s *Server) follow(r *Request) context.Context {
+func (s *Server) follow(base context.Context, r *Request) context.Context {
 	if r.trace == nil {
-		r.trace, r.traced = s.opts.Trace(context.Background(), Traceable{Key: r.key, Start: r.start, Parent: r.Header("Traceparent"), State: r.Header("Tracestate"),
+		r.trace, r.traced = s.opts.Trace(base, Traceable{Key: r.key, Start: r.start, Parent: r.Header("Traceparent"), State: r.Header("Tracestate"),
 			Trusted: contains(s.opts.TrustedProxies, peerOf(r.fctx.RemoteAddr()))})
 	}
 	return r.trace

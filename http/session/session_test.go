@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"castellan/domain/challenge"
+	"castellan/domain/change/changetest"
 	"castellan/domain/fault"
 	"castellan/domain/id"
 	"castellan/domain/keyring/keyringtest"
@@ -88,7 +89,7 @@ func open(t *testing.T, dsn string) *service {
 	s.logins = &session.Service{Users: persistence.NewUsers(db), Sessions: persistence.NewSessions(db), Hasher: s.hasher,
 		Guards: password.NewGuards(persistence.NewPasswordGuards(db), db, password.DefaultGuardRules(), time.Now), Starts: s, Commit: db, Tokens: issuer,
 		Revocations: session.NewRevocations(30*time.Minute, time.Now), Conceal: strings.ToUpper, TokenTTL: 30 * time.Minute, Now: time.Now}
-	guards := guard.Guards{Tokens: issuer, Tenant: "default", Fresh: func() bool { return true }, Live: s.logins.Revocations.Live,
+	guards := guard.Guards{Tokens: issuer, Tenant: "default", Feed: &changetest.Feed{}, Live: s.logins.Revocations.Live,
 		Judge: func(string, string, string) resource.Verdict { return resource.Verdict{} }}
 	s.srv, err = rest.New(rest.Options{Guards: guards.Table(), Authorize: guards.Authorize},
 		httpsession.Group{Service: s.logins, CountryName: func(code, language string) string { return code + " in " + language }}.Endpoints())

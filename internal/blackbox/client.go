@@ -35,20 +35,46 @@ func NewClient(url string) Client {
 
 // Impatient is the client as one of a cluster is: silence for longer than d,
 // and 503, are to it what a lost connection is, and it turns to another node.
-func (c Client) Impatient(d time.Duration) Client {
-	return Client{URL: c.URL, http: &http.Client{Timeout: d, Transport: impatient{c.http.Transport}}}
+// Time in which this process itself got no processor, as lost tells, does not
+// count.
+func (c Client) Impatient(d time.Duration, lost func(since time.Time) time.Duration) Client {
+	return Client{URL: c.URL, http: &http.Client{Timeout: requestTime, Transport: impatient{c.http.Transport, d, lost}}}
 }
 
-type impatient struct{ http.RoundTripper }
+type impatient struct {
+	http.RoundTripper
+	d    time.Duration
+	lost func(since time.Time) time.Duration
+}
 
 // RoundTrip implements http.RoundTripper.
 func (i impatient) RoundTrip(r *http.Request) (*http.Response, error) {
-	a, err := i.RoundTripper.RoundTrip(r)
-	if err == nil && a.StatusCode == http.StatusServiceUnavailable {
-		a.Body.Close()
-		return nil, errors.New("503")
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	began := time.Now()
+	var look *time.Timer
+	look = time.AfterFunc(i.d, func() {
+		if left := i.d + i.lost(began) - time.Since(began); left > 0 {
+			look.Reset(left)
+		} else {
+			cancel()
+		}
+	})
+	defer look.Stop()
+	a, err := i.RoundTripper.RoundTrip(r.WithContext(ctx))
+	if err != nil {
+		return nil, err
 	}
-	return a, err
+	defer a.Body.Close()
+	text, err := io.ReadAll(a.Body)
+	if err == nil && a.StatusCode == http.StatusServiceUnavailable {
+		err = errors.New("503")
+	}
+	if err != nil {
+		return nil, err
+	}
+	a.Body = io.NopCloser(bytes.NewReader(text))
+	return a, nil
 }
 
 // Answer is a whole answer.

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"net/http"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 )
@@ -12,6 +15,7 @@ import (
 type Cluster struct {
 	*Site
 	Nodes  []*Node
+	Ever   []*Node // those that were forgotten included
 	gossip []string
 	made   int
 }
@@ -31,16 +35,29 @@ func (s *Site) Cluster() *Cluster {
 // Join starts one more node and adds it to Nodes.
 func (c *Cluster) Join(settings ...string) *Node {
 	c.t.Helper()
-	gossip, actor := freeAddr(c.Site), freeAddr(c.Site)
+	return c.join(exec.Command(os.Args[0], "serve"), freeAddr(c.Site), freeAddr(c.Site), settings)
+}
+
+// JoinAt is Join for a node in a place of its own. Clients reach it from within.
+func (c *Cluster) JoinAt(p *Place, settings ...string) *Node {
+	c.t.Helper()
+	n := c.join(p.command(os.Args[0], "serve"), p.Addr+":7946", p.Addr+":7947", settings)
+	n.http.Transport.(*http.Transport).DialContext = p.dial
+	return n
+}
+
+func (c *Cluster) join(cmd *exec.Cmd, gossip, actor string, settings []string) *Node {
+	c.t.Helper()
 	more := append([]string{"CLUSTER_GOSSIP_ADDR=" + gossip, "CLUSTER_ACTOR_ADDR=" + actor, "CLUSTER_JOIN=" + strings.Join(c.gossip, ",")}, settings...)
 	if c.made > 0 { // the first one has the site's folder, with the seeded logins
 		more = append(more, "DATA_DIR="+fmt.Sprint(c.Dir, "-", c.made))
 	}
 	c.made++
 	c.gossip = append(c.gossip, gossip)
-	n := c.Start(more...)
+	n := c.begin(cmd, more)
+	n.Ready()
 	n.Actors = actor
-	c.Nodes = append(c.Nodes, n)
+	c.Nodes, c.Ever = append(c.Nodes, n), append(c.Ever, n)
 	return n
 }
 

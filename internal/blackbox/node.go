@@ -27,6 +27,7 @@ type Node struct {
 	out     *record
 	release func()
 	ended   chan struct{} // closed once the process was reaped
+	endedAt time.Time     // set before that
 }
 
 // Start starts the service with further settings (NAME=value, the name without
@@ -41,7 +42,12 @@ func (s *Site) Start(settings ...string) *Node {
 // Begin starts the service and returns at once.
 func (s *Site) Begin(settings ...string) *Node {
 	s.t.Helper()
-	n := &Node{t: s.t, cmd: exec.Command(os.Args[0], "serve"), log: newRecord(), out: newRecord(), ended: make(chan struct{})}
+	return s.begin(exec.Command(os.Args[0], "serve"), settings)
+}
+
+func (s *Site) begin(cmd *exec.Cmd, settings []string) *Node {
+	s.t.Helper()
+	n := &Node{t: s.t, cmd: cmd, log: newRecord(), out: newRecord(), ended: make(chan struct{})}
 	n.cmd.Stdout, n.cmd.Stderr = n.out, n.log
 	n.release = s.own(n.cmd, settings)
 	if err := n.cmd.Start(); err != nil {
@@ -50,6 +56,7 @@ func (s *Site) Begin(settings ...string) *Node {
 	}
 	go func() {
 		n.cmd.Wait()
+		n.endedAt = time.Now()
 		n.release()
 		close(n.ended)
 	}()
@@ -128,6 +135,14 @@ func (n *Node) Ended() bool {
 	default:
 		return false
 	}
+}
+
+// lived is when the process ended, now when it has not.
+func (n *Node) lived() time.Time {
+	if n.Ended() {
+		return n.endedAt
+	}
+	return time.Now()
 }
 
 // Log is what the process has written to standard error so far.

@@ -175,6 +175,24 @@ func (s *Server) Kill() {
 	}
 }
 
+// Freeze stops every process of the server where it is, as a paused machine does;
+// Thaw lets them go on.
+func (s *Server) Freeze() { s.signalAll(syscall.SIGSTOP) }
+
+// Thaw ends a Freeze.
+func (s *Server) Thaw() { s.signalAll(syscall.SIGCONT) }
+
+func (s *Server) signalAll(sig syscall.Signal) {
+	if !s.running() {
+		return
+	}
+	pid := s.cmd.Process.Pid
+	syscall.Kill(pid, sig) // the parent first: nobody is born meanwhile
+	for _, child := range childrenOf(pid) {
+		syscall.Kill(child, sig)
+	}
+}
+
 // Stop shuts the server down and removes its folder. The server cannot be used
 // afterwards; stopping twice does nothing.
 func (s *Server) Stop() {

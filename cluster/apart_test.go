@@ -1,0 +1,176 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// silent is a member that takes connections and never speaks, as one does that is
+// frozen or cut off.
+func silent(t *testing.T) Member {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return Member{ID: l.Addr().String() + "~1", Address: l.Addr().String()}
+}
+
+// gossip has a node hear of members, or not hear of them any more.
+func gossip(n *Node, hears bool, ms ...Member) {
+	n.fleet.mu.Lock()
+	for _, m := range ms {
+		if hears {
+			n.fleet.peers[m.ID] = m
+		} else {
+			delete(n.fleet.peers, m.ID)
+		}
+	}
+	n.fleet.mu.Unlock()
+	n.fleet.wake()
+}
+
+// A node for which half of the members went silent serves nothing while somebody
+// who goes before it is there, or nobody knows; once it knows that nobody is, it
+// serves.
+func TestApart(t *testing.T) {
+	c := newCast()
+	o := Options{GossipAddr: freeAddr(t), ActorAddr: freeAddr(t), Version: "test", Log: quietly()}
+	a, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Register(Kind{Name: "player", New: func() Behaviour { return &player{c: c} }})
+	const unknown, there, nobody = 0, 1, 2
+	var truth, asked atomic.Int32
+	a.OnApart(func(_ context.Context, side Side) (bool, error) {
+		asked.Add(1)
+		if side != (Side{1, a.Address()}) {
+			t.Errorf("asked for %+v", side)
+		}
+		if truth.Load() == unknown {
+			return false, errors.New("the database does not answer")
+		}
+		return truth.Load() == there, nil
+	})
+	if err := a.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { a.Stop(t.Context()) })
+	serves := func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		_, err := tell(ctx, a, "x", "")
+		return err == nil
+	}
+	if !serves() {
+		t.Fatal("alone from the start it does not serve")
+	}
+	other := silent(t)
+	gossip(a, true, other)
+	until(t, "it is a member", func() bool { return len(a.fleet.ring.Load().seats) == 2 })
+	gossip(a, false, other)
+	until(t, "it asks", func() bool { return asked.Load() > 0 })
+	if serves() || a.Belongs() {
+		t.Error("it serves and knows nothing")
+	}
+	truth.Store(there)
+	seen := asked.Load()
+	until(t, "it asks again", func() bool { return asked.Load() > seen+1 })
+	if serves() || a.Belongs() {
+		t.Error("it serves although others do")
+	}
+	truth.Store(nobody)
+	until(t, "it serves alone", serves)
+	if births := c.births["x"]; births != 2 {
+		t.Errorf("%d activations, one before and one after", births)
+	}
+	// Heard again, the other one must confirm it first.
+	truth.Store(there)
+	gossip(a, true, other)
+	until(t, "it is a member again", func() bool { return len(a.fleet.ring.Load().seats) == 2 })
+	gossip(a, false, other)
+	until(t, "it is apart", func() bool { return a.fleet.apart.Load() })
+	gossip(a, true, other)
+	until(t, "it is not apart", func() bool { return !a.fleet.apart.Load() })
+	if a.Belongs() {
+		t.Error("it belongs, and nobody said so")
+	}
+	// Refused at its address, a member is dead: nobody needs to be asked.
+	a.fleet.linkTo(other.ID).dead.Store(true)
+	gossip(a, false, other)
+	until(t, "it serves alone again", serves)
+	if a.fleet.apart.Load() {
+		t.Error("apart from the dead")
+	}
+}
+
+// Of any two sides exactly one serves.
+func TestSides(t *testing.T) {
+	sides := []Side{{1, "a"}, {1, "b"}, {2, "a"}, {2, "c"}, {3, "b"}}
+	for _, s := range sides {
+		for _, o := range sides {
+			if s != o && s.Before(o) == o.Before(s) || s == o && s.Before(o) {
+				t.Errorf("%+v and %+v", s, o)
+			}
+		}
+	}
+	if !sides[2].Before(sides[1]) || !sides[0].Before(sides[1]) || !sides[4].Before(sides[2]) {
+		t.Error("the larger one, then the one with the least id")
+	}
+}
+
+// When a member is back that was away, actors that stand in rows are activated
+// anew, since it may have acted; others keep what only they know.
+func TestMembersThatAreBack(t *testing.T) {
+	rows, memory := newCast(), newCast()
+	a, err := New(Options{GossipAddr: freeAddr(t), ActorAddr: freeAddr(t), Version: "test", Log: quietly()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Register(Kind{Name: "player", Rows: true, New: func() Behaviour { return &player{c: rows} }},
+		Kind{Name: "counter", New: func() Behaviour { return &player{c: memory} }})
+	if err := a.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { a.Stop(t.Context()) })
+	other := silent(t)
+	gossip(a, true, other)
+	until(t, "it is a member", func() bool { return len(a.fleet.ring.Load().seats) == 2 })
+	gossip(a, false, other)
+	until(t, "it is gone", func() bool { return len(a.fleet.ring.Load().seats) == 1 })
+	a.fleet.mu.Lock()
+	a.fleet.past = nil // long ago
+	a.fleet.mu.Unlock()
+	for _, kind := range []string{"player", "counter"} {
+		for i := range 50 {
+			c, err := a.fleet.cell(identity{kind, string(rune('a' + i))})
+			if err != nil || c == nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	epoch := a.fleet.epoch.Load()
+	gossip(a, true, other)
+	until(t, "it is back", func() bool { return len(a.fleet.ring.Load().seats) == 2 && a.fleet.epoch.Load() > epoch })
+	left := map[string]int{}
+	until(t, "what moved has gone", func() bool {
+		clear(left)
+		moved := 0
+		a.fleet.each(func(c *cell) {
+			left[c.key.kind]++
+			if !a.fleet.owns(c.key) {
+				moved++
+			}
+		})
+		return moved == 0
+	})
+	if left["player"] != 0 || left["counter"] == 0 {
+		t.Errorf("left are %v", left)
+	}
+}

@@ -1,0 +1,84 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"castellan/cluster"
+	"castellan/domain/change"
+	"castellan/domain/commit"
+)
+
+// board is a change feed that some read.
+type board struct {
+	commit.Committer
+	mu      sync.Mutex
+	readers []*roll
+	broken  bool
+}
+
+func (b *board) Commit(ctx context.Context, ws ...commit.Write) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.broken {
+		return errors.New("no connection")
+	}
+	for _, w := range ws {
+		for _, r := range b.readers {
+			go func() {
+				time.Sleep(change.Every)
+				_ = r.apply(context.WithoutCancel(ctx), w.(change.Note).Key)
+			}()
+		}
+	}
+	return nil
+}
+
+// Of two nodes that hear nothing of each other exactly one is told to serve; one
+// that is the only one serves; one that cannot know does not.
+func TestRoll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &board{}
+		node := func(port string) *roll {
+			n, err := cluster.New(cluster.Options{GossipAddr: "127.0.0.1:1" + port, ActorAddr: "127.0.0.1:2" + port, Log: slog.New(slog.DiscardHandler)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Millisecond)
+			return newRoll(b, n)
+		}
+		one, two := node("001"), node("002")
+		ask := func(r *roll) (bool, error) {
+			side, _ := r.node.Side()
+			return r.ask(t.Context(), side)
+		}
+		if _, err := ask(one); err == nil {
+			t.Error("a feed that it does not read tells nothing")
+		}
+		b.readers = []*roll{one}
+		if others, err := ask(one); err != nil || others {
+			t.Errorf("the only one: %v, %v", others, err)
+		}
+		b.readers = []*roll{one, two}
+		first, err1 := ask(one)
+		second, err2 := ask(two)
+		if err1 != nil || err2 != nil || first || !second {
+			t.Errorf("of two: %v, %v; %v, %v", first, err1, second, err2)
+		}
+		b.broken = true
+		if _, err := ask(one); err == nil {
+			t.Error("without a database it knows")
+		}
+		for _, odd := range []string{"", "who", "here/x", "here/x/0/y", "here/x/many/y", "else/x/y"} {
+			if err := one.apply(t.Context(), odd); err != nil {
+				t.Errorf("%q: %v", odd, err)
+			}
+		}
+		time.Sleep(time.Minute)
+	})
+}

@@ -1,0 +1,57 @@
+package app
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// What was under way when the process was stopped takes no effect, whether or not
+// the beat has noticed by then; what comes afterwards does.
+func TestStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStops()
+		s.beat()
+		request, cancel := context.WithTimeout(s.context(), time.Minute)
+		defer cancel()
+		expect := func(what string, ctx context.Context, stopped, woke bool) {
+			t.Helper()
+			if got := s.check(ctx); (got != nil) != stopped || s.woke() != woke {
+				t.Errorf("%s: %v, woke %v", what, got, s.woke())
+			}
+		}
+		for range 20 { // a busy machine
+			time.Sleep(stopTime)
+			s.beat()
+		}
+		expect("a busy machine", request, false, false)
+		time.Sleep(6 * time.Second)
+		expect("before the beat", request, true, true)
+		expect("nobody's request before the beat", t.Context(), true, true)
+		s.beat()
+		expect("after the beat", request, true, true)
+		expect("nobody's request after it", t.Context(), false, true)
+		later, cancel := context.WithTimeout(s.context(), time.Minute)
+		defer cancel()
+		expect("a later request", later, false, true)
+		for range 40 {
+			time.Sleep(100 * time.Millisecond)
+			s.beat()
+		}
+		expect("much later", later, false, false)
+		cancel()
+		if s.check(later) != nil {
+			t.Error("a request that just ended was stopped")
+		}
+		ctx, end := context.WithCancel(t.Context())
+		go s.run(ctx)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		expect("while it runs", t.Context(), false, false)
+		end()
+		synctest.Wait()
+		time.Sleep(time.Hour)
+		expect("after its end", t.Context(), false, false)
+	})
+}

@@ -1,0 +1,3 @@
+package blackbox
+
+const sysSetns = 308

@@ -1,0 +1,85 @@
+package persistence
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"castellan/domain/fault"
+	"castellan/internal/pgtest"
+)
+
+// What waits for a silent database is broken off, what is asked then is not even
+// begun, and the first answer ends both.
+func TestPulse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPulse()
+		waits, cancel := p.until(t.Context())
+		defer cancel()
+		for range 10 { // reads that are answered late, but are
+			done := p.watch()
+			time.Sleep((pulseBeats - 1) * pulseBeat)
+			done(true)
+		}
+		done := p.watch()
+		time.Sleep((pulseBeats - 1) * pulseBeat)
+		if waits.Err() != nil {
+			t.Error("broken off too early")
+		}
+		time.Sleep(2 * pulseBeat)
+		synctest.Wait()
+		if waits.Err() == nil {
+			t.Error("it still waits")
+		}
+		later, cancel := p.until(t.Context())
+		if later.Err() == nil {
+			t.Error("it was begun")
+		}
+		cancel()
+		done(false) // the read was given up
+		again := p.watch()
+		if later, cancel = p.until(t.Context()); later.Err() == nil {
+			t.Error("begun while nothing was answered")
+		}
+		cancel()
+		again(true)
+		later, cancel = p.until(t.Context())
+		defer cancel()
+		time.Sleep(time.Minute)
+		if later.Err() != nil {
+			t.Error("broken off although it answers")
+		}
+		own, end := context.WithCancel(t.Context())
+		later, cancel = p.until(own)
+		defer cancel()
+		end()
+		synctest.Wait()
+		if later.Err() == nil {
+			t.Error("the caller's own end is not heard")
+		}
+	})
+}
+
+// A process that is stopped within a transaction does not keep its rows from the
+// others, and what it learns of it says that it may be tried again.
+func TestTransactionsOfAStoppedProcessEnd(t *testing.T) {
+	db := open(t, pgtest.DSN(t))
+	conn, err := db.common.(*pipeline).ready(t.Context())
+	must(t, err)
+	var bound string
+	must(t, db.read.NewSelect().ColumnExpr("current_setting('idle_in_transaction_session_timeout')").Scan(t.Context(), &bound))
+	if bound != "5s" {
+		t.Errorf("transactions of several steps may stand still for %s", bound)
+	}
+	_, err = conn.Exec(t.Context(), "BEGIN")
+	must(t, err)
+	time.Sleep(1200 * time.Millisecond) // the server's clock
+	_, err = conn.Exec(t.Context(), "COMMIT")
+	if code := fault.CodeOf(translate(err)); code != fault.Unavailable {
+		t.Errorf("%v is %s", err, code)
+	}
+	if _, err = conn.Exec(t.Context(), "SELECT 1"); fault.CodeOf(translate(err)) != fault.Unavailable {
+		t.Errorf("the connection afterwards: %v", err)
+	}
+}
