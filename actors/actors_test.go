@@ -265,6 +265,38 @@ func TestLoginThroughThreeDoors(t *testing.T) {
 }
 
 // Parallel right answers: one execution, one outcome, told to every copy.
+// Whose a new challenge is, is known without waking anybody, and stays known.
+func TestHolder(t *testing.T) {
+	w := open(t)
+	c := w.begin("LOGIN", "")
+	awake := w.node.Live()
+	tells := func() {
+		t.Helper()
+		h, err := w.client.Holder(t.Context(), c.ID)
+		if err != nil || h != (challenge.Holder{UserID: w.user.ID}) {
+			t.Errorf("%+v, %v", h, err)
+		}
+		user, err := w.client.User(t.Context(), c.ID)
+		if err != nil || user != w.user.ID {
+			t.Errorf("%s, %v", user, err)
+		}
+	}
+	tells()
+	if n := w.node.Live(); n != awake {
+		t.Errorf("%d owners woke up to tell", n-awake)
+	}
+	if _, err := w.right(c, challenge.SMS); err != nil {
+		t.Fatal(err)
+	}
+	tells()
+	w.start()
+	tells()
+	_, err := w.client.Holder(t.Context(), id.New(time.Now()))
+	expect(t, err, fault.ChallengeNotFound)
+	_, err = w.client.User(t.Context(), id.New(time.Now()))
+	expect(t, err, fault.ChallengeNotFound)
+}
+
 func TestTwoHundredRightAnswers(t *testing.T) {
 	w := open(t)
 	c := w.begin("VERIFY_EMAIL", "go")

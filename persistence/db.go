@@ -65,6 +65,7 @@ type DB struct {
 	*writer
 
 	questions sync.Map // question → *prepared
+	readers   readers  // of SQLite
 }
 
 // transactor makes the transactions of the common path, whose steps are all
@@ -129,8 +130,10 @@ func (db *DB) openSQLite(path string, o Options) error {
 		q := url.Values{"_txlock": {"immediate"}, "_pragma": append([]string{"busy_timeout(5000)"}, pragmas...)}
 		return sql.Open("sqlite", (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: file}).EscapedPath(), RawQuery: q.Encode()}).String())
 	}
-	// The writer comes first: it creates the file and puts it in WAL mode.
-	w, err := open("journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "temp_store(MEMORY)")
+	// The writer comes first: it creates the file and puts it in WAL mode. A
+	// page that many commits write is copied into the file once per checkpoint,
+	// so these are rarer than by default, at 16 MiB of log.
+	w, err := open("journal_mode(WAL)", "synchronous(FULL)", "wal_autocheckpoint(4000)", "foreign_keys(1)", "temp_store(MEMORY)")
 	if err != nil {
 		return err
 	}
@@ -184,6 +187,7 @@ func (db *DB) postgres() bool { return db.file == "" }
 func (db *DB) Close() error {
 	db.writer.close()
 	db.common.close()
+	db.readers.close()
 	err := db.read.Close()
 	if db.write != db.read {
 		err = errors.Join(err, db.write.Close())

@@ -100,34 +100,46 @@ func (d *direct) run(steps []step) (failed map[int]bool, err error) {
 }
 
 // call makes the rows of a call and reports the writes whose rows were
-// refused.
+// refused. Rows that can be refused are made one by one, to know which were.
 func (d *direct) call(c *call) (missing []int, err error) {
-	s, err := d.statement(c.one)
-	if err != nil {
-		return nil, err
-	}
-	for len(d.args) < len(c.columns) {
-		d.args = append(d.args, driver.NamedValue{Ordinal: len(d.args) + 1})
-	}
-	args := d.args[:len(c.columns)]
-	for row := range c.rows.Len() {
-		for i := range args {
-			args[i].Value = c.value(row, i)
+	row, rows := 0, c.rows.Len()
+	for _, l := range c.lite {
+		if l.rows > 1 && c.keys != nil || rows-row < l.rows {
+			continue
 		}
-		var stands bool
-		if c.asks {
-			stands, err = d.ask(s, args)
-		} else {
-			stands, err = d.exec(s, args)
-		}
+		s, err := d.statement(l.text)
 		if err != nil {
 			return nil, err
 		}
-		if !stands && c.keys != nil {
-			missing = append(missing, c.writes[row])
+		for ; rows-row >= l.rows; row += l.rows {
+			args := d.bind(c, row, l.rows)
+			var stands bool
+			if c.asks {
+				stands, err = d.ask(s, args)
+			} else {
+				stands, err = d.exec(s, args)
+			}
+			if err != nil {
+				return nil, err
+			}
+			if !stands && c.keys != nil {
+				missing = append(missing, c.writes[row])
+			}
 		}
 	}
 	return missing, nil
+}
+
+// bind returns the values of rows in the order of their places.
+func (d *direct) bind(c *call, from, rows int) []driver.NamedValue {
+	n := rows * len(c.places)
+	for len(d.args) < n {
+		d.args = append(d.args, driver.NamedValue{Ordinal: len(d.args) + 1})
+	}
+	for i := range n {
+		d.args[i].Value = c.value(from+i/len(c.places), c.places[i%len(c.places)])
+	}
+	return d.args[:n]
 }
 
 func (d *direct) statement(text string) (directStmt, error) {

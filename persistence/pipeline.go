@@ -2,20 +2,24 @@ package persistence
 
 import (
 	"context"
+	"database/sql/driver"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // pipeline is the connection on which PostgreSQL gets a transaction's
 // statements in one go: it works on the first while the last is on its way,
-// and a batch costs two round trips however many tables it writes. It keeps
+// and a batch costs one round trip however many tables it writes. It keeps
 // the statements prepared, and is the writer's alone.
 type pipeline struct {
 	cfg  *pgx.ConnConfig
 	conn *pgx.Conn
 	used time.Time
+	kept map[string]bool // texts of the statements that conn has
 }
 
 func newPipeline(cfg *pgx.ConnConfig) *pipeline {
@@ -43,6 +47,7 @@ func (p *pipeline) ready(ctx context.Context) (*pgx.Conn, error) {
 	p.close()
 	var err error
 	p.conn, err = pgx.ConnectConfig(ctx, p.cfg)
+	p.kept = map[string]bool{}
 	return p.conn, err
 }
 
@@ -55,13 +60,22 @@ func (p *pipeline) close() {
 	}
 }
 
-// transact makes steps in one transaction; see writer.once.
+// transact makes steps in one transaction; see writer.once. Most are refused
+// nothing: they are sent with their end, as what PostgreSQL takes for one
+// transaction by itself. When that was refused, a transaction in two parts
+// finds out which rows were.
 func (p *pipeline) transact(ctx context.Context, steps []step) (failed map[int]bool, err error) {
 	conn, err := p.ready(ctx)
 	if err != nil {
 		return nil, err
 	}
+	if err = p.whole(ctx, conn, steps); !errors.Is(err, errNotSure) {
+		return nil, err
+	}
 	failed, err = p.apply(ctx, conn, steps)
+	if err != nil && conn.IsClosed() {
+		err = lost(err)
+	}
 	if err != nil || len(failed) > 0 {
 		if _, rerr := conn.Exec(ctx, "ROLLBACK"); rerr != nil {
 			p.close() // ends the transaction, too
@@ -74,6 +88,78 @@ func (p *pipeline) transact(ctx context.Context, steps []step) (failed map[int]b
 	}
 	p.used = time.Now()
 	return nil, nil
+}
+
+// lost is an error of a connection that broke before anything was committed.
+func lost(err error) error { return fmt.Errorf("%w: %w", driver.ErrBadConn, err) }
+
+// prepare makes sure of a statement. The library's own cache would forget all
+// statements of a transaction that was refused.
+func (p *pipeline) prepare(ctx context.Context, conn *pgx.Conn, text string) error {
+	if p.kept[text] {
+		return nil
+	}
+	if _, err := conn.Prepare(ctx, text, text); err != nil {
+		if conn.IsClosed() {
+			err = lost(err)
+		}
+		return err
+	}
+	p.kept[text] = true
+	return nil
+}
+
+// errNotSure is that of a transaction of which rows were refused.
+var errNotSure = errors.New("persistence: rows were refused")
+
+// whole makes steps and commits them. An error of a statement has rolled them
+// back; after any other it is not known whether they were committed, unless
+// nothing was sent.
+func (p *pipeline) whole(ctx context.Context, conn *pgx.Conn, steps []step) error {
+	var b pgx.Batch
+	for _, s := range steps {
+		for i := range s.calls {
+			c := &s.calls[i]
+			all, sure, values := c.all, c.sure, c.arrays
+			if c.rows.Len() == 1 {
+				all, sure, values = c.sole, c.soleSure, func() []any { return c.values(0) }
+			}
+			if c.keys != nil {
+				all = sure
+			}
+			if err := p.prepare(ctx, conn, all); err != nil {
+				return err
+			}
+			b.Queue(all, values()...)
+		}
+	}
+	answers := conn.SendBatch(ctx, &b)
+	for _, s := range steps {
+		for i := range s.calls {
+			_, err := answers.Exec()
+			if err == nil {
+				continue
+			}
+			answers.Close() // says the same
+			var refused *pgconn.PgError
+			switch {
+			case !errors.As(err, &refused) && !pgconn.SafeToRetry(err):
+				p.close()
+				return undecided{err}
+			case refused != nil && refused.Code == notSure && s.calls[i].keys != nil:
+				return errNotSure
+			case refused == nil && conn.IsClosed():
+				err = lost(err)
+			}
+			return fmt.Errorf("%s: %w", s.writes[0].Table(), err)
+		}
+	}
+	if err := answers.Close(); err != nil {
+		p.close()
+		return undecided{err}
+	}
+	p.used = time.Now()
+	return nil
 }
 
 func (p *pipeline) apply(ctx context.Context, conn *pgx.Conn, steps []step) (failed map[int]bool, err error) {

@@ -2,8 +2,8 @@ package persistence
 
 import (
 	"context"
-	"database/sql"
 	"reflect"
+	"sync"
 )
 
 // question is a SELECT of the common path: the columns of a row struct, a
@@ -18,7 +18,11 @@ type question struct {
 
 type prepared struct {
 	text string
-	stmt *sql.Stmt
+	row  reflect.Type
+
+	once    sync.Once
+	fields  [][]int // of row, for each column
+	strange error   // a column is none of row's
 }
 
 // find answers a question. into points to a row, and then there must be one
@@ -27,44 +31,9 @@ func (db *DB) find(ctx context.Context, into any, where, order string, args ...a
 	return db.answer(ctx, into, question{row: reflect.TypeOf(into), where: where, order: order}, args...)
 }
 
-// answer is find for a question that was made beforehand.
-func (db *DB) answer(ctx context.Context, into any, q question, args ...any) error {
-	ctx, cancel := db.bound(ctx)
-	defer cancel()
-	p, err := db.question(ctx, into, q)
-	if err != nil {
-		return err
-	}
-	db.trace.prepared(ctx, p.text, args)
-	var rows *sql.Rows
-	if l, ok := ctx.Value(txKey{}).(*lane); ok {
-		rows, err = l.tx.Tx.QueryContext(ctx, p.text, args...)
-	} else {
-		if !db.postgres() {
-			// Watching a context costs more than the answer, which takes microseconds.
-			ctx = context.WithoutCancel(ctx)
-		}
-		rows, err = p.stmt.QueryContext(ctx, args...)
-	}
-	if err != nil {
-		return err
-	}
-	if reflect.TypeOf(into).Elem().Kind() == reflect.Slice {
-		return db.read.ScanRows(ctx, rows, into)
-	}
-	defer rows.Close()
-	if !rows.Next() {
-		if err := rows.Err(); err != nil {
-			return err
-		}
-		return sql.ErrNoRows
-	}
-	return db.read.ScanRow(ctx, rows, into)
-}
-
-func (db *DB) question(ctx context.Context, into any, q question) (*prepared, error) {
+func (db *DB) question(into any, q question) *prepared {
 	if p, ok := db.questions.Load(q); ok {
-		return p.(*prepared), nil
+		return p.(*prepared)
 	}
 	s := db.read.NewSelect().Model(into)
 	if q.where != "" {
@@ -79,14 +48,10 @@ func (db *DB) question(ctx context.Context, into any, q question) (*prepared, er
 	if q.also != "" {
 		s = s.Column("u.*").ColumnExpr(q.also)
 	}
-	p := &prepared{text: s.String()}
-	var err error
-	if p.stmt, err = db.read.DB.PrepareContext(ctx, p.text); err != nil {
-		return nil, err
+	row := reflect.TypeOf(into).Elem()
+	if row.Kind() == reflect.Slice {
+		row = row.Elem()
 	}
-	if first, lost := db.questions.LoadOrStore(q, p); lost {
-		p.stmt.Close()
-		p = first.(*prepared)
-	}
-	return p, nil
+	p, _ := db.questions.LoadOrStore(q, &prepared{text: s.String(), row: row})
+	return p.(*prepared)
 }

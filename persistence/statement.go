@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,7 +28,30 @@ type statement struct {
 	one, all string
 	columns  []column
 	asks     bool // a SELECT: a row stands when it comes back
+	// sure is all for a transaction that ends by itself: it fails, with
+	// notSure, unless every row stands. Empty where none can be refused.
+	sure string
+	// sole are all and sure for one row alone, with its values for $1 …: planned
+	// without a list to join, they cost half.
+	sole, soleSure string
+	lite           []lite
+	places         []int // the column of each place of one row of lite
 }
+
+// lite is a statement as SQLite's writer runs it, for so many rows: places
+// without a name, for the driver looks the value of each named one up. Only
+// INSERTs are there for more rows than one.
+type lite struct {
+	rows int
+	text string
+}
+
+// runs are how many rows one INSERT of SQLite writes, the most first: what a
+// statement costs beside its rows is then shared. Each run is one more
+// statement that is kept prepared. It may leave a part of its rows behind when
+// one is refused, which saves the journal of the statement: the transaction is
+// rolled back then.
+var runs = []int{16, 4}
 
 // column is a field of a row struct.
 type column struct {
@@ -60,10 +84,28 @@ func newStatement(template string, cs []column) *statement {
 		}
 		panic("persistence: " + place + " is no column of: " + template)
 	})
+	text := parameter.ReplaceAllStringFunc(s.one, func(p string) string {
+		n, _ := strconv.Atoi(p[1:])
+		s.places = append(s.places, n-1)
+		return "?"
+	})
+	s.lite = []lite{{1, text}}
 	from := "FROM unnest(" + strings.Join(arrays, ", ") + ") AS v (" + strings.Join(names, ", ") + ")"
 	s.all = strings.Replace(braces.ReplaceAllString(template, " $1"), "FROM v", from, 1)
+	s.sole = places.ReplaceAllStringFunc(braces.ReplaceAllString(strings.Replace(template, " {FROM v}", "", 1), " $1"), func(place string) string {
+		i := slices.IndexFunc(cs, func(c column) bool { return place == "v."+c.name })
+		return fmt.Sprintf("$%d::%s", i+1, cs[i].typ)
+	})
+	if s.asks || strings.Contains(s.all, "RETURNING") {
+		const sure = "WITH stand AS (%s) SELECT 1 / (count(*) = %s)::int FROM stand"
+		s.sure, s.soleSure = fmt.Sprintf(sure, s.all, "cardinality("+arrays[0]+")"), fmt.Sprintf(sure, s.sole, "1")
+	}
 	return s
 }
+
+// notSure is the code of PostgreSQL with which a statement's sure fails: the
+// one of a division by zero.
+const notSure = "22012"
 
 // insertOf inserts rows of R; the rest of the statement follows them.
 func insertOf[R any](table, rest string) *statement {
@@ -74,7 +116,13 @@ func insertOf[R any](table, rest string) *statement {
 	}
 	into, of := "INSERT INTO "+table+" ("+strings.Join(names, ", ")+") ", strings.Join(values, ", ")
 	s := newStatement(into+"VALUES ("+of+") "+rest, cs)
-	s.all = newStatement(into+"SELECT "+of+" {FROM v} "+rest, cs).all
+	row := "(" + strings.Repeat("?, ", len(cs)-1) + "?)"
+	for _, n := range slices.Backward(runs) {
+		text := strings.Replace(into, "INSERT", "INSERT OR FAIL", 1) + "VALUES " + strings.Repeat(row+", ", n-1) + row + braces.ReplaceAllString(" "+rest, "")
+		s.lite = append([]lite{{n, text}}, s.lite...)
+	}
+	many := newStatement(into+"SELECT "+of+" {FROM v} "+rest, cs)
+	s.all, s.sure = many.all, many.sure
 	return s
 }
 

@@ -167,10 +167,17 @@ func (d *Dispatcher) send(s message.Sender, j job) outbox.Settle {
 	return out
 }
 
-// settle writes down what became of deliveries, as many together as there are.
+// ripe is how long the outcome of a delivery may wait for others. Nobody waits
+// for it, whereas the answer to the message comes soon, and would have to wait
+// for a commit of its own.
+const ripe = 50 * time.Millisecond
+
+// settle writes down what became of deliveries, many together. After a crash
+// those that were not written down are sent once more, with the same keys.
 func (d *Dispatcher) settle() {
 	for s := range d.settled {
 		ws := []commit.Write{s}
+		due := time.NewTimer(ripe)
 	gather:
 		for len(ws) < 256 {
 			select {
@@ -179,10 +186,11 @@ func (d *Dispatcher) settle() {
 					break gather
 				}
 				ws = append(ws, s)
-			default:
+			case <-due.C:
 				break gather
 			}
 		}
+		due.Stop()
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		if err := d.o.Commit.Commit(ctx, ws...); err != nil {
 			// The leases lapse and these are sent once more, with the same keys.

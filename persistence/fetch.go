@@ -1,0 +1,252 @@
+package persistence
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"fmt"
+	"io"
+	"reflect"
+	"sync"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+// Answers to questions are read below database/sql: what it does around a query
+// (locks, rows of its own, conversions of every value) costs as much as the
+// answer. It still hands out the connections.
+
+// fetch reads the answer to p: each is called for one row after the other, with
+// what sets the fields of a row to it.
+func (db *DB) fetch(ctx context.Context, p *prepared, args []any, each func(set func(row reflect.Value) error) error) (err error) {
+	for range 3 { // a connection that died while it was idle has taken no question
+		if err = db.fetchOnce(ctx, p, args, each); err == nil || !pgconn.SafeToRetry(err) {
+			break
+		}
+	}
+	return err
+}
+
+func (db *DB) fetchOnce(ctx context.Context, p *prepared, args []any, each func(set func(row reflect.Value) error) error) error {
+	c, err := db.read.DB.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return c.Raw(func(conn any) error {
+		if db.postgres() {
+			return p.fromPostgres(ctx, conn.(*stdlib.Conn).Conn(), args, each)
+		}
+		return db.readers.of(conn.(driver.Conn)).fetch(p, args, each)
+	})
+}
+
+func (p *prepared) fromPostgres(ctx context.Context, conn *pgx.Conn, args []any, each func(func(reflect.Value) error) error) error {
+	rows, err := conn.Query(ctx, p.text, append([]any{pgx.QueryExecModeCacheStatement}, args...)...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		values, err := rows.Values()
+		if err != nil {
+			return err
+		}
+		fields, err := p.layout(func() (names []string) {
+			for _, d := range rows.FieldDescriptions() {
+				names = append(names, d.Name)
+			}
+			return names
+		})
+		if err != nil {
+			return err
+		}
+		if err := each(func(row reflect.Value) error { return put(row, fields, values) }); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// readers are the reading connections of SQLite, with what is prepared on them.
+type readers struct{ sync.Map }
+
+type reader struct {
+	mu     sync.Mutex // against close; a connection has one user at a time
+	conn   driver.Conn
+	kept   map[string]directStmt
+	values []driver.Value
+	args   []driver.NamedValue
+}
+
+func (r *readers) of(conn driver.Conn) *reader {
+	if known, ok := r.Load(conn); ok {
+		return known.(*reader)
+	}
+	known, _ := r.LoadOrStore(conn, &reader{conn: conn, kept: map[string]directStmt{}})
+	return known.(*reader)
+}
+
+// close gives up the statements, while their connections still live.
+func (r *readers) close() {
+	r.Range(func(_, known any) bool {
+		k := known.(*reader)
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		for text, s := range k.kept {
+			s.Close()
+			delete(k.kept, text)
+		}
+		return true
+	})
+}
+
+func (r *reader) fetch(p *prepared, args []any, each func(func(reflect.Value) error) error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.kept[p.text]
+	if s == nil {
+		made, err := r.conn.Prepare(p.text)
+		if err != nil {
+			return err
+		}
+		s = made.(directStmt)
+		r.kept[p.text] = s
+	}
+	r.args = r.args[:0]
+	for i, a := range args {
+		r.args = append(r.args, driver.NamedValue{Ordinal: i + 1, Value: a})
+	}
+	// Watching a context costs more than the answer, which takes microseconds.
+	rows, err := s.QueryContext(context.Background(), r.args)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	fields, err := p.layout(rows.Columns)
+	if err != nil {
+		return err
+	}
+	for len(r.values) < len(fields) {
+		r.values = append(r.values, nil)
+	}
+	values := r.values[:len(fields)]
+	defer clear(values)
+	for {
+		if err := rows.Next(values); err != nil {
+			if err == io.EOF {
+				err = nil
+			}
+			return err
+		}
+		if err := each(func(row reflect.Value) error { return put(row, fields, values) }); err != nil {
+			return err
+		}
+	}
+}
+
+// layout is the field of the row for each column of the answer.
+func (p *prepared) layout(columns func() []string) ([][]int, error) {
+	p.once.Do(func() {
+		fields := tables.Get(p.row).FieldMap
+		for _, name := range columns() {
+			f := fields[name]
+			if f == nil {
+				p.strange = fmt.Errorf("persistence: %s has no field for the column %s", p.row, name)
+				return
+			}
+			p.fields = append(p.fields, f.Index)
+		}
+	})
+	return p.fields, p.strange
+}
+
+// put sets the fields of a row; what is absent becomes nothing.
+func put[V any](row reflect.Value, fields [][]int, values []V) error {
+	for i, value := range values {
+		f := row.FieldByIndex(fields[i])
+		switch v := any(value).(type) {
+		case nil:
+			f.SetZero()
+		case string:
+			f.SetString(v)
+		case bool:
+			f.SetBool(v)
+		case []byte:
+			f.SetBytes(v)
+		case int64:
+			if f.Kind() == reflect.Bool {
+				f.SetBool(v != 0)
+			} else {
+				f.SetInt(v)
+			}
+		case int32:
+			f.SetInt(int64(v))
+		case int16:
+			f.SetInt(int64(v))
+		default:
+			return fmt.Errorf("persistence: a column holds %T", value)
+		}
+	}
+	return nil
+}
+
+// one and all are each of fetch for a single row, and for a slice of rows.
+func one(into any, found *bool) func(func(reflect.Value) error) error {
+	return func(set func(reflect.Value) error) error {
+		if *found {
+			return nil
+		}
+		*found = true
+		return set(reflect.ValueOf(into).Elem())
+	}
+}
+
+func all(into any) func(func(reflect.Value) error) error {
+	slice := reflect.ValueOf(into).Elem()
+	slice.SetLen(0)
+	return func(set func(reflect.Value) error) error {
+		slice.Grow(1)
+		slice.SetLen(slice.Len() + 1)
+		return set(slice.Index(slice.Len() - 1))
+	}
+}
+
+// answer is find for a question that was made beforehand.
+func (db *DB) answer(ctx context.Context, into any, q question, args ...any) error {
+	ctx, cancel := db.bound(ctx)
+	defer cancel()
+	p := db.question(into, q)
+	db.trace.prepared(ctx, p.text, args)
+	many := reflect.TypeOf(into).Elem().Kind() == reflect.Slice
+	if l, ok := ctx.Value(txKey{}).(*lane); ok {
+		rows, err := l.tx.Tx.QueryContext(ctx, p.text, args...)
+		if err != nil {
+			return err
+		}
+		if many {
+			return db.read.ScanRows(ctx, rows, into)
+		}
+		defer rows.Close()
+		if !rows.Next() {
+			if err := rows.Err(); err != nil {
+				return err
+			}
+			return sql.ErrNoRows
+		}
+		return db.read.ScanRow(ctx, rows, into)
+	}
+	if many {
+		return db.fetch(ctx, p, args, all(into))
+	}
+	found := false
+	if err := db.fetch(ctx, p, args, one(into, &found)); err != nil {
+		return err
+	}
+	if !found {
+		return sql.ErrNoRows
+	}
+	return nil
+}

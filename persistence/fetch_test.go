@@ -1,0 +1,93 @@
+package persistence
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"reflect"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/uptrace/bun"
+)
+
+// Values of every type come back as they were written, and what is absent as
+// nothing, with a transaction and without, of one row and of many.
+func TestFetch(t *testing.T) {
+	type kindsRow struct {
+		bun.BaseModel `bun:"table:kinds,alias:t"`
+
+		ID    string
+		Short int16
+		Long  int64
+		Count int
+		Yes   bool
+		Text  string `bun:",nullzero"`
+		Bytes []byte
+	}
+	both(t, func(t *testing.T, db *DB) {
+		ctx := t.Context()
+		blob := "BLOB"
+		if db.postgres() {
+			blob = "BYTEA"
+		}
+		_, err := db.write.ExecContext(ctx, "CREATE TABLE kinds (id TEXT PRIMARY KEY, short SMALLINT NOT NULL, long BIGINT NOT NULL, count INTEGER NOT NULL, yes BOOLEAN NOT NULL, text TEXT, bytes "+blob+")")
+		must(t, err)
+		want := []kindsRow{
+			{ID: "a", Short: -3, Long: 1 << 40, Count: 7, Yes: true, Text: "ü '\x01", Bytes: []byte{0, 1, 0xff}},
+			{ID: "b", Short: 1, Long: -1, Text: "x"},
+			{ID: "c"},
+		}
+		_, err = db.write.NewInsert().Model(&want).Exec(ctx)
+		must(t, err)
+
+		ask := func(find func(into any, where string, args ...any) error) {
+			t.Helper()
+			var many []kindsRow
+			if err := find(&many, "id >= $1", "a"); err != nil || !reflect.DeepEqual(many, want) {
+				t.Errorf("%+v, %v", many, err)
+			}
+			var few []kindsRow
+			if err := find(&few, "id > $1 AND long = $2", "a", int64(-1)); err != nil || len(few) != 1 || !reflect.DeepEqual(few[0], want[1]) {
+				t.Errorf("%+v, %v", few, err)
+			}
+			var single kindsRow
+			if err := find(&single, "id = $1", "b"); err != nil || !reflect.DeepEqual(single, want[1]) {
+				t.Errorf("%+v, %v", single, err)
+			}
+			if err := find(&single, "id = $1", "nobody"); !errors.Is(err, sql.ErrNoRows) {
+				t.Errorf("a row that is not there: %v", err)
+			}
+			if err := find(&many, "id = $1", "nobody"); err != nil {
+				t.Errorf("no rows: %v", err)
+			}
+		}
+		find := func(into any, where string, args ...any) error { return db.find(ctx, into, where, "t.id", args...) }
+		ask(find)
+		ask(find)
+		tx, err := db.write.BeginTx(ctx, nil)
+		must(t, err)
+		defer tx.Rollback()
+		var inside kindsRow
+		l := &lane{tx: tx, postgres: db.postgres()}
+		must(t, db.find(context.WithValue(ctx, txKey{}, l), &inside, "id = $1", "t.id", "a"))
+		if !reflect.DeepEqual(inside, want[0]) {
+			t.Errorf("in a transaction: %+v", inside)
+		}
+		must(t, tx.Rollback())
+
+		var wg sync.WaitGroup
+		for range 32 { // more than there are connections
+			wg.Go(func() {
+				for range 50 {
+					var many []kindsRow
+					if err := find(&many, "id >= $1", "a"); err != nil || !slices.EqualFunc(many, want, func(a, b kindsRow) bool { return a.ID == b.ID && a.Long == b.Long }) {
+						t.Errorf("%+v, %v", many, err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+	})
+}
