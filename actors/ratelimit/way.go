@@ -1,6 +1,7 @@
 package ratelimit
 
 import (
+	"runtime"
 	"sync"
 	"sync/atomic"
 )
@@ -34,6 +35,7 @@ func (w *way[T]) put(things ...T) {
 // run sends until nothing waits.
 func (w *way[T]) run() {
 	for {
+		runtime.Gosched() // who is about to ask goes along
 		w.mu.Lock()
 		n := min(len(w.queue), w.most)
 		if n == 0 {
