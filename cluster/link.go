@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -70,6 +71,7 @@ func (o *outbox) close() {
 func (o *outbox) run(c net.Conn) {
 	defer c.Close()
 	for range o.wake {
+		runtime.Gosched() // who is about to send goes along
 		o.mu.Lock()
 		batch, closed := o.buf, o.closed
 		o.buf, o.spare = o.spare[:0], nil

@@ -35,6 +35,7 @@ type RateAsk struct {
 	Sizes         []uint32               `protobuf:"varint,4,rep,packed,name=sizes,proto3" json:"sizes,omitempty"`       // of each request: how many keys are its
 	Modes         []uint32               `protobuf:"varint,5,rep,packed,name=modes,proto3" json:"modes,omitempty"`       // of each request
 	Instants      []int64                `protobuf:"varint,6,rep,packed,name=instants,proto3" json:"instants,omitempty"` // of each key, when a request is taken back
+	Counts        []int64                `protobuf:"varint,7,rep,packed,name=counts,proto3" json:"counts,omitempty"`     // of each key: how many are wanted, or taken back; absent: one
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -111,6 +112,13 @@ func (x *RateAsk) GetInstants() []int64 {
 	return nil
 }
 
+func (x *RateAsk) GetCounts() []int64 {
+	if x != nil {
+		return x.Counts
+	}
+	return nil
+}
+
 // RateAnswer answers a RateAsk.
 type RateAnswer struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
@@ -121,6 +129,7 @@ type RateAnswer struct {
 	Retry         []int64  `protobuf:"varint,4,rep,packed,name=retry,proto3" json:"retry,omitempty"`
 	Instants      []int64  `protobuf:"varint,5,rep,packed,name=instants,proto3" json:"instants,omitempty"`
 	Numbers       []uint64 `protobuf:"varint,6,rep,packed,name=numbers,proto3" json:"numbers,omitempty"`
+	Counts        []int64  `protobuf:"varint,7,rep,packed,name=counts,proto3" json:"counts,omitempty"` // given beforehand
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -197,6 +206,13 @@ func (x *RateAnswer) GetNumbers() []uint64 {
 	return nil
 }
 
+func (x *RateAnswer) GetCounts() []int64 {
+	if x != nil {
+		return x.Counts
+	}
+	return nil
+}
+
 // RateCopy tells the stand-in of an owner what was counted.
 type RateCopy struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -207,6 +223,8 @@ type RateCopy struct {
 	Periods       []int64                `protobuf:"varint,5,rep,packed,name=periods,proto3" json:"periods,omitempty"` // nanoseconds
 	Taken         []bool                 `protobuf:"varint,6,rep,packed,name=taken,proto3" json:"taken,omitempty"`     // counted no more
 	States        []*RateState           `protobuf:"bytes,7,rep,name=states,proto3" json:"states,omitempty"`
+	Counts        []int64                `protobuf:"varint,8,rep,packed,name=counts,proto3" json:"counts,omitempty"` // of each; absent: one
+	Aheads        []int64                `protobuf:"varint,9,rep,packed,name=aheads,proto3" json:"aheads,omitempty"` // nanoseconds: it is counted as of so much later; absent: now
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -286,6 +304,20 @@ func (x *RateCopy) GetTaken() []bool {
 func (x *RateCopy) GetStates() []*RateState {
 	if x != nil {
 		return x.States
+	}
+	return nil
+}
+
+func (x *RateCopy) GetCounts() []int64 {
+	if x != nil {
+		return x.Counts
+	}
+	return nil
+}
+
+func (x *RateCopy) GetAheads() []int64 {
+	if x != nil {
+		return x.Aheads
 	}
 	return nil
 }
@@ -417,8 +449,9 @@ type RateState struct {
 	Periods       []int64                `protobuf:"varint,8,rep,packed,name=periods,proto3" json:"periods,omitempty"` // of each key, nanoseconds
 	Coarse        []bool                 `protobuf:"varint,9,rep,packed,name=coarse,proto3" json:"coarse,omitempty"`   // of each key
 	Runs          []uint32               `protobuf:"varint,10,rep,packed,name=runs,proto3" json:"runs,omitempty"`      // of each key: how many of the columns 11 and 12 are its
-	Ages          []uint64               `protobuf:"varint,11,rep,packed,name=ages,proto3" json:"ages,omitempty"`      // microseconds, oldest first
+	Ages          []uint64               `protobuf:"varint,11,rep,packed,name=ages,proto3" json:"ages,omitempty"`      // microseconds, oldest first, at an instant that lies ahead by lead
 	Counts        []uint64               `protobuf:"varint,12,rep,packed,name=counts,proto3" json:"counts,omitempty"`
+	Lead          uint64                 `protobuf:"varint,14,opt,name=lead,proto3" json:"lead,omitempty"`     // microseconds
 	Behind        uint32                 `protobuf:"varint,13,opt,name=behind,proto3" json:"behind,omitempty"` // of a copy: how many of its admissions come before it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -538,6 +571,13 @@ func (x *RateState) GetCounts() []uint64 {
 	return nil
 }
 
+func (x *RateState) GetLead() uint64 {
+	if x != nil {
+		return x.Lead
+	}
+	return 0
+}
+
 func (x *RateState) GetBehind() uint32 {
 	if x != nil {
 		return x.Behind
@@ -549,14 +589,15 @@ var File_rates_proto protoreflect.FileDescriptor
 
 const file_rates_proto_rawDesc = "" +
 	"\n" +
-	"\vrates.proto\x12\x13castellan.actors.v1\"\x97\x01\n" +
+	"\vrates.proto\x12\x13castellan.actors.v1\"\xaf\x01\n" +
 	"\aRateAsk\x12\x12\n" +
 	"\x04keys\x18\x01 \x03(\fR\x04keys\x12\x16\n" +
 	"\x06limits\x18\x02 \x03(\x03R\x06limits\x12\x18\n" +
 	"\aperiods\x18\x03 \x03(\x03R\aperiods\x12\x14\n" +
 	"\x05sizes\x18\x04 \x03(\rR\x05sizes\x12\x14\n" +
 	"\x05modes\x18\x05 \x03(\rR\x05modes\x12\x1a\n" +
-	"\binstants\x18\x06 \x03(\x03R\binstants\"\x9e\x01\n" +
+	"\binstants\x18\x06 \x03(\x03R\binstants\x12\x16\n" +
+	"\x06counts\x18\a \x03(\x03R\x06counts\"\xb6\x01\n" +
 	"\n" +
 	"RateAnswer\x12\x1a\n" +
 	"\bverdicts\x18\x01 \x03(\rR\bverdicts\x12\x12\n" +
@@ -564,7 +605,8 @@ const file_rates_proto_rawDesc = "" +
 	"\x05reset\x18\x03 \x03(\x03R\x05reset\x12\x14\n" +
 	"\x05retry\x18\x04 \x03(\x03R\x05retry\x12\x1a\n" +
 	"\binstants\x18\x05 \x03(\x03R\binstants\x12\x18\n" +
-	"\anumbers\x18\x06 \x03(\x04R\anumbers\"\xce\x01\n" +
+	"\anumbers\x18\x06 \x03(\x04R\anumbers\x12\x16\n" +
+	"\x06counts\x18\a \x03(\x03R\x06counts\"\xfe\x01\n" +
 	"\bRateCopy\x12\x14\n" +
 	"\x05parts\x18\x01 \x03(\rR\x05parts\x12\x18\n" +
 	"\anumbers\x18\x02 \x03(\x04R\anumbers\x12\x12\n" +
@@ -572,7 +614,9 @@ const file_rates_proto_rawDesc = "" +
 	"\x06limits\x18\x04 \x03(\x03R\x06limits\x12\x18\n" +
 	"\aperiods\x18\x05 \x03(\x03R\aperiods\x12\x14\n" +
 	"\x05taken\x18\x06 \x03(\bR\x05taken\x126\n" +
-	"\x06states\x18\a \x03(\v2\x1e.castellan.actors.v1.RateStateR\x06states\"8\n" +
+	"\x06states\x18\a \x03(\v2\x1e.castellan.actors.v1.RateStateR\x06states\x12\x16\n" +
+	"\x06counts\x18\b \x03(\x03R\x06counts\x12\x16\n" +
+	"\x06aheads\x18\t \x03(\x03R\x06aheads\"8\n" +
 	"\n" +
 	"RateCopied\x12\x14\n" +
 	"\x05ahead\x18\x01 \x03(\rR\x05ahead\x12\x14\n" +
@@ -580,7 +624,7 @@ const file_rates_proto_rawDesc = "" +
 	"\bRatePull\x12\x12\n" +
 	"\x04part\x18\x01 \x01(\rR\x04part\x12\x14\n" +
 	"\x05after\x18\x02 \x01(\fR\x05after\x12\x12\n" +
-	"\x04back\x18\x03 \x01(\bR\x04back\"\xa9\x02\n" +
+	"\x04back\x18\x03 \x01(\bR\x04back\"\xbd\x02\n" +
 	"\tRateState\x12\x12\n" +
 	"\x04part\x18\x01 \x01(\rR\x04part\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x12\n" +
@@ -594,7 +638,8 @@ const file_rates_proto_rawDesc = "" +
 	"\x04runs\x18\n" +
 	" \x03(\rR\x04runs\x12\x12\n" +
 	"\x04ages\x18\v \x03(\x04R\x04ages\x12\x16\n" +
-	"\x06counts\x18\f \x03(\x04R\x06counts\x12\x16\n" +
+	"\x06counts\x18\f \x03(\x04R\x06counts\x12\x12\n" +
+	"\x04lead\x18\x0e \x01(\x04R\x04lead\x12\x16\n" +
 	"\x06behind\x18\r \x01(\rR\x06behindB\x15Z\x13castellan/actors/pbb\x06proto3"
 
 var (

@@ -23,6 +23,7 @@ const (
 	modeLook     = 1
 	modeStandIn  = 2 // its owner is silent
 	modeTakeBack = 3
+	modeLease    = 4 // many beforehand; see lease.go
 )
 
 // ask is a request on its way to an owner.
@@ -32,6 +33,7 @@ type ask struct {
 	demands  []firewall.Demand
 	stands   []window.Standing
 	instants []int64 // what each was counted as
+	count    int64   // of a lease: how many are wanted, then given; of what is taken back: how many; 0: one
 	verdict  verdict
 	done     chan bool // gets one: whether there is an answer
 	nobody   bool      // waits for it
@@ -43,7 +45,7 @@ func newAsk() any { return &ask{done: make(chan bool, 1)} }
 // for done, and gives the ask back.
 func (c *Counter) ask(t target, mode uint32, demands []firewall.Demand) *ask {
 	q := c.unused.Get().(*ask)
-	q.target, q.mode, q.verdict, q.nobody = t, mode, silent, false
+	q.target, q.mode, q.verdict, q.nobody, q.count = t, mode, silent, false, 0
 	q.demands, q.instants = append(q.demands[:0], demands...), q.instants[:0]
 	q.stands = append(q.stands[:0], make([]window.Standing, len(demands))...)
 	c.way(t.member).asks.put(q)
@@ -72,7 +74,7 @@ func (c *Counter) sendAsks(m *member, batch []*ask) {
 	for _, q := range batch {
 		n += len(q.demands)
 	}
-	question := &pb.RateAsk{Keys: make([][]byte, 0, n), Limits: make([]int64, 0, n), Periods: make([]int64, 0, n), Instants: make([]int64, 0, n),
+	question := &pb.RateAsk{Counts: make([]int64, 0, n), Keys: make([][]byte, 0, n), Limits: make([]int64, 0, n), Periods: make([]int64, 0, n), Instants: make([]int64, 0, n),
 		Sizes: make([]uint32, 0, len(batch)), Modes: make([]uint32, 0, len(batch))}
 	text := make([]byte, 0, 32*n)
 	for _, q := range batch {
@@ -83,6 +85,7 @@ func (c *Counter) sendAsks(m *member, batch []*ask) {
 			question.Keys = append(question.Keys, text[start:len(text):len(text)])
 			question.Limits = append(question.Limits, d.Limit)
 			question.Periods = append(question.Periods, int64(d.Period))
+			question.Counts = append(question.Counts, max(1, q.count))
 			if q.mode == modeTakeBack {
 				question.Instants = append(question.Instants, q.instants[i])
 			} else {
@@ -117,17 +120,31 @@ func (c *Counter) sendAsks(m *member, batch []*ask) {
 			q.verdict = again
 		}
 		for k := range q.demands {
-			if q.mode == modeCount || q.mode == modeStandIn {
+			if q.mode != modeLook && q.mode != modeTakeBack {
 				q.instants = append(q.instants, answer.Instants[n])
 			}
 			q.stands[k] = window.Standing{Used: answer.Used[n], Reset: answer.Reset_[n], Retry: answer.Retry[n]}
 			if q.mode == modeCount && q.verdict == admitted && !c.noteStandIn(&q.demands[k], answer.Numbers[n]) {
 				q.verdict = again
 			}
+			if q.mode == modeLease {
+				q.count = 0
+				if len(answer.Counts) > n && q.verdict == admitted {
+					q.count = answer.Counts[n]
+				}
+			}
 			n++
 		}
 		c.end(q, true)
 	}
+}
+
+// countOf is how many a key of a question is for.
+func countOf(q *pb.RateAsk, i int) int64 {
+	if len(q.Counts) == 0 {
+		return 1
+	}
+	return max(1, min(q.Counts[i], maxLease))
 }
 
 // fits tells whether an answer has the shape that its question asks for.
@@ -146,14 +163,14 @@ func (c *Counter) receiveAsk(from string, question proto.Message, answer func(pr
 		for _, s := range q.Sizes {
 			sum += int(s)
 		}
-		ok = sum == n && len(q.Modes) == len(q.Sizes) && len(q.Limits) == n && len(q.Periods) == n && len(q.Instants) == n
+		ok = sum == n && len(q.Modes) == len(q.Sizes) && len(q.Limits) == n && len(q.Periods) == n && len(q.Instants) == n && (len(q.Counts) == 0 || len(q.Counts) == n)
 	}
 	if !ok {
 		answer(&pb.RateAnswer{})
 		return
 	}
 	b := &pb.RateAnswer{Verdicts: make([]uint32, len(q.Sizes)), Used: make([]int64, n), Reset_: make([]int64, n), Retry: make([]int64, n),
-		Instants: make([]int64, n), Numbers: make([]uint64, n)}
+		Instants: make([]int64, n), Numbers: make([]uint64, n), Counts: make([]int64, n)}
 	if c.place.Load().alone { // it knows more members than this node does
 		answer(b)
 		return
@@ -195,8 +212,19 @@ func (c *Counter) receiveAsk(from string, question proto.Message, answer func(pr
 		case modeTakeBack:
 			b.Verdicts[i] = uint32(refused)
 			for k := range g.demands {
-				c.forget(&g.demands[k], q.Instants[base+k])
+				c.forget(&g.demands[k], q.Instants[base+k], countOf(q, base+k))
 			}
+		case modeLease:
+			if size != 1 {
+				continue
+			}
+			left.Add(1)
+			g.then, g.instants, g.numbers, g.asker = finish, b.Instants[base:at:at], b.Numbers[base:at:at], "" // it has the stand-in told by us
+			b.Counts[base] = c.give(g, countOf(q, base), &stands[base])
+			if b.Counts[base] > 0 {
+				b.Verdicts[i] = uint32(admitted)
+			}
+			g.finish()
 		case modeCount, modeStandIn:
 			left.Add(1)
 			g.then, g.instants, g.numbers = finish, b.Instants[base:at:at], b.Numbers[base:at:at]

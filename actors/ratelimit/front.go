@@ -24,6 +24,7 @@ type cell struct {
 	// admission leaves.
 	until, reset  int64
 	limit, period int64
+	lease         lease
 }
 
 var frontSeed = maphash.MakeSeed()
@@ -70,7 +71,7 @@ func (c *Counter) known(demands []firewall.Demand, stands []window.Standing) (re
 
 // note remembers what was decided.
 func (c *Counter) note(demands []firewall.Demand, stands []window.Standing, v verdict) {
-	now := c.table.Instant()
+	now, all := c.table.Instant(), allLeased(demands)
 	for i := range demands {
 		d, s := &demands[i], stands[i]
 		if v == refused && s.Retry <= 0 {
@@ -81,6 +82,10 @@ func (c *Counter) note(demands []firewall.Demand, stands []window.Standing, v ve
 		at := f.find(d.Key)
 		if v == admitted {
 			at.own.Admit(now, ruleOf(d))
+			if all {
+				at.lease.uses++
+				c.lookAhead(d, at, now)
+			}
 		} else {
 			at.until, at.reset, at.limit, at.period = now+s.Retry, now+s.Reset, d.Limit, int64(d.Period)
 		}
@@ -120,17 +125,26 @@ func (c *Counter) share(demands []firewall.Demand, stands []window.Standing) boo
 	return room
 }
 
-func (f *front) sweep(now int64) {
+// sweep forgets what is of no more use, and returns the leases that have ended.
+func (f *front) sweep(now int64) (ended map[firewall.Key]lease) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for k, at := range f.cells {
-		if at.until <= now && at.own.Idle(now) {
+		if at.lease.left > 0 && at.lease.until <= now {
+			if ended == nil {
+				ended = map[firewall.Key]lease{}
+			}
+			ended[k] = at.lease
+			at.lease.left = 0
+		}
+		if at.until <= now && at.own.Idle(now) && !at.lease.asking {
 			delete(f.cells, k)
 		}
 	}
 	if len(f.cells) == 0 {
 		f.cells = nil
 	}
+	return ended
 }
 
 func ruleOf(d *firewall.Demand) window.Rule {

@@ -20,6 +20,8 @@ type gate struct {
 	// partition.
 	instants []int64
 	numbers  []uint64
+	count    int64 // how many each demand counted
+	ahead    int64 // as of so much later
 	late     []int // partitions that are still to be taken over
 	wait     wait
 	then     func() // called when the decision holds, or does not
@@ -35,7 +37,7 @@ var _ firewall.Gate = (*gate)(nil)
 
 func (g *gate) init(c *Counter, asker string, standIn bool) {
 	g.c, g.pl, g.asker, g.standIn = c, c.place.Load(), asker, standIn
-	g.late = g.late[:0]
+	g.late, g.count, g.ahead = g.late[:0], 0, 0
 	g.wait.left.Store(1)
 	g.wait.void.Store(false)
 }
@@ -64,17 +66,17 @@ func (g *gate) Open(p int) bool {
 }
 
 // Counted implements firewall.Gate.
-func (g *gate) Counted(i, p int, instant int64) {
+func (g *gate) Counted(i, p int, instant, count int64) {
 	c := g.c
 	pl, r := g.pl, &c.roles[p]
 	r.number++
-	g.instants[i], g.numbers[i] = instant, r.number
+	g.instants[i], g.numbers[i], g.count = instant, r.number, count
 	if pl.owner[p] != c.self { // the stand-in has none itself
 		c.stood.Add(1)
 		return
 	}
 	if next := pl.next[p]; next != "" && next != g.asker {
-		x := &copied{part: p, number: r.number, demand: g.demands[i]}
+		x := &copied{part: p, number: r.number, demand: g.demands[i], count: count, ahead: g.ahead}
 		if c.way(next).deaf.Load() {
 			r.fork = true
 		} else {
@@ -119,7 +121,7 @@ func (g *gate) undone() bool { return g.wait.void.Load() }
 // not hold.
 func (g *gate) takeBack() {
 	for i, instant := range g.instants {
-		g.c.forget(&g.demands[i], instant)
+		g.c.forget(&g.demands[i], instant, g.count)
 	}
 }
 
@@ -155,19 +157,22 @@ func newLocal() any {
 	return l
 }
 
-// forget takes back an admission that was counted here, and has the stand-in do
-// the same.
-func (c *Counter) forget(d *firewall.Demand, instant int64) {
+// forget takes back admissions that were counted here as of an instant, and has
+// the stand-in do the same.
+func (c *Counter) forget(d *firewall.Demand, instant, count int64) {
 	p := d.Key.Partition()
 	c.table.Enter(p, func(part *firewall.Part) {
-		w := part.Find(d.Key)
-		if w == nil || !w.Forget(instant) {
+		w, gone := part.Find(d.Key), int64(0)
+		for w != nil && gone < count && w.Forget(instant) {
+			gone++
+		}
+		if gone == 0 {
 			return
 		}
 		pl, r := c.place.Load(), &c.roles[p]
 		r.number++
 		if next := pl.next[p]; pl.owner[p] == c.self && next != "" {
-			c.copyTo(next, &copied{part: p, number: r.number, demand: *d, taken: true})
+			c.copyTo(next, &copied{part: p, number: r.number, demand: *d, taken: true, count: gone})
 		}
 	})
 }

@@ -23,13 +23,13 @@ type role struct {
 	fork   bool   // something was counted that nobody else knows of
 	skips  bool   // the pieces of a state that follow are not wanted
 	tries  uint8
-	from   string            // the stand-in that has decided: it knows more than this node
-	owed   []firewall.Demand // admitted, and to be counted when the state is there
-	away   int64             // not to be taken over before
-	keep   int64             // how long a state is kept that is nobody's here; 0: it is
-	gen    uint32            // how often the state was given away
-	given  uint64            // and with which number
-	claim  bool              // it is being taken over
+	from   string    // the stand-in that has decided: it knows more than this node
+	owed   []*copied // admitted, and to be counted when the state is there
+	away   int64     // not to be taken over before
+	keep   int64     // how long a state is kept that is nobody's here; 0: it is
+	gen    uint32    // how often the state was given away
+	given  uint64    // and with which number
+	claim  bool      // it is being taken over
 }
 
 type state uint8
@@ -115,8 +115,8 @@ func (c *Counter) activate(p int) {
 		}
 		r.fork = pl.alone
 		now := c.table.Instant()
-		for i := range r.owed {
-			part.Make(r.owed[i].Key).Admit(now, ruleOf(&r.owed[i]))
+		for _, x := range r.owed {
+			part.Make(x.demand.Key).Add(now, x.ahead, x.count, ruleOf(&x.demand))
 		}
 		r.owed = nil
 	})
@@ -209,7 +209,7 @@ func (c *Counter) pieces(p int, part *firewall.Part, after []byte) (all []*pb.Ra
 		}
 	}
 	slices.SortFunc(keys, func(a, b kept) int { return slices.Compare(a.text, b.text) })
-	s := &pb.RateState{Part: uint32(p), Number: r.number, Next: len(after) > 0}
+	s := &pb.RateState{Part: uint32(p), Number: r.number, Next: len(after) > 0, Lead: uint64(leaseTime.Microseconds())}
 	all = append(all, s)
 	for _, k := range keys {
 		w := part.Find(k.key)
@@ -218,13 +218,13 @@ func (c *Counter) pieces(p int, part *firewall.Part, after []byte) (all []*pb.Ra
 		}
 		if len(s.Keys)+len(s.Ages) > maxPiece {
 			s.More = true
-			s = &pb.RateState{Part: uint32(p), Number: r.number, Next: true}
+			s = &pb.RateState{Part: uint32(p), Number: r.number, Next: true, Lead: s.Lead}
 			all = append(all, s)
 		}
 		runs := uint32(0)
 		w.Runs(func(instant, count int64) {
 			runs++
-			s.Ages = append(s.Ages, uint64(max(0, now-instant))/1000) // never older than it is
+			s.Ages = append(s.Ages, uint64(max(0, now+int64(leaseTime)-instant))/1000) // never older than it is
 			s.Counts = append(s.Counts, uint64(count))
 		})
 		s.Keys = append(s.Keys, k.text)

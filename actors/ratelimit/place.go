@@ -110,7 +110,9 @@ func (c *Counter) Sweep() {
 		return true
 	})
 	for i := range c.front {
-		c.front[i].sweep(now)
+		for k, l := range c.front[i].sweep(now) {
+			c.giveBack(firewall.Demand{Key: k, Limit: 1, Period: 1}, l)
+		}
 	}
 	for p := range c.roles {
 		c.table.Enter(p, func(part *firewall.Part) {

@@ -71,6 +71,7 @@ const (
 type Stats struct {
 	Here, Elsewhere int64 // decisions by this node and by others, for its own requests
 	Cached          int64 // refusals that were known here
+	Leased          int64 // let in by what was counted beforehand
 	Stood           int64 // decisions in the place of a silent owner
 	Shared          int64 // decisions within this node's share, because nobody answered
 	Batches, Asked  int64 // sent to owners, and the requests in them
@@ -98,7 +99,7 @@ type Counter struct {
 	ctx            context.Context
 	stop           context.CancelFunc
 
-	here, elsewhere, cached, stood, shared, batches, asked, copies, copied, pulled atomic.Int64
+	here, elsewhere, cached, spent, stood, shared, batches, asked, copies, copied, pulled atomic.Int64
 }
 
 var _ firewall.Counter = (*Counter)(nil)
@@ -128,7 +129,7 @@ func (c *Counter) Close() {
 
 // Stats tells what was counted.
 func (c *Counter) Stats() Stats {
-	return Stats{Here: c.here.Load(), Elsewhere: c.elsewhere.Load(), Cached: c.cached.Load(), Stood: c.stood.Load(), Shared: c.shared.Load(),
+	return Stats{Here: c.here.Load(), Elsewhere: c.elsewhere.Load(), Cached: c.cached.Load(), Leased: c.spent.Load(), Stood: c.stood.Load(), Shared: c.shared.Load(),
 		Batches: c.batches.Load(), Asked: c.asked.Load(), Copies: c.copies.Load(), Copied: c.copied.Load(), Pulled: c.pulled.Load()}
 }
 
@@ -150,6 +151,9 @@ func (c *Counter) Allow(_ context.Context, demands []firewall.Demand, stands []w
 	if c.known(demands, stands) {
 		c.cached.Add(1)
 		return false, nil
+	}
+	if c.spend(demands, stands) {
+		return true, nil
 	}
 	began, silences := c.table.Instant(), 0
 	for pause := time.Millisecond; ; pause = min(2*pause, 20*time.Millisecond) {

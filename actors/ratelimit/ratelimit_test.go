@@ -1,7 +1,10 @@
 package ratelimit
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -250,6 +253,76 @@ func TestRefusalsAreRemembered(t *testing.T) {
 			if ok, _ := n.Allow(t.Context(), []firewall.Demand{wider}, stands); !ok {
 				t.Error("refused after its time")
 			}
+		}
+	})
+}
+
+// Of a large limit many are counted beforehand: hardly anybody is asked, no
+// period has more than the limit, and little is lost.
+func TestLeases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const limit, period = 4000, 10 * time.Second
+		w := newWorld(t)
+		defer w.close()
+		w.start(three...)
+		w.see(three, three...)
+		time.Sleep(100 * time.Millisecond)
+		type admission struct{ sent, answered time.Duration }
+		var mu sync.Mutex
+		var all []admission
+		requests := 0
+		began := time.Now()
+		var work sync.WaitGroup
+		for i := range 12 {
+			work.Go(func() {
+				stands := make([]window.Standing, 1)
+				d := demand("r", "hot", limit)
+				d.Period = period
+				for time.Since(began) < 35*time.Second {
+					sent := time.Since(began)
+					ok, err := w.node(three[i%3]).Allow(t.Context(), []firewall.Demand{d}, stands)
+					mu.Lock()
+					requests++
+					if err != nil {
+						t.Error(err)
+					} else if ok {
+						all = append(all, admission{sent, time.Since(began)})
+					}
+					mu.Unlock()
+					time.Sleep(10 * time.Millisecond) // 1200 a second ask for 400
+				}
+			})
+		}
+		work.Wait()
+		slices.SortFunc(all, func(a, b admission) int { return cmp.Compare(a.answered, b.answered) })
+		worst, from := 0, 0
+		for i, a := range all {
+			for all[from].answered <= a.answered-period-time.Second {
+				from++
+			}
+			within := 0
+			for _, b := range all[from : i+1] {
+				if a.answered-b.sent < period {
+					within++
+				}
+			}
+			worst = max(worst, within)
+		}
+		asked, spent := int64(0), int64(0)
+		for _, id := range three {
+			s := w.nodes[id].Stats()
+			asked += s.Here + s.Elsewhere
+			spent += s.Leased
+		}
+		t.Logf("%d of %d let in, %d in the worst period; %d by leases, %d asked for", len(all), requests, worst, spent, asked)
+		if worst > limit {
+			t.Errorf("%d within a period, limit %d", worst, limit)
+		}
+		if ideal := 4 * limit; len(all) < ideal*85/100 {
+			t.Errorf("%d let in of %d", len(all), ideal)
+		}
+		if spent < int64(len(all))/4 {
+			t.Errorf("only %d of %d by leases", spent, len(all))
 		}
 	})
 }

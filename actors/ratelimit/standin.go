@@ -8,6 +8,7 @@ import (
 
 	"castellan/actors/pb"
 	"castellan/domain/firewall"
+	"castellan/domain/window"
 )
 
 // What an owner counts its stand-in knows. Admissions of a partition are
@@ -25,6 +26,8 @@ type copied struct {
 	number uint64
 	demand firewall.Demand
 	taken  bool          // it was taken back
+	count  int64         // how many
+	ahead  int64         // nanoseconds: as of so much later
 	gate   *gate         // whose decision waits for it; nil: it was made known already
 	state  *pb.RateState // instead of a demand
 }
@@ -58,6 +61,8 @@ func (c *Counter) sendCopies(m *member, batch []*copied) {
 		q.Limits = append(q.Limits, x.demand.Limit)
 		q.Periods = append(q.Periods, int64(x.demand.Period))
 		q.Taken = append(q.Taken, x.taken)
+		q.Counts = append(q.Counts, x.count)
+		q.Aheads = append(q.Aheads, x.ahead)
 	}
 	c.sendCopy(m, q, batch[begin:])
 }
@@ -195,7 +200,7 @@ func (c *Counter) overtaken(p int, by string, of []*copied) {
 			case x.gate != nil:
 				x.gate.wait.void.Store(true)
 			case !x.taken:
-				r.owed = append(r.owed, x.demand)
+				r.owed = append(r.owed, x)
 			}
 		}
 	})
@@ -237,7 +242,7 @@ func (c *Counter) receiveCopy(_ string, question proto.Message, answer func(prot
 	n := 0
 	if ok {
 		n = len(q.Parts)
-		ok = len(q.Numbers) == n && len(q.Keys) == n && len(q.Limits) == n && len(q.Periods) == n && len(q.Taken) == n
+		ok = len(q.Numbers) == n && len(q.Keys) == n && len(q.Limits) == n && len(q.Periods) == n && len(q.Taken) == n && (len(q.Counts) == n && len(q.Aheads) == n || len(q.Counts)+len(q.Aheads) == 0)
 	}
 	back := &pb.RateCopied{}
 	if !ok {
@@ -265,8 +270,12 @@ func (c *Counter) receiveCopy(_ string, question proto.Message, answer func(prot
 		if !valid || int(q.Parts[i]) != key.Partition() || q.Limits[i] < 1 || q.Periods[i] < 1 {
 			continue
 		}
-		say(q.Parts[i], c.takeCopy(&copied{part: int(q.Parts[i]), number: q.Numbers[i], taken: q.Taken[i],
-			demand: firewall.Demand{Key: key, Limit: q.Limits[i], Period: periodOf(q.Periods[i])}}))
+		x := &copied{part: int(q.Parts[i]), number: q.Numbers[i], taken: q.Taken[i], count: 1,
+			demand: firewall.Demand{Key: key, Limit: q.Limits[i], Period: periodOf(q.Periods[i])}}
+		if len(q.Counts) > 0 {
+			x.count, x.ahead = min(q.Counts[i], window.MaxExact), min(max(q.Aheads[i], 0), maxLead*1000)
+		}
+		say(q.Parts[i], c.takeCopy(x))
 	}
 	answer(back)
 }
@@ -295,9 +304,11 @@ func (c *Counter) takeCopy(x *copied) (what reply) {
 		}
 		r.number = max(r.number, x.number)
 		if w := part.Find(x.demand.Key); x.taken && w != nil {
-			w.ForgetNewest()
+			for range x.count {
+				w.ForgetNewest()
+			}
 		} else if !x.taken {
-			part.Make(x.demand.Key).Admit(c.table.Instant(), ruleOf(&x.demand))
+			part.Make(x.demand.Key).Add(c.table.Instant(), x.ahead, x.count, ruleOf(&x.demand))
 		}
 	})
 	return what
@@ -310,7 +321,7 @@ func (c *Counter) noteStandIn(d *firewall.Demand, number uint64) bool {
 	if c.place.Load().next[p] != c.self {
 		return true
 	}
-	return c.takeCopy(&copied{part: p, number: number, demand: *d}) != ahead
+	return c.takeCopy(&copied{part: p, number: number, demand: *d, count: 1}) != ahead
 }
 
 // manyTries is how often a state that was outrun by what came another way is

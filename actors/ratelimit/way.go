@@ -1,6 +1,7 @@
 package ratelimit
 
 import (
+	"runtime"
 	"sync"
 	"sync/atomic"
 )
@@ -34,6 +35,7 @@ func (w *way[T]) put(things ...T) {
 // run sends until nothing waits.
 func (w *way[T]) run() {
 	for {
+		runtime.Gosched() // who is about to ask goes along
 		w.mu.Lock()
 		n := min(len(w.queue), w.most)
 		if n == 0 {
@@ -82,7 +84,7 @@ type member struct {
 }
 
 const (
-	askLanes, askMost   = 2, 256
+	askLanes, askMost   = 1, 256
 	copyLanes, copyMost = 1, 512 // one at a time: what is told of a partition arrives in order
 )
 

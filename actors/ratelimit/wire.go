@@ -51,6 +51,9 @@ func sound(s *pb.RateState) bool {
 	return len(s.Periods) == n && len(s.Coarse) == n && len(s.Runs) == n && uint64(len(s.Ages)) == runs && len(s.Counts) == len(s.Ages)
 }
 
+// maxLead bounds what another node may book ahead, in microseconds.
+const maxLead = 1e6
+
 // run is how many admissions count as of an instant.
 type run struct{ instant, count int64 }
 
@@ -86,7 +89,7 @@ func (c *Counter) addAll(part *firewall.Part, states []*pb.RateState) {
 					at.rule.Limit = window.MaxExact + 1
 				}
 				for n := from; n < to; n++ {
-					at.runs = append(at.runs, run{now - int64(min(s.Ages[n], math.MaxInt64/2000))*1000, int64(min(s.Counts[n], math.MaxInt32))})
+					at.runs = append(at.runs, run{now + int64(min(s.Lead, maxLead))*1000 - int64(min(s.Ages[n], math.MaxInt64/2000))*1000, int64(min(s.Counts[n], math.MaxInt32))})
 				}
 			}
 			from = to
@@ -99,7 +102,7 @@ func (c *Counter) addAll(part *firewall.Part, states []*pb.RateState) {
 			if at.rule.Limit == window.MaxExact {
 				r.count = min(r.count, window.MaxExact)
 			}
-			w.Add(r.instant, r.count, at.rule)
+			w.Add(now, r.instant-now, r.count, at.rule)
 		}
 	}
 }

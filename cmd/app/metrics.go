@@ -90,6 +90,7 @@ func (m *metrics) rates(s *service) {
 	rate("here_total", "Decisions of this node's requests by its own windows.", func(r ratelimit.Stats) int64 { return r.Here })
 	rate("elsewhere_total", "Decisions of this node's requests that other members took part in.", func(r ratelimit.Stats) int64 { return r.Elsewhere })
 	rate("remembered_total", "Requests refused by a refusal that was still known here.", func(r ratelimit.Stats) int64 { return r.Cached })
+	rate("leased_total", "Requests let in by what their owners had counted beforehand.", func(r ratelimit.Stats) int64 { return r.Leased })
 	rate("standin_total", "Admissions counted in the place of a silent owner.", func(r ratelimit.Stats) int64 { return r.Stood })
 	rate("shared_total", "Requests decided within this node's share of a limit, because nobody answered.", func(r ratelimit.Stats) int64 { return r.Shared })
 	rate("ask_batches_total", "Batches sent to the owners of windows.", func(r ratelimit.Stats) int64 { return r.Batches })

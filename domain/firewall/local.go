@@ -38,8 +38,8 @@ type Part struct {
 type Gate interface {
 	// Open tells whether the windows of a partition may be used.
 	Open(partition int) bool
-	// Counted is told that demand i was counted, as of an instant.
-	Counted(i, partition int, instant int64)
+	// Counted is told that demand i was counted, so many times, as of an instant.
+	Counted(i, partition int, instant, count int64)
 }
 
 var _ Counter = (*Local)(nil)
@@ -129,10 +129,35 @@ func (l *Local) Decide(demands []Demand, stands []window.Standing, gate Gate) (a
 			stands[i].Reset = int64(demands[i].Period)
 		}
 		if gate != nil {
-			gate.Counted(i, n, now)
+			gate.Counted(i, n, now, 1)
 		}
 	}
 	return true, true
+}
+
+// Book counts admissions under a key beforehand, as of an instant that lies ahead
+// by so many nanoseconds: whoever gets them must have used them by then. There are
+// at most most of them, and at most one of every part that the key has left.
+func (l *Local) Book(d *Demand, most, part, ahead int64, stand *window.Standing, gate Gate) (booked int64, open bool) {
+	n := d.Key.Partition()
+	p := &l.parts[n]
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !gate.Open(n) {
+		return 0, false
+	}
+	now := l.instant()
+	w := p.windows[d.Key]
+	*stand = look(w, d, now)
+	if booked = min(most, (d.Limit-stand.Used)/part); booked <= 0 {
+		return 0, true
+	}
+	if w == nil {
+		w = p.add(d.Key)
+	}
+	gate.Counted(0, n, w.Add(now, ahead, booked, d.rule()), booked)
+	stand.Used += booked
+	return booked, true
 }
 
 // Look implements Counter.

@@ -57,16 +57,25 @@ func (w *Window) Coarse() bool { return w.coarse != nil }
 // Period is that of the rule of the last admission, in nanoseconds.
 func (w *Window) Period() int64 { return w.period }
 
-// Add remembers count admissions as of an instant, which is not before those
-// that it has already.
-func (w *Window) Add(instant, count int64, r Rule) {
-	if count > 0 && r.Limit > MaxExact {
+// Add remembers count admissions as of an instant that lies ahead of now, or
+// behind it, or as of the last one if that is later. It returns the instant.
+func (w *Window) Add(now, ahead, count int64, r Rule) int64 {
+	instant := now + ahead
+	if w.some {
+		instant = max(instant, w.newest)
+	}
+	if count <= 0 {
+		return instant
+	}
+	w.lead = max(w.lead, instant-now)
+	if r.Limit > MaxExact {
 		w.Admit(instant, r)
 		w.bucket(w.n - 1).count += count - 1
 		w.total += count - 1
-		return
+		return instant
 	}
 	for range count {
 		w.Admit(instant, r)
 	}
+	return instant
 }

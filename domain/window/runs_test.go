@@ -54,7 +54,7 @@ func TestRuns(t *testing.T) {
 			}
 		}
 		var copied window.Window
-		w.Runs(func(instant, count int64) { copied.Add(instant, count, rule) })
+		w.Runs(func(instant, count int64) { copied.Add(now, instant-now, count, rule) })
 		for range 50 {
 			got, want := copied.Look(now, rule), w.Look(now, rule)
 			if w.Coarse() && got.Used >= want.Used && got.Used-want.Used <= rule.Limit/100 && got.Retry >= want.Retry {
@@ -68,6 +68,24 @@ func TestRuns(t *testing.T) {
 		}
 		if !copied.Idle(now) || w.Period() != rule.Period || w.Coarse() != (rule.Limit > window.MaxExact) {
 			t.Errorf("limit %d: it is not idle, or not what it was", rule.Limit)
+		}
+	}
+}
+
+// What is booked ahead counts at once, and for a period from then.
+func TestAddAhead(t *testing.T) {
+	for _, rule := range []window.Rule{{Limit: 10, Period: 1000}, {Limit: 5000, Period: 1000}} {
+		var w window.Window
+		w.Admit(0, rule)
+		if at := w.Add(10, 50, 4, rule); at != 60 {
+			t.Errorf("booked as of %d", at)
+		}
+		w.Admit(20, rule) // as of 60, too: nothing comes before what is there
+		for at, used := range map[int64]int64{20: 6, 999: 6, 1000: 5, 1059: 5, 1060: 0} {
+			probe := w
+			if got := probe.Look(at, rule).Used; got != used {
+				t.Errorf("limit %d: %d count at %d, not %d", rule.Limit, got, at, used)
+			}
 		}
 	}
 }

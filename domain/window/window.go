@@ -46,18 +46,19 @@ type Window struct {
 	newest int64
 	some   bool  // newest is an admission
 	period int64 // of the rule of the last admission, for Idle
+	lead   int64 // by how much the newest lay ahead at most when it was remembered
 }
 
 // bucket holds the admissions of one grain.
 type bucket struct{ first, last, count int64 }
 
 // Look tells how the window stands at now. An instant before the last admission
-// is taken for that: clocks step back, windows do not.
+// is taken for that, unless it was booked ahead: clocks step back, windows do not.
 func (w *Window) Look(now int64, r Rule) (s Standing) {
 	if !w.some {
 		return s
 	}
-	now = max(now, w.newest)
+	now = max(now, w.newest-w.lead)
 	w.shape(r)
 	if r.Limit > MaxExact {
 		return w.lookCoarse(now, r)
@@ -73,7 +74,8 @@ func (w *Window) Look(now int64, r Rule) (s Standing) {
 	return s
 }
 
-// Admit remembers an admission at now. It is for the caller to have looked.
+// Admit remembers an admission at now, or at the instant of the last one if that
+// is later. It is for the caller to have looked.
 func (w *Window) Admit(now int64, r Rule) {
 	if w.some {
 		now = max(now, w.newest)

@@ -107,7 +107,8 @@ func (w window) each(d time.Duration) float64 { return d.Seconds() * 1e3 / float
 
 // meter reads the clocks of everybody concerned.
 type meter struct {
-	server, base int // process ids; 0: there is none
+	server, base int   // process ids; 0: there is none
+	more         []int // of further servers, counted with the first
 	count        *atomic.Int64
 }
 
@@ -122,6 +123,13 @@ func (m meter) read() (r reading, err error) {
 		if r.server, err = cpu(m.server, false); err != nil {
 			return r, err
 		}
+	}
+	for _, pid := range m.more {
+		used, err := cpu(pid, false)
+		if err != nil {
+			return r, err
+		}
+		r.server += used
 	}
 	if m.base != 0 {
 		if r.base, err = cpu(m.base, true); err != nil {

@@ -36,6 +36,7 @@ var measurements = []struct {
 	{"alone", "latency of the two steps without load", alone},
 	{"password", "logins with the real hash: its neighbours, a crowd, a flood", passwords},
 	{"begin", "size, start and idle memory of the program", begin},
+	{"limits", "requests under a rate limit, on one node and on three that count together", limits},
 	{"decoy", "known and unknown phones at the reset of a password", decoy},
 }
 
