@@ -130,7 +130,7 @@ func (c *Counter) lookAhead(d *firewall.Demand, at *cell, now int64) {
 func (c *Counter) hire(d firewall.Demand, want int64) {
 	begin := c.table.Instant()
 	next := lease{until: begin + int64(leaseTime)}
-	t := c.target(c.place.Load(), d.Key.Partition())
+	t := c.target(c.place.Load(), d.Key.Partition(), false)
 	demands := []firewall.Demand{d}
 	switch {
 	case t.member == "" || t.standIn: // one that stands in counts one by one

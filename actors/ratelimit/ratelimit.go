@@ -155,17 +155,16 @@ func (c *Counter) Allow(_ context.Context, demands []firewall.Demand, stands []w
 	if c.spend(demands, stands) {
 		return true, nil
 	}
-	began, silences := c.table.Instant(), 0
+	began, without := c.table.Instant(), false
 	for pause := time.Millisecond; ; pause = min(2*pause, 20*time.Millisecond) {
-		v := c.round(demands, stands)
+		v := c.round(demands, stands, without)
 		if v == admitted || v == refused {
 			c.note(demands, stands, v)
 			return v == admitted, nil
 		}
-		if v == silent {
-			if silences++; silences == 1 {
-				continue // with the stand-in
-			}
+		if v == silent && !without {
+			without = true // with the stand-in
+			continue
 		}
 		waited := time.Duration(c.table.Instant() - began)
 		if v == silent && waited >= silence || waited >= moveTime {
@@ -186,7 +185,7 @@ func (c *Counter) Look(_ context.Context, demands []firewall.Demand, stands []wi
 	pl := c.place.Load()
 	for i := range demands {
 		d, s := demands[i:i+1], stands[i:i+1]
-		if t := c.target(pl, demands[i].Key.Partition()); t.member == c.self {
+		if t := c.target(pl, demands[i].Key.Partition(), false); t.member == c.self {
 			if err := c.table.Look(context.Background(), d, s); err != nil {
 				return err
 			}
@@ -202,17 +201,17 @@ func (c *Counter) Look(_ context.Context, demands []firewall.Demand, stands []wi
 }
 
 // target is who decides about a partition: its owner, or, when that is silent,
-// its stand-in.
+// its stand-in. Without one that is silent means not even to try it again.
 type target struct {
 	member  string
 	standIn bool
 }
 
-func (c *Counter) target(pl *placement, part int) target {
+func (c *Counter) target(pl *placement, part int, without bool) target {
 	owner, next := pl.owner[part], pl.next[part]
 	switch {
 	case owner == "" || next == "":
-	case owner == c.self && !c.net.Belongs(), owner != c.self && c.way(owner).mute(c.table.Instant()):
+	case owner == c.self && !c.net.Belongs(), owner != c.self && c.way(owner).mute(c.table.Instant(), without):
 		return target{next, true}
 	}
 	return target{owner, false}
@@ -224,13 +223,13 @@ const maxDemands = 8
 // round has each owner decide, those of other nodes at the same time. All or
 // nothing: what some had admitted when another refuses is taken back. Keys of
 // this node come last, because what they refuse nobody else has to take back.
-func (c *Counter) round(demands []firewall.Demand, stands []window.Standing) verdict {
+func (c *Counter) round(demands []firewall.Demand, stands []window.Standing, without bool) verdict {
 	pl := c.place.Load()
 	var room [maxDemands]target
 	targets := room[:0]
 	here, standIn := 0, false
 	for i := range demands {
-		t := c.target(pl, demands[i].Key.Partition())
+		t := c.target(pl, demands[i].Key.Partition(), without)
 		if t.member == "" {
 			return silent
 		}

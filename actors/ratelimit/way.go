@@ -101,10 +101,13 @@ func (c *Counter) way(id string) *member {
 }
 
 // mute reports whether a member is not worth asking: it is silent, and it was
-// tried a moment ago.
-func (m *member) mute(now int64) bool {
+// tried a moment ago, or is not to be tried.
+func (m *member) mute(now int64, leave bool) bool {
 	if m.silentSince.Load() == 0 {
 		return false
+	}
+	if leave {
+		return true
 	}
 	last := m.tried.Load()
 	return now-last < int64(probeTime) || !m.tried.CompareAndSwap(last, now)
