@@ -72,6 +72,15 @@ func (n *Node) Former(kind, id string) []string {
 // that it belongs.
 func (n *Node) Lost(id string) bool { return n.fleet == nil || n.fleet.ended(id) }
 
+// Drops counts how often this node gave up everything, because it did not know
+// for a while that it belongs: it may have missed whatever was sent to it.
+func (n *Node) Drops() int64 {
+	if n.fleet == nil {
+		return 0
+	}
+	return n.fleet.drops.Load()
+}
+
 func (f *fleet) ended(id string) bool {
 	l := f.linkTo(id)
 	return l == nil || l.dead.Load() || !f.belongs(id) && f.clock()-l.heard.Load() > int64(lease)

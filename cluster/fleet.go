@@ -37,6 +37,7 @@ type fleet struct {
 	handedOver     atomic.Int64
 	takenOver      atomic.Int64
 	lapses         atomic.Int64
+	drops          atomic.Int64
 	peerNames      atomic.Int64
 	rebuilds       atomic.Int64
 	leaseMu        sync.Mutex

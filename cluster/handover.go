@@ -280,6 +280,7 @@ const never = -1 << 62
 
 // drop ends every activation without handling what is queued for it.
 func (f *fleet) drop() {
+	f.drops.Add(1)
 	dropped := false
 	f.each(func(c *cell) {
 		if c.key.id != f.self.ID {

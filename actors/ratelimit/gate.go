@@ -11,18 +11,16 @@ import (
 // gate is one decision of this node: it lets it be made only where this node may,
 // and has the stand-ins know of it before anybody hears of it.
 type gate struct {
-	c       *Counter
-	pl      *placement
-	asker   string // whose request it is
-	standIn bool   // in the place of a silent owner
-	demands []firewall.Demand
-	// What each demand was counted as: when, by the clock here, and as which of its
-	// partition.
-	instants []int64
-	numbers  []uint64
-	count    int64 // how many each demand counted
-	ahead    int64 // as of so much later
-	late     []int // partitions that are still to be taken over
+	c        *Counter
+	pl       *placement
+	asker    string // whose request it is
+	standIn  bool   // in the place of a silent owner
+	demands  []firewall.Demand
+	instants []int64  // what each demand was counted as, by the clock here
+	numbers  []uint64 // and as which of its partition, where the asker stands in
+	count    int64    // how many each demand counted
+	ahead    int64    // as of so much later
+	late     []int    // partitions that are still to be taken over
 	wait     wait
 	then     func() // called when the decision holds, or does not
 }
@@ -70,12 +68,16 @@ func (g *gate) Counted(i, p int, instant, count int64) {
 	c := g.c
 	pl, r := g.pl, &c.roles[p]
 	r.number++
-	g.instants[i], g.numbers[i], g.count = instant, r.number, count
+	g.instants[i], g.count = instant, count
 	if pl.owner[p] != c.self { // the stand-in has none itself
 		c.stood.Add(1)
 		return
 	}
-	if next := pl.next[p]; next != "" && next != g.asker {
+	switch next := pl.next[p]; next {
+	case "":
+	case g.asker: // it is told by the answer
+		g.numbers[i] = r.number
+	default:
 		x := &copied{part: p, number: r.number, demand: g.demands[i], count: count, ahead: g.ahead}
 		if c.way(next).deaf.Load() {
 			r.fork = true

@@ -17,7 +17,8 @@ type role struct {
 	state  state
 	number uint64 // of the last admission, see term
 	base   uint64 // as stand-in: what came with the state
-	whole  bool   // as stand-in: it has all that the owner has
+	whole  bool   // as stand-in: it has all that the owner has,
+	source string // which is this one
 	stands bool   // as stand-in: it has decided itself
 	told   bool   // as owner: the stand-in was given the state
 	fork   bool   // something was counted that nobody else knows of
@@ -161,7 +162,7 @@ func (c *Counter) pull(p int, from string, back bool) (states []*pb.RateState, o
 }
 
 // receivePull gives a partition away.
-func (c *Counter) receivePull(_ string, question proto.Message, answer func(proto.Message)) {
+func (c *Counter) receivePull(from string, question proto.Message, answer func(proto.Message)) {
 	q, ok := question.(*pb.RatePull)
 	if !ok || int(q.Part) >= len(c.roles) {
 		answer(&pb.RateState{Refused: true})
@@ -177,7 +178,7 @@ func (c *Counter) receivePull(_ string, question proto.Message, answer func(prot
 					s = &pb.RateState{Part: q.Part, Refused: true}
 					return
 				}
-				r.state, r.stands, r.whole = idle, false, true
+				r.state, r.stands, r.whole, r.source = idle, false, true, from
 				r.gen++
 				r.given = r.number
 				if !q.Back {

@@ -39,6 +39,9 @@ func (c *Counter) moved(changed func(kind, id string) bool) {
 	before, now := c.place.Load(), c.look()
 	c.place.Store(now)
 	joined := before.alone && !now.alone
+	drops := c.net.Drops() // this node may have missed what it was told
+	dropped := drops != c.drops
+	c.drops = drops
 	for p := range c.roles {
 		owner, next := now.owner[p] == c.self, now.next[p] == c.self
 		c.table.Enter(p, func(part *firewall.Part) {
@@ -50,9 +53,9 @@ func (c *Counter) moved(changed func(kind, id string) bool) {
 			other := changed(Kind, strconv.Itoa(p))
 			switch {
 			case r.state == held && (!owner || joined || other):
-				r.state, r.whole = idle, next
-			case next && (other || before.next[p] != c.self):
-				r.whole = false // its owner will tell
+				r.state, r.whole, r.source = idle, next, now.owner[p]
+			case dropped || r.source != now.owner[p]:
+				r.whole = false // its owner will tell; it may have done so already
 			}
 			if owner || next {
 				r.keep = 0

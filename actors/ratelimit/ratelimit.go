@@ -44,6 +44,7 @@ type Cluster interface {
 	Place(kind, id string) (owner, next string)
 	Former(kind, id string) []string
 	Lost(member string) bool
+	Drops() int64
 	OnMove(tell func(moved func(kind, id string) bool))
 	Serve(name string, r cluster.Receiver)
 	Ask(ctx context.Context, within time.Duration, to, name string, question proto.Message) (proto.Message, error)
@@ -91,7 +92,8 @@ type Counter struct {
 	front [fronts]front
 
 	mu    sync.Mutex // of changes of the placement
-	ways  sync.Map   // of *member, by id
+	drops int64
+	ways  sync.Map // of *member, by id
 	moves chan struct{}
 	// What requests use, to be used again: *ask and *local.
 	unused, locals sync.Pool
@@ -99,7 +101,7 @@ type Counter struct {
 	ctx            context.Context
 	stop           context.CancelFunc
 
-	here, elsewhere, cached, spent, stood, shared, batches, asked, copies, copied, pulled atomic.Int64
+	here, elsewhere, cached, spent, stood, shared, batches, asked, copies, copied, pulled, warned atomic.Int64
 }
 
 var _ firewall.Counter = (*Counter)(nil)
@@ -175,8 +177,19 @@ func (c *Counter) Allow(_ context.Context, demands []firewall.Demand, stands []w
 		case <-c.ctx.Done():
 		}
 	}
-	c.shared.Add(1)
+	c.warn(time.Duration(c.table.Instant() - began))
 	return c.share(demands, stands), nil
+}
+
+// warnPause is how often it is said that limits are shared.
+const warnPause = 10 * time.Second
+
+// warn says that a request was decided by a share, now and then.
+func (c *Counter) warn(waited time.Duration) {
+	n, now := c.shared.Add(1), c.table.Instant()
+	if last := c.warned.Load(); (last == 0 || now-last > int64(warnPause)) && c.warned.CompareAndSwap(last, max(now, 1)) {
+		c.log.Warn("rate limits: nobody answered for a counter, its limit is shared among the nodes", "waited", waited.Round(time.Millisecond), "so far", n)
+	}
 }
 
 // Look implements firewall.Counter. What nobody tells counts as untouched.

@@ -66,6 +66,24 @@ func TestExact(t *testing.T) {
 			w.thaw("c", false)
 			tr.aim(three...)
 		}, true},
+		"leave, and another freezes": {func(w *world, tr *traffic) {
+			four := []string{"a", "b", "c", "d"}
+			w.start("d")
+			for _, id := range four {
+				w.see(four, id)
+			}
+			time.Sleep(300 * time.Millisecond)
+			for _, id := range []string{"c", "d", "b", "a"} { // the one that will freeze hears of it first
+				w.see(three, id)
+				time.Sleep(30 * time.Millisecond)
+			}
+			time.Sleep(100 * time.Millisecond)
+			w.kill("d")
+			w.freeze("c")
+			tr.aim("a", "b")
+			time.Sleep(2 * time.Second)
+			w.see([]string{"a", "b"}, "a", "b")
+		}, true},
 		"freeze": {func(w *world, tr *traffic) {
 			w.freeze("c")
 			tr.aim("a", "b")
@@ -115,6 +133,12 @@ func TestExact(t *testing.T) {
 				what.happens(w, tr)
 				time.Sleep(6 * time.Second)
 				more, fewer, worst := tr.over(limit)
+				for k, n := range tr.admitted {
+					if n > limit {
+						p := fmt.Sprint((firewall.Key{Rule: "r", Name: k}).Partition())
+						t.Log(k, n, "p", p, "four", place([]string{"a", "b", "c", "d"}, p)[:3], "three", place(three, p)[:3], "two", place([]string{"a", "b"}, p)[:2])
+					}
+				}
 				var all Stats
 				for id, n := range w.nodes {
 					s := n.Stats()

@@ -237,7 +237,7 @@ func (c *Counter) tell(p int) {
 }
 
 // receiveCopy is the stand-in's side.
-func (c *Counter) receiveCopy(_ string, question proto.Message, answer func(proto.Message)) {
+func (c *Counter) receiveCopy(from string, question proto.Message, answer func(proto.Message)) {
 	q, ok := question.(*pb.RateCopy)
 	n := 0
 	if ok {
@@ -260,7 +260,7 @@ func (c *Counter) receiveCopy(_ string, question proto.Message, answer func(prot
 	states := q.States
 	for i := range n + 1 {
 		for len(states) > 0 && (int(states[0].Behind) <= i || i == n) {
-			say(states[0].Part, c.takeState(states[0]))
+			say(states[0].Part, c.takeState(from, states[0]))
 			states = states[1:]
 		}
 		if i == n {
@@ -314,14 +314,10 @@ func (c *Counter) takeCopy(x *copied) (what reply) {
 	return what
 }
 
-// noteStandIn is takeCopy for an admission that this node, the stand-in, hears of
-// as the one who asked for it. False: it does not hold.
+// noteStandIn is takeCopy for an admission that this node, the stand-in in the
+// eyes of the owner, hears of as the one who asked for it. False: it does not hold.
 func (c *Counter) noteStandIn(d *firewall.Demand, number uint64) bool {
-	p := d.Key.Partition()
-	if c.place.Load().next[p] != c.self {
-		return true
-	}
-	return c.takeCopy(&copied{part: p, number: number, demand: *d, count: 1}) != ahead
+	return number == 0 || c.takeCopy(&copied{part: d.Key.Partition(), number: number, demand: *d, count: 1}) != ahead
 }
 
 // manyTries is how often a state that was outrun by what came another way is
@@ -329,7 +325,7 @@ func (c *Counter) noteStandIn(d *firewall.Demand, number uint64) bool {
 const manyTries = 3
 
 // takeState takes over the state of a partition, or a piece of it.
-func (c *Counter) takeState(s *pb.RateState) (what reply) {
+func (c *Counter) takeState(from string, s *pb.RateState) (what reply) {
 	if int(s.Part) >= len(c.roles) {
 		return taken
 	}
@@ -344,7 +340,7 @@ func (c *Counter) takeState(s *pb.RateState) (what reply) {
 				r.whole, what = false, needs
 				return
 			}
-			r.number, r.base, r.whole = s.Number, s.Number, true
+			r.number, r.base, r.whole, r.source = s.Number, s.Number, true, from
 			return
 		case s.Next && r.skips:
 			return
@@ -359,7 +355,7 @@ func (c *Counter) takeState(s *pb.RateState) (what reply) {
 		}
 		c.add(part, s)
 		if !s.More {
-			r.number, r.base, r.whole, r.tries = s.Number, s.Number, true, 0
+			r.number, r.base, r.whole, r.source, r.tries = s.Number, s.Number, true, from, 0
 		}
 	})
 	return what

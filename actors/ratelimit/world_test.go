@@ -38,7 +38,8 @@ type node struct {
 	tell   []func(func(kind, id string) bool)
 	serve  map[string]cluster.Receiver
 	links  map[string]chan func()
-	lapsed bool          // it does not know that it belongs
+	lapsed bool // it does not know that it belongs
+	drops  int64
 	dead   chan struct{} // closed when it is
 	frozen chan struct{} // closed when it goes on; nil: it is not
 	ill    bool          // it was frozen or killed once
@@ -89,6 +90,7 @@ func (w *world) lapse(id string) {
 	n := w.nodes[id]
 	n.mu.Lock()
 	n.past = append(n.past, pastView{without(n.view, id), time.Now().Add(5 * time.Second)})
+	n.drops++
 	tell := n.tell
 	n.mu.Unlock()
 	for _, f := range tell {
@@ -242,6 +244,7 @@ func (n *node) Lost(id string) bool {
 	defer n.mu.Unlock()
 	return !slices.Contains(n.view, id) && to.isFrozen()
 }
+func (n *node) Drops() int64 { n.mu.Lock(); defer n.mu.Unlock(); return n.drops }
 func (n *node) isFrozen() bool {
 	if !n.mu.TryLock() {
 		return false
