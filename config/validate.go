@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Validate reports every fault of a resolved configuration as Faults, nil when
@@ -158,7 +159,7 @@ var (
 	tenantPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 	issuerPattern = regexp.MustCompile(`^[!-~]{1,128}$`)
 	// A colon parts issuer and account in the URL that an app reads.
-	totpIssuerPattern = regexp.MustCompile(`^[\pL\pN][^:\pC]{0,63}$`)
+	totpIssuerPattern = regexp.MustCompile(`^[\pL\pN][^:\pC]*$`) // counted apart: as a pattern, 64 of such a class take megabytes
 	prefixPattern     = regexp.MustCompile(`^[1-9][0-9]{0,6}$`)
 )
 
@@ -206,7 +207,7 @@ var (
 // mfa checks the form of mfa.guarded; whether the endpoints exist and may be
 // guarded is for the table of endpoints to say (D-2FA-28).
 func (k *checker) mfa() {
-	k.refuse(!totpIssuerPattern.MatchString(k.c.MFA.TOTPIssuer), "mfa.totp_issuer", "must be 1 to 64 characters, starting with a letter or digit, without a colon")
+	k.refuse(!totpIssuerPattern.MatchString(k.c.MFA.TOTPIssuer) || utf8.RuneCountInString(k.c.MFA.TOTPIssuer) > 64, "mfa.totp_issuer", "must be 1 to 64 characters, starting with a letter or digit, without a colon")
 	for _, endpoint := range slices.Sorted(maps.Keys(k.c.MFA.Guarded)) {
 		action := k.c.MFA.Guarded[endpoint]
 		k.refuse(!guardedPattern.MatchString(endpoint), "mfa.guarded", quote(endpoint)+" is not an endpoint such as POST /auth/password")
