@@ -65,10 +65,7 @@ func (c *Counter) moved(changed func(kind, id string) bool) {
 			r.told = r.told && before.next[p] == now.next[p] && !(now.next[p] != "" && c.way(now.next[p]).deaf.Load())
 		})
 	}
-	select {
-	case c.moves <- struct{}{}:
-	default:
-	}
+	c.kick()
 }
 
 // settlers is how many partitions are taken over at a time.

@@ -93,6 +93,7 @@ func (c *Counter) sendCopy(m *member, q *pb.RateCopy, of []*copied) {
 				})...)
 			}
 		}
+		c.untold(of) // nobody knows what of it arrived
 		for _, g := range waiting {
 			if g != nil {
 				if !holds || !c.net.Belongs() {
@@ -100,6 +101,9 @@ func (c *Counter) sendCopy(m *member, q *pb.RateCopy, of []*copied) {
 				}
 				g.finish()
 			}
+		}
+		if !holds {
+			c.kick()
 		}
 		return
 	}
@@ -126,6 +130,22 @@ func (c *Counter) sendCopy(m *member, q *pb.RateCopy, of []*copied) {
 			c.table.Enter(int(p), func(*firewall.Part) { c.roles[p].told = false })
 			c.tell(int(p))
 		}
+	}
+}
+
+// untold has a stand-in told the whole state of partitions before anything else
+// of them counts on its knowing.
+func (c *Counter) untold(of []*copied) {
+	for _, x := range of {
+		c.table.Enter(x.part, func(*firewall.Part) { c.roles[x.part].told = false })
+	}
+}
+
+// kick has settle look at everything.
+func (c *Counter) kick() {
+	select {
+	case c.moves <- struct{}{}:
+	default:
 	}
 }
 
@@ -216,10 +236,7 @@ func (c *Counter) retell(next string) {
 			c.table.Enter(p, func(*firewall.Part) { c.roles[p].told = false })
 		}
 	}
-	select {
-	case c.moves <- struct{}{}:
-	default:
-	}
+	c.kick()
 }
 
 // tell gives the stand-in of a partition its whole state, unless it has it.
