@@ -379,8 +379,9 @@ func (x *RateCopied) GetNeeds() []uint32 {
 type RatePull struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Part          uint32                 `protobuf:"varint,1,opt,name=part,proto3" json:"part,omitempty"`
-	After         []byte                 `protobuf:"bytes,2,opt,name=after,proto3" json:"after,omitempty"` // the last key of the piece before
-	Back          bool                   `protobuf:"varint,3,opt,name=back,proto3" json:"back,omitempty"`  // the owner asks the stand-in that has decided in its place
+	After         []byte                 `protobuf:"bytes,2,opt,name=after,proto3" json:"after,omitempty"`       // the last key of the piece before
+	Back          bool                   `protobuf:"varint,3,opt,name=back,proto3" json:"back,omitempty"`        // the owner asks the stand-in that has decided in its place
+	Tell          []uint32               `protobuf:"varint,4,rep,packed,name=tell,proto3" json:"tell,omitempty"` // instead: a stand-in wants to be told the states of these
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -434,6 +435,13 @@ func (x *RatePull) GetBack() bool {
 		return x.Back
 	}
 	return false
+}
+
+func (x *RatePull) GetTell() []uint32 {
+	if x != nil {
+		return x.Tell
+	}
+	return nil
 }
 
 // RateState is a piece of the state of a partition.
@@ -620,11 +628,12 @@ const file_rates_proto_rawDesc = "" +
 	"\n" +
 	"RateCopied\x12\x14\n" +
 	"\x05ahead\x18\x01 \x03(\rR\x05ahead\x12\x14\n" +
-	"\x05needs\x18\x02 \x03(\rR\x05needs\"H\n" +
+	"\x05needs\x18\x02 \x03(\rR\x05needs\"\\\n" +
 	"\bRatePull\x12\x12\n" +
 	"\x04part\x18\x01 \x01(\rR\x04part\x12\x14\n" +
 	"\x05after\x18\x02 \x01(\fR\x05after\x12\x12\n" +
-	"\x04back\x18\x03 \x01(\bR\x04back\"\xbd\x02\n" +
+	"\x04back\x18\x03 \x01(\bR\x04back\x12\x12\n" +
+	"\x04tell\x18\x04 \x03(\rR\x04tell\"\xbd\x02\n" +
 	"\tRateState\x12\x12\n" +
 	"\x04part\x18\x01 \x01(\rR\x04part\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x12\n" +

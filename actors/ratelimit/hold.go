@@ -164,7 +164,15 @@ func (c *Counter) pull(p int, from string, back bool) (states []*pb.RateState, o
 // receivePull gives a partition away.
 func (c *Counter) receivePull(from string, question proto.Message, answer func(proto.Message)) {
 	q, ok := question.(*pb.RatePull)
-	if !ok || int(q.Part) >= len(c.roles) {
+	if ok && len(q.Tell) > 0 {
+		for _, p := range q.Tell {
+			if int(p) < len(c.roles) {
+				c.table.Enter(int(p), func(*firewall.Part) { c.roles[p].told = false })
+			}
+		}
+		c.kick()
+	}
+	if !ok || len(q.Tell) > 0 || int(q.Part) >= len(c.roles) {
 		answer(&pb.RateState{Refused: true})
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"castellan/actors/pb"
 	"castellan/domain/firewall"
 )
 
@@ -74,9 +75,14 @@ const settlers = 16
 // settle takes over, after each change, what is this node's now, before anybody
 // asks for it, and tells new stand-ins what they stand in for.
 func (c *Counter) settle() {
+	tick := time.NewTicker(wantTime)
+	defer tick.Stop()
 	for {
 		select {
 		case <-c.moves:
+		case <-tick.C:
+			c.want()
+			continue
 		case <-c.ctx.Done():
 			return
 		}
@@ -96,6 +102,31 @@ func (c *Counter) settle() {
 			}
 		}
 		close(parts)
+	}
+}
+
+// wantTime is how often a stand-in looks whether it lacks something.
+const wantTime = 150 * time.Millisecond
+
+// want asks owners for what this node stands in for and does not have whole: it
+// may have seen a change after it was told, or have been away.
+func (c *Counter) want() {
+	pl := c.place.Load()
+	if pl.alone || !c.net.Belongs() {
+		return
+	}
+	lacks := map[string][]uint32{}
+	for p := range c.roles {
+		if pl.next[p] == c.self && pl.owner[p] != "" {
+			c.table.Enter(p, func(*firewall.Part) {
+				if r := &c.roles[p]; !r.whole && !r.stands && r.state == idle {
+					lacks[pl.owner[p]] = append(lacks[pl.owner[p]], uint32(p))
+				}
+			})
+		}
+	}
+	for owner, parts := range lacks {
+		c.work.Go(func() { c.net.Ask(c.ctx, silence, owner, pullName, &pb.RatePull{Tell: parts}) })
 	}
 }
 

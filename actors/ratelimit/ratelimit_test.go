@@ -84,6 +84,14 @@ func TestExact(t *testing.T) {
 			time.Sleep(2 * time.Second)
 			w.see([]string{"a", "b"}, "a", "b")
 		}, true},
+		"one lapses, and another freezes": {func(w *world, tr *traffic) {
+			w.lapse("a") // it may have missed what it was told
+			time.Sleep(400 * time.Millisecond)
+			w.freeze("c")
+			tr.aim("a", "b")
+			time.Sleep(2 * time.Second)
+			w.see([]string{"a", "b"}, "a", "b")
+		}, true},
 		"freeze": {func(w *world, tr *traffic) {
 			w.freeze("c")
 			tr.aim("a", "b")

@@ -32,6 +32,13 @@ type copied struct {
 	state  *pb.RateState // instead of a demand
 }
 
+func (x *copied) term() uint64 {
+	if x.state != nil {
+		return x.state.Number >> term
+	}
+	return x.number >> term
+}
+
 // copyTo sends to a stand-in. The caller holds the partition's lock, so that
 // what is told of a partition arrives in order.
 func (c *Counter) copyTo(next string, x *copied) { c.way(next).copies.put(x) }
@@ -211,7 +218,10 @@ func (c *Counter) overtaken(p int, by string, of []*copied) {
 	}
 	c.table.Enter(p, func(*firewall.Part) {
 		r := &c.roles[p]
-		if r.state == held {
+		// What was sent before this node took over what the stand-in knew says nothing
+		// of what it knows now.
+		now := r.number >> term
+		if r.state == held && slices.ContainsFunc(of, func(x *copied) bool { return x.part == p && x.term() == now }) {
 			r.state, r.from = idle, by
 		}
 		for _, x := range of {
@@ -219,7 +229,7 @@ func (c *Counter) overtaken(p int, by string, of []*copied) {
 			case x.part != p || x.state != nil || x.number <= r.given:
 			case x.gate != nil:
 				x.gate.wait.void.Store(true)
-			case !x.taken:
+			case !x.taken && x.term() == now:
 				r.owed = append(r.owed, x)
 			}
 		}
