@@ -62,14 +62,14 @@ func (c *Counter) activateSoon(p int) {
 func (c *Counter) activate(p int) {
 	var from string
 	var gen uint32
-	begin := false
-	c.table.Enter(p, func(*firewall.Part) {
+	begin, bare := false, false
+	c.table.Enter(p, func(part *firewall.Part) {
 		r := &c.roles[p]
 		if c.place.Load().owner[p] != c.self || r.state == held || r.claim || c.table.Instant() < r.away || !c.net.Belongs() {
 			return
 		}
 		r.claim, begin = true, true
-		from, gen = r.from, r.gen
+		from, gen, bare = r.from, r.gen, part.Len() == 0 && !r.whole && !r.fork
 	})
 	if !begin {
 		return
@@ -89,6 +89,9 @@ func (c *Counter) activate(p int) {
 				found, source = got, id
 			}
 		}
+	}
+	if found == nil && from == "" && bare {
+		found = c.anybody(p)
 	}
 	c.table.Enter(p, func(part *firewall.Part) {
 		r, pl := &c.roles[p], c.place.Load()
@@ -122,6 +125,22 @@ func (c *Counter) activate(p int) {
 		r.owed = nil
 	})
 	c.tell(p)
+}
+
+// anybody looks for the state of a partition whose former owner went before it was
+// asked: whoever stood in for that one has it.
+func (c *Counter) anybody(p int) (found []*pb.RateState) {
+	pl := c.place.Load()
+	asked := map[string]bool{"": true, c.self: true}
+	for _, id := range pl.owner {
+		if !asked[id] {
+			asked[id] = true
+			if got, ok := c.pull(p, id, true); ok && !got[0].Refused && (found == nil || got[0].Number > found[0].Number) {
+				found = got
+			}
+		}
+	}
+	return found
 }
 
 // adopt makes the state of another this node's. When something was counted here
