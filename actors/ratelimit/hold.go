@@ -205,7 +205,7 @@ func (c *Counter) receivePull(from string, question proto.Message, answer func(p
 					s = &pb.RateState{Part: q.Part, Refused: true}
 					return
 				}
-				r.state, r.stands, r.whole, r.source = idle, false, true, from
+				r.state, r.stands, r.whole, r.source, r.fork = idle, false, true, from, false // whoever asks knows of all
 				r.gen++
 				r.given = r.number
 				if !q.Back {

@@ -367,7 +367,7 @@ func (c *Counter) takeState(from string, s *pb.RateState) (what reply) {
 				r.whole, what = false, needs
 				return
 			}
-			r.number, r.base, r.whole, r.source = s.Number, s.Number, true, from
+			r.number, r.base, r.whole, r.source, r.fork = s.Number, s.Number, true, from, false
 			return
 		case s.Next && r.skips:
 			return
