@@ -2,6 +2,7 @@ package ratelimit
 
 import (
 	"sync/atomic"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -43,12 +44,17 @@ func newAsk() any { return &ask{done: make(chan bool, 1)} }
 
 // ask sends a request to the member that decides about it. Whoever asks waits
 // for done, and gives the ask back.
-func (c *Counter) ask(t target, mode uint32, demands []firewall.Demand) *ask {
+func (c *Counter) ask(t target, mode uint32, count int64, demands ...firewall.Demand) *ask {
+	q := c.prepare(t, mode, count, demands)
+	c.way(t.member).asks.put(q)
+	return q
+}
+
+func (c *Counter) prepare(t target, mode uint32, count int64, demands []firewall.Demand) *ask {
 	q := c.unused.Get().(*ask)
-	q.target, q.mode, q.verdict, q.nobody, q.count = t, mode, silent, false, 0
+	q.target, q.mode, q.verdict, q.nobody, q.count = t, mode, silent, false, count
 	q.demands, q.instants = append(q.demands[:0], demands...), q.instants[:0]
 	q.stands = append(q.stands[:0], make([]window.Standing, len(demands))...)
-	c.way(t.member).asks.put(q)
 	return q
 }
 
@@ -158,12 +164,7 @@ func (c *Counter) receiveAsk(from string, question proto.Message, answer func(pr
 	q, ok := question.(*pb.RateAsk)
 	n := 0
 	if ok {
-		n = len(q.Keys)
-		sum := 0
-		for _, s := range q.Sizes {
-			sum += int(s)
-		}
-		ok = sum == n && len(q.Modes) == len(q.Sizes) && len(q.Limits) == n && len(q.Periods) == n && len(q.Instants) == n && (len(q.Counts) == 0 || len(q.Counts) == n)
+		n, ok = len(q.Keys), askFits(q)
 	}
 	if !ok {
 		answer(&pb.RateAnswer{})
@@ -201,7 +202,7 @@ func (c *Counter) receiveAsk(from string, question proto.Message, answer func(pr
 				answer(&pb.RateAnswer{})
 				return
 			}
-			demands = append(demands, firewall.Demand{Key: key, Limit: q.Limits[at], Period: periodOf(q.Periods[at])})
+			demands = append(demands, firewall.Demand{Key: key, Limit: q.Limits[at], Period: time.Duration(q.Periods[at])})
 			at++
 		}
 		g.demands = demands[base:at]

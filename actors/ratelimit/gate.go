@@ -2,7 +2,6 @@ package ratelimit
 
 import (
 	"sync/atomic"
-	"time"
 
 	"castellan/domain/firewall"
 	"castellan/domain/window"
@@ -129,20 +128,32 @@ func (g *gate) takeBack() {
 
 // decide is a decision about a request of this node.
 func (c *Counter) decide(demands []firewall.Demand, stands []window.Standing, standIn bool) verdict {
+	l := c.local(demands, standIn)
+	v := l.gate.decide(stands)
+	if !c.holds(l) {
+		v = again
+	}
+	return v
+}
+
+// local makes a gate for a request of this node; holds waits until what was
+// decided holds, or does not, and ends it.
+func (c *Counter) local(demands []firewall.Demand, standIn bool) *local {
 	l := c.locals.Get().(*local)
-	defer c.locals.Put(l)
 	g := &l.gate
 	g.init(c, c.self, standIn)
 	g.demands = demands
 	g.instants, g.numbers = append(l.instants[:0], make([]int64, len(demands))...), append(l.numbers[:0], make([]uint64, len(demands))...)
-	v := g.decide(stands)
-	g.finish()
+	return l
+}
+
+func (c *Counter) holds(l *local) bool {
+	l.gate.finish()
 	<-l.done
-	if g.undone() {
-		v = again
-	}
-	g.demands, g.pl = nil, nil
-	return v
+	holds := !l.gate.undone()
+	l.gate.demands, l.gate.pl = nil, nil
+	c.locals.Put(l)
+	return holds
 }
 
 // local is a gate for a request of this node, used again and again.
@@ -178,5 +189,3 @@ func (c *Counter) forget(d *firewall.Demand, instant, count int64) {
 		}
 	})
 }
-
-func periodOf(ns int64) time.Duration { return time.Duration(ns) }

@@ -75,13 +75,13 @@ func (c *Counter) activate(p int) {
 		return
 	}
 	var found []*pb.RateState
-	var best, source string
+	var source string
 	ready := true
 	if from != "" {
 		if got, ok := c.pull(p, from, true); ok && got[0].Refused {
 			ready = false // it is that member's by now: this node will hear of it
 		} else if ok {
-			found, best, source = got, from, from
+			found, source = got, from
 		}
 	} else {
 		for _, id := range c.net.Former(Kind, strconv.Itoa(p)) {
@@ -106,7 +106,7 @@ func (c *Counter) activate(p int) {
 		was := uint64(0)
 		if found != nil {
 			c.pulled.Add(1)
-			if best != "" || found[0].Number >= r.number || r.fork {
+			if from != "" || found[0].Number >= r.number || r.fork {
 				c.adopt(p, part, r, found)
 				was = found[0].Number
 			}
@@ -185,9 +185,7 @@ func (c *Counter) receivePull(from string, question proto.Message, answer func(p
 	q, ok := question.(*pb.RatePull)
 	if ok && len(q.Tell) > 0 {
 		for _, p := range q.Tell {
-			if int(p) < len(c.roles) {
-				c.table.Enter(int(p), func(*firewall.Part) { c.roles[p].told = false })
-			}
+			c.untell(int(p))
 		}
 		c.kick()
 	}

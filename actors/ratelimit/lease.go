@@ -135,20 +135,14 @@ func (c *Counter) hire(d firewall.Demand, want int64) {
 	switch {
 	case t.member == "" || t.standIn: // one that stands in counts one by one
 	case t.member == c.self:
-		l := c.locals.Get().(*local)
-		g := &l.gate
-		g.init(c, c.self, false)
-		g.demands, g.instants, g.numbers = demands, make([]int64, 1), make([]uint64, 1)
-		given := c.give(g, want, &next.stand)
-		g.finish()
-		<-l.done
-		if !g.undone() {
-			next.left, next.from, next.instant = given, c.self, g.instants[0]
+		l := c.local(demands, false)
+		given := c.give(&l.gate, want, &next.stand)
+		instant := l.gate.instants[0]
+		if c.holds(l) {
+			next.left, next.from, next.instant = given, c.self, instant
 		}
-		g.demands, g.pl = nil, nil
-		c.locals.Put(l)
 	default:
-		q := c.lend(t, demands, want)
+		q := c.ask(t, modeLease, want, d)
 		if <-q.done && q.verdict == admitted && q.count > 0 {
 			next.left, next.from, next.instant, next.stand = q.count, t.member, q.instants[0], q.stands[0]
 		}
@@ -191,19 +185,8 @@ func (c *Counter) giveBack(d firewall.Demand, l lease) {
 	case l.from == c.self:
 		c.forget(&d, l.instant, l.left)
 	default:
-		q := c.unused.Get().(*ask)
-		q.target, q.mode, q.nobody, q.count = target{member: l.from}, modeTakeBack, true, l.left
-		q.demands, q.instants, q.stands = append(q.demands[:0], d), append(q.instants[:0], l.instant), append(q.stands[:0], window.Standing{})
-		c.way(l.from).asks.put(q)
+		q := c.prepare(target{member: l.from}, modeTakeBack, l.left, []firewall.Demand{d})
+		q.instants = append(q.instants, l.instant)
+		c.takeBack(q)
 	}
-}
-
-// lend sends the question for a lease.
-func (c *Counter) lend(t target, demands []firewall.Demand, want int64) *ask {
-	q := c.unused.Get().(*ask)
-	q.target, q.mode, q.verdict, q.nobody, q.count = t, modeLease, silent, false, want
-	q.demands, q.instants = append(q.demands[:0], demands...), q.instants[:0]
-	q.stands = append(q.stands[:0], window.Standing{})
-	c.way(t.member).asks.put(q)
-	return q
 }

@@ -40,7 +40,6 @@ import (
 type Cluster interface {
 	Address() string
 	Belongs() bool
-	Members() []cluster.Member
 	Place(kind, id string) (owner, next string)
 	Former(kind, id string) []string
 	Lost(member string) bool
@@ -203,7 +202,7 @@ func (c *Counter) Look(_ context.Context, demands []firewall.Demand, stands []wi
 				return err
 			}
 		} else if t.member != "" {
-			q := c.ask(t, modeLook, d)
+			q := c.ask(t, modeLook, 0, d...)
 			if <-q.done {
 				copy(s, q.stands)
 			}
@@ -269,7 +268,7 @@ func (c *Counter) round(demands []firewall.Demand, stands []window.Standing, wit
 			mode = modeStandIn
 		}
 		if some := pick(demands, targets, t); len(some) > 0 {
-			asked = append(asked, c.ask(t, mode, some))
+			asked = append(asked, c.ask(t, mode, 0, some...))
 		}
 	}
 	v := admitted

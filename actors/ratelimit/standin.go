@@ -85,33 +85,7 @@ func (c *Counter) sendCopy(m *member, q *pb.RateCopy, of []*copied) {
 	got, err := c.net.Ask(c.ctx, copyTime, m.id, copyName, q)
 	answer, ok := got.(*pb.RateCopied)
 	if ok = ok && err == nil; !ok {
-		waiting := make([]*gate, 0, len(of))
-		for _, x := range of {
-			waiting = append(waiting, x.gate)
-		}
-		holds := m.deaf.Load()
-		if !holds {
-			if holds = !c.slept(began, copyTime) && c.goesOn(m.id); holds {
-				m.deaf.Store(true)
-				c.unconfirmed(of)
-				waiting = append(waiting, m.copies.visit(func(x *copied) (g *gate) { // nor does what comes next wait
-					g, x.gate = x.gate, nil
-					return g
-				})...)
-			}
-		}
-		c.untold(of) // nobody knows what of it arrived
-		for _, g := range waiting {
-			if g != nil {
-				if !holds || !c.net.Belongs() {
-					g.wait.void.Store(true)
-				}
-				g.finish()
-			}
-		}
-		if !holds {
-			c.kick()
-		}
+		c.unheard(m, of, c.slept(began, copyTime))
 		return
 	}
 	if m.deaf.Swap(false) {
@@ -133,18 +107,42 @@ func (c *Counter) sendCopy(m *member, q *pb.RateCopy, of []*copied) {
 		}
 	}
 	for _, p := range answer.Needs {
-		if int(p) < len(c.roles) {
-			c.table.Enter(int(p), func(*firewall.Part) { c.roles[p].told = false })
-			c.tell(int(p))
-		}
+		c.untell(int(p))
+		c.tell(int(p))
 	}
 }
 
-// untold has a stand-in told the whole state of partitions before anything else
-// of them counts on its knowing.
-func (c *Counter) untold(of []*copied) {
+// unheard decides about copies that a stand-in did not confirm, and about those
+// that wait behind them.
+func (c *Counter) unheard(m *member, of []*copied, slept bool) {
+	holds := m.deaf.Load()
+	if !holds {
+		if holds = !slept && c.goesOn(m.id); holds {
+			m.deaf.Store(true)
+			of = slices.Concat(of, m.copies.waiting()) // nor does what comes next wait
+			c.unconfirmed(of)
+		}
+	}
 	for _, x := range of {
-		c.table.Enter(x.part, func(*firewall.Part) { c.roles[x.part].told = false })
+		c.untell(x.part) // nobody knows what of it arrived
+		if g := x.gate; g != nil {
+			x.gate = nil
+			if !holds || !c.net.Belongs() {
+				g.wait.void.Store(true)
+			}
+			g.finish()
+		}
+	}
+	if !holds {
+		c.kick()
+	}
+}
+
+// untell has the stand-in of a partition told its whole state anew by the next
+// tell.
+func (c *Counter) untell(p int) {
+	if p >= 0 && p < len(c.roles) {
+		c.table.Enter(p, func(*firewall.Part) { c.roles[p].told = false })
 	}
 }
 
@@ -243,7 +241,7 @@ func (c *Counter) retell(next string) {
 	pl := c.place.Load()
 	for p := range c.roles {
 		if pl.owner[p] == c.self && pl.next[p] == next {
-			c.table.Enter(p, func(*firewall.Part) { c.roles[p].told = false })
+			c.untell(p)
 		}
 	}
 	c.kick()
@@ -268,8 +266,7 @@ func (c *Counter) receiveCopy(from string, question proto.Message, answer func(p
 	q, ok := question.(*pb.RateCopy)
 	n := 0
 	if ok {
-		n = len(q.Parts)
-		ok = len(q.Numbers) == n && len(q.Keys) == n && len(q.Limits) == n && len(q.Periods) == n && len(q.Taken) == n && (len(q.Counts) == n && len(q.Aheads) == n || len(q.Counts)+len(q.Aheads) == 0)
+		n, ok = len(q.Parts), copyFits(q)
 	}
 	back := &pb.RateCopied{}
 	if !ok {
@@ -298,7 +295,7 @@ func (c *Counter) receiveCopy(from string, question proto.Message, answer func(p
 			continue
 		}
 		x := &copied{part: int(q.Parts[i]), number: q.Numbers[i], taken: q.Taken[i], count: 1,
-			demand: firewall.Demand{Key: key, Limit: q.Limits[i], Period: periodOf(q.Periods[i])}}
+			demand: firewall.Demand{Key: key, Limit: q.Limits[i], Period: time.Duration(q.Periods[i])}}
 		if len(q.Counts) > 0 {
 			x.count, x.ahead = min(q.Counts[i], window.MaxExact), min(max(q.Aheads[i], 0), maxLead*1000)
 		}

@@ -2,6 +2,7 @@ package ratelimit
 
 import (
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -9,23 +10,20 @@ import (
 // way gathers what goes to one member. An idle way sends at once what it is
 // given; on a busy one things ride together. There is no timer in it.
 type way[T any] struct {
-	send  func([]T) // waits for the answer
-	most  int       // how many ride together
-	lanes int       // how many batches are under way at a time
+	send func([]T) // waits for the answer
+	most int       // how many ride together
 
 	mu    sync.Mutex
 	queue []T
-	busy  int
+	busy  bool // a batch is under way: the next one comes after it, in order
 }
 
 // put takes a thing to be sent.
-func (w *way[T]) put(things ...T) {
+func (w *way[T]) put(thing T) {
 	w.mu.Lock()
-	w.queue = append(w.queue, things...)
-	start := w.busy < w.lanes
-	if start {
-		w.busy++
-	}
+	w.queue = append(w.queue, thing)
+	start := !w.busy
+	w.busy = true
 	w.mu.Unlock()
 	if start {
 		go w.run()
@@ -39,7 +37,7 @@ func (w *way[T]) run() {
 		w.mu.Lock()
 		n := min(len(w.queue), w.most)
 		if n == 0 {
-			w.busy--
+			w.busy = false
 			w.mu.Unlock()
 			return
 		}
@@ -61,14 +59,11 @@ func (w *way[T]) take() []T {
 	return all
 }
 
-// visit goes over what waits.
-func (w *way[T]) visit(each func(T) *gate) (gates []*gate) {
+// waiting is what is in the queue.
+func (w *way[T]) waiting() []T {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, x := range w.queue {
-		gates = append(gates, each(x))
-	}
-	return gates
+	return slices.Clone(w.queue)
 }
 
 // member is another node, as this one deals with it.
@@ -83,10 +78,8 @@ type member struct {
 	deaf atomic.Bool
 }
 
-const (
-	askLanes, askMost   = 1, 256
-	copyLanes, copyMost = 1, 512 // one at a time: what is told of a partition arrives in order
-)
+// How many requests, and how many copies, ride together.
+const askMost, copyMost = 256, 512
 
 // way is how a member is reached.
 func (c *Counter) way(id string) *member {
@@ -94,8 +87,8 @@ func (c *Counter) way(id string) *member {
 		return m.(*member)
 	}
 	m := &member{id: id}
-	m.asks = way[*ask]{send: func(batch []*ask) { c.sendAsks(m, batch) }, most: askMost, lanes: askLanes}
-	m.copies = way[*copied]{send: func(batch []*copied) { c.sendCopies(m, batch) }, most: copyMost, lanes: copyLanes}
+	m.asks = way[*ask]{send: func(batch []*ask) { c.sendAsks(m, batch) }, most: askMost}
+	m.copies = way[*copied]{send: func(batch []*copied) { c.sendCopies(m, batch) }, most: copyMost}
 	first, _ := c.ways.LoadOrStore(id, m)
 	return first.(*member)
 }

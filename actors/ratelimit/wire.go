@@ -41,7 +41,22 @@ func parseKey(b []byte) (k firewall.Key, ok bool) {
 	return k, false
 }
 
-// sound tells whether the columns of a state fit each other.
+// askFits, copyFits and sound tell whether the columns of a message fit each other.
+func askFits(q *pb.RateAsk) bool {
+	n, sum := len(q.Keys), uint64(0)
+	for _, s := range q.Sizes {
+		sum += uint64(s)
+	}
+	return sum == uint64(n) && len(q.Modes) == len(q.Sizes) && len(q.Limits) == n && len(q.Periods) == n && len(q.Instants) == n &&
+		(len(q.Counts) == 0 || len(q.Counts) == n)
+}
+
+func copyFits(q *pb.RateCopy) bool {
+	n := len(q.Parts)
+	return len(q.Numbers) == n && len(q.Keys) == n && len(q.Limits) == n && len(q.Periods) == n && len(q.Taken) == n &&
+		(len(q.Counts) == n && len(q.Aheads) == n || len(q.Counts)+len(q.Aheads) == 0)
+}
+
 func sound(s *pb.RateState) bool {
 	n := len(s.Keys)
 	runs := uint64(0)

@@ -214,9 +214,6 @@ func (n *node) send(to *node, do func()) {
 
 func (n *node) Address() string { return n.id }
 func (n *node) Belongs() bool   { n.mu.Lock(); defer n.mu.Unlock(); return !n.lapsed }
-func (n *node) Members() []cluster.Member {
-	return nil
-}
 func (n *node) Place(_, id string) (owner, next string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
