@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"castellan/internal/porttest"
 )
 
 // silent is a member that takes connections and never speaks, as one does that is
@@ -40,7 +42,7 @@ func gossip(n *Node, hears bool, ms ...Member) {
 // serves.
 func TestApart(t *testing.T) {
 	c := newCast()
-	o := Options{GossipAddr: freeAddr(t), ActorAddr: freeAddr(t), Version: "test", Log: quietly()}
+	o := Options{GossipAddr: porttest.Free(t), ActorAddr: porttest.Free(t), Version: "test", Log: quietly()}
 	a, err := New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -129,7 +131,7 @@ func TestSides(t *testing.T) {
 // anew, since it may have acted; others keep what only they know.
 func TestMembersThatAreBack(t *testing.T) {
 	rows, memory := newCast(), newCast()
-	a, err := New(Options{GossipAddr: freeAddr(t), ActorAddr: freeAddr(t), Version: "test", Log: quietly()})
+	a, err := New(Options{GossipAddr: porttest.Free(t), ActorAddr: porttest.Free(t), Version: "test", Log: quietly()})
 	if err != nil {
 		t.Fatal(err)
 	}

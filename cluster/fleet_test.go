@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -16,6 +15,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"castellan/internal/porttest"
 )
 
 // cast watches every activation of a test: of one identity only the latest may
@@ -66,25 +67,10 @@ func (p *player) Receive(c *Context, msg any) {
 	c.Reply(wrapperspb.String(c.Node().Address()))
 }
 
-// freeAddr is an address that nothing listens at, below the ports that the
-// system hands out by itself.
-func freeAddr(t testing.TB) string {
-	t.Helper()
-	for range 100 {
-		addr := fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000))
-		if l, err := net.Listen("tcp", addr); err == nil {
-			l.Close()
-			return addr
-		}
-	}
-	t.Fatal("no free port")
-	return ""
-}
-
 // member starts a node that joins the others.
 func member(t *testing.T, c *cast, keys *Keys, others ...*Node) *Node {
 	t.Helper()
-	return memberAt(t, c, Options{GossipAddr: freeAddr(t), ActorAddr: freeAddr(t), Keys: keys}, others...)
+	return memberAt(t, c, Options{GossipAddr: porttest.Free(t), ActorAddr: porttest.Free(t), Keys: keys}, others...)
 }
 
 func memberAt(t *testing.T, c *cast, o Options, others ...*Node) *Node {
@@ -570,7 +556,7 @@ func BenchmarkCallAcross(b *testing.B) {
 	c := newCast()
 	var ns []*Node
 	for range 2 {
-		o := Options{GossipAddr: freeAddr(b), ActorAddr: freeAddr(b), Log: quietly()}
+		o := Options{GossipAddr: porttest.Free(b), ActorAddr: porttest.Free(b), Log: quietly()}
 		for _, n := range ns {
 			o.Join = append(o.Join, n.fleet.o.GossipAddr)
 		}

@@ -85,11 +85,9 @@ func (s Currencies) AddPair(ctx context.Context, p currency.Pair) (int64, error)
 
 // currencyRows reads all rows of a table in the order of their ids.
 func currencyRows[R, T any](ctx context.Context, db *DB, record func(R) T) ([]T, error) {
-	ctx, cancel := db.bound(ctx)
-	defer cancel()
-	var rows []R
-	if err := db.conn(ctx).NewSelect().Model(&rows).Order("id").Scan(ctx); err != nil {
-		return nil, translate(err)
+	rows, err := rowsByID[R](ctx, db)
+	if err != nil {
+		return nil, err
 	}
 	out := make([]T, len(rows))
 	for i, r := range rows {

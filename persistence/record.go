@@ -14,16 +14,21 @@ type recordRow[R, T any] interface {
 	take(T) error
 }
 
-func listRecords[R, T any, P recordRow[R, T]](ctx context.Context, db *DB) ([]T, error) {
+// rowsByID reads all rows of a table in the order of their ids.
+func rowsByID[R any](ctx context.Context, db *DB) (rows []R, err error) {
 	ctx, cancel := db.bound(ctx)
 	defer cancel()
-	var rows []R
-	if err := db.conn(ctx).NewSelect().Model(&rows).Order("id").Scan(ctx); err != nil {
-		return nil, translate(err)
+	err = db.conn(ctx).NewSelect().Model(&rows).Order("id").Scan(ctx)
+	return rows, translate(err)
+}
+
+func listRecords[R, T any, P recordRow[R, T]](ctx context.Context, db *DB) ([]T, error) {
+	rows, err := rowsByID[R](ctx, db)
+	if err != nil {
+		return nil, err
 	}
 	out := make([]T, len(rows))
 	for i := range rows {
-		var err error
 		if out[i], err = P(&rows[i]).record(); err != nil {
 			return nil, err
 		}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
-	"net"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,6 +13,7 @@ import (
 	"castellan/cluster"
 	"castellan/domain/firewall"
 	"castellan/domain/window"
+	"castellan/internal/porttest"
 )
 
 // member is a real node of a cluster on loopback, with its counter.
@@ -23,24 +22,11 @@ type member struct {
 	node *cluster.Node
 }
 
-func freeAddr(t testing.TB) string {
-	t.Helper()
-	for range 100 {
-		addr := fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000))
-		if l, err := net.Listen("tcp", addr); err == nil {
-			l.Close()
-			return addr
-		}
-	}
-	t.Fatal("no free port")
-	return ""
-}
-
 // join starts a member of the cluster that seed belongs to.
 func join(t testing.TB, seeds ...string) (m member, gossip string) {
 	t.Helper()
-	gossip = freeAddr(t)
-	n, err := cluster.New(cluster.Options{GossipAddr: gossip, ActorAddr: freeAddr(t), Join: seeds, Log: slog.New(slog.DiscardHandler)})
+	gossip = porttest.Free(t)
+	n, err := cluster.New(cluster.Options{GossipAddr: gossip, ActorAddr: porttest.Free(t), Join: seeds, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

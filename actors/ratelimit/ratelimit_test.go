@@ -15,6 +15,15 @@ import (
 
 var three = []string{"a", "b", "c"}
 
+// together is a world of three nodes that know each other.
+func together(t *testing.T) *world {
+	w := newWorld(t)
+	w.start(three...)
+	w.see(three, three...)
+	time.Sleep(100 * time.Millisecond)
+	return w
+}
+
 // A limit of 200 admits 200, whoever is asked, while members come and go.
 func TestExact(t *testing.T) {
 	const limit, keys = 200, 60
@@ -140,11 +149,8 @@ func TestExact(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t)
+				w := together(t)
 				defer w.close()
-				w.start(three...)
-				w.see(three, three...)
-				time.Sleep(100 * time.Millisecond)
 				tr := w.run(keys, 16, limit, three...)
 				time.Sleep(500 * time.Millisecond)
 				what.happens(w, tr)
@@ -179,11 +185,8 @@ func TestExact(t *testing.T) {
 // Keys of several owners count all or none.
 func TestAllOrNothingAcrossOwners(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := together(t)
 		defer w.close()
-		w.start(three...)
-		w.see(three, three...)
-		time.Sleep(100 * time.Millisecond)
 		// Ten keys with room, and one narrow key that stops everybody.
 		admitted := 0
 		for i := range 300 {
@@ -215,11 +218,8 @@ func TestAllOrNothingAcrossOwners(t *testing.T) {
 // When nobody answers a node lets in its share, less what it let in before.
 func TestShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := together(t)
 		defer w.close()
-		w.start(three...)
-		w.see(three, three...)
-		time.Sleep(100 * time.Millisecond)
 		// A key that neither belongs to a nor is stood in for by it.
 		key := ""
 		for i := 0; key == ""; i++ {
@@ -259,11 +259,8 @@ func TestShare(t *testing.T) {
 // What is refused is not asked for again before its time, and then exactly.
 func TestRefusalsAreRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := together(t)
 		defer w.close()
-		w.start(three...)
-		w.see(three, three...)
-		time.Sleep(100 * time.Millisecond)
 		for _, id := range three {
 			n := w.nodes[id]
 			rule := demand("r", "of "+id, 2)
@@ -306,11 +303,8 @@ func TestRefusalsAreRemembered(t *testing.T) {
 func TestLeases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit, period = 4000, 10 * time.Second
-		w := newWorld(t)
+		w := together(t)
 		defer w.close()
-		w.start(three...)
-		w.see(three, three...)
-		time.Sleep(100 * time.Millisecond)
 		type admission struct{ sent, answered time.Duration }
 		var mu sync.Mutex
 		var all []admission

@@ -1,12 +1,12 @@
 package main
 
 import (
-	"net"
 	"strings"
 	"testing"
 	"time"
 
 	"castellan/internal/blackbox"
+	"castellan/internal/porttest"
 )
 
 // In production codes go out by SMTP and by an SMS gateway, and nothing that
@@ -16,7 +16,7 @@ func TestDelivery(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Production()
 		gateway, relay := s.Gateway(), s.Relay()
-		metrics := freeAddr(t)
+		metrics := porttest.Free(t)
 		n := s.Start("METRICS_ADDR=" + metrics)
 		boss := s.AddUser("admin")
 		var secrets []string
@@ -157,15 +157,4 @@ func TestChannelWithoutSender(t *testing.T) {
 		}
 		n.Complete(t, f, f.Method(t, "SMS"), blackbox.CodeIn(t, gateway.Wait(t, user.Number(), 1).Text)).Is(t, 200, "")
 	})
-}
-
-// freeAddr is an address on loopback that nobody listened on a moment ago.
-func freeAddr(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"castellan/internal/blackbox"
+	"castellan/internal/porttest"
 )
 
 // reserved is the memory that a node has ever taken from the system, which the
@@ -35,7 +36,7 @@ func TestMemoryOfManyPasswordChanges(t *testing.T) {
 		besides        = 64 << 10 // of a request, its connection and its buffers
 	)
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
-		metrics := freeAddr(t)
+		metrics := porttest.Free(t)
 		s.Set("PASSWORD_ARGON2_MEMORY_KIB=", "PASSWORD_ARGON2_TIME=", fmt.Sprint("PASSWORD_HASH_SLOTS=", slots), "PASSWORD_QUEUE=16", "PASSWORD_QUEUE_WAIT=1m", "LIMITS_ENABLED=false")
 		n := s.Start("METRICS_ADDR=" + metrics)
 		demo := s.Seeded("user")

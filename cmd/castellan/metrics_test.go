@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"castellan/internal/blackbox"
+	"castellan/internal/porttest"
 )
 
 func exported(t *testing.T, addr string) []byte {
@@ -54,7 +55,7 @@ func value(families map[string]*dto.MetricFamily, name string, labels ...string)
 // All metrics keep to the conventions of Prometheus, and count what happened.
 func TestMetrics(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
-		addr := freeAddr(t)
+		addr := porttest.Free(t)
 		n := s.Start("METRICS_ADDR="+addr, "MFA_CHALLENGE_ATTEMPTS=3")
 		boss, demo := admin(t, s, n), s.Seeded("user")
 		f := n.Login(t, demo)
@@ -114,7 +115,7 @@ func TestMetrics(t *testing.T) {
 func TestHostilePathsMakeNoSeries(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite")
-	addr := freeAddr(t)
+	addr := porttest.Free(t)
 	n := s.Start("METRICS_ADDR=" + addr)
 	boss := admin(t, s, n)
 	target := strings.TrimPrefix(n.URL, "http://")

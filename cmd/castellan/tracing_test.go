@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"castellan/internal/blackbox"
+	"castellan/internal/porttest"
 )
 
 // sent is a span as the collector got it, with the node that made it.
@@ -204,7 +205,7 @@ func TestCollectorIsAway(t *testing.T) {
 	over := make(chan struct{})
 	hangs := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-over }))
 	t.Cleanup(func() { close(over); hangs.Close() })
-	for name, endpoint := range map[string]string{"refuses": "http://" + freeAddr(t), "hangs": hangs.URL} {
+	for name, endpoint := range map[string]string{"refuses": "http://" + porttest.Free(t), "hangs": hangs.URL} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := blackbox.NewSite(t, "sqlite")

@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"castellan/internal/blackbox"
+	"castellan/internal/porttest"
 )
 
 var (
@@ -65,7 +66,7 @@ func known(t *testing.T, where, expr string, families map[string]*dto.MetricFami
 func running(t *testing.T) map[string]*dto.MetricFamily {
 	t.Helper()
 	s := blackbox.NewSite(t, "sqlite")
-	addr := freeAddr(t)
+	addr := porttest.Free(t)
 	n := s.Start("METRICS_ADDR=" + addr)
 	admin(t, s, n)
 	return scrape(t, addr)

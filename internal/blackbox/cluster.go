@@ -2,13 +2,13 @@ package blackbox
 
 import (
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"castellan/internal/porttest"
 )
 
 // Cluster is a site of several nodes that act as one.
@@ -35,7 +35,7 @@ func (s *Site) Cluster() *Cluster {
 // Join starts one more node and adds it to Nodes.
 func (c *Cluster) Join(settings ...string) *Node {
 	c.t.Helper()
-	return c.join(exec.Command(os.Args[0], "serve"), freeAddr(c.Site), freeAddr(c.Site), settings)
+	return c.join(exec.Command(os.Args[0], "serve"), porttest.Free(c.Site.t), porttest.Free(c.Site.t), settings)
 }
 
 // JoinAt is Join for a node in a place of its own. Clients reach it from within.
@@ -69,20 +69,4 @@ func (c *Cluster) Forget(n *Node) {
 			return
 		}
 	}
-}
-
-// freeAddr is an address on loopback that nothing listens at. It lies below the
-// ports that the system hands out by itself, so that no connection takes it
-// before the node does.
-func freeAddr(s *Site) string {
-	s.t.Helper()
-	for range 100 {
-		addr := fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000))
-		if l, err := net.Listen("tcp", addr); err == nil {
-			l.Close()
-			return addr
-		}
-	}
-	s.t.Fatal("no free port")
-	return ""
 }
