@@ -83,7 +83,7 @@ func (r *Reader) read(ctx context.Context, now time.Time) error {
 		last = *m
 	}
 	if age(now, last) > Kept/2 && r.gap != nil {
-		if err := r.gap(ctx); err != nil {
+		if err := r.patiently(ctx, func() error { return r.gap(ctx) }); err != nil {
 			return err
 		}
 	}
@@ -97,7 +97,7 @@ func (r *Reader) read(ctx context.Context, now time.Time) error {
 			continue
 		}
 		if apply := r.handlers[e.Topic]; apply != nil {
-			if err := apply(ctx, e.Key); err != nil {
+			if err := r.patiently(ctx, func() error { return apply(ctx, e.Key) }); err != nil {
 				return err
 			}
 		}
@@ -109,6 +109,15 @@ func (r *Reader) read(ctx context.Context, now time.Time) error {
 		}
 	}
 	return nil
+}
+
+// patiently has a cache read what it needs. One that takes long may be waiting
+// for a database that says nothing, which is noticed by reads of the feed: there
+// is one meanwhile.
+func (r *Reader) patiently(ctx context.Context, do func() error) error {
+	probe := time.AfterFunc(Every, func() { _, _ = r.store.Since(ctx, r.now()) })
+	defer probe.Stop()
+	return do()
 }
 
 // age is how long ago an instant was by the clock that says the longer: the

@@ -51,6 +51,12 @@ func (f *feed) Since(ctx context.Context, from time.Time) ([]change.Entry, error
 	return slices.DeleteFunc(all, func(e change.Entry) bool { return e.At.Before(from) }), nil
 }
 
+func (f *feed) count() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.reads
+}
+
 func (f *feed) Purge(context.Context, time.Time) error { return nil }
 
 // follower is a reader that remembers what it was told.
@@ -76,6 +82,7 @@ func TestFresh(t *testing.T) {
 			t.Error("within the bound")
 		}
 		ok(t, r.CatchUp(t.Context()))
+		synctest.Wait()
 		if f.reads != 1 {
 			t.Errorf("%d reads by one who knows enough", f.reads)
 		}
@@ -206,6 +213,31 @@ func TestHandlerFails(t *testing.T) {
 		if applied != 1 || !r.Fresh() {
 			t.Errorf("applied %d times", applied)
 		}
+	})
+}
+
+// A cache that waits for a database which says nothing does not keep the feed from
+// being read, for that is how it is noticed.
+func TestStalledHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &feed{}
+		r := change.NewReader(f, time.Now)
+		r.On(change.Sessions, func(ctx context.Context, _ string) error { <-ctx.Done(); return ctx.Err() })
+		f.note("a")
+		ctx, cancel := context.WithTimeout(t.Context(), change.Patience)
+		defer cancel()
+		go r.Poll(ctx)
+		time.Sleep(change.Every - time.Millisecond)
+		synctest.Wait()
+		if n := f.count(); n != 1 {
+			t.Errorf("%d reads", n)
+		}
+		time.Sleep(2 * time.Millisecond)
+		if n := f.count(); n != 2 {
+			t.Errorf("%d reads, one of them while the cache waits", n)
+		}
+		cancel()
+		synctest.Wait()
 	})
 }
 
