@@ -130,7 +130,7 @@ func (c *Counter) sendAsks(m *member, batch []*ask) {
 				q.instants = append(q.instants, answer.Instants[n])
 			}
 			q.stands[k] = window.Standing{Used: answer.Used[n], Reset: answer.Reset_[n], Retry: answer.Retry[n]}
-			if q.mode == modeCount && q.verdict == admitted && !c.noteStandIn(&q.demands[k], answer.Numbers[n]) {
+			if (q.mode == modeCount || q.mode == modeStandIn) && q.verdict == admitted && !c.noteStandIn(&q.demands[k], answer.Numbers[n]) {
 				q.verdict = again
 			}
 			if q.mode == modeLease {

@@ -52,7 +52,7 @@ func (g *gate) Open(p int) bool {
 			return false
 		}
 		return true
-	case g.standIn && pl.next[p] == c.self && r.whole:
+	case g.standIn && pl.next[p] == c.self && r.whole && r.state == idle:
 		if !r.stands {
 			r.stands = true
 			r.number = (r.number>>term + 1) << term

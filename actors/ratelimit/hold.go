@@ -1,6 +1,7 @@
 package ratelimit
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -20,11 +21,12 @@ type role struct {
 	whole  bool   // as stand-in: it has all that the owner has,
 	source string // which is this one
 	stands bool   // as stand-in: it has decided itself
-	told   bool   // as owner: the stand-in was given the state
+	helper string // as owner: the stand-in, which may decide without this node
+	told   bool   // as owner: it was given the state
 	fork   bool   // something was counted that nobody else knows of
 	skips  bool   // the pieces of a state that follow are not wanted
 	tries  uint8
-	from   string    // the stand-in that has decided: it knows more than this node
+	from   string    // a stand-in that has decided, or may have: it knows more than this node
 	owed   []*copied // admitted, and to be counted when the state is there
 	away   int64     // not to be taken over before
 	keep   int64     // how long a state is kept that is nobody's here; 0: it is
@@ -36,8 +38,9 @@ type role struct {
 type state uint8
 
 const (
-	idle state = iota
-	held       // this node decides
+	idle  state = iota
+	rests       // this node decided last; it has stopped, and nobody has taken over yet
+	held        // this node decides
 )
 
 const (
@@ -47,6 +50,8 @@ const (
 	// pullTime is how long a former owner may take to give a partition away. One
 	// that says nothing for so long does not know any more that it belongs.
 	pullTime = 1250 * time.Millisecond
+	// closeTime is how long it waits for its stand-in meanwhile.
+	closeTime = pullTime / 3
 )
 
 // activateSoon is activate for callers that do not wait.
@@ -63,13 +68,15 @@ func (c *Counter) activate(p int) {
 	var from string
 	var gen uint32
 	begin, bare := false, false
+	q := &pb.RatePull{Part: uint32(p)}
 	c.table.Enter(p, func(part *firewall.Part) {
-		r := &c.roles[p]
-		if c.place.Load().owner[p] != c.self || r.state == held || r.claim || c.table.Instant() < r.away || !c.net.Belongs() {
+		r, pl := &c.roles[p], c.place.Load()
+		if pl.owner[p] != c.self || r.state == held || r.claim || c.table.Instant() < r.away || !c.net.Belongs() {
 			return
 		}
 		r.claim, begin = true, true
-		from, gen, bare = r.from, r.gen, part.Len() == 0 && !r.whole && !r.fork
+		from, gen, bare = r.from, r.gen, part.Len() == 0 && !r.complete() && !r.fork
+		q.Number, q.Back, q.Close = r.known(), from != "", from != "" && from != pl.next[p]
 	})
 	if !begin {
 		return
@@ -78,14 +85,14 @@ func (c *Counter) activate(p int) {
 	var source string
 	ready := true
 	if from != "" {
-		if got, ok := c.pull(p, from, true); ok && got[0].Refused {
+		if got, ok := c.pull(from, pullTime, q); ok && got[0].Refused {
 			ready = false // it is that member's by now: this node will hear of it
-		} else if ok {
+		} else if ok && got[0].Was == 0 {
 			found, source = got, from
 		}
 	} else {
 		for _, id := range c.net.Former(Kind, strconv.Itoa(p)) {
-			if got, ok := c.pull(p, id, false); ok && !got[0].Refused && (found == nil || got[0].Number > found[0].Number) {
+			if got, ok := c.pull(id, pullTime, q); ok && !got[0].Refused && (found == nil || got[0].Number > found[0].Number) {
 				found, source = got, id
 			}
 		}
@@ -106,12 +113,11 @@ func (c *Counter) activate(p int) {
 		was := uint64(0)
 		if found != nil {
 			c.pulled.Add(1)
-			if from != "" || found[0].Number >= r.number || r.fork {
-				c.adopt(p, part, r, found)
+			if c.adopt(p, part, r, found, from != "") {
 				was = found[0].Number
 			}
 		}
-		r.state, r.stands, r.from, r.told = held, false, "", false
+		r.state, r.stands, r.from, r.helper, r.told = held, false, "", pl.next[p], false
 		r.number = (r.number>>term + 2) << term
 		if next := pl.next[p]; next != "" && next == source && was != 0 && !r.fork && len(r.owed) == 0 {
 			c.copyTo(next, &copied{part: p, state: &pb.RateState{Part: uint32(p), Number: r.number, Was: was}})
@@ -135,7 +141,7 @@ func (c *Counter) anybody(p int) (found []*pb.RateState) {
 	for _, id := range pl.owner {
 		if !asked[id] {
 			asked[id] = true
-			if got, ok := c.pull(p, id, true); ok && !got[0].Refused && (found == nil || got[0].Number > found[0].Number) {
+			if got, ok := c.pull(id, pullTime, &pb.RatePull{Part: uint32(p), Back: true}); ok && !got[0].Refused && (found == nil || got[0].Number > found[0].Number) {
 				found = got
 			}
 		}
@@ -143,29 +149,50 @@ func (c *Counter) anybody(p int) (found []*pb.RateState) {
 	return found
 }
 
-// adopt makes the state of another this node's. When something was counted here
-// that nobody else knows of both count: rather twice than not at all.
-func (c *Counter) adopt(p int, part *firewall.Part, r *role, states []*pb.RateState) {
-	if r.fork {
+// complete tells whether everything that was counted is known here, or was when
+// this node heard of it last.
+func (r *role) complete() bool { return r.state != idle || r.stands || r.whole }
+
+// known is up to which number a stand-in has nothing to tell, unless it has
+// decided itself; 0: it has.
+func (r *role) known() uint64 {
+	switch {
+	case !r.complete():
+		return 0
+	case r.fork:
+		return math.MaxUint64
+	}
+	return r.number
+}
+
+// adopt makes the state of another this node's, if that one has decided in its
+// place or else knows more, and reports whether both are the same then. When each
+// may know what the other does not both count: rather twice than not at all.
+func (c *Counter) adopt(p int, part *firewall.Part, r *role, states []*pb.RateState, stood bool) (same bool) {
+	more, partial := stood || states[0].Number >= r.number, states[0].Partial
+	switch {
+	case r.fork, partial && more && states[0].Number != r.number:
 		own := c.pieces(p, part, nil)
 		part.Clear()
 		c.addAll(part, append(own, states...))
-	} else {
+	case more && !(partial && r.complete()):
 		part.Clear()
 		for _, s := range states {
 			c.add(part, s)
 		}
+		same = !partial
 	}
 	r.number = max(r.number, states[0].Number)
+	return same
 }
 
 // pull has a member stop deciding about a partition and give its state. Not ok:
-// the member is gone.
-func (c *Counter) pull(p int, from string, back bool) (states []*pb.RateState, ok bool) {
-	end := c.table.Instant() + int64(pullTime)
-	var after []byte
+// the member is gone, or silent.
+func (c *Counter) pull(from string, within time.Duration, q *pb.RatePull) (states []*pb.RateState, ok bool) {
+	end := c.table.Instant() + int64(within)
+	q = proto.CloneOf(q)
 	for c.ctx.Err() == nil && c.table.Instant() < end && !c.net.Lost(from) {
-		got, err := c.net.Ask(c.ctx, time.Duration(end-c.table.Instant()), from, pullName, &pb.RatePull{Part: uint32(p), After: after, Back: back})
+		got, err := c.net.Ask(c.ctx, time.Duration(end-c.table.Instant()), from, pullName, q)
 		s, is := got.(*pb.RateState)
 		if err != nil || !is || !sound(s) {
 			time.Sleep(5 * time.Millisecond)
@@ -175,7 +202,8 @@ func (c *Counter) pull(p int, from string, back bool) (states []*pb.RateState, o
 		if !s.More || len(s.Keys) == 0 {
 			return states, true
 		}
-		after = s.Keys[len(s.Keys)-1]
+		q = proto.CloneOf(q)
+		q.After = s.Keys[len(s.Keys)-1]
 	}
 	return nil, false
 }
@@ -193,27 +221,76 @@ func (c *Counter) receivePull(from string, question proto.Message, answer func(p
 		answer(&pb.RateState{Refused: true})
 		return
 	}
-	p := int(q.Part)
-	c.work.Go(func() { // a partition may be large, and others wait for this goroutine
-		var s *pb.RateState
-		c.table.Enter(p, func(part *firewall.Part) {
-			r := &c.roles[p]
-			if len(q.After) == 0 {
-				if q.Back && r.state == held && !r.stands {
-					s = &pb.RateState{Part: q.Part, Refused: true}
-					return
-				}
-				r.state, r.stands, r.whole, r.source, r.fork = idle, false, true, from, false // whoever asks knows of all
-				r.gen++
-				r.given = r.number
-				if !q.Back {
-					r.away = c.table.Instant() + int64(awayTime)
-				}
-			}
-			s = c.pieces(p, part, q.After)[0]
-		})
-		answer(s)
+	c.work.Go(func() { // it may take a while, and others wait for this goroutine
+		if !q.Back && len(q.After) == 0 {
+			c.close(int(q.Part), from)
+		}
+		answer(c.giveAway(from, q))
 	})
+}
+
+// close stops this node deciding about a partition, and has its stand-in stop
+// too: it may have decided what this node does not know of.
+func (c *Counter) close(p int, besides string) {
+	var from string
+	q := &pb.RatePull{Part: uint32(p), Back: true, Close: true}
+	c.table.Enter(p, func(*firewall.Part) {
+		r := &c.roles[p]
+		r.rest()
+		from, q.Number = r.from, r.known()
+	})
+	if from == "" || from == besides {
+		return
+	}
+	got, ok := c.pull(from, closeTime, q)
+	c.table.Enter(p, func(part *firewall.Part) {
+		r := &c.roles[p]
+		if r.state != rests || r.from != from {
+			return
+		}
+		r.from = ""
+		if ok && !got[0].Refused && got[0].Was == 0 {
+			c.adopt(p, part, r, got, true)
+		}
+	})
+}
+
+// rest has an owner stop deciding.
+func (r *role) rest() {
+	if r.state == held {
+		r.state, r.from, r.helper = rests, r.helper, ""
+	}
+}
+
+// giveAway is a piece of the state of a partition for a member that decides about it
+// from now on.
+func (c *Counter) giveAway(to string, q *pb.RatePull) (s *pb.RateState) {
+	p := int(q.Part)
+	c.table.Enter(p, func(part *firewall.Part) {
+		r := &c.roles[p]
+		if len(q.After) > 0 {
+			s = c.pieces(p, part, q.After)[0]
+			return
+		}
+		if q.Back && r.state == held {
+			s = &pb.RateState{Part: q.Part, Refused: true}
+			return
+		}
+		if q.Back && !r.stands && q.Number != 0 && q.Number >= r.number {
+			s = &pb.RateState{Part: q.Part, Was: q.Number} // whoever asks has it all
+		} else {
+			s = c.pieces(p, part, nil)[0]
+			s.Partial = !r.complete()
+		}
+		r.whole = !q.Close && r.complete() && r.number >= q.Number
+		r.state, r.stands, r.source, r.from, r.fork = idle, false, to, "", false // that one knows of all
+		r.gen++
+		r.given = r.number
+		if !q.Back {
+			r.away = c.table.Instant() + int64(awayTime)
+		}
+	})
+	return s
 }
 
 // maxPiece is how many keys and admissions a piece of a state holds before the

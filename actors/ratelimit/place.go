@@ -34,7 +34,7 @@ const keepTime = 10 * time.Second
 
 // moved puts a new placement in force. Owners that this node is not any more
 // stop here at once: whoever they are now asks for what they had.
-func (c *Counter) moved(changed func(kind, id string) bool) {
+func (c *Counter) moved(func(kind, id string) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	before, now := c.place.Load(), c.look()
@@ -47,15 +47,18 @@ func (c *Counter) moved(changed func(kind, id string) bool) {
 		owner, next := now.owner[p] == c.self, now.next[p] == c.self
 		c.table.Enter(p, func(part *firewall.Part) {
 			r := &c.roles[p]
-			r.away, r.from = 0, ""
+			r.away = 0
 			if joined && part.Len() > 0 {
 				r.fork = true // nobody else knows of it
 			}
-			other := changed(Kind, strconv.Itoa(p))
 			switch {
-			case r.state == held && (!owner || joined || other):
-				r.state, r.whole, r.source = idle, next, now.owner[p]
-			case dropped || r.source != now.owner[p]:
+			case dropped: // others may have decided since
+				r.state, r.whole, r.from, r.helper = idle, false, "", ""
+			case r.state == held && (!owner || joined || r.helper != "" && r.helper != now.next[p]):
+				r.rest()
+			case r.state == held:
+				r.helper = now.next[p]
+			case r.source != now.owner[p]:
 				r.whole = false // its owner will tell; it may have done so already
 			}
 			if owner || next {
@@ -147,7 +150,7 @@ func (c *Counter) Sweep() {
 	}
 	for p := range c.roles {
 		c.table.Enter(p, func(part *firewall.Part) {
-			if r := &c.roles[p]; r.keep != 0 && now > r.keep && r.state == idle {
+			if r := &c.roles[p]; r.keep != 0 && now > r.keep && r.state != held {
 				part.Clear()
 				*r = role{keep: r.keep, gen: r.gen, claim: r.claim}
 			}

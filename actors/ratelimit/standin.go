@@ -220,7 +220,8 @@ func (c *Counter) overtaken(p int, by string, of []*copied) {
 		// of what it knows now.
 		now := r.number >> term
 		if r.state == held && slices.ContainsFunc(of, func(x *copied) bool { return x.part == p && x.term() == now }) {
-			r.state, r.from = idle, by
+			r.rest()
+			r.from = by
 		}
 		for _, x := range of {
 			switch {
@@ -324,7 +325,7 @@ func (c *Counter) takeCopy(x *copied) (what reply) {
 		case x.number <= r.base:
 			return // it was in the state
 		case x.number>>term > r.number>>term:
-			r.whole, what = false, needs
+			r.state, r.whole, what = idle, false, needs
 		}
 		r.number = max(r.number, x.number)
 		if w := part.Find(x.demand.Key); x.taken && w != nil {
@@ -375,7 +376,7 @@ func (c *Counter) takeState(from string, s *pb.RateState) (what reply) {
 				return
 			}
 			part.Clear()
-			r.fork, r.whole = false, false
+			r.state, r.from, r.fork, r.whole = idle, "", false, false
 		}
 		c.add(part, s)
 		if !s.More {

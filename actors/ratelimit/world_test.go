@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -26,23 +27,28 @@ type world struct {
 	mu    sync.Mutex
 	nodes map[string]*node
 	delay time.Duration
+	pause time.Duration  // between two requests of a client
+	epoch map[string]int // how often each has dropped its actors without leaving
 }
 
 type node struct {
 	*Counter
-	w      *world
-	id     string
-	mu     sync.Mutex
-	view   []string
-	past   []pastView
-	tell   []func(func(kind, id string) bool)
-	serve  map[string]cluster.Receiver
-	links  map[string]chan func()
-	lapsed bool // it does not know that it belongs
-	drops  int64
-	dead   chan struct{} // closed when it is
-	frozen chan struct{} // closed when it goes on; nil: it is not
-	ill    bool          // it was frozen or killed once
+	w       *world
+	id      string
+	mu      sync.Mutex
+	view    []string
+	epochs  map[string]int // of the members, as it knows them
+	seen    map[string]bool
+	past    []pastView
+	tell    []func(func(kind, id string) bool)
+	serve   map[string]cluster.Receiver
+	links   map[string]chan func()
+	lapsed  bool // it does not know that it belongs
+	drops   int64
+	dead    chan struct{} // closed when it is
+	frozen  chan struct{} // closed when it goes on; nil: it is not
+	freezes int
+	ill     bool // it was frozen or killed once
 }
 
 type pastView struct {
@@ -51,13 +57,13 @@ type pastView struct {
 }
 
 func newWorld(t *testing.T) *world {
-	return &world{t: t, nodes: map[string]*node{}, delay: 200 * time.Microsecond}
+	return &world{t: t, nodes: map[string]*node{}, delay: 200 * time.Microsecond, pause: time.Millisecond, epoch: map[string]int{}}
 }
 
 // start adds nodes that nobody else knows of, each alone.
 func (w *world) start(ids ...string) {
 	for _, id := range ids {
-		n := &node{w: w, id: id, view: []string{id}, serve: map[string]cluster.Receiver{}, links: map[string]chan func(){}, dead: make(chan struct{})}
+		n := &node{w: w, id: id, view: []string{id}, epochs: map[string]int{}, seen: map[string]bool{}, serve: map[string]cluster.Receiver{}, links: map[string]chan func(){}, dead: make(chan struct{})}
 		w.mu.Lock()
 		w.nodes[id] = n
 		w.mu.Unlock()
@@ -65,23 +71,49 @@ func (w *world) start(ids ...string) {
 	}
 }
 
-// see gives nodes a view of who belongs.
+// see gives nodes a view of who belongs, as the ring of package cluster does.
 func (w *world) see(view []string, ids ...string) {
 	for _, id := range ids {
 		n := w.nodes[id]
 		n.mu.Lock()
-		before := n.view
-		n.past = append(n.past, pastView{before, time.Now().Add(5 * time.Second)})
-		if len(before) == 1 {
-			n.past = append(n.past, pastView{without(view, id), time.Now().Add(5 * time.Second)})
+		before, epochs := n.view, n.epochs
+		n.remember(before)
+		if has := slices.Contains(before, id); len(before) == 1 && has || !has {
+			n.remember(without(view, id))
+		}
+		w.mu.Lock()
+		n.epochs = maps.Clone(w.epoch)
+		w.mu.Unlock()
+		for _, m := range view {
+			if m != id && n.seen[m] && !slices.Contains(before, m) {
+				n.remember([]string{m}) // it may have been alone
+			}
+			n.seen[m] = true
 		}
 		n.view = slices.Clone(view)
-		tell := n.tell
+		tell, now := n.tell, n.epochs
 		n.mu.Unlock()
 		for _, f := range tell {
-			f(func(_, id string) bool { return place(before, id)[0] != place(view, id)[0] })
+			f(func(_, id string) bool {
+				a, b := place(before, id)[0], place(view, id)[0]
+				return a != b || epochs[a] != now[b]
+			})
 		}
 	}
+}
+
+// remember notes a view whose owners are to be asked; the caller holds the lock.
+func (n *node) remember(view []string) {
+	if len(view) > 0 {
+		n.past = append(n.past, pastView{slices.Clone(view), time.Now().Add(5 * time.Second)})
+	}
+}
+
+// doubt has a node drop the actors that stand in rows, and not what it counts.
+func (w *world) doubt(id string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.epoch[id]++
 }
 
 // lapse has a node drop what it keeps, as one does that has not known for a while
@@ -89,13 +121,14 @@ func (w *world) see(view []string, ids ...string) {
 func (w *world) lapse(id string) {
 	n := w.nodes[id]
 	n.mu.Lock()
-	n.past = append(n.past, pastView{without(n.view, id), time.Now().Add(5 * time.Second)})
+	n.remember(without(n.view, id))
 	n.drops++
 	tell := n.tell
 	n.mu.Unlock()
 	for _, f := range tell {
 		f(func(string, string) bool { return true })
 	}
+	w.doubt(id)
 	n.mu.Lock()
 	n.lapsed = false
 	n.mu.Unlock()
@@ -107,21 +140,27 @@ func (w *world) kill(id string) {
 	close(n.dead)
 }
 
+// freeze may be called several times; so often thaw has to be.
 func (w *world) freeze(id string) {
-	n := w.nodes[id]
+	n := w.node(id)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.ill = true
-	n.frozen = make(chan struct{})
+	if n.freezes++; n.freezes == 1 {
+		n.frozen = make(chan struct{})
+	}
 }
 
+// thaw has a node go on, as one that knows whether it belongs or not.
 func (w *world) thaw(id string, lapsed bool) {
-	n := w.nodes[id]
+	n := w.node(id)
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.lapsed = lapsed
-	close(n.frozen)
-	n.frozen = nil
+	n.lapsed = n.lapsed || lapsed
+	if n.freezes--; n.freezes == 0 {
+		close(n.frozen)
+		n.frozen = nil
+	}
 }
 
 func (w *world) close() {
@@ -308,7 +347,7 @@ func (w *world) run(keys, clients int, limit int64, targets ...string) *traffic 
 				select {
 				case <-tr.stop:
 					return
-				case <-time.After(time.Millisecond):
+				case <-time.After(w.pause):
 				}
 				tr.mu.Lock()
 				to := w.node(tr.targets[(k*7+i)%len(tr.targets)])
