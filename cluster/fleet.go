@@ -29,6 +29,7 @@ type fleet struct {
 	ring           atomic.Pointer[ring]
 	known          atomic.Pointer[map[string]Member] // who belongs, those that leave included
 	changed        atomic.Pointer[chan struct{}]     // closed when a caller should look again
+	joining        atomic.Bool                       // it does not know yet who belongs
 	alone          atomic.Bool                       // nobody else belongs: nobody to confirm anything
 	proof          atomic.Int64                      // when the last confirmed ping was sent
 	unsettledUntil atomic.Int64
@@ -246,6 +247,9 @@ func (f *fleet) loop() {
 
 // rebuild makes the ring anew from who belongs now.
 func (f *fleet) rebuild() {
+	if f.joining.Load() {
+		return
+	}
 	now := time.Now()
 	self := f.self
 	self.Leaving, self.Epoch = f.away.Load(), f.epoch.Load()
@@ -334,7 +338,8 @@ func (f *fleet) install(next *ring) {
 		if m.ID == f.self.ID {
 			continue
 		}
-		if f.seen[m.ID] && !before.has(m.ID) {
+		// One that a young node hears of later than of others may be older than it.
+		if !before.has(m.ID) && (f.seen[m.ID] || len(before.seats) > 1 && f.clock() < int64(grace)) {
 			back = append(back, m.ID)
 			f.recall(&ring{[]seat{m}}) // it may have been alone at it
 		}

@@ -33,7 +33,7 @@ type claim struct{ done chan struct{} }
 
 // holds reports whether this node knows that it still belongs.
 func (f *fleet) holds() bool {
-	return !f.apart.Load() && (f.alone.Load() || f.clock()-f.proof.Load() < int64(lease))
+	return !f.apart.Load() && !f.joining.Load() && (f.alone.Load() || f.clock()-f.proof.Load() < int64(lease))
 }
 
 // owner is the member where the identity lives; nil when there is none.

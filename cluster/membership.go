@@ -90,12 +90,29 @@ func (n *Node) Start() error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("cluster: gossip: %w", err), l.Close())
 	}
+	f.joining.Store(true)
 	f.work.Go(f.accept)
 	f.work.Go(f.loop)
-	f.join()
+	f.enter()
+	f.joining.Store(false)
 	f.rebuildSoon()
 	f.work.Go(f.keepJoining)
 	return nil
+}
+
+// enter asks one seed after the other until one takes this node in, and has told
+// it of all others. Before that the node owns nothing: it would not know who else
+// does. The other seeds are asked later.
+func (f *fleet) enter() {
+	for _, seed := range f.o.Join {
+		f.join(seed)
+		f.mu.Lock()
+		entered := len(f.peers) > 0
+		f.mu.Unlock()
+		if entered {
+			return
+		}
+	}
 }
 
 // rebuildSoon has what a join has told be in force before anything is asked.
@@ -153,12 +170,12 @@ func (g gossipLog) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// join asks the seeds to take this node in.
-func (f *fleet) join() {
-	if len(f.o.Join) == 0 {
+// join asks seeds to take this node in.
+func (f *fleet) join(seeds ...string) {
+	if len(seeds) == 0 {
 		return
 	}
-	if _, err := f.gossip.Join(f.o.Join); err != nil {
+	if _, err := f.gossip.Join(seeds); err != nil {
 		f.log.Debug("cluster: not every node to join was reached", "err", err)
 	}
 }
@@ -176,7 +193,7 @@ func (f *fleet) keepJoining() {
 		peers := len(f.peers)
 		f.mu.Unlock()
 		if !f.away.Load() && (peers < len(f.o.Join) || i%10 == 0) {
-			f.join()
+			f.join(f.o.Join...)
 		}
 	}
 }

@@ -381,7 +381,7 @@ type RatePull struct {
 	Part          uint32                 `protobuf:"varint,1,opt,name=part,proto3" json:"part,omitempty"`
 	After         []byte                 `protobuf:"bytes,2,opt,name=after,proto3" json:"after,omitempty"`       // the last key of the piece before
 	Back          bool                   `protobuf:"varint,3,opt,name=back,proto3" json:"back,omitempty"`        // the owner asks the stand-in that has decided in its place
-	Number        uint64                 `protobuf:"varint,5,opt,name=number,proto3" json:"number,omitempty"`    // unless 0: up to which the asker knows everything
+	Number        uint64                 `protobuf:"varint,5,opt,name=number,proto3" json:"number,omitempty"`    // unless 0: up to which the asker knows everything; the largest: and more
 	Close         bool                   `protobuf:"varint,6,opt,name=close,proto3" json:"close,omitempty"`      // whoever is asked is not the stand-in any more
 	Tell          []uint32               `protobuf:"varint,4,rep,packed,name=tell,proto3" json:"tell,omitempty"` // instead: a stand-in wants to be told the states of these
 	unknownFields protoimpl.UnknownFields
@@ -469,6 +469,7 @@ type RateState struct {
 	More          bool                   `protobuf:"varint,4,opt,name=more,proto3" json:"more,omitempty"`        // another one follows
 	Was           uint64                 `protobuf:"varint,5,opt,name=was,proto3" json:"was,omitempty"`          // unless 0: there are no keys, and what has this number is the state
 	Partial       bool                   `protobuf:"varint,15,opt,name=partial,proto3" json:"partial,omitempty"` // the giver lacks some of it
+	Held          bool                   `protobuf:"varint,16,opt,name=held,proto3" json:"held,omitempty"`       // the giver has decided until now
 	Refused       bool                   `protobuf:"varint,6,opt,name=refused,proto3" json:"refused,omitempty"`  // of a pull: the holder keeps it
 	Keys          [][]byte               `protobuf:"bytes,7,rep,name=keys,proto3" json:"keys,omitempty"`
 	Periods       []int64                `protobuf:"varint,8,rep,packed,name=periods,proto3" json:"periods,omitempty"` // of each key, nanoseconds
@@ -550,6 +551,13 @@ func (x *RateState) GetWas() uint64 {
 func (x *RateState) GetPartial() bool {
 	if x != nil {
 		return x.Partial
+	}
+	return false
+}
+
+func (x *RateState) GetHeld() bool {
+	if x != nil {
+		return x.Held
 	}
 	return false
 }
@@ -659,14 +667,15 @@ const file_rates_proto_rawDesc = "" +
 	"\x04back\x18\x03 \x01(\bR\x04back\x12\x16\n" +
 	"\x06number\x18\x05 \x01(\x04R\x06number\x12\x14\n" +
 	"\x05close\x18\x06 \x01(\bR\x05close\x12\x12\n" +
-	"\x04tell\x18\x04 \x03(\rR\x04tell\"\xd7\x02\n" +
+	"\x04tell\x18\x04 \x03(\rR\x04tell\"\xeb\x02\n" +
 	"\tRateState\x12\x12\n" +
 	"\x04part\x18\x01 \x01(\rR\x04part\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x12\n" +
 	"\x04next\x18\x03 \x01(\bR\x04next\x12\x12\n" +
 	"\x04more\x18\x04 \x01(\bR\x04more\x12\x10\n" +
 	"\x03was\x18\x05 \x01(\x04R\x03was\x12\x18\n" +
-	"\apartial\x18\x0f \x01(\bR\apartial\x12\x18\n" +
+	"\apartial\x18\x0f \x01(\bR\apartial\x12\x12\n" +
+	"\x04held\x18\x10 \x01(\bR\x04held\x12\x18\n" +
 	"\arefused\x18\x06 \x01(\bR\arefused\x12\x12\n" +
 	"\x04keys\x18\a \x03(\fR\x04keys\x12\x18\n" +
 	"\aperiods\x18\b \x03(\x03R\aperiods\x12\x16\n" +

@@ -16,22 +16,24 @@ import (
 // guards it.
 type role struct {
 	state  state
-	number uint64 // of the last admission, see term
-	base   uint64 // as stand-in: what came with the state
-	whole  bool   // as stand-in: it has all that the owner has,
-	source string // which is this one
-	stands bool   // as stand-in: it has decided itself
-	helper string // as owner: the stand-in, which may decide without this node
-	told   bool   // as owner: it was given the state
-	fork   bool   // something was counted that nobody else knows of
-	skips  bool   // the pieces of a state that follow are not wanted
-	tries  uint8
+	number uint64    // of the last admission, see term
+	base   uint64    // as stand-in: what came with the state
+	whole  bool      // as stand-in: it has all that the owner has,
+	source string    // which is this one
+	stands bool      // as stand-in: it has decided itself
+	helper string    // as owner: the stand-in, which may decide without this node
+	told   bool      // as owner: it was given the state
+	fork   bool      // something was counted that nobody else knows of
+	skips  bool      // the pieces of a state that follow are not wanted
+	lacks  bool      // as stand-in: it waits for a state
+	since  uint64    // and for one that has this
+	late   []*copied // and what it heard of as the one who asked meanwhile
 	from   string    // a stand-in that has decided, or may have: it knows more than this node
 	owed   []*copied // admitted, and to be counted when the state is there
 	away   int64     // not to be taken over before
 	keep   int64     // how long a state is kept that is nobody's here; 0: it is
 	gen    uint32    // how often the state was given away
-	given  uint64    // and with which number
+	gone   uint64    // and with which number
 	claim  bool      // it is being taken over
 }
 
@@ -55,11 +57,7 @@ const (
 )
 
 // activateSoon is activate for callers that do not wait.
-func (c *Counter) activateSoon(p int) {
-	if c.ctx.Err() == nil {
-		c.work.Go(func() { c.activate(p) })
-	}
-}
+func (c *Counter) activateSoon(p int) { c.aside(func() { c.activate(p) }) }
 
 // activate takes over a partition that is this node's: from the stand-in that
 // has decided in its place, or from whoever had it lately, or, when they are
@@ -81,23 +79,8 @@ func (c *Counter) activate(p int) {
 	if !begin {
 		return
 	}
-	var found []*pb.RateState
-	var source string
-	ready := true
-	if from != "" {
-		if got, ok := c.pull(from, pullTime, q); ok && got[0].Refused {
-			ready = false // it is that member's by now: this node will hear of it
-		} else if ok && got[0].Was == 0 {
-			found, source = got, from
-		}
-	} else {
-		for _, id := range c.net.Former(Kind, strconv.Itoa(p)) {
-			if got, ok := c.pull(id, pullTime, q); ok && !got[0].Refused && (found == nil || got[0].Number > found[0].Number) {
-				found, source = got, id
-			}
-		}
-	}
-	if found == nil && from == "" && bare {
+	found, ready := c.gather(from, q)
+	if len(found) == 0 && bare {
 		found = c.anybody(p)
 	}
 	c.table.Enter(p, func(part *firewall.Part) {
@@ -110,17 +93,21 @@ func (c *Counter) activate(p int) {
 		if r.gen != gen || r.from != from || pl.owner[p] != c.self || !c.net.Belongs() {
 			return
 		}
-		was := uint64(0)
-		if found != nil {
+		var known *given // by whoever gave it, as by this node
+		for _, g := range found {
 			c.pulled.Add(1)
-			if c.adopt(p, part, r, found, from != "") {
-				was = found[0].Number
+			switch c.adopt(p, part, r, g) {
+			case taken:
+				known = g
+			case merged:
+				known = nil
 			}
 		}
 		r.state, r.stands, r.from, r.helper, r.told = held, false, "", pl.next[p], false
+		r.lacks, r.late = false, nil
 		r.number = (r.number>>term + 2) << term
-		if next := pl.next[p]; next != "" && next == source && was != 0 && !r.fork && len(r.owed) == 0 {
-			c.copyTo(next, &copied{part: p, state: &pb.RateState{Part: uint32(p), Number: r.number, Was: was}})
+		if next := pl.next[p]; known != nil && next == known.by && !r.fork && len(r.owed) == 0 {
+			c.copyTo(next, &copied{part: p, state: &pb.RateState{Part: uint32(p), Number: r.number, Was: known.states[0].Number}})
 			r.told = true
 		}
 		r.fork = pl.alone
@@ -133,20 +120,49 @@ func (c *Counter) activate(p int) {
 	c.tell(p)
 }
 
+// given is a state that another member gave away.
+type given struct {
+	states []*pb.RateState
+	by     string
+	stood  bool // as a stand-in that may have decided
+}
+
+// gather has all that may have decided about a partition stop, and give what they
+// know. Not ready: another member owns it by now, and this node will hear of it.
+func (c *Counter) gather(from string, q *pb.RatePull) (all []*given, ready bool) {
+	if from != "" {
+		if got, ok := c.pull(from, pullTime, q); ok && got[0].Refused {
+			return nil, false
+		} else if ok && got[0].Was == 0 {
+			all = append(all, &given{got, from, true})
+		}
+	}
+	own := &pb.RatePull{Part: q.Part, Number: q.Number}
+	for _, id := range c.net.Former(Kind, strconv.Itoa(int(q.Part))) {
+		if id == from {
+			continue
+		}
+		if got, ok := c.pull(id, pullTime, own); ok && !got[0].Refused {
+			all = append(all, &given{got, id, false})
+		}
+	}
+	return all, true
+}
+
 // anybody looks for the state of a partition whose former owner went before it was
 // asked: whoever stood in for that one has it.
-func (c *Counter) anybody(p int) (found []*pb.RateState) {
+func (c *Counter) anybody(p int) (all []*given) {
 	pl := c.place.Load()
 	asked := map[string]bool{"": true, c.self: true}
 	for _, id := range pl.owner {
 		if !asked[id] {
 			asked[id] = true
-			if got, ok := c.pull(id, pullTime, &pb.RatePull{Part: uint32(p), Back: true}); ok && !got[0].Refused && (found == nil || got[0].Number > found[0].Number) {
-				found = got
+			if got, ok := c.pull(id, pullTime, &pb.RatePull{Part: uint32(p), Back: true}); ok && !got[0].Refused {
+				all = append(all, &given{states: got, by: id})
 			}
 		}
 	}
-	return found
+	return all
 }
 
 // complete tells whether everything that was counted is known here, or was when
@@ -165,25 +181,38 @@ func (r *role) known() uint64 {
 	return r.number
 }
 
+// What became of a state that was given to this node.
+type fate int
+
+const (
+	left   fate = iota // this node knows more
+	taken              // it is the state here too
+	merged             // each knew what the other did not: both count
+)
+
 // adopt makes the state of another this node's, if that one has decided in its
-// place or else knows more, and reports whether both are the same then. When each
-// may know what the other does not both count: rather twice than not at all.
-func (c *Counter) adopt(p int, part *firewall.Part, r *role, states []*pb.RateState, stood bool) (same bool) {
-	more, partial := stood || states[0].Number >= r.number, states[0].Partial
+// place or else knows more. When each may know what the other does not both count:
+// rather twice than not at all.
+func (c *Counter) adopt(p int, part *firewall.Part, r *role, g *given) (what fate) {
+	s := g.states[0]
+	more := g.stood || s.Number >= r.number
 	switch {
-	case r.fork, partial && more && states[0].Number != r.number:
+	case r.fork, s.Partial && more && s.Number != r.number, s.Held && !more:
 		own := c.pieces(p, part, nil)
 		part.Clear()
-		c.addAll(part, append(own, states...))
-	case more && !(partial && r.complete()):
+		c.addAll(part, append(own, g.states...))
+		what = merged
+	case more && !(s.Partial && r.complete()):
 		part.Clear()
-		for _, s := range states {
+		for _, s := range g.states {
 			c.add(part, s)
 		}
-		same = !partial
+		if what = taken; s.Partial {
+			what = merged
+		}
 	}
-	r.number = max(r.number, states[0].Number)
-	return same
+	r.number = max(r.number, s.Number)
+	return what
 }
 
 // pull has a member stop deciding about a partition and give its state. Not ok:
@@ -221,7 +250,7 @@ func (c *Counter) receivePull(from string, question proto.Message, answer func(p
 		answer(&pb.RateState{Refused: true})
 		return
 	}
-	c.work.Go(func() { // it may take a while, and others wait for this goroutine
+	c.aside(func() { // it may take a while, and others wait for this goroutine
 		if !q.Back && len(q.After) == 0 {
 			c.close(int(q.Part), from)
 		}
@@ -250,7 +279,7 @@ func (c *Counter) close(p int, besides string) {
 		}
 		r.from = ""
 		if ok && !got[0].Refused && got[0].Was == 0 {
-			c.adopt(p, part, r, got, true)
+			c.adopt(p, part, r, &given{got, from, true})
 		}
 	})
 }
@@ -276,16 +305,17 @@ func (c *Counter) giveAway(to string, q *pb.RatePull) (s *pb.RateState) {
 			s = &pb.RateState{Part: q.Part, Refused: true}
 			return
 		}
-		if q.Back && !r.stands && q.Number != 0 && q.Number >= r.number {
+		if q.Back && r.state == idle && !r.stands && q.Number != 0 && q.Number >= r.number {
 			s = &pb.RateState{Part: q.Part, Was: q.Number} // whoever asks has it all
 		} else {
 			s = c.pieces(p, part, nil)[0]
-			s.Partial = !r.complete()
+			s.Partial, s.Held = !r.complete(), r.state != idle || r.stands
 		}
 		r.whole = !q.Close && r.complete() && r.number >= q.Number
 		r.state, r.stands, r.source, r.from, r.fork = idle, false, to, "", false // that one knows of all
+		r.lacks, r.late = false, nil
 		r.gen++
-		r.given = r.number
+		r.gone = r.number
 		if !q.Back {
 			r.away = c.table.Instant() + int64(awayTime)
 		}

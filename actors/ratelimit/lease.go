@@ -123,7 +123,7 @@ func (c *Counter) lookAhead(d *firewall.Demand, at *cell, now int64) {
 	}
 	l.uses, l.since, l.asking = 1, now, true
 	demand, want := *d, min(rate+rate/4, maxLease)
-	c.work.Go(func() { c.hire(demand, want) })
+	c.aside(func() { c.hire(demand, want) })
 }
 
 // hire asks for a lease.

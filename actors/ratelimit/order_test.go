@@ -116,7 +116,13 @@ func (h *history) join() {
 	h.say("join", id)
 	h.w.start(id)
 	h.members = append(without(h.members, ""), id)
-	h.hear(h.members, 30*time.Millisecond, slices.Clone(h.members)...)
+	hears := slices.Clone(h.members)
+	if h.rng.IntN(2) == 0 { // it hears of one more at a time, before the others do
+		h.hear([]string{id, h.members[0]}, time.Millisecond, id)
+		h.hear(h.members, 5*time.Millisecond, id)
+		hears = without(hears, id)
+	}
+	h.hear(h.members, 30*time.Millisecond, hears...)
 	h.tr.aim(h.members...)
 	h.pause(300*time.Millisecond, time.Second)
 }

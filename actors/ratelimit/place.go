@@ -40,6 +40,7 @@ func (c *Counter) moved(func(kind, id string) bool) {
 	before, now := c.place.Load(), c.look()
 	c.place.Store(now)
 	joined := before.alone && !now.alone
+	fresh := now.besides(before)
 	drops := c.net.Drops() // this node may have missed what it was told
 	dropped := drops != c.drops
 	c.drops = drops
@@ -54,7 +55,7 @@ func (c *Counter) moved(func(kind, id string) bool) {
 			switch {
 			case dropped: // others may have decided since
 				r.state, r.whole, r.from, r.helper = idle, false, "", ""
-			case r.state == held && (!owner || joined || r.helper != "" && r.helper != now.next[p]):
+			case r.state == held && (!owner || joined || r.helper != "" && r.helper != now.next[p] || c.wasOf(p, fresh)):
 				r.rest()
 			case r.state == held:
 				r.helper = now.next[p]
@@ -70,6 +71,22 @@ func (c *Counter) moved(func(kind, id string) bool) {
 		})
 	}
 	c.kick()
+}
+
+// besides are the owners in a placement that are none in another one.
+func (pl *placement) besides(other *placement) (ids []string) {
+	for _, id := range pl.owner {
+		if !slices.Contains(ids, id) && !slices.Contains(other.owner[:], id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// wasOf tells whether one of these members may still decide about a partition,
+// because it did before this node heard of it.
+func (c *Counter) wasOf(p int, ids []string) bool {
+	return len(ids) > 0 && slices.ContainsFunc(c.net.Former(Kind, strconv.Itoa(p)), func(id string) bool { return slices.Contains(ids, id) })
 }
 
 // settlers is how many partitions are taken over at a time.
@@ -123,6 +140,7 @@ func (c *Counter) want() {
 		if pl.next[p] == c.self && pl.owner[p] != "" {
 			c.table.Enter(p, func(*firewall.Part) {
 				if r := &c.roles[p]; !r.whole && !r.stands && r.state == idle {
+					r.lack()
 					lacks[pl.owner[p]] = append(lacks[pl.owner[p]], uint32(p))
 				}
 			})

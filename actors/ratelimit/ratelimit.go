@@ -97,6 +97,7 @@ type Counter struct {
 	// What requests use, to be used again: *ask and *local.
 	unused, locals sync.Pool
 	work           sync.WaitGroup
+	closing        sync.RWMutex // of adding to work
 	ctx            context.Context
 	stop           context.CancelFunc
 
@@ -124,8 +125,21 @@ func New(net Cluster, now func() time.Time, log *slog.Logger) *Counter {
 // Close ends what goes on in the background. The node has stopped: nobody asks
 // any more.
 func (c *Counter) Close() {
+	c.closing.Lock()
 	c.stop()
+	c.closing.Unlock()
 	c.work.Wait()
+}
+
+// aside does something in the background; false: not any more.
+func (c *Counter) aside(do func()) bool {
+	c.closing.RLock()
+	defer c.closing.RUnlock()
+	if c.ctx.Err() != nil {
+		return false
+	}
+	c.work.Go(do)
+	return true
 }
 
 // Stats tells what was counted.

@@ -180,12 +180,14 @@ func (c *Counter) goesOn(next string) bool {
 	heard := make(chan string, len(pl.owner)+1)
 	ask := func(id string) {
 		asked[id] = true
-		c.work.Go(func() {
+		if !c.aside(func() {
 			if _, err := c.net.Ask(c.ctx, copyTime, id, copyName, &pb.RateCopy{}); err != nil {
 				id = ""
 			}
 			heard <- id
-		})
+		}) {
+			heard <- ""
+		}
 	}
 	ask(next)
 	for _, id := range pl.owner {
@@ -225,7 +227,7 @@ func (c *Counter) overtaken(p int, by string, of []*copied) {
 		}
 		for _, x := range of {
 			switch {
-			case x.part != p || x.state != nil || x.number <= r.given:
+			case x.part != p || x.state != nil || x.number <= r.gone:
 			case x.gate != nil:
 				x.gate.wait.void.Store(true)
 			case !x.taken && x.term() == now:
@@ -300,7 +302,7 @@ func (c *Counter) receiveCopy(from string, question proto.Message, answer func(p
 		if len(q.Counts) > 0 {
 			x.count, x.ahead = min(q.Counts[i], window.MaxExact), min(max(q.Aheads[i], 0), maxLead*1000)
 		}
-		say(q.Parts[i], c.takeCopy(x))
+		say(q.Parts[i], c.takeCopy(x, false))
 	}
 	answer(back)
 }
@@ -309,13 +311,26 @@ func (c *Counter) receiveCopy(from string, question proto.Message, answer func(p
 type reply int
 
 const (
-	taken reply = iota
+	fine  reply = iota
 	ahead       // it has decided itself
 	needs       // it has not what came before
 )
 
-// takeCopy notes an admission of the owner.
-func (c *Counter) takeCopy(x *copied) (what reply) {
+// lack begins to wait for a state. What comes otherwise than by copies, which are
+// in order with it, may come before it and not be in it.
+func (r *role) lack() {
+	if !r.lacks {
+		r.lacks, r.since, r.late = true, r.number, nil
+	}
+}
+
+// maxLate is how much is kept while a state is waited for, before a later state is
+// waited for instead.
+const maxLate = 1 << 12
+
+// takeCopy notes an admission of the owner, which this node hears of by a copy or
+// as the one who asked.
+func (c *Counter) takeCopy(x *copied, asked bool) (what reply) {
 	c.table.Enter(x.part, func(part *firewall.Part) {
 		r := &c.roles[x.part]
 		switch {
@@ -326,8 +341,15 @@ func (c *Counter) takeCopy(x *copied) (what reply) {
 			return // it was in the state
 		case x.number>>term > r.number>>term:
 			r.state, r.whole, what = idle, false, needs
+			r.lack()
 		}
 		r.number = max(r.number, x.number)
+		if asked && r.lacks {
+			if r.late = append(r.late, x); len(r.late) > maxLate {
+				r.lacks = false
+				r.lack()
+			}
+		}
 		if w := part.Find(x.demand.Key); x.taken && w != nil {
 			for range x.count {
 				w.ForgetNewest()
@@ -342,17 +364,13 @@ func (c *Counter) takeCopy(x *copied) (what reply) {
 // noteStandIn is takeCopy for an admission that this node, the stand-in in the
 // eyes of the owner, hears of as the one who asked for it. False: it does not hold.
 func (c *Counter) noteStandIn(d *firewall.Demand, number uint64) bool {
-	return number == 0 || c.takeCopy(&copied{part: d.Key.Partition(), number: number, demand: *d, count: 1}) != ahead
+	return number == 0 || c.takeCopy(&copied{part: d.Key.Partition(), number: number, demand: *d, count: 1}, true) != ahead
 }
-
-// manyTries is how often a state that was outrun by what came another way is
-// asked for again.
-const manyTries = 3
 
 // takeState takes over the state of a partition, or a piece of it.
 func (c *Counter) takeState(from string, s *pb.RateState) (what reply) {
 	if int(s.Part) >= len(c.roles) {
-		return taken
+		return fine
 	}
 	c.table.Enter(int(s.Part), func(part *firewall.Part) {
 		r := &c.roles[s.Part]
@@ -363,16 +381,17 @@ func (c *Counter) takeState(from string, s *pb.RateState) (what reply) {
 		case s.Was != 0:
 			if r.number != s.Was {
 				r.whole, what = false, needs
+				r.lack()
 				return
 			}
-			r.number, r.base, r.whole, r.source, r.fork = s.Number, s.Number, true, from, false
+			r.number, r.base, r.whole, r.source, r.fork, r.lacks = s.Number, s.Number, true, from, false, false
 			return
 		case s.Next && r.skips:
 			return
 		case !s.Next:
-			if r.skips = r.number > s.Number && r.tries < manyTries; r.skips {
-				r.tries++
+			if r.skips = r.lacks && r.since > s.Number || !r.lacks && r.number > s.Number; r.skips {
 				what = needs
+				r.lack()
 				return
 			}
 			part.Clear()
@@ -380,7 +399,14 @@ func (c *Counter) takeState(from string, s *pb.RateState) (what reply) {
 		}
 		c.add(part, s)
 		if !s.More {
-			r.number, r.base, r.whole, r.source, r.tries = s.Number, s.Number, true, from, 0
+			r.number, r.base, r.whole, r.source = max(r.number, s.Number), s.Number, true, from
+			for _, x := range r.late {
+				if x.number > r.base {
+					r.number = max(r.number, x.number)
+					part.Make(x.demand.Key).Add(c.table.Instant(), x.ahead, x.count, ruleOf(&x.demand))
+				}
+			}
+			r.lacks, r.late = false, nil
 		}
 	})
 	return what

@@ -39,6 +39,7 @@ type node struct {
 	view    []string
 	epochs  map[string]int // of the members, as it knows them
 	seen    map[string]bool
+	born    time.Time
 	past    []pastView
 	tell    []func(func(kind, id string) bool)
 	serve   map[string]cluster.Receiver
@@ -63,7 +64,7 @@ func newWorld(t *testing.T) *world {
 // start adds nodes that nobody else knows of, each alone.
 func (w *world) start(ids ...string) {
 	for _, id := range ids {
-		n := &node{w: w, id: id, view: []string{id}, epochs: map[string]int{}, seen: map[string]bool{}, serve: map[string]cluster.Receiver{}, links: map[string]chan func(){}, dead: make(chan struct{})}
+		n := &node{w: w, id: id, view: []string{id}, epochs: map[string]int{}, seen: map[string]bool{}, born: time.Now(), serve: map[string]cluster.Receiver{}, links: map[string]chan func(){}, dead: make(chan struct{})}
 		w.mu.Lock()
 		w.nodes[id] = n
 		w.mu.Unlock()
@@ -85,7 +86,7 @@ func (w *world) see(view []string, ids ...string) {
 		n.epochs = maps.Clone(w.epoch)
 		w.mu.Unlock()
 		for _, m := range view {
-			if m != id && n.seen[m] && !slices.Contains(before, m) {
+			if m != id && !slices.Contains(before, m) && (n.seen[m] || len(before) > 1 && time.Since(n.born) < 5*time.Second) {
 				n.remember([]string{m}) // it may have been alone
 			}
 			n.seen[m] = true
