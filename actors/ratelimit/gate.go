@@ -79,7 +79,7 @@ func (g *gate) Counted(i, p int, instant, count int64) {
 	default:
 		x := &copied{part: p, number: r.number, demand: g.demands[i], count: count, ahead: g.ahead}
 		if c.way(next).deaf.Load() {
-			r.fork = true
+			r.owe(x)
 		} else {
 			g.wait.left.Add(1)
 			x.gate = g

@@ -23,13 +23,13 @@ type role struct {
 	stands bool      // as stand-in: it has decided itself
 	helper string    // as owner: the stand-in, which may decide without this node
 	told   bool      // as owner: it was given the state
-	fork   bool      // something was counted that nobody else knows of
+	owed   []*copied // what was counted and nobody else may know of
+	fork   bool      // and there is more of it
 	skips  bool      // the pieces of a state that follow are not wanted
 	lacks  bool      // as stand-in: it waits for a state
 	since  uint64    // and for one that has this
 	late   []*copied // and what it heard of as the one who asked meanwhile
 	from   string    // a stand-in that has decided, or may have: it knows more than this node
-	owed   []*copied // admitted, and to be counted when the state is there
 	away   int64     // not to be taken over before
 	keep   int64     // how long a state is kept that is nobody's here; 0: it is
 	gen    uint32    // how often the state was given away
@@ -73,7 +73,7 @@ func (c *Counter) activate(p int) {
 			return
 		}
 		r.claim, begin = true, true
-		from, gen, bare = r.from, r.gen, part.Len() == 0 && !r.complete() && !r.fork
+		from, gen, bare = r.from, r.gen, part.Len() == 0 && !r.complete() && !r.sole()
 		q.Number, q.Back, q.Close = r.known(), from != "", from != "" && from != pl.next[p]
 	})
 	if !begin {
@@ -106,16 +106,11 @@ func (c *Counter) activate(p int) {
 		r.state, r.stands, r.from, r.helper, r.told = held, false, "", pl.next[p], false
 		r.lacks, r.late = false, nil
 		r.number = (r.number>>term + 2) << term
-		if next := pl.next[p]; known != nil && next == known.by && !r.fork && len(r.owed) == 0 {
+		if next := pl.next[p]; known != nil && next == known.by && !r.sole() {
 			c.copyTo(next, &copied{part: p, state: &pb.RateState{Part: uint32(p), Number: r.number, Was: known.states[0].Number}})
 			r.told = true
 		}
-		r.fork = pl.alone
-		now := c.table.Instant()
-		for _, x := range r.owed {
-			part.Make(x.demand.Key).Add(now, x.ahead, x.count, ruleOf(&x.demand))
-		}
-		r.owed = nil
+		r.fork, r.owed = pl.alone, nil
 	})
 	c.tell(p)
 }
@@ -169,13 +164,27 @@ func (c *Counter) anybody(p int) (all []*given) {
 // this node heard of it last.
 func (r *role) complete() bool { return r.state != idle || r.stands || r.whole }
 
+// owe notes an admission that nobody else may know of.
+func (r *role) owe(x *copied) {
+	if r.fork = r.fork || len(r.owed) >= maxLate; r.fork {
+		r.owed = nil
+	} else {
+		r.owed = append(r.owed, x)
+	}
+}
+
+// sole tells whether something was counted that nobody else may know of; shared
+// notes that it is known.
+func (r *role) sole() bool { return r.fork || len(r.owed) > 0 }
+func (r *role) shared()    { r.fork, r.owed = false, nil }
+
 // known is up to which number a stand-in has nothing to tell, unless it has
 // decided itself; 0: it has.
 func (r *role) known() uint64 {
 	switch {
 	case !r.complete():
 		return 0
-	case r.fork:
+	case r.sole():
 		return math.MaxUint64
 	}
 	return r.number
@@ -197,7 +206,7 @@ func (c *Counter) adopt(p int, part *firewall.Part, r *role, g *given) (what fat
 	s := g.states[0]
 	more := g.stood || s.Number >= r.number
 	switch {
-	case r.fork, s.Partial && more && s.Number != r.number, s.Held && !more:
+	case r.fork, s.Partial && more && s.Number != r.number, s.Held && !more && r.state == rests:
 		own := c.pieces(p, part, nil)
 		part.Clear()
 		c.addAll(part, append(own, g.states...))
@@ -207,6 +216,7 @@ func (c *Counter) adopt(p int, part *firewall.Part, r *role, g *given) (what fat
 		for _, s := range g.states {
 			c.add(part, s)
 		}
+		c.addLate(part, r.owed, 0)
 		if what = taken; s.Partial {
 			what = merged
 		}
@@ -312,7 +322,8 @@ func (c *Counter) giveAway(to string, q *pb.RatePull) (s *pb.RateState) {
 			s.Partial, s.Held = !r.complete(), r.state != idle || r.stands
 		}
 		r.whole = !q.Close && r.complete() && r.number >= q.Number
-		r.state, r.stands, r.source, r.from, r.fork = idle, false, to, "", false // that one knows of all
+		r.state, r.stands, r.source, r.from = idle, false, to, ""
+		r.shared()
 		r.lacks, r.late = false, nil
 		r.gen++
 		r.gone = r.number

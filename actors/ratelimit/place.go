@@ -50,7 +50,7 @@ func (c *Counter) moved(func(kind, id string) bool) {
 			r := &c.roles[p]
 			r.away = 0
 			if joined && part.Len() > 0 {
-				r.fork = true // nobody else knows of it
+				r.fork, r.owed = true, nil // nobody else knows of it
 			}
 			switch {
 			case dropped: // others may have decided since

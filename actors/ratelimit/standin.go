@@ -101,7 +101,7 @@ func (c *Counter) sendCopy(m *member, q *pb.RateCopy, of []*copied) {
 		case x.state != nil && !x.state.More && !slices.Contains(answer.Ahead, uint32(x.part)) && !slices.Contains(answer.Needs, uint32(x.part)):
 			c.table.Enter(x.part, func(*firewall.Part) {
 				if !m.deaf.Load() {
-					c.roles[x.part].fork = false
+					c.roles[x.part].shared()
 				}
 			})
 		}
@@ -164,7 +164,7 @@ func (c *Counter) slept(since int64, waited time.Duration) bool {
 func (c *Counter) unconfirmed(of []*copied) {
 	for _, x := range of {
 		if x.state == nil {
-			c.table.Enter(x.part, func(*firewall.Part) { c.roles[x.part].fork = true })
+			c.table.Enter(x.part, func(*firewall.Part) { c.roles[x.part].owe(x) })
 		}
 	}
 }
@@ -230,8 +230,8 @@ func (c *Counter) overtaken(p int, by string, of []*copied) {
 			case x.part != p || x.state != nil || x.number <= r.gone:
 			case x.gate != nil:
 				x.gate.wait.void.Store(true)
-			case !x.taken && x.term() == now:
-				r.owed = append(r.owed, x)
+			case !x.taken && x.term() == now && !slices.Contains(r.owed, x):
+				r.owe(x)
 			}
 		}
 	})
@@ -324,6 +324,15 @@ func (r *role) lack() {
 	}
 }
 
+// addLate counts what is not in a state that goes up to a number.
+func (c *Counter) addLate(part *firewall.Part, all []*copied, above uint64) {
+	for _, x := range all {
+		if x.number > above && !x.taken {
+			part.Make(x.demand.Key).Add(c.table.Instant(), x.ahead, x.count, ruleOf(&x.demand))
+		}
+	}
+}
+
 // maxLate is how much is kept while a state is waited for, before a later state is
 // waited for instead.
 const maxLate = 1 << 12
@@ -384,7 +393,8 @@ func (c *Counter) takeState(from string, s *pb.RateState) (what reply) {
 				r.lack()
 				return
 			}
-			r.number, r.base, r.whole, r.source, r.fork, r.lacks = s.Number, s.Number, true, from, false, false
+			r.number, r.base, r.whole, r.source, r.lacks = s.Number, s.Number, true, from, false
+			r.shared()
 			return
 		case s.Next && r.skips:
 			return
@@ -395,17 +405,13 @@ func (c *Counter) takeState(from string, s *pb.RateState) (what reply) {
 				return
 			}
 			part.Clear()
-			r.state, r.from, r.fork, r.whole = idle, "", false, false
+			r.state, r.from, r.whole = idle, "", false
+			r.shared()
 		}
 		c.add(part, s)
 		if !s.More {
 			r.number, r.base, r.whole, r.source = max(r.number, s.Number), s.Number, true, from
-			for _, x := range r.late {
-				if x.number > r.base {
-					r.number = max(r.number, x.number)
-					part.Make(x.demand.Key).Add(c.table.Instant(), x.ahead, x.count, ruleOf(&x.demand))
-				}
-			}
+			c.addLate(part, r.late, r.base)
 			r.lacks, r.late = false, nil
 		}
 	})

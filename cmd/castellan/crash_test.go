@@ -100,6 +100,22 @@ type visitor struct {
 	// lost is when the last login or renewal went without an answer: it may have
 	// its effect a moment later, and then the newest code is another one.
 	lost time.Time
+	// strays are the wrong values that went without an answer, the last one at
+	// strayed: each may be counted a moment later.
+	strays  int
+	strayed time.Time
+}
+
+// stray notes so many more wrong values without an answer, and tells how many may
+// be counted yet.
+func (v *visitor) stray(more int) int {
+	if time.Since(v.strayed) > lateTime {
+		v.strays = 0
+	}
+	if more > 0 {
+		v.strays, v.strayed = v.strays+more, time.Now()
+	}
+	return v.strays
 }
 
 // lateTime is how long after a client gave up what it asked for may happen.
@@ -217,6 +233,7 @@ func (v *visitor) mistype(c blackbox.Client, w *visit, m blackbox.Method, code s
 	s.hi++
 	if err != nil {
 		w.wrong[m.Name] = s
+		v.stray(1)
 		return errLost
 	}
 	s.lo++
@@ -229,7 +246,7 @@ func (v *visitor) mistype(c blackbox.Client, w *visit, m blackbox.Method, code s
 	if !renewed && (counted < s.lo || counted > s.hi) {
 		return fmt.Errorf("%d wrong values counted, want %d to %d", counted, s.lo, s.hi)
 	}
-	w.wrong[m.Name] = span{counted, counted}
+	w.wrong[m.Name] = span{counted, counted + v.stray(0)}
 	return nil
 }
 
@@ -243,7 +260,7 @@ func (v *visitor) renew(c blackbox.Client, w *visit, m blackbox.Method, old stri
 	if got.Status != 200 {
 		return fmt.Errorf("renewal: %s", got)
 	}
-	w.wrong[m.Name] = span{}
+	w.wrong[m.Name] = span{0, v.stray(0)}
 	fresh, err := c.TryCode(v.a, m.Name)
 	if err != nil {
 		return lost(err)
@@ -253,13 +270,13 @@ func (v *visitor) renew(c blackbox.Client, w *visit, m blackbox.Method, old stri
 	}
 	got, err = c.TryComplete(w.f, m, old)
 	if err != nil {
-		w.wrong[m.Name] = span{0, 1}
+		w.wrong[m.Name] = span{0, v.stray(1)}
 		return errLost
 	}
 	if got.Code() != "OTP_INVALID" {
 		return fmt.Errorf("the code before the renewal: %s", got)
 	}
-	w.wrong[m.Name] = span{1, 1}
+	w.wrong[m.Name] = span{1, 1 + v.stray(0)}
 	return nil
 }
 
