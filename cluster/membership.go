@@ -236,8 +236,11 @@ func (e *events) NotifyLeave(n *memberlist.Node) {
 
 func (e *events) note(n *memberlist.Node) {
 	var m meta
-	if n.Name == e.self.ID || json.Unmarshal(n.Meta, &m) != nil || m.Actor == "" {
+	if n.Name == e.self.ID || json.Unmarshal(n.Meta, &m) != nil {
 		return
+	}
+	if host, port, err := net.SplitHostPort(m.Actor); err != nil || host == "" || port == "" {
+		return // nobody could reach it
 	}
 	e.mu.Lock()
 	e.peers[n.Name] = Member{ID: n.Name, Address: m.Actor, Version: m.Version, Leaving: m.Leaving, Epoch: m.Epoch}
