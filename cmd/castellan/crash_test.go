@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -63,7 +64,7 @@ func TestKillLosesNothing(t *testing.T) {
 					v.err = v.check(n.Client, 30)
 				}
 				if v.err != nil {
-					t.Fatalf("visitor %d after %d visits: %v", i, len(v.past), v.err)
+					t.Fatalf("visitor %d after %d visits: %v\n%s", i, len(v.past), v.err, strings.Join(v.trail, "\n"))
 				}
 			}
 		}
@@ -104,6 +105,14 @@ type visitor struct {
 	// strayed: each may be counted a moment later.
 	strays  int
 	strayed time.Time
+	trail   []string // of the latest requests
+}
+
+// note keeps what is to be told when a promise was broken.
+func (v *visitor) note(line string) {
+	if v.trail = append(v.trail, line); len(v.trail) > 80 {
+		v.trail = slices.Delete(v.trail, 0, 40)
+	}
 }
 
 // stray notes so many more wrong values without an answer, and tells how many may
@@ -171,6 +180,7 @@ func (v *visitor) finish(c blackbox.Client) error {
 }
 
 func (v *visitor) step(c blackbox.Client) error {
+	c = c.Telling(v.note)
 	w := v.now
 	if w == nil {
 		f, err := c.TryLogin(v.a)

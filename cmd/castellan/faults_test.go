@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -109,7 +110,7 @@ func (c *caravan) check(t *testing.T, when string) {
 			}
 		}
 		if v.err != nil {
-			t.Fatalf("%s: traveller %d after %d visits: %v", when, i, len(v.past), v.err)
+			t.Fatalf("%s: traveller after %d visits: %v\n%s", when, len(v.past), v.err, strings.Join(v.trail, "\n"))
 		}
 	}
 }

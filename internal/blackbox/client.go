@@ -21,6 +21,13 @@ import (
 type Client struct {
 	URL  string
 	http *http.Client
+	tell func(line string) // of every request; nil: nobody
+}
+
+// Telling is the client with every request and what came of it told in a line.
+func (c Client) Telling(tell func(line string)) Client {
+	c.tell = tell
+	return c
 }
 
 // requestTime bounds a request, the longest long poll included.
@@ -38,7 +45,7 @@ func NewClient(url string) Client {
 // Time in which this process itself got no processor, as lost tells, does not
 // count.
 func (c Client) Impatient(d time.Duration, lost func(since time.Time) time.Duration) Client {
-	return Client{URL: c.URL, http: &http.Client{Timeout: requestTime, Transport: impatient{c.http.Transport, d, lost}}}
+	return Client{URL: c.URL, http: &http.Client{Timeout: requestTime, Transport: impatient{c.http.Transport, d, lost}}, tell: c.tell}
 }
 
 type impatient struct {
@@ -123,6 +130,16 @@ func (c Client) TryContext(ctx context.Context, method, path string, body any, h
 			req.Header[http.CanonicalHeaderKey(name)] = []string{value}
 		}
 	}
+	began := time.Now()
+	a, err := c.answer(req)
+	if c.tell != nil {
+		given, _ := body.(map[string]string)
+		c.tell(fmt.Sprintf("%s +%v %s %s%s %v: %d %s %v", began.Format("15:04:05.000"), time.Since(began).Round(time.Millisecond), method, c.URL, path, given, a.Status, a.Code(), err))
+	}
+	return a, err
+}
+
+func (c Client) answer(req *http.Request) (Answer, error) {
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return Answer{}, err

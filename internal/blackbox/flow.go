@@ -195,6 +195,9 @@ func (c Client) TryCode(a Account, method string) (string, error) {
 	if len(ls) == 0 || len(ls[0].Code) != 6 {
 		return "", unexpected("no code for %s in %d letters", to, len(ls))
 	}
+	if c.tell != nil {
+		c.tell(fmt.Sprintf("code %s of %s", ls[0].Code, ls[0].At.Format("15:04:05.000")))
+	}
 	return ls[0].Code, nil
 }
 
