@@ -136,6 +136,7 @@ type visit struct {
 	wrong     map[string]span // values that count against a method
 	stage     int
 	doubt     bool // the step of the stage was sent and not answered
+	muddled   bool // a login without an answer came before: the newest code may be of its challenge
 	final     blackbox.Answer
 	loggedOut bool
 }
@@ -188,7 +189,7 @@ func (v *visitor) step(c blackbox.Client) error {
 			v.lost = time.Now()
 			return lost(err)
 		}
-		v.now = &visit{f: f, wrong: map[string]span{}}
+		v.now = &visit{f: f, wrong: map[string]span{}, muddled: time.Since(v.lost) < lateTime}
 		return nil
 	}
 	switch w.stage {
@@ -267,6 +268,9 @@ func (v *visitor) renew(c blackbox.Client, w *visit, m blackbox.Method, old stri
 		w.wrong[m.Name], v.lost = span{0, w.wrong[m.Name].hi}, time.Now()
 		return errLost
 	}
+	if got.Code() == "METHOD_ALREADY_COMPLETED" && w.doubt {
+		return nil
+	}
 	if got.Status != 200 {
 		return fmt.Errorf("renewal: %s", got)
 	}
@@ -297,10 +301,10 @@ func (v *visitor) complete(c blackbox.Client, w *visit, m blackbox.Method, code 
 		return errLost
 	}
 	switch {
-	case got.Code() == "OTP_INVALID" && time.Since(v.lost) < lateTime:
+	case got.Code() == "OTP_INVALID" && (w.muddled || time.Since(v.lost) < lateTime):
 		s := w.wrong[m.Name]
 		w.wrong[m.Name] = span{0, s.hi + 1}
-		return nil
+		return v.renew(c, w, m, code)
 	case w.stage == atMAIL:
 		if got.Status != 200 || got.Header.Get("x-auth") == "" {
 			return fmt.Errorf("the last completion: %s", got)
