@@ -17,24 +17,30 @@ import (
 type role struct {
 	state  state
 	number uint64    // of the last admission, see term
-	base   uint64    // as stand-in: what came with the state
-	whole  bool      // as stand-in: it has all that the owner has,
-	source string    // which is this one
-	stands bool      // as stand-in: it has decided itself
-	helper string    // as owner: the stand-in, which may decide without this node
-	told   bool      // as owner: it was given the state
 	owed   []*copied // what was counted and nobody else may know of
 	fork   bool      // and there is more of it
+
+	// As owner, or as the one that will be.
+	helper string // the stand-in, which may decide without this node
+	told   bool   // it was given the state
+	from   string // a stand-in that has decided, or may have: it knows more than this node
+	claim  bool   // the partition is being taken over
+	away   int64  // it is not to be before
+
+	// As stand-in.
+	whole  bool      // it has all that the owner has,
+	source string    // which is this one
+	stands bool      // it has decided itself
+	base   uint64    // what came with the state
 	skips  bool      // the pieces of a state that follow are not wanted
-	lacks  bool      // as stand-in: it waits for a state
+	lacks  bool      // it waits for a state
 	since  uint64    // and for one that has this
 	late   []*copied // and what it heard of as the one who asked meanwhile
-	from   string    // a stand-in that has decided, or may have: it knows more than this node
-	away   int64     // not to be taken over before
-	keep   int64     // how long a state is kept that is nobody's here; 0: it is
-	gen    uint32    // how often the state was given away
-	gone   uint64    // and with which number
-	claim  bool      // it is being taken over
+
+	// As the one that was something.
+	gen  uint32 // how often the state was given away
+	gone uint64 // and with which number
+	keep int64  // how long a state is kept that is nobody's here; 0: it is
 }
 
 type state uint8
@@ -206,7 +212,9 @@ func (c *Counter) adopt(p int, part *firewall.Part, r *role, g *given) (what fat
 	s := g.states[0]
 	more := g.stood || s.Number >= r.number
 	switch {
-	case r.fork, s.Partial && more && s.Number != r.number, s.Held && !more && r.state == rests:
+	case r.fork, // nobody knows what is more here,
+		s.Partial && more && s.Number != r.number, // or there,
+		s.Held && !more && r.state == rests:       // or both have decided
 		own := c.pieces(p, part, nil)
 		part.Clear()
 		c.addAll(part, append(own, g.states...))
@@ -217,7 +225,8 @@ func (c *Counter) adopt(p int, part *firewall.Part, r *role, g *given) (what fat
 			c.add(part, s)
 		}
 		c.addLate(part, r.owed, 0)
-		if what = taken; s.Partial {
+		what = taken
+		if s.Partial {
 			what = merged
 		}
 	}
