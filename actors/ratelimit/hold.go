@@ -214,7 +214,7 @@ func (c *Counter) adopt(p int, part *firewall.Part, r *role, g *given) (what fat
 	switch {
 	case r.fork, // nobody knows what is more here,
 		s.Partial && more && s.Number != r.number, // or there,
-		s.Held && !more && r.state == rests:       // or both have decided
+		s.Held && !g.stood && r.state == rests:    // or both have decided
 		own := c.pieces(p, part, nil)
 		part.Clear()
 		c.addAll(part, append(own, g.states...))
