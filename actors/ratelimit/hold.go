@@ -211,15 +211,18 @@ const (
 func (c *Counter) adopt(p int, part *firewall.Part, r *role, g *given) (what fate) {
 	s := g.states[0]
 	more := g.stood || s.Number >= r.number
+	both := r.fork || // nobody knows what is more here,
+		s.Partial && more && s.Number != r.number || // or there,
+		s.Held && !g.stood && r.state == rests // or both have decided
 	switch {
-	case r.fork, // nobody knows what is more here,
-		s.Partial && more && s.Number != r.number, // or there,
-		s.Held && !g.stood && r.state == rests:    // or both have decided
+	case both && len(s.Keys) == 0: // there is nothing to add
+	case both && part.Len() > 0:
 		own := c.pieces(p, part, nil)
 		part.Clear()
 		c.addAll(part, append(own, g.states...))
+		c.merged.Add(1)
 		what = merged
-	case more && !(s.Partial && r.complete()):
+	case both || more && !(s.Partial && r.complete()):
 		part.Clear()
 		for _, s := range g.states {
 			c.add(part, s)

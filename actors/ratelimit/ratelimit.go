@@ -77,6 +77,7 @@ type Stats struct {
 	Batches, Asked  int64 // sent to owners, and the requests in them
 	Copies, Copied  int64 // batches sent to stand-ins, and the admissions in them
 	Pulled          int64 // partitions that were taken over from others
+	Merged          int64 // and those of them in which two had counted, so that some may count twice
 }
 
 // Counter is the firewall's Counter on a node of a cluster.
@@ -101,7 +102,7 @@ type Counter struct {
 	ctx            context.Context
 	stop           context.CancelFunc
 
-	here, elsewhere, cached, spent, stood, shared, batches, asked, copies, copied, pulled, warned atomic.Int64
+	here, elsewhere, cached, spent, stood, shared, batches, asked, copies, copied, pulled, merged, warned atomic.Int64
 }
 
 var _ firewall.Counter = (*Counter)(nil)
@@ -145,7 +146,7 @@ func (c *Counter) aside(do func()) bool {
 // Stats tells what was counted.
 func (c *Counter) Stats() Stats {
 	return Stats{Here: c.here.Load(), Elsewhere: c.elsewhere.Load(), Cached: c.cached.Load(), Leased: c.spent.Load(), Stood: c.stood.Load(), Shared: c.shared.Load(),
-		Batches: c.batches.Load(), Asked: c.asked.Load(), Copies: c.copies.Load(), Copied: c.copied.Load(), Pulled: c.pulled.Load()}
+		Batches: c.batches.Load(), Asked: c.asked.Load(), Copies: c.copies.Load(), Copied: c.copied.Load(), Pulled: c.pulled.Load(), Merged: c.merged.Load()}
 }
 
 // Keys is how many windows this node keeps, those it stands in for included.

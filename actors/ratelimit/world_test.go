@@ -49,7 +49,8 @@ type node struct {
 	dead    chan struct{} // closed when it is
 	frozen  chan struct{} // closed when it goes on; nil: it is not
 	freezes int
-	ill     bool // it was frozen or killed once
+	since   time.Time // when it froze
+	ill     bool      // it was frozen or killed once
 }
 
 type pastView struct {
@@ -148,7 +149,7 @@ func (w *world) freeze(id string) {
 	defer n.mu.Unlock()
 	n.ill = true
 	if n.freezes++; n.freezes == 1 {
-		n.frozen = make(chan struct{})
+		n.frozen, n.since = make(chan struct{}), time.Now()
 	}
 }
 
@@ -279,7 +280,7 @@ func (n *node) Lost(id string) bool {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return !slices.Contains(n.view, id) && to.isFrozen()
+	return !slices.Contains(n.view, id) && to.isFrozen() && time.Since(to.since) > time.Second
 }
 func (n *node) Drops() int64 { n.mu.Lock(); defer n.mu.Unlock(); return n.drops }
 func (n *node) isFrozen() bool {

@@ -98,6 +98,7 @@ func (m *metrics) rates(s *service) {
 	rate("copy_batches_total", "Batches sent to the stand-ins of owners.", func(r ratelimit.Stats) int64 { return r.Copies })
 	rate("copied_total", "Admissions in those batches.", func(r ratelimit.Stats) int64 { return r.Copied })
 	rate("taken_over_total", "Partitions of windows taken over from other members.", func(r ratelimit.Stats) int64 { return r.Pulled })
+	rate("added_up_total", "Partitions of windows in which two members had counted, so that some requests may count twice.", func(r ratelimit.Stats) int64 { return r.Merged })
 }
 
 func (m *metrics) messages(s *service) {
