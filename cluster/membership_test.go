@@ -2,7 +2,9 @@ package cluster
 
 import (
 	"encoding/json"
+	"fmt"
 	"log/slog"
+	"slices"
 	"testing"
 
 	"github.com/hashicorp/memberlist"
@@ -61,4 +63,49 @@ func FuzzMeta(f *testing.F) {
 			t.Errorf("%v is still there", fl.peers)
 		}
 	})
+}
+
+// A node that joins owns nothing before it knows who belongs, and takes whoever it
+// hears of later than of others for one that may have owned what it has by then.
+func TestJoining(t *testing.T) {
+	n, err := New(Options{GossipAddr: "127.0.0.1:7946", ActorAddr: "127.0.0.1:7947", Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := n.fleet
+	defer f.end()
+	hear := func(addr string) string {
+		text, err := json.Marshal(meta{Actor: addr})
+		if err != nil {
+			t.Fatal(err)
+		}
+		(*events)(f).NotifyJoin(&memberlist.Node{Name: addr + "~1", Meta: text})
+		return addr + "~1"
+	}
+	f.joining.Store(true)
+	x := hear("127.0.0.1:7957")
+	f.rebuild()
+	if f.ring.Load().has(x) || n.Belongs() || n.Owns("k", "1") && f.holds() {
+		t.Error("it serves before it has joined")
+	}
+	f.joining.Store(false)
+	f.rebuild()
+	if !f.ring.Load().has(x) {
+		t.Fatal("it has not joined")
+	}
+	mine := ""
+	for i := 0; mine == ""; i++ { // what it owns whoever belongs
+		key := identity{"k", fmt.Sprint(i)}
+		if r := newRing([]Member{f.self, {ID: x, Address: "127.0.0.1:7957"}, {ID: "y", Address: "127.0.0.1:7967"}}); r.owner(key).ID == f.self.ID {
+			mine = key.id
+		}
+	}
+	if got := n.Former("k", mine); !slices.Equal(got, []string{x}) {
+		t.Errorf("asks %v", got)
+	}
+	y := hear("127.0.0.1:7967")
+	f.rebuild()
+	if got := n.Former("k", mine); !slices.Contains(got, y) {
+		t.Errorf("asks %v and not %s, which may be older", got, y)
+	}
 }
