@@ -219,7 +219,7 @@ func (b *bench) crowd(p *place) error {
 	r.line(fmt.Sprintf("asked for in %s", b.long(30*time.Second)), "/s", []float64{flood.asked}, bar{})
 	r.line("served meanwhile, of what can be", "%", []float64{100 * flood.served / peak.rate()}, atLeast(80))
 	r.line("refused with 503 and Retry-After", "/s", []float64{flood.refused}, bar{})
-	r.line("memory at the end above that after a third", "MiB", []float64{flood.grown}, atMost(8))
+	r.line("memory at the end above that at half time", "MiB", []float64{flood.grown}, atMost(8))
 	return nil
 }
 
@@ -260,13 +260,13 @@ func (b *bench) flood(s *server, rate float64, lines int, span time.Duration) (f
 			}
 		})
 	}
-	time.Sleep(span / 3)
-	third, err := resident(s.pid())
+	time.Sleep(span / 2) // every account has come by then
+	half, err := resident(s.pid())
 	time.Sleep(time.Until(until))
 	end, err2 := resident(s.pid())
 	all.Wait()
 	close(errs)
 	n := span.Seconds()
-	return flooded{float64(asked.Load()) / n, float64(served.Load()) / n, float64(refused.Load()) / n, (float64(end) - float64(third)) / (1 << 20)},
+	return flooded{float64(asked.Load()) / n, float64(served.Load()) / n, float64(refused.Load()) / n, (float64(end) - float64(half)) / (1 << 20)},
 		errors.Join(err, err2, <-errs)
 }
