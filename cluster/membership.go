@@ -105,24 +105,24 @@ func (n *Node) Start() error {
 // does. The other seeds are asked later.
 func (f *fleet) enter() {
 	for _, seed := range f.o.Join {
-		f.join(seed)
-		f.mu.Lock()
-		entered := len(f.peers) > 0
-		f.mu.Unlock()
-		if entered {
+		if f.join(seed); f.others() > 0 {
 			return
 		}
 	}
+}
+
+// others is how many other members the gossip knows.
+func (f *fleet) others() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.peers)
 }
 
 // rebuildSoon has what a join has told be in force before anything is asked.
 func (f *fleet) rebuildSoon() {
 	f.wake()
 	for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
-		f.mu.Lock()
-		peers := len(f.peers)
-		f.mu.Unlock()
-		if len(*f.known.Load()) == peers+1 && (peers == 0 || f.holds()) {
+		if peers := f.others(); len(*f.known.Load()) == peers+1 && (peers == 0 || f.holds()) {
 			return
 		}
 	}
@@ -189,10 +189,7 @@ func (f *fleet) keepJoining() {
 		case <-f.ctx.Done():
 			return
 		}
-		f.mu.Lock()
-		peers := len(f.peers)
-		f.mu.Unlock()
-		if !f.away.Load() && (peers < len(f.o.Join) || i%10 == 0) {
+		if !f.away.Load() && (f.others() < len(f.o.Join) || i%10 == 0) {
 			f.join(f.o.Join...)
 		}
 	}

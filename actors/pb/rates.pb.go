@@ -381,9 +381,9 @@ type RatePull struct {
 	Part          uint32                 `protobuf:"varint,1,opt,name=part,proto3" json:"part,omitempty"`
 	After         []byte                 `protobuf:"bytes,2,opt,name=after,proto3" json:"after,omitempty"`       // the last key of the piece before
 	Back          bool                   `protobuf:"varint,3,opt,name=back,proto3" json:"back,omitempty"`        // the owner asks the stand-in that has decided in its place
+	Tell          []uint32               `protobuf:"varint,4,rep,packed,name=tell,proto3" json:"tell,omitempty"` // instead: a stand-in wants to be told the states of these
 	Number        uint64                 `protobuf:"varint,5,opt,name=number,proto3" json:"number,omitempty"`    // unless 0: up to which the asker knows everything; the largest: and more
 	Close         bool                   `protobuf:"varint,6,opt,name=close,proto3" json:"close,omitempty"`      // whoever is asked is not the stand-in any more
-	Tell          []uint32               `protobuf:"varint,4,rep,packed,name=tell,proto3" json:"tell,omitempty"` // instead: a stand-in wants to be told the states of these
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -439,6 +439,13 @@ func (x *RatePull) GetBack() bool {
 	return false
 }
 
+func (x *RatePull) GetTell() []uint32 {
+	if x != nil {
+		return x.Tell
+	}
+	return nil
+}
+
 func (x *RatePull) GetNumber() uint64 {
 	if x != nil {
 		return x.Number
@@ -453,32 +460,25 @@ func (x *RatePull) GetClose() bool {
 	return false
 }
 
-func (x *RatePull) GetTell() []uint32 {
-	if x != nil {
-		return x.Tell
-	}
-	return nil
-}
-
 // RateState is a piece of the state of a partition.
 type RateState struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Part          uint32                 `protobuf:"varint,1,opt,name=part,proto3" json:"part,omitempty"`
-	Number        uint64                 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`    // of the last admission
-	Next          bool                   `protobuf:"varint,3,opt,name=next,proto3" json:"next,omitempty"`        // it continues the piece before
-	More          bool                   `protobuf:"varint,4,opt,name=more,proto3" json:"more,omitempty"`        // another one follows
-	Was           uint64                 `protobuf:"varint,5,opt,name=was,proto3" json:"was,omitempty"`          // unless 0: there are no keys, and what has this number is the state
-	Partial       bool                   `protobuf:"varint,15,opt,name=partial,proto3" json:"partial,omitempty"` // the giver lacks some of it
-	Held          bool                   `protobuf:"varint,16,opt,name=held,proto3" json:"held,omitempty"`       // the giver has decided until now
-	Refused       bool                   `protobuf:"varint,6,opt,name=refused,proto3" json:"refused,omitempty"`  // of a pull: the holder keeps it
+	Number        uint64                 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`   // of the last admission
+	Next          bool                   `protobuf:"varint,3,opt,name=next,proto3" json:"next,omitempty"`       // it continues the piece before
+	More          bool                   `protobuf:"varint,4,opt,name=more,proto3" json:"more,omitempty"`       // another one follows
+	Was           uint64                 `protobuf:"varint,5,opt,name=was,proto3" json:"was,omitempty"`         // unless 0: there are no keys, and what has this number is the state
+	Refused       bool                   `protobuf:"varint,6,opt,name=refused,proto3" json:"refused,omitempty"` // of a pull: the holder keeps it
 	Keys          [][]byte               `protobuf:"bytes,7,rep,name=keys,proto3" json:"keys,omitempty"`
 	Periods       []int64                `protobuf:"varint,8,rep,packed,name=periods,proto3" json:"periods,omitempty"` // of each key, nanoseconds
 	Coarse        []bool                 `protobuf:"varint,9,rep,packed,name=coarse,proto3" json:"coarse,omitempty"`   // of each key
 	Runs          []uint32               `protobuf:"varint,10,rep,packed,name=runs,proto3" json:"runs,omitempty"`      // of each key: how many of the columns 11 and 12 are its
 	Ages          []uint64               `protobuf:"varint,11,rep,packed,name=ages,proto3" json:"ages,omitempty"`      // microseconds, oldest first, at an instant that lies ahead by lead
 	Counts        []uint64               `protobuf:"varint,12,rep,packed,name=counts,proto3" json:"counts,omitempty"`
-	Lead          uint64                 `protobuf:"varint,14,opt,name=lead,proto3" json:"lead,omitempty"`     // microseconds
-	Behind        uint32                 `protobuf:"varint,13,opt,name=behind,proto3" json:"behind,omitempty"` // of a copy: how many of its admissions come before it
+	Lead          uint64                 `protobuf:"varint,14,opt,name=lead,proto3" json:"lead,omitempty"`       // microseconds
+	Behind        uint32                 `protobuf:"varint,13,opt,name=behind,proto3" json:"behind,omitempty"`   // of a copy: how many of its admissions come before it
+	Partial       bool                   `protobuf:"varint,15,opt,name=partial,proto3" json:"partial,omitempty"` // the giver lacks some of it
+	Held          bool                   `protobuf:"varint,16,opt,name=held,proto3" json:"held,omitempty"`       // the giver has decided until now
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -548,20 +548,6 @@ func (x *RateState) GetWas() uint64 {
 	return 0
 }
 
-func (x *RateState) GetPartial() bool {
-	if x != nil {
-		return x.Partial
-	}
-	return false
-}
-
-func (x *RateState) GetHeld() bool {
-	if x != nil {
-		return x.Held
-	}
-	return false
-}
-
 func (x *RateState) GetRefused() bool {
 	if x != nil {
 		return x.Refused
@@ -625,6 +611,20 @@ func (x *RateState) GetBehind() uint32 {
 	return 0
 }
 
+func (x *RateState) GetPartial() bool {
+	if x != nil {
+		return x.Partial
+	}
+	return false
+}
+
+func (x *RateState) GetHeld() bool {
+	if x != nil {
+		return x.Held
+	}
+	return false
+}
+
 var File_rates_proto protoreflect.FileDescriptor
 
 const file_rates_proto_rawDesc = "" +
@@ -664,18 +664,16 @@ const file_rates_proto_rawDesc = "" +
 	"\bRatePull\x12\x12\n" +
 	"\x04part\x18\x01 \x01(\rR\x04part\x12\x14\n" +
 	"\x05after\x18\x02 \x01(\fR\x05after\x12\x12\n" +
-	"\x04back\x18\x03 \x01(\bR\x04back\x12\x16\n" +
+	"\x04back\x18\x03 \x01(\bR\x04back\x12\x12\n" +
+	"\x04tell\x18\x04 \x03(\rR\x04tell\x12\x16\n" +
 	"\x06number\x18\x05 \x01(\x04R\x06number\x12\x14\n" +
-	"\x05close\x18\x06 \x01(\bR\x05close\x12\x12\n" +
-	"\x04tell\x18\x04 \x03(\rR\x04tell\"\xeb\x02\n" +
+	"\x05close\x18\x06 \x01(\bR\x05close\"\xeb\x02\n" +
 	"\tRateState\x12\x12\n" +
 	"\x04part\x18\x01 \x01(\rR\x04part\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x12\n" +
 	"\x04next\x18\x03 \x01(\bR\x04next\x12\x12\n" +
 	"\x04more\x18\x04 \x01(\bR\x04more\x12\x10\n" +
 	"\x03was\x18\x05 \x01(\x04R\x03was\x12\x18\n" +
-	"\apartial\x18\x0f \x01(\bR\apartial\x12\x12\n" +
-	"\x04held\x18\x10 \x01(\bR\x04held\x12\x18\n" +
 	"\arefused\x18\x06 \x01(\bR\arefused\x12\x12\n" +
 	"\x04keys\x18\a \x03(\fR\x04keys\x12\x18\n" +
 	"\aperiods\x18\b \x03(\x03R\aperiods\x12\x16\n" +
@@ -685,7 +683,9 @@ const file_rates_proto_rawDesc = "" +
 	"\x04ages\x18\v \x03(\x04R\x04ages\x12\x16\n" +
 	"\x06counts\x18\f \x03(\x04R\x06counts\x12\x12\n" +
 	"\x04lead\x18\x0e \x01(\x04R\x04lead\x12\x16\n" +
-	"\x06behind\x18\r \x01(\rR\x06behindB\x15Z\x13castellan/actors/pbb\x06proto3"
+	"\x06behind\x18\r \x01(\rR\x06behind\x12\x18\n" +
+	"\apartial\x18\x0f \x01(\bR\apartial\x12\x12\n" +
+	"\x04held\x18\x10 \x01(\bR\x04heldB\x15Z\x13castellan/actors/pbb\x06proto3"
 
 var (
 	file_rates_proto_rawDescOnce sync.Once

@@ -96,7 +96,7 @@ func (c *Counter) note(demands []firewall.Demand, stands []window.Standing, v ve
 // share decides without anybody: at most the limit by the number of nodes, less
 // what this node has admitted itself (D-WAF-13).
 func (c *Counter) share(demands []firewall.Demand, stands []window.Standing) bool {
-	members := int64(c.place.Load().members)
+	members := c.place.Load().members()
 	now := c.table.Instant()
 	room := true
 	for i := range demands {

@@ -110,7 +110,7 @@ func (c *Counter) activate(p int) {
 			}
 		}
 		r.state, r.stands, r.from, r.helper, r.told = held, false, "", pl.next[p], false
-		r.lacks, r.late = false, nil
+		r.filled()
 		r.number = (r.number>>term + 2) << term
 		if next := pl.next[p]; known != nil && next == known.by && !r.sole() {
 			c.copyTo(next, &copied{part: p, state: &pb.RateState{Part: uint32(p), Number: r.number, Was: known.states[0].Number}})
@@ -138,32 +138,25 @@ func (c *Counter) gather(from string, q *pb.RatePull) (all []*given, ready bool)
 			all = append(all, &given{got, from, true})
 		}
 	}
-	own := &pb.RatePull{Part: q.Part, Number: q.Number}
-	for _, id := range c.net.Former(Kind, strconv.Itoa(int(q.Part))) {
-		if id == from {
-			continue
-		}
-		if got, ok := c.pull(id, pullTime, own); ok && !got[0].Refused {
+	former := slices.DeleteFunc(c.net.Former(Kind, strconv.Itoa(int(q.Part))), func(id string) bool { return id == from })
+	return append(all, c.pullAll(former, &pb.RatePull{Part: q.Part, Number: q.Number})...), true
+}
+
+// pullAll pulls from those of some members that give what they have.
+func (c *Counter) pullAll(ids []string, q *pb.RatePull) (all []*given) {
+	for _, id := range ids {
+		if got, ok := c.pull(id, pullTime, q); ok && !got[0].Refused {
 			all = append(all, &given{got, id, false})
 		}
 	}
-	return all, true
+	return all
 }
 
 // anybody looks for the state of a partition whose former owner went before it was
 // asked: whoever stood in for that one has it.
-func (c *Counter) anybody(p int) (all []*given) {
-	pl := c.place.Load()
-	asked := map[string]bool{"": true, c.self: true}
-	for _, id := range pl.owner {
-		if !asked[id] {
-			asked[id] = true
-			if got, ok := c.pull(id, pullTime, &pb.RatePull{Part: uint32(p), Back: true}); ok && !got[0].Refused {
-				all = append(all, &given{states: got, by: id})
-			}
-		}
-	}
-	return all
+func (c *Counter) anybody(p int) []*given {
+	others := slices.DeleteFunc(slices.Clone(c.place.Load().seats), func(id string) bool { return id == c.self })
+	return c.pullAll(others, &pb.RatePull{Part: uint32(p), Back: true})
 }
 
 // complete tells whether everything that was counted is known here, or was when
@@ -336,7 +329,7 @@ func (c *Counter) giveAway(to string, q *pb.RatePull) (s *pb.RateState) {
 		r.whole = !q.Close && r.complete() && r.number >= q.Number
 		r.state, r.stands, r.source, r.from = idle, false, to, ""
 		r.shared()
-		r.lacks, r.late = false, nil
+		r.filled()
 		r.gen++
 		r.gone = r.number
 		if !q.Back {

@@ -169,7 +169,7 @@ func (c *Counter) give(g *gate, want int64, stand *window.Standing) int64 {
 		return 0
 	}
 	g.ahead = int64(leaseTime)
-	n, open := c.table.Book(d, want, leaseRoom*int64(g.pl.members), int64(leaseTime), stand, g)
+	n, open := c.table.Book(d, want, leaseRoom*g.pl.members(), int64(leaseTime), stand, g)
 	if !open {
 		for _, p := range g.late {
 			c.activateSoon(p)

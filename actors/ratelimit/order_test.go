@@ -197,9 +197,8 @@ func (h *history) freeze() {
 		h.say(other, "sees", view)
 		h.w.see(view, other)
 		if h.rng.IntN(2) == 0 {
-			h.say("doubt", other)
-			h.w.doubt(other)
-			h.w.see(view, other)
+			h.say(other, "drops what stands in rows")
+			h.w.see(view, other) // it is told of that, too
 		}
 	}
 	if lapse == len(rest) {

@@ -12,19 +12,22 @@ import (
 // placement says who keeps each partition. It is immutable.
 type placement struct {
 	owner, next [firewall.Partitions]string
-	members     int  // among which a limit is shared when nobody answers
-	alone       bool // this node is all there is
+	seats       []string // all owners
+	alone       bool     // this node is all there is
 }
+
+// members is among how many a limit is shared when nobody answers.
+func (pl *placement) members() int64 { return int64(max(1, len(pl.seats))) }
 
 func (c *Counter) look() *placement {
 	pl := &placement{}
-	seats := map[string]bool{}
 	for p := range pl.owner {
 		pl.owner[p], pl.next[p] = c.net.Place(Kind, strconv.Itoa(p))
-		seats[pl.owner[p]] = true
+		if id := pl.owner[p]; id != "" && !slices.Contains(pl.seats, id) {
+			pl.seats = append(pl.seats, id)
+		}
 	}
-	delete(seats, "")
-	pl.members, pl.alone = max(1, len(seats)), len(seats) == 1 && seats[c.self]
+	pl.alone = len(pl.seats) == 1 && pl.seats[0] == c.self
 	return pl
 }
 
@@ -40,7 +43,7 @@ func (c *Counter) moved(func(kind, id string) bool) {
 	before, now := c.place.Load(), c.look()
 	c.place.Store(now)
 	joined := before.alone && !now.alone
-	fresh := now.besides(before)
+	fresh := slices.DeleteFunc(slices.Clone(now.seats), func(id string) bool { return slices.Contains(before.seats, id) })
 	drops := c.net.Drops() // this node may have missed what it was told
 	dropped := drops != c.drops
 	c.drops = drops
@@ -71,16 +74,6 @@ func (c *Counter) moved(func(kind, id string) bool) {
 		})
 	}
 	c.kick()
-}
-
-// besides are the owners in a placement that are none in another one.
-func (pl *placement) besides(other *placement) (ids []string) {
-	for _, id := range pl.owner {
-		if !slices.Contains(ids, id) && !slices.Contains(other.owner[:], id) {
-			ids = append(ids, id)
-		}
-	}
-	return ids
 }
 
 // wasOf tells whether one of these members may still decide about a partition,

@@ -176,10 +176,9 @@ func (c *Counter) goesOn(next string) bool {
 		return true
 	}
 	pl := c.place.Load()
-	asked := map[string]bool{"": true, c.self: true}
-	heard := make(chan string, len(pl.owner)+1)
+	asked, heard := 0, make(chan string, len(pl.seats)+1)
 	ask := func(id string) {
-		asked[id] = true
+		asked++
 		if !c.aside(func() {
 			if _, err := c.net.Ask(c.ctx, copyTime, id, copyName, &pb.RateCopy{}); err != nil {
 				id = ""
@@ -190,13 +189,13 @@ func (c *Counter) goesOn(next string) bool {
 		}
 	}
 	ask(next)
-	for _, id := range pl.owner {
-		if !asked[id] {
+	for _, id := range pl.seats {
+		if id != next && id != c.self {
 			ask(id)
 		}
 	}
 	others := false
-	for range len(asked) - 2 {
+	for range asked {
 		switch id := <-heard; id {
 		case next:
 			return false
@@ -317,12 +316,14 @@ const (
 )
 
 // lack begins to wait for a state. What comes otherwise than by copies, which are
-// in order with it, may come before it and not be in it.
+// in order with it, may come before it and not be in it. filled ends that.
 func (r *role) lack() {
 	if !r.lacks {
 		r.lacks, r.since, r.late = true, r.number, nil
 	}
 }
+
+func (r *role) filled() { r.lacks, r.late = false, nil }
 
 // addLate counts what is not in a state that goes up to a number.
 func (c *Counter) addLate(part *firewall.Part, all []*copied, above uint64) {
@@ -355,7 +356,7 @@ func (c *Counter) takeCopy(x *copied, asked bool) (what reply) {
 		r.number = max(r.number, x.number)
 		if asked && r.lacks {
 			if r.late = append(r.late, x); len(r.late) > maxLate {
-				r.lacks = false
+				r.filled()
 				r.lack()
 			}
 		}
@@ -393,7 +394,8 @@ func (c *Counter) takeState(from string, s *pb.RateState) (what reply) {
 				r.lack()
 				return
 			}
-			r.number, r.base, r.whole, r.source, r.lacks = s.Number, s.Number, true, from, false
+			r.number, r.base, r.whole, r.source = s.Number, s.Number, true, from
+			r.filled()
 			r.shared()
 			return
 		case s.Next && r.skips:
@@ -412,7 +414,7 @@ func (c *Counter) takeState(from string, s *pb.RateState) (what reply) {
 		if !s.More {
 			r.number, r.base, r.whole, r.source = max(r.number, s.Number), s.Number, true, from
 			c.addLate(part, r.late, r.base)
-			r.lacks, r.late = false, nil
+			r.filled()
 		}
 	})
 	return what

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"log/slog"
-	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -27,8 +26,7 @@ type world struct {
 	mu    sync.Mutex
 	nodes map[string]*node
 	delay time.Duration
-	pause time.Duration  // between two requests of a client
-	epoch map[string]int // how often each has dropped its actors without leaving
+	pause time.Duration // between two requests of a client
 }
 
 type node struct {
@@ -37,7 +35,6 @@ type node struct {
 	id      string
 	mu      sync.Mutex
 	view    []string
-	epochs  map[string]int // of the members, as it knows them
 	seen    map[string]bool
 	born    time.Time
 	past    []pastView
@@ -59,13 +56,13 @@ type pastView struct {
 }
 
 func newWorld(t *testing.T) *world {
-	return &world{t: t, nodes: map[string]*node{}, delay: 200 * time.Microsecond, pause: time.Millisecond, epoch: map[string]int{}}
+	return &world{t: t, nodes: map[string]*node{}, delay: 200 * time.Microsecond, pause: time.Millisecond}
 }
 
 // start adds nodes that nobody else knows of, each alone.
 func (w *world) start(ids ...string) {
 	for _, id := range ids {
-		n := &node{w: w, id: id, view: []string{id}, epochs: map[string]int{}, seen: map[string]bool{}, born: time.Now(), serve: map[string]cluster.Receiver{}, links: map[string]chan func(){}, dead: make(chan struct{})}
+		n := &node{w: w, id: id, view: []string{id}, seen: map[string]bool{}, born: time.Now(), serve: map[string]cluster.Receiver{}, links: map[string]chan func(){}, dead: make(chan struct{})}
 		w.mu.Lock()
 		w.nodes[id] = n
 		w.mu.Unlock()
@@ -78,14 +75,11 @@ func (w *world) see(view []string, ids ...string) {
 	for _, id := range ids {
 		n := w.nodes[id]
 		n.mu.Lock()
-		before, epochs := n.view, n.epochs
+		before := n.view
 		n.remember(before)
 		if has := slices.Contains(before, id); len(before) == 1 && has || !has {
 			n.remember(without(view, id))
 		}
-		w.mu.Lock()
-		n.epochs = maps.Clone(w.epoch)
-		w.mu.Unlock()
 		for _, m := range view {
 			if m != id && !slices.Contains(before, m) && (n.seen[m] || len(before) > 1 && time.Since(n.born) < 5*time.Second) {
 				n.remember([]string{m}) // it may have been alone
@@ -93,13 +87,10 @@ func (w *world) see(view []string, ids ...string) {
 			n.seen[m] = true
 		}
 		n.view = slices.Clone(view)
-		tell, now := n.tell, n.epochs
+		tell := n.tell
 		n.mu.Unlock()
 		for _, f := range tell {
-			f(func(_, id string) bool {
-				a, b := place(before, id)[0], place(view, id)[0]
-				return a != b || epochs[a] != now[b]
-			})
+			f(func(_, id string) bool { return place(before, id)[0] != place(view, id)[0] })
 		}
 	}
 }
@@ -109,13 +100,6 @@ func (n *node) remember(view []string) {
 	if len(view) > 0 {
 		n.past = append(n.past, pastView{slices.Clone(view), time.Now().Add(5 * time.Second)})
 	}
-}
-
-// doubt has a node drop the actors that stand in rows, and not what it counts.
-func (w *world) doubt(id string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.epoch[id]++
 }
 
 // lapse has a node drop what it keeps, as one does that has not known for a while
@@ -130,7 +114,6 @@ func (w *world) lapse(id string) {
 	for _, f := range tell {
 		f(func(string, string) bool { return true })
 	}
-	w.doubt(id)
 	n.mu.Lock()
 	n.lapsed = false
 	n.mu.Unlock()

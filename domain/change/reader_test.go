@@ -82,7 +82,6 @@ func TestFresh(t *testing.T) {
 			t.Error("within the bound")
 		}
 		ok(t, r.CatchUp(t.Context()))
-		synctest.Wait()
 		if f.reads != 1 {
 			t.Errorf("%d reads by one who knows enough", f.reads)
 		}
