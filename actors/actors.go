@@ -51,6 +51,9 @@ type Deps struct {
 	// Seal and Open are those of the keyring.
 	Seal func(plain, ad []byte) []byte
 	Open func(sealed, ad []byte) ([]byte, error)
+	// Unclustered says that other processes may serve from these rows without
+	// being nodes of this cluster.
+	Unclustered bool
 	// Grace is how long an outcome outlives its challenge: until p-auth ends.
 	Grace time.Duration
 	// Idle is how long an actor nobody needs stays; 0 means 30 s.

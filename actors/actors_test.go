@@ -509,20 +509,82 @@ func TestChangedCredentialsCloseOpenChallenges(t *testing.T) {
 	}
 }
 
+// beginInSession begins a challenge from a session, and endSession ends that.
+func (w *world) beginInSession(command string) challenge.Challenge {
+	w.t.Helper()
+	r := challenge.StartRequest{Action: "VERIFY_EMAIL", Account: w.user.Account(), Starter: challenge.Starter{SessionID: "sid"}}
+	if command != "" {
+		r.Command = []byte(command)
+	}
+	s, err := w.engine.Start(w.t.Context(), r)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return s.Challenge
+}
+
+func (w *world) endSession() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.dead["sid"] = true
+}
+
 func TestEndedSessionClosesItsChallenges(t *testing.T) {
 	w := open(t)
-	s, err := w.engine.Start(t.Context(), challenge.StartRequest{Action: "VERIFY_EMAIL", Account: w.user.Account(), Starter: challenge.Starter{SessionID: "sid"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.mu.Lock()
-	w.dead["sid"] = true
-	w.mu.Unlock()
-	_, err = w.right(s.Challenge, challenge.MAIL)
+	c := w.beginInSession("")
+	w.endSession()
+	_, err := w.right(c, challenge.MAIL)
 	expect(t, err, fault.ChallengeClosed)
 	if w.effects != 0 {
 		t.Error("the action ran")
 	}
+}
+
+// Whoever asks how a challenge stands learns that its session has ended.
+func TestEndedSessionShowsAtEveryDoor(t *testing.T) {
+	for door, ask := range map[string]func(w *world, c challenge.Challenge) error{
+		"result": func(w *world, c challenge.Challenge) error {
+			_, err := w.engine.Result(w.t.Context(), c.ID, 0)
+			return err
+		},
+		"renewal": func(w *world, c challenge.Challenge) error {
+			_, err := w.engine.Renew(w.t.Context(), c.ID, w.method(c, challenge.MAIL).ID, challenge.MAIL, stepup.Actor{})
+			return err
+		},
+	} {
+		t.Run(door, func(t *testing.T) {
+			w := open(t)
+			begun := w.beginInSession("")
+			w.endSession()
+			expect(t, ask(w, begun), fault.ChallengeClosed)
+			if c, err := w.engine.Store.Load(t.Context(), begun.ID); err != nil || c.State != challenge.Closed {
+				t.Errorf("state %v, %v", c.State, err)
+			}
+		})
+	}
+}
+
+// An action that is tried again is not carried out any more when the session
+// has ended meanwhile.
+func TestEndedSessionStopsItsExecution(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := open(t)
+		w.engine.Config.ExecWait = time.Millisecond
+		begun := w.beginInSession("trouble")
+		if done, err := w.right(begun, challenge.MAIL); err != nil || !done.Final || done.Result != nil {
+			t.Fatalf("%+v, %v", done, err)
+		}
+		w.endSession()
+		time.Sleep(time.Second)
+		c, err := w.engine.Store.Load(t.Context(), begun.ID)
+		if err != nil || c.State != challenge.Closed || c.Failures >= 5 {
+			t.Errorf("state %v after %d failures, %v", c.State, c.Failures, err)
+		}
+		_, err = w.engine.Result(t.Context(), begun.ID, 0)
+		expect(t, err, fault.ChallengeClosed)
+		w.node.Stop(context.Background())
+		w.db.Close()
+	})
 }
 
 func TestActionsThatFail(t *testing.T) {

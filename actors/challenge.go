@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"castellan/actors/pb"
@@ -63,7 +64,7 @@ type (
 const (
 	maxSockets  = 5                // per challenge (D-SOCK-05)
 	listenLease = 75 * time.Second // hubs ask again every 20 s
-	tries       = 16               // decisions before a busy row is given up; wrong values of one user meet in one budget
+	tries       = 64               // decisions before a busy row is given up; wrong values of one user meet in one budget
 )
 
 // Receive implements cluster.Behaviour.
@@ -110,6 +111,9 @@ func (a *challengeActor) receive(c *cluster.Context, msg any) {
 			return
 		}
 		a.wakeAt = time.Time{}
+		if slices.ContainsFunc(a.waiters, func(w waiter) bool { return !now.Before(w.until) }) {
+			_ = a.look(c) // before somebody goes away without an answer; settle reads what could not be read
+		}
 		a.settle(c)
 		if now.Sub(a.touched) >= a.d.Idle && !a.running && len(a.waiters) == 0 && len(a.nodes) == 0 && c.Passivate() {
 			return
@@ -170,17 +174,10 @@ func (a *challengeActor) forget() {
 // is read again and decided again.
 func (a *challengeActor) decide(c *cluster.Context, step func(now time.Time) (*challenge.Challenge, []commit.Write, error)) error {
 	for range tries {
-		if err := a.load(c); err != nil {
+		if err := a.current(c); err != nil {
 			return err
 		}
-		now := a.d.Now()
-		if s := a.state.Starter.SessionID; s != "" && !a.state.Ended(now) && !a.d.Sessions.Live(a.state.UserID, s, a.state.SV) {
-			if err := a.abort(c); err != nil && !errors.Is(err, commit.ErrFenced) {
-				return err
-			}
-			continue
-		}
-		next, writes, err := step(now)
+		next, writes, err := step(a.d.Now())
 		if err != nil || next == nil {
 			return err
 		}
@@ -202,7 +199,45 @@ func (a *challengeActor) decide(c *cluster.Context, step func(now time.Time) (*c
 			return err
 		}
 	}
+	return busy()
+}
+
+func busy() error {
 	return fault.New(fault.Unavailable, "the challenge is busy; try again").After(time.Second)
+}
+
+// current is load for whoever asks how the challenge stands: it is over when the
+// session that started it has ended (D-AUTH-11).
+func (a *challengeActor) current(c *cluster.Context) error {
+	for range tries {
+		if err := a.load(c); err != nil {
+			return err
+		}
+		if a.state.Ended(a.d.Now()) || a.d.sessionLives(*a.state) {
+			return nil
+		}
+		if err := a.abort(c); err != nil && !errors.Is(err, commit.ErrFenced) {
+			return err
+		}
+	}
+	return busy()
+}
+
+// look reads the rows again where another process may have moved them on without
+// a word, unless all is decided.
+func (a *challengeActor) look(c *cluster.Context) error {
+	if !a.d.Unclustered || a.state == nil || a.outcome != nil || a.running || a.state.Ended(a.d.Now()) {
+		return nil
+	}
+	a.refresh(c)
+	return a.load(c)
+}
+
+// sessionLives tells whether the session that started a challenge, if one did,
+// has not ended.
+func (d *Deps) sessionLives(c challenge.Challenge) bool {
+	s := c.Starter.SessionID
+	return s == "" || d.Sessions.Live(c.UserID, s, c.SV)
 }
 
 // recheck closes a challenge whose user's credentials have changed since it
@@ -459,7 +494,11 @@ func (a *challengeActor) result(c *cluster.Context, m *pb.ChallengeResult) {
 	if a.d.late(m.Deadline) {
 		return
 	}
-	if err := a.load(c); err != nil {
+	err := a.current(c)
+	if err == nil {
+		err = a.look(c)
+	}
+	if err != nil {
 		a.d.refuse(c.Sender(), c.ID(), err)
 		return
 	}
@@ -555,9 +594,15 @@ func (a *challengeActor) refresh(c *cluster.Context) {
 
 // subscribe notes a node and tells what happened after the event it has seen.
 func (a *challengeActor) subscribe(c *cluster.Context, m *pb.ChallengeSubscribe) {
-	if err := a.load(c); err != nil {
+	if err := a.current(c); err != nil {
 		a.d.refuse(c.Sender(), c.ID(), err)
 		return
+	}
+	if !slices.ContainsFunc(a.nodes, func(l listener) bool { return l.node == m.Node }) {
+		if err := a.look(c); err != nil {
+			a.d.refuse(c.Sender(), c.ID(), err)
+			return
+		}
 	}
 	now := a.d.Now()
 	others := int32(0)

@@ -2,7 +2,6 @@ package actors
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -129,11 +128,15 @@ func refused(err error) bool {
 	return f != nil && f.Code != fault.Unavailable && f.Code != fault.Overloaded && f.Code != fault.Internal
 }
 
-// credentialsGone looks, inside the transaction, whether the credentials the
-// challenge was started with still are those of the user.
+// credentialsGone looks, inside the transaction, whether the credentials that
+// the challenge was started with are those of the user no more, or the session
+// has ended (D-AUTH-11).
 func (a *challengeActor) credentialsGone(ctx context.Context, c challenge.Challenge) (bool, error) {
 	if c.Kind == challenge.Decoy {
 		return true, nil // no value of it is right: it cannot come here
+	}
+	if !a.d.sessionLives(c) {
+		return true, nil
 	}
 	account, err := a.d.Accounts.Account(ctx, c.UserID)
 	if fault.CodeOf(err) == fault.RecordNotFound {
@@ -176,7 +179,7 @@ func (a *challengeActor) failed(within context.Context, c challenge.Challenge) (
 
 // seal makes the outcome row of a result.
 func (a *challengeActor) seal(now time.Time, c challenge.Challenge, r challenge.Result) ([]byte, commit.Write, error) {
-	plain, err := json.Marshal(r)
+	plain, err := r.AppendBinary(nil)
 	if err != nil {
 		return nil, nil, fmt.Errorf("encode outcome: %w", err)
 	}

@@ -68,6 +68,9 @@ type HTTP struct {
 	WriteTimeout   time.Duration  `key:"write_timeout" range:"100ms..5m" doc:"Longest time to write one answer."`
 	ShutdownGrace  time.Duration  `key:"shutdown_grace" range:"0s..10m" doc:"How long a stopping node waits for requests in flight."`
 	MaxConnections int            `key:"max_connections" range:"16..1000000" doc:"Connections served at once, sockets included."`
+	// MaxConnectionsPerIP counts socket peers: whom a proxy speaks for is known
+	// only once a request was read.
+	MaxConnectionsPerIP int `key:"max_connections_per_ip" range:"0..1000000" doc:"Of these, those of one IPv4 address or IPv6 /64; 0: no bound. Behind a proxy all connections come from the proxy's address: leave it at 0 there."`
 }
 
 // Database names the database and bounds its connections.
@@ -179,9 +182,9 @@ type SMS struct {
 	Preset       string        `key:"preset" oneof:"|twilio" doc:"Fills in a known gateway: twilio needs username (account SID), password (auth token) and sender."`
 	Method       string        `key:"method" oneof:"GET|POST|PUT" doc:"Request method."`
 	Format       string        `key:"format" oneof:"form|json" doc:"Encoding of params or body; form with GET is the query string."`
-	Params       Secrets       `key:"params" doc:"Fields to send, name to template."`
-	Body         Secret        `key:"body" lines:"true" doc:"Template of the whole body, instead of params."`
-	Headers      Secrets       `key:"headers" doc:"Headers to send, name to template."`
+	Params       Secrets       `key:"params" doc:"Fields to send, name to template. Templates hold {{to}} (+905...), {{digits}} (the same without the plus), {{text}}, {{from}} (sms.sender) and {{key}} (names the message, also in a repeat)."`
+	Body         Secret        `key:"body" lines:"true" doc:"Template of the whole JSON body, instead of params; each string in it may hold what params may."`
+	Headers      Secrets       `key:"headers" doc:"Headers to send, name to template; all but {{text}}."`
 	Username     string        `key:"username" doc:"Login at the gateway (basic authentication); empty: none."`
 	Password     Secret        `key:"password" doc:"Password at the gateway."`
 	Sender       string        `key:"sender" doc:"Sender name or number."`

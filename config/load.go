@@ -41,8 +41,9 @@ func (c Config) Source(key string) Source {
 // form of os.Environ) over the defaults, resolves and validates. Its error is
 // Faults and holds every fault found: unknown keys and variables, values that
 // cannot be read, values out of bounds and conflicts between keys. Load reads
-// the file and opens nothing else.
-func Load(file string, environ []string) (Config, error) {
+// the file and opens nothing else; what only others can judge is found by checks,
+// which are asked whatever else is wrong and may do as they need.
+func Load(file string, environ []string, checks ...func(Config) Faults) (Config, error) {
 	l := loader{config: Default(), broken: map[string]bool{}}
 	l.config.origins = map[string]origin{}
 	readable := true
@@ -56,10 +57,29 @@ func Load(file string, environ []string) (Config, error) {
 	}
 	c := l.config.Resolved()
 	l.faults = append(l.faults, c.faults(l.broken)...)
+	for _, check := range checks {
+		l.faults = append(l.faults, l.further(check(c))...)
+	}
 	if err := l.faults.err(); err != nil {
 		return Config{}, err
 	}
 	return c, nil
+}
+
+// further leaves out what is known to be wrong already, by its key or by one of
+// its section, and says where the rest was written.
+func (l *loader) further(faults Faults) (more Faults) {
+	for _, f := range faults {
+		section, _, _ := strings.Cut(f.Key, ".")
+		known := slices.ContainsFunc(l.faults, func(k Fault) bool {
+			return k.Key == f.Key || f.Key == section && strings.HasPrefix(k.Key, section+".")
+		})
+		if !known {
+			f.Where = l.config.origins[f.Key].where
+			more = append(more, f)
+		}
+	}
+	return more
 }
 
 type loader struct {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -250,5 +251,32 @@ func TestSlogLevel(t *testing.T) {
 		if got := (Log{Level: level}).SlogLevel().String(); !strings.EqualFold(got, level) {
 			t.Errorf("%s gives %s", level, got)
 		}
+	}
+}
+
+// What others find is told with the rest, unless it is known to be wrong
+// already, and with the place it was written at.
+func TestChecksOfOthers(t *testing.T) {
+	asked := 0
+	check := func(c Config) Faults {
+		asked++
+		return Faults{{Key: "mail", Problem: "not again"}, {Key: "geo.mmdb_file", Problem: "is not there"}, {Key: "sms", Problem: "bad template"}}
+	}
+	_, err := Load("", []string{"CASTELLAN_MAIL_PORT=x", "CASTELLAN_GEO_MMDB_FILE=/nope"}, check)
+	var fs Faults
+	if !errors.As(err, &fs) || asked != 1 {
+		t.Fatalf("asked %d times, %v", asked, err)
+	}
+	text := fs.Error()
+	for _, want := range []string{"mail.port (CASTELLAN_MAIL_PORT)", "geo.mmdb_file (CASTELLAN_GEO_MMDB_FILE): is not there", "sms: bad template"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing in %s", want, text)
+		}
+	}
+	if strings.Contains(text, "not again") {
+		t.Errorf("told twice: %s", text)
+	}
+	if _, err := Load("", nil, func(Config) Faults { return nil }); err != nil {
+		t.Error(err)
 	}
 }

@@ -54,6 +54,7 @@ func TestFaults(t *testing.T) {
 
 		{name: "below", env: []string{"CASTELLAN_MFA_MAX_OPEN=0"}, want: "mfa.max_open (CASTELLAN_MFA_MAX_OPEN): 0 is outside 1 to 100"},
 		{name: "above", file: "mfa: {challenge_ttl: 61m}", want: "mfa.challenge_ttl (castellan.yaml:1): 1h1m is outside 1s to 1h"},
+		{name: "below nothing", file: "http: {max_connections_per_ip: -1}", want: "http.max_connections_per_ip (castellan.yaml:1): -1 is outside 0 to 1000000"},
 		{name: "floor", file: "mfa: {otp_budget_window: 10s}", want: "10s is below 5m, the least outside development mode"},
 		{name: "word", env: []string{"CASTELLAN_LOG_LEVEL=loud"}, want: `log.level (CASTELLAN_LOG_LEVEL): "loud" is not one of debug, info, warn, error`},
 		{name: "address rule", file: "addressbook: {address_rules: {BSC: emv}}", want: `addressbook.address_rules (castellan.yaml:1): "emv" for "BSC" is neither one of bitcoin, evm, solana, tron, xrp nor`},
@@ -280,6 +281,8 @@ func TestWarnings(t *testing.T) {
 		{full + "http: {public_url: 'http://id.example.com'}", []string{"not https"}},
 		{full + "http: {addr: '0.0.0.0:80'}", []string{"only guessed from http.addr"}},
 		{full + "http: {country_header: cf-ipcountry}", []string{"http.country_header has no effect"}},
+		{full + "http: {max_connections_per_ip: 50, trusted_proxies: [10.0.0.0/8]}", []string{"http.max_connections_per_ip also bounds"}},
+		{full + "http: {max_connections_per_ip: 50}", nil},
 		{full + "firewall: {bypass_cidrs: ['::/0']}", []string{"no request rule applies"}},
 		{full + "mfa: {guarded: {POST /asset/withdrawal-addresses: ADD}}", []string{"without PATCH /asset/withdrawal-addresses"}},
 		{full + "mfa: {guarded: {POST /asset/withdrawal-addresses: ADD, PATCH /asset/withdrawal-addresses: CHANGE}}", nil},

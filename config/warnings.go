@@ -37,6 +37,7 @@ func (c Config) Warnings() []string {
 	warn(err == nil && u.Scheme == "http" && !loopback(u.Hostname()), "http.public_url is not https: tokens would cross the network in the clear")
 	warn(!loopbackAddr(c.HTTP.Addr) && c.Source("http.public_url") == FromDefault, "http.public_url is not set and only guessed from http.addr: device signatures name it")
 	warn(c.HTTP.CountryHeader != "" && len(c.HTTP.TrustedProxies) == 0, "http.country_header has no effect without http.trusted_proxies")
+	warn(c.HTTP.MaxConnectionsPerIP > 0 && len(c.HTTP.TrustedProxies) > 0, "http.max_connections_per_ip also bounds the connections of http.trusted_proxies, which are everybody's")
 	warn(c.Geo.AllowUnknown, "geo.allow_unknown is set: a country filter keeps nobody out whose country is not known")
 	warn(c.Push.Enabled && c.Push.AllowPrivate && len(c.Push.Hosts) == 0, "push.allow_private without push.hosts lets whoever enrols a device have this service call any address of its network")
 	guarded := c.MFA.Guarded

@@ -82,7 +82,8 @@ An endpoint that starts a challenge answers {"challenge": …} with its token in
 POST /auth/2fa/challenge/complete until execResult appears; the same outcome comes on the socket /2fa (see /asyncapi.json) and from
 GET /auth/2fa/challenge/result, where Prefer: wait=N holds the request until it is there. Errors are problem details (RFC 9457) with a stable code.`
 
-// OpenAPI renders the table as a document.
-func OpenAPI(version string) ([]byte, error) {
-	return rest.OpenAPI(Title, version, API{}.Endpoints(), rest.Extra{Description: description, Challenge: reflect.TypeFor[wire.ChallengeAnswer]()})
+// OpenAPI renders the table as a document. The server is what stands before its
+// paths, a URL or a path; empty where they lie at the root.
+func OpenAPI(version, server string) ([]byte, error) {
+	return rest.OpenAPI(Title, version, API{}.Endpoints(), rest.Extra{Description: description, ServerURL: server, Challenge: reflect.TypeFor[wire.ChallengeAnswer]()})
 }

@@ -112,7 +112,7 @@ func TestEveryEndpointIsDescribed(t *testing.T) {
 
 func TestGoldenOpenAPI(t *testing.T) {
 	const file = "../docs/openapi.json"
-	got, err := httpapi.OpenAPI("1")
+	got, err := httpapi.OpenAPI("1", "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"encoding/base64"
 	"fmt"
 	"strings"
 	"sync"
@@ -91,6 +92,9 @@ func TestUserRoles(t *testing.T) {
 			t.Errorf("%d lines on the pages", len(seen))
 		}
 		s.wants("GET /admin/user-roles?cursor=abc", "", 400, "INVALID_FIELD cursor")
+		for _, text := range []string{"1 a\x00 user", "1 a \xff", "1 a user x"} { // never the database's to refuse (SEC-27)
+			s.wants("GET /admin/user-roles?cursor="+base64.RawURLEncoding.EncodeToString([]byte(text)), "", 400, "INVALID_FIELD cursor")
+		}
 		s.wants("GET /admin/user-roles?limit=1001", "", 400, "INVALID_FIELD limit")
 	})
 }
@@ -237,7 +241,9 @@ func TestPermissions(t *testing.T) {
 			}
 		}
 		s.wants("GET /admin/role-resource-permission-log?roleId=x", "", 400, "INVALID_FIELD roleId")
-		s.wants("GET /admin/role-resource-permission-log?cursor=!", "", 400, "INVALID_FIELD cursor")
+		for _, cursor := range []string{"!", "KzE", "MDE", "MA"} { // no text, "+1", "01", "0"
+			s.wants("GET /admin/role-resource-permission-log?cursor="+cursor, "", 400, "INVALID_FIELD cursor")
+		}
 		_, answer, head := s.send("GET /admin/role-resource-permission-log?limit=3&count=1", "", "x-auth", s.token("root"))
 		if strings.Count(answer, "createdAt") != 3 || !strings.HasSuffix(head, "7") {
 			t.Errorf("a page of %s, %s", answer, head)

@@ -23,7 +23,7 @@ import (
 // rolled-back transaction restores the value from before.
 type chain struct {
 	name string
-	key  []byte
+	mac  hash.Hash // HMAC-SHA256 with the audit key
 	seq  int64
 	head []byte
 	lost bool // the fate of a commit is unknown: go on under a new name
@@ -38,7 +38,7 @@ func (c *chain) next(r audit.Record) auditRow {
 	c.seq++
 	row := auditRow{Chain: c.name, Seq: c.seq, At: ms(r.At), ActorID: r.ActorID, UserID: r.UserID, Action: r.Action, Target: r.Target,
 		Outcome: string(r.Outcome), IP: r.IP, RequestID: r.RequestID, Detail: r.Detail}
-	row.Hash = row.sum(c.key, c.head)
+	row.Hash = row.sum(c.mac, c.head)
 	c.head = row.Hash
 	return row
 }
@@ -62,26 +62,28 @@ type auditRow struct {
 	Hash      []byte
 }
 
-// sum is HMAC-SHA256(key, previous hash ‖ row), every part with its length.
-func (r auditRow) sum(key, previous []byte) []byte {
-	h := hmac.New(sha256.New, key)
-	part(h, previous)
-	part(h, []byte(r.Chain))
-	var n [16]byte
-	binary.BigEndian.PutUint64(n[:8], uint64(r.Seq))
-	binary.BigEndian.PutUint64(n[8:], uint64(r.At))
-	part(h, n[:])
-	for _, s := range []string{r.ActorID, r.UserID, r.Action, r.Target, r.Outcome, r.IP, r.RequestID, r.Detail} {
-		part(h, []byte(s))
+// macOf is HMAC-SHA256 with the audit key.
+func macOf(key []byte) hash.Hash { return hmac.New(sha256.New, key) }
+
+// sum is the MAC of the previous hash and the row, every part with its length.
+func (r auditRow) sum(mac hash.Hash, previous []byte) []byte {
+	b := part(part(make([]byte, 0, 512), previous), r.Chain)
+	b = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(b, 16), uint64(r.Seq))
+	b = binary.BigEndian.AppendUint64(b, uint64(r.At))
+	for _, s := range [...]string{r.ActorID, r.UserID, r.Action, r.Target, r.Outcome, r.IP, r.RequestID, r.Detail} {
+		b = part(b, s)
 	}
-	return h.Sum(nil)
+	return sumOf(mac, b)
 }
 
-func part(h hash.Hash, b []byte) {
-	var n [4]byte
-	binary.BigEndian.PutUint32(n[:], uint32(len(b)))
-	h.Write(n[:])
-	h.Write(b)
+func sumOf(mac hash.Hash, b []byte) []byte {
+	mac.Reset()
+	mac.Write(b)
+	return mac.Sum(nil)
+}
+
+func part[S ~string | ~[]byte](b []byte, p S) []byte {
+	return append(binary.BigEndian.AppendUint32(b, uint32(len(p))), p...)
 }
 
 var auditWrites = []planFor{
@@ -97,12 +99,8 @@ type checkpointRow struct {
 	Hash  []byte
 }
 
-func (c checkpointRow) sum(key []byte) []byte {
-	h := hmac.New(sha256.New, key)
-	part(h, []byte("checkpoint"))
-	part(h, []byte(c.ID))
-	part(h, []byte(c.Heads))
-	return h.Sum(nil)
+func (c checkpointRow) sum(mac hash.Hash) []byte {
+	return sumOf(mac, part(part(part([]byte(nil), "checkpoint"), c.ID), c.Heads))
 }
 
 // Checkpoint writes down how long every chain is, so that rows cut off its
@@ -117,19 +115,28 @@ func (db *DB) Checkpoint(ctx context.Context, now time.Time, key []byte) error {
 		return err
 	}
 	row := checkpointRow{ID: id.New(now), At: ms(now), Heads: string(text)}
-	row.Hash = row.sum(key)
+	row.Hash = row.sum(macOf(key))
 	return db.InTx(ctx, func(ctx context.Context) error {
 		_, err := db.conn(ctx).NewInsert().Model(&row).Exec(ctx)
 		return err
 	})
 }
 
+// eachHead finds the end of every chain by steps in the primary key, for the
+// rows are many and the chains few.
+const eachHead = `WITH RECURSIVE c (chain) AS (
+	SELECT MIN(chain) FROM audit
+	UNION ALL
+	SELECT (SELECT MIN(chain) FROM audit WHERE chain > c.chain) FROM c WHERE c.chain IS NOT NULL
+)
+SELECT chain, (SELECT MAX(seq) FROM audit WHERE audit.chain = c.chain) AS seq FROM c WHERE chain IS NOT NULL`
+
 func (db *DB) heads(ctx context.Context) (map[string]int64, error) {
 	var rows []struct {
 		Chain string
 		Seq   int64
 	}
-	err := db.conn(ctx).NewSelect().Table("audit").Column("chain").ColumnExpr("MAX(seq) AS seq").Group("chain").Scan(ctx, &rows)
+	err := db.conn(ctx).NewRaw(eachHead).Scan(ctx, &rows)
 	heads := map[string]int64{}
 	for _, r := range rows {
 		heads[r.Chain] = r.Seq
@@ -141,7 +148,7 @@ func (db *DB) heads(ctx context.Context) (map[string]int64, error) {
 var ErrTampered = errors.New("audit: the chain is broken")
 
 // VerifyAudit walks every chain and names the first broken row, and any chain
-// that is shorter than its last checkpoint says. It reports how many rows it
+// that is shorter than a checkpoint says. It reports how many rows it
 // read.
 func (db *DB) VerifyAudit(ctx context.Context, key []byte) (rows int64, err error) {
 	heads, err := db.heads(ctx)
@@ -149,14 +156,14 @@ func (db *DB) VerifyAudit(ctx context.Context, key []byte) (rows int64, err erro
 		return 0, err
 	}
 	for name, last := range heads {
-		var previous []byte
+		mac, previous := macOf(key), []byte(nil)
 		for seq := int64(1); seq <= last; {
 			var page []auditRow
 			if err := db.read.NewSelect().Model(&page).Where("chain = ?", name).Where("seq >= ?", seq).Order("seq").Limit(1000).Scan(ctx); err != nil {
 				return rows, translate(err)
 			}
 			for _, r := range page {
-				if r.Seq != seq || !hmac.Equal(r.Hash, r.sum(key, previous)) {
+				if r.Seq != seq || !hmac.Equal(r.Hash, r.sum(mac, previous)) {
 					return rows, fmt.Errorf("%w: chain %s, row %d", ErrTampered, name, seq)
 				}
 				previous = r.Hash
@@ -168,23 +175,29 @@ func (db *DB) VerifyAudit(ctx context.Context, key []byte) (rows int64, err erro
 			}
 		}
 	}
-	var points []checkpointRow
-	if err := db.read.NewSelect().Model(&points).Order("id DESC").Limit(1).Scan(ctx); err != nil {
-		return rows, translate(err)
-	}
-	for _, p := range points {
-		if !hmac.Equal(p.Hash, p.sum(key)) {
-			return rows, fmt.Errorf("%w: checkpoint %s", ErrTampered, p.ID)
+	return rows, db.verifyCheckpoints(ctx, key, heads)
+}
+
+// verifyCheckpoints compares all of them: the ones since rows were cut off say
+// what is left.
+func (db *DB) verifyCheckpoints(ctx context.Context, key []byte, heads map[string]int64) error {
+	mac := macOf(key)
+	for after := ""; ; {
+		var page []checkpointRow
+		if err := db.read.NewSelect().Model(&page).Where("id > ?", after).Order("id").Limit(1000).Scan(ctx); err != nil || len(page) == 0 {
+			return translate(err)
 		}
-		var then map[string]int64
-		if err := json.Unmarshal([]byte(p.Heads), &then); err != nil {
-			return rows, fmt.Errorf("%w: checkpoint %s", ErrTampered, p.ID)
-		}
-		for name, seq := range then {
-			if heads[name] < seq {
-				return rows, fmt.Errorf("%w: chain %s ends at %d, its checkpoint says %d", ErrTampered, name, heads[name], seq)
+		for _, p := range page {
+			var then map[string]int64
+			if !hmac.Equal(p.Hash, p.sum(mac)) || json.Unmarshal([]byte(p.Heads), &then) != nil {
+				return fmt.Errorf("%w: checkpoint %s", ErrTampered, p.ID)
 			}
+			for name, seq := range then {
+				if heads[name] < seq {
+					return fmt.Errorf("%w: chain %s ends at %d, a checkpoint says %d", ErrTampered, name, heads[name], seq)
+				}
+			}
+			after = p.ID
 		}
 	}
-	return rows, nil
 }

@@ -3,6 +3,7 @@ package persistence
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -286,29 +287,13 @@ func (s Challenges) Stuck(ctx context.Context, before time.Time, max int) (ids [
 
 // Purge implements challenge.Store. Ids sort by creation, so what is old is a
 // range of the primary key.
-func (s Challenges) Purge(ctx context.Context, made time.Time, max int) (gone int, err error) {
-	for _, q := range []struct {
-		table, key, old string
-		bound           any
-	}{
-		{"challenge", "id", "id", id.Before(made)},
-		{"outcome", "challenge_id", "challenge_id", id.Before(made)},
-		{"attempt_budget", "id", "updated_at", ms(made.Add(-24 * time.Hour))},
-	} {
-		err := s.db.InTx(ctx, func(ctx context.Context) error {
-			tx := s.db.conn(ctx)
-			old := tx.NewSelect().Table(q.table).Column(q.key).Where("? < ?", bun.Ident(q.old), q.bound).Order(q.old).Limit(int64(max))
-			res, err := tx.NewDelete().Table(q.table).Where("? IN (?)", bun.Ident(q.key), old).Exec(ctx)
-			if err != nil {
-				return err
-			}
-			n, err := res.RowsAffected()
-			gone += int(n)
-			return err
-		})
-		if err != nil {
-			return gone, err
-		}
-	}
-	return gone, nil
+func (s Challenges) Purge(ctx context.Context, made time.Time) error {
+	return errors.Join(
+		s.db.purge(ctx, "challenge", "id", "id < ?", id.Before(made)),
+		s.db.purgePart(ctx, "attempt_budget", "updated_at < ?", ms(made.Add(-24*time.Hour))))
+}
+
+// PurgeOutcomes implements challenge.Store.
+func (s Challenges) PurgeOutcomes(ctx context.Context, now, made time.Time) error {
+	return s.db.purge(ctx, "outcome", "challenge_id", "challenge_id < ? AND expires_at <= ?", id.Before(made), ms(now))
 }

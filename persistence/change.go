@@ -51,8 +51,5 @@ func (s Changes) Since(ctx context.Context, from time.Time) ([]change.Entry, err
 
 // Purge implements change.Store.
 func (s Changes) Purge(ctx context.Context, before time.Time) error {
-	return s.db.InTx(ctx, func(ctx context.Context) error {
-		_, err := s.db.conn(ctx).NewDelete().Table("change").Where("at < ?", ms(before)).Exec(ctx)
-		return err
-	})
+	return s.db.purge(ctx, "change", "id", "at < ?", ms(before))
 }

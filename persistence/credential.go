@@ -74,5 +74,5 @@ func (s Credentials) Token(ctx context.Context, id string) (credential.Token, er
 
 // Purge implements credential.Store.
 func (s Credentials) Purge(ctx context.Context, expired time.Time) error {
-	return s.db.purge(ctx, "reset_token", "expires_at", expired)
+	return s.db.purge(ctx, "reset_token", "id", "expires_at < ?", ms(expired))
 }

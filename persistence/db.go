@@ -65,13 +65,15 @@ type DB struct {
 	*writer
 
 	questions sync.Map // question → *prepared
+	purged    sync.Map // table → the id up to which it was looked through
 	readers   readers  // of SQLite
 }
 
 // transactor makes the transactions of the common path, whose steps are all
 // made of statements; see writer.once for the answer.
 type transactor interface {
-	transact(ctx context.Context, steps []step) (failed map[int]bool, err error)
+	// transact need not wait for the disk unless flush is true.
+	transact(ctx context.Context, steps []step, flush bool) (failed map[int]bool, err error)
 	close()
 }
 

@@ -152,8 +152,5 @@ func (s Devices) List(ctx context.Context, userID string) ([]device.Device, erro
 
 // Purge implements device.Store.
 func (s Devices) Purge(ctx context.Context, now time.Time) error {
-	return s.db.InTx(ctx, func(ctx context.Context) error {
-		_, err := s.db.conn(ctx).NewDelete().Table("device_proof").Where("expires_at <= ?", ms(now)).Exec(ctx)
-		return err
-	})
+	return s.db.purge(ctx, "device_proof", "id", "expires_at <= ?", ms(now))
 }

@@ -29,7 +29,7 @@ type directStmt interface {
 }
 
 // transact makes steps in one transaction; see writer.once.
-func (d *direct) transact(ctx context.Context, steps []step) (failed map[int]bool, err error) {
+func (d *direct) transact(ctx context.Context, steps []step, flush bool) (failed map[int]bool, err error) {
 	c, err := d.db.Conn(ctx)
 	if err != nil {
 		return nil, err
@@ -37,10 +37,26 @@ func (d *direct) transact(ctx context.Context, steps []step) (failed map[int]boo
 	defer c.Close()
 	err = c.Raw(func(conn any) (err error) {
 		d.on(conn.(driver.Conn))
+		if !flush {
+			if err := d.set("PRAGMA synchronous = NORMAL"); err != nil {
+				return err
+			}
+			defer func() {
+				if d.set("PRAGMA synchronous = FULL") != nil {
+					err = driver.ErrBadConn // never is anything else committed on it
+				}
+			}()
+		}
 		failed, err = d.run(steps)
 		return err
 	})
 	return failed, err
+}
+
+// set changes a setting of the connection, which no prepared statement does.
+func (d *direct) set(pragma string) error {
+	_, err := d.conn.(driver.ExecerContext).ExecContext(context.Background(), pragma, nil)
+	return err
 }
 
 // close gives up the statements, while their connection still lives.

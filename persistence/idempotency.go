@@ -45,8 +45,5 @@ func (s Idempotency) Find(ctx context.Context, id string, since time.Time) (idem
 
 // Purge implements idempotency.Store.
 func (s Idempotency) Purge(ctx context.Context, before time.Time) error {
-	return s.db.InTx(ctx, func(ctx context.Context) error {
-		_, err := s.db.conn(ctx).NewDelete().Table("idempotency").Where("created_at < ?", ms(before)).Exec(ctx)
-		return err
-	})
+	return s.db.purge(ctx, "idempotency", "id", "created_at < ?", ms(before))
 }

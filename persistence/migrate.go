@@ -61,12 +61,17 @@ func (db *DB) Migrate(ctx context.Context) (applied []string, err error) {
 	return applied, translate(tx.Commit())
 }
 
+// Seeded tells whether Once ran the seed of a name.
+func (db *DB) Seeded(ctx context.Context, name string) (bool, error) {
+	n, err := db.read.NewSelect().Table("seed").Where("name = ?", name).Count(ctx)
+	return n > 0, translate(err)
+}
+
 // Once runs seed in one transaction with a marker row of its name, the first
 // time it is asked to; afterwards it does nothing. Call it inside Exclusive.
 func (db *DB) Once(ctx context.Context, name string, seed func(ctx context.Context) error) (ran bool, err error) {
-	n, err := db.read.NewSelect().Table("seed").Where("name = ?", name).Count(ctx)
-	if err != nil || n > 0 {
-		return false, translate(err)
+	if done, err := db.Seeded(ctx, name); err != nil || done {
+		return false, err
 	}
 	return true, db.InTx(ctx, func(ctx context.Context) error {
 		if _, err := db.conn(ctx).NewInsert().Table("seed").Model(&map[string]any{"name": name, "at": db.now().UnixMilli()}).Exec(ctx); err != nil {

@@ -120,9 +120,16 @@ func (s Outbox) Sendings(ctx context.Context, userID string, since time.Time) ([
 }
 
 // Recent implements outbox.Store.
-func (s Outbox) Recent(ctx context.Context, limit int) ([]outbox.Message, error) {
+func (s Outbox) Recent(ctx context.Context, destination []byte, limit int) ([]outbox.Message, error) {
 	var rows []outboxRow
-	err := s.db.conn(ctx).NewSelect().Model(&rows).Where("payload IS NOT NULL").Where("state <> ?", outbox.Discarded).Order("created_at DESC", "id DESC").Limit(int64(limit)).Scan(ctx)
+	query := s.db.conn(ctx).NewSelect().Model(&rows).Where("payload IS NOT NULL").Where("state <> ?", outbox.Discarded).Order("created_at DESC", "id DESC")
+	if destination != nil {
+		query = query.Where("destination = ?", destination)
+	}
+	if limit > 0 {
+		query = query.Limit(int64(limit))
+	}
+	err := query.Scan(ctx)
 	out := make([]outbox.Message, len(rows))
 	for i, r := range rows {
 		out[i] = r.message()
@@ -154,8 +161,5 @@ func (s Outbox) Erase(ctx context.Context, now time.Time) error {
 // Purge implements outbox.Store. Ids begin with the instant of their making, so
 // what is old is a range of the primary key.
 func (s Outbox) Purge(ctx context.Context, before time.Time) error {
-	return s.db.InTx(ctx, func(ctx context.Context) error {
-		_, err := s.db.conn(ctx).NewDelete().Table("outbox").Where("id < ?", id.Before(before)).Exec(ctx)
-		return err
-	})
+	return s.db.purge(ctx, "outbox", "id", "id < ?", id.Before(before))
 }

@@ -80,5 +80,5 @@ func guardOf(key string, version int64, body string) (password.Guard, error) {
 
 // Purge implements password.GuardStore.
 func (s PasswordGuards) Purge(ctx context.Context, before time.Time) error {
-	return s.db.purge(ctx, "password_guard", "until", before)
+	return s.db.purgePart(ctx, "password_guard", "until < ?", ms(before))
 }

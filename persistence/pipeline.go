@@ -64,12 +64,12 @@ func (p *pipeline) close() {
 // nothing: they are sent with their end, as what PostgreSQL takes for one
 // transaction by itself. When that was refused, a transaction in two parts
 // finds out which rows were.
-func (p *pipeline) transact(ctx context.Context, steps []step) (failed map[int]bool, err error) {
+func (p *pipeline) transact(ctx context.Context, steps []step, flush bool) (failed map[int]bool, err error) {
 	conn, err := p.ready(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err = p.whole(ctx, conn, steps); !errors.Is(err, errNotSure) {
+	if err = p.whole(ctx, conn, steps, flush); !errors.Is(err, errNotSure) {
 		return nil, err
 	}
 	failed, err = p.apply(ctx, conn, steps)
@@ -109,13 +109,16 @@ func (p *pipeline) prepare(ctx context.Context, conn *pgx.Conn, text string) err
 	return nil
 }
 
+// unflushed makes the transaction that it ends an asynchronous commit.
+const unflushed = "SELECT set_config('synchronous_commit', 'off', true)"
+
 // errNotSure is that of a transaction of which rows were refused.
 var errNotSure = errors.New("persistence: rows were refused")
 
 // whole makes steps and commits them. An error of a statement has rolled them
 // back; after any other it is not known whether they were committed, unless
 // nothing was sent.
-func (p *pipeline) whole(ctx context.Context, conn *pgx.Conn, steps []step) error {
+func (p *pipeline) whole(ctx context.Context, conn *pgx.Conn, steps []step, flush bool) error {
 	var b pgx.Batch
 	for _, s := range steps {
 		for i := range s.calls {
@@ -132,6 +135,12 @@ func (p *pipeline) whole(ctx context.Context, conn *pgx.Conn, steps []step) erro
 			}
 			b.Queue(all, values()...)
 		}
+	}
+	if !flush {
+		if err := p.prepare(ctx, conn, unflushed); err != nil {
+			return err
+		}
+		b.Queue(unflushed)
 	}
 	answers := conn.SendBatch(ctx, &b)
 	for _, s := range steps {

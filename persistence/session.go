@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"castellan/domain/fault"
+	"castellan/domain/id"
 	"castellan/domain/session"
 )
 
@@ -189,37 +191,10 @@ func (s Sessions) history(ctx context.Context, column, value string, limit int) 
 	return out, translate(err)
 }
 
-// Purge implements session.Store.
+// Purge implements session.Store. Ids begin with the instant of their making, so
+// what is old lies in a range of the primary key.
 func (s Sessions) Purge(ctx context.Context, expired, history time.Time) error {
-	if err := s.db.purge(ctx, "session", "expires_at", expired); err != nil {
-		return err
-	}
-	return s.db.purge(ctx, "login_history", "created_at", history)
-}
-
-// Rows are removed in transactions of purgeBatch, so that nobody waits long
-// for one, and at most purgeMost at a time.
-const (
-	purgeBatch = 1000
-	purgeMost  = 100_000
-)
-
-// purge removes the rows of a table whose instant lies before the limit.
-func (db *DB) purge(ctx context.Context, table, instant string, before time.Time) error {
-	for range purgeMost / purgeBatch {
-		var gone int64
-		err := db.InTx(ctx, func(ctx context.Context) error {
-			tx := db.conn(ctx)
-			old := tx.NewSelect().Table(table).Column("id").Where("? < ?", bun.Ident(instant), ms(before)).Limit(purgeBatch)
-			res, err := tx.NewDelete().Table(table).Where("id IN (?)", old).Exec(ctx)
-			if err == nil {
-				gone, err = res.RowsAffected()
-			}
-			return err
-		})
-		if err != nil || gone < purgeBatch {
-			return err
-		}
-	}
-	return nil
+	return errors.Join(
+		s.db.purge(ctx, "session", "id", "id < ? AND expires_at < ?", id.Before(expired), ms(expired)),
+		s.db.purge(ctx, "login_history", "id", "id < ? AND created_at < ?", id.Before(history), ms(history)))
 }

@@ -113,7 +113,7 @@ func TestStatementsOfManyUnits(t *testing.T) {
 // After a commit whose fate is unknown the rows that were in it may be there:
 // the chain goes on under another name, so that it meets none of them.
 func TestChainAfterUnknownFate(t *testing.T) {
-	l := &lane{chain: chain{name: "s", seq: 9, head: []byte{1}}}
+	l := &lane{chain: chain{name: "s", mac: macOf(nil), seq: 9, head: []byte{1}}}
 	head := l.chain
 	l.chain.seq = 12
 	err := l.ended(head, nil, undecided{context.DeadlineExceeded})

@@ -228,6 +228,19 @@ func (s Users) ByEmail(ctx context.Context, mail string) (user.User, error) {
 	return r.user(), err
 }
 
+// Demo implements user.Store.
+func (s Users) Demo(ctx context.Context) ([]user.User, error) {
+	ctx, cancel := s.db.bound(ctx)
+	defer cancel()
+	var rows []userRow
+	err := s.db.conn(ctx).NewSelect().Model(&rows).Where("demo").Order("id").Scan(ctx)
+	out := make([]user.User, len(rows))
+	for i, r := range rows {
+		out[i] = r.user()
+	}
+	return out, translate(err)
+}
+
 // Login implements user.Store.
 func (s Users) Login(ctx context.Context, who user.Identifier, nobody string) (user.Entrance, error) {
 	q, value := byPhone, who.Phone

@@ -39,6 +39,11 @@ type unit struct {
 	state  atomic.Int32 // queued → taken, or queued → abandoned by its caller
 }
 
+// flushes tells whether the unit has to be on the disk when it is committed.
+func (u *unit) flushes() bool { return !slices.ContainsFunc(u.writes, isUnflushed) }
+
+func isUnflushed(w commit.Write) bool { _, is := w.(commit.Unflushed); return is }
+
 const (
 	queued int32 = iota
 	taken
@@ -108,11 +113,11 @@ func newWriter(db *DB) *writer {
 // names this process in them.
 func (db *DB) Start(auditKey []byte, start string) {
 	w := db.writer
-	w.batch.chain = chain{name: start + "-0", key: auditKey}
+	w.batch.chain = chain{name: start + "-0", mac: macOf(auditKey)}
 	if db.postgres() {
 		for i := range cap(w.lanes) {
 			l := <-w.lanes
-			l.chain = chain{name: fmt.Sprintf("%s-%d", start, i+1), key: auditKey}
+			l.chain = chain{name: fmt.Sprintf("%s-%d", start, i+1), mac: macOf(auditKey)}
 			w.lanes <- l
 		}
 	}
@@ -320,7 +325,7 @@ func (w *writer) once(batch []*unit) (failed map[int]bool, statements int, err e
 	if err == nil {
 		w.db.trace.steps(ctx, steps)
 		if common(steps) {
-			failed, err = w.db.common.transact(ctx, steps)
+			failed, err = w.db.common.transact(ctx, steps, slices.ContainsFunc(batch, (*unit).flushes))
 			return failed, count(steps), l.ended(head, failed, err)
 		}
 	}
@@ -443,6 +448,9 @@ func stepsOf(l *lane, units []*unit) ([]step, error) {
 		for _, w := range u.writes {
 			p := planOf(w)
 			if p == nil {
+				if isUnflushed(w) {
+					continue
+				}
 				return nil, fmt.Errorf("persistence: no plan for %T", w)
 			}
 			s := &byOrder[p.order]

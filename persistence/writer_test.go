@@ -2,8 +2,11 @@ package persistence
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,7 +18,10 @@ import (
 	"castellan/domain/commit"
 	"castellan/domain/fault"
 	"castellan/domain/id"
+	"castellan/domain/message"
 	"castellan/domain/outbox"
+	"castellan/domain/password"
+	"castellan/internal/pgtest"
 )
 
 func sample(id string) challenge.Challenge {
@@ -66,6 +72,90 @@ func TestCommitRoundTrip(t *testing.T) {
 			t.Fatalf("audit: %d rows, %v", n, err)
 		}
 	})
+}
+
+// watched notes which transactions had to be on the disk.
+type watched struct {
+	transactor
+	flushed []bool
+}
+
+func (w *watched) transact(ctx context.Context, steps []step, flush bool) (map[int]bool, error) {
+	w.flushed = append(w.flushed, flush)
+	return w.transactor.transact(ctx, steps, flush)
+}
+
+// What need not be on the disk is committed like anything else, but a
+// transaction is flushed for whichever unit of it asks for that.
+func TestUnflushed(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		ctx, store := t.Context(), NewChallenges(db)
+		w := &watched{transactor: db.common}
+		db.common = w
+		must(t, db.Commit(ctx, challenge.Insert{Challenge: sample("c1")}, commit.Unflushed{}))
+		must(t, db.Commit(ctx, challenge.Insert{Challenge: sample("c2")}))
+		c, err := store.Load(ctx, "c1")
+		must(t, err)
+		must(t, db.Commit(ctx, challenge.Update{Challenge: c}, commit.Unflushed{}))
+		if err := db.Commit(ctx, challenge.Update{Challenge: c}, commit.Unflushed{}); !errors.Is(err, commit.ErrFenced) {
+			t.Errorf("a stale update: %v", err)
+		}
+		if want := []bool{false, true, false, false}; !slices.Equal(w.flushed, want) {
+			t.Errorf("flushed %v, want %v", w.flushed, want)
+		}
+		a, b := &unit{writes: []commit.Write{commit.Unflushed{}, challenge.Insert{Challenge: sample("c3")}}}, &unit{writes: []commit.Write{challenge.Insert{Challenge: sample("c4")}}}
+		_, _, err = db.writer.once([]*unit{a, b})
+		must(t, err)
+		if !w.flushed[len(w.flushed)-1] {
+			t.Error("a unit that has to be on the disk was not, because of another one")
+		}
+	})
+}
+
+// SQLite's connection waits for the disk but where it need not.
+func TestUnflushedOnSQLite(t *testing.T) {
+	db := open(t, "sqlite:"+filepath.Join(t.TempDir(), "test.db"))
+	level := statementOf[guardedRow]("SELECT v.n {FROM v} WHERE (SELECT synchronous FROM pragma_synchronous) = v.version")
+	for _, c := range []struct {
+		flush bool
+		level int64 // 1: NORMAL, 2: FULL
+	}{{true, 2}, {false, 1}, {true, 2}} {
+		asks := step{plan: &plan{}, writes: []commit.Write{commit.Guard{}}, units: []int{0}, calls: []call{callOf(level, []guardedRow{{N: "0", Version: c.level}}, []int{0}, []string{"0"})}}
+		if failed, err := db.common.transact(t.Context(), []step{asks}, c.flush); err != nil || len(failed) > 0 {
+			t.Errorf("flush %v: the level is not %d: %v", c.flush, c.level, err)
+		}
+		var now int
+		must(t, db.write.NewRaw("PRAGMA synchronous").Scan(t.Context(), &now))
+		if now != 2 {
+			t.Errorf("flush %v: others commit at level %d afterwards", c.flush, now)
+		}
+	}
+}
+
+// PostgreSQL answers before its log is flushed, and only then. The server is
+// this test's own: the log is everybody's.
+func TestUnflushedOnPostgres(t *testing.T) {
+	server, err := pgtest.Start()
+	must(t, err)
+	t.Cleanup(server.Stop)
+	db := open(t, server.DSN())
+	ahead := func(writes ...commit.Write) (n int) {
+		for range 20 {
+			must(t, db.Commit(t.Context(), append(writes, challenge.Insert{Challenge: sample(id.New(time.Now()))})...))
+			var is bool
+			must(t, db.read.NewRaw("SELECT pg_current_wal_insert_lsn() > pg_current_wal_flush_lsn()").Scan(t.Context(), &is))
+			if is {
+				n++
+			}
+		}
+		return n
+	}
+	if n := ahead(commit.Unflushed{}); n == 0 {
+		t.Error("twenty asynchronous commits waited for the log")
+	}
+	if n := ahead(); n > 10 { // the log has more than ours in it
+		t.Errorf("%d of twenty commits did not wait for the log", n)
+	}
 }
 
 // Whoever watches is told of every transaction once, with all that it made.
@@ -298,7 +388,7 @@ func TestOutboxLeasesOnce(t *testing.T) {
 			t.Errorf("a backlog of %d since %v, %v", queued, oldest, err)
 		}
 		must(t, db.Commit(ctx, outbox.Settle{ID: "m0", State: outbox.Sent, At: now, Attempt: 1}, outbox.Settle{ID: "m1", State: outbox.Sent, Keep: true}))
-		if ms, _ := store.Recent(ctx, 100); len(ms) != 29 {
+		if ms, _ := store.Recent(ctx, nil, 100); len(ms) != 29 {
 			t.Errorf("%d payloads, want 29: one was erased at delivery", len(ms))
 		}
 		n, err := store.Usage(ctx, now.Add(time.Minute), "p")
@@ -315,13 +405,24 @@ func TestOutboxLeasesOnce(t *testing.T) {
 			t.Errorf("usage %d, %d sendings, %d proven", n, len(sent), proven)
 		}
 		must(t, store.Erase(ctx, now.Add(2*time.Hour)))
-		if ms, _ := store.Recent(ctx, 100); len(ms) != 1 {
+		if ms, _ := store.Recent(ctx, nil, 100); len(ms) != 1 {
 			t.Errorf("%d payloads after expiry, want the one that is kept", len(ms))
 		}
 		if queued, oldest, err := store.Backlog(ctx); queued != 0 || !oldest.IsZero() || err != nil {
 			t.Errorf("a backlog of %d since %v, %v after everything expired", queued, oldest, err)
 		}
 	})
+}
+
+// The hashes of rows that exist already do not change.
+func TestAuditHashes(t *testing.T) {
+	r := auditRow{Chain: "s-0", Seq: 7, At: 1700000000123, ActorID: "a", UserID: "u", Action: "LOGIN", Outcome: "success", IP: "127.0.0.1", RequestID: "q", Detail: "ışık"}
+	if got := hex.EncodeToString(r.sum(macOf([]byte("key")), []byte{1, 2})); got != "286bee749eae6a926540c6a348bd5b8db57fb4cca793d58a69a13c37356909d6" {
+		t.Errorf("a row: %s", got)
+	}
+	if got := hex.EncodeToString(checkpointRow{ID: "c", Heads: `{"s-0":7}`}.sum(macOf([]byte("key")))); got != "1909df49934f3f8b4fc92ddd273f23b00c2a93f2faf5734d19619a051c95ff0e" {
+		t.Errorf("a checkpoint: %s", got)
+	}
 }
 
 func TestAuditChainNoticesTampering(t *testing.T) {
@@ -351,6 +452,41 @@ func TestAuditChainNoticesTampering(t *testing.T) {
 		if _, err := db.VerifyAudit(ctx, key); !errors.Is(err, ErrTampered) {
 			t.Errorf("a cut end: %v", err)
 		}
+		must(t, db.Checkpoint(ctx, time.Now(), key)) // as every minute
+		if _, err := db.VerifyAudit(ctx, key); !errors.Is(err, ErrTampered) {
+			t.Errorf("a cut end, after one more checkpoint: %v", err)
+		}
+	})
+}
+
+func TestRecentMessages(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		ctx, store, now := t.Context(), NewOutbox(db), time.Now()
+		var ws []commit.Write
+		for i := range 300 {
+			m := outbox.Message{ID: fmt.Sprintf("m%03d", i), ChallengeID: "c", MethodID: fmt.Sprint(i), Channel: message.SMS, Destination: []byte("crowd"), State: outbox.Sent,
+				CreatedAt: now.Add(time.Duration(i) * time.Millisecond), Payload: []byte("x")}
+			if i == 0 {
+				m.Destination = []byte("one")
+			}
+			ws = append(ws, outbox.Add{Message: m})
+		}
+		must(t, db.Commit(ctx, ws...))
+		for _, c := range []struct {
+			to    string
+			limit int
+			want  int
+			first string
+		}{{"", 0, 300, "m299"}, {"", 7, 7, "m299"}, {"one", 0, 1, "m000"}, {"crowd", 0, 299, "m299"}, {"nobody", 0, 0, ""}} {
+			var to []byte
+			if c.to != "" {
+				to = []byte(c.to)
+			}
+			got, err := store.Recent(ctx, to, c.limit)
+			if err != nil || len(got) != c.want || c.want > 0 && got[0].ID != c.first {
+				t.Errorf("to %q, limit %d: %d messages, %v", c.to, c.limit, len(got), err)
+			}
+		}
 	})
 }
 
@@ -376,18 +512,61 @@ func TestPurgeRemovesWhatIsOld(t *testing.T) {
 		ctx, store, now := t.Context(), NewChallenges(db), time.Now()
 		old, young := sample(id.New(now.Add(-time.Hour))), sample(id.New(now))
 		for _, c := range []challenge.Challenge{old, young} {
-			must(t, db.Commit(ctx, challenge.Insert{Challenge: c}, challenge.Record{Outcome: challenge.Outcome{ChallengeID: c.ID, Sealed: []byte("x")}}))
+			must(t, db.Commit(ctx, challenge.Insert{Challenge: c}, challenge.Record{Outcome: challenge.Outcome{ChallengeID: c.ID, ExpiresAt: now.UnixMilli(), Sealed: []byte("x")}}))
 		}
-		n, err := store.Purge(ctx, now.Add(-time.Minute), 10)
-		must(t, err)
-		if n != 2 {
-			t.Errorf("%d rows went, want the old challenge and its outcome", n)
-		}
+		lives := challenge.Outcome{ChallengeID: id.New(now.Add(-time.Hour)), ExpiresAt: now.UnixMilli() + 1, Sealed: []byte("x")} // of a long challenge
+		must(t, db.Commit(ctx, challenge.Record{Outcome: lives}))
+		must(t, store.Purge(ctx, now.Add(-time.Minute)))
+		must(t, store.PurgeOutcomes(ctx, now, now.Add(-time.Minute)))
 		if _, err := store.Load(ctx, young.ID); err != nil {
 			t.Errorf("the young one: %v", err)
 		}
 		if _, err := store.Load(ctx, old.ID); fault.CodeOf(err) != fault.ChallengeNotFound {
 			t.Errorf("the old one: %v", err)
+		}
+		if n, err := db.read.NewSelect().Table("outcome").Count(ctx); n != 2 || err != nil {
+			t.Errorf("%d outcomes are left, want that of the young one and the one that lives, %v", n, err)
+		}
+	})
+}
+
+// Of a table without an index for its age a part is looked at each time, and
+// then the next one, until it begins anew.
+func TestPurgeByParts(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		ctx, guards := t.Context(), NewPasswordGuards(db)
+		at := time.UnixMilli(1_700_000_000_000)
+		const all = purgeLook + 10
+		must(t, db.InTx(ctx, func(ctx context.Context) error {
+			for from := 0; from < all; from += 1000 {
+				var ws []commit.Write
+				for i := from; i < min(from+1000, all); i++ {
+					until := at.Add(time.Hour)
+					if i%1000 == 5 || i >= purgeLook { // one in a thousand, and all of the second part
+						until = at
+					}
+					ws = append(ws, password.SaveGuard{Guard: password.Guard{Key: fmt.Sprintf("%06d", i)}, Until: until})
+				}
+				if err := db.Commit(ctx, ws...); err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+		left := func() int {
+			n, err := db.read.NewSelect().Table("password_guard").Count(ctx)
+			must(t, err)
+			return int(n)
+		}
+		for i, want := range []int{all - purgeLook/1000, all - purgeLook/1000 - 10, all - purgeLook/1000 - 10} {
+			must(t, guards.Purge(ctx, at.Add(time.Minute)))
+			if n := left(); n != want {
+				t.Errorf("after %d times %d rows are left, want %d", i+1, n, want)
+			}
+		}
+		must(t, guards.Purge(ctx, at.Add(2*time.Hour)))
+		if n := left(); n != 0 {
+			t.Errorf("%d rows are left", n)
 		}
 	})
 }

@@ -2,67 +2,98 @@ package app
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
-	"sync"
 	"time"
 
-	"castellan/domain/audit"
 	"castellan/domain/commit"
 	"castellan/http/rest"
 )
 
 // denials writes one audit row for the refusals (403) of one caller at one
-// endpoint in one minute, however many there were (D-EXT-03).
+// endpoint in one minute, however many there were and for whatever reasons
+// (D-EXT-03). The first of them writes it, before it is answered; the others are
+// counted, and told to the log when the minute is over.
 type denials struct {
-	commit commit.Committer
-	now    func() time.Time
+	rows
+	log   *slog.Logger
+	noted map[denial]int // repeats; under rows.mu
+}
 
-	mu    sync.Mutex
-	noted map[denial]int
+func newDenials(c commit.Committer, now func() time.Time, log *slog.Logger) *denials {
+	return &denials{rows: rows{commit: c, now: now, most: maxDenials, missing: "DENIALS_LOST", what: "refusals"}, log: log}
 }
 
 type denial struct {
-	userID, key, code string
-	minute            int64
+	userID, key string
+	minute      int64
 }
 
-// maxDenials bounds what is remembered between two writes.
-const maxDenials = 10_000
+// maxDenials bounds what is remembered, and what waits while the database cannot
+// be written; denialTime how long a refusal is held up by it.
+const (
+	maxDenials = 10_000
+	denialTime = time.Second
+)
 
 func (d *denials) observe(a rest.Answered) {
 	if a.Status != http.StatusForbidden || a.Caller.UserID == "" {
 		return
 	}
-	k := denial{a.Caller.UserID, a.Key, string(a.Code), d.now().Unix() / 60}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.noted == nil {
-		d.noted = map[denial]int{}
+	r := rowOf(a, d.now())
+	r.UserID, r.Action, r.Detail = a.Caller.UserID, "DENIED", string(a.Code)
+	if !d.first(denial{a.Caller.UserID, a.Key, r.At.Unix() / 60}) {
+		return
 	}
-	if _, known := d.noted[k]; known || len(d.noted) < maxDenials {
-		d.noted[k]++
+	ctx, cancel := context.WithTimeout(context.Background(), denialTime)
+	defer cancel()
+	if d.commit.Commit(ctx, r) != nil {
+		d.wait(r)
 	}
 }
 
-// flush writes what was noted in minutes that are over; all of it at the end.
+// first tells whether a denial is to be written, which no other of its minute is.
+func (d *denials) first(k denial) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if _, known := d.noted[k]; known {
+		d.noted[k]++
+		return false
+	}
+	if len(d.noted) >= maxDenials {
+		d.lost++
+		return false
+	}
+	if d.noted == nil {
+		d.noted = map[denial]int{}
+	}
+	d.noted[k] = 0
+	return true
+}
+
+// flush writes what waits and lets go of the minutes that are over; of all at the
+// end. It is called by one goroutine at a time.
 func (d *denials) flush(ctx context.Context, all bool) error {
+	d.forget(all)
+	return d.rows.flush(ctx)
+}
+
+// forget tells the repeats of the minutes that it lets go of.
+func (d *denials) forget(all bool) {
 	this := d.now().Unix() / 60
-	var ws []commit.Write
+	repeated := map[denial]int{}
 	d.mu.Lock()
 	for k, n := range d.noted {
 		if k.minute == this && !all {
 			continue
 		}
 		delete(d.noted, k)
-		detail := k.code
-		if n > 1 {
-			detail += ", repeated"
+		if n > 0 {
+			repeated[k] = n
 		}
-		ws = append(ws, audit.Record{At: time.Unix(k.minute*60, 0), ActorID: k.userID, UserID: k.userID, Action: "DENIED", Target: k.key, Outcome: audit.Refused, Detail: detail})
 	}
 	d.mu.Unlock()
-	if len(ws) == 0 {
-		return nil
+	for k, n := range repeated {
+		d.log.Info("refused again in the same minute", "userId", k.userID, "route", k.key, "times", n)
 	}
-	return d.commit.Commit(ctx, ws...)
 }

@@ -14,7 +14,10 @@ import (
 	"castellan/domain/challenge"
 	"castellan/domain/fault"
 	"castellan/domain/id"
+	"castellan/domain/keyring"
 	"castellan/domain/outbox"
+	"castellan/domain/session"
+	"castellan/domain/stepup"
 	"castellan/domain/user"
 	"castellan/http/system"
 	"castellan/outbound/dispatch"
@@ -40,7 +43,7 @@ func (v *Vault) seedLogins(ctx context.Context, cfg config.Config) error {
 		{role: user.RoleAdmin, countryCode: "90", phone: "5320000001", mail: "admin@demo.castellan.test", password: randomPassword()},
 		{role: user.RoleUser, countryCode: "90", phone: "5320000002", mail: "demo@demo.castellan.test", password: randomPassword()},
 	}
-	ran, err := v.DB.Once(ctx, "dev-logins", func(ctx context.Context) error {
+	ran, err := v.DB.Once(ctx, seedOfLogins, func(ctx context.Context) error {
 		for _, l := range logins {
 			phone, err := user.Canonical(l.countryCode, l.phone)
 			if err != nil {
@@ -69,6 +72,23 @@ func (v *Vault) seedLogins(ctx context.Context, cfg config.Config) error {
 		v.logins = logins
 	}
 	return nil
+}
+
+const seedOfLogins = "dev-logins"
+
+// endDemo ends what the accounts of development mode have begun: in production
+// they neither log in nor go on with what they were about.
+func (s *service) endDemo(ctx context.Context) error {
+	if seeded, err := s.vault.DB.Seeded(ctx, seedOfLogins); err != nil || !seeded {
+		return err
+	}
+	demo, err := s.users.Demo(ctx)
+	for _, u := range demo {
+		if err == nil {
+			_, err = s.logins.EndAll(ctx, session.Caller{UserID: u.ID})
+		}
+	}
+	return err
 }
 
 func writeLogins(file string, logins []login) error {
@@ -115,25 +135,22 @@ func banner(w io.Writer, v *Vault, version, dataDir, url, metrics string) {
 	fmt.Fprintf(w, "    Logins are kept in %s\n\n", loginsFile(dataDir))
 }
 
-// maxLetters bounds what the development outbox shows.
-const maxLetters = 200
-
 // letters lists the development outbox.
-func letters(store outbox.Store, open func(sealed, ad []byte) ([]byte, error)) func(ctx context.Context, to string) ([]system.Letter, error) {
-	return func(ctx context.Context, to string) ([]system.Letter, error) {
-		messages, err := store.Recent(ctx, maxLetters)
+func letters(store outbox.Store, ring *keyring.Ring) func(ctx context.Context, to string, limit int) ([]system.Letter, error) {
+	return func(ctx context.Context, to string, limit int) ([]system.Letter, error) {
+		var destination []byte
+		if to = CanonicalDestination(to); to != "" {
+			destination = stepup.Destination(ring, to)
+		}
+		messages, err := store.Recent(ctx, destination, limit)
 		if err != nil {
 			return nil, err
 		}
-		to = CanonicalDestination(to)
 		out := []system.Letter{}
 		for _, m := range messages {
-			r, err := dispatch.Unseal(open, m)
+			r, err := dispatch.Unseal(ring.Open, m)
 			if err != nil {
 				continue // sealed by keys that are gone
-			}
-			if to != "" && r.To != to {
-				continue
 			}
 			out = append(out, system.Letter{Channel: string(r.Channel), To: r.To, Subject: r.Subject, Body: r.Text, Code: r.Code, At: m.CreatedAt})
 		}

@@ -8,19 +8,19 @@ import (
 )
 
 // How the Go runtime's memory is kept, where the operator did not say it
-// (GOGC). While the service is busy its heap may grow to three times what is
-// alive, which halves the work of collecting it. When a burst is over, what it
-// left behind is given back to the system: the runtime would keep it for the
-// next one, and collect an idle heap every two minutes only, but a service that
-// thousands of idle sockets hang on is mostly idle. It is given back again when
-// the actors that the burst woke have gone to sleep.
+// (GOGC). While the service is busy its heap may grow to four times what is
+// alive, which leaves a third of the work of collecting it. When a burst is
+// over, what it left behind is given back to the system: the runtime would keep
+// it for the next one, and collect an idle heap every two minutes only, but a
+// service that thousands of idle sockets hang on is mostly idle. It is given
+// back again when the actors that the burst woke have gone to sleep.
 const (
 	memoryLook = time.Second
 	busyBytes  = 32 << 20 // allocated between two looks: some 700 logins
 	over       = 5        // looks without a burst until it is over
 	asleep     = 40       // looks until idle actors sleep, which they do after 30 s
 
-	busyPercent, calmPercent = 200, 100
+	busyPercent, calmPercent = 300, 100
 	smallHeap                = 24 << 20  // not worth a collection
 	largeHeap                = 512 << 20 // does not grow more than it must
 )

@@ -29,8 +29,7 @@ import (
 func senders(c config.Config, given map[message.Channel]message.Sender, vapid *ecdsa.PrivateKey) (map[message.Channel]message.Sender, error) {
 	out := map[message.Channel]message.Sender{}
 	if c.Mail.Configured() {
-		m, err := mail.New(mail.Config{Host: c.Mail.Host, Port: c.Mail.Port, TLS: c.Mail.TLS, Username: c.Mail.Username, Password: c.Mail.Password.Reveal(),
-			From: c.Mail.From, FromName: c.Mail.FromName, CAFile: c.Mail.CAFile, Timeout: c.Mail.Timeout, Connections: c.Outbox.Workers})
+		m, err := mail.New(mailConfig(c))
 		if err != nil {
 			return nil, fmt.Errorf("mail: %w", err)
 		}
@@ -127,6 +126,12 @@ func NewHasher(c config.Config) (*password.Hasher, error) {
 		Params: password.Params{MemoryKiB: uint32(c.Password.Argon2MemoryKiB), Passes: uint32(c.Password.Argon2Time), Lanes: uint8(c.Password.Argon2Parallelism)},
 		Slots:  c.Password.HashSlots, Queue: c.Password.Queue, Wait: c.Password.QueueWait,
 	})
+}
+
+func mailConfig(c config.Config) mail.Config {
+	m := c.Mail
+	return mail.Config{Host: m.Host, Port: m.Port, TLS: m.TLS, Username: m.Username, Password: m.Password.Reveal(),
+		From: m.From, FromName: m.FromName, CAFile: m.CAFile, Timeout: m.Timeout, Connections: c.Outbox.Workers}
 }
 
 func smsConfig(c config.SMS) sms.Config {

@@ -169,9 +169,14 @@ func Serve(ctx context.Context, cfg config.Config, o Options) error {
 	if err := s.node.Start(); err != nil {
 		return errors.Join(err, l.Close(), v.Close())
 	}
+	if !cfg.Dev {
+		if err := s.endDemo(ctx); err != nil {
+			return errors.Join(fmt.Errorf("accounts of development mode: %w", err), l.Close(), v.Close())
+		}
+	}
 	s.run()
 	if cfg.Dev {
-		banner(o.Out, v, o.Version, cfg.DataDir, "http://"+l.Addr().String(), cfg.Metrics.Addr)
+		banner(o.Out, v, o.Version, cfg.DataDir, "http://"+l.Addr().String()+cfg.HTTP.BasePath, cfg.Metrics.Addr)
 	}
 	o.Log.Info("serving", "addr", l.Addr().String(), "version", o.Version, "after", time.Since(started).Round(time.Millisecond))
 	failed := make(chan error, 1)
@@ -242,12 +247,13 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 		s.feed.On(change.Cluster, roll.apply)
 	}
 	primes := new(actors.Primes)
+	_, embedded := cfg.Database.SQLitePath()
 	if s.tracer != nil {
 		s.node.Trace(s.tracer)
 	}
 	s.node.Register(actors.Kinds(actors.Deps{Primes: primes, Store: challenges, Outbox: outboxStore, Commit: revoking, Actions: actions, Rules: rules(cfg), Accounts: people,
-		Claims:   map[challenge.Name]actors.Claims{challenge.TOTP: totp.Claim, challenge.PUSH: stepup.Claim},
-		Sessions: s.revocations, Seal: ring.Seal, Open: ring.Open, Grace: cfg.MFA.PAuthGrace, Now: now, Log: s.log})...)
+		Claims:      map[challenge.Name]actors.Claims{challenge.TOTP: totp.Claim, challenge.PUSH: stepup.Claim},
+		Unclustered: cfg.Cluster.GossipAddr == "" && !embedded, Sessions: s.revocations, Seal: ring.Seal, Open: ring.Open, Grace: cfg.MFA.PAuthGrace, Now: now, Log: s.log})...)
 	s.client = actors.Client{Node: s.node, Primes: primes, Now: now}
 	book, err := message.NewBook(httpapi.Title, nil)
 	if err != nil {
@@ -299,7 +305,7 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	s.client.Listen(s.hub.Receive)
 	s.client.OnMove(s.hub.Moved)
 	s.metrics = newMetrics(s)
-	s.denials = &denials{commit: db, now: now}
+	s.denials = newDenials(db, now, s.log)
 	return s.buildServer(actions, addr)
 }
 
@@ -319,7 +325,7 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 		TwoFactor: twofactor.Group{Engine: s.engine, Now: now, Zone: cfg.Language.Zone(), CountryName: geo.Name},
 		TOTP:      httptotp.Group{Service: s.totps},
 		Password:  httppassword.Group{Service: s.passwords},
-		MFA:       httpmfa.Group{Admin: &mfa.Admin{Store: persistence.NewMFA(db), Commit: s.tally, Live: s.live, Now: now}},
+		MFA:       httpmfa.Group{Admin: &mfa.Admin{Store: persistence.NewMFA(db), Commit: s.tally, Live: s.live, Now: now, Guarded: slices.Sorted(maps.Values(cfg.MFA.Guarded))}},
 		Firewall: httpfirewall.Group{Admin: &firewall.Admin{Store: persistence.NewFirewall(db), Commit: s.tally, Live: s.firewall, App: cfg.Firewall.AppID,
 			Bypass: cfg.Firewall.BypassCIDRs, Known: Resources(cfg), Now: now}},
 		Resource: httpresource.Group{Admin: registry},
@@ -358,7 +364,7 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 		Verify:      guard.Verify(s.totps),
 		Starter:     guard.Starter{Starts: s.engine, Accounts: accounts{s.users}, Public: api.Password.Public()}, Guarded: cfg.MFA.Guarded, Observe: s.observe, Trace: traceRequests(s.tracer),
 		TrustedProxies: cfg.HTTP.TrustedProxies, CountryHeader: cfg.HTTP.CountryHeader, CountryOf: s.locator.Country, CORSOrigins: cfg.HTTP.CORSOrigins, BasePath: cfg.HTTP.BasePath,
-		PublicURL: publicURL, DefaultLanguage: cfg.Language.Default, MaxConnections: cfg.HTTP.MaxConnections, MaxInFlight: maxInFlight,
+		PublicURL: publicURL, DefaultLanguage: cfg.Language.Default, MaxConnections: cfg.HTTP.MaxConnections, MaxConnectionsPerIP: cfg.HTTP.MaxConnectionsPerIP, MaxInFlight: maxInFlight,
 		Timeout: requestTime + cfg.MFA.ExecWait + cfg.Password.QueueWait, Draining: s.draining.Load,
 	}, api.Endpoints())
 	if err != nil {
@@ -369,7 +375,7 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 	if err := guarded(cfg.MFA.Guarded, actions, s.server.RunCaptured); err != nil {
 		return err
 	}
-	system.Mount(s.server, system.Options{Ready: s.ready, Draining: s.draining.Load, AsyncAPI: socket.AsyncAPI, OpenAPI: s.openAPI, Dev: s.dev(publicURL)})
+	system.Mount(s.server, system.Options{Ready: s.ready, Draining: s.draining.Load, OpenAPI: s.openAPI, AsyncAPI: s.asyncAPI, Dev: s.dev(publicURL)})
 	socket.Mount(s.server, socket.Options{Hub: s.hub, Challenge: guards.Challenge, Origins: cfg.HTTP.CORSOrigins, Loopback: cfg.Dev, MaxSockets: cfg.HTTP.MaxConnections})
 	return nil
 }
@@ -428,10 +434,28 @@ const (
 	requestTime  = 10 * time.Second
 )
 
+// documented is what stands before the paths of the published documents: the
+// public URL where it is known, else what they share with the document.
+func documented(cfg config.Config) string {
+	if cfg.Source("http.public_url") == config.FromDefault {
+		return cfg.HTTP.BasePath
+	}
+	return cfg.HTTP.PublicURL
+}
+
 func (s *service) openAPI() []byte {
-	b, err := httpapi.OpenAPI(s.o.Version)
+	b, err := httpapi.OpenAPI(s.o.Version, documented(s.cfg))
 	if err != nil {
 		slog.Error("the OpenAPI document could not be written", "err", err)
+		return []byte("{}")
+	}
+	return b
+}
+
+func (s *service) asyncAPI() []byte {
+	b, err := socket.Document(documented(s.cfg))
+	if err != nil {
+		slog.Error("the AsyncAPI document could not be written", "err", err)
 		return []byte("{}")
 	}
 	return b
@@ -463,7 +487,7 @@ func (s *service) dev(publicURL string) *system.Dev {
 	if !s.cfg.Dev {
 		return nil
 	}
-	return &system.Dev{Letters: letters(persistence.NewOutbox(s.vault.DB), s.vault.Ring.Open), PublicURL: publicURL}
+	return &system.Dev{Letters: letters(persistence.NewOutbox(s.vault.DB), s.vault.Ring), PublicURL: publicURL}
 }
 
 // ready makes real round trips: to the database and through the node.
@@ -546,8 +570,9 @@ func (s *service) purge(ctx context.Context) error {
 	}
 	// Gone is what no living token can name any more, an hour later.
 	old := now.Add(-longest - time.Hour)
-	_, err = persistence.NewChallenges(db).Purge(ctx, old, 20_000)
-	return errors.Join(err,
+	return errors.Join(
+		persistence.NewChallenges(db).PurgeOutcomes(ctx, now, now.Add(-s.cfg.MFA.ChallengeTTL-s.cfg.MFA.PAuthGrace)),
+		persistence.NewChallenges(db).Purge(ctx, old),
 		persistence.NewSessions(db).Purge(ctx, old, now.Add(-loginHistory)),
 		persistence.NewChanges(db).Purge(ctx, now.Add(-change.Kept)),
 		persistence.NewIdempotency(db).Purge(ctx, now.Add(-48*time.Hour)),

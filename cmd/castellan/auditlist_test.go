@@ -16,6 +16,31 @@ type auditEntry struct {
 	ID, At, ActorID, UserID, Action, Target, Outcome, IP, RequestID, Detail, Hash string
 }
 
+// A refusal of who is known is in the audit when it is answered, and says from where it was asked for (D-EXT-01, D-EXT-03). It
+// outlives a process that is killed.
+func TestRefusalsAreAudited(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		n := s.Start()
+		boss, me := admin(t, s, n), s.AddUser("user")
+		token, _ := n.Session(t, me)
+		first := n.Do(t, "GET", "/admin/roles", nil, blackbox.Headers{"x-auth": token}).Is(t, 403, "FORBIDDEN")
+		var rows []auditEntry
+		n.Ok(t, "GET", "/admin/audit?action=DENIED&actorId="+me.ID, nil, boss).Read(t, &rows)
+		if len(rows) != 1 || rows[0].IP != "127.0.0.1" || rows[0].RequestID != first.Header.Get("X-Request-Id") || rows[0].UserID != me.ID ||
+			rows[0].Target != "GET /admin/roles" || rows[0].Outcome != "refused" || rows[0].Detail != "FORBIDDEN" {
+			t.Fatalf("%+v", rows)
+		}
+		if at, err := time.Parse("2006-01-02T15:04:05.000Z", rows[0].At); err != nil || time.Since(at) > 10*time.Second {
+			t.Errorf("at %s, %v", rows[0].At, err)
+		}
+		n.Do(t, "POST", "/admin/roles", nil, blackbox.Headers{"x-auth": token}).Is(t, 403, "FORBIDDEN")
+		n.Kill()
+		if got := s.Count("audit WHERE action = 'DENIED' AND actor_id = $1", me.ID); got != 2 {
+			t.Errorf("%d rows, want one for each endpoint", got)
+		}
+	})
+}
+
 // An administrator reads the audit (D-EXT-01, D-EXT-03, D-GEN-11): filters, the
 // newest first, in pages; and a row names who, whom, from where and how it ended.
 func TestAuditList(t *testing.T) {
@@ -127,7 +152,8 @@ func TestAuditList(t *testing.T) {
 		}
 
 		for query, field := range map[string]string{"?limit=0": "limit", "?limit=1001": "limit", "?cursor=x": "cursor", "?cursor=" + url.QueryEscape("bm8"): "cursor", "?from=soon": "from",
-			"?userId=": "userId", "?from=2024-02-02&to=2024-02-01": "from", "?count=perhaps": "count"} {
+			"?cursor=MTc5NTMwNzc5MzU5OCA1MyBBAA": "cursor", // ends in NUL
+			"?userId=":                           "userId", "?from=2024-02-02&to=2024-02-01": "from", "?count=perhaps": "count"} {
 			if p := n.Do(t, "GET", path+query, nil, boss).Is(t, 400, "INVALID_FIELD").Problem(); p.Field != field {
 				t.Errorf("%s: field %q", query, p.Field)
 			}

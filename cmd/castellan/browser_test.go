@@ -27,6 +27,11 @@ func TestBrowser(t *testing.T) {
 	t.Run("docs", func(t *testing.T) {
 		webtest.WalkDocs(t, n.URL, filepath.Join(t.ArtifactDir(), "docs"))
 	})
+	t.Run("docs below a base path", func(t *testing.T) {
+		n.Stop()
+		n := s.Start("HTTP_BASE_PATH=/auth-service")
+		webtest.WalkDocs(t, n.URL+"/auth-service", filepath.Join(t.ArtifactDir(), "docs-below"))
+	})
 }
 
 // An account holder guards the account in the browser: a forgotten password, an

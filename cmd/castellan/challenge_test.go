@@ -91,6 +91,9 @@ func TestRenewal(t *testing.T) {
 		if len(r.MethodList) != 2 || r.MethodList[0].ID != sms.ID || r.MethodList[1].ID != mail.ID {
 			t.Fatalf("methods %+v, want the same in place", r.MethodList)
 		}
+		if r.MethodList[0].Expire != 90 {
+			t.Errorf("the renewed method expires in %d s, want its whole lifetime", r.MethodList[0].Expire)
+		}
 		for i, m := range r.MethodList {
 			if m.Expire < 85 || m.Expire > 90 || m.RenewStart != f.MethodList[i].RenewStart || m.Hint != f.MethodList[i].Hint {
 				t.Errorf("%s: %+v, want about 90 s left and the rest unchanged", m.Name, m)

@@ -40,7 +40,7 @@ func TestAnswersCarryTheirHeaders(t *testing.T) {
 		n.Do(t, "GET", "/nothing", nil, nil).Is(t, 404, "NOT_FOUND")
 		n.Do(t, "DELETE", "/auth/login", nil, nil).Is(t, 405, "METHOD_NOT_ALLOWED")
 		n.Do(t, "HEAD", "/health/live", nil, nil).Is(t, 200, "")
-		for accept, want := range map[string]string{"tr-TR,en;q=0.5": "Geçersiz istek", "ar": "طلب غير صالح"} {
+		for accept, want := range map[string]string{"tr-TR,en;q=0.5": "password: zorunludur", "ar": "password: مطلوب"} {
 			if p := n.Do(t, "POST", "/auth/login", "{}", blackbox.Headers{"Accept-Language": accept}).Is(t, 400, "INVALID_FIELD").Problem(); p.Message != want {
 				t.Errorf("%s: message %q, want %q", accept, p.Message, want)
 			}
@@ -291,6 +291,33 @@ func TestEndsOfConnections(t *testing.T) {
 	}
 	if got := ends("one too many", open(), "503", "OVERLOADED"); !strings.Contains(strings.ToLower(got), "\r\nretry-after: 1\r\n") {
 		t.Errorf("no Retry-After: %s", got)
+	}
+}
+
+// One address has as many connections as the operator allows it, others theirs.
+func TestConnectionsOfOneAddress(t *testing.T) {
+	t.Parallel()
+	n := blackbox.NewSite(t, "sqlite").Start("HTTP_MAX_CONNECTIONS_PER_IP=2")
+	ask := func(ip string) string {
+		t.Helper()
+		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(ip)}}
+		c, err := d.Dial("tcp", strings.TrimPrefix(n.URL, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		c.SetDeadline(time.Now().Add(seconds(10)))
+		fmt.Fprint(c, "GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		line := make([]byte, len("HTTP/1.1 200"))
+		if _, err := io.ReadFull(c, line); err != nil {
+			t.Fatal(err)
+		}
+		return string(line[len("HTTP/1.1 "):])
+	}
+	for _, c := range []struct{ ip, want string }{{"127.0.0.2", "200"}, {"127.0.0.2", "200"}, {"127.0.0.2", "503"}, {"127.0.0.3", "200"}} {
+		if got := ask(c.ip); got != c.want {
+			t.Errorf("from %s: %s, want %s", c.ip, got, c.want)
+		}
 	}
 }
 

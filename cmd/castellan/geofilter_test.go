@@ -375,7 +375,7 @@ func TestCountryOfAProxy(t *testing.T) {
 
 		// A file that was asked for and is not there is not passed over.
 		n = s.Begin("GEO_MMDB_FILE=" + filepath.Join(t.TempDir(), "none.mmdb"))
-		if code := n.Wait(); code != 1 || !strings.Contains(n.Log(), "geo.mmdb_file") {
+		if code := n.Wait(); code != 2 || !strings.Contains(n.Log(), "geo.mmdb_file") {
 			t.Errorf("exit %d:\n%s", code, n.Log())
 		}
 	})

@@ -31,6 +31,8 @@ func TestGuardedByConfiguration(t *testing.T) {
 		boss := s.Seeded("admin")
 		who := admin(t, s, n)
 
+		// A code that guards is an action, and may have a policy (D-2FA-28).
+		n.Ok(t, "POST", "/admin/system/mfa/policies/common", `{"actionCode":"`+guardedCode+`","name":"guarded","expireAt":0,"required":1,"methods":[["SMS"],["MAIL"]]}`, who)
 		for _, bad := range []string{`{}`, `{"actionCode":7,"title":{},"infoTableHeaders":{}}`, `{"actionCode":"A_B"`, `[]`} {
 			if got := n.Do(t, "POST", actionsPath, bad, who).Is(t, 400, "INVALID_FIELD"); got.Header.Get("p-auth") != "" {
 				t.Errorf("a bad request began a challenge: %s", got)
@@ -120,6 +122,7 @@ func TestGuardedIsJudgedAgain(t *testing.T) {
 		who := admin(t, s, n)
 		f, code := start(who, "AFTER_LOGOUT")
 		n.Ok(t, "POST", "/auth/logout", nil, who)
+		n.Result(t, f).Is(t, 409, "CHALLENGE_CLOSED") // whoever asks first
 		n.Complete(t, f, f.Method(t, "SMS"), code).Is(t, 409, "CHALLENGE_CLOSED")
 		n.Renew(t, f, f.Method(t, "SMS")).Is(t, 409, "CHALLENGE_CLOSED")
 		n.Result(t, f).Is(t, 409, "CHALLENGE_CLOSED")
@@ -129,6 +132,7 @@ func TestGuardedIsJudgedAgain(t *testing.T) {
 		f, code = start(who, "AFTER_ALL_ENDED")
 		other := admin(t, s, n)
 		n.Ok(t, "DELETE", blackbox.SessionsPath, `{"all":true}`, other)
+		n.Socket(t, f).ExpectClose(4410, seconds(5))
 		n.Complete(t, f, f.Method(t, "SMS"), code).Is(t, 409, "CHALLENGE_CLOSED")
 
 		who = admin(t, s, n)

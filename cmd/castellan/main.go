@@ -89,7 +89,7 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 		fmt.Fprintf(stderr, "castellan: %v\nTry: castellan --help\n", err)
 		return 2
 	}
-	cfg, err := config.Load(c.Config, environ)
+	cfg, err := config.Load(c.Config, environ, app.Check)
 	if err != nil && selected.Command() != "version" {
 		fmt.Fprintf(stderr, "castellan: the settings cannot be used:\n%v\n", err)
 		return 2

@@ -98,7 +98,9 @@ func TestSeededAccountsStayInDevelopment(t *testing.T) {
 		if strings.Contains(n.Out(), demo.Password) {
 			t.Errorf("a later start shows a password:\n%s", n.Out())
 		}
-		n.Session(t, demo)
+		token, _ := n.Session(t, demo)
+		begun := n.Login(t, boss)
+		code := n.Code(t, boss, "SMS")
 		n.Stop()
 
 		file := filepath.Join(s.Dir, "master.key")
@@ -115,6 +117,9 @@ func TestSeededAccountsStayInDevelopment(t *testing.T) {
 			}
 		}
 		n.Login(t, made)
+		// Nor do they go on with what they had begun.
+		n.Do(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": token}).Is(t, 401, "TOKEN_REVOKED")
+		n.Complete(t, begun, begun.Method(t, "SMS"), code).Is(t, 409, "CHALLENGE_CLOSED")
 		n.Stop()
 		s.Set("DEV=true")
 		s.Start().Session(t, demo)

@@ -94,7 +94,8 @@ type jwk struct{ Kty, Crv, Kid, X, Alg, Use, D string }
 func jwks(t *testing.T, n *blackbox.Node) []jwk {
 	t.Helper()
 	var set struct{ Keys []jwk }
-	n.Ok(t, "GET", "/.well-known/jwks.json", nil, nil).With(t, "Content-Type", "application/jwk-set+json").Read(t, &set)
+	// Nobody keeps them for longer than a new key is there before it signs.
+	n.Ok(t, "GET", "/.well-known/jwks.json", nil, nil).With(t, "Content-Type", "application/jwk-set+json").With(t, "Cache-Control", "public, max-age=10").Read(t, &set)
 	for _, k := range set.Keys {
 		if k.Kty != "OKP" || k.Crv != "Ed25519" || k.Kid == "" || k.D != "" {
 			t.Errorf("a published key: %+v", k)

@@ -3,28 +3,71 @@ package challenge
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"castellan/domain/commit"
 	"castellan/domain/fault"
+	"castellan/domain/pack"
 )
 
 // Result is what an action came to: the one outcome that the complete
 // response, the socket and the result endpoint all show (D-SOCK-07). It is
 // stored sealed, because it may hold tokens and secrets.
 type Result struct {
-	Success bool            `json:"success"`
-	Code    fault.Code      `json:"code,omitempty"`    // of a failure
-	Message string          `json:"message,omitempty"` // of a failure
-	Data    json.RawMessage `json:"data,omitempty"`    // a JSON object; absent when the action yields none
+	Success bool
+	Code    fault.Code      // of a failure
+	Message string          // of a failure
+	Data    json.RawMessage // a JSON object; nil when the action yields none
 	// Headers are the tokens the starter gets: x-auth or ot-auth.
-	Headers map[string]string `json:"headers,omitempty"`
+	Headers map[string]string
 	// UserID, SessionID and SV name the session a LOGIN made: its tokens are
 	// handed out only while it lives (D-AUTH-11).
-	UserID    string `json:"userId,omitempty"`
-	SessionID string `json:"sessionId,omitempty"`
-	SV        int64  `json:"sv,omitempty"`
+	UserID    string
+	SessionID string
+	SV        int64
+}
+
+// resultForm is the first byte of a stored result.
+const resultForm = 1
+
+// AppendBinary implements encoding.BinaryAppender: the form that is sealed.
+func (r Result) AppendBinary(b []byte) ([]byte, error) {
+	b = append(slices.Grow(b, 1<<10), resultForm)
+	b = pack.String(pack.String(pack.Bool(b, r.Success), r.Code), r.Message)
+	b = pack.Int(pack.String(b, r.Data), int64(len(r.Headers)))
+	for _, name := range slices.Sorted(maps.Keys(r.Headers)) {
+		b = pack.String(pack.String(b, name), r.Headers[name])
+	}
+	return pack.Int(pack.String(pack.String(b, r.UserID), r.SessionID), r.SV), nil
+}
+
+// UnmarshalBinary reads the form of AppendBinary.
+func (r *Result) UnmarshalBinary(data []byte) error {
+	if len(data) == 0 || data[0] != resultForm {
+		return errors.New("result of an action: not a stored form")
+	}
+	in := pack.Read(string(data[1:]))
+	got := Result{Success: in.Bool(), Code: fault.Code(in.String()), Message: in.String()}
+	if data := in.String(); data != "" {
+		got.Data = json.RawMessage(data)
+	}
+	for n := in.Int(); n > 0 && in.More(); n-- {
+		if got.Headers == nil {
+			got.Headers = map[string]string{}
+		}
+		name := in.String()
+		got.Headers[name] = in.String()
+	}
+	got.UserID, got.SessionID, got.SV = in.String(), in.String(), in.Int()
+	if err := in.Err(); err != nil {
+		return fmt.Errorf("result of an action: %w", err)
+	}
+	*r = got
+	return nil
 }
 
 // Failed is the result of a refused action.

@@ -112,10 +112,12 @@ type Store interface {
 	// Stuck lists executing challenges without an outcome that were last
 	// touched before the given instant.
 	Stuck(ctx context.Context, before time.Time, max int) ([]string, error)
-	// Purge removes challenges made before an instant, their outcomes, and
-	// budgets untouched since a day before it, at most max of each, and reports
-	// how many rows went.
-	Purge(ctx context.Context, made time.Time, max int) (int, error)
+	// Purge removes challenges made before an instant, and budgets untouched
+	// since a day before it, of these and of what is very much a part at a time.
+	Purge(ctx context.Context, made time.Time) error
+	// PurgeOutcomes removes the outcomes that ended before now, of challenges
+	// made before an instant: that much they live at least.
+	PurgeOutcomes(ctx context.Context, now, made time.Time) error
 }
 
 // Account is what a challenge needs to know of the user it is for.

@@ -54,6 +54,16 @@ func (g Guard) Table() string {
 	return "attempt_budget"
 }
 
+// Unflushed, among the writes of a unit, says that nobody is told of it before
+// another unit, committed after it, is durable. It is committed like any: at
+// once everybody reads it, and it outlives this process. But the database need
+// not wait until its log is on the disk, so that a crash of the database's
+// machine may take it back until that other unit is there.
+type Unflushed struct{}
+
+// Table implements Write.
+func (Unflushed) Table() string { return "unflushed" }
+
 // ErrFenced reports that a fenced row or a guard had moved on: nothing of the
 // unit was written. The caller loads the rows again and decides again.
 var ErrFenced = errors.New("commit: a row has moved on")
@@ -65,11 +75,11 @@ var ErrUnknown = errors.New("commit: outcome unknown")
 // Committer makes units durable. It is safe for concurrent use.
 type Committer interface {
 	// Commit makes all writes durable in one transaction before it returns
-	// nil. Units of concurrent callers may share the transaction, but a unit
-	// is refused alone: ErrFenced when a fence or guard failed,
-	// RECORD_ALREADY_EXIST when an insert met a row with its key, ErrUnknown
-	// when the connection broke while committing, UNAVAILABLE when the
-	// database cannot be reached. Inside InTx (ctx is the one InTx gave) the
+	// nil, unless Unflushed is one of them. Units of concurrent callers may
+	// share the transaction, but a unit is refused alone: ErrFenced when a
+	// fence or guard failed, RECORD_ALREADY_EXIST when an insert met a row
+	// with its key, ErrUnknown when the connection broke while committing,
+	// UNAVAILABLE when the database cannot be reached. Inside InTx (ctx is the one InTx gave) the
 	// writes join that transaction and become durable with it.
 	Commit(ctx context.Context, writes ...Write) error
 	// InTx runs fn in one transaction that every store joins which is called

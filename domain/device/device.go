@@ -83,7 +83,7 @@ func (r Registration) Check() error {
 	for _, f := range []struct{ field, text string }{{"brand", r.Brand}, {"model", r.Model}, {"description", r.Description}, {"platform", r.Platform}} {
 		switch {
 		case utf8.RuneCountInString(f.text) > maxTextChars:
-			ps = append(ps, fault.Problem{Field: f.field, Message: "is too long, at most in characters 128"})
+			ps = append(ps, fault.Problem{Field: f.field, Message: "is longer than 128 characters"})
 		case strings.ContainsFunc(f.text, unicode.IsControl):
 			ps = append(ps, fault.Problem{Field: f.field, Message: "must not contain control characters"})
 		}

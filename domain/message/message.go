@@ -14,10 +14,11 @@
 package message
 
 import (
-	"encoding/binary"
 	"errors"
 	"log/slog"
 	"slices"
+
+	"castellan/domain/pack"
 )
 
 // Channel is a way to reach a person, spelled as on the wire.
@@ -93,8 +94,7 @@ func (r Rendered) AppendBinary(b []byte) ([]byte, error) {
 	}
 	b = append(slices.Grow(b, size), binaryVersion)
 	for _, s := range fields {
-		b = binary.AppendUvarint(b, uint64(len(s)))
-		b = append(b, s...)
+		b = pack.String(b, s)
 	}
 	return b, nil
 }
@@ -105,19 +105,12 @@ func (r *Rendered) UnmarshalBinary(data []byte) error {
 	if len(data) == 0 || data[0] != binaryVersion {
 		return errBinary
 	}
-	all := string(data)
-	at := 1
+	in := pack.Read(string(data[1:]))
 	var fields [7]string
 	for i := range fields {
-		n, w := binary.Uvarint(data[at:])
-		if w <= 0 || n > uint64(len(data)-at-w) {
-			return errBinary
-		}
-		at += w
-		fields[i] = all[at : at+int(n)]
-		at += int(n)
+		fields[i] = in.String()
 	}
-	if at != len(data) {
+	if !in.Exact() {
 		return errBinary
 	}
 	*r = Rendered{Channel(fields[0]), fields[1], fields[2], fields[3], fields[4], fields[5], fields[6]}

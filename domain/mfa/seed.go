@@ -1,6 +1,9 @@
 package mfa
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // SeedMethods are the methods of a new installation (D-MFA-11).
 func SeedMethods() []Method {
@@ -76,3 +79,8 @@ var builtIn = func() []Action {
 		{DeviceRemove, Text{"tr": "Cihaz kaldırma", "en": "Device removal", "ar": "إزالة جهاز"}, with(subject)},
 	}
 }()
+
+// BuiltIn tells whether an action is one that the service knows by itself.
+func BuiltIn(code string) bool {
+	return slices.ContainsFunc(builtIn, func(a Action) bool { return a.Code == code })
+}

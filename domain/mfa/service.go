@@ -25,6 +25,25 @@ type Admin struct {
 	Commit commit.Committer
 	Live   *Live
 	Now    func() time.Time
+	// Guarded are the codes of actions that the configuration registers
+	// (D-2FA-28): policies may name them as if they were built in.
+	Guarded []string
+}
+
+// known is the configuration as it is stored, for what is written is not judged
+// by this node's snapshot: that may not know what was added elsewhere a moment
+// ago.
+func (a *Admin) known(ctx context.Context) (*Catalog, error) {
+	c, err := Load(ctx, a.Store)
+	if err != nil {
+		return nil, err
+	}
+	for _, code := range a.Guarded {
+		if _, ok := c.actions[code]; !ok {
+			c.actions[code] = Action{Code: code}
+		}
+	}
+	return c, nil
 }
 
 // AddMethod adds a method. INVALID_FIELD, RECORD_ALREADY_EXIST.
@@ -82,9 +101,7 @@ func (a *Admin) ChangeAction(ctx context.Context, by Author, c ActionChange) err
 func (a *Admin) AddCommon(ctx context.Context, by Author, p Policy) (id int64, err error) {
 	p.Type, p.EntityType, p.EntityID = Common, General, ""
 	err = a.write(ctx, by, "MFA_POLICY_ADD", func(ctx context.Context) (string, string, error) {
-		// Judged by what is stored, not by this node's snapshot, which may not
-		// know a method that was added elsewhere a moment ago.
-		known, err := Load(ctx, a.Store)
+		known, err := a.known(ctx)
 		if err == nil {
 			err = p.Check(known)
 		}
@@ -102,7 +119,7 @@ func (a *Admin) ChangeCommon(ctx context.Context, by Author, c PolicyChange) err
 		return err
 	}
 	return a.write(ctx, by, "MFA_POLICY_UPDATE", func(ctx context.Context) (target, detail string, err error) {
-		known, err := Load(ctx, a.Store)
+		known, err := a.known(ctx)
 		if err != nil {
 			return "", "", err
 		}

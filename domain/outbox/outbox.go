@@ -92,8 +92,9 @@ type Store interface {
 	// to a user since an instant, oldest first.
 	Sendings(ctx context.Context, userID string, since time.Time) ([]Sending, error)
 	// Recent lists messages that still have a payload, newest first, discarded
-	// ones excluded.
-	Recent(ctx context.Context, limit int) ([]Message, error)
+	// ones excluded: those to a destination, or all where it is nil; at most
+	// limit, where that is not 0.
+	Recent(ctx context.Context, destination []byte, limit int) ([]Message, error)
 	// Backlog tells how many messages are queued, those that wait for another
 	// try included, and when the oldest of them was made; the zero time when
 	// there is none.

@@ -70,13 +70,18 @@ func (g *Guards) Charge(ctx context.Context, key, prefix string) (*Attempt, erro
 }
 
 // ChargeSeen is Charge for an account whose guard was read a moment ago, so
-// that it need not be read again.
+// that it need not be read again. The try is in its row when ChargeSeen
+// returns, but not durable (commit.Unflushed): whatever becomes of it, the
+// caller commits another unit before he tells anybody.
 func (g *Guards) ChargeSeen(ctx context.Context, seen Guard, prefix string) (*Attempt, error) {
 	return g.charge(ctx, seen.Key, &seen, prefix)
 }
 
 func (g *Guards) charge(ctx context.Context, key string, seen *Guard, prefix string) (_ *Attempt, err error) {
-	a := g.enter(key)
+	a, save := g.enter(key), g.save
+	if seen != nil {
+		save = g.saveUnflushed
+	}
 	defer func() {
 		if err != nil {
 			g.leave(key, a)
@@ -90,7 +95,7 @@ func (g *Guards) charge(ctx context.Context, key string, seen *Guard, prefix str
 			a.guard, a.loaded = *seen, true
 		}
 		seen = nil // next time it is old
-		fresh, err := g.update(ctx, a, key, func(now time.Time, guard Guard) (Guard, error) { return guard.Charge(now, g.rules, prefix) }, g.save)
+		fresh, err := g.update(ctx, a, key, func(now time.Time, guard Guard) (Guard, error) { return guard.Charge(now, g.rules, prefix) }, save)
 		if err == nil {
 			a.pending[prefix]++
 			a.pass()
@@ -193,6 +198,10 @@ func (g *Guards) update(ctx context.Context, a *account, key string, move func(t
 }
 
 func (g *Guards) save(ctx context.Context, w commit.Write) error { return g.commit.Commit(ctx, w) }
+
+func (g *Guards) saveUnflushed(ctx context.Context, w commit.Write) error {
+	return g.commit.Commit(ctx, w, commit.Unflushed{})
+}
 
 // mayYetPass reports whether a refused try would pass if every try that is
 // being judged here turned out right.

@@ -43,6 +43,9 @@ func (r *rows) Commit(_ context.Context, writes ...commit.Write) error {
 		return err
 	}
 	for _, w := range writes {
+		if _, is := w.(commit.Unflushed); is {
+			continue
+		}
 		g := w.(SaveGuard).Guard
 		if r.guards[g.Key].Version != g.Version {
 			return commit.ErrFenced

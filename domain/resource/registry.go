@@ -42,7 +42,7 @@ func check(code, name string, s Status, c Context) error {
 		case strings.TrimSpace(value) == "":
 			ps = append(ps, fault.Problem{Field: field, Message: "must not be blank"})
 		case utf8.RuneCountInString(value) > most:
-			ps = append(ps, fault.Problem{Field: field, Message: "is too long, at most in characters " + number(int64(most))})
+			ps = append(ps, fault.Problem{Field: field, Message: "is longer than " + number(int64(most)) + " characters"})
 		}
 	}
 	text("code", code, maxCodeChars)

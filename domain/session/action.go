@@ -22,8 +22,8 @@ func (s *Service) LoginAction() challenge.Action {
 
 func (s *Service) build(_ context.Context, x challenge.Execution) (challenge.Result, []commit.Write, error) {
 	var none challenge.Result
-	var cmd command
-	if err := json.Unmarshal(x.Command, &cmd); err != nil {
+	cmd, err := unpack(x.Command)
+	if err != nil {
 		return none, nil, fmt.Errorf("login: command: %w", err)
 	}
 	c, now := x.Challenge, x.Now
@@ -36,7 +36,9 @@ func (s *Service) build(_ context.Context, x challenge.Execution) (challenge.Res
 	if err != nil {
 		return none, nil, fmt.Errorf("login: %w", err)
 	}
-	data, err := json.Marshal(map[string]string{"sessionKey": made.ID})
+	data, err := json.Marshal(struct {
+		SessionKey string `json:"sessionKey"`
+	}{made.ID})
 	if err != nil {
 		return none, nil, fmt.Errorf("login: %w", err)
 	}

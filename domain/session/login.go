@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/netip"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"castellan/domain/commit"
 	"castellan/domain/fault"
 	"castellan/domain/id"
+	"castellan/domain/pack"
 	"castellan/domain/password"
 	"castellan/domain/token"
 	"castellan/domain/user"
@@ -76,8 +76,16 @@ func (r LoginRequest) identifier() (who user.Identifier, err error) {
 
 // command is what a login keeps until the second factor is complete.
 type command struct {
-	Roles    []string `json:"r"`
-	DeviceID string   `json:"d,omitempty"`
+	Roles    []string
+	DeviceID string
+}
+
+func (c command) pack() []byte { return pack.String(pack.Strings(nil, c.Roles), c.DeviceID) }
+
+func unpack(data []byte) (c command, err error) {
+	in := pack.Read(string(data))
+	c.Roles, c.DeviceID = in.Strings(), in.String()
+	return c, in.Err()
 }
 
 // Login checks a password and starts the challenge that makes the session. A
@@ -193,16 +201,13 @@ func (b *beginning) save(ctx context.Context, refund commit.Write) error {
 }
 
 func (b *beginning) start(ctx context.Context, refund commit.Write) (err error) {
-	cmd, err := json.Marshal(command{Roles: b.u.AllRoles(), DeviceID: b.r.DeviceID})
-	if err != nil {
-		return err
-	}
+	cmd := command{Roles: b.u.AllRoles(), DeviceID: b.r.DeviceID}
 	with := []commit.Write{refund}
 	if b.rehashed != "" {
 		with = append(with, user.Rehash{UserID: b.u.ID, Old: b.secret.Hash, New: b.rehashed})
 	}
 	b.started, err = b.s.Starts.Start(ctx, challenge.StartRequest{Action: ActionLogin, Account: b.u.Account(), Starter: b.r.Starter, Proven: true,
-		Command: cmd, With: with})
+		Command: cmd.pack(), With: with})
 	return err
 }
 

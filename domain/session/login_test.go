@@ -220,7 +220,7 @@ func TestLoginStartsAChallenge(t *testing.T) {
 		if err != nil || started.Challenge.UserID != u.ID || !strings.HasPrefix(started.PAuth, "p-auth") {
 			t.Fatalf("spelling %d: %v", i, err)
 		}
-		if got, want := b.take(), "select user and guard · commit password_guard · engine commits"; got != want {
+		if got, want := b.take(), "select user and guard · commit password_guard+unflushed · engine commits"; got != want {
 			t.Errorf("spelling %d costs %s", i, got)
 		}
 		s := b.starts[i]
@@ -268,7 +268,7 @@ func TestRefusalsAreAlike(t *testing.T) {
 		if e == nil || e.Code != fault.InvalidCredentials || e.Message != "the identifier or the password is wrong" || e.Field != "" || e.RetryAfter != 0 {
 			t.Errorf("%s: %v", name, err)
 		}
-		if got, want := b.take(), "select user and guard · commit password_guard · commit audit+login_history"; got != want {
+		if got, want := b.take(), "select user and guard · commit password_guard+unflushed · commit audit+login_history"; got != want {
 			t.Errorf("%s costs %s", name, got)
 		}
 	}

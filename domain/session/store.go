@@ -79,6 +79,7 @@ type Store interface {
 	// LoginsFrom returns the history of an address over all users.
 	LoginsFrom(ctx context.Context, ip string, limit int) ([]Login, error)
 	// Purge removes sessions that expired before an instant, and lines of the
-	// history older than another.
+	// history older than another. It finds them by their ids, which are those of
+	// package id.
 	Purge(ctx context.Context, expired, history time.Time) error
 }

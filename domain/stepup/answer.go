@@ -2,7 +2,6 @@ package stepup
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -149,7 +148,7 @@ func (s *Service) Open(challengeID string, sealed []byte) (challenge.Result, err
 		return challenge.Result{}, fmt.Errorf("open outcome: %w", err)
 	}
 	var r challenge.Result
-	if err := json.Unmarshal(plain, &r); err != nil {
+	if err := r.UnmarshalBinary(plain); err != nil {
 		return challenge.Result{}, fmt.Errorf("open outcome: %w", err)
 	}
 	if r.SessionID != "" && !s.Sessions.Live(r.UserID, r.SessionID, r.SV) {

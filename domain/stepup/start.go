@@ -16,6 +16,7 @@ import (
 	"castellan/domain/commit"
 	"castellan/domain/fault"
 	"castellan/domain/id"
+	"castellan/domain/keyring"
 	"castellan/domain/message"
 	"castellan/domain/mfa"
 	"castellan/domain/outbox"
@@ -279,12 +280,14 @@ func (s *Service) deliver(l letter) {
 	}
 }
 
-// destination is the keyed hash by which messages to one place are counted.
+// Destination is the keyed hash by which messages to one place are counted.
 // The oldest key makes it, so that counts survive a rotation.
-func (s *Service) destination(to string) []byte {
-	sums := s.Ring.Hashes("destination", to)
+func Destination(ring *keyring.Ring, to string) []byte {
+	sums := ring.Hashes("destination", to)
 	return sums[len(sums)-1].Sum
 }
+
+func (s *Service) destination(to string) []byte { return Destination(s.Ring, to) }
 
 func destination(a challenge.Account, n challenge.Name) string {
 	if n == challenge.SMS {

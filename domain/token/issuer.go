@@ -37,8 +37,8 @@ type Issuer struct {
 	memory         *memory
 }
 
-// NewIssuer returns an issuer that remembers at most capacity tokens, about
-// 1 KiB each; 0 remembers none.
+// NewIssuer returns an issuer that remembers at most capacity tokens, about 400
+// bytes each; 0 remembers none.
 func NewIssuer(ring *keyring.Ring, issuer, tenant string, now func() time.Time, capacity int) *Issuer {
 	return &Issuer{ring, issuer, tenant, now, newMemory(capacity)}
 }
@@ -68,7 +68,9 @@ func (i *Issuer) Sign(c Claims) (string, error) {
 	if len(b) > MaxLen {
 		return "", fmt.Errorf("sign token: %d bytes are too many", len(b))
 	}
-	i.memory.put(&entry{sum: sha256.Sum256(b), kid: kid, claims: c}, now)
+	e := newEntry(kid, c)
+	e.sum = sha256.Sum256(b)
+	i.memory.put(e, now)
 	return string(b), nil
 }
 
@@ -86,25 +88,26 @@ func (i *Issuer) Verify(class Class, raw string) (Claims, error) {
 	}
 	now, sum := i.now(), digest(raw)
 	if e := i.memory.get(sum); e != nil {
-		if _, live := i.ring.Verifier(e.kid); !live || e.claims.Class != class {
+		if _, live := i.ring.Verifier(e.kid); !live || e.class != class {
 			return Claims{}, refused(class)
 		}
-		if e.claims.ended(now) {
+		if e.ended(now) {
 			i.memory.drop(sum)
 			return Claims{}, expired(class)
 		}
-		return e.claims, nil
+		return e.read(i.tenant), nil
 	}
-	e, ok := i.parse(class, raw)
+	kid, c, ok := i.parse(class, raw)
 	if !ok {
 		return Claims{}, refused(class)
 	}
-	if e.claims.ended(now) {
+	if c.ended(now) {
 		return Claims{}, expired(class)
 	}
+	e := newEntry(kid, c)
 	e.sum = sum
 	i.memory.put(e, now)
-	return e.claims, nil
+	return c, nil
 }
 
 func expired(class Class) error {
@@ -116,31 +119,30 @@ func refused(class Class) error {
 }
 
 // parse checks everything about a token but its time.
-func (i *Issuer) parse(class Class, raw string) (*entry, bool) {
+func (i *Issuer) parse(class Class, raw string) (kid string, c Claims, ok bool) {
 	head, rest, _ := strings.Cut(raw, ".")
 	body, tail, _ := strings.Cut(rest, ".")
 	header, ok1 := segment(head)
 	payload, ok2 := segment(body)
 	sig, ok3 := segment(tail) // a further dot is no base64
 	if !ok1 || !ok2 || !ok3 || len(sig) != ed25519.SignatureSize {
-		return nil, false
+		return "", c, false
 	}
 	header, ok1 = bytes.CutPrefix(header, []byte(headA))
-	kid, ok2 := bytes.CutSuffix(header, []byte(headB+string(class)+headC))
+	name, ok2 := bytes.CutSuffix(header, []byte(headB+string(class)+headC))
 	if !ok1 || !ok2 {
-		return nil, false
+		return "", c, false
 	}
-	e := &entry{kid: string(kid)}
-	key, ok := i.ring.Verifier(e.kid) // knows ids of its own form only: a quote or a path in it is none
+	kid = string(name)
+	key, ok := i.ring.Verifier(kid) // knows ids of its own form only: a quote or a path in it is none
 	if !ok || !ed25519.Verify(key, []byte(raw[:len(head)+1+len(body)]), sig) {
-		return nil, false
+		return "", c, false
 	}
-	issuer, claims, err := decode(class, payload)
-	if err != nil || issuer != i.issuer || claims.Tenant != i.tenant || claims.Class != class {
-		return nil, false
+	issuer, c, err := decode(class, payload)
+	if err != nil || issuer != i.issuer || c.Tenant != i.tenant || c.Class != class {
+		return "", c, false
 	}
-	e.claims = claims
-	return e, true
+	return kid, c, true
 }
 
 // segment decodes a part of a token that is encoded in the one right way.

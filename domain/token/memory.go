@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"sync"
 	"time"
+
+	"castellan/domain/pack"
 )
 
 // memory holds tokens whose signature was good, by the SHA-256 of the whole
@@ -26,13 +28,47 @@ type shard struct {
 	places []*entry // the same entries, for a random choice
 }
 
-// entry is immutable but for its place, which its shard guards.
+// entry is immutable but for its place, which its shard guards. Many are held,
+// so that their claims are kept in few bytes and in one piece.
 type entry struct {
-	sum    [sha256.Size]byte
-	kid    string
-	claims Claims
-	place  int
+	sum     [sha256.Size]byte
+	kid     string
+	class   Class
+	expires int64 // Unix seconds
+	claims  string
+	place   int
 }
+
+// newEntry remembers normal claims under the key that signed them; sum is set by
+// the caller.
+func newEntry(kid string, c Claims) *entry {
+	b := make([]byte, 0, 256)
+	b = pack.Int(pack.String(b, c.ID), c.IssuedAt.Unix())
+	switch c.Class {
+	case XAuth:
+		b = pack.Int(pack.String(pack.String(b, c.Subject), c.SessionID), c.SV)
+		b = pack.Int(pack.Strings(pack.Strings(b, c.Roles), c.AMR), c.AuthTime.Unix())
+	case PAuth:
+		b = pack.String(b, c.ChallengeID)
+	}
+	return &entry{kid: kid, class: c.Class, expires: c.ExpiresAt.Unix(), claims: string(b)}
+}
+
+// read is newEntry's claims again.
+func (e *entry) read(tenant string) Claims {
+	in := pack.Read(e.claims)
+	c := Claims{Class: e.class, Tenant: tenant, ID: in.String(), IssuedAt: second(in.Int()), ExpiresAt: second(e.expires)}
+	switch e.class {
+	case XAuth:
+		c.Subject, c.SessionID, c.SV = in.String(), in.String(), in.Int()
+		c.Roles, c.AMR, c.AuthTime = in.Strings(), in.Strings(), second(in.Int())
+	case PAuth:
+		c.ChallengeID = in.String()
+	}
+	return c
+}
+
+func (e *entry) ended(now time.Time) bool { return !now.Before(second(e.expires)) }
 
 const shardCount = 64
 
@@ -77,13 +113,13 @@ func (m *memory) put(e *entry, now time.Time) {
 		return
 	}
 	for range 2 {
-		if old := s.any(); old != nil && old.claims.ended(now) {
+		if old := s.any(); old != nil && old.ended(now) {
 			s.remove(old)
 		}
 	}
 	if len(s.places) >= m.room {
 		old, other := s.any(), s.any()
-		if other.claims.ExpiresAt.Before(old.claims.ExpiresAt) {
+		if other.expires < old.expires {
 			old = other
 		}
 		s.remove(old)

@@ -38,7 +38,7 @@ func (m *memory) check(t *testing.T) {
 func numbered(n int, end time.Time) *entry {
 	var b [8]byte
 	binary.BigEndian.PutUint64(b[:], uint64(n))
-	return &entry{sum: sha256.Sum256(b[:]), claims: Claims{ExpiresAt: end}}
+	return &entry{sum: sha256.Sum256(b[:]), expires: end.Unix()}
 }
 
 func TestMemoryIsBounded(t *testing.T) {

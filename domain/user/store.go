@@ -36,6 +36,8 @@ type Entrance struct {
 type Store interface {
 	// Get reads an account; RECORD_NOT_FOUND when there is none.
 	Get(ctx context.Context, id string) (User, error)
+	// Demo lists the accounts that were seeded for development.
+	Demo(ctx context.Context) ([]User, error)
 	// ByPhone and ByEmail read the account with a canonical phone or address;
 	// RECORD_NOT_FOUND when there is none.
 	ByPhone(ctx context.Context, phone string) (User, error)

@@ -52,17 +52,16 @@ func (in listRequest) query() (q audit.Query, err error) {
 	if q.From, q.To, err = rest.Span("from", in.From, in.To); err != nil {
 		return q, err
 	}
-	after, err := in.After()
-	if err != nil || after == "" {
-		return q, err
-	}
 	var ms int64
-	if n, err := fmt.Sscanf(after, "%d %d %s", &ms, &q.After.Seq, &q.After.Chain); n != 3 || err != nil {
-		return q, in.Foreign()
+	given, err := in.After(place, &ms, &q.After.Seq, &q.After.Chain)
+	if given {
+		q.After.At = time.UnixMilli(ms)
 	}
-	q.After.At = time.UnixMilli(ms)
-	return q, nil
+	return q, err
 }
+
+// place is the form of a cursor: time, number and chain of a row.
+const place = "%d %d %s"
 
 // record is a row. Neither its id nor its hash is a secret: without the key of
 // the audit nobody can make another hash.
@@ -98,6 +97,6 @@ func (g Group) list(ctx context.Context, who rest.Caller, in listRequest) (out r
 	}
 	rows, err := g.Store.List(ctx, q)
 	return rest.Page(who, in.Paging, rows, total, show, func(r audit.Stored) string {
-		return fmt.Sprintf("%d %d %s", r.At.UnixMilli(), r.Seq, r.Chain)
+		return fmt.Sprintf(place, r.At.UnixMilli(), r.Seq, r.Chain)
 	}), err
 }

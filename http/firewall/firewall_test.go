@@ -29,6 +29,11 @@ func TestRules(t *testing.T) {
 		s.wants("GET?appId=none", "", 200, "[]")
 		s.wants("GET?status=active", "", 400, "INVALID_FIELD status")
 
+		for _, at := range []string{"8640000000000000", "253402300800000", "1"} {
+			s.wants("PATCH", `{"label":"a \"b\" ğ","expireAt":`+at+`}`, 200, "{}")
+			s.wants("GET?appId=WEB", "", 200, "["+strings.Replace(second, `"expireAt":1,`, `"expireAt":`+at+`,`, 1)+"]")
+		}
+
 		// The label is unique over all applications.
 		s.wants("POST", `{"appId":"WEB","label":"zz","type":"whitelist","expireAt":0,"targetEntityType":"IP"}`, 409, "RECORD_ALREADY_EXIST")
 

@@ -82,8 +82,8 @@ func (g Group) changeMethod(ctx context.Context, who rest.Caller, in changeMetho
 
 type action struct {
 	ActionCode       string      `json:"actionCode"`
-	Title            mfa.Text    `json:"title" doc:"by language: tr, en, ar"`
-	InfoTableHeaders mfa.Headers `json:"infoTableHeaders" doc:"header key to texts by language, in the order of the rows"`
+	Title            mfa.Text    `json:"title" type:"object" doc:"by language: tr, en, ar"`
+	InfoTableHeaders mfa.Headers `json:"infoTableHeaders" type:"object" doc:"header key to texts by language, in the order of the rows"`
 }
 
 func (g Group) actions(ctx context.Context, _ rest.Caller, in actionFilter) ([]action, error) {

@@ -147,6 +147,14 @@ func TestPolicies(t *testing.T) {
 			if got := s.policy(id); got != `x 1893456000000 `+c.normal+` 2 2` {
 				t.Errorf("listed as %s", got)
 			}
+			for _, at := range []struct{ sent, listed string }{{"8640000000000000", "8640000000000000"}, {"0e0", "0"}, {`"8640000000000000"`, "8640000000000000"},
+				{"253402300800000", "253402300800000"}, {"8.64E15", "8640000000000000"}, {`"9999-12-31"`, "253402214400000"}} {
+				s.wants("PATCH policies/common", fmt.Sprintf(`{"id":%d,"expireAt":%s}`, id, at.sent), 200, "{}")
+				if got := s.policy(id); got != "x "+at.listed+" "+c.normal+" 2 2" {
+					t.Errorf("%s is listed as %s", at.sent, got)
+				}
+			}
+			s.wants("PATCH policies/common", fmt.Sprintf(`{"id":%d,"expireAt":8640000000000001}`, id), 400, "INVALID_FIELD expireAt")
 		}
 
 		for _, c := range []struct{ body, want string }{

@@ -418,7 +418,7 @@ func TestDecoys(t *testing.T) {
 		if fault.CodeOf(err) != fault.OTPInvalid {
 			t.Errorf("the code of a discarded message: %v", err)
 		}
-		recent, err := persistence.NewOutbox(w.db).Recent(t.Context(), 100)
+		recent, err := persistence.NewOutbox(w.db).Recent(t.Context(), nil, 100)
 		must(t, err)
 		for _, m := range recent {
 			if strings.HasPrefix(m.UserID, "?") {

@@ -2,7 +2,6 @@ package resource
 
 import (
 	"encoding/json"
-	"strconv"
 
 	"castellan/domain/resource"
 	"castellan/http/rest"
@@ -80,14 +79,11 @@ type logRequest struct {
 
 func (in logRequest) query() (q resource.LogQuery, err error) {
 	q = resource.LogQuery{ID: number(in.ID), RoleID: number(in.RoleID), ResourceID: number(in.ResourceID), Limit: in.Limit + 1}
-	after, err := in.After()
-	if err != nil || after == "" {
-		return q, err
-	}
-	if q.Before, err = strconv.ParseInt(after, 10, 64); err != nil || q.Before < 1 {
+	given, err := in.After("%d", &q.Before)
+	if given && q.Before < 1 {
 		return q, in.Foreign()
 	}
-	return q, nil
+	return q, err
 }
 
 // number is 0, for any, where nothing was sent. Nobody has the id 0, and asking

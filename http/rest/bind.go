@@ -87,6 +87,9 @@ func (e *Endpoint) bind(q Query, body []byte) (any, extras, error) {
 	if len(b.problems) > 0 {
 		return nil, b.extras, fault.All(b.problems)
 	}
+	if list, ok := in.Interface().(interface{ sent(query url.Values) }); ok {
+		list.sent(e.plan.asQuery(q.Raw, body))
+	}
 	if check, ok := in.Interface().(interface{ Validate() error }); ok {
 		if err := check.Validate(); err != nil {
 			return nil, b.extras, err

@@ -79,10 +79,8 @@ func (o *Options) check(endpoints []Endpoint) (errs []error) {
 		switch {
 		case e == nil:
 			fail("guarded: %q is no endpoint", key)
-		case e.Starts != "":
-			fail("guarded: %s starts a challenge itself", key)
-		case e.Credential != User && e.Credential != Tenant:
-			fail("guarded: %s does not take x-auth", key)
+		case Unguardable(*e) != "":
+			fail("guarded: %s %s", key, Unguardable(*e))
 		case action == "":
 			fail("guarded: %s has no action code", key)
 		case o.Starter == nil:
@@ -90,4 +88,16 @@ func (o *Options) check(endpoints []Endpoint) (errs []error) {
 		}
 	}
 	return errs
+}
+
+// Unguardable says why no challenge can be put in front of an endpoint (D-2FA-28);
+// "" where it can.
+func Unguardable(e Endpoint) string {
+	switch {
+	case e.Starts != "":
+		return "starts a challenge itself"
+	case e.Credential != User && e.Credential != Tenant:
+		return "does not take x-auth"
+	}
+	return ""
 }

@@ -141,18 +141,23 @@ func intCodec(min, max int64, want string) codec {
 	}
 }
 
-// wholeNumber reads an integer written as a number, whose fraction may be zeros
-// (5.0 is what languages with one number type send), or as a string of digits.
+// wholeNumber reads an integer written as a number, in whatever notation JSON has
+// for it (5.0 and 1e9 are what languages with one number type send), or as a
+// string of digits (D-GEN-10).
 func (b *binder) wholeNumber() (int64, bool) {
 	switch ch := b.c.peek(); {
 	case ch == '"':
 		return digits(string(b.c.quoted()))
 	case ch == '-' || ch-'0' <= 9:
 		s := string(b.c.raw())
-		if whole, zeros, ok := strings.Cut(s, "."); ok && strings.Trim(zeros, "0") == "" {
-			s = whole
+		if n, ok := digits(s); ok {
+			return n, true
 		}
-		return digits(s)
+		d, err := ParseDecimal(s)
+		if err != nil {
+			return 0, false
+		}
+		return digits(string(d))
 	}
 	b.c.raw()
 	return 0, false

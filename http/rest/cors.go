@@ -1,10 +1,13 @@
 package rest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net/url"
 	"strings"
+
+	"github.com/valyala/fasthttp"
 )
 
 // Cross-origin access (D-GEN-20). The service has no cookies: a foreign page
@@ -53,34 +56,15 @@ func newCORS(origins []string, credentials bool) (cors, error) {
 func (c cors) allows(origin string) bool { return c.any || c.origins[origin] }
 
 // answer sets the headers of one answer and tells whether the request was a
-// preflight, which they answer wholly.
+// preflight, which they answer wholly where it is not refused.
 func (c cors) answer(r *Request) (preflight bool) {
-	if !c.any && len(c.origins) == 0 {
-		return false
-	}
-	h := &r.fctx.Response.Header
-	if !c.any {
-		h.Set("Vary", "Origin")
-	}
-	in := &r.fctx.Request.Header
+	in, h := &r.fctx.Request.Header, &r.fctx.Response.Header
 	origin := in.Peek("Origin")
-	if len(origin) == 0 {
-		return false
-	}
-	method := in.Peek("Access-Control-Request-Method")
-	preflight = r.Caller.Method == "OPTIONS" && len(method) > 0
-	if !c.any && !c.origins[string(origin)] {
+	preflight = len(origin) > 0 && c.used() && r.Caller.Method == "OPTIONS" && len(in.Peek("Access-Control-Request-Method")) > 0
+	switch {
+	case !c.allow(h, origin):
 		return preflight
-	}
-	if c.any {
-		h.Set("Access-Control-Allow-Origin", "*")
-	} else {
-		h.SetBytesV("Access-Control-Allow-Origin", origin)
-	}
-	if c.credentials {
-		h.Set("Access-Control-Allow-Credentials", "true")
-	}
-	if !preflight {
+	case !preflight:
 		h.Set("Access-Control-Expose-Headers", exposedHeaders)
 		return false
 	}
@@ -90,6 +74,61 @@ func (c cors) answer(r *Request) (preflight bool) {
 	h.Set("Access-Control-Max-Age", "600")
 	return true
 }
+
+func (c cors) used() bool { return c.any || len(c.origins) > 0 }
+
+// allow lets a page of origin read an answer and tells whether it may.
+func (c cors) allow(h *fasthttp.ResponseHeader, origin []byte) bool {
+	if c.used() && !c.any {
+		h.Set("Vary", "Origin")
+	}
+	switch {
+	case len(origin) == 0 || !c.allows(string(origin)):
+		return false
+	case c.any:
+		h.Set("Access-Control-Allow-Origin", "*")
+	default:
+		h.SetBytesV("Access-Control-Allow-Origin", origin)
+	}
+	if c.credentials {
+		h.Set("Access-Control-Allow-Credentials", "true")
+	}
+	return true
+}
+
+// refuse sets the headers of an answer to what never became a request: the
+// library has forgotten its header, so what the connection saw of it counts.
+func (c cors) refuse(conn *connection, h *fasthttp.ResponseHeader) {
+	var origin []byte
+	if conn != nil {
+		origin = []byte(conn.origin)
+	}
+	if c.allow(h, origin) {
+		h.Set("Access-Control-Expose-Headers", exposedHeaders)
+	}
+}
+
+// seen is the origin, if one is allowed, that a part of what a client sends
+// names; last where it names none. It need not be exact: whoever writes another's
+// origin into a body keeps but his own page from reading the refusal.
+func (c cors) seen(text []byte, last string) string {
+	for {
+		_, line, found := bytes.Cut(text, lineFeed)
+		if !found {
+			return last
+		}
+		text = line
+		if len(line) < len(originField) || !bytes.EqualFold(line[:len(originField)], originField) {
+			continue
+		}
+		line, _, _ = bytes.Cut(line[len(originField):], lineFeed)
+		if line = bytes.TrimSpace(line); c.allows(string(line)) && string(line) != last {
+			last = string(line)
+		}
+	}
+}
+
+var lineFeed, originField = []byte("\n"), []byte("origin:")
 
 // AllowsOrigin tells whether a page of origin may use the service.
 func (s *Server) AllowsOrigin(origin string) bool { return s.cors.allows(origin) }

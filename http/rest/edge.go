@@ -36,8 +36,21 @@ func framing(h *fasthttp.RequestHeader) string {
 		if raw[0] == ' ' || raw[0] == '\t' {
 			return "a line of the header is folded"
 		}
-		length = length || named(raw[:n], "content-length:")
-		coded = coded || named(raw[:n], "transfer-encoding:")
+		if n == 1 { // the empty line at the end
+			break
+		}
+		name, value, _ := bytes.Cut(raw[:n-1], colon)
+		switch {
+		case !token(name):
+			return "the name of a header is not a token"
+		case bytes.EqualFold(name, contentLength):
+			length = true
+		case bytes.EqualFold(name, transferEncoding):
+			if coded || !bytes.EqualFold(bytes.Trim(value, " \t"), chunked) { // RFC 9112, section 6.3
+				return "the transfer coding is not exactly chunked"
+			}
+			coded = true
+		}
 		raw = raw[n+1:]
 	}
 	if length && coded {
@@ -46,10 +59,25 @@ func framing(h *fasthttp.RequestHeader) string {
 	return ""
 }
 
-// named tells whether a line of the header is that of a field.
-func named(line []byte, field string) bool {
-	return len(line) >= len(field) && bytes.EqualFold(line[:len(field)], []byte(field))
+var colon, contentLength, transferEncoding, chunked = []byte(":"), []byte("content-length"), []byte("transfer-encoding"), []byte("chunked")
+
+// token tells whether a name is one of RFC 9110, section 5.6.2. fasthttp takes
+// spaces for parts of a name, where a proxy might see another header.
+func token(name []byte) bool {
+	for _, ch := range name {
+		if !tokenBytes[ch] {
+			return false
+		}
+	}
+	return len(name) > 0
 }
+
+var tokenBytes = func() (t [256]bool) {
+	for _, ch := range "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$%&'*+-.^_`|~" {
+		t[ch] = true
+	}
+	return
+}()
 
 // pathBytes may stand in a path: RFC 3986's pchar without percent-encoding and
 // without the semicolon of matrix parameters. No route needs either, and a path
@@ -115,6 +143,7 @@ func (s *Server) onError(c *fiber.Ctx, err error) error {
 		endWell(c.Context())
 		r = s.begin(c.Context())
 		defer s.end(r)
+		s.cors.refuse(connectionOf(c.Context()), &c.Context().Response.Header)
 		r.refuse(protocolFault(err))
 		return nil
 	}

@@ -3,12 +3,14 @@ package rest
 import (
 	"log/slog"
 	"net"
+	"net/netip"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
+	"castellan/domain/client"
 	"castellan/domain/fault"
 	"castellan/domain/id"
 
@@ -30,10 +32,10 @@ const (
 )
 
 // Serve accepts connections until the listener is closed. At most
-// Options.MaxConnections are open at once; others are answered 503 OVERLOADED.
-// Sockets count until they are closed.
+// Options.MaxConnections are open at once, and Options.MaxConnectionsPerIP of one
+// peer; others are answered 503 OVERLOADED. Sockets count until they are closed.
 func (s *Server) Serve(l net.Listener) error {
-	return s.App.Listener(&listener{Listener: l, srv: s, turned: make(chan struct{}, turningAway)})
+	return s.App.Listener(&listener{Listener: l, srv: s, turned: make(chan struct{}, turningAway), peers: map[string]int{}})
 }
 
 // listener counts connections and gives each what it takes to end well.
@@ -43,7 +45,10 @@ type listener struct {
 	open   atomic.Int64
 	closed atomic.Bool
 	turned chan struct{}
-	told   time.Time // of the accepting goroutine
+	told   [2]time.Time // of the accepting goroutine: of all, of a peer
+
+	mu    sync.Mutex
+	peers map[string]int // connections, where those of a peer are bounded
 }
 
 // left reports whether the client has ended the connection, or its half of it.
@@ -77,10 +82,43 @@ func (l *listener) Accept() (net.Conn, error) {
 			return c, nil
 		}
 		conn := &connection{TCPConn: tcp, from: l}
-		if n := l.open.Add(1); l.srv.opts.MaxConnections <= 0 || n <= int64(l.srv.opts.MaxConnections) {
+		switch n := l.open.Add(1); {
+		case l.srv.opts.MaxConnections > 0 && n > int64(l.srv.opts.MaxConnections):
+			l.turnAway(conn, &l.told[0], "connections beyond the limit are turned away", l.srv.opts.MaxConnections)
+		case l.srv.opts.MaxConnectionsPerIP > 0 && !l.enter(conn, peerOf(tcp.RemoteAddr())):
+			l.turnAway(conn, &l.told[1], "connections beyond the limit of one address are turned away", l.srv.opts.MaxConnectionsPerIP)
+		default:
 			return conn, nil
 		}
-		l.turnAway(conn)
+	}
+}
+
+// enter counts a connection against its peer, unless that has too many.
+func (l *listener) enter(c *connection, ip netip.Addr) bool {
+	peer := client.Prefix(ip)
+	if peer == "" { // nobody to count it against
+		return true
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.peers[peer] >= l.srv.opts.MaxConnectionsPerIP {
+		return false
+	}
+	l.peers[peer]++
+	c.peer = peer
+	return true
+}
+
+// leave undoes what enter and Accept counted.
+func (l *listener) leave(c *connection) {
+	l.open.Add(-1)
+	if c.peer == "" {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.peers[c.peer]--; l.peers[c.peer] == 0 {
+		delete(l.peers, c.peer)
 	}
 }
 
@@ -93,10 +131,10 @@ func (l *listener) Close() error {
 
 // turnAway refuses a connection without letting it wait for another's end, and
 // without letting the others wait for it.
-func (l *listener) turnAway(c *connection) {
-	if now := time.Now(); now.Sub(l.told) >= turnedEvery {
-		l.told = now
-		l.srv.opts.Logger.Warn("connections beyond the limit are turned away", slog.Int("limit", l.srv.opts.MaxConnections))
+func (l *listener) turnAway(c *connection, told *time.Time, news string, limit int) {
+	if now := time.Now(); now.Sub(*told) >= turnedEvery {
+		*told = now
+		l.srv.opts.Logger.Warn(news, slog.Int("limit", limit), slog.String("peer", c.RemoteAddr().String()))
 	}
 	select {
 	case l.turned <- struct{}{}:
@@ -107,8 +145,15 @@ func (l *listener) turnAway(c *connection) {
 	go func() {
 		defer func() { <-l.turned }()
 		defer c.Close()
+		a := l.srv.tooMany()
+		if l.srv.cors.used() && c.SetReadDeadline(time.Now().Add(lingerIdle)) == nil {
+			buf := drains.Get().(*[32 << 10]byte)
+			c.Read(buf[:headerLimit]) // for who is asking
+			drains.Put(buf)
+			l.srv.cors.refuse(c, &a.Header)
+		}
 		c.SetWriteDeadline(time.Now().Add(lingerTime))
-		if l.srv.tooMany().Write(c) == nil {
+		if a.Write(c) == nil {
 			c.linger.Store(true)
 		}
 	}()
@@ -145,6 +190,8 @@ func (a *answerTo) Write(c net.Conn) error {
 type connection struct {
 	*net.TCPConn
 	from   *listener
+	peer   string      // that it counts against; of the accepting goroutine, then of Close
+	origin string      // named lately; of the reading goroutine
 	spoke  atomic.Bool // a byte has come
 	mute   atomic.Bool // nothing is written any more: there is nobody to read it
 	linger atomic.Bool
@@ -164,6 +211,9 @@ func (c *connection) Read(b []byte) (int, error) {
 	if n > 0 && !c.spoke.Load() {
 		c.spoke.Store(true)
 	}
+	if s := c.from.srv; s.cors.used() {
+		c.origin = s.cors.seen(b[:n], c.origin)
+	}
 	return n, err
 }
 
@@ -180,7 +230,7 @@ func (c *connection) Close() error {
 	if !c.closed.CompareAndSwap(false, true) {
 		return net.ErrClosed
 	}
-	defer c.from.open.Add(-1)
+	defer c.from.leave(c)
 	if c.linger.Load() && !c.mute.Load() {
 		c.drain()
 	}

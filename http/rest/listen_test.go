@@ -185,6 +185,81 @@ func TestLingeringEnds(t *testing.T) {
 	}
 }
 
+// TestTooManyOfOnePeer: who has as many connections as he may hears so, others
+// are served on, and a place that is given up is free.
+func TestTooManyOfOnePeer(t *testing.T) {
+	const most = 3
+	opts := allow()
+	opts.MaxConnectionsPerIP = most
+	addr := listen(t, serve(t, opts, Get("/x", "", NoAuth, nothing)))
+	from := func(ip string) (net.Conn, answer) {
+		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(ip)}}
+		c, err := d.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		c.SetDeadline(time.Now().Add(10 * time.Second))
+		io.WriteString(c, "GET /x HTTP/1.1\r\nHost: a\r\n\r\n")
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(resp.Body)
+		return c, answer{resp.StatusCode, resp.Header, string(body)}
+	}
+	var held net.Conn
+	for i := range most {
+		c, a := from("127.0.0.1")
+		if held = c; a.status != 200 {
+			t.Fatalf("connection %d: %d", i, a.status)
+		}
+	}
+	if _, a := from("127.0.0.1"); a.status != 503 || a.code() != string(fault.Overloaded) || a.header.Get("Retry-After") != "1" {
+		t.Errorf("one too many: %d %v %s", a.status, a.header, a.body)
+	}
+	if _, a := from("127.0.0.2"); a.status != 200 {
+		t.Errorf("another peer: %d", a.status)
+	}
+	held.Close()
+	for end := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
+		if _, a := from("127.0.0.1"); a.status == 200 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("a place that was given up is not free")
+		}
+	}
+}
+
+// One peer of IPv6 is a network of 64 bits, whichever address it uses; IPv4 in
+// IPv6 is IPv4. Nothing is kept of who has gone.
+func TestPeers(t *testing.T) {
+	opts := allow()
+	opts.MaxConnectionsPerIP = 1
+	l := &listener{srv: serve(t, opts), peers: map[string]int{}}
+	var in []*connection
+	for _, c := range []struct {
+		ip   string
+		want bool
+	}{
+		{"192.0.2.1", true}, {"192.0.2.1", false}, {"::ffff:192.0.2.1", false}, {"192.0.2.2", true},
+		{"2001:db8:0:1::1", true}, {"2001:db8:0:1:ffff::2", false}, {"2001:db8:0:2::1", true},
+	} {
+		conn := &connection{from: l}
+		if got := l.enter(conn, peerOf(&net.TCPAddr{IP: net.ParseIP(c.ip)})); got != c.want {
+			t.Errorf("%s enters: %v", c.ip, got)
+		}
+		in = append(in, conn)
+	}
+	for _, c := range in {
+		l.leave(c)
+	}
+	if len(l.peers) != 0 {
+		t.Errorf("left behind: %v", l.peers)
+	}
+}
+
 // TestTooManyConnections: the one too many hears so in the one shape, with the
 // time to come again; the others are served on, and a place that is given up is
 // free.

@@ -165,6 +165,9 @@ func (d document) request(op *huma.Operation, e *Endpoint) {
 	if e.Credential == Tenant || e.Credential == TenantOrCron {
 		header("tenant-id", "If sent, it must name the tenant of the token.")
 	}
+	if e.Waits {
+		header("prefer", "wait=N holds the request for up to N seconds, at most 30, until there is an outcome (RFC 7240).")
+	}
 	rest := d.types.object(e.plan.typ)
 	for _, name := range inPath {
 		delete(rest.Properties, name)
@@ -185,15 +188,23 @@ func (d document) request(op *huma.Operation, e *Endpoint) {
 	}
 }
 
+// tokenDocs are the headers in which an answer brings a token.
+var tokenDocs = map[string]string{
+	"p-auth":  "Token of the challenge.",
+	"x-auth":  "Session token, with execResult of a completed login; for whoever started the challenge alone.",
+	"ot-auth": "One-time token, with execResult of a completed password reset; for whoever started the challenge alone.",
+}
+
 func (d document) success(e *Endpoint) *huma.Response {
-	r := &huma.Response{Description: "OK"}
+	r := &huma.Response{Description: "OK", Headers: map[string]*huma.Param{}}
+	tokens := e.Tokens
 	media := cmp.Or(e.Produces, typeJSONContent)
 	schema := &huma.Schema{Type: "object"}
 	switch out := e.Out; {
 	case e.Produces != "":
 		schema = &huma.Schema{Type: "string", Format: "binary"}
 	case e.Starts != "":
-		r.Headers = map[string]*huma.Param{"p-auth": {Description: "Token of the challenge.", Schema: &huma.Schema{Type: "string"}}}
+		tokens = []string{"p-auth"}
 		if d.challenge != nil {
 			schema = d.types.output(d.challenge)
 		}
@@ -205,6 +216,9 @@ func (d document) success(e *Endpoint) *huma.Response {
 		if out != reflect.TypeFor[None]() {
 			schema = d.types.output(out)
 		}
+	}
+	for _, name := range tokens {
+		r.Headers[name] = &huma.Param{Description: tokenDocs[name], Schema: &huma.Schema{Type: "string"}}
 	}
 	r.Content = map[string]*huma.MediaType{media: {Schema: schema}}
 	return r

@@ -118,7 +118,8 @@ type Options struct {
 	// OVERLOADED is answered; 0 for no bound. Health checks are not counted.
 	MaxInFlight int
 	// MaxConnections bounds what Serve accepts, beyond which 503 OVERLOADED is
-	// answered; MaxConnectionsPerIP those of one address. 0 for no bound.
+	// answered; MaxConnectionsPerIP those of one socket peer: an IPv4 address or an
+	// IPv6 network of 64 bits. 0 for no bound.
 	MaxConnections, MaxConnectionsPerIP int
 	// Base is the context that those of requests are made under; nil for one that
 	// never ends.

@@ -1,9 +1,15 @@
 package rest
 
 import (
+	"bytes"
 	"encoding/base64"
+	"fmt"
+	"maps"
 	"net/url"
+	"reflect"
 	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"castellan/domain/fault"
 )
@@ -15,21 +21,83 @@ type Paging struct {
 	Limit  int     `json:"limit" default:"200" minimum:"1" maximum:"1000" doc:"how many at most"`
 	Cursor *string `json:"cursor" doc:"from the Link header of the page before"`
 	Count  *bool   `json:"count" doc:"true: the number of all in the header x-total-count"`
+
+	query url.Values // asks for what the request asked for, wherever it did
 }
 
-// After is what the cursor says; "" for the first page.
+func (p *Paging) sent(query url.Values) { p.query = query }
+
+// asQuery is what a request sent as if all had come in its query, because a link
+// carries no body (D-GEN-01, D-GEN-11). The request was read by the plan before.
+func (p *plan) asQuery(raw string, body []byte) url.Values {
+	q := url.Values{}
+	var given bitset
+	for pair := range strings.SplitSeq(raw, "&") {
+		key, value, _ := strings.Cut(pair, "=")
+		key, okKey := unquery(key)
+		value, ok := unquery(value)
+		if !okKey || !ok || key == "" {
+			continue
+		}
+		q.Add(key, value)
+		if i, known := p.index[strings.TrimSuffix(key, "[]")]; known {
+			given.set(i)
+		}
+	}
+	if len(body) == 0 {
+		return q
+	}
+	c := cursor{b: body}
+	for more := c.open(); more; more = c.next() {
+		key := string(c.key())
+		i, known := p.index[key]
+		switch ch := c.peek(); {
+		case !known || given.has(i) || ch == 'n':
+			c.raw()
+		case p.fields[i].slice && ch != '[':
+			q.Set(key, "["+string(c.raw())+"]") // a comma in its text separates nothing
+		case ch == '"':
+			q.Set(key, c.str())
+		default:
+			value := string(c.raw())
+			if d, err := ParseDecimal(value); err == nil { // a query knows plain digits only
+				value = string(d)
+			}
+			q.Set(key, value)
+		}
+	}
+	return q
+}
+
+// After reads the cursor into the pointers, by the form of fmt in which the
+// list's mark writes their values; given is false for the first page. Only the
+// one spelling that the mark would give these values is read: what else Sscanf
+// would take, and what no column can hold, never reaches a query (SEC-27).
 //
 // Errors: INVALID_FIELD for a cursor that the server did not make.
-func (p Paging) After() (string, error) {
+func (p Paging) After(form string, into ...any) (given bool, err error) {
 	if p.Cursor == nil || *p.Cursor == "" {
-		return "", nil
+		return false, nil
 	}
 	b, err := base64.RawURLEncoding.DecodeString(*p.Cursor)
-	if err != nil {
-		return "", p.Foreign()
+	if err != nil || !utf8.Valid(b) || bytes.IndexByte(b, 0) >= 0 {
+		return false, p.Foreign()
 	}
-	return string(b), nil
+	text := string(b)
+	if _, err := fmt.Sscanf(text, form, into...); err != nil {
+		return false, p.Foreign()
+	}
+	values := make([]any, len(into))
+	for i, v := range into {
+		values[i] = reflect.ValueOf(v).Elem().Interface()
+	}
+	if fmt.Sprintf(form, values...) != text || cursorOf(text) != *p.Cursor {
+		return false, p.Foreign()
+	}
+	return true, nil
 }
+
+func cursorOf(mark string) string { return base64.RawURLEncoding.EncodeToString([]byte(mark)) }
 
 // Foreign refuses a cursor whose content makes no sense.
 func (p Paging) Foreign() error { return fault.Invalid("cursor", "is not one of this list") }
@@ -50,11 +118,9 @@ func Page[Row, T any](who Caller, p Paging, rows []Row, total int, show func(Row
 		out.Body[i] = show(r)
 	}
 	if more {
-		q, err := url.ParseQuery(who.RawQuery)
-		if err != nil {
-			q = url.Values{}
-		}
-		q.Set("cursor", base64.RawURLEncoding.EncodeToString([]byte(mark(rows[len(rows)-1]))))
+		q := url.Values{}
+		maps.Copy(q, p.query)
+		q.Set("cursor", cursorOf(mark(rows[len(rows)-1])))
 		q.Set("limit", strconv.Itoa(p.Limit))
 		out.Headers = append(out.Headers, Header{"Link", "<" + who.Path + "?" + q.Encode() + `>; rel="next"`})
 	}

@@ -2,6 +2,8 @@ package rest
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -19,15 +21,9 @@ func TestPaging(t *testing.T) {
 	}
 	const rows = 7
 	s := serve(t, allow(), Get("/rows", "", User, func(_ context.Context, who Caller, in in) (Reply[[]string], error) {
-		after, err := in.After()
-		if err != nil {
-			return Reply[[]string]{}, err
-		}
 		at := rows
-		if after != "" {
-			if at, err = strconv.Atoi(after); err != nil {
-				return Reply[[]string]{}, in.Foreign()
-			}
+		if _, err := in.After("%d", &at); err != nil {
+			return Reply[[]string]{}, err
 		}
 		var page []int
 		for n := at - 1; n >= 0 && len(page) <= in.Limit; n-- {
@@ -69,6 +65,81 @@ func TestPaging(t *testing.T) {
 		if a := do(t, s, "GET", "/rows?"+q, "", "x-auth: u1"); a.status != 400 || a.code() != string(fault.InvalidField) {
 			t.Errorf("%s: %d %s", q, a.status, a.body)
 		}
+	}
+}
+
+// The link to the next page asks for what the request asked for, wherever and
+// however it did (D-GEN-01, D-GEN-11).
+func TestPagingOfBody(t *testing.T) {
+	type in struct {
+		Text  *string `json:"text" alias:"old_text"`
+		Even  *bool   `json:"even"`
+		N     *int    `json:"n"`
+		Names Strings `json:"names,omitempty"`
+		More  JSON    `json:"more,omitempty"`
+		Paging
+	}
+	s := serve(t, allow(), Get("/rows", "", User, func(_ context.Context, who Caller, in in) (Reply[[]int], error) {
+		if at := 0; in.Cursor != nil {
+			if _, err := in.After("%d", &at); err != nil {
+				return Reply[[]int]{}, err
+			}
+		}
+		in.Cursor, in.Count = nil, nil
+		text, _ := json.Marshal(in)
+		r := Page(who, in.Paging, make([]int, in.Limit+1), 0, func(n int) int { return n }, strconv.Itoa)
+		r.Headers = append(r.Headers, Header{"Seen", string(text)})
+		return r, nil
+	}))
+	for _, c := range []struct{ query, body, want string }{
+		{"", `{"text":"LOGIN","limit":1}`, `{"text":"LOGIN","even":null,"n":null,"limit":1,"cursor":null,"count":null}`},
+		{"", `{"text":"a&b=c,ş +%","even":true,"n":-1.50e1,"limit":2}`, `{"text":"a\u0026b=c,ş +%","even":true,"n":-15,"limit":2,"cursor":null,"count":null}`},
+		{"", `{"old_text":"x","even":null,"names":["a,b","c"],"more":{"k":"v"},"limit":1,"unknown":"u","otp":"1"}`,
+			`{"text":"x","even":null,"n":null,"names":["a,b","c"],"more":{"k":"v"},"limit":1,"cursor":null,"count":null}`},
+		{"", `{"names":"a,b","more":"[1]","limit":1}`, `{"text":null,"even":null,"n":null,"names":["a,b"],"more":[1],"limit":1,"cursor":null,"count":null}`},
+		{"names=a&names=b&n=7&limit=1", `{"names":["c"],"n":9,"limit":50,"text":""}`, `{"text":"","even":null,"n":7,"names":["a","b"],"limit":1,"cursor":null,"count":null}`},
+		{"names[]=a&text=x;y%22%3E&limit=1", "", `{"text":"x;y\"\u003e","even":null,"n":null,"names":["a"],"limit":1,"cursor":null,"count":null}`},
+	} {
+		a := do(t, s, "GET", "/rows?"+c.query, c.body, "x-auth: u1")
+		next, ok := strings.CutSuffix(strings.TrimPrefix(a.header.Get("Link"), "<"), `>; rel="next"`)
+		if a.status != 200 || a.header.Get("Seen") != c.want || !ok || strings.Contains(next, "otp") {
+			t.Fatalf("%s %s: %d %s, %v", c.query, c.body, a.status, a.body, a.header)
+		}
+		if b := do(t, s, "GET", next, "", "x-auth: u1"); b.header.Get("Seen") != c.want {
+			t.Errorf("%s: %d %s; saw %s, want %s", next, b.status, b.body, b.header.Get("Seen"), c.want)
+		}
+	}
+}
+
+// A cursor is read in the one spelling in which it is written, and never holds
+// what a database refuses (D-GEN-11, SEC-27).
+func TestCursor(t *testing.T) {
+	const form = "%d %s"
+	for text, want := range map[string]bool{
+		"17 a": true, "-1 ş": true, "0 a:b": true,
+		"17 a\x00": false, "17 \x00": false, "17 \xff": false, "17 a b": false, "17 a ": false, " 17 a": false, "17  a": false, "+17 a": false,
+		"017 a": false, "-0 a": false, "17": false, "17 ": false, "a 17": false, "99999999999999999999 a": false, "17 a\n": false, "17\ta": false, "17 a\u0085b": false, " ": false,
+	} {
+		sent := base64.RawURLEncoding.EncodeToString([]byte(text))
+		var n int64
+		var s string
+		given, err := Paging{Cursor: &sent}.After(form, &n, &s)
+		if given != want || want == (err != nil) || err != nil && fault.CodeOf(err) != fault.InvalidField {
+			t.Errorf("%q: %v, %v", text, given, err)
+		}
+		if want && fmt.Sprintf(form, n, s) != text {
+			t.Errorf("%q was read as %d and %q", text, n, s)
+		}
+	}
+	for _, sent := range []string{"MTcgYQ==", "MTcgYR", "MTcg\nYQ", "!"} { // "17 a" is MTcgYQ
+		var n int64
+		var s string
+		if given, err := (Paging{Cursor: &sent}).After(form, &n, &s); given || err == nil {
+			t.Errorf("%q: %v, %v", sent, given, err)
+		}
+	}
+	if given, err := (Paging{Cursor: new("")}).After(form); given || err != nil {
+		t.Errorf("no cursor: %v, %v", given, err)
 	}
 }
 

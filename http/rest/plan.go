@@ -189,10 +189,10 @@ func restrict(k codec, base reflect.Type, tag reflect.StructTag) (codec, error) 
 		kinds        func(reflect.Type) bool
 		ok           func(v reflect.Value, n int64) bool
 	}{
-		{"minimum", "must be at least ", isInt, func(v reflect.Value, n int64) bool { return v.Int() >= n }},
-		{"maximum", "must be at most ", isInt, func(v reflect.Value, n int64) bool { return v.Int() <= n }},
-		{"maxItems", "has too many elements, at most ", isList, func(v reflect.Value, n int64) bool { return int64(v.Len()) <= n }},
-		{"maxLength", "is too long, at most in characters ", isText, func(v reflect.Value, n int64) bool {
+		{"minimum", "must be at least %d", isInt, func(v reflect.Value, n int64) bool { return v.Int() >= n }},
+		{"maximum", "must be at most %d", isInt, func(v reflect.Value, n int64) bool { return v.Int() <= n }},
+		{"maxItems", "has too many elements, at most %d", isList, func(v reflect.Value, n int64) bool { return int64(v.Len()) <= n }},
+		{"maxLength", "is longer than %d characters", isText, func(v reflect.Value, n int64) bool {
 			return eachString(v, func(s string) bool { return int64(len(s)) <= n || int64(len([]rune(s))) <= n })
 		}},
 	} {
@@ -204,7 +204,7 @@ func restrict(k codec, base reflect.Type, tag reflect.StructTag) (codec, error) 
 		if err != nil || !bound.kinds(base) {
 			return k, fmt.Errorf("%s:%q on %v", bound.tag, s, base)
 		}
-		message := bound.message + s
+		message := fmt.Sprintf(bound.message, n)
 		checks = append(checks, func(b *binder, v reflect.Value) bool { return bound.ok(v, n) || b.fail(message) })
 	}
 	if len(checks) == 0 {

@@ -50,8 +50,8 @@ func faultOf(err error) (f *fault.Error, internal bool) {
 	return fault.New(fault.Internal, "the request could not be served"), true
 }
 
-// problemOf renders a fault. In English the message is the detail; in other
-// languages it is the title of the code.
+// problemOf renders a fault. In English the message is the detail. In other
+// languages it is the same where that is a phrase, else the title of the code.
 func problemOf(f *fault.Error, language, requestID string) (status int, body []byte) {
 	e, ok := registry[f.Code]
 	if !ok {
@@ -62,17 +62,35 @@ func problemOf(f *fault.Error, language, requestID string) (status int, body []b
 	if p.Detail == "" {
 		p.Detail, p.Message = e.en, e.en
 	}
-	if language == "tr" || language == "ar" {
-		p.Message = e.title(language)
-	}
 	for _, x := range f.Fields {
 		p.Errors = append(p.Errors, problemField{x.Field, x.Message})
+	}
+	if language == "tr" || language == "ar" {
+		p.localize(e, language)
 	}
 	if f.Field != "" && len(f.Fields) == 0 {
 		p.Errors = []problemField{{f.Field, p.Detail}}
 	}
 	b, _ := json.Marshal(p) // strings and integers: cannot fail
 	return e.status, b
+}
+
+// localize says what is wrong, as a whole and of every field, in a language.
+func (p *problem) localize(e entry, language string) {
+	p.Message = e.title(language)
+	for i, x := range p.Errors {
+		said, ok := inWords(x.Message, language)
+		if !ok {
+			continue
+		}
+		p.Errors[i].Message = said
+		if i == 0 {
+			p.Message = x.Field + ": " + said
+		}
+	}
+	if said, ok := inWords(p.Detail, language); ok && len(p.Errors) == 0 {
+		p.Message = said
+	}
 }
 
 // retryAfter is the header's value, "" for none: whole seconds, rounded up.

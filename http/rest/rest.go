@@ -155,14 +155,16 @@ type Endpoint struct {
 	Section               string
 	Extension             bool // not one of the interface's own endpoints (D-EXT-01)
 
-	BodyLimit     int    // bytes; 0 = Options.BodyLimit
-	Repeatable    bool   // honours Idempotency-Key (D-EXT-02)
-	WantsBodyHash bool   // Caller.BodyHash is filled
-	OTP           bool   // Options.Verify is asked after binding (D-AUTH-08)
-	IPFilter      bool   // the caller's allowed-IP list applies (D-AUTH-09)
-	Reserved      bool   // of Admin: for the role admin alone, whatever is granted (D-AUTH-03)
-	Starts        string // action code of the challenge that it starts, "" for none
-	Produces      string // media type of a binary answer, for the document
+	BodyLimit     int      // bytes; 0 = Options.BodyLimit
+	Repeatable    bool     // honours Idempotency-Key (D-EXT-02)
+	WantsBodyHash bool     // Caller.BodyHash is filled
+	OTP           bool     // Options.Verify is asked after binding (D-AUTH-08)
+	IPFilter      bool     // the caller's allowed-IP list applies (D-AUTH-09)
+	Reserved      bool     // of Admin: for the role admin alone, whatever is granted (D-AUTH-03)
+	Starts        string   // action code of the challenge that it starts, "" for none
+	Produces      string   // media type of a binary answer, for the document
+	Tokens        []string // headers of its answer that carry tokens, for the document; a starter's p-auth is not listed
+	Waits         bool     // heeds Caller.Wait, for the document
 
 	plan    *plan
 	lists   listing
@@ -291,6 +293,12 @@ func (e Endpoint) Reserve() Endpoint { e.Reserved = true; return e }
 
 // Binary says that it answers bytes of a media type (Reply.Raw) instead of JSON.
 func (e Endpoint) Binary(mediaType string) Endpoint { e.Produces = mediaType; return e }
+
+// Gives names the headers of its answer that carry tokens.
+func (e Endpoint) Gives(tokens ...string) Endpoint { e.Tokens = tokens; return e }
+
+// Holds says that it holds a request for as long as Prefer: wait=N asks.
+func (e Endpoint) Holds() Endpoint { e.Waits = true; return e }
 
 // RefuseWith gives the refusals of binding, verification and the handler a body
 // of their own (D-TX-05, D-COR-04); those of the firewall and the guards keep

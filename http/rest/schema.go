@@ -111,8 +111,9 @@ func (s *schemas) object(t reflect.Type) *huma.Schema {
 		f := &p.fields[i]
 		o.Properties[f.name] = s.fieldSchema(f)
 		if f.alias != "" {
-			o.Properties[f.alias] = &huma.Schema{Description: "Another spelling of " + f.name + "."}
-		} else if f.required {
+			o.Properties[f.alias] = &huma.Schema{Description: "Another spelling of " + f.name + ", accepted in its place."}
+		}
+		if f.required { // of two spellings the one that the interface requires
 			o.Required = append(o.Required, f.name)
 		}
 	}
@@ -131,11 +132,14 @@ func (s *schemas) fieldSchema(f *field) *huma.Schema {
 	if doc := f.tag.Get("doc"); doc != "" {
 		base.Description = doc
 	}
+	if f.alias != "" {
+		base.Description += "; also accepted as " + f.alias
+	}
 	if e := f.tag.Get("example"); e != "" {
-		base.Examples = []any{sample(e)}
+		base.Examples = []any{sample(base, e)}
 	}
 	if d, ok := f.tag.Lookup("default"); ok {
-		base.Default = sample(d)
+		base.Default = sample(base, d)
 	}
 	of := base
 	if base.Type == "array" {
@@ -165,10 +169,11 @@ func (s *schemas) fieldSchema(f *field) *huma.Schema {
 	return base
 }
 
-// sample is the value of a tag: JSON when it reads as such, else a string.
-func sample(text string) any {
+// sample is the value of a tag: what is text stays text, even where it is all
+// digits; anything else is JSON where it reads as such.
+func sample(of *huma.Schema, text string) any {
 	var v any
-	if json.Unmarshal([]byte(text), &v) == nil {
+	if of.Type != "string" && json.Unmarshal([]byte(text), &v) == nil {
 		return v
 	}
 	return text
@@ -245,6 +250,9 @@ func (s *schemas) members(o *huma.Schema, t reflect.Type) {
 		p := s.output(ft)
 		if slices.Contains(options, "string") {
 			p = &huma.Schema{Type: "string"}
+		}
+		if kind := f.Tag.Get("type"); kind != "" { // of what writes itself
+			p = &huma.Schema{Type: kind}
 		}
 		if doc := f.Tag.Get("doc"); doc != "" && p.Ref == "" {
 			p.Description = doc

@@ -20,7 +20,7 @@ import (
 
 // Server serves a table of endpoints. What a request passes, in this order
 // (D-GEN-19): form of the message · draining and overload · spelling of the
-// target · CORS · route · body size and coding · firewall · credential ·
+// target · preflight · route · body size and coding · firewall · credential ·
 // authorization · content type and fields · idempotency · one-time code ·
 // handler.
 type Server struct {
@@ -85,7 +85,6 @@ func New(opts Options, endpoints []Endpoint) (*Server, error) {
 	})
 	web := s.App.Server()
 	web.Handler = s.edge(web.Handler)
-	web.MaxConnsPerIP = opts.MaxConnectionsPerIP
 	web.SecureErrorLogMessage = true
 	web.Logger = quiet{}
 	web.HeaderReceived = s.onHeader
@@ -178,6 +177,7 @@ func (s *Server) edge(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 		r := s.begin(fctx)
 		defer s.end(r)
 		h := &fctx.Request.Header
+		preflight := s.cors.answer(r) // first: a page must be able to read every refusal
 		if why := framing(h); why != "" {
 			endWell(fctx)
 			r.refuse(fault.New(fault.InvalidField, "%s", why))
@@ -194,7 +194,7 @@ func (s *Server) edge(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 			r.refuse(fault.New(fault.InvalidField, "the header %s is given more than once", r.repeated))
 			return
 		}
-		if s.cors.answer(r) {
+		if preflight {
 			r.status = fiber.StatusNoContent
 			fctx.Response.Header.SetNoDefaultContentType(true)
 			fctx.SetStatusCode(r.status)

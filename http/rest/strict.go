@@ -10,17 +10,19 @@ import (
 )
 
 // Bounds of a request's JSON (SEC-40). Depth counts objects and arrays together;
-// the bound on members keeps the search for duplicate keys from being the
-// cheapest way to exhaust memory.
+// tokens are counted as encoding/json does: braces, brackets, keys and scalars.
+// They keep the search for duplicate keys from being the cheapest way to exhaust
+// memory.
 const (
-	maxDepth   = 32
-	maxMembers = 10_000 // per object
+	maxDepth  = 32
+	maxTokens = 10_000
+	maxKeyLen = 128 // bytes, without escapes
 )
 
 // A strict text is checked once, in one pass, and read afterwards by a cursor
 // that can therefore trust it. Strict means RFC 8259 plus: nothing after the
 // value, valid UTF-8, no lone surrogate, no NUL character, no key twice in one
-// object however it is escaped, bounded depth. Everything accepted here is read
+// object however it is escaped, and the bounds above. Everything accepted here is read
 // alike by encoding/json (see FuzzStrictJSON), which accepts much more.
 
 // checkObject refuses a body that is not one strict JSON object.
@@ -59,6 +61,7 @@ type checker struct {
 	b     []byte
 	i     int
 	depth int
+	count int      // of tokens
 	keys  [][]byte // of the objects being read, innermost last
 	why   string   // of the first defect
 }
@@ -97,6 +100,9 @@ func (c *checker) value() bool {
 	if c.i >= len(c.b) {
 		return c.fail("unexpected end")
 	}
+	if !c.token() {
+		return false
+	}
 	switch c.b[c.i] {
 	case '{':
 		return c.object()
@@ -113,6 +119,13 @@ func (c *checker) value() bool {
 		return c.word("null")
 	}
 	return c.number()
+}
+
+func (c *checker) token() bool {
+	if c.count++; c.count > maxTokens {
+		return c.fail("too many tokens")
+	}
+	return true
 }
 
 func (c *checker) word(w string) bool {
@@ -132,14 +145,19 @@ func (c *checker) enter() bool {
 	return true
 }
 
+// leave ends an object or an array.
+func (c *checker) leave() bool {
+	c.i++
+	c.depth--
+	return c.token()
+}
+
 func (c *checker) array() bool {
 	if !c.enter() {
 		return false
 	}
 	if c.i < len(c.b) && c.b[c.i] == ']' {
-		c.i++
-		c.depth--
-		return true
+		return c.leave()
 	}
 	for {
 		if !c.value() {
@@ -154,9 +172,7 @@ func (c *checker) array() bool {
 			c.i++
 			c.space()
 		case ']':
-			c.i++
-			c.depth--
-			return true
+			return c.leave()
 		default:
 			return c.fail("expected a comma or the end of the array")
 		}
@@ -181,11 +197,15 @@ func (c *checker) object() bool {
 		}
 		at := c.i
 		key, ok := c.str()
-		if !ok {
+		if !ok || !c.token() {
 			return false
 		}
-		if n == maxMembers {
-			return c.fail("too many members in one object")
+		if bytes.IndexByte(key, '\\') >= 0 {
+			key = unescape(nil, key)
+		}
+		if len(key) > maxKeyLen {
+			c.i = at
+			return c.fail("a key is too long")
 		}
 		if many, ok = c.add(key, first, many); !ok {
 			c.i = at
@@ -211,18 +231,13 @@ func (c *checker) object() bool {
 		}
 		return c.fail("expected a comma or the end of the object")
 	}
-	c.i++
-	c.depth--
 	c.keys = c.keys[:first]
-	return true
+	return c.leave()
 }
 
 // add notes a key of the object whose keys start at first; false when it was
 // there already.
 func (c *checker) add(key []byte, first int, many map[string]struct{}) (map[string]struct{}, bool) {
-	if bytes.IndexByte(key, '\\') >= 0 {
-		key = unescape(nil, key)
-	}
 	if many == nil {
 		for _, k := range c.keys[first:] {
 			if bytes.Equal(k, key) {

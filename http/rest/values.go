@@ -233,6 +233,10 @@ var (
 	lastMilli  = time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC).UnixMilli()
 )
 
+// lastNumber is the last millisecond that a client's Date can hold, which is
+// what a number may say.
+const lastNumber = 8_640_000_000_000_000
+
 var timeLayouts = []string{
 	time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02T15:04:05.999999999Z0700",
 	"2006-01-02T15:04Z07:00", "2006-01-02T15:04", "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999",
@@ -241,7 +245,7 @@ var timeLayouts = []string{
 // ParseTime reads any input form of a Time.
 func ParseTime(s string) (Time, error) {
 	if n, ok := digits(s); ok {
-		if n < firstMilli || n > lastMilli {
+		if n < firstMilli || n > lastNumber {
 			return Time{}, errTime
 		}
 		return Time{Time: time.UnixMilli(n).UTC()}, nil

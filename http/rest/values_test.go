@@ -50,6 +50,8 @@ func TestTime(t *testing.T) {
 		{"0", "1970-01-01T00:00:00Z", false},
 		{"1706695200123", "2024-01-31T10:00:00.123Z", false},
 		{"-1", "1969-12-31T23:59:59.999Z", false},
+		{"253402300799999", "9999-12-31T23:59:59.999Z", false},
+		{"8640000000000001", "", false}, {"-62135596800001", "", false}, {"9999-12-31T23:59:59-03:00", "", false},
 		{"2024-01-31", "2024-01-31T00:00:00Z", true},
 		{"2024-01-31T10:00:00Z", "2024-01-31T10:00:00Z", false},
 		{"2024-01-31T10:00:00.5Z", "2024-01-31T10:00:00.5Z", false},
@@ -72,6 +74,9 @@ func TestTime(t *testing.T) {
 		if err != nil || !got.Equal(utc(c.want)) || got.Day != c.day {
 			t.Errorf("ParseTime(%q) = %v, %v; want %s", c.in, got, err, c.want)
 		}
+	}
+	if last, err := ParseTime("8640000000000000"); err != nil || last.UnixMilli() != 8640000000000000 {
+		t.Errorf("the last instant of a Date: %v, %v", last, err)
 	}
 	day, _ := ParseTime("2024-01-31")
 	if last := day.Last(); !last.Equal(utc("2024-01-31T23:59:59.999999999Z")) {

@@ -96,7 +96,18 @@ func TestFraming(t *testing.T) {
 		{"NUL in a value", "GET /x HTTP/1.1\r\nHost: a\r\nX: a\x00b\r\n\r\n", 400},
 		{"CR in a value", "GET /x HTTP/1.1\r\nHost: a\r\nX: a\rb\r\n\r\n", 400},
 		{"CR in the target", "GET /x\r HTTP/1.1\r\nHost: a\r\n\r\n", 400},
-		{"space in a name", "GET /x HTTP/1.1\r\nHost: a\r\nX Y: b\r\n\r\n", 200}, // no reader takes it for another header
+		{"space in a name", "GET /x HTTP/1.1\r\nHost: a\r\nX Y: b\r\n\r\n", 400},
+		{"space in the first name", "GET /x HTTP/1.1\r\nX Y: b\r\nHost: a\r\n\r\n", 400},
+		{"separator in a name", "GET /x HTTP/1.1\r\nHost: a\r\nX(Y): b\r\n\r\n", 400},
+		{"every byte of a name", "GET /x HTTP/1.1\r\nHost: a\r\nX!#$%&'*+-.^_`|~9: b\r\n\r\n", 200},
+		{"coding with a space in the name", "POST /x HTTP/1.1\r\n" + head + "Transfer Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 400},
+		{"length with a space in the name", "POST /x HTTP/1.1\r\n" + head + "Content Length: 2\r\n\r\n{}", 400},
+		{"coding identity", "GET /x HTTP/1.1\r\n" + head + "Transfer-Encoding: identity\r\n\r\n", 400},
+		{"coding identity, in capitals", "POST /x HTTP/1.1\r\n" + head + "TRANSFER-ENCODING:Identity \r\n\r\n", 400},
+		{"coding identity and a length", "POST /x HTTP/1.1\r\n" + head + "Transfer-Encoding: identity\r\nContent-Length: 2\r\n\r\n{}", 400},
+		{"no coding", "POST /x HTTP/1.1\r\n" + head + "Transfer-Encoding:\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 400},
+		{"chunked twice", "POST /x HTTP/1.1\r\n" + head + "Transfer-Encoding: chunked, chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 400},
+		{"chunked, in capitals", "POST /x HTTP/1.1\r\n" + head + "transfer-encoding:\t Chunked \r\n\r\n2\r\n{}\r\n0\r\n\r\n", 200},
 		{"no colon", "GET /x HTTP/1.1\r\nHost: a\r\nnonsense\r\n\r\n", 400},
 		{"folded line", "GET /x HTTP/1.1\r\nHost: a\r\nX: b\r\n c\r\n\r\n", 400},
 		{"bare LF", "GET /x HTTP/1.1\r\nHost: a\nX: b\r\n\r\n", 400},
@@ -211,6 +222,59 @@ func TestNoBleed(t *testing.T) {
 				t.Fatalf("%q became %q", id, got)
 			}
 		}
+	}
+}
+
+// TestCORSOfProtocol: a page of an allowed origin can read what the edge, the
+// listener and the library refuse, too (D-GEN-20).
+func TestCORSOfProtocol(t *testing.T) {
+	const mine = "https://app.example.com"
+	for _, allowed := range [][]string{{mine, "https://b.example.com"}, {mine}, {"*"}} {
+		opts := allow()
+		opts.CORSOrigins = allowed
+		s := serve(t, opts, Post("/x", "", NoAuth, nothing))
+		s.App.Server().ReadTimeout = 200 * time.Millisecond
+		addr := listen(t, s)
+		opts.MaxConnections = 1
+		full := listen(t, serve(t, opts, Post("/x", "", NoAuth, nothing)))
+		held := dial(t, full)
+		opts.MaxConnections, opts.Draining = 0, func() bool { return true }
+		draining := listen(t, serve(t, opts, Post("/x", "", NoAuth, nothing)))
+		for _, c := range []struct {
+			name, addr, line, rest string
+			status                 int
+		}{
+			{"framing", addr, "POST /x HTTP/1.1", "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400},
+			{"target", addr, "POST /x#f HTTP/1.1", "Connection: close\r\n\r\n", 400},
+			{"bad chunk", addr, "POST /x HTTP/1.1", "Transfer-Encoding: chunked\r\n\r\n0x2\r\n", 400},
+			{"long body", addr, "POST /x HTTP/1.1", "Content-Length: 1048577\r\n\r\n{}", 413},
+			{"long target", addr, "POST /" + strings.Repeat("x", maxTarget) + " HTTP/1.1", "Connection: close\r\n\r\n", 431},
+			{"slow body", addr, "POST /x HTTP/1.1", "Content-Length: 2\r\n\r\n{", 408},
+			{"draining", draining, "POST /x HTTP/1.1", "\r\n", 503},
+			{"too many connections", full, "POST /x HTTP/1.1", "\r\n", 503},
+			{"two lengths", addr, "POST /x HTTP/1.1", "Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}", 400},
+			{"long header", addr, "POST /x HTTP/1.1", "X: " + strings.Repeat("x", headerLimit) + "\r\n\r\n", 431},
+			{"slow header", addr, "POST /x HTTP/1.1", "", 408},
+		} {
+			for _, origin := range []string{mine, "https://evil.example"} {
+				answers, closed := wire(t, c.addr, c.line+"\r\nHost: a\r\nOrigin: "+origin+"\r\n"+c.rest, 1)
+				if len(answers) != 1 || !closed || answers[0].status != c.status {
+					t.Fatalf("%s: %+v, closed %v", c.name, answers, closed)
+				}
+				h, want := answers[0].header, ""
+				switch {
+				case allowed[0] == "*":
+					want = "*"
+				case origin == mine:
+					want = mine
+				}
+				if got := h.Get("Access-Control-Allow-Origin"); got != want || (want != "") != (h.Get("Access-Control-Expose-Headers") == exposedHeaders) ||
+					(h.Get("Vary") == "Origin") != (want != "*") {
+					t.Errorf("%s, allowed %v, from %s: %v", c.name, allowed, origin, h)
+				}
+			}
+		}
+		held.Close()
 	}
 }
 

@@ -108,15 +108,13 @@ func (g Group) members(ctx context.Context, who rest.Caller, in membersRequest) 
 	if in.UserID != nil && q.UserID == "" {
 		return out, fault.Invalid("userId", "must not be blank")
 	}
-	after, err := in.After()
+	const place = "%d %s %s" // time, account and role of a member
+	var ms int64
+	given, err := in.After(place, &ms, &q.After.UserID, &q.After.RoleCode)
 	if err != nil {
 		return out, err
 	}
-	if after != "" {
-		var ms int64
-		if n, err := fmt.Sscanf(after, "%d %s %s", &ms, &q.After.UserID, &q.After.RoleCode); n != 3 || err != nil {
-			return out, in.Foreign()
-		}
+	if given {
 		q.After.CreatedAt = time.UnixMilli(ms)
 	}
 	var total int
@@ -130,7 +128,7 @@ func (g Group) members(ctx context.Context, who rest.Caller, in membersRequest) 
 		in.Limit, total = max(in.Limit, len(rows)), len(rows)
 	}
 	return rest.Page(who, in.Paging, rows, total, showMember, func(m resource.Member) string {
-		return fmt.Sprintf("%d %s %s", m.CreatedAt.UnixMilli(), m.UserID, m.RoleCode)
+		return fmt.Sprintf(place, m.CreatedAt.UnixMilli(), m.UserID, m.RoleCode)
 	}), err
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"castellan/domain/fault"
 	"castellan/domain/session"
+	"castellan/domain/user"
 	"castellan/http/guard"
 	"castellan/http/rest"
 	"castellan/http/wire"
@@ -31,7 +32,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 	const sessions = "/auth/sessions"
 	es := []rest.Endpoint{
 		rest.Post("/auth/login", "Log in with a password; the session begins when the challenge is complete", rest.NoAuth, g.login,
-			fault.InvalidField, fault.InvalidCredentials, fault.MFANotAvailable, fault.RateLimited, fault.Overloaded),
+			fault.InvalidField, fault.InvalidCredentials, fault.MFANotAvailable, fault.RateLimited, fault.Overloaded).Gives("p-auth"),
 		rest.Post("/auth/logout", "End the session of the token", rest.User, g.logout),
 		rest.Get(sessions, "List where the caller is logged in, newest first", rest.User, g.list),
 		rest.Delete(sessions, "End one of the caller's sessions, or all of them, the present one included", rest.User, g.end,
@@ -51,11 +52,27 @@ type loginRequest struct {
 	DeviceID    *string `json:"deviceId" doc:"registered device that logs in; kept with the session" maxLength:"64"`
 }
 
-// Lacks asks for one way to say who somebody is, and for a password of at least
-// something.
+// Lacks asks for one way to say who somebody is, well spelled, and for a password
+// of at least something.
 func (in loginRequest) Lacks() (missing []fault.Problem) {
 	add := func(field, message string) {
 		missing = append(missing, fault.Problem{Field: field, Message: message})
+	}
+	spelled := func(s string, err error) string {
+		if e, ok := err.(*fault.Error); ok {
+			missing = append(missing, e.Fields...)
+		}
+		return s
+	}
+	dial := ""
+	if in.CountryCode != nil {
+		dial = spelled(user.DialCode(*in.CountryCode))
+	}
+	if in.PhoneNumber != nil {
+		spelled(user.Canonical(cmp.Or(dial, "1"), *in.PhoneNumber)) // of a wrong code it was said
+	}
+	if in.Email != nil {
+		spelled(user.CanonicalMail(*in.Email))
 	}
 	if in.Email == nil && in.CountryCode == nil {
 		add("countryCode", "is required without email")

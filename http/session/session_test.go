@@ -192,6 +192,8 @@ func TestLogin(t *testing.T) {
 			`{"email":"nobody","password":"x"}`:                                            "INVALID_FIELD email",
 			`{"countryCode":"TR","phoneNumber":"5320000001","password":"x"}`:               "INVALID_FIELD countryCode",
 			`{"countryCode":"90","phoneNumber":"call me","password":"x"}`:                  "INVALID_FIELD phoneNumber",
+			`{"countryCode":"TR","phoneNumber":"call me","password":""}`:                   "INVALID_FIELD countryCode phoneNumber password", // and every wrong one
+			`{"email":"nobody","password":""}`:                                             "INVALID_FIELD email password",
 			`{"email":"user1@example.com","password":"x","password":"y"}`:                  "INVALID_FIELD",
 			`{"email":"user1@example.com","password":5}`:                                   "INVALID_FIELD password",
 			`{"email":"user1@example.com","password":"` + strings.Repeat("x", 1025) + `"}`: "INVALID_FIELD password",

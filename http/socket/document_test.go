@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"testing"
@@ -154,5 +156,37 @@ func TestCloseCodesAreExplained(t *testing.T) {
 	if codes := []closeCode{closeExpired, closeGone, closeTooMany, closeRestart, closeInternal, closeTooBig, closeFlood, closeNotText, closeProtocol}; len(codes) != len(reasons) ||
 		slices.ContainsFunc(codes, func(c closeCode) bool { return reasons[c] == "" }) {
 		t.Error("a code has no reason")
+	}
+}
+
+// The document says how to get to the socket, and is else the same.
+func TestDocumentNamesTheWay(t *testing.T) {
+	read := func(at string) map[string]any {
+		b, err := Document(at)
+		var doc map[string]any
+		if err != nil || json.Unmarshal(b, &doc) != nil {
+			t.Fatalf("%q: %s, %v", at, b, err)
+		}
+		return doc
+	}
+	plain := read("")
+	for at, want := range map[string]string{
+		"http://localhost:8080":       `map[public:map[host:localhost:8080 protocol:ws]] /2fa`,
+		"https://id.example.com/auth": `map[public:map[host:id.example.com pathname:/auth protocol:wss]] /2fa`,
+		"/auth/v1":                    `<nil> /auth/v1/2fa`,
+	} {
+		doc := read(at)
+		channel := doc["channels"].(map[string]any)["twoFactor"].(map[string]any)
+		if got := fmt.Sprint(doc["servers"], " ", channel["address"]); got != want {
+			t.Errorf("%s: %s, want %s", at, got, want)
+		}
+		delete(doc, "servers")
+		channel["address"] = Path
+		if !reflect.DeepEqual(doc, plain) {
+			t.Errorf("%s changes more than the way", at)
+		}
+	}
+	if _, err := Document("http://["); err == nil {
+		t.Error("an address that is none")
 	}
 }

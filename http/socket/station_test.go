@@ -32,7 +32,7 @@ type station struct {
 type settings struct {
 	Options
 	draining bool
-	perIP    int  // connections of one address; a bound wraps every connection
+	perIP    int  // connections of one address
 	opaque   bool // connections do not show what they are
 	buffer   int  // of the kernel, for what is sent; 0 for its own choice
 }

@@ -5,10 +5,8 @@ import (
 	"encoding/base64"
 	"net"
 	"net/url"
-	"reflect"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/gofiber/contrib/websocket"
@@ -128,40 +126,11 @@ func (o Options) admits(origin, host string) bool {
 func bare(nc net.Conn) (_ net.Conn, early []byte) {
 	if hijacked, ok := nc.(interface{ UnsafeConn() net.Conn }); ok {
 		early = buffered(nc)
-		nc = uncounted(hijacked.UnsafeConn())
+		nc = hijacked.UnsafeConn()
 	}
 	nc.SetDeadline(time.Time{})
 	return nc, early
 }
-
-// uncounted looks through fasthttp's count of connections by address. Its
-// wrapper is given to another connection as soon as it is closed, so several
-// goroutines cannot share it: only what it wraps is read and written, and it is
-// closed once.
-func uncounted(nc net.Conn) net.Conn {
-	if v := reflect.Indirect(reflect.ValueOf(nc)); v.Kind() == reflect.Struct {
-		if inner := v.FieldByName("Conn"); inner.IsValid() && inner.CanInterface() {
-			if tcp, ok := inner.Interface().(polled); ok {
-				return counted{tcp, nc}
-			}
-		}
-	}
-	return nc
-}
-
-// polled is a connection that the kernel can watch.
-type polled interface {
-	net.Conn
-	syscall.Conn
-}
-
-type counted struct {
-	polled
-	wrapper net.Conn
-}
-
-// Close implements net.Conn.
-func (c counted) Close() error { return c.wrapper.Close() }
 
 // buffered reads what the server's buffer holds: with a deadline in the past a
 // read gives that and nothing else.

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -30,8 +31,8 @@ type Letter struct {
 // read them through the developer's browser.
 type Dev struct {
 	// Letters lists the outbox, newest first; to is a phone or an address in
-	// any spelling, "" for all.
-	Letters func(ctx context.Context, to string) ([]Letter, error)
+	// any spelling, "" for all. At most limit, where that is not 0.
+	Letters func(ctx context.Context, to string, limit int) ([]Letter, error)
 	// PublicURL is what the signatures of devices name; the demo page has one.
 	PublicURL string
 }
@@ -51,7 +52,14 @@ func (d *Dev) mount(s *rest.Server) {
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
-		letters, err := d.Letters(ctx, strings.Clone(c.Query("to")))
+		limit, err := strconv.Atoi(c.Query("limit", "0"))
+		if err != nil {
+			return fault.Invalid("limit", "must be a whole number")
+		}
+		if limit < 0 {
+			return fault.Invalid("limit", "must not be negative")
+		}
+		letters, err := d.Letters(ctx, strings.Clone(c.Query("to")), limit)
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ package system
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"castellan/domain/fault"
+	"castellan/domain/keyring"
 	"castellan/http/rest"
 	"castellan/web"
 )
@@ -31,9 +33,11 @@ func (k Keys) Endpoints() []rest.Endpoint {
 	}
 }
 
+// jwks may be kept for no longer than a new key is published before it signs.
 func (k Keys) jwks(context.Context, rest.Caller, rest.None) (rest.Reply[rest.None], error) {
+	age := strconv.Itoa(int(keyring.Notice.Seconds()))
 	return rest.Reply[rest.None]{Raw: k.JWKS(), ContentType: "application/jwk-set+json",
-		Headers: []rest.Header{{Name: "Cache-Control", Value: "public, max-age=300"}}}, nil
+		Headers: []rest.Header{{Name: "Cache-Control", Value: "public, max-age=" + age}}}, nil
 }
 
 type vapidKey struct {
@@ -49,8 +53,8 @@ type Options struct {
 	// Ready makes a real round trip; nil means that requests can be served.
 	Ready    func(ctx context.Context) error
 	Draining func() bool
-	OpenAPI  func() []byte // made when first asked for
-	AsyncAPI []byte
+	// The documents; each is made when it is first asked for.
+	OpenAPI, AsyncAPI func() []byte
 	// Dev adds the demo page and the outbox.
 	Dev *Dev
 }
@@ -79,7 +83,7 @@ func Mount(s *rest.Server, o Options) {
 		})
 	}
 	document("/openapi.json", sync.OnceValue(o.OpenAPI))
-	document("/asyncapi.json", func() []byte { return o.AsyncAPI })
+	document("/asyncapi.json", sync.OnceValue(o.AsyncAPI))
 	page(s, "/docs", "docs.html")
 	s.Raw(fiber.MethodGet, "/flags/:file", flag)
 	s.Raw(fiber.MethodGet, "/static/:file", func(c *fiber.Ctx) error {

@@ -43,12 +43,12 @@ func (g Group) Endpoints() []rest.Endpoint {
 		rest.Post("/auth/2fa/challenge/complete", "Answer a method of a challenge", rest.PAuthOrDevice, g.complete,
 			fault.InvalidField, fault.ChallengeNotFound, fault.MethodNotFound, fault.MethodAlreadyCompleted, fault.ChallengeClosed,
 			fault.ChallengeExpired, fault.MethodExpired, fault.OTPInvalid, fault.MethodLocked, fault.RateLimited,
-			fault.DeviceSignatureRequired, fault.DeviceSignatureInvalid).HashBody().Of(section),
+			fault.DeviceSignatureRequired, fault.DeviceSignatureInvalid).HashBody().Gives("x-auth", "ot-auth").Of(section),
 		rest.Post("/auth/2fa/challenge/renew", "Send a new code", rest.PAuth, g.renew,
 			fault.InvalidField, fault.MethodNotFound, fault.MethodAlreadyCompleted, fault.ChallengeClosed, fault.ChallengeExpired,
 			fault.RenewNotSupported, fault.RenewClosed, fault.RenewTooEarly).Of(section),
 		rest.Get("/auth/2fa/challenge/result", "Read the outcome, or wait for it with Prefer: wait=N", rest.PAuth, g.result,
-			fault.ChallengeNotCompleted, fault.ChallengeClosed, fault.ChallengeExpired, fault.ChallengeNotFound).Of(section),
+			fault.ChallengeNotCompleted, fault.ChallengeClosed, fault.ChallengeExpired, fault.ChallengeNotFound).Gives("x-auth", "ot-auth").Holds().Of(section),
 		rest.Start2FAOf("POST", "/auth/2fa/challenge/start", "Start the challenge of an action that has no endpoint of its own", rest.User,
 			[]string{user.ActionVerifyEmail, user.ActionVideoKYC}, g.start, fault.InvalidField, fault.MFANotAvailable, fault.RateLimited).Of(extension).Extended(),
 		rest.Get("/auth/2fa/challenge/ongoing", "List the pushes that wait for the device's answer, newest first", rest.Device, g.ongoing,
@@ -134,13 +134,13 @@ func (g Group) renew(ctx context.Context, who rest.Caller, in renewRequest) (wir
 	if err != nil {
 		return wire.ChallengeAnswer{}, err
 	}
-	return wire.Renewed(c, g.Now()), nil
+	return wire.Renewed(c, in.MethodID, g.Now()), nil
 }
 
 type resultAnswer struct {
-	Action      string           `json:"action"`
-	ChallengeID string           `json:"challengeId"`
-	ExecResult  *wire.ExecResult `json:"execResult"`
+	Action      string          `json:"action"`
+	ChallengeID string          `json:"challengeId"`
+	ExecResult  wire.ExecResult `json:"execResult"`
 }
 
 func (g Group) result(ctx context.Context, who rest.Caller, _ rest.None) (rest.Reply[resultAnswer], error) {
@@ -149,7 +149,7 @@ func (g Group) result(ctx context.Context, who rest.Caller, _ rest.None) (rest.R
 		return rest.Reply[resultAnswer]{}, err
 	}
 	return rest.Reply[resultAnswer]{
-		Body:    resultAnswer{Action: c.Action, ChallengeID: c.ChallengeID, ExecResult: wire.Exec(*c.Result, true)},
+		Body:    resultAnswer{Action: c.Action, ChallengeID: c.ChallengeID, ExecResult: *wire.Exec(*c.Result, true)},
 		Headers: wire.Tokens(*c.Result),
 	}, nil
 }

@@ -45,13 +45,18 @@ func Started(s challenge.Started) rest.Reply[ChallengeAnswer] {
 	return rest.Reply[ChallengeAnswer]{Body: ChallengeAnswer{c}, Headers: []rest.Header{{Name: "p-auth", Value: s.PAuth}}}
 }
 
-// Renewed is the answer of a renewal: the methods that are still open, each
-// with the seconds it has left (D-2FA-23).
-func Renewed(s challenge.Challenge, now time.Time) ChallengeAnswer {
+// Renewed is the answer of the renewal of a method: the methods that are still
+// open, each with the seconds it has left, and the renewed one with its whole
+// lifetime unless the challenge ends before (D-2FA-23).
+func Renewed(s challenge.Challenge, methodID string, now time.Time) ChallengeAnswer {
 	c := shape(s)
 	for _, m := range s.Methods {
+		left := max(0, m.ExpiresAt-now.UnixMilli())
+		if m.ID == methodID && m.ExpiresAt < s.ExpiresAt {
+			left = m.LifetimeMs // the answer comes a moment later
+		}
 		if m.Order == 0 {
-			c.MethodList = append(c.MethodList, method(m, max(0, m.ExpiresAt-now.UnixMilli())))
+			c.MethodList = append(c.MethodList, method(m, left))
 		}
 	}
 	return ChallengeAnswer{c}

@@ -90,7 +90,7 @@ func (w *world) add(id string, lease time.Duration, life time.Duration) (outbox.
 
 func (w *world) payloads() int {
 	w.t.Helper()
-	ms, err := w.store.Recent(w.t.Context(), 100)
+	ms, err := w.store.Recent(w.t.Context(), nil, 100)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -221,7 +221,7 @@ func TestKeepLeavesPayloads(t *testing.T) {
 		d.Start()
 		d.Deliver(w.add("m1", 30*time.Second, time.Minute))
 		time.Sleep(time.Second)
-		ms, err := w.store.Recent(t.Context(), 10)
+		ms, err := w.store.Recent(t.Context(), nil, 10)
 		if err != nil || len(ms) != 1 || ms[0].State != outbox.Sent {
 			t.Fatalf("%+v, %v", ms, err)
 		}

@@ -38,7 +38,9 @@ func (p *place) Commit(_ context.Context, ws ...commit.Write) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, w := range ws {
-		p.settled = append(p.settled, w.(outbox.Settle))
+		if s, is := w.(outbox.Settle); is {
+			p.settled = append(p.settled, s)
+		}
 	}
 	return nil
 }

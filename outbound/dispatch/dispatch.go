@@ -176,7 +176,7 @@ const ripe = 50 * time.Millisecond
 // those that were not written down are sent once more, with the same keys.
 func (d *Dispatcher) settle() {
 	for s := range d.settled {
-		ws := []commit.Write{s}
+		ws := []commit.Write{commit.Unflushed{}, s}
 		due := time.NewTimer(ripe)
 	gather:
 		for len(ws) < 256 {
@@ -194,7 +194,7 @@ func (d *Dispatcher) settle() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		if err := d.o.Commit.Commit(ctx, ws...); err != nil {
 			// The leases lapse and these are sent once more, with the same keys.
-			d.o.Log.Warn("deliveries could not be settled", "count", len(ws), "err", err)
+			d.o.Log.Warn("deliveries could not be settled", "count", len(ws)-1, "err", err)
 		}
 		cancel()
 	}

@@ -39,7 +39,9 @@ func (p *place) Erase(context.Context, time.Time) error { return nil }
 
 func (p *place) Commit(_ context.Context, ws ...commit.Write) error {
 	for _, w := range ws {
-		p.settled <- w.(outbox.Settle)
+		if s, is := w.(outbox.Settle); is {
+			p.settled <- s
+		}
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ const base = new URL('..', import.meta.url);
 const log = new EventLog($('log'), $('log-empty'));
 const client = new CastellanClient({ baseUrl: base.href, fetch: log.fetch, headers: { 'accept-language': language() } });
 const outbox = new Outbox({
-  list: $('outbox'), status: $('outbox-status'), address: () => new URL('dev/outbox', base),
+  list: $('outbox'), status: $('outbox-status'), address: () => new URL('dev/outbox?limit=200', base),
   onUse: (item) => challenge?.fill(String(item.channel).toUpperCase(), item.code),
 });
 

@@ -10,7 +10,7 @@ const outbox = new Outbox({
   list: $('outbox'),
   status: $('outbox-status'),
   address: () => {
-    const address = new URL('dev/outbox', base);
+    const address = new URL('dev/outbox?limit=200', base);
     const to = $('to').value.trim();
     if (to) address.searchParams.set('to', to);
     return address;

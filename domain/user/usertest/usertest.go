@@ -52,6 +52,7 @@ func TestStore(t *testing.T, open Open) {
 		{"Marks", marks},
 		{"ListPages", listPages},
 		{"Roles", roles},
+		{"Demo", demo},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s, c := open(t)
@@ -267,6 +268,15 @@ func versionsAndStatus(t *testing.T, s user.Store, c commit.Committer) {
 	}
 	if secret, _ := s.Secret(ctx, id); secret.Hash != "new" {
 		t.Errorf("a refused unit changed the password to %q", secret.Hash)
+	}
+}
+
+func demo(t *testing.T, s user.Store, c commit.Committer) {
+	seeded := Sample(2)
+	seeded.Demo = true
+	must(t, c.Commit(t.Context(), Sample(1), seeded))
+	if got, err := s.Demo(t.Context()); err != nil || len(got) != 1 || got[0].ID != seeded.ID {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
 

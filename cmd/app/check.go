@@ -1,0 +1,74 @@
+package app
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"castellan/config"
+	"castellan/domain/mfa"
+	"castellan/domain/user"
+	httpapi "castellan/http"
+	"castellan/http/rest"
+	"castellan/outbound/mail"
+	"castellan/outbound/sms"
+)
+
+// Check finds what is wrong with settings that only the parts they are for can
+// judge: files that must be there, templates, endpoints. It is given to
+// config.Load, so that all faults are told at once and before anything opens.
+func Check(c config.Config) (faults config.Faults) {
+	refuse := func(key string, err error) {
+		if err != nil {
+			problem := strings.TrimPrefix(err.Error(), key+": ") // a part that names itself
+			faults = append(faults, config.Fault{Key: key, Problem: strings.ReplaceAll(problem, "\n", "; ")})
+		}
+	}
+	if c.Mail.Configured() {
+		_, err := mail.New(mailConfig(c))
+		refuse("mail", err)
+	}
+	if c.SMS.Configured() {
+		_, err := sms.New(smsConfig(c.SMS))
+		refuse("sms", err)
+	}
+	if c.Push.Enabled {
+		refuse("push.ca_file", readable(c.Push.CAFile))
+	}
+	refuse("geo.mmdb_file", readable(c.Geo.MMDBFile)) // which is large: it is read when it is needed
+
+	if len(c.MFA.Guarded) == 0 {
+		return faults
+	}
+	endpoints := map[string]rest.Endpoint{}
+	for _, e := range (httpapi.API{}).Endpoints() {
+		endpoints[e.Key()] = e
+	}
+	for _, key := range slices.Sorted(maps.Keys(c.MFA.Guarded)) {
+		code := c.MFA.Guarded[key]
+		e, known := endpoints[key]
+		switch why := rest.Unguardable(e); {
+		case !known:
+			refuse("mfa.guarded", fmt.Errorf("%q is no endpoint", key))
+		case why != "":
+			refuse("mfa.guarded", fmt.Errorf("%s %s", key, why))
+		case code != user.ActionVideoKYC && mfa.BuiltIn(code):
+			refuse("mfa.guarded", fmt.Errorf("%s is the action of endpoints of its own; choose another code", code))
+		}
+	}
+	return faults
+}
+
+// readable tells whether a file is there, where one is named.
+func readable(file string) error {
+	if file == "" {
+		return nil
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
