@@ -140,7 +140,14 @@ func (db *DB) openSQLite(path string, o Options) error {
 		return err
 	}
 	w.SetMaxOpenConns(1)
-	if err := w.Ping(); err != nil {
+	// Of several processes that put a new file in WAL mode at once SQLite refuses
+	// some, however long they would wait.
+	unlock, err := lock(file)
+	if err == nil {
+		err = w.Ping()
+		unlock()
+	}
+	if err != nil {
 		w.Close()
 		return fmt.Errorf("%s: %w", path, err)
 	}
@@ -219,14 +226,11 @@ func (db *DB) Ping(ctx context.Context) error {
 // lock under which migrations, keys and seeds are made.
 func (db *DB) Exclusive(ctx context.Context, fn func(context.Context) error) error {
 	if !db.postgres() {
-		f, err := os.OpenFile(db.file+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+		unlock, err := lock(db.file)
 		if err != nil {
-			return fmt.Errorf("lock database: %w", err)
+			return err
 		}
-		defer f.Close() // closing releases the lock
-		if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
-			return fmt.Errorf("lock database: %w", err)
-		}
+		defer unlock()
 		return fn(ctx)
 	}
 	conn, err := db.write.Conn(ctx)
@@ -240,6 +244,19 @@ func (db *DB) Exclusive(ctx context.Context, fn func(context.Context) error) err
 	}
 	defer conn.ExecContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock(?)", key)
 	return fn(ctx)
+}
+
+// lock waits for the lock that stands beside a database file, and takes it.
+func lock(file string) (unlock func() error, err error) {
+	f, err := os.OpenFile(file+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock database: %w", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("lock database: %w", err)
+	}
+	return f.Close, nil // closing releases it
 }
 
 // alone makes the transaction that ctx carries wait until no other one that

@@ -1,0 +1,34 @@
+package persistence
+
+import (
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+// A new file may be opened by many at once: each comes to its turn.
+func TestOpenSideBySide(t *testing.T) {
+	for range 20 {
+		dsn := "sqlite:" + filepath.Join(t.TempDir(), "castellan.db")
+		var ready, all sync.WaitGroup
+		gate := make(chan struct{})
+		for range 16 {
+			ready.Add(1)
+			all.Go(func() {
+				ready.Done()
+				<-gate
+				db, err := Open(t.Context(), dsn, Options{})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := db.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		ready.Wait()
+		close(gate)
+		all.Wait()
+	}
+}
