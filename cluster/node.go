@@ -181,19 +181,26 @@ func (n *Node) call(ctx context.Context, within time.Duration, key identity, alo
 	if n.fleet != nil {
 		return n.fleet.call(ctx, within, key, along, msg)
 	}
+	c, err := n.entered(key)
+	if err != nil {
+		return nil, err
+	}
+	return n.ask.ask(ctx, within, c.pid, along, msg)
+}
+
+// entered counts one message in to the activation of key.
+func (n *Node) entered(key identity) (*cell, error) {
 	for {
 		c, err := n.activate(key)
 		if err != nil {
 			return nil, err
 		}
-		entered, err := c.enter()
-		if err != nil {
-			return nil, err
+		if in, err := c.enter(); in || err != nil {
+			return c, err
 		}
-		if entered {
-			return n.ask.ask(ctx, within, c.pid, along, msg)
-		}
-		// It left between the look and the send; the table has a new one soon.
+		// It has ended and is about to leave the table. Many that only looked
+		// again would keep it from the lock it needs for that.
+		n.remove(c)
 	}
 }
 
@@ -204,19 +211,8 @@ func (n *Node) Tell(kind, id string, msg proto.Message) {
 		n.fleet.tell(opTell, identity{kind, id}, msg)
 		return
 	}
-	for {
-		c, err := n.activate(identity{kind, id})
-		if err != nil {
-			return
-		}
-		entered, err := c.enter()
-		if err != nil {
-			return
-		}
-		if entered {
-			n.sys.Root.Send(c.pid, counted{msg})
-			return
-		}
+	if c, err := n.entered(identity{kind, id}); err == nil {
+		n.sys.Root.Send(c.pid, counted{msg})
 	}
 }
 

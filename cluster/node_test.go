@@ -112,6 +112,18 @@ func TestPassivationLosesNothing(t *testing.T) {
 	}
 }
 
+// Who meets an activation that has ended, and not left the table yet, waits for
+// nobody: a crowd that did kept it from the lock it needs to leave.
+func TestAnEndedActivationIsPassed(t *testing.T) {
+	var births atomic.Int64
+	n := solo(t, &births)
+	call(t, n, "a", "")
+	n.find(identity{"counter", "a"}).state.Store(gone)
+	if got := call(t, n, "a", ""); got != 1 || births.Load() != 2 || n.Live() != 1 {
+		t.Errorf("%d messages, %d activations, %d live", got, births.Load(), n.Live())
+	}
+}
+
 // The runtime names actors by counting in letters, past every short word.
 func TestNoActivationMeetsAReservedName(t *testing.T) {
 	n := solo(t, nil)
