@@ -78,7 +78,8 @@ type transactor interface {
 }
 
 // Open connects to a database: "sqlite:PATH" or "postgres://…". It neither
-// creates tables nor starts the writer; call Migrate, then Start.
+// creates tables nor starts the writer; call Migrate, then Start. UNAVAILABLE is
+// that of a server that does not answer, or not yet.
 func Open(ctx context.Context, dsn string, o Options) (*DB, error) {
 	if o.MaxConns == 0 {
 		o.MaxConns = 8
@@ -99,7 +100,7 @@ func Open(ctx context.Context, dsn string, o Options) (*DB, error) {
 		err = errors.New("the url must begin with sqlite: or postgres://")
 	}
 	if err == nil {
-		err = db.read.PingContext(ctx)
+		err = translate(db.read.PingContext(ctx))
 	}
 	if err != nil {
 		if db.read != nil {

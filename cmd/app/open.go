@@ -1,13 +1,16 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"castellan/config"
 	"castellan/domain/currency"
+	"castellan/domain/fault"
 	"castellan/domain/id"
 	"castellan/domain/keyring"
 	"castellan/domain/mfa"
@@ -16,10 +19,35 @@ import (
 	"castellan/persistence"
 )
 
+// connectTime is how long a database that does not answer is waited for: one
+// that is started together with the service needs a moment.
+const connectTime = 20 * time.Second
+
+// connect opens the database as soon as it answers. What is wrong in any other
+// way is told at once.
+func connect(ctx context.Context, cfg config.Config) (*persistence.DB, error) {
+	patience, cancel := context.WithTimeout(ctx, connectTime)
+	defer cancel()
+	for waits := false; ; waits = true {
+		db, err := persistence.Open(patience, cfg.Database.URL.Reveal(), persistence.Options{MaxConns: cfg.Database.MaxConnections})
+		if fault.CodeOf(err) != fault.Unavailable {
+			return db, err
+		}
+		if !waits {
+			slog.Warn("the database does not answer; waiting for it", "for", connectTime, "err", err)
+		}
+		select {
+		case <-patience.Done():
+			return nil, cmp.Or(ctx.Err(), err)
+		case <-time.After(500 * time.Millisecond):
+		}
+	}
+}
+
 // OpenDatabase opens the database, brings it to this version, and names the
 // migrations that it applied.
 func OpenDatabase(ctx context.Context, cfg config.Config) (*persistence.DB, []string, error) {
-	db, err := persistence.Open(ctx, cfg.Database.URL.Reveal(), persistence.Options{MaxConns: cfg.Database.MaxConnections})
+	db, err := connect(ctx, cfg)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -47,7 +75,7 @@ type Vault struct {
 // keys and seeds are made under one lock, so that several nodes may start at
 // once, and each seed in one transaction with its marker.
 func Open(ctx context.Context, cfg config.Config) (*Vault, error) {
-	db, err := persistence.Open(ctx, cfg.Database.URL.Reveal(), persistence.Options{MaxConns: cfg.Database.MaxConnections})
+	db, err := connect(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -218,4 +219,29 @@ func TestAuditVerify(t *testing.T) {
 			t.Errorf("after a removal: exit %d, %s%s", got.Code, got.Out, got.ErrOut)
 		}
 	})
+}
+
+// A database that does not answer yet is waited for, as it is where both are
+// started together; one that says no is not.
+func TestDatabaseThatComesLater(t *testing.T) {
+	t.Parallel()
+	s := blackbox.NewSite(t, "postgres")
+	proxy := s.Behind()
+	proxy.Become(blackbox.Resets)
+	n := s.Begin()
+	blackbox.Until(t, seconds(10), "a word that the database does not answer", func() bool { return strings.Contains(n.Log(), "waiting for it") })
+	proxy.Become(blackbox.Good)
+	n.Ready()
+	n.Session(t, s.Seeded("user"))
+	n.Stop()
+
+	u, err := url.Parse(s.DSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Path = "/of_nobody"
+	got := s.CommandWith([]string{"DATABASE_URL=" + u.String()}, "", "migrate")
+	if got.Code != 1 || !strings.Contains(got.ErrOut, `"of_nobody" does not exist`) || strings.Contains(got.ErrOut, "waiting for it") {
+		t.Errorf("exit %d, %s", got.Code, got.ErrOut)
+	}
 }
