@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,22 +22,28 @@ import (
 // that is started together with the service needs a moment.
 const connectTime = 20 * time.Second
 
-// connect opens the database as soon as it answers. What is wrong in any other
-// way is told at once.
-func connect(ctx context.Context, cfg config.Config) (*persistence.DB, error) {
-	patience, cancel := context.WithTimeout(ctx, connectTime)
-	defer cancel()
+// opened opens the database as soon as it answers, and does what is done under
+// its lock at every start, from the beginning where the database went away
+// meanwhile. What is wrong in any other way is told at once.
+func opened(ctx context.Context, cfg config.Config, setUp func(context.Context, *persistence.DB) error) (*persistence.DB, error) {
+	patience := time.Now().Add(connectTime)
 	for waits := false; ; waits = true {
-		db, err := persistence.Open(patience, cfg.Database.URL.Reveal(), persistence.Options{MaxConns: cfg.Database.MaxConnections})
-		if fault.CodeOf(err) != fault.Unavailable {
-			return db, err
+		db, err := persistence.Open(ctx, cfg.Database.URL.Reveal(), persistence.Options{MaxConns: cfg.Database.MaxConnections})
+		if err == nil {
+			if err = db.Exclusive(ctx, func(ctx context.Context) error { return setUp(ctx, db) }); err == nil {
+				return db, nil
+			}
+			err = errors.Join(err, db.Close())
+		}
+		if fault.CodeOf(err) != fault.Unavailable || time.Now().After(patience) {
+			return nil, err
 		}
 		if !waits {
 			slog.Warn("the database does not answer; waiting for it", "for", connectTime, "err", err)
 		}
 		select {
-		case <-patience.Done():
-			return nil, cmp.Or(ctx.Err(), err)
+		case <-ctx.Done():
+			return nil, ctx.Err()
 		case <-time.After(500 * time.Millisecond):
 		}
 	}
@@ -46,20 +51,12 @@ func connect(ctx context.Context, cfg config.Config) (*persistence.DB, error) {
 
 // OpenDatabase opens the database, brings it to this version, and names the
 // migrations that it applied.
-func OpenDatabase(ctx context.Context, cfg config.Config) (*persistence.DB, []string, error) {
-	db, err := connect(ctx, cfg)
-	if err != nil {
-		return nil, nil, err
-	}
-	var applied []string
-	err = db.Exclusive(ctx, func(ctx context.Context) (err error) {
+func OpenDatabase(ctx context.Context, cfg config.Config) (db *persistence.DB, applied []string, err error) {
+	db, err = opened(ctx, cfg, func(ctx context.Context, db *persistence.DB) (err error) {
 		applied, err = db.Migrate(ctx)
 		return err
 	})
-	if err != nil {
-		return nil, nil, errors.Join(err, db.Close())
-	}
-	return db, applied, nil
+	return db, applied, err
 }
 
 // Vault is an open deployment: its database, migrated and seeded, and its keys.
@@ -75,13 +72,13 @@ type Vault struct {
 // keys and seeds are made under one lock, so that several nodes may start at
 // once, and each seed in one transaction with its marker.
 func Open(ctx context.Context, cfg config.Config) (*Vault, error) {
-	db, err := connect(ctx, cfg)
+	var v *Vault
+	_, err := opened(ctx, cfg, func(ctx context.Context, db *persistence.DB) error {
+		v = &Vault{DB: db}
+		return v.setUp(ctx, cfg)
+	})
 	if err != nil {
 		return nil, err
-	}
-	v := &Vault{DB: db}
-	if err := db.Exclusive(ctx, func(ctx context.Context) error { return v.setUp(ctx, cfg) }); err != nil {
-		return nil, errors.Join(err, db.Close())
 	}
 	return v, nil
 }
