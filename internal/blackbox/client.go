@@ -60,13 +60,16 @@ func (i impatient) RoundTrip(r *http.Request) (*http.Response, error) {
 	defer cancel()
 	began := time.Now()
 	var look *time.Timer
+	armed := make(chan struct{})
 	look = time.AfterFunc(i.d, func() {
+		<-armed // look is set
 		if left := i.d + i.lost(began) - time.Since(began); left > 0 {
 			look.Reset(left)
 		} else {
 			cancel()
 		}
 	})
+	close(armed)
 	defer look.Stop()
 	a, err := i.RoundTripper.RoundTrip(r.WithContext(ctx))
 	if err != nil {
