@@ -40,6 +40,11 @@ type Command struct {
 // PASSWORD_REUSED, OVERLOADED, UNAVAILABLE.
 func (s *Service) PrepareChange(ctx context.Context, r ChangeRequest) (Command, error) {
 	var none Command
+	place, err := s.Hasher.Admit()
+	if err != nil {
+		return none, err
+	}
+	defer place.Leave()
 	u, err := s.Users.Get(ctx, r.UserID)
 	if err != nil {
 		return none, err
@@ -47,11 +52,6 @@ func (s *Service) PrepareChange(ctx context.Context, r ChangeRequest) (Command, 
 	if err := s.check(u, r.Password, r.Verify); err != nil {
 		return none, err
 	}
-	place, err := s.Hasher.Admit()
-	if err != nil {
-		return none, err
-	}
-	defer place.Leave()
 	stored, err := s.Users.Secret(ctx, u.ID)
 	if err != nil {
 		return none, err

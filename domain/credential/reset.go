@@ -157,6 +157,11 @@ func (s *Service) Update(ctx context.Context, r UpdateRequest) error {
 }
 
 func (s *Service) update(ctx context.Context, r UpdateRequest) error {
+	place, err := s.Hasher.Admit()
+	if err != nil {
+		return err
+	}
+	defer place.Leave()
 	t, u, err := s.redeemable(ctx, r.TokenID, r.From)
 	if err != nil {
 		return err
@@ -164,11 +169,6 @@ func (s *Service) update(ctx context.Context, r UpdateRequest) error {
 	if err := s.check(u, r.Password, r.Verify); err != nil {
 		return err
 	}
-	place, err := s.Hasher.Admit()
-	if err != nil {
-		return err
-	}
-	defer place.Leave()
 	stored, err := s.Users.Secret(ctx, u.ID) // it cannot be older than u; if it is younger the fence fails
 	if err != nil {
 		return err
