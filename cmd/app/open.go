@@ -24,9 +24,13 @@ const connectTime = 20 * time.Second
 
 // opened opens the database as soon as it answers, and does what is done under
 // its lock at every start, from the beginning where the database went away
-// meanwhile. What is wrong in any other way is told at once.
+// meanwhile. What is wrong in any other way, or with an embedded one, is told at
+// once.
 func opened(ctx context.Context, cfg config.Config, setUp func(context.Context, *persistence.DB) error) (*persistence.DB, error) {
 	patience := time.Now().Add(connectTime)
+	if _, embedded := cfg.Database.SQLitePath(); embedded {
+		patience = time.Time{}
+	}
 	for waits := false; ; waits = true {
 		db, err := persistence.Open(ctx, cfg.Database.URL.Reveal(), persistence.Options{MaxConns: cfg.Database.MaxConnections})
 		if err == nil {
