@@ -2,6 +2,8 @@ package password
 
 import (
 	"encoding/binary"
+	"syscall"
+	"unsafe"
 
 	"golang.org/x/crypto/blake2b"
 )
@@ -20,12 +22,18 @@ const (
 	modeID     = 2 // argon2id
 	syncPoints = 4 // slices of a pass
 	blockWords = 128
+	blockBytes = 8 * blockWords
 )
 
 type block [blockWords]uint64
 
-// arena is the memory of one hash at a time.
-type arena struct{ blocks []block }
+// arena is the memory of one hash at a time. It is the system's and not of the
+// heap: the collector would let the garbage of the whole service grow with what
+// the slots hold. Whoever drops an arena frees it.
+type arena struct {
+	blocks []block
+	mapped []byte // what the blocks lie in
+}
 
 // size is the number of blocks the parameters use: a multiple of four per
 // lane, and at least eight per lane.
@@ -37,9 +45,24 @@ func (p Params) size() uint32 {
 // grow makes room for a hash; the contents need not be zero, because the
 // first pass writes every block before it is read.
 func (a *arena) grow(blocks uint32) {
-	if uint32(len(a.blocks)) < blocks {
-		a.blocks = make([]block, blocks)
+	if uint32(len(a.blocks)) >= blocks {
+		return
 	}
+	a.free()
+	m, err := syscall.Mmap(-1, 0, int(blocks)*blockBytes, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	if err != nil { // the system gives no more mappings; the heap may have room
+		a.blocks = make([]block, blocks)
+		return
+	}
+	a.mapped, a.blocks = m, unsafe.Slice((*block)(unsafe.Pointer(unsafe.SliceData(m))), blocks)
+}
+
+// free gives the memory back.
+func (a *arena) free() {
+	if a.mapped != nil {
+		syscall.Munmap(a.mapped) // of what was mapped: cannot fail
+	}
+	a.blocks, a.mapped = nil, nil
 }
 
 // derive computes a tag of n bytes.
@@ -61,7 +84,7 @@ func (a *arena) derive(password, salt, secret, data []byte, p Params, n uint32) 
 			last[i] ^= v
 		}
 	}
-	var text [8 * blockWords]byte
+	var text [blockBytes]byte
 	for i, v := range last {
 		binary.LittleEndian.PutUint64(text[8*i:], v)
 	}
@@ -121,7 +144,7 @@ type filler struct {
 }
 
 func (f *filler) start(h0 *[blake2b.Size + 8]byte) {
-	var text [8 * blockWords]byte
+	var text [blockBytes]byte
 	for lane := range f.lanes {
 		for i := range uint32(2) {
 			binary.LittleEndian.PutUint32(h0[blake2b.Size:], i)

@@ -240,7 +240,7 @@ func (h *Hasher) acquire(ctx context.Context) (*arena, error) {
 // done hands the slot and its memory to the caller who waits longest.
 func (h *Hasher) done(a *arena) {
 	if uint32(len(a.blocks)) > h.params.size() {
-		a.blocks = nil // an old hash of larger parameters needed more
+		a.free() // an old hash of larger parameters needed more
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -262,6 +262,9 @@ func (h *Hasher) trim() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.running == 0 {
+		for _, a := range h.arenas {
+			a.free()
+		}
 		h.arenas = nil
 	}
 }

@@ -2,6 +2,7 @@ package blackbox
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"regexp"
@@ -87,6 +88,21 @@ func (n *Node) Ready() {
 	case <-time.After(startTime):
 		n.t.Fatalf("the service does not serve after %v:\n%s", startTime, n.Log())
 	}
+}
+
+// PeakMemory is the most that the process ever had resident, in bytes.
+func (n *Node) PeakMemory() int {
+	n.t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", n.cmd.Process.Pid))
+	_, rest, _ := strings.Cut(string(status), "\nVmHWM:")
+	var kib int
+	if err == nil {
+		_, err = fmt.Sscanf(rest, "%d kB", &kib)
+	}
+	if err != nil {
+		n.t.Fatalf("the peak memory of process %d: %v", n.cmd.Process.Pid, err)
+	}
+	return kib << 10
 }
 
 // Kill ends the process with SIGKILL, as a crash would, and returns when it is
