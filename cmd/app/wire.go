@@ -444,21 +444,18 @@ func documented(cfg config.Config) string {
 }
 
 func (s *service) openAPI() []byte {
-	b, err := httpapi.OpenAPI(s.o.Version, documented(s.cfg))
-	if err != nil {
-		slog.Error("the OpenAPI document could not be written", "err", err)
-		return []byte("{}")
-	}
-	return b
+	return written(httpapi.OpenAPI(s.o.Version, documented(s.cfg)))
 }
 
-func (s *service) asyncAPI() []byte {
-	b, err := socket.Document(documented(s.cfg))
+func (s *service) asyncAPI() []byte { return written(socket.Document(documented(s.cfg))) }
+
+// written is a document, or an empty one where it could not be written.
+func written(document []byte, err error) []byte {
 	if err != nil {
-		slog.Error("the AsyncAPI document could not be written", "err", err)
+		slog.Error("a document of the interface could not be written", "err", err)
 		return []byte("{}")
 	}
-	return b
+	return document
 }
 
 func (s *service) observe(_ context.Context, a rest.Answered) {
