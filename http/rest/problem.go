@@ -79,7 +79,7 @@ func problemOf(f *fault.Error, language, requestID string) (status int, body []b
 func (p *problem) localize(e entry, language string) {
 	p.Message = e.title(language)
 	for i, x := range p.Errors {
-		said, ok := inWords(x.Message, language)
+		said, ok := Translated(x.Message, language)
 		if !ok {
 			continue
 		}
@@ -88,7 +88,7 @@ func (p *problem) localize(e entry, language string) {
 			p.Message = x.Field + ": " + said
 		}
 	}
-	if said, ok := inWords(p.Detail, language); ok && len(p.Errors) == 0 {
+	if said, ok := Translated(p.Detail, language); ok && len(p.Errors) == 0 {
 		p.Message = said
 	}
 }

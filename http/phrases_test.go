@@ -1,0 +1,121 @@
+package httpapi_test
+
+import (
+	"go/ast"
+	"go/parser"
+	source "go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"castellan/http/rest"
+)
+
+// Each phrase of each table is found again in both languages, whatever its texts are.
+func TestPhrases(t *testing.T) {
+	tables, err := filepath.Glob("*/phrases.tsv")
+	must(t, err)
+	found := 0
+	for _, name := range tables {
+		table, err := os.ReadFile(name)
+		must(t, err)
+		for _, row := range strings.Split(strings.TrimSpace(string(table)), "\n")[1:] {
+			found++
+			text := strings.Split(strings.ReplaceAll(row, "%s", "«%s»"), "\t")
+			for i, language := range []string{"tr", "ar"} {
+				if said, ok := rest.Translated(text[0], language); !ok || said != text[i+1] {
+					t.Errorf("%s: %q is said as %q", name, text[0], said)
+				}
+			}
+		}
+	}
+	if found < 125 {
+		t.Errorf("%d phrases were found", found)
+	}
+	if said, ok := rest.Translated(`"a b" is not a user id`, "tr"); !ok || said != `"a b" kullanıcı kimliği değil` {
+		t.Errorf("of a value: %q", said)
+	}
+}
+
+// notForClients are texts that only operators meet, at their own command line.
+var notForClients = []string{
+	"keys of this purpose are not rotated", "must be 1 to 64 letters, digits, _ or -, and begin with a letter or digit",
+}
+
+// Whatever the program says of a field is a phrase.
+func TestEveryTextIsAPhrase(t *testing.T) {
+	verb := regexp.MustCompile(`%[.0-9]*[a-z]`)
+	found := 0
+	check := func(at source.Position, e ast.Expr) {
+		if call, ok := e.(*ast.CallExpr); ok && strings.HasSuffix(name(call.Fun), "Sprintf") {
+			e = call.Args[0]
+		}
+		lit, ok := e.(*ast.BasicLit)
+		if !ok {
+			return
+		}
+		text, _ := strconv.Unquote(lit.Value)
+		if text = verb.ReplaceAllString(text, "%s"); strings.Trim(text, "%s ") == "" { // all of it is said elsewhere
+			return
+		}
+		found++
+		if _, known := rest.Translated(text, "tr"); !known && !slices.Contains(notForClients, text) {
+			t.Errorf("%v: %q is no phrase", at, text)
+		}
+	}
+	says := func(fset *source.FileSet, file *ast.File) {
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.CallExpr:
+				if fn := name(n.Fun); len(n.Args) > 1 && (fn == "fault.Invalid" || fn == "Invalid" || fn == "bad") {
+					check(fset.Position(n.Pos()), n.Args[1])
+				} else if len(n.Args) == 1 && (fn == "b.fail" || fn == "b.refuse" || fn == "c.fail") {
+					check(fset.Position(n.Pos()), n.Args[0])
+				}
+			case *ast.CompositeLit:
+				for _, e := range n.Elts {
+					if kv, ok := e.(*ast.KeyValueExpr); ok && name(n.Type) == "fault.Problem" && name(kv.Key) == "Message" {
+						check(fset.Position(n.Pos()), kv.Value)
+					}
+				}
+			}
+			return true
+		})
+	}
+	for _, root := range []string{"../domain", "."} {
+		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") ||
+				strings.HasSuffix(path, "_test.go") || strings.HasSuffix(filepath.Dir(path), "test") {
+				return err
+			}
+			fset := source.NewFileSet()
+			file, err := parser.ParseFile(fset, path, nil, 0)
+			if err == nil {
+				says(fset, file)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if found < 60 {
+		t.Errorf("%d texts were found", found)
+	}
+}
+
+// name is an identifier or a selector as it is written.
+func name(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return e.Name
+	case *ast.SelectorExpr:
+		return name(e.X) + "." + e.Sel.Name
+	}
+	return ""
+}
