@@ -17,10 +17,10 @@ import (
 	"castellan/actors/pb"
 	"castellan/cluster"
 	"castellan/domain/challenge"
+	"castellan/domain/challenge/stepup"
 	"castellan/domain/commit"
 	"castellan/domain/fault"
 	"castellan/domain/outbox"
-	"castellan/domain/stepup"
 )
 
 // The kinds of actor.
@@ -40,8 +40,8 @@ type Deps struct {
 	Commit  commit.Committer
 	Actions challenge.Actions
 	Rules   challenge.Rules
-	// Primes are what the node's Client leaves for challenges; nil: nothing.
-	Primes *Primes
+	// WarmCache is what the node's Client leaves for challenges; nil: nothing.
+	WarmCache *WarmCache
 	// Claims turn what an accepted answer of a method uses up into the writes
 	// that use it. A method without an entry claims nothing.
 	Claims map[challenge.Name]Claims

@@ -16,6 +16,7 @@ import (
 	"castellan/actors"
 	"castellan/cluster"
 	"castellan/domain/challenge"
+	"castellan/domain/challenge/stepup"
 	"castellan/domain/commit"
 	"castellan/domain/fault"
 	"castellan/domain/id"
@@ -23,7 +24,6 @@ import (
 	"castellan/domain/message"
 	"castellan/domain/mfa"
 	"castellan/domain/outbox"
-	"castellan/domain/stepup"
 	"castellan/domain/totp"
 	"castellan/domain/user"
 	"castellan/persistence"
@@ -143,11 +143,11 @@ func (w *world) start() {
 	users := accounts{persistence.NewUsers(w.db)}
 	log := slog.New(slog.DiscardHandler)
 	w.node = cluster.Solo(log)
-	primes := new(actors.Primes)
-	w.node.Register(actors.Kinds(actors.Deps{Primes: primes, Store: persistence.NewChallenges(w.db), Outbox: persistence.NewOutbox(w.db), Commit: w.db, Actions: w.actions,
+	warm := new(actors.WarmCache)
+	w.node.Register(actors.Kinds(actors.Deps{WarmCache: warm, Store: persistence.NewChallenges(w.db), Outbox: persistence.NewOutbox(w.db), Commit: w.db, Actions: w.actions,
 		Rules: challenge.DefaultRules(), Accounts: users, Sessions: w, Seal: ring.Seal, Open: ring.Open, Grace: 120 * time.Second, Now: time.Now, Log: log,
 		Claims: map[challenge.Name]actors.Claims{challenge.TOTP: totp.Claim, challenge.PUSH: stepup.Claim}})...)
-	w.client = actors.Client{Node: w.node, Primes: primes, Now: time.Now}
+	w.client = actors.Client{Node: w.node, WarmCache: warm, Now: time.Now}
 	w.client.Listen(func(n stepup.News) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -160,7 +160,7 @@ func (w *world) start() {
 	w.engine = &stepup.Service{
 		Config:  stepup.Config{TTL: 600 * time.Second, Grace: 120 * time.Second, ExecWait: 10 * time.Second, MaxOpen: 5, Lease: 30 * time.Second},
 		Actions: w.actions, Catalog: func() *mfa.Catalog { return w.catalog }, Book: book, Ring: ring, Tokens: w, Accounts: users, Sessions: w,
-		Desk: w.client, Cases: w.client, Store: persistence.NewChallenges(w.db), Outbox: persistence.NewOutbox(w.db), Dispatch: w, Commit: w.db, Now: time.Now,
+		UserGate: w.client, Challenges: w.client, Store: persistence.NewChallenges(w.db), Outbox: persistence.NewOutbox(w.db), Dispatch: w, Commit: w.db, Now: time.Now,
 		Judges: map[challenge.Name]stepup.Judge{challenge.TOTP: func(ctx context.Context, userID string, a stepup.Answer) (challenge.Verdict, *challenge.Claim, error) {
 			return w.totps.Judge(ctx, userID, a.Value)
 		}},

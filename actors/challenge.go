@@ -11,10 +11,10 @@ import (
 	"castellan/cluster"
 	"castellan/domain/audit"
 	"castellan/domain/challenge"
+	"castellan/domain/challenge/stepup"
 	"castellan/domain/commit"
 	"castellan/domain/fault"
 	"castellan/domain/outbox"
-	"castellan/domain/stepup"
 )
 
 // challengeActor owns one challenge.
@@ -127,8 +127,8 @@ func (a *challengeActor) load(c *cluster.Context) error {
 	if a.state != nil {
 		return nil
 	}
-	if a.d.Primes != nil {
-		if p, ok := a.d.Primes.take(c.ID()); ok {
+	if a.d.WarmCache != nil {
+		if p, ok := a.d.WarmCache.take(c.ID()); ok {
 			a.state, a.sealed, a.fresh = &p.state, p.command, true
 			return nil
 		}

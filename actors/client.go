@@ -11,25 +11,25 @@ import (
 	"castellan/actors/pb"
 	"castellan/cluster"
 	"castellan/domain/challenge"
+	"castellan/domain/challenge/stepup"
 	"castellan/domain/fault"
 	"castellan/domain/geo"
 	"castellan/domain/outbox"
-	"castellan/domain/stepup"
 )
 
 // Client is how the rest of the program reaches the actors. It implements the
-// ports of domain/stepup over a node. It is safe for concurrent use.
+// ports of domain/challenge/stepup over a node. It is safe for concurrent use.
 type Client struct {
 	Node *cluster.Node
-	// Primes are those of the node's Deps; nil: nothing is primed.
-	Primes *Primes
-	Now    func() time.Time
+	// WarmCache is that of the node's Deps; nil: nothing is primed.
+	WarmCache *WarmCache
+	Now       func() time.Time
 }
 
 var (
-	_ stepup.Cases = Client{}
-	_ stepup.Desk  = Client{}
-	_ stepup.Feed  = Client{}
+	_ stepup.Challenges = Client{}
+	_ stepup.UserGate   = Client{}
+	_ stepup.Feed       = Client{}
 )
 
 // patience is how long a caller waits for a step, waiting for an action or an
@@ -74,20 +74,20 @@ func (c Client) Probe(ctx context.Context) error {
 	return err
 }
 
-// Prime implements stepup.Cases.
+// Prime implements stepup.Challenges.
 func (c Client) Prime(s challenge.Challenge, command []byte) {
 	switch {
 	case !c.Node.Owns(KindChallenge, s.ID):
 		c.Node.Tell(KindChallenge, s.ID, prime(s, command))
-	case c.Primes != nil:
-		c.Primes.put(s, command)
+	case c.WarmCache != nil:
+		c.WarmCache.put(s, command)
 	}
 }
 
-// Refresh implements stepup.Cases. An owner that sleeps reads the row anyway.
+// Refresh implements stepup.Challenges. An owner that sleeps reads the row anyway.
 func (c Client) Refresh(id string) {
-	if c.Primes != nil {
-		c.Primes.take(id)
+	if c.WarmCache != nil {
+		c.WarmCache.take(id)
 	}
 	c.Node.TellLive(KindChallenge, id, &pb.ChallengeRefresh{})
 }
@@ -95,7 +95,7 @@ func (c Client) Refresh(id string) {
 // Resume wakes the owner of a challenge whose action has not reported.
 func (c Client) Resume(id string) { c.Node.Tell(KindChallenge, id, &pb.ChallengeRefresh{}) }
 
-// Complete implements stepup.Cases.
+// Complete implements stepup.Challenges.
 func (c Client) Complete(ctx context.Context, id string, a challenge.Answer, wait time.Duration, by stepup.Actor) (stepup.Answered, error) {
 	m := &pb.ChallengeComplete{MethodId: a.MethodID, Method: string(a.Method), Verdict: int32(a.Verdict), WaitMs: wait.Milliseconds(),
 		RequestId: by.RequestID, Ip: by.IP, ActorId: by.ID}
@@ -115,10 +115,10 @@ func (c Client) Complete(ctx context.Context, id string, a challenge.Answer, wai
 	return stepup.Answered{Action: r.Action, Final: r.Final, Outcome: r.Outcome}, nil
 }
 
-// User implements stepup.Cases.
+// User implements stepup.Challenges.
 func (c Client) User(ctx context.Context, id string) (string, error) {
-	if c.Primes != nil {
-		if userID, _, ok := c.Primes.owner(id); ok {
+	if c.WarmCache != nil {
+		if userID, _, ok := c.WarmCache.owner(id); ok {
 			return userID, nil
 		}
 	}
@@ -130,8 +130,8 @@ func (c Client) User(ctx context.Context, id string) (string, error) {
 // judged. CHALLENGE_NOT_FOUND when there is no such challenge. Of one that
 // nobody has answered yet its owner need not be asked: it keeps no filter.
 func (c Client) Holder(ctx context.Context, id string) (challenge.Holder, error) {
-	if c.Primes != nil {
-		if userID, untouched, ok := c.Primes.owner(id); ok && untouched {
+	if c.WarmCache != nil {
+		if userID, untouched, ok := c.WarmCache.owner(id); ok && untouched {
 			return challenge.Holder{UserID: userID}, nil
 		}
 	}
@@ -144,7 +144,7 @@ func (c Client) Holder(ctx context.Context, id string) (challenge.Holder, error)
 	return challenge.Holder{UserID: r.UserId, KeepsFilter: r.KeepsFilter, Filter: geo.Filter(r.Filter)}, nil
 }
 
-// CheckRenew implements stepup.Cases.
+// CheckRenew implements stepup.Challenges.
 func (c Client) CheckRenew(ctx context.Context, id, methodID string, name challenge.Name) (stepup.Renewal, error) {
 	r, err := ask[*pb.ChallengeRenewed](ctx, c, KindChallenge, id, 0, func(deadline int64) proto.Message {
 		return &pb.ChallengeRenew{MethodId: methodID, Method: string(name), Check: true, Deadline: deadline}
@@ -162,7 +162,7 @@ func (c Client) CheckRenew(ctx context.Context, id, methodID string, name challe
 	return out, nil
 }
 
-// Renew implements stepup.Cases.
+// Renew implements stepup.Challenges.
 func (c Client) Renew(ctx context.Context, id, methodID string, name challenge.Name, d challenge.Digest, m outbox.Message, by stepup.Actor) (challenge.Challenge, error) {
 	r, err := ask[*pb.ChallengeRenewed](ctx, c, KindChallenge, id, 0, func(deadline int64) proto.Message {
 		return &pb.ChallengeRenew{MethodId: methodID, Method: string(name), Digest: &pb.Digest{Key: d.Key, Sum: d.Sum}, Message: toOutgoing(m),
@@ -174,7 +174,7 @@ func (c Client) Renew(ctx context.Context, id, methodID string, name challenge.N
 	return unview(r.Challenge), nil
 }
 
-// Result implements stepup.Cases.
+// Result implements stepup.Challenges.
 func (c Client) Result(ctx context.Context, id string, wait time.Duration) (stepup.Answered, error) {
 	r, err := ask[*pb.ChallengeAnswered](ctx, c, KindChallenge, id, wait, func(deadline int64) proto.Message {
 		return &pb.ChallengeResult{WaitMs: wait.Milliseconds(), Deadline: deadline}
@@ -210,8 +210,8 @@ func (c Client) Listen(receive func(stepup.News)) {
 // nothing of the sockets of this node. It must not block.
 func (c Client) OnMove(tell func(moved func(challengeID string) bool)) {
 	c.Node.OnMove(func(moved func(kind, id string) bool) {
-		if c.Primes != nil {
-			c.Primes.Clear()
+		if c.WarmCache != nil {
+			c.WarmCache.Clear()
 		}
 		tell(func(id string) bool { return moved(KindChallenge, id) })
 	})
@@ -225,8 +225,8 @@ func newsOf(n *pb.ChallengeNews) stepup.News {
 	return out
 }
 
-// Reserve implements stepup.Desk.
-func (c Client) Reserve(ctx context.Context, userID string, r stepup.Reservation) (stepup.Leave, error) {
+// Reserve implements stepup.UserGate.
+func (c Client) Reserve(ctx context.Context, userID string, r stepup.Reservation) (stepup.Grant, error) {
 	m := &pb.UserReserve{ChallengeId: r.ChallengeID, Action: r.Action, ExpiresAt: r.ExpiresAt, MaxOpen: int32(r.MaxOpen), Caps: capsOf(r.Caps)}
 	if p := r.Push; p != nil {
 		m.Push = &pb.PushCaps{Pending: int32(p.Pending), Denials: int32(p.Denials), WindowMs: p.Window.Milliseconds(), PauseMs: p.Pause.Milliseconds()}
@@ -239,12 +239,12 @@ func (c Client) Reserve(ctx context.Context, userID string, r stepup.Reservation
 		return m
 	})
 	if err != nil {
-		return stepup.Leave{}, err
+		return stepup.Grant{}, err
 	}
-	return stepup.Leave{Supersede: a.Supersede, Send: a.Send, NoPush: a.NoPush}, nil
+	return stepup.Grant{Supersede: a.Supersede, Send: a.Send, NoPush: a.NoPush}, nil
 }
 
-// Send implements stepup.Desk.
+// Send implements stepup.UserGate.
 func (c Client) Send(ctx context.Context, userID string, s stepup.Sending, caps stepup.Caps) (bool, error) {
 	a, err := ask[*pb.UserSent](ctx, c, KindUser, userID, 0, func(deadline int64) proto.Message {
 		return &pb.UserSend{Sending: sendingOf(s), Caps: capsOf(caps), Deadline: deadline}
@@ -255,8 +255,8 @@ func (c Client) Send(ctx context.Context, userID string, s stepup.Sending, caps 
 	return a.Send, nil
 }
 
-// Knock implements stepup.Desk.
-func (c Client) Knock(ctx context.Context) error {
+// DummyCall implements stepup.UserGate.
+func (c Client) DummyCall(ctx context.Context) error {
 	if err := c.Probe(ctx); err != nil {
 		return unreachable(err)
 	}

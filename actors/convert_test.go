@@ -8,8 +8,8 @@ import (
 
 	"castellan/domain/audit"
 	"castellan/domain/challenge"
+	"castellan/domain/challenge/stepup"
 	"castellan/domain/fault"
-	"castellan/domain/stepup"
 )
 
 // What is primed is the challenge as it was made, in every field but those

@@ -10,9 +10,9 @@ import (
 	"castellan/cluster"
 	"castellan/domain/audit"
 	"castellan/domain/challenge"
+	"castellan/domain/challenge/stepup"
 	"castellan/domain/commit"
 	"castellan/domain/fault"
-	"castellan/domain/stepup"
 )
 
 const (

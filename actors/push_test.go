@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"castellan/domain/challenge"
+	"castellan/domain/challenge/stepup"
 	"castellan/domain/device"
 	"castellan/domain/device/devicetest"
 	"castellan/domain/fault"
-	"castellan/domain/stepup"
 	"castellan/domain/user"
 )
 

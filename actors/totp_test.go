@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"castellan/domain/challenge"
+	"castellan/domain/challenge/stepup"
 	"castellan/domain/fault"
 	"castellan/domain/keyring"
-	"castellan/domain/stepup"
 	"castellan/domain/totp"
 	"castellan/internal/pgtest"
 	"castellan/persistence"

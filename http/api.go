@@ -12,6 +12,7 @@ import (
 	registry "castellan/domain/resource"
 	"castellan/http/addressbook"
 	"castellan/http/audit"
+	"castellan/http/challenge"
 	"castellan/http/cluster"
 	"castellan/http/device"
 	"castellan/http/firewall"
@@ -25,14 +26,13 @@ import (
 	"castellan/http/socket"
 	"castellan/http/system"
 	"castellan/http/totp"
-	"castellan/http/twofactor"
 	"castellan/http/user"
 	"castellan/http/wire"
 )
 
 // API is every section of endpoints, in the order of the interface.
 type API struct {
-	TwoFactor   twofactor.Group   // 4.1
+	Challenge   challenge.Group   // 4.1
 	TOTP        totp.Group        // 4.2
 	Password    password.Group    // 4.3
 	MFA         mfa.Group         // 4.4
@@ -55,7 +55,7 @@ type API struct {
 // Endpoints returns every endpoint of the service.
 func (a API) Endpoints() []rest.Endpoint {
 	var all []rest.Endpoint
-	for _, g := range []rest.Group{a.TwoFactor, a.TOTP, a.Password, a.MFA, a.Firewall, a.Resource, a.User, a.AddressBook, a.Geofilter, a.Session, a.Device, a.Role, a.Explain, a.Rules, a.Audit, a.Cluster, a.Keys} {
+	for _, g := range []rest.Group{a.Challenge, a.TOTP, a.Password, a.MFA, a.Firewall, a.Resource, a.User, a.AddressBook, a.Geofilter, a.Session, a.Device, a.Role, a.Explain, a.Rules, a.Audit, a.Cluster, a.Keys} {
 		all = append(all, g.Endpoints()...)
 	}
 	return all

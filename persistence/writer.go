@@ -553,7 +553,7 @@ func init() {
 	register(passwordFences...)
 	register(userFences...)
 	register(totpFences...)
-	register(credentialFences...)
+	register(resetFences...)
 	register(cronKeyFences...)
 	register(deviceFences...)
 
@@ -567,7 +567,7 @@ func init() {
 	register(userWrites...)
 	register(sessionWrites...)
 	register(totpWrites...)
-	register(credentialWrites...)
+	register(resetWrites...)
 	register(cronKeyWrites...)
 	register(geofilterWrites...)
 	register(allowedIPWrites...)

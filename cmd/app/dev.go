@@ -12,12 +12,12 @@ import (
 
 	"castellan/config"
 	"castellan/domain/challenge"
+	"castellan/domain/challenge/stepup"
 	"castellan/domain/fault"
 	"castellan/domain/id"
 	"castellan/domain/keyring"
 	"castellan/domain/outbox"
 	"castellan/domain/session"
-	"castellan/domain/stepup"
 	"castellan/domain/user"
 	"castellan/http/system"
 	"castellan/outbound/dispatch"

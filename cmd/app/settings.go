@@ -9,11 +9,11 @@ import (
 
 	"castellan/config"
 	"castellan/domain/challenge"
+	"castellan/domain/challenge/stepup"
 	"castellan/domain/geo"
 	"castellan/domain/message"
 	"castellan/domain/mfa"
 	"castellan/domain/password"
-	"castellan/domain/stepup"
 	"castellan/domain/user"
 	"castellan/outbound/dispatch"
 	"castellan/outbound/geoip"

@@ -31,8 +31,8 @@ import (
 	"castellan/domain/addressbook/address"
 	"castellan/domain/allowedip"
 	"castellan/domain/challenge"
+	"castellan/domain/challenge/stepup"
 	"castellan/domain/change"
-	"castellan/domain/credential"
 	"castellan/domain/cronkey"
 	"castellan/domain/currency"
 	"castellan/domain/device"
@@ -45,15 +45,16 @@ import (
 	"castellan/domain/mfa"
 	"castellan/domain/outbox"
 	"castellan/domain/password"
+	"castellan/domain/password/replace"
 	"castellan/domain/resource"
 	"castellan/domain/session"
-	"castellan/domain/stepup"
 	"castellan/domain/token"
 	"castellan/domain/totp"
 	"castellan/domain/user"
 	httpapi "castellan/http"
 	httpaddressbook "castellan/http/addressbook"
 	httpaudit "castellan/http/audit"
+	httpchallenge "castellan/http/challenge"
 	httpcluster "castellan/http/cluster"
 	httpdevice "castellan/http/device"
 	httpfirewall "castellan/http/firewall"
@@ -68,7 +69,6 @@ import (
 	"castellan/http/socket"
 	"castellan/http/system"
 	httptotp "castellan/http/totp"
-	"castellan/http/twofactor"
 	httpuser "castellan/http/user"
 	"castellan/outbound/dispatch"
 	"castellan/outbound/geoip"
@@ -109,7 +109,7 @@ type service struct {
 	logins      *session.Service
 	totps       *totp.Service
 	devices     *device.Service
-	passwords   *credential.Service
+	passwords   *replace.Service
 	countries   *geofilter.Service
 	hub         *socket.Hub
 	server      *rest.Server
@@ -246,22 +246,22 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 		s.node.OnApart(roll.ask)
 		s.feed.On(change.Cluster, roll.apply)
 	}
-	primes := new(actors.Primes)
+	warm := new(actors.WarmCache)
 	_, embedded := cfg.Database.SQLitePath()
 	if s.tracer != nil {
 		s.node.Trace(s.tracer)
 	}
-	s.node.Register(actors.Kinds(actors.Deps{Primes: primes, Store: challenges, Outbox: outboxStore, Commit: revoking, Actions: actions, Rules: rules(cfg), Accounts: people,
+	s.node.Register(actors.Kinds(actors.Deps{WarmCache: warm, Store: challenges, Outbox: outboxStore, Commit: revoking, Actions: actions, Rules: rules(cfg), Accounts: people,
 		Claims:      map[challenge.Name]actors.Claims{challenge.TOTP: totp.Claim, challenge.PUSH: stepup.Claim},
 		Unclustered: cfg.Cluster.GossipAddr == "" && !embedded, Sessions: s.revocations, Seal: ring.Seal, Open: ring.Open, Grace: cfg.MFA.PAuthGrace, Now: now, Log: s.log})...)
-	s.client = actors.Client{Node: s.node, Primes: primes, Now: now}
+	s.client = actors.Client{Node: s.node, WarmCache: warm, Now: now}
 	book, err := message.NewBook(httpapi.Title, nil)
 	if err != nil {
 		return err
 	}
 	s.leaving, s.leave = context.WithCancel(context.Background())
 	s.engine = &stepup.Service{Config: stepupConfig(cfg), Leaving: s.leaving, Actions: actions, Catalog: s.live.Catalog, Book: book, Ring: ring, Tokens: challengeTokens{s.tokens, now},
-		Accounts: people, Sessions: s.revocations, Desk: s.client, Cases: s.client, Store: challenges, Outbox: outboxStore, Dispatch: s.dispatch, Commit: s.tally, Now: now}
+		Accounts: people, Sessions: s.revocations, UserGate: s.client, Challenges: s.client, Store: challenges, Outbox: outboxStore, Dispatch: s.dispatch, Commit: s.tally, Now: now}
 
 	s.totps = &totp.Service{Store: persistence.NewTOTP(db), Users: s.users, Budgets: challenges, Commit: s.tally, Ring: ring, Notices: s.engine, Rules: rules(cfg),
 		Recovery: totp.Limit{Attempts: cfg.Limits.RecoveryCodes, Window: cfg.Limits.RecoveryCodeWindow}, Issuer: cfg.MFA.TOTPIssuer, Now: now}
@@ -287,9 +287,9 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	actions.Register(s.logins.LoginAction())
 	actions.Register(user.VerifyEmailAction())
 	actions.Register(user.VideoKYCAction())
-	s.passwords = &credential.Service{Users: s.users, Sessions: sessions, Tokens: persistence.NewCredentials(db), Signer: s.tokens, Engine: s.engine, Hasher: s.hasher,
+	s.passwords = &replace.Service{Users: s.users, Sessions: sessions, Tokens: persistence.NewResetTokens(db), Signer: s.tokens, Engine: s.engine, Hasher: s.hasher,
 		Policy: password.Policy{MinChars: cfg.Password.MinLength, MaxChars: cfg.Password.MaxLength},
-		Wrong:  password.NewGuards(persistence.NewPasswordGuards(db), db, credential.WrongRules(), now),
+		Wrong:  password.NewGuards(persistence.NewPasswordGuards(db), db, replace.WrongRules(), now),
 		Commit: revoking, Ring: ring, Admits: admits(cfg), Dev: cfg.Dev, TokenTTL: cfg.Tokens.OTAuthTTL, Now: now}
 	if l := cfg.Limits; l.Enabled {
 		s.passwords.Phones = password.NewGuards(persistence.NewPasswordGuards(db), db, password.Limit(l.ResetPerPhone, l.ResetPhoneWindow), now)
@@ -322,7 +322,7 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 	publicURL := publicURL(cfg, addr)
 	registry := &resource.Admin{Store: persistence.NewResources(db), Accounts: s.users, Commit: s.tally, Live: s.roles, Table: httpapi.Table(), Dev: cfg.Dev, Now: now}
 	api := httpapi.API{
-		TwoFactor: twofactor.Group{Engine: s.engine, Now: now, Zone: cfg.Language.Zone(), CountryName: geo.Name},
+		Challenge: httpchallenge.Group{Engine: s.engine, Now: now, Zone: cfg.Language.Zone(), CountryName: geo.Name},
 		TOTP:      httptotp.Group{Service: s.totps},
 		Password:  httppassword.Group{Service: s.passwords},
 		MFA:       httpmfa.Group{Admin: &mfa.Admin{Store: persistence.NewMFA(db), Commit: s.tally, Live: s.live, Now: now, Guarded: slices.Sorted(maps.Values(cfg.MFA.Guarded))}},
@@ -575,7 +575,7 @@ func (s *service) purge(ctx context.Context) error {
 		persistence.NewIdempotency(db).Purge(ctx, now.Add(-48*time.Hour)),
 		persistence.NewOutbox(db).Purge(ctx, now.Add(-48*time.Hour)),
 		persistence.NewPasswordGuards(db).Purge(ctx, now),
-		persistence.NewCredentials(db).Purge(ctx, now),
+		persistence.NewResetTokens(db).Purge(ctx, now),
 		persistence.NewDevices(db).Purge(ctx, now),
 	)
 }

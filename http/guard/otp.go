@@ -3,7 +3,7 @@ package guard
 import (
 	"context"
 
-	"castellan/domain/stepup"
+	"castellan/domain/challenge/stepup"
 	"castellan/domain/totp"
 	"castellan/http/rest"
 )

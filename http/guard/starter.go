@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"castellan/domain/challenge"
+	"castellan/domain/challenge/stepup"
 	"castellan/domain/commit"
 	"castellan/domain/fault"
-	"castellan/domain/stepup"
 	"castellan/http/rest"
 	"castellan/http/wire"
 )

@@ -5,9 +5,9 @@ import (
 	"net/netip"
 
 	"castellan/domain/challenge"
+	"castellan/domain/challenge/stepup"
 	"castellan/domain/fault"
 	"castellan/domain/mfa"
-	"castellan/domain/stepup"
 	"castellan/http/rest"
 )
 

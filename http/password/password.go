@@ -1,7 +1,7 @@
 // Package password serves section 4.3: the reset of a forgotten password in two
 // steps, and the change of the password of whoever is logged in.
 //
-// Start reading at Endpoints. Every rule is in domain/credential.
+// Start reading at Endpoints. Every rule is in domain/password/replace.
 package password
 
 import (
@@ -9,8 +9,8 @@ import (
 	"encoding/json"
 
 	"castellan/domain/challenge"
-	"castellan/domain/credential"
 	"castellan/domain/fault"
+	"castellan/domain/password/replace"
 	"castellan/http/guard"
 	"castellan/http/rest"
 )
@@ -19,25 +19,25 @@ const section = "4.3 Password"
 
 // Group serves the section.
 type Group struct {
-	Service *credential.Service
+	Service *replace.Service
 }
 
 // Endpoints implements rest.Group.
 func (g Group) Endpoints() []rest.Endpoint {
 	return []rest.Endpoint{
 		rest.Start2FA("POST", "/auth/password/reset", "Forgot the password: prove phone and mail, whether or not the phone is known", rest.NoAuth,
-			credential.ActionReset, g.reset, fault.InvalidField, fault.RateLimited, fault.MFANotAvailable).Of(section),
+			replace.ActionReset, g.reset, fault.InvalidField, fault.RateLimited, fault.MFANotAvailable).Of(section),
 		rest.Post("/auth/password/update", "Set the password with the ot-auth of a completed reset; every session ends", rest.OTAuth, g.update,
 			fault.InvalidField, fault.TokenRevoked, fault.GeoBlocked, fault.PasswordReused, fault.Overloaded).Of(section),
 		rest.Start2FA("POST", "/auth/password", "Change the password when the challenge is complete; every other session ends", rest.User,
-			credential.ActionChange, g.change, fault.InvalidField, fault.PasswordWrong, fault.PasswordReused, fault.MFANotAvailable, fault.RateLimited,
+			replace.ActionChange, g.change, fault.InvalidField, fault.PasswordWrong, fault.PasswordReused, fault.MFANotAvailable, fault.RateLimited,
 			fault.Overloaded).Of(section),
 	}
 }
 
 // Public starts what the section's public endpoints prepare (guard.Starter).
 func (g Group) Public() map[string]func(context.Context, challenge.Starter, []byte) (challenge.Started, error) {
-	return map[string]func(context.Context, challenge.Starter, []byte) (challenge.Started, error){credential.ActionReset: g.startReset}
+	return map[string]func(context.Context, challenge.Starter, []byte) (challenge.Started, error){replace.ActionReset: g.startReset}
 }
 
 type resetRequest struct {
@@ -45,13 +45,13 @@ type resetRequest struct {
 	PhoneNumber string `json:"phoneNumber" example:"5321234567"`
 }
 
-func (g Group) reset(_ context.Context, _ rest.Caller, in resetRequest) (credential.ResetRequest, error) {
-	r := credential.ResetRequest{CountryCode: in.CountryCode, Phone: in.PhoneNumber}
+func (g Group) reset(_ context.Context, _ rest.Caller, in resetRequest) (replace.ResetRequest, error) {
+	r := replace.ResetRequest{CountryCode: in.CountryCode, Phone: in.PhoneNumber}
 	return r, r.Validate()
 }
 
 func (g Group) startReset(ctx context.Context, from challenge.Starter, command []byte) (challenge.Started, error) {
-	var r credential.ResetRequest
+	var r replace.ResetRequest
 	if err := json.Unmarshal(command, &r); err != nil {
 		return challenge.Started{}, err
 	}
@@ -68,7 +68,7 @@ type updated struct {
 }
 
 func (g Group) update(ctx context.Context, who rest.Caller, in updateRequest) (updated, error) {
-	err := g.Service.Update(ctx, credential.UpdateRequest{TokenID: who.TokenID, Password: in.Password, Verify: in.PasswordVerify, From: guard.From(who)})
+	err := g.Service.Update(ctx, replace.UpdateRequest{TokenID: who.TokenID, Password: in.Password, Verify: in.PasswordVerify, From: guard.From(who)})
 	return updated{Success: err == nil}, err
 }
 
@@ -86,7 +86,7 @@ func (in changeRequest) Validate() error {
 	return nil
 }
 
-func (g Group) change(ctx context.Context, who rest.Caller, in changeRequest) (credential.Command, error) {
-	return g.Service.PrepareChange(ctx, credential.ChangeRequest{UserID: who.UserID, Old: in.OldPassword, Password: in.Password, Verify: in.PasswordVerify,
+func (g Group) change(ctx context.Context, who rest.Caller, in changeRequest) (replace.Command, error) {
+	return g.Service.PrepareChange(ctx, replace.ChangeRequest{UserID: who.UserID, Old: in.OldPassword, Password: in.Password, Verify: in.PasswordVerify,
 		From: guard.From(who)})
 }

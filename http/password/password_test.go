@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"castellan/domain/challenge"
+	"castellan/domain/challenge/stepup"
 	"castellan/domain/fault"
 	"castellan/domain/id"
 	"castellan/domain/message"
-	"castellan/domain/stepup"
 	"castellan/domain/token"
 	"castellan/domain/user"
 	"castellan/outbound/dispatch"

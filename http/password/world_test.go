@@ -20,8 +20,8 @@ import (
 	"castellan/actors"
 	"castellan/cluster"
 	"castellan/domain/challenge"
+	"castellan/domain/challenge/stepup"
 	"castellan/domain/change/changetest"
-	"castellan/domain/credential"
 	"castellan/domain/device"
 	"castellan/domain/fault"
 	"castellan/domain/id"
@@ -31,15 +31,15 @@ import (
 	"castellan/domain/mfa"
 	"castellan/domain/outbox"
 	"castellan/domain/password"
+	"castellan/domain/password/replace"
 	"castellan/domain/resource"
 	"castellan/domain/session"
-	"castellan/domain/stepup"
 	"castellan/domain/token"
 	"castellan/domain/user"
+	httpchallenge "castellan/http/challenge"
 	"castellan/http/guard"
 	httppassword "castellan/http/password"
 	"castellan/http/rest"
-	"castellan/http/twofactor"
 	"castellan/internal/pgtest"
 	"castellan/persistence"
 )
@@ -66,7 +66,7 @@ type world struct {
 	node    *cluster.Node
 	client  actors.Client
 	engine  *stepup.Service
-	svc     *credential.Service
+	svc     *replace.Service
 	revoked *session.Revocations
 	issuer  *token.Issuer
 	srv     *rest.Server
@@ -172,10 +172,10 @@ func (w *world) start() {
 	actions := challenge.Actions{}
 	commit := session.Revoking{Committer: db, Revocations: w.revoked}
 	w.node = cluster.Solo(log)
-	primes := new(actors.Primes)
-	w.node.Register(actors.Kinds(actors.Deps{Primes: primes, Store: challenges, Outbox: persistence.NewOutbox(db), Commit: commit, Actions: actions, Rules: challenge.DefaultRules(),
+	warm := new(actors.WarmCache)
+	w.node.Register(actors.Kinds(actors.Deps{WarmCache: warm, Store: challenges, Outbox: persistence.NewOutbox(db), Commit: commit, Actions: actions, Rules: challenge.DefaultRules(),
 		Accounts: accounts{w.users}, Sessions: w.revoked, Seal: w.ring.Seal, Open: w.ring.Open, Grace: 120 * time.Second, Now: w.now, Log: log})...)
-	w.client = actors.Client{Node: w.node, Primes: primes, Now: w.now}
+	w.client = actors.Client{Node: w.node, WarmCache: warm, Now: w.now}
 	book, err := message.NewBook("Castellan", nil)
 	must(w.t, err)
 	catalog := mfa.NewCatalog(mfa.SeedMethods(), mfa.SeedActions(), nil)
@@ -183,10 +183,10 @@ func (w *world) start() {
 		Config: stepup.Config{TTL: 600 * time.Second, Grace: 120 * time.Second, ExecWait: 10 * time.Second, MaxOpen: 5, Lease: 30 * time.Second, Language: "en",
 			Caps: stepup.Caps{DestinationHour: 20, DestinationDay: 50, UserDay: 60}, PrefixHour: 200, DialDay: map[string]int{"90": 1000}},
 		Actions: actions, Catalog: func() *mfa.Catalog { return catalog }, Book: book, Ring: w.ring, Tokens: w, Accounts: accounts{w.users}, Sessions: w.revoked,
-		Desk: w.client, Cases: w.client, Store: challenges, Outbox: persistence.NewOutbox(db), Dispatch: w, Commit: db, Now: w.now,
+		UserGate: w.client, Challenges: w.client, Store: challenges, Outbox: persistence.NewOutbox(db), Dispatch: w, Commit: db, Now: w.now,
 	}
-	w.svc = &credential.Service{Users: w.users, Sessions: sessions, Tokens: persistence.NewCredentials(db), Signer: w.issuer, Engine: w.engine, Hasher: w.hasher,
-		Policy: password.DefaultPolicy(), Wrong: password.NewGuards(guards, db, credential.WrongRules(), w.now),
+	w.svc = &replace.Service{Users: w.users, Sessions: sessions, Tokens: persistence.NewResetTokens(db), Signer: w.issuer, Engine: w.engine, Hasher: w.hasher,
+		Policy: password.DefaultPolicy(), Wrong: password.NewGuards(guards, db, replace.WrongRules(), w.now),
 		Phones:   password.NewGuards(guards, db, password.Limit(5, 10*time.Minute), w.now),
 		Networks: password.NewGuards(guards, db, password.Limit(30, 10*time.Minute), w.now),
 		Commit:   commit, Ring: w.ring, TokenTTL: 10 * time.Minute, Now: w.now}
@@ -199,7 +199,7 @@ func (w *world) start() {
 	w.srv, err = rest.New(rest.Options{Guards: g.Table(), Authorize: g.Authorize, Now: w.now, Logger: log, Timeout: time.Minute,
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")},
 		Starter:        guard.Starter{Starts: w.engine, Accounts: accounts{w.users}, Public: group.Public()}},
-		slices.Concat(group.Endpoints(), twofactor.Group{Engine: w.engine, Now: w.now}.Endpoints()))
+		slices.Concat(group.Endpoints(), httpchallenge.Group{Engine: w.engine, Now: w.now}.Endpoints()))
 	must(w.t, err)
 }
 

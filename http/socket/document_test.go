@@ -18,7 +18,7 @@ import (
 	"github.com/gobwas/ws"
 
 	"castellan/domain/challenge"
-	"castellan/domain/stepup"
+	"castellan/domain/challenge/stepup"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")

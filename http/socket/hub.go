@@ -24,8 +24,8 @@ import (
 	"time"
 
 	"castellan/domain/challenge"
+	"castellan/domain/challenge/stepup"
 	"castellan/domain/fault"
-	"castellan/domain/stepup"
 )
 
 // Times of a socket's life (D-SOCK-01).

@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"castellan/domain/challenge/stepup"
 	"castellan/domain/fault"
-	"castellan/domain/stepup"
 )
 
 func TestReplayThenLive(t *testing.T) {

@@ -18,8 +18,8 @@ import (
 	"go.uber.org/goleak"
 
 	"castellan/domain/challenge"
+	"castellan/domain/challenge/stepup"
 	"castellan/domain/fault"
-	"castellan/domain/stepup"
 )
 
 func TestMain(m *testing.M) {

@@ -6,8 +6,8 @@ import (
 	"github.com/gobwas/ws"
 
 	"castellan/domain/challenge"
+	"castellan/domain/challenge/stepup"
 	"castellan/domain/fault"
-	"castellan/domain/stepup"
 )
 
 // Receive hands news to the sockets of its challenge. It does not block.

@@ -1,6 +1,6 @@
-// Package credentialtest is the contract of credential.Store as a test:
+// Package replacetest is the contract of replace.Store as a test:
 // persistence runs it on both databases.
-package credentialtest
+package replacetest
 
 import (
 	"errors"
@@ -11,22 +11,22 @@ import (
 	"time"
 
 	"castellan/domain/commit"
-	"castellan/domain/credential"
 	"castellan/domain/fault"
+	"castellan/domain/password/replace"
 )
 
 // Open returns an empty store and what commits to it, both closed when the
 // test ends.
-type Open func(t *testing.T) (credential.Store, commit.Committer)
+type Open func(t *testing.T) (replace.Store, commit.Committer)
 
 var now = time.UnixMilli(1_700_000_000_000).UTC()
 
-// TestStore checks an implementation of credential.Store and of the package's
+// TestStore checks an implementation of replace.Store and of the package's
 // writes.
 func TestStore(t *testing.T, open Open) {
 	for _, test := range []struct {
 		name string
-		run  func(*testing.T, credential.Store, commit.Committer)
+		run  func(*testing.T, replace.Store, commit.Committer)
 	}{
 		{"IssueAndRedeem", issueAndRedeem},
 		{"LaterReplacesEarlier", laterReplacesEarlier},
@@ -48,40 +48,40 @@ func must(t *testing.T, err error) {
 	}
 }
 
-func sample(userID, id string) credential.Token {
-	return credential.Token{ID: id, UserID: userID, CV: 7, CreatedAt: now, ExpiresAt: now.Add(10 * time.Minute)}
+func sample(userID, id string) replace.Token {
+	return replace.Token{ID: id, UserID: userID, CV: 7, CreatedAt: now, ExpiresAt: now.Add(10 * time.Minute)}
 }
 
-func gone(t *testing.T, s credential.Store, id string) {
+func gone(t *testing.T, s replace.Store, id string) {
 	t.Helper()
 	if _, err := s.Token(t.Context(), id); fault.CodeOf(err) != fault.RecordNotFound {
 		t.Errorf("token %s: %v", id, err)
 	}
 }
 
-func issueAndRedeem(t *testing.T, s credential.Store, c commit.Committer) {
+func issueAndRedeem(t *testing.T, s replace.Store, c commit.Committer) {
 	ctx := t.Context()
 	gone(t, s, "h1")
-	must(t, c.Commit(ctx, credential.Issue{Token: sample("u1", "h1")}, credential.Issue{Token: sample("u2", "h2")}))
+	must(t, c.Commit(ctx, replace.Issue{Token: sample("u1", "h1")}, replace.Issue{Token: sample("u2", "h2")}))
 	got, err := s.Token(ctx, "h1")
 	if must(t, err); got != sample("u1", "h1") {
 		t.Errorf("%+v", got)
 	}
-	for _, w := range []credential.Redeem{{UserID: "u1", ID: "h3"}, {UserID: "u3", ID: "h4"}} {
+	for _, w := range []replace.Redeem{{UserID: "u1", ID: "h3"}, {UserID: "u3", ID: "h4"}} {
 		if err := c.Commit(ctx, w); !errors.Is(err, commit.ErrFenced) {
 			t.Errorf("%+v: %v", w, err)
 		}
 	}
-	must(t, c.Commit(ctx, credential.Redeem{UserID: "u1", ID: "h1"}))
+	must(t, c.Commit(ctx, replace.Redeem{UserID: "u1", ID: "h1"}))
 	gone(t, s, "h1")
-	if err := c.Commit(ctx, credential.Redeem{UserID: "u1", ID: "h1"}); !errors.Is(err, commit.ErrFenced) {
+	if err := c.Commit(ctx, replace.Redeem{UserID: "u1", ID: "h1"}); !errors.Is(err, commit.ErrFenced) {
 		t.Errorf("used twice: %v", err)
 	}
 	if _, err := s.Token(ctx, "h2"); err != nil {
 		t.Errorf("another user's: %v", err)
 	}
 	// A unit that is refused uses nothing up.
-	if err := c.Commit(ctx, credential.Redeem{UserID: "u2", ID: "h2"}, credential.Redeem{UserID: "u1", ID: "h1"}); !errors.Is(err, commit.ErrFenced) {
+	if err := c.Commit(ctx, replace.Redeem{UserID: "u2", ID: "h2"}, replace.Redeem{UserID: "u1", ID: "h1"}); !errors.Is(err, commit.ErrFenced) {
 		t.Errorf("half a unit: %v", err)
 	}
 	if _, err := s.Token(ctx, "h2"); err != nil {
@@ -89,29 +89,29 @@ func issueAndRedeem(t *testing.T, s credential.Store, c commit.Committer) {
 	}
 }
 
-func laterReplacesEarlier(t *testing.T, s credential.Store, c commit.Committer) {
+func laterReplacesEarlier(t *testing.T, s replace.Store, c commit.Committer) {
 	ctx := t.Context()
-	must(t, c.Commit(ctx, credential.Issue{Token: sample("u1", "h1")}))
+	must(t, c.Commit(ctx, replace.Issue{Token: sample("u1", "h1")}))
 	later := sample("u1", "h2")
 	later.CV, later.CreatedAt, later.ExpiresAt = 8, now.Add(time.Second), now.Add(11*time.Minute)
-	must(t, c.Commit(ctx, credential.Issue{Token: later}))
+	must(t, c.Commit(ctx, replace.Issue{Token: later}))
 	gone(t, s, "h1")
 	if got, err := s.Token(ctx, "h2"); err != nil || got != later {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if err := c.Commit(ctx, credential.Redeem{UserID: "u1", ID: "h1"}); !errors.Is(err, commit.ErrFenced) {
+	if err := c.Commit(ctx, replace.Redeem{UserID: "u1", ID: "h1"}); !errors.Is(err, commit.ErrFenced) {
 		t.Errorf("the earlier one: %v", err)
 	}
 }
 
-func redeemUnderRace(t *testing.T, s credential.Store, c commit.Committer) {
+func redeemUnderRace(t *testing.T, s replace.Store, c commit.Committer) {
 	ctx := t.Context()
-	must(t, c.Commit(ctx, credential.Issue{Token: sample("u1", "h1")}))
+	must(t, c.Commit(ctx, replace.Issue{Token: sample("u1", "h1")}))
 	var wg sync.WaitGroup
 	var used atomic.Int32
 	for range 50 {
 		wg.Go(func() {
-			switch err := c.Commit(ctx, credential.Redeem{UserID: "u1", ID: "h1"}); {
+			switch err := c.Commit(ctx, replace.Redeem{UserID: "u1", ID: "h1"}); {
 			case err == nil:
 				used.Add(1)
 			case !errors.Is(err, commit.ErrFenced):
@@ -126,12 +126,12 @@ func redeemUnderRace(t *testing.T, s credential.Store, c commit.Committer) {
 	gone(t, s, "h1")
 }
 
-func issueUnderRace(t *testing.T, s credential.Store, c commit.Committer) {
+func issueUnderRace(t *testing.T, s replace.Store, c commit.Committer) {
 	ctx := t.Context()
 	var wg sync.WaitGroup
 	for i := range 50 {
 		wg.Go(func() {
-			if err := c.Commit(ctx, credential.Issue{Token: sample("u1", fmt.Sprint("h", i))}); err != nil {
+			if err := c.Commit(ctx, replace.Issue{Token: sample("u1", fmt.Sprint("h", i))}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -148,13 +148,13 @@ func issueUnderRace(t *testing.T, s credential.Store, c commit.Committer) {
 	}
 }
 
-func purge(t *testing.T, s credential.Store, c commit.Committer) {
+func purge(t *testing.T, s replace.Store, c commit.Committer) {
 	ctx := t.Context()
 	old := sample("u1", "h1")
 	old.ExpiresAt = now.Add(-time.Millisecond)
 	edge := sample("u2", "h2")
 	edge.ExpiresAt = now
-	must(t, c.Commit(ctx, credential.Issue{Token: old}, credential.Issue{Token: edge}))
+	must(t, c.Commit(ctx, replace.Issue{Token: old}, replace.Issue{Token: edge}))
 	must(t, s.Purge(ctx, now))
 	gone(t, s, "h1")
 	if _, err := s.Token(ctx, "h2"); err != nil {

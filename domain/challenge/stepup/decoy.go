@@ -52,18 +52,18 @@ func (s *Service) mailOf(subject string) string {
 const mailLocal = 10
 
 // desk is where the messages of a challenge are counted.
-func (s *Service) desk(decoy bool) Desk {
+func (s *Service) userGate(decoy bool) UserGate {
 	if decoy {
-		return strangersDesk{s}
+		return strangersGate{s}
 	}
-	return s.Desk
+	return s.UserGate
 }
 
-// strangersDesk is the Desk of decoys. Their subjects have no owner (D-2FA-32):
+// strangersGate is the UserGate of decoys. Their subjects have no owner (D-2FA-32):
 // nothing that strangers can name takes room for longer than a challenge takes
 // to commit. It reads the rows that a user's owner reads for a public start, and
 // lets nothing out.
-type strangersDesk struct{ s *Service }
+type strangersGate struct{ s *Service }
 
 // strangers are the decoys that are being made: their rows may not be there yet.
 type strangers struct {
@@ -81,18 +81,18 @@ type newcomer struct {
 // that was never made.
 const settling = 10 * time.Second
 
-// Reserve implements Desk.
-func (d strangersDesk) Reserve(ctx context.Context, subject string, r Reservation) (Leave, error) {
-	if err := d.Knock(ctx); err != nil {
-		return Leave{}, err
+// Reserve implements UserGate.
+func (d strangersGate) Reserve(ctx context.Context, subject string, r Reservation) (Grant, error) {
+	if err := d.DummyCall(ctx); err != nil {
+		return Grant{}, err
 	}
 	now := d.s.Now()
 	open, err := d.s.Store.Open(ctx, subject, now)
 	if err != nil {
-		return Leave{}, err
+		return Grant{}, err
 	}
 	if err := d.count(ctx, subject, now, r.Caps); err != nil {
-		return Leave{}, err
+		return Grant{}, err
 	}
 	open = d.s.strangers.with(now, subject, open)
 	var states map[string]challenge.State
@@ -102,25 +102,25 @@ func (d strangersDesk) Reserve(ctx context.Context, subject string, r Reservatio
 			ids[i] = o.ID
 		}
 		if states, err = d.s.Store.States(ctx, ids); err != nil {
-			return Leave{}, err
+			return Grant{}, err
 		}
 	}
-	return Leave{Supersede: d.s.strangers.admit(now, subject, open, states, r), Send: make([]bool, len(r.Sendings))}, nil
+	return Grant{Supersede: d.s.strangers.admit(now, subject, open, states, r), Send: make([]bool, len(r.Sendings))}, nil
 }
 
-// Send implements Desk.
-func (d strangersDesk) Send(ctx context.Context, subject string, _ Sending, c Caps) (bool, error) {
-	if err := d.Knock(ctx); err != nil {
+// Send implements UserGate.
+func (d strangersGate) Send(ctx context.Context, subject string, _ Sending, c Caps) (bool, error) {
+	if err := d.DummyCall(ctx); err != nil {
 		return false, err
 	}
 	return false, d.count(ctx, subject, d.s.Now(), c)
 }
 
-// Knock implements Desk.
-func (d strangersDesk) Knock(ctx context.Context) error { return d.s.Desk.Knock(ctx) }
+// DummyCall implements UserGate.
+func (d strangersGate) DummyCall(ctx context.Context) error { return d.s.UserGate.DummyCall(ctx) }
 
 // count reads what was sent, as for a user. Nothing ever was.
-func (d strangersDesk) count(ctx context.Context, subject string, now time.Time, c Caps) error {
+func (d strangersGate) count(ctx context.Context, subject string, now time.Time, c Caps) error {
 	if c == (Caps{}) {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package twofactor
+package challenge
 
 import (
 	"context"

@@ -1,14 +1,14 @@
-// Package credential is how an account gets another password: after proving
-// phone and mail (section 4.3, the forgotten password), or, while logged in,
-// after proving the old one and a second factor (decisions D-PWD-01…07,
-// D-AUTH-10, D-AUTH-11).
+// Package replace gives an account another password. A user who forgot it proves
+// phone and mail first (section 4.3 of the interface). A user who is logged in
+// proves the old one and a second factor (decisions D-PWD-01…07, D-AUTH-10,
+// D-AUTH-11).
 //
-// The one idea: whoever starts a reset learns nothing. A phone that nobody has
-// takes the same steps as one that somebody has and gets a decoy, a challenge
-// that no value completes; from there on there is nothing that could differ.
+// The one idea: the starter of a reset learns nothing. A phone that belongs to
+// nobody takes the same steps as one that belongs to a user and gets a decoy, a
+// challenge that no value completes. From there on nothing differs.
 //
-// Start reading at Service, then reset.go, update.go and change.go.
-package credential
+// Start reading at Service, then reset.go and change.go.
+package replace
 
 import (
 	"context"

@@ -70,12 +70,12 @@ const judgements = 5
 // method's judge where there is one.
 func (s *Service) judged(ctx context.Context, judge Judge, a Answer, in challenge.Answer) (Answered, error) {
 	if judge == nil {
-		return s.Cases.Complete(ctx, a.ChallengeID, in, s.Config.ExecWait, a.By)
+		return s.Challenges.Complete(ctx, a.ChallengeID, in, s.Config.ExecWait, a.By)
 	}
 	userID := ""
 	if a.Method != challenge.PUSH { // who signs is known before whose challenge it is
 		var err error
-		if userID, err = s.Cases.User(ctx, a.ChallengeID); err != nil {
+		if userID, err = s.Challenges.User(ctx, a.ChallengeID); err != nil {
 			return Answered{}, err
 		}
 	}
@@ -84,7 +84,7 @@ func (s *Service) judged(ctx context.Context, judge Judge, a Answer, in challeng
 		if in.Verdict, in.Claim, err = judge(ctx, userID, a); err != nil {
 			return Answered{}, err
 		}
-		got, err := s.Cases.Complete(ctx, a.ChallengeID, in, s.Config.ExecWait, a.By)
+		got, err := s.Challenges.Complete(ctx, a.ChallengeID, in, s.Config.ExecWait, a.By)
 		if !errors.Is(err, errOvertaken) {
 			return got, err
 		}
@@ -117,7 +117,7 @@ func (s *Service) Result(ctx context.Context, challengeID string, wait time.Dura
 		defer context.AfterFunc(s.Leaving, release)()
 		ctx = held
 	}
-	got, err := s.Cases.Result(ctx, challengeID, wait)
+	got, err := s.Challenges.Result(ctx, challengeID, wait)
 	if err != nil && errors.Is(err, context.Canceled) && s.Leaving != nil && s.Leaving.Err() != nil {
 		err = fault.New(fault.ChallengeNotCompleted, "the challenge is not completed yet").After(time.Second)
 	}
@@ -173,13 +173,13 @@ func (s *Service) Renew(ctx context.Context, challengeID, methodID string, name 
 // by the owner.
 var errOvertaken = errors.New("stepup: overtaken")
 
-// Overtaken is the error that Cases.Renew returns for a message of a
-// generation that is not the next one, and Cases.Complete for a verdict that
+// Overtaken is the error that Challenges.Renew returns for a message of a
+// generation that is not the next one, and Challenges.Complete for a verdict that
 // may not hold any more.
 func Overtaken() error { return errOvertaken }
 
 func (s *Service) renew(ctx context.Context, challengeID, methodID string, name challenge.Name, by Actor) (challenge.Challenge, error) {
-	re, err := s.Cases.CheckRenew(ctx, challengeID, methodID, name)
+	re, err := s.Challenges.CheckRenew(ctx, challengeID, methodID, name)
 	if err != nil {
 		return challenge.Challenge{}, err
 	}
@@ -203,7 +203,7 @@ func (s *Service) renew(ctx context.Context, challengeID, methodID string, name 
 	l := letter{to: destination(account, name), lang: s.language(re.Language, account.Language)}
 	l.row = s.row(c, m, owner, l.to, by.IP)
 	l.row.Proven = re.Proven
-	desk := s.desk(re.Decoy)
+	desk := s.userGate(re.Decoy)
 	out, err := desk.Send(ctx, owner, Sending{Channel: l.row.Channel, Destination: l.row.Destination, Proven: re.Proven}, s.Config.Caps)
 	if err != nil {
 		return challenge.Challenge{}, err
@@ -212,7 +212,7 @@ func (s *Service) renew(ctx context.Context, challengeID, methodID string, name 
 		return challenge.Challenge{}, err
 	}
 	s.seal(&l, &m, c, out)
-	next, err := s.Cases.Renew(ctx, challengeID, methodID, name, m.Digest, l.row, by)
+	next, err := s.Challenges.Renew(ctx, challengeID, methodID, name, m.Digest, l.row, by)
 	if err != nil {
 		return challenge.Challenge{}, err
 	}

@@ -79,13 +79,13 @@ func (s *Service) Start(ctx context.Context, r challenge.StartRequest) (challeng
 	writes = append(append(writes, insert), r.With...)
 	c = insert.Challenge
 	c.Version = 1
-	s.Cases.Prime(c, insert.Command)
+	s.Challenges.Prime(c, insert.Command)
 	if err := s.Commit.Commit(ctx, writes...); err != nil {
-		s.Cases.Refresh(c.ID)
+		s.Challenges.Refresh(c.ID)
 		return challenge.Started{}, err
 	}
 	for _, old := range leave.Supersede {
-		s.Cases.Refresh(old)
+		s.Challenges.Refresh(old)
 	}
 	for _, l := range append(letters, wakes...) {
 		s.deliver(l)
@@ -178,7 +178,7 @@ func (s *Service) row(c challenge.Challenge, m challenge.Method, userID, to, ip 
 	}
 }
 
-func (s *Service) reserve(ctx context.Context, now time.Time, c challenge.Challenge, r challenge.StartRequest, letters []letter) (Leave, error) {
+func (s *Service) reserve(ctx context.Context, now time.Time, c challenge.Challenge, r challenge.StartRequest, letters []letter) (Grant, error) {
 	res := Reservation{ChallengeID: c.ID, Action: c.Action, ExpiresAt: c.ExpiresAt, MaxOpen: s.Config.MaxOpen, Caps: s.Config.Caps}
 	if slices.ContainsFunc(c.Methods, isPush) {
 		res.Push = &s.Config.Push
@@ -186,7 +186,7 @@ func (s *Service) reserve(ctx context.Context, now time.Time, c challenge.Challe
 	for _, l := range letters {
 		res.Sendings = append(res.Sendings, Sending{Channel: l.row.Channel, Destination: l.row.Destination, Proven: l.row.Proven})
 	}
-	leave, err := s.desk(r.Decoy != "").Reserve(ctx, c.Owner(), res)
+	leave, err := s.userGate(r.Decoy != "").Reserve(ctx, c.Owner(), res)
 	if err != nil || len(letters) == 0 {
 		return leave, err
 	}

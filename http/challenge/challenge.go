@@ -1,14 +1,14 @@
-// Package twofactor serves section 4.1: the endpoints by which a client works
+// Package challenge serves section 4.1: the endpoints by which a client works
 // through a challenge. The socket of the section is in http/socket.
-package twofactor
+package challenge
 
 import (
 	"context"
 	"time"
 
 	"castellan/domain/challenge"
+	"castellan/domain/challenge/stepup"
 	"castellan/domain/fault"
-	"castellan/domain/stepup"
 	"castellan/domain/user"
 	"castellan/http/guard"
 	"castellan/http/rest"

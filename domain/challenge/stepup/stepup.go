@@ -3,7 +3,7 @@
 // challenge engine: it makes the one-time passwords, their digests and the
 // sealed messages, so that neither an actor nor a row ever holds a code
 // (D-2FA-29), and it asks the owners of user and challenge, behind the ports
-// Desk and Cases, for everything that must happen in one order.
+// UserGate and Challenges, for everything that must happen in one order.
 //
 // Start reading at Service.Start.
 package stepup
@@ -21,17 +21,17 @@ import (
 	"castellan/domain/outbox"
 )
 
-// Desk is the owner of a user's challenges and of what is sent to the user.
+// UserGate is the owner of a user's challenges and of what is sent to the user.
 // One owner decides at a time for a user, on whichever node it lives.
-type Desk interface {
+type UserGate interface {
 	// Reserve counts a new challenge in. It names the older ones that make
 	// room and says which messages the caps let out.
-	Reserve(ctx context.Context, userID string, r Reservation) (Leave, error)
+	Reserve(ctx context.Context, userID string, r Reservation) (Grant, error)
 	// Send counts one more message in and says whether the caps let it out.
 	Send(ctx context.Context, userID string, s Sending, c Caps) (bool, error)
-	// Knock goes the way of the others to an owner of nothing and back: what is
+	// DummyCall goes the way of the others to an owner of nothing and back: what is
 	// decided for nobody takes as long to get there.
-	Knock(ctx context.Context) error
+	DummyCall(ctx context.Context) error
 }
 
 // Reservation describes a challenge that is about to be made.
@@ -68,17 +68,17 @@ type PushCaps struct {
 	Window, Pause    time.Duration
 }
 
-// Leave is the answer to a Reservation; Send is parallel to its Sendings. NoPush
+// Grant is the answer to a Reservation; Send is parallel to its Sendings. NoPush
 // says that the challenge must go without a push.
-type Leave struct {
+type Grant struct {
 	Supersede []string
 	Send      []bool
 	NoPush    bool
 }
 
-// Cases are the owners of challenges. Errors are the faults of the machine;
+// Challenges are the owners of challenges. Errors are the faults of the machine;
 // UNAVAILABLE and OVERLOADED say that the caller should try again.
-type Cases interface {
+type Challenges interface {
 	// Prime gives the owner the state that is about to be committed, and the
 	// sealed command. It may be lost; when the commit fails, Refresh takes it back.
 	Prime(c challenge.Challenge, command []byte)
@@ -190,23 +190,23 @@ type Config struct {
 // Devices (without which no push is ever right), and Store where no decoy is
 // started and no push waits.
 type Service struct {
-	Config   Config
-	Actions  challenge.Actions
-	Catalog  func() *mfa.Catalog
-	Book     *message.Book
-	Ring     *keyring.Ring
-	Tokens   Tokens
-	Accounts Accounts
-	Sessions Sessions
-	Desk     Desk
-	Cases    Cases
-	Store    challenge.Store
-	Outbox   outbox.Store
-	Dispatch Dispatcher
-	Commit   commit.Committer
-	Judges   map[challenge.Name]Judge
-	Devices  Devices
-	Now      func() time.Time
+	Config     Config
+	Actions    challenge.Actions
+	Catalog    func() *mfa.Catalog
+	Book       *message.Book
+	Ring       *keyring.Ring
+	Tokens     Tokens
+	Accounts   Accounts
+	Sessions   Sessions
+	UserGate   UserGate
+	Challenges Challenges
+	Store      challenge.Store
+	Outbox     outbox.Store
+	Dispatch   Dispatcher
+	Commit     commit.Committer
+	Judges     map[challenge.Name]Judge
+	Devices    Devices
+	Now        func() time.Time
 	// Leaving ends when this node goes away: whoever waits for an outcome is
 	// told that there is none yet, and asks another node. nil: never.
 	Leaving context.Context

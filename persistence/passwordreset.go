@@ -9,16 +9,16 @@ import (
 	"github.com/uptrace/bun"
 
 	"castellan/domain/commit"
-	"castellan/domain/credential"
+	"castellan/domain/password/replace"
 )
 
-// Credentials implements credential.Store.
-type Credentials struct{ db *DB }
+// ResetTokens implements replace.Store.
+type ResetTokens struct{ db *DB }
 
-var _ credential.Store = Credentials{}
+var _ replace.Store = ResetTokens{}
 
-// NewCredentials returns the one-time tokens kept in db.
-func NewCredentials(db *DB) Credentials { return Credentials{db} }
+// NewResetTokens returns the one-time tokens kept in db.
+func NewResetTokens(db *DB) ResetTokens { return ResetTokens{db} }
 
 type resetTokenRow struct {
 	bun.BaseModel `bun:"table:reset_token,alias:t"`
@@ -30,11 +30,11 @@ type resetTokenRow struct {
 	ExpiresAt int64
 }
 
-var credentialFences = []planFor{
-	{reflect.TypeFor[credential.Redeem](), plan{apply: func(ctx context.Context, l *lane, ws []commit.Write) (missing []int, err error) {
+var resetFences = []planFor{
+	{reflect.TypeFor[replace.Redeem](), plan{apply: func(ctx context.Context, l *lane, ws []commit.Write) (missing []int, err error) {
 		ids := make([]string, len(ws))
 		for i, w := range ws {
-			ids[i] = w.(credential.Redeem).ID
+			ids[i] = w.(replace.Redeem).ID
 		}
 		slices.Sort(ids) // one order in every process
 		var gone []string
@@ -43,7 +43,7 @@ var credentialFences = []planFor{
 			return nil, err
 		}
 		for i, w := range ws {
-			if !slices.Contains(gone, w.(credential.Redeem).ID) {
+			if !slices.Contains(gone, w.(replace.Redeem).ID) {
 				missing = append(missing, i)
 			}
 		}
@@ -51,8 +51,8 @@ var credentialFences = []planFor{
 	}}},
 }
 
-var credentialWrites = []planFor{
-	together(func(ctx context.Context, tx bun.Tx, ws []credential.Issue) error {
+var resetWrites = []planFor{
+	together(func(ctx context.Context, tx bun.Tx, ws []replace.Issue) error {
 		rows := make([]resetTokenRow, len(ws))
 		for i, w := range ws {
 			rows[i] = resetTokenRow{UserID: w.UserID, ID: w.ID, CV: w.CV, CreatedAt: ms(w.CreatedAt), ExpiresAt: ms(w.ExpiresAt)}
@@ -63,16 +63,16 @@ var credentialWrites = []planFor{
 	}),
 }
 
-// Token implements credential.Store.
-func (s Credentials) Token(ctx context.Context, id string) (credential.Token, error) {
+// Token implements replace.Store.
+func (s ResetTokens) Token(ctx context.Context, id string) (replace.Token, error) {
 	ctx, cancel := s.db.bound(ctx)
 	defer cancel()
 	var r resetTokenRow
 	err := s.db.conn(ctx).NewSelect().Model(&r).Where("id = ?", id).Scan(ctx)
-	return credential.Token{ID: r.ID, UserID: r.UserID, CV: r.CV, CreatedAt: at(r.CreatedAt), ExpiresAt: at(r.ExpiresAt)}, translate(err)
+	return replace.Token{ID: r.ID, UserID: r.UserID, CV: r.CV, CreatedAt: at(r.CreatedAt), ExpiresAt: at(r.ExpiresAt)}, translate(err)
 }
 
-// Purge implements credential.Store.
-func (s Credentials) Purge(ctx context.Context, expired time.Time) error {
+// Purge implements replace.Store.
+func (s ResetTokens) Purge(ctx context.Context, expired time.Time) error {
 	return s.db.purge(ctx, "reset_token", "id", "expires_at < ?", ms(expired))
 }

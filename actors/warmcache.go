@@ -1,0 +1,102 @@
+package actors
+
+import (
+	"sync"
+	"time"
+
+	"castellan/domain/challenge"
+)
+
+// WarmCache keeps the challenges that this node has just committed, so that
+// their first step need not read the rows. Most challenges get one answer within
+// half a minute and nothing before it: an actor for each of them from the start
+// would only use memory. The cache is bounded in number and time, and may forget
+// anything at any moment, because the row is the truth. A challenge is taken
+// once: the actor that takes it owns it from then on.
+//
+// The owner of a challenge never changes, so it is kept after the state is taken.
+//
+// The cache has two halves. When the younger is full, or after warmLife, it
+// becomes the older one, and the older one is dropped.
+type WarmCache struct {
+	mu         sync.Mutex
+	young, old half
+	turn       *time.Timer // armed while something is kept
+}
+
+type half struct {
+	states map[string]warmState
+	owners map[string]string // of every challenge that was put: the user's id, "" for a decoy
+}
+
+type warmState struct {
+	state   challenge.Challenge
+	command []byte // sealed; nil where the action has none, or it must be read
+}
+
+const (
+	maxWarm  = 8192 // of a half
+	warmLife = 45 * time.Second
+)
+
+// put keeps the state of a challenge that was just made.
+func (w *WarmCache) put(c challenge.Challenge, command []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.young.owners) >= maxWarm {
+		w.rotate()
+	}
+	if w.young.owners == nil {
+		w.young = half{map[string]warmState{}, map[string]string{}}
+	}
+	w.young.states[c.ID], w.young.owners[c.ID] = warmState{c, command}, c.UserID
+	if w.turn == nil {
+		w.turn = time.AfterFunc(warmLife, w.tick)
+	}
+}
+
+// take returns what is kept of a challenge, and forgets it.
+func (w *WarmCache) take(id string) (warmState, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, h := range []half{w.young, w.old} {
+		if s, ok := h.states[id]; ok {
+			delete(h.states, id)
+			return s, true
+		}
+	}
+	return warmState{}, false
+}
+
+// owner names the user of a challenge. untouched: no actor has taken it yet, so it
+// is still as it was made.
+func (w *WarmCache) owner(id string) (userID string, untouched, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, h := range []half{w.young, w.old} {
+		if userID, ok = h.owners[id]; ok {
+			_, untouched = h.states[id]
+			return userID, untouched, true
+		}
+	}
+	return "", false, false
+}
+
+// Clear forgets everything. After a change of ownership another node may have
+// changed any of the rows.
+func (w *WarmCache) Clear() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.young, w.old = half{}, half{}
+}
+
+func (w *WarmCache) rotate() { w.young, w.old = half{}, w.young }
+
+func (w *WarmCache) tick() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.rotate()
+	if w.turn = nil; len(w.old.owners) > 0 {
+		w.turn = time.AfterFunc(warmLife, w.tick)
+	}
+}
