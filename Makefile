@@ -8,6 +8,9 @@ IMAGE   ?= castellan:$(VERSION)
 # What test and race look at; narrow it while working: make test PKG=./domain/...
 PKG          ?= ./...
 TEST_TIMEOUT ?= 10m
+# Tests of nodes, networks and databases that fail.
+FAULTS       = ^Test(Cluster|Faults|Database)
+ROUNDS      ?= 10
 # Passed on to the benches: make bench BENCH="-rounds 3"
 BENCH        ?=
 
@@ -23,10 +26,10 @@ KUBE_SCORE = --ignore-container-cpu-limit --enable-optional-test container-secco
 GOLDEN = $(shell grep -rlE --include='*_test.go' 'flag\.Bool(Var)?\([^)]*"update"' . | xargs -r -n 1 dirname | sort -u)
 
 .DEFAULT_GOAL := help
-.PHONY: help run cluster build image clean test faults test-deps race bench verify lint tidy unchanged generate golden
+.PHONY: help run cluster build image clean test test-starved faults test-deps race bench verify lint tidy unchanged generate golden
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: build ## build and start it here, in development mode, on http://127.0.0.1:8080
 	@CASTELLAN_DEV="$${CASTELLAN_DEV-true}" \
@@ -55,10 +58,15 @@ test: test-deps ## run every test, on SQLite and on PostgreSQL
 race: test-deps ## the same tests under the race detector, all packages (needs a C compiler)
 	$(WITH_POSTGRES) go test -race -count=1 -timeout $(TEST_TIMEOUT) $(PKG)
 
-# As root, for a partition is made of network namespaces.
+# The first run is of faults in a cluster, as root, for a partition is made of network
+# namespaces. The second one holds every other scenario to the times that the service promises.
 faults: ## nodes, networks and databases fail under load, in every way the tests know (as root)
 	@scripts/ensure-test-deps.sh postgresql iproute2
-	$(WITH_POSTGRES) go test -tags faults -count=1 -timeout 590s -run '^Test(Cluster|Faults|Database)' -v ./cmd/castellan
+	$(WITH_POSTGRES) go test -tags faults -count=1 -timeout 590s -run '$(FAULTS)' -v ./cmd/castellan
+	$(WITH_POSTGRES) go test -tags faults -count=1 -timeout 590s -skip '$(FAULTS)' ./cmd/castellan
+
+test-starved: test-deps ## ten rounds of the tests on a machine that is short of processors (ROUNDS=10)
+	@scripts/test-starved.sh $(ROUNDS) $(PKG)
 
 test-deps: ## install what the tests need from Debian: PostgreSQL and Chromium
 	@scripts/ensure-test-deps.sh postgresql chromium

@@ -2,7 +2,6 @@ package main
 
 import (
 	"testing"
-	"time"
 
 	"castellan/internal/blackbox"
 )
@@ -159,7 +158,7 @@ func TestUserProfile(t *testing.T) {
 		if got := s.Command("", "user", "withdrawals", "nobody@example.test", "allow"); got.Code != 1 {
 			t.Errorf("nobody's: exit %d", got.Code)
 		}
-		blackbox.Until(t, 5*time.Second, "two audit rows", func() bool {
+		blackbox.Until(t, within(5), "two audit rows", func() bool {
 			return s.Count("audit WHERE action = 'USER_WITHDRAWALS' AND user_id = $1", me.ID) == 2
 		})
 	})

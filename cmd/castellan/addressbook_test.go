@@ -105,7 +105,7 @@ func TestAddressBookFollowsTheCurrencies(t *testing.T) {
 		s.Exec("UPDATE currency_of_network SET withdraw_enable = false WHERE currency_id = (SELECT id FROM currency WHERE code = 'USDT')")
 		n.Do(t, "POST", addressesPath, addressBody("USDT", "TRX", trx, "Two"), who).Is(t, 409, "RECORD_ALREADY_EXIST") // nobody was told
 		s.Exec("INSERT INTO change (topic, key, at) VALUES ('currency', '', $1)", time.Now().UnixMilli())
-		blackbox.Until(t, 5*time.Second, "refused once the node heard of it", func() bool {
+		blackbox.Until(t, within(5), "refused once the node heard of it", func() bool {
 			a, err := n.Try("POST", addressesPath, addressBody("USDT", "TRX", trx, "Two"), who)
 			return err == nil && a.Status == 400 && a.Problem().Field == "networkCode"
 		})

@@ -165,24 +165,24 @@ func TestExpiry(t *testing.T) {
 		n.Complete(t, f, sms, blackbox.WrongFor(smsCode)).Is(t, 410, "METHOD_EXPIRED")
 
 		end := time.UnixMilli(f.TS + 2_000)
-		socket.ExpectClose(4410, seconds(5))
-		if late := time.Since(end); late < 0 || late > seconds(1) {
+		socket.ExpectClose(4410, within(5))
+		if late := time.Since(end); late < 0 || late > within(1) {
 			t.Errorf("the socket was closed %v after the end of the challenge", late)
 		}
-		if p := <-poll; p.err != nil || p.Code() != "CHALLENGE_EXPIRED" || p.at.Sub(end) > seconds(1) {
+		if p := <-poll; p.err != nil || p.Code() != "CHALLENGE_EXPIRED" || p.at.Sub(end) > within(1) {
 			t.Errorf("the long poll ended with %s, %v after the end of the challenge: %v", p.Answer, p.at.Sub(end), p.err)
 		}
 		n.Complete(t, f, mail, mailCode).Is(t, 410, "CHALLENGE_EXPIRED")
 		n.Complete(t, f, sms, smsCode).Is(t, 410, "CHALLENGE_EXPIRED")
 		n.Renew(t, f, sms).Is(t, 410, "CHALLENGE_EXPIRED")
 		n.Result(t, f).Is(t, 410, "CHALLENGE_EXPIRED")
-		n.Socket(t, f).ExpectClose(4410, seconds(5))
+		n.Socket(t, f).ExpectClose(4410, within(5))
 
 		// What was completed can be read until p-auth ends; then nothing can.
 		sameOutcome(t, final, n.Result(t, done))
 		expires := time.Unix(int64(claimsOf(t, done.PAuth)["exp"].(float64)), 0)
-		stays.ExpectClose(4401, seconds(10))
-		if late := time.Since(expires); late < 0 || late > seconds(1) {
+		stays.ExpectClose(4401, within(10))
+		if late := time.Since(expires); late < 0 || late > within(1) {
 			t.Errorf("the socket was closed %v after the end of p-auth", late)
 		}
 		n.Result(t, done).Is(t, 401, "TOKEN_EXPIRED")
@@ -326,7 +326,7 @@ func TestOldestChallengeMakesRoom(t *testing.T) {
 		for range 3 {
 			open = append(open, n.Login(t, demo))
 		}
-		socket.ExpectClose(4410, seconds(5))
+		socket.ExpectClose(4410, within(5))
 		n.Complete(t, oldest, oldest.Method(t, "SMS"), code).Is(t, 409, "CHALLENGE_CLOSED")
 		n.Renew(t, oldest, oldest.Method(t, "SMS")).Is(t, 409, "CHALLENGE_CLOSED")
 		n.Result(t, oldest).Is(t, 409, "CHALLENGE_CLOSED")

@@ -23,7 +23,7 @@ func threeNodes(t *testing.T, settings ...string) *blackbox.Cluster {
 // whole waits until every node sees every other one.
 func whole(t *testing.T, c *blackbox.Cluster) {
 	t.Helper()
-	blackbox.Until(t, seconds(20), "every node sees the others", func() bool {
+	blackbox.Until(t, within(20), "every node sees the others", func() bool {
 		for _, n := range c.Nodes {
 			got := c.CommandWith([]string{"CLUSTER_ACTOR_ADDR=" + n.Actors}, "", "cluster", "status")
 			if got.Code != 0 || strings.Count(got.Out, " serving ") != len(c.Nodes) {
@@ -56,9 +56,8 @@ func TestClusterServesFromAnyNode(t *testing.T) {
 		}
 	}
 	c.Nodes[1].Do(t, "GET", "/admin/cluster", nil, nil).Is(t, 401, "UNAUTHENTICATED")
-	twoMethods(t, c.Nodes[0], boss)
-	time.Sleep(seconds(1)) // within which every node has it
-	for i := range 9 {     // so many that every node owns some of the challenges
+	twoMethods(t, c.Nodes[0], boss, c.Nodes[1:]...)
+	for i := range 9 { // so many that every node owns some of the challenges
 		a, b, d := c.Nodes[i%3], c.Nodes[(i+1)%3], c.Nodes[(i+2)%3]
 		f := a.Login(t, demo)
 		socket := d.Socket(t, f)
@@ -76,7 +75,7 @@ func TestClusterServesFromAnyNode(t *testing.T) {
 		b.Ok(t, "GET", blackbox.SessionsPath, nil, token)
 		a.Ok(t, "POST", "/auth/logout", nil, token)
 		a.Do(t, "GET", blackbox.SessionsPath, nil, token).Is(t, 401, "TOKEN_REVOKED")
-		blackbox.Until(t, seconds(1), "the session has ended everywhere", func() bool {
+		blackbox.Until(t, within(1), "the session has ended everywhere", func() bool {
 			return d.Do(t, "GET", blackbox.SessionsPath, nil, token).Code() == "TOKEN_REVOKED"
 		})
 	}

@@ -229,7 +229,7 @@ func TestDatabaseThatComesLater(t *testing.T) {
 	proxy := s.Behind()
 	proxy.Become(blackbox.Resets)
 	n := s.Begin()
-	blackbox.Until(t, seconds(10), "a word that the database does not answer", func() bool { return strings.Contains(n.Log(), "waiting for it") })
+	blackbox.Until(t, within(10), "a word that the database does not answer", func() bool { return strings.Contains(n.Log(), "waiting for it") })
 	proxy.Become(blackbox.Good)
 	n.Ready()
 	n.Session(t, s.Seeded("user"))

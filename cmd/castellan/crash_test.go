@@ -49,7 +49,7 @@ func TestKillLosesNothing(t *testing.T) {
 				at.Go(func() { v.err = v.live(n.Client, &acknowledged) })
 			}
 			enough := int64(10 + rng.IntN(50))
-			blackbox.Within(seconds(10), func() bool { return acknowledged.Load() >= enough })
+			blackbox.Within(within(10), func() bool { return acknowledged.Load() >= enough })
 			time.Sleep(time.Duration(rng.IntN(5_000)) * time.Microsecond) // in the middle of a step
 			n.Kill()
 			at.Wait()

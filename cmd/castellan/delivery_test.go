@@ -33,7 +33,7 @@ func TestDelivery(t *testing.T) {
 		secrets = append(secrets, boss.Password, smsCode, mailCode, f.PAuth, token)
 
 		who := blackbox.Headers{"x-auth": token}
-		blackbox.Until(t, seconds(1), "an administrator", func() bool { return n.Do(t, "GET", actionsPath, nil, who).Status == 200 })
+		blackbox.Until(t, within(1), "an administrator", func() bool { return n.Do(t, "GET", actionsPath, nil, who).Status == 200 })
 		twoMethods(t, n, who)
 		tune(t, n, who, "SMS", 120_000, 1)
 		f = n.Login(t, boss)
@@ -58,7 +58,7 @@ func TestDelivery(t *testing.T) {
 		}
 
 		// Not one delivery is left to be repeated.
-		blackbox.Until(t, seconds(5), "settled", func() bool { return s.Count("outbox WHERE payload IS NOT NULL") == 0 })
+		blackbox.Until(t, within(5), "settled", func() bool { return s.Count("outbox WHERE payload IS NOT NULL") == 0 })
 		numbers := blackbox.NewClient("http://"+metrics).Do(t, "GET", "/metrics", nil, nil)
 		if !strings.Contains(string(numbers.Body), "castellan_outbox_sent_total 5") {
 			t.Errorf("metrics do not count 5 deliveries")
@@ -96,7 +96,7 @@ func TestDeliveryIsRetried(t *testing.T) {
 		relay.Refuse(1)
 		began := time.Now()
 		f := n.Login(t, user)
-		if took := time.Since(began); took > seconds(2) {
+		if took := time.Since(began); took > within(2) {
 			t.Errorf("the login waited %v for the gateway", took)
 		}
 		sms := gateway.Wait(t, user.Number(), 1)
@@ -126,7 +126,7 @@ func TestDeliverySurvivesKill(t *testing.T) {
 		user := s.AddUser("user")
 		gateway.Refuse(1 << 20)
 		f := n.Login(t, user)
-		blackbox.Until(t, seconds(10), "tried", func() bool { return len(gateway.Deliveries()) > 0 })
+		blackbox.Until(t, within(10), "tried", func() bool { return len(gateway.Deliveries()) > 0 })
 		n.Kill()
 		gateway.Refuse(0)
 		n = s.Start()

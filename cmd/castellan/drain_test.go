@@ -29,9 +29,9 @@ func TestDrain(t *testing.T) {
 		began := time.Now()
 		n.Terminate()
 		for _, socket := range sockets {
-			socket.ExpectClose(1012, seconds(5))
+			socket.ExpectClose(1012, within(5))
 		}
-		blackbox.Until(t, seconds(5), "not ready", func() bool {
+		blackbox.Until(t, within(5), "not ready", func() bool {
 			a, err := n.Try("GET", "/health/ready", nil, nil)
 			return err != nil || a.Status == 503 && a.Code() == "DRAINING"
 		})
@@ -45,7 +45,7 @@ func TestDrain(t *testing.T) {
 		if code := n.Wait(); code != 0 {
 			t.Errorf("exit %d, want 0", code)
 		}
-		if took := time.Since(began); took > seconds(10) {
+		if took := time.Since(began); took > within(10) {
 			t.Errorf("the end took %v", took)
 		}
 

@@ -211,7 +211,7 @@ func TestSlowClients(t *testing.T) {
 	}()
 	began := time.Now()
 	for _, c := range conns {
-		c.SetReadDeadline(time.Now().Add(seconds(10)))
+		c.SetReadDeadline(time.Now().Add(within(10)))
 		for buf := make([]byte, 1024); ; {
 			if _, err := c.Read(buf); err != nil {
 				if e, ok := err.(net.Error); ok && e.Timeout() {
@@ -220,11 +220,11 @@ func TestSlowClients(t *testing.T) {
 				break
 			}
 		}
-		if at := time.Now(); at.Sub(began) < seconds(1) {
+		if at := time.Now(); at.Sub(began) < within(1) {
 			n.Ok(t, "GET", "/health/ready", nil, nil)
 		}
 	}
-	if took := time.Since(began); took > seconds(5) {
+	if took := time.Since(began); took > within(5) {
 		t.Errorf("it took %v to show them out", took)
 	}
 }
@@ -242,7 +242,7 @@ func TestEndsOfConnections(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { c.Close() })
-		c.SetDeadline(time.Now().Add(seconds(10)))
+		c.SetDeadline(time.Now().Add(within(10)))
 		return c
 	}
 	ends := func(name string, c net.Conn, status, code string) string {
@@ -306,7 +306,7 @@ func TestConnectionsOfOneAddress(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { c.Close() })
-		c.SetDeadline(time.Now().Add(seconds(10)))
+		c.SetDeadline(time.Now().Add(within(10)))
 		fmt.Fprint(c, "GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n")
 		line := make([]byte, len("HTTP/1.1 200"))
 		if _, err := io.ReadFull(c, line); err != nil {

@@ -181,7 +181,7 @@ func exactly(t *testing.T, road *caravan, phase int, do func(underway func() [ex
 		}
 		return admitted
 	}
-	blackbox.Until(t, seconds(60), "a third of the limit used up", func() bool { return count() > exactKeys*exactLimit/3 })
+	blackbox.Until(t, within(60), "a third of the limit used up", func() bool { return count() > exactKeys*exactLimit/3 })
 	do(func() [exactKeys]int {
 		got.mu.Lock()
 		defer got.mu.Unlock()
@@ -190,7 +190,7 @@ func exactly(t *testing.T, road *caravan, phase int, do func(underway func() [ex
 	got.mu.Lock()
 	before := got.limited
 	got.mu.Unlock()
-	blackbox.Until(t, seconds(60), "every key was refused", func() bool {
+	blackbox.Until(t, within(60), "every key was refused", func() bool {
 		got.mu.Lock()
 		defer got.mu.Unlock()
 		for k := range exactKeys {

@@ -13,6 +13,9 @@ import (
 // everyFault has other tests meet all faults that they know, too.
 const everyFault = true
 
+// slack is 1: the service is held to the times that it promises.
+const slack = 1
+
 // The faults of TestClusterFaults on a cluster of five.
 func TestFaultsProcesses(t *testing.T) { everything(t, 5, 8) }
 

@@ -19,7 +19,7 @@ import (
 // no node has served it for so long.
 const (
 	impatience = time.Second
-	givesUp    = 10 * time.Second
+	givesUp    = 10 * time.Second * slack
 )
 
 // traveller is a visitor that goes on at another node when one does not answer.
@@ -103,7 +103,7 @@ func (c *caravan) check(t *testing.T, when string) {
 	time.Sleep(time.Second) // within which every node knows of every logout
 	for i, v := range c.all {
 		if v.err == nil {
-			for end := time.Now().Add(seconds(20)); time.Now().Before(end); i++ { // who gets no answer asks another one
+			for end := time.Now().Add(within(20)); time.Now().Before(end); i++ { // who gets no answer asks another one
 				if v.err = v.check(c.pick(i), 30); !errors.Is(v.err, errLost) {
 					break
 				}
@@ -119,7 +119,7 @@ func (c *caravan) check(t *testing.T, when string) {
 func (c *caravan) progress(t *testing.T, steps int64) {
 	t.Helper()
 	from := c.steps.Load()
-	blackbox.Until(t, seconds(40), "travellers go on", func() bool { return c.steps.Load() >= from+steps || c.broken.Load() })
+	blackbox.Until(t, within(40), "travellers go on", func() bool { return c.steps.Load() >= from+steps || c.broken.Load() })
 }
 
 func (c *caravan) turned() (n int, worst time.Duration) {
@@ -156,10 +156,9 @@ func newStorm(t *testing.T, c *blackbox.Cluster, nodes, travellers int, join fun
 	}
 	whole(t, c)
 	boss := admin(t, c.Site, c.Nodes[0])
-	twoMethods(t, c.Nodes[0], boss)
 	tune(t, c.Nodes[0], boss, "SMS", 120_000, 1)
 	tune(t, c.Nodes[0], boss, "MAIL", 120_000, 1)
-	time.Sleep(seconds(1)) // within which every node has them
+	twoMethods(t, c.Nodes[0], boss, c.Nodes[1:]...)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	s := &storm{c, &caravan{starved: blackbox.WatchStarved(t)}, 0}
@@ -195,7 +194,7 @@ func (s *storm) finish(t *testing.T) {
 			t.Fatalf("traveller %d: %v", i, err)
 		}
 	}
-	time.Sleep(seconds(1))
+	time.Sleep(time.Second)
 	for i, v := range s.all {
 		if err := v.check(s.pick(i+1), len(v.past)); err != nil {
 			t.Fatalf("traveller %d: %v", i, err)
@@ -249,7 +248,7 @@ func everything(t *testing.T, nodes, travellers int) {
 	s.phase(t, "freeze", func() { // clients turn to the frozen node as to any other
 		n := c.Nodes[0]
 		n.Freeze()
-		time.Sleep(seconds(6))
+		time.Sleep(6 * time.Second)
 		n.Thaw()
 		s.progress(t, 60)
 	})
@@ -310,9 +309,9 @@ func TestClusterFrozenNodeKnows(t *testing.T) {
 					}
 				})
 			}
-			blackbox.Until(t, time.Second+time.Second/2, "the others know", func() bool {
+			blackbox.Until(t, within(1.5), "the others know", func() bool {
 				got := third.Do(t, "GET", blackbox.SessionsPath, nil, token)
-				if took := time.Since(ended); got.Status == 200 && took > time.Second+starved.Since(ended) {
+				if took := time.Since(ended); got.Status == 200 && took > within(1)+starved.Since(ended) {
 					t.Fatalf("%s ended %v ago", ends.name, took)
 				}
 				return got.Code() == ends.code
@@ -320,7 +319,7 @@ func TestClusterFrozenNodeKnows(t *testing.T) {
 			time.Sleep(long - min(long, time.Since(began)))
 			frozen.Thaw()
 			all.Wait()
-			blackbox.Until(t, seconds(5), "it says so", func() bool {
+			blackbox.Until(t, within(5), "it says so", func() bool {
 				got := frozen.Do(t, "GET", blackbox.SessionsPath, nil, token)
 				if got.Status == 200 {
 					t.Fatalf("%s ended during a freeze of %v: %s", ends.name, long, got)

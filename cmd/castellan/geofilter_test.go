@@ -312,8 +312,8 @@ func TestGeofilterIsEnforced(t *testing.T) {
 		if cleared.Code != 0 || cleared.Out != "cleared NL\n" {
 			t.Fatalf("exit %d: %s%s", cleared.Code, cleared.Out, cleared.ErrOut)
 		}
-		blackbox.Until(t, 5*time.Second, "revoked", func() bool { return nl.ask("GET", countriesPath, nil, me).Code() == "TOKEN_REVOKED" })
-		blackbox.Until(t, 5*time.Second, "let in", func() bool {
+		blackbox.Until(t, within(5), "revoked", func() bool { return nl.ask("GET", countriesPath, nil, me).Code() == "TOKEN_REVOKED" })
+		blackbox.Until(t, within(5), "let in", func() bool {
 			f := blackbox.FlowOf(t, us.login(demo))
 			return us.complete(f, f.Method(t, "SMS"), n.Code(t, demo, "SMS")).Status == 200
 		})

@@ -126,13 +126,13 @@ func TestGuardedIsJudgedAgain(t *testing.T) {
 		n.Complete(t, f, f.Method(t, "SMS"), code).Is(t, 409, "CHALLENGE_CLOSED")
 		n.Renew(t, f, f.Method(t, "SMS")).Is(t, 409, "CHALLENGE_CLOSED")
 		n.Result(t, f).Is(t, 409, "CHALLENGE_CLOSED")
-		n.Socket(t, f).ExpectClose(4410, seconds(5))
+		n.Socket(t, f).ExpectClose(4410, within(5))
 
 		who = admin(t, s, n)
 		f, code = start(who, "AFTER_ALL_ENDED")
 		other := admin(t, s, n)
 		n.Ok(t, "DELETE", blackbox.SessionsPath, `{"all":true}`, other)
-		n.Socket(t, f).ExpectClose(4410, seconds(5))
+		n.Socket(t, f).ExpectClose(4410, within(5))
 		n.Complete(t, f, f.Method(t, "SMS"), code).Is(t, 409, "CHALLENGE_CLOSED")
 
 		who = admin(t, s, n)

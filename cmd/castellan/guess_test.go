@@ -89,7 +89,7 @@ func TestParallelRightCodesOfFirstMethod(t *testing.T) {
 		all := startAll(s)
 		n, demo := all[0], s.Seeded("user")
 		twoMethods(t, n, admin(t, s, n))
-		blackbox.Until(t, seconds(2), "the policy known everywhere", func() bool {
+		blackbox.Until(t, within(2), "the policy known everywhere", func() bool {
 			f := all[len(all)-1].Login(t, demo)
 			return all[len(all)-1].Complete(t, f, f.Method(t, "SMS"), n.Code(t, demo, "SMS")).Header.Get("x-auth") == ""
 		})
@@ -226,8 +226,8 @@ func TestTenWrongValuesCloseTheChallenge(t *testing.T) {
 			n.Renew(t, f, m).Is(t, 409, "CHALLENGE_CLOSED")
 		}
 		n.Result(t, f).Is(t, 409, "CHALLENGE_CLOSED")
-		socket.ExpectClose(4410, seconds(5))
-		n.Socket(t, f).ExpectClose(4410, seconds(5))
+		socket.ExpectClose(4410, within(5))
+		n.Socket(t, f).ExpectClose(4410, within(5))
 		n.Kill()
 		n = s.Start()
 		n.Complete(t, f, mail, n.Code(t, demo, "MAIL")).Is(t, 409, "CHALLENGE_CLOSED")

@@ -17,11 +17,19 @@ func admin(t *testing.T, s *blackbox.Site, n *blackbox.Node) blackbox.Headers {
 	return blackbox.Headers{"x-auth": token}
 }
 
-// twoMethods makes LOGIN ask for SMS and MAIL both.
-func twoMethods(t *testing.T, n *blackbox.Node, who blackbox.Headers) {
+// twoMethods makes LOGIN ask for SMS and MAIL both. It returns when the other
+// nodes have the policy too, and with it what was configured before.
+func twoMethods(t *testing.T, n *blackbox.Node, who blackbox.Headers, others ...*blackbox.Node) {
 	t.Helper()
 	n.Ok(t, "POST", "/admin/system/mfa/policies/common",
 		`{"actionCode":"LOGIN","name":"both","expireAt":0,"required":2,"methods":[["SMS"],["MAIL"]]}`, who).Keys(t, "id")
+	for _, other := range others {
+		blackbox.Until(t, within(1), "the policy known everywhere", func() bool {
+			a, err := other.Try("POST", "/admin/system/mfa/explain", `{"actionCode":"LOGIN"}`, who)
+			var x struct{ Required int }
+			return err == nil && a.Status == 200 && json.Unmarshal(a.Body, &x) == nil && x.Required == 2
+		})
+	}
 }
 
 // tune changes a method's times; later challenges have them.
@@ -40,4 +48,9 @@ func keys(t *testing.T, object []byte) map[string]json.RawMessage {
 	return m
 }
 
-func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
+// within is how long something may take that the service promises within so many
+// seconds. Only make faults holds it to that; elsewhere the machine may be slow,
+// and a test waits for the state, slack times as long.
+func within(seconds float64) time.Duration {
+	return time.Duration(seconds * slack * float64(time.Second))
+}

@@ -13,9 +13,9 @@ import (
 )
 
 // What the service promises while its database is out.
-const (
-	refusedWithin = 2 * time.Second
-	backWithin    = 3 * time.Second
+var (
+	refusedWithin = within(2)
+	backWithin    = within(3)
 )
 
 // outage is a deployment, and how its database goes away and comes back.
@@ -89,11 +89,10 @@ func survive(t *testing.T, s *blackbox.Site, count int, o outage) {
 	}
 	starved := blackbox.WatchStarved(t)
 	boss := admin(t, s, nodes[0])
-	twoMethods(t, nodes[0], boss)
 	tune(t, nodes[0], boss, "SMS", 120_000, 1)
 	tune(t, nodes[0], boss, "MAIL", 120_000, 1)
+	twoMethods(t, nodes[0], boss, nodes[1:]...)
 	who := s.AddUser("user")
-	time.Sleep(time.Second) // within which every node has them
 	f := nodes[0].Login(t, who)
 	road := &caravan{starved: starved}
 	road.route(nodes...)

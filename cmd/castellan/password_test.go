@@ -2,7 +2,6 @@ package main
 
 import (
 	"testing"
-	"time"
 
 	"castellan/internal/blackbox"
 )
@@ -44,7 +43,7 @@ func TestForgottenPassword(t *testing.T) {
 		update("yet-another-lantern").Is(t, 401, "TOKEN_REVOKED")
 		n.Do(t, "POST", "/auth/login", blackbox.LoginBody(demo), nil).Is(t, 401, "INVALID_CREDENTIALS")
 		demo.Password = "another-lantern-orchard"
-		blackbox.Until(t, 10*time.Second, "told by mail", func() bool {
+		blackbox.Until(t, within(10), "told by mail", func() bool {
 			for _, l := range n.Letters(t, demo.Mail) {
 				if l.Subject == "Your Castellan password was changed" {
 					return true
@@ -80,7 +79,7 @@ func TestResetOfAnUnknownPhone(t *testing.T) {
 		}
 		n.Complete(t, f, f.Method(t, "SMS"), "123456").Is(t, 422, "OTP_INVALID")
 		n.Result(t, f).Is(t, 409, "CHALLENGE_NOT_COMPLETED")
-		blackbox.Until(t, 10*time.Second, "settled", func() bool { return s.Count("outbox WHERE state = 2 AND attempts = 1 AND payload IS NULL") == 2 })
+		blackbox.Until(t, within(10), "settled", func() bool { return s.Count("outbox WHERE state = 2 AND attempts = 1 AND payload IS NULL") == 2 })
 		for range 4 {
 			n.Do(t, "POST", "/auth/password/reset", body, nil).Is(t, 200, "")
 		}

@@ -67,7 +67,7 @@ func TestProduction(t *testing.T) {
 		if sub := claimsOf(t, who["x-auth"])["sub"]; sub != strings.TrimSpace(got.Out) {
 			t.Errorf("sub %v, want %s", sub, got.Out)
 		}
-		blackbox.Until(t, seconds(1), "an administrator", func() bool { return n.Do(t, "GET", actionsPath, nil, who).Status == 200 })
+		blackbox.Until(t, within(1), "an administrator", func() bool { return n.Do(t, "GET", actionsPath, nil, who).Status == 200 })
 
 		// A right password whose account was made by hand takes as long as a
 		// wrong one: one hash.
@@ -90,11 +90,11 @@ func TestSeededAccountsStayInDevelopment(t *testing.T) {
 			t.Errorf("dev-login.txt: %v, %v", info, err)
 		}
 		for _, want := range []string{boss.Password, demo.Password, boss.Phone, demo.Phone, "/dev/outbox", "/docs", "dev-login.txt"} {
-			blackbox.Until(t, seconds(2), "the first start shows "+want, func() bool { return strings.Contains(n.Out(), want) })
+			blackbox.Until(t, within(2), "the first start shows "+want, func() bool { return strings.Contains(n.Out(), want) })
 		}
 		n.Stop()
 		n = s.Start()
-		blackbox.Until(t, seconds(2), "a later start names the file", func() bool { return strings.Contains(n.Out(), "dev-login.txt") })
+		blackbox.Until(t, within(2), "a later start names the file", func() bool { return strings.Contains(n.Out(), "dev-login.txt") })
 		if strings.Contains(n.Out(), demo.Password) {
 			t.Errorf("a later start shows a password:\n%s", n.Out())
 		}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"castellan/internal/blackbox"
 )
@@ -61,11 +60,11 @@ func TestRolesAndGrants(t *testing.T) {
 		for range 3 {
 			n.Ok(t, "GET", methods, nil, as(user))
 		}
-		blackbox.Until(t, 5*time.Second, "the audit rows of three calls", func() bool {
+		blackbox.Until(t, within(5), "the audit rows of three calls", func() bool {
 			return s.Count("audit WHERE action = 'CALL' AND actor_id = $1", id) == 3
 		})
 		grant("DENY")
-		if !blackbox.Within(time.Second, func() bool { return other.Do(t, "GET", methods, nil, as(user)).Status == 403 }) {
+		if !blackbox.Within(within(1), func() bool { return other.Do(t, "GET", methods, nil, as(user)).Status == 403 }) {
 			t.Error("another node lets the account in a second after it was denied")
 		}
 		n.Do(t, "GET", methods, nil, as(user)).Is(t, 403, "FORBIDDEN")
@@ -79,7 +78,7 @@ func TestRolesAndGrants(t *testing.T) {
 		// A new administrator, made beside the running service.
 		second := s.AddUser("admin")
 		chief, _ := n.Session(t, second)
-		if !blackbox.Within(time.Second, func() bool { return n.Do(t, "GET", methods, nil, as(chief)).Status == 200 }) {
+		if !blackbox.Within(within(1), func() bool { return n.Do(t, "GET", methods, nil, as(chief)).Status == 200 }) {
 			t.Error("an administrator of the command line is not known a second later")
 		}
 

@@ -97,7 +97,7 @@ func TestSessions(t *testing.T) {
 		n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, demo, "SMS")).Is(t, 409, "METHOD_ALREADY_COMPLETED") // it is the code of a later login
 		socket := n.Socket(t, f)
 		socket.Expect(f, "LOGIN", "METHOD_COMPLETE")
-		socket.ExpectClose(4410, seconds(5))
+		socket.ExpectClose(4410, within(5))
 
 		fresh, _ := n.Session(t, demo)
 		if got := end(`{"all":true}`, fresh).Is(t, 200, ""); string(got.Body) != `{"data":{"ended":2}}` {
@@ -179,12 +179,12 @@ func TestRevocationReachesOtherProcesses(t *testing.T) {
 		hammer := newHammer(there.Client, []string{token})
 		here.Ok(t, how.method, how.path, how.body, blackbox.Headers{"x-auth": token})
 		acknowledged := time.Now()
-		blackbox.Until(t, seconds(5), "refused there", func() bool {
+		blackbox.Until(t, within(5), "refused there", func() bool {
 			a, err := there.Try("GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": token})
 			return err == nil && a.Code() == "TOKEN_REVOKED"
 		})
 		last, _, _ := hammer.stop(t)
-		if late := last.Sub(acknowledged); late > time.Second {
+		if late := last.Sub(acknowledged); late > within(1) {
 			t.Errorf("%s: accepted %v after the acknowledgement, want at most 1 s", how.name, late)
 		}
 	}

@@ -39,7 +39,7 @@ func TestClusterStatus(t *testing.T) {
 		t.Errorf("a cluster of one: %+v", s)
 	}
 	second := c.Join()
-	blackbox.Until(t, seconds(20), "both see each other", func() bool { return len(look(first).Data.Members) == 2 && len(look(second).Data.Members) == 2 })
+	blackbox.Until(t, within(20), "both see each other", func() bool { return len(look(first).Data.Members) == 2 && len(look(second).Data.Members) == 2 })
 	for _, f := range open { // half of them live on the second one now, in the mean
 		second.Complete(t, f, f.Method(t, "SMS"), "000000")
 	}

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -259,21 +260,23 @@ func TestSocketRefusals(t *testing.T) {
 		n.Do(t, "POST", "/2fa", "{}", blackbox.Headers{"p-auth": f.PAuth}).Is(t, 405, "METHOD_NOT_ALLOWED")
 
 		// Five sockets watch a challenge; of six one is too many.
-		refused := make(chan bool, 6)
-		for range cap(refused) {
-			socket := n.Socket(t, f)
-			go func() {
-				got, err := socket.TryNext(seconds(3))
-				refused <- err == nil && got.Close == 4429
-			}()
+		var sockets []*blackbox.Socket
+		for range 6 {
+			sockets = append(sockets, n.Socket(t, f))
 		}
 		turnedAway := 0
-		for range cap(refused) {
-			if <-refused {
-				turnedAway++
-			}
+		look := func() bool {
+			sockets = slices.DeleteFunc(sockets, func(socket *blackbox.Socket) bool {
+				got, err := socket.TryNext(50 * time.Millisecond)
+				if err == nil && got.Close == 4429 {
+					turnedAway++
+				}
+				return err == nil
+			})
+			return turnedAway > 0
 		}
-		if turnedAway != 1 {
+		blackbox.Until(t, within(3), "a socket turned away", look)
+		if look(); turnedAway != 1 || len(sockets) != 5 {
 			t.Errorf("%d of six sockets were turned away, want one", turnedAway)
 		}
 		if strings.Contains(n.Log(), f.PAuth) {

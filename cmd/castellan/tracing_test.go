@@ -145,7 +145,7 @@ func TestTraces(t *testing.T) {
 			"challenge ChallengeComplete < challenge ChallengeComplete < " + complete:          false,
 			"commit < challenge ChallengeComplete < challenge ChallengeComplete < " + complete: false,
 		}
-		blackbox.Until(t, seconds(20), "the spans of a login", func() bool {
+		blackbox.Until(t, within(20), "the spans of a login", func() bool {
 			all := c.trace(id)
 			for _, s := range all {
 				line := lineage(all, s)
@@ -179,7 +179,7 @@ func TestTraces(t *testing.T) {
 	}
 	header, id := traceparent(1000)
 	n.Do(t, "GET", "/never/served/here", nil, blackbox.Headers{"traceparent": header}).Is(t, 404, "NOT_FOUND")
-	blackbox.Until(t, seconds(20), "the span of what no route serves", func() bool { return len(c.trace(id)) == 1 })
+	blackbox.Until(t, within(20), "the span of what no route serves", func() bool { return len(c.trace(id)) == 1 })
 	for _, s := range c.trace(id) {
 		if s.Name != "GET *" {
 			t.Errorf("the span %q", s.Name)
@@ -221,17 +221,17 @@ func TestCollectorIsAway(t *testing.T) {
 				}
 			}
 			requests()
-			blackbox.Until(t, seconds(30), "the log says it", func() bool { return strings.Contains(n.Log(), said) })
+			blackbox.Until(t, within(30), "the log says it", func() bool { return strings.Contains(n.Log(), said) })
 			requests()
 			began := time.Now()
 			n.Stop()
-			if took := time.Since(began); took > seconds(12) {
+			if took := time.Since(began); took > within(12) {
 				t.Errorf("the end waited %v for the collector", took)
 			}
 			if got := strings.Count(n.Log(), said); got != 1 {
 				t.Errorf("the log says it %d times", got)
 			}
-			if slowest > seconds(3) { // less than the 5 s after which the first sending is given up
+			if slowest > within(3) { // less than the 5 s after which the first sending is given up
 				t.Errorf("a login waited %v", slowest)
 			}
 		})

@@ -72,7 +72,7 @@ func TestFirewallLimit(t *testing.T) {
 		if err != nil || wait < 1 || wait > 3 || a.Header.Get("RateLimit-Policy") != `"few";q=40;w=3` || a.Header.Get("RateLimit") != fmt.Sprintf(`"few";r=0;t=%d`, wait) {
 			t.Errorf("Retry-After %q, %q, %q", a.Header.Get("Retry-After"), a.Header.Get("RateLimit-Policy"), a.Header.Get("RateLimit"))
 		}
-		blackbox.Until(t, 4*time.Second, "the window to move on", func() bool {
+		blackbox.Until(t, within(4), "the window to move on", func() bool {
 			a, err := n.Try("GET", keysPath, nil, at.with(nil))
 			return err == nil && a.Status == 200
 		})
@@ -169,7 +169,7 @@ func TestFirewallOnTwoNodesAndByCommand(t *testing.T) {
 			t.Fatal("kept out without a rule")
 		}
 		rule(t, n, boss, "my self", "blacklist", map[string]any{"targetAllResources": true, "force": true})
-		blackbox.Until(t, 3*time.Second, "the other node to follow", func() bool { return !allows(there) })
+		blackbox.Until(t, within(3), "the other node to follow", func() bool { return !allows(there) })
 		n.Do(t, "GET", rulesPath, nil, boss).Is(t, 403, "ACCESS_DENIED")
 
 		if got := s.Command("", "waf", "list"); got.Code != 0 || !strings.Contains(got.Out, "my self") || !strings.Contains(got.Out, "blacklist") || !strings.Contains(got.Out, "ACTIVE") {
@@ -192,7 +192,7 @@ func TestFirewallOnTwoNodesAndByCommand(t *testing.T) {
 		if got := s.Command("", "waf", "disable", "my self"); got.Code != 0 || got.Out != "disabled my self\n" {
 			t.Errorf("waf disable: %+v", got)
 		}
-		blackbox.Until(t, 3*time.Second, "every node to follow", func() bool { return allows(there) && allows(from(t, n, turkey)) })
+		blackbox.Until(t, within(3), "every node to follow", func() bool { return allows(there) && allows(from(t, n, turkey)) })
 		n.Do(t, "GET", rulesPath, nil, boss).Is(t, 200, "")
 		if got := s.Count("audit WHERE action = 'FIREWALL_RULE_UPDATE' AND actor_id = 'operator' AND target = 'my self'"); got != 1 {
 			t.Errorf("%d rows of the operator in the audit", got)

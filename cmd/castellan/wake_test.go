@@ -80,7 +80,7 @@ func TestDevicesAreWoken(t *testing.T) {
 			var c call
 			select {
 			case c = <-calls:
-			case <-time.After(10 * time.Second):
+			case <-time.After(within(10)):
 				t.Fatalf("woken by %v alone", seen)
 			}
 			switch c.path {
@@ -116,7 +116,7 @@ func TestDevicesAreWoken(t *testing.T) {
 		// Who is gone is told once more, and then not again.
 		gone.Store(true)
 		n.Login(t, demo)
-		for deadline := time.Now().Add(10 * time.Second); s.Count("device WHERE target IS NOT NULL") > 0; time.Sleep(10 * time.Millisecond) {
+		for deadline := time.Now().Add(within(10)); s.Count("device WHERE target IS NOT NULL") > 0; time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatal("the targets are still there")
 			}

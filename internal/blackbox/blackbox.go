@@ -50,6 +50,10 @@ func endWithOwner() {
 	syscall.Kill(os.Getpid(), syscall.SIGKILL)
 }
 
+// patience is how long a test waits for what must come: no promise of the
+// service, but the time after which nobody calls the machine slow any more.
+const patience = 60 * time.Second
+
 // Until waits for something to become true and fails the test when it does not
 // within d.
 func Until(t testing.TB, d time.Duration, what string, holds func() bool) {

@@ -35,7 +35,7 @@ const requestTime = 45 * time.Second
 
 // NewClient returns a client of a base URL.
 func NewClient(url string) Client {
-	dial := &net.Dialer{Timeout: 5 * time.Second}
+	dial := &net.Dialer{Timeout: patience}
 	return Client{URL: url, http: &http.Client{Timeout: requestTime, Transport: &http.Transport{
 		DialContext: dial.DialContext, MaxIdleConnsPerHost: 256, IdleConnTimeout: 3 * time.Second, DisableCompression: true}}}
 }
@@ -253,7 +253,7 @@ func (c Client) Raw(t testing.TB, request string) string {
 	}
 	var all []byte
 	buf := make([]byte, 4096)
-	conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+	conn.SetReadDeadline(time.Now().Add(patience))
 	for {
 		n, err := conn.Read(buf)
 		all = append(all, buf[:n]...)

@@ -11,11 +11,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
-)
 
-// startTime bounds a start: generous, because other packages' tests may have
-// the machine.
-const startTime = 60 * time.Second
+	"castellan/internal/pgtest"
+)
 
 // Node is one running process of a site.
 type Node struct {
@@ -85,8 +83,8 @@ func (n *Node) Ready() {
 		n.Client = NewClient("http://" + addr)
 	case <-n.ended:
 		n.t.Fatalf("the service ended with %d:\n%s", n.cmd.ProcessState.ExitCode(), n.Log())
-	case <-time.After(startTime):
-		n.t.Fatalf("the service does not serve after %v:\n%s", startTime, n.Log())
+	case <-time.After(patience):
+		n.t.Fatalf("the service does not serve after %v:\n%s", patience, n.Log())
 	}
 }
 
@@ -112,12 +110,12 @@ func (n *Node) Kill() {
 	<-n.ended
 }
 
-// Freeze stops the process where it is, as a paused machine does; Thaw lets it
-// go on.
-func (n *Node) Freeze() { n.cmd.Process.Signal(syscall.SIGSTOP) }
+// Freeze stops the process where it is, as a paused machine does, and returns
+// when it stands still; Thaw lets it go on.
+func (n *Node) Freeze() { pgtest.Freeze(n.cmd.Process.Pid) }
 
 // Thaw ends a Freeze.
-func (n *Node) Thaw() { n.cmd.Process.Signal(syscall.SIGCONT) }
+func (n *Node) Thaw() { pgtest.Thaw(n.cmd.Process.Pid) }
 
 // Terminate asks the process to end and returns at once; Wait tells how it did.
 func (n *Node) Terminate() { n.cmd.Process.Signal(syscall.SIGTERM) }
@@ -127,7 +125,7 @@ func (n *Node) Wait() int {
 	n.t.Helper()
 	select {
 	case <-n.ended:
-	case <-time.After(startTime):
+	case <-time.After(patience):
 		n.t.Fatalf("the service does not end:\n%s", tail(n.Log(), 40))
 	}
 	return n.cmd.ProcessState.ExitCode()

@@ -76,7 +76,7 @@ func (p *Postbox) take(d Delivery) (accepted bool) {
 func (p *Postbox) Wait(t testing.TB, to string, n int) Delivery {
 	t.Helper()
 	var found Delivery
-	Until(t, 20*time.Second, "delivered to "+to, func() bool {
+	Until(t, patience, "delivered to "+to, func() bool {
 		left := n
 		for _, d := range p.Deliveries() {
 			if d.To == to && !d.Refused {

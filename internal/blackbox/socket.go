@@ -80,7 +80,7 @@ func (c Client) TrySocket(f Flow, place string) (*Socket, error) {
 }
 
 func (c Client) dial(path string, d ws.Dialer) (*Socket, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	conn, early, _, err := d.Dial(ctx, "ws"+strings.TrimPrefix(c.URL, "http")+path)
 	if err != nil {
@@ -138,9 +138,6 @@ func (s *Socket) TryNext(patience time.Duration) (Frame, error) {
 		}
 	}
 }
-
-// patience is how long a test waits for a frame that must come.
-const patience = 10 * time.Second
 
 // Next reads the next message, which must have exactly the four keys and one
 // object as data.

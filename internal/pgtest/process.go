@@ -7,9 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // janitor is a shell that outlives this process and then stops the server and
@@ -70,6 +72,25 @@ func alive(pid int) bool {
 	fields := statOf(fmt.Sprintf("/proc/%d/stat", pid))
 	return len(fields) > 0 && fields[0] != "Z" && fields[0] != "X"
 }
+
+// Freeze stops a process where it is, as a paused machine does, and returns when
+// every thread of it stands still: the signal alone says nothing of when that is.
+func Freeze(pid int) {
+	syscall.Kill(pid, syscall.SIGSTOP)
+	stopped := func(thread string) bool {
+		fields := statOf(thread)
+		return len(fields) == 0 || strings.Contains("TZX", fields[0])
+	}
+	for deadline := time.Now().Add(stopTimeout); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+		if !slices.ContainsFunc(threads, func(thread string) bool { return !stopped(thread) }) {
+			return
+		}
+	}
+}
+
+// Thaw lets a frozen process go on.
+func Thaw(pid int) { syscall.Kill(pid, syscall.SIGCONT) }
 
 // statOf returns the fields of a /proc stat file from the state on. A program's
 // name may hold spaces and parentheses; the fields begin after the last one.

@@ -159,7 +159,7 @@ func (s *Server) Kill() {
 	pid := s.cmd.Process.Pid
 	// Frozen first: a parent that saw a child die would shut the others down in
 	// good order, and a new one could be born between listing and killing.
-	syscall.Kill(pid, syscall.SIGSTOP)
+	Freeze(pid)
 	children := childrenOf(pid)
 	for _, child := range children {
 		syscall.Kill(child, syscall.SIGKILL)
@@ -177,19 +177,19 @@ func (s *Server) Kill() {
 
 // Freeze stops every process of the server where it is, as a paused machine does;
 // Thaw lets them go on.
-func (s *Server) Freeze() { s.signalAll(syscall.SIGSTOP) }
+func (s *Server) Freeze() { s.each(Freeze) }
 
 // Thaw ends a Freeze.
-func (s *Server) Thaw() { s.signalAll(syscall.SIGCONT) }
+func (s *Server) Thaw() { s.each(Thaw) }
 
-func (s *Server) signalAll(sig syscall.Signal) {
+func (s *Server) each(do func(pid int)) {
 	if !s.running() {
 		return
 	}
 	pid := s.cmd.Process.Pid
-	syscall.Kill(pid, sig) // the parent first: nobody is born meanwhile
+	do(pid) // the parent first: nobody is born meanwhile
 	for _, child := range childrenOf(pid) {
-		syscall.Kill(child, sig)
+		do(child)
 	}
 }
 
