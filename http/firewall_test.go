@@ -12,6 +12,7 @@ import (
 	"castellan/domain/fault"
 	"castellan/domain/firewall"
 	httpapi "castellan/http"
+	"castellan/http/edge"
 	"castellan/http/rest"
 	"castellan/http/socket"
 	"castellan/http/system"
@@ -22,20 +23,20 @@ import (
 // can name it by that key.
 func TestEverythingIsBehindTheFirewall(t *testing.T) {
 	var judged []string
-	never := func(context.Context, *rest.Request) (rest.Caller, error) {
+	never := func(context.Context, *edge.Request) (rest.Caller, error) {
 		t.Error("a credential was looked at")
 		return rest.Caller{}, nil
 	}
-	guards := map[rest.Credential]rest.Guard{}
+	guards := map[rest.Credential]edge.Guard{}
 	for _, c := range []rest.Credential{rest.User, rest.Tenant, rest.PAuth, rest.PAuthOrDevice, rest.OTAuth, rest.Device, rest.TenantOrCron} {
 		guards[c] = never
 	}
 	endpoints := httpapi.API{}.Endpoints()
-	s, err := rest.New(rest.Options{Guards: guards, Starter: starter{}, Idempotency: idempotency{},
+	s, err := edge.New(edge.Options{Guards: guards, Starter: starter{}, Idempotency: idempotency{},
 		Authorize:   func(context.Context, rest.Caller, *rest.Endpoint) error { t.Error("authorized"); return nil },
 		ActsAsAdmin: func(rest.Caller, *rest.Endpoint) bool { return false },
 		Verify:      func(context.Context, rest.Caller, *rest.Endpoint, any) error { t.Error("verified"); return nil },
-		Firewall: func(_ context.Context, _ *rest.Request, key string) error {
+		Firewall: func(_ context.Context, _ *edge.Request, key string) error {
 			judged = append(judged, key)
 			return fault.New(fault.AccessDenied, "denied")
 		}}, endpoints)

@@ -21,6 +21,7 @@ import (
 	"castellan/domain/token"
 	"castellan/domain/user"
 	httpapi "castellan/http"
+	"castellan/http/edge"
 	"castellan/http/guard"
 	httpresource "castellan/http/resource"
 	"castellan/http/rest"
@@ -34,7 +35,7 @@ import (
 // test here calls the handlers of others.
 type service struct {
 	t      *testing.T
-	srv    *rest.Server
+	srv    *edge.Server
 	db     *persistence.DB
 	admin  *resource.Admin
 	tokens *token.Issuer
@@ -86,7 +87,7 @@ func open(t *testing.T, dsn string) *service {
 	s.tokens = token.NewIssuer(ring, "castellan", "default", time.Now, 100)
 	devices := &device.Service{Store: persistence.NewDevices(db), Users: users, Commit: db, Ring: ring, Audience: "https://id.example.com", Now: time.Now, Log: slog.Default()}
 	guards := guard.Guards{Tokens: s.tokens, Devices: devices, Tenant: "default", Judge: live.Judge, Feed: &changetest.Feed{}, Live: func(string, string, int64) bool { return true }}
-	s.srv, err = rest.New(rest.Options{Guards: guards.Table(), Authorize: guards.Authorize, ActsAsAdmin: guards.ActsAsAdmin,
+	s.srv, err = edge.New(edge.Options{Guards: guards.Table(), Authorize: guards.Authorize, ActsAsAdmin: guards.ActsAsAdmin,
 		Starter: guard.Starter{}, Idempotency: &guard.Idempotent{}, Verify: func(context.Context, rest.Caller, *rest.Endpoint, any) error { return nil }},
 		httpapi.API{Resource: httpresource.Group{Admin: admin}, Role: role.Group{Admin: admin}}.Endpoints())
 	must(t, err)

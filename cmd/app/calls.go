@@ -7,6 +7,7 @@ import (
 
 	"castellan/domain/audit"
 	"castellan/domain/commit"
+	"castellan/http/edge"
 	"castellan/http/rest"
 )
 
@@ -31,7 +32,7 @@ func newCalls(c commit.Committer, audited func(rest.Caller, *rest.Endpoint) bool
 
 // observe never blocks. What was refused for want of a permission is the
 // denials' to tell.
-func (c *calls) observe(a rest.Answered) {
+func (c *calls) observe(a edge.Answered) {
 	if a.Endpoint == nil || a.Caller.UserID == "" || !c.audited(a.Caller, a.Endpoint) {
 		return
 	}

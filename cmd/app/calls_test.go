@@ -15,6 +15,7 @@ import (
 	"castellan/domain/audit"
 	"castellan/domain/commit"
 	"castellan/domain/fault"
+	"castellan/http/edge"
 	"castellan/http/rest"
 )
 
@@ -60,8 +61,8 @@ func (c *trail) set(err error, hold chan struct{}) {
 	c.err, c.hold = err, hold
 }
 
-func call(status int) rest.Answered {
-	return rest.Answered{Endpoint: &rest.Endpoint{}, Key: "GET /x", Status: status,
+func call(status int) edge.Answered {
+	return edge.Answered{Endpoint: &rest.Endpoint{}, Key: "GET /x", Status: status,
 		Caller: rest.Caller{UserID: "u1", IP: netip.MustParseAddr("192.0.2.9"), RequestID: "r1"}}
 }
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"castellan/domain/commit"
-	"castellan/http/rest"
+	"castellan/http/edge"
 )
 
 // denials writes one audit row for the refusals (403) of one caller at one
@@ -36,7 +36,7 @@ const (
 	denialTime = time.Second
 )
 
-func (d *denials) observe(a rest.Answered) {
+func (d *denials) observe(a edge.Answered) {
 	if a.Status != http.StatusForbidden || a.Caller.UserID == "" {
 		return
 	}

@@ -14,11 +14,12 @@ import (
 	"castellan/domain/audit"
 	"castellan/domain/commit"
 	"castellan/domain/fault"
+	"castellan/http/edge"
 	"castellan/http/rest"
 )
 
-func denied(userID, key string, code fault.Code, requestID string) rest.Answered {
-	return rest.Answered{Key: key, Status: 403, Code: code, Caller: rest.Caller{UserID: userID, RequestID: requestID, IP: netip.MustParseAddr("192.0.2.9")}}
+func denied(userID, key string, code fault.Code, requestID string) edge.Answered {
+	return edge.Answered{Key: key, Status: 403, Code: code, Caller: rest.Caller{UserID: userID, RequestID: requestID, IP: netip.MustParseAddr("192.0.2.9")}}
 }
 
 // One row for a caller, an endpoint and a minute (D-EXT-03), there before the

@@ -18,7 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"castellan/actors/ratelimit"
-	"castellan/http/rest"
+	"castellan/http/edge"
 	"castellan/persistence"
 )
 
@@ -183,7 +183,7 @@ type answers struct {
 
 // observe is on the path of every request: it finds its series without a lock
 // and without making anything, once a request of that kind was seen.
-func (m *metrics) observe(a rest.Answered) {
+func (m *metrics) observe(a edge.Answered) {
 	kind := answerKind{a.Key, a.Status, string(a.Code)}
 	found := (*m.series.Load())[kind]
 	if found == nil {

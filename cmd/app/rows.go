@@ -8,7 +8,7 @@ import (
 
 	"castellan/domain/audit"
 	"castellan/domain/commit"
-	"castellan/http/rest"
+	"castellan/http/edge"
 )
 
 // rows are audit rows on their way: they wait while the database cannot be
@@ -29,7 +29,7 @@ type rows struct {
 const maxRowBatch = 500
 
 // rowOf is the row of a request without what it is to say.
-func rowOf(a rest.Answered, at time.Time) audit.Record {
+func rowOf(a edge.Answered, at time.Time) audit.Record {
 	r := audit.Record{At: at, ActorID: a.Caller.UserID, Target: a.Key, Outcome: audit.Refused, RequestID: a.Caller.RequestID}
 	if a.Caller.IP.IsValid() {
 		r.IP = a.Caller.IP.String()

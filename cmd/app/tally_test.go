@@ -10,7 +10,7 @@ import (
 	"castellan/domain/challenge"
 	"castellan/domain/commit"
 	"castellan/domain/outbox"
-	"castellan/http/rest"
+	"castellan/http/edge"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -86,7 +86,7 @@ func TestBacklogAge(t *testing.T) {
 func TestObservingAllocatesNothing(t *testing.T) {
 	m := &metrics{registry: prometheus.NewRegistry()}
 	m.traffic(&service{})
-	a := rest.Answered{Key: "POST /auth/login", Status: 200, Took: time.Millisecond}
+	a := edge.Answered{Key: "POST /auth/login", Status: 200, Took: time.Millisecond}
 	m.observe(a)
 	if n := testing.AllocsPerRun(1000, func() { m.observe(a) }); n != 0 {
 		t.Errorf("%v allocations", n)

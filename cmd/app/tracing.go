@@ -8,7 +8,7 @@ import (
 	"castellan/config"
 	"castellan/domain/commit"
 	"castellan/domain/fault"
-	"castellan/http/rest"
+	"castellan/http/edge"
 	"castellan/outbound/tracing"
 	"castellan/persistence"
 )
@@ -43,11 +43,11 @@ func committer(db *persistence.DB, c config.Database, t *tracing.Tracer) commit.
 }
 
 // traceRequests is the hook of the HTTP server; nil without a tracer.
-func traceRequests(t *tracing.Tracer) func(context.Context, rest.Traceable) (context.Context, func(int, fault.Code)) {
+func traceRequests(t *tracing.Tracer) func(context.Context, edge.Traceable) (context.Context, func(int, fault.Code)) {
 	if t == nil {
 		return nil
 	}
-	return func(ctx context.Context, q rest.Traceable) (context.Context, func(int, fault.Code)) {
+	return func(ctx context.Context, q edge.Traceable) (context.Context, func(int, fault.Code)) {
 		ctx, ended := t.Request(ctx, q.Key, q.Start, q.Parent, q.State, q.Trusted)
 		return ctx, func(status int, code fault.Code) { ended(status, string(code)) }
 	}

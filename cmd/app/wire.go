@@ -57,13 +57,13 @@ import (
 	httpchallenge "castellan/http/challenge"
 	httpcluster "castellan/http/cluster"
 	httpdevice "castellan/http/device"
+	"castellan/http/edge"
 	httpfirewall "castellan/http/firewall"
 	httpgeofilter "castellan/http/geofilter"
 	"castellan/http/guard"
 	httpmfa "castellan/http/mfa"
 	httppassword "castellan/http/password"
 	httpresource "castellan/http/resource"
-	"castellan/http/rest"
 	httprole "castellan/http/role"
 	httpsession "castellan/http/session"
 	"castellan/http/socket"
@@ -112,7 +112,7 @@ type service struct {
 	passwords   *replace.Service
 	countries   *geofilter.Service
 	hub         *socket.Hub
-	server      *rest.Server
+	server      *edge.Server
 	metrics     *metrics
 	tally       *tally
 	tracer      *tracing.Tracer // nil where nothing is traced
@@ -358,7 +358,7 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 	if s.stops != nil {
 		base, woke = s.stops.context, s.stops.woke
 	}
-	s.server, err = rest.New(rest.Options{Base: base, Woke: woke,
+	s.server, err = edge.New(edge.Options{Base: base, Woke: woke,
 		Logger: s.log, AccessLog: slog.LevelDebug, Now: now, Guards: guards.Table(), Firewall: guard.Firewall{Wall: s.wall, Tokens: s.tokens, Live: s.revocations.Live, Feed: s.feed}.Judge, Authorize: guards.Authorize, ActsAsAdmin: guards.ActsAsAdmin,
 		Idempotency: &guard.Idempotent{Store: persistence.NewIdempotency(db), Commit: s.tally, Ring: ring, Now: now},
 		Verify:      guard.Verify(s.totps),
@@ -383,7 +383,7 @@ func (s *service) buildServer(actions challenge.Actions, addr net.Addr) (err err
 // guarded registers the actions of endpoints that the configuration put behind a
 // challenge. The code of an action that does something of its own would do that
 // instead of what was asked for, so it stops the start.
-func guarded(endpoints map[string]string, actions challenge.Actions, run func(context.Context, rest.Captured) (json.RawMessage, error)) error {
+func guarded(endpoints map[string]string, actions challenge.Actions, run func(context.Context, edge.Captured) (json.RawMessage, error)) error {
 	for _, code := range slices.Compact(slices.Sorted(maps.Values(endpoints))) {
 		if code == user.ActionVideoKYC { // it asks for nothing but the challenge, and may stand before an endpoint too
 			delete(actions, code)
@@ -458,7 +458,7 @@ func written(document []byte, err error) []byte {
 	return document
 }
 
-func (s *service) observe(_ context.Context, a rest.Answered) {
+func (s *service) observe(_ context.Context, a edge.Answered) {
 	s.metrics.observe(a)
 	s.denials.observe(a)
 	s.calls.observe(a)

@@ -1,7 +1,7 @@
 // Package fault is the one error type of the service: a stable code of the
 // interface (section 7 and decision D-GEN-09), the field at fault and a text
-// that is safe to show. Every layer returns it; only http/rest turns it into
-// an answer. An error that is not an *Error is internal: it is logged and its
+// that is safe to show. Every layer returns it; only http/rest and
+// http/edge turn it into an answer. An error that is not an *Error is internal: it is logged and its
 // text never leaves the process.
 package fault
 

@@ -19,8 +19,8 @@ import (
 	"castellan/domain/resource"
 	"castellan/domain/token"
 	httpaddressbook "castellan/http/addressbook"
+	"castellan/http/edge"
 	"castellan/http/guard"
-	"castellan/http/rest"
 	"castellan/internal/pgtest"
 	"castellan/persistence"
 )
@@ -31,7 +31,7 @@ const auditKey = "audit key of the test"
 // tokens that are names of users, and a clock that stands still.
 type service struct {
 	t     *testing.T
-	srv   *rest.Server
+	srv   *edge.Server
 	db    *persistence.DB
 	books *addressbook.Service
 	now   time.Time
@@ -90,7 +90,7 @@ func open(t *testing.T, dsn string) *service {
 	s.books = &addressbook.Service{Store: persistence.NewAddressBooks(db), Commit: db, Currencies: live, Rules: rules, Now: func() time.Time { return s.now }}
 	guards := guard.Guards{Tokens: tokens{}, Tenant: "t1", Feed: &changetest.Feed{}, Live: func(string, string, int64) bool { return true },
 		Judge: func(string, string, string) resource.Verdict { return resource.Verdict{} }}
-	s.srv, err = rest.New(rest.Options{Guards: guards.Table(), Authorize: guards.Authorize}, httpaddressbook.Group{Service: s.books}.Endpoints())
+	s.srv, err = edge.New(edge.Options{Guards: guards.Table(), Authorize: guards.Authorize}, httpaddressbook.Group{Service: s.books}.Endpoints())
 	must(t, err)
 	return s
 }

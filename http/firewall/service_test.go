@@ -21,6 +21,7 @@ import (
 	"castellan/domain/firewall"
 	"castellan/domain/resource"
 	"castellan/domain/token"
+	"castellan/http/edge"
 	httpfirewall "castellan/http/firewall"
 	"castellan/http/guard"
 	"castellan/http/rest"
@@ -32,7 +33,7 @@ import (
 // the guards of the program, tokens that are names, and a clock that is set.
 type service struct {
 	t    *testing.T
-	srv  *rest.Server
+	srv  *edge.Server
 	live *firewall.Live
 	wall *firewall.Wall
 	now  atomic.Int64 // epoch ms
@@ -91,7 +92,7 @@ func open(t *testing.T, dsn string) *service {
 		}) (rest.None, error) {
 			return rest.None{}, nil
 		}))
-	s.srv, err = rest.New(rest.Options{Guards: guards.Table(), Authorize: guards.Authorize, CountryOf: countryOf,
+	s.srv, err = edge.New(edge.Options{Guards: guards.Table(), Authorize: guards.Authorize, CountryOf: countryOf,
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/32")}, // what a test's connection comes from
 		Firewall:       guard.Firewall{Wall: s.wall, Tokens: tokens{}, Live: alive, Feed: &changetest.Feed{}}.Judge}, es)
 	must(t, err)

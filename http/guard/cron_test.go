@@ -16,6 +16,7 @@ import (
 	"castellan/domain/keyring/keyringtest"
 	"castellan/domain/resource"
 	"castellan/domain/token"
+	"castellan/http/edge"
 	"castellan/http/guard"
 	"castellan/http/rest"
 	"castellan/persistence"
@@ -42,7 +43,7 @@ func TestCronAuth(t *testing.T) {
 		show := func(_ context.Context, who rest.Caller, _ rest.None) (seen, error) {
 			return seen{who.UserID, who.Cron}, nil
 		}
-		srv, err := rest.New(rest.Options{Guards: g.Table(), Authorize: g.Authorize, ActsAsAdmin: g.ActsAsAdmin}, []rest.Endpoint{
+		srv, err := edge.New(edge.Options{Guards: g.Table(), Authorize: g.Authorize, ActsAsAdmin: g.ActsAsAdmin}, []rest.Endpoint{
 			rest.Get("/rates", "", rest.TenantOrCron, show).For(rest.SelfUser),
 			rest.Get("/strict", "", rest.TenantOrCron, show), // names no audience: administrators
 			rest.Get("/self-or-admin", "", rest.Tenant, show).For(rest.SelfOrAdmin),

@@ -8,6 +8,7 @@ import (
 
 	"castellan/domain/change"
 	"castellan/domain/token"
+	"castellan/http/edge"
 	"castellan/http/guard"
 	"castellan/http/rest"
 )
@@ -80,7 +81,7 @@ func TestStoppedProcess(t *testing.T) {
 						halt(live)()
 						return was
 					}}
-					srv, err := rest.New(rest.Options{Now: func() time.Time { return now }, Guards: g.Table(), Authorize: anybody}, []rest.Endpoint{
+					srv, err := edge.New(edge.Options{Now: func() time.Time { return now }, Guards: g.Table(), Authorize: anybody}, []rest.Endpoint{
 						rest.Get("/me", "", rest.User, func(context.Context, rest.Caller, rest.None) (rest.None, error) {
 							halt(handler)()
 							return rest.None{}, nil
@@ -116,7 +117,7 @@ func TestCannotCatchUp(t *testing.T) {
 	}
 	nothing := func() {}
 	g := guard.Guards{Tokens: stopped{nothing, nothing}, Tenant: "default", Feed: r, Live: func(string, string, int64) bool { return true }}
-	srv, err := rest.New(rest.Options{Guards: g.Table(), Authorize: anybody}, []rest.Endpoint{
+	srv, err := edge.New(edge.Options{Guards: g.Table(), Authorize: anybody}, []rest.Endpoint{
 		rest.Get("/me", "", rest.User, func(context.Context, rest.Caller, rest.None) (rest.None, error) { return rest.None{}, nil })})
 	if err != nil {
 		t.Fatal(err)

@@ -7,10 +7,10 @@ import (
 	"castellan/domain/fault"
 	"castellan/domain/firewall"
 	"castellan/domain/token"
-	"castellan/http/rest"
+	"castellan/http/edge"
 )
 
-// Firewall judges requests at the edge (rest.Options.Firewall), before any
+// Firewall judges requests at the edge (edge.Options.Firewall), before any
 // credential: by the resource that is served, the resolved address, its country
 // and, only where some rule for the resource targets users, the user of a valid
 // session (D-GEN-19).
@@ -30,7 +30,7 @@ var rulings = sync.Pool{New: func() any { return new(firewall.Ruling) }}
 
 // Judge is the hook. Errors: ACCESS_DENIED, which names no rule; RATE_LIMITED
 // with the exact time to wait; UNAVAILABLE when a counter cannot tell.
-func (f Firewall) Judge(ctx context.Context, r *rest.Request, key string) error {
+func (f Firewall) Judge(ctx context.Context, r *edge.Request, key string) error {
 	c := firewall.Client{IP: r.Caller.IP, Country: r.Caller.Country}
 	if f.Feed != nil && !f.Feed.Holds(f.Feed.Mark()) {
 		// The rules may be others by now. Those that are known are better than none.
@@ -62,7 +62,7 @@ func (f Firewall) Judge(ctx context.Context, r *rest.Request, key string) error 
 
 // user is whose session it is: nobody's when the token is invalid, revoked, or
 // cannot be judged at the moment.
-func (f Firewall) user(ctx context.Context, r *rest.Request) string {
+func (f Firewall) user(ctx context.Context, r *edge.Request) string {
 	raw := r.Header("x-auth")
 	if raw == "" {
 		return ""

@@ -21,6 +21,7 @@ import (
 	"castellan/domain/keyring/keyringtest"
 	"castellan/domain/resource"
 	"castellan/domain/token"
+	"castellan/http/edge"
 	"castellan/http/guard"
 	"castellan/http/rest"
 	"castellan/outbound/geoip"
@@ -68,9 +69,9 @@ func (p places) guards(t testing.TB, n node) guard.Guards {
 // world serves one endpoint of each kind behind the guards, at any address.
 type world struct {
 	t      *testing.T
-	srv    *rest.Server
+	srv    *edge.Server
 	tokens *token.Issuer
-	seen   *rest.Answered
+	seen   *edge.Answered
 }
 
 type noted struct {
@@ -79,13 +80,13 @@ type noted struct {
 
 func serve(t *testing.T, p places, n node) *world {
 	t.Helper()
-	w := &world{t: t, seen: &rest.Answered{}, tokens: token.NewIssuer(keyringtest.Ring(t, nil), "castellan", "default", time.Now, 100)}
+	w := &world{t: t, seen: &edge.Answered{}, tokens: token.NewIssuer(keyringtest.Ring(t, nil), "castellan", "default", time.Now, 100)}
 	g := p.guards(t, n)
 	g.Tokens = w.tokens
 	run := func(context.Context, rest.Caller, noted) (rest.None, error) { return rest.None{}, nil }
 	var err error
-	w.srv, err = rest.New(rest.Options{Guards: g.Table(), Authorize: g.Authorize, ActsAsAdmin: g.ActsAsAdmin, CountryOf: geoip.Embedded{}.Country,
-		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/32")}, Observe: func(_ context.Context, a rest.Answered) { *w.seen = a }},
+	w.srv, err = edge.New(edge.Options{Guards: g.Table(), Authorize: g.Authorize, ActsAsAdmin: g.ActsAsAdmin, CountryOf: geoip.Embedded{}.Country,
+		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/32")}, Observe: func(_ context.Context, a edge.Answered) { *w.seen = a }},
 		[]rest.Endpoint{
 			rest.Post("/user", "", rest.User, run), rest.Post("/tenant", "", rest.Tenant, run), rest.Post("/pauth", "", rest.PAuth, run),
 			rest.Post("/device", "", rest.PAuthOrDevice, run), rest.Post("/public", "", rest.NoAuth, run), rest.Post("/filtered", "", rest.User, run).IPFiltered(),

@@ -1,5 +1,5 @@
 // Package guard establishes who is calling and judges what they may do: one
-// rest.Guard per credential of section 5, and Authorize for audiences. None of
+// edge.Guard per credential of section 5, and Authorize for audiences. None of
 // it reads the database but the signature of a device, which is used up there:
 // tokens are verified in memory, revocation and roles are the node's snapshots,
 // kept true by the change feed (D-AUTH-01, 03). DENY
@@ -18,6 +18,7 @@ import (
 	"castellan/domain/fault"
 	"castellan/domain/resource"
 	"castellan/domain/token"
+	"castellan/http/edge"
 	"castellan/http/rest"
 )
 
@@ -76,8 +77,8 @@ func relied(ctx context.Context, feed Feed, judge func() error) error {
 }
 
 // Table is the guard of each credential that is served.
-func (g Guards) Table() map[rest.Credential]rest.Guard {
-	table := map[rest.Credential]rest.Guard{
+func (g Guards) Table() map[rest.Credential]edge.Guard {
+	table := map[rest.Credential]edge.Guard{
 		rest.User:          g.session,
 		rest.Tenant:        g.tenant,
 		rest.PAuth:         g.pauth,
@@ -93,7 +94,7 @@ func (g Guards) Table() map[rest.Credential]rest.Guard {
 
 // device establishes the registered device that signed the request. The endpoint
 // must ask for the hash of the body (HashBody).
-func (g Guards) device(ctx context.Context, r *rest.Request) (rest.Caller, error) {
+func (g Guards) device(ctx context.Context, r *edge.Request) (rest.Caller, error) {
 	who := r.Caller
 	d, err := g.Devices.Present(ctx, Signed(who))
 	if err == nil {
@@ -111,7 +112,7 @@ func Signed(who rest.Caller) device.Request {
 	return device.Request{Proof: who.DeviceSignature, Method: who.Method, Target: target, HasBody: who.HasBody, BodyHash: who.BodyHash}
 }
 
-func (g Guards) session(ctx context.Context, r *rest.Request) (rest.Caller, error) {
+func (g Guards) session(ctx context.Context, r *edge.Request) (rest.Caller, error) {
 	who := r.Caller
 	raw := r.Header("x-auth")
 	if raw == "" {
@@ -133,7 +134,7 @@ func (g Guards) session(ctx context.Context, r *rest.Request) (rest.Caller, erro
 
 // tenant is session for endpoints marked with the tenant: a sent tenant-id
 // must be the token's, which is this deployment's (D-AUTH-02).
-func (g Guards) tenant(ctx context.Context, r *rest.Request) (rest.Caller, error) {
+func (g Guards) tenant(ctx context.Context, r *edge.Request) (rest.Caller, error) {
 	who, err := g.session(ctx, r)
 	if err != nil {
 		return who, err
@@ -141,7 +142,7 @@ func (g Guards) tenant(ctx context.Context, r *rest.Request) (rest.Caller, error
 	return who, g.sameTenant(r)
 }
 
-func (g Guards) sameTenant(r *rest.Request) error {
+func (g Guards) sameTenant(r *edge.Request) error {
 	if sent := r.Header("tenant-id"); sent != "" && subtle.ConstantTimeCompare([]byte(sent), []byte(g.Tenant)) != 1 {
 		return fault.New(fault.TenantMismatch, "the session belongs to another tenant")
 	}
@@ -151,7 +152,7 @@ func (g Guards) sameTenant(r *rest.Request) error {
 // tenantOrCron lets a scheduled client in where the interface names it, as well
 // as a session. Of two credentials a valid one suffices (D-AUTH-07): the key is
 // looked at first, for its holder may be anybody and no role stands against it.
-func (g Guards) tenantOrCron(ctx context.Context, r *rest.Request) (rest.Caller, error) {
+func (g Guards) tenantOrCron(ctx context.Context, r *edge.Request) (rest.Caller, error) {
 	raw := r.Header("cron-auth")
 	if raw == "" {
 		return g.tenant(ctx, r)
@@ -177,7 +178,7 @@ func (g Guards) tenantOrCron(ctx context.Context, r *rest.Request) (rest.Caller,
 	return r.Caller, fault.New(fault.Unauthenticated, "cron-auth is not the key of a client")
 }
 
-func (g Guards) pauth(ctx context.Context, r *rest.Request) (rest.Caller, error) {
+func (g Guards) pauth(ctx context.Context, r *edge.Request) (rest.Caller, error) {
 	return g.Challenge(ctx, r.Caller, r.Header("p-auth"))
 }
 
@@ -198,7 +199,7 @@ func (g Guards) Challenge(ctx context.Context, who rest.Caller, raw string) (res
 // pauthOrDevice lets a registered device answer without a token; its signature
 // is judged with the answer, because it signs the decision (D-2FA-06). Without
 // a token no country is asked for (D-GEO-02).
-func (g Guards) pauthOrDevice(ctx context.Context, r *rest.Request) (rest.Caller, error) {
+func (g Guards) pauthOrDevice(ctx context.Context, r *edge.Request) (rest.Caller, error) {
 	if r.Header("p-auth") == "" && r.Caller.DeviceSignature != "" {
 		return r.Caller, nil
 	}
@@ -208,7 +209,7 @@ func (g Guards) pauthOrDevice(ctx context.Context, r *rest.Request) (rest.Caller
 // otauth lets a one-time token in that was made here. Whether it was used
 // already, whose it is, and from where that account may be used is judged by
 // what uses it up (D-AUTH-10).
-func (g Guards) otauth(_ context.Context, r *rest.Request) (rest.Caller, error) {
+func (g Guards) otauth(_ context.Context, r *edge.Request) (rest.Caller, error) {
 	who := r.Caller
 	raw := r.Header("ot-auth")
 	if raw == "" {

@@ -13,6 +13,7 @@ import (
 	"castellan/domain/fault"
 	"castellan/domain/idempotency"
 	"castellan/domain/keyring"
+	"castellan/http/edge"
 	"castellan/http/rest"
 )
 
@@ -28,7 +29,7 @@ type Idempotent struct {
 	running sync.Map
 }
 
-var _ rest.Idempotency = (*Idempotent)(nil)
+var _ edge.Idempotency = (*Idempotent)(nil)
 
 // answer is what is sealed of an answer.
 type answer struct {
@@ -40,7 +41,7 @@ type answer struct {
 // errRefused rolls the effects of a refused operation back.
 var errRefused = errors.New("guard: the operation was refused")
 
-// Run implements rest.Idempotency.
+// Run implements edge.Idempotency.
 func (i *Idempotent) Run(ctx context.Context, who rest.Caller, key, method, template string, bodyHash [32]byte,
 	admit func(context.Context) error,
 	fn func(context.Context) (int, []byte, []rest.Header, error),

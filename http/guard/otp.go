@@ -9,7 +9,7 @@ import (
 )
 
 // Verify checks the caller's current code at endpoints that ask for one besides
-// the credential (rest.Options.Verify, D-AUTH-08).
+// the credential (edge.Options.Verify, D-AUTH-08).
 func Verify(s *totp.Service) func(ctx context.Context, who rest.Caller, e *rest.Endpoint, in any) error {
 	return func(ctx context.Context, who rest.Caller, _ *rest.Endpoint, _ any) error {
 		by := totp.Caller{UserID: who.UserID, RequestID: who.RequestID}

@@ -10,6 +10,7 @@ import (
 	"castellan/domain/challenge/stepup"
 	"castellan/domain/commit"
 	"castellan/domain/fault"
+	"castellan/http/edge"
 	"castellan/http/rest"
 	"castellan/http/wire"
 )
@@ -24,9 +25,9 @@ type Starter struct {
 	Public map[string]func(ctx context.Context, from challenge.Starter, command []byte) (challenge.Started, error)
 }
 
-var _ rest.Starter = Starter{}
+var _ edge.Starter = Starter{}
 
-// Start implements rest.Starter.
+// Start implements edge.Starter.
 func (s Starter) Start(ctx context.Context, who rest.Caller, action string, command []byte) (any, []rest.Header, error) {
 	if start := s.Public[action]; start != nil {
 		started, err := start(ctx, From(who), command)
@@ -74,9 +75,9 @@ func From(who rest.Caller) challenge.Starter {
 // completed: every guard but the second factor judges the caller again, with
 // the state of that moment, and the handler's answer becomes the data. Started
 // for no request, by the endpoint that names actions, it succeeds at that.
-func Captured(code string, run func(ctx context.Context, c rest.Captured) (json.RawMessage, error)) challenge.Action {
+func Captured(code string, run func(ctx context.Context, c edge.Captured) (json.RawMessage, error)) challenge.Action {
 	return challenge.Action{Code: code, Flow: challenge.FlowSession, Exec: func(ctx context.Context, x challenge.Execution) (challenge.Result, error) {
-		var c rest.Captured
+		var c edge.Captured
 		if err := json.Unmarshal(x.Command, &c); err != nil {
 			return challenge.Result{}, err
 		}

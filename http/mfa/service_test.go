@@ -16,9 +16,9 @@ import (
 	"castellan/domain/mfa"
 	"castellan/domain/resource"
 	"castellan/domain/token"
+	"castellan/http/edge"
 	"castellan/http/guard"
 	httpmfa "castellan/http/mfa"
-	"castellan/http/rest"
 	"castellan/internal/pgtest"
 	"castellan/persistence"
 )
@@ -27,7 +27,7 @@ import (
 // and tokens that are names.
 type service struct {
 	t    *testing.T
-	srv  *rest.Server
+	srv  *edge.Server
 	live *mfa.Live
 	db   *persistence.DB
 }
@@ -69,7 +69,7 @@ func open(t *testing.T, dsn string) *service {
 		Live:  func(string, string, int64) bool { return true },
 		Judge: func(user, _, _ string) resource.Verdict { return resource.Verdict{Admin: user == "admin"} },
 	}
-	srv, err := rest.New(rest.Options{Guards: guards.Table(), Authorize: guards.Authorize},
+	srv, err := edge.New(edge.Options{Guards: guards.Table(), Authorize: guards.Authorize},
 		httpmfa.Group{Admin: &mfa.Admin{Store: store, Commit: db, Live: live, Now: time.Now}}.Endpoints())
 	must(t, err)
 	return &service{t, srv, live, db}

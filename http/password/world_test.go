@@ -37,9 +37,9 @@ import (
 	"castellan/domain/token"
 	"castellan/domain/user"
 	httpchallenge "castellan/http/challenge"
+	"castellan/http/edge"
 	"castellan/http/guard"
 	httppassword "castellan/http/password"
-	"castellan/http/rest"
 	"castellan/internal/pgtest"
 	"castellan/persistence"
 )
@@ -69,7 +69,7 @@ type world struct {
 	svc     *replace.Service
 	revoked *session.Revocations
 	issuer  *token.Issuer
-	srv     *rest.Server
+	srv     *edge.Server
 
 	mu      sync.Mutex
 	codes   map[string]string // method id → last code
@@ -196,7 +196,7 @@ func (w *world) start() {
 	devices := &device.Service{Store: persistence.NewDevices(db), Users: w.users, Commit: db, Ring: w.ring, Audience: "https://id.example.com", Now: w.now, Log: log}
 	w.engine.Devices = devices
 	g := guard.Guards{Tokens: w.issuer, Devices: devices, Tenant: "default", Feed: &changetest.Feed{}, Live: w.revoked.Live, Judge: func(string, string, string) resource.Verdict { return resource.Verdict{} }}
-	w.srv, err = rest.New(rest.Options{Guards: g.Table(), Authorize: g.Authorize, Now: w.now, Logger: log, Timeout: time.Minute,
+	w.srv, err = edge.New(edge.Options{Guards: g.Table(), Authorize: g.Authorize, Now: w.now, Logger: log, Timeout: time.Minute,
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")},
 		Starter:        guard.Starter{Starts: w.engine, Accounts: accounts{w.users}, Public: group.Public()}},
 		slices.Concat(group.Endpoints(), httpchallenge.Group{Engine: w.engine, Now: w.now}.Endpoints()))

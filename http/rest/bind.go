@@ -17,11 +17,11 @@ type Query struct {
 	Params map[string]string `json:"params,omitempty"`
 }
 
-// extras are parameters that any request may carry beside the fields of its
+// Extras are parameters that any request may carry beside the fields of its
 // endpoint.
-type extras struct {
-	language string // _requesterLanguage (D-GEN-16)
-	otp      string // the body's otp (D-AUTH-08)
+type Extras struct {
+	Language string // _requesterLanguage (D-GEN-16)
+	OTP      string // the body's otp (D-AUTH-08)
 }
 
 // binder is one reading of one request. Problems are collected, not returned, so
@@ -29,7 +29,7 @@ type extras struct {
 type binder struct {
 	c        cursor
 	problems []fault.Problem
-	extras   extras
+	extras   Extras
 }
 
 // Lacker is a request with fields that must be there depending on others. Lacks
@@ -40,14 +40,18 @@ type Lacker interface{ Lacks() []fault.Problem }
 
 var binders = sync.Pool{New: func() any { return new(binder) }}
 
-// bind reads a request in the order of its method: a path parameter wins over
-// everything; on GET the query wins over the body (D-GEN-01), on DELETE the body
-// over the query (D-GEN-02); other methods have a body only. A key won is not
-// even looked at in the loser, so a fault there goes unseen.
-func (e *Endpoint) bind(q Query, body []byte) (any, extras, error) {
+// Bind reads a request and checks it; what it returns is meant for Call. The
+// sources come in the order of the method: a path parameter wins over everything;
+// on GET the query wins over the body (D-GEN-01), on DELETE the body over the query
+// (D-GEN-02); other methods have a body only. A key won is not even looked at in
+// the loser, so a fault there goes unseen.
+//
+// Errors: INVALID_FIELD with every faulty field, or without one when the body is
+// not a strict JSON object.
+func (e *Endpoint) Bind(q Query, body []byte) (any, Extras, error) {
 	if len(body) > 0 {
 		if err := checkObject(body); err != nil {
-			return nil, extras{}, err
+			return nil, Extras{}, err
 		}
 	}
 	b := binders.Get().(*binder)
@@ -147,11 +151,11 @@ func (b *binder) extra(key []byte) {
 	var dst *string
 	switch string(key) {
 	case "_requesterLanguage":
-		if dst = &b.extras.language; *dst != "" { // the query's wins
+		if dst = &b.extras.Language; *dst != "" { // the query's wins
 			return
 		}
 	case "otp":
-		dst = &b.extras.otp
+		dst = &b.extras.OTP
 	default:
 		return
 	}
@@ -176,7 +180,7 @@ func (b *binder) query(p *plan, v reflect.Value, got *bitset, raw string) {
 		}
 		if key == "_requesterLanguage" {
 			if s, ok := unquery(value); ok {
-				b.extras.language = s
+				b.extras.Language = s
 			}
 		}
 		if p == nil {

@@ -20,7 +20,8 @@ func endpointOf[In any](method string) Endpoint {
 // bound binds a request and returns what the handler would see.
 func bound[In any](t *testing.T, method, query, body string) (In, error) {
 	t.Helper()
-	in, err := endpointOf[In](method).Bind(Query{Raw: query}, []byte(body))
+	e := endpointOf[In](method)
+	in, _, err := e.Bind(Query{Raw: query}, []byte(body))
 	if err != nil {
 		var zero In
 		return zero, err
@@ -279,11 +280,11 @@ func TestPathParameter(t *testing.T) {
 		ID ID `json:"id"`
 	}
 	e := endpointOf[in]("GET")
-	got, err := e.Bind(Query{Raw: "id=2", Params: map[string]string{"id": "1"}}, []byte(`{"id":3}`))
+	got, _, err := e.Bind(Query{Raw: "id=2", Params: map[string]string{"id": "1"}}, []byte(`{"id":3}`))
 	if err != nil || got.(*in).ID != 1 {
 		t.Fatalf("%+v, %v; want the path's 1", got, err)
 	}
-	if _, err := e.Bind(Query{Params: map[string]string{"id": "x"}}, nil); !reflect.DeepEqual(faults(t, err), []string{"id"}) {
+	if _, _, err := e.Bind(Query{Params: map[string]string{"id": "x"}}, nil); !reflect.DeepEqual(faults(t, err), []string{"id"}) {
 		t.Errorf("faulty %v", err)
 	}
 }

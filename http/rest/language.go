@@ -2,9 +2,9 @@ package rest
 
 import "strings"
 
-// languageOf is the supported language (D-GEN-16) that a tag asks for, "" when
+// LanguageOf is the supported language (D-GEN-16) that a tag asks for, "" when
 // there is none: tr, en or ar, in any case and with any region.
-func languageOf(tag string) string {
+func LanguageOf(tag string) string {
 	tag, _, _ = strings.Cut(strings.TrimSpace(tag), "-")
 	if len(tag) != 2 {
 		return ""
@@ -17,15 +17,15 @@ func languageOf(tag string) string {
 	return ""
 }
 
-// acceptLanguage is the first supported tag of an Accept-Language header. Its
+// AcceptLanguage is the first supported tag of an Accept-Language header. Its
 // order decides; a weight matters only where it is zero, which means "not this".
-func acceptLanguage(header string) string {
+func AcceptLanguage(header string) string {
 	for part := range strings.SplitSeq(header, ",") {
 		tag, params, _ := strings.Cut(part, ";")
 		if _, q, ok := strings.Cut(params, "q="); ok && strings.Trim(q, "0. ") == "" {
 			continue
 		}
-		if l := languageOf(tag); l != "" {
+		if l := LanguageOf(tag); l != "" {
 			return l
 		}
 	}

@@ -143,7 +143,7 @@ func operationID(e *Endpoint) string {
 }
 
 func (d document) request(op *huma.Operation, e *Endpoint) {
-	inPath := pathParams(e.Path)
+	inPath := PathParams(e.Path)
 	for i := range e.plan.fields {
 		f := &e.plan.fields[i]
 		switch {
@@ -182,7 +182,7 @@ func (d document) request(op *huma.Operation, e *Endpoint) {
 		rest.Required = slices.DeleteFunc(rest.Required, func(n string) bool { return slices.Contains(inPath, n) })
 	}
 	op.RequestBody = &huma.RequestBody{Required: len(rest.Required) > 0,
-		Content: map[string]*huma.MediaType{typeJSONContent: {Schema: schema}}}
+		Content: map[string]*huma.MediaType{TypeJSON: {Schema: schema}}}
 	if e.Method == "DELETE" {
 		op.Description = "The fields may also be sent in the query; the body wins."
 	}
@@ -198,7 +198,7 @@ var tokenDocs = map[string]string{
 func (d document) success(e *Endpoint) *huma.Response {
 	r := &huma.Response{Description: "OK", Headers: map[string]*huma.Param{}}
 	tokens := e.Tokens
-	media := cmp.Or(e.Produces, typeJSONContent)
+	media := cmp.Or(e.Produces, TypeJSON)
 	schema := &huma.Schema{Type: "object"}
 	switch out := e.Out; {
 	case e.Produces != "":
@@ -257,7 +257,7 @@ func (d document) refusals(op *huma.Operation, e *Endpoint) {
 			enum[i], words[i] = c, string(c)
 		}
 		op.Responses[strconv.Itoa(status)] = &huma.Response{Description: strings.Join(words, ", "),
-			Content: map[string]*huma.MediaType{typeProblem: {Schema: &huma.Schema{AllOf: []*huma.Schema{
+			Content: map[string]*huma.MediaType{TypeProblem: {Schema: &huma.Schema{AllOf: []*huma.Schema{
 				{Ref: schemaPrefix + problemName},
 				{Type: "object", Properties: map[string]*huma.Schema{"code": {Type: "string", Enum: enum}}},
 			}}}}}

@@ -150,8 +150,8 @@ func TestExtras(t *testing.T) {
 		{"POST", "", `{"nested":{"otp":"1","_requesterLanguage":"tr"}}`, "", ""},
 	} {
 		e := endpointOf[None](c.method)
-		_, x, err := e.bind(Query{Raw: c.query}, []byte(c.body))
-		if err != nil || x.language != c.language || x.otp != c.otp {
+		_, x, err := e.Bind(Query{Raw: c.query}, []byte(c.body))
+		if err != nil || x.Language != c.language || x.OTP != c.otp {
 			t.Errorf("%s ?%s %s = %+v, %v", c.method, c.query, c.body, x, err)
 		}
 	}

@@ -29,15 +29,16 @@ type problemField struct {
 	Message string `json:"message"`
 }
 
+// The media types of answers.
 const (
-	typeProblem     = "application/problem+json"
-	typeJSONContent = "application/json"
+	TypeProblem = "application/problem+json"
+	TypeJSON    = "application/json"
 )
 
-// faultOf makes any error one that may be shown. What is not a fault of the
+// FaultOf makes any error one that may be shown. What is not a fault of the
 // registry is internal: its text stays here. A deadline or a cancellation is the
 // service's, not the client's, doing.
-func faultOf(err error) (f *fault.Error, internal bool) {
+func FaultOf(err error) (f *fault.Error, internal bool) {
 	if errors.As(err, &f) && f != nil {
 		if _, known := registry[f.Code]; known && f.Code != fault.Internal {
 			return f, false
@@ -50,9 +51,9 @@ func faultOf(err error) (f *fault.Error, internal bool) {
 	return fault.New(fault.Internal, "the request could not be served"), true
 }
 
-// problemOf renders a fault. In English the message is the detail. In other
+// Problem renders a fault. In English the message is the detail. In other
 // languages it is the same where that is a phrase, else the title of the code.
-func problemOf(f *fault.Error, language, requestID string) (status int, body []byte) {
+func Problem(f *fault.Error, language, requestID string) (status int, body []byte) {
 	e, ok := registry[f.Code]
 	if !ok {
 		e = registry[fault.Internal]
@@ -93,8 +94,9 @@ func (p *problem) localize(e entry, language string) {
 	}
 }
 
-// retryAfter is the header's value, "" for none: whole seconds, rounded up.
-func retryAfter(f *fault.Error) int {
+// RetryAfter is the value of the header Retry-After in whole seconds, rounded up; 0
+// for none.
+func RetryAfter(f *fault.Error) int {
 	if f.RetryAfter <= 0 && !registry[f.Code].retry {
 		return 0
 	}

@@ -7,13 +7,13 @@
 //
 // The one idea: everything a request must pass is data on its Endpoint. A
 // credential without a guard, a guarded key that names nothing or a flag whose
-// hook is missing stops the start of the program; nothing can be served open by
-// omission. Handlers never see the framework, and no string they get aliases a
+// hook is missing stops the start of the program (package edge); nothing can be
+// served open by omission. Handlers never see the framework, and no string they get aliases a
 // buffer that the next request will overwrite.
 //
-// Start reading here, then server.go (the order of checks, D-GEN-19), bind.go
-// and strict.go (D-GEN-01, 02, 10 and the strict JSON of SEC-40), problem.go
-// (errors), edge.go (what HTTP itself must look like, SEC-30, 31, 34).
+// The kit knows values and bytes, not the web server: package edge serves its
+// table. Start reading here, then bind.go and strict.go (D-GEN-01, 02, 10 and the
+// strict JSON of SEC-40), answer.go and problem.go.
 package rest
 
 import (
@@ -53,6 +53,9 @@ const (
 	SelfOrAdmin Audience = "self-or-admin"
 	Admin       Audience = "admin"
 )
+
+// Known tells whether c is one of the credentials above.
+func (c Credential) Known() bool { _, ok := strictest[c]; return ok }
 
 // strictest is the audience of an endpoint that names none: too few may enter,
 // never too many.
@@ -228,7 +231,7 @@ func Start2FA[In, Cmd any](method, path, summary string, cred Credential, action
 		if err != nil {
 			return nil, err
 		}
-		return cmd, nil
+		return Prepared{action, cmd}, nil
 	}
 	return e
 }
@@ -243,15 +246,15 @@ func Start2FAOf[In, Cmd any](method, path, summary string, cred Credential, acti
 		if err != nil {
 			return nil, err
 		}
-		return chosen{action, cmd}, nil
+		return Prepared{action, cmd}, nil
 	}
 	return e
 }
 
-// chosen is a command with the action that it is for.
-type chosen struct {
-	action  string
-	command any
+// Prepared is a command with the code of the action that it is for.
+type Prepared struct {
+	Action  string
+	Command any
 }
 
 func blank[In any](method, path, summary string, cred Credential, codes []fault.Code) Endpoint {
@@ -309,22 +312,45 @@ func (e Endpoint) RefuseWith(shape func(status int, f *fault.Error) any) Endpoin
 	return e
 }
 
+// Refusal is the endpoint's own body for a fault; nil where the general shape
+// serves.
+func (e *Endpoint) Refusal(status int, f *fault.Error) any {
+	if e.refusal == nil {
+		return nil
+	}
+	return e.refusal(status, f)
+}
+
 // Key is "<METHOD> <path>", the endpoint's name in firewall rules, permissions
 // and configuration.
 func (e Endpoint) Key() string { return e.Method + " " + e.Path }
 
-// Bind reads a request as the endpoint would and checks it. What it returns is
-// meant for Call.
-//
-// Errors: INVALID_FIELD with every faulty field, or without one when the body
-// is not a strict JSON object.
-func (e Endpoint) Bind(q Query, body []byte) (any, error) {
-	in, _, err := e.bind(q, body)
-	return in, err
+// Call runs the handler with what Bind returned. Of an endpoint that starts a
+// challenge it runs the prepare function, and returns a Prepared.
+func (e *Endpoint) Call(ctx context.Context, who Caller, in any) (any, error) {
+	return e.call(ctx, who, in)
 }
 
-// Call runs the handler, or the prepare function of a starter, with what Bind
-// returned.
-func (e Endpoint) Call(ctx context.Context, who Caller, in any) (any, error) {
-	return e.call(ctx, who, in)
+// Unguardable says why no challenge can be put in front of an endpoint (D-2FA-28);
+// "" where it can.
+func Unguardable(e Endpoint) string {
+	switch {
+	case e.Starts != "":
+		return "starts a challenge itself"
+	case e.Credential != User && e.Credential != Tenant:
+		return "does not take x-auth"
+	}
+	return ""
+}
+
+// PathParams are the names in braces of a template.
+func PathParams(path string) (names []string) {
+	for {
+		_, tail, found := strings.Cut(path, "{")
+		if !found {
+			return names
+		}
+		name, after, _ := strings.Cut(tail, "}")
+		names, path = append(names, name), after
+	}
 }

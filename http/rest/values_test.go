@@ -128,15 +128,15 @@ func TestNullableAnswer(t *testing.T) {
 
 func TestLanguage(t *testing.T) {
 	for in, want := range map[string]string{"tr": "tr", "TR-tr": "tr", " en-GB": "en", "ar-EG": "ar", "de": "", "": "", "tr_TR": "", "trk": ""} {
-		if got := languageOf(in); got != want {
-			t.Errorf("languageOf(%q) = %q, want %q", in, got, want)
+		if got := LanguageOf(in); got != want {
+			t.Errorf("LanguageOf(%q) = %q, want %q", in, got, want)
 		}
 	}
 	for in, want := range map[string]string{
 		"tr": "tr", "de-DE,de;q=0.9,tr;q=0.8,en;q=0.7": "tr", "de, fr": "", "*": "", "en;q=0, ar": "ar", "en;q=0.0,tr;q=0.001": "tr", ",,;q": "",
 	} {
-		if got := acceptLanguage(in); got != want {
-			t.Errorf("acceptLanguage(%q) = %q, want %q", in, got, want)
+		if got := AcceptLanguage(in); got != want {
+			t.Errorf("AcceptLanguage(%q) = %q, want %q", in, got, want)
 		}
 	}
 }

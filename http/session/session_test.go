@@ -23,6 +23,7 @@ import (
 	"castellan/domain/session"
 	"castellan/domain/token"
 	"castellan/domain/user"
+	"castellan/http/edge"
 	"castellan/http/guard"
 	"castellan/http/rest"
 	httpsession "castellan/http/session"
@@ -36,7 +37,7 @@ const secret = "kedi7şeker"
 // of the program, and an engine whose challenges are complete when asked.
 type service struct {
 	t       *testing.T
-	srv     *rest.Server
+	srv     *edge.Server
 	db      *persistence.DB
 	logins  *session.Service
 	hasher  *password.Hasher
@@ -91,7 +92,7 @@ func open(t *testing.T, dsn string) *service {
 		Revocations: session.NewRevocations(30*time.Minute, time.Now), Conceal: strings.ToUpper, TokenTTL: 30 * time.Minute, Now: time.Now}
 	guards := guard.Guards{Tokens: issuer, Tenant: "default", Feed: &changetest.Feed{}, Live: s.logins.Revocations.Live,
 		Judge: func(string, string, string) resource.Verdict { return resource.Verdict{} }}
-	s.srv, err = rest.New(rest.Options{Guards: guards.Table(), Authorize: guards.Authorize},
+	s.srv, err = edge.New(edge.Options{Guards: guards.Table(), Authorize: guards.Authorize},
 		httpsession.Group{Service: s.logins, CountryName: func(code, language string) string { return code + " in " + language }}.Endpoints())
 	must(t, err)
 	hash, err := s.hasher.Hash(ctx, secret)

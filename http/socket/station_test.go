@@ -16,6 +16,7 @@ import (
 	"github.com/gobwas/ws"
 
 	"castellan/domain/fault"
+	"castellan/http/edge"
 	"castellan/http/rest"
 )
 
@@ -24,7 +25,7 @@ type station struct {
 	t testing.TB
 	owner
 	hub    *Hub
-	server *rest.Server
+	server *edge.Server
 	addr   string
 }
 
@@ -43,7 +44,7 @@ func serve(t testing.TB, s settings) *station {
 	log := slog.New(slog.DiscardHandler)
 	st.hub = NewHub(&st.owner, openSealed, time.Now, log)
 	var err error
-	if st.server, err = rest.New(rest.Options{Logger: log, Draining: func() bool { return s.draining }, MaxConnectionsPerIP: s.perIP}, nil); err != nil {
+	if st.server, err = edge.New(edge.Options{Logger: log, Draining: func() bool { return s.draining }, MaxConnectionsPerIP: s.perIP}, nil); err != nil {
 		t.Fatal(err)
 	}
 	s.Hub, s.Challenge = st.hub, func(_ context.Context, who rest.Caller, raw string) (rest.Caller, error) { return token(who, raw) }

@@ -13,6 +13,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"castellan/domain/fault"
+	"castellan/http/edge"
 	"castellan/http/rest"
 )
 
@@ -47,7 +48,7 @@ const subprotocol = "p-auth"
 
 // Mount adds the route to a server. A bad token, a foreign origin and what is
 // no handshake are refused before the upgrade, as problems like any other.
-func Mount(s *rest.Server, o Options) {
+func Mount(s *edge.Server, o Options) {
 	s.App.Server().KeepHijackedConns = true // the hub owns them from then on
 	upgrade := websocket.New(func(c *websocket.Conn) {
 		who := c.Locals(local).(rest.Caller)
@@ -56,7 +57,7 @@ func Mount(s *rest.Server, o Options) {
 	}, websocket.Config{Subprotocols: []string{subprotocol}, ReadBufferSize: 128, WriteBufferSize: 128})
 
 	s.Raw(fiber.MethodGet, Path, func(c *fiber.Ctx) error {
-		r := rest.RequestOf(c)
+		r := edge.RequestOf(c)
 		if origin := r.Header("Origin"); origin != "" && !o.admits(origin, r.Header("Host")) {
 			return fault.New(fault.Forbidden, "this origin may not open sockets")
 		}
@@ -95,7 +96,7 @@ func handshake(c *fiber.Ctx) string {
 
 // presented finds the token: the header, the query, or the subprotocol after
 // "p-auth".
-func presented(r *rest.Request, query string) string {
+func presented(r *edge.Request, query string) string {
 	if h := r.Header("p-auth"); h != "" {
 		return h
 	}

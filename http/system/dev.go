@@ -12,7 +12,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"castellan/domain/fault"
-	"castellan/http/rest"
+	"castellan/http/edge"
 )
 
 // Letter is a message in the development outbox.
@@ -37,7 +37,7 @@ type Dev struct {
 	PublicURL string
 }
 
-func (d *Dev) mount(s *rest.Server) {
+func (d *Dev) mount(s *edge.Server) {
 	page(s, "/", "index.html", local)
 	page(s, "/dev/outbox/page", "outbox.html", local)
 	s.Raw(fiber.MethodGet, "/dev/service", func(c *fiber.Ctx) error {

@@ -14,6 +14,7 @@ import (
 
 	"castellan/domain/fault"
 	"castellan/domain/keyring"
+	"castellan/http/edge"
 	"castellan/http/rest"
 	"castellan/web"
 )
@@ -63,7 +64,7 @@ type Options struct {
 const readyTime = 2 * time.Second
 
 // Mount adds the routes to a server.
-func Mount(s *rest.Server, o Options) {
+func Mount(s *edge.Server, o Options) {
 	s.Raw(fiber.MethodGet, "/health/live", func(c *fiber.Ctx) error { return c.JSON(fiber.Map{"status": "ok"}) })
 	s.Raw(fiber.MethodGet, "/health/ready", func(c *fiber.Ctx) error {
 		if o.Draining() {
@@ -124,7 +125,7 @@ func flag(c *fiber.Ctx) error {
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
 	"connect-src 'self' ws://localhost:* ws://127.0.0.1:*; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-func page(s *rest.Server, path, name string, checks ...func(c *fiber.Ctx) error) {
+func page(s *edge.Server, path, name string, checks ...func(c *fiber.Ctx) error) {
 	s.Raw(fiber.MethodGet, path, func(c *fiber.Ctx) error {
 		for _, check := range checks {
 			if err := check(c); err != nil {

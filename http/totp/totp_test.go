@@ -22,6 +22,7 @@ import (
 	"castellan/domain/resource"
 	"castellan/domain/totp"
 	"castellan/domain/user/usertest"
+	"castellan/http/edge"
 	"castellan/http/guard"
 	"castellan/http/rest"
 	httptotp "castellan/http/totp"
@@ -33,7 +34,7 @@ import (
 // ask for the current code. The header x-auth is the caller's id.
 type service struct {
 	t       *testing.T
-	srv     *rest.Server
+	srv     *edge.Server
 	totps   *totp.Service
 	db      *persistence.DB
 	now     atomic.Int64 // ms
@@ -103,14 +104,14 @@ func open(t *testing.T, dsn string) *service {
 		}
 		return rest.Data[string]{Data: "done"}, nil
 	}
-	session := func(_ context.Context, r *rest.Request) (rest.Caller, error) {
+	session := func(_ context.Context, r *edge.Request) (rest.Caller, error) {
 		who := r.Caller
 		if who.UserID = r.Header("x-auth"); who.UserID == "" {
 			return who, fault.New(fault.Unauthenticated, "x-auth is needed")
 		}
 		return who, nil
 	}
-	s.srv, err = rest.New(rest.Options{Guards: map[rest.Credential]rest.Guard{rest.User: session}, Authorize: guard.Guards{Judge: func(string, string, string) resource.Verdict { return resource.Verdict{} }}.Authorize, Starter: guard.Starter{Starts: s, Accounts: s},
+	s.srv, err = edge.New(edge.Options{Guards: map[rest.Credential]edge.Guard{rest.User: session}, Authorize: guard.Guards{Judge: func(string, string, string) resource.Verdict { return resource.Verdict{} }}.Authorize, Starter: guard.Starter{Starts: s, Accounts: s},
 		Verify: guard.Verify(s.totps), Idempotency: &guard.Idempotent{Store: persistence.NewIdempotency(db), Commit: db, Ring: ring, Now: time.Now}},
 		append(httptotp.Group{Service: s.totps}.Endpoints(),
 			rest.Post("/test/verified", "", rest.User, run).Verified(), rest.Post("/test/once", "", rest.User, run).Verified().Idempotent()))

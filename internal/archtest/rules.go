@@ -63,10 +63,16 @@ var exceptions = map[string][]string{
 	"domain/totp":                {"github.com/pquerna/otp"},
 }
 
+// narrower names the packages that may use fewer libraries than their folder. The
+// kit makes values of bytes and bytes of values; only the edge knows the web server.
+var narrower = map[string][]string{
+	"http/rest": {"github.com/danielgtaylor/huma"},
+}
+
 // httpShared are the packages below http that every section of the interface
 // uses; each knows those before it. All others are sections, which never know
 // each other; only the root, httpapi, knows them all.
-var httpShared = []string{"http/rest", "http/wire", "http/guard", "http/socket"}
+var httpShared = []string{"http/rest", "http/wire", "http/edge", "http/guard", "http/socket"}
 
 // badNames would hide a package of the standard library, or say nothing.
 var badNames = map[string]bool{
@@ -105,7 +111,11 @@ func mayImport(dir, imp string) string {
 	if first, _, _ := strings.Cut(imp, "/"); !strings.Contains(first, ".") {
 		return "" // the standard library
 	}
-	if within(imp, rule.their) || within(imp, exceptions[dir]) {
+	their := rule.their
+	if n, ok := narrower[dir]; ok {
+		their = n
+	}
+	if within(imp, their) || within(imp, exceptions[dir]) {
 		return ""
 	}
 	return top + " does not use this library"

@@ -1,6 +1,8 @@
-package rest
+package edge
 
 import (
+	"castellan/http/rest"
+
 	"bytes"
 	"context"
 	"net"
@@ -72,14 +74,14 @@ func bench(b *testing.B, app *fiber.App) {
 func BenchmarkEndpoint(b *testing.B) {
 	opts := allow()
 	served := 0
-	opts.Guards[User] = func(_ context.Context, r *Request) (Caller, error) {
+	opts.Guards[rest.User] = func(_ context.Context, r *Request) (rest.Caller, error) {
 		who := r.Caller
 		who.UserID = "u1"
 		return who, nil
 	}
-	s := serve(b, opts, Post("/asset/withdrawal-addresses", "", User, func(_ context.Context, _ Caller, in benchIn) (Data[benchOut], error) {
+	s := serve(b, opts, rest.Post("/asset/withdrawal-addresses", "", rest.User, func(_ context.Context, _ rest.Caller, in benchIn) (rest.Data[benchOut], error) {
 		served++
-		return Data[benchOut]{benchOut{"7", in}}, nil
+		return rest.Data[benchOut]{Data: benchOut{"7", in}}, nil
 	}))
 	bench(b, s.App)
 	if served != b.N {
@@ -98,7 +100,7 @@ func BenchmarkBareFiber(b *testing.B) {
 		if err := c.BodyParser(&in); err != nil {
 			return err
 		}
-		return c.JSON(Data[benchOut]{benchOut{"7", in}})
+		return c.JSON(rest.Data[benchOut]{Data: benchOut{"7", in}})
 	})
 	bench(b, app)
 	if served != b.N {
@@ -111,15 +113,4 @@ func BenchmarkEmptyFiber(b *testing.B) {
 	app := fiber.New(fiber.Config{DisableStartupMessage: true})
 	app.Post("/asset/withdrawal-addresses", func(c *fiber.Ctx) error { return c.SendStatus(fasthttp.StatusOK) })
 	bench(b, app)
-}
-
-func BenchmarkBind(b *testing.B) {
-	e := endpointOf[benchIn]("POST")
-	body := []byte(benchBody)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := e.Bind(Query{}, body); err != nil {
-			b.Fatal(err)
-		}
-	}
 }

@@ -1,4 +1,15 @@
-package rest
+// Package edge is the server at the door: it accepts connections, refuses what is
+// not a well-formed message, and serves a table of endpoints (package rest) to the
+// rest. Handlers and hooks never see what it refused.
+//
+// The one idea: what is cheap is judged first, and nothing is paid for a client
+// that has not passed. A request that is refused before its route is known is still
+// counted by the firewall.
+//
+// Start reading at Server (the order of checks, D-GEN-19), then listen.go
+// (connections), edge.go (what HTTP itself must look like, SEC-30, 31, 34),
+// request.go (what a hook sees) and serve.go (one endpoint).
+package edge
 
 import (
 	"context"
@@ -13,6 +24,7 @@ import (
 	"time"
 
 	"castellan/domain/fault"
+	"castellan/http/rest"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
@@ -54,7 +66,7 @@ const (
 // with the options and the table: a credential without a guard, a flag without
 // its hook, an endpoint defined twice, a guarded key that names no endpoint, one
 // that starts a challenge itself or one that takes no x-auth.
-func New(opts Options, endpoints []Endpoint) (*Server, error) {
+func New(opts Options, endpoints []rest.Endpoint) (*Server, error) {
 	opts.fill()
 	s := &Server{opts: opts, index: NewIndex(endpoints), limits: map[string]int{}}
 	s.pool.New = func() any { return &Request{srv: s} }
@@ -108,7 +120,7 @@ func (quiet) Printf(string, ...any) {}
 // bodyLimits notes the endpoints with a body limit of their own and returns the limit
 // of the rest. A path with parameters cannot be looked up before routing, so its
 // limit becomes everyone's for reading; the handler still checks its own.
-func (s *Server) bodyLimits(endpoints []Endpoint) int {
+func (s *Server) bodyLimits(endpoints []rest.Endpoint) int {
 	most := s.opts.BodyLimit
 	for _, e := range endpoints {
 		switch path := s.opts.BasePath + e.Path; {

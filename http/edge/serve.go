@@ -1,4 +1,4 @@
-package rest
+package edge
 
 import (
 	"context"
@@ -11,19 +11,20 @@ import (
 	"time"
 
 	"castellan/domain/fault"
+	"castellan/http/rest"
 
 	"github.com/gofiber/fiber/v2"
 )
 
 // handler serves one endpoint: the order of D-GEN-19 from the body's size on.
-func (s *Server) handler(e *Endpoint) fiber.Handler {
+func (s *Server) handler(e *rest.Endpoint) fiber.Handler {
 	key := e.Key()
 	guard := s.opts.Guards[e.Credential]
 	limit := e.BodyLimit
 	if limit == 0 {
 		limit = s.opts.BodyLimit
 	}
-	params := pathParams(e.Path)
+	params := rest.PathParams(e.Path)
 	return func(c *fiber.Ctx) error {
 		r := requestOf(c.Context())
 		r.Endpoint, r.key = e, key
@@ -31,7 +32,7 @@ func (s *Server) handler(e *Endpoint) fiber.Handler {
 		defer cancel()
 		body, err := s.establish(ctx, r, guard, limit)
 		if err == nil {
-			q := Query{Raw: r.Caller.RawQuery}
+			q := rest.Query{Raw: r.Caller.RawQuery}
 			if len(params) > 0 {
 				q.Params = make(map[string]string, len(params))
 				for _, name := range params {
@@ -55,18 +56,6 @@ func why(ctx context.Context, err error) error {
 		return f
 	}
 	return err
-}
-
-// pathParams are the names in braces of a template.
-func pathParams(path string) (names []string) {
-	for {
-		_, rest, found := strings.Cut(path, "{")
-		if !found {
-			return names
-		}
-		name, after, _ := strings.Cut(rest, "}")
-		names, path = append(names, name), after
-	}
 }
 
 // establish finds out who is calling and whether he may.
@@ -110,13 +99,13 @@ func (s *Server) establish(ctx context.Context, r *Request, guard Guard, limit i
 	return body, nil
 }
 
-func (s *Server) asAdmin(who Caller, e *Endpoint) bool {
-	return e.Audience == SelfOrAdmin && s.opts.ActsAsAdmin != nil && s.opts.ActsAsAdmin(who, e)
+func (s *Server) asAdmin(who rest.Caller, e *rest.Endpoint) bool {
+	return e.Audience == rest.SelfOrAdmin && s.opts.ActsAsAdmin != nil && s.opts.ActsAsAdmin(who, e)
 }
 
 // perform reads the fields of a request whose caller is established, runs it and
 // answers.
-func (s *Server) perform(ctx context.Context, r *Request, q Query, body []byte) error {
+func (s *Server) perform(ctx context.Context, r *Request, q rest.Query, body []byte) error {
 	e := r.Endpoint
 	r.owned = true
 	if len(body) > 0 && !isJSON(r.fctx.Request.Header.ContentType()) {
@@ -125,13 +114,13 @@ func (s *Server) perform(ctx context.Context, r *Request, q Query, body []byte) 
 	if err := checkKey(r.Caller.IdempotencyKey); err != nil {
 		return err
 	}
-	in, more, err := e.bind(q, body)
-	r.language(more.language)
+	in, more, err := e.Bind(q, body)
+	r.language(more.Language)
 	if err != nil {
 		return err
 	}
 	if r.Caller.OTP == "" {
-		r.Caller.OTP = more.otp
+		r.Caller.OTP = more.OTP
 	}
 	if r.Caller.IdempotencyKey != "" {
 		return s.once(ctx, r, q, in, body)
@@ -157,7 +146,7 @@ const stillTime = time.Second
 // since is not answered. A change that was made is answered as what it was.
 func (s *Server) still(ctx context.Context, r *Request) error {
 	e := r.Endpoint
-	if e.Method != fiber.MethodGet || (e.Credential != User && e.Credential != Tenant && e.Credential != TenantOrCron) || s.opts.Now().Sub(r.start) < stillTime {
+	if e.Method != fiber.MethodGet || (e.Credential != rest.User && e.Credential != rest.Tenant && e.Credential != rest.TenantOrCron) || s.opts.Now().Sub(r.start) < stillTime {
 		return nil
 	}
 	_, err := s.opts.Guards[e.Credential](ctx, r)
@@ -187,11 +176,11 @@ func checkKey(key string) error {
 
 // isJSON accepts application/json with no parameter but the charset UTF-8.
 func isJSON(contentType []byte) bool {
-	if string(contentType) == typeJSONContent {
+	if string(contentType) == rest.TypeJSON {
 		return true
 	}
 	media, params, err := mime.ParseMediaType(string(contentType))
-	if err != nil || media != typeJSONContent {
+	if err != nil || media != rest.TypeJSON {
 		return false
 	}
 	for name, value := range params {
@@ -204,21 +193,19 @@ func isJSON(contentType []byte) bool {
 
 // run does what comes after binding and the one-time code: the handler, or the
 // start of a challenge in its place.
-func (s *Server) run(ctx context.Context, r *Request, q Query, in any, body []byte) (any, error) {
+func (s *Server) run(ctx context.Context, r *Request, q rest.Query, in any, body []byte) (any, error) {
 	e := r.Endpoint
 	var action string
 	var command any
 	if action = s.opts.Guarded[r.key]; action != "" {
 		command = capture(e, r.Caller, q, body)
 	} else {
-		out, err := e.call(ctx, r.Caller, in)
+		out, err := e.Call(ctx, r.Caller, in)
 		if err != nil || e.Starts == "" {
 			return out, err
 		}
-		action, command = e.Starts, out
-		if n, ok := out.(chosen); ok {
-			action, command = n.action, n.command
-		}
+		p := out.(rest.Prepared)
+		action, command = p.Action, p.Command
 	}
 	text, err := json.Marshal(command)
 	if err != nil {
@@ -231,28 +218,28 @@ func (s *Server) run(ctx context.Context, r *Request, q Query, in any, body []by
 	if err != nil {
 		return nil, err
 	}
-	return Reply[any]{Body: out, Headers: headers}, nil
+	return rest.Reply[any]{Body: out, Headers: headers}, nil
 }
 
 // once runs the endpoint under an idempotency key.
-func (s *Server) once(ctx context.Context, r *Request, q Query, in any, body []byte) error {
+func (s *Server) once(ctx context.Context, r *Request, q rest.Query, in any, body []byte) error {
 	e, who := r.Endpoint, r.Caller
 	status, answer, headers, replayed, err := s.opts.Idempotency.Run(ctx, who, who.IdempotencyKey, e.Method, e.Path, who.BodyHash,
 		func(ctx context.Context) error { return s.verify(ctx, r, in) },
-		func(ctx context.Context) (int, []byte, []Header, error) {
+		func(ctx context.Context) (int, []byte, []rest.Header, error) {
 			out, err := s.run(ctx, r, q, in, body)
 			if err == nil {
-				a, err := answerOf(e, out)
-				return fiber.StatusOK, a.body, a.headers, err
+				a, err := e.EncodeToKeep(out)
+				return fiber.StatusOK, a.Body, a.Headers, err
 			}
-			f, internal := faultOf(err)
+			f, internal := rest.FaultOf(err)
 			status, contentType, text := r.render(f)
 			if internal || !kept(status) {
 				return status, text, nil, err
 			}
-			headers := []Header{{"Content-Type", contentType}}
-			if n := retryAfter(f); n > 0 {
-				headers = append(headers, Header{"Retry-After", strconv.Itoa(n)})
+			headers := []rest.Header{{Name: "Content-Type", Value: contentType}}
+			if n := rest.RetryAfter(f); n > 0 {
+				headers = append(headers, rest.Header{Name: "Retry-After", Value: strconv.Itoa(n)})
 			}
 			return status, text, headers, nil
 		})
@@ -274,7 +261,7 @@ func (s *Server) once(ctx context.Context, r *Request, q Query, in any, body []b
 			r.code = p.Code
 		}
 	}
-	r.write(status, answerParts{body: answer, headers: headers})
+	r.write(status, rest.Answer{Body: answer, Headers: headers})
 	return nil
 }
 

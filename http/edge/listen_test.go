@@ -1,4 +1,4 @@
-package rest
+package edge
 
 import (
 	"bufio"
@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"castellan/domain/fault"
+	"castellan/http/rest"
 )
 
 func dial(t testing.TB, addr string) net.Conn {
@@ -49,7 +50,7 @@ func parsed(t testing.TB, text string) answer {
 		t.Fatalf("%q: %v", text, err)
 	}
 	a := answer{resp.StatusCode, resp.Header, string(body)}
-	if !resp.Close || a.header.Get("Content-Type") != typeProblem || a.header.Get("Cache-Control") != "no-store" || a.header.Get("Api-Version") != "1" ||
+	if !resp.Close || a.header.Get("Content-Type") != rest.TypeProblem || a.header.Get("Cache-Control") != "no-store" || a.header.Get("Api-Version") != "1" ||
 		a.header.Get("Server") != "" || a.header.Get("X-Request-Id") == "" || !strings.HasSuffix(a.body, `"requestId":"`+a.header.Get("X-Request-Id")+`"}`) {
 		t.Errorf("shape, closed %v: %s", resp.Close, text)
 	}
@@ -62,7 +63,7 @@ func TestUnfinished(t *testing.T) {
 	var reported atomic.Int64
 	opts := allow()
 	opts.Observe = func(context.Context, Answered) { reported.Add(1) }
-	s := serve(t, opts, Get("/x", "", NoAuth, nothing), Post("/x", "", NoAuth, nothing))
+	s := serve(t, opts, rest.Get("/x", "", rest.NoAuth, nothing), rest.Post("/x", "", rest.NoAuth, nothing))
 	s.App.Server().ReadTimeout, s.App.Server().IdleTimeout = 200*time.Millisecond, 200*time.Millisecond
 	addr := listen(t, s)
 	const whole = "GET /x HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -113,7 +114,7 @@ func TestUnfinished(t *testing.T) {
 func TestBroken(t *testing.T) {
 	opts := allow()
 	opts.Observe = func(_ context.Context, a Answered) { t.Errorf("reported %+v", a) }
-	s := serve(t, opts, Post("/x", "", NoAuth, nothing))
+	s := serve(t, opts, rest.Post("/x", "", rest.NoAuth, nothing))
 	addr := listen(t, s)
 	for _, text := range []string{"", "G", "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n{"} {
 		c := dial(t, addr)
@@ -131,7 +132,7 @@ func TestBroken(t *testing.T) {
 // TestTooLargeIsRead: a client that sends the whole of a body that is refused at
 // its first bytes reads the refusal all the same, not a reset (D-GEN-12).
 func TestTooLargeIsRead(t *testing.T) {
-	s := serve(t, allow(), Post("/x", "", NoAuth, nothing))
+	s := serve(t, allow(), rest.Post("/x", "", rest.NoAuth, nothing))
 	addr := listen(t, s)
 	for _, size := range []int{1<<20 + 1, 2 << 20, 20 << 20} {
 		for _, chunked := range []bool{false, true} {
@@ -158,7 +159,7 @@ func TestTooLargeIsRead(t *testing.T) {
 
 // TestLingeringEnds: who never stops sending does not keep a connection.
 func TestLingeringEnds(t *testing.T) {
-	s := serve(t, allow(), Post("/x", "", NoAuth, nothing))
+	s := serve(t, allow(), rest.Post("/x", "", rest.NoAuth, nothing))
 	addr := listen(t, s)
 	c := dial(t, addr)
 	fmt.Fprintf(c, "POST /x HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", 1<<40)
@@ -191,7 +192,7 @@ func TestTooManyOfOnePeer(t *testing.T) {
 	const most = 3
 	opts := allow()
 	opts.MaxConnectionsPerIP = most
-	addr := listen(t, serve(t, opts, Get("/x", "", NoAuth, nothing)))
+	addr := listen(t, serve(t, opts, rest.Get("/x", "", rest.NoAuth, nothing)))
 	from := func(ip string) (net.Conn, answer) {
 		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(ip)}}
 		c, err := d.Dial("tcp", addr)
@@ -267,7 +268,7 @@ func TestTooManyConnections(t *testing.T) {
 	const most = 20
 	opts := allow()
 	opts.MaxConnections = most
-	addr := listen(t, serve(t, opts, Get("/x", "", NoAuth, nothing)))
+	addr := listen(t, serve(t, opts, rest.Get("/x", "", rest.NoAuth, nothing)))
 	const request = "GET /x HTTP/1.1\r\nHost: a\r\n\r\n"
 	ask := func(c net.Conn) int {
 		io.WriteString(c, request)

@@ -1,4 +1,4 @@
-package rest
+package edge
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"castellan/domain/fault"
+	"castellan/http/rest"
 )
 
 // Guard establishes the caller of one credential. It gets the request with its
@@ -14,12 +15,12 @@ import (
 // language, device, request id) and returns the Caller with the rest.
 //
 // A returned error refuses the request; *fault.Error decides how.
-type Guard func(ctx context.Context, r *Request) (Caller, error)
+type Guard func(ctx context.Context, r *Request) (rest.Caller, error)
 
 // Starter begins a challenge for a command that runs after it is completed. The
 // out value marshals to {"challenge": …}; the headers carry p-auth (D-AUTH-04).
 type Starter interface {
-	Start(ctx context.Context, who Caller, action string, command []byte) (out any, headers []Header, err error)
+	Start(ctx context.Context, who rest.Caller, action string, command []byte) (out any, headers []rest.Header, err error)
 }
 
 // Idempotency runs fn at most once per caller, method, template and key, and
@@ -33,17 +34,17 @@ type Starter interface {
 // Errors: IDEMPOTENCY_MISMATCH for another body, IDEMPOTENCY_CONFLICT while the
 // first run goes on.
 type Idempotency interface {
-	Run(ctx context.Context, who Caller, key, method, template string, bodyHash [32]byte,
+	Run(ctx context.Context, who rest.Caller, key, method, template string, bodyHash [32]byte,
 		admit func(context.Context) error,
-		fn func(context.Context) (status int, body []byte, headers []Header, err error),
-	) (status int, body []byte, headers []Header, replayed bool, err error)
+		fn func(context.Context) (status int, body []byte, headers []rest.Header, err error),
+	) (status int, body []byte, headers []rest.Header, replayed bool, err error)
 }
 
 // Answered describes a finished request, for metrics and audit.
 type Answered struct {
-	Endpoint *Endpoint // nil where no endpoint matched
-	Key      string    // "<METHOD> <template>", "<METHOD> *" where no route matched
-	Caller   Caller
+	Endpoint *rest.Endpoint // nil where no endpoint matched
+	Key      string         // "<METHOD> <template>", "<METHOD> *" where no route matched
+	Caller   rest.Caller
 	Status   int
 	Code     fault.Code // "" for a success
 	Took     time.Duration
@@ -68,7 +69,7 @@ type Options struct {
 	AccessLog slog.Level
 	Now       func() time.Time
 
-	Guards map[Credential]Guard
+	Guards map[rest.Credential]Guard
 	// Firewall judges every request but health checks and preflights, before any
 	// credential. key is the endpoint's Key, or "<METHOD> *" where no route
 	// matches (D-WAF-08).
@@ -76,14 +77,14 @@ type Options struct {
 	// Authorize judges the established caller, whose country and tenant the guard
 	// has judged: roles, allowed addresses, in this order. It also judges captured requests again
 	// before they run (D-2FA-28).
-	Authorize func(ctx context.Context, who Caller, e *Endpoint) error
+	Authorize func(ctx context.Context, who rest.Caller, e *rest.Endpoint) error
 	// ActsAsAdmin tells whether a caller whom Authorize let in may act for others
 	// at an endpoint of audience SelfOrAdmin; it fills Caller.AsAdmin.
-	ActsAsAdmin func(who Caller, e *Endpoint) bool
+	ActsAsAdmin func(who rest.Caller, e *rest.Endpoint) bool
 	// Verify checks Caller.OTP for endpoints marked Verified, after binding and
 	// outside of any transaction: a wrong code stays counted and a right one used,
 	// whatever becomes of the request.
-	Verify      func(ctx context.Context, who Caller, e *Endpoint, in any) error
+	Verify      func(ctx context.Context, who rest.Caller, e *rest.Endpoint, in any) error
 	Idempotency Idempotency
 	Starter     Starter
 	// Guarded maps an endpoint's Key to the action code of the challenge that its

@@ -1,4 +1,4 @@
-package rest
+package edge
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"castellan/domain/fault"
+	"castellan/http/rest"
 
 	"github.com/valyala/fasthttp"
 )
@@ -28,11 +29,11 @@ func TestTrace(t *testing.T) {
 		i := len(got) - 1
 		return context.WithValue(ctx, key{}, i), func(status int, code fault.Code) { got[i].status, got[i].code = status, code }
 	}
-	s := serve(t, opts, Get("/things/{id}", "x", NoAuth, func(ctx context.Context, _ Caller, _ None) (None, error) {
+	s := serve(t, opts, rest.Get("/things/{id}", "x", rest.NoAuth, func(ctx context.Context, _ rest.Caller, _ rest.None) (rest.None, error) {
 		if ctx.Value(key{}) == nil {
 			t.Error("a handler works outside of the trace")
 		}
-		return None{}, fault.New(fault.RecordNotFound, "no such thing")
+		return rest.None{}, fault.New(fault.RecordNotFound, "no such thing")
 	}))
 	do(t, s, "GET", "/things/secret?q=secret", "", "traceparent: 00-a-b-01", "tracestate: x=1")
 	do(t, s, "GET", "/nowhere/secret", "")
@@ -47,7 +48,7 @@ func TestTrace(t *testing.T) {
 func TestUntracedRequestsCostNothing(t *testing.T) {
 	const before = 11 + instrumented
 	opts := allow()
-	s := serve(t, opts, Get("/x", "x", NoAuth, func(context.Context, Caller, None) (None, error) { return None{}, nil }))
+	s := serve(t, opts, rest.Get("/x", "x", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (rest.None, error) { return rest.None{}, nil }))
 	s.App.Handler() // builds the router's tree
 	web := s.App.Server().Handler
 	var c fasthttp.RequestCtx

@@ -1,4 +1,4 @@
-package rest
+package edge
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"castellan/domain/fault"
 	"castellan/domain/id"
+	"castellan/http/rest"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
@@ -21,8 +22,8 @@ import (
 // another request. Everything its methods return is a copy.
 type Request struct {
 	// Caller is filled in as far as no credential is needed.
-	Caller   Caller
-	Endpoint *Endpoint // nil on a raw route and where no route matches
+	Caller   rest.Caller
+	Endpoint *rest.Endpoint // nil on a raw route and where no route matches
 
 	srv      *Server
 	fctx     *fasthttp.RequestCtx
@@ -185,7 +186,7 @@ func (r *Request) read() {
 		min(len(agent), maxUserAgent) + min(len(brand), maxDevice) + min(len(model), maxDevice) + min(len(desc), maxDevice))
 	c.Path, c.RawQuery = a.copy(path), a.copy(query)
 	c.DeviceSignature, c.OTP, c.IdempotencyKey = a.copy(signature), a.copy(otp), a.copy(key)
-	c.Device = DeviceInfo{Brand: a.text(brand, maxDevice), Model: a.text(model, maxDevice),
+	c.Device = rest.DeviceInfo{Brand: a.text(brand, maxDevice), Model: a.text(model, maxDevice),
 		Description: a.text(desc, maxDevice), UserAgent: a.text(agent, maxUserAgent)}
 	c.Method = methodName(h.Method())
 	c.Wait = wait(prefer)
@@ -201,8 +202,8 @@ func (r *Request) read() {
 		c.Country = country(of(c.IP))
 	}
 
-	if r.asked = languageOf(string(asked)); r.asked == "" && len(accept) > 0 {
-		r.asked = acceptLanguage(string(accept))
+	if r.asked = rest.LanguageOf(string(asked)); r.asked == "" && len(accept) > 0 {
+		r.asked = rest.AcceptLanguage(string(accept))
 	}
 	c.Language, c.LanguageAsked = r.asked, r.asked != ""
 	if c.Language == "" {
@@ -212,7 +213,7 @@ func (r *Request) read() {
 
 // language applies the parameter _requesterLanguage, which outranks the headers.
 func (r *Request) language(asked string) {
-	if l := languageOf(asked); l != "" {
+	if l := rest.LanguageOf(asked); l != "" {
 		r.asked, r.Caller.Language, r.Caller.LanguageAsked = l, l, true
 	}
 }

@@ -1,4 +1,4 @@
-package rest_test
+package edge_test
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"castellan/domain/fault"
+	"castellan/http/edge"
 	"castellan/http/rest"
 )
 
@@ -43,9 +44,9 @@ func (g Book) add(_ context.Context, who rest.Caller, in addRequest) (rest.Data[
 
 func Example() {
 	book := Book{names: map[string]bool{}}
-	srv, err := rest.New(rest.Options{
-		Guards: map[rest.Credential]rest.Guard{
-			rest.User: func(_ context.Context, r *rest.Request) (rest.Caller, error) {
+	srv, err := edge.New(edge.Options{
+		Guards: map[rest.Credential]edge.Guard{
+			rest.User: func(_ context.Context, r *edge.Request) (rest.Caller, error) {
 				who := r.Caller
 				if who.UserID = r.Header("x-auth"); who.UserID == "" {
 					return who, fault.New(fault.Unauthenticated, "the header x-auth is missing")

@@ -1,6 +1,8 @@
-package rest
+package edge
 
 import (
+	"castellan/http/rest"
+
 	"bufio"
 	"bytes"
 	"context"
@@ -27,6 +29,21 @@ func (*pipe) RemoteAddr() net.Addr             { return &net.TCPAddr{IP: net.IPv
 func (*pipe) SetDeadline(time.Time) error      { return nil }
 func (*pipe) SetReadDeadline(time.Time) error  { return nil }
 func (*pipe) SetWriteDeadline(time.Time) error { return nil }
+
+// everything is a request with a field of each kind.
+type everything struct {
+	S   *string        `json:"s"`
+	B   *bool          `json:"b"`
+	N   *int64         `json:"n"`
+	ID  *rest.ID       `json:"id"`
+	D   *rest.Decimal  `json:"d"`
+	T   *rest.Time     `json:"t"`
+	J   *rest.JSON     `json:"j"`
+	Any any            `json:"any,omitempty"`
+	L   []string       `json:"l,omitempty"`
+	IDs []rest.ID      `json:"ids,omitempty"`
+	M   map[string]int `json:"m,omitempty"`
+}
 
 // FuzzRequest: whatever bytes arrive, every handler that runs was judged by the
 // firewall under exactly its own key just before (SEC-31), every answer is well
@@ -61,14 +78,18 @@ func FuzzRequest(f *testing.F) {
 		}
 		return nil
 	}
-	s, err := New(opts, []Endpoint{
-		Get("/a", "", NoAuth, func(context.Context, Caller, None) (None, error) { return None{}, ranAs("GET /a") }),
-		Get("/a/b", "", NoAuth, func(context.Context, Caller, everything) (None, error) { return None{}, ranAs("GET /a/b") }),
-		Post("/a", "", NoAuth, func(_ context.Context, _ Caller, in echoRequest) (Data[echoRequest], error) {
-			return Data[echoRequest]{in}, ranAs("POST /a")
+	s, err := New(opts, []rest.Endpoint{
+		rest.Get("/a", "", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (rest.None, error) { return rest.None{}, ranAs("GET /a") }),
+		rest.Get("/a/b", "", rest.NoAuth, func(context.Context, rest.Caller, everything) (rest.None, error) {
+			return rest.None{}, ranAs("GET /a/b")
 		}),
-		Delete("/a/b", "", NoAuth, func(context.Context, Caller, everything) (None, error) { return None{}, ranAs("DELETE /a/b") }),
-		Get("/p/{id}", "", NoAuth, func(context.Context, Caller, base) (None, error) { return None{}, ranAs("GET /p/{id}") }),
+		rest.Post("/a", "", rest.NoAuth, func(_ context.Context, _ rest.Caller, in echoRequest) (rest.Data[echoRequest], error) {
+			return rest.Data[echoRequest]{Data: in}, ranAs("POST /a")
+		}),
+		rest.Delete("/a/b", "", rest.NoAuth, func(context.Context, rest.Caller, everything) (rest.None, error) {
+			return rest.None{}, ranAs("DELETE /a/b")
+		}),
+		rest.Get("/p/{id}", "", rest.NoAuth, func(context.Context, rest.Caller, byID) (rest.None, error) { return rest.None{}, ranAs("GET /p/{id}") }),
 	})
 	if err != nil {
 		f.Fatal(err)

@@ -1,5 +1,5 @@
 //go:build !race
 
-package rest
+package edge
 
 const instrumented = 0

@@ -1,4 +1,4 @@
-package rest
+package edge
 
 import (
 	"context"
@@ -14,13 +14,14 @@ import (
 	"time"
 
 	"castellan/domain/fault"
+	"castellan/http/rest"
 
 	"github.com/gofiber/fiber/v2"
 )
 
 func TestBody(t *testing.T) {
-	s := serve(t, allow(), Post("/echo", "", NoAuth, echo), Post("/small", "", NoAuth, echo).Body(64),
-		Post("/large", "", NoAuth, echo).Body(2<<20), Get("/get", "", NoAuth, echo), Delete("/del", "", NoAuth, echo))
+	s := serve(t, allow(), rest.Post("/echo", "", rest.NoAuth, echo), rest.Post("/small", "", rest.NoAuth, echo).Body(64),
+		rest.Post("/large", "", rest.NoAuth, echo).Body(2<<20), rest.Get("/get", "", rest.NoAuth, echo), rest.Delete("/del", "", rest.NoAuth, echo))
 	ok := `{"text":"x"}`
 	pad := func(n int) string { return `{"text":"` + strings.Repeat("x", n-len(`{"text":""}`)) + `"}` }
 	for _, c := range []struct {
@@ -80,26 +81,26 @@ func TestOrder(t *testing.T) {
 			}
 			return step("firewall")
 		},
-		Guards: map[Credential]Guard{Tenant: func(_ context.Context, r *Request) (Caller, error) {
+		Guards: map[rest.Credential]Guard{rest.Tenant: func(_ context.Context, r *Request) (rest.Caller, error) {
 			who := r.Caller
 			who.UserID = "u1"
 			return who, step("guard")
 		}},
-		Authorize: func(_ context.Context, who Caller, e *Endpoint) error {
-			if who.UserID != "u1" || e.Audience != Admin {
+		Authorize: func(_ context.Context, who rest.Caller, e *rest.Endpoint) error {
+			if who.UserID != "u1" || e.Audience != rest.Admin {
 				t.Errorf("authorize saw %q %q", who.UserID, e.Audience)
 			}
 			return step("authorize")
 		},
-		Verify: func(_ context.Context, who Caller, _ *Endpoint, in any) error {
+		Verify: func(_ context.Context, who rest.Caller, _ *rest.Endpoint, in any) error {
 			if who.OTP != "123456" || in.(*echoRequest).Text == "" {
 				t.Errorf("verify saw %q %v", who.OTP, in)
 			}
 			return step("verify")
 		},
 	}
-	s := serve(t, opts, Post("/x", "", Tenant, func(_ context.Context, who Caller, in echoRequest) (None, error) {
-		return None{}, step("handler")
+	s := serve(t, opts, rest.Post("/x", "", rest.Tenant, func(_ context.Context, who rest.Caller, in echoRequest) (rest.None, error) {
+		return rest.None{}, step("handler")
 	}).Verified().Body(100))
 	all := []string{"firewall", "guard", "authorize", "verify", "handler"}
 	for i, name := range append(all, "") {
@@ -136,8 +137,8 @@ func TestCaller(t *testing.T) {
 	opts.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/32")} // what app.Test connects from
 	opts.CountryHeader = "CF-IPCountry"
 	opts.CountryOf = func(a netip.Addr) string { return map[string]string{"1.2.3.4": "DE"}[a.String()] }
-	s := serve(t, opts, Get("/me", "", NoAuth, whoami), Post("/hash", "", NoAuth, whoami).HashBody())
-	got := func(a answer) (c Caller) {
+	s := serve(t, opts, rest.Get("/me", "", rest.NoAuth, whoami), rest.Post("/hash", "", rest.NoAuth, whoami).HashBody())
+	got := func(a answer) (c rest.Caller) {
 		t.Helper()
 		if err := json.Unmarshal([]byte(a.body), &c); err != nil || a.status != 200 {
 			t.Fatalf("%d %s", a.status, a.body)
@@ -146,8 +147,8 @@ func TestCaller(t *testing.T) {
 	}
 	c := got(do(t, s, "GET", "/me?a=b%20c", "", "device-brand: Acme", "device-model: One", "device-desc: work", "user-agent: test/1",
 		"device_signature: sig", "x-forwarded-for: 6.6.6.6, 1.2.3.4", "accept-language: de, ar", "idempotency-key: k"))
-	want := Caller{IP: netip.MustParseAddr("1.2.3.4"), Country: "DE", Language: "ar", LanguageAsked: true, DeviceSignature: "sig", RequestID: c.RequestID,
-		Device: DeviceInfo{"Acme", "One", "work", "test/1"}, Method: "GET", Path: "/me", RawQuery: "a=b%20c"}
+	want := rest.Caller{IP: netip.MustParseAddr("1.2.3.4"), Country: "DE", Language: "ar", LanguageAsked: true, DeviceSignature: "sig", RequestID: c.RequestID,
+		Device: rest.DeviceInfo{Brand: "Acme", Model: "One", Description: "work", UserAgent: "test/1"}, Method: "GET", Path: "/me", RawQuery: "a=b%20c"}
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("caller %+v\nwant %+v", c, want)
 	}
@@ -180,7 +181,7 @@ func TestCaller(t *testing.T) {
 	}
 
 	opts.TrustedProxies = nil
-	s = serve(t, opts, Get("/me", "", NoAuth, whoami))
+	s = serve(t, opts, rest.Get("/me", "", rest.NoAuth, whoami))
 	for _, h := range []string{"x-forwarded-for: 1.2.3.4", "forwarded: for=1.2.3.4", "x-real-ip: 1.2.3.4", "true-client-ip: 1.2.3.4", "cf-connecting-ip: 1.2.3.4", "x_forwarded_for: 1.2.3.4"} {
 		if c := got(do(t, s, "GET", "/me", "", h, "cf-ipcountry: TR")); c.IP.String() != "0.0.0.0" || c.Country != "" {
 			t.Errorf("%s: %v %q", h, c.IP, c.Country)
@@ -202,10 +203,10 @@ func TestDeadline(t *testing.T) {
 	opts := allow()
 	opts.Timeout = 3 * time.Second
 	var left time.Duration
-	s := serve(t, opts, Get("/x", "", NoAuth, func(ctx context.Context, _ Caller, _ None) (None, error) {
+	s := serve(t, opts, rest.Get("/x", "", rest.NoAuth, func(ctx context.Context, _ rest.Caller, _ rest.None) (rest.None, error) {
 		at, _ := ctx.Deadline()
 		left = time.Until(at)
-		return None{}, nil
+		return rest.None{}, nil
 	}))
 	do(t, s, "GET", "/x", "")
 	if left > 3*time.Second || left < 2*time.Second {
@@ -227,7 +228,7 @@ func TestUnmatched(t *testing.T) {
 		}
 		return nil
 	}
-	s := serve(t, opts, Get("/a/b", "", NoAuth, nothing), Post("/a/b", "", NoAuth, nothing), Get("/a/{id}/c", "", NoAuth, func(context.Context, Caller, base) (None, error) { return None{}, nil }))
+	s := serve(t, opts, rest.Get("/a/b", "", rest.NoAuth, nothing), rest.Post("/a/b", "", rest.NoAuth, nothing), rest.Get("/a/{id}/c", "", rest.NoAuth, func(context.Context, rest.Caller, byID) (rest.None, error) { return rest.None{}, nil }))
 	s.Raw("GET", "/socket", func(c *fiber.Ctx) error { return c.SendString("ok") })
 	s.Raw("GET", "/health/live", func(c *fiber.Ctx) error { return c.SendString("ok") })
 	s.Raw("GET", "/page", func(c *fiber.Ctx) error { return fiber.ErrNotFound })
@@ -286,13 +287,13 @@ func TestBasePath(t *testing.T) {
 	opts.Draining = func() bool { return true }
 	var key string
 	opts.Firewall = func(_ context.Context, _ *Request, k string) error { key = k; return nil }
-	s := serve(t, opts, Get("/x", "", NoAuth, whoami))
+	s := serve(t, opts, rest.Get("/x", "", rest.NoAuth, whoami))
 	s.Raw("GET", "/health/live", func(c *fiber.Ctx) error { return c.SendString("ok") })
 	if a := do(t, s, "GET", "/api/v1/health/live", ""); a.status != 200 {
 		t.Errorf("health: %d", a.status)
 	}
 	opts.Draining = nil
-	s = serve(t, opts, Get("/x", "", NoAuth, whoami))
+	s = serve(t, opts, rest.Get("/x", "", rest.NoAuth, whoami))
 	if a := do(t, s, "GET", "/api/v1/x", ""); a.status != 200 || key != "GET /x" || !strings.Contains(a.body, `"path":"/api/v1/x"`) {
 		t.Errorf("%d %s, key %q", a.status, a.body, key)
 	}
@@ -308,9 +309,9 @@ func TestDrainingAndOverload(t *testing.T) {
 	opts.MaxInFlight = 1
 	var s *Server
 	var inner, health answer
-	s = serve(t, opts, Get("/x", "", NoAuth, nothing), Get("/outer", "", NoAuth, func(context.Context, Caller, None) (None, error) {
+	s = serve(t, opts, rest.Get("/x", "", rest.NoAuth, nothing), rest.Get("/outer", "", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (rest.None, error) {
 		inner, health = do(t, s, "GET", "/x", ""), do(t, s, "GET", "/health/ready", "")
-		return None{}, nil
+		return rest.None{}, nil
 	}))
 	s.Raw("GET", "/health/ready", func(c *fiber.Ctx) error { return c.SendString("ready") })
 	if a := do(t, s, "GET", "/outer", ""); a.status != 200 || inner.status != 503 || inner.code() != "OVERLOADED" || inner.header.Get("Retry-After") != "1" || health.status != 200 {
@@ -329,7 +330,7 @@ func TestDrainingAndOverload(t *testing.T) {
 }
 
 func TestRepeatedHeaders(t *testing.T) {
-	s := serve(t, allow(), Get("/x", "", User, nothing))
+	s := serve(t, allow(), rest.Get("/x", "", rest.User, nothing))
 	for _, name := range []string{"x-auth", "p-auth", "ot-auth", "cron-auth", "tenant-id", "device-signature", "device_signature", "otp", "x-otp", "idempotency-key"} {
 		if a := do(t, s, "GET", "/x", "", name+": a", name+": b"); a.status != 400 || a.code() != "INVALID_FIELD" {
 			t.Errorf("%s twice: %d", name, a.status)
@@ -349,8 +350,8 @@ func TestRefuseWith(t *testing.T) {
 		}
 		return refusal{1, string(f.Code), f.Message}
 	}
-	s := serve(t, allow(), Post("/x", "", User, func(context.Context, Caller, echoRequest) (None, error) {
-		return None{}, fault.New(fault.RecordNotFound, "none")
+	s := serve(t, allow(), rest.Post("/x", "", rest.User, func(context.Context, rest.Caller, echoRequest) (rest.None, error) {
+		return rest.None{}, fault.New(fault.RecordNotFound, "none")
 	}).RefuseWith(own))
 	if a := do(t, s, "POST", "/x", `{}`, "x-auth: u"); a.status != 400 || a.body != `{"code":1,"error":"INVALID_FIELD","message":"text: is required"}` ||
 		a.header.Get("Content-Type") != "application/json" {
@@ -375,7 +376,7 @@ func TestRequestHooks(t *testing.T) {
 		}
 		return nil
 	}
-	s := serve(t, opts, Get("/ok", "", User, nothing), Get("/no", "", User, fails(fault.New(fault.Forbidden, "no"))))
+	s := serve(t, opts, rest.Get("/ok", "", rest.User, nothing), rest.Get("/no", "", rest.User, fails(fault.New(fault.Forbidden, "no"))))
 	s.Raw("GET", "/raw", func(c *fiber.Ctx) error {
 		if RequestOf(c).Caller.IP.String() != "0.0.0.0" {
 			t.Error("RequestOf")
@@ -399,14 +400,14 @@ func TestLogAndObserve(t *testing.T) {
 	opts.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	var seen []Answered
 	opts.Observe = func(_ context.Context, a Answered) { seen = append(seen, a) }
-	s := serve(t, opts, Get("/things/{id}", "", User, func(_ context.Context, _ Caller, in base) (None, error) {
+	s := serve(t, opts, rest.Get("/things/{id}", "", rest.User, func(_ context.Context, _ rest.Caller, in byID) (rest.None, error) {
 		switch in.ID {
 		case 1:
-			return None{}, errors.New("db is gone")
+			return rest.None{}, errors.New("db is gone")
 		case 2:
 			panic("boom")
 		}
-		return None{}, nil
+		return rest.None{}, nil
 	}))
 	do(t, s, "GET", "/things/0?secret=s3cr3t", "", "x-auth: u1")
 	do(t, s, "GET", "/things/1?secret=s3cr3t", "", "x-auth: u1")
@@ -432,7 +433,7 @@ func TestLogAndObserve(t *testing.T) {
 	}
 	log.Reset()
 	opts.AccessLog = slog.LevelDebug
-	do(t, serve(t, opts, Get("/x", "", NoAuth, nothing)), "GET", "/x", "")
+	do(t, serve(t, opts, rest.Get("/x", "", rest.NoAuth, nothing)), "GET", "/x", "")
 	if log.Len() > 0 {
 		t.Errorf("logged %s", log.String())
 	}

@@ -1,4 +1,4 @@
-package rest
+package edge
 
 import (
 	"net/netip"
@@ -28,13 +28,13 @@ func ClientIP(peer netip.Addr, forwarded []string, trusted []netip.Prefix) netip
 	}
 	client, hops := peer, 0
 	for i := len(forwarded) - 1; i >= 0; i-- {
-		rest := forwarded[i]
+		list := forwarded[i]
 		for more := true; more; {
 			var hop string
-			if at := strings.LastIndexByte(rest, ','); at >= 0 {
-				rest, hop = rest[:at], rest[at+1:]
+			if at := strings.LastIndexByte(list, ','); at >= 0 {
+				list, hop = list[:at], list[at+1:]
 			} else {
-				hop, more = rest, false
+				hop, more = list, false
 			}
 			addr, err := netip.ParseAddr(strings.Trim(hop, " \t"))
 			if err != nil || addr.Zone() != "" {

@@ -1,6 +1,8 @@
-package rest
+package edge
 
 import (
+	"castellan/http/rest"
+
 	"bufio"
 	"context"
 	"fmt"
@@ -64,8 +66,8 @@ func TestFraming(t *testing.T) {
 	var ran atomic.Int64
 	opts := allow()
 	s := serve(t, opts,
-		Get("/x", "", NoAuth, func(context.Context, Caller, None) (None, error) { ran.Add(1); return None{}, nil }),
-		Post("/x", "", NoAuth, func(context.Context, Caller, None) (None, error) { ran.Add(1); return None{}, nil }))
+		rest.Get("/x", "", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (rest.None, error) { ran.Add(1); return rest.None{}, nil }),
+		rest.Post("/x", "", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (rest.None, error) { ran.Add(1); return rest.None{}, nil }))
 	addr := listen(t, s)
 	const victim = "GET /x HTTP/1.1\r\nHost: victim\r\n\r\n"
 	const head = "Host: a\r\nContent-Type: application/json\r\n"
@@ -168,7 +170,7 @@ func TestFraming(t *testing.T) {
 
 // TestSlowClient: one that dribbles is cut off, and told why.
 func TestSlowClient(t *testing.T) {
-	s := serve(t, allow(), Post("/x", "", NoAuth, nothing))
+	s := serve(t, allow(), rest.Post("/x", "", rest.NoAuth, nothing))
 	s.App.Server().ReadTimeout = 200 * time.Millisecond
 	addr := listen(t, s)
 	answers, closed := wire(t, addr, "POST /x HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{", 2)
@@ -180,7 +182,7 @@ func TestSlowClient(t *testing.T) {
 func TestDrainingCloses(t *testing.T) {
 	opts := allow()
 	opts.Draining = func() bool { return true }
-	addr := listen(t, serve(t, opts, Get("/x", "", NoAuth, nothing)))
+	addr := listen(t, serve(t, opts, rest.Get("/x", "", rest.NoAuth, nothing)))
 	answers, closed := wire(t, addr, strings.Repeat("GET /x HTTP/1.1\r\nHost: a\r\n\r\n", 2), 2)
 	if len(answers) != 1 || !closed || answers[0].status != 503 {
 		t.Errorf("%+v, closed %v", answers, closed)
@@ -190,16 +192,16 @@ func TestDrainingCloses(t *testing.T) {
 // TestNoBleed: strings kept from one request are never changed by the next one
 // on the same connection: one user's id must not become another's (REL-18).
 func TestNoBleed(t *testing.T) {
-	var kept []Caller
+	var kept []rest.Caller
 	var texts []string
-	s := serve(t, allow(), Get("/x/{id}", "", User, func(_ context.Context, who Caller, in struct {
+	s := serve(t, allow(), rest.Get("/x/{id}", "", rest.User, func(_ context.Context, who rest.Caller, in struct {
 		ID   string  `json:"id"`
 		Q    string  `json:"q"`
 		Body *string `json:"body"`
-	}) (None, error) {
+	}) (rest.None, error) {
 		kept = append(kept, who)
 		texts = append(texts, in.ID, in.Q, *in.Body)
-		return None{}, nil
+		return rest.None{}, nil
 	}))
 	addr := listen(t, s)
 	const n = 200
@@ -232,14 +234,14 @@ func TestCORSOfProtocol(t *testing.T) {
 	for _, allowed := range [][]string{{mine, "https://b.example.com"}, {mine}, {"*"}} {
 		opts := allow()
 		opts.CORSOrigins = allowed
-		s := serve(t, opts, Post("/x", "", NoAuth, nothing))
+		s := serve(t, opts, rest.Post("/x", "", rest.NoAuth, nothing))
 		s.App.Server().ReadTimeout = 200 * time.Millisecond
 		addr := listen(t, s)
 		opts.MaxConnections = 1
-		full := listen(t, serve(t, opts, Post("/x", "", NoAuth, nothing)))
+		full := listen(t, serve(t, opts, rest.Post("/x", "", rest.NoAuth, nothing)))
 		held := dial(t, full)
 		opts.MaxConnections, opts.Draining = 0, func() bool { return true }
-		draining := listen(t, serve(t, opts, Post("/x", "", NoAuth, nothing)))
+		draining := listen(t, serve(t, opts, rest.Post("/x", "", rest.NoAuth, nothing)))
 		for _, c := range []struct {
 			name, addr, line, rest string
 			status                 int
@@ -287,7 +289,7 @@ func TestCORS(t *testing.T) {
 		}
 		return nil
 	}
-	s := serve(t, opts, Post("/x", "", User, nothing))
+	s := serve(t, opts, rest.Post("/x", "", rest.User, nothing))
 	pre := do(t, s, "OPTIONS", "/x", "", "origin: https://app.example.com", "access-control-request-method: POST")
 	if pre.status != 204 || pre.body != "" || pre.header.Get("Access-Control-Allow-Origin") != "https://app.example.com" ||
 		pre.header.Get("Access-Control-Allow-Methods") != allowedMethods || !strings.Contains(pre.header.Get("Access-Control-Allow-Headers"), "device_signature") ||
@@ -314,16 +316,16 @@ func TestCORS(t *testing.T) {
 		t.Error("AllowsOrigin")
 	}
 	opts.CORSOrigins = []string{"*"}
-	s = serve(t, opts, Post("/x", "", User, nothing))
+	s = serve(t, opts, rest.Post("/x", "", rest.User, nothing))
 	if a := do(t, s, "POST", "/x", "", "origin: https://any.example", "x-auth: u"); a.header.Get("Access-Control-Allow-Origin") != "*" {
 		t.Errorf("any origin: %v", a.header)
 	}
 	opts.CORSOrigins, opts.CORSCredentials = []string{"https://a.example"}, true
-	s = serve(t, opts, Post("/x", "", User, nothing))
+	s = serve(t, opts, rest.Post("/x", "", rest.User, nothing))
 	if a := do(t, s, "POST", "/x", "", "origin: https://a.example", "x-auth: u"); a.header.Get("Access-Control-Allow-Credentials") != "true" {
 		t.Errorf("credentials: %v", a.header)
 	}
-	if a := do(t, serve(t, allow(), Post("/x", "", User, nothing)), "OPTIONS", "/x", "", "origin: https://a.example", "access-control-request-method: POST"); a.status != 405 {
+	if a := do(t, serve(t, allow(), rest.Post("/x", "", rest.User, nothing)), "OPTIONS", "/x", "", "origin: https://a.example", "access-control-request-method: POST"); a.status != 405 {
 		t.Errorf("without origins a preflight is a method like any other: %d", a.status)
 	}
 }

@@ -1,4 +1,4 @@
-package rest
+package edge
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"castellan/domain/fault"
 	"castellan/domain/firewall"
+	"castellan/http/rest"
 )
 
 // BenchmarkEndpointBehindFirewall is BenchmarkEndpoint with a hundred active
@@ -44,7 +45,7 @@ func BenchmarkEndpointBehindFirewall(b *testing.B) {
 	rulings := sync.Pool{New: func() any { return new(firewall.Ruling) }}
 	opts := allow()
 	opts.CountryOf = func(netip.Addr) string { return "TR" }
-	opts.Guards[User] = func(_ context.Context, r *Request) (Caller, error) {
+	opts.Guards[rest.User] = func(_ context.Context, r *Request) (rest.Caller, error) {
 		who := r.Caller
 		who.UserID = "u1"
 		return who, nil
@@ -72,9 +73,9 @@ func BenchmarkEndpointBehindFirewall(b *testing.B) {
 		return nil
 	}
 	served := 0
-	s := serve(b, opts, Post("/asset/withdrawal-addresses", "", User, func(_ context.Context, _ Caller, in benchIn) (Data[benchOut], error) {
+	s := serve(b, opts, rest.Post("/asset/withdrawal-addresses", "", rest.User, func(_ context.Context, _ rest.Caller, in benchIn) (rest.Data[benchOut], error) {
 		served++
-		return Data[benchOut]{benchOut{"7", in}}, nil
+		return rest.Data[benchOut]{Data: benchOut{"7", in}}, nil
 	}))
 	bench(b, s.App)
 	if judged != b.N || served != b.N {

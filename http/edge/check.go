@@ -1,6 +1,8 @@
-package rest
+package edge
 
 import (
+	"castellan/http/rest"
+
 	"fmt"
 	"log/slog"
 	"strings"
@@ -27,15 +29,15 @@ func (o *Options) fill() {
 }
 
 // check finds what must stop the start.
-func (o *Options) check(endpoints []Endpoint) (errs []error) {
+func (o *Options) check(endpoints []rest.Endpoint) (errs []error) {
 	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if languageOf(o.DefaultLanguage) != o.DefaultLanguage {
+	if rest.LanguageOf(o.DefaultLanguage) != o.DefaultLanguage {
 		fail("default language %q is not tr, en or ar", o.DefaultLanguage)
 	}
 	if o.BasePath != "" && (canonical([]byte(o.BasePath)) != nil || strings.ContainsAny(o.BasePath, "?*:+()")) {
 		fail("base path %q is not a plain path", o.BasePath)
 	}
-	known := map[string]*Endpoint{}
+	known := map[string]*rest.Endpoint{}
 	for i := range endpoints {
 		e := &endpoints[i]
 		key := e.Key()
@@ -43,26 +45,26 @@ func (o *Options) check(endpoints []Endpoint) (errs []error) {
 			fail("%s is defined twice", key)
 		}
 		known[key] = e
-		if e.Credential != NoAuth && o.Guards[e.Credential] == nil {
+		if e.Credential != rest.NoAuth && o.Guards[e.Credential] == nil {
 			fail("%s: no guard for the credential %q", key, e.Credential)
 		}
-		if _, ok := strictest[e.Credential]; !ok {
+		if !e.Credential.Known() {
 			fail("%s: unknown credential %q", key, e.Credential)
 		}
-		if e.Audience == "" || e.Credential == NoAuth && e.Audience != Public {
+		if e.Audience == "" || e.Credential == rest.NoAuth && e.Audience != rest.Public {
 			fail("%s: audience %q does not fit the credential %q", key, e.Audience, e.Credential)
 		}
-		if (e.Audience != Public || e.IPFilter) && o.Authorize == nil {
+		if (e.Audience != rest.Public || e.IPFilter) && o.Authorize == nil {
 			fail("%s: audience %q needs Authorize", key, e.Audience)
 		}
-		if e.IPFilter && e.Credential != User && e.Credential != Tenant {
+		if e.IPFilter && e.Credential != rest.User && e.Credential != rest.Tenant {
 			fail("%s: only who has a session has a list of allowed addresses", key)
 		}
-		if e.Audience == SelfOrAdmin && o.ActsAsAdmin == nil {
+		if e.Audience == rest.SelfOrAdmin && o.ActsAsAdmin == nil {
 			fail("%s: audience %q needs ActsAsAdmin", key, e.Audience)
 		}
-		if e.Reserved && e.Audience != Admin {
-			fail("%s: only the audience %q can be reserved", key, Admin)
+		if e.Reserved && e.Audience != rest.Admin {
+			fail("%s: only the audience %q can be reserved", key, rest.Admin)
 		}
 		if e.OTP && o.Verify == nil {
 			fail("%s: a verified endpoint needs Verify", key)
@@ -79,8 +81,8 @@ func (o *Options) check(endpoints []Endpoint) (errs []error) {
 		switch {
 		case e == nil:
 			fail("guarded: %q is no endpoint", key)
-		case Unguardable(*e) != "":
-			fail("guarded: %s %s", key, Unguardable(*e))
+		case rest.Unguardable(*e) != "":
+			fail("guarded: %s %s", key, rest.Unguardable(*e))
 		case action == "":
 			fail("guarded: %s has no action code", key)
 		case o.Starter == nil:
@@ -88,16 +90,4 @@ func (o *Options) check(endpoints []Endpoint) (errs []error) {
 		}
 	}
 	return errs
-}
-
-// Unguardable says why no challenge can be put in front of an endpoint (D-2FA-28);
-// "" where it can.
-func Unguardable(e Endpoint) string {
-	switch {
-	case e.Starts != "":
-		return "starts a challenge itself"
-	case e.Credential != User && e.Credential != Tenant:
-		return "does not take x-auth"
-	}
-	return ""
 }

@@ -1,4 +1,4 @@
-package rest
+package edge
 
 import (
 	"log/slog"
@@ -13,6 +13,7 @@ import (
 	"castellan/domain/client"
 	"castellan/domain/fault"
 	"castellan/domain/id"
+	"castellan/http/rest"
 
 	"github.com/valyala/fasthttp"
 )
@@ -163,15 +164,15 @@ func (l *listener) turnAway(c *connection, told *time.Time, news string, limit i
 func (s *Server) tooMany() *answerTo {
 	f := fault.New(fault.Overloaded, "too many connections are open; try again")
 	requestID := id.New(s.opts.Now())
-	status, body := problemOf(f, s.opts.DefaultLanguage, requestID)
+	status, body := rest.Problem(f, s.opts.DefaultLanguage, requestID)
 	a := new(answerTo)
 	a.SetStatusCode(status)
 	for _, h := range s.fixed {
 		a.Header.SetCanonical(h[0], h[1])
 	}
 	a.Header.Set("X-Request-Id", requestID)
-	a.Header.Set("Retry-After", strconv.Itoa(retryAfter(f)))
-	a.Header.SetContentType(typeProblem)
+	a.Header.Set("Retry-After", strconv.Itoa(rest.RetryAfter(f)))
+	a.Header.SetContentType(rest.TypeProblem)
 	a.SetConnectionClose()
 	a.SetBody(body)
 	return a

@@ -1,4 +1,4 @@
-package rest
+package edge
 
 import (
 	"context"
@@ -9,12 +9,13 @@ import (
 	"testing"
 
 	"castellan/domain/fault"
+	"castellan/http/rest"
 )
 
 // allow is a set of options under which every endpoint can be mounted: each
 // credential is the user id in the header x-auth.
 func allow() Options {
-	guard := func(_ context.Context, r *Request) (Caller, error) {
+	guard := func(_ context.Context, r *Request) (rest.Caller, error) {
 		who := r.Caller
 		if who.UserID = r.Header("x-auth"); who.UserID == "" {
 			return who, fault.New(fault.Unauthenticated, "x-auth is missing")
@@ -22,13 +23,13 @@ func allow() Options {
 		return who, nil
 	}
 	return Options{
-		Guards: map[Credential]Guard{User: guard, Tenant: guard, PAuth: guard, PAuthOrDevice: guard, OTAuth: guard,
-			Device: guard, TenantOrCron: guard},
-		Authorize: func(context.Context, Caller, *Endpoint) error { return nil },
+		Guards: map[rest.Credential]Guard{rest.User: guard, rest.Tenant: guard, rest.PAuth: guard, rest.PAuthOrDevice: guard, rest.OTAuth: guard,
+			rest.Device: guard, rest.TenantOrCron: guard},
+		Authorize: func(context.Context, rest.Caller, *rest.Endpoint) error { return nil },
 	}
 }
 
-func serve(t testing.TB, opts Options, endpoints ...Endpoint) *Server {
+func serve(t testing.TB, opts Options, endpoints ...rest.Endpoint) *Server {
 	t.Helper()
 	s, err := New(opts, endpoints)
 	if err != nil {
@@ -85,15 +86,20 @@ type echoRequest struct {
 	N    *int   `json:"n"`
 }
 
-func echo(_ context.Context, _ Caller, in echoRequest) (Data[echoRequest], error) {
-	return Data[echoRequest]{in}, nil
+func echo(_ context.Context, _ rest.Caller, in echoRequest) (rest.Data[echoRequest], error) {
+	return rest.Data[echoRequest]{Data: in}, nil
 }
 
-func fails(err error) func(context.Context, Caller, None) (None, error) {
-	return func(context.Context, Caller, None) (None, error) { return None{}, err }
+func fails(err error) func(context.Context, rest.Caller, rest.None) (rest.None, error) {
+	return func(context.Context, rest.Caller, rest.None) (rest.None, error) { return rest.None{}, err }
 }
 
-func nothing(context.Context, Caller, None) (None, error) { return None{}, nil }
+func nothing(context.Context, rest.Caller, rest.None) (rest.None, error) { return rest.None{}, nil }
 
 // whoami answers with the caller.
-func whoami(_ context.Context, who Caller, _ None) (Caller, error) { return who, nil }
+func whoami(_ context.Context, who rest.Caller, _ rest.None) (rest.Caller, error) { return who, nil }
+
+// byID is a request that names a record.
+type byID struct {
+	ID rest.ID `json:"id"`
+}

@@ -1,4 +1,4 @@
-package rest
+package edge
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"castellan/domain/fault"
+	"castellan/http/rest"
 )
 
 // maxCaptured is the largest command that a challenge keeps (D-2FA-28).
@@ -19,18 +20,18 @@ type Captured struct {
 	Params map[string]string `json:"params,omitempty"`
 	Query  string            `json:"query,omitempty"`
 	Body   json.RawMessage   `json:"body,omitempty"`
-	Caller Caller            `json:"caller"`
+	Caller rest.Caller       `json:"caller"`
 }
 
-func capture(e *Endpoint, who Caller, q Query, body []byte) Captured {
+func capture(e *rest.Endpoint, who rest.Caller, q rest.Query, body []byte) Captured {
 	return Captured{Method: e.Method, Path: e.Path, Params: q.Params, Query: q.Raw, Body: body, Caller: who}
 }
 
 // Index finds endpoints by Key.
-type Index map[string]*Endpoint
+type Index map[string]*rest.Endpoint
 
 // NewIndex returns the index of a table.
-func NewIndex(endpoints []Endpoint) Index {
+func NewIndex(endpoints []rest.Endpoint) Index {
 	ix := make(Index, len(endpoints))
 	for i := range endpoints {
 		e := endpoints[i]
@@ -47,7 +48,7 @@ func NewIndex(endpoints []Endpoint) Index {
 //
 // Errors: NOT_FOUND when the table no longer has the endpoint, those of binding,
 // of a judge and of the handler.
-func RunCaptured(ctx context.Context, ix Index, c Captured, judges ...func(context.Context, Caller, *Endpoint) error) (json.RawMessage, error) {
+func RunCaptured(ctx context.Context, ix Index, c Captured, judges ...func(context.Context, rest.Caller, *rest.Endpoint) error) (json.RawMessage, error) {
 	e := ix[c.Method+" "+c.Path]
 	if e == nil || e.Starts != "" { // a starter's call only prepares: nothing would run
 		return nil, fault.New(fault.NotFound, "no such resource")
@@ -57,25 +58,25 @@ func RunCaptured(ctx context.Context, ix Index, c Captured, judges ...func(conte
 			return nil, err
 		}
 	}
-	in, _, err := e.bind(Query{Raw: c.Query, Params: c.Params}, c.Body)
+	in, _, err := e.Bind(rest.Query{Raw: c.Query, Params: c.Params}, c.Body)
 	if err != nil {
 		return nil, err
 	}
-	out, err := e.call(ctx, c.Caller, in)
+	out, err := e.Call(ctx, c.Caller, in)
 	if err != nil {
 		return nil, err
 	}
-	a, err := answerOf(e, out)
+	a, err := e.EncodeToKeep(out)
 	if err != nil {
 		return nil, fmt.Errorf("captured request: %w", err)
 	}
-	if a.contentType == "" {
-		return a.body, nil
+	if a.ContentType == "" {
+		return a.Body, nil
 	}
 	return json.Marshal(struct {
 		ContentType string `json:"contentType"`
 		Data        []byte `json:"data"`
-	}{a.contentType, a.body})
+	}{a.ContentType, a.Body})
 }
 
 // RunCaptured runs a captured request against the server's table, judged by its

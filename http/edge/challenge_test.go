@@ -1,4 +1,4 @@
-package rest
+package edge
 
 import (
 	"context"
@@ -10,19 +10,20 @@ import (
 	"testing"
 
 	"castellan/domain/fault"
+	"castellan/http/rest"
 )
 
 // starter keeps what it was asked to start.
 type starter struct {
 	action  string
 	command []byte
-	who     Caller
+	who     rest.Caller
 	err     error
 }
 
-func (s *starter) Start(_ context.Context, who Caller, action string, command []byte) (any, []Header, error) {
+func (s *starter) Start(_ context.Context, who rest.Caller, action string, command []byte) (any, []rest.Header, error) {
 	s.action, s.command, s.who = action, command, who
-	return map[string]any{"challenge": map[string]any{"challengeId": "c1"}}, []Header{{"p-auth", "token"}}, s.err
+	return map[string]any{"challenge": map[string]any{"challengeId": "c1"}}, []rest.Header{{Name: "p-auth", Value: "token"}}, s.err
 }
 
 // TestStart2FAOf: the request names the action; the endpoint is a starter like
@@ -31,8 +32,8 @@ func TestStart2FAOf(t *testing.T) {
 	st := &starter{}
 	opts := allow()
 	opts.Starter = st
-	e := Start2FAOf("POST", "/start", "", User, []string{"A", "B"}, func(_ context.Context, _ Caller, in echoRequest) (string, None, error) {
-		return in.Text, None{}, nil
+	e := rest.Start2FAOf("POST", "/start", "", rest.User, []string{"A", "B"}, func(_ context.Context, _ rest.Caller, in echoRequest) (string, rest.None, error) {
+		return in.Text, rest.None{}, nil
 	})
 	s := serve(t, opts, e)
 	for _, action := range []string{"A", "B"} {
@@ -42,7 +43,7 @@ func TestStart2FAOf(t *testing.T) {
 		}
 	}
 	opts.Guarded = map[string]string{"POST /start": "C"}
-	if _, err := New(opts, []Endpoint{e}); err == nil {
+	if _, err := New(opts, []rest.Endpoint{e}); err == nil {
 		t.Error("a starter was put behind a challenge")
 	}
 }
@@ -52,7 +53,7 @@ func TestStart2FA(t *testing.T) {
 	opts := allow()
 	opts.Starter = st
 	type command struct{ User, Text string }
-	s := serve(t, opts, Start2FA("POST", "/start", "", User, "TOTP_SETUP", func(_ context.Context, who Caller, in echoRequest) (command, error) {
+	s := serve(t, opts, rest.Start2FA("POST", "/start", "", rest.User, "TOTP_SETUP", func(_ context.Context, who rest.Caller, in echoRequest) (command, error) {
 		if in.Text == "no" {
 			return command{}, fault.New(fault.TOTPAlreadyDefined, "no")
 		}
@@ -84,9 +85,9 @@ func TestStart2FA(t *testing.T) {
 // same handler runs afterwards with the original identity (D-2FA-28).
 func TestGuarded(t *testing.T) {
 	type in struct {
-		ID   ID     `json:"id"`
-		Text string `json:"text"`
-		Q    *int   `json:"q"`
+		ID   rest.ID `json:"id"`
+		Text string  `json:"text"`
+		Q    *int    `json:"q"`
 	}
 	ran := 0
 	st := &starter{}
@@ -94,20 +95,20 @@ func TestGuarded(t *testing.T) {
 	opts.Starter = st
 	opts.Guarded = map[string]string{"DELETE /things/{id}": "DELETE_THING", "POST /big": "BIG"}
 	allowed := true
-	opts.Authorize = func(_ context.Context, who Caller, e *Endpoint) error {
+	opts.Authorize = func(_ context.Context, who rest.Caller, e *rest.Endpoint) error {
 		if !allowed {
 			return fault.New(fault.Forbidden, "no more")
 		}
 		return nil
 	}
 	s := serve(t, opts,
-		Delete("/things/{id}", "", User, func(_ context.Context, who Caller, in in) (Data[string], error) {
+		rest.Delete("/things/{id}", "", rest.User, func(_ context.Context, who rest.Caller, in in) (rest.Data[string], error) {
 			ran++
-			return Data[string]{fmt.Sprint(who.UserID, " ", in.ID, " ", in.Text, " ", *in.Q, " ", who.RequestID, " ", who.IP)}, nil
+			return rest.Data[string]{Data: fmt.Sprint(who.UserID, " ", in.ID, " ", in.Text, " ", *in.Q, " ", who.RequestID, " ", who.IP)}, nil
 		}),
-		Post("/big", "", User, echo).Body(2<<20),
-		Get("/raw", "", User, func(context.Context, Caller, None) (Reply[None], error) {
-			return Reply[None]{Raw: []byte("hi"), ContentType: "text/x"}, nil
+		rest.Post("/big", "", rest.User, echo).Body(2<<20),
+		rest.Get("/raw", "", rest.User, func(context.Context, rest.Caller, rest.None) (rest.Reply[rest.None], error) {
+			return rest.Reply[rest.None]{Raw: []byte("hi"), ContentType: "text/x"}, nil
 		}))
 	a := do(t, s, "DELETE", "/things/7?q=3&text=ignored", `{ "text" : "x" }`, "x-auth: u1", "x-request-id: original-1", "otp: 123456")
 	if a.status != 200 || !strings.HasPrefix(a.body, `{"challenge"`) || a.header.Get("P-Auth") == "" || ran != 0 {
@@ -131,7 +132,7 @@ func TestGuarded(t *testing.T) {
 	if want := `{"data":"u1 7 x 3 original-1 0.0.0.0"}`; err != nil || string(out) != want || ran != 1 {
 		t.Errorf("%s, %v; want %s", out, err, want)
 	}
-	if out2, err := RunCaptured(t.Context(), NewIndex([]Endpoint{*s.Index()["DELETE /things/{id}"]}), c); err != nil || !reflect.DeepEqual(out, out2) {
+	if out2, err := RunCaptured(t.Context(), NewIndex([]rest.Endpoint{*s.Index()["DELETE /things/{id}"]}), c); err != nil || !reflect.DeepEqual(out, out2) {
 		t.Errorf("%s, %v", out2, err)
 	}
 	allowed = false
@@ -161,11 +162,11 @@ type row struct {
 	hash    [32]byte
 	status  int
 	body    []byte
-	headers []Header
+	headers []rest.Header
 }
 
-func (s *store) Run(ctx context.Context, who Caller, key, method, template string, hash [32]byte,
-	admit func(context.Context) error, fn func(context.Context) (int, []byte, []Header, error)) (int, []byte, []Header, bool, error) {
+func (s *store) Run(ctx context.Context, who rest.Caller, key, method, template string, hash [32]byte,
+	admit func(context.Context) error, fn func(context.Context) (int, []byte, []rest.Header, error)) (int, []byte, []rest.Header, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	id := strings.Join([]string{who.UserID, method, template, key}, "|")
@@ -190,29 +191,29 @@ func TestIdempotency(t *testing.T) {
 	opts := allow()
 	opts.Idempotency = &store{rows: map[string]row{}}
 	otp := 0
-	opts.Verify = func(_ context.Context, who Caller, _ *Endpoint, _ any) error {
+	opts.Verify = func(_ context.Context, who rest.Caller, _ *rest.Endpoint, _ any) error {
 		if otp++; who.OTP == "" {
 			return fault.New(fault.OTPInvalid, "wrong")
 		}
 		return nil
 	}
 	runs := 0
-	run := func(_ context.Context, _ Caller, in echoRequest) (Reply[Data[int]], error) {
+	run := func(_ context.Context, _ rest.Caller, in echoRequest) (rest.Reply[rest.Data[int]], error) {
 		runs++
 		switch in.Text {
 		case "conflict":
-			return Reply[Data[int]]{}, fault.New(fault.RecordAlreadyExist, "taken")
+			return rest.Reply[rest.Data[int]]{}, fault.New(fault.RecordAlreadyExist, "taken")
 		case "later":
-			return Reply[Data[int]]{}, fault.New(fault.RateLimited, "slow")
+			return rest.Reply[rest.Data[int]]{}, fault.New(fault.RateLimited, "slow")
 		case "forbidden":
-			return Reply[Data[int]]{}, fault.New(fault.Forbidden, "no")
+			return rest.Reply[rest.Data[int]]{}, fault.New(fault.Forbidden, "no")
 		case "broken":
-			return Reply[Data[int]]{}, fmt.Errorf("db")
+			return rest.Reply[rest.Data[int]]{}, fmt.Errorf("db")
 		}
-		return Reply[Data[int]]{Body: Data[int]{runs}, Headers: []Header{{"link", "<x>"}}}, nil
+		return rest.Reply[rest.Data[int]]{Body: rest.Data[int]{Data: runs}, Headers: []rest.Header{{Name: "link", Value: "<x>"}}}, nil
 	}
-	s := serve(t, opts, Post("/pay", "", User, run).Idempotent(), Post("/other", "", User, run).Idempotent(),
-		Post("/verified", "", User, run).Idempotent().Verified(), Post("/plain", "", User, run))
+	s := serve(t, opts, rest.Post("/pay", "", rest.User, run).Idempotent(), rest.Post("/other", "", rest.User, run).Idempotent(),
+		rest.Post("/verified", "", rest.User, run).Idempotent().Verified(), rest.Post("/plain", "", rest.User, run))
 	post := func(target, text, key string, more ...string) answer {
 		t.Helper()
 		return do(t, s, "POST", target, `{"text":"`+text+`"}`, append(more, "x-auth: u1", "idempotency-key: "+key)...)

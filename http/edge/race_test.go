@@ -1,6 +1,6 @@
 //go:build race
 
-package rest
+package edge
 
 // instrumented is what the race detector adds to the allocations of a request.
 const instrumented = 1

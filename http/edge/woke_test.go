@@ -1,4 +1,4 @@
-package rest
+package edge
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"castellan/domain/fault"
+	"castellan/http/rest"
 )
 
 // After a stop of the process a request is served only for a client that is still
@@ -20,7 +21,10 @@ func TestWoke(t *testing.T) {
 	opts.Woke = func() bool { <-gate; return true }
 	ended := make(chan int, 4)
 	opts.Observe = func(_ context.Context, a Answered) { ended <- a.Status }
-	s := serve(t, opts, Get("/x", "", NoAuth, func(context.Context, Caller, None) (None, error) { served.Add(1); return None{}, nil }))
+	s := serve(t, opts, rest.Get("/x", "", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (rest.None, error) {
+		served.Add(1)
+		return rest.None{}, nil
+	}))
 	addr := listen(t, s)
 	const whole = "GET /x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 	stays, goes, resets := dial(t, addr), dial(t, addr), dial(t, addr)
@@ -58,10 +62,10 @@ func TestBase(t *testing.T) {
 	opts := allow()
 	opts.Base = func() context.Context { return base }
 	entered := make(chan struct{})
-	s := serve(t, opts, Get("/x", "", NoAuth, func(ctx context.Context, _ Caller, _ None) (None, error) {
+	s := serve(t, opts, rest.Get("/x", "", rest.NoAuth, func(ctx context.Context, _ rest.Caller, _ rest.None) (rest.None, error) {
 		close(entered)
 		<-ctx.Done()
-		return None{}, ctx.Err()
+		return rest.None{}, ctx.Err()
 	}))
 	c := dial(t, listen(t, s))
 	if _, err := io.WriteString(c, "GET /x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"); err != nil {

@@ -1,0 +1,68 @@
+package edge
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"castellan/domain/fault"
+	"castellan/http/rest"
+
+	"github.com/gofiber/fiber/v2"
+)
+
+// send answers with an Out.
+func (r *Request) send(out any) error {
+	a, err := r.Endpoint.Encode(out)
+	if err != nil {
+		return err
+	}
+	r.write(fiber.StatusOK, a)
+	a.Release()
+	return nil
+}
+
+func (r *Request) write(status int, a rest.Answer) {
+	r.status = status
+	resp := &r.fctx.Response
+	resp.SetStatusCode(status)
+	if a.ContentType == "" {
+		a.ContentType = rest.TypeJSON
+	}
+	resp.Header.SetContentType(a.ContentType)
+	for _, h := range a.Headers {
+		resp.Header.Set(h.Name, h.Value)
+	}
+	resp.SetBody(a.Body)
+}
+
+// refuse is the only place where an error becomes an answer.
+func (r *Request) refuse(err error) {
+	f, internal := rest.FaultOf(err)
+	if internal {
+		r.internal = err
+	}
+	status, contentType, body := r.render(f)
+	r.code = f.Code
+	r.write(status, rest.Answer{Body: body, ContentType: contentType})
+	if n := rest.RetryAfter(f); n > 0 {
+		r.SetHeader("Retry-After", strconv.Itoa(n))
+	}
+	if f.Nonce != "" {
+		r.SetHeader("device-signature-nonce", f.Nonce)
+	}
+}
+
+// render words a fault in the general shape, or in the endpoint's own once the
+// request has got that far.
+func (r *Request) render(f *fault.Error) (status int, contentType string, body []byte) {
+	if r.owned && r.Endpoint != nil {
+		status := rest.StatusOf(f.Code)
+		if shape := r.Endpoint.Refusal(status, f); shape != nil {
+			if body, err := json.Marshal(shape); err == nil {
+				return status, rest.TypeJSON, body
+			}
+		}
+	}
+	status, body = rest.Problem(f, r.Caller.Language, r.Caller.RequestID)
+	return status, rest.TypeProblem, body
+}

@@ -1,0 +1,137 @@
+package edge
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"castellan/domain/fault"
+	"castellan/http/rest"
+)
+
+// A growing list: pages of its own size, no line twice, the filter kept in the
+// link, and a number of all for who asks (D-GEN-11).
+func TestPaging(t *testing.T) {
+	type in struct {
+		Even *bool `json:"even"`
+		rest.Paging
+	}
+	const rows = 7
+	s := serve(t, allow(), rest.Get("/rows", "", rest.User, func(_ context.Context, who rest.Caller, in in) (rest.Reply[[]string], error) {
+		at := rows
+		if _, err := in.After("%d", &at); err != nil {
+			return rest.Reply[[]string]{}, err
+		}
+		var page []int
+		for n := at - 1; n >= 0 && len(page) <= in.Limit; n-- {
+			if in.Even == nil || *in.Even == (n%2 == 0) {
+				page = append(page, n)
+			}
+		}
+		return rest.Page(who, in.Paging, page, 70, func(n int) string { return fmt.Sprint("row ", n) }, strconv.Itoa), nil
+	}))
+	walk := func(next string) (pages []string) {
+		for next != "" {
+			a := do(t, s, "GET", next, "", "x-auth: u1")
+			if a.status != 200 || len(pages) > rows {
+				t.Fatalf("%s: %d %s", next, a.status, a.body)
+			}
+			pages = append(pages, a.body)
+			_, after, _ := strings.Cut(a.header.Get("Link"), "<")
+			next, _, _ = strings.Cut(after, `>; rel="next"`)
+		}
+		return pages
+	}
+	for _, c := range []struct{ target, want string }{
+		{"/rows", `[["row 6","row 5","row 4","row 3","row 2","row 1","row 0"]]`},
+		{"/rows?limit=7", `[["row 6","row 5","row 4","row 3","row 2","row 1","row 0"]]`},
+		{"/rows?limit=3", `[["row 6","row 5","row 4"] ["row 3","row 2","row 1"] ["row 0"]]`},
+		{"/rows?even=true&limit=2", `[["row 6","row 4"] ["row 2","row 0"]]`},
+	} {
+		if got := fmt.Sprint(walk(c.target)); got != c.want {
+			t.Errorf("%s: %s", c.target, got)
+		}
+	}
+	if a := do(t, s, "GET", "/rows?count=true", "", "x-auth: u1"); a.header.Get("X-Total-Count") != "70" {
+		t.Errorf("total %q", a.header.Get("X-Total-Count"))
+	}
+	if a := do(t, s, "GET", "/rows", "", "x-auth: u1"); a.header.Get("X-Total-Count") != "" || a.header.Get("Link") != "" {
+		t.Errorf("headers nobody asked for: %v", a.header)
+	}
+	for _, q := range []string{"limit=0", "limit=1001", "cursor=%21", "cursor=eHg"} {
+		if a := do(t, s, "GET", "/rows?"+q, "", "x-auth: u1"); a.status != 400 || a.code() != string(fault.InvalidField) {
+			t.Errorf("%s: %d %s", q, a.status, a.body)
+		}
+	}
+}
+
+// The link to the next page asks for what the request asked for, wherever and
+// however it did (D-GEN-01, D-GEN-11).
+func TestPagingOfBody(t *testing.T) {
+	type in struct {
+		Text  *string      `json:"text" alias:"old_text"`
+		Even  *bool        `json:"even"`
+		N     *int         `json:"n"`
+		Names rest.Strings `json:"names,omitempty"`
+		More  rest.JSON    `json:"more,omitempty"`
+		rest.Paging
+	}
+	s := serve(t, allow(), rest.Get("/rows", "", rest.User, func(_ context.Context, who rest.Caller, in in) (rest.Reply[[]int], error) {
+		if at := 0; in.Cursor != nil {
+			if _, err := in.After("%d", &at); err != nil {
+				return rest.Reply[[]int]{}, err
+			}
+		}
+		in.Cursor, in.Count = nil, nil
+		text, _ := json.Marshal(in)
+		r := rest.Page(who, in.Paging, make([]int, in.Limit+1), 0, func(n int) int { return n }, strconv.Itoa)
+		r.Headers = append(r.Headers, rest.Header{Name: "Seen", Value: string(text)})
+		return r, nil
+	}))
+	for _, c := range []struct{ query, body, want string }{
+		{"", `{"text":"LOGIN","limit":1}`, `{"text":"LOGIN","even":null,"n":null,"limit":1,"cursor":null,"count":null}`},
+		{"", `{"text":"a&b=c,ş +%","even":true,"n":-1.50e1,"limit":2}`, `{"text":"a\u0026b=c,ş +%","even":true,"n":-15,"limit":2,"cursor":null,"count":null}`},
+		{"", `{"old_text":"x","even":null,"names":["a,b","c"],"more":{"k":"v"},"limit":1,"unknown":"u","otp":"1"}`,
+			`{"text":"x","even":null,"n":null,"names":["a,b","c"],"more":{"k":"v"},"limit":1,"cursor":null,"count":null}`},
+		{"", `{"names":"a,b","more":"[1]","limit":1}`, `{"text":null,"even":null,"n":null,"names":["a,b"],"more":[1],"limit":1,"cursor":null,"count":null}`},
+		{"names=a&names=b&n=7&limit=1", `{"names":["c"],"n":9,"limit":50,"text":""}`, `{"text":"","even":null,"n":7,"names":["a","b"],"limit":1,"cursor":null,"count":null}`},
+		{"names[]=a&text=x;y%22%3E&limit=1", "", `{"text":"x;y\"\u003e","even":null,"n":null,"names":["a"],"limit":1,"cursor":null,"count":null}`},
+	} {
+		a := do(t, s, "GET", "/rows?"+c.query, c.body, "x-auth: u1")
+		next, ok := strings.CutSuffix(strings.TrimPrefix(a.header.Get("Link"), "<"), `>; rel="next"`)
+		if a.status != 200 || a.header.Get("Seen") != c.want || !ok || strings.Contains(next, "otp") {
+			t.Fatalf("%s %s: %d %s, %v", c.query, c.body, a.status, a.body, a.header)
+		}
+		if b := do(t, s, "GET", next, "", "x-auth: u1"); b.header.Get("Seen") != c.want {
+			t.Errorf("%s: %d %s; saw %s, want %s", next, b.status, b.body, b.header.Get("Seen"), c.want)
+		}
+	}
+}
+
+// Who acts for others is told to the handler where the audience asks for it,
+// and judged anew when a captured request runs.
+func TestAsAdmin(t *testing.T) {
+	acts := true
+	opts := allow()
+	opts.ActsAsAdmin = func(who rest.Caller, e *rest.Endpoint) bool { return acts && who.UserID == "chief" }
+	tell := func(_ context.Context, who rest.Caller, _ rest.None) (rest.Data[bool], error) {
+		return rest.Data[bool]{Data: who.AsAdmin}, nil
+	}
+	s := serve(t, opts, rest.Get("/either", "", rest.User, tell).For(rest.SelfOrAdmin), rest.Get("/self", "", rest.User, tell))
+	for target, want := range map[string]string{"/either chief": "true", "/either u1": "false", "/self chief": "false"} {
+		path, who, _ := strings.Cut(target, " ")
+		if a := do(t, s, "GET", path, "", "x-auth: "+who); a.body != `{"data":`+want+`}` {
+			t.Errorf("%s: %s", target, a.body)
+		}
+	}
+	c := Captured{Method: "GET", Path: "/either", Caller: rest.Caller{UserID: "chief", AsAdmin: true}}
+	for _, now := range []bool{true, false} {
+		acts = now
+		if out, err := s.RunCaptured(t.Context(), c); err != nil || string(out) != fmt.Sprintf(`{"data":%v}`, now) {
+			t.Errorf("captured, acts %v: %s, %v", now, out, err)
+		}
+	}
+}
