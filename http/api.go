@@ -1,12 +1,13 @@
 // Package httpapi assembles the front end out of its sections. The folder is
 // called http; the package is not, so that net/http keeps its name.
 //
-// Start reading at API: one field per section of the interface. Its zero
-// value serves nothing but already knows the whole table, which is what the
-// contract tests and the OpenAPI document are made of.
+// Start reading at sections, the one list of all groups of endpoints. The table
+// of the contract tests, the OpenAPI document and the resource registry all come
+// from it.
 package httpapi
 
 import (
+	"fmt"
 	"reflect"
 
 	registry "castellan/domain/resource"
@@ -30,41 +31,69 @@ import (
 	"castellan/http/wire"
 )
 
-// API is every section of endpoints, in the order of the interface.
-type API struct {
-	Challenge   challenge.Group   // 4.1
-	TOTP        totp.Group        // 4.2
-	Password    password.Group    // 4.3
-	MFA         mfa.Group         // 4.4
-	Firewall    firewall.Group    // 4.5
-	Resource    resource.Group    // 4.6
-	User        user.Group        // 4.12, in part
-	AddressBook addressbook.Group // 4.18
-	Geofilter   geofilter.Group   // 4.21
+// sections lists every group of endpoints once, in the order of the interface.
+// A zero value serves nothing but already knows its lines of the table.
+var sections = []rest.Group{
+	challenge.Group{},   // 4.1
+	totp.Group{},        // 4.2
+	password.Group{},    // 4.3
+	mfa.Group{},         // 4.4
+	firewall.Group{},    // 4.5
+	resource.Group{},    // 4.6
+	user.Group{},        // 4.12, in part
+	addressbook.Group{}, // 4.18
+	geofilter.Group{},   // 4.21
 	// Extensions.
-	Session session.Group
-	Device  device.Group
-	Role    role.Group
-	Explain mfa.Explain
-	Rules   firewall.Explain
-	Audit   audit.Group
-	Cluster cluster.Group
-	Keys    system.Keys
+	session.Group{},
+	device.Group{},
+	role.Group{},
+	mfa.Explain{},
+	firewall.Explain{},
+	audit.Group{},
+	cluster.Group{},
+	system.Keys{},
 }
 
-// Endpoints returns every endpoint of the service.
-func (a API) Endpoints() []rest.Endpoint {
+// Endpoints returns every endpoint of the service, in the order of the
+// interface. A group that is given takes the place of its zero value; without
+// any this is the table alone.
+func Endpoints(serving ...rest.Group) []rest.Endpoint {
 	var all []rest.Endpoint
-	for _, g := range []rest.Group{a.Challenge, a.TOTP, a.Password, a.MFA, a.Firewall, a.Resource, a.User, a.AddressBook, a.Geofilter, a.Session, a.Device, a.Role, a.Explain, a.Rules, a.Audit, a.Cluster, a.Keys} {
+	for _, g := range sections {
+		for _, s := range serving {
+			if reflect.TypeOf(s) == reflect.TypeOf(g) {
+				g = s
+			}
+		}
 		all = append(all, g.Endpoints()...)
 	}
 	return all
 }
 
+// Complete refuses groups that are not those of the interface, each once: one
+// that is missing would be served by its zero value.
+func Complete(serving []rest.Group) error {
+	given := map[reflect.Type]int{}
+	for _, g := range serving {
+		given[reflect.TypeOf(g)]++
+	}
+	for _, g := range sections {
+		t := reflect.TypeOf(g)
+		if n := given[t]; n != 1 {
+			return fmt.Errorf("the section %v is joined %d times instead of once", t, n)
+		}
+		delete(given, t)
+	}
+	for t := range given {
+		return fmt.Errorf("the section %v is not listed in http/api.go", t)
+	}
+	return nil
+}
+
 // Table is what the resource registry holds of this program: every endpoint,
 // and the socket, which is a resource of the firewall like any other.
 func Table() registry.Table {
-	endpoints := API{}.Endpoints()
+	endpoints := Endpoints()
 	t := make(registry.Table, 0, len(endpoints)+1)
 	for _, e := range endpoints {
 		t = append(t, registry.Endpoint{Method: e.Method, Path: e.Path, Name: e.Summary, Reserved: e.Reserved})
@@ -85,5 +114,5 @@ GET /auth/2fa/challenge/result, where Prefer: wait=N holds the request until it 
 // OpenAPI renders the table as a document. The server is what stands before its
 // paths, a URL or a path; empty where they lie at the root.
 func OpenAPI(version, server string) ([]byte, error) {
-	return rest.OpenAPI(Title, version, API{}.Endpoints(), rest.Extra{Description: description, ServerURL: server, Challenge: reflect.TypeFor[wire.ChallengeAnswer]()})
+	return rest.OpenAPI(Title, version, Endpoints(), rest.Extra{Description: description, ServerURL: server, Challenge: reflect.TypeFor[wire.ChallengeAnswer]()})
 }

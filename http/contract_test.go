@@ -62,7 +62,7 @@ func table(t *testing.T) map[string]line {
 // What is served and what the interface lists agree in both directions.
 func TestTableEqualsTheInterface(t *testing.T) {
 	listed, have := table(t), map[string]rest.Endpoint{}
-	for _, e := range new(httpapi.API).Endpoints() {
+	for _, e := range httpapi.Endpoints() {
 		have[e.Key()] = e
 		l, known := listed[e.Key()]
 		switch {
@@ -97,7 +97,7 @@ func TestTableEqualsTheInterface(t *testing.T) {
 
 // Every endpoint says what it answers with and how it may refuse.
 func TestEveryEndpointIsDescribed(t *testing.T) {
-	for _, e := range new(httpapi.API).Endpoints() {
+	for _, e := range httpapi.Endpoints() {
 		if e.Summary == "" || e.Section == "" || e.Audience == "" {
 			t.Errorf("%s: summary %q, section %q, audience %q", e.Key(), e.Summary, e.Section, e.Audience)
 		}

@@ -31,7 +31,7 @@ func TestEverythingIsBehindTheFirewall(t *testing.T) {
 	for _, c := range []rest.Credential{rest.User, rest.Tenant, rest.PAuth, rest.PAuthOrDevice, rest.OTAuth, rest.Device, rest.TenantOrCron} {
 		guards[c] = never
 	}
-	endpoints := httpapi.API{}.Endpoints()
+	endpoints := httpapi.Endpoints()
 	s, err := edge.New(edge.Options{Guards: guards, Starter: starter{}, Idempotency: idempotency{},
 		Authorize:   func(context.Context, rest.Caller, *rest.Endpoint) error { t.Error("authorized"); return nil },
 		ActsAsAdmin: func(rest.Caller, *rest.Endpoint) bool { return false },

@@ -27,7 +27,7 @@ func TestPermissionMatrix(t *testing.T) {
 			tokens[a] = s.token(a)
 		}
 		cells := 0
-		for _, e := range (httpapi.API{}).Endpoints() {
+		for _, e := range httpapi.Endpoints() {
 			for _, account := range accounts {
 				cells++
 				want := expected(e, account)
@@ -150,7 +150,7 @@ func TestReservedStaysClosed(t *testing.T) {
 		_, err = s.admin.Give(ctx, by, s.users["plain"], "sly")
 		must(t, err)
 		token, open := s.token("plain"), 0
-		for _, e := range (httpapi.API{}).Endpoints() {
+		for _, e := range httpapi.Endpoints() {
 			if e.Credential != rest.Tenant {
 				continue
 			}
@@ -169,7 +169,7 @@ func TestReservedStaysClosed(t *testing.T) {
 		}
 		_, err = s.admin.Take(ctx, by, s.users["plain"], "sly")
 		must(t, err)
-		for _, e := range (httpapi.API{}).Endpoints() {
+		for _, e := range httpapi.Endpoints() {
 			if e.Audience == rest.Admin {
 				if got := s.ask(e, "x-auth", token); got != string(fault.Forbidden) {
 					t.Errorf("%s after the role was taken: %s", e.Key(), got)
@@ -182,7 +182,7 @@ func TestReservedStaysClosed(t *testing.T) {
 // The table says which endpoints are about who may do what; all are reserved.
 func TestWhatIsReserved(t *testing.T) {
 	n := 0
-	for _, e := range (httpapi.API{}).Endpoints() {
+	for _, e := range httpapi.Endpoints() {
 		about := strings.HasPrefix(e.Path, "/resource/") || strings.HasPrefix(e.Path, "/admin/role") || strings.HasPrefix(e.Path, "/admin/user-roles")
 		if about != e.Reserved {
 			t.Error(fmt.Sprint(e.Key(), " reserved: ", e.Reserved))

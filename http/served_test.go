@@ -89,7 +89,7 @@ func open(t *testing.T, dsn string) *service {
 	guards := guard.Guards{Tokens: s.tokens, Devices: devices, Tenant: "default", Judge: live.Judge, Feed: &changetest.Feed{}, Live: func(string, string, int64) bool { return true }}
 	s.srv, err = edge.New(edge.Options{Guards: guards.Table(), Authorize: guards.Authorize, ActsAsAdmin: guards.ActsAsAdmin,
 		Starter: guard.Starter{}, Idempotency: &guard.Idempotent{}, Verify: func(context.Context, rest.Caller, *rest.Endpoint, any) error { return nil }},
-		httpapi.API{Resource: httpresource.Group{Admin: admin}, Role: role.Group{Admin: admin}}.Endpoints())
+		httpapi.Endpoints(httpresource.Group{Admin: admin}, role.Group{Admin: admin}))
 	must(t, err)
 	return s
 }

@@ -43,7 +43,7 @@ func Check(c config.Config) (faults config.Faults) {
 		return faults
 	}
 	endpoints := map[string]rest.Endpoint{}
-	for _, e := range (httpapi.API{}).Endpoints() {
+	for _, e := range httpapi.Endpoints() {
 		endpoints[e.Key()] = e
 	}
 	for _, key := range slices.Sorted(maps.Keys(c.MFA.Guarded)) {

@@ -3,10 +3,12 @@ package app
 import (
 	"log/slog"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"castellan/actors/ratelimit"
 	"castellan/cluster"
 	"castellan/config"
-	"castellan/domain/firewall"
+	"castellan/domain/change"
 	httpcluster "castellan/http/cluster"
 )
 
@@ -27,40 +29,86 @@ func newNode(cfg config.Cluster, version string, log *slog.Logger) (*cluster.Nod
 	return cluster.New(o)
 }
 
-// counts are the windows of rate limits.
-type counts interface {
-	firewall.Counter
-	Sweep()
-	Keys() int
-}
-
-// count makes the windows: of this node, or of all together.
-func (v *service) count() {
-	if v.cfg.Cluster.GossipAddr == "" {
-		v.counts = firewall.NewLocal(nil)
-		return
+// cluster builds the node that actors run on, alone or with others, and what
+// keeps it honest among them.
+func (s *service) cluster() (err error) {
+	if s.node, err = newNode(s.cfg.Cluster, s.o.Version, s.log); err != nil {
+		return err
 	}
-	v.rates = ratelimit.New(v.node, nil, v.log)
-	v.counts = v.rates
-}
-
-// rateStats are zero on a node that is alone.
-func (v *service) rateStats() ratelimit.Stats {
-	if v.rates == nil {
-		return ratelimit.Stats{}
+	if s.tracer != nil {
+		s.node.Trace(s.tracer)
 	}
-	return v.rates.Stats()
+	s.join(part{
+		groups:  groups(httpcluster.Group{Status: s.clusterStatus}),
+		metrics: s.clusterMetrics,
+	})
+	if s.cfg.Cluster.GossipAddr == "" {
+		return nil
+	}
+	s.stops = newStops()
+	s.stops.beat()
+	s.DB.Admit(s.stops.check)
+	s.node.Admit(s.stops.check)
+	roll := newRoll(s.DB, s.node)
+	s.node.OnApart(roll.ask)
+	s.feed.On(change.Cluster, roll.apply)
+	return nil
 }
 
 // clusterStatus is what an administrator is shown of the node's cluster.
-func (v *service) clusterStatus() httpcluster.Status {
-	s := v.node.Status()
-	if n := v.counts.Keys(); n > 0 {
-		s.Activations[ratelimit.Kind] = n
+func (s *service) clusterStatus() httpcluster.Status {
+	at := s.node.Status()
+	if n := s.counts.Keys(); n > 0 {
+		at.Activations[ratelimit.Kind] = n
 	}
-	out := httpcluster.Status{Node: s.Self, Belongs: s.Belongs, Activations: s.Activations, Moved: s.Moved, HandedOver: s.HandedOver, Lapses: s.Lapses}
-	for _, m := range s.Members {
-		out.Members = append(out.Members, httpcluster.Member{ID: m.ID, Address: m.Address, Version: m.Version, Leaving: m.Leaving, Share: m.Share})
+	out := httpcluster.Status{Node: at.Self, Belongs: at.Belongs, Activations: at.Activations, Moved: at.Moved,
+		HandedOver: at.HandedOver, Lapses: at.Lapses}
+	for _, m := range at.Members {
+		out.Members = append(out.Members, httpcluster.Member{ID: m.ID, Address: m.Address, Version: m.Version,
+			Leaving: m.Leaving, Share: m.Share})
 	}
 	return out
+}
+
+func (s *service) clusterMetrics(m *metrics) {
+	m.registry.MustRegister(actorLoads{s.node.Loads})
+	m.gauge("castellan_actors_calls", "Calls that wait for an actor.",
+		func() float64 { return float64(s.node.Calls()) })
+	m.gauge("castellan_cluster_members", "Members of the cluster in the eyes of this node.",
+		func() float64 { return float64(len(s.node.Members())) })
+	m.flag("castellan_cluster_belongs", "1 while this node knows that it is a member.", s.node.Belongs)
+	m.counter("castellan_cluster_handed_over_total", "Activations that other members took over.", s.node.HandedOver)
+	m.counter("castellan_cluster_moved_total", "Activations made here after members that owned them before let go.",
+		s.node.Moved)
+	m.counter("castellan_cluster_lapses_total",
+		"Times at which all activations were dropped because the node did not know that it belongs.", s.node.Lapses)
+}
+
+// actorLoads tells the load of every kind of actor, all read at one time.
+type actorLoads struct {
+	read func() map[string]cluster.Load
+}
+
+var (
+	actorsActive    = prometheus.NewDesc("castellan_actors_active", "Activations on this node.", []string{"kind"}, nil)
+	actorsActivated = prometheus.NewDesc("castellan_actors_activated_total", "Activations that were made on this node.", []string{"kind"}, nil)
+	actorsWaiting   = prometheus.NewDesc("castellan_actors_mailbox_messages", "Messages in the mailboxes of actors, those being handled included.", []string{"kind"}, nil)
+	actorsDeepest   = prometheus.NewDesc("castellan_actors_mailbox_deepest_messages", "Messages in the fullest mailbox.", []string{"kind"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (actorLoads) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{actorsActive, actorsActivated, actorsWaiting, actorsDeepest} {
+		to <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (a actorLoads) Collect(to chan<- prometheus.Metric) {
+	for kind, l := range a.read() {
+		to <- prometheus.MustNewConstMetric(actorsActive, prometheus.GaugeValue, float64(l.Active), kind)
+		to <- prometheus.MustNewConstMetric(actorsActivated, prometheus.CounterValue, float64(l.Activated), kind)
+		to <- prometheus.MustNewConstMetric(actorsWaiting, prometheus.GaugeValue, float64(l.Waiting), kind)
+		to <- prometheus.MustNewConstMetric(actorsDeepest, prometheus.GaugeValue, float64(l.Deepest), kind)
+	}
 }

@@ -1,18 +1,14 @@
 package app
 
 import (
+	"errors"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"castellan/config"
 	"castellan/domain/cronkey"
-	"castellan/domain/currency"
-	"castellan/domain/mfa"
-	"castellan/domain/resource"
-	"castellan/domain/session"
 	"castellan/internal/pgtest"
-	"castellan/persistence"
 )
 
 // What the command line does to keys reaches a running node with the feed, which
@@ -29,7 +25,7 @@ func TestNodesFollowCronKeys(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			open := func() *Vault {
+			open := func() *Deployment {
 				t.Helper()
 				v, err := Open(ctx, cfg)
 				if err != nil {
@@ -39,10 +35,10 @@ func TestNodesFollowCronKeys(t *testing.T) {
 				return v
 			}
 			v := open()
-			users := persistence.NewUsers(v.DB)
-			s := &service{cfg: cfg, vault: v, users: users, revocations: session.NewRevocations(time.Hour, time.Now), roles: resource.NewLive(persistence.NewResources(v.DB), users),
-				live: mfa.NewLive(persistence.NewMFA(v.DB)), currencies: currency.NewLive(persistence.NewCurrencies(v.DB)), crons: cronkey.NewLive(persistence.NewCronKeys(v.DB), v.Ring)}
-			s.follow()
+			s := &service{Deployment: v, cfg: cfg, metrics: newMetrics(Options{})}
+			if err := errors.Join(s.database(), s.backOffice()); err != nil {
+				t.Fatal(err)
+			}
 			command := open() // another process, with keys of its own reading
 			issuer := cronkey.Issuer{Commit: command.DB, Ring: command.Ring, Actor: "operator", Now: time.Now}
 			knows := func(header string) bool {

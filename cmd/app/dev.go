@@ -11,9 +11,7 @@ import (
 	"time"
 
 	"castellan/config"
-	"castellan/domain/challenge"
 	"castellan/domain/challenge/stepup"
-	"castellan/domain/fault"
 	"castellan/domain/id"
 	"castellan/domain/keyring"
 	"castellan/domain/outbox"
@@ -21,6 +19,7 @@ import (
 	"castellan/domain/user"
 	"castellan/http/system"
 	"castellan/outbound/dispatch"
+	"castellan/persistence"
 )
 
 // login is an account that development mode seeded.
@@ -34,7 +33,7 @@ func loginsFile(dataDir string) string { return filepath.Join(dataDir, "dev-logi
 // seedLogins makes an administrator and a demo user on the very first start,
 // with random passwords. The file with the logins is written before the
 // commit: accounts nobody can log in to never exist.
-func (v *Vault) seedLogins(ctx context.Context, cfg config.Config) error {
+func (v *Deployment) seedLogins(ctx context.Context, cfg config.Config) error {
 	hasher, err := NewHasher(cfg)
 	if err != nil {
 		return err
@@ -79,7 +78,7 @@ const seedOfLogins = "dev-logins"
 // endDemo ends what the accounts of development mode have begun: in production
 // they neither log in nor go on with what they were about.
 func (s *service) endDemo(ctx context.Context) error {
-	if seeded, err := s.vault.DB.Seeded(ctx, seedOfLogins); err != nil || !seeded {
+	if seeded, err := s.DB.Seeded(ctx, seedOfLogins); err != nil || !seeded {
 		return err
 	}
 	demo, err := s.users.Demo(ctx)
@@ -121,7 +120,7 @@ func randomPassword() string {
 }
 
 // banner says once where to look and how to log in.
-func banner(w io.Writer, v *Vault, version, dataDir, url, metrics string) {
+func banner(w io.Writer, v *Deployment, version, dataDir, url, metrics string) {
 	fmt.Fprintf(w, "\n  Castellan %s, development mode\n\n", version)
 	fmt.Fprintf(w, "    Demo page    %s/\n", url)
 	fmt.Fprintf(w, "    Sent codes   %s/dev/outbox/page   (JSON: %s/dev/outbox?to=…)\n", url, url)
@@ -133,6 +132,14 @@ func banner(w io.Writer, v *Vault, version, dataDir, url, metrics string) {
 		fmt.Fprintf(w, "    Log in as    %-5s  +%s %s  password %s\n", l.role, l.countryCode, l.phone, l.password)
 	}
 	fmt.Fprintf(w, "    Logins are kept in %s\n\n", loginsFile(dataDir))
+}
+
+// dev is what development mode shows beyond the interface; nil in production.
+func (s *service) dev() *system.Dev {
+	if !s.cfg.Dev {
+		return nil
+	}
+	return &system.Dev{Letters: letters(persistence.NewOutbox(s.DB), s.Ring), PublicURL: s.publicURL}
 }
 
 // letters lists the development outbox.
@@ -178,19 +185,4 @@ func CanonicalDestination(to string) string {
 		return -1
 	}, to)
 	return "+" + strings.TrimPrefix(digits, "00")
-}
-
-// accounts reads users as challenges know them.
-type accounts struct{ users user.Store }
-
-// Account implements stepup.Accounts.
-func (a accounts) Account(ctx context.Context, userID string) (challenge.Account, error) {
-	u, err := a.users.Get(ctx, userID)
-	if err != nil {
-		return challenge.Account{}, err
-	}
-	if !u.Active() {
-		return challenge.Account{}, fault.New(fault.RecordNotFound, "the account is not active")
-	}
-	return u.Account(), nil
 }

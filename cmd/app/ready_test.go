@@ -21,7 +21,7 @@ func assembled(t *testing.T) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &service{cfg: cfg, o: Options{Log: slog.New(slog.DiscardHandler)}, log: slog.New(slog.DiscardHandler), vault: v}
+	s := &service{cfg: cfg, o: Options{Log: slog.New(slog.DiscardHandler)}, log: slog.New(slog.DiscardHandler), Deployment: v}
 	if err := s.build(t.Context(), &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080}); err != nil {
 		t.Fatal(err)
 	}
@@ -49,11 +49,11 @@ func TestReadiness(t *testing.T) {
 		t.Errorf("%d activations of the probe: no actor was asked", got)
 	}
 	s.node.Stop(t.Context())
-	if s.vault.DB.Ping(t.Context()) != nil || s.ready(t.Context()) == nil {
+	if s.DB.Ping(t.Context()) != nil || s.ready(t.Context()) == nil {
 		t.Error("ready, and no actor answers")
 	}
 	other := assembled(t)
-	other.vault.DB.Close()
+	other.DB.Close()
 	if other.client.Probe(t.Context()) != nil || other.ready(t.Context()) == nil {
 		t.Error("ready, and no database answers")
 	}

@@ -6,10 +6,10 @@ import "testing"
 // in between.
 func TestNoTracer(t *testing.T) {
 	s := assembled(t)
-	if s.tracer != nil || traceRequests(s.tracer) != nil || s.tally.Committer != committer(s.vault.DB, s.cfg.Database, nil) {
+	if s.tracer != nil || traceRequests(s.tracer) != nil || s.commit.Committer != committer(s.DB, s.cfg.Database, nil) {
 		t.Error("something follows requests, and nobody asked for it")
 	}
-	if _, same := s.tally.Committer.(interface{ Close() error }); !same {
-		t.Errorf("commits go by a %T", s.tally.Committer)
+	if _, same := s.commit.Committer.(interface{ Close() error }); !same {
+		t.Errorf("commits go by a %T", s.commit.Committer)
 	}
 }

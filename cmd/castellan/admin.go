@@ -109,7 +109,7 @@ type userArg struct {
 
 // open opens the database and reads the account that the operator means. The
 // caller closes it.
-func (c userArg) open(e *env) (v *app.Vault, u user.User, err error) {
+func (c userArg) open(e *env) (v *app.Deployment, u user.User, err error) {
 	if v, err = app.Open(e.ctx, e.cfg); err != nil {
 		return nil, u, err
 	}

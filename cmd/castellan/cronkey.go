@@ -82,6 +82,6 @@ func (c cronKeyRemoveCmd) Run(e *env) error {
 	return err
 }
 
-func issuer(v *app.Vault) cronkey.Issuer {
+func issuer(v *app.Deployment) cronkey.Issuer {
 	return cronkey.Issuer{Commit: v.DB, Ring: v.Ring, Actor: operator, Now: time.Now}
 }

@@ -11,8 +11,6 @@ import (
 	"castellan/domain/commit"
 	"castellan/domain/outbox"
 	"castellan/http/edge"
-
-	"github.com/prometheus/client_golang/prometheus"
 )
 
 // durable commits everything, unless it fails.
@@ -42,9 +40,9 @@ func TestTally(t *testing.T) {
 		endedWithdrawn:  ended(challenge.Closed, challenge.CredentialsChanged, audit.Refused),
 		endedSuperseded: {challenge.Supersede{ID: "c"}},
 	} {
-		in := newTally(durable{})
-		other := newTally(durable{errors.New("away")})
-		for _, c := range []*tally{in, other} {
+		in := newMetricsCommitter(durable{})
+		other := newMetricsCommitter(durable{errors.New("away")})
+		for _, c := range []*metricsCommitter{in, other} {
 			c.Commit(t.Context(), writes...)
 			c.InTx(t.Context(), func(ctx context.Context) error {
 				return c.InTx(ctx, func(ctx context.Context) error { return c.Commit(ctx, writes...) })
@@ -63,7 +61,7 @@ func TestTally(t *testing.T) {
 			}
 		}
 	}
-	in := newTally(durable{})
+	in := newMetricsCommitter(durable{})
 	in.Commit(t.Context(), challenge.Insert{}, outbox.Add{}, outbox.Add{Message: outbox.Message{State: outbox.Discarded}})
 	if in.started.Load() != 1 || in.discarded.Load() != 1 {
 		t.Errorf("%d started, %d discarded", in.started.Load(), in.discarded.Load())
@@ -84,8 +82,7 @@ func TestBacklogAge(t *testing.T) {
 
 // Counting a request makes nothing, once one of its kind was seen.
 func TestObservingAllocatesNothing(t *testing.T) {
-	m := &metrics{registry: prometheus.NewRegistry()}
-	m.traffic(&service{})
+	m := newMetrics(Options{})
 	a := edge.Answered{Key: "POST /auth/login", Status: 200, Took: time.Millisecond}
 	m.observe(a)
 	if n := testing.AllocsPerRun(1000, func() { m.observe(a) }); n != 0 {

@@ -63,8 +63,8 @@ func OpenDatabase(ctx context.Context, cfg config.Config) (db *persistence.DB, a
 	return db, applied, err
 }
 
-// Vault is an open deployment: its database, migrated and seeded, and its keys.
-type Vault struct {
+// Deployment is an open deployment: its database, migrated and seeded, and its keys.
+type Deployment struct {
 	DB     *persistence.DB
 	Keeper *keyring.Keeper
 	Ring   *keyring.Ring
@@ -75,10 +75,10 @@ type Vault struct {
 // Open opens everything that commands and the service share. Migrations,
 // keys and seeds are made under one lock, so that several nodes may start at
 // once, and each seed in one transaction with its marker.
-func Open(ctx context.Context, cfg config.Config) (*Vault, error) {
-	var v *Vault
+func Open(ctx context.Context, cfg config.Config) (*Deployment, error) {
+	var v *Deployment
 	_, err := opened(ctx, cfg, func(ctx context.Context, db *persistence.DB) error {
-		v = &Vault{DB: db}
+		v = &Deployment{DB: db}
 		return v.setUp(ctx, cfg)
 	})
 	if err != nil {
@@ -87,7 +87,7 @@ func Open(ctx context.Context, cfg config.Config) (*Vault, error) {
 	return v, nil
 }
 
-func (v *Vault) setUp(ctx context.Context, cfg config.Config) error {
+func (v *Deployment) setUp(ctx context.Context, cfg config.Config) error {
 	if _, err := v.DB.Migrate(ctx); err != nil {
 		return err
 	}
@@ -119,11 +119,11 @@ func (v *Vault) setUp(ctx context.Context, cfg config.Config) error {
 }
 
 // Close ends the writer after what is queued, and closes the database.
-func (v *Vault) Close() error { return v.DB.Close() }
+func (v *Deployment) Close() error { return v.DB.Close() }
 
 // TokenLife is the longest life of a token signed now: that of x-auth, of
 // ot-auth, or of p-auth for the longest challenge that is configured.
-func (v *Vault) TokenLife(ctx context.Context, c config.Config) (time.Duration, error) {
+func (v *Deployment) TokenLife(ctx context.Context, c config.Config) (time.Duration, error) {
 	methods, err := persistence.NewMFA(v.DB).Methods(ctx)
 	if err != nil {
 		return 0, err

@@ -1,0 +1,91 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"castellan/config"
+	"castellan/domain/addressbook"
+	"castellan/domain/addressbook/address"
+	"castellan/domain/allowedip"
+	"castellan/domain/challenge"
+	"castellan/domain/challenge/stepup"
+	"castellan/domain/change"
+	"castellan/domain/currency"
+	"castellan/domain/device"
+	"castellan/domain/geo"
+	"castellan/domain/geofilter"
+	"castellan/domain/totp"
+	"castellan/domain/user"
+	httpaddressbook "castellan/http/addressbook"
+	httpdevice "castellan/http/device"
+	httpgeofilter "castellan/http/geofilter"
+	httptotp "castellan/http/totp"
+	httpuser "castellan/http/user"
+	"castellan/persistence"
+)
+
+// accounts builds what an account has: its profile, its factors, where it may be
+// used from, and its withdrawal addresses.
+func (s *service) accounts() error {
+	s.join(part{
+		groups:  groups(httpuser.Group{Users: s.users}),
+		actions: []challenge.Action{user.VerifyEmailAction(), user.VideoKYCAction()},
+	})
+
+	s.totps = &totp.Service{Store: persistence.NewTOTP(s.DB), Users: s.users,
+		Budgets: persistence.NewChallenges(s.DB), Commit: s.commit, Ring: s.Ring, Notices: s.engine, Rules: rules(s.cfg),
+		Recovery: totp.Limit{Attempts: s.cfg.Limits.RecoveryCodes, Window: s.cfg.Limits.RecoveryCodeWindow},
+		Issuer:   s.cfg.MFA.TOTPIssuer, Now: time.Now}
+	judge := func(ctx context.Context, userID string, a stepup.Answer) (challenge.Verdict, *challenge.Claim, error) {
+		return s.totps.Judge(ctx, userID, a.Value)
+	}
+	s.engine.Judges = map[challenge.Name]stepup.Judge{challenge.TOTP: judge}
+	s.join(part{
+		groups:  groups(httptotp.Group{Service: s.totps}),
+		actions: []challenge.Action{s.totps.SetupAction(), s.totps.DeactivateAction()},
+	})
+
+	devices := persistence.NewDevices(s.DB)
+	s.devices = &device.Service{Store: devices, Users: s.users, Commit: s.commit, Ring: s.Ring, Audience: s.publicURL,
+		Loopback: s.cfg.Dev, Now: time.Now, Log: s.log}
+	s.engine.Devices = s.devices
+	s.join(part{
+		groups:  groups(httpdevice.Group{Service: s.devices}),
+		actions: []challenge.Action{s.devices.AddAction(), s.devices.RemoveAction()},
+		purge:   func(ctx context.Context, old expiry) error { return devices.Purge(ctx, old.now) },
+	})
+
+	s.geofilters = geofilter.NewLive(persistence.NewGeofilters(s.DB))
+	countries := &geofilter.Service{Store: persistence.NewGeofilters(s.DB), Users: s.users, Commit: s.revoking(),
+		Now: time.Now}
+	s.join(part{
+		groups: groups(httpgeofilter.Group{Service: countries, CDN: cmp.Or(s.cfg.Geo.CDNURL, s.publicURL)}),
+		snapshots: []snapshot{{
+			topic:  change.Geofilter,
+			load:   s.geofilters.Load,
+			follow: s.geofilters.Follow,
+		}},
+		actions: []challenge.Action{countries.AddAction(), countries.RemoveAction()},
+	})
+
+	s.allowedIPs = allowedip.NewLive(persistence.NewAllowedIPs(s.DB))
+	s.join(part{snapshots: []snapshot{{topic: change.AllowedIPs, load: s.allowedIPs.Reload}}})
+
+	currencies := currency.NewLive(persistence.NewCurrencies(s.DB))
+	s.join(part{snapshots: []snapshot{{topic: change.Currencies, load: currencies.Reload}}})
+
+	addresses, err := address.NewRules(s.cfg.AddressBook.AddressRules)
+	if err != nil {
+		return err
+	}
+	s.join(part{groups: groups(httpaddressbook.Group{Service: &addressbook.Service{
+		Store: persistence.NewAddressBooks(s.DB), Commit: s.commit, Currencies: currencies, Rules: addresses,
+		Waiting: s.cfg.AddressBook.WaitingTime, Now: time.Now}})})
+	return nil
+}
+
+func geoPolicy(c config.Config) geo.Policy {
+	return geo.Policy{AllowPrivate: c.Geo.AllowPrivate, AllowUnknown: c.Geo.AllowUnknown}
+}

@@ -1,0 +1,43 @@
+package app
+
+import (
+	"context"
+	"time"
+
+	"castellan/domain/change"
+	"castellan/domain/cronkey"
+	"castellan/domain/resource"
+	httpapi "castellan/http"
+	httpaudit "castellan/http/audit"
+	httpresource "castellan/http/resource"
+	httprole "castellan/http/role"
+	"castellan/persistence"
+)
+
+// backOffice builds what administrators and scheduled clients may do, and the
+// trail of what they did.
+func (s *service) backOffice() error {
+	store := persistence.NewResources(s.DB)
+	s.roles = resource.NewLive(store, s.users)
+	registry := &resource.Admin{Store: store, Accounts: s.users, Commit: s.commit, Live: s.roles,
+		Table: httpapi.Table(), Dev: s.cfg.Dev, Now: time.Now}
+	s.join(part{
+		groups: groups(httpresource.Group{Admin: registry}, httprole.Group{Admin: registry}),
+		snapshots: []snapshot{
+			{topic: change.Roles, load: s.roles.Reload},
+			{topic: change.Users, follow: s.roles.Follow},
+		},
+	})
+
+	s.crons = cronkey.NewLive(persistence.NewCronKeys(s.DB), s.Ring)
+	s.join(part{snapshots: []snapshot{{topic: change.CronKeys, load: s.crons.Reload}}})
+
+	s.denials = newDenials(s.DB, time.Now, s.log)
+	s.join(part{
+		groups:  groups(httpaudit.Group{Store: persistence.NewAudit(s.DB)}),
+		observe: s.denials.observe,
+		jobs: []job{{10 * time.Second, "refusals could not be audited",
+			func(ctx context.Context) error { return s.denials.flush(ctx, false) }}},
+	})
+	return nil
+}

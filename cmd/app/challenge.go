@@ -1,0 +1,172 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"castellan/actors"
+	"castellan/config"
+	"castellan/domain/challenge"
+	"castellan/domain/challenge/stepup"
+	"castellan/domain/change"
+	"castellan/domain/fault"
+	"castellan/domain/geo"
+	"castellan/domain/id"
+	"castellan/domain/message"
+	"castellan/domain/mfa"
+	"castellan/domain/token"
+	"castellan/domain/totp"
+	"castellan/domain/user"
+	httpapi "castellan/http"
+	httpchallenge "castellan/http/challenge"
+	"castellan/http/edge"
+	"castellan/http/guard"
+	httpmfa "castellan/http/mfa"
+	"castellan/http/socket"
+	"castellan/persistence"
+)
+
+const (
+	stuckAfter = 5 * time.Second // an action that has not reported by then is asked for again
+	stuckMost  = 100             // challenges resumed at one time
+)
+
+// challenges builds the engine of challenges: its configuration, the actors that
+// own challenges and users, and the sockets that are told of them.
+func (s *service) challenges() error {
+	policies := mfa.NewLive(persistence.NewMFA(s.DB))
+	admin := &mfa.Admin{Store: persistence.NewMFA(s.DB), Commit: s.commit, Live: policies, Now: time.Now,
+		Guarded: slices.Sorted(maps.Values(s.cfg.MFA.Guarded))}
+	s.join(part{
+		groups:    groups(httpmfa.Group{Admin: admin}),
+		snapshots: []snapshot{{topic: change.MFA, load: policies.Reload}},
+	})
+
+	store, warm := persistence.NewChallenges(s.DB), new(actors.WarmCache)
+	_, embedded := s.cfg.Database.SQLitePath()
+	s.node.Register(actors.Kinds(actors.Deps{WarmCache: warm, Store: store, Outbox: persistence.NewOutbox(s.DB),
+		Commit: s.revoking(), Actions: s.actions, Rules: rules(s.cfg), Accounts: accounts{s.users},
+		Claims: map[challenge.Name]actors.Claims{
+			challenge.TOTP: totp.Claim,
+			challenge.PUSH: stepup.Claim,
+		},
+		Unclustered: s.cfg.Cluster.GossipAddr == "" && !embedded, Sessions: s.revocations, Seal: s.Ring.Seal,
+		Open: s.Ring.Open, Grace: s.cfg.MFA.PAuthGrace, Now: time.Now, Log: s.log})...)
+	s.client = actors.Client{Node: s.node, WarmCache: warm, Now: time.Now}
+
+	book, err := message.NewBook(httpapi.Title, nil)
+	if err != nil {
+		return err
+	}
+	s.leaving, s.leave = context.WithCancel(context.Background())
+	s.engine = &stepup.Service{Config: stepupConfig(s.cfg), Leaving: s.leaving, Actions: s.actions,
+		Catalog: policies.Catalog, Book: book, Ring: s.Ring, Tokens: challengeTokens{s.tokens, time.Now},
+		Accounts: accounts{s.users}, Sessions: s.revocations, UserGate: s.client, Challenges: s.client, Store: store,
+		Outbox: persistence.NewOutbox(s.DB), Dispatch: s.dispatch, Commit: s.commit, Now: time.Now}
+	s.hub = socket.NewHub(s.client, s.engine.Open, time.Now, s.log)
+	s.client.Listen(s.hub.Receive)
+	s.client.OnMove(s.hub.Moved)
+	s.join(part{
+		groups: groups(
+			httpchallenge.Group{Engine: s.engine, Now: time.Now, Zone: s.cfg.Language.Zone(), CountryName: geo.Name},
+			httpmfa.Explain{Start: s.engine.Explain}),
+		jobs: []job{{stuckAfter, "executing challenges could not be resumed",
+			func(ctx context.Context) error { return s.resume(ctx, store) }}},
+		purge: func(ctx context.Context, old expiry) error {
+			ended := old.now.Add(-s.cfg.MFA.ChallengeTTL - s.cfg.MFA.PAuthGrace)
+			if err := store.PurgeOutcomes(ctx, old.now, ended); err != nil {
+				return err
+			}
+			return store.Purge(ctx, old.unreachable)
+		},
+		metrics: s.challengeMetrics,
+	})
+	return nil
+}
+
+// resume wakes the owners of challenges whose action has not reported.
+func (s *service) resume(ctx context.Context, store challenge.Store) error {
+	ids, err := store.Stuck(ctx, time.Now().Add(-stuckAfter), stuckMost)
+	for _, id := range ids {
+		s.client.Resume(id)
+	}
+	return err
+}
+
+func (s *service) challengeMetrics(m *metrics) {
+	m.counter("castellan_challenges_started_total", "Challenges that were started.", s.commit.started.Load)
+	ended := map[string]func() int64{}
+	for outcome, n := range s.commit.ended {
+		ended[outcome] = n.Load
+	}
+	m.counters("castellan_challenges_ended_total", "Challenges that ended otherwise than by time.", "outcome", ended)
+	m.gauge("castellan_sockets_open", "Open sockets.", func() float64 { return float64(s.hub.Live()) })
+}
+
+// guarded registers the actions of endpoints that the configuration put behind a
+// challenge. The code of an action that does something of its own would do that
+// instead of what was asked for, so it stops the start.
+func guarded(endpoints map[string]string, actions challenge.Actions,
+	run func(context.Context, edge.Captured) (json.RawMessage, error)) error {
+	for _, code := range slices.Compact(slices.Sorted(maps.Values(endpoints))) {
+		if code == user.ActionVideoKYC { // it asks for nothing but the challenge, and may guard an endpoint too
+			delete(actions, code)
+		}
+		if _, known := actions[code]; known {
+			return fmt.Errorf("mfa.guarded: %s is the action of endpoints of its own; choose another code", code)
+		}
+		actions.Register(guard.Captured(code, run))
+	}
+	return nil
+}
+
+// accounts reads users as challenges know them.
+type accounts struct{ users user.Store }
+
+// Account implements stepup.Accounts.
+func (a accounts) Account(ctx context.Context, userID string) (challenge.Account, error) {
+	u, err := a.users.Get(ctx, userID)
+	if err != nil {
+		return challenge.Account{}, err
+	}
+	if !u.Active() {
+		return challenge.Account{}, fault.New(fault.RecordNotFound, "the account is not active")
+	}
+	return u.Account(), nil
+}
+
+// challengeTokens signs the token of a challenge (D-AUTH-04).
+type challengeTokens struct {
+	issuer *token.Issuer
+	now    func() time.Time
+}
+
+// PAuth implements stepup.Tokens.
+func (t challengeTokens) PAuth(challengeID string, expiresAt time.Time) (string, error) {
+	now := t.now()
+	return t.issuer.Sign(token.Claims{Class: token.PAuth, ID: id.New(now), ChallengeID: challengeID, IssuedAt: now,
+		ExpiresAt: expiresAt})
+}
+
+func rules(c config.Config) challenge.Rules {
+	r := challenge.DefaultRules()
+	r.MaxRenewals, r.MethodAttempts, r.ChallengeAttempts = c.MFA.MaxRenewals, c.MFA.MethodAttempts, c.MFA.ChallengeAttempts
+	r.OTPBudget, r.OTPBudgetWindowMs = c.MFA.OTPBudget, c.MFA.OTPBudgetWindow.Milliseconds()
+	r.TOTPBudget, r.TOTPBudgetWindowMs = c.MFA.TOTPBudget, c.MFA.TOTPBudgetWindow.Milliseconds()
+	return r
+}
+
+func stepupConfig(c config.Config) stepup.Config {
+	s := stepup.Config{TTL: c.MFA.ChallengeTTL, Grace: c.MFA.PAuthGrace, ExecWait: c.MFA.ExecWait, MaxOpen: c.MFA.MaxOpen, Lease: c.Outbox.Lease,
+		MaxCodeAge: time.Duration(challenge.DefaultRules().CodeMaxAgeMs) * time.Millisecond, Language: c.Language.Default}
+	if c.Limits.Enabled {
+		s.Caps = stepup.Caps{DestinationHour: c.Limits.DestinationPerHour, DestinationDay: c.Limits.DestinationPerDay, UserDay: c.Limits.UserPerDay}
+		s.Push = stepup.PushCaps{Pending: c.Limits.PushPending, Denials: c.Limits.PushDenials, Window: c.Limits.PushDenialWindow, Pause: c.Limits.PushPause}
+		s.PrefixHour, s.DialDay = c.Limits.IPPerHour, c.Limits.CountryPerDay
+	}
+	return s
+}

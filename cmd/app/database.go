@@ -1,0 +1,74 @@
+package app
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"castellan/domain/challenge"
+	"castellan/domain/change"
+	"castellan/http/system"
+	"castellan/outbound/push"
+	"castellan/persistence"
+)
+
+// database builds what every other area stands on: the committer, the change
+// feed and the keys.
+func (s *service) database() error {
+	s.commit = newMetricsCommitter(committer(s.DB, s.cfg.Database, s.tracer))
+	s.users = persistence.NewUsers(s.DB)
+	s.actions = challenge.Actions{}
+	changes := persistence.NewChanges(s.DB)
+	s.feed = change.NewReader(changes, time.Now)
+	s.join(part{
+		loops: []loop{{"the change feed cannot be read", s.feed.Run}},
+		purge: func(ctx context.Context, old expiry) error { return changes.Purge(ctx, old.now.Add(-change.Kept)) },
+		metrics: func(m *metrics) {
+			m.flag("castellan_feed_fresh", "1 while the change feed is read in time.", s.feed.Fresh)
+		},
+	})
+	s.join(part{
+		jobs:    []job{{time.Minute, "audit checkpoint could not be written", s.checkpoint}},
+		loops:   []loop{{run: func(ctx context.Context, _ func(error)) { keepMemory(ctx) }}},
+		metrics: s.databaseMetrics,
+	})
+
+	vapid, err := push.PublicKey(s.Ring.VAPID())
+	if err != nil {
+		return err
+	}
+	s.join(part{
+		groups:    groups(system.Keys{JWKS: s.Ring.JWKS, VAPID: vapid}),
+		snapshots: []snapshot{{topic: change.Keys, load: s.Keeper.Reload}},
+	})
+	return nil
+}
+
+// checkpoint signs where the audit trail stands.
+func (s *service) checkpoint(ctx context.Context) error {
+	return s.DB.Checkpoint(ctx, time.Now(), s.Ring.Audit())
+}
+
+func (s *service) databaseMetrics(m *metrics) {
+	for name, pool := range s.DB.Pools() {
+		m.registry.MustRegister(collectors.NewDBStatsCollector(pool, name))
+	}
+	m.counter("castellan_commit_batches_total", "Transactions of gathered units.", s.DB.Batches)
+	m.counter("castellan_commit_units_total", "Units of work made durable.", s.DB.Units)
+	m.gauge("castellan_commit_waiting", "Units that wait for the writer.", func() float64 { return float64(s.DB.Waiting()) })
+	statements := prometheus.NewCounter(prometheus.CounterOpts{Name: "castellan_commit_statements_total",
+		Help: "Statements of these transactions; one for many rows counts once."})
+	size := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "castellan_commit_batch_units",
+		Help: "Units gathered in a transaction.", Buckets: []float64{1, 2, 4, 8, 16, 32, 64, 128, 256}})
+	took := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "castellan_commit_duration_seconds",
+		Help:    "Time of a transaction of gathered units, flush of the disk included.",
+		Buckets: []float64{.00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1}})
+	m.registry.MustRegister(statements, size, took)
+	s.DB.OnCommit(func(c persistence.Committed) {
+		statements.Add(float64(c.Statements))
+		size.Observe(float64(c.Units))
+		took.Observe(c.Took.Seconds())
+	})
+}

@@ -1,0 +1,144 @@
+package app
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"fmt"
+	"maps"
+	"sync/atomic"
+	"time"
+
+	"castellan/config"
+	"castellan/domain/message"
+	"castellan/domain/outbox"
+	"castellan/outbound/dispatch"
+	"castellan/outbound/mail"
+	"castellan/outbound/push"
+	"castellan/outbound/sms"
+	"castellan/persistence"
+)
+
+// outboxLife is how long delivered messages are kept.
+const outboxLife = 48 * time.Hour
+
+// delivery builds the dispatcher of the outbox and its channels.
+func (s *service) delivery() error {
+	senders, err := senders(s.cfg, s.o.Senders, s.Ring.VAPID())
+	if err != nil {
+		return err
+	}
+	store, c := persistence.NewOutbox(s.DB), s.cfg.Outbox
+	s.dispatch = dispatch.New(dispatch.Options{Store: store, Commit: s.commit, Open: s.Ring.Open, Senders: senders,
+		Keep: s.cfg.Dev, Workers: c.Workers, Lease: c.Lease, RetryMin: c.RetryMin, RetryMax: c.RetryMax,
+		MaxAttempts: c.MaxAttempts, Now: time.Now, Log: s.log, Gone: s.gone})
+	waiting := &backlog{}
+	s.join(part{
+		jobs: []job{{5 * time.Second, "the outbox could not be counted",
+			func(ctx context.Context) error { return waiting.look(ctx, store) }}},
+		purge:   func(ctx context.Context, old expiry) error { return store.Purge(ctx, old.now.Add(-outboxLife)) },
+		metrics: func(m *metrics) { s.deliveryMetrics(m, waiting) },
+	})
+	return nil
+}
+
+// gone has a device not be woken any more where it cannot be reached for good.
+func (s *service) gone(ctx context.Context, m outbox.Message, r message.Rendered) {
+	if r.Channel != message.Push {
+		return
+	}
+	if err := s.devices.Gone(ctx, m.UserID, r.To); err != nil {
+		s.log.Warn("a push target that is gone could not be removed", "err", err)
+	}
+}
+
+// backlog is what the outbox held when it was last looked at.
+type backlog struct{ queued, oldest atomic.Int64 }
+
+func (b *backlog) look(ctx context.Context, store persistence.Outbox) error {
+	queued, oldest, err := store.Backlog(ctx)
+	if err != nil {
+		return err
+	}
+	b.queued.Store(int64(queued))
+	if queued == 0 {
+		b.oldest.Store(0)
+	} else {
+		b.oldest.Store(oldest.UnixMilli())
+	}
+	return nil
+}
+
+// age is that of the oldest message in seconds, 0 when there is none.
+func (b *backlog) age(now time.Time) float64 {
+	oldest := b.oldest.Load()
+	if oldest == 0 {
+		return 0
+	}
+	return max(0, now.Sub(time.UnixMilli(oldest)).Seconds())
+}
+
+func (s *service) deliveryMetrics(m *metrics, b *backlog) {
+	m.counter("castellan_outbox_sent_total", "Messages delivered.", s.dispatch.Sent.Load)
+	m.counter("castellan_outbox_failed_total", "Messages given up.", s.dispatch.Failed.Load)
+	m.counter("castellan_outbox_gone_total", "Messages given up because their destination is no more.",
+		s.dispatch.Gone.Load)
+	m.counter("castellan_outbox_retried_total", "Deliveries that will be tried again.", s.dispatch.Retried.Load)
+	m.counter("castellan_outbox_discarded_total", "Messages that were not to be sent: over a cap, or to nobody.",
+		s.commit.discarded.Load)
+	m.gauge("castellan_outbox_waiting", "Messages that wait for a worker of this node.",
+		func() float64 { return float64(s.dispatch.Waiting()) })
+	m.gauge("castellan_outbox_queued", "Messages in the database that are not delivered yet, of all nodes.",
+		func() float64 { return float64(b.queued.Load()) })
+	m.gauge("castellan_outbox_oldest_age_seconds", "Age of the oldest message that is not delivered yet, of all nodes.",
+		func() float64 { return b.age(time.Now()) })
+}
+
+// senders are the channels that exist: those given, those an operator
+// configured, and in development mode the others by the development outbox
+// (D-2FA-29). Wake-ups need nobody's account and are on until they are switched
+// off.
+func senders(c config.Config, given map[message.Channel]message.Sender, vapid *ecdsa.PrivateKey) (map[message.Channel]message.Sender, error) {
+	out := map[message.Channel]message.Sender{}
+	if c.Mail.Configured() {
+		m, err := mail.New(mailConfig(c))
+		if err != nil {
+			return nil, fmt.Errorf("mail: %w", err)
+		}
+		out[message.MAIL] = m
+	}
+	if c.SMS.Configured() {
+		g, err := sms.New(smsConfig(c.SMS))
+		if err != nil {
+			return nil, fmt.Errorf("sms: %w", err)
+		}
+		out[message.SMS] = g
+	}
+	if p := c.Push; p.Enabled {
+		d, err := push.New(push.Config{VAPID: vapid, Contact: p.Contact, WebhookSecret: p.WebhookSecret.Reveal(), Hosts: p.Hosts,
+			AllowPrivate: p.AllowPrivate || c.Dev, AllowPlain: c.Dev, CAFile: p.CAFile, Timeout: p.Timeout})
+		if err != nil {
+			return nil, err
+		}
+		out[message.Push] = d
+	}
+	maps.Copy(out, given)
+	if c.Dev {
+		for _, ch := range []message.Channel{message.MAIL, message.SMS, message.Push} {
+			if out[ch] == nil {
+				out[ch] = dispatch.Local{}
+			}
+		}
+	}
+	return out, nil
+}
+
+func mailConfig(c config.Config) mail.Config {
+	m := c.Mail
+	return mail.Config{Host: m.Host, Port: m.Port, TLS: m.TLS, Username: m.Username, Password: m.Password.Reveal(),
+		From: m.From, FromName: m.FromName, CAFile: m.CAFile, Timeout: m.Timeout, Connections: c.Outbox.Workers}
+}
+
+func smsConfig(c config.SMS) sms.Config {
+	return sms.Config{URL: c.URL.Reveal(), Method: c.Method, Format: c.Format, Preset: c.Preset, Fields: c.Params.Reveal(), Body: c.Body.Reveal(),
+		Headers: c.Headers.Reveal(), Username: c.Username, Password: c.Password.Reveal(), From: c.Sender, SuccessCodes: c.SuccessCodes, Timeout: c.Timeout}
+}

@@ -1,0 +1,141 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"castellan/actors/ratelimit"
+	"castellan/config"
+	"castellan/domain/change"
+	"castellan/domain/firewall"
+	"castellan/domain/geo"
+	httpapi "castellan/http"
+	httpfirewall "castellan/http/firewall"
+	"castellan/outbound/geoip"
+	"castellan/persistence"
+)
+
+// counts are the windows of rate limits.
+type counts interface {
+	firewall.Counter
+	Sweep()
+	Keys() int
+}
+
+// sweepEvery is how often counters that count nothing any more are removed.
+const sweepEvery = 10 * time.Second
+
+// firewall builds the rules of the firewall, the windows of its rate limits and
+// what tells countries.
+func (s *service) firewall() (err error) {
+	cfg := s.cfg.Firewall
+	if s.cfg.Cluster.GossipAddr == "" {
+		s.counts = firewall.NewLocal(nil)
+	} else {
+		s.rates = ratelimit.New(s.node, nil, s.log)
+		s.counts = s.rates
+	}
+	if s.locator, err = Locator(s.cfg); err != nil {
+		return err
+	}
+	store, known := persistence.NewFirewall(s.DB), Resources(s.cfg)
+	live := firewall.NewLive(store, cfg.AppID, time.Now)
+	s.wall = &firewall.Wall{Rules: live.Snapshot, Counter: s.counts, Bypass: cfg.BypassCIDRs, Now: time.Now}
+	admin := &firewall.Admin{Store: store, Commit: s.commit, Live: live, App: cfg.AppID, Bypass: cfg.BypassCIDRs,
+		Known: known, Now: time.Now}
+	s.join(part{
+		groups: groups(httpfirewall.Group{Admin: admin},
+			httpfirewall.Explain{Wall: s.wall, Known: known, CountryOf: s.locator.Country}),
+		snapshots: []snapshot{{topic: change.Firewall, load: live.Reload}},
+		jobs: []job{{every: sweepEvery, do: func(context.Context) error {
+			s.counts.Sweep()
+			return nil
+		}}},
+		metrics: s.firewallMetrics,
+	})
+	if file, ok := s.locator.(*geoip.File); ok {
+		s.join(part{jobs: []job{{5 * time.Second, "the file of countries could not be read again", s.refresh(file)}}})
+	}
+	return nil
+}
+
+// Resources are what this program serves, as rules of the firewall name it.
+func Resources(cfg config.Config) firewall.Resources {
+	var keys []string
+	for _, e := range httpapi.Table() {
+		keys = append(keys, e.Method+" "+e.Path)
+	}
+	return firewall.NewResources(cfg.HTTP.BasePath, keys)
+}
+
+// Locator tells countries by the operator's file, else by the program's table.
+func Locator(c config.Config) (geo.Locator, error) {
+	if c.Geo.MMDBFile == "" {
+		return geoip.Embedded{}, nil
+	}
+	f, err := geoip.Open(c.Geo.MMDBFile)
+	if err != nil {
+		return nil, fmt.Errorf("geo.mmdb_file: %w", err)
+	}
+	return f, nil
+}
+
+// refresh reads the file of countries again when it was replaced.
+func (s *service) refresh(file *geoip.File) func(context.Context) error {
+	return func(context.Context) error {
+		changed, err := file.Refresh()
+		if changed {
+			s.log.Info("the file of countries was read again", "file", s.cfg.Geo.MMDBFile)
+		}
+		return err
+	}
+}
+
+// rateStats are zero on a node that is alone.
+func (s *service) rateStats() ratelimit.Stats {
+	if s.rates == nil {
+		return ratelimit.Stats{}
+	}
+	return s.rates.Stats()
+}
+
+func (s *service) firewallMetrics(m *metrics) {
+	m.counters("castellan_firewall_decisions_total",
+		"Requests by what the firewall made of them; unsure is a counter that could not tell.", "outcome",
+		map[string]func() int64{"allow": s.wall.Allowed.Load, "deny": s.wall.Denied.Load,
+			"rate_limited": s.wall.Limited.Load, "unsure": s.wall.Unsure.Load})
+	m.counter("castellan_firewall_dry_run_total",
+		"Requests that only a rule on trial (dryRun) would have refused; they are among the decisions too.",
+		s.wall.Tried.Load)
+	m.gauge("castellan_firewall_keys", "Counters of rate limits in memory.",
+		func() float64 { return float64(s.counts.Keys()) })
+	rate := func(name, help string, read func(ratelimit.Stats) int64) {
+		m.counter("castellan_ratelimit_"+name, help, func() int64 { return read(s.rateStats()) })
+	}
+	rate("here_total", "Decisions of this node's requests by its own windows.",
+		func(r ratelimit.Stats) int64 { return r.Here })
+	rate("elsewhere_total", "Decisions of this node's requests that other members took part in.",
+		func(r ratelimit.Stats) int64 { return r.Elsewhere })
+	rate("remembered_total", "Requests refused by a refusal that was still known here.",
+		func(r ratelimit.Stats) int64 { return r.Cached })
+	rate("leased_total", "Requests let in by what their owners had counted beforehand.",
+		func(r ratelimit.Stats) int64 { return r.Leased })
+	rate("standin_total", "Admissions counted in the place of a silent owner.",
+		func(r ratelimit.Stats) int64 { return r.Stood })
+	rate("shared_total", "Requests decided within this node's share of a limit, because nobody answered.",
+		func(r ratelimit.Stats) int64 { return r.Shared })
+	rate("ask_batches_total", "Batches sent to the owners of windows.",
+		func(r ratelimit.Stats) int64 { return r.Batches })
+	rate("asked_total", "Requests in those batches.",
+		func(r ratelimit.Stats) int64 { return r.Asked })
+	rate("copy_batches_total", "Batches sent to the stand-ins of owners.",
+		func(r ratelimit.Stats) int64 { return r.Copies })
+	rate("copied_total", "Admissions in those batches.",
+		func(r ratelimit.Stats) int64 { return r.Copied })
+	rate("taken_over_total", "Partitions of windows taken over from other members.",
+		func(r ratelimit.Stats) int64 { return r.Pulled })
+	rate("added_up_total",
+		"Partitions of windows in which two members had counted, so that some requests may count twice.",
+		func(r ratelimit.Stats) int64 { return r.Merged })
+}

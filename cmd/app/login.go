@@ -1,0 +1,147 @@
+package app
+
+import (
+	"context"
+	"encoding/hex"
+	"net/netip"
+	"time"
+
+	"castellan/config"
+	"castellan/domain/challenge"
+	"castellan/domain/change"
+	"castellan/domain/commit"
+	"castellan/domain/geo"
+	"castellan/domain/keyring"
+	"castellan/domain/mfa"
+	"castellan/domain/password"
+	"castellan/domain/password/replace"
+	"castellan/domain/session"
+	"castellan/domain/token"
+	"castellan/domain/user"
+	httppassword "castellan/http/password"
+	httpsession "castellan/http/session"
+	"castellan/persistence"
+)
+
+const (
+	tokenMemory  = 1 << 17
+	loginHistory = 400 * 24 * time.Hour // how long logins are remembered
+)
+
+// sessions builds what tells whether a token is good: its issuer, and the tables
+// of ended sessions and of when each was last used.
+func (s *service) sessions() error {
+	s.tokens = token.NewIssuer(s.Ring, s.cfg.Tokens.Issuer, s.cfg.Tenant.ID, time.Now, tokenMemory)
+	s.revocations = session.NewRevocations(revocationLife(s.cfg), time.Now)
+	s.activity = session.NewActivity(s.DB, time.Now)
+	store := persistence.NewSessions(s.DB)
+	s.join(part{
+		snapshots: []snapshot{{
+			topic:  change.Sessions,
+			load:   func(ctx context.Context) error { return s.revocations.Load(ctx, store) },
+			follow: s.revocations.Apply,
+		}},
+		loops: []loop{{"session activity could not be written", s.activity.Run}},
+		purge: func(ctx context.Context, old expiry) error {
+			return store.Purge(ctx, old.unreachable, old.now.Add(-loginHistory))
+		},
+	})
+	return nil
+}
+
+// login builds logins, and the change and reset of passwords.
+func (s *service) login() (err error) {
+	if s.hasher, err = NewHasher(s.cfg); err != nil {
+		return err
+	}
+	sessions, wrong := persistence.NewSessions(s.DB), persistence.NewPasswordGuards(s.DB)
+	guards := func(r password.GuardRules) *password.Guards { return password.NewGuards(wrong, s.DB, r, time.Now) }
+	s.logins = &session.Service{Users: s.users, Sessions: sessions, Hasher: s.hasher, Guards: guards(guardRules(s.cfg)),
+		Starts: s.engine, Commit: s.commit, Tokens: s.tokens, Revocations: s.revocations, Conceal: conceal(s.Ring),
+		Admits: admits(s.cfg), Dev: s.cfg.Dev, TokenTTL: s.cfg.Tokens.XAuthTTL, Now: time.Now}
+	s.join(part{
+		groups:  groups(httpsession.Group{Service: s.logins, CountryName: geo.Name}),
+		actions: []challenge.Action{s.logins.LoginAction()},
+		metrics: s.hasherMetrics,
+		purge:   func(ctx context.Context, old expiry) error { return wrong.Purge(ctx, old.now) },
+	})
+
+	tokens := persistence.NewResetTokens(s.DB)
+	passwords := &replace.Service{Users: s.users, Sessions: sessions, Tokens: tokens, Signer: s.tokens,
+		Engine: s.engine, Hasher: s.hasher,
+		Policy: password.Policy{MinChars: s.cfg.Password.MinLength, MaxChars: s.cfg.Password.MaxLength},
+		Wrong:  guards(replace.WrongRules()), Commit: s.revoking(), Ring: s.Ring, Admits: admits(s.cfg),
+		Dev: s.cfg.Dev, TokenTTL: s.cfg.Tokens.OTAuthTTL, Now: time.Now}
+	if l := s.cfg.Limits; l.Enabled {
+		passwords.Phones = guards(password.Limit(l.ResetPerPhone, l.ResetPhoneWindow))
+		passwords.Networks = guards(password.Limit(l.ResetPerIP, l.ResetIPWindow))
+	}
+	s.passwords = httppassword.Group{Service: passwords}
+	s.join(part{
+		groups:  groups(s.passwords),
+		actions: []challenge.Action{passwords.ResetAction(), passwords.ChangeAction()},
+		purge:   func(ctx context.Context, old expiry) error { return tokens.Purge(ctx, old.now) },
+	})
+	return nil
+}
+
+func (s *service) hasherMetrics(m *metrics) {
+	m.gauge("castellan_password_hash_slots", "Password hashes that may run at once.",
+		func() float64 { return float64(s.hasher.Slots()) })
+	m.gauge("castellan_password_hashing", "Password hashes that run.",
+		func() float64 { return float64(s.hasher.Running()) })
+	m.gauge("castellan_password_waiting", "Logins that wait for a hash slot.",
+		func() float64 { return float64(s.hasher.Waiting()) })
+	m.counter("castellan_password_refused_total", "Logins refused because no hash slot was free in time.",
+		s.hasher.Refused)
+}
+
+// revoking is the committer of writers that cannot tell this node's tables
+// themselves what they ended and changed.
+func (s *service) revoking() session.Revoking {
+	return session.Revoking{Committer: s.commit, Revocations: s.revocations,
+		Also: func(w commit.Write) { s.geofilters.Told(w) }}
+}
+
+// revocationLife is how long anything that a revocation must stop can live.
+func revocationLife(c config.Config) time.Duration {
+	return max(c.Tokens.XAuthTTL, mfa.MaxMethodMs*time.Millisecond+c.MFA.PAuthGrace)
+}
+
+func guardRules(c config.Config) password.GuardRules {
+	r := password.DefaultGuardRules()
+	r.PerPrefix, r.Window, r.Total = c.Limits.WrongPasswords, c.Limits.WrongPasswordWindow, c.Limits.WrongPasswordsDay
+	return r
+}
+
+// admits judges a client without a token by the geographic filter in the row of
+// the account (D-GEO-02).
+func admits(c config.Config) func(user.User, challenge.Starter) bool {
+	policy := geoPolicy(c)
+	return func(u user.User, from challenge.Starter) bool {
+		if u.Countries == "" {
+			return true
+		}
+		ip, _ := netip.ParseAddr(from.IP) // what is no address is nowhere
+		return policy.Admits(u.Countries, from.Country, ip)
+	}
+}
+
+// NewHasher returns the hasher of the configured work and bounds.
+func NewHasher(c config.Config) (*password.Hasher, error) {
+	p := c.Password
+	return password.NewHasher(password.HasherOptions{
+		Params: password.Params{MemoryKiB: uint32(p.Argon2MemoryKiB), Passes: uint32(p.Argon2Time),
+			Lanes: uint8(p.Argon2Parallelism)},
+		Slots: p.HashSlots, Queue: p.Queue, Wait: p.QueueWait,
+	})
+}
+
+// conceal hashes an identifier that nobody has, under the oldest key, so that
+// wrong passwords for it are counted across rotations.
+func conceal(ring *keyring.Ring) func(string) string {
+	return func(identifier string) string {
+		sums := ring.Hashes("identifier", identifier)
+		return hex.EncodeToString(sums[len(sums)-1].Sum)
+	}
+}

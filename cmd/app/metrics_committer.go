@@ -1,0 +1,114 @@
+package app
+
+import (
+	"context"
+	"sync/atomic"
+
+	"castellan/domain/audit"
+	"castellan/domain/challenge"
+	"castellan/domain/commit"
+	"castellan/domain/outbox"
+)
+
+// metricsCommitter counts, for the metrics, how challenges end. It reads that
+// from the writes of units that have become durable, so that nothing is counted
+// that did not happen.
+type metricsCommitter struct {
+	commit.Committer
+	started, discarded atomic.Int64
+	ended              map[string]*atomic.Int64 // by outcome; the map does not change
+}
+
+// The outcomes of a challenge. Failed is an action that refused.
+const (
+	endedCompleted  = "completed"
+	endedFailed     = "failed"
+	endedDenied     = "denied"
+	endedLocked     = "locked"
+	endedSuperseded = "superseded"
+	endedWithdrawn  = "withdrawn" // the credentials or the session that it was started with are gone
+)
+
+func newMetricsCommitter(c commit.Committer) *metricsCommitter {
+	m := &metricsCommitter{Committer: c, ended: map[string]*atomic.Int64{}}
+	for _, outcome := range []string{
+		endedCompleted, endedFailed, endedDenied, endedLocked, endedSuperseded, endedWithdrawn,
+	} {
+		m.ended[outcome] = new(atomic.Int64)
+	}
+	return m
+}
+
+type unitsKey struct{}
+
+// Commit implements commit.Committer.
+func (c *metricsCommitter) Commit(ctx context.Context, writes ...commit.Write) error {
+	if err := c.Committer.Commit(ctx, writes...); err != nil {
+		return err
+	}
+	if later, ok := ctx.Value(unitsKey{}).(*[][]commit.Write); ok {
+		*later = append(*later, writes) // durable when the transaction is
+		return nil
+	}
+	c.count(writes)
+	return nil
+}
+
+// InTx implements commit.Committer.
+func (c *metricsCommitter) InTx(ctx context.Context, fn func(context.Context) error) error {
+	if _, nested := ctx.Value(unitsKey{}).(*[][]commit.Write); nested {
+		return c.Committer.InTx(ctx, fn)
+	}
+	var later [][]commit.Write
+	if err := c.Committer.InTx(context.WithValue(ctx, unitsKey{}, &later), fn); err != nil {
+		return err
+	}
+	for _, writes := range later {
+		c.count(writes)
+	}
+	return nil
+}
+
+func (c *metricsCommitter) count(writes []commit.Write) {
+	for _, w := range writes {
+		switch w := w.(type) {
+		case challenge.Insert:
+			c.started.Add(1)
+		case challenge.Update:
+			if outcome := endOf(w.Challenge, writes); outcome != "" {
+				c.ended[outcome].Add(1)
+			}
+		case challenge.Supersede:
+			c.ended[endedSuperseded].Add(1)
+		case outbox.Add:
+			if w.State == outbox.Discarded {
+				c.discarded.Add(1)
+			}
+		}
+	}
+}
+
+// endOf names how a challenge ended, "" while it has not. Whether its action
+// refused is told by the row of the audit that is written with it.
+func endOf(c challenge.Challenge, with []commit.Write) string {
+	switch c.State {
+	case challenge.Done:
+		for _, w := range with {
+			if r, ok := w.(audit.Record); ok && r.Target == c.ID && r.Outcome != audit.Success {
+				return endedFailed
+			}
+		}
+		return endedCompleted
+	case challenge.Denied:
+		return endedDenied
+	case challenge.Closed:
+		switch c.Reason {
+		case challenge.TooManyWrong:
+			return endedLocked
+		case challenge.Superseded:
+			return endedSuperseded
+		}
+		return endedWithdrawn
+	}
+	return ""
+}

@@ -1,0 +1,136 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"castellan/domain/challenge"
+	"castellan/domain/change"
+	"castellan/http/edge"
+	"castellan/http/rest"
+)
+
+// part is everything that one slice brings to the program. A slice is declared
+// once, as an argument of join, in the file of its area (account.go,
+// firewall.go …); what it does not have it leaves out.
+type part struct {
+	groups    []rest.Group       // its endpoints; http/api.go lists them
+	actions   []challenge.Action // what runs when a challenge is complete
+	snapshots []snapshot         // what it keeps in memory of rows that any node may change
+	jobs      []job              // its periodic work
+	loops     []loop             // its work that keeps its own time
+	purge     func(context.Context, expiry) error
+	observe   func(edge.Answered) // told of every answered request; must not block
+	metrics   func(*metrics)
+}
+
+// snapshot is a copy of rows. It is loaded before the node serves and after a
+// gap of the change feed.
+type snapshot struct {
+	topic change.Topic
+	load  func(context.Context) error // nil: another topic of the same copy loads it
+	// follow takes in the change that a note of the topic tells of; nil: load does.
+	follow func(ctx context.Context, key string) error
+}
+
+// job is work done every period while the node serves. A failed run is logged
+// with the complaint.
+type job struct {
+	every     time.Duration
+	complaint string
+	do        func(context.Context) error
+}
+
+// loop is work that goes on while the node serves, until its context ends. It
+// reports errors, which are logged with the complaint.
+type loop struct {
+	complaint string
+	run       func(ctx context.Context, report func(error))
+}
+
+// jobTime bounds one run of a job.
+const jobTime = 30 * time.Second
+
+// expiry tells a purge which rows are old. No living token can name what
+// happened before unreachable.
+type expiry struct{ now, unreachable time.Time }
+
+// join takes a part into the program. It is called while the node is built.
+func (s *service) join(p part) {
+	s.groups = append(s.groups, p.groups...)
+	for _, a := range p.actions {
+		s.actions.Register(a)
+	}
+	for _, c := range p.snapshots {
+		if c.load != nil {
+			s.loads = append(s.loads, c.load)
+		}
+		if c.follow == nil {
+			c.follow = func(ctx context.Context, _ string) error { return c.load(ctx) }
+		}
+		s.feed.On(c.topic, c.follow)
+	}
+	s.jobs = append(s.jobs, p.jobs...)
+	s.loops = append(s.loops, p.loops...)
+	if p.purge != nil {
+		s.purges = append(s.purges, p.purge)
+	}
+	if p.observe != nil {
+		s.observers = append(s.observers, p.observe)
+	}
+	if p.metrics != nil {
+		p.metrics(s.metrics)
+	}
+}
+
+// load fills every snapshot.
+func (s *service) load(ctx context.Context) error {
+	var failed error
+	for _, load := range s.loads {
+		failed = errors.Join(failed, load(ctx))
+	}
+	return failed
+}
+
+// purge removes the rows that nobody can ask for any more.
+func (s *service) purge(ctx context.Context) error {
+	now := time.Now()
+	longest, err := s.TokenLife(ctx, s.cfg)
+	if err != nil {
+		return err
+	}
+	old := expiry{now: now, unreachable: now.Add(-longest - time.Hour)} // an hour later, for clocks that differ
+	for _, purge := range s.purges {
+		err = errors.Join(err, purge(ctx, old))
+	}
+	return err
+}
+
+// work runs a job until ctx ends.
+func (s *service) work(ctx context.Context, j job) {
+	tick := time.NewTicker(j.every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		bound, cancel := context.WithTimeout(ctx, jobTime)
+		if err := j.do(bound); err != nil && ctx.Err() == nil {
+			s.log.Warn(j.complaint, "err", err)
+		}
+		cancel()
+	}
+}
+
+// observe tells every part of an answered request.
+func (s *service) observe(_ context.Context, a edge.Answered) {
+	for _, o := range s.observers {
+		o(a)
+	}
+}
+
+// groups lists groups of endpoints.
+func groups(all ...rest.Group) []rest.Group { return all }

@@ -1,0 +1,141 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"castellan/config"
+	httpapi "castellan/http"
+	"castellan/http/edge"
+	"castellan/http/guard"
+	"castellan/http/socket"
+	"castellan/http/system"
+	"castellan/persistence"
+)
+
+// Bounds of the server that nobody needs to configure.
+const (
+	drainNotice = 500 * time.Millisecond
+	maxInFlight = 16384
+	requestTime = 10 * time.Second
+	// repeatTime is how long the answer of an idempotency key is kept.
+	repeatTime = 48 * time.Hour
+)
+
+// http builds the server over the endpoints of all parts. It is the last area.
+func (s *service) http() (err error) {
+	cfg := s.cfg
+	guards := s.guards()
+	s.calls = newCalls(s.DB, guards.Audited, time.Now)
+	repeats := persistence.NewIdempotency(s.DB)
+	s.join(part{
+		observe: s.calls.observe,
+		loops:   []loop{{"audited calls could not be written", s.calls.run}},
+		purge:   func(ctx context.Context, old expiry) error { return repeats.Purge(ctx, old.now.Add(-repeatTime)) },
+	})
+	s.join(part{observe: s.metrics.observe, metrics: func(m *metrics) {
+		m.gauge("castellan_http_requests_in_flight", "Requests being served.",
+			func() float64 { return float64(s.server.InFlight()) })
+	}})
+	if err := httpapi.Complete(s.groups); err != nil {
+		return err
+	}
+	o := edge.Options{
+		Logger: s.log, AccessLog: slog.LevelDebug, Now: time.Now, Observe: s.observe, Trace: traceRequests(s.tracer),
+		Firewall: guard.Firewall{Wall: s.wall, Tokens: s.tokens, Live: s.revocations.Live, Feed: s.feed}.Judge,
+		Guards:   guards.Table(), Authorize: guards.Authorize, ActsAsAdmin: guards.ActsAsAdmin,
+		Idempotency: &guard.Idempotent{Store: repeats, Commit: s.commit, Ring: s.Ring, Now: time.Now},
+		Verify:      guard.Verify(s.totps),
+		Starter: guard.Starter{Starts: s.engine, Accounts: accounts{s.users},
+			Public: s.passwords.Public()},
+		Guarded:        cfg.MFA.Guarded,
+		TrustedProxies: cfg.HTTP.TrustedProxies, CountryHeader: cfg.HTTP.CountryHeader, CountryOf: s.locator.Country,
+		CORSOrigins: cfg.HTTP.CORSOrigins, BasePath: cfg.HTTP.BasePath, PublicURL: s.publicURL,
+		DefaultLanguage: cfg.Language.Default, MaxConnections: cfg.HTTP.MaxConnections,
+		MaxConnectionsPerIP: cfg.HTTP.MaxConnectionsPerIP, MaxInFlight: maxInFlight,
+		Timeout: requestTime + cfg.MFA.ExecWait + cfg.Password.QueueWait, Draining: s.draining.Load,
+	}
+	if s.stops != nil {
+		o.Base, o.Woke = s.stops.context, s.stops.woke
+	}
+	if s.server, err = edge.New(o, httpapi.Endpoints(s.groups...)); err != nil {
+		return fmt.Errorf("endpoints: %w", err)
+	}
+	web := s.server.App.Server()
+	web.ReadTimeout, web.IdleTimeout, web.WriteTimeout = cfg.HTTP.ReadTimeout, cfg.HTTP.IdleTimeout, cfg.HTTP.WriteTimeout
+	if err := guarded(cfg.MFA.Guarded, s.actions, s.server.RunCaptured); err != nil {
+		return err
+	}
+	system.Mount(s.server, system.Options{Ready: s.ready, Draining: s.draining.Load, OpenAPI: s.openAPI,
+		AsyncAPI: s.asyncAPI, Dev: s.dev()})
+	socket.Mount(s.server, socket.Options{Hub: s.hub, Challenge: guards.Challenge, Origins: cfg.HTTP.CORSOrigins,
+		Loopback: cfg.Dev, MaxSockets: cfg.HTTP.MaxConnections})
+	return nil
+}
+
+// guards check the credentials of requests.
+func (s *service) guards() guard.Guards {
+	return guard.Guards{Tokens: s.tokens, Feed: s.feed, Judge: s.roles.Judge, Tenant: s.cfg.Tenant.ID,
+		Cron: s.crons.Client, Devices: s.devices, AllowsIP: s.allowedIPs.Allows,
+		Geo: &guard.Geo{Policy: geoPolicy(s.cfg), Filter: s.geofilters.Filter, Holder: s.client.Holder},
+		Live: func(userID, sessionID string, sv int64) bool {
+			if !s.revocations.Live(userID, sessionID, sv) {
+				return false
+			}
+			s.activity.Touch(sessionID)
+			return true
+		}}
+}
+
+// ready makes real round trips: to the database and through the node.
+func (s *service) ready(ctx context.Context) error {
+	if err := s.DB.Ping(ctx); err != nil {
+		return err
+	}
+	if err := s.feed.CatchUp(ctx); err != nil {
+		return fmt.Errorf("the change feed is behind: %w", err)
+	}
+	return s.client.Probe(ctx)
+}
+
+// quiet waits until no request is under way, and long enough for load balancers
+// to see that this node is not ready. The listener stays open meanwhile: a
+// refusal with Retry-After is kinder than a refused connection.
+func (s *service) quiet(ctx context.Context) {
+	seen := time.After(drainNotice)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for noticed := false; !noticed || s.server.InFlight() > 0; {
+		select {
+		case <-seen:
+			noticed = true
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// documented stands before the paths of the published documents: the public URL
+// where it is configured, else the base path.
+func documented(cfg config.Config) string {
+	if cfg.Source("http.public_url") == config.FromDefault {
+		return cfg.HTTP.BasePath
+	}
+	return cfg.HTTP.PublicURL
+}
+
+func (s *service) openAPI() []byte { return written(httpapi.OpenAPI(s.o.Version, documented(s.cfg))) }
+
+func (s *service) asyncAPI() []byte { return written(socket.Document(documented(s.cfg))) }
+
+// written is a document, or an empty one where it could not be written.
+func written(document []byte, err error) []byte {
+	if err != nil {
+		slog.Error("a document of the interface could not be written", "err", err)
+		return []byte("{}")
+	}
+	return document
+}
