@@ -141,3 +141,14 @@ func TestServerOfTheDocument(t *testing.T) {
 		}
 	}
 }
+
+// Every operation has a name for generated clients and says what its summary does not.
+func TestOperationsOfTheDocument(t *testing.T) {
+	named := map[string]bool{}
+	for _, e := range (httpapi.API{}).Endpoints() {
+		if e.ID == "" || e.Description == "" || named[e.ID] {
+			t.Errorf("%s: operation %q, described %q, named before: %v", e.Key(), e.ID, e.Description, named[e.ID])
+		}
+		named[e.ID] = true
+	}
+}

@@ -23,12 +23,19 @@ type Group struct{ Service *addressbook.Service }
 func (g Group) Endpoints() []rest.Endpoint {
 	const path = "/asset/withdrawal-addresses"
 	es := []rest.Endpoint{
-		rest.Get(path, "List the caller's addresses, oldest first", rest.User, g.list),
+		rest.Get(path, "List the caller's addresses, oldest first", rest.User, g.list).
+			Doc("listWithdrawalAddresses", "Only entries of the caller are listed."),
 		rest.Post(path, "Add an address", rest.User, g.add,
-			fault.InvalidField, fault.WDNetworkAssetMismatch, fault.CharLimitExceeded, fault.RecordAlreadyExist, fault.RecordLimitReached),
+			fault.InvalidField, fault.WDNetworkAssetMismatch, fault.CharLimitExceeded, fault.RecordAlreadyExist, fault.RecordLimitReached).
+			Doc("addWithdrawalAddress",
+				"The address must be a valid one of the network; its checksum is checked where the network "+
+					"has one. A name, and an address on a network, stands once in the book of an account."),
 		rest.Patch(path, "Change the name or the address of an entry", rest.User, g.change,
-			fault.InvalidField, fault.RecordNotFound, fault.WDNetworkAssetMismatch, fault.CharLimitExceeded, fault.RecordAlreadyExist),
-		rest.Delete(path, "Remove an entry", rest.User, g.remove, fault.InvalidField, fault.RecordNotFound),
+			fault.InvalidField, fault.RecordNotFound, fault.WDNetworkAssetMismatch, fault.CharLimitExceeded, fault.RecordAlreadyExist).
+			Doc("updateWithdrawalAddress",
+				"Send address, name or both. A new address is checked like that of a new entry."),
+		rest.Delete(path, "Remove an entry", rest.User, g.remove, fault.InvalidField, fault.RecordNotFound).
+			Doc("deleteWithdrawalAddress", "Only an entry of the caller can be deleted."),
 	}
 	for i := range es {
 		es[i] = es[i].Of(section)

@@ -38,7 +38,9 @@ type Group struct{ Status func() Status }
 // Endpoints implements rest.Group.
 func (g Group) Endpoints() []rest.Endpoint {
 	return []rest.Endpoint{
-		rest.Get("/admin/cluster", "Show the members of the cluster and what lives on this one", rest.Tenant, g.show).For(rest.Admin).Of(section).Extended(),
+		rest.Get("/admin/cluster", "Show the members of the cluster and what lives on this one", rest.Tenant, g.show).For(rest.Admin).Of(section).Extended().
+			Doc("getCluster",
+				"What the node that answers knows of its cluster. Ask each node to compare."),
 	}
 }
 

@@ -25,10 +25,17 @@ func (g Group) Endpoints() []rest.Endpoint {
 	es := []rest.Endpoint{
 		rest.Start2FA("POST", devices, "Register a device once the challenge is complete; execResult.data has its deviceId. The request itself is signed with the new key",
 			rest.User, device.ActionAdd, g.add, fault.InvalidField, fault.DeviceSignatureRequired, fault.DeviceSignatureInvalid, fault.RecordAlreadyExist,
-			fault.RecordLimitReached).HashBody(),
-		rest.Get(devices, "List the caller's devices, newest first", rest.User, g.list),
+			fault.RecordLimitReached).HashBody().
+			Doc("addDevice",
+				"Starts a challenge. The request is signed with the new key, in the header device-signature "+
+					"beside x-auth, which proves that the device holds it. When the challenge is complete "+
+					"execResult.data holds the deviceId."),
+		rest.Get(devices, "List the caller's devices, newest first", rest.User, g.list).
+			Doc("listDevices", "Only devices of the caller are listed."),
 		rest.Start2FA("DELETE", devices, "Remove one of the caller's devices once the challenge is complete", rest.User, device.ActionRemove, g.remove,
-			fault.InvalidField, fault.RecordNotFound),
+			fault.InvalidField, fault.RecordNotFound).
+			Doc("deleteDevice",
+				"Starts a challenge. When it is complete the device can sign nothing any more."),
 	}
 	for i := range es {
 		es[i] = es[i].Of(section).Extended()

@@ -26,7 +26,9 @@ type Explain struct {
 func (g Explain) Endpoints() []rest.Endpoint {
 	return []rest.Endpoint{
 		rest.Post("/admin/system/waf/explain", "Tell which rules a request would meet, and which would decide", rest.Tenant, g.explain,
-			fault.InvalidField).For(rest.Admin).Of(extension).Extended(),
+			fault.InvalidField).For(rest.Admin).Of(extension).Extended().
+			Doc("explainFirewall",
+				"Nothing is counted. The answer follows the same rules as a real request at this moment."),
 	}
 }
 

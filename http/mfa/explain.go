@@ -23,7 +23,9 @@ type Explain struct {
 func (g Explain) Endpoints() []rest.Endpoint {
 	return []rest.Endpoint{
 		rest.Post("/admin/system/mfa/explain", "Tell which policy would guard an action, and which methods would be offered", rest.Tenant, g.explain,
-			fault.InvalidField, fault.RecordNotFound).For(rest.Admin).Of(extension).Extended(),
+			fault.InvalidField, fault.RecordNotFound).For(rest.Admin).Of(extension).Extended().
+			Doc("explainMfa",
+				"Nothing is started and nothing is sent. The answer follows the same rules as a real start."),
 	}
 }
 

@@ -29,17 +29,33 @@ func (g Group) Endpoints() []rest.Endpoint {
 		typ = "/resource/resource-type"
 	)
 	es := []rest.Endpoint{
-		rest.Get("/resource/resources", "List the resources", rest.Tenant, g.resources, fault.InvalidField),
+		rest.Get("/resource/resources", "List the resources", rest.Tenant, g.resources, fault.InvalidField).
+			Doc("listResources",
+				"A resource is an endpoint (context API), or a page or a part of one (context UI), on which "+
+					"roles are granted permissions."),
 		rest.Post(one, "Add a resource, or change one", rest.Tenant, g.save,
-			fault.InvalidField, fault.RecordAlreadyExist, fault.RecordNotFound, fault.InvalidState),
+			fault.InvalidField, fault.RecordAlreadyExist, fault.RecordNotFound, fault.InvalidState).
+			Doc("saveResource",
+				"With resourceId the resource is changed, without it one is added. Resources of the context "+
+					"API that the service serves exist from the start."),
 		rest.Delete(one, "Delete a resource and what was granted on it", rest.Tenant, g.remove,
-			fault.InvalidField, fault.RecordNotFound, fault.InvalidState),
-		rest.Get("/resource/resource-types", "List the resource types", rest.Tenant, g.types),
+			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).
+			Doc("deleteResource",
+				"A resource that other resources are nested in, and one that the service itself serves, "+
+					"cannot be deleted."),
+		rest.Get("/resource/resource-types", "List the resource types", rest.Tenant, g.types).
+			Doc("listResourceTypes",
+				"A type groups resources: for the context API it is the HTTP method."),
 		rest.Post(typ, "Add a resource type, or change one", rest.Tenant, g.saveType,
-			fault.InvalidField, fault.RecordAlreadyExist, fault.RecordNotFound, fault.InvalidState),
+			fault.InvalidField, fault.RecordAlreadyExist, fault.RecordNotFound, fault.InvalidState).
+			Doc("saveResourceType", "With resourceTypeId the type is changed, without it one is added."),
 		rest.Delete(typ, "Delete a resource type that has no resources", rest.Tenant, g.removeType,
-			fault.InvalidField, fault.RecordNotFound, fault.InvalidState),
-		rest.Get("/admin/role-resource-permission-log", "List what was granted and revoked, newest first", rest.Tenant, g.log, fault.InvalidField),
+			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).
+			Doc("deleteResourceType", "A type that has resources cannot be deleted."),
+		rest.Get("/admin/role-resource-permission-log", "List what was granted and revoked, newest first", rest.Tenant, g.log, fault.InvalidField).
+			Doc("listPermissionLog",
+				"One row for each permission that was granted to a role or taken from it, with the "+
+					"administrator and the time."),
 	}
 	for i := range es {
 		es[i] = es[i].For(rest.Admin).Reserve().Of(section)

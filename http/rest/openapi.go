@@ -109,7 +109,8 @@ var schemes = map[Credential][]string{
 }
 
 func (d document) operation(e *Endpoint) *huma.Operation {
-	op := &huma.Operation{Method: e.Method, Path: e.Path, OperationID: operationID(e), Summary: e.Summary,
+	op := &huma.Operation{Method: e.Method, Path: e.Path, OperationID: cmp.Or(e.ID, operationID(e)),
+		Summary: e.Summary, Description: e.Description,
 		Security: []map[string][]string{}, Responses: map[string]*huma.Response{},
 		Extensions: map[string]any{"x-credential": e.Credential, "x-audience": e.Audience}}
 	if e.Section != "" {
@@ -133,7 +134,8 @@ func (d document) operation(e *Endpoint) *huma.Operation {
 	return op
 }
 
-// operationID is the method and the path's words: getAdminJobsId.
+// operationID is that of an endpoint without one: the method and the path's
+// words, as in getAdminJobsId.
 func operationID(e *Endpoint) string {
 	id := strings.ToLower(e.Method)
 	for _, word := range strings.FieldsFunc(e.Path, func(r rune) bool { return strings.ContainsRune("/-{}._", r) }) {
@@ -184,7 +186,7 @@ func (d document) request(op *huma.Operation, e *Endpoint) {
 	op.RequestBody = &huma.RequestBody{Required: len(rest.Required) > 0,
 		Content: map[string]*huma.MediaType{TypeJSON: {Schema: schema}}}
 	if e.Method == "DELETE" {
-		op.Description = "The fields may also be sent in the query; the body wins."
+		op.Description = strings.TrimSpace(op.Description + " The fields may also be sent in the query; the body wins.")
 	}
 }
 

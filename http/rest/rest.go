@@ -156,7 +156,8 @@ type Endpoint struct {
 	Errors                []fault.Code
 	In, Out               reflect.Type // Out is nil where the Starter answers
 	Section               string
-	Extension             bool // not one of the interface's own endpoints (D-EXT-01)
+	ID, Description       string // operationId and more than the summary says, for the document
+	Extension             bool   // not one of the interface's own endpoints (D-EXT-01)
 
 	BodyLimit     int      // bytes; 0 = Options.BodyLimit
 	Repeatable    bool     // honours Idempotency-Key (D-EXT-02)
@@ -271,6 +272,13 @@ func (e Endpoint) For(a Audience) Endpoint { e.Audience = a; return e }
 
 // Of names the section of the interface that it belongs to, e.g. "4.18 Withdrawal address book".
 func (e Endpoint) Of(section string) Endpoint { e.Section = section; return e }
+
+// Doc names the operation as generated clients call it, such as listSessions,
+// and says what its summary does not.
+func (e Endpoint) Doc(id, description string) Endpoint {
+	e.ID, e.Description = id, description
+	return e
+}
 
 // Body sets the largest body it accepts, in bytes.
 func (e Endpoint) Body(maxBytes int) Endpoint { e.BodyLimit = maxBytes; return e }

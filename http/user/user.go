@@ -17,7 +17,8 @@ type Group struct{ Users user.Store }
 // Endpoints implements rest.Group.
 func (g Group) Endpoints() []rest.Endpoint {
 	return []rest.Endpoint{
-		rest.Get("/user/user-profile", "Read the caller's profile", rest.Tenant, g.profile).For(rest.SelfUser).Of(section),
+		rest.Get("/user/user-profile", "Read the caller's profile", rest.Tenant, g.profile).For(rest.SelfUser).Of(section).
+			Doc("getProfile", "The facts of the account that a client shows or hides functions by."),
 	}
 }
 
