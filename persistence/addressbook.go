@@ -45,10 +45,10 @@ func (r addressRow) entry() addressbook.Entry {
 
 // Book implements addressbook.Store.
 func (s AddressBooks) Book(ctx context.Context, userID string) (addressbook.Book, error) {
-	ctx, cancel := s.db.bound(ctx)
+	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	var rows []addressRow
-	err := s.db.conn(ctx).NewSelect().Model(&rows).Where("user_id = ?", userID).Order("id").Scan(ctx)
+	err := s.db.Conn(ctx).NewSelect().Model(&rows).Where("user_id = ?", userID).Order("id").Scan(ctx)
 	out := make(addressbook.Book, len(rows))
 	for i, r := range rows {
 		out[i] = r.entry()
@@ -60,10 +60,10 @@ func (s AddressBooks) Book(ctx context.Context, userID string) (addressbook.Book
 // book is read: that makes a second writer wait for this one, in words that
 // both databases know.
 func (s AddressBooks) Hold(ctx context.Context, userID string) (addressbook.Book, error) {
-	ctx, cancel := s.db.bound(ctx)
+	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
-	row := bookRow{UserID: userID, ChangedAt: ms(s.db.now())}
-	_, err := s.db.conn(ctx).NewInsert().Model(&row).On("CONFLICT (user_id) DO UPDATE").Set("changed_at = EXCLUDED.changed_at").Returning("NULL").Exec(ctx)
+	row := bookRow{UserID: userID, ChangedAt: ms(s.db.Now())}
+	_, err := s.db.Conn(ctx).NewInsert().Model(&row).On("CONFLICT (user_id) DO UPDATE").Set("changed_at = EXCLUDED.changed_at").Returning("NULL").Exec(ctx)
 	if err != nil {
 		return nil, translate(err)
 	}
@@ -78,18 +78,18 @@ func (s AddressBooks) Insert(ctx context.Context, userID string, e addressbook.E
 
 // Replace implements addressbook.Store.
 func (s AddressBooks) Replace(ctx context.Context, userID string, e addressbook.Entry) error {
-	ctx, cancel := s.db.bound(ctx)
+	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
-	res, err := s.db.conn(ctx).NewUpdate().Model((*addressRow)(nil)).Set("name = ?", e.Name).Set("address = ?", e.Address).Set("key = ?", e.Key()).
+	res, err := s.db.Conn(ctx).NewUpdate().Model((*addressRow)(nil)).Set("name = ?", e.Name).Set("address = ?", e.Address).Set("key = ?", e.Key()).
 		Set("address_at = ?", ms(e.AddressAt)).Where("id = ?", e.ID).Where("user_id = ?", userID).Exec(ctx)
 	return oneAddress(res, err)
 }
 
 // Remove implements addressbook.Store.
 func (s AddressBooks) Remove(ctx context.Context, userID string, id int64) error {
-	ctx, cancel := s.db.bound(ctx)
+	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
-	res, err := s.db.conn(ctx).NewDelete().Model((*addressRow)(nil)).Where("id = ?", id).Where("user_id = ?", userID).Exec(ctx)
+	res, err := s.db.Conn(ctx).NewDelete().Model((*addressRow)(nil)).Where("id = ?", id).Where("user_id = ?", userID).Exec(ctx)
 	return oneAddress(res, err)
 }
 

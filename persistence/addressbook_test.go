@@ -14,16 +14,6 @@ import (
 	"castellan/domain/currency/currencytest"
 )
 
-// empty removes all rows of tables, in an order that what refers to others
-// allows.
-func empty(t *testing.T, db *DB, tables ...string) {
-	t.Helper()
-	for _, table := range tables {
-		_, err := db.write.NewDelete().Table(table).Where("TRUE").Exec(t.Context())
-		must(t, err)
-	}
-}
-
 func TestCurrencyStore(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		currencytest.Run(t, func(t *testing.T) (currency.Store, commit.Committer) {
@@ -81,7 +71,7 @@ func TestAddressBookAudit(t *testing.T) {
 			books.Commit = db
 			must(t, step.do())
 			var rows []auditRow
-			must(t, db.read.NewSelect().Model(&rows).Where("action = ?", step.action).Scan(ctx))
+			must(t, db.Conn(ctx).NewSelect().Model(&rows).Where("action = ?", step.action).Scan(ctx))
 			if len(rows) != 1 {
 				t.Fatalf("%s: %d rows", step.action, len(rows))
 			}

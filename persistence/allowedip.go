@@ -9,6 +9,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"castellan/domain/allowedip"
+	"castellan/persistence/engine"
 )
 
 // AllowedIPs implements allowedip.Store.
@@ -27,13 +28,13 @@ type allowedRow struct {
 	CreatedAt int64
 }
 
-var allowedIPWrites = []planFor{
-	each(func(ctx context.Context, tx bun.Tx, w allowedip.Allow) error {
+var allowedIPWrites = []engine.Kind{
+	engine.Each(func(ctx context.Context, tx bun.Tx, w allowedip.Allow) error {
 		row := allowedRow{UserID: w.UserID, Network: w.Network.String(), CreatedAt: ms(w.At)}
 		_, err := tx.NewInsert().Model(&row).On("CONFLICT DO NOTHING").Returning("NULL").Exec(ctx)
 		return err
 	}),
-	each(func(ctx context.Context, tx bun.Tx, w allowedip.Disallow) error {
+	engine.Each(func(ctx context.Context, tx bun.Tx, w allowedip.Disallow) error {
 		_, err := tx.NewDelete().Table("allowed_ip").Where("user_id = ?", w.UserID).Where("network = ?", w.Network.String()).Exec(ctx)
 		return err
 	}),
@@ -41,10 +42,10 @@ var allowedIPWrites = []planFor{
 
 // Networks implements allowedip.Store.
 func (s AllowedIPs) Networks(ctx context.Context, userID string) ([]netip.Prefix, error) {
-	ctx, cancel := s.db.bound(ctx)
+	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	var rows []allowedRow
-	if err := s.db.conn(ctx).NewSelect().Model(&rows).Where("user_id = ?", userID).Scan(ctx); err != nil {
+	if err := s.db.Conn(ctx).NewSelect().Model(&rows).Where("user_id = ?", userID).Scan(ctx); err != nil {
 		return nil, translate(err)
 	}
 	by, err := networks(rows)
@@ -53,10 +54,10 @@ func (s AllowedIPs) Networks(ctx context.Context, userID string) ([]netip.Prefix
 
 // All implements allowedip.Store.
 func (s AllowedIPs) All(ctx context.Context) (map[string][]netip.Prefix, error) {
-	ctx, cancel := s.db.bound(ctx)
+	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	var rows []allowedRow
-	if err := s.db.conn(ctx).NewSelect().Model(&rows).Scan(ctx); err != nil {
+	if err := s.db.Conn(ctx).NewSelect().Model(&rows).Scan(ctx); err != nil {
 		return nil, translate(err)
 	}
 	return networks(rows)

@@ -15,11 +15,12 @@ import (
 
 	"castellan/domain/audit"
 	"castellan/domain/id"
+	"castellan/persistence/engine"
 )
 
 // chain is one writer's run of audit rows: each hash covers the one before,
 // so that a row cannot be changed, moved or taken out of the middle unseen.
-// It is kept in memory because one transaction at a time runs on a lane; a
+// It is kept in memory because one transaction at a time runs in a slot; a
 // rolled-back transaction restores the value from before.
 type chain struct {
 	name string
@@ -43,7 +44,14 @@ func (c *chain) next(r audit.Record) auditRow {
 	return row
 }
 
-func (c *chain) forget() { c.lost = true }
+// Remember implements engine.State.
+func (c *chain) Remember() (undo func()) {
+	was := *c
+	return func() { *c = was }
+}
+
+// Forget implements engine.State: rows whose fate is unknown may be there.
+func (c *chain) Forget() { c.lost = true }
 
 type auditRow struct {
 	bun.BaseModel `bun:"table:audit,alias:a"`
@@ -86,8 +94,8 @@ func part[S ~string | ~[]byte](b []byte, p S) []byte {
 	return append(binary.BigEndian.AppendUint32(b, uint32(len(p))), p...)
 }
 
-var auditWrites = []planFor{
-	inserts(func(r *DBRow, w audit.Record) auditRow { return r.l.chain.next(w) }),
+var auditWrites = []engine.Kind{
+	engine.InsertInOrder(func(s engine.State, w audit.Record) auditRow { return s.(*chain).next(w) }),
 }
 
 type checkpointRow struct {
@@ -117,7 +125,7 @@ func (db *DB) Checkpoint(ctx context.Context, now time.Time, key []byte) error {
 	row := checkpointRow{ID: id.New(now), At: ms(now), Heads: string(text)}
 	row.Hash = row.sum(macOf(key))
 	return db.InTx(ctx, func(ctx context.Context) error {
-		_, err := db.conn(ctx).NewInsert().Model(&row).Exec(ctx)
+		_, err := db.Conn(ctx).NewInsert().Model(&row).Exec(ctx)
 		return err
 	})
 }
@@ -136,7 +144,7 @@ func (db *DB) heads(ctx context.Context) (map[string]int64, error) {
 		Chain string
 		Seq   int64
 	}
-	err := db.conn(ctx).NewRaw(eachHead).Scan(ctx, &rows)
+	err := db.Conn(ctx).NewRaw(eachHead).Scan(ctx, &rows)
 	heads := map[string]int64{}
 	for _, r := range rows {
 		heads[r.Chain] = r.Seq
@@ -159,7 +167,7 @@ func (db *DB) VerifyAudit(ctx context.Context, key []byte) (rows int64, err erro
 		mac, previous := macOf(key), []byte(nil)
 		for seq := int64(1); seq <= last; {
 			var page []auditRow
-			if err := db.read.NewSelect().Model(&page).Where("chain = ?", name).Where("seq >= ?", seq).Order("seq").Limit(1000).Scan(ctx); err != nil {
+			if err := db.Conn(ctx).NewSelect().Model(&page).Where("chain = ?", name).Where("seq >= ?", seq).Order("seq").Limit(1000).Scan(ctx); err != nil {
 				return rows, translate(err)
 			}
 			for _, r := range page {
@@ -184,7 +192,7 @@ func (db *DB) verifyCheckpoints(ctx context.Context, key []byte, heads map[strin
 	mac := macOf(key)
 	for after := ""; ; {
 		var page []checkpointRow
-		if err := db.read.NewSelect().Model(&page).Where("id > ?", after).Order("id").Limit(1000).Scan(ctx); err != nil || len(page) == 0 {
+		if err := db.Conn(ctx).NewSelect().Model(&page).Where("id > ?", after).Order("id").Limit(1000).Scan(ctx); err != nil || len(page) == 0 {
 			return translate(err)
 		}
 		for _, p := range page {

@@ -36,10 +36,10 @@ func selected(s *bun.SelectQuery, q audit.Query) *bun.SelectQuery {
 
 // List implements audit.Store.
 func (s Audit) List(ctx context.Context, q audit.Query) ([]audit.Stored, error) {
-	ctx, cancel := s.db.bound(ctx)
+	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	var rows []auditRow
-	query := selected(s.db.conn(ctx).NewSelect().Model(&rows), q).OrderExpr("at DESC, chain DESC, seq DESC").Limit(int64(q.Limit))
+	query := selected(s.db.Conn(ctx).NewSelect().Model(&rows), q).OrderExpr("at DESC, chain DESC, seq DESC").Limit(int64(q.Limit))
 	if q.After.Chain != "" {
 		query = query.Where("(at, chain, seq) < (?, ?, ?)", ms(q.After.At), q.After.Chain, q.After.Seq)
 	}
@@ -54,8 +54,8 @@ func (s Audit) List(ctx context.Context, q audit.Query) ([]audit.Stored, error) 
 
 // Count implements audit.Store.
 func (s Audit) Count(ctx context.Context, q audit.Query) (int, error) {
-	ctx, cancel := s.db.bound(ctx)
+	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
-	n, err := selected(s.db.conn(ctx).NewSelect().Model((*auditRow)(nil)), q).Count(ctx)
+	n, err := selected(s.db.Conn(ctx).NewSelect().Model((*auditRow)(nil)), q).Count(ctx)
 	return int(n), translate(err)
 }

@@ -12,6 +12,7 @@ import (
 	"castellan/domain/challenge"
 	"castellan/domain/fault"
 	"castellan/domain/id"
+	"castellan/persistence/engine"
 )
 
 // Challenges implements challenge.Store.
@@ -82,19 +83,11 @@ type outcomeRow struct {
 	Sealed      []byte
 }
 
-func body(v any) string {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(fmt.Sprintf("persistence: encode %T: %v", v, err)) // plain values always encode
-	}
-	return string(b)
-}
-
-var challengeFences = []planFor{
-	fences("challenge", false, func(_ *DBRow, u challenge.Update) challengeStep {
+var challengeFences = []engine.Kind{
+	engine.FencedByVersion(false, func(u challenge.Update) challengeStep {
 		return challengeStep{ID: u.ID, Version: u.Version, State: int16(u.State), TouchedAt: time.Now().UnixMilli(), Body: body(u.Body)}
 	}, "state", "touched_at", "body"),
-	fences("attempt_budget", true, func(_ *DBRow, s challenge.Spend) budgetRow {
+	engine.FencedByVersion(true, func(s challenge.Spend) budgetRow {
 		v := s.Version
 		if v == 0 {
 			v = 1 // inserted
@@ -103,15 +96,15 @@ var challengeFences = []planFor{
 	}, "body", "updated_at"),
 }
 
-var challengeWrites = []planFor{
-	inserts(func(_ *DBRow, w challenge.Insert) challengeRow {
+var challengeWrites = []engine.Kind{
+	engine.Insert(func(w challenge.Insert) challengeRow {
 		return challengeRow{ID: w.ID, UserID: w.Owner(), Action: w.Action, Flow: string(w.Flow), State: int16(w.State), CreatedAt: w.CreatedAt,
 			ExpiresAt: w.ExpiresAt, TouchedAt: w.CreatedAt, Version: 1, Body: body(w.Body), Command: w.Command}
 	}),
-	inserts(func(_ *DBRow, w challenge.Record) outcomeRow {
+	engine.Insert(func(w challenge.Record) outcomeRow {
 		return outcomeRow{ChallengeID: w.ChallengeID, CreatedAt: w.CreatedAt, ExpiresAt: w.ExpiresAt, Sealed: w.Sealed}
 	}),
-	together(func(ctx context.Context, tx bun.Tx, ws []challenge.Supersede) error {
+	engine.All(func(ctx context.Context, tx bun.Tx, ws []challenge.Supersede) error {
 		ids := make([]string, len(ws))
 		for i, w := range ws {
 			ids[i] = w.ID
@@ -133,10 +126,10 @@ type denialRow struct {
 
 // Load implements challenge.Store.
 func (s Challenges) Load(ctx context.Context, challengeID string) (challenge.Challenge, error) {
-	ctx, cancel := s.db.bound(ctx)
+	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	var r challengeRow
-	err := s.db.conn(ctx).NewSelect().Model(&r).ExcludeColumn("command").Where("id = ?", challengeID).Scan(ctx)
+	err := s.db.Conn(ctx).NewSelect().Model(&r).ExcludeColumn("command").Where("id = ?", challengeID).Scan(ctx)
 	if err = translate(err); fault.CodeOf(err) == fault.RecordNotFound {
 		err = fault.New(fault.ChallengeNotFound, "there is no such challenge")
 	}
@@ -163,19 +156,19 @@ func (r challengeRow) challenge() (challenge.Challenge, error) {
 
 // Command implements challenge.Store.
 func (s Challenges) Command(ctx context.Context, id string) (command []byte, err error) {
-	ctx, cancel := s.db.bound(ctx)
+	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
-	err = s.db.conn(ctx).NewSelect().Table("challenge").Column("command").Where("id = ?", id).Scan(ctx, &command)
+	err = s.db.Conn(ctx).NewSelect().Table("challenge").Column("command").Where("id = ?", id).Scan(ctx, &command)
 	return command, translate(err)
 }
 
 // Budget implements challenge.Store.
 func (s Challenges) Budget(ctx context.Context, subject string, flow challenge.Flow) (challenge.Budget, error) {
-	ctx, cancel := s.db.bound(ctx)
+	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	b := challenge.Budget{Subject: subject, Flow: flow}
 	var r budgetRow
-	err := translate(s.db.find(ctx, &r, "id = $1", "", b.Key()))
+	err := translate(s.db.Find(ctx, &r, "id = $1", "", b.Key()))
 	switch {
 	case fault.CodeOf(err) == fault.RecordNotFound:
 		return b, nil
@@ -192,10 +185,10 @@ func (s Challenges) Budget(ctx context.Context, subject string, flow challenge.F
 
 // Outcome implements challenge.Store.
 func (s Challenges) Outcome(ctx context.Context, id string) (challenge.Outcome, error) {
-	ctx, cancel := s.db.bound(ctx)
+	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	var r outcomeRow
-	err := translate(s.db.find(ctx, &r, "challenge_id = $1", "", id))
+	err := translate(s.db.Find(ctx, &r, "challenge_id = $1", "", id))
 	if fault.CodeOf(err) == fault.RecordNotFound {
 		err = fault.New(fault.ChallengeNotCompleted, "the challenge has no outcome yet")
 	}
@@ -204,10 +197,10 @@ func (s Challenges) Outcome(ctx context.Context, id string) (challenge.Outcome, 
 
 // Open implements challenge.Store.
 func (s Challenges) Open(ctx context.Context, userID string, now time.Time) ([]challenge.Ref, error) {
-	ctx, cancel := s.db.bound(ctx)
+	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	var rows []openRow
-	err := s.db.find(ctx, &rows, "user_id = $1 AND state = 0 AND expires_at > $2", "created_at, id", userID, ms(now))
+	err := s.db.Find(ctx, &rows, "user_id = $1 AND state = 0 AND expires_at > $2", "created_at, id", userID, ms(now))
 	out := make([]challenge.Ref, len(rows))
 	for i, r := range rows {
 		out[i] = challenge.Ref{ID: r.ID, Action: r.Action, CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt}
@@ -217,10 +210,10 @@ func (s Challenges) Open(ctx context.Context, userID string, now time.Time) ([]c
 
 // Pending implements challenge.Store.
 func (s Challenges) Pending(ctx context.Context, userID string, now time.Time) ([]challenge.Insert, error) {
-	ctx, cancel := s.db.bound(ctx)
+	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	var rows []challengeRow
-	if err := s.db.find(ctx, &rows, "user_id = $1 AND state = 0 AND expires_at > $2", "created_at DESC, id DESC", userID, ms(now)); err != nil {
+	if err := s.db.Find(ctx, &rows, "user_id = $1 AND state = 0 AND expires_at > $2", "created_at DESC, id DESC", userID, ms(now)); err != nil {
 		return nil, translate(err)
 	}
 	out := make([]challenge.Insert, len(rows))
@@ -236,10 +229,10 @@ func (s Challenges) Pending(ctx context.Context, userID string, now time.Time) (
 
 // Denials implements challenge.Store.
 func (s Challenges) Denials(ctx context.Context, userID string, since time.Time) ([]int64, error) {
-	ctx, cancel := s.db.bound(ctx)
+	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	var rows []denialRow
-	err := s.db.find(ctx, &rows, "user_id = $1 AND state = 3 AND touched_at >= $2", "touched_at", userID, ms(since))
+	err := s.db.Find(ctx, &rows, "user_id = $1 AND state = 3 AND touched_at >= $2", "touched_at", userID, ms(since))
 	out := make([]int64, len(rows))
 	for i, r := range rows {
 		out[i] = r.TouchedAt
@@ -258,7 +251,7 @@ type stateRow struct {
 // States implements challenge.Store.
 func (s Challenges) States(ctx context.Context, ids []string) (map[string]challenge.State, error) {
 	where, list := "id = ANY($1)", any(ids)
-	if !s.db.postgres() {
+	if !s.db.Postgres() {
 		text, err := json.Marshal(ids)
 		if err != nil {
 			return nil, err
@@ -266,7 +259,7 @@ func (s Challenges) States(ctx context.Context, ids []string) (map[string]challe
 		where, list = "id IN (SELECT value FROM json_each($1))", string(text)
 	}
 	var rows []stateRow
-	if err := s.db.find(ctx, &rows, where, "", list); err != nil {
+	if err := s.db.Find(ctx, &rows, where, "", list); err != nil {
 		return nil, translate(err)
 	}
 	out := make(map[string]challenge.State, len(rows))
@@ -278,9 +271,9 @@ func (s Challenges) States(ctx context.Context, ids []string) (map[string]challe
 
 // Stuck implements challenge.Store.
 func (s Challenges) Stuck(ctx context.Context, before time.Time, max int) (ids []string, err error) {
-	ctx, cancel := s.db.bound(ctx)
+	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
-	err = s.db.conn(ctx).NewSelect().Table("challenge").Column("id").Where("state = 1").Where("touched_at < ?", ms(before)).
+	err = s.db.Conn(ctx).NewSelect().Table("challenge").Column("id").Where("state = 1").Where("touched_at < ?", ms(before)).
 		Order("touched_at").Limit(int64(max)).Scan(ctx, &ids)
 	return ids, translate(err)
 }
@@ -289,11 +282,11 @@ func (s Challenges) Stuck(ctx context.Context, before time.Time, max int) (ids [
 // range of the primary key.
 func (s Challenges) Purge(ctx context.Context, made time.Time) error {
 	return errors.Join(
-		s.db.purge(ctx, "challenge", "id", "id < ?", id.Before(made)),
-		s.db.purgePart(ctx, "attempt_budget", "updated_at < ?", ms(made.Add(-24*time.Hour))))
+		s.db.Purge(ctx, "challenge", "id", "id < ?", id.Before(made)),
+		s.db.PurgePart(ctx, "attempt_budget", "updated_at < ?", ms(made.Add(-24*time.Hour))))
 }
 
 // PurgeOutcomes implements challenge.Store.
 func (s Challenges) PurgeOutcomes(ctx context.Context, now, made time.Time) error {
-	return s.db.purge(ctx, "outcome", "challenge_id", "challenge_id < ? AND expires_at <= ?", id.Before(made), ms(now))
+	return s.db.Purge(ctx, "outcome", "challenge_id", "challenge_id < ? AND expires_at <= ?", id.Before(made), ms(now))
 }

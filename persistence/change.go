@@ -7,6 +7,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"castellan/domain/change"
+	"castellan/persistence/engine"
 )
 
 // Changes implements change.Store.
@@ -26,8 +27,8 @@ type changeRow struct {
 	At    int64
 }
 
-var changeWrites = []planFor{
-	inserts(func(_ *DBRow, n change.Note) changeRow {
+var changeWrites = []engine.Kind{
+	engine.Insert(func(n change.Note) changeRow {
 		return changeRow{Topic: string(n.Topic), Key: n.Key, At: time.Now().UnixMilli()}
 	}),
 }
@@ -35,12 +36,9 @@ var changeWrites = []planFor{
 // Since implements change.Store.
 func (s Changes) Since(ctx context.Context, from time.Time) ([]change.Entry, error) {
 	// Bounded by the caller alone: it is what tells whether the database answers.
-	done := func(bool) {}
-	if s.db.postgres() {
-		done = s.db.pulse.watch()
-	}
+	done := s.db.Watch()
 	var rows []changeRow
-	err := s.db.conn(ctx).NewSelect().Model(&rows).Where("at >= ?", ms(from)).Order("id").Scan(ctx)
+	err := s.db.Conn(ctx).NewSelect().Model(&rows).Where("at >= ?", ms(from)).Order("id").Scan(ctx)
 	done(err == nil)
 	out := make([]change.Entry, len(rows))
 	for i, r := range rows {
@@ -51,5 +49,5 @@ func (s Changes) Since(ctx context.Context, from time.Time) ([]change.Entry, err
 
 // Purge implements change.Store.
 func (s Changes) Purge(ctx context.Context, before time.Time) error {
-	return s.db.purge(ctx, "change", "id", "at < ?", ms(before))
+	return s.db.Purge(ctx, "change", "id", "at < ?", ms(before))
 }

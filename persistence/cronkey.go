@@ -2,14 +2,12 @@ package persistence
 
 import (
 	"context"
-	"reflect"
-	"slices"
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/commit"
 	"castellan/domain/cronkey"
 	"castellan/domain/keyring"
+	"castellan/persistence/engine"
 )
 
 // CronKeys implements cronkey.Store.
@@ -29,38 +27,30 @@ type cronKeyRow struct {
 	CreatedAt int64
 }
 
-var cronKeyFences = []planFor{
-	{reflect.TypeFor[cronkey.Remove](), plan{apply: func(ctx context.Context, l *lane, ws []commit.Write) (missing []int, err error) {
-		names := make([]string, len(ws))
-		for i, w := range ws {
-			names[i] = w.(cronkey.Remove).Name
-		}
-		slices.Sort(names) // one order in every process
-		var gone []string
-		if _, err = l.tx.NewDelete().Table("cron_key").Where("name IN (?)", bun.List(names)).Returning("name").Exec(ctx, &gone); err != nil {
-			return nil, err
-		}
-		for i, w := range ws {
-			if !slices.Contains(gone, w.(cronkey.Remove).Name) {
-				missing = append(missing, i)
+var cronKeyFences = []engine.Kind{
+	engine.AllFenced(func(w cronkey.Remove) string { return w.Name },
+		func(ctx context.Context, tx bun.Tx, ws []cronkey.Remove) (gone []string, err error) {
+			names := make([]string, len(ws))
+			for i, w := range ws {
+				names[i] = w.Name
 			}
-		}
-		return missing, nil
-	}}},
+			_, err = tx.NewDelete().Table("cron_key").Where("name IN (?)", bun.List(names)).Returning("name").Exec(ctx, &gone)
+			return gone, err
+		}),
 }
 
-var cronKeyWrites = []planFor{
-	inserts(func(_ *DBRow, w cronkey.Add) cronKeyRow {
+var cronKeyWrites = []engine.Kind{
+	engine.Insert(func(w cronkey.Add) cronKeyRow {
 		return cronKeyRow{Name: w.Name, HashKey: w.Hash.Key, Hash: w.Hash.Sum, CreatedAt: ms(w.CreatedAt)}
 	}),
 }
 
 // Keys implements cronkey.Store.
 func (s CronKeys) Keys(ctx context.Context) ([]cronkey.Key, error) {
-	ctx, cancel := s.db.bound(ctx)
+	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	var rows []cronKeyRow
-	err := s.db.conn(ctx).NewSelect().Model(&rows).Order("name").Scan(ctx)
+	err := s.db.Conn(ctx).NewSelect().Model(&rows).Order("name").Scan(ctx)
 	out := make([]cronkey.Key, len(rows))
 	for i, r := range rows {
 		out[i] = cronkey.Key{Name: r.Name, Hash: keyring.Sum{Key: r.HashKey, Sum: r.Hash}, CreatedAt: at(r.CreatedAt)}

@@ -70,17 +70,17 @@ func (s Currencies) Pairs(ctx context.Context) ([]currency.Pair, error) {
 
 // AddCurrency implements currency.Store.
 func (s Currencies) AddCurrency(ctx context.Context, c currency.Currency) (int64, error) {
-	return insertWithID(ctx, s.db, &currencyRow{Code: c.Code, Name: c.Name, Active: c.Active, CreatedAt: ms(s.db.now())})
+	return insertWithID(ctx, s.db, &currencyRow{Code: c.Code, Name: c.Name, Active: c.Active, CreatedAt: ms(s.db.Now())})
 }
 
 // AddNetwork implements currency.Store.
 func (s Currencies) AddNetwork(ctx context.Context, n currency.Network) (int64, error) {
-	return insertWithID(ctx, s.db, &networkRow{Code: n.Code, Name: n.Name, Active: n.Active, CreatedAt: ms(s.db.now())})
+	return insertWithID(ctx, s.db, &networkRow{Code: n.Code, Name: n.Name, Active: n.Active, CreatedAt: ms(s.db.Now())})
 }
 
 // AddPair implements currency.Store.
 func (s Currencies) AddPair(ctx context.Context, p currency.Pair) (int64, error) {
-	return insertWithID(ctx, s.db, &pairRow{CurrencyID: p.CurrencyID, NetworkID: p.NetworkID, Active: p.Active, WithdrawEnable: p.Withdraw, CreatedAt: ms(s.db.now())})
+	return insertWithID(ctx, s.db, &pairRow{CurrencyID: p.CurrencyID, NetworkID: p.NetworkID, Active: p.Active, WithdrawEnable: p.Withdraw, CreatedAt: ms(s.db.Now())})
 }
 
 // currencyRows reads all rows of a table in the order of their ids.
@@ -98,10 +98,10 @@ func currencyRows[R, T any](ctx context.Context, db *DB, record func(R) T) ([]T,
 
 // insertWithID inserts a row whose id the database gives.
 func insertWithID[R any](ctx context.Context, db *DB, row *R) (id int64, err error) {
-	ctx, cancel := db.bound(ctx)
+	ctx, cancel := db.Bound(ctx)
 	defer cancel()
 	err = db.InTx(ctx, func(ctx context.Context) error {
-		return db.conn(ctx).NewInsert().Model(row).Returning("id").Scan(ctx, &id)
+		return db.Conn(ctx).NewInsert().Model(row).Returning("id").Scan(ctx, &id)
 	})
 	return id, translate(err)
 }

@@ -1,19 +1,15 @@
 package persistence
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"reflect"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/commit"
 	"castellan/domain/device"
 	"castellan/domain/fault"
+	"castellan/persistence/engine"
 )
 
 // Devices implements device.Store.
@@ -70,35 +66,16 @@ type proofRow struct {
 	ExpiresAt int64
 }
 
-// firsts plans INSERTs of which each is fenced: its row must not be there, or its
-// time must have come.
-func firsts[W commit.Fence, R any](rest string, row func(W) R) planFor {
-	insert := sync.OnceValue(func() *statement { return insertOf[R](tables.Get(reflect.TypeFor[R]()).Name, rest) })
-	return planFor{reflect.TypeFor[W](), plan{calls: func(_ *lane, ws []commit.Write) []call {
-		key := func(i int) string { k, _ := ws[i].(W).Fence(); return k }
-		order := make([]int, len(ws))
-		for i := range order {
-			order[i] = i
-		}
-		slices.SortFunc(order, func(a, b int) int { return cmp.Compare(key(a), key(b)) })
-		rows, keys := make([]R, len(ws)), make([]string, len(ws))
-		for n, i := range order {
-			rows[n], keys[n] = row(ws[i].(W)), key(i)
-		}
-		return []call{callOf(insert(), rows, order, keys)}
-	}}}
-}
-
-var deviceFences = []planFor{
-	fencedBy("UPDATE device SET last_used_at = v.last_used_at {FROM v} WHERE device.id = v.id AND device.user_id = v.user_id AND device.status = 'ACTIVE' {RETURNING device.id}",
+var deviceFences = []engine.Kind{
+	engine.Fenced("UPDATE device SET last_used_at = v.last_used_at {FROM v} WHERE device.id = v.id AND device.user_id = v.user_id AND device.status = 'ACTIVE' {RETURNING device.id}",
 		func(w device.Use) useRow { return useRow{ID: w.ID, UserID: w.UserID, LastUsedAt: ms(w.At)} }),
-	firsts("ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at, expires_at = excluded.expires_at "+
+	engine.FencedInsert("ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at, expires_at = excluded.expires_at "+
 		"WHERE device_proof.expires_at <= excluded.seen_at {RETURNING device_proof.id}",
 		func(w device.See) proofRow { return proofRow{ID: w.ID, SeenAt: ms(w.At), ExpiresAt: ms(w.Until)} }),
 }
 
-var deviceWrites = []planFor{
-	each(func(ctx context.Context, tx bun.Tx, w device.Add) error {
+var deviceWrites = []engine.Kind{
+	engine.Each(func(ctx context.Context, tx bun.Tx, w device.Add) error {
 		r := deviceRow{ID: w.ID, UserID: w.UserID, PublicKey: w.Key.JWK(), Brand: w.Brand, Model: w.Model, Description: w.Description, Platform: w.Platform,
 			Target: w.Target, Status: string(w.Status), CreatedAt: ms(w.CreatedAt)}
 		if !w.LastUsedAt.IsZero() {
@@ -107,11 +84,11 @@ var deviceWrites = []planFor{
 		_, err := tx.NewInsert().Model(&r).Returning("NULL").Exec(ctx)
 		return err
 	}),
-	each(func(ctx context.Context, tx bun.Tx, w device.Remove) error {
+	engine.Each(func(ctx context.Context, tx bun.Tx, w device.Remove) error {
 		_, err := tx.NewDelete().Table("device").Where("id = ?", w.ID).Where("user_id = ?", w.UserID).Exec(ctx)
 		return err
 	}),
-	each(func(ctx context.Context, tx bun.Tx, w device.Mute) error {
+	engine.Each(func(ctx context.Context, tx bun.Tx, w device.Mute) error {
 		_, err := tx.NewUpdate().Table("device").Set("target = NULL").Where("id = ?", w.ID).Where("target = ?", w.Target).Exec(ctx)
 		return err
 	}),
@@ -119,10 +96,10 @@ var deviceWrites = []planFor{
 
 // Get implements device.Store.
 func (s Devices) Get(ctx context.Context, id string) (device.Device, error) {
-	ctx, cancel := s.db.bound(ctx)
+	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	var r deviceRow
-	err := translate(s.db.find(ctx, &r, "id = $1", "", id))
+	err := translate(s.db.Find(ctx, &r, "id = $1", "", id))
 	if fault.CodeOf(err) == fault.RecordNotFound {
 		err = fault.New(fault.RecordNotFound, "there is no such device")
 	}
@@ -134,10 +111,10 @@ func (s Devices) Get(ctx context.Context, id string) (device.Device, error) {
 
 // List implements device.Store.
 func (s Devices) List(ctx context.Context, userID string) ([]device.Device, error) {
-	ctx, cancel := s.db.bound(ctx)
+	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	var rows []deviceRow
-	if err := s.db.find(ctx, &rows, "user_id = $1", "created_at DESC, id DESC", userID); err != nil {
+	if err := s.db.Find(ctx, &rows, "user_id = $1", "created_at DESC, id DESC", userID); err != nil {
 		return nil, translate(err)
 	}
 	out := make([]device.Device, len(rows))
@@ -152,5 +129,5 @@ func (s Devices) List(ctx context.Context, userID string) ([]device.Device, erro
 
 // Purge implements device.Store.
 func (s Devices) Purge(ctx context.Context, now time.Time) error {
-	return s.db.purge(ctx, "device_proof", "id", "expires_at <= ?", ms(now))
+	return s.db.Purge(ctx, "device_proof", "id", "expires_at <= ?", ms(now))
 }

@@ -16,10 +16,7 @@ import (
 func TestDeviceStore(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		devicetest.TestStore(t, func(t *testing.T) (device.Store, user.Store, commit.Committer) {
-			for _, table := range []string{"users", "device", "device_proof"} {
-				_, err := db.write.NewTruncateTable().TableExpr(table).Exec(t.Context())
-				must(t, err)
-			}
+			empty(t, db, "users", "device", "device_proof")
 			return NewDevices(db), NewUsers(db), db
 		})
 	})

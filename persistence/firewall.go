@@ -6,6 +6,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"castellan/domain/firewall"
+	"castellan/persistence/engine"
 )
 
 // Firewall implements firewall.Store.
@@ -40,20 +41,18 @@ type firewallRow struct {
 func (r *firewallRow) record() (firewall.Rule, error) {
 	f := firewall.Rule{AppID: r.AppID, Label: r.Label, Type: firewall.Type(r.Type), PeriodMs: r.PeriodMs, Limit: r.MaxRequests, ExpireAt: r.ExpireAt,
 		EntityType: firewall.EntityType(r.EntityType), AllEntities: r.AllEntities, AllResources: r.AllResources, Status: firewall.Status(r.Status), DryRun: r.DryRun}
-	err := readJSON(r.Entities, &f.Entities)
+	err := engine.ReadJSON(r.Entities, &f.Entities)
 	if err == nil {
-		err = readJSON(r.Resources, &f.Resources)
+		err = engine.ReadJSON(r.Resources, &f.Resources)
 	}
 	return f, err
 }
 
-func (r *firewallRow) take(f firewall.Rule) (err error) {
+func (r *firewallRow) take(f firewall.Rule) error {
 	r.PeriodMs, r.MaxRequests, r.ExpireAt, r.AllEntities, r.AllResources = f.PeriodMs, f.Limit, f.ExpireAt, f.AllEntities, f.AllResources
 	r.Status, r.DryRun = string(f.Status), f.DryRun
-	if r.Entities, err = writeJSON(f.Entities); err == nil {
-		r.Resources, err = writeJSON(f.Resources)
-	}
-	return err
+	r.Entities, r.Resources = engine.WriteJSON(f.Entities), engine.WriteJSON(f.Resources)
+	return nil
 }
 
 // Rules implements firewall.Store.
@@ -63,7 +62,7 @@ func (s Firewall) Rules(ctx context.Context) ([]firewall.Rule, error) {
 
 // Add implements firewall.Store.
 func (s Firewall) Add(ctx context.Context, r firewall.Rule) error {
-	now := ms(s.db.now())
+	now := ms(s.db.Now())
 	_, err := addRecord(ctx, s.db, &firewallRow{AppID: r.AppID, Label: r.Label, Type: string(r.Type), EntityType: string(r.EntityType), CreatedAt: now, UpdatedAt: now}, r)
 	return err
 }

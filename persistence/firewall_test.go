@@ -17,8 +17,7 @@ import (
 func TestFirewallStore(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		firewalltest.Run(t, func(t *testing.T) (firewall.Store, commit.Committer) {
-			_, err := db.write.NewTruncateTable().TableExpr("firewall_rule").Exec(t.Context())
-			must(t, err)
+			empty(t, db, "firewall_rule")
 			return NewFirewall(db), db
 		})
 	})
@@ -49,7 +48,7 @@ func TestFirewallAdmin(t *testing.T) {
 		must(t, admin.Change(ctx, firewall.Author{Trusted: true}, firewall.Change{Label: "b"})) // D-WAF-14
 		for i, want := range []struct{ action, actor, ip string }{{"FIREWALL_RULE_ADD", "admin1", "192.0.2.9"}, {"FIREWALL_RULE_UPDATE", "admin1", "192.0.2.9"}, {"FIREWALL_RULE_UPDATE", "operator", ""}} {
 			var rows []auditRow
-			must(t, db.read.NewSelect().Model(&rows).OrderExpr("seq").Where("action LIKE 'FIREWALL%'").Scan(ctx))
+			must(t, db.Conn(ctx).NewSelect().Model(&rows).OrderExpr("seq").Where("action LIKE 'FIREWALL%'").Scan(ctx))
 			if r := rows[i]; len(rows) != 3 || r.Action != want.action || r.ActorID != want.actor || r.IP != want.ip || r.Target != "b" || r.Detail == "" {
 				t.Errorf("audit %+v, want %+v", r, want)
 			}
@@ -151,10 +150,9 @@ func TestFirewallLockout(t *testing.T) {
 			}},
 			"a very small limit": {false, func(r *firewall.Rule) { r.Type, r.PeriodMs, r.Limit = firewall.RateLimit, new(int64(1)), new(int64(1)) }},
 		} {
-			_, err := db.write.NewTruncateTable().TableExpr("firewall_rule").Exec(ctx)
-			must(t, err)
+			empty(t, db, "firewall_rule")
 			r := make(c.change)
-			err = admin.Add(ctx, by, r)
+			err := admin.Add(ctx, by, r)
 			var f *fault.Error
 			if shut := errors.As(err, &f) && f.Code == fault.InvalidField && f.Field == "force"; shut != c.shut || err != nil && !shut {
 				t.Errorf("%s: %v", name, err)

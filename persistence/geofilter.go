@@ -8,6 +8,7 @@ import (
 	"castellan/domain/fault"
 	"castellan/domain/geo"
 	"castellan/domain/geofilter"
+	"castellan/persistence/engine"
 )
 
 // Geofilters implements geofilter.Store.
@@ -41,13 +42,13 @@ func (r filterRow) held() geofilter.Held {
 	return geofilter.Held{UserID: r.ID, CV: r.CV, Filter: geo.Filter(r.Countries)}
 }
 
-var geofilterWrites = []planFor{
-	each(func(ctx context.Context, tx bun.Tx, w geofilter.Add) error {
+var geofilterWrites = []engine.Kind{
+	engine.Each(func(ctx context.Context, tx bun.Tx, w geofilter.Add) error {
 		row := countryRow{UserID: w.UserID, Code: w.Code, CreatedAt: ms(w.CreatedAt), UpdatedAt: ms(w.UpdatedAt)}
 		_, err := tx.NewInsert().Model(&row).Returning("NULL").Exec(ctx)
 		return err
 	}),
-	each(func(ctx context.Context, tx bun.Tx, w geofilter.Remove) error {
+	engine.Each(func(ctx context.Context, tx bun.Tx, w geofilter.Remove) error {
 		_, err := tx.NewDelete().Table("geofilter_country").Where("user_id = ?", w.UserID).Where("code = ?", w.Code).Exec(ctx)
 		return err
 	}),
@@ -55,10 +56,10 @@ var geofilterWrites = []planFor{
 
 // Countries implements geofilter.Store.
 func (s Geofilters) Countries(ctx context.Context, userID string) ([]geofilter.Country, error) {
-	ctx, cancel := s.db.bound(ctx)
+	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	var rows []countryRow
-	err := s.db.conn(ctx).NewSelect().Model(&rows).Where("user_id = ?", userID).Order("id").Scan(ctx)
+	err := s.db.Conn(ctx).NewSelect().Model(&rows).Where("user_id = ?", userID).Order("id").Scan(ctx)
 	out := make([]geofilter.Country, len(rows))
 	for i, r := range rows {
 		out[i] = geofilter.Country{ID: r.ID, UserID: r.UserID, Code: r.Code, CreatedAt: at(r.CreatedAt), UpdatedAt: at(r.UpdatedAt)}
@@ -68,10 +69,10 @@ func (s Geofilters) Countries(ctx context.Context, userID string) ([]geofilter.C
 
 // All implements geofilter.Store.
 func (s Geofilters) All(ctx context.Context) ([]geofilter.Held, error) {
-	ctx, cancel := s.db.bound(ctx)
+	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	var rows []filterRow
-	err := s.db.conn(ctx).NewSelect().Model(&rows).Where("countries <> ''").Scan(ctx)
+	err := s.db.Conn(ctx).NewSelect().Model(&rows).Where("countries <> ''").Scan(ctx)
 	out := make([]geofilter.Held, len(rows))
 	for i, r := range rows {
 		out[i] = r.held()
@@ -81,10 +82,10 @@ func (s Geofilters) All(ctx context.Context) ([]geofilter.Held, error) {
 
 // Get implements geofilter.Store.
 func (s Geofilters) Get(ctx context.Context, userID string) (geofilter.Held, error) {
-	ctx, cancel := s.db.bound(ctx)
+	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	var r filterRow
-	err := translate(s.db.conn(ctx).NewSelect().Model(&r).Where("id = ?", userID).Scan(ctx))
+	err := translate(s.db.Conn(ctx).NewSelect().Model(&r).Where("id = ?", userID).Scan(ctx))
 	if fault.CodeOf(err) == fault.RecordNotFound {
 		return geofilter.Held{UserID: userID}, nil
 	}

@@ -13,10 +13,7 @@ import (
 func TestGeofilterStore(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		geofiltertest.TestStore(t, func(t *testing.T) (geofilter.Store, user.Store, commit.Committer) {
-			for _, table := range []string{"users", "geofilter_country"} {
-				_, err := db.write.NewTruncateTable().TableExpr(table).Exec(t.Context())
-				must(t, err)
-			}
+			empty(t, db, "users", "geofilter_country")
 			return NewGeofilters(db), NewUsers(db), db
 		})
 	})

@@ -7,6 +7,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"castellan/domain/idempotency"
+	"castellan/persistence/engine"
 )
 
 // Idempotency implements idempotency.Store.
@@ -26,18 +27,18 @@ type idempotencyRow struct {
 	Sealed    []byte
 }
 
-var idempotencyWrites = []planFor{
-	inserts(func(_ *DBRow, s idempotency.Save) idempotencyRow {
+var idempotencyWrites = []engine.Kind{
+	engine.Insert(func(s idempotency.Save) idempotencyRow {
 		return idempotencyRow{ID: s.ID, BodyHash: s.BodyHash[:], CreatedAt: ms(s.At), Sealed: s.Sealed}
 	}),
 }
 
 // Find implements idempotency.Store.
 func (s Idempotency) Find(ctx context.Context, id string, since time.Time) (idempotency.Record, error) {
-	ctx, cancel := s.db.bound(ctx)
+	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	var r idempotencyRow
-	err := s.db.conn(ctx).NewSelect().Model(&r).Where("id = ?", id).Where("created_at >= ?", ms(since)).Scan(ctx)
+	err := s.db.Conn(ctx).NewSelect().Model(&r).Where("id = ?", id).Where("created_at >= ?", ms(since)).Scan(ctx)
 	out := idempotency.Record{ID: r.ID, At: at(r.CreatedAt), Sealed: r.Sealed}
 	copy(out.BodyHash[:], r.BodyHash)
 	return out, translate(err)
@@ -45,5 +46,5 @@ func (s Idempotency) Find(ctx context.Context, id string, since time.Time) (idem
 
 // Purge implements idempotency.Store.
 func (s Idempotency) Purge(ctx context.Context, before time.Time) error {
-	return s.db.purge(ctx, "idempotency", "id", "created_at < ?", ms(before))
+	return s.db.Purge(ctx, "idempotency", "id", "created_at < ?", ms(before))
 }

@@ -45,10 +45,10 @@ func (r keyRow) record() keyring.Record {
 
 // Keys implements keyring.Store.
 func (s Keys) Keys(ctx context.Context) ([]keyring.Record, error) {
-	ctx, cancel := s.db.bound(ctx)
+	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	var rows []keyRow
-	err := s.db.conn(ctx).NewSelect().Model(&rows).Order("purpose", "seq").Scan(ctx)
+	err := s.db.Conn(ctx).NewSelect().Model(&rows).Order("purpose", "seq").Scan(ctx)
 	out := make([]keyring.Record, len(rows))
 	for i, r := range rows {
 		out[i] = r.record()
@@ -112,11 +112,11 @@ func addKeys(ctx context.Context, tx bun.IDB, records []keyring.Record) error {
 // change runs do in a transaction that no other change of keys overlaps, sees
 // to it that one master key wraps all of them afterwards, and tells the nodes.
 func (s Keys) change(ctx context.Context, do func(context.Context, bun.IDB) error) error {
-	ctx, cancel := s.db.bound(ctx)
+	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	return s.db.InTx(ctx, func(ctx context.Context) error {
-		tx := s.db.conn(ctx)
-		if s.db.postgres() { // SQLite has one writer
+		tx := s.db.Conn(ctx)
+		if s.db.Postgres() { // SQLite has one writer
 			if _, err := tx.ExecContext(ctx, "LOCK TABLE keys IN SHARE ROW EXCLUSIVE MODE"); err != nil {
 				return err
 			}

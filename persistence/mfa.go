@@ -6,6 +6,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"castellan/domain/mfa"
+	"castellan/persistence/engine"
 )
 
 // MFA implements mfa.Store.
@@ -49,18 +50,16 @@ type mfaActionRow struct {
 
 func (r *mfaActionRow) record() (mfa.Action, error) {
 	a := mfa.Action{Code: r.Code}
-	err := readJSON(r.Title, &a.Title)
+	err := engine.ReadJSON(r.Title, &a.Title)
 	if err == nil {
-		err = readJSON(r.InfoTableHeaders, &a.Headers)
+		err = engine.ReadJSON(r.InfoTableHeaders, &a.Headers)
 	}
 	return a, err
 }
 
-func (r *mfaActionRow) take(a mfa.Action) (err error) {
-	if r.Title, err = writeJSON(a.Title); err == nil {
-		r.InfoTableHeaders, err = writeJSON(a.Headers)
-	}
-	return err
+func (r *mfaActionRow) take(a mfa.Action) error {
+	r.Title, r.InfoTableHeaders = engine.WriteJSON(a.Title), engine.WriteJSON(a.Headers)
+	return nil
 }
 
 type mfaPolicyRow struct {
@@ -85,13 +84,13 @@ type mfaPolicyRow struct {
 func (r *mfaPolicyRow) record() (mfa.Policy, error) {
 	p := mfa.Policy{ID: r.ID, ActionCode: r.ActionCode, Name: r.Name, EntityType: mfa.EntityType(r.EntityType), EntityID: r.EntityID,
 		ExpireAt: r.ExpireAt, Type: r.Type, Required: r.Required, Preferred: r.Preferred, NumberMatching: r.NumberMatching}
-	return p, readJSON(r.Methods, &p.Methods)
+	return p, engine.ReadJSON(r.Methods, &p.Methods)
 }
 
-func (r *mfaPolicyRow) take(p mfa.Policy) (err error) {
+func (r *mfaPolicyRow) take(p mfa.Policy) error {
 	r.Name, r.ExpireAt, r.Required, r.Preferred, r.NumberMatching = p.Name, p.ExpireAt, p.Required, p.Preferred, p.NumberMatching
-	r.Methods, err = writeJSON(p.Methods)
-	return err
+	r.Methods = engine.WriteJSON(p.Methods)
+	return nil
 }
 
 // Methods implements mfa.Store.
@@ -111,21 +110,21 @@ func (s MFA) Policies(ctx context.Context) ([]mfa.Policy, error) {
 
 // AddMethod implements mfa.Store.
 func (s MFA) AddMethod(ctx context.Context, m mfa.Method) error {
-	now := ms(s.db.now())
+	now := ms(s.db.Now())
 	_, err := addRecord(ctx, s.db, &mfaMethodRow{Code: m.Code, CreatedAt: now, UpdatedAt: now}, m)
 	return err
 }
 
 // AddAction implements mfa.Store.
 func (s MFA) AddAction(ctx context.Context, a mfa.Action) error {
-	now := ms(s.db.now())
+	now := ms(s.db.Now())
 	_, err := addRecord(ctx, s.db, &mfaActionRow{Code: a.Code, CreatedAt: now, UpdatedAt: now}, a)
 	return err
 }
 
 // AddPolicy implements mfa.Store.
 func (s MFA) AddPolicy(ctx context.Context, p mfa.Policy) (int64, error) {
-	now := ms(s.db.now())
+	now := ms(s.db.Now())
 	return addRecord(ctx, s.db, &mfaPolicyRow{ActionCode: p.ActionCode, EntityType: string(p.EntityType), EntityID: p.EntityID, Type: p.Type,
 		CreatedAt: now, UpdatedAt: now}, p)
 }

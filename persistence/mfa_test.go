@@ -16,10 +16,7 @@ import (
 func TestMFAStore(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		mfatest.Run(t, func(t *testing.T) (mfa.Store, commit.Committer) {
-			for _, table := range []string{"mfa_method", "mfa_action", "mfa_policy"} {
-				_, err := db.write.NewTruncateTable().TableExpr(table).Exec(t.Context())
-				must(t, err)
-			}
+			empty(t, db, "mfa_method", "mfa_action", "mfa_policy")
 			return NewMFA(db), db
 		})
 	})
@@ -60,7 +57,7 @@ func TestMFAAdmin(t *testing.T) {
 		} {
 			must(t, step.do())
 			var last auditRow
-			must(t, db.read.NewSelect().Model(&last).OrderExpr("at DESC, seq DESC").Where("action = ?", step.action).Limit(1).Scan(ctx))
+			must(t, db.Conn(ctx).NewSelect().Model(&last).OrderExpr("at DESC, seq DESC").Where("action = ?", step.action).Limit(1).Scan(ctx))
 			if last.ActorID != "admin1" || last.IP != "192.0.2.9" || last.RequestID != "r1" || last.Target == "" || last.Detail == "" || last.Outcome != "success" {
 				t.Errorf("%s: audit %+v", step.action, last)
 			}

@@ -9,6 +9,7 @@ import (
 	"castellan/domain/id"
 	"castellan/domain/message"
 	"castellan/domain/outbox"
+	"castellan/persistence/engine"
 )
 
 // Outbox implements outbox.Store.
@@ -55,14 +56,14 @@ type settleRow struct {
 	Keep     bool
 }
 
-var outboxWrites = []planFor{
-	inserts(func(_ *DBRow, w outbox.Add) outboxRow {
+var outboxWrites = []engine.Kind{
+	engine.Insert(func(w outbox.Add) outboxRow {
 		m := w.Message
 		return outboxRow{ID: m.ID, ChallengeID: m.ChallengeID, MethodID: m.MethodID, Generation: m.Generation, UserID: m.UserID, Channel: string(m.Channel),
 			Destination: m.Destination, Prefix: m.Prefix, Dial: m.Dial, Proven: m.Proven, State: int16(m.State), CreatedAt: ms(m.CreatedAt), ExpiresAt: ms(m.ExpiresAt),
 			NextAt: ms(m.LeaseUntil), Attempts: m.Attempts, Payload: m.Payload, Counted: !m.Uncounted && m.Channel != message.Push}
 	}),
-	updates("UPDATE outbox SET state = v.state, next_at = v.next_at, attempts = v.attempts, payload = CASE WHEN v.keep THEN outbox.payload END {FROM v} WHERE outbox.id = v.id",
+	engine.Update("UPDATE outbox SET state = v.state, next_at = v.next_at, attempts = v.attempts, payload = CASE WHEN v.keep THEN outbox.payload END {FROM v} WHERE outbox.id = v.id",
 		func(w outbox.Settle) settleRow {
 			return settleRow{ID: w.ID, State: int16(w.State), NextAt: ms(w.NextAt), Attempts: w.Attempt, Keep: w.Keep || w.State == outbox.Queued}
 		}),
@@ -72,9 +73,9 @@ var outboxWrites = []planFor{
 func (s Outbox) Claim(ctx context.Context, now time.Time, lease time.Duration, max int) ([]outbox.Message, error) {
 	var rows []outboxRow
 	err := s.db.InTx(ctx, func(ctx context.Context) error {
-		tx := s.db.conn(ctx)
+		tx := s.db.Conn(ctx)
 		due := tx.NewSelect().Table("outbox").Column("id").Where("state = 0").Where("next_at <= ?", ms(now)).Order("next_at").Limit(int64(max))
-		if s.db.postgres() {
+		if s.db.Postgres() {
 			due = due.For("UPDATE SKIP LOCKED")
 		}
 		_, err := tx.NewUpdate().Model((*outboxRow)(nil)).ModelTableExpr("outbox AS t").Set("next_at = ?", ms(now.Add(lease))).
@@ -90,27 +91,27 @@ func (s Outbox) Claim(ctx context.Context, now time.Time, lease time.Duration, m
 
 // Usage implements outbox.Store.
 func (s Outbox) Usage(ctx context.Context, now time.Time, prefix string) (int, error) {
-	ctx, cancel := s.db.bound(ctx)
+	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
-	n, err := s.db.conn(ctx).NewSelect().Table("outbox").Where("counted").Where("prefix = ?", prefix).Where("created_at > ?", ms(now.Add(-time.Hour))).Count(ctx)
+	n, err := s.db.Conn(ctx).NewSelect().Table("outbox").Where("counted").Where("prefix = ?", prefix).Where("created_at > ?", ms(now.Add(-time.Hour))).Count(ctx)
 	return int(n), translate(err)
 }
 
 // Spent implements outbox.Store.
 func (s Outbox) Spent(ctx context.Context, now time.Time, dial string) (int, error) {
-	ctx, cancel := s.db.bound(ctx)
+	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
-	n, err := s.db.conn(ctx).NewSelect().Table("outbox").Where("counted").Where("dial <> ''").Where("dial = ?", dial).Where("created_at > ?", ms(now.Add(-24*time.Hour))).
+	n, err := s.db.Conn(ctx).NewSelect().Table("outbox").Where("counted").Where("dial <> ''").Where("dial = ?", dial).Where("created_at > ?", ms(now.Add(-24*time.Hour))).
 		Where("state <> ?", outbox.Discarded).Count(ctx)
 	return int(n), translate(err)
 }
 
 // Sendings implements outbox.Store.
 func (s Outbox) Sendings(ctx context.Context, userID string, since time.Time) ([]outbox.Sending, error) {
-	ctx, cancel := s.db.bound(ctx)
+	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	var rows []outboxRow
-	err := s.db.conn(ctx).NewSelect().Model(&rows).Column("destination", "proven", "created_at").
+	err := s.db.Conn(ctx).NewSelect().Model(&rows).Column("destination", "proven", "created_at").
 		Where("counted").Where("user_id = ?", userID).Where("created_at > ?", ms(since)).Where("state <> ?", outbox.Discarded).Order("created_at").Scan(ctx)
 	out := make([]outbox.Sending, len(rows))
 	for i, r := range rows {
@@ -122,7 +123,7 @@ func (s Outbox) Sendings(ctx context.Context, userID string, since time.Time) ([
 // Recent implements outbox.Store.
 func (s Outbox) Recent(ctx context.Context, destination []byte, limit int) ([]outbox.Message, error) {
 	var rows []outboxRow
-	query := s.db.conn(ctx).NewSelect().Model(&rows).Where("payload IS NOT NULL").Where("state <> ?", outbox.Discarded).Order("created_at DESC", "id DESC")
+	query := s.db.Conn(ctx).NewSelect().Model(&rows).Where("payload IS NOT NULL").Where("state <> ?", outbox.Discarded).Order("created_at DESC", "id DESC")
 	if destination != nil {
 		query = query.Where("destination = ?", destination)
 	}
@@ -140,10 +141,10 @@ func (s Outbox) Recent(ctx context.Context, destination []byte, limit int) ([]ou
 // Backlog implements outbox.Store. The index of what is due holds what is
 // queued and nothing else.
 func (s Outbox) Backlog(ctx context.Context) (queued int, oldest time.Time, err error) {
-	ctx, cancel := s.db.bound(ctx)
+	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	var row struct{ Queued, Oldest int64 }
-	err = s.db.conn(ctx).NewSelect().Table("outbox").ColumnExpr("COUNT(*) AS queued").ColumnExpr("COALESCE(MIN(created_at), 0) AS oldest").
+	err = s.db.Conn(ctx).NewSelect().Table("outbox").ColumnExpr("COUNT(*) AS queued").ColumnExpr("COALESCE(MIN(created_at), 0) AS oldest").
 		Where("state = 0").Scan(ctx, &row)
 	return int(row.Queued), at(row.Oldest), translate(err)
 }
@@ -151,7 +152,7 @@ func (s Outbox) Backlog(ctx context.Context) (queued int, oldest time.Time, err 
 // Erase implements outbox.Store.
 func (s Outbox) Erase(ctx context.Context, now time.Time) error {
 	return s.db.InTx(ctx, func(ctx context.Context) error {
-		db := s.db.conn(ctx)
+		db := s.db.Conn(ctx)
 		_, err := db.NewUpdate().Table("outbox").Set("state = ?", outbox.Expired).Set("payload = NULL").
 			Where("state = 0").Where("expires_at < ?", ms(now)).Exec(ctx)
 		return err
@@ -161,5 +162,5 @@ func (s Outbox) Erase(ctx context.Context, now time.Time) error {
 // Purge implements outbox.Store. Ids begin with the instant of their making, so
 // what is old is a range of the primary key.
 func (s Outbox) Purge(ctx context.Context, before time.Time) error {
-	return s.db.purge(ctx, "outbox", "id", "id < ?", id.Before(before))
+	return s.db.Purge(ctx, "outbox", "id", "id < ?", id.Before(before))
 }

@@ -10,6 +10,7 @@ import (
 
 	"castellan/domain/fault"
 	"castellan/domain/password"
+	"castellan/persistence/engine"
 )
 
 // PasswordGuards implements password.GuardStore. Hashes stand with the
@@ -36,16 +37,16 @@ type guardBody struct {
 	Good  []password.Good `json:"g,omitempty"`
 }
 
-var passwordFences = []planFor{
-	fences("password_guard", true, func(_ *DBRow, w password.SaveGuard) guardRow {
+var passwordFences = []engine.Kind{
+	engine.FencedByVersion(true, func(w password.SaveGuard) guardRow {
 		return guardRow{ID: w.Key, Version: max(w.Version, 1), Body: body(guardBody{w.Tries, w.Good}), Until: ms(w.Until), UpdatedAt: time.Now().UnixMilli()}
 	}, "body", "until", "updated_at"),
 }
 
-var passwordWrites = []planFor{
+var passwordWrites = []engine.Kind{
 	// The row stays: were it removed and made again, its version would begin
 	// anew and a try that is being judged could bring the old tries back.
-	each(func(ctx context.Context, tx bun.Tx, w password.ClearGuard) error {
+	engine.Each(func(ctx context.Context, tx bun.Tx, w password.ClearGuard) error {
 		_, err := tx.NewUpdate().Table("password_guard").Set("body = ?", body(guardBody{})).Set("version = version + 1").
 			Set("updated_at = ?", time.Now().UnixMilli()).Where("id = ?", w.Key).Exec(ctx)
 		return err
@@ -54,10 +55,10 @@ var passwordWrites = []planFor{
 
 // Guard implements password.GuardStore.
 func (s PasswordGuards) Guard(ctx context.Context, key string) (password.Guard, error) {
-	ctx, cancel := s.db.bound(ctx)
+	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	var r guardRow
-	err := translate(s.db.find(ctx, &r, "id = $1", "", key))
+	err := translate(s.db.Find(ctx, &r, "id = $1", "", key))
 	if err != nil && fault.CodeOf(err) != fault.RecordNotFound {
 		return password.Guard{}, err
 	}
@@ -80,5 +81,5 @@ func guardOf(key string, version int64, body string) (password.Guard, error) {
 
 // Purge implements password.GuardStore.
 func (s PasswordGuards) Purge(ctx context.Context, before time.Time) error {
-	return s.db.purgePart(ctx, "password_guard", "until < ?", ms(before))
+	return s.db.PurgePart(ctx, "password_guard", "until < ?", ms(before))
 }

@@ -2,14 +2,12 @@ package persistence
 
 import (
 	"context"
-	"reflect"
-	"slices"
 	"time"
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/commit"
 	"castellan/domain/password/replace"
+	"castellan/persistence/engine"
 )
 
 // ResetTokens implements replace.Store.
@@ -30,29 +28,20 @@ type resetTokenRow struct {
 	ExpiresAt int64
 }
 
-var resetFences = []planFor{
-	{reflect.TypeFor[replace.Redeem](), plan{apply: func(ctx context.Context, l *lane, ws []commit.Write) (missing []int, err error) {
-		ids := make([]string, len(ws))
-		for i, w := range ws {
-			ids[i] = w.(replace.Redeem).ID
-		}
-		slices.Sort(ids) // one order in every process
-		var gone []string
-		_, err = l.tx.NewDelete().Table("reset_token").Where("id IN (?)", bun.List(ids)).Returning("id").Exec(ctx, &gone)
-		if err != nil {
-			return nil, err
-		}
-		for i, w := range ws {
-			if !slices.Contains(gone, w.(replace.Redeem).ID) {
-				missing = append(missing, i)
+var resetFences = []engine.Kind{
+	engine.AllFenced(func(w replace.Redeem) string { return w.ID },
+		func(ctx context.Context, tx bun.Tx, ws []replace.Redeem) (gone []string, err error) {
+			ids := make([]string, len(ws))
+			for i, w := range ws {
+				ids[i] = w.ID
 			}
-		}
-		return missing, nil
-	}}},
+			_, err = tx.NewDelete().Table("reset_token").Where("id IN (?)", bun.List(ids)).Returning("id").Exec(ctx, &gone)
+			return gone, err
+		}),
 }
 
-var resetWrites = []planFor{
-	together(func(ctx context.Context, tx bun.Tx, ws []replace.Issue) error {
+var resetWrites = []engine.Kind{
+	engine.All(func(ctx context.Context, tx bun.Tx, ws []replace.Issue) error {
 		rows := make([]resetTokenRow, len(ws))
 		for i, w := range ws {
 			rows[i] = resetTokenRow{UserID: w.UserID, ID: w.ID, CV: w.CV, CreatedAt: ms(w.CreatedAt), ExpiresAt: ms(w.ExpiresAt)}
@@ -65,14 +54,14 @@ var resetWrites = []planFor{
 
 // Token implements replace.Store.
 func (s ResetTokens) Token(ctx context.Context, id string) (replace.Token, error) {
-	ctx, cancel := s.db.bound(ctx)
+	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	var r resetTokenRow
-	err := s.db.conn(ctx).NewSelect().Model(&r).Where("id = ?", id).Scan(ctx)
+	err := s.db.Conn(ctx).NewSelect().Model(&r).Where("id = ?", id).Scan(ctx)
 	return replace.Token{ID: r.ID, UserID: r.UserID, CV: r.CV, CreatedAt: at(r.CreatedAt), ExpiresAt: at(r.ExpiresAt)}, translate(err)
 }
 
 // Purge implements replace.Store.
 func (s ResetTokens) Purge(ctx context.Context, expired time.Time) error {
-	return s.db.purge(ctx, "reset_token", "id", "expires_at < ?", ms(expired))
+	return s.db.Purge(ctx, "reset_token", "id", "expires_at < ?", ms(expired))
 }

@@ -11,8 +11,7 @@ import (
 func TestResetTokenStore(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		replacetest.TestStore(t, func(t *testing.T) (replace.Store, commit.Committer) {
-			_, err := db.write.NewTruncateTable().TableExpr("reset_token").Exec(t.Context())
-			must(t, err)
+			empty(t, db, "reset_token")
 			return NewResetTokens(db), db
 		})
 	})

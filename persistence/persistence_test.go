@@ -40,3 +40,28 @@ func open(t *testing.T, dsn string) *DB {
 	db.Start([]byte("audit key of the test"), "test"+time.Now().Format("150405.000000000"))
 	return db
 }
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// empty removes all rows of tables; a table that refers to another one stands
+// before it.
+func empty(t *testing.T, db *DB, tables ...string) {
+	t.Helper()
+	for _, table := range tables {
+		exec(t, db, "DELETE FROM "+table)
+	}
+}
+
+// exec runs one statement.
+func exec(t *testing.T, db *DB, text string) {
+	t.Helper()
+	must(t, db.InTx(t.Context(), func(ctx context.Context) error {
+		_, err := db.Conn(ctx).ExecContext(ctx, text)
+		return err
+	}))
+}

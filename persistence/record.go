@@ -2,8 +2,6 @@ package persistence
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 )
 
 // recordRow is a row R of an administered slice that stands for a record T; take
@@ -16,9 +14,9 @@ type recordRow[R, T any] interface {
 
 // rowsByID reads all rows of a table in the order of their ids.
 func rowsByID[R any](ctx context.Context, db *DB) (rows []R, err error) {
-	ctx, cancel := db.bound(ctx)
+	ctx, cancel := db.Bound(ctx)
 	defer cancel()
-	err = db.conn(ctx).NewSelect().Model(&rows).Order("id").Scan(ctx)
+	err = db.Conn(ctx).NewSelect().Model(&rows).Order("id").Scan(ctx)
 	return rows, translate(err)
 }
 
@@ -40,10 +38,10 @@ func addRecord[R, T any, P recordRow[R, T]](ctx context.Context, db *DB, row P, 
 	if err := row.take(record); err != nil {
 		return 0, err
 	}
-	ctx, cancel := db.bound(ctx)
+	ctx, cancel := db.Bound(ctx)
 	defer cancel()
 	err = db.InTx(ctx, func(ctx context.Context) error {
-		return db.conn(ctx).NewInsert().Model(row).Returning("id").Scan(ctx, &id)
+		return db.Conn(ctx).NewInsert().Model(row).Returning("id").Scan(ctx, &id)
 	})
 	return id, translate(err)
 }
@@ -51,11 +49,11 @@ func addRecord[R, T any, P recordRow[R, T]](ctx context.Context, db *DB, row P, 
 // changeRecord stamps the row before it reads it, in one statement: that makes a
 // second change wait for this one, in words that both databases know.
 func changeRecord[R, T any, P recordRow[R, T]](ctx context.Context, db *DB, change func(T) (T, error), where string, args ...any) error {
-	ctx, cancel := db.bound(ctx)
+	ctx, cancel := db.Bound(ctx)
 	defer cancel()
 	return translate(db.InTx(ctx, func(ctx context.Context) error {
 		row := P(new(R))
-		if err := db.conn(ctx).NewUpdate().Model(row).Set("updated_at = ?", ms(db.now())).Where(where, args...).Returning("*").Scan(ctx); err != nil {
+		if err := db.Conn(ctx).NewUpdate().Model(row).Set("updated_at = ?", ms(db.Now())).Where(where, args...).Returning("*").Scan(ctx); err != nil {
 			return err
 		}
 		record, err := row.record()
@@ -68,19 +66,7 @@ func changeRecord[R, T any, P recordRow[R, T]](ctx context.Context, db *DB, chan
 		if err := row.take(record); err != nil {
 			return err
 		}
-		_, err = db.conn(ctx).NewUpdate().Model(row).WherePK().Exec(ctx)
+		_, err = db.Conn(ctx).NewUpdate().Model(row).WherePK().Exec(ctx)
 		return err
 	}))
-}
-
-func readJSON(text string, to any) error {
-	if err := json.Unmarshal([]byte(text), to); err != nil {
-		return fmt.Errorf("read a stored %T: %w", to, err)
-	}
-	return nil
-}
-
-func writeJSON(v any) (string, error) {
-	b, err := json.Marshal(v)
-	return string(b), err
 }

@@ -113,7 +113,7 @@ func anyJSON(text string) json.RawMessage {
 }
 
 // Lock implements resource.Store.
-func (s Resources) Lock(ctx context.Context) error { return s.db.alone(ctx, resourceLock) }
+func (s Resources) Lock(ctx context.Context) error { return s.db.LockTx(ctx, resourceLock) }
 
 // Types implements resource.Store.
 func (s Resources) Types(ctx context.Context) ([]resource.Type, error) {
@@ -181,9 +181,9 @@ func (s Resources) Log(ctx context.Context, f resource.LogQuery) ([]resource.Log
 
 // CountLog implements resource.Store.
 func (s Resources) CountLog(ctx context.Context, f resource.LogQuery) (int, error) {
-	ctx, cancel := s.db.bound(ctx)
+	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
-	n, err := logWhere(s.db.conn(ctx).NewSelect().Model((*grantLogRow)(nil)), f).Count(ctx)
+	n, err := logWhere(s.db.Conn(ctx).NewSelect().Model((*grantLogRow)(nil)), f).Count(ctx)
 	return int(n), translate(err)
 }
 
@@ -212,17 +212,17 @@ func (s Resources) Members(ctx context.Context, f resource.MemberQuery) ([]resou
 
 // CountMembers implements resource.Store.
 func (s Resources) CountMembers(ctx context.Context, f resource.MemberQuery) (int, error) {
-	ctx, cancel := s.db.bound(ctx)
+	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
-	n, err := memberWhere(s.db.conn(ctx).NewSelect().Model((*roleRow)(nil)), f).Count(ctx)
+	n, err := memberWhere(s.db.Conn(ctx).NewSelect().Model((*roleRow)(nil)), f).Count(ctx)
 	return int(n), translate(err)
 }
 
 // HeldByAnother implements resource.Store.
 func (s Resources) HeldByAnother(ctx context.Context, role, userID string, demo bool) (bool, error) {
-	ctx, cancel := s.db.bound(ctx)
+	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
-	q := s.db.conn(ctx).NewSelect().Model((*roleRow)(nil)).Join("JOIN users AS u ON u.id = r.user_id").
+	q := s.db.Conn(ctx).NewSelect().Model((*roleRow)(nil)).Join("JOIN users AS u ON u.id = r.user_id").
 		Where("r.role = ?", role).Where("r.user_id <> ?", userID).Where("u.status = ?", user.Active)
 	if !demo {
 		q = q.Where("NOT u.demo")
@@ -261,10 +261,10 @@ func (s Resources) SaveResource(ctx context.Context, r resource.Resource) error 
 }
 
 func (s Resources) save(ctx context.Context, row any) error {
-	ctx, cancel := s.db.bound(ctx)
+	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	return translate(s.db.InTx(ctx, func(ctx context.Context) error {
-		return touched(s.db.conn(ctx).NewUpdate().Model(row).ExcludeColumn("created_by", "created_at").WherePK().Exec(ctx))
+		return touched(s.db.Conn(ctx).NewUpdate().Model(row).ExcludeColumn("created_by", "created_at").WherePK().Exec(ctx))
 	}))
 }
 
@@ -284,20 +284,20 @@ func (s Resources) RemoveRole(ctx context.Context, id int64) error {
 }
 
 func (s Resources) remove(ctx context.Context, table, where string, args ...any) error {
-	ctx, cancel := s.db.bound(ctx)
+	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	return translate(s.db.InTx(ctx, func(ctx context.Context) error {
-		return touched(s.db.conn(ctx).NewDelete().Table(table).Where(where, args...).Exec(ctx))
+		return touched(s.db.Conn(ctx).NewDelete().Table(table).Where(where, args...).Exec(ctx))
 	}))
 }
 
 // SetGrant implements resource.Store.
 func (s Resources) SetGrant(ctx context.Context, roleID, resourceID int64, p resource.Permission, now time.Time) (id int64, err error) {
-	ctx, cancel := s.db.bound(ctx)
+	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	row := &grantRow{RoleID: roleID, ResourceID: resourceID, Permission: string(p), CreatedAt: ms(now)}
 	err = s.db.InTx(ctx, func(ctx context.Context) error {
-		err := s.db.conn(ctx).NewInsert().Model(row).On("CONFLICT (role_id, resource_id) DO UPDATE").
+		err := s.db.Conn(ctx).NewInsert().Model(row).On("CONFLICT (role_id, resource_id) DO UPDATE").
 			Set("permission = EXCLUDED.permission, created_at = EXCLUDED.created_at").Returning("id").Scan(ctx, &id)
 		if err != nil {
 			return err
@@ -319,7 +319,7 @@ func (s Resources) RemoveGrant(ctx context.Context, roleID, resourceID int64, no
 
 func (s Resources) log(ctx context.Context, roleID, resourceID int64, p resource.Permission, now time.Time) error {
 	row := &grantLogRow{RoleID: roleID, ResourceID: resourceID, Permission: string(p), CreatedAt: ms(now)}
-	_, err := s.db.conn(ctx).NewInsert().Model(row).Returning("NULL").Exec(ctx)
+	_, err := s.db.Conn(ctx).NewInsert().Model(row).Returning("NULL").Exec(ctx)
 	return translate(err)
 }
 
@@ -336,10 +336,10 @@ func touched(result interface{ RowsAffected() (int64, error) }, err error) error
 
 // listed reads rows R as records T.
 func listed[R, T any](ctx context.Context, db *DB, shape func(*bun.SelectQuery) *bun.SelectQuery, record func(R) T) ([]T, error) {
-	ctx, cancel := db.bound(ctx)
+	ctx, cancel := db.Bound(ctx)
 	defer cancel()
 	var rows []R
-	if err := shape(db.conn(ctx).NewSelect().Model(&rows)).Scan(ctx); err != nil {
+	if err := shape(db.Conn(ctx).NewSelect().Model(&rows)).Scan(ctx); err != nil {
 		return nil, translate(err)
 	}
 	out := make([]T, len(rows))
@@ -351,10 +351,10 @@ func listed[R, T any](ctx context.Context, db *DB, shape func(*bun.SelectQuery) 
 
 // numbered inserts a row and returns the id that it was given.
 func numbered(ctx context.Context, db *DB, row any) (id int64, err error) {
-	ctx, cancel := db.bound(ctx)
+	ctx, cancel := db.Bound(ctx)
 	defer cancel()
 	err = db.InTx(ctx, func(ctx context.Context) error {
-		return db.conn(ctx).NewInsert().Model(row).Returning("id").Scan(ctx, &id)
+		return db.Conn(ctx).NewInsert().Model(row).Returning("id").Scan(ctx, &id)
 	})
 	return id, translate(err)
 }

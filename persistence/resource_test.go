@@ -17,10 +17,7 @@ import (
 func TestResourceStore(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		resourcetest.TestStore(t, func(t *testing.T) (resource.Store, commit.Committer) {
-			for _, table := range []string{"role", "resource_type", "resource", "role_resource_permission", "role_resource_permission_log"} {
-				_, err := db.write.NewTruncateTable().TableExpr(table).Exec(t.Context())
-				must(t, err)
-			}
+			empty(t, db, "role", "resource_type", "resource", "role_resource_permission", "role_resource_permission_log")
 			return NewResources(emptied(t, db)), db
 		})
 	})
@@ -116,7 +113,7 @@ func TestResourceAdmin(t *testing.T) {
 			if locks.n != rows {
 				t.Errorf("%s: %d locks for %d changes", step.action, locks.n, rows)
 			}
-			must(t, db.read.NewSelect().Model(&last).OrderExpr("at DESC, seq DESC").Where("action = ?", step.action).Limit(1).Scan(ctx))
+			must(t, db.Conn(ctx).NewSelect().Model(&last).OrderExpr("at DESC, seq DESC").Where("action = ?", step.action).Limit(1).Scan(ctx))
 			if last.ActorID != "admin1" || last.UserID != step.about || last.IP != "192.0.2.9" || last.RequestID != "r1" || last.Target == "" || last.Detail == "" || last.Outcome != "success" {
 				t.Errorf("%s: audit %+v", step.action, last)
 			}

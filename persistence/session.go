@@ -12,6 +12,7 @@ import (
 	"castellan/domain/fault"
 	"castellan/domain/id"
 	"castellan/domain/session"
+	"castellan/persistence/engine"
 )
 
 // Sessions implements session.Store.
@@ -70,13 +71,13 @@ type loginRow struct {
 	Success     bool
 }
 
-var sessionWrites = []planFor{
-	inserts(func(_ *DBRow, w session.Add) sessionRow {
+var sessionWrites = []engine.Kind{
+	engine.Insert(func(w session.Add) sessionRow {
 		return sessionRow{ID: w.ID, UserID: w.UserID, CreatedAt: ms(w.CreatedAt), LastSeenAt: ms(w.LastSeenAt), ExpiresAt: ms(w.ExpiresAt),
 			EndedAt: ms(w.EndedAt), IP: w.IP, Country: w.Country, Brand: w.Brand, Model: w.Model, Description: w.Description, DeviceID: w.DeviceID,
 			SV: w.SV, AMR: strings.Join(w.AMR, " ")}
 	}),
-	together(func(ctx context.Context, tx bun.Tx, ws []session.End) error {
+	engine.All(func(ctx context.Context, tx bun.Tx, ws []session.End) error {
 		rows := make([]sessionStep, len(ws))
 		for i, w := range ws {
 			rows[i] = sessionStep{ID: w.SessionID, UserID: w.UserID, At: ms(w.At)}
@@ -84,7 +85,7 @@ var sessionWrites = []planFor{
 		_, err := stepSessions(tx, rows).Set("ended_at = v.at").Where("session.user_id = v.user_id").Where("session.ended_at = 0").Exec(ctx)
 		return err
 	}),
-	together(func(ctx context.Context, tx bun.Tx, ws []session.Seen) error {
+	engine.All(func(ctx context.Context, tx bun.Tx, ws []session.Seen) error {
 		rows := make([]sessionStep, len(ws))
 		for i, w := range ws {
 			rows[i] = sessionStep{ID: w.SessionID, At: ms(w.At)}
@@ -92,7 +93,7 @@ var sessionWrites = []planFor{
 		_, err := stepSessions(tx, rows).Set("last_seen_at = v.at").Where("session.last_seen_at < v.at").Exec(ctx)
 		return err
 	}),
-	inserts(func(_ *DBRow, w session.Remember) loginRow {
+	engine.Insert(func(w session.Remember) loginRow {
 		return loginRow{ID: w.ID, UserID: w.UserID, CreatedAt: ms(w.At), IP: w.IP, Country: w.Country, Brand: w.Brand, Model: w.Model,
 			Description: w.Description, Success: w.Success}
 	}),
@@ -105,13 +106,13 @@ func stepSessions(tx bun.Tx, rows []sessionStep) *bun.UpdateQuery {
 
 // living selects the sessions of a user that live.
 func (s Sessions) living(ctx context.Context, rows any, userID string, now time.Time) *bun.SelectQuery {
-	return s.db.conn(ctx).NewSelect().Model(rows).Join("JOIN users AS u ON u.id = s.user_id").
+	return s.db.Conn(ctx).NewSelect().Model(rows).Join("JOIN users AS u ON u.id = s.user_id").
 		Where("s.user_id = ?", userID).Where("s.ended_at = 0").Where("s.expires_at > ?", ms(now)).Where("s.sv >= u.sv")
 }
 
 // Get implements session.Store.
 func (s Sessions) Get(ctx context.Context, userID, sessionID string, now time.Time) (session.Session, error) {
-	ctx, cancel := s.db.bound(ctx)
+	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	var r sessionRow
 	err := translate(s.living(ctx, &r, userID, now).Where("s.id = ?", sessionID).Scan(ctx))
@@ -123,7 +124,7 @@ func (s Sessions) Get(ctx context.Context, userID, sessionID string, now time.Ti
 
 // List implements session.Store.
 func (s Sessions) List(ctx context.Context, userID string, now time.Time, limit int) ([]session.Session, error) {
-	ctx, cancel := s.db.bound(ctx)
+	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	var rows []sessionRow
 	err := s.living(ctx, &rows, userID, now).Order("s.created_at DESC", "s.id DESC").Limit(int64(limit)).Scan(ctx)
@@ -136,7 +137,7 @@ func (s Sessions) List(ctx context.Context, userID string, now time.Time, limit 
 
 // Count implements session.Store.
 func (s Sessions) Count(ctx context.Context, userID string, now time.Time) (int, error) {
-	ctx, cancel := s.db.bound(ctx)
+	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	n, err := s.living(ctx, (*sessionRow)(nil), userID, now).Count(ctx)
 	return int(n), translate(err)
@@ -144,9 +145,9 @@ func (s Sessions) Count(ctx context.Context, userID string, now time.Time) (int,
 
 // Revoked implements session.Store.
 func (s Sessions) Revoked(ctx context.Context, since time.Time) ([]session.Revocation, error) {
-	ctx, cancel := s.db.bound(ctx)
+	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
-	db := s.db.conn(ctx)
+	db := s.db.Conn(ctx)
 	var ended []sessionRow
 	err := db.NewSelect().Model(&ended).Column("id", "user_id", "ended_at").Where("ended_at > 0").Where("ended_at >= ?", ms(since)).Scan(ctx)
 	if err != nil {
@@ -179,10 +180,10 @@ func (s Sessions) LoginsFrom(ctx context.Context, ip string, limit int) ([]sessi
 
 // history reads lines newest first: ids sort by creation.
 func (s Sessions) history(ctx context.Context, column, value string, limit int) ([]session.Login, error) {
-	ctx, cancel := s.db.bound(ctx)
+	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	var rows []loginRow
-	err := s.db.conn(ctx).NewSelect().Model(&rows).Where("? = ?", bun.Ident(column), value).Order("id DESC").Limit(int64(limit)).Scan(ctx)
+	err := s.db.Conn(ctx).NewSelect().Model(&rows).Where("? = ?", bun.Ident(column), value).Order("id DESC").Limit(int64(limit)).Scan(ctx)
 	out := make([]session.Login, len(rows))
 	for i, r := range rows {
 		out[i] = session.Login{ID: r.ID, UserID: r.UserID, At: at(r.CreatedAt), IP: r.IP, Country: r.Country, Brand: r.Brand, Model: r.Model,
@@ -195,6 +196,6 @@ func (s Sessions) history(ctx context.Context, column, value string, limit int) 
 // what is old lies in a range of the primary key.
 func (s Sessions) Purge(ctx context.Context, expired, history time.Time) error {
 	return errors.Join(
-		s.db.purge(ctx, "session", "id", "id < ? AND expires_at < ?", id.Before(expired), ms(expired)),
-		s.db.purge(ctx, "login_history", "id", "id < ? AND created_at < ?", id.Before(history), ms(history)))
+		s.db.Purge(ctx, "session", "id", "id < ? AND expires_at < ?", id.Before(expired), ms(expired)),
+		s.db.Purge(ctx, "login_history", "id", "id < ? AND created_at < ?", id.Before(history), ms(history)))
 }

@@ -2,17 +2,13 @@ package persistence
 
 import (
 	"context"
-	"reflect"
-	"slices"
-	"strings"
-	"sync"
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/commit"
 	"castellan/domain/fault"
 	"castellan/domain/keyring"
 	"castellan/domain/totp"
+	"castellan/persistence/engine"
 )
 
 // TOTP implements totp.Store.
@@ -62,39 +58,19 @@ type codeRow struct {
 	UsedAt int64
 }
 
-// fencedBy plans an UPDATE that is fenced by a condition of its own, from a
-// statement's template that returns the key of the fence. Rows are in key
-// order, so that two processes cannot deadlock.
-func fencedBy[W commit.Fence, R any](template string, row func(W) R) planFor {
-	update := sync.OnceValue(func() *statement { return statementOf[R](template) })
-	return planFor{reflect.TypeFor[W](), plan{calls: func(_ *lane, ws []commit.Write) []call {
-		key := func(i int) string { k, _ := ws[i].(W).Fence(); return k }
-		order := make([]int, len(ws))
-		for i := range order {
-			order[i] = i
-		}
-		slices.SortFunc(order, func(a, b int) int { return strings.Compare(key(a), key(b)) })
-		rows, keys := make([]R, len(ws)), make([]string, len(ws))
-		for n, i := range order {
-			rows[n], keys[n] = row(ws[i].(W)), key(i)
-		}
-		return []call{callOf(update(), rows, order, keys)}
-	}}}
-}
-
-var totpFences = []planFor{
-	fencedBy("UPDATE totp SET last_step = v.last_step {FROM v} WHERE totp.user_id = v.user_id AND totp.id = v.id AND totp.last_step < v.last_step "+
+var totpFences = []engine.Kind{
+	engine.Fenced("UPDATE totp SET last_step = v.last_step {FROM v} WHERE totp.user_id = v.user_id AND totp.id = v.id AND totp.last_step < v.last_step "+
 		"{RETURNING totp.user_id}",
 		func(w totp.UseStep) stepRow { return stepRow{UserID: w.UserID, ID: w.ID, LastStep: w.Step} }),
-	fencedBy("UPDATE recovery_code SET used_at = v.used_at {FROM v} WHERE recovery_code.user_id = v.user_id AND recovery_code.number = v.number "+
+	engine.Fenced("UPDATE recovery_code SET used_at = v.used_at {FROM v} WHERE recovery_code.user_id = v.user_id AND recovery_code.number = v.number "+
 		"AND recovery_code.totp_id = v.totp_id AND recovery_code.used_at = 0 {RETURNING recovery_code.user_id}",
 		func(w totp.UseCode) codeRow {
 			return codeRow{UserID: w.UserID, Number: w.Number, TOTPID: w.ID, UsedAt: ms(w.At)}
 		}),
 }
 
-var totpWrites = []planFor{
-	each(func(ctx context.Context, tx bun.Tx, w totp.Define) error {
+var totpWrites = []engine.Kind{
+	engine.Each(func(ctx context.Context, tx bun.Tx, w totp.Define) error {
 		_, err := tx.NewInsert().Model(&totpRow{UserID: w.UserID, ID: w.ID, Secret: w.Sealed, LastStep: w.LastStep, CreatedAt: ms(w.CreatedAt)}).Returning("NULL").Exec(ctx)
 		if err != nil || len(w.Codes) == 0 {
 			return err
@@ -106,7 +82,7 @@ var totpWrites = []planFor{
 		_, err = tx.NewInsert().Model(&codes).Returning("NULL").Exec(ctx)
 		return err
 	}),
-	each(func(ctx context.Context, tx bun.Tx, w totp.Remove) error {
+	engine.Each(func(ctx context.Context, tx bun.Tx, w totp.Remove) error {
 		for _, table := range []string{"totp", "recovery_code"} {
 			if _, err := tx.NewDelete().Table(table).Where("user_id = ?", w.UserID).Exec(ctx); err != nil {
 				return err
@@ -118,10 +94,10 @@ var totpWrites = []planFor{
 
 // Get implements totp.Store.
 func (s TOTP) Get(ctx context.Context, userID string) (totp.Definition, error) {
-	ctx, cancel := s.db.bound(ctx)
+	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	var r totpRow
-	err := translate(s.db.conn(ctx).NewSelect().Model(&r).Where("user_id = ?", userID).Scan(ctx))
+	err := translate(s.db.Conn(ctx).NewSelect().Model(&r).Where("user_id = ?", userID).Scan(ctx))
 	if fault.CodeOf(err) == fault.RecordNotFound {
 		err = totp.NotDefined()
 	}
@@ -130,10 +106,10 @@ func (s TOTP) Get(ctx context.Context, userID string) (totp.Definition, error) {
 
 // Codes implements totp.Store.
 func (s TOTP) Codes(ctx context.Context, userID, id string) ([]totp.RecoveryCode, error) {
-	ctx, cancel := s.db.bound(ctx)
+	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	var rows []recoveryRow
-	err := s.db.conn(ctx).NewSelect().Model(&rows).Where("user_id = ?", userID).Where("totp_id = ?", id).Order("number").Scan(ctx)
+	err := s.db.Conn(ctx).NewSelect().Model(&rows).Where("user_id = ?", userID).Where("totp_id = ?", id).Order("number").Scan(ctx)
 	out := make([]totp.RecoveryCode, len(rows))
 	for i, r := range rows {
 		out[i] = totp.RecoveryCode{Number: r.Number, Sum: keyring.Sum{Key: r.HashKey, Sum: r.Hash}}

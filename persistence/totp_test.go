@@ -12,10 +12,7 @@ import (
 func TestTOTPStore(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		totptest.TestStore(t, func(t *testing.T) (totp.Store, user.Store, commit.Committer) {
-			for _, table := range []string{"users", "totp", "recovery_code"} {
-				_, err := db.write.NewTruncateTable().TableExpr(table).Exec(t.Context())
-				must(t, err)
-			}
+			empty(t, db, "users", "totp", "recovery_code")
 			return NewTOTP(db), NewUsers(db), db
 		})
 	})

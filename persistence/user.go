@@ -3,7 +3,6 @@ package persistence
 import (
 	"cmp"
 	"context"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 	"castellan/domain/fault"
 	"castellan/domain/geo"
 	"castellan/domain/user"
+	"castellan/persistence/engine"
 )
 
 // Users implements user.Store.
@@ -93,33 +93,25 @@ type userStep struct {
 	Text    string
 }
 
-// userFence plans one multi-row UPDATE that takes effect where the column still
+// userFence makes one UPDATE of many rows that takes effect where the column still
 // holds the version that the writer saw.
-func userFence[W commit.Fence](column string, row func(W) userStep, set string) planFor {
-	return planFor{reflect.TypeFor[W](), plan{apply: func(ctx context.Context, l *lane, ws []commit.Write) (missing []int, err error) {
-		rows := make([]userStep, len(ws))
-		for i, w := range ws {
-			rows[i] = row(w.(W))
-		}
-		slices.SortFunc(rows, func(a, b userStep) int { return strings.Compare(a.ID, b.ID) })
-		var ids []string
-		_, err = l.tx.NewUpdate().With("v", l.tx.NewValues(&rows)).Model((*userStep)(nil)).ModelTableExpr("users").TableExpr("v").Set(set).
-			Where("users.id = v.id").Where("? = v.seen", bun.Ident("users."+column)).Returning("users.id").Exec(ctx, &ids)
-		if err != nil {
-			return nil, err
-		}
-		for i, w := range ws {
-			if key, _ := w.(W).Fence(); !slices.Contains(ids, key) {
-				missing = append(missing, i)
+func userFence[W commit.Fence](column string, row func(W) userStep, set string) engine.Kind {
+	return engine.AllFenced(func(w W) string { key, _ := w.Fence(); return key },
+		func(ctx context.Context, tx bun.Tx, ws []W) (changed []string, err error) {
+			rows := make([]userStep, len(ws))
+			for i, w := range ws {
+				rows[i] = row(w)
 			}
-		}
-		return missing, nil
-	}}}
+			_, err = tx.NewUpdate().With("v", tx.NewValues(&rows)).Model((*userStep)(nil)).ModelTableExpr("users").
+				TableExpr("v").Set(set).Where("users.id = v.id").Where("? = v.seen", bun.Ident("users."+column)).
+				Returning("users.id").Exec(ctx, &changed)
+			return changed, err
+		})
 }
 
 // What is fenced by cv comes before what raises it beside sv: a unit may hold
 // both.
-var userFences = []planFor{
+var userFences = []engine.Kind{
 	userFence("cv", func(w user.SetPassword) userStep { return userStep{ID: w.UserID, Seen: w.CV, Hash: w.Hash} },
 		"previous_hash = users.password_hash, password_hash = v.hash, cv = users.cv + 1"),
 	userFence("cv", func(w user.SetCountries) userStep {
@@ -134,8 +126,8 @@ var userFences = []planFor{
 		"push = v.defined, cv = users.cv + 1"),
 }
 
-var userWrites = []planFor{
-	together(func(ctx context.Context, tx bun.Tx, ws []user.Add) error {
+var userWrites = []engine.Kind{
+	engine.All(func(ctx context.Context, tx bun.Tx, ws []user.Add) error {
 		users := make([]userRow, len(ws))
 		var roles []roleRow
 		for i, w := range ws {
@@ -150,27 +142,27 @@ var userWrites = []planFor{
 		_, err := tx.NewInsert().Model(&roles).Returning("NULL").Exec(ctx)
 		return err
 	}),
-	each(func(ctx context.Context, tx bun.Tx, w user.Rehash) error {
+	engine.Each(func(ctx context.Context, tx bun.Tx, w user.Rehash) error {
 		_, err := tx.NewUpdate().Table("users").Set("password_hash = ?", w.New).Where("id = ?", w.UserID).Where("password_hash = ?", w.Old).Exec(ctx)
 		return err
 	}),
-	each(func(ctx context.Context, tx bun.Tx, w user.Touch) error {
+	engine.Each(func(ctx context.Context, tx bun.Tx, w user.Touch) error {
 		_, err := tx.NewUpdate().Table("users").Set("cv = cv + 1").Where("id = ?", w.UserID).Exec(ctx)
 		return err
 	}),
-	each(func(ctx context.Context, tx bun.Tx, w user.SetStatus) error {
+	engine.Each(func(ctx context.Context, tx bun.Tx, w user.SetStatus) error {
 		_, err := tx.NewUpdate().Table("users").Set("status = ?", w.Status).Set("cv = cv + 1").Where("id = ?", w.UserID).Exec(ctx)
 		return err
 	}),
-	each(func(ctx context.Context, tx bun.Tx, w user.VerifyMail) error {
+	engine.Each(func(ctx context.Context, tx bun.Tx, w user.VerifyMail) error {
 		_, err := tx.NewUpdate().Table("users").Set("email_verified = TRUE").Where("id = ?", w.UserID).Exec(ctx)
 		return err
 	}),
-	each(func(ctx context.Context, tx bun.Tx, w user.SetWithdrawProhibited) error {
+	engine.Each(func(ctx context.Context, tx bun.Tx, w user.SetWithdrawProhibited) error {
 		_, err := tx.NewUpdate().Table("users").Set("withdraw_prohibited = ?", w.Prohibited).Where("id = ?", w.UserID).Exec(ctx)
 		return err
 	}),
-	together(func(ctx context.Context, tx bun.Tx, ws []user.Grant) error {
+	engine.All(func(ctx context.Context, tx bun.Tx, ws []user.Grant) error {
 		rows := make([]roleRow, len(ws))
 		for i, w := range ws {
 			rows[i] = roleRow{UserID: w.UserID, Role: w.Role, CreatedAt: ms(w.At)}
@@ -184,7 +176,7 @@ var userWrites = []planFor{
 		}
 		return repeatRoles(ctx, tx, ids)
 	}),
-	each(func(ctx context.Context, tx bun.Tx, w user.Revoke) error {
+	engine.Each(func(ctx context.Context, tx bun.Tx, w user.Revoke) error {
 		if _, err := tx.NewDelete().Table("user_role").Where("user_id = ?", w.UserID).Where("role = ?", w.Role).Exec(ctx); err != nil {
 			return err
 		}
@@ -200,10 +192,10 @@ func repeatRoles(ctx context.Context, tx bun.Tx, ids []string) error {
 }
 
 func (s Users) one(ctx context.Context, column, value string) (userRow, error) {
-	ctx, cancel := s.db.bound(ctx)
+	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	var r userRow
-	err := translate(s.db.find(ctx, &r, column+" = $1", "", value))
+	err := translate(s.db.Find(ctx, &r, column+" = $1", "", value))
 	if fault.CodeOf(err) == fault.RecordNotFound {
 		err = fault.New(fault.RecordNotFound, "there is no such user")
 	}
@@ -230,10 +222,10 @@ func (s Users) ByEmail(ctx context.Context, mail string) (user.User, error) {
 
 // Demo implements user.Store.
 func (s Users) Demo(ctx context.Context) ([]user.User, error) {
-	ctx, cancel := s.db.bound(ctx)
+	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	var rows []userRow
-	err := s.db.conn(ctx).NewSelect().Model(&rows).Where("demo").Order("id").Scan(ctx)
+	err := s.db.Conn(ctx).NewSelect().Model(&rows).Where("demo").Order("id").Scan(ctx)
 	out := make([]user.User, len(rows))
 	for i, r := range rows {
 		out[i] = r.user()
@@ -247,10 +239,10 @@ func (s Users) Login(ctx context.Context, who user.Identifier, nobody string) (u
 	if value == "" {
 		q, value = byMail, who.Mail
 	}
-	ctx, cancel := s.db.bound(ctx)
+	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	var r entranceRow
-	if err := translate(s.db.answer(ctx, &r, q, value, nobody)); err != nil {
+	if err := translate(s.db.Ask(ctx, &r, q, value, nobody)); err != nil {
 		return user.Entrance{}, err
 	}
 	e := user.Entrance{User: r.user(), Secret: user.Secret{Hash: r.PasswordHash, Previous: r.PreviousHash}}
@@ -273,11 +265,14 @@ type entranceRow struct {
 
 var byPhone, byMail = entrance("phone"), entrance("email")
 
-// entrance is the question for an account by a column, with its guard: it has an
-// answer of one row in any case.
-func entrance(column string) question {
-	return question{row: reflect.TypeFor[*entranceRow](), from: "(SELECT 1) AS nobody LEFT JOIN users AS u ON u." + column +
-		" = $1 LEFT JOIN password_guard AS g ON g.id = COALESCE(u.id, $2)", also: "g.version AS guard_version, g.body AS guard_body"}
+// entrance asks for an account by a column, with its guard. It has one row in any
+// case.
+func entrance(column string) engine.Query {
+	return engine.Query{
+		From: "(SELECT 1) AS nobody LEFT JOIN users AS u ON u." + column + " = $1 " +
+			"LEFT JOIN password_guard AS g ON g.id = COALESCE(u.id, $2)",
+		Columns: "u.*, g.version AS guard_version, g.body AS guard_body",
+	}
 }
 
 // Secret implements user.Store.
@@ -288,10 +283,10 @@ func (s Users) Secret(ctx context.Context, id string) (user.Secret, error) {
 
 // List implements user.Store. Ids sort by creation.
 func (s Users) List(ctx context.Context, after string, limit int) ([]user.User, error) {
-	ctx, cancel := s.db.bound(ctx)
+	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	var rows []userRow
-	q := s.db.conn(ctx).NewSelect().Model(&rows).Order("id DESC").Limit(int64(limit))
+	q := s.db.Conn(ctx).NewSelect().Model(&rows).Order("id DESC").Limit(int64(limit))
 	if after != "" {
 		q = q.Where("id < ?", after)
 	}
@@ -305,10 +300,10 @@ func (s Users) List(ctx context.Context, after string, limit int) ([]user.User, 
 
 // Holders implements user.Store.
 func (s Users) Holders(ctx context.Context) (map[string][]string, error) {
-	ctx, cancel := s.db.bound(ctx)
+	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	var rows []roleRow
-	err := s.db.conn(ctx).NewSelect().Model(&rows).Column("user_id", "role").Scan(ctx)
+	err := s.db.Conn(ctx).NewSelect().Model(&rows).Column("user_id", "role").Scan(ctx)
 	held := map[string][]string{}
 	for _, r := range rows {
 		held[r.Role] = append(held[r.Role], r.UserID)

@@ -13,15 +13,13 @@ import (
 	"castellan/domain/session/sessiontest"
 	"castellan/domain/user"
 	"castellan/domain/user/usertest"
+	"castellan/persistence/engine"
 )
 
 // emptied clears the tables of accounts, which all suites share.
 func emptied(t *testing.T, db *DB) *DB {
 	t.Helper()
-	for _, table := range []string{"users", "user_role", "password_guard", "session", "login_history"} {
-		_, err := db.write.NewTruncateTable().TableExpr(table).Exec(t.Context())
-		must(t, err)
-	}
+	empty(t, db, "users", "user_role", "password_guard", "session", "login_history")
 	return db
 }
 
@@ -49,7 +47,7 @@ func TestSessionStore(t *testing.T) {
 func TestPurgeTakesAsManyBatchesAsItNeeds(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		ctx := t.Context()
-		const old, young = 2*purgeBatch + 1, 3
+		const old, young = 2*engine.PurgeBatch + 1, 3
 		must(t, db.InTx(ctx, func(ctx context.Context) error {
 			for i := 0; i < old+young; i += 100 {
 				var ws []commit.Write

@@ -1,23 +1,20 @@
-package persistence
+package engine
 
 import (
 	"context"
-	"embed"
 	"fmt"
 	"io/fs"
 	"path"
 )
 
-//go:embed migrations
-var migrations embed.FS
-
 // Migrate brings the schema to this program's version: it applies, in order
-// and in one transaction, every file that was not applied yet. Call it inside
-// Exclusive. It reports the names it applied. A schema made by a newer
-// program is left as it is: one version back works with it.
-func (db *DB) Migrate(ctx context.Context) (applied []string, err error) {
+// and in one transaction, every file of migrations/sqlite or migrations/postgres
+// that was not applied yet. Call it inside Exclusive. It reports the names it
+// applied. A schema made by a newer program is left as it is: the release before
+// works with it.
+func (db *DB) Migrate(ctx context.Context, migrations fs.FS) (applied []string, err error) {
 	dir := "migrations/sqlite"
-	if db.postgres() {
+	if db.Postgres() {
 		dir = "migrations/postgres"
 	}
 	files, err := fs.Glob(migrations, dir+"/*.sql") // sorted by number
@@ -26,15 +23,17 @@ func (db *DB) Migrate(ctx context.Context) (applied []string, err error) {
 	}
 	tx, err := db.write.BeginTx(ctx, nil)
 	if err != nil {
-		return nil, translate(err)
+		return nil, Translate(err)
 	}
 	defer tx.Rollback()
-	if _, err := tx.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS schema_migrations (name TEXT PRIMARY KEY, applied_at BIGINT NOT NULL)"); err != nil {
-		return nil, fmt.Errorf("migrate: %w", translate(err))
+	_, err = tx.ExecContext(ctx,
+		"CREATE TABLE IF NOT EXISTS schema_migrations (name TEXT PRIMARY KEY, applied_at BIGINT NOT NULL)")
+	if err != nil {
+		return nil, fmt.Errorf("migrate: %w", Translate(err))
 	}
 	var done []string
 	if err := tx.NewSelect().Table("schema_migrations").Column("name").Scan(ctx, &done); err != nil {
-		return nil, fmt.Errorf("migrate: %w", translate(err))
+		return nil, fmt.Errorf("migrate: %w", Translate(err))
 	}
 	have := map[string]bool{}
 	for _, n := range done {
@@ -51,20 +50,21 @@ func (db *DB) Migrate(ctx context.Context) (applied []string, err error) {
 		}
 		// The text goes to the driver as it is: bun would read a ? in it.
 		if _, err := tx.Tx.ExecContext(ctx, string(text)); err != nil {
-			return nil, fmt.Errorf("migrate %s: %w", name, translate(err))
+			return nil, fmt.Errorf("migrate %s: %w", name, Translate(err))
 		}
-		if _, err := tx.ExecContext(ctx, "INSERT INTO schema_migrations (name, applied_at) VALUES (?, ?)", name, db.now().UnixMilli()); err != nil {
-			return nil, fmt.Errorf("migrate %s: %w", name, translate(err))
+		_, err = tx.ExecContext(ctx, "INSERT INTO schema_migrations (name, applied_at) VALUES (?, ?)", name, Millis(db.now()))
+		if err != nil {
+			return nil, fmt.Errorf("migrate %s: %w", name, Translate(err))
 		}
 		applied = append(applied, name)
 	}
-	return applied, translate(tx.Commit())
+	return applied, Translate(tx.Commit())
 }
 
 // Seeded tells whether Once ran the seed of a name.
 func (db *DB) Seeded(ctx context.Context, name string) (bool, error) {
 	n, err := db.read.NewSelect().Table("seed").Where("name = ?", name).Count(ctx)
-	return n > 0, translate(err)
+	return n > 0, Translate(err)
 }
 
 // Once runs seed in one transaction with a marker row of its name, the first
@@ -74,8 +74,9 @@ func (db *DB) Once(ctx context.Context, name string, seed func(ctx context.Conte
 		return false, err
 	}
 	return true, db.InTx(ctx, func(ctx context.Context) error {
-		if _, err := db.conn(ctx).NewInsert().Table("seed").Model(&map[string]any{"name": name, "at": db.now().UnixMilli()}).Exec(ctx); err != nil {
-			return translate(err)
+		marker := map[string]any{"name": name, "at": Millis(db.now())}
+		if _, err := db.Conn(ctx).NewInsert().Table("seed").Model(&marker).Exec(ctx); err != nil {
+			return Translate(err)
 		}
 		return seed(ctx)
 	})

@@ -1,4 +1,4 @@
-package persistence
+package engine
 
 import (
 	"context"
@@ -14,27 +14,27 @@ import (
 // is done on the writing connection: it takes milliseconds, and the pages that it
 // reads would fill the cache of one more.
 const (
-	purgeBatch = 250
+	PurgeBatch = 250
 	purgeTime  = 5 * time.Second
-	purgeLook  = 5000 // rows of a table without an index for their age
+	PurgeLook  = 5000 // rows of a table without an index for their age
 )
 
 // purge removes the rows of a table for which a condition holds. It is asked
 // again and again, so it must be answered by a range of an index.
-func (db *DB) purge(ctx context.Context, table, key, where string, args ...any) error {
+func (db *DB) Purge(ctx context.Context, table, key, where string, args ...any) error {
 	for end := time.Now().Add(purgeTime); ; {
 		var keys []string
 		err := db.InTx(ctx, func(ctx context.Context) error {
-			tx := db.conn(ctx)
-			err := tx.NewSelect().Table(table).Column(key).Where(where, args...).Limit(purgeBatch).Scan(ctx, &keys)
+			tx := db.Conn(ctx)
+			err := tx.NewSelect().Table(table).Column(key).Where(where, args...).Limit(PurgeBatch).Scan(ctx, &keys)
 			if err == nil && len(keys) > 0 {
 				// The condition once more: on PostgreSQL a row may have moved on.
 				_, err = tx.NewDelete().Table(table).Where("? IN (?)", bun.Ident(key), bun.List(keys)).Where(where, args...).Exec(ctx)
 			}
 			return err
 		})
-		if err != nil || len(keys) < purgeBatch || time.Now().After(end) {
-			return translate(err)
+		if err != nil || len(keys) < PurgeBatch || time.Now().After(end) {
+			return Translate(err)
 		}
 	}
 }
@@ -42,7 +42,7 @@ func (db *DB) purge(ctx context.Context, table, key, where string, args ...any) 
 // purgePart is purge by a condition for which there is no index, because it
 // would cost every login more than it is worth: each time the next part of the
 // table, by its ids, is looked through.
-func (db *DB) purgePart(ctx context.Context, table, where string, args ...any) error {
+func (db *DB) PurgePart(ctx context.Context, table, where string, args ...any) error {
 	from, _ := db.purged.Load(table)
 	if from == nil {
 		from = ""
@@ -52,17 +52,17 @@ func (db *DB) purgePart(ctx context.Context, table, where string, args ...any) e
 		Last string
 	}
 	err := db.InTx(ctx, func(ctx context.Context) error {
-		tx := db.conn(ctx)
-		next := tx.NewSelect().Table(table).Column("id").Where("id > ?", from).Order("id").Limit(purgeLook)
+		tx := db.Conn(ctx)
+		next := tx.NewSelect().Table(table).Column("id").Where("id > ?", from).Order("id").Limit(PurgeLook)
 		return tx.NewSelect().TableExpr("(?) AS part", next).ColumnExpr("COUNT(*) AS n").ColumnExpr("COALESCE(MAX(id), '') AS last").Scan(ctx, &part)
 	})
 	if err != nil {
-		return translate(err)
+		return Translate(err)
 	}
-	if part.N < purgeLook {
+	if part.N < PurgeLook {
 		db.purged.Delete(table) // from the beginning
 	} else {
 		db.purged.Store(table, part.Last)
 	}
-	return db.purge(ctx, table, "id", "id > ? AND id <= ? AND "+where, append([]any{from, part.Last}, args...)...)
+	return db.Purge(ctx, table, "id", "id > ? AND id <= ? AND "+where, append([]any{from, part.Last}, args...)...)
 }

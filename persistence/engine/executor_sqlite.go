@@ -1,4 +1,4 @@
-package persistence
+package engine
 
 import (
 	"context"
@@ -13,23 +13,23 @@ import (
 // arguments) costs as much as the statement. It borrows the one connection for
 // the length of a transaction, so interactive transactions take turns with it,
 // and keeps its statements prepared.
-type direct struct {
+type sqliteExecutor struct {
 	db    *sql.DB
 	conn  driver.Conn // on which the statements are prepared
-	kept  map[string]directStmt
+	kept  map[string]sqliteStatement
 	args  []driver.NamedValue
 	asked [1]driver.Value
 }
 
-// directStmt is what a statement of the driver can do.
-type directStmt interface {
+// sqliteStatement is what a statement of the driver can do.
+type sqliteStatement interface {
 	driver.Stmt
 	driver.StmtExecContext
 	driver.StmtQueryContext
 }
 
 // transact makes steps in one transaction; see writer.once.
-func (d *direct) transact(ctx context.Context, steps []step, flush bool) (failed map[int]bool, err error) {
+func (d *sqliteExecutor) transact(ctx context.Context, steps []step, flush bool) (failed map[int]bool, err error) {
 	c, err := d.db.Conn(ctx)
 	if err != nil {
 		return nil, err
@@ -54,13 +54,13 @@ func (d *direct) transact(ctx context.Context, steps []step, flush bool) (failed
 }
 
 // set changes a setting of the connection, which no prepared statement does.
-func (d *direct) set(pragma string) error {
+func (d *sqliteExecutor) set(pragma string) error {
 	_, err := d.conn.(driver.ExecerContext).ExecContext(context.Background(), pragma, nil)
 	return err
 }
 
 // close gives up the statements, while their connection still lives.
-func (d *direct) close() {
+func (d *sqliteExecutor) close() {
 	if d.conn == nil {
 		return
 	}
@@ -81,24 +81,24 @@ func (d *direct) close() {
 }
 
 // on takes the connection over. Statements of another one died with it.
-func (d *direct) on(conn driver.Conn) {
+func (d *sqliteExecutor) on(conn driver.Conn) {
 	if conn != d.conn {
-		d.conn, d.kept = conn, map[string]directStmt{}
+		d.conn, d.kept = conn, map[string]sqliteStatement{}
 	}
 }
 
-func (d *direct) run(steps []step) (failed map[int]bool, err error) {
+func (d *sqliteExecutor) run(steps []step) (failed map[int]bool, err error) {
 	tx, err := d.conn.(driver.ConnBeginTx).BeginTx(context.Background(), driver.TxOptions{})
 	if err != nil {
 		return nil, err
 	}
 	for i := range steps {
 		s := &steps[i]
-		if len(failed) > 0 && s.plan.order >= firstWrite {
+		if len(failed) > 0 && !s.kind.refusable {
 			break // what the losers of a race inserted does not matter
 		}
-		for j := range s.calls {
-			missing, err := d.call(&s.calls[j])
+		for j := range s.statements {
+			missing, err := d.call(&s.statements[j])
 			if err != nil {
 				tx.Rollback()
 				return nil, fmt.Errorf("%s: %w", s.writes[0].Table(), err)
@@ -110,14 +110,14 @@ func (d *direct) run(steps []step) (failed map[int]bool, err error) {
 		return failed, tx.Rollback()
 	}
 	if err = tx.Commit(); err != nil {
-		return nil, undecided{err}
+		return nil, commitError{err}
 	}
 	return nil, nil
 }
 
 // call makes the rows of a call and reports the writes whose rows were
 // refused. Rows that can be refused are made one by one, to know which were.
-func (d *direct) call(c *call) (missing []int, err error) {
+func (d *sqliteExecutor) call(c *boundStatement) (missing []int, err error) {
 	row, rows := 0, c.rows.Len()
 	for _, l := range c.lite {
 		if l.rows > 1 && c.keys != nil || rows-row < l.rows {
@@ -147,7 +147,7 @@ func (d *direct) call(c *call) (missing []int, err error) {
 }
 
 // bind returns the values of rows in the order of their places.
-func (d *direct) bind(c *call, from, rows int) []driver.NamedValue {
+func (d *sqliteExecutor) bind(c *boundStatement, from, rows int) []driver.NamedValue {
 	n := rows * len(c.places)
 	for len(d.args) < n {
 		d.args = append(d.args, driver.NamedValue{Ordinal: len(d.args) + 1})
@@ -158,7 +158,7 @@ func (d *direct) bind(c *call, from, rows int) []driver.NamedValue {
 	return d.args[:n]
 }
 
-func (d *direct) statement(text string) (directStmt, error) {
+func (d *sqliteExecutor) statement(text string) (sqliteStatement, error) {
 	if s := d.kept[text]; s != nil {
 		return s, nil
 	}
@@ -166,13 +166,13 @@ func (d *direct) statement(text string) (directStmt, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := made.(directStmt)
+	s := made.(sqliteStatement)
 	d.kept[text] = s
 	return s, nil
 }
 
 // exec tells whether a row was written.
-func (d *direct) exec(s directStmt, args []driver.NamedValue) (bool, error) {
+func (d *sqliteExecutor) exec(s sqliteStatement, args []driver.NamedValue) (bool, error) {
 	r, err := s.ExecContext(context.Background(), args)
 	if err != nil {
 		return false, err
@@ -182,7 +182,7 @@ func (d *direct) exec(s directStmt, args []driver.NamedValue) (bool, error) {
 }
 
 // ask tells whether a row came back.
-func (d *direct) ask(s directStmt, args []driver.NamedValue) (bool, error) {
+func (d *sqliteExecutor) ask(s sqliteStatement, args []driver.NamedValue) (bool, error) {
 	rows, err := s.QueryContext(context.Background(), args)
 	if err != nil {
 		return false, err

@@ -1,4 +1,4 @@
-package persistence
+package engine
 
 import (
 	"path/filepath"
@@ -17,7 +17,7 @@ func TestOpenSideBySide(t *testing.T) {
 			all.Go(func() {
 				ready.Done()
 				<-gate
-				db, err := Open(t.Context(), dsn, Options{})
+				db, err := Open(t.Context(), dsn, noteKinds, Options{})
 				if err != nil {
 					t.Error(err)
 					return

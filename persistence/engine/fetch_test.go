@@ -1,15 +1,15 @@
-package persistence
+package engine
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"reflect"
 	"slices"
 	"sync"
 	"testing"
 
 	"github.com/uptrace/bun"
+
+	"castellan/domain/fault"
 )
 
 // Values of every type come back as they were written, and what is absent as
@@ -29,10 +29,11 @@ func TestFetch(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		ctx := t.Context()
 		blob := "BLOB"
-		if db.postgres() {
+		if db.Postgres() {
 			blob = "BYTEA"
 		}
-		_, err := db.write.ExecContext(ctx, "CREATE TABLE kinds (id TEXT PRIMARY KEY, short SMALLINT NOT NULL, long BIGINT NOT NULL, count INTEGER NOT NULL, yes BOOLEAN NOT NULL, text TEXT, bytes "+blob+")")
+		_, err := db.write.ExecContext(ctx, "CREATE TABLE kinds (id TEXT PRIMARY KEY, short SMALLINT NOT NULL, "+
+			"long BIGINT NOT NULL, count INTEGER NOT NULL, yes BOOLEAN NOT NULL, text TEXT, bytes "+blob+")")
 		must(t, err)
 		want := []kindsRow{
 			{ID: "a", Short: -3, Long: 1 << 40, Count: 7, Yes: true, Text: "ü '\x01", Bytes: []byte{0, 1, 0xff}},
@@ -56,33 +57,28 @@ func TestFetch(t *testing.T) {
 			if err := find(&single, "id = $1", "b"); err != nil || !reflect.DeepEqual(single, want[1]) {
 				t.Errorf("%+v, %v", single, err)
 			}
-			if err := find(&single, "id = $1", "nobody"); !errors.Is(err, sql.ErrNoRows) {
+			if err := find(&single, "id = $1", "nobody"); fault.CodeOf(err) != fault.RecordNotFound {
 				t.Errorf("a row that is not there: %v", err)
 			}
 			if err := find(&many, "id = $1", "nobody"); err != nil {
 				t.Errorf("no rows: %v", err)
 			}
 		}
-		find := func(into any, where string, args ...any) error { return db.find(ctx, into, where, "t.id", args...) }
+		find := func(into any, where string, args ...any) error { return db.Find(ctx, into, where, "t.id", args...) }
 		ask(find)
 		ask(find)
-		tx, err := db.write.BeginTx(ctx, nil)
-		must(t, err)
-		defer tx.Rollback()
-		var inside kindsRow
-		l := &lane{tx: tx, postgres: db.postgres()}
-		must(t, db.find(context.WithValue(ctx, txKey{}, l), &inside, "id = $1", "t.id", "a"))
-		if !reflect.DeepEqual(inside, want[0]) {
-			t.Errorf("in a transaction: %+v", inside)
-		}
-		must(t, tx.Rollback())
+		must(t, db.InTx(ctx, func(ctx context.Context) error {
+			ask(func(into any, where string, args ...any) error { return db.Find(ctx, into, where, "t.id", args...) })
+			return nil
+		}))
 
 		var wg sync.WaitGroup
 		for range 32 { // more than there are connections
 			wg.Go(func() {
 				for range 50 {
 					var many []kindsRow
-					if err := find(&many, "id >= $1", "a"); err != nil || !slices.EqualFunc(many, want, func(a, b kindsRow) bool { return a.ID == b.ID && a.Long == b.Long }) {
+					same := func(a, b kindsRow) bool { return a.ID == b.ID && a.Long == b.Long }
+					if err := find(&many, "id >= $1", "a"); err != nil || !slices.EqualFunc(many, want, same) {
 						t.Errorf("%+v, %v", many, err)
 					}
 				}

@@ -1,4 +1,4 @@
-package persistence
+package engine
 
 import (
 	"bytes"
@@ -9,11 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"castellan/domain/audit"
-	"castellan/domain/challenge"
 	"castellan/domain/commit"
 	"castellan/domain/fault"
-	"castellan/domain/user"
 )
 
 func TestStatementText(t *testing.T) {
@@ -34,11 +31,11 @@ func TestStatementText(t *testing.T) {
 		t.Errorf("for all rows:\n%s\nwant\n%s", s.all, want)
 	}
 	if want := "UPDATE t SET state = $3::smallint, version = $2::bigint + 1 WHERE t.id = $1::text AND $5::boolean RETURNING t.id"; s.sole != want ||
-		s.soleSure != "WITH stand AS ("+want+") SELECT 1 / (count(*) = 1)::int FROM stand" {
-		t.Errorf("for PostgreSQL's one row:\n%s\n%s\nwant\n%s", s.sole, s.soleSure, want)
+		s.soleFailFast != "WITH stand AS ("+want+") SELECT 1 / (count(*) = 1)::int FROM stand" {
+		t.Errorf("for PostgreSQL's one row:\n%s\n%s\nwant\n%s", s.sole, s.soleFailFast, want)
 	}
-	if want := "WITH stand AS (" + s.all + ") SELECT 1 / (count(*) = cardinality($1::text[]))::int FROM stand"; s.sure != want {
-		t.Errorf("to be sure:\n%s\nwant\n%s", s.sure, want)
+	if want := "WITH stand AS (" + s.all + ") SELECT 1 / (count(*) = cardinality($1::text[]))::int FROM stand"; s.failFast != want {
+		t.Errorf("to be sure:\n%s\nwant\n%s", s.failFast, want)
 	}
 	s = insertOf[row]("t", "ON CONFLICT (id) DO NOTHING {RETURNING id}")
 	if want := "INSERT INTO t (id, version, state, sealed, keep) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (id) DO NOTHING"; s.one != want {
@@ -70,21 +67,19 @@ func TestStatementText(t *testing.T) {
 // absent one, and texts that look like syntax.
 func TestStatementsOfManyUnits(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
-		ctx, store := t.Context(), NewChallenges(db)
-		must(t, db.Commit(ctx, user.Add{User: user.User{ID: "u1", Phone: "+905320000001", CV: 3}}))
+		const text = `'",{}\$1 NULL ü`
+		must(t, db.Commit(t.Context(), addNote{ID: "u1"}))
 		var units []*unit
 		for i, id := range []string{"a", "b", "c", "d"} {
-			c := sample(id)
-			c.Action = `'",{}\$1 NULL ü`
-			w := challenge.Insert{Challenge: c}
+			w := addNote{ID: id, Text: text}
 			if i%2 == 0 {
-				w.Command = []byte{0, 1, 0xff, '\\'}
+				w.Sealed = []byte{0, 1, 0xff, '\\'}
 			}
-			guard := commit.Guard{On: commit.UserCredentials, Key: "u1", Version: 3}
+			guard := guardNote("u1", 1)
 			if id == "c" {
 				guard.Version = 2
 			}
-			units = append(units, &unit{writes: []commit.Write{guard, commit.Guard{On: commit.AttemptBudget, Key: "nobody", Version: 0}, w}, done: make(chan error, 1)})
+			units = append(units, &unit{writes: []commit.Write{guard, guardNote("nobody", 0), w}, done: make(chan error, 1)})
 		}
 		db.writer.commit(slices.Clone(units))
 		for i, id := range []string{"a", "b", "c", "d"} {
@@ -93,40 +88,44 @@ func TestStatementsOfManyUnits(t *testing.T) {
 				if !errors.Is(err, commit.ErrFenced) {
 					t.Errorf("%s: got %v, want ErrFenced", id, err)
 				}
-				if _, err := store.Load(ctx, id); fault.CodeOf(err) != fault.ChallengeNotFound {
+				if err := db.Find(t.Context(), &noteRow{}, "id = $1", "", id); fault.CodeOf(err) != fault.RecordNotFound {
 					t.Errorf("%s was refused and is there: %v", id, err)
 				}
 				continue
 			}
 			must(t, err)
-			c, err := store.Load(ctx, id)
-			must(t, err)
-			command, err := store.Command(ctx, id)
-			must(t, err)
-			if c.Action != `'",{}\$1 NULL ü` || !bytes.Equal(command, map[bool][]byte{true: {0, 1, 0xff, '\\'}}[i%2 == 0]) || i%2 == 1 && command != nil {
-				t.Errorf("%s: %q with command %v", id, c.Action, command)
+			n, want := note(t, db, id), map[bool][]byte{true: {0, 1, 0xff, '\\'}}[i%2 == 0]
+			if n.Text != text || !bytes.Equal(n.Sealed, want) || i%2 == 1 && n.Sealed != nil {
+				t.Errorf("%s: %q sealed %v", id, n.Text, n.Sealed)
 			}
 		}
 	})
 }
 
-// After a commit whose fate is unknown the rows that were in it may be there:
-// the chain goes on under another name, so that it meets none of them.
-func TestChainAfterUnknownFate(t *testing.T) {
-	l := &lane{chain: chain{name: "s", mac: macOf(nil), seq: 9, head: []byte{1}}}
-	head := l.chain
-	l.chain.seq = 12
-	err := l.ended(head, nil, undecided{context.DeadlineExceeded})
-	if !errors.Is(err, commit.ErrUnknown) {
-		t.Errorf("got %v, want ErrUnknown", err)
+// keptState is what a test's transaction slot keeps.
+type keptState struct{ seq, forgotten int }
+
+func (s *keptState) Remember() (undo func()) { was := s.seq; return func() { s.seq = was } }
+func (s *keptState) Forget()                 { s.forgotten++ }
+
+// The state of a slot goes back with its transaction, and is told when nobody
+// knows the fate of a commit.
+func TestSlotState(t *testing.T) {
+	kept := &keptState{seq: 9}
+	s := &slot{state: kept}
+	undo := s.remember()
+	kept.seq = 12
+	if err := s.ended(undo, nil, nil); err != nil || kept.seq != 12 {
+		t.Errorf("after a commit: %d, %v", kept.seq, err)
 	}
-	if r := l.chain.next(audit.Record{Action: "X"}); r.Chain == "s" || r.Seq != 1 {
-		t.Errorf("the next row is %s/%d", r.Chain, r.Seq)
+	undo = s.remember()
+	kept.seq = 15
+	if err := s.ended(undo, map[int]bool{0: true}, nil); err != nil || kept.seq != 12 || kept.forgotten != 0 {
+		t.Errorf("a batch that was rolled back left %+v (%v)", kept, err)
 	}
-	head = l.chain
-	l.chain.next(audit.Record{Action: "X"})
-	if err := l.ended(head, map[int]bool{0: true}, nil); err != nil || l.chain.seq != head.seq || !slices.Equal(l.chain.head, head.head) {
-		t.Errorf("a batch that was rolled back left the chain at %d, want %d (%v)", l.chain.seq, head.seq, err)
+	err := s.ended(s.remember(), nil, commitError{context.DeadlineExceeded})
+	if !errors.Is(err, commit.ErrUnknown) || kept.forgotten != 1 {
+		t.Errorf("got %v, want ErrUnknown; %+v", err, kept)
 	}
 }
 
@@ -134,13 +133,12 @@ func TestChainAfterUnknownFate(t *testing.T) {
 // among the rows of one statement.
 func TestOneOfManyRowsIsThere(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
-		ctx, store := t.Context(), NewChallenges(db)
 		for _, there := range []int{0, 7, 15, 18, 20} {
 			name := func(i int) string { return fmt.Sprintf("%d of %d", i, there) }
-			must(t, db.Commit(ctx, challenge.Insert{Challenge: sample(name(there))}))
+			must(t, db.Commit(t.Context(), addNote{ID: name(there)}))
 			units := make([]*unit, 21)
 			for i := range units {
-				units[i] = &unit{writes: []commit.Write{challenge.Insert{Challenge: sample(name(i))}}, done: make(chan error, 1)}
+				units[i] = &unit{writes: []commit.Write{addNote{ID: name(i)}}, done: make(chan error, 1)}
 			}
 			db.writer.commit(slices.Clone(units))
 			for i := range units {
@@ -151,9 +149,35 @@ func TestOneOfManyRowsIsThere(t *testing.T) {
 				if fault.CodeOf(err) != want {
 					t.Errorf("row %d of which %d is there: %v", i, there, err)
 				}
-				_, err = store.Load(ctx, name(i))
-				must(t, err)
+				note(t, db, name(i))
 			}
 		}
 	})
+}
+
+// A write that no kind makes, and a guard of a table that nobody named, are
+// refused: neither may pass as done.
+func TestUnknownWrites(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		for _, w := range []commit.Write{unknownWrite{}, commit.Guard{On: 99, Key: "a"}} {
+			if err := db.Commit(t.Context(), addNote{ID: "a"}, w); err == nil || !strings.Contains(err.Error(), "no kind") {
+				t.Errorf("%T: %v", w, err)
+			}
+			in := db.InTx(t.Context(), func(ctx context.Context) error { return db.Commit(ctx, w) })
+			if in == nil || !strings.Contains(in.Error(), "no kind") {
+				t.Errorf("%T in a transaction: %v", w, in)
+			}
+		}
+	})
+}
+
+type unknownWrite struct{}
+
+func (unknownWrite) Table() string { return "unknown" }
+
+func TestKindsAreDistinct(t *testing.T) {
+	twice := Kinds{Writes: []Kind{Insert(addNote.row), Insert(addNote.row)}}
+	if _, err := Open(t.Context(), sqliteFile(t), twice, Options{}); err == nil {
+		t.Error("two kinds for one type of write were accepted")
+	}
 }

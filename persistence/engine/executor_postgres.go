@@ -1,4 +1,4 @@
-package persistence
+package engine
 
 import (
 	"context"
@@ -15,14 +15,14 @@ import (
 // statements in one go: it works on the first while the last is on its way,
 // and a batch costs one round trip however many tables it writes. It keeps
 // the statements prepared, and is the writer's alone.
-type pipeline struct {
+type postgresExecutor struct {
 	cfg  *pgx.ConnConfig
 	conn *pgx.Conn
 	used time.Time
 	kept map[string]bool // texts of the statements that conn has
 }
 
-func newPipeline(cfg *pgx.ConnConfig) *pipeline {
+func newPostgresExecutor(cfg *pgx.ConnConfig) *postgresExecutor {
 	cfg = cfg.Copy()
 	cfg.DefaultQueryExecMode = pgx.QueryExecModeCacheStatement
 	// Every statement finds its rows by key. Left alone, the planner joins by
@@ -33,14 +33,14 @@ func newPipeline(cfg *pgx.ConnConfig) *pipeline {
 	}
 	// Nothing is done between its answers and its COMMIT.
 	cfg.RuntimeParams["idle_in_transaction_session_timeout"] = "1000"
-	return &pipeline{cfg: cfg}
+	return &postgresExecutor{cfg: cfg}
 }
 
 // idle is how long the connection is taken to live without a look.
 const idle = time.Second
 
 // ready returns a live connection.
-func (p *pipeline) ready(ctx context.Context) (*pgx.Conn, error) {
+func (p *postgresExecutor) ready(ctx context.Context) (*pgx.Conn, error) {
 	if p.conn != nil && !p.conn.IsClosed() && (time.Since(p.used) < idle || p.conn.Ping(ctx) == nil) {
 		return p.conn, nil
 	}
@@ -51,7 +51,7 @@ func (p *pipeline) ready(ctx context.Context) (*pgx.Conn, error) {
 	return p.conn, err
 }
 
-func (p *pipeline) close() {
+func (p *postgresExecutor) close() {
 	if p.conn != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
@@ -64,12 +64,12 @@ func (p *pipeline) close() {
 // nothing: they are sent with their end, as what PostgreSQL takes for one
 // transaction by itself. When that was refused, a transaction in two parts
 // finds out which rows were.
-func (p *pipeline) transact(ctx context.Context, steps []step, flush bool) (failed map[int]bool, err error) {
+func (p *postgresExecutor) transact(ctx context.Context, steps []step, flush bool) (failed map[int]bool, err error) {
 	conn, err := p.ready(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err = p.whole(ctx, conn, steps, flush); !errors.Is(err, errNotSure) {
+	if err = p.whole(ctx, conn, steps, flush); !errors.Is(err, errRefused) {
 		return nil, err
 	}
 	failed, err = p.apply(ctx, conn, steps)
@@ -84,7 +84,7 @@ func (p *pipeline) transact(ctx context.Context, steps []step, flush bool) (fail
 	}
 	if _, err = conn.Exec(ctx, "COMMIT"); err != nil {
 		p.close()
-		return nil, undecided{err}
+		return nil, commitError{err}
 	}
 	p.used = time.Now()
 	return nil, nil
@@ -95,7 +95,7 @@ func lost(err error) error { return fmt.Errorf("%w: %w", driver.ErrBadConn, err)
 
 // prepare makes sure of a statement. The library's own cache would forget all
 // statements of a transaction that was refused.
-func (p *pipeline) prepare(ctx context.Context, conn *pgx.Conn, text string) error {
+func (p *postgresExecutor) prepare(ctx context.Context, conn *pgx.Conn, text string) error {
 	if p.kept[text] {
 		return nil
 	}
@@ -112,23 +112,23 @@ func (p *pipeline) prepare(ctx context.Context, conn *pgx.Conn, text string) err
 // unflushed makes the transaction that it ends an asynchronous commit.
 const unflushed = "SELECT set_config('synchronous_commit', 'off', true)"
 
-// errNotSure is that of a transaction of which rows were refused.
-var errNotSure = errors.New("persistence: rows were refused")
+// errRefused is that of a transaction of which rows were refused.
+var errRefused = errors.New("persistence: rows were refused")
 
 // whole makes steps and commits them. An error of a statement has rolled them
 // back; after any other it is not known whether they were committed, unless
 // nothing was sent.
-func (p *pipeline) whole(ctx context.Context, conn *pgx.Conn, steps []step, flush bool) error {
+func (p *postgresExecutor) whole(ctx context.Context, conn *pgx.Conn, steps []step, flush bool) error {
 	var b pgx.Batch
 	for _, s := range steps {
-		for i := range s.calls {
-			c := &s.calls[i]
-			all, sure, values := c.all, c.sure, c.arrays
+		for i := range s.statements {
+			c := &s.statements[i]
+			all, failFast, values := c.all, c.failFast, c.arrays
 			if c.rows.Len() == 1 {
-				all, sure, values = c.sole, c.soleSure, func() []any { return c.values(0) }
+				all, failFast, values = c.sole, c.soleFailFast, func() []any { return c.values(0) }
 			}
 			if c.keys != nil {
-				all = sure
+				all = failFast
 			}
 			if err := p.prepare(ctx, conn, all); err != nil {
 				return err
@@ -144,7 +144,7 @@ func (p *pipeline) whole(ctx context.Context, conn *pgx.Conn, steps []step, flus
 	}
 	answers := conn.SendBatch(ctx, &b)
 	for _, s := range steps {
-		for i := range s.calls {
+		for i := range s.statements {
 			_, err := answers.Exec()
 			if err == nil {
 				continue
@@ -154,9 +154,9 @@ func (p *pipeline) whole(ctx context.Context, conn *pgx.Conn, steps []step, flus
 			switch {
 			case !errors.As(err, &refused) && !pgconn.SafeToRetry(err):
 				p.close()
-				return undecided{err}
-			case refused != nil && refused.Code == notSure && s.calls[i].keys != nil:
-				return errNotSure
+				return commitError{err}
+			case refused != nil && refused.Code == refusedCode && s.statements[i].keys != nil:
+				return errRefused
 			case refused == nil && conn.IsClosed():
 				err = lost(err)
 			}
@@ -165,18 +165,18 @@ func (p *pipeline) whole(ctx context.Context, conn *pgx.Conn, steps []step, flus
 	}
 	if err := answers.Close(); err != nil {
 		p.close()
-		return undecided{err}
+		return commitError{err}
 	}
 	p.used = time.Now()
 	return nil
 }
 
-func (p *pipeline) apply(ctx context.Context, conn *pgx.Conn, steps []step) (failed map[int]bool, err error) {
+func (p *postgresExecutor) apply(ctx context.Context, conn *pgx.Conn, steps []step) (failed map[int]bool, err error) {
 	var b pgx.Batch
 	b.Queue("BEGIN")
 	for _, s := range steps {
-		for i := range s.calls {
-			b.Queue(s.calls[i].all, s.calls[i].arrays()...)
+		for i := range s.statements {
+			b.Queue(s.statements[i].all, s.statements[i].arrays()...)
 		}
 	}
 	answers := conn.SendBatch(ctx, &b)
@@ -186,11 +186,11 @@ func (p *pipeline) apply(ctx context.Context, conn *pgx.Conn, steps []step) (fai
 	}
 	for i := range steps {
 		s := &steps[i]
-		if len(failed) > 0 && s.plan.order >= firstWrite {
+		if len(failed) > 0 && !s.kind.refusable {
 			return failed, nil // what the losers of a race inserted does not matter
 		}
-		for j := range s.calls {
-			missing, err := s.calls[j].answered(answers)
+		for j := range s.statements {
+			missing, err := s.statements[j].answered(answers)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", s.writes[0].Table(), err)
 			}
@@ -201,7 +201,7 @@ func (p *pipeline) apply(ctx context.Context, conn *pgx.Conn, steps []step) (fai
 }
 
 // answered reads what became of a call.
-func (c *call) answered(from pgx.BatchResults) (missing []int, err error) {
+func (c *boundStatement) answered(from pgx.BatchResults) (missing []int, err error) {
 	if c.keys == nil {
 		_, err := from.Exec()
 		return nil, err

@@ -1,4 +1,4 @@
-package persistence
+package engine
 
 import (
 	"context"
@@ -12,22 +12,22 @@ import (
 
 // What waits for a silent database is broken off, what is asked then is not even
 // begun, and the first answer ends both.
-func TestPulse(t *testing.T) {
+func TestCircuitBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPulse()
+		p := newCircuitBreaker()
 		waits, cancel := p.until(t.Context())
 		defer cancel()
 		for range 10 { // reads that are answered late, but are
 			done := p.watch()
-			time.Sleep((pulseBeats - 1) * pulseBeat)
+			time.Sleep((breakerBeats - 1) * breakerBeat)
 			done(true)
 		}
 		done := p.watch()
-		time.Sleep((pulseBeats - 1) * pulseBeat)
+		time.Sleep((breakerBeats - 1) * breakerBeat)
 		if waits.Err() != nil {
 			t.Error("broken off too early")
 		}
-		time.Sleep(2 * pulseBeat)
+		time.Sleep(2 * breakerBeat)
 		synctest.Wait()
 		if waits.Err() == nil {
 			t.Error("it still waits")
@@ -65,7 +65,7 @@ func TestPulse(t *testing.T) {
 // others, and what it learns of it says that it may be tried again.
 func TestTransactionsOfAStoppedProcessEnd(t *testing.T) {
 	db := open(t, pgtest.DSN(t))
-	conn, err := db.common.(*pipeline).ready(t.Context())
+	conn, err := db.executor.(*postgresExecutor).ready(t.Context())
 	must(t, err)
 	var bound string
 	must(t, db.read.NewSelect().ColumnExpr("current_setting('idle_in_transaction_session_timeout')").Scan(t.Context(), &bound))
@@ -76,10 +76,10 @@ func TestTransactionsOfAStoppedProcessEnd(t *testing.T) {
 	must(t, err)
 	time.Sleep(1200 * time.Millisecond) // the server's clock
 	_, err = conn.Exec(t.Context(), "COMMIT")
-	if code := fault.CodeOf(translate(err)); code != fault.Unavailable {
+	if code := fault.CodeOf(Translate(err)); code != fault.Unavailable {
 		t.Errorf("%v is %s", err, code)
 	}
-	if _, err = conn.Exec(t.Context(), "SELECT 1"); fault.CodeOf(translate(err)) != fault.Unavailable {
+	if _, err = conn.Exec(t.Context(), "SELECT 1"); fault.CodeOf(Translate(err)) != fault.Unavailable {
 		t.Errorf("the connection afterwards: %v", err)
 	}
 }

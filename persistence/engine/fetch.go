@@ -1,8 +1,7 @@
-package persistence
+package engine
 
 import (
 	"context"
-	"database/sql"
 	"database/sql/driver"
 	"fmt"
 	"io"
@@ -14,14 +13,17 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// Answers to questions are read below database/sql: what it does around a query
-// (locks, rows of its own, conversions of every value) costs as much as the
+// The rows of a prepared query are read below database/sql: its work around a
+// query (locks, rows of its own, conversions of every value) costs as much as the
 // answer. It still hands out the connections.
 
-// fetch reads the answer to p: each is called for one row after the other, with
-// what sets the fields of a row to it.
-func (db *DB) fetch(ctx context.Context, p *prepared, args []any, each func(set func(row reflect.Value) error) error) (err error) {
-	for range 3 { // a connection that died while it was idle has taken no question
+// eachRow is called for one row after the other; set fills the fields of a row.
+type eachRow func(set func(row reflect.Value) error) error
+
+// fetch reads the rows of p. It calls each for one row after the other, with a
+// function that sets the fields of a row struct.
+func (db *DB) fetch(ctx context.Context, p *preparedQuery, args []any, each eachRow) (err error) {
+	for range 3 { // a connection that died while it was idle has taken no query
 		if err = db.fetchOnce(ctx, p, args, each); err == nil || !pgconn.SafeToRetry(err) {
 			break
 		}
@@ -29,21 +31,21 @@ func (db *DB) fetch(ctx context.Context, p *prepared, args []any, each func(set 
 	return err
 }
 
-func (db *DB) fetchOnce(ctx context.Context, p *prepared, args []any, each func(set func(row reflect.Value) error) error) error {
+func (db *DB) fetchOnce(ctx context.Context, p *preparedQuery, args []any, each eachRow) error {
 	c, err := db.read.DB.Conn(ctx)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
 	return c.Raw(func(conn any) error {
-		if db.postgres() {
+		if db.Postgres() {
 			return p.fromPostgres(ctx, conn.(*stdlib.Conn).Conn(), args, each)
 		}
 		return db.readers.of(conn.(driver.Conn)).fetch(p, args, each)
 	})
 }
 
-func (p *prepared) fromPostgres(ctx context.Context, conn *pgx.Conn, args []any, each func(func(reflect.Value) error) error) error {
+func (p *preparedQuery) fromPostgres(ctx context.Context, conn *pgx.Conn, args []any, each eachRow) error {
 	rows, err := conn.Query(ctx, p.text, append([]any{pgx.QueryExecModeCacheStatement}, args...)...)
 	if err != nil {
 		return err
@@ -76,7 +78,7 @@ type readers struct{ sync.Map }
 type reader struct {
 	mu     sync.Mutex // against close; a connection has one user at a time
 	conn   driver.Conn
-	kept   map[string]directStmt
+	kept   map[string]sqliteStatement
 	values []driver.Value
 	args   []driver.NamedValue
 }
@@ -85,7 +87,7 @@ func (r *readers) of(conn driver.Conn) *reader {
 	if known, ok := r.Load(conn); ok {
 		return known.(*reader)
 	}
-	known, _ := r.LoadOrStore(conn, &reader{conn: conn, kept: map[string]directStmt{}})
+	known, _ := r.LoadOrStore(conn, &reader{conn: conn, kept: map[string]sqliteStatement{}})
 	return known.(*reader)
 }
 
@@ -103,7 +105,7 @@ func (r *readers) close() {
 	})
 }
 
-func (r *reader) fetch(p *prepared, args []any, each func(func(reflect.Value) error) error) error {
+func (r *reader) fetch(p *preparedQuery, args []any, each eachRow) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := r.kept[p.text]
@@ -112,7 +114,7 @@ func (r *reader) fetch(p *prepared, args []any, each func(func(reflect.Value) er
 		if err != nil {
 			return err
 		}
-		s = made.(directStmt)
+		s = made.(sqliteStatement)
 		r.kept[p.text] = s
 	}
 	r.args = r.args[:0]
@@ -148,19 +150,19 @@ func (r *reader) fetch(p *prepared, args []any, each func(func(reflect.Value) er
 }
 
 // layout is the field of the row for each column of the answer.
-func (p *prepared) layout(columns func() []string) ([][]int, error) {
+func (p *preparedQuery) layout(columns func() []string) ([][]int, error) {
 	p.once.Do(func() {
 		fields := tables.Get(p.row).FieldMap
 		for _, name := range columns() {
 			f := fields[name]
 			if f == nil {
-				p.strange = fmt.Errorf("persistence: %s has no field for the column %s", p.row, name)
+				p.layoutErr = fmt.Errorf("persistence: %s has no field for the column %s", p.row, name)
 				return
 			}
 			p.fields = append(p.fields, f.Index)
 		}
 	})
-	return p.fields, p.strange
+	return p.fields, p.layoutErr
 }
 
 // put sets the fields of a row; what is absent becomes nothing.
@@ -193,8 +195,8 @@ func put[V any](row reflect.Value, fields [][]int, values []V) error {
 	return nil
 }
 
-// one and all are each of fetch for a single row, and for a slice of rows.
-func one(into any, found *bool) func(func(reflect.Value) error) error {
+// one fills a single row, all fills a slice of rows.
+func one(into any, found *bool) eachRow {
 	return func(set func(reflect.Value) error) error {
 		if *found {
 			return nil
@@ -204,7 +206,7 @@ func one(into any, found *bool) func(func(reflect.Value) error) error {
 	}
 }
 
-func all(into any) func(func(reflect.Value) error) error {
+func all(into any) eachRow {
 	slice := reflect.ValueOf(into).Elem()
 	slice.SetLen(0)
 	return func(set func(reflect.Value) error) error {
@@ -212,41 +214,4 @@ func all(into any) func(func(reflect.Value) error) error {
 		slice.SetLen(slice.Len() + 1)
 		return set(slice.Index(slice.Len() - 1))
 	}
-}
-
-// answer is find for a question that was made beforehand.
-func (db *DB) answer(ctx context.Context, into any, q question, args ...any) error {
-	ctx, cancel := db.bound(ctx)
-	defer cancel()
-	p := db.question(into, q)
-	db.trace.prepared(ctx, p.text, args)
-	many := reflect.TypeOf(into).Elem().Kind() == reflect.Slice
-	if l, ok := ctx.Value(txKey{}).(*lane); ok {
-		rows, err := l.tx.Tx.QueryContext(ctx, p.text, args...)
-		if err != nil {
-			return err
-		}
-		if many {
-			return db.read.ScanRows(ctx, rows, into)
-		}
-		defer rows.Close()
-		if !rows.Next() {
-			if err := rows.Err(); err != nil {
-				return err
-			}
-			return sql.ErrNoRows
-		}
-		return db.read.ScanRow(ctx, rows, into)
-	}
-	if many {
-		return db.fetch(ctx, p, args, all(into))
-	}
-	found := false
-	if err := db.fetch(ctx, p, args, one(into, &found)); err != nil {
-		return err
-	}
-	if !found {
-		return sql.ErrNoRows
-	}
-	return nil
 }

@@ -1,4 +1,4 @@
-package persistence
+package engine
 
 import (
 	"context"
@@ -28,14 +28,14 @@ type statement struct {
 	one, all string
 	columns  []column
 	asks     bool // a SELECT: a row stands when it comes back
-	// sure is all for a transaction that ends by itself: it fails, with
-	// notSure, unless every row stands. Empty where none can be refused.
-	sure string
-	// sole are all and sure for one row alone, with its values for $1 …: planned
+	// failFast is all for a transaction that ends by itself: it fails, with
+	// refusedCode, unless every row stands. Empty where none can be refused.
+	failFast string
+	// sole are all and failFast for one row alone, with its values for $1 …: planned
 	// without a list to join, they cost half.
-	sole, soleSure string
-	lite           []lite
-	places         []int // the column of each place of one row of lite
+	sole, soleFailFast string
+	lite               []lite
+	places             []int // the column of each place of one row of lite
 }
 
 // lite is a statement as SQLite's writer runs it, for so many rows: places
@@ -97,15 +97,15 @@ func newStatement(template string, cs []column) *statement {
 		return fmt.Sprintf("$%d::%s", i+1, cs[i].typ)
 	})
 	if s.asks || strings.Contains(s.all, "RETURNING") {
-		const sure = "WITH stand AS (%s) SELECT 1 / (count(*) = %s)::int FROM stand"
-		s.sure, s.soleSure = fmt.Sprintf(sure, s.all, "cardinality("+arrays[0]+")"), fmt.Sprintf(sure, s.sole, "1")
+		const failFast = "WITH stand AS (%s) SELECT 1 / (count(*) = %s)::int FROM stand"
+		s.failFast, s.soleFailFast = fmt.Sprintf(failFast, s.all, "cardinality("+arrays[0]+")"), fmt.Sprintf(failFast, s.sole, "1")
 	}
 	return s
 }
 
-// notSure is the code of PostgreSQL with which a statement's sure fails: the
+// refusedCode is the code of PostgreSQL with which a statement's failFast fails: the
 // one of a division by zero.
-const notSure = "22012"
+const refusedCode = "22012"
 
 // insertOf inserts rows of R; the rest of the statement follows them.
 func insertOf[R any](table, rest string) *statement {
@@ -122,7 +122,7 @@ func insertOf[R any](table, rest string) *statement {
 		s.lite = append([]lite{{n, text}}, s.lite...)
 	}
 	many := newStatement(into+"SELECT "+of+" {FROM v} "+rest, cs)
-	s.all, s.sure = many.all, many.sure
+	s.all, s.failFast = many.all, many.failFast
 	return s
 }
 
@@ -157,7 +157,7 @@ func columnsOf(row reflect.Type) []column {
 }
 
 // call is a statement with the rows of one transaction, as a slice of structs.
-type call struct {
+type boundStatement struct {
 	*statement
 	rows reflect.Value
 	// writes holds, for each row, the index of the write that it belongs to.
@@ -167,12 +167,12 @@ type call struct {
 	keys []string
 }
 
-func callOf[R any](s *statement, rows []R, writes []int, keys []string) call {
-	return call{s, reflect.ValueOf(rows), writes, keys}
+func bindRows[R any](s *statement, rows []R, writes []int, keys []string) boundStatement {
+	return boundStatement{s, reflect.ValueOf(rows), writes, keys}
 }
 
 // values are the parameters of one row.
-func (c *call) values(row int) []any {
+func (c *boundStatement) values(row int) []any {
 	out := make([]any, len(c.columns))
 	for i := range out {
 		out[i] = c.value(row, i)
@@ -181,7 +181,7 @@ func (c *call) values(row int) []any {
 }
 
 // value is one parameter of one row, of a type that drivers take.
-func (c *call) value(row, column int) any {
+func (c *boundStatement) value(row, column int) any {
 	f := c.rows.Index(row).FieldByIndex(c.columns[column].index)
 	switch f.Kind() {
 	case reflect.String:
@@ -199,7 +199,7 @@ func (c *call) value(row, column int) any {
 }
 
 // arrays are the parameters of all rows.
-func (c *call) arrays() []any {
+func (c *boundStatement) arrays() []any {
 	out := make([]any, len(c.columns))
 	for i, col := range c.columns {
 		switch col.typ {
@@ -216,7 +216,7 @@ func (c *call) arrays() []any {
 	return out
 }
 
-func gather[T any](c *call, col column, value func(reflect.Value) T) []T {
+func gather[T any](c *boundStatement, col column, value func(reflect.Value) T) []T {
 	out := make([]T, c.rows.Len())
 	for i := range out {
 		out[i] = value(c.rows.Index(i).FieldByIndex(col.index))
@@ -225,7 +225,7 @@ func gather[T any](c *call, col column, value func(reflect.Value) T) []T {
 }
 
 // missing are the writes of rows that did not come back.
-func (c *call) missing(back []string) (missing []int) {
+func (c *boundStatement) missing(back []string) (missing []int) {
 	if c.keys == nil || len(back) == len(c.keys) {
 		return nil
 	}
@@ -241,11 +241,11 @@ func (c *call) missing(back []string) (missing []int) {
 	return missing
 }
 
-// run makes the rows of a call in l's transaction and reports the writes whose
+// run makes the rows of a bound statement in the slot's transaction and reports the writes
 // rows were refused.
-func (l *lane) run(ctx context.Context, c *call) (missing []int, err error) {
-	if l.postgres {
-		rows, err := l.tx.Tx.QueryContext(ctx, c.all, c.arrays()...)
+func (t *slot) run(ctx context.Context, c *boundStatement) (missing []int, err error) {
+	if t.postgres {
+		rows, err := t.tx.Tx.QueryContext(ctx, c.all, c.arrays()...)
 		if err != nil {
 			return nil, err
 		}
@@ -264,13 +264,13 @@ func (l *lane) run(ctx context.Context, c *call) (missing []int, err error) {
 		stands := true
 		if c.asks {
 			var back string
-			err = l.tx.Tx.QueryRowContext(ctx, c.one, c.values(i)...).Scan(&back)
+			err = t.tx.Tx.QueryRowContext(ctx, c.one, c.values(i)...).Scan(&back)
 			if errors.Is(err, sql.ErrNoRows) {
 				stands, err = false, nil
 			}
 		} else {
 			var r sql.Result
-			if r, err = l.tx.Tx.ExecContext(ctx, c.one, c.values(i)...); err == nil && c.keys != nil {
+			if r, err = t.tx.Tx.ExecContext(ctx, c.one, c.values(i)...); err == nil && c.keys != nil {
 				var n int64
 				n, err = r.RowsAffected()
 				stands = n > 0
@@ -285,3 +285,6 @@ func (l *lane) run(ctx context.Context, c *call) (missing []int, err error) {
 	}
 	return missing, nil
 }
+
+// tableOf is the table of the row struct R.
+func tableOf[R any]() string { return tables.Get(reflect.TypeFor[R]()).Name }

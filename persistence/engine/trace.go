@@ -1,4 +1,4 @@
-package persistence
+package engine
 
 import (
 	"context"
@@ -36,9 +36,9 @@ func (t tracer) steps(ctx context.Context, steps []step) {
 		return
 	}
 	for _, s := range steps {
-		for i := range s.calls {
-			for row := range s.calls[i].rows.Len() {
-				t.prepared(ctx, s.calls[i].one, s.calls[i].values(row))
+		for i := range s.statements {
+			for row := range s.statements[i].rows.Len() {
+				t.prepared(ctx, s.statements[i].one, s.statements[i].values(row))
 			}
 		}
 	}

@@ -1,0 +1,86 @@
+package persistence
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"castellan/domain/audit"
+	"castellan/domain/change"
+)
+
+// The hashes of rows that exist already do not change.
+func TestAuditHashes(t *testing.T) {
+	r := auditRow{Chain: "s-0", Seq: 7, At: 1700000000123, ActorID: "a", UserID: "u", Action: "LOGIN", Outcome: "success", IP: "127.0.0.1", RequestID: "q", Detail: "ışık"}
+	if got := hex.EncodeToString(r.sum(macOf([]byte("key")), []byte{1, 2})); got != "286bee749eae6a926540c6a348bd5b8db57fb4cca793d58a69a13c37356909d6" {
+		t.Errorf("a row: %s", got)
+	}
+	if got := hex.EncodeToString(checkpointRow{ID: "c", Heads: `{"s-0":7}`}.sum(macOf([]byte("key")))); got != "1909df49934f3f8b4fc92ddd273f23b00c2a93f2faf5734d19619a051c95ff0e" {
+		t.Errorf("a checkpoint: %s", got)
+	}
+}
+
+func TestAuditChainNoticesTampering(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		ctx, key := t.Context(), []byte("audit key of the test")
+		for i := range 20 {
+			must(t, db.Commit(ctx, audit.Record{At: time.Now(), Action: fmt.Sprint("A", i), Outcome: audit.Success}))
+		}
+		must(t, db.Checkpoint(ctx, time.Now(), key))
+		if n, err := db.VerifyAudit(ctx, key); n != 20 || err != nil {
+			t.Fatalf("%d rows, %v", n, err)
+		}
+		exec(t, db, "UPDATE audit SET detail = 'forged' WHERE seq = 7")
+		if _, err := db.VerifyAudit(ctx, key); !errors.Is(err, ErrTampered) {
+			t.Errorf("a changed row: %v", err)
+		}
+		exec(t, db, "UPDATE audit SET detail = '' WHERE seq = 7")
+		if _, err := db.VerifyAudit(ctx, key); err != nil {
+			t.Errorf("restored: %v", err)
+		}
+		exec(t, db, "DELETE FROM audit WHERE seq > 15")
+		if _, err := db.VerifyAudit(ctx, key); !errors.Is(err, ErrTampered) {
+			t.Errorf("a cut end: %v", err)
+		}
+		must(t, db.Checkpoint(ctx, time.Now(), key)) // as every minute
+		if _, err := db.VerifyAudit(ctx, key); !errors.Is(err, ErrTampered) {
+			t.Errorf("a cut end, after one more checkpoint: %v", err)
+		}
+	})
+}
+
+func TestFeed(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		ctx, feed := t.Context(), NewChanges(db)
+		before := time.Now().Add(-time.Second)
+		must(t, db.Commit(ctx, change.Note{Topic: change.MFA, Key: "a"}, change.Note{Topic: change.Keys, Key: "b"}))
+		es, err := feed.Since(ctx, before)
+		must(t, err)
+		if len(es) != 2 || es[0].Topic != change.MFA || es[1].ID <= es[0].ID {
+			t.Errorf("feed %+v", es)
+		}
+		must(t, feed.Purge(ctx, time.Now().Add(time.Minute)))
+		if es, _ := feed.Since(ctx, before); len(es) != 0 {
+			t.Errorf("%d notes after the purge", len(es))
+		}
+	})
+}
+
+// After a commit whose fate is unknown the rows that were in it may be there: the
+// chain goes on under another name, so that it meets none of them.
+func TestChainAfterUnknownFate(t *testing.T) {
+	c := &chain{name: "s", mac: macOf(nil), seq: 9, head: []byte{1}}
+	undo := c.Remember()
+	c.next(audit.Record{Action: "X"})
+	undo()
+	if c.seq != 9 || !slices.Equal(c.head, []byte{1}) {
+		t.Errorf("a transaction that was rolled back left the chain at %d", c.seq)
+	}
+	c.Forget()
+	if r := c.next(audit.Record{Action: "X"}); r.Chain == "s" || r.Seq != 1 {
+		t.Errorf("the next row is %s/%d", r.Chain, r.Seq)
+	}
+}

@@ -1,0 +1,244 @@
+package persistence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"castellan/domain/audit"
+	"castellan/domain/challenge"
+	"castellan/domain/change"
+	"castellan/domain/commit"
+	"castellan/domain/fault"
+)
+
+func sample(id string) challenge.Challenge {
+	now := time.Now().UnixMilli()
+	return challenge.Challenge{ID: id, UserID: "u1", Action: "LOGIN", Flow: challenge.FlowLogin, CreatedAt: now, ExpiresAt: now + 600_000,
+		Body: challenge.Body{Subject: "u1", Required: 1, Methods: []challenge.Method{{ID: "m1", Name: challenge.SMS, LifetimeMs: 120_000, ExpiresAt: now + 120_000,
+			Digest: challenge.Digest{Key: "k", Sum: []byte{1, 2, 3}}}}}}
+}
+
+func TestCommitRoundTrip(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		ctx, store := t.Context(), NewChallenges(db)
+		c := sample("c1")
+		must(t, db.Commit(ctx, challenge.Insert{Challenge: c, Command: []byte("sealed\x00'")}, audit.Record{At: time.Now(), Action: "LOGIN", Outcome: audit.Success},
+			change.Note{Topic: change.Users, Key: "u1"}))
+		got, err := store.Load(ctx, "c1")
+		must(t, err)
+		if got.Version != 1 || got.Methods[0].Digest.Key != "k" || got.Required != 1 {
+			t.Fatalf("read back %+v", got)
+		}
+		command, err := store.Command(ctx, "c1")
+		must(t, err)
+		if string(command) != "sealed\x00'" {
+			t.Fatalf("command %q", command)
+		}
+		got.Wrong = 3
+		must(t, db.Commit(ctx, challenge.Update{Challenge: got}))
+		if err := db.Commit(ctx, challenge.Update{Challenge: got}); !errors.Is(err, commit.ErrFenced) {
+			t.Fatalf("a stale update: %v", err)
+		}
+		if again, _ := store.Load(ctx, "c1"); again.Version != 2 || again.Wrong != 3 {
+			t.Fatalf("after the update %+v", again)
+		}
+		if err := db.Commit(ctx, challenge.Insert{Challenge: c}); fault.CodeOf(err) != fault.RecordAlreadyExist {
+			t.Fatalf("a second insert: %v", err)
+		}
+		if _, err := store.Load(ctx, "nobody"); fault.CodeOf(err) != fault.ChallengeNotFound {
+			t.Fatalf("an unknown id: %v", err)
+		}
+		if n, err := db.VerifyAudit(ctx, []byte("audit key of the test")); n != 1 || err != nil {
+			t.Fatalf("audit: %d rows, %v", n, err)
+		}
+	})
+}
+
+// Whoever watches is told of every transaction once, with all that it made.
+func TestCommitsAreObserved(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		var mu sync.Mutex
+		var units, statements int
+		var took time.Duration
+		db.OnCommit(func(c Committed) {
+			mu.Lock()
+			defer mu.Unlock()
+			units, statements, took = units+c.Units, statements+c.Statements, took+c.Took
+		})
+		before := db.Units()
+		var wg sync.WaitGroup
+		for i := range 20 {
+			wg.Go(func() { must(t, db.Commit(t.Context(), challenge.Insert{Challenge: sample(fmt.Sprint("o", i))})) })
+		}
+		wg.Wait()
+		stale := sample("o1")
+		stale.Version = 9
+		if err := db.Commit(t.Context(), challenge.Update{Challenge: stale}); !errors.Is(err, commit.ErrFenced) {
+			t.Fatal(err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if units != 20 || int64(units) != db.Units()-before || statements < 1 || statements > 40 || took <= 0 {
+			t.Errorf("%d units in %d statements, %v", units, statements, took)
+		}
+	})
+}
+
+// A refused unit leaves nothing behind, and does not harm its neighbours.
+func TestUnitsAreAtomic(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		ctx, store := t.Context(), NewChallenges(db)
+		must(t, db.Commit(ctx, challenge.Insert{Challenge: sample("old")}))
+		stale, _ := store.Load(ctx, "old")
+		stale.Version = 9
+		var wg sync.WaitGroup
+		var fenced, exists, ok atomic.Int32
+		count := func(err error) {
+			switch {
+			case err == nil:
+				ok.Add(1)
+			case errors.Is(err, commit.ErrFenced):
+				fenced.Add(1)
+			case fault.CodeOf(err) == fault.RecordAlreadyExist:
+				exists.Add(1)
+			default:
+				t.Error(err)
+			}
+		}
+		for i := range 60 {
+			wg.Go(func() {
+				id := fmt.Sprintf("n%02d", i)
+				switch i % 3 {
+				case 0: // good
+					count(db.Commit(ctx, challenge.Insert{Challenge: sample(id)}))
+				case 1: // its fence fails
+					count(db.Commit(ctx, challenge.Insert{Challenge: sample(id)}, challenge.Update{Challenge: stale}))
+				default: // its key is taken
+					count(db.Commit(ctx, challenge.Insert{Challenge: sample(id)}, challenge.Insert{Challenge: sample("old")}))
+				}
+			})
+		}
+		wg.Wait()
+		if ok.Load() != 20 || fenced.Load() != 20 || exists.Load() != 20 {
+			t.Errorf("%d committed, %d fenced, %d refused", ok.Load(), fenced.Load(), exists.Load())
+		}
+		refs, err := store.Open(ctx, "u1", time.Now())
+		must(t, err)
+		if len(refs) != 21 {
+			t.Errorf("%d rows, want the 20 good ones and the old one", len(refs))
+		}
+	})
+}
+
+// Two hundred writers race for one row; each sees the version it read or is
+// fenced, so the counter in the row counts every success once.
+func TestFenceUnderRace(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		ctx, store := t.Context(), NewChallenges(db)
+		must(t, db.Commit(ctx, challenge.Insert{Challenge: sample("c")}))
+		var wg sync.WaitGroup
+		var won atomic.Int32
+		for range 200 {
+			wg.Go(func() {
+				c, err := store.Load(ctx, "c")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				c.Wrong++
+				if err := db.Commit(ctx, challenge.Update{Challenge: c}); err == nil {
+					won.Add(1)
+				} else if !errors.Is(err, commit.ErrFenced) {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		c, err := store.Load(ctx, "c")
+		must(t, err)
+		if c.Wrong != int(won.Load()) || won.Load() == 0 {
+			t.Errorf("%d successes, the row counted %d", won.Load(), c.Wrong)
+		}
+	})
+}
+
+func TestBudgetIsFencedFromItsFirstRow(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		ctx, store := t.Context(), NewChallenges(db)
+		b, err := store.Budget(ctx, "u1", challenge.FlowLogin)
+		must(t, err)
+		b.OTP = []int64{1}
+		var wg sync.WaitGroup
+		var won atomic.Int32
+		for range 20 {
+			wg.Go(func() {
+				if err := db.Commit(ctx, challenge.Spend{Budget: b}); err == nil {
+					won.Add(1)
+				} else if !errors.Is(err, commit.ErrFenced) {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if won.Load() != 1 {
+			t.Fatalf("%d first writes", won.Load())
+		}
+		key := challenge.BudgetKey("u1", challenge.FlowLogin)
+		if err := db.Commit(ctx, commit.Guard{On: commit.AttemptBudget, Key: key, Version: 0}); !errors.Is(err, commit.ErrFenced) {
+			t.Errorf("a guard that expects no row: %v", err)
+		}
+		must(t, db.Commit(ctx, commit.Guard{On: commit.AttemptBudget, Key: key, Version: 1}))
+		b, _ = store.Budget(ctx, "u1", challenge.FlowLogin)
+		b.OTP = append(b.OTP, 2)
+		must(t, db.Commit(ctx, challenge.Spend{Budget: b}))
+		if b, _ = store.Budget(ctx, "u1", challenge.FlowLogin); b.Version != 2 || len(b.OTP) != 2 {
+			t.Errorf("after two writes %+v", b)
+		}
+	})
+}
+
+func TestInTxJoinsAndRollsBack(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		ctx, store := t.Context(), NewChallenges(db)
+		boom := errors.New("boom")
+		err := db.InTx(ctx, func(ctx context.Context) error {
+			must(t, db.Commit(ctx, challenge.Insert{Challenge: sample("a")}, audit.Record{Action: "X"}))
+			if _, err := store.Load(ctx, "a"); err != nil {
+				t.Errorf("a transaction sees its own row: %v", err)
+			}
+			return boom
+		})
+		if !errors.Is(err, boom) {
+			t.Fatal(err)
+		}
+		if _, err := store.Load(ctx, "a"); fault.CodeOf(err) != fault.ChallengeNotFound {
+			t.Errorf("after the rollback: %v", err)
+		}
+		must(t, db.InTx(ctx, func(ctx context.Context) error {
+			return db.Commit(ctx, challenge.Insert{Challenge: sample("a")}, audit.Record{Action: "X"})
+		}))
+		if n, err := db.VerifyAudit(ctx, []byte("audit key of the test")); n != 1 || err != nil {
+			t.Errorf("audit: %d rows, %v", n, err)
+		}
+	})
+}
+
+func TestSupersedeClosesOnlyPending(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		ctx, store := t.Context(), NewChallenges(db)
+		done := sample("done")
+		done.State = challenge.Done
+		must(t, db.Commit(ctx, challenge.Insert{Challenge: sample("open")}, challenge.Insert{Challenge: done}))
+		must(t, db.Commit(ctx, challenge.Supersede{ID: "open"}, challenge.Supersede{ID: "done"}, challenge.Supersede{ID: "nobody"}))
+		a, _ := store.Load(ctx, "open")
+		b, _ := store.Load(ctx, "done")
+		if a.State != challenge.Closed || a.Reason != challenge.Superseded || a.Version != 2 || b.State != challenge.Done || b.Version != 1 {
+			t.Errorf("open: %v %v, done: %v", a.State, a.Reason, b.State)
+		}
+	})
+}

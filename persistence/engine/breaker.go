@@ -1,0 +1,90 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// A database that does not answer is worse than one that refuses: a caller waits,
+// and the callers behind it wait in turn. The feed of changes is read several
+// times a second, so it tells: once a read of it has been silent for
+// breakerBeats, everything that waits for the database is refused, and so is
+// every new request, until a read is answered again.
+//
+// Beats are counted and not time measured: a process that is stopped, or gets no
+// processor, does not take its own silence for the silence of the database.
+const (
+	breakerBeat  = 50 * time.Millisecond
+	breakerBeats = 15
+)
+
+var errSilent = errors.New("the database does not answer")
+
+// circuitBreaker breaks off the conversations with a database that is silent.
+type circuitBreaker struct {
+	mu     sync.Mutex
+	closed context.Context // ends while the breaker is open
+	trip   context.CancelCauseFunc
+	open   bool
+}
+
+func newCircuitBreaker() *circuitBreaker {
+	b := &circuitBreaker{}
+	b.closed, b.trip = context.WithCancelCause(context.Background())
+	return b
+}
+
+// until returns a context that ends with ctx, and as soon as the breaker opens.
+func (b *circuitBreaker) until(ctx context.Context) (context.Context, context.CancelFunc) {
+	b.mu.Lock()
+	closed := b.closed
+	b.mu.Unlock()
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(closed, cancel)
+	if closed.Err() != nil {
+		cancel()
+	}
+	return ctx, func() { stop(); cancel() }
+}
+
+// watch counts the beats of a read until done is told whether it was answered.
+func (b *circuitBreaker) watch() (done func(answered bool)) {
+	over := make(chan struct{})
+	go func() {
+		for range breakerBeats {
+			select {
+			case <-over:
+				return
+			case <-time.After(breakerBeat):
+			}
+		}
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		select {
+		case <-over:
+		default:
+			b.open = true
+			b.trip(errSilent)
+		}
+	}()
+	return func(answered bool) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		close(over)
+		if answered && b.open {
+			b.open = false
+			b.closed, b.trip = context.WithCancelCause(context.Background())
+		}
+	}
+}
+
+// Watch has the circuit breaker count the time of one read, until done is told
+// whether it was answered. It does nothing on SQLite, which is in this process.
+func (db *DB) Watch() (done func(answered bool)) {
+	if !db.Postgres() {
+		return func(bool) {}
+	}
+	return db.breaker.watch()
+}

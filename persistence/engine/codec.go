@@ -1,0 +1,41 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Millis is how a column holds an instant: milliseconds since 1970, 0 for none.
+func Millis(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+// Time is the instant that a column holds, in UTC.
+func Time(ms int64) time.Time {
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
+}
+
+// ReadJSON reads a TEXT column that holds JSON.
+func ReadJSON(text string, to any) error {
+	if err := json.Unmarshal([]byte(text), to); err != nil {
+		return fmt.Errorf("read a stored %T: %w", to, err)
+	}
+	return nil
+}
+
+// WriteJSON is the text of a plain value. It panics on a value that JSON cannot
+// hold: such a value is a mistake of the program.
+func WriteJSON(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("persistence: encode %T: %v", v, err))
+	}
+	return string(b)
+}

@@ -1,0 +1,162 @@
+// Package engine runs units of work on PostgreSQL and on SQLite. It knows no
+// slice: package persistence hands it the kinds of writes and the migrations.
+//
+// The one idea: a unit of work is data (domain/commit), so one writer gathers
+// the units that wait into one transaction of prepared statements.
+//
+// Start reading at DB. Then kind.go says how a type of write becomes statements,
+// writer.go how units become a transaction, slot.go how a caller's own
+// transaction runs, executor_*.go how each database runs the statements, and
+// query.go how the common reads are kept prepared. What differs between the two
+// databases is in postgres.go, sqlite.go, executor_*.go and fetch.go.
+package engine
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/uptrace/bun"
+)
+
+// Options tune an open database. The zero value is ready for use.
+type Options struct {
+	// MaxConns bounds the connections of PostgreSQL and the readers of SQLite;
+	// 0 means 8.
+	MaxConns int
+	// Timeout bounds one statement or commit against PostgreSQL; 0 means 1.5 s.
+	Timeout time.Duration
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+	// Trace, where set, is told of every statement with its values in place. It
+	// is for tests that compare the cost of two paths: the text holds secrets.
+	Trace func(ctx context.Context, statement string)
+}
+
+// DB is an open database. It is safe for concurrent use.
+type DB struct {
+	read     *bun.DB // SQLite: read-only connections; PostgreSQL: the pool
+	write    *bun.DB // SQLite: the one writing connection; PostgreSQL: the pool
+	file     string  // of SQLite; "" for PostgreSQL
+	kinds    kindSet
+	executor executor
+	timeout  time.Duration
+	now      func() time.Time
+	trace    tracer
+	breaker  *circuitBreaker
+	admit    func(ctx context.Context) error
+	*writer
+
+	queries sync.Map // Query → *preparedQuery
+	purged  sync.Map // table → the id up to which it was looked through
+	readers readers  // of SQLite
+}
+
+// Open connects to a database: "sqlite:PATH" or "postgres://…". It neither
+// creates tables nor starts the writer; call Migrate, then Start. UNAVAILABLE
+// means that the server does not answer, or not yet.
+func Open(ctx context.Context, dsn string, kinds Kinds, o Options) (*DB, error) {
+	if o.MaxConns == 0 {
+		o.MaxConns = 8
+	}
+	if o.Timeout == 0 {
+		o.Timeout = 1500 * time.Millisecond
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	db := &DB{timeout: o.Timeout, now: o.Now, trace: o.Trace, breaker: newCircuitBreaker()}
+	var err error
+	if db.kinds, err = kinds.set(); err != nil {
+		return nil, err
+	}
+	if path, ok := strings.CutPrefix(dsn, "sqlite:"); ok {
+		err = db.openSQLite(path, o)
+	} else if strings.HasPrefix(dsn, "postgres://") || strings.HasPrefix(dsn, "postgresql://") {
+		err = db.openPostgres(dsn, o)
+	} else {
+		err = errors.New("the url must begin with sqlite: or postgres://")
+	}
+	if err == nil {
+		err = Translate(db.read.PingContext(ctx))
+	}
+	if err != nil {
+		if db.read != nil {
+			db.read.Close()
+		}
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	if o.Trace != nil {
+		read := db.read
+		db.read = read.WithQueryHook(tracer(o.Trace))
+		if db.write == read {
+			db.write = db.read
+		} else {
+			db.write = db.write.WithQueryHook(tracer(o.Trace))
+		}
+	}
+	db.writer = newWriter(db)
+	return db, nil
+}
+
+// Close stops the writer after the queued units and closes the database.
+func (db *DB) Close() error {
+	db.writer.close()
+	db.executor.close()
+	db.readers.close()
+	err := db.read.Close()
+	if db.write != db.read {
+		err = errors.Join(err, db.write.Close())
+	}
+	return err
+}
+
+// Postgres tells whether the database is PostgreSQL; otherwise it is SQLite.
+func (db *DB) Postgres() bool { return db.file == "" }
+
+// Now is the time of the database's clock, Options.Now.
+func (db *DB) Now() time.Time { return db.now() }
+
+// Pools are the connection pools, by their use. The connection on which the
+// writer of PostgreSQL commits is in none.
+func (db *DB) Pools() map[string]*sql.DB {
+	if db.Postgres() {
+		return map[string]*sql.DB{"pool": db.read.DB}
+	}
+	return map[string]*sql.DB{"readers": db.read.DB, "writer": db.write.DB}
+}
+
+// Ping makes a round trip to the database.
+func (db *DB) Ping(ctx context.Context) error {
+	ctx, cancel := db.Bound(ctx)
+	defer cancel()
+	var one int
+	err := db.read.NewSelect().ColumnExpr("1").Scan(ctx, &one)
+	return Translate(err)
+}
+
+type txKey struct{}
+
+// Conn is where a store reads and writes: the transaction that ctx carries,
+// otherwise the readers.
+func (db *DB) Conn(ctx context.Context) bun.IDB {
+	if s, ok := ctx.Value(txKey{}).(*slot); ok {
+		return s.tx
+	}
+	return db.read
+}
+
+// Bound limits one conversation with PostgreSQL, so that a server that hangs
+// costs an error and not a caller.
+func (db *DB) Bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	if !db.Postgres() {
+		return ctx, func() {}
+	}
+	ctx, ended := db.breaker.until(ctx)
+	ctx, cancel := context.WithTimeout(ctx, db.timeout)
+	return ctx, func() { cancel(); ended() }
+}

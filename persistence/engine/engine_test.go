@@ -1,0 +1,103 @@
+package engine
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"testing/fstest"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/commit"
+	"castellan/internal/pgtest"
+)
+
+// The tests' own slice: notes with a version, which a guard may name.
+
+type noteRow struct {
+	bun.BaseModel `bun:"table:note,alias:t"`
+
+	ID      string `bun:",pk"`
+	Version int64
+	Text    string
+	Sealed  []byte
+}
+
+type noteStep struct {
+	bun.BaseModel `bun:"table:note"`
+
+	ID      string
+	Version int64
+	Text    string
+}
+
+// addNote inserts a note of version 1.
+type addNote struct {
+	ID, Text string
+	Sealed   []byte
+}
+
+func (addNote) Table() string { return "note" }
+
+// saveNote changes a note of a version.
+type saveNote struct {
+	ID, Text string
+	Version  int64
+}
+
+func (saveNote) Table() string                  { return "note" }
+func (w saveNote) Fence() (string, int64)       { return w.ID, w.Version }
+func (w saveNote) step() noteStep               { return noteStep{ID: w.ID, Version: w.Version, Text: w.Text} }
+func (w addNote) row() noteRow                  { return noteRow{ID: w.ID, Version: 1, Text: w.Text, Sealed: w.Sealed} }
+func guardNote(id string, v int64) commit.Guard { return commit.Guard{Key: id, Version: v} }
+
+var noteKinds = Kinds{
+	Guards: map[commit.GuardedTable]Versioned{0: {Table: "note", Column: "version"}},
+	Fences: []Kind{FencedByVersion(false, saveNote.step, "text")},
+	Writes: []Kind{Insert(addNote.row)},
+}
+
+var noteSchema = fstest.MapFS{
+	"migrations/sqlite/0001.sql":   {Data: []byte("CREATE TABLE note (id TEXT PRIMARY KEY, version BIGINT NOT NULL, text TEXT NOT NULL, sealed BLOB)")},
+	"migrations/postgres/0001.sql": {Data: []byte("CREATE TABLE note (id TEXT PRIMARY KEY, version BIGINT NOT NULL, text TEXT NOT NULL, sealed BYTEA)")},
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// both runs a test on a fresh, migrated and started database of each kind.
+func both(t *testing.T, test func(t *testing.T, db *DB)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) { test(t, open(t, sqliteFile(t))) })
+	t.Run("postgres", func(t *testing.T) { test(t, open(t, pgtest.DSN(t))) })
+}
+
+func sqliteFile(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "test.db") }
+
+func open(t *testing.T, dsn string) *DB {
+	t.Helper()
+	db, err := Open(t.Context(), dsn, noteKinds, Options{})
+	must(t, err)
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	must(t, db.Exclusive(t.Context(), func(ctx context.Context) error {
+		_, err := db.Migrate(ctx, noteSchema)
+		return err
+	}))
+	db.Start(func(int) State { return nil })
+	return db
+}
+
+// note reads a note; it must be there.
+func note(t *testing.T, db *DB, id string) (row noteRow) {
+	t.Helper()
+	must(t, db.Find(t.Context(), &row, "id = $1", "", id))
+	return row
+}

@@ -1,0 +1,267 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/commit"
+)
+
+// Kinds are all kinds of writes, in the order in which their statements run in a
+// transaction: guards first, then what a fence may refuse, then everything else.
+type Kinds struct {
+	Guards map[commit.GuardedTable]Versioned
+	Fences []Kind
+	Writes []Kind
+}
+
+// Versioned is a table with a column that holds the version of its rows.
+type Versioned struct{ Table, Column string }
+
+// Kind says how the writes of one type are made. The functions below make it.
+type Kind struct {
+	write reflect.Type
+	kind
+}
+
+// kind makes the writes of one type in one transaction: either bind makes
+// statements of them, or run does something of its own and returns the indexes
+// of the writes that were refused.
+type kind struct {
+	order     int
+	refusable bool // a guard or a fence
+	bind      func(state State, ws []commit.Write) []boundStatement
+	run       func(ctx context.Context, tx bun.Tx, ws []commit.Write) (refused []int, err error)
+}
+
+// kindSet finds the kind of a write.
+type kindSet struct {
+	byType  map[reflect.Type]*kind
+	guarded map[commit.GuardedTable]Versioned
+}
+
+// of is nil for a write that nobody knows how to make.
+func (s kindSet) of(w commit.Write) *kind {
+	if g, is := w.(commit.Guard); is {
+		if _, known := s.guarded[g.On]; !known {
+			return nil
+		}
+	}
+	return s.byType[reflect.TypeOf(w)]
+}
+
+func (ks Kinds) set() (kindSet, error) {
+	set := kindSet{map[reflect.Type]*kind{}, ks.Guards}
+	for i, list := range [][]Kind{{guards(ks.Guards)}, ks.Fences, ks.Writes} {
+		for _, k := range list {
+			if set.byType[k.write] != nil {
+				return set, fmt.Errorf("persistence: two kinds for %s", k.write)
+			}
+			k.order, k.refusable = len(set.byType), i < 2
+			set.byType[k.write] = &k.kind
+		}
+	}
+	return set, nil
+}
+
+func statements[W commit.Write](bind func(state State, ws []commit.Write) []boundStatement) Kind {
+	return Kind{reflect.TypeFor[W](), kind{bind: bind}}
+}
+
+func rowsOf[W commit.Write, R any](ws []commit.Write, row func(W) R) []R {
+	rows := make([]R, len(ws))
+	for i, w := range ws {
+		rows[i] = row(w.(W))
+	}
+	return rows
+}
+
+// Insert makes INSERTs of the rows that row makes.
+func Insert[W commit.Write, R any](row func(W) R) Kind {
+	return InsertInOrder(func(_ State, w W) R { return row(w) })
+}
+
+// InsertInOrder is Insert for rows that depend on the rows before them in the
+// same transaction slot, by the slot's state.
+func InsertInOrder[W commit.Write, R any](row func(State, W) R) Kind {
+	insert := sync.OnceValue(func() *statement { return insertOf[R](tableOf[R](), "") })
+	return statements[W](func(state State, ws []commit.Write) []boundStatement {
+		rows := rowsOf(ws, func(w W) R { return row(state, w) })
+		return []boundStatement{bindRows(insert(), rows, nil, nil)}
+	})
+}
+
+// Update makes an UPDATE that nothing refuses, from a statement's template.
+func Update[W commit.Write, R any](template string, row func(W) R) Kind {
+	update := sync.OnceValue(func() *statement { return statementOf[R](template) })
+	return statements[W](func(_ State, ws []commit.Write) []boundStatement {
+		return []boundStatement{bindRows(update(), rowsOf(ws, row), nil, nil)}
+	})
+}
+
+// Each runs do for one write after the other, for writes that are rare.
+func Each[W commit.Write](do func(ctx context.Context, tx bun.Tx, w W) error) Kind {
+	return All(func(ctx context.Context, tx bun.Tx, ws []W) error {
+		for _, w := range ws {
+			if err := do(ctx, tx, w); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// All runs do once for all writes of a transaction.
+func All[W commit.Write](do func(ctx context.Context, tx bun.Tx, ws []W) error) Kind {
+	return Kind{reflect.TypeFor[W](), kind{run: func(ctx context.Context, tx bun.Tx, ws []commit.Write) ([]int, error) {
+		return nil, do(ctx, tx, rowsOf(ws, func(w W) W { return w }))
+	}}}
+}
+
+// AllFenced runs do once for all writes of a transaction, in the order of their
+// keys. do returns the keys of the rows that it changed; the other writes are
+// refused.
+func AllFenced[W commit.Write](key func(W) string,
+	do func(ctx context.Context, tx bun.Tx, ws []W) (changed []string, err error)) Kind {
+	return Kind{reflect.TypeFor[W](), kind{run: func(ctx context.Context, tx bun.Tx, ws []commit.Write) ([]int, error) {
+		order, keys := byKey(ws, key)
+		sorted := make([]W, len(ws))
+		for n, i := range order {
+			sorted[n] = ws[i].(W)
+		}
+		changed, err := do(ctx, tx, sorted)
+		if err != nil {
+			return nil, err
+		}
+		var refused []int
+		for n, i := range order {
+			if !slices.Contains(changed, keys[n]) {
+				refused = append(refused, i)
+			}
+		}
+		return refused, nil
+	}}}
+}
+
+// byKey orders writes by their keys: two processes that take rows in one order
+// cannot deadlock.
+func byKey[W commit.Write](ws []commit.Write, key func(W) string) (order []int, keys []string) {
+	order, keys = make([]int, len(ws)), make([]string, len(ws))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return strings.Compare(key(ws[a].(W)), key(ws[b].(W))) })
+	for n, i := range order {
+		keys[n] = key(ws[i].(W))
+	}
+	return order, keys
+}
+
+func fenceKey[W commit.Fence](w W) string { key, _ := w.Fence(); return key }
+
+// Fenced makes an UPDATE with a condition of its own, from a statement's template
+// that returns the key of the fence. A row that the condition leaves out is
+// refused.
+func Fenced[W commit.Fence, R any](template string, row func(W) R) Kind {
+	return refusable(sync.OnceValue(func() *statement { return statementOf[R](template) }), row)
+}
+
+// FencedInsert makes an INSERT that rest (ON CONFLICT … RETURNING) may turn into
+// nothing; then the write is refused.
+func FencedInsert[W commit.Fence, R any](rest string, row func(W) R) Kind {
+	return refusable(sync.OnceValue(func() *statement { return insertOf[R](tableOf[R](), rest) }), row)
+}
+
+func refusable[W commit.Fence, R any](s func() *statement, row func(W) R) Kind {
+	return statements[W](func(_ State, ws []commit.Write) []boundStatement {
+		order, keys := byKey(ws, fenceKey[W])
+		rows := make([]R, len(ws))
+		for n, i := range order {
+			rows[n] = row(ws[i].(W))
+		}
+		return []boundStatement{bindRows(s(), rows, order, keys)}
+	})
+}
+
+// FencedByVersion makes an UPDATE of the listed columns, fenced by version. R has
+// the columns id, version and the listed ones. Where insert is true, a write of
+// version 0 inserts its row instead.
+func FencedByVersion[W commit.Fence, R any](insert bool, row func(W) R, columns ...string) Kind {
+	statementsOf := sync.OnceValues(func() (update, add *statement) {
+		set := make([]string, len(columns))
+		for i, c := range columns {
+			set[i] = c + " = v." + c
+		}
+		t := strings.NewReplacer("$t", tableOf[R](), "$set", strings.Join(set, ", "))
+		return statementOf[R](t.Replace("UPDATE $t SET $set, version = v.version + 1 {FROM v} " +
+				"WHERE $t.id = v.id AND $t.version = v.version {RETURNING $t.id}")),
+			insertOf[R](tableOf[R](), "ON CONFLICT (id) DO NOTHING {RETURNING id}")
+	})
+	return statements[W](func(_ State, ws []commit.Write) (bound []boundStatement) {
+		order, keys := byKey(ws, fenceKey[W])
+		var of [2]struct {
+			rows   []R
+			writes []int
+			keys   []string
+		}
+		for n, i := range order {
+			to := &of[0]
+			if _, version := ws[i].(W).Fence(); version == 0 && insert {
+				to = &of[1]
+			}
+			to.rows, to.writes, to.keys = append(to.rows, row(ws[i].(W))), append(to.writes, i), append(to.keys, keys[n])
+		}
+		update, add := statementsOf()
+		for i, s := range []*statement{update, add} {
+			if len(of[i].rows) > 0 {
+				bound = append(bound, bindRows(s, of[i].rows, of[i].writes, of[i].keys))
+			}
+		}
+		return bound
+	})
+}
+
+// guardedRow is the condition that a row still has a version; n tells the
+// conditions of one transaction apart. A row that is not there has version 0.
+type guardedRow struct {
+	N       string
+	ID      string
+	Version int64
+}
+
+// guards checks commit.Guard values, one statement per guarded table.
+func guards(tables map[commit.GuardedTable]Versioned) Kind {
+	statementsOf := sync.OnceValue(func() map[commit.GuardedTable]*statement {
+		of := map[commit.GuardedTable]*statement{}
+		for on, t := range tables {
+			of[on] = statementOf[guardedRow](strings.NewReplacer("$column", t.Column, "$table", t.Table).Replace(
+				"SELECT v.n {FROM v} WHERE COALESCE((SELECT $column FROM $table WHERE id = v.id), 0) = v.version"))
+		}
+		return of
+	})
+	return statements[commit.Guard](func(_ State, ws []commit.Write) (bound []boundStatement) {
+		for on, s := range statementsOf() {
+			var rows []guardedRow
+			var writes []int
+			var keys []string
+			for i, w := range ws {
+				if g := w.(commit.Guard); g.On == on {
+					n := strconv.Itoa(i)
+					rows = append(rows, guardedRow{n, g.Key, g.Version})
+					writes, keys = append(writes, i), append(keys, n)
+				}
+			}
+			if len(rows) > 0 {
+				bound = append(bound, bindRows(s, rows, writes, keys))
+			}
+		}
+		return bound
+	})
+}

@@ -1,0 +1,36 @@
+package engine
+
+import (
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
+)
+
+func (db *DB) openPostgres(dsn string, o Options) error {
+	cfg, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		return errors.New("the url of PostgreSQL cannot be parsed") // the library's text may show the password
+	}
+	// bun writes arguments into the statement, so a cache of prepared
+	// statements keyed by text would only miss.
+	cfg.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
+	if cfg.RuntimeParams["application_name"] == "" {
+		cfg.RuntimeParams["application_name"] = "castellan"
+	}
+	cfg.RuntimeParams["standard_conforming_strings"] = "on"
+	cfg.RuntimeParams["synchronous_commit"] = "on"
+	// A process that is stopped within a transaction must not hold its rows, and
+	// must not commit long after the instant that its rows name.
+	cfg.RuntimeParams["idle_in_transaction_session_timeout"] = "5000"
+	cfg.ConnectTimeout = o.Timeout
+	db.executor = newPostgresExecutor(cfg)
+	pool := stdlib.OpenDB(*cfg)
+	pool.SetMaxOpenConns(max(1, o.MaxConns-1)) // one is the writer's
+	pool.SetMaxIdleConns(o.MaxConns)
+	db.read = bun.NewDB(pool, pgdialect.New())
+	db.write = db.read
+	return nil
+}

@@ -1,0 +1,154 @@
+package engine
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/commit"
+	"castellan/domain/fault"
+)
+
+// State is what a transaction slot keeps beside its transactions, such as the
+// end of an audit chain. One transaction at a time uses it.
+type State interface {
+	// Remember returns a function that puts the state back as it is now; it is
+	// called when the transaction was rolled back.
+	Remember() (undo func())
+	// Forget is called when nobody knows whether the transaction was committed.
+	Forget()
+}
+
+// slot is a transaction slot: one transaction at a time runs in it, so its
+// state follows the order of its transactions (D-EXT-03).
+type slot struct {
+	mu       sync.Mutex
+	tx       bun.Tx
+	kinds    kindSet
+	state    State // nil before Start
+	postgres bool
+}
+
+// remember returns what puts the slot's state back.
+func (s *slot) remember() (undo func()) {
+	if s.state == nil {
+		return func() {}
+	}
+	return s.state.Remember()
+}
+
+// commitError is an error of COMMIT itself.
+type commitError struct{ error }
+
+func (e commitError) Unwrap() error { return e.error }
+
+// ended puts the slot's state back unless the transaction was committed, and
+// translates its error. An error of COMMIT leaves the fate of the transaction
+// unknown unless the database said that it rolled back.
+func (s *slot) ended(undo func(), failed map[int]bool, err error) error {
+	if err == nil && len(failed) == 0 {
+		return nil
+	}
+	undo()
+	var c commitError
+	if !errors.As(err, &c) {
+		return Translate(err)
+	}
+	if s.state != nil {
+		s.state.Forget()
+	}
+	t := Translate(c.error)
+	if fault.CodeOf(t) == fault.Unavailable {
+		slog.Warn("fate of a commit is unknown", "err", c.error)
+		return fmt.Errorf("%w: %w", commit.ErrUnknown, t)
+	}
+	return t
+}
+
+// transact runs steps in one transaction of write.
+func (s *slot) transact(ctx context.Context, write *bun.DB, steps []step) (failed map[int]bool, err error) {
+	if s.tx, err = write.BeginTx(ctx, nil); err != nil {
+		return nil, err
+	}
+	failed, err = s.apply(ctx, steps)
+	if err != nil || len(failed) > 0 {
+		s.tx.Rollback()
+	} else if err = s.tx.Commit(); err != nil {
+		err = commitError{err}
+	}
+	return failed, err
+}
+
+// join makes writes part of the slot's transaction.
+func (s *slot) join(ctx context.Context, writes []commit.Write) error {
+	steps, err := s.stepsOf([]*unit{{writes: writes}})
+	if err != nil {
+		return err
+	}
+	failed, err := s.apply(ctx, steps)
+	if err == nil && len(failed) > 0 {
+		err = commit.ErrFenced
+	}
+	return Translate(err)
+}
+
+// Admit has check asked before anything is written. A refused write does not
+// happen; the errors of check are those of Commit and InTx. Call Admit before the
+// first of them.
+func (db *DB) Admit(check func(ctx context.Context) error) { db.admit = check }
+
+func (db *DB) admitted(ctx context.Context) error {
+	if db.admit == nil {
+		return nil
+	}
+	return db.admit(ctx)
+}
+
+// InTx implements commit.Committer.
+func (db *DB) InTx(ctx context.Context, fn func(context.Context) error) (err error) {
+	if _, nested := ctx.Value(txKey{}).(*slot); nested {
+		return fn(ctx)
+	}
+	if err := db.admitted(ctx); err != nil {
+		return err
+	}
+	if db.Postgres() {
+		var ended context.CancelFunc
+		ctx, ended = db.breaker.until(ctx)
+		defer ended()
+	}
+	var s *slot
+	select {
+	case s = <-db.slots:
+	case <-ctx.Done():
+		return Translate(ctx.Err())
+	}
+	defer func() { db.slots <- s }()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.tx, err = db.write.BeginTx(ctx, &sql.TxOptions{}); err != nil {
+		return Translate(err)
+	}
+	undo := s.remember()
+	defer func() {
+		if p := recover(); p != nil {
+			s.tx.Rollback()
+			undo()
+			panic(p)
+		}
+	}()
+	if err = fn(context.WithValue(ctx, txKey{}, s)); err == nil {
+		err = db.admitted(ctx)
+	}
+	if err != nil {
+		s.tx.Rollback()
+	} else if err = s.tx.Commit(); err != nil {
+		err = commitError{err}
+	}
+	return s.ended(undo, nil, err)
+}

@@ -1,0 +1,72 @@
+package engine
+
+import (
+	"database/sql"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/sqlitedialect"
+)
+
+func (db *DB) openSQLite(path string, o Options) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	file, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	open := func(pragmas ...string) (*sql.DB, error) {
+		q := url.Values{"_txlock": {"immediate"}, "_pragma": append([]string{"busy_timeout(5000)"}, pragmas...)}
+		name := url.URL{Scheme: "file", Opaque: (&url.URL{Path: file}).EscapedPath(), RawQuery: q.Encode()}
+		return sql.Open("sqlite", name.String())
+	}
+	// The writer comes first: it creates the file and puts it in WAL mode. A
+	// page that many commits write is copied into the file once per checkpoint,
+	// so checkpoints are rarer than by default, at 16 MiB of log.
+	w, err := open("journal_mode(WAL)", "synchronous(FULL)", "wal_autocheckpoint(4000)", "foreign_keys(1)",
+		"temp_store(MEMORY)")
+	if err != nil {
+		return err
+	}
+	w.SetMaxOpenConns(1)
+	// Several processes may put a new file in WAL mode at once. SQLite refuses
+	// some of them whatever their time-out, so they take turns.
+	unlock, err := lockFile(file)
+	if err == nil {
+		err = w.Ping()
+		unlock()
+	}
+	if err != nil {
+		w.Close()
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	r, err := open("query_only(1)")
+	if err != nil {
+		w.Close()
+		return err
+	}
+	r.SetMaxOpenConns(o.MaxConns)
+	r.SetMaxIdleConns(o.MaxConns)
+	db.file = file
+	db.write, db.read = bun.NewDB(w, sqlitedialect.New()), bun.NewDB(r, sqlitedialect.New())
+	db.executor = &sqliteExecutor{db: w}
+	return nil
+}
+
+// lockFile waits for the lock that stands beside a database file, and takes it.
+func lockFile(file string) (unlock func() error, err error) {
+	f, err := os.OpenFile(file+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock database: %w", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("lock database: %w", err)
+	}
+	return f.Close, nil // closing releases it
+}

@@ -1,0 +1,105 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"castellan/domain/commit"
+)
+
+// executor makes the transactions whose steps are all made of statements.
+type executor interface {
+	// transact runs steps in one transaction. When a fence or guard failed it
+	// commits nothing and names the failed units by index. It need not wait for
+	// the disk unless flush is true.
+	transact(ctx context.Context, steps []step, flush bool) (failed map[int]bool, err error)
+	close()
+}
+
+// step is the writes of one kind in one transaction.
+type step struct {
+	kind       *kind
+	writes     []commit.Write
+	units      []int // the unit of each write
+	statements []boundStatement
+}
+
+// stepsOf sorts the writes of units into the steps of a transaction.
+func (s *slot) stepsOf(units []*unit) ([]step, error) {
+	var steps []step
+	for i, u := range units {
+		for _, w := range u.writes {
+			k := s.kinds.of(w)
+			if k == nil {
+				if isUnflushed(w) {
+					continue
+				}
+				return nil, fmt.Errorf("persistence: no kind for %T", w)
+			}
+			at := slices.IndexFunc(steps, func(s step) bool { return s.kind == k })
+			if at < 0 {
+				at, steps = len(steps), append(steps, step{kind: k})
+			}
+			steps[at].writes = append(steps[at].writes, w)
+			steps[at].units = append(steps[at].units, i)
+		}
+	}
+	slices.SortFunc(steps, func(a, b step) int { return cmp.Compare(a.kind.order, b.kind.order) })
+	for i := range steps {
+		if t := &steps[i]; t.kind.bind != nil {
+			t.statements = t.kind.bind(s.state, t.writes)
+		}
+	}
+	return steps, nil
+}
+
+// count is how many statements steps are made of.
+func count(steps []step) (n int) {
+	for i := range steps {
+		n += max(1, len(steps[i].statements)) // a kind with its own function counts as one
+	}
+	return n
+}
+
+// onlyStatements tells whether no step runs a function of its slice.
+func onlyStatements(steps []step) bool {
+	return !slices.ContainsFunc(steps, func(s step) bool { return s.kind.bind == nil })
+}
+
+// apply runs steps one after the other in the slot's transaction. It ends after
+// the fences when one of them failed: nothing is kept then, and a row of the
+// winner would look like a duplicate.
+func (s *slot) apply(ctx context.Context, steps []step) (failed map[int]bool, err error) {
+	for i := range steps {
+		t := &steps[i]
+		if len(failed) > 0 && !t.kind.refusable {
+			break
+		}
+		var missing []int
+		if t.kind.bind == nil {
+			missing, err = t.kind.run(ctx, s.tx, t.writes)
+		}
+		for j := 0; j < len(t.statements) && err == nil; j++ {
+			var more []int
+			more, err = s.run(ctx, &t.statements[j])
+			missing = append(missing, more...)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", t.writes[0].Table(), err)
+		}
+		t.refuse(&failed, missing)
+	}
+	return failed, nil
+}
+
+// refuse notes the units of writes that were refused.
+func (s *step) refuse(failed *map[int]bool, missing []int) {
+	for _, m := range missing {
+		if *failed == nil {
+			*failed = map[int]bool{}
+		}
+		(*failed)[s.units[m]] = true
+	}
+}

@@ -1,0 +1,97 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"castellan/domain/commit"
+	"castellan/domain/id"
+	"castellan/internal/pgtest"
+)
+
+// watched notes which transactions had to be on the disk.
+type watched struct {
+	executor
+	flushed []bool
+}
+
+func (w *watched) transact(ctx context.Context, steps []step, flush bool) (map[int]bool, error) {
+	w.flushed = append(w.flushed, flush)
+	return w.executor.transact(ctx, steps, flush)
+}
+
+// What need not be on the disk is committed like anything else, but a
+// transaction is flushed for whichever unit of it asks for that.
+func TestUnflushed(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		ctx := t.Context()
+		w := &watched{executor: db.executor}
+		db.executor = w
+		must(t, db.Commit(ctx, addNote{ID: "c1"}, commit.Unflushed{}))
+		must(t, db.Commit(ctx, addNote{ID: "c2"}))
+		must(t, db.Commit(ctx, saveNote{ID: "c1", Version: 1}, commit.Unflushed{}))
+		if err := db.Commit(ctx, saveNote{ID: "c1", Version: 1}, commit.Unflushed{}); !errors.Is(err, commit.ErrFenced) {
+			t.Errorf("a stale update: %v", err)
+		}
+		if want := []bool{false, true, false, false}; !slices.Equal(w.flushed, want) {
+			t.Errorf("flushed %v, want %v", w.flushed, want)
+		}
+		a := &unit{writes: []commit.Write{commit.Unflushed{}, addNote{ID: "c3"}}}
+		b := &unit{writes: []commit.Write{addNote{ID: "c4"}}}
+		_, _, err := db.writer.once([]*unit{a, b})
+		must(t, err)
+		if !w.flushed[len(w.flushed)-1] {
+			t.Error("a unit that has to be on the disk was not, because of another one")
+		}
+	})
+}
+
+// SQLite's connection waits for the disk but where it need not.
+func TestUnflushedOnSQLite(t *testing.T) {
+	db := open(t, sqliteFile(t))
+	level := statementOf[guardedRow]("SELECT v.n {FROM v} WHERE (SELECT synchronous FROM pragma_synchronous) = v.version")
+	for _, c := range []struct {
+		flush bool
+		level int64 // 1: NORMAL, 2: FULL
+	}{{true, 2}, {false, 1}, {true, 2}} {
+		row := bindRows(level, []guardedRow{{N: "0", Version: c.level}}, []int{0}, []string{"0"})
+		asks := step{kind: &kind{}, writes: []commit.Write{commit.Guard{}}, units: []int{0}, statements: []boundStatement{row}}
+		if failed, err := db.executor.transact(t.Context(), []step{asks}, c.flush); err != nil || len(failed) > 0 {
+			t.Errorf("flush %v: the level is not %d: %v", c.flush, c.level, err)
+		}
+		var now int
+		must(t, db.write.NewRaw("PRAGMA synchronous").Scan(t.Context(), &now))
+		if now != 2 {
+			t.Errorf("flush %v: others commit at level %d afterwards", c.flush, now)
+		}
+	}
+}
+
+// PostgreSQL answers before its log is flushed, and only then. The server is
+// this test's own: the log is everybody's.
+func TestUnflushedOnPostgres(t *testing.T) {
+	server, err := pgtest.Start()
+	must(t, err)
+	t.Cleanup(server.Stop)
+	db := open(t, server.DSN())
+	ahead := func(writes ...commit.Write) (n int) {
+		for range 20 {
+			must(t, db.Commit(t.Context(), append(writes, addNote{ID: id.New(time.Now())})...))
+			var is bool
+			must(t, db.read.NewRaw("SELECT pg_current_wal_insert_lsn() > pg_current_wal_flush_lsn()").Scan(t.Context(), &is))
+			if is {
+				n++
+			}
+		}
+		return n
+	}
+	if n := ahead(commit.Unflushed{}); n == 0 {
+		t.Error("twenty asynchronous commits waited for the log")
+	}
+	if n := ahead(); n > 10 { // the log has more than ours in it
+		t.Errorf("%d of twenty commits did not wait for the log", n)
+	}
+}

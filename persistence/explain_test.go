@@ -1,0 +1,40 @@
+package persistence
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/uptrace/bun"
+)
+
+// explain is the plan of a query. PostgreSQL is kept from reading whole tables
+// and from sorting where it has a choice: with a few rows it would rather do so.
+func explain(t *testing.T, db *DB, query *bun.SelectQuery) string {
+	t.Helper()
+	ctx, pool, texts := t.Context(), "readers", []string{"EXPLAIN QUERY PLAN " + query.String()}
+	if db.Postgres() {
+		pool, texts = "pool", []string{"SET enable_seqscan = off", "SET enable_sort = off", "EXPLAIN " + query.String()}
+	}
+	conn, err := db.Pools()[pool].Conn(ctx)
+	must(t, err)
+	defer conn.Close()
+	var plan []string
+	for _, text := range texts {
+		rows, err := conn.QueryContext(ctx, text)
+		must(t, err)
+		columns, err := rows.Columns()
+		must(t, err)
+		for rows.Next() {
+			cells := make([]any, len(columns))
+			for i := range cells {
+				cells[i] = new(any)
+			}
+			must(t, rows.Scan(cells...))
+			if line, ok := (*cells[len(cells)-1].(*any)).(string); ok {
+				plan = append(plan, line)
+			}
+		}
+		must(t, rows.Close())
+	}
+	return strings.Join(plan, "\n")
+}

@@ -1,0 +1,115 @@
+package persistence
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"castellan/domain/commit"
+	"castellan/domain/message"
+	"castellan/domain/outbox"
+)
+
+func TestOutboxLeasesOnce(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		ctx, store, now := t.Context(), NewOutbox(db), time.UnixMilli(1_700_000_000_000)
+		for i := range 30 {
+			must(t, db.Commit(ctx, outbox.Add{Message: outbox.Message{ID: fmt.Sprint("m", i), Channel: "SMS", Destination: []byte("d"), UserID: "u", Prefix: "p",
+				CreatedAt: now, ExpiresAt: now.Add(time.Hour), LeaseUntil: now, Payload: []byte("x"), Proven: i%2 == 0}}))
+		}
+		var mu sync.Mutex
+		seen := map[string]int{}
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				ms, err := store.Claim(ctx, now, 30*time.Second, 10)
+				if err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				for _, m := range ms {
+					seen[m.ID]++
+				}
+			})
+		}
+		wg.Wait()
+		for id, n := range seen {
+			if n > 1 {
+				t.Errorf("%s was leased %d times", id, n)
+			}
+		}
+		for len(seen) < 30 { // what a skipped lock left over is still there to claim
+			ms, err := store.Claim(ctx, now, 30*time.Second, 10)
+			must(t, err)
+			if len(ms) == 0 {
+				t.Fatalf("%d of 30 messages can be claimed", len(seen))
+			}
+			for _, m := range ms {
+				seen[m.ID]++
+			}
+		}
+		if ms, _ := store.Claim(ctx, now.Add(30*time.Second), time.Second, 100); len(ms) != 30 {
+			t.Errorf("after the leases lapsed %d messages are due", len(ms))
+		}
+		if queued, oldest, err := store.Backlog(ctx); queued != 30 || !oldest.Equal(now) || err != nil {
+			t.Errorf("a backlog of %d since %v, %v", queued, oldest, err)
+		}
+		must(t, db.Commit(ctx, outbox.Settle{ID: "m0", State: outbox.Sent, At: now, Attempt: 1}, outbox.Settle{ID: "m1", State: outbox.Sent, Keep: true}))
+		if ms, _ := store.Recent(ctx, nil, 100); len(ms) != 29 {
+			t.Errorf("%d payloads, want 29: one was erased at delivery", len(ms))
+		}
+		n, err := store.Usage(ctx, now.Add(time.Minute), "p")
+		must(t, err)
+		sent, err := store.Sendings(ctx, "u", now.Add(-time.Minute))
+		must(t, err)
+		proven := 0
+		for _, s := range sent {
+			if s.Proven {
+				proven++
+			}
+		}
+		if n != 30 || len(sent) != 30 || proven != 15 {
+			t.Errorf("usage %d, %d sendings, %d proven", n, len(sent), proven)
+		}
+		must(t, store.Erase(ctx, now.Add(2*time.Hour)))
+		if ms, _ := store.Recent(ctx, nil, 100); len(ms) != 1 {
+			t.Errorf("%d payloads after expiry, want the one that is kept", len(ms))
+		}
+		if queued, oldest, err := store.Backlog(ctx); queued != 0 || !oldest.IsZero() || err != nil {
+			t.Errorf("a backlog of %d since %v, %v after everything expired", queued, oldest, err)
+		}
+	})
+}
+
+func TestRecentMessages(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		ctx, store, now := t.Context(), NewOutbox(db), time.Now()
+		var ws []commit.Write
+		for i := range 300 {
+			m := outbox.Message{ID: fmt.Sprintf("m%03d", i), ChallengeID: "c", MethodID: fmt.Sprint(i), Channel: message.SMS, Destination: []byte("crowd"), State: outbox.Sent,
+				CreatedAt: now.Add(time.Duration(i) * time.Millisecond), Payload: []byte("x")}
+			if i == 0 {
+				m.Destination = []byte("one")
+			}
+			ws = append(ws, outbox.Add{Message: m})
+		}
+		must(t, db.Commit(ctx, ws...))
+		for _, c := range []struct {
+			to    string
+			limit int
+			want  int
+			first string
+		}{{"", 0, 300, "m299"}, {"", 7, 7, "m299"}, {"one", 0, 1, "m000"}, {"crowd", 0, 299, "m299"}, {"nobody", 0, 0, ""}} {
+			var to []byte
+			if c.to != "" {
+				to = []byte(c.to)
+			}
+			got, err := store.Recent(ctx, to, c.limit)
+			if err != nil || len(got) != c.want || c.want > 0 && got[0].ID != c.first {
+				t.Errorf("to %q, limit %d: %d messages, %v", c.to, c.limit, len(got), err)
+			}
+		}
+	})
+}

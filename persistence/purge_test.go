@@ -1,0 +1,79 @@
+package persistence
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"castellan/domain/challenge"
+	"castellan/domain/commit"
+	"castellan/domain/fault"
+	"castellan/domain/id"
+	"castellan/domain/password"
+	"castellan/persistence/engine"
+)
+
+func TestPurgeRemovesWhatIsOld(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		ctx, store, now := t.Context(), NewChallenges(db), time.Now()
+		old, young := sample(id.New(now.Add(-time.Hour))), sample(id.New(now))
+		for _, c := range []challenge.Challenge{old, young} {
+			must(t, db.Commit(ctx, challenge.Insert{Challenge: c}, challenge.Record{Outcome: challenge.Outcome{ChallengeID: c.ID, ExpiresAt: now.UnixMilli(), Sealed: []byte("x")}}))
+		}
+		lives := challenge.Outcome{ChallengeID: id.New(now.Add(-time.Hour)), ExpiresAt: now.UnixMilli() + 1, Sealed: []byte("x")} // of a long challenge
+		must(t, db.Commit(ctx, challenge.Record{Outcome: lives}))
+		must(t, store.Purge(ctx, now.Add(-time.Minute)))
+		must(t, store.PurgeOutcomes(ctx, now, now.Add(-time.Minute)))
+		if _, err := store.Load(ctx, young.ID); err != nil {
+			t.Errorf("the young one: %v", err)
+		}
+		if _, err := store.Load(ctx, old.ID); fault.CodeOf(err) != fault.ChallengeNotFound {
+			t.Errorf("the old one: %v", err)
+		}
+		if n, err := db.Conn(ctx).NewSelect().Table("outcome").Count(ctx); n != 2 || err != nil {
+			t.Errorf("%d outcomes are left, want that of the young one and the one that lives, %v", n, err)
+		}
+	})
+}
+
+// Of a table without an index for its age a part is looked at each time, and
+// then the next one, until it begins anew.
+func TestPurgeByParts(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		ctx, guards := t.Context(), NewPasswordGuards(db)
+		at := time.UnixMilli(1_700_000_000_000)
+		const all = engine.PurgeLook + 10
+		must(t, db.InTx(ctx, func(ctx context.Context) error {
+			for from := 0; from < all; from += 1000 {
+				var ws []commit.Write
+				for i := from; i < min(from+1000, all); i++ {
+					until := at.Add(time.Hour)
+					if i%1000 == 5 || i >= engine.PurgeLook { // one in a thousand, and all of the second part
+						until = at
+					}
+					ws = append(ws, password.SaveGuard{Guard: password.Guard{Key: fmt.Sprintf("%06d", i)}, Until: until})
+				}
+				if err := db.Commit(ctx, ws...); err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+		left := func() int {
+			n, err := db.Conn(ctx).NewSelect().Table("password_guard").Count(ctx)
+			must(t, err)
+			return int(n)
+		}
+		for i, want := range []int{all - engine.PurgeLook/1000, all - engine.PurgeLook/1000 - 10, all - engine.PurgeLook/1000 - 10} {
+			must(t, guards.Purge(ctx, at.Add(time.Minute)))
+			if n := left(); n != want {
+				t.Errorf("after %d times %d rows are left, want %d", i+1, n, want)
+			}
+		}
+		must(t, guards.Purge(ctx, at.Add(2*time.Hour)))
+		if n := left(); n != 0 {
+			t.Errorf("%d rows are left", n)
+		}
+	})
+}
