@@ -41,12 +41,12 @@ func (s *service) firewall() (err error) {
 	}
 	store, known := persistence.NewFirewall(s.DB), Resources(s.cfg)
 	live := firewall.NewLive(store, cfg.AppID, time.Now)
-	s.wall = &firewall.Wall{Rules: live.Snapshot, Counter: s.counts, Bypass: cfg.BypassCIDRs, Now: time.Now}
+	s.evaluator = &firewall.Evaluator{Rules: live.Snapshot, Counter: s.counts, Bypass: cfg.BypassCIDRs, Now: time.Now}
 	admin := &firewall.Admin{Store: store, Commit: s.commit, Live: live, App: cfg.AppID, Bypass: cfg.BypassCIDRs,
 		Known: known, Now: time.Now}
 	s.join(part{
 		groups: groups(httpfirewall.Group{Admin: admin},
-			httpfirewall.Explain{Wall: s.wall, Known: known, CountryOf: s.locator.Country}),
+			httpfirewall.Explain{Evaluator: s.evaluator, Known: known, CountryOf: s.locator.Country}),
 		snapshots: []snapshot{{topic: change.Firewall, load: live.Reload}},
 		jobs: []job{{every: sweepEvery, do: func(context.Context) error {
 			s.counts.Sweep()
@@ -103,11 +103,11 @@ func (s *service) rateStats() ratelimit.Stats {
 func (s *service) firewallMetrics(m *metrics) {
 	m.counters("castellan_firewall_decisions_total",
 		"Requests by what the firewall made of them; unsure is a counter that could not tell.", "outcome",
-		map[string]func() int64{"allow": s.wall.Allowed.Load, "deny": s.wall.Denied.Load,
-			"rate_limited": s.wall.Limited.Load, "unsure": s.wall.Unsure.Load})
+		map[string]func() int64{"allow": s.evaluator.Allowed.Load, "deny": s.evaluator.Denied.Load,
+			"rate_limited": s.evaluator.Limited.Load, "unsure": s.evaluator.Unsure.Load})
 	m.counter("castellan_firewall_dry_run_total",
 		"Requests that only a rule on trial (dryRun) would have refused; they are among the decisions too.",
-		s.wall.Tried.Load)
+		s.evaluator.Tried.Load)
 	m.gauge("castellan_firewall_keys", "Counters of rate limits in memory.",
 		func() float64 { return float64(s.counts.Keys()) })
 	rate := func(name, help string, read func(ratelimit.Stats) int64) {

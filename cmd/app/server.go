@@ -44,7 +44,7 @@ func (s *service) http() (err error) {
 	}
 	o := edge.Options{
 		Logger: s.log, AccessLog: slog.LevelDebug, Now: time.Now, Observe: s.observe, Trace: traceRequests(s.tracer),
-		Firewall: guard.Firewall{Wall: s.wall, Tokens: s.tokens, Live: s.revocations.Live, Feed: s.feed}.Judge,
+		Firewall: guard.Firewall{Evaluator: s.evaluator, Tokens: s.tokens, Live: s.revocations.Live, Feed: s.feed}.Judge,
 		Guards:   guards.Table(), Authorize: guards.Authorize, ActsAsAdmin: guards.ActsAsAdmin,
 		Idempotency: &guard.Idempotent{Store: repeats, Commit: s.commit, Ring: s.Ring, Now: time.Now},
 		Verify:      guard.Verify(s.totps),

@@ -76,7 +76,7 @@ type service struct {
 	node        *cluster.Node
 	stops       *stops // nil on a node that is alone
 	locator     geo.Locator
-	wall        *firewall.Wall
+	evaluator   *firewall.Evaluator
 	counts      counts
 	rates       *ratelimit.Counter // counts of a node of a cluster; nil: this node is alone
 	tokens      *token.Issuer

@@ -145,8 +145,8 @@ func (c wafExplainCmd) Run(e *env) error {
 	if err := live.Reload(e.ctx); err != nil {
 		return err
 	}
-	wall := &firewall.Wall{Rules: live.Snapshot, Bypass: e.cfg.Firewall.BypassCIDRs, Now: time.Now}
-	x, err := wall.Explain(e.ctx, resource, client)
+	evaluator := &firewall.Evaluator{Rules: live.Snapshot, Bypass: e.cfg.Firewall.BypassCIDRs, Now: time.Now}
+	x, err := evaluator.Explain(e.ctx, resource, client)
 	if err != nil {
 		return err
 	}

@@ -90,7 +90,7 @@ func BenchmarkDecision(b *testing.B) {
 	for name, rs := range map[string][]firewall.Rule{"no window": rules[:97], "one window": rules[:98], "three windows": rules} {
 		b.Run(name, func(b *testing.B) {
 			s := firewall.Compile(rs, "API", 1)
-			w := &firewall.Wall{Rules: func() *firewall.Snapshot { return s }, Counter: firewall.NewLocal(nil), Now: time.Now}
+			w := &firewall.Evaluator{Rules: func() *firewall.Snapshot { return s }, Counter: firewall.NewLocal(nil), Now: time.Now}
 			c := firewall.Client{IP: netip.MustParseAddr("192.0.2.1"), UserID: "u1", Country: "TR"}
 			ctx := context.Background()
 			var r firewall.Ruling
@@ -127,7 +127,7 @@ func BenchmarkCounter(b *testing.B) {
 // TestNoAllocation: allow, deny and a limit whose key is known cost nothing but time.
 func TestNoAllocation(t *testing.T) {
 	s := firewall.Compile(many(1000, 10), "API", 1)
-	w := &firewall.Wall{Rules: func() *firewall.Snapshot { return s }, Now: time.Now}
+	w := &firewall.Evaluator{Rules: func() *firewall.Snapshot { return s }, Now: time.Now}
 	clients := askers()
 	var r firewall.Ruling
 	i := 0
@@ -150,7 +150,7 @@ func TestNoAllocation(t *testing.T) {
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
-	counted := wall(new(clock), rate("ip", firewall.IP, 10, 1000), rate("land", firewall.CountryCode, 5000, 1000))
+	counted := evaluator(new(clock), rate("ip", firewall.IP, 10, 1000), rate("land", firewall.CountryCode, 5000, 1000))
 	if n := testing.AllocsPerRun(20_000, func() {
 		if err := counted.Check(context.Background(), "GET /a", denied, &r); err != nil || len(r.State) == 0 {
 			t.Fatal("not counted")

@@ -119,10 +119,10 @@ func shutOut(rules []Rule, app, resource string, c Client, nowMs int64) bool {
 
 // Explain tells what would become of a request and why, rule by rule; it counts
 // nothing. Without a counter, as on the command line, limits are taken to admit.
-func (w *Wall) Explain(ctx context.Context, resource string, c Client) (x Explanation, err error) {
-	s, nowMs := w.Rules(), w.Now().UnixMilli()
+func (e *Evaluator) Explain(ctx context.Context, resource string, c Client) (x Explanation, err error) {
+	s, nowMs := e.Rules(), e.Now().UnixMilli()
 	verdict, rates := s.Judge(resource, c, nowMs, nil)
-	bypassed := w.Bypassed(c.IP)
+	bypassed := e.Bypassed(c.IP)
 	x.Decision = Allowed
 	if verdict == Deny && !bypassed {
 		x.Decision = Refused
@@ -163,14 +163,14 @@ func (w *Wall) Explain(ctx context.Context, resource string, c Client) (x Explan
 		x.Rules[decider].Reason = Decides
 		x.DecidedBy = x.Rules[decider].Rule.Label
 	}
-	if verdict != Count || bypassed || w.Counter == nil {
+	if verdict != Count || bypassed || e.Counter == nil {
 		return x, nil
 	}
 	demands, stands := make([]Demand, len(rates)), make([]window.Standing, len(rates))
 	for i, r := range rates {
 		demands[i] = Demand{r.Key(c), r.Limit, r.Period}
 	}
-	if err := w.Counter.Look(ctx, demands, stands); err != nil {
+	if err := e.Counter.Look(ctx, demands, stands); err != nil {
 		return x, err
 	}
 	for i := range x.Rules {

@@ -8,7 +8,7 @@
 // somebody else's: a rate limit is a demand for a named counter, and where that
 // counter lives (Counter) is not known here.
 //
-// Start reading at Rule, then Compile and Snapshot.Judge (the precedence), Wall
+// Start reading at Rule, then Compile and Snapshot.Judge (the precedence), Evaluator
 // (a request from end to end) and Admin (the writes).
 package firewall
 

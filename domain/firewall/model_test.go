@@ -154,7 +154,7 @@ func same(t *testing.T, n int, s *firewall.Snapshot, rules []firewall.Rule, reso
 		}
 	}
 	// An explanation comes to the same.
-	w := &firewall.Wall{Rules: func() *firewall.Snapshot { return s }, Counter: firewall.NewLocal(nil), Now: func() time.Time { return time.UnixMilli(now) }}
+	w := &firewall.Evaluator{Rules: func() *firewall.Snapshot { return s }, Counter: firewall.NewLocal(nil), Now: func() time.Time { return time.UnixMilli(now) }}
 	c2 := c
 	if s.NeedsUser(resource) {
 		c2 = c

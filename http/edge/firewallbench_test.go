@@ -41,7 +41,7 @@ func BenchmarkEndpointBehindFirewall(b *testing.B) {
 		rules[97+i].Limit, rules[97+i].PeriodMs = new(int64(4000)), new(int64(5))
 	}
 	snapshot := firewall.Compile(rules, "API", time.Now().UnixMilli())
-	wall := &firewall.Wall{Rules: func() *firewall.Snapshot { return snapshot }, Counter: firewall.NewLocal(nil), Now: time.Now}
+	evaluator := &firewall.Evaluator{Rules: func() *firewall.Snapshot { return snapshot }, Counter: firewall.NewLocal(nil), Now: time.Now}
 	rulings := sync.Pool{New: func() any { return new(firewall.Ruling) }}
 	opts := allow()
 	opts.CountryOf = func(netip.Addr) string { return "TR" }
@@ -53,12 +53,12 @@ func BenchmarkEndpointBehindFirewall(b *testing.B) {
 	judged := 0
 	opts.Firewall = func(ctx context.Context, r *Request, key string) error {
 		c := firewall.Client{IP: r.Caller.IP, Country: r.Caller.Country}
-		if wall.NeedsUser(key) {
+		if evaluator.NeedsUser(key) {
 			c.UserID = "u1"
 		}
 		k := rulings.Get().(*firewall.Ruling)
 		defer rulings.Put(k)
-		if err := wall.Check(ctx, key, c, k); err != nil {
+		if err := evaluator.Check(ctx, key, c, k); err != nil {
 			return err
 		}
 		if len(k.State) == 0 {

@@ -16,8 +16,8 @@ const extension = "Extensions: firewall"
 // Explain serves the extension: what the rules come to for one request. It looks
 // at the counters and counts nothing.
 type Explain struct {
-	Wall  *firewall.Wall
-	Known firewall.Resources
+	Evaluator *firewall.Evaluator
+	Known     firewall.Resources
 	// CountryOf tells where an address is, for requests that do not say.
 	CountryOf func(netip.Addr) string
 }
@@ -60,7 +60,7 @@ func (g Explain) explain(ctx context.Context, _ rest.Caller, in explainRequest) 
 	if err != nil {
 		return explanation{}, err
 	}
-	x, err := g.Wall.Explain(ctx, resource, c)
+	x, err := g.Evaluator.Explain(ctx, resource, c)
 	if err != nil {
 		return explanation{}, err
 	}

@@ -319,7 +319,7 @@ func TestDryRun(t *testing.T) {
 				t.Errorf("RateLimit %q", res.Header.Get("RateLimit"))
 			}
 		}
-		if n := s.wall.Tried.Load(); n != 5 {
+		if n := s.evaluator.Tried.Load(); n != 5 {
 			t.Errorf("%d requests reported, want 3 and 2", n)
 		}
 		x := s.explain(`{"ip":"192.0.2.2","resource":"GET /a"}`)

@@ -32,11 +32,11 @@ import (
 // service is the section over a real database behind the firewall itself, with
 // the guards of the program, tokens that are names, and a clock that is set.
 type service struct {
-	t    *testing.T
-	srv  *edge.Server
-	live *firewall.Live
-	wall *firewall.Wall
-	now  atomic.Int64 // epoch ms
+	t         *testing.T
+	srv       *edge.Server
+	live      *firewall.Live
+	evaluator *firewall.Evaluator
+	now       atomic.Int64 // epoch ms
 }
 
 type tokens struct{}
@@ -75,7 +75,7 @@ func open(t *testing.T, dsn string) *service {
 	now := func() time.Time { return time.UnixMilli(s.now.Load()) }
 	store := persistence.NewFirewall(db)
 	s.live = firewall.NewLive(store, "API", now)
-	s.wall = &firewall.Wall{Rules: s.live.Snapshot, Counter: firewall.NewLocal(now), Bypass: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}, Now: now}
+	s.evaluator = &firewall.Evaluator{Rules: s.live.Snapshot, Counter: firewall.NewLocal(now), Bypass: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}, Now: now}
 	alive := func(user, _ string, _ int64) bool { return user != "gone" }
 	guards := guard.Guards{
 		Tokens: tokens{}, Tenant: "t1", Feed: &changetest.Feed{}, Live: alive,
@@ -84,8 +84,8 @@ func open(t *testing.T, dsn string) *service {
 	known := firewall.NewResources("/base", []string{"GET /a", "GET /p/{id}", "GET /socket", "GET " + firewall.RulesPath, "POST " + firewall.RulesPath, "PATCH " + firewall.RulesPath})
 	countryOf := func(a netip.Addr) string { return countries[a.String()] }
 	answer := func(context.Context, rest.Caller, rest.None) (rest.None, error) { return rest.None{}, nil }
-	es := httpfirewall.Group{Admin: &firewall.Admin{Store: store, Commit: db, Live: s.live, App: "API", Bypass: s.wall.Bypass, Known: known, Now: now}}.Endpoints()
-	es = append(es, httpfirewall.Explain{Wall: s.wall, Known: known, CountryOf: countryOf}.Endpoints()...)
+	es := httpfirewall.Group{Admin: &firewall.Admin{Store: store, Commit: db, Live: s.live, App: "API", Bypass: s.evaluator.Bypass, Known: known, Now: now}}.Endpoints()
+	es = append(es, httpfirewall.Explain{Evaluator: s.evaluator, Known: known, CountryOf: countryOf}.Endpoints()...)
 	es = append(es, rest.Get("/a", "", rest.NoAuth, answer), rest.Post("/a", "", rest.User, answer),
 		rest.Get("/p/{id}", "", rest.NoAuth, func(context.Context, rest.Caller, struct {
 			ID string `json:"id"`
@@ -94,7 +94,7 @@ func open(t *testing.T, dsn string) *service {
 		}))
 	s.srv, err = edge.New(edge.Options{Guards: guards.Table(), Authorize: guards.Authorize, CountryOf: countryOf,
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/32")}, // what a test's connection comes from
-		Firewall:       guard.Firewall{Wall: s.wall, Tokens: tokens{}, Live: alive, Feed: &changetest.Feed{}}.Judge}, es)
+		Firewall:       guard.Firewall{Evaluator: s.evaluator, Tokens: tokens{}, Live: alive, Feed: &changetest.Feed{}}.Judge}, es)
 	must(t, err)
 	s.srv.Raw("GET", "/socket", func(c *fiber.Ctx) error { return c.SendString("ok") })
 	s.srv.Raw("GET", "/health/live", func(c *fiber.Ctx) error { return c.SendString("ok") })

@@ -15,8 +15,8 @@ import (
 // and, only where some rule for the resource targets users, the user of a valid
 // session (D-GEN-19).
 type Firewall struct {
-	Wall   *firewall.Wall
-	Tokens interface {
+	Evaluator *firewall.Evaluator
+	Tokens    interface {
 		Verify(class token.Class, raw string) (token.Claims, error)
 	}
 	// Live reports whether a session may still be used, and leaves no trace of
@@ -36,13 +36,13 @@ func (f Firewall) Judge(ctx context.Context, r *edge.Request, key string) error 
 		// The rules may be others by now. Those that are known are better than none.
 		_ = f.Feed.CatchUp(ctx)
 	}
-	if f.Wall.NeedsUser(key) {
+	if f.Evaluator.NeedsUser(key) {
 		c.UserID = f.user(ctx, r)
 	}
 	ruling := rulings.Get().(*firewall.Ruling)
 	defer rulings.Put(ruling)
-	if err := f.Wall.Check(ctx, key, c, ruling); err != nil {
-		f.Wall.Unsure.Add(1)
+	if err := f.Evaluator.Check(ctx, key, c, ruling); err != nil {
+		f.Evaluator.Unsure.Add(1)
 		return err
 	}
 	if len(ruling.State) > 0 {
@@ -56,7 +56,7 @@ func (f Firewall) Judge(ctx context.Context, r *edge.Request, key string) error 
 	case firewall.Count:
 		return fault.New(fault.RateLimited, "too many requests; try again later").After(ruling.RetryAfter)
 	}
-	f.Wall.Allowed.Add(1)
+	f.Evaluator.Allowed.Add(1)
 	return nil
 }
 

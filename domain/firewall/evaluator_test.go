@@ -24,14 +24,14 @@ func rate(label string, kind firewall.EntityType, limit, periodMs int64) firewal
 	return firewall.Rule{AppID: "API", Label: label, Type: firewall.RateLimit, PeriodMs: &periodMs, Limit: &limit, EntityType: kind, AllEntities: true, AllResources: true, Status: firewall.Active}
 }
 
-func wall(c *clock, rules ...firewall.Rule) *firewall.Wall {
+func evaluator(c *clock, rules ...firewall.Rule) *firewall.Evaluator {
 	s := firewall.Compile(rules, "API", c.now().UnixMilli())
-	return &firewall.Wall{Rules: func() *firewall.Snapshot { return s }, Counter: firewall.NewLocal(c.now), Now: c.now}
+	return &firewall.Evaluator{Rules: func() *firewall.Snapshot { return s }, Counter: firewall.NewLocal(c.now), Now: c.now}
 }
 
 var somebody = firewall.Client{IP: netip.MustParseAddr("192.0.2.1"), UserID: "u1", Country: "TR"}
 
-func check(t *testing.T, w *firewall.Wall, c firewall.Client) firewall.Ruling {
+func check(t *testing.T, w *firewall.Evaluator, c firewall.Client) firewall.Ruling {
 	t.Helper()
 	var r firewall.Ruling
 	if err := w.Check(t.Context(), "GET /a", c, &r); err != nil {
@@ -43,7 +43,7 @@ func check(t *testing.T, w *firewall.Wall, c firewall.Client) firewall.Ruling {
 // D-WAF-06 and 10, to the nanosecond: refused requests count under no rule.
 func TestAllOrNothing(t *testing.T) {
 	c := new(clock)
-	w := wall(c, rate("ip", firewall.IP, 2, 1000), rate("user", firewall.UserID, 3, 10_000), rate("land", firewall.CountryCode, 100, 1000))
+	w := evaluator(c, rate("ip", firewall.IP, 2, 1000), rate("user", firewall.UserID, 3, 10_000), rate("land", firewall.CountryCode, 100, 1000))
 	if r := check(t, w, somebody); r.Verdict != firewall.Allow || string(r.Policy) != `"ip";q=2;w=1, "user";q=3;w=10, "land";q=100;w=1` ||
 		string(r.State) != `"ip";r=1;t=1, "user";r=2;t=10, "land";r=99;t=1` {
 		t.Errorf("%+v", r)
@@ -182,7 +182,7 @@ func (broken) Look(context.Context, []firewall.Demand, []window.Standing) error 
 // reason to refuse.
 func TestCounterFails(t *testing.T) {
 	c := new(clock)
-	w := wall(c, rate("r", firewall.IP, 5, 1000))
+	w := evaluator(c, rate("r", firewall.IP, 5, 1000))
 	w.Counter = broken{}
 	var r firewall.Ruling
 	if err := w.Check(t.Context(), "GET /a", somebody, &r); !errors.Is(err, errBroken) {
@@ -193,7 +193,7 @@ func TestCounterFails(t *testing.T) {
 	}
 	trial := rate("r", firewall.IP, 5, 1000)
 	trial.DryRun = true
-	w = wall(c, trial)
+	w = evaluator(c, trial)
 	w.Counter = broken{}
 	if err := w.Check(t.Context(), "GET /a", somebody, &r); err != nil || r.Verdict != firewall.Allow {
 		t.Errorf("%+v, %v", r, err)

@@ -10,9 +10,9 @@ import (
 	"castellan/domain/window"
 )
 
-// Wall judges requests: by the snapshot of the rules, and, where that says so,
+// Evaluator judges requests: by the snapshot of the rules, and, where that says so,
 // by the counters.
-type Wall struct {
+type Evaluator struct {
 	Rules   func() *Snapshot
 	Counter Counter
 	// Bypass are the networks that no rule applies to (D-WAF-12).
@@ -43,11 +43,11 @@ type Ruling struct {
 }
 
 // NeedsUser tells whether the user decides about a request for the resource.
-func (w *Wall) NeedsUser(resource string) bool { return w.Rules().NeedsUser(resource) }
+func (e *Evaluator) NeedsUser(resource string) bool { return e.Rules().NeedsUser(resource) }
 
 // Bypassed tells whether no rule applies to an address.
-func (w *Wall) Bypassed(ip netip.Addr) bool {
-	for _, p := range w.Bypass {
+func (e *Evaluator) Bypassed(ip netip.Addr) bool {
+	for _, p := range e.Bypass {
 		if p.Contains(ip) {
 			return true
 		}
@@ -57,32 +57,32 @@ func (w *Wall) Bypassed(ip netip.Addr) bool {
 
 // Check judges a request and counts it where it is to be counted. Its error is
 // the counter's.
-func (w *Wall) Check(ctx context.Context, resource string, c Client, k *Ruling) (err error) {
+func (e *Evaluator) Check(ctx context.Context, resource string, c Client, k *Ruling) (err error) {
 	k.Verdict, k.RetryAfter, k.Policy, k.State, k.rates = Allow, 0, k.Policy[:0], k.State[:0], k.rates[:0]
-	if w.Bypassed(c.IP) {
+	if e.Bypassed(c.IP) {
 		return nil
 	}
-	s, nowMs := w.Rules(), w.Now().UnixMilli()
+	s, nowMs := e.Rules(), e.Now().UnixMilli()
 	var verdict Verdict
 	verdict, k.rates = s.Judge(resource, c, nowMs, k.rates)
 	if verdict != Deny && s.trial != nil {
 		if would, _ := s.trial.Judge(resource, c, nowMs, nil); would == Deny {
-			w.Tried.Add(1)
+			e.Tried.Add(1)
 		}
 	}
 	switch verdict {
 	case Deny:
 		k.Verdict = Deny
-		w.Denied.Add(1)
+		e.Denied.Add(1)
 	case Count:
-		return w.count(ctx, k, c)
+		return e.count(ctx, k, c)
 	}
 	return nil
 }
 
 // count asks the counters. Rules on trial are counted after the others, each by
 // itself, so that they change nothing.
-func (w *Wall) count(ctx context.Context, k *Ruling, c Client) error {
+func (e *Evaluator) count(ctx context.Context, k *Ruling, c Client) error {
 	live := 0
 	for i, r := range k.rates {
 		if !r.DryRun {
@@ -96,13 +96,13 @@ func (w *Wall) count(ctx context.Context, k *Ruling, c Client) error {
 		k.stands = append(k.stands, window.Standing{})
 	}
 	if live > 0 {
-		admitted, err := w.Counter.Allow(ctx, k.demands[:live], k.stands[:live])
+		admitted, err := e.Counter.Allow(ctx, k.demands[:live], k.stands[:live])
 		if err != nil {
 			return err
 		}
 		k.headers(live)
 		if !admitted {
-			w.Limited.Add(1)
+			e.Limited.Add(1)
 			k.Verdict = Count
 			for _, s := range k.stands[:live] {
 				k.RetryAfter = max(k.RetryAfter, time.Duration(s.Retry))
@@ -111,9 +111,9 @@ func (w *Wall) count(ctx context.Context, k *Ruling, c Client) error {
 		}
 	}
 	for i := live; i < len(k.rates); i++ {
-		admitted, err := w.Counter.Allow(ctx, k.demands[i:i+1], k.stands[i:i+1])
+		admitted, err := e.Counter.Allow(ctx, k.demands[i:i+1], k.stands[i:i+1])
 		if err == nil && !admitted {
-			w.Tried.Add(1)
+			e.Tried.Add(1)
 		}
 	}
 	return nil
