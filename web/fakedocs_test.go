@@ -24,7 +24,7 @@ func openAPI() object {
 			"items": object{"type": "array", "prefixItems": []object{{"type": "string"}, {"type": "string"}}}}}}
 	return object{
 		"openapi": "3.1.0",
-		"info":    object{"title": "Castellan", "version": "1", "description": "Second-factor challenges, sessions and their administration."},
+		"info":    object{"title": "Castellan", "version": "1", "description": "Second-factor challenges, sessions\nand their administration.\n\nA client answers with `p-auth`:\n- by the answer,\n- by the socket, which\n  may come first."},
 		"tags":    []object{{"name": "4.1 2FA", "description": "Completing, renewing and reading challenges."}},
 		"paths": object{
 			"/auth/login": object{"post": object{"tags": []string{"Sessions"}, "summary": "Log in", "security": []object{{}},

@@ -47,6 +47,7 @@ func TestPages(t *testing.T) {
 	t.Run("log hides tokens", func(t *testing.T) { logHidesTokens(t, tab.For(t)) })
 	t.Run("outbox page", func(t *testing.T) { outboxPage(t, tab.For(t)) })
 	t.Run("docs errors", func(t *testing.T) { docsErrors(t, tab.For(t)) })
+	t.Run("docs languages", func(t *testing.T) { docsLanguages(t, tab.For(t)) })
 }
 
 // A method goes through its states: wrong codes, locked, renewal gate, unlocked by a new code, expired, no more renewal.
@@ -193,22 +194,6 @@ func outboxPage(t *testing.T, tab *webtest.Tab) {
 	shot("outbox")
 	tab.Type("#to", "+"+demoCountry+demoPhone)
 	tab.Until(`document.querySelectorAll('[data-testid="outbox-item"]').length === 1`)
-}
-
-// The viewer finds the error codes of an endpoint in schemas, examples and extensions, each with its status.
-func docsErrors(t *testing.T, tab *webtest.Tab) {
-	s := newService(t)
-	for id, want := range map[string]string{
-		"post-auth-2fa-challenge-complete":      "409CHALLENGE_CLOSEDMETHOD_ALREADY_COMPLETED",
-		"post-admin-system-mfa-policies-common": "409RECORD_ALREADY_EXIST",
-		"post-auth-login":                       "INVALID_FIELDINVALID_CREDENTIALSRATE_LIMITED401CHALLENGE_CLOSEDMETHOD_ALREADY_COMPLETED",
-	} {
-		tab.Open("about:blank")
-		tab.Open(s.URL + "/docs#" + id)
-		if got := tab.Text("#" + id + " .errors"); got != want {
-			t.Errorf("%s shows the errors %s, want %s", id, got, want)
-		}
-	}
 }
 
 // Every view that a person may have, to be looked at; nothing may be wider than the screen.

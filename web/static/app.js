@@ -113,7 +113,8 @@ function watch(watched) {
     if (name === 'lost') log.add('socket', 'CLOSED', String(code), { bad: true });
     if (name === 'poll') log.add('result', 'WAIT', t('socketPoll'), {});
     $('transport').dataset.transport = name;
-    $('transport').textContent = t({ socket: 'socketOpen', lost: 'socketLost', poll: 'socketPoll' }[name]);
+    $('transport').dataset.t = { socket: 'socketOpen', lost: 'socketLost', poll: 'socketPoll' }[name]; // for a change of language
+    $('transport').textContent = t($('transport').dataset.t);
   }));
   watched.addEventListener('error', mine((error) => log.add('result', error.code, error.message, { bad: true })));
   watched.addEventListener('closed', mine(ended));

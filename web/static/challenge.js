@@ -96,7 +96,7 @@ export class ChallengeView {
       ? h('bdi', { class: 'method-hint', dir: 'ltr', title: t('sentTo', { hint: method.hint }) }, method.hint)
       : name === 'TOTP' && h('span', { class: 'method-hint' }, t('fromApp'));
     card.root = h('li', { class: 'method card', dataset: { testid: `method-${name}`, method: name, methodId: method.id } },
-      h('div', { class: 'method-head' }, h('h3', {}, t(`method${name}`)), hint, h('span', { class: 'method-end' }, card.badge, card.left)), ...rows);
+      h('div', { class: 'method-head' }, h('h2', {}, t(`method${name}`)), hint, h('span', { class: 'method-end' }, card.badge, card.left)), ...rows);
     return card;
   }
 

@@ -1,12 +1,16 @@
-/** The interface viewer: reads /openapi.json and /asyncapi.json and shows them by section, searchable, offline. */
+/** The interface viewer: reads /openapi.json and /asyncapi.json and shows them by section, searchable, offline. Its own
+ *  words are in the page's language, those of the documents in English. */
 
-import { $, h } from './dom.js';
+import './docs-texts.js';
+import { $, h, block, breakable } from './dom.js';
+import { ENGLISH, prose } from './prose.js';
 import { resolve, flat, fieldTable, fieldNames, table, typeName, example } from './schema.js';
+import { t, languageSwitch } from './texts.js';
 import { tryIt, credentialFields } from './tryit.js';
 
 const base = new URL('..', import.meta.url);
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'];
-const SOCKET = 'Socket';
+const SOCKET = 'Socket'; // the group of the socket's messages, which stands last
 
 async function load(name) {
   const response = await fetch(new URL(name, base), { headers: { accept: 'application/json' } });
@@ -25,11 +29,11 @@ function schemaOf(doc, holder) {
 /** Each alternative is a set of credentials that are needed together; an empty one is "none". */
 function credentialsOf(doc, operation) {
   const alternatives = operation.security ?? doc.security ?? [];
-  if (!alternatives.length) return { text: ['none'], headers: [] };
+  if (!alternatives.length) return { text: [''], headers: [] };
   const schemes = doc.components?.securitySchemes ?? {};
   const headers = alternatives.flatMap((one) => Object.keys(one)).map((key) => resolve(doc, schemes[key]))
     .filter((scheme) => scheme.type === 'apiKey' && scheme.in === 'header').map((scheme) => scheme.name);
-  return { text: alternatives.map((one) => Object.keys(one).join(' + ') || 'none'), headers: [...new Set(headers)] };
+  return { text: alternatives.map((one) => Object.keys(one).join(' + ')), headers: [...new Set(headers)] };
 }
 
 /** Error codes, from `x-errors` (codes, or {code, status}) and from the enums and examples of the 4xx and 5xx answers. */
@@ -61,7 +65,7 @@ function endpoints(doc) {
       const method = name.toUpperCase();
       const errors = errorsOf(doc, operation);
       list.push({
-        id: slug(`${method} ${path}`), group: operation.tags?.[0] ?? 'Other', method, path, summary: operation.summary ?? '', operation,
+        id: slug(`${method} ${path}`), group: operation.tags?.[0] ?? '', method, path, summary: operation.summary ?? '', operation,
         parameters, bodySchema, errors,
         words: [method, path, operation.summary, operation.description, ...(operation.tags ?? []), ...parameters.map((p) => p.name),
           ...fieldNames(doc, bodySchema), ...errors.map((e) => e.code)].join(' ').toLowerCase(),
@@ -72,34 +76,35 @@ function endpoints(doc) {
   return list;
 }
 
-/** A path that may break after its slashes. */
-const breakable = (text) => text.split('/').flatMap((piece, i) => (i ? ['/', h('wbr'), piece] : [piece]));
-
-const part = (title, ...content) => h('div', { class: 'part' }, h('h4', {}, title), content);
+const part = (title, ...content) => h('div', { class: 'part' }, h('h3', {}, title), content);
+const code = (text, title) => h('code', { dir: 'ltr', title }, text);
+const said = (text) => text && h('p', { ...ENGLISH, class: 'lead' }, text);
 
 function drawEndpoint(doc, { id, method, path, operation, parameters, bodySchema, errors }) {
   const { text, headers } = credentialsOf(doc, operation);
   const answers = Object.entries(operation.responses ?? {}).filter(([status]) => !/^[45]/.test(status) && status !== 'default');
   const body = operation.requestBody && resolve(doc, operation.requestBody);
   return [
-    operation.description && h('p', { class: 'op-text' }, operation.description),
-    part('Credential', h('p', { class: 'choices' }, text.map((one, i) => [i > 0 && ' or ', h('code', {}, one)]).flat(),
-      operation['x-audience'] && h('span', {}, 'for ', h('code', {}, String(operation['x-audience']))),
-      operation['x-starts-action'] && h('span', {}, 'starts the challenge of ', h('code', {}, String(operation['x-starts-action']))))),
-    parameters.length > 0 && part('Parameters', table(parameters.map((one) => ({
-      name: one.name, required: one.required, type: `${typeName(doc, one.schema ?? {})}, ${one.in}`, text: one.description, choice: resolve(doc, one.schema).enum,
-    })))),
-    bodySchema && part(body.required ? 'Request body' : 'Request body (optional)', fieldTable(doc, bodySchema, 'Request fields')),
+    prose(operation.description),
+    part(t('credential'), h('p', { class: 'choices' },
+      text.map((one, i) => [i > 0 && ` ${t('or')} `, one ? code(one) : h('span', {}, t('none'))]).flat(),
+      operation['x-audience'] && h('span', {}, t('forAudience'), ' ', code(String(operation['x-audience']))),
+      operation['x-starts-action'] && h('span', {}, t('startsAction'), ' ', code(String(operation['x-starts-action']))))),
+    parameters.length > 0 && part(t('parameters'), table(parameters.map((one) => ({
+      name: one.name, required: one.required, type: `${typeName(doc, one.schema ?? {})}, ${one.in}`,
+      text: one.description, choice: resolve(doc, one.schema).enum,
+    })), t('parameters'))),
+    bodySchema && part(t(body.required ? 'requestBody' : 'requestBodyOptional'), fieldTable(doc, bodySchema, t('requestFields'))),
     ...answers.map(([status, holder]) => {
       const response = resolve(doc, holder);
       const schema = schemaOf(doc, holder);
-      const sent = Object.entries(response.headers ?? {}).map(([name, one]) => ({ name, type: 'header', text: resolve(doc, one).description }));
-      return part(`Answer ${status}`, h('p', { class: 'lead' }, response.description),
-        schema && fieldTable(doc, schema, `Fields of the answer ${status}`, false), sent.length > 0 && table(sent));
+      const sent = Object.entries(response.headers ?? {}).map(([name, one]) => ({ name, type: t('header'), text: resolve(doc, one).description }));
+      return part(t('answerStatus', { status }), said(response.description),
+        schema && fieldTable(doc, schema, t('answerFields', { status }), false), sent.length > 0 && table(sent, t('headers')));
     }),
-    errors.length > 0 && part('Errors', h('ul', { class: 'errors' }, [...Map.groupBy(errors, (one) => String(one.status ?? ''))]
+    errors.length > 0 && part(t('errors'), h('ul', { class: 'errors' }, [...Map.groupBy(errors, (one) => String(one.status ?? ''))]
       .sort(([a], [b]) => a.localeCompare(b)).map(([status, list]) => h('li', {}, status && h('span', { class: 'badge' }, status),
-        h('span', { class: 'choices' }, list.map((one) => h('code', { title: one.description }, one.code))))))),
+        h('span', { class: 'choices' }, list.map((one) => code(one.code, one.description))))))),
     tryIt(base, doc, { id, method, path, parameters: parameters.filter((one) => !headers.includes(one.name)), headers, body: bodySchema }),
   ];
 }
@@ -111,7 +116,7 @@ function sockets(doc) {
     const channel = resolve(doc, operation.channel);
     const messages = (operation.messages ?? Object.values(channel.messages ?? {})).map((one) => resolve(doc, one));
     return {
-      id: slug(`socket ${name}`), group: SOCKET, method: operation.action === 'send' ? 'SENDS' : 'TAKES', path: channel.address ?? name,
+      id: slug(`socket ${name}`), group: SOCKET, method: operation.action === 'send' ? 'SENDS' : 'TAKES', verb: operation.action === 'send' ? 'sends' : 'takes', path: channel.address ?? name,
       summary: operation.summary ?? operation.title ?? channel.summary ?? name, operation,
       words: [SOCKET, name, channel.address, channel.description, operation.summary, operation.description,
         JSON.stringify(messages), ...messages.flatMap((m) => fieldNames(doc, m.payload))].join(' ').toLowerCase(),
@@ -127,43 +132,61 @@ function drawSocket(doc, operation, channel, messages) {
   const closing = Object.entries({ ...doc, ...channel, ...operation })
     .filter(([key, value]) => key.startsWith('x-') && value && typeof value === 'object');
   return [
-    [channel.description, operation.description].filter(Boolean).map((text) => h('p', { class: 'op-text' }, text)),
-    security.length > 0 && part('Credential', h('ul', { class: 'errors' }, security.map((one) => h('li', {},
-      h('code', {}, [one.in, one.name].filter(Boolean).join(' ') || one.type), one.description && h('span', { class: 'lead' }, one.description))))),
-    binding.headers && part('Handshake headers', fieldTable(doc, binding.headers, 'Handshake headers')),
-    binding.query && part('Handshake query', fieldTable(doc, binding.query, 'Handshake query')),
+    prose(channel.description), prose(operation.description),
+    security.length > 0 && part(t('credential'), h('ul', { class: 'errors' }, security.map((one) => h('li', {},
+      code([one.in, one.name].filter(Boolean).join(' ') || one.type),
+      one.description && h('span', { ...ENGLISH, class: 'lead' }, one.description))))),
+    binding.headers && part(t('handshakeHeaders'), fieldTable(doc, binding.headers, t('handshakeHeaders'))),
+    binding.query && part(t('handshakeQuery'), fieldTable(doc, binding.query, t('handshakeQuery'))),
     ...messages.map((message) => {
       const sample = message.examples?.[0]?.payload ?? (message.payload && example(doc, message.payload, true));
-      return part(`Message ${message.name ?? message.title ?? ''}`, (message.summary ?? message.description) && h('p', { class: 'lead' }, message.summary ?? message.description),
-        message.payload && fieldTable(doc, message.payload, 'Fields of the message', false), sample && h('pre', { dir: 'ltr' }, JSON.stringify(sample, null, 2)));
+      return part(t('message', { name: message.name ?? message.title ?? '' }), said(message.summary ?? message.description),
+        message.payload && fieldTable(doc, message.payload, t('messageFields'), false),
+        sample && block(message.name ?? t('answer'), JSON.stringify(sample, null, 2)));
     }),
-    ...closing.map(([key, value]) => part(key.slice(2).replaceAll('-', ' '), h('ul', { class: 'errors' },
-      Object.entries(value).map(([code, text]) => h('li', {}, h('code', {}, Array.isArray(value) ? String(text.code ?? text) : code),
-        h('span', { class: 'lead' }, String(text?.description ?? (typeof text === 'string' ? text : '')))))))),
+    ...closing.map(([name, value]) => part(h('span', ENGLISH, name.slice(2).replaceAll('-', ' ')), h('ul', { class: 'errors' },
+      Object.entries(value).map(([key, text]) => h('li', {}, code(Array.isArray(value) ? String(text.code ?? text) : key),
+        h('span', { ...ENGLISH, class: 'lead' }, String(text?.description ?? (typeof text === 'string' ? text : '')))))))),
   ];
 }
+
+const verb = (one) => h('span', { class: `verb verb-${one.method.toLowerCase()}` }, one.verb ? t(one.verb) : one.method);
 
 /** The folded entry; its content is made when it is first opened. */
 function entry(one) {
   const content = h('div', { class: 'op-body' });
   one.details = h('details', { class: 'op', id: one.id, dataset: { testid: 'operation' } },
-    h('summary', {}, h('span', { class: `verb verb-${one.method.toLowerCase()}` }, one.method),
-      h('span', { class: 'op-path', dir: 'ltr' }, breakable(one.path)), h('span', { class: 'op-summary' }, one.summary)), content);
+    h('summary', {}, verb(one), h('span', { class: 'op-path', dir: 'ltr' }, breakable(one.path)),
+      h('span', { ...ENGLISH, class: 'op-summary' }, one.summary)), content);
   one.details.addEventListener('toggle', () => {
     if (one.details.open && !content.hasChildNodes()) content.append(...one.draw().flat(Infinity).filter(Boolean));
   });
-  one.link = h('li', {}, h('a', { href: `#${one.id}`, title: one.summary },
-    h('span', { class: `verb verb-${one.method.toLowerCase()}` }, one.method), h('span', {}, breakable(one.path))));
+  one.link = h('li', {}, h('a', { href: `#${one.id}`, title: one.summary }, verb(one), h('span', { dir: 'ltr' }, breakable(one.path))));
   return one;
 }
 
+/** The heading of a group: a tag of the document, or words of the page for what has none. */
+function heading(name) {
+  if (name === SOCKET) return { text: t('socket') };
+  return name ? { text: name, props: ENGLISH } : { text: t('other') };
+}
+
 function draw(all, tagTexts) {
-  const groups = Map.groupBy(all.map(entry), (one) => one.group);
-  const named = [...groups].sort(([a], [b]) => a.localeCompare(b, 'en', { numeric: true }));
-  $('groups').replaceChildren(...named.map(([name, list]) => h('section', { class: 'group', 'aria-labelledby': `group-${slug(name)}` },
-    h('h2', { id: `group-${slug(name)}` }, name), tagTexts.get(name) && h('p', { class: 'lead' }, tagTexts.get(name)), list.map((one) => one.details))));
-  $('nav').replaceChildren(...named.map(([name, list]) => h('details', { open: named.length < 8 || all.length < 40 },
-    h('summary', {}, `${name} `, h('span', { class: 'empty' }, String(list.length))), h('ul', {}, list.map((one) => one.link)))));
+  const groups = [...Map.groupBy(all.map(entry), (one) => one.group)];
+  const order = ([name]) => (name === SOCKET ? 2 : Number(!name));
+  groups.sort((a, b) => order(a) - order(b) || a[0].localeCompare(b[0], 'en', { numeric: true }));
+  $('groups').replaceChildren(...groups.map(([name, list]) => {
+    const { text, props } = heading(name);
+    const id = `group-${slug(name)}`;
+    return h('section', { class: 'group', 'aria-labelledby': id }, h('h2', { ...props, id }, text),
+      prose(tagTexts.get(name), 'lead'), list.map((one) => one.details));
+  }));
+  const open = groups.length < 8 || all.length < 40;
+  $('nav').replaceChildren(...groups.map(([name, list]) => {
+    const { text, props } = heading(name);
+    return h('details', { open }, h('summary', {}, h('bdi', props, text), ' ', h('span', { class: 'empty' }, String(list.length))),
+      h('ul', {}, list.map((one) => one.link)));
+  }));
 }
 
 function search(all) {
@@ -179,7 +202,7 @@ function search(all) {
     branch.hidden = !branch.querySelector('li:not([hidden])');
     if (words.length) branch.open = true;
   }
-  $('search-count').textContent = words.length ? `${hits} of ${all.length}` : `${all.length} endpoints`;
+  $('search-count').textContent = words.length ? t('hits', { n: hits, all: all.length }) : t('endpointCount', { n: all.length });
 }
 
 function openHash() {
@@ -189,24 +212,33 @@ function openHash() {
   target.scrollIntoView({ block: 'start' });
 }
 
+/** Everything that holds words of the page: drawn at the start, and anew in another language. */
+function drawPage(doc, all) {
+  const open = [...document.querySelectorAll('details.op[open]')].map((details) => details.id);
+  const info = doc.info ?? {};
+  document.title = `${t('docs')} · ${info.title ?? 'Castellan'}`;
+  $('api-title').textContent = info.title ?? 'Castellan';
+  $('api-version').textContent = info.version ?? '';
+  $('about-text').replaceChildren(...prose(info.summary, 'lead'), ...prose(info.description));
+  const fields = credentialFields(doc);
+  $('credentials').hidden = !fields.length;
+  $('credential-fields').replaceChildren(...fields);
+  draw(all, new Map((doc.tags ?? []).map((tag) => [tag.name, tag.description])));
+  for (const id of open) $(id).open = true;
+  search(all);
+}
+
 async function start() {
+  languageSwitch($('language'));
   const [rest, socket] = await Promise.allSettled([load('openapi.json'), load('asyncapi.json')]);
   const failed = [rest, socket].filter((one) => one.status === 'rejected').map((one) => one.reason.message);
   $('docs-error').hidden = !failed.length;
   $('docs-error').textContent = failed.join(' · ');
   const doc = rest.value ?? {};
   const all = [...endpoints(doc), ...(socket.value ? sockets(socket.value) : [])];
-  const info = doc.info ?? {};
-  document.title = $('api-title').textContent = info.title ?? 'Castellan';
-  $('api-line').textContent = [`Interface ${info.version ?? ''}`.trim(), info.summary].filter(Boolean).join(' · ');
-  $('about').hidden = !info.description;
-  $('about').replaceChildren(h('p', { class: 'op-text' }, info.description ?? ''));
-  const fields = credentialFields(doc);
-  $('credentials').hidden = !fields.length;
-  $('credential-fields').replaceChildren(...fields);
-  draw(all, new Map((doc.tags ?? []).map((tag) => [tag.name, tag.description])));
+  drawPage(doc, all);
   $('search').addEventListener('input', () => search(all));
-  search(all);
+  document.addEventListener('languagechanged', () => drawPage(doc, all));
   addEventListener('hashchange', openHash);
   openHash();
   $('main').dataset.ready = 'true';

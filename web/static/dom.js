@@ -16,6 +16,12 @@ export function h(tag, props = {}, ...children) {
   return element;
 }
 
+/** Code or data as it is. It scrolls, so the keyboard can reach it, by its name. */
+export const block = (label, text, dataset = {}) => h('pre', { dir: 'ltr', tabindex: '0', role: 'group', 'aria-label': label, dataset }, text);
+
+/** A path that may break after its slashes. */
+export const breakable = (text) => text.split('/').flatMap((piece, i) => (i ? ['/', h('wbr'), piece] : [piece]));
+
 /** m:ss, rounded up, so that 0:00 means over. */
 export function clock(ms) {
   const seconds = Math.max(0, Math.ceil(ms / 1000));

@@ -1,6 +1,6 @@
 /** The event log: what went over the wire, newest first, with tokens cut short. */
 
-import { h } from './dom.js';
+import { h, block, breakable } from './dom.js';
 import { t } from './texts.js';
 
 const LIMIT = 100;
@@ -27,7 +27,7 @@ export class EventLog {
     const at = new Date();
     const time = `${at.toLocaleTimeString('en-GB')}.${String(at.getMilliseconds()).padStart(3, '0')}`;
     const head = [
-      h('span', { class: 'log-event' }, event),
+      h('span', { class: 'log-event' }, breakable(event)),
       h('span', { class: `badge via-${via}` }, via),
       h('bdi', { class: 'log-note' }, note),
       h('time', { class: 'log-time', datetime: at.toISOString() }, time),
@@ -37,7 +37,7 @@ export class EventLog {
       ? h('div', { class: 'log-line' }, head)
       : h('details', {},
         h('summary', { class: 'log-line' }, head),
-        h('pre', { tabindex: '0', 'aria-label': t('detail') }, JSON.stringify(detail, shorten, 2)))));
+        block(t('detail'), JSON.stringify(detail, shorten, 2)))));
     while (this.list.children.length > LIMIT) this.list.lastElementChild.remove();
     this.empty.hidden = true;
   }

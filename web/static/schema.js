@@ -1,6 +1,8 @@
 /** JSON Schema as OpenAPI 3.1 and AsyncAPI 3 use it: references, one table of fields, and an example to start from. */
 
 import { h } from './dom.js';
+import { ENGLISH } from './prose.js';
+import { t } from './texts.js';
 
 const DEPTH = 5;
 
@@ -27,30 +29,30 @@ export function flat(root, schema) {
   };
 }
 
-/** "array of string", "number or null", "one of: …". */
+/** "array of string", "number or null". */
 export function typeName(root, schema) {
   const own = flat(root, schema);
   const choice = own.oneOf ?? own.anyOf;
-  if (choice) return choice.map((one) => typeName(root, one)).join(' or ');
+  if (choice) return choice.map((one) => typeName(root, one)).join(` ${t('or')} `);
   if (own.const !== undefined) return JSON.stringify(own.const);
   const types = [own.type ?? (own.properties ? 'object' : own.items ? 'array' : 'any')].flat();
   return types.map((type) => {
     if (type === 'array' && own.prefixItems) return `[${own.prefixItems.map((one) => typeName(root, one)).join(', ')}]`;
-    if (type === 'array') return `array of ${own.items ? typeName(root, own.items) : 'any'}`;
+    if (type === 'array') return t('arrayOf', { type: own.items ? typeName(root, own.items) : 'any' });
     return own.format && type !== 'null' ? `${type} (${own.format})` : type;
-  }).join(' or ');
+  }).join(` ${t('or')} `);
 }
 
-const RULES = {
-  minLength: 'at least {} characters', maxLength: 'at most {} characters', minimum: '≥ {}', maximum: '≤ {}', exclusiveMinimum: '> {}',
-  exclusiveMaximum: '< {}', minItems: 'at least {} items', maxItems: 'at most {} items', pattern: 'pattern {}',
-};
+/** Bounds that need no words; the others are texts of the page under their own name. */
+const SIGNS = { minimum: '≥', maximum: '≤', exclusiveMinimum: '>', exclusiveMaximum: '<' };
+const RULES = ['minLength', 'maxLength', ...Object.keys(SIGNS), 'minItems', 'maxItems', 'pattern'];
 
 function rules(schema) {
-  const said = Object.entries(RULES).filter(([key]) => schema[key] !== undefined).map(([key, text]) => text.replace('{}', schema[key]));
-  if (schema.default !== undefined) said.push(`default ${JSON.stringify(schema.default)}`);
+  const said = RULES.filter((key) => schema[key] !== undefined)
+    .map((key) => (SIGNS[key] ? `\u2066${SIGNS[key]} ${schema[key]}\u2069` : t(key, { n: schema[key] })));
+  if (schema.default !== undefined) said.push(t('defaultValue', { value: JSON.stringify(schema.default) }));
   const example = schema.example ?? schema.examples?.[0];
-  if (example !== undefined) said.push(`for example ${JSON.stringify(example)}`);
+  if (example !== undefined) said.push(t('forExample', { value: JSON.stringify(example) }));
   return said.join(' · ');
 }
 
@@ -85,23 +87,24 @@ export function fieldTable(root, schema, label, marks = true) {
   const own = flat(root, schema);
   const list = rows(root, schema);
   const shape = own.type === 'array' || !own.properties ? h('p', { class: 'shape' }, typeName(root, schema)) : null;
-  const said = own.description && !list.length ? h('p', { class: 'lead' }, own.description) : null;
-  if (!list.length) return h('div', {}, shape ?? h('p', { class: 'shape' }, 'No fields.'), said);
-  return h('div', {}, shape, h('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': label }, table(list.map((row) => ({
+  const said = own.description && !list.length ? h('p', { ...ENGLISH, class: 'lead' }, own.description) : null;
+  if (!list.length) return h('div', {}, shape ?? h('p', { class: 'shape' }, t('noFields')), said);
+  return h('div', {}, shape, table(list.map((row) => ({
     name: row.path, required: marks && row.required, type: row.type, choice: row.schema.enum ?? row.schema.items?.enum,
     text: row.schema.description, rules: rules(row.schema),
-  })))));
+  })), label));
 }
 
-/** The table itself, shared by schemas and parameters. */
-export function table(list) {
-  return h('table', { class: 'fields' },
-    h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'Field'), h('th', { scope: 'col' }, 'Type'), h('th', { scope: 'col' }, 'Notes'))),
+/** The table itself, shared by schemas and parameters; a narrow screen scrolls it by its name. */
+export function table(list, label) {
+  return h('div', { class: 'scroll', tabindex: '0', role: 'group', 'aria-label': label }, h('table', { class: 'fields' },
+    h('thead', {}, h('tr', {}, ['field', 'type', 'notes'].map((key) => h('th', { scope: 'col' }, t(key))))),
     h('tbody', {}, list.map((row) => h('tr', {},
-      h('th', { scope: 'row' }, h('code', {}, row.name), row.required && h('span', { class: 'badge required' }, 'required')),
+      h('th', { scope: 'row' }, h('code', { dir: 'ltr' }, row.name), row.required && h('span', { class: 'badge required' }, t('required'))),
       h('td', {}, h('span', { class: 'type' }, row.type)),
-      h('td', {}, row.text, row.choice && h('div', { class: 'choices' }, row.choice.map((value) => h('code', {}, String(value)))),
-        row.rules && h('div', { class: 'rules' }, row.rules))))));
+      h('td', {}, row.text && h('div', ENGLISH, row.text),
+        row.choice && h('div', { class: 'choices' }, row.choice.map((value) => h('code', { dir: 'ltr' }, String(value)))),
+        row.rules && h('div', { class: 'rules' }, row.rules)))))));
 }
 
 /** A value that fits the schema, from its examples, defaults and first choices: whole, or as a request to start from,

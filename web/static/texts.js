@@ -126,6 +126,11 @@ export const texts = {
   },
 };
 
+/** Adds the texts that one page alone needs: for each language, its keys. */
+export function addTexts(more) {
+  for (const [tag, list] of Object.entries(more)) Object.assign(texts[tag], list);
+}
+
 const KEY = 'castellan-language';
 let current = pick();
 

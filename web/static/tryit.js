@@ -1,7 +1,8 @@
 /** "Try it": one real request from the page, with the credentials entered above and the curl line that does the same. */
 
-import { h, copy } from './dom.js';
+import { h, block, copy } from './dom.js';
 import { example, resolve } from './schema.js';
+import { t } from './texts.js';
 
 /** Header credentials by header name; answers fill in the tokens they bring. */
 export const credentials = {
@@ -25,7 +26,7 @@ export function tryIt(base, doc, operation) {
   const inputs = operation.parameters.map((parameter) => {
     const id = `try-${operation.id}-${parameter.in}-${parameter.name}`;
     const input = h('input', { id, name: parameter.name, dir: 'ltr', autocomplete: 'off', required: parameter.required });
-    return { parameter, input, row: h('div', { class: 'field' }, h('label', { for: id }, `${parameter.name} (${parameter.in})`), input) };
+    return { parameter, input, row: h('div', { class: 'field' }, h('label', { for: id, dir: 'ltr' }, `${parameter.name} (${parameter.in})`), input) };
   });
   const bodyId = `try-${operation.id}-body`;
   const body = operation.body && operation.method !== 'GET'
@@ -33,8 +34,8 @@ export function tryIt(base, doc, operation) {
   if (body) body.value = JSON.stringify(example(doc, operation.body), null, 2);
 
   const answer = h('div', { class: 'answer', role: 'status', dataset: { testid: 'try-answer' } });
-  const send = h('button', { class: 'primary', dataset: { testid: 'try-send' } }, 'Send');
-  const curl = h('button', { type: 'button', class: 'quiet' }, 'Copy as curl');
+  const send = h('button', { class: 'primary', dataset: { testid: 'try-send' } }, t('send'));
+  const curl = h('button', { type: 'button', class: 'quiet' }, t('copyCurl'));
 
   const request = () => {
     let path = operation.path;
@@ -57,13 +58,13 @@ export function tryIt(base, doc, operation) {
     const { url, init } = request();
     const line = ['curl', '-i', '-X', init.method, quoted(url), ...Object.entries(init.headers).flatMap(([n, v]) => ['-H', quoted(`${n}: ${v}`)]),
       ...(init.body ? ['-d', quoted(init.body)] : [])].join(' ');
-    if (await copy(line)) curl.textContent = 'Copied';
-    else answer.replaceChildren(h('pre', { dir: 'ltr' }, line));
+    if (await copy(line)) curl.textContent = t('copied');
+    else answer.replaceChildren(block('curl', line));
   });
 
   const form = h('form', { class: 'tryit', novalidate: true, dataset: { testid: 'try-form' } },
-    h('h4', {}, 'Try it'), inputs.map((one) => one.row),
-    body && h('div', { class: 'field' }, h('label', { for: bodyId }, 'Body (JSON)'), body),
+    h('h3', {}, t('tryIt')), inputs.map((one) => one.row),
+    body && h('div', { class: 'field' }, h('label', { for: bodyId }, t('bodyJson')), body),
     h('div', { class: 'tryit-buttons' }, send, curl), answer);
 
   form.addEventListener('submit', async (event) => {
@@ -81,10 +82,10 @@ export function tryIt(base, doc, operation) {
         h('p', { class: 'answer-head' },
           h('span', { class: response.ok ? 'badge status-good' : 'badge status-bad', dataset: { testid: 'try-status' } }, String(response.status)),
           ` ${Math.round(performance.now() - started)} ms`),
-        h('details', {}, h('summary', {}, 'Headers'), h('pre', { dir: 'ltr' }, [...response.headers].map((pair) => pair.join(': ')).join('\n'))),
-        h('pre', { dir: 'ltr', tabindex: '0', 'aria-label': 'Answer', dataset: { testid: 'try-result' } }, shown));
+        h('details', {}, h('summary', {}, t('headers')), block(t('headers'), [...response.headers].map((pair) => pair.join(': ')).join('\n'))),
+        block(t('answer'), shown, { testid: 'try-result' }));
     } catch (error) {
-      answer.replaceChildren(h('p', { class: 'notice bad' }, `No answer: ${error.message}`));
+      answer.replaceChildren(h('p', { class: 'notice bad' }, t('noAnswer', { message: error.message })));
     } finally {
       send.disabled = false;
     }
@@ -99,8 +100,9 @@ export function credentialFields(doc) {
   return [...headers].map((name) => {
     const id = `credential-${name}`;
     const input = h('input', { id, dir: 'ltr', autocomplete: 'off', spellcheck: 'false', type: 'text' });
+    input.value = credentials.values.get(name) ?? '';
     input.addEventListener('input', () => credentials.values.set(name, input.value.trim()));
     credentials.inputs.set(name, input);
-    return h('div', { class: 'field' }, h('label', { for: id }, name), input);
+    return h('div', { class: 'field' }, h('label', { for: id, dir: 'ltr' }, name), input);
   });
 }

@@ -22,7 +22,7 @@ func Walk(t *testing.T, baseURL, countryCode, phone, password string, shotsDir s
 func (tab *Tab) Walk(baseURL, countryCode, phone, password, shotsDir string, view View) {
 	t := tab.t
 	t.Helper()
-	shot := func(name string) { tab.Screenshot(t, filepath.Join(shotsDir, name+".png")) }
+	shot := tab.lookAt(shotsDir)
 
 	tab.Open(strings.TrimSuffix(baseURL, "/") + "/")
 	tab.Until("document.body.dataset.ready === 'true'")
@@ -120,7 +120,7 @@ func WalkDocs(t *testing.T, baseURL, shotsDir string) {
 func (tab *Tab) WalkDocs(baseURL, shotsDir string, view View) {
 	t := tab.t
 	t.Helper()
-	shot := func(name string) { tab.Screenshot(t, filepath.Join(shotsDir, name+".png")) }
+	shot := tab.lookAt(shotsDir)
 
 	tab.View(view)
 	tab.Open(strings.TrimSuffix(baseURL, "/") + "/docs")
@@ -157,6 +157,15 @@ func (tab *Tab) WalkDocs(baseURL, shotsDir string, view View) {
 	tab.Click(`.op[id^="socket"]:not([hidden]) > summary`)
 	tab.Until("[...document.querySelectorAll('.op[id^=\"socket\"][open] .fields th code')].some((e) => e.textContent === 'challengeId')")
 	shot("4-socket")
+}
+
+// lookAt gives the function that looks at a step: nobody may be kept out, and a picture is kept in dir.
+func (tab *Tab) lookAt(dir string) func(step string) {
+	return func(step string) {
+		tab.t.Helper()
+		tab.NoBarriers(step)
+		tab.Screenshot(tab.t, filepath.Join(dir, step+".png"))
+	}
 }
 
 func testID(part, method string) string {

@@ -1,0 +1,112 @@
+package web_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"castellan/web/webtest"
+)
+
+// No page keeps anybody out: every page in light and dark, in both directions of writing, on a phone and on a wide
+// screen, and every step of the account at least once.
+func TestNoBarriers(t *testing.T) {
+	tab := webtest.Browser(t)
+	t.Run("steps", func(t *testing.T) { stepsWithoutBarriers(t, tab.For(t)) })
+	t.Run("outbox", func(t *testing.T) { outboxWithoutBarriers(t, tab.For(t)) })
+	t.Run("docs", func(t *testing.T) { docsWithoutBarriers(t, tab.For(t)) })
+}
+
+// stepsWithoutBarriers walks from the login to the session; the tabs of the account are steps too.
+func stepsWithoutBarriers(t *testing.T, tab *webtest.Tab) {
+	s := newService(t)
+	tab.Open(s.URL + "/")
+	tab.Until("document.body.dataset.ready === 'true'")
+	everyView(t, tab, "login")
+	tab.Click("#forgot")
+	tab.See("#reset-step")
+	noBarriers(t, tab, "reset")
+	tab.Click("#reset-step [data-leave]")
+	tab.Login(demoCountry, demoPhone, "wrong")
+	tab.See("#error")
+	noBarriers(t, tab, "login refused")
+
+	tab.Login(demoCountry, demoPhone, demoPassword)
+	tab.See("#challenge-step")
+	tab.FreshCode("SMS")
+	tab.Type(`[data-testid="code-SMS"]`, "999 999")
+	tab.Click(`[data-testid="verify-SMS"]`)
+	tab.Until(`document.querySelector('[data-testid="note-SMS"]').dataset.kind === 'bad'`)
+	noBarriers(t, tab, "a wrong code")
+	tab.Click("#cancel")
+	later(tab, s, time.Second)
+	tab.Login(demoCountry, demoPhone, demoPassword)
+	tab.See(`[data-testid="outbox-item"][data-old="true"]`)
+	code := tab.FreshCode("SMS")
+	everyView(t, tab, "verify")
+
+	tab.Type(`[data-testid="code-SMS"]`, code)
+	tab.Click(`[data-testid="verify-SMS"]`)
+	tab.See(`[data-testid="session-item"]`)
+	for _, one := range []string{"authenticator", "devices", "password", "countries", "addresses"} {
+		tab.Click("#tab-" + one)
+		tab.See("#panel-" + one)
+		noBarriers(t, tab, "session, "+one)
+	}
+	tab.Click("#tab-sessions")
+	tab.Click(`[data-testid="log-entry"] summary`)
+	everyView(t, tab, "session")
+}
+
+func outboxWithoutBarriers(t *testing.T, tab *webtest.Tab) {
+	s := newService(t)
+	openChallenge(t, tab, s)
+	tab.Open(s.URL + "/dev/outbox/page")
+	tab.See(`[data-testid="outbox-item"]`)
+	everyView(t, tab, "outbox")
+	tab.Type("#to", "nobody")
+	tab.Until(`document.querySelectorAll('[data-testid="outbox-item"]').length === 0`)
+	noBarriers(t, tab, "empty outbox")
+}
+
+func docsWithoutBarriers(t *testing.T, tab *webtest.Tab) {
+	s := newService(t)
+	tab.Open(s.URL + "/docs")
+	tab.Until("document.getElementById('main').dataset.ready === 'true'")
+	noBarriers(t, tab, "docs, closed")
+	for _, id := range webtest.Value[[]string](tab, "[...document.querySelectorAll('.op')].map((one) => one.id)") {
+		tab.Click("#" + id + " > summary")
+		tab.See("#" + id + " .op-body")
+	}
+	tab.Click(`#post-auth-login [data-testid="try-send"]`)
+	tab.See(`[data-testid="try-status"]`)
+	everyView(t, tab, "docs")
+}
+
+// everyView looks at the page as it stands in all the views that a person may have, and keeps a picture of each.
+func everyView(t *testing.T, tab *webtest.Tab, step string) {
+	t.Helper()
+	shot := shotsOf(t, tab)
+	for _, size := range []webtest.View{webtest.Phone, webtest.Desktop} {
+		for _, language := range []string{"ar", "en"} {
+			for _, dark := range []bool{true, false} {
+				view := size
+				view.Dark, view.Language = dark, language
+				name := fmt.Sprintf("%s-%d-%s-dark=%v", step, view.Width, language, dark)
+				tab.View(view)
+				noBarriers(t, tab, name)
+				shot(name)
+			}
+		}
+	}
+}
+
+// noBarriers asks that the page keeps nobody out and is no wider than the screen.
+func noBarriers(t *testing.T, tab *webtest.Tab, step string) {
+	t.Helper()
+	tab.NoBarriers(step)
+	const excess = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+	if wide := webtest.Value[int](tab, excess); wide > 0 {
+		t.Errorf("%s is %d pixels too wide", step, wide)
+	}
+}

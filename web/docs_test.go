@@ -1,0 +1,62 @@
+package web_test
+
+import (
+	"slices"
+	"testing"
+
+	"castellan/web/webtest"
+)
+
+// The viewer finds the error codes of an endpoint in schemas, examples and extensions, each with its status.
+func docsErrors(t *testing.T, tab *webtest.Tab) {
+	s := newService(t)
+	for id, want := range map[string]string{
+		"post-auth-2fa-challenge-complete":      "409CHALLENGE_CLOSEDMETHOD_ALREADY_COMPLETED",
+		"post-admin-system-mfa-policies-common": "409RECORD_ALREADY_EXIST",
+		"post-auth-login":                       "INVALID_FIELDINVALID_CREDENTIALSRATE_LIMITED401CHALLENGE_CLOSEDMETHOD_ALREADY_COMPLETED",
+	} {
+		tab.Open("about:blank")
+		tab.Open(s.URL + "/docs#" + id)
+		if got := tab.Text("#" + id + " .errors"); got != want {
+			t.Errorf("%s shows the errors %s, want %s", id, got, want)
+		}
+	}
+}
+
+// The viewer speaks the page's language, and keeps what is open and what was typed when it changes. The texts of the
+// document stay English, from left to right, and their line breaks are no ends of lines.
+func docsLanguages(t *testing.T, tab *webtest.Tab) {
+	s := newService(t)
+	tab.Open(s.URL + "/docs#post-auth-login")
+	tab.See("#post-auth-login .fields")
+	tab.Type("#credential-x-auth", "a-token")
+	for _, one := range []struct{ language, dir, title, send, found string }{
+		{"ar", "rtl", "الواجهة", "أرسل", "6 نقاط نهاية"},
+		{"tr", "ltr", "Arayüz", "Gönder", "6 uç nokta"},
+		{"en", "ltr", "Interface", "Send", "6 endpoints"},
+	} {
+		tab.Choose("#language", one.language)
+		tab.Until("document.documentElement.dir === '" + one.dir + "'")
+		for selector, want := range map[string]string{
+			"h1": one.title, `#post-auth-login [data-testid="try-send"]`: one.send, "#search-count": one.found,
+		} {
+			if got := tab.Text(selector); got != want {
+				t.Errorf("%s: %s says %q, want %q", one.language, selector, got, want)
+			}
+		}
+		const typed = "document.getElementById('credential-x-auth').value"
+		if got := webtest.Value[string](tab, typed); got != "a-token" {
+			t.Errorf("%s: the credential became %q", one.language, got)
+		}
+	}
+	paragraphs := webtest.Value[[]string](tab,
+		"[...document.querySelectorAll('#about-text :is(p, li)')].map((one) => one.innerText)")
+	want := []string{"Second-factor challenges, sessions and their administration.", "A client answers with p-auth:",
+		"by the answer,", "by the socket, which may come first."}
+	if !slices.Equal(paragraphs, want) {
+		t.Errorf("the introduction reads %q, want %q", paragraphs, want)
+	}
+	if !webtest.Value[bool](tab, "document.querySelector('#about-text .prose').matches('[lang=en][dir=ltr]')") {
+		t.Error("the introduction is not marked as English")
+	}
+}

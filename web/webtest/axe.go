@@ -1,0 +1,59 @@
+package webtest
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+//go:embed testdata/axe-core/axe.min.js
+var axe string
+
+// violation is one rule of axe-core that the page breaks, and where.
+type violation struct {
+	ID     string `json:"id"`
+	Impact string `json:"impact"` // minor, moderate, serious or critical
+	Help   string `json:"help"`
+	Nodes  []struct {
+		HTML    string `json:"html"`
+		Summary string `json:"failureSummary"`
+	} `json:"nodes"`
+}
+
+// axeTags are the rules that are asked for: WCAG 2.0 to 2.2, levels A and AA, and the rules of good practice.
+var axeTags = []string{"wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"}
+
+// NoBarriers fails the test when axe-core finds that the page, as it stands, keeps a person out: text that cannot be
+// read, a field without a name, a heading level left out. step names the state of the page for the message.
+func (tab *Tab) NoBarriers(step string) {
+	tab.t.Helper()
+	if !Value[bool](tab, "typeof window.axe === 'object'") {
+		Value[bool](tab, "(() => { "+axe+"; return true; })()")
+	}
+	tags, err := json.Marshal(axeTags)
+	if err != nil {
+		tab.t.Fatal(err)
+	}
+	found := Value[[]violation](tab, fmt.Sprintf(`window.axe.run(document, { runOnly: %s, resultTypes: ['violations'] })
+		.then((result) => result.violations.map(({ id, impact, help, nodes }) => ({ id, impact, help,
+			nodes: nodes.map(({ html, failureSummary }) => ({ html, failureSummary })) })))`, tags))
+	for _, one := range found {
+		tab.t.Errorf("%s: %s", step, one)
+	}
+}
+
+// String is the rule with the first places, each once.
+func (v violation) String() string {
+	const shown = 4
+	var places []string
+	for _, node := range v.Nodes {
+		place := node.HTML + "\n\t\t" + strings.ReplaceAll(node.Summary, "\n", "\n\t\t")
+		if !slices.Contains(places, place) {
+			places = append(places, place)
+		}
+	}
+	places = places[:min(len(places), shown)]
+	return fmt.Sprintf("%s (%s), %d places: %s\n\t%s", v.ID, v.Impact, len(v.Nodes), v.Help, strings.Join(places, "\n\t"))
+}
