@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/audit"
 	"castellan/domain/challenge"
 	"castellan/domain/challenge/stepup"
 	"castellan/domain/fault"
@@ -180,7 +181,7 @@ func TestAuthenticatorLife(t *testing.T) {
 		if w.user.TOTP || w.user.CV != 3 || slices.Contains(names(w.begin("LOGIN", "")), challenge.TOTP) {
 			t.Errorf("account %+v", w.user)
 		}
-		who := totp.Caller{UserID: w.user.ID}
+		who := audit.By{UserID: w.user.ID}
 		_, err = w.totps.Recover(ctx, who, a.recoveryCodes()[0])
 		expect(t, err, fault.TOTPNotDefined)
 
@@ -358,7 +359,7 @@ func TestWrongCodes(t *testing.T) {
 			t.Errorf("another method: %+v, %v", done, err)
 		}
 		// A code that was not evaluated was not used up, and another flow is open.
-		if err := w.totps.Verify(t.Context(), totp.Caller{UserID: w.user.ID}, a.code(0)); err != nil {
+		if err := w.totps.Verify(t.Context(), audit.By{UserID: w.user.ID}, a.code(0)); err != nil {
 			t.Errorf("another flow: %v", err)
 		}
 	})
@@ -368,7 +369,7 @@ func TestWrongCodes(t *testing.T) {
 func TestStepIsUsedForEveryPurpose(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		ctx, a := t.Context(), w.setUp()
-		who := totp.Caller{UserID: w.user.ID}
+		who := audit.By{UserID: w.user.ID}
 		if err := w.totps.Verify(ctx, who, a.code(0)); err != nil {
 			t.Fatal(err)
 		}
@@ -461,7 +462,7 @@ func TestSecretsAtRest(t *testing.T) {
 	dir := t.TempDir()
 	w := openOn(t, "sqlite:"+filepath.Join(dir, "test.db"))
 	a := w.setUp()
-	if err := w.totps.Verify(t.Context(), totp.Caller{UserID: w.user.ID}, a.code(0)); err != nil {
+	if err := w.totps.Verify(t.Context(), audit.By{UserID: w.user.ID}, a.code(0)); err != nil {
 		t.Fatal(err)
 	}
 	var dump []byte

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"castellan/domain/audit"
 	"castellan/domain/fault"
 	"castellan/domain/resource"
 	httpapi "castellan/http"
@@ -103,7 +104,7 @@ func (s *service) ask(e rest.Endpoint, headers ...string) string {
 // without grants. What is reserved refuses to be granted.
 func (s *service) grantEverything() {
 	t, ctx := s.t, s.t.Context()
-	by := resource.Author{UserID: s.users["root"]}
+	by := audit.By{UserID: s.users["root"]}
 	all, err := s.admin.Store.Resources(ctx)
 	must(t, err)
 	for name, p := range map[string]resource.Permission{"allowed": resource.Allow, "audited": resource.Audit, "denied": resource.Deny, "empty": resource.None} {
@@ -138,13 +139,13 @@ func (s *service) grantEverything() {
 // that is reserved; and losing a role or a grant closes at once.
 func TestReservedStaysClosed(t *testing.T) {
 	both(t, func(t *testing.T, s *service) {
-		ctx, by := t.Context(), resource.Author{UserID: s.users["root"]}
+		ctx, by := t.Context(), audit.By{UserID: s.users["root"]}
 		all, err := s.admin.Store.Resources(ctx)
 		must(t, err)
 		r, err := s.admin.AddRole(ctx, by, "sly", "Sly")
 		must(t, err)
 		for _, x := range all {
-			_, err := s.admin.Store.SetGrant(ctx, r.ID, x.ID, resource.Allow, s.admin.Now())
+			_, err := s.admin.Store.SetGrant(ctx, r.ID, x.ID, resource.Allow, s.admin.Changes.Now())
 			must(t, err)
 		}
 		_, err = s.admin.Give(ctx, by, s.users["plain"], "sly")

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"testing"
 
+	"castellan/domain/audit"
 	"castellan/domain/fault"
-	"castellan/domain/resource"
 	"castellan/domain/user"
 )
 
@@ -114,7 +114,7 @@ func TestLastAdministrator(t *testing.T) {
 		s.wants("DELETE /admin/user-roles", body("plain"), 200, ok("plain"))
 
 		admins := []string{"root", "empty", "allowed", "audited", "denied", "torn"}
-		by := resource.Author{UserID: s.users["root"]}
+		by := audit.By{UserID: s.users["root"]}
 		for range 4 {
 			s.raceForAdmin(by, admins)
 		}
@@ -123,7 +123,7 @@ func TestLastAdministrator(t *testing.T) {
 
 // raceForAdmin makes all of the accounts administrators and takes the role
 // from all of them at once.
-func (s *service) raceForAdmin(by resource.Author, admins []string) {
+func (s *service) raceForAdmin(by audit.By, admins []string) {
 	t, ctx := s.t, s.t.Context()
 	for _, name := range admins {
 		if _, err := s.admin.Give(ctx, by, s.users[name], user.RoleAdmin); err != nil && fault.CodeOf(err) != fault.RecordAlreadyExist {

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/admin"
+	"castellan/domain/change"
 	"castellan/domain/change/changetest"
 	"castellan/domain/device"
 	"castellan/domain/id"
@@ -71,7 +73,8 @@ func open(t *testing.T, dsn string) *service {
 	store, users := persistence.NewResources(db), persistence.NewUsers(db)
 	must(t, db.InTx(ctx, func(ctx context.Context) error { return resource.Sync(ctx, store, httpapi.Table(), time.Now()) }))
 	live := resource.NewLive(store, users)
-	admin := &resource.Admin{Store: store, Accounts: users, Commit: db, Live: live, Table: httpapi.Table(), Now: time.Now}
+	admin := &resource.Admin{Store: store, Accounts: users, Table: httpapi.Table(),
+		Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.Roles, Lock: store.Lock, Reload: live.Reload}}
 	s := &service{t: t, db: db, admin: admin, users: map[string]string{}}
 	for i, name := range []string{"root", "plain", "empty", "allowed", "audited", "denied", "torn"} {
 		u := user.New(id.New(time.Now()), time.Now())

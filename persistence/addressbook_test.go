@@ -9,6 +9,8 @@ import (
 
 	"castellan/domain/addressbook"
 	"castellan/domain/addressbook/addressbooktest"
+	"castellan/domain/admin"
+	"castellan/domain/audit"
 	"castellan/domain/commit"
 	"castellan/domain/currency"
 	"castellan/domain/currency/currencytest"
@@ -44,9 +46,10 @@ func TestAddressBookAudit(t *testing.T) {
 		ctx := t.Context()
 		currencies := NewCurrencies(db)
 		must(t, db.InTx(ctx, func(ctx context.Context) error { return currency.Seed(ctx, currencies) }))
-		books := &addressbook.Service{Store: NewAddressBooks(db), Commit: db, Currencies: currency.NewLive(currencies), Now: time.Now}
+		books := &addressbook.Service{Store: NewAddressBooks(db), Changes: admin.Changes{Commit: db, Now: time.Now},
+			Currencies: currency.NewLive(currencies)}
 		must(t, books.Currencies.Reload(ctx))
-		who := addressbook.Caller{UserID: "u1", IP: "192.0.2.9", RequestID: "r1"}
+		who := audit.By{UserID: "u1", IP: "192.0.2.9", RequestID: "r1"}
 		const first, second = "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa", "1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2"
 		var r addressbook.Record
 		for _, step := range []struct {
@@ -64,11 +67,11 @@ func TestAddressBookAudit(t *testing.T) {
 			{"WITHDRAWAL_ADDRESS_REMOVE", second, func() error { return books.Remove(ctx, who, r.ID) }},
 		} {
 			// Without its audit row there is no change.
-			books.Commit = noAudit{db}
+			books.Changes.Commit = noAudit{db}
 			if err := step.do(); !errors.Is(err, errNoAudit) {
 				t.Errorf("%s: %v", step.action, err)
 			}
-			books.Commit = db
+			books.Changes.Commit = db
 			must(t, step.do())
 			var rows []auditRow
 			must(t, db.Conn(ctx).NewSelect().Model(&rows).Where("action = ?", step.action).Scan(ctx))

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/admin"
+	"castellan/domain/audit"
 	"castellan/domain/change"
 	"castellan/domain/commit"
 	"castellan/domain/fault"
@@ -29,23 +31,24 @@ func TestFirewallAdmin(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		ctx := t.Context()
 		live := firewall.NewLive(NewFirewall(db), "API", time.Now)
-		admin := &firewall.Admin{Store: NewFirewall(db), Commit: db, Live: live, App: "API", Actor: "operator", Now: time.Now}
+		rules := &firewall.Admin{Store: NewFirewall(db), App: "API",
+			Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.Firewall, Reload: live.Reload}}
 		me := firewall.Client{UserID: "admin1", IP: netip.MustParseAddr("192.0.2.9"), Country: "TR"}
-		by := firewall.Author{Client: me, RequestID: "r1"}
+		by := firewall.Author{By: audit.By{UserID: "admin1", IP: "192.0.2.9", RequestID: "r1"}, Client: me}
 		blacklist := firewall.Rule{AppID: "API", Label: "b", Type: firewall.Blacklist, EntityType: firewall.IP, Entities: []string{"::ffff:203.0.113.1"}, AllResources: true, Status: firewall.Active}
 		judge := func(ip string) firewall.Verdict {
 			v, _ := live.Snapshot().Judge("GET /x", firewall.Client{IP: netip.MustParseAddr(ip)}, time.Now().UnixMilli(), nil)
 			return v
 		}
-		must(t, admin.Add(ctx, by, blacklist))
+		must(t, rules.Add(ctx, by, blacklist))
 		if judge("203.0.113.1") != firewall.Deny || judge("203.0.113.2") != firewall.Allow {
 			t.Error("a rule that was added does not hold")
 		}
-		must(t, admin.Change(ctx, by, firewall.Change{Label: "b", Status: new(firewall.Inactive)}))
+		must(t, rules.Change(ctx, by, firewall.Change{Label: "b", Status: new(firewall.Inactive)}))
 		if judge("203.0.113.1") != firewall.Allow {
 			t.Error("a rule that was deactivated holds")
 		}
-		must(t, admin.Change(ctx, firewall.Author{Trusted: true}, firewall.Change{Label: "b"})) // D-WAF-14
+		must(t, rules.Change(ctx, firewall.Author{By: audit.Operator, Force: true}, firewall.Change{Label: "b"})) // D-WAF-14
 		for i, want := range []struct{ action, actor, ip string }{{"FIREWALL_RULE_ADD", "admin1", "192.0.2.9"}, {"FIREWALL_RULE_UPDATE", "admin1", "192.0.2.9"}, {"FIREWALL_RULE_UPDATE", "operator", ""}} {
 			var rows []auditRow
 			must(t, db.Conn(ctx).NewSelect().Model(&rows).OrderExpr("seq").Where("action LIKE 'FIREWALL%'").Scan(ctx))
@@ -70,9 +73,9 @@ func TestFirewallAdmin(t *testing.T) {
 		own := blacklist
 		own.Label, own.Entities = "own", []string{"192.0.2.0/24"}
 		for want, do := range map[fault.Code]func() error{
-			fault.RecordAlreadyExist: func() error { return admin.Add(ctx, by, blacklist) },
-			fault.RecordNotFound:     func() error { return admin.Change(ctx, by, firewall.Change{Label: "none"}) },
-			fault.InvalidField:       func() error { return admin.Add(ctx, by, own) },
+			fault.RecordAlreadyExist: func() error { return rules.Add(ctx, by, blacklist) },
+			fault.RecordNotFound:     func() error { return rules.Change(ctx, by, firewall.Change{Label: "none"}) },
+			fault.InvalidField:       func() error { return rules.Add(ctx, by, own) },
 		} {
 			if err := do(); fault.CodeOf(err) != want {
 				t.Errorf("got %v, want %s", err, want)
@@ -81,7 +84,8 @@ func TestFirewallAdmin(t *testing.T) {
 		if again, _ := db.VerifyAudit(ctx, []byte("audit key of the test")); again != rows {
 			t.Errorf("%d audit rows after refusals, %d before", again, rows)
 		}
-		deaf := &firewall.Admin{Store: NewFirewall(db), Commit: noAudit{db}, Live: live, App: "API", Now: time.Now}
+		deaf := &firewall.Admin{Store: NewFirewall(db), App: "API",
+			Changes: admin.Changes{Commit: noAudit{db}, Now: time.Now, Topic: change.Firewall, Reload: live.Reload}}
 		unheard := blacklist
 		unheard.Label = "unheard"
 		if err := deaf.Add(ctx, by, unheard); !errors.Is(err, errNoAudit) {
@@ -94,8 +98,8 @@ func TestFirewallAdmin(t *testing.T) {
 
 		// A caller who has gone away does not keep the node from judging by his write.
 		gone, cancel := context.WithCancel(ctx)
-		admin.Commit = afterwards{db, cancel}
-		must(t, admin.Change(gone, by, firewall.Change{Label: "b", Status: new(firewall.Active)}))
+		rules.Changes.Commit = afterwards{db, cancel}
+		must(t, rules.Change(gone, by, firewall.Change{Label: "b", Status: new(firewall.Active)}))
 		if judge("203.0.113.1") != firewall.Deny {
 			t.Error("the change was not read back")
 		}
@@ -107,7 +111,8 @@ func TestFirewallLockout(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		ctx := t.Context()
 		live := firewall.NewLive(NewFirewall(db), "API", time.Now)
-		admin := &firewall.Admin{Store: NewFirewall(db), Commit: db, Live: live, App: "API", Now: time.Now}
+		rules := &firewall.Admin{Store: NewFirewall(db), App: "API",
+			Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.Firewall, Reload: live.Reload}}
 		by := firewall.Author{Client: firewall.Client{UserID: "admin1", IP: netip.MustParseAddr("192.0.2.9"), Country: "TR"}}
 		n := 0
 		make := func(change func(*firewall.Rule)) firewall.Rule {
@@ -152,7 +157,7 @@ func TestFirewallLockout(t *testing.T) {
 		} {
 			empty(t, db, "firewall_rule")
 			r := make(c.change)
-			err := admin.Add(ctx, by, r)
+			err := rules.Add(ctx, by, r)
 			var f *fault.Error
 			if shut := errors.As(err, &f) && f.Code == fault.InvalidField && f.Field == "force"; shut != c.shut || err != nil && !shut {
 				t.Errorf("%s: %v", name, err)
@@ -162,22 +167,22 @@ func TestFirewallLockout(t *testing.T) {
 			}
 			// The same by a change of status, and the three ways past it.
 			r.Status = firewall.Inactive
-			must(t, admin.Add(ctx, by, r))
+			must(t, rules.Add(ctx, by, r))
 			on := firewall.Change{Label: r.Label, Status: new(firewall.Active)}
-			if err := admin.Change(ctx, by, on); fault.CodeOf(err) != fault.InvalidField {
+			if err := rules.Change(ctx, by, on); fault.CodeOf(err) != fault.InvalidField {
 				t.Errorf("%s, activated: %v", name, err)
 			}
-			bypassed := *admin
+			bypassed := *rules
 			bypassed.Bypass = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
 			must(t, bypassed.Change(ctx, by, on))
 			again := r
 			again.Label, again.Status = "again", firewall.Active
 			must(t, bypassed.Add(ctx, by, again))
-			must(t, admin.Change(ctx, by, firewall.Change{Label: r.Label})) // already shut out: no worse than before
-			must(t, admin.Change(ctx, by, firewall.Change{Label: r.Label, Status: new(firewall.Inactive)}))
+			must(t, rules.Change(ctx, by, firewall.Change{Label: r.Label})) // already shut out: no worse than before
+			must(t, rules.Change(ctx, by, firewall.Change{Label: r.Label, Status: new(firewall.Inactive)}))
 			force := by
 			force.Force = true
-			must(t, admin.Change(ctx, force, on))
+			must(t, rules.Change(ctx, force, on))
 		}
 	})
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/admin"
+	"castellan/domain/audit"
 	"castellan/domain/change"
 	"castellan/domain/commit"
 	"castellan/domain/fault"
@@ -31,29 +33,29 @@ func TestMFAAdmin(t *testing.T) {
 		must(t, db.InTx(ctx, func(ctx context.Context) error { return mfa.Seed(ctx, store) }))
 		live := mfa.NewLive(store)
 		must(t, live.Reload(ctx))
-		admin := &mfa.Admin{Store: store, Commit: db, Live: live, Now: time.Now}
-		by := mfa.Author{UserID: "admin1", IP: "192.0.2.9", RequestID: "r1"}
+		config := &mfa.Admin{Store: store, Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.MFA, Reload: live.Reload}}
+		by := audit.By{UserID: "admin1", IP: "192.0.2.9", RequestID: "r1"}
 
 		var id int64
 		for _, step := range []struct {
 			action string
 			do     func() error
 		}{
-			{"MFA_METHOD_ADD", func() error { return admin.AddMethod(ctx, by, mfa.Method{Code: "FAX", ExpireMs: 5}) }},
+			{"MFA_METHOD_ADD", func() error { return config.AddMethod(ctx, by, mfa.Method{Code: "FAX", ExpireMs: 5}) }},
 			{"MFA_METHOD_UPDATE", func() error {
-				return admin.ChangeMethod(ctx, by, mfa.MethodChange{Code: "SMS", ExpireMs: new(int64(90_000))})
+				return config.ChangeMethod(ctx, by, mfa.MethodChange{Code: "SMS", ExpireMs: new(int64(90_000))})
 			}},
 			{"MFA_ACTION_ADD", func() error {
-				return admin.AddAction(ctx, by, mfa.Action{Code: "WIRE", Title: mfa.Text{"en": "Wire"}})
+				return config.AddAction(ctx, by, mfa.Action{Code: "WIRE", Title: mfa.Text{"en": "Wire"}})
 			}},
 			{"MFA_ACTION_UPDATE", func() error {
-				return admin.ChangeAction(ctx, by, mfa.ActionChange{Code: "LOGIN", Title: &mfa.Text{"en": "Log in"}})
+				return config.ChangeAction(ctx, by, mfa.ActionChange{Code: "LOGIN", Title: &mfa.Text{"en": "Log in"}})
 			}},
 			{"MFA_POLICY_ADD", func() (err error) {
-				id, err = admin.AddCommon(ctx, by, mfa.Policy{ActionCode: "LOGIN", Name: "n", Methods: []mfa.Choice{{Code: "SMS"}, {Code: "FAX"}}, Required: 1})
+				id, err = config.AddCommon(ctx, by, mfa.Policy{ActionCode: "LOGIN", Name: "n", Methods: []mfa.Choice{{Code: "SMS"}, {Code: "FAX"}}, Required: 1})
 				return err
 			}},
-			{"MFA_POLICY_UPDATE", func() error { return admin.ChangeCommon(ctx, by, mfa.PolicyChange{ID: id, Required: new(2)}) }},
+			{"MFA_POLICY_UPDATE", func() error { return config.ChangeCommon(ctx, by, mfa.PolicyChange{ID: id, Required: new(2)}) }},
 		} {
 			must(t, step.do())
 			var last auditRow
@@ -84,17 +86,17 @@ func TestMFAAdmin(t *testing.T) {
 
 		// Refusals leave no trace.
 		for _, err := range []error{
-			admin.AddMethod(ctx, by, mfa.Method{Code: "SMS"}),
-			admin.ChangeMethod(ctx, by, mfa.MethodChange{Code: "SMS", ExpireMs: new(int64(90_000))}),
-			admin.ChangeMethod(ctx, by, mfa.MethodChange{Code: "NONE", ExpireMs: new(int64(1))}),
-			admin.ChangeCommon(ctx, by, mfa.PolicyChange{ID: id, Required: new(3)}),
+			config.AddMethod(ctx, by, mfa.Method{Code: "SMS"}),
+			config.ChangeMethod(ctx, by, mfa.MethodChange{Code: "SMS", ExpireMs: new(int64(90_000))}),
+			config.ChangeMethod(ctx, by, mfa.MethodChange{Code: "NONE", ExpireMs: new(int64(1))}),
+			config.ChangeCommon(ctx, by, mfa.PolicyChange{ID: id, Required: new(3)}),
 		} {
 			if fault.CodeOf(err) == "" || fault.CodeOf(err) == fault.Internal {
 				t.Errorf("got %v", err)
 			}
 		}
 		// Without its audit row there is no change.
-		deaf := &mfa.Admin{Store: store, Commit: noAudit{db}, Live: live, Now: time.Now}
+		deaf := &mfa.Admin{Store: store, Changes: admin.Changes{Commit: noAudit{db}, Now: time.Now, Topic: change.MFA, Reload: live.Reload}}
 		if err := deaf.AddMethod(ctx, by, mfa.Method{Code: "UNHEARD"}); !errors.Is(err, errNoAudit) {
 			t.Errorf("got %v", err)
 		}
@@ -121,8 +123,9 @@ func TestMFAChangeThatCannotBeReadBack(t *testing.T) {
 		ctx := t.Context()
 		store := NewMFA(db)
 		unread := errors.New("unread")
-		admin := &mfa.Admin{Store: store, Commit: db, Live: mfa.NewLive(blind{store, unread}), Now: time.Now}
-		if err := admin.AddMethod(ctx, mfa.Author{}, mfa.Method{Code: "SMS"}); !errors.Is(err, unread) {
+		config := &mfa.Admin{Store: store, Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.MFA,
+			Reload: mfa.NewLive(blind{store, unread}).Reload}}
+		if err := config.AddMethod(ctx, audit.By{}, mfa.Method{Code: "SMS"}); !errors.Is(err, unread) {
 			t.Errorf("got %v", err)
 		}
 		if ms, err := store.Methods(ctx); err != nil || len(ms) != 1 {
@@ -130,10 +133,10 @@ func TestMFAChangeThatCannotBeReadBack(t *testing.T) {
 		}
 		// A caller who has gone away does not keep the node from reading back.
 		live := mfa.NewLive(store)
-		admin.Live = live
+		config.Changes.Reload = live.Reload
 		gone, cancel := context.WithCancel(ctx)
-		admin.Commit = afterwards{db, cancel}
-		must(t, admin.AddMethod(gone, mfa.Author{}, mfa.Method{Code: "MAIL"}))
+		config.Changes.Commit = afterwards{db, cancel}
+		must(t, config.AddMethod(gone, audit.By{}, mfa.Method{Code: "MAIL"}))
 		if _, ok := live.Catalog().Method("MAIL"); !ok {
 			t.Error("the change was not read back")
 		}
@@ -145,10 +148,10 @@ func TestMFAChangeInsideATransaction(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		store := NewMFA(db)
 		live := mfa.NewLive(store)
-		admin := &mfa.Admin{Store: store, Commit: db, Live: live, Now: time.Now}
+		config := &mfa.Admin{Store: store, Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.MFA, Reload: live.Reload}}
 		undone := errors.New("undone")
 		err := db.InTx(t.Context(), func(ctx context.Context) error {
-			must(t, admin.AddMethod(ctx, mfa.Author{}, mfa.Method{Code: "SMS"}))
+			must(t, config.AddMethod(ctx, audit.By{}, mfa.Method{Code: "SMS"}))
 			return undone
 		})
 		if _, ok := live.Catalog().Method("SMS"); ok || !errors.Is(err, undone) {

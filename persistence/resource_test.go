@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/admin"
+	"castellan/domain/audit"
 	"castellan/domain/change"
 	"castellan/domain/commit"
 	"castellan/domain/fault"
@@ -54,8 +56,9 @@ func TestResourceAdmin(t *testing.T) {
 		here, _ := node()
 		there, feed := node()
 		locks := &lockCount{Store: store}
-		admin := &resource.Admin{Store: locks, Accounts: users, Commit: db, Live: here, Table: table, Now: time.Now}
-		by := resource.Author{UserID: "admin1", IP: "192.0.2.9", RequestID: "r1"}
+		registry := &resource.Admin{Store: locks, Accounts: users, Table: table,
+			Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.Roles, Lock: locks.Lock, Reload: here.Reload}}
+		by := audit.By{UserID: "admin1", IP: "192.0.2.9", RequestID: "r1"}
 		u := user.New("u1", time.Now())
 		u.Phone = "+905320000001"
 		must(t, db.Commit(ctx, user.Add{User: u}))
@@ -85,27 +88,27 @@ func TestResourceAdmin(t *testing.T) {
 			want   resource.Permission
 			do     func() error
 		}{
-			{"ROLE_ADD", "", 0, "", func() (err error) { role, err = admin.AddRole(ctx, by, "r", "R"); return err }},
-			{"USER_ROLE_ADD", "u1", 0, "", func() error { _, err := admin.Give(ctx, by, "u1", "r"); return err }},
-			{"PERMISSION_SET", "", 1, resource.Allow, func() error { _, err := admin.Grant(ctx, by, role.ID, x, resource.Allow); return err }},
-			{"PERMISSION_SET", "", 1, resource.Deny, func() error { _, err := admin.Grant(ctx, by, role.ID, x, resource.Deny); return err }},
-			{"USER_ROLE_DELETE", "u1", 0, "", func() error { _, err := admin.Take(ctx, by, "u1", "r"); return err }},
-			{"USER_ROLE_ADD", "u1", 0, resource.Deny, func() error { _, err := admin.Give(ctx, by, "u1", "r"); return err }},
-			{"PERMISSION_DELETE", "", 1, "", func() error { _, err := admin.Revoke(ctx, by, role.ID, x); return err }},
+			{"ROLE_ADD", "", 0, "", func() (err error) { role, err = registry.AddRole(ctx, by, "r", "R"); return err }},
+			{"USER_ROLE_ADD", "u1", 0, "", func() error { _, err := registry.Give(ctx, by, "u1", "r"); return err }},
+			{"PERMISSION_SET", "", 1, resource.Allow, func() error { _, err := registry.Grant(ctx, by, role.ID, x, resource.Allow); return err }},
+			{"PERMISSION_SET", "", 1, resource.Deny, func() error { _, err := registry.Grant(ctx, by, role.ID, x, resource.Deny); return err }},
+			{"USER_ROLE_DELETE", "u1", 0, "", func() error { _, err := registry.Take(ctx, by, "u1", "r"); return err }},
+			{"USER_ROLE_ADD", "u1", 0, resource.Deny, func() error { _, err := registry.Give(ctx, by, "u1", "r"); return err }},
+			{"PERMISSION_DELETE", "", 1, "", func() error { _, err := registry.Revoke(ctx, by, role.ID, x); return err }},
 			{"RESOURCE_TYPE_ADD", "", 0, "", func() (err error) {
-				typ, err = admin.AddType(ctx, by, resource.TypeDraft{Name: "Page", Code: "page", Context: resource.UI})
+				typ, err = registry.AddType(ctx, by, resource.TypeDraft{Name: "Page", Code: "page", Context: resource.UI})
 				return err
 			}},
 			{"RESOURCE_TYPE_UPDATE", "", 0, "", func() error {
-				return admin.ChangeType(ctx, by, typ, resource.TypeDraft{Name: "Page", Code: "page", Status: resource.Active, Context: resource.UI})
+				return registry.ChangeType(ctx, by, typ, resource.TypeDraft{Name: "Page", Code: "page", Status: resource.Active, Context: resource.UI})
 			}},
-			{"RESOURCE_ADD", "", 0, "", func() (err error) { ui.TypeID = typ; page, err = admin.AddResource(ctx, by, ui); return err }},
-			{"RESOURCE_UPDATE", "", 0, "", func() error { ui.Name = "Q"; return admin.ChangeResource(ctx, by, page, ui) }},
-			{"PERMISSION_SET", "", 1, "", func() error { _, err := admin.Grant(ctx, by, role.ID, page, resource.Allow); return err }},
-			{"RESOURCE_DELETE", "", 1, "", func() error { return admin.RemoveResource(ctx, by, page) }},
-			{"RESOURCE_TYPE_DELETE", "", 0, "", func() error { return admin.RemoveType(ctx, by, typ) }},
-			{"USER_ROLE_DELETE", "u1", 0, "", func() error { _, err := admin.Take(ctx, by, "u1", "r"); return err }},
-			{"ROLE_DELETE", "", 0, "", func() (err error) { role, err = admin.RemoveRole(ctx, by, "r"); return err }},
+			{"RESOURCE_ADD", "", 0, "", func() (err error) { ui.TypeID = typ; page, err = registry.AddResource(ctx, by, ui); return err }},
+			{"RESOURCE_UPDATE", "", 0, "", func() error { ui.Name = "Q"; return registry.ChangeResource(ctx, by, page, ui) }},
+			{"PERMISSION_SET", "", 1, "", func() error { _, err := registry.Grant(ctx, by, role.ID, page, resource.Allow); return err }},
+			{"RESOURCE_DELETE", "", 1, "", func() error { return registry.RemoveResource(ctx, by, page) }},
+			{"RESOURCE_TYPE_DELETE", "", 0, "", func() error { return registry.RemoveType(ctx, by, typ) }},
+			{"USER_ROLE_DELETE", "u1", 0, "", func() error { _, err := registry.Take(ctx, by, "u1", "r"); return err }},
+			{"ROLE_DELETE", "", 0, "", func() (err error) { role, err = registry.RemoveRole(ctx, by, "r"); return err }},
 		} {
 			must(t, step.do())
 			judged(step.want)
@@ -139,24 +142,24 @@ func TestResourceAdmin(t *testing.T) {
 		}
 
 		// Refusals leave no trace.
-		role, err = admin.AddRole(ctx, by, "s", "S")
+		role, err = registry.AddRole(ctx, by, "s", "S")
 		must(t, err)
 		rows = trail()
 		for _, try := range []func() error{
-			func() error { _, err := admin.Grant(ctx, by, role.ID, closed, resource.Allow); return err },
-			func() error { _, err := admin.Grant(ctx, by, role.ID, x, resource.Revoked); return err },
-			func() error { _, err := admin.Revoke(ctx, by, role.ID, x); return err },
-			func() error { _, err := admin.AddRole(ctx, by, "s", "S"); return err },
-			func() error { _, err := admin.AddRole(ctx, by, "a,b", "S"); return err },
-			func() error { return admin.RemoveResource(ctx, by, x) },
+			func() error { _, err := registry.Grant(ctx, by, role.ID, closed, resource.Allow); return err },
+			func() error { _, err := registry.Grant(ctx, by, role.ID, x, resource.Revoked); return err },
+			func() error { _, err := registry.Revoke(ctx, by, role.ID, x); return err },
+			func() error { _, err := registry.AddRole(ctx, by, "s", "S"); return err },
+			func() error { _, err := registry.AddRole(ctx, by, "a,b", "S"); return err },
+			func() error { return registry.RemoveResource(ctx, by, x) },
 		} {
 			if err := try(); fault.CodeOf(err) == "" || fault.CodeOf(err) == fault.Internal {
 				t.Errorf("got %v", err)
 			}
 		}
 		// Without its audit row there is no grant, and no line in the log.
-		deaf := *admin
-		deaf.Commit = noAudit{db}
+		deaf := *registry
+		deaf.Changes.Commit = noAudit{db}
 		if _, err := deaf.Grant(ctx, by, role.ID, x, resource.Allow); !errors.Is(err, errNoAudit) {
 			t.Errorf("got %v", err)
 		}
@@ -179,13 +182,13 @@ func TestResourceAdmin(t *testing.T) {
 		demo := user.New("u3", time.Now())
 		demo.Phone, demo.Roles, demo.Demo = "+905320000003", []string{user.RoleAdmin}, true
 		must(t, db.Commit(ctx, user.Add{User: demo}))
-		if _, err := admin.Take(ctx, by, "u2", user.RoleAdmin); fault.CodeOf(err) != fault.InvalidState {
+		if _, err := registry.Take(ctx, by, "u2", user.RoleAdmin); fault.CodeOf(err) != fault.InvalidState {
 			t.Errorf("the last real administrator lost the role: %v", err)
 		}
-		admin.Dev = true
-		_, err = admin.Take(ctx, by, "u2", user.RoleAdmin)
+		registry.Dev = true
+		_, err = registry.Take(ctx, by, "u2", user.RoleAdmin)
 		must(t, err)
-		if _, err := admin.Take(ctx, by, "u3", user.RoleAdmin); fault.CodeOf(err) != fault.InvalidState {
+		if _, err := registry.Take(ctx, by, "u3", user.RoleAdmin); fault.CodeOf(err) != fault.InvalidState {
 			t.Errorf("the last administrator lost the role: %v", err)
 		}
 	})

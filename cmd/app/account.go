@@ -81,8 +81,8 @@ func (s *service) accounts() error {
 		return err
 	}
 	s.join(part{groups: groups(httpaddressbook.Group{Service: &addressbook.Service{
-		Store: persistence.NewAddressBooks(s.DB), Commit: s.commit, Currencies: currencies, Rules: addresses,
-		Waiting: s.cfg.AddressBook.WaitingTime, Now: time.Now}})})
+		Store: persistence.NewAddressBooks(s.DB), Changes: s.changes("", nil), Currencies: currencies, Rules: addresses,
+		Waiting: s.cfg.AddressBook.WaitingTime}})})
 	return nil
 }
 

@@ -19,8 +19,9 @@ import (
 func (s *service) backOffice() error {
 	store := persistence.NewResources(s.DB)
 	s.roles = resource.NewLive(store, s.users)
-	registry := &resource.Admin{Store: store, Accounts: s.users, Commit: s.commit, Live: s.roles,
-		Table: httpapi.Table(), Dev: s.cfg.Dev, Now: time.Now}
+	registry := &resource.Admin{Store: store, Accounts: s.users, Changes: s.changes(change.Roles, s.roles.Reload),
+		Table: httpapi.Table(), Dev: s.cfg.Dev}
+	registry.Changes.Lock = store.Lock
 	s.join(part{
 		groups: groups(httpresource.Group{Admin: registry}, httprole.Group{Admin: registry}),
 		snapshots: []snapshot{

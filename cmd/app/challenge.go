@@ -39,7 +39,7 @@ const (
 // own challenges and users, and the sockets that are told of them.
 func (s *service) challenges() error {
 	policies := mfa.NewLive(persistence.NewMFA(s.DB))
-	admin := &mfa.Admin{Store: persistence.NewMFA(s.DB), Commit: s.commit, Live: policies, Now: time.Now,
+	admin := &mfa.Admin{Store: persistence.NewMFA(s.DB), Changes: s.changes(change.MFA, policies.Reload),
 		Guarded: slices.Sorted(maps.Values(s.cfg.MFA.Guarded))}
 	s.join(part{
 		groups:    groups(httpmfa.Group{Admin: admin}),

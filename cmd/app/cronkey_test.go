@@ -4,9 +4,10 @@ import (
 	"errors"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"castellan/config"
+	"castellan/domain/audit"
+	"castellan/domain/change"
 	"castellan/domain/cronkey"
 	"castellan/internal/pgtest"
 )
@@ -40,7 +41,7 @@ func TestNodesFollowCronKeys(t *testing.T) {
 				t.Fatal(err)
 			}
 			command := open() // another process, with keys of its own reading
-			issuer := cronkey.Issuer{Commit: command.DB, Ring: command.Ring, Actor: "operator", Now: time.Now}
+			issuer := cronkey.Issuer{Changes: command.Changes(change.CronKeys), Ring: command.Ring}
 			knows := func(header string) bool {
 				t.Helper()
 				if err := s.feed.Poll(ctx); err != nil {
@@ -49,11 +50,11 @@ func TestNodesFollowCronKeys(t *testing.T) {
 				name, ok := s.crons.Client(header)
 				return ok && name == "rates"
 			}
-			header, err := issuer.Add(ctx, "rates")
+			header, err := issuer.Add(ctx, audit.Operator, "rates")
 			if err != nil || !knows(header) {
 				t.Fatalf("a key that was added is not taken: %v", err)
 			}
-			if err := issuer.Remove(ctx, "rates"); err != nil || knows(header) {
+			if err := issuer.Remove(ctx, audit.Operator, "rates"); err != nil || knows(header) {
 				t.Errorf("a key that was removed is taken: %v", err)
 			}
 		})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"castellan/config"
+	"castellan/domain/audit"
 	"castellan/domain/challenge/stepup"
 	"castellan/domain/id"
 	"castellan/domain/keyring"
@@ -84,7 +85,7 @@ func (s *service) endDemo(ctx context.Context) error {
 	demo, err := s.users.Demo(ctx)
 	for _, u := range demo {
 		if err == nil {
-			_, err = s.logins.EndAll(ctx, session.Caller{UserID: u.ID})
+			_, err = s.logins.EndAll(ctx, session.Caller{By: audit.By{UserID: u.ID}})
 		}
 	}
 	return err

@@ -42,8 +42,8 @@ func (s *service) firewall() (err error) {
 	store, known := persistence.NewFirewall(s.DB), Resources(s.cfg)
 	live := firewall.NewLive(store, cfg.AppID, time.Now)
 	s.evaluator = &firewall.Evaluator{Rules: live.Snapshot, Counter: s.counts, Bypass: cfg.BypassCIDRs, Now: time.Now}
-	admin := &firewall.Admin{Store: store, Commit: s.commit, Live: live, App: cfg.AppID, Bypass: cfg.BypassCIDRs,
-		Known: known, Now: time.Now}
+	admin := &firewall.Admin{Store: store, Changes: s.changes(change.Firewall, live.Reload), App: cfg.AppID,
+		Bypass: cfg.BypassCIDRs, Known: known}
 	s.join(part{
 		groups: groups(httpfirewall.Group{Admin: admin},
 			httpfirewall.Explain{Evaluator: s.evaluator, Known: known, CountryOf: s.locator.Country}),

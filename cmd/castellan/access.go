@@ -10,6 +10,7 @@ import (
 
 	"castellan/domain/allowedip"
 	"castellan/domain/audit"
+	"castellan/domain/change"
 	"castellan/domain/geofilter"
 	"castellan/persistence"
 )
@@ -61,9 +62,8 @@ func (c userAllowIPCmd) Run(e *env) error {
 		return fmt.Errorf("an account may have at most %d networks", allowedip.MaxNetworks)
 	}
 	if writes := allowedip.Change(u.ID, before, after, now); len(writes) > 0 {
-		writes = append(writes, audit.Record{At: now, ActorID: operator, UserID: u.ID, Action: "USER_ALLOW_IP", Target: u.ID,
-			Outcome: audit.Success, Detail: difference(before, after)})
-		if err := v.DB.Commit(e.ctx, writes...); err != nil {
+		what := audit.Record{Action: "USER_ALLOW_IP", UserID: u.ID, Target: u.ID, Detail: difference(before, after)}
+		if err := v.Operate(e.ctx, change.AllowedIPs, what, writes...); err != nil {
 			return err
 		}
 	}
@@ -128,7 +128,7 @@ func (c userClearGeofilterCmd) Run(e *env) error {
 	}
 	defer v.Close()
 	filters := geofilter.Service{Store: persistence.NewGeofilters(v.DB), Users: persistence.NewUsers(v.DB), Commit: v.DB, Now: time.Now}
-	codes, err := filters.Clear(e.ctx, u.ID, operator)
+	codes, err := filters.Clear(e.ctx, u.ID, audit.Operator)
 	if err != nil {
 		return err
 	}

@@ -20,9 +20,6 @@ import (
 	"castellan/persistence"
 )
 
-// operator is the actor of what is done on the command line, in the audit.
-const operator = "operator"
-
 type userCmd struct {
 	Add    userAddCmd    `cmd:"" help:"Add an account and print its id."`
 	Unlock userUnlockCmd `cmd:"" help:"Let an account try passwords again after too many wrong ones."`
@@ -90,8 +87,8 @@ func (c userAddCmd) Run(e *env) error {
 	if c.Role == user.RoleAdmin {
 		u.Roles = []string{user.RoleAdmin}
 	}
-	err = v.DB.Commit(e.ctx, user.Add{User: u, PasswordHash: hash}, change.Note{Topic: change.Users, Key: u.ID},
-		audit.Record{At: now, ActorID: operator, UserID: u.ID, Action: "USER_ADD", Target: u.ID, Outcome: audit.Success, Detail: "role " + c.Role})
+	err = v.Operate(e.ctx, change.Users, audit.Record{Action: "USER_ADD", UserID: u.ID, Target: u.ID,
+		Detail: "role " + c.Role}, user.Add{User: u, PasswordHash: hash})
 	if fault.CodeOf(err) == fault.RecordAlreadyExist {
 		return errors.New("an account with this phone number or mail address exists already")
 	}
@@ -139,8 +136,8 @@ func (c userUnlockCmd) Run(e *env) error {
 		return err
 	}
 	defer v.Close()
-	err = v.DB.Commit(e.ctx, password.ClearGuard{Key: u.ID}, change.Note{Topic: change.Users, Key: u.ID},
-		audit.Record{At: time.Now(), ActorID: operator, UserID: u.ID, Action: "USER_UNLOCK", Target: u.ID, Outcome: audit.Success})
+	err = v.Operate(e.ctx, change.Users, audit.Record{Action: "USER_UNLOCK", UserID: u.ID, Target: u.ID},
+		password.ClearGuard{Key: u.ID})
 	if err != nil {
 		return err
 	}
@@ -164,8 +161,8 @@ func (c userWithdrawalsCmd) Run(e *env) error {
 		return err
 	}
 	defer v.Close()
-	err = v.DB.Commit(e.ctx, user.SetWithdrawProhibited{UserID: u.ID, Prohibited: c.Permission == "prohibit"}, change.Note{Topic: change.Users, Key: u.ID},
-		audit.Record{At: time.Now(), ActorID: operator, UserID: u.ID, Action: "USER_WITHDRAWALS", Target: u.ID, Outcome: audit.Success, Detail: c.Permission})
+	err = v.Operate(e.ctx, change.Users, audit.Record{Action: "USER_WITHDRAWALS", UserID: u.ID, Target: u.ID,
+		Detail: c.Permission}, user.SetWithdrawProhibited{UserID: u.ID, Prohibited: c.Permission == "prohibit"})
 	if err != nil {
 		return err
 	}
@@ -197,15 +194,15 @@ func (c rotateCmd) Run(e *env) error {
 		return err
 	}
 	defer v.Close()
-	record := func(target string) audit.Record {
-		return audit.Record{At: time.Now(), ActorID: operator, Action: "KEYS_ROTATE", Target: target, Outcome: audit.Success, Detail: c.Purpose}
+	record := func(key string) error {
+		return v.Operate(e.ctx, "", audit.Record{Action: "KEYS_ROTATE", Target: key, Detail: c.Purpose})
 	}
 	if c.Purpose == "master" {
 		name, err := v.Keeper.RotateMaster(e.ctx)
 		if err != nil {
 			return err
 		}
-		if err := v.DB.Commit(e.ctx, record(name)); err != nil {
+		if err := record(name); err != nil {
 			return err
 		}
 		_, err = fmt.Fprintf(e.out, "all keys are wrapped by master key %s\n", name)
@@ -223,7 +220,7 @@ func (c rotateCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	if err := v.DB.Commit(e.ctx, record(r.ID)); err != nil {
+	if err := record(r.ID); err != nil {
 		return err
 	}
 	fmt.Fprintf(e.out, "new %s key %s, in use from %s\n", c.Purpose, r.ID, r.From.Format(time.RFC3339))

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"castellan/cmd/app"
+	"castellan/domain/audit"
+	"castellan/domain/change"
 	"castellan/domain/cronkey"
 	"castellan/domain/fault"
 	"castellan/persistence"
@@ -35,7 +37,7 @@ func (c cronKeyAddCmd) Run(e *env) error {
 		return err
 	}
 	defer v.Close()
-	header, err := issuer(v).Add(e.ctx, c.Name)
+	header, err := issuer(v).Add(e.ctx, audit.Operator, c.Name)
 	if fault.CodeOf(err) == fault.RecordAlreadyExist {
 		return fmt.Errorf("there is a key named %q already; remove it first", c.Name)
 	}
@@ -71,7 +73,7 @@ func (c cronKeyRemoveCmd) Run(e *env) error {
 		return err
 	}
 	defer v.Close()
-	err = issuer(v).Remove(e.ctx, c.Name)
+	err = issuer(v).Remove(e.ctx, audit.Operator, c.Name)
 	if fault.CodeOf(err) == fault.RecordNotFound {
 		return fmt.Errorf("there is no key named %q", c.Name)
 	}
@@ -83,5 +85,5 @@ func (c cronKeyRemoveCmd) Run(e *env) error {
 }
 
 func issuer(v *app.Deployment) cronkey.Issuer {
-	return cronkey.Issuer{Commit: v.DB, Ring: v.Ring, Actor: operator, Now: time.Now}
+	return cronkey.Issuer{Changes: v.Changes(change.CronKeys), Ring: v.Ring}
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"castellan/cmd/app"
+	"castellan/domain/audit"
+	"castellan/domain/change"
 	"castellan/domain/fault"
 	"castellan/domain/firewall"
 	"castellan/domain/geo"
@@ -87,9 +89,10 @@ func (c wafDisableCmd) Run(e *env) error {
 		return err
 	}
 	defer v.Close()
-	admin := firewall.Admin{Store: persistence.NewFirewall(v.DB), Commit: v.DB, App: e.cfg.Firewall.AppID, Known: app.Resources(e.cfg), Actor: operator, Now: time.Now}
+	admin := firewall.Admin{Store: persistence.NewFirewall(v.DB), Changes: v.Changes(change.Firewall),
+		App: e.cfg.Firewall.AppID, Known: app.Resources(e.cfg)}
 	inactive := firewall.Inactive
-	err = admin.Change(e.ctx, firewall.Author{Trusted: true}, firewall.Change{Label: c.Label, Status: &inactive})
+	err = admin.Change(e.ctx, firewall.Author{By: audit.Operator, Force: true}, firewall.Change{Label: c.Label, Status: &inactive})
 	if fault.CodeOf(err) == fault.RecordNotFound {
 		return fmt.Errorf("there is no rule labelled %q", c.Label)
 	}

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"castellan/domain/addressbook/address"
+	"castellan/domain/admin"
 	"castellan/domain/audit"
-	"castellan/domain/commit"
 	"castellan/domain/currency"
 	"castellan/domain/fault"
 )
@@ -21,23 +21,18 @@ const (
 	ActionRemove = "WITHDRAWAL_ADDRESS_REMOVE"
 )
 
-// Service carries out the operations on books. Each change commits together
-// with its audit row (D-EXT-03). Besides the errors named at each method all
-// return UNAVAILABLE when the database fails.
+// Service carries out the operations on books. Besides the errors named at each
+// method all return UNAVAILABLE when the database fails.
 type Service struct {
 	Store      Store
-	Commit     commit.Committer
+	Changes    admin.Changes // of no topic
 	Currencies *currency.Live
 	Rules      address.Rules
 	// Waiting is how long an address waits before it may be withdrawn to; 0: not
 	// at all. It counts from when the address was entered, so that an intruder
 	// who changes an entry waits as well.
 	Waiting time.Duration
-	Now     func() time.Time
 }
-
-// Caller is the user whose book it is.
-type Caller struct{ UserID, IP, RequestID string }
 
 // Record is an entry as it is shown.
 type Record struct {
@@ -60,7 +55,7 @@ func (s *Service) record(e Entry) (Record, error) {
 
 // List returns the caller's book, oldest first. An entry stays listed when its
 // currency or network is no longer enabled for withdrawals.
-func (s *Service) List(ctx context.Context, who Caller) ([]Record, error) {
+func (s *Service) List(ctx context.Context, who audit.By) ([]Record, error) {
 	book, err := s.Store.Book(ctx, who.UserID)
 	if err != nil {
 		return nil, err
@@ -80,7 +75,7 @@ type New struct{ CurrencyCode, NetworkCode, Address, Name string }
 // Add adds an address. Errors, in this order (D-WAD-03): INVALID_FIELD with
 // every faulty field, WD_NETWORK_ASSET_MISMATCH, CHAR_LIMIT_EXCEEDED,
 // RECORD_ALREADY_EXIST, RECORD_LIMIT_REACHED.
-func (s *Service) Add(ctx context.Context, who Caller, in New) (Record, error) {
+func (s *Service) Add(ctx context.Context, who audit.By, in New) (Record, error) {
 	name, addr := NewName(in.Name), strings.TrimSpace(in.Address)
 	cur, net, err := s.Currencies.Catalog().Withdrawal(strings.TrimSpace(in.CurrencyCode), strings.TrimSpace(in.NetworkCode))
 	if err := join(err, form(&addr, &name)); err != nil {
@@ -93,23 +88,20 @@ func (s *Service) Add(ctx context.Context, who Caller, in New) (Record, error) {
 		return Record{}, err
 	}
 	// What the database keeps of an instant is its millisecond.
-	now := s.Now().Truncate(time.Millisecond)
+	now := s.Changes.Now().Truncate(time.Millisecond)
 	e := Entry{Name: name.String(), Address: addr, CurrencyID: cur.ID, NetworkID: net.ID, CreatedAt: now, AddressAt: now}
-	err = s.Commit.InTx(ctx, func(ctx context.Context) error {
+	err = s.Changes.Do(ctx, who, ActionAdd, func(ctx context.Context) (admin.Done, error) {
 		book, err := s.Store.Hold(ctx, who.UserID)
-		if err != nil {
-			return err
+		if err == nil {
+			err = book.Free(e)
 		}
-		if err := book.Free(e); err != nil {
-			return err
+		if err == nil {
+			err = book.Room()
 		}
-		if err := book.Room(); err != nil {
-			return err
+		if err == nil {
+			e.ID, err = s.Store.Insert(ctx, who.UserID, e)
 		}
-		if e.ID, err = s.Store.Insert(ctx, who.UserID, e); err != nil {
-			return err
-		}
-		return s.audit(ctx, who, now, ActionAdd, e.ID, cur.Code+" on "+net.Code+": "+e.Address)
+		return done(who, e.ID, cur.Code+" on "+net.Code+": "+e.Address), err
 	})
 	if err != nil {
 		return Record{}, err
@@ -128,7 +120,7 @@ type Change struct {
 // What the entry has already may be given again. Errors, in this order
 // (D-WAD-02, 03): INVALID_FIELD, RECORD_NOT_FOUND, WD_NETWORK_ASSET_MISMATCH,
 // CHAR_LIMIT_EXCEEDED, RECORD_ALREADY_EXIST.
-func (s *Service) Change(ctx context.Context, who Caller, in Change) (Record, error) {
+func (s *Service) Change(ctx context.Context, who audit.By, in Change) (Record, error) {
 	var addr *string
 	var name *Name
 	if in.Address != nil {
@@ -143,24 +135,24 @@ func (s *Service) Change(ctx context.Context, who Caller, in Change) (Record, er
 	if err := form(addr, name); err != nil {
 		return Record{}, err
 	}
-	now := s.Now().Truncate(time.Millisecond)
+	now := s.Changes.Now().Truncate(time.Millisecond)
 	var changed Record
-	err := s.Commit.InTx(ctx, func(ctx context.Context) error {
+	err := s.Changes.Do(ctx, who, ActionUpdate, func(ctx context.Context) (admin.Done, error) {
 		book, err := s.Store.Hold(ctx, who.UserID)
 		if err != nil {
-			return err
+			return admin.Done{}, err
 		}
 		old, err := book.Find(in.ID)
 		if err != nil {
-			return err
+			return admin.Done{}, err
 		}
 		if changed, err = s.record(old); err != nil {
-			return err
+			return admin.Done{}, err
 		}
 		next := old
 		if addr != nil {
 			if err := s.fits(changed.NetworkCode, *addr); err != nil {
-				return err
+				return admin.Done{}, err
 			}
 			if next.Address = *addr; next.Key() != old.Key() {
 				next.AddressAt = now
@@ -168,45 +160,36 @@ func (s *Service) Change(ctx context.Context, who Caller, in Change) (Record, er
 		}
 		if name != nil {
 			if err := name.fits(); err != nil {
-				return err
+				return admin.Done{}, err
 			}
 			next.Name = name.String()
 		}
 		if next == old {
-			return nil
+			return admin.Done{}, nil
 		}
 		if err := book.Free(next); err != nil {
-			return err
-		}
-		if err := s.Store.Replace(ctx, who.UserID, next); err != nil {
-			return err
+			return admin.Done{}, err
 		}
 		if changed, err = s.record(next); err != nil {
-			return err
+			return admin.Done{}, err
 		}
-		return s.audit(ctx, who, now, ActionUpdate, next.ID, difference(old, next))
+		return done(who, next.ID, difference(old, next)), s.Store.Replace(ctx, who.UserID, next)
 	})
-	if err != nil {
-		return Record{}, err
-	}
-	return changed, nil
+	return changed, err
 }
 
 // Remove removes an entry; RECORD_NOT_FOUND when the caller's book has no such.
-func (s *Service) Remove(ctx context.Context, who Caller, id int64) error {
-	return s.Commit.InTx(ctx, func(ctx context.Context) error {
+func (s *Service) Remove(ctx context.Context, who audit.By, id int64) error {
+	return s.Changes.Do(ctx, who, ActionRemove, func(ctx context.Context) (admin.Done, error) {
 		book, err := s.Store.Hold(ctx, who.UserID)
 		if err != nil {
-			return err
+			return admin.Done{}, err
 		}
 		e, err := book.Find(id)
 		if err != nil {
-			return err
+			return admin.Done{}, err
 		}
-		if err := s.Store.Remove(ctx, who.UserID, id); err != nil {
-			return err
-		}
-		return s.audit(ctx, who, s.Now(), ActionRemove, id, e.Address)
+		return done(who, id, e.Address), s.Store.Remove(ctx, who.UserID, id)
 	})
 }
 
@@ -217,11 +200,10 @@ func (s *Service) fits(network, addr string) error {
 	return nil
 }
 
-// audit says which address it was, since that is what an investigation asks
-// for. A name is the user's own text and stays out.
-func (s *Service) audit(ctx context.Context, who Caller, at time.Time, action string, id int64, detail string) error {
-	return s.Commit.Commit(ctx, audit.Record{At: at, ActorID: who.UserID, UserID: who.UserID, Action: action, Target: strconv.FormatInt(id, 10),
-		Outcome: audit.Success, IP: who.IP, RequestID: who.RequestID, Detail: detail})
+// done says which address it was, since that is what an investigation asks for.
+// A name is the user's own text and stays out.
+func done(who audit.By, id int64, detail string) admin.Done {
+	return admin.Done{Target: strconv.FormatInt(id, 10), UserID: who.UserID, Detail: detail}
 }
 
 func difference(old, next Entry) string {

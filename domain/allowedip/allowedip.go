@@ -76,8 +76,7 @@ type Disallow struct {
 // Table implements commit.Write.
 func (Disallow) Table() string { return "allowed_ip" }
 
-// Change is the writes that make one list of another, with the note for the
-// other nodes; none when nothing changes.
+// Change is the writes that make one list of another; none when nothing changes.
 func Change(userID string, before, after []netip.Prefix, at time.Time) (writes []commit.Write) {
 	for _, n := range before {
 		if !slices.Contains(after, n) {
@@ -88,9 +87,6 @@ func Change(userID string, before, after []netip.Prefix, at time.Time) (writes [
 		if !slices.Contains(before, n) {
 			writes = append(writes, Allow{UserID: userID, Network: n, At: at})
 		}
-	}
-	if len(writes) > 0 {
-		writes = append(writes, change.Note{Topic: change.AllowedIPs})
 	}
 	return writes
 }

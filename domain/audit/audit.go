@@ -7,6 +7,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"time"
 )
@@ -32,6 +33,19 @@ type Record struct {
 	IP        string
 	RequestID string
 	Detail    string // short, human readable
+}
+
+// By is who acts: an account, with the address and the request by which it does.
+// What is not known is empty.
+type By struct{ UserID, IP, RequestID string }
+
+// Operator acts on the command line.
+var Operator = By{UserID: "operator"}
+
+// Did is r as an act of b, a success where r names no outcome.
+func (b By) Did(r Record) Record {
+	r.ActorID, r.IP, r.RequestID, r.Outcome = b.UserID, b.IP, b.RequestID, cmp.Or(r.Outcome, Success)
+	return r
 }
 
 // Table implements commit.Write.

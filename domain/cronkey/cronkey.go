@@ -17,8 +17,8 @@ import (
 	"regexp"
 	"time"
 
+	"castellan/domain/admin"
 	"castellan/domain/audit"
-	"castellan/domain/change"
 	"castellan/domain/commit"
 	"castellan/domain/fault"
 	"castellan/domain/keyring"
@@ -67,10 +67,8 @@ var nameShape = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 
 // Issuer makes and removes keys for an operator. All fields are needed.
 type Issuer struct {
-	Commit commit.Committer
-	Ring   *keyring.Ring
-	Actor  string // in the audit
-	Now    func() time.Time
+	Changes admin.Changes // of topic change.CronKeys
+	Ring    *keyring.Ring
 }
 
 // Add makes a key and returns the value of its header, which nobody can ever
@@ -78,15 +76,15 @@ type Issuer struct {
 //
 // Errors: INVALID_FIELD for a name that is not 1 to 64 letters, digits, _ and -,
 // RECORD_ALREADY_EXIST for one that is taken.
-func (i Issuer) Add(ctx context.Context, name string) (header string, err error) {
+func (i Issuer) Add(ctx context.Context, by audit.By, name string) (header string, err error) {
 	if !nameShape.MatchString(name) {
 		return "", fault.Invalid("name", "must be 1 to 64 letters, digits, _ or -, and begin with a letter or digit")
 	}
 	var random [secretBytes]byte
 	rand.Read(random[:]) // crypto/rand.Read never fails
 	secret := base64.RawURLEncoding.EncodeToString(random[:])
-	k := Key{Name: name, Hash: i.Ring.Hash(domain, name, secret), CreatedAt: i.Now()}
-	err = i.Commit.Commit(ctx, Add{k}, change.Note{Topic: change.CronKeys}, i.record("CRON_KEY_ADD", name))
+	k := Key{Name: name, Hash: i.Ring.Hash(domain, name, secret), CreatedAt: i.Changes.Now()}
+	err = i.do(ctx, by, "CRON_KEY_ADD", name, Add{k})
 	if err != nil {
 		return "", err
 	}
@@ -95,14 +93,16 @@ func (i Issuer) Add(ctx context.Context, name string) (header string, err error)
 
 // Remove ends a key, on every node within a second; RECORD_NOT_FOUND when there
 // is none of the name.
-func (i Issuer) Remove(ctx context.Context, name string) error {
-	err := i.Commit.Commit(ctx, Remove{name}, change.Note{Topic: change.CronKeys}, i.record("CRON_KEY_REMOVE", name))
+func (i Issuer) Remove(ctx context.Context, by audit.By, name string) error {
+	err := i.do(ctx, by, "CRON_KEY_REMOVE", name, Remove{name})
 	if errors.Is(err, commit.ErrFenced) {
 		err = fault.New(fault.RecordNotFound, "there is no key of this name")
 	}
 	return err
 }
 
-func (i Issuer) record(action, name string) audit.Record {
-	return audit.Record{At: i.Now(), ActorID: i.Actor, Action: action, Target: name, Outcome: audit.Success}
+func (i Issuer) do(ctx context.Context, by audit.By, action, name string, w commit.Write) error {
+	return i.Changes.Do(ctx, by, action, func(context.Context) (admin.Done, error) {
+		return admin.Done{Target: name, Writes: []commit.Write{w}}, nil
+	})
 }

@@ -6,43 +6,35 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
-	"time"
 
+	"castellan/domain/admin"
 	"castellan/domain/audit"
-	"castellan/domain/change"
-	"castellan/domain/commit"
 )
 
 // RulesPath is where the rules are administered; being kept from it is being
 // locked out (D-WAF-12).
 const RulesPath = "/admin/system/waf/rules"
 
-// Author is who makes a change: for the audit, and for not locking himself out.
+// Author is who makes a change, as the rules see the author's requests: a change
+// must not shut its author out.
 type Author struct {
+	audit.By
 	Client
-	RequestID string
-	// Force lets a write shut its own author out.
+	// Force lets a change shut its author out. The command line always forces: no
+	// rule applies to it.
 	Force bool
-	// Trusted is the command line, which no rule applies to.
-	Trusted bool
 }
 
-// Admin carries out the writes of section 4.5. Each commits together with its
-// audit row (D-EXT-03) and a note to all nodes, and this node judges by it
-// before the call returns. Besides the errors named at each method all return
-// UNAVAILABLE when the database, or the reading back, fails.
+// Admin carries out the writes of section 4.5. Besides the errors named at each
+// method all return UNAVAILABLE when the database, or the reading back, fails.
 type Admin struct {
-	Store  Store
-	Commit commit.Committer
-	// Live is reloaded; nil where nothing is judged, as on the command line.
-	Live *Live
+	Store   Store
+	Changes admin.Changes // of topic change.Firewall
 	// App is the application whose rules apply here, Bypass the networks to which
 	// they do not.
 	App    string
 	Bypass []netip.Prefix
 	Known  Resources
-	Actor  string // of the audit where the author has no user id
-	Now    func() time.Time
 }
 
 // Add adds a rule. INVALID_FIELD, also for field force (D-WAF-12);
@@ -52,7 +44,7 @@ func (a *Admin) Add(ctx context.Context, by Author, r Rule) error {
 	if err := r.Check(); err != nil {
 		return err
 	}
-	return a.write(ctx, by, "FIREWALL_RULE_ADD", func(ctx context.Context) (string, string, error) {
+	return a.Changes.Do(ctx, by.By, "FIREWALL_RULE_ADD", func(ctx context.Context) (admin.Done, error) {
 		before, err := a.before(ctx, by)
 		if err == nil {
 			err = a.Store.Add(ctx, r)
@@ -60,24 +52,25 @@ func (a *Admin) Add(ctx context.Context, by Author, r Rule) error {
 		if err == nil {
 			err = a.admits(by, before, append(before[:len(before):len(before)], r))
 		}
-		return r.Label, r.describe(), err
+		return admin.Done{Target: r.Label, Detail: r.describe()}, err
 	})
 }
 
 // Change changes a rule. INVALID_FIELD, also for field force; RECORD_NOT_FOUND.
 // What changes nothing is done all the same (D-WAF-14).
 func (a *Admin) Change(ctx context.Context, by Author, c Change) error {
-	return a.write(ctx, by, "FIREWALL_RULE_UPDATE", func(ctx context.Context) (target, detail string, err error) {
+	return a.Changes.Do(ctx, by.By, "FIREWALL_RULE_UPDATE", func(ctx context.Context) (admin.Done, error) {
+		done := admin.Done{Target: c.Label}
 		before, err := a.before(ctx, by)
 		if err != nil {
-			return "", "", err
+			return done, err
 		}
 		err = a.Store.Change(ctx, c.Label, func(r Rule) (Rule, error) {
 			next, err := c.Apply(r, a.Known)
 			if err != nil {
 				return r, err
 			}
-			detail = r.describe() + " -> " + next.describe()
+			done.Detail = r.describe() + " -> " + next.describe()
 			after := append([]Rule(nil), before...)
 			for i := range after {
 				if after[i].Label == r.Label {
@@ -86,7 +79,7 @@ func (a *Admin) Change(ctx context.Context, by Author, c Change) error {
 			}
 			return next, a.admits(by, before, after)
 		})
-		return c.Label, detail, err
+		return done, err
 	})
 }
 
@@ -94,7 +87,7 @@ func (a *Admin) Change(ctx context.Context, by Author, c Change) error {
 // its author: this node's snapshot may not have what was written elsewhere a
 // moment ago.
 func (a *Admin) before(ctx context.Context, by Author) ([]Rule, error) {
-	if by.Force || by.Trusted || a.bypasses(by.IP) {
+	if by.Force || a.bypasses(by.Client.IP) {
 		return nil, nil
 	}
 	return a.Store.Rules(ctx)
@@ -112,46 +105,16 @@ func (a *Admin) bypasses(ip netip.Addr) bool {
 // admits refuses what would shut the author out of one of the endpoints that he
 // can reach now.
 func (a *Admin) admits(by Author, before, after []Rule) error {
-	if by.Force || by.Trusted || a.bypasses(by.IP) {
+	if by.Force || a.bypasses(by.Client.IP) {
 		return nil
 	}
-	now := a.Now().UnixMilli()
+	now := a.Changes.Now().UnixMilli()
 	for _, method := range []string{"GET ", "POST ", "PATCH "} {
 		if shutOut(after, a.App, method+RulesPath, by.Client, now) && !shutOut(before, a.App, method+RulesPath, by.Client, now) {
 			return lockedOut()
 		}
 	}
 	return nil
-}
-
-// reloadTimeout bounds the reading back after a write.
-const reloadTimeout = 5 * time.Second
-
-// write runs do, which returns the rule's label and what to say of the change,
-// and commits the change with its audit row and note.
-func (a *Admin) write(ctx context.Context, by Author, action string, do func(context.Context) (target, detail string, err error)) error {
-	err := a.Commit.InTx(ctx, func(ctx context.Context) error {
-		target, detail, err := do(ctx)
-		if err != nil {
-			return err
-		}
-		row := audit.Record{At: a.Now(), ActorID: by.UserID, Action: action, Target: target, Outcome: audit.Success, RequestID: by.RequestID, Detail: detail}
-		if by.UserID == "" {
-			row.ActorID = a.Actor
-		}
-		if by.IP.IsValid() {
-			row.IP = by.IP.String()
-		}
-		return a.Commit.Commit(ctx, row, change.Note{Topic: change.Firewall})
-	})
-	if err != nil || a.Live == nil {
-		return err
-	}
-	// A context of its own: that the caller has gone away must not keep this
-	// node from judging by the change.
-	fresh, cancel := context.WithTimeout(context.Background(), reloadTimeout)
-	defer cancel()
-	return a.Live.Reload(fresh)
 }
 
 // describe says what a rule does, for the audit, in bounded length.

@@ -166,7 +166,7 @@ const maxFenced = 5
 // audit. An empty filter stays as it is, and so do the sessions.
 //
 // Errors: RECORD_NOT_FOUND when there is no such account, UNAVAILABLE.
-func (s *Service) Clear(ctx context.Context, userID, by string) ([]string, error) {
+func (s *Service) Clear(ctx context.Context, userID string, by audit.By) ([]string, error) {
 	for range maxFenced {
 		u, err := s.Users.Get(ctx, userID)
 		if err != nil || u.Countries == "" {
@@ -178,7 +178,7 @@ func (s *Service) Clear(ctx context.Context, userID, by string) ([]string, error
 			records = append(records, Remove{u.ID, code})
 		}
 		err = s.Commit.Commit(ctx, append(set(u, "", now, records...),
-			audit.Record{At: now, ActorID: by, UserID: u.ID, Action: ActionClear, Target: u.ID, Outcome: audit.Success, Detail: string(u.Countries)})...)
+			by.Did(audit.Record{At: now, UserID: u.ID, Action: ActionClear, Target: u.ID, Detail: string(u.Countries)}))...)
 		if !errors.Is(err, commit.ErrFenced) {
 			return codes, err
 		}

@@ -1,6 +1,9 @@
 package resource
 
 import (
+	"castellan/domain/admin"
+	"castellan/domain/audit"
+
 	"context"
 	"fmt"
 
@@ -13,44 +16,44 @@ import (
 // INVALID_STATE for the role admin, which passes everything; INVALID_FIELD for
 // an endpoint that cannot be granted and an unknown permission;
 // RECORD_ALREADY_EXIST when the role has this very permission.
-func (a *Admin) Grant(ctx context.Context, by Author, roleID, resourceID int64, p Permission) (g Grant, err error) {
+func (a *Admin) Grant(ctx context.Context, by audit.By, roleID, resourceID int64, p Permission) (g Grant, err error) {
 	if p != Allow && p != Deny && p != Audit {
 		return g, fault.Invalid("permission", "must be one of ALLOW, DENY, AUDIT")
 	}
-	err = a.write(ctx, by, "PERMISSION_SET", func(ctx context.Context) (entry, error) {
+	err = a.Changes.Do(ctx, by, "PERMISSION_SET", func(ctx context.Context) (admin.Done, error) {
 		if g, err = a.grant(ctx, roleID, resourceID); err != nil {
-			return entry{}, err
+			return admin.Done{}, err
 		}
 		if e, ours := a.Table.find(g.Context, g.ResourceCode); ours && e.Reserved {
-			return entry{}, fault.Invalid("resourceId", "%s is for the role admin alone and cannot be granted", e.Code())
+			return admin.Done{}, fault.Invalid("resourceId", "%s is for the role admin alone and cannot be granted", e.Code())
 		}
 		if g.Permission == p {
-			return entry{}, fault.New(fault.RecordAlreadyExist, "the role has this permission")
+			return admin.Done{}, fault.New(fault.RecordAlreadyExist, "the role has this permission")
 		}
 		was := g.Permission
-		g.Permission, g.CreatedAt = p, a.Now()
+		g.Permission, g.CreatedAt = p, a.Changes.Now()
 		g.ID, err = a.Store.SetGrant(ctx, roleID, resourceID, p, g.CreatedAt)
 		detail := fmt.Sprintf("%s on %s", p, g.ResourceCode)
 		if was != None {
 			detail += fmt.Sprintf(", was %s", was)
 		}
-		return entry{target: g.RoleCode, detail: detail}, err
+		return admin.Done{Target: g.RoleCode, Detail: detail}, err
 	})
 	return g, err
 }
 
 // Revoke takes a grant away and returns what it was. RECORD_NOT_FOUND when
 // there is none; INVALID_STATE for the role admin.
-func (a *Admin) Revoke(ctx context.Context, by Author, roleID, resourceID int64) (g Grant, err error) {
-	err = a.write(ctx, by, "PERMISSION_DELETE", func(ctx context.Context) (entry, error) {
+func (a *Admin) Revoke(ctx context.Context, by audit.By, roleID, resourceID int64) (g Grant, err error) {
+	err = a.Changes.Do(ctx, by, "PERMISSION_DELETE", func(ctx context.Context) (admin.Done, error) {
 		if g, err = a.grant(ctx, roleID, resourceID); err != nil {
-			return entry{}, err
+			return admin.Done{}, err
 		}
 		if g.Permission == None {
-			return entry{}, notFound("grant")
+			return admin.Done{}, notFound("grant")
 		}
-		return entry{target: g.RoleCode, detail: fmt.Sprintf("%s on %s", g.Permission, g.ResourceCode)},
-			a.Store.RemoveGrant(ctx, roleID, resourceID, a.Now())
+		return admin.Done{Target: g.RoleCode, Detail: fmt.Sprintf("%s on %s", g.Permission, g.ResourceCode)},
+			a.Store.RemoveGrant(ctx, roleID, resourceID, a.Changes.Now())
 	})
 	return g, err
 }

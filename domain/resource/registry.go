@@ -1,6 +1,9 @@
 package resource
 
 import (
+	"castellan/domain/admin"
+	"castellan/domain/audit"
+
 	"bytes"
 	"context"
 	"encoding/json"
@@ -58,14 +61,14 @@ func check(code, name string, s Status, c Context) error {
 
 // AddType adds a resource type and returns its id. INVALID_FIELD,
 // RECORD_ALREADY_EXIST.
-func (a *Admin) AddType(ctx context.Context, by Author, d TypeDraft) (id int64, err error) {
+func (a *Admin) AddType(ctx context.Context, by audit.By, d TypeDraft) (id int64, err error) {
 	if err := check(d.Code, d.Name, d.Status, d.Context); err != nil {
 		return 0, err
 	}
-	err = a.write(ctx, by, "RESOURCE_TYPE_ADD", func(ctx context.Context) (entry, error) {
+	err = a.Changes.Do(ctx, by, "RESOURCE_TYPE_ADD", func(ctx context.Context) (admin.Done, error) {
 		t := d.over(Type{Stamp: a.stamp(by)})
 		id, err = a.Store.AddType(ctx, t)
-		return entry{target: number(id), detail: describe(t.Context, t.Code, t.Name, t.Status)}, err
+		return admin.Done{Target: number(id), Detail: describe(t.Context, t.Code, t.Name, t.Status)}, err
 	})
 	return id, err
 }
@@ -74,45 +77,45 @@ func (a *Admin) AddType(ctx context.Context, by Author, d TypeDraft) (id int64, 
 // RECORD_ALREADY_EXIST; INVALID_STATE for another context while it has
 // resources, and for a type of the endpoint table that would not stay active
 // under its code.
-func (a *Admin) ChangeType(ctx context.Context, by Author, id int64, d TypeDraft) error {
+func (a *Admin) ChangeType(ctx context.Context, by audit.By, id int64, d TypeDraft) error {
 	if err := check(d.Code, d.Name, d.Status, d.Context); err != nil {
 		return err
 	}
-	return a.write(ctx, by, "RESOURCE_TYPE_UPDATE", func(ctx context.Context) (entry, error) {
+	return a.Changes.Do(ctx, by, "RESOURCE_TYPE_UPDATE", func(ctx context.Context) (admin.Done, error) {
 		old, err := a.typeOf(ctx, id)
 		if err != nil {
-			return entry{}, err
+			return admin.Done{}, err
 		}
 		next := d.over(old)
 		if a.Table.hasType(old.Context, old.Code) && (next.Code != old.Code || next.Context != old.Context || next.Status != Active) {
-			return entry{}, state("the type is one of the endpoint table: only its name and actions may change")
+			return admin.Done{}, state("the type is one of the endpoint table: only its name and actions may change")
 		}
 		if next.Context != old.Context {
 			if err := a.unused(ctx, id); err != nil {
-				return entry{}, err
+				return admin.Done{}, err
 			}
 		}
-		next.UpdatedBy, next.UpdatedAt = by.UserID, a.Now()
-		return entry{target: number(id), detail: describe(old.Context, old.Code, old.Name, old.Status) + " -> " +
+		next.UpdatedBy, next.UpdatedAt = by.UserID, a.Changes.Now()
+		return admin.Done{Target: number(id), Detail: describe(old.Context, old.Code, old.Name, old.Status) + " -> " +
 			describe(next.Context, next.Code, next.Name, next.Status)}, a.Store.SaveType(ctx, next)
 	})
 }
 
 // RemoveType deletes a resource type. RECORD_NOT_FOUND; INVALID_STATE while it
 // has resources (D-RES-03), and for a type of the endpoint table.
-func (a *Admin) RemoveType(ctx context.Context, by Author, id int64) error {
-	return a.write(ctx, by, "RESOURCE_TYPE_DELETE", func(ctx context.Context) (entry, error) {
+func (a *Admin) RemoveType(ctx context.Context, by audit.By, id int64) error {
+	return a.Changes.Do(ctx, by, "RESOURCE_TYPE_DELETE", func(ctx context.Context) (admin.Done, error) {
 		t, err := a.typeOf(ctx, id)
 		if err != nil {
-			return entry{}, err
+			return admin.Done{}, err
 		}
 		if a.Table.hasType(t.Context, t.Code) {
-			return entry{}, state("the type is one of the endpoint table")
+			return admin.Done{}, state("the type is one of the endpoint table")
 		}
 		if err := a.unused(ctx, id); err != nil {
-			return entry{}, err
+			return admin.Done{}, err
 		}
-		return entry{target: number(id), detail: describe(t.Context, t.Code, t.Name, t.Status)}, a.Store.RemoveType(ctx, id)
+		return admin.Done{Target: number(id), Detail: describe(t.Context, t.Code, t.Name, t.Status)}, a.Store.RemoveType(ctx, id)
 	})
 }
 
@@ -158,21 +161,21 @@ func (a *Admin) unused(ctx context.Context, typeID int64) error {
 
 // AddResource adds a resource and returns its id. INVALID_FIELD,
 // RECORD_ALREADY_EXIST.
-func (a *Admin) AddResource(ctx context.Context, by Author, d Draft) (id int64, err error) {
+func (a *Admin) AddResource(ctx context.Context, by audit.By, d Draft) (id int64, err error) {
 	if err := check(d.Code, d.Name, d.Status, d.Context); err != nil {
 		return 0, err
 	}
-	err = a.write(ctx, by, "RESOURCE_ADD", func(ctx context.Context) (entry, error) {
+	err = a.Changes.Do(ctx, by, "RESOURCE_ADD", func(ctx context.Context) (admin.Done, error) {
 		all, err := a.Store.Resources(ctx)
 		if err != nil {
-			return entry{}, err
+			return admin.Done{}, err
 		}
 		r := d.over(Resource{Stamp: a.stamp(by)})
 		if err := a.fits(ctx, r, all); err != nil {
-			return entry{}, err
+			return admin.Done{}, err
 		}
 		id, err = a.Store.AddResource(ctx, r)
-		return entry{target: number(id), detail: describe(r.Context, r.Code, r.Name, r.Status)}, err
+		return admin.Done{Target: number(id), Detail: describe(r.Context, r.Code, r.Name, r.Status)}, err
 	})
 	return id, err
 }
@@ -181,32 +184,32 @@ func (a *Admin) AddResource(ctx context.Context, by Author, d Draft) (id int64, 
 // RECORD_ALREADY_EXIST; INVALID_STATE for another context while resources are
 // nested in it, and for a resource of the endpoint table that would not stay
 // active under its code and type.
-func (a *Admin) ChangeResource(ctx context.Context, by Author, id int64, d Draft) error {
+func (a *Admin) ChangeResource(ctx context.Context, by audit.By, id int64, d Draft) error {
 	if err := check(d.Code, d.Name, d.Status, d.Context); err != nil {
 		return err
 	}
-	return a.write(ctx, by, "RESOURCE_UPDATE", func(ctx context.Context) (entry, error) {
+	return a.Changes.Do(ctx, by, "RESOURCE_UPDATE", func(ctx context.Context) (admin.Done, error) {
 		all, err := a.Store.Resources(ctx)
 		if err != nil {
-			return entry{}, err
+			return admin.Done{}, err
 		}
 		old, ok := first(all, func(r Resource) bool { return r.ID == id })
 		if !ok {
-			return entry{}, notFound("resource")
+			return admin.Done{}, notFound("resource")
 		}
 		next := d.over(old)
 		if _, ours := a.Table.find(old.Context, old.Code); ours &&
 			(next.Code != old.Code || next.Context != old.Context || next.TypeID != old.TypeID || next.Status != Active) {
-			return entry{}, state("%s is one of the endpoint table: only its name, place and properties may change", old.Code)
+			return admin.Done{}, state("%s is one of the endpoint table: only its name, place and properties may change", old.Code)
 		}
 		if err := a.fits(ctx, next, all); err != nil {
-			return entry{}, err
+			return admin.Done{}, err
 		}
 		if child, nested := first(all, func(r Resource) bool { return r.ParentID == id }); nested && next.Context != old.Context {
-			return entry{}, state("%q is nested in it", child.Code)
+			return admin.Done{}, state("%q is nested in it", child.Code)
 		}
-		next.UpdatedBy, next.UpdatedAt = by.UserID, a.Now()
-		return entry{target: number(id), detail: describe(old.Context, old.Code, old.Name, old.Status) + " -> " +
+		next.UpdatedBy, next.UpdatedAt = by.UserID, a.Changes.Now()
+		return admin.Done{Target: number(id), Detail: describe(old.Context, old.Code, old.Name, old.Status) + " -> " +
 			describe(next.Context, next.Code, next.Name, next.Status)}, a.Store.SaveResource(ctx, next)
 	})
 }
@@ -214,35 +217,35 @@ func (a *Admin) ChangeResource(ctx context.Context, by Author, id int64, d Draft
 // RemoveResource deletes a resource and its grants, each with its line in the
 // permission log. RECORD_NOT_FOUND; INVALID_STATE while resources are nested
 // in it (D-RES-03), and for a resource of the endpoint table.
-func (a *Admin) RemoveResource(ctx context.Context, by Author, id int64) error {
-	return a.write(ctx, by, "RESOURCE_DELETE", func(ctx context.Context) (entry, error) {
+func (a *Admin) RemoveResource(ctx context.Context, by audit.By, id int64) error {
+	return a.Changes.Do(ctx, by, "RESOURCE_DELETE", func(ctx context.Context) (admin.Done, error) {
 		all, err := a.Store.Resources(ctx)
 		if err != nil {
-			return entry{}, err
+			return admin.Done{}, err
 		}
 		r, ok := first(all, func(r Resource) bool { return r.ID == id })
 		if !ok {
-			return entry{}, notFound("resource")
+			return admin.Done{}, notFound("resource")
 		}
 		if _, ours := a.Table.find(r.Context, r.Code); ours {
-			return entry{}, state("%s is one of the endpoint table", r.Code)
+			return admin.Done{}, state("%s is one of the endpoint table", r.Code)
 		}
 		if child, nested := first(all, func(r Resource) bool { return r.ParentID == id }); nested {
-			return entry{}, state("%q is nested in it", child.Code)
+			return admin.Done{}, state("%q is nested in it", child.Code)
 		}
 		grants, err := a.Store.Grants(ctx)
 		if err != nil {
-			return entry{}, err
+			return admin.Done{}, err
 		}
 		for _, g := range grants {
 			if g.ResourceID != id {
 				continue
 			}
-			if err := a.Store.RemoveGrant(ctx, g.RoleID, id, a.Now()); err != nil {
-				return entry{}, err
+			if err := a.Store.RemoveGrant(ctx, g.RoleID, id, a.Changes.Now()); err != nil {
+				return admin.Done{}, err
 			}
 		}
-		return entry{target: number(id), detail: describe(r.Context, r.Code, r.Name, r.Status)}, a.Store.RemoveResource(ctx, id)
+		return admin.Done{Target: number(id), Detail: describe(r.Context, r.Code, r.Name, r.Status)}, a.Store.RemoveResource(ctx, id)
 	})
 }
 

@@ -1,6 +1,9 @@
 package resource
 
 import (
+	"castellan/domain/admin"
+	"castellan/domain/audit"
+
 	"context"
 	"regexp"
 	"strings"
@@ -19,7 +22,7 @@ var roleCode = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$`)
 func builtIn(code string) bool { return code == user.RoleAdmin || code == user.RoleUser }
 
 // AddRole adds a role. INVALID_FIELD, RECORD_ALREADY_EXIST.
-func (a *Admin) AddRole(ctx context.Context, by Author, code, name string) (r Role, err error) {
+func (a *Admin) AddRole(ctx context.Context, by audit.By, code, name string) (r Role, err error) {
 	var ps []fault.Problem
 	if !roleCode.MatchString(code) {
 		ps = append(ps, fault.Problem{Field: "code", Message: "must be 1 to 64 letters, digits and . _ : -, beginning with a letter or digit"})
@@ -30,10 +33,10 @@ func (a *Admin) AddRole(ctx context.Context, by Author, code, name string) (r Ro
 	if err := fault.All(ps); err != nil {
 		return r, err
 	}
-	r = Role{Code: code, Name: name, CreatedAt: a.Now()}
-	err = a.write(ctx, by, "ROLE_ADD", func(ctx context.Context) (entry, error) {
+	r = Role{Code: code, Name: name, CreatedAt: a.Changes.Now()}
+	err = a.Changes.Do(ctx, by, "ROLE_ADD", func(ctx context.Context) (admin.Done, error) {
 		r.ID, err = a.Store.AddRole(ctx, r)
-		return entry{target: code, detail: "name " + name}, err
+		return admin.Done{Target: code, Detail: "name " + name}, err
 	})
 	return r, err
 }
@@ -41,29 +44,29 @@ func (a *Admin) AddRole(ctx context.Context, by Author, code, name string) (r Ro
 // RemoveRole deletes a role and returns what it was. RECORD_NOT_FOUND;
 // INVALID_STATE while an account holds it or it has grants, and for the roles
 // that exist from the start.
-func (a *Admin) RemoveRole(ctx context.Context, by Author, code string) (r Role, err error) {
-	err = a.write(ctx, by, "ROLE_DELETE", func(ctx context.Context) (entry, error) {
+func (a *Admin) RemoveRole(ctx context.Context, by audit.By, code string) (r Role, err error) {
+	err = a.Changes.Do(ctx, by, "ROLE_DELETE", func(ctx context.Context) (admin.Done, error) {
 		if r, err = a.role(ctx, code); err != nil {
-			return entry{}, err
+			return admin.Done{}, err
 		}
 		if builtIn(code) {
-			return entry{}, state("the role %s is part of every installation", code)
+			return admin.Done{}, state("the role %s is part of every installation", code)
 		}
 		held, err := a.Store.CountMembers(ctx, MemberQuery{RoleCode: code})
 		if err != nil {
-			return entry{}, err
+			return admin.Done{}, err
 		}
 		if held > 0 {
-			return entry{}, state("%d accounts hold the role", held)
+			return admin.Done{}, state("%d accounts hold the role", held)
 		}
 		grants, err := a.Store.Grants(ctx)
 		if err != nil {
-			return entry{}, err
+			return admin.Done{}, err
 		}
 		if g, granted := first(grants, func(g Grant) bool { return g.RoleID == r.ID }); granted {
-			return entry{}, state("the role has grants, such as %s on %q", g.Permission, g.ResourceCode)
+			return admin.Done{}, state("the role has grants, such as %s on %q", g.Permission, g.ResourceCode)
 		}
-		return entry{target: code, detail: "name " + r.Name}, a.Store.RemoveRole(ctx, r.ID)
+		return admin.Done{Target: code, Detail: "name " + r.Name}, a.Store.RemoveRole(ctx, r.ID)
 	})
 	return r, err
 }
@@ -83,24 +86,24 @@ func (a *Admin) role(ctx context.Context, code string) (Role, error) {
 // Give gives an account a role. RECORD_NOT_FOUND for an unknown account or
 // role; RECORD_ALREADY_EXIST when the account holds it, as every account holds
 // the role user.
-func (a *Admin) Give(ctx context.Context, by Author, userID, code string) (m Member, err error) {
-	m = Member{UserID: userID, RoleCode: code, CreatedAt: a.Now()}
-	err = a.write(ctx, by, "USER_ROLE_ADD", func(ctx context.Context) (entry, error) {
+func (a *Admin) Give(ctx context.Context, by audit.By, userID, code string) (m Member, err error) {
+	m = Member{UserID: userID, RoleCode: code, CreatedAt: a.Changes.Now()}
+	err = a.Changes.Do(ctx, by, "USER_ROLE_ADD", func(ctx context.Context) (admin.Done, error) {
 		if _, err := a.Accounts.Get(ctx, userID); err != nil {
-			return entry{}, err
+			return admin.Done{}, err
 		}
 		if _, err := a.role(ctx, code); err != nil {
-			return entry{}, err
+			return admin.Done{}, err
 		}
 		held, err := a.Store.CountMembers(ctx, MemberQuery{UserID: userID, RoleCode: code})
 		if err != nil {
-			return entry{}, err
+			return admin.Done{}, err
 		}
 		if held > 0 || code == user.RoleUser {
-			return entry{}, fault.New(fault.RecordAlreadyExist, "the account holds the role %s", code)
+			return admin.Done{}, fault.New(fault.RecordAlreadyExist, "the account holds the role %s", code)
 		}
-		return entry{userID: userID, target: code, detail: "role " + code,
-			writes: []commit.Write{user.Grant{UserID: userID, Role: code, At: m.CreatedAt}}}, nil
+		return admin.Done{UserID: userID, Target: code, Detail: "role " + code,
+			Writes: []commit.Write{user.Grant{UserID: userID, Role: code, At: m.CreatedAt}}}, nil
 	})
 	return m, err
 }
@@ -109,33 +112,33 @@ func (a *Admin) Give(ctx context.Context, by Author, userID, code string) (m Mem
 // RECORD_NOT_FOUND when the account does not hold it; INVALID_STATE for the
 // role user, which every account holds, and for the role admin of the last
 // active administrator, also when several are taken at once.
-func (a *Admin) Take(ctx context.Context, by Author, userID, code string) (m Member, err error) {
-	err = a.write(ctx, by, "USER_ROLE_DELETE", func(ctx context.Context) (entry, error) {
+func (a *Admin) Take(ctx context.Context, by audit.By, userID, code string) (m Member, err error) {
+	err = a.Changes.Do(ctx, by, "USER_ROLE_DELETE", func(ctx context.Context) (admin.Done, error) {
 		u, err := a.Accounts.Get(ctx, userID)
 		if err != nil {
-			return entry{}, err
+			return admin.Done{}, err
 		}
 		if code == user.RoleUser {
-			return entry{}, state("every account holds the role user")
+			return admin.Done{}, state("every account holds the role user")
 		}
 		held, err := a.Store.Members(ctx, MemberQuery{UserID: userID, RoleCode: code})
 		if err != nil {
-			return entry{}, err
+			return admin.Done{}, err
 		}
 		if len(held) == 0 {
-			return entry{}, fault.New(fault.RecordNotFound, "the account does not hold the role")
+			return admin.Done{}, fault.New(fault.RecordNotFound, "the account does not hold the role")
 		}
 		m = held[0]
 		if code == user.RoleAdmin && u.Active() && (a.Dev || !u.Demo) {
 			others, err := a.Store.HeldByAnother(ctx, code, userID, a.Dev)
 			if err != nil {
-				return entry{}, err
+				return admin.Done{}, err
 			}
 			if !others {
-				return entry{}, state("the account is the last active administrator")
+				return admin.Done{}, state("the account is the last active administrator")
 			}
 		}
-		return entry{userID: userID, target: code, detail: "role " + code, writes: []commit.Write{user.Revoke{UserID: userID, Role: code}}}, nil
+		return admin.Done{UserID: userID, Target: code, Detail: "role " + code, Writes: []commit.Write{user.Revoke{UserID: userID, Role: code}}}, nil
 	})
 	return m, err
 }

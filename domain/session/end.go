@@ -22,7 +22,8 @@ const maxListed = 1000
 
 // Caller is somebody with a session.
 type Caller struct {
-	UserID, SessionID, IP, RequestID string
+	audit.By
+	SessionID string
 }
 
 // List returns the caller's living sessions, newest first.
@@ -81,5 +82,5 @@ func (s *Service) EndAll(ctx context.Context, who Caller) (ended int, err error)
 }
 
 func (s *Service) record(who Caller, at time.Time, action, target string) audit.Record {
-	return audit.Record{At: at, ActorID: who.UserID, UserID: who.UserID, Action: action, Target: target, Outcome: audit.Success, IP: who.IP, RequestID: who.RequestID}
+	return who.Did(audit.Record{At: at, UserID: who.UserID, Action: action, Target: target})
 }

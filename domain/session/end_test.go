@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/audit"
 	"castellan/domain/challenge"
 	"castellan/domain/change"
 	"castellan/domain/fault"
@@ -42,7 +43,7 @@ func (b *bench) login(n int) session.Caller {
 	started, err := b.svc.Login(b.t.Context(), request(n, secret))
 	must(b.t, err)
 	r := b.complete(started, b.starts[len(b.starts)-1].Command)
-	return session.Caller{UserID: r.UserID, SessionID: r.SessionID, IP: here.String(), RequestID: "r2"}
+	return session.Caller{By: audit.By{UserID: r.UserID, IP: here.String(), RequestID: "r2"}, SessionID: r.SessionID}
 }
 
 func (b *bench) notes() (keys []string) {
@@ -76,7 +77,7 @@ func TestLoginMakesASession(t *testing.T) {
 		!c.AuthTime.Equal(b.now) || !c.IssuedAt.Equal(b.now) || !c.ExpiresAt.Equal(b.now.Add(30*time.Minute)) {
 		t.Errorf("claims %+v", c)
 	}
-	list, err := b.svc.List(t.Context(), session.Caller{UserID: u.ID})
+	list, err := b.svc.List(t.Context(), session.Caller{By: audit.By{UserID: u.ID}})
 	must(t, err)
 	if len(list) != 1 || list[0].ID != r.SessionID || list[0].IP != here.String() || list[0].Country != "TR" || list[0].Brand != "Acme" || list[0].DeviceID != "dev-1" ||
 		list[0].Description != strings.Repeat("ş", 100) || list[0].ExpiresAt.UnixMilli() != c.ExpiresAt.UnixMilli() {
@@ -190,7 +191,7 @@ func TestEndAll(t *testing.T) {
 	if list, _ := b.svc.List(ctx, next); len(list) != 1 || list[0].SV != 2 || !rev.Live(next.UserID, next.SessionID, 2) {
 		t.Errorf("after the next login %+v", list)
 	}
-	if _, err := b.svc.EndAll(ctx, session.Caller{UserID: "nobody"}); fault.CodeOf(err) != fault.RecordNotFound {
+	if _, err := b.svc.EndAll(ctx, session.Caller{By: audit.By{UserID: "nobody"}}); fault.CodeOf(err) != fault.RecordNotFound {
 		t.Errorf("an account that does not exist: %v", err)
 	}
 }

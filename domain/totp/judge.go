@@ -59,7 +59,7 @@ func (s *Service) right(d Definition, code string) (step int64, ok bool, err err
 //
 // Errors: OTP_REQUIRED without a code or an authenticator, OTP_INVALID,
 // RATE_LIMITED, UNAVAILABLE.
-func (s *Service) Verify(ctx context.Context, who Caller, code string) error {
+func (s *Service) Verify(ctx context.Context, who audit.By, code string) error {
 	if who.UserID == "" || code == "" {
 		return fault.New(fault.OTPRequired, "the current code of the authenticator is needed; set one up first where there is none")
 	}
@@ -77,7 +77,7 @@ func (s *Service) Verify(ctx context.Context, who Caller, code string) error {
 	return busy()
 }
 
-func (s *Service) verify(ctx context.Context, who Caller, code string) error {
+func (s *Service) verify(ctx context.Context, who audit.By, code string) error {
 	d, err := s.Store.Get(ctx, who.UserID)
 	if fault.CodeOf(err) == fault.TOTPNotDefined {
 		return fault.New(fault.OTPRequired, "no authenticator is defined; set one up first")
@@ -110,8 +110,8 @@ func (s *Service) verify(ctx context.Context, who Caller, code string) error {
 	return refusal
 }
 
-func refused(now time.Time, who Caller, action, target string) audit.Record {
-	return audit.Record{At: now, ActorID: who.UserID, UserID: who.UserID, Action: action, Target: target, Outcome: audit.Refused, IP: who.IP, RequestID: who.RequestID}
+func refused(now time.Time, who audit.By, action, target string) audit.Record {
+	return who.Did(audit.Record{At: now, UserID: who.UserID, Action: action, Target: target, Outcome: audit.Refused})
 }
 
 func busy() error {

@@ -26,7 +26,7 @@ const flowRecovery challenge.Flow = "TOTP_RECOVER"
 //
 // Errors: TOTP_NOT_DEFINED, RECOVERY_CODE_INVALID for a code that is unknown or
 // used, RATE_LIMITED after too many of these, UNAVAILABLE.
-func (s *Service) Recover(ctx context.Context, who Caller, code string) (Access, error) {
+func (s *Service) Recover(ctx context.Context, who audit.By, code string) (Access, error) {
 	leave, err := s.turns.take(ctx, who.UserID)
 	if err != nil {
 		return Access{}, err
@@ -42,7 +42,7 @@ func (s *Service) Recover(ctx context.Context, who Caller, code string) (Access,
 	return Access{}, busy()
 }
 
-func (s *Service) recover(ctx context.Context, who Caller, code string) (Access, error) {
+func (s *Service) recover(ctx context.Context, who audit.By, code string) (Access, error) {
 	d, err := s.Store.Get(ctx, who.UserID)
 	if err != nil {
 		return Access{}, err
@@ -82,8 +82,8 @@ func (s *Service) recover(ctx context.Context, who Caller, code string) (Access,
 	writes = append(writes,
 		commit.Guard{On: commit.AttemptBudget, Key: b.Key(), Version: b.Version},
 		UseCode{UserID: d.UserID, ID: d.ID, Number: number, At: now},
-		audit.Record{At: now, ActorID: who.UserID, UserID: who.UserID, Action: ActionRecover, Target: d.ID, Outcome: audit.Success, IP: who.IP,
-			RequestID: who.RequestID, Detail: "recovery code " + strconv.Itoa(number)})
+		who.Did(audit.Record{At: now, UserID: who.UserID, Action: ActionRecover, Target: d.ID,
+			Detail: "recovery code " + strconv.Itoa(number)}))
 	if err := s.Commit.Commit(ctx, writes...); err != nil {
 		return Access{}, err
 	}

@@ -62,9 +62,6 @@ type Notices interface {
 	Notice(to challenge.Account, template string, v message.Values, ip string) (writes []commit.Write, committed func())
 }
 
-// Caller is somebody with a session.
-type Caller struct{ UserID, IP, RequestID string }
-
 // Definable is the condition of a setup: TOTP_ALREADY_DEFINED where the caller
 // has an authenticator.
 func (s *Service) Definable(ctx context.Context, userID string) error {

@@ -31,7 +31,7 @@ type desk struct {
 	db    *persistence.DB
 	store persistence.TOTP
 	now   atomic.Int64 // ms
-	who   totp.Caller
+	who   audit.By
 
 	access  map[string]any // what the setup yielded
 	mu      sync.Mutex
@@ -72,7 +72,7 @@ func onBoth(t *testing.T, test func(t *testing.T, d *desk)) {
 				Ring: keyringtest.Ring(t, time.Now), Notices: d, Rules: challenge.DefaultRules(), Recovery: totp.DefaultLimit(), Issuer: "Castellan",
 				Now: func() time.Time { return time.UnixMilli(d.now.Load()) }}
 			must(t, db.Commit(t.Context(), usertest.Sample(1), usertest.Sample(2)))
-			d.who = totp.Caller{UserID: usertest.Sample(1).ID, IP: "203.0.113.9", RequestID: "r1"}
+			d.who = audit.By{UserID: usertest.Sample(1).ID, IP: "203.0.113.9", RequestID: "r1"}
 			d.setUp()
 			test(t, d)
 		})
@@ -213,9 +213,9 @@ func TestJudge(t *testing.T) {
 func TestVerify(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *desk) {
 		ctx := t.Context()
-		expect(t, d.Verify(ctx, totp.Caller{}, "123456"), fault.OTPRequired)
+		expect(t, d.Verify(ctx, audit.By{}, "123456"), fault.OTPRequired)
 		expect(t, d.Verify(ctx, d.who, ""), fault.OTPRequired)
-		expect(t, d.Verify(ctx, totp.Caller{UserID: usertest.Sample(2).ID}, "123456"), fault.OTPRequired)
+		expect(t, d.Verify(ctx, audit.By{UserID: usertest.Sample(2).ID}, "123456"), fault.OTPRequired)
 		code := d.code(0)
 		must(t, d.Verify(ctx, d.who, code))
 		for left := 9; left >= 0; left-- {
@@ -305,7 +305,7 @@ func TestRecover(t *testing.T) {
 		must(t, d.Verify(ctx, d.who, d.code(0)))
 		before, err := d.store.Get(ctx, d.who.UserID)
 		must(t, err)
-		_, err = d.Recover(ctx, totp.Caller{UserID: usertest.Sample(2).ID}, d.recovery(0))
+		_, err = d.Recover(ctx, audit.By{UserID: usertest.Sample(2).ID}, d.recovery(0))
 		expect(t, err, fault.TOTPNotDefined)
 		for i := range totp.RecoveryCodes {
 			typed := []string{d.recovery(i), strings.ToUpper(d.recovery(i)), " " + strings.ReplaceAll(d.recovery(i), "-", " ") + " ", strings.ReplaceAll(d.recovery(i), "-", ""),

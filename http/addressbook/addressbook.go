@@ -60,7 +60,7 @@ func shown(r addressbook.Record) record {
 }
 
 func (g Group) list(ctx context.Context, who rest.Caller, _ rest.None) ([]record, error) {
-	all, err := g.Service.List(ctx, caller(who))
+	all, err := g.Service.List(ctx, who.By())
 	out := make([]record, len(all))
 	for i, r := range all {
 		out[i] = shown(r)
@@ -76,7 +76,7 @@ type addRequest struct {
 }
 
 func (g Group) add(ctx context.Context, who rest.Caller, in addRequest) (rest.Data[record], error) {
-	r, err := g.Service.Add(ctx, caller(who), addressbook.New{CurrencyCode: in.CurrencyCode, NetworkCode: in.NetworkCode, Address: in.Address, Name: in.Name})
+	r, err := g.Service.Add(ctx, who.By(), addressbook.New{CurrencyCode: in.CurrencyCode, NetworkCode: in.NetworkCode, Address: in.Address, Name: in.Name})
 	return rest.Data[record]{Data: shown(r)}, err
 }
 
@@ -87,7 +87,7 @@ type changeRequest struct {
 }
 
 func (g Group) change(ctx context.Context, who rest.Caller, in changeRequest) (rest.Data[record], error) {
-	r, err := g.Service.Change(ctx, caller(who), addressbook.Change{ID: int64(in.ID), Address: in.Address, Name: in.Name})
+	r, err := g.Service.Change(ctx, who.By(), addressbook.Change{ID: int64(in.ID), Address: in.Address, Name: in.Name})
 	return rest.Data[record]{Data: shown(r)}, err
 }
 
@@ -100,13 +100,5 @@ type removed struct {
 }
 
 func (g Group) remove(ctx context.Context, who rest.Caller, in removeRequest) (rest.Data[removed], error) {
-	return rest.Data[removed]{Data: removed{strconv.FormatInt(int64(in.ID), 10)}}, g.Service.Remove(ctx, caller(who), int64(in.ID))
-}
-
-func caller(who rest.Caller) addressbook.Caller {
-	c := addressbook.Caller{UserID: who.UserID, RequestID: who.RequestID}
-	if who.IP.IsValid() {
-		c.IP = who.IP.String()
-	}
-	return c
+	return rest.Data[removed]{Data: removed{strconv.FormatInt(int64(in.ID), 10)}}, g.Service.Remove(ctx, who.By(), int64(in.ID))
 }

@@ -13,6 +13,7 @@ import (
 
 	"castellan/domain/addressbook"
 	"castellan/domain/addressbook/address"
+	"castellan/domain/admin"
 	"castellan/domain/change/changetest"
 	"castellan/domain/currency"
 	"castellan/domain/fault"
@@ -87,7 +88,8 @@ func open(t *testing.T, dsn string) *service {
 	rules, err := address.NewRules(nil)
 	must(t, err)
 	s := &service{t: t, db: db, now: time.UnixMilli(1_800_000_000_123)}
-	s.books = &addressbook.Service{Store: persistence.NewAddressBooks(db), Commit: db, Currencies: live, Rules: rules, Now: func() time.Time { return s.now }}
+	s.books = &addressbook.Service{Store: persistence.NewAddressBooks(db), Currencies: live, Rules: rules,
+		Changes: admin.Changes{Commit: db, Now: func() time.Time { return s.now }}}
 	guards := guard.Guards{Tokens: tokens{}, Tenant: "t1", Feed: &changetest.Feed{}, Live: func(string, string, int64) bool { return true },
 		Judge: func(string, string, string) resource.Verdict { return resource.Verdict{} }}
 	s.srv, err = edge.New(edge.Options{Guards: guards.Table(), Authorize: guards.Authorize}, httpaddressbook.Group{Service: s.books}.Endpoints())

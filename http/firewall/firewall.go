@@ -79,5 +79,6 @@ func (g Group) change(ctx context.Context, who rest.Caller, in changeRequest) (r
 }
 
 func author(who rest.Caller, force *bool) firewall.Author {
-	return firewall.Author{Client: firewall.Client{UserID: who.UserID, IP: who.IP, Country: who.Country}, RequestID: who.RequestID, Force: force != nil && *force}
+	client := firewall.Client{UserID: who.UserID, IP: who.IP, Country: who.Country}
+	return firewall.Author{By: who.By(), Client: client, Force: yes(force)}
 }

@@ -16,6 +16,8 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"castellan/domain/admin"
+	"castellan/domain/change"
 	"castellan/domain/change/changetest"
 	"castellan/domain/fault"
 	"castellan/domain/firewall"
@@ -84,7 +86,8 @@ func open(t *testing.T, dsn string) *service {
 	known := firewall.NewResources("/base", []string{"GET /a", "GET /p/{id}", "GET /socket", "GET " + firewall.RulesPath, "POST " + firewall.RulesPath, "PATCH " + firewall.RulesPath})
 	countryOf := func(a netip.Addr) string { return countries[a.String()] }
 	answer := func(context.Context, rest.Caller, rest.None) (rest.None, error) { return rest.None{}, nil }
-	es := httpfirewall.Group{Admin: &firewall.Admin{Store: store, Commit: db, Live: s.live, App: "API", Bypass: s.evaluator.Bypass, Known: known, Now: now}}.Endpoints()
+	es := httpfirewall.Group{Admin: &firewall.Admin{Store: store, App: "API", Bypass: s.evaluator.Bypass, Known: known,
+		Changes: admin.Changes{Commit: db, Now: now, Topic: change.Firewall, Reload: s.live.Reload}}}.Endpoints()
 	es = append(es, httpfirewall.Explain{Evaluator: s.evaluator, Known: known, CountryOf: countryOf}.Endpoints()...)
 	es = append(es, rest.Get("/a", "", rest.NoAuth, answer), rest.Post("/a", "", rest.User, answer),
 		rest.Get("/p/{id}", "", rest.NoAuth, func(context.Context, rest.Caller, struct {

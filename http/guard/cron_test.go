@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/admin"
+	"castellan/domain/audit"
+	"castellan/domain/change"
 	"castellan/domain/change/changetest"
 	"castellan/domain/cronkey"
 	"castellan/domain/fault"
@@ -29,7 +32,7 @@ func TestCronAuth(t *testing.T) {
 		ctx := t.Context()
 		ring := keyringtest.Ring(t, time.Now)
 		live := cronkey.NewLive(persistence.NewCronKeys(db), ring)
-		issuer := cronkey.Issuer{Commit: db, Ring: ring, Actor: "operator", Now: time.Now}
+		issuer := cronkey.Issuer{Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.CronKeys}, Ring: ring}
 		n := node{held: map[string][]string{"deny": {"deny"}},
 			grants: []resource.Grant{{RoleCode: "deny", ResourceCode: "GET /rates", Context: resource.API, Permission: resource.Deny}}}
 		tokens := token.NewIssuer(ring, "castellan", "default", time.Now, 100)
@@ -92,7 +95,7 @@ func TestCronAuth(t *testing.T) {
 		for _, header := range []string{".", "rates.", ".x", "rates.x", strings.Repeat("x", 5000), "rates"} {
 			wants(none, "/rates", "cron-auth", header)
 		}
-		key, err := issuer.Add(ctx, "rates")
+		key, err := issuer.Add(ctx, audit.Operator, "rates")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,7 +104,7 @@ func TestCronAuth(t *testing.T) {
 			t.Fatalf("the header %q is not <client>.<secret of 32 bytes>", key)
 		}
 		wants(none, "/rates", "cron-auth", key) // before the node has heard of it
-		other, err := issuer.Add(ctx, "other")
+		other, err := issuer.Add(ctx, audit.Operator, "other")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,17 +152,17 @@ func TestCronAuth(t *testing.T) {
 
 		// Names, and what is written of a key.
 		for _, bad := range []string{"", "a.b", "a b", "ä", "-a", strings.Repeat("a", 65)} {
-			if _, err := issuer.Add(ctx, bad); fault.CodeOf(err) != fault.InvalidField {
+			if _, err := issuer.Add(ctx, audit.Operator, bad); fault.CodeOf(err) != fault.InvalidField {
 				t.Errorf("the name %q: %v", bad, err)
 			}
 		}
-		if _, err := issuer.Add(ctx, "rates"); fault.CodeOf(err) != fault.RecordAlreadyExist {
+		if _, err := issuer.Add(ctx, audit.Operator, "rates"); fault.CodeOf(err) != fault.RecordAlreadyExist {
 			t.Errorf("the name again: %v", err)
 		}
-		if err := issuer.Remove(ctx, "rates"); err != nil {
+		if err := issuer.Remove(ctx, audit.Operator, "rates"); err != nil {
 			t.Fatal(err)
 		}
-		if err := issuer.Remove(ctx, "rates"); fault.CodeOf(err) != fault.RecordNotFound {
+		if err := issuer.Remove(ctx, audit.Operator, "rates"); fault.CodeOf(err) != fault.RecordNotFound {
 			t.Errorf("removed twice: %v", err)
 		}
 		if err := live.Reload(ctx); err != nil {

@@ -12,10 +12,6 @@ import (
 // the credential (edge.Options.Verify, D-AUTH-08).
 func Verify(s *totp.Service) func(ctx context.Context, who rest.Caller, e *rest.Endpoint, in any) error {
 	return func(ctx context.Context, who rest.Caller, _ *rest.Endpoint, _ any) error {
-		by := totp.Caller{UserID: who.UserID, RequestID: who.RequestID}
-		if who.IP.IsValid() {
-			by.IP = who.IP.String()
-		}
-		return s.Verify(ctx, by, stepup.Typed(who.OTP))
+		return s.Verify(ctx, who.By(), stepup.Typed(who.OTP))
 	}
 }

@@ -90,12 +90,12 @@ type methodCode struct {
 
 func (g Group) addMethod(ctx context.Context, who rest.Caller, in addMethodRequest) (methodCode, error) {
 	m := mfa.Method{Code: in.MethodCode, ExpireMs: in.ExpireMs, RenewStartMs: in.RenewStartMs}
-	return methodCode{m.Code}, g.Admin.AddMethod(ctx, author(who), m)
+	return methodCode{m.Code}, g.Admin.AddMethod(ctx, who.By(), m)
 }
 
 func (g Group) changeMethod(ctx context.Context, who rest.Caller, in changeMethodRequest) (rest.None, error) {
 	c := mfa.MethodChange{Code: in.MethodCode, ExpireMs: in.ExpireMs, RenewStartMs: in.RenewStartMs}
-	return rest.None{}, g.Admin.ChangeMethod(ctx, author(who), c)
+	return rest.None{}, g.Admin.ChangeMethod(ctx, who.By(), c)
 }
 
 type action struct {
@@ -128,7 +128,7 @@ func (g Group) addAction(ctx context.Context, who rest.Caller, in addActionReque
 	if err != nil {
 		return actionCode{}, err
 	}
-	return actionCode{a.Code}, g.Admin.AddAction(ctx, author(who), a)
+	return actionCode{a.Code}, g.Admin.AddAction(ctx, who.By(), a)
 }
 
 func (g Group) changeAction(ctx context.Context, who rest.Caller, in changeActionRequest) (rest.None, error) {
@@ -136,7 +136,7 @@ func (g Group) changeAction(ctx context.Context, who rest.Caller, in changeActio
 	if err != nil {
 		return rest.None{}, err
 	}
-	return rest.None{}, g.Admin.ChangeAction(ctx, author(who), c)
+	return rest.None{}, g.Admin.ChangeAction(ctx, who.By(), c)
 }
 
 type policy struct {
@@ -181,7 +181,7 @@ func (g Group) addCommon(ctx context.Context, who rest.Caller, in addCommonReque
 	if err != nil {
 		return policyID{}, err
 	}
-	id, err := g.Admin.AddCommon(ctx, author(who), p)
+	id, err := g.Admin.AddCommon(ctx, who.By(), p)
 	return policyID{id}, err
 }
 
@@ -190,7 +190,7 @@ func (g Group) changeCommon(ctx context.Context, who rest.Caller, in changeCommo
 	if err != nil {
 		return rest.None{}, err
 	}
-	return rest.None{}, g.Admin.ChangeCommon(ctx, author(who), c)
+	return rest.None{}, g.Admin.ChangeCommon(ctx, who.By(), c)
 }
 
 // filter is the optional code of a list: one that nobody has matches nothing
@@ -200,12 +200,4 @@ func filter(field string, code *string) (func(string) bool, error) {
 		return func(string) bool { return true }, nil
 	}
 	return func(c string) bool { return c == *code }, mfa.CheckCode(field, *code)
-}
-
-func author(who rest.Caller) mfa.Author {
-	a := mfa.Author{UserID: who.UserID, RequestID: who.RequestID}
-	if who.IP.IsValid() {
-		a.IP = who.IP.String()
-	}
-	return a
 }

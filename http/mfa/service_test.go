@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/admin"
+	"castellan/domain/change"
 	"castellan/domain/change/changetest"
 	"castellan/domain/fault"
 	"castellan/domain/mfa"
@@ -70,7 +72,8 @@ func open(t *testing.T, dsn string) *service {
 		Judge: func(user, _, _ string) resource.Verdict { return resource.Verdict{Admin: user == "admin"} },
 	}
 	srv, err := edge.New(edge.Options{Guards: guards.Table(), Authorize: guards.Authorize},
-		httpmfa.Group{Admin: &mfa.Admin{Store: store, Commit: db, Live: live, Now: time.Now}}.Endpoints())
+		httpmfa.Group{Admin: &mfa.Admin{Store: store,
+			Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.MFA, Reload: live.Reload}}}.Endpoints())
 	must(t, err)
 	return &service{t, srv, live, db}
 }

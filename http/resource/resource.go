@@ -109,16 +109,16 @@ type id struct {
 
 func (g Group) save(ctx context.Context, who rest.Caller, in resourceRequest) (id, error) {
 	if in.ResourceID == nil {
-		n, err := g.Admin.AddResource(ctx, author(who), in.draft())
+		n, err := g.Admin.AddResource(ctx, who.By(), in.draft())
 		return id{n}, err
 	}
 	n := int64(*in.ResourceID)
-	return id{n}, g.Admin.ChangeResource(ctx, author(who), n, in.draft())
+	return id{n}, g.Admin.ChangeResource(ctx, who.By(), n, in.draft())
 }
 
 func (g Group) remove(ctx context.Context, who rest.Caller, in removeRequest) (id, error) {
 	n := int64(in.ResourceID)
-	return id{n}, g.Admin.RemoveResource(ctx, author(who), n)
+	return id{n}, g.Admin.RemoveResource(ctx, who.By(), n)
 }
 
 type resourceType struct {
@@ -147,16 +147,16 @@ func (g Group) types(ctx context.Context, _ rest.Caller, _ rest.None) ([]resourc
 
 func (g Group) saveType(ctx context.Context, who rest.Caller, in typeRequest) (id, error) {
 	if in.ResourceTypeID == nil {
-		n, err := g.Admin.AddType(ctx, author(who), in.draft())
+		n, err := g.Admin.AddType(ctx, who.By(), in.draft())
 		return id{n}, err
 	}
 	n := int64(*in.ResourceTypeID)
-	return id{n}, g.Admin.ChangeType(ctx, author(who), n, in.draft())
+	return id{n}, g.Admin.ChangeType(ctx, who.By(), n, in.draft())
 }
 
 func (g Group) removeType(ctx context.Context, who rest.Caller, in removeTypeRequest) (id, error) {
 	n := int64(in.ResourceTypeID)
-	return id{n}, g.Admin.RemoveType(ctx, author(who), n)
+	return id{n}, g.Admin.RemoveType(ctx, who.By(), n)
 }
 
 // entry of the log writes its ids as strings, as the record states them.
@@ -184,12 +184,4 @@ func (g Group) log(ctx context.Context, who rest.Caller, in logRequest) (rest.Re
 	return rest.Page(who, in.Paging, rows, total, func(e resource.LogEntry) entry {
 		return entry{text(e.ID), text(e.RoleID), text(e.ResourceID), string(e.Permission), rest.Time{Time: e.CreatedAt}}
 	}, func(e resource.LogEntry) string { return text(e.ID) }), err
-}
-
-func author(who rest.Caller) resource.Author {
-	a := resource.Author{UserID: who.UserID, RequestID: who.RequestID}
-	if who.IP.IsValid() {
-		a.IP = who.IP.String()
-	}
-	return a
 }

@@ -24,6 +24,7 @@ import (
 	"strings"
 	"time"
 
+	"castellan/domain/audit"
 	"castellan/domain/fault"
 )
 
@@ -109,6 +110,15 @@ type Caller struct {
 	BodyHash       [32]byte `json:"bodyHash,omitzero"`
 	HasBody        bool     `json:"hasBody,omitempty"`
 	IdempotencyKey string   `json:"idempotencyKey,omitempty"`
+}
+
+// By is the caller as the audit names it.
+func (c Caller) By() audit.By {
+	by := audit.By{UserID: c.UserID, RequestID: c.RequestID}
+	if c.IP.IsValid() {
+		by.IP = c.IP.String()
+	}
+	return by
 }
 
 // DeviceInfo is what the client says of itself: the headers device-brand,

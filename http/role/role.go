@@ -86,7 +86,7 @@ type addRoleRequest struct {
 }
 
 func (g Group) addRole(ctx context.Context, who rest.Caller, in addRoleRequest) (rest.Data[role], error) {
-	r, err := g.Admin.AddRole(ctx, author(who), in.Code, in.Name)
+	r, err := g.Admin.AddRole(ctx, who.By(), in.Code, in.Name)
 	return rest.Data[role]{Data: showRole(r)}, err
 }
 
@@ -95,7 +95,7 @@ type removeRoleRequest struct {
 }
 
 func (g Group) removeRole(ctx context.Context, who rest.Caller, in removeRoleRequest) (rest.Data[role], error) {
-	r, err := g.Admin.RemoveRole(ctx, author(who), in.Code)
+	r, err := g.Admin.RemoveRole(ctx, who.By(), in.Code)
 	return rest.Data[role]{Data: showRole(r)}, err
 }
 
@@ -150,12 +150,12 @@ type memberRequest struct {
 }
 
 func (g Group) give(ctx context.Context, who rest.Caller, in memberRequest) (rest.Data[member], error) {
-	m, err := g.Admin.Give(ctx, author(who), in.UserID, in.RoleCode)
+	m, err := g.Admin.Give(ctx, who.By(), in.UserID, in.RoleCode)
 	return rest.Data[member]{Data: showMember(m)}, err
 }
 
 func (g Group) take(ctx context.Context, who rest.Caller, in memberRequest) (rest.Data[member], error) {
-	m, err := g.Admin.Take(ctx, author(who), in.UserID, in.RoleCode)
+	m, err := g.Admin.Take(ctx, who.By(), in.UserID, in.RoleCode)
 	return rest.Data[member]{Data: showMember(m)}, err
 }
 
@@ -194,7 +194,7 @@ type grantRequest struct {
 }
 
 func (g Group) grant(ctx context.Context, who rest.Caller, in grantRequest) (rest.Data[permission], error) {
-	x, err := g.Admin.Grant(ctx, author(who), int64(in.RoleID), int64(in.ResourceID), resource.Permission(in.Permission))
+	x, err := g.Admin.Grant(ctx, who.By(), int64(in.RoleID), int64(in.ResourceID), resource.Permission(in.Permission))
 	return rest.Data[permission]{Data: showPermission(x)}, err
 }
 
@@ -204,7 +204,7 @@ type revokeRequest struct {
 }
 
 func (g Group) revoke(ctx context.Context, who rest.Caller, in revokeRequest) (rest.Data[permission], error) {
-	x, err := g.Admin.Revoke(ctx, author(who), int64(in.RoleID), int64(in.ResourceID))
+	x, err := g.Admin.Revoke(ctx, who.By(), int64(in.RoleID), int64(in.ResourceID))
 	return rest.Data[permission]{Data: showPermission(x)}, err
 }
 
@@ -213,12 +213,4 @@ func text(s *string) string {
 		return ""
 	}
 	return *s
-}
-
-func author(who rest.Caller) resource.Author {
-	a := resource.Author{UserID: who.UserID, RequestID: who.RequestID}
-	if who.IP.IsValid() {
-		a.IP = who.IP.String()
-	}
-	return a
 }

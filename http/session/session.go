@@ -190,11 +190,7 @@ func (g Group) end(ctx context.Context, who rest.Caller, in endRequest) (rest.Da
 }
 
 func caller(who rest.Caller) session.Caller {
-	c := session.Caller{UserID: who.UserID, SessionID: who.SessionID, RequestID: who.RequestID}
-	if who.IP.IsValid() {
-		c.IP = who.IP.String()
-	}
-	return c
+	return session.Caller{By: who.By(), SessionID: who.SessionID}
 }
 
 func text(s *string) string {

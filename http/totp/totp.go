@@ -60,10 +60,6 @@ type recoverAnswer struct {
 }
 
 func (g Group) recover(ctx context.Context, who rest.Caller, in recoverRequest) (recoverAnswer, error) {
-	by := totp.Caller{UserID: who.UserID, RequestID: who.RequestID}
-	if who.IP.IsValid() {
-		by.IP = who.IP.String()
-	}
-	a, err := g.Service.Recover(ctx, by, in.RecoveryCode)
+	a, err := g.Service.Recover(ctx, who.By(), in.RecoveryCode)
 	return recoverAnswer{Base32: a.Base32, OTPAuthURL: a.URL, QRDataURL: a.QRDataURL, OTPAuthURL2: a.URL, QRDataURL2: a.QRDataURL}, err
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/audit"
 	"castellan/domain/challenge"
 	"castellan/domain/commit"
 	"castellan/domain/fault"
@@ -202,7 +203,7 @@ func testClear(t *testing.T, b *bench) {
 	b.change(t, b.svc.AddAction(), 0, "DE")
 	b.change(t, b.svc.AddAction(), 1, "TR")
 	before := b.user(t, 0)
-	codes, err := b.svc.Clear(ctx, b.ids[0], "operator")
+	codes, err := b.svc.Clear(ctx, b.ids[0], audit.Operator)
 	if after := b.user(t, 0); err != nil || !slices.Equal(codes, []string{"DE", "TR"}) || after.Countries != "" || b.codes(t, 0) != nil || after.SV != before.SV+1 || after.CV <= before.CV {
 		t.Errorf("%v, %v; %+v", codes, err, after)
 	}
@@ -210,11 +211,11 @@ func testClear(t *testing.T, b *bench) {
 		t.Errorf("another account: %v", b.codes(t, 1))
 	}
 	before = b.user(t, 0)
-	codes, err = b.svc.Clear(ctx, b.ids[0], "operator")
+	codes, err = b.svc.Clear(ctx, b.ids[0], audit.Operator)
 	if after := b.user(t, 0); err != nil || codes != nil || after.CV != before.CV || after.SV != before.SV {
 		t.Errorf("nothing to clear: %v, %v", codes, err)
 	}
-	if _, err := b.svc.Clear(ctx, "nobody", "operator"); fault.CodeOf(err) != fault.RecordNotFound {
+	if _, err := b.svc.Clear(ctx, "nobody", audit.Operator); fault.CodeOf(err) != fault.RecordNotFound {
 		t.Errorf("nobody's filter: %v", err)
 	}
 }

@@ -1,0 +1,79 @@
+// Package admin owns how one change of a record happens: the change, its audit
+// row and the note to the other nodes commit together, and this node works with
+// the change before the call returns (decisions D-AUTH-01, D-EXT-03).
+//
+// The one idea: a slice says what it did (Done), and never how that is kept.
+//
+// Start reading at Changes.Do.
+package admin
+
+import (
+	"context"
+	"time"
+
+	"castellan/domain/audit"
+	"castellan/domain/change"
+	"castellan/domain/commit"
+)
+
+// Done says what a change did.
+type Done struct {
+	Target string         // the record concerned; "" where nothing had to be changed
+	Detail string         // short, human readable, without secrets and personal data
+	UserID string         // the account concerned; "" for none
+	Writes []commit.Write // that commit with the change, beside what its store wrote
+}
+
+// Changes carries out the changes of one slice. It is safe for concurrent use.
+type Changes struct {
+	Commit commit.Committer
+	Now    func() time.Time
+	Topic  change.Topic                // tells the other nodes; "" where no node caches the records
+	Lock   func(context.Context) error // begins every transaction; nil where changes need not wait for each other
+	Reload func(context.Context) error // has this node read what is committed; nil where it caches nothing
+}
+
+// reloadTimeout bounds Changes.Reload.
+const reloadTimeout = 5 * time.Second
+
+// Do runs do in one transaction and commits its changes together with an audit
+// row of the action and a note to the other nodes, whose key is the target. Then
+// it reloads this node's copy. Where do fails nothing is written; where it says
+// that nothing had to be changed, there is neither row nor note.
+//
+// Errors: those of Lock, do, the commit and Reload, unchanged. After an error of
+// Reload the change is committed: this node learns of it by the note.
+func (c Changes) Do(ctx context.Context, by audit.By, action string,
+	do func(context.Context) (Done, error)) error {
+	var done Done
+	err := c.Commit.InTx(ctx, func(ctx context.Context) (err error) {
+		if c.Lock != nil {
+			if err := c.Lock(ctx); err != nil {
+				return err
+			}
+		}
+		if done, err = do(ctx); err != nil || done.Target == "" {
+			return err
+		}
+		return c.Commit.Commit(ctx, c.writes(by, action, done)...)
+	})
+	if err != nil || c.Reload == nil || done.Target == "" {
+		return err
+	}
+	// The context is a new one, for two reasons. A caller who has gone away must
+	// not keep this node from working with the change. And inside a wider
+	// transaction of the caller (D-2FA-28), which may yet be rolled back, only
+	// what is committed may be read; there the note brings the change.
+	fresh, cancel := context.WithTimeout(context.Background(), reloadTimeout)
+	defer cancel()
+	return c.Reload(fresh)
+}
+
+func (c Changes) writes(by audit.By, action string, d Done) []commit.Write {
+	all := append(d.Writes, by.Did(audit.Record{
+		At: c.Now(), UserID: d.UserID, Action: action, Target: d.Target, Detail: d.Detail}))
+	if c.Topic != "" {
+		all = append(all, change.Note{Topic: c.Topic, Key: d.Target})
+	}
+	return all
+}

@@ -1,0 +1,103 @@
+package admin_test
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"testing"
+	"time"
+
+	"castellan/domain/admin"
+	"castellan/domain/audit"
+	"castellan/domain/change"
+	"castellan/domain/commit"
+)
+
+var (
+	now  = time.UnixMilli(1_700_000_000_000)
+	by   = audit.By{UserID: "u1", IP: "192.0.2.1", RequestID: "r1"}
+	errs = errors.New("no")
+)
+
+type extra struct{ commit.Unflushed }
+
+// steps is a Committer that remembers in which order things happen.
+type steps struct {
+	seen   []string
+	writes []commit.Write
+	fail   error // of the commit
+}
+
+func (s *steps) Commit(_ context.Context, ws ...commit.Write) error {
+	s.seen, s.writes = append(s.seen, "write"), ws
+	return s.fail
+}
+
+func (s *steps) InTx(ctx context.Context, fn func(context.Context) error) error {
+	s.seen = append(s.seen, "begin")
+	err := fn(ctx)
+	if err == nil {
+		s.seen = append(s.seen, "commit")
+	}
+	return err
+}
+
+func (s *steps) step(name string, err error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		s.seen = append(s.seen, name)
+		return errors.Join(err, ctx.Err())
+	}
+}
+
+func TestDo(t *testing.T) {
+	done := admin.Done{Target: "t1", Detail: "d", UserID: "u2", Writes: []commit.Write{extra{}}}
+	row := audit.Record{At: now, ActorID: "u1", UserID: "u2", Action: "A", Target: "t1", Outcome: audit.Success,
+		IP: "192.0.2.1", RequestID: "r1", Detail: "d"}
+	for name, c := range map[string]struct {
+		done                    admin.Done
+		lock, do, write, reload error
+		seen                    []string
+	}{
+		"done":              {done: done, seen: []string{"begin", "lock", "do", "write", "commit", "reload"}},
+		"nothing to change": {seen: []string{"begin", "lock", "do", "commit"}},
+		"lock refused":      {done: done, lock: errs, seen: []string{"begin", "lock"}},
+		"change refused":    {done: done, do: errs, seen: []string{"begin", "lock", "do"}},
+		"row not written":   {done: done, write: errs, seen: []string{"begin", "lock", "do", "write"}},
+		"reload not possible": {done: done, reload: errs,
+			seen: []string{"begin", "lock", "do", "write", "commit", "reload"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &steps{fail: c.write}
+			changes := admin.Changes{Commit: s, Now: func() time.Time { return now }, Topic: change.MFA,
+				Lock: s.step("lock", c.lock), Reload: s.step("reload", c.reload)}
+			err := changes.Do(t.Context(), by, "A", func(ctx context.Context) (admin.Done, error) {
+				return c.done, s.step("do", c.do)(ctx)
+			})
+			if want := errors.Join(c.lock, c.do, c.write, c.reload); (err == nil) != (want == nil) {
+				t.Errorf("error %v, want %v", err, want)
+			}
+			if !reflect.DeepEqual(s.seen, c.seen) {
+				t.Errorf("steps %v, want %v", s.seen, c.seen)
+			}
+			want := []commit.Write{extra{}, row, change.Note{Topic: change.MFA, Key: "t1"}}
+			if s.writes != nil && !reflect.DeepEqual(s.writes, want) {
+				t.Errorf("writes %+v, want %+v", s.writes, want)
+			}
+		})
+	}
+}
+
+// Records that no node caches need no note, and a caller who has gone away does
+// not keep the node from reading what is committed.
+func TestDoWithoutTopicAndWithoutCaller(t *testing.T) {
+	gone, leave := context.WithCancel(t.Context())
+	s := &steps{}
+	changes := admin.Changes{Commit: s, Now: func() time.Time { return now }, Reload: s.step("reload", nil)}
+	err := changes.Do(gone, by, "A", func(context.Context) (admin.Done, error) {
+		leave()
+		return admin.Done{Target: "t1"}, nil
+	})
+	if err != nil || len(s.writes) != 1 {
+		t.Errorf("error %v, writes %+v", err, s.writes)
+	}
+}
