@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -28,8 +29,12 @@ type Options struct {
 	// MaxConns bounds the connections of PostgreSQL and the readers of SQLite;
 	// 0 means 8.
 	MaxConns int
-	// Timeout bounds one statement or commit against PostgreSQL; 0 means 1.5 s.
+	// Timeout bounds one statement or commit against PostgreSQL, and the wait for
+	// another process that writes to the SQLite file; 0 means 1.5 s.
 	Timeout time.Duration
+	// Patient gives a statement Patience instead of Timeout, until EndPatience is
+	// called: a start and a command would rather wait for a slow database than fail.
+	Patient bool
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 	// Trace, where set, is told of every statement with its values in place. It
@@ -45,6 +50,8 @@ type DB struct {
 	kinds    kindSet
 	executor executor
 	timeout  time.Duration
+	patient  atomic.Bool
+	waited   atomic.Bool // the log says that the database is slow
 	now      func() time.Time
 	trace    tracer
 	breaker  *circuitBreaker
@@ -70,6 +77,7 @@ func Open(ctx context.Context, dsn string, kinds Kinds, o Options) (*DB, error) 
 		o.Now = time.Now
 	}
 	db := &DB{timeout: o.Timeout, now: o.Now, trace: o.Trace, breaker: newCircuitBreaker()}
+	db.patient.Store(o.Patient)
 	var err error
 	if db.kinds, err = kinds.set(); err != nil {
 		return nil, err
@@ -148,15 +156,4 @@ func (db *DB) Conn(ctx context.Context) bun.IDB {
 		return s.tx
 	}
 	return db.read
-}
-
-// Bound limits one conversation with PostgreSQL, so that a server that hangs
-// costs an error and not a caller.
-func (db *DB) Bound(ctx context.Context) (context.Context, context.CancelFunc) {
-	if !db.Postgres() {
-		return ctx, func() {}
-	}
-	ctx, ended := db.breaker.until(ctx)
-	ctx, cancel := context.WithTimeout(ctx, db.timeout)
-	return ctx, func() { cancel(); ended() }
 }

@@ -34,6 +34,8 @@ func Translate(err error) error {
 		return translatePostgres(err, pg.Code)
 	case errors.As(err, &lite):
 		return translateSQLite(err, lite.Code())
+	case errors.Is(err, context.DeadlineExceeded):
+		return unavailable(fmt.Errorf("no answer in time: %w", err))
 	case unreachable(err):
 		return unavailable(err)
 	}
@@ -78,7 +80,7 @@ func translateSQLite(err error, code int) error {
 // unreachable tells errors of the connection from errors of a statement.
 func unreachable(err error) bool {
 	for _, broken := range []error{driver.ErrBadConn, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, sql.ErrConnDone,
-		sql.ErrTxDone, context.DeadlineExceeded, context.Canceled} {
+		sql.ErrTxDone, context.Canceled} {
 		if errors.Is(err, broken) {
 			return true
 		}

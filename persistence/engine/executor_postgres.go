@@ -16,13 +16,14 @@ import (
 // and a batch costs one round trip however many tables it writes. It keeps
 // the statements prepared, and is the writer's alone.
 type postgresExecutor struct {
-	cfg  *pgx.ConnConfig
-	conn *pgx.Conn
-	used time.Time
-	kept map[string]bool // texts of the statements that conn has
+	cfg   *pgx.ConnConfig
+	limit func() time.Duration // of a connection attempt
+	conn  *pgx.Conn
+	used  time.Time
+	kept  map[string]bool // texts of the statements that conn has
 }
 
-func newPostgresExecutor(cfg *pgx.ConnConfig) *postgresExecutor {
+func newPostgresExecutor(cfg *pgx.ConnConfig, limit func() time.Duration) *postgresExecutor {
 	cfg = cfg.Copy()
 	cfg.DefaultQueryExecMode = pgx.QueryExecModeCacheStatement
 	// Every statement finds its rows by key. Left alone, the planner joins by
@@ -33,7 +34,7 @@ func newPostgresExecutor(cfg *pgx.ConnConfig) *postgresExecutor {
 	}
 	// Nothing is done between its answers and its COMMIT.
 	cfg.RuntimeParams["idle_in_transaction_session_timeout"] = "1000"
-	return &postgresExecutor{cfg: cfg}
+	return &postgresExecutor{cfg: cfg, limit: limit}
 }
 
 // idle is how long the connection is taken to live without a look.
@@ -45,6 +46,7 @@ func (p *postgresExecutor) ready(ctx context.Context) (*pgx.Conn, error) {
 		return p.conn, nil
 	}
 	p.close()
+	p.cfg.ConnectTimeout = p.limit()
 	var err error
 	p.conn, err = pgx.ConnectConfig(ctx, p.cfg)
 	p.kept = map[string]bool{}

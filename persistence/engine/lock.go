@@ -3,17 +3,23 @@ package engine
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"time"
 )
 
 // Exclusive runs fn while no other process of this database runs one: the
-// lock under which migrations, keys and seeds are made.
+// lock under which migrations, keys and seeds are made. It waits for the other
+// process as long as that takes.
 func (db *DB) Exclusive(ctx context.Context, fn func(context.Context) error) error {
+	waits := time.AfterFunc(db.timeout, func() { slog.Warn("waiting for another process that prepares the database") })
+	defer waits.Stop()
 	if !db.Postgres() {
 		unlock, err := lockFile(db.file)
 		if err != nil {
 			return err
 		}
 		defer unlock()
+		waits.Stop()
 		return fn(ctx)
 	}
 	conn, err := db.write.Conn(ctx)
@@ -26,6 +32,7 @@ func (db *DB) Exclusive(ctx context.Context, fn func(context.Context) error) err
 		return Translate(err)
 	}
 	defer conn.ExecContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock(?)", key)
+	waits.Stop()
 	return fn(ctx)
 }
 

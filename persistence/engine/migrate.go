@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 )
 
 // Migrate brings the schema to this program's version: it applies, in order
 // and in one transaction, every file of migrations/sqlite or migrations/postgres
 // that was not applied yet. Call it inside Exclusive. It reports the names it
-// applied. A schema made by a newer program is left as it is: the release before
+// applied. A statement has Patience. A schema made by a newer program is left as it is: the release before
 // works with it.
 func (db *DB) Migrate(ctx context.Context, migrations fs.FS) (applied []string, err error) {
 	dir := "migrations/sqlite"
@@ -26,34 +27,35 @@ func (db *DB) Migrate(ctx context.Context, migrations fs.FS) (applied []string, 
 		return nil, Translate(err)
 	}
 	defer tx.Rollback()
-	_, err = tx.ExecContext(ctx,
-		"CREATE TABLE IF NOT EXISTS schema_migrations (name TEXT PRIMARY KEY, applied_at BIGINT NOT NULL)")
+	// The text goes to the driver as it is: bun would read a ? in it.
+	exec := func(text string) error {
+		ctx, cancel := db.boundPatiently(ctx)
+		defer cancel()
+		_, err := tx.Tx.ExecContext(ctx, text)
+		return Translate(err)
+	}
+	err = exec("CREATE TABLE IF NOT EXISTS schema_migrations (name TEXT PRIMARY KEY, applied_at BIGINT NOT NULL)")
 	if err != nil {
-		return nil, fmt.Errorf("migrate: %w", Translate(err))
+		return nil, fmt.Errorf("migrate: %w", err)
 	}
 	var done []string
 	if err := tx.NewSelect().Table("schema_migrations").Column("name").Scan(ctx, &done); err != nil {
 		return nil, fmt.Errorf("migrate: %w", Translate(err))
 	}
-	have := map[string]bool{}
-	for _, n := range done {
-		have[n] = true
-	}
 	for _, f := range files {
 		name := path.Base(f)
-		if have[name] {
+		if slices.Contains(done, name) {
 			continue
 		}
 		text, err := fs.ReadFile(migrations, f)
 		if err != nil {
 			return nil, err
 		}
-		// The text goes to the driver as it is: bun would read a ? in it.
-		if _, err := tx.Tx.ExecContext(ctx, string(text)); err != nil {
-			return nil, fmt.Errorf("migrate %s: %w", name, Translate(err))
+		if err := exec(string(text)); err != nil {
+			return nil, fmt.Errorf("migrate %s: %w", name, err)
 		}
-		_, err = tx.ExecContext(ctx, "INSERT INTO schema_migrations (name, applied_at) VALUES (?, ?)", name, Millis(db.now()))
-		if err != nil {
+		row := map[string]any{"name": name, "applied_at": Millis(db.now())}
+		if _, err := tx.NewInsert().Table("schema_migrations").Model(&row).Exec(ctx); err != nil {
 			return nil, fmt.Errorf("migrate %s: %w", name, Translate(err))
 		}
 		applied = append(applied, name)

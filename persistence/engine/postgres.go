@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 
 	"github.com/jackc/pgx/v5"
@@ -25,9 +26,11 @@ func (db *DB) openPostgres(dsn string, o Options) error {
 	// A process that is stopped within a transaction must not hold its rows, and
 	// must not commit long after the instant that its rows name.
 	cfg.RuntimeParams["idle_in_transaction_session_timeout"] = "5000"
-	cfg.ConnectTimeout = o.Timeout
-	db.executor = newPostgresExecutor(cfg)
-	pool := stdlib.OpenDB(*cfg)
+	db.executor = newPostgresExecutor(cfg, db.limit)
+	pool := stdlib.OpenDB(*cfg, stdlib.OptionBeforeConnect(func(_ context.Context, c *pgx.ConnConfig) error {
+		c.ConnectTimeout = db.limit()
+		return nil
+	}))
 	pool.SetMaxOpenConns(max(1, o.MaxConns-1)) // one is the writer's
 	pool.SetMaxIdleConns(o.MaxConns)
 	db.read = bun.NewDB(pool, pgdialect.New())

@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"context"
 	"database/sql"
+	"database/sql/driver"
 	"fmt"
 	"net/url"
 	"os"
@@ -20,19 +22,22 @@ func (db *DB) openSQLite(path string, o Options) error {
 	if err != nil {
 		return err
 	}
-	open := func(pragmas ...string) (*sql.DB, error) {
+	name := func(pragmas ...string) string {
 		q := url.Values{"_txlock": {"immediate"}, "_pragma": append([]string{"busy_timeout(5000)"}, pragmas...)}
-		name := url.URL{Scheme: "file", Opaque: (&url.URL{Path: file}).EscapedPath(), RawQuery: q.Encode()}
-		return sql.Open("sqlite", name.String())
+		u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: file}).EscapedPath(), RawQuery: q.Encode()}
+		return u.String()
 	}
-	// The writer comes first: it creates the file and puts it in WAL mode. A
-	// page that many commits write is copied into the file once per checkpoint,
-	// so checkpoints are rarer than by default, at 16 MiB of log.
-	w, err := open("journal_mode(WAL)", "synchronous(FULL)", "wal_autocheckpoint(4000)", "foreign_keys(1)",
-		"temp_store(MEMORY)")
+	r, err := sql.Open("sqlite", name("query_only(1)"))
 	if err != nil {
 		return err
 	}
+	r.SetMaxOpenConns(o.MaxConns)
+	r.SetMaxIdleConns(o.MaxConns)
+	// The writer comes first: it creates the file and puts it in WAL mode. A
+	// page that many commits write is copied into the file once per checkpoint,
+	// so checkpoints are rarer than by default, at 16 MiB of log.
+	w := sql.OpenDB(&sqliteConnector{db: db, driver: r.Driver(), name: name("journal_mode(WAL)", "synchronous(FULL)",
+		"wal_autocheckpoint(4000)", "foreign_keys(1)", "temp_store(MEMORY)")})
 	w.SetMaxOpenConns(1)
 	// Several processes may put a new file in WAL mode at once. SQLite refuses
 	// some of them whatever their time-out, so they take turns.
@@ -43,19 +48,37 @@ func (db *DB) openSQLite(path string, o Options) error {
 	}
 	if err != nil {
 		w.Close()
+		r.Close()
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	r, err := open("query_only(1)")
-	if err != nil {
-		w.Close()
-		return err
-	}
-	r.SetMaxOpenConns(o.MaxConns)
-	r.SetMaxIdleConns(o.MaxConns)
 	db.file = file
 	db.write, db.read = bun.NewDB(w, sqlitedialect.New()), bun.NewDB(r, sqlitedialect.New())
 	db.executor = &sqliteExecutor{db: w}
 	return nil
+}
+
+// sqliteConnector makes the writing connection. It waits for another process that
+// writes as long as a statement may take at that time.
+type sqliteConnector struct {
+	db     *DB
+	driver driver.Driver
+	name   string
+}
+
+// Driver implements driver.Connector.
+func (c *sqliteConnector) Driver() driver.Driver { return c.driver }
+
+// Connect implements driver.Connector.
+func (c *sqliteConnector) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := c.driver.Open(c.name)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := conn.(driver.ExecerContext).ExecContext(ctx, busyTimeout(c.db.limit()), nil); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return conn, nil
 }
 
 // lockFile waits for the lock that stands beside a database file, and takes it.

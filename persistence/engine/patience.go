@@ -1,0 +1,64 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// Patience is how long a statement of a start, a command or a migration may take.
+const Patience = 30 * time.Second
+
+// Bound limits one conversation with PostgreSQL, so that a server that hangs
+// costs an error and not a caller. SQLite is in this process and needs no limit;
+// its writer waits no longer for another process (sqliteConnector).
+func (db *DB) Bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	if db.patient.Load() {
+		return db.boundPatiently(ctx)
+	}
+	if !db.Postgres() {
+		return ctx, func() {}
+	}
+	ctx, ended := db.breaker.until(ctx)
+	ctx, cancel := context.WithTimeout(ctx, db.timeout)
+	return ctx, func() { cancel(); ended() }
+}
+
+// boundPatiently limits a conversation to Patience, and logs once that it waits.
+func (db *DB) boundPatiently(ctx context.Context) (context.Context, context.CancelFunc) {
+	slow := time.AfterFunc(db.timeout, func() {
+		if db.waited.CompareAndSwap(false, true) {
+			slog.Warn("the database is slow; waiting for it", "at most", Patience)
+		}
+	})
+	cancel := context.CancelFunc(func() {})
+	if db.Postgres() {
+		ctx, cancel = context.WithTimeout(ctx, Patience)
+	}
+	return ctx, func() { slow.Stop(); cancel() }
+}
+
+// EndPatience is called when the service begins to serve: from now on a statement
+// has Options.Timeout.
+func (db *DB) EndPatience() {
+	db.patient.Store(false)
+	if db.Postgres() {
+		return
+	}
+	if _, err := db.write.Exec(busyTimeout(db.limit())); err != nil {
+		slog.Error("the writer of SQLite keeps its patience", "err", err)
+	}
+}
+
+// limit is how long one statement may take now.
+func (db *DB) limit() time.Duration {
+	if db.patient.Load() {
+		return Patience
+	}
+	return db.timeout
+}
+
+func busyTimeout(d time.Duration) string {
+	return fmt.Sprintf("PRAGMA busy_timeout = %d", d.Milliseconds())
+}

@@ -1,0 +1,89 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"castellan/domain/fault"
+	"castellan/internal/pgtest"
+)
+
+// hold locks the table of notes on a connection of its own until the test
+// releases it: every statement that writes a note is slow meanwhile.
+func hold(t *testing.T, dsn string) (release func()) {
+	t.Helper()
+	db := open(t, dsn)
+	held, over, ended := make(chan error), make(chan struct{}), make(chan error, 1)
+	go func() {
+		ended <- db.InTx(t.Context(), func(ctx context.Context) (err error) {
+			if db.Postgres() { // a transaction of SQLite begins with the lock
+				_, err = db.Conn(ctx).ExecContext(ctx, "LOCK TABLE note IN ACCESS EXCLUSIVE MODE")
+			}
+			held <- err
+			<-over
+			return err
+		})
+	}()
+	must(t, <-held)
+	return sync.OnceFunc(func() { close(over); must(t, <-ended) })
+}
+
+// A statement of two seconds succeeds while the database is patient, and the log
+// says that it waits. The same statement of a request fails within its limit.
+func TestPatience(t *testing.T) {
+	for name, dsn := range map[string]string{"sqlite": sqliteFile(t), "postgres": pgtest.DSN(t)} {
+		t.Run(name, func(t *testing.T) {
+			var log bytes.Buffer
+			was := slog.Default()
+			slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+			defer slog.SetDefault(was)
+			release := hold(t, dsn)
+			defer func() { release() }()
+			db, err := Open(t.Context(), dsn, noteKinds, Options{Patient: true})
+			must(t, err)
+			defer db.Close()
+			db.Start(func(int) State { return nil })
+			inTx := func(id string) error {
+				return db.InTx(t.Context(), func(ctx context.Context) error {
+					ctx, cancel := db.Bound(ctx)
+					defer cancel()
+					_, err := db.Conn(ctx).NewInsert().Model(&noteRow{ID: id}).Exec(ctx)
+					return Translate(err)
+				})
+			}
+			writes := map[string]func(id string) error{
+				"unit":        func(id string) error { return db.Commit(t.Context(), addNote{ID: id}) },
+				"transaction": inTx,
+			}
+			for kind, write := range writes {
+				timer := time.AfterFunc(2*time.Second, release)
+				if err := write(kind + " in time"); err != nil {
+					t.Errorf("%s while patient: %v", kind, err)
+				}
+				timer.Stop()
+				release()
+				release = hold(t, dsn)
+			}
+			if !strings.Contains(log.String(), "the database is slow; waiting for it") {
+				t.Errorf("the log says %q", log.String())
+			}
+			release()
+			db.EndPatience()
+			release = hold(t, dsn)
+			for kind, write := range writes {
+				began := time.Now()
+				if err := write(kind + " too late"); fault.CodeOf(err) != fault.Unavailable {
+					t.Errorf("%s of a request: %v", kind, err)
+				}
+				if took := time.Since(began); took > Patience/2 {
+					t.Errorf("%s of a request was refused after %v", kind, took)
+				}
+			}
+		})
+	}
+}
