@@ -42,9 +42,8 @@ type Deps struct {
 	Rules   challenge.Rules
 	// WarmCache is what the node's Client leaves for challenges; nil: nothing.
 	WarmCache *WarmCache
-	// Claims turn what an accepted answer of a method uses up into the writes
-	// that use it. A method without an entry claims nothing.
-	Claims map[challenge.Name]Claims
+	// Uses has an entry for each method whose accepted answers use something up.
+	Uses map[challenge.Name]Uses
 	// Accounts reads the user of a challenge as it is now.
 	Accounts stepup.Accounts
 	Sessions stepup.Sessions
@@ -64,9 +63,9 @@ type Deps struct {
 	Log *slog.Logger
 }
 
-// Claims makes the writes that use up what an answer to c claims. They are
-// fenced: they fail when it is used, or is not the user's.
-type Claims func(c challenge.Challenge, claim challenge.Claim) []commit.Write
+// Uses makes the writes that use up what an answer to c needs. They are fenced:
+// they fail when it is used already, or does not belong to the user.
+type Uses func(c challenge.Challenge, use challenge.Use) []commit.Write
 
 // Kinds are the kinds of actor of a node with these dependencies.
 func Kinds(d Deps) []cluster.Kind {

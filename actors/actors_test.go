@@ -146,7 +146,7 @@ func (w *world) start() {
 	warm := new(actors.WarmCache)
 	w.node.Register(actors.Kinds(actors.Deps{WarmCache: warm, Store: persistence.NewChallenges(w.db), Outbox: persistence.NewOutbox(w.db), Commit: w.db, Actions: w.actions,
 		Rules: challenge.DefaultRules(), Accounts: users, Sessions: w, Seal: ring.Seal, Open: ring.Open, Grace: 120 * time.Second, Now: time.Now, Log: log,
-		Claims: map[challenge.Name]actors.Claims{challenge.TOTP: totp.Claim, challenge.PUSH: stepup.Claim}})...)
+		Uses: map[challenge.Name]actors.Uses{challenge.TOTP: totp.Use, challenge.PUSH: stepup.Use}})...)
 	w.client = actors.Client{Node: w.node, WarmCache: warm, Now: time.Now}
 	w.client.Listen(func(n stepup.News) {
 		w.mu.Lock()
@@ -161,7 +161,7 @@ func (w *world) start() {
 		Config:  stepup.Config{TTL: 600 * time.Second, Grace: 120 * time.Second, ExecWait: 10 * time.Second, MaxOpen: 5, Lease: 30 * time.Second},
 		Actions: w.actions, Catalog: func() *mfa.Catalog { return w.catalog }, Book: book, Ring: ring, Tokens: w, Accounts: users, Sessions: w,
 		UserGate: w.client, Challenges: w.client, Store: persistence.NewChallenges(w.db), Outbox: persistence.NewOutbox(w.db), Dispatch: w, Commit: w.db, Now: time.Now,
-		Judges: map[challenge.Name]stepup.Judge{challenge.TOTP: func(ctx context.Context, userID string, a stepup.Answer) (challenge.Verdict, *challenge.Claim, error) {
+		Judges: map[challenge.Name]stepup.Judge{challenge.TOTP: func(ctx context.Context, userID string, a stepup.Answer) (challenge.Verdict, *challenge.Use, error) {
 			return w.totps.Judge(ctx, userID, a.Value)
 		}},
 	}

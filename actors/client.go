@@ -102,8 +102,8 @@ func (c Client) Complete(ctx context.Context, id string, a challenge.Answer, wai
 	for _, d := range a.Digests {
 		m.Digests = append(m.Digests, &pb.Digest{Key: d.Key, Sum: d.Sum})
 	}
-	if a.Claim != nil {
-		m.Claim = &pb.Claim{Key: a.Claim.Key, Value: a.Claim.Value}
+	if a.Use != nil {
+		m.Claim = &pb.Claim{Key: a.Use.Key, Value: a.Use.Value}
 	}
 	r, err := ask[*pb.ChallengeAnswered](ctx, c, KindChallenge, id, wait, func(deadline int64) proto.Message {
 		m.Deadline = deadline

@@ -73,7 +73,7 @@ func answerOf(m *pb.ChallengeComplete) challenge.Answer {
 		a.Digests = append(a.Digests, challenge.Digest{Key: d.Key, Sum: d.Sum})
 	}
 	if m.Claim != nil {
-		a.Claim = &challenge.Claim{Key: m.Claim.Key, Value: m.Claim.Value}
+		a.Use = &challenge.Use{Key: m.Claim.Key, Value: m.Claim.Value}
 	}
 	return a
 }

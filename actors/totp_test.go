@@ -411,9 +411,9 @@ func TestStepIsUsedForEveryPurpose(t *testing.T) {
 	})
 }
 
-// A verdict never opens a challenge without the claim that uses the value up,
+// A verdict never opens a challenge without the use that uses the value up,
 // nor with that to another user's.
-func TestVerdictNeedsItsClaim(t *testing.T) {
+func TestVerdictNeedsItsUse(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		ctx, a := t.Context(), w.setUp()
 		c := w.begin("LOGIN", "")
@@ -424,13 +424,13 @@ func TestVerdictNeedsItsClaim(t *testing.T) {
 		answer := challenge.Answer{MethodID: w.method(c, challenge.TOTP).ID, Method: challenge.TOTP, Verdict: challenge.Right}
 		_, err = w.client.Complete(ctx, c.ID, answer, 0, stepup.Actor{})
 		expect(t, err, fault.Internal)
-		answer.Claim = &challenge.Claim{Key: "another", Value: 1 << 40}
+		answer.Use = &challenge.Use{Key: "another", Value: 1 << 40}
 		if _, err = w.client.Complete(ctx, c.ID, answer, 0, stepup.Actor{}); !errors.Is(err, stepup.Overtaken()) {
-			t.Errorf("a claim to another definition: %v", err)
+			t.Errorf("a use to another definition: %v", err)
 		}
-		answer.Claim = &challenge.Claim{Key: d.ID, Value: 0}
+		answer.Use = &challenge.Use{Key: d.ID, Value: 0}
 		if _, err = w.client.Complete(ctx, c.ID, answer, 0, stepup.Actor{}); !errors.Is(err, stepup.Overtaken()) {
-			t.Errorf("a claim to a step that is not newer: %v", err)
+			t.Errorf("a use to a step that is not newer: %v", err)
 		}
 		answer.Method, answer.MethodID = challenge.SMS, w.method(c, challenge.SMS).ID
 		_, err = w.client.Complete(ctx, c.ID, answer, 0, stepup.Actor{})
@@ -444,8 +444,8 @@ func TestVerdictNeedsItsClaim(t *testing.T) {
 // A challenge without a user, and one that is not there, are no oracle.
 func TestCodesForNobody(t *testing.T) {
 	w := open(t)
-	if v, claim, err := w.totps.Judge(t.Context(), "", "123456"); err != nil || v != challenge.Wrong || claim != nil {
-		t.Errorf("%v, %v, %v", v, claim, err)
+	if v, use, err := w.totps.Judge(t.Context(), "", "123456"); err != nil || v != challenge.Wrong || use != nil {
+		t.Errorf("%v, %v, %v", v, use, err)
 	}
 	_, err := w.engine.Complete(t.Context(), stepup.Answer{ChallengeID: "01NONE", MethodID: "m", Method: challenge.TOTP, Value: "123456"})
 	expect(t, err, fault.ChallengeNotFound)
@@ -500,7 +500,7 @@ func TestSecretsAtRest(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.clock.Add(60)
-	if v, claim, err := w.totps.Judge(context.Background(), w.user.ID, a.code(0)); !errors.Is(err, keyring.ErrOpen) || v == challenge.Right || claim != nil {
-		t.Errorf("%v, %v, %v", v, claim, err)
+	if v, use, err := w.totps.Judge(context.Background(), w.user.ID, a.code(0)); !errors.Is(err, keyring.ErrOpen) || v == challenge.Right || use != nil {
+		t.Errorf("%v, %v, %v", v, use, err)
 	}
 }

@@ -38,7 +38,7 @@ func (s *service) accounts() error {
 		Budgets: persistence.NewChallenges(s.DB), Commit: s.commit, Ring: s.Ring, Notices: s.engine, Rules: rules(s.cfg),
 		Recovery: totp.Limit{Attempts: s.cfg.Limits.RecoveryCodes, Window: s.cfg.Limits.RecoveryCodeWindow},
 		Issuer:   s.cfg.MFA.TOTPIssuer, Now: time.Now}
-	judge := func(ctx context.Context, userID string, a stepup.Answer) (challenge.Verdict, *challenge.Claim, error) {
+	judge := func(ctx context.Context, userID string, a stepup.Answer) (challenge.Verdict, *challenge.Use, error) {
 		return s.totps.Judge(ctx, userID, a.Value)
 	}
 	s.engine.Judges = map[challenge.Name]stepup.Judge{challenge.TOTP: judge}

@@ -50,9 +50,9 @@ func (s *service) challenges() error {
 	_, embedded := s.cfg.Database.SQLitePath()
 	s.node.Register(actors.Kinds(actors.Deps{WarmCache: warm, Store: store, Outbox: persistence.NewOutbox(s.DB),
 		Commit: s.revoking(), Actions: s.actions, Rules: rules(s.cfg), Accounts: accounts{s.users},
-		Claims: map[challenge.Name]actors.Claims{
-			challenge.TOTP: totp.Claim,
-			challenge.PUSH: stepup.Claim,
+		Uses: map[challenge.Name]actors.Uses{
+			challenge.TOTP: totp.Use,
+			challenge.PUSH: stepup.Use,
 		},
 		Unclustered: s.cfg.Cluster.GossipAddr == "" && !embedded, Sessions: s.revocations, Seal: s.Ring.Seal,
 		Open: s.Ring.Open, Grace: s.cfg.MFA.PAuthGrace, Now: time.Now, Log: s.log})...)

@@ -21,12 +21,12 @@ const (
 	Refusal // a signed DENIED
 )
 
-// Claim is what a right answer uses up beyond its challenge, such as the time
-// step of a TOTP. Whoever judged the answer makes it, and it commits, fenced,
-// with the step of the challenge that accepts the answer: of all challenges
-// whose answers claim one thing, one gets it (SEC-06).
-type Claim struct {
-	Key   string // whose: only the method's code knows what it means
+// Use is what a right answer uses up beyond its challenge, such as the time step
+// of a TOTP. The judge of the answer names it, and it commits, fenced, with the
+// step of the challenge that accepts the answer: when the answers of several
+// challenges need the same thing, one of them gets it (SEC-06).
+type Use struct {
+	Key   string // only the method's own code knows its meaning
 	Value int64
 }
 
@@ -37,8 +37,8 @@ type Answer struct {
 	// Digests of the value, one per keyed-hash key that may be in use.
 	Digests []Digest
 	Verdict Verdict
-	// Claim accompanies the verdict Right of a method whose values are used up.
-	Claim *Claim
+	// Use accompanies the verdict Right of a method whose values are used up.
+	Use *Use
 }
 
 // Step is the result of an evaluated answer: what to save, and what to tell

@@ -20,9 +20,9 @@ const ActionVerify = "OTP_VERIFY"
 const maxFenced = 20
 
 // Judge decides a code that answers a challenge of a user (stepup.Judge). A
-// right one comes with the claim to its step, which Claim turns into the write
-// that uses it. A code whose step was used is wrong.
-func (s *Service) Judge(ctx context.Context, userID, code string) (challenge.Verdict, *challenge.Claim, error) {
+// right one names the step it uses, and Use turns that into the write. A code whose
+// step was used already is wrong.
+func (s *Service) Judge(ctx context.Context, userID, code string) (challenge.Verdict, *challenge.Use, error) {
 	d, err := s.Store.Get(ctx, userID) // for a decoy too: it takes the same steps
 	if fault.CodeOf(err) == fault.TOTPNotDefined {
 		return challenge.Wrong, nil, nil
@@ -34,12 +34,12 @@ func (s *Service) Judge(ctx context.Context, userID, code string) (challenge.Ver
 	if err != nil || !right {
 		return challenge.Wrong, nil, err
 	}
-	return challenge.Right, &challenge.Claim{Key: d.ID, Value: step}, nil
+	return challenge.Right, &challenge.Use{Key: d.ID, Value: step}, nil
 }
 
-// Claim are the writes that use up the step of an accepted code (actors.Claims).
-func Claim(c challenge.Challenge, claim challenge.Claim) []commit.Write {
-	return []commit.Write{UseStep{UserID: c.UserID, ID: claim.Key, Step: claim.Value}}
+// Use are the writes that use up the step of an accepted code (actors.Uses).
+func Use(c challenge.Challenge, use challenge.Use) []commit.Write {
+	return []commit.Write{UseStep{UserID: c.UserID, ID: use.Key, Step: use.Value}}
 }
 
 // right tells whether code is right now and was not used.

@@ -165,14 +165,14 @@ func TestActions(t *testing.T) {
 func TestJudge(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *desk) {
 		ctx := t.Context()
-		judge := func(code string) (challenge.Verdict, *challenge.Claim) {
+		judge := func(code string) (challenge.Verdict, *challenge.Use) {
 			t.Helper()
-			v, claim, err := d.Judge(ctx, d.who.UserID, code)
+			v, use, err := d.Judge(ctx, d.who.UserID, code)
 			must(t, err)
-			if (v == challenge.Right) != (claim != nil) {
-				t.Errorf("verdict %v with claim %v", v, claim)
+			if (v == challenge.Right) != (use != nil) {
+				t.Errorf("verdict %v with use %v", v, use)
 			}
-			return v, claim
+			return v, use
 		}
 		for steps, want := range map[int64]challenge.Verdict{-2: challenge.Wrong, -1: challenge.Right, 0: challenge.Right, 1: challenge.Right, 2: challenge.Wrong} {
 			if v, _ := judge(d.code(steps)); v != want {
@@ -180,18 +180,18 @@ func TestJudge(t *testing.T) {
 			}
 		}
 		old := d.code(0)
-		v, claim := judge(old) // judging uses nothing up
+		v, use := judge(old) // judging uses nothing up
 		if v != challenge.Right {
 			t.Fatalf("verdict %v", v)
 		}
 		c := challenge.Challenge{UserID: d.who.UserID}
-		must(t, d.db.Commit(ctx, totp.Claim(c, *claim)...))
-		if err := d.db.Commit(ctx, totp.Claim(c, *claim)...); !errors.Is(err, commit.ErrFenced) {
-			t.Errorf("the claim again: %v", err)
+		must(t, d.db.Commit(ctx, totp.Use(c, *use)...))
+		if err := d.db.Commit(ctx, totp.Use(c, *use)...); !errors.Is(err, commit.ErrFenced) {
+			t.Errorf("the use again: %v", err)
 		}
 		c.UserID = usertest.Sample(2).ID
-		if err := d.db.Commit(ctx, totp.Claim(c, challenge.Claim{Key: claim.Key, Value: claim.Value + 1})...); !errors.Is(err, commit.ErrFenced) {
-			t.Errorf("another user's claim: %v", err)
+		if err := d.db.Commit(ctx, totp.Use(c, challenge.Use{Key: use.Key, Value: use.Value + 1})...); !errors.Is(err, commit.ErrFenced) {
+			t.Errorf("another user's use: %v", err)
 		}
 		for steps, want := range map[int64]challenge.Verdict{-1: challenge.Wrong, 0: challenge.Wrong, 1: challenge.Right} {
 			if v, _ := judge(d.code(steps)); v != want {

@@ -62,7 +62,7 @@ func (s *Service) Complete(ctx context.Context, a Answer) (Completion, error) {
 	return s.completion(a.ChallengeID, got)
 }
 
-// judgements bounds how often an answer is judged because what it claims, or
+// judgements bounds how often an answer is judged because what it uses, or
 // what it was judged by, moved on meanwhile.
 const judgements = 5
 
@@ -81,7 +81,7 @@ func (s *Service) judged(ctx context.Context, judge Judge, a Answer, in challeng
 	}
 	var err error
 	for range judgements {
-		if in.Verdict, in.Claim, err = judge(ctx, userID, a); err != nil {
+		if in.Verdict, in.Use, err = judge(ctx, userID, a); err != nil {
 			return Answered{}, err
 		}
 		got, err := s.Challenges.Complete(ctx, a.ChallengeID, in, s.Config.ExecWait, a.By)

@@ -50,18 +50,18 @@ func (s *Service) checkDecision(ctx context.Context, a Answer) error {
 
 // judgePush is the Judge of a push: a decision that a device of the challenge's
 // user has signed. The proof is verified before the challenge is looked for, so
-// that whoever has no device learns nothing of challenges. A decision claims the
+// that a caller without a device learns nothing of challenges. A decision uses the
 // device, which must still be there when it commits.
-func (s *Service) judgePush(ctx context.Context, _ string, a Answer) (challenge.Verdict, *challenge.Claim, error) {
+func (s *Service) judgePush(ctx context.Context, _ string, a Answer) (challenge.Verdict, *challenge.Use, error) {
 	d, err := s.signer(ctx, a)
 	if err != nil {
 		return challenge.Undecided, nil, err
 	}
-	claim := &challenge.Claim{Key: d.ID, Value: s.Now().UnixMilli()}
+	use := &challenge.Use{Key: d.ID, Value: s.Now().UnixMilli()}
 	if a.Value == denied {
-		return challenge.Refusal, claim, nil
+		return challenge.Refusal, use, nil
 	}
-	return challenge.Right, claim, nil
+	return challenge.Right, use, nil
 }
 
 // alongside verifies the proof that accompanies a code.
@@ -90,10 +90,10 @@ func (s *Service) signer(ctx context.Context, a Answer) (device.Device, error) {
 	return d, err
 }
 
-// Claim are the writes that note the use of the device whose decision was
-// accepted (actors.Claims). They fail when it was removed meanwhile.
-func Claim(c challenge.Challenge, claim challenge.Claim) []commit.Write {
-	return []commit.Write{device.Use{UserID: c.UserID, ID: claim.Key, At: time.UnixMilli(claim.Value)}}
+// Use are the writes that note the use of the device whose decision was
+// accepted (actors.Uses). They fail when it was removed meanwhile.
+func Use(c challenge.Challenge, use challenge.Use) []commit.Write {
+	return []commit.Write{device.Use{UserID: c.UserID, ID: use.Key, At: time.UnixMilli(use.Value)}}
 }
 
 // withoutPush takes the push out of a challenge because the bounds on pushes

@@ -86,7 +86,7 @@ type Challenges interface {
 	Refresh(id string)
 	// Complete evaluates an answer and, when it was the last required one,
 	// waits for the action. Overtaken reports that a row moved on between the
-	// verdict of an answer with a claim and its commit: judge it again.
+	// verdict of an answer with a use and its commit: judge it again.
 	Complete(ctx context.Context, id string, a challenge.Answer, wait time.Duration, by Actor) (Answered, error)
 	// User names the user of a challenge; "" for a decoy. CHALLENGE_NOT_FOUND when
 	// there is no such challenge.
@@ -159,13 +159,12 @@ type Sessions interface {
 	Live(userID, sessionID string, sv int64) bool
 }
 
-// Judge decides an answer that no digest can, such as a TOTP; those of devices
-// are judged by Devices. It is
-// given the user of the challenge ("" for a decoy) and the value as the engine
-// reads it. A right answer that uses something up comes with the claim to it;
-// the method's entry in the owner's Claims turns that into writes. An error is
-// a failure to judge and counts nothing.
-type Judge func(ctx context.Context, userID string, a Answer) (challenge.Verdict, *challenge.Claim, error)
+// Judge decides an answer that no digest can decide, such as a TOTP; Devices judges
+// the answers of devices. It is given the user of the challenge ("" for a decoy)
+// and the value as the engine reads it. A right answer that uses something up
+// names it; the method's entry in actors.Deps.Uses turns that into writes. An
+// error is a failure to judge and counts nothing.
+type Judge func(ctx context.Context, userID string, a Answer) (challenge.Verdict, *challenge.Use, error)
 
 // Config are the numbers of the engine.
 type Config struct {

@@ -1,0 +1,237 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"castellan/actors/pb"
+	"castellan/cluster"
+	"castellan/domain/audit"
+	"castellan/domain/challenge"
+	"castellan/domain/challenge/stepup"
+	"castellan/domain/commit"
+	"castellan/domain/outbox"
+)
+
+// complete evaluates an answer to a method.
+func (a *challengeActor) complete(c *cluster.Context, m *pb.ChallengeComplete) {
+	if a.d.late(m.Deadline) {
+		return
+	}
+	answer := answerOf(m)
+	by := stepup.Actor{ID: m.ActorId, IP: m.Ip, RequestID: m.RequestId}
+	var made *challenge.Step // nil: an exact repeat, which changes nothing
+	decisions := 0
+	err := a.decide(c, func(now time.Time) (*step, error) {
+		decisions++
+		made = nil
+		if a.state.Repeat(answer) {
+			return nil, nil
+		}
+		if err := a.needBudget(); err != nil {
+			return nil, err
+		}
+		s, err := a.state.Complete(now, a.d.Rules, *a.budget, answer)
+		if err != nil {
+			return nil, err
+		}
+		if answer.Use != nil && decisions > 1 {
+			return nil, stepup.Overtaken() // the fence that failed may be that of the use
+		}
+		made = &s
+		return a.stepOf(now, s, answer, by)
+	})
+	switch {
+	case errors.Is(err, stepup.Overtaken()):
+		c.Reply(&pb.Refusal{Code: overtaken, AttemptsLeft: -1})
+		return
+	case err != nil:
+		a.d.refuse(c.Sender(), c.ID(), err)
+		return
+	case made != nil && made.Refusal != nil:
+		a.d.refuse(c.Sender(), c.ID(), made.Refusal)
+		a.settle(c)
+		return
+	case made != nil:
+		a.publish(c, a.news(len(a.state.CompletedMethods())-1))
+		a.settle(c) // an action that ends with its last method has its outcome already
+	}
+	switch {
+	case a.state.State == challenge.Pending:
+		c.Reply(a.answered(false))
+	case a.outcome != nil:
+		c.Reply(a.answered(true))
+	default:
+		a.wait(c, m.WaitMs, true)
+		a.execute(c)
+	}
+}
+
+// stepOf is what an evaluated answer wants saved: the uses, the guards it was
+// decided under, what it cost and, when it ends the challenge, the outcome.
+func (a *challengeActor) stepOf(now time.Time, s challenge.Step, answer challenge.Answer, by stepup.Actor) (*step, error) {
+	uses, err := a.uses(s, answer)
+	if err != nil {
+		return nil, err
+	}
+	out := &step{next: s.Next, budget: s.Budget}
+	if s.Budget != nil {
+		out.writes = []commit.Write{challenge.Spend{Budget: *s.Budget}, stepup.Credentials(*a.state)}
+	} else {
+		out.writes = stepup.Guards(*a.state, *a.budget)
+	}
+	switch s.Next.State {
+	case challenge.Denied:
+		sealed, write, err := a.seal(now, s.Next, challenge.Result{})
+		if err != nil {
+			return nil, err
+		}
+		out.outcome = sealed
+		out.writes = append(out.writes, write, a.record(s.Next, audit.Refused, by, "denied"))
+	case challenge.Closed:
+		out.writes = append(out.writes, a.record(s.Next, audit.Refused, by, "too many wrong values"))
+	case challenge.Executing:
+		if action := a.d.Actions[s.Next.Action]; action.Build != nil {
+			if err := a.build(now, action, out, by); err != nil {
+				return nil, err
+			}
+		}
+	}
+	out.writes = append(out.writes, uses...)
+	return out, nil
+}
+
+// uses are the writes by which an accepted answer uses up what it needs, such as
+// the time step of a TOTP. An accepted answer of a method with uses must name one:
+// without it the value could be used again.
+func (a *challengeActor) uses(s challenge.Step, answer challenge.Answer) ([]commit.Write, error) {
+	uses := a.d.Uses[answer.Method]
+	switch {
+	case s.Verdict == challenge.Wrong || uses == nil && answer.Use == nil:
+		return nil, nil
+	case uses == nil || answer.Use == nil:
+		return nil, fmt.Errorf("actors: an accepted %s answer and its use do not go together", answer.Method)
+	}
+	return uses(*a.state, *answer.Use), nil
+}
+
+// needBudget makes sure that the budget is known. For a challenge that was just
+// made it assumes that nothing was spent. When that is wrong the guard of the
+// commit fails, and the budget is read.
+func (a *challengeActor) needBudget() error {
+	if a.budget != nil {
+		return nil
+	}
+	if a.fresh {
+		a.budget = &challenge.Budget{Subject: a.state.Subject, Flow: a.state.Flow}
+		return nil
+	}
+	ctx, cancel := a.io()
+	defer cancel()
+	b, err := a.d.Store.Budget(ctx, a.state.Subject, a.state.Flow)
+	if err == nil {
+		a.budget = &b
+	}
+	return err
+}
+
+// build finishes an action that only writes rows, in the same step as the last
+// method: it adds the action's writes and its outcome.
+func (a *challengeActor) build(now time.Time, action challenge.Action, s *step, by stepup.Actor) error {
+	ctx, cancel := a.io()
+	defer cancel()
+	command, err := a.command(ctx, s.next, a.sealed)
+	if err != nil {
+		return err
+	}
+	result, writes, err := action.Build(ctx, challenge.Execution{Challenge: s.next, Command: command, Now: now})
+	if err != nil {
+		if !refused(err) {
+			return err
+		}
+		result, writes = challenge.Failed(err), nil
+	}
+	s.next = s.next.Finish()
+	sealed, write, err := a.seal(now, s.next, result)
+	if err != nil {
+		return err
+	}
+	s.outcome = sealed
+	s.writes = append(append(s.writes, writes...), write, a.report(s.next, result, by))
+	return nil
+}
+
+// command opens what the action runs with; sealed is nil where it must be read.
+func (a *challengeActor) command(ctx context.Context, c challenge.Challenge, sealed []byte) ([]byte, error) {
+	if !c.Commanded {
+		return nil, nil
+	}
+	if sealed == nil {
+		var err error
+		if sealed, err = a.d.Store.Command(ctx, c.ID); err != nil || sealed == nil {
+			return nil, err
+		}
+	}
+	return a.d.Open(sealed, challenge.CommandData(c.ID))
+}
+
+// renew puts a new code in place, or only checks whether it may be.
+func (a *challengeActor) renew(c *cluster.Context, m *pb.ChallengeRenew) {
+	if a.d.late(m.Deadline) {
+		return
+	}
+	name := challenge.Name(m.Method)
+	err := a.decide(c, func(now time.Time) (*step, error) {
+		i, err := a.state.Renewable(now, a.d.Rules, m.MethodId, name)
+		if err != nil || m.Check {
+			return nil, err
+		}
+		if int(m.Message.Generation) != a.state.Methods[i].Generation+1 {
+			return nil, stepup.Overtaken()
+		}
+		d := challenge.Digest{Key: m.Digest.GetKey(), Sum: m.Digest.GetSum()}
+		next, err := a.state.Renew(now, a.d.Rules, m.MethodId, name, d)
+		if err != nil {
+			return nil, err
+		}
+		message := outbox.Add{Message: outgoing(c.ID(), m.MethodId, a.state.Owner(), m.Message)}
+		return &step{next: next, writes: []commit.Write{message, stepup.Credentials(*a.state)}}, nil
+	})
+	if errors.Is(err, stepup.Overtaken()) {
+		c.Reply(&pb.Refusal{Code: overtaken, AttemptsLeft: -1})
+		return
+	}
+	if err != nil {
+		a.d.refuse(c.Sender(), c.ID(), err)
+		return
+	}
+	s := a.state
+	method, _ := s.Method(m.MethodId)
+	generation := method.Generation
+	if m.Check {
+		generation++
+	}
+	c.Reply(&pb.ChallengeRenewed{
+		Challenge: view(*s), UserId: s.UserID, Subject: s.Subject, Decoy: s.Kind == challenge.Decoy, Proven: s.Proven,
+		Generation: int32(generation), Template: method.Template, Language: s.Starter.Language, LifetimeMs: method.LifetimeMs,
+	})
+}
+
+// user names the user of the challenge. A challenge that changes the user's
+// geographic filter is judged, from the moment it does, by the filter it keeps.
+func (a *challengeActor) user(c *cluster.Context, m *pb.ChallengeUser) {
+	if a.d.late(m.Deadline) {
+		return
+	}
+	if err := a.load(c); err != nil {
+		a.d.refuse(c.Sender(), c.ID(), err)
+		return
+	}
+	is := &pb.ChallengeUserIs{UserId: a.state.UserID}
+	if s := a.state; s.State == challenge.Executing || s.State == challenge.Done {
+		is.KeepsFilter, is.Filter = a.d.Actions[s.Action].KeepsFilter, string(s.Filter)
+	}
+	c.Reply(is)
+}
