@@ -19,6 +19,7 @@ RUN CGO_ENABLED=0 go build -trimpath -buildvcs=false -tags timetzdata \
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 COPY --from=build /out/castellan /castellan
+COPY --from=build /src/LICENSE /src/cmd/castellan/THIRD_PARTY_NOTICES /licenses/
 COPY --from=build --chown=65532:65532 /out/data /data
 USER 65532:65532
 ENV CASTELLAN_DATA_DIR=/data \

@@ -85,6 +85,7 @@ lint: ## vet, gofmt, staticcheck; the files in deploy/
 	go vet -tags faults ./cmd/castellan
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "not formatted (gofmt -w):"; echo "$$files"; exit 1; fi
 	go tool -modfile=tools/go.mod staticcheck ./...
+	go -C tools test ./...
 	go -C tools run ./deploylint ../deploy
 	@out=$$(go tool -modfile=tools/go.mod kube-score score $(KUBE_SCORE) deploy/kubernetes/*.yaml) || { echo "$$out"; exit 1; }
 

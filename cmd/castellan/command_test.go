@@ -24,7 +24,7 @@ func TestHelp(t *testing.T) {
 		{"serve", []string{"SIGTERM", "1012", "CASTELLAN_DATABASE_URL"}},
 		{"migrate", []string{"migrations"}},
 		{"config", []string{"settings"}},
-		{"version", nil},
+		{"version", []string{"--licenses"}},
 		{"user", []string{"add", "unlock", "allow-ip", "clear-geofilter"}},
 		{"user add", []string{"--email", "--country-code", "--phone", "--password-stdin", "--role", "--name", "--surname", "admin"}},
 		{"user unlock", []string{"<user>"}},

@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"runtime"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -33,7 +32,7 @@ type cli struct {
 	Serve   serveCmd   `cmd:"" default:"withargs" help:"Run the service (what happens without a command)."`
 	Migrate migrateCmd `cmd:"" help:"Bring the database to this version and stop."`
 	Conf    configCmd  `cmd:"" name:"config" help:"Print the effective settings, each explained; secrets are hidden."`
-	Version versionCmd `cmd:"" help:"Print the version."`
+	Version versionCmd `cmd:"" help:"Print the version, or the licences of what is linked in."`
 	User    userCmd    `cmd:"" help:"Accounts: add one, unlock one, stop withdrawals, say from where one may be used."`
 	Keys    keysCmd    `cmd:"" help:"Keys of the service: rotate them."`
 	CronKey cronKeyCmd `cmd:"" help:"Keys of scheduled clients: add one, list them, remove one."`
@@ -134,13 +133,6 @@ type configCmd struct{}
 
 func (configCmd) Run(e *env) error {
 	_, err := fmt.Fprint(e.out, e.cfg.Describe())
-	return err
-}
-
-type versionCmd struct{}
-
-func (versionCmd) Run(e *env) error {
-	_, err := fmt.Fprintf(e.out, "castellan %s (commit %s, %s, %s %s/%s)\n", version, commit, date, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return err
 }
 

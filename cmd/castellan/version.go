@@ -1,0 +1,27 @@
+package main
+
+import (
+	_ "embed"
+	"fmt"
+	"runtime"
+)
+
+// notices are the licences of everything that is linked into the program.
+//
+//go:generate go -C ../../tools run ./notices .. ./cmd/castellan
+//go:embed THIRD_PARTY_NOTICES
+var notices string
+
+type versionCmd struct {
+	Licenses bool `help:"Print whose work the program holds, and under which licences."`
+}
+
+func (c versionCmd) Run(e *env) error {
+	if c.Licenses {
+		_, err := fmt.Fprint(e.out, notices)
+		return err
+	}
+	_, err := fmt.Fprintf(e.out, "castellan %s (commit %s, %s, %s %s/%s)\n",
+		version, commit, date, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return err
+}

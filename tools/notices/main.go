@@ -1,0 +1,173 @@
+// Notices writes the file THIRD_PARTY_NOTICES: which modules of others are linked into a program, under which licence,
+// and the texts that have to travel with it. A module without a licence that is known here ends it with an error.
+//
+// What is linked is what "go list -deps" says of the program for the systems that the image is built for. The texts are
+// those in the module cache: the files of a licence in each linked package's folder, and in all above it up to the root
+// of its module.
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// targets are the architectures of the image; Linux without C, as the Dockerfile builds.
+var targets = []string{"amd64", "arm64"}
+
+// data lies in the repository and not in a module, or is data inside a module with terms of its own. file is relative
+// to the root of the repository.
+var data = []part{
+	{name: "country-flag-icons", what: "the flags of countries in web/flags", file: "web/flags/LICENSE"},
+	{name: "Unicode CLDR", what: "the names of countries in domain/geo", file: "domain/geo/LICENSE"},
+	{name: "IP2Location LITE", what: "the countries of addresses, by way of the module github.com/phuslu/iploc",
+		text: "This product includes IP2Location LITE data available from https://lite.ip2location.com.\n" +
+			"The data is under the Creative Commons Attribution-ShareAlike 4.0 International licence:\n" +
+			"https://creativecommons.org/licenses/by-sa/4.0/"},
+}
+
+// part is something of others that is linked in or embedded.
+type part struct {
+	name, version, what string
+	file, text          string // of data: where its terms stand, or the terms
+	texts               map[string]bool
+	kinds               map[string]bool
+}
+
+func main() {
+	if len(os.Args) != 3 {
+		fmt.Fprintln(os.Stderr, "usage: notices ROOT PROGRAM, such as: notices .. ./cmd/castellan")
+		os.Exit(2)
+	}
+	if err := run(os.Args[1], os.Args[2]); err != nil {
+		fmt.Fprintf(os.Stderr, "notices: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func run(root, program string) error {
+	parts, err := linked(root, program)
+	if err != nil {
+		return err
+	}
+	for _, one := range data {
+		if one.file != "" {
+			text, err := os.ReadFile(filepath.Join(root, one.file))
+			if err != nil {
+				return err
+			}
+			one.text = string(text)
+		}
+		one.add(one.text)
+		parts = append(parts, one)
+	}
+	var out bytes.Buffer
+	if err := write(&out, parts); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(root, program, "THIRD_PARTY_NOTICES"), out.Bytes(), 0o644)
+}
+
+// pkg is what is asked of "go list".
+type pkg struct {
+	Dir      string
+	Standard bool
+	Module   *struct {
+		Path, Version, Dir string
+		Main               bool
+	}
+}
+
+// linked is every module whose packages the program links, with their licences, and the standard library.
+func linked(root, program string) ([]part, error) {
+	goroot, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		return nil, fmt.Errorf("go env: %w", err)
+	}
+	found := map[string]part{}
+	library := part{name: "The Go standard library"}
+	if err := library.read(strings.TrimSpace(string(goroot))); err != nil {
+		return nil, err
+	}
+	found[""] = library
+	for _, arch := range targets {
+		packages, err := list(root, program, arch)
+		if err != nil {
+			return nil, err
+		}
+		for _, one := range packages {
+			if one.Standard || one.Module == nil || one.Module.Main {
+				continue
+			}
+			module, known := found[one.Module.Path]
+			if !known {
+				module = part{name: one.Module.Path, version: one.Module.Version}
+			}
+			for dir := one.Dir; strings.HasPrefix(dir, one.Module.Dir); dir = filepath.Dir(dir) {
+				if err := module.read(dir); err != nil {
+					return nil, err
+				}
+			}
+			found[one.Module.Path] = module
+		}
+	}
+	return slices.SortedFunc(maps.Values(found), func(a, b part) int { return cmp.Compare(a.name, b.name) }), nil
+}
+
+func list(root, program, arch string) ([]pkg, error) {
+	var stderr bytes.Buffer
+	command := exec.Command("go", "list", "-deps", "-json=Dir,Standard,Module", "-tags", "timetzdata", program)
+	command.Dir = root
+	command.Env = append(os.Environ(), "GOOS=linux", "GOARCH="+arch, "CGO_ENABLED=0")
+	command.Stderr = &stderr
+	out, err := command.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list for %s: %w: %s", arch, err, &stderr)
+	}
+	var packages []pkg
+	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
+		var one pkg
+		switch err := decoder.Decode(&one); {
+		case errors.Is(err, io.EOF):
+			return packages, nil
+		case err != nil:
+			return nil, fmt.Errorf("go list for %s: %w", arch, err)
+		}
+		packages = append(packages, one)
+	}
+}
+
+var licenceFile = regexp.MustCompile(`(?i)^(.*-)?(licen[cs]e|copying|copyright|notice|patents)([.-].*)?$`)
+
+// read takes the licence files of a folder.
+func (p *part) read(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if !entry.Type().IsRegular() || !licenceFile.MatchString(entry.Name()) || filepath.Ext(entry.Name()) == ".go" {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(dir, entry.Name()))
+		if err != nil {
+			return err
+		}
+		if strings.Contains(entry.Name(), "3RD-PARTY") {
+			p.keep(string(text)) // what the module holds of others; it says nothing of the module's own terms
+			continue
+		}
+		p.add(string(text))
+	}
+	return nil
+}
