@@ -39,33 +39,12 @@ func newMetricsCommitter(c commit.Committer) *metricsCommitter {
 	return m
 }
 
-type unitsKey struct{}
-
 // Commit implements commit.Committer.
 func (c *metricsCommitter) Commit(ctx context.Context, writes ...commit.Write) error {
 	if err := c.Committer.Commit(ctx, writes...); err != nil {
 		return err
 	}
-	if later, ok := ctx.Value(unitsKey{}).(*[][]commit.Write); ok {
-		*later = append(*later, writes) // durable when the transaction is
-		return nil
-	}
-	c.count(writes)
-	return nil
-}
-
-// InTx implements commit.Committer.
-func (c *metricsCommitter) InTx(ctx context.Context, fn func(context.Context) error) error {
-	if _, nested := ctx.Value(unitsKey{}).(*[][]commit.Write); nested {
-		return c.Committer.InTx(ctx, fn)
-	}
-	var later [][]commit.Write
-	if err := c.Committer.InTx(context.WithValue(ctx, unitsKey{}, &later), fn); err != nil {
-		return err
-	}
-	for _, writes := range later {
-		c.count(writes)
-	}
+	commit.After(ctx, func() { c.count(writes) })
 	return nil
 }
 

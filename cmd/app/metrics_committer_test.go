@@ -16,17 +16,26 @@ import (
 // durable commits everything, unless it fails.
 type durable struct{ err error }
 
+type inside struct{}
+
 func (d durable) Commit(context.Context, ...commit.Write) error { return d.err }
 
 func (d durable) InTx(ctx context.Context, fn func(context.Context) error) error {
+	if ctx.Value(inside{}) != nil {
+		return fn(ctx)
+	}
+	ctx, committed := commit.Hooks(context.WithValue(ctx, inside{}, true))
 	if err := fn(ctx); err != nil {
 		return err
+	}
+	if d.err == nil {
+		committed()
 	}
 	return d.err
 }
 
 // Every end is counted once, under its own name, and only when it is durable.
-func TestTally(t *testing.T) {
+func TestMetricsCommitter(t *testing.T) {
 	ended := func(state challenge.State, why challenge.Reason, o audit.Outcome) []commit.Write {
 		c := challenge.Challenge{ID: "c", State: state, Body: challenge.Body{Reason: why}}
 		return []commit.Write{challenge.Update{Challenge: c}, audit.Record{Target: "c", Outcome: o}}

@@ -84,6 +84,7 @@ type Committer interface {
 	Commit(ctx context.Context, writes ...Write) error
 	// InTx runs fn in one transaction that every store joins which is called
 	// with the context fn receives. It commits when fn returns nil and rolls
-	// back otherwise; fn must not keep the context.
+	// back otherwise; fn must not keep the context. When it has committed it runs
+	// what was given to After, and then returns.
 	InTx(ctx context.Context, fn func(ctx context.Context) error) error
 }

@@ -110,10 +110,20 @@ func (db *DB) admitted(ctx context.Context) error {
 }
 
 // InTx implements commit.Committer.
-func (db *DB) InTx(ctx context.Context, fn func(context.Context) error) (err error) {
+func (db *DB) InTx(ctx context.Context, fn func(context.Context) error) error {
 	if _, nested := ctx.Value(txKey{}).(*slot); nested {
 		return fn(ctx)
 	}
+	ctx, committed := commit.Hooks(ctx)
+	err := db.outermost(ctx, fn)
+	if err == nil {
+		committed()
+	}
+	return err
+}
+
+// outermost runs fn in a transaction of its own.
+func (db *DB) outermost(ctx context.Context, fn func(context.Context) error) (err error) {
 	if err := db.admitted(ctx); err != nil {
 		return err
 	}
