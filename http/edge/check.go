@@ -19,8 +19,8 @@ func (o *Options) fill() {
 	if o.DefaultLanguage == "" {
 		o.DefaultLanguage = "en"
 	}
-	if o.BodyLimit == 0 {
-		o.BodyLimit = defaultBodyLimit
+	if o.BodyBudget == 0 {
+		o.BodyBudget = defaultBodyBudget
 	}
 	if o.Timeout == 0 {
 		o.Timeout = defaultTimeout
@@ -71,6 +71,9 @@ func (o *Options) check(endpoints []rest.Endpoint) (errs []error) {
 		}
 		if e.Repeatable && o.Idempotency == nil {
 			fail("%s: an idempotent endpoint needs Idempotency", key)
+		}
+		if e.BodyLimit > rest.DefaultBodyLimit && (e.Credential == rest.NoAuth || e.WantsBodyHash) {
+			fail("%s: a body of more than %d bytes is read once the credential is judged", key, rest.DefaultBodyLimit)
 		}
 		if e.Starts != "" && o.Starter == nil {
 			fail("%s: an endpoint that starts a challenge needs Starter", key)

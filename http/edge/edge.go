@@ -3,6 +3,7 @@ package edge
 import (
 	"bytes"
 	"errors"
+	"strconv"
 
 	"castellan/domain/fault"
 
@@ -18,23 +19,25 @@ import (
 // maxTarget is the longest request target, path and query together.
 const maxTarget = 2 << 10
 
-// framing tells what is ambiguous about the message; "" when nothing is.
-func framing(h *fasthttp.RequestHeader) string {
+// framing reads how long the body is, and tells what is ambiguous about the
+// message or not accepted; "" when nothing is. It reads the text of the head, since
+// the library has forgotten part of it.
+func framing(h *fasthttp.RequestHeader) (announced int64, why string) {
 	if p := h.Protocol(); string(p) != "HTTP/1.1" && string(p) != "HTTP/1.0" {
-		return "unsupported HTTP version"
+		return 0, "unsupported HTTP version"
 	}
 	raw := h.RawHeaders()
-	var length, coded bool // read from the text: an empty chunked body leaves no other trace
+	var length, coded bool
 	for len(raw) > 0 {
 		n := bytes.IndexByte(raw, '\n')
 		if n < 0 {
 			break
 		}
 		if n == 0 || raw[n-1] != '\r' {
-			return "a line of the header does not end in CR LF"
+			return 0, "a line of the header does not end in CR LF"
 		}
 		if raw[0] == ' ' || raw[0] == '\t' {
-			return "a line of the header is folded"
+			return 0, "a line of the header is folded"
 		}
 		if n == 1 { // the empty line at the end
 			break
@@ -42,24 +45,34 @@ func framing(h *fasthttp.RequestHeader) string {
 		name, value, _ := bytes.Cut(raw[:n-1], colon)
 		switch {
 		case !token(name):
-			return "the name of a header is not a token"
+			return 0, "the name of a header is not a token"
 		case bytes.EqualFold(name, contentLength):
 			length = true
+			n, err := strconv.ParseInt(string(bytes.Trim(value, " \t")), 10, 64)
+			if err != nil || n < 0 {
+				return 0, "the length is not a number"
+			}
+			announced = n
 		case bytes.EqualFold(name, transferEncoding):
 			if coded || !bytes.EqualFold(bytes.Trim(value, " \t"), chunked) { // RFC 9112, section 6.3
-				return "the transfer coding is not exactly chunked"
+				return 0, "the transfer coding is not exactly chunked"
 			}
-			coded = true
+			coded, announced = true, unknownLength
+		case bytes.EqualFold(name, trailer):
+			return 0, "trailers are not accepted"
 		}
 		raw = raw[n+1:]
 	}
 	if length && coded {
-		return "both Content-Length and Transfer-Encoding are given"
+		return 0, "both Content-Length and Transfer-Encoding are given"
 	}
-	return ""
+	return announced, ""
 }
 
-var colon, contentLength, transferEncoding, chunked = []byte(":"), []byte("content-length"), []byte("transfer-encoding"), []byte("chunked")
+var (
+	colon, chunked                           = []byte(":"), []byte("chunked")
+	contentLength, transferEncoding, trailer = []byte("content-length"), []byte("transfer-encoding"), []byte("trailer")
+)
 
 // token tells whether a name is one of RFC 9110, section 5.6.2. fasthttp takes
 // spaces for parts of a name, where a proxy might see another header.

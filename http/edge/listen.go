@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"io"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -193,6 +194,7 @@ type connection struct {
 	from   *listener
 	peer   string      // that it counts against; of the accepting goroutine, then of Close
 	origin string      // named lately; of the reading goroutine
+	ended  bool        // the client sends no more; of the reading goroutine
 	spoke  atomic.Bool // a byte has come
 	mute   atomic.Bool // nothing is written any more: there is nobody to read it
 	linger atomic.Bool
@@ -212,6 +214,7 @@ func (c *connection) Read(b []byte) (int, error) {
 	if n > 0 && !c.spoke.Load() {
 		c.spoke.Store(true)
 	}
+	c.ended = err == io.EOF
 	if s := c.from.srv; s.cors.used() {
 		c.origin = s.cors.seen(b[:n], c.origin)
 	}

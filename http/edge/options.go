@@ -111,7 +111,7 @@ type Options struct {
 	BasePath        string
 	PublicURL       string // Strict-Transport-Security is sent when it is https
 	DefaultLanguage string // tr, en or ar; en when empty
-	BodyLimit       int    // bytes; 1 MiB when 0
+	BodyBudget      int64  // memory for all bodies under way, in bytes; 64 MiB when 0
 	// Timeout bounds the context of a request, in addition to what the client
 	// asks to wait; 10 s when 0.
 	Timeout time.Duration

@@ -33,7 +33,10 @@ type Request struct {
 	encoded  bool   // the body has a content coding
 	repeated string // name of a header that may come once only and came twice
 	owned    bool   // refusals take the endpoint's own shape
-	counted  bool   // against MaxInFlight
+	limited  bool   // MaxInFlight applies
+	counted  bool   // against MaxInFlight, at the moment
+	gone     bool   // there is nobody to answer
+	body     body
 	status   int
 	code     fault.Code
 	internal error // what went wrong inside, for the log

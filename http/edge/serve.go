@@ -16,41 +16,72 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
+// limitOf is the largest body of an endpoint, in bytes.
+func limitOf(e *rest.Endpoint) int {
+	if e.BodyLimit == 0 {
+		return rest.DefaultBodyLimit
+	}
+	return e.BodyLimit
+}
+
 // handler serves one endpoint: the order of D-GEN-19 from the body's size on.
 func (s *Server) handler(e *rest.Endpoint) fiber.Handler {
 	key := e.Key()
-	guard := s.opts.Guards[e.Credential]
-	limit := e.BodyLimit
-	if limit == 0 {
-		limit = s.opts.BodyLimit
-	}
 	params := rest.PathParams(e.Path)
 	return func(c *fiber.Ctx) error {
 		r := requestOf(c.Context())
 		r.Endpoint, r.key = e, key
-		ctx, cancel := s.context(r)
-		defer cancel()
-		body, err := s.establish(ctx, r, guard, limit)
-		if err == nil {
-			q := rest.Query{Raw: r.Caller.RawQuery}
-			if len(params) > 0 {
-				q.Params = make(map[string]string, len(params))
-				for _, name := range params {
-					q.Params[name] = c.Params(name)
-				}
+		q := rest.Query{Raw: r.Caller.RawQuery}
+		if len(params) > 0 {
+			q.Params = make(map[string]string, len(params))
+			for _, name := range params {
+				q.Params[name] = c.Params(name)
 			}
-			err = s.perform(ctx, r, q, body)
 		}
-		if err != nil {
-			r.refuse(why(ctx, err))
+		if err := s.serve(r, q); err != nil {
+			r.refuse(err)
 		}
 		return nil
 	}
 }
 
+// serve answers a request of an endpoint. A large body is read once its sender is
+// known, which may take longer than the work that follows (D-GEN-12).
+func (s *Server) serve(r *Request, q rest.Query) error {
+	large := limitOf(r.Endpoint) > rest.DefaultBodyLimit
+	if large && r.body.announced > int64(limitOf(r.Endpoint)) {
+		return tooLarge(limitOf(r.Endpoint))
+	}
+	if !large {
+		if err := s.receive(r, limitOf(r.Endpoint)); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := s.context(r)
+	defer cancel()
+	if err := s.establish(ctx, r); err != nil {
+		return why(ctx, err)
+	}
+	if large && r.body.announced != 0 {
+		cancel()
+		if err := s.receive(r, limitOf(r.Endpoint)); err != nil {
+			return err
+		}
+		ctx, cancel = s.context(r)
+		defer cancel()
+		if err := s.still(ctx, r); err != nil {
+			return why(ctx, err)
+		}
+	}
+	return why(ctx, s.perform(ctx, r, q))
+}
+
 // why is the fault for which the context of a request was ended, where an error
 // says no more than that it was.
 func why(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
 	var f *fault.Error
 	if errors.Is(err, context.Canceled) && !errors.As(err, &f) && errors.As(context.Cause(ctx), &f) {
 		return f
@@ -58,45 +89,40 @@ func why(ctx context.Context, err error) error {
 	return err
 }
 
-// establish finds out who is calling and whether he may.
-func (s *Server) establish(ctx context.Context, r *Request, guard Guard, limit int) (body []byte, err error) {
+// establish finds out who is calling and whether the caller may.
+func (s *Server) establish(ctx context.Context, r *Request) error {
 	e := r.Endpoint
-	// Body, not Fiber's: that one would decompress without a bound.
-	body = r.fctx.Request.Body()
-	if len(body) > limit {
-		return nil, fault.New(fault.PayloadTooLarge, "the body is larger than %d bytes", limit)
-	}
 	if r.encoded {
-		return nil, fault.New(fault.UnsupportedMedia, "a content coding is not accepted")
+		return fault.New(fault.UnsupportedMedia, "a content coding is not accepted")
 	}
-	r.Caller.HasBody = len(body) > 0
+	r.Caller.HasBody = len(r.body.text) > 0
 	if !e.Repeatable {
 		r.Caller.IdempotencyKey = ""
 	}
-	if e.WantsBodyHash || r.Caller.IdempotencyKey != "" {
-		r.Caller.BodyHash = sha256.Sum256(body)
+	if e.WantsBodyHash {
+		r.Caller.BodyHash = sha256.Sum256(r.body.text)
 	}
 	if s.opts.Firewall != nil {
 		if err := s.opts.Firewall(ctx, r, r.key); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	if guard != nil {
+	if guard := s.opts.Guards[e.Credential]; guard != nil {
 		who, err := guard(ctx, r)
 		if err == nil || who.UserID != "" { // who was refused is known, for the audit
 			r.Caller = who
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if s.opts.Authorize != nil {
 		if err := s.opts.Authorize(ctx, r.Caller, e); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	r.Caller.AsAdmin = s.asAdmin(r.Caller, e)
-	return body, nil
+	return nil
 }
 
 func (s *Server) asAdmin(who rest.Caller, e *rest.Endpoint) bool {
@@ -105,9 +131,9 @@ func (s *Server) asAdmin(who rest.Caller, e *rest.Endpoint) bool {
 
 // perform reads the fields of a request whose caller is established, runs it and
 // answers.
-func (s *Server) perform(ctx context.Context, r *Request, q rest.Query, body []byte) error {
-	e := r.Endpoint
-	r.owned = true
+func (s *Server) perform(ctx context.Context, r *Request, q rest.Query) error {
+	e, body := r.Endpoint, r.body.text
+	r.owned, r.Caller.HasBody = true, len(body) > 0
 	if len(body) > 0 && !isJSON(r.fctx.Request.Header.ContentType()) {
 		return fault.New(fault.UnsupportedMedia, "the body must be application/json")
 	}
@@ -123,13 +149,14 @@ func (s *Server) perform(ctx context.Context, r *Request, q rest.Query, body []b
 		r.Caller.OTP = more.OTP
 	}
 	if r.Caller.IdempotencyKey != "" {
+		r.Caller.BodyHash = sha256.Sum256(body)
 		return s.once(ctx, r, q, in, body)
 	}
 	if err := s.verify(ctx, r, in); err != nil {
 		return err
 	}
 	out, err := s.run(ctx, r, q, in, body)
-	if err == nil {
+	if err == nil && e.Method == fiber.MethodGet { // a change that was made is answered as what it was
 		err = s.still(ctx, r)
 	}
 	if err != nil {
@@ -141,12 +168,13 @@ func (s *Server) perform(ctx context.Context, r *Request, q rest.Query, body []b
 // stillTime is how long a credential that was judged may be relied on.
 const stillTime = time.Second
 
-// still judges the session of a read again that took long, because the process
-// was stopped meanwhile or something was waited for: whoever has lost his session
-// since is not answered. A change that was made is answered as what it was.
+// still judges the session again of a request that took long, because the process
+// was stopped meanwhile or something was waited for: a caller who has lost the
+// session since is refused.
 func (s *Server) still(ctx context.Context, r *Request) error {
 	e := r.Endpoint
-	if e.Method != fiber.MethodGet || (e.Credential != rest.User && e.Credential != rest.Tenant && e.Credential != rest.TenantOrCron) || s.opts.Now().Sub(r.start) < stillTime {
+	if (e.Credential != rest.User && e.Credential != rest.Tenant && e.Credential != rest.TenantOrCron) ||
+		s.opts.Now().Sub(r.start) < stillTime {
 		return nil
 	}
 	_, err := s.opts.Guards[e.Credential](ctx, r)

@@ -43,9 +43,10 @@ type Server struct {
 	opts          Options
 	cors          cors
 	index         Index
-	countryHeader string         // in the canonical spelling of a received header
-	limits        map[string]int // by path: body limits above the default, in bytes
-	fixed         [][2][]byte    // headers of every answer, in canonical spelling
+	countryHeader string // in the canonical spelling of a received header
+	limits        bodyLimits
+	bodies        budget
+	fixed         [][2][]byte // headers of every answer, in canonical spelling
 	inFlight      atomic.Int64
 	pool          sync.Pool
 }
@@ -58,7 +59,6 @@ const (
 	idleTimeout      = 60 * time.Second
 	writeTimeout     = 45 * time.Second
 	headerLimit      = 8 << 10
-	defaultBodyLimit = 1 << 20
 	defaultTimeout   = 10 * time.Second
 )
 
@@ -68,7 +68,7 @@ const (
 // that starts a challenge itself or one that takes no x-auth.
 func New(opts Options, endpoints []rest.Endpoint) (*Server, error) {
 	opts.fill()
-	s := &Server{opts: opts, index: NewIndex(endpoints), limits: map[string]int{}}
+	s := &Server{opts: opts, index: NewIndex(endpoints), limits: bodyLimits{paths: map[string][]bodyLimit{}}, bodies: budget{limit: opts.BodyBudget}}
 	s.pool.New = func() any { return &Request{srv: s} }
 	if opts.CountryHeader != "" {
 		s.countryHeader = textproto.CanonicalMIMEHeaderKey(opts.CountryHeader)
@@ -92,7 +92,10 @@ func New(opts Options, endpoints []rest.Endpoint) (*Server, error) {
 		StrictRouting: true, CaseSensitive: true, Immutable: true,
 		DisableStartupMessage: true, DisablePreParseMultipartForm: true,
 		ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
-		ReadBufferSize: headerLimit, BodyLimit: s.bodyLimits(endpoints),
+		ReadBufferSize: headerLimit,
+		// Of a body the library reads one byte, so that a message without it is never
+		// served; the rest is read by receive.
+		StreamRequestBody: true, BodyLimit: 1,
 		Concurrency: 2 * opts.MaxConnections, ErrorHandler: s.onError, // Serve counts; the library's own bound answers in another shape
 	})
 	web := s.App.Server()
@@ -102,7 +105,7 @@ func New(opts Options, endpoints []rest.Endpoint) (*Server, error) {
 	web.HeaderReceived = s.onHeader
 	for i := range endpoints {
 		e := &endpoints[i]
-		s.route(e.Method, e.Path, s.handler(e))
+		s.route(e.Method, e.Path, limitOf(e), s.handler(e))
 	}
 	return s, nil
 }
@@ -117,45 +120,20 @@ type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}
 
-// bodyLimits notes the endpoints with a body limit of their own and returns the limit
-// of the rest. A path with parameters cannot be looked up before routing, so its
-// limit becomes everyone's for reading; the handler still checks its own.
-func (s *Server) bodyLimits(endpoints []rest.Endpoint) int {
-	most := s.opts.BodyLimit
-	for _, e := range endpoints {
-		switch path := s.opts.BasePath + e.Path; {
-		case e.BodyLimit <= s.opts.BodyLimit:
-		case strings.Contains(path, "{"):
-			most = max(most, e.BodyLimit)
-		default:
-			s.limits[path] = max(s.limits[path], e.BodyLimit)
-		}
-	}
-	return most
-}
-
-// onHeader lets only the paths that take large bodies read them.
-func (s *Server) onHeader(h *fasthttp.RequestHeader) (c fasthttp.RequestConfig) {
-	if len(s.limits) == 0 {
-		return c
-	}
-	if n, ok := s.limits[string(h.RequestURI())]; ok {
-		c.MaxRequestBodySize, c.ReadTimeout = n, largeReadTimeout
-	}
-	return c
-}
-
 // Raw adds a route outside the table: a socket, a page, a health check. It passes
 // the edge and, except under /health/, the firewall, as "<METHOD> <path>"; it has
-// no credential but what h asks for, and no Endpoint. An error that h returns
-// becomes an answer like any other. Path is written as in the table, or with
+// no credential but what h asks for, and no Endpoint. A small body is read and
+// dropped. An error that h returns becomes an answer like any other. Path is written as in the table, or with
 // Fiber's wildcards.
 func (s *Server) Raw(method, path string, h func(c *fiber.Ctx) error) {
 	key := method + " " + path
 	exempt := strings.HasPrefix(path, "/health/")
-	s.route(method, path, func(c *fiber.Ctx) error {
+	s.route(method, path, rest.DefaultBodyLimit, func(c *fiber.Ctx) error {
 		r := requestOf(c.Context())
 		r.key = key
+		if err := s.receive(r, rest.DefaultBodyLimit); err != nil {
+			return err
+		}
 		if s.opts.Firewall != nil && !exempt {
 			ctx, cancel := s.context(r)
 			err := s.opts.Firewall(ctx, r, key)
@@ -168,8 +146,9 @@ func (s *Server) Raw(method, path string, h func(c *fiber.Ctx) error) {
 	})
 }
 
-func (s *Server) route(method, path string, h fiber.Handler) {
+func (s *Server) route(method, path string, bodyLimit int, h fiber.Handler) {
 	path = s.opts.BasePath + strings.NewReplacer("{", ":", "}", "").Replace(path)
+	s.limits.add(method, path, bodyLimit)
 	s.App.Add(method, path, h)
 	if method == fiber.MethodGet {
 		s.App.Add(fiber.MethodHead, path, h)
@@ -190,11 +169,17 @@ func (s *Server) edge(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 		defer s.end(r)
 		h := &fctx.Request.Header
 		preflight := s.cors.answer(r) // first: a page must be able to read every refusal
-		if why := framing(h); why != "" {
+		var why string
+		if r.body.announced, why = framing(h); why != "" {
 			endWell(fctx)
 			r.refuse(fault.New(fault.InvalidField, "%s", why))
 			return
 		}
+		defer func() {
+			if r.body.unread() { // what follows is no request
+				endWell(fctx)
+			}
+		}()
 		if !s.admit(r) {
 			return
 		}
@@ -248,13 +233,32 @@ func (s *Server) admit(r *Request) bool {
 		return false
 	}
 	if s.opts.MaxInFlight > 0 {
-		r.counted = true
-		if s.inFlight.Add(1) > int64(s.opts.MaxInFlight) {
-			r.refuse(fault.New(fault.Overloaded, "too many requests are being served; try again"))
+		r.limited = true
+		if err := s.enter(r); err != nil {
+			r.refuse(err)
 			return false
 		}
 	}
 	return true
+}
+
+// enter counts a request against MaxInFlight, and leave undoes it.
+func (s *Server) enter(r *Request) error {
+	if !r.limited {
+		return nil
+	}
+	r.counted = true
+	if s.inFlight.Add(1) > int64(s.opts.MaxInFlight) {
+		return fault.New(fault.Overloaded, "too many requests are being served; try again")
+	}
+	return nil
+}
+
+func (s *Server) leave(r *Request) {
+	if r.counted {
+		s.inFlight.Add(-1)
+		r.counted = false
+	}
 }
 
 // begin readies a pooled Request and the headers that every answer carries.
@@ -278,9 +282,8 @@ func (s *Server) end(r *Request) {
 		r.owned = false
 		r.refuse(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
 	}
-	if r.counted {
-		s.inFlight.Add(-1)
-	}
+	s.leave(r)
+	s.release(&r.body)
 	if r.status == 0 { // a raw handler wrote it
 		r.status = r.fctx.Response.StatusCode()
 	}
@@ -290,7 +293,9 @@ func (s *Server) end(r *Request) {
 	if r.traced != nil {
 		r.traced(r.status, r.code)
 	}
-	s.report(r)
+	if !r.gone {
+		s.report(r)
+	}
 	r.fctx.RemoveUserValue(requestKey{})
 	*r = Request{srv: s, xff: r.xff[:0]}
 	s.pool.Put(r)

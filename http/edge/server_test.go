@@ -21,7 +21,7 @@ import (
 
 func TestBody(t *testing.T) {
 	s := serve(t, allow(), rest.Post("/echo", "", rest.NoAuth, echo), rest.Post("/small", "", rest.NoAuth, echo).Body(64),
-		rest.Post("/large", "", rest.NoAuth, echo).Body(2<<20), rest.Get("/get", "", rest.NoAuth, echo), rest.Delete("/del", "", rest.NoAuth, echo))
+		rest.Post("/large", "", rest.User, echo).Body(2<<20), rest.Get("/get", "", rest.NoAuth, echo), rest.Delete("/del", "", rest.NoAuth, echo))
 	ok := `{"text":"x"}`
 	pad := func(n int) string { return `{"text":"` + strings.Repeat("x", n-len(`{"text":""}`)) + `"}` }
 	for _, c := range []struct {
@@ -46,8 +46,11 @@ func TestBody(t *testing.T) {
 		{"no body", "POST", "/echo", ``, nil, 400, "INVALID_FIELD"},
 		{"limit", "POST", "/small", pad(64), nil, 200, ""},
 		{"over the limit", "POST", "/small", pad(65), nil, 413, "PAYLOAD_TOO_LARGE"},
-		{"default limit", "POST", "/echo", pad(1 << 20), nil, 200, ""},
-		{"larger limit", "POST", "/large", pad(2 << 20), nil, 200, ""},
+		{"default limit", "POST", "/echo", pad(16 << 10), nil, 200, ""},
+		{"over the default limit", "POST", "/echo", pad(16<<10 + 1), nil, 413, "PAYLOAD_TOO_LARGE"},
+		{"larger limit", "POST", "/large", pad(2 << 20), []string{"x-auth: u1"}, 200, ""},
+		{"over the larger limit", "POST", "/large", pad(2<<20 + 1), []string{"x-auth: u1"}, 413, "PAYLOAD_TOO_LARGE"},
+		{"larger limit for nobody", "POST", "/large", pad(2 << 20), nil, 401, "UNAUTHENTICATED"},
 		{"GET with a body", "GET", "/get", ok, nil, 200, ""},
 		{"GET with a query", "GET", "/get?text=q", "", nil, 200, ""},
 		{"GET with a body of another type", "GET", "/get?text=q", "x", []string{"content-type: text/plain"}, 415, "UNSUPPORTED_MEDIA"},

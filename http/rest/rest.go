@@ -169,7 +169,7 @@ type Endpoint struct {
 	ID, Description       string // operationId and more than the summary says, for the document
 	Extension             bool   // not one of the interface's own endpoints (D-EXT-01)
 
-	BodyLimit     int      // bytes; 0 = Options.BodyLimit
+	BodyLimit     int      // bytes; 0 = DefaultBodyLimit
 	Repeatable    bool     // honours Idempotency-Key (D-EXT-02)
 	WantsBodyHash bool     // Caller.BodyHash is filled
 	OTP           bool     // Options.Verify is asked after binding (D-AUTH-08)
@@ -290,7 +290,12 @@ func (e Endpoint) Doc(id, description string) Endpoint {
 	return e
 }
 
-// Body sets the largest body it accepts, in bytes.
+// DefaultBodyLimit is the largest body of an endpoint that says nothing else, in
+// bytes (D-GEN-12).
+const DefaultBodyLimit = 16 << 10
+
+// Body sets the largest body it accepts, in bytes. More than DefaultBodyLimit needs
+// a credential that does not cover the body.
 func (e Endpoint) Body(maxBytes int) Endpoint { e.BodyLimit = maxBytes; return e }
 
 // Idempotent makes it honour the header Idempotency-Key.

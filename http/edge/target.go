@@ -1,0 +1,36 @@
+package edge
+
+import (
+	"bytes"
+
+	"github.com/valyala/fasthttp"
+)
+
+// originForm turns a target in absolute form, as a client writes it to a proxy, into
+// a path, and puts its authority in the place of the Host (RFC 9112, section 3.2.2).
+// What is no such target stays as it is, and is refused by canonical.
+func originForm(h *fasthttp.RequestHeader) {
+	target := h.RequestURI()
+	if len(target) == 0 || target[0] == '/' {
+		return
+	}
+	scheme, rest, found := bytes.Cut(target, schemeEnd)
+	if !found || !bytes.EqualFold(scheme, []byte("http")) && !bytes.EqualFold(scheme, []byte("https")) {
+		return
+	}
+	end := bytes.IndexAny(rest, "/?#")
+	if end < 0 {
+		end = len(rest)
+	}
+	authority, path := rest[:end], rest[end:]
+	if len(authority) == 0 || bytes.IndexByte(authority, '@') >= 0 {
+		return
+	}
+	if len(path) == 0 || path[0] != '/' {
+		path = append([]byte("/"), path...)
+	}
+	h.SetHostBytes(bytes.Clone(authority))
+	h.SetRequestURIBytes(bytes.Clone(path))
+}
+
+var schemeEnd = []byte("://")
