@@ -67,10 +67,11 @@ type HTTP struct {
 	IdleTimeout    time.Duration  `key:"idle_timeout" range:"1s..1h" doc:"How long a connection may wait for its next request."`
 	WriteTimeout   time.Duration  `key:"write_timeout" range:"100ms..5m" doc:"Longest time to write one answer."`
 	ShutdownGrace  time.Duration  `key:"shutdown_grace" range:"0s..10m" doc:"How long a stopping node waits for requests in flight."`
-	MaxConnections int            `key:"max_connections" range:"16..1000000" doc:"Connections served at once, sockets included."`
+	MaxConnections int            `key:"max_connections" range:"16..1000000" doc:"Connections served at once, sockets included; at most what the limit of open files leaves. When all are taken the one that waits longest for a request is closed for a new one."`
 	// MaxConnectionsPerIP counts socket peers: whom a proxy speaks for is known
 	// only once a request was read.
-	MaxConnectionsPerIP int `key:"max_connections_per_ip" range:"0..1000000" doc:"Of these, those of one IPv4 address or IPv6 /64; 0: no bound. Behind a proxy all connections come from the proxy's address: leave it at 0 there."`
+	MaxConnectionsPerIP int `key:"max_connections_per_ip" range:"0..1000000" doc:"Of these, those of one IPv4 address or IPv6 /64; 0: no bound. Default: 256, and 0 with http.trusted_proxies, where all connections come from a proxy's address."`
+	BodyBudget          int `key:"body_budget" range:"1..65536" doc:"MiB of memory for the bodies of all requests under way."`
 }
 
 // Database names the database and bounds its connections.

@@ -21,6 +21,9 @@ func Default() Config {
 			WriteTimeout:   15 * time.Second,
 			ShutdownGrace:  20 * time.Second,
 			MaxConnections: 16384,
+			BodyBudget:     64,
+
+			MaxConnectionsPerIP: 256,
 		},
 		Database: Database{MaxConnections: 16},
 		Tenant:   Tenant{ID: "default"},
@@ -127,6 +130,9 @@ func (c Config) Resolved() Config {
 	// A lease that was chosen before there was this key goes on being enough.
 	if c.Source("push.timeout") == FromDefault && c.Push.Timeout >= c.Outbox.Lease {
 		c.Push.Timeout = max(time.Second, c.Outbox.Lease/2)
+	}
+	if c.Source("http.max_connections_per_ip") == FromDefault && len(h.TrustedProxies) > 0 {
+		h.MaxConnectionsPerIP = 0 // all connections come from a proxy's address
 	}
 	if c.Source("geo.allow_private") == FromDefault && c.Dev {
 		c.Geo.AllowPrivate = true

@@ -119,6 +119,9 @@ func TestEveryKeyFromBothLayers(t *testing.T) {
 		if e.key == "limits.enabled" || e.key == "push.enabled" {
 			sample = "false"
 		}
+		if e.key == "http.body_budget" {
+			sample = "32"
+		}
 		check := func(layer string, l *loader) {
 			if len(l.faults) > 0 {
 				t.Errorf("%s by %s: %v", e.key, layer, l.faults)
@@ -226,6 +229,14 @@ func TestDerivedDefaults(t *testing.T) {
 		c, err := Load("", tc.env)
 		if err != nil || c.HTTP.PublicURL != tc.want {
 			t.Errorf("%v: %q, %v", tc.env, c.HTTP.PublicURL, err)
+		}
+	}
+	for file, most := range map[string]int{
+		"": 256, "http: {trusted_proxies: [10.0.0.0/8]}": 0, "http: {max_connections_per_ip: 0}": 0,
+		"http: {trusted_proxies: [10.0.0.0/8], max_connections_per_ip: 256}": 256,
+	} {
+		if c := load(t, file); c.HTTP.MaxConnectionsPerIP != most {
+			t.Errorf("%s: %d connections of an address", file, c.HTTP.MaxConnectionsPerIP)
 		}
 	}
 	for tls, port := range map[string]int{"starttls": 587, "tls": 465, "none": 25} {

@@ -55,7 +55,8 @@ func (s *service) http() (err error) {
 		CORSOrigins: cfg.HTTP.CORSOrigins, BasePath: cfg.HTTP.BasePath, PublicURL: s.publicURL,
 		DefaultLanguage: cfg.Language.Default, MaxConnections: cfg.HTTP.MaxConnections,
 		MaxConnectionsPerIP: cfg.HTTP.MaxConnectionsPerIP, MaxInFlight: maxInFlight,
-		Timeout: requestTime + cfg.MFA.ExecWait + cfg.Password.QueueWait, Draining: s.draining.Load,
+		BodyBudget: int64(cfg.HTTP.BodyBudget) << 20,
+		Timeout:    requestTime + cfg.MFA.ExecWait + cfg.Password.QueueWait, Draining: s.draining.Load,
 	}
 	if s.stops != nil {
 		o.Base, o.Woke = s.stops.context, s.stops.woke

@@ -26,10 +26,12 @@ func (g Group) Endpoints() []rest.Endpoint {
 		rest.Get(firewall.RulesPath, "List the rules of the firewall", rest.Tenant, g.list, fault.InvalidField).
 			Doc("listFirewallRules", "The rules as they are stored, in order of creation."),
 		rest.Post(firewall.RulesPath, "Add a rule", rest.Tenant, g.add, fault.InvalidField, fault.RecordAlreadyExist).
+			Body(rest.LargeBody).
 			Doc("addFirewallRule",
 				"A rule counts (rate_limit) or decides (whitelist, blacklist, whitelist_force) for entities "+
 					"and resources. It holds on every node within a second."),
 		rest.Patch(firewall.RulesPath, "Change a rule", rest.Tenant, g.change, fault.InvalidField, fault.RecordNotFound).
+			Body(rest.LargeBody).
 			Doc("updateFirewallRule",
 				"The label names the rule. Fields that are not sent stay as they are; null clears limit and "+
 					"period."),

@@ -40,10 +40,12 @@ func (g Group) Endpoints() []rest.Endpoint {
 		rest.Get(actions, "List the actions, or one of them", rest.Tenant, g.actions, fault.InvalidField).
 			Doc("listMfaActions", "An actionCode that no action has gives an empty list."),
 		rest.Post(actions, "Add an action", rest.Tenant, g.addAction, fault.InvalidField, fault.RecordAlreadyExist).
+			Body(rest.LargeBody).
 			Doc("addMfaAction",
 				"An action is what a challenge stands in front of. Its texts are shown to the owner who "+
 					"approves it."),
 		rest.Patch(actions, "Change the texts of an action", rest.Tenant, g.changeAction, fault.InvalidField, fault.RecordNotFound).
+			Body(rest.LargeBody).
 			Doc("updateMfaAction", "Fields that are not sent stay as they are."),
 		rest.Get(policies, "List the policies", rest.Tenant, g.policies, fault.InvalidField).
 			Doc("listMfaPolicies",

@@ -294,6 +294,9 @@ func (e Endpoint) Doc(id, description string) Endpoint {
 // bytes (D-GEN-12).
 const DefaultBodyLimit = 16 << 10
 
+// LargeBody is the limit of an endpoint that takes lists or long texts, in bytes.
+const LargeBody = 1 << 20
+
 // Body sets the largest body it accepts, in bytes. More than DefaultBodyLimit needs
 // a credential that does not cover the body.
 func (e Endpoint) Body(maxBytes int) Endpoint { e.BodyLimit = maxBytes; return e }
