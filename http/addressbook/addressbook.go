@@ -27,11 +27,13 @@ func (g Group) Endpoints() []rest.Endpoint {
 			Doc("listWithdrawalAddresses", "Only entries of the caller are listed."),
 		rest.Post(path, "Add an address", rest.User, g.add,
 			fault.InvalidField, fault.WDNetworkAssetMismatch, fault.CharLimitExceeded, fault.RecordAlreadyExist, fault.RecordLimitReached).
+			Body(rest.LargeBody).
 			Doc("addWithdrawalAddress",
 				"The address must be a valid one of the network; its checksum is checked where the network "+
 					"has one. A name, and an address on a network, stands once in the book of an account."),
 		rest.Patch(path, "Change the name or the address of an entry", rest.User, g.change,
 			fault.InvalidField, fault.RecordNotFound, fault.WDNetworkAssetMismatch, fault.CharLimitExceeded, fault.RecordAlreadyExist).
+			Body(rest.LargeBody).
 			Doc("updateWithdrawalAddress",
 				"Send address, name or both. A new address is checked like that of a new entry."),
 		rest.Delete(path, "Remove an entry", rest.User, g.remove, fault.InvalidField, fault.RecordNotFound).
