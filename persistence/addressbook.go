@@ -6,7 +6,6 @@ import (
 	"github.com/uptrace/bun"
 
 	"castellan/domain/addressbook"
-	"castellan/domain/fault"
 )
 
 // AddressBooks implements addressbook.Store.
@@ -38,67 +37,61 @@ type addressRow struct {
 	AddressAt  int64
 }
 
-func (r addressRow) entry() addressbook.Entry {
-	return addressbook.Entry{ID: r.ID, Name: r.Name, Address: r.Address, CurrencyID: r.CurrencyID, NetworkID: r.NetworkID,
-		CreatedAt: at(r.CreatedAt), AddressAt: at(r.AddressAt)}
+// ownedEntry is an entry with the user whose book it is in.
+type ownedEntry struct {
+	addressbook.Entry
+	userID string
+}
+
+var addresses = table[addressRow, ownedEntry]{
+	fixed:  []string{"user_id", "currency_id", "network_id", "created_at"},
+	absent: "there is no such address",
+	record: func(r addressRow) (ownedEntry, error) {
+		return ownedEntry{addressbook.Entry{ID: r.ID, Name: r.Name, Address: r.Address, CurrencyID: r.CurrencyID,
+			NetworkID: r.NetworkID, CreatedAt: at(r.CreatedAt), AddressAt: at(r.AddressAt)}, r.UserID}, nil
+	},
+	row: func(e ownedEntry) addressRow {
+		return addressRow{UserID: e.userID, Name: e.Name, Address: e.Address, Key: e.Key(), CurrencyID: e.CurrencyID,
+			NetworkID: e.NetworkID, CreatedAt: ms(e.CreatedAt), AddressAt: ms(e.AddressAt)}
+	},
 }
 
 // Book implements addressbook.Store.
 func (s AddressBooks) Book(ctx context.Context, userID string) (addressbook.Book, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	var rows []addressRow
-	err := s.db.Conn(ctx).NewSelect().Model(&rows).Where("user_id = ?", userID).Order("id").Scan(ctx)
-	out := make(addressbook.Book, len(rows))
-	for i, r := range rows {
-		out[i] = r.entry()
+	entries, err := addresses.list(ctx, s.db, part{where: []filter{is("user_id", userID)}})
+	book := make(addressbook.Book, len(entries))
+	for i, e := range entries {
+		book[i] = e.Entry
 	}
-	return out, translate(err)
+	return book, err
 }
 
 // Hold implements addressbook.Store. The row of the book is written before the
-// book is read: that makes a second writer wait for this one, in words that
-// both databases know.
+// book is read, so a second writer waits for this one on both databases.
 func (s AddressBooks) Hold(ctx context.Context, userID string) (addressbook.Book, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
 	row := bookRow{UserID: userID, ChangedAt: ms(s.db.Now())}
-	_, err := s.db.Conn(ctx).NewInsert().Model(&row).On("CONFLICT (user_id) DO UPDATE").Set("changed_at = EXCLUDED.changed_at").Returning("NULL").Exec(ctx)
+	err := write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
+		_, err := tx.NewInsert().Model(&row).On("CONFLICT (user_id) DO UPDATE").
+			Set("changed_at = EXCLUDED.changed_at").Returning("NULL").Exec(ctx)
+		return err
+	})
 	if err != nil {
-		return nil, translate(err)
+		return nil, err
 	}
 	return s.Book(ctx, userID)
 }
 
 // Insert implements addressbook.Store.
 func (s AddressBooks) Insert(ctx context.Context, userID string, e addressbook.Entry) (int64, error) {
-	return insertWithID(ctx, s.db, &addressRow{UserID: userID, Name: e.Name, Address: e.Address, Key: e.Key(), CurrencyID: e.CurrencyID, NetworkID: e.NetworkID,
-		CreatedAt: ms(e.CreatedAt), AddressAt: ms(e.AddressAt)})
+	return addresses.add(ctx, s.db, ownedEntry{e, userID})
 }
 
 // Replace implements addressbook.Store.
 func (s AddressBooks) Replace(ctx context.Context, userID string, e addressbook.Entry) error {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	res, err := s.db.Conn(ctx).NewUpdate().Model((*addressRow)(nil)).Set("name = ?", e.Name).Set("address = ?", e.Address).Set("key = ?", e.Key()).
-		Set("address_at = ?", ms(e.AddressAt)).Where("id = ?", e.ID).Where("user_id = ?", userID).Exec(ctx)
-	return oneAddress(res, err)
+	return addresses.save(ctx, s.db, ownedEntry{e, userID}, is("id", e.ID), is("user_id", userID))
 }
 
 // Remove implements addressbook.Store.
 func (s AddressBooks) Remove(ctx context.Context, userID string, id int64) error {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	res, err := s.db.Conn(ctx).NewDelete().Model((*addressRow)(nil)).Where("id = ?", id).Where("user_id = ?", userID).Exec(ctx)
-	return oneAddress(res, err)
-}
-
-func oneAddress(res interface{ RowsAffected() (int64, error) }, err error) error {
-	if err != nil {
-		return translate(err)
-	}
-	if n, err := res.RowsAffected(); err != nil || n > 0 {
-		return err
-	}
-	return fault.New(fault.RecordNotFound, "there is no such address")
+	return addresses.remove(ctx, s.db, is("id", id), is("user_id", userID))
 }

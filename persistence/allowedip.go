@@ -40,39 +40,42 @@ var allowedIPWrites = []engine.Kind{
 	}),
 }
 
+// allowed is one line of a user's list.
+type allowed struct {
+	userID  string
+	network netip.Prefix
+}
+
+// allowedIPs reads the lists. A row that cannot be read is an error: leaving it
+// out could turn a list into an empty one, which lets everybody in.
+var allowedIPs = table[allowedRow, allowed]{
+	order: keyset{columns: "user_id, network"},
+	record: func(r allowedRow) (allowed, error) {
+		n, err := netip.ParsePrefix(r.Network)
+		if err != nil {
+			return allowed{}, fmt.Errorf("allowed_ip of %s: %w", r.UserID, err)
+		}
+		return allowed{r.UserID, n}, nil
+	},
+}
+
 // Networks implements allowedip.Store.
 func (s AllowedIPs) Networks(ctx context.Context, userID string) ([]netip.Prefix, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	var rows []allowedRow
-	if err := s.db.Conn(ctx).NewSelect().Model(&rows).Where("user_id = ?", userID).Scan(ctx); err != nil {
-		return nil, translate(err)
-	}
-	by, err := networks(rows)
+	by, err := s.byUser(ctx, is("user_id", userID))
 	return by[userID], err
 }
 
 // All implements allowedip.Store.
-func (s AllowedIPs) All(ctx context.Context) (map[string][]netip.Prefix, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	var rows []allowedRow
-	if err := s.db.Conn(ctx).NewSelect().Model(&rows).Scan(ctx); err != nil {
-		return nil, translate(err)
-	}
-	return networks(rows)
-}
+func (s AllowedIPs) All(ctx context.Context) (map[string][]netip.Prefix, error) { return s.byUser(ctx) }
 
-// networks reads rows. One that cannot be read is an error: leaving it out
-// could turn a list into an empty one, which lets everybody in.
-func networks(rows []allowedRow) (map[string][]netip.Prefix, error) {
+func (s AllowedIPs) byUser(ctx context.Context, fs ...filter) (map[string][]netip.Prefix, error) {
+	lines, err := allowedIPs.list(ctx, s.db, part{where: fs})
+	if err != nil {
+		return nil, err
+	}
 	by := map[string][]netip.Prefix{}
-	for _, r := range rows {
-		n, err := netip.ParsePrefix(r.Network)
-		if err != nil {
-			return nil, fmt.Errorf("allowed_ip of %s: %w", r.UserID, err)
-		}
-		by[r.UserID] = append(by[r.UserID], n)
+	for _, l := range lines {
+		by[l.userID] = append(by[l.userID], l.network)
 	}
 	for _, ns := range by {
 		slices.SortFunc(ns, netip.Prefix.Compare)

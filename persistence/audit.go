@@ -75,11 +75,11 @@ func macOf(key []byte) hash.Hash { return hmac.New(sha256.New, key) }
 
 // sum is the MAC of the previous hash and the row, every part with its length.
 func (r auditRow) sum(mac hash.Hash, previous []byte) []byte {
-	b := part(part(make([]byte, 0, 512), previous), r.Chain)
+	b := withLength(withLength(make([]byte, 0, 512), previous), r.Chain)
 	b = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(b, 16), uint64(r.Seq))
 	b = binary.BigEndian.AppendUint64(b, uint64(r.At))
 	for _, s := range [...]string{r.ActorID, r.UserID, r.Action, r.Target, r.Outcome, r.IP, r.RequestID, r.Detail} {
-		b = part(b, s)
+		b = withLength(b, s)
 	}
 	return sumOf(mac, b)
 }
@@ -90,7 +90,7 @@ func sumOf(mac hash.Hash, b []byte) []byte {
 	return mac.Sum(nil)
 }
 
-func part[S ~string | ~[]byte](b []byte, p S) []byte {
+func withLength[S ~string | ~[]byte](b []byte, p S) []byte {
 	return append(binary.BigEndian.AppendUint32(b, uint32(len(p))), p...)
 }
 
@@ -108,7 +108,7 @@ type checkpointRow struct {
 }
 
 func (c checkpointRow) sum(mac hash.Hash) []byte {
-	return sumOf(mac, part(part(part([]byte(nil), "checkpoint"), c.ID), c.Heads))
+	return sumOf(mac, withLength(withLength(withLength([]byte(nil), "checkpoint"), c.ID), c.Heads))
 }
 
 // Checkpoint writes down how long every chain is, so that rows cut off its

@@ -45,15 +45,14 @@ var cronKeyWrites = []engine.Kind{
 	}),
 }
 
+var cronKeys = table[cronKeyRow, cronkey.Key]{
+	order: keyset{columns: "name"},
+	record: func(r cronKeyRow) (cronkey.Key, error) {
+		return cronkey.Key{Name: r.Name, Hash: keyring.Sum{Key: r.HashKey, Sum: r.Hash}, CreatedAt: at(r.CreatedAt)}, nil
+	},
+}
+
 // Keys implements cronkey.Store.
 func (s CronKeys) Keys(ctx context.Context) ([]cronkey.Key, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	var rows []cronKeyRow
-	err := s.db.Conn(ctx).NewSelect().Model(&rows).Order("name").Scan(ctx)
-	out := make([]cronkey.Key, len(rows))
-	for i, r := range rows {
-		out[i] = cronkey.Key{Name: r.Name, Hash: keyring.Sum{Key: r.HashKey, Sum: r.Hash}, CreatedAt: at(r.CreatedAt)}
-	}
-	return out, translate(err)
+	return cronKeys.list(ctx, s.db, part{})
 }

@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"context"
+	"errors"
 
 	"github.com/uptrace/bun"
 
@@ -34,40 +35,38 @@ type firewallRow struct {
 	AllResources bool
 	Status       string
 	DryRun       bool
-	CreatedAt    int64
-	UpdatedAt    int64
+	stamps
 }
 
-func (r *firewallRow) record() (firewall.Rule, error) {
-	f := firewall.Rule{AppID: r.AppID, Label: r.Label, Type: firewall.Type(r.Type), PeriodMs: r.PeriodMs, Limit: r.MaxRequests, ExpireAt: r.ExpireAt,
-		EntityType: firewall.EntityType(r.EntityType), AllEntities: r.AllEntities, AllResources: r.AllResources, Status: firewall.Status(r.Status), DryRun: r.DryRun}
-	err := engine.ReadJSON(r.Entities, &f.Entities)
-	if err == nil {
-		err = engine.ReadJSON(r.Resources, &f.Resources)
-	}
-	return f, err
-}
-
-func (r *firewallRow) take(f firewall.Rule) error {
-	r.PeriodMs, r.MaxRequests, r.ExpireAt, r.AllEntities, r.AllResources = f.PeriodMs, f.Limit, f.ExpireAt, f.AllEntities, f.AllResources
-	r.Status, r.DryRun = string(f.Status), f.DryRun
-	r.Entities, r.Resources = engine.WriteJSON(f.Entities), engine.WriteJSON(f.Resources)
-	return nil
+var firewallRules = table[firewallRow, firewall.Rule]{
+	fixed: []string{"app_id", "label", "type", "entity_type", "created_at"},
+	record: func(r firewallRow) (firewall.Rule, error) {
+		f := firewall.Rule{AppID: r.AppID, Label: r.Label, Type: firewall.Type(r.Type), PeriodMs: r.PeriodMs,
+			Limit: r.MaxRequests, ExpireAt: r.ExpireAt, EntityType: firewall.EntityType(r.EntityType),
+			AllEntities: r.AllEntities, AllResources: r.AllResources, Status: firewall.Status(r.Status), DryRun: r.DryRun}
+		err := errors.Join(engine.ReadJSON(r.Entities, &f.Entities), engine.ReadJSON(r.Resources, &f.Resources))
+		return f, err
+	},
+	row: func(f firewall.Rule) firewallRow {
+		return firewallRow{AppID: f.AppID, Label: f.Label, Type: string(f.Type), PeriodMs: f.PeriodMs,
+			MaxRequests: f.Limit, ExpireAt: f.ExpireAt, EntityType: string(f.EntityType), Entities: body(f.Entities),
+			Resources: body(f.Resources), AllEntities: f.AllEntities, AllResources: f.AllResources,
+			Status: string(f.Status), DryRun: f.DryRun}
+	},
 }
 
 // Rules implements firewall.Store.
 func (s Firewall) Rules(ctx context.Context) ([]firewall.Rule, error) {
-	return listRecords[firewallRow, firewall.Rule](ctx, s.db)
+	return firewallRules.list(ctx, s.db, part{})
 }
 
 // Add implements firewall.Store.
 func (s Firewall) Add(ctx context.Context, r firewall.Rule) error {
-	now := ms(s.db.Now())
-	_, err := addRecord(ctx, s.db, &firewallRow{AppID: r.AppID, Label: r.Label, Type: string(r.Type), EntityType: string(r.EntityType), CreatedAt: now, UpdatedAt: now}, r)
+	_, err := firewallRules.add(ctx, s.db, r)
 	return err
 }
 
 // Change implements firewall.Store.
-func (s Firewall) Change(ctx context.Context, label string, change func(firewall.Rule) (firewall.Rule, error)) error {
-	return changeRecord[firewallRow](ctx, s.db, change, "label = ?", label)
+func (s Firewall) Change(ctx context.Context, label string, f func(firewall.Rule) (firewall.Rule, error)) error {
+	return firewallRules.change(ctx, s.db, f, is("label", label))
 }

@@ -38,10 +38,6 @@ type filterRow struct {
 	Countries string
 }
 
-func (r filterRow) held() geofilter.Held {
-	return geofilter.Held{UserID: r.ID, CV: r.CV, Filter: geo.Filter(r.Countries)}
-}
-
 var geofilterWrites = []engine.Kind{
 	engine.Each(func(ctx context.Context, tx bun.Tx, w geofilter.Add) error {
 		row := countryRow{UserID: w.UserID, Code: w.Code, CreatedAt: ms(w.CreatedAt), UpdatedAt: ms(w.UpdatedAt)}
@@ -54,40 +50,35 @@ var geofilterWrites = []engine.Kind{
 	}),
 }
 
+var (
+	filterCountries = table[countryRow, geofilter.Country]{
+		record: func(r countryRow) (geofilter.Country, error) {
+			return geofilter.Country{ID: r.ID, UserID: r.UserID, Code: r.Code, CreatedAt: at(r.CreatedAt),
+				UpdatedAt: at(r.UpdatedAt)}, nil
+		},
+	}
+	filters = table[filterRow, geofilter.Held]{
+		record: func(r filterRow) (geofilter.Held, error) {
+			return geofilter.Held{UserID: r.ID, CV: r.CV, Filter: geo.Filter(r.Countries)}, nil
+		},
+	}
+)
+
 // Countries implements geofilter.Store.
 func (s Geofilters) Countries(ctx context.Context, userID string) ([]geofilter.Country, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	var rows []countryRow
-	err := s.db.Conn(ctx).NewSelect().Model(&rows).Where("user_id = ?", userID).Order("id").Scan(ctx)
-	out := make([]geofilter.Country, len(rows))
-	for i, r := range rows {
-		out[i] = geofilter.Country{ID: r.ID, UserID: r.UserID, Code: r.Code, CreatedAt: at(r.CreatedAt), UpdatedAt: at(r.UpdatedAt)}
-	}
-	return out, translate(err)
+	return filterCountries.list(ctx, s.db, part{where: []filter{is("user_id", userID)}})
 }
 
 // All implements geofilter.Store.
 func (s Geofilters) All(ctx context.Context) ([]geofilter.Held, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	var rows []filterRow
-	err := s.db.Conn(ctx).NewSelect().Model(&rows).Where("countries <> ''").Scan(ctx)
-	out := make([]geofilter.Held, len(rows))
-	for i, r := range rows {
-		out[i] = r.held()
-	}
-	return out, translate(err)
+	return filters.list(ctx, s.db, part{where: []filter{where("countries <> ''")}})
 }
 
 // Get implements geofilter.Store.
 func (s Geofilters) Get(ctx context.Context, userID string) (geofilter.Held, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	var r filterRow
-	err := translate(s.db.Conn(ctx).NewSelect().Model(&r).Where("id = ?", userID).Scan(ctx))
+	held, err := filters.find(ctx, s.db, is("id", userID))
 	if fault.CodeOf(err) == fault.RecordNotFound {
 		return geofilter.Held{UserID: userID}, nil
 	}
-	return r.held(), err
+	return held, err
 }

@@ -3,6 +3,7 @@ package persistence
 import (
 	"context"
 	"database/sql"
+	"errors"
 
 	"github.com/uptrace/bun"
 
@@ -38,22 +39,18 @@ func rowOfKey(r keyring.Record) keyRow {
 		RetiredAt: ms(r.RetiredAt), Wrapped: r.Wrapped, MasterID: r.MasterID}
 }
 
-func (r keyRow) record() keyring.Record {
-	return keyring.Record{ID: r.ID, Purpose: keyring.Purpose(r.Purpose), Seq: r.Seq, CreatedAt: at(r.CreatedAt), NotBefore: at(r.NotBefore),
-		RetiredAt: at(r.RetiredAt), Wrapped: r.Wrapped, MasterID: r.MasterID}
+// keyRecords reads the keys; change writes them.
+var keyRecords = table[keyRow, keyring.Record]{
+	order: keyset{columns: "purpose, seq"},
+	record: func(r keyRow) (keyring.Record, error) {
+		return keyring.Record{ID: r.ID, Purpose: keyring.Purpose(r.Purpose), Seq: r.Seq, CreatedAt: at(r.CreatedAt),
+			NotBefore: at(r.NotBefore), RetiredAt: at(r.RetiredAt), Wrapped: r.Wrapped, MasterID: r.MasterID}, nil
+	},
 }
 
 // Keys implements keyring.Store.
 func (s Keys) Keys(ctx context.Context) ([]keyring.Record, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	var rows []keyRow
-	err := s.db.Conn(ctx).NewSelect().Model(&rows).Order("purpose", "seq").Scan(ctx)
-	out := make([]keyring.Record, len(rows))
-	for i, r := range rows {
-		out[i] = r.record()
-	}
-	return out, translate(err)
+	return keyRecords.list(ctx, s.db, part{})
 }
 
 // Add implements keyring.Store.
@@ -65,8 +62,8 @@ func (s Keys) Add(ctx context.Context, records ...keyring.Record) error {
 func (s Keys) Rotate(ctx context.Context, next keyring.Record, retired ...keyring.Record) error {
 	return s.change(ctx, func(ctx context.Context, tx bun.IDB) error {
 		for _, r := range retired {
-			res, err := tx.NewUpdate().Model((*keyRow)(nil)).Set("retired_at = ?", ms(r.RetiredAt)).Where("id = ?", r.ID).Exec(ctx)
-			if err := oneRow(res, err, fault.New(fault.RecordNotFound, "no such key")); err != nil {
+			retire := tx.NewUpdate().Model((*keyRow)(nil)).Set("retired_at = ?", ms(r.RetiredAt)).Where("id = ?", r.ID)
+			if err := oneRow(retire.Exec(ctx)); err != nil {
 				return err
 			}
 		}
@@ -78,26 +75,17 @@ func (s Keys) Rotate(ctx context.Context, next keyring.Record, retired ...keyrin
 func (s Keys) Rewrap(ctx context.Context, from string, records []keyring.Record) error {
 	return s.change(ctx, func(ctx context.Context, tx bun.IDB) error {
 		for _, r := range records {
-			res, err := tx.NewUpdate().Model((*keyRow)(nil)).Set("wrapped = ?", r.Wrapped).Set("master_id = ?", r.MasterID).
-				Where("id = ?", r.ID).Where("master_id = ?", from).Exec(ctx)
-			if err := oneRow(res, err, fault.New(fault.InvalidState, "the keys have changed meanwhile")); err != nil {
+			err := oneRow(tx.NewUpdate().Model((*keyRow)(nil)).Set("wrapped = ?", r.Wrapped).
+				Set("master_id = ?", r.MasterID).Where("id = ?", r.ID).Where("master_id = ?", from).Exec(ctx))
+			if errors.Is(err, sql.ErrNoRows) {
+				err = fault.New(fault.InvalidState, "the keys have changed meanwhile")
+			}
+			if err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-}
-
-// oneRow is err, or missing unless a statement touched exactly one row.
-func oneRow(res sql.Result, err, missing error) error {
-	if err != nil {
-		return err
-	}
-	n, err := res.RowsAffected()
-	if err == nil && n != 1 {
-		err = missing
-	}
-	return err
 }
 
 func addKeys(ctx context.Context, tx bun.IDB, records []keyring.Record) error {
@@ -112,10 +100,7 @@ func addKeys(ctx context.Context, tx bun.IDB, records []keyring.Record) error {
 // change runs do in a transaction that no other change of keys overlaps, sees
 // to it that one master key wraps all of them afterwards, and tells the nodes.
 func (s Keys) change(ctx context.Context, do func(context.Context, bun.IDB) error) error {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	return s.db.InTx(ctx, func(ctx context.Context) error {
-		tx := s.db.Conn(ctx)
+	return write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
 		if s.db.Postgres() { // SQLite has one writer
 			if _, err := tx.ExecContext(ctx, "LOCK TABLE keys IN SHARE ROW EXCLUSIVE MODE"); err != nil {
 				return err

@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"context"
+	"errors"
 
 	"github.com/uptrace/bun"
 
@@ -24,17 +25,7 @@ type mfaMethodRow struct {
 	Code         string
 	ExpireMs     int64
 	RenewStartMs int64
-	CreatedAt    int64
-	UpdatedAt    int64
-}
-
-func (r *mfaMethodRow) record() (mfa.Method, error) {
-	return mfa.Method{Code: r.Code, ExpireMs: r.ExpireMs, RenewStartMs: r.RenewStartMs}, nil
-}
-
-func (r *mfaMethodRow) take(m mfa.Method) error {
-	r.ExpireMs, r.RenewStartMs = m.ExpireMs, m.RenewStartMs
-	return nil
+	stamps
 }
 
 type mfaActionRow struct {
@@ -44,22 +35,7 @@ type mfaActionRow struct {
 	Code             string
 	Title            string
 	InfoTableHeaders string
-	CreatedAt        int64
-	UpdatedAt        int64
-}
-
-func (r *mfaActionRow) record() (mfa.Action, error) {
-	a := mfa.Action{Code: r.Code}
-	err := engine.ReadJSON(r.Title, &a.Title)
-	if err == nil {
-		err = engine.ReadJSON(r.InfoTableHeaders, &a.Headers)
-	}
-	return a, err
-}
-
-func (r *mfaActionRow) take(a mfa.Action) error {
-	r.Title, r.InfoTableHeaders = engine.WriteJSON(a.Title), engine.WriteJSON(a.Headers)
-	return nil
+	stamps
 }
 
 type mfaPolicyRow struct {
@@ -77,69 +53,90 @@ type mfaPolicyRow struct {
 	Preferred  *int
 	// NumberMatching is an option of ours.
 	NumberMatching bool
-	CreatedAt      int64
-	UpdatedAt      int64
+	stamps
 }
 
-func (r *mfaPolicyRow) record() (mfa.Policy, error) {
-	p := mfa.Policy{ID: r.ID, ActionCode: r.ActionCode, Name: r.Name, EntityType: mfa.EntityType(r.EntityType), EntityID: r.EntityID,
-		ExpireAt: r.ExpireAt, Type: r.Type, Required: r.Required, Preferred: r.Preferred, NumberMatching: r.NumberMatching}
-	return p, engine.ReadJSON(r.Methods, &p.Methods)
-}
-
-func (r *mfaPolicyRow) take(p mfa.Policy) error {
-	r.Name, r.ExpireAt, r.Required, r.Preferred, r.NumberMatching = p.Name, p.ExpireAt, p.Required, p.Preferred, p.NumberMatching
-	r.Methods = engine.WriteJSON(p.Methods)
-	return nil
-}
+var (
+	mfaMethods = table[mfaMethodRow, mfa.Method]{
+		fixed: []string{"code", "created_at"},
+		record: func(r mfaMethodRow) (mfa.Method, error) {
+			return mfa.Method{Code: r.Code, ExpireMs: r.ExpireMs, RenewStartMs: r.RenewStartMs}, nil
+		},
+		row: func(m mfa.Method) mfaMethodRow {
+			return mfaMethodRow{Code: m.Code, ExpireMs: m.ExpireMs, RenewStartMs: m.RenewStartMs}
+		},
+	}
+	mfaActions = table[mfaActionRow, mfa.Action]{
+		fixed: []string{"code", "created_at"},
+		record: func(r mfaActionRow) (mfa.Action, error) {
+			a := mfa.Action{Code: r.Code}
+			err := errors.Join(engine.ReadJSON(r.Title, &a.Title), engine.ReadJSON(r.InfoTableHeaders, &a.Headers))
+			return a, err
+		},
+		row: func(a mfa.Action) mfaActionRow {
+			return mfaActionRow{Code: a.Code, Title: body(a.Title), InfoTableHeaders: body(a.Headers)}
+		},
+	}
+	mfaPolicies = table[mfaPolicyRow, mfa.Policy]{
+		fixed: []string{"action_code", "entity_type", "entity_id", "type", "created_at"},
+		record: func(r mfaPolicyRow) (mfa.Policy, error) {
+			p := mfa.Policy{ID: r.ID, ActionCode: r.ActionCode, Name: r.Name, EntityType: mfa.EntityType(r.EntityType),
+				EntityID: r.EntityID, ExpireAt: r.ExpireAt, Type: r.Type, Required: r.Required, Preferred: r.Preferred,
+				NumberMatching: r.NumberMatching}
+			err := engine.ReadJSON(r.Methods, &p.Methods)
+			return p, err
+		},
+		row: func(p mfa.Policy) mfaPolicyRow {
+			return mfaPolicyRow{ActionCode: p.ActionCode, Name: p.Name, EntityType: string(p.EntityType),
+				EntityID: p.EntityID, ExpireAt: p.ExpireAt, Type: p.Type, Methods: body(p.Methods), Required: p.Required,
+				Preferred: p.Preferred, NumberMatching: p.NumberMatching}
+		},
+	}
+)
 
 // Methods implements mfa.Store.
 func (s MFA) Methods(ctx context.Context) ([]mfa.Method, error) {
-	return listRecords[mfaMethodRow, mfa.Method](ctx, s.db)
+	return mfaMethods.list(ctx, s.db, part{})
 }
 
 // Actions implements mfa.Store.
 func (s MFA) Actions(ctx context.Context) ([]mfa.Action, error) {
-	return listRecords[mfaActionRow, mfa.Action](ctx, s.db)
+	return mfaActions.list(ctx, s.db, part{})
 }
 
 // Policies implements mfa.Store.
 func (s MFA) Policies(ctx context.Context) ([]mfa.Policy, error) {
-	return listRecords[mfaPolicyRow, mfa.Policy](ctx, s.db)
+	return mfaPolicies.list(ctx, s.db, part{})
 }
 
 // AddMethod implements mfa.Store.
 func (s MFA) AddMethod(ctx context.Context, m mfa.Method) error {
-	now := ms(s.db.Now())
-	_, err := addRecord(ctx, s.db, &mfaMethodRow{Code: m.Code, CreatedAt: now, UpdatedAt: now}, m)
+	_, err := mfaMethods.add(ctx, s.db, m)
 	return err
 }
 
 // AddAction implements mfa.Store.
 func (s MFA) AddAction(ctx context.Context, a mfa.Action) error {
-	now := ms(s.db.Now())
-	_, err := addRecord(ctx, s.db, &mfaActionRow{Code: a.Code, CreatedAt: now, UpdatedAt: now}, a)
+	_, err := mfaActions.add(ctx, s.db, a)
 	return err
 }
 
 // AddPolicy implements mfa.Store.
 func (s MFA) AddPolicy(ctx context.Context, p mfa.Policy) (int64, error) {
-	now := ms(s.db.Now())
-	return addRecord(ctx, s.db, &mfaPolicyRow{ActionCode: p.ActionCode, EntityType: string(p.EntityType), EntityID: p.EntityID, Type: p.Type,
-		CreatedAt: now, UpdatedAt: now}, p)
+	return mfaPolicies.add(ctx, s.db, p)
 }
 
 // ChangeMethod implements mfa.Store.
-func (s MFA) ChangeMethod(ctx context.Context, code string, change func(mfa.Method) (mfa.Method, error)) error {
-	return changeRecord[mfaMethodRow](ctx, s.db, change, "code = ?", code)
+func (s MFA) ChangeMethod(ctx context.Context, code string, f func(mfa.Method) (mfa.Method, error)) error {
+	return mfaMethods.change(ctx, s.db, f, is("code", code))
 }
 
 // ChangeAction implements mfa.Store.
-func (s MFA) ChangeAction(ctx context.Context, code string, change func(mfa.Action) (mfa.Action, error)) error {
-	return changeRecord[mfaActionRow](ctx, s.db, change, "code = ?", code)
+func (s MFA) ChangeAction(ctx context.Context, code string, f func(mfa.Action) (mfa.Action, error)) error {
+	return mfaActions.change(ctx, s.db, f, is("code", code))
 }
 
 // ChangeCommon implements mfa.Store.
-func (s MFA) ChangeCommon(ctx context.Context, id int64, change func(mfa.Policy) (mfa.Policy, error)) error {
-	return changeRecord[mfaPolicyRow](ctx, s.db, change, "id = ? AND type = ?", id, mfa.Common)
+func (s MFA) ChangeCommon(ctx context.Context, id int64, f func(mfa.Policy) (mfa.Policy, error)) error {
+	return mfaPolicies.change(ctx, s.db, f, is("id", id), is("type", mfa.Common))
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/fault"
 	"castellan/domain/resource"
 	"castellan/domain/user"
 )
@@ -35,7 +34,8 @@ func stampOf(s resource.Stamp) stampColumns {
 }
 
 func (c stampColumns) stamp() resource.Stamp {
-	return resource.Stamp{CreatedBy: c.CreatedBy, CreatedAt: at(c.CreatedAt), UpdatedBy: c.UpdatedBy, UpdatedAt: at(c.UpdatedAt)}
+	return resource.Stamp{CreatedBy: c.CreatedBy, CreatedAt: at(c.CreatedAt), UpdatedBy: c.UpdatedBy,
+		UpdatedAt: at(c.UpdatedAt)}
 }
 
 type resourceTypeRow struct {
@@ -48,11 +48,6 @@ type resourceTypeRow struct {
 	Status     int
 	AllActions string
 	stampColumns
-}
-
-func rowOfType(t resource.Type) *resourceTypeRow {
-	return &resourceTypeRow{ID: t.ID, Context: string(t.Context), Code: t.Code, Name: t.Name, Status: int(t.Status), AllActions: string(t.Actions),
-		stampColumns: stampOf(t.Stamp)}
 }
 
 type resourceRow struct {
@@ -71,11 +66,6 @@ type resourceRow struct {
 	stampColumns
 }
 
-func rowOfResource(r resource.Resource) *resourceRow {
-	return &resourceRow{ID: r.ID, Context: string(r.Context), Code: r.Code, Name: r.Name, Status: int(r.Status), TypeID: r.TypeID, ParentID: r.ParentID,
-		AllActions: string(r.Actions), MenuItem: string(r.MenuItem), stampColumns: stampOf(r.Stamp)}
-}
-
 type registeredRoleRow struct {
 	bun.BaseModel `bun:"table:role,alias:o"`
 
@@ -88,11 +78,14 @@ type registeredRoleRow struct {
 type grantRow struct {
 	bun.BaseModel `bun:"table:role_resource_permission,alias:g"`
 
-	ID         int64 `bun:",pk,autoincrement"`
-	RoleID     int64
-	ResourceID int64
-	Permission string
-	CreatedAt  int64
+	ID           int64 `bun:",pk,autoincrement"`
+	RoleID       int64
+	ResourceID   int64
+	Permission   string
+	CreatedAt    int64
+	RoleCode     string `bun:",scanonly"`
+	ResourceCode string `bun:",scanonly"`
+	Context      string `bun:",scanonly"`
 }
 
 type grantLogRow struct {
@@ -112,110 +105,139 @@ func anyJSON(text string) json.RawMessage {
 	return json.RawMessage(text)
 }
 
+var (
+	resourceTypes = table[resourceTypeRow, resource.Type]{
+		fixed: []string{"created_by", "created_at"},
+		record: func(r resourceTypeRow) (resource.Type, error) {
+			return resource.Type{ID: r.ID, Name: r.Name, Code: r.Code, Context: resource.Context(r.Context),
+				Status: resource.Status(r.Status), Actions: anyJSON(r.AllActions), Stamp: r.stamp()}, nil
+		},
+		row: func(t resource.Type) resourceTypeRow {
+			return resourceTypeRow{Context: string(t.Context), Code: t.Code, Name: t.Name, Status: int(t.Status),
+				AllActions: string(t.Actions), stampColumns: stampOf(t.Stamp)}
+		},
+	}
+	resources = table[resourceRow, resource.Resource]{
+		order: keyset{columns: "r.id"},
+		fixed: []string{"created_by", "created_at"},
+		join: func(q *bun.SelectQuery) *bun.SelectQuery {
+			return q.ColumnExpr("r.*, t.code AS type_code").Join("JOIN resource_type AS t ON t.id = r.type_id")
+		},
+		record: func(r resourceRow) (resource.Resource, error) {
+			return resource.Resource{ID: r.ID, Code: r.Code, Name: r.Name, Status: resource.Status(r.Status),
+				TypeID: r.TypeID, TypeCode: r.TypeCode, Context: resource.Context(r.Context), ParentID: r.ParentID,
+				Actions: anyJSON(r.AllActions), MenuItem: anyJSON(r.MenuItem), Stamp: r.stamp()}, nil
+		},
+		row: func(r resource.Resource) resourceRow {
+			return resourceRow{Context: string(r.Context), Code: r.Code, Name: r.Name, Status: int(r.Status),
+				TypeID: r.TypeID, ParentID: r.ParentID, AllActions: string(r.Actions), MenuItem: string(r.MenuItem),
+				stampColumns: stampOf(r.Stamp)}
+		},
+	}
+	roles = table[registeredRoleRow, resource.Role]{
+		record: func(r registeredRoleRow) (resource.Role, error) {
+			return resource.Role{ID: r.ID, Code: r.Code, Name: r.Name, CreatedAt: at(r.CreatedAt)}, nil
+		},
+		row: func(r resource.Role) registeredRoleRow {
+			return registeredRoleRow{Code: r.Code, Name: r.Name, CreatedAt: ms(r.CreatedAt)}
+		},
+	}
+	grants = table[grantRow, resource.Grant]{
+		order: keyset{columns: "g.id"},
+		join: func(q *bun.SelectQuery) *bun.SelectQuery {
+			return q.ColumnExpr("g.*, o.code AS role_code, r.code AS resource_code, r.context AS context").
+				Join("JOIN role AS o ON o.id = g.role_id").Join("JOIN resource AS r ON r.id = g.resource_id")
+		},
+		record: func(r grantRow) (resource.Grant, error) {
+			return resource.Grant{ID: r.ID, RoleID: r.RoleID, RoleCode: r.RoleCode, ResourceID: r.ResourceID,
+				ResourceCode: r.ResourceCode, Context: resource.Context(r.Context),
+				Permission: resource.Permission(r.Permission), CreatedAt: at(r.CreatedAt)}, nil
+		},
+	}
+	grantLog = table[grantLogRow, resource.LogEntry]{
+		order: keyset{columns: "id", descending: true},
+		record: func(r grantLogRow) (resource.LogEntry, error) {
+			return resource.LogEntry{ID: r.ID, RoleID: r.RoleID, ResourceID: r.ResourceID,
+				Permission: resource.Permission(r.Permission), CreatedAt: at(r.CreatedAt)}, nil
+		},
+		row: func(e resource.LogEntry) grantLogRow {
+			return grantLogRow{RoleID: e.RoleID, ResourceID: e.ResourceID, Permission: string(e.Permission),
+				CreatedAt: ms(e.CreatedAt)}
+		},
+	}
+	members = table[roleRow, resource.Member]{
+		order: keyset{columns: "created_at, user_id, role", descending: true},
+		record: func(r roleRow) (resource.Member, error) {
+			return resource.Member{UserID: r.UserID, RoleCode: r.Role, CreatedAt: at(r.CreatedAt)}, nil
+		},
+	}
+)
+
 // Lock implements resource.Store.
 func (s Resources) Lock(ctx context.Context) error { return s.db.LockTx(ctx, resourceLock) }
 
 // Types implements resource.Store.
 func (s Resources) Types(ctx context.Context) ([]resource.Type, error) {
-	return listed(ctx, s.db, func(q *bun.SelectQuery) *bun.SelectQuery { return q.Order("id") }, func(r resourceTypeRow) resource.Type {
-		return resource.Type{ID: r.ID, Name: r.Name, Code: r.Code, Context: resource.Context(r.Context), Status: resource.Status(r.Status),
-			Actions: anyJSON(r.AllActions), Stamp: r.stamp()}
-	})
+	return resourceTypes.list(ctx, s.db, part{})
 }
 
 // Resources implements resource.Store.
 func (s Resources) Resources(ctx context.Context) ([]resource.Resource, error) {
-	return listed(ctx, s.db, func(q *bun.SelectQuery) *bun.SelectQuery {
-		return q.ColumnExpr("r.*, t.code AS type_code").Join("JOIN resource_type AS t ON t.id = r.type_id").Order("r.id")
-	}, func(r resourceRow) resource.Resource {
-		return resource.Resource{ID: r.ID, Code: r.Code, Name: r.Name, Status: resource.Status(r.Status), TypeID: r.TypeID, TypeCode: r.TypeCode,
-			Context: resource.Context(r.Context), ParentID: r.ParentID, Actions: anyJSON(r.AllActions), MenuItem: anyJSON(r.MenuItem), Stamp: r.stamp()}
-	})
+	return resources.list(ctx, s.db, part{})
 }
 
 // Roles implements resource.Store.
 func (s Resources) Roles(ctx context.Context) ([]resource.Role, error) {
-	return listed(ctx, s.db, func(q *bun.SelectQuery) *bun.SelectQuery { return q.Order("id") }, func(r registeredRoleRow) resource.Role {
-		return resource.Role{ID: r.ID, Code: r.Code, Name: r.Name, CreatedAt: at(r.CreatedAt)}
-	})
-}
-
-type grantLine struct {
-	grantRow     `bun:",extend"`
-	RoleCode     string
-	ResourceCode string
-	Context      string
+	return roles.list(ctx, s.db, part{})
 }
 
 // Grants implements resource.Store.
 func (s Resources) Grants(ctx context.Context) ([]resource.Grant, error) {
-	return listed(ctx, s.db, func(q *bun.SelectQuery) *bun.SelectQuery {
-		return q.ColumnExpr("g.*, o.code AS role_code, r.code AS resource_code, r.context AS context").
-			Join("JOIN role AS o ON o.id = g.role_id").Join("JOIN resource AS r ON r.id = g.resource_id").Order("g.id")
-	}, func(r grantLine) resource.Grant {
-		return resource.Grant{ID: r.ID, RoleID: r.RoleID, RoleCode: r.RoleCode, ResourceID: r.ResourceID, ResourceCode: r.ResourceCode,
-			Context: resource.Context(r.Context), Permission: resource.Permission(r.Permission), CreatedAt: at(r.CreatedAt)}
-	})
+	return grants.list(ctx, s.db, part{})
 }
 
-func logWhere(q *bun.SelectQuery, f resource.LogQuery) *bun.SelectQuery {
-	for column, value := range map[string]int64{"id": f.ID, "role_id": f.RoleID, "resource_id": f.ResourceID} {
-		if value != 0 {
-			q = q.Where("? = ?", bun.Ident(column), value)
-		}
+func logFilters(q resource.LogQuery) []filter {
+	return []filter{given("id", q.ID), given("role_id", q.RoleID), given("resource_id", q.ResourceID)}
+}
+
+func logPart(q resource.LogQuery) part {
+	p := part{where: logFilters(q), limit: q.Limit}
+	if q.Before > 0 {
+		p.after = []any{q.Before}
 	}
-	return q
+	return p
 }
 
 // Log implements resource.Store.
-func (s Resources) Log(ctx context.Context, f resource.LogQuery) ([]resource.LogEntry, error) {
-	return listed(ctx, s.db, func(q *bun.SelectQuery) *bun.SelectQuery {
-		if q = logWhere(q, f).Order("id DESC").Limit(int64(f.Limit)); f.Before > 0 {
-			q = q.Where("id < ?", f.Before)
-		}
-		return q
-	}, func(r grantLogRow) resource.LogEntry {
-		return resource.LogEntry{ID: r.ID, RoleID: r.RoleID, ResourceID: r.ResourceID, Permission: resource.Permission(r.Permission), CreatedAt: at(r.CreatedAt)}
-	})
+func (s Resources) Log(ctx context.Context, q resource.LogQuery) ([]resource.LogEntry, error) {
+	return grantLog.list(ctx, s.db, logPart(q))
 }
 
 // CountLog implements resource.Store.
-func (s Resources) CountLog(ctx context.Context, f resource.LogQuery) (int, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	n, err := logWhere(s.db.Conn(ctx).NewSelect().Model((*grantLogRow)(nil)), f).Count(ctx)
-	return int(n), translate(err)
+func (s Resources) CountLog(ctx context.Context, q resource.LogQuery) (int, error) {
+	return grantLog.count(ctx, s.db, logFilters(q)...)
 }
 
-func memberWhere(q *bun.SelectQuery, f resource.MemberQuery) *bun.SelectQuery {
-	if f.UserID != "" {
-		q = q.Where("user_id = ?", f.UserID)
+func memberFilters(q resource.MemberQuery) []filter {
+	return []filter{given("user_id", q.UserID), given("role", q.RoleCode)}
+}
+
+func memberPart(q resource.MemberQuery) part {
+	p := part{where: memberFilters(q), limit: q.Limit}
+	if q.After != (resource.Member{}) {
+		p.after = []any{ms(q.After.CreatedAt), q.After.UserID, q.After.RoleCode}
 	}
-	if f.RoleCode != "" {
-		q = q.Where("role = ?", f.RoleCode)
-	}
-	return q
+	return p
 }
 
 // Members implements resource.Store.
-func (s Resources) Members(ctx context.Context, f resource.MemberQuery) ([]resource.Member, error) {
-	return listed(ctx, s.db, func(q *bun.SelectQuery) *bun.SelectQuery {
-		q = memberWhere(q, f).Order("created_at DESC", "user_id DESC", "role DESC").Limit(int64(f.Limit))
-		if f.After != (resource.Member{}) {
-			q = q.Where("(created_at, user_id, role) < (?, ?, ?)", ms(f.After.CreatedAt), f.After.UserID, f.After.RoleCode)
-		}
-		return q
-	}, func(r roleRow) resource.Member {
-		return resource.Member{UserID: r.UserID, RoleCode: r.Role, CreatedAt: at(r.CreatedAt)}
-	})
+func (s Resources) Members(ctx context.Context, q resource.MemberQuery) ([]resource.Member, error) {
+	return members.list(ctx, s.db, memberPart(q))
 }
 
 // CountMembers implements resource.Store.
-func (s Resources) CountMembers(ctx context.Context, f resource.MemberQuery) (int, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	n, err := memberWhere(s.db.Conn(ctx).NewSelect().Model((*roleRow)(nil)), f).Count(ctx)
-	return int(n), translate(err)
+func (s Resources) CountMembers(ctx context.Context, q resource.MemberQuery) (int, error) {
+	return members.count(ctx, s.db, memberFilters(q)...)
 }
 
 // HeldByAnother implements resource.Store.
@@ -233,84 +255,63 @@ func (s Resources) HeldByAnother(ctx context.Context, role, userID string, demo 
 
 // AddType implements resource.Store.
 func (s Resources) AddType(ctx context.Context, t resource.Type) (int64, error) {
-	row := rowOfType(t)
-	row.ID = 0
-	return numbered(ctx, s.db, row)
+	return resourceTypes.add(ctx, s.db, t)
 }
 
 // AddResource implements resource.Store.
 func (s Resources) AddResource(ctx context.Context, r resource.Resource) (int64, error) {
-	row := rowOfResource(r)
-	row.ID = 0
-	return numbered(ctx, s.db, row)
+	return resources.add(ctx, s.db, r)
 }
 
 // AddRole implements resource.Store.
 func (s Resources) AddRole(ctx context.Context, r resource.Role) (int64, error) {
-	return numbered(ctx, s.db, &registeredRoleRow{Code: r.Code, Name: r.Name, CreatedAt: ms(r.CreatedAt)})
+	return roles.add(ctx, s.db, r)
 }
 
 // SaveType implements resource.Store.
 func (s Resources) SaveType(ctx context.Context, t resource.Type) error {
-	return s.save(ctx, rowOfType(t))
+	return resourceTypes.save(ctx, s.db, t, is("id", t.ID))
 }
 
 // SaveResource implements resource.Store.
 func (s Resources) SaveResource(ctx context.Context, r resource.Resource) error {
-	return s.save(ctx, rowOfResource(r))
-}
-
-func (s Resources) save(ctx context.Context, row any) error {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	return translate(s.db.InTx(ctx, func(ctx context.Context) error {
-		return touched(s.db.Conn(ctx).NewUpdate().Model(row).ExcludeColumn("created_by", "created_at").WherePK().Exec(ctx))
-	}))
+	return resources.save(ctx, s.db, r, is("id", r.ID))
 }
 
 // RemoveType implements resource.Store.
 func (s Resources) RemoveType(ctx context.Context, id int64) error {
-	return s.remove(ctx, "resource_type", "id = ?", id)
+	return resourceTypes.remove(ctx, s.db, is("id", id))
 }
 
 // RemoveResource implements resource.Store.
 func (s Resources) RemoveResource(ctx context.Context, id int64) error {
-	return s.remove(ctx, "resource", "id = ?", id)
+	return resources.remove(ctx, s.db, is("id", id))
 }
 
 // RemoveRole implements resource.Store.
 func (s Resources) RemoveRole(ctx context.Context, id int64) error {
-	return s.remove(ctx, "role", "id = ?", id)
-}
-
-func (s Resources) remove(ctx context.Context, table, where string, args ...any) error {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	return translate(s.db.InTx(ctx, func(ctx context.Context) error {
-		return touched(s.db.Conn(ctx).NewDelete().Table(table).Where(where, args...).Exec(ctx))
-	}))
+	return roles.remove(ctx, s.db, is("id", id))
 }
 
 // SetGrant implements resource.Store.
-func (s Resources) SetGrant(ctx context.Context, roleID, resourceID int64, p resource.Permission, now time.Time) (id int64, err error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
+func (s Resources) SetGrant(ctx context.Context, roleID, resourceID int64, p resource.Permission,
+	now time.Time) (id int64, err error) {
 	row := &grantRow{RoleID: roleID, ResourceID: resourceID, Permission: string(p), CreatedAt: ms(now)}
-	err = s.db.InTx(ctx, func(ctx context.Context) error {
-		err := s.db.Conn(ctx).NewInsert().Model(row).On("CONFLICT (role_id, resource_id) DO UPDATE").
+	err = write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
+		err := tx.NewInsert().Model(row).On("CONFLICT (role_id, resource_id) DO UPDATE").
 			Set("permission = EXCLUDED.permission, created_at = EXCLUDED.created_at").Returning("id").Scan(ctx, &id)
 		if err != nil {
 			return err
 		}
 		return s.log(ctx, roleID, resourceID, p, now)
 	})
-	return id, translate(err)
+	return id, err
 }
 
 // RemoveGrant implements resource.Store.
 func (s Resources) RemoveGrant(ctx context.Context, roleID, resourceID int64, now time.Time) error {
 	return s.db.InTx(ctx, func(ctx context.Context) error {
-		if err := s.remove(ctx, "role_resource_permission", "role_id = ? AND resource_id = ?", roleID, resourceID); err != nil {
+		if err := grants.remove(ctx, s.db, is("role_id", roleID), is("resource_id", resourceID)); err != nil {
 			return err
 		}
 		return s.log(ctx, roleID, resourceID, resource.Revoked, now)
@@ -318,43 +319,7 @@ func (s Resources) RemoveGrant(ctx context.Context, roleID, resourceID int64, no
 }
 
 func (s Resources) log(ctx context.Context, roleID, resourceID int64, p resource.Permission, now time.Time) error {
-	row := &grantLogRow{RoleID: roleID, ResourceID: resourceID, Permission: string(p), CreatedAt: ms(now)}
-	_, err := s.db.Conn(ctx).NewInsert().Model(row).Returning("NULL").Exec(ctx)
-	return translate(err)
-}
-
-// touched is RECORD_NOT_FOUND for a statement that met no row.
-func touched(result interface{ RowsAffected() (int64, error) }, err error) error {
-	if err != nil {
-		return err
-	}
-	if n, err := result.RowsAffected(); err != nil || n > 0 {
-		return err
-	}
-	return fault.New(fault.RecordNotFound, "no such record")
-}
-
-// listed reads rows R as records T.
-func listed[R, T any](ctx context.Context, db *DB, shape func(*bun.SelectQuery) *bun.SelectQuery, record func(R) T) ([]T, error) {
-	ctx, cancel := db.Bound(ctx)
-	defer cancel()
-	var rows []R
-	if err := shape(db.Conn(ctx).NewSelect().Model(&rows)).Scan(ctx); err != nil {
-		return nil, translate(err)
-	}
-	out := make([]T, len(rows))
-	for i, r := range rows {
-		out[i] = record(r)
-	}
-	return out, nil
-}
-
-// numbered inserts a row and returns the id that it was given.
-func numbered(ctx context.Context, db *DB, row any) (id int64, err error) {
-	ctx, cancel := db.Bound(ctx)
-	defer cancel()
-	err = db.InTx(ctx, func(ctx context.Context) error {
-		return db.Conn(ctx).NewInsert().Model(row).Returning("id").Scan(ctx, &id)
-	})
-	return id, translate(err)
+	_, err := grantLog.add(ctx, s.db,
+		resource.LogEntry{RoleID: roleID, ResourceID: resourceID, Permission: p, CreatedAt: now})
+	return err
 }

@@ -168,28 +168,23 @@ func (s Sessions) Revoked(ctx context.Context, since time.Time) ([]session.Revoc
 	return out, nil
 }
 
+// logins is the history of logins, newest first: ids sort by creation.
+var logins = table[loginRow, session.Login]{
+	order: keyset{columns: "id", descending: true},
+	record: func(r loginRow) (session.Login, error) {
+		return session.Login{ID: r.ID, UserID: r.UserID, At: at(r.CreatedAt), IP: r.IP, Country: r.Country, Brand: r.Brand,
+			Model: r.Model, Description: r.Description, Success: r.Success}, nil
+	},
+}
+
 // Logins implements session.Store.
 func (s Sessions) Logins(ctx context.Context, userID string, limit int) ([]session.Login, error) {
-	return s.history(ctx, "user_id", userID, limit)
+	return logins.list(ctx, s.db, part{where: []filter{is("user_id", userID)}, limit: limit})
 }
 
 // LoginsFrom implements session.Store.
 func (s Sessions) LoginsFrom(ctx context.Context, ip string, limit int) ([]session.Login, error) {
-	return s.history(ctx, "ip", ip, limit)
-}
-
-// history reads lines newest first: ids sort by creation.
-func (s Sessions) history(ctx context.Context, column, value string, limit int) ([]session.Login, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	var rows []loginRow
-	err := s.db.Conn(ctx).NewSelect().Model(&rows).Where("? = ?", bun.Ident(column), value).Order("id DESC").Limit(int64(limit)).Scan(ctx)
-	out := make([]session.Login, len(rows))
-	for i, r := range rows {
-		out[i] = session.Login{ID: r.ID, UserID: r.UserID, At: at(r.CreatedAt), IP: r.IP, Country: r.Country, Brand: r.Brand, Model: r.Model,
-			Description: r.Description, Success: r.Success}
-	}
-	return out, translate(err)
+	return logins.list(ctx, s.db, part{where: []filter{is("ip", ip)}, limit: limit})
 }
 
 // Purge implements session.Store. Ids begin with the instant of their making, so

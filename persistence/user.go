@@ -220,17 +220,17 @@ func (s Users) ByEmail(ctx context.Context, mail string) (user.User, error) {
 	return r.user(), err
 }
 
+// accounts lists users, newest first: ids sort by creation.
+var accounts = table[userRow, user.User]{
+	order:  keyset{columns: "id", descending: true},
+	record: func(r userRow) (user.User, error) { return r.user(), nil },
+}
+
 // Demo implements user.Store.
 func (s Users) Demo(ctx context.Context) ([]user.User, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	var rows []userRow
-	err := s.db.Conn(ctx).NewSelect().Model(&rows).Where("demo").Order("id").Scan(ctx)
-	out := make([]user.User, len(rows))
-	for i, r := range rows {
-		out[i] = r.user()
-	}
-	return out, translate(err)
+	us, err := accounts.list(ctx, s.db, part{where: []filter{where("demo")}})
+	slices.Reverse(us)
+	return us, err
 }
 
 // Login implements user.Store.
@@ -281,21 +281,13 @@ func (s Users) Secret(ctx context.Context, id string) (user.Secret, error) {
 	return user.Secret{Hash: r.PasswordHash, Previous: r.PreviousHash}, err
 }
 
-// List implements user.Store. Ids sort by creation.
+// List implements user.Store.
 func (s Users) List(ctx context.Context, after string, limit int) ([]user.User, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	var rows []userRow
-	q := s.db.Conn(ctx).NewSelect().Model(&rows).Order("id DESC").Limit(int64(limit))
+	p := part{limit: limit}
 	if after != "" {
-		q = q.Where("id < ?", after)
+		p.after = []any{after}
 	}
-	err := q.Scan(ctx)
-	out := make([]user.User, len(rows))
-	for i, r := range rows {
-		out[i] = r.user()
-	}
-	return out, translate(err)
+	return accounts.list(ctx, s.db, p)
 }
 
 // Holders implements user.Store.
