@@ -28,7 +28,6 @@ import (
 	"castellan/http/system"
 	"castellan/http/totp"
 	"castellan/http/user"
-	"castellan/http/wire"
 )
 
 // sections lists every group of endpoints once, in the order of the interface.
@@ -99,20 +98,4 @@ func Table() registry.Table {
 		t = append(t, registry.Endpoint{Method: e.Method, Path: e.Path, Name: e.Summary, Reserved: e.Reserved})
 	}
 	return append(t, registry.Endpoint{Method: "GET", Path: socket.Path, Name: "Socket of a challenge"})
-}
-
-// Title names the service in its documents.
-const Title = "Castellan"
-
-// description introduces the document.
-const description = `Second-factor challenges in front of operations, sessions, and the administration of both.
-
-An endpoint that starts a challenge answers {"challenge": …} with its token in the response header p-auth. The client answers the listed methods at
-POST /auth/2fa/challenge/complete until execResult appears; the same outcome comes on the socket /2fa (see /asyncapi.json) and from
-GET /auth/2fa/challenge/result, where Prefer: wait=N holds the request until it is there. Errors are problem details (RFC 9457) with a stable code.`
-
-// OpenAPI renders the table as a document. The server is what stands before its
-// paths, a URL or a path; empty where they lie at the root.
-func OpenAPI(version, server string) ([]byte, error) {
-	return rest.OpenAPI(Title, version, Endpoints(), rest.Extra{Description: description, ServerURL: server, Challenge: reflect.TypeFor[wire.ChallengeAnswer]()})
 }

@@ -91,8 +91,14 @@ func TestHeadersOfTheDocument(t *testing.T) {
 			if op.Extensions["x-starts-action"] != nil {
 				want = "p-auth"
 			}
+			if op.Parameters.GetByInAndName("query", "cursor") != nil {
+				want = "link x-total-count"
+			}
+			want = strings.TrimSpace(want + " x-request-id")
 			names := slices.Sorted(maps.Keys(op.Responses.Value("200").Value.Headers))
-			if got := strings.Join(names, " "); got != want {
+			wanted := strings.Fields(want)
+			slices.Sort(wanted)
+			if got := strings.Join(names, " "); got != strings.Join(wanted, " ") {
 				t.Errorf("%s %s sends %q, want %q", method, path, got, want)
 			}
 			if op.Parameters.GetByInAndName("header", "prefer") != nil != (path == result) {
@@ -129,26 +135,84 @@ func TestFieldsOfTheDocument(t *testing.T) {
 	}
 }
 
-// Paths resolve against the server that the document names; it names none where
-// they lie at the root of where it was read (D-GEN-15).
+// Paths resolve against the server that the document names: the root of where it
+// was read, unless the configuration names another place (D-GEN-15).
 func TestServerOfTheDocument(t *testing.T) {
-	if s := published(t, "").Servers; len(s) != 0 {
-		t.Errorf("servers: %v", s)
-	}
-	for _, server := range []string{"/auth-service", "https://id.example.com/auth"} {
-		if s := published(t, server).Servers; len(s) != 1 || s[0].URL != server {
-			t.Errorf("servers: %v, want %s", s, server)
+	for server, want := range map[string]string{
+		"": "/", "/auth-service": "/auth-service", "https://id.example.com/auth": "https://id.example.com/auth",
+	} {
+		if s := published(t, server).Servers; len(s) != 1 || s[0].URL != want {
+			t.Errorf("servers: %v, want %s", s, want)
 		}
+	}
+}
+
+// A refusal is one of few responses, each with the one schema of problems; the
+// aliases of fields have names that generators can tell from the field's.
+func TestComponentsOfTheDocument(t *testing.T) {
+	doc := published(t, "")
+	if n := len(doc.Components.Responses); n > 45 {
+		t.Errorf("%d responses are defined", n)
+	}
+	for path, item := range doc.Paths.Map() {
+		for method, op := range item.Operations() {
+			for status, r := range op.Responses.Map() {
+				if status != "200" && r.Ref == "" {
+					t.Errorf("%s %s: the response %s stands inline", method, path, status)
+				}
+			}
+			retry := op.Responses.Value("429").Value.Headers["retry-after"]
+			if retry == nil || op.Responses.Value("503").Value.Headers["retry-after"] == nil {
+				t.Errorf("%s %s: Retry-After is not declared", method, path)
+			}
+		}
+	}
+	for name, r := range doc.Components.Responses {
+		problem := r.Value.Content["application/problem+json"].Schema.Ref == "#/components/schemas/Problem"
+		if codes, _ := r.Value.Extensions["x-codes"].([]any); !problem || len(codes) == 0 && name != "Refusal" {
+			t.Errorf("response %s: a problem %v, codes %v", name, problem, codes)
+		}
+	}
+	recovered := doc.Components.Schemas["RecoveredTotp"].Value.Properties
+	for _, alias := range []string{"otp_auth_url", "qr_data_url"} {
+		if p := recovered[alias].Value; !p.Deprecated || p.Extensions["x-go-name"] == nil {
+			t.Errorf("%s: deprecated %v, %v", alias, p.Deprecated, p.Extensions)
+		}
+	}
+	if need := *doc.Paths.Value("/auth/devices").Post.Security; len(need) != 1 || len(need[0]) != 2 {
+		t.Errorf("a new device needs %v", need)
+	}
+	keys := doc.Paths.Value("/.well-known/jwks.json").Get.Responses.Value("200").Value
+	if s := keys.Content["application/jwk-set+json"].Schema.Value; s.Properties["keys"] == nil {
+		t.Error("the public keys are not described")
+	}
+	entity := doc.Components.Schemas["MfaExplanation"].Value.Properties["entityType"].Value
+	if !entity.Type.Includes("null") || !slices.Contains(entity.Enum, nil) {
+		t.Errorf("entityType may be null by its type alone: %v", entity.Enum)
 	}
 }
 
 // Every operation has a name for generated clients and says what its summary does not.
 func TestOperationsOfTheDocument(t *testing.T) {
 	named := map[string]bool{}
-	for _, e := range (httpapi.API{}).Endpoints() {
+	for _, e := range httpapi.Endpoints() {
 		if e.ID == "" || e.Description == "" || named[e.ID] {
 			t.Errorf("%s: operation %q, described %q, named before: %v", e.Key(), e.ID, e.Description, named[e.ID])
 		}
 		named[e.ID] = true
+	}
+}
+
+// Every text and number of the schemas has an example, values to choose from or a
+// default, so that a reader and a mock server see what an answer looks like.
+func TestExamplesOfTheDocument(t *testing.T) {
+	for name, ref := range published(t, "").Components.Schemas {
+		for field, p := range ref.Value.Properties {
+			s := p.Value
+			scalar := s.Type.Includes("string") || s.Type.Includes("integer") || s.Type.Includes("number")
+			if scalar && !s.Deprecated && len(s.Examples) == 0 && len(s.Enum) == 0 && s.Default == nil && p.Ref == "" {
+				t.Errorf("%s.%s has no example", name, field)
+			}
+		}
 	}
 }

@@ -47,7 +47,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 
 // record is the withdrawal address record, and the extension usableFrom.
 type record struct {
-	ID           string     `json:"id" doc:"digits"`
+	ID           string     `json:"id" doc:"digits" example:"12"`
 	Name         string     `json:"name"`
 	Address      string     `json:"address"`
 	CurrencyID   int64      `json:"currencyId"`
@@ -56,6 +56,8 @@ type record struct {
 	NetworkCode  string     `json:"networkCode"`
 	UsableFrom   *rest.Time `json:"usableFrom,omitempty" doc:"from when the address may be withdrawn to; only where a waiting time is configured"`
 }
+
+func (record) SchemaName() string { return "WithdrawalAddress" }
 
 func shown(r addressbook.Record) record {
 	return record{strconv.FormatInt(r.ID, 10), r.Name, r.Address, r.CurrencyID, r.NetworkID, r.CurrencyCode, r.NetworkCode, rest.At(r.UsableFrom)}
@@ -73,8 +75,8 @@ func (g Group) list(ctx context.Context, who rest.Caller, _ rest.None) ([]record
 type addRequest struct {
 	CurrencyCode string `json:"currencyCode" example:"USDT"`
 	NetworkCode  string `json:"networkCode" example:"TRX"`
-	Address      string `json:"address" doc:"10 to 128 letters, digits and : _ . -, and one of the network" example:"TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t"`
-	Name         string `json:"name" doc:"at most 32 characters" example:"Cold wallet"`
+	Address      string `json:"address" doc:"an address of the network" doc.pattern:"^[A-Za-z0-9:_.-]{10,128}$"`
+	Name         string `json:"name" doc.maxLength:"32"`
 }
 
 func (g Group) add(ctx context.Context, who rest.Caller, in addRequest) (rest.Data[record], error) {
@@ -84,8 +86,8 @@ func (g Group) add(ctx context.Context, who rest.Caller, in addRequest) (rest.Da
 
 type changeRequest struct {
 	ID      rest.ID `json:"id"`
-	Address *string `json:"address" doc:"or name, or both"`
-	Name    *string `json:"name" doc:"or address, or both; at most 32 characters"`
+	Address *string `json:"address" doc:"or name, or both" doc.pattern:"^[A-Za-z0-9:_.-]{10,128}$"`
+	Name    *string `json:"name" doc:"or address, or both" doc.maxLength:"32"`
 }
 
 func (g Group) change(ctx context.Context, who rest.Caller, in changeRequest) (rest.Data[record], error) {
@@ -98,8 +100,10 @@ type removeRequest struct {
 }
 
 type removed struct {
-	ID string `json:"id" doc:"digits"`
+	ID string `json:"id" doc:"digits" example:"12"`
 }
+
+func (removed) SchemaName() string { return "WithdrawalAddressRemoved" }
 
 func (g Group) remove(ctx context.Context, who rest.Caller, in removeRequest) (rest.Data[removed], error) {
 	return rest.Data[removed]{Data: removed{strconv.FormatInt(int64(in.ID), 10)}}, g.Service.Remove(ctx, who.By(), int64(in.ID))

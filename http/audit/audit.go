@@ -82,6 +82,8 @@ type record struct {
 	Hash      string    `json:"hash" doc:"HMAC-SHA256 over the row and the one before it in its chain, in hexadecimal"`
 }
 
+func (record) SchemaName() string { return "AuditEntry" }
+
 func show(r audit.Stored) record {
 	return record{fmt.Sprintf("%s:%d", r.Chain, r.Seq), rest.Time{Time: r.At}, r.ActorID, r.UserID, r.Action, r.Target, string(r.Outcome),
 		r.IP, r.RequestID, r.Detail, hex.EncodeToString(r.Hash)}

@@ -86,7 +86,7 @@ func (g Group) start(_ context.Context, _ rest.Caller, in startRequest) (string,
 type completeRequest struct {
 	ChallengeID *string `json:"challengeId" doc:"needed only when answering a push without p-auth"`
 	MethodID    string  `json:"methodId"`
-	Method      string  `json:"method" doc:"TOTP, PUSH, MAIL or SMS"`
+	Method      string  `json:"method" doc.enum:"TOTP,PUSH,MAIL,SMS"`
 	Value       string  `json:"value" doc:"the one-time password, or APPROVED or DENIED; with number matching APPROVED:<number>"`
 	DeviceID    *string `json:"deviceId" doc:"of a push"`
 }
@@ -96,6 +96,8 @@ type completeAnswer struct {
 	ExecResult  *wire.ExecResult `json:"execResult,omitempty" doc:"present when the last required method was completed and its action reported in time"`
 	ChallengeID string           `json:"challengeId,omitempty" doc:"present on the final answer"`
 }
+
+func (completeAnswer) SchemaName() string { return "ChallengeCompletion" }
 
 func (g Group) complete(ctx context.Context, who rest.Caller, in completeRequest) (rest.Reply[completeAnswer], error) {
 	var none rest.Reply[completeAnswer]
@@ -139,7 +141,7 @@ func (g Group) complete(ctx context.Context, who rest.Caller, in completeRequest
 
 type renewRequest struct {
 	MethodID string `json:"methodId"`
-	Method   string `json:"method" doc:"SMS or MAIL"`
+	Method   string `json:"method" doc.enum:"SMS,MAIL"`
 }
 
 func (g Group) renew(ctx context.Context, who rest.Caller, in renewRequest) (wire.ChallengeAnswer, error) {
@@ -159,6 +161,8 @@ type resultAnswer struct {
 	ChallengeID string          `json:"challengeId"`
 	ExecResult  wire.ExecResult `json:"execResult"`
 }
+
+func (resultAnswer) SchemaName() string { return "ChallengeResult" }
 
 func (g Group) result(ctx context.Context, who rest.Caller, _ rest.None) (rest.Reply[resultAnswer], error) {
 	c, err := g.Engine.Result(ctx, who.ChallengeID, who.Wait)

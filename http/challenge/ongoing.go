@@ -18,6 +18,8 @@ type pending struct {
 	Data pendingData `json:"data"`
 }
 
+func (pending) SchemaName() string { return "PendingPush" }
+
 type pendingData struct {
 	ChallengeID string `json:"challengeId"`
 	TS          int64  `json:"ts" doc:"creation, epoch ms"`
@@ -28,6 +30,8 @@ type pendingData struct {
 	NumberMatching bool          `json:"numberMatching,omitempty" doc:"extension: the approval is APPROVED:<number>, with the number that the starter sees"`
 	Params         pendingParams `json:"params"`
 }
+
+func (pendingData) SchemaName() string { return "PendingPushData" }
 
 type pendingParams struct {
 	IP          string    `json:"ip"`
@@ -41,16 +45,22 @@ type pendingParams struct {
 	InfoTable   infoTable `json:"infoTable"`
 }
 
+func (pendingParams) SchemaName() string { return "PendingPushParams" }
+
 type infoTable struct {
 	Metadata metadata   `json:"metadata"`
 	Data     [][]string `json:"data" doc:"[header, value] in the order of infoTableHeaders"`
 }
+
+func (infoTable) SchemaName() string { return "InfoTable" }
 
 type metadata struct {
 	Type string `json:"type"`
 	Rows int    `json:"rows"`
 	Cols int    `json:"cols"`
 }
+
+func (metadata) SchemaName() string { return "InfoTableMetadata" }
 
 func (g Group) ongoing(ctx context.Context, who rest.Caller, in ongoingRequest) ([]pending, error) {
 	if in.DeviceID != who.DeviceID {

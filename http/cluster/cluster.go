@@ -29,7 +29,7 @@ type Member struct {
 	Address string  `json:"address"`
 	Version string  `json:"version"`
 	Leaving bool    `json:"leaving"`
-	Share   float64 `json:"share" doc:"part of all challenges and users that it owns, 0 to 1"`
+	Share   float64 `json:"share" example:"0.34" doc:"part of all challenges and users that it owns, 0 to 1"`
 }
 
 // Group serves the endpoint.

@@ -44,12 +44,12 @@ func (g Group) Endpoints() []rest.Endpoint {
 }
 
 type addRequest struct {
-	PublicKey   rest.JSON  `json:"publicKey" doc:"JWK: EC with P-256, or OKP with Ed25519; the request carries a device-signature whose kid and iss are its RFC 7638 thumbprint"`
-	Brand       string     `json:"brand"`
-	Model       string     `json:"model"`
-	Description string     `json:"description" blank:"ok"`
-	Platform    string     `json:"platform" example:"android"`
-	PushTarget  *rest.JSON `json:"pushTarget" doc:"{type: webpush, endpoint, keys: {p256dh, auth}} or {type: webhook, url}; without it the device asks by itself"`
+	PublicKey   rest.JSON  `json:"publicKey" schema:"Jwk"`
+	Brand       string     `json:"brand" doc.maxLength:"128"`
+	Model       string     `json:"model" doc.maxLength:"128"`
+	Description string     `json:"description" blank:"ok" doc.maxLength:"128"`
+	Platform    string     `json:"platform" example:"android" doc.maxLength:"128"`
+	PushTarget  *rest.JSON `json:"pushTarget" schema:"PushTarget"`
 }
 
 func (g Group) add(ctx context.Context, who rest.Caller, in addRequest) (device.Registration, error) {

@@ -55,6 +55,8 @@ type considered struct {
 	ResetMs *int64 `json:"resetMs" doc:"until there will be more room; null where the rule does not count this one"`
 }
 
+func (considered) SchemaName() string { return "FirewallRuleVerdict" }
+
 func (g Explain) explain(ctx context.Context, _ rest.Caller, in explainRequest) (explanation, error) {
 	resource, c, err := g.read(in)
 	if err != nil {

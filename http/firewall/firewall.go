@@ -58,6 +58,8 @@ type record struct {
 	DryRun             bool     `json:"dryRun,omitempty" doc:"extension, listed when true: the rule counts and reports, and refuses nothing"`
 }
 
+func (record) SchemaName() string { return "FirewallRule" }
+
 func (g Group) list(ctx context.Context, _ rest.Caller, in filter) ([]record, error) {
 	all, err := g.Admin.Store.Rules(ctx)
 	out := []record{}

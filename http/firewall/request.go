@@ -13,11 +13,11 @@ type filter struct {
 // What both writes take. A list says "replace", its absence "as it is".
 type addRequest struct {
 	// AppID is marked required and has a default (D-WAF-01).
-	AppID              *string   `json:"appId" doc:"application that the rule is for; API where it is missing" example:"API"`
-	Label              string    `json:"label" doc:"unique over all applications" example:"login-ip"`
+	AppID              *string   `json:"appId" doc:"application that the rule is for; API where it is missing" example:"API" doc.minLength:"1" doc.maxLength:"64"`
+	Label              string    `json:"label" doc:"unique over all applications" example:"login-ip" doc.maxLength:"200"`
 	Type               string    `json:"type" enum:"rate_limit,whitelist,blacklist,whitelist_force"`
-	Period             *int64    `json:"period" doc:"rolling window in ms, 1 to 2678400000; required for rate_limit" example:"60000"`
-	Limit              *int64    `json:"limit" doc:"requests allowed within period, 1 to 1000000000; required for rate_limit" example:"10"`
+	Period             *int64    `json:"period" doc:"rolling window in ms; required for rate_limit" doc.minimum:"1" doc.maximum:"2678400000" example:"60000"`
+	Limit              *int64    `json:"limit" doc:"requests allowed within period; required for rate_limit" doc.minimum:"1" doc.maximum:"1000000000" example:"10"`
 	ExpireAt           rest.Time `json:"expireAt" doc:"epoch ms; 0: never"`
 	TargetEntityType   string    `json:"targetEntityType" enum:"USER_ID,IP,COUNTRY_CODE"`
 	TargetEntities     *[]string `json:"targetEntities" doc:"user ids, addresses and networks (192.0.2.0/24), or country codes"`
@@ -58,8 +58,8 @@ func yes(b *bool) bool { return b != nil && *b }
 
 type changeRequest struct {
 	Label              string               `json:"label" doc:"of the rule" example:"login-ip"`
-	Period             rest.Nullable[int64] `json:"period" doc:"rolling window in ms, 1 to 2678400000"`
-	Limit              rest.Nullable[int64] `json:"limit" doc:"requests allowed within period, 1 to 1000000000"`
+	Period             rest.Nullable[int64] `json:"period" doc:"rolling window in ms" doc.minimum:"1" doc.maximum:"2678400000"`
+	Limit              rest.Nullable[int64] `json:"limit" doc:"requests allowed within period" doc.minimum:"1" doc.maximum:"1000000000"`
 	ExpireAt           *rest.Time           `json:"expireAt" doc:"epoch ms; 0: never"`
 	TargetEntities     *[]string            `json:"targetEntities" doc:"replaces the list"`
 	TargetResources    *[]string            `json:"targetResources" doc:"replaces the list"`

@@ -56,6 +56,8 @@ type record struct {
 	PNGFlagImage string `json:"pngFlagImage" doc:"address of a PNG"`
 }
 
+func (record) SchemaName() string { return "AllowedCountry" }
+
 func (g Group) list(ctx context.Context, who rest.Caller, _ rest.None) ([]record, error) {
 	all, err := g.Service.List(ctx, who.UserID)
 	if err != nil {
@@ -79,7 +81,7 @@ func (g Group) list(ctx context.Context, who rest.Caller, _ rest.None) ([]record
 }
 
 type request struct {
-	CountryCode string `json:"countryCode" doc:"ISO 3166-1 alpha-2, in either case" example:"TR"`
+	CountryCode string `json:"countryCode" doc:"ISO 3166-1 alpha-2, in either case" doc.pattern:"^[A-Za-z]{2}$"`
 }
 
 func (g Group) add(ctx context.Context, who rest.Caller, in request) (geofilter.Command, error) {

@@ -102,8 +102,8 @@ func (g Group) changeMethod(ctx context.Context, who rest.Caller, in changeMetho
 
 type action struct {
 	ActionCode       string      `json:"actionCode"`
-	Title            mfa.Text    `json:"title" type:"object" doc:"by language: tr, en, ar"`
-	InfoTableHeaders mfa.Headers `json:"infoTableHeaders" type:"object" doc:"header key to texts by language, in the order of the rows"`
+	Title            mfa.Text    `json:"title" schema:"LocalizedText"`
+	InfoTableHeaders mfa.Headers `json:"infoTableHeaders" schema:"InfoTableHeaders"`
 }
 
 func (g Group) actions(ctx context.Context, _ rest.Caller, in actionFilter) ([]action, error) {
@@ -154,12 +154,14 @@ type policy struct {
 // detail of a COMMON policy. The interface spells the last one "preffered"
 // and shows it in requests only; it is listed so that it can be read back.
 type detail struct {
-	Methods   [][]string `json:"methods" doc:"[methodCode, templateName], without the name where there is none"`
+	Methods   [][]string `json:"methods" schema:"MethodChoices"`
 	Required  int        `json:"required" doc:"how many methods must be completed"`
 	Preferred int        `json:"preffered" doc:"no effect"`
 	// NumberMatching is an option of ours, shown where it is on.
 	NumberMatching bool `json:"numberMatching,omitempty" doc:"extension: a push is approved with the number that the starter sees"`
 }
+
+func (detail) SchemaName() string { return "MfaPolicyDetail" }
 
 func (g Group) policies(ctx context.Context, _ rest.Caller, _ rest.None) ([]policy, error) {
 	all, err := g.Admin.Store.Policies(ctx)

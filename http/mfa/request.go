@@ -14,15 +14,15 @@ type methodFilter struct {
 }
 
 type addMethodRequest struct {
-	MethodCode   string `json:"methodCode" example:"SMS"`
-	ExpireMs     int64  `json:"expireMs" doc:"validity in ms, at most 600000 for SMS and MAIL; 0: as long as the challenge"`
-	RenewStartMs int64  `json:"renewStartMs" doc:"ms after creation before a renewal is possible; 0: never"`
+	MethodCode   string `json:"methodCode" example:"SMS" doc.pattern:"^[A-Z][A-Z0-9_]{1,63}$"`
+	ExpireMs     int64  `json:"expireMs" doc:"validity in ms, at most 600000 for SMS and MAIL; 0: as long as the challenge" doc.minimum:"0" doc.maximum:"86400000"`
+	RenewStartMs int64  `json:"renewStartMs" doc:"ms after creation before a renewal is possible; 0: never" doc.minimum:"0" doc.maximum:"86400000"`
 }
 
 type changeMethodRequest struct {
-	MethodCode   string `json:"methodCode" example:"SMS"`
-	ExpireMs     *int64 `json:"expireMs" doc:"validity in ms, at most 600000 for SMS and MAIL; 0: as long as the challenge"`
-	RenewStartMs *int64 `json:"renewStartMs" doc:"ms after creation before a renewal is possible; 0: never"`
+	MethodCode   string `json:"methodCode" example:"SMS" doc.pattern:"^[A-Z][A-Z0-9_]{1,63}$"`
+	ExpireMs     *int64 `json:"expireMs" doc:"validity in ms, at most 600000 for SMS and MAIL; 0: as long as the challenge" doc.minimum:"0" doc.maximum:"86400000"`
+	RenewStartMs *int64 `json:"renewStartMs" doc:"ms after creation before a renewal is possible; 0: never" doc.minimum:"0" doc.maximum:"86400000"`
 }
 
 type actionFilter struct {
@@ -30,9 +30,9 @@ type actionFilter struct {
 }
 
 type addActionRequest struct {
-	ActionCode       string    `json:"actionCode" example:"LOGIN"`
-	Title            rest.JSON `json:"title" doc:"texts by language, at least one of tr, en, ar"`
-	InfoTableHeaders rest.JSON `json:"infoTableHeaders" doc:"header key to texts by language, in the order of the rows; may be empty"`
+	ActionCode       string    `json:"actionCode" example:"LOGIN" doc.pattern:"^[A-Z][A-Z0-9_]{1,63}$"`
+	Title            rest.JSON `json:"title" schema:"LocalizedText" doc:"texts by language, at least one"`
+	InfoTableHeaders rest.JSON `json:"infoTableHeaders" schema:"InfoTableHeaders"`
 }
 
 func (in addActionRequest) action() (mfa.Action, error) {
@@ -44,9 +44,9 @@ func (in addActionRequest) action() (mfa.Action, error) {
 }
 
 type changeActionRequest struct {
-	ActionCode       string     `json:"actionCode" example:"LOGIN"`
-	Title            *rest.JSON `json:"title" doc:"texts by language, at least one of tr, en, ar"`
-	InfoTableHeaders *rest.JSON `json:"infoTableHeaders" doc:"header key to texts by language, in the order of the rows; may be empty"`
+	ActionCode       string     `json:"actionCode" example:"LOGIN" doc.pattern:"^[A-Z][A-Z0-9_]{1,63}$"`
+	Title            *rest.JSON `json:"title" schema:"LocalizedText" doc:"texts by language, at least one"`
+	InfoTableHeaders *rest.JSON `json:"infoTableHeaders" schema:"InfoTableHeaders"`
 }
 
 func (in changeActionRequest) change() (mfa.ActionChange, error) {
@@ -64,13 +64,13 @@ func (in changeActionRequest) change() (mfa.ActionChange, error) {
 }
 
 type addCommonRequest struct {
-	ActionCode string    `json:"actionCode" example:"LOGIN"`
-	Name       string    `json:"name"`
+	ActionCode string    `json:"actionCode" example:"LOGIN" doc.pattern:"^[A-Z][A-Z0-9_]{1,63}$"`
+	Name       string    `json:"name" doc.maxLength:"200"`
 	ExpireAt   rest.Time `json:"expireAt" doc:"epoch ms; 0: never"`
-	Required   int       `json:"required" doc:"how many methods must be completed"`
+	Required   int       `json:"required" doc:"how many methods must be completed" doc.minimum:"1"`
 	// Preferred is marked required, and missing in the interface's own example.
-	Preferred *int      `json:"preffered" alias:"preferred" doc:"no effect; required where it is missing"`
-	Methods   rest.JSON `json:"methods" doc:"tuples of methodCode and templateName, in the order in which they are offered" example:"[[\"SMS\",\"login\"],[\"TOTP\"]]"`
+	Preferred *int      `json:"preffered" alias:"preferred" doc:"no effect; required where it is missing" doc.minimum:"0"`
+	Methods   rest.JSON `json:"methods" schema:"MethodChoices"`
 	// NumberMatching is an option of ours.
 	NumberMatching *bool `json:"numberMatching" doc:"extension: a push is approved with the number that the starter sees (matchNumber); false where it is missing"`
 }
@@ -84,11 +84,11 @@ func (in addCommonRequest) policy() (mfa.Policy, error) {
 
 type changeCommonRequest struct {
 	ID        rest.ID    `json:"id"`
-	Name      *string    `json:"name"`
+	Name      *string    `json:"name" doc.maxLength:"200"`
 	ExpireAt  *rest.Time `json:"expireAt" doc:"epoch ms; 0: never"`
-	Required  *int       `json:"required" doc:"how many methods must be completed"`
-	Preferred *int       `json:"preffered" alias:"preferred" doc:"no effect"`
-	Methods   *rest.JSON `json:"methods" doc:"tuples of methodCode and templateName, in the order in which they are offered"`
+	Required  *int       `json:"required" doc:"how many methods must be completed" doc.minimum:"1"`
+	Preferred *int       `json:"preffered" alias:"preferred" doc:"no effect" doc.minimum:"0"`
+	Methods   *rest.JSON `json:"methods" schema:"MethodChoices"`
 	// NumberMatching is an option of ours.
 	NumberMatching *bool `json:"numberMatching" doc:"extension: a push is approved with the number that the starter sees (matchNumber)"`
 }

@@ -168,6 +168,8 @@ type entry struct {
 	CreatedAt  rest.Time `json:"createdAt"`
 }
 
+func (entry) SchemaName() string { return "PermissionLogEntry" }
+
 func (g Group) log(ctx context.Context, who rest.Caller, in logRequest) (rest.Reply[[]entry], error) {
 	q, err := in.query()
 	if err != nil {

@@ -5,10 +5,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"castellan/domain/fault"
@@ -19,41 +17,59 @@ import (
 // Extra is what the document says beside the table.
 type Extra struct {
 	Description string
-	ServerURL   string
-	// Challenge is the type of what the Starter answers, {"challenge": …}.
+	// ServerURL stands before every path: a URL or a path, "/" where it is empty.
+	ServerURL string
+	// Challenge is the type of the Starter's answer, {"challenge": …}.
 	Challenge reflect.Type
+	// Tags are the groups that the document lists its operations in, in order.
+	Tags []Tag
+	// Schemas are tables of named JSON Schemas, for what Go types do not say. A
+	// field refers to one with the tag schema:"Name".
+	Schemas [][]byte
+}
+
+// Tag is one group of operations, made of one or more sections.
+type Tag struct {
+	Name, Description string
+	Sections          []string
 }
 
 // OpenAPI renders endpoints as an OpenAPI 3.1 document. The same table gives the
-// same bytes. A GET's fields are listed as query parameters and a DELETE's as a
-// body; that each also takes the other is said in words, because many tools
-// refuse a document that says it twice.
+// same bytes. The fields of a GET are listed as query parameters and those of a
+// DELETE as a body; that each also takes the other is said in words, because many
+// tools refuse a document that says it twice.
+//
+// It returns an error for an endpoint or an operationId that stands twice, a
+// section without a tag (where there are tags), and a schema that nothing defines.
 func OpenAPI(title, version string, endpoints []Endpoint, extra ...Extra) ([]byte, error) {
 	var x Extra
 	if len(extra) > 0 {
 		x = extra[0]
 	}
-	reg := huma.NewMapRegistry(schemaPrefix, huma.DefaultSchemaNamer)
-	d := document{types: newSchemas(reg.Map()), challenge: x.Challenge}
-	d.problem()
-	doc := &huma.OpenAPI{OpenAPI: "3.1.0", Info: &huma.Info{Title: title, Version: version, Description: x.Description},
-		Components: &huma.Components{Schemas: reg, SecuritySchemes: securitySchemes()}}
-	if x.ServerURL != "" {
-		doc.Servers = []*huma.Server{{URL: x.ServerURL}}
+	d, err := newDocument(x)
+	if err != nil {
+		return nil, err
 	}
+	d.Info = &huma.Info{Title: title, Version: version, Description: x.Description,
+		License: &huma.License{Name: "Apache 2.0", Identifier: "Apache-2.0"},
+		Contact: &huma.Contact{Name: "The operator of this installation"}}
 	seen := map[string]bool{}
 	for i := range endpoints {
 		e := &endpoints[i]
-		if seen[e.Key()] {
-			return nil, fmt.Errorf("openapi: %s is defined twice", e.Key())
+		op := d.operation(e)
+		if seen[e.Key()] || seen[op.OperationID] {
+			return nil, fmt.Errorf("openapi: %s (%s) is defined twice", e.Key(), op.OperationID)
 		}
-		seen[e.Key()] = true
-		if e.Section != "" && !slices.ContainsFunc(doc.Tags, func(t *huma.Tag) bool { return t.Name == e.Section }) {
-			doc.Tags = append(doc.Tags, &huma.Tag{Name: e.Section})
+		seen[e.Key()], seen[op.OperationID] = true, true
+		if err := d.tag(op, e, x.Tags); err != nil {
+			return nil, err
 		}
-		doc.AddOperation(d.operation(e))
+		d.AddOperation(op)
 	}
-	text, err := json.Marshal(doc)
+	if err := d.types.complete(); err != nil {
+		return nil, fmt.Errorf("openapi: %w", err)
+	}
+	text, err := json.Marshal(d.OpenAPI)
 	if err != nil {
 		return nil, fmt.Errorf("openapi: %w", err)
 	}
@@ -66,56 +82,54 @@ func OpenAPI(title, version string, endpoints []Endpoint, extra ...Extra) ([]byt
 }
 
 type document struct {
+	*huma.OpenAPI
 	types     *schemas
 	challenge reflect.Type
 }
 
-const problemName = "Problem"
-
-// problem registers the body of refusals.
-func (d document) problem() {
-	text := func(doc string) *huma.Schema { return &huma.Schema{Type: "string", Description: doc} }
-	d.types.named[problemName] = &huma.Schema{Type: "object", Description: "RFC 9457 problem details.",
-		Properties: map[string]*huma.Schema{
-			"type": text("urn:castellan:problem:<code>"), "title": text("The code in words."),
-			"status": {Type: "integer"}, "code": text("Stable code of the refusal."),
-			"detail": text("What was wrong, in English."), "message": text("What was wrong, in the client's language."),
-			"field": text("The first faulty field."),
-			"errors": {Type: "array", Items: &huma.Schema{Type: "object", Required: []string{"field", "message"},
-				Properties: map[string]*huma.Schema{"field": {Type: "string"}, "message": {Type: "string"}}}},
-			"attemptsLeft": {Type: "integer", Description: "With OTP_INVALID: how many attempts remain."},
-			"requestId":    text("Equal to the header x-request-id."),
-		},
-		Required: []string{"type", "title", "status", "code", "detail", "message", "requestId"}}
-}
-
-func securitySchemes() map[string]*huma.SecurityScheme {
-	header := func(name, doc string) *huma.SecurityScheme {
-		return &huma.SecurityScheme{Type: "apiKey", In: "header", Name: name, Description: doc}
+func newDocument(x Extra) (*document, error) {
+	reg := huma.NewMapRegistry(schemaPrefix, huma.DefaultSchemaNamer)
+	types, err := newSchemas(reg.Map(), append([][]byte{kitSchemas}, x.Schemas...))
+	if err != nil {
+		return nil, fmt.Errorf("openapi: %w", err)
 	}
-	return map[string]*huma.SecurityScheme{
-		"x-auth":           header("x-auth", "Session token."),
-		"p-auth":           header("p-auth", "Token created with a challenge."),
-		"ot-auth":          header("ot-auth", "One-time token of a completed password reset."),
-		"cron-auth":        header("cron-auth", "Credential of a scheduler: <client>.<secret>."),
-		"device-signature": header("device-signature", "Proof of possession of a registered device's key, a JWS."),
+	doc := &huma.OpenAPI{OpenAPI: "3.1.0",
+		Servers: []*huma.Server{{URL: cmp.Or(x.ServerURL, "/")}},
+		Components: &huma.Components{Schemas: reg, Responses: map[string]*huma.Response{},
+			Parameters: map[string]*huma.Param{}, Headers: map[string]*huma.Header{},
+			SecuritySchemes: map[string]*huma.SecurityScheme{}}}
+	for _, t := range x.Tags {
+		doc.Tags = append(doc.Tags, &huma.Tag{Name: t.Name, Description: t.Description})
 	}
+	return &document{OpenAPI: doc, types: types, challenge: x.Challenge}, nil
 }
 
-// schemes are the alternatives of a credential.
-var schemes = map[Credential][]string{
-	User: {"x-auth"}, Tenant: {"x-auth"}, PAuth: {"p-auth"}, PAuthOrDevice: {"p-auth", "device-signature"},
-	OTAuth: {"ot-auth"}, Device: {"device-signature"}, TenantOrCron: {"x-auth", "cron-auth"},
+// tag puts an operation into the group of its section. Without a table of tags
+// each section is one.
+func (d *document) tag(op *huma.Operation, e *Endpoint, tags []Tag) error {
+	if len(tags) == 0 {
+		if e.Section != "" {
+			op.Tags = []string{e.Section}
+			if !slices.ContainsFunc(d.Tags, func(t *huma.Tag) bool { return t.Name == e.Section }) {
+				d.Tags = append(d.Tags, &huma.Tag{Name: e.Section})
+			}
+		}
+		return nil
+	}
+	for _, t := range tags {
+		if slices.Contains(t.Sections, e.Section) {
+			op.Tags = []string{t.Name}
+			return nil
+		}
+	}
+	return fmt.Errorf("openapi: %s: no tag holds the section %q", e.Key(), e.Section)
 }
 
-func (d document) operation(e *Endpoint) *huma.Operation {
+func (d *document) operation(e *Endpoint) *huma.Operation {
 	op := &huma.Operation{Method: e.Method, Path: e.Path, OperationID: cmp.Or(e.ID, operationID(e)),
 		Summary: e.Summary, Description: e.Description,
-		Security: []map[string][]string{}, Responses: map[string]*huma.Response{},
+		Security: d.security(e), Responses: map[string]*huma.Response{},
 		Extensions: map[string]any{"x-credential": e.Credential, "x-audience": e.Audience}}
-	if e.Section != "" {
-		op.Tags = []string{e.Section}
-	}
 	if e.Extension {
 		op.Extensions["x-extension"] = true
 	}
@@ -124,9 +138,6 @@ func (d document) operation(e *Endpoint) *huma.Operation {
 	}
 	if e.Starts != "" {
 		op.Extensions["x-starts-action"] = e.Starts
-	}
-	for _, s := range schemes[e.Credential] {
-		op.Security = append(op.Security, map[string][]string{s: {}})
 	}
 	d.request(op, e)
 	op.Responses["200"] = d.success(e)
@@ -139,129 +150,103 @@ func (d document) operation(e *Endpoint) *huma.Operation {
 func operationID(e *Endpoint) string {
 	id := strings.ToLower(e.Method)
 	for _, word := range strings.FieldsFunc(e.Path, func(r rune) bool { return strings.ContainsRune("/-{}._", r) }) {
-		id += strings.ToUpper(word[:1]) + word[1:]
+		id += capital(word)
 	}
 	return id
 }
 
-func (d document) request(op *huma.Operation, e *Endpoint) {
+func capital(word string) string { return strings.ToUpper(word[:1]) + word[1:] }
+
+// schemes are the alternatives of a credential.
+var schemes = map[Credential][]string{
+	User: {"x-auth"}, Tenant: {"x-auth"}, PAuth: {"p-auth"}, PAuthOrDevice: {"p-auth", "device-signature"},
+	OTAuth: {"ot-auth"}, Device: {"device-signature"}, TenantOrCron: {"x-auth", "cron-auth"},
+}
+
+var schemeDocs = map[string]string{
+	"x-auth":           "Session token.",
+	"p-auth":           "Token created with a challenge.",
+	"ot-auth":          "One-time token of a completed password reset.",
+	"cron-auth":        "Credential of a scheduler: <client>.<secret>.",
+	"device-signature": "Proof of possession of a registered device's key, a JWS.",
+}
+
+// security is what a request must carry. A request of a session that can lack a
+// device's signature carries both.
+func (d *document) security(e *Endpoint) []map[string][]string {
+	alternatives := []map[string][]string{}
+	need := func(in map[string][]string, name string) {
+		in[name] = []string{}
+		d.Components.SecuritySchemes[name] = &huma.SecurityScheme{Type: "apiKey", In: "header", Name: name,
+			Description: schemeDocs[name]}
+	}
+	for _, name := range schemes[e.Credential] {
+		one := map[string][]string{}
+		need(one, name)
+		if e.Credential == User && slices.Contains(e.Errors, fault.DeviceSignatureRequired) {
+			need(one, "device-signature")
+		}
+		alternatives = append(alternatives, one)
+	}
+	return alternatives
+}
+
+// sharedParam is a header of requests that many operations take.
+type sharedParam struct{ name, header, doc string }
+
+var (
+	paramKey = sharedParam{"IdempotencyKey", "idempotency-key",
+		"The same key and body get the first answer again, for 24 hours."}
+	paramOTP = sharedParam{"Otp", "otp",
+		"The caller's current authenticator code; also x-otp or the body's field otp."}
+	paramTenant = sharedParam{"TenantId", "tenant-id", "If sent, it must name the tenant of the token."}
+	paramPrefer = sharedParam{"Prefer", "prefer",
+		"wait=N holds the request for up to N seconds, at most 30, until there is an outcome (RFC 7240)."}
+)
+
+func (d *document) request(op *huma.Operation, e *Endpoint) {
 	inPath := PathParams(e.Path)
 	for i := range e.plan.fields {
 		f := &e.plan.fields[i]
+		in := "query"
 		switch {
 		case slices.Contains(inPath, f.name):
-			op.Parameters = append(op.Parameters, &huma.Param{Name: f.name, In: "path", Required: true, Schema: d.types.fieldSchema(f)})
-		case e.Method == "GET":
-			op.Parameters = append(op.Parameters, &huma.Param{Name: f.name, In: "query", Required: f.required, Schema: d.types.fieldSchema(f)})
+			in = "path"
+		case e.Method != "GET":
+			continue
+		}
+		s := d.types.fieldSchema(f)
+		p := &huma.Param{Name: f.name, In: in, Required: in == "path" || f.required, Schema: s, Description: s.Description}
+		s.Description = ""
+		op.Parameters = append(op.Parameters, p)
+	}
+	for _, h := range []struct {
+		sharedParam
+		takes bool
+	}{
+		{paramKey, e.Repeatable}, {paramOTP, e.OTP}, {paramPrefer, e.Waits},
+		{paramTenant, e.Credential == Tenant || e.Credential == TenantOrCron},
+	} {
+		if h.takes {
+			d.Components.Parameters[h.name] = &huma.Param{Name: h.header, In: "header", Description: h.doc,
+				Schema: &huma.Schema{Type: "string"}}
+			op.Parameters = append(op.Parameters, &huma.Param{Ref: "#/components/parameters/" + h.name})
 		}
 	}
-	header := func(name, doc string) {
-		op.Parameters = append(op.Parameters, &huma.Param{Name: name, In: "header", Description: doc, Schema: &huma.Schema{Type: "string"}})
-	}
-	if e.Repeatable {
-		header("idempotency-key", "The same key and body get the first answer again, for 24 hours.")
-	}
-	if e.OTP {
-		header("otp", "The caller's current authenticator code; also x-otp or the body's field otp.")
-	}
-	if e.Credential == Tenant || e.Credential == TenantOrCron {
-		header("tenant-id", "If sent, it must name the tenant of the token.")
-	}
-	if e.Waits {
-		header("prefer", "wait=N holds the request for up to N seconds, at most 30, until there is an outcome (RFC 7240).")
-	}
-	rest := d.types.object(e.plan.typ)
-	for _, name := range inPath {
-		delete(rest.Properties, name)
-	}
-	if e.Method == "GET" || len(rest.Properties) == 0 {
+	if e.Method == "GET" {
 		return
 	}
-	schema := rest
-	if len(inPath) == 0 {
-		schema = d.types.input(e.plan.typ)
-	} else {
-		rest.Required = slices.DeleteFunc(rest.Required, func(n string) bool { return slices.Contains(inPath, n) })
+	body := d.types.object(e.plan.typ)
+	for _, name := range inPath {
+		delete(body.Properties, name)
 	}
-	op.RequestBody = &huma.RequestBody{Required: len(rest.Required) > 0,
-		Content: map[string]*huma.MediaType{TypeJSON: {Schema: schema}}}
+	if len(body.Properties) == 0 {
+		return
+	}
+	body.Required = slices.DeleteFunc(body.Required, func(n string) bool { return slices.Contains(inPath, n) })
+	op.RequestBody = &huma.RequestBody{Required: len(body.Required) > 0, Content: map[string]*huma.MediaType{
+		TypeJSON: {Schema: d.types.define(capital(op.OperationID)+"Request", body)}}}
 	if e.Method == "DELETE" {
 		op.Description = strings.TrimSpace(op.Description + " The fields may also be sent in the query; the body wins.")
-	}
-}
-
-// tokenDocs are the headers in which an answer brings a token.
-var tokenDocs = map[string]string{
-	"p-auth":  "Token of the challenge.",
-	"x-auth":  "Session token, with execResult of a completed login; for whoever started the challenge alone.",
-	"ot-auth": "One-time token, with execResult of a completed password reset; for whoever started the challenge alone.",
-}
-
-func (d document) success(e *Endpoint) *huma.Response {
-	r := &huma.Response{Description: "OK", Headers: map[string]*huma.Param{}}
-	tokens := e.Tokens
-	media := cmp.Or(e.Produces, TypeJSON)
-	schema := &huma.Schema{Type: "object"}
-	switch out := e.Out; {
-	case e.Produces != "":
-		schema = &huma.Schema{Type: "string", Format: "binary"}
-	case e.Starts != "":
-		tokens = []string{"p-auth"}
-		if d.challenge != nil {
-			schema = d.types.output(d.challenge)
-		}
-	case out != reflect.TypeFor[None]():
-		if out.Kind() == reflect.Struct && strings.HasPrefix(out.Name(), "Reply[") && out.PkgPath() == kitPath {
-			body, _ := out.FieldByName("Body")
-			out = body.Type
-		}
-		if out != reflect.TypeFor[None]() {
-			schema = d.types.output(out)
-		}
-	}
-	for _, name := range tokens {
-		r.Headers[name] = &huma.Param{Description: tokenDocs[name], Schema: &huma.Schema{Type: "string"}}
-	}
-	r.Content = map[string]*huma.MediaType{media: {Schema: schema}}
-	return r
-}
-
-// refusals lists an endpoint's codes by status: its own and those that every
-// endpoint of its kind can answer.
-func (d document) refusals(op *huma.Operation, e *Endpoint) {
-	codes := append([]fault.Code{fault.InvalidField, fault.AccessDenied, fault.RateLimited, fault.PayloadTooLarge,
-		fault.UnsupportedMedia, fault.Internal, fault.Unavailable, fault.Overloaded, fault.Draining}, e.Errors...)
-	add := func(when bool, more ...fault.Code) {
-		if when {
-			codes = append(codes, more...)
-		}
-	}
-	session := e.Credential == User || e.Credential == Tenant || e.Credential == TenantOrCron
-	add(e.Credential != NoAuth && e.Credential != Device, fault.Unauthenticated, fault.TokenExpired, fault.TokenRevoked)
-	add(session, fault.Forbidden)
-	add(session || e.Credential == PAuth || e.Credential == PAuthOrDevice || e.Credential == OTAuth, fault.GeoBlocked)
-	add(e.Credential == Tenant || e.Credential == TenantOrCron, fault.TenantMismatch)
-	add(e.Credential == Device || e.Credential == PAuthOrDevice, fault.DeviceSignatureRequired, fault.DeviceSignatureInvalid)
-	add(e.IPFilter, fault.IPNotAllowed)
-	add(e.OTP, fault.OTPRequired, fault.OTPInvalid)
-	add(e.Repeatable, fault.IdempotencyConflict, fault.IdempotencyMismatch)
-	byStatus := map[int][]fault.Code{}
-	for _, c := range codes {
-		byStatus[StatusOf(c)] = append(byStatus[StatusOf(c)], c)
-	}
-	for _, status := range slices.Sorted(maps.Keys(byStatus)) {
-		list := byStatus[status]
-		slices.Sort(list)
-		list = slices.Compact(list)
-		enum := make([]any, len(list))
-		words := make([]string, len(list))
-		for i, c := range list {
-			enum[i], words[i] = c, string(c)
-		}
-		op.Responses[strconv.Itoa(status)] = &huma.Response{Description: strings.Join(words, ", "),
-			Content: map[string]*huma.MediaType{TypeProblem: {Schema: &huma.Schema{AllOf: []*huma.Schema{
-				{Ref: schemaPrefix + problemName},
-				{Type: "object", Properties: map[string]*huma.Schema{"code": {Type: "string", Enum: enum}}},
-			}}}}}
 	}
 }

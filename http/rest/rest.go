@@ -177,6 +177,7 @@ type Endpoint struct {
 	Reserved      bool     // of Admin: for the role admin alone, whatever is granted (D-AUTH-03)
 	Starts        string   // action code of the challenge that it starts, "" for none
 	Produces      string   // media type of a binary answer, for the document
+	Schema        string   // named schema of its answer, where Out does not say it
 	Tokens        []string // headers of its answer that carry tokens, for the document; a starter's p-auth is not listed
 	Waits         bool     // heeds Caller.Wait, for the document
 
@@ -322,6 +323,9 @@ func (e Endpoint) Reserve() Endpoint { e.Reserved = true; return e }
 
 // Binary says that it answers bytes of a media type (Reply.Raw) instead of JSON.
 func (e Endpoint) Binary(mediaType string) Endpoint { e.Produces = mediaType; return e }
+
+// Shaped names the schema of its answer in the document (Extra.Schemas).
+func (e Endpoint) Shaped(schema string) Endpoint { e.Schema = schema; return e }
 
 // Gives names the headers of its answer that carry tokens.
 func (e Endpoint) Gives(tokens ...string) Endpoint { e.Tokens = tokens; return e }

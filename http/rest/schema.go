@@ -1,6 +1,8 @@
 package rest
 
 import (
+	"cmp"
+	_ "embed"
 	"encoding"
 	"encoding/json"
 	"fmt"
@@ -16,10 +18,13 @@ import (
 
 // schemas turns Go types into JSON Schema. A request follows the binder's rules
 // (its plan), an answer those of encoding/json; the same type may therefore have
-// one schema of each kind.
+// one schema of each kind. What Go types do not say comes from tables of named
+// schemas: the kit's in schemas.json of this package, a section's in its folder.
 type schemas struct {
-	named map[string]*huma.Schema
-	names map[schemaKey]string
+	named  map[string]*huma.Schema
+	names  map[schemaKey]string
+	tables map[string]map[string]any
+	fault  error // the first name that nothing defines, or that two things have
 }
 
 type schemaKey struct {
@@ -29,12 +34,69 @@ type schemaKey struct {
 
 const schemaPrefix = "#/components/schemas/"
 
-func newSchemas(into map[string]*huma.Schema) *schemas {
-	return &schemas{named: into, names: map[schemaKey]string{}}
+//go:embed schemas.json
+var kitSchemas []byte
+
+func newSchemas(into map[string]*huma.Schema, tables [][]byte) (*schemas, error) {
+	s := &schemas{named: into, names: map[schemaKey]string{}, tables: map[string]map[string]any{}}
+	for _, table := range tables {
+		var defined map[string]map[string]any
+		if err := json.Unmarshal(table, &defined); err != nil {
+			return nil, fmt.Errorf("table of schemas: %w", err)
+		}
+		for name, schema := range defined {
+			if s.tables[name] != nil {
+				return nil, fmt.Errorf("two tables define the schema %s", name)
+			}
+			s.tables[name] = schema
+		}
+	}
+	return s, nil
 }
 
-// ref registers a named struct under "<package>.<Type>" and returns a reference
-// to it; build runs once. A type without a name of its own is described in place.
+// complete returns an error for a schema that nothing defines.
+func (s *schemas) complete() error { return s.fault }
+
+// use refers to a schema of the tables, which brings those that it refers to.
+func (s *schemas) use(name string) *huma.Schema {
+	if s.named[name] == nil {
+		schema := s.tables[name]
+		if schema == nil && s.fault == nil {
+			s.fault = fmt.Errorf("nothing defines the schema %q", name)
+		}
+		s.named[name] = &huma.Schema{Extensions: schema}
+		s.uses(schema)
+	}
+	return &huma.Schema{Ref: schemaPrefix + name}
+}
+
+func (s *schemas) uses(part any) {
+	switch part := part.(type) {
+	case []any:
+		for _, x := range part {
+			s.uses(x)
+		}
+	case map[string]any:
+		for key, x := range part {
+			if ref, ok := x.(string); ok && key == "$ref" {
+				s.use(strings.TrimPrefix(ref, schemaPrefix))
+			}
+			s.uses(x)
+		}
+	}
+}
+
+// define gives a schema a name and returns a reference to it.
+func (s *schemas) define(name string, schema *huma.Schema) *huma.Schema {
+	if s.named[name] != nil && s.fault == nil {
+		s.fault = fmt.Errorf("two schemas are named %q", name)
+	}
+	s.named[name] = schema
+	return &huma.Schema{Ref: schemaPrefix + name}
+}
+
+// ref registers a named struct and returns a reference to it; build runs once. A
+// type without a name of its own is described in place.
 func (s *schemas) ref(t reflect.Type, input bool, build func() *huma.Schema) *huma.Schema {
 	if t.Name() == "" || strings.ContainsAny(t.Name(), "[]") {
 		return build()
@@ -42,40 +104,51 @@ func (s *schemas) ref(t reflect.Type, input bool, build func() *huma.Schema) *hu
 	key := schemaKey{t, input}
 	name, ok := s.names[key]
 	if !ok {
-		name = path.Base(t.PkgPath()) + "." + strings.ToUpper(t.Name()[:1]) + t.Name()[1:]
-		if input && !strings.HasSuffix(name, "Request") {
+		if name = schemaName(t); input {
 			name += "Input"
 		}
-		base := name
-		for n := 2; s.named[name] != nil; n++ {
-			name = base + strconv.Itoa(n)
-		}
 		s.names[key] = name
-		s.named[name] = &huma.Schema{} // a placeholder, so that a type may hold itself
-		*s.named[name] = *build()
+		placeholder := &huma.Schema{} // so that a type may hold itself
+		s.define(name, placeholder)
+		*placeholder = *build()
 	}
 	return &huma.Schema{Ref: schemaPrefix + name}
+}
+
+// schemaName is what the document calls a type: what its method SchemaName says,
+// else its name after that of its package, which is its slice: mfa.policy is
+// MfaPolicy, session.record is Session. The types of package wire belong to no
+// slice and stand alone.
+func schemaName(t reflect.Type) string {
+	if n, ok := reflect.Zero(t).Interface().(interface{ SchemaName() string }); ok {
+		return n.SchemaName()
+	}
+	slice, name := capital(path.Base(t.PkgPath())), capital(t.Name())
+	switch {
+	case name == "Record":
+		return slice
+	case slice == "Wire" || strings.HasPrefix(name, slice):
+		return name
+	}
+	return slice + name
 }
 
 // input describes what the binder accepts for a type.
 func (s *schemas) input(t reflect.Type) *huma.Schema {
 	switch t {
 	case typeID:
-		return &huma.Schema{Description: "A whole number or its digits.", OneOf: []*huma.Schema{
-			{Type: "integer", Format: "int64", Minimum: float(0)}, {Type: "string", Pattern: "^[0-9]{1,16}$"}}}
+		return s.use("Id")
 	case typeDecimal:
-		return &huma.Schema{Description: "An exact decimal, as a number or as text.", OneOf: []*huma.Schema{
-			{Type: "number"}, {Type: "string"}}}
+		return s.use("Amount")
 	case typeTime:
-		return &huma.Schema{Description: "Epoch milliseconds, a date (YYYY-MM-DD) or an ISO 8601 time, UTC without a zone.",
-			OneOf: []*huma.Schema{{Type: "integer", Format: "int64"}, {Type: "string"}}}
+		return s.use("Instant")
 	case typeJSON:
-		return &huma.Schema{Description: "An object or array, or a string that holds its JSON text.", OneOf: []*huma.Schema{
-			{Type: "object"}, {Type: "array", Items: &huma.Schema{}}, {Type: "string"}}}
+		return s.use("JsonValue")
 	case typeRaw, typeAny:
-		return &huma.Schema{}
+		return s.use("AnyJson")
 	case typeStrings:
-		return &huma.Schema{OneOf: []*huma.Schema{{Type: "string"}, {Type: "array", Items: &huma.Schema{Type: "string"}}}}
+		return &huma.Schema{OneOf: []*huma.Schema{
+			{Type: "string"}, {Type: "array", Items: &huma.Schema{Type: "string"}}}}
 	}
 	if isNullable(t) {
 		value, _ := t.FieldByName("Value")
@@ -85,7 +158,7 @@ func (s *schemas) input(t reflect.Type) *huma.Schema {
 	case t.Kind() == reflect.Pointer:
 		return s.input(t.Elem())
 	case p.Implements(jsonUnmarshaler):
-		return &huma.Schema{}
+		return s.use("AnyJson")
 	case p.Implements(textUnmarshaler):
 		return &huma.Schema{Type: "string"}
 	}
@@ -109,9 +182,11 @@ func (s *schemas) object(t reflect.Type) *huma.Schema {
 	o := &huma.Schema{Type: "object", Properties: map[string]*huma.Schema{}}
 	for i := range p.fields {
 		f := &p.fields[i]
-		o.Properties[f.name] = s.fieldSchema(f)
+		field := s.fieldSchema(f)
+		o.Properties[f.name] = field
 		if f.alias != "" {
-			o.Properties[f.alias] = &huma.Schema{Description: "Another spelling of " + f.name + ", accepted in its place."}
+			alias := *field
+			o.Properties[f.alias] = aliasOf(f.name, &alias)
 		}
 		if f.required { // of two spellings the one that the interface requires
 			o.Required = append(o.Required, f.name)
@@ -120,32 +195,51 @@ func (s *schemas) object(t reflect.Type) *huma.Schema {
 	return o
 }
 
+// aliasOf marks a field as another spelling. Generators that make identifiers of
+// names would otherwise make one of both.
+func aliasOf(name string, alias *huma.Schema) *huma.Schema {
+	alias.Deprecated = true
+	alias.Description = "Another spelling of " + name + "."
+	alias.Extensions = map[string]any{"x-go-name": capital(name) + "Alias"}
+	return alias
+}
+
 // fieldSchema is a field's type with the checks of its tags.
 func (s *schemas) fieldSchema(f *field) *huma.Schema {
-	base := s.input(f.typ)
-	if base.Ref != "" {
-		if doc := f.tag.Get("doc"); doc != "" {
-			return &huma.Schema{Description: doc, AllOf: []*huma.Schema{base}}
-		}
-		return base
-	}
-	if doc := f.tag.Get("doc"); doc != "" {
-		base.Description = doc
-	}
-	if f.alias != "" {
-		base.Description += "; also accepted as " + f.alias
-	}
-	if e := f.tag.Get("example"); e != "" {
-		base.Examples = []any{sample(base, e)}
-	}
+	base := s.typed(f.tag, func() *huma.Schema { return s.input(f.typ) })
 	if d, ok := f.tag.Lookup("default"); ok {
 		base.Default = sample(base, d)
 	}
+	describe(base, f.tag, f.name)
+	if f.alias != "" {
+		base.Description = strings.TrimPrefix(base.Description+"; also accepted as "+f.alias, "; ")
+	}
+	if f.required && !f.blank && f.typ.Kind() == reflect.String && base.Type == "string" &&
+		len(base.Enum) == 0 && base.Pattern == "" {
+		base.Pattern = `\S`
+	}
+	return base
+}
+
+// typed is the schema that a field names with the tag schema, else that of its type.
+func (s *schemas) typed(tag reflect.StructTag, of func() *huma.Schema) *huma.Schema {
+	if name := tag.Get("schema"); name != "" {
+		return s.use(name)
+	}
+	return of()
+}
+
+// describe adds what the tags of a field say. A bound that the binder checks is
+// written like minimum:"1". One that the domain checks, with its own words or
+// code, is written like doc.minimum:"1": it stands in the document alone.
+func describe(base *huma.Schema, tag reflect.StructTag, name string) {
+	said := func(name string) string { return cmp.Or(tag.Get(name), tag.Get("doc."+name)) }
+	base.Description = cmp.Or(tag.Get("doc"), base.Description)
 	of := base
 	if base.Type == "array" {
 		of = base.Items
 	}
-	if e := f.tag.Get("enum"); e != "" {
+	if e := said("enum"); e != "" && of.Type == "string" {
 		for v := range strings.SplitSeq(e, ",") {
 			of.Enum = append(of.Enum, v)
 		}
@@ -153,20 +247,24 @@ func (s *schemas) fieldSchema(f *field) *huma.Schema {
 			of.Enum = append(of.Enum, nil)
 		}
 	}
-	for tag, to := range map[string]**float64{"minimum": &base.Minimum, "maximum": &base.Maximum} {
-		if n, err := strconv.ParseFloat(f.tag.Get(tag), 64); err == nil {
+	for name, to := range map[string]**float64{"minimum": &base.Minimum, "maximum": &base.Maximum} {
+		if n, err := strconv.ParseFloat(said(name), 64); err == nil {
 			*to = &n
 		}
 	}
-	for tag, to := range map[string]**int{"maxLength": &of.MaxLength, "maxItems": &base.MaxItems} {
-		if n, err := strconv.Atoi(f.tag.Get(tag)); err == nil {
+	for name, to := range map[string]**int{
+		"minLength": &of.MinLength, "maxLength": &of.MaxLength, "maxItems": &base.MaxItems,
+	} {
+		if n, err := strconv.Atoi(said(name)); err == nil {
 			*to = &n
 		}
 	}
-	if f.required && !f.blank && f.typ.Kind() == reflect.String && f.typ != typeDecimal && base.Type == "string" && len(base.Enum) == 0 {
-		base.Pattern = `\S`
+	of.Pattern = cmp.Or(said("pattern"), of.Pattern)
+	if e := tag.Get("example"); e != "" {
+		base.Examples = []any{sample(base, e)}
+	} else if len(of.Enum) == 0 && base.Default == nil {
+		base.Examples = exampleOf(base, name)
 	}
-	return base
 }
 
 // sample is the value of a tag: what is text stays text, even where it is all
@@ -194,7 +292,7 @@ func (s *schemas) output(t reflect.Type) *huma.Schema {
 	case typeTime, typeGoTime:
 		return &huma.Schema{Type: "string", Format: "date-time"}
 	case typeJSON, typeRaw, typeAny:
-		return &huma.Schema{}
+		return s.use("AnyJson")
 	}
 	if isNullable(t) {
 		value, _ := t.FieldByName("Value")
@@ -204,7 +302,7 @@ func (s *schemas) output(t reflect.Type) *huma.Schema {
 	case t.Kind() == reflect.Pointer:
 		return orNull(s.output(t.Elem()))
 	case t.Implements(jsonMarshaler):
-		return &huma.Schema{}
+		return s.use("AnyJson")
 	case t.Implements(textMarshaler):
 		return &huma.Schema{Type: "string"}
 	}
@@ -247,20 +345,13 @@ func (s *schemas) members(o *huma.Schema, t reflect.Type) {
 		if optional && ft.Kind() == reflect.Pointer {
 			ft = ft.Elem() // left out rather than null
 		}
-		p := s.output(ft)
+		p := s.typed(f.Tag, func() *huma.Schema { return s.output(ft) })
 		if slices.Contains(options, "string") {
 			p = &huma.Schema{Type: "string"}
 		}
-		if kind := f.Tag.Get("type"); kind != "" { // of what writes itself
-			p = &huma.Schema{Type: kind}
-		}
-		if doc := f.Tag.Get("doc"); doc != "" && p.Ref == "" {
-			p.Description = doc
-		}
-		if e := f.Tag.Get("enum"); e != "" && p.Type == "string" {
-			for v := range strings.SplitSeq(e, ",") {
-				p.Enum = append(p.Enum, v)
-			}
+		describe(p, f.Tag, name)
+		if main := f.Tag.Get("alias"); main != "" {
+			aliasOf(main, p)
 		}
 		o.Properties[name] = p
 		if !optional {
@@ -275,10 +366,10 @@ func orNull(x *huma.Schema) *huma.Schema {
 	case x.Type != "":
 		x.Nullable = true
 		return x
-	case x.Ref != "" || len(x.OneOf) > 0:
-		return &huma.Schema{AnyOf: []*huma.Schema{x, {Type: "null"}}}
+	case x.Ref == schemaPrefix+"AnyJson": // null is JSON too
+		return x
 	}
-	return x
+	return &huma.Schema{AnyOf: []*huma.Schema{x, {Type: "null"}}}
 }
 
 func scalarSchema(t reflect.Type) *huma.Schema {
@@ -296,5 +387,3 @@ func scalarSchema(t reflect.Type) *huma.Schema {
 	}
 	panic(fmt.Sprintf("rest: no schema for %v", t))
 }
-
-func float(x float64) *float64 { return &x }

@@ -81,7 +81,7 @@ func (g Group) roles(ctx context.Context, _ rest.Caller, _ rest.None) ([]role, e
 }
 
 type addRoleRequest struct {
-	Code string `json:"code" doc:"1 to 64 letters, digits and . _ : -" example:"auditor"`
+	Code string `json:"code" example:"auditor" doc.pattern:"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$"`
 	Name string `json:"name" maxLength:"500"`
 }
 

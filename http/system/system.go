@@ -29,7 +29,7 @@ type Keys struct {
 // Endpoints implements rest.Group.
 func (k Keys) Endpoints() []rest.Endpoint {
 	return []rest.Endpoint{
-		rest.Get("/.well-known/jwks.json", "Public keys of the tokens", rest.NoAuth, k.jwks).Binary("application/jwk-set+json").Extended().Of("Extensions").
+		rest.Get("/.well-known/jwks.json", "Public keys of the tokens", rest.NoAuth, k.jwks).Binary("application/jwk-set+json").Shaped("JwkSet").Extended().Of("Extensions").
 			Doc("getTokenKeys",
 				"A JSON Web Key Set (RFC 7517). A new key is published before it signs, so the answer may be "+
 					"kept for as long as Cache-Control says."),
@@ -49,6 +49,8 @@ func (k Keys) jwks(context.Context, rest.Caller, rest.None) (rest.Reply[rest.Non
 type vapidKey struct {
 	PublicKey string `json:"publicKey" doc:"the applicationServerKey of a push subscription (RFC 8292), in base64url"`
 }
+
+func (vapidKey) SchemaName() string { return "PushKey" }
 
 func (k Keys) vapid(context.Context, rest.Caller, rest.None) (rest.Reply[vapidKey], error) {
 	return rest.Reply[vapidKey]{Body: vapidKey{k.VAPID}, Headers: []rest.Header{{Name: "Cache-Control", Value: "public, max-age=300"}}}, nil

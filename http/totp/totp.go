@@ -55,9 +55,11 @@ type recoverAnswer struct {
 	Base32      string `json:"base32" doc:"the secret"`
 	OTPAuthURL  string `json:"otpAuthUrl" doc:"the secret as otpauth://totp/…"`
 	QRDataURL   string `json:"qrDataUrl" doc:"the URL as a QR code: a PNG as data:image/png;base64,…"`
-	OTPAuthURL2 string `json:"otp_auth_url" doc:"otpAuthUrl"`
-	QRDataURL2  string `json:"qr_data_url" doc:"qrDataUrl"`
+	OTPAuthURL2 string `json:"otp_auth_url" alias:"otpAuthUrl"`
+	QRDataURL2  string `json:"qr_data_url" alias:"qrDataUrl"`
 }
+
+func (recoverAnswer) SchemaName() string { return "RecoveredTotp" }
 
 func (g Group) recover(ctx context.Context, who rest.Caller, in recoverRequest) (recoverAnswer, error) {
 	a, err := g.Service.Recover(ctx, who.By(), in.RecoveryCode)

@@ -35,6 +35,8 @@ type Method struct {
 	MatchNumber string `json:"matchNumber,omitempty" doc:"extension: number to be shown beside a push, whose approval is then APPROVED:<number>"`
 }
 
+func (Method) SchemaName() string { return "ChallengeMethod" }
+
 // Started is the answer of a starter: the challenge, and its token in the
 // header p-auth (D-AUTH-04).
 func Started(s challenge.Started) rest.Reply[ChallengeAnswer] {
@@ -86,7 +88,7 @@ type ExecResult struct {
 	Success bool   `json:"success"`
 	Code    string `json:"code,omitempty" doc:"error code of a failed action"`
 	Message string `json:"message,omitempty"`
-	Data    any    `json:"data,omitempty" doc:"what the action yields"`
+	Data    any    `json:"data,omitempty" schema:"ActionData"`
 }
 
 // Exec shows a result as execResult. A caller who did not start the challenge

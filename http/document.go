@@ -1,0 +1,84 @@
+package httpapi
+
+import (
+	"embed"
+	"io/fs"
+	"reflect"
+
+	"castellan/http/rest"
+	"castellan/http/wire"
+)
+
+// Title names the service in its documents.
+const Title = "Castellan"
+
+// description introduces the document; each line is a paragraph.
+const description = "Second-factor challenges in front of operations, sessions, and the administration of both.\n\n" +
+	"An operation that starts a challenge answers {\"challenge\": …} with its token in the response header p-auth. " +
+	"The client answers the listed methods with completeChallenge until execResult appears. The same outcome comes " +
+	"on the socket /2fa (see /asyncapi.json) and from getChallengeResult, where Prefer: wait=N holds the request " +
+	"until it is there.\n\n" +
+	"Errors are problem details (RFC 9457) with a stable code. Texts for people come in Turkish, English or Arabic, " +
+	"as Accept-Language asks. The query parameters of a GET may also be sent as a JSON body; the query wins."
+
+// tags are the groups of the document: each section of the interface, and the
+// extensions beside it.
+var tags = []rest.Tag{
+	{Name: "Login and sessions", Sections: []string{"Extensions: login and sessions"},
+		Description: "Log in, log out, and see where an account is logged in."},
+	{Name: "Challenges", Sections: []string{"4.1 2FA", "Extensions: challenges"},
+		Description: "Work through a challenge: answer its methods, ask for a new code, read the outcome."},
+	{Name: "Authenticator", Sections: []string{"4.2 TOTP"},
+		Description: "The authenticator app of an account and its recovery codes."},
+	{Name: "Password", Sections: []string{"4.3 Password"},
+		Description: "Change a password, or reset a forgotten one."},
+	{Name: "Devices", Sections: []string{"Extensions: devices"},
+		Description: "Registered devices, which approve pushes with their keys."},
+	{Name: "Profile", Sections: []string{"4.12 Users"}, Description: "What an account sees of itself."},
+	{Name: "Withdrawal addresses", Sections: []string{"4.18 Withdrawal address book"},
+		Description: "The address book for withdrawals of an account."},
+	{Name: "Allowed countries", Sections: []string{"4.21 Geographic filter"},
+		Description: "The countries from which an account may be used."},
+	{Name: "MFA administration", Sections: []string{"4.4 MFA administration", "Extensions: multi-factor administration"},
+		Description: "Methods, actions and policies of the second factor, for administrators."},
+	{Name: "Firewall", Sections: []string{"4.5 Firewall rules", "Extensions: firewall"},
+		Description: "Rules that count and refuse requests, for administrators."},
+	{Name: "Resource registry", Sections: []string{"4.6 Resource registry"},
+		Description: "What permissions are granted on: endpoints, pages and their parts, for administrators."},
+	{Name: "Roles", Sections: []string{"Extensions: roles and permissions"},
+		Description: "Roles, the accounts that have them, and what they are granted, for administrators."},
+	{Name: "Audit", Sections: []string{"Extensions: audit"},
+		Description: "Who did what to whom, for administrators."},
+	{Name: "Cluster", Sections: []string{"Extensions: cluster"},
+		Description: "The nodes and what lives on them, for administrators."},
+	{Name: "Public keys", Sections: []string{"Extensions"},
+		Description: "The keys with which clients verify tokens and subscribe to pushes."},
+}
+
+// schemas are the JSON Schemas of every section that Go types do not say. A
+// section that has one adds schemas.json to its folder, and nothing else.
+//
+//go:embed */schemas.json
+var schemas embed.FS
+
+// OpenAPI renders the table as a document. The server is what stands before its
+// paths, a URL or a path; empty where they lie at the root.
+func OpenAPI(version, server string) ([]byte, error) {
+	tables, err := fs.Glob(schemas, "*/schemas.json")
+	if err != nil {
+		return nil, err
+	}
+	x := rest.Extra{Description: description, ServerURL: server, Tags: tags,
+		Challenge: reflect.TypeFor[wire.ChallengeAnswer]()}
+	for _, name := range tables {
+		if name == "rest/schemas.json" { // the kit adds its own
+			continue
+		}
+		table, err := schemas.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		x.Schemas = append(x.Schemas, table)
+	}
+	return rest.OpenAPI(Title, version, Endpoints(), x)
+}

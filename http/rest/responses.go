@@ -1,0 +1,188 @@
+package rest
+
+import (
+	"cmp"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"castellan/domain/fault"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// tokenDocs are the headers in which an answer brings a token.
+var tokenDocs = map[string]string{
+	"p-auth": "Token of the challenge.",
+	"x-auth": "Session token, with execResult of a completed login; only the starter of the challenge gets it.",
+	"ot-auth": "One-time token, with execResult of a completed password reset; " +
+		"only the starter of the challenge gets it.",
+}
+
+// sharedHeaders are the headers of answers that the document defines once.
+var sharedHeaders = map[string]struct{ name, doc, kind string }{
+	"x-request-id":  {"RequestId", "Names the request in the log, in the audit and in problems.", "string"},
+	"retry-after":   {"RetryAfter", "Seconds until it is worth trying again.", "integer"},
+	"link":          {"Link", `The next page as <address>; rel="next" (RFC 8288); left out on the last one.`, "string"},
+	"x-total-count": {"TotalCount", "How many records there are, where count=true asked for it.", "integer"},
+	"device-signature-nonce": {"DeviceSignatureNonce",
+		"A nonce that the next device-signature must carry.", "string"},
+}
+
+// header refers to a shared header and defines it at its first use.
+func (d *document) header(r *huma.Response, name string) {
+	h := sharedHeaders[name]
+	if d.Components.Headers[h.name] == nil {
+		d.Components.Headers[h.name] = &huma.Param{Description: h.doc, Schema: &huma.Schema{Type: h.kind}}
+	}
+	r.Headers[name] = &huma.Param{Ref: "#/components/headers/" + h.name}
+}
+
+func (d *document) success(e *Endpoint) *huma.Response {
+	r := &huma.Response{Description: "Done.", Headers: map[string]*huma.Param{}}
+	d.header(r, "x-request-id")
+	if _, paged := e.In.FieldByName("Paging"); paged {
+		d.header(r, "link")
+		d.header(r, "x-total-count")
+	}
+	tokens := e.Tokens
+	if e.Starts != "" {
+		tokens = []string{"p-auth"}
+	}
+	for _, name := range tokens {
+		r.Headers[name] = &huma.Param{Description: tokenDocs[name], Schema: &huma.Schema{Type: "string"}}
+	}
+	r.Content = map[string]*huma.MediaType{cmp.Or(e.Produces, TypeJSON): {Schema: d.answer(e)}}
+	return r
+}
+
+// answer is the schema of a success.
+func (d *document) answer(e *Endpoint) *huma.Schema {
+	out := e.Out
+	switch {
+	case e.Schema != "":
+		return d.types.use(e.Schema)
+	case e.Produces != "":
+		return &huma.Schema{Type: "string", Format: "binary"}
+	case e.Starts != "" && d.challenge != nil:
+		out = d.challenge
+	case e.Starts != "":
+		return d.types.use("Empty")
+	}
+	if out.Kind() == reflect.Struct && strings.HasPrefix(out.Name(), "Reply[") && out.PkgPath() == kitPath {
+		body, _ := out.FieldByName("Body")
+		out = body.Type
+	}
+	if out == reflect.TypeFor[None]() {
+		return d.types.use("Empty")
+	}
+	return d.types.output(out)
+}
+
+// refusals lists an endpoint's codes by status: its own and those that every
+// endpoint of its kind can answer.
+func (d *document) refusals(op *huma.Operation, e *Endpoint) {
+	byStatus := map[int][]fault.Code{}
+	for _, c := range codesOf(e) {
+		byStatus[StatusOf(c)] = append(byStatus[StatusOf(c)], c)
+	}
+	for _, status := range slices.Sorted(maps.Keys(byStatus)) {
+		codes := byStatus[status]
+		slices.Sort(codes)
+		op.Responses[strconv.Itoa(status)] = d.refusal(slices.Compact(codes))
+	}
+	op.Responses["default"] = d.other()
+}
+
+func codesOf(e *Endpoint) []fault.Code {
+	codes := append([]fault.Code{fault.InvalidField, fault.AccessDenied, fault.RateLimited, fault.PayloadTooLarge,
+		fault.UnsupportedMedia, fault.Internal, fault.Unavailable, fault.Overloaded, fault.Draining}, e.Errors...)
+	add := func(when bool, more ...fault.Code) {
+		if when {
+			codes = append(codes, more...)
+		}
+	}
+	session := e.Credential == User || e.Credential == Tenant || e.Credential == TenantOrCron
+	add(e.Credential != NoAuth && e.Credential != Device, fault.Unauthenticated, fault.TokenExpired, fault.TokenRevoked)
+	add(session, fault.Forbidden)
+	add(session || e.Credential == PAuth || e.Credential == PAuthOrDevice || e.Credential == OTAuth, fault.GeoBlocked)
+	add(e.Credential == Tenant || e.Credential == TenantOrCron, fault.TenantMismatch)
+	add(e.Credential == Device || e.Credential == PAuthOrDevice,
+		fault.DeviceSignatureRequired, fault.DeviceSignatureInvalid)
+	add(e.IPFilter, fault.IPNotAllowed)
+	add(e.OTP, fault.OTPRequired, fault.OTPInvalid)
+	add(e.Repeatable, fault.IdempotencyConflict, fault.IdempotencyMismatch)
+	return codes
+}
+
+// families are codes that come together and share a name in the document.
+var families = []struct {
+	name  string
+	codes []fault.Code
+}{
+	{"Unauthenticated", []fault.Code{fault.TokenExpired, fault.TokenRevoked, fault.Unauthenticated}},
+	{"DeviceSignature", []fault.Code{fault.DeviceSignatureInvalid, fault.DeviceSignatureRequired}},
+	{"Unavailable", []fault.Code{fault.Draining, fault.Overloaded, fault.Unavailable}},
+}
+
+// refusalName is the name of a response: its codes in the spelling of types.
+func refusalName(codes []fault.Code) (name string) {
+	codes = slices.Clone(codes)
+	for _, f := range families {
+		if !slices.ContainsFunc(f.codes, func(c fault.Code) bool { return !slices.Contains(codes, c) }) {
+			name += f.name
+			codes = slices.DeleteFunc(codes, func(c fault.Code) bool { return slices.Contains(f.codes, c) })
+		}
+	}
+	for _, c := range codes {
+		for word := range strings.SplitSeq(strings.ToLower(string(c)), "_") {
+			name += capital(word)
+		}
+	}
+	return name
+}
+
+// refusal refers to the response of codes of one status and defines it at its
+// first use.
+func (d *document) refusal(codes []fault.Code) *huma.Response {
+	name := refusalName(codes)
+	if d.Components.Responses[name] == nil {
+		words := make([]string, len(codes))
+		for i, c := range codes {
+			words[i] = string(c) + ": " + registry[c].en
+		}
+		r := d.problem(strings.Join(words, ". ") + ".")
+		r.Extensions = map[string]any{"x-codes": codes}
+		for _, c := range codes {
+			if registry[c].retry || c == fault.ChallengeNotCompleted || c == fault.IdempotencyConflict {
+				d.header(r, "retry-after")
+			}
+			if c == fault.DeviceSignatureRequired || c == fault.DeviceSignatureInvalid {
+				d.header(r, "device-signature-nonce")
+			}
+		}
+		d.Components.Responses[name] = r
+	}
+	return &huma.Response{Ref: "#/components/responses/" + name}
+}
+
+// other refers to the response of every refusal that an operation does not list.
+func (d *document) other() *huma.Response {
+	const name = "Refusal"
+	if d.Components.Responses[name] == nil {
+		r := d.problem("Every other refusal, such as METHOD_NOT_ALLOWED (405), REQUEST_TIMEOUT (408) and " +
+			"HEADERS_TOO_LARGE (431), which HTTP itself can make necessary at every path.")
+		d.header(r, "retry-after")
+		d.Components.Responses[name] = r
+	}
+	return &huma.Response{Ref: "#/components/responses/" + name}
+}
+
+func (d *document) problem(description string) *huma.Response {
+	r := &huma.Response{Description: description, Headers: map[string]*huma.Param{},
+		Content: map[string]*huma.MediaType{TypeProblem: {Schema: d.types.use("Problem")}}}
+	d.header(r, "x-request-id")
+	return r
+}
