@@ -29,7 +29,7 @@ type Activated struct{}
 type Context struct {
 	act    *activation
 	sender *actor.PID
-	kept   *ticket
+	kept   *keptSender
 	trace  context.Context
 }
 
@@ -43,14 +43,14 @@ func (c *Context) Background() context.Context {
 }
 
 // ID is the identity's id.
-func (c *Context) ID() string { return c.act.cell.key.id }
+func (c *Context) ID() string { return c.act.slot.key.id }
 
 // Sender names who waits for the answer of this message. It may be kept, and
 // answered later; who is kept when the activation moves to another node is
 // sent there.
 func (c *Context) Sender() Sender {
-	if c.act.node.fleet != nil && c.sender != nil && c.kept == nil {
-		c.kept = &ticket{pid: c.sender}
+	if c.act.node.membership != nil && c.sender != nil && c.kept == nil {
+		c.kept = &keptSender{pid: c.sender}
 	}
 	return Sender{c.act.node, c.sender, c.kept}
 }
@@ -59,7 +59,7 @@ func (c *Context) Sender() Sender {
 func (c *Context) Reply(m proto.Message) { Sender{c.act.node, c.sender, c.kept}.Reply(m) }
 
 // Self names this activation.
-func (c *Context) Self() Self { return Self{c.act.node, c.act.cell} }
+func (c *Context) Self() Self { return Self{c.act.node, c.act.slot} }
 
 // Node is the node it runs on.
 func (c *Context) Node() *Node { return c.act.node }
@@ -68,24 +68,24 @@ func (c *Context) Node() *Node { return c.act.node }
 // whether it did. A message that comes later activates it afresh.
 func (c *Context) Passivate() bool {
 	a := c.act
-	if !a.cell.state.CompareAndSwap(a.counts, gone) {
+	if !a.slot.state.CompareAndSwap(a.counts, gone) {
 		return false
 	}
-	a.node.remove(a.cell)
+	a.node.remove(a.slot)
 	a.redirect()
-	a.node.sys.Root.Stop(a.cell.pid)
+	a.node.sys.Root.Stop(a.slot.pid)
 	return true
 }
 
 // Sender is a caller that waits for an answer.
 type Sender struct {
-	node   *Node
-	pid    *actor.PID
-	ticket *ticket
+	node *Node
+	pid  *actor.PID
+	kept *keptSender
 }
 
 // ticket is a sender that a behaviour of a cluster may have kept.
-type ticket struct {
+type keptSender struct {
 	pid      *actor.PID
 	answered atomic.Bool
 }
@@ -95,7 +95,7 @@ func (s Sender) Waits() bool { return s.pid != nil }
 
 // Reply answers; a second answer is dropped.
 func (s Sender) Reply(m proto.Message) {
-	if s.pid == nil || s.ticket != nil && s.ticket.answered.Swap(true) {
+	if s.pid == nil || s.kept != nil && s.kept.answered.Swap(true) {
 		return
 	}
 	s.node.sys.Root.Send(s.pid, m)
@@ -105,13 +105,13 @@ func (s Sender) Reply(m proto.Message) {
 // when that activation has ended.
 type Self struct {
 	node *Node
-	cell *cell
+	slot *activationSlot
 }
 
 // Send puts msg into the activation's mailbox.
 func (s Self) Send(msg any) {
-	if s.cell.state.Load() >= 0 {
-		s.node.sys.Root.Send(s.cell.pid, msg)
+	if s.slot.state.Load() >= 0 {
+		s.node.sys.Root.Send(s.slot.pid, msg)
 	}
 }
 
@@ -123,16 +123,16 @@ func (s Self) After(d time.Duration, msg any) *time.Timer {
 
 // cell is an identity's place in the table. Its state counts the callers'
 // messages on their way, or is gone.
-type cell struct {
+type activationSlot struct {
 	key   identity
 	pid   *actor.PID
 	state atomic.Int32
 	// void is set when the node may not have been the owner for a while: not
 	// even what is queued is handled.
-	void atomic.Bool
+	stale atomic.Bool
 	// acted is when it began to handle its last message, where that is traced.
-	acted atomic.Int64
-	done  chan struct{} // of one that is leaving: closed when it has left; the shard's lock guards it
+	lastActed atomic.Int64
+	done      chan struct{} // of one that is leaving: closed when it has left; the shard's lock guards it
 }
 
 // States of a cell that nobody enters: gone, and leaving with n messages that
@@ -143,34 +143,34 @@ const (
 )
 
 // waiting is how many messages of callers are on their way or handled.
-func (c *cell) waiting() int64 {
-	switch s := int64(c.state.Load()); {
-	case s >= 0:
-		return s
-	case s >= leaving:
-		return s - leaving
+func (s *activationSlot) waiting() int64 {
+	switch n := int64(s.state.Load()); {
+	case n >= 0:
+		return n
+	case n >= leaving:
+		return n - leaving
 	}
 	return 0
 }
 
 // enter counts one message in; false when the activation has ended.
-func (c *cell) enter() (bool, error) {
+func (s *activationSlot) enter() (bool, error) {
 	for {
-		s := c.state.Load()
+		n := s.state.Load()
 		switch {
-		case s < 0:
+		case n < 0:
 			return false, nil
-		case s >= maxWaiting:
+		case n >= maxWaiting:
 			return false, ErrBusy
 		}
-		if c.state.CompareAndSwap(s, s+1) {
+		if s.state.CompareAndSwap(n, n+1) {
 			return true, nil
 		}
 	}
 }
 
 type (
-	born    struct{ *cell }
+	born    struct{ *activationSlot }
 	counted struct{ msg proto.Message } // a Tell
 	lastOne struct{}                    // behind everything that was queued
 	depart  struct{}                    // of one that leaves with nothing queued
@@ -187,12 +187,12 @@ type activation struct {
 	node *Node
 	make func() Behaviour
 	b    Behaviour
-	cell *cell
+	slot *activationSlot
 	// counts is 1 while a caller's message is handled: the state that a
 	// passivation must find.
 	counts int32
 	failed bool
-	kept   []*ticket
+	kept   []*keptSender
 }
 
 // redirect sends those who still wait for an answer to the next owner.
@@ -206,22 +206,22 @@ func (a *activation) redirect() {
 }
 
 // keep remembers who waits beyond this message.
-func (a *activation) keep(t *ticket) {
+func (a *activation) keep(t *keptSender) {
 	if t == nil || t.answered.Load() {
 		return
 	}
 	if len(a.kept) == cap(a.kept) {
-		a.kept = slices.DeleteFunc(a.kept, func(t *ticket) bool { return t.answered.Load() })
+		a.kept = slices.DeleteFunc(a.kept, func(t *keptSender) bool { return t.answered.Load() })
 	}
 	a.kept = append(a.kept, t)
 }
 
 // left ends an activation that was told to leave and has handled everything.
 func (a *activation) left() {
-	a.cell.state.Store(gone)
+	a.slot.state.Store(gone)
 	a.redirect()
-	a.node.remove(a.cell)
-	a.node.sys.Root.Stop(a.cell.pid)
+	a.node.remove(a.slot)
+	a.node.sys.Root.Stop(a.slot.pid)
 }
 
 // Receive implements actor.Actor.
@@ -229,7 +229,7 @@ func (a *activation) Receive(ctx actor.Context) {
 	msg := ctx.Message()
 	switch m := msg.(type) {
 	case born:
-		a.cell, a.b = m.cell, a.make()
+		a.slot, a.b = m.activationSlot, a.make()
 		msg = Activated{}
 	case counted:
 		a.counts, msg = 1, m.msg
@@ -239,7 +239,7 @@ func (a *activation) Receive(ctx actor.Context) {
 		ctx.Stop(ctx.Self())
 		return
 	case depart:
-		if a.cell.state.Load() == leaving {
+		if a.slot.state.Load() == leaving {
 			a.left()
 		}
 		return
@@ -250,7 +250,7 @@ func (a *activation) Receive(ctx actor.Context) {
 	if a.node.traces != nil && c.sender != nil {
 		if along := ctx.MessageHeader().Get(alongKey); along != "" {
 			var ended func(failed bool)
-			c.trace, ended = a.node.traces.Handle(along, a.cell.key.kind, messageName(msg))
+			c.trace, ended = a.node.traces.Handle(along, a.slot.key.kind, messageName(msg))
 			defer func() { ended(a.failed) }()
 		}
 	}
@@ -258,7 +258,7 @@ func (a *activation) Receive(ctx actor.Context) {
 		c.crash()
 		return
 	}
-	if f := a.node.fleet; f != nil && (a.cell.void.Load() || !f.holds()) {
+	if ms := a.node.membership; ms != nil && (a.slot.stale.Load() || !ms.holdsLease()) {
 		if c.sender != nil {
 			a.node.sys.Root.Send(c.sender, &elsewhere{})
 		}
@@ -267,27 +267,27 @@ func (a *activation) Receive(ctx actor.Context) {
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			slog.Error("actor failed", "kind", a.cell.key.kind, "message", typeName(msg), "panic", p, "stack", string(debug.Stack()))
+			slog.Error("actor failed", "kind", a.slot.key.kind, "message", typeName(msg), "panic", p, "stack", string(debug.Stack()))
 			a.failed = true
-			a.cell.state.Store(gone)
-			a.node.remove(a.cell)
+			a.slot.state.Store(gone)
+			a.node.remove(a.slot)
 			c.crash()
 			a.redirect()
-			a.node.sys.Root.Send(a.cell.pid, lastOne{})
+			a.node.sys.Root.Send(a.slot.pid, lastOne{})
 			return
 		}
 		a.keep(c.kept)
 		a.handled()
 	}()
-	if a.node.narrates {
-		a.cell.acted.Store(time.Now().UnixNano())
+	if a.node.logsActivations {
+		a.slot.lastActed.Store(time.Now().UnixNano())
 	}
 	a.b.Receive(&c, msg)
 }
 
 // handled counts the message out.
 func (a *activation) handled() {
-	if s := a.cell.state.Load(); a.counts == 1 && s != 0 && s > gone && a.cell.state.Add(-1) == leaving {
+	if s := a.slot.state.Load(); a.counts == 1 && s != 0 && s > gone && a.slot.state.Add(-1) == leaving {
 		a.left()
 	}
 	a.counts = 0

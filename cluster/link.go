@@ -17,11 +17,11 @@ import (
 
 // Times of a link.
 const (
-	dialTime  = time.Second
-	writeTime = 5 * time.Second
-	silence   = 3 * time.Second // a link that says nothing for so long is broken: pings are answered
+	dialTimeout  = time.Second
+	writeTimeout = 5 * time.Second
+	readTimeout  = 3 * time.Second // a link that says nothing for so long is broken: pings are answered
 	// quietTime is how long callers wait for a member that answers no pings.
-	quietTime = 700 * time.Millisecond
+	unreachableAfter = 700 * time.Millisecond
 )
 
 // maxQueued bounds the bytes that wait for a link.
@@ -30,7 +30,7 @@ const maxQueued = 32 << 20
 // outbox gathers the frames for one connection. What arrives while a write is
 // under way goes with the next one: an idle link sends at once, a busy one
 // sends more at a time.
-type outbox struct {
+type frameQueue struct {
 	mu     sync.Mutex
 	buf    []byte
 	spare  []byte
@@ -38,75 +38,75 @@ type outbox struct {
 	closed bool
 }
 
-func newOutbox() *outbox { return &outbox{wake: make(chan struct{}, 1)} }
+func newFrameQueue() *frameQueue { return &frameQueue{wake: make(chan struct{}, 1)} }
 
 // put takes a frame to be sent; false when it will not be.
-func (o *outbox) put(f *frame) bool {
-	o.mu.Lock()
-	if o.closed || len(o.buf) > maxQueued {
-		o.mu.Unlock()
+func (q *frameQueue) put(f *frame) bool {
+	q.mu.Lock()
+	if q.closed || len(q.buf) > maxQueued {
+		q.mu.Unlock()
 		return false
 	}
-	o.buf = f.append(o.buf)
-	o.mu.Unlock()
+	q.buf = f.append(q.buf)
+	q.mu.Unlock()
 	select {
-	case o.wake <- struct{}{}:
+	case q.wake <- struct{}{}:
 	default:
 	}
 	return true
 }
 
 // close refuses what comes from now on.
-func (o *outbox) close() {
-	o.mu.Lock()
-	o.closed = true
-	o.mu.Unlock()
+func (q *frameQueue) close() {
+	q.mu.Lock()
+	q.closed = true
+	q.mu.Unlock()
 	select {
-	case o.wake <- struct{}{}:
+	case q.wake <- struct{}{}:
 	default:
 	}
 }
 
 // run writes until the outbox is closed or a write fails.
-func (o *outbox) run(c net.Conn) {
+func (q *frameQueue) run(c net.Conn) {
 	defer c.Close()
-	for range o.wake {
+	for range q.wake {
 		runtime.Gosched() // who is about to send goes along
-		o.mu.Lock()
-		batch, closed := o.buf, o.closed
-		o.buf, o.spare = o.spare[:0], nil
-		o.mu.Unlock()
+		q.mu.Lock()
+		batch, closed := q.buf, q.closed
+		q.buf, q.spare = q.spare[:0], nil
+		q.mu.Unlock()
 		if closed {
 			return
 		}
-		c.SetWriteDeadline(time.Now().Add(writeTime))
+		c.SetWriteDeadline(time.Now().Add(writeTimeout))
 		if _, err := c.Write(batch); err != nil {
-			o.close()
+			q.close()
 			return
 		}
 		if cap(batch) > 1<<20 {
 			batch = nil
 		}
-		o.mu.Lock()
-		o.spare = batch[:0]
-		o.mu.Unlock()
+		q.mu.Lock()
+		q.spare = batch[:0]
+		q.mu.Unlock()
 	}
 }
 
 // session is one connection of a link.
-type session struct{ *outbox }
+type connection struct{ *frameQueue }
 
 // link is this node's way to another member: questions go out by it, and their
 // answers come back. It connects again whenever it breaks.
 type link struct {
-	f      *fleet
-	to     Member
-	now    atomic.Pointer[session] // nil while it is not connected
-	dead   atomic.Bool             // the process is gone: its address refuses, or another process answers there
-	left   atomic.Bool             // the member has said that it leaves
-	parted atomic.Bool             // the member knows that this node leaves
-	heard  atomic.Int64            // when the last ping was sent that was answered; the fleet's clock
-	until  time.Time               // when it is closed, once the member has gone; the fleet's lock guards it
+	membership *membership
+	to         Member
+	current    atomic.Pointer[connection] // nil while it is not connected
+	dead       atomic.Bool                // the process is gone: its address refuses, or another process answers there
+	left       atomic.Bool                // the member has said that it leaves
+	knowsLeave atomic.Bool                // the member knows that this node leaves
+	answeredAt atomic.Int64               // when the last ping was sent that was answered; the fleet's clock
+	until      time.Time                  // when it is closed, once the member has gone; the fleet's lock guards it
 
 	ctx  context.Context
 	stop context.CancelFunc
@@ -126,17 +126,17 @@ func (l *link) run() {
 		case err == nil:
 			i, refused = 0, 0
 			if l.dead.Swap(false) {
-				l.f.wake()
+				l.membership.wake()
 			}
 			l.serve(conn)
 		case errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, errStranger):
 			if refused++; refused == 3 {
 				l.dead.Store(true)
-				l.f.wake()
+				l.membership.wake()
 			}
 		}
 		if err != nil && i == len(pauses) {
-			l.f.log.Debug("cluster: a member cannot be reached", "member", l.to.ID, "err", err)
+			l.membership.log.Debug("cluster: a member cannot be reached", "member", l.to.ID, "err", err)
 		}
 		select {
 		case <-time.After(pauses[min(i, len(pauses)-1)] * time.Millisecond):
@@ -146,14 +146,14 @@ func (l *link) run() {
 }
 
 func (l *link) dial() (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(l.ctx, dialTime)
+	ctx, cancel := context.WithTimeout(l.ctx, dialTimeout)
 	defer cancel()
-	conn, err := l.f.dial(ctx, l.to.Address)
+	conn, err := l.membership.dial(ctx, l.to.Address)
 	if err != nil {
 		return nil, err
 	}
-	conn.SetDeadline(time.Now().Add(dialTime))
-	hello := frame{op: opHello, id: l.f.self.ID, kind: l.to.ID}
+	conn.SetDeadline(time.Now().Add(dialTimeout))
+	hello := frame{op: opHello, id: l.membership.self.ID, kind: l.to.ID}
 	if _, err = conn.Write(hello.append(nil)); err == nil {
 		var back frame
 		if back, _, err = readFrame(conn, nil); err == nil && back.id != l.to.ID {
@@ -171,19 +171,19 @@ func (l *link) dial() (net.Conn, error) {
 // serve carries frames until the connection breaks, and then fails what waits
 // for an answer by it.
 func (l *link) serve(conn net.Conn) {
-	s := &session{newOutbox()}
+	s := &connection{newFrameQueue()}
 	stop := context.AfterFunc(l.ctx, func() { conn.Close() })
 	defer stop()
 	var writer sync.WaitGroup
 	writer.Go(func() { s.run(conn) })
-	l.heard.Store(max(l.heard.Load(), l.f.clock()))
-	l.now.Store(s)
+	l.answeredAt.Store(max(l.answeredAt.Load(), l.membership.clock()))
+	l.current.Store(s)
 	l.ping(s)
-	l.f.stir()
+	l.membership.wakeCallers()
 	r := bufio.NewReaderSize(conn, 64<<10)
 	var buf []byte
 	for {
-		conn.SetReadDeadline(time.Now().Add(silence))
+		conn.SetReadDeadline(time.Now().Add(readTimeout))
 		var f frame
 		var err error
 		if f, buf, err = readFrame(r, buf); err != nil {
@@ -195,20 +195,20 @@ func (l *link) serve(conn net.Conn) {
 		if f.kind == pingKind {
 			known := f.code == codeOK || f.code == codeLeft
 			if known {
-				l.heard.Store(max(l.heard.Load(), int64(f.req)))
+				l.answeredAt.Store(max(l.answeredAt.Load(), int64(f.req)))
 			}
 			if f.code == codeLeft {
-				l.parted.Store(true)
+				l.knowsLeave.Store(true)
 			}
-			l.f.pong(int64(f.req), known)
+			l.membership.confirm(int64(f.req), known)
 			continue
 		}
-		l.f.n.ask.answer(uint32(f.req), answerOf(&f))
+		l.membership.n.pending.answer(uint32(f.req), answerOf(&f))
 	}
-	l.now.Store(nil)
+	l.current.Store(nil)
 	s.close()
 	conn.Close()
-	l.f.n.ask.fail(s)
+	l.membership.n.pending.fail(s)
 	writer.Wait()
 }
 
@@ -216,9 +216,11 @@ func (l *link) serve(conn net.Conn) {
 const pingKind = "ping"
 
 // quiet reports whether the member answers no pings.
-func (l *link) quiet() bool { return l.f.clock()-l.heard.Load() > int64(quietTime) }
+func (l *link) unreachable() bool {
+	return l.membership.clock()-l.answeredAt.Load() > int64(unreachableAfter)
+}
 
-func (l *link) ping(s *session) { s.put(&frame{op: opPing, req: uint64(l.f.clock())}) }
+func (l *link) ping(s *connection) { s.put(&frame{op: opPing, req: uint64(l.membership.clock())}) }
 
 func answerOf(f *frame) any {
 	switch f.code {
@@ -244,8 +246,8 @@ func answerOf(f *frame) any {
 
 // call asks the member for the answer of an actor there.
 func (l *link) call(ctx context.Context, within time.Duration, f frame, msg proto.Message) (proto.Message, error) {
-	s := l.now.Load()
-	if s == nil || msg != nil && l.quiet() {
+	s := l.current.Load()
+	if s == nil || msg != nil && l.unreachable() {
 		return nil, errElsewhere
 	}
 	if msg != nil {
@@ -256,7 +258,7 @@ func (l *link) call(ctx context.Context, within time.Duration, f frame, msg prot
 			return nil, fmt.Errorf("cluster: a message of %d bytes", len(f.body))
 		}
 	}
-	return l.f.n.ask.wait(ctx, within, s, func(id uint32) bool {
+	return l.membership.n.pending.await(ctx, within, s, func(id uint32) bool {
 		f.req = uint64(id)
 		return s.put(&f)
 	})
@@ -264,7 +266,7 @@ func (l *link) call(ctx context.Context, within time.Duration, f frame, msg prot
 
 // send tells the member something that is not answered. It may be lost.
 func (l *link) send(f frame, msg proto.Message) {
-	if s := l.now.Load(); s != nil && f.carry(msg) == nil {
+	if s := l.current.Load(); s != nil && f.carry(msg) == nil {
 		s.put(&f)
 	}
 }

@@ -2,357 +2,395 @@ package cluster
 
 import (
 	"context"
-	"encoding/json"
+	"crypto/tls"
 	"errors"
-	"fmt"
-	"log"
 	"log/slog"
+	"maps"
 	"net"
-	"strconv"
-	"strings"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
-	"crypto/tls"
-
+	"github.com/asynkron/protoactor-go/actor"
 	"github.com/hashicorp/memberlist"
+	"google.golang.org/protobuf/proto"
 )
 
-// Options say how a node takes part in a cluster.
-type Options struct {
-	GossipAddr string   // host:port of the membership protocol
-	ActorAddr  string   // host:port at which others reach the actors of this node
-	Join       []string // gossip addresses of members; nobody there yet is no error
-	Keys       *Keys    // nil: in the clear, on loopback only
-	Version    string   // of the program, shown to the others
-	Log        *slog.Logger
+// fleet is what a node has of its cluster: who belongs to it, who owns what,
+// and the ways to the others.
+type membership struct {
+	n    *Node
+	o    Options
+	log  *slog.Logger
+	self Member // ID, Address and Version; they do not change
+	tls  *tls.Config
+
+	ring           atomic.Pointer[ring]
+	known          atomic.Pointer[map[string]Member] // who belongs, those that leave included
+	changed        atomic.Pointer[chan struct{}]     // closed when a caller should look again
+	joining        atomic.Bool                       // it does not know yet who belongs
+	alone          atomic.Bool                       // nobody else belongs: nobody to confirm anything
+	confirmedAt    atomic.Int64                      // when the last confirmed ping was sent
+	unsettledUntil atomic.Int64
+	epoch          atomic.Uint64
+	calls          atomic.Int64
+	handedOver     atomic.Int64
+	takenOver      atomic.Int64
+	lapses         atomic.Int64
+	drops          atomic.Int64
+	peerNames      atomic.Int64
+	rebuilds       atomic.Int64
+	leaseMu        sync.Mutex
+
+	mu         sync.Mutex
+	peers      map[string]Member // by gossip
+	links      map[string]*link
+	pastRings  []pastRing
+	activating map[identity]*pendingActivation
+	moved      map[identity]time.Time
+	conns      map[net.Conn]bool
+	seen       map[string]bool // members that were ever on the ring
+	onMove     []func(moved func(kind, id string) bool)
+
+	unreachable map[string]Member // that went without a word; see apart.go
+	partitioned atomic.Bool
+	witnessing  atomic.Bool
+
+	announcedLeave atomic.Bool // it has announced that it leaves
+	started        time.Time
+	listener       net.Listener
+	gossip         *memberlist.Memberlist
+	kick           chan struct{}
+	background     sync.WaitGroup
+	ctx            context.Context
+	cancel         context.CancelFunc
 }
 
-// ErrKeys means that a node beyond loopback has no keys.
-var ErrKeys = errors.New("cluster: beyond loopback a node needs keys")
+func (ms *membership) clock() int64 { return int64(time.Since(ms.started)) }
 
-// New makes a node of a cluster. It reaches nobody, and nobody reaches it,
-// before Start. Register its kinds before that.
-func New(o Options) (*Node, error) {
-	for _, addr := range []string{o.GossipAddr, o.ActorAddr} {
-		host, _, err := net.SplitHostPort(addr)
-		if err != nil {
-			return nil, fmt.Errorf("cluster: %w", err)
-		}
-		ip, err := net.ResolveIPAddr("ip", host)
-		if err != nil {
-			return nil, fmt.Errorf("cluster: %w", err)
-		}
-		if host == "" || ip.IP.IsUnspecified() {
-			return nil, fmt.Errorf("cluster: %s is no address at which others reach this node", addr)
-		}
-		if o.Keys == nil && !ip.IP.IsLoopback() {
-			return nil, fmt.Errorf("%w: %s", ErrKeys, addr)
-		}
-	}
-	n := newNode(o.Log)
-	now := time.Now()
-	f := &fleet{n: n, o: o, log: o.Log, started: now, kick: make(chan struct{}, 1),
-		self:  Member{ID: fmt.Sprintf("%s~%016x", o.ActorAddr, now.UnixNano()), Address: o.ActorAddr, Version: o.Version},
-		peers: map[string]Member{}, links: map[string]*link{}, claims: map[identity]*claim{}, moved: map[identity]time.Time{}, seen: map[string]bool{}, lost: map[string]Member{}, conns: map[net.Conn]bool{}}
-	if o.Keys != nil {
-		f.tls = o.Keys.config()
-	}
-	f.ctx, f.cancel = context.WithCancel(context.Background())
-	changed := make(chan struct{})
-	f.changed.Store(&changed)
-	f.alone.Store(true)
-	f.known.Store(&map[string]Member{f.self.ID: f.self})
-	f.ring.Store(newRing([]Member{f.self}))
-	n.fleet = f
-	return n, nil
-}
-
-// Start opens the listeners of a node made by New and joins the others. A node
-// that reaches nobody is a cluster of one until somebody is reached; it keeps
-// trying. On a node that is alone it does nothing.
-func (n *Node) Start() error {
-	f := n.fleet
-	if f == nil {
-		return nil
-	}
-	l, err := net.Listen("tcp", f.o.ActorAddr)
-	if err != nil {
-		return fmt.Errorf("cluster: listen for actors: %w", err)
-	}
-	if f.tls != nil {
-		l = tls.NewListener(l, f.tls)
-	}
-	f.listener = l
-	c, err := f.gossipConfig()
-	if err == nil {
-		f.gossip, err = memberlist.Create(c)
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("cluster: gossip: %w", err), l.Close())
-	}
-	f.joining.Store(true)
-	f.work.Go(f.accept)
-	f.work.Go(f.loop)
-	f.enter()
-	f.joining.Store(false)
-	f.rebuildSoon()
-	f.work.Go(f.keepJoining)
-	return nil
-}
-
-// enter asks one seed after the other until one takes this node in, and has told
-// it of all others. Before that the node owns nothing: it would not know who else
-// does. The other seeds are asked later.
-func (f *fleet) enter() {
-	for _, seed := range f.o.Join {
-		if f.join(seed); f.others() > 0 {
-			return
-		}
-	}
-}
-
-// others is how many other members the gossip knows.
-func (f *fleet) others() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return len(f.peers)
-}
-
-// rebuildSoon has what a join has told be in force before anything is asked.
-func (f *fleet) rebuildSoon() {
-	f.wake()
-	for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
-		if peers := f.others(); len(*f.known.Load()) == peers+1 && (peers == 0 || f.holds()) {
-			return
-		}
-	}
-}
-
-func (f *fleet) gossipConfig() (*memberlist.Config, error) {
-	host, port, err := net.SplitHostPort(f.o.GossipAddr)
-	if err != nil {
-		return nil, err
-	}
-	ip, err := net.ResolveIPAddr("ip", host)
-	if err != nil {
-		return nil, err
-	}
-	number, err := strconv.Atoi(port)
-	if err != nil {
-		return nil, err
-	}
-	c := memberlist.DefaultLANConfig()
-	c.Name = f.self.ID // a restarted process is a new member
-	c.BindAddr, c.BindPort = ip.String(), number
-	c.AdvertiseAddr, c.AdvertisePort = ip.String(), number
-	// A member is given up after 1.6 s of suspicion: longer than the lease, so
-	// that it does not serve any more, and long enough for a busy one to say
-	// that it lives.
-	c.ProbeInterval, c.ProbeTimeout = 400*time.Millisecond, 250*time.Millisecond
-	c.SuspicionMult, c.SuspicionMaxTimeoutMult = 4, 1
-	c.GossipInterval = 100 * time.Millisecond
-	c.TCPTimeout = 2 * time.Second
-	c.PushPullInterval = 10 * time.Second
-	if f.o.Keys != nil {
-		c.SecretKey = f.o.Keys.gossip
-	}
-	c.Delegate, c.Events = (*delegate)(f), (*events)(f)
-	c.Logger = log.New(gossipLog{f.log}, "", 0)
-	return c, nil
-}
-
-// gossipLog writes the library's lines at debug level: most of them tell of
-// networks that do what networks do.
-type gossipLog struct{ log *slog.Logger }
-
-func (g gossipLog) Write(p []byte) (int, error) {
-	g.log.Debug("cluster: gossip", "line", strings.TrimSpace(string(p)))
-	return len(p), nil
-}
-
-// join asks seeds to take this node in.
-func (f *fleet) join(seeds ...string) {
-	if len(seeds) == 0 {
-		return
-	}
-	if _, err := f.gossip.Join(seeds); err != nil {
-		f.log.Debug("cluster: not every node to join was reached", "err", err)
-	}
-}
-
-// keepJoining looks for seeds that were not there before, and for the others
-// after a split.
-func (f *fleet) keepJoining() {
-	for i := 0; ; i++ {
-		select {
-		case <-time.After(time.Second):
-		case <-f.ctx.Done():
-			return
-		}
-		if !f.away.Load() && (f.others() < len(f.o.Join) || i%10 == 0) {
-			f.join(f.o.Join...)
-		}
-	}
-}
-
-// meta travels with the gossip, in 512 bytes at most.
-type meta struct {
-	Actor   string `json:"a"`
-	Version string `json:"v,omitempty"`
-	Leaving bool   `json:"l,omitempty"`
-	Epoch   uint64 `json:"e,omitempty"`
-}
-
-// delegate and events are what the gossip calls. It holds locks of its own
-// meanwhile: they only note.
-type (
-	delegate fleet
-	events   fleet
-)
-
-func (d *delegate) NodeMeta(limit int) []byte {
-	b, err := json.Marshal(meta{d.self.Address, d.self.Version[:min(len(d.self.Version), 64)], d.away.Load(), d.epoch.Load()})
-	if err != nil || len(b) > limit {
-		return nil
-	}
-	return b
-}
-func (d *delegate) NotifyMsg([]byte)                {}
-func (d *delegate) GetBroadcasts(int, int) [][]byte { return nil }
-func (d *delegate) LocalState(bool) []byte          { return nil }
-func (d *delegate) MergeRemoteState([]byte, bool)   {}
-
-func (e *events) NotifyJoin(n *memberlist.Node)   { e.note(n) }
-func (e *events) NotifyUpdate(n *memberlist.Node) { e.note(n) }
-func (e *events) NotifyLeave(n *memberlist.Node) {
-	e.mu.Lock()
-	delete(e.peers, n.Name)
-	e.mu.Unlock()
-	(*fleet)(e).wake()
-}
-
-func (e *events) note(n *memberlist.Node) {
-	var m meta
-	if n.Name == e.self.ID || json.Unmarshal(n.Meta, &m) != nil {
-		return
-	}
-	if host, port, err := net.SplitHostPort(m.Actor); err != nil || host == "" || port == "" {
-		return // nobody could reach it
-	}
-	e.mu.Lock()
-	e.peers[n.Name] = Member{ID: n.Name, Address: m.Actor, Version: m.Version, Leaving: m.Leaving, Epoch: m.Epoch}
-	e.mu.Unlock()
-	(*fleet)(e).wake()
-}
-
-// announce tells the others what has changed of this node.
-func (f *fleet) announce() {
-	f.wake()
-	f.work.Go(func() {
-		if err := f.gossip.UpdateNode(time.Second); err != nil {
-			f.log.Debug("cluster: an announcement was not confirmed", "err", err)
-		}
-	})
-}
-
-// Leave announces that this node goes and lets go of its activations. Calls
-// from here and what others still wait for are carried on. It returns when
-// nothing lives here any more, or when ctx ends.
-func (n *Node) Leave(ctx context.Context) {
-	f := n.fleet
-	if f == nil || f.gossip == nil || f.away.Swap(true) {
-		return
-	}
-	f.announce()
-	for seen := f.rebuilds.Load(); f.rebuilds.Load() < seen+2; {
-		select {
-		case <-time.After(2 * time.Millisecond):
-			f.wake()
-		case <-f.ctx.Done():
-			return
-		case <-ctx.Done():
-			return
-		}
-	}
-	for _, w := range f.sweep() {
-		select {
-		case <-w:
-		case <-ctx.Done():
-			return
-		}
-	}
-	f.part(ctx)
-}
-
-// partTime is how long a node that leaves waits for the others to know it, and
-// partGrace how long for what they had sent before.
+// Pauses of a call between two looks for the owner.
 const (
-	partTime  = 2 * time.Second
-	partGrace = 50 * time.Millisecond
+	firstPause = 2 * time.Millisecond
+	lastPause  = 100 * time.Millisecond
+	// findTime is how long an owner is looked for. A caller who is told sooner
+	// than he loses patience knows that nothing of his call is left behind.
+	findTime = 900 * time.Millisecond
 )
 
-// part waits until no member that answers asks this node for anything.
-func (f *fleet) part(ctx context.Context) {
-	for end := time.Now().Add(partTime); time.Now().Before(end); {
-		waits := false
-		f.mu.Lock()
-		for id, l := range f.links {
-			_, belongs := f.peers[id]
-			waits = waits || belongs && l.now.Load() != nil && !l.quiet() && !l.parted.Load()
+// call looks for the owner and asks it, and looks again when it is another one
+// by now. A message that may have been acted on by an
+// owner that was lost is not sent twice: whether to is for the caller to say.
+func (ms *membership) call(ctx context.Context, within time.Duration, key identity, along string, msg proto.Message) (proto.Message, error) {
+	switch {
+	case ms.n.kinds[key.kind] == nil:
+		return nil, ErrKind
+	case ms.n.closed.Load():
+		return nil, ErrStopped
+	}
+	ms.calls.Add(1)
+	defer ms.calls.Add(-1)
+	looking := time.Now()
+	end := looking.Add(within)
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		changed, asked := *ms.changed.Load(), time.Now()
+		m, err := ms.once(ctx, time.Until(end), key, along, msg)
+		if stopped := errors.Is(err, ErrStopped); !errors.Is(err, errElsewhere) && !stopped || stopped && ms.n.closed.Load() {
+			return m, err
 		}
-		f.mu.Unlock()
-		pause := 10 * time.Millisecond
-		if !waits {
-			pause = partGrace
+		now := time.Now()
+		if now.Sub(asked) > lastPause { // it had found one, and waited there
+			looking = now
+		}
+		left := end.Sub(now)
+		switch {
+		case left <= 0:
+			return nil, context.DeadlineExceeded
+		case now.Sub(looking) > findTime:
+			return nil, ErrLost
 		}
 		select {
-		case <-time.After(pause):
-		case <-f.ctx.Done():
-			return
+		case <-time.After(min(pause, left)):
+		case <-changed:
 		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-ms.ctx.Done():
+			return nil, ErrStopped
+		}
+	}
+}
+
+func (ms *membership) once(ctx context.Context, within time.Duration, key identity, along string, msg proto.Message) (proto.Message, error) {
+	if within <= 0 {
+		return nil, context.DeadlineExceeded
+	}
+	o := ms.owner(key)
+	if o == nil {
+		return nil, errElsewhere
+	}
+	if ms.n.admit != nil {
+		if err := ms.n.admit(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if o.ID != ms.self.ID {
+		l := ms.linkTo(o.ID)
+		if l == nil {
+			return nil, errElsewhere
+		}
+		return l.call(ctx, within, frame{op: opCall, kind: key.kind, id: key.id, trace: along}, msg)
+	}
+	slot, err := ms.slot(key)
+	if err != nil {
+		return nil, err
+	}
+	entered, err := slot.enter()
+	if err != nil {
+		return nil, err
+	}
+	if !entered {
+		return nil, errElsewhere
+	}
+	return ms.n.pending.askHere(ctx, within, slot.pid, along, msg)
+}
+
+// tell sends what is not answered, to the owner of this moment.
+func (ms *membership) tell(op uint64, key identity, msg proto.Message) {
+	if ms.ctx.Err() != nil {
+		return
+	}
+	o := ms.owner(key)
+	switch {
+	case o == nil:
+	case o.ID != ms.self.ID:
+		if l := ms.linkTo(o.ID); l != nil {
+			l.send(frame{op: op, kind: key.kind, id: key.id}, msg)
+		}
+	case op == opTellLive:
+		ms.n.tellLive(key, msg)
+	case ms.n.find(key) == nil && ms.unsettled(): // it may have to wait for former owners
+		ms.background.Go(func() { ms.tellHere(key, msg) })
+	default:
+		ms.tellHere(key, msg)
+	}
+}
+
+func (ms *membership) tellHere(key identity, msg proto.Message) {
+	slot, err := ms.slot(key)
+	if err != nil {
+		return
+	}
+	if entered, err := slot.enter(); entered && err == nil {
+		ms.n.sys.Root.Send(slot.pid, counted{msg})
+	}
+}
+
+// post sends to a receiver of another member.
+func (ms *membership) post(to, name string, msg proto.Message) {
+	if l := ms.linkTo(to); l != nil {
+		l.send(frame{op: opPost, kind: name}, msg)
+	}
+}
+
+func (ms *membership) linkTo(id string) *link {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	return ms.links[id]
+}
+
+func (ms *membership) belongs(id string) bool {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	_, ok := ms.peers[id]
+	return ok
+}
+
+// stir has waiting callers look for their owners again.
+func (ms *membership) wakeCallers() {
+	next := make(chan struct{})
+	close(*ms.changed.Swap(&next))
+}
+
+// wake has the loop look at who belongs.
+func (ms *membership) wake() {
+	select {
+	case ms.kick <- struct{}{}:
+	default:
+	}
+}
+
+// loop is the only goroutine that changes the ring.
+func (ms *membership) loop() {
+	tick := time.NewTicker(membershipLease / 5)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ms.ctx.Done():
 			return
+		case <-ms.kick:
+		case <-tick.C:
+			ms.mu.Lock()
+			links := slices.Collect(maps.Values(ms.links))
+			ms.mu.Unlock()
+			for _, l := range links {
+				if s := l.current.Load(); s != nil {
+					l.ping(s)
+					if l.unreachable() {
+						ms.n.pending.fail(s)
+					}
+				}
+			}
 		}
-		if !waits {
-			return
-		}
+		ms.rebuild()
 	}
 }
 
-// stop says goodbye and ends.
-func (f *fleet) stop() {
-	if f.gossip != nil && f.ctx.Err() == nil {
-		if err := f.gossip.Leave(time.Second); err != nil {
-			f.log.Debug("cluster: the goodbye was not heard", "err", err)
+// rebuild makes the ring anew from who belongs now.
+func (ms *membership) rebuild() {
+	if ms.joining.Load() {
+		return
+	}
+	now := time.Now()
+	self := ms.self
+	self.Leaving, self.Epoch = ms.announcedLeave.Load(), ms.epoch.Load()
+	known, seated := map[string]Member{self.ID: self}, []Member{}
+	if !self.Leaving {
+		seated = append(seated, self)
+	}
+	var gone []*link
+	ms.mu.Lock()
+	for id, m := range ms.peers {
+		l := ms.links[id]
+		if l == nil {
+			l = ms.newLink(m)
+		}
+		l.until = time.Time{}
+		l.left.Store(m.Leaving)
+		if l.dead.Load() {
+			continue
+		}
+		known[id] = m
+		if !m.Leaving {
+			seated = append(seated, m)
 		}
 	}
-	f.end()
-}
-
-// end breaks off the membership and the links, as a crash does.
-func (f *fleet) end() {
-	f.cancel()
-	if f.gossip != nil {
-		if err := f.gossip.Shutdown(); err != nil {
-			f.log.Debug("cluster: the gossip did not stop", "err", err)
+	for id, l := range ms.links {
+		if _, belongs := ms.peers[id]; belongs {
+			continue
+		}
+		if l.until.IsZero() && !l.dead.Load() && !l.left.Load() {
+			ms.unreachable[id] = l.to
+		}
+		switch {
+		case l.until.IsZero():
+			l.until = now.Add(grace)
+			gone = append(gone, l)
+		case now.After(l.until):
+			delete(ms.links, id)
+			l.stop()
 		}
 	}
-	if f.listener != nil {
-		f.listener.Close()
+	ms.mu.Unlock()
+	if len(seated) == 0 { // everybody leaves: the last ones keep what they have
+		seated = slices.Collect(maps.Values(known))
 	}
-	f.mu.Lock()
-	for c := range f.conns {
-		c.Close()
+	ms.known.Store(&known)
+	ms.detectPartition(known)
+	ms.noteAlone(len(known) == 1)
+	for _, l := range gone { // its answers do not come any more
+		if s := l.current.Load(); s != nil {
+			ms.n.pending.fail(s)
+		}
 	}
-	f.mu.Unlock()
-	f.work.Wait()
+	ms.install(newRing(seated))
+	ms.rebuilds.Add(1)
 }
 
-// OnMove has tell called after each change of who owns what; moved reports
-// whether the activation of an identity is another one since. It must not block.
-func (n *Node) OnMove(tell func(moved func(kind, id string) bool)) {
-	if f := n.fleet; f != nil {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.onMove = append(f.onMove, tell)
+// stand notes whether anybody else belongs.
+func (ms *membership) noteAlone(alone bool) {
+	if alone == ms.alone.Load() {
+		return
+	}
+	ms.leaseMu.Lock()
+	defer ms.leaseMu.Unlock()
+	switch {
+	case !alone && ms.confirmedAt.Load() != never:
+		ms.confirmedAt.Store(ms.clock()) // until now it needed nobody's word
+	case !ms.holdsLease():
+		ms.drop()
+	}
+	ms.alone.Store(alone)
+}
+
+// install puts a ring in force and lets go of what others own by it.
+func (ms *membership) install(next *ring) {
+	before := ms.ring.Load()
+	if before.same(next) {
+		return
+	}
+	ms.mu.Lock()
+	ms.rememberRing(before)
+	if alone := len(before.seats) == 1 && before.has(ms.self.ID); next.has(ms.self.ID) && (alone || !before.has(ms.self.ID)) {
+		ms.rememberRing(next.without(ms.self.ID)) // the others have been at it without this node
+	}
+	var back []string
+	for _, m := range next.seats {
+		if m.ID == ms.self.ID {
+			continue
+		}
+		// One that a young node hears of later than of others may be older than it.
+		if !before.has(m.ID) && (ms.seen[m.ID] || len(before.seats) > 1 && ms.clock() < int64(grace)) {
+			back = append(back, m.ID)
+			ms.rememberRing(&ring{[]seat{m}}) // it may have been alone at it
+		}
+		ms.seen[m.ID] = true
+	}
+	clear(ms.moved)
+	listeners := slices.Clone(ms.onMove)
+	ms.mu.Unlock()
+	ms.ring.Store(next)
+	ms.retireForeign()
+	if len(back) > 0 {
+		ms.reactivateRows(back)
+	}
+	ms.wakeCallers()
+	ms.log.Info("cluster: members", "count", len(next.seats), "activations", ms.n.Live())
+	for _, tell := range listeners {
+		tell(func(kind, id string) bool { return before.moved(next, identity{kind, id}) })
 	}
 }
+
+// newLink starts the way to a member; the caller holds the lock.
+func (ms *membership) newLink(m Member) *link {
+	l := &link{membership: ms, to: m}
+	l.ctx, l.stop = context.WithCancel(ms.ctx)
+	ms.links[m.ID] = l
+	ms.background.Go(l.run)
+	return l
+}
+
+func (ms *membership) dial(ctx context.Context, address string) (net.Conn, error) {
+	if ms.tls != nil {
+		return (&tls.Dialer{Config: ms.tls}).DialContext(ctx, "tcp", address)
+	}
+	return (&net.Dialer{}).DialContext(ctx, "tcp", address)
+}
+
+// track remembers an open connection of a peer; false when the node stops.
+func (ms *membership) track(c net.Conn) bool {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	if ms.ctx.Err() != nil {
+		return false
+	}
+	ms.conns[c] = true
+	return true
+}
+
+func (ms *membership) untrack(c net.Conn) {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	delete(ms.conns, c)
+}
+
+var _ actor.Process = (*peer)(nil)

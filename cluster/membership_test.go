@@ -1,111 +1,593 @@
 package cluster
 
 import (
-	"encoding/json"
+	"context"
+	"errors"
 	"fmt"
-	"log/slog"
-	"slices"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
-	"github.com/hashicorp/memberlist"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"castellan/internal/porttest"
 )
 
-// Whatever a member says of itself by gossip, it is either not taken in or can be
-// placed, shown and sent away again; it never becomes this node, nor is it given
-// this node's place.
-func FuzzMeta(f *testing.F) {
-	seed := func(name string, m any) {
-		text, err := json.Marshal(m)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(name, text)
-	}
-	seed("10.0.0.2:7947~18ea2da27e2a7fe1", meta{Actor: "10.0.0.2:7947", Version: "v1.2.3", Epoch: 3})
-	seed("10.0.0.2:7947~18ea2da27e2a7fe2", meta{Actor: "10.0.0.2:7947", Leaving: true})
-	seed("", meta{Actor: "10.0.0.2:7947"})
-	seed("~", meta{Actor: "[::1]:0"})
-	seed("nobody", meta{Actor: "no port"})
-	seed("numbers", map[string]any{"a": 7, "e": -1})
-	f.Add("not text", []byte{0xff, 0x00, '{'})
-	f.Add("deep", []byte(`{"a":"h:1","e":18446744073709551616}`))
-	f.Fuzz(func(t *testing.T, name string, text []byte) {
-		n, err := New(Options{GossipAddr: "127.0.0.1:7946", ActorAddr: "127.0.0.1:7947", Log: slog.New(slog.DiscardHandler)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer n.fleet.end()
-		fl := n.fleet
-		said := &memberlist.Node{Name: name, Meta: text}
-		(*events)(fl).NotifyJoin(said)
-		(*events)(fl).NotifyUpdate(said)
-		m, taken := fl.peers[name]
-		if len(fl.peers) > 1 || len(fl.peers) == 1 && !taken {
-			t.Fatalf("members %v", fl.peers)
-		}
-		if taken {
-			if m.ID != name || m.Address == "" || m.ID == fl.self.ID {
-				t.Errorf("took in %+v", m)
-			}
-			r := newRing([]Member{fl.self, m})
-			if m.Address != fl.self.Address && (!r.has(fl.self.ID) || !r.has(m.ID)) {
-				t.Errorf("%+v has another's place", m)
-			}
-			if r.owner(identity{"challenge", "c-1"}) == nil {
-				t.Error("nobody owns anything")
-			}
-			if _, err := json.Marshal(m); err != nil {
-				t.Error(err)
-			}
-		}
-		(*events)(fl).NotifyLeave(said)
-		if len(fl.peers) != 0 {
-			t.Errorf("%v is still there", fl.peers)
-		}
-	})
+// cast watches every activation of a test: of one identity only the latest may
+// handle anything.
+type cast struct {
+	mu     sync.Mutex
+	latest map[string]*player
+	births map[string]int
+	broken atomic.Int64
 }
 
-// A node that joins owns nothing before it knows who belongs, and takes whoever it
-// hears of later than of others for one that may have owned what it has by then.
-func TestJoining(t *testing.T) {
-	n, err := New(Options{GossipAddr: "127.0.0.1:7946", ActorAddr: "127.0.0.1:7947", Log: slog.New(slog.DiscardHandler)})
+func newCast() *cast { return &cast{latest: map[string]*player{}, births: map[string]int{}} }
+
+// player answers with the address of its node, keeps who says "wait" and
+// answers them at "go".
+type player struct {
+	c    *cast
+	kept []Sender
+}
+
+func (p *player) Receive(c *Context, msg any) {
+	p.c.mu.Lock()
+	if _, born := msg.(Activated); born {
+		p.c.latest[c.ID()] = p
+		p.c.births[c.ID()]++
+		p.c.mu.Unlock()
+		return
+	}
+	if p.c.latest[c.ID()] != p {
+		p.c.broken.Add(1)
+	}
+	p.c.mu.Unlock()
+	say, ok := msg.(*wrapperspb.StringValue)
+	if !ok {
+		return
+	}
+	switch say.Value {
+	case "wait":
+		p.kept = append(p.kept, c.Sender())
+		return
+	case "go":
+		for _, s := range p.kept {
+			s.Reply(wrapperspb.String("gone"))
+		}
+	case "slow":
+		time.Sleep(50 * time.Millisecond)
+	}
+	c.Reply(wrapperspb.String(c.Node().Address()))
+}
+
+// member starts a node that joins the others.
+func member(t *testing.T, c *cast, keys *Keys, others ...*Node) *Node {
+	t.Helper()
+	return memberAt(t, c, Options{GossipAddr: porttest.Free(t), ActorAddr: porttest.Free(t), Keys: keys}, others...)
+}
+
+func memberAt(t *testing.T, c *cast, o Options, others ...*Node) *Node {
+	t.Helper()
+	o.Version, o.Log, o.Join = "test", quietly(), nil
+	for _, n := range others {
+		o.Join = append(o.Join, n.membership.o.GossipAddr)
+	}
+	n, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := n.fleet
-	defer f.end()
-	hear := func(addr string) string {
-		text, err := json.Marshal(meta{Actor: addr})
+	n.Register(Kind{Name: "player", New: func() Behaviour { return &player{c: c} }})
+	if err := n.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		n.Leave(ctx)
+		n.Stop(ctx)
+	})
+	return n
+}
+
+func together(t testing.TB, ns ...*Node) {
+	t.Helper()
+	until(t, "the members see each other", func() bool {
+		for _, n := range ns {
+			if len(n.membership.ring.Load().seats) != len(ns) || !n.membership.holdsLease() {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func until(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s: not in time", what)
+		}
+	}
+}
+
+func tell(ctx context.Context, n *Node, id, say string) (string, error) {
+	m, err := n.Call(ctx, "player", id, wrapperspb.String(say))
+	if err != nil {
+		return "", err
+	}
+	return m.(*wrapperspb.StringValue).Value, nil
+}
+
+func testKeys(t *testing.T) *Keys {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "keys")
+	if err := InitKeys(dir); err != nil {
+		t.Fatal(err)
+	}
+	k, err := LoadKeys(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func TestMembersShareTheWork(t *testing.T) {
+	c, keys := newCast(), testKeys(t)
+	a := member(t, c, keys)
+	b := member(t, c, keys, a)
+	d := member(t, c, keys, a)
+	together(t, a, b, d)
+	at := map[string]int{}
+	for i := range 300 {
+		id, first := fmt.Sprint("id-", i), ""
+		for _, n := range []*Node{a, b, d} {
+			got, err := tell(t.Context(), n, id, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if first == "" {
+				first = got
+			}
+			if got != first {
+				t.Fatalf("%s answers at %s and at %s", id, first, got)
+			}
+		}
+		at[first]++
+		if c.births[id] != 1 {
+			t.Errorf("%s was activated %d times", id, c.births[id])
+		}
+	}
+	if len(at) != 3 || c.broken.Load() > 0 {
+		t.Errorf("activations %v, %d answers of a second one", at, c.broken.Load())
+	}
+	// What names a node lives there.
+	for _, n := range []*Node{a, b, d} {
+		if got, err := tell(t.Context(), b, n.Address(), ""); err != nil || got != n.Address() {
+			t.Errorf("the identity of %s answers at %s, %v", n.Address(), got, err)
+		}
+	}
+	if _, err := a.Call(t.Context(), "nobody", "x", wrapperspb.String("")); !errors.Is(err, ErrKind) {
+		t.Errorf("an unknown kind: %v", err)
+	}
+
+	s, err := AskStatus(t.Context(), b.membership.o.ActorAddr, keys)
+	if err != nil || s.Self != b.Address() || !s.Belongs || len(s.Members) != 3 || s.Activations["player"] != at[b.Address()]+1 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	for _, m := range s.Members {
+		if m.Share < 0.28 || m.Share > 0.39 || m.Version != "test" || m.Leaving {
+			t.Errorf("%+v", m)
+		}
+	}
+
+	heard := make(chan proto.Message, 1)
+	d.Listen("ear", func(m proto.Message) { heard <- m })
+	a.Post(d.Address(), "ear", wrapperspb.String("hello"))
+	if m := <-heard; m.(*wrapperspb.StringValue).Value != "hello" {
+		t.Errorf("%v", m)
+	}
+	a.Post("127.0.0.1:1~0", "ear", wrapperspb.String("nobody is there"))
+}
+
+// Members come and go under load: every call is answered, and never by an
+// activation that another one has replaced.
+func TestJoinAndLeaveUnderLoad(t *testing.T) {
+	c, keys := newCast(), testKeys(t)
+	a := member(t, c, keys)
+	b := member(t, c, keys, a)
+	together(t, a, b)
+	ctx, stop := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	var calls atomic.Int64
+	for g := range 8 {
+		all.Go(func() {
+			for i := g; ctx.Err() == nil; i++ {
+				if _, err := tell(t.Context(), []*Node{a, b}[i%2], fmt.Sprint("id-", i%200), ""); err != nil {
+					t.Errorf("a call while members come and go: %v", err)
+					return
+				}
+				calls.Add(1)
+			}
+		})
+	}
+	for range 2 {
+		d := member(t, c, keys, a)
+		together(t, a, b, d)
+		before := calls.Load()
+		until(t, "some calls", func() bool { return calls.Load() > before+500 })
+		lives := d.Live()
+		d.Leave(t.Context())
+		if lives == 0 || d.Live() != 0 {
+			t.Errorf("a member that left had %d activations and has %d", lives, d.Live())
+		}
+		d.Stop(t.Context())
+		together(t, a, b)
+	}
+	stop()
+	all.Wait()
+	if c.broken.Load() > 0 {
+		t.Errorf("%d messages were handled by an activation that had been replaced", c.broken.Load())
+	}
+}
+
+// Who waits for an activation that moves is carried to its next owner, and
+// what it had begun is finished.
+func TestWaitersFollowTheirActivation(t *testing.T) {
+	c := newCast()
+	a := member(t, c, nil)
+	b := member(t, c, nil, a)
+	together(t, a, b)
+	var ids []string
+	for i := 0; len(ids) < 5; i++ {
+		if id := fmt.Sprint("id-", i); !a.membership.owns(identity{"player", id}) {
+			ids = append(ids, id)
+		}
+	}
+	answers := make(chan error, 2*len(ids))
+	for _, id := range ids {
+		for _, n := range []*Node{a, a} {
+			go func() {
+				got, err := tell(t.Context(), n, id, "wait")
+				if err == nil && got != "gone" {
+					err = errors.New(got)
+				}
+				answers <- err
+			}()
+		}
+	}
+	until(t, "everybody waits", func() bool { return b.Live() == int64(len(ids)) })
+	slow := make(chan error, 1)
+	go func() { _, err := tell(t.Context(), a, ids[0], "slow"); slow <- err }()
+	time.Sleep(10 * time.Millisecond)
+	b.Leave(t.Context())
+	if err := <-slow; err != nil {
+		t.Errorf("what was being handled: %v", err)
+	}
+	until(t, "everybody waits at the next owner", func() bool { return a.Live() == int64(len(ids)) })
+	for range 2 { // twice: a call may be on its way still
+		time.Sleep(20 * time.Millisecond)
+		for _, id := range ids {
+			if _, err := tell(t.Context(), a, id, "go"); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	for range 2 * len(ids) {
+		if err := <-answers; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A member that dies without a word is given up as soon as its address
+// refuses; what it had is activated elsewhere.
+func TestDeathIsNoticed(t *testing.T) {
+	c := newCast()
+	a := member(t, c, nil)
+	b := member(t, c, nil, a)
+	d := member(t, c, nil, a)
+	together(t, a, b, d)
+	for i := range 100 {
+		if _, err := tell(t.Context(), a, fmt.Sprint("id-", i), ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.membership.end()
+	began := time.Now()
+	for i := range 100 {
+		got, err := tell(t.Context(), a, fmt.Sprint("id-", i), "")
+		for errors.Is(err, ErrLost) {
+			got, err = tell(t.Context(), a, fmt.Sprint("id-", i), "")
+		}
+		if err != nil || got == d.Address() {
+			t.Fatalf("answered by %s, %v", got, err)
+		}
+	}
+	if took := time.Since(began); took > 2*time.Second {
+		t.Errorf("it took %v", took)
+	}
+}
+
+// A process that is started again where one has just died takes its place; what
+// was sent to the dead one does not reach it.
+func TestRestartOnTheSameAddress(t *testing.T) {
+	c, keys := newCast(), testKeys(t)
+	a := member(t, c, keys)
+	b := member(t, c, keys, a)
+	together(t, a, b)
+	for i := range 50 {
+		if _, err := tell(t.Context(), a, fmt.Sprint("id-", i), ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	heard := make(chan proto.Message, 1)
+	b.membership.end()
+	again := memberAt(t, c, b.membership.o, a)
+	again.Listen("ear", func(m proto.Message) { heard <- m })
+	a.Post(b.Address(), "ear", wrapperspb.String("for the dead"))
+	together(t, a, again)
+	for i := range 50 {
+		got, err := tell(t.Context(), a, fmt.Sprint("id-", i), "")
+		for errors.Is(err, ErrLost) {
+			got, err = tell(t.Context(), a, fmt.Sprint("id-", i), "")
+		}
+		if err != nil || got == b.Address() {
+			t.Fatalf("answered by %s, %v", got, err)
+		}
+	}
+	a.Post(again.Address(), "ear", wrapperspb.String("hello"))
+	if m := <-heard; m.(*wrapperspb.StringValue).Value != "hello" {
+		t.Errorf("%v", m)
+	}
+}
+
+// A node that does not know whether it belongs serves nothing; when it knows
+// again it begins anew with what it owns.
+func TestMembershipLease(t *testing.T) {
+	c := newCast()
+	a := member(t, c, nil)
+	b := member(t, c, nil, a)
+	together(t, a, b)
+	var id string
+	for i := 0; id == ""; i++ {
+		if s := fmt.Sprint("id-", i); b.membership.owns(identity{"player", s}) {
+			id = s
+		}
+	}
+	for range 2 {
+		if got, err := tell(t.Context(), a, id, ""); err != nil || got != b.Address() || c.births[id] != 1 {
+			t.Fatalf("%s, %v, %d activations", got, err, c.births[id])
+		}
+	}
+	// While nobody at a knows b, as after a freeze.
+	known := *a.membership.known.Load()
+	a.membership.known.Store(&map[string]Member{a.Address(): known[a.Address()]})
+	b.membership.confirm(0, false)
+	if b.membership.holdsLease() {
+		t.Fatal("b believes that it belongs")
+	}
+	if _, err := b.membership.slot(identity{"player", "another"}); b.membership.owns(identity{"player", "another"}) && !errors.Is(err, errElsewhere) {
+		t.Errorf("a first activation without a lease: %v", err)
+	}
+	if got, err := tell(t.Context(), b, id, ""); err != nil || got != b.Address() {
+		t.Fatalf("%s, %v", got, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.births[id] != 2 || b.membership.lapses.Load() == 0 {
+		t.Errorf("%d activations, %d lapses", c.births[id], b.membership.lapses.Load())
+	}
+}
+
+// A member that says nothing keeps nobody waiting for long.
+func TestNobodyWaitsForTheUnreachable(t *testing.T) {
+	c := newCast()
+	a := member(t, c, nil)
+	// Something that takes connections and never speaks, as a frozen process
+	// does.
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	silent := Member{ID: l.Addr().String() + "~1", Address: l.Addr().String()}
+	a.membership.mu.Lock()
+	a.membership.peers[silent.ID] = silent
+	a.membership.mu.Unlock()
+	a.membership.wake()
+	var id string
+	until(t, "it is a member", func() bool { return len(a.membership.ring.Load().seats) == 2 })
+	for i := 0; id == ""; i++ {
+		if s := fmt.Sprint("id-", i); !a.membership.owns(identity{"player", s}) {
+			id = s
+		}
+	}
+	began := time.Now()
+	if _, err := tell(t.Context(), a, id, ""); !errors.Is(err, ErrLost) || time.Since(began) > 1500*time.Millisecond {
+		t.Errorf("%v after %v", err, time.Since(began))
+	}
+}
+
+// What is queued for an activation that was dropped is not handled by it.
+func TestDroppedActivationsHandleNothing(t *testing.T) {
+	c := newCast()
+	a := member(t, c, nil)
+	b := member(t, c, nil, a)
+	together(t, a, b)
+	var id string
+	for i := 0; id == ""; i++ {
+		if s := fmt.Sprint("id-", i); b.membership.owns(identity{"player", s}) {
+			id = s
+		}
+	}
+	done := make(chan error, 8)
+	for range cap(done) {
+		go func() { _, err := tell(t.Context(), a, id, "slow"); done <- err }()
+	}
+	until(t, "a queue", func() bool {
+		x := b.membership.n.find(identity{"player", id})
+		return x != nil && x.state.Load() > 3
+	})
+	b.membership.leaseMu.Lock()
+	b.membership.drop()
+	b.membership.leaseMu.Unlock()
+	for range cap(done) {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	if c.broken.Load() > 0 || c.births[id] != 2 {
+		t.Errorf("%d by the old one, %d activations", c.broken.Load(), c.births[id])
+	}
+}
+
+func TestKeys(t *testing.T) {
+	for _, addr := range []string{"192.0.2.1:7946", "0.0.0.0:7946", ":7946"} {
+		if _, err := New(Options{GossipAddr: addr, ActorAddr: "127.0.0.1:7947", Log: quietly()}); err == nil {
+			t.Errorf("%s without keys was accepted", addr)
+		}
+	}
+	if _, err := New(Options{GossipAddr: "127.0.0.1:7946", ActorAddr: "192.0.2.1:7947", Log: quietly()}); !errors.Is(err, ErrKeys) {
+		t.Errorf("actors beyond loopback without keys: %v", err)
+	}
+	dir := t.TempDir()
+	first, second := filepath.Join(dir, "first"), filepath.Join(dir, "second")
+	if err := errors.Join(InitKeys(first), NodeKeys(first, second)); err != nil {
+		t.Fatal(err)
+	}
+	if err := InitKeys(first); err == nil || !strings.Contains(err.Error(), "already") {
+		t.Errorf("a folder with keys: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(second, caKey)); !errors.Is(err, os.ErrNotExist) {
+		t.Error("a node has the authority's key")
+	}
+	for _, d := range []string{first, second} {
+		files, err := os.ReadDir(d)
 		if err != nil {
 			t.Fatal(err)
 		}
-		(*events)(f).NotifyJoin(&memberlist.Node{Name: addr + "~1", Meta: text})
-		return addr + "~1"
-	}
-	f.joining.Store(true)
-	x := hear("127.0.0.1:7957")
-	f.rebuild()
-	if f.ring.Load().has(x) || n.Belongs() {
-		t.Error("it serves before it has joined")
-	}
-	f.joining.Store(false)
-	f.rebuild()
-	if !f.ring.Load().has(x) {
-		t.Fatal("it has not joined")
-	}
-	mine := ""
-	for i := 0; mine == ""; i++ { // what it owns whoever belongs
-		key := identity{"k", fmt.Sprint(i)}
-		if r := newRing([]Member{f.self, {ID: x, Address: "127.0.0.1:7957"}, {ID: "y", Address: "127.0.0.1:7967"}}); r.owner(key).ID == f.self.ID {
-			mine = key.id
+		for _, f := range files {
+			if i, err := f.Info(); err != nil || i.Mode().Perm() != 0o600 {
+				t.Errorf("%s: %v, %v", f.Name(), i.Mode(), err)
+			}
 		}
 	}
-	if got := n.Former("k", mine); !slices.Equal(got, []string{x}) {
-		t.Errorf("asks %v", got)
+	one, err := LoadKeys(first)
+	if err != nil {
+		t.Fatal(err)
 	}
-	y := hear("127.0.0.1:7967")
-	f.rebuild()
-	if got := n.Former("k", mine); !slices.Contains(got, y) {
-		t.Errorf("asks %v and not %s, which may be older", got, y)
+	other, err := LoadKeys(second)
+	if err != nil {
+		t.Fatal(err)
 	}
+	c := newCast()
+	a := member(t, c, one)
+	b := member(t, c, other, a)
+	together(t, a, b)
+	// Neither the gossip nor the links of another cluster get in.
+	stranger := member(t, c, testKeys(t), a)
+	time.Sleep(300 * time.Millisecond)
+	if len(stranger.membership.ring.Load().seats) != 1 || len(a.membership.ring.Load().seats) != 2 {
+		t.Error("a node with other keys is a member")
+	}
+	if conn, err := stranger.membership.dial(t.Context(), a.membership.o.ActorAddr); err == nil {
+		conn.Close()
+		t.Error("a link with the certificate of another cluster")
+	}
+}
+
+// Whatever connects, and whatever a member sends, the node goes on.
+func TestHostilePeers(t *testing.T) {
+	c, keys := newCast(), testKeys(t)
+	a := member(t, c, keys)
+	hello := frame{op: opHello, id: "x:1~1", kind: a.Address()}
+	unknown := frame{op: opCall, req: 7, kind: "player", id: "x", typ: "castellan.Unknown", body: []byte{1, 2, 3}}
+	nobody := frame{op: opCall, req: 8, kind: "nobody", id: "x"}
+	nobody.carry(wrapperspb.String(""))
+	broken := frame{op: opCall, req: 9, kind: "player", id: "x", typ: "google.protobuf.StringValue", body: []byte{0xff}}
+	for name, sent := range map[string][]byte{
+		"nothing":        nil,
+		"noise":          []byte("GET / HTTP/1.1\r\n\r\n"),
+		"no hello":       unknown.append(nil),
+		"a huge frame":   append(hello.append(nil), 0xff, 0xff, 0xff, 0xff),
+		"a broken frame": append(hello.append(nil), 0, 0, 0, 2, 0xff, 0xff),
+		"unknown things": broken.append(nobody.append(unknown.append(hello.append(nil)))),
+		"another node":   (&frame{op: opHello, id: "x", kind: "y"}).append(nil),
+		"wild numbers":   (&frame{op: 99, req: 1 << 63, code: 1 << 60}).append(hello.append(nil)),
+		"empty names":    (&frame{op: opRelease}).append((&frame{op: opPost}).append((&frame{op: opTell}).append(hello.append(nil)))),
+	} {
+		for _, secured := range []bool{true, false} {
+			var conn net.Conn
+			var err error
+			if secured {
+				conn, err = a.membership.dial(t.Context(), a.membership.o.ActorAddr)
+			} else {
+				conn, err = net.Dial("tcp", a.membership.o.ActorAddr)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			conn.Write(sent)
+			if name == "unknown things" && secured {
+				for range 4 { // hello, and three refusals
+					f, _, err := readFrame(conn, nil)
+					if err != nil || f.op == opAnswer && f.code != codeKind {
+						t.Errorf("%+v, %v", f, err)
+					}
+				}
+			}
+			conn.Close()
+		}
+		if got, err := tell(t.Context(), a, "x", ""); err != nil || got != a.Address() {
+			t.Fatalf("after %s: %s, %v", name, got, err)
+		}
+	}
+}
+
+// BenchmarkCallAcross is a call that another node answers, 128 at a time.
+func BenchmarkCallAcross(b *testing.B) {
+	c := newCast()
+	var ns []*Node
+	for range 2 {
+		o := Options{GossipAddr: porttest.Free(b), ActorAddr: porttest.Free(b), Log: quietly()}
+		for _, n := range ns {
+			o.Join = append(o.Join, n.membership.o.GossipAddr)
+		}
+		n, err := New(o)
+		if err != nil {
+			b.Fatal(err)
+		}
+		n.Register(Kind{Name: "player", New: func() Behaviour { return &player{c: c} }})
+		if err := n.Start(); err != nil {
+			b.Fatal(err)
+		}
+		defer n.Stop(context.Background())
+		ns = append(ns, n)
+	}
+	together(b, ns...)
+	var ids []string
+	for i := 0; len(ids) < 1024; i++ {
+		if id := fmt.Sprint("id-", i); ns[1].membership.owns(identity{"player", id}) {
+			ids = append(ids, id)
+		}
+	}
+	msg := wrapperspb.String("")
+	b.ReportAllocs()
+	b.SetParallelism(64)
+	b.ResetTimer()
+	b.RunParallel(func(pb *testing.PB) {
+		for i := 0; pb.Next(); i++ {
+			if _, err := ns[0].Call(context.Background(), "player", ids[i&1023], msg); err != nil {
+				b.Error(err)
+				return
+			}
+		}
+	})
 }

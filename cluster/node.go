@@ -69,20 +69,20 @@ type Kind struct {
 
 // Node is one process of the cluster.
 type Node struct {
-	sys      *actor.ActorSystem
-	kinds    map[string]*kind
-	ask      *asker
-	work     *workers
-	shards   [256]shard
-	seed     maphash.Seed
-	live     atomic.Int64
-	closed   atomic.Bool
-	fleet    *fleet // nil on a node that is alone
-	traces   Tracing
-	admit    func(ctx context.Context) error
-	others   func(ctx context.Context, side Side) (bool, error)
-	log      *slog.Logger
-	narrates bool // each activation is logged
+	sys             *actor.ActorSystem
+	kinds           map[string]*kind
+	pending         *pendingCalls
+	work            *workers
+	shards          [256]shard
+	seed            maphash.Seed
+	live            atomic.Int64
+	closed          atomic.Bool
+	membership      *membership // nil on a node that is alone
+	traces          Tracing
+	admit           func(ctx context.Context) error
+	witness         func(ctx context.Context, side Component) (bool, error)
+	log             *slog.Logger
+	logsActivations bool // each activation is logged
 
 	mu        sync.RWMutex
 	named     map[string]func(proto.Message)
@@ -100,7 +100,7 @@ type identity struct{ kind, id string }
 
 type shard struct {
 	mu sync.RWMutex
-	m  map[identity]*cell
+	m  map[identity]*activationSlot
 }
 
 // Solo starts a node that is alone. Register its kinds before the first call.
@@ -112,11 +112,11 @@ func newNode(log *slog.Logger) *Node {
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return quiet }),
 		actor.WithDeadLetterRequestLogging(false),
 	)
-	n := &Node{sys: sys, work: newWorkers(), kinds: map[string]*kind{}, seed: maphash.MakeSeed(), named: map[string]func(proto.Message){}, receivers: map[string]Receiver{}, log: log, narrates: log.Enabled(context.Background(), slog.LevelDebug)}
+	n := &Node{sys: sys, work: newWorkers(), kinds: map[string]*kind{}, seed: maphash.MakeSeed(), named: map[string]func(proto.Message){}, receivers: map[string]Receiver{}, log: log, logsActivations: log.Enabled(context.Background(), slog.LevelDebug)}
 	for i := range n.shards {
-		n.shards[i].m = map[identity]*cell{}
+		n.shards[i].m = map[identity]*activationSlot{}
 	}
-	n.ask = newAsker(sys)
+	n.pending = newPendingCalls(sys)
 	return n
 }
 
@@ -136,8 +136,8 @@ func (n *Node) Admit(check func(ctx context.Context) error) { n.admit = check }
 // Address names this node to others. An identity that has a node's address as
 // its id lives on that node.
 func (n *Node) Address() string {
-	if n.fleet != nil {
-		return n.fleet.self.ID
+	if n.membership != nil {
+		return n.membership.self.ID
 	}
 	return n.sys.Address()
 }
@@ -145,7 +145,7 @@ func (n *Node) Address() string {
 // Owns reports whether the activation of (kind, id) belongs on this node. A
 // node that is alone owns them all.
 func (n *Node) Owns(kind, id string) bool {
-	return n.fleet == nil || n.fleet.owns(identity{kind, id})
+	return n.membership == nil || n.membership.owns(identity{kind, id})
 }
 
 // Live is the number of activations on this node.
@@ -153,10 +153,10 @@ func (n *Node) Live() int64 { return n.live.Load() }
 
 // Calls is the number of calls that wait for an answer.
 func (n *Node) Calls() int64 {
-	if n.fleet != nil {
-		return n.fleet.calls.Load()
+	if n.membership != nil {
+		return n.membership.calls.Load()
 	}
-	return n.ask.pending.Load()
+	return n.pending.waiting.Load()
 }
 
 // Call sends msg to the activation of (kind, id) and returns its answer. It
@@ -178,60 +178,60 @@ func (n *Node) CallWithin(ctx context.Context, within time.Duration, kind, id st
 }
 
 func (n *Node) call(ctx context.Context, within time.Duration, key identity, along string, msg proto.Message) (proto.Message, error) {
-	if n.fleet != nil {
-		return n.fleet.call(ctx, within, key, along, msg)
+	if n.membership != nil {
+		return n.membership.call(ctx, within, key, along, msg)
 	}
-	c, err := n.entered(key)
+	slot, err := n.entered(key)
 	if err != nil {
 		return nil, err
 	}
-	return n.ask.ask(ctx, within, c.pid, along, msg)
+	return n.pending.askHere(ctx, within, slot.pid, along, msg)
 }
 
 // entered counts one message in to the activation of key.
-func (n *Node) entered(key identity) (*cell, error) {
+func (n *Node) entered(key identity) (*activationSlot, error) {
 	for {
-		c, err := n.activate(key)
+		slot, err := n.activate(key)
 		if err != nil {
 			return nil, err
 		}
-		if in, err := c.enter(); in || err != nil {
-			return c, err
+		if in, err := slot.enter(); in || err != nil {
+			return slot, err
 		}
 		// It has ended and is about to leave the table. Many that only looked
 		// again would keep it from the lock it needs for that.
-		n.remove(c)
+		n.remove(slot)
 	}
 }
 
 // Tell sends msg to the activation of (kind, id) and does not wait. It may be
 // lost.
 func (n *Node) Tell(kind, id string, msg proto.Message) {
-	if n.fleet != nil {
-		n.fleet.tell(opTell, identity{kind, id}, msg)
+	if n.membership != nil {
+		n.membership.tell(opTell, identity{kind, id}, msg)
 		return
 	}
-	if c, err := n.entered(identity{kind, id}); err == nil {
-		n.sys.Root.Send(c.pid, counted{msg})
+	if slot, err := n.entered(identity{kind, id}); err == nil {
+		n.sys.Root.Send(slot.pid, counted{msg})
 	}
 }
 
 // TellLive is Tell for an identity that is active; others are left asleep.
 func (n *Node) TellLive(kind, id string, msg proto.Message) {
-	if n.fleet != nil {
-		n.fleet.tell(opTellLive, identity{kind, id}, msg)
+	if n.membership != nil {
+		n.membership.tell(opTellLive, identity{kind, id}, msg)
 		return
 	}
 	n.tellLive(identity{kind, id}, msg)
 }
 
 func (n *Node) tellLive(key identity, msg proto.Message) {
-	c := n.find(key)
-	if c == nil {
+	slot := n.find(key)
+	if slot == nil {
 		return
 	}
-	if entered, err := c.enter(); entered && err == nil {
-		n.sys.Root.Send(c.pid, counted{msg})
+	if entered, err := slot.enter(); entered && err == nil {
+		n.sys.Root.Send(slot.pid, counted{msg})
 	}
 }
 
@@ -247,8 +247,8 @@ func (n *Node) Listen(name string, receive func(proto.Message)) {
 // be lost.
 func (n *Node) Post(address, name string, msg proto.Message) {
 	if address != n.Address() {
-		if n.fleet != nil {
-			n.fleet.post(address, name, msg)
+		if n.membership != nil {
+			n.membership.post(address, name, msg)
 		}
 		return
 	}
@@ -278,16 +278,16 @@ func (n *Node) Stop(ctx context.Context) {
 		case <-ctx.Done():
 		}
 	}
-	if n.fleet != nil {
-		n.fleet.stop()
+	if n.membership != nil {
+		n.membership.stop()
 	}
 	for i := range n.shards {
 		s := &n.shards[i]
 		s.mu.Lock()
-		for key, c := range s.m {
+		for key, slot := range s.m {
 			delete(s.m, key)
-			c.state.Store(gone)
-			n.sys.Root.Stop(c.pid)
+			slot.state.Store(gone)
+			n.sys.Root.Stop(slot.pid)
 		}
 		s.mu.Unlock()
 	}
@@ -299,7 +299,7 @@ func (n *Node) shard(key identity) *shard {
 	return &n.shards[maphash.String(n.seed, key.id)&255]
 }
 
-func (n *Node) find(key identity) *cell {
+func (n *Node) find(key identity) *activationSlot {
 	s := n.shard(key)
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -307,9 +307,9 @@ func (n *Node) find(key identity) *cell {
 }
 
 // activate finds the activation of key or makes it.
-func (n *Node) activate(key identity) (*cell, error) {
-	if c := n.find(key); c != nil {
-		return c, nil
+func (n *Node) activate(key identity) (*activationSlot, error) {
+	if slot := n.find(key); slot != nil {
+		return slot, nil
 	}
 	s := n.shard(key)
 	if n.closed.Load() {
@@ -321,37 +321,37 @@ func (n *Node) activate(key identity) (*cell, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c := s.m[key]; c != nil {
-		return c, nil
+	if slot := s.m[key]; slot != nil {
+		return slot, nil
 	}
-	c := &cell{key: key}
-	if n.narrates {
-		c.acted.Store(time.Now().UnixNano())
-		n.log.Debug("cluster: an activation began", "kind", key.kind, "id", key.id, "at", c.acted.Load())
+	slot := &activationSlot{key: key}
+	if n.logsActivations {
+		slot.lastActed.Store(time.Now().UnixNano())
+		n.log.Debug("cluster: an activation began", "kind", key.kind, "id", key.id, "at", slot.lastActed.Load())
 	}
-	c.pid = n.sys.Root.Spawn(k.props)
-	s.m[key] = c
+	slot.pid = n.sys.Root.Spawn(k.props)
+	s.m[key] = slot
 	n.live.Add(1)
 	k.activated.Add(1)
-	n.sys.Root.Send(c.pid, born{c})
-	return c, nil
+	n.sys.Root.Send(slot.pid, born{slot})
+	return slot, nil
 }
 
 // remove takes c out of the table; false when it is not there any more.
-func (n *Node) remove(c *cell) bool {
-	s := n.shard(c.key)
+func (n *Node) remove(slot *activationSlot) bool {
+	s := n.shard(slot.key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.m[c.key] != c {
+	if s.m[slot.key] != slot {
 		return false
 	}
-	delete(s.m, c.key)
+	delete(s.m, slot.key)
 	n.live.Add(-1)
-	if n.narrates { // when it last acted tells two that existed at once from two that acted
-		n.log.Debug("cluster: an activation ended", "kind", c.key.kind, "id", c.key.id, "acted", c.acted.Load())
+	if n.logsActivations { // when it last acted tells two that existed at once from two that acted
+		n.log.Debug("cluster: an activation ended", "kind", slot.key.kind, "id", slot.key.id, "acted", slot.lastActed.Load())
 	}
-	if c.done != nil {
-		close(c.done)
+	if slot.done != nil {
+		close(slot.done)
 	}
 	return true
 }

@@ -18,20 +18,20 @@ import (
 // an actor process whose PID stands for whoever waits there, so that an actor
 // answers as it answers on its own node.
 type peer struct {
-	f    *fleet
-	from string
-	out  *outbox
-	pid  *actor.PID
+	membership *membership
+	from       string
+	queue      *frameQueue
+	pid        *actor.PID
 }
 
 // maxPeers bounds the connections that members may open here.
 const maxPeers = 256
 
 // accept serves the members that connect.
-func (f *fleet) accept() {
+func (ms *membership) accept() {
 	slots := make(chan struct{}, maxPeers)
 	for {
-		conn, err := f.listener.Accept()
+		conn, err := ms.listener.Accept()
 		if err != nil {
 			if errors.Is(err, net.ErrClosed) {
 				return
@@ -45,30 +45,30 @@ func (f *fleet) accept() {
 			conn.Close()
 			continue
 		}
-		f.work.Go(func() {
+		ms.background.Go(func() {
 			defer func() { <-slots }()
-			f.serve(conn)
+			ms.serve(conn)
 		})
 	}
 }
 
 // serve takes frames until the connection ends. Whatever a peer sends, the
 // worst that follows is that it is not heard any more.
-func (f *fleet) serve(conn net.Conn) {
+func (ms *membership) serve(conn net.Conn) {
 	defer conn.Close()
 	defer func() {
 		if p := recover(); p != nil {
-			f.log.Warn("cluster: a peer sent what cannot be read", "from", conn.RemoteAddr().String(), "panic", p, "stack", string(debug.Stack()))
+			ms.log.Warn("cluster: a peer sent what cannot be read", "from", conn.RemoteAddr().String(), "panic", p, "stack", string(debug.Stack()))
 		}
 	}()
-	if !f.track(conn) {
+	if !ms.track(conn) {
 		return
 	}
-	defer f.untrack(conn)
-	conn.SetDeadline(time.Now().Add(silence))
+	defer ms.untrack(conn)
+	conn.SetDeadline(time.Now().Add(readTimeout))
 	if c, ok := conn.(*tls.Conn); ok {
-		if err := c.HandshakeContext(f.ctx); err != nil {
-			f.log.Debug("cluster: a peer without the cluster's certificate", "from", conn.RemoteAddr().String(), "err", err)
+		if err := c.HandshakeContext(ms.ctx); err != nil {
+			ms.log.Debug("cluster: a peer without the cluster's certificate", "from", conn.RemoteAddr().String(), "err", err)
 			return
 		}
 	}
@@ -77,20 +77,20 @@ func (f *fleet) serve(conn net.Conn) {
 	if err != nil || hello.op != opHello {
 		return
 	}
-	back := frame{op: opHello, id: f.self.ID}
-	if _, err := conn.Write(back.append(nil)); err != nil || hello.kind != f.self.ID {
+	back := frame{op: opHello, id: ms.self.ID}
+	if _, err := conn.Write(back.append(nil)); err != nil || hello.kind != ms.self.ID {
 		return // it means a process that was here before
 	}
-	p := &peer{f: f, from: hello.id, out: newOutbox()}
+	p := &peer{membership: ms, from: hello.id, queue: newFrameQueue()}
 	var ok bool
-	if p.pid, ok = f.n.sys.ProcessRegistry.Add(p, fmt.Sprintf("peer/%d", f.peerNames.Add(1))); !ok {
+	if p.pid, ok = ms.n.sys.ProcessRegistry.Add(p, fmt.Sprintf("peer/%d", ms.peerNames.Add(1))); !ok {
 		return
 	}
-	defer f.n.sys.ProcessRegistry.Remove(p.pid)
-	defer p.out.close()
-	f.work.Go(func() { p.out.run(conn) })
+	defer ms.n.sys.ProcessRegistry.Remove(p.pid)
+	defer p.queue.close()
+	ms.background.Go(func() { p.queue.run(conn) })
 	for {
-		conn.SetReadDeadline(time.Now().Add(silence))
+		conn.SetReadDeadline(time.Now().Add(readTimeout))
 		var fr frame
 		if fr, buf, err = readFrame(r, buf); err != nil {
 			return
@@ -102,17 +102,17 @@ func (f *fleet) serve(conn net.Conn) {
 // take acts on one frame. It never waits: answers for others come by the same
 // connection.
 func (p *peer) take(fr *frame) {
-	f, key := p.f, identity{fr.kind, fr.id}
+	ms, key := p.membership, identity{fr.kind, fr.id}
 	switch fr.op {
 	case opPing:
 		code := uint64(codeOK)
-		switch m, ok := (*f.known.Load())[p.from]; {
+		switch m, ok := (*ms.known.Load())[p.from]; {
 		case !ok:
 			code = codeStranger
-		case m.Leaving && !f.ring.Load().has(p.from):
+		case m.Leaving && !ms.ring.Load().has(p.from):
 			code = codeLeft
 		}
-		p.out.put(&frame{op: opAnswer, req: fr.req, kind: pingKind, code: code})
+		p.queue.put(&frame{op: opAnswer, req: fr.req, kind: pingKind, code: code})
 	case opCall:
 		msg, err := fr.message()
 		if err != nil {
@@ -123,26 +123,26 @@ func (p *peer) take(fr *frame) {
 		p.reach(key, func() { p.call(key, req, along, msg) })
 	case opTell:
 		if msg, err := fr.message(); err == nil {
-			p.reach(key, func() { f.tellHere(key, msg) })
+			p.reach(key, func() { ms.tellHere(key, msg) })
 		}
 	case opTellLive:
 		if msg, err := fr.message(); err == nil {
-			f.n.tellLive(key, msg)
+			ms.n.tellLive(key, msg)
 		}
 	case opPost:
 		if msg, err := fr.message(); err == nil {
-			f.n.receive(fr.kind, msg)
+			ms.n.receive(fr.kind, msg)
 		}
 	case opAsk:
 		p.receiveAsk(fr)
 	case opStatus:
-		if text, err := json.Marshal(f.n.Status()); err == nil {
-			p.out.put(&frame{op: opAnswer, req: fr.req, body: text})
+		if text, err := json.Marshal(ms.n.Status()); err == nil {
+			p.queue.put(&frame{op: opAnswer, req: fr.req, body: text})
 		}
 	case opRelease:
 		req := fr.req
-		f.work.Go(func() {
-			f.release(key)
+		ms.background.Go(func() {
+			ms.release(key)
 			p.answer(req, codeOK)
 		})
 	}
@@ -150,25 +150,25 @@ func (p *peer) take(fr *frame) {
 
 // reach runs do, beside the reader when it may have to wait for others.
 func (p *peer) reach(key identity, do func()) {
-	if p.f.n.find(key) != nil || !p.f.unsettled() {
+	if p.membership.n.find(key) != nil || !p.membership.unsettled() {
 		do()
 		return
 	}
-	p.f.work.Go(do)
+	p.membership.background.Go(do)
 }
 
 // call puts a member's question to the activation here.
 func (p *peer) call(key identity, req uint64, along string, msg proto.Message) {
-	c, err := p.f.cell(key)
+	slot, err := p.membership.slot(key)
 	if err == nil {
 		var entered bool
-		if entered, err = c.enter(); err == nil && !entered {
+		if entered, err = slot.enter(); err == nil && !entered {
 			err = errElsewhere
 		}
 	}
 	switch {
 	case err == nil:
-		p.f.n.sys.Root.Send(c.pid, question(msg, &actor.PID{Address: p.pid.Address, Id: p.pid.Id, RequestId: uint32(req)}, along))
+		p.membership.n.sys.Root.Send(slot.pid, question(msg, &actor.PID{Address: p.pid.Address, Id: p.pid.Id, RequestId: uint32(req)}, along))
 	case errors.Is(err, ErrBusy):
 		p.answer(req, codeBusy)
 	case errors.Is(err, ErrKind):
@@ -178,7 +178,7 @@ func (p *peer) call(key identity, req uint64, along string, msg proto.Message) {
 	}
 }
 
-func (p *peer) answer(req, code uint64) { p.out.put(&frame{op: opAnswer, req: req, code: code}) }
+func (p *peer) answer(req, code uint64) { p.queue.put(&frame{op: opAnswer, req: req, code: code}) }
 
 // SendUserMessage implements actor.Process: an actor answers.
 func (p *peer) SendUserMessage(pid *actor.PID, msg any) {
@@ -198,7 +198,7 @@ func (p *peer) SendUserMessage(pid *actor.PID, msg any) {
 	default:
 		fr.code = codeElsewhere
 	}
-	p.out.put(&fr)
+	p.queue.put(&fr)
 }
 
 // SendSystemMessage implements actor.Process.

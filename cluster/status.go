@@ -33,31 +33,31 @@ type MemberStatus struct {
 
 // Members are those that belong to the cluster, this node included.
 func (n *Node) Members() []Member {
-	if n.fleet == nil {
+	if n.membership == nil {
 		return []Member{{ID: n.Address(), Address: n.Address()}}
 	}
-	return slices.Collect(maps.Values(*n.fleet.known.Load()))
+	return slices.Collect(maps.Values(*n.membership.known.Load()))
 }
 
 // Belongs reports whether this node knows that it is a member; otherwise it
 // serves no actors.
-func (n *Node) Belongs() bool { return n.fleet == nil || n.fleet.holds() }
+func (n *Node) Belongs() bool { return n.membership == nil || n.membership.holdsLease() }
 
 // HandedOver counts the activations that other members took over.
 func (n *Node) HandedOver() int64 {
-	if n.fleet == nil {
+	if n.membership == nil {
 		return 0
 	}
-	return n.fleet.handedOver.Load()
+	return n.membership.handedOver.Load()
 }
 
 // Moved counts the activations that this node made after members that owned
 // them before were asked to let go.
 func (n *Node) Moved() int64 {
-	if n.fleet == nil {
+	if n.membership == nil {
 		return 0
 	}
-	return n.fleet.takenOver.Load()
+	return n.membership.takenOver.Load()
 }
 
 // Load is what the activations of one kind are doing on this node.
@@ -77,10 +77,10 @@ func (n *Node) Loads() map[string]Load {
 	}
 	for i := range n.shards {
 		n.shards[i].mu.RLock()
-		for key, c := range n.shards[i].m {
+		for key, slot := range n.shards[i].m {
 			l := loads[key.kind]
 			l.Active++
-			if waits := c.waiting(); waits > 0 {
+			if waits := slot.waiting(); waits > 0 {
 				l.Waiting += waits
 				l.Deepest = max(l.Deepest, waits)
 			}
@@ -94,10 +94,10 @@ func (n *Node) Loads() map[string]Load {
 // Lapses counts how often all activations were dropped because the node did
 // not know that it belongs.
 func (n *Node) Lapses() int64 {
-	if n.fleet == nil {
+	if n.membership == nil {
 		return 0
 	}
-	return n.fleet.lapses.Load()
+	return n.membership.lapses.Load()
 }
 
 // sample is how many made-up identities shares are counted with.
@@ -111,12 +111,12 @@ func (n *Node) Status() Status {
 			s.Activations[kind] = l.Active
 		}
 	}
-	f := n.fleet
-	if f == nil {
+	ms := n.membership
+	if ms == nil {
 		s.Members = []MemberStatus{{Member{ID: s.Self, Address: s.Self}, 1}}
 		return s
 	}
-	count, r := map[string]int{}, f.ring.Load()
+	count, r := map[string]int{}, ms.ring.Load()
 	for i := range sample {
 		if o := r.owner(identity{"sample", fmt.Sprint(i)}); o != nil {
 			count[o.ID]++
@@ -142,7 +142,7 @@ func AskStatus(ctx context.Context, address string, keys *Keys) (s Status, err e
 			return got, err
 		}
 		defer conn.Close()
-		conn.SetDeadline(time.Now().Add(silence))
+		conn.SetDeadline(time.Now().Add(readTimeout))
 		text := hello.append(nil)
 		for _, f := range more {
 			text = f.append(text)

@@ -11,14 +11,13 @@ import (
 
 	"castellan/actors/ratelimit"
 	"castellan/cluster"
-	"castellan/domain/firewall"
-	"castellan/domain/window"
+	domain "castellan/domain/ratelimit"
 	"castellan/internal/porttest"
 )
 
 // member is a real node of a cluster on loopback, with its counter.
 type member struct {
-	*ratelimit.Counter
+	*ratelimit.Limiter
 	node *cluster.Node
 }
 
@@ -75,7 +74,7 @@ func TestMembersOfACluster(t *testing.T) {
 		work.Go(func() {
 			for k := i; ctx.Err() == nil; k++ {
 				to := (*targets.Load())[k%len(*targets.Load())]
-				ok, err := to.Allow(ctx, []firewall.Demand{{Key: firewall.Key{Rule: "r", Name: fmt.Sprint(k % keys)}, Limit: limit, Period: 10 * time.Minute}}, make([]window.Standing, 1))
+				ok, err := to.Allow(ctx, []domain.Demand{{Key: domain.Key{Rule: "r", Name: fmt.Sprint(k % keys)}, Limit: limit, Period: 10 * time.Minute}}, make([]domain.Standing, 1))
 				if err != nil {
 					t.Error(err)
 				} else if ok {
@@ -144,9 +143,9 @@ func benchmark(b *testing.B, callers, nodes int, owned bool) {
 	}
 	settled(b, all...)
 	time.Sleep(300 * time.Millisecond)
-	var keys []firewall.Key
+	var keys []domain.Key
 	for i := 0; len(keys) < 500; i++ {
-		k := firewall.Key{Rule: "login-ip", Name: fmt.Sprint("user-", i)}
+		k := domain.Key{Rule: "login-ip", Name: fmt.Sprint("user-", i)}
 		if owner, _ := first.node.Place(ratelimit.Kind, fmt.Sprint(k.Partition())); (owner == first.node.Address()) == owned {
 			keys = append(keys, k)
 		}
@@ -157,9 +156,9 @@ func benchmark(b *testing.B, callers, nodes int, owned bool) {
 	var work sync.WaitGroup
 	for range callers {
 		work.Go(func() {
-			demands, stands := make([]firewall.Demand, 1), make([]window.Standing, 1)
+			demands, stands := make([]domain.Demand, 1), make([]domain.Standing, 1)
 			for i := next.Add(1); i <= int64(b.N); i = next.Add(1) {
-				demands[0] = firewall.Demand{Key: keys[i%500], Limit: 4000, Period: 20 * time.Millisecond}
+				demands[0] = domain.Demand{Key: keys[i%500], Limit: 4000, Period: 20 * time.Millisecond}
 				first.Allow(context.Background(), demands, stands)
 			}
 		})

@@ -32,8 +32,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"castellan/cluster"
-	"castellan/domain/firewall"
-	"castellan/domain/window"
+	"castellan/domain/ratelimit"
 )
 
 // Cluster is what the counters need of the nodes; *cluster.Node is one.
@@ -56,23 +55,23 @@ const Kind = "rates"
 const (
 	// silence is how long an owner may say nothing (D-WAF-13); then its stand-in is
 	// asked, and when that says nothing either, the front decides within its share.
-	silence = 75 * time.Millisecond
+	answerTimeout = 75 * time.Millisecond
 	// copyTime is how long an admission waits for the stand-in to know it, and again
 	// to learn why it does not. Both fit into the patience of a front.
-	copyTime = 30 * time.Millisecond
+	replicateTimeout = 30 * time.Millisecond
 	// moveTime is how long a front looks for an owner while nodes that answer say
 	// that it is another.
-	moveTime = 600 * time.Millisecond
+	moveTimeout = 600 * time.Millisecond
 	// probeTime is how often one that was silent is tried again.
-	probeTime = 25 * time.Millisecond
+	probeInterval = 25 * time.Millisecond
 )
 
 // Stats are counts since the start.
 type Stats struct {
 	Here, Elsewhere int64 // decisions by this node and by others, for its own requests
 	Cached          int64 // refusals that were known here
-	Leased          int64 // let in by what was counted beforehand
-	Stood           int64 // decisions in the place of a silent owner
+	Reserved        int64 // let in by what was counted beforehand
+	AsReplica       int64 // decisions in the place of a silent owner
 	Shared          int64 // decisions within this node's share, because nobody answered
 	Batches, Asked  int64 // sent to owners, and the requests in them
 	Copies, Copied  int64 // batches sent to stand-ins, and the admissions in them
@@ -81,147 +80,147 @@ type Stats struct {
 }
 
 // Counter is the firewall's Counter on a node of a cluster.
-type Counter struct {
+type Limiter struct {
 	net   Cluster
-	table *firewall.Local
+	table *ratelimit.Table
 	log   *slog.Logger
 	self  string
 
-	place atomic.Pointer[placement]
-	roles []role // of the partitions; the table's locks guard them
-	front [fronts]front
+	place         atomic.Pointer[placement]
+	partitions    []partition // of the partitions; the table's locks guard them
+	localLimiters [localShards]localLimiter
 
-	mu    sync.Mutex // of changes of the placement
-	drops int64
-	ways  sync.Map // of *member, by id
-	moves chan struct{}
+	mu      sync.Mutex // of changes of the placement
+	drops   int64
+	members sync.Map // of *member, by id
+	changes chan struct{}
 	// What requests use, to be used again: *ask and *local.
-	unused, locals sync.Pool
-	work           sync.WaitGroup
-	closing        sync.RWMutex // of adding to work
-	ctx            context.Context
-	stop           context.CancelFunc
+	queries, decisions sync.Pool
+	background         sync.WaitGroup
+	closing            sync.RWMutex // of adding to work
+	ctx                context.Context
+	stop               context.CancelFunc
 
-	here, elsewhere, cached, spent, stood, shared, batches, asked, copies, copied, pulled, merged, warned atomic.Int64
+	here, elsewhere, cached, reserved, asReplica, shared, batches, asked, copies, copied, pulled, merged, warned atomic.Int64
 }
 
-var _ firewall.Counter = (*Counter)(nil)
+var _ ratelimit.Limiter = (*Limiter)(nil)
 
 // New returns a Counter without a count. It must be made before the node starts.
 // Without now it goes by the monotonic clock of the machine.
-func New(net Cluster, now func() time.Time, log *slog.Logger) *Counter {
-	c := &Counter{net: net, table: firewall.NewLocal(now), log: log, self: net.Address(), roles: make([]role, firewall.Partitions),
-		moves: make(chan struct{}, 1)}
-	c.unused.New, c.locals.New = newAsk, newLocal
-	c.ctx, c.stop = context.WithCancel(context.Background())
-	c.place.Store(c.look())
-	net.Serve(askName, c.receiveAsk)
-	net.Serve(copyName, c.receiveCopy)
-	net.Serve(pullName, c.receivePull)
-	net.OnMove(c.moved)
-	c.work.Go(c.settle)
-	return c
+func New(net Cluster, now func() time.Time, log *slog.Logger) *Limiter {
+	l := &Limiter{net: net, table: ratelimit.NewTable(now), log: log, self: net.Address(), partitions: make([]partition, ratelimit.Partitions),
+		changes: make(chan struct{}, 1)}
+	l.queries.New, l.decisions.New = newQuery, newOwnDecision
+	l.ctx, l.stop = context.WithCancel(context.Background())
+	l.place.Store(l.readPlacement())
+	net.Serve(queryName, l.receiveQueries)
+	net.Serve(updateName, l.receiveUpdates)
+	net.Serve(pullName, l.receivePull)
+	net.OnMove(l.moved)
+	l.background.Go(l.settle)
+	return l
 }
 
 // Close ends what goes on in the background. The node has stopped: nobody asks
 // any more.
-func (c *Counter) Close() {
-	c.closing.Lock()
-	c.stop()
-	c.closing.Unlock()
-	c.work.Wait()
+func (l *Limiter) Close() {
+	l.closing.Lock()
+	l.stop()
+	l.closing.Unlock()
+	l.background.Wait()
 }
 
 // aside does something in the background; false: not any more.
-func (c *Counter) aside(do func()) bool {
-	c.closing.RLock()
-	defer c.closing.RUnlock()
-	if c.ctx.Err() != nil {
+func (l *Limiter) inBackground(do func()) bool {
+	l.closing.RLock()
+	defer l.closing.RUnlock()
+	if l.ctx.Err() != nil {
 		return false
 	}
-	c.work.Go(do)
+	l.background.Go(do)
 	return true
 }
 
 // Stats tells what was counted.
-func (c *Counter) Stats() Stats {
-	return Stats{Here: c.here.Load(), Elsewhere: c.elsewhere.Load(), Cached: c.cached.Load(), Leased: c.spent.Load(), Stood: c.stood.Load(), Shared: c.shared.Load(),
-		Batches: c.batches.Load(), Asked: c.asked.Load(), Copies: c.copies.Load(), Copied: c.copied.Load(), Pulled: c.pulled.Load(), Merged: c.merged.Load()}
+func (l *Limiter) Stats() Stats {
+	return Stats{Here: l.here.Load(), Elsewhere: l.elsewhere.Load(), Cached: l.cached.Load(), Reserved: l.reserved.Load(), AsReplica: l.asReplica.Load(), Shared: l.shared.Load(),
+		Batches: l.batches.Load(), Asked: l.asked.Load(), Copies: l.copies.Load(), Copied: l.copied.Load(), Pulled: l.pulled.Load(), Merged: l.merged.Load()}
 }
 
 // Keys is how many windows this node keeps, those it stands in for included.
-func (c *Counter) Keys() int { return c.table.Keys() }
+func (l *Limiter) Keys() int { return l.table.Keys() }
 
 // verdict is what becomes of a request under some keys.
 type verdict uint32
 
 const (
-	again    verdict = iota // it was not decided: look for the owner once more
-	admitted                // and counted
-	refused                 // and not counted
-	silent                  // whoever was asked said nothing
+	retry       verdict = iota // it was not decided: look for the owner once more
+	admitted                   // and counted
+	refused                    // and not counted
+	unreachable                // whoever was asked said nothing
 )
 
 // Allow implements firewall.Counter. It always can tell.
-func (c *Counter) Allow(_ context.Context, demands []firewall.Demand, stands []window.Standing) (bool, error) {
-	if c.known(demands, stands) {
-		c.cached.Add(1)
+func (l *Limiter) Allow(_ context.Context, demands []ratelimit.Demand, stands []ratelimit.Standing) (bool, error) {
+	if l.knownRefusal(demands, stands) {
+		l.cached.Add(1)
 		return false, nil
 	}
-	if c.spend(demands, stands) {
+	if l.spendReserved(demands, stands) {
 		return true, nil
 	}
-	began, without := c.table.Instant(), false
+	began, skipUnreachable := l.table.Instant(), false
 	for pause := time.Millisecond; ; pause = min(2*pause, 20*time.Millisecond) {
-		v := c.round(demands, stands, without)
+		v := l.decideOnce(demands, stands, skipUnreachable)
 		if v == admitted || v == refused {
-			c.note(demands, stands, v)
+			l.remember(demands, stands, v)
 			return v == admitted, nil
 		}
-		if v == silent && !without {
-			without = true // with the stand-in
+		if v == unreachable && !skipUnreachable {
+			skipUnreachable = true // with the stand-in
 			continue
 		}
-		waited := time.Duration(c.table.Instant() - began)
-		if v == silent && waited >= silence || waited >= moveTime {
+		waited := time.Duration(l.table.Instant() - began)
+		if v == unreachable && waited >= answerTimeout || waited >= moveTimeout {
 			break
 		}
 		select {
 		case <-time.After(pause):
-		case <-c.ctx.Done():
+		case <-l.ctx.Done():
 		}
 	}
-	c.warn(time.Duration(c.table.Instant() - began))
-	return c.share(demands, stands), nil
+	l.warnShared(time.Duration(l.table.Instant() - began))
+	return l.decideByShare(demands, stands), nil
 }
 
 // warnPause is how often it is said that limits are shared.
 const warnPause = 10 * time.Second
 
 // warn says that a request was decided by a share, now and then.
-func (c *Counter) warn(waited time.Duration) {
-	n, now := c.shared.Add(1), c.table.Instant()
-	if last := c.warned.Load(); (last == 0 || now-last > int64(warnPause)) && c.warned.CompareAndSwap(last, max(now, 1)) {
-		c.log.Warn("rate limits: nobody answered for a counter, its limit is shared among the nodes", "waited", waited.Round(time.Millisecond), "so far", n)
+func (l *Limiter) warnShared(waited time.Duration) {
+	n, now := l.shared.Add(1), l.table.Instant()
+	if last := l.warned.Load(); (last == 0 || now-last > int64(warnPause)) && l.warned.CompareAndSwap(last, max(now, 1)) {
+		l.log.Warn("rate limits: nobody answered for a counter, its limit is shared among the nodes", "waited", waited.Round(time.Millisecond), "so far", n)
 	}
 }
 
 // Look implements firewall.Counter. What nobody tells counts as untouched.
-func (c *Counter) Look(_ context.Context, demands []firewall.Demand, stands []window.Standing) error {
+func (l *Limiter) Look(_ context.Context, demands []ratelimit.Demand, stands []ratelimit.Standing) error {
 	clear(stands)
-	pl := c.place.Load()
+	pl := l.place.Load()
 	for i := range demands {
 		d, s := demands[i:i+1], stands[i:i+1]
-		if t := c.target(pl, demands[i].Key.Partition(), false); t.member == c.self {
-			if err := c.table.Look(context.Background(), d, s); err != nil {
+		if t := l.target(pl, demands[i].Key.Partition(), false); t.member == l.self {
+			if err := l.table.Look(context.Background(), d, s); err != nil {
 				return err
 			}
 		} else if t.member != "" {
-			q := c.ask(t, modeLook, 0, d...)
+			q := l.query(t, modeLook, 0, d...)
 			if <-q.done {
 				copy(s, q.stands)
 			}
-			c.unused.Put(q)
+			l.queries.Put(q)
 		}
 	}
 	return nil
@@ -231,14 +230,14 @@ func (c *Counter) Look(_ context.Context, demands []firewall.Demand, stands []wi
 // its stand-in. Without one that is silent means not even to try it again.
 type target struct {
 	member  string
-	standIn bool
+	replica bool
 }
 
-func (c *Counter) target(pl *placement, part int, without bool) target {
-	owner, next := pl.owner[part], pl.next[part]
+func (l *Limiter) target(pl *placement, part int, skipUnreachable bool) target {
+	owner, next := pl.owner[part], pl.replica[part]
 	switch {
 	case owner == "" || next == "":
-	case owner == c.self && !c.net.Belongs(), owner != c.self && c.way(owner).mute(c.table.Instant(), without):
+	case owner == l.self && !l.net.Belongs(), owner != l.self && l.member(owner).unreachable(l.table.Instant(), skipUnreachable):
 		return target{next, true}
 	}
 	return target{owner, false}
@@ -250,59 +249,59 @@ const maxDemands = 8
 // round has each owner decide, those of other nodes at the same time. All or
 // nothing: what some had admitted when another refuses is taken back. Keys of
 // this node come last, because what they refuse nobody else has to take back.
-func (c *Counter) round(demands []firewall.Demand, stands []window.Standing, without bool) verdict {
-	pl := c.place.Load()
+func (l *Limiter) decideOnce(demands []ratelimit.Demand, stands []ratelimit.Standing, skipUnreachable bool) verdict {
+	pl := l.place.Load()
 	var room [maxDemands]target
 	targets := room[:0]
-	here, standIn := 0, false
+	here, asReplica := 0, false
 	for i := range demands {
-		t := c.target(pl, demands[i].Key.Partition(), without)
+		t := l.target(pl, demands[i].Key.Partition(), skipUnreachable)
 		if t.member == "" {
-			return silent
+			return unreachable
 		}
-		if t.member == c.self {
+		if t.member == l.self {
 			here++
-			standIn = standIn || t.standIn
-			t.standIn = false
+			asReplica = asReplica || t.replica
+			t.replica = false
 		}
 		targets = append(targets, t)
 	}
 	if here == len(demands) {
-		c.here.Add(1)
-		return c.decide(demands, stands, standIn)
+		l.here.Add(1)
+		return l.decide(demands, stands, asReplica)
 	}
-	c.elsewhere.Add(1)
-	var sent [maxDemands]*ask
-	asked := sent[:0]
+	l.elsewhere.Add(1)
+	var sent [maxDemands]*query
+	queries := sent[:0]
 	for i, t := range targets {
-		if t.member == c.self || slices.Contains(targets[:i], t) {
+		if t.member == l.self || slices.Contains(targets[:i], t) {
 			continue
 		}
 		mode := uint32(modeCount)
-		if t.standIn {
-			mode = modeStandIn
+		if t.replica {
+			mode = modeAsReplica
 		}
 		if some := pick(demands, targets, t); len(some) > 0 {
-			asked = append(asked, c.ask(t, mode, 0, some...))
+			queries = append(queries, l.query(t, mode, 0, some...))
 		}
 	}
 	v := admitted
-	for _, q := range asked {
+	for _, q := range queries {
 		<-q.done
 		put(stands, targets, q.target, q.stands)
 		v = worse(v, q.verdict)
 	}
 	if here > 0 && v == admitted {
-		own := target{member: c.self}
-		some := make([]window.Standing, here)
-		v = c.decide(pick(demands, targets, own), some, standIn)
+		own := target{member: l.self}
+		some := make([]ratelimit.Standing, here)
+		v = l.decide(pick(demands, targets, own), some, asReplica)
 		put(stands, targets, own, some)
 	}
-	for _, q := range asked {
+	for _, q := range queries {
 		if v != admitted && q.verdict == admitted {
-			c.takeBack(q)
+			l.takeBack(q)
 		} else {
-			c.unused.Put(q)
+			l.queries.Put(q)
 		}
 	}
 	return v
@@ -313,17 +312,17 @@ func worse(a, b verdict) verdict {
 	switch {
 	case a == refused || b == refused:
 		return refused
-	case a == silent || b == silent:
-		return silent
-	case a == again || b == again:
-		return again
+	case a == unreachable || b == unreachable:
+		return unreachable
+	case a == retry || b == retry:
+		return retry
 	}
 	return admitted
 }
 
 // pick are the demands that one decides about, and put gives them back how they
 // stand.
-func pick(demands []firewall.Demand, targets []target, of target) (some []firewall.Demand) {
+func pick(demands []ratelimit.Demand, targets []target, of target) (some []ratelimit.Demand) {
 	if len(targets) == 1 {
 		return demands
 	}
@@ -335,7 +334,7 @@ func pick(demands []firewall.Demand, targets []target, of target) (some []firewa
 	return some
 }
 
-func put(stands []window.Standing, targets []target, of target, some []window.Standing) {
+func put(stands []ratelimit.Standing, targets []target, of target, some []ratelimit.Standing) {
 	n := 0
 	for i, t := range targets {
 		if t == of && n < len(some) {

@@ -9,8 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"castellan/domain/firewall"
-	"castellan/domain/window"
+	"castellan/domain/ratelimit"
 )
 
 var three = []string{"a", "b", "c"}
@@ -158,7 +157,7 @@ func TestExact(t *testing.T) {
 				more, fewer, worst := tr.over(limit)
 				for k, n := range tr.admitted {
 					if n > limit {
-						p := fmt.Sprint((firewall.Key{Rule: "r", Name: k}).Partition())
+						p := fmt.Sprint((ratelimit.Key{Rule: "r", Name: k}).Partition())
 						t.Log(k, n, "p", p, "four", place([]string{"a", "b", "c", "d"}, p)[:3], "three", place(three, p)[:3], "two", place([]string{"a", "b"}, p)[:2])
 					}
 				}
@@ -190,8 +189,8 @@ func TestAllOrNothingAcrossOwners(t *testing.T) {
 		// Ten keys with room, and one narrow key that stops everybody.
 		admitted := 0
 		for i := range 300 {
-			demands := []firewall.Demand{demand("narrow", "x", 40), demand("wide", fmt.Sprint(i%10), 100), demand("land", "TR", 1000)}
-			ok, err := w.nodes[three[i%3]].Allow(t.Context(), demands, make([]window.Standing, 3))
+			demands := []ratelimit.Demand{demand("narrow", "x", 40), demand("wide", fmt.Sprint(i%10), 100), demand("land", "TR", 1000)}
+			ok, err := w.nodes[three[i%3]].Allow(t.Context(), demands, make([]ratelimit.Standing, 3))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -204,8 +203,8 @@ func TestAllOrNothingAcrossOwners(t *testing.T) {
 			t.Errorf("%d were let in by a limit of 40", admitted)
 		}
 		for _, id := range three {
-			stands := make([]window.Standing, 2)
-			if err := w.nodes[id].Look(t.Context(), []firewall.Demand{demand("land", "TR", 1000), demand("wide", "3", 100)}, stands); err != nil {
+			stands := make([]ratelimit.Standing, 2)
+			if err := w.nodes[id].Look(t.Context(), []ratelimit.Demand{demand("land", "TR", 1000), demand("wide", "3", 100)}, stands); err != nil {
 				t.Fatal(err)
 			}
 			if stands[0].Used != 40 || stands[1].Used != 4 {
@@ -223,7 +222,7 @@ func TestShare(t *testing.T) {
 		// A key that neither belongs to a nor is stood in for by it.
 		key := ""
 		for i := 0; key == ""; i++ {
-			k := firewall.Key{Rule: "r", Name: fmt.Sprint(i)}
+			k := ratelimit.Key{Rule: "r", Name: fmt.Sprint(i)}
 			if p := place(three, fmt.Sprint(k.Partition())); p[0] != "a" && p[1] != "a" {
 				key = k.Name
 			}
@@ -231,7 +230,7 @@ func TestShare(t *testing.T) {
 		ask := func(want bool, within time.Duration) {
 			t.Helper()
 			began := time.Now()
-			ok, err := w.nodes["a"].Allow(t.Context(), []firewall.Demand{demand("r", key, 10)}, make([]window.Standing, 1))
+			ok, err := w.nodes["a"].Allow(t.Context(), []ratelimit.Demand{demand("r", key, 10)}, make([]ratelimit.Standing, 1))
 			if took := time.Since(began); err != nil || ok != want || took > within {
 				t.Errorf("%v, %v after %v", ok, err, took)
 			}
@@ -265,15 +264,15 @@ func TestRefusalsAreRemembered(t *testing.T) {
 			n := w.nodes[id]
 			rule := demand("r", "of "+id, 2)
 			for range 2 {
-				if ok, _ := n.Allow(t.Context(), []firewall.Demand{rule}, make([]window.Standing, 1)); !ok {
+				if ok, _ := n.Allow(t.Context(), []ratelimit.Demand{rule}, make([]ratelimit.Standing, 1)); !ok {
 					t.Error("refused within the limit")
 				}
 			}
-			stands := make([]window.Standing, 1)
-			n.Allow(t.Context(), []firewall.Demand{rule}, stands)
+			stands := make([]ratelimit.Standing, 1)
+			n.Allow(t.Context(), []ratelimit.Demand{rule}, stands)
 			before := n.Stats()
 			for range 100 {
-				if ok, _ := n.Allow(t.Context(), []firewall.Demand{rule}, stands); ok {
+				if ok, _ := n.Allow(t.Context(), []ratelimit.Demand{rule}, stands); ok {
 					t.Error("over the limit")
 				}
 			}
@@ -286,12 +285,12 @@ func TestRefusalsAreRemembered(t *testing.T) {
 			// A rule that was changed is asked for at once.
 			wider := rule
 			wider.Limit = 3
-			if ok, _ := n.Allow(t.Context(), []firewall.Demand{wider}, stands); !ok {
+			if ok, _ := n.Allow(t.Context(), []ratelimit.Demand{wider}, stands); !ok {
 				t.Error("the new limit has no effect")
 			}
-			n.Allow(t.Context(), []firewall.Demand{wider}, stands)
+			n.Allow(t.Context(), []ratelimit.Demand{wider}, stands)
 			time.Sleep(time.Duration(stands[0].Retry) + time.Millisecond)
-			if ok, _ := n.Allow(t.Context(), []firewall.Demand{wider}, stands); !ok {
+			if ok, _ := n.Allow(t.Context(), []ratelimit.Demand{wider}, stands); !ok {
 				t.Error("refused after its time")
 			}
 		}
@@ -300,7 +299,7 @@ func TestRefusalsAreRemembered(t *testing.T) {
 
 // Of a large limit many are counted beforehand: hardly anybody is asked, no
 // period has more than the limit, and little is lost.
-func TestLeases(t *testing.T) {
+func TestReservations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit, period = 4000, 10 * time.Second
 		w := together(t)
@@ -313,12 +312,12 @@ func TestLeases(t *testing.T) {
 		var work sync.WaitGroup
 		for i := range 12 {
 			work.Go(func() {
-				stands := make([]window.Standing, 1)
+				stands := make([]ratelimit.Standing, 1)
 				d := demand("r", "hot", limit)
 				d.Period = period
 				for time.Since(began) < 35*time.Second {
 					sent := time.Since(began)
-					ok, err := w.node(three[i%3]).Allow(t.Context(), []firewall.Demand{d}, stands)
+					ok, err := w.node(three[i%3]).Allow(t.Context(), []ratelimit.Demand{d}, stands)
 					mu.Lock()
 					requests++
 					if err != nil {
@@ -350,7 +349,7 @@ func TestLeases(t *testing.T) {
 		for _, id := range three {
 			s := w.nodes[id].Stats()
 			asked += s.Here + s.Elsewhere
-			spent += s.Leased
+			spent += s.Reserved
 		}
 		t.Logf("%d of %d let in, %d in the worst period; %d by leases, %d asked for", len(all), requests, worst, spent, asked)
 		if worst > limit {

@@ -7,13 +7,12 @@ import (
 	"slices"
 
 	"castellan/actors/pb"
-	"castellan/domain/firewall"
-	"castellan/domain/window"
+	"castellan/domain/ratelimit"
 )
 
 // appendKey writes a key: the length of the rule's label, the label, and the
 // entity behind a letter.
-func appendKey(b []byte, k firewall.Key) []byte {
+func appendKey(b []byte, k ratelimit.Key) []byte {
 	b = binary.AppendUvarint(b, uint64(len(k.Rule)))
 	b = append(b, k.Rule...)
 	if k.IP.IsValid() {
@@ -22,7 +21,7 @@ func appendKey(b []byte, k firewall.Key) []byte {
 	return append(append(b, 'n'), k.Name...)
 }
 
-func parseKey(b []byte) (k firewall.Key, ok bool) {
+func parseKey(b []byte) (k ratelimit.Key, ok bool) {
 	n, size := binary.Uvarint(b)
 	if size <= 0 || n >= uint64(len(b)-size) {
 		return k, false
@@ -42,7 +41,7 @@ func parseKey(b []byte) (k firewall.Key, ok bool) {
 }
 
 // askFits, copyFits and sound tell whether the columns of a message fit each other.
-func askFits(q *pb.RateAsk) bool {
+func queryFits(q *pb.RateAsk) bool {
 	n, sum := len(q.Keys), uint64(0)
 	for _, s := range q.Sizes {
 		sum += uint64(s)
@@ -51,13 +50,13 @@ func askFits(q *pb.RateAsk) bool {
 		(len(q.Counts) == 0 || len(q.Counts) == n)
 }
 
-func copyFits(q *pb.RateCopy) bool {
+func updateFits(q *pb.RateCopy) bool {
 	n := len(q.Parts)
 	return len(q.Numbers) == n && len(q.Keys) == n && len(q.Limits) == n && len(q.Periods) == n && len(q.Taken) == n &&
 		(len(q.Counts) == n && len(q.Aheads) == n || len(q.Counts)+len(q.Aheads) == 0)
 }
 
-func sound(s *pb.RateState) bool {
+func stateFits(s *pb.RateState) bool {
 	n := len(s.Keys)
 	runs := uint64(0)
 	for _, r := range s.Runs {
@@ -74,19 +73,19 @@ type run struct{ instant, count int64 }
 
 // add puts the windows of a state into the part. Their instants become those of
 // this node's clock: no admission is taken for older than it is.
-func (c *Counter) add(part *firewall.Part, s *pb.RateState) { c.addAll(part, []*pb.RateState{s}) }
+func (l *Limiter) add(part *ratelimit.Partition, s *pb.RateState) { l.addAll(part, []*pb.RateState{s}) }
 
 // addAll is add for several states that may have keys in common: what both have
 // counts twice.
-func (c *Counter) addAll(part *firewall.Part, states []*pb.RateState) {
+func (l *Limiter) addAll(part *ratelimit.Partition, states []*pb.RateState) {
 	type sum struct {
 		runs []run
-		rule window.Rule
+		rule ratelimit.Quota
 	}
-	sums := map[firewall.Key]*sum{}
-	now := c.table.Instant()
+	sums := map[ratelimit.Key]*sum{}
+	now := l.table.Instant()
 	for _, s := range states {
-		if !sound(s) {
+		if !stateFits(s) {
 			continue
 		}
 		from := 0
@@ -96,12 +95,12 @@ func (c *Counter) addAll(part *firewall.Part, states []*pb.RateState) {
 			if ok && key.Partition() == int(s.Part) && s.Periods[i] > 0 {
 				at := sums[key]
 				if at == nil {
-					at = &sum{rule: window.Rule{Limit: window.MaxExact}}
+					at = &sum{rule: ratelimit.Quota{Limit: ratelimit.MaxExact}}
 					sums[key] = at
 				}
 				at.rule.Period = max(at.rule.Period, s.Periods[i])
 				if s.Coarse[i] {
-					at.rule.Limit = window.MaxExact + 1
+					at.rule.Limit = ratelimit.MaxExact + 1
 				}
 				for n := from; n < to; n++ {
 					at.runs = append(at.runs, run{now + int64(min(s.Lead, maxLead))*1000 - int64(min(s.Ages[n], math.MaxInt64/2000))*1000, int64(min(s.Counts[n], math.MaxInt32))})
@@ -112,10 +111,10 @@ func (c *Counter) addAll(part *firewall.Part, states []*pb.RateState) {
 	}
 	for key, at := range sums {
 		slices.SortStableFunc(at.runs, func(a, b run) int { return int(min(1, max(-1, a.instant-b.instant))) })
-		w := part.Make(key)
+		w := part.GetOrCreate(key)
 		for _, r := range at.runs {
-			if at.rule.Limit == window.MaxExact {
-				r.count = min(r.count, window.MaxExact)
+			if at.rule.Limit == ratelimit.MaxExact {
+				r.count = min(r.count, ratelimit.MaxExact)
 			}
 			w.Add(now, r.instant-now, r.count, at.rule)
 		}

@@ -9,12 +9,11 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"castellan/actors/pb"
-	"castellan/domain/firewall"
-	"castellan/domain/window"
+	"castellan/domain/ratelimit"
 )
 
 func FuzzKey(f *testing.F) {
-	for _, k := range []firewall.Key{{Rule: "login-ip", IP: netip.MustParseAddr("192.0.2.1")}, {Rule: "r", IP: netip.MustParseAddr("2001:db8::")}, {Rule: "u", Name: "9f1c"}, {Name: "TR"}} {
+	for _, k := range []ratelimit.Key{{Rule: "login-ip", IP: netip.MustParseAddr("192.0.2.1")}, {Rule: "r", IP: netip.MustParseAddr("2001:db8::")}, {Rule: "u", Name: "9f1c"}, {Name: "TR"}} {
 		f.Add(appendKey(nil, k))
 	}
 	f.Add([]byte{})
@@ -33,7 +32,7 @@ func FuzzKey(f *testing.F) {
 
 // Whatever a member sends, it is answered, and no window lets in more for it.
 func FuzzPeer(f *testing.F) {
-	key := firewall.Key{Rule: "r", Name: "kept"}
+	key := ratelimit.Key{Rule: "r", Name: "kept"}
 	text := appendKey(nil, key)
 	part := uint32(key.Partition())
 	seed := func(kind byte, m proto.Message) {
@@ -62,10 +61,10 @@ func FuzzPeer(f *testing.F) {
 		defer w.nodes["b"].Close()
 		w.kill("b")
 		w.see([]string{"a", "b"}, "a")
-		name, m := copyName, proto.Message(&pb.RateCopy{})
+		name, m := updateName, proto.Message(&pb.RateCopy{})
 		switch b[0] {
 		case 'a':
-			name, m = askName, &pb.RateAsk{}
+			name, m = queryName, &pb.RateAsk{}
 		case 'p':
 			name, m = pullName, &pb.RatePull{}
 		}
@@ -79,9 +78,9 @@ func FuzzPeer(f *testing.F) {
 		case <-time.After(10 * time.Second):
 			t.Fatal("no answer")
 		}
-		n.table.Enter(int(part), func(p *firewall.Part) {
-			if w := p.Find(key); w != nil {
-				if s := w.Look(n.table.Instant(), window.Rule{Limit: 1, Period: int64(time.Hour)}); s.Used < 0 || s.Retry > 2*int64(time.Hour) {
+		n.table.WithPartition(int(part), func(p *ratelimit.Partition) {
+			if w := p.Get(key); w != nil {
+				if s := w.Look(n.table.Instant(), ratelimit.Quota{Limit: 1, Period: int64(time.Hour)}); s.Used < 0 || s.Retry > 2*int64(time.Hour) {
 					t.Errorf("%+v", s)
 				}
 			}
@@ -90,23 +89,23 @@ func FuzzPeer(f *testing.F) {
 }
 
 // The state of a partition goes over in pieces and is the same there.
-func TestPieces(t *testing.T) {
+func TestChunks(t *testing.T) {
 	w := newWorld(t)
 	w.start("a", "b")
 	a, b := w.nodes["a"], w.nodes["b"]
 	defer a.Close()
 	defer b.Close()
-	var keys []firewall.Key
+	var keys []ratelimit.Key
 	for i := 0; len(keys) < 900; i++ {
-		if k := (firewall.Key{Rule: "r", Name: string(rune('a'+i%26)) + time.Duration(i).String()}); k.Partition() == 7 {
+		if k := (ratelimit.Key{Rule: "r", Name: string(rune('a'+i%26)) + time.Duration(i).String()}); k.Partition() == 7 {
 			keys = append(keys, k)
 		}
 	}
 	now := a.table.Instant()
-	a.table.Enter(7, func(p *firewall.Part) {
+	a.table.WithPartition(7, func(p *ratelimit.Partition) {
 		for _, k := range keys {
 			for range 100 {
-				p.Make(k).Admit(now, window.Rule{Limit: 200, Period: int64(time.Hour)})
+				p.GetOrCreate(k).Admit(now, ratelimit.Quota{Limit: 200, Period: int64(time.Hour)})
 			}
 		}
 	})
@@ -114,12 +113,12 @@ func TestPieces(t *testing.T) {
 	pieces := 0
 	for {
 		var s *pb.RateState
-		a.table.Enter(7, func(p *firewall.Part) { s = a.pieces(7, p, after)[0] })
-		if !sound(s) || bytes.Compare(s.Keys[0], after) <= 0 {
+		a.table.WithPartition(7, func(p *ratelimit.Partition) { s = a.chunks(7, p, after)[0] })
+		if !stateFits(s) || bytes.Compare(s.Keys[0], after) <= 0 {
 			t.Fatal("a piece that does not fit")
 		}
 		pieces++
-		b.table.Enter(7, func(p *firewall.Part) { b.add(p, s) })
+		b.table.WithPartition(7, func(p *ratelimit.Partition) { b.add(p, s) })
 		if after = s.Keys[len(s.Keys)-1]; !s.More {
 			break
 		}
@@ -127,9 +126,9 @@ func TestPieces(t *testing.T) {
 	if pieces < 3 {
 		t.Errorf("%d pieces", pieces)
 	}
-	b.table.Enter(7, func(p *firewall.Part) {
+	b.table.WithPartition(7, func(p *ratelimit.Partition) {
 		for _, k := range keys {
-			if w := p.Find(k); w == nil || w.Look(b.table.Instant(), window.Rule{Limit: 200, Period: int64(time.Hour)}).Used != 100 {
+			if w := p.Get(k); w == nil || w.Look(b.table.Instant(), ratelimit.Quota{Limit: 200, Period: int64(time.Hour)}).Used != 100 {
 				t.Fatalf("%v did not arrive", k)
 			}
 		}

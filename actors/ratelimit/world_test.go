@@ -14,8 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"castellan/cluster"
-	"castellan/domain/firewall"
-	"castellan/domain/window"
+	"castellan/domain/ratelimit"
 )
 
 // world is a network of nodes in virtual time. Every node has a view of who
@@ -30,7 +29,7 @@ type world struct {
 }
 
 type node struct {
-	*Counter
+	*Limiter
 	w       *world
 	id      string
 	mu      sync.Mutex
@@ -66,7 +65,7 @@ func (w *world) start(ids ...string) {
 		w.mu.Lock()
 		w.nodes[id] = n
 		w.mu.Unlock()
-		n.Counter = New(n, time.Now, slog.New(slog.DiscardHandler))
+		n.Limiter = New(n, time.Now, slog.New(slog.DiscardHandler))
 	}
 }
 
@@ -156,10 +155,10 @@ func (w *world) close() {
 			n.frozen = nil
 		}
 		n.mu.Unlock()
-		n.Counter.stop()
+		n.Limiter.stop()
 	}
 	for _, n := range w.nodes {
-		n.Counter.Close()
+		n.Limiter.Close()
 	}
 	time.Sleep(5 * time.Second)
 	for _, n := range w.nodes {
@@ -308,8 +307,8 @@ func (n *node) Ask(ctx context.Context, within time.Duration, to, name string, q
 }
 
 // demand is one of a rule of so many in a minute.
-func demand(rule, name string, limit int64) firewall.Demand {
-	return firewall.Demand{Key: firewall.Key{Rule: rule, Name: name}, Limit: limit, Period: time.Minute}
+func demand(rule, name string, limit int64) ratelimit.Demand {
+	return ratelimit.Demand{Key: ratelimit.Key{Rule: rule, Name: name}, Limit: limit, Period: time.Minute}
 }
 
 // traffic has clients ask every living node for keys, and counts what is let in.
@@ -339,7 +338,7 @@ func (w *world) run(keys, clients int, limit int64, targets ...string) *traffic 
 				tr.mu.Unlock()
 				key := fmt.Sprint("k", k%keys)
 				began := time.Now()
-				ok, err := to.Allow(w.t.Context(), []firewall.Demand{demand("r", key, limit)}, make([]window.Standing, 1))
+				ok, err := to.Allow(w.t.Context(), []ratelimit.Demand{demand("r", key, limit)}, make([]ratelimit.Standing, 1))
 				took := time.Since(began)
 				alive := !to.isFrozen() // a client of one that is frozen or dead never hears
 				select {

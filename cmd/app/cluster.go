@@ -45,12 +45,12 @@ func (s *service) cluster() (err error) {
 	if s.cfg.Cluster.GossipAddr == "" {
 		return nil
 	}
-	s.stops = newStops()
-	s.stops.beat()
-	s.DB.Admit(s.stops.check)
-	s.node.Admit(s.stops.check)
-	roll := newRoll(s.DB, s.node)
-	s.node.OnApart(roll.ask)
+	s.pauses = newPauseDetector()
+	s.pauses.beat()
+	s.DB.Admit(s.pauses.check)
+	s.node.Admit(s.pauses.check)
+	roll := newWitness(s.DB, s.node)
+	s.node.OnPartition(roll.ask)
 	s.feed.On(change.Cluster, roll.apply)
 	return nil
 }
@@ -58,7 +58,7 @@ func (s *service) cluster() (err error) {
 // clusterStatus is what an administrator is shown of the node's cluster.
 func (s *service) clusterStatus() httpcluster.Status {
 	at := s.node.Status()
-	if n := s.counts.Keys(); n > 0 {
+	if n := s.limiter.Keys(); n > 0 {
 		at.Activations[ratelimit.Kind] = n
 	}
 	out := httpcluster.Status{Node: at.Self, Belongs: at.Belongs, Activations: at.Activations, Moved: at.Moved,

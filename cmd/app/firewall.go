@@ -5,20 +5,21 @@ import (
 	"fmt"
 	"time"
 
-	"castellan/actors/ratelimit"
+	clusterlimit "castellan/actors/ratelimit"
 	"castellan/config"
 	"castellan/domain/change"
 	"castellan/domain/firewall"
 	"castellan/domain/geo"
+	"castellan/domain/ratelimit"
 	httpapi "castellan/http"
 	httpfirewall "castellan/http/firewall"
 	"castellan/outbound/geoip"
 	"castellan/persistence"
 )
 
-// counts are the windows of rate limits.
-type counts interface {
-	firewall.Counter
+// limiter keeps the windows of rate limits.
+type limiter interface {
+	ratelimit.Limiter
 	Sweep()
 	Keys() int
 }
@@ -31,17 +32,17 @@ const sweepEvery = 10 * time.Second
 func (s *service) firewall() (err error) {
 	cfg := s.cfg.Firewall
 	if s.cfg.Cluster.GossipAddr == "" {
-		s.counts = firewall.NewLocal(nil)
+		s.limiter = ratelimit.NewTable(nil)
 	} else {
-		s.rates = ratelimit.New(s.node, nil, s.log)
-		s.counts = s.rates
+		s.clusterLimiter = clusterlimit.New(s.node, nil, s.log)
+		s.limiter = s.clusterLimiter
 	}
 	if s.locator, err = Locator(s.cfg); err != nil {
 		return err
 	}
 	store, known := persistence.NewFirewall(s.DB), Resources(s.cfg)
 	live := firewall.NewLive(store, cfg.AppID, time.Now)
-	s.evaluator = &firewall.Evaluator{Rules: live.Snapshot, Counter: s.counts, Bypass: cfg.BypassCIDRs, Now: time.Now}
+	s.evaluator = &firewall.Evaluator{Rules: live.Snapshot, Limiter: s.limiter, Bypass: cfg.BypassCIDRs, Now: time.Now}
 	admin := &firewall.Admin{Store: store, Changes: s.changes(change.Firewall, live.Reload), App: cfg.AppID,
 		Bypass: cfg.BypassCIDRs, Known: known}
 	s.join(part{
@@ -49,7 +50,7 @@ func (s *service) firewall() (err error) {
 			httpfirewall.Explain{Evaluator: s.evaluator, Known: known, CountryOf: s.locator.Country}),
 		snapshots: []snapshot{{topic: change.Firewall, load: live.Reload}},
 		jobs: []job{{every: sweepEvery, do: func(context.Context) error {
-			s.counts.Sweep()
+			s.limiter.Sweep()
 			return nil
 		}}},
 		metrics: s.firewallMetrics,
@@ -93,11 +94,11 @@ func (s *service) refresh(file *geoip.File) func(context.Context) error {
 }
 
 // rateStats are zero on a node that is alone.
-func (s *service) rateStats() ratelimit.Stats {
-	if s.rates == nil {
-		return ratelimit.Stats{}
+func (s *service) rateStats() clusterlimit.Stats {
+	if s.clusterLimiter == nil {
+		return clusterlimit.Stats{}
 	}
-	return s.rates.Stats()
+	return s.clusterLimiter.Stats()
 }
 
 func (s *service) firewallMetrics(m *metrics) {
@@ -109,33 +110,33 @@ func (s *service) firewallMetrics(m *metrics) {
 		"Requests that only a rule on trial (dryRun) would have refused; they are among the decisions too.",
 		s.evaluator.Tried.Load)
 	m.gauge("castellan_firewall_keys", "Counters of rate limits in memory.",
-		func() float64 { return float64(s.counts.Keys()) })
-	rate := func(name, help string, read func(ratelimit.Stats) int64) {
+		func() float64 { return float64(s.limiter.Keys()) })
+	rate := func(name, help string, read func(clusterlimit.Stats) int64) {
 		m.counter("castellan_ratelimit_"+name, help, func() int64 { return read(s.rateStats()) })
 	}
 	rate("here_total", "Decisions of this node's requests by its own windows.",
-		func(r ratelimit.Stats) int64 { return r.Here })
+		func(r clusterlimit.Stats) int64 { return r.Here })
 	rate("elsewhere_total", "Decisions of this node's requests that other members took part in.",
-		func(r ratelimit.Stats) int64 { return r.Elsewhere })
+		func(r clusterlimit.Stats) int64 { return r.Elsewhere })
 	rate("remembered_total", "Requests refused by a refusal that was still known here.",
-		func(r ratelimit.Stats) int64 { return r.Cached })
+		func(r clusterlimit.Stats) int64 { return r.Cached })
 	rate("leased_total", "Requests let in by what their owners had counted beforehand.",
-		func(r ratelimit.Stats) int64 { return r.Leased })
+		func(r clusterlimit.Stats) int64 { return r.Reserved })
 	rate("standin_total", "Admissions counted in the place of a silent owner.",
-		func(r ratelimit.Stats) int64 { return r.Stood })
+		func(r clusterlimit.Stats) int64 { return r.AsReplica })
 	rate("shared_total", "Requests decided within this node's share of a limit, because nobody answered.",
-		func(r ratelimit.Stats) int64 { return r.Shared })
+		func(r clusterlimit.Stats) int64 { return r.Shared })
 	rate("ask_batches_total", "Batches sent to the owners of windows.",
-		func(r ratelimit.Stats) int64 { return r.Batches })
+		func(r clusterlimit.Stats) int64 { return r.Batches })
 	rate("asked_total", "Requests in those batches.",
-		func(r ratelimit.Stats) int64 { return r.Asked })
+		func(r clusterlimit.Stats) int64 { return r.Asked })
 	rate("copy_batches_total", "Batches sent to the stand-ins of owners.",
-		func(r ratelimit.Stats) int64 { return r.Copies })
+		func(r clusterlimit.Stats) int64 { return r.Copies })
 	rate("copied_total", "Admissions in those batches.",
-		func(r ratelimit.Stats) int64 { return r.Copied })
+		func(r clusterlimit.Stats) int64 { return r.Copied })
 	rate("taken_over_total", "Partitions of windows taken over from other members.",
-		func(r ratelimit.Stats) int64 { return r.Pulled })
+		func(r clusterlimit.Stats) int64 { return r.Pulled })
 	rate("added_up_total",
 		"Partitions of windows in which two members had counted, so that some requests may count twice.",
-		func(r ratelimit.Stats) int64 { return r.Merged })
+		func(r clusterlimit.Stats) int64 { return r.Merged })
 }

@@ -58,8 +58,8 @@ func (s *service) http() (err error) {
 		BodyBudget: int64(cfg.HTTP.BodyBudget) << 20,
 		Timeout:    requestTime + cfg.MFA.ExecWait + cfg.Password.QueueWait, Draining: s.draining.Load,
 	}
-	if s.stops != nil {
-		o.Base, o.Woke = s.stops.context, s.stops.woke
+	if s.pauses != nil {
+		o.Base, o.Woke = s.pauses.context, s.pauses.resumed
 	}
 	if s.server, err = edge.New(o, httpapi.Endpoints(s.groups...)); err != nil {
 		return fmt.Errorf("endpoints: %w", err)

@@ -69,35 +69,35 @@ type service struct {
 	metrics   *metrics
 
 	// What several areas use.
-	tracer      *tracing.Tracer // nil where nothing is traced
-	commit      *metricsCommitter
-	feed        *change.Reader
-	users       persistence.Users
-	node        *cluster.Node
-	stops       *stops // nil on a node that is alone
-	locator     geo.Locator
-	evaluator   *firewall.Evaluator
-	counts      counts
-	rates       *ratelimit.Counter // counts of a node of a cluster; nil: this node is alone
-	tokens      *token.Issuer
-	revocations *session.Revocations
-	activity    *session.Activity
-	dispatch    *dispatch.Dispatcher
-	client      actors.Client
-	engine      *stepup.Service
-	hub         *socket.Hub
-	totps       *totp.Service
-	devices     *device.Service
-	geofilters  *geofilter.Live
-	allowedIPs  *allowedip.Live
-	hasher      *password.Hasher
-	logins      *session.Service
-	passwords   httppassword.Group
-	roles       *resource.Live
-	crons       *cronkey.Live
-	denials     *denials
-	calls       *calls
-	server      *edge.Server
+	tracer         *tracing.Tracer // nil where nothing is traced
+	commit         *metricsCommitter
+	feed           *change.Reader
+	users          persistence.Users
+	node           *cluster.Node
+	pauses         *pauseDetector // nil on a node that is alone
+	locator        geo.Locator
+	evaluator      *firewall.Evaluator
+	limiter        limiter
+	clusterLimiter *ratelimit.Limiter // the limiter of a node of a cluster; nil: this node is alone
+	tokens         *token.Issuer
+	revocations    *session.Revocations
+	activity       *session.Activity
+	dispatch       *dispatch.Dispatcher
+	client         actors.Client
+	engine         *stepup.Service
+	hub            *socket.Hub
+	totps          *totp.Service
+	devices        *device.Service
+	geofilters     *geofilter.Live
+	allowedIPs     *allowedip.Live
+	hasher         *password.Hasher
+	logins         *session.Service
+	passwords      httppassword.Group
+	roles          *resource.Live
+	crons          *cronkey.Live
+	denials        *denials
+	calls          *calls
+	server         *edge.Server
 
 	draining   atomic.Bool
 	leaving    context.Context // ends with leave, when the node begins to drain
@@ -140,9 +140,9 @@ func Serve(ctx context.Context, cfg config.Config, o Options) error {
 	if err != nil {
 		return errors.Join(err, l.Close(), d.Close())
 	}
-	if s.stops != nil {
-		s.stops.beat() // building may have taken long
-		s.background.Go(func() { s.stops.run(ctx) })
+	if s.pauses != nil {
+		s.pauses.beat() // building may have taken long
+		s.background.Go(func() { s.pauses.run(ctx) })
 	}
 	if err := s.node.Start(); err != nil {
 		return errors.Join(err, l.Close(), d.Close())
@@ -231,8 +231,8 @@ func (s *service) drain(metricsServer *http.Server) error {
 	s.background.Wait()
 	s.dispatch.Stop()
 	s.node.Stop(ctx)
-	if s.rates != nil { // nobody asks any more
-		s.rates.Close()
+	if s.clusterLimiter != nil { // nobody asks any more
+		s.clusterLimiter.Close()
 	}
 	if cerr := errors.Join(s.denials.flush(ctx, true), s.calls.flush(ctx), s.checkpoint(ctx)); cerr != nil {
 		s.log.Warn("the audit could not be closed", "err", cerr)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"castellan/domain/firewall"
-	"castellan/domain/window"
+	"castellan/domain/ratelimit"
 )
 
 // many are n rules of allow and deny with e entities each, of all types, half of
@@ -90,7 +90,7 @@ func BenchmarkDecision(b *testing.B) {
 	for name, rs := range map[string][]firewall.Rule{"no window": rules[:97], "one window": rules[:98], "three windows": rules} {
 		b.Run(name, func(b *testing.B) {
 			s := firewall.Compile(rs, "API", 1)
-			w := &firewall.Evaluator{Rules: func() *firewall.Snapshot { return s }, Counter: firewall.NewLocal(nil), Now: time.Now}
+			w := &firewall.Evaluator{Rules: func() *firewall.Snapshot { return s }, Limiter: ratelimit.NewTable(nil), Now: time.Now}
 			c := firewall.Client{IP: netip.MustParseAddr("192.0.2.1"), UserID: "u1", Country: "TR"}
 			ctx := context.Background()
 			var r firewall.Ruling
@@ -108,12 +108,12 @@ func BenchmarkDecision(b *testing.B) {
 func BenchmarkCounter(b *testing.B) {
 	for _, n := range []int{1, 3} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			l := firewall.NewLocal(nil)
-			demands := make([]firewall.Demand, n)
+			l := ratelimit.NewTable(nil)
+			demands := make([]ratelimit.Demand, n)
 			for i := range demands {
-				demands[i] = firewall.Demand{Key: firewall.Key{Rule: fmt.Sprint("rule", i), IP: netip.MustParseAddr("192.0.2.1")}, Limit: 1000, Period: time.Millisecond}
+				demands[i] = ratelimit.Demand{Key: ratelimit.Key{Rule: fmt.Sprint("rule", i), IP: netip.MustParseAddr("192.0.2.1")}, Limit: 1000, Period: time.Millisecond}
 			}
-			stands := make([]window.Standing, n)
+			stands := make([]ratelimit.Standing, n)
 			b.ReportAllocs()
 			for b.Loop() {
 				if _, err := l.Allow(context.Background(), demands, stands); err != nil {
@@ -166,14 +166,14 @@ func BenchmarkMillionKeys(b *testing.B) {
 	const keys = 1_000_000
 	for b.Loop() {
 		c := new(clock)
-		l := firewall.NewLocal(c.now)
+		l := ratelimit.NewTable(c.now)
 		var before, after runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&before)
-		stands := make([]window.Standing, 1)
+		stands := make([]ratelimit.Standing, 1)
 		for i := range keys {
 			ip := netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)})
-			demand := []firewall.Demand{{Key: firewall.Key{Rule: "rule", IP: ip}, Limit: 100, Period: time.Minute}}
+			demand := []ratelimit.Demand{{Key: ratelimit.Key{Rule: "rule", IP: ip}, Limit: 100, Period: time.Minute}}
 			if _, err := l.Allow(context.Background(), demand, stands); err != nil {
 				b.Fatal(err)
 			}

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"castellan/domain/ratelimit"
 )
 
 // Compile makes the snapshot of an application (D-WAF-01) out of all rules. What
@@ -116,7 +118,7 @@ func target(r *Rule, entity string) (netip.Prefix, bool) {
 		return p, false
 	}
 	if r.Type == RateLimit && single && p.Addr().Is6() {
-		p = netip.PrefixFrom(p.Addr(), rateBits).Masked()
+		p = netip.PrefixFrom(p.Addr(), ratelimit.SubscriberBits).Masked()
 	}
 	return p, true
 }

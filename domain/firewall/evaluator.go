@@ -7,14 +7,14 @@ import (
 	"sync/atomic"
 	"time"
 
-	"castellan/domain/window"
+	"castellan/domain/ratelimit"
 )
 
 // Evaluator judges requests: by the snapshot of the rules, and, where that says so,
 // by the counters.
 type Evaluator struct {
 	Rules   func() *Snapshot
-	Counter Counter
+	Limiter ratelimit.Limiter
 	// Bypass are the networks that no rule applies to (D-WAF-12).
 	Bypass []netip.Prefix
 	Now    func() time.Time
@@ -38,8 +38,8 @@ type Ruling struct {
 	Policy, State []byte
 
 	rates   []*Rate
-	demands []Demand
-	stands  []window.Standing
+	demands []ratelimit.Demand
+	stands  []ratelimit.Standing
 }
 
 // NeedsUser tells whether the user decides about a request for the resource.
@@ -92,11 +92,11 @@ func (e *Evaluator) count(ctx context.Context, k *Ruling, c Client) error {
 	}
 	k.demands, k.stands = k.demands[:0], k.stands[:0]
 	for _, r := range k.rates {
-		k.demands = append(k.demands, Demand{r.Key(c), r.Limit, r.Period})
-		k.stands = append(k.stands, window.Standing{})
+		k.demands = append(k.demands, ratelimit.Demand{Key: r.Key(c), Limit: r.Limit, Period: r.Period})
+		k.stands = append(k.stands, ratelimit.Standing{})
 	}
 	if live > 0 {
-		admitted, err := e.Counter.Allow(ctx, k.demands[:live], k.stands[:live])
+		admitted, err := e.Limiter.Allow(ctx, k.demands[:live], k.stands[:live])
 		if err != nil {
 			return err
 		}
@@ -111,7 +111,7 @@ func (e *Evaluator) count(ctx context.Context, k *Ruling, c Client) error {
 		}
 	}
 	for i := live; i < len(k.rates); i++ {
-		admitted, err := e.Counter.Allow(ctx, k.demands[i:i+1], k.stands[i:i+1])
+		admitted, err := e.Limiter.Allow(ctx, k.demands[i:i+1], k.stands[i:i+1])
 		if err == nil && !admitted {
 			e.Tried.Add(1)
 		}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"castellan/domain/firewall"
-	"castellan/domain/window"
+	"castellan/domain/ratelimit"
 )
 
 // clock is set by hand.
@@ -26,7 +26,7 @@ func rate(label string, kind firewall.EntityType, limit, periodMs int64) firewal
 
 func evaluator(c *clock, rules ...firewall.Rule) *firewall.Evaluator {
 	s := firewall.Compile(rules, "API", c.now().UnixMilli())
-	return &firewall.Evaluator{Rules: func() *firewall.Snapshot { return s }, Counter: firewall.NewLocal(c.now), Now: c.now}
+	return &firewall.Evaluator{Rules: func() *firewall.Snapshot { return s }, Limiter: ratelimit.NewTable(c.now), Now: c.now}
 }
 
 var somebody = firewall.Client{IP: netip.MustParseAddr("192.0.2.1"), UserID: "u1", Country: "TR"}
@@ -83,10 +83,10 @@ func TestAllOrNothing(t *testing.T) {
 // However many ask at once and in whatever order of keys, no window ever holds
 // more than its limit, and no decision waits for another for ever.
 func TestManyAtOnce(t *testing.T) {
-	local := firewall.NewLocal(nil)
-	keys := make([]firewall.Key, 12)
+	local := ratelimit.NewTable(nil)
+	keys := make([]ratelimit.Key, 12)
 	for i := range keys {
-		keys[i] = firewall.Key{Rule: "r", Name: fmt.Sprint(i)}
+		keys[i] = ratelimit.Key{Rule: "r", Name: fmt.Sprint(i)}
 	}
 	var counted [12]atomic.Int64
 	var wg sync.WaitGroup
@@ -94,11 +94,11 @@ func TestManyAtOnce(t *testing.T) {
 		wg.Go(func() {
 			r := rand.New(rand.NewPCG(uint64(g), 1))
 			for range 2000 {
-				var ds []firewall.Demand
+				var ds []ratelimit.Demand
 				for _, i := range r.Perm(len(keys))[:1+r.IntN(4)] {
-					ds = append(ds, firewall.Demand{Key: keys[i], Limit: int64(100 * (i + 1)), Period: time.Hour})
+					ds = append(ds, ratelimit.Demand{Key: keys[i], Limit: int64(100 * (i + 1)), Period: time.Hour})
 				}
-				ok, err := local.Allow(context.Background(), ds, make([]window.Standing, len(ds)))
+				ok, err := local.Allow(context.Background(), ds, make([]ratelimit.Standing, len(ds)))
 				if err != nil {
 					t.Error(err)
 				}
@@ -115,8 +115,8 @@ func TestManyAtOnce(t *testing.T) {
 	wg.Wait()
 	full := 0
 	for i, k := range keys {
-		s := make([]window.Standing, 1)
-		if err := local.Look(t.Context(), []firewall.Demand{{Key: k, Limit: int64(100 * (i + 1)), Period: time.Hour}}, s); err != nil {
+		s := make([]ratelimit.Standing, 1)
+		if err := local.Look(t.Context(), []ratelimit.Demand{{Key: k, Limit: int64(100 * (i + 1)), Period: time.Hour}}, s); err != nil {
 			t.Fatal(err)
 		}
 		if s[0].Used != counted[i].Load() || s[0].Used > int64(100*(i+1)) {
@@ -134,10 +134,10 @@ func TestManyAtOnce(t *testing.T) {
 // What counts nothing any more is forgotten; asking leaves nothing behind.
 func TestSweep(t *testing.T) {
 	c := new(clock)
-	l := firewall.NewLocal(c.now)
-	s := make([]window.Standing, 1)
-	demand := func(i int, period time.Duration) []firewall.Demand {
-		return []firewall.Demand{{Key: firewall.Key{Rule: "r", Name: fmt.Sprint(i)}, Limit: 1, Period: period}}
+	l := ratelimit.NewTable(c.now)
+	s := make([]ratelimit.Standing, 1)
+	demand := func(i int, period time.Duration) []ratelimit.Demand {
+		return []ratelimit.Demand{{Key: ratelimit.Key{Rule: "r", Name: fmt.Sprint(i)}, Limit: 1, Period: period}}
 	}
 	for i := range 1000 {
 		if _, err := l.Allow(t.Context(), demand(i, time.Duration(i+1)*time.Second), s); err != nil {
@@ -168,22 +168,22 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-type broken struct{ firewall.Counter }
+type broken struct{ ratelimit.Limiter }
 
 var errBroken = errors.New("broken")
 
-func (broken) Allow(context.Context, []firewall.Demand, []window.Standing) (bool, error) {
+func (broken) Allow(context.Context, []ratelimit.Demand, []ratelimit.Standing) (bool, error) {
 	return false, errBroken
 }
 
-func (broken) Look(context.Context, []firewall.Demand, []window.Standing) error { return errBroken }
+func (broken) Look(context.Context, []ratelimit.Demand, []ratelimit.Standing) error { return errBroken }
 
 // A counter that cannot tell lets nothing through, and what is on trial is no
 // reason to refuse.
 func TestCounterFails(t *testing.T) {
 	c := new(clock)
 	w := evaluator(c, rate("r", firewall.IP, 5, 1000))
-	w.Counter = broken{}
+	w.Limiter = broken{}
 	var r firewall.Ruling
 	if err := w.Check(t.Context(), "GET /a", somebody, &r); !errors.Is(err, errBroken) {
 		t.Errorf("got %v", err)
@@ -194,7 +194,7 @@ func TestCounterFails(t *testing.T) {
 	trial := rate("r", firewall.IP, 5, 1000)
 	trial.DryRun = true
 	w = evaluator(c, trial)
-	w.Counter = broken{}
+	w.Limiter = broken{}
 	if err := w.Check(t.Context(), "GET /a", somebody, &r); err != nil || r.Verdict != firewall.Allow {
 		t.Errorf("%+v, %v", r, err)
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"castellan/domain/window"
+	"castellan/domain/ratelimit"
 )
 
 // Decision is the outcome of an explanation.
@@ -163,14 +163,14 @@ func (e *Evaluator) Explain(ctx context.Context, resource string, c Client) (x E
 		x.Rules[decider].Reason = Decides
 		x.DecidedBy = x.Rules[decider].Rule.Label
 	}
-	if verdict != Count || bypassed || e.Counter == nil {
+	if verdict != Count || bypassed || e.Limiter == nil {
 		return x, nil
 	}
-	demands, stands := make([]Demand, len(rates)), make([]window.Standing, len(rates))
+	demands, stands := make([]ratelimit.Demand, len(rates)), make([]ratelimit.Standing, len(rates))
 	for i, r := range rates {
-		demands[i] = Demand{r.Key(c), r.Limit, r.Period}
+		demands[i] = ratelimit.Demand{Key: r.Key(c), Limit: r.Limit, Period: r.Period}
 	}
-	if err := e.Counter.Look(ctx, demands, stands); err != nil {
+	if err := e.Limiter.Look(ctx, demands, stands); err != nil {
 		return x, err
 	}
 	for i := range x.Rules {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"castellan/domain/firewall"
+	"castellan/domain/ratelimit"
 )
 
 var ruleSets = flag.Int("rulesets", 20_000, "how many random rule sets are compared with the model; 1000000 in a long run")
@@ -154,7 +155,7 @@ func same(t *testing.T, n int, s *firewall.Snapshot, rules []firewall.Rule, reso
 		}
 	}
 	// An explanation comes to the same.
-	w := &firewall.Evaluator{Rules: func() *firewall.Snapshot { return s }, Counter: firewall.NewLocal(nil), Now: func() time.Time { return time.UnixMilli(now) }}
+	w := &firewall.Evaluator{Rules: func() *firewall.Snapshot { return s }, Limiter: ratelimit.NewTable(nil), Now: func() time.Time { return time.UnixMilli(now) }}
 	c2 := c
 	if s.NeedsUser(resource) {
 		c2 = c

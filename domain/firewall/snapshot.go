@@ -4,6 +4,8 @@ import (
 	"math"
 	"net/netip"
 	"time"
+
+	"castellan/domain/ratelimit"
 )
 
 // Client is who makes a request, as far as that is known: the address in normal
@@ -40,26 +42,22 @@ type Rate struct {
 }
 
 // Key is the counter of the rate for a client.
-func (r *Rate) Key(c Client) Key {
+func (r *Rate) Key(c Client) ratelimit.Key {
 	switch r.kind {
 	case UserID:
-		return Key{Rule: r.Label, Name: c.UserID}
+		return ratelimit.Key{Rule: r.Label, Name: c.UserID}
 	case CountryCode:
-		return Key{Rule: r.Label, Name: c.Country}
+		return ratelimit.Key{Rule: r.Label, Name: c.Country}
 	}
-	return Key{Rule: r.Label, IP: rateAddr(c.IP)}
+	return ratelimit.Key{Rule: r.Label, IP: rateAddr(c.IP)}
 }
-
-// rateBits is the part of an IPv6 address that names a subscriber: what follows
-// he chooses himself (SEC-32).
-const rateBits = 64
 
 // rateAddr is the address that a client is counted as.
 func rateAddr(a netip.Addr) netip.Addr {
 	if !a.Is6() {
 		return a
 	}
-	p, _ := a.Prefix(rateBits) // of an address that is longer
+	p, _ := a.Prefix(ratelimit.SubscriberBits) // of an address that is longer
 	return p.Addr()
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"castellan/domain/fault"
 	"castellan/domain/firewall"
+	"castellan/domain/ratelimit"
 	"castellan/http/rest"
 )
 
@@ -41,7 +42,7 @@ func BenchmarkEndpointBehindFirewall(b *testing.B) {
 		rules[97+i].Limit, rules[97+i].PeriodMs = new(int64(4000)), new(int64(5))
 	}
 	snapshot := firewall.Compile(rules, "API", time.Now().UnixMilli())
-	evaluator := &firewall.Evaluator{Rules: func() *firewall.Snapshot { return snapshot }, Counter: firewall.NewLocal(nil), Now: time.Now}
+	evaluator := &firewall.Evaluator{Rules: func() *firewall.Snapshot { return snapshot }, Limiter: ratelimit.NewTable(nil), Now: time.Now}
 	rulings := sync.Pool{New: func() any { return new(firewall.Ruling) }}
 	opts := allow()
 	opts.CountryOf = func(netip.Addr) string { return "TR" }

@@ -21,6 +21,7 @@ import (
 	"castellan/domain/change/changetest"
 	"castellan/domain/fault"
 	"castellan/domain/firewall"
+	"castellan/domain/ratelimit"
 	"castellan/domain/resource"
 	"castellan/domain/token"
 	"castellan/http/edge"
@@ -77,7 +78,7 @@ func open(t *testing.T, dsn string) *service {
 	now := func() time.Time { return time.UnixMilli(s.now.Load()) }
 	store := persistence.NewFirewall(db)
 	s.live = firewall.NewLive(store, "API", now)
-	s.evaluator = &firewall.Evaluator{Rules: s.live.Snapshot, Counter: firewall.NewLocal(now), Bypass: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}, Now: now}
+	s.evaluator = &firewall.Evaluator{Rules: s.live.Snapshot, Limiter: ratelimit.NewTable(now), Bypass: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}, Now: now}
 	alive := func(user, _ string, _ int64) bool { return user != "gone" }
 	guards := guard.Guards{
 		Tokens: tokens{}, Tenant: "t1", Feed: &changetest.Feed{}, Live: alive,

@@ -1,4 +1,4 @@
-package window
+package ratelimit
 
 // Limits above MaxExact. A bucket counts until its last admission has left the
 // window, so nothing is ever forgotten too early; it takes admissions for one
@@ -6,7 +6,7 @@ package window
 
 func (w *Window) bucket(i int) *bucket { return &w.coarse[(w.head+i)%len(w.coarse)] }
 
-func (w *Window) lookCoarse(now int64, r Rule) (s Standing) {
+func (w *Window) lookCoarse(now int64, r Quota) (s Standing) {
 	edge := now - r.Period
 	for w.n > 0 && w.bucket(0).last <= edge {
 		w.total -= w.bucket(0).count
@@ -25,7 +25,7 @@ func (w *Window) lookCoarse(now int64, r Rule) (s Standing) {
 	return s
 }
 
-func (w *Window) admitCoarse(now int64, r Rule) {
+func (w *Window) admitCoarse(now int64, r Quota) {
 	w.total++
 	if w.n > 0 {
 		if b := w.bucket(w.n - 1); now-b.first < r.Period/grains {

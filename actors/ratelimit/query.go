@@ -7,75 +7,74 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"castellan/actors/pb"
-	"castellan/domain/firewall"
-	"castellan/domain/window"
+	"castellan/domain/ratelimit"
 )
 
 // Names of the receivers.
 const (
-	askName  = "rates.ask"
-	copyName = "rates.copy"
-	pullName = "rates.pull"
+	queryName  = "rates.ask"
+	updateName = "rates.copy"
+	pullName   = "rates.pull"
 )
 
 // What a request is asked about for. Numbers on the wire.
 const (
-	modeCount    = 0
-	modeLook     = 1
-	modeStandIn  = 2 // its owner is silent
-	modeTakeBack = 3
-	modeLease    = 4 // many beforehand; see lease.go
+	modeCount     = 0
+	modeLook      = 1
+	modeAsReplica = 2 // its owner is silent
+	modeTakeBack  = 3
+	modeReserve   = 4 // many beforehand; see lease.go
 )
 
 // ask is a request on its way to an owner.
-type ask struct {
+type query struct {
 	target
 	mode     uint32
-	demands  []firewall.Demand
-	stands   []window.Standing
+	demands  []ratelimit.Demand
+	stands   []ratelimit.Standing
 	instants []int64 // what each was counted as
 	count    int64   // of a lease: how many are wanted, then given; of what is taken back: how many; 0: one
 	verdict  verdict
 	done     chan bool // gets one: whether there is an answer
-	nobody   bool      // waits for it
+	noReply  bool      // waits for it
 }
 
-func newAsk() any { return &ask{done: make(chan bool, 1)} }
+func newQuery() any { return &query{done: make(chan bool, 1)} }
 
 // ask sends a request to the member that decides about it. Whoever asks waits
 // for done, and gives the ask back.
-func (c *Counter) ask(t target, mode uint32, count int64, demands ...firewall.Demand) *ask {
-	q := c.prepare(t, mode, count, demands)
-	c.way(t.member).asks.put(q)
+func (l *Limiter) query(t target, mode uint32, count int64, demands ...ratelimit.Demand) *query {
+	q := l.prepare(t, mode, count, demands)
+	l.member(t.member).queries.put(q)
 	return q
 }
 
-func (c *Counter) prepare(t target, mode uint32, count int64, demands []firewall.Demand) *ask {
-	q := c.unused.Get().(*ask)
-	q.target, q.mode, q.verdict, q.nobody, q.count = t, mode, silent, false, count
+func (l *Limiter) prepare(t target, mode uint32, count int64, demands []ratelimit.Demand) *query {
+	q := l.queries.Get().(*query)
+	q.target, q.mode, q.verdict, q.noReply, q.count = t, mode, unreachable, false, count
 	q.demands, q.instants = append(q.demands[:0], demands...), q.instants[:0]
-	q.stands = append(q.stands[:0], make([]window.Standing, len(demands))...)
+	q.stands = append(q.stands[:0], make([]ratelimit.Standing, len(demands))...)
 	return q
 }
 
 // takeBack has an owner forget what it has counted. It keeps the ask.
-func (c *Counter) takeBack(q *ask) {
-	q.mode, q.nobody = modeTakeBack, true
-	c.way(q.member).asks.put(q)
+func (l *Limiter) takeBack(q *query) {
+	q.mode, q.noReply = modeTakeBack, true
+	l.member(q.member).queries.put(q)
 }
 
-func (c *Counter) end(q *ask, answered bool) {
-	if !q.nobody {
+func (l *Limiter) end(q *query, answered bool) {
+	if !q.noReply {
 		q.done <- answered
 		return
 	}
-	c.unused.Put(q)
+	l.queries.Put(q)
 }
 
 // sendAsks is the way's: one batch to an owner.
-func (c *Counter) sendAsks(m *member, batch []*ask) {
-	c.batches.Add(1)
-	c.asked.Add(int64(len(batch)))
+func (l *Limiter) sendQueries(to *member, batch []*query) {
+	l.batches.Add(1)
+	l.asked.Add(int64(len(batch)))
 	n := 0
 	for _, q := range batch {
 		n += len(q.demands)
@@ -101,21 +100,21 @@ func (c *Counter) sendAsks(m *member, batch []*ask) {
 		question.Sizes = append(question.Sizes, uint32(len(q.demands)))
 		question.Modes = append(question.Modes, q.mode)
 	}
-	began := c.table.Instant()
-	got, err := c.net.Ask(c.ctx, silence, m.id, askName, question)
+	began := l.table.Instant()
+	got, err := l.net.Ask(l.ctx, answerTimeout, to.id, queryName, question)
 	answer, ok := got.(*pb.RateAnswer)
 	ok = ok && err == nil && fits(answer, question)
-	if !ok && c.slept(began, silence) {
+	if !ok && l.wasPaused(began, answerTimeout) {
 		for _, q := range batch {
-			q.verdict = again
-			c.end(q, true)
+			q.verdict = retry
+			l.end(q, true)
 		}
 		return
 	}
-	m.heard(ok, c.table.Instant())
+	to.heard(ok, l.table.Instant())
 	if !ok {
-		for _, q := range append(batch, m.asks.take()...) { // the others wait no longer for one that is silent
-			c.end(q, false)
+		for _, q := range append(batch, to.queries.take()...) { // the others wait no longer for one that is silent
+			l.end(q, false)
 		}
 		return
 	}
@@ -123,17 +122,17 @@ func (c *Counter) sendAsks(m *member, batch []*ask) {
 	for i, q := range batch {
 		q.verdict = verdict(answer.Verdicts[i])
 		if q.verdict > refused {
-			q.verdict = again
+			q.verdict = retry
 		}
 		for k := range q.demands {
 			if q.mode != modeLook && q.mode != modeTakeBack {
 				q.instants = append(q.instants, answer.Instants[n])
 			}
-			q.stands[k] = window.Standing{Used: answer.Used[n], Reset: answer.Reset_[n], Retry: answer.Retry[n]}
-			if (q.mode == modeCount || q.mode == modeStandIn) && q.verdict == admitted && !c.noteStandIn(&q.demands[k], answer.Numbers[n]) {
-				q.verdict = again
+			q.stands[k] = ratelimit.Standing{Used: answer.Used[n], Reset: answer.Reset_[n], Retry: answer.Retry[n]}
+			if (q.mode == modeCount || q.mode == modeAsReplica) && q.verdict == admitted && !l.applyOwn(&q.demands[k], answer.Numbers[n]) {
+				q.verdict = retry
 			}
-			if q.mode == modeLease {
+			if q.mode == modeReserve {
 				q.count = 0
 				if len(answer.Counts) > n && q.verdict == admitted {
 					q.count = answer.Counts[n]
@@ -141,7 +140,7 @@ func (c *Counter) sendAsks(m *member, batch []*ask) {
 			}
 			n++
 		}
-		c.end(q, true)
+		l.end(q, true)
 	}
 }
 
@@ -150,7 +149,7 @@ func countOf(q *pb.RateAsk, i int) int64 {
 	if len(q.Counts) == 0 {
 		return 1
 	}
-	return max(1, min(q.Counts[i], maxLease))
+	return max(1, min(q.Counts[i], maxReservation))
 }
 
 // fits tells whether an answer has the shape that its question asks for.
@@ -160,11 +159,11 @@ func fits(a *pb.RateAnswer, q *pb.RateAsk) bool {
 }
 
 // receiveAsk decides for other nodes.
-func (c *Counter) receiveAsk(from string, question proto.Message, answer func(proto.Message)) {
+func (l *Limiter) receiveQueries(from string, question proto.Message, answer func(proto.Message)) {
 	q, ok := question.(*pb.RateAsk)
 	n := 0
 	if ok {
-		n, ok = len(q.Keys), askFits(q)
+		n, ok = len(q.Keys), queryFits(q)
 	}
 	if !ok {
 		answer(&pb.RateAnswer{})
@@ -172,65 +171,65 @@ func (c *Counter) receiveAsk(from string, question proto.Message, answer func(pr
 	}
 	b := &pb.RateAnswer{Verdicts: make([]uint32, len(q.Sizes)), Used: make([]int64, n), Reset_: make([]int64, n), Retry: make([]int64, n),
 		Instants: make([]int64, n), Numbers: make([]uint64, n), Counts: make([]int64, n)}
-	if c.place.Load().alone { // it knows more members than this node does
+	if l.place.Load().alone { // it knows more members than this node does
 		answer(b)
 		return
 	}
-	gates := make([]gate, len(q.Sizes))
-	demands := make([]firewall.Demand, 0, n)
-	stands := make([]window.Standing, n)
+	decisions := make([]decision, len(q.Sizes))
+	demands := make([]ratelimit.Demand, 0, n)
+	stands := make([]ratelimit.Standing, n)
 	var left atomic.Int32
 	left.Store(1)
 	finish := func() {
 		if left.Add(-1) != 0 {
 			return
 		}
-		for i := range gates {
-			if gates[i].undone() {
-				b.Verdicts[i] = uint32(again)
+		for i := range decisions {
+			if decisions[i].failed() {
+				b.Verdicts[i] = uint32(retry)
 			}
 		}
 		answer(b)
 	}
 	at := 0
 	for i, size := range q.Sizes {
-		base, g := at, &gates[i]
-		g.init(c, from, q.Modes[i] == modeStandIn)
+		base, d := at, &decisions[i]
+		d.init(l, from, q.Modes[i] == modeAsReplica)
 		for range size {
 			key, valid := parseKey(q.Keys[at])
 			if !valid || q.Limits[at] < 1 || q.Periods[at] < 1 {
 				answer(&pb.RateAnswer{})
 				return
 			}
-			demands = append(demands, firewall.Demand{Key: key, Limit: q.Limits[at], Period: time.Duration(q.Periods[at])})
+			demands = append(demands, ratelimit.Demand{Key: key, Limit: q.Limits[at], Period: time.Duration(q.Periods[at])})
 			at++
 		}
-		g.demands = demands[base:at]
+		d.demands = demands[base:at]
 		switch q.Modes[i] {
 		case modeLook:
 			b.Verdicts[i] = uint32(refused)
-			c.table.Look(c.ctx, g.demands, stands[base:at])
+			l.table.Look(l.ctx, d.demands, stands[base:at])
 		case modeTakeBack:
 			b.Verdicts[i] = uint32(refused)
-			for k := range g.demands {
-				c.forget(&g.demands[k], q.Instants[base+k], countOf(q, base+k))
+			for k := range d.demands {
+				l.forget(&d.demands[k], q.Instants[base+k], countOf(q, base+k))
 			}
-		case modeLease:
+		case modeReserve:
 			if size != 1 {
 				continue
 			}
 			left.Add(1)
-			g.then, g.instants, g.numbers, g.asker = finish, b.Instants[base:at:at], b.Numbers[base:at:at], "" // it has the stand-in told by us
-			b.Counts[base] = c.give(g, countOf(q, base), &stands[base])
+			d.then, d.instants, d.numbers, d.requester = finish, b.Instants[base:at:at], b.Numbers[base:at:at], "" // it has the stand-in told by us
+			b.Counts[base] = l.grant(d, countOf(q, base), &stands[base])
 			if b.Counts[base] > 0 {
 				b.Verdicts[i] = uint32(admitted)
 			}
-			g.finish()
-		case modeCount, modeStandIn:
+			d.finish()
+		case modeCount, modeAsReplica:
 			left.Add(1)
-			g.then, g.instants, g.numbers = finish, b.Instants[base:at:at], b.Numbers[base:at:at]
-			b.Verdicts[i] = uint32(g.decide(stands[base:at]))
-			g.finish()
+			d.then, d.instants, d.numbers = finish, b.Instants[base:at:at], b.Numbers[base:at:at]
+			b.Verdicts[i] = uint32(d.decide(stands[base:at]))
+			d.finish()
 		}
 	}
 	for i, s := range stands {

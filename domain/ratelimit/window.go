@@ -11,7 +11,7 @@
 //
 // A Window is a plain value without a clock or a lock: instants are nanoseconds
 // since any fixed one. Start reading at Look and Admit.
-package window
+package ratelimit
 
 // MaxExact is the largest limit whose admissions are remembered one by one.
 const MaxExact = 4096
@@ -21,7 +21,7 @@ const grains = 2048
 
 // Rule is what a window is judged by. It may change between two calls: it then
 // applies to the admissions that are remembered.
-type Rule struct {
+type Quota struct {
 	Limit  int64 // admissions in any period, at least 1
 	Period int64 // nanoseconds, at least 1
 }
@@ -54,7 +54,7 @@ type bucket struct{ first, last, count int64 }
 
 // Look tells how the window stands at now. An instant before the last admission
 // is taken for that, unless it was booked ahead: clocks step back, windows do not.
-func (w *Window) Look(now int64, r Rule) (s Standing) {
+func (w *Window) Look(now int64, r Quota) (s Standing) {
 	if !w.some {
 		return s
 	}
@@ -76,7 +76,7 @@ func (w *Window) Look(now int64, r Rule) (s Standing) {
 
 // Admit remembers an admission at now, or at the instant of the last one if that
 // is later. It is for the caller to have looked.
-func (w *Window) Admit(now int64, r Rule) {
+func (w *Window) Admit(now int64, r Quota) {
 	if w.some {
 		now = max(now, w.newest)
 	}
@@ -156,7 +156,7 @@ func (w *Window) resize(gone, size int) {
 }
 
 // shape brings what is remembered into the form that the limit asks for.
-func (w *Window) shape(r Rule) {
+func (w *Window) shape(r Quota) {
 	switch {
 	case r.Limit > MaxExact && w.ring != nil:
 		old := *w

@@ -18,7 +18,7 @@ import (
 type board struct {
 	commit.Committer
 	mu      sync.Mutex
-	readers []*roll
+	readers []*witness
 	broken  bool
 }
 
@@ -44,27 +44,27 @@ func (b *board) Commit(ctx context.Context, ws ...commit.Write) error {
 func TestRoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &board{}
-		node := func(port string) *roll {
+		node := func(port string) *witness {
 			n, err := cluster.New(cluster.Options{GossipAddr: "127.0.0.1:1" + port, ActorAddr: "127.0.0.1:2" + port, Log: slog.New(slog.DiscardHandler)})
 			if err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Millisecond)
-			return newRoll(b, n)
+			return newWitness(b, n)
 		}
 		one, two := node("001"), node("002")
-		ask := func(r *roll) (bool, error) {
-			side, _ := r.node.Side()
+		ask := func(r *witness) (bool, error) {
+			side, _ := r.node.Component()
 			return r.ask(t.Context(), side)
 		}
 		if _, err := ask(one); err == nil {
 			t.Error("a feed that it does not read tells nothing")
 		}
-		b.readers = []*roll{one}
+		b.readers = []*witness{one}
 		if others, err := ask(one); err != nil || others {
 			t.Errorf("the only one: %v, %v", others, err)
 		}
-		b.readers = []*roll{one, two}
+		b.readers = []*witness{one, two}
 		first, err1 := ask(one)
 		second, err2 := ask(two)
 		if err1 != nil || err2 != nil || first || !second {

@@ -1,17 +1,17 @@
-package window_test
+package ratelimit_test
 
 import (
 	"math/rand/v2"
 	"testing"
 
-	"castellan/domain/window"
+	"castellan/domain/ratelimit"
 )
 
 // What is taken back does not count, and what is left counts as before.
 func TestForget(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for _, rule := range []window.Rule{{Limit: 5, Period: 1000}, {Limit: 50, Period: 1000}} {
-		var w window.Window
+	for _, rule := range []ratelimit.Quota{{Limit: 5, Period: 1000}, {Limit: 50, Period: 1000}} {
+		var w ratelimit.Window
 		var o oracle
 		now := int64(0)
 		for range 20_000 {
@@ -42,8 +42,8 @@ func TestForget(t *testing.T) {
 // never lets in more.
 func TestRuns(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	for _, rule := range []window.Rule{{Limit: 7, Period: 1000}, {Limit: window.MaxExact, Period: 50_000}, {Limit: 20_000, Period: 100_000}} {
-		var w window.Window
+	for _, rule := range []ratelimit.Quota{{Limit: 7, Period: 1000}, {Limit: ratelimit.MaxExact, Period: 50_000}, {Limit: 20_000, Period: 100_000}} {
+		var w ratelimit.Window
 		now := int64(0)
 		for range 30_000 {
 			if now += r.Int64N(9); w.Look(now, rule).Retry == 0 {
@@ -53,7 +53,7 @@ func TestRuns(t *testing.T) {
 				w.ForgetNewest()
 			}
 		}
-		var copied window.Window
+		var copied ratelimit.Window
 		w.Runs(func(instant, count int64) { copied.Add(now, instant-now, count, rule) })
 		for range 50 {
 			got, want := copied.Look(now, rule), w.Look(now, rule)
@@ -66,7 +66,7 @@ func TestRuns(t *testing.T) {
 			}
 			now += rule.Period / 40
 		}
-		if !copied.Idle(now) || w.Period() != rule.Period || w.Coarse() != (rule.Limit > window.MaxExact) {
+		if !copied.Idle(now) || w.Period() != rule.Period || w.Coarse() != (rule.Limit > ratelimit.MaxExact) {
 			t.Errorf("limit %d: it is not idle, or not what it was", rule.Limit)
 		}
 	}
@@ -74,8 +74,8 @@ func TestRuns(t *testing.T) {
 
 // What is booked ahead counts at once, and for a period from then.
 func TestAddAhead(t *testing.T) {
-	for _, rule := range []window.Rule{{Limit: 10, Period: 1000}, {Limit: 5000, Period: 1000}} {
-		var w window.Window
+	for _, rule := range []ratelimit.Quota{{Limit: 10, Period: 1000}, {Limit: 5000, Period: 1000}} {
+		var w ratelimit.Window
 		w.Admit(0, rule)
 		if at := w.Add(10, 50, 4, rule); at != 60 {
 			t.Errorf("booked as of %d", at)

@@ -1,4 +1,4 @@
-package firewall
+package ratelimit
 
 import (
 	"context"
@@ -8,18 +8,16 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"castellan/domain/window"
 )
 
 // Local is the Counter of one node: windows in memory, dealt out to partitions
 // that each have a lock. A request under several keys holds the locks of all of
 // them while it is decided.
-type Local struct {
+type Table struct {
 	// instant reads the clock, in nanoseconds since the start. It is read inside
 	// the locks, so that windows see time in order.
-	instant func() int64
-	parts   [Partitions]Part
+	instant    func() int64
+	partitions [Partitions]Partition
 }
 
 // Partitions is how many parts the keys are dealt out to. Every process deals
@@ -27,9 +25,9 @@ type Local struct {
 const Partitions = 1024
 
 // Part is the windows of one partition.
-type Part struct {
+type Partition struct {
 	mu      sync.Mutex
-	windows map[Key]*window.Window
+	windows map[Key]*Window
 	_       [40]byte // neighbours do not share a line of the cache
 }
 
@@ -37,27 +35,27 @@ type Part struct {
 // the partition locked.
 type Gate interface {
 	// Open tells whether the windows of a partition may be used.
-	Open(partition int) bool
+	MayDecide(partition int) bool
 	// Counted is told that demand i was counted, so many times, as of an instant.
 	Counted(i, partition int, instant, count int64)
 }
 
-var _ Counter = (*Local)(nil)
+var _ Limiter = (*Table)(nil)
 
 // NewLocal returns a Local without a count. Without now it goes by the monotonic
 // clock of the machine, which is also the cheaper one to read.
-func NewLocal(now func() time.Time) *Local {
+func NewTable(now func() time.Time) *Table {
 	if now == nil {
 		origin := time.Now()
-		return &Local{instant: func() int64 { return int64(time.Since(origin)) }}
+		return &Table{instant: func() int64 { return int64(time.Since(origin)) }}
 	}
 	origin := now()
-	return &Local{instant: func() int64 { return int64(now().Sub(origin)) }}
+	return &Table{instant: func() int64 { return int64(now().Sub(origin)) }}
 }
 
 // Instant reads the clock that the windows go by: nanoseconds since some instant
 // of this process.
-func (l *Local) Instant() int64 { return l.instant() }
+func (t *Table) Instant() int64 { return t.instant() }
 
 // Partition is where the key belongs.
 func (k Key) Partition() int {
@@ -86,33 +84,33 @@ func mix(h uint64) uint64 {
 }
 
 // Allow implements Counter.
-func (l *Local) Allow(_ context.Context, demands []Demand, stands []window.Standing) (admitted bool, err error) {
-	admitted, _ = l.Decide(demands, stands, nil)
+func (t *Table) Allow(_ context.Context, demands []Demand, stands []Standing) (admitted bool, err error) {
+	admitted, _ = t.Decide(demands, stands, nil)
 	return admitted, nil
 }
 
 // Decide is Allow through a gate, which may be nil. When a partition is closed
 // nothing is counted and open is false.
-func (l *Local) Decide(demands []Demand, stands []window.Standing, gate Gate) (admitted, open bool) {
+func (t *Table) Decide(demands []Demand, stands []Standing, gate Gate) (admitted, open bool) {
 	var room [8]int
-	var found [8]*window.Window
+	var found [8]*Window
 	at, windows := room[:0], found[:0]
 	for i := range demands {
 		at = append(at, demands[i].Key.Partition())
 	}
-	l.lock(at)
-	defer l.unlock(at)
+	t.lock(at)
+	defer t.unlock(at)
 	if gate != nil {
 		for _, n := range at {
-			if !gate.Open(n) {
+			if !gate.MayDecide(n) {
 				return false, false
 			}
 		}
 	}
-	now := l.instant()
+	now := t.instant()
 	admitted = true
 	for i, n := range at {
-		w := l.parts[n].windows[demands[i].Key]
+		w := t.partitions[n].windows[demands[i].Key]
 		windows = append(windows, w)
 		stands[i] = look(w, &demands[i], now)
 		admitted = admitted && stands[i].Retry == 0
@@ -122,9 +120,9 @@ func (l *Local) Decide(demands []Demand, stands []window.Standing, gate Gate) (a
 	}
 	for i, n := range at {
 		if windows[i] == nil {
-			windows[i] = l.parts[n].add(demands[i].Key)
+			windows[i] = t.partitions[n].add(demands[i].Key)
 		}
-		windows[i].Admit(now, demands[i].rule())
+		windows[i].Admit(now, demands[i].quota())
 		if stands[i].Used++; stands[i].Used == 1 {
 			stands[i].Reset = int64(demands[i].Period)
 		}
@@ -138,94 +136,94 @@ func (l *Local) Decide(demands []Demand, stands []window.Standing, gate Gate) (a
 // Book counts admissions under a key beforehand, as of an instant that lies ahead
 // by so many nanoseconds: whoever gets them must have used them by then. There are
 // at most most of them, and at most one of every part that the key has left.
-func (l *Local) Book(d *Demand, most, part, ahead int64, stand *window.Standing, gate Gate) (booked int64, open bool) {
+func (t *Table) Reserve(d *Demand, most, share, ahead int64, stand *Standing, gate Gate) (reserved int64, open bool) {
 	n := d.Key.Partition()
-	p := &l.parts[n]
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !gate.Open(n) {
+	part := &t.partitions[n]
+	part.mu.Lock()
+	defer part.mu.Unlock()
+	if !gate.MayDecide(n) {
 		return 0, false
 	}
-	now := l.instant()
-	w := p.windows[d.Key]
+	now := t.instant()
+	w := part.windows[d.Key]
 	*stand = look(w, d, now)
-	if booked = min(most, (d.Limit-stand.Used)/part); booked <= 0 {
+	if reserved = min(most, (d.Limit-stand.Used)/share); reserved <= 0 {
 		return 0, true
 	}
 	if w == nil {
-		w = p.add(d.Key)
+		w = part.add(d.Key)
 	}
-	gate.Counted(0, n, w.Add(now, ahead, booked, d.rule()), booked)
-	stand.Used += booked
-	return booked, true
+	gate.Counted(0, n, w.Add(now, ahead, reserved, d.quota()), reserved)
+	stand.Used += reserved
+	return reserved, true
 }
 
 // Look implements Counter.
-func (l *Local) Look(_ context.Context, demands []Demand, stands []window.Standing) error {
+func (t *Table) Look(_ context.Context, demands []Demand, stands []Standing) error {
 	for i := range demands {
-		p := &l.parts[demands[i].Key.Partition()]
+		p := &t.partitions[demands[i].Key.Partition()]
 		p.mu.Lock()
-		stands[i] = look(p.windows[demands[i].Key], &demands[i], l.instant())
+		stands[i] = look(p.windows[demands[i].Key], &demands[i], t.instant())
 		p.mu.Unlock()
 	}
 	return nil
 }
 
 // lock takes the locks of some partitions, each once and in one order for everybody.
-func (l *Local) lock(at []int) {
+func (t *Table) lock(at []int) {
 	if len(at) == 1 { // the common case
-		l.parts[at[0]].mu.Lock()
+		t.partitions[at[0]].mu.Lock()
 		return
 	}
-	for last := -1; ; {
+	for previous := -1; ; {
 		next := Partitions
 		for _, n := range at {
-			if n > last {
+			if n > previous {
 				next = min(next, n)
 			}
 		}
 		if next == Partitions {
 			return
 		}
-		l.parts[next].mu.Lock()
-		last = next
+		t.partitions[next].mu.Lock()
+		previous = next
 	}
 }
 
-func (l *Local) unlock(at []int) {
+func (t *Table) unlock(at []int) {
 	for i, n := range at {
 		if !slices.Contains(at[:i], n) {
-			l.parts[n].mu.Unlock()
+			t.partitions[n].mu.Unlock()
 		}
 	}
 }
 
 // look is how a demand stands in its window; nil: nothing was ever counted.
-func look(w *window.Window, d *Demand, now int64) (at window.Standing) {
+func look(w *Window, d *Demand, now int64) (at Standing) {
 	if w != nil {
-		at = w.Look(now, d.rule())
+		at = w.Look(now, d.quota())
 	}
 	return at
 }
 
 // add makes the window of a key, for its first admission: asking leaves nothing
 // behind.
-func (p *Part) add(k Key) *window.Window {
+func (p *Partition) add(k Key) *Window {
 	if p.windows == nil {
-		p.windows = map[Key]*window.Window{}
+		p.windows = map[Key]*Window{}
 	}
-	w := new(window.Window)
+	w := new(Window)
 	p.windows[k] = w
 	return w
 }
 
 // Sweep forgets the windows in which nothing counts any more. It holds one
 // partition at a time.
-func (l *Local) Sweep() {
-	for i := range l.parts {
-		p := &l.parts[i]
+func (t *Table) Sweep() {
+	for i := range t.partitions {
+		p := &t.partitions[i]
 		p.mu.Lock()
-		now := l.instant()
+		now := t.instant()
 		for k, w := range p.windows {
 			if w.Idle(now) {
 				delete(p.windows, k)
@@ -239,9 +237,9 @@ func (l *Local) Sweep() {
 }
 
 // Keys is how many windows are kept.
-func (l *Local) Keys() (n int) {
-	for i := range l.parts {
-		p := &l.parts[i]
+func (t *Table) Keys() (n int) {
+	for i := range t.partitions {
+		p := &t.partitions[i]
 		p.mu.Lock()
 		n += len(p.windows)
 		p.mu.Unlock()
@@ -250,21 +248,21 @@ func (l *Local) Keys() (n int) {
 }
 
 // Enter runs do with a partition locked. It must not be kept.
-func (l *Local) Enter(partition int, do func(p *Part)) {
-	p := &l.parts[partition]
+func (t *Table) WithPartition(partition int, do func(p *Partition)) {
+	p := &t.partitions[partition]
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	do(p)
 }
 
 // Len is how many windows the part has.
-func (p *Part) Len() int { return len(p.windows) }
+func (p *Partition) Len() int { return len(p.windows) }
 
 // Find is the window of a key; nil when nothing was ever counted.
-func (p *Part) Find(k Key) *window.Window { return p.windows[k] }
+func (p *Partition) Get(k Key) *Window { return p.windows[k] }
 
 // Make is the window of a key, which is new when there was none.
-func (p *Part) Make(k Key) *window.Window {
+func (p *Partition) GetOrCreate(k Key) *Window {
 	if w := p.windows[k]; w != nil {
 		return w
 	}
@@ -272,7 +270,7 @@ func (p *Part) Make(k Key) *window.Window {
 }
 
 // Clear forgets everything.
-func (p *Part) Clear() { p.windows = nil }
+func (p *Partition) Clear() { p.windows = nil }
 
 // Keys are those that have a window.
-func (p *Part) Keys() iter.Seq[Key] { return maps.Keys(p.windows) }
+func (p *Partition) Keys() iter.Seq[Key] { return maps.Keys(p.windows) }

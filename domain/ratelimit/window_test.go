@@ -1,4 +1,4 @@
-package window_test
+package ratelimit_test
 
 import (
 	"flag"
@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/window"
+	"castellan/domain/ratelimit"
 )
 
 var decisions = flag.Int("decisions", 300_000, "how many decisions are compared with the oracle; 10000000 in a long run")
@@ -15,7 +15,7 @@ var decisions = flag.Int("decisions", 300_000, "how many decisions are compared 
 type oracle struct{ admitted []int64 }
 
 // judge is the definition: fewer than limit in (now − period, now].
-func (o *oracle) judge(now int64, r window.Rule) (s window.Standing) {
+func (o *oracle) judge(now int64, r ratelimit.Quota) (s ratelimit.Standing) {
 	var counted []int64
 	for i := len(o.admitted) - 1; i >= 0 && o.admitted[i] > now-r.Period; i-- {
 		counted = append(counted, o.admitted[i])
@@ -33,8 +33,8 @@ func (o *oracle) judge(now int64, r window.Rule) (s window.Standing) {
 // The table of D-WAF-10: a fixed window, a token bucket, and a window that
 // counts refusals each fail a row.
 func TestTable(t *testing.T) {
-	var w window.Window
-	r := window.Rule{Limit: 3, Period: 2000}
+	var w ratelimit.Window
+	r := ratelimit.Quota{Limit: 3, Period: 2000}
 	for _, row := range []struct {
 		at    int64
 		admit bool
@@ -53,9 +53,9 @@ func TestTable(t *testing.T) {
 // The window is half-open: an admission counts until just before its age is the
 // period.
 func TestBoundary(t *testing.T) {
-	r := window.Rule{Limit: 1, Period: 1000}
+	r := ratelimit.Quota{Limit: 1, Period: 1000}
 	for at, want := range map[int64]int64{5: 1000, 6: 999, 1004: 1, 1005: 0, 1006: 0} {
-		var w window.Window
+		var w ratelimit.Window
 		w.Admit(5, r)
 		if s := w.Look(at, r); s.Retry != want || (s.Used == 1) != (want > 0) || s.Reset != want {
 			t.Errorf("at %d: %+v, want retry %d", at, s, want)
@@ -72,9 +72,9 @@ func TestExact(t *testing.T) {
 	const perRun = 200
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for range *decisions / perRun {
-		var w window.Window
+		var w ratelimit.Window
 		var o oracle
-		r := window.Rule{Limit: 1 + rnd.Int64N(12), Period: 1 + rnd.Int64N(100)}
+		r := ratelimit.Quota{Limit: 1 + rnd.Int64N(12), Period: 1 + rnd.Int64N(100)}
 		now := rnd.Int64N(1000) - 500
 		for i := range perRun {
 			now += rnd.Int64N(1 + 3*r.Period/r.Limit)
@@ -95,21 +95,21 @@ func TestExact(t *testing.T) {
 // A changed rule applies to what is remembered, also where the limit crosses
 // from exact instants to buckets and back.
 func TestChangedRule(t *testing.T) {
-	var w window.Window
+	var w ratelimit.Window
 	for at := range int64(5) {
-		w.Admit(at*100, window.Rule{Limit: 5, Period: 1000})
+		w.Admit(at*100, ratelimit.Quota{Limit: 5, Period: 1000})
 	}
 	for _, c := range []struct {
-		r    window.Rule
-		want window.Standing
+		r    ratelimit.Quota
+		want ratelimit.Standing
 	}{
-		{window.Rule{Limit: 5, Period: 1000}, window.Standing{Used: 5, Reset: 600, Retry: 600}},
-		{window.Rule{Limit: 2, Period: 1000}, window.Standing{Used: 5, Reset: 600, Retry: 900}},
-		{window.Rule{Limit: 9, Period: 1000}, window.Standing{Used: 5, Reset: 600}},
-		{window.Rule{Limit: 5, Period: 250}, window.Standing{Used: 3, Reset: 50}},
-		{window.Rule{Limit: 5, Period: 5000}, window.Standing{Used: 5, Reset: 4600, Retry: 4600}},
-		{window.Rule{Limit: window.MaxExact + 1, Period: 5000}, window.Standing{Used: 5, Reset: 4600}},
-		{window.Rule{Limit: 3, Period: 5000}, window.Standing{Used: 5, Reset: 4600, Retry: 4800}},
+		{ratelimit.Quota{Limit: 5, Period: 1000}, ratelimit.Standing{Used: 5, Reset: 600, Retry: 600}},
+		{ratelimit.Quota{Limit: 2, Period: 1000}, ratelimit.Standing{Used: 5, Reset: 600, Retry: 900}},
+		{ratelimit.Quota{Limit: 9, Period: 1000}, ratelimit.Standing{Used: 5, Reset: 600}},
+		{ratelimit.Quota{Limit: 5, Period: 250}, ratelimit.Standing{Used: 3, Reset: 50}},
+		{ratelimit.Quota{Limit: 5, Period: 5000}, ratelimit.Standing{Used: 5, Reset: 4600, Retry: 4600}},
+		{ratelimit.Quota{Limit: ratelimit.MaxExact + 1, Period: 5000}, ratelimit.Standing{Used: 5, Reset: 4600}},
+		{ratelimit.Quota{Limit: 3, Period: 5000}, ratelimit.Standing{Used: 5, Reset: 4600, Retry: 4800}},
 	} {
 		if got := w.Look(400, c.r); got != c.want {
 			t.Errorf("%+v: %+v, want %+v", c.r, got, c.want)
@@ -119,13 +119,13 @@ func TestChangedRule(t *testing.T) {
 
 // From many admissions in buckets to a small limit, the newest instants stay.
 func TestFromManyToFew(t *testing.T) {
-	var w window.Window
-	many := window.Rule{Limit: 3 * window.MaxExact, Period: 1 << 40}
-	for at := range int64(2*window.MaxExact + 7) {
+	var w ratelimit.Window
+	many := ratelimit.Quota{Limit: 3 * ratelimit.MaxExact, Period: 1 << 40}
+	for at := range int64(2*ratelimit.MaxExact + 7) {
 		w.Admit(at<<30, many)
 	}
-	few := window.Rule{Limit: window.MaxExact, Period: 1 << 62}
-	if s := w.Look((2*window.MaxExact+6)<<30, few); s.Used != window.MaxExact || s.Retry == 0 {
+	few := ratelimit.Quota{Limit: ratelimit.MaxExact, Period: 1 << 62}
+	if s := w.Look((2*ratelimit.MaxExact+6)<<30, few); s.Used != ratelimit.MaxExact || s.Retry == 0 {
 		t.Errorf("%+v", s)
 	}
 }
@@ -136,10 +136,10 @@ func TestCoarse(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	const period = int64(1_000_000)
 	const grain = period / 2048
-	for _, limit := range []int64{window.MaxExact + 1, 5000, 20_000} {
-		var w window.Window
+	for _, limit := range []int64{ratelimit.MaxExact + 1, 5000, 20_000} {
+		var w ratelimit.Window
 		var times []int64
-		r := window.Rule{Limit: limit, Period: period}
+		r := ratelimit.Quota{Limit: limit, Period: period}
 		now, start, wide, refused := int64(0), 0, 0, 0
 		for range 8 * limit {
 			now += rnd.Int64N(2 * period / limit / 2)
@@ -179,8 +179,8 @@ func TestCoarse(t *testing.T) {
 // TestClockSteppedBack: time does not run backwards, so nothing is admitted
 // twice.
 func TestClockSteppedBack(t *testing.T) {
-	var w window.Window
-	r := window.Rule{Limit: 2, Period: 100}
+	var w ratelimit.Window
+	r := ratelimit.Quota{Limit: 2, Period: 100}
 	w.Admit(1000, r)
 	w.Admit(500, r)
 	if s := w.Look(700, r); s.Used != 2 || s.Retry != 100 {
@@ -194,8 +194,8 @@ func TestClockSteppedBack(t *testing.T) {
 // A window is as large as its use: eight bytes an admission that counts, and at
 // most twice that.
 func TestMemory(t *testing.T) {
-	var w window.Window
-	r := window.Rule{Limit: window.MaxExact, Period: int64(time.Second)}
+	var w ratelimit.Window
+	r := ratelimit.Quota{Limit: ratelimit.MaxExact, Period: int64(time.Second)}
 	for i := range int64(100_000) { // ten count at a time
 		w.Admit(i*int64(time.Second)/10, r)
 	}
@@ -205,16 +205,16 @@ func TestMemory(t *testing.T) {
 	for i := range int64(100_000) {
 		w.Admit(20_000*int64(time.Second)+i, r)
 	}
-	if n := w.Slots(); n != window.MaxExact {
+	if n := w.Slots(); n != ratelimit.MaxExact {
 		t.Errorf("%d slots for a full window", n)
 	}
 }
 
 func BenchmarkDecision(b *testing.B) {
-	for name, limit := range map[string]int64{"10": 10, "4096": window.MaxExact, "1000000": 1_000_000} {
+	for name, limit := range map[string]int64{"10": 10, "4096": ratelimit.MaxExact, "1000000": 1_000_000} {
 		b.Run(name, func(b *testing.B) {
-			var w window.Window
-			r := window.Rule{Limit: limit, Period: 2 * limit}
+			var w ratelimit.Window
+			r := ratelimit.Quota{Limit: limit, Period: 2 * limit}
 			b.ReportAllocs()
 			for now := int64(0); b.Loop(); now++ {
 				if w.Look(now, r).Retry == 0 {

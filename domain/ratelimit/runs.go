@@ -1,4 +1,4 @@
-package window
+package ratelimit
 
 // Forget takes back an admission at that very instant, of a request that was
 // refused elsewhere after all. It reports whether there was one.
@@ -59,7 +59,7 @@ func (w *Window) Period() int64 { return w.period }
 
 // Add remembers count admissions as of an instant that lies ahead of now, or
 // behind it, or as of the last one if that is later. It returns the instant.
-func (w *Window) Add(now, ahead, count int64, r Rule) int64 {
+func (w *Window) Add(now, ahead, count int64, r Quota) int64 {
 	instant := now + ahead
 	if w.some {
 		instant = max(instant, w.newest)

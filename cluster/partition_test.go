@@ -13,7 +13,7 @@ import (
 
 // silent is a member that takes connections and never speaks, as one does that is
 // frozen or cut off.
-func silent(t *testing.T) Member {
+func unreachableMember(t *testing.T) Member {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -25,22 +25,22 @@ func silent(t *testing.T) Member {
 
 // gossip has a node hear of members, or not hear of them any more.
 func gossip(n *Node, hears bool, ms ...Member) {
-	n.fleet.mu.Lock()
+	n.membership.mu.Lock()
 	for _, m := range ms {
 		if hears {
-			n.fleet.peers[m.ID] = m
+			n.membership.peers[m.ID] = m
 		} else {
-			delete(n.fleet.peers, m.ID)
+			delete(n.membership.peers, m.ID)
 		}
 	}
-	n.fleet.mu.Unlock()
-	n.fleet.wake()
+	n.membership.mu.Unlock()
+	n.membership.wake()
 }
 
 // A node for which half of the members went silent serves nothing while somebody
 // who goes before it is there, or nobody knows; once it knows that nobody is, it
 // serves.
-func TestApart(t *testing.T) {
+func TestPartitionDetector(t *testing.T) {
 	c := newCast()
 	o := Options{GossipAddr: porttest.Free(t), ActorAddr: porttest.Free(t), Version: "test", Log: quietly()}
 	a, err := New(o)
@@ -50,9 +50,9 @@ func TestApart(t *testing.T) {
 	a.Register(Kind{Name: "player", New: func() Behaviour { return &player{c: c} }})
 	const unknown, there, nobody = 0, 1, 2
 	var truth, asked atomic.Int32
-	a.OnApart(func(_ context.Context, side Side) (bool, error) {
+	a.OnPartition(func(_ context.Context, side Component) (bool, error) {
 		asked.Add(1)
-		if side != (Side{1, a.Address()}) {
+		if side != (Component{1, a.Address()}) {
 			t.Errorf("asked for %+v", side)
 		}
 		if truth.Load() == unknown {
@@ -73,9 +73,9 @@ func TestApart(t *testing.T) {
 	if !serves() {
 		t.Fatal("alone from the start it does not serve")
 	}
-	other := silent(t)
+	other := unreachableMember(t)
 	gossip(a, true, other)
-	until(t, "it is a member", func() bool { return len(a.fleet.ring.Load().seats) == 2 })
+	until(t, "it is a member", func() bool { return len(a.membership.ring.Load().seats) == 2 })
 	gossip(a, false, other)
 	until(t, "it asks", func() bool { return asked.Load() > 0 })
 	if serves() || a.Belongs() {
@@ -95,34 +95,34 @@ func TestApart(t *testing.T) {
 	// Heard again, the other one must confirm it first.
 	truth.Store(there)
 	gossip(a, true, other)
-	until(t, "it is a member again", func() bool { return len(a.fleet.ring.Load().seats) == 2 })
+	until(t, "it is a member again", func() bool { return len(a.membership.ring.Load().seats) == 2 })
 	gossip(a, false, other)
-	until(t, "it is apart", func() bool { return a.fleet.apart.Load() })
+	until(t, "it is apart", func() bool { return a.membership.partitioned.Load() })
 	gossip(a, true, other)
-	until(t, "it is not apart", func() bool { return !a.fleet.apart.Load() })
+	until(t, "it is not apart", func() bool { return !a.membership.partitioned.Load() })
 	if a.Belongs() {
 		t.Error("it belongs, and nobody said so")
 	}
 	// Refused at its address, a member is dead: nobody needs to be asked.
-	a.fleet.linkTo(other.ID).dead.Store(true)
+	a.membership.linkTo(other.ID).dead.Store(true)
 	gossip(a, false, other)
 	until(t, "it serves alone again", serves)
-	if a.fleet.apart.Load() {
+	if a.membership.partitioned.Load() {
 		t.Error("apart from the dead")
 	}
 }
 
 // Of any two sides exactly one serves.
-func TestSides(t *testing.T) {
-	sides := []Side{{1, "a"}, {1, "b"}, {2, "a"}, {2, "c"}, {3, "b"}}
+func TestComponentsOutrank(t *testing.T) {
+	sides := []Component{{1, "a"}, {1, "b"}, {2, "a"}, {2, "c"}, {3, "b"}}
 	for _, s := range sides {
 		for _, o := range sides {
-			if s != o && s.Before(o) == o.Before(s) || s == o && s.Before(o) {
+			if s != o && s.Outranks(o) == o.Outranks(s) || s == o && s.Outranks(o) {
 				t.Errorf("%+v and %+v", s, o)
 			}
 		}
 	}
-	if !sides[2].Before(sides[1]) || !sides[0].Before(sides[1]) || !sides[4].Before(sides[2]) {
+	if !sides[2].Outranks(sides[1]) || !sides[0].Outranks(sides[1]) || !sides[4].Outranks(sides[2]) {
 		t.Error("the larger one, then the one with the least id")
 	}
 }
@@ -141,32 +141,32 @@ func TestMembersThatAreBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { a.Stop(t.Context()) })
-	other := silent(t)
+	other := unreachableMember(t)
 	gossip(a, true, other)
-	until(t, "it is a member", func() bool { return len(a.fleet.ring.Load().seats) == 2 })
+	until(t, "it is a member", func() bool { return len(a.membership.ring.Load().seats) == 2 })
 	gossip(a, false, other)
-	until(t, "it is gone", func() bool { return len(a.fleet.ring.Load().seats) == 1 })
-	a.fleet.mu.Lock()
-	a.fleet.past = nil // long ago
-	a.fleet.mu.Unlock()
+	until(t, "it is gone", func() bool { return len(a.membership.ring.Load().seats) == 1 })
+	a.membership.mu.Lock()
+	a.membership.pastRings = nil // long ago
+	a.membership.mu.Unlock()
 	for _, kind := range []string{"player", "counter"} {
 		for i := range 50 {
-			c, err := a.fleet.cell(identity{kind, string(rune('a' + i))})
+			c, err := a.membership.slot(identity{kind, string(rune('a' + i))})
 			if err != nil || c == nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	epoch := a.fleet.epoch.Load()
+	epoch := a.membership.epoch.Load()
 	gossip(a, true, other)
-	until(t, "it is back", func() bool { return len(a.fleet.ring.Load().seats) == 2 && a.fleet.epoch.Load() > epoch })
+	until(t, "it is back", func() bool { return len(a.membership.ring.Load().seats) == 2 && a.membership.epoch.Load() > epoch })
 	left := map[string]int{}
 	until(t, "what moved, and what stands in rows, has gone", func() bool {
 		clear(left)
 		moved := 0
-		a.fleet.each(func(c *cell) {
+		a.membership.each(func(c *activationSlot) {
 			left[c.key.kind]++
-			if !a.fleet.owns(c.key) {
+			if !a.membership.owns(c.key) {
 				moved++
 			}
 		})

@@ -11,18 +11,18 @@ import (
 // the beat has noticed by then; what comes afterwards does.
 func TestStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newStops()
+		s := newPauseDetector()
 		s.beat()
 		request, cancel := context.WithTimeout(s.context(), time.Minute)
 		defer cancel()
 		expect := func(what string, ctx context.Context, stopped, woke bool) {
 			t.Helper()
-			if got := s.check(ctx); (got != nil) != stopped || s.woke() != woke {
-				t.Errorf("%s: %v, woke %v", what, got, s.woke())
+			if got := s.check(ctx); (got != nil) != stopped || s.resumed() != woke {
+				t.Errorf("%s: %v, woke %v", what, got, s.resumed())
 			}
 		}
 		for range 20 { // a busy machine
-			time.Sleep(stopTime)
+			time.Sleep(clientPatience)
 			s.beat()
 		}
 		expect("a busy machine", request, false, false)

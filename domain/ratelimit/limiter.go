@@ -1,12 +1,14 @@
-package firewall
+package ratelimit
 
 import (
 	"context"
 	"net/netip"
 	"time"
-
-	"castellan/domain/window"
 )
+
+// SubscriberBits is the length of the IPv6 prefix that names a subscriber: what
+// follows is the subscriber's own choice (SEC-32).
+const SubscriberBits = 64
 
 // Key names a counter (D-WAF-04): a rate limit counts each entity by itself, over
 // all resources of the rule.
@@ -22,7 +24,7 @@ func (k Key) String() string {
 	case !k.IP.IsValid():
 		return k.Name
 	case k.IP.Is6():
-		return netip.PrefixFrom(k.IP, rateBits).String()
+		return netip.PrefixFrom(k.IP, SubscriberBits).String()
 	}
 	return k.IP.String()
 }
@@ -34,17 +36,17 @@ type Demand struct {
 	Period time.Duration
 }
 
-func (d Demand) rule() window.Rule { return window.Rule{Limit: d.Limit, Period: int64(d.Period)} }
+func (d Demand) quota() Quota { return Quota{Limit: d.Limit, Period: int64(d.Period)} }
 
 // Counter keeps the windows of keys, wherever they live. It is safe for
 // concurrent use. Its clock is its own, so that requests which reach it by ways
 // of different length cannot disagree about the time.
-type Counter interface {
+type Limiter interface {
 	// Allow counts a request under every demand, or, when one of them is at its
 	// limit, under none (D-WAF-06). It fills in how each stands then: stands is as
 	// long as demands, and neither is kept. The demands have different keys.
 	// UNAVAILABLE when it cannot tell.
-	Allow(ctx context.Context, demands []Demand, stands []window.Standing) (admitted bool, err error)
+	Allow(ctx context.Context, demands []Demand, stands []Standing) (admitted bool, err error)
 	// Look fills in how each demand stands and counts nothing.
-	Look(ctx context.Context, demands []Demand, stands []window.Standing) error
+	Look(ctx context.Context, demands []Demand, stands []Standing) error
 }

@@ -27,10 +27,10 @@ func (n *Node) Serve(name string, r Receiver) {
 // Ask puts a question to the named receiver of another member. ErrLost: that
 // one cannot be reached, or was lost before it answered; it may have acted.
 func (n *Node) Ask(ctx context.Context, within time.Duration, to, name string, question proto.Message) (proto.Message, error) {
-	if n.fleet == nil {
+	if n.membership == nil {
 		return nil, ErrLost
 	}
-	l := n.fleet.linkTo(to)
+	l := n.membership.linkTo(to)
 	if l == nil {
 		return nil, ErrLost
 	}
@@ -44,10 +44,10 @@ func (n *Node) Ask(ctx context.Context, within time.Duration, to, name string, q
 // Place tells which members are to keep an identity: its owner, and the one that
 // owns it as soon as the owner is gone. Empty: there is none.
 func (n *Node) Place(kind, id string) (owner, next string) {
-	if n.fleet == nil {
+	if n.membership == nil {
 		return n.Address(), ""
 	}
-	key, r := identity{kind, id}, n.fleet.ring.Load()
+	key, r := identity{kind, id}, n.membership.ring.Load()
 	first := r.owner(key)
 	if first == nil {
 		return "", ""
@@ -61,34 +61,34 @@ func (n *Node) Place(kind, id string) (owner, next string) {
 // Former are the other members that may still keep an identity which this node
 // owns now.
 func (n *Node) Former(kind, id string) []string {
-	if n.fleet == nil {
+	if n.membership == nil {
 		return nil
 	}
-	return n.fleet.former(identity{kind, id})
+	return n.membership.formerOwners(identity{kind, id})
 }
 
 // Lost reports whether a member cannot serve anything any more: its process has
 // ended, or it was given up and has been silent for as long as it may believe
 // that it belongs.
-func (n *Node) Lost(id string) bool { return n.fleet == nil || n.fleet.ended(id) }
+func (n *Node) Lost(id string) bool { return n.membership == nil || n.membership.ended(id) }
 
 // Drops counts how often this node gave up everything, because it did not know
 // for a while that it belongs: it may have missed whatever was sent to it.
 func (n *Node) Drops() int64 {
-	if n.fleet == nil {
+	if n.membership == nil {
 		return 0
 	}
-	return n.fleet.drops.Load()
+	return n.membership.drops.Load()
 }
 
-func (f *fleet) ended(id string) bool {
-	l := f.linkTo(id)
-	return l == nil || l.dead.Load() || !f.belongs(id) && f.clock()-l.heard.Load() > int64(lease)
+func (ms *membership) ended(id string) bool {
+	l := ms.linkTo(id)
+	return l == nil || l.dead.Load() || !ms.belongs(id) && ms.clock()-l.answeredAt.Load() > int64(membershipLease)
 }
 
 // receiveAsk answers a question of a member.
 func (p *peer) receiveAsk(fr *frame) {
-	n := p.f.n
+	n := p.membership.n
 	n.mu.RLock()
 	r := n.receivers[fr.kind]
 	n.mu.RUnlock()
@@ -103,6 +103,6 @@ func (p *peer) receiveAsk(fr *frame) {
 		if back.carry(m) != nil {
 			back.code = codeCrashed
 		}
-		p.out.put(&back)
+		p.queue.put(&back)
 	})
 }

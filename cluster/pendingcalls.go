@@ -14,27 +14,27 @@ import (
 // asker receives the answers of all calls of this node in one registered
 // process. The request id in the sender's PID tells the calls apart, so that a
 // call costs neither a registered future nor a timer of its own.
-type asker struct {
-	sys     *actor.ActorSystem
-	pid     *actor.PID
-	next    atomic.Uint32
-	pending atomic.Int64
-	shards  [64]askShard
-	slots   sync.Pool // of chan any, one place each
-	timers  sync.Pool // of stopped *time.Timer
+type pendingCalls struct {
+	sys      *actor.ActorSystem
+	pid      *actor.PID
+	next     atomic.Uint32
+	waiting  atomic.Int64
+	shards   [64]callShard
+	channels sync.Pool // of chan any, one place each
+	timers   sync.Pool // of stopped *time.Timer
 }
 
-type askShard struct {
+type callShard struct {
 	mu sync.Mutex
-	m  map[uint32]asked
+	m  map[uint32]pendingCall
 	_  [40]byte // keep neighbours off the cache line
 }
 
 // asked is a call that waits; session is the link that it went by, nil for one
 // of this node.
-type asked struct {
-	slot    chan any
-	session *session
+type pendingCall struct {
+	answer     chan any
+	connection *connection
 }
 
 // What answers a call in the place of a message.
@@ -44,69 +44,69 @@ type (
 	released  struct{} // of a question to another node: nothing is active there
 )
 
-func newAsker(sys *actor.ActorSystem) *asker {
-	a := &asker{sys: sys}
-	a.slots.New = func() any { return make(chan any, 1) }
-	a.timers.New = func() any { t := time.NewTimer(time.Hour); t.Stop(); return t }
-	for i := range a.shards {
-		a.shards[i].m = map[uint32]asked{}
+func newPendingCalls(sys *actor.ActorSystem) *pendingCalls {
+	p := &pendingCalls{sys: sys}
+	p.channels.New = func() any { return make(chan any, 1) }
+	p.timers.New = func() any { t := time.NewTimer(time.Hour); t.Stop(); return t }
+	for i := range p.shards {
+		p.shards[i].m = map[uint32]pendingCall{}
 	}
 	// The runtime counts its own names up in letters behind a "$": a name like
 	// theirs would be met by the actor whose turn it is.
-	pid, ok := sys.ProcessRegistry.Add(a, "ask")
+	pid, ok := sys.ProcessRegistry.Add(p, "ask")
 	if !ok {
 		panic("cluster: two askers on one system")
 	}
-	a.pid = pid
-	return a
+	p.pid = pid
+	return p
 }
 
 // ask puts msg to an actor of this node.
-func (a *asker) ask(ctx context.Context, within time.Duration, to *actor.PID, along string, msg proto.Message) (proto.Message, error) {
-	return a.wait(ctx, within, nil, func(id uint32) bool {
-		a.sys.Root.Send(to, question(msg, &actor.PID{Address: a.pid.Address, Id: a.pid.Id, RequestId: id}, along))
+func (p *pendingCalls) askHere(ctx context.Context, within time.Duration, to *actor.PID, along string, msg proto.Message) (proto.Message, error) {
+	return p.await(ctx, within, nil, func(id uint32) bool {
+		p.sys.Root.Send(to, question(msg, &actor.PID{Address: p.pid.Address, Id: p.pid.Id, RequestId: id}, along))
 		return true
 	})
 }
 
 // wait sends a question and returns its answer; errElsewhere when it could not
 // be sent.
-func (a *asker) wait(ctx context.Context, within time.Duration, by *session, send func(id uint32) bool) (proto.Message, error) {
-	if a.pending.Add(1) > maxCalls {
-		a.pending.Add(-1)
+func (p *pendingCalls) await(ctx context.Context, within time.Duration, by *connection, send func(id uint32) bool) (proto.Message, error) {
+	if p.waiting.Add(1) > maxCalls {
+		p.waiting.Add(-1)
 		return nil, ErrBusy
 	}
-	defer a.pending.Add(-1)
-	slot := a.slots.Get().(chan any)
-	id := a.next.Add(1)
+	defer p.waiting.Add(-1)
+	answer := p.channels.Get().(chan any)
+	id := p.next.Add(1)
 	for id == 0 { // 0 is "no request id"
-		id = a.next.Add(1)
+		id = p.next.Add(1)
 	}
-	s := &a.shards[id&63]
+	s := &p.shards[id&63]
 	s.mu.Lock()
-	s.m[id] = asked{slot, by}
+	s.m[id] = pendingCall{answer, by}
 	s.mu.Unlock()
 	if !send(id) {
-		a.answer(id, errElsewhere)
+		p.answer(id, errElsewhere)
 	}
 
-	timer := a.timers.Get().(*time.Timer)
+	timer := p.timers.Get().(*time.Timer)
 	timer.Reset(within)
 	var v any
 	var err error
 	select {
-	case v = <-slot:
+	case v = <-answer:
 	case <-ctx.Done():
 		err = ctx.Err()
 	case <-timer.C:
 		err = context.DeadlineExceeded
 	}
 	timer.Stop()
-	a.timers.Put(timer)
-	if err != nil && a.take(id) == nil {
-		v, err = <-slot, nil // the answer was on its way to the slot: it wins
+	p.timers.Put(timer)
+	if err != nil && p.take(id) == nil {
+		v, err = <-answer, nil // the answer was on its way to the slot: it wins
 	}
-	a.slots.Put(slot)
+	p.channels.Put(answer)
 	if err != nil {
 		return nil, err
 	}
@@ -127,54 +127,54 @@ func (a *asker) wait(ctx context.Context, within time.Duration, by *session, sen
 	return nil, fmt.Errorf("cluster: answer of type %s", typeName(v))
 }
 
-func (a *asker) take(id uint32) chan any {
-	s := &a.shards[id&63]
+func (p *pendingCalls) take(id uint32) chan any {
+	s := &p.shards[id&63]
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	slot := s.m[id].slot
+	answer := s.m[id].answer
 	delete(s.m, id)
-	return slot
+	return answer
 }
 
 // answer ends a wait; one that has ended already stays as it is.
-func (a *asker) answer(id uint32, v any) {
-	if slot := a.take(id); slot != nil {
-		slot <- v // one place, and take gives a slot to one sender
+func (p *pendingCalls) answer(id uint32, v any) {
+	if answer := p.take(id); answer != nil {
+		answer <- v // one place, and take gives a slot to one sender
 	}
 }
 
 // fail ends every wait for an answer by a link that broke. What was sent may
 // have been acted on.
-func (a *asker) fail(by *session) {
-	for i := range a.shards {
-		s := &a.shards[i]
-		var lost []chan any
+func (p *pendingCalls) fail(by *connection) {
+	for i := range p.shards {
+		s := &p.shards[i]
+		var failed []chan any
 		s.mu.Lock()
 		for id, w := range s.m {
-			if w.session == by {
+			if w.connection == by {
 				delete(s.m, id)
-				lost = append(lost, w.slot)
+				failed = append(failed, w.answer)
 			}
 		}
 		s.mu.Unlock()
-		for _, slot := range lost {
-			slot <- ErrLost
+		for _, answer := range failed {
+			answer <- ErrLost
 		}
 	}
 }
 
 // SendUserMessage implements actor.Process.
-func (a *asker) SendUserMessage(pid *actor.PID, msg any) {
+func (p *pendingCalls) SendUserMessage(pid *actor.PID, msg any) {
 	if env, ok := msg.(*actor.MessageEnvelope); ok {
 		msg = env.Message
 	}
-	a.answer(pid.RequestId, msg)
+	p.answer(pid.RequestId, msg)
 }
 
 // SendSystemMessage implements actor.Process.
-func (a *asker) SendSystemMessage(*actor.PID, any) {}
+func (p *pendingCalls) SendSystemMessage(*actor.PID, any) {}
 
 // Stop implements actor.Process.
-func (a *asker) Stop(*actor.PID) {}
+func (p *pendingCalls) Stop(*actor.PID) {}
 
 func typeName(v any) string { return fmt.Sprintf("%T", v) }

@@ -16,7 +16,7 @@ import (
 // the writer nor an owner elsewhere is given anything of it.
 //
 // A node that is alone has nobody who goes elsewhere; it does not look.
-type stops struct {
+type pauseDetector struct {
 	started time.Time
 	last    atomic.Int64 // the last beat, on the clock of started
 	until   atomic.Int64 // while what arrives may have been sent before the stop
@@ -26,48 +26,48 @@ type stops struct {
 }
 
 const (
-	stopBeat = 50 * time.Millisecond
+	beatInterval = 50 * time.Millisecond
 	// stopTime is how long a client waits before he turns to another node.
-	stopTime = 900 * time.Millisecond
+	clientPatience = 900 * time.Millisecond
 	// stopWake is how long after a stop connections may hold what was sent before.
-	stopWake = 3 * time.Second
+	staleInputTime = 3 * time.Second
 )
 
-var errStopped = fault.New(fault.Unavailable, "the node was stopped for a while; try again").After(time.Second)
+var errPaused = fault.New(fault.Unavailable, "the node was stopped for a while; try again").After(time.Second)
 
-func newStops() *stops {
-	s := &stops{started: time.Now()}
-	s.base, s.cancel = context.WithCancelCause(context.Background())
-	return s
+func newPauseDetector() *pauseDetector {
+	d := &pauseDetector{started: time.Now()}
+	d.base, d.cancel = context.WithCancelCause(context.Background())
+	return d
 }
 
-func (s *stops) clock() int64 { return int64(time.Since(s.started)) }
+func (d *pauseDetector) clock() int64 { return int64(time.Since(d.started)) }
 
 // over reports whether the process has been stopped and beat does not know yet.
-func (s *stops) over() bool { return s.clock()-s.last.Load() > int64(stopTime) }
+func (d *pauseDetector) paused() bool { return d.clock()-d.last.Load() > int64(clientPatience) }
 
 // beat is to be called all the time. What was under way ends before over is false
 // again, so that whoever asks check is told by one or the other.
-func (s *stops) beat() {
-	if s.over() {
-		s.until.Store(s.clock() + int64(stopWake))
-		s.mu.Lock()
-		s.cancel(errStopped)
-		s.base, s.cancel = context.WithCancelCause(context.Background())
-		s.mu.Unlock()
+func (d *pauseDetector) beat() {
+	if d.paused() {
+		d.until.Store(d.clock() + int64(staleInputTime))
+		d.mu.Lock()
+		d.cancel(errPaused)
+		d.base, d.cancel = context.WithCancelCause(context.Background())
+		d.mu.Unlock()
 	}
-	s.last.Store(s.clock())
+	d.last.Store(d.clock())
 }
 
 // run beats until ctx ends.
-func (s *stops) run(ctx context.Context) {
-	tick := time.NewTicker(stopBeat)
+func (d *pauseDetector) run(ctx context.Context) {
+	tick := time.NewTicker(beatInterval)
 	defer tick.Stop()
 	for {
-		s.beat()
+		d.beat()
 		select {
 		case <-ctx.Done():
-			s.last.Store(int64(1) << 62) // a node that ends is not stopped
+			d.last.Store(int64(1) << 62) // a node that ends is not stopped
 			return
 		case <-tick.C:
 		}
@@ -75,19 +75,19 @@ func (s *stops) run(ctx context.Context) {
 }
 
 // context is the one that requests are under.
-func (s *stops) context() context.Context {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.base
+func (d *pauseDetector) context() context.Context {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.base
 }
 
 // woke reports whether what arrives now may have been sent before a stop.
-func (s *stops) woke() bool { return s.over() || s.clock() < s.until.Load() }
+func (d *pauseDetector) resumed() bool { return d.paused() || d.clock() < d.until.Load() }
 
 // check is asked before anything takes effect.
-func (s *stops) check(ctx context.Context) error {
-	if s.over() || context.Cause(ctx) == errStopped {
-		return errStopped
+func (d *pauseDetector) check(ctx context.Context) error {
+	if d.paused() || context.Cause(ctx) == errPaused {
+		return errPaused
 	}
 	return nil
 }

@@ -1,0 +1,358 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log"
+	"log/slog"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"crypto/tls"
+
+	"github.com/hashicorp/memberlist"
+)
+
+// Options say how a node takes part in a cluster.
+type Options struct {
+	GossipAddr string   // host:port of the membership protocol
+	ActorAddr  string   // host:port at which others reach the actors of this node
+	Join       []string // gossip addresses of members; nobody there yet is no error
+	Keys       *Keys    // nil: in the clear, on loopback only
+	Version    string   // of the program, shown to the others
+	Log        *slog.Logger
+}
+
+// ErrKeys means that a node beyond loopback has no keys.
+var ErrKeys = errors.New("cluster: beyond loopback a node needs keys")
+
+// New makes a node of a cluster. It reaches nobody, and nobody reaches it,
+// before Start. Register its kinds before that.
+func New(o Options) (*Node, error) {
+	for _, addr := range []string{o.GossipAddr, o.ActorAddr} {
+		host, _, err := net.SplitHostPort(addr)
+		if err != nil {
+			return nil, fmt.Errorf("cluster: %w", err)
+		}
+		ip, err := net.ResolveIPAddr("ip", host)
+		if err != nil {
+			return nil, fmt.Errorf("cluster: %w", err)
+		}
+		if host == "" || ip.IP.IsUnspecified() {
+			return nil, fmt.Errorf("cluster: %s is no address at which others reach this node", addr)
+		}
+		if o.Keys == nil && !ip.IP.IsLoopback() {
+			return nil, fmt.Errorf("%w: %s", ErrKeys, addr)
+		}
+	}
+	n := newNode(o.Log)
+	now := time.Now()
+	ms := &membership{n: n, o: o, log: o.Log, started: now, kick: make(chan struct{}, 1),
+		self:  Member{ID: fmt.Sprintf("%s~%016x", o.ActorAddr, now.UnixNano()), Address: o.ActorAddr, Version: o.Version},
+		peers: map[string]Member{}, links: map[string]*link{}, activating: map[identity]*pendingActivation{}, moved: map[identity]time.Time{}, seen: map[string]bool{}, unreachable: map[string]Member{}, conns: map[net.Conn]bool{}}
+	if o.Keys != nil {
+		ms.tls = o.Keys.config()
+	}
+	ms.ctx, ms.cancel = context.WithCancel(context.Background())
+	changed := make(chan struct{})
+	ms.changed.Store(&changed)
+	ms.alone.Store(true)
+	ms.known.Store(&map[string]Member{ms.self.ID: ms.self})
+	ms.ring.Store(newRing([]Member{ms.self}))
+	n.membership = ms
+	return n, nil
+}
+
+// Start opens the listeners of a node made by New and joins the others. A node
+// that reaches nobody is a cluster of one until somebody is reached; it keeps
+// trying. On a node that is alone it does nothing.
+func (n *Node) Start() error {
+	ms := n.membership
+	if ms == nil {
+		return nil
+	}
+	l, err := net.Listen("tcp", ms.o.ActorAddr)
+	if err != nil {
+		return fmt.Errorf("cluster: listen for actors: %w", err)
+	}
+	if ms.tls != nil {
+		l = tls.NewListener(l, ms.tls)
+	}
+	ms.listener = l
+	c, err := ms.gossipConfig()
+	if err == nil {
+		ms.gossip, err = memberlist.Create(c)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("cluster: gossip: %w", err), l.Close())
+	}
+	ms.joining.Store(true)
+	ms.background.Go(ms.accept)
+	ms.background.Go(ms.loop)
+	ms.enter()
+	ms.joining.Store(false)
+	ms.rebuildSoon()
+	ms.background.Go(ms.keepJoining)
+	return nil
+}
+
+// enter asks one seed after the other until one takes this node in, and has told
+// it of all others. Before that the node owns nothing: it would not know who else
+// does. The other seeds are asked later.
+func (ms *membership) enter() {
+	for _, seed := range ms.o.Join {
+		if ms.join(seed); ms.others() > 0 {
+			return
+		}
+	}
+}
+
+// others is how many other members the gossip knows.
+func (ms *membership) others() int {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	return len(ms.peers)
+}
+
+// rebuildSoon has what a join has told be in force before anything is asked.
+func (ms *membership) rebuildSoon() {
+	ms.wake()
+	for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+		if peers := ms.others(); len(*ms.known.Load()) == peers+1 && (peers == 0 || ms.holdsLease()) {
+			return
+		}
+	}
+}
+
+func (ms *membership) gossipConfig() (*memberlist.Config, error) {
+	host, port, err := net.SplitHostPort(ms.o.GossipAddr)
+	if err != nil {
+		return nil, err
+	}
+	ip, err := net.ResolveIPAddr("ip", host)
+	if err != nil {
+		return nil, err
+	}
+	number, err := strconv.Atoi(port)
+	if err != nil {
+		return nil, err
+	}
+	c := memberlist.DefaultLANConfig()
+	c.Name = ms.self.ID // a restarted process is a new member
+	c.BindAddr, c.BindPort = ip.String(), number
+	c.AdvertiseAddr, c.AdvertisePort = ip.String(), number
+	// A member is given up after 1.6 s of suspicion: longer than the lease, so
+	// that it does not serve any more, and long enough for a busy one to say
+	// that it lives.
+	c.ProbeInterval, c.ProbeTimeout = 400*time.Millisecond, 250*time.Millisecond
+	c.SuspicionMult, c.SuspicionMaxTimeoutMult = 4, 1
+	c.GossipInterval = 100 * time.Millisecond
+	c.TCPTimeout = 2 * time.Second
+	c.PushPullInterval = 10 * time.Second
+	if ms.o.Keys != nil {
+		c.SecretKey = ms.o.Keys.gossip
+	}
+	c.Delegate, c.Events = (*delegate)(ms), (*events)(ms)
+	c.Logger = log.New(gossipLog{ms.log}, "", 0)
+	return c, nil
+}
+
+// gossipLog writes the library's lines at debug level: most of them tell of
+// networks that do what networks do.
+type gossipLog struct{ log *slog.Logger }
+
+func (g gossipLog) Write(p []byte) (int, error) {
+	g.log.Debug("cluster: gossip", "line", strings.TrimSpace(string(p)))
+	return len(p), nil
+}
+
+// join asks seeds to take this node in.
+func (ms *membership) join(seeds ...string) {
+	if len(seeds) == 0 {
+		return
+	}
+	if _, err := ms.gossip.Join(seeds); err != nil {
+		ms.log.Debug("cluster: not every node to join was reached", "err", err)
+	}
+}
+
+// keepJoining looks for seeds that were not there before, and for the others
+// after a split.
+func (ms *membership) keepJoining() {
+	for i := 0; ; i++ {
+		select {
+		case <-time.After(time.Second):
+		case <-ms.ctx.Done():
+			return
+		}
+		if !ms.announcedLeave.Load() && (ms.others() < len(ms.o.Join) || i%10 == 0) {
+			ms.join(ms.o.Join...)
+		}
+	}
+}
+
+// meta travels with the gossip, in 512 bytes at most.
+type meta struct {
+	Actor   string `json:"a"`
+	Version string `json:"v,omitempty"`
+	Leaving bool   `json:"l,omitempty"`
+	Epoch   uint64 `json:"e,omitempty"`
+}
+
+// delegate and events are what the gossip calls. It holds locks of its own
+// meanwhile: they only note.
+type (
+	delegate membership
+	events   membership
+)
+
+func (d *delegate) NodeMeta(limit int) []byte {
+	b, err := json.Marshal(meta{d.self.Address, d.self.Version[:min(len(d.self.Version), 64)], d.announcedLeave.Load(), d.epoch.Load()})
+	if err != nil || len(b) > limit {
+		return nil
+	}
+	return b
+}
+func (d *delegate) NotifyMsg([]byte)                {}
+func (d *delegate) GetBroadcasts(int, int) [][]byte { return nil }
+func (d *delegate) LocalState(bool) []byte          { return nil }
+func (d *delegate) MergeRemoteState([]byte, bool)   {}
+
+func (e *events) NotifyJoin(n *memberlist.Node)   { e.note(n) }
+func (e *events) NotifyUpdate(n *memberlist.Node) { e.note(n) }
+func (e *events) NotifyLeave(n *memberlist.Node) {
+	e.mu.Lock()
+	delete(e.peers, n.Name)
+	e.mu.Unlock()
+	(*membership)(e).wake()
+}
+
+func (e *events) note(n *memberlist.Node) {
+	var m meta
+	if n.Name == e.self.ID || json.Unmarshal(n.Meta, &m) != nil {
+		return
+	}
+	if host, port, err := net.SplitHostPort(m.Actor); err != nil || host == "" || port == "" {
+		return // nobody could reach it
+	}
+	e.mu.Lock()
+	e.peers[n.Name] = Member{ID: n.Name, Address: m.Actor, Version: m.Version, Leaving: m.Leaving, Epoch: m.Epoch}
+	e.mu.Unlock()
+	(*membership)(e).wake()
+}
+
+// announce tells the others what has changed of this node.
+func (ms *membership) announce() {
+	ms.wake()
+	ms.background.Go(func() {
+		if err := ms.gossip.UpdateNode(time.Second); err != nil {
+			ms.log.Debug("cluster: an announcement was not confirmed", "err", err)
+		}
+	})
+}
+
+// Leave announces that this node goes and lets go of its activations. Calls
+// from here and what others still wait for are carried on. It returns when
+// nothing lives here any more, or when ctx ends.
+func (n *Node) Leave(ctx context.Context) {
+	ms := n.membership
+	if ms == nil || ms.gossip == nil || ms.announcedLeave.Swap(true) {
+		return
+	}
+	ms.announce()
+	for seen := ms.rebuilds.Load(); ms.rebuilds.Load() < seen+2; {
+		select {
+		case <-time.After(2 * time.Millisecond):
+			ms.wake()
+		case <-ms.ctx.Done():
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+	for _, w := range ms.retireForeign() {
+		select {
+		case <-w:
+		case <-ctx.Done():
+			return
+		}
+	}
+	ms.awaitParting(ctx)
+}
+
+// partTime is how long a node that leaves waits for the others to know it, and
+// partGrace how long for what they had sent before.
+const (
+	partTime  = 2 * time.Second
+	partGrace = 50 * time.Millisecond
+)
+
+// part waits until no member that answers asks this node for anything.
+func (ms *membership) awaitParting(ctx context.Context) {
+	for end := time.Now().Add(partTime); time.Now().Before(end); {
+		waits := false
+		ms.mu.Lock()
+		for id, l := range ms.links {
+			_, belongs := ms.peers[id]
+			waits = waits || belongs && l.current.Load() != nil && !l.unreachable() && !l.knowsLeave.Load()
+		}
+		ms.mu.Unlock()
+		pause := 10 * time.Millisecond
+		if !waits {
+			pause = partGrace
+		}
+		select {
+		case <-time.After(pause):
+		case <-ms.ctx.Done():
+			return
+		case <-ctx.Done():
+			return
+		}
+		if !waits {
+			return
+		}
+	}
+}
+
+// stop says goodbye and ends.
+func (ms *membership) stop() {
+	if ms.gossip != nil && ms.ctx.Err() == nil {
+		if err := ms.gossip.Leave(time.Second); err != nil {
+			ms.log.Debug("cluster: the goodbye was not heard", "err", err)
+		}
+	}
+	ms.end()
+}
+
+// end breaks off the membership and the links, as a crash does.
+func (ms *membership) end() {
+	ms.cancel()
+	if ms.gossip != nil {
+		if err := ms.gossip.Shutdown(); err != nil {
+			ms.log.Debug("cluster: the gossip did not stop", "err", err)
+		}
+	}
+	if ms.listener != nil {
+		ms.listener.Close()
+	}
+	ms.mu.Lock()
+	for c := range ms.conns {
+		c.Close()
+	}
+	ms.mu.Unlock()
+	ms.background.Wait()
+}
+
+// OnMove has tell called after each change of who owns what; moved reports
+// whether the activation of an identity is another one since. It must not block.
+func (n *Node) OnMove(tell func(moved func(kind, id string) bool)) {
+	if ms := n.membership; ms != nil {
+		ms.mu.Lock()
+		defer ms.mu.Unlock()
+		ms.onMove = append(ms.onMove, tell)
+	}
+}

@@ -1,0 +1,111 @@
+package cluster
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"testing"
+
+	"github.com/hashicorp/memberlist"
+)
+
+// Whatever a member says of itself by gossip, it is either not taken in or can be
+// placed, shown and sent away again; it never becomes this node, nor is it given
+// this node's place.
+func FuzzMeta(f *testing.F) {
+	seed := func(name string, m any) {
+		text, err := json.Marshal(m)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(name, text)
+	}
+	seed("10.0.0.2:7947~18ea2da27e2a7fe1", meta{Actor: "10.0.0.2:7947", Version: "v1.2.3", Epoch: 3})
+	seed("10.0.0.2:7947~18ea2da27e2a7fe2", meta{Actor: "10.0.0.2:7947", Leaving: true})
+	seed("", meta{Actor: "10.0.0.2:7947"})
+	seed("~", meta{Actor: "[::1]:0"})
+	seed("nobody", meta{Actor: "no port"})
+	seed("numbers", map[string]any{"a": 7, "e": -1})
+	f.Add("not text", []byte{0xff, 0x00, '{'})
+	f.Add("deep", []byte(`{"a":"h:1","e":18446744073709551616}`))
+	f.Fuzz(func(t *testing.T, name string, text []byte) {
+		n, err := New(Options{GossipAddr: "127.0.0.1:7946", ActorAddr: "127.0.0.1:7947", Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer n.membership.end()
+		fl := n.membership
+		said := &memberlist.Node{Name: name, Meta: text}
+		(*events)(fl).NotifyJoin(said)
+		(*events)(fl).NotifyUpdate(said)
+		m, taken := fl.peers[name]
+		if len(fl.peers) > 1 || len(fl.peers) == 1 && !taken {
+			t.Fatalf("members %v", fl.peers)
+		}
+		if taken {
+			if m.ID != name || m.Address == "" || m.ID == fl.self.ID {
+				t.Errorf("took in %+v", m)
+			}
+			r := newRing([]Member{fl.self, m})
+			if m.Address != fl.self.Address && (!r.has(fl.self.ID) || !r.has(m.ID)) {
+				t.Errorf("%+v has another's place", m)
+			}
+			if r.owner(identity{"challenge", "c-1"}) == nil {
+				t.Error("nobody owns anything")
+			}
+			if _, err := json.Marshal(m); err != nil {
+				t.Error(err)
+			}
+		}
+		(*events)(fl).NotifyLeave(said)
+		if len(fl.peers) != 0 {
+			t.Errorf("%v is still there", fl.peers)
+		}
+	})
+}
+
+// A node that joins owns nothing before it knows who belongs, and takes whoever it
+// hears of later than of others for one that may have owned what it has by then.
+func TestJoining(t *testing.T) {
+	n, err := New(Options{GossipAddr: "127.0.0.1:7946", ActorAddr: "127.0.0.1:7947", Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := n.membership
+	defer f.end()
+	hear := func(addr string) string {
+		text, err := json.Marshal(meta{Actor: addr})
+		if err != nil {
+			t.Fatal(err)
+		}
+		(*events)(f).NotifyJoin(&memberlist.Node{Name: addr + "~1", Meta: text})
+		return addr + "~1"
+	}
+	f.joining.Store(true)
+	x := hear("127.0.0.1:7957")
+	f.rebuild()
+	if f.ring.Load().has(x) || n.Belongs() {
+		t.Error("it serves before it has joined")
+	}
+	f.joining.Store(false)
+	f.rebuild()
+	if !f.ring.Load().has(x) {
+		t.Fatal("it has not joined")
+	}
+	mine := ""
+	for i := 0; mine == ""; i++ { // what it owns whoever belongs
+		key := identity{"k", fmt.Sprint(i)}
+		if r := newRing([]Member{f.self, {ID: x, Address: "127.0.0.1:7957"}, {ID: "y", Address: "127.0.0.1:7967"}}); r.owner(key).ID == f.self.ID {
+			mine = key.id
+		}
+	}
+	if got := n.Former("k", mine); !slices.Equal(got, []string{x}) {
+		t.Errorf("asks %v", got)
+	}
+	y := hear("127.0.0.1:7967")
+	f.rebuild()
+	if got := n.Former("k", mine); !slices.Contains(got, y) {
+		t.Errorf("asks %v and not %s, which may be older", got, y)
+	}
+}

@@ -1,0 +1,108 @@
+package app
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"castellan/cluster"
+	"castellan/domain/change"
+	"castellan/domain/commit"
+)
+
+// roll lets nodes that do not hear each other find out by the database who is
+// there: one writes a question into the change feed, and whoever does not hear the
+// asker answers there with the side that he belongs to.
+type witness struct {
+	commit commit.Committer
+	node   *cluster.Node
+	mu     sync.Mutex
+	asked  map[string]chan cluster.Component
+}
+
+// rollTime is how long answers are waited for: every node reads the feed several
+// times in it.
+const witnessTimeout = 1500 * time.Millisecond
+
+func newWitness(c commit.Committer, n *cluster.Node) *witness {
+	return &witness{commit: c, node: n, asked: map[string]chan cluster.Component{}}
+}
+
+// ask implements what cluster.Node.OnApart wants.
+func (w *witness) ask(ctx context.Context, component cluster.Component) (outranked bool, err error) {
+	question, answers := rand.Text(), make(chan cluster.Component, 64)
+	w.mu.Lock()
+	w.asked[question] = answers
+	w.mu.Unlock()
+	defer func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.asked, question)
+	}()
+	ctx, cancel := context.WithTimeout(ctx, 2*witnessTimeout)
+	defer cancel()
+	if err := w.commit.Commit(ctx, change.Note{Topic: change.Cluster, Key: "who/" + question + "/" + w.node.Address()}); err != nil {
+		return false, err
+	}
+	over := time.After(witnessTimeout)
+	heard := false
+	for {
+		select {
+		case c := <-answers:
+			if c.Members == 0 { // its own question came by: the feed is read
+				heard = true
+			} else if c.Outranks(component) {
+				return true, nil
+			}
+		case <-over:
+			if !heard {
+				return false, errors.New("the change feed is not read")
+			}
+			return false, nil
+		case <-ctx.Done():
+			return false, ctx.Err()
+		}
+	}
+}
+
+// apply is told of the notes. Old ones may come again, and mean nothing then.
+func (w *witness) apply(ctx context.Context, key string) error {
+	kind, rest, _ := strings.Cut(key, "/")
+	question, rest, _ := strings.Cut(rest, "/")
+	switch kind {
+	case "who":
+		if rest == w.node.Address() {
+			w.tell(question, cluster.Component{})
+			return nil
+		}
+		component, hears := w.node.Component()
+		if hears(rest) {
+			return nil
+		}
+		go func() { // the feed waits for nobody; one who is not answered asks again
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), witnessTimeout)
+			defer cancel()
+			_ = w.commit.Commit(ctx, change.Note{Topic: change.Cluster, Key: fmt.Sprintf("here/%s/%d/%s", question, component.Members, component.Least)})
+		}()
+	case "here":
+		count, least, _ := strings.Cut(rest, "/")
+		if n, err := strconv.Atoi(count); err == nil && n > 0 {
+			w.tell(question, cluster.Component{Members: n, Least: least})
+		}
+	}
+	return nil
+}
+
+func (w *witness) tell(question string, c cluster.Component) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	select {
+	case w.asked[question] <- c: // nobody's is nil, and never ready
+	default:
+	}
+}
