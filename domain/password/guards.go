@@ -50,15 +50,19 @@ func NewGuards(store GuardStore, c commit.Committer, r GuardRules, now func() ti
 	return &Guards{store: store, commit: c, rules: r, now: now, accounts: map[string]*account{}}
 }
 
-// Attempt is a try that was charged. It must be settled by exactly one of
-// Refund, Return and Wrong; Wrong after another one does nothing, so that it
-// can be deferred.
+// Attempt is a try that was charged. Refunded, RefundAlone, Return or Wrong
+// settles it. Wrong after one of the others does nothing, so that it can be
+// deferred.
 type Attempt struct {
 	g       *Guards
 	a       *account
 	key     string
 	prefix  string
 	settled bool
+	// Of a refund that is under way:
+	turn   bool // this attempt holds the turn of the account
+	rounds int
+	refund SaveGuard
 }
 
 // Charge counts a try for the account key from prefix, durably before it
@@ -121,37 +125,79 @@ func (g *Guards) charge(ctx context.Context, key string, seen *Guard, prefix str
 	}
 }
 
-// Refund takes the charge back and makes the prefix a known one, because the
-// password was right. save gets the write and commits it with whatever the
-// login begins; it is called again when the row had moved on, and must then
-// begin anew. The error is that of save, after which the try counts as wrong.
-func (at *Attempt) Refund(ctx context.Context, save func(context.Context, commit.Write) error) error {
-	return at.settle(ctx, func(now time.Time, guard Guard) Guard { return guard.Refund(now, at.g.rules, at.prefix) }, save)
+// Refund returns the write that takes the charge back and makes the prefix a known
+// one, because the password was right. The caller commits it together with what
+// the login begins, and calls Refunded when that has succeeded. When a row had
+// moved on (commit.ErrFenced) it calls Refund again and begins anew. No other try
+// for the account is decided between Refund and the end of the attempt.
+//
+// Errors: UNAVAILABLE; the try then counts as wrong.
+func (at *Attempt) Refund(ctx context.Context) (commit.Write, error) {
+	switch {
+	case at.settled:
+		return nil, errSettled
+	case at.rounds == maxFenced:
+		return nil, busy()
+	case at.turn:
+		at.a.loaded = false // the row has moved on
+	default:
+		at.a.turn <- struct{}{}
+		at.turn = true
+	}
+	at.rounds++
+	var err error
+	at.refund, _, err = at.g.next(ctx, at.a, at.key, func(now time.Time, guard Guard) (Guard, error) {
+		return guard.Refund(now, at.g.rules, at.prefix), nil
+	})
+	return at.refund, err
+}
+
+// Refunded says that what Refund returned last is durable.
+func (at *Attempt) Refunded() {
+	at.a.saved(at.refund)
+	at.finish()
+}
+
+// RefundAlone commits what Refund returned by itself: the password was right,
+// although nothing could begin with it. After an error the try counts as wrong.
+func (at *Attempt) RefundAlone(ctx context.Context) error {
+	err := at.g.save(ctx, at.refund)
+	for errors.Is(err, commit.ErrFenced) {
+		if _, err = at.Refund(ctx); err == nil {
+			err = at.g.save(ctx, at.refund)
+		}
+	}
+	if err == nil {
+		at.Refunded()
+	}
+	return err
 }
 
 // Return takes the charge back because the password could not be judged. The
 // error is internal or UNAVAILABLE; the try then counts as wrong.
 func (at *Attempt) Return(ctx context.Context) error {
-	return at.settle(ctx, func(_ time.Time, guard Guard) Guard { return guard.Return(at.prefix) }, at.g.save)
+	if at.settled {
+		return errSettled
+	}
+	at.a.turn <- struct{}{}
+	defer at.finish()
+	_, err := at.g.update(ctx, at.a, at.key, func(_ time.Time, guard Guard) (Guard, error) {
+		return guard.Return(at.prefix), nil
+	}, at.g.save)
+	return err
 }
 
 // Wrong leaves the charge as it is.
 func (at *Attempt) Wrong() {
-	if at.settled {
+	switch {
+	case at.settled:
 		return
+	case at.turn:
+		at.a.loaded = false // nobody knows what became of the refund
+	default:
+		at.a.turn <- struct{}{} // turns are short and end by themselves
 	}
-	at.a.turn <- struct{}{} // turns are short and end by themselves
 	at.finish()
-}
-
-func (at *Attempt) settle(ctx context.Context, move func(time.Time, Guard) Guard, save func(context.Context, commit.Write) error) error {
-	if at.settled {
-		return errors.New("password: an attempt was settled twice")
-	}
-	at.a.turn <- struct{}{}
-	defer at.finish()
-	_, err := at.g.update(ctx, at.a, at.key, func(now time.Time, guard Guard) (Guard, error) { return move(now, guard), nil }, save)
-	return err
 }
 
 // finish ends the attempt and the turn.
@@ -166,35 +212,53 @@ func (at *Attempt) finish() {
 	at.g.leave(at.key, at.a)
 }
 
-// update decides on the row and saves it, again while it moves on. The caller
-// has the turn. fresh reports that the last decision was made on the row as it
-// was just read; an error of move changes nothing.
-func (g *Guards) update(ctx context.Context, a *account, key string, move func(time.Time, Guard) (Guard, error), save func(context.Context, commit.Write) error) (fresh bool, err error) {
-	for range maxFenced {
-		if !a.loaded {
-			guard, err := g.store.Guard(ctx, key)
-			if err != nil {
-				return fresh, err
-			}
-			a.guard, a.loaded, fresh = guard, true, true
+// next reads the row unless it is known, and decides on it. The caller has the
+// turn. fresh reports that the row was read now; an error of move changes nothing.
+func (g *Guards) next(ctx context.Context, a *account, key string,
+	move func(time.Time, Guard) (Guard, error)) (w SaveGuard, fresh bool, err error) {
+	if !a.loaded {
+		guard, err := g.store.Guard(ctx, key)
+		if err != nil {
+			return w, false, err
 		}
-		next, err := move(g.now(), a.guard)
+		a.guard, a.loaded, fresh = guard, true, true
+	}
+	guard, err := move(g.now(), a.guard)
+	return SaveGuard{Guard: guard, Until: guard.Until(g.rules)}, fresh, err
+}
+
+// saved takes over what was written.
+func (a *account) saved(w SaveGuard) {
+	a.guard = w.Guard
+	a.guard.Version++
+}
+
+// update decides on the row and saves it, again while it moves on. The caller has
+// the turn. fresh reports that the last decision was made on a row that was read
+// for it.
+func (g *Guards) update(ctx context.Context, a *account, key string, move func(time.Time, Guard) (Guard, error),
+	save func(context.Context, commit.Write) error) (fresh bool, err error) {
+	for range maxFenced {
+		w, fresh, err := g.next(ctx, a, key, move)
 		if err != nil {
 			return fresh, err
 		}
-		switch err := save(ctx, SaveGuard{Guard: next, Until: next.Until(g.rules)}); {
-		case err == nil:
-			next.Version++
-			a.guard = next
+		if err = save(ctx, w); err == nil {
+			a.saved(w)
 			return fresh, nil
-		case errors.Is(err, commit.ErrFenced):
-			a.loaded = false
-		default:
-			a.loaded = false // its fate may be unknown
+		}
+		a.loaded = false // it has moved on, or its fate is unknown
+		if !errors.Is(err, commit.ErrFenced) {
 			return fresh, err
 		}
 	}
-	return fresh, fault.New(fault.Unavailable, "the account is busy; try again").After(time.Second)
+	return true, busy()
+}
+
+var errSettled = errors.New("password: an attempt was settled twice")
+
+func busy() error {
+	return fault.New(fault.Unavailable, "the account is busy; try again").After(time.Second)
 }
 
 func (g *Guards) save(ctx context.Context, w commit.Write) error { return g.commit.Commit(ctx, w) }

@@ -59,6 +59,23 @@ func (r *rows) Commit(_ context.Context, writes ...commit.Write) error {
 
 func (r *rows) InTx(ctx context.Context, fn func(context.Context) error) error { return fn(ctx) }
 
+// refund gives a try back as a login does: in one unit that save commits.
+func refund(ctx context.Context, a *Attempt, save func(context.Context, ...commit.Write) error) error {
+	defer a.Wrong()
+	for {
+		w, err := a.Refund(ctx)
+		if err != nil {
+			return err
+		}
+		if err = save(ctx, w); err == nil {
+			a.Refunded()
+			return nil
+		} else if !errors.Is(err, commit.ErrFenced) {
+			return err
+		}
+	}
+}
+
 func keeper() (*Guards, *rows) {
 	r := &rows{guards: map[string]Guard{}}
 	return NewGuards(r, r, DefaultGuardRules(), time.Now), r
@@ -71,7 +88,7 @@ func TestChargeIsDurableAndRefundGivesBack(t *testing.T) {
 		if err != nil || len(r.guards["u"].Tries) != 1 {
 			t.Fatalf("%v, %+v", err, r.guards["u"])
 		}
-		if err := a.Refund(t.Context(), func(ctx context.Context, w commit.Write) error { return r.Commit(ctx, w) }); err != nil {
+		if err := refund(t.Context(), a, r.Commit); err != nil {
 			t.Fatal(err)
 		}
 		a.Wrong() // deferred by callers; nothing happens
@@ -148,7 +165,7 @@ func TestRightTriesUnderRace(t *testing.T) {
 				if n := r.tries("u"); n > 10 {
 					t.Errorf("%d tries at once", n)
 				}
-				if err := a.Refund(t.Context(), r.save); err != nil {
+				if err := refund(t.Context(), a, r.Commit); err != nil {
 					t.Error(err)
 				}
 			})
@@ -165,8 +182,6 @@ func (r *rows) tries(key string) int {
 	defer r.mu.Unlock()
 	return len(r.guards[key].Tries)
 }
-
-func (r *rows) save(ctx context.Context, w commit.Write) error { return r.Commit(ctx, w) }
 
 // Several nodes write one row: the fence makes each decide on what is there.
 func TestNodesShareTheLimit(t *testing.T) {
@@ -203,7 +218,10 @@ func TestRefundIsDecidedAgainWhenFenced(t *testing.T) {
 		other, _ := NewGuards(r, r, DefaultGuardRules(), time.Now).Charge(t.Context(), "u", "q") // another node
 		other.Wrong()
 		calls := 0
-		if err := a.Refund(t.Context(), func(ctx context.Context, w commit.Write) error { calls++; return r.Commit(ctx, w) }); err != nil {
+		if err := refund(t.Context(), a, func(ctx context.Context, w ...commit.Write) error {
+			calls++
+			return r.Commit(ctx, w...)
+		}); err != nil {
 			t.Fatal(err)
 		}
 		if got := r.guards["u"]; calls != 2 || len(got.Tries) != 1 || got.Tries[0].Prefix != "q" {
@@ -211,11 +229,11 @@ func TestRefundIsDecidedAgainWhenFenced(t *testing.T) {
 		}
 		b, _ := g.Charge(t.Context(), "u", "p")
 		boom := errors.New("boom")
-		if err := b.Refund(t.Context(), func(context.Context, commit.Write) error { return boom }); !errors.Is(err, boom) {
+		if err := refund(t.Context(), b, func(context.Context, ...commit.Write) error { return boom }); !errors.Is(err, boom) {
 			t.Error(err)
 		}
 		c, _ := g.Charge(t.Context(), "u", "p")
-		if err := c.Refund(t.Context(), func(context.Context, commit.Write) error { return commit.ErrFenced }); fault.CodeOf(err) != fault.Unavailable {
+		if err := refund(t.Context(), c, func(context.Context, ...commit.Write) error { return commit.ErrFenced }); fault.CodeOf(err) != fault.Unavailable {
 			t.Errorf("a row that always moves on: %v", err)
 		}
 		if got := r.guards["u"]; len(got.Tries) != 3 || len(g.accounts) != 0 {

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/netip"
@@ -50,28 +51,13 @@ type Service struct {
 	Now      func() time.Time
 }
 
-// LoginRequest is somebody who says who he is: by CountryCode and Phone, or by
-// Email.
+// LoginRequest is one try to log in. Who is canonical (user.Identify).
 type LoginRequest struct {
-	CountryCode string
-	Phone       string
-	Email       string
-	Password    string
-	DeviceID    string
-	IP          netip.Addr
-	Starter     challenge.Starter
-}
-
-func (r LoginRequest) identifier() (who user.Identifier, err error) {
-	switch {
-	case r.Email != "" && (r.Phone != "" || r.CountryCode != ""):
-		return who, fault.Invalid("email", "give either a phone number or a mail address")
-	case r.Email != "":
-		who.Mail, err = user.CanonicalMail(r.Email)
-	default:
-		who.Phone, err = user.Canonical(r.CountryCode, r.Phone)
-	}
-	return who, err
+	Who      user.Identifier
+	Password string
+	DeviceID string
+	IP       netip.Addr
+	Starter  challenge.Starter
 }
 
 // command is what a login keeps until the second factor is complete.
@@ -88,53 +74,89 @@ func unpack(data []byte) (c command, err error) {
 	return c, in.Err()
 }
 
-// Login checks a password and starts the challenge that makes the session. A
-// place in the queue of hashes comes first, then the count of the try, then
-// the hash; an unknown identifier, a wrong password, an account that may not
-// log in and a country it may not log in from take the same steps, cost the
-// same statements and get the same answer.
+// Login checks a password and starts the challenge that makes the session. It
+// takes a place in the queue of hashes first, then counts the try, then hashes.
+// An unknown identifier, a wrong password, an account that may not log in and a
+// country it may not log in from take the same steps, cost the same statements
+// and get the same answer.
 //
-// Errors: INVALID_FIELD, INVALID_CREDENTIALS, RATE_LIMITED after too many
-// wrong passwords, OVERLOADED, those of challenge.Starts, UNAVAILABLE.
+// Errors: INVALID_CREDENTIALS, RATE_LIMITED after too many wrong passwords,
+// OVERLOADED, those of challenge.Starts, UNAVAILABLE.
 func (s *Service) Login(ctx context.Context, r LoginRequest) (challenge.Started, error) {
 	var none challenge.Started
 	r.Starter = Clip(r.Starter)
-	who, err := r.identifier()
-	if err != nil {
-		return none, err
-	}
 	place, err := s.Hasher.Admit()
 	if err != nil {
 		return none, err
 	}
 	defer place.Leave()
-	seen, err := s.Users.Login(ctx, who, "?"+s.Conceal(who.String()))
+	seen, err := s.Users.Login(ctx, r.Who, "?"+s.Conceal(r.Who.String()))
 	if err != nil && fault.CodeOf(err) != fault.RecordNotFound {
 		return none, err
 	}
-	u, secret, account := seen.User, seen.Secret, seen.Guard.Key
 	attempt, err := s.Guards.ChargeSeen(ctx, seen.Guard, client.Prefix(r.IP))
 	if err != nil {
 		return none, err
 	}
-	defer attempt.Wrong()
-	right, stale, err := place.Verify(ctx, r.Password, secret.Hash)
+	defer attempt.Wrong() // unless it is given back
+	right, stale, err := place.Verify(ctx, r.Password, seen.Secret.Hash)
 	if err != nil { // not judged, so not wrong
 		return none, errors.Join(err, attempt.Return(context.WithoutCancel(ctx)))
 	}
-	if !right || !s.mayLogIn(u, r.Starter) {
-		attempt.Wrong()
-		return none, s.refuse(ctx, u.ID, account, r.Starter)
+	if !right || !s.mayLogIn(seen.User, r.Starter) {
+		attempt.Wrong() // the refusal below waits for the disk; other tries need not
+		return none, s.refuse(ctx, seen.User.ID, seen.Guard.Key, r.Starter)
 	}
-	b := beginning{s: s, r: r, who: who, u: u, secret: secret}
-	if stale { // without a new hash the old one serves another day
-		b.rehashed, _ = place.Hash(ctx, r.Password)
+	rehashed := ""
+	if stale { // when this fails the old hash serves until the next login
+		rehashed, _ = place.Hash(ctx, r.Password)
 	}
 	place.Leave()
-	if err := attempt.Refund(ctx, b.save); err != nil {
-		return none, err
+	for {
+		refund, err := attempt.Refund(ctx)
+		if err != nil {
+			return none, err
+		}
+		started, err := s.start(ctx, r, seen, rehashed, refund)
+		switch {
+		case err == nil:
+			attempt.Refunded()
+			return started, nil
+		case !errors.Is(err, commit.ErrFenced): // there is no challenge, but the password was right
+			return none, cmp.Or(attempt.RefundAlone(context.WithoutCancel(ctx)), err)
+		}
+		if seen.User, err = s.again(ctx, r, seen.Secret); err != nil {
+			return none, err
+		}
 	}
-	return b.started, b.refused
+}
+
+// start starts the challenge in one unit with the refund of the try.
+func (s *Service) start(ctx context.Context, r LoginRequest, seen user.Entrance, rehashed string,
+	refund commit.Write) (challenge.Started, error) {
+	with := []commit.Write{refund}
+	if rehashed != "" {
+		with = append(with, user.Rehash{UserID: seen.User.ID, Old: seen.Secret.Hash, New: rehashed})
+	}
+	cmd := command{Roles: seen.User.AllRoles(), DeviceID: r.DeviceID}
+	return s.Starts.Start(ctx, challenge.StartRequest{Action: ActionLogin, Account: seen.User.Account(),
+		Starter: r.Starter, Proven: true, Command: cmd.pack(), With: with})
+}
+
+// again reads the account of a right password anew, because it or its guard was
+// changed while the challenge was started. It refuses when the account may not
+// log in any more or has another password.
+func (s *Service) again(ctx context.Context, r LoginRequest, secret user.Secret) (user.User, error) {
+	now, err := s.Users.Login(ctx, r.Who, "")
+	switch {
+	case fault.CodeOf(err) == fault.RecordNotFound:
+		return now.User, wrongCredentials()
+	case err != nil:
+		return now.User, err
+	case now.Secret.Hash != secret.Hash || !s.mayLogIn(now.User, r.Starter):
+		return now.User, wrongCredentials()
+	}
+	return now.User, nil
 }
 
 func (s *Service) mayLogIn(u user.User, from challenge.Starter) bool {
@@ -163,63 +185,15 @@ func history(userID string, at time.Time, from challenge.Starter, success bool) 
 		Description: from.Description, Success: success}
 }
 
-// beginning is a login whose password was right.
-type beginning struct {
-	s        *Service
-	r        LoginRequest
-	who      user.Identifier
-	u        user.User
-	secret   user.Secret
-	rehashed string
-	calls    int
-	started  challenge.Started
-	refused  error // why there is no challenge although the password was right
-}
-
-// save starts the challenge in one unit with the refund of the try. It is
-// called again when the guard or the account moved on meanwhile.
-func (b *beginning) save(ctx context.Context, refund commit.Write) error {
-	if b.calls++; b.calls > 1 && b.refused == nil {
-		now, err := b.s.Users.Login(ctx, b.who, "")
-		u, secret := now.User, now.Secret
-		if err != nil && fault.CodeOf(err) != fault.RecordNotFound {
-			return err
-		}
-		if err != nil || secret.Hash != b.secret.Hash || !b.s.mayLogIn(u, b.r.Starter) {
-			return wrongCredentials() // it was right a moment ago
-		}
-		b.u = u
-	}
-	if b.refused == nil {
-		err := b.start(ctx, refund)
-		if err == nil || errors.Is(err, commit.ErrFenced) {
-			return err
-		}
-		b.refused = err
-	}
-	return b.s.Commit.Commit(context.WithoutCancel(ctx), refund)
-}
-
-func (b *beginning) start(ctx context.Context, refund commit.Write) (err error) {
-	cmd := command{Roles: b.u.AllRoles(), DeviceID: b.r.DeviceID}
-	with := []commit.Write{refund}
-	if b.rehashed != "" {
-		with = append(with, user.Rehash{UserID: b.u.ID, Old: b.secret.Hash, New: b.rehashed})
-	}
-	b.started, err = b.s.Starts.Start(ctx, challenge.StartRequest{Action: ActionLogin, Account: b.u.Account(), Starter: b.r.Starter, Proven: true,
-		Command: cmd.pack(), With: with})
-	return err
-}
-
-// maxClaim bounds what a client says of its device, in bytes: it is kept in
-// several rows.
-const maxClaim = 200
+// maxDescription bounds what a client says of its device, in bytes, because it is
+// kept in several rows.
+const maxDescription = 200
 
 // Clip cuts what a client says of its device to what is kept.
 func Clip(from challenge.Starter) challenge.Starter {
 	for _, s := range []*string{&from.Brand, &from.Model, &from.Description} {
-		if len(*s) > maxClaim {
-			*s = strings.ToValidUTF8((*s)[:maxClaim], "")
+		if len(*s) > maxDescription {
+			*s = strings.ToValidUTF8((*s)[:maxDescription], "")
 		}
 	}
 	return from

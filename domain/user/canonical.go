@@ -1,6 +1,7 @@
 package user
 
 import (
+	"cmp"
 	"strings"
 
 	"castellan/domain/fault"
@@ -30,6 +31,11 @@ func Canonical(countryCode, phone string) (e164 string, err error) {
 	if err != nil {
 		return "", err
 	}
+	return international(dial, phone)
+}
+
+// international puts the canonical dialling code and a number together.
+func international(dial, phone string) (e164 string, err error) {
 	number := strings.Map(func(r rune) rune {
 		switch r {
 		case ' ', '-', '.', '(', ')', '[', ']', '/', '\u00a0', '\u2010', '\u2011', '\u2012', '\u2013':
@@ -45,6 +51,30 @@ func Canonical(countryCode, phone string) (e164 string, err error) {
 		return "", fault.Invalid("phoneNumber", "is too short or too long")
 	}
 	return "+" + dial + number, nil
+}
+
+// Identify reads how a client says who is meant: by a dialling code and a number,
+// or by a mail address; nil is not sent. The problems name every part that is
+// sent and badly spelled. It does not judge what is missing, or sent beside the
+// other; the Identifier is of use only when that was done.
+func Identify(countryCode, phone, mail *string) (who Identifier, problems []fault.Problem) {
+	read := func(canonical string, err error) string {
+		if e, ok := err.(*fault.Error); ok {
+			problems = append(problems, e.Fields...)
+		}
+		return canonical
+	}
+	dial := ""
+	if countryCode != nil {
+		dial = read(DialCode(*countryCode))
+	}
+	if phone != nil {
+		who.Phone = read(international(cmp.Or(dial, "1"), *phone)) // a bad code is a problem of its own
+	}
+	if mail != nil {
+		who.Mail = read(CanonicalMail(*mail))
+	}
+	return who, problems
 }
 
 // DialCode is the one spelling of a dialling code: digits without "+" and

@@ -97,3 +97,30 @@ func TestAddValidate(t *testing.T) {
 		}
 	}
 }
+
+// Every part that is sent and badly spelled is named; what is missing is not.
+func TestIdentify(t *testing.T) {
+	sent := func(s string) *string { return &s }
+	for _, c := range []struct {
+		code, phone, mail *string
+		want              Identifier
+		fields            string
+	}{
+		{sent("0090"), sent("0532 123 45 67"), nil, Identifier{Phone: "+905321234567"}, ""},
+		{nil, nil, sent(" A@Example.com "), Identifier{Mail: "a@example.com"}, ""},
+		{sent("90"), sent("x"), nil, Identifier{}, "phoneNumber"},
+		{sent("TR"), sent("x"), nil, Identifier{}, "countryCode phoneNumber"},
+		{nil, sent("x"), sent("nobody"), Identifier{}, "phoneNumber email"},
+		{sent("90"), nil, nil, Identifier{}, ""},
+		{nil, nil, nil, Identifier{}, ""},
+	} {
+		who, problems := Identify(c.code, c.phone, c.mail)
+		var fields []string
+		for _, p := range problems {
+			fields = append(fields, p.Field)
+		}
+		if who != c.want || strings.Join(fields, " ") != c.fields {
+			t.Errorf("%+v with problems in %v, want %+v, %q", who, fields, c.want, c.fields)
+		}
+	}
+}

@@ -57,30 +57,17 @@ type loginRequest struct {
 	Email       *string `json:"email" doc:"or countryCode and phoneNumber"`
 	Password    string  `json:"password" blank:"ok" maxLength:"1024"`
 	DeviceID    *string `json:"deviceId" doc:"registered device that logs in; kept with the session" maxLength:"64"`
+
+	who user.Identifier // read by Lacks, once
 }
 
-// Lacks asks for one way to say who somebody is, well spelled, and for a password
-// of at least something.
-func (in loginRequest) Lacks() (missing []fault.Problem) {
+// Lacks asks for one way to say who logs in, well spelled, and for a password
+// that is not empty. It keeps the identifier that it reads.
+func (in *loginRequest) Lacks() (missing []fault.Problem) {
 	add := func(field, message string) {
 		missing = append(missing, fault.Problem{Field: field, Message: message})
 	}
-	spelled := func(s string, err error) string {
-		if e, ok := err.(*fault.Error); ok {
-			missing = append(missing, e.Fields...)
-		}
-		return s
-	}
-	dial := ""
-	if in.CountryCode != nil {
-		dial = spelled(user.DialCode(*in.CountryCode))
-	}
-	if in.PhoneNumber != nil {
-		spelled(user.Canonical(cmp.Or(dial, "1"), *in.PhoneNumber)) // of a wrong code it was said
-	}
-	if in.Email != nil {
-		spelled(user.CanonicalMail(*in.Email))
-	}
+	in.who, missing = user.Identify(in.CountryCode, in.PhoneNumber, in.Email)
 	if in.Email == nil && in.CountryCode == nil {
 		add("countryCode", "is required without email")
 	}
@@ -96,8 +83,8 @@ func (in loginRequest) Lacks() (missing []fault.Problem) {
 	return missing
 }
 
-// Validate refuses two ways to say who somebody is.
-func (in loginRequest) Validate() error {
+// Validate refuses two ways to say who logs in.
+func (in *loginRequest) Validate() error {
 	if in.Email != nil && (in.CountryCode != nil || in.PhoneNumber != nil) {
 		return fault.Invalid("email", "give either a phone number or a mail address")
 	}
@@ -105,8 +92,11 @@ func (in loginRequest) Validate() error {
 }
 
 func (g Group) login(ctx context.Context, who rest.Caller, in loginRequest) (rest.Reply[wire.ChallengeAnswer], error) {
-	started, err := g.Service.Login(ctx, session.LoginRequest{CountryCode: text(in.CountryCode), Phone: text(in.PhoneNumber), Email: text(in.Email),
-		Password: in.Password, DeviceID: text(in.DeviceID), IP: who.IP, Starter: guard.From(who)})
+	r := session.LoginRequest{Who: in.who, Password: in.Password, IP: who.IP, Starter: guard.From(who)}
+	if in.DeviceID != nil {
+		r.DeviceID = *in.DeviceID
+	}
+	started, err := g.Service.Login(ctx, r)
 	if err != nil {
 		return rest.Reply[wire.ChallengeAnswer]{}, err
 	}
