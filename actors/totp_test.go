@@ -197,6 +197,35 @@ func TestAuthenticatorLife(t *testing.T) {
 	})
 }
 
+// asking counts the questions for the user of a challenge.
+type asking struct {
+	stepup.Challenges
+	n int
+}
+
+func (a *asking) User(ctx context.Context, id string) (string, error) {
+	a.n++
+	return a.Challenges.User(ctx, id)
+}
+
+// An answer asks the owner of a challenge for its user only when its caller does
+// not know the user already.
+func TestUserIsAskedForOnce(t *testing.T) {
+	w := open(t)
+	app := w.setUp()
+	owner := &asking{Challenges: w.client}
+	w.engine.Challenges = owner
+	for n, known := range []*string{&w.user.ID, nil} {
+		c := w.begin("LOGIN", "")
+		w.clock.Add(30)
+		done, err := w.engine.Complete(t.Context(), stepup.Answer{ChallengeID: c.ID, UserID: known,
+			MethodID: w.method(c, challenge.TOTP).ID, Method: challenge.TOTP, Value: app.code(0)})
+		if err != nil || !done.Final || owner.n != n {
+			t.Errorf("%+v, %v after %d questions, want %d", done, err, owner.n, n)
+		}
+	}
+}
+
 // Two tabs cannot define twice.
 func TestTwoSetups(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {

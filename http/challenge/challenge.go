@@ -105,7 +105,8 @@ func (g Group) complete(ctx context.Context, who rest.Caller, in completeRequest
 	if !ok {
 		return none, fault.Invalid("method", "must be TOTP, PUSH, MAIL or SMS")
 	}
-	a := stepup.Answer{ChallengeID: who.ChallengeID, MethodID: in.MethodID, Method: name, Value: in.Value, Signed: guard.Signed(who), By: actor(who)}
+	a := stepup.Answer{ChallengeID: who.ChallengeID, UserID: who.ChallengeUser, MethodID: in.MethodID, Method: name,
+		Value: in.Value, Signed: guard.Signed(who), By: actor(who)}
 	if in.DeviceID != nil {
 		a.DeviceID = *in.DeviceID
 	}

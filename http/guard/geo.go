@@ -10,13 +10,13 @@ import (
 )
 
 // Geo judges whether an account may be used from where a request comes from
-// (D-GEO-02). It reads no row: filters are the node's copy, and whose a
-// challenge is its owner remembers.
+// (D-GEO-02). It reads no row: filters are the node's copy, and the owner of a
+// challenge knows its user.
 type Geo struct {
 	Policy geo.Policy
 	// Filter is the present filter of an account.
 	Filter func(userID string) geo.Filter
-	// Holder is whose a challenge is.
+	// Holder names the user of a challenge.
 	Holder func(ctx context.Context, challengeID string) (challenge.Holder, error)
 }
 
@@ -28,9 +28,10 @@ func (g *Geo) user(userID string, who rest.Caller) error {
 	return g.judge(g.Filter(userID), who)
 }
 
-// challenge judges a request in the name of a challenge. A decoy is nobody's
-// and has no filter; one that does not exist is its endpoint's to refuse. The
-// caller that comes back with a refusal names the account, for the audit.
+// challenge judges a request in the name of a challenge. A decoy has no user and
+// no filter; a challenge that does not exist is for the endpoint to refuse. The
+// caller that comes back names the challenge's user, so that the endpoint need not
+// ask again; with a refusal it also names the account, for the audit.
 func (g *Geo) challenge(ctx context.Context, who rest.Caller) (rest.Caller, error) {
 	if g == nil {
 		return who, nil
@@ -44,6 +45,7 @@ func (g *Geo) challenge(ctx context.Context, who rest.Caller) (rest.Caller, erro
 	case !h.KeepsFilter:
 		h.Filter = g.Filter(h.UserID)
 	}
+	who.ChallengeUser = &h.UserID
 	if err := g.judge(h.Filter, who); err != nil {
 		who.UserID = h.UserID
 		return who, err

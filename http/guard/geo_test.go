@@ -193,6 +193,11 @@ func TestWhoIsFiltered(t *testing.T) {
 		if got := w.ask(c.path, c.body, c.ip, c.headers...); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
+		if who := w.seen.Caller; c.path == "/pauth" && c.want == "" {
+			if h, known := p.holders[who.ChallengeID]; known != (who.ChallengeUser != nil) || known && *who.ChallengeUser != h.UserID {
+				t.Errorf("%s: the endpoint would ask again for the user: %+v", c.name, who)
+			}
+		}
 		if a := w.seen; c.want == blocked && (a.Caller.UserID == "" || a.Caller.RequestID == "" || a.Status != 403) {
 			t.Errorf("%s: the audit would see %+v", c.name, a)
 		}

@@ -71,7 +71,10 @@ type Caller struct {
 	UserID      string `json:"userId,omitempty"`
 	SessionID   string `json:"sessionId,omitempty"`
 	ChallengeID string `json:"challengeId,omitempty"` // of p-auth
-	TokenID     string `json:"tokenId,omitempty"`     // of ot-auth, which names nobody
+	// ChallengeUser is the user of that challenge, "" for a decoy, where the guard
+	// had to ask for it; otherwise nil.
+	ChallengeUser *string `json:"-"`
+	TokenID       string  `json:"tokenId,omitempty"` // of ot-auth, which names nobody
 	// Cron is the name of the client where cron-auth was the credential.
 	Cron         string    `json:"cron,omitempty"`
 	Roles        []string  `json:"roles,omitempty"`

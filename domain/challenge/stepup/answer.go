@@ -16,9 +16,12 @@ import (
 // Answer is a client's value for a method.
 type Answer struct {
 	ChallengeID string
-	MethodID    string
-	Method      challenge.Name
-	Value       string
+	// UserID is the user of the challenge, "" for a decoy, where the caller knows it.
+	// nil: the engine asks the challenge's owner.
+	UserID   *string
+	MethodID string
+	Method   challenge.Name
+	Value    string
 	// Signed and DeviceID belong to an answer of a registered device.
 	Signed   device.Request
 	DeviceID string
@@ -72,14 +75,12 @@ func (s *Service) judged(ctx context.Context, judge Judge, a Answer, in challeng
 	if judge == nil {
 		return s.Challenges.Complete(ctx, a.ChallengeID, in, s.Config.ExecWait, a.By)
 	}
-	userID := ""
-	if a.Method != challenge.PUSH { // who signs is known before whose challenge it is
-		var err error
-		if userID, err = s.Challenges.User(ctx, a.ChallengeID); err != nil {
+	userID, err := "", error(nil)
+	if a.Method != challenge.PUSH { // the signer of a push is established before the challenge's user
+		if userID, err = s.userOf(ctx, a); err != nil {
 			return Answered{}, err
 		}
 	}
-	var err error
 	for range judgements {
 		if in.Verdict, in.Use, err = judge(ctx, userID, a); err != nil {
 			return Answered{}, err
@@ -90,6 +91,14 @@ func (s *Service) judged(ctx context.Context, judge Judge, a Answer, in challeng
 		}
 	}
 	return Answered{}, fault.New(fault.Unavailable, "the challenge is busy; try again").After(time.Second)
+}
+
+// userOf names the user of the challenge that an answer is for.
+func (s *Service) userOf(ctx context.Context, a Answer) (string, error) {
+	if a.UserID != nil {
+		return *a.UserID, nil
+	}
+	return s.Challenges.User(ctx, a.ChallengeID)
 }
 
 // Typed is a code as it was meant: without what surrounds it and what a pasted

@@ -83,7 +83,7 @@ func (s *Service) signer(ctx context.Context, a Answer) (device.Device, error) {
 	if err != nil {
 		return device.Device{}, err
 	}
-	userID, err := s.Challenges.User(ctx, a.ChallengeID)
+	userID, err := s.userOf(ctx, a)
 	if err == nil && (userID == "" || userID != d.UserID) {
 		err = device.Refused()
 	}
