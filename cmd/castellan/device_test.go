@@ -122,7 +122,7 @@ func patient(s *blackbox.Site) *blackbox.Site {
 	return s.Set("LIMITS_PUSH_PENDING=100", "LIMITS_PUSH_DENIALS=100", "LIMITS_IP_PER_HOUR=100000", "LIMITS_USER_PER_DAY=100000", "LIMITS_DESTINATION_PER_HOUR=50000", "LIMITS_DESTINATION_PER_DAY=50000")
 }
 
-// D-EXT-01: registering, listing and removing devices; D-2FA-29 and 45: nothing
+// D-EXT-01: registering, listing and removing devices; D-2FA-29: nothing
 // of a push target is kept in the clear, and the message says nothing.
 func TestDevices(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/golang-jwt/jwt/v5"
+
 	"castellan/domain/keyring/keyringtest"
 	"castellan/domain/token"
 )
@@ -50,6 +52,29 @@ func BenchmarkVerifyMiss(b *testing.B) {
 	i, raw := benchIssuer(b, 0)
 	for b.Loop() {
 		if _, err := i.Verify(token.XAuth, raw); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkVerifyLibrary verifies the same token with the library that the tests read tokens with. It is the measure
+// for docs/decisions/0007-tokens-without-a-library.md.
+func BenchmarkVerifyLibrary(b *testing.B) {
+	ring := keyringtest.Ring(b, nil)
+	raw, err := token.NewIssuer(ring, "https://accounts.example.com", "default", time.Now, 0).Sign(session(time.Now()))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	parser := jwt.NewParser(jwt.WithValidMethods([]string{"EdDSA"}), jwt.WithAudience(string(token.XAuth)),
+		jwt.WithExpirationRequired(), jwt.WithStrictDecoding())
+	key := func(t *jwt.Token) (any, error) {
+		public, _ := ring.Verifier(t.Header["kid"].(string))
+		return public, nil
+	}
+	for b.Loop() {
+		_, err := parser.ParseWithClaims(raw, &jwt.MapClaims{}, key)
+		if err != nil {
 			b.Fatal(err)
 		}
 	}
