@@ -51,8 +51,9 @@ var addresses = table[addressRow, ownedEntry]{
 			NetworkID: r.NetworkID, CreatedAt: at(r.CreatedAt), AddressAt: at(r.AddressAt)}, r.UserID}, nil
 	},
 	row: func(e ownedEntry) addressRow {
-		return addressRow{UserID: e.userID, Name: e.Name, Address: e.Address, Key: e.Key(), CurrencyID: e.CurrencyID,
-			NetworkID: e.NetworkID, CreatedAt: ms(e.CreatedAt), AddressAt: ms(e.AddressAt)}
+		return addressRow{UserID: e.userID, Name: e.Name, Address: e.Address, Key: e.Key(),
+			CurrencyID: e.CurrencyID, NetworkID: e.NetworkID, CreatedAt: ms(e.CreatedAt),
+			AddressAt: ms(e.AddressAt)}
 	},
 }
 

@@ -57,11 +57,13 @@ func TestAddressBookAudit(t *testing.T) {
 			do             func() error
 		}{
 			{"WITHDRAWAL_ADDRESS_ADD", "BTC on BTC: " + first, func() (err error) {
-				r, err = books.Add(ctx, who, addressbook.New{CurrencyCode: "BTC", NetworkCode: "BTC", Address: first, Name: "own words"})
+				r, err = books.Add(ctx, who, addressbook.New{CurrencyCode: "BTC", NetworkCode: "BTC", Address: first,
+					Name: "own words"})
 				return err
 			}},
 			{"WITHDRAWAL_ADDRESS_UPDATE", first + " -> " + second + ", name changed", func() error {
-				_, err := books.Change(ctx, who, addressbook.Change{ID: r.ID, Address: new(second), Name: new("other words")})
+				_, err := books.Change(ctx, who, addressbook.Change{ID: r.ID, Address: new(second),
+					Name: new("other words")})
 				return err
 			}},
 			{"WITHDRAWAL_ADDRESS_REMOVE", second, func() error { return books.Remove(ctx, who, r.ID) }},
@@ -79,7 +81,8 @@ func TestAddressBookAudit(t *testing.T) {
 				t.Fatalf("%s: %d rows", step.action, len(rows))
 			}
 			a := rows[0]
-			if a.ActorID != "u1" || a.UserID != "u1" || a.IP != "192.0.2.9" || a.RequestID != "r1" || a.Target != strconv.FormatInt(r.ID, 10) || a.Detail != step.detail || a.Outcome != "success" {
+			if a.ActorID != "u1" || a.UserID != "u1" || a.IP != "192.0.2.9" || a.RequestID != "r1" ||
+				a.Target != strconv.FormatInt(r.ID, 10) || a.Detail != step.detail || a.Outcome != "success" {
 				t.Errorf("%s: audit %+v", step.action, a)
 			}
 		}

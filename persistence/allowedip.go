@@ -35,7 +35,8 @@ var allowedIPWrites = []engine.Kind{
 		return err
 	}),
 	engine.Each(func(ctx context.Context, tx bun.Tx, w allowedip.Disallow) error {
-		_, err := tx.NewDelete().Table("allowed_ip").Where("user_id = ?", w.UserID).Where("network = ?", w.Network.String()).Exec(ctx)
+		_, err := tx.NewDelete().Table("allowed_ip").Where("user_id = ?", w.UserID).
+			Where("network = ?", w.Network.String()).Exec(ctx)
 		return err
 	}),
 }

@@ -18,10 +18,10 @@ import (
 	"castellan/persistence/engine"
 )
 
-// chain is one writer's run of audit rows: each hash covers the one before,
-// so that a row cannot be changed, moved or taken out of the middle unseen.
-// It is kept in memory because one transaction at a time runs in a slot; a
-// rolled-back transaction restores the value from before.
+// chain is the run of audit rows of one transaction slot: each hash covers the
+// one before, so that a row cannot be changed, moved or taken out of the middle
+// unseen. It is kept in memory because one transaction at a time runs in a slot; a
+// transaction that is rolled back restores the chain.
 type chain struct {
 	name string
 	mac  hash.Hash // HMAC-SHA256 with the audit key
@@ -37,8 +37,8 @@ func (c *chain) next(r audit.Record) auditRow {
 		c.name, c.seq, c.head, c.lost = fmt.Sprintf("%s.%d", c.name, c.runs), 0, nil, false
 	}
 	c.seq++
-	row := auditRow{Chain: c.name, Seq: c.seq, At: ms(r.At), ActorID: r.ActorID, UserID: r.UserID, Action: r.Action, Target: r.Target,
-		Outcome: string(r.Outcome), IP: r.IP, RequestID: r.RequestID, Detail: r.Detail}
+	row := auditRow{Chain: c.name, Seq: c.seq, At: ms(r.At), ActorID: r.ActorID, UserID: r.UserID, Action: r.Action,
+		Target: r.Target, Outcome: string(r.Outcome), IP: r.IP, RequestID: r.RequestID, Detail: r.Detail}
 	row.Hash = row.sum(c.mac, c.head)
 	c.head = row.Hash
 	return row
@@ -167,7 +167,8 @@ func (db *DB) VerifyAudit(ctx context.Context, key []byte) (rows int64, err erro
 		mac, previous := macOf(key), []byte(nil)
 		for seq := int64(1); seq <= last; {
 			var page []auditRow
-			if err := db.Conn(ctx).NewSelect().Model(&page).Where("chain = ?", name).Where("seq >= ?", seq).Order("seq").Limit(1000).Scan(ctx); err != nil {
+			if err := db.Conn(ctx).NewSelect().Model(&page).Where("chain = ?", name).Where("seq >= ?", seq).
+				Order("seq").Limit(1000).Scan(ctx); err != nil {
 				return rows, translate(err)
 			}
 			for _, r := range page {
@@ -186,13 +187,14 @@ func (db *DB) VerifyAudit(ctx context.Context, key []byte) (rows int64, err erro
 	return rows, db.verifyCheckpoints(ctx, key, heads)
 }
 
-// verifyCheckpoints compares all of them: the ones since rows were cut off say
-// what is left.
+// verifyCheckpoints compares every checkpoint and not the last one alone: those
+// that were made after rows were cut off record only the rest.
 func (db *DB) verifyCheckpoints(ctx context.Context, key []byte, heads map[string]int64) error {
 	mac := macOf(key)
 	for after := ""; ; {
 		var page []checkpointRow
-		if err := db.Conn(ctx).NewSelect().Model(&page).Where("id > ?", after).Order("id").Limit(1000).Scan(ctx); err != nil || len(page) == 0 {
+		if err := db.Conn(ctx).NewSelect().Model(&page).Where("id > ?", after).Order("id").Limit(1000).
+			Scan(ctx); err != nil || len(page) == 0 {
 			return translate(err)
 		}
 		for _, p := range page {
@@ -202,7 +204,8 @@ func (db *DB) verifyCheckpoints(ctx context.Context, key []byte, heads map[strin
 			}
 			for name, seq := range then {
 				if heads[name] < seq {
-					return fmt.Errorf("%w: chain %s ends at %d, a checkpoint says %d", ErrTampered, name, heads[name], seq)
+					return fmt.Errorf("%w: chain %s ends at %d, a checkpoint says %d", ErrTampered, name, heads[name],
+						seq)
 				}
 			}
 			after = p.ID

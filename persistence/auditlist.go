@@ -18,9 +18,9 @@ func NewAudit(db *DB) Audit { return Audit{db} }
 var auditRows = table[auditRow, audit.Stored]{
 	order: keyset{columns: "at, chain, seq", descending: true},
 	record: func(r auditRow) (audit.Stored, error) {
-		return audit.Stored{Chain: r.Chain, Seq: r.Seq, Hash: r.Hash, Record: audit.Record{At: at(r.At), ActorID: r.ActorID,
-			UserID: r.UserID, Action: r.Action, Target: r.Target, Outcome: audit.Outcome(r.Outcome), IP: r.IP,
-			RequestID: r.RequestID, Detail: r.Detail}}, nil
+		return audit.Stored{Chain: r.Chain, Seq: r.Seq, Hash: r.Hash, Record: audit.Record{At: at(r.At),
+			ActorID: r.ActorID, UserID: r.UserID, Action: r.Action, Target: r.Target,
+			Outcome: audit.Outcome(r.Outcome), IP: r.IP, RequestID: r.RequestID, Detail: r.Detail}}, nil
 	},
 }
 

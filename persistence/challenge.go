@@ -83,23 +83,28 @@ type outcomeRow struct {
 	Sealed      []byte
 }
 
-var challengeFences = []engine.Kind{
-	engine.FencedByVersion(false, func(u challenge.Update) challengeStep {
-		return challengeStep{ID: u.ID, Version: u.Version, State: int16(u.State), TouchedAt: time.Now().UnixMilli(), Body: body(u.Body)}
-	}, "state", "touched_at", "body"),
-	engine.FencedByVersion(true, func(s challenge.Spend) budgetRow {
-		v := s.Version
-		if v == 0 {
-			v = 1 // inserted
-		}
-		return budgetRow{ID: s.Key(), Version: v, Body: body(budgetBody{s.OTP, s.TOTP}), UpdatedAt: time.Now().UnixMilli()}
-	}, "body", "updated_at"),
+func challengeFences(now clock) []engine.Kind {
+	return []engine.Kind{
+		engine.FencedByVersion(false, func(u challenge.Update) challengeStep {
+			return challengeStep{ID: u.ID, Version: u.Version, State: int16(u.State), TouchedAt: ms(now()),
+				Body: body(u.Body)}
+		}, "state", "touched_at", "body"),
+		engine.FencedByVersion(true, func(s challenge.Spend) budgetRow {
+			v := s.Version
+			if v == 0 {
+				v = 1 // inserted
+			}
+			return budgetRow{ID: s.Key(), Version: v, Body: body(budgetBody{s.OTP, s.TOTP}),
+				UpdatedAt: ms(now())}
+		}, "body", "updated_at"),
+	}
 }
 
 var challengeWrites = []engine.Kind{
 	engine.Insert(func(w challenge.Insert) challengeRow {
-		return challengeRow{ID: w.ID, UserID: w.Owner(), Action: w.Action, Flow: string(w.Flow), State: int16(w.State), CreatedAt: w.CreatedAt,
-			ExpiresAt: w.ExpiresAt, TouchedAt: w.CreatedAt, Version: 1, Body: body(w.Body), Command: w.Command}
+		return challengeRow{ID: w.ID, UserID: w.Owner(), Action: w.Action, Flow: string(w.Flow),
+			State: int16(w.State), CreatedAt: w.CreatedAt, ExpiresAt: w.ExpiresAt, TouchedAt: w.CreatedAt,
+			Version: 1, Body: body(w.Body), Command: w.Command}
 	}),
 	engine.Insert(func(w challenge.Record) outcomeRow {
 		return outcomeRow{ChallengeID: w.ChallengeID, CreatedAt: w.CreatedAt, ExpiresAt: w.ExpiresAt, Sealed: w.Sealed}
@@ -117,7 +122,7 @@ var challengeWrites = []engine.Kind{
 	}),
 }
 
-// denialRow is when a challenge was denied: nothing touches it afterwards.
+// denialRow is the instant of a denial: nothing touches a challenge afterwards.
 type denialRow struct {
 	bun.BaseModel `bun:"table:challenge,alias:t"`
 
@@ -140,8 +145,8 @@ func (s Challenges) Load(ctx context.Context, challengeID string) (challenge.Cha
 }
 
 func (r challengeRow) challenge() (challenge.Challenge, error) {
-	c := challenge.Challenge{ID: r.ID, UserID: r.UserID, Action: r.Action, Flow: challenge.Flow(r.Flow), State: challenge.State(r.State),
-		CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, Version: r.Version}
+	c := challenge.Challenge{ID: r.ID, UserID: r.UserID, Action: r.Action, Flow: challenge.Flow(r.Flow),
+		State: challenge.State(r.State), CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, Version: r.Version}
 	if err := json.Unmarshal([]byte(r.Body), &c.Body); err != nil {
 		return challenge.Challenge{}, fmt.Errorf("challenge %s: body: %w", r.ID, err)
 	}
@@ -164,11 +169,9 @@ func (s Challenges) Command(ctx context.Context, id string) (command []byte, err
 
 // Budget implements challenge.Store.
 func (s Challenges) Budget(ctx context.Context, subject string, flow challenge.Flow) (challenge.Budget, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
 	b := challenge.Budget{Subject: subject, Flow: flow}
 	var r budgetRow
-	err := translate(s.db.Find(ctx, &r, "id = $1", "", b.Key()))
+	err := s.db.Find(ctx, &r, "id = $1", "", b.Key())
 	switch {
 	case fault.CodeOf(err) == fault.RecordNotFound:
 		return b, nil
@@ -185,36 +188,32 @@ func (s Challenges) Budget(ctx context.Context, subject string, flow challenge.F
 
 // Outcome implements challenge.Store.
 func (s Challenges) Outcome(ctx context.Context, id string) (challenge.Outcome, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
 	var r outcomeRow
-	err := translate(s.db.Find(ctx, &r, "challenge_id = $1", "", id))
+	err := s.db.Find(ctx, &r, "challenge_id = $1", "", id)
 	if fault.CodeOf(err) == fault.RecordNotFound {
 		err = fault.New(fault.ChallengeNotCompleted, "the challenge has no outcome yet")
 	}
-	return challenge.Outcome{ChallengeID: r.ChallengeID, CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, Sealed: r.Sealed}, err
+	return challenge.Outcome{ChallengeID: r.ChallengeID, CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt,
+		Sealed: r.Sealed}, err
 }
 
 // Open implements challenge.Store.
 func (s Challenges) Open(ctx context.Context, userID string, now time.Time) ([]challenge.Ref, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
 	var rows []openRow
 	err := s.db.Find(ctx, &rows, "user_id = $1 AND state = 0 AND expires_at > $2", "created_at, id", userID, ms(now))
 	out := make([]challenge.Ref, len(rows))
 	for i, r := range rows {
 		out[i] = challenge.Ref{ID: r.ID, Action: r.Action, CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt}
 	}
-	return out, translate(err)
+	return out, err
 }
 
 // Pending implements challenge.Store.
 func (s Challenges) Pending(ctx context.Context, userID string, now time.Time) ([]challenge.Insert, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
 	var rows []challengeRow
-	if err := s.db.Find(ctx, &rows, "user_id = $1 AND state = 0 AND expires_at > $2", "created_at DESC, id DESC", userID, ms(now)); err != nil {
-		return nil, translate(err)
+	if err := s.db.Find(ctx, &rows, "user_id = $1 AND state = 0 AND expires_at > $2", "created_at DESC, id DESC",
+		userID, ms(now)); err != nil {
+		return nil, err
 	}
 	out := make([]challenge.Insert, len(rows))
 	for i, r := range rows {
@@ -229,15 +228,13 @@ func (s Challenges) Pending(ctx context.Context, userID string, now time.Time) (
 
 // Denials implements challenge.Store.
 func (s Challenges) Denials(ctx context.Context, userID string, since time.Time) ([]int64, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
 	var rows []denialRow
 	err := s.db.Find(ctx, &rows, "user_id = $1 AND state = 3 AND touched_at >= $2", "touched_at", userID, ms(since))
 	out := make([]int64, len(rows))
 	for i, r := range rows {
 		out[i] = r.TouchedAt
 	}
-	return out, translate(err)
+	return out, err
 }
 
 // stateRow is what States reads of a challenge.
@@ -260,7 +257,7 @@ func (s Challenges) States(ctx context.Context, ids []string) (map[string]challe
 	}
 	var rows []stateRow
 	if err := s.db.Find(ctx, &rows, where, "", list); err != nil {
-		return nil, translate(err)
+		return nil, err
 	}
 	out := make(map[string]challenge.State, len(rows))
 	for _, r := range rows {
@@ -273,7 +270,8 @@ func (s Challenges) States(ctx context.Context, ids []string) (map[string]challe
 func (s Challenges) Stuck(ctx context.Context, before time.Time, max int) (ids []string, err error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
-	err = s.db.Conn(ctx).NewSelect().Table("challenge").Column("id").Where("state = 1").Where("touched_at < ?", ms(before)).
+	err = s.db.Conn(ctx).NewSelect().Table("challenge").Column("id").Where("state = 1").
+		Where("touched_at < ?", ms(before)).
 		Order("touched_at").Limit(int64(max)).Scan(ctx, &ids)
 	return ids, translate(err)
 }

@@ -27,15 +27,18 @@ type changeRow struct {
 	At    int64
 }
 
-var changeWrites = []engine.Kind{
-	engine.Insert(func(n change.Note) changeRow {
-		return changeRow{Topic: string(n.Topic), Key: n.Key, At: time.Now().UnixMilli()}
-	}),
+func changeWrites(now clock) []engine.Kind {
+	return []engine.Kind{
+		engine.Insert(func(n change.Note) changeRow {
+			return changeRow{Topic: string(n.Topic), Key: n.Key, At: ms(now())}
+		}),
+	}
 }
 
 // Since implements change.Store.
 func (s Changes) Since(ctx context.Context, from time.Time) ([]change.Entry, error) {
-	// Bounded by the caller alone: it is what tells whether the database answers.
+	// Only the caller bounds this read: the circuit breaker learns from it whether
+	// the database answers.
 	done := s.db.Watch()
 	var rows []changeRow
 	err := s.db.Conn(ctx).NewSelect().Model(&rows).Where("at >= ?", ms(from)).Order("id").Scan(ctx)

@@ -18,16 +18,17 @@ import (
 
 func sample(id string) challenge.Challenge {
 	now := time.Now().UnixMilli()
-	return challenge.Challenge{ID: id, UserID: "u1", Action: "LOGIN", Flow: challenge.FlowLogin, CreatedAt: now, ExpiresAt: now + 600_000,
-		Body: challenge.Body{Subject: "u1", Required: 1, Methods: []challenge.Method{{ID: "m1", Name: challenge.SMS, LifetimeMs: 120_000, ExpiresAt: now + 120_000,
-			Digest: challenge.Digest{Key: "k", Sum: []byte{1, 2, 3}}}}}}
+	return challenge.Challenge{ID: id, UserID: "u1", Action: "LOGIN", Flow: challenge.FlowLogin, CreatedAt: now,
+		ExpiresAt: now + 600_000, Body: challenge.Body{Subject: "u1", Required: 1,
+			Methods: []challenge.Method{{ID: "m1", Name: challenge.SMS, LifetimeMs: 120_000, ExpiresAt: now + 120_000, Digest: challenge.Digest{Key: "k", Sum: []byte{1, 2, 3}}}}}}
 }
 
 func TestCommitRoundTrip(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		ctx, store := t.Context(), NewChallenges(db)
 		c := sample("c1")
-		must(t, db.Commit(ctx, challenge.Insert{Challenge: c, Command: []byte("sealed\x00'")}, audit.Record{At: time.Now(), Action: "LOGIN", Outcome: audit.Success},
+		must(t, db.Commit(ctx, challenge.Insert{Challenge: c, Command: []byte("sealed\x00'")},
+			audit.Record{At: time.Now(), Action: "LOGIN", Outcome: audit.Success},
 			change.Note{Topic: change.Users, Key: "u1"}))
 		got, err := store.Load(ctx, "c1")
 		must(t, err)
@@ -119,7 +120,8 @@ func TestUnitsAreAtomic(t *testing.T) {
 				case 1: // its fence fails
 					count(db.Commit(ctx, challenge.Insert{Challenge: sample(id)}, challenge.Update{Challenge: stale}))
 				default: // its key is taken
-					count(db.Commit(ctx, challenge.Insert{Challenge: sample(id)}, challenge.Insert{Challenge: sample("old")}))
+					count(db.Commit(ctx, challenge.Insert{Challenge: sample(id)},
+						challenge.Insert{Challenge: sample("old")}))
 				}
 			})
 		}
@@ -189,7 +191,8 @@ func TestBudgetIsFencedFromItsFirstRow(t *testing.T) {
 			t.Fatalf("%d first writes", won.Load())
 		}
 		key := challenge.BudgetKey("u1", challenge.FlowLogin)
-		if err := db.Commit(ctx, commit.Guard{On: commit.AttemptBudget, Key: key, Version: 0}); !errors.Is(err, commit.ErrFenced) {
+		if err := db.Commit(ctx, commit.Guard{On: commit.AttemptBudget, Key: key, Version: 0}); !errors.Is(err,
+			commit.ErrFenced) {
 			t.Errorf("a guard that expects no row: %v", err)
 		}
 		must(t, db.Commit(ctx, commit.Guard{On: commit.AttemptBudget, Key: key, Version: 1}))
@@ -234,10 +237,12 @@ func TestSupersedeClosesOnlyPending(t *testing.T) {
 		done := sample("done")
 		done.State = challenge.Done
 		must(t, db.Commit(ctx, challenge.Insert{Challenge: sample("open")}, challenge.Insert{Challenge: done}))
-		must(t, db.Commit(ctx, challenge.Supersede{ID: "open"}, challenge.Supersede{ID: "done"}, challenge.Supersede{ID: "nobody"}))
+		must(t, db.Commit(ctx, challenge.Supersede{ID: "open"}, challenge.Supersede{ID: "done"},
+			challenge.Supersede{ID: "nobody"}))
 		a, _ := store.Load(ctx, "open")
 		b, _ := store.Load(ctx, "done")
-		if a.State != challenge.Closed || a.Reason != challenge.Superseded || a.Version != 2 || b.State != challenge.Done || b.Version != 1 {
+		if a.State != challenge.Closed || a.Reason != challenge.Superseded || a.Version != 2 ||
+			b.State != challenge.Done || b.Version != 1 {
 			t.Errorf("open: %v %v, done: %v", a.State, a.Reason, b.State)
 		}
 	})

@@ -34,7 +34,8 @@ var cronKeyFences = []engine.Kind{
 			for i, w := range ws {
 				names[i] = w.Name
 			}
-			_, err = tx.NewDelete().Table("cron_key").Where("name IN (?)", bun.List(names)).Returning("name").Exec(ctx, &gone)
+			_, err = tx.NewDelete().Table("cron_key").Where("name IN (?)", bun.List(names)).Returning("name").
+				Exec(ctx, &gone)
 			return gone, err
 		}),
 }
@@ -48,7 +49,8 @@ var cronKeyWrites = []engine.Kind{
 var cronKeys = table[cronKeyRow, cronkey.Key]{
 	order: keyset{columns: "name"},
 	record: func(r cronKeyRow) (cronkey.Key, error) {
-		return cronkey.Key{Name: r.Name, Hash: keyring.Sum{Key: r.HashKey, Sum: r.Hash}, CreatedAt: at(r.CreatedAt)}, nil
+		return cronkey.Key{Name: r.Name, Hash: keyring.Sum{Key: r.HashKey, Sum: r.Hash}, CreatedAt: at(r.CreatedAt)},
+			nil
 	},
 }
 

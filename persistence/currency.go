@@ -70,7 +70,8 @@ var (
 				Withdraw: r.WithdrawEnable}, nil
 		},
 		row: func(p currency.Pair) pairRow {
-			return pairRow{CurrencyID: p.CurrencyID, NetworkID: p.NetworkID, Active: p.Active, WithdrawEnable: p.Withdraw}
+			return pairRow{CurrencyID: p.CurrencyID, NetworkID: p.NetworkID, Active: p.Active,
+				WithdrawEnable: p.Withdraw}
 		},
 	}
 )

@@ -13,6 +13,7 @@ import (
 	"context"
 	"embed"
 	"fmt"
+	"time"
 
 	"castellan/persistence/engine"
 )
@@ -33,7 +34,10 @@ var migrations embed.FS
 // creates tables nor starts the writer; call Migrate, then Start. UNAVAILABLE
 // means that the server does not answer, or not yet.
 func Open(ctx context.Context, dsn string, o Options) (*DB, error) {
-	db, err := engine.Open(ctx, dsn, kinds, o)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	db, err := engine.Open(ctx, dsn, kinds(o.Now), o)
 	if err != nil {
 		return nil, err
 	}

@@ -41,15 +41,16 @@ func (r deviceRow) device() (device.Device, error) {
 	if err != nil {
 		return device.Device{}, fmt.Errorf("device %s: stored key: %w", r.ID, err)
 	}
-	d := device.Device{ID: r.ID, UserID: r.UserID, Key: k, Brand: r.Brand, Model: r.Model, Description: r.Description, Platform: r.Platform,
-		Target: r.Target, Status: device.Status(r.Status), CreatedAt: at(r.CreatedAt)}
+	d := device.Device{ID: r.ID, UserID: r.UserID, Key: k, Brand: r.Brand, Model: r.Model,
+		Description: r.Description, Platform: r.Platform, Target: r.Target, Status: device.Status(r.Status),
+		CreatedAt: at(r.CreatedAt)}
 	if r.LastUsedAt > 0 {
 		d.LastUsedAt = at(r.LastUsedAt)
 	}
 	return d, nil
 }
 
-// useRow is what the use of a device is noted with.
+// useRow is the change of a device by Use.
 type useRow struct {
 	bun.BaseModel `bun:"table:device"`
 
@@ -67,7 +68,8 @@ type proofRow struct {
 }
 
 var deviceFences = []engine.Kind{
-	engine.Fenced("UPDATE device SET last_used_at = v.last_used_at {FROM v} WHERE device.id = v.id AND device.user_id = v.user_id AND device.status = 'ACTIVE' {RETURNING device.id}",
+	engine.Fenced("UPDATE device SET last_used_at = v.last_used_at {FROM v} "+
+		"WHERE device.id = v.id AND device.user_id = v.user_id AND device.status = 'ACTIVE' {RETURNING device.id}",
 		func(w device.Use) useRow { return useRow{ID: w.ID, UserID: w.UserID, LastUsedAt: ms(w.At)} }),
 	engine.FencedInsert("ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at, expires_at = excluded.expires_at "+
 		"WHERE device_proof.expires_at <= excluded.seen_at {RETURNING device_proof.id}",
@@ -76,8 +78,9 @@ var deviceFences = []engine.Kind{
 
 var deviceWrites = []engine.Kind{
 	engine.Each(func(ctx context.Context, tx bun.Tx, w device.Add) error {
-		r := deviceRow{ID: w.ID, UserID: w.UserID, PublicKey: w.Key.JWK(), Brand: w.Brand, Model: w.Model, Description: w.Description, Platform: w.Platform,
-			Target: w.Target, Status: string(w.Status), CreatedAt: ms(w.CreatedAt)}
+		r := deviceRow{ID: w.ID, UserID: w.UserID, PublicKey: w.Key.JWK(), Brand: w.Brand, Model: w.Model,
+			Description: w.Description, Platform: w.Platform, Target: w.Target, Status: string(w.Status),
+			CreatedAt: ms(w.CreatedAt)}
 		if !w.LastUsedAt.IsZero() {
 			r.LastUsedAt = ms(w.LastUsedAt)
 		}
@@ -89,17 +92,16 @@ var deviceWrites = []engine.Kind{
 		return err
 	}),
 	engine.Each(func(ctx context.Context, tx bun.Tx, w device.Mute) error {
-		_, err := tx.NewUpdate().Table("device").Set("target = NULL").Where("id = ?", w.ID).Where("target = ?", w.Target).Exec(ctx)
+		_, err := tx.NewUpdate().Table("device").Set("target = NULL").Where("id = ?", w.ID).
+			Where("target = ?", w.Target).Exec(ctx)
 		return err
 	}),
 }
 
 // Get implements device.Store.
 func (s Devices) Get(ctx context.Context, id string) (device.Device, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
 	var r deviceRow
-	err := translate(s.db.Find(ctx, &r, "id = $1", "", id))
+	err := s.db.Find(ctx, &r, "id = $1", "", id)
 	if fault.CodeOf(err) == fault.RecordNotFound {
 		err = fault.New(fault.RecordNotFound, "there is no such device")
 	}
@@ -111,11 +113,9 @@ func (s Devices) Get(ctx context.Context, id string) (device.Device, error) {
 
 // List implements device.Store.
 func (s Devices) List(ctx context.Context, userID string) ([]device.Device, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
 	var rows []deviceRow
 	if err := s.db.Find(ctx, &rows, "user_id = $1", "created_at DESC, id DESC", userID); err != nil {
-		return nil, translate(err)
+		return nil, err
 	}
 	out := make([]device.Device, len(rows))
 	for i, r := range rows {

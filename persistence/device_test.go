@@ -27,8 +27,9 @@ func TestPendingAndDenials(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		ctx, store, now := t.Context(), NewChallenges(db), time.Now()
 		made := func(id string, user string, edit func(*challenge.Challenge)) {
-			c := challenge.Challenge{ID: id, UserID: user, Action: "LOGIN", CreatedAt: ms(now), ExpiresAt: ms(now) + 1000, Body: challenge.Body{Subject: user, Commanded: true,
-				Methods: []challenge.Method{{ID: "m" + id, Name: challenge.PUSH, Number: "42"}}}}
+			c := challenge.Challenge{ID: id, UserID: user, Action: "LOGIN", CreatedAt: ms(now),
+				ExpiresAt: ms(now) + 1000, Body: challenge.Body{Subject: user, Commanded: true,
+					Methods: []challenge.Method{{ID: "m" + id, Name: challenge.PUSH, Number: "42"}}}}
 			if edit != nil {
 				edit(&c)
 			}
@@ -40,7 +41,8 @@ func TestPendingAndDenials(t *testing.T) {
 		made("done", "u1", func(c *challenge.Challenge) { c.State = challenge.Done })
 		made("another's", "u2", nil)
 		got, err := store.Pending(ctx, "u1", now)
-		if err != nil || len(got) != 2 || got[0].ID != "b" || got[1].ID != "a" || string(got[1].Command) != "command a" || got[1].Methods[0].Number != "42" || got[1].Version != 1 {
+		if err != nil || len(got) != 2 || got[0].ID != "b" || got[1].ID != "a" ||
+			string(got[1].Command) != "command a" || got[1].Methods[0].Number != "42" || got[1].Version != 1 {
 			t.Errorf("pending %+v, %v", got, err)
 		}
 		before := time.Now().Add(-time.Second)
@@ -48,7 +50,8 @@ func TestPendingAndDenials(t *testing.T) {
 			c.State = challenge.Denied
 			must(t, db.Commit(ctx, challenge.Update{Challenge: c.Challenge}))
 		}
-		if ds, err := store.Denials(ctx, "u1", before); err != nil || len(ds) != 2 || ds[0] > ds[1] || ds[0] < ms(before) {
+		if ds, err := store.Denials(ctx, "u1", before); err != nil || len(ds) != 2 || ds[0] > ds[1] ||
+			ds[0] < ms(before) {
 			t.Errorf("denials %v, %v", ds, err)
 		}
 		if ds, err := store.Denials(ctx, "u1", time.Now().Add(time.Minute)); err != nil || len(ds) != 0 {
@@ -59,14 +62,16 @@ func TestPendingAndDenials(t *testing.T) {
 		}
 
 		// A device that is woken costs nobody a code.
-		push := outbox.Message{ID: "p", UserID: "u1", Channel: message.Push, Destination: []byte("d"), Prefix: "p", CreatedAt: now, ExpiresAt: now.Add(time.Minute), LeaseUntil: now}
+		push := outbox.Message{ID: "p", UserID: "u1", Channel: message.Push, Destination: []byte("d"), Prefix: "p",
+			CreatedAt: now, ExpiresAt: now.Add(time.Minute), LeaseUntil: now}
 		must(t, db.Commit(ctx, outbox.Add{Message: push}))
 		n, err := NewOutbox(db).Usage(ctx, now.Add(time.Minute), "p")
 		sent, err2 := NewOutbox(db).Sendings(ctx, "u1", now.Add(-time.Minute))
 		if n != 0 || len(sent) != 0 || err != nil || err2 != nil {
 			t.Errorf("%d, %v, %v, %v", n, sent, err, err2)
 		}
-		if claimed, err := NewOutbox(db).Claim(ctx, now.Add(time.Second), time.Minute, 10); err != nil || len(claimed) != 1 {
+		if claimed, err := NewOutbox(db).Claim(ctx, now.Add(time.Second), time.Minute, 10); err != nil ||
+			len(claimed) != 1 {
 			t.Errorf("claimed %v, %v", claimed, err)
 		}
 	})

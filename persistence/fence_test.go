@@ -17,7 +17,8 @@ func TestFenceComesBeforeDuplicate(t *testing.T) {
 		must(t, db.Commit(ctx, challenge.Insert{Challenge: c}))
 		c.Version, c.State = 1, challenge.Done
 		step := func() error {
-			return db.Commit(ctx, challenge.Update{Challenge: c}, challenge.Record{Outcome: challenge.Outcome{ChallengeID: "c1", Sealed: []byte("x")}})
+			return db.Commit(ctx, challenge.Update{Challenge: c},
+				challenge.Record{Outcome: challenge.Outcome{ChallengeID: "c1", Sealed: []byte("x")}})
 		}
 		must(t, step())
 		if err := step(); !errors.Is(err, commit.ErrFenced) {

@@ -43,15 +43,16 @@ var firewallRules = table[firewallRow, firewall.Rule]{
 	record: func(r firewallRow) (firewall.Rule, error) {
 		f := firewall.Rule{AppID: r.AppID, Label: r.Label, Type: firewall.Type(r.Type), PeriodMs: r.PeriodMs,
 			Limit: r.MaxRequests, ExpireAt: r.ExpireAt, EntityType: firewall.EntityType(r.EntityType),
-			AllEntities: r.AllEntities, AllResources: r.AllResources, Status: firewall.Status(r.Status), DryRun: r.DryRun}
+			AllEntities: r.AllEntities, AllResources: r.AllResources, Status: firewall.Status(r.Status),
+			DryRun: r.DryRun}
 		err := errors.Join(engine.ReadJSON(r.Entities, &f.Entities), engine.ReadJSON(r.Resources, &f.Resources))
 		return f, err
 	},
 	row: func(f firewall.Rule) firewallRow {
 		return firewallRow{AppID: f.AppID, Label: f.Label, Type: string(f.Type), PeriodMs: f.PeriodMs,
-			MaxRequests: f.Limit, ExpireAt: f.ExpireAt, EntityType: string(f.EntityType), Entities: body(f.Entities),
-			Resources: body(f.Resources), AllEntities: f.AllEntities, AllResources: f.AllResources,
-			Status: string(f.Status), DryRun: f.DryRun}
+			MaxRequests: f.Limit, ExpireAt: f.ExpireAt, EntityType: string(f.EntityType),
+			Entities: body(f.Entities), Resources: body(f.Resources), AllEntities: f.AllEntities,
+			AllResources: f.AllResources, Status: string(f.Status), DryRun: f.DryRun}
 	},
 }
 

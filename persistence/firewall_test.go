@@ -31,13 +31,15 @@ func TestFirewallAdmin(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		ctx := t.Context()
 		live := firewall.NewLive(NewFirewall(db), "API", time.Now)
-		rules := &firewall.Admin{Store: NewFirewall(db), App: "API",
-			Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.Firewall, Reload: live.Reload}}
+		rules := &firewall.Admin{Store: NewFirewall(db), App: "API", Changes: admin.Changes{Commit: db,
+			Now: time.Now, Topic: change.Firewall, Reload: live.Reload}}
 		me := firewall.Client{UserID: "admin1", IP: netip.MustParseAddr("192.0.2.9"), Country: "TR"}
 		by := firewall.Author{By: audit.By{UserID: "admin1", IP: "192.0.2.9", RequestID: "r1"}, Client: me}
-		blacklist := firewall.Rule{AppID: "API", Label: "b", Type: firewall.Blacklist, EntityType: firewall.IP, Entities: []string{"::ffff:203.0.113.1"}, AllResources: true, Status: firewall.Active}
+		blacklist := firewall.Rule{AppID: "API", Label: "b", Type: firewall.Blacklist, EntityType: firewall.IP,
+			Entities: []string{"::ffff:203.0.113.1"}, AllResources: true, Status: firewall.Active}
 		judge := func(ip string) firewall.Verdict {
-			v, _ := live.Snapshot().Judge("GET /x", firewall.Client{IP: netip.MustParseAddr(ip)}, time.Now().UnixMilli(), nil)
+			v, _ := live.Snapshot().Judge("GET /x", firewall.Client{IP: netip.MustParseAddr(ip)}, time.Now().
+				UnixMilli(), nil)
 			return v
 		}
 		must(t, rules.Add(ctx, by, blacklist))
@@ -48,11 +50,14 @@ func TestFirewallAdmin(t *testing.T) {
 		if judge("203.0.113.1") != firewall.Allow {
 			t.Error("a rule that was deactivated holds")
 		}
-		must(t, rules.Change(ctx, firewall.Author{By: audit.Operator, Force: true}, firewall.Change{Label: "b"})) // D-WAF-14
-		for i, want := range []struct{ action, actor, ip string }{{"FIREWALL_RULE_ADD", "admin1", "192.0.2.9"}, {"FIREWALL_RULE_UPDATE", "admin1", "192.0.2.9"}, {"FIREWALL_RULE_UPDATE", "operator", ""}} {
+		must(t, rules.Change(ctx, firewall.Author{By: audit.Operator, Force: true},
+			firewall.Change{Label: "b"})) // D-WAF-14
+		for i, want := range []struct{ action, actor, ip string }{{"FIREWALL_RULE_ADD", "admin1", "192.0.2.9"},
+			{"FIREWALL_RULE_UPDATE", "admin1", "192.0.2.9"}, {"FIREWALL_RULE_UPDATE", "operator", ""}} {
 			var rows []auditRow
 			must(t, db.Conn(ctx).NewSelect().Model(&rows).OrderExpr("seq").Where("action LIKE 'FIREWALL%'").Scan(ctx))
-			if r := rows[i]; len(rows) != 3 || r.Action != want.action || r.ActorID != want.actor || r.IP != want.ip || r.Target != "b" || r.Detail == "" {
+			if r := rows[i]; len(rows) != 3 || r.Action != want.action || r.ActorID != want.actor || r.IP != want.ip ||
+				r.Target != "b" || r.Detail == "" {
 				t.Errorf("audit %+v, want %+v", r, want)
 			}
 		}
@@ -84,8 +89,8 @@ func TestFirewallAdmin(t *testing.T) {
 		if again, _ := db.VerifyAudit(ctx, []byte("audit key of the test")); again != rows {
 			t.Errorf("%d audit rows after refusals, %d before", again, rows)
 		}
-		deaf := &firewall.Admin{Store: NewFirewall(db), App: "API",
-			Changes: admin.Changes{Commit: noAudit{db}, Now: time.Now, Topic: change.Firewall, Reload: live.Reload}}
+		deaf := &firewall.Admin{Store: NewFirewall(db), App: "API", Changes: admin.Changes{Commit: noAudit{db},
+			Now: time.Now, Topic: change.Firewall, Reload: live.Reload}}
 		unheard := blacklist
 		unheard.Label = "unheard"
 		if err := deaf.Add(ctx, by, unheard); !errors.Is(err, errNoAudit) {
@@ -111,13 +116,15 @@ func TestFirewallLockout(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		ctx := t.Context()
 		live := firewall.NewLive(NewFirewall(db), "API", time.Now)
-		rules := &firewall.Admin{Store: NewFirewall(db), App: "API",
-			Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.Firewall, Reload: live.Reload}}
-		by := firewall.Author{Client: firewall.Client{UserID: "admin1", IP: netip.MustParseAddr("192.0.2.9"), Country: "TR"}}
+		rules := &firewall.Admin{Store: NewFirewall(db), App: "API", Changes: admin.Changes{Commit: db,
+			Now: time.Now, Topic: change.Firewall, Reload: live.Reload}}
+		by := firewall.Author{Client: firewall.Client{UserID: "admin1", IP: netip.MustParseAddr("192.0.2.9"),
+			Country: "TR"}}
 		n := 0
 		make := func(change func(*firewall.Rule)) firewall.Rule {
 			n++
-			r := firewall.Rule{AppID: "API", Label: string(rune('a' + n)), Type: firewall.Blacklist, EntityType: firewall.IP, AllEntities: true, AllResources: true, Status: firewall.Active}
+			r := firewall.Rule{AppID: "API", Label: string(rune('a' + n)), Type: firewall.Blacklist,
+				EntityType: firewall.IP, AllEntities: true, AllResources: true, Status: firewall.Active}
 			change(&r)
 			return r
 		}
@@ -135,7 +142,10 @@ func TestFirewallLockout(t *testing.T) {
 			"all but another": {true, func(r *firewall.Rule) {
 				r.Type, r.AllEntities, r.Entities = firewall.WhitelistForce, false, []string{"203.0.113.1"}
 			}},
-			"reading": {true, func(r *firewall.Rule) { r.AllResources, r.Resources = false, []string{"GET " + firewall.RulesPath} }},
+			"reading": {true, func(r *firewall.Rule) {
+				r.AllResources, r.Resources = false,
+					[]string{"GET " + firewall.RulesPath}
+			}},
 			"changing": {true, func(r *firewall.Rule) {
 				r.AllResources, r.Resources = false, []string{"patch " + firewall.RulesPath + "/"}
 			}},
@@ -153,13 +163,17 @@ func TestFirewallLockout(t *testing.T) {
 			"a plain whitelist": {false, func(r *firewall.Rule) {
 				r.Type, r.AllEntities, r.Entities = firewall.Whitelist, false, []string{"203.0.113.1"}
 			}},
-			"a very small limit": {false, func(r *firewall.Rule) { r.Type, r.PeriodMs, r.Limit = firewall.RateLimit, new(int64(1)), new(int64(1)) }},
+			"a very small limit": {false, func(r *firewall.Rule) {
+				r.Type, r.PeriodMs, r.Limit = firewall.RateLimit,
+					new(int64(1)), new(int64(1))
+			}},
 		} {
 			empty(t, db, "firewall_rule")
 			r := make(c.change)
 			err := rules.Add(ctx, by, r)
 			var f *fault.Error
-			if shut := errors.As(err, &f) && f.Code == fault.InvalidField && f.Field == "force"; shut != c.shut || err != nil && !shut {
+			if shut := errors.As(err, &f) && f.Code == fault.InvalidField && f.Field == "force"; shut != c.shut ||
+				err != nil && !shut {
 				t.Errorf("%s: %v", name, err)
 			}
 			if !c.shut {

@@ -45,7 +45,8 @@ var geofilterWrites = []engine.Kind{
 		return err
 	}),
 	engine.Each(func(ctx context.Context, tx bun.Tx, w geofilter.Remove) error {
-		_, err := tx.NewDelete().Table("geofilter_country").Where("user_id = ?", w.UserID).Where("code = ?", w.Code).Exec(ctx)
+		_, err := tx.NewDelete().Table("geofilter_country").Where("user_id = ?", w.UserID).Where("code = ?", w.Code).
+			Exec(ctx)
 		return err
 	}),
 }

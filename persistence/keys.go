@@ -35,8 +35,8 @@ type keyRow struct {
 }
 
 func rowOfKey(r keyring.Record) keyRow {
-	return keyRow{ID: r.ID, Purpose: string(r.Purpose), Seq: r.Seq, CreatedAt: ms(r.CreatedAt), NotBefore: ms(r.NotBefore),
-		RetiredAt: ms(r.RetiredAt), Wrapped: r.Wrapped, MasterID: r.MasterID}
+	return keyRow{ID: r.ID, Purpose: string(r.Purpose), Seq: r.Seq, CreatedAt: ms(r.CreatedAt),
+		NotBefore: ms(r.NotBefore), RetiredAt: ms(r.RetiredAt), Wrapped: r.Wrapped, MasterID: r.MasterID}
 }
 
 // keyRecords reads the keys; change writes them.
@@ -97,8 +97,8 @@ func addKeys(ctx context.Context, tx bun.IDB, records []keyring.Record) error {
 	return err
 }
 
-// change runs do in a transaction that no other change of keys overlaps, sees
-// to it that one master key wraps all of them afterwards, and tells the nodes.
+// change runs do in a transaction that overlaps no other change of keys, makes
+// sure that one master key wraps all of them afterwards, and tells the nodes.
 func (s Keys) change(ctx context.Context, do func(context.Context, bun.IDB) error) error {
 	return write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
 		if s.db.Postgres() { // SQLite has one writer

@@ -54,7 +54,8 @@ func TestKeysAreAnnounced(t *testing.T) {
 		if _, err := k.Rotate(t.Context(), keyring.Signing, time.Hour, false); err != nil || count() != 2 {
 			t.Errorf("rotation: %v, %d notes", err, count())
 		}
-		if _, err := k.Rotate(t.Context(), keyring.Signing, time.Hour, false); fault.CodeOf(err) != fault.InvalidState || count() != 2 {
+		if _, err := k.Rotate(t.Context(), keyring.Signing, time.Hour,
+			false); fault.CodeOf(err) != fault.InvalidState || count() != 2 {
 			t.Errorf("refused rotation: %v, %d notes", err, count())
 		}
 		if _, err := k.RotateMaster(t.Context()); err != nil || count() != 3 {

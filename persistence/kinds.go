@@ -2,40 +2,46 @@ package persistence
 
 import (
 	"slices"
+	"time"
 
 	"castellan/domain/commit"
 	"castellan/persistence/engine"
 )
 
+// clock tells the time of the database's owner.
+type clock func() time.Time
+
 // kinds are all writes of all slices, in the order in which they run.
-var kinds = engine.Kinds{
-	Guards: map[commit.GuardedTable]engine.Versioned{
-		commit.UserCredentials: {Table: "users", Column: "cv"},
-		commit.AttemptBudget:   {Table: "attempt_budget", Column: "version"},
-	},
-	Fences: slices.Concat(
-		challengeFences,
-		passwordFences,
-		userFences,
-		totpFences,
-		resetFences,
-		cronKeyFences,
-		deviceFences,
-	),
-	Writes: slices.Concat(
-		challengeWrites,
-		outboxWrites,
-		auditWrites,
-		changeWrites,
-		idempotencyWrites,
-		passwordWrites,
-		userWrites,
-		sessionWrites,
-		totpWrites,
-		resetWrites,
-		cronKeyWrites,
-		geofilterWrites,
-		allowedIPWrites,
-		deviceWrites,
-	),
+func kinds(now clock) engine.Kinds {
+	return engine.Kinds{
+		Guards: map[commit.GuardedTable]engine.Versioned{
+			commit.UserCredentials: {Table: "users", Column: "cv"},
+			commit.AttemptBudget:   {Table: "attempt_budget", Column: "version"},
+		},
+		Fences: slices.Concat(
+			challengeFences(now),
+			passwordFences(now),
+			userFences,
+			totpFences,
+			resetFences,
+			cronKeyFences,
+			deviceFences,
+		),
+		Writes: slices.Concat(
+			challengeWrites,
+			outboxWrites,
+			auditWrites,
+			changeWrites(now),
+			idempotencyWrites,
+			passwordWrites(now),
+			userWrites,
+			sessionWrites,
+			totpWrites,
+			resetWrites,
+			cronKeyWrites,
+			geofilterWrites,
+			allowedIPWrites,
+			deviceWrites,
+		),
+	}
 }

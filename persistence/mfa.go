@@ -80,16 +80,16 @@ var (
 	mfaPolicies = table[mfaPolicyRow, mfa.Policy]{
 		fixed: []string{"action_code", "entity_type", "entity_id", "type", "created_at"},
 		record: func(r mfaPolicyRow) (mfa.Policy, error) {
-			p := mfa.Policy{ID: r.ID, ActionCode: r.ActionCode, Name: r.Name, EntityType: mfa.EntityType(r.EntityType),
-				EntityID: r.EntityID, ExpireAt: r.ExpireAt, Type: r.Type, Required: r.Required, Preferred: r.Preferred,
-				NumberMatching: r.NumberMatching}
+			p := mfa.Policy{ID: r.ID, ActionCode: r.ActionCode, Name: r.Name,
+				EntityType: mfa.EntityType(r.EntityType), EntityID: r.EntityID, ExpireAt: r.ExpireAt, Type: r.Type,
+				Required: r.Required, Preferred: r.Preferred, NumberMatching: r.NumberMatching}
 			err := engine.ReadJSON(r.Methods, &p.Methods)
 			return p, err
 		},
 		row: func(p mfa.Policy) mfaPolicyRow {
 			return mfaPolicyRow{ActionCode: p.ActionCode, Name: p.Name, EntityType: string(p.EntityType),
-				EntityID: p.EntityID, ExpireAt: p.ExpireAt, Type: p.Type, Methods: body(p.Methods), Required: p.Required,
-				Preferred: p.Preferred, NumberMatching: p.NumberMatching}
+				EntityID: p.EntityID, ExpireAt: p.ExpireAt, Type: p.Type, Methods: body(p.Methods),
+				Required: p.Required, Preferred: p.Preferred, NumberMatching: p.NumberMatching}
 		},
 	}
 )

@@ -33,7 +33,8 @@ func TestMFAAdmin(t *testing.T) {
 		must(t, db.InTx(ctx, func(ctx context.Context) error { return mfa.Seed(ctx, store) }))
 		live := mfa.NewLive(store)
 		must(t, live.Reload(ctx))
-		config := &mfa.Admin{Store: store, Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.MFA, Reload: live.Reload}}
+		config := &mfa.Admin{Store: store, Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.MFA,
+			Reload: live.Reload}}
 		by := audit.By{UserID: "admin1", IP: "192.0.2.9", RequestID: "r1"}
 
 		var id int64
@@ -52,20 +53,27 @@ func TestMFAAdmin(t *testing.T) {
 				return config.ChangeAction(ctx, by, mfa.ActionChange{Code: "LOGIN", Title: &mfa.Text{"en": "Log in"}})
 			}},
 			{"MFA_POLICY_ADD", func() (err error) {
-				id, err = config.AddCommon(ctx, by, mfa.Policy{ActionCode: "LOGIN", Name: "n", Methods: []mfa.Choice{{Code: "SMS"}, {Code: "FAX"}}, Required: 1})
+				id, err = config.AddCommon(ctx, by, mfa.Policy{ActionCode: "LOGIN", Name: "n",
+					Methods: []mfa.Choice{{Code: "SMS"}, {Code: "FAX"}}, Required: 1})
 				return err
 			}},
-			{"MFA_POLICY_UPDATE", func() error { return config.ChangeCommon(ctx, by, mfa.PolicyChange{ID: id, Required: new(2)}) }},
+			{"MFA_POLICY_UPDATE", func() error {
+				return config.ChangeCommon(ctx, by,
+					mfa.PolicyChange{ID: id, Required: new(2)})
+			}},
 		} {
 			must(t, step.do())
 			var last auditRow
-			must(t, db.Conn(ctx).NewSelect().Model(&last).OrderExpr("at DESC, seq DESC").Where("action = ?", step.action).Limit(1).Scan(ctx))
-			if last.ActorID != "admin1" || last.IP != "192.0.2.9" || last.RequestID != "r1" || last.Target == "" || last.Detail == "" || last.Outcome != "success" {
+			must(t, db.Conn(ctx).NewSelect().Model(&last).OrderExpr("at DESC, seq DESC").Where("action = ?",
+				step.action).Limit(1).Scan(ctx))
+			if last.ActorID != "admin1" || last.IP != "192.0.2.9" || last.RequestID != "r1" || last.Target == "" ||
+				last.Detail == "" || last.Outcome != "success" {
 				t.Errorf("%s: audit %+v", step.action, last)
 			}
 		}
 		c := live.Catalog()
-		if p := c.Plan(time.Now(), "LOGIN", "", ""); p.PolicyID != id || p.Required != 2 || len(p.Methods) != 1 || p.Methods[0].LifetimeMs != 90_000 {
+		if p := c.Plan(time.Now(), "LOGIN", "", ""); p.PolicyID != id || p.Required != 2 || len(p.Methods) != 1 ||
+			p.Methods[0].LifetimeMs != 90_000 {
 			t.Errorf("this node plans %+v", p)
 		}
 		if got := c.ActionTitle("LOGIN", "tr"); got != "Log in" {
@@ -96,7 +104,8 @@ func TestMFAAdmin(t *testing.T) {
 			}
 		}
 		// Without its audit row there is no change.
-		deaf := &mfa.Admin{Store: store, Changes: admin.Changes{Commit: noAudit{db}, Now: time.Now, Topic: change.MFA, Reload: live.Reload}}
+		deaf := &mfa.Admin{Store: store, Changes: admin.Changes{Commit: noAudit{db}, Now: time.Now,
+			Topic: change.MFA, Reload: live.Reload}}
 		if err := deaf.AddMethod(ctx, by, mfa.Method{Code: "UNHEARD"}); !errors.Is(err, errNoAudit) {
 			t.Errorf("got %v", err)
 		}
@@ -148,7 +157,8 @@ func TestMFAChangeInsideATransaction(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		store := NewMFA(db)
 		live := mfa.NewLive(store)
-		config := &mfa.Admin{Store: store, Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.MFA, Reload: live.Reload}}
+		config := &mfa.Admin{Store: store, Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.MFA,
+			Reload: live.Reload}}
 		undone := errors.New("undone")
 		err := db.InTx(t.Context(), func(ctx context.Context) error {
 			must(t, config.AddMethod(ctx, audit.By{}, mfa.Method{Code: "SMS"}))

@@ -43,9 +43,11 @@ type outboxRow struct {
 }
 
 func (r outboxRow) message() outbox.Message {
-	return outbox.Message{ID: r.ID, ChallengeID: r.ChallengeID, MethodID: r.MethodID, Generation: r.Generation, UserID: r.UserID,
-		Channel: message.Channel(r.Channel), Destination: r.Destination, Prefix: r.Prefix, Dial: r.Dial, Proven: r.Proven, State: outbox.State(r.State),
-		CreatedAt: at(r.CreatedAt), ExpiresAt: at(r.ExpiresAt), LeaseUntil: at(r.NextAt), Attempts: r.Attempts, Payload: r.Payload, Uncounted: !r.Counted}
+	return outbox.Message{ID: r.ID, ChallengeID: r.ChallengeID, MethodID: r.MethodID, Generation: r.Generation,
+		UserID: r.UserID, Channel: message.Channel(r.Channel), Destination: r.Destination, Prefix: r.Prefix,
+		Dial: r.Dial, Proven: r.Proven, State: outbox.State(r.State), CreatedAt: at(r.CreatedAt),
+		ExpiresAt: at(r.ExpiresAt), LeaseUntil: at(r.NextAt), Attempts: r.Attempts, Payload: r.Payload,
+		Uncounted: !r.Counted}
 }
 
 type settleRow struct {
@@ -59,13 +61,17 @@ type settleRow struct {
 var outboxWrites = []engine.Kind{
 	engine.Insert(func(w outbox.Add) outboxRow {
 		m := w.Message
-		return outboxRow{ID: m.ID, ChallengeID: m.ChallengeID, MethodID: m.MethodID, Generation: m.Generation, UserID: m.UserID, Channel: string(m.Channel),
-			Destination: m.Destination, Prefix: m.Prefix, Dial: m.Dial, Proven: m.Proven, State: int16(m.State), CreatedAt: ms(m.CreatedAt), ExpiresAt: ms(m.ExpiresAt),
-			NextAt: ms(m.LeaseUntil), Attempts: m.Attempts, Payload: m.Payload, Counted: !m.Uncounted && m.Channel != message.Push}
+		return outboxRow{ID: m.ID, ChallengeID: m.ChallengeID, MethodID: m.MethodID, Generation: m.Generation,
+			UserID: m.UserID, Channel: string(m.Channel), Destination: m.Destination, Prefix: m.Prefix,
+			Dial: m.Dial, Proven: m.Proven, State: int16(m.State), CreatedAt: ms(m.CreatedAt),
+			ExpiresAt: ms(m.ExpiresAt), NextAt: ms(m.LeaseUntil), Attempts: m.Attempts, Payload: m.Payload,
+			Counted: !m.Uncounted && m.Channel != message.Push}
 	}),
-	engine.Update("UPDATE outbox SET state = v.state, next_at = v.next_at, attempts = v.attempts, payload = CASE WHEN v.keep THEN outbox.payload END {FROM v} WHERE outbox.id = v.id",
+	engine.Update("UPDATE outbox SET state = v.state, next_at = v.next_at, attempts = v.attempts, "+
+		"payload = CASE WHEN v.keep THEN outbox.payload END {FROM v} WHERE outbox.id = v.id",
 		func(w outbox.Settle) settleRow {
-			return settleRow{ID: w.ID, State: int16(w.State), NextAt: ms(w.NextAt), Attempts: w.Attempt, Keep: w.Keep || w.State == outbox.Queued}
+			return settleRow{ID: w.ID, State: int16(w.State), NextAt: ms(w.NextAt), Attempts: w.Attempt,
+				Keep: w.Keep || w.State == outbox.Queued}
 		}),
 }
 
@@ -74,11 +80,13 @@ func (s Outbox) Claim(ctx context.Context, now time.Time, lease time.Duration, m
 	var rows []outboxRow
 	err := s.db.InTx(ctx, func(ctx context.Context) error {
 		tx := s.db.Conn(ctx)
-		due := tx.NewSelect().Table("outbox").Column("id").Where("state = 0").Where("next_at <= ?", ms(now)).Order("next_at").Limit(int64(max))
+		due := tx.NewSelect().Table("outbox").Column("id").Where("state = 0").Where("next_at <= ?", ms(now)).
+			Order("next_at").Limit(int64(max))
 		if s.db.Postgres() {
 			due = due.For("UPDATE SKIP LOCKED")
 		}
-		_, err := tx.NewUpdate().Model((*outboxRow)(nil)).ModelTableExpr("outbox AS t").Set("next_at = ?", ms(now.Add(lease))).
+		_, err := tx.NewUpdate().Model((*outboxRow)(nil)).ModelTableExpr("outbox AS t").
+			Set("next_at = ?", ms(now.Add(lease))).
 			Where("t.id IN (?)", due).Returning("*").Exec(ctx, &rows)
 		return err
 	})
@@ -93,7 +101,8 @@ func (s Outbox) Claim(ctx context.Context, now time.Time, lease time.Duration, m
 func (s Outbox) Usage(ctx context.Context, now time.Time, prefix string) (int, error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
-	n, err := s.db.Conn(ctx).NewSelect().Table("outbox").Where("counted").Where("prefix = ?", prefix).Where("created_at > ?", ms(now.Add(-time.Hour))).Count(ctx)
+	n, err := s.db.Conn(ctx).NewSelect().Table("outbox").Where("counted").Where("prefix = ?", prefix).
+		Where("created_at > ?", ms(now.Add(-time.Hour))).Count(ctx)
 	return int(n), translate(err)
 }
 
@@ -101,7 +110,8 @@ func (s Outbox) Usage(ctx context.Context, now time.Time, prefix string) (int, e
 func (s Outbox) Spent(ctx context.Context, now time.Time, dial string) (int, error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
-	n, err := s.db.Conn(ctx).NewSelect().Table("outbox").Where("counted").Where("dial <> ''").Where("dial = ?", dial).Where("created_at > ?", ms(now.Add(-24*time.Hour))).
+	n, err := s.db.Conn(ctx).NewSelect().Table("outbox").Where("counted").Where("dial <> ''").Where("dial = ?", dial).
+		Where("created_at > ?", ms(now.Add(-24*time.Hour))).
 		Where("state <> ?", outbox.Discarded).Count(ctx)
 	return int(n), translate(err)
 }
@@ -112,7 +122,8 @@ func (s Outbox) Sendings(ctx context.Context, userID string, since time.Time) ([
 	defer cancel()
 	var rows []outboxRow
 	err := s.db.Conn(ctx).NewSelect().Model(&rows).Column("destination", "proven", "created_at").
-		Where("counted").Where("user_id = ?", userID).Where("created_at > ?", ms(since)).Where("state <> ?", outbox.Discarded).Order("created_at").Scan(ctx)
+		Where("counted").Where("user_id = ?", userID).Where("created_at > ?", ms(since)).
+		Where("state <> ?", outbox.Discarded).Order("created_at").Scan(ctx)
 	out := make([]outbox.Sending, len(rows))
 	for i, r := range rows {
 		out[i] = outbox.Sending{Destination: r.Destination, Proven: r.Proven, At: r.CreatedAt}
@@ -123,7 +134,8 @@ func (s Outbox) Sendings(ctx context.Context, userID string, since time.Time) ([
 // Recent implements outbox.Store.
 func (s Outbox) Recent(ctx context.Context, destination []byte, limit int) ([]outbox.Message, error) {
 	var rows []outboxRow
-	query := s.db.Conn(ctx).NewSelect().Model(&rows).Where("payload IS NOT NULL").Where("state <> ?", outbox.Discarded).Order("created_at DESC", "id DESC")
+	query := s.db.Conn(ctx).NewSelect().Model(&rows).Where("payload IS NOT NULL").Where("state <> ?", outbox.Discarded).
+		Order("created_at DESC", "id DESC")
 	if destination != nil {
 		query = query.Where("destination = ?", destination)
 	}
@@ -144,7 +156,8 @@ func (s Outbox) Backlog(ctx context.Context) (queued int, oldest time.Time, err 
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	var row struct{ Queued, Oldest int64 }
-	err = s.db.Conn(ctx).NewSelect().Table("outbox").ColumnExpr("COUNT(*) AS queued").ColumnExpr("COALESCE(MIN(created_at), 0) AS oldest").
+	err = s.db.Conn(ctx).NewSelect().Table("outbox").ColumnExpr("COUNT(*) AS queued").
+		ColumnExpr("COALESCE(MIN(created_at), 0) AS oldest").
 		Where("state = 0").Scan(ctx, &row)
 	return int(row.Queued), at(row.Oldest), translate(err)
 }

@@ -15,8 +15,10 @@ func TestOutboxLeasesOnce(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		ctx, store, now := t.Context(), NewOutbox(db), time.UnixMilli(1_700_000_000_000)
 		for i := range 30 {
-			must(t, db.Commit(ctx, outbox.Add{Message: outbox.Message{ID: fmt.Sprint("m", i), Channel: "SMS", Destination: []byte("d"), UserID: "u", Prefix: "p",
-				CreatedAt: now, ExpiresAt: now.Add(time.Hour), LeaseUntil: now, Payload: []byte("x"), Proven: i%2 == 0}}))
+			must(t, db.Commit(ctx, outbox.Add{Message: outbox.Message{ID: fmt.Sprint("m", i), Channel: "SMS",
+				Destination: []byte("d"), UserID: "u", Prefix: "p",
+				CreatedAt: now, ExpiresAt: now.Add(time.Hour), LeaseUntil: now, Payload: []byte("x"),
+				Proven: i%2 == 0}}))
 		}
 		var mu sync.Mutex
 		seen := map[string]int{}
@@ -56,7 +58,8 @@ func TestOutboxLeasesOnce(t *testing.T) {
 		if queued, oldest, err := store.Backlog(ctx); queued != 30 || !oldest.Equal(now) || err != nil {
 			t.Errorf("a backlog of %d since %v, %v", queued, oldest, err)
 		}
-		must(t, db.Commit(ctx, outbox.Settle{ID: "m0", State: outbox.Sent, At: now, Attempt: 1}, outbox.Settle{ID: "m1", State: outbox.Sent, Keep: true}))
+		must(t, db.Commit(ctx, outbox.Settle{ID: "m0", State: outbox.Sent, At: now, Attempt: 1},
+			outbox.Settle{ID: "m1", State: outbox.Sent, Keep: true}))
 		if ms, _ := store.Recent(ctx, nil, 100); len(ms) != 29 {
 			t.Errorf("%d payloads, want 29: one was erased at delivery", len(ms))
 		}
@@ -88,7 +91,8 @@ func TestRecentMessages(t *testing.T) {
 		ctx, store, now := t.Context(), NewOutbox(db), time.Now()
 		var ws []commit.Write
 		for i := range 300 {
-			m := outbox.Message{ID: fmt.Sprintf("m%03d", i), ChallengeID: "c", MethodID: fmt.Sprint(i), Channel: message.SMS, Destination: []byte("crowd"), State: outbox.Sent,
+			m := outbox.Message{ID: fmt.Sprintf("m%03d", i), ChallengeID: "c", MethodID: fmt.Sprint(i),
+				Channel: message.SMS, Destination: []byte("crowd"), State: outbox.Sent,
 				CreatedAt: now.Add(time.Duration(i) * time.Millisecond), Payload: []byte("x")}
 			if i == 0 {
 				m.Destination = []byte("one")
@@ -101,7 +105,8 @@ func TestRecentMessages(t *testing.T) {
 			limit int
 			want  int
 			first string
-		}{{"", 0, 300, "m299"}, {"", 7, 7, "m299"}, {"one", 0, 1, "m000"}, {"crowd", 0, 299, "m299"}, {"nobody", 0, 0, ""}} {
+		}{{"", 0, 300, "m299"}, {"", 7, 7, "m299"}, {"one", 0, 1, "m000"}, {"crowd", 0, 299, "m299"},
+			{"nobody", 0, 0, ""}} {
 			var to []byte
 			if c.to != "" {
 				to = []byte(c.to)

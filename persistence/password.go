@@ -37,35 +37,39 @@ type guardBody struct {
 	Good  []password.Good `json:"g,omitempty"`
 }
 
-var passwordFences = []engine.Kind{
-	engine.FencedByVersion(true, func(w password.SaveGuard) guardRow {
-		return guardRow{ID: w.Key, Version: max(w.Version, 1), Body: body(guardBody{w.Tries, w.Good}), Until: ms(w.Until), UpdatedAt: time.Now().UnixMilli()}
-	}, "body", "until", "updated_at"),
+func passwordFences(now clock) []engine.Kind {
+	return []engine.Kind{
+		engine.FencedByVersion(true, func(w password.SaveGuard) guardRow {
+			return guardRow{ID: w.Key, Version: max(w.Version, 1), Body: body(guardBody{w.Tries, w.Good}),
+				Until: ms(w.Until), UpdatedAt: ms(now())}
+		}, "body", "until", "updated_at"),
+	}
 }
 
-var passwordWrites = []engine.Kind{
-	// The row stays: were it removed and made again, its version would begin
-	// anew and a try that is being judged could bring the old tries back.
-	engine.Each(func(ctx context.Context, tx bun.Tx, w password.ClearGuard) error {
-		_, err := tx.NewUpdate().Table("password_guard").Set("body = ?", body(guardBody{})).Set("version = version + 1").
-			Set("updated_at = ?", time.Now().UnixMilli()).Where("id = ?", w.Key).Exec(ctx)
-		return err
-	}),
+func passwordWrites(now clock) []engine.Kind {
+	return []engine.Kind{
+		// The row stays: a new row would begin with version 1 again, and a try that
+		// is being judged could bring the old tries back.
+		engine.Each(func(ctx context.Context, tx bun.Tx, w password.ClearGuard) error {
+			_, err := tx.NewUpdate().Table("password_guard").Set("body = ?", body(guardBody{})).
+				Set("version = version + 1").
+				Set("updated_at = ?", ms(now())).Where("id = ?", w.Key).Exec(ctx)
+			return err
+		}),
+	}
 }
 
 // Guard implements password.GuardStore.
 func (s PasswordGuards) Guard(ctx context.Context, key string) (password.Guard, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
 	var r guardRow
-	err := translate(s.db.Find(ctx, &r, "id = $1", "", key))
+	err := s.db.Find(ctx, &r, "id = $1", "", key)
 	if err != nil && fault.CodeOf(err) != fault.RecordNotFound {
 		return password.Guard{}, err
 	}
 	return guardOf(key, r.Version, r.Body)
 }
 
-// guardOf reads a row; of version 0 there is none.
+// guardOf reads a row; version 0 means that there is none.
 func guardOf(key string, version int64, body string) (password.Guard, error) {
 	g := password.Guard{Key: key, Version: version}
 	if version == 0 {

@@ -35,7 +35,8 @@ var resetFences = []engine.Kind{
 			for i, w := range ws {
 				ids[i] = w.ID
 			}
-			_, err = tx.NewDelete().Table("reset_token").Where("id IN (?)", bun.List(ids)).Returning("id").Exec(ctx, &gone)
+			_, err = tx.NewDelete().Table("reset_token").Where("id IN (?)", bun.List(ids)).Returning("id").
+				Exec(ctx, &gone)
 			return gone, err
 		}),
 }
@@ -44,9 +45,11 @@ var resetWrites = []engine.Kind{
 	engine.All(func(ctx context.Context, tx bun.Tx, ws []replace.Issue) error {
 		rows := make([]resetTokenRow, len(ws))
 		for i, w := range ws {
-			rows[i] = resetTokenRow{UserID: w.UserID, ID: w.ID, CV: w.CV, CreatedAt: ms(w.CreatedAt), ExpiresAt: ms(w.ExpiresAt)}
+			rows[i] = resetTokenRow{UserID: w.UserID, ID: w.ID, CV: w.CV, CreatedAt: ms(w.CreatedAt),
+				ExpiresAt: ms(w.ExpiresAt)}
 		}
-		_, err := tx.NewInsert().Model(&rows).On("CONFLICT (user_id) DO UPDATE").Set("id = EXCLUDED.id").Set("cv = EXCLUDED.cv").
+		_, err := tx.NewInsert().Model(&rows).On("CONFLICT (user_id) DO UPDATE").Set("id = EXCLUDED.id").
+			Set("cv = EXCLUDED.cv").
 			Set("created_at = EXCLUDED.created_at").Set("expires_at = EXCLUDED.expires_at").Returning("NULL").Exec(ctx)
 		return err
 	}),
@@ -58,7 +61,8 @@ func (s ResetTokens) Token(ctx context.Context, id string) (replace.Token, error
 	defer cancel()
 	var r resetTokenRow
 	err := s.db.Conn(ctx).NewSelect().Model(&r).Where("id = ?", id).Scan(ctx)
-	return replace.Token{ID: r.ID, UserID: r.UserID, CV: r.CV, CreatedAt: at(r.CreatedAt), ExpiresAt: at(r.ExpiresAt)}, translate(err)
+	return replace.Token{ID: r.ID, UserID: r.UserID, CV: r.CV, CreatedAt: at(r.CreatedAt), ExpiresAt: at(r.ExpiresAt)},
+		translate(err)
 }
 
 // Purge implements replace.Store.

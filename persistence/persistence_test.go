@@ -34,7 +34,11 @@ func open(t *testing.T, dsn string) *DB {
 			t.Error(err)
 		}
 	})
-	if err := db.Exclusive(t.Context(), func(ctx context.Context) error { _, err := db.Migrate(ctx); return err }); err != nil {
+	if err := db.Exclusive(t.Context(), func(ctx context.Context) error {
+		_,
+			err := db.Migrate(ctx)
+		return err
+	}); err != nil {
 		t.Fatal(err)
 	}
 	db.Start([]byte("audit key of the test"), "test"+time.Now().Format("150405.000000000"))

@@ -19,9 +19,12 @@ func TestPurgeRemovesWhatIsOld(t *testing.T) {
 		ctx, store, now := t.Context(), NewChallenges(db), time.Now()
 		old, young := sample(id.New(now.Add(-time.Hour))), sample(id.New(now))
 		for _, c := range []challenge.Challenge{old, young} {
-			must(t, db.Commit(ctx, challenge.Insert{Challenge: c}, challenge.Record{Outcome: challenge.Outcome{ChallengeID: c.ID, ExpiresAt: now.UnixMilli(), Sealed: []byte("x")}}))
+			must(t, db.Commit(ctx, challenge.Insert{Challenge: c},
+				challenge.Record{Outcome: challenge.Outcome{ChallengeID: c.ID, ExpiresAt: now.UnixMilli(),
+					Sealed: []byte("x")}}))
 		}
-		lives := challenge.Outcome{ChallengeID: id.New(now.Add(-time.Hour)), ExpiresAt: now.UnixMilli() + 1, Sealed: []byte("x")} // of a long challenge
+		lives := challenge.Outcome{ChallengeID: id.New(now.Add(-time.Hour)), ExpiresAt: now.UnixMilli() + 1,
+			Sealed: []byte("x")} // of a long challenge
 		must(t, db.Commit(ctx, challenge.Record{Outcome: lives}))
 		must(t, store.Purge(ctx, now.Add(-time.Minute)))
 		must(t, store.PurgeOutcomes(ctx, now, now.Add(-time.Minute)))
@@ -52,7 +55,8 @@ func TestPurgeByParts(t *testing.T) {
 					if i%1000 == 5 || i >= engine.PurgeLook { // one in a thousand, and all of the second part
 						until = at
 					}
-					ws = append(ws, password.SaveGuard{Guard: password.Guard{Key: fmt.Sprintf("%06d", i)}, Until: until})
+					ws = append(ws, password.SaveGuard{Guard: password.Guard{Key: fmt.Sprintf("%06d", i)},
+						Until: until})
 				}
 				if err := db.Commit(ctx, ws...); err != nil {
 					return err
@@ -65,7 +69,8 @@ func TestPurgeByParts(t *testing.T) {
 			must(t, err)
 			return int(n)
 		}
-		for i, want := range []int{all - engine.PurgeLook/1000, all - engine.PurgeLook/1000 - 10, all - engine.PurgeLook/1000 - 10} {
+		for i, want := range []int{all - engine.PurgeLook/1000, all - engine.PurgeLook/1000 - 10,
+			all - engine.PurgeLook/1000 - 10} {
 			must(t, guards.Purge(ctx, at.Add(time.Minute)))
 			if n := left(); n != want {
 				t.Errorf("after %d times %d rows are left, want %d", i+1, n, want)

@@ -19,7 +19,8 @@ import (
 func TestResourceStore(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		resourcetest.TestStore(t, func(t *testing.T) (resource.Store, commit.Committer) {
-			empty(t, db, "role", "resource_type", "resource", "role_resource_permission", "role_resource_permission_log")
+			empty(t, db, "role", "resource_type", "resource", "role_resource_permission",
+				"role_resource_permission_log")
 			return NewResources(emptied(t, db)), db
 		})
 	})
@@ -42,7 +43,8 @@ func (c *lockCount) Lock(ctx context.Context) error {
 func TestResourceAdmin(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		ctx := t.Context()
-		table := resource.Table{{Method: "GET", Path: "/x", Name: "X"}, {Method: "GET", Path: "/closed", Name: "C", Reserved: true}}
+		table := resource.Table{{Method: "GET", Path: "/x", Name: "X"},
+			{Method: "GET", Path: "/closed", Name: "C", Reserved: true}}
 		store, users := NewResources(db), NewUsers(db)
 		must(t, db.InTx(ctx, func(ctx context.Context) error { return resource.Sync(ctx, store, table, time.Now()) }))
 		node := func() (*resource.Live, *change.Reader) {
@@ -56,8 +58,8 @@ func TestResourceAdmin(t *testing.T) {
 		here, _ := node()
 		there, feed := node()
 		locks := &lockCount{Store: store}
-		registry := &resource.Admin{Store: locks, Accounts: users, Table: table,
-			Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.Roles, Lock: locks.Lock, Reload: here.Reload}}
+		registry := &resource.Admin{Store: locks, Accounts: users, Table: table, Changes: admin.Changes{Commit: db,
+			Now: time.Now, Topic: change.Roles, Lock: locks.Lock, Reload: here.Reload}}
 		by := audit.By{UserID: "admin1", IP: "192.0.2.9", RequestID: "r1"}
 		u := user.New("u1", time.Now())
 		u.Phone = "+905320000001"
@@ -90,25 +92,60 @@ func TestResourceAdmin(t *testing.T) {
 		}{
 			{"ROLE_ADD", "", 0, "", func() (err error) { role, err = registry.AddRole(ctx, by, "r", "R"); return err }},
 			{"USER_ROLE_ADD", "u1", 0, "", func() error { _, err := registry.Give(ctx, by, "u1", "r"); return err }},
-			{"PERMISSION_SET", "", 1, resource.Allow, func() error { _, err := registry.Grant(ctx, by, role.ID, x, resource.Allow); return err }},
-			{"PERMISSION_SET", "", 1, resource.Deny, func() error { _, err := registry.Grant(ctx, by, role.ID, x, resource.Deny); return err }},
+			{"PERMISSION_SET", "", 1, resource.Allow, func() error {
+				_, err := registry.Grant(ctx, by, role.ID, x,
+					resource.Allow)
+				return err
+			}},
+			{"PERMISSION_SET", "", 1, resource.Deny, func() error {
+				_, err := registry.Grant(ctx, by, role.ID, x,
+					resource.Deny)
+				return err
+			}},
 			{"USER_ROLE_DELETE", "u1", 0, "", func() error { _, err := registry.Take(ctx, by, "u1", "r"); return err }},
-			{"USER_ROLE_ADD", "u1", 0, resource.Deny, func() error { _, err := registry.Give(ctx, by, "u1", "r"); return err }},
-			{"PERMISSION_DELETE", "", 1, "", func() error { _, err := registry.Revoke(ctx, by, role.ID, x); return err }},
+			{"USER_ROLE_ADD", "u1", 0, resource.Deny, func() error {
+				_, err := registry.Give(ctx, by, "u1",
+					"r")
+				return err
+			}},
+			{"PERMISSION_DELETE", "", 1, "", func() error {
+				_, err := registry.Revoke(ctx, by, role.ID,
+					x)
+				return err
+			}},
 			{"RESOURCE_TYPE_ADD", "", 0, "", func() (err error) {
-				typ, err = registry.AddType(ctx, by, resource.TypeDraft{Name: "Page", Code: "page", Context: resource.UI})
+				typ, err = registry.AddType(ctx, by, resource.TypeDraft{Name: "Page", Code: "page",
+					Context: resource.UI})
 				return err
 			}},
 			{"RESOURCE_TYPE_UPDATE", "", 0, "", func() error {
-				return registry.ChangeType(ctx, by, typ, resource.TypeDraft{Name: "Page", Code: "page", Status: resource.Active, Context: resource.UI})
+				return registry.ChangeType(ctx, by, typ,
+					resource.TypeDraft{Name: "Page", Code: "page", Status: resource.Active, Context: resource.UI})
 			}},
-			{"RESOURCE_ADD", "", 0, "", func() (err error) { ui.TypeID = typ; page, err = registry.AddResource(ctx, by, ui); return err }},
-			{"RESOURCE_UPDATE", "", 0, "", func() error { ui.Name = "Q"; return registry.ChangeResource(ctx, by, page, ui) }},
-			{"PERMISSION_SET", "", 1, "", func() error { _, err := registry.Grant(ctx, by, role.ID, page, resource.Allow); return err }},
+			{"RESOURCE_ADD", "", 0, "", func() (err error) {
+				ui.TypeID = typ
+				page,
+					err = registry.AddResource(ctx, by, ui)
+				return err
+			}},
+			{"RESOURCE_UPDATE", "", 0, "", func() error {
+				ui.Name = "Q"
+				return registry.ChangeResource(ctx, by, page,
+					ui)
+			}},
+			{"PERMISSION_SET", "", 1, "", func() error {
+				_, err := registry.Grant(ctx, by, role.ID, page,
+					resource.Allow)
+				return err
+			}},
 			{"RESOURCE_DELETE", "", 1, "", func() error { return registry.RemoveResource(ctx, by, page) }},
 			{"RESOURCE_TYPE_DELETE", "", 0, "", func() error { return registry.RemoveType(ctx, by, typ) }},
 			{"USER_ROLE_DELETE", "u1", 0, "", func() error { _, err := registry.Take(ctx, by, "u1", "r"); return err }},
-			{"ROLE_DELETE", "", 0, "", func() (err error) { role, err = registry.RemoveRole(ctx, by, "r"); return err }},
+			{"ROLE_DELETE", "", 0, "", func() (err error) {
+				role, err = registry.RemoveRole(ctx, by,
+					"r")
+				return err
+			}},
 		} {
 			must(t, step.do())
 			judged(step.want)
@@ -116,8 +153,10 @@ func TestResourceAdmin(t *testing.T) {
 			if locks.n != rows {
 				t.Errorf("%s: %d locks for %d changes", step.action, locks.n, rows)
 			}
-			must(t, db.Conn(ctx).NewSelect().Model(&last).OrderExpr("at DESC, seq DESC").Where("action = ?", step.action).Limit(1).Scan(ctx))
-			if last.ActorID != "admin1" || last.UserID != step.about || last.IP != "192.0.2.9" || last.RequestID != "r1" || last.Target == "" || last.Detail == "" || last.Outcome != "success" {
+			must(t, db.Conn(ctx).NewSelect().Model(&last).OrderExpr("at DESC, seq DESC").Where("action = ?",
+				step.action).Limit(1).Scan(ctx))
+			if last.ActorID != "admin1" || last.UserID != step.about || last.IP != "192.0.2.9" ||
+				last.RequestID != "r1" || last.Target == "" || last.Detail == "" || last.Outcome != "success" {
 				t.Errorf("%s: audit %+v", step.action, last)
 			}
 			if n, err := store.CountLog(ctx, resource.LogQuery{}); err != nil || n != log {

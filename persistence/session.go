@@ -43,12 +43,12 @@ type sessionRow struct {
 }
 
 func (r sessionRow) session() session.Session {
-	return session.Session{ID: r.ID, UserID: r.UserID, CreatedAt: at(r.CreatedAt), LastSeenAt: at(r.LastSeenAt), ExpiresAt: at(r.ExpiresAt),
-		EndedAt: at(r.EndedAt), IP: r.IP, Country: r.Country, Brand: r.Brand, Model: r.Model, Description: r.Description, DeviceID: r.DeviceID,
-		SV: r.SV, AMR: strings.Fields(r.AMR)}
+	return session.Session{ID: r.ID, UserID: r.UserID, CreatedAt: at(r.CreatedAt), LastSeenAt: at(r.LastSeenAt),
+		ExpiresAt: at(r.ExpiresAt), EndedAt: at(r.EndedAt), IP: r.IP, Country: r.Country, Brand: r.Brand,
+		Model: r.Model, Description: r.Description, DeviceID: r.DeviceID, SV: r.SV, AMR: strings.Fields(r.AMR)}
 }
 
-// sessionStep is what ends or touches a session.
+// sessionStep is the change of a session by End or Seen.
 type sessionStep struct {
 	bun.BaseModel `bun:"table:session"`
 
@@ -73,16 +73,18 @@ type loginRow struct {
 
 var sessionWrites = []engine.Kind{
 	engine.Insert(func(w session.Add) sessionRow {
-		return sessionRow{ID: w.ID, UserID: w.UserID, CreatedAt: ms(w.CreatedAt), LastSeenAt: ms(w.LastSeenAt), ExpiresAt: ms(w.ExpiresAt),
-			EndedAt: ms(w.EndedAt), IP: w.IP, Country: w.Country, Brand: w.Brand, Model: w.Model, Description: w.Description, DeviceID: w.DeviceID,
-			SV: w.SV, AMR: strings.Join(w.AMR, " ")}
+		return sessionRow{ID: w.ID, UserID: w.UserID, CreatedAt: ms(w.CreatedAt), LastSeenAt: ms(w.LastSeenAt),
+			ExpiresAt: ms(w.ExpiresAt), EndedAt: ms(w.EndedAt), IP: w.IP, Country: w.Country, Brand: w.Brand,
+			Model: w.Model, Description: w.Description, DeviceID: w.DeviceID, SV: w.SV, AMR: strings.Join(w.AMR,
+				" ")}
 	}),
 	engine.All(func(ctx context.Context, tx bun.Tx, ws []session.End) error {
 		rows := make([]sessionStep, len(ws))
 		for i, w := range ws {
 			rows[i] = sessionStep{ID: w.SessionID, UserID: w.UserID, At: ms(w.At)}
 		}
-		_, err := stepSessions(tx, rows).Set("ended_at = v.at").Where("session.user_id = v.user_id").Where("session.ended_at = 0").Exec(ctx)
+		_, err := stepSessions(tx, rows).Set("ended_at = v.at").Where("session.user_id = v.user_id").
+			Where("session.ended_at = 0").Exec(ctx)
 		return err
 	}),
 	engine.All(func(ctx context.Context, tx bun.Tx, ws []session.Seen) error {
@@ -94,17 +96,18 @@ var sessionWrites = []engine.Kind{
 		return err
 	}),
 	engine.Insert(func(w session.Remember) loginRow {
-		return loginRow{ID: w.ID, UserID: w.UserID, CreatedAt: ms(w.At), IP: w.IP, Country: w.Country, Brand: w.Brand, Model: w.Model,
-			Description: w.Description, Success: w.Success}
+		return loginRow{ID: w.ID, UserID: w.UserID, CreatedAt: ms(w.At), IP: w.IP, Country: w.Country,
+			Brand: w.Brand, Model: w.Model, Description: w.Description, Success: w.Success}
 	}),
 }
 
 func stepSessions(tx bun.Tx, rows []sessionStep) *bun.UpdateQuery {
 	slices.SortFunc(rows, func(a, b sessionStep) int { return strings.Compare(a.ID, b.ID) })
-	return tx.NewUpdate().With("v", tx.NewValues(&rows)).Model((*sessionStep)(nil)).ModelTableExpr("session").TableExpr("v").Where("session.id = v.id")
+	return tx.NewUpdate().With("v", tx.NewValues(&rows)).Model((*sessionStep)(nil)).ModelTableExpr("session").
+		TableExpr("v").Where("session.id = v.id")
 }
 
-// living selects the sessions of a user that live.
+// living selects the sessions of a user that have neither ended nor expired.
 func (s Sessions) living(ctx context.Context, rows any, userID string, now time.Time) *bun.SelectQuery {
 	return s.db.Conn(ctx).NewSelect().Model(rows).Join("JOIN users AS u ON u.id = s.user_id").
 		Where("s.user_id = ?", userID).Where("s.ended_at = 0").Where("s.expires_at > ?", ms(now)).Where("s.sv >= u.sv")
@@ -149,12 +152,14 @@ func (s Sessions) Revoked(ctx context.Context, since time.Time) ([]session.Revoc
 	defer cancel()
 	db := s.db.Conn(ctx)
 	var ended []sessionRow
-	err := db.NewSelect().Model(&ended).Column("id", "user_id", "ended_at").Where("ended_at > 0").Where("ended_at >= ?", ms(since)).Scan(ctx)
+	err := db.NewSelect().Model(&ended).Column("id", "user_id", "ended_at").Where("ended_at > 0").
+		Where("ended_at >= ?", ms(since)).Scan(ctx)
 	if err != nil {
 		return nil, translate(err)
 	}
 	var raised []userRow
-	err = db.NewSelect().Model(&raised).Column("id", "sv", "sv_at").Where("sv_at > 0").Where("sv_at >= ?", ms(since)).Scan(ctx)
+	err = db.NewSelect().Model(&raised).Column("id", "sv", "sv_at").Where("sv_at > 0").Where("sv_at >= ?", ms(since)).
+		Scan(ctx)
 	if err != nil {
 		return nil, translate(err)
 	}
@@ -172,8 +177,8 @@ func (s Sessions) Revoked(ctx context.Context, since time.Time) ([]session.Revoc
 var logins = table[loginRow, session.Login]{
 	order: keyset{columns: "id", descending: true},
 	record: func(r loginRow) (session.Login, error) {
-		return session.Login{ID: r.ID, UserID: r.UserID, At: at(r.CreatedAt), IP: r.IP, Country: r.Country, Brand: r.Brand,
-			Model: r.Model, Description: r.Description, Success: r.Success}, nil
+		return session.Login{ID: r.ID, UserID: r.UserID, At: at(r.CreatedAt), IP: r.IP, Country: r.Country,
+			Brand: r.Brand, Model: r.Model, Description: r.Description, Success: r.Success}, nil
 	},
 }
 

@@ -36,15 +36,19 @@ func TestPagesAreFoundByIndex(t *testing.T) {
 			query *bun.SelectQuery
 			index string // of SQLite; PostgreSQL may name the primary key in another way
 		}{
-			"audit":             {audits(audit.Query{Limit: 10}), "audit_at"},
-			"audit, later":      {audits(audit.Query{Limit: 10, After: audit.Place{At: at, Chain: "c", Seq: 1}}), "audit_at"},
-			"audit of one":      {audits(audit.Query{Limit: 10, UserID: "u1"}), "audit_user"},
-			"log of a role":     {lines(resource.LogQuery{Limit: 10, RoleID: 1, Before: 9}), "role_resource_permission_log_role"},
-			"members":           {held(resource.MemberQuery{Limit: 10, After: after}), "user_role_created"},
-			"members of a role": {held(resource.MemberQuery{Limit: 10, RoleCode: "r", After: after}), "user_role_by_role"},
+			"audit": {audits(audit.Query{Limit: 10}), "audit_at"},
+			"audit, later": {audits(audit.Query{Limit: 10, After: audit.Place{At: at, Chain: "c", Seq: 1}}),
+				"audit_at"},
+			"audit of one": {audits(audit.Query{Limit: 10, UserID: "u1"}), "audit_user"},
+			"log of a role": {lines(resource.LogQuery{Limit: 10, RoleID: 1, Before: 9}),
+				"role_resource_permission_log_role"},
+			"members": {held(resource.MemberQuery{Limit: 10, After: after}), "user_role_created"},
+			"members of a role": {held(resource.MemberQuery{Limit: 10, RoleCode: "r", After: after}),
+				"user_role_by_role"},
 		} {
 			plan := explain(t, db, c.query)
-			if !strings.Contains(plan, c.index) || strings.Contains(plan, "TEMP B-TREE") || strings.Contains(plan, "Sort") {
+			if !strings.Contains(plan, c.index) || strings.Contains(plan, "TEMP B-TREE") ||
+				strings.Contains(plan, "Sort") {
 				t.Errorf("%s: the plan does not use %s alone:\n%s", name, c.index, plan)
 			}
 		}
@@ -172,7 +176,8 @@ func TestTableChangesQueue(t *testing.T) {
 		for range 20 {
 			go func() {
 				errs <- db.InTx(t.Context(), func(ctx context.Context) error {
-					return labels.change(ctx, db, func(l label) (label, error) { l.Count++; return l, nil }, is("name", "n"))
+					return labels.change(ctx, db, func(l label) (label, error) { l.Count++; return l, nil },
+						is("name", "n"))
 				})
 			}()
 		}

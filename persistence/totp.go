@@ -40,7 +40,7 @@ type recoveryRow struct {
 	UsedAt  int64
 }
 
-// stepRow and codeRow are what a step and a code are used up with.
+// stepRow and codeRow mark a time step and a recovery code as used.
 type stepRow struct {
 	bun.BaseModel `bun:"table:totp"`
 
@@ -59,10 +59,12 @@ type codeRow struct {
 }
 
 var totpFences = []engine.Kind{
-	engine.Fenced("UPDATE totp SET last_step = v.last_step {FROM v} WHERE totp.user_id = v.user_id AND totp.id = v.id AND totp.last_step < v.last_step "+
+	engine.Fenced("UPDATE totp SET last_step = v.last_step {FROM v} "+
+		"WHERE totp.user_id = v.user_id AND totp.id = v.id AND totp.last_step < v.last_step "+
 		"{RETURNING totp.user_id}",
 		func(w totp.UseStep) stepRow { return stepRow{UserID: w.UserID, ID: w.ID, LastStep: w.Step} }),
-	engine.Fenced("UPDATE recovery_code SET used_at = v.used_at {FROM v} WHERE recovery_code.user_id = v.user_id AND recovery_code.number = v.number "+
+	engine.Fenced("UPDATE recovery_code SET used_at = v.used_at {FROM v} "+
+		"WHERE recovery_code.user_id = v.user_id AND recovery_code.number = v.number "+
 		"AND recovery_code.totp_id = v.totp_id AND recovery_code.used_at = 0 {RETURNING recovery_code.user_id}",
 		func(w totp.UseCode) codeRow {
 			return codeRow{UserID: w.UserID, Number: w.Number, TOTPID: w.ID, UsedAt: ms(w.At)}
@@ -71,7 +73,8 @@ var totpFences = []engine.Kind{
 
 var totpWrites = []engine.Kind{
 	engine.Each(func(ctx context.Context, tx bun.Tx, w totp.Define) error {
-		_, err := tx.NewInsert().Model(&totpRow{UserID: w.UserID, ID: w.ID, Secret: w.Sealed, LastStep: w.LastStep, CreatedAt: ms(w.CreatedAt)}).Returning("NULL").Exec(ctx)
+		_, err := tx.NewInsert().Model(&totpRow{UserID: w.UserID, ID: w.ID, Secret: w.Sealed, LastStep: w.LastStep,
+			CreatedAt: ms(w.CreatedAt)}).Returning("NULL").Exec(ctx)
 		if err != nil || len(w.Codes) == 0 {
 			return err
 		}
@@ -101,7 +104,8 @@ func (s TOTP) Get(ctx context.Context, userID string) (totp.Definition, error) {
 	if fault.CodeOf(err) == fault.RecordNotFound {
 		err = totp.NotDefined()
 	}
-	return totp.Definition{UserID: r.UserID, ID: r.ID, Sealed: r.Secret, LastStep: r.LastStep, CreatedAt: at(r.CreatedAt)}, err
+	return totp.Definition{UserID: r.UserID, ID: r.ID, Sealed: r.Secret, LastStep: r.LastStep,
+		CreatedAt: at(r.CreatedAt)}, err
 }
 
 // Codes implements totp.Store.
@@ -109,7 +113,8 @@ func (s TOTP) Codes(ctx context.Context, userID, id string) ([]totp.RecoveryCode
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	var rows []recoveryRow
-	err := s.db.Conn(ctx).NewSelect().Model(&rows).Where("user_id = ?", userID).Where("totp_id = ?", id).Order("number").Scan(ctx)
+	err := s.db.Conn(ctx).NewSelect().Model(&rows).Where("user_id = ?", userID).Where("totp_id = ?", id).
+		Order("number").Scan(ctx)
 	out := make([]totp.RecoveryCode, len(rows))
 	for i, r := range rows {
 		out[i] = totp.RecoveryCode{Number: r.Number, Sum: keyring.Sum{Key: r.HashKey, Sum: r.Hash}}

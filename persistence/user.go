@@ -63,10 +63,11 @@ type roleRow struct {
 }
 
 func (r userRow) user() user.User {
-	u := user.User{ID: r.ID, Name: r.Name, Surname: r.Surname, Email: r.Email, EmailVerified: r.EmailVerified, CountryCode: r.CountryCode,
-		Phone: r.Phone, Language: r.Language, Status: user.Status(r.Status), Type: user.Type(r.Type), KYCConfirm: r.KYCConfirm, AMLStatus: r.AMLStatus,
-		Level: r.Level, SV: r.SV, CV: r.CV, TOTP: r.TOTP, Push: r.Push, Demo: r.Demo, Countries: geo.Filter(r.Countries), CreatedAt: at(r.CreatedAt),
-		WithdrawProhibited: r.WithdrawProhibited}
+	u := user.User{ID: r.ID, Name: r.Name, Surname: r.Surname, Email: r.Email, EmailVerified: r.EmailVerified,
+		CountryCode: r.CountryCode, Phone: r.Phone, Language: r.Language, Status: user.Status(r.Status),
+		Type: user.Type(r.Type), KYCConfirm: r.KYCConfirm, AMLStatus: r.AMLStatus, Level: r.Level, SV: r.SV,
+		CV: r.CV, TOTP: r.TOTP, Push: r.Push, Demo: r.Demo, Countries: geo.Filter(r.Countries),
+		CreatedAt: at(r.CreatedAt), WithdrawProhibited: r.WithdrawProhibited}
 	if r.Roles != "" {
 		u.Roles = strings.Split(r.Roles, ",")
 		slices.Sort(u.Roles)
@@ -75,13 +76,15 @@ func (r userRow) user() user.User {
 }
 
 func rowOfUser(w user.Add) userRow {
-	return userRow{ID: w.ID, Name: w.Name, Surname: w.Surname, Email: w.Email, EmailVerified: w.EmailVerified, CountryCode: w.CountryCode,
-		Phone: w.Phone, Language: w.Language, Status: string(w.Status), Type: string(w.Type), KYCConfirm: w.KYCConfirm, AMLStatus: w.AMLStatus,
-		Level: w.Level, PasswordHash: w.PasswordHash, SV: w.SV, CV: w.CV, Roles: strings.Join(w.Roles, ","), Demo: w.Demo, TOTP: w.TOTP, Push: w.Push, Countries: string(w.Countries), CreatedAt: ms(w.CreatedAt),
+	return userRow{ID: w.ID, Name: w.Name, Surname: w.Surname, Email: w.Email, EmailVerified: w.EmailVerified,
+		CountryCode: w.CountryCode, Phone: w.Phone, Language: w.Language, Status: string(w.Status),
+		Type: string(w.Type), KYCConfirm: w.KYCConfirm, AMLStatus: w.AMLStatus, Level: w.Level,
+		PasswordHash: w.PasswordHash, SV: w.SV, CV: w.CV, Roles: strings.Join(w.Roles, ","), Demo: w.Demo,
+		TOTP: w.TOTP, Push: w.Push, Countries: string(w.Countries), CreatedAt: ms(w.CreatedAt),
 		WithdrawProhibited: w.WithdrawProhibited}
 }
 
-// userStep is what the fenced changes of an account are made of.
+// userStep is the row of the fenced changes of an account.
 type userStep struct {
 	bun.BaseModel `bun:"table:users"`
 
@@ -109,8 +112,8 @@ func userFence[W commit.Fence](column string, row func(W) userStep, set string) 
 		})
 }
 
-// What is fenced by cv comes before what raises it beside sv: a unit may hold
-// both.
+// Writes that are fenced by cv come before EndSessions, which raises cv beside sv:
+// a unit may hold both.
 var userFences = []engine.Kind{
 	userFence("cv", func(w user.SetPassword) userStep { return userStep{ID: w.UserID, Seen: w.CV, Hash: w.Hash} },
 		"previous_hash = users.password_hash, password_hash = v.hash, cv = users.cv + 1"),
@@ -143,7 +146,8 @@ var userWrites = []engine.Kind{
 		return err
 	}),
 	engine.Each(func(ctx context.Context, tx bun.Tx, w user.Rehash) error {
-		_, err := tx.NewUpdate().Table("users").Set("password_hash = ?", w.New).Where("id = ?", w.UserID).Where("password_hash = ?", w.Old).Exec(ctx)
+		_, err := tx.NewUpdate().Table("users").Set("password_hash = ?", w.New).Where("id = ?", w.UserID).
+			Where("password_hash = ?", w.Old).Exec(ctx)
 		return err
 	}),
 	engine.Each(func(ctx context.Context, tx bun.Tx, w user.Touch) error {
@@ -151,7 +155,8 @@ var userWrites = []engine.Kind{
 		return err
 	}),
 	engine.Each(func(ctx context.Context, tx bun.Tx, w user.SetStatus) error {
-		_, err := tx.NewUpdate().Table("users").Set("status = ?", w.Status).Set("cv = cv + 1").Where("id = ?", w.UserID).Exec(ctx)
+		_, err := tx.NewUpdate().Table("users").Set("status = ?", w.Status).Set("cv = cv + 1").
+			Where("id = ?", w.UserID).Exec(ctx)
 		return err
 	}),
 	engine.Each(func(ctx context.Context, tx bun.Tx, w user.VerifyMail) error {
@@ -159,7 +164,8 @@ var userWrites = []engine.Kind{
 		return err
 	}),
 	engine.Each(func(ctx context.Context, tx bun.Tx, w user.SetWithdrawProhibited) error {
-		_, err := tx.NewUpdate().Table("users").Set("withdraw_prohibited = ?", w.Prohibited).Where("id = ?", w.UserID).Exec(ctx)
+		_, err := tx.NewUpdate().Table("users").Set("withdraw_prohibited = ?", w.Prohibited).Where("id = ?", w.UserID).
+			Exec(ctx)
 		return err
 	}),
 	engine.All(func(ctx context.Context, tx bun.Tx, ws []user.Grant) error {
@@ -177,7 +183,8 @@ var userWrites = []engine.Kind{
 		return repeatRoles(ctx, tx, ids)
 	}),
 	engine.Each(func(ctx context.Context, tx bun.Tx, w user.Revoke) error {
-		if _, err := tx.NewDelete().Table("user_role").Where("user_id = ?", w.UserID).Where("role = ?", w.Role).Exec(ctx); err != nil {
+		if _, err := tx.NewDelete().Table("user_role").Where("user_id = ?", w.UserID).Where("role = ?", w.Role).
+			Exec(ctx); err != nil {
 			return err
 		}
 		return repeatRoles(ctx, tx, []string{w.UserID})
@@ -186,16 +193,16 @@ var userWrites = []engine.Kind{
 
 // repeatRoles writes the roles of accounts into their rows.
 func repeatRoles(ctx context.Context, tx bun.Tx, ids []string) error {
-	roles := tx.NewSelect().TableExpr("user_role AS r").ColumnExpr("string_agg(r.role, ',')").Where("r.user_id = users.id")
-	_, err := tx.NewUpdate().Table("users").Set("roles = COALESCE((?), '')", roles).Where("id IN (?)", bun.List(ids)).Exec(ctx)
+	roles := tx.NewSelect().TableExpr("user_role AS r").ColumnExpr("string_agg(r.role, ',')").
+		Where("r.user_id = users.id")
+	_, err := tx.NewUpdate().Table("users").Set("roles = COALESCE((?), '')", roles).Where("id IN (?)", bun.List(ids)).
+		Exec(ctx)
 	return err
 }
 
 func (s Users) one(ctx context.Context, column, value string) (userRow, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
 	var r userRow
-	err := translate(s.db.Find(ctx, &r, column+" = $1", "", value))
+	err := s.db.Find(ctx, &r, column+" = $1", "", value)
 	if fault.CodeOf(err) == fault.RecordNotFound {
 		err = fault.New(fault.RecordNotFound, "there is no such user")
 	}
@@ -239,10 +246,8 @@ func (s Users) Login(ctx context.Context, who user.Identifier, nobody string) (u
 	if value == "" {
 		q, value = byMail, who.Mail
 	}
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
 	var r entranceRow
-	if err := translate(s.db.Ask(ctx, &r, q, value, nobody)); err != nil {
+	if err := s.db.Ask(ctx, &r, q, value, nobody); err != nil {
 		return user.Entrance{}, err
 	}
 	e := user.Entrance{User: r.user(), Secret: user.Secret{Hash: r.PasswordHash, Previous: r.PreviousHash}}
@@ -253,8 +258,8 @@ func (s Users) Login(ctx context.Context, who user.Identifier, nobody string) (u
 	return e, err
 }
 
-// entranceRow is an account and the guard that belongs to it; where there is no
-// account everything of it is empty.
+// entranceRow is an account with the guard of its password. Where there is no
+// account its fields are empty.
 type entranceRow struct {
 	bun.BaseModel `bun:"table:users,alias:u"`
 	userRow       `bun:",extend"`

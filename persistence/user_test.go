@@ -39,7 +39,10 @@ func TestPasswordGuardStore(t *testing.T) {
 
 func TestSessionStore(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
-		sessiontest.TestStore(t, func(t *testing.T) (session.Store, commit.Committer) { return NewSessions(emptied(t, db)), db })
+		sessiontest.TestStore(t, func(t *testing.T) (session.Store,
+			commit.Committer) {
+			return NewSessions(emptied(t, db)), db
+		})
 	})
 }
 
@@ -56,7 +59,8 @@ func TestPurgeTakesAsManyBatchesAsItNeeds(t *testing.T) {
 					if j >= old {
 						at = at.Add(time.Hour)
 					}
-					ws = append(ws, session.Remember{Login: session.Login{ID: fmt.Sprintf("%026d", j), UserID: "u", At: at}})
+					ws = append(ws, session.Remember{Login: session.Login{ID: fmt.Sprintf("%026d", j), UserID: "u",
+						At: at}})
 				}
 				if err := db.Commit(ctx, ws...); err != nil {
 					return err

@@ -54,11 +54,11 @@ func (g Guard) Table() string {
 	return "attempt_budget"
 }
 
-// Unflushed, among the writes of a unit, says that nobody is told of it before
-// another unit, committed after it, is durable. It is committed like any: at
-// once everybody reads it, and it outlives this process. But the database need
-// not wait until its log is on the disk, so that a crash of the database's
-// machine may take it back until that other unit is there.
+// Unflushed, among the writes of a unit, says that nobody is told of the unit
+// before a later unit is durable. The unit is committed like any other: every
+// reader sees it at once, and it outlives this process. But the database need not
+// wait until its log is on the disk: a crash of the database's machine may lose
+// the unit as long as no later one is durable.
 type Unflushed struct{}
 
 // Table implements Write.
@@ -69,7 +69,7 @@ func (Unflushed) Table() string { return "unflushed" }
 var ErrFenced = errors.New("commit: a row has moved on")
 
 // ErrUnknown reports that the fate of a COMMIT is not known. The caller must
-// read before it answers; it never answers success on its account.
+// read before it answers, and never answers success because of this error.
 var ErrUnknown = errors.New("commit: outcome unknown")
 
 // Committer makes units durable. It is safe for concurrent use.
@@ -79,8 +79,9 @@ type Committer interface {
 	// share the transaction, but a unit is refused alone: ErrFenced when a
 	// fence or guard failed, RECORD_ALREADY_EXIST when an insert met a row
 	// with its key, ErrUnknown when the connection broke while committing,
-	// UNAVAILABLE when the database cannot be reached. Inside InTx (ctx is the one InTx gave) the
-	// writes join that transaction and become durable with it.
+	// UNAVAILABLE when the database cannot be reached. Inside InTx (ctx is the
+	// one that InTx gave) the writes join that transaction and become durable
+	// with it.
 	Commit(ctx context.Context, writes ...Write) error
 	// InTx runs fn in one transaction that every store joins which is called
 	// with the context fn receives. It commits when fn returns nil and rolls

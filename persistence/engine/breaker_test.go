@@ -68,7 +68,8 @@ func TestTransactionsOfAStoppedProcessEnd(t *testing.T) {
 	conn, err := db.executor.(*postgresExecutor).ready(t.Context())
 	must(t, err)
 	var bound string
-	must(t, db.read.NewSelect().ColumnExpr("current_setting('idle_in_transaction_session_timeout')").Scan(t.Context(), &bound))
+	must(t, db.read.NewSelect().ColumnExpr("current_setting('idle_in_transaction_session_timeout')").
+		Scan(t.Context(), &bound))
 	if bound != "5s" {
 		t.Errorf("transactions of several steps may stand still for %s", bound)
 	}

@@ -57,9 +57,11 @@ var noteKinds = Kinds{
 	Writes: []Kind{Insert(addNote.row)},
 }
 
+const noteColumns = "(id TEXT PRIMARY KEY, version BIGINT NOT NULL, text TEXT NOT NULL"
+
 var noteSchema = fstest.MapFS{
-	"migrations/sqlite/0001.sql":   {Data: []byte("CREATE TABLE note (id TEXT PRIMARY KEY, version BIGINT NOT NULL, text TEXT NOT NULL, sealed BLOB)")},
-	"migrations/postgres/0001.sql": {Data: []byte("CREATE TABLE note (id TEXT PRIMARY KEY, version BIGINT NOT NULL, text TEXT NOT NULL, sealed BYTEA)")},
+	"migrations/sqlite/0001.sql":   {Data: []byte("CREATE TABLE note " + noteColumns + ", sealed BLOB)")},
+	"migrations/postgres/0001.sql": {Data: []byte("CREATE TABLE note " + noteColumns + ", sealed BYTEA)")},
 }
 
 func must(t *testing.T, err error) {

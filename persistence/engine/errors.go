@@ -91,5 +91,6 @@ func unreachable(err error) bool {
 }
 
 func unavailable(cause error) error {
-	return fmt.Errorf("%w: %w", fault.New(fault.Unavailable, "the database cannot be reached").After(time.Second), cause)
+	return fmt.Errorf("%w: %w", fault.New(fault.Unavailable, "the database cannot be reached").After(time.Second),
+		cause)
 }

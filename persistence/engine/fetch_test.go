@@ -50,7 +50,8 @@ func TestFetch(t *testing.T) {
 				t.Errorf("%+v, %v", many, err)
 			}
 			var few []kindsRow
-			if err := find(&few, "id > $1 AND long = $2", "a", int64(-1)); err != nil || len(few) != 1 || !reflect.DeepEqual(few[0], want[1]) {
+			if err := find(&few, "id > $1 AND long = $2", "a", int64(-1)); err != nil || len(few) != 1 ||
+				!reflect.DeepEqual(few[0], want[1]) {
 				t.Errorf("%+v, %v", few, err)
 			}
 			var single kindsRow

@@ -216,7 +216,8 @@ func FencedByVersion[W commit.Fence, R any](insert bool, row func(W) R, columns 
 			if _, version := ws[i].(W).Fence(); version == 0 && insert {
 				to = &of[1]
 			}
-			to.rows, to.writes, to.keys = append(to.rows, row(ws[i].(W))), append(to.writes, i), append(to.keys, keys[n])
+			to.rows, to.writes, to.keys = append(to.rows, row(ws[i].(W))), append(to.writes, i),
+				append(to.keys, keys[n])
 		}
 		update, add := statementsOf()
 		for i, s := range []*statement{update, add} {

@@ -29,7 +29,8 @@ func (db *DB) Purge(ctx context.Context, table, key, where string, args ...any) 
 			err := tx.NewSelect().Table(table).Column(key).Where(where, args...).Limit(PurgeBatch).Scan(ctx, &keys)
 			if err == nil && len(keys) > 0 {
 				// The condition once more: on PostgreSQL a row may have moved on.
-				_, err = tx.NewDelete().Table(table).Where("? IN (?)", bun.Ident(key), bun.List(keys)).Where(where, args...).Exec(ctx)
+				_, err = tx.NewDelete().Table(table).Where("? IN (?)", bun.Ident(key), bun.List(keys)).
+					Where(where, args...).Exec(ctx)
 			}
 			return err
 		})
@@ -54,7 +55,8 @@ func (db *DB) PurgePart(ctx context.Context, table, where string, args ...any) e
 	err := db.InTx(ctx, func(ctx context.Context) error {
 		tx := db.Conn(ctx)
 		next := tx.NewSelect().Table(table).Column("id").Where("id > ?", from).Order("id").Limit(PurgeLook)
-		return tx.NewSelect().TableExpr("(?) AS part", next).ColumnExpr("COUNT(*) AS n").ColumnExpr("COALESCE(MAX(id), '') AS last").Scan(ctx, &part)
+		return tx.NewSelect().TableExpr("(?) AS part", next).ColumnExpr("COUNT(*) AS n").
+			ColumnExpr("COALESCE(MAX(id), '') AS last").Scan(ctx, &part)
 	})
 	if err != nil {
 		return Translate(err)

@@ -92,13 +92,15 @@ func newStatement(template string, cs []column) *statement {
 	s.lite = []lite{{1, text}}
 	from := "FROM unnest(" + strings.Join(arrays, ", ") + ") AS v (" + strings.Join(names, ", ") + ")"
 	s.all = strings.Replace(braces.ReplaceAllString(template, " $1"), "FROM v", from, 1)
-	s.sole = places.ReplaceAllStringFunc(braces.ReplaceAllString(strings.Replace(template, " {FROM v}", "", 1), " $1"), func(place string) string {
-		i := slices.IndexFunc(cs, func(c column) bool { return place == "v."+c.name })
-		return fmt.Sprintf("$%d::%s", i+1, cs[i].typ)
-	})
+	s.sole = places.ReplaceAllStringFunc(braces.ReplaceAllString(strings.Replace(template, " {FROM v}", "", 1), " $1"),
+		func(place string) string {
+			i := slices.IndexFunc(cs, func(c column) bool { return place == "v."+c.name })
+			return fmt.Sprintf("$%d::%s", i+1, cs[i].typ)
+		})
 	if s.asks || strings.Contains(s.all, "RETURNING") {
 		const failFast = "WITH stand AS (%s) SELECT 1 / (count(*) = %s)::int FROM stand"
-		s.failFast, s.soleFailFast = fmt.Sprintf(failFast, s.all, "cardinality("+arrays[0]+")"), fmt.Sprintf(failFast, s.sole, "1")
+		s.failFast, s.soleFailFast = fmt.Sprintf(failFast, s.all, "cardinality("+arrays[0]+")"),
+			fmt.Sprintf(failFast, s.sole, "1")
 	}
 	return s
 }
@@ -118,7 +120,8 @@ func insertOf[R any](table, rest string) *statement {
 	s := newStatement(into+"VALUES ("+of+") "+rest, cs)
 	row := "(" + strings.Repeat("?, ", len(cs)-1) + "?)"
 	for _, n := range slices.Backward(runs) {
-		text := strings.Replace(into, "INSERT", "INSERT OR FAIL", 1) + "VALUES " + strings.Repeat(row+", ", n-1) + row + braces.ReplaceAllString(" "+rest, "")
+		text := strings.Replace(into, "INSERT", "INSERT OR FAIL", 1) + "VALUES " +
+			strings.Repeat(row+", ", n-1) + row + braces.ReplaceAllString(" "+rest, "")
 		s.lite = append([]lite{{n, text}}, s.lite...)
 	}
 	many := newStatement(into+"SELECT "+of+" {FROM v} "+rest, cs)

@@ -34,7 +34,8 @@ func TestStatementText(t *testing.T) {
 		s.soleFailFast != "WITH stand AS ("+want+") SELECT 1 / (count(*) = 1)::int FROM stand" {
 		t.Errorf("for PostgreSQL's one row:\n%s\n%s\nwant\n%s", s.sole, s.soleFailFast, want)
 	}
-	if want := "WITH stand AS (" + s.all + ") SELECT 1 / (count(*) = cardinality($1::text[]))::int FROM stand"; s.failFast != want {
+	if want := "WITH stand AS (" + s.all +
+		") SELECT 1 / (count(*) = cardinality($1::text[]))::int FROM stand"; s.failFast != want {
 		t.Errorf("to be sure:\n%s\nwant\n%s", s.failFast, want)
 	}
 	s = insertOf[row]("t", "ON CONFLICT (id) DO NOTHING {RETURNING id}")
@@ -43,7 +44,8 @@ func TestStatementText(t *testing.T) {
 	}
 	for i, want := range []string{16: "INSERT OR FAIL INTO t (id, version, state, sealed, keep) VALUES (?, ?, ?, ?, ?)" + strings.Repeat(", (?, ?, ?, ?, ?)", 15) + " ON CONFLICT (id) DO NOTHING",
 		1: "INSERT INTO t (id, version, state, sealed, keep) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING"} {
-		if n := slices.IndexFunc(s.lite, func(l lite) bool { return l.rows == i }); want != "" && (n < 0 || s.lite[n].text != want) {
+		if n := slices.IndexFunc(s.lite, func(l lite) bool { return l.rows == i }); want != "" &&
+			(n < 0 || s.lite[n].text != want) {
 			t.Errorf("SQLite's for %d rows: %+v", i, s.lite)
 		}
 	}
@@ -51,7 +53,8 @@ func TestStatementText(t *testing.T) {
 		t.Errorf("places %v, %+v", s.places, s.lite)
 	}
 	s = statementOf[row]("UPDATE t SET state = v.state, sealed = v.sealed WHERE t.id = v.id AND t.state <> v.state")
-	if want := []lite{{1, "UPDATE t SET state = ?, sealed = ? WHERE t.id = ? AND t.state <> ?"}}; !slices.Equal(s.lite, want) || !slices.Equal(s.places, []int{2, 3, 0, 2}) {
+	if want := []lite{{1, "UPDATE t SET state = ?, sealed = ? WHERE t.id = ? AND t.state <> ?"}}; !slices.Equal(s.lite,
+		want) || !slices.Equal(s.places, []int{2, 3, 0, 2}) {
 		t.Errorf("SQLite's update: %+v of %v", s.lite, s.places)
 	}
 	defer func() {
@@ -79,7 +82,8 @@ func TestStatementsOfManyUnits(t *testing.T) {
 			if id == "c" {
 				guard.Version = 2
 			}
-			units = append(units, &unit{writes: []commit.Write{guard, guardNote("nobody", 0), w}, done: make(chan error, 1)})
+			units = append(units, &unit{writes: []commit.Write{guard, guardNote("nobody", 0), w},
+				done: make(chan error, 1)})
 		}
 		db.writer.commit(slices.Clone(units))
 		for i, id := range []string{"a", "b", "c", "d"} {
@@ -88,7 +92,8 @@ func TestStatementsOfManyUnits(t *testing.T) {
 				if !errors.Is(err, commit.ErrFenced) {
 					t.Errorf("%s: got %v, want ErrFenced", id, err)
 				}
-				if err := db.Find(t.Context(), &noteRow{}, "id = $1", "", id); fault.CodeOf(err) != fault.RecordNotFound {
+				if err := db.Find(t.Context(), &noteRow{}, "id = $1", "",
+					id); fault.CodeOf(err) != fault.RecordNotFound {
 					t.Errorf("%s was refused and is there: %v", id, err)
 				}
 				continue
@@ -160,7 +165,8 @@ func TestOneOfManyRowsIsThere(t *testing.T) {
 func TestUnknownWrites(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		for _, w := range []commit.Write{unknownWrite{}, commit.Guard{On: 99, Key: "a"}} {
-			if err := db.Commit(t.Context(), addNote{ID: "a"}, w); err == nil || !strings.Contains(err.Error(), "no kind") {
+			if err := db.Commit(t.Context(), addNote{ID: "a"}, w); err == nil ||
+				!strings.Contains(err.Error(), "no kind") {
 				t.Errorf("%T: %v", w, err)
 			}
 			in := db.InTx(t.Context(), func(ctx context.Context) error { return db.Commit(ctx, w) })

@@ -33,7 +33,8 @@ func TestUnflushed(t *testing.T) {
 		must(t, db.Commit(ctx, addNote{ID: "c1"}, commit.Unflushed{}))
 		must(t, db.Commit(ctx, addNote{ID: "c2"}))
 		must(t, db.Commit(ctx, saveNote{ID: "c1", Version: 1}, commit.Unflushed{}))
-		if err := db.Commit(ctx, saveNote{ID: "c1", Version: 1}, commit.Unflushed{}); !errors.Is(err, commit.ErrFenced) {
+		if err := db.Commit(ctx, saveNote{ID: "c1", Version: 1}, commit.Unflushed{}); !errors.Is(err,
+			commit.ErrFenced) {
 			t.Errorf("a stale update: %v", err)
 		}
 		if want := []bool{false, true, false, false}; !slices.Equal(w.flushed, want) {
@@ -58,7 +59,8 @@ func TestUnflushedOnSQLite(t *testing.T) {
 		level int64 // 1: NORMAL, 2: FULL
 	}{{true, 2}, {false, 1}, {true, 2}} {
 		row := bindRows(level, []guardedRow{{N: "0", Version: c.level}}, []int{0}, []string{"0"})
-		asks := step{kind: &kind{}, writes: []commit.Write{commit.Guard{}}, units: []int{0}, statements: []boundStatement{row}}
+		asks := step{kind: &kind{}, writes: []commit.Write{commit.Guard{}}, units: []int{0},
+			statements: []boundStatement{row}}
 		if failed, err := db.executor.transact(t.Context(), []step{asks}, c.flush); err != nil || len(failed) > 0 {
 			t.Errorf("flush %v: the level is not %d: %v", c.flush, c.level, err)
 		}
@@ -81,7 +83,8 @@ func TestUnflushedOnPostgres(t *testing.T) {
 		for range 20 {
 			must(t, db.Commit(t.Context(), append(writes, addNote{ID: id.New(time.Now())})...))
 			var is bool
-			must(t, db.read.NewRaw("SELECT pg_current_wal_insert_lsn() > pg_current_wal_flush_lsn()").Scan(t.Context(), &is))
+			must(t, db.read.NewRaw("SELECT pg_current_wal_insert_lsn() > pg_current_wal_flush_lsn()").
+				Scan(t.Context(), &is))
 			if is {
 				n++
 			}
