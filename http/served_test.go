@@ -28,6 +28,7 @@ import (
 	httpresource "castellan/http/resource"
 	"castellan/http/rest"
 	"castellan/http/role"
+	"castellan/internal/apidoc"
 	"castellan/internal/pgtest"
 	"castellan/persistence"
 )
@@ -123,7 +124,7 @@ func (s *service) send(line, body string, headers ...string) (status int, answer
 			r.Header.Set(headers[i], headers[i+1])
 		}
 	}
-	res, err := s.srv.App.Test(r, -1)
+	res, err := apidoc.Test(s.srv.App, r)
 	must(s.t, err)
 	defer res.Body.Close()
 	b, err := io.ReadAll(res.Body)

@@ -22,6 +22,7 @@ import (
 	httpaddressbook "castellan/http/addressbook"
 	"castellan/http/edge"
 	"castellan/http/guard"
+	"castellan/internal/apidoc"
 	"castellan/internal/pgtest"
 	"castellan/persistence"
 )
@@ -115,7 +116,7 @@ func (s *service) as(user, line, body string) (status int, answer string) {
 		r.Header.Set("Content-Type", "application/json")
 	}
 	r.Header.Set("x-auth", user)
-	res, err := s.srv.App.Test(r, -1)
+	res, err := apidoc.Test(s.srv.App, r)
 	if err != nil {
 		s.t.Error(err)
 		return 0, ""

@@ -28,6 +28,7 @@ import (
 	httpfirewall "castellan/http/firewall"
 	"castellan/http/guard"
 	"castellan/http/rest"
+	"castellan/internal/apidoc"
 	"castellan/internal/pgtest"
 	"castellan/persistence"
 )
@@ -126,7 +127,7 @@ func (s *service) send(line, body string, headers ...string) (*http.Response, st
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	res, err := s.srv.App.Test(r, -1)
+	res, err := apidoc.Test(s.srv.App, r)
 	must(s.t, err)
 	defer res.Body.Close()
 	b, err := io.ReadAll(res.Body)

@@ -24,6 +24,7 @@ import (
 	"castellan/http/edge"
 	"castellan/http/guard"
 	"castellan/http/rest"
+	"castellan/internal/apidoc"
 	"castellan/outbound/geoip"
 )
 
@@ -130,7 +131,7 @@ func (w *world) ask(path, body, ip string, headers ...string) string {
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	res, err := w.srv.App.Test(r, -1)
+	res, err := apidoc.Test(w.srv.App, r)
 	if err != nil {
 		w.t.Fatal(err)
 	}

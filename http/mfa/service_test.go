@@ -21,6 +21,7 @@ import (
 	"castellan/http/edge"
 	"castellan/http/guard"
 	httpmfa "castellan/http/mfa"
+	"castellan/internal/apidoc"
 	"castellan/internal/pgtest"
 	"castellan/persistence"
 )
@@ -97,7 +98,7 @@ func (s *service) call(line, body string, headers ...string) (status int, answer
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	res, err := s.srv.App.Test(r, -1)
+	res, err := apidoc.Test(s.srv.App, r)
 	must(s.t, err)
 	defer res.Body.Close()
 	b, err := io.ReadAll(res.Body)

@@ -40,6 +40,7 @@ import (
 	"castellan/http/edge"
 	"castellan/http/guard"
 	httppassword "castellan/http/password"
+	"castellan/internal/apidoc"
 	"castellan/internal/pgtest"
 	"castellan/persistence"
 )
@@ -272,7 +273,7 @@ func (w *world) call(method, path string, body any, headers ...string) answer {
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	res, err := w.srv.App.Test(r, -1)
+	res, err := apidoc.Test(w.srv.App, r)
 	if err != nil {
 		w.t.Error(err)
 		return answer{}

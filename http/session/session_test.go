@@ -27,6 +27,7 @@ import (
 	"castellan/http/guard"
 	"castellan/http/rest"
 	httpsession "castellan/http/session"
+	"castellan/internal/apidoc"
 	"castellan/internal/pgtest"
 	"castellan/persistence"
 )
@@ -119,7 +120,7 @@ func (s *service) call(line, body string, headers ...string) (*http.Response, st
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	res, err := s.srv.App.Test(r, -1)
+	res, err := apidoc.Test(s.srv.App, r)
 	must(s.t, err)
 	defer res.Body.Close()
 	b, err := io.ReadAll(res.Body)

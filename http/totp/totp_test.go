@@ -26,6 +26,7 @@ import (
 	"castellan/http/guard"
 	"castellan/http/rest"
 	httptotp "castellan/http/totp"
+	"castellan/internal/apidoc"
 	"castellan/internal/pgtest"
 	"castellan/persistence"
 )
@@ -159,7 +160,7 @@ func (s *service) call(path, body string, headers ...string) (*http.Response, st
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	res, err := s.srv.App.Test(r, -1)
+	res, err := apidoc.Test(s.srv.App, r)
 	must(s.t, err)
 	defer res.Body.Close()
 	b, err := io.ReadAll(res.Body)

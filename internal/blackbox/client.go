@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"castellan/internal/apidoc"
 )
 
 // Client sends requests to one address. It is safe for concurrent use; the
@@ -135,6 +137,9 @@ func (c Client) TryContext(ctx context.Context, method, path string, body any, h
 	}
 	began := time.Now()
 	a, err := c.answer(req)
+	if err == nil {
+		err = apidoc.Published().Check(method, path, a.Status, a.Header, a.Body)
+	}
 	if c.tell != nil {
 		given, _ := body.(map[string]string)
 		c.tell(fmt.Sprintf("%s +%v %s %s%s %v: %d %s %v", began.Format("15:04:05.000"), time.Since(began).Round(time.Millisecond), method, c.URL, path, given, a.Status, a.Code(), err))
