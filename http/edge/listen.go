@@ -1,109 +1,115 @@
 package edge
 
 import (
-	"io"
+	"errors"
 	"log/slog"
 	"net"
 	"net/netip"
-	"strconv"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
 	"castellan/domain/client"
-	"castellan/domain/fault"
-	"castellan/domain/id"
-	"castellan/http/rest"
 
 	"github.com/valyala/fasthttp"
 )
 
-// How a connection ends that is closed while its client may still be sending:
-// a close with unread bytes is a reset, which can take the answer away from
-// whoever was about to read it. So the answer's end is announced, and what
-// comes is read and dropped for a moment: as much as a client may send in good
-// faith, no longer than a request may take to arrive.
-const (
-	lingerTime  = 2 * time.Second
-	lingerIdle  = 500 * time.Millisecond // without a byte
-	lingerBytes = 32 << 20               // above every body limit
-	// turningAway bounds the connections beyond the limit that are given a word.
-	turningAway = 256
-	turnedEvery = time.Minute // one line in the log
-)
-
-// Serve accepts connections until the listener is closed. At most
-// Options.MaxConnections are open at once, and Options.MaxConnectionsPerIP of one
-// peer; others are answered 503 OVERLOADED. Sockets count until they are closed.
+// Serve accepts connections until the listener is closed; no other error ends it. At
+// most Options.MaxConnections are served at once, and Options.MaxConnectionsPerIP of
+// one peer; others are answered 503 OVERLOADED (D-GEN-22). Sockets count until they
+// are closed.
 func (s *Server) Serve(l net.Listener) error {
-	return s.App.Listener(&listener{Listener: l, srv: s, turned: make(chan struct{}, turningAway), peers: map[string]int{}})
+	return s.App.Listener(newListener(l, s))
 }
 
 // listener counts connections and gives each what it takes to end well.
 type listener struct {
 	net.Listener
-	srv    *Server
-	open   atomic.Int64
-	closed atomic.Bool
-	turned chan struct{}
-	told   [2]time.Time // of the accepting goroutine: of all, of a peer
+	srv     *Server
+	closing chan struct{}
+	close   func() error
+	idle    idleList
+	turned  chan struct{} // a place for each connection that is being turned away
+	health  chan struct{} // of these, a place for each that asks for the health
+	news    [3]news
 
 	mu    sync.Mutex
-	peers map[string]int // connections, where those of a peer are bounded
+	open  int            // connections that are served
+	peers map[string]int // of these, those of a peer, where they are bounded
 }
 
-// left reports whether the client has ended the connection, or its half of it.
-func left(fctx *fasthttp.RequestCtx) bool {
-	c := connectionOf(fctx)
-	if c == nil {
-		return false
-	}
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return true
-	}
-	ended := false
-	err = raw.Control(func(fd uintptr) {
-		var b [1]byte
-		n, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
-		ended = err == nil && n == 0 || err != nil && err != syscall.EAGAIN && err != syscall.EINTR
-	})
-	return ended || err != nil
+func newListener(l net.Listener, s *Server) *listener {
+	closing := make(chan struct{})
+	return &listener{Listener: l, srv: s, closing: closing, peers: map[string]int{},
+		turned: make(chan struct{}, turningAway), health: make(chan struct{}, healthPlaces),
+		close: sync.OnceValue(func() error { close(closing); return l.Close() })}
 }
 
-// Accept implements net.Listener.
+// Accept implements net.Listener. It fails when the listener is closed, and never
+// before: what it lacks, such as descriptors, comes back when clients leave.
 func (l *listener) Accept() (net.Conn, error) {
-	for {
+	for pause := time.Duration(0); ; {
 		c, err := l.Listener.Accept()
 		if err != nil {
-			return nil, err
+			if l.isClosed() || errors.Is(err, net.ErrClosed) {
+				return nil, err
+			}
+			pause = l.wait(err, pause)
+			continue
 		}
+		pause = 0
 		tcp, ok := c.(*net.TCPConn)
 		if !ok {
 			return c, nil
 		}
 		conn := &connection{TCPConn: tcp, from: l}
-		switch n := l.open.Add(1); {
-		case l.srv.opts.MaxConnections > 0 && n > int64(l.srv.opts.MaxConnections):
-			l.turnAway(conn, &l.told[0], "connections beyond the limit are turned away", l.srv.opts.MaxConnections)
-		case l.srv.opts.MaxConnectionsPerIP > 0 && !l.enter(conn, peerOf(tcp.RemoteAddr())):
-			l.turnAway(conn, &l.told[1], "connections beyond the limit of one address are turned away", l.srv.opts.MaxConnectionsPerIP)
+		switch {
+		case !l.enter(conn, peerOf(tcp.RemoteAddr())):
+			l.news[1].tell(l.srv.opts.Logger, "connections beyond the limit of one address are turned away",
+				slog.Int("limit", l.srv.opts.MaxConnectionsPerIP), slog.String("peer", tcp.RemoteAddr().String()))
+			l.turnAway(conn)
+		case !l.admit(conn):
+			l.news[0].tell(l.srv.opts.Logger, "connections beyond the limit are turned away",
+				slog.Int("limit", l.srv.opts.MaxConnections), slog.String("peer", tcp.RemoteAddr().String()))
+			l.turnAway(conn)
 		default:
+			conn.limitSending(l.srv.App.Server().WriteTimeout)
 			return conn, nil
 		}
 	}
 }
 
+// The pause after an error of Accept, which doubles from one to the next.
+const (
+	shortestPause = 5 * time.Millisecond
+	longestPause  = 250 * time.Millisecond
+)
+
+// wait makes room where descriptors are lacking, or else pauses, and returns the
+// length of the pause.
+func (l *listener) wait(err error, last time.Duration) time.Duration {
+	l.news[2].tell(l.srv.opts.Logger, "a connection could not be accepted", slog.Any("err", err))
+	if (errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)) && l.closeIdle() {
+		return 0
+	}
+	pause := min(max(2*last, shortestPause), longestPause)
+	select {
+	case <-l.closing:
+	case <-time.After(pause):
+	}
+	return pause
+}
+
 // enter counts a connection against its peer, unless that has too many.
 func (l *listener) enter(c *connection, ip netip.Addr) bool {
 	peer := client.Prefix(ip)
-	if peer == "" { // nobody to count it against
+	most := l.srv.opts.MaxConnectionsPerIP
+	if most == 0 || peer == "" { // unbounded, or nobody to count it against
 		return true
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.peers[peer] >= l.srv.opts.MaxConnectionsPerIP {
+	if l.peers[peer] >= most {
 		return false
 	}
 	l.peers[peer]++
@@ -111,167 +117,142 @@ func (l *listener) enter(c *connection, ip netip.Addr) bool {
 	return true
 }
 
-// leave undoes what enter and Accept counted.
+// admit gives a connection a place, if need be that of the one that has been idle
+// longest.
+func (l *listener) admit(c *connection) bool {
+	most := l.srv.opts.MaxConnections
+	for {
+		l.mu.Lock()
+		if most == 0 || l.open < most {
+			l.open++
+			l.mu.Unlock()
+			c.placed = true
+			l.idle.add(c)
+			return true
+		}
+		l.mu.Unlock()
+		if !l.closeIdle() {
+			return false
+		}
+	}
+}
+
+// closeIdle closes the connection that has been idle longest; false when none is.
+func (l *listener) closeIdle() bool {
+	c := l.idle.takeOldest()
+	if c == nil {
+		return false
+	}
+	c.Close()
+	return true
+}
+
+// leave undoes what enter and admit counted.
 func (l *listener) leave(c *connection) {
-	l.open.Add(-1)
+	l.idle.remove(c)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c.placed {
+		l.open--
+	}
 	if c.peer == "" {
 		return
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	if l.peers[c.peer]--; l.peers[c.peer] == 0 {
 		delete(l.peers, c.peer)
 	}
 }
 
-// Close implements net.Listener. From then on nobody lingers: whoever shuts the
-// server down waits for its connections.
-func (l *listener) Close() error {
-	l.closed.Store(true)
-	return l.Listener.Close()
+// Close implements net.Listener. From then on nobody lingers: the shutdown of the
+// server waits for its connections.
+func (l *listener) Close() error { return l.close() }
+
+func (l *listener) isClosed() bool {
+	select {
+	case <-l.closing:
+		return true
+	default:
+		return false
+	}
 }
 
-// turnAway refuses a connection without letting it wait for another's end, and
-// without letting the others wait for it.
-func (l *listener) turnAway(c *connection, told *time.Time, news string, limit int) {
-	if now := time.Now(); now.Sub(*told) >= turnedEvery {
-		*told = now
-		l.srv.opts.Logger.Warn(news, slog.Int("limit", limit), slog.String("peer", c.RemoteAddr().String()))
+// onState learns from the library which connections wait for a request.
+func onState(nc net.Conn, state fasthttp.ConnState) {
+	c, ok := nc.(*connection)
+	switch {
+	case !ok:
+	case state == fasthttp.StateIdle:
+		c.from.idle.add(c)
+	case state == fasthttp.StateActive && c.spoke.Load(): // the first time it says so before a byte has come
+		c.from.idle.remove(c)
 	}
-	select {
-	case l.turned <- struct{}{}:
-	default:
-		c.Close()
+}
+
+// idleList is the connections that wait for a request, the longest idle first.
+type idleList struct {
+	mu          sync.Mutex
+	first, last *connection
+}
+
+// add makes a connection the one that became idle last.
+func (i *idleList) add(c *connection) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if c.idle || !c.placed || c.closed.Load() {
 		return
 	}
-	go func() {
-		defer func() { <-l.turned }()
-		defer c.Close()
-		a := l.srv.tooMany()
-		if l.srv.cors.used() && c.SetReadDeadline(time.Now().Add(lingerIdle)) == nil {
-			buf := drains.Get().(*[32 << 10]byte)
-			c.Read(buf[:headerLimit]) // for who is asking
-			drains.Put(buf)
-			l.srv.cors.refuse(c, &a.Header)
-		}
-		c.SetWriteDeadline(time.Now().Add(lingerTime))
-		if a.Write(c) == nil {
-			c.linger.Store(true)
-		}
-	}()
-}
-
-// tooMany is the answer to a connection that is not served.
-func (s *Server) tooMany() *answerTo {
-	f := fault.New(fault.Overloaded, "too many connections are open; try again")
-	requestID := id.New(s.opts.Now())
-	status, body := rest.Problem(f, s.opts.DefaultLanguage, requestID)
-	a := new(answerTo)
-	a.SetStatusCode(status)
-	for _, h := range s.fixed {
-		a.Header.SetCanonical(h[0], h[1])
+	c.idle, c.before, c.after = true, i.last, nil
+	if i.last == nil {
+		i.first = c
+	} else {
+		i.last.after = c
 	}
-	a.Header.Set("X-Request-Id", requestID)
-	a.Header.Set("Retry-After", strconv.Itoa(rest.RetryAfter(f)))
-	a.Header.SetContentType(rest.TypeProblem)
-	a.SetConnectionClose()
-	a.SetBody(body)
-	return a
+	i.last = c
 }
 
-// answerTo is an answer that no request asked for.
-type answerTo struct{ fasthttp.Response }
-
-// Write sends the answer in one piece.
-func (a *answerTo) Write(c net.Conn) error {
-	_, err := a.WriteTo(c)
-	return err
+func (i *idleList) remove(c *connection) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.unlink(c)
 }
 
-// connection is a connection of a client as the server sees it.
-type connection struct {
-	*net.TCPConn
-	from   *listener
-	peer   string      // that it counts against; of the accepting goroutine, then of Close
-	origin string      // named lately; of the reading goroutine
-	ended  bool        // the client sends no more; of the reading goroutine
-	spoke  atomic.Bool // a byte has come
-	mute   atomic.Bool // nothing is written any more: there is nobody to read it
-	linger atomic.Bool
-	closed atomic.Bool
-}
-
-// connectionOf is the connection of a request; nil where the server was given
-// another kind than TCP.
-func connectionOf(fctx *fasthttp.RequestCtx) *connection {
-	c, _ := fctx.Conn().(*connection)
+// takeOldest removes the connection that has been idle longest; nil when none is.
+func (i *idleList) takeOldest() *connection {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	c := i.first
+	if c != nil {
+		i.unlink(c)
+	}
 	return c
 }
 
-// Read implements net.Conn.
-func (c *connection) Read(b []byte) (int, error) {
-	n, err := c.TCPConn.Read(b)
-	if n > 0 && !c.spoke.Load() {
-		c.spoke.Store(true)
-	}
-	c.ended = err == io.EOF
-	if s := c.from.srv; s.cors.used() {
-		c.origin = s.cors.seen(b[:n], c.origin)
-	}
-	return n, err
-}
-
-// Write implements net.Conn.
-func (c *connection) Write(b []byte) (int, error) {
-	if c.mute.Load() {
-		return len(b), nil
-	}
-	return c.TCPConn.Write(b)
-}
-
-// Close implements net.Conn.
-func (c *connection) Close() error {
-	if !c.closed.CompareAndSwap(false, true) {
-		return net.ErrClosed
-	}
-	defer c.from.leave(c)
-	if c.linger.Load() && !c.mute.Load() {
-		c.drain()
-	}
-	return c.TCPConn.Close()
-}
-
-var drains = sync.Pool{New: func() any { return new([32 << 10]byte) }}
-
-// drain announces the end of what is sent, and reads until the client's.
-func (c *connection) drain() {
-	if c.CloseWrite() != nil {
+func (i *idleList) unlink(c *connection) {
+	if !c.idle {
 		return
 	}
-	buf := drains.Get().(*[32 << 10]byte)
-	defer drains.Put(buf)
-	end := time.Now().Add(lingerTime)
-	for total := 0; total < lingerBytes && !c.from.closed.Load(); {
-		until := time.Now().Add(lingerIdle)
-		if until.After(end) {
-			until = end
-		}
-		if c.SetReadDeadline(until) != nil {
-			return
-		}
-		n, err := c.TCPConn.Read(buf[:])
-		if err != nil {
-			return
-		}
-		total += n
+	if c.before == nil {
+		i.first = c.after
+	} else {
+		c.before.after = c.after
 	}
+	if c.after == nil {
+		i.last = c.before
+	} else {
+		c.after.before = c.before
+	}
+	c.idle, c.before, c.after = false, nil, nil
 }
 
-// endWell has a connection closed after the answer without taking the answer
-// away.
-func endWell(fctx *fasthttp.RequestCtx) {
-	fctx.SetConnectionClose()
-	if c := connectionOf(fctx); c != nil {
-		c.linger.Store(true)
+// newsEvery is how often one thing is told in the log.
+const newsEvery = time.Minute
+
+// news tells the log the same thing once in a while; of one goroutine.
+type news struct{ told time.Time }
+
+func (n *news) tell(log *slog.Logger, text string, attrs ...any) {
+	if now := time.Now(); now.Sub(n.told) >= newsEvery {
+		n.told = now
+		log.Warn(text, attrs...)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -238,7 +237,7 @@ func TestTooManyOfOnePeer(t *testing.T) {
 func TestPeers(t *testing.T) {
 	opts := allow()
 	opts.MaxConnectionsPerIP = 1
-	l := &listener{srv: serve(t, opts), peers: map[string]int{}}
+	l := newListener(nil, serve(t, opts))
 	var in []*connection
 	for _, c := range []struct {
 		ip   string
@@ -258,74 +257,5 @@ func TestPeers(t *testing.T) {
 	}
 	if len(l.peers) != 0 {
 		t.Errorf("left behind: %v", l.peers)
-	}
-}
-
-// TestTooManyConnections: the one too many hears so in the one shape, with the
-// time to come again; the others are served on, and a place that is given up is
-// free.
-func TestTooManyConnections(t *testing.T) {
-	const most = 20
-	opts := allow()
-	opts.MaxConnections = most
-	addr := listen(t, serve(t, opts, rest.Get("/x", "", rest.NoAuth, nothing)))
-	const request = "GET /x HTTP/1.1\r\nHost: a\r\n\r\n"
-	ask := func(c net.Conn) int {
-		io.WriteString(c, request)
-		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		io.Copy(io.Discard, resp.Body)
-		return resp.StatusCode
-	}
-	var held []net.Conn
-	for range most {
-		c := dial(t, addr)
-		if status := ask(c); status != 200 {
-			t.Fatalf("connection %d: %d", len(held), status)
-		}
-		held = append(held, c)
-	}
-	var all sync.WaitGroup
-	for i := range 3 * most {
-		all.Go(func() {
-			c, err := net.Dial("tcp", addr)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			defer c.Close()
-			c.SetDeadline(time.Now().Add(10 * time.Second))
-			if i%2 == 0 { // whether it speaks or only listens
-				io.WriteString(c, request)
-			}
-			text, err := io.ReadAll(c)
-			if err != nil {
-				t.Errorf("%v after %q", err, text)
-				return
-			}
-			if a := parsed(t, string(text)); a.status != 503 || a.code() != string(fault.Overloaded) || a.header.Get("Retry-After") != "1" {
-				t.Errorf("%d %v %s", a.status, a.header, a.body)
-			}
-		})
-	}
-	all.Wait()
-	for i, c := range held {
-		if status := ask(c); status != 200 {
-			t.Errorf("connection %d afterwards: %d", i, status)
-		}
-	}
-	held[0].Close()
-	for end := time.Now().Add(5 * time.Second); ; {
-		c := dial(t, addr)
-		status := ask(c)
-		c.Close()
-		if status == 200 {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatal("a place that was given up is not free")
-		}
 	}
 }

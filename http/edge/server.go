@@ -68,6 +68,7 @@ const (
 // that starts a challenge itself or one that takes no x-auth.
 func New(opts Options, endpoints []rest.Endpoint) (*Server, error) {
 	opts.fill()
+	opts.clampConnections()
 	s := &Server{opts: opts, index: NewIndex(endpoints), limits: bodyLimits{paths: map[string][]bodyLimit{}}, bodies: budget{limit: opts.BodyBudget}}
 	s.pool.New = func() any { return &Request{srv: s} }
 	if opts.CountryHeader != "" {
@@ -96,18 +97,28 @@ func New(opts Options, endpoints []rest.Endpoint) (*Server, error) {
 		// Of a body the library reads one byte, so that a message without it is never
 		// served; the rest is read by receive.
 		StreamRequestBody: true, BodyLimit: 1,
-		Concurrency: 2 * opts.MaxConnections, ErrorHandler: s.onError, // Serve counts; the library's own bound answers in another shape
+		Concurrency: concurrency(opts.MaxConnections), ErrorHandler: s.onError,
 	})
 	web := s.App.Server()
 	web.Handler = s.edge(web.Handler)
 	web.SecureErrorLogMessage = true
 	web.Logger = quiet{}
 	web.HeaderReceived = s.onHeader
+	web.ConnState = onState
 	for i := range endpoints {
 		e := &endpoints[i]
 		s.route(e.Method, e.Path, limitOf(e), s.handler(e))
 	}
 	return s, nil
+}
+
+// concurrency bounds the library well above what Serve admits: its own refusal has
+// another shape.
+func concurrency(connections int) int {
+	if connections == 0 {
+		return 0
+	}
+	return 2*connections + turningAway
 }
 
 func (s *Server) fix(name, value string) {
@@ -120,6 +131,10 @@ type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}
 
+// healthPath begins the paths of health checks. They are served while nothing else
+// is: to a draining node, and beyond every limit.
+const healthPath = "/health/"
+
 // Raw adds a route outside the table: a socket, a page, a health check. It passes
 // the edge and, except under /health/, the firewall, as "<METHOD> <path>"; it has
 // no credential but what h asks for, and no Endpoint. A small body is read and
@@ -127,7 +142,7 @@ func (quiet) Printf(string, ...any) {}
 // Fiber's wildcards.
 func (s *Server) Raw(method, path string, h func(c *fiber.Ctx) error) {
 	key := method + " " + path
-	exempt := strings.HasPrefix(path, "/health/")
+	exempt := strings.HasPrefix(path, healthPath)
 	s.route(method, path, rest.DefaultBodyLimit, func(c *fiber.Ctx) error {
 		r := requestOf(c.Context())
 		r.key = key
@@ -176,7 +191,8 @@ func (s *Server) edge(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 			return
 		}
 		defer func() {
-			if r.body.unread() { // what follows is no request
+			c := connectionOf(fctx)
+			if r.body.unread() || c != nil && c.once { // what follows is no request
 				endWell(fctx)
 			}
 		}()
@@ -219,7 +235,7 @@ func routable(method string) bool {
 // admit refuses what the process has no room or no time for. Health checks
 // always get through: they are how an operator learns of either.
 func (s *Server) admit(r *Request) bool {
-	if path, ok := strings.CutPrefix(r.Caller.Path, s.opts.BasePath); ok && strings.HasPrefix(path, "/health/") {
+	if path, ok := strings.CutPrefix(r.Caller.Path, s.opts.BasePath); ok && strings.HasPrefix(path, healthPath) {
 		return true
 	}
 	if s.opts.Draining != nil && s.opts.Draining() {

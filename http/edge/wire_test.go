@@ -238,8 +238,11 @@ func TestCORSOfProtocol(t *testing.T) {
 		s.App.Server().ReadTimeout = 200 * time.Millisecond
 		addr := listen(t, s)
 		opts.MaxConnections = 1
-		full := listen(t, serve(t, opts, rest.Post("/x", "", rest.NoAuth, nothing)))
-		held := dial(t, full)
+		release, held := hold()
+		full := listen(t, serve(t, opts, held, rest.Post("/x", "", rest.NoAuth, nothing)))
+		busy := dial(t, full)
+		io.WriteString(busy, holdRequest)
+		<-release.entered
 		opts.MaxConnections, opts.Draining = 0, func() bool { return true }
 		draining := listen(t, serve(t, opts, rest.Post("/x", "", rest.NoAuth, nothing)))
 		for _, c := range []struct {
@@ -276,7 +279,7 @@ func TestCORSOfProtocol(t *testing.T) {
 				}
 			}
 		}
-		held.Close()
+		close(release.end)
 	}
 }
 

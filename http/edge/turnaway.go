@@ -1,0 +1,95 @@
+package edge
+
+import (
+	"bytes"
+	"net"
+	"strconv"
+	"time"
+
+	"castellan/domain/fault"
+	"castellan/domain/id"
+	"castellan/http/rest"
+
+	"github.com/valyala/fasthttp"
+)
+
+const (
+	// turningAway bounds the connections beyond the limit that are given a word.
+	turningAway = 256
+	// healthPlaces are kept for the health checks that come on such connections.
+	healthPlaces = 32
+)
+
+// turnAway refuses a connection, or serves one request on it if that asks for the
+// health. Neither waits for the end of another one, nor do the others wait for it.
+func (l *listener) turnAway(c *connection) {
+	select {
+	case l.turned <- struct{}{}:
+	default:
+		c.Close()
+		return
+	}
+	go func() {
+		defer func() { <-l.turned }()
+		defer c.Close()
+		if c.SetReadDeadline(time.Now().Add(lingerIdle)) == nil {
+			head := make([]byte, headerLimit)
+			n, _ := c.Read(head)
+			c.begun = head[:n]
+		}
+		if l.srv.asksForHealth(c.begun) && l.serveHealth(c) {
+			return
+		}
+		a := l.srv.tooMany()
+		l.srv.cors.refuse(c, &a.Header)
+		c.SetWriteDeadline(time.Now().Add(lingerTime))
+		if a.Write(c) == nil {
+			c.linger.Store(true)
+		}
+	}()
+}
+
+// serveHealth serves one request; false when all places are taken.
+func (l *listener) serveHealth(c *connection) bool {
+	select {
+	case l.health <- struct{}{}:
+	default:
+		return false
+	}
+	defer func() { <-l.health }()
+	c.once = true
+	return l.srv.App.Server().ServeConn(c) != fasthttp.ErrConcurrencyLimit
+}
+
+// asksForHealth tells whether a head begins a health check.
+func (s *Server) asksForHealth(head []byte) bool {
+	method, target, _ := bytes.Cut(head, []byte(" "))
+	return (string(method) == "GET" || string(method) == "HEAD") && bytes.HasPrefix(target, []byte(s.opts.BasePath+healthPath))
+}
+
+// tooMany is the answer to a connection that is not served.
+func (s *Server) tooMany() *answerTo {
+	f := fault.New(fault.Overloaded, "too many connections are open; try again")
+	requestID := id.New(s.opts.Now())
+	status, body := rest.Problem(f, s.opts.DefaultLanguage, requestID)
+	a := new(answerTo)
+	a.SetStatusCode(status)
+	for _, h := range s.fixed {
+		a.Header.SetCanonical(h[0], h[1])
+	}
+	a.Header.Set("X-Request-Id", requestID)
+	a.Header.Set("Retry-After", strconv.Itoa(rest.RetryAfter(f)))
+	a.Header.SetContentType(rest.TypeProblem)
+	a.SetConnectionClose()
+	a.SetBody(body)
+	return a
+}
+
+// answerTo is an answer that no request asked for.
+type answerTo struct{ fasthttp.Response }
+
+// Write sends the answer in one piece.
+func (a *answerTo) Write(c net.Conn) error {
+	_, err := a.WriteTo(c)
+	return err
+}
