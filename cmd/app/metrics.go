@@ -117,8 +117,8 @@ func (m *metrics) add(kind answerKind) *answers {
 	return made
 }
 
-// listen serves /metrics; nil when it is off.
-func (m *metrics) listen(addr string) (*http.Server, error) {
+// listen serves /metrics and the health checks; nil when it is off.
+func (m *metrics) listen(addr string, health http.Handler) (*http.Server, error) {
 	if addr == "" {
 		return nil, nil
 	}
@@ -128,6 +128,7 @@ func (m *metrics) listen(addr string) (*http.Server, error) {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))
+	mux.Handle("/health/", health)
 	s := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}
 	go func() {
 		if err := s.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {

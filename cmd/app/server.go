@@ -69,8 +69,10 @@ func (s *service) http() (err error) {
 	if err := guarded(cfg.MFA.Guarded, s.actions, s.server.RunCaptured); err != nil {
 		return err
 	}
-	system.Mount(s.server, system.Options{Ready: s.ready, Draining: s.draining.Load, OpenAPI: s.openAPI,
-		AsyncAPI: s.asyncAPI, Dev: s.dev()})
+	pages := system.Options{Ready: s.ready, Draining: s.draining.Load, OpenAPI: s.openAPI, AsyncAPI: s.asyncAPI,
+		Dev: s.dev()}
+	system.Mount(s.server, pages)
+	s.health = system.Health(pages)
 	socket.Mount(s.server, socket.Options{Hub: s.hub, Challenge: guards.Challenge, Origins: cfg.HTTP.CORSOrigins,
 		Loopback: cfg.Dev, MaxSockets: cfg.HTTP.MaxConnections})
 	return nil

@@ -67,6 +67,7 @@ type service struct {
 	purges    []func(context.Context, expiry) error
 	observers []func(edge.Answered)
 	metrics   *metrics
+	health    http.Handler // for the metrics listener
 
 	// What several areas use.
 	tracer         *tracing.Tracer // nil where nothing is traced
@@ -136,7 +137,7 @@ func Serve(ctx context.Context, cfg config.Config, o Options) error {
 	if err := s.build(ctx, l.Addr()); err != nil {
 		return errors.Join(err, l.Close(), d.Close())
 	}
-	metricsServer, err := s.metrics.listen(cfg.Metrics.Addr)
+	metricsServer, err := s.metrics.listen(cfg.Metrics.Addr, s.health)
 	if err != nil {
 		return errors.Join(err, l.Close(), d.Close())
 	}

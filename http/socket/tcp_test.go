@@ -128,8 +128,8 @@ func TestIdleSocketsHaveNoGoroutines(t *testing.T) {
 // A thousand clients that read nothing are dropped in time, cost little until
 // then, and those who read wait for none of them.
 func TestThousandSlowReaders(t *testing.T) {
-	const rooms, events = 200, 64
-	s := serve(t, settings{buffer: 4 << 10})
+	const rooms, events = 200, 128
+	s := serve(t, settings{})
 	var quick []*peer
 	var mu sync.Mutex
 	var wg sync.WaitGroup

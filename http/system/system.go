@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -67,23 +66,9 @@ type Options struct {
 	Dev *Dev
 }
 
-// readyTime bounds the round trip of a readiness check.
-const readyTime = 2 * time.Second
-
 // Mount adds the routes to a server.
 func Mount(s *edge.Server, o Options) {
-	s.Raw(fiber.MethodGet, "/health/live", func(c *fiber.Ctx) error { return c.JSON(fiber.Map{"status": "ok"}) })
-	s.Raw(fiber.MethodGet, "/health/ready", func(c *fiber.Ctx) error {
-		if o.Draining() {
-			return fault.New(fault.Draining, "this node is shutting down")
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), readyTime)
-		defer cancel()
-		if err := o.Ready(ctx); err != nil {
-			return fault.New(fault.Unavailable, "not ready").After(time.Second)
-		}
-		return c.JSON(fiber.Map{"status": "ok"})
-	})
+	mountHealth(s, o)
 	document := func(path string, body func() []byte) {
 		s.Raw(fiber.MethodGet, path, func(c *fiber.Ctx) error {
 			c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)

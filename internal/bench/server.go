@@ -35,7 +35,8 @@ func start(role string, environ []string) (*server, error) {
 		return nil, err
 	}
 	s := &server{addr: addr, cmd: exec.Command(self), codes: newCodes()}
-	s.cmd.Env = append(append(plainEnviron(), environ...), childRole+"="+role, "CASTELLAN_HTTP_ADDR="+addr)
+	s.cmd.Env = append(append(plainEnviron(), environ...), childRole+"="+role, "CASTELLAN_HTTP_ADDR="+addr,
+		"CASTELLAN_HTTP_MAX_CONNECTIONS_PER_IP=0") // all clients have one address
 	s.cmd.Stderr = os.Stderr
 	r, w, err := os.Pipe()
 	if err != nil {

@@ -80,7 +80,8 @@ func run(ctx context.Context, args []string) error {
 		cmd := exec.Command(program, "serve")
 		cmd.Env = append(os.Environ(), "CASTELLAN_DEV=true", "CASTELLAN_DATABASE_URL="+db.DSN(), "CASTELLAN_HTTP_ADDR="+addr[0],
 			"CASTELLAN_HTTP_PUBLIC_URL=http://"+front.Addr().String(), fmt.Sprint("CASTELLAN_DATA_DIR=", dir, "/node-", i+1), "CASTELLAN_KEYS_MASTER_FILE="+filepath.Join(dir, "master.key"),
-			"CASTELLAN_CLUSTER_GOSSIP_ADDR="+addr[1], "CASTELLAN_CLUSTER_ACTOR_ADDR="+addr[2], "CASTELLAN_CLUSTER_JOIN="+strings.Join(gossip, ","), "CASTELLAN_CLUSTER_TLS_DIR="+keys)
+			"CASTELLAN_CLUSTER_GOSSIP_ADDR="+addr[1], "CASTELLAN_CLUSTER_ACTOR_ADDR="+addr[2], "CASTELLAN_CLUSTER_JOIN="+strings.Join(gossip, ","), "CASTELLAN_CLUSTER_TLS_DIR="+keys,
+			"CASTELLAN_HTTP_MAX_CONNECTIONS_PER_IP=0") // the front's connections are everybody's
 		at, gossip = append(at, addr[0]), append(gossip, addr[1])
 		name := fmt.Sprint("node-", i+1)
 		if err := start(ctx, cmd, name, &alive, ended); err != nil {

@@ -56,7 +56,8 @@ func TestMain(m *testing.M) {
 // cheapest password hash.
 func settings(d, addr string) (config.Config, error) {
 	return config.Load("", []string{"CASTELLAN_DEV=true", "CASTELLAN_DATA_DIR=" + d, "CASTELLAN_HTTP_ADDR=" + addr, "CASTELLAN_LIMITS_ENABLED=false",
-		"CASTELLAN_PASSWORD_ARGON2_MEMORY_KIB=8", "CASTELLAN_PASSWORD_ARGON2_TIME=1", "CASTELLAN_HTTP_MAX_CONNECTIONS=40000", "CASTELLAN_LOG_LEVEL=error"})
+		"CASTELLAN_PASSWORD_ARGON2_MEMORY_KIB=8", "CASTELLAN_PASSWORD_ARGON2_TIME=1", "CASTELLAN_HTTP_MAX_CONNECTIONS=40000",
+		"CASTELLAN_HTTP_MAX_CONNECTIONS_PER_IP=0", "CASTELLAN_LOG_LEVEL=error"})
 }
 
 // serve is the service, in a process of its own whose memory is then only its

@@ -1,0 +1,35 @@
+package system
+
+import (
+	"context"
+	"errors"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// TestHealth: a listener of its own tells the same of the health as the public one.
+func TestHealth(t *testing.T) {
+	var draining bool
+	var ill error
+	h := Health(Options{Draining: func() bool { return draining }, Ready: func(context.Context) error { return ill }})
+	for _, c := range []struct {
+		path     string
+		draining bool
+		ill      error
+		status   int
+		has      string
+	}{
+		{livePath, false, nil, 200, healthy}, {livePath, true, errors.New("x"), 200, healthy}, {readyPath, false, nil, 200, healthy},
+		{readyPath, true, nil, 503, `"code":"DRAINING"`}, {readyPath, false, errors.New("secret"), 503, `"code":"UNAVAILABLE"`},
+		{"/health/other", false, nil, 404, ""},
+	} {
+		draining, ill = c.draining, c.ill
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("GET", c.path, nil))
+		if w.Code != c.status || !strings.Contains(w.Body.String(), c.has) || strings.Contains(w.Body.String(), "secret") ||
+			(c.status == 503) != (w.Header().Get("Retry-After") == "1") {
+			t.Errorf("%s: %d %s", c.path, w.Code, w.Body)
+		}
+	}
+}
