@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"castellan/domain/audit"
+	"castellan/domain/page"
 )
 
 // Audit implements audit.Store.
@@ -38,20 +39,9 @@ func auditFilters(q audit.Query) []filter {
 	return fs
 }
 
-func auditPart(q audit.Query) part {
-	p := part{where: auditFilters(q), limit: q.Limit}
-	if q.After.Chain != "" {
-		p.after = []any{ms(q.After.At), q.After.Chain, q.After.Seq}
-	}
-	return p
-}
+func auditOrder(p audit.Place) []any { return []any{ms(p.At), p.Chain, p.Seq} }
 
 // List implements audit.Store.
-func (s Audit) List(ctx context.Context, q audit.Query) ([]audit.Stored, error) {
-	return auditRows.list(ctx, s.db, auditPart(q))
-}
-
-// Count implements audit.Store.
-func (s Audit) Count(ctx context.Context, q audit.Query) (int, error) {
-	return auditRows.count(ctx, s.db, auditFilters(q)...)
+func (s Audit) List(ctx context.Context, q audit.Query, p page.Query[audit.Place]) (page.Of[audit.Stored], error) {
+	return listPage(ctx, s.db, auditRows, p, auditOrder, auditFilters(q))
 }

@@ -57,8 +57,8 @@ var firewallRules = table[firewallRow, firewall.Rule]{
 }
 
 // Rules implements firewall.Store.
-func (s Firewall) Rules(ctx context.Context) ([]firewall.Rule, error) {
-	return firewallRules.list(ctx, s.db, part{})
+func (s Firewall) Rules(ctx context.Context, q firewall.Query) ([]firewall.Rule, error) {
+	return firewallRules.list(ctx, s.db, part{where: []filter{sent("app_id", q.AppID), sent("status", q.Status)}})
 }
 
 // Add implements firewall.Store.

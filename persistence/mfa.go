@@ -95,13 +95,13 @@ var (
 )
 
 // Methods implements mfa.Store.
-func (s MFA) Methods(ctx context.Context) ([]mfa.Method, error) {
-	return mfaMethods.list(ctx, s.db, part{})
+func (s MFA) Methods(ctx context.Context, codes ...string) ([]mfa.Method, error) {
+	return mfaMethods.list(ctx, s.db, part{where: []filter{among("code", codes)}})
 }
 
 // Actions implements mfa.Store.
-func (s MFA) Actions(ctx context.Context) ([]mfa.Action, error) {
-	return mfaActions.list(ctx, s.db, part{})
+func (s MFA) Actions(ctx context.Context, codes ...string) ([]mfa.Action, error) {
+	return mfaActions.list(ctx, s.db, part{where: []filter{among("code", codes)}})
 }
 
 // Policies implements mfa.Store.

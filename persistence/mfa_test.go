@@ -175,7 +175,7 @@ type blind struct {
 	err error
 }
 
-func (b blind) Methods(context.Context) ([]mfa.Method, error) { return nil, b.err }
+func (b blind) Methods(context.Context, ...string) ([]mfa.Method, error) { return nil, b.err }
 
 // afterwards does something as soon as a transaction is committed.
 type afterwards struct {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"castellan/domain/page"
 	"castellan/domain/resource"
 	"castellan/domain/user"
 )
@@ -182,8 +183,8 @@ func (s Resources) Types(ctx context.Context) ([]resource.Type, error) {
 }
 
 // Resources implements resource.Store.
-func (s Resources) Resources(ctx context.Context) ([]resource.Resource, error) {
-	return resources.list(ctx, s.db, part{})
+func (s Resources) Resources(ctx context.Context, of ...resource.Context) ([]resource.Resource, error) {
+	return resources.list(ctx, s.db, part{where: []filter{among("r.context", of)}})
 }
 
 // Roles implements resource.Store.
@@ -192,52 +193,32 @@ func (s Resources) Roles(ctx context.Context) ([]resource.Role, error) {
 }
 
 // Grants implements resource.Store.
-func (s Resources) Grants(ctx context.Context) ([]resource.Grant, error) {
-	return grants.list(ctx, s.db, part{})
+func (s Resources) Grants(ctx context.Context, q resource.GrantQuery) ([]resource.Grant, error) {
+	return grants.list(ctx, s.db, part{where: []filter{sent("g.role_id", q.RoleID), sent("g.resource_id", q.ResourceID)}})
 }
 
 func logFilters(q resource.LogQuery) []filter {
-	return []filter{given("id", q.ID), given("role_id", q.RoleID), given("resource_id", q.ResourceID)}
+	return []filter{sent("id", q.ID), sent("role_id", q.RoleID), sent("resource_id", q.ResourceID)}
 }
 
-func logPart(q resource.LogQuery) part {
-	p := part{where: logFilters(q), limit: q.Limit}
-	if q.Before > 0 {
-		p.after = []any{q.Before}
-	}
-	return p
-}
+func logOrder(p resource.LogPlace) []any { return []any{p.ID} }
 
 // Log implements resource.Store.
-func (s Resources) Log(ctx context.Context, q resource.LogQuery) ([]resource.LogEntry, error) {
-	return grantLog.list(ctx, s.db, logPart(q))
-}
-
-// CountLog implements resource.Store.
-func (s Resources) CountLog(ctx context.Context, q resource.LogQuery) (int, error) {
-	return grantLog.count(ctx, s.db, logFilters(q)...)
+func (s Resources) Log(ctx context.Context, q resource.LogQuery,
+	p page.Query[resource.LogPlace]) (page.Of[resource.LogEntry], error) {
+	return listPage(ctx, s.db, grantLog, p, logOrder, logFilters(q))
 }
 
 func memberFilters(q resource.MemberQuery) []filter {
 	return []filter{given("user_id", q.UserID), given("role", q.RoleCode)}
 }
 
-func memberPart(q resource.MemberQuery) part {
-	p := part{where: memberFilters(q), limit: q.Limit}
-	if q.After != (resource.Member{}) {
-		p.after = []any{ms(q.After.CreatedAt), q.After.UserID, q.After.RoleCode}
-	}
-	return p
-}
+func memberOrder(m resource.Member) []any { return []any{ms(m.CreatedAt), m.UserID, m.RoleCode} }
 
 // Members implements resource.Store.
-func (s Resources) Members(ctx context.Context, q resource.MemberQuery) ([]resource.Member, error) {
-	return members.list(ctx, s.db, memberPart(q))
-}
-
-// CountMembers implements resource.Store.
-func (s Resources) CountMembers(ctx context.Context, q resource.MemberQuery) (int, error) {
-	return members.count(ctx, s.db, memberFilters(q)...)
+func (s Resources) Members(ctx context.Context, q resource.MemberQuery,
+	p page.Query[resource.Member]) (page.Of[resource.Member], error) {
+	return listPage(ctx, s.db, members, p, memberOrder, memberFilters(q))
 }
 
 // HeldByAnother implements resource.Store.

@@ -61,6 +61,22 @@ func given[V comparable](column string, value V) filter {
 	return is(column, value)
 }
 
+// sent is a filter by a value that a query names, and none by nil.
+func sent[V any](column string, value *V) filter {
+	if value == nil {
+		return filter{}
+	}
+	return is(column, *value)
+}
+
+// among is a filter by any of some values, and none where there are none.
+func among[V any](column string, values []V) filter {
+	if len(values) == 0 {
+		return filter{}
+	}
+	return where("? IN (?)", bun.Ident(column), bun.In(values))
+}
+
 func filtered[Q interface{ Where(string, ...any) Q }](q Q, fs []filter) Q {
 	for _, f := range fs {
 		if f.text != "" {

@@ -13,6 +13,7 @@ import (
 
 	"castellan/domain/audit"
 	"castellan/domain/fault"
+	"castellan/domain/page"
 	"castellan/domain/resource"
 )
 
@@ -22,29 +23,30 @@ import (
 func TestPagesAreFoundByIndex(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		at := time.UnixMilli(5)
-		audits := func(q audit.Query) *bun.SelectQuery {
-			return auditRows.selected(db.Conn(t.Context()).NewSelect().Model((*auditRow)(nil)), auditPart(q))
+		audits := func(q audit.Query, after *audit.Place) *bun.SelectQuery {
+			p := partOf(page.Query[audit.Place]{After: after, Limit: 10}, auditOrder, auditFilters(q))
+			return auditRows.selected(db.Conn(t.Context()).NewSelect().Model((*auditRow)(nil)), p)
 		}
-		lines := func(q resource.LogQuery) *bun.SelectQuery {
-			return grantLog.selected(db.Conn(t.Context()).NewSelect().Model((*grantLogRow)(nil)), logPart(q))
-		}
-		held := func(q resource.MemberQuery) *bun.SelectQuery {
-			return members.selected(db.Conn(t.Context()).NewSelect().Model((*roleRow)(nil)), memberPart(q))
+		lines := func(q resource.LogQuery, after resource.LogPlace) *bun.SelectQuery {
+			p := partOf(page.Query[resource.LogPlace]{After: &after, Limit: 10}, logOrder, logFilters(q))
+			return grantLog.selected(db.Conn(t.Context()).NewSelect().Model((*grantLogRow)(nil)), p)
 		}
 		after := resource.Member{UserID: "u", RoleCode: "r", CreatedAt: at}
+		held := func(q resource.MemberQuery) *bun.SelectQuery {
+			p := partOf(page.Query[resource.Member]{After: &after, Limit: 10}, memberOrder, memberFilters(q))
+			return members.selected(db.Conn(t.Context()).NewSelect().Model((*roleRow)(nil)), p)
+		}
 		for name, c := range map[string]struct {
 			query *bun.SelectQuery
 			index string // of SQLite; PostgreSQL may name the primary key in another way
 		}{
-			"audit": {audits(audit.Query{Limit: 10}), "audit_at"},
-			"audit, later": {audits(audit.Query{Limit: 10, After: audit.Place{At: at, Chain: "c", Seq: 1}}),
-				"audit_at"},
-			"audit of one": {audits(audit.Query{Limit: 10, UserID: "u1"}), "audit_user"},
-			"log of a role": {lines(resource.LogQuery{Limit: 10, RoleID: 1, Before: 9}),
+			"audit":        {audits(audit.Query{}, nil), "audit_at"},
+			"audit, later": {audits(audit.Query{}, &audit.Place{At: at, Chain: "c", Seq: 1}), "audit_at"},
+			"audit of one": {audits(audit.Query{UserID: "u1"}, nil), "audit_user"},
+			"log of a role": {lines(resource.LogQuery{RoleID: new(int64(1))}, resource.LogPlace{ID: 9}),
 				"role_resource_permission_log_role"},
-			"members": {held(resource.MemberQuery{Limit: 10, After: after}), "user_role_created"},
-			"members of a role": {held(resource.MemberQuery{Limit: 10, RoleCode: "r", After: after}),
-				"user_role_by_role"},
+			"members":           {held(resource.MemberQuery{}), "user_role_created"},
+			"members of a role": {held(resource.MemberQuery{RoleCode: "r"}), "user_role_by_role"},
 		} {
 			plan := explain(t, db, c.query)
 			if !strings.Contains(plan, c.index) || strings.Contains(plan, "TEMP B-TREE") ||

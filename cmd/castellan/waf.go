@@ -34,15 +34,19 @@ func (c wafListCmd) Run(e *env) error {
 		return err
 	}
 	defer v.Close()
-	rules, err := persistence.NewFirewall(v.DB).Rules(e.ctx)
+	var q firewall.Query
+	if c.App != "" {
+		q.AppID = &c.App
+	}
+	if status := firewall.Status(c.Status); status != "" {
+		q.Status = &status
+	}
+	rules, err := persistence.NewFirewall(v.DB).Rules(e.ctx, q)
 	if err != nil {
 		return err
 	}
 	w := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
 	for _, r := range rules {
-		if c.App != "" && c.App != r.AppID || c.Status != "" && c.Status != string(r.Status) {
-			continue
-		}
 		state := string(r.Status)
 		if r.Expired(time.Now().UnixMilli()) {
 			state += " expired"

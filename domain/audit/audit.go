@@ -10,6 +10,8 @@ import (
 	"cmp"
 	"context"
 	"time"
+
+	"castellan/domain/page"
 )
 
 // Outcome of an audited step.
@@ -67,19 +69,18 @@ type Place struct {
 	Seq   int64
 }
 
+// Mark implements page.Marked.
+func (s Stored) Mark() Place { return Place{At: s.At, Chain: s.Chain, Seq: s.Seq} }
+
 // Query selects rows. What is zero selects nothing out.
 type Query struct {
 	UserID, ActorID, Action string
 	From, To                time.Time // inclusive
-	After                   Place     // only rows that come after this one
-	Limit                   int       // of List; at least 1
 }
 
 // Store reads the audit. It is safe for concurrent use and passes
 // audittest.TestStore.
 type Store interface {
-	// List returns the selected rows, newest first.
-	List(ctx context.Context, q Query) ([]Stored, error)
-	// Count counts the selected rows, wherever the query begins.
-	Count(ctx context.Context, q Query) (int, error)
+	// List returns a page of the selected rows, newest first.
+	List(ctx context.Context, q Query, p page.Query[Place]) (page.Of[Stored], error)
 }

@@ -30,7 +30,7 @@ func (l *Live) Snapshot() *Snapshot { return l.rules.Current() }
 // Reload reads and compiles the rules. When it fails the snapshot stays as it is.
 func (l *Live) Reload(ctx context.Context) error {
 	return l.rules.Update(ctx, func(ctx context.Context, _ *Snapshot) (*Snapshot, error) {
-		rules, err := l.store.Rules(ctx)
+		rules, err := l.store.Rules(ctx, Query{})
 		if err != nil {
 			return nil, fmt.Errorf("reload the firewall rules: %w", err)
 		}

@@ -90,7 +90,7 @@ func (a *Admin) before(ctx context.Context, by Author) ([]Rule, error) {
 	if by.Force || a.bypasses(by.Client.IP) {
 		return nil, nil
 	}
-	return a.Store.Rules(ctx)
+	return a.Store.Rules(ctx, Query{})
 }
 
 func (a *Admin) bypasses(ip netip.Addr) bool {

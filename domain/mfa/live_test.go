@@ -18,11 +18,11 @@ type readings struct {
 	err     error
 }
 
-func (r *readings) Methods(context.Context) ([]mfa.Method, error) {
+func (r *readings) Methods(context.Context, ...string) ([]mfa.Method, error) {
 	r.n++
 	return []mfa.Method{{Code: "SMS", ExpireMs: r.n}}, r.err
 }
-func (r *readings) Actions(context.Context) ([]mfa.Action, error) { return nil, nil }
+func (r *readings) Actions(context.Context, ...string) ([]mfa.Action, error) { return nil, nil }
 func (r *readings) Policies(context.Context) ([]mfa.Policy, error) {
 	r.reading(r.n)
 	return nil, nil

@@ -11,9 +11,10 @@ import "context"
 // change returns an error nothing is saved and the error is returned.
 // RECORD_NOT_FOUND when there is no such record.
 type Store interface {
-	// Methods, Actions and Policies list everything, in order of creation.
-	Methods(ctx context.Context) ([]Method, error)
-	Actions(ctx context.Context) ([]Action, error)
+	// Methods, Actions and Policies list in order of creation; methods and actions
+	// of the codes, or all where none is named.
+	Methods(ctx context.Context, codes ...string) ([]Method, error)
+	Actions(ctx context.Context, codes ...string) ([]Action, error)
 	Policies(ctx context.Context) ([]Policy, error)
 
 	// AddMethod and AddAction insert a record; RECORD_ALREADY_EXIST when its

@@ -80,12 +80,12 @@ func (a *Admin) grant(ctx context.Context, roleID, resourceID int64) (Grant, err
 	if role.Code == user.RoleAdmin {
 		return Grant{}, state("the role admin passes everything: it has no grants")
 	}
-	all, err := a.Store.Grants(ctx)
+	held, err := a.Store.Grants(ctx, GrantQuery{RoleID: &roleID, ResourceID: &resourceID})
 	if err != nil {
 		return Grant{}, err
 	}
-	if g, has := first(all, func(g Grant) bool { return g.RoleID == roleID && g.ResourceID == resourceID }); has {
-		return g, nil
+	if len(held) > 0 {
+		return held[0], nil
 	}
 	return Grant{RoleID: roleID, RoleCode: role.Code, ResourceID: resourceID, ResourceCode: r.Code, Context: r.Context}, nil
 }

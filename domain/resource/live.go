@@ -87,7 +87,7 @@ func (l *Live) Reload(ctx context.Context) error {
 }
 
 func (l *Live) read(ctx context.Context, _ *snapshot) (*snapshot, error) {
-	grants, err := l.store.Grants(ctx)
+	grants, err := l.store.Grants(ctx, GrantQuery{})
 	if err != nil {
 		return nil, fmt.Errorf("reload the grants: %w", err)
 	}

@@ -23,7 +23,7 @@ type node struct {
 	err     error
 }
 
-func (n *node) Grants(context.Context) ([]resource.Grant, error) {
+func (n *node) Grants(context.Context, resource.GrantQuery) ([]resource.Grant, error) {
 	n.reads++
 	if n.reading != nil {
 		n.reading(n.reads)

@@ -233,14 +233,11 @@ func (a *Admin) RemoveResource(ctx context.Context, by audit.By, id int64) error
 		if child, nested := first(all, func(r Resource) bool { return r.ParentID == id }); nested {
 			return admin.Done{}, state("%q is nested in it", child.Code)
 		}
-		grants, err := a.Store.Grants(ctx)
+		grants, err := a.Store.Grants(ctx, GrantQuery{ResourceID: &id})
 		if err != nil {
 			return admin.Done{}, err
 		}
 		for _, g := range grants {
-			if g.ResourceID != id {
-				continue
-			}
 			if err := a.Store.RemoveGrant(ctx, g.RoleID, id, a.Changes.Now()); err != nil {
 				return admin.Done{}, err
 			}

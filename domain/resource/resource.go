@@ -118,12 +118,22 @@ type LogEntry struct {
 	CreatedAt  time.Time
 }
 
-// Member is a role that an account was given.
+// LogPlace is where a line of the log stands.
+type LogPlace struct{ ID int64 }
+
+// Mark implements page.Marked.
+func (e LogEntry) Mark() LogPlace { return LogPlace{e.ID} }
+
+// Member is a role that an account was given. It is its own place in the list:
+// by time, then account, then role.
 type Member struct {
 	UserID    string
 	RoleCode  string
 	CreatedAt time.Time
 }
+
+// Mark implements page.Marked.
+func (m Member) Mark() Member { return m }
 
 // Endpoint is a line of the endpoint table as the registry knows it.
 type Endpoint struct {

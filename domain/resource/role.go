@@ -3,6 +3,7 @@ package resource
 import (
 	"castellan/domain/admin"
 	"castellan/domain/audit"
+	"castellan/domain/page"
 
 	"context"
 	"regexp"
@@ -52,19 +53,19 @@ func (a *Admin) RemoveRole(ctx context.Context, by audit.By, code string) (r Rol
 		if builtIn(code) {
 			return admin.Done{}, state("the role %s is part of every installation", code)
 		}
-		held, err := a.Store.CountMembers(ctx, MemberQuery{RoleCode: code})
+		held, err := a.Store.Members(ctx, MemberQuery{RoleCode: code}, page.Query[Member]{Limit: 1, Count: true})
 		if err != nil {
 			return admin.Done{}, err
 		}
-		if held > 0 {
-			return admin.Done{}, state("%d accounts hold the role", held)
+		if held.Total > 0 {
+			return admin.Done{}, state("%d accounts hold the role", held.Total)
 		}
-		grants, err := a.Store.Grants(ctx)
+		grants, err := a.Store.Grants(ctx, GrantQuery{RoleID: &r.ID})
 		if err != nil {
 			return admin.Done{}, err
 		}
-		if g, granted := first(grants, func(g Grant) bool { return g.RoleID == r.ID }); granted {
-			return admin.Done{}, state("the role has grants, such as %s on %q", g.Permission, g.ResourceCode)
+		if len(grants) > 0 {
+			return admin.Done{}, state("the role has grants, such as %s on %q", grants[0].Permission, grants[0].ResourceCode)
 		}
 		return admin.Done{Target: code, Detail: "name " + r.Name}, a.Store.RemoveRole(ctx, r.ID)
 	})
@@ -95,11 +96,11 @@ func (a *Admin) Give(ctx context.Context, by audit.By, userID, code string) (m M
 		if _, err := a.role(ctx, code); err != nil {
 			return admin.Done{}, err
 		}
-		held, err := a.Store.CountMembers(ctx, MemberQuery{UserID: userID, RoleCode: code})
+		held, err := a.Store.Members(ctx, MemberQuery{UserID: userID, RoleCode: code}, page.Query[Member]{})
 		if err != nil {
 			return admin.Done{}, err
 		}
-		if held > 0 || code == user.RoleUser {
+		if len(held.Records) > 0 || code == user.RoleUser {
 			return admin.Done{}, fault.New(fault.RecordAlreadyExist, "the account holds the role %s", code)
 		}
 		return admin.Done{UserID: userID, Target: code, Detail: "role " + code,
@@ -121,14 +122,14 @@ func (a *Admin) Take(ctx context.Context, by audit.By, userID, code string) (m M
 		if code == user.RoleUser {
 			return admin.Done{}, state("every account holds the role user")
 		}
-		held, err := a.Store.Members(ctx, MemberQuery{UserID: userID, RoleCode: code})
+		held, err := a.Store.Members(ctx, MemberQuery{UserID: userID, RoleCode: code}, page.Query[Member]{})
 		if err != nil {
 			return admin.Done{}, err
 		}
-		if len(held) == 0 {
+		if len(held.Records) == 0 {
 			return admin.Done{}, fault.New(fault.RecordNotFound, "the account does not hold the role")
 		}
-		m = held[0]
+		m = held.Records[0]
 		if code == user.RoleAdmin && u.Active() && (a.Dev || !u.Demo) {
 			others, err := a.Store.HeldByAnother(ctx, code, userID, a.Dev)
 			if err != nil {
@@ -143,20 +144,23 @@ func (a *Admin) Take(ctx context.Context, by audit.By, userID, code string) (m M
 	return m, err
 }
 
-// Members lists the roles of accounts, newest first. With an account's id the
-// role user, which is no row, stands at the end; an account that nobody has
-// holds nothing.
-func (a *Admin) Members(ctx context.Context, q MemberQuery) ([]Member, error) {
-	if q.UserID != "" {
-		q.Limit, q.After = 0, Member{} // few, and in one piece
+// Members lists the roles of accounts, newest first. The roles of one account are
+// one page, with the role user, which is no row, at the end; an account that
+// nobody has holds nothing.
+func (a *Admin) Members(ctx context.Context, q MemberQuery, p page.Query[Member]) (page.Of[Member], error) {
+	if q.UserID == "" {
+		return a.Store.Members(ctx, q, p)
 	}
-	ms, err := a.Store.Members(ctx, q)
-	if err != nil || q.UserID == "" || q.RoleCode != "" && q.RoleCode != user.RoleUser {
-		return ms, err
+	held, err := a.Store.Members(ctx, q, page.Query[Member]{})
+	if err == nil && (q.RoleCode == "" || q.RoleCode == user.RoleUser) {
+		var u user.User
+		switch u, err = a.Accounts.Get(ctx, q.UserID); {
+		case err == nil:
+			held.Records = append(held.Records, Member{UserID: u.ID, RoleCode: user.RoleUser, CreatedAt: u.CreatedAt})
+		case fault.CodeOf(err) == fault.RecordNotFound:
+			err = nil
+		}
 	}
-	u, err := a.Accounts.Get(ctx, q.UserID)
-	if fault.CodeOf(err) == fault.RecordNotFound {
-		return ms, nil
-	}
-	return append(ms, Member{UserID: u.ID, RoleCode: user.RoleUser, CreatedAt: u.CreatedAt}), err
+	held.Total = len(held.Records)
+	return held, err
 }

@@ -3,6 +3,8 @@ package resource
 import (
 	"context"
 	"time"
+
+	"castellan/domain/page"
 )
 
 // Store keeps the registry, the roles and the grants. Every method joins the
@@ -16,18 +18,17 @@ type Store interface {
 	// begins with it. Call it inside InTx, before anything is read.
 	Lock(ctx context.Context) error
 
-	// Types, Resources, Roles and Grants list everything in order of creation.
+	// Types, Resources, Roles and Grants list in order of creation: resources of
+	// the contexts, or of both where none is named; grants as the query selects.
 	Types(ctx context.Context) ([]Type, error)
-	Resources(ctx context.Context) ([]Resource, error)
+	Resources(ctx context.Context, of ...Context) ([]Resource, error)
 	Roles(ctx context.Context) ([]Role, error)
-	Grants(ctx context.Context) ([]Grant, error)
-	// Log lists the changes of grants, newest first; CountLog counts them.
-	Log(ctx context.Context, q LogQuery) ([]LogEntry, error)
-	CountLog(ctx context.Context, q LogQuery) (int, error)
-	// Members lists the roles that accounts were given, newest first;
-	// CountMembers counts them. What every account has is no row.
-	Members(ctx context.Context, q MemberQuery) ([]Member, error)
-	CountMembers(ctx context.Context, q MemberQuery) (int, error)
+	Grants(ctx context.Context, q GrantQuery) ([]Grant, error)
+	// Log lists the changes of grants, newest first.
+	Log(ctx context.Context, q LogQuery, p page.Query[LogPlace]) (page.Of[LogEntry], error)
+	// Members lists the roles that accounts were given, newest first. The role
+	// that every account has is no row.
+	Members(ctx context.Context, q MemberQuery, p page.Query[Member]) (page.Of[Member], error)
 	// HeldByAnother reports whether an active account other than userID holds
 	// a role. Demonstration accounts count where demo is true.
 	HeldByAnother(ctx context.Context, role, userID string, demo bool) (bool, error)
@@ -57,16 +58,11 @@ type Store interface {
 	RemoveGrant(ctx context.Context, roleID, resourceID int64, at time.Time) error
 }
 
-// LogQuery says what of the log is wanted; the zero value is all of it.
-type LogQuery struct {
-	ID, RoleID, ResourceID int64 // 0: any
-	Before                 int64 // ids below; 0: from the newest
-	Limit                  int   // 0: no limit
-}
+// GrantQuery selects grants; nil: any.
+type GrantQuery struct{ RoleID, ResourceID *int64 }
 
-// MemberQuery says which members are wanted; the zero value is all.
-type MemberQuery struct {
-	UserID, RoleCode string // "": any
-	After            Member // those that come after it in the list; the zero value: from the start
-	Limit            int    // 0: no limit
-}
+// LogQuery selects lines of the log; nil: any.
+type LogQuery struct{ ID, RoleID, ResourceID *int64 }
+
+// MemberQuery selects members; "": any.
+type MemberQuery struct{ UserID, RoleCode string }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
-	"time"
 
 	"castellan/domain/audit"
 	"castellan/domain/fault"
@@ -48,23 +47,13 @@ func (in listRequest) query() (q audit.Query, err error) {
 		}
 		return *s
 	}
-	q = audit.Query{UserID: text("userId", in.UserID), ActorID: text("actorId", in.ActorID), Action: text("action", in.Action), Limit: in.Limit + 1}
+	q = audit.Query{UserID: text("userId", in.UserID), ActorID: text("actorId", in.ActorID), Action: text("action", in.Action)}
 	if err := fault.All(problems); err != nil {
 		return q, err
 	}
-	if q.From, q.To, err = rest.Span("from", in.From, in.To); err != nil {
-		return q, err
-	}
-	var ms int64
-	given, err := in.After(place, &ms, &q.After.Seq, &q.After.Chain)
-	if given {
-		q.After.At = time.UnixMilli(ms)
-	}
+	q.From, q.To, err = rest.Span("from", in.From, in.To)
 	return q, err
 }
-
-// place is the form of a cursor: time, number and chain of a row.
-const place = "%d %d %s"
 
 // record is a row. Neither its id nor its hash is a secret: without the key of
 // the audit nobody can make another hash.
@@ -94,14 +83,5 @@ func (g Group) list(ctx context.Context, who rest.Caller, in listRequest) (out r
 	if err != nil {
 		return out, err
 	}
-	var total int
-	if in.Counting() {
-		if total, err = g.Store.Count(ctx, q); err != nil {
-			return out, err
-		}
-	}
-	rows, err := g.Store.List(ctx, q)
-	return rest.Page(who, in.Paging, rows, total, show, func(r audit.Stored) string {
-		return fmt.Sprintf(place, r.At.UnixMilli(), r.Seq, r.Chain)
-	}), err
+	return rest.List(ctx, who, in.Paging, q, g.Store.List, show)
 }

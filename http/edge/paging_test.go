@@ -4,13 +4,19 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 	"testing"
 
 	"castellan/domain/fault"
+	"castellan/domain/page"
 	"castellan/http/rest"
 )
+
+// item is a record that is its own mark.
+type item struct{ N int }
+
+// Mark implements page.Marked.
+func (r item) Mark() item { return r }
 
 // A growing list: pages of its own size, no line twice, the filter kept in the
 // link, and a number of all for who asks (D-GEN-11).
@@ -20,19 +26,21 @@ func TestPaging(t *testing.T) {
 		rest.Paging
 	}
 	const rows = 7
-	s := serve(t, allow(), rest.Get("/rows", "", rest.User, func(_ context.Context, who rest.Caller, in in) (rest.Reply[[]string], error) {
-		at := rows
-		if _, err := in.After("%d", &at); err != nil {
-			return rest.Reply[[]string]{}, err
+	read := func(_ context.Context, even *bool, q page.Query[item]) (out page.Of[item], err error) {
+		if out.Total = 70; q.After == nil {
+			q.After = &item{rows}
 		}
-		var page []int
-		for n := at - 1; n >= 0 && len(page) <= in.Limit; n-- {
-			if in.Even == nil || *in.Even == (n%2 == 0) {
-				page = append(page, n)
+		for n := q.After.N - 1; n >= 0 && !out.More; n-- {
+			if out.More = len(out.Records) == q.Limit; !out.More && (even == nil || *even == (n%2 == 0)) {
+				out.Records = append(out.Records, item{n})
 			}
 		}
-		return rest.Page(who, in.Paging, page, 70, func(n int) string { return fmt.Sprint("row ", n) }, strconv.Itoa), nil
-	}))
+		return out, nil
+	}
+	list := func(ctx context.Context, who rest.Caller, in in) (rest.Reply[[]string], error) {
+		return rest.List(ctx, who, in.Paging, in.Even, read, func(r item) string { return fmt.Sprint("row ", r.N) })
+	}
+	s := serve(t, allow(), rest.Get("/rows", "", rest.User, list))
 	walk := func(next string) (pages []string) {
 		for next != "" {
 			a := do(t, s, "GET", next, "", "x-auth: u1")
@@ -79,18 +87,17 @@ func TestPagingOfBody(t *testing.T) {
 		More  rest.JSON    `json:"more,omitempty"`
 		rest.Paging
 	}
-	s := serve(t, allow(), rest.Get("/rows", "", rest.User, func(_ context.Context, who rest.Caller, in in) (rest.Reply[[]int], error) {
-		if at := 0; in.Cursor != nil {
-			if _, err := in.After("%d", &at); err != nil {
-				return rest.Reply[[]int]{}, err
-			}
-		}
+	read := func(_ context.Context, _ rest.None, q page.Query[item]) (page.Of[item], error) {
+		return page.Of[item]{Records: make([]item, q.Limit), More: true}, nil
+	}
+	list := func(ctx context.Context, who rest.Caller, in in) (rest.Reply[[]item], error) {
+		r, err := rest.List(ctx, who, in.Paging, rest.None{}, read, func(r item) item { return r })
 		in.Cursor, in.Count = nil, nil
 		text, _ := json.Marshal(in)
-		r := rest.Page(who, in.Paging, make([]int, in.Limit+1), 0, func(n int) int { return n }, strconv.Itoa)
 		r.Headers = append(r.Headers, rest.Header{Name: "Seen", Value: string(text)})
-		return r, nil
-	}))
+		return r, err
+	}
+	s := serve(t, allow(), rest.Get("/rows", "", rest.User, list))
 	for _, c := range []struct{ query, body, want string }{
 		{"", `{"text":"LOGIN","limit":1}`, `{"text":"LOGIN","even":null,"n":null,"limit":1,"cursor":null,"count":null}`},
 		{"", `{"text":"a&b=c,ş +%","even":true,"n":-1.50e1,"limit":2}`, `{"text":"a\u0026b=c,ş +%","even":true,"n":-15,"limit":2,"cursor":null,"count":null}`},

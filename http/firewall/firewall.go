@@ -61,17 +61,15 @@ type record struct {
 func (record) SchemaName() string { return "FirewallRule" }
 
 func (g Group) list(ctx context.Context, _ rest.Caller, in filter) ([]record, error) {
-	all, err := g.Admin.Store.Rules(ctx)
-	out := []record{}
-	for _, r := range all {
-		if in.AppID != nil && *in.AppID != r.AppID || in.Status != nil && *in.Status != string(r.Status) {
-			continue
-		}
-		out = append(out, record{AppID: r.AppID, Label: r.Label, Type: string(r.Type), Period: r.PeriodMs, Limit: r.Limit, ExpireAt: r.ExpireAt,
-			TargetEntityType: string(r.EntityType), TargetEntities: r.Entities, TargetResources: r.Resources, TargetAllEntities: r.AllEntities,
-			TargetAllResources: r.AllResources, Status: string(r.Status), DryRun: r.DryRun})
-	}
-	return out, err
+	all, err := g.Admin.Store.Rules(ctx, firewall.Query{AppID: in.AppID, Status: (*firewall.Status)(in.Status)})
+	return rest.Each(all, show), err
+}
+
+func show(r firewall.Rule) record {
+	return record{AppID: r.AppID, Label: r.Label, Type: string(r.Type), Period: r.PeriodMs, Limit: r.Limit,
+		ExpireAt: r.ExpireAt, TargetEntityType: string(r.EntityType), TargetEntities: r.Entities,
+		TargetResources: r.Resources, TargetAllEntities: r.AllEntities, TargetAllResources: r.AllResources,
+		Status: string(r.Status), DryRun: r.DryRun}
 }
 
 func (g Group) add(ctx context.Context, who rest.Caller, in addRequest) (rest.None, error) {

@@ -72,18 +72,12 @@ type method struct {
 }
 
 func (g Group) methods(ctx context.Context, _ rest.Caller, in methodFilter) ([]method, error) {
-	wanted, err := filter("methodCode", in.MethodCode)
+	codes, err := filter("methodCode", in.MethodCode)
 	if err != nil {
 		return nil, err
 	}
-	all, err := g.Admin.Store.Methods(ctx)
-	out := []method{}
-	for _, m := range all {
-		if wanted(m.Code) {
-			out = append(out, method{m.Code, m.ExpireMs, m.RenewStartMs})
-		}
-	}
-	return out, err
+	all, err := g.Admin.Store.Methods(ctx, codes...)
+	return rest.Each(all, func(m mfa.Method) method { return method{m.Code, m.ExpireMs, m.RenewStartMs} }), err
 }
 
 type methodCode struct {
@@ -107,18 +101,12 @@ type action struct {
 }
 
 func (g Group) actions(ctx context.Context, _ rest.Caller, in actionFilter) ([]action, error) {
-	wanted, err := filter("actionCode", in.ActionCode)
+	codes, err := filter("actionCode", in.ActionCode)
 	if err != nil {
 		return nil, err
 	}
-	all, err := g.Admin.Store.Actions(ctx)
-	out := []action{}
-	for _, a := range all {
-		if wanted(a.Code) {
-			out = append(out, action{a.Code, a.Title, a.Headers})
-		}
-	}
-	return out, err
+	all, err := g.Admin.Store.Actions(ctx, codes...)
+	return rest.Each(all, func(a mfa.Action) action { return action{a.Code, a.Title, a.Headers} }), err
 }
 
 type actionCode struct {
@@ -165,15 +153,13 @@ func (detail) SchemaName() string { return "MfaPolicyDetail" }
 
 func (g Group) policies(ctx context.Context, _ rest.Caller, _ rest.None) ([]policy, error) {
 	all, err := g.Admin.Store.Policies(ctx)
-	out := make([]policy, len(all))
-	for i, p := range all {
-		d := detail{Methods: make([][]string, len(p.Methods)), Required: p.Required, Preferred: p.Preference(), NumberMatching: p.NumberMatching}
-		for j, ch := range p.Methods {
-			d.Methods[j] = ch.Tuple()
-		}
-		out[i] = policy{p.ID, p.ActionCode, p.Name, string(p.EntityType), p.ExpireAt, p.Type, d}
-	}
-	return out, err
+	return rest.Each(all, showPolicy), err
+}
+
+func showPolicy(p mfa.Policy) policy {
+	d := detail{Methods: rest.Each(p.Methods, mfa.Choice.Tuple), Required: p.Required, Preferred: p.Preference(),
+		NumberMatching: p.NumberMatching}
+	return policy{p.ID, p.ActionCode, p.Name, string(p.EntityType), p.ExpireAt, p.Type, d}
 }
 
 type policyID struct {
@@ -199,9 +185,9 @@ func (g Group) changeCommon(ctx context.Context, who rest.Caller, in changeCommo
 
 // filter is the optional code of a list: one that nobody has matches nothing
 // (D-MFA-10). INVALID_FIELD for what cannot be a code.
-func filter(field string, code *string) (func(string) bool, error) {
+func filter(field string, code *string) ([]string, error) {
 	if code == nil {
-		return func(string) bool { return true }, nil
+		return nil, nil
 	}
-	return func(c string) bool { return c == *code }, mfa.CheckCode(field, *code)
+	return []string{*code}, mfa.CheckCode(field, *code)
 }

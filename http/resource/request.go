@@ -76,24 +76,3 @@ type logRequest struct {
 	ResourceID *rest.ID `json:"resourceId"`
 	rest.Paging
 }
-
-func (in logRequest) query() (q resource.LogQuery, err error) {
-	q = resource.LogQuery{ID: number(in.ID), RoleID: number(in.RoleID), ResourceID: number(in.ResourceID), Limit: in.Limit + 1}
-	given, err := in.After("%d", &q.Before)
-	if given && q.Before < 1 {
-		return q, in.Foreign()
-	}
-	return q, err
-}
-
-// number is 0, for any, where nothing was sent. Nobody has the id 0, and asking
-// for it must not mean any.
-func number(id *rest.ID) int64 {
-	switch {
-	case id == nil:
-		return 0
-	case *id == 0:
-		return -1
-	}
-	return int64(*id)
-}

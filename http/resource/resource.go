@@ -77,17 +77,16 @@ type record struct {
 // resources lists what is nested in nothing, each with what is nested in it.
 // A resource and its parent are of one context, so the filter tears no tree.
 func (g Group) resources(ctx context.Context, _ rest.Caller, in resourceFilter) ([]record, error) {
-	all, err := g.Admin.Store.Resources(ctx)
-	if err != nil {
-		return nil, err
+	var of []resource.Context
+	if in.ResourceContext != nil {
+		of = append(of, resource.Context(*in.ResourceContext))
 	}
+	all, err := g.Admin.Store.Resources(ctx, of...)
 	below := map[int64][]resource.Resource{}
 	for _, r := range all {
-		if in.ResourceContext == nil || *in.ResourceContext == string(r.Context) {
-			below[r.ParentID] = append(below[r.ParentID], r)
-		}
+		below[r.ParentID] = append(below[r.ParentID], r)
 	}
-	return tree(below, 0), nil
+	return tree(below, 0), err
 }
 
 func tree(below map[int64][]resource.Resource, parent int64) []record {
@@ -171,19 +170,11 @@ type entry struct {
 func (entry) SchemaName() string { return "PermissionLogEntry" }
 
 func (g Group) log(ctx context.Context, who rest.Caller, in logRequest) (rest.Reply[[]entry], error) {
-	q, err := in.query()
-	if err != nil {
-		return rest.Reply[[]entry]{}, err
-	}
-	var total int
-	if in.Counting() {
-		if total, err = g.Admin.Store.CountLog(ctx, q); err != nil {
-			return rest.Reply[[]entry]{}, err
-		}
-	}
-	rows, err := g.Admin.Store.Log(ctx, q)
+	q := resource.LogQuery{ID: (*int64)(in.ID), RoleID: (*int64)(in.RoleID), ResourceID: (*int64)(in.ResourceID)}
+	return rest.List(ctx, who, in.Paging, q, g.Admin.Store.Log, showEntry)
+}
+
+func showEntry(e resource.LogEntry) entry {
 	text := func(n int64) string { return strconv.FormatInt(n, 10) }
-	return rest.Page(who, in.Paging, rows, total, func(e resource.LogEntry) entry {
-		return entry{text(e.ID), text(e.RoleID), text(e.ResourceID), string(e.Permission), rest.Time{Time: e.CreatedAt}}
-	}, func(e resource.LogEntry) string { return text(e.ID) }), err
+	return entry{text(e.ID), text(e.RoleID), text(e.ResourceID), string(e.Permission), rest.Time{Time: e.CreatedAt}}
 }

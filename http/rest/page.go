@@ -2,16 +2,18 @@ package rest
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
-	"reflect"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"castellan/domain/fault"
+	"castellan/domain/page"
 )
 
 // Paging is embedded in the request of a growing list (D-GEN-11): newest
@@ -69,63 +71,77 @@ func (p *plan) asQuery(raw string, body []byte) url.Values {
 	return q
 }
 
-// After reads the cursor into the pointers, by the form of fmt in which the
-// list's mark writes their values; given is false for the first page. Only the
-// one spelling that the mark would give these values is read: what else Sscanf
-// would take, and what no column can hold, never reaches a query (SEC-27).
+// List answers one page of a growing list: read is the store's method, show makes
+// a record's wire shape. The records read carry the cursor (page.Marked), so a
+// section declares no position of its own.
 //
-// Errors: INVALID_FIELD for a cursor that the server did not make.
-func (p Paging) After(form string, into ...any) (given bool, err error) {
-	if p.Cursor == nil || *p.Cursor == "" {
-		return false, nil
+// Errors: INVALID_FIELD for a cursor that the server did not make, and those of
+// read.
+func List[F, M any, T page.Marked[M], Out any](ctx context.Context, who Caller, in Paging, filter F,
+	read func(context.Context, F, page.Query[M]) (page.Of[T], error), show func(T) Out) (Reply[[]Out], error) {
+	q := page.Query[M]{Limit: in.Limit, Count: Or(in.Count, false)}
+	if cursor := Or(in.Cursor, ""); cursor != "" {
+		mark, err := markOf[M](cursor)
+		if err != nil {
+			return Reply[[]Out]{}, fault.Invalid("cursor", "is not one of this list")
+		}
+		q.After = &mark
 	}
-	b, err := base64.RawURLEncoding.DecodeString(*p.Cursor)
-	if err != nil || !utf8.Valid(b) || bytes.IndexByte(b, 0) >= 0 {
-		return false, p.Foreign()
+	got, err := read(ctx, filter, q)
+	if err != nil {
+		return Reply[[]Out]{}, err
 	}
-	text := string(b)
-	if _, err := fmt.Sscanf(text, form, into...); err != nil {
-		return false, p.Foreign()
+	out := Reply[[]Out]{Body: Each(got.Records, show)}
+	if got.More {
+		next := maps.Clone(in.query)
+		next.Set("cursor", cursorOf(got.Records[len(got.Records)-1].Mark()))
+		next.Set("limit", strconv.Itoa(in.Limit))
+		out.Headers = append(out.Headers, Header{"Link", "<" + who.Path + "?" + next.Encode() + `>; rel="next"`})
 	}
-	values := make([]any, len(into))
-	for i, v := range into {
-		values[i] = reflect.ValueOf(v).Elem().Interface()
+	if q.Count {
+		out.Headers = append(out.Headers, Header{"X-Total-Count", strconv.Itoa(got.Total)})
 	}
-	if fmt.Sprintf(form, values...) != text || cursorOf(text) != *p.Cursor {
-		return false, p.Foreign()
-	}
-	return true, nil
+	return out, nil
 }
 
-func cursorOf(mark string) string { return base64.RawURLEncoding.EncodeToString([]byte(mark)) }
-
-// Foreign refuses a cursor whose content makes no sense.
-func (p Paging) Foreign() error { return fault.Invalid("cursor", "is not one of this list") }
-
-// Counting tells whether the number of all is wanted.
-func (p Paging) Counting() bool { return p.Count != nil && *p.Count }
-
-// Page is the answer of a growing list: rows were read one more than the
-// limit, and mark says of the last one shown where the next page begins. total
-// is sent where the request asked for it.
-func Page[Row, T any](who Caller, p Paging, rows []Row, total int, show func(Row) T, mark func(Row) string) Reply[[]T] {
-	more := len(rows) > p.Limit
-	if more {
-		rows = rows[:p.Limit]
-	}
-	out := Reply[[]T]{Body: make([]T, len(rows))}
-	for i, r := range rows {
-		out.Body[i] = show(r)
-	}
-	if more {
-		q := url.Values{}
-		maps.Copy(q, p.query)
-		q.Set("cursor", cursorOf(mark(rows[len(rows)-1])))
-		q.Set("limit", strconv.Itoa(p.Limit))
-		out.Headers = append(out.Headers, Header{"Link", "<" + who.Path + "?" + q.Encode() + `>; rel="next"`})
-	}
-	if p.Counting() {
-		out.Headers = append(out.Headers, Header{"X-Total-Count", strconv.Itoa(total)})
+// Each is the wire shapes of some records.
+func Each[T, Out any](records []T, show func(T) Out) []Out {
+	out := make([]Out, len(records))
+	for i, r := range records {
+		out[i] = show(r)
 	}
 	return out
+}
+
+// Or is what was sent, or other where nothing was.
+func Or[T any](sent *T, other T) T {
+	if sent == nil {
+		return other
+	}
+	return *sent
+}
+
+// cursorOf is a mark as JSON in base64url.
+func cursorOf(mark any) string {
+	text, err := json.Marshal(mark)
+	if err != nil {
+		panic(fmt.Sprintf("rest: the mark %T cannot be written: %v", mark, err))
+	}
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+// markOf reads a cursor in the one spelling of cursorOf, so that nothing else
+// reaches a query. A NUL is refused, because PostgreSQL's texts hold none (SEC-27).
+func markOf[M any](cursor string) (mark M, err error) {
+	text, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err != nil {
+		return mark, err
+	}
+	if err := json.Unmarshal(text, &mark); err != nil {
+		return mark, err
+	}
+	if cursorOf(mark) != cursor || bytes.Contains(text, []byte(`\u0000`)) {
+		return mark, errors.New("another spelling")
+	}
+	return mark, nil
 }

@@ -2,40 +2,48 @@ package rest
 
 import (
 	"encoding/base64"
-	"fmt"
 	"testing"
-
-	"castellan/domain/fault"
+	"time"
 )
 
 // A cursor is read in the one spelling in which it is written, and never holds
 // what a database refuses (D-GEN-11, SEC-27).
 func TestCursor(t *testing.T) {
-	const form = "%d %s"
+	type mark struct {
+		At time.Time
+		N  int64
+		S  string
+	}
+	const time1 = `{"At":"2026-01-02T03:04:05.006Z"`
 	for text, want := range map[string]bool{
-		"17 a": true, "-1 ş": true, "0 a:b": true,
-		"17 a\x00": false, "17 \x00": false, "17 \xff": false, "17 a b": false, "17 a ": false, " 17 a": false, "17  a": false, "+17 a": false,
-		"017 a": false, "-0 a": false, "17": false, "17 ": false, "a 17": false, "99999999999999999999 a": false, "17 a\n": false, "17\ta": false, "17 a\u0085b": false, " ": false,
+		time1 + `,"N":17,"S":"a"}`: true, time1 + `,"N":-1,"S":"ş"}`: true, time1 + `,"N":0,"S":"a b:c"}`: true,
+		time1 + `,"N":17,"S":""}`: true, time1 + `,"N":17,"S":"a\u0000"}`: false, time1 + `,"N":17,"S":"\u0000"}`: false,
+		time1 + ",\"N\":17,\"S\":\"a\x00\"}": false, time1 + ",\"N\":17,\"S\":\"\xff\"}": false,
+		time1 + `,"N":17,"S":"a"} `: false, ` ` + time1 + `,"N":17,"S":"a"}`: false, time1 + `, "N":17,"S":"a"}`: false,
+		time1 + `,"N":17,"S":"a","T":1}`: false, time1 + `,"N":17,"N":17,"S":"a"}`: false, time1 + `,"n":17,"S":"a"}`: false,
+		time1 + `,"S":"a","N":17}`: false, time1 + `,"N":17}`: false, time1 + `,"N":+17,"S":"a"}`: false,
+		time1 + `,"N":017,"S":"a"}`: false, time1 + `,"N":-0,"S":"a"}`: false, time1 + `,"N":1.0,"S":"a"}`: false,
+		time1 + `,"N":"17","S":"a"}`: false, time1 + `,"N":99999999999999999999,"S":"a"}`: false,
+		time1 + `,"N":17,"S":"\u0061"}`: false, `{"At":"2026-01-02T03:04:05.0060Z","N":17,"S":"a"}`: false,
+		`{"At":1,"N":17,"S":"a"}`: false, `17`: false, `[]`: false, `null`: false, `{}`: false, ``: false, ` `: false,
 	} {
-		sent := base64.RawURLEncoding.EncodeToString([]byte(text))
-		var n int64
-		var s string
-		given, err := Paging{Cursor: &sent}.After(form, &n, &s)
-		if given != want || want == (err != nil) || err != nil && fault.CodeOf(err) != fault.InvalidField {
-			t.Errorf("%q: %v, %v", text, given, err)
+		cursor := base64.RawURLEncoding.EncodeToString([]byte(text))
+		got, err := markOf[mark](cursor)
+		if (err == nil) != want {
+			t.Errorf("%q was read as %+v, %v", text, got, err)
 		}
-		if want && fmt.Sprintf(form, n, s) != text {
-			t.Errorf("%q was read as %d and %q", text, n, s)
+		if again := cursorOf(got); want && again != cursor {
+			t.Errorf("%q became %q", cursor, again)
 		}
 	}
-	for _, sent := range []string{"MTcgYQ==", "MTcgYR", "MTcg\nYQ", "!"} { // "17 a" is MTcgYQ
-		var n int64
-		var s string
-		if given, err := (Paging{Cursor: &sent}).After(form, &n, &s); given || err == nil {
-			t.Errorf("%q: %v, %v", sent, given, err)
-		}
+	type number struct{ N int64 }
+	const good = "eyJOIjoxN30" // {"N":17}
+	if got, err := markOf[number](good); err != nil || got.N != 17 {
+		t.Errorf("%+v, %v", got, err)
 	}
-	if given, err := (Paging{Cursor: new("")}).After(form); given || err != nil {
-		t.Errorf("no cursor: %v, %v", given, err)
+	for _, sent := range []string{good + "=", good[:10] + "1", good[:4] + "\n" + good[4:], "!"} {
+		if got, err := markOf[number](sent); err == nil {
+			t.Errorf("%q was read as %+v", sent, got)
+		}
 	}
 }

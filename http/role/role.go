@@ -10,8 +10,6 @@ package role
 
 import (
 	"context"
-	"fmt"
-	"time"
 
 	"castellan/domain/fault"
 	"castellan/domain/resource"
@@ -73,11 +71,7 @@ func showRole(r resource.Role) role { return role{r.ID, r.Code, r.Name, rest.Tim
 
 func (g Group) roles(ctx context.Context, _ rest.Caller, _ rest.None) ([]role, error) {
 	all, err := g.Admin.Store.Roles(ctx)
-	out := make([]role, len(all))
-	for i, r := range all {
-		out[i] = showRole(r)
-	}
-	return out, err
+	return rest.Each(all, showRole), err
 }
 
 type addRoleRequest struct {
@@ -116,32 +110,11 @@ type membersRequest struct {
 }
 
 func (g Group) members(ctx context.Context, who rest.Caller, in membersRequest) (out rest.Reply[[]member], err error) {
-	q := resource.MemberQuery{UserID: text(in.UserID), RoleCode: text(in.RoleCode), Limit: in.Limit + 1}
+	q := resource.MemberQuery{UserID: rest.Or(in.UserID, ""), RoleCode: rest.Or(in.RoleCode, "")}
 	if in.UserID != nil && q.UserID == "" {
 		return out, fault.Invalid("userId", "must not be blank")
 	}
-	const place = "%d %s %s" // time, account and role of a member
-	var ms int64
-	given, err := in.After(place, &ms, &q.After.UserID, &q.After.RoleCode)
-	if err != nil {
-		return out, err
-	}
-	if given {
-		q.After.CreatedAt = time.UnixMilli(ms)
-	}
-	var total int
-	if in.Counting() && q.UserID == "" {
-		if total, err = g.Admin.Store.CountMembers(ctx, q); err != nil {
-			return out, err
-		}
-	}
-	rows, err := g.Admin.Members(ctx, q)
-	if q.UserID != "" { // in one piece
-		in.Limit, total = max(in.Limit, len(rows)), len(rows)
-	}
-	return rest.Page(who, in.Paging, rows, total, showMember, func(m resource.Member) string {
-		return fmt.Sprintf(place, m.CreatedAt.UnixMilli(), m.UserID, m.RoleCode)
-	}), err
+	return rest.List(ctx, who, in.Paging, q, g.Admin.Members, showMember)
 }
 
 type memberRequest struct {
@@ -177,14 +150,8 @@ type permissionsRequest struct {
 }
 
 func (g Group) permissions(ctx context.Context, _ rest.Caller, in permissionsRequest) ([]permission, error) {
-	all, err := g.Admin.Store.Grants(ctx)
-	out := []permission{}
-	for _, x := range all {
-		if in.RoleID == nil || int64(*in.RoleID) == x.RoleID {
-			out = append(out, showPermission(x))
-		}
-	}
-	return out, err
+	all, err := g.Admin.Store.Grants(ctx, resource.GrantQuery{RoleID: (*int64)(in.RoleID)})
+	return rest.Each(all, showPermission), err
 }
 
 type grantRequest struct {
@@ -206,11 +173,4 @@ type revokeRequest struct {
 func (g Group) revoke(ctx context.Context, who rest.Caller, in revokeRequest) (rest.Data[permission], error) {
 	x, err := g.Admin.Revoke(ctx, who.By(), int64(in.RoleID), int64(in.ResourceID))
 	return rest.Data[permission]{Data: showPermission(x)}, err
-}
-
-func text(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }

@@ -55,7 +55,7 @@ func rule(label string) firewall.Rule {
 
 func rules(t *testing.T, s firewall.Store) []firewall.Rule {
 	t.Helper()
-	all, err := s.Rules(t.Context())
+	all, err := s.Rules(t.Context(), firewall.Query{})
 	must(t, err)
 	return all
 }
@@ -74,8 +74,21 @@ func roundTrip(t *testing.T, s firewall.Store, _ commit.Committer) {
 	for _, r := range all {
 		must(t, s.Add(t.Context(), r))
 	}
-	if got := rules(t, s); !reflect.DeepEqual(got, all) {
-		t.Errorf("got  %+v\nwant %+v", got, all)
+	for _, c := range []struct {
+		q    firewall.Query
+		want []firewall.Rule
+	}{
+		{firewall.Query{}, all},
+		{firewall.Query{AppID: new("API")}, []firewall.Rule{all[0], all[2]}},
+		{firewall.Query{AppID: new("Ü'?"), Status: new(firewall.Inactive)}, all[1:2]},
+		{firewall.Query{Status: new(firewall.Active)}, []firewall.Rule{all[0], all[2]}},
+		{firewall.Query{AppID: new("")}, []firewall.Rule{}},
+	} {
+		got, err := s.Rules(t.Context(), c.q)
+		must(t, err)
+		if !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%+v:\n got %+v\nwant %+v", c.q, got, c.want)
+		}
 	}
 }
 
@@ -142,7 +155,7 @@ func joinsTransactions(t *testing.T, s firewall.Store, tx commit.Committer) {
 	err := tx.InTx(t.Context(), func(ctx context.Context) error {
 		must(t, s.Add(ctx, rule("b")))
 		must(t, s.Change(ctx, "a", func(r firewall.Rule) (firewall.Rule, error) { r.DryRun = true; return r, nil }))
-		if all, err := s.Rules(ctx); err != nil || len(all) != 2 || !all[0].DryRun {
+		if all, err := s.Rules(ctx, firewall.Query{}); err != nil || len(all) != 2 || !all[0].DryRun {
 			t.Errorf("inside: %+v, %v", all, err)
 		}
 		return undone

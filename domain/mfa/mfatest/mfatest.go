@@ -106,7 +106,14 @@ func roundTrip(t *testing.T, s mfa.Store, _ commit.Committer) {
 	must(t, err)
 	gotPolicies, err := s.Policies(ctx)
 	must(t, err)
-	for _, c := range []struct{ got, want any }{{gotMethods, methods}, {gotActions, actions}, {gotPolicies, policies}} {
+	oneMethod, err := s.Methods(ctx, methods[1].Code, "NONE")
+	must(t, err)
+	oneAction, err := s.Actions(ctx, actions[1].Code)
+	must(t, err)
+	noAction, err := s.Actions(ctx, "NONE")
+	must(t, err)
+	for _, c := range []struct{ got, want any }{{gotMethods, methods}, {gotActions, actions}, {gotPolicies, policies},
+		{oneMethod, methods[1:2]}, {oneAction, actions[1:2]}, {noAction, []mfa.Action{}}} {
 		if !reflect.DeepEqual(c.got, c.want) {
 			t.Errorf("got  %+v\nwant %+v", c.got, c.want)
 		}

@@ -8,6 +8,8 @@ import (
 	"castellan/domain/commit"
 	"castellan/domain/commit/committest"
 	"castellan/domain/fault"
+	"castellan/domain/page"
+	"castellan/domain/page/pagetest"
 	"castellan/domain/resource"
 	"castellan/domain/user"
 	"castellan/domain/user/usertest"
@@ -26,23 +28,32 @@ func grants(t *testing.T, s resource.Store, _ commit.Committer) {
 	if first == second || again != first {
 		t.Errorf("ids %d, %d, then %d", first, second, again)
 	}
-	gs, err := s.Grants(ctx)
+	gs, err := s.Grants(ctx, resource.GrantQuery{})
 	must(t, err)
 	line := func(id, roleID int64, role string, resourceID int64, code string, p resource.Permission, at time.Time) resource.Grant {
 		return resource.Grant{ID: id, RoleID: roleID, RoleCode: role, ResourceID: resourceID, ResourceCode: code, Context: resource.API, Permission: p, CreatedAt: at}
 	}
-	same(t, gs, []resource.Grant{line(first, r, "r", x, "GET /x", resource.Deny, now.Add(time.Second)), line(second, q, "q", y, "GET /y", resource.Audit, now)})
+	both := []resource.Grant{line(first, r, "r", x, "GET /x", resource.Deny, now.Add(time.Second)),
+		line(second, q, "q", y, "GET /y", resource.Audit, now)}
+	same(t, gs, both)
+	for _, c := range []struct {
+		q    resource.GrantQuery
+		want []resource.Grant
+	}{{resource.GrantQuery{RoleID: &r}, both[:1]}, {resource.GrantQuery{ResourceID: &y}, both[1:]},
+		{resource.GrantQuery{RoleID: &r, ResourceID: &y}, []resource.Grant{}}} {
+		got, err := s.Grants(ctx, c.q)
+		must(t, err)
+		same(t, got, c.want)
+	}
 	must(t, s.RemoveGrant(ctx, r, x, now.Add(time.Minute)))
 	wants(t, s.RemoveGrant(ctx, r, x, now), fault.RecordNotFound)
-	gs, err = s.Grants(ctx)
+	gs, err = s.Grants(ctx, resource.GrantQuery{})
 	must(t, err)
 	same(t, gs, []resource.Grant{line(second, q, "q", y, "GET /y", resource.Audit, now)})
 
 	// Every change left its line, the refused one none.
-	log, err := s.Log(ctx, resource.LogQuery{})
-	must(t, err)
 	var lines string
-	for _, e := range log {
+	for _, e := range log(t, s) {
 		lines += fmt.Sprintf("%v %v %s %d\n", e.RoleID == r, e.ResourceID == x, e.Permission, e.CreatedAt.Sub(now)/time.Second)
 	}
 	if want := "true true REVOKE 60\ntrue true DENY 1\nfalse false AUDIT 0\ntrue true ALLOW 0\n"; lines != want {
@@ -56,14 +67,14 @@ func grantsUnderRace(t *testing.T, s resource.Store, _ commit.Committer) {
 	if n := committest.Race(t, racers, "", func(int) error { _, err := s.SetGrant(ctx, r, x, resource.Allow, now); return err }); n != racers {
 		t.Errorf("%d of %d were set", n, racers)
 	}
-	if gs, err := s.Grants(ctx); err != nil || len(gs) != 1 {
+	if gs, err := s.Grants(ctx, resource.GrantQuery{}); err != nil || len(gs) != 1 {
 		t.Errorf("%d grants, %v", len(gs), err)
 	}
 	if n := committest.Race(t, racers, fault.RecordNotFound, func(int) error { return s.RemoveGrant(ctx, r, x, now) }); n != 1 {
 		t.Errorf("%d of %d took one grant away", n, racers)
 	}
-	if n, err := s.CountLog(ctx, resource.LogQuery{}); err != nil || n != racers+1 {
-		t.Errorf("%d lines for %d changes, %v", n, racers+1, err)
+	if n := len(log(t, s)); n != racers+1 {
+		t.Errorf("%d lines for %d changes", n, racers+1)
 	}
 }
 
@@ -75,37 +86,39 @@ func logPages(t *testing.T, s resource.Store, _ commit.Committer) {
 		_, err := s.SetGrant(ctx, []int64{r, q}[i%2], []int64{x, y}[i%3%2], resource.Allow, now)
 		must(t, err)
 	}
-	all, err := s.Log(ctx, resource.LogQuery{})
-	must(t, err)
-	var pages []resource.LogEntry
-	for before := int64(0); ; {
-		page, err := s.Log(ctx, resource.LogQuery{Before: before, Limit: 3})
-		must(t, err)
-		if len(page) == 0 {
-			break
-		}
-		pages, before = append(pages, page...), page[len(page)-1].ID
-	}
-	same(t, pages, all)
+	all := log(t, s)
 	for i := 1; i < len(all); i++ {
 		if all[i].ID >= all[i-1].ID {
 			t.Error("the newest is not first")
 		}
 	}
+	none := int64(0)
 	for _, f := range []struct {
-		q    resource.LogQuery
-		want int
-	}{{resource.LogQuery{}, 7}, {resource.LogQuery{RoleID: r}, 4}, {resource.LogQuery{ResourceID: y}, 2}, {resource.LogQuery{ID: all[2].ID}, 1},
-		{resource.LogQuery{RoleID: r, ResourceID: y, Limit: 1, Before: 1}, 1}, {resource.LogQuery{RoleID: r + 100}, 0}} {
-		n, err := s.CountLog(ctx, f.q)
-		must(t, err)
-		f.q.Limit, f.q.Before = 0, 0
-		found, err := s.Log(ctx, f.q)
-		must(t, err)
-		if n != f.want || len(found) != f.want {
-			t.Errorf("%+v: counted %d, found %d, want %d", f.q, n, len(found), f.want)
+		q     resource.LogQuery
+		lines int
+	}{{resource.LogQuery{}, 7}, {resource.LogQuery{RoleID: &r}, 4}, {resource.LogQuery{ResourceID: &y}, 2},
+		{resource.LogQuery{ID: &all[2].ID}, 1}, {resource.LogQuery{RoleID: &r, ResourceID: &y}, 1},
+		{resource.LogQuery{RoleID: &none}, 0}} {
+		var want []resource.LogEntry
+		for _, e := range all {
+			if is(f.q.ID, e.ID) && is(f.q.RoleID, e.RoleID) && is(f.q.ResourceID, e.ResourceID) {
+				want = append(want, e)
+			}
 		}
+		if len(want) != f.lines {
+			t.Errorf("%d lines, want %d", len(want), f.lines)
+		}
+		pagetest.Check(t, s.Log, f.q, want)
 	}
+}
+
+func is(wanted *int64, id int64) bool { return wanted == nil || *wanted == id }
+
+func log(t *testing.T, s resource.Store) []resource.LogEntry {
+	t.Helper()
+	all, err := s.Log(t.Context(), resource.LogQuery{}, page.Query[resource.LogPlace]{})
+	must(t, err)
+	return all.Records
 }
 
 func members(t *testing.T, s resource.Store, c commit.Committer) {
@@ -124,19 +137,9 @@ func members(t *testing.T, s resource.Store, c commit.Committer) {
 		{resource.MemberQuery{UserID: "u1"}, []resource.Member{d, a}},
 		{resource.MemberQuery{RoleCode: "r"}, []resource.Member{b, a}},
 		{resource.MemberQuery{UserID: "u1", RoleCode: "r"}, []resource.Member{a}},
-		{resource.MemberQuery{UserID: "nobody"}, []resource.Member{}},
-		{resource.MemberQuery{Limit: 2}, []resource.Member{e, b}},
-		{resource.MemberQuery{Limit: 2, After: b}, []resource.Member{d, a}},
-		{resource.MemberQuery{Limit: 2, After: a}, []resource.Member{}},
+		{resource.MemberQuery{UserID: "nobody"}, nil},
 	} {
-		got, err := s.Members(ctx, f.q)
-		must(t, err)
-		same(t, got, f.want)
-		f.q.Limit, f.q.After = 0, resource.Member{}
-		all, _ := s.Members(ctx, f.q)
-		if n, err := s.CountMembers(ctx, f.q); err != nil || n != len(all) {
-			t.Errorf("%+v: counted %d of %d, %v", f.q, n, len(all), err)
-		}
+		pagetest.Check(t, s.Members, f.q, f.want)
 	}
 }
 
