@@ -22,6 +22,12 @@ WITH_POSTGRES = go run ./internal/pgtest/cmd/pgserve
 # A node has no limit of processors: deploy/kubernetes says why.
 KUBE_SCORE = --ignore-container-cpu-limit --enable-optional-test container-seccomp-profile --enable-optional-test container-ports-check
 
+# The linters of the documents; their rules are in tools/openapi.
+API_TOOLS = tools/openapi/node_modules/.package-lock.json
+API_LINT  = cd tools/openapi && \
+	REDOCLY_TELEMETRY=off npx --no redocly lint --max-problems 50 ../../docs/openapi.json && \
+	npx --no spectral lint --ruleset spectral.yaml --fail-severity warn ../../docs/openapi.json ../../docs/asyncapi.json
+
 # The packages whose tests own golden files: those that define the flag -update.
 GOLDEN = $(shell grep -rlE --include='*_test.go' 'flag\.Bool(Var)?\([^)]*"update"' . | xargs -r -n 1 dirname | sort -u)
 
@@ -68,8 +74,14 @@ faults: ## nodes, networks and databases fail under load, in every way the tests
 test-starved: test-deps ## ten rounds of the tests on a machine that is short of processors (ROUNDS=10)
 	@scripts/test-starved.sh $(ROUNDS) $(PKG)
 
-test-deps: ## install what the tests need from Debian: PostgreSQL and Chromium
+test-deps: $(API_TOOLS) ## install what the tests need: PostgreSQL, Chromium and Node from Debian, npm packages
 	@scripts/ensure-test-deps.sh postgresql chromium
+
+# What checks the published documents and makes the TypeScript client, as the lock file pins it.
+$(API_TOOLS): tools/openapi/package-lock.json
+	@scripts/ensure-test-deps.sh nodejs npm
+	npm --prefix tools/openapi ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
 
 bench: ## measure, on both databases with full durability
 	@scripts/ensure-test-deps.sh postgresql
@@ -80,13 +92,14 @@ bench: ## measure, on both databases with full durability
 
 verify: lint tidy unchanged ## everything that needs no running: lint, tidy modules, generated and golden files
 
-lint: ## vet, gofmt, staticcheck; the files in deploy/
+lint: $(API_TOOLS) ## vet, gofmt, staticcheck; the files in deploy/; the documents of the interface
 	go vet ./...
 	go vet -tags faults ./cmd/castellan
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "not formatted (gofmt -w):"; echo "$$files"; exit 1; fi
 	go tool -modfile=tools/go.mod staticcheck ./...
 	go -C tools test ./...
 	go -C tools run ./deploylint ../deploy
+	@out=$$({ $(API_LINT); } 2>&1) || { echo "$$out"; exit 1; }
 	@out=$$(go tool -modfile=tools/go.mod kube-score score $(KUBE_SCORE) deploy/kubernetes/*.yaml) || { echo "$$out"; exit 1; }
 
 tidy:

@@ -32,6 +32,15 @@ has_iproute2() {
 	command -v ip >/dev/null || [ -x /usr/sbin/ip ]
 }
 
+# The linters of the documents need Node 20, which Debian has from 13 on.
+has_nodejs() {
+	command -v node >/dev/null && [ "$(node -p 'process.versions.node.split(".")[0]')" -ge 20 ]
+}
+
+has_npm() {
+	command -v npm >/dev/null
+}
+
 missing() {
 	for package; do
 		"has_$package" || printf '%s ' "$package"
