@@ -22,7 +22,7 @@ type Group struct{ Service *addressbook.Service }
 // Endpoints implements rest.Group.
 func (g Group) Endpoints() []rest.Endpoint {
 	const path = "/asset/withdrawal-addresses"
-	es := []rest.Endpoint{
+	return rest.Section(section,
 		rest.Get(path, "List the caller's addresses, oldest first", rest.User, g.list).
 			Doc("listWithdrawalAddresses", "Only entries of the caller are listed."),
 		rest.Post(path, "Add an address", rest.User, g.add,
@@ -38,11 +38,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 				"Send address, name or both. A new address is checked like that of a new entry."),
 		rest.Delete(path, "Remove an entry", rest.User, g.remove, fault.InvalidField, fault.RecordNotFound).
 			Doc("deleteWithdrawalAddress", "Only an entry of the caller can be deleted."),
-	}
-	for i := range es {
-		es[i] = es[i].Of(section)
-	}
-	return es
+	)
 }
 
 // record is the withdrawal address record, and the extension usableFrom.

@@ -19,12 +19,12 @@ type Group struct{ Store audit.Store }
 
 // Endpoints implements rest.Group.
 func (g Group) Endpoints() []rest.Endpoint {
-	return []rest.Endpoint{
-		rest.Get("/admin/audit", "List the audit, newest first", rest.Tenant, g.list, fault.InvalidField).For(rest.Admin).Of(section).Extended().
+	return rest.Section(section,
+		rest.Get("/admin/audit", "List the audit, newest first", rest.Tenant, g.list, fault.InvalidField).
 			Doc("listAudit",
 				"One row for each act that matters for security. The rows of one chain are linked by their "+
 					"hashes, so that a removed or changed row is noticed by castellan audit verify."),
-	}
+	).For(rest.Admin).Extended()
 }
 
 type listRequest struct {

@@ -39,11 +39,11 @@ type Group struct {
 
 // Endpoints implements rest.Group.
 func (g Group) Endpoints() []rest.Endpoint {
-	return []rest.Endpoint{
+	return rest.Section(section,
 		rest.Post("/auth/2fa/challenge/complete", "Answer a method of a challenge", rest.PAuthOrDevice, g.complete,
 			fault.InvalidField, fault.ChallengeNotFound, fault.MethodNotFound, fault.MethodAlreadyCompleted, fault.ChallengeClosed,
 			fault.ChallengeExpired, fault.MethodExpired, fault.OTPInvalid, fault.MethodLocked, fault.RateLimited,
-			fault.DeviceSignatureRequired, fault.DeviceSignatureInvalid).HashBody().Gives("x-auth", "ot-auth").Of(section).
+			fault.DeviceSignatureRequired, fault.DeviceSignatureInvalid).HashBody().Gives("x-auth", "ot-auth").
 			Doc("completeChallenge",
 				"Send the code, or the decision about a push. A wrong code gives 422 OTP_INVALID with "+
 					"attemptsLeft. When the last required method is complete the action runs, and its outcome is "+
@@ -51,12 +51,12 @@ func (g Group) Endpoints() []rest.Endpoint {
 					"it, with device-signature in the place of p-auth."),
 		rest.Post("/auth/2fa/challenge/renew", "Send a new code", rest.PAuth, g.renew,
 			fault.InvalidField, fault.MethodNotFound, fault.MethodAlreadyCompleted, fault.ChallengeClosed, fault.ChallengeExpired,
-			fault.RenewNotSupported, fault.RenewClosed, fault.RenewTooEarly).Of(section).
+			fault.RenewNotSupported, fault.RenewClosed, fault.RenewTooEarly).
 			Doc("renewMethod",
 				"The old code is worth nothing from then on. Only SMS and MAIL have codes that are sent. 429 "+
 					"RENEW_TOO_EARLY says in Retry-After when it becomes possible."),
 		rest.Get("/auth/2fa/challenge/result", "Read the outcome, or wait for it with Prefer: wait=N", rest.PAuth, g.result,
-			fault.ChallengeNotCompleted, fault.ChallengeClosed, fault.ChallengeExpired, fault.ChallengeNotFound).Gives("x-auth", "ot-auth").Holds().Of(section).
+			fault.ChallengeNotCompleted, fault.ChallengeClosed, fault.ChallengeExpired, fault.ChallengeNotFound).Gives("x-auth", "ot-auth").Holds().
 			Doc("getChallengeResult",
 				"Answers once the action has run, also to a client that lost the answer of completeChallenge. "+
 					"Without Prefer, or when its time is over, 409 CHALLENGE_NOT_COMPLETED says in Retry-After "+
@@ -67,10 +67,10 @@ func (g Group) Endpoints() []rest.Endpoint {
 				"For actions that change nothing by themselves but prove something: VERIFY_EMAIL marks the "+
 					"mail address as verified, DURING_VIDEO_KYC proves the presence of the owner."),
 		rest.Get("/auth/2fa/challenge/ongoing", "List the pushes that wait for the device's answer, newest first", rest.Device, g.ongoing,
-			fault.InvalidField, fault.DeviceSignatureRequired, fault.DeviceSignatureInvalid).HashBody().Of(section).
+			fault.InvalidField, fault.DeviceSignatureRequired, fault.DeviceSignatureInvalid).HashBody().
 			Doc("listPendingPushes",
 				"A device polls it where no push service reaches it. The request is signed by the device."),
-	}
+	)
 }
 
 // startRequest names one of two actions: VERIFY_EMAIL asks for the code that is

@@ -37,11 +37,11 @@ type Group struct{ Status func() Status }
 
 // Endpoints implements rest.Group.
 func (g Group) Endpoints() []rest.Endpoint {
-	return []rest.Endpoint{
-		rest.Get("/admin/cluster", "Show the members of the cluster and what lives on this one", rest.Tenant, g.show).For(rest.Admin).Of(section).Extended().
+	return rest.Section(section,
+		rest.Get("/admin/cluster", "Show the members of the cluster and what lives on this one", rest.Tenant, g.show).
 			Doc("getCluster",
 				"What the node that answers knows of its cluster. Ask each node to compare."),
-	}
+	).For(rest.Admin).Extended()
 }
 
 func (g Group) show(context.Context, rest.Caller, rest.None) (rest.Data[Status], error) {

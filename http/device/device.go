@@ -22,7 +22,7 @@ type Group struct{ Service *device.Service }
 // Endpoints implements rest.Group.
 func (g Group) Endpoints() []rest.Endpoint {
 	const devices = "/auth/devices"
-	es := []rest.Endpoint{
+	return rest.Section(section,
 		rest.Start2FA("POST", devices, "Register a device once the challenge is complete; execResult.data has its deviceId. The request itself is signed with the new key",
 			rest.User, device.ActionAdd, g.add, fault.InvalidField, fault.DeviceSignatureRequired, fault.DeviceSignatureInvalid, fault.RecordAlreadyExist,
 			fault.RecordLimitReached).HashBody().
@@ -36,11 +36,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 			fault.InvalidField, fault.RecordNotFound).
 			Doc("deleteDevice",
 				"Starts a challenge. When it is complete the device can sign nothing any more."),
-	}
-	for i := range es {
-		es[i] = es[i].Of(section).Extended()
-	}
-	return es
+	).Extended()
 }
 
 type addRequest struct {

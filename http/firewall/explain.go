@@ -24,12 +24,12 @@ type Explain struct {
 
 // Endpoints implements rest.Group.
 func (g Explain) Endpoints() []rest.Endpoint {
-	return []rest.Endpoint{
+	return rest.Section(extension,
 		rest.Post("/admin/system/waf/explain", "Tell which rules a request would meet, and which would decide", rest.Tenant, g.explain,
-			fault.InvalidField).For(rest.Admin).Of(extension).Extended().
+			fault.InvalidField).
 			Doc("explainFirewall",
 				"Nothing is counted. The answer follows the same rules as a real request at this moment."),
-	}
+	).For(rest.Admin).Extended()
 }
 
 type explainRequest struct {

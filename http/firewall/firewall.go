@@ -22,7 +22,7 @@ type Group struct{ Admin *firewall.Admin }
 
 // Endpoints implements rest.Group.
 func (g Group) Endpoints() []rest.Endpoint {
-	es := []rest.Endpoint{
+	return rest.Section(section,
 		rest.Get(firewall.RulesPath, "List the rules of the firewall", rest.Tenant, g.list, fault.InvalidField).
 			Doc("listFirewallRules", "The rules as they are stored, in order of creation."),
 		rest.Post(firewall.RulesPath, "Add a rule", rest.Tenant, g.add, fault.InvalidField, fault.RecordAlreadyExist).
@@ -35,11 +35,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 			Doc("updateFirewallRule",
 				"The label names the rule. Fields that are not sent stay as they are; null clears limit and "+
 					"period."),
-	}
-	for i := range es {
-		es[i] = es[i].For(rest.Admin).Of(section)
-	}
-	return es
+	).For(rest.Admin)
 }
 
 type record struct {

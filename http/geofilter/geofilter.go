@@ -27,20 +27,20 @@ type Group struct {
 // Endpoints implements rest.Group.
 func (g Group) Endpoints() []rest.Endpoint {
 	const path = "/user/geofilter/countries"
-	return []rest.Endpoint{
-		rest.Get(path, "List the countries from which the account may be used, oldest first; none means all", rest.User, g.list).Of(section).
+	return rest.Section(section,
+		rest.Get(path, "List the countries from which the account may be used, oldest first; none means all", rest.User, g.list).
 			Doc("listAllowedCountries", "Names and flags are for display; countryCode is what counts."),
 		rest.Start2FA("POST", path, "Add a country once the challenge is complete; every session of the account ends then", rest.User, geofilter.ActionAdd, g.add,
-			fault.InvalidField, fault.RecordAlreadyExist).Of(section).
+			fault.InvalidField, fault.RecordAlreadyExist).
 			Doc("addAllowedCountry",
 				"Starts a challenge. From its completion on the account can be used from the listed countries "+
 					"only."),
 		rest.Start2FA("DELETE", path, "Remove a country once the challenge is complete; every session of the account ends then", rest.User, geofilter.ActionRemove, g.remove,
-			fault.InvalidField, fault.RecordNotFound).Of(section).
+			fault.InvalidField, fault.RecordNotFound).
 			Doc("removeAllowedCountry",
 				"Starts a challenge. When the last country is removed the account can be used from everywhere "+
 					"again."),
-	}
+	)
 }
 
 // record is the geo-filter country of section 2.7.

@@ -21,12 +21,12 @@ type Explain struct {
 
 // Endpoints implements rest.Group.
 func (g Explain) Endpoints() []rest.Endpoint {
-	return []rest.Endpoint{
+	return rest.Section(extension,
 		rest.Post("/admin/system/mfa/explain", "Tell which policy would guard an action, and which methods would be offered", rest.Tenant, g.explain,
-			fault.InvalidField, fault.RecordNotFound).For(rest.Admin).Of(extension).Extended().
+			fault.InvalidField, fault.RecordNotFound).
 			Doc("explainMfa",
 				"Nothing is started and nothing is sent. The answer follows the same rules as a real start."),
-	}
+	).For(rest.Admin).Extended()
 }
 
 type explainRequest struct {

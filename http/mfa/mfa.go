@@ -28,7 +28,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 		policies = "/admin/system/mfa/policies"
 		common   = policies + "/common"
 	)
-	es := []rest.Endpoint{
+	return rest.Section(section,
 		rest.Get(methods, "List the methods, or one of them", rest.Tenant, g.methods, fault.InvalidField).
 			Doc("listMfaMethods", "A methodCode that no method has gives an empty list."),
 		rest.Post(methods, "Add a method", rest.Tenant, g.addMethod, fault.InvalidField, fault.RecordAlreadyExist).
@@ -58,11 +58,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 			Doc("updateMfaPolicy",
 				"Fields that are not sent stay as they are. Challenges under way keep the policy that they "+
 					"were started with."),
-	}
-	for i := range es {
-		es[i] = es[i].For(rest.Admin).Of(section)
-	}
-	return es
+	).For(rest.Admin)
 }
 
 type method struct {

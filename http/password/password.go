@@ -24,25 +24,25 @@ type Group struct {
 
 // Endpoints implements rest.Group.
 func (g Group) Endpoints() []rest.Endpoint {
-	return []rest.Endpoint{
+	return rest.Section(section,
 		rest.Start2FA("POST", "/auth/password/reset", "Forgot the password: prove phone and mail, whether or not the phone is known", rest.NoAuth,
-			replace.ActionReset, g.reset, fault.InvalidField, fault.RateLimited, fault.MFANotAvailable).Of(section).
+			replace.ActionReset, g.reset, fault.InvalidField, fault.RateLimited, fault.MFANotAvailable).
 			Doc("resetPassword",
 				"Starts a challenge with one code by SMS and one by mail. When it is complete its answer "+
 					"brings the header ot-auth for updatePassword. The answer is the same whether or not an "+
 					"account has the phone number."),
 		rest.Post("/auth/password/update", "Set the password with the ot-auth of a completed reset; every session ends", rest.OTAuth, g.update,
-			fault.InvalidField, fault.TokenRevoked, fault.GeoBlocked, fault.PasswordReused, fault.Overloaded).Of(section).
+			fault.InvalidField, fault.TokenRevoked, fault.GeoBlocked, fault.PasswordReused, fault.Overloaded).
 			Doc("updatePassword",
 				"ot-auth is used up by the first success. The password must have the configured length, must "+
 					"not be a common one, and must not be one of the last used."),
 		rest.Start2FA("POST", "/auth/password", "Change the password when the challenge is complete; every other session ends", rest.User,
 			replace.ActionChange, g.change, fault.InvalidField, fault.PasswordWrong, fault.PasswordReused, fault.MFANotAvailable, fault.RateLimited,
-			fault.Overloaded).Of(section).
+			fault.Overloaded).
 			Doc("changePassword",
 				"Starts a challenge. The old password is checked at once, the new one is in force when the "+
 					"challenge is complete."),
-	}
+	)
 }
 
 // Public starts what the section's public endpoints prepare (guard.Starter).

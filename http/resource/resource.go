@@ -28,7 +28,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 		one = "/resource/resource"
 		typ = "/resource/resource-type"
 	)
-	es := []rest.Endpoint{
+	return rest.Section(section,
 		rest.Get("/resource/resources", "List the resources", rest.Tenant, g.resources, fault.InvalidField).
 			Doc("listResources",
 				"A resource is an endpoint (context API), or a page or a part of one (context UI), on which "+
@@ -56,11 +56,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 			Doc("listPermissionLog",
 				"One row for each permission that was granted to a role or taken from it, with the "+
 					"administrator and the time."),
-	}
-	for i := range es {
-		es[i] = es[i].For(rest.Admin).Reserve().Of(section)
-	}
-	return es
+	).For(rest.Admin).Reserve()
 }
 
 type record struct {

@@ -17,6 +17,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -279,6 +280,31 @@ func blank[In any](method, path, summary string, cred Credential, codes []fault.
 	}
 	return Endpoint{Method: method, Path: path, Summary: summary, Credential: cred, Audience: strictest[cred],
 		Errors: codes, In: reflect.TypeFor[In](), plan: p}
+}
+
+// Endpoints are those of a section. Its methods say once what holds for all.
+type Endpoints []Endpoint
+
+// Section names the section of the interface that endpoints belong to, such as
+// "4.18 Withdrawal address book", where they do not name another one (Endpoint.Of).
+func Section(name string, all ...Endpoint) Endpoints {
+	return Endpoints(all).each(func(e *Endpoint) { e.Section = cmp.Or(e.Section, name) })
+}
+
+// For is Endpoint.For of all.
+func (es Endpoints) For(a Audience) Endpoints { return es.each(func(e *Endpoint) { e.Audience = a }) }
+
+// Reserve is Endpoint.Reserve of all.
+func (es Endpoints) Reserve() Endpoints { return es.each(func(e *Endpoint) { e.Reserved = true }) }
+
+// Extended is Endpoint.Extended of all.
+func (es Endpoints) Extended() Endpoints { return es.each(func(e *Endpoint) { e.Extension = true }) }
+
+func (es Endpoints) each(set func(*Endpoint)) Endpoints {
+	for i := range es {
+		set(&es[i])
+	}
+	return es
 }
 
 // For names who may use the endpoint.

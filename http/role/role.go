@@ -28,7 +28,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 		members     = "/admin/user-roles"
 		permissions = "/admin/role-resource-permission"
 	)
-	es := []rest.Endpoint{
+	return rest.Section(section,
 		rest.Get(roles, "List the roles", rest.Tenant, g.roles).
 			Doc("listRoles", "The roles admin and user always exist."),
 		rest.Post(roles, "Add a role", rest.Tenant, g.addRole, fault.InvalidField, fault.RecordAlreadyExist).
@@ -53,11 +53,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 		rest.Delete(permissions, "Take a permission from a role", rest.Tenant, g.revoke,
 			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).
 			Doc("revokeRolePermission", "The change is in the permission log."),
-	}
-	for i := range es {
-		es[i] = es[i].For(rest.Admin).Reserve().Of(section).Extended()
-	}
-	return es
+	).For(rest.Admin).Reserve().Extended()
 }
 
 type role struct {

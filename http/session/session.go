@@ -30,7 +30,7 @@ type Group struct {
 // Endpoints implements rest.Group.
 func (g Group) Endpoints() []rest.Endpoint {
 	const sessions = "/auth/sessions"
-	es := []rest.Endpoint{
+	return rest.Section(section,
 		rest.Post("/auth/login", "Log in with a password; the session begins when the challenge is complete", rest.NoAuth, g.login,
 			fault.InvalidField, fault.InvalidCredentials, fault.MFANotAvailable, fault.RateLimited, fault.Overloaded).Gives("p-auth").
 			Doc("login",
@@ -44,11 +44,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 		rest.Delete(sessions, "End one of the caller's sessions, or all of them, the present one included", rest.User, g.end,
 			fault.InvalidField, fault.RecordNotFound).
 			Doc("endSessions", "Send sessionId to end one session, or all: true to end each of them."),
-	}
-	for i := range es {
-		es[i] = es[i].Of(section).Extended()
-	}
-	return es
+	).Extended()
 }
 
 type loginRequest struct {

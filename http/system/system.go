@@ -27,15 +27,15 @@ type Keys struct {
 
 // Endpoints implements rest.Group.
 func (k Keys) Endpoints() []rest.Endpoint {
-	return []rest.Endpoint{
-		rest.Get("/.well-known/jwks.json", "Public keys of the tokens", rest.NoAuth, k.jwks).Binary("application/jwk-set+json").Shaped("JwkSet").Extended().Of("Extensions").
+	return rest.Section("Extensions",
+		rest.Get("/.well-known/jwks.json", "Public keys of the tokens", rest.NoAuth, k.jwks).Binary("application/jwk-set+json").Shaped("JwkSet").
 			Doc("getTokenKeys",
 				"A JSON Web Key Set (RFC 7517). A new key is published before it signs, so the answer may be "+
 					"kept for as long as Cache-Control says."),
-		rest.Get("/.well-known/vapid.json", "Public key with which a device subscribes at its push service", rest.NoAuth, k.vapid).Extended().Of("Extensions").
+		rest.Get("/.well-known/vapid.json", "Public key with which a device subscribes at its push service", rest.NoAuth, k.vapid).
 			Doc("getPushKey",
 				"The applicationServerKey for PushManager.subscribe in a browser (RFC 8292)."),
-	}
+	).Extended()
 }
 
 // jwks may be kept for no longer than a new key is published before it signs.

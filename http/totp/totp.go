@@ -17,23 +17,23 @@ type Group struct{ Service *totp.Service }
 
 // Endpoints implements rest.Group.
 func (g Group) Endpoints() []rest.Endpoint {
-	return []rest.Endpoint{
+	return rest.Section(section,
 		rest.Start2FA("POST", "/auth/totp/setup", "Define an authenticator once the challenge is complete; its secret and recovery codes are in execResult.data",
-			rest.User, totp.ActionSetup, g.setup, fault.TOTPAlreadyDefined).Of(section).
+			rest.User, totp.ActionSetup, g.setup, fault.TOTPAlreadyDefined).
 			Doc("setupTotp",
 				"Starts a challenge. The authenticator is defined when it is complete: execResult.data then "+
 					"holds the secret, its QR code and five recovery codes, shown this once. An account has one "+
 					"authenticator."),
 		rest.Start2FA("POST", "/auth/totp/deactivate", "Remove the authenticator once the challenge is complete; its recovery codes expire",
-			rest.User, totp.ActionDeactivate, g.deactivate, fault.TOTPNotDefined).Of(section).
+			rest.User, totp.ActionDeactivate, g.deactivate, fault.TOTPNotDefined).
 			Doc("deactivateTotp",
 				"Starts a challenge. When it is complete the authenticator and its recovery codes are gone."),
 		rest.Post("/auth/totp/recover", "Read the authenticator's secret again with a recovery code, which is used up", rest.User, g.recover,
-			fault.InvalidField, fault.TOTPNotDefined, fault.RecoveryCodeInvalid, fault.RateLimited).Of(section).
+			fault.InvalidField, fault.TOTPNotDefined, fault.RecoveryCodeInvalid, fault.RateLimited).
 			Doc("recoverTotp",
 				"For an owner who lost the authenticator app and still has a session. Five wrong codes in 15 "+
 					"minutes close the endpoint for the account for a while."),
-	}
+	)
 }
 
 // Neither action needs to remember anything of its request.

@@ -16,10 +16,10 @@ type Group struct{ Users user.Store }
 
 // Endpoints implements rest.Group.
 func (g Group) Endpoints() []rest.Endpoint {
-	return []rest.Endpoint{
-		rest.Get("/user/user-profile", "Read the caller's profile", rest.Tenant, g.profile).For(rest.SelfUser).Of(section).
+	return rest.Section(section,
+		rest.Get("/user/user-profile", "Read the caller's profile", rest.Tenant, g.profile).
 			Doc("getProfile", "The facts of the account that a client shows or hides functions by."),
-	}
+	).For(rest.SelfUser)
 }
 
 // profile is all that the interface shows of an account to its owner.
