@@ -11,32 +11,24 @@ import (
 	"castellan/domain/addressbook/addressbooktest"
 	"castellan/domain/admin"
 	"castellan/domain/audit"
-	"castellan/domain/commit"
 	"castellan/domain/currency"
 	"castellan/domain/currency/currencytest"
 )
 
 func TestCurrencyStore(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
-		currencytest.Run(t, func(t *testing.T) (currency.Store, commit.Committer) {
-			empty(t, db, "currency_of_network", "currency_network", "currency")
-			return NewCurrencies(db), db
-		})
-	})
+	suite(t, currencytest.Run, func(db *DB) currency.Store { return NewCurrencies(db) },
+		"currency_of_network", "currency_network", "currency")
 }
 
 func TestAddressBookStore(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
+	suite(t, addressbooktest.Run, func(db *DB) addressbooktest.Fixture {
 		currencies := NewCurrencies(db)
 		cur, err := currencies.AddCurrency(t.Context(), currency.Currency{Code: "BTC"})
 		must(t, err)
 		net, err := currencies.AddNetwork(t.Context(), currency.Network{Code: "BTC"})
 		must(t, err)
-		addressbooktest.Run(t, func(t *testing.T) addressbooktest.Fixture {
-			empty(t, db, "withdrawal_address", "withdrawal_book")
-			return addressbooktest.Fixture{Store: NewAddressBooks(db), Commit: db, CurrencyID: cur, NetworkID: net}
-		})
-	})
+		return addressbooktest.Fixture{Store: NewAddressBooks(db), CurrencyID: cur, NetworkID: net}
+	}, "withdrawal_address", "withdrawal_book", "currency_of_network", "currency_network", "currency")
 }
 
 // A change of a book commits with its audit row, or not at all. The row names

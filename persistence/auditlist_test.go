@@ -3,9 +3,10 @@ package persistence
 import (
 	"testing"
 
+	"castellan/domain/audit"
 	"castellan/domain/audit/audittest"
 )
 
 func TestAuditStore(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) { audittest.TestStore(t, NewAudit(db), db) })
+	suite(t, audittest.Run, func(db *DB) audit.Store { return NewAudit(db) })
 }

@@ -3,9 +3,10 @@ package persistence
 import (
 	"testing"
 
+	"castellan/domain/cronkey"
 	"castellan/domain/cronkey/cronkeytest"
 )
 
 func TestCronKeyStore(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) { cronkeytest.TestStore(t, NewCronKeys(db), db) })
+	suite(t, cronkeytest.Run, func(db *DB) cronkey.Store { return NewCronKeys(db) })
 }

@@ -5,21 +5,15 @@ import (
 	"time"
 
 	"castellan/domain/challenge"
-	"castellan/domain/commit"
-	"castellan/domain/device"
 	"castellan/domain/device/devicetest"
 	"castellan/domain/message"
 	"castellan/domain/outbox"
-	"castellan/domain/user"
 )
 
 func TestDeviceStore(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
-		devicetest.TestStore(t, func(t *testing.T) (device.Store, user.Store, commit.Committer) {
-			empty(t, db, "users", "device", "device_proof")
-			return NewDevices(db), NewUsers(db), db
-		})
-	})
+	suite(t, devicetest.Run, func(db *DB) devicetest.Stores {
+		return devicetest.Stores{Store: NewDevices(db), Users: NewUsers(db)}
+	}, "users", "device", "device_proof")
 }
 
 // What ongoing pushes and the bounds on them are read from.

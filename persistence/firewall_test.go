@@ -10,19 +10,13 @@ import (
 	"castellan/domain/admin"
 	"castellan/domain/audit"
 	"castellan/domain/change"
-	"castellan/domain/commit"
 	"castellan/domain/fault"
 	"castellan/domain/firewall"
 	"castellan/domain/firewall/firewalltest"
 )
 
 func TestFirewallStore(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
-		firewalltest.Run(t, func(t *testing.T) (firewall.Store, commit.Committer) {
-			empty(t, db, "firewall_rule")
-			return NewFirewall(db), db
-		})
-	})
+	suite(t, firewalltest.Run, func(db *DB) firewall.Store { return NewFirewall(db) }, "firewall_rule")
 }
 
 // A write of rules commits with its audit row and its note, or not at all, and

@@ -3,22 +3,17 @@ package persistence
 import (
 	"testing"
 
+	"castellan/domain/allowedip"
 	"castellan/domain/allowedip/allowediptest"
-	"castellan/domain/commit"
-	"castellan/domain/geofilter"
 	"castellan/domain/geofilter/geofiltertest"
-	"castellan/domain/user"
 )
 
 func TestGeofilterStore(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
-		geofiltertest.TestStore(t, func(t *testing.T) (geofilter.Store, user.Store, commit.Committer) {
-			empty(t, db, "users", "geofilter_country")
-			return NewGeofilters(db), NewUsers(db), db
-		})
-	})
+	suite(t, geofiltertest.Run, func(db *DB) geofiltertest.Stores {
+		return geofiltertest.Stores{Store: NewGeofilters(db), Users: NewUsers(db)}
+	}, "users", "geofilter_country")
 }
 
 func TestAllowedIPStore(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) { allowediptest.TestStore(t, NewAllowedIPs(db), db) })
+	suite(t, allowediptest.Run, func(db *DB) allowedip.Store { return NewAllowedIPs(db) })
 }

@@ -16,12 +16,7 @@ import (
 )
 
 func TestMFAStore(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
-		mfatest.Run(t, func(t *testing.T) (mfa.Store, commit.Committer) {
-			empty(t, db, "mfa_method", "mfa_action", "mfa_policy")
-			return NewMFA(db), db
-		})
-	})
+	suite(t, mfatest.Run, func(db *DB) mfa.Store { return NewMFA(db) }, "mfa_method", "mfa_action", "mfa_policy")
 }
 
 // An administrative write commits with its audit row and its note, or not at

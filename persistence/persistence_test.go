@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/commit"
+	"castellan/domain/storetest"
 	"castellan/internal/pgtest"
 )
 
@@ -43,6 +45,18 @@ func open(t *testing.T, dsn string) *DB {
 	}
 	db.Start([]byte("audit key of the test"), "test"+time.Now().Format("150405.000000000"))
 	return db
+}
+
+// suite runs the suite of a contract on both databases. open gets one whose tables
+// are emptied before.
+func suite[S any](t *testing.T, run func(*testing.T, storetest.Open[S]), open func(*DB) S, tables ...string) {
+	t.Helper()
+	both(t, func(t *testing.T, db *DB) {
+		run(t, func(t *testing.T) (S, commit.Committer) {
+			empty(t, db, tables...)
+			return open(db), db
+		})
+	})
 }
 
 func must(t *testing.T, err error) {

@@ -9,7 +9,6 @@ import (
 	"castellan/domain/admin"
 	"castellan/domain/audit"
 	"castellan/domain/change"
-	"castellan/domain/commit"
 	"castellan/domain/fault"
 	"castellan/domain/page"
 	"castellan/domain/resource"
@@ -18,13 +17,8 @@ import (
 )
 
 func TestResourceStore(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
-		resourcetest.TestStore(t, func(t *testing.T) (resource.Store, commit.Committer) {
-			empty(t, db, "role", "resource_type", "resource", "role_resource_permission",
-				"role_resource_permission_log")
-			return NewResources(emptied(t, db)), db
-		})
-	})
+	suite(t, resourcetest.Run, func(db *DB) resource.Store { return NewResources(db) }, append(accountTables, "role",
+		"resource_type", "resource", "role_resource_permission", "role_resource_permission_log")...)
 }
 
 // lockCount counts how often the lock was taken.

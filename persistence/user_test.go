@@ -16,34 +16,19 @@ import (
 	"castellan/persistence/engine"
 )
 
-// emptied clears the tables of accounts, which all suites share.
-func emptied(t *testing.T, db *DB) *DB {
-	t.Helper()
-	empty(t, db, "users", "user_role", "password_guard", "session", "login_history")
-	return db
-}
+// accountTables are those of accounts, which several suites share.
+var accountTables = []string{"users", "user_role", "password_guard", "session", "login_history"}
 
 func TestUserStore(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
-		usertest.TestStore(t, func(t *testing.T) (user.Store, commit.Committer) { return NewUsers(emptied(t, db)), db })
-	})
+	suite(t, usertest.Run, func(db *DB) user.Store { return NewUsers(db) }, accountTables...)
 }
 
 func TestPasswordGuardStore(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
-		passwordtest.TestStore(t, func(t *testing.T) (password.GuardStore, commit.Committer) {
-			return NewPasswordGuards(emptied(t, db)), db
-		})
-	})
+	suite(t, passwordtest.Run, func(db *DB) password.GuardStore { return NewPasswordGuards(db) }, accountTables...)
 }
 
 func TestSessionStore(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
-		sessiontest.TestStore(t, func(t *testing.T) (session.Store,
-			commit.Committer) {
-			return NewSessions(emptied(t, db)), db
-		})
-	})
+	suite(t, sessiontest.Run, func(db *DB) session.Store { return NewSessions(db) }, accountTables...)
 }
 
 // A purge of many rows goes on until they are gone.

@@ -11,10 +11,12 @@ import (
 
 	"castellan/domain/allowedip"
 	"castellan/domain/commit"
+	"castellan/domain/storetest"
 )
 
-// TestStore runs the suite over an empty store.
-func TestStore(t *testing.T, s allowedip.Store, c commit.Committer) {
+// Run runs the suite over an empty store.
+func Run(t *testing.T, open storetest.Open[allowedip.Store]) {
+	s, c := open(t)
 	ctx, now := t.Context(), time.UnixMilli(1_700_000_000_000)
 	network := func(text string) netip.Prefix {
 		t.Helper()

@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"castellan/domain/audit"
-	"castellan/domain/commit"
 	"castellan/domain/page"
 	"castellan/domain/page/pagetest"
+	"castellan/domain/storetest"
 )
 
-// TestStore checks a store without rows and what commits to it.
-func TestStore(t *testing.T, s audit.Store, c commit.Committer) {
+// Run checks a store without rows and what commits to it.
+func Run(t *testing.T, open storetest.Open[audit.Store]) {
+	s, c := open(t)
 	ctx := t.Context()
 	start := time.UnixMilli(1_700_000_000_000).UTC()
 	for i := range 30 {

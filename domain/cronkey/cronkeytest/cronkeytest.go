@@ -14,10 +14,12 @@ import (
 	"castellan/domain/cronkey"
 	"castellan/domain/fault"
 	"castellan/domain/keyring"
+	"castellan/domain/storetest"
 )
 
-// TestStore checks an empty store and what commits to it.
-func TestStore(t *testing.T, s cronkey.Store, c commit.Committer) {
+// Run checks an empty store and what commits to it.
+func Run(t *testing.T, open storetest.Open[cronkey.Store]) {
+	s, c := open(t)
 	ctx := t.Context()
 	key := func(name string) cronkey.Key {
 		return cronkey.Key{Name: name, Hash: keyring.Sum{Key: "key-1", Sum: []byte(name + "\x00\xff")}, CreatedAt: time.UnixMilli(1_700_000_000_123).UTC()}

@@ -12,32 +12,18 @@ import (
 	"castellan/domain/commit"
 	"castellan/domain/currency"
 	"castellan/domain/fault"
+	"castellan/domain/storetest"
 )
 
 // Run checks a store. open returns an empty one and the committer whose
 // transactions it joins; both end with the test.
-func Run(t *testing.T, open func(*testing.T) (currency.Store, commit.Committer)) {
-	for _, c := range []struct {
-		name string
-		run  func(*testing.T, currency.Store, commit.Committer)
-	}{
-		{"RoundTrip", roundTrip},
-		{"CodesAreUnique", codesAreUnique},
-		{"JoinsTransactions", joinsTransactions},
-		{"Seed", seed},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			s, tx := open(t)
-			c.run(t, s, tx)
-		})
-	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+func Run(t *testing.T, open storetest.Open[currency.Store]) {
+	storetest.Run(t, open, storetest.Cases[currency.Store]{
+		"RoundTrip":         roundTrip,
+		"CodesAreUnique":    codesAreUnique,
+		"JoinsTransactions": joinsTransactions,
+		"Seed":              seed,
+	})
 }
 
 type content struct {
@@ -50,11 +36,11 @@ func read(t *testing.T, ctx context.Context, s currency.Store) (c content) {
 	t.Helper()
 	var err error
 	c.currencies, err = s.Currencies(ctx)
-	must(t, err)
+	storetest.Must(t, err)
 	c.networks, err = s.Networks(ctx)
-	must(t, err)
+	storetest.Must(t, err)
 	c.pairs, err = s.Pairs(ctx)
-	must(t, err)
+	storetest.Must(t, err)
 	return c
 }
 
@@ -71,9 +57,9 @@ func roundTrip(t *testing.T, s currency.Store, _ commit.Committer) {
 	var err error
 	for i := range want.currencies {
 		want.currencies[i].ID, err = s.AddCurrency(ctx, want.currencies[i])
-		must(t, err)
+		storetest.Must(t, err)
 		want.networks[i].ID, err = s.AddNetwork(ctx, want.networks[i])
-		must(t, err)
+		storetest.Must(t, err)
 	}
 	c, n := want.currencies, want.networks
 	want.pairs = []currency.Pair{
@@ -83,7 +69,7 @@ func roundTrip(t *testing.T, s currency.Store, _ commit.Committer) {
 	}
 	for i := range want.pairs {
 		want.pairs[i].ID, err = s.AddPair(ctx, want.pairs[i])
-		must(t, err)
+		storetest.Must(t, err)
 	}
 	if got := read(t, ctx, s); !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
@@ -96,9 +82,9 @@ func roundTrip(t *testing.T, s currency.Store, _ commit.Committer) {
 func codesAreUnique(t *testing.T, s currency.Store, _ commit.Committer) {
 	ctx := t.Context()
 	cur, err := s.AddCurrency(ctx, currency.Currency{Code: "X"})
-	must(t, err)
+	storetest.Must(t, err)
 	net, err := s.AddNetwork(ctx, currency.Network{Code: "X"})
-	must(t, err)
+	storetest.Must(t, err)
 	for name, add := range map[string]func() (int64, error){
 		"currency": func() (int64, error) { return s.AddCurrency(ctx, currency.Currency{Code: "AA"}) },
 		"network":  func() (int64, error) { return s.AddNetwork(ctx, currency.Network{Code: "AA"}) },
@@ -126,7 +112,7 @@ func codesAreUnique(t *testing.T, s currency.Store, _ commit.Committer) {
 func joinsTransactions(t *testing.T, s currency.Store, tx commit.Committer) {
 	refusal := errors.New("no")
 	err := tx.InTx(t.Context(), func(ctx context.Context) error {
-		must(t, currency.Seed(ctx, s))
+		storetest.Must(t, currency.Seed(ctx, s))
 		if c := read(t, ctx, s); len(c.pairs) != 8 {
 			t.Errorf("a transaction does not see what it wrote: %+v", c)
 		}
@@ -143,9 +129,9 @@ func joinsTransactions(t *testing.T, s currency.Store, tx commit.Committer) {
 // D-WAD-05: what a new installation can withdraw.
 func seed(t *testing.T, s currency.Store, tx commit.Committer) {
 	ctx := t.Context()
-	must(t, tx.InTx(ctx, func(ctx context.Context) error { return currency.Seed(ctx, s) }))
+	storetest.Must(t, tx.InTx(ctx, func(ctx context.Context) error { return currency.Seed(ctx, s) }))
 	c, err := currency.Load(ctx, s)
-	must(t, err)
+	storetest.Must(t, err)
 	usable := 0
 	content := read(t, ctx, s)
 	for _, cur := range content.currencies {

@@ -20,6 +20,7 @@ import (
 	"castellan/domain/commit"
 	"castellan/domain/device"
 	"castellan/domain/fault"
+	"castellan/domain/storetest"
 	"castellan/domain/user"
 	"castellan/domain/user/usertest"
 )
@@ -41,44 +42,34 @@ func Signer(t testing.TB, alg string) (crypto.Signer, device.Key) {
 	return k, public
 }
 
-// Open returns an empty store, the accounts beside it and what commits to both,
-// all closed when the test ends.
-type Open func(t *testing.T) (device.Store, user.Store, commit.Committer)
+// Stores are an empty store and the accounts beside it.
+type Stores struct {
+	device.Store
+	Users user.Store
+}
 
 type stores struct {
-	device.Store
-	users user.Store
+	Stores
 	commit.Committer
 }
 
-// TestStore checks an implementation of device.Store, of the package's writes
+// Run checks an implementation of device.Store, of the package's writes
 // and of user.SetPush.
-func TestStore(t *testing.T, open Open) {
-	for _, test := range []struct {
-		name string
-		run  func(*testing.T, stores)
-	}{
-		{"AddAndRead", addAndRead},
-		{"MuteOneTarget", muteOneTarget},
-		{"OneKeyOnce", oneKeyOnce},
-		{"AddUnderRace", addUnderRace},
-		{"UseIsFenced", useIsFenced},
-		{"SeenOnce", seenOnce},
-		{"SeenUnderRace", seenUnderRace},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			s, u, c := open(t)
-			must(t, c.Commit(t.Context(), usertest.Sample(1), usertest.Sample(2)))
-			test.run(t, stores{s, u, c})
-		})
+func Run(t *testing.T, open storetest.Open[Stores]) {
+	with := func(t *testing.T) (stores, commit.Committer) {
+		s, c := open(t)
+		storetest.Must(t, c.Commit(t.Context(), usertest.Sample(1), usertest.Sample(2)))
+		return stores{s, c}, c
 	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Run(t, with, storetest.Cases[stores]{
+		"AddAndRead":    addAndRead,
+		"MuteOneTarget": muteOneTarget,
+		"OneKeyOnce":    oneKeyOnce,
+		"AddUnderRace":  addUnderRace,
+		"UseIsFenced":   useIsFenced,
+		"SeenOnce":      seenOnce,
+		"SeenUnderRace": seenUnderRace,
+	})
 }
 
 func userID(n int) string { return usertest.Sample(n).ID }
@@ -89,7 +80,7 @@ func sample(t *testing.T, n int, id, alg string) device.Device {
 		Target: []byte("sealed " + id), Status: device.Active, CreatedAt: usertest.Now}
 }
 
-func addAndRead(t *testing.T, s stores) {
+func addAndRead(t *testing.T, s stores, _ commit.Committer) {
 	ctx := t.Context()
 	a, b, c := sample(t, 1, "d1", device.ES256), sample(t, 1, "d2", device.EdDSA), sample(t, 2, "d3", device.ES256)
 	b.CreatedAt, b.Target = b.CreatedAt.Add(time.Second), nil
@@ -97,7 +88,7 @@ func addAndRead(t *testing.T, s stores) {
 	if _, err := s.Get(ctx, "d1"); fault.CodeOf(err) != fault.RecordNotFound {
 		t.Errorf("before: %v", err)
 	}
-	must(t, s.Commit(ctx, user.SetPush{UserID: userID(1), CV: 1, Owned: true}, device.Add{Device: a}, device.Add{Device: b}, device.Add{Device: c}))
+	storetest.Must(t, s.Commit(ctx, user.SetPush{UserID: userID(1), CV: 1, Owned: true}, device.Add{Device: a}, device.Add{Device: b}, device.Add{Device: c}))
 	if got, err := s.List(ctx, userID(1)); err != nil || !reflect.DeepEqual(got, []device.Device{b, a}) {
 		t.Errorf("listed %+v, %v", got, err)
 	}
@@ -105,28 +96,28 @@ func addAndRead(t *testing.T, s stores) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	for n, owned := range map[int]bool{1: true, 2: false} {
-		u, err := s.users.Get(ctx, userID(n))
+		u, err := s.Users.Get(ctx, userID(n))
 		if err != nil || u.Push != owned || u.Account().Push != owned || (u.CV == 2) != owned {
 			t.Errorf("user %d: %+v, %v", n, u, err)
 		}
 	}
-	must(t, s.Commit(ctx, device.Remove{UserID: userID(2), ID: "d1"})) // another's
-	must(t, s.Commit(ctx, device.Remove{UserID: userID(1), ID: "d2"}))
+	storetest.Must(t, s.Commit(ctx, device.Remove{UserID: userID(2), ID: "d1"})) // another's
+	storetest.Must(t, s.Commit(ctx, device.Remove{UserID: userID(1), ID: "d2"}))
 	if got, err := s.List(ctx, userID(1)); err != nil || len(got) != 1 || got[0].ID != "d1" {
 		t.Errorf("after the removals: %+v, %v", got, err)
 	}
 }
 
-func muteOneTarget(t *testing.T, s stores) {
+func muteOneTarget(t *testing.T, s stores, _ commit.Committer) {
 	ctx := t.Context()
 	a, b := sample(t, 1, "d1", device.ES256), sample(t, 1, "d2", device.EdDSA)
-	must(t, s.Commit(ctx, device.Add{Device: a}, device.Add{Device: b}))
-	must(t, s.Commit(ctx, device.Mute{ID: "d1", Target: append([]byte("another"), a.Target...)}, device.Mute{ID: "nobody", Target: a.Target}))
+	storetest.Must(t, s.Commit(ctx, device.Add{Device: a}, device.Add{Device: b}))
+	storetest.Must(t, s.Commit(ctx, device.Mute{ID: "d1", Target: append([]byte("another"), a.Target...)}, device.Mute{ID: "nobody", Target: a.Target}))
 	if got, err := s.Get(ctx, "d1"); err != nil || !reflect.DeepEqual(got, a) {
 		t.Errorf("muted at another target: %+v, %v", got, err)
 	}
-	must(t, s.Commit(ctx, device.Mute{ID: "d1", Target: a.Target}))
-	must(t, s.Commit(ctx, device.Mute{ID: "d1", Target: a.Target}))
+	storetest.Must(t, s.Commit(ctx, device.Mute{ID: "d1", Target: a.Target}))
+	storetest.Must(t, s.Commit(ctx, device.Mute{ID: "d1", Target: a.Target}))
 	quiet := a
 	quiet.Target = nil
 	for id, want := range map[string]device.Device{"d1": quiet, "d2": b} {
@@ -136,16 +127,16 @@ func muteOneTarget(t *testing.T, s stores) {
 	}
 }
 
-func oneKeyOnce(t *testing.T, s stores) {
+func oneKeyOnce(t *testing.T, s stores, _ commit.Committer) {
 	ctx := t.Context()
 	d := sample(t, 1, "d1", device.EdDSA)
-	must(t, s.Commit(ctx, device.Add{Device: d}))
+	storetest.Must(t, s.Commit(ctx, device.Add{Device: d}))
 	d.ID = "d2"
 	if err := s.Commit(ctx, device.Add{Device: d}); fault.CodeOf(err) != fault.RecordAlreadyExist {
 		t.Errorf("one key twice: %v", err)
 	}
 	d.UserID = userID(2) // two accounts on one phone
-	must(t, s.Commit(ctx, device.Add{Device: d}))
+	storetest.Must(t, s.Commit(ctx, device.Add{Device: d}))
 }
 
 // race runs 20 callers, half of them in transactions of their own, and counts
@@ -174,7 +165,7 @@ func race(t *testing.T, s stores, unit func(i int) []commit.Write) int64 {
 	return made.Load()
 }
 
-func addUnderRace(t *testing.T, s stores) {
+func addUnderRace(t *testing.T, s stores, _ commit.Committer) {
 	devices := make([]device.Device, 20)
 	for i := range devices {
 		devices[i] = sample(t, 1, fmt.Sprint("d", i), device.EdDSA)
@@ -187,17 +178,17 @@ func addUnderRace(t *testing.T, s stores) {
 	}
 }
 
-func useIsFenced(t *testing.T, s stores) {
+func useIsFenced(t *testing.T, s stores, _ commit.Committer) {
 	ctx, at := t.Context(), usertest.Now.Add(time.Hour)
 	d, off := sample(t, 1, "d1", device.ES256), sample(t, 1, "d2", device.ES256)
 	off.Status = "BLOCKED"
-	must(t, s.Commit(ctx, device.Add{Device: d}, device.Add{Device: off}))
-	must(t, s.Commit(ctx, device.Use{UserID: userID(1), ID: "d1", At: at}))
-	must(t, s.Commit(ctx, device.Use{UserID: userID(1), ID: "d1", At: at})) // not a fence on how often
+	storetest.Must(t, s.Commit(ctx, device.Add{Device: d}, device.Add{Device: off}))
+	storetest.Must(t, s.Commit(ctx, device.Use{UserID: userID(1), ID: "d1", At: at}))
+	storetest.Must(t, s.Commit(ctx, device.Use{UserID: userID(1), ID: "d1", At: at})) // not a fence on how often
 	if got, err := s.Get(ctx, "d1"); err != nil || !got.LastUsedAt.Equal(at) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	must(t, s.Commit(ctx, device.Remove{UserID: userID(1), ID: "d1"}))
+	storetest.Must(t, s.Commit(ctx, device.Remove{UserID: userID(1), ID: "d1"}))
 	for _, w := range []device.Use{{UserID: userID(1), ID: "d1", At: at}, {UserID: userID(2), ID: "d2", At: at}, {UserID: userID(1), ID: "d2", At: at}} {
 		if err := s.Commit(ctx, w); !errors.Is(err, commit.ErrFenced) {
 			t.Errorf("%+v: %v", w, err)
@@ -205,7 +196,7 @@ func useIsFenced(t *testing.T, s stores) {
 	}
 }
 
-func seenOnce(t *testing.T, s stores) {
+func seenOnce(t *testing.T, s stores, _ commit.Committer) {
 	ctx, now := t.Context(), usertest.Now
 	see := func(id string, at time.Time) error {
 		return s.Commit(ctx, device.See{ID: id, At: at, Until: at.Add(10 * time.Minute)})
@@ -222,14 +213,14 @@ func seenOnce(t *testing.T, s stores) {
 			t.Errorf("%s after %v: %v", c.id, c.after, err)
 		}
 	}
-	must(t, s.Purge(ctx, now.Add(10*time.Minute))) // b, not a
+	storetest.Must(t, s.Purge(ctx, now.Add(10*time.Minute))) // b, not a
 	if err := see("a", now.Add(11*time.Minute)); !errors.Is(err, commit.ErrFenced) {
 		t.Errorf("a was purged: %v", err)
 	}
-	must(t, see("b", now))
+	storetest.Must(t, see("b", now))
 }
 
-func seenUnderRace(t *testing.T, s stores) {
+func seenUnderRace(t *testing.T, s stores, _ commit.Committer) {
 	for _, id := range []string{"a", "b"} {
 		if made := race(t, s, func(int) []commit.Write {
 			return []commit.Write{device.See{ID: id, At: usertest.Now, Until: usertest.Now.Add(time.Minute)}}

@@ -9,43 +9,21 @@ import (
 	"testing"
 
 	"castellan/domain/commit"
-	"castellan/domain/commit/committest"
 	"castellan/domain/fault"
 	"castellan/domain/firewall"
+	"castellan/domain/storetest"
 )
 
 // Run checks a store. open returns an empty one and the committer whose
 // transactions it joins; both end with the test.
-func Run(t *testing.T, open func(*testing.T) (firewall.Store, commit.Committer)) {
-	for _, c := range []struct {
-		name string
-		run  func(*testing.T, firewall.Store, commit.Committer)
-	}{
-		{"RoundTrip", roundTrip},
-		{"LabelsAreUnique", labelsAreUnique},
-		{"Change", change},
-		{"ChangesDoNotOverlap", changesDoNotOverlap},
-		{"JoinsTransactions", joinsTransactions},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			s, tx := open(t)
-			c.run(t, s, tx)
-		})
-	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func wants(t *testing.T, err error, code fault.Code) {
-	t.Helper()
-	if fault.CodeOf(err) != code {
-		t.Errorf("got %v, want %s", err, code)
-	}
+func Run(t *testing.T, open storetest.Open[firewall.Store]) {
+	storetest.Run(t, open, storetest.Cases[firewall.Store]{
+		"RoundTrip":           roundTrip,
+		"LabelsAreUnique":     labelsAreUnique,
+		"Change":              change,
+		"ChangesDoNotOverlap": changesDoNotOverlap,
+		"JoinsTransactions":   joinsTransactions,
+	})
 }
 
 func rule(label string) firewall.Rule {
@@ -56,7 +34,7 @@ func rule(label string) firewall.Rule {
 func rules(t *testing.T, s firewall.Store) []firewall.Rule {
 	t.Helper()
 	all, err := s.Rules(t.Context(), firewall.Query{})
-	must(t, err)
+	storetest.Must(t, err)
 	return all
 }
 
@@ -72,7 +50,7 @@ func roundTrip(t *testing.T, s firewall.Store, _ commit.Committer) {
 			Status: firewall.Active},
 	}
 	for _, r := range all {
-		must(t, s.Add(t.Context(), r))
+		storetest.Must(t, s.Add(t.Context(), r))
 	}
 	for _, c := range []struct {
 		q    firewall.Query
@@ -85,7 +63,7 @@ func roundTrip(t *testing.T, s firewall.Store, _ commit.Committer) {
 		{firewall.Query{AppID: new("")}, []firewall.Rule{}},
 	} {
 		got, err := s.Rules(t.Context(), c.q)
-		must(t, err)
+		storetest.Must(t, err)
 		if !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%+v:\n got %+v\nwant %+v", c.q, got, c.want)
 		}
@@ -96,14 +74,14 @@ const racers = 8
 
 func labelsAreUnique(t *testing.T, s firewall.Store, _ commit.Committer) {
 	apps := []string{"API", "WEB"}
-	if n := committest.Race(t, racers, fault.RecordAlreadyExist, func(i int) error {
+	if n := storetest.Race(t, racers, fault.RecordAlreadyExist, func(i int) error {
 		r := rule("same")
 		r.AppID = apps[i%2] // one label over all applications (D-WAF-09)
 		return s.Add(t.Context(), r)
 	}); n != 1 {
 		t.Errorf("%d of %d rules were added", n, racers)
 	}
-	must(t, s.Add(t.Context(), rule("Same")))
+	storetest.Must(t, s.Add(t.Context(), rule("Same")))
 	if n := len(rules(t, s)); n != 2 {
 		t.Errorf("%d rules", n)
 	}
@@ -111,9 +89,9 @@ func labelsAreUnique(t *testing.T, s firewall.Store, _ commit.Committer) {
 
 func change(t *testing.T, s firewall.Store, _ commit.Committer) {
 	ctx := t.Context()
-	must(t, s.Add(ctx, rule("a")))
-	must(t, s.Add(ctx, rule("b")))
-	wants(t, s.Change(ctx, "c", func(r firewall.Rule) (firewall.Rule, error) { t.Error("called"); return r, nil }), fault.RecordNotFound)
+	storetest.Must(t, s.Add(ctx, rule("a")))
+	storetest.Must(t, s.Add(ctx, rule("b")))
+	storetest.Wants(t, s.Change(ctx, "c", func(r firewall.Rule) (firewall.Rule, error) { t.Error("called"); return r, nil }), fault.RecordNotFound)
 	refusal := errors.New("no")
 	if err := s.Change(ctx, "a", func(r firewall.Rule) (firewall.Rule, error) { r.Status = firewall.Inactive; return r, refusal }); !errors.Is(err, refusal) {
 		t.Errorf("got %v", err)
@@ -123,7 +101,7 @@ func change(t *testing.T, s firewall.Store, _ commit.Committer) {
 	}
 	next := firewall.Rule{AppID: "WEB", Label: "z", Type: firewall.Blacklist, ExpireAt: 7, EntityType: firewall.UserID, Entities: []string{"x"}, Resources: []string{},
 		AllResources: true, Status: firewall.Inactive, DryRun: true, PeriodMs: new(int64(5)), Limit: new(int64(6))}
-	must(t, s.Change(ctx, "a", func(r firewall.Rule) (firewall.Rule, error) {
+	storetest.Must(t, s.Change(ctx, "a", func(r firewall.Rule) (firewall.Rule, error) {
 		if !r.Equal(rule("a")) {
 			t.Errorf("change got %+v", r)
 		}
@@ -138,8 +116,8 @@ func change(t *testing.T, s firewall.Store, _ commit.Committer) {
 
 // No change is lost between the reading and the saving of another.
 func changesDoNotOverlap(t *testing.T, s firewall.Store, _ commit.Committer) {
-	must(t, s.Add(t.Context(), rule("a")))
-	if n := committest.Race(t, racers, "", func(int) error {
+	storetest.Must(t, s.Add(t.Context(), rule("a")))
+	if n := storetest.Race(t, racers, "", func(int) error {
 		return s.Change(t.Context(), "a", func(r firewall.Rule) (firewall.Rule, error) { r.Limit = new(*r.Limit + 1); return r, nil })
 	}); n != racers {
 		t.Errorf("%d of %d changes were made", n, racers)
@@ -151,10 +129,10 @@ func changesDoNotOverlap(t *testing.T, s firewall.Store, _ commit.Committer) {
 
 func joinsTransactions(t *testing.T, s firewall.Store, tx commit.Committer) {
 	undone := errors.New("undone")
-	must(t, s.Add(t.Context(), rule("a")))
+	storetest.Must(t, s.Add(t.Context(), rule("a")))
 	err := tx.InTx(t.Context(), func(ctx context.Context) error {
-		must(t, s.Add(ctx, rule("b")))
-		must(t, s.Change(ctx, "a", func(r firewall.Rule) (firewall.Rule, error) { r.DryRun = true; return r, nil }))
+		storetest.Must(t, s.Add(ctx, rule("b")))
+		storetest.Must(t, s.Change(ctx, "a", func(r firewall.Rule) (firewall.Rule, error) { r.DryRun = true; return r, nil }))
 		if all, err := s.Rules(ctx, firewall.Query{}); err != nil || len(all) != 2 || !all[0].DryRun {
 			t.Errorf("inside: %+v, %v", all, err)
 		}

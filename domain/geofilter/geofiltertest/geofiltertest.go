@@ -18,25 +18,30 @@ import (
 	"castellan/domain/geo"
 	"castellan/domain/geofilter"
 	"castellan/domain/session"
+	"castellan/domain/storetest"
 	"castellan/domain/user"
 	"castellan/domain/user/usertest"
 )
 
-// New opens empty stores.
-type New func(t *testing.T) (geofilter.Store, user.Store, commit.Committer)
+// Stores are an empty store and the accounts beside it.
+type Stores struct {
+	geofilter.Store
+	Users user.Store
+}
 
-// TestStore runs the suite.
-func TestStore(t *testing.T, open New) {
+// Run runs the suite.
+func Run(t *testing.T, open storetest.Open[Stores]) {
 	for name, test := range map[string]func(*testing.T, *bench){
 		"filter": testFilter, "refusals": testRefusals, "race": testRace, "clear": testClear, "live": testLive,
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := &bench{now: time.UnixMilli(1_700_000_000_000)}
-			b.store, b.users, b.commit = open(t)
+			s, c := open(t)
+			b.store, b.users, b.commit = s.Store, s.Users, c
 			b.svc = &geofilter.Service{Store: b.store, Users: b.users, Commit: b.commit, Now: func() time.Time { return b.now }}
 			for n := 1; n <= 3; n++ {
 				b.ids = append(b.ids, usertest.Sample(n).ID)
-				must(t, b.commit.Commit(t.Context(), usertest.Sample(n)))
+				storetest.Must(t, b.commit.Commit(t.Context(), usertest.Sample(n)))
 			}
 			test(t, b)
 		})
@@ -50,13 +55,6 @@ type bench struct {
 	svc    *geofilter.Service
 	now    time.Time
 	ids    []string
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // run carries an action out as the owner of a challenge does: its writes commit
@@ -80,20 +78,20 @@ func (b *bench) run(ctx context.Context, a challenge.Action, userID, code string
 func (b *bench) user(t *testing.T, n int) user.User {
 	t.Helper()
 	u, err := b.users.Get(t.Context(), b.ids[n])
-	must(t, err)
+	storetest.Must(t, err)
 	return u
 }
 
 // change is a completed change of account n.
 func (b *bench) change(t *testing.T, a challenge.Action, n int, code string) {
 	t.Helper()
-	must(t, b.run(t.Context(), a, b.ids[n], code, b.user(t, n).CV))
+	storetest.Must(t, b.run(t.Context(), a, b.ids[n], code, b.user(t, n).CV))
 }
 
 func (b *bench) codes(t *testing.T, n int) (codes []string) {
 	t.Helper()
 	all, err := b.svc.List(t.Context(), b.ids[n])
-	must(t, err)
+	storetest.Must(t, err)
 	for _, c := range all {
 		codes = append(codes, c.Code)
 	}
@@ -115,14 +113,14 @@ func testFilter(t *testing.T, b *bench) {
 		t.Errorf("countries %q, sv %d, cv %d after %d", u.Countries, u.SV, u.CV, before.CV)
 	}
 	all, err := b.svc.List(t.Context(), b.ids[0])
-	must(t, err)
+	storetest.Must(t, err)
 	if len(all) != 2 || all[0].Code != "TR" || all[1].Code != "DE" || all[0].UserID != b.ids[0] || !all[1].CreatedAt.Equal(b.now) || !all[1].UpdatedAt.Equal(b.now) || all[0].ID >= all[1].ID {
 		t.Errorf("records %+v", all)
 	}
 	b.change(t, b.svc.RemoveAction(), 0, "DE")
 	b.change(t, b.svc.AddAction(), 0, "DE")
 	again, err := b.svc.List(t.Context(), b.ids[0])
-	must(t, err)
+	storetest.Must(t, err)
 	if len(again) != 2 || again[1].ID <= all[1].ID {
 		t.Errorf("records %+v", again)
 	}
@@ -233,16 +231,16 @@ func testLive(t *testing.T, b *bench) {
 	b.change(t, b.svc.AddAction(), 0, "TR")
 	b.change(t, b.svc.AddAction(), 1, "DE")
 	want(0, "")
-	must(t, l.Load(ctx))
+	storetest.Must(t, l.Load(ctx))
 	want(0, "TR")
 	want(1, "DE")
 	want(2, "")
 	b.change(t, b.svc.AddAction(), 1, "NL")
 	b.change(t, b.svc.RemoveAction(), 0, "TR")
 	want(1, "DE")
-	must(t, l.Follow(ctx, b.ids[0]))
-	must(t, l.Follow(ctx, b.ids[1]))
-	must(t, l.Follow(ctx, "nobody"))
+	storetest.Must(t, l.Follow(ctx, b.ids[0]))
+	storetest.Must(t, l.Follow(ctx, b.ids[1]))
+	storetest.Must(t, l.Follow(ctx, "nobody"))
 	want(0, "")
 	want(1, "DE,NL")
 
@@ -253,6 +251,6 @@ func testLive(t *testing.T, b *bench) {
 	l.Told(user.SetCountries{UserID: b.ids[2], CV: cv + 2, Countries: ""})
 	l.Told(user.SetCountries{UserID: b.ids[2], CV: cv, Countries: "TR"}) // late
 	want(2, "")
-	must(t, l.Follow(ctx, b.ids[2])) // the database is behind what was told
+	storetest.Must(t, l.Follow(ctx, b.ids[2])) // the database is behind what was told
 	want(2, "")
 }

@@ -10,6 +10,7 @@ import (
 
 	"castellan/domain/fault"
 	"castellan/domain/keyring"
+	"castellan/domain/storetest"
 )
 
 // Run tests a store against the contract of keyring.Store. Every call of open
@@ -35,13 +36,6 @@ func record(id string, p keyring.Purpose, seq int64) keyring.Record {
 	return keyring.Record{ID: id, Purpose: p, Seq: seq, CreatedAt: start, NotBefore: start.Add(keyring.Notice), Wrapped: []byte{0, 1, 0xfe, 0xff, '\'', '?'}, MasterID: "m1"}
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func want(t *testing.T, err error, code fault.Code) {
 	t.Helper()
 	if fault.CodeOf(err) != code {
@@ -52,7 +46,7 @@ func want(t *testing.T, err error, code fault.Code) {
 func keys(t *testing.T, s keyring.Store) []keyring.Record {
 	t.Helper()
 	rs, err := s.Keys(t.Context())
-	must(t, err)
+	storetest.Must(t, err)
 	return rs
 }
 
@@ -76,13 +70,13 @@ func roundTrip(t *testing.T, s keyring.Store) {
 	same(t, s)
 	a, b, c := record("a", keyring.Signing, 2), record("b", keyring.Signing, 1), record("c", keyring.Auditing, 1)
 	b.RetiredAt = start.Add(time.Hour)
-	must(t, s.Add(t.Context(), a, b, c))
+	storetest.Must(t, s.Add(t.Context(), a, b, c))
 	same(t, s, c, b, a) // by purpose and seq
 }
 
 func taken(t *testing.T, s keyring.Store) {
 	a := record("a", keyring.Signing, 1)
-	must(t, s.Add(t.Context(), a))
+	storetest.Must(t, s.Add(t.Context(), a))
 	want(t, s.Add(t.Context(), record("b", keyring.Sealing, 1), record("a", keyring.Hashing, 1)), fault.RecordAlreadyExist)
 	want(t, s.Add(t.Context(), record("b", keyring.Sealing, 1), record("c", keyring.Signing, 1)), fault.RecordAlreadyExist)
 	same(t, s, a) // all or none
@@ -90,18 +84,18 @@ func taken(t *testing.T, s keyring.Store) {
 
 func rotate(t *testing.T, s keyring.Store) {
 	a, b := record("a", keyring.Signing, 1), record("b", keyring.Signing, 2)
-	must(t, s.Add(t.Context(), a))
+	storetest.Must(t, s.Add(t.Context(), a))
 	a.RetiredAt = start.Add(time.Hour)
 	want(t, s.Rotate(t.Context(), b, a, record("zz", keyring.Signing, 9)), fault.RecordNotFound)
 	want(t, s.Rotate(t.Context(), record("b", keyring.Signing, 1), a), fault.RecordAlreadyExist)
 	same(t, s, record("a", keyring.Signing, 1))
-	must(t, s.Rotate(t.Context(), b, a))
+	storetest.Must(t, s.Rotate(t.Context(), b, a))
 	same(t, s, a, b)
 }
 
 func rewrap(t *testing.T, s keyring.Store) {
 	a, b := record("a", keyring.Auditing, 1), record("b", keyring.Signing, 1)
-	must(t, s.Add(t.Context(), a, b))
+	storetest.Must(t, s.Add(t.Context(), a, b))
 	next := func(r keyring.Record) keyring.Record {
 		r.Wrapped, r.MasterID = []byte("again "+r.ID), "m2"
 		return r
@@ -110,13 +104,13 @@ func rewrap(t *testing.T, s keyring.Store) {
 	want(t, s.Rewrap(t.Context(), "m0", []keyring.Record{next(a), next(b)}), fault.InvalidState) // not theirs
 	want(t, s.Rewrap(t.Context(), "m1", []keyring.Record{next(a), next(b), next(record("c", keyring.Sealing, 1))}), fault.InvalidState)
 	same(t, s, a, b)
-	must(t, s.Rewrap(t.Context(), "m1", []keyring.Record{next(a), next(b)}))
+	storetest.Must(t, s.Rewrap(t.Context(), "m1", []keyring.Record{next(a), next(b)}))
 	same(t, s, next(a), next(b))
 }
 
 func oneMaster(t *testing.T, s keyring.Store) {
 	a := record("a", keyring.Signing, 1)
-	must(t, s.Add(t.Context(), a))
+	storetest.Must(t, s.Add(t.Context(), a))
 	other := record("b", keyring.Signing, 2)
 	other.MasterID = "m2"
 	want(t, s.Add(t.Context(), other), fault.InvalidState)
@@ -154,10 +148,10 @@ func raceFirst(t *testing.T, s keyring.Store) {
 	if !reflect.DeepEqual(count, map[keyring.Purpose]int{keyring.Signing: 1, keyring.Sealing: 1, keyring.Hashing: 1, keyring.Auditing: 1}) {
 		t.Fatalf("keys by purpose: %v", count)
 	}
-	must(t, errs[0])
+	storetest.Must(t, errs[0])
 	sealed := keepers[0].Ring().Seal([]byte("plain"), []byte("row"))
 	for i, k := range keepers {
-		must(t, errs[i])
+		storetest.Must(t, errs[i])
 		if plain, err := k.Ring().Open(sealed, []byte("row")); err != nil || string(plain) != "plain" {
 			t.Errorf("process %d opens %q, %v", i, plain, err)
 		}
@@ -171,7 +165,7 @@ func raceRotations(t *testing.T, s keyring.Store) {
 	for i := range keepers {
 		var err error
 		keepers[i], err = keyring.Open(t.Context(), s, file, true, time.Now)
-		must(t, err)
+		storetest.Must(t, err)
 	}
 	var errs [6]error
 	together(len(keepers), func(i int) {
@@ -204,7 +198,7 @@ func raceMaster(t *testing.T, s keyring.Store) {
 	for i := range keepers {
 		var err error
 		keepers[i], err = keyring.Open(t.Context(), s, file, true, time.Now)
-		must(t, err)
+		storetest.Must(t, err)
 	}
 	var errs [6]error
 	together(len(keepers), func(i int) {
@@ -226,5 +220,5 @@ func raceMaster(t *testing.T, s keyring.Store) {
 		t.Errorf("%d keys, want 4 and %d new ones", n, made)
 	}
 	_, err := keyring.Open(t.Context(), s, file, false, time.Now)
-	must(t, err)
+	storetest.Must(t, err)
 }

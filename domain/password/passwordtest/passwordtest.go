@@ -14,46 +14,28 @@ import (
 	"castellan/domain/commit"
 	"castellan/domain/fault"
 	"castellan/domain/password"
+	"castellan/domain/storetest"
 )
-
-// Open returns an empty store and what commits to it, both closed when the
-// test ends.
-type Open func(t *testing.T) (password.GuardStore, commit.Committer)
 
 var now = time.UnixMilli(1_700_000_000_000).UTC()
 
-// TestStore checks an implementation of password.GuardStore and of the
+// Run checks an implementation of password.GuardStore and of the
 // package's writes.
-func TestStore(t *testing.T, open Open) {
-	for _, test := range []struct {
-		name string
-		run  func(*testing.T, password.GuardStore, commit.Committer)
-	}{
-		{"RoundTrip", roundTrip},
-		{"FenceUnderRace", fenceUnderRace},
-		{"FirstRowUnderRace", firstRowUnderRace},
-		{"LimitUnderRace", limitUnderRace},
-		{"Clear", clearGuard},
-		{"Purge", purge},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			s, c := open(t)
-			test.run(t, s, c)
-		})
-	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+func Run(t *testing.T, open storetest.Open[password.GuardStore]) {
+	storetest.Run(t, open, storetest.Cases[password.GuardStore]{
+		"RoundTrip":         roundTrip,
+		"FenceUnderRace":    fenceUnderRace,
+		"FirstRowUnderRace": firstRowUnderRace,
+		"LimitUnderRace":    limitUnderRace,
+		"Clear":             clearGuard,
+		"Purge":             purge,
+	})
 }
 
 func load(t *testing.T, s password.GuardStore, key string) password.Guard {
 	t.Helper()
 	g, err := s.Guard(t.Context(), key)
-	must(t, err)
+	storetest.Must(t, err)
 	return g
 }
 
@@ -69,11 +51,11 @@ func roundTrip(t *testing.T, s password.GuardStore, c commit.Committer) {
 	}
 	for i, prefix := range []string{"203.0.113.9/32", "2001:db8:1:2::/64", ""} {
 		next, err := g.Charge(now.Add(time.Duration(i)), r, prefix)
-		must(t, err)
+		storetest.Must(t, err)
 		if i == 1 {
 			next = next.Refund(now, r, prefix)
 		}
-		must(t, c.Commit(ctx, save(next)))
+		storetest.Must(t, c.Commit(ctx, save(next)))
 		got := load(t, s, "?'key")
 		next.Version = g.Version + 1
 		if !reflect.DeepEqual(got, next) {
@@ -89,7 +71,7 @@ func roundTrip(t *testing.T, s password.GuardStore, c commit.Committer) {
 // Every write that was acknowledged is in the row, and nothing else.
 func fenceUnderRace(t *testing.T, s password.GuardStore, c commit.Committer) {
 	ctx := t.Context()
-	must(t, c.Commit(ctx, save(load(t, s, "u"))))
+	storetest.Must(t, c.Commit(ctx, save(load(t, s, "u"))))
 	var wg sync.WaitGroup
 	var won atomic.Int32
 	for i := range 100 {
@@ -163,14 +145,14 @@ func limitUnderRace(t *testing.T, s password.GuardStore, c commit.Committer) {
 
 func clearGuard(t *testing.T, s password.GuardStore, c commit.Committer) {
 	ctx := t.Context()
-	must(t, c.Commit(ctx, password.ClearGuard{Key: "nobody"}))
+	storetest.Must(t, c.Commit(ctx, password.ClearGuard{Key: "nobody"}))
 	if g := load(t, s, "nobody"); g.Version != 0 {
 		t.Errorf("clearing made a row: %+v", g)
 	}
 	g := password.Guard{Key: "u", Tries: []password.Try{{At: 1, Prefix: "p"}}, Good: []password.Good{{Prefix: "q", At: 1}}}
-	must(t, c.Commit(ctx, save(g), save(password.Guard{Key: "v", Tries: g.Tries})))
+	storetest.Must(t, c.Commit(ctx, save(g), save(password.Guard{Key: "v", Tries: g.Tries})))
 	stale := load(t, s, "u")
-	must(t, c.Commit(ctx, password.ClearGuard{Key: "u"}))
+	storetest.Must(t, c.Commit(ctx, password.ClearGuard{Key: "u"}))
 	if g := load(t, s, "u"); len(g.Tries)+len(g.Good) != 0 || g.Version != 2 {
 		t.Errorf("after clearing %+v", g)
 	}
@@ -186,9 +168,9 @@ func purge(t *testing.T, s password.GuardStore, c commit.Committer) {
 	ctx := t.Context()
 	for i := range 5 {
 		g := password.Guard{Key: fmt.Sprint("u", i), Tries: []password.Try{{At: now.Add(time.Duration(i) * time.Hour).UnixMilli(), Prefix: "p"}}}
-		must(t, c.Commit(ctx, save(g)))
+		storetest.Must(t, c.Commit(ctx, save(g)))
 	}
-	must(t, s.Purge(ctx, now.Add(26*time.Hour)))
+	storetest.Must(t, s.Purge(ctx, now.Add(26*time.Hour)))
 	for i := range 5 {
 		if g := load(t, s, fmt.Sprint("u", i)); (g.Version == 0) != (i < 2) {
 			t.Errorf("the row of %d hours: %+v", i, g)

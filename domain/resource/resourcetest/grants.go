@@ -6,11 +6,11 @@ import (
 	"time"
 
 	"castellan/domain/commit"
-	"castellan/domain/commit/committest"
 	"castellan/domain/fault"
 	"castellan/domain/page"
 	"castellan/domain/page/pagetest"
 	"castellan/domain/resource"
+	"castellan/domain/storetest"
 	"castellan/domain/user"
 	"castellan/domain/user/usertest"
 )
@@ -20,36 +20,36 @@ func grants(t *testing.T, s resource.Store, _ commit.Committer) {
 	a := kind(t, s, resource.API, "GET")
 	x, y, r, q := thing(t, s, a, "GET /x"), thing(t, s, a, "GET /y"), role(t, s, "r"), role(t, s, "q")
 	first, err := s.SetGrant(ctx, r, x, resource.Allow, now)
-	must(t, err)
+	storetest.Must(t, err)
 	second, err := s.SetGrant(ctx, q, y, resource.Audit, now)
-	must(t, err)
+	storetest.Must(t, err)
 	again, err := s.SetGrant(ctx, r, x, resource.Deny, now.Add(time.Second))
-	must(t, err)
+	storetest.Must(t, err)
 	if first == second || again != first {
 		t.Errorf("ids %d, %d, then %d", first, second, again)
 	}
 	gs, err := s.Grants(ctx, resource.GrantQuery{})
-	must(t, err)
+	storetest.Must(t, err)
 	line := func(id, roleID int64, role string, resourceID int64, code string, p resource.Permission, at time.Time) resource.Grant {
 		return resource.Grant{ID: id, RoleID: roleID, RoleCode: role, ResourceID: resourceID, ResourceCode: code, Context: resource.API, Permission: p, CreatedAt: at}
 	}
 	both := []resource.Grant{line(first, r, "r", x, "GET /x", resource.Deny, now.Add(time.Second)),
 		line(second, q, "q", y, "GET /y", resource.Audit, now)}
-	same(t, gs, both)
+	storetest.Same(t, gs, both)
 	for _, c := range []struct {
 		q    resource.GrantQuery
 		want []resource.Grant
 	}{{resource.GrantQuery{RoleID: &r}, both[:1]}, {resource.GrantQuery{ResourceID: &y}, both[1:]},
 		{resource.GrantQuery{RoleID: &r, ResourceID: &y}, []resource.Grant{}}} {
 		got, err := s.Grants(ctx, c.q)
-		must(t, err)
-		same(t, got, c.want)
+		storetest.Must(t, err)
+		storetest.Same(t, got, c.want)
 	}
-	must(t, s.RemoveGrant(ctx, r, x, now.Add(time.Minute)))
-	wants(t, s.RemoveGrant(ctx, r, x, now), fault.RecordNotFound)
+	storetest.Must(t, s.RemoveGrant(ctx, r, x, now.Add(time.Minute)))
+	storetest.Wants(t, s.RemoveGrant(ctx, r, x, now), fault.RecordNotFound)
 	gs, err = s.Grants(ctx, resource.GrantQuery{})
-	must(t, err)
-	same(t, gs, []resource.Grant{line(second, q, "q", y, "GET /y", resource.Audit, now)})
+	storetest.Must(t, err)
+	storetest.Same(t, gs, []resource.Grant{line(second, q, "q", y, "GET /y", resource.Audit, now)})
 
 	// Every change left its line, the refused one none.
 	var lines string
@@ -64,13 +64,13 @@ func grants(t *testing.T, s resource.Store, _ commit.Committer) {
 func grantsUnderRace(t *testing.T, s resource.Store, _ commit.Committer) {
 	ctx := t.Context()
 	x, r := thing(t, s, kind(t, s, resource.API, "GET"), "GET /x"), role(t, s, "r")
-	if n := committest.Race(t, racers, "", func(int) error { _, err := s.SetGrant(ctx, r, x, resource.Allow, now); return err }); n != racers {
+	if n := storetest.Race(t, racers, "", func(int) error { _, err := s.SetGrant(ctx, r, x, resource.Allow, now); return err }); n != racers {
 		t.Errorf("%d of %d were set", n, racers)
 	}
 	if gs, err := s.Grants(ctx, resource.GrantQuery{}); err != nil || len(gs) != 1 {
 		t.Errorf("%d grants, %v", len(gs), err)
 	}
-	if n := committest.Race(t, racers, fault.RecordNotFound, func(int) error { return s.RemoveGrant(ctx, r, x, now) }); n != 1 {
+	if n := storetest.Race(t, racers, fault.RecordNotFound, func(int) error { return s.RemoveGrant(ctx, r, x, now) }); n != 1 {
 		t.Errorf("%d of %d took one grant away", n, racers)
 	}
 	if n := len(log(t, s)); n != racers+1 {
@@ -84,7 +84,7 @@ func logPages(t *testing.T, s resource.Store, _ commit.Committer) {
 	x, y, r, q := thing(t, s, a, "GET /x"), thing(t, s, a, "GET /y"), role(t, s, "r"), role(t, s, "q")
 	for i := range 7 {
 		_, err := s.SetGrant(ctx, []int64{r, q}[i%2], []int64{x, y}[i%3%2], resource.Allow, now)
-		must(t, err)
+		storetest.Must(t, err)
 	}
 	all := log(t, s)
 	for i := 1; i < len(all); i++ {
@@ -117,7 +117,7 @@ func is(wanted *int64, id int64) bool { return wanted == nil || *wanted == id }
 func log(t *testing.T, s resource.Store) []resource.LogEntry {
 	t.Helper()
 	all, err := s.Log(t.Context(), resource.LogQuery{}, page.Query[resource.LogPlace]{})
-	must(t, err)
+	storetest.Must(t, err)
 	return all.Records
 }
 
@@ -125,7 +125,7 @@ func members(t *testing.T, s resource.Store, c commit.Committer) {
 	ctx := t.Context()
 	give := func(id string, role string, sec int) resource.Member {
 		at := now.Add(time.Duration(sec) * time.Second)
-		must(t, c.Commit(ctx, user.Grant{UserID: id, Role: role, At: at}))
+		storetest.Must(t, c.Commit(ctx, user.Grant{UserID: id, Role: role, At: at}))
 		return resource.Member{UserID: id, RoleCode: role, CreatedAt: at}
 	}
 	a, b, d, e := give("u1", "r", 0), give("u2", "r", 5), give("u1", "q", 5), give("u3", "q", 9)
@@ -148,21 +148,21 @@ func heldByAnother(t *testing.T, s resource.Store, c commit.Committer) {
 	held := func(except string, demo bool) bool {
 		t.Helper()
 		ok, err := s.HeldByAnother(ctx, "admin", except, demo)
-		must(t, err)
+		storetest.Must(t, err)
 		return ok
 	}
 	a, b, d := usertest.Sample(1), usertest.Sample(2), usertest.Sample(3)
 	a.Roles, b.Roles, d.Roles = []string{"admin"}, []string{"admin", "other"}, []string{"admin"}
 	b.Status, d.Demo = user.Blocked, true
-	must(t, c.Commit(ctx, a))
+	storetest.Must(t, c.Commit(ctx, a))
 	if held(a.ID, true) || !held("somebody", false) {
 		t.Error("with one administrator")
 	}
-	must(t, c.Commit(ctx, b))
+	storetest.Must(t, c.Commit(ctx, b))
 	if held(a.ID, true) {
 		t.Error("a blocked account counts")
 	}
-	must(t, c.Commit(ctx, d))
+	storetest.Must(t, c.Commit(ctx, d))
 	if !held(a.ID, true) || held(a.ID, false) {
 		t.Error("a demonstration account counts, or does not, where it should not, or should")
 	}

@@ -7,69 +7,35 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"testing"
 	"time"
 
 	"castellan/domain/commit"
-	"castellan/domain/commit/committest"
 	"castellan/domain/fault"
 	"castellan/domain/page"
 	"castellan/domain/resource"
+	"castellan/domain/storetest"
 	"castellan/domain/user/usertest"
 )
 
-// Open returns an empty store and what commits to it and to the accounts
-// beside it, both closed when the test ends.
-type Open func(t *testing.T) (resource.Store, commit.Committer)
-
-// TestStore checks an implementation of resource.Store.
-func TestStore(t *testing.T, open Open) {
-	for _, test := range []struct {
-		name string
-		run  func(*testing.T, resource.Store, commit.Committer)
-	}{
-		{"Empty", empty},
-		{"RoundTrip", roundTrip},
-		{"Save", save},
-		{"Remove", remove},
-		{"UniqueUnderRace", uniqueUnderRace},
-		{"Grants", grants},
-		{"GrantsUnderRace", grantsUnderRace},
-		{"LogPages", logPages},
-		{"Members", members},
-		{"HeldByAnother", heldByAnother},
-		{"LockUnderRace", lockUnderRace},
-		{"LockWaits", lockWaits},
-		{"JoinsTransactions", joinsTransactions},
-		{"Sync", fromTable},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			s, c := open(t)
-			test.run(t, s, c)
-		})
-	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func wants(t *testing.T, err error, code fault.Code) {
-	t.Helper()
-	if fault.CodeOf(err) != code {
-		t.Errorf("got %v, want %s", err, code)
-	}
-}
-
-func same(t *testing.T, got, want any) {
-	t.Helper()
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("\n got %+v\nwant %+v", got, want)
-	}
+// Run checks an implementation of resource.Store.
+func Run(t *testing.T, open storetest.Open[resource.Store]) {
+	storetest.Run(t, open, storetest.Cases[resource.Store]{
+		"Empty":             empty,
+		"RoundTrip":         roundTrip,
+		"Save":              save,
+		"Remove":            remove,
+		"UniqueUnderRace":   uniqueUnderRace,
+		"Grants":            grants,
+		"GrantsUnderRace":   grantsUnderRace,
+		"LogPages":          logPages,
+		"Members":           members,
+		"HeldByAnother":     heldByAnother,
+		"LockUnderRace":     lockUnderRace,
+		"LockWaits":         lockWaits,
+		"JoinsTransactions": joinsTransactions,
+		"Sync":              fromTable,
+	})
 }
 
 var now = usertest.Now
@@ -82,21 +48,21 @@ func stamp(n int) resource.Stamp {
 func kind(t *testing.T, s resource.Store, c resource.Context, code string) int64 {
 	t.Helper()
 	id, err := s.AddType(t.Context(), resource.Type{Name: code, Code: code, Context: c, Status: resource.Active, Stamp: stamp(1)})
-	must(t, err)
+	storetest.Must(t, err)
 	return id
 }
 
 func thing(t *testing.T, s resource.Store, typeID int64, code string) int64 {
 	t.Helper()
 	id, err := s.AddResource(t.Context(), resource.Resource{Name: code, Code: code, Context: resource.API, TypeID: typeID, Stamp: stamp(1)})
-	must(t, err)
+	storetest.Must(t, err)
 	return id
 }
 
 func role(t *testing.T, s resource.Store, code string) int64 {
 	t.Helper()
 	id, err := s.AddRole(t.Context(), resource.Role{Code: code, Name: code, CreatedAt: now})
-	must(t, err)
+	storetest.Must(t, err)
 	return id
 }
 
@@ -107,7 +73,7 @@ func empty(t *testing.T, s resource.Store, _ commit.Committer) {
 	roles, e3 := s.Roles(ctx)
 	gs, e4 := s.Grants(ctx, resource.GrantQuery{})
 	ms, e5 := s.Members(ctx, resource.MemberQuery{}, page.Query[resource.Member]{})
-	must(t, errors.Join(e1, e2, e3, e4, e5))
+	storetest.Must(t, errors.Join(e1, e2, e3, e4, e5))
 	if len(types)+len(resources)+len(roles)+len(gs)+len(log(t, s))+len(ms.Records) != 0 {
 		t.Error("an empty store holds something")
 	}
@@ -121,7 +87,7 @@ func roundTrip(t *testing.T, s resource.Store, _ commit.Committer) {
 	}
 	for i := range types {
 		id, err := s.AddType(ctx, types[i])
-		must(t, err)
+		storetest.Must(t, err)
 		types[i].ID = id
 	}
 	resources := []resource.Resource{
@@ -131,27 +97,27 @@ func roundTrip(t *testing.T, s resource.Store, _ commit.Committer) {
 	}
 	for i := range resources {
 		id, err := s.AddResource(ctx, resources[i])
-		must(t, err)
+		storetest.Must(t, err)
 		resources[i].ID, resources[i].TypeCode = id, "GET"
 	}
 	roles := []resource.Role{{Code: "z", Name: "Z", CreatedAt: now}, {Code: "a", Name: "A", CreatedAt: now.Add(time.Hour)}}
 	for i := range roles {
 		id, err := s.AddRole(ctx, roles[i])
-		must(t, err)
+		storetest.Must(t, err)
 		roles[i].ID = id
 	}
 	gotTypes, err := s.Types(ctx)
-	must(t, err)
+	storetest.Must(t, err)
 	gotResources, err := s.Resources(ctx)
-	must(t, err)
+	storetest.Must(t, err)
 	gotRoles, err := s.Roles(ctx)
-	must(t, err)
-	same(t, gotTypes, types)
-	same(t, gotResources, resources)
+	storetest.Must(t, err)
+	storetest.Same(t, gotTypes, types)
+	storetest.Same(t, gotResources, resources)
 	pages, err := s.Resources(ctx, resource.UI)
-	must(t, err)
-	same(t, pages, resources[1:])
-	same(t, gotRoles, roles)
+	storetest.Must(t, err)
+	storetest.Same(t, pages, resources[1:])
+	storetest.Same(t, gotRoles, roles)
 }
 
 func save(t *testing.T, s resource.Store, _ commit.Committer) {
@@ -159,39 +125,39 @@ func save(t *testing.T, s resource.Store, _ commit.Committer) {
 	a, b := kind(t, s, resource.API, "A"), kind(t, s, resource.API, "B")
 	x, y := thing(t, s, a, "X"), thing(t, s, a, "Y")
 	nextType := resource.Type{ID: a, Name: "n", Code: "C", Context: resource.UI, Status: resource.Passive, Actions: json.RawMessage(`[]`), Stamp: stamp(9)}
-	must(t, s.SaveType(ctx, nextType))
+	storetest.Must(t, s.SaveType(ctx, nextType))
 	next := resource.Resource{ID: x, Code: "Z", Name: "n", Status: resource.Active, TypeID: b, Context: resource.UI, ParentID: y,
 		Actions: json.RawMessage(`1`), MenuItem: json.RawMessage(`2`), Stamp: stamp(9)}
-	must(t, s.SaveResource(ctx, next))
+	storetest.Must(t, s.SaveResource(ctx, next))
 	types, err := s.Types(ctx)
-	must(t, err)
+	storetest.Must(t, err)
 	all, err := s.Resources(ctx)
-	must(t, err)
+	storetest.Must(t, err)
 	// Who made it stays.
 	nextType.CreatedBy, nextType.CreatedAt = stamp(1).CreatedBy, stamp(1).CreatedAt
 	next.CreatedBy, next.CreatedAt, next.TypeCode = stamp(1).CreatedBy, stamp(1).CreatedAt, "B"
-	same(t, types[0], nextType)
-	same(t, all[0], next)
+	storetest.Same(t, types[0], nextType)
+	storetest.Same(t, all[0], next)
 	if types[1].Code != "B" || all[1].Code != "Y" {
 		t.Error("another record changed")
 	}
 
-	wants(t, s.SaveType(ctx, resource.Type{ID: b, Code: "C", Context: resource.UI}), fault.RecordAlreadyExist)
-	wants(t, s.SaveResource(ctx, resource.Resource{ID: y, Code: "Z", Context: resource.UI, TypeID: b}), fault.RecordAlreadyExist)
-	wants(t, s.SaveType(ctx, resource.Type{ID: b + 100, Code: "D"}), fault.RecordNotFound)
-	wants(t, s.SaveResource(ctx, resource.Resource{ID: y + 100, Code: "D", TypeID: b}), fault.RecordNotFound)
+	storetest.Wants(t, s.SaveType(ctx, resource.Type{ID: b, Code: "C", Context: resource.UI}), fault.RecordAlreadyExist)
+	storetest.Wants(t, s.SaveResource(ctx, resource.Resource{ID: y, Code: "Z", Context: resource.UI, TypeID: b}), fault.RecordAlreadyExist)
+	storetest.Wants(t, s.SaveType(ctx, resource.Type{ID: b + 100, Code: "D"}), fault.RecordNotFound)
+	storetest.Wants(t, s.SaveResource(ctx, resource.Resource{ID: y + 100, Code: "D", TypeID: b}), fault.RecordNotFound)
 }
 
 func remove(t *testing.T, s resource.Store, _ commit.Committer) {
 	ctx := t.Context()
 	a := kind(t, s, resource.API, "A")
 	x, r := thing(t, s, a, "X"), role(t, s, "r")
-	must(t, s.RemoveResource(ctx, x))
-	must(t, s.RemoveType(ctx, a))
-	must(t, s.RemoveRole(ctx, r))
+	storetest.Must(t, s.RemoveResource(ctx, x))
+	storetest.Must(t, s.RemoveType(ctx, a))
+	storetest.Must(t, s.RemoveRole(ctx, r))
 	empty(t, s, nil)
 	for _, err := range []error{s.RemoveResource(ctx, x), s.RemoveType(ctx, a), s.RemoveRole(ctx, r), s.RemoveGrant(ctx, r, x, now)} {
-		wants(t, err, fault.RecordNotFound)
+		storetest.Wants(t, err, fault.RecordNotFound)
 	}
 	if again := kind(t, s, resource.API, "A"); again <= a {
 		t.Errorf("the id %d was given again", again)
@@ -212,7 +178,7 @@ func uniqueUnderRace(t *testing.T, s resource.Store, _ commit.Committer) {
 		},
 		"roles": func() error { _, err := s.AddRole(ctx, resource.Role{Code: "r"}); return err },
 	} {
-		if n := committest.Race(t, racers, fault.RecordAlreadyExist, func(int) error { return do() }); n != 1 {
+		if n := storetest.Race(t, racers, fault.RecordAlreadyExist, func(int) error { return do() }); n != 1 {
 			t.Errorf("%d of %d %s were added", n, racers, what)
 		}
 	}
@@ -222,7 +188,7 @@ func uniqueUnderRace(t *testing.T, s resource.Store, _ commit.Committer) {
 // roles come to be when everybody counts before adding one.
 func lockUnderRace(t *testing.T, s resource.Store, c commit.Committer) {
 	full := fault.New(fault.RecordLimitReached, "full")
-	n := committest.Race(t, racers, fault.RecordLimitReached, func(i int) error {
+	n := storetest.Race(t, racers, fault.RecordLimitReached, func(i int) error {
 		return c.InTx(t.Context(), func(ctx context.Context) error {
 			if err := s.Lock(ctx); err != nil {
 				return err
@@ -277,22 +243,22 @@ func lockWaits(t *testing.T, s resource.Store, c commit.Committer) {
 		}
 		return err
 	})
-	must(t, errors.Join(<-errs, <-errs))
+	storetest.Must(t, errors.Join(<-errs, <-errs))
 }
 
 func joinsTransactions(t *testing.T, s resource.Store, c commit.Committer) {
 	refusal := errors.New("no")
 	err := c.InTx(t.Context(), func(ctx context.Context) error {
-		must(t, s.Lock(ctx))
+		storetest.Must(t, s.Lock(ctx))
 		a, err := s.AddType(ctx, resource.Type{Code: "A"})
-		must(t, err)
+		storetest.Must(t, err)
 		x, err := s.AddResource(ctx, resource.Resource{Code: "X", TypeID: a})
-		must(t, err)
+		storetest.Must(t, err)
 		r, err := s.AddRole(ctx, resource.Role{Code: "r"})
-		must(t, err)
+		storetest.Must(t, err)
 		_, err = s.SetGrant(ctx, r, x, resource.Allow, now)
-		must(t, err)
-		must(t, s.SaveType(ctx, resource.Type{ID: a, Code: "B"}))
+		storetest.Must(t, err)
+		storetest.Must(t, s.SaveType(ctx, resource.Type{ID: a, Code: "B"}))
 		if gs, err := s.Grants(ctx, resource.GrantQuery{}); err != nil || len(gs) != 1 {
 			t.Errorf("a transaction does not see its own grant: %v, %v", gs, err)
 		}
@@ -309,7 +275,7 @@ func fromTable(t *testing.T, s resource.Store, c commit.Committer) {
 	table := resource.Table{{Method: "GET", Path: "/a", Name: "A"}, {Method: "PUT", Path: "/a"}, {Method: "GET", Path: "/2fa", Name: "Socket"}}
 	run := func(tb resource.Table, at time.Time) {
 		t.Helper()
-		must(t, c.InTx(ctx, func(ctx context.Context) error { return resource.Sync(ctx, s, tb, at) }))
+		storetest.Must(t, c.InTx(ctx, func(ctx context.Context) error { return resource.Sync(ctx, s, tb, at) }))
 	}
 	run(table, now)
 	state := func() (types []resource.Type, all []resource.Resource, roles []resource.Role) {
@@ -317,7 +283,7 @@ func fromTable(t *testing.T, s resource.Store, c commit.Committer) {
 		types, e1 := s.Types(ctx)
 		all, e2 := s.Resources(ctx)
 		roles, e3 := s.Roles(ctx)
-		must(t, errors.Join(e1, e2, e3))
+		storetest.Must(t, errors.Join(e1, e2, e3))
 		return types, all, roles
 	}
 	types, all, roles := state()
@@ -339,16 +305,16 @@ func fromTable(t *testing.T, s resource.Store, c commit.Committer) {
 	// Again it changes nothing, not even a stamp.
 	run(table, now.Add(time.Hour))
 	again, allAgain, rolesAgain := state()
-	same(t, again, types)
-	same(t, allAgain, all)
-	same(t, rolesAgain, roles)
+	storetest.Same(t, again, types)
+	storetest.Same(t, allAgain, all)
+	storetest.Same(t, rolesAgain, roles)
 
 	// What was bent is straightened; names and places stay.
 	bent := all[0]
 	bent.Name, bent.Status, bent.TypeID, bent.ParentID = "mine", resource.Passive, types[1].ID, all[1].ID
-	must(t, s.SaveResource(ctx, bent))
+	storetest.Must(t, s.SaveResource(ctx, bent))
 	types[0].Status = resource.Passive
-	must(t, s.SaveType(ctx, types[0]))
+	storetest.Must(t, s.SaveType(ctx, types[0]))
 	run(append(table, resource.Endpoint{Method: "POST", Path: "/new", Name: "New"}), now.Add(time.Hour))
 	types, all, _ = state()
 	if r := all[0]; r.Name != "mine" || r.Status != resource.Active || r.TypeCode != "GET" || r.ParentID != all[1].ID || types[0].Status != resource.Active {

@@ -15,37 +15,30 @@ import (
 	"castellan/domain/fault"
 	"castellan/domain/id"
 	"castellan/domain/session"
+	"castellan/domain/storetest"
 	"castellan/domain/user/usertest"
 )
 
-// Open returns an empty store and what commits to it and to the accounts
-// beside it, both closed when the test ends.
-type Open func(t *testing.T) (session.Store, commit.Committer)
-
 var now = usertest.Now
 
-// TestStore checks an implementation of session.Store and of the package's
+// Run checks an implementation of session.Store and of the package's
 // writes.
-func TestStore(t *testing.T, open Open) {
-	for _, test := range []struct {
-		name string
-		run  func(*testing.T, session.Store, commit.Committer)
-	}{
-		{"RoundTrip", roundTrip},
-		{"OnlyTheLiving", onlyTheLiving},
-		{"EndOnce", endOnce},
-		{"EndAllUnderRace", endAllUnderRace},
-		{"Seen", seen},
-		{"Revoked", revoked},
-		{"Logins", logins},
-		{"Purge", purge},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			s, c := open(t)
-			must(t, c.Commit(t.Context(), usertest.Sample(1), usertest.Sample(2)))
-			test.run(t, s, c)
-		})
+func Run(t *testing.T, open storetest.Open[session.Store]) {
+	beside := func(t *testing.T) (session.Store, commit.Committer) {
+		s, c := open(t)
+		storetest.Must(t, c.Commit(t.Context(), usertest.Sample(1), usertest.Sample(2)))
+		return s, c
 	}
+	storetest.Run(t, beside, storetest.Cases[session.Store]{
+		"RoundTrip":       roundTrip,
+		"OnlyTheLiving":   onlyTheLiving,
+		"EndOnce":         endOnce,
+		"EndAllUnderRace": endAllUnderRace,
+		"Seen":            seen,
+		"Revoked":         revoked,
+		"Logins":          logins,
+		"Purge":           purge,
+	})
 }
 
 var one, two = usertest.Sample(1).ID, usertest.Sample(2).ID
@@ -56,19 +49,12 @@ func sample(n int, userID string) session.Session {
 		Country: "TR", Brand: "Acme'", Model: "X", Description: "Ayşe's phone ?", DeviceID: "dev-1", SV: 1, AMR: []string{"pwd", "otp", "mfa"}}
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func ids(t *testing.T, s session.Store, userID string, at time.Time) []string {
 	t.Helper()
 	list, err := s.List(t.Context(), userID, at, 100)
-	must(t, err)
+	storetest.Must(t, err)
 	n, err := s.Count(t.Context(), userID, at)
-	must(t, err)
+	storetest.Must(t, err)
 	if n != len(list) {
 		t.Errorf("%d are counted and %d listed", n, len(list))
 	}
@@ -81,11 +67,11 @@ func ids(t *testing.T, s session.Store, userID string, at time.Time) []string {
 
 func roundTrip(t *testing.T, s session.Store, c commit.Committer) {
 	ctx, want := t.Context(), sample(1, one)
-	must(t, c.Commit(ctx, session.Add{Session: want}))
+	storetest.Must(t, c.Commit(ctx, session.Add{Session: want}))
 	got, err := s.Get(ctx, one, "s1", now)
-	must(t, err)
+	storetest.Must(t, err)
 	list, err := s.List(ctx, one, now, 10)
-	must(t, err)
+	storetest.Must(t, err)
 	if len(list) != 1 || fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) || fmt.Sprintf("%+v", list[0]) != fmt.Sprintf("%+v", want) {
 		t.Errorf("read back\n%+v\n%+v, want\n%+v", got, list, want)
 	}
@@ -104,7 +90,7 @@ func onlyTheLiving(t *testing.T, s session.Store, c commit.Committer) {
 	ended, expired, older := sample(3, one), sample(4, one), sample(5, one)
 	ended.EndedAt, expired.ExpiresAt, older.SV = now, now.Add(time.Minute), 0
 	for _, x := range []session.Session{sample(1, one), sample(2, one), ended, expired, older, sample(6, two)} {
-		must(t, c.Commit(ctx, session.Add{Session: x}))
+		storetest.Must(t, c.Commit(ctx, session.Add{Session: x}))
 	}
 	if got := ids(t, s, one, now.Add(time.Minute)); !slices.Equal(got, []string{"s2", "s1"}) {
 		t.Errorf("living, newest first: %v", got)
@@ -122,10 +108,10 @@ func onlyTheLiving(t *testing.T, s session.Store, c commit.Committer) {
 
 func endOnce(t *testing.T, s session.Store, c commit.Committer) {
 	ctx := t.Context()
-	must(t, c.Commit(ctx, session.Add{Session: sample(1, one)}, session.Add{Session: sample(2, one)}, session.Add{Session: sample(3, two)}))
-	must(t, c.Commit(ctx, session.End{SessionID: "s1", UserID: one, At: now}, session.End{SessionID: "s3", UserID: one, At: now},
+	storetest.Must(t, c.Commit(ctx, session.Add{Session: sample(1, one)}, session.Add{Session: sample(2, one)}, session.Add{Session: sample(3, two)}))
+	storetest.Must(t, c.Commit(ctx, session.End{SessionID: "s1", UserID: one, At: now}, session.End{SessionID: "s3", UserID: one, At: now},
 		session.End{SessionID: "none", UserID: one, At: now}))
-	must(t, c.Commit(ctx, session.End{SessionID: "s1", UserID: one, At: now.Add(time.Minute)}))
+	storetest.Must(t, c.Commit(ctx, session.End{SessionID: "s1", UserID: one, At: now.Add(time.Minute)}))
 	if got := ids(t, s, one, now); !slices.Equal(got, []string{"s2"}) {
 		t.Errorf("what is left: %v", got)
 	}
@@ -133,7 +119,7 @@ func endOnce(t *testing.T, s session.Store, c commit.Committer) {
 		t.Errorf("another user's session was ended: %v", got)
 	}
 	all, err := s.Revoked(ctx, now)
-	must(t, err)
+	storetest.Must(t, err)
 	if len(all) != 1 || all[0].SessionID != "s1" || !all[0].At.Equal(now) {
 		t.Errorf("a session ends once: %+v", all)
 	}
@@ -143,7 +129,7 @@ func endOnce(t *testing.T, s session.Store, c commit.Committer) {
 // session has.
 func endAllUnderRace(t *testing.T, s session.Store, c commit.Committer) {
 	ctx := t.Context()
-	must(t, c.Commit(ctx, session.Add{Session: sample(1, one)}, session.Add{Session: sample(2, two)}))
+	storetest.Must(t, c.Commit(ctx, session.Add{Session: sample(1, one)}, session.Add{Session: sample(2, two)}))
 	u := usertest.Sample(1).User
 	var wg sync.WaitGroup
 	var won atomic.Int32
@@ -164,13 +150,13 @@ func endAllUnderRace(t *testing.T, s session.Store, c commit.Committer) {
 		t.Errorf("the user's %v, another's %v", a, b)
 	}
 	all, err := s.Revoked(ctx, now)
-	must(t, err)
+	storetest.Must(t, err)
 	if len(all) != 1 || all[0].SessionID != "" || all[0].UserID != one || all[0].SV != 2 || !all[0].At.Equal(now) {
 		t.Errorf("revocations %+v", all)
 	}
 	next := sample(3, one)
 	next.SV = 2
-	must(t, c.Commit(ctx, session.Add{Session: next}))
+	storetest.Must(t, c.Commit(ctx, session.Add{Session: next}))
 	if got := ids(t, s, one, now); !slices.Equal(got, []string{"s3"}) {
 		t.Errorf("after the next login: %v", got)
 	}
@@ -178,13 +164,13 @@ func endAllUnderRace(t *testing.T, s session.Store, c commit.Committer) {
 
 func seen(t *testing.T, s session.Store, c commit.Committer) {
 	ctx := t.Context()
-	must(t, c.Commit(ctx, session.Add{Session: sample(1, one)}, session.Add{Session: sample(2, one)}, session.Add{Session: sample(3, one)}))
+	storetest.Must(t, c.Commit(ctx, session.Add{Session: sample(1, one)}, session.Add{Session: sample(2, one)}, session.Add{Session: sample(3, one)}))
 	later := now.Add(10 * time.Minute)
-	must(t, c.Commit(ctx, session.Seen{SessionID: "s2", At: later}, session.Seen{SessionID: "s1", At: later.Add(time.Second)}, session.Seen{SessionID: "none", At: later}))
-	must(t, c.Commit(ctx, session.Seen{SessionID: "s1", At: now}))
+	storetest.Must(t, c.Commit(ctx, session.Seen{SessionID: "s2", At: later}, session.Seen{SessionID: "s1", At: later.Add(time.Second)}, session.Seen{SessionID: "none", At: later}))
+	storetest.Must(t, c.Commit(ctx, session.Seen{SessionID: "s1", At: now}))
 	for id, want := range map[string]time.Time{"s1": later.Add(time.Second), "s2": later, "s3": sample(3, one).LastSeenAt} {
 		x, err := s.Get(ctx, one, id, now)
-		must(t, err)
+		storetest.Must(t, err)
 		if !x.LastSeenAt.Equal(want) {
 			t.Errorf("%s was last seen at %v, want %v", id, x.LastSeenAt, want)
 		}
@@ -194,13 +180,13 @@ func seen(t *testing.T, s session.Store, c commit.Committer) {
 func revoked(t *testing.T, s session.Store, c commit.Committer) {
 	ctx := t.Context()
 	for i := range 3 {
-		must(t, c.Commit(ctx, session.Add{Session: sample(i, one)}))
-		must(t, c.Commit(ctx, session.End{SessionID: fmt.Sprint("s", i), UserID: one, At: now.Add(time.Duration(i) * time.Minute)}))
+		storetest.Must(t, c.Commit(ctx, session.Add{Session: sample(i, one)}))
+		storetest.Must(t, c.Commit(ctx, session.End{SessionID: fmt.Sprint("s", i), UserID: one, At: now.Add(time.Duration(i) * time.Minute)}))
 	}
-	must(t, c.Commit(ctx, session.EndAll(usertest.Sample(2).User, now.Add(time.Minute))...))
+	storetest.Must(t, c.Commit(ctx, session.EndAll(usertest.Sample(2).User, now.Add(time.Minute))...))
 	for since, want := range map[time.Duration]string{0: "[s0 s1 s2 v2]", time.Minute: "[s1 s2 v2]", time.Minute + time.Millisecond: "[s2]", time.Hour: "[]"} {
 		all, err := s.Revoked(ctx, now.Add(since))
-		must(t, err)
+		storetest.Must(t, err)
 		got := []string{}
 		for _, r := range all {
 			if r.SessionID == "" && r.UserID == two {
@@ -223,16 +209,16 @@ func logins(t *testing.T, s session.Store, c commit.Committer) {
 		{UserID: one, IP: "192.0.2.2"}, {UserID: two, IP: "192.0.2.1"}, {UserID: "", IP: "192.0.2.1"},
 	} {
 		l.ID, l.At = fmt.Sprint("l", i), now.Add(time.Duration(i)*time.Second)
-		must(t, c.Commit(ctx, session.Remember{Login: l}))
+		storetest.Must(t, c.Commit(ctx, session.Remember{Login: l}))
 	}
 	mine, err := s.Logins(ctx, one, 10)
-	must(t, err)
+	storetest.Must(t, err)
 	if len(mine) != 2 || mine[0].ID != "l1" || mine[1] != (session.Login{ID: "l0", UserID: one, At: now, IP: "192.0.2.1", Country: "TR", Brand: "b", Model: "m",
 		Description: "d'", Success: true}) {
 		t.Errorf("by user: %+v", mine)
 	}
 	from, err := s.LoginsFrom(ctx, "192.0.2.1", 2)
-	must(t, err)
+	storetest.Must(t, err)
 	if len(from) != 2 || from[0].ID != "l3" || from[1].ID != "l2" {
 		t.Errorf("by address: %+v", from)
 	}
@@ -244,9 +230,9 @@ func purge(t *testing.T, s session.Store, c commit.Committer) {
 	old.ID, long.ID, young.ID = id.New(now), id.New(now), id.New(now.Add(time.Hour))
 	old.ExpiresAt = now
 	first, last := id.New(now), id.New(now.Add(time.Hour))
-	must(t, c.Commit(ctx, session.Add{Session: old}, session.Add{Session: long}, session.Add{Session: young},
+	storetest.Must(t, c.Commit(ctx, session.Add{Session: old}, session.Add{Session: long}, session.Add{Session: young},
 		session.Remember{Login: session.Login{ID: first, UserID: one, At: now}}, session.Remember{Login: session.Login{ID: last, UserID: one, At: now.Add(time.Hour)}}))
-	must(t, s.Purge(ctx, now.Add(time.Minute), now.Add(time.Minute)))
+	storetest.Must(t, s.Purge(ctx, now.Add(time.Minute), now.Add(time.Minute)))
 	if got := ids(t, s, one, now.Add(-time.Minute)); len(got) != 2 || slices.Contains(got, old.ID) {
 		t.Errorf("sessions left: %v", got)
 	}

@@ -15,50 +15,41 @@ import (
 	"castellan/domain/commit"
 	"castellan/domain/fault"
 	"castellan/domain/keyring"
+	"castellan/domain/storetest"
 	"castellan/domain/totp"
 	"castellan/domain/user"
 	"castellan/domain/user/usertest"
 )
 
-// Open returns an empty store, the accounts beside it and what commits to both,
-// all closed when the test ends.
-type Open func(t *testing.T) (totp.Store, user.Store, commit.Committer)
+// Stores are an empty store and the accounts beside it.
+type Stores struct {
+	totp.Store
+	Users user.Store
+}
 
 type stores struct {
-	totp.Store
-	users user.Store
+	Stores
 	commit.Committer
 }
 
-// TestStore checks an implementation of totp.Store, of the package's writes and
+// Run checks an implementation of totp.Store, of the package's writes and
 // of user.SetTOTP.
-func TestStore(t *testing.T, open Open) {
-	for _, test := range []struct {
-		name string
-		run  func(*testing.T, stores)
-	}{
-		{"DefineAndRead", defineAndRead},
-		{"OneDefinition", oneDefinition},
-		{"DefineUnderRace", defineUnderRace},
-		{"StepsOnlyRise", stepsOnlyRise},
-		{"StepUnderRace", stepUnderRace},
-		{"StepInATransaction", stepInATransaction},
-		{"CodeUnderRace", codeUnderRace},
-		{"RemoveEndsAll", removeEndsAll},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			s, u, c := open(t)
-			must(t, c.Commit(t.Context(), usertest.Sample(1), usertest.Sample(2)))
-			test.run(t, stores{s, u, c})
-		})
+func Run(t *testing.T, open storetest.Open[Stores]) {
+	with := func(t *testing.T) (stores, commit.Committer) {
+		s, c := open(t)
+		storetest.Must(t, c.Commit(t.Context(), usertest.Sample(1), usertest.Sample(2)))
+		return stores{s, c}, c
 	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Run(t, with, storetest.Cases[stores]{
+		"DefineAndRead":      defineAndRead,
+		"OneDefinition":      oneDefinition,
+		"DefineUnderRace":    defineUnderRace,
+		"StepsOnlyRise":      stepsOnlyRise,
+		"StepUnderRace":      stepUnderRace,
+		"StepInATransaction": stepInATransaction,
+		"CodeUnderRace":      codeUnderRace,
+		"RemoveEndsAll":      removeEndsAll,
+	})
 }
 
 func userID(n int) string { return usertest.Sample(n).ID }
@@ -71,17 +62,17 @@ func define(n int, id string) totp.Define {
 	return d
 }
 
-func defineAndRead(t *testing.T, s stores) {
+func defineAndRead(t *testing.T, s stores, _ commit.Committer) {
 	ctx, want := t.Context(), define(1, "d1")
 	if d, err := s.Get(ctx, userID(1)); fault.CodeOf(err) != fault.TOTPNotDefined {
 		t.Errorf("before: %+v, %v", d, err)
 	}
-	must(t, s.Commit(ctx, user.SetTOTP{UserID: userID(1), CV: 1, Defined: true}, want))
+	storetest.Must(t, s.Commit(ctx, user.SetTOTP{UserID: userID(1), CV: 1, Defined: true}, want))
 	if d, err := s.Get(ctx, userID(1)); err != nil || !reflect.DeepEqual(d, want.Definition) {
 		t.Errorf("got %+v, %v\nwant %+v", d, err, want.Definition)
 	}
 	codes, err := s.Codes(ctx, userID(1), "d1")
-	must(t, err)
+	storetest.Must(t, err)
 	if len(codes) != totp.RecoveryCodes {
 		t.Fatalf("%d codes", len(codes))
 	}
@@ -93,21 +84,21 @@ func defineAndRead(t *testing.T, s stores) {
 	if codes, err := s.Codes(ctx, userID(1), "d2"); err != nil || len(codes) != 0 {
 		t.Errorf("of another definition: %+v, %v", codes, err)
 	}
-	u, err := s.users.Get(ctx, userID(1))
+	u, err := s.Users.Get(ctx, userID(1))
 	if err != nil || !u.TOTP || u.CV != 2 || !u.Account().TOTP {
 		t.Errorf("the account: %+v, %v", u, err)
 	}
-	if u, err := s.users.Login(ctx, user.Identifier{Phone: u.Phone}, "?"); err != nil || !u.TOTP {
+	if u, err := s.Users.Login(ctx, user.Identifier{Phone: u.Phone}, "?"); err != nil || !u.TOTP {
 		t.Errorf("at the login: %+v, %v", u, err)
 	}
-	if u, err := s.users.Get(ctx, userID(2)); err != nil || u.TOTP || u.CV != 1 {
+	if u, err := s.Users.Get(ctx, userID(2)); err != nil || u.TOTP || u.CV != 1 {
 		t.Errorf("another account: %+v, %v", u, err)
 	}
 }
 
-func oneDefinition(t *testing.T, s stores) {
+func oneDefinition(t *testing.T, s stores, _ commit.Committer) {
 	ctx := t.Context()
-	must(t, s.Commit(ctx, define(1, "d1")))
+	storetest.Must(t, s.Commit(ctx, define(1, "d1")))
 	if err := s.Commit(ctx, define(1, "d2")); fault.CodeOf(err) != fault.RecordAlreadyExist {
 		t.Errorf("a second definition: %v", err)
 	}
@@ -148,7 +139,7 @@ func race(t *testing.T, s stores, unit func(i int) []commit.Write) (made, fenced
 	return m.Load(), f.Load()
 }
 
-func defineUnderRace(t *testing.T, s stores) {
+func defineUnderRace(t *testing.T, s stores, _ commit.Committer) {
 	made, fenced := race(t, s, func(i int) []commit.Write {
 		return []commit.Write{user.SetTOTP{UserID: userID(1), CV: 1, Defined: true}, define(1, fmt.Sprint("d", i))}
 	})
@@ -156,15 +147,15 @@ func defineUnderRace(t *testing.T, s stores) {
 		t.Errorf("%d definitions, %d fenced", made, fenced)
 	}
 	d, err := s.Get(t.Context(), userID(1))
-	must(t, err)
+	storetest.Must(t, err)
 	if codes, err := s.Codes(t.Context(), userID(1), d.ID); err != nil || len(codes) != totp.RecoveryCodes {
 		t.Errorf("%d codes, %v", len(codes), err)
 	}
 }
 
-func stepsOnlyRise(t *testing.T, s stores) {
+func stepsOnlyRise(t *testing.T, s stores, _ commit.Committer) {
 	ctx := t.Context()
-	must(t, s.Commit(ctx, define(1, "d1"), define(2, "d2")))
+	storetest.Must(t, s.Commit(ctx, define(1, "d1"), define(2, "d2")))
 	for _, c := range []struct {
 		use totp.UseStep
 		ok  bool
@@ -190,8 +181,8 @@ func stepsOnlyRise(t *testing.T, s stores) {
 	}
 }
 
-func stepUnderRace(t *testing.T, s stores) {
-	must(t, s.Commit(t.Context(), define(1, "d1")))
+func stepUnderRace(t *testing.T, s stores, _ commit.Committer) {
+	storetest.Must(t, s.Commit(t.Context(), define(1, "d1")))
 	if made, fenced := race(t, s, func(int) []commit.Write { return []commit.Write{totp.UseStep{UserID: userID(1), ID: "d1", Step: 7}} }); made != 1 || fenced != 19 {
 		t.Errorf("one step was used %d times, %d fenced", made, fenced)
 	}
@@ -199,14 +190,14 @@ func stepUnderRace(t *testing.T, s stores) {
 
 // A step that a transaction uses up is used when the transaction commits, and
 // callers outside of it wait for that.
-func stepInATransaction(t *testing.T, s stores) {
+func stepInATransaction(t *testing.T, s stores, _ commit.Committer) {
 	ctx := t.Context()
-	must(t, s.Commit(ctx, define(1, "d1")))
+	storetest.Must(t, s.Commit(ctx, define(1, "d1")))
 	use := totp.UseStep{UserID: userID(1), ID: "d1", Step: 7}
 	undone := errors.New("undone")
 	for _, end := range []error{undone, nil} {
 		err := s.InTx(ctx, func(ctx2 context.Context) error {
-			must(t, s.Commit(ctx2, use))
+			storetest.Must(t, s.Commit(ctx2, use))
 			if err := s.Commit(ctx2, use); !errors.Is(err, commit.ErrFenced) {
 				t.Errorf("again in the transaction: %v", err)
 			}
@@ -221,9 +212,9 @@ func stepInATransaction(t *testing.T, s stores) {
 	}
 }
 
-func codeUnderRace(t *testing.T, s stores) {
+func codeUnderRace(t *testing.T, s stores, _ commit.Committer) {
 	ctx := t.Context()
-	must(t, s.Commit(ctx, define(1, "d1")))
+	storetest.Must(t, s.Commit(ctx, define(1, "d1")))
 	at := usertest.Now.Add(time.Hour)
 	use := totp.UseCode{UserID: userID(1), ID: "d1", Number: 3, At: at}
 	if made, fenced := race(t, s, func(int) []commit.Write { return []commit.Write{use} }); made != 1 || fenced != 19 {
@@ -235,7 +226,7 @@ func codeUnderRace(t *testing.T, s stores) {
 		}
 	}
 	codes, err := s.Codes(ctx, userID(1), "d1")
-	must(t, err)
+	storetest.Must(t, err)
 	for _, c := range codes {
 		if used := c.Number == 3; used != !c.UsedAt.IsZero() || used && !c.UsedAt.Equal(at) {
 			t.Errorf("%+v", c)
@@ -243,14 +234,14 @@ func codeUnderRace(t *testing.T, s stores) {
 	}
 }
 
-func removeEndsAll(t *testing.T, s stores) {
+func removeEndsAll(t *testing.T, s stores, _ commit.Committer) {
 	ctx := t.Context()
-	must(t, s.Commit(ctx, user.SetTOTP{UserID: userID(1), CV: 1, Defined: true}, define(1, "d1"), define(2, "d2")))
-	must(t, s.Commit(ctx, user.SetTOTP{UserID: userID(1), CV: 2, Defined: false}, totp.Remove{UserID: userID(1)}))
+	storetest.Must(t, s.Commit(ctx, user.SetTOTP{UserID: userID(1), CV: 1, Defined: true}, define(1, "d1"), define(2, "d2")))
+	storetest.Must(t, s.Commit(ctx, user.SetTOTP{UserID: userID(1), CV: 2, Defined: false}, totp.Remove{UserID: userID(1)}))
 	if _, err := s.Get(ctx, userID(1)); fault.CodeOf(err) != fault.TOTPNotDefined {
 		t.Errorf("after the removal: %v", err)
 	}
-	if u, err := s.users.Get(ctx, userID(1)); err != nil || u.TOTP || u.CV != 3 {
+	if u, err := s.Users.Get(ctx, userID(1)); err != nil || u.TOTP || u.CV != 3 {
 		t.Errorf("the account: %+v, %v", u, err)
 	}
 	for _, w := range []commit.Write{totp.UseStep{UserID: userID(1), ID: "d1", Step: 9}, totp.UseCode{UserID: userID(1), ID: "d1", Number: 1, At: usertest.Now}} {
@@ -258,7 +249,7 @@ func removeEndsAll(t *testing.T, s stores) {
 			t.Errorf("%T of what was removed: %v", w, err)
 		}
 	}
-	must(t, s.Commit(ctx, define(1, "d3")))
+	storetest.Must(t, s.Commit(ctx, define(1, "d3")))
 	if codes, err := s.Codes(ctx, userID(1), "d1"); err != nil || len(codes) != 0 {
 		t.Errorf("old codes live on: %+v, %v", codes, err)
 	}

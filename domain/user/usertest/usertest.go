@@ -15,12 +15,9 @@ import (
 	"castellan/domain/commit"
 	"castellan/domain/fault"
 	"castellan/domain/password"
+	"castellan/domain/storetest"
 	"castellan/domain/user"
 )
-
-// Open returns an empty store and what commits to it, both closed when the
-// test ends.
-type Open func(t *testing.T) (user.Store, commit.Committer)
 
 // Now is the instant at which the suites play.
 var Now = time.UnixMilli(1_700_000_000_000).UTC()
@@ -33,45 +30,30 @@ func Sample(n int) user.Add {
 	return user.Add{User: u, PasswordHash: fmt.Sprint("hash-", n)}
 }
 
-// TestStore checks an implementation of user.Store and of the package's
+// Run checks an implementation of user.Store and of the package's
 // writes.
-func TestStore(t *testing.T, open Open) {
-	for _, test := range []struct {
-		name string
-		run  func(*testing.T, user.Store, commit.Committer)
-	}{
-		{"AddAndRead", addAndRead},
-		{"Unknown", unknown},
-		{"GuardOfALogin", guardOfALogin},
-		{"Unique", unique},
-		{"UniqueUnderRace", uniqueUnderRace},
-		{"NoPhoneOrNoMail", noPhoneOrNoMail},
-		{"Passwords", passwords},
-		{"EndSessionsUnderRace", endSessionsUnderRace},
-		{"VersionsAndStatus", versionsAndStatus},
-		{"Marks", marks},
-		{"ListPages", listPages},
-		{"Roles", roles},
-		{"Demo", demo},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			s, c := open(t)
-			test.run(t, s, c)
-		})
-	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+func Run(t *testing.T, open storetest.Open[user.Store]) {
+	storetest.Run(t, open, storetest.Cases[user.Store]{
+		"AddAndRead":           addAndRead,
+		"Unknown":              unknown,
+		"GuardOfALogin":        guardOfALogin,
+		"Unique":               unique,
+		"UniqueUnderRace":      uniqueUnderRace,
+		"NoPhoneOrNoMail":      noPhoneOrNoMail,
+		"Passwords":            passwords,
+		"EndSessionsUnderRace": endSessionsUnderRace,
+		"VersionsAndStatus":    versionsAndStatus,
+		"Marks":                marks,
+		"ListPages":            listPages,
+		"Roles":                roles,
+		"Demo":                 demo,
+	})
 }
 
 func get(t *testing.T, s user.Store, id string) user.User {
 	t.Helper()
 	u, err := s.Get(t.Context(), id)
-	must(t, err)
+	storetest.Must(t, err)
 	return u
 }
 
@@ -83,17 +65,17 @@ func addAndRead(t *testing.T, s user.Store, c commit.Committer) {
 	ctx, add := t.Context(), Sample(1)
 	add.EmailVerified, add.Demo, add.Level, add.Type = true, true, 2, user.Corporate
 	add.Roles = []string{"admin", "auditor"}
-	must(t, c.Commit(ctx, add))
+	storetest.Must(t, c.Commit(ctx, add))
 	want := add.User
 	byPhone, err := s.ByPhone(ctx, want.Phone)
-	must(t, err)
+	storetest.Must(t, err)
 	byMail, err := s.ByEmail(ctx, want.Email)
-	must(t, err)
+	storetest.Must(t, err)
 	login, err := s.Login(ctx, user.Identifier{Phone: want.Phone}, "?nobody")
-	must(t, err)
+	storetest.Must(t, err)
 	secret := login.Secret
 	mailLogin, err := s.Login(ctx, user.Identifier{Mail: want.Email}, "?nobody")
-	must(t, err)
+	storetest.Must(t, err)
 	for name, got := range map[string]user.User{"Get": get(t, s, want.ID), "ByPhone": byPhone, "ByEmail": byMail, "Login": login.User, "Login by mail": mailLogin.User} {
 		if !same(got, want) {
 			t.Errorf("%s:\n got %+v\nwant %+v", name, got, want)
@@ -109,7 +91,7 @@ func guardOfALogin(t *testing.T, s user.Store, c commit.Committer) {
 	ctx := t.Context()
 	one := Sample(1)
 	phone := user.Identifier{Phone: one.Phone}
-	must(t, c.Commit(ctx, one))
+	storetest.Must(t, c.Commit(ctx, one))
 	read := func(who user.Identifier, want password.Guard) {
 		t.Helper()
 		if got, err := s.Login(ctx, who, "?them"); !reflect.DeepEqual(got.Guard, want) || (err == nil) != (who == phone) {
@@ -120,7 +102,7 @@ func guardOfALogin(t *testing.T, s user.Store, c commit.Committer) {
 	read(phone, password.Guard{Key: one.ID})
 	read(stranger, password.Guard{Key: "?them"})
 	for _, key := range []string{one.ID, "?them"} {
-		must(t, c.Commit(ctx, password.SaveGuard{Guard: password.Guard{Key: key, Tries: []password.Try{{At: 5, Prefix: "p" + key}}}, Until: time.Now()}))
+		storetest.Must(t, c.Commit(ctx, password.SaveGuard{Guard: password.Guard{Key: key, Tries: []password.Try{{At: 5, Prefix: "p" + key}}}, Until: time.Now()}))
 	}
 	read(phone, password.Guard{Key: one.ID, Version: 1, Tries: []password.Try{{At: 5, Prefix: "p" + one.ID}}})
 	read(stranger, password.Guard{Key: "?them", Version: 1, Tries: []password.Try{{At: 5, Prefix: "p?them"}}})
@@ -128,7 +110,7 @@ func guardOfALogin(t *testing.T, s user.Store, c commit.Committer) {
 
 func unknown(t *testing.T, s user.Store, c commit.Committer) {
 	ctx := t.Context()
-	must(t, c.Commit(ctx, Sample(1)))
+	storetest.Must(t, c.Commit(ctx, Sample(1)))
 	_, byID := s.Get(ctx, "nobody")
 	_, byPhone := s.ByPhone(ctx, "+905320000000")
 	_, byMail := s.ByEmail(ctx, "USER1@example.com") // not canonical: another address
@@ -144,7 +126,7 @@ func unknown(t *testing.T, s user.Store, c commit.Committer) {
 
 func unique(t *testing.T, s user.Store, c commit.Committer) {
 	ctx := t.Context()
-	must(t, c.Commit(ctx, Sample(1)))
+	storetest.Must(t, c.Commit(ctx, Sample(1)))
 	id, phone, mail := Sample(2), Sample(3), Sample(4)
 	id.ID, phone.Phone, mail.Email = Sample(1).ID, Sample(1).Phone, Sample(1).Email
 	phone.Roles = []string{"admin"}
@@ -179,7 +161,7 @@ func uniqueUnderRace(t *testing.T, s user.Store, c commit.Committer) {
 	}
 	wg.Wait()
 	all, err := s.List(ctx, "", 100)
-	must(t, err)
+	storetest.Must(t, err)
 	if won.Load() != 2 || len(all) != 2 {
 		t.Errorf("%d accounts were acknowledged and %d exist, want one per phone and one per address", won.Load(), len(all))
 	}
@@ -190,7 +172,7 @@ func noPhoneOrNoMail(t *testing.T, s user.Store, c commit.Committer) {
 	for i := range 3 {
 		noPhone, noMail := Sample(10+i), Sample(20+i)
 		noPhone.Phone, noMail.Email = "", ""
-		must(t, c.Commit(t.Context(), noPhone, noMail))
+		storetest.Must(t, c.Commit(t.Context(), noPhone, noMail))
 		if u := get(t, s, noPhone.ID); u.Phone != "" || u.Email == "" {
 			t.Errorf("%+v", u)
 		}
@@ -199,20 +181,20 @@ func noPhoneOrNoMail(t *testing.T, s user.Store, c commit.Committer) {
 
 func passwords(t *testing.T, s user.Store, c commit.Committer) {
 	ctx, id := t.Context(), Sample(1).ID
-	must(t, c.Commit(ctx, Sample(1), Sample(2)))
-	must(t, c.Commit(ctx, user.SetPassword{UserID: id, CV: 1, Hash: "second"}))
+	storetest.Must(t, c.Commit(ctx, Sample(1), Sample(2)))
+	storetest.Must(t, c.Commit(ctx, user.SetPassword{UserID: id, CV: 1, Hash: "second"}))
 	if err := c.Commit(ctx, user.SetPassword{UserID: id, CV: 1, Hash: "stale"}); !errors.Is(err, commit.ErrFenced) {
 		t.Errorf("a change decided on an older account: %v", err)
 	}
 	secret, err := s.Secret(ctx, id)
-	must(t, err)
+	storetest.Must(t, err)
 	if u := get(t, s, id); secret != (user.Secret{Hash: "second", Previous: "hash-1"}) || u.CV != 2 || u.SV != 1 {
 		t.Errorf("after a change %+v, cv %d, sv %d", secret, u.CV, u.SV)
 	}
-	must(t, c.Commit(ctx, user.Rehash{UserID: id, Old: "second", New: "second with other parameters"}))
-	must(t, c.Commit(ctx, user.Rehash{UserID: id, Old: "second", New: "late"}))
+	storetest.Must(t, c.Commit(ctx, user.Rehash{UserID: id, Old: "second", New: "second with other parameters"}))
+	storetest.Must(t, c.Commit(ctx, user.Rehash{UserID: id, Old: "second", New: "late"}))
 	secret, err = s.Secret(ctx, id)
-	must(t, err)
+	storetest.Must(t, err)
 	if u := get(t, s, id); secret.Hash != "second with other parameters" || secret.Previous != "hash-1" || u.CV != 2 {
 		t.Errorf("after a rehash %+v, cv %d", secret, u.CV)
 	}
@@ -224,7 +206,7 @@ func passwords(t *testing.T, s user.Store, c commit.Committer) {
 // Every acknowledged end raised the version by exactly one.
 func endSessionsUnderRace(t *testing.T, s user.Store, c commit.Committer) {
 	ctx, id := t.Context(), Sample(1).ID
-	must(t, c.Commit(ctx, Sample(1), Sample(2)))
+	storetest.Must(t, c.Commit(ctx, Sample(1), Sample(2)))
 	var wg sync.WaitGroup
 	var won atomic.Int64
 	for range 40 {
@@ -252,14 +234,14 @@ func endSessionsUnderRace(t *testing.T, s user.Store, c commit.Committer) {
 
 func versionsAndStatus(t *testing.T, s user.Store, c commit.Committer) {
 	ctx, id := t.Context(), Sample(1).ID
-	must(t, c.Commit(ctx, Sample(1)))
-	must(t, c.Commit(ctx, user.Touch{UserID: id}))
-	must(t, c.Commit(ctx, user.SetStatus{UserID: id, Status: user.Blocked}, user.EndSessions{UserID: id, SV: 1, At: Now}))
+	storetest.Must(t, c.Commit(ctx, Sample(1)))
+	storetest.Must(t, c.Commit(ctx, user.Touch{UserID: id}))
+	storetest.Must(t, c.Commit(ctx, user.SetStatus{UserID: id, Status: user.Blocked}, user.EndSessions{UserID: id, SV: 1, At: Now}))
 	if u := get(t, s, id); u.Status != user.Blocked || u.CV != 4 || u.SV != 2 {
 		t.Errorf("status %s, cv %d, sv %d", u.Status, u.CV, u.SV)
 	}
 	// A reset changes the password and ends the sessions in one unit.
-	must(t, c.Commit(ctx, user.SetPassword{UserID: id, CV: 4, Hash: "new"}, user.EndSessions{UserID: id, SV: 2, At: Now}))
+	storetest.Must(t, c.Commit(ctx, user.SetPassword{UserID: id, CV: 4, Hash: "new"}, user.EndSessions{UserID: id, SV: 2, At: Now}))
 	if u := get(t, s, id); u.CV != 6 || u.SV != 3 {
 		t.Errorf("after a reset cv %d, sv %d", u.CV, u.SV)
 	}
@@ -274,7 +256,7 @@ func versionsAndStatus(t *testing.T, s user.Store, c commit.Committer) {
 func demo(t *testing.T, s user.Store, c commit.Committer) {
 	seeded := Sample(2)
 	seeded.Demo = true
-	must(t, c.Commit(t.Context(), Sample(1), seeded))
+	storetest.Must(t, c.Commit(t.Context(), Sample(1), seeded))
 	if got, err := s.Demo(t.Context()); err != nil || len(got) != 1 || got[0].ID != seeded.ID {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -283,7 +265,7 @@ func demo(t *testing.T, s user.Store, c commit.Committer) {
 // marks are what says something of an account and nothing of its credentials.
 func marks(t *testing.T, s user.Store, c commit.Committer) {
 	ctx := t.Context()
-	must(t, c.Commit(ctx, Sample(1), Sample(2)))
+	storetest.Must(t, c.Commit(ctx, Sample(1), Sample(2)))
 	want, other := get(t, s, Sample(1).ID), get(t, s, Sample(2).ID)
 	for _, step := range []struct {
 		write commit.Write
@@ -294,7 +276,7 @@ func marks(t *testing.T, s user.Store, c commit.Committer) {
 		{user.SetWithdrawProhibited{UserID: want.ID, Prohibited: true}, func() { want.WithdrawProhibited = true }},
 		{user.SetWithdrawProhibited{UserID: want.ID, Prohibited: false}, func() { want.WithdrawProhibited = false }},
 	} {
-		must(t, c.Commit(ctx, step.write))
+		storetest.Must(t, c.Commit(ctx, step.write))
 		step.set()
 		if got := get(t, s, want.ID); !same(got, want) {
 			t.Errorf("after %+v:\n got %+v\nwant %+v", step.write, got, want)
@@ -305,7 +287,7 @@ func marks(t *testing.T, s user.Store, c commit.Committer) {
 	}
 	third := Sample(3)
 	third.WithdrawProhibited = true
-	must(t, c.Commit(ctx, third))
+	storetest.Must(t, c.Commit(ctx, third))
 	if !get(t, s, third.ID).WithdrawProhibited {
 		t.Error("what an account was added with is lost")
 	}
@@ -317,12 +299,12 @@ func listPages(t *testing.T, s user.Store, c commit.Committer) {
 		t.Fatalf("an empty store lists %v, %v", all, err)
 	}
 	for i := range 7 {
-		must(t, c.Commit(ctx, Sample(i)))
+		storetest.Must(t, c.Commit(ctx, Sample(i)))
 	}
 	var ids []string
 	for after := ""; ; {
 		page, err := s.List(ctx, after, 3)
-		must(t, err)
+		storetest.Must(t, err)
 		if len(page) == 0 {
 			break
 		}
@@ -343,12 +325,12 @@ func listPages(t *testing.T, s user.Store, c commit.Committer) {
 func roles(t *testing.T, s user.Store, c commit.Committer) {
 	ctx, a, b := t.Context(), Sample(1), Sample(2)
 	a.Roles = []string{"admin"}
-	must(t, c.Commit(ctx, a, b))
+	storetest.Must(t, c.Commit(ctx, a, b))
 	grant := user.Grant{UserID: b.ID, Role: "auditor", At: Now}
-	must(t, c.Commit(ctx, grant))
-	must(t, c.Commit(ctx, grant, user.Grant{UserID: b.ID, Role: "admin", At: Now}))
+	storetest.Must(t, c.Commit(ctx, grant))
+	storetest.Must(t, c.Commit(ctx, grant, user.Grant{UserID: b.ID, Role: "admin", At: Now}))
 	held, err := s.Holders(ctx)
-	must(t, err)
+	storetest.Must(t, err)
 	slices.Sort(held["admin"])
 	if !slices.Equal(held["admin"], []string{a.ID, b.ID}) || !slices.Equal(held["auditor"], []string{b.ID}) || len(held) != 2 {
 		t.Errorf("holders %v", held)
@@ -356,7 +338,7 @@ func roles(t *testing.T, s user.Store, c commit.Committer) {
 	if u := get(t, s, b.ID); !slices.Equal(u.Roles, []string{"admin", "auditor"}) || !slices.Equal(u.AllRoles(), []string{"user", "admin", "auditor"}) {
 		t.Errorf("roles %v, all %v", u.Roles, u.AllRoles())
 	}
-	must(t, c.Commit(ctx, user.Revoke{UserID: b.ID, Role: "admin"}, user.Revoke{UserID: a.ID, Role: "auditor"}))
+	storetest.Must(t, c.Commit(ctx, user.Revoke{UserID: b.ID, Role: "admin"}, user.Revoke{UserID: a.ID, Role: "auditor"}))
 	if held, err := s.Holders(ctx); err != nil || !slices.Equal(held["admin"], []string{a.ID}) || !slices.Equal(held["auditor"], []string{b.ID}) {
 		t.Errorf("holders %v, %v", held, err)
 	}

@@ -13,39 +13,21 @@ import (
 	"castellan/domain/commit"
 	"castellan/domain/fault"
 	"castellan/domain/password/replace"
+	"castellan/domain/storetest"
 )
-
-// Open returns an empty store and what commits to it, both closed when the
-// test ends.
-type Open func(t *testing.T) (replace.Store, commit.Committer)
 
 var now = time.UnixMilli(1_700_000_000_000).UTC()
 
-// TestStore checks an implementation of replace.Store and of the package's
+// Run checks an implementation of replace.Store and of the package's
 // writes.
-func TestStore(t *testing.T, open Open) {
-	for _, test := range []struct {
-		name string
-		run  func(*testing.T, replace.Store, commit.Committer)
-	}{
-		{"IssueAndRedeem", issueAndRedeem},
-		{"LaterReplacesEarlier", laterReplacesEarlier},
-		{"RedeemUnderRace", redeemUnderRace},
-		{"IssueUnderRace", issueUnderRace},
-		{"Purge", purge},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			s, c := open(t)
-			test.run(t, s, c)
-		})
-	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+func Run(t *testing.T, open storetest.Open[replace.Store]) {
+	storetest.Run(t, open, storetest.Cases[replace.Store]{
+		"IssueAndRedeem":       issueAndRedeem,
+		"LaterReplacesEarlier": laterReplacesEarlier,
+		"RedeemUnderRace":      redeemUnderRace,
+		"IssueUnderRace":       issueUnderRace,
+		"Purge":                purge,
+	})
 }
 
 func sample(userID, id string) replace.Token {
@@ -62,9 +44,9 @@ func gone(t *testing.T, s replace.Store, id string) {
 func issueAndRedeem(t *testing.T, s replace.Store, c commit.Committer) {
 	ctx := t.Context()
 	gone(t, s, "h1")
-	must(t, c.Commit(ctx, replace.Issue{Token: sample("u1", "h1")}, replace.Issue{Token: sample("u2", "h2")}))
+	storetest.Must(t, c.Commit(ctx, replace.Issue{Token: sample("u1", "h1")}, replace.Issue{Token: sample("u2", "h2")}))
 	got, err := s.Token(ctx, "h1")
-	if must(t, err); got != sample("u1", "h1") {
+	if storetest.Must(t, err); got != sample("u1", "h1") {
 		t.Errorf("%+v", got)
 	}
 	for _, w := range []replace.Redeem{{UserID: "u1", ID: "h3"}, {UserID: "u3", ID: "h4"}} {
@@ -72,7 +54,7 @@ func issueAndRedeem(t *testing.T, s replace.Store, c commit.Committer) {
 			t.Errorf("%+v: %v", w, err)
 		}
 	}
-	must(t, c.Commit(ctx, replace.Redeem{UserID: "u1", ID: "h1"}))
+	storetest.Must(t, c.Commit(ctx, replace.Redeem{UserID: "u1", ID: "h1"}))
 	gone(t, s, "h1")
 	if err := c.Commit(ctx, replace.Redeem{UserID: "u1", ID: "h1"}); !errors.Is(err, commit.ErrFenced) {
 		t.Errorf("used twice: %v", err)
@@ -91,10 +73,10 @@ func issueAndRedeem(t *testing.T, s replace.Store, c commit.Committer) {
 
 func laterReplacesEarlier(t *testing.T, s replace.Store, c commit.Committer) {
 	ctx := t.Context()
-	must(t, c.Commit(ctx, replace.Issue{Token: sample("u1", "h1")}))
+	storetest.Must(t, c.Commit(ctx, replace.Issue{Token: sample("u1", "h1")}))
 	later := sample("u1", "h2")
 	later.CV, later.CreatedAt, later.ExpiresAt = 8, now.Add(time.Second), now.Add(11*time.Minute)
-	must(t, c.Commit(ctx, replace.Issue{Token: later}))
+	storetest.Must(t, c.Commit(ctx, replace.Issue{Token: later}))
 	gone(t, s, "h1")
 	if got, err := s.Token(ctx, "h2"); err != nil || got != later {
 		t.Errorf("%+v, %v", got, err)
@@ -106,7 +88,7 @@ func laterReplacesEarlier(t *testing.T, s replace.Store, c commit.Committer) {
 
 func redeemUnderRace(t *testing.T, s replace.Store, c commit.Committer) {
 	ctx := t.Context()
-	must(t, c.Commit(ctx, replace.Issue{Token: sample("u1", "h1")}))
+	storetest.Must(t, c.Commit(ctx, replace.Issue{Token: sample("u1", "h1")}))
 	var wg sync.WaitGroup
 	var used atomic.Int32
 	for range 50 {
@@ -154,8 +136,8 @@ func purge(t *testing.T, s replace.Store, c commit.Committer) {
 	old.ExpiresAt = now.Add(-time.Millisecond)
 	edge := sample("u2", "h2")
 	edge.ExpiresAt = now
-	must(t, c.Commit(ctx, replace.Issue{Token: old}, replace.Issue{Token: edge}))
-	must(t, s.Purge(ctx, now))
+	storetest.Must(t, c.Commit(ctx, replace.Issue{Token: old}, replace.Issue{Token: edge}))
+	storetest.Must(t, s.Purge(ctx, now))
 	gone(t, s, "h1")
 	if _, err := s.Token(ctx, "h2"); err != nil {
 		t.Errorf("one that ends now: %v", err)
