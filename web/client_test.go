@@ -41,7 +41,8 @@ func startFlow(t *testing.T, tab *webtest.Tab, s *service) integrator {
 		note('error', 'Errors', (d) => d.code);
 		note('transport', 'Transport', (d) => d.name + (d.code ?? ''));
 		note('message', 'Messages', (d) => d.event);
-		flow.done.then((o) => { seen.Settled = o.success && o.data.sessionKey && o.headers['x-auth'] ? 'resolved' : 'incomplete'; },
+		flow.done.then((o) => {
+			seen.Settled = o.success && o.data.sessionKey && o.headers['x-auth'] ? 'resolved' : 'incomplete'; },
 			(e) => { seen.Settled = e.code; });
 		return true;
 	})()`, demoCountry, demoPhone, demoPassword))
@@ -54,7 +55,8 @@ func (i integrator) begin() {
 	code := i.service.methods[1].code
 	i.service.mu.Unlock()
 	webtest.Value[bool](i.Tab, fmt.Sprintf(`(() => { window.answered = undefined;
-		flow.complete('m-sms', 'SMS', %q).then(() => { answered = 'ok'; }, (e) => { answered = e.code; }); return true; })()`, code))
+		flow.complete('m-sms', 'SMS', %q).then(() => { answered = 'ok'; }, (e) => { answered = e.code; });
+			return true; })()`, code))
 }
 
 func (i integrator) complete() string {
@@ -104,7 +106,14 @@ func everyDoor(t *testing.T, tab *webtest.Tab) {
 		connected int
 		noPolling bool
 	}{
-		{name: "every door works", transport: "socket", via: []string{"complete", "socket"}, answered: "ok", connected: 1, noPolling: true},
+		{
+			name:      "every door works",
+			transport: "socket",
+			via:       []string{"complete", "socket"},
+			answered:  "ok",
+			connected: 1,
+			noPolling: true,
+		},
 		{name: "the answer comes without the outcome", prepare: func(s *service) { s.holdOutcome = true },
 			transport: "socket", via: []string{"socket"}, answered: "ok", connected: 1, noPolling: true},
 		{name: "the answer breaks off", prepare: func(s *service) { s.cutAnswer = true },
@@ -113,14 +122,27 @@ func everyDoor(t *testing.T, tab *webtest.Tab) {
 			transport: "poll", via: []string{"result"}, answered: "ok", connected: 1},
 		{name: "too many sockets", prepare: func(s *service) { s.holdOutcome, s.sockets = true, []string{"4429"} },
 			transport: "poll", via: []string{"result"}, answered: "ok", connected: 1},
-		{name: "the result endpoint is busy at first", prepare: func(s *service) { s.holdOutcome, s.busyResults, s.sockets = true, 1, []string{"refuse"} },
-			transport: "poll", via: []string{"result"}, answered: "ok", connected: 1},
+		{
+			name:      "the result endpoint is busy at first",
+			prepare:   func(s *service) { s.holdOutcome, s.busyResults, s.sockets = true, 1, []string{"refuse"} },
+			transport: "poll",
+			via:       []string{"result"},
+			answered:  "ok",
+			connected: 1,
+		},
 		{name: "a node restarts", prepare: func(s *service) { s.holdOutcome, s.sockets = true, []string{"1012", "serve"} },
 			transport: "lost1012", via: []string{"socket"}, answered: "ok", connected: 2, noPolling: true},
 		{name: "the socket never stays", prepare: func(s *service) { s.holdOutcome, s.sockets = true, []string{"1011"} },
 			transport: "poll", via: []string{"result"}, answered: "ok", connected: 4},
-		{name: "the socket is lost with the outcome", prepare: func(s *service) { s.holdOutcome, s.sockets = true, []string{"+1012", "serve"} },
-			transport: "socket", via: []string{"socket"}, answered: "ok", connected: 2, noPolling: true},
+		{
+			name:      "the socket is lost with the outcome",
+			prepare:   func(s *service) { s.holdOutcome, s.sockets = true, []string{"+1012", "serve"} },
+			transport: "socket",
+			via:       []string{"socket"},
+			answered:  "ok",
+			connected: 2,
+			noPolling: true,
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -134,7 +156,8 @@ func everyDoor(t *testing.T, tab *webtest.Tab) {
 				t.Errorf("complete was answered %s, want %s", got, test.answered)
 			}
 			got := i.settled()
-			if got.Settled != "resolved" || len(got.Done) != 1 || !slices.Contains(test.via, got.Done[0]) || len(got.Closed) != 0 {
+			if got.Settled != "resolved" || len(got.Done) != 1 || !slices.Contains(test.via, got.Done[0]) ||
+				len(got.Closed) != 0 {
 				t.Errorf("settled %q, done %v, closed %v; want one outcome by %v", got.Settled, got.Done, got.Closed, test.via)
 			}
 			if !got.XAuth {
@@ -159,7 +182,8 @@ func reportedOnce(t *testing.T, tab *webtest.Tab) {
 	i.complete()
 	i.hears("Messages", "ACTION_COMPLETE")
 	got := i.settled()
-	if !slices.Equal(got.Messages, []string{"METHOD_COMPLETE", "ACTION_COMPLETE"}) || len(got.Done) != 1 || len(got.Method) != 1 {
+	if !slices.Equal(got.Messages, []string{"METHOD_COMPLETE", "ACTION_COMPLETE"}) || len(got.Done) != 1 ||
+		len(got.Method) != 1 {
 		t.Errorf("messages %v, done %v, methods %v", got.Messages, got.Done, got.Method)
 	}
 }
@@ -198,7 +222,8 @@ func endsWithoutOutcome(t *testing.T, tab *webtest.Tab) {
 		i.begin()
 		i.hears("Transport", "lost4401")
 		close(s.slowAnswer)
-		if got := i.settled(); got.Settled != "resolved" || !slices.Equal(got.Done, []string{"complete"}) || len(got.Closed) != 0 {
+		if got := i.settled(); got.Settled != "resolved" || !slices.Equal(got.Done, []string{"complete"}) ||
+			len(got.Closed) != 0 {
 			t.Errorf("settled %q, done %v, closed %v", got.Settled, got.Done, got.Closed)
 		}
 	})
@@ -233,7 +258,8 @@ func listens(t *testing.T, tab *webtest.Tab) {
 	i := startFlow(t, tab, s)
 	i.hears("Transport", "socket")
 	s.finish()
-	if got := i.settled(); got.Settled != "resolved" || !slices.Equal(got.Done, []string{"socket"}) || !slices.Equal(got.Method, []string{"m-totp"}) {
+	if got := i.settled(); got.Settled != "resolved" || !slices.Equal(got.Done, []string{"socket"}) ||
+		!slices.Equal(got.Method, []string{"m-totp"}) {
 		t.Errorf("settled %q, done %v, methods %v", got.Settled, got.Done, got.Method)
 	}
 }
@@ -248,35 +274,43 @@ func requests(t *testing.T, tab *webtest.Tab) {
 	}
 	refused := func(call string) refusal {
 		text := webtest.Value[string](tab, call+`.then(() => '{}', (e) => JSON.stringify(
-			{ Code: e.code, Field: e.field, Message: e.message, Status: e.status, Left: e.attemptsLeft, RetryAfter: e.retryAfter }))`)
+			{ Code: e.code, Field: e.field, Message: e.message, Status: e.status,
+			Left: e.attemptsLeft, RetryAfter: e.retryAfter }))`)
 		var r refusal
 		if err := json.Unmarshal([]byte(text), &r); err != nil {
 			t.Fatal(err)
 		}
 		return r
 	}
-	if got := refused("flow.complete('m-sms', 'SMS', '999999')"); got != (refusal{"OTP_INVALID", "value", "The code is wrong.", 422, 4, 0}) {
+	if got := refused("flow.complete('m-sms', 'SMS', '999999')"); got != (refusal{"OTP_INVALID", "value",
+		"The code is wrong.", 422, 4, 0}) {
 		t.Errorf("wrong code: %+v", got)
 	}
-	if got := refused("flow.renew('m-sms', 'SMS')"); got.Code != "RENEW_TOO_EARLY" || got.RetryAfter < 50 || got.RetryAfter > 60 {
+	if got := refused("flow.renew('m-sms', 'SMS')"); got.Code != "RENEW_TOO_EARLY" || got.RetryAfter < 50 ||
+		got.RetryAfter > 60 {
 		t.Errorf("early renewal: %+v", got)
 	}
 	s.advance(renewGate)
 	if got := refused("flow.renew('m-sms', 'SMS')"); got.Code != "" {
 		t.Errorf("renewal: %+v", got)
 	}
-	if left := webtest.Value[float64](tab, "flow.methods.find((m) => m.id === 'm-mail').expiresAt - Date.now()"); left < 115_000 || left > 120_000 {
+	if left := webtest.Value[float64](tab, "flow.methods.find((m) => m.id === 'm-mail').expiresAt - "+
+		"Date.now()"); left < 115_000 ||
+		left > 120_000 {
 		t.Errorf("the renewal left the other method %.0f ms", left)
 	}
-	if got := refused("client.login({ email: 'x', password: 'wrong' })"); got.Code != "INVALID_CREDENTIALS" || got.Status != 401 {
+	if got := refused("client.login({ email: 'x', password: 'wrong' })"); got.Code != "INVALID_CREDENTIALS" ||
+		got.Status != 401 {
 		t.Errorf("wrong password: %+v", got)
 	}
 	i.complete()
 	i.settled()
-	if got := webtest.Value[string](tab, "client.sessions().then((list) => list.find((s) => s.current).sessionId)"); got != "s-7Qm2vXk4Wd9T" {
+	if got := webtest.Value[string](tab, "client.sessions().then((list) => list.find((s) => "+
+		"s.current).sessionId)"); got != "s-7Qm2vXk4Wd9T" {
 		t.Errorf("current session: %s", got)
 	}
-	if got := webtest.Value[string](tab, "client.start('GET', '/auth/sessions').then((f) => f.done).then((o) => o.data[1].sessionId)"); got != "s-2" {
+	if got := webtest.Value[string](tab, "client.start('GET', '/auth/sessions').then((f) => f.done).then((o) => "+
+		"o.data[1].sessionId)"); got != "s-2" {
 		t.Errorf("an operation that is not guarded gave %s", got)
 	}
 	if got := webtest.Value[int](tab, "client.endSession({ sessionId: 's-2' })"); got != 1 {

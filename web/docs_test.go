@@ -13,7 +13,8 @@ func docsErrors(t *testing.T, tab *webtest.Tab) {
 	for id, want := range map[string]string{
 		"post-auth-2fa-challenge-complete":      "409CHALLENGE_CLOSEDMETHOD_ALREADY_COMPLETED",
 		"post-admin-system-mfa-policies-common": "409RECORD_ALREADY_EXIST",
-		"post-auth-login":                       "INVALID_FIELDINVALID_CREDENTIALSRATE_LIMITED401CHALLENGE_CLOSEDMETHOD_ALREADY_COMPLETED",
+		"post-auth-login": "INVALID_FIELDINVALID_CREDENTIALSRATE_LIMITED" +
+			"401CHALLENGE_CLOSEDMETHOD_ALREADY_COMPLETED",
 	} {
 		tab.Open("about:blank")
 		tab.Open(s.URL + "/docs#" + id)

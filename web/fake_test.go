@@ -1,13 +1,10 @@
 package web_test
 
 import (
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -103,8 +100,14 @@ func newService(t *testing.T) *service {
 	mux.HandleFunc("GET /asset/withdrawal-addresses", empty)
 	mux.HandleFunc("GET /user/geofilter/countries", empty)
 	mux.HandleFunc("GET /2fa", s.socket)
-	mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, openAPI()) })
-	mux.HandleFunc("GET /asyncapi.json", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, asyncAPI()) })
+	mux.HandleFunc(
+		"GET /openapi.json",
+		func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, openAPI()) },
+	)
+	mux.HandleFunc(
+		"GET /asyncapi.json",
+		func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, asyncAPI()) },
+	)
 	s.Server = httptest.NewServer(mux)
 	t.Cleanup(func() {
 		s.mu.Lock()
@@ -151,25 +154,43 @@ func (s *service) wake() {
 }
 
 func (s *service) publish(event string, item map[string]any) {
-	s.events = append(s.events, map[string]any{"challengeId": "ch-1", "action": "LOGIN", "event": event, "data": []any{item}})
+	s.events = append(
+		s.events,
+		map[string]any{"challengeId": "ch-1", "action": "LOGIN", "event": event, "data": []any{item}},
+	)
 	s.wake()
 }
 
 func (s *service) send(m *method) {
 	m.code = fmt.Sprintf("%06d", 417000+len(s.outbox)*37)
-	to, subject, body := "+"+demoCountry+demoPhone, "", "Castellan: "+m.code+" is your code for Log in. It ends in 120 seconds."
+	to, subject, body := "+"+demoCountry+demoPhone, "", "Castellan: "+m.code+" is your code for Log in. It ends in 120 "+
+		"seconds."
 	if m.name == "MAIL" {
 		to, subject = "demo@castellan.test", "Your code for Log in"
-		body = "<!doctype html><html><head><style>p{color:red}</style></head><body style=\"margin:0\"><p>Your code for <b>Log in</b> is:</p>\n<p>" + m.code + "</p></body></html>"
+		body = "<!doctype html><html><head><style>p{color:red}</style></head><body style=\"margin:0\"><p>Your code for " +
+			"<b>Log in</b> is:</p>\n<p>" + m.code + "</p></body></html>"
 	}
-	s.outbox = append([]map[string]any{{"channel": m.name, "to": to, "subject": subject, "body": body, "code": m.code, "at": s.now().UnixMilli()}}, s.outbox...)
+	s.outbox = append(
+		[]map[string]any{
+			{"channel": m.name, "to": to, "subject": subject, "body": body, "code": m.code, "at": s.now().UnixMilli()},
+		},
+		s.outbox...)
 }
 
 func (s *service) login(w http.ResponseWriter, r *http.Request) {
 	in := read(r)
 	if in["password"] == nil {
-		fields := []any{map[string]any{"field": "password", "message": "password is required"}, map[string]any{"field": "phoneNumber", "message": "phoneNumber or email is required"}}
-		refuse(w, http.StatusBadRequest, "INVALID_FIELD", "password is required", map[string]any{"field": "password", "errors": fields})
+		fields := []any{
+			map[string]any{"field": "password", "message": "password is required"},
+			map[string]any{"field": "phoneNumber", "message": "phoneNumber or email is required"},
+		}
+		refuse(
+			w,
+			http.StatusBadRequest,
+			"INVALID_FIELD",
+			"password is required",
+			map[string]any{"field": "password", "errors": fields},
+		)
 		return
 	}
 	if in["password"] == "too often" {
@@ -208,7 +229,13 @@ func (s *service) record(incompleteOnly bool) map[string]any {
 		}
 		list = append(list, item)
 	}
-	return map[string]any{"challengeId": "ch-1", "ts": s.started.UnixMilli(), "status": "PENDING", "expire": int(challengeLife.Seconds()), "methodList": list}
+	return map[string]any{
+		"challengeId": "ch-1",
+		"ts":          s.started.UnixMilli(),
+		"status":      "PENDING",
+		"expire":      int(challengeLife.Seconds()),
+		"methodList":  list,
+	}
 }
 
 func (s *service) find(id any) *method {
@@ -247,7 +274,13 @@ func (s *service) complete(w http.ResponseWriter, r *http.Request) {
 	case in["value"] != m.code:
 		m.wrong++
 		m.locked = m.wrong == 5
-		refuse(w, http.StatusUnprocessableEntity, "OTP_INVALID", "The code is wrong.", map[string]any{"field": "value", "attemptsLeft": 5 - m.wrong})
+		refuse(
+			w,
+			http.StatusUnprocessableEntity,
+			"OTP_INVALID",
+			"The code is wrong.",
+			map[string]any{"field": "value", "attemptsLeft": 5 - m.wrong},
+		)
 		return
 	}
 	done := 1
@@ -283,10 +316,15 @@ func (s *service) conclude(m *method) {
 	m.complete = true
 	s.publish("METHOD_COMPLETE", map[string]any{"methodId": m.id, "method": m.name})
 	now := time.Now().Unix()
-	s.outcome = map[string]any{"success": true, "data": map[string]any{"sessionKey": "s-7Qm2vXk4Wd9T"}, "headers": map[string]any{"x-auth": token(map[string]any{
-		"iss": "castellan", "sub": "u-1", "aud": "x-auth", "iat": now, "exp": now + 1800, "jti": "t-1", "sid": "s-7Qm2vXk4Wd9T", "sv": 1, "tid": "default",
-		"roles": []string{"user"}, "amr": []string{"pwd", "sms"}, "auth_time": now,
-	})}}
+	s.outcome = map[string]any{
+		"success": true,
+		"data":    map[string]any{"sessionKey": "s-7Qm2vXk4Wd9T"},
+		"headers": map[string]any{"x-auth": token(map[string]any{
+			"iss": "castellan", "sub": "u-1", "aud": "x-auth", "iat": now, "exp": now + 1800, "jti": "t-1",
+			"sid": "s-7Qm2vXk4Wd9T", "sv": 1, "tid": "default",
+			"roles": []string{"user"}, "amr": []string{"pwd", "sms"}, "auth_time": now,
+		})},
+	}
 	s.publish("ACTION_COMPLETE", s.outcome)
 }
 
@@ -332,34 +370,4 @@ func (s *service) listOutbox(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	answer(w, http.StatusOK, list)
-}
-
-func read(r *http.Request) map[string]any {
-	in := map[string]any{}
-	_ = json.NewDecoder(r.Body).Decode(&in)
-	return in
-}
-
-func answer(w http.ResponseWriter, status int, body any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body)
-}
-
-func refuse(w http.ResponseWriter, status int, code, message string, more map[string]any) {
-	problem := map[string]any{"type": "urn:castellan:problem:" + strings.ToLower(code), "title": code, "status": status, "code": code,
-		"detail": message, "message": message, "requestId": "req-1"}
-	for key, value := range more {
-		problem[key] = value
-	}
-	w.Header().Set("Content-Type", "application/problem+json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(problem)
-}
-
-// token looks like a signed token; nothing here checks one.
-func token(claims map[string]any) string {
-	body, _ := json.Marshal(claims)
-	head := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"EdDSA","kid":"test"}`))
-	return head + "." + base64.RawURLEncoding.EncodeToString(body) + "." + base64.RawURLEncoding.EncodeToString([]byte("signature"))
 }

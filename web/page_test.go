@@ -13,7 +13,10 @@ import (
 // later moves the service's clock and the page's together.
 func later(tab *webtest.Tab, s *service, d time.Duration) {
 	s.advance(d)
-	webtest.Value[bool](tab, fmt.Sprintf("((real) => { Date.now = () => real() + %d; return true; })(Date.now)", d.Milliseconds()))
+	webtest.Value[bool](
+		tab,
+		fmt.Sprintf("((real) => { Date.now = () => real() + %d; return true; })(Date.now)", d.Milliseconds()),
+	)
 }
 
 func openChallenge(t *testing.T, tab *webtest.Tab, s *service) {
@@ -50,7 +53,8 @@ func TestPages(t *testing.T) {
 	t.Run("docs languages", func(t *testing.T) { docsLanguages(t, tab.For(t)) })
 }
 
-// A method goes through its states: wrong codes, locked, renewal gate, unlocked by a new code, expired, no more renewal.
+// A method goes through its states: wrong codes, locked, renewal gate, unlocked by a new code, expired, no more
+// renewal.
 func methodStates(t *testing.T, tab *webtest.Tab) {
 	s := newService(t)
 	shot := shotsOf(t, tab)
@@ -154,11 +158,13 @@ func sessionsOfTheAccount(t *testing.T, tab *webtest.Tab) {
 func arrowsMoveTabs(t *testing.T, tab *webtest.Tab) {
 	t.Helper()
 	webtest.Value[bool](tab, "(() => { document.getElementById('tab-sessions').focus(); return true; })()")
-	for _, step := range [][2]string{{"ArrowRight", "authenticator"}, {"End", "addresses"}, {"ArrowRight", "sessions"}, {"ArrowLeft", "addresses"}, {"Home", "sessions"}} {
+	for _, step := range [][2]string{{"ArrowRight", "authenticator"}, {"End", "addresses"}, {"ArrowRight", "sessions"},
+		{"ArrowLeft", "addresses"}, {"Home", "sessions"}} {
 		got := webtest.Value[string](tab, fmt.Sprintf(`(() => {
 			document.activeElement.dispatchEvent(new KeyboardEvent('keydown', { key: %q, bubbles: true, cancelable: true }));
 			const open = [...document.querySelectorAll('[role="tabpanel"]:not([hidden])')].map((panel) => panel.id);
-			return [document.activeElement.id, document.activeElement.tabIndex, document.querySelector('[aria-selected="true"]').id, ...open].join(' ');
+			const chosen = document.querySelector('[aria-selected="true"]').id;
+			return [document.activeElement.id, document.activeElement.tabIndex, chosen, ...open].join(' ');
 		})()`, step[0]))
 		if want := fmt.Sprintf("tab-%[1]s 0 tab-%[1]s panel-%[1]s", step[1]); got != want {
 			t.Errorf("after %s: %s, want %s", step[0], got, want)
@@ -211,7 +217,8 @@ func TestViews(t *testing.T) {
 			dir := t.ArtifactDir()
 			fits := func(step string) {
 				t.Helper()
-				if wide := webtest.Value[int](tab, "document.documentElement.scrollWidth - document.documentElement.clientWidth"); wide > 0 {
+				if wide := webtest.Value[int](tab, "document.documentElement.scrollWidth - "+
+					"document.documentElement.clientWidth"); wide > 0 {
 					t.Errorf("%s is %d pixels too wide", step, wide)
 				}
 			}

@@ -12,7 +12,8 @@
 // file at "/static/<name>". The first two belong to development mode only; the viewer belongs to every mode.
 //
 // Start reading at static/castellan-client.js, which drives a challenge through its three doors (D-SOCK-07, D-2FA-19),
-// and static/castellan-device.js, which is a device (D-AUTH-06), then static/app.js. Package webtest beside this one walks the pages in a real browser.
+// and static/castellan-device.js, which is a device (D-AUTH-06), then static/app.js. Package webtest beside this one
+// walks the pages in a real browser.
 package web
 
 import (

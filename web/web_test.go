@@ -18,7 +18,8 @@ import (
 
 func TestPage(t *testing.T) {
 	for name, want := range map[string]string{
-		"index.html": "text/html; charset=utf-8", "outbox.html": "text/html; charset=utf-8", "docs.html": "text/html; charset=utf-8",
+		"index.html": "text/html; charset=utf-8", "outbox.html": "text/html; charset=utf-8", "docs.html": "text/html; " +
+			"charset=utf-8",
 		"app.js": "text/javascript; charset=utf-8", "castellan-client.js": "text/javascript; charset=utf-8",
 		"style.css": "text/css; charset=utf-8", "icon.svg": "image/svg+xml",
 	} {
@@ -27,7 +28,8 @@ func TestPage(t *testing.T) {
 			t.Errorf("%s: %d bytes, %q, %v", name, len(body), contentType, ok)
 		}
 	}
-	for _, name := range []string{"", ".", "..", "../web.go", "static/app.js", `..\web.go`, "/index.html", "no.html", "index", ".html", "index.html\x00"} {
+	for _, name := range []string{"", ".", "..", "../web.go", "static/app.js", `..\web.go`, "/index.html", "no.html",
+		"index", ".html", "index.html\x00"} {
 		if _, _, ok := web.Page(name); ok {
 			t.Errorf("%q is served", name)
 		}
@@ -43,7 +45,8 @@ func TestFlag(t *testing.T) {
 				t.Errorf("%s%s: %d bytes, %q, %v", code, kind, len(body), contentType, ok)
 			}
 			switch text := string(body); {
-			case kind == ".svg" && (!strings.HasPrefix(text, "<svg ") || strings.Contains(text, "<script") || strings.Contains(text, "href")):
+			case kind == ".svg" && (!strings.HasPrefix(text, "<svg ") || strings.Contains(text,
+				"<script") || strings.Contains(text, "href")):
 				t.Errorf("%s: not a picture alone", code)
 			case kind == ".png":
 				if c, err := png.DecodeConfig(strings.NewReader(text)); err != nil || c.Width != 240 || c.Height != 160 {
@@ -52,7 +55,8 @@ func TestFlag(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range [][2]string{{"XK", ".svg"}, {"tr", ".svg"}, {"", ".svg"}, {"TR", ""}, {"TR", ".gif"}, {"TR", "/.svg"}, {"..", ".svg"}, {"LICENSE", ""}, {"./TR", ".svg"}} {
+	for _, name := range [][2]string{{"XK", ".svg"}, {"tr", ".svg"}, {"", ".svg"}, {"TR", ""}, {"TR", ".gif"},
+		{"TR", "/.svg"}, {"..", ".svg"}, {"LICENSE", ""}, {"./TR", ".svg"}} {
 		if _, _, ok := web.Flag(name[0], name[1]); ok {
 			t.Errorf("%q is served", name)
 		}
@@ -113,7 +117,10 @@ func TestModules(t *testing.T) {
 
 // The page offers every country of the service and no other.
 func countriesAreThere(t *testing.T, tab *webtest.Tab) {
-	offered := webtest.Value[[]string](tab, "[...document.querySelectorAll('#country option')].map((option) => option.value).sort()")
+	offered := webtest.Value[[]string](
+		tab,
+		"[...document.querySelectorAll('#country option')].map((option) => option.value).sort()",
+	)
 	if want := slices.Sorted(slices.Values(geo.Codes())); !slices.Equal(offered, want) {
 		t.Errorf("the page offers %d countries, the service knows %d: %v", len(offered), len(want), difference(offered, want))
 	}
@@ -122,8 +129,10 @@ func countriesAreThere(t *testing.T, tab *webtest.Tab) {
 // The demonstration of an authenticator app computes the codes of RFC 6238, appendix B, cut to six digits.
 func codesAreRight(t *testing.T, tab *webtest.Tab) {
 	secret := base32.StdEncoding.EncodeToString([]byte("12345678901234567890"))
-	for at, want := range map[int64]string{59: "287082", 1111111109: "081804", 1111111111: "050471", 1234567890: "005924", 2000000000: "279037", 20000000000: "353130"} {
-		if got := webtest.Value[string](tab, fmt.Sprintf("import('/static/authenticator.js').then(({ codeAt }) => codeAt(%q, %d))", secret, at*1000)); got != want {
+	for at, want := range map[int64]string{59: "287082", 1111111109: "081804", 1111111111: "050471", 1234567890: "005924",
+		2000000000: "279037", 20000000000: "353130"} {
+		if got := webtest.Value[string](tab, fmt.Sprintf("import('/static/authenticator.js').then(({ codeAt }) => "+
+			"codeAt(%q, %d))", secret, at*1000)); got != want {
 			t.Errorf("the code at %d is %s, want %s", at, got, want)
 		}
 	}
@@ -142,7 +151,9 @@ func textsAreThere(t *testing.T, tab *webtest.Tab) {
 	if len(keys) != 3 {
 		t.Errorf("languages: %d", len(keys))
 	}
-	asked := regexp.MustCompile(`\bt\('(\w+)'|data-t(?:-label|-placeholder)?="(\w+)"|(?:key|kind): '(\w+)'|(?:leave|note|verify)\('(\w+)'`)
+	asked := regexp.MustCompile(
+		`\bt\('(\w+)'|data-t(?:-label|-placeholder)?="(\w+)"|(?:key|kind): '(\w+)'|(?:leave|note|verify)\('(\w+)'`,
+	)
 	_ = fs.WalkDir(web.FS(), ".", func(name string, _ fs.DirEntry, _ error) error {
 		body, _, ok := web.Page(name)
 		if !ok {

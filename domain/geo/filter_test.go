@@ -11,13 +11,15 @@ func TestFilter(t *testing.T) {
 	if f != "DE,TR" || !slices.Equal(f.Codes(), []string{"DE", "TR"}) {
 		t.Errorf("%q, %v", f, f.Codes())
 	}
-	for code, want := range map[string]bool{"DE": true, "TR": true, "NL": false, "ET": false, "": false, "D": false, "E,": false, "tr": false, "DE,TR": false} {
+	for code, want := range map[string]bool{"DE": true, "TR": true, "NL": false, "ET": false, "": false, "D": false,
+		"E,": false, "tr": false, "DE,TR": false} {
 		if f.Has(code) != want {
 			t.Errorf("%q: %v", code, !want)
 		}
 	}
 	for _, c := range []struct{ got, want Filter }{
-		{f.With("NL"), "DE,NL,TR"}, {f.With("DE"), f}, {f.Without("DE"), "TR"}, {f.Without("NL"), f}, {Filter("TR").Without("TR"), ""}, {Filter("").With("TR"), "TR"}, {Filter("").Without("TR"), ""},
+		{f.With("NL"), "DE,NL,TR"}, {f.With("DE"), f}, {f.Without("DE"), "TR"}, {f.Without("NL"),
+			f}, {Filter("TR").Without("TR"), ""}, {Filter("").With("TR"), "TR"}, {Filter("").Without("TR"), ""},
 	} {
 		if c.got != c.want {
 			t.Errorf("%q, want %q", c.got, c.want)

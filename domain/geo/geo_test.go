@@ -29,8 +29,10 @@ func TestTable(t *testing.T) {
 }
 
 func TestAssigned(t *testing.T) {
-	for code, want := range map[string]bool{"TR": true, "QA": true, "AQ": true, "BQ": true, "SS": true, "tr": false, "Tr": false, "": false, "T": false, "TUR": false,
-		"T1": false, "XX": false, "XK": false, "ZZ": false, "EU": false, "AP": false, "AN": false, "UK": false, "SU": false, "AA": false, "[\\": false} {
+	for code, want := range map[string]bool{"TR": true, "QA": true, "AQ": true, "BQ": true, "SS": true, "tr": false,
+		"Tr": false, "": false, "T": false, "TUR": false,
+		"T1": false, "XX": false, "XK": false, "ZZ": false, "EU": false, "AP": false, "AN": false, "UK": false,
+		"SU": false, "AA": false, "[\\": false} {
 		if Assigned(code) != want {
 			t.Errorf("%q: %v", code, !want)
 		}
@@ -39,7 +41,8 @@ func TestAssigned(t *testing.T) {
 
 func TestName(t *testing.T) {
 	for _, c := range []struct{ code, language, want string }{
-		{"DE", "en", "Germany"}, {"DE", "tr", "Almanya"}, {"DE", "ar", "ألمانيا"}, {"DE", "", "Germany"}, {"DE", "fr", "Germany"},
+		{"DE", "en", "Germany"}, {"DE", "tr", "Almanya"}, {"DE", "ar", "ألمانيا"}, {"DE", "", "Germany"}, {"DE", "fr",
+			"Germany"},
 		{"TR", "tr", "Türkiye"}, {"XK", "en", "XK"}, {"", "en", ""},
 	} {
 		if got := Name(c.code, c.language); got != c.want {
@@ -50,7 +53,8 @@ func TestName(t *testing.T) {
 
 // D-GEO-06. What only becomes a letter by the rules of Unicode is no letter.
 func TestParse(t *testing.T) {
-	for in, want := range map[string]string{"TR": "TR", "tr": "TR", "dE": "DE", "": "", "t": "", "tur": "", "XX": "", "xk": "", "eu": "", " TR": "", "TR ": "", "ıt": "", "ſe": "", "90": "", "T\x00": "", "🇹🇷": ""} {
+	for in, want := range map[string]string{"TR": "TR", "tr": "TR", "dE": "DE", "": "", "t": "", "tur": "", "XX": "",
+		"xk": "", "eu": "", " TR": "", "TR ": "", "ıt": "", "ſe": "", "90": "", "T\x00": "", "🇹🇷": ""} {
 		got, err := Parse(in)
 		if got != want || (err != nil) != (want == "") || err != nil && fault.CodeOf(err) != fault.InvalidField {
 			t.Errorf("%q: %q, %v", in, got, err)

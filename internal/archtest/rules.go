@@ -64,9 +64,13 @@ var fewerOurs = map[string][]string{
 var exceptions = map[string][]string{
 	"domain/password": {"golang.org/x/crypto", "golang.org/x/text"},
 	// The name of an entry is counted in NFC; an address is its checksum.
-	"domain/addressbook":         {"golang.org/x/text/unicode/norm"},
-	"domain/addressbook/address": {"golang.org/x/crypto/sha3", "github.com/btcsuite/btcd/btcutil/bech32", "github.com/mr-tron/base58"},
-	"domain/totp":                {"github.com/pquerna/otp"},
+	"domain/addressbook": {"golang.org/x/text/unicode/norm"},
+	"domain/addressbook/address": {
+		"golang.org/x/crypto/sha3",
+		"github.com/btcsuite/btcd/btcutil/bech32",
+		"github.com/mr-tron/base58",
+	},
+	"domain/totp": {"github.com/pquerna/otp"},
 }
 
 // narrower names the packages that may use fewer libraries than their folder. The
@@ -140,7 +144,9 @@ func mayImportOurs(dir, top string, rule layer, local string) string {
 	}
 	shared := slices.IndexFunc(httpShared, func(p string) bool { return within(dir, []string{p}) })
 	switch {
-	case within(local, []string{dir}), shared < 0 && within(local, httpShared), shared >= 0 && within(local, httpShared[:shared]):
+	case within(local, []string{dir}),
+		shared < 0 && within(local, httpShared),
+		shared >= 0 && within(local, httpShared[:shared]):
 		return ""
 	case shared >= 0:
 		return "what the sections share knows only what comes before it"

@@ -57,7 +57,16 @@ func (b *bench) aloneOn(p *place, n int) error {
 			if err != nil {
 				return err
 			}
-			logins, completes, commits = append(logins, login.Seconds()*1e3), append(completes, complete.Seconds()*1e3), append(commits, one[0]/1e3)
+			logins, completes, commits = append(
+				logins,
+				login.Seconds()*1e3,
+			), append(
+				completes,
+				complete.Seconds()*1e3,
+			), append(
+				commits,
+				one[0]/1e3,
+			)
 		}
 		of.add("commit", median(commits))
 		of.add("login", median(logins))

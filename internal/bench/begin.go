@@ -12,7 +12,17 @@ import (
 // answers where there is nothing yet, and what it needs when nobody comes.
 func begin(b *bench) error {
 	binary := filepath.Join(b.dir, "castellan")
-	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", binary, "./cmd/castellan")
+	build := exec.Command(
+		"go",
+		"build",
+		"-trimpath",
+		"-buildvcs=false",
+		"-ldflags",
+		"-s -w",
+		"-o",
+		binary,
+		"./cmd/castellan",
+	)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build, from the root of the module: %w: %s", err, out)
@@ -48,7 +58,13 @@ func (b *bench) beginOnce(binary string, of series) error {
 			return err
 		}
 		c := exec.Command(binary, "serve")
-		c.Env = append(plainEnviron(), "CASTELLAN_HTTP_ADDR="+addr, "CASTELLAN_DATA_DIR="+dir, "CASTELLAN_HTTP_PUBLIC_URL=https://id.example.com", "CASTELLAN_LOG_LEVEL=error")
+		c.Env = append(
+			plainEnviron(),
+			"CASTELLAN_HTTP_ADDR="+addr,
+			"CASTELLAN_DATA_DIR="+dir,
+			"CASTELLAN_HTTP_PUBLIC_URL=https://id.example.com",
+			"CASTELLAN_LOG_LEVEL=error",
+		)
 		c.Stderr = os.Stderr
 		began := time.Now()
 		if err := c.Start(); err != nil {

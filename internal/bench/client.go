@@ -33,7 +33,10 @@ func dial(addr string) (*client, error) {
 // do sends a request and reads the answer; header is one whole line or "".
 func (c *client) do(method, path, header, body string) (status int, err error) {
 	o := append(c.out[:0], method...)
-	o = append(append(append(o, ' '), path...), " HTTP/1.1\r\nHost: localhost\r\nUser-Agent: bench/1\r\nAccept-Language: en\r\nDevice-Brand: Acme\r\nDevice-Model: One\r\n"...)
+	o = append(
+		append(append(o, ' '), path...),
+		" HTTP/1.1\r\nHost: localhost\r\nUser-Agent: bench/1\r\nAccept-Language: en\r\nDevice-Brand: "+
+			"Acme\r\nDevice-Model: One\r\n"...)
 	if header != "" {
 		o = append(append(o, header...), "\r\n"...)
 	}

@@ -50,7 +50,12 @@ var decoySteps = []struct {
 		return v.do("POST", "/auth/password/reset", "", `{"countryCode":"90","phoneNumber":"`+phone+`"}`)
 	}},
 	{"wrong value", 422, func(v *visitor, _, method string) (int, error) {
-		return v.do("POST", "/auth/2fa/challenge/complete", "p-auth: "+v.pAuth, `{"methodId":"`+method+`","method":"SMS","value":"000000"}`)
+		return v.do(
+			"POST",
+			"/auth/2fa/challenge/complete",
+			"p-auth: "+v.pAuth,
+			`{"methodId":"`+method+`","method":"SMS","value":"000000"}`,
+		)
 	}},
 	{"renewal too early", 429, func(v *visitor, _, method string) (int, error) {
 		return v.do("POST", "/auth/2fa/challenge/renew", "p-auth: "+v.pAuth, `{"methodId":"`+method+`","method":"SMS"}`)

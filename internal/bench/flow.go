@@ -114,19 +114,25 @@ func (b *bench) profiled(s *server, name string) (stop func() error, err error) 
 }
 
 func measureFloor(floor *server, clients int, span time.Duration, s series) error {
-	w, err := load(clients, span/4, span, meter{server: floor.pid()}, func() (func(context.Context, int) error, func(), error) {
-		c, err := dial(floor.addr)
-		if err != nil {
-			return nil, nil, err
-		}
-		return func(_ context.Context, i int) error {
-			status, err := c.do("POST", "/auth/login", "", loginBody(i))
-			if err == nil && status != 200 {
-				err = refusal{status: status}
+	w, err := load(
+		clients,
+		span/4,
+		span,
+		meter{server: floor.pid()},
+		func() (func(context.Context, int) error, func(), error) {
+			c, err := dial(floor.addr)
+			if err != nil {
+				return nil, nil, err
 			}
-			return err
-		}, func() { c.Close() }, nil
-	})
+			return func(_ context.Context, i int) error {
+				status, err := c.do("POST", "/auth/login", "", loginBody(i))
+				if err == nil && status != 200 {
+					err = refusal{status: status}
+				}
+				return err
+			}, func() { c.Close() }, nil
+		},
+	)
 	if err != nil {
 		return fmt.Errorf("bare handler: %w", err)
 	}

@@ -122,8 +122,15 @@ func (p *place) limit() error {
 		return err
 	}
 	defer v.Close()
-	return persistence.NewFirewall(v.DB).Add(ctx, firewall.Rule{AppID: firewall.DefaultApp, Label: "keys-ip", Type: firewall.RateLimit, EntityType: firewall.IP,
-		PeriodMs: new(int64(10_000)), Limit: new(int64(1_000_000)), AllEntities: true, Resources: []string{"GET " + keysPath}, Status: firewall.Active})
+	return persistence.NewFirewall(
+		v.DB,
+	).Add(
+		ctx,
+		firewall.Rule{AppID: firewall.DefaultApp, Label: "keys-ip", Type: firewall.RateLimit, EntityType: firewall.IP,
+			PeriodMs: new(
+				int64(10_000),
+			), Limit: new(int64(1_000_000)), AllEntities: true, Resources: []string{"GET " + keysPath}, Status: firewall.Active},
+	)
 }
 
 // cluster starts nodes that know each other, with the settings of a place.
@@ -142,8 +149,11 @@ func (b *bench) cluster(environ []string, n int) (all []*server, err error) {
 		if err != nil {
 			return all, err
 		}
-		s, err := start(roleService, append(slices.Clone(environ), "CASTELLAN_CLUSTER_GOSSIP_ADDR="+gossip, "CASTELLAN_CLUSTER_ACTOR_ADDR="+actors,
-			"CASTELLAN_CLUSTER_JOIN="+seed, "CASTELLAN_CLUSTER_TLS_DIR="+keys))
+		s, err := start(
+			roleService,
+			append(slices.Clone(environ), "CASTELLAN_CLUSTER_GOSSIP_ADDR="+gossip, "CASTELLAN_CLUSTER_ACTOR_ADDR="+actors,
+				"CASTELLAN_CLUSTER_JOIN="+seed, "CASTELLAN_CLUSTER_TLS_DIR="+keys),
+		)
 		if err != nil {
 			return all, err
 		}

@@ -149,14 +149,25 @@ func (m meter) during(what func() error) (window, error) {
 		return window{}, err
 	}
 	to, err := m.read()
-	w := window{took: to.at.Sub(from.at), count: to.count - from.count, server: to.server - from.server, base: to.base - from.base, driver: to.driver - from.driver}
+	w := window{
+		took:   to.at.Sub(from.at),
+		count:  to.count - from.count,
+		server: to.server - from.server,
+		base:   to.base - from.base,
+		driver: to.driver - from.driver,
+	}
 	w.others = max(0, to.busy-from.busy-w.server-w.base-w.driver)
 	return w, err
 }
 
 // load runs one loop per client until stop, and measures the stretch between
 // warm and warm+span. step does one operation; the first error ends all.
-func load(clients int, warm, span time.Duration, m meter, begin func() (step func(ctx context.Context, i int) error, end func(), err error)) (window, error) {
+func load(
+	clients int,
+	warm, span time.Duration,
+	m meter,
+	begin func() (step func(ctx context.Context, i int) error, end func(), err error),
+) (window, error) {
 	ctx, stop := context.WithTimeout(context.Background(), warm+span+30*time.Second)
 	defer stop()
 	var running sync.WaitGroup
@@ -215,14 +226,20 @@ func load(clients int, warm, span time.Duration, m meter, begin func() (step fun
 
 // flows is load of whole logins.
 func flows(s *server, base, clients int, warm, span time.Duration) (window, error) {
-	return load(clients, warm, span, meter{server: s.pid(), base: base}, func() (func(context.Context, int) error, func(), error) {
-		v, err := newVisitor(s)
-		if err != nil {
-			return nil, nil, err
-		}
-		return func(ctx context.Context, i int) error {
-			_, _, err := v.flow(ctx, i)
-			return err
-		}, func() { v.Close() }, nil
-	})
+	return load(
+		clients,
+		warm,
+		span,
+		meter{server: s.pid(), base: base},
+		func() (func(context.Context, int) error, func(), error) {
+			v, err := newVisitor(s)
+			if err != nil {
+				return nil, nil, err
+			}
+			return func(ctx context.Context, i int) error {
+				_, _, err := v.flow(ctx, i)
+				return err
+			}, func() { v.Close() }, nil
+		},
+	)
 }

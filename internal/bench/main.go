@@ -105,7 +105,12 @@ func run() (err error) {
 	flag.BoolVar(&b.quick, "quick", false, "shorter rounds: a look, not a measurement")
 	flag.StringVar(&b.on, "on", "", "measure on this database only: sqlite or postgresql")
 	flag.StringVar(&b.profile, "profile", "", "folder to write CPU profiles of the service under load to")
-	flag.DurationVar(&b.calm, "calm", 0, "wait this long, at most, for others to leave the processors before each stretch of load")
+	flag.DurationVar(
+		&b.calm,
+		"calm",
+		0,
+		"wait this long, at most, for others to leave the processors before each stretch of load",
+	)
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "usage: bench [flags]")
 		flag.PrintDefaults()
@@ -134,7 +139,14 @@ func run() (err error) {
 			b.pg.Stop()
 		}
 	}()
-	fmt.Printf("%d processors, %s, %d rounds, %d clients; load before: %s\n", runtime.NumCPU(), runtime.Version(), b.rounds, b.clients, loadAverage())
+	fmt.Printf(
+		"%d processors, %s, %d rounds, %d clients; load before: %s\n",
+		runtime.NumCPU(),
+		runtime.Version(),
+		b.rounds,
+		b.clients,
+		loadAverage(),
+	)
 	for _, m := range measurements {
 		if len(names) > 0 && !slices.Contains(names, m.name) {
 			continue

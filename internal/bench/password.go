@@ -201,7 +201,12 @@ func (b *bench) crowd(p *place) error {
 	}
 	r := &b.report
 	slots := max(1, processors()-1)
-	r.line(fmt.Sprintf("%d at once: memory grown (%d slot × 19 + 32)", together, slots), "MiB", of["grown"], atMost(float64(slots*19+32)))
+	r.line(
+		fmt.Sprintf("%d at once: memory grown (%d slot × 19 + 32)", together, slots),
+		"MiB",
+		of["grown"],
+		atMost(float64(slots*19+32)),
+	)
 	r.line("a GET with a token, calm: p50", "ms", of["calm"], bar{})
 	r.line(fmt.Sprintf("… with %d logins at once: p50, times the calm one", together), "×", of["times"], atMost(2))
 	r.line("… p99", "ms", of["p99"], atMost(15))
@@ -241,7 +246,8 @@ func (b *bench) flood(s *server, rate float64, lines int, span time.Duration) (f
 				return
 			}
 			defer v.Close()
-			for next := time.Now().Add(pause * time.Duration(i) / time.Duration(lines)); next.Before(until); next = next.Add(pause) {
+			first := time.Now().Add(pause * time.Duration(i) / time.Duration(lines))
+			for next := first; next.Before(until); next = next.Add(pause) {
 				time.Sleep(time.Until(next))
 				asked.Add(1)
 				_, err := v.login(int(asked.Load()) % people)
@@ -267,6 +273,15 @@ func (b *bench) flood(s *server, rate float64, lines int, span time.Duration) (f
 	all.Wait()
 	close(errs)
 	n := span.Seconds()
-	return flooded{float64(asked.Load()) / n, float64(served.Load()) / n, float64(refused.Load()) / n, (float64(end) - float64(half)) / (1 << 20)},
-		errors.Join(err, err2, <-errs)
+	return flooded{
+			float64(asked.Load()) / n,
+			float64(served.Load()) / n,
+			float64(refused.Load()) / n,
+			(float64(end) - float64(half)) / (1 << 20),
+		},
+		errors.Join(
+			err,
+			err2,
+			<-errs,
+		)
 }

@@ -84,7 +84,8 @@ func busy() time.Duration {
 	first, _, _ := bytes.Cut(stat, []byte("\n"))
 	var sum int64
 	for i, f := range strings.Fields(string(first)) {
-		if n, err := strconv.ParseInt(f, 10, 64); err == nil && i != 4 && i != 5 && i < 9 { // neither idle, nor waiting for a disk, nor guests (counted already)
+		if n, err := strconv.ParseInt(f, 10, 64); err == nil && i != 4 && i != 5 &&
+			i < 9 { // neither idle, nor waiting for a disk, nor guests (counted already)
 			sum += n
 		}
 	}

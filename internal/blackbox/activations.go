@@ -15,7 +15,9 @@ type Activation struct {
 	From, Acted time.Time
 }
 
-var activationLine = regexp.MustCompile(`msg="cluster: an activation (began|ended)" kind=(\S+) id=(\S+) (?:at|acted)=(\d+)`)
+var activationLine = regexp.MustCompile(
+	`msg="cluster: an activation (began|ended)" kind=(\S+) id=(\S+) (?:at|acted)=(\d+)`,
+)
 
 // Activations are all of the nodes, those that have ended included. One that no
 // line ends has acted, for all that is known, until its process ended, or until now.
@@ -50,7 +52,19 @@ func TwoAtOnce(all []Activation) (found []string) {
 		for i, a := range as {
 			for _, b := range as[i+1:] {
 				if a.Node != b.Node && a.From.Before(b.Acted) && b.From.Before(a.Acted) {
-					found = append(found, fmt.Sprintf("%s: node %d %s–%s, node %d %s–%s", key, a.Node, clock(a.From), clock(a.Acted), b.Node, clock(b.From), clock(b.Acted)))
+					found = append(
+						found,
+						fmt.Sprintf(
+							"%s: node %d %s–%s, node %d %s–%s",
+							key,
+							a.Node,
+							clock(a.From),
+							clock(a.Acted),
+							b.Node,
+							clock(b.From),
+							clock(b.Acted),
+						),
+					)
 				}
 			}
 		}

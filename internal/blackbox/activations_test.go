@@ -12,11 +12,14 @@ func TestTwoAtOnce(t *testing.T) {
 		all  []Activation
 		want int
 	}{
-		{"one after the other", []Activation{{"c", "1", 0, at(1), at(3)}, {"c", "1", 1, at(4), at(9)}, {"c", "1", 0, at(9), at(12)}}, 0},
+		{"one after the other",
+			[]Activation{{"c", "1", 0, at(1), at(3)}, {"c", "1", 1, at(4), at(9)}, {"c", "1", 0, at(9), at(12)}}, 0},
 		{"on one node", []Activation{{"c", "1", 0, at(1), at(3)}, {"c", "1", 0, at(2), at(9)}}, 0},
-		{"other identities", []Activation{{"c", "1", 0, at(1), at(3)}, {"c", "2", 1, at(2), at(9)}, {"d", "1", 1, at(2), at(9)}}, 0},
+		{"other identities", []Activation{{"c", "1", 0, at(1), at(3)}, {"c", "2", 1, at(2), at(9)},
+			{"d", "1", 1, at(2), at(9)}}, 0},
 		{"one within the other", []Activation{{"c", "1", 0, at(1), at(9)}, {"c", "1", 1, at(4), at(5)}}, 1},
-		{"one that goes on", []Activation{{"c", "1", 0, at(1), at(5)}, {"c", "1", 1, at(4), at(9)}, {"c", "2", 1, at(4), at(9)}}, 1},
+		{"one that goes on", []Activation{{"c", "1", 0, at(1), at(5)}, {"c", "1", 1, at(4), at(9)},
+			{"c", "2", 1, at(4), at(9)}}, 1},
 	} {
 		if got := TwoAtOnce(c.all); len(got) != c.want {
 			t.Errorf("%s: %v", c.name, got)
@@ -34,7 +37,9 @@ time=x level=DEBUG msg="cluster: an activation began" kind=challenge id=A at=400
 	n.endedAt = time.Unix(9, 0)
 	close(n.ended)
 	got := Activations([]*Node{n})
-	if len(got) != 3 || !got[0].Acted.Equal(time.Unix(3, 0)) || !got[1].Acted.Equal(n.endedAt) || !got[2].From.Equal(time.Unix(4, 0)) || !got[2].Acted.Equal(n.endedAt) {
+	if len(got) != 3 || !got[0].Acted.Equal(time.Unix(3, 0)) || !got[1].Acted.Equal(n.endedAt) ||
+		!got[2].From.Equal(time.Unix(4, 0)) ||
+		!got[2].Acted.Equal(n.endedAt) {
 		t.Errorf("%+v", got)
 	}
 }

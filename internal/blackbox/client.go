@@ -47,7 +47,11 @@ func NewClient(url string) Client {
 // Time in which this process itself got no processor, as lost tells, does not
 // count.
 func (c Client) Impatient(d time.Duration, lost func(since time.Time) time.Duration) Client {
-	return Client{URL: c.URL, http: &http.Client{Timeout: requestTime, Transport: impatient{c.http.Transport, d, lost}}, tell: c.tell}
+	return Client{
+		URL:  c.URL,
+		http: &http.Client{Timeout: requestTime, Transport: impatient{c.http.Transport, d, lost}},
+		tell: c.tell,
+	}
 }
 
 type impatient struct {
@@ -142,7 +146,20 @@ func (c Client) TryContext(ctx context.Context, method, path string, body any, h
 	}
 	if c.tell != nil {
 		given, _ := body.(map[string]string)
-		c.tell(fmt.Sprintf("%s +%v %s %s%s %v: %d %s %v", began.Format("15:04:05.000"), time.Since(began).Round(time.Millisecond), method, c.URL, path, given, a.Status, a.Code(), err))
+		c.tell(
+			fmt.Sprintf(
+				"%s +%v %s %s%s %v: %d %s %v",
+				began.Format("15:04:05.000"),
+				time.Since(began).Round(time.Millisecond),
+				method,
+				c.URL,
+				path,
+				given,
+				a.Status,
+				a.Code(),
+				err,
+			),
+		)
 	}
 	return a, err
 }

@@ -104,7 +104,8 @@ func FlowOf(t testing.TB, a Answer) Flow {
 
 func flowOf(a Answer) (Flow, error) {
 	var body struct{ Challenge Challenge }
-	if a.Status != 200 || json.Unmarshal(a.Body, &body) != nil || body.Challenge.ChallengeID == "" || a.Header.Get("p-auth") == "" {
+	if a.Status != 200 || json.Unmarshal(a.Body, &body) != nil || body.Challenge.ChallengeID == "" ||
+		a.Header.Get("p-auth") == "" {
 		return Flow{}, unexpected("not the start of a challenge: %s", a)
 	}
 	return Flow{body.Challenge, a.Header.Get("p-auth")}, nil

@@ -26,7 +26,11 @@ type Net struct {
 // NewNet makes one; it is gone when the test ends.
 func NewNet(t testing.TB) *Net {
 	t.Helper()
-	n := &Net{t: t, name: fmt.Sprintf("cst%04x", rand.IntN(1<<16)), prefix: fmt.Sprintf("10.%d.%d.", 128+rand.IntN(100), rand.IntN(256))}
+	n := &Net{
+		t:      t,
+		name:   fmt.Sprintf("cst%04x", rand.IntN(1<<16)),
+		prefix: fmt.Sprintf("10.%d.%d.", 128+rand.IntN(100), rand.IntN(256)),
+	}
 	n.ip("link", "add", n.name, "type", "bridge")
 	t.Cleanup(func() { n.undo("link", "del", n.name) })
 	n.ip("addr", "add", n.prefix+"1/24", "dev", n.name)
@@ -40,7 +44,12 @@ func (n *Net) Addr() string { return n.prefix + "1" }
 func (n *Net) ip(args ...string) {
 	n.t.Helper()
 	if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
-		n.t.Fatalf("ip %s: %v: %s (a network of its own needs root and the Debian package iproute2)", strings.Join(args, " "), err, out)
+		n.t.Fatalf(
+			"ip %s: %v: %s (a network of its own needs root and the Debian package iproute2)",
+			strings.Join(args, " "),
+			err,
+			out,
+		)
 	}
 }
 
@@ -62,7 +71,12 @@ type Place struct {
 func (n *Net) Place() *Place {
 	n.t.Helper()
 	n.made++
-	p := &Place{net: n, name: fmt.Sprint(n.name, "-", n.made), port: fmt.Sprint(n.name, "p", n.made), Addr: fmt.Sprint(n.prefix, 1+n.made)}
+	p := &Place{
+		net:  n,
+		name: fmt.Sprint(n.name, "-", n.made),
+		port: fmt.Sprint(n.name, "p", n.made),
+		Addr: fmt.Sprint(n.prefix, 1+n.made),
+	}
 	n.ip("netns", "add", p.name)
 	n.t.Cleanup(func() { n.undo("netns", "del", p.name) }) // once the last socket of it is closed
 	n.t.Cleanup(func() { n.undo("link", "del", p.port) })

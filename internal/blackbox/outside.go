@@ -119,7 +119,12 @@ func (s *Site) Gateway() *Postbox {
 		w.WriteHeader(http.StatusAccepted)
 	}))
 	s.t.Cleanup(server.Close)
-	s.Set("SMS_URL="+server.URL+"/send", "SMS_PARAMS=to={{to}},text={{text}}", "SMS_USERNAME=castellan", "SMS_PASSWORD="+GatewaySecret)
+	s.Set(
+		"SMS_URL="+server.URL+"/send",
+		"SMS_PARAMS=to={{to}},text={{text}}",
+		"SMS_USERNAME=castellan",
+		"SMS_PASSWORD="+GatewaySecret,
+	)
 	return p
 }
 
@@ -134,7 +139,9 @@ const (
 func (s *Site) Relay() *Postbox {
 	s.t.Helper()
 	p := &Postbox{}
-	server := smtp.NewServer(smtp.BackendFunc(func(c *smtp.Conn) (smtp.Session, error) { return &relaySession{box: p, conn: c}, nil }))
+	server := smtp.NewServer(
+		smtp.BackendFunc(func(c *smtp.Conn) (smtp.Session, error) { return &relaySession{box: p, conn: c}, nil }),
+	)
 	server.Domain, server.ErrorLog = "relay.test", log.New(io.Discard, "", 0)
 	caFile := filepath.Join(s.t.TempDir(), "ca.pem")
 	server.TLSConfig = certificate(s.t, caFile)
@@ -145,8 +152,15 @@ func (s *Site) Relay() *Postbox {
 	done := make(chan struct{})
 	go func() { defer close(done); server.Serve(l) }()
 	s.t.Cleanup(func() { server.Close(); <-done })
-	s.Set("MAIL_HOST=127.0.0.1", "MAIL_PORT="+strconv.Itoa(l.Addr().(*net.TCPAddr).Port), "MAIL_TLS=starttls", "MAIL_CA_FILE="+caFile,
-		"MAIL_FROM=no-reply@castellan.test", "MAIL_USERNAME=castellan", "MAIL_PASSWORD="+RelaySecret)
+	s.Set(
+		"MAIL_HOST=127.0.0.1",
+		"MAIL_PORT="+strconv.Itoa(l.Addr().(*net.TCPAddr).Port),
+		"MAIL_TLS=starttls",
+		"MAIL_CA_FILE="+caFile,
+		"MAIL_FROM=no-reply@castellan.test",
+		"MAIL_USERNAME=castellan",
+		"MAIL_PASSWORD="+RelaySecret,
+	)
 	return p
 }
 
@@ -225,9 +239,17 @@ func certificate(t testing.TB, file string) *tls.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "relay"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
+	template := &x509.Certificate{
+		SerialNumber:          big.NewInt(1),
+		Subject:               pkix.Name{CommonName: "relay"},
+		IPAddresses:           []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore:             time.Now().Add(-time.Hour),
+		NotAfter:              time.Now().Add(time.Hour),
+		IsCA:                  true,
+		BasicConstraintsValid: true,
+		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
 	der, err := x509.CreateCertificate(crand.Reader, template, template, &key.PublicKey, key)
 	if err == nil {
 		err = os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600)

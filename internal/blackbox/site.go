@@ -61,8 +61,9 @@ func NewSite(t testing.TB, kind string) *Site {
 		s.DSN = "sqlite:" + filepath.Join(s.Dir, "castellan.db")
 	}
 	s.settings = map[string]string{
-		"CASTELLAN_DEV": "true", "CASTELLAN_DATA_DIR": s.Dir, "CASTELLAN_DATABASE_URL": s.DSN, "CASTELLAN_DATABASE_MAX_CONNECTIONS": "8",
-		"CASTELLAN_HTTP_ADDR": "127.0.0.1:0", "CASTELLAN_LOG_LEVEL": "debug",
+		"CASTELLAN_DEV": "true", "CASTELLAN_DATA_DIR": s.Dir, "CASTELLAN_DATABASE_URL": s.DSN,
+		"CASTELLAN_DATABASE_MAX_CONNECTIONS": "8",
+		"CASTELLAN_HTTP_ADDR":                "127.0.0.1:0", "CASTELLAN_LOG_LEVEL": "debug",
 		"CASTELLAN_PASSWORD_ARGON2_MEMORY_KIB": "8", "CASTELLAN_PASSWORD_ARGON2_TIME": "1",
 	}
 	return s
@@ -183,7 +184,20 @@ func (s *Site) AddUser(role string) Account {
 	s.t.Helper()
 	s.users++
 	a := NewAccount(s.users)
-	got := s.Command(a.Password+"\n", "user", "add", "--email", a.Mail, "--country-code", a.Country, "--phone", a.Phone, "--password-stdin", "--role", role)
+	got := s.Command(
+		a.Password+"\n",
+		"user",
+		"add",
+		"--email",
+		a.Mail,
+		"--country-code",
+		a.Country,
+		"--phone",
+		a.Phone,
+		"--password-stdin",
+		"--role",
+		role,
+	)
 	if got.Code != 0 {
 		s.t.Fatalf("user add: exit %d: %s", got.Code, got.ErrOut)
 	}

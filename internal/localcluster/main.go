@@ -78,10 +78,20 @@ func run(ctx context.Context, args []string) error {
 	for i := range nodes {
 		addr := []string{free(), free(), free()}
 		cmd := exec.Command(program, "serve")
-		cmd.Env = append(os.Environ(), "CASTELLAN_DEV=true", "CASTELLAN_DATABASE_URL="+db.DSN(), "CASTELLAN_HTTP_ADDR="+addr[0],
-			"CASTELLAN_HTTP_PUBLIC_URL=http://"+front.Addr().String(), fmt.Sprint("CASTELLAN_DATA_DIR=", dir, "/node-", i+1), "CASTELLAN_KEYS_MASTER_FILE="+filepath.Join(dir, "master.key"),
-			"CASTELLAN_CLUSTER_GOSSIP_ADDR="+addr[1], "CASTELLAN_CLUSTER_ACTOR_ADDR="+addr[2], "CASTELLAN_CLUSTER_JOIN="+strings.Join(gossip, ","), "CASTELLAN_CLUSTER_TLS_DIR="+keys,
-			"CASTELLAN_HTTP_MAX_CONNECTIONS_PER_IP=0") // the front's connections are everybody's
+		cmd.Env = append(
+			os.Environ(),
+			"CASTELLAN_DEV=true",
+			"CASTELLAN_DATABASE_URL="+db.DSN(),
+			"CASTELLAN_HTTP_ADDR="+addr[0],
+			"CASTELLAN_HTTP_PUBLIC_URL=http://"+front.Addr().String(),
+			fmt.Sprint("CASTELLAN_DATA_DIR=", dir, "/node-", i+1),
+			"CASTELLAN_KEYS_MASTER_FILE="+filepath.Join(dir, "master.key"),
+			"CASTELLAN_CLUSTER_GOSSIP_ADDR="+addr[1],
+			"CASTELLAN_CLUSTER_ACTOR_ADDR="+addr[2],
+			"CASTELLAN_CLUSTER_JOIN="+strings.Join(gossip, ","),
+			"CASTELLAN_CLUSTER_TLS_DIR="+keys,
+			"CASTELLAN_HTTP_MAX_CONNECTIONS_PER_IP=0", // the connections of the front are those of all clients
+		)
 		at, gossip = append(at, addr[0]), append(gossip, addr[1])
 		name := fmt.Sprint("node-", i+1)
 		if err := start(ctx, cmd, name, &alive, ended); err != nil {
@@ -96,7 +106,13 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("\nfront   http://%s\nstatus  CASTELLAN_CLUSTER_ACTOR_ADDR=… CASTELLAN_CLUSTER_TLS_DIR=%s %s cluster status\n\n%s\n", front.Addr(), keys, program, logins)
+	fmt.Printf(
+		"\nfront   http://%s\nstatus  CASTELLAN_CLUSTER_ACTOR_ADDR=… CASTELLAN_CLUSTER_TLS_DIR=%s %s cluster status\n\n%s\n",
+		front.Addr(),
+		keys,
+		program,
+		logins,
+	)
 	go spread(front, at)
 	select {
 	case <-ctx.Done():

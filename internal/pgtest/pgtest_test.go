@@ -103,7 +103,8 @@ func TestDSNStartsAServerWhereNoneIsNamed(t *testing.T) {
 
 func TestKillAndRestartKeepWhatWasAcknowledged(t *testing.T) {
 	s := start(t, Durable())
-	if got := query[string](t, s.DSN(), "SELECT current_setting('fsync') || current_setting('synchronous_commit')"); got != "onon" {
+	if got := query[string](t, s.DSN(), "SELECT current_setting('fsync') || "+
+		"current_setting('synchronous_commit')"); got != "onon" {
 		t.Fatalf("fsync and synchronous_commit are %q, want both on", got)
 	}
 	if err := do(s.DSN(), "CREATE TABLE kept (id int)"); err != nil {

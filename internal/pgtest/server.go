@@ -20,7 +20,9 @@ import (
 
 // ErrNoPrograms tells that the machine has no PostgreSQL server. Its text is
 // what a person at the terminal should do.
-var ErrNoPrograms = errors.New("PostgreSQL's server programs (initdb, postgres) are missing: run `make test-deps`, or name their folder in PG_BINDIR")
+var ErrNoPrograms = errors.New(
+	"PostgreSQL's server programs (initdb, postgres) are missing: run `make test-deps`, or name their folder in PG_BINDIR",
+)
 
 const (
 	startTimeout = 30 * time.Second
@@ -317,7 +319,9 @@ func unprivileged() (*syscall.Credential, error) {
 		}
 		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
 	}
-	return nil, errors.New("pgtest: running as root, and there is neither a user postgres nor a user nobody to run the server as")
+	return nil, errors.New(
+		"pgtest: running as root, and there is neither a user postgres nor a user nobody to run the server as",
+	)
 }
 
 // freePort picks a port below the range the kernel gives to outgoing

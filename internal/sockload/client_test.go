@@ -114,9 +114,18 @@ func (s *service) line() *line {
 func (s *service) approve(c started) (body []byte, header string, err error) {
 	for _, m := range c.Challenge.MethodList {
 		if m.Name == "PUSH" {
-			body = fmt.Appendf(nil, `{"challengeId":%q,"methodId":%q,"method":"PUSH","value":"APPROVED","deviceId":%q}`, c.Challenge.ChallengeID, m.ID, deviceID(c.user))
-			header, err = device.Sign(s.keys[c.user], device.Claims{Issuer: deviceID(c.user), Audience: "http://" + s.addr, Method: http.MethodPost, Target: completePath,
-				BodyHash: device.HashBody(body), Challenge: c.Challenge.ChallengeID, MethodID: m.ID, Value: "APPROVED"})
+			body = fmt.Appendf(
+				nil,
+				`{"challengeId":%q,"methodId":%q,"method":"PUSH","value":"APPROVED","deviceId":%q}`,
+				c.Challenge.ChallengeID,
+				m.ID,
+				deviceID(c.user),
+			)
+			header, err = device.Sign(
+				s.keys[c.user],
+				device.Claims{Issuer: deviceID(c.user), Audience: "http://" + s.addr, Method: http.MethodPost, Target: completePath,
+					BodyHash: device.HashBody(body), Challenge: c.Challenge.ChallengeID, MethodID: m.ID, Value: "APPROVED"},
+			)
 			return body, "device-signature: " + header, err
 		}
 	}
@@ -128,8 +137,14 @@ const completePath = "/auth/2fa/challenge/complete"
 // complete sends the answer to a method with a line of header; answered waits
 // for what comes back.
 func (l *line) complete(header string, body []byte) error {
-	_, err := fmt.Fprintf(l, "POST "+completePath+" HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n%s\r\n\r\n%s",
-		len(body), header, body)
+	_, err := fmt.Fprintf(
+		l,
+		"POST "+completePath+" HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: "+
+			"%d\r\n%s\r\n\r\n%s",
+		len(body),
+		header,
+		body,
+	)
 	return err
 }
 

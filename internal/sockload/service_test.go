@@ -55,9 +55,20 @@ func TestMain(m *testing.M) {
 // settings of the service: development mode on SQLite, no start guards, the
 // cheapest password hash.
 func settings(d, addr string) (config.Config, error) {
-	return config.Load("", []string{"CASTELLAN_DEV=true", "CASTELLAN_DATA_DIR=" + d, "CASTELLAN_HTTP_ADDR=" + addr, "CASTELLAN_LIMITS_ENABLED=false",
-		"CASTELLAN_PASSWORD_ARGON2_MEMORY_KIB=8", "CASTELLAN_PASSWORD_ARGON2_TIME=1", "CASTELLAN_HTTP_MAX_CONNECTIONS=40000",
-		"CASTELLAN_HTTP_MAX_CONNECTIONS_PER_IP=0", "CASTELLAN_LOG_LEVEL=error"})
+	return config.Load(
+		"",
+		[]string{
+			"CASTELLAN_DEV=true",
+			"CASTELLAN_DATA_DIR=" + d,
+			"CASTELLAN_HTTP_ADDR=" + addr,
+			"CASTELLAN_LIMITS_ENABLED=false",
+			"CASTELLAN_PASSWORD_ARGON2_MEMORY_KIB=8",
+			"CASTELLAN_PASSWORD_ARGON2_TIME=1",
+			"CASTELLAN_HTTP_MAX_CONNECTIONS=40000",
+			"CASTELLAN_HTTP_MAX_CONNECTIONS_PER_IP=0",
+			"CASTELLAN_LOG_LEVEL=error",
+		},
+	)
 }
 
 // serve is the service, in a process of its own whose memory is then only its
@@ -77,7 +88,9 @@ func serve(d string) error {
 	defer stop()
 	done := make(chan error, 1)
 	go func() {
-		done <- app.Serve(ctx, cfg, app.Options{Version: "bench", Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})), Out: io.Discard})
+		done <- app.Serve(ctx, cfg,
+			app.Options{Version: "bench",
+				Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})), Out: io.Discard})
 	}()
 	for {
 		c, err := net.Dial("tcp", addr)
@@ -108,8 +121,19 @@ func serve(d string) error {
 		}
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
-		json.NewEncoder(os.Stdout).Encode(memory{RSS: rss(), Heap: m.HeapAlloc, HeapInUse: m.HeapInuse, HeapKept: m.HeapIdle - m.HeapReleased, Stack: m.StackInuse,
-			Other: m.MSpanSys + m.MCacheSys + m.BuckHashSys + m.GCSys + m.OtherSys, Goroutines: runtime.NumGoroutine()})
+		json.NewEncoder(
+			os.Stdout,
+		).Encode(
+			memory{
+				RSS:        rss(),
+				Heap:       m.HeapAlloc,
+				HeapInUse:  m.HeapInuse,
+				HeapKept:   m.HeapIdle - m.HeapReleased,
+				Stack:      m.StackInuse,
+				Other:      m.MSpanSys + m.MCacheSys + m.BuckHashSys + m.GCSys + m.OtherSys,
+				Goroutines: runtime.NumGoroutine(),
+			},
+		)
 	}
 	stop()
 	return <-done
@@ -214,8 +238,9 @@ func populate(tb testing.TB, d string, users int) []crypto.Signer {
 				u.Push = true
 				k, public := devicetest.Signer(tb, device.EdDSA)
 				keys[i] = k
-				if err := v.DB.Commit(tb.Context(), user.Add{User: u, PasswordHash: hash}, device.Add{Device: device.Device{ID: deviceID(i), UserID: u.ID, Key: public,
-					Brand: "b", Model: "m", Platform: "cli", Status: device.Active, CreatedAt: u.CreatedAt}}); err != nil {
+				if err := v.DB.Commit(tb.Context(), user.Add{User: u, PasswordHash: hash},
+					device.Add{Device: device.Device{ID: deviceID(i), UserID: u.ID, Key: public,
+						Brand: "b", Model: "m", Platform: "cli", Status: device.Active, CreatedAt: u.CreatedAt}}); err != nil {
 					tb.Error(err)
 					return
 				}

@@ -149,7 +149,11 @@ func drive(addr string, in io.Reader, out io.Writer) error {
 func Dial(addr, token string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	d := ws.Dialer{ReadBufferSize: 512, WriteBufferSize: 512, Header: ws.HandshakeHeaderHTTP(http.Header{"p-auth": {token}})}
+	d := ws.Dialer{
+		ReadBufferSize:  512,
+		WriteBufferSize: 512,
+		Header:          ws.HandshakeHeaderHTTP(http.Header{"p-auth": {token}}),
+	}
 	c, early, _, err := d.Dial(ctx, "ws://"+addr+"/2fa")
 	if err != nil {
 		return nil, err

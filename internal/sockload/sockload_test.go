@@ -76,7 +76,8 @@ func TestSocketsOfTheService(t *testing.T) {
 	}
 	expect(t, watching, "closed with 4410")
 	expect(t, dial(oldest), "closed with 4410")
-	if _, err := sockload.Dial(s.addr, oldest.token[:len(oldest.token)-4]+"AAAA"); err == nil || !strings.Contains(err.Error(), "401") {
+	if _, err := sockload.Dial(s.addr, oldest.token[:len(oldest.token)-4]+"AAAA"); err == nil ||
+		!strings.Contains(err.Error(), "401") {
 		t.Errorf("a token that nobody signed: %v", err)
 	}
 	s.in.Close()

@@ -59,7 +59,8 @@ func open(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Exclusive(t.Context(), func(ctx context.Context) error { _, err := db.Migrate(ctx); return err }); err != nil {
+	if err := db.Exclusive(t.Context(),
+		func(ctx context.Context) error { _, err := db.Migrate(ctx); return err }); err != nil {
 		t.Fatal(err)
 	}
 	db.Start([]byte("key"), "test")
@@ -67,8 +68,22 @@ func open(t *testing.T) *world {
 }
 
 func (w *world) dispatcher(keep bool) *dispatch.Dispatcher {
-	return dispatch.New(dispatch.Options{Store: w.store, Commit: w.db, Open: w.ring.Open, Senders: map[message.Channel]message.Sender{message.SMS: w.out},
-		Keep: keep, Workers: 2, Lease: 30 * time.Second, RetryMin: time.Second, RetryMax: 10 * time.Second, MaxAttempts: 4, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	return dispatch.New(
+		dispatch.Options{
+			Store:       w.store,
+			Commit:      w.db,
+			Open:        w.ring.Open,
+			Senders:     map[message.Channel]message.Sender{message.SMS: w.out},
+			Keep:        keep,
+			Workers:     2,
+			Lease:       30 * time.Second,
+			RetryMin:    time.Second,
+			RetryMax:    10 * time.Second,
+			MaxAttempts: 4,
+			Now:         time.Now,
+			Log:         slog.New(slog.DiscardHandler),
+		},
+	)
 }
 
 // add commits a message as a challenge does, leased to the node for now.
@@ -80,8 +95,17 @@ func (w *world) add(id string, lease time.Duration, life time.Duration) (outbox.
 		w.t.Fatal(err)
 	}
 	now := time.Now()
-	m := outbox.Message{ID: id, ChallengeID: "c", MethodID: id, Channel: message.SMS, Destination: []byte("d"), CreatedAt: now, ExpiresAt: now.Add(life),
-		LeaseUntil: now.Add(lease), Payload: w.ring.Seal(plain, challenge.PayloadData("c", id, 0))}
+	m := outbox.Message{
+		ID:          id,
+		ChallengeID: "c",
+		MethodID:    id,
+		Channel:     message.SMS,
+		Destination: []byte("d"),
+		CreatedAt:   now,
+		ExpiresAt:   now.Add(life),
+		LeaseUntil:  now.Add(lease),
+		Payload:     w.ring.Seal(plain, challenge.PayloadData("c", id, 0)),
+	}
 	if err := w.db.Commit(w.t.Context(), outbox.Add{Message: m}); err != nil {
 		w.t.Fatal(err)
 	}
@@ -137,7 +161,10 @@ func TestRetriesWithBackOffAndTheSameKey(t *testing.T) {
 		if len(got) != 3 || got[0] != got[2] {
 			t.Fatalf("sent %v", got)
 		}
-		if first, second := w.out.at[1].Sub(w.out.at[0]), w.out.at[2].Sub(w.out.at[1]); first < time.Second || first > 3*time.Second || second < 8*time.Second || second > 10*time.Second {
+		if first, second := w.out.at[1].Sub(w.out.at[0]), w.out.at[2].Sub(w.out.at[1]); first < time.Second ||
+			first > 3*time.Second ||
+			second < 8*time.Second ||
+			second > 10*time.Second {
 			t.Errorf("pauses of %v and %v, want 1 s of back-off and the 8 s asked for", first, second)
 		}
 		if d.Sent.Load() != 1 || d.Retried.Load() != 2 || w.payloads() != 0 {

@@ -52,12 +52,30 @@ func (p *place) InTx(ctx context.Context, fn func(context.Context) error) error 
 func TestDiscardedMessagesAreSettledAndNotSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &place{}
-		d := New(Options{Store: p, Commit: p, Senders: map[message.Channel]message.Sender{message.SMS: p}, Keep: true, Lease: time.Minute, MaxAttempts: 3,
-			Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+		d := New(
+			Options{
+				Store:       p,
+				Commit:      p,
+				Senders:     map[message.Channel]message.Sender{message.SMS: p},
+				Keep:        true,
+				Lease:       time.Minute,
+				MaxAttempts: 3,
+				Now:         time.Now,
+				Log:         slog.New(slog.DiscardHandler),
+			},
+		)
 		d.Start()
 		for _, state := range []outbox.State{outbox.Discarded, outbox.Queued} {
-			d.Deliver(outbox.Message{ID: "of state " + string(rune('0'+state)), Channel: message.SMS, State: state, ExpiresAt: time.Now().Add(time.Hour), Payload: []byte("sealed")},
-				message.Rendered{})
+			d.Deliver(
+				outbox.Message{
+					ID:        "of state " + string(rune('0'+state)),
+					Channel:   message.SMS,
+					State:     state,
+					ExpiresAt: time.Now().Add(time.Hour),
+					Payload:   []byte("sealed"),
+				},
+				message.Rendered{},
+			)
 		}
 		synctest.Wait()
 		d.Stop()
@@ -65,7 +83,8 @@ func TestDiscardedMessagesAreSettledAndNotSent(t *testing.T) {
 			t.Fatalf("sent %v, settled %+v", p.sent, p.settled)
 		}
 		for _, s := range p.settled {
-			if discarded := s.ID == "of state 2"; discarded != (s.State == outbox.Discarded) || s.Keep == discarded || s.Attempt != 1 {
+			if discarded := s.ID == "of state 2"; discarded != (s.State == outbox.Discarded) || s.Keep == discarded ||
+				s.Attempt != 1 {
 				t.Errorf("%+v", s)
 			}
 		}

@@ -68,7 +68,12 @@ func New(o Options) *Dispatcher {
 	if o.Poll == 0 {
 		o.Poll = time.Second
 	}
-	d := &Dispatcher{o: o, queues: map[message.Channel]chan job{}, settled: make(chan outbox.Settle, queueLength), stop: make(chan struct{})}
+	d := &Dispatcher{
+		o:       o,
+		queues:  map[message.Channel]chan job{},
+		settled: make(chan outbox.Settle, queueLength),
+		stop:    make(chan struct{}),
+	}
 	for c := range o.Senders {
 		d.queues[c] = make(chan job, queueLength)
 	}

@@ -16,7 +16,8 @@ func addr(s string) netip.Addr { return netip.MustParseAddr(s) }
 func TestEmbedded(t *testing.T) {
 	for in, want := range map[string]string{
 		"8.8.8.8": "US", "78.160.0.1": "TR", "193.0.6.139": "NL", "2001:4860:4860::8888": "US",
-		"127.0.0.1": "", "10.1.2.3": "", "192.168.0.1": "", "0.0.0.0": "", "::": "", "::1": "", "fe80::1": "", "fd00::1": "", "224.0.0.1": "", "255.255.255.255": "",
+		"127.0.0.1": "", "10.1.2.3": "", "192.168.0.1": "", "0.0.0.0": "", "::": "", "::1": "", "fe80::1": "",
+		"fd00::1": "", "224.0.0.1": "", "255.255.255.255": "",
 	} {
 		if got := (Embedded{}).Country(addr(in)); got != want {
 			t.Errorf("%s: %q, want %q", in, got, want)
@@ -50,7 +51,18 @@ func TestFile(t *testing.T) {
 	if _, err := Open(path); err == nil {
 		t.Fatal("nonsense was opened")
 	}
-	put(mmdb(map[byte]any{1: nested("TR"), 2: flat("DE"), 3: nested("XX"), 4: flat("tr"), 5: map[string]any{"registered_country": map[string]any{"iso_code": "FR"}}}), 1)
+	put(
+		mmdb(
+			map[byte]any{
+				1: nested("TR"),
+				2: flat("DE"),
+				3: nested("XX"),
+				4: flat("tr"),
+				5: map[string]any{"registered_country": map[string]any{"iso_code": "FR"}},
+			},
+		),
+		1,
+	)
 	f, err := Open(path)
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +77,16 @@ func TestFile(t *testing.T) {
 			}
 		}
 	}
-	first := map[string]string{"1.2.3.4": "TR", "2.0.0.1": "DE", "3.0.0.1": "", "4.0.0.1": "", "5.0.0.1": "", "6.0.0.1": "", "127.0.0.1": "", "2001:db8::1": ""}
+	first := map[string]string{
+		"1.2.3.4":     "TR",
+		"2.0.0.1":     "DE",
+		"3.0.0.1":     "",
+		"4.0.0.1":     "",
+		"5.0.0.1":     "",
+		"6.0.0.1":     "",
+		"127.0.0.1":   "",
+		"2001:db8::1": "",
+	}
 	want(first)
 	if changed, err := f.Refresh(); changed || err != nil {
 		t.Errorf("an unchanged file: %v, %v", changed, err)
@@ -137,8 +158,21 @@ func mmdb(records map[byte]any) []byte {
 	out.Write(make([]byte, 16))
 	out.Write(data.Bytes())
 	out.WriteString("\xab\xcd\xefMaxMind.com")
-	encode(&out, map[string]any{"node_count": uint32(nodes), "record_size": uint16(24), "ip_version": uint16(4), "database_type": "Test", "languages": []string{},
-		"binary_format_major_version": uint16(2), "binary_format_minor_version": uint16(0), "build_epoch": uint64(1_700_000_000)})
+	encode(
+		&out,
+		map[string]any{
+			"node_count":    uint32(nodes),
+			"record_size":   uint16(24),
+			"ip_version":    uint16(4),
+			"database_type": "Test",
+			"languages":     []string{},
+			"binary_format_major_version": uint16(
+				2,
+			),
+			"binary_format_minor_version": uint16(0),
+			"build_epoch":                 uint64(1_700_000_000),
+		},
+	)
 	return out.Bytes()
 }
 

@@ -82,7 +82,8 @@ func (s *Sender) compose(messageID string, m message.Rendered) (envelope, error)
 // bareAddress accepts name@domain and nothing around it.
 func bareAddress(s string) (string, error) {
 	a, err := netmail.ParseAddress(s)
-	if err != nil || a.Name != "" || len(s) > maxAddressBytes || strings.ContainsFunc(s, unicode.IsControl) || strings.ContainsAny(s, "<>()") {
+	if err != nil || a.Name != "" || len(s) > maxAddressBytes || strings.ContainsFunc(s, unicode.IsControl) ||
+		strings.ContainsAny(s, "<>()") {
 		return "", errors.New("malformed mail address")
 	}
 	return a.Address, nil

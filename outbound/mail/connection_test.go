@@ -124,7 +124,8 @@ func TestConnectionLostAfterContent(t *testing.T) {
 	}
 	// The server may have kept the first: the repeat shows by its id.
 	inbox := r.messages()
-	if len(inbox) != 2 || !strings.Contains(inbox[0].data, "<same@id.example.com>") || !strings.Contains(inbox[1].data, "<same@id.example.com>") {
+	if len(inbox) != 2 || !strings.Contains(inbox[0].data, "<same@id.example.com>") ||
+		!strings.Contains(inbox[1].data, "<same@id.example.com>") {
 		t.Errorf("%d messages", len(inbox))
 	}
 }

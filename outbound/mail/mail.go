@@ -81,7 +81,8 @@ var _ message.Sender = (*Sender)(nil)
 func New(cfg Config) (*Sender, error) {
 	var faults []error
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
-	if cfg.Host == "" || strings.ContainsFunc(cfg.Host, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) || r == '/' }) {
+	if cfg.Host == "" ||
+		strings.ContainsFunc(cfg.Host, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) || r == '/' }) {
 		fault("host must name the server")
 	}
 	ports := map[string]int{STARTTLS: 587, TLS: 465, None: 25}

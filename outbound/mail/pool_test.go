@@ -71,7 +71,8 @@ func TestPasswordNeedsEncryption(t *testing.T) {
 		{[]string{"CRAM-MD5", "LOGIN"}, "LOGIN"},
 		{[]string{"CRAM-MD5"}, "CRAM-MD5"},
 	} {
-		if got, _, err := a.Start(&smtp.ServerInfo{Name: "localhost", TLS: true, Auth: c.offered}); got != c.want || err != nil {
+		if got, _, err := a.Start(&smtp.ServerInfo{Name: "localhost", TLS: true, Auth: c.offered}); got != c.want ||
+			err != nil {
 			t.Errorf("%v: %s %v", c.offered, got, err)
 		}
 	}

@@ -167,7 +167,11 @@ func (s *relaySession) check(user, password string) error {
 	s.relay.attempts = append(s.relay.attempts, user+"/"+password)
 	s.relay.mu.Unlock()
 	if user != relayUser || password != relayPassword {
-		return &smtp.SMTPError{Code: 535, EnhancedCode: smtp.EnhancedCode{5, 7, 8}, Message: "bad password " + password + " of " + user}
+		return &smtp.SMTPError{
+			Code:         535,
+			EnhancedCode: smtp.EnhancedCode{5, 7, 8},
+			Message:      "bad password " + password + " of " + user,
+		}
 	}
 	s.user = user
 	return nil

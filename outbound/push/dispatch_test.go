@@ -55,8 +55,18 @@ func row(t *testing.T, ring *keyring.Ring, id, target string) outbox.Message {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return outbox.Message{ID: id, ChallengeID: "01JD0000000000000000000000", MethodID: id, UserID: "u-" + id, Channel: message.Push, State: outbox.Queued,
-		ExpiresAt: time.Now().Add(time.Minute), Payload: ring.Seal(plain, challenge.PayloadData("01JD0000000000000000000000", id, 0))}
+	return outbox.Message{
+		ID:          id,
+		ChallengeID: "01JD0000000000000000000000",
+		MethodID:    id,
+		UserID:      "u-" + id,
+		Channel:     message.Push,
+		State:       outbox.Queued,
+		ExpiresAt: time.Now().Add(
+			time.Minute,
+		),
+		Payload: ring.Seal(plain, challenge.PayloadData("01JD0000000000000000000000", id, 0)),
+	}
 }
 
 // A row of the outbox wakes a device; what a push service answers decides
@@ -83,15 +93,34 @@ func TestRowsOfTheOutbox(t *testing.T) {
 	}}
 	var log strings.Builder
 	var told []string
-	out := dispatch.New(dispatch.Options{Store: p, Commit: p, Open: ring.Open, Senders: map[message.Channel]message.Sender{message.Push: s.sender(t, nil)},
-		Lease: time.Minute, RetryMin: time.Second, RetryMax: time.Minute, MaxAttempts: 8, Poll: time.Millisecond, Workers: 1, Now: time.Now,
-		Log:  slog.New(slog.NewTextHandler(&log, nil)),
-		Gone: func(_ context.Context, m outbox.Message, r message.Rendered) { told = append(told, m.UserID, r.To) }})
+	out := dispatch.New(
+		dispatch.Options{
+			Store:       p,
+			Commit:      p,
+			Open:        ring.Open,
+			Senders:     map[message.Channel]message.Sender{message.Push: s.sender(t, nil)},
+			Lease:       time.Minute,
+			RetryMin:    time.Second,
+			RetryMax:    time.Minute,
+			MaxAttempts: 8,
+			Poll:        time.Millisecond,
+			Workers:     1,
+			Now:         time.Now,
+			Log:         slog.New(slog.NewTextHandler(&log, nil)),
+			Gone:        func(_ context.Context, m outbox.Message, r message.Rendered) { told = append(told, m.UserID, r.To) },
+		},
+	)
 	if !out.Offers(message.Push) {
 		t.Error("the channel is not offered")
 	}
 	out.Start()
-	want := map[string]outbox.State{"woken": outbox.Sent, "gone": outbox.Failed, "busy": outbox.Queued, "refuses": outbox.Failed, "inside": outbox.Failed}
+	want := map[string]outbox.State{
+		"woken":   outbox.Sent,
+		"gone":    outbox.Failed,
+		"busy":    outbox.Queued,
+		"refuses": outbox.Failed,
+		"inside":  outbox.Failed,
+	}
 	for range want {
 		got := <-p.settled
 		if got.State != want[got.ID] || got.Attempt != 1 {
@@ -103,7 +132,13 @@ func TestRowsOfTheOutbox(t *testing.T) {
 	}
 	out.Stop()
 	if out.Sent.Load() != 1 || out.Failed.Load() != 3 || out.Retried.Load() != 1 || out.Gone.Load() != 1 {
-		t.Errorf("%d sent, %d failed, %d retried, %d gone", out.Sent.Load(), out.Failed.Load(), out.Retried.Load(), out.Gone.Load())
+		t.Errorf(
+			"%d sent, %d failed, %d retried, %d gone",
+			out.Sent.Load(),
+			out.Failed.Load(),
+			out.Retried.Load(),
+			out.Gone.Load(),
+		)
 	}
 	if len(told) != 2 || told[0] != "u-gone" || told[1] != gone {
 		t.Errorf("told of %q", told)

@@ -47,8 +47,10 @@ var global = netip.MustParsePrefix("2000::/3")
 // special are networks that are no one's on the Internet, or that carry an IPv4
 // address inside (IANA's registries of special-purpose addresses).
 var special = func() (ps []netip.Prefix) {
-	for p := range strings.FieldsSeq(`0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24
-		192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/3 2001::/23 2001:db8::/32 2002::/16 3fff::/20`) {
+	for p := range strings.FieldsSeq(`0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12
+		192.0.0.0/24 192.0.2.0/24 192.88.99.0/24
+		192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/3 2001::/23 2001:db8::/32 2002::/16
+		3fff::/20`) {
 		ps = append(ps, netip.MustParsePrefix(p))
 	}
 	return ps

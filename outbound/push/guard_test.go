@@ -9,12 +9,16 @@ import (
 // Nothing that is not on the Internet is dialled, in whatever spelling
 // (SEC-37).
 func TestGuardOfAddresses(t *testing.T) {
-	public := `8.8.8.8:443 93.184.216.34:443 172.15.255.255:443 172.32.0.0:443 100.63.255.255:443 100.128.0.0:443 192.167.255.255:443 [2606:4700::1111]:443 [2a00:1450::1]:443
+	public := `8.8.8.8:443 93.184.216.34:443 172.15.255.255:443 172.32.0.0:443 100.63.255.255:443 100.128.0.0:443
+		192.167.255.255:443 [2606:4700::1111]:443 [2a00:1450::1]:443
 		[::ffff:8.8.8.8]:443`
-	private := `127.0.0.1:443 10.1.2.3:443 172.16.0.1:443 172.31.255.255:443 192.168.1.1:443 [fd00::1]:443 100.64.0.1:443 [::1]:443 [::ffff:127.0.0.1]:443 [::ffff:10.0.0.1]:443
+	private := `127.0.0.1:443 10.1.2.3:443 172.16.0.1:443 172.31.255.255:443 192.168.1.1:443 [fd00::1]:443
+		100.64.0.1:443 [::1]:443 [::ffff:127.0.0.1]:443 [::ffff:10.0.0.1]:443
 		8.8.8.8:80 8.8.8.8:22 10.1.2.3:8443`
-	never := `0.0.0.0:443 169.254.169.254:443 169.254.0.1:443 [fe80::1]:443 [fe80::1%eth0]:443 224.0.0.1:443 255.255.255.255:443 [ff02::1]:443 [::]:443 [::ffff:169.254.169.254]:443`
-	translated := `[64:ff9b::7f00:1]:443 [64:ff9b:1::a00:1]:443 [2002:7f00:1::]:443 [2001::1]:443 [2001:db8::1]:443 [fec0::1]:443 [::7f00:1]:443 198.18.0.1:443 192.0.2.1:443 198.51.100.1:443
+	never := `0.0.0.0:443 169.254.169.254:443 169.254.0.1:443 [fe80::1]:443 [fe80::1%eth0]:443 224.0.0.1:443
+		255.255.255.255:443 [ff02::1]:443 [::]:443 [::ffff:169.254.169.254]:443`
+	translated := `[64:ff9b::7f00:1]:443 [64:ff9b:1::a00:1]:443 [2002:7f00:1::]:443 [2001::1]:443 [2001:db8::1]:443
+		[fec0::1]:443 [::7f00:1]:443 198.18.0.1:443 192.0.2.1:443 198.51.100.1:443
 		203.0.113.1:443 192.0.0.8:443 192.88.99.1:443 240.0.0.1:443 0.1.2.3:443`
 	for _, c := range []struct {
 		addresses        string
@@ -38,7 +42,8 @@ func TestGuardOfAddresses(t *testing.T) {
 		}
 	}
 	for _, a := range []string{"", "example.com:443", "8.8.8.8", "8.8.8.8:x"} {
-		if (guard{}).judge("tcp", a, nil) == nil || (guard{private: true}).judge("tcp", a, nil) == nil || loopbackOnly("tcp", a, nil) == nil {
+		if (guard{}).judge("tcp", a, nil) == nil || (guard{private: true}).judge("tcp", a, nil) == nil ||
+			loopbackOnly("tcp", a, nil) == nil {
 			t.Errorf("%q may be called", a)
 		}
 	}
@@ -48,7 +53,8 @@ func TestListOfHosts(t *testing.T) {
 	hosts := []string{"fcm.googleapis.com", "*.push.Apple.com"}
 	for host, want := range map[string]bool{
 		"fcm.googleapis.com": true, "FCM.googleapis.COM.": true, "web.push.apple.com": true, "a.b.push.apple.com": true,
-		"push.apple.com": false, "evilpush.apple.com": false, "googleapis.com": false, "x.fcm.googleapis.com": false, "fcm.googleapis.com.evil.example": false, "": false,
+		"push.apple.com": false, "evilpush.apple.com": false, "googleapis.com": false, "x.fcm.googleapis.com": false,
+		"fcm.googleapis.com.evil.example": false, "": false,
 	} {
 		if listed(hosts, host) != want {
 			t.Errorf("%q: listed %v, want %v", host, !want, want)

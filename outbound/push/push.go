@@ -170,7 +170,10 @@ func (s *Sender) Send(ctx context.Context, key string, m message.Rendered) error
 	}
 	response, err := call.client.Do(call.request)
 	if err != nil {
-		return &message.DeliveryError{Permanent: errors.Is(err, errRefused), Err: fmt.Errorf("push: target not reached: %s", reason(err))}
+		return &message.DeliveryError{
+			Permanent: errors.Is(err, errRefused),
+			Err:       fmt.Errorf("push: target not reached: %s", reason(err)),
+		}
 	}
 	return s.judge(response, call.kind)
 }

@@ -43,13 +43,15 @@ func TestWebPush(t *testing.T) {
 	if c.method != http.MethodPost || c.path != "/send/"+capability {
 		t.Errorf("%s %s", c.method, c.path)
 	}
-	for name, want := range map[string]string{"TTL": "90", "Urgency": "high", "Content-Encoding": "aes128gcm", "Content-Type": "application/octet-stream", "User-Agent": "castellan"} {
+	for name, want := range map[string]string{"TTL": "90", "Urgency": "high", "Content-Encoding": "aes128gcm",
+		"Content-Type": "application/octet-stream", "User-Agent": "castellan"} {
 		if got := c.header.Get(name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
 	subject := c.header.Get("Topic")
-	if len(subject) > 32 || subject == "" || strings.ContainsAny(subject, "+/=.") || subject != calls[1].header.Get("Topic") {
+	if len(subject) > 32 || subject == "" || strings.ContainsAny(subject, "+/=.") ||
+		subject != calls[1].header.Get("Topic") {
 		t.Errorf("topic %q, and of the repeat %q", subject, calls[1].header.Get("Topic"))
 	}
 	if topic("another") == subject {
@@ -66,12 +68,21 @@ func TestWebPush(t *testing.T) {
 		t.Fatalf("the key is not that of the service: %v", err)
 	}
 	claims := jwt.MapClaims{}
-	_, err = jwt.ParseWithClaims(token, claims, func(*jwt.Token) (any, error) { return verifier, nil }, jwt.WithValidMethods([]string{"ES256"}),
-		jwt.WithAudience(s.URL), jwt.WithExpirationRequired(), jwt.WithTimeFunc(func() time.Time { return clock }))
+	_, err = jwt.ParseWithClaims(
+		token,
+		claims,
+		func(*jwt.Token) (any, error) { return verifier, nil },
+		jwt.WithValidMethods([]string{"ES256"}),
+		jwt.WithAudience(s.URL),
+		jwt.WithExpirationRequired(),
+		jwt.WithTimeFunc(func() time.Time { return clock }),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if until, _ := claims.GetExpirationTime(); until.Sub(clock) > 24*time.Hour || claims["sub"] != "mailto:ops@example.com" || len(claims) != 3 {
+	if until, _ := claims.GetExpirationTime(); until.Sub(clock) > 24*time.Hour ||
+		claims["sub"] != "mailto:ops@example.com" ||
+		len(claims) != 3 {
 		t.Errorf("claims %v", claims)
 	}
 	if shown, err := PublicKey(key); err != nil || shown != public {
@@ -97,7 +108,8 @@ func TestNothingElseLeaves(t *testing.T) {
 	s := newService(t, true)
 	sender, d := s.sender(t, nil), newDevice(t, s.URL)
 	m := to(d.target)
-	m.Text, m.Code, m.Subject, m.HTML = `{"challengeId":"c","action":"a","expire":99999999,"code":"123456"}`, "123456", "123456", "123456"
+	m.Text = `{"challengeId":"c","action":"a","expire":99999999,"code":"123456"}`
+	m.Code, m.Subject, m.HTML = "123456", "123456", "123456"
 	if err := send(t, sender, m); err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +132,8 @@ func TestNothingElseLeaves(t *testing.T) {
 
 func TestOrigin(t *testing.T) {
 	for address, want := range map[string]string{
-		"https://Push.Example:443/x?y": "https://push.example", "https://push.example:8443": "https://push.example:8443", "http://127.0.0.1:443/": "http://127.0.0.1:443",
+		"https://Push.Example:443/x?y": "https://push.example", "https://push.example:8443": "https://push.example:8443",
+		"http://127.0.0.1:443/": "http://127.0.0.1:443",
 	} {
 		u, err := parseAddress(address)
 		if err != nil || origin(u) != want {
@@ -213,7 +226,12 @@ func TestAnswersAreBounded(t *testing.T) {
 	failure(t, send(t, s.sender(t, nil), to(hook(s.URL))), false, "the connection failed")
 
 	s.answers(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	failure(t, send(t, s.sender(t, func(c *Config) { c.Timeout = 50 * time.Millisecond }), to(hook(s.URL))), false, "no answer in time")
+	failure(
+		t,
+		send(t, s.sender(t, func(c *Config) { c.Timeout = 50 * time.Millisecond }), to(hook(s.URL))),
+		false,
+		"no answer in time",
+	)
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
 	failure(t, s.sender(t, nil).Send(ctx, messageID, to(hook(s.URL))), false, "no answer in time")
@@ -221,8 +239,14 @@ func TestAnswersAreBounded(t *testing.T) {
 
 func TestUnreachableTargets(t *testing.T) {
 	s := newService(t, true)
-	failure(t, send(t, s.sender(t, func(c *Config) { c.CAFile = "" }), to(hook(s.URL))), false, "certificate is not trusted")
-	if got := reason(fmt.Errorf("call: %w", &net.DNSError{Name: capability, IsNotFound: true})); got != "its name cannot be resolved" {
+	failure(
+		t,
+		send(t, s.sender(t, func(c *Config) { c.CAFile = "" }), to(hook(s.URL))),
+		false,
+		"certificate is not trusted",
+	)
+	if got := reason(fmt.Errorf("call: %w", &net.DNSError{Name: capability, IsNotFound: true})); got != "its name "+
+		"cannot be resolved" {
 		t.Errorf("an unknown name: %s", got)
 	}
 	s.Server.Close()
@@ -239,7 +263,8 @@ func TestGuardedTargets(t *testing.T) {
 		failure(t, send(t, strict, to(hook("https://"+host+port))), true, "not one that may be called")
 		failure(t, send(t, strict, to(newDevice(t, "https://"+host+port).target)), true, "not one that may be called")
 	}
-	for _, u := range []string{plain.URL, strings.Replace(plain.URL, "127.0.0.1", "localhost", 1), "http://push.example.com/"} {
+	for _, u := range []string{plain.URL, strings.Replace(plain.URL, "127.0.0.1", "localhost", 1),
+		"http://push.example.com/"} {
 		failure(t, send(t, strict, to(hook(u))), true, "target is not https")
 	}
 	developing := s.sender(t, func(c *Config) { c.AllowPlain = true })
@@ -281,8 +306,9 @@ func TestMalformedMessages(t *testing.T) {
 		"fragment":        to(hook(s.URL + "/#" + capability)),
 		"escape":          to(hook("https://127.0.0.1/%zz" + capability)),
 		"long address":    to(hook(s.URL + "/" + strings.Repeat("x", maxAddressBytes))),
-		"keys":            to(`{"type":"webpush","endpoint":"` + s.URL + `","keys":{"p256dh":"` + capability + `","auth":""}}`),
-		"url of webpush":  to(`{"type":"webpush","url":"` + s.URL + `"}`),
+		"keys": to(
+			fmt.Sprintf(`{"type":"webpush","endpoint":%q,"keys":{"p256dh":%q,"auth":""}}`, s.URL, capability)),
+		"url of webpush": to(`{"type":"webpush","url":"` + s.URL + `"}`),
 	} {
 		t.Run(name, func(t *testing.T) { failure(t, send(t, sender, m), true, "push: ") })
 	}
@@ -315,7 +341,8 @@ func TestNewReportsEveryFault(t *testing.T) {
 		cfg := good
 		change(&cfg)
 		s, err := New(cfg)
-		if err == nil || s != nil || !strings.Contains(err.Error(), part) || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "aHVudGVyMg") {
+		if err == nil || s != nil || !strings.Contains(err.Error(), part) || strings.Contains(err.Error(), "hunter2") ||
+			strings.Contains(err.Error(), "aHVudGVyMg") {
 			t.Errorf("want %q, got %v", part, err)
 		}
 	}

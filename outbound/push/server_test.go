@@ -110,8 +110,14 @@ func (s *service) connections() int {
 // sender is one that trusts the service and may call it.
 func (s *service) sender(t *testing.T, change func(*Config)) *Sender {
 	t.Helper()
-	cfg := Config{VAPID: keyringtest.Ring(t, nil).VAPID(), Contact: "mailto:ops@example.com", WebhookSecret: hookSecret, AllowPrivate: true,
-		CAFile: s.caFile, Now: func() time.Time { return clock }}
+	cfg := Config{
+		VAPID:         keyringtest.Ring(t, nil).VAPID(),
+		Contact:       "mailto:ops@example.com",
+		WebhookSecret: hookSecret,
+		AllowPrivate:  true,
+		CAFile:        s.caFile,
+		Now:           func() time.Time { return clock },
+	}
 	if change != nil {
 		change(&cfg)
 	}

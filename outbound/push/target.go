@@ -104,7 +104,8 @@ func listed(hosts []string, host string) bool {
 	}
 	host = strings.TrimSuffix(strings.ToLower(host), ".")
 	for _, h := range hosts {
-		if below, all := strings.CutPrefix(strings.ToLower(h), "*"); all && strings.HasSuffix(host, below) || strings.EqualFold(h, host) {
+		if below, all := strings.CutPrefix(strings.ToLower(h), "*"); all && strings.HasSuffix(host, below) ||
+			strings.EqualFold(h, host) {
 			return true
 		}
 	}

@@ -44,7 +44,8 @@ func TestWebhook(t *testing.T) {
 	}
 	for i, c := range calls {
 		h, at := c.header, strconv.FormatInt(clock.Add(time.Duration(i)*time.Minute).Unix(), 10)
-		if c.method != http.MethodPost || c.path != "/hook" || string(c.body) != wakeup || h.Get("Content-Type") != "application/json" {
+		if c.method != http.MethodPost || c.path != "/hook" || string(c.body) != wakeup ||
+			h.Get("Content-Type") != "application/json" {
 			t.Errorf("%s %s %s %s", c.method, c.path, h.Get("Content-Type"), c.body)
 		}
 		if h.Get("webhook-id") != messageID || h.Get("webhook-timestamp") != at {

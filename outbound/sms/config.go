@@ -77,7 +77,16 @@ type headerTemplate struct {
 }
 
 // ownHeaders are set by this package or by the protocol.
-var ownHeaders = []string{"Host", "Content-Type", "Content-Length", "Transfer-Encoding", "Connection", "Trailer", "Te", "Upgrade"}
+var ownHeaders = []string{
+	"Host",
+	"Content-Type",
+	"Content-Length",
+	"Transfer-Encoding",
+	"Connection",
+	"Trailer",
+	"Te",
+	"Upgrade",
+}
 
 // prepare checks cfg and compiles its templates.
 func prepare(cfg Config) (*Sender, *x509.CertPool, error) {

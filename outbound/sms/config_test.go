@@ -9,7 +9,11 @@ import (
 
 func TestNewReportsEveryFault(t *testing.T) {
 	good := func() sms.Config {
-		return sms.Config{URL: "https://sms.example.com/send", From: "x", Fields: map[string]string{"to": "{{to}}", "text": "{{text}}"}}
+		return sms.Config{
+			URL:    "https://sms.example.com/send",
+			From:   "x",
+			Fields: map[string]string{"to": "{{to}}", "text": "{{text}}"},
+		}
 	}
 	for name, change := range map[string]func(*sms.Config){
 		"https":    func(*sms.Config) {},
@@ -40,28 +44,34 @@ func TestNewReportsEveryFault(t *testing.T) {
 		"either fields or":             func(c *sms.Config) { c.Fields = nil },
 		"either fields or,":            func(c *sms.Config) { c.Body, c.Format = "{}", sms.JSON },
 		"either fields or, with":       func(c *sms.Config) { c.Body, c.Fields = `"{{to}}{{text}}"`, nil },
-		"not one JSON":                 func(c *sms.Config) { c.Fields, c.Format, c.Body = nil, sms.JSON, `{"a":"{{to}}{{text}}"} }` },
-		"not one JSON doc":             func(c *sms.Config) { c.Fields, c.Format, c.Body = nil, sms.JSON, `{"a":{{to}}}` },
-		"no place for {{to}}":          func(c *sms.Config) { c.Fields = map[string]string{"text": "{{text}}"} },
-		"no place for {{text}}":        func(c *sms.Config) { c.Fields = map[string]string{"to": "{{to}}"} },
-		"asks for {{from}}":            func(c *sms.Config) { c.From, c.Fields["f"] = "", "{{from}}" },
-		`unknown placeholder "code"`:   func(c *sms.Config) { c.Fields["c"] = "{{code}}" },
-		`header "X-T": unknown`:        func(c *sms.Config) { c.Headers = map[string]string{"X-T": "{{text}}"} },
-		`header "Host" cannot`:         func(c *sms.Config) { c.Headers = map[string]string{"Host": "x"} },
-		`header "a b" cannot`:          func(c *sms.Config) { c.Headers = map[string]string{"a b": "x"} },
-		`header "X-T" holds`:           func(c *sms.Config) { c.Headers = map[string]string{"X-T": "a\r\nb"} },
-		`header "idempotency-key" is`:  func(c *sms.Config) { c.Headers = map[string]string{"idempotency-key": "x"} },
+		"not one JSON": func(c *sms.Config) {
+			c.Fields, c.Format, c.Body = nil, sms.JSON,
+				`{"a":"{{to}}{{text}}"} }`
+		},
+		"not one JSON doc":            func(c *sms.Config) { c.Fields, c.Format, c.Body = nil, sms.JSON, `{"a":{{to}}}` },
+		"no place for {{to}}":         func(c *sms.Config) { c.Fields = map[string]string{"text": "{{text}}"} },
+		"no place for {{text}}":       func(c *sms.Config) { c.Fields = map[string]string{"to": "{{to}}"} },
+		"asks for {{from}}":           func(c *sms.Config) { c.From, c.Fields["f"] = "", "{{from}}" },
+		`unknown placeholder "code"`:  func(c *sms.Config) { c.Fields["c"] = "{{code}}" },
+		`header "X-T": unknown`:       func(c *sms.Config) { c.Headers = map[string]string{"X-T": "{{text}}"} },
+		`header "Host" cannot`:        func(c *sms.Config) { c.Headers = map[string]string{"Host": "x"} },
+		`header "a b" cannot`:         func(c *sms.Config) { c.Headers = map[string]string{"a b": "x"} },
+		`header "X-T" holds`:          func(c *sms.Config) { c.Headers = map[string]string{"X-T": "a\r\nb"} },
+		`header "idempotency-key" is`: func(c *sms.Config) { c.Headers = map[string]string{"idempotency-key": "x"} },
 		"exclude each other": func(c *sms.Config) {
 			c.Username, c.Password, c.Headers = "u", "hunter2", map[string]string{"Authorization": "x"}
 		},
-		"belong together":                func(c *sms.Config) { c.Password = "hunter2" },
-		"from must not":                  func(c *sms.Config) { c.From = "a\nb" },
-		"success code 404":               func(c *sms.Config) { c.SuccessCodes = []int{200, 404} },
-		"timeout must":                   func(c *sms.Config) { c.Timeout = -1 },
-		"ca file: open":                  func(c *sms.Config) { c.CAFile = "no/such/file" },
-		"ca file: ca file holds":         func(c *sms.Config) { c.CAFile = "sms_test.go" },
-		"preset must":                    func(c *sms.Config) { c.Preset = "other" },
-		"preset twilio brings":           func(c *sms.Config) { c.Preset, c.Username, c.Password = sms.Twilio, "u", "hunter2" },
+		"belong together":        func(c *sms.Config) { c.Password = "hunter2" },
+		"from must not":          func(c *sms.Config) { c.From = "a\nb" },
+		"success code 404":       func(c *sms.Config) { c.SuccessCodes = []int{200, 404} },
+		"timeout must":           func(c *sms.Config) { c.Timeout = -1 },
+		"ca file: open":          func(c *sms.Config) { c.CAFile = "no/such/file" },
+		"ca file: ca file holds": func(c *sms.Config) { c.CAFile = "sms_test.go" },
+		"preset must":            func(c *sms.Config) { c.Preset = "other" },
+		"preset twilio brings": func(c *sms.Config) {
+			c.Preset, c.Username, c.Password = sms.Twilio, "u",
+				"hunter2"
+		},
 		"preset twilio needs":            func(c *sms.Config) { c.Preset, c.Fields = sms.Twilio, nil },
 		"timeout must not be negative":   func(c *sms.Config) { c.URL, c.Method, c.Timeout = "", "x", -1 },
 		"url: not an absolute address\n": func(c *sms.Config) { c.URL, c.Timeout = "", -1 },
@@ -69,7 +79,8 @@ func TestNewReportsEveryFault(t *testing.T) {
 		cfg := good()
 		change(&cfg)
 		s, err := sms.New(cfg)
-		if err == nil || s != nil || !strings.Contains(err.Error()+"\n", part) || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "s3cret") {
+		if err == nil || s != nil || !strings.Contains(err.Error()+"\n", part) || strings.Contains(err.Error(), "hunter2") ||
+			strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("want %q, got %v", part, err)
 		}
 	}

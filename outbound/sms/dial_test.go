@@ -15,7 +15,8 @@ func TestUnencryptedStaysOnThisMachine(t *testing.T) {
 	}
 	dial := s.client.Transport.(*http.Transport).DialContext
 	for _, address := range []string{"192.0.2.1:80", "[2001:db8::1]:80"} {
-		if _, err := dial(t.Context(), "tcp", address); err == nil || !strings.Contains(err.Error(), "not on a loopback address") {
+		if _, err := dial(t.Context(), "tcp", address); err == nil ||
+			!strings.Contains(err.Error(), "not on a loopback address") {
 			t.Errorf("%s: %v", address, err)
 		}
 	}

@@ -1,7 +1,6 @@
 package sms_test
 
 import (
-	"context"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
@@ -104,7 +103,11 @@ func newSender(t *testing.T, cfg sms.Config) *sms.Sender {
 }
 
 func form(url string) sms.Config {
-	return sms.Config{URL: url, From: "Castellan", Fields: map[string]string{"to": "{{to}}", "text": "{{text}}", "sender": "{{from}}", "ref": "x-{{key}}"}}
+	return sms.Config{
+		URL:    url,
+		From:   "Castellan",
+		Fields: map[string]string{"to": "{{to}}", "text": "{{text}}", "sender": "{{from}}", "ref": "x-{{key}}"},
+	}
 }
 
 func text(s string) message.Rendered {
@@ -139,34 +142,42 @@ func TestExactRequests(t *testing.T) {
 	}{
 		"form": {func(*sms.Config) {}, call{
 			method: "POST", uri: "/send?account=7",
-			body:   "ref=x-01J9.SMS.1&sender=Castellan&text=Kod+012345+%26+%22%C5%9F%22+%5C+%3Cb%3E%2B%25%0A%E2%80%8E%D8%B3%D8%B1+%7B%7Bto%7D%7D&to=%2B905321234567",
-			header: http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Idempotency-Key": {key}, "User-Agent": {"castellan"}, "Authorization": nil},
+			body: "ref=x-01J9.SMS.1&sender=Castellan&text=Kod+012345+%26+%22%C5%9F%22+%5C+%3Cb%3E%2B%25%0A%E2%80%8E%D8%B3%D8" +
+				"%B1+%7B%7Bto%7D%7D&to=%2B905321234567",
+			header: http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Idempotency-Key": {key},
+				"User-Agent": {"castellan"}, "Authorization": nil},
 		}},
 		"json": {func(c *sms.Config) { c.Format = sms.JSON; c.Method = "PUT" }, call{
 			method: "PUT", uri: "/send?account=7",
-			body:   `{"ref":"x-01J9.SMS.1","sender":"Castellan","text":"Kod 012345 & \"ş\" \\ <b>+%\n` + "\u200eسر" + ` {{to}}","to":"+905321234567"}`,
+			body: `{"ref":"x-01J9.SMS.1","sender":"Castellan","text":"Kod 012345 & \"ş\" \\ <b>+%\n` +
+				"\u200eسر" + ` {{to}}","to":"+905321234567"}`,
 			header: http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {key}},
 		}},
 		"json document": {func(c *sms.Config) {
 			c.Format, c.Fields = sms.JSON, nil
-			c.Body = `{"header":"{{from}}","account":12345678901234567890,"test":false,"none":null,"messages":[{"no":"{{digits}}","msg":"{{text}}"}]}`
+			c.Body = `{"header":"{{from}}","account":12345678901234567890,"test":false,"none":null,` +
+				`"messages":[{"no":"{{digits}}","msg":"{{text}}"}]}`
 		}, call{
 			method: "POST", uri: "/send?account=7",
-			body:   `{"account":12345678901234567890,"header":"Castellan","messages":[{"msg":"Kod 012345 & \"ş\" \\ <b>+%\n` + "\u200eسر" + ` {{to}}","no":"905321234567"}],"none":null,"test":false}`,
+			body: `{"account":12345678901234567890,"header":"Castellan","messages":[{"msg":"` +
+				`Kod 012345 & \"ş\" \\ <b>+%\n` + "\u200eسر" + ` {{to}}","no":"905321234567"}],"none":null,"test":false}`,
 			header: http.Header{"Content-Type": {"application/json"}},
 		}},
 		"twilio": {func(c *sms.Config) {
 			*c = sms.Config{URL: c.URL, Preset: sms.Twilio, Username: "AC1", Password: "hunter2", From: "+15005550006"}
 		}, call{
 			method: "POST", uri: "/send?account=7",
-			body:   "Body=Kod+012345+%26+%22%C5%9F%22+%5C+%3Cb%3E%2B%25%0A%E2%80%8E%D8%B3%D8%B1+%7B%7Bto%7D%7D&From=%2B15005550006&To=%2B905321234567",
-			header: http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Authorization": {"Basic QUMxOmh1bnRlcjI="}},
+			body: "Body=Kod+012345+%26+%22%C5%9F%22+%5C+%3Cb%3E%2B%25%0A%E2%80%8E%D8%B3%D8%B1+%7B%7Bto%7D%7D&From=" +
+				"%2B15005550006&To=%2B905321234567",
+			header: http.Header{"Content-Type": {"application/x-www-form-urlencoded"},
+				"Authorization": {"Basic QUMxOmh1bnRlcjI="}},
 		}},
 		"get": {func(c *sms.Config) {
 			c.Method = "GET"
 			c.Fields = map[string]string{"to": "{{digits}}", "text": "{{text}}"}
 		}, call{
-			method: "GET", uri: "/send?account=7&text=Kod+012345+%26+%22%C5%9F%22+%5C+%3Cb%3E%2B%25%0A%E2%80%8E%D8%B3%D8%B1+%7B%7Bto%7D%7D&to=905321234567",
+			method: "GET", uri: "/send?account=7&text=Kod+012345+%26+%22%C5%9F%22+%5C+%3Cb%3E%2B%25" +
+				"%0A%E2%80%8E%D8%B3%D8%B1+%7B%7Bto%7D%7D&to=905321234567",
 			header: http.Header{"Content-Type": nil},
 		}},
 		"headers": {func(c *sms.Config) {
@@ -234,7 +245,8 @@ func TestStatusDecides(t *testing.T) {
 	}{
 		{200, "", "ok", 0}, {202, "", "ok", 0}, {204, "", "ok", 0},
 		{302, "", "permanent", 0}, {307, "", "permanent", 0},
-		{400, "7", "permanent", 0}, {401, "", "permanent", 0}, {404, "", "permanent", 0}, {409, "", "permanent", 0}, {422, "", "permanent", 0},
+		{400, "7", "permanent", 0}, {401, "", "permanent", 0}, {404, "", "permanent", 0}, {409, "", "permanent", 0}, {422, "",
+			"permanent", 0},
 		{408, "", "temporary", 0}, {425, "3", "temporary", 3 * time.Second}, {429, "120", "temporary", 2 * time.Minute},
 		{429, "Sat, 21 Nov 2026 10:31:30 GMT", "temporary", 90 * time.Second},
 		{429, "Sat, 21 Nov 2026 10:29:00 GMT", "temporary", 0},
@@ -278,96 +290,6 @@ func TestStatusDecides(t *testing.T) {
 		} else if err != nil {
 			checkFailure(t, err, true, "201")
 		}
-	}
-}
-
-func TestNetworkFailures(t *testing.T) {
-	g := newGateway(t, false)
-	cfg := form(g.URL + "/?token=s3cret")
-	cfg.Method = "GET"
-	cfg.Timeout = 50 * time.Millisecond
-	release := make(chan struct{})
-	g.answers(func(http.ResponseWriter, *http.Request) { <-release })
-	s := newSender(t, cfg)
-	d := checkFailure(t, s.Send(t.Context(), key, text("012345")), false, "gateway not reached")
-	if !errors.Is(d, context.DeadlineExceeded) {
-		t.Errorf("timeout: %v", d)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := s.Send(ctx, key, text("012345")); !errors.Is(err, context.Canceled) || message.IsPermanent(err) {
-		t.Errorf("cancelled: %v", err)
-	}
-	close(release)
-
-	g.answers(func(w http.ResponseWriter, _ *http.Request) {
-		c, _, err := w.(http.Hijacker).Hijack()
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		io.WriteString(c, "HTTP/1.1 012345 your text\r\n\r\n")
-		c.Close()
-	})
-	cfg.Timeout = 5 * time.Second
-	checkFailure(t, newSender(t, cfg).Send(t.Context(), key, text("012345")), false, "malformed answer")
-
-	g.Server.Close()
-	checkFailure(t, newSender(t, cfg).Send(t.Context(), key, text("012345")), false, "refused")
-}
-
-func TestCertificateIsChecked(t *testing.T) {
-	g := newGateway(t, true)
-	checkFailure(t, newSender(t, form(g.URL)).Send(t.Context(), key, text("x")), false, "certificate")
-
-	cfg := form(strings.Replace(g.URL, "127.0.0.1", "localhost", 1)) // not in the certificate
-	cfg.CAFile = g.caFile(t)
-	checkFailure(t, newSender(t, cfg).Send(t.Context(), key, text("x")), false, "certificate")
-	if len(g.received()) != 0 {
-		t.Error("something was sent")
-	}
-}
-
-func TestAnswerIsBounded(t *testing.T) {
-	g := newGateway(t, false)
-	blocked := make(chan error, 1)
-	g.answers(func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusOK)
-		chunk := make([]byte, 1<<20)
-		var err error
-		for range 1000 { // far more than the buffers of a connection
-			if _, err = w.Write(chunk); err != nil {
-				break
-			}
-		}
-		blocked <- err
-	})
-	if err := newSender(t, form(g.URL)).Send(t.Context(), key, text("x")); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case err := <-blocked:
-		if err == nil {
-			t.Error("the whole answer was read")
-		}
-	case <-time.After(10 * time.Second):
-		t.Fatal("the gateway is still writing")
-	}
-}
-
-func TestConnectionsAreReused(t *testing.T) {
-	g := newGateway(t, false)
-	g.answers(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, strings.Repeat("x", 10_000)) })
-	s := newSender(t, form(g.URL))
-	for range 5 {
-		if err := s.Send(t.Context(), key, text("x")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.opened != 1 {
-		t.Errorf("%d connections", g.opened)
 	}
 }
 

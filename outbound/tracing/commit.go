@@ -32,7 +32,10 @@ func (c Committer) Commit(ctx context.Context, writes ...commit.Write) error {
 	}
 	ctx, span := c.start(ctx, "commit")
 	units, err := c.CommitGathered(ctx, writes...)
-	span.SetAttributes(attribute.Int("castellan.commit.writes", len(writes)), attribute.Int("db.operation.batch.size", units))
+	span.SetAttributes(
+		attribute.Int("castellan.commit.writes", len(writes)),
+		attribute.Int("db.operation.batch.size", units),
+	)
 	c.end(span, err)
 	return err
 }
@@ -49,7 +52,12 @@ func (c Committer) InTx(ctx context.Context, fn func(context.Context) error) err
 }
 
 func (c Committer) start(ctx context.Context, what string) (context.Context, trace.Span) {
-	return c.Tracer.tracer.Start(ctx, what, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attribute.String("db.system.name", c.System)))
+	return c.Tracer.tracer.Start(
+		ctx,
+		what,
+		trace.WithSpanKind(trace.SpanKindClient),
+		trace.WithAttributes(attribute.String("db.system.name", c.System)),
+	)
 }
 
 // end says that something failed and not how: texts of errors may quote values.

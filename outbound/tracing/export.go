@@ -41,9 +41,17 @@ func newExporter(endpoint string, headers map[string]string) (*exporter, error) 
 		u.Path = "/v1/traces"
 	}
 	return &exporter{to: u.String(), headers: headers, client: &http.Client{
-		Timeout:       sendTime,
-		Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Minute, ForceAttemptHTTP2: true},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // the headers are for the collector alone
+		Timeout: sendTime,
+		Transport: &http.Transport{
+			Proxy:               http.ProxyFromEnvironment,
+			MaxIdleConnsPerHost: 1,
+			IdleConnTimeout:     time.Minute,
+			ForceAttemptHTTP2:   true,
+		},
+		CheckRedirect: func(*http.Request,
+			[]*http.Request) error {
+			return http.ErrUseLastResponse
+		}, // the headers are for the collector alone
 	}}, nil
 }
 
@@ -64,7 +72,9 @@ func (e *exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpa
 	}
 	// The message of the request, with fewer dependencies: both have this field.
 	text, err := proto.Marshal(&otlp.TracesData{ResourceSpans: []*otlp.ResourceSpans{{
-		Resource: &about.Resource{Attributes: attributesOf(spans[0].Resource().Attributes())}, ScopeSpans: []*otlp.ScopeSpans{of}}}})
+		Resource: &about.Resource{
+			Attributes: attributesOf(spans[0].Resource().Attributes()),
+		}, ScopeSpans: []*otlp.ScopeSpans{of}}}})
 	if err != nil {
 		return err
 	}
@@ -90,8 +100,19 @@ func (e *exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpa
 
 func spanOf(s sdktrace.ReadOnlySpan) *otlp.Span {
 	id, span, parent := s.SpanContext().TraceID(), s.SpanContext().SpanID(), s.Parent().SpanID()
-	out := &otlp.Span{TraceId: id[:], SpanId: span[:], TraceState: s.SpanContext().TraceState().String(), Name: s.Name(), Kind: otlp.Span_SpanKind(s.SpanKind()),
-		StartTimeUnixNano: uint64(s.StartTime().UnixNano()), EndTimeUnixNano: uint64(s.EndTime().UnixNano()), Attributes: attributesOf(s.Attributes()), Status: &otlp.Status{}}
+	out := &otlp.Span{
+		TraceId:    id[:],
+		SpanId:     span[:],
+		TraceState: s.SpanContext().TraceState().String(),
+		Name:       s.Name(),
+		Kind:       otlp.Span_SpanKind(s.SpanKind()),
+		StartTimeUnixNano: uint64(
+			s.StartTime().UnixNano(),
+		),
+		EndTimeUnixNano: uint64(s.EndTime().UnixNano()),
+		Attributes:      attributesOf(s.Attributes()),
+		Status:          &otlp.Status{},
+	}
 	if s.Parent().HasSpanID() {
 		out.ParentSpanId = parent[:]
 	}

@@ -50,7 +50,11 @@ func New(c Config) (*Tracer, error) {
 	if err != nil {
 		return nil, err
 	}
-	about := resource.NewSchemaless(attribute.String("service.name", "castellan"), attribute.String("service.version", c.Version), attribute.String("service.instance.id", c.Node))
+	about := resource.NewSchemaless(
+		attribute.String("service.name", "castellan"),
+		attribute.String("service.version", c.Version),
+		attribute.String("service.instance.id", c.Node),
+	)
 	p := sdktrace.NewTracerProvider(sdktrace.WithResource(about), sdktrace.WithSampler(sampler{c.Ratio}),
 		sdktrace.WithBatcher(&quietly{SpanExporter: out, log: c.Log}, sdktrace.WithBatchTimeout(time.Second)))
 	return &Tracer{provider: p, tracer: p.Tracer("castellan")}, nil
@@ -103,7 +107,13 @@ func (s sampler) Description() string { return fmt.Sprintf("castellan{%g}", s.ra
 // Request begins the span of a request: key is "<METHOD> <template>", parent
 // and state are the headers of W3C as they were sent. What makes no sense is
 // ignored.
-func (t *Tracer) Request(ctx context.Context, key string, start time.Time, parent, state string, trusted bool) (context.Context, func(status int, code string)) {
+func (t *Tracer) Request(
+	ctx context.Context,
+	key string,
+	start time.Time,
+	parent, state string,
+	trusted bool,
+) (context.Context, func(status int, code string)) {
 	if parent != "" {
 		ctx = t.w3c.Extract(ctx, propagation.MapCarrier{"traceparent": parent, "tracestate": state})
 		if trusted {
@@ -126,7 +136,12 @@ func (t *Tracer) Request(ctx context.Context, key string, start time.Time, paren
 }
 
 func (t *Tracer) actor(ctx context.Context, kind, message string, side trace.SpanKind) (context.Context, trace.Span) {
-	return t.tracer.Start(ctx, kind+" "+message, trace.WithSpanKind(side), trace.WithAttributes(attribute.String("castellan.actor.kind", kind), attribute.String("castellan.message", message)))
+	return t.tracer.Start(
+		ctx,
+		kind+" "+message,
+		trace.WithSpanKind(side),
+		trace.WithAttributes(attribute.String("castellan.actor.kind", kind), attribute.String("castellan.message", message)),
+	)
 }
 
 func unfollowed(error) {}

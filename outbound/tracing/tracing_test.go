@@ -50,7 +50,16 @@ func start(t *testing.T, ratio float64, status int) (*Tracer, *place, *strings.B
 	p, log := &place{spans: map[string]*otlp.Span{}, status: status}, &strings.Builder{}
 	server := httptest.NewServer(p)
 	t.Cleanup(server.Close)
-	tr, err := New(Config{Endpoint: server.URL + "/", Headers: map[string]string{"x-key": "k"}, Ratio: ratio, Version: "1", Node: "n", Log: slog.New(slog.NewTextHandler(log, nil))})
+	tr, err := New(
+		Config{
+			Endpoint: server.URL + "/",
+			Headers:  map[string]string{"x-key": "k"},
+			Ratio:    ratio,
+			Version:  "1",
+			Node:     "n",
+			Log:      slog.New(slog.NewTextHandler(log, nil)),
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +97,8 @@ func TestWhoDecides(t *testing.T) {
 		tr.Close(t.Context())
 		if s := p.spans["GET /x"]; (s != nil) != c.want {
 			t.Errorf("%s: followed: %t", c.name, s != nil)
-		} else if s != nil && strings.HasPrefix(c.sent, parent) && (fmt.Sprintf("%x", s.TraceId) != parent[3:35] || fmt.Sprintf("%x", s.ParentSpanId) != parent[36:52]) {
+		} else if s != nil && strings.HasPrefix(c.sent, parent) && (fmt.Sprintf("%x",
+			s.TraceId) != parent[3:35] || fmt.Sprintf("%x", s.ParentSpanId) != parent[36:52]) {
 			t.Errorf("%s: not a part of the trace that was sent", c.name)
 		}
 	}
@@ -110,7 +120,11 @@ func TestSpansAreLinked(t *testing.T) {
 	ctx, ended := tr.Request(t.Context(), "POST /x", time.Now(), "", "", false)
 	along, called := tr.Call(ctx, "user", "UserSend")
 	there, handled := tr.Handle(along, "user", "UserSend")
-	db := Committer{Gathering: gathering{errors.New("duplicate key of somebody@example.test")}, Tracer: tr, System: "sqlite"}
+	db := Committer{
+		Gathering: gathering{errors.New("duplicate key of somebody@example.test")},
+		Tracer:    tr,
+		System:    "sqlite",
+	}
 	db.InTx(there, func(ctx context.Context) error { return db.Commit(ctx) })
 	handled(true)
 	called(errors.New("lost somebody@example.test"))
@@ -131,7 +145,9 @@ func TestSpansAreLinked(t *testing.T) {
 		t.Errorf("the text of an error was sent: %s", all)
 	}
 	request, handler, tx, last := p.spans["POST /x"], p.spans["user UserSend"], p.spans["transaction"], p.spans["commit"]
-	if len(p.spans) != 4 || string(last.ParentSpanId) != string(tx.SpanId) || string(last.TraceId) != string(request.TraceId) || string(handler.TraceId) != string(request.TraceId) {
+	if len(p.spans) != 4 || string(last.ParentSpanId) != string(tx.SpanId) ||
+		string(last.TraceId) != string(request.TraceId) ||
+		string(handler.TraceId) != string(request.TraceId) {
 		t.Errorf("not linked: %v", all)
 	}
 	for _, s := range p.spans {
@@ -153,7 +169,8 @@ func TestRefusalIsSaidOnce(t *testing.T) {
 		tr.provider.ForceFlush(t.Context())
 	}
 	tr.Close(t.Context())
-	if n := strings.Count(log.String(), "traces cannot be sent"); n != 1 || !strings.Contains(log.String(), "the collector answered 500") {
+	if n := strings.Count(log.String(), "traces cannot be sent"); n != 1 ||
+		!strings.Contains(log.String(), "the collector answered 500") {
 		t.Errorf("said %d times: %s", n, log)
 	}
 }

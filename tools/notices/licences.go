@@ -55,8 +55,9 @@ func (p *part) source() (string, error) {
 	return fmt.Sprintf("https://github.com/%s, %s, unchanged", strings.Join(folders[:2], "/"), p.version), nil
 }
 
-const head = `Castellan is under the Apache License 2.0. The program holds the work of others. This file names it, with the terms of
-each. It is generated (make generate); "castellan version --licenses" prints it.
+const head = `Castellan is under the Apache License 2.0. The program holds the work of others.
+This file names it, with the terms of each. It is generated (make generate);
+"castellan version --licenses" prints it.
 `
 
 // write prints the list of parts and then each text once, with those it belongs to.

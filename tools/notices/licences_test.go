@@ -7,7 +7,8 @@ import (
 )
 
 func TestWrite(t *testing.T) {
-	const mit = "Copyright (c) A\nPermission is hereby granted, free of\ncharge, to any person obtaining a copy of this software"
+	const mit = "Copyright (c) A\nPermission is hereby granted, free of\ncharge, to any person obtaining a copy of " +
+		"this software"
 	const mpl = "Mozilla Public License, version 2.0\n1. Definitions"
 	module := func(name, text string) part {
 		one := part{name: name, version: "v1.2.3"}

@@ -63,7 +63,9 @@ func (tab *Tab) Shot(who Person, name string) {
 // Refused waits until the page shows a refusal of this code, with the service's words.
 func (tab *Tab) Refused(code string) {
 	tab.t.Helper()
-	tab.Until(fmt.Sprintf("!document.getElementById('error').hidden && document.getElementById('error').dataset.code === %q", code))
+	tab.Until(
+		fmt.Sprintf("!document.getElementById('error').hidden && document.getElementById('error').dataset.code === %q", code),
+	)
 	if text := tab.Text("#error-text p"); text == "" || text == code {
 		tab.t.Errorf("%s is refused with the words %q", code, text)
 	}
@@ -72,7 +74,12 @@ func (tab *Tab) Refused(code string) {
 // Told waits until the page shows its notice.
 func (tab *Tab) Told(want string) {
 	tab.t.Helper()
-	tab.Until(fmt.Sprintf("!document.getElementById('notice').hidden && document.getElementById('notice').textContent.includes(%q)", want))
+	tab.Until(
+		fmt.Sprintf(
+			"!document.getElementById('notice').hidden && document.getElementById('notice').textContent.includes(%q)",
+			want,
+		),
+	)
 }
 
 // WalkReset forgets the password at the login and sets another one, which it returns logged in with. Refused
@@ -129,7 +136,10 @@ func (tab *Tab) WalkAuthenticator(who Person) {
 	tab.AnswerByOutbox()
 	tab.See("#totp-result")
 	tab.Until("document.querySelector('.qr').naturalWidth > 100")
-	codes := Value[[]string](tab, `[...document.querySelectorAll('[data-testid="recovery-code"]')].map((e) => e.textContent)`)
+	codes := Value[[]string](
+		tab,
+		`[...document.querySelectorAll('[data-testid="recovery-code"]')].map((e) => e.textContent)`,
+	)
 	if slices.Sort(codes); len(slices.Compact(codes)) != 5 {
 		t.Errorf("recovery codes %q", codes)
 	}
@@ -151,7 +161,12 @@ func (tab *Tab) WalkAuthenticator(who Person) {
 	tab.See(testID("method", "TOTP"))
 	tab.Until("document.getElementById('totp-use').textContent === 'Use this code'")
 	tab.Click("#totp-use")
-	tab.Until(fmt.Sprintf("document.querySelector(%q).value === document.getElementById('totp-code').textContent", testID("code", "TOTP")))
+	tab.Until(
+		fmt.Sprintf(
+			"document.querySelector(%q).value === document.getElementById('totp-code').textContent",
+			testID("code", "TOTP"),
+		),
+	)
 	tab.Shot(who, "totp-3-login")
 	tab.Click(testID("verify", "TOTP"))
 	tab.See("#session-step")
@@ -173,7 +188,10 @@ func (tab *Tab) WalkAuthenticator(who Person) {
 	tab.See("#challenge-step")
 	tab.AnswerByOutbox()
 	tab.Told("deactivated")
-	if Value[bool](tab, "!document.getElementById('authenticator-pane').hidden || !document.getElementById('totp-result').hidden") {
+	if Value[bool](
+		tab,
+		"!document.getElementById('authenticator-pane').hidden || !document.getElementById('totp-result').hidden",
+	) {
 		t.Error("the secret outlives the authenticator")
 	}
 }
@@ -193,87 +211,6 @@ func (tab *Tab) printsCodes() {
 	}
 	tab.media("screen")
 	Value[bool](tab, "dispatchEvent(new Event('afterprint'))")
-}
-
-// WalkDevice makes the browser a device, approves and denies logins with it, across a reload of the page, and removes
-// it. ask is called before the login that asks for a number. It begins logged in and ends so.
-func (tab *Tab) WalkDevice(baseURL string, who Person, ask func()) {
-	t := tab.t
-	t.Helper()
-	const push = `[data-testid="push"]`
-	tab.Click("#tab-devices")
-	tab.See("#devices-empty")
-	tab.Shot(who, "device-1-before")
-	tab.Click("#enroll")
-	tab.See("#challenge-step")
-	tab.AnswerByOutbox()
-	tab.Told("This browser is a device now")
-	tab.See(`[data-testid="device-item"][data-mine="true"]`)
-	tab.See("#device-pane")
-	tab.Shot(who, "device-2-enrolled")
-	if key := Value[string](tab, `import('/static/castellan-device.js').then(async ({ loadDevice }) => {
-		const { keys: { privateKey } } = await loadDevice();
-		return privateKey.extractable + ' ' + await crypto.subtle.exportKey('jwk', privateKey).then(() => 'exported', (e) => e.name); })`); key != "false InvalidAccessError" {
-		t.Errorf("the private key is %s", key)
-	}
-
-	begin := func() {
-		t.Helper()
-		tab.Login(who.Country, who.Phone, who.Password)
-		tab.See(testID("method", "PUSH"))
-		tab.See(push)
-	}
-	tab.Leave()
-	begin()
-	if facts := Value[int](tab, "document.querySelectorAll('.push-facts dt').length"); facts < 2 {
-		t.Errorf("the push tells %d facts", facts)
-	}
-	tab.Shot(who, "device-3-asked")
-	tab.Click(push + ` [data-testid="approve"]`)
-	tab.See("#session-step")
-	tab.Until(logged("ACTION_COMPLETE", "socket"))
-	tab.Until("document.querySelector('[data-testid=\"push\"]') === null")
-
-	tab.Visit(baseURL) // the device outlives the page
-	tab.See("#device-pane")
-	begin()
-	tab.Click(push + ` [data-testid="deny"]`)
-	tab.See("#ended-step")
-	if text := tab.Text("#ended-text"); !strings.Contains(text, "denied") {
-		t.Errorf("the end says %q", text)
-	}
-	tab.Shot(who, "device-4-denied")
-	tab.Click("#again")
-	// A device whose clock is an hour off signs again with the nonce of the refusal.
-	Value[bool](tab, "((real) => { window.realNow = real; Date.now = () => real() - 3600000; return true; })(Date.now)")
-	tab.Click("#log-clear")
-	tab.Click("#device-ask")
-	tab.Until("document.getElementById('device-note').textContent === 'Nothing waits for this device.'")
-	if asked := Value[int](tab, `document.querySelectorAll('[data-event="GET /auth/2fa/challenge/ongoing"]').length`); asked != 2 {
-		t.Errorf("a device with a wrong clock asked %d times", asked)
-	}
-	Value[bool](tab, "(() => { Date.now = realNow; return true; })()")
-
-	ask()
-	begin()
-	number := tab.Text(testID("match", "PUSH"))
-	tab.Type(`[data-testid="push-number"]`, otherCode(number))
-	tab.Click(push + ` [data-testid="approve"]`)
-	tab.Until(`document.querySelector('[data-testid="push-note"]').textContent.includes('4 attempts left.')`)
-	tab.Shot(who, "device-5-number")
-	tab.Type(`[data-testid="push-number"]`, number)
-	tab.Click(push + ` [data-testid="approve"]`)
-	tab.See("#session-step")
-
-	tab.Click("#tab-devices")
-	tab.Click(`[data-testid="device-item"][data-mine="true"] [data-testid="device-remove"]`)
-	tab.See("#challenge-step")
-	tab.AnswerByOutbox()
-	tab.Told("The device was removed.")
-	tab.See("#devices-empty")
-	if Value[bool](tab, "!document.getElementById('device-pane').hidden || document.getElementById('enroll-card').hidden") {
-		t.Error("a removed device is still there")
-	}
 }
 
 // WalkPassword changes the password of whoever is logged in and returns with the new one. others is how many further
@@ -303,7 +240,8 @@ func (tab *Tab) WalkPassword(who Person, fresh string, others int) Person {
 	tab.See("#challenge-step")
 	tab.AnswerByOutbox()
 	tab.Told("The password was changed.")
-	if left := Value[string](tab, "document.getElementById('new-password').value + document.getElementById('old-password').value"); left != "" {
+	if left := Value[string](tab, "document.getElementById('new-password').value + "+
+		"document.getElementById('old-password').value"); left != "" {
 		t.Error("the passwords stay in the form")
 	}
 	tab.Shot(who, "password-2-changed")

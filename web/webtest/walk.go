@@ -81,7 +81,12 @@ func (tab *Tab) AnswerByOutbox() {
 		tab.Click(freshMessage(method) + ` [data-testid="use-code"]`)
 		tab.Until(fmt.Sprintf("document.querySelector(%q).value === %q", testID("code", method), code))
 		tab.Click(testID("verify", method))
-		tab.Until(fmt.Sprintf("document.body.dataset.step !== 'challenge' || document.querySelector(%q)?.dataset.key === 'moreNeeded'", testID("note", method)))
+		tab.Until(
+			fmt.Sprintf(
+				"document.body.dataset.step !== 'challenge' || document.querySelector(%q)?.dataset.key === 'moreNeeded'",
+				testID("note", method),
+			),
+		)
 		if tab.Step() != "challenge" {
 			return
 		}
@@ -139,7 +144,9 @@ func (tab *Tab) WalkDocs(baseURL, shotsDir string, view View) {
 	tab.Until(fmt.Sprintf("document.querySelectorAll('.op:not([hidden])').length < %d", all))
 	tab.See("#post-auth-login")
 	tab.Click("#post-auth-login > summary")
-	tab.Until("[...document.querySelectorAll('#post-auth-login .fields th code')].some((e) => e.textContent === 'password')")
+	tab.Until(
+		"[...document.querySelectorAll('#post-auth-login .fields th code')].some((e) => e.textContent === 'password')",
+	)
 	shot("2-endpoint")
 
 	tab.Type(`#post-auth-login [data-testid="try-body"]`, "{}")
@@ -155,7 +162,10 @@ func (tab *Tab) WalkDocs(baseURL, shotsDir string, view View) {
 	tab.Type("#search", "METHOD_COMPLETE")
 	tab.See(`.op[id^="socket"] > summary`)
 	tab.Click(`.op[id^="socket"]:not([hidden]) > summary`)
-	tab.Until("[...document.querySelectorAll('.op[id^=\"socket\"][open] .fields th code')].some((e) => e.textContent === 'challengeId')")
+	tab.Until(
+		"[...document.querySelectorAll('.op[id^=\"socket\"][open] .fields th code')].some((e) => e.textContent === " +
+			"'challengeId')",
+	)
 	shot("4-socket")
 }
 
@@ -177,7 +187,11 @@ func freshMessage(channel string) string {
 }
 
 func logged(event, via string) string {
-	return fmt.Sprintf(`document.querySelector('[data-testid="log-entry"][data-event="%s"][data-via="%s"]') !== null`, event, via)
+	return fmt.Sprintf(
+		`document.querySelector('[data-testid="log-entry"][data-event="%s"][data-via="%s"]') !== null`,
+		event,
+		via,
+	)
 }
 
 // otherCode differs from code in its last digit.

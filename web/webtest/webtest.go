@@ -148,7 +148,12 @@ func (tab *Tab) View(view View) {
 	tab.t.Helper()
 	options := []chromedp.EmulateViewportOption{chromedp.EmulateScale(1)}
 	if view.Phone {
-		options = []chromedp.EmulateViewportOption{chromedp.EmulateScale(2), chromedp.EmulateMobile, chromedp.EmulatePortrait, chromedp.EmulateTouch}
+		options = []chromedp.EmulateViewportOption{
+			chromedp.EmulateScale(2),
+			chromedp.EmulateMobile,
+			chromedp.EmulatePortrait,
+			chromedp.EmulateTouch,
+		}
 	}
 	tab.do("set the view", chromedp.EmulateViewport(view.Width, view.Height, options...))
 	scheme := "light"
@@ -156,7 +161,10 @@ func (tab *Tab) View(view View) {
 		scheme = "dark"
 	}
 	_, err := chromedp.Call(tab.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}},
+		Features: []*emulation.MediaFeature{
+			{Name: "prefers-color-scheme", Value: scheme},
+			{Name: "prefers-reduced-motion", Value: "reduce"},
+		},
 	})
 	if err != nil {
 		tab.t.Fatalf("set the colour scheme: %v", err)
@@ -185,8 +193,14 @@ func (tab *Tab) Open(url string) {
 // Click waits until the element can be seen and is enabled, then clicks it.
 func (tab *Tab) Click(selector string) {
 	tab.t.Helper()
-	tab.do("click "+selector,
-		chromedp.WaitVisible(chromedp.CSS(selector)), chromedp.WaitEnabled(chromedp.CSS(selector)), chromedp.Click(chromedp.CSS(selector)))
+	tab.do(
+		"click "+selector,
+		chromedp.WaitVisible(
+			chromedp.CSS(selector),
+		),
+		chromedp.WaitEnabled(chromedp.CSS(selector)),
+		chromedp.Click(chromedp.CSS(selector)),
+	)
 }
 
 // Type replaces what a field holds, key by key.
@@ -194,7 +208,10 @@ func (tab *Tab) Type(selector, text string) {
 	tab.t.Helper()
 	field := chromedp.CSS(selector)
 	tab.do("find "+selector, chromedp.WaitVisible(field), chromedp.WaitEnabled(field), chromedp.ScrollIntoView(field))
-	Value[bool](tab, fmt.Sprintf("(() => { const e = document.querySelector(%q); e.focus(); e.select(); return true; })()", selector))
+	Value[bool](
+		tab,
+		fmt.Sprintf("(() => { const e = document.querySelector(%q); e.focus(); e.select(); return true; })()", selector),
+	)
 	tab.do("type into "+selector, chromedp.KeyEvent(text))
 }
 
@@ -223,7 +240,10 @@ func (tab *Tab) Until(expression string) {
 	tab.t.Helper()
 	ctx, cancel := context.WithTimeout(tab.ctx, stepTimeout)
 	defer cancel()
-	waiting := fmt.Sprintf(`new Promise((resolve) => { const look = () => (%s) ? resolve(true) : requestAnimationFrame(look); look(); })`, expression)
+	waiting := fmt.Sprintf(
+		`new Promise((resolve) => { const look = () => (%s) ? resolve(true) : requestAnimationFrame(look); look(); })`,
+		expression,
+	)
 	if _, err := chromedp.Run(ctx, chromedp.Evaluate[bool](waiting, chromedp.EvalAwaitPromise)); err != nil {
 		tab.fail("wait until "+expression, err)
 	}
