@@ -8,7 +8,7 @@ import (
 
 // Filter is the countries from which an account may be used: their codes,
 // sorted and separated by commas. An empty one names no country and accepts all
-// (section 4.21). It is text because it is repeated in rows.
+// (section 4.21 of the interface). It is text because it is repeated in rows.
 type Filter string
 
 // NewFilter is the filter of some countries, in any order.

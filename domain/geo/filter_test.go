@@ -30,7 +30,7 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// D-GEO-01, and who is accepted (section 4.21).
+// D-GEO-01, and who is accepted (section 4.21 of the interface).
 func TestAdmits(t *testing.T) {
 	closed, open := Policy{}, Policy{AllowPrivate: true, AllowUnknown: true}
 	private := Policy{AllowPrivate: true}

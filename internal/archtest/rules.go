@@ -1,9 +1,9 @@
-// Package archtest keeps the import rules of docs/architecture.md (section 3)
+// Package archtest keeps the import rules of docs/architecture.md, section 3,
 // true: its test reads every Go file of the project and fails on the first
 // import, package name or path that the plan does not allow.
 //
-// The one idea: the plan's table stands here as data. Whoever finds a rule wrong
-// changes the table and the plan in the same commit. Start reading at layers.
+// The one idea: the plan's table stands here as data. A rule that is wrong is changed
+// here and in the plan in the same commit. Start reading at layers.
 //
 // Files are parsed, not compiled, so the rules also hold for files that a build
 // tag leaves out, and a package that does not compile yet cannot hide another.

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// alone measures the latency of each step with nobody else there, beside that
+// alone measures the latency of each step with no other client, beside that
 // of a bare durable commit made in turns with it.
 func alone(b *bench) error {
 	places, err := b.places(cheap()...)

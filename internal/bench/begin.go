@@ -9,7 +9,7 @@ import (
 )
 
 // begin measures the program as operators get it: how large it is, how soon it
-// answers where there is nothing yet, and what it needs when nobody comes.
+// answers where there is nothing yet, and what it needs without requests.
 func begin(b *bench) error {
 	binary := filepath.Join(b.dir, "castellan")
 	build := exec.Command(

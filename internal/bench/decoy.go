@@ -9,7 +9,7 @@ import (
 )
 
 // decoy compares what known and unknown phones take at the reset of a password
-// (D-PWD-01): in turns, on one connection, with nobody else there. What else an
+// (D-PWD-01): in turns, on one connection, with no other client. What else an
 // outsider could see is equal by tests; time can only be measured.
 func decoy(b *bench) error {
 	places, err := b.places(cheap()...)

@@ -62,7 +62,7 @@ func (b *bench) long(d time.Duration) time.Duration {
 	return d
 }
 
-// await waits for a moment in which nobody else works, where the bench was
+// await waits for a moment in which no other process works, where the bench was
 // asked to: another's work on a shared core is in every number.
 func (b *bench) await() {
 	const look, quiet = 200 * time.Millisecond, 0.1

@@ -126,7 +126,7 @@ func freeAddr() (string, error) {
 	return l.Addr().String(), l.Close()
 }
 
-// codes are the codes of messages on their way to whoever logs in, by the id
+// codes are the codes of messages on their way to the user who logs in, by the id
 // of the method. Either may come first: the code, or who asks for it.
 type codes struct {
 	mu     sync.Mutex
@@ -137,7 +137,7 @@ type codes struct {
 
 func newCodes() *codes { return &codes{came: map[string]string{}, wanted: map[string]chan string{}} }
 
-// forget drops codes from now on: nobody will ask.
+// forget drops codes from now on: the load does not read them.
 func (c *codes) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -51,7 +51,7 @@ func endWithOwner() {
 }
 
 // patience is how long a test waits for what must come: no promise of the
-// service, but the time after which nobody calls the machine slow any more.
+// service, but the time after which a slow machine is no excuse.
 const patience = 60 * time.Second
 
 // Until waits for something to become true and fails the test when it does not

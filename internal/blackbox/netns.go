@@ -89,7 +89,7 @@ func (n *Net) Place() *Place {
 	return p
 }
 
-// Cut has every packet to and from the place vanish, and nobody told.
+// Cut makes every packet to and from the place vanish, without an error to either side.
 func (p *Place) Cut() { p.net.t.Helper(); p.net.ip("link", "set", p.port, "nomaster") }
 
 // Heal ends a Cut.

@@ -72,7 +72,7 @@ func (s *Site) begin(cmd *exec.Cmd, settings []string) *Node {
 }
 
 // alarm is what no scenario may bring a process to write: errors of the
-// service's own making, whoever caused them, and the words of Go's runtime.
+// service's own making, whatever caused them, and the words of Go's runtime.
 var alarm = regexp.MustCompile(
 	`(?m)^.*(level=ERROR|WARNING: DATA RACE|^panic: |^fatal error: |goroutine \d+ \[running).*$`,
 )

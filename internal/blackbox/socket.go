@@ -102,7 +102,7 @@ type Frame struct {
 	Close ws.StatusCode
 }
 
-// Message is a text frame of the socket (section 6).
+// Message is a text frame of the socket (section 6 of the interface).
 type Message struct {
 	ChallengeID string            `json:"challengeId"`
 	Action      string            `json:"action"`

@@ -48,7 +48,7 @@ func (p *place) Commit(_ context.Context, ws ...commit.Write) error {
 
 func (p *place) InTx(ctx context.Context, fn func(context.Context) error) error { return fn(ctx) }
 
-// row is what whoever wakes a device writes: the message sealed like any other.
+// row is what the start of a push writes: the message sealed like any other.
 func row(t *testing.T, ring *keyring.Ring, id, target string) outbox.Message {
 	t.Helper()
 	plain, err := to(target).AppendBinary(nil)

@@ -1,5 +1,5 @@
 // Package push wakes the devices of users: by Web Push, and by a signed
-// webhook of whoever runs an app's own notifications. Approvals never depend on
+// webhook of an app that sends its own notifications. Approvals never depend on
 // it: a device that was not woken reads what is pending when it is opened.
 //
 // The one idea: the address comes from a user, so this process goes to nobody it

@@ -253,7 +253,7 @@ func TestUnreachableTargets(t *testing.T) {
 	failure(t, send(t, s.sender(t, nil), to(hook(s.URL))), false, "the connection failed")
 }
 
-// A user names the target; this machine and its networks are out of his reach,
+// A user names the target; this machine and its networks are out of a user's reach,
 // by address and by name, and no connection is even opened (SEC-37).
 func TestGuardedTargets(t *testing.T) {
 	s, plain := newService(t, true), newService(t, false)

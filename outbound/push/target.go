@@ -19,7 +19,7 @@ const (
 //	{"type":"webpush","endpoint":"https://…","keys":{"p256dh":"…","auth":"…"}}
 //	{"type":"webhook","url":"https://…"}
 //
-// The first is a browser's PushSubscription with a type. Whoever knows an
+// The first is a browser's PushSubscription with a type. A client that knows an
 // endpoint can send to it, so a target is in no log and no error.
 type Target struct {
 	Type     string `json:"type"`

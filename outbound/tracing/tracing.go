@@ -86,8 +86,8 @@ func (q *quietly) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan
 type decidedKey struct{}
 
 // sampler follows what a parent of ours, or of a proxy that is trusted, decided
-// to follow. Whoever else sends a parent gets no say: he could have everything
-// he does recorded.
+// to follow. Another client's parent decides nothing: it could have all its
+// requests recorded.
 type sampler struct{ ratio float64 }
 
 // ShouldSample implements sdktrace.Sampler.

@@ -68,7 +68,7 @@ func start(t *testing.T, ratio float64, status int) (*Tracer, *place, *strings.B
 
 const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-0"
 
-// A stranger's word that his request is to be recorded counts for nothing; a
+// A stranger's word that a request is to be recorded counts for nothing; a
 // trusted proxy's decides, either way.
 func TestWhoDecides(t *testing.T) {
 	for _, c := range []struct {

@@ -137,7 +137,7 @@ export class Flow extends EventTarget {
     this.openedAt = Date.now();
     /** @type {Promise<Outcome>} */
     this.done = new Promise((resolve, reject) => { this.#resolve = resolve; this.#reject = reject; });
-    this.done.catch(() => {}); // whoever listens to 'closed' instead must not get an unhandled rejection
+    this.done.catch(() => {}); // a client that listens to 'closed' instead must not get an unhandled rejection
     /** @type {object|undefined} the challenge as the service sent it */
     this.challenge = data.challenge;
     this.pAuth = headers.get('p-auth') ?? '';

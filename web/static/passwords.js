@@ -1,4 +1,4 @@
-/** The password: reset by whoever forgot it, and changed by whoever is logged in. */
+/** The password: reset by a user who forgot it, and changed by a user who is logged in. */
 
 import { $, busy } from './dom.js';
 
