@@ -175,7 +175,8 @@ func guarding(op map[string]any, status int, header http.Header, body []byte) bo
 	challenge := status == http.StatusOK && header.Get("p-auth") != "" && bytes.HasPrefix(body, []byte(`{"challenge":`))
 	var p struct{ Code string }
 	return challenge && op["operationId"] != "login" ||
-		status == http.StatusConflict && json.Unmarshal(body, &p) == nil && p.Code == "MFA_NOT_AVAILABLE" && op["operationId"] != "login"
+		status == http.StatusConflict && json.Unmarshal(body, &p) == nil && p.Code == "MFA_NOT_AVAILABLE" &&
+			op["operationId"] != "login"
 }
 
 func escape(part string) string {

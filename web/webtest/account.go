@@ -213,8 +213,8 @@ func (tab *Tab) printsCodes() {
 	Value[bool](tab, "dispatchEvent(new Event('afterprint'))")
 }
 
-// WalkPassword changes the password of the user who is logged in and returns with the new one. others is how many further
-// sessions the account has; they end by it.
+// WalkPassword changes the password of the user who is logged in and returns with the new one. others is how many
+// further sessions the account has; they end by it.
 func (tab *Tab) WalkPassword(who Person, fresh string, others int) Person {
 	t := tab.t
 	t.Helper()
