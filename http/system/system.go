@@ -70,13 +70,11 @@ type Options struct {
 func Mount(s *edge.Server, o Options) {
 	mountHealth(s, o)
 	document := func(path string, body func() []byte) {
-		s.Raw(fiber.MethodGet, path, func(c *fiber.Ctx) error {
-			c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
-			return c.Send(body())
-		})
+		made := sync.OnceValue(func() *file { return newFile(body(), fiber.MIMEApplicationJSON) })
+		s.Raw(fiber.MethodGet, path, func(c *fiber.Ctx) error { return made().send(c, revalidate) })
 	}
-	document("/openapi.json", sync.OnceValue(o.OpenAPI))
-	document("/asyncapi.json", sync.OnceValue(o.AsyncAPI))
+	document("/openapi.json", o.OpenAPI)
+	document("/asyncapi.json", o.AsyncAPI)
 	page(s, "/docs", "docs.html")
 	s.Raw(fiber.MethodGet, "/flags/:file", flag)
 	s.Raw(fiber.MethodGet, "/static/:file", func(c *fiber.Ctx) error {
@@ -91,8 +89,15 @@ func Mount(s *edge.Server, o Options) {
 	}
 }
 
-// flagAge is how long clients may keep a flag.
-const flagAge = "public, max-age=2592000"
+// Cache-Control of files: how long clients may keep a flag, and that they ask
+// each time whether another file changed.
+const (
+	flagAge    = "public, max-age=2592000"
+	revalidate = "no-cache"
+)
+
+// embedded are the pages, their parts and the flags.
+var embedded files
 
 // flag serves the flag of a country as <code>.svg, <code>.png or, the same
 // picture, <code>.ios.png (D-GEO-03). The code is in either case.
@@ -101,14 +106,13 @@ func flag(c *fiber.Ctx) error {
 	if kind == "ios.png" {
 		kind = "png"
 	}
-	body, contentType, ok := web.Flag(strings.ToUpper(code), "."+kind)
-	if !ok {
+	code, kind = strings.ToUpper(code), "."+kind
+	f := embedded.get("flags/"+code+kind, func() ([]byte, string, bool) { return web.Flag(code, kind) })
+	if f == nil {
 		return fault.New(fault.NotFound, "no such flag")
 	}
-	c.Set(fiber.HeaderContentType, contentType)
 	c.Set(fiber.HeaderContentSecurityPolicy, policy)
-	c.Set(fiber.HeaderCacheControl, flagAge)
-	return c.Send(body)
+	return f.send(c, flagAge)
 }
 
 // policy of pages: everything from this server, nothing inline. The sockets are
@@ -129,11 +133,10 @@ func page(s *edge.Server, path, name string, checks ...func(c *fiber.Ctx) error)
 }
 
 func serve(c *fiber.Ctx, name string) error {
-	body, kind, ok := web.Page(name)
-	if !ok {
+	f := embedded.get(name, func() ([]byte, string, bool) { return web.Page(name) })
+	if f == nil {
 		return fault.New(fault.NotFound, "no such page")
 	}
-	c.Set(fiber.HeaderContentType, kind)
 	c.Set(fiber.HeaderContentSecurityPolicy, policy)
-	return c.Send(body)
+	return f.send(c, revalidate)
 }

@@ -1,0 +1,102 @@
+package system
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+	"sync"
+
+	"github.com/gofiber/fiber/v2"
+)
+
+// A file is a document, a page or a picture that stays the same while the
+// process runs: as it is, compressed where that makes it smaller, and the tag of
+// each. It is made at its first request.
+type file struct {
+	kind              string // media type
+	plain, compressed []byte // compressed is nil where it would not be smaller
+	tag               string
+}
+
+func newFile(body []byte, kind string) *file {
+	sum := sha256.Sum256(body)
+	f := &file{kind: kind, plain: body, tag: hex.EncodeToString(sum[:16])}
+	var b bytes.Buffer
+	w, _ := gzip.NewWriterLevel(&b, gzip.BestCompression) // the level is a known one
+	w.Write(body)                                         // a buffer takes everything
+	w.Close()
+	if b.Len() < len(body) {
+		f.compressed = b.Bytes()
+	}
+	return f
+}
+
+// send answers with the file, or with 304 to a client that has it. Without a
+// Cache-Control of the caller the client asks each time whether it changed.
+func (f *file) send(c *fiber.Ctx, cacheControl string) error {
+	body, tag := f.plain, `"`+f.tag+`"`
+	if f.compressed != nil {
+		c.Vary(fiber.HeaderAcceptEncoding)
+		if takesGzip(c.Get(fiber.HeaderAcceptEncoding)) {
+			body, tag = f.compressed, `"`+f.tag+`-gzip"`
+			c.Set(fiber.HeaderContentEncoding, "gzip")
+		}
+	}
+	c.Set(fiber.HeaderContentType, f.kind)
+	c.Set(fiber.HeaderCacheControl, cacheControl)
+	c.Set(fiber.HeaderETag, tag)
+	if named(c.Get(fiber.HeaderIfNoneMatch), tag) {
+		c.Response().Header.Del(fiber.HeaderContentEncoding)
+		c.Status(fiber.StatusNotModified)
+		return nil
+	}
+	return c.Send(body)
+}
+
+// takesGzip reads Accept-Encoding (RFC 9110, section 12.5.3). A client that sends
+// none gets the file as it is.
+func takesGzip(accept string) bool {
+	taken := false
+	for part := range strings.SplitSeq(accept, ",") {
+		coding, params, _ := strings.Cut(part, ";")
+		coding = strings.ToLower(strings.TrimSpace(coding))
+		weight := strings.ReplaceAll(strings.ToLower(params), " ", "")
+		refused := strings.HasPrefix(weight, "q=") && strings.Trim(weight[2:], "0.") == ""
+		switch coding {
+		case "gzip", "x-gzip":
+			return !refused
+		case "*":
+			taken = !refused
+		}
+	}
+	return taken
+}
+
+// named tells whether If-None-Match holds a tag (RFC 9110, section 13.1.2), by
+// weak comparison.
+func named(header, tag string) bool {
+	for part := range strings.SplitSeq(header, ",") {
+		if part = strings.TrimSpace(part); part == "*" || strings.TrimPrefix(part, "W/") == tag {
+			return true
+		}
+	}
+	return false
+}
+
+// files keeps each file after its first request. It is safe for concurrent use.
+type files struct{ made sync.Map } // name → *file
+
+// get returns the file of a name; nil where read knows none.
+func (s *files) get(name string, read func() (body []byte, kind string, ok bool)) *file {
+	if f, ok := s.made.Load(name); ok {
+		return f.(*file)
+	}
+	body, kind, ok := read()
+	if !ok {
+		return nil
+	}
+	f, _ := s.made.LoadOrStore(strings.Clone(name), newFile(body, kind)) // the name aliases a request
+	return f.(*file)
+}

@@ -1,0 +1,76 @@
+package system
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/gofiber/fiber/v2"
+)
+
+// A file comes compressed to who takes it, and not again to who has it.
+func TestFile(t *testing.T) {
+	long, short := strings.Repeat("castellan ", 1000), "x"
+	app := fiber.New()
+	app.Get("/long", func(c *fiber.Ctx) error { return newFile([]byte(long), "text/plain").send(c, "no-cache") })
+	app.Get("/short", func(c *fiber.Ctx) error { return newFile([]byte(short), "text/plain").send(c, "no-cache") })
+	ask := func(path, accept, have string) (status int, header map[string][]string, body string) {
+		r := httptest.NewRequest("GET", path, nil)
+		for name, value := range map[string]string{"Accept-Encoding": accept, "If-None-Match": have} {
+			if value != "" {
+				r.Header.Set(name, value)
+			}
+		}
+		res, err := app.Test(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.StatusCode, res.Header, string(b)
+	}
+	tag := func(header map[string][]string) string { return strings.Join(header["Etag"], "") }
+
+	_, plain, body := ask("/long", "", "")
+	if body != long || plain["Content-Encoding"] != nil || strings.Join(plain["Vary"], "") != "Accept-Encoding" {
+		t.Errorf("without Accept-Encoding: %d bytes, %v", len(body), plain)
+	}
+	_, packed, body := ask("/long", "br, gzip;q=0.5", "")
+	r, err := gzip.NewReader(bytes.NewReader([]byte(body)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := io.ReadAll(r); err != nil || string(b) != long || len(body) > len(long)/10 {
+		t.Errorf("compressed: %d bytes to %d, %v", len(body), len(b), err)
+	}
+	if tag(plain) == "" || tag(plain) == tag(packed) {
+		t.Errorf("the tags of both forms are %s and %s", tag(plain), tag(packed))
+	}
+	for _, c := range []struct {
+		accept, have string
+		want         int
+	}{
+		{"", tag(plain), 304}, {"", "W/" + tag(plain), 304}, {"gzip", `"a", ` + tag(packed), 304}, {"gzip", "*", 304},
+		{"gzip", tag(plain), 200}, {"", tag(packed), 200}, {"", `"other"`, 200},
+	} {
+		status, header, body := ask("/long", c.accept, c.have)
+		if status != c.want || status == 304 && (body != "" || tag(header) == "") {
+			t.Errorf("%q with %s: %d and %d bytes", c.accept, c.have, status, len(body))
+		}
+	}
+	for accept, want := range map[string]string{
+		"gzip;q=0": "", "gzip; q=0.000": "", "identity": "", "*": "gzip", "*;q=0": "", "*, gzip;q=0": "", "GZIP": "gzip", "x-gzip": "gzip",
+	} {
+		if _, header, _ := ask("/long", accept, ""); strings.Join(header["Content-Encoding"], "") != want {
+			t.Errorf("%q gets %v, want %q", accept, header["Content-Encoding"], want)
+		}
+	}
+	if _, header, body := ask("/short", "gzip", ""); body != short || header["Content-Encoding"] != nil || header["Vary"] != nil {
+		t.Errorf("a file that compression makes larger: %q, %v", body, header)
+	}
+}
