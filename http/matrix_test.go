@@ -148,6 +148,7 @@ func TestReservedStaysClosed(t *testing.T) {
 			_, err := s.admin.Store.SetGrant(ctx, r.ID, x.ID, resource.Allow, s.admin.Changes.Now())
 			must(t, err)
 		}
+		must(t, s.admin.Changes.Follow(ctx, resource.GrantsKey))
 		_, err = s.admin.Give(ctx, by, s.users["plain"], "sly")
 		must(t, err)
 		token, open := s.token("plain"), 0

@@ -75,7 +75,7 @@ func open(t *testing.T, dsn string) *service {
 	must(t, db.InTx(ctx, func(ctx context.Context) error { return resource.Sync(ctx, store, httpapi.Table(), time.Now()) }))
 	live := resource.NewLive(store, users)
 	admin := &resource.Admin{Store: store, Accounts: users, Table: httpapi.Table(),
-		Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.Roles, Lock: store.Lock, Reload: live.Reload}}
+		Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.Roles, Lock: store.Lock, Follow: live.Follow}}
 	s := &service{t: t, db: db, admin: admin, users: map[string]string{}}
 	for i, name := range []string{"root", "plain", "empty", "allowed", "audited", "denied", "torn"} {
 		u := user.New(id.New(time.Now()), time.Now())

@@ -58,7 +58,11 @@ var firewallRules = table[firewallRow, firewall.Rule]{
 
 // Rules implements firewall.Store.
 func (s Firewall) Rules(ctx context.Context, q firewall.Query) ([]firewall.Rule, error) {
-	return firewallRules.list(ctx, s.db, part{where: []filter{sent("app_id", q.AppID), sent("status", q.Status)}})
+	fs := []filter{sent("app_id", q.AppID), sent("status", q.Status)}
+	if q.Labels != nil {
+		fs = append(fs, where("label IN (?)", bun.In(q.Labels)))
+	}
+	return firewallRules.list(ctx, s.db, part{where: fs})
 }
 
 // Add implements firewall.Store.

@@ -26,13 +26,13 @@ func TestFirewallAdmin(t *testing.T) {
 		ctx := t.Context()
 		live := firewall.NewLive(NewFirewall(db), "API", time.Now)
 		rules := &firewall.Admin{Store: NewFirewall(db), App: "API", Changes: admin.Changes{Commit: db,
-			Now: time.Now, Topic: change.Firewall, Reload: live.Reload}}
+			Now: time.Now, Topic: change.Firewall, Follow: live.Follow}}
 		me := firewall.Client{UserID: "admin1", IP: netip.MustParseAddr("192.0.2.9"), Country: "TR"}
 		by := firewall.Author{By: audit.By{UserID: "admin1", IP: "192.0.2.9", RequestID: "r1"}, Client: me}
 		blacklist := firewall.Rule{AppID: "API", Label: "b", Type: firewall.Blacklist, EntityType: firewall.IP,
 			Entities: []string{"::ffff:203.0.113.1"}, AllResources: true, Status: firewall.Active}
 		judge := func(ip string) firewall.Verdict {
-			v, _ := live.Snapshot().Judge("GET /x", firewall.Client{IP: netip.MustParseAddr(ip)}, time.Now().
+			v, _ := live.Current().Judge("GET /x", firewall.Client{IP: netip.MustParseAddr(ip)}, time.Now().
 				UnixMilli(), nil)
 			return v
 		}
@@ -84,14 +84,14 @@ func TestFirewallAdmin(t *testing.T) {
 			t.Errorf("%d audit rows after refusals, %d before", again, rows)
 		}
 		deaf := &firewall.Admin{Store: NewFirewall(db), App: "API", Changes: admin.Changes{Commit: noAudit{db},
-			Now: time.Now, Topic: change.Firewall, Reload: live.Reload}}
+			Now: time.Now, Topic: change.Firewall, Follow: live.Follow}}
 		unheard := blacklist
 		unheard.Label = "unheard"
 		if err := deaf.Add(ctx, by, unheard); !errors.Is(err, errNoAudit) {
 			t.Errorf("got %v", err)
 		}
 		must(t, live.Reload(ctx))
-		if n := len(live.Snapshot().Rules()); n != 1 {
+		if n := len(live.Current().Rules()); n != 1 {
 			t.Errorf("%d rules", n)
 		}
 
@@ -111,7 +111,7 @@ func TestFirewallLockout(t *testing.T) {
 		ctx := t.Context()
 		live := firewall.NewLive(NewFirewall(db), "API", time.Now)
 		rules := &firewall.Admin{Store: NewFirewall(db), App: "API", Changes: admin.Changes{Commit: db,
-			Now: time.Now, Topic: change.Firewall, Reload: live.Reload}}
+			Now: time.Now, Topic: change.Firewall, Follow: live.Follow}}
 		by := firewall.Author{Client: firewall.Client{UserID: "admin1", IP: netip.MustParseAddr("192.0.2.9"),
 			Country: "TR"}}
 		n := 0

@@ -29,7 +29,7 @@ func TestMFAAdmin(t *testing.T) {
 		live := mfa.NewLive(store)
 		must(t, live.Reload(ctx))
 		config := &mfa.Admin{Store: store, Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.MFA,
-			Reload: live.Reload}}
+			Follow: live.Follow}}
 		by := audit.By{UserID: "admin1", IP: "192.0.2.9", RequestID: "r1"}
 
 		var id int64
@@ -100,7 +100,7 @@ func TestMFAAdmin(t *testing.T) {
 		}
 		// Without its audit row there is no change.
 		deaf := &mfa.Admin{Store: store, Changes: admin.Changes{Commit: noAudit{db}, Now: time.Now,
-			Topic: change.MFA, Reload: live.Reload}}
+			Topic: change.MFA, Follow: live.Follow}}
 		if err := deaf.AddMethod(ctx, by, mfa.Method{Code: "UNHEARD"}); !errors.Is(err, errNoAudit) {
 			t.Errorf("got %v", err)
 		}
@@ -128,7 +128,7 @@ func TestMFAChangeThatCannotBeReadBack(t *testing.T) {
 		store := NewMFA(db)
 		unread := errors.New("unread")
 		config := &mfa.Admin{Store: store, Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.MFA,
-			Reload: mfa.NewLive(blind{store, unread}).Reload}}
+			Follow: mfa.NewLive(blind{store, unread}).Follow}}
 		if err := config.AddMethod(ctx, audit.By{}, mfa.Method{Code: "SMS"}); !errors.Is(err, unread) {
 			t.Errorf("got %v", err)
 		}
@@ -137,7 +137,7 @@ func TestMFAChangeThatCannotBeReadBack(t *testing.T) {
 		}
 		// A caller who has gone away does not keep the node from reading back.
 		live := mfa.NewLive(store)
-		config.Changes.Reload = live.Reload
+		config.Changes.Follow = live.Follow
 		gone, cancel := context.WithCancel(ctx)
 		config.Changes.Commit = afterwards{db, cancel}
 		must(t, config.AddMethod(gone, audit.By{}, mfa.Method{Code: "MAIL"}))
@@ -153,7 +153,7 @@ func TestMFAChangeInsideATransaction(t *testing.T) {
 		store := NewMFA(db)
 		live := mfa.NewLive(store)
 		config := &mfa.Admin{Store: store, Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.MFA,
-			Reload: live.Reload}}
+			Follow: live.Follow}}
 		undone := errors.New("undone")
 		err := db.InTx(t.Context(), func(ctx context.Context) error {
 			must(t, config.AddMethod(ctx, audit.By{}, mfa.Method{Code: "SMS"}))

@@ -45,8 +45,8 @@ func TestResourceAdmin(t *testing.T) {
 		node := func() (*resource.Live, *change.Reader) {
 			live := resource.NewLive(store, users)
 			feed := change.NewReader(NewChanges(db), time.Now)
-			feed.On(change.Roles, func(ctx context.Context, _ string) error { return live.Reload(ctx) })
-			feed.On(change.Users, live.Follow)
+			feed.On(change.Roles, live.Follow)
+			feed.On(change.Users, live.FollowAccounts)
 			must(t, errors.Join(live.Reload(ctx), feed.Poll(ctx)))
 			return live, feed
 		}
@@ -54,7 +54,7 @@ func TestResourceAdmin(t *testing.T) {
 		there, feed := node()
 		locks := &lockCount{Store: store}
 		registry := &resource.Admin{Store: locks, Accounts: users, Table: table, Changes: admin.Changes{Commit: db,
-			Now: time.Now, Topic: change.Roles, Lock: locks.Lock, Reload: here.Reload}}
+			Now: time.Now, Topic: change.Roles, Lock: locks.Lock, Follow: here.Follow}}
 		by := audit.By{UserID: "admin1", IP: "192.0.2.9", RequestID: "r1"}
 		u := user.New("u1", time.Now())
 		u.Phone = "+905320000001"

@@ -295,6 +295,19 @@ func (s Users) List(ctx context.Context, after string, limit int) ([]user.User, 
 	return accounts.list(ctx, s.db, p)
 }
 
+// RolesOf implements user.Store.
+func (s Users) RolesOf(ctx context.Context, ids []string) (map[string][]string, error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	var rows []roleRow
+	err := s.db.Conn(ctx).NewSelect().Model(&rows).Column("user_id", "role").Where("user_id IN (?)", bun.In(ids)).Scan(ctx)
+	given := map[string][]string{}
+	for _, r := range rows {
+		given[r.UserID] = append(given[r.UserID], r.Role)
+	}
+	return given, translate(err)
+}
+
 // Holders implements user.Store.
 func (s Users) Holders(ctx context.Context) (map[string][]string, error) {
 	ctx, cancel := s.db.Bound(ctx)

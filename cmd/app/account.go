@@ -61,20 +61,16 @@ func (s *service) accounts() error {
 	countries := &geofilter.Service{Store: persistence.NewGeofilters(s.DB), Users: s.users, Commit: s.revoking(),
 		Now: time.Now}
 	s.join(part{
-		groups: groups(httpgeofilter.Group{Service: countries, CDN: cmp.Or(s.cfg.Geo.CDNURL, s.publicURL)}),
-		snapshots: []snapshot{{
-			topic:  change.Geofilter,
-			load:   s.geofilters.Load,
-			follow: s.geofilters.Follow,
-		}},
-		actions: []challenge.Action{countries.AddAction(), countries.RemoveAction()},
+		groups:    groups(httpgeofilter.Group{Service: countries, CDN: cmp.Or(s.cfg.Geo.CDNURL, s.publicURL)}),
+		snapshots: []snapshot{copyOf(s.geofilters, change.Geofilter)},
+		actions:   []challenge.Action{countries.AddAction(), countries.RemoveAction()},
 	})
 
 	s.allowedIPs = allowedip.NewLive(persistence.NewAllowedIPs(s.DB))
-	s.join(part{snapshots: []snapshot{{topic: change.AllowedIPs, load: s.allowedIPs.Reload}}})
+	s.join(part{snapshots: []snapshot{copyOf(s.allowedIPs, change.AllowedIPs)}})
 
 	currencies := currency.NewLive(persistence.NewCurrencies(s.DB))
-	s.join(part{snapshots: []snapshot{{topic: change.Currencies, load: currencies.Reload}}})
+	s.join(part{snapshots: []snapshot{copyOf(currencies, change.Currencies)}})
 
 	addresses, err := address.NewRules(s.cfg.AddressBook.AddressRules)
 	if err != nil {

@@ -19,19 +19,19 @@ import (
 func (s *service) backOffice() error {
 	store := persistence.NewResources(s.DB)
 	s.roles = resource.NewLive(store, s.users)
-	registry := &resource.Admin{Store: store, Accounts: s.users, Changes: s.changes(change.Roles, s.roles.Reload),
+	registry := &resource.Admin{Store: store, Accounts: s.users, Changes: s.changes(change.Roles, s.roles),
 		Table: httpapi.Table(), Dev: s.cfg.Dev}
 	registry.Changes.Lock = store.Lock
 	s.join(part{
 		groups: groups(httpresource.Group{Admin: registry}, httprole.Group{Admin: registry}),
 		snapshots: []snapshot{
-			{topic: change.Roles, load: s.roles.Reload},
-			{topic: change.Users, follow: s.roles.Follow},
+			copyOf(s.roles, change.Roles),
+			{topic: change.Users, follow: s.roles.FollowAccounts},
 		},
 	})
 
 	s.crons = cronkey.NewLive(persistence.NewCronKeys(s.DB), s.Ring)
-	s.join(part{snapshots: []snapshot{{topic: change.CronKeys, load: s.crons.Reload}}})
+	s.join(part{snapshots: []snapshot{copyOf(s.crons, change.CronKeys)}})
 
 	s.denials = newDenials(s.DB, time.Now, s.log)
 	s.join(part{

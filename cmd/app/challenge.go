@@ -39,11 +39,11 @@ const (
 // own challenges and users, and the sockets that are told of them.
 func (s *service) challenges() error {
 	policies := mfa.NewLive(persistence.NewMFA(s.DB))
-	admin := &mfa.Admin{Store: persistence.NewMFA(s.DB), Changes: s.changes(change.MFA, policies.Reload),
+	admin := &mfa.Admin{Store: persistence.NewMFA(s.DB), Changes: s.changes(change.MFA, policies),
 		Guarded: slices.Sorted(maps.Values(s.cfg.MFA.Guarded))}
 	s.join(part{
 		groups:    groups(httpmfa.Group{Admin: admin}),
-		snapshots: []snapshot{{topic: change.MFA, load: policies.Reload}},
+		snapshots: []snapshot{copyOf(policies, change.MFA)},
 	})
 
 	store, warm := persistence.NewChallenges(s.DB), new(actors.WarmCache)

@@ -49,9 +49,9 @@ func (s *service) cluster() (err error) {
 	s.pauses.beat()
 	s.DB.Admit(s.pauses.check)
 	s.node.Admit(s.pauses.check)
-	roll := newWitness(s.DB, s.node)
-	s.node.OnPartition(roll.ask)
-	s.feed.On(change.Cluster, roll.apply)
+	witness := newWitness(s.DB, s.node)
+	s.node.OnPartition(witness.ask)
+	s.feed.On(change.Cluster, each(witness.apply))
 	return nil
 }
 

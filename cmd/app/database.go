@@ -40,8 +40,12 @@ func (s *service) database() error {
 		return err
 	}
 	s.join(part{
-		groups:    groups(system.Keys{JWKS: s.Ring.JWKS, VAPID: vapid}),
-		snapshots: []snapshot{{topic: change.Keys, load: s.Keeper.Reload}},
+		groups: groups(system.Keys{JWKS: s.Ring.JWKS, VAPID: vapid}),
+		snapshots: []snapshot{{
+			topic:  change.Keys,
+			load:   s.Keeper.Reload,
+			follow: func(ctx context.Context, _ ...string) error { return s.Keeper.Reload(ctx) },
+		}},
 	})
 	return nil
 }

@@ -42,13 +42,13 @@ func (s *service) firewall() (err error) {
 	}
 	store, known := persistence.NewFirewall(s.DB), Resources(s.cfg)
 	live := firewall.NewLive(store, cfg.AppID, time.Now)
-	s.evaluator = &firewall.Evaluator{Rules: live.Snapshot, Limiter: s.limiter, Bypass: cfg.BypassCIDRs, Now: time.Now}
-	admin := &firewall.Admin{Store: store, Changes: s.changes(change.Firewall, live.Reload), App: cfg.AppID,
+	s.evaluator = &firewall.Evaluator{Rules: live.Current, Limiter: s.limiter, Bypass: cfg.BypassCIDRs, Now: time.Now}
+	admin := &firewall.Admin{Store: store, Changes: s.changes(change.Firewall, live), App: cfg.AppID,
 		Bypass: cfg.BypassCIDRs, Known: known}
 	s.join(part{
 		groups: groups(httpfirewall.Group{Admin: admin},
 			httpfirewall.Explain{Evaluator: s.evaluator, Known: known, CountryOf: s.locator.Country}),
-		snapshots: []snapshot{{topic: change.Firewall, load: live.Reload}},
+		snapshots: []snapshot{copyOf(live, change.Firewall)},
 		jobs: []job{{every: sweepEvery, do: func(context.Context) error {
 			s.limiter.Sweep()
 			return nil

@@ -39,7 +39,7 @@ func (s *service) sessions() error {
 		snapshots: []snapshot{{
 			topic:  change.Sessions,
 			load:   func(ctx context.Context) error { return s.revocations.Load(ctx, store) },
-			follow: s.revocations.Apply,
+			follow: each(s.revocations.Apply),
 		}},
 		loops: []loop{{"session activity could not be written", s.activity.Run}},
 		purge: func(ctx context.Context, old expiry) error {

@@ -17,9 +17,13 @@ func (d *Deployment) Changes(topic change.Topic) admin.Changes {
 }
 
 // changes are those of a slice of this node: other nodes are told under the
-// topic, and reload, unless it is nil, reads this node's copy.
-func (s *service) changes(topic change.Topic, reload func(context.Context) error) admin.Changes {
-	return admin.Changes{Commit: s.commit, Now: time.Now, Topic: topic, Reload: reload}
+// topic, and the copy of this node, unless it is nil, follows.
+func (s *service) changes(topic change.Topic, copy copies) admin.Changes {
+	c := admin.Changes{Commit: s.commit, Now: time.Now, Topic: topic}
+	if copy != nil {
+		c.Follow = copy.Follow
+	}
+	return c
 }
 
 // Operate commits writes of the operator together with their audit row, of which

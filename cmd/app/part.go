@@ -26,12 +26,32 @@ type part struct {
 }
 
 // snapshot is a copy of rows. It is loaded before the node serves and after a
-// gap of the change feed.
+// gap of the change feed, and follows the notes of its topic.
 type snapshot struct {
-	topic change.Topic
-	load  func(context.Context) error // nil: another topic of the same copy loads it
-	// follow takes in the change that a note of the topic tells of; nil: load does.
-	follow func(ctx context.Context, key string) error
+	topic  change.Topic
+	load   func(context.Context) error // nil: another topic of the same copy loads it
+	follow func(ctx context.Context, keys ...string) error
+}
+
+// copies is how slices keep their rows in memory.
+type copies interface {
+	Reload(context.Context) error
+	Follow(ctx context.Context, keys ...string) error
+}
+
+// copyOf is the copy of a slice, which follows a topic.
+func copyOf(c copies, t change.Topic) snapshot { return snapshot{t, c.Reload, c.Follow} }
+
+// each takes in one key after the other.
+func each(take func(context.Context, string) error) func(context.Context, ...string) error {
+	return func(ctx context.Context, keys ...string) error {
+		for _, key := range keys {
+			if err := take(ctx, key); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 }
 
 // job is work done every period while the node serves. A failed run is logged
@@ -65,9 +85,6 @@ func (s *service) join(p part) {
 	for _, c := range p.snapshots {
 		if c.load != nil {
 			s.loads = append(s.loads, c.load)
-		}
-		if c.follow == nil {
-			c.follow = func(ctx context.Context, _ string) error { return c.load(ctx) }
 		}
 		s.feed.On(c.topic, c.follow)
 	}

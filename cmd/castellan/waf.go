@@ -152,7 +152,7 @@ func (c wafExplainCmd) Run(e *env) error {
 	if err := live.Reload(e.ctx); err != nil {
 		return err
 	}
-	evaluator := &firewall.Evaluator{Rules: live.Snapshot, Bypass: e.cfg.Firewall.BypassCIDRs, Now: time.Now}
+	evaluator := &firewall.Evaluator{Rules: live.Current, Bypass: e.cfg.Firewall.BypassCIDRs, Now: time.Now}
 	x, err := evaluator.Explain(e.ctx, resource, client)
 	if err != nil {
 		return err

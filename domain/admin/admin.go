@@ -8,6 +8,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -19,10 +20,13 @@ import (
 // Done says what a change did.
 type Done struct {
 	Target string         // the record concerned; "" where nothing had to be changed
+	Key    string         // what the note says has changed; Target where it is ""
 	Detail string         // short, human readable, without secrets and personal data
 	UserID string         // the account concerned; "" for none
 	Writes []commit.Write // that commit with the change, beside what its store wrote
 }
+
+func (d Done) key() string { return cmp.Or(d.Key, d.Target) }
 
 // Changes carries out the changes of one slice. It is safe for concurrent use.
 type Changes struct {
@@ -30,19 +34,21 @@ type Changes struct {
 	Now    func() time.Time
 	Topic  change.Topic                // tells the other nodes; "" where no node caches the records
 	Lock   func(context.Context) error // begins every transaction; nil where changes need not wait for each other
-	Reload func(context.Context) error // has this node read what is committed; nil where it caches nothing
+	// Follow has this node read what changed under the key of the note; nil where
+	// it caches nothing.
+	Follow func(ctx context.Context, keys ...string) error
 }
 
-// reloadTimeout bounds Changes.Reload.
-const reloadTimeout = 5 * time.Second
+// followTimeout bounds Changes.Follow.
+const followTimeout = 5 * time.Second
 
 // Do runs do in one transaction and commits its changes together with an audit
-// row of the action and a note to the other nodes, whose key is the target. Then
-// it reloads this node's copy. Where do fails nothing is written; where it says
+// row of the action and a note to the other nodes. Then this node's copy follows
+// the change. Where do fails nothing is written; where it says
 // that nothing had to be changed, there is neither row nor note.
 //
-// Errors: those of Lock, do, the commit and Reload, unchanged. After an error of
-// Reload the change is committed: this node learns of it by the note.
+// Errors: those of Lock, do, the commit and Follow, unchanged. After an error of
+// Follow the change is committed: this node learns of it by the note.
 func (c Changes) Do(ctx context.Context, by audit.By, action string,
 	do func(context.Context) (Done, error)) error {
 	var done Done
@@ -57,23 +63,23 @@ func (c Changes) Do(ctx context.Context, by audit.By, action string,
 		}
 		return c.Commit.Commit(ctx, c.writes(by, action, done)...)
 	})
-	if err != nil || c.Reload == nil || done.Target == "" {
+	if err != nil || c.Follow == nil || done.Target == "" {
 		return err
 	}
 	// The context is a new one, for two reasons. A caller who has gone away must
 	// not keep this node from working with the change. And inside a wider
 	// transaction of the caller (D-2FA-28), which may yet be rolled back, only
 	// what is committed may be read; there the note brings the change.
-	fresh, cancel := context.WithTimeout(context.Background(), reloadTimeout)
+	fresh, cancel := context.WithTimeout(context.Background(), followTimeout)
 	defer cancel()
-	return c.Reload(fresh)
+	return c.Follow(fresh, done.key())
 }
 
 func (c Changes) writes(by audit.By, action string, d Done) []commit.Write {
 	all := append(d.Writes, by.Did(audit.Record{
 		At: c.Now(), UserID: d.UserID, Action: action, Target: d.Target, Detail: d.Detail}))
 	if c.Topic != "" {
-		all = append(all, change.Note{Topic: c.Topic, Key: d.Target})
+		all = append(all, change.Note{Topic: c.Topic, Key: d.key()})
 	}
 	return all
 }

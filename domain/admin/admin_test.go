@@ -49,31 +49,41 @@ func (s *steps) step(name string, err error) func(context.Context) error {
 	}
 }
 
+// follow is the step that takes in the change of t1.
+func (s *steps) follow(t *testing.T, err error) func(context.Context, ...string) error {
+	return func(ctx context.Context, keys ...string) error {
+		if len(keys) != 1 || keys[0] != "t1" {
+			t.Errorf("told to follow %v", keys)
+		}
+		return s.step("follow", err)(ctx)
+	}
+}
+
 func TestDo(t *testing.T) {
 	done := admin.Done{Target: "t1", Detail: "d", UserID: "u2", Writes: []commit.Write{extra{}}}
 	row := audit.Record{At: now, ActorID: "u1", UserID: "u2", Action: "A", Target: "t1", Outcome: audit.Success,
 		IP: "192.0.2.1", RequestID: "r1", Detail: "d"}
 	for name, c := range map[string]struct {
 		done                    admin.Done
-		lock, do, write, reload error
+		lock, do, write, follow error
 		seen                    []string
 	}{
-		"done":              {done: done, seen: []string{"begin", "lock", "do", "write", "commit", "reload"}},
+		"done":              {done: done, seen: []string{"begin", "lock", "do", "write", "commit", "follow"}},
 		"nothing to change": {seen: []string{"begin", "lock", "do", "commit"}},
 		"lock refused":      {done: done, lock: errs, seen: []string{"begin", "lock"}},
 		"change refused":    {done: done, do: errs, seen: []string{"begin", "lock", "do"}},
 		"row not written":   {done: done, write: errs, seen: []string{"begin", "lock", "do", "write"}},
-		"reload not possible": {done: done, reload: errs,
-			seen: []string{"begin", "lock", "do", "write", "commit", "reload"}},
+		"follow not possible": {done: done, follow: errs,
+			seen: []string{"begin", "lock", "do", "write", "commit", "follow"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &steps{fail: c.write}
 			changes := admin.Changes{Commit: s, Now: func() time.Time { return now }, Topic: change.MFA,
-				Lock: s.step("lock", c.lock), Reload: s.step("reload", c.reload)}
+				Lock: s.step("lock", c.lock), Follow: s.follow(t, c.follow)}
 			err := changes.Do(t.Context(), by, "A", func(ctx context.Context) (admin.Done, error) {
 				return c.done, s.step("do", c.do)(ctx)
 			})
-			if want := errors.Join(c.lock, c.do, c.write, c.reload); (err == nil) != (want == nil) {
+			if want := errors.Join(c.lock, c.do, c.write, c.follow); (err == nil) != (want == nil) {
 				t.Errorf("error %v, want %v", err, want)
 			}
 			if !reflect.DeepEqual(s.seen, c.seen) {
@@ -92,12 +102,20 @@ func TestDo(t *testing.T) {
 func TestDoWithoutTopicAndWithoutCaller(t *testing.T) {
 	gone, leave := context.WithCancel(t.Context())
 	s := &steps{}
-	changes := admin.Changes{Commit: s, Now: func() time.Time { return now }, Reload: s.step("reload", nil)}
+	changes := admin.Changes{Commit: s, Now: func() time.Time { return now }, Follow: s.follow(t, nil)}
 	err := changes.Do(gone, by, "A", func(context.Context) (admin.Done, error) {
 		leave()
 		return admin.Done{Target: "t1"}, nil
 	})
 	if err != nil || len(s.writes) != 1 {
+		t.Errorf("error %v, writes %+v", err, s.writes)
+	}
+	// What has changed need not be what the row names.
+	changes.Topic, changes.Follow = change.Roles, nil
+	err = changes.Do(t.Context(), by, "A", func(context.Context) (admin.Done, error) {
+		return admin.Done{Target: "t1", Key: "k1"}, nil
+	})
+	if note := (change.Note{Topic: change.Roles, Key: "k1"}); err != nil || s.writes[len(s.writes)-1] != note {
 		t.Errorf("error %v, writes %+v", err, s.writes)
 	}
 }

@@ -13,6 +13,7 @@ package allowedip
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -100,37 +101,47 @@ type Store interface {
 	All(ctx context.Context) (map[string][]netip.Prefix, error)
 }
 
-// Live is the snapshot that a node judges by. It is reloaded when the change
-// feed brings a note of topic change.AllowedIPs. It is safe for concurrent use.
+// Live is the snapshot that a node judges by: Reload reads all lists, and Follow
+// those of the accounts that notes of topic change.AllowedIPs name. It is safe for
+// concurrent use.
 type Live struct {
-	store    Store
-	networks *change.Snapshot[map[string][]netip.Prefix] // by account
+	*change.Snapshot[map[string][]netip.Prefix] // by account
 }
 
 // NewLive returns a Live over store that knows no list until Reload.
 func NewLive(s Store) *Live {
-	return &Live{s, change.NewSnapshot(&map[string][]netip.Prefix{})}
+	load := func(ctx context.Context) (*map[string][]netip.Prefix, error) {
+		all, err := s.All(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("reload the allowed addresses: %w", err)
+		}
+		return &all, nil
+	}
+	type lists = map[string][]netip.Prefix
+	apply := func(ctx context.Context, present *lists, ids []string) (*lists, error) {
+		next := maps.Clone(*present)
+		for _, id := range ids {
+			networks, err := s.Networks(ctx, id)
+			if err != nil {
+				return nil, fmt.Errorf("follow the allowed addresses of an account: %w", err)
+			}
+			if delete(next, id); len(networks) > 0 {
+				next[id] = networks
+			}
+		}
+		return &next, nil
+	}
+	return &Live{change.NewSnapshot(&map[string][]netip.Prefix{}, load, apply)}
 }
 
 // Allows tells whether an account may be used from an address. An address that
 // is not known is on no list.
 func (l *Live) Allows(userID string, from netip.Addr) bool {
-	networks := (*l.networks.Current())[userID]
+	networks := (*l.Current())[userID]
 	for _, n := range networks {
 		if n.Contains(from) {
 			return true
 		}
 	}
 	return len(networks) == 0
-}
-
-// Reload reads all lists. When it fails the snapshot stays as it is.
-func (l *Live) Reload(ctx context.Context) error {
-	return l.networks.Update(ctx, func(ctx context.Context, _ *map[string][]netip.Prefix) (*map[string][]netip.Prefix, error) {
-		all, err := l.store.All(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("reload the allowed addresses: %w", err)
-		}
-		return &all, nil
-	})
 }

@@ -17,16 +17,18 @@ const (
 	Sessions Topic = "session" // key: "sid/<session id>/<user id>" or "sv/<user id>/<sv>"
 	Keys     Topic = "keys"
 	MFA      Topic = "mfa"
-	Users    Topic = "user"  // key: user id
-	Roles    Topic = "roles" // roles of accounts, and what they are granted
+	Users    Topic = "user" // key: user id
+	// Roles: the roles of an account changed, key: "user/<user id>"; or what roles
+	// are granted, key: "grants"; any other key stands for both.
+	Roles Topic = "roles"
 	// Geofilter: the geographic filter of an account changed; key: user id.
 	Geofilter Topic = "geofilter"
-	// AllowedIPs: the addresses from which accounts may be used changed; no key.
+	// AllowedIPs: the addresses from which an account may be used changed; key: user id.
 	AllowedIPs Topic = "allowed_ip"
 	// Currencies: reference data of currencies, networks and pairs changed; no key.
 	Currencies Topic = "currency"
 	CronKeys   Topic = "cron"     // keys of scheduled clients; no key
-	Firewall   Topic = "firewall" // rules of the firewall; no key
+	Firewall   Topic = "firewall" // rules of the firewall; key: label
 	// Cluster: nodes that do not hear each other ask who is there;
 	// key: "who/<question>/<node>" or "here/<question>/<members>/<least id>".
 	Cluster Topic = "cluster"

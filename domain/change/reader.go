@@ -14,21 +14,23 @@ import (
 // for Kept.
 const (
 	Every    = 250 * time.Millisecond
+	Retry    = 50 * time.Millisecond // after a read that failed
 	Bound    = time.Second
 	Overlap  = 10 * time.Second
-	Patience = 1500 * time.Millisecond // of one read
+	Patience = 1500 * time.Millisecond // of the query, and of a caller that waits for a read
 	Kept     = time.Hour
 )
 
-// Reader follows the feed for one node and tells its caches. It is safe for
-// concurrent use once On and OnGap have been called.
+// Reader follows the feed for one node and tells its caches. Reads take turns,
+// and callers that wait share one. It is safe for concurrent use once On and
+// OnGap have been called.
 type Reader struct {
 	store    Store
 	now      func() time.Time
-	handlers map[Topic]func(ctx context.Context, key string) error
+	handlers map[Topic]func(ctx context.Context, keys ...string) error
 	gap      func(ctx context.Context) error
-	turn     chan struct{} // held by whoever reads; guards seen
-	seen     map[int64]time.Time
+	reads    turns[struct{}]
+	seen     map[int64]time.Time // touched by the read under way alone
 	began    time.Time
 	mark     atomic.Pointer[time.Time] // when the last good read began
 	failed   atomic.Pointer[time.Time] // when the last read ended, if it failed
@@ -37,13 +39,18 @@ type Reader struct {
 // NewReader returns a reader; On adds what it tells, Poll reads once. Caches are
 // filled after that, or they miss what is written meanwhile.
 func NewReader(s Store, now func() time.Time) *Reader {
-	return &Reader{store: s, now: now, handlers: map[Topic]func(context.Context, string) error{}, seen: map[int64]time.Time{},
-		turn: make(chan struct{}, 1), began: now()}
+	r := &Reader{store: s, now: now, handlers: map[Topic]func(context.Context, ...string) error{},
+		seen: map[int64]time.Time{}, began: now()}
+	// A cache may take longer than a query, and what it has taken in is not asked
+	// of it again. So that its readings end, they are bounded where they are made.
+	r.reads.work, r.reads.limit = r.read, 2*ReadTime
+	return r
 }
 
-// On has apply called for every note of a topic. It may be called twice for
-// one note and must not mind.
-func (r *Reader) On(t Topic, apply func(ctx context.Context, key string) error) {
+// On has apply called with the keys of the notes of a topic: once for all that
+// one read found. A key may come again, and twice in one call, and apply must not
+// mind.
+func (r *Reader) On(t Topic, apply func(ctx context.Context, keys ...string) error) {
 	r.handlers[t] = apply
 }
 
@@ -51,21 +58,14 @@ func (r *Reader) On(t Topic, apply func(ctx context.Context, key string) error) 
 // feed could not be read for so long: what the caches hold is to be read anew.
 func (r *Reader) OnGap(reload func(ctx context.Context) error) { r.gap = reload }
 
-// Poll reads the feed once. What a handler could not apply is tried again at
-// the next poll, and the read does not count as a good one.
-func (r *Reader) Poll(ctx context.Context) error {
-	select {
-	case r.turn <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	defer func() { <-r.turn }()
-	return r.poll(ctx)
-}
+// Poll waits for a read that begins after the call: every cache knows then what
+// was committed before it. What a handler could not apply is tried again at the
+// next read, and the read does not count as a good one.
+func (r *Reader) Poll(ctx context.Context) error { return r.reads.do(ctx, nil) }
 
-func (r *Reader) poll(ctx context.Context) error {
+func (r *Reader) read(ctx context.Context, _ struct{}) error {
 	began := r.now()
-	if err := r.read(ctx, began); err != nil {
+	if err := r.apply(ctx, began); err != nil {
 		ended := r.now()
 		r.failed.Store(&ended)
 		return err
@@ -75,33 +75,37 @@ func (r *Reader) poll(ctx context.Context) error {
 	return nil
 }
 
-// read applies what was written since Overlap before the last good read,
-// however long ago that was.
-func (r *Reader) read(ctx context.Context, now time.Time) error {
+// apply tells the caches of everything that was written since Overlap before the
+// last good read, however long ago that was.
+func (r *Reader) apply(ctx context.Context, now time.Time) error {
 	last := r.began
 	if m := r.mark.Load(); m != nil {
 		last = *m
 	}
 	if age(now, last) > Kept/2 && r.gap != nil {
-		if err := r.patiently(ctx, func() error { return r.gap(ctx) }); err != nil {
+		if err := r.patiently(ctx, r.gap); err != nil {
 			return err
 		}
 	}
 	from := now.Add(-max(Overlap, age(now, last)+Overlap))
-	entries, err := r.store.Since(ctx, from)
+	entries, err := r.since(ctx, from)
 	if err != nil {
 		return err
 	}
+	fresh, topics := map[Topic][]Entry{}, []Topic(nil)
 	for _, e := range entries {
 		if _, known := r.seen[e.ID]; known {
 			continue
 		}
-		if apply := r.handlers[e.Topic]; apply != nil {
-			if err := r.patiently(ctx, func() error { return apply(ctx, e.Key) }); err != nil {
-				return err
-			}
+		if fresh[e.Topic] == nil {
+			topics = append(topics, e.Topic)
 		}
-		r.seen[e.ID] = e.At
+		fresh[e.Topic] = append(fresh[e.Topic], e)
+	}
+	for _, t := range topics {
+		if err := r.tell(ctx, t, fresh[t]); err != nil {
+			return err
+		}
 	}
 	for id, at := range r.seen {
 		if from.Sub(at) > Overlap {
@@ -111,13 +115,39 @@ func (r *Reader) read(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// patiently has a cache read what it needs. One that takes long may be waiting
-// for a database that says nothing, which is noticed by reads of the feed: there
+// since is the query, which alone is bound by Patience: what a cache does with
+// the notes may take longer, and a read that comes to an end is worth more than
+// one that is begun again.
+func (r *Reader) since(ctx context.Context, from time.Time) ([]Entry, error) {
+	ctx, cancel := context.WithTimeout(ctx, Patience)
+	defer cancel()
+	return r.store.Since(ctx, from)
+}
+
+// tell has one topic's cache take in its notes.
+func (r *Reader) tell(ctx context.Context, t Topic, notes []Entry) error {
+	if apply := r.handlers[t]; apply != nil {
+		keys := make([]string, len(notes))
+		for i, e := range notes {
+			keys[i] = e.Key
+		}
+		if err := r.patiently(ctx, func(ctx context.Context) error { return apply(ctx, keys...) }); err != nil {
+			return err
+		}
+	}
+	for _, e := range notes {
+		r.seen[e.ID] = e.At
+	}
+	return nil
+}
+
+// patiently has a cache read what it needs. A cache that takes long may be
+// waiting for a database that says nothing, which reads of the feed notice: there
 // is one meanwhile.
-func (r *Reader) patiently(ctx context.Context, do func() error) error {
-	probe := time.AfterFunc(Every, func() { _, _ = r.store.Since(ctx, r.now()) })
+func (r *Reader) patiently(ctx context.Context, do func(context.Context) error) error {
+	probe := time.AfterFunc(Every, func() { _, _ = r.since(ctx, r.now()) })
 	defer probe.Stop()
-	return do()
+	return do(ctx)
 }
 
 // age is how long ago an instant was by the clock that says the longer: the
@@ -136,8 +166,8 @@ func (r *Reader) Mark() time.Time {
 }
 
 // Holds reports whether what was decided after mark was taken may be relied on
-// now. Whoever asks takes the mark first, decides, and asks then: a process may
-// be stopped between any two of its steps, and the feed may be read before it
+// now. The caller takes the mark first, decides, and asks then: a process may be
+// stopped between any two of its steps, and the feed may be read before it
 // notices.
 func (r *Reader) Holds(mark time.Time) bool {
 	return !mark.IsZero() && age(r.now(), mark) < Bound
@@ -149,56 +179,48 @@ func (r *Reader) Fresh() bool { return r.Holds(r.Mark()) }
 // ErrFailed says that the feed could not be read a moment ago.
 var ErrFailed = errors.New("change: the feed cannot be read")
 
-// CatchUp reads the feed unless it is Fresh. It takes no longer than Patience;
-// those who call it at one time share one read, and after one that failed they
-// are told so at once for a while: Run tries again meanwhile. An error says that
-// nothing may be decided by the caches now.
+// CatchUp waits until the reader is Fresh, no longer than Patience. Callers share
+// the read that is under way; while the last read is one that failed they are
+// told so at once, and Run tries again meanwhile. An error says that nothing may
+// be decided by the caches now.
 func (r *Reader) CatchUp(ctx context.Context) error {
-	if r.Fresh() {
-		return nil
-	}
-	if r.failing() {
-		return ErrFailed
-	}
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
-	select {
-	case r.turn <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
+	for !r.Fresh() {
+		if r.failing() {
+			return ErrFailed
+		}
+		if err := r.reads.join(ctx); err != nil {
+			return err
+		}
 	}
-	defer func() { <-r.turn }()
-	switch {
-	case r.Fresh():
-		return nil
-	case r.failing():
-		return ErrFailed
-	}
-	return r.poll(ctx)
+	return nil
 }
 
+// failing is false again after a while without Run.
 func (r *Reader) failing() bool {
 	f := r.failed.Load()
 	return f != nil && age(r.now(), *f) < 2*Patience
 }
 
-// Run polls until ctx ends; report is told of errors, once per run of them.
+// Run reads the feed until ctx ends; report is told of errors, once per run of
+// them.
 func (r *Reader) Run(ctx context.Context, report func(error)) {
-	tick := time.NewTicker(Every)
-	defer tick.Stop()
 	failing := false
-	for {
+	for pause := Every; ; {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-time.After(pause):
 		}
-		bound, cancel := context.WithTimeout(ctx, Patience)
-		err := r.Poll(bound)
-		cancel()
+		began := time.Now()
+		err := r.Poll(ctx)
 		if err != nil && !failing && ctx.Err() == nil {
 			report(err)
 		}
-		failing = err != nil
+		pause = max(0, Every-time.Since(began))
+		if failing = err != nil; failing {
+			pause = Retry
+		}
 	}
 }

@@ -63,7 +63,12 @@ func (f *feed) Purge(context.Context, time.Time) error { return nil }
 func follower(f *feed) (*change.Reader, map[string]int) {
 	told := map[string]int{}
 	r := change.NewReader(f, time.Now)
-	r.On(change.Sessions, func(_ context.Context, key string) error { told[key]++; return nil })
+	r.On(change.Sessions, func(_ context.Context, keys ...string) error {
+		for _, key := range keys {
+			told[key]++
+		}
+		return nil
+	})
 	return r, told
 }
 
@@ -195,7 +200,7 @@ func TestHandlerFails(t *testing.T) {
 		f := &feed{}
 		r := change.NewReader(f, time.Now)
 		fails, applied := true, 0
-		r.On(change.Sessions, func(context.Context, string) error {
+		r.On(change.Sessions, func(context.Context, ...string) error {
 			if fails {
 				return errors.New("not now")
 			}
@@ -221,11 +226,9 @@ func TestStalledHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &feed{}
 		r := change.NewReader(f, time.Now)
-		r.On(change.Sessions, func(ctx context.Context, _ string) error { <-ctx.Done(); return ctx.Err() })
+		r.On(change.Sessions, func(ctx context.Context, _ ...string) error { <-ctx.Done(); return ctx.Err() })
 		f.note("a")
-		ctx, cancel := context.WithTimeout(t.Context(), change.Patience)
-		defer cancel()
-		go r.Poll(ctx)
+		go r.Poll(t.Context())
 		time.Sleep(change.Every - time.Millisecond)
 		synctest.Wait()
 		if n := f.count(); n != 1 {
@@ -235,8 +238,7 @@ func TestStalledHandler(t *testing.T) {
 		if n := f.count(); n != 2 {
 			t.Errorf("%d reads, one of them while the cache waits", n)
 		}
-		cancel()
-		synctest.Wait()
+		time.Sleep(2 * change.ReadTime) // the cache gives up
 	})
 }
 
@@ -266,6 +268,95 @@ func TestRun(t *testing.T) {
 		}
 		stop()
 		synctest.Wait()
+	})
+}
+
+// Notes of one topic in one read are one call.
+func TestNotesOfATopicAreOneCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &feed{}
+		r := change.NewReader(f, time.Now)
+		var calls [][]string
+		r.On(change.Sessions, func(_ context.Context, keys ...string) error { calls = append(calls, keys); return nil })
+		for _, key := range []string{"a", "b", "a"} {
+			f.note(key)
+		}
+		ok(t, r.Poll(t.Context()))
+		f.note("c")
+		ok(t, r.Poll(t.Context()))
+		if len(calls) != 2 || !slices.Equal(calls[0], []string{"a", "b", "a"}) || !slices.Equal(calls[1], []string{"c"}) {
+			t.Errorf("%d calls: %v", len(calls), calls)
+		}
+	})
+}
+
+// One slow read, of the feed or by a cache, refuses nobody: what is known serves
+// while it is younger than the bound, and then the callers wait.
+func TestSlowReadRefusesNobody(t *testing.T) {
+	for _, takes := range []time.Duration{change.Bound - time.Millisecond, change.Patience - time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			f := &feed{}
+			r, _ := follower(f)
+			ctx, stop := context.WithCancel(t.Context())
+			go r.Run(ctx, func(err error) { t.Error(err) })
+			time.Sleep(2*change.Every + time.Millisecond)
+			f.set(false, takes)
+			time.AfterFunc(change.Every, func() { f.set(false, 0) }) // the next read has begun
+			for range 40 {
+				time.Sleep(change.Every / 4)
+				ok(t, r.CatchUp(t.Context()))
+				if !r.Fresh() {
+					t.Error("served by what is older than the bound")
+				}
+			}
+			stop()
+			synctest.Wait()
+		})
+	}
+}
+
+// After a read that failed, as one does when the database is away for a moment,
+// the next request after a tenth of a second is served.
+func TestBackAfterAFailedRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &feed{}
+		r, _ := follower(f)
+		ctx, stop := context.WithCancel(t.Context())
+		go r.Run(ctx, func(error) {})
+		time.Sleep(3 * change.Every)
+		f.set(false, time.Hour)
+		time.Sleep(change.Every + change.Patience + time.Millisecond)
+		if r.CatchUp(t.Context()) == nil {
+			t.Error("caught up with a silent database")
+		}
+		f.set(true, 0)
+		time.Sleep(change.Patience) // for the read that is under way
+		began := time.Now()
+		if r.CatchUp(t.Context()) == nil || time.Since(began) > 0 {
+			t.Errorf("told after %v that the feed cannot be read", time.Since(began))
+		}
+		f.set(false, 0)
+		time.Sleep(100 * time.Millisecond)
+		ok(t, r.CatchUp(t.Context()))
+		stop()
+		synctest.Wait()
+	})
+}
+
+// A caller who goes away takes no read along.
+func TestCallerGoesAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &feed{takes: time.Second / 2}
+		r, _ := follower(f)
+		gone, leave := context.WithTimeout(t.Context(), time.Second/4)
+		defer leave()
+		if err := r.CatchUp(gone); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a caller who is gone: %v", err)
+		}
+		ok(t, r.CatchUp(t.Context()))
+		if n := f.count(); n != 1 {
+			t.Errorf("%d reads", n)
+		}
 	})
 }
 

@@ -16,24 +16,18 @@ type Hasher interface {
 	Hash(domain string, parts ...string) keyring.Sum
 }
 
-// Live is the snapshot that a node judges by: loaded at the start, and again
-// when the change feed brings a note of topic change.CronKeys. It is safe for
-// concurrent use.
+// Live is the snapshot that a node judges by: Reload reads the keys, and Follow
+// is for notes of topic change.CronKeys. It is safe for concurrent use.
 type Live struct {
-	store  Store
+	*change.Snapshot[map[string]keyring.Sum] // by name
+
 	hasher Hasher
-	hashes *change.Snapshot[map[string]keyring.Sum] // by name
 }
 
 // NewLive returns a Live over store. Until the first Reload it knows no key.
 func NewLive(store Store, hasher Hasher) *Live {
-	return &Live{store, hasher, change.NewSnapshot(&map[string]keyring.Sum{})}
-}
-
-// Reload reads the keys. When it fails the snapshot stays as it is.
-func (l *Live) Reload(ctx context.Context) error {
-	return l.hashes.Update(ctx, func(ctx context.Context, _ *map[string]keyring.Sum) (*map[string]keyring.Sum, error) {
-		keys, err := l.store.Keys(ctx)
+	load := func(ctx context.Context) (*map[string]keyring.Sum, error) {
+		keys, err := store.Keys(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("reload cron keys: %w", err)
 		}
@@ -42,7 +36,8 @@ func (l *Live) Reload(ctx context.Context) error {
 			next[k.Name] = k.Hash
 		}
 		return &next, nil
-	})
+	}
+	return &Live{change.NewSnapshot(&map[string]keyring.Sum{}, load, nil), hasher}
 }
 
 // Client names the client whose header this is; false for any other text. The
@@ -53,7 +48,7 @@ func (l *Live) Client(header string) (name string, ok bool) {
 		return "", false
 	}
 	name, secret, cut := strings.Cut(header, ".")
-	stored, known := (*l.hashes.Current())[name]
+	stored, known := (*l.Current())[name]
 	if !known {
 		stored = l.hasher.Hash(domain)
 		stored.Sum = make([]byte, sha256.Size)

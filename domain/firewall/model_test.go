@@ -123,8 +123,11 @@ func TestPrecedenceAgainstTheModel(t *testing.T) {
 		for i := range rules {
 			rules[i] = randomRule(r, i)
 		}
-		// Compiled before some of them expired.
+		// Compiled before some of them expired, and in steps as they are written.
 		s := firewall.Compile(rules, "API", pick(r, []int64{1, 998, 1000}))
+		if n%2 == 0 {
+			s = inSteps(r, rules)
+		}
 		for range 6 {
 			c := firewall.Client{UserID: pick(r, []string{"", "u1", "u2", "u9"}), Country: pick(r, []string{"", "TR", "DE", "FR"})}
 			if ip := pick(r, clients); ip != "" {
@@ -133,6 +136,25 @@ func TestPrecedenceAgainstTheModel(t *testing.T) {
 			same(t, n, s, rules, pick(r, asked), c, pick(r, []int64{1000, 1001}))
 		}
 	}
+}
+
+// inSteps writes rules over others, some at a time.
+func inSteps(r *rand.Rand, rules []firewall.Rule) *firewall.Snapshot {
+	before := slices.Clone(rules[:r.IntN(len(rules)+1)])
+	var late []firewall.Rule
+	for i := range before {
+		if r.IntN(3) == 0 {
+			late = append(late, before[i])
+			before[i] = randomRule(r, i)
+		}
+	}
+	s := firewall.Compile(before, "API", pick(r, []int64{1, 998}))
+	late = append(late, rules[len(before):]...)
+	for len(late) > 0 {
+		k := 1 + r.IntN(len(late))
+		s, late = s.With(late[:k], pick(r, []int64{1, 998, 1000})), late[k:]
+	}
+	return s
 }
 
 func same(t *testing.T, n int, s *firewall.Snapshot, rules []firewall.Rule, resource string, c firewall.Client, now int64) {

@@ -102,6 +102,7 @@ func (h *hit) with(around *hit) *hit {
 // group is all that is said of one resource by the rules that name it, or of
 // everything by those that target all.
 type group struct {
+	of         []int // its rules, as positions in Snapshot.rules
 	forceUntil int64 // until when some rule lets in only whom it targets
 	needsUser  bool  // some rule targets users
 	all        [3]hit
@@ -115,7 +116,9 @@ var kindIndex = map[EntityType]int{UserID: 0, IP: 1, CountryCode: 2}
 // Snapshot is the rules of this application, compiled. It is never changed, and
 // safe for concurrent use.
 type Snapshot struct {
-	rules     []Rule // all that is stored, for listing and explaining
+	rules     []Rule         // all that is stored, for listing and explaining
+	at        map[string]int // label → position in rules
+	rates     []*Rate        // of the rules that are rate limits, by position
 	app       string
 	always    *group
 	resources map[string]*group

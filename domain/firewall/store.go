@@ -23,4 +23,5 @@ type Store interface {
 type Query struct {
 	AppID  *string
 	Status *Status
+	Labels []string // each of which is at most one rule
 }

@@ -39,7 +39,7 @@ type held struct {
 	cv     int64
 }
 
-// NewLive returns a Live that knows no filter until Load.
+// NewLive returns a Live that knows no filter until Reload.
 func NewLive(s Store) *Live { return &Live{store: s, seed: maphash.MakeSeed()} }
 
 // Filter is the filter of an account.
@@ -51,9 +51,9 @@ func (l *Live) Filter(userID string) geo.Filter {
 	return (*m)[userID].filter
 }
 
-// Load reads all filters. The node calls it after it began to follow the feed
+// Reload reads all filters. The node calls it after it began to follow the feed
 // and before it serves.
-func (l *Live) Load(ctx context.Context) error {
+func (l *Live) Reload(ctx context.Context) error {
 	all, err := l.store.All(ctx)
 	if err != nil {
 		return fmt.Errorf("load the geographic filters: %w", err)
@@ -69,13 +69,15 @@ func (l *Live) Load(ctx context.Context) error {
 	return nil
 }
 
-// Follow reads the filter of one account again.
-func (l *Live) Follow(ctx context.Context, userID string) error {
-	h, err := l.store.Get(ctx, userID)
-	if err != nil {
-		return fmt.Errorf("follow a geographic filter: %w", err)
+// Follow reads the filters of accounts again.
+func (l *Live) Follow(ctx context.Context, userIDs ...string) error {
+	for _, id := range userIDs {
+		h, err := l.store.Get(ctx, id)
+		if err != nil {
+			return fmt.Errorf("follow a geographic filter: %w", err)
+		}
+		l.shard(id).put(h)
 	}
-	l.shard(userID).put(h)
 	return nil
 }
 

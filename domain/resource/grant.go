@@ -37,7 +37,7 @@ func (a *Admin) Grant(ctx context.Context, by audit.By, roleID, resourceID int64
 		if was != None {
 			detail += fmt.Sprintf(", was %s", was)
 		}
-		return admin.Done{Target: g.RoleCode, Detail: detail}, err
+		return admin.Done{Target: g.RoleCode, Key: GrantsKey, Detail: detail}, err
 	})
 	return g, err
 }
@@ -52,7 +52,7 @@ func (a *Admin) Revoke(ctx context.Context, by audit.By, roleID, resourceID int6
 		if g.Permission == None {
 			return admin.Done{}, notFound("grant")
 		}
-		return admin.Done{Target: g.RoleCode, Detail: fmt.Sprintf("%s on %s", g.Permission, g.ResourceCode)},
+		return admin.Done{Target: g.RoleCode, Key: GrantsKey, Detail: fmt.Sprintf("%s on %s", g.Permission, g.ResourceCode)},
 			a.Store.RemoveGrant(ctx, roleID, resourceID, a.Changes.Now())
 	})
 	return g, err

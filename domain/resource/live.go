@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"castellan/domain/change"
-	"castellan/domain/fault"
 	"castellan/domain/user"
 )
 
@@ -27,19 +26,21 @@ func (v Verdict) Denied() bool { return !v.Admin && v.Permission == Deny }
 // Audited reports whether the call itself is worth an audit row.
 func (v Verdict) Audited() bool { return !v.Admin && v.Permission == Audit }
 
-// Accounts is what Live reads of accounts.
+// Accounts is what Live and Admin read of accounts.
 type Accounts interface {
 	// Holders lists the given roles: role → ids of the accounts.
 	Holders(ctx context.Context) (map[string][]string, error)
+	// RolesOf lists the given roles of accounts: id → roles.
+	RolesOf(ctx context.Context, ids []string) (map[string][]string, error)
 	// Get reads an account; RECORD_NOT_FOUND when there is none.
 	Get(ctx context.Context, id string) (user.User, error)
 }
 
-// Live is the node's snapshot of roles and grants, by which requests are
-// judged without a database read. Whoever changes them reloads it before
-// answering, and every node does when the change feed brings a note of topic
-// change.Roles. A snapshot is immutable and replaced whole. It is safe for
-// concurrent use.
+// Live is the node's snapshot of roles and grants, by which requests are judged
+// without a database read. A writer has it follow before the caller is answered,
+// and every node does when the change feed brings a note: of topic change.Roles
+// by Follow, of topic change.Users by FollowAccounts. It is safe for concurrent
+// use.
 type Live struct {
 	store    Store
 	accounts Accounts
@@ -51,6 +52,7 @@ type target struct{ method, path string }
 // snapshot knows every account that holds more than the role user. Accounts
 // with the same roles share one profile.
 type snapshot struct {
+	byRole   map[string][]Grant
 	holders  map[string]*profile
 	everyone *profile // of an account that has the role user alone
 }
@@ -65,7 +67,9 @@ type profile struct {
 // NewLive returns a Live that knows no role and no grant until Reload: nothing
 // meant for administrators can be used.
 func NewLive(s Store, a Accounts) *Live {
-	return &Live{s, a, change.NewSnapshot(&snapshot{everyone: &profile{}})}
+	l := &Live{store: s, accounts: a}
+	l.held = change.NewSnapshot(&snapshot{everyone: &profile{}}, l.load, l.apply)
+	return l
 }
 
 // Judge looks up what an account may do at an endpoint.
@@ -81,36 +85,99 @@ func (s *snapshot) of(userID string) *profile {
 	return s.everyone
 }
 
+// accountKey begins the keys of change.Roles that name an account.
+const accountKey = "user/"
+
+// AccountKey is the key of change.Roles for an account that was given a role or
+// lost one.
+func AccountKey(userID string) string { return accountKey + userID }
+
+// GrantsKey is the key of change.Roles for a change of grants.
+const GrantsKey = "grants"
+
 // Reload reads roles and grants. When it fails the snapshot stays as it is.
-func (l *Live) Reload(ctx context.Context) error {
-	return l.held.Update(ctx, l.read)
+func (l *Live) Reload(ctx context.Context) error { return l.held.Reload(ctx) }
+
+// Follow reads what changed under keys of change.Roles: the roles of accounts
+// (AccountKey), all grants (GrantsKey), or everything for any other key.
+func (l *Live) Follow(ctx context.Context, keys ...string) error { return l.held.Follow(ctx, keys...) }
+
+// FollowAccounts reads the roles of accounts. Notes about accounts are many, and
+// few are about roles: where the roles are those that the snapshot has, nothing is
+// made anew.
+func (l *Live) FollowAccounts(ctx context.Context, ids ...string) error {
+	keys := make([]string, len(ids))
+	for i, id := range ids {
+		keys[i] = AccountKey(id)
+	}
+	return l.held.Follow(ctx, keys...)
 }
 
-func (l *Live) read(ctx context.Context, _ *snapshot) (*snapshot, error) {
-	grants, err := l.store.Grants(ctx, GrantQuery{})
+func (l *Live) load(ctx context.Context) (*snapshot, error) {
+	byRole, err := l.grants(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("reload the grants: %w", err)
+		return nil, err
 	}
 	held, err := l.accounts.Holders(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("reload the roles: %w", err)
 	}
-	return newSnapshot(grants, held), nil
+	rolesOf := map[string][]string{}
+	for role, ids := range held {
+		for _, id := range ids {
+			rolesOf[id] = append(rolesOf[id], role)
+		}
+	}
+	return newSnapshot(byRole, rolesOf), nil
 }
 
-// Follow reloads when an account no longer has the roles that the snapshot
-// knows of it. Notes about accounts are many, and few are about roles.
-func (l *Live) Follow(ctx context.Context, userID string) error {
-	return l.held.Update(ctx, func(ctx context.Context, present *snapshot) (*snapshot, error) {
-		u, err := l.accounts.Get(ctx, userID)
-		if err != nil && fault.CodeOf(err) != fault.RecordNotFound {
-			return nil, fmt.Errorf("follow the roles of an account: %w", err)
+func (l *Live) grants(ctx context.Context) (map[string][]Grant, error) {
+	all, err := l.store.Grants(ctx, GrantQuery{})
+	if err != nil {
+		return nil, fmt.Errorf("reload the grants: %w", err)
+	}
+	byRole := map[string][]Grant{}
+	for _, g := range all {
+		if g.Context == API {
+			byRole[g.RoleCode] = append(byRole[g.RoleCode], g)
 		}
-		if slices.Equal(beyondUser(u.Roles), present.of(userID).roles) {
-			return present, nil
+	}
+	return byRole, nil
+}
+
+func (l *Live) apply(ctx context.Context, present *snapshot, keys []string) (next *snapshot, err error) {
+	var ids []string
+	for _, k := range keys {
+		if id, ofAccount := strings.CutPrefix(k, accountKey); ofAccount {
+			ids = append(ids, id)
+		} else if k != GrantsKey {
+			return l.load(ctx)
 		}
-		return l.read(ctx, present)
-	})
+	}
+	byRole, granted := present.byRole, len(ids) < len(keys)
+	if granted {
+		if byRole, err = l.grants(ctx); err != nil {
+			return nil, err
+		}
+	}
+	var given map[string][]string
+	if len(ids) > 0 {
+		if given, err = l.accounts.RolesOf(ctx, ids); err != nil {
+			return nil, fmt.Errorf("follow the roles of accounts: %w", err)
+		}
+	}
+	same := func(id string) bool { return slices.Equal(beyondUser(given[id]), present.of(id).roles) }
+	if ids = slices.DeleteFunc(ids, same); len(ids) == 0 && !granted {
+		return present, nil
+	}
+	rolesOf := make(map[string][]string, len(present.holders)+len(ids))
+	for id, p := range present.holders {
+		rolesOf[id] = p.roles
+	}
+	for _, id := range ids {
+		rolesOf[id] = given[id]
+	}
+	return newSnapshot(byRole, rolesOf), nil
 }
 
 func beyondUser(roles []string) []string {
@@ -119,23 +186,13 @@ func beyondUser(roles []string) []string {
 	return out
 }
 
-func newSnapshot(grants []Grant, held map[string][]string) *snapshot {
-	byRole := map[string][]Grant{}
-	for _, g := range grants {
-		if g.Context == API {
-			byRole[g.RoleCode] = append(byRole[g.RoleCode], g)
-		}
-	}
-	rolesOf := map[string][]string{}
-	for role, ids := range held {
-		for _, id := range ids {
-			rolesOf[id] = append(rolesOf[id], role)
-		}
-	}
-	s := &snapshot{holders: make(map[string]*profile, len(rolesOf)), everyone: newProfile(nil, byRole)}
+func newSnapshot(byRole map[string][]Grant, rolesOf map[string][]string) *snapshot {
+	s := &snapshot{byRole: byRole, holders: make(map[string]*profile, len(rolesOf)), everyone: newProfile(nil, byRole)}
 	same := map[string]*profile{}
 	for id, roles := range rolesOf {
-		roles = beyondUser(roles)
+		if roles = beyondUser(roles); len(roles) == 0 {
+			continue
+		}
 		key := strings.Join(roles, ",")
 		if same[key] == nil {
 			same[key] = newProfile(roles, byRole)

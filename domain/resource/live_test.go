@@ -18,7 +18,9 @@ type node struct {
 	resource.Store
 	grants  []resource.Grant
 	held    map[string][]string
-	reads   int
+	reads   int // of the grants
+	listed  int // readings of all roles
+	asked   int // accounts whose roles were read
 	reading func(n int)
 	err     error
 }
@@ -31,7 +33,23 @@ func (n *node) Grants(context.Context, resource.GrantQuery) ([]resource.Grant, e
 	return n.grants, n.err
 }
 
-func (n *node) Holders(context.Context) (map[string][]string, error) { return n.held, nil }
+func (n *node) Holders(context.Context) (map[string][]string, error) {
+	n.listed++
+	return n.held, nil
+}
+
+func (n *node) RolesOf(_ context.Context, ids []string) (map[string][]string, error) {
+	n.asked += len(ids)
+	given := map[string][]string{}
+	for role, holders := range n.held {
+		for _, id := range ids {
+			if slices.Contains(holders, id) {
+				given[id] = append(given[id], role)
+			}
+		}
+	}
+	return given, n.err
+}
 
 func (n *node) Get(_ context.Context, id string) (user.User, error) {
 	u := user.User{ID: id}
@@ -113,31 +131,50 @@ func TestLiveKeepsWhatItHas(t *testing.T) {
 	if err := live.Reload(t.Context()); !errors.Is(err, n.err) || !live.Judge("root", "GET", "/").Admin {
 		t.Errorf("after a failed reload: %v", err)
 	}
-	if err := live.Follow(t.Context(), "root"); !errors.Is(err, n.err) || !live.Judge("root", "GET", "/").Admin {
+	if err := live.FollowAccounts(t.Context(), "root"); !errors.Is(err, n.err) || !live.Judge("root", "GET", "/").Admin {
 		t.Errorf("after a note that could not be followed: %v", err)
 	}
 }
 
-// A note about an account costs a reload only when its roles are others.
+// A change costs what changed: of accounts their roles are read, and of grants
+// the grants; everything is read for a key that says neither.
 func TestFollow(t *testing.T) {
 	n := &node{held: map[string][]string{"admin": {"root"}, "b": {"two"}, "a": {"two"}}}
 	live := resource.NewLive(n, n)
-	follow := func(id string, reads int) {
+	if err := live.Reload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	follow := func(accounts, grants, all int, keys ...string) {
 		t.Helper()
-		if err := live.Follow(t.Context(), id); err != nil || n.reads != reads {
-			t.Errorf("%d readings after a note about %s, want %d; %v", n.reads, id, reads, err)
+		n.asked, n.reads, n.listed = 0, 0, 0
+		if err := live.Follow(t.Context(), keys...); err != nil {
+			t.Error(err)
+		}
+		if n.asked != accounts || n.reads != grants || n.listed != all {
+			t.Errorf("%v: read the roles of %d accounts, the grants %d times, all roles %d times; want %d, %d, %d",
+				keys, n.asked, n.reads, n.listed, accounts, grants, all)
 		}
 	}
-	follow("root", 1)
-	follow("root", 1)
-	follow("two", 1)
-	follow("plain", 1)
-	follow("gone", 1)
+	root, two, plain := resource.AccountKey("root"), resource.AccountKey("two"), resource.AccountKey("plain")
+	follow(3, 0, 0, root, two, root, resource.AccountKey("gone"))
 	n.held["admin"] = []string{"plain"}
-	follow("two", 1)
-	follow("plain", 2)
+	follow(2, 0, 0, plain, root)
 	if live.Judge("root", "GET", "/").Admin || !live.Judge("plain", "GET", "/").Admin {
 		t.Error("the role did not move")
+	}
+	n.grants = []resource.Grant{grant("a", "GET /x", resource.Allow)}
+	follow(1, 1, 0, two, resource.GrantsKey)
+	if !live.Judge("two", "GET", "/x").Acts() || live.Judge("root", "GET", "/x").Acts() {
+		t.Error("the grant does not count")
+	}
+	n.held = map[string][]string{"admin": {"root"}}
+	follow(0, 1, 1, "17", plain)
+	if !live.Judge("root", "GET", "/").Admin || live.Judge("plain", "GET", "/").Admin {
+		t.Error("not everything was read")
+	}
+	n.held["admin"] = nil
+	if err := live.FollowAccounts(t.Context(), "root"); err != nil || live.Judge("root", "GET", "/").Admin {
+		t.Errorf("an account without its role: %v", err)
 	}
 }
 

@@ -103,7 +103,7 @@ func (a *Admin) Give(ctx context.Context, by audit.By, userID, code string) (m M
 		if len(held.Records) > 0 || code == user.RoleUser {
 			return admin.Done{}, fault.New(fault.RecordAlreadyExist, "the account holds the role %s", code)
 		}
-		return admin.Done{UserID: userID, Target: code, Detail: "role " + code,
+		return admin.Done{UserID: userID, Target: code, Key: AccountKey(userID), Detail: "role " + code,
 			Writes: []commit.Write{user.Grant{UserID: userID, Role: code, At: m.CreatedAt}}}, nil
 	})
 	return m, err
@@ -139,7 +139,8 @@ func (a *Admin) Take(ctx context.Context, by audit.By, userID, code string) (m M
 				return admin.Done{}, state("the account is the last active administrator")
 			}
 		}
-		return admin.Done{UserID: userID, Target: code, Detail: "role " + code, Writes: []commit.Write{user.Revoke{UserID: userID, Role: code}}}, nil
+		return admin.Done{UserID: userID, Target: code, Key: AccountKey(userID), Detail: "role " + code,
+			Writes: []commit.Write{user.Revoke{UserID: userID, Role: code}}}, nil
 	})
 	return m, err
 }

@@ -55,6 +55,8 @@ type Store interface {
 	// Holders lists the granted roles, RoleUser left out: role → ids of the
 	// accounts that have it.
 	Holders(ctx context.Context) (map[string][]string, error)
+	// RolesOf lists the granted roles of accounts, RoleUser left out: id → roles.
+	RolesOf(ctx context.Context, ids []string) (map[string][]string, error)
 }
 
 // Add inserts an account with its password hash and granted roles. The unit is

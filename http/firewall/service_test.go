@@ -79,7 +79,7 @@ func open(t *testing.T, dsn string) *service {
 	now := func() time.Time { return time.UnixMilli(s.now.Load()) }
 	store := persistence.NewFirewall(db)
 	s.live = firewall.NewLive(store, "API", now)
-	s.evaluator = &firewall.Evaluator{Rules: s.live.Snapshot, Limiter: ratelimit.NewTable(now), Bypass: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}, Now: now}
+	s.evaluator = &firewall.Evaluator{Rules: s.live.Current, Limiter: ratelimit.NewTable(now), Bypass: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}, Now: now}
 	alive := func(user, _ string, _ int64) bool { return user != "gone" }
 	guards := guard.Guards{
 		Tokens: tokens{}, Tenant: "t1", Feed: &changetest.Feed{}, Live: alive,
@@ -89,7 +89,7 @@ func open(t *testing.T, dsn string) *service {
 	countryOf := func(a netip.Addr) string { return countries[a.String()] }
 	answer := func(context.Context, rest.Caller, rest.None) (rest.None, error) { return rest.None{}, nil }
 	es := httpfirewall.Group{Admin: &firewall.Admin{Store: store, App: "API", Bypass: s.evaluator.Bypass, Known: known,
-		Changes: admin.Changes{Commit: db, Now: now, Topic: change.Firewall, Reload: s.live.Reload}}}.Endpoints()
+		Changes: admin.Changes{Commit: db, Now: now, Topic: change.Firewall, Follow: s.live.Follow}}}.Endpoints()
 	es = append(es, httpfirewall.Explain{Evaluator: s.evaluator, Known: known, CountryOf: countryOf}.Endpoints()...)
 	es = append(es, rest.Get("/a", "", rest.NoAuth, answer), rest.Post("/a", "", rest.User, answer),
 		rest.Get("/p/{id}", "", rest.NoAuth, func(context.Context, rest.Caller, struct {

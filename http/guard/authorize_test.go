@@ -22,8 +22,9 @@ type node struct {
 func (n node) Grants(context.Context, resource.GrantQuery) ([]resource.Grant, error) {
 	return n.grants, nil
 }
-func (n node) Holders(context.Context) (map[string][]string, error) { return n.held, nil }
-func (n node) Get(context.Context, string) (user.User, error)       { return user.User{}, nil }
+func (n node) RolesOf(context.Context, []string) (map[string][]string, error) { return nil, nil }
+func (n node) Holders(context.Context) (map[string][]string, error)           { return n.held, nil }
+func (n node) Get(context.Context, string) (user.User, error)                 { return user.User{}, nil }
 func (n node) live(t testing.TB) *resource.Live {
 	t.Helper()
 	l := resource.NewLive(n, n)

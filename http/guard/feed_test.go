@@ -52,7 +52,7 @@ func TestStoppedProcess(t *testing.T) {
 					feed := &notes{}
 					known := false
 					r := change.NewReader(feed, func() time.Time { return now })
-					r.On(change.Sessions, func(context.Context, string) error { known = true; return nil })
+					r.On(change.Sessions, func(context.Context, ...string) error { known = true; return nil })
 					if err := r.Poll(t.Context()); err != nil {
 						t.Fatal(err)
 					}

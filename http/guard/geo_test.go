@@ -60,7 +60,7 @@ func (l lists) All(context.Context) (map[string][]netip.Prefix, error) { return 
 func (p places) guards(t testing.TB, n node) guard.Guards {
 	t.Helper()
 	filters, allowed := geofilter.NewLive(p), allowedip.NewLive(lists(p.lists))
-	if err := errors.Join(filters.Load(t.Context()), allowed.Reload(t.Context())); err != nil {
+	if err := errors.Join(filters.Reload(t.Context()), allowed.Reload(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	return guard.Guards{Judge: n.live(t).Judge, Tenant: "default", Feed: &changetest.Feed{}, Live: func(_, session string, _ int64) bool { return session != "ended" },
@@ -261,7 +261,7 @@ func BenchmarkPermissionAndPlace(b *testing.B) {
 		n.held["clerk"] = append(n.held["clerk"], who.UserID)
 	}
 	filters := geofilter.NewLive(p)
-	if err := filters.Load(b.Context()); err != nil {
+	if err := filters.Reload(b.Context()); err != nil {
 		b.Fatal(err)
 	}
 	var locator geo.Locator = geoip.Embedded{}

@@ -74,7 +74,7 @@ func open(t *testing.T, dsn string) *service {
 	}
 	srv, err := edge.New(edge.Options{Guards: guards.Table(), Authorize: guards.Authorize},
 		httpmfa.Group{Admin: &mfa.Admin{Store: store,
-			Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.MFA, Reload: live.Reload}}}.Endpoints())
+			Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.MFA, Follow: live.Follow}}}.Endpoints())
 	must(t, err)
 	return &service{t, srv, live, db}
 }

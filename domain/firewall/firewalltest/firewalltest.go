@@ -19,6 +19,7 @@ import (
 func Run(t *testing.T, open storetest.Open[firewall.Store]) {
 	storetest.Run(t, open, storetest.Cases[firewall.Store]{
 		"RoundTrip":           roundTrip,
+		"Labelled":            labelled,
 		"LabelsAreUnique":     labelsAreUnique,
 		"Change":              change,
 		"ChangesDoNotOverlap": changesDoNotOverlap,
@@ -29,6 +30,26 @@ func Run(t *testing.T, open storetest.Open[firewall.Store]) {
 func rule(label string) firewall.Rule {
 	return firewall.Rule{AppID: "API", Label: label, Type: firewall.RateLimit, PeriodMs: new(int64(1000)), Limit: new(int64(3)), EntityType: firewall.IP,
 		Entities: []string{}, Resources: []string{"GET /a"}, AllEntities: true, Status: firewall.Active}
+}
+
+func labelled(t *testing.T, s firewall.Store, _ commit.Committer) {
+	for _, label := range []string{"c", "a?'", "b"} {
+		storetest.Must(t, s.Add(t.Context(), rule(label)))
+	}
+	for _, c := range []struct{ ask, want []string }{
+		{[]string{"b", "a?'", "nobody's"}, []string{"a?'", "b"}},
+		{[]string{"B", ""}, []string{}},
+	} {
+		found, err := s.Rules(t.Context(), firewall.Query{Labels: c.ask})
+		storetest.Must(t, err)
+		got := []string{}
+		for _, r := range found {
+			got = append(got, r.Label)
+		}
+		if !reflect.DeepEqual(got, c.want) {
+			t.Errorf("labelled %q: %q, want %q", c.ask, got, c.want)
+		}
+	}
 }
 
 func rules(t *testing.T, s firewall.Store) []firewall.Rule {

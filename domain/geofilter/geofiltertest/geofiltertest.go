@@ -231,7 +231,7 @@ func testLive(t *testing.T, b *bench) {
 	b.change(t, b.svc.AddAction(), 0, "TR")
 	b.change(t, b.svc.AddAction(), 1, "DE")
 	want(0, "")
-	storetest.Must(t, l.Load(ctx))
+	storetest.Must(t, l.Reload(ctx))
 	want(0, "TR")
 	want(1, "DE")
 	want(2, "")

@@ -335,6 +335,12 @@ func roles(t *testing.T, s user.Store, c commit.Committer) {
 	if !slices.Equal(held["admin"], []string{a.ID, b.ID}) || !slices.Equal(held["auditor"], []string{b.ID}) || len(held) != 2 {
 		t.Errorf("holders %v", held)
 	}
+	given, err := s.RolesOf(ctx, []string{b.ID, "nobody"})
+	storetest.Must(t, err)
+	slices.Sort(given[b.ID])
+	if !slices.Equal(given[b.ID], []string{"admin", "auditor"}) || len(given) != 1 {
+		t.Errorf("roles of one account: %v", given)
+	}
 	if u := get(t, s, b.ID); !slices.Equal(u.Roles, []string{"admin", "auditor"}) || !slices.Equal(u.AllRoles(), []string{"user", "admin", "auditor"}) {
 		t.Errorf("roles %v, all %v", u.Roles, u.AllRoles())
 	}

@@ -1,0 +1,92 @@
+package change
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// turns does one kind of work for many callers, one turn at a time. A turn that
+// begins after a call serves that call, so it sees what the caller committed;
+// callers that wait share the next turn. A turn belongs to no caller: it goes on
+// when a caller goes away.
+type turns[J any] struct {
+	work  func(ctx context.Context, job J) error
+	limit time.Duration // of one turn
+
+	mu      sync.Mutex
+	working bool
+	now     *turn[J] // under way
+	next    *turn[J] // begins when now is over
+}
+
+type turn[J any] struct {
+	ctx  context.Context
+	job  J
+	done chan struct{}
+	err  error // once done is closed
+}
+
+// do adds to the job of the next turn and waits until that turn is over. ctx
+// bounds the waiting and not the turn. The turn has the values of the context
+// that asked for it first, which must not carry a transaction.
+func (t *turns[J]) do(ctx context.Context, add func(*J)) error {
+	t.mu.Lock()
+	mine := t.queue(ctx)
+	if add != nil {
+		add(&mine.job)
+	}
+	t.mu.Unlock()
+	return mine.wait(ctx)
+}
+
+// join waits for the turn under way, or for one that begins now.
+func (t *turns[J]) join(ctx context.Context) error {
+	t.mu.Lock()
+	mine := t.now
+	if mine == nil {
+		mine = t.queue(ctx)
+	}
+	t.mu.Unlock()
+	return mine.wait(ctx)
+}
+
+// queue returns the next turn. It is called under mu.
+func (t *turns[J]) queue(ctx context.Context) *turn[J] {
+	if t.next == nil {
+		t.next = &turn[J]{ctx: context.WithoutCancel(ctx), done: make(chan struct{})}
+	}
+	if !t.working {
+		t.working = true
+		go t.run()
+	}
+	return t.next
+}
+
+// run takes turns until nobody waits for one.
+func (t *turns[J]) run() {
+	for {
+		t.mu.Lock()
+		t.now, t.next = t.next, nil
+		if t.now == nil {
+			t.working = false
+			t.mu.Unlock()
+			return
+		}
+		mine := t.now
+		t.mu.Unlock()
+		ctx, cancel := context.WithTimeout(mine.ctx, t.limit)
+		mine.err = t.work(ctx, mine.job)
+		cancel()
+		close(mine.done)
+	}
+}
+
+func (t *turn[J]) wait(ctx context.Context) error {
+	select {
+	case <-t.done:
+		return t.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
