@@ -1,7 +1,6 @@
 package ratelimit
 
 import (
-	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -12,124 +11,110 @@ import (
 	"castellan/domain/ratelimit"
 )
 
-// role is what this node is to a partition. The table's lock of the partition
-// guards it.
-type partition struct {
-	state        state
-	number       uint64    // of the last admission, see term
-	unreplicated []*update // what was counted and nobody else may know of
-	unlisted     bool      // and there is more of it
-
-	// As owner, or as the one that will be.
-	replica    string // the stand-in, which may decide without this node
-	stateSent  bool   // it was given the state
-	pullFrom   string // a stand-in that has decided, or may have: it knows more than this node
-	takingOver bool   // the partition is being taken over
-	notBefore  int64  // it is not to be before
-
-	// As stand-in.
-	whole          bool      // it has all that the owner has,
-	source         string    // which is this one
-	stands         bool      // it has decided itself
-	stateNumber    uint64    // what came with the state
-	skipChunks     bool      // the pieces of a state that follow are not wanted
-	awaitsState    bool      // it waits for a state
-	awaitsNumber   uint64    // and for one that has this
-	heardMeanwhile []*update // and what it heard of as the one who asked meanwhile
-
-	// As the one that was something.
-	handoffs      uint32 // how often the state was given away
-	handoffNumber uint64 // and with which number
-	dropAt        int64  // how long a state is kept that is nobody's here; 0: it is
-}
-
-type state uint8
-
 const (
-	idle    state = iota
-	stopped       // this node decided last; it has stopped, and nobody has taken over yet
-	owning        // this node decides
-)
-
-const (
-	// awayTime is how long a node stays away from a partition that it gave away: it
-	// may not know yet that it is another's.
+	// handedOverTime is how long a node does not take over what it handed over: it
+	// may not know yet that the partition belongs to another member.
 	handedOverTime = 2 * time.Second
-	// pullTime is how long a former owner may take to give a partition away. One
-	// that says nothing for so long does not know any more that it belongs.
+	// pullTimeout bounds how long a former owner may take to hand over. A member
+	// that says nothing for so long has lost its membership lease.
 	pullTimeout = 1250 * time.Millisecond
-	// closeTime is how long it waits for its stand-in meanwhile.
+	// closeTimeout bounds how long that owner waits for its own replica meanwhile.
 	closeTimeout = pullTimeout / 3
+	// retryTakeOver is the pause after a takeover that another owner refused.
+	retryTakeOver = 100 * time.Millisecond
 )
 
-// activateSoon is activate for callers that do not wait.
+// takeOverSoon is takeOver for callers that must not wait.
 func (l *Limiter) takeOverSoon(p int) { l.inBackground(func() { l.takeOver(p) }) }
 
-// activate takes over a partition that is this node's: from the stand-in that
-// has decided in its place, or from whoever had it lately, or, when they are
-// gone, with what it knows as their stand-in.
+// takeOver makes this node, which the ring names as owner, the one that decides.
+// The state comes from the replica that has decided in its place, from the
+// members that had the partition lately, or, when those are gone, from what this
+// node knows as their replica.
+//
+// It locks the partition twice and asks other members in between, so the second
+// half begins by checking that nothing has happened to the partition meanwhile.
 func (l *Limiter) takeOver(p int) {
-	var from string
-	var handoffs uint32
-	begin, bare := false, false
-	q := &pb.RatePull{Part: uint32(p)}
-	l.table.WithPartition(p, func(windows *ratelimit.Partition) {
-		r, pl := &l.partitions[p], l.place.Load()
-		if pl.owner[p] != l.self || r.state == owning || r.takingOver || l.table.Instant() < r.notBefore || !l.net.Belongs() {
-			return
-		}
-		r.takingOver, begin = true, true
-		from, handoffs, bare = r.pullFrom, r.handoffs, windows.Len() == 0 && !r.complete() && !r.hasUnreplicated()
-		q.Number, q.Back, q.Close = r.known(), from != "", from != "" && from != pl.replica[p]
-	})
-	if !begin {
+	t := l.beginTakeOver(p)
+	if t == nil {
 		return
 	}
-	found, ready := l.pullDeciders(from, q)
-	if len(found) == 0 && bare {
+	found, ready := l.pullDeciders(t.from, t.pull)
+	if len(found) == 0 && t.knowsNothing {
 		found = l.pullAnybody(p)
 	}
-	l.table.WithPartition(p, func(windows *ratelimit.Partition) {
-		r, pl := &l.partitions[p], l.place.Load()
-		r.takingOver = false
-		if !ready {
-			r.notBefore = l.table.Instant() + int64(100*time.Millisecond)
-			return
-		}
-		if r.handoffs != handoffs || r.pullFrom != from || pl.owner[p] != l.self || !l.net.Belongs() {
-			return
-		}
-		var known *transfer // by whoever gave it, as by this node
-		for _, g := range found {
-			l.pulled.Add(1)
-			switch l.merge(p, windows, r, g) {
-			case replaced:
-				known = g
-			case merged:
-				known = nil
-			}
-		}
-		r.state, r.stands, r.pullFrom, r.replica, r.stateSent = owning, false, "", pl.replica[p], false
-		r.stateArrived()
-		r.number = (r.number>>term + 2) << term
-		if next := pl.replica[p]; known != nil && next == known.by && !r.hasUnreplicated() {
-			l.replicate(next, &update{part: p, state: &pb.RateState{Part: uint32(p), Number: r.number, Was: known.states[0].Number}})
-			r.stateSent = true
-		}
-		r.unlisted, r.unreplicated = pl.alone, nil
-	})
+	l.endTakeOver(p, t, found, ready)
 	l.sendState(p)
 }
 
-// given is a state that another member gave away.
-type transfer struct {
-	states  []*pb.RateState
-	by      string
-	replica bool // as a stand-in that may have decided
+// takeover is what its first half found.
+type takeover struct {
+	from         string // the replica that may have decided
+	handoffs     uint32
+	knowsNothing bool
+	pull         *pb.RatePull
 }
 
-// gather has all that may have decided about a partition stop, and give what they
-// know. Not ready: another member owns it by now, and this node will hear of it.
+// beginTakeOver is the first half; nil: there is nothing to take over now.
+func (l *Limiter) beginTakeOver(p int) (t *takeover) {
+	l.table.WithPartition(p, func(windows *ratelimit.Partition) {
+		part, pl := &l.partitions[p], l.place.Load()
+		if pl.owner[p] != l.self || part.phase == owning || part.takingOver ||
+			l.table.Instant() < part.notBefore || !l.net.Belongs() {
+			return
+		}
+		part.takingOver = true
+		from := part.pullFrom
+		t = &takeover{from: from, handoffs: part.handoffs,
+			knowsNothing: windows.Len() == 0 && !part.knowsAll() && !part.hasUnreplicated(),
+			pull: &pb.RatePull{Part: uint32(p), Number: part.known(), Back: from != "",
+				Close: from != "" && from != pl.replica[p]}}
+	})
+	return t
+}
+
+// endTakeOver is the second half: it merges the states that were found, and owns.
+func (l *Limiter) endTakeOver(p int, t *takeover, found []*transfer, ready bool) {
+	l.table.WithPartition(p, func(windows *ratelimit.Partition) {
+		part, pl := &l.partitions[p], l.place.Load()
+		part.takingOver = false
+		if !ready {
+			part.notBefore = l.table.Instant() + int64(retryTakeOver)
+			return
+		}
+		if part.handoffs != t.handoffs || part.pullFrom != t.from || pl.owner[p] != l.self || !l.net.Belongs() {
+			return
+		}
+		var same *transfer // its sender has the same state as this node
+		for _, g := range found {
+			l.pulled.Add(1)
+			switch l.merge(p, windows, part, g) {
+			case replaced:
+				same = g
+			case merged:
+				same = nil
+			}
+		}
+		part.own(pl.replica[p])
+		if next := pl.replica[p]; same != nil && next == same.by && !part.hasUnreplicated() {
+			l.replicate(next, &update{part: p,
+				state: &pb.RateState{Part: uint32(p), Number: part.number, Was: same.states[0].Number}})
+			part.stateSent = true
+		}
+		part.unlisted, part.unreplicated = pl.alone, nil
+	})
+}
+
+// transfer is the state that another member handed over.
+type transfer struct {
+	states  []*pb.RateState // its chunks
+	by      string
+	replica bool // by may have decided as a replica
+}
+
+// pullDeciders has every member stop that may have decided about a partition, and
+// collects what they know. Not ready: another member owns it already, and this
+// node will hear of that.
 func (l *Limiter) pullDeciders(from string, q *pb.RatePull) (all []*transfer, ready bool) {
 	if from != "" {
 		if got, ok := l.pull(from, pullTimeout, q); ok && got[0].Refused {
@@ -138,11 +123,12 @@ func (l *Limiter) pullDeciders(from string, q *pb.RatePull) (all []*transfer, re
 			all = append(all, &transfer{got, from, true})
 		}
 	}
-	former := slices.DeleteFunc(l.net.Former(Kind, strconv.Itoa(int(q.Part))), func(id string) bool { return id == from })
+	former := slices.DeleteFunc(l.net.Former(Kind, strconv.Itoa(int(q.Part))),
+		func(id string) bool { return id == from })
 	return append(all, l.pullAll(former, &pb.RatePull{Part: q.Part, Number: q.Number})...), true
 }
 
-// pullAll pulls from those of some members that give what they have.
+// pullAll collects from those of some members that hand over.
 func (l *Limiter) pullAll(ids []string, q *pb.RatePull) (all []*transfer) {
 	for _, id := range ids {
 		if got, ok := l.pull(id, pullTimeout, q); ok && !got[0].Refused {
@@ -152,86 +138,56 @@ func (l *Limiter) pullAll(ids []string, q *pb.RatePull) (all []*transfer) {
 	return all
 }
 
-// anybody looks for the state of a partition whose former owner went before it was
-// asked: whoever stood in for that one has it.
+// pullAnybody looks for the state of a partition whose former owner ended before
+// it was asked: its replica, whichever member that was, has it.
 func (l *Limiter) pullAnybody(p int) []*transfer {
 	others := slices.DeleteFunc(slices.Clone(l.place.Load().members), func(id string) bool { return id == l.self })
 	return l.pullAll(others, &pb.RatePull{Part: uint32(p), Back: true})
 }
 
-// complete tells whether everything that was counted is known here, or was when
-// this node heard of it last.
-func (r *partition) complete() bool { return r.state != idle || r.stands || r.whole }
-
-// owe notes an admission that nobody else may know of.
-func (r *partition) noteUnreplicated(x *update) {
-	if r.unlisted = r.unlisted || len(r.unreplicated) >= maxRemembered; r.unlisted {
-		r.unreplicated = nil
-	} else {
-		r.unreplicated = append(r.unreplicated, x)
-	}
-}
-
-// sole tells whether something was counted that nobody else may know of; shared
-// notes that it is known.
-func (r *partition) hasUnreplicated() bool { return r.unlisted || len(r.unreplicated) > 0 }
-func (r *partition) allReplicated()        { r.unlisted, r.unreplicated = false, nil }
-
-// known is up to which number a stand-in has nothing to tell, unless it has
-// decided itself; 0: it has.
-func (r *partition) known() uint64 {
-	switch {
-	case !r.complete():
-		return 0
-	case r.hasUnreplicated():
-		return math.MaxUint64
-	}
-	return r.number
-}
-
-// What became of a state that was given to this node.
+// mergeResult is what became of a state that was handed to this node.
 type mergeResult int
 
 const (
 	keptOwn  mergeResult = iota // this node knows more
-	replaced                    // it is the state here too
+	replaced                    // the other's state is this node's too
 	merged                      // each knew what the other did not: both count
 )
 
-// adopt makes the state of another this node's, if that one has decided in its
-// place or else knows more. When each may know what the other does not both count:
-// rather twice than not at all.
-func (l *Limiter) merge(p int, part *ratelimit.Partition, r *partition, g *transfer) (what mergeResult) {
+// merge takes another member's state, when that one has decided in this node's
+// place or knows more. When each may know what the other does not, both count:
+// an admission may count twice, and none is forgotten.
+func (l *Limiter) merge(p int, windows *ratelimit.Partition, part *partition, g *transfer) (what mergeResult) {
 	s := g.states[0]
-	more := g.replica || s.Number >= r.number
-	both := r.unlisted || // nobody knows what is more here,
-		s.Partial && more && s.Number != r.number || // or there,
-		s.Held && !g.replica && r.state == stopped // or both have decided
+	more := g.replica || s.Number >= part.number
+	both := part.unlisted || // this node has more than its list
+		s.Partial && more && s.Number != part.number || // the other may miss admissions
+		s.Held && !g.replica && part.phase == stopped // both have decided
 	switch {
 	case both && len(s.Keys) == 0: // there is nothing to add
-	case both && part.Len() > 0:
-		own := l.chunks(p, part, nil)
-		part.Clear()
-		l.addAll(part, append(own, g.states...))
+	case both && windows.Len() > 0:
+		own := l.chunks(p, windows, nil)
+		windows.Clear()
+		l.addAll(windows, append(own, g.states...))
 		l.merged.Add(1)
 		what = merged
-	case both || more && !(s.Partial && r.complete()):
-		part.Clear()
+	case both || more && !(s.Partial && part.knowsAll()):
+		windows.Clear()
 		for _, s := range g.states {
-			l.add(part, s)
+			l.add(windows, s)
 		}
-		l.addMissing(part, r.unreplicated, 0)
+		l.addMissing(windows, part.unreplicated, 0)
 		what = replaced
 		if s.Partial {
 			what = merged
 		}
 	}
-	r.number = max(r.number, s.Number)
+	part.number = max(part.number, s.Number)
 	return what
 }
 
-// pull has a member stop deciding about a partition and give its state. Not ok:
-// the member is gone, or silent.
+// pull has a member stop deciding about a partition and hand over its state. Not
+// ok: the member is gone or unreachable.
 func (l *Limiter) pull(from string, within time.Duration, q *pb.RatePull) (states []*pb.RateState, ok bool) {
 	end := l.table.Instant() + int64(within)
 	q = proto.CloneOf(q)
@@ -252,7 +208,8 @@ func (l *Limiter) pull(from string, within time.Duration, q *pb.RatePull) (state
 	return nil, false
 }
 
-// receivePull gives a partition away.
+// receivePull hands a partition over, or, when a replica misses states, has them
+// sent again.
 func (l *Limiter) receivePull(from string, question proto.Message, answer func(proto.Message)) {
 	q, ok := question.(*pb.RatePull)
 	if ok && len(q.Tell) > 0 {
@@ -265,7 +222,7 @@ func (l *Limiter) receivePull(from string, question proto.Message, answer func(p
 		answer(&pb.RateState{Refused: true})
 		return
 	}
-	l.inBackground(func() { // it may take a while, and others wait for this goroutine
+	l.inBackground(func() { // handing over may wait, and this goroutine reads for others
 		if !q.Back && len(q.After) == 0 {
 			l.stopHere(int(q.Part), from)
 		}
@@ -273,107 +230,96 @@ func (l *Limiter) receivePull(from string, question proto.Message, answer func(p
 	})
 }
 
-// close stops this node deciding about a partition, and has its stand-in stop
-// too: it may have decided what this node does not know of.
-func (l *Limiter) stopHere(p int, besides string) {
+// stopHere ends this node's reign over a partition, and that of its replica, which
+// may have decided what this node does not know of. except is asked by its caller.
+func (l *Limiter) stopHere(p int, except string) {
 	var from string
 	q := &pb.RatePull{Part: uint32(p), Back: true, Close: true}
 	l.table.WithPartition(p, func(*ratelimit.Partition) {
-		r := &l.partitions[p]
-		r.stopDeciding()
-		from, q.Number = r.pullFrom, r.known()
+		part := &l.partitions[p]
+		part.stop()
+		from, q.Number = part.pullFrom, part.known()
 	})
-	if from == "" || from == besides {
+	if from == "" || from == except {
 		return
 	}
 	got, ok := l.pull(from, closeTimeout, q)
-	l.table.WithPartition(p, func(part *ratelimit.Partition) {
-		r := &l.partitions[p]
-		if r.state != stopped || r.pullFrom != from {
+	l.table.WithPartition(p, func(windows *ratelimit.Partition) {
+		part := &l.partitions[p]
+		if part.phase != stopped || part.pullFrom != from {
 			return
 		}
-		r.pullFrom = ""
+		part.pullFrom = ""
 		if ok && !got[0].Refused && got[0].Was == 0 {
-			l.merge(p, part, r, &transfer{got, from, true})
+			l.merge(p, windows, part, &transfer{got, from, true})
 		}
 	})
 }
 
-// rest has an owner stop deciding.
-func (r *partition) stopDeciding() {
-	if r.state == owning {
-		r.state, r.pullFrom, r.replica = stopped, r.replica, ""
-	}
-}
-
-// giveAway is a piece of the state of a partition for a member that decides about it
-// from now on.
+// handOver is one chunk of a partition's state, for the member that decides from
+// now on.
 func (l *Limiter) handOver(to string, q *pb.RatePull) (s *pb.RateState) {
 	p := int(q.Part)
-	l.table.WithPartition(p, func(part *ratelimit.Partition) {
-		r := &l.partitions[p]
+	l.table.WithPartition(p, func(windows *ratelimit.Partition) {
+		part := &l.partitions[p]
 		if len(q.After) > 0 {
-			s = l.chunks(p, part, q.After)[0]
+			s = l.chunks(p, windows, q.After)[0]
 			return
 		}
-		if q.Back && r.state == owning {
+		if q.Back && part.phase == owning {
 			s = &pb.RateState{Part: q.Part, Refused: true}
 			return
 		}
-		if q.Back && r.state == idle && !r.stands && q.Number != 0 && q.Number >= r.number {
-			s = &pb.RateState{Part: q.Part, Was: q.Number} // whoever asks has it all
+		if q.Back && !part.hasDecided() && q.Number != 0 && q.Number >= part.number {
+			s = &pb.RateState{Part: q.Part, Was: q.Number} // the other member has it all
 		} else {
-			s = l.chunks(p, part, nil)[0]
-			s.Partial, s.Held = !r.complete(), r.state != idle || r.stands
+			s = l.chunks(p, windows, nil)[0]
+			s.Partial, s.Held = !part.knowsAll(), part.hasDecided()
 		}
-		r.whole = !q.Close && r.complete() && r.number >= q.Number
-		r.state, r.stands, r.source, r.pullFrom = idle, false, to, ""
-		r.allReplicated()
-		r.stateArrived()
-		r.handoffs++
-		r.handoffNumber = r.number
+		part.give(to, !q.Close && part.knowsAll() && part.number >= q.Number)
 		if !q.Back {
-			r.notBefore = l.table.Instant() + int64(handedOverTime)
+			part.notBefore = l.table.Instant() + int64(handedOverTime)
 		}
 	})
 	return s
 }
 
-// maxPiece is how many keys and admissions a piece of a state holds before the
+// maxChunk is how many keys and admissions a chunk of a state holds before the
 // next one begins.
 const maxChunk = 1 << 15
 
-// pieces is the state of a partition, from behind a key on. There is at least
-// one.
-func (l *Limiter) chunks(p int, part *ratelimit.Partition, after []byte) (all []*pb.RateState) {
-	r, now := &l.partitions[p], l.table.Instant()
+// chunks is the state of a partition, from behind a key on. There is at least
+// one. Ages are rounded towards younger.
+func (l *Limiter) chunks(p int, windows *ratelimit.Partition, after []byte) (all []*pb.RateState) {
+	number, now := l.partitions[p].number, l.table.Instant()
 	type kept struct {
 		text []byte
 		key  ratelimit.Key
 	}
-	keys := make([]kept, 0, part.Len())
-	for k := range part.Keys() {
+	keys := make([]kept, 0, windows.Len())
+	for k := range windows.Keys() {
 		if text := appendKey(nil, k); slices.Compare(text, after) > 0 {
 			keys = append(keys, kept{text, k})
 		}
 	}
 	slices.SortFunc(keys, func(a, b kept) int { return slices.Compare(a.text, b.text) })
-	s := &pb.RateState{Part: uint32(p), Number: r.number, Next: len(after) > 0, Lead: uint64(reservationTime.Microseconds())}
+	s := &pb.RateState{Part: uint32(p), Number: number, Next: len(after) > 0,
+		Lead: uint64(reservationTime.Microseconds())}
 	all = append(all, s)
 	for _, k := range keys {
-		w := part.Get(k.key)
+		w := windows.Get(k.key)
 		if w.Idle(now) {
 			continue
 		}
 		if len(s.Keys)+len(s.Ages) > maxChunk {
 			s.More = true
-			s = &pb.RateState{Part: uint32(p), Number: r.number, Next: true, Lead: s.Lead}
+			s = &pb.RateState{Part: uint32(p), Number: number, Next: true, Lead: s.Lead}
 			all = append(all, s)
 		}
 		runs := uint32(0)
 		w.Runs(func(instant, count int64) {
 			runs++
-			s.Ages = append(s.Ages, uint64(max(0, now+int64(reservationTime)-instant))/1000) // never older than it is
+			s.Ages = append(s.Ages, uint64(max(0, now+int64(reservationTime)-instant))/1000)
 			s.Counts = append(s.Counts, uint64(count))
 		})
 		s.Keys = append(s.Keys, k.text)

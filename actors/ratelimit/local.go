@@ -7,20 +7,21 @@ import (
 	"castellan/domain/ratelimit"
 )
 
-// A front remembers, for its own requests, what was refused until when, and what
-// it has admitted: that is what its share of a limit is reckoned from.
+// localLimiter is what this node remembers of its own requests: refusals until
+// their end, reservations, and what it has admitted, from which its share of a
+// limit follows when no other node answers. It is one of localShards.
 type localLimiter struct {
 	mu   sync.Mutex
 	keys map[ratelimit.Key]*localKey
-	_    [40]byte
+	_    [40]byte // neighbours do not share a line of the cache
 }
 
 const localShards = 256
 
 type localKey struct {
 	own ratelimit.Window // admissions of this node's requests
-	// Until when the key refuses, by the rule of that time; and when its oldest
-	// admission leaves.
+	// The key refuses until this instant, by the quota below; reset is when its
+	// oldest admission leaves the window.
 	until, reset  int64
 	limit, period int64
 	reservation   reservation
@@ -32,8 +33,8 @@ func (l *Limiter) localOf(k ratelimit.Key) *localLimiter {
 	return &l.localLimiters[maphash.Comparable(localSeed, k)%localShards]
 }
 
-// find is the cell of a key; the caller holds the lock.
-func (local *localLimiter) find(k ratelimit.Key) *localKey {
+// key is what is known of a key; the caller holds the lock.
+func (local *localLimiter) key(k ratelimit.Key) *localKey {
 	if at := local.keys[k]; at != nil {
 		return at
 	}
@@ -45,10 +46,10 @@ func (local *localLimiter) find(k ratelimit.Key) *localKey {
 	return at
 }
 
-// known reports whether a request is refused by what is known here. A refusal is
-// exact until its end: a window has no room before, whatever happens. A rule
-// that was changed since is asked for anew.
-func (l *Limiter) knownRefusal(demands []ratelimit.Demand, stands []ratelimit.Standing) (refuses bool) {
+// knownRefusal tells whether this node knows that a request is refused. A refusal
+// is exact until its end: a window has no room before. After a change of the quota
+// the owner is asked again.
+func (l *Limiter) knownRefusal(demands []ratelimit.Demand, standings []ratelimit.Standing) (refuses bool) {
 	now := l.table.Instant()
 	for i := range demands {
 		d, local := &demands[i], l.localOf(demands[i].Key)
@@ -56,11 +57,11 @@ func (l *Limiter) knownRefusal(demands []ratelimit.Demand, stands []ratelimit.St
 		at := local.keys[d.Key]
 		if at != nil {
 			if at.until > now && at.limit == d.Limit && at.period == int64(d.Period) {
-				stands[i] = ratelimit.Standing{Used: d.Limit, Reset: max(at.reset-now, 0), Retry: at.until - now}
+				standings[i] = ratelimit.Standing{Used: d.Limit, Reset: max(at.reset-now, 0), Retry: at.until - now}
 				refuses = true
 			} else {
-				stands[i] = at.own.Look(now, quotaOf(d))
-				stands[i].Retry = 0
+				standings[i] = at.own.Look(now, quotaOf(d))
+				standings[i].Retry = 0
 			}
 		}
 		local.mu.Unlock()
@@ -68,17 +69,17 @@ func (l *Limiter) knownRefusal(demands []ratelimit.Demand, stands []ratelimit.St
 	return refuses
 }
 
-// note remembers what was decided.
-func (l *Limiter) remember(demands []ratelimit.Demand, stands []ratelimit.Standing, v verdict) {
+// remember keeps what was decided about a request.
+func (l *Limiter) remember(demands []ratelimit.Demand, standings []ratelimit.Standing, v verdict) {
 	now, all := l.table.Instant(), allReservable(demands)
 	for i := range demands {
-		d, s := &demands[i], stands[i]
+		d, s := &demands[i], standings[i]
 		if v == refused && s.Retry <= 0 {
 			continue
 		}
 		local := l.localOf(d.Key)
 		local.mu.Lock()
-		at := local.find(d.Key)
+		at := local.key(d.Key)
 		if v == admitted {
 			at.own.Admit(now, quotaOf(d))
 			if all {
@@ -92,39 +93,41 @@ func (l *Limiter) remember(demands []ratelimit.Demand, stands []ratelimit.Standi
 	}
 }
 
-// share decides without anybody: at most the limit by the number of nodes, less
-// what this node has admitted itself (D-WAF-13).
-func (l *Limiter) decideByShare(demands []ratelimit.Demand, stands []ratelimit.Standing) bool {
-	members := l.place.Load().shares()
+// decideByShare decides without any other node: it admits at most the limit
+// divided by the number of nodes, less what this node has admitted itself
+// (D-WAF-13).
+func (l *Limiter) decideByShare(demands []ratelimit.Demand, standings []ratelimit.Standing) bool {
+	shares := l.place.Load().shares()
 	now := l.table.Instant()
-	room := true
+	admits := true
 	for i := range demands {
 		d, local := &demands[i], l.localOf(demands[i].Key)
-		r := quotaOf(d)
-		r.Limit = (r.Limit + members - 1) / members
+		q := quotaOf(d)
+		q.Limit = (q.Limit + shares - 1) / shares
 		local.mu.Lock()
 		if at := local.keys[d.Key]; at == nil {
-			stands[i] = ratelimit.Standing{}
+			standings[i] = ratelimit.Standing{}
 		} else {
-			stands[i] = at.own.Look(now, r)
+			standings[i] = at.own.Look(now, q)
 		}
 		local.mu.Unlock()
-		room = room && stands[i].Retry == 0
+		admits = admits && standings[i].Retry == 0
 	}
 	for i := range demands {
-		if d, local := &demands[i], l.localOf(demands[i].Key); room {
+		if d, local := &demands[i], l.localOf(demands[i].Key); admits {
 			local.mu.Lock()
-			local.find(d.Key).own.Admit(now, quotaOf(d))
+			local.key(d.Key).own.Admit(now, quotaOf(d))
 			local.mu.Unlock()
-			stands[i].Used++
+			standings[i].Used++
 		}
-		// What is left is told of the share.
-		stands[i].Used += demands[i].Limit - (demands[i].Limit+members-1)/members
+		// The client is told what is left of the share.
+		standings[i].Used += demands[i].Limit - (demands[i].Limit+shares-1)/shares
 	}
-	return room
+	return admits
 }
 
-// sweep forgets what is of no more use, and returns the leases that have ended.
+// sweep forgets what is of no more use, and returns the reservations that ended
+// with something left.
 func (local *localLimiter) sweep(now int64) (ended map[ratelimit.Key]reservation) {
 	local.mu.Lock()
 	defer local.mu.Unlock()
@@ -141,7 +144,7 @@ func (local *localLimiter) sweep(now int64) (ended map[ratelimit.Key]reservation
 		}
 	}
 	if len(local.keys) == 0 {
-		local.keys = nil
+		local.keys = nil // a map that was large stays large
 	}
 	return ended
 }

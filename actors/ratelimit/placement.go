@@ -9,14 +9,14 @@ import (
 	"castellan/domain/ratelimit"
 )
 
-// placement says who keeps each partition. It is immutable.
+// placement says which members keep each partition. It is immutable.
 type placement struct {
 	owner, replica [ratelimit.Partitions]string
 	members        []string // all owners
-	alone          bool     // this node is all there is
+	alone          bool     // this node owns everything
 }
 
-// members is among how many a limit is shared when nobody answers.
+// shares is among how many nodes a limit is shared when none answers.
 func (pl *placement) shares() int64 { return int64(max(1, len(pl.members))) }
 
 func (l *Limiter) readPlacement() *placement {
@@ -31,62 +31,77 @@ func (l *Limiter) readPlacement() *placement {
 	return pl
 }
 
-// keepTime is how long a node keeps what it has neither as owner nor as
-// stand-in: until whoever has it now has asked.
+// retention is how long a node keeps a partition of which it is neither owner nor
+// replica: until its new members have asked for it.
 const retention = 10 * time.Second
 
-// moved puts a new placement in force. Owners that this node is not any more
-// stop here at once: whoever they are now asks for what they had.
+// moved puts a new placement in force. A node that is no owner any more stops
+// deciding at once. The new owner asks it for the state.
 func (l *Limiter) moved(func(kind, id string) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	before, now := l.place.Load(), l.readPlacement()
 	l.place.Store(now)
 	joined := before.alone && !now.alone
-	fresh := slices.DeleteFunc(slices.Clone(now.members), func(id string) bool { return slices.Contains(before.members, id) })
-	drops := l.net.Drops() // this node may have missed what it was told
-	dropped := drops != l.drops
+	added := slices.DeleteFunc(slices.Clone(now.members),
+		func(id string) bool { return slices.Contains(before.members, id) })
+	drops := l.net.Drops()
+	lapsed := drops != l.drops // this node may have missed what it was told
 	l.drops = drops
 	for p := range l.partitions {
-		owner, next := now.owner[p] == l.self, now.replica[p] == l.self
-		l.table.WithPartition(p, func(part *ratelimit.Partition) {
-			r := &l.partitions[p]
-			r.notBefore = 0
-			if joined && part.Len() > 0 {
-				r.unlisted, r.unreplicated = true, nil // nobody else knows of it
+		mine := now.owner[p] == l.self || now.replica[p] == l.self
+		l.table.WithPartition(p, func(windows *ratelimit.Partition) {
+			part := &l.partitions[p]
+			part.notBefore = 0
+			if joined && windows.Len() > 0 {
+				part.unlisted, part.unreplicated = true, nil // no other node knows of it
 			}
 			switch {
-			case dropped: // others may have decided since
-				r.state, r.whole, r.pullFrom, r.replica = idle, false, "", ""
-			case r.state == owning && (!owner || joined || r.replica != "" && r.replica != now.replica[p] || l.decidedBefore(p, fresh)):
-				r.stopDeciding()
-			case r.state == owning:
-				r.replica = now.replica[p]
-			case r.source != now.owner[p]:
-				r.whole = false // its owner will tell; it may have done so already
+			case lapsed:
+				part.lapse()
+			case part.phase == owning && (now.owner[p] != l.self || joined ||
+				part.replica != "" && part.replica != now.replica[p] || l.decidedBefore(p, added)):
+				part.stop()
+			case part.phase == owning:
+				part.replica = now.replica[p]
+			case part.source != now.owner[p]:
+				part.incomplete() // the new owner will send its state, or has done so
 			}
-			if owner || next {
-				r.dropAt = 0
-			} else if r.dropAt == 0 {
-				r.dropAt = l.table.Instant() + int64(retention)
+			if mine {
+				part.dropAt = 0
+			} else if part.dropAt == 0 {
+				part.dropAt = l.table.Instant() + int64(retention)
 			}
-			r.stateSent = r.stateSent && before.replica[p] == now.replica[p] && !(now.replica[p] != "" && l.member(now.replica[p]).replicaUnreachable.Load())
+			part.stateSent = part.stateSent && before.replica[p] == now.replica[p] &&
+				!(now.replica[p] != "" && l.member(now.replica[p]).replicaUnreachable.Load())
 		})
 	}
 	l.wake()
 }
 
-// wasOf tells whether one of these members may still decide about a partition,
-// because it did before this node heard of it.
+// decidedBefore tells whether one of these members may still decide about a
+// partition: it did so before this node heard of it.
 func (l *Limiter) decidedBefore(p int, ids []string) bool {
-	return len(ids) > 0 && slices.ContainsFunc(l.net.Former(Kind, strconv.Itoa(p)), func(id string) bool { return slices.Contains(ids, id) })
+	return len(ids) > 0 && slices.ContainsFunc(l.net.Former(Kind, strconv.Itoa(p)),
+		func(id string) bool { return slices.Contains(ids, id) })
 }
 
-// settlers is how many partitions are taken over at a time.
+// wake has settle look at every partition.
+func (l *Limiter) wake() {
+	select {
+	case l.changes <- struct{}{}:
+	default:
+	}
+}
+
+// takeOverWorkers is how many partitions are taken over at a time.
 const takeOverWorkers = 16
 
-// settle takes over, after each change, what is this node's now, before anybody
-// asks for it, and tells new stand-ins what they stand in for.
+// missingInterval is how often a replica looks for states that it lacks.
+const missingInterval = 150 * time.Millisecond
+
+// settle takes over, after each change, what this node owns now, before a request
+// asks for it, and sends new replicas their states.
 func (l *Limiter) settle() {
 	tick := time.NewTicker(missingInterval)
 	defer tick.Stop()
@@ -118,28 +133,25 @@ func (l *Limiter) settle() {
 	}
 }
 
-// wantTime is how often a stand-in looks whether it lacks something.
-const missingInterval = 150 * time.Millisecond
-
-// want asks owners for what this node stands in for and does not have whole: it
-// may have seen a change after it was told, or have been away.
+// requestMissing asks owners for the states that this node lacks as their replica:
+// it may have learned of a change after a state came, or have been away.
 func (l *Limiter) requestMissing() {
 	pl := l.place.Load()
 	if pl.alone || !l.net.Belongs() {
 		return
 	}
-	lacks := map[string][]uint32{}
+	missing := map[string][]uint32{}
 	for p := range l.partitions {
 		if pl.replica[p] == l.self && pl.owner[p] != "" {
 			l.table.WithPartition(p, func(*ratelimit.Partition) {
-				if r := &l.partitions[p]; !r.whole && !r.stands && r.state == idle {
-					r.awaitState()
-					lacks[pl.owner[p]] = append(lacks[pl.owner[p]], uint32(p))
+				if part := &l.partitions[p]; part.phase == unknown {
+					part.awaitState()
+					missing[pl.owner[p]] = append(missing[pl.owner[p]], uint32(p))
 				}
 			})
 		}
 	}
-	for owner, parts := range lacks {
+	for owner, parts := range missing {
 		l.background.Go(func() { l.net.Ask(l.ctx, answerTimeout, owner, pullName, &pb.RatePull{Tell: parts}) })
 	}
 }
@@ -160,10 +172,10 @@ func (l *Limiter) Sweep() {
 		}
 	}
 	for p := range l.partitions {
-		l.table.WithPartition(p, func(part *ratelimit.Partition) {
-			if r := &l.partitions[p]; r.dropAt != 0 && now > r.dropAt && r.state != owning {
-				part.Clear()
-				*r = partition{dropAt: r.dropAt, handoffs: r.handoffs, takingOver: r.takingOver}
+		l.table.WithPartition(p, func(windows *ratelimit.Partition) {
+			if part := &l.partitions[p]; part.dropAt != 0 && now > part.dropAt && part.phase != owning {
+				windows.Clear()
+				*part = partition{dropAt: part.dropAt, handoffs: part.handoffs, takingOver: part.takingOver}
 			}
 		})
 	}

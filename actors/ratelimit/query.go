@@ -1,48 +1,45 @@
 package ratelimit
 
 import (
-	"sync/atomic"
-	"time"
-
-	"google.golang.org/protobuf/proto"
-
 	"castellan/actors/pb"
 	"castellan/domain/ratelimit"
 )
 
-// Names of the receivers.
+// Names of the receivers. They are on the wire and do not change.
 const (
 	queryName  = "rates.ask"
 	updateName = "rates.copy"
 	pullName   = "rates.pull"
 )
 
-// What a request is asked about for. Numbers on the wire.
+// What a query wants. The numbers are on the wire.
 const (
 	modeCount     = 0
 	modeLook      = 1
-	modeAsReplica = 2 // its owner is silent
+	modeAsReplica = 2 // the owner is unreachable: the replica decides
 	modeTakeBack  = 3
-	modeReserve   = 4 // many beforehand; see lease.go
+	modeReserve   = 4 // see reservation.go
 )
 
-// ask is a request on its way to an owner.
+// query is a request on its way to the member that decides about it.
 type query struct {
 	target
-	mode     uint32
-	demands  []ratelimit.Demand
-	stands   []ratelimit.Standing
-	instants []int64 // what each was counted as
-	count    int64   // of a lease: how many are wanted, then given; of what is taken back: how many; 0: one
-	verdict  verdict
-	done     chan bool // gets one: whether there is an answer
-	noReply  bool      // waits for it
+	mode      uint32
+	demands   []ratelimit.Demand
+	standings []ratelimit.Standing
+	instants  []int64 // at which each demand was counted, by the other's clock
+	// count is how many are wanted and then granted (modeReserve), or how many are
+	// taken back; 0: one.
+	count   int64
+	verdict verdict
+	done    chan bool // gets one value: whether there is an answer
+	noReply bool      // the sender does not wait for done
 }
 
 func newQuery() any { return &query{done: make(chan bool, 1)} }
 
-// ask sends a request to the member that decides about it. Whoever asks waits
-// for done, and gives the ask back.
+// query sends a request to the member that decides about it. The caller waits for
+// done, and puts the query back into the pool.
 func (l *Limiter) query(t target, mode uint32, count int64, demands ...ratelimit.Demand) *query {
 	q := l.prepare(t, mode, count, demands)
 	l.member(t.member).queries.put(q)
@@ -53,11 +50,12 @@ func (l *Limiter) prepare(t target, mode uint32, count int64, demands []ratelimi
 	q := l.queries.Get().(*query)
 	q.target, q.mode, q.verdict, q.noReply, q.count = t, mode, unreachable, false, count
 	q.demands, q.instants = append(q.demands[:0], demands...), q.instants[:0]
-	q.stands = append(q.stands[:0], make([]ratelimit.Standing, len(demands))...)
+	q.standings = append(q.standings[:0], make([]ratelimit.Standing, len(demands))...)
 	return q
 }
 
-// takeBack has an owner forget what it has counted. It keeps the ask.
+// takeBack has a member forget what it has counted. The query is not the caller's
+// any more.
 func (l *Limiter) takeBack(q *query) {
 	q.mode, q.noReply = modeTakeBack, true
 	l.member(q.member).queries.put(q)
@@ -71,15 +69,45 @@ func (l *Limiter) end(q *query, answered bool) {
 	l.queries.Put(q)
 }
 
-// sendAsks is the way's: one batch to an owner.
+// sendQueries sends one batch to a member and hands its answers to the callers.
 func (l *Limiter) sendQueries(to *member, batch []*query) {
 	l.batches.Add(1)
 	l.asked.Add(int64(len(batch)))
+	question := encodeQueries(batch)
+	began := l.table.Instant()
+	got, err := l.net.Ask(l.ctx, answerTimeout, to.id, queryName, question)
+	answer, ok := got.(*pb.RateAnswer)
+	ok = ok && err == nil && answerFits(answer, question)
+	if !ok && l.wasPaused(began, answerTimeout) {
+		for _, q := range batch {
+			q.verdict = retry
+			l.end(q, true)
+		}
+		return
+	}
+	to.heard(ok, l.table.Instant())
+	if !ok {
+		for _, q := range append(batch, to.queries.take()...) { // those behind do not wait for it either
+			l.end(q, false)
+		}
+		return
+	}
+	at := 0
+	for i, q := range batch {
+		l.readAnswer(q, answer, i, at)
+		at += len(q.demands)
+		l.end(q, true)
+	}
+}
+
+// encodeQueries is a batch as a message.
+func encodeQueries(batch []*query) *pb.RateAsk {
 	n := 0
 	for _, q := range batch {
 		n += len(q.demands)
 	}
-	question := &pb.RateAsk{Counts: make([]int64, 0, n), Keys: make([][]byte, 0, n), Limits: make([]int64, 0, n), Periods: make([]int64, 0, n), Instants: make([]int64, 0, n),
+	question := &pb.RateAsk{Counts: make([]int64, 0, n), Keys: make([][]byte, 0, n), Limits: make([]int64, 0, n),
+		Periods: make([]int64, 0, n), Instants: make([]int64, 0, n),
 		Sizes: make([]uint32, 0, len(batch)), Modes: make([]uint32, 0, len(batch))}
 	text := make([]byte, 0, 32*n)
 	for _, q := range batch {
@@ -91,149 +119,45 @@ func (l *Limiter) sendQueries(to *member, batch []*query) {
 			question.Limits = append(question.Limits, d.Limit)
 			question.Periods = append(question.Periods, int64(d.Period))
 			question.Counts = append(question.Counts, max(1, q.count))
+			instant := int64(0)
 			if q.mode == modeTakeBack {
-				question.Instants = append(question.Instants, q.instants[i])
-			} else {
-				question.Instants = append(question.Instants, 0)
+				instant = q.instants[i]
 			}
+			question.Instants = append(question.Instants, instant)
 		}
 		question.Sizes = append(question.Sizes, uint32(len(q.demands)))
 		question.Modes = append(question.Modes, q.mode)
 	}
-	began := l.table.Instant()
-	got, err := l.net.Ask(l.ctx, answerTimeout, to.id, queryName, question)
-	answer, ok := got.(*pb.RateAnswer)
-	ok = ok && err == nil && fits(answer, question)
-	if !ok && l.wasPaused(began, answerTimeout) {
-		for _, q := range batch {
-			q.verdict = retry
-			l.end(q, true)
-		}
-		return
+	return question
+}
+
+// readAnswer reads what an answer says of query i, whose demands begin at at.
+func (l *Limiter) readAnswer(q *query, answer *pb.RateAnswer, i, at int) {
+	if q.verdict = verdict(answer.Verdicts[i]); q.verdict > refused {
+		q.verdict = retry
 	}
-	to.heard(ok, l.table.Instant())
-	if !ok {
-		for _, q := range append(batch, to.queries.take()...) { // the others wait no longer for one that is silent
-			l.end(q, false)
-		}
-		return
-	}
-	n = 0
-	for i, q := range batch {
-		q.verdict = verdict(answer.Verdicts[i])
-		if q.verdict > refused {
-			q.verdict = retry
-		}
-		for k := range q.demands {
-			if q.mode != modeLook && q.mode != modeTakeBack {
-				q.instants = append(q.instants, answer.Instants[n])
-			}
-			q.stands[k] = ratelimit.Standing{Used: answer.Used[n], Reset: answer.Reset_[n], Retry: answer.Retry[n]}
-			if (q.mode == modeCount || q.mode == modeAsReplica) && q.verdict == admitted && !l.applyOwn(&q.demands[k], answer.Numbers[n]) {
+	for k := range q.demands {
+		n := at + k
+		q.standings[k] = ratelimit.Standing{Used: answer.Used[n], Reset: answer.Reset_[n], Retry: answer.Retry[n]}
+		switch q.mode {
+		case modeCount, modeAsReplica:
+			q.instants = append(q.instants, answer.Instants[n])
+			if q.verdict == admitted && !l.applyOwn(&q.demands[k], answer.Numbers[n]) {
 				q.verdict = retry
 			}
-			if q.mode == modeReserve {
-				q.count = 0
-				if len(answer.Counts) > n && q.verdict == admitted {
-					q.count = answer.Counts[n]
-				}
-			}
-			n++
-		}
-		l.end(q, true)
-	}
-}
-
-// countOf is how many a key of a question is for.
-func countOf(q *pb.RateAsk, i int) int64 {
-	if len(q.Counts) == 0 {
-		return 1
-	}
-	return max(1, min(q.Counts[i], maxReservation))
-}
-
-// fits tells whether an answer has the shape that its question asks for.
-func fits(a *pb.RateAnswer, q *pb.RateAsk) bool {
-	n := len(q.Keys)
-	return a != nil && len(a.Verdicts) == len(q.Sizes) && len(a.Used) == n && len(a.Reset_) == n && len(a.Retry) == n && len(a.Instants) == n && len(a.Numbers) == n
-}
-
-// receiveAsk decides for other nodes.
-func (l *Limiter) receiveQueries(from string, question proto.Message, answer func(proto.Message)) {
-	q, ok := question.(*pb.RateAsk)
-	n := 0
-	if ok {
-		n, ok = len(q.Keys), queryFits(q)
-	}
-	if !ok {
-		answer(&pb.RateAnswer{})
-		return
-	}
-	b := &pb.RateAnswer{Verdicts: make([]uint32, len(q.Sizes)), Used: make([]int64, n), Reset_: make([]int64, n), Retry: make([]int64, n),
-		Instants: make([]int64, n), Numbers: make([]uint64, n), Counts: make([]int64, n)}
-	if l.place.Load().alone { // it knows more members than this node does
-		answer(b)
-		return
-	}
-	decisions := make([]decision, len(q.Sizes))
-	demands := make([]ratelimit.Demand, 0, n)
-	stands := make([]ratelimit.Standing, n)
-	var left atomic.Int32
-	left.Store(1)
-	finish := func() {
-		if left.Add(-1) != 0 {
-			return
-		}
-		for i := range decisions {
-			if decisions[i].failed() {
-				b.Verdicts[i] = uint32(retry)
-			}
-		}
-		answer(b)
-	}
-	at := 0
-	for i, size := range q.Sizes {
-		base, d := at, &decisions[i]
-		d.init(l, from, q.Modes[i] == modeAsReplica)
-		for range size {
-			key, valid := parseKey(q.Keys[at])
-			if !valid || q.Limits[at] < 1 || q.Periods[at] < 1 {
-				answer(&pb.RateAnswer{})
-				return
-			}
-			demands = append(demands, ratelimit.Demand{Key: key, Limit: q.Limits[at], Period: time.Duration(q.Periods[at])})
-			at++
-		}
-		d.demands = demands[base:at]
-		switch q.Modes[i] {
-		case modeLook:
-			b.Verdicts[i] = uint32(refused)
-			l.table.Look(l.ctx, d.demands, stands[base:at])
-		case modeTakeBack:
-			b.Verdicts[i] = uint32(refused)
-			for k := range d.demands {
-				l.forget(&d.demands[k], q.Instants[base+k], countOf(q, base+k))
-			}
 		case modeReserve:
-			if size != 1 {
-				continue
+			q.instants = append(q.instants, answer.Instants[n])
+			q.count = 0
+			if len(answer.Counts) > n && q.verdict == admitted {
+				q.count = answer.Counts[n]
 			}
-			left.Add(1)
-			d.then, d.instants, d.numbers, d.requester = finish, b.Instants[base:at:at], b.Numbers[base:at:at], "" // it has the stand-in told by us
-			b.Counts[base] = l.grant(d, countOf(q, base), &stands[base])
-			if b.Counts[base] > 0 {
-				b.Verdicts[i] = uint32(admitted)
-			}
-			d.finish()
-		case modeCount, modeAsReplica:
-			left.Add(1)
-			d.then, d.instants, d.numbers = finish, b.Instants[base:at:at], b.Numbers[base:at:at]
-			b.Verdicts[i] = uint32(d.decide(stands[base:at]))
-			d.finish()
 		}
 	}
-	for i, s := range stands {
-		b.Used[i], b.Reset_[i], b.Retry[i] = s.Used, s.Reset, s.Retry
-	}
-	finish()
+}
+
+// answerFits tells whether an answer has the shape that its question asks for.
+func answerFits(a *pb.RateAnswer, q *pb.RateAsk) bool {
+	n := len(q.Keys)
+	return a != nil && len(a.Verdicts) == len(q.Sizes) && len(a.Used) == n && len(a.Reset_) == n &&
+		len(a.Retry) == n && len(a.Instants) == n && len(a.Numbers) == n
 }

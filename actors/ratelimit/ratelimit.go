@@ -1,24 +1,28 @@
-// Package ratelimit keeps the windows of rate limits over the nodes of a
-// cluster, so that a limit of N admits N and not N per node (section 4.5,
-// D-WAF-13).
+// Package ratelimit keeps the windows of rate limits over the nodes of a cluster,
+// so that a limit of N admits N, and not N per node (section 4.5 of the interface,
+// D-WAF-13). The windows themselves are package domain/ratelimit.
 //
-// Every key is a virtual actor of one place: the ring gives each partition of
-// the keys to one node, its owner, and what the owner counts is counted. It is
-// asked by the nodes that have requests (their fronts), by a locked look when it
-// is this node, and otherwise in batches that grow with the load. The member
-// that would own the partition next, its stand-in, knows of an admission before
-// the client does: when the owner dies, its stand-in goes on without a gap, and
-// when it is silent, the stand-in decides for it. An owner whose stand-in has
-// decided is told so by the stand-in itself, because its own admissions need the
-// stand-in's word; it then takes over what the stand-in knows. So one node at a
-// time may be lost or frozen, and no window holds one admission too many.
+// The one idea: every key has one owner, and a second node, the replica, knows of
+// each admission before the client does. The ring of package cluster gives each of
+// the 1024 partitions of the keys to its owner, and names the member that would own
+// it next: the replica. What the owner counts is counted. A node with a request
+// asks the owner by a locked look when it is this node, and otherwise in batches
+// that grow with the load.
 //
-// When neither answers, a front decides alone within its share of the limit.
+// When the owner dies, its replica goes on without a gap. When the owner does not
+// answer, the replica decides for it. The owner then learns so from the replica,
+// because its own admissions need the replica's word, and takes over what the
+// replica knows. So one node at a time may be lost or frozen, and no window holds
+// one admission too many. When neither answers, a node decides alone within its
+// share of the limit.
 //
-// Unlike the challenge and the user, a key has no mailbox and no goroutine: the
-// windows of a partition are a table behind a lock, which costs a tenth. Start
-// reading at Counter.Allow, then gate (who may decide), hold.go (how a partition
-// comes and goes) and standin.go.
+// Unlike a challenge or a user, a key has no mailbox and no goroutine: the windows
+// of a partition are a table behind a lock, which costs a tenth.
+//
+// Start reading at Limiter.Allow, then README.md and partition.go (the phases of a
+// partition), decision.go (who may decide), handoff.go (how a partition comes and
+// goes), replicate.go and replica.go. The reasons and figures are in
+// docs/decisions/0004-replication-of-the-limiter.md.
 package ratelimit
 
 import (
@@ -35,7 +39,7 @@ import (
 	"castellan/domain/ratelimit"
 )
 
-// Cluster is what the counters need of the nodes; *cluster.Node is one.
+// Cluster is what the limiter needs of the nodes; *cluster.Node is one.
 type Cluster interface {
 	Address() string
 	Belongs() bool
@@ -48,21 +52,20 @@ type Cluster interface {
 	Ask(ctx context.Context, within time.Duration, to, name string, question proto.Message) (proto.Message, error)
 }
 
-// Kind is what the partitions are called in the ring; their ids are numbers.
+// Kind is the kind of the partitions in the ring; their ids are numbers.
 const Kind = "rates"
 
-// How long is waited.
 const (
-	// silence is how long an owner may say nothing (D-WAF-13); then its stand-in is
-	// asked, and when that says nothing either, the front decides within its share.
+	// answerTimeout is how long an owner may take to answer (D-WAF-13). Then the
+	// replica is asked, and then this node decides within its share.
 	answerTimeout = 75 * time.Millisecond
-	// copyTime is how long an admission waits for the stand-in to know it, and again
-	// to learn why it does not. Both fit into the patience of a front.
+	// replicateTimeout is how long an admission waits for the replica to confirm it,
+	// and once more to learn why it does not. Both fit into an answerTimeout.
 	replicateTimeout = 30 * time.Millisecond
-	// moveTime is how long a front looks for an owner while nodes that answer say
-	// that it is another.
+	// moveTimeout is how long this node looks for an owner while the nodes it asks
+	// answer that it is another.
 	moveTimeout = 600 * time.Millisecond
-	// probeTime is how often one that was silent is tried again.
+	// probeInterval is how often an unreachable member is tried again.
 	probeInterval = 25 * time.Millisecond
 )
 
@@ -70,16 +73,16 @@ const (
 type Stats struct {
 	Here, Elsewhere int64 // decisions by this node and by others, for its own requests
 	Cached          int64 // refusals that were known here
-	Reserved        int64 // let in by what was counted beforehand
-	AsReplica       int64 // decisions in the place of a silent owner
-	Shared          int64 // decisions within this node's share, because nobody answered
+	Reserved        int64 // requests let in by a reservation
+	AsReplica       int64 // decisions in the place of an unreachable owner
+	Shared          int64 // decisions within this node's share, because no node answered
 	Batches, Asked  int64 // sent to owners, and the requests in them
-	Copies, Copied  int64 // batches sent to stand-ins, and the admissions in them
+	Copies, Copied  int64 // batches sent to replicas, and the admissions in them
 	Pulled          int64 // partitions that were taken over from others
 	Merged          int64 // and those of them in which two had counted, so that some may count twice
 }
 
-// Counter is the firewall's Counter on a node of a cluster.
+// Limiter is the ratelimit.Limiter of a node of a cluster.
 type Limiter struct {
 	net   Cluster
 	table *ratelimit.Table
@@ -87,30 +90,31 @@ type Limiter struct {
 	self  string
 
 	place         atomic.Pointer[placement]
-	partitions    []partition // of the partitions; the table's locks guard them
+	partitions    []partition // the table's locks guard them
 	localLimiters [localShards]localLimiter
 
-	mu      sync.Mutex // of changes of the placement
-	drops   int64
-	members sync.Map // of *member, by id
-	changes chan struct{}
-	// What requests use, to be used again: *ask and *local.
-	queries, decisions sync.Pool
+	mu                 sync.Mutex // one change of the placement at a time
+	drops              int64
+	members            sync.Map // of *member, by id
+	changes            chan struct{}
+	queries, decisions sync.Pool // of *query and *ownDecision
 	background         sync.WaitGroup
-	closing            sync.RWMutex // of adding to work
+	closing            sync.RWMutex // guards additions to background
 	ctx                context.Context
 	stop               context.CancelFunc
 
-	here, elsewhere, cached, reserved, asReplica, shared, batches, asked, copies, copied, pulled, merged, warned atomic.Int64
+	here, elsewhere, cached, reserved, asReplica, shared atomic.Int64
+	batches, asked, copies, copied, pulled, merged       atomic.Int64
+	warned                                               atomic.Int64 // when warnShared logged last
 }
 
 var _ ratelimit.Limiter = (*Limiter)(nil)
 
-// New returns a Counter without a count. It must be made before the node starts.
-// Without now it goes by the monotonic clock of the machine.
+// New returns a Limiter without a count. It must be made before the node starts.
+// A nil now is the monotonic clock of the machine.
 func New(net Cluster, now func() time.Time, log *slog.Logger) *Limiter {
-	l := &Limiter{net: net, table: ratelimit.NewTable(now), log: log, self: net.Address(), partitions: make([]partition, ratelimit.Partitions),
-		changes: make(chan struct{}, 1)}
+	l := &Limiter{net: net, table: ratelimit.NewTable(now), log: log, self: net.Address(),
+		partitions: make([]partition, ratelimit.Partitions), changes: make(chan struct{}, 1)}
 	l.queries.New, l.decisions.New = newQuery, newOwnDecision
 	l.ctx, l.stop = context.WithCancel(context.Background())
 	l.place.Store(l.readPlacement())
@@ -122,8 +126,7 @@ func New(net Cluster, now func() time.Time, log *slog.Logger) *Limiter {
 	return l
 }
 
-// Close ends what goes on in the background. The node has stopped: nobody asks
-// any more.
+// Close ends the work in the background. The node must have stopped.
 func (l *Limiter) Close() {
 	l.closing.Lock()
 	l.stop()
@@ -131,7 +134,7 @@ func (l *Limiter) Close() {
 	l.background.Wait()
 }
 
-// aside does something in the background; false: not any more.
+// inBackground runs do in the background; false: the limiter is closed.
 func (l *Limiter) inBackground(do func()) bool {
 	l.closing.RLock()
 	defer l.closing.RUnlock()
@@ -144,41 +147,43 @@ func (l *Limiter) inBackground(do func()) bool {
 
 // Stats tells what was counted.
 func (l *Limiter) Stats() Stats {
-	return Stats{Here: l.here.Load(), Elsewhere: l.elsewhere.Load(), Cached: l.cached.Load(), Reserved: l.reserved.Load(), AsReplica: l.asReplica.Load(), Shared: l.shared.Load(),
-		Batches: l.batches.Load(), Asked: l.asked.Load(), Copies: l.copies.Load(), Copied: l.copied.Load(), Pulled: l.pulled.Load(), Merged: l.merged.Load()}
+	return Stats{Here: l.here.Load(), Elsewhere: l.elsewhere.Load(), Cached: l.cached.Load(),
+		Reserved: l.reserved.Load(), AsReplica: l.asReplica.Load(), Shared: l.shared.Load(),
+		Batches: l.batches.Load(), Asked: l.asked.Load(), Copies: l.copies.Load(), Copied: l.copied.Load(),
+		Pulled: l.pulled.Load(), Merged: l.merged.Load()}
 }
 
-// Keys is how many windows this node keeps, those it stands in for included.
+// Keys is how many windows this node keeps, as owner and as replica.
 func (l *Limiter) Keys() int { return l.table.Keys() }
 
 // verdict is what becomes of a request under some keys.
 type verdict uint32
 
 const (
-	retry       verdict = iota // it was not decided: look for the owner once more
+	retry       verdict = iota // not decided: the owner is to be looked for again
 	admitted                   // and counted
 	refused                    // and not counted
-	unreachable                // whoever was asked said nothing
+	unreachable                // the node that was asked did not answer
 )
 
-// Allow implements firewall.Counter. It always can tell.
-func (l *Limiter) Allow(_ context.Context, demands []ratelimit.Demand, stands []ratelimit.Standing) (bool, error) {
-	if l.knownRefusal(demands, stands) {
+// Allow implements ratelimit.Limiter. It never fails.
+func (l *Limiter) Allow(_ context.Context, demands []ratelimit.Demand, standings []ratelimit.Standing) (bool, error) {
+	if l.knownRefusal(demands, standings) {
 		l.cached.Add(1)
 		return false, nil
 	}
-	if l.spendReserved(demands, stands) {
+	if l.spendReserved(demands, standings) {
 		return true, nil
 	}
 	began, skipUnreachable := l.table.Instant(), false
 	for pause := time.Millisecond; ; pause = min(2*pause, 20*time.Millisecond) {
-		v := l.decideOnce(demands, stands, skipUnreachable)
+		v := l.decideOnce(demands, standings, skipUnreachable)
 		if v == admitted || v == refused {
-			l.remember(demands, stands, v)
+			l.remember(demands, standings, v)
 			return v == admitted, nil
 		}
 		if v == unreachable && !skipUnreachable {
-			skipUnreachable = true // with the stand-in
+			skipUnreachable = true // the replica is asked next
 			continue
 		}
 		waited := time.Duration(l.table.Instant() - began)
@@ -191,26 +196,27 @@ func (l *Limiter) Allow(_ context.Context, demands []ratelimit.Demand, stands []
 		}
 	}
 	l.warnShared(time.Duration(l.table.Instant() - began))
-	return l.decideByShare(demands, stands), nil
+	return l.decideByShare(demands, standings), nil
 }
 
-// warnPause is how often it is said that limits are shared.
+// warnPause is the least time between two log lines about shared limits.
 const warnPause = 10 * time.Second
 
-// warn says that a request was decided by a share, now and then.
+// warnShared counts a request that was decided by a share, and logs now and then.
 func (l *Limiter) warnShared(waited time.Duration) {
-	n, now := l.shared.Add(1), l.table.Instant()
-	if last := l.warned.Load(); (last == 0 || now-last > int64(warnPause)) && l.warned.CompareAndSwap(last, max(now, 1)) {
-		l.log.Warn("rate limits: nobody answered for a counter, its limit is shared among the nodes", "waited", waited.Round(time.Millisecond), "so far", n)
+	n, now, last := l.shared.Add(1), l.table.Instant(), l.warned.Load()
+	if (last == 0 || now-last > int64(warnPause)) && l.warned.CompareAndSwap(last, max(now, 1)) {
+		l.log.Warn("rate limits: no node answered for a counter, its limit is shared among the nodes",
+			"waited", waited.Round(time.Millisecond), "so far", n)
 	}
 }
 
-// Look implements firewall.Counter. What nobody tells counts as untouched.
-func (l *Limiter) Look(_ context.Context, demands []ratelimit.Demand, stands []ratelimit.Standing) error {
-	clear(stands)
+// Look implements ratelimit.Limiter. A key of which no node tells counts as unused.
+func (l *Limiter) Look(_ context.Context, demands []ratelimit.Demand, standings []ratelimit.Standing) error {
+	clear(standings)
 	pl := l.place.Load()
 	for i := range demands {
-		d, s := demands[i:i+1], stands[i:i+1]
+		d, s := demands[i:i+1], standings[i:i+1]
 		if t := l.target(pl, demands[i].Key.Partition(), false); t.member == l.self {
 			if err := l.table.Look(context.Background(), d, s); err != nil {
 				return err
@@ -218,7 +224,7 @@ func (l *Limiter) Look(_ context.Context, demands []ratelimit.Demand, stands []r
 		} else if t.member != "" {
 			q := l.query(t, modeLook, 0, d...)
 			if <-q.done {
-				copy(s, q.stands)
+				copy(s, q.standings)
 			}
 			l.queries.Put(q)
 		}
@@ -226,30 +232,33 @@ func (l *Limiter) Look(_ context.Context, demands []ratelimit.Demand, stands []r
 	return nil
 }
 
-// target is who decides about a partition: its owner, or, when that is silent,
-// its stand-in. Without one that is silent means not even to try it again.
+// target is the member that decides about a partition: its owner, or, when that is
+// unreachable, its replica.
 type target struct {
 	member  string
 	replica bool
 }
 
+// target finds it. skipUnreachable: do not probe an unreachable owner.
 func (l *Limiter) target(pl *placement, part int, skipUnreachable bool) target {
-	owner, next := pl.owner[part], pl.replica[part]
+	owner, replica := pl.owner[part], pl.replica[part]
 	switch {
-	case owner == "" || next == "":
-	case owner == l.self && !l.net.Belongs(), owner != l.self && l.member(owner).unreachable(l.table.Instant(), skipUnreachable):
-		return target{next, true}
+	case owner == "" || replica == "":
+	case owner == l.self && !l.net.Belongs(),
+		owner != l.self && l.member(owner).unreachable(l.table.Instant(), skipUnreachable):
+		return target{replica, true}
 	}
 	return target{owner, false}
 }
 
-// maxDemands is how many keys of one request are decided without more memory.
+// maxDemands is how many keys of one request are decided without an allocation.
 const maxDemands = 8
 
-// round has each owner decide, those of other nodes at the same time. All or
-// nothing: what some had admitted when another refuses is taken back. Keys of
-// this node come last, because what they refuse nobody else has to take back.
-func (l *Limiter) decideOnce(demands []ratelimit.Demand, stands []ratelimit.Standing, skipUnreachable bool) verdict {
+// decideOnce has every owner decide, the other nodes at the same time. It is all
+// or nothing: when one refuses, the admissions of the others are taken back. This
+// node's own keys come last, so that their refusal is the cheapest one.
+func (l *Limiter) decideOnce(demands []ratelimit.Demand, standings []ratelimit.Standing,
+	skipUnreachable bool) verdict {
 	pl := l.place.Load()
 	var room [maxDemands]target
 	targets := room[:0]
@@ -268,7 +277,7 @@ func (l *Limiter) decideOnce(demands []ratelimit.Demand, stands []ratelimit.Stan
 	}
 	if here == len(demands) {
 		l.here.Add(1)
-		return l.decide(demands, stands, asReplica)
+		return l.decide(demands, standings, asReplica)
 	}
 	l.elsewhere.Add(1)
 	var sent [maxDemands]*query
@@ -288,14 +297,14 @@ func (l *Limiter) decideOnce(demands []ratelimit.Demand, stands []ratelimit.Stan
 	v := admitted
 	for _, q := range queries {
 		<-q.done
-		put(stands, targets, q.target, q.stands)
+		put(standings, targets, q.target, q.standings)
 		v = worse(v, q.verdict)
 	}
 	if here > 0 && v == admitted {
 		own := target{member: l.self}
 		some := make([]ratelimit.Standing, here)
 		v = l.decide(pick(demands, targets, own), some, asReplica)
-		put(stands, targets, own, some)
+		put(standings, targets, own, some)
 	}
 	for _, q := range queries {
 		if v != admitted && q.verdict == admitted {
@@ -307,7 +316,7 @@ func (l *Limiter) decideOnce(demands []ratelimit.Demand, stands []ratelimit.Stan
 	return v
 }
 
-// worse is what two verdicts come to: one that refuses settles it.
+// worse is the sum of two verdicts: a refusal settles it.
 func worse(a, b verdict) verdict {
 	switch {
 	case a == refused || b == refused:
@@ -320,8 +329,8 @@ func worse(a, b verdict) verdict {
 	return admitted
 }
 
-// pick are the demands that one decides about, and put gives them back how they
-// stand.
+// pick returns the demands that one target decides about; put writes their
+// standings back.
 func pick(demands []ratelimit.Demand, targets []target, of target) (some []ratelimit.Demand) {
 	if len(targets) == 1 {
 		return demands
@@ -334,11 +343,11 @@ func pick(demands []ratelimit.Demand, targets []target, of target) (some []ratel
 	return some
 }
 
-func put(stands []ratelimit.Standing, targets []target, of target, some []ratelimit.Standing) {
+func put(standings []ratelimit.Standing, targets []target, of target, some []ratelimit.Standing) {
 	n := 0
 	for i, t := range targets {
 		if t == of && n < len(some) {
-			stands[i] = some[n]
+			standings[i] = some[n]
 			n++
 		}
 	}

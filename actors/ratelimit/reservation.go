@@ -6,45 +6,50 @@ import (
 	"castellan/domain/ratelimit"
 )
 
-// A key that is asked for all the time need not be asked for one by one. Its
-// front may have the owner count some requests beforehand, as of the instant at
-// which the lease ends: whenever they are let in until then, they leave the
-// window later than they would have, so a limit is never exceeded. What is lost
-// is that they do, by leaseTime at most, and what is not used; so only large
-// limits with room are leased, and what is left over is given back.
+// A busy key needs no question for each request. A node may have the owner count
+// some requests beforehand: a token reservation. They count at the instant at which
+// the reservation ends, and are let in before it. So each leaves its window later
+// than it would have, and a limit is never exceeded. The price: a place in the
+// window comes back later, by reservationTime at most, and unused places are
+// missing for that long. Therefore only large limits with room are reserved from,
+// and the rest is given back. docs/decisions/0004-replication-of-the-limiter.md has
+// the gain.
 
 const (
-	// leaseTime is how long a lease lasts; a period must have so many of them.
+	// reservationTime is how long a reservation lasts. A period must have
+	// reservationsInPeriod of them.
 	reservationTime      = 100 * time.Millisecond
 	reservationsInPeriod = 50
-	// leaseLimit is the least limit that is leased, and leaseMin the least number
-	// of requests in a leaseTime for which it is worth it.
+	// minReservableLimit is the least limit that is reserved from, in requests.
 	minReservableLimit = 1000
-	minReservation     = 8
-	maxReservation     = 4096
-	// leaseRoom: of what a key has left, a lease gets at most this part, divided by
-	// the number of nodes.
+	// minReservation is how many requests must come in reservationTime to be worth
+	// a reservation, and maxReservation the largest one.
+	minReservation = 8
+	maxReservation = 4096
+	// reservableShare: a reservation takes at most the room of a key divided by this
+	// and by the number of nodes.
 	reservableShare = 8
 )
 
-// lease is what a front may let in without asking.
+// reservation is what this node may let in without a question.
 type reservation struct {
-	left    int64
-	until   int64 // by this node's clock, from before the owner was asked
-	from    string
-	instant int64 // as which the owner counts them
-	stand   ratelimit.Standing
-	// How many requests came since the last look at that, and whether the owner is
-	// being asked.
+	left     int64
+	until    int64  // by this node's clock, taken before the owner was asked
+	from     string // the owner
+	instant  int64  // at which the owner counts them, by its clock
+	standing ratelimit.Standing
+	// uses are the requests since the instant since: the demand, from which the size
+	// of the next reservation follows. asking: the owner is being asked.
 	uses, since int64
 	asking      bool
 }
 
+// reservable tells whether the owner counts requests under a demand beforehand.
 func reservable(d *ratelimit.Demand) bool {
 	return d.Limit >= minReservableLimit && d.Period >= reservationsInPeriod*reservationTime
 }
 
-// allLeased tells whether a request could do with leases alone.
+// allReservable tells whether reservations alone can let a request in.
 func allReservable(demands []ratelimit.Demand) bool {
 	for i := range demands {
 		if !reservable(&demands[i]) {
@@ -54,8 +59,8 @@ func allReservable(demands []ratelimit.Demand) bool {
 	return true
 }
 
-// spend lets a request in by what was leased for all its keys.
-func (l *Limiter) spendReserved(demands []ratelimit.Demand, stands []ratelimit.Standing) bool {
+// spendReserved lets a request in when all its keys have a reservation.
+func (l *Limiter) spendReserved(demands []ratelimit.Demand, standings []ratelimit.Standing) bool {
 	if !allReservable(demands) {
 		return false
 	}
@@ -64,19 +69,20 @@ func (l *Limiter) spendReserved(demands []ratelimit.Demand, stands []ratelimit.S
 		d, local := &demands[i], l.localOf(demands[i].Key)
 		local.mu.Lock()
 		at := local.keys[d.Key]
-		ok := at != nil && at.reservation.left > 0 && now < at.reservation.until && at.limit == d.Limit && at.period == int64(d.Period)
+		ok := at != nil && at.reservation.left > 0 && now < at.reservation.until &&
+			at.limit == d.Limit && at.period == int64(d.Period)
 		if ok {
 			r := &at.reservation
 			r.left--
 			r.uses++
-			stands[i] = r.stand
-			stands[i].Used -= r.left
+			standings[i] = r.standing
+			standings[i].Used -= r.left
 			at.own.Admit(now, quotaOf(d))
 			l.renewAhead(d, at, now)
 		}
 		local.mu.Unlock()
 		if !ok {
-			for k := range i { // it is asked for in the other way
+			for k := range i { // the owners decide instead
 				l.returnSpent(&demands[k])
 			}
 			return false
@@ -86,6 +92,7 @@ func (l *Limiter) spendReserved(demands []ratelimit.Demand, stands []ratelimit.S
 	return true
 }
 
+// returnSpent undoes one use of a reservation.
 func (l *Limiter) returnSpent(d *ratelimit.Demand) {
 	local := l.localOf(d.Key)
 	local.mu.Lock()
@@ -96,11 +103,11 @@ func (l *Limiter) returnSpent(d *ratelimit.Demand) {
 	}
 }
 
-// lookAhead has the owner asked for a lease when the key is in so much demand
-// that the one there is will be used up. The caller holds the lock of the cell.
+// renewAhead asks the owner for the next reservation when the demand will use up
+// the present one. The caller holds the lock of the key.
 func (l *Limiter) renewAhead(d *ratelimit.Demand, at *localKey, now int64) {
 	r := &at.reservation
-	if at.limit != d.Limit || at.period != int64(d.Period) { // the rule was changed
+	if at.limit != d.Limit || at.period != int64(d.Period) { // the rule has changed
 		l.giveBack(ratelimit.Demand{Key: d.Key, Limit: at.limit, Period: time.Duration(at.period)}, *r)
 		r.left, at.until, at.limit, at.period = 0, 0, d.Limit, int64(d.Period)
 	}
@@ -116,7 +123,7 @@ func (l *Limiter) renewAhead(d *ratelimit.Demand, at *localKey, now int64) {
 	if span < int64(reservationTime)/4 || r.asking || l.ctx.Err() != nil {
 		return
 	}
-	rate := r.uses * int64(reservationTime) / span // in a leaseTime
+	rate := r.uses * int64(reservationTime) / span // in a reservationTime
 	if rate < minReservation || now < r.until-int64(reservationTime)/3 && r.left > rate/3 {
 		return
 	}
@@ -125,17 +132,17 @@ func (l *Limiter) renewAhead(d *ratelimit.Demand, at *localKey, now int64) {
 	l.inBackground(func() { l.reserve(demand, want) })
 }
 
-// hire asks for a lease.
+// reserve asks for a reservation and puts it in the place of the present one.
 func (l *Limiter) reserve(d ratelimit.Demand, want int64) {
 	begin := l.table.Instant()
 	next := reservation{until: begin + int64(reservationTime)}
 	t := l.target(l.place.Load(), d.Key.Partition(), false)
 	demands := []ratelimit.Demand{d}
 	switch {
-	case t.member == "" || t.replica: // one that stands in counts one by one
+	case t.member == "" || t.replica: // a replica that stands in counts one by one
 	case t.member == l.self:
 		own := l.beginOwn(demands, false)
-		given := l.grant(&own.decision, want, &next.stand)
+		given := l.grant(&own.decision, want, &next.standing)
 		instant := own.decision.instants[0]
 		if l.finishOwn(own) {
 			next.left, next.from, next.instant = given, l.self, instant
@@ -143,41 +150,42 @@ func (l *Limiter) reserve(d ratelimit.Demand, want int64) {
 	default:
 		q := l.query(t, modeReserve, want, d)
 		if <-q.done && q.verdict == admitted && q.count > 0 {
-			next.left, next.from, next.instant, next.stand = q.count, t.member, q.instants[0], q.stands[0]
+			next.left, next.from, next.instant, next.standing = q.count, t.member, q.instants[0], q.standings[0]
 		}
 		l.queries.Put(q)
 	}
 	local := l.localOf(d.Key)
 	local.mu.Lock()
-	at := local.find(d.Key)
+	at := local.key(d.Key)
 	old := at.reservation
-	next.uses, next.since = old.uses, old.since
-	if next.left == 0 {
-		next.left, next.until, next.from, next.instant, next.stand = old.left, old.until, old.from, old.instant, old.stand
+	if next.left > 0 {
+		next.uses, next.since = old.uses, old.since
+		at.reservation = next
+	} else { // the owner gave none: the old one stays
+		at.reservation.asking = false
 		old.left = 0
 	}
-	at.reservation = next
 	local.mu.Unlock()
 	l.giveBack(d, old)
 }
 
-// give counts requests beforehand, as the owner.
-func (l *Limiter) grant(dec *decision, want int64, stand *ratelimit.Standing) int64 {
-	d := &dec.demands[0]
-	if !reservable(d) {
+// grant counts requests beforehand, as the owner. It returns how many.
+func (l *Limiter) grant(d *decision, want int64, standing *ratelimit.Standing) int64 {
+	demand := &d.demands[0]
+	if !reservable(demand) {
 		return 0
 	}
-	dec.ahead = int64(reservationTime)
-	n, open := l.table.Reserve(d, want, reservableShare*dec.placement.shares(), int64(reservationTime), stand, dec)
+	d.ahead = int64(reservationTime)
+	n, open := l.table.Reserve(demand, want, reservableShare*d.placement.shares(), d.ahead, standing, d)
 	if !open {
-		for _, p := range dec.notOwned {
+		for _, p := range d.notOwned {
 			l.takeOverSoon(p)
 		}
 	}
 	return n
 }
 
-// giveBack gives back what is left of a lease.
+// giveBack gives the owner back what is left of a reservation.
 func (l *Limiter) giveBack(d ratelimit.Demand, r reservation) {
 	switch {
 	case r.left <= 0:

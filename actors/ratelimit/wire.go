@@ -11,7 +11,7 @@ import (
 )
 
 // appendKey writes a key: the length of the rule's label, the label, and the
-// entity behind a letter.
+// entity behind the letter of its kind.
 func appendKey(b []byte, k ratelimit.Key) []byte {
 	b = binary.AppendUvarint(b, uint64(len(k.Rule)))
 	b = append(b, k.Rule...)
@@ -40,14 +40,15 @@ func parseKey(b []byte) (k ratelimit.Key, ok bool) {
 	return k, false
 }
 
-// askFits, copyFits and sound tell whether the columns of a message fit each other.
+// queryFits, updateFits and stateFits tell whether the columns of a message fit
+// each other.
 func queryFits(q *pb.RateAsk) bool {
 	n, sum := len(q.Keys), uint64(0)
 	for _, s := range q.Sizes {
 		sum += uint64(s)
 	}
-	return sum == uint64(n) && len(q.Modes) == len(q.Sizes) && len(q.Limits) == n && len(q.Periods) == n && len(q.Instants) == n &&
-		(len(q.Counts) == 0 || len(q.Counts) == n)
+	return sum == uint64(n) && len(q.Modes) == len(q.Sizes) && len(q.Limits) == n && len(q.Periods) == n &&
+		len(q.Instants) == n && (len(q.Counts) == 0 || len(q.Counts) == n)
 }
 
 func updateFits(q *pb.RateCopy) bool {
@@ -62,25 +63,28 @@ func stateFits(s *pb.RateState) bool {
 	for _, r := range s.Runs {
 		runs += uint64(r)
 	}
-	return len(s.Periods) == n && len(s.Coarse) == n && len(s.Runs) == n && uint64(len(s.Ages)) == runs && len(s.Counts) == len(s.Ages)
+	return len(s.Periods) == n && len(s.Coarse) == n && len(s.Runs) == n && uint64(len(s.Ages)) == runs &&
+		len(s.Counts) == len(s.Ages)
 }
 
-// maxLead bounds what another node may book ahead, in microseconds.
+// maxLead bounds how far ahead another node may count, in microseconds.
 const maxLead = 1e6
 
-// run is how many admissions count as of an instant.
+// run is how many admissions have the same instant.
 type run struct{ instant, count int64 }
 
-// add puts the windows of a state into the part. Their instants become those of
-// this node's clock: no admission is taken for older than it is.
-func (l *Limiter) add(part *ratelimit.Partition, s *pb.RateState) { l.addAll(part, []*pb.RateState{s}) }
+// add puts the windows of a state into the table. Their instants become those of
+// this node's clock, and no admission becomes older than it is.
+func (l *Limiter) add(windows *ratelimit.Partition, s *pb.RateState) {
+	l.addAll(windows, []*pb.RateState{s})
+}
 
-// addAll is add for several states that may have keys in common: what both have
-// counts twice.
-func (l *Limiter) addAll(part *ratelimit.Partition, states []*pb.RateState) {
+// addAll is add for several states that may have keys in common. An admission that
+// two of them have counts twice.
+func (l *Limiter) addAll(windows *ratelimit.Partition, states []*pb.RateState) {
 	type sum struct {
-		runs []run
-		rule ratelimit.Quota
+		runs  []run
+		quota ratelimit.Quota
 	}
 	sums := map[ratelimit.Key]*sum{}
 	now := l.table.Instant()
@@ -95,15 +99,17 @@ func (l *Limiter) addAll(part *ratelimit.Partition, states []*pb.RateState) {
 			if ok && key.Partition() == int(s.Part) && s.Periods[i] > 0 {
 				at := sums[key]
 				if at == nil {
-					at = &sum{rule: ratelimit.Quota{Limit: ratelimit.MaxExact}}
+					at = &sum{quota: ratelimit.Quota{Limit: ratelimit.MaxExact}}
 					sums[key] = at
 				}
-				at.rule.Period = max(at.rule.Period, s.Periods[i])
+				at.quota.Period = max(at.quota.Period, s.Periods[i])
 				if s.Coarse[i] {
-					at.rule.Limit = ratelimit.MaxExact + 1
+					at.quota.Limit = ratelimit.MaxExact + 1
 				}
+				newest := now + int64(min(s.Lead, maxLead))*1000
 				for n := from; n < to; n++ {
-					at.runs = append(at.runs, run{now + int64(min(s.Lead, maxLead))*1000 - int64(min(s.Ages[n], math.MaxInt64/2000))*1000, int64(min(s.Counts[n], math.MaxInt32))})
+					age := int64(min(s.Ages[n], math.MaxInt64/2000)) * 1000
+					at.runs = append(at.runs, run{newest - age, int64(min(s.Counts[n], math.MaxInt32))})
 				}
 			}
 			from = to
@@ -111,12 +117,12 @@ func (l *Limiter) addAll(part *ratelimit.Partition, states []*pb.RateState) {
 	}
 	for key, at := range sums {
 		slices.SortStableFunc(at.runs, func(a, b run) int { return int(min(1, max(-1, a.instant-b.instant))) })
-		w := part.GetOrCreate(key)
+		w := windows.GetOrCreate(key)
 		for _, r := range at.runs {
-			if at.rule.Limit == ratelimit.MaxExact {
+			if at.quota.Limit == ratelimit.MaxExact {
 				r.count = min(r.count, ratelimit.MaxExact)
 			}
-			w.Add(now, r.instant-now, r.count, at.rule)
+			w.Add(now, r.instant-now, r.count, at.quota)
 		}
 	}
 }

@@ -1,0 +1,104 @@
+package ratelimit
+
+import (
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"castellan/actors/pb"
+	"castellan/domain/ratelimit"
+)
+
+// receiveQueries decides about the requests of another node. It answers when every
+// decision holds or has failed.
+func (l *Limiter) receiveQueries(from string, question proto.Message, answer func(proto.Message)) {
+	q, ok := question.(*pb.RateAsk)
+	var demands []ratelimit.Demand
+	if ok {
+		demands, ok = demandsOf(q)
+	}
+	if !ok {
+		answer(&pb.RateAnswer{})
+		return
+	}
+	n := len(demands)
+	back := &pb.RateAnswer{Verdicts: make([]uint32, len(q.Sizes)), Used: make([]int64, n), Reset_: make([]int64, n),
+		Retry: make([]int64, n), Instants: make([]int64, n), Numbers: make([]uint64, n), Counts: make([]int64, n)}
+	if l.place.Load().alone { // the sender knows of more members than this node
+		answer(back)
+		return
+	}
+	decisions, standings := make([]decision, len(q.Sizes)), make([]ratelimit.Standing, n)
+	var left atomic.Int32
+	left.Store(1)
+	finish := func() {
+		if left.Add(-1) != 0 {
+			return
+		}
+		for i := range decisions {
+			if decisions[i].failed() {
+				back.Verdicts[i] = uint32(retry)
+			}
+		}
+		answer(back)
+	}
+	begin := 0
+	for i, size := range q.Sizes {
+		end, d := begin+int(size), &decisions[i]
+		d.init(l, from, q.Modes[i] == modeAsReplica)
+		d.demands = demands[begin:end]
+		switch mode := q.Modes[i]; mode {
+		case modeLook:
+			back.Verdicts[i] = uint32(refused)
+			l.table.Look(l.ctx, d.demands, standings[begin:end])
+		case modeTakeBack:
+			back.Verdicts[i] = uint32(refused)
+			for k := range d.demands {
+				l.forget(&d.demands[k], q.Instants[begin+k], countOf(q, begin+k))
+			}
+		case modeCount, modeAsReplica, modeReserve:
+			left.Add(1)
+			d.then, d.instants, d.numbers = finish, back.Instants[begin:end:end], back.Numbers[begin:end:end]
+			if mode != modeReserve {
+				back.Verdicts[i] = uint32(d.decide(standings[begin:end]))
+			} else if size == 1 {
+				d.requester = "" // this node tells the replica, not the answer
+				back.Counts[begin] = l.grant(d, countOf(q, begin), &standings[begin])
+				if back.Counts[begin] > 0 {
+					back.Verdicts[i] = uint32(admitted)
+				}
+			}
+			d.finish()
+		}
+		begin = end
+	}
+	for i, s := range standings {
+		back.Used[i], back.Reset_[i], back.Retry[i] = s.Used, s.Reset, s.Retry
+	}
+	finish()
+}
+
+// demandsOf reads the demands of a message; false when it makes no sense.
+func demandsOf(q *pb.RateAsk) ([]ratelimit.Demand, bool) {
+	if !queryFits(q) {
+		return nil, false
+	}
+	demands := make([]ratelimit.Demand, len(q.Keys))
+	for i := range demands {
+		key, ok := parseKey(q.Keys[i])
+		if !ok || q.Limits[i] < 1 || q.Periods[i] < 1 {
+			return nil, false
+		}
+		demands[i] = ratelimit.Demand{Key: key, Limit: q.Limits[i], Period: time.Duration(q.Periods[i])}
+	}
+	return demands, true
+}
+
+// countOf is how many requests demand i of a message is for.
+func countOf(q *pb.RateAsk, i int) int64 {
+	if len(q.Counts) == 0 {
+		return 1
+	}
+	return max(1, min(q.Counts[i], maxReservation))
+}

@@ -1,0 +1,217 @@
+package ratelimit
+
+import "math"
+
+// partition is what this node is to one partition of the keys: a machine without
+// I/O and without a clock. Its windows stand in the table, whose lock of the
+// partition guards both. README.md has the table of its phases.
+type partition struct {
+	phase  phase
+	number uint64 // of the last admission; see termShift
+	// unreplicated are admissions that no other node may know of. unlisted: there
+	// are more of them than the list has.
+	unreplicated []*update
+	unlisted     bool
+
+	// Of an owner, or of a node that becomes one.
+	replica    string // the member that may decide in the owner's place
+	stateSent  bool   // the replica was sent the whole state
+	pullFrom   string // a replica that has decided, or may have: it knows more than this node
+	takingOver bool   // takeOver is asking other members
+	notBefore  int64  // no takeover before this instant
+
+	// Of a replica.
+	source      string // the owner whose state this node has
+	stateNumber uint64 // the number that the state came with
+	skipChunks  bool   // the remaining chunks of the state under way are not wanted
+	awaited     *awaitedState
+
+	// Of a node that gave the partition away.
+	handoffs      uint32 // how often
+	handoffNumber uint64 // the number at the last time
+	dropAt        int64  // until when this node keeps what is not its own; 0: it is
+}
+
+// phase is what a node may do for a partition, and how much it knows.
+type phase uint8
+
+const (
+	// unknown: the node may miss admissions. It decides nothing.
+	unknown phase = iota
+	// complete: the node is a replica and has everything that the owner has.
+	complete
+	// standing: a replica that decides in the owner's place.
+	standing
+	// stood: it has decided in an owner's place, and may not any more.
+	stood
+	// stopped: it decided last as owner. Nobody has taken over from it yet.
+	stopped
+	// owning: it decides.
+	owning
+)
+
+// termShift is where the term of a number begins. Admissions of a partition are
+// numbered. The upper half of a number, its term, grows whenever another node
+// begins to decide, so that reigns can be told apart.
+const termShift = 32
+
+func termOf(number uint64) uint64 { return number >> termShift }
+
+// awaitedState is a state that a replica waits for. Admissions that the node
+// learns of as the requester may arrive before the state and not be part of it.
+type awaitedState struct {
+	since uint64 // the state must have at least this number
+	heard []*update
+}
+
+// knowsAll tells whether the node knows everything that was counted, or did when
+// it heard of the partition last.
+func (p *partition) knowsAll() bool { return p.phase != unknown }
+
+// hasDecided tells whether the node may have counted what no owner told it.
+func (p *partition) hasDecided() bool { return p.phase >= standing }
+
+// refusesOwner tells whether the node must not follow an owner: it decides, or has
+// decided in the place of one.
+func (p *partition) refusesOwner() bool {
+	return p.phase == owning || p.phase == standing || p.phase == stood
+}
+
+// stand begins to decide in the owner's place, in a term of its own. False: the
+// node must not, because it may miss admissions.
+func (p *partition) stand() bool {
+	switch p.phase {
+	case complete:
+		p.phase = standing
+		p.number = (termOf(p.number) + 1) << termShift
+		return true
+	case standing:
+		return true
+	}
+	return false
+}
+
+// stop ends the reign of an owner. Its replica may have decided meanwhile.
+func (p *partition) stop() {
+	if p.phase == owning {
+		p.phase, p.pullFrom, p.replica = stopped, p.replica, ""
+	}
+}
+
+// own begins a reign, two terms above everything that the node has heard of: one
+// is left for a replica that stands in for it.
+func (p *partition) own(replica string) {
+	p.phase, p.pullFrom, p.replica, p.stateSent = owning, "", replica, false
+	p.stateArrived()
+	p.number = (termOf(p.number) + 2) << termShift
+}
+
+// give ends what the node is to the partition: the state goes to another member.
+// isReplica: the node stays a replica of the receiver.
+func (p *partition) give(to string, isReplica bool) {
+	p.phase = unknown
+	if isReplica {
+		p.phase = complete
+	}
+	p.source, p.pullFrom = to, ""
+	p.replicated()
+	p.stateArrived()
+	p.handoffs++
+	p.handoffNumber = p.number
+}
+
+// lapse follows a time in which the node did not know whether it belongs: others
+// may have decided.
+func (p *partition) lapse() {
+	p.incomplete()
+	if p.phase == stopped || p.phase == owning {
+		p.phase = unknown
+	}
+	p.pullFrom, p.replica = "", ""
+}
+
+// incomplete notes that the owner may have counted what this node does not know.
+func (p *partition) incomplete() {
+	switch p.phase {
+	case complete:
+		p.phase = unknown
+	case standing:
+		p.phase = stood
+	}
+}
+
+// beginState follows an owner whose state is about to arrive.
+func (p *partition) beginState() {
+	p.phase, p.pullFrom = unknown, ""
+	p.replicated()
+}
+
+// endState has the whole state of the owner.
+func (p *partition) endState(owner string, number uint64) {
+	if p.phase == unknown {
+		p.phase = complete
+	}
+	p.number, p.stateNumber, p.source = max(p.number, number), number, owner
+	p.stateArrived()
+}
+
+// beginTerm follows an owner of a later term, whose state this node does not have.
+func (p *partition) beginTerm() {
+	p.phase = unknown
+	p.awaitState()
+}
+
+// awaitState begins to wait for a state, and stateArrived ends it.
+func (p *partition) awaitState() {
+	if p.awaited == nil {
+		p.awaited = &awaitedState{since: p.number}
+	}
+}
+
+func (p *partition) stateArrived() { p.awaited = nil }
+
+// hear remembers an admission that a state may miss which is on its way. When
+// there are too many, a later state is awaited instead.
+func (p *partition) hear(x *update) {
+	if p.awaited == nil {
+		return
+	}
+	if p.awaited.heard = append(p.awaited.heard, x); len(p.awaited.heard) > maxRemembered {
+		p.awaited = nil
+		p.awaitState()
+	}
+}
+
+// heard are the admissions that the awaited state may miss.
+func (p *partition) heard() []*update {
+	if p.awaited == nil {
+		return nil
+	}
+	return p.awaited.heard
+}
+
+// noteUnreplicated notes an admission that no other node may know of.
+func (p *partition) noteUnreplicated(x *update) {
+	if p.unlisted = p.unlisted || len(p.unreplicated) >= maxRemembered; p.unlisted {
+		p.unreplicated = nil
+	} else {
+		p.unreplicated = append(p.unreplicated, x)
+	}
+}
+
+// hasUnreplicated tells whether there are such admissions; replicated notes that
+// another node knows them all.
+func (p *partition) hasUnreplicated() bool { return p.unlisted || len(p.unreplicated) > 0 }
+func (p *partition) replicated()           { p.unlisted, p.unreplicated = false, nil }
+
+// known is the number up to which a replica has nothing to tell this node, unless
+// it has decided itself. 0: it has everything to tell.
+func (p *partition) known() uint64 {
+	switch {
+	case !p.knowsAll():
+		return 0
+	case p.hasUnreplicated():
+		return math.MaxUint64
+	}
+	return p.number
+}

@@ -1,0 +1,114 @@
+package ratelimit
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+var phaseNames = []string{"unknown", "complete", "standing", "stood", "stopped", "owning"}
+
+// TestPhases compares the table of transitions in README.md with the code.
+func TestPhases(t *testing.T) {
+	events := map[string]func(p *partition){
+		"stand":      func(p *partition) { p.stand() },
+		"stop":       (*partition).stop,
+		"own":        func(p *partition) { p.own("b") },
+		"give":       func(p *partition) { p.give("b", false) },
+		"incomplete": (*partition).incomplete,
+		"lapse":      (*partition).lapse,
+		"beginTerm":  (*partition).beginTerm,
+		"endState":   func(p *partition) { p.endState("b", 7) },
+	}
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "## Transitions")
+	var columns []string
+	tried := 0
+	for line := range strings.Lines(table) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		if len(cells) != 1+len(events) {
+			continue
+		}
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		if cells[0] == "phase" {
+			columns = cells
+			continue
+		}
+		from := -1
+		for i, name := range phaseNames {
+			if name == cells[0] {
+				from = i
+			}
+		}
+		if from < 0 {
+			continue
+		}
+		for i, want := range cells[1:] {
+			event := events[columns[i+1]]
+			if event == nil {
+				t.Fatalf("no event %q", columns[i+1])
+			}
+			p := partition{phase: phase(from), number: 3 << termShift}
+			if columns[i+1] == "beginTerm" || columns[i+1] == "endState" {
+				if (want == "") != p.refusesOwner() {
+					t.Errorf("%s refuses an owner: %v", cells[0], p.refusesOwner())
+				}
+			}
+			if want == "" {
+				continue
+			}
+			if want == "-" {
+				want = cells[0]
+			}
+			event(&p)
+			if got := phaseNames[p.phase]; got != want {
+				t.Errorf("%s in phase %s leads to %s, README.md says %s", columns[i+1], cells[0], got, want)
+			}
+			tried++
+		}
+	}
+	if tried != 41 {
+		t.Errorf("%d transitions in README.md", tried)
+	}
+}
+
+// TestTerms: each node that begins to decide has a term of its own.
+func TestTerms(t *testing.T) {
+	owner := partition{number: 5<<termShift + 17}
+	owner.own("b")
+	follower := partition{phase: complete, number: owner.number + 4}
+	if !follower.stand() || termOf(follower.number) <= termOf(owner.number) {
+		t.Errorf("a replica stands in term %d of an owner in term %d", termOf(follower.number), termOf(owner.number))
+	}
+	next := partition{number: max(owner.number, follower.number)}
+	if next.own(""); termOf(next.number) <= termOf(follower.number) {
+		t.Errorf("an owner begins term %d behind a replica's %d", termOf(next.number), termOf(follower.number))
+	}
+	for _, p := range []phase{unknown, stood, stopped, owning} {
+		if x := (partition{phase: p}); x.stand() {
+			t.Errorf("%s stands in", phaseNames[p])
+		}
+	}
+}
+
+// TestUnreplicated: a list that is full says that there is more.
+func TestUnreplicated(t *testing.T) {
+	p := partition{phase: owning}
+	for range maxRemembered {
+		p.noteUnreplicated(&update{})
+	}
+	if p.unlisted || len(p.unreplicated) != maxRemembered {
+		t.Fatalf("%d listed, more: %v", len(p.unreplicated), p.unlisted)
+	}
+	if p.noteUnreplicated(&update{}); !p.unlisted || p.unreplicated != nil || p.known() == p.number {
+		t.Errorf("%d listed, more: %v, known %d", len(p.unreplicated), p.unlisted, p.known())
+	}
+	if p.replicated(); p.hasUnreplicated() {
+		t.Error("something is unreplicated")
+	}
+}

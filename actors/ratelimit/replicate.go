@@ -1,0 +1,245 @@
+package ratelimit
+
+import (
+	"slices"
+	"time"
+
+	"castellan/actors/pb"
+	"castellan/domain/ratelimit"
+)
+
+// This file is the owner's side of replication; replica.go is the other one.
+
+// update is what a replica is told: an admission, or the state of a partition.
+type update struct {
+	part      int
+	number    uint64
+	demand    ratelimit.Demand
+	takenBack bool // the admission does not count after all
+	count     int64
+	ahead     int64         // nanoseconds by which its instant lies ahead
+	decision  *decision     // waits for the replica; nil: its client was answered already
+	state     *pb.RateState // instead of a demand
+}
+
+func (x *update) term() uint64 {
+	if x.state != nil {
+		return termOf(x.state.Number)
+	}
+	return termOf(x.number)
+}
+
+// replicate sends to a replica. The caller holds the partition's lock, so that
+// updates of a partition arrive in order.
+func (l *Limiter) replicate(to string, x *update) { l.member(to).updates.put(x) }
+
+// maxStateBatch bounds the states in one message, in keys and admissions.
+const maxStateBatch = 1 << 17
+
+// sendUpdates sends one batch to a replica.
+func (l *Limiter) sendUpdates(m *member, batch []*update) {
+	q, text := &pb.RateCopy{}, []byte(nil)
+	begin, weight := 0, 0
+	for i, x := range batch {
+		if x.state != nil {
+			if weight += len(x.state.Keys) + len(x.state.Ages); weight > maxStateBatch && i > begin {
+				l.sendUpdate(m, q, batch[begin:i])
+				q, begin, weight = &pb.RateCopy{}, i, 0
+			}
+			x.state.Behind = uint32(len(q.Parts))
+			q.States = append(q.States, x.state)
+			continue
+		}
+		q.Parts = append(q.Parts, uint32(x.part))
+		q.Numbers = append(q.Numbers, x.number)
+		start := len(text)
+		text = appendKey(text, x.demand.Key)
+		q.Keys = append(q.Keys, text[start:len(text):len(text)])
+		q.Limits = append(q.Limits, x.demand.Limit)
+		q.Periods = append(q.Periods, int64(x.demand.Period))
+		q.Taken = append(q.Taken, x.takenBack)
+		q.Counts = append(q.Counts, x.count)
+		q.Aheads = append(q.Aheads, x.ahead)
+	}
+	l.sendUpdate(m, q, batch[begin:])
+}
+
+// sendUpdate sends one message and acts on its answer.
+func (l *Limiter) sendUpdate(m *member, q *pb.RateCopy, updates []*update) {
+	l.copies.Add(1)
+	l.copied.Add(int64(len(q.Parts)))
+	began := l.table.Instant()
+	got, err := l.net.Ask(l.ctx, replicateTimeout, m.id, updateName, q)
+	answer, ok := got.(*pb.RateCopied)
+	if ok = ok && err == nil; !ok {
+		l.updatesFailed(m, updates, l.wasPaused(began, replicateTimeout))
+		return
+	}
+	if m.replicaUnreachable.Swap(false) {
+		l.resendStates(m.id)
+	}
+	for _, p := range answer.Ahead {
+		l.superseded(int(p), m.id, updates)
+	}
+	for _, x := range updates {
+		switch {
+		case x.decision != nil:
+			x.decision.finish()
+		case x.state != nil && !x.state.More && !slices.Contains(answer.Ahead, uint32(x.part)) &&
+			!slices.Contains(answer.Needs, uint32(x.part)):
+			l.table.WithPartition(x.part, func(*ratelimit.Partition) {
+				if !m.replicaUnreachable.Load() {
+					l.partitions[x.part].replicated()
+				}
+			})
+		}
+	}
+	for _, p := range answer.Needs {
+		l.markUnsent(int(p))
+		l.sendState(int(p))
+	}
+}
+
+// updatesFailed decides about updates that a replica did not confirm, and about
+// those that wait behind them. Either the replica is gone, and the owner goes on
+// without one until it answers again; or this node was frozen or cut off, and the
+// replica may have decided meanwhile: then the decisions that wait do not hold.
+func (l *Limiter) updatesFailed(m *member, updates []*update, paused bool) {
+	holds := m.replicaUnreachable.Load()
+	if !holds {
+		if holds = !paused && l.mayGoOnWithout(m.id); holds {
+			m.replicaUnreachable.Store(true)
+			updates = slices.Concat(updates, m.updates.waiting()) // decisions behind these wait no longer
+			l.noteUnreplicated(updates)
+		}
+	}
+	for _, x := range updates {
+		l.markUnsent(x.part) // nobody knows what of it arrived
+		if d := x.decision; d != nil {
+			x.decision = nil
+			if !holds || !l.net.Belongs() {
+				d.pending.failed.Store(true)
+			}
+			d.finish()
+		}
+	}
+	if !holds {
+		l.wake()
+	}
+}
+
+// markUnsent has the next sendState send the whole state of a partition.
+func (l *Limiter) markUnsent(p int) {
+	if p >= 0 && p < len(l.partitions) {
+		l.table.WithPartition(p, func(*ratelimit.Partition) { l.partitions[p].stateSent = false })
+	}
+}
+
+// wasPaused tells whether this node did not run for a while: the answer that it
+// waited for may have come in time.
+func (l *Limiter) wasPaused(since int64, waited time.Duration) bool {
+	return l.table.Instant()-since > 2*int64(waited)
+}
+
+// noteUnreplicated notes admissions that hold and that only this node knows of.
+func (l *Limiter) noteUnreplicated(updates []*update) {
+	for _, x := range updates {
+		if x.state == nil {
+			l.table.WithPartition(x.part, func(*ratelimit.Partition) { l.partitions[x.part].noteUnreplicated(x) })
+		}
+	}
+}
+
+// mayGoOnWithout tells whether an owner may go on without a replica that did not
+// answer: the replica is gone, or it does not answer again and another member does.
+func (l *Limiter) mayGoOnWithout(replica string) bool {
+	if l.net.Lost(replica) {
+		return true
+	}
+	pl := l.place.Load()
+	asked, heard := 0, make(chan string, len(pl.members)+1)
+	ask := func(id string) {
+		asked++
+		if !l.inBackground(func() {
+			if _, err := l.net.Ask(l.ctx, replicateTimeout, id, updateName, &pb.RateCopy{}); err != nil {
+				id = ""
+			}
+			heard <- id
+		}) {
+			heard <- ""
+		}
+	}
+	ask(replica)
+	for _, id := range pl.members {
+		if id != replica && id != l.self {
+			ask(id)
+		}
+	}
+	others := false
+	for range asked {
+		switch id := <-heard; id {
+		case replica:
+			return false
+		case "":
+		default:
+			others = true
+		}
+	}
+	return others
+}
+
+// superseded follows a replica's answer that it has decided about a partition
+// itself, or knows of another owner. Decisions that wait are made anew, once this
+// node has what the replica knows. Admissions whose clients were answered count
+// then. What went away with the partition counts where the partition is.
+func (l *Limiter) superseded(p int, by string, updates []*update) {
+	if p < 0 || p >= len(l.partitions) {
+		return
+	}
+	l.table.WithPartition(p, func(*ratelimit.Partition) {
+		part := &l.partitions[p]
+		// An answer to updates of an earlier term says nothing of what the replica
+		// knows now: this node has taken that over since.
+		now := termOf(part.number)
+		if part.phase == owning && slices.ContainsFunc(updates, func(x *update) bool { return x.part == p && x.term() == now }) {
+			part.stop()
+			part.pullFrom = by
+		}
+		for _, x := range updates {
+			switch {
+			case x.part != p || x.state != nil || x.number <= part.handoffNumber:
+			case x.decision != nil:
+				x.decision.pending.failed.Store(true)
+			case !x.takenBack && x.term() == now && !slices.Contains(part.unreplicated, x):
+				part.noteUnreplicated(x)
+			}
+		}
+	})
+	l.takeOverSoon(p)
+}
+
+// resendStates sends a replica every state that it is to have: it was unreachable
+// for a while, and may have missed some.
+func (l *Limiter) resendStates(replica string) {
+	pl := l.place.Load()
+	for p := range l.partitions {
+		if pl.owner[p] == l.self && pl.replica[p] == replica {
+			l.markUnsent(p)
+		}
+	}
+	l.wake()
+}
+
+// sendState sends the replica of a partition the whole state, unless it was sent.
+func (l *Limiter) sendState(p int) {
+	l.table.WithPartition(p, func(windows *ratelimit.Partition) {
+		part, replica := &l.partitions[p], l.place.Load().replica[p]
+		if part.phase != owning || part.stateSent || replica == "" {
+			return
+		}
+		part.stateSent = true
+		for _, s := range l.chunks(p, windows, nil) {
+			l.replicate(replica, &update{part: p, state: s})
+		}
+	})
+}
