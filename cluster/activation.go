@@ -34,7 +34,7 @@ type Context struct {
 }
 
 // Background is a context without an end that carries the caller's trace, for
-// what is done because of this message. It may be kept as long as that takes.
+// work that this message causes. It may be kept as long as the work takes.
 func (c *Context) Background() context.Context {
 	if c.trace == nil {
 		return context.Background()
@@ -45,8 +45,8 @@ func (c *Context) Background() context.Context {
 // ID is the identity's id.
 func (c *Context) ID() string { return c.act.slot.key.id }
 
-// Sender names who waits for the answer of this message. It may be kept, and
-// answered later; who is kept when the activation moves to another node is
+// Sender names the caller that waits for the answer of this message. It may be kept, and
+// answered later. When the activation moves to another node, kept callers are
 // sent there.
 func (c *Context) Sender() Sender {
 	if c.act.node.membership != nil && c.sender != nil && c.kept == nil {
@@ -84,13 +84,13 @@ type Sender struct {
 	kept *keptSender
 }
 
-// ticket is a sender that a behaviour of a cluster may have kept.
+// keptSender is a sender that a behaviour of a cluster may have kept.
 type keptSender struct {
 	pid      *actor.PID
 	answered atomic.Bool
 }
 
-// Waits reports whether somebody waits.
+// Waits reports whether a caller waits.
 func (s Sender) Waits() bool { return s.pid != nil }
 
 // Reply answers; a second answer is dropped.
@@ -121,28 +121,29 @@ func (s Self) After(d time.Duration, msg any) *time.Timer {
 	return time.AfterFunc(d, func() { s.Send(msg) })
 }
 
-// cell is an identity's place in the table. Its state counts the callers'
-// messages on their way, or is gone.
+// activationSlot is an identity's place in the table. Its state counts the
+// callers' messages on their way, or says that the activation has ended.
 type activationSlot struct {
 	key   identity
 	pid   *actor.PID
 	state atomic.Int32
-	// void is set when the node may not have been the owner for a while: not
-	// even what is queued is handled.
+	// stale: the node may not have been the owner for a while. Even queued messages
+	// are not handled.
 	stale atomic.Bool
-	// acted is when it began to handle its last message, where that is traced.
+	// lastActed is when it began to handle its last message, in Unix nanoseconds,
+	// where activations are logged.
 	lastActed atomic.Int64
 	done      chan struct{} // of one that is leaving: closed when it has left; the shard's lock guards it
 }
 
-// States of a cell that nobody enters: gone, and leaving with n messages that
-// are still to be handled as leaving+n.
+// States of a slot that no message enters: gone, and leaving+n while n messages
+// are still to be handled.
 const (
 	gone    = -1 << 30
 	leaving = -1 << 29
 )
 
-// waiting is how many messages of callers are on their way or handled.
+// waiting is how many messages of callers are on their way or being handled.
 func (s *activationSlot) waiting() int64 {
 	switch n := int64(s.state.Load()); {
 	case n >= 0:
@@ -172,8 +173,8 @@ func (s *activationSlot) enter() (bool, error) {
 type (
 	born    struct{ *activationSlot }
 	counted struct{ msg proto.Message } // a Tell
-	lastOne struct{}                    // behind everything that was queued
-	depart  struct{}                    // of one that leaves with nothing queued
+	lastOne struct{}                    // comes behind everything that was queued
+	depart  struct{}                    // ends a leaving activation with nothing queued
 )
 
 func (c *Context) crash() {
@@ -195,7 +196,7 @@ type activation struct {
 	kept   []*keptSender
 }
 
-// redirect sends those who still wait for an answer to the next owner.
+// redirect sends the callers that still wait to the next owner.
 func (a *activation) redirect() {
 	for _, t := range a.kept {
 		if !t.answered.Swap(true) {
@@ -205,7 +206,7 @@ func (a *activation) redirect() {
 	a.kept = nil
 }
 
-// keep remembers who waits beyond this message.
+// keep remembers a caller that waits beyond this message.
 func (a *activation) keep(t *keptSender) {
 	if t == nil || t.answered.Load() {
 		return
@@ -216,7 +217,7 @@ func (a *activation) keep(t *keptSender) {
 	a.kept = append(a.kept, t)
 }
 
-// left ends an activation that was told to leave and has handled everything.
+// left ends a leaving activation that has handled everything.
 func (a *activation) left() {
 	a.slot.state.Store(gone)
 	a.redirect()
@@ -254,7 +255,7 @@ func (a *activation) Receive(ctx actor.Context) {
 			defer func() { ended(a.failed) }()
 		}
 	}
-	if a.failed { // what was queued behind the failure
+	if a.failed { // this message was queued behind the failure
 		c.crash()
 		return
 	}
@@ -267,7 +268,8 @@ func (a *activation) Receive(ctx actor.Context) {
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			slog.Error("actor failed", "kind", a.slot.key.kind, "message", typeName(msg), "panic", p, "stack", string(debug.Stack()))
+			slog.Error("actor failed", "kind", a.slot.key.kind, "message", typeName(msg), "panic", p,
+				"stack", string(debug.Stack()))
 			a.failed = true
 			a.slot.state.Store(gone)
 			a.node.remove(a.slot)
@@ -292,5 +294,3 @@ func (a *activation) handled() {
 	}
 	a.counts = 0
 }
-
-var stopOnFailure = actor.NewOneForOneStrategy(0, 0, func(any) actor.Directive { return actor.StopDirective })

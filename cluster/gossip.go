@@ -30,8 +30,8 @@ type Options struct {
 // ErrKeys means that a node beyond loopback has no keys.
 var ErrKeys = errors.New("cluster: beyond loopback a node needs keys")
 
-// New makes a node of a cluster. It reaches nobody, and nobody reaches it,
-// before Start. Register its kinds before that.
+// New makes a node of a cluster. It opens no connection before Start. Register its
+// kinds before that.
 func New(o Options) (*Node, error) {
 	for _, addr := range []string{o.GossipAddr, o.ActorAddr} {
 		host, _, err := net.SplitHostPort(addr)
@@ -53,7 +53,9 @@ func New(o Options) (*Node, error) {
 	now := time.Now()
 	ms := &membership{n: n, o: o, log: o.Log, started: now, kick: make(chan struct{}, 1),
 		self:  Member{ID: fmt.Sprintf("%s~%016x", o.ActorAddr, now.UnixNano()), Address: o.ActorAddr, Version: o.Version},
-		peers: map[string]Member{}, links: map[string]*link{}, activating: map[identity]*pendingActivation{}, moved: map[identity]time.Time{}, seen: map[string]bool{}, unreachable: map[string]Member{}, conns: map[net.Conn]bool{}}
+		peers: map[string]Member{}, links: map[string]*link{}, activating: map[identity]*pendingActivation{},
+		moved: map[identity]time.Time{}, seen: map[string]bool{}, unreachable: map[string]Member{},
+		conns: map[net.Conn]bool{}}
 	if o.Keys != nil {
 		ms.tls = o.Keys.config()
 	}
@@ -68,8 +70,8 @@ func New(o Options) (*Node, error) {
 }
 
 // Start opens the listeners of a node made by New and joins the others. A node
-// that reaches nobody is a cluster of one until somebody is reached; it keeps
-// trying. On a node that is alone it does nothing.
+// that reaches no other is a cluster of one, and keeps trying. On a node made by
+// Solo it does nothing.
 func (n *Node) Start() error {
 	ms := n.membership
 	if ms == nil {
@@ -100,9 +102,9 @@ func (n *Node) Start() error {
 	return nil
 }
 
-// enter asks one seed after the other until one takes this node in, and has told
-// it of all others. Before that the node owns nothing: it would not know who else
-// does. The other seeds are asked later.
+// enter asks one seed after the other until one has told this node of all members.
+// Before that the node owns nothing: it does not know the other owners. The
+// remaining seeds are asked later.
 func (ms *membership) enter() {
 	for _, seed := range ms.o.Join {
 		if ms.join(seed); ms.others() > 0 {
@@ -118,7 +120,7 @@ func (ms *membership) others() int {
 	return len(ms.peers)
 }
 
-// rebuildSoon has what a join has told be in force before anything is asked.
+// rebuildSoon waits until the members that a join has told are in the ring.
 func (ms *membership) rebuildSoon() {
 	ms.wake()
 	for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
@@ -145,9 +147,8 @@ func (ms *membership) gossipConfig() (*memberlist.Config, error) {
 	c.Name = ms.self.ID // a restarted process is a new member
 	c.BindAddr, c.BindPort = ip.String(), number
 	c.AdvertiseAddr, c.AdvertisePort = ip.String(), number
-	// A member is given up after 1.6 s of suspicion: longer than the lease, so
-	// that it does not serve any more, and long enough for a busy one to say
-	// that it lives.
+	// A member is given up after 1.6 s of suspicion: longer than the lease, so that
+	// it does not serve any more, and long enough for a busy one to answer.
 	c.ProbeInterval, c.ProbeTimeout = 400*time.Millisecond, 250*time.Millisecond
 	c.SuspicionMult, c.SuspicionMaxTimeoutMult = 4, 1
 	c.GossipInterval = 100 * time.Millisecond
@@ -161,8 +162,8 @@ func (ms *membership) gossipConfig() (*memberlist.Config, error) {
 	return c, nil
 }
 
-// gossipLog writes the library's lines at debug level: most of them tell of
-// networks that do what networks do.
+// gossipLog writes the library's lines at debug level: most of them report
+// ordinary trouble of the network.
 type gossipLog struct{ log *slog.Logger }
 
 func (g gossipLog) Write(p []byte) (int, error) {
@@ -180,8 +181,8 @@ func (ms *membership) join(seeds ...string) {
 	}
 }
 
-// keepJoining looks for seeds that were not there before, and for the others
-// after a split.
+// keepJoining looks for seeds that were down before, and for the other component
+// of a cluster that was cut.
 func (ms *membership) keepJoining() {
 	for i := 0; ; i++ {
 		select {
@@ -203,15 +204,16 @@ type meta struct {
 	Epoch   uint64 `json:"e,omitempty"`
 }
 
-// delegate and events are what the gossip calls. It holds locks of its own
-// meanwhile: they only note.
+// delegate and events are called by the gossip library, which holds its own locks
+// meanwhile. So they only note.
 type (
 	delegate membership
 	events   membership
 )
 
 func (d *delegate) NodeMeta(limit int) []byte {
-	b, err := json.Marshal(meta{d.self.Address, d.self.Version[:min(len(d.self.Version), 64)], d.announcedLeave.Load(), d.epoch.Load()})
+	version := d.self.Version[:min(len(d.self.Version), 64)]
+	b, err := json.Marshal(meta{d.self.Address, version, d.announcedLeave.Load(), d.epoch.Load()})
 	if err != nil || len(b) > limit {
 		return nil
 	}
@@ -237,7 +239,7 @@ func (e *events) note(n *memberlist.Node) {
 		return
 	}
 	if host, port, err := net.SplitHostPort(m.Actor); err != nil || host == "" || port == "" {
-		return // nobody could reach it
+		return // such a member cannot be reached
 	}
 	e.mu.Lock()
 	e.peers[n.Name] = Member{ID: n.Name, Address: m.Actor, Version: m.Version, Leaving: m.Leaving, Epoch: m.Epoch}
@@ -245,7 +247,7 @@ func (e *events) note(n *memberlist.Node) {
 	(*membership)(e).wake()
 }
 
-// announce tells the others what has changed of this node.
+// announce tells the others that this node has changed.
 func (ms *membership) announce() {
 	ms.wake()
 	ms.background.Go(func() {
@@ -255,9 +257,9 @@ func (ms *membership) announce() {
 	})
 }
 
-// Leave announces that this node goes and lets go of its activations. Calls
-// from here and what others still wait for are carried on. It returns when
-// nothing lives here any more, or when ctx ends.
+// Leave announces that this node leaves, and releases its activations. Calls that
+// are under way, from here and from others, go on. It returns when no activation is
+// left here, or when ctx ends.
 func (n *Node) Leave(ctx context.Context) {
 	ms := n.membership
 	if ms == nil || ms.gossip == nil || ms.announcedLeave.Swap(true) {
@@ -284,14 +286,14 @@ func (n *Node) Leave(ctx context.Context) {
 	ms.awaitParting(ctx)
 }
 
-// partTime is how long a node that leaves waits for the others to know it, and
-// partGrace how long for what they had sent before.
+// partTime is how long a leaving node waits until the others know that it leaves,
+// and partGrace how long for messages that they sent before.
 const (
 	partTime  = 2 * time.Second
 	partGrace = 50 * time.Millisecond
 )
 
-// part waits until no member that answers asks this node for anything.
+// awaitParting waits until no reachable member asks this node for anything.
 func (ms *membership) awaitParting(ctx context.Context) {
 	for end := time.Now().Add(partTime); time.Now().Before(end); {
 		waits := false
@@ -328,7 +330,7 @@ func (ms *membership) stop() {
 	ms.end()
 }
 
-// end breaks off the membership and the links, as a crash does.
+// end cuts the membership and the links, as a crash does.
 func (ms *membership) end() {
 	ms.cancel()
 	if ms.gossip != nil {
@@ -347,8 +349,8 @@ func (ms *membership) end() {
 	ms.background.Wait()
 }
 
-// OnMove has tell called after each change of who owns what; moved reports
-// whether the activation of an identity is another one since. It must not block.
+// OnMove has tell called after each change of the ring; moved reports whether the
+// activation of an identity is another one since. tell must not block.
 func (n *Node) OnMove(tell func(moved func(kind, id string) bool)) {
 	if ms := n.membership; ms != nil {
 		ms.mu.Lock()

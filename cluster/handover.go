@@ -7,18 +7,18 @@ import (
 
 // Times of a hand-over.
 const (
-	// lease is how long a member may believe that it belongs after the last
-	// member that confirmed it. Nobody is given up sooner after it was last
-	// heard, so whoever is replaced does not serve any more.
+	// membershipLease is how long a member may believe that it belongs after another
+	// member has confirmed it. A member is given up later than that after it was last
+	// heard, so a member that is replaced does not serve any more.
 	membershipLease = time.Second
-	// releaseTime is how long a former owner may take to let go. One that says
-	// nothing for so long has lost its lease.
+	// releaseTimeout is how long a former owner may take to release. A member that
+	// does not answer for so long has lost its lease.
 	releaseTimeout = membershipLease + 250*time.Millisecond
 	// grace is how long former owners are asked after a change: until every
 	// member has seen it.
 	grace = 5 * time.Second
-	// movedTime is how long a released identity stays away from a member that
-	// still thinks it owns it.
+	// movedTime is how long a member does not activate an identity that it has
+	// released: it may not know the new ring yet.
 	movedTime = 2 * time.Second
 )
 
@@ -28,12 +28,13 @@ type pastRing struct {
 	until time.Time
 }
 
-// claim is a first activation that waits for former owners.
+// pendingActivation is a first activation that waits for former owners.
 type pendingActivation struct{ done chan struct{} }
 
-// holds reports whether this node knows that it still belongs.
+// holdsLease reports whether this node knows that it still belongs.
 func (ms *membership) holdsLease() bool {
-	return !ms.partitioned.Load() && !ms.joining.Load() && (ms.alone.Load() || ms.clock()-ms.confirmedAt.Load() < int64(membershipLease))
+	return !ms.partitioned.Load() && !ms.joining.Load() &&
+		(ms.alone.Load() || ms.clock()-ms.confirmedAt.Load() < int64(membershipLease))
 }
 
 // owner is the member where the identity lives; nil when there is none.
@@ -50,11 +51,11 @@ func (ms *membership) owns(key identity) bool {
 	return o != nil && o.ID == ms.self.ID
 }
 
-// unsettled reports whether a first activation may have to wait for others.
+// unsettled reports whether a first activation may have to ask former owners.
 func (ms *membership) unsettled() bool { return ms.clock() < ms.unsettledUntil.Load() }
 
-// cell finds or makes the activation of an identity that lives here;
-// errElsewhere when it does not, or not yet. It may wait for former owners.
+// slot finds or makes the activation of an identity that lives here; errElsewhere
+// when it does not, or not yet. It may wait for former owners.
 func (ms *membership) slot(key identity) (*activationSlot, error) {
 	if slot := ms.n.find(key); slot != nil {
 		return slot, nil
@@ -99,8 +100,8 @@ func (ms *membership) slot(key identity) (*activationSlot, error) {
 	}
 }
 
-// settle activates. A ring that came meanwhile may have passed the table
-// before the activation was in it.
+// activateHere activates. It looks at the ring again afterwards: a new ring may have
+// swept the table before the activation was in it.
 func (ms *membership) activateHere(key identity) (*activationSlot, error) {
 	if !ms.holdsLease() {
 		return nil, errElsewhere
@@ -116,7 +117,7 @@ func (ms *membership) activateHere(key identity) (*activationSlot, error) {
 	return slot, nil
 }
 
-// former are the other members that owned key lately.
+// formerOwners are the other members that owned key lately.
 func (ms *membership) formerOwners(key identity) (ids []string) {
 	if !ms.unsettled() || key.id == ms.self.ID {
 		return nil
@@ -133,8 +134,8 @@ func (ms *membership) formerOwners(key identity) (ids []string) {
 	return ids
 }
 
-// askRelease has a former owner let go of key. It returns once that is so, or
-// once the member cannot serve it any more.
+// askRelease has a former owner release key. It returns when that is done, or when
+// the member cannot serve key any more.
 func (ms *membership) askRelease(id string, key identity) {
 	end := time.Now().Add(releaseTimeout)
 	for time.Now().Before(end) && ms.ctx.Err() == nil {
@@ -152,9 +153,9 @@ func (ms *membership) askRelease(id string, key identity) {
 	}
 }
 
-// release lets go of key for the member that owns it now, and returns when
-// nothing of it runs here. This node may not know of the change yet: it stays
-// away from the identity for a moment.
+// release ends the activation of key for the member that owns it now, and returns
+// when nothing of it runs here. This node may not know the new ring yet, so it does
+// not activate key again for movedTime.
 func (ms *membership) release(key identity) {
 	ms.mu.Lock()
 	now := time.Now()
@@ -177,9 +178,9 @@ func (ms *membership) release(key identity) {
 	}
 }
 
-// retire has an activation leave: nobody enters it any more, it handles what
-// is queued, sends whoever still waits to the next owner, and is gone when the
-// returned channel is closed.
+// retire has an activation leave: no message enters it any more, it handles what is
+// queued, sends waiting callers to the next owner, and has ended when the returned
+// channel is closed.
 func (ms *membership) retire(slot *activationSlot) <-chan struct{} {
 	s := ms.n.shard(slot.key)
 	s.mu.Lock()
@@ -224,7 +225,7 @@ func (ms *membership) each(visit func(*activationSlot)) {
 	}
 }
 
-// sweep lets go of everything that others own now.
+// retireForeign retires every activation that another member owns now.
 func (ms *membership) retireForeign() (waits []<-chan struct{}) {
 	ms.each(func(slot *activationSlot) {
 		if !ms.owns(slot.key) {
@@ -235,11 +236,10 @@ func (ms *membership) retireForeign() (waits []<-chan struct{}) {
 	return waits
 }
 
-// pong notes that a member has confirmed, or denied, that this node belongs;
-// sent is when it was asked. A node that has not known it for a while, because
-// it was frozen or cut off, may have been replaced without hearing of it:
-// before it serves again it drops every activation, and asks the others for
-// what it activates.
+// confirm notes that a member has confirmed, or denied, that this node belongs; sent
+// is when it was asked. A node that had no lease for a while, because it was frozen
+// or cut off, may have been replaced: before it serves again it drops every
+// activation, and asks the others for what it activates.
 func (ms *membership) confirm(sent int64, known bool) {
 	ms.leaseMu.Lock()
 	defer ms.leaseMu.Unlock()
@@ -256,8 +256,8 @@ func (ms *membership) confirm(sent int64, known bool) {
 	ms.confirmedAt.Store(max(ms.confirmedAt.Load(), sent))
 }
 
-// doubt drops what others may have acted for while the members that are back were
-// away: this node does not know whether they were frozen or went on by themselves.
+// reactivateRows drops the activations that stand in rows, after members came back:
+// while they were away, they may have acted for the same rows.
 func (ms *membership) reactivateRows(back []string) {
 	ms.leaseMu.Lock()
 	defer ms.leaseMu.Unlock()
@@ -270,7 +270,8 @@ func (ms *membership) reactivateRows(back []string) {
 		}
 	})
 	if dropped > 0 {
-		ms.log.Info("cluster: members are back; actors that stand in rows are activated anew", "members", back, "activations", dropped)
+		ms.log.Info("cluster: members are back; actors that stand in rows are activated anew",
+			"members", back, "activations", dropped)
 		ms.epoch.Add(1)
 		ms.announce()
 	}
@@ -304,7 +305,7 @@ func (ms *membership) drop() {
 	}
 }
 
-// recall remembers a ring whose owners are to be asked; the caller holds the
+// rememberRing keeps a ring whose owners are to be asked; the caller holds the
 // lock.
 func (ms *membership) rememberRing(r *ring) {
 	now := time.Now()

@@ -56,7 +56,8 @@ func LoadKeys(dir string) (*Keys, error) {
 	if k.node, err = tls.LoadX509KeyPair(filepath.Join(dir, nodeCert), filepath.Join(dir, nodeKey)); err != nil {
 		return nil, fmt.Errorf("cluster keys: %w", err)
 	}
-	usage := x509.VerifyOptions{Roots: k.roots, DNSName: nodeName, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
+	usage := x509.VerifyOptions{Roots: k.roots, DNSName: nodeName,
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
 	if _, err := k.node.Leaf.Verify(usage); err != nil {
 		return nil, fmt.Errorf("cluster keys: %s: %w", filepath.Join(dir, nodeCert), err)
 	}
@@ -64,7 +65,8 @@ func LoadKeys(dir string) (*Keys, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cluster keys: %w", err)
 	}
-	if k.gossip, err = base64.StdEncoding.DecodeString(strings.TrimSpace(string(text))); err != nil || len(k.gossip) != 32 {
+	k.gossip, err = base64.StdEncoding.DecodeString(strings.TrimSpace(string(text)))
+	if err != nil || len(k.gossip) != 32 {
 		return nil, fmt.Errorf("cluster keys: %s is not 32 bytes in base64", filepath.Join(dir, gossipKey))
 	}
 	return k, nil
@@ -90,16 +92,19 @@ func InitKeys(dir string) error {
 	if err != nil {
 		return err
 	}
-	template := &x509.Certificate{SerialNumber: serial(), Subject: pkix.Name{CommonName: "Castellan cluster"}, NotBefore: time.Now().Add(-time.Hour),
-		NotAfter: time.Now().Add(certLife), IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign}
+	template := &x509.Certificate{SerialNumber: serial(), Subject: pkix.Name{CommonName: "Castellan cluster"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(certLife),
+		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		return err
 	}
 	var gossip [32]byte
 	rand.Read(gossip[:])
-	return errors.Join(writeKey(filepath.Join(dir, caKey), key), writeNew(filepath.Join(dir, caCert), pemOf("CERTIFICATE", der)),
-		writeNew(filepath.Join(dir, gossipKey), []byte(base64.StdEncoding.EncodeToString(gossip[:])+"\n")), nodeKeys(dir, dir))
+	secret := []byte(base64.StdEncoding.EncodeToString(gossip[:]) + "\n")
+	return errors.Join(writeKey(filepath.Join(dir, caKey), key),
+		writeNew(filepath.Join(dir, caCert), pemOf("CERTIFICATE", der)),
+		writeNew(filepath.Join(dir, gossipKey), secret), nodeKeys(dir, dir))
 }
 
 // NodeKeys makes the folder of another node of the cluster whose authority is
@@ -129,14 +134,16 @@ func nodeKeys(from, dir string) error {
 	if err != nil {
 		return err
 	}
-	template := &x509.Certificate{SerialNumber: serial(), Subject: pkix.Name{CommonName: "Castellan node"}, DNSNames: []string{nodeName},
+	template := &x509.Certificate{SerialNumber: serial(), Subject: pkix.Name{CommonName: "Castellan node"},
+		DNSNames:  []string{nodeName},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(certLife), KeyUsage: x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
 	der, err := x509.CreateCertificate(rand.Reader, template, pair.Leaf, key.Public(), pair.PrivateKey)
 	if err != nil {
 		return err
 	}
-	return errors.Join(writeKey(filepath.Join(dir, nodeKey), key), writeNew(filepath.Join(dir, nodeCert), pemOf("CERTIFICATE", der)))
+	return errors.Join(writeKey(filepath.Join(dir, nodeKey), key),
+		writeNew(filepath.Join(dir, nodeCert), pemOf("CERTIFICATE", der)))
 }
 
 func serial() *big.Int {

@@ -20,16 +20,16 @@ const (
 	dialTimeout  = time.Second
 	writeTimeout = 5 * time.Second
 	readTimeout  = 3 * time.Second // a link that says nothing for so long is broken: pings are answered
-	// quietTime is how long callers wait for a member that answers no pings.
+	// unreachableAfter is how long a member may answer no pings before callers give up.
 	unreachableAfter = 700 * time.Millisecond
 )
 
 // maxQueued bounds the bytes that wait for a link.
 const maxQueued = 32 << 20
 
-// outbox gathers the frames for one connection. What arrives while a write is
-// under way goes with the next one: an idle link sends at once, a busy one
-// sends more at a time.
+// frameQueue gathers the frames for one connection. Frames that arrive during a
+// write go with the next one: an idle connection sends at once, a busy one sends
+// more at a time.
 type frameQueue struct {
 	mu     sync.Mutex
 	buf    []byte
@@ -56,7 +56,7 @@ func (q *frameQueue) put(f *frame) bool {
 	return true
 }
 
-// close refuses what comes from now on.
+// close refuses frames from now on.
 func (q *frameQueue) close() {
 	q.mu.Lock()
 	q.closed = true
@@ -67,11 +67,11 @@ func (q *frameQueue) close() {
 	}
 }
 
-// run writes until the outbox is closed or a write fails.
+// run writes until the queue is closed or a write fails.
 func (q *frameQueue) run(c net.Conn) {
 	defer c.Close()
 	for range q.wake {
-		runtime.Gosched() // who is about to send goes along
+		runtime.Gosched() // callers that are about to send join this write
 		q.mu.Lock()
 		batch, closed := q.buf, q.closed
 		q.buf, q.spare = q.spare[:0], nil
@@ -93,11 +93,11 @@ func (q *frameQueue) run(c net.Conn) {
 	}
 }
 
-// session is one connection of a link.
+// connection is one connection of a link.
 type connection struct{ *frameQueue }
 
-// link is this node's way to another member: questions go out by it, and their
-// answers come back. It connects again whenever it breaks.
+// link carries this node's questions to another member, and their answers back. It
+// connects again whenever its connection breaks.
 type link struct {
 	membership *membership
 	to         Member
@@ -105,8 +105,8 @@ type link struct {
 	dead       atomic.Bool                // the process is gone: its address refuses, or another process answers there
 	left       atomic.Bool                // the member has said that it leaves
 	knowsLeave atomic.Bool                // the member knows that this node leaves
-	answeredAt atomic.Int64               // when the last ping was sent that was answered; the fleet's clock
-	until      time.Time                  // when it is closed, once the member has gone; the fleet's lock guards it
+	answeredAt atomic.Int64               // when the last answered ping was sent; the clock of the membership
+	until      time.Time                  // when it is closed, once the member has gone; the membership's lock guards it
 
 	ctx  context.Context
 	stop context.CancelFunc
@@ -114,9 +114,8 @@ type link struct {
 
 var errStranger = errors.New("cluster: another node answers at this address")
 
-// run connects and serves until the link is stopped. A process that dies resets
-// its connections before its listener is gone, so one refusal proves nothing,
-// and several are waited for.
+// run connects and serves until the link is stopped. A dying process resets its
+// connections before its listener is gone, so only the third refusal counts.
 func (l *link) run() {
 	pauses := []time.Duration{5, 10, 20, 50, 100, 200, 500}
 	refused := 0
@@ -168,8 +167,8 @@ func (l *link) dial() (net.Conn, error) {
 	return conn, nil
 }
 
-// serve carries frames until the connection breaks, and then fails what waits
-// for an answer by it.
+// serve carries frames until the connection breaks, and then fails the calls that
+// went by it.
 func (l *link) serve(conn net.Conn) {
 	s := &connection{newFrameQueue()}
 	stop := context.AfterFunc(l.ctx, func() { conn.Close() })
@@ -215,7 +214,7 @@ func (l *link) serve(conn net.Conn) {
 // pingKind marks the answer of a ping.
 const pingKind = "ping"
 
-// quiet reports whether the member answers no pings.
+// unreachable reports whether the member answers no pings.
 func (l *link) unreachable() bool {
 	return l.membership.clock()-l.answeredAt.Load() > int64(unreachableAfter)
 }
@@ -264,7 +263,7 @@ func (l *link) call(ctx context.Context, within time.Duration, f frame, msg prot
 	})
 }
 
-// send tells the member something that is not answered. It may be lost.
+// send sends a message without an answer. It may be lost.
 func (l *link) send(f frame, msg proto.Message) {
 	if s := l.current.Load(); s != nil && f.carry(msg) == nil {
 		s.put(&f)

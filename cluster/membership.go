@@ -17,8 +17,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// fleet is what a node has of its cluster: who belongs to it, who owns what,
-// and the ways to the others.
+// membership is a node as a member of its cluster: the members, the ring that says
+// which of them owns what, and the links to them.
 type membership struct {
 	n    *Node
 	o    Options
@@ -27,10 +27,10 @@ type membership struct {
 	tls  *tls.Config
 
 	ring           atomic.Pointer[ring]
-	known          atomic.Pointer[map[string]Member] // who belongs, those that leave included
+	known          atomic.Pointer[map[string]Member] // the members, leaving ones included
 	changed        atomic.Pointer[chan struct{}]     // closed when a caller should look again
-	joining        atomic.Bool                       // it does not know yet who belongs
-	alone          atomic.Bool                       // nobody else belongs: nobody to confirm anything
+	joining        atomic.Bool                       // it does not know the members yet
+	alone          atomic.Bool                       // it is the only member: no other can confirm its lease
 	confirmedAt    atomic.Int64                      // when the last confirmed ping was sent
 	unsettledUntil atomic.Int64
 	epoch          atomic.Uint64
@@ -53,7 +53,7 @@ type membership struct {
 	seen       map[string]bool // members that were ever on the ring
 	onMove     []func(moved func(kind, id string) bool)
 
-	unreachable map[string]Member // that went without a word; see apart.go
+	unreachable map[string]Member // members that left without a word; see partition.go
 	partitioned atomic.Bool
 	witnessing  atomic.Bool
 
@@ -73,15 +73,16 @@ func (ms *membership) clock() int64 { return int64(time.Since(ms.started)) }
 const (
 	firstPause = 2 * time.Millisecond
 	lastPause  = 100 * time.Millisecond
-	// findTime is how long an owner is looked for. A caller who is told sooner
-	// than he loses patience knows that nothing of his call is left behind.
+	// findTime is how long an owner is looked for. It is shorter than the patience of
+	// callers, so a caller learns that nothing of the call is left behind.
 	findTime = 900 * time.Millisecond
 )
 
-// call looks for the owner and asks it, and looks again when it is another one
-// by now. A message that may have been acted on by an
-// owner that was lost is not sent twice: whether to is for the caller to say.
-func (ms *membership) call(ctx context.Context, within time.Duration, key identity, along string, msg proto.Message) (proto.Message, error) {
+// call looks for the owner and asks it, and looks again when the owner has changed.
+// A message that a lost owner may have acted on is not sent twice: the caller
+// decides about that.
+func (ms *membership) call(ctx context.Context, within time.Duration, key identity, along string,
+	msg proto.Message) (proto.Message, error) {
 	switch {
 	case ms.n.kinds[key.kind] == nil:
 		return nil, ErrKind
@@ -99,7 +100,7 @@ func (ms *membership) call(ctx context.Context, within time.Duration, key identi
 			return m, err
 		}
 		now := time.Now()
-		if now.Sub(asked) > lastPause { // it had found one, and waited there
+		if now.Sub(asked) > lastPause { // an owner was found, and the call waited there
 			looking = now
 		}
 		left := end.Sub(now)
@@ -120,7 +121,9 @@ func (ms *membership) call(ctx context.Context, within time.Duration, key identi
 	}
 }
 
-func (ms *membership) once(ctx context.Context, within time.Duration, key identity, along string, msg proto.Message) (proto.Message, error) {
+// once asks the owner of this moment.
+func (ms *membership) once(ctx context.Context, within time.Duration, key identity, along string,
+	msg proto.Message) (proto.Message, error) {
 	if within <= 0 {
 		return nil, context.DeadlineExceeded
 	}
@@ -154,7 +157,7 @@ func (ms *membership) once(ctx context.Context, within time.Duration, key identi
 	return ms.n.pending.askHere(ctx, within, slot.pid, along, msg)
 }
 
-// tell sends what is not answered, to the owner of this moment.
+// tell sends a message without an answer to the owner of this moment.
 func (ms *membership) tell(op uint64, key identity, msg proto.Message) {
 	if ms.ctx.Err() != nil {
 		return
@@ -168,7 +171,7 @@ func (ms *membership) tell(op uint64, key identity, msg proto.Message) {
 		}
 	case op == opTellLive:
 		ms.n.tellLive(key, msg)
-	case ms.n.find(key) == nil && ms.unsettled(): // it may have to wait for former owners
+	case ms.n.find(key) == nil && ms.unsettled(): // tellHere may have to wait for former owners
 		ms.background.Go(func() { ms.tellHere(key, msg) })
 	default:
 		ms.tellHere(key, msg)
@@ -205,13 +208,13 @@ func (ms *membership) belongs(id string) bool {
 	return ok
 }
 
-// stir has waiting callers look for their owners again.
+// wakeCallers has waiting callers look for their owners again.
 func (ms *membership) wakeCallers() {
 	next := make(chan struct{})
 	close(*ms.changed.Swap(&next))
 }
 
-// wake has the loop look at who belongs.
+// wake has the loop rebuild the ring.
 func (ms *membership) wake() {
 	select {
 	case ms.kick <- struct{}{}:
@@ -245,7 +248,7 @@ func (ms *membership) loop() {
 	}
 }
 
-// rebuild makes the ring anew from who belongs now.
+// rebuild makes the ring anew from the members of now.
 func (ms *membership) rebuild() {
 	if ms.joining.Load() {
 		return
@@ -291,13 +294,13 @@ func (ms *membership) rebuild() {
 		}
 	}
 	ms.mu.Unlock()
-	if len(seated) == 0 { // everybody leaves: the last ones keep what they have
+	if len(seated) == 0 { // all members leave: they keep what they have
 		seated = slices.Collect(maps.Values(known))
 	}
 	ms.known.Store(&known)
 	ms.detectPartition(known)
 	ms.noteAlone(len(known) == 1)
-	for _, l := range gone { // its answers do not come any more
+	for _, l := range gone { // no answer comes from there any more
 		if s := l.current.Load(); s != nil {
 			ms.n.pending.fail(s)
 		}
@@ -306,7 +309,7 @@ func (ms *membership) rebuild() {
 	ms.rebuilds.Add(1)
 }
 
-// stand notes whether anybody else belongs.
+// noteAlone notes whether this node is the only member.
 func (ms *membership) noteAlone(alone bool) {
 	if alone == ms.alone.Load() {
 		return
@@ -315,14 +318,14 @@ func (ms *membership) noteAlone(alone bool) {
 	defer ms.leaseMu.Unlock()
 	switch {
 	case !alone && ms.confirmedAt.Load() != never:
-		ms.confirmedAt.Store(ms.clock()) // until now it needed nobody's word
+		ms.confirmedAt.Store(ms.clock()) // as the only member it needed no confirmation
 	case !ms.holdsLease():
 		ms.drop()
 	}
 	ms.alone.Store(alone)
 }
 
-// install puts a ring in force and lets go of what others own by it.
+// install puts a ring in force and retires the activations of other owners.
 func (ms *membership) install(next *ring) {
 	before := ms.ring.Load()
 	if before.same(next) {
@@ -330,18 +333,19 @@ func (ms *membership) install(next *ring) {
 	}
 	ms.mu.Lock()
 	ms.rememberRing(before)
-	if alone := len(before.seats) == 1 && before.has(ms.self.ID); next.has(ms.self.ID) && (alone || !before.has(ms.self.ID)) {
-		ms.rememberRing(next.without(ms.self.ID)) // the others have been at it without this node
+	alone := len(before.seats) == 1 && before.has(ms.self.ID)
+	if next.has(ms.self.ID) && (alone || !before.has(ms.self.ID)) {
+		ms.rememberRing(next.without(ms.self.ID)) // the others have owned everything without this node
 	}
 	var back []string
 	for _, m := range next.seats {
 		if m.ID == ms.self.ID {
 			continue
 		}
-		// One that a young node hears of later than of others may be older than it.
+		// A member that a young node hears of late may be older than this node.
 		if !before.has(m.ID) && (ms.seen[m.ID] || len(before.seats) > 1 && ms.clock() < int64(grace)) {
 			back = append(back, m.ID)
-			ms.rememberRing(&ring{[]seat{m}}) // it may have been alone at it
+			ms.rememberRing(&ring{[]seat{m}}) // it may have owned everything alone
 		}
 		ms.seen[m.ID] = true
 	}
@@ -360,7 +364,7 @@ func (ms *membership) install(next *ring) {
 	}
 }
 
-// newLink starts the way to a member; the caller holds the lock.
+// newLink starts the link to a member; the caller holds the lock.
 func (ms *membership) newLink(m Member) *link {
 	l := &link{membership: ms, to: m}
 	l.ctx, l.stop = context.WithCancel(ms.ctx)

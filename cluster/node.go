@@ -1,23 +1,24 @@
-// Package cluster runs virtual actors: whoever calls (kind, id) reaches the
-// one activation of that identity, wherever it lives, and it is activated when
-// it does not. The package knows nothing of what the actors do.
+// Package cluster runs virtual actors: a call of (kind, id) reaches the one
+// activation of that identity, on whichever node it lives, and activates it when
+// it lives nowhere. The package knows nothing of what the actors do.
 //
-// The one idea: callers and behaviours see the same small contract (Call,
-// Tell, Post on one side; Behaviour and Context on the other) on a single node
-// and on many. Solo is the runtime of one node: the same table of activations
-// without a transport; nothing listens and nothing gossips. New is a member of
-// a cluster: membership by gossip (membership.go), a ring that says who owns
-// what (ring.go), links between the members (link.go, peer.go) and the rules by
-// which an activation moves (fleet.go, handover.go).
+// The one idea: callers and behaviours see the same small contract (Call, Tell,
+// Post on one side; Behaviour and Context on the other) on a single node and on
+// many. Solo is the runtime of one node: the same table of activations without a
+// transport; nothing listens and nothing gossips. New is a member of a cluster:
+// membership by gossip (gossip.go), a ring that says which member owns what
+// (ring.go, membership.go), links between the members (link.go, peer.go) and the
+// rules by which an activation moves (handover.go).
 //
-// What holds across nodes: a member activates only what it owns, after those
-// who owned it lately have let go, and while it knows that it still belongs. A
-// split of the network can break that for moments; whoever keeps state in rows
-// fences them.
+// Who owns what: a member activates only what the ring gives it, after the members
+// that owned it lately have let go, and while it holds a membership lease: another
+// member has confirmed within the last second that this one belongs. A cut network
+// can break that for moments (partition.go), so state in rows is fenced.
 //
-// Underneath are protoactor's actors, mailboxes and supervision. Its futures,
-// receive timeouts, remote and cluster.Request are not used:
-// docs/architecture.md says why. Start reading at Node, then activation.go.
+// Underneath are protoactor's actor system, processes and mailboxes. Its futures,
+// receive timeouts, supervision, remote and cluster are not used:
+// docs/decisions/0005-our-links-between-nodes.md says why. Start reading at Node,
+// then activation.go.
 package cluster
 
 import (
@@ -43,12 +44,12 @@ var (
 	ErrLost    = errors.New("cluster: the owner was lost before it answered, or none was found")
 )
 
-// errElsewhere is not for callers: the message was not acted on, or is one that
-// waits and is safe to send again; the owner is to be looked up again.
+// errElsewhere never reaches callers: the message was not acted on, or is safe to
+// send again, and the owner is to be looked up again.
 var errElsewhere = errors.New("cluster: not here")
 
-// Limits of admission. The runtime's mailboxes are unbounded, so what may wait
-// is counted in front of them.
+// Limits of admission. The runtime's mailboxes are unbounded, so messages are
+// counted before they enter one.
 const (
 	maxWaiting = 1024 // messages per activation
 	maxCalls   = 1 << 17
@@ -61,9 +62,9 @@ const DefaultTimeout = 15 * time.Second
 type Kind struct {
 	Name string
 	New  func() Behaviour
-	// Rows says that what its actors know stands in rows which whoever writes
-	// fences. When two halves of a cluster that were apart meet again, both may
-	// have acted: such actors are activated anew, and lose nothing.
+	// Rows: what its actors know stands in rows that are fenced. When two components
+	// of a cut cluster meet again, both may have acted: such actors are activated
+	// anew, and lose nothing.
 	Rows bool
 }
 
@@ -80,7 +81,7 @@ type Node struct {
 	membership      *membership // nil on a node that is alone
 	traces          Tracing
 	admit           func(ctx context.Context) error
-	witness         func(ctx context.Context, side Component) (bool, error)
+	witness         func(ctx context.Context, component Component) (bool, error)
 	log             *slog.Logger
 	logsActivations bool // each activation is logged
 
@@ -112,7 +113,9 @@ func newNode(log *slog.Logger) *Node {
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return quiet }),
 		actor.WithDeadLetterRequestLogging(false),
 	)
-	n := &Node{sys: sys, work: newWorkers(), kinds: map[string]*kind{}, seed: maphash.MakeSeed(), named: map[string]func(proto.Message){}, receivers: map[string]Receiver{}, log: log, logsActivations: log.Enabled(context.Background(), slog.LevelDebug)}
+	n := &Node{sys: sys, work: newWorkers(), kinds: map[string]*kind{}, seed: maphash.MakeSeed(),
+		named: map[string]func(proto.Message){}, receivers: map[string]Receiver{},
+		log: log, logsActivations: log.Enabled(context.Background(), slog.LevelDebug)}
 	for i := range n.shards {
 		n.shards[i].m = map[identity]*activationSlot{}
 	}
@@ -124,13 +127,13 @@ func newNode(log *slog.Logger) *Node {
 func (n *Node) Register(ks ...Kind) {
 	for _, k := range ks {
 		props := actor.PropsFromProducer(func() actor.Actor { return &activation{node: n, make: k.New} },
-			actor.WithMailbox(actor.UnboundedLockfree()), actor.WithDispatcher(n.work), actor.WithSupervisor(stopOnFailure))
+			actor.WithMailbox(actor.UnboundedLockfree()), actor.WithDispatcher(n.work))
 		n.kinds[k.Name] = &kind{name: k.Name, rows: k.Rows, props: props}
 	}
 }
 
-// Admit has check asked before a call is put to an owner; a call that it refuses
-// is put to none and fails with its error. It is set before Start.
+// Admit has check asked before a call goes to an owner. A call that it refuses
+// fails with its error and goes nowhere. It is set before Start.
 func (n *Node) Admit(check func(ctx context.Context) error) { n.admit = check }
 
 // Address names this node to others. An identity that has a node's address as
@@ -167,7 +170,8 @@ func (n *Node) Call(ctx context.Context, kind, id string, msg proto.Message) (pr
 }
 
 // CallWithin is Call with another bound on the wait.
-func (n *Node) CallWithin(ctx context.Context, within time.Duration, kind, id string, msg proto.Message) (proto.Message, error) {
+func (n *Node) CallWithin(ctx context.Context, within time.Duration, kind, id string,
+	msg proto.Message) (proto.Message, error) {
 	if n.traces == nil {
 		return n.call(ctx, within, identity{kind, id}, "", msg)
 	}
@@ -177,7 +181,8 @@ func (n *Node) CallWithin(ctx context.Context, within time.Duration, kind, id st
 	return answer, err
 }
 
-func (n *Node) call(ctx context.Context, within time.Duration, key identity, along string, msg proto.Message) (proto.Message, error) {
+func (n *Node) call(ctx context.Context, within time.Duration, key identity, along string,
+	msg proto.Message) (proto.Message, error) {
 	if n.membership != nil {
 		return n.membership.call(ctx, within, key, along, msg)
 	}
@@ -188,7 +193,7 @@ func (n *Node) call(ctx context.Context, within time.Duration, key identity, alo
 	return n.pending.askHere(ctx, within, slot.pid, along, msg)
 }
 
-// entered counts one message in to the activation of key.
+// entered counts one message into the activation of key.
 func (n *Node) entered(key identity) (*activationSlot, error) {
 	for {
 		slot, err := n.activate(key)
@@ -198,8 +203,8 @@ func (n *Node) entered(key identity) (*activationSlot, error) {
 		if in, err := slot.enter(); in || err != nil {
 			return slot, err
 		}
-		// It has ended and is about to leave the table. Many that only looked
-		// again would keep it from the lock it needs for that.
+		// The activation has ended and is about to leave the table. Remove it here:
+		// retrying callers would starve its removal of the shard lock.
 		n.remove(slot)
 	}
 }
@@ -347,7 +352,7 @@ func (n *Node) remove(slot *activationSlot) bool {
 	}
 	delete(s.m, slot.key)
 	n.live.Add(-1)
-	if n.logsActivations { // when it last acted tells two that existed at once from two that acted
+	if n.logsActivations { // the tests tell from lastActed whether two of one identity acted at once
 		n.log.Debug("cluster: an activation ended", "kind", slot.key.kind, "id", slot.key.id, "acted", slot.lastActed.Load())
 	}
 	if slot.done != nil {

@@ -7,33 +7,34 @@ import (
 	"time"
 )
 
-// A member that dies is refused at its address, one that leaves says so. Of those
-// that go silent nobody knows: they are dead, or this node is cut off and they go
-// on without it. Once at least half of the members have gone so, this node serves
-// no actors before somebody else than the network has told it who is there: the
-// database, which all nodes share.
+// This file is the partition detector. A member that dies is refused at its address,
+// and one that leaves says so. A member that falls silent is dead, or this node is
+// cut off and the others go on without it. When at least half of the members have
+// fallen silent, this node serves no actors until a witness outside the network has
+// told it which members are there: the database, which all nodes share.
 
-// Side describes the members that a node hears, itself included: of two sides that
-// are apart the larger one serves, of two alike the one with the least id.
+// Component describes the members that a node hears, itself included. Of two
+// components of a cut cluster the larger one serves; of two of one size the one with
+// the least id.
 type Component struct {
 	Members int
 	Least   string
 }
 
-// Before reports whether s serves rather than o.
+// Outranks reports whether c serves rather than o.
 func (c Component) Outranks(o Component) bool {
 	return c.Members > o.Members || c.Members == o.Members && c.Least < o.Least
 }
 
-// OnApart has ask find out whether a side that serves rather than this one is
-// there, by another way than the cluster's own; an error says that it cannot be
-// told. Without it a node takes those that went silent for dead. It is set before
-// Start.
-func (n *Node) OnPartition(ask func(ctx context.Context, side Component) (others bool, err error)) {
-	n.witness = ask
+// OnPartition has witness find out, by other means than the cluster's links, whether
+// a component is there that outranks this one; an error: it cannot tell. Without a
+// witness, a node takes silent members for dead. It is set before Start.
+func (n *Node) OnPartition(witness func(ctx context.Context, c Component) (outranked bool, err error)) {
+	n.witness = witness
 }
 
-// Side is what this node belongs to, and hears reports whether a node is of it.
+// Component is the one that this node belongs to; hears reports whether another node
+// belongs to it.
 func (n *Node) Component() (component Component, hears func(id string) bool) {
 	if n.membership == nil {
 		return Component{1, n.Address()}, func(id string) bool { return id == n.Address() }
@@ -46,10 +47,11 @@ func (n *Node) Component() (component Component, hears func(id string) bool) {
 	}
 }
 
-// apartPause is how long after an answer this node asks again.
+// witnessPause is the pause between two questions to the witness.
 const witnessPause = 300 * time.Millisecond
 
-// judge sees whether too many have gone silent. The loop calls it.
+// detectPartition checks whether too many members have fallen silent. Only the loop
+// calls it.
 func (ms *membership) detectPartition(known map[string]Member) {
 	if ms.n.witness == nil {
 		return
@@ -75,7 +77,7 @@ func (ms *membership) detectPartition(known map[string]Member) {
 		ms.log.Warn("cluster: most members have gone silent; no actors are served before it is known where they are")
 		ms.drop()
 	} else {
-		ms.confirmedAt.Store(never) // those who are back must confirm it first
+		ms.confirmedAt.Store(never) // the members that are back must confirm it first
 	}
 	ms.partitioned.Store(partitioned)
 	if partitioned && !ms.witnessing.Swap(true) {
@@ -83,7 +85,7 @@ func (ms *membership) detectPartition(known map[string]Member) {
 	}
 }
 
-// whoIsThere asks until this node is not apart any more.
+// askWitness asks until the partition is over.
 func (ms *membership) askWitness() {
 	defer ms.witnessing.Store(false)
 	for ms.partitioned.Load() && ms.ctx.Err() == nil {

@@ -14,9 +14,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// peer is the other end of a link: it takes the questions of one member. It is
-// an actor process whose PID stands for whoever waits there, so that an actor
-// answers as it answers on its own node.
+// peer is the other end of a link: it takes the calls of one member. It is an actor
+// process whose PID stands for the caller there, so an actor answers as it answers
+// on its own node.
 type peer struct {
 	membership *membership
 	from       string
@@ -52,13 +52,14 @@ func (ms *membership) accept() {
 	}
 }
 
-// serve takes frames until the connection ends. Whatever a peer sends, the
-// worst that follows is that it is not heard any more.
+// serve takes frames until the connection ends. Whatever a peer sends, the worst
+// that follows is the end of its connection.
 func (ms *membership) serve(conn net.Conn) {
 	defer conn.Close()
 	defer func() {
 		if p := recover(); p != nil {
-			ms.log.Warn("cluster: a peer sent what cannot be read", "from", conn.RemoteAddr().String(), "panic", p, "stack", string(debug.Stack()))
+			ms.log.Warn("cluster: a peer sent what cannot be read", "from", conn.RemoteAddr().String(),
+				"panic", p, "stack", string(debug.Stack()))
 		}
 	}()
 	if !ms.track(conn) {
@@ -79,7 +80,7 @@ func (ms *membership) serve(conn net.Conn) {
 	}
 	back := frame{op: opHello, id: ms.self.ID}
 	if _, err := conn.Write(back.append(nil)); err != nil || hello.kind != ms.self.ID {
-		return // it means a process that was here before
+		return // it is meant for a process that was here before
 	}
 	p := &peer{membership: ms, from: hello.id, queue: newFrameQueue()}
 	var ok bool
@@ -99,8 +100,7 @@ func (ms *membership) serve(conn net.Conn) {
 	}
 }
 
-// take acts on one frame. It never waits: answers for others come by the same
-// connection.
+// take acts on one frame. It never waits: the frames behind it are for others.
 func (p *peer) take(fr *frame) {
 	ms, key := p.membership, identity{fr.kind, fr.id}
 	switch fr.op {
@@ -148,7 +148,7 @@ func (p *peer) take(fr *frame) {
 	}
 }
 
-// reach runs do, beside the reader when it may have to wait for others.
+// reach runs do, beside the reader when do may have to wait for former owners.
 func (p *peer) reach(key identity, do func()) {
 	if p.membership.n.find(key) != nil || !p.membership.unsettled() {
 		do()
@@ -168,7 +168,8 @@ func (p *peer) call(key identity, req uint64, along string, msg proto.Message) {
 	}
 	switch {
 	case err == nil:
-		p.membership.n.sys.Root.Send(slot.pid, question(msg, &actor.PID{Address: p.pid.Address, Id: p.pid.Id, RequestId: uint32(req)}, along))
+		from := &actor.PID{Address: p.pid.Address, Id: p.pid.Id, RequestId: uint32(req)}
+		p.membership.n.sys.Root.Send(slot.pid, question(msg, from, along))
 	case errors.Is(err, ErrBusy):
 		p.answer(req, codeBusy)
 	case errors.Is(err, ErrKind):

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// asker receives the answers of all calls of this node in one registered
+// pendingCalls receives the answers of all calls of this node in one registered
 // process. The request id in the sender's PID tells the calls apart, so that a
 // call costs neither a registered future nor a timer of its own.
 type pendingCalls struct {
@@ -30,14 +30,14 @@ type callShard struct {
 	_  [40]byte // keep neighbours off the cache line
 }
 
-// asked is a call that waits; session is the link that it went by, nil for one
-// of this node.
+// pendingCall is a call that waits; connection is the one that it went by, nil for
+// a call to this node.
 type pendingCall struct {
 	answer     chan any
 	connection *connection
 }
 
-// What answers a call in the place of a message.
+// Answers of a call that are no message.
 type (
 	crashed   struct{} // its actor panicked
 	elsewhere struct{} // its activation has ended; look for the owner again
@@ -51,27 +51,29 @@ func newPendingCalls(sys *actor.ActorSystem) *pendingCalls {
 	for i := range p.shards {
 		p.shards[i].m = map[uint32]pendingCall{}
 	}
-	// The runtime counts its own names up in letters behind a "$": a name like
-	// theirs would be met by the actor whose turn it is.
+	// The runtime names its actors by "$" and a counter in letters. A name of that
+	// form would collide with one of them.
 	pid, ok := sys.ProcessRegistry.Add(p, "ask")
 	if !ok {
-		panic("cluster: two askers on one system")
+		panic("cluster: pending calls twice on one system")
 	}
 	p.pid = pid
 	return p
 }
 
-// ask puts msg to an actor of this node.
-func (p *pendingCalls) askHere(ctx context.Context, within time.Duration, to *actor.PID, along string, msg proto.Message) (proto.Message, error) {
+// askHere sends msg to an actor of this node and returns its answer.
+func (p *pendingCalls) askHere(ctx context.Context, within time.Duration, to *actor.PID, along string,
+	msg proto.Message) (proto.Message, error) {
 	return p.await(ctx, within, nil, func(id uint32) bool {
 		p.sys.Root.Send(to, question(msg, &actor.PID{Address: p.pid.Address, Id: p.pid.Id, RequestId: id}, along))
 		return true
 	})
 }
 
-// wait sends a question and returns its answer; errElsewhere when it could not
+// await sends a question and returns its answer; errElsewhere when it could not
 // be sent.
-func (p *pendingCalls) await(ctx context.Context, within time.Duration, by *connection, send func(id uint32) bool) (proto.Message, error) {
+func (p *pendingCalls) await(ctx context.Context, within time.Duration, by *connection,
+	send func(id uint32) bool) (proto.Message, error) {
 	if p.waiting.Add(1) > maxCalls {
 		p.waiting.Add(-1)
 		return nil, ErrBusy
@@ -143,8 +145,8 @@ func (p *pendingCalls) answer(id uint32, v any) {
 	}
 }
 
-// fail ends every wait for an answer by a link that broke. What was sent may
-// have been acted on.
+// fail ends every call that went by a connection which broke. The other node may
+// have acted on it.
 func (p *pendingCalls) fail(by *connection) {
 	for i := range p.shards {
 		s := &p.shards[i]

@@ -8,10 +8,10 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Some state is too small and too busy for an actor of its own with a mailbox:
-// the windows of rate limits. It is placed by the same ring, answered for by a
-// named receiver of each node, and handed over by whoever keeps it. What such a
-// keeper needs of the cluster is here.
+// Some state is too small and too busy for an actor with a mailbox: the windows of
+// rate limits. The same ring places it, a named receiver of each node answers for
+// it, and its keeper hands it over. This file has what such a keeper needs of the
+// cluster.
 
 // Receiver takes a question of another member. It runs on the goroutine that
 // reads from that member and must not block. It may answer later, and once.
@@ -24,9 +24,10 @@ func (n *Node) Serve(name string, r Receiver) {
 	n.receivers[name] = r
 }
 
-// Ask puts a question to the named receiver of another member. ErrLost: that
-// one cannot be reached, or was lost before it answered; it may have acted.
-func (n *Node) Ask(ctx context.Context, within time.Duration, to, name string, question proto.Message) (proto.Message, error) {
+// Ask puts a question to the named receiver of another member. ErrLost: the member
+// is unreachable, or was lost before it answered; it may have acted.
+func (n *Node) Ask(ctx context.Context, within time.Duration, to, name string,
+	question proto.Message) (proto.Message, error) {
 	if n.membership == nil {
 		return nil, ErrLost
 	}
@@ -41,8 +42,8 @@ func (n *Node) Ask(ctx context.Context, within time.Duration, to, name string, q
 	return m, err
 }
 
-// Place tells which members are to keep an identity: its owner, and the one that
-// owns it as soon as the owner is gone. Empty: there is none.
+// Place tells which members are to keep an identity: its owner, and the member that
+// owns it when the owner is gone. Empty: there is none.
 func (n *Node) Place(kind, id string) (owner, next string) {
 	if n.membership == nil {
 		return n.Address(), ""
@@ -72,8 +73,8 @@ func (n *Node) Former(kind, id string) []string {
 // that it belongs.
 func (n *Node) Lost(id string) bool { return n.membership == nil || n.membership.ended(id) }
 
-// Drops counts how often this node gave up everything, because it did not know
-// for a while that it belongs: it may have missed whatever was sent to it.
+// Drops counts how often this node gave up everything, because it held no lease for
+// a while: it may have missed messages.
 func (n *Node) Drops() int64 {
 	if n.membership == nil {
 		return 0

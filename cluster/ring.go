@@ -15,10 +15,10 @@ type Member struct {
 	Epoch uint64
 }
 
-// ring says who owns an identity. It is immutable. Every member scores every
-// identity and the highest score owns it (rendezvous hashing): shares are even
-// whatever the addresses are, and whoever joins or leaves moves only what is
-// its own.
+// ring says which member owns an identity. It is immutable. Every member scores
+// every identity and the highest score owns it (rendezvous hashing): shares are even
+// whatever the addresses are, and a member that joins or leaves moves only its own
+// identities.
 type ring struct{ seats []seat }
 
 type seat struct {
@@ -26,12 +26,13 @@ type seat struct {
 	hash uint64
 }
 
-// newRing gives each member a seat. Of two that were started one after the
-// other on one address the first is dead, known or not: the later one sits.
+// newRing gives each member a seat. Of two members on one address the one that was
+// started first is dead, known or not: the later one gets the seat.
 func newRing(ms []Member) *ring {
 	r := &ring{}
 	for _, m := range ms {
-		at, found := slices.BinarySearchFunc(r.seats, m.Address, func(s seat, a string) int { return cmp.Compare(s.Address, a) })
+		at, found := slices.BinarySearchFunc(r.seats, m.Address,
+			func(s seat, a string) int { return cmp.Compare(s.Address, a) })
 		switch {
 		case !found:
 			r.seats = slices.Insert(r.seats, at, seat{m, mix(hash(fnvStart, m.Address))})

@@ -105,7 +105,8 @@ const sample = 1 << 12
 
 // Status tells how things stand. A node that is alone is its only member.
 func (n *Node) Status() Status {
-	s := Status{Self: n.Address(), Belongs: n.Belongs(), Activations: map[string]int{}, HandedOver: n.HandedOver(), Moved: n.Moved(), Lapses: n.Lapses()}
+	s := Status{Self: n.Address(), Belongs: n.Belongs(), Activations: map[string]int{},
+		HandedOver: n.HandedOver(), Moved: n.Moved(), Lapses: n.Lapses()}
 	for kind, l := range n.Loads() {
 		if l.Active > 0 {
 			s.Activations[kind] = l.Active
@@ -157,7 +158,7 @@ func AskStatus(ctx context.Context, address string, keys *Keys) (s Status, err e
 		}
 		return got, nil
 	}
-	who, err := ask(frame{op: opHello, id: "status"}) // it says who it is, and whom it takes questions for
+	who, err := ask(frame{op: opHello, id: "status"}) // the node says its id, which the next hello must name
 	if err != nil {
 		return s, err
 	}

@@ -9,17 +9,17 @@ import (
 	"castellan/domain/fault"
 )
 
-// stops notices that the process was stopped for a while, as a paused machine or
-// a SIGSTOP does, and keeps it from going on where it was: whoever waited has gone
-// to another node, and what he did there must not be followed by what he asked for
-// here before. The context of every request that was under way ends, and neither
-// the writer nor an owner elsewhere is given anything of it.
+// pauseDetector notices that the process did not run for a while, as after a paused
+// machine or a SIGSTOP. A resumed process must not execute requests whose clients
+// have already retried on another node. So the context of every request that was
+// under way ends, and neither the writer nor an owner on another node gets anything
+// of it.
 //
-// A node that is alone has nobody who goes elsewhere; it does not look.
+// A node that is alone has no pause detector: its clients cannot go elsewhere.
 type pauseDetector struct {
 	started time.Time
-	last    atomic.Int64 // the last beat, on the clock of started
-	until   atomic.Int64 // while what arrives may have been sent before the stop
+	last    atomic.Int64 // the last beat, in nanoseconds since started
+	until   atomic.Int64 // until then, input may have been sent before the pause
 	mu      sync.Mutex
 	base    context.Context
 	cancel  context.CancelCauseFunc
@@ -27,9 +27,9 @@ type pauseDetector struct {
 
 const (
 	beatInterval = 50 * time.Millisecond
-	// stopTime is how long a client waits before he turns to another node.
+	// clientPatience is how long a client waits before it turns to another node.
 	clientPatience = 900 * time.Millisecond
-	// stopWake is how long after a stop connections may hold what was sent before.
+	// staleInputTime is how long after a pause connections may hold input from before.
 	staleInputTime = 3 * time.Second
 )
 
@@ -43,11 +43,11 @@ func newPauseDetector() *pauseDetector {
 
 func (d *pauseDetector) clock() int64 { return int64(time.Since(d.started)) }
 
-// over reports whether the process has been stopped and beat does not know yet.
+// paused reports a pause that beat has not noticed yet.
 func (d *pauseDetector) paused() bool { return d.clock()-d.last.Load() > int64(clientPatience) }
 
-// beat is to be called all the time. What was under way ends before over is false
-// again, so that whoever asks check is told by one or the other.
+// beat is called every beatInterval. It ends the requests under way before paused is
+// false again, so that check notices one or the other.
 func (d *pauseDetector) beat() {
 	if d.paused() {
 		d.until.Store(d.clock() + int64(staleInputTime))
@@ -67,24 +67,24 @@ func (d *pauseDetector) run(ctx context.Context) {
 		d.beat()
 		select {
 		case <-ctx.Done():
-			d.last.Store(int64(1) << 62) // a node that ends is not stopped
+			d.last.Store(int64(1) << 62) // a node that ends is not paused
 			return
 		case <-tick.C:
 		}
 	}
 }
 
-// context is the one that requests are under.
+// context is the parent of the contexts of requests.
 func (d *pauseDetector) context() context.Context {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.base
 }
 
-// woke reports whether what arrives now may have been sent before a stop.
+// resumed reports whether input of now may have been sent before a pause.
 func (d *pauseDetector) resumed() bool { return d.paused() || d.clock() < d.until.Load() }
 
-// check is asked before anything takes effect.
+// check is called before anything takes effect.
 func (d *pauseDetector) check(ctx context.Context) error {
 	if d.paused() || context.Cause(ctx) == errPaused {
 		return errPaused

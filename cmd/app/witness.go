@@ -15,9 +15,9 @@ import (
 	"castellan/domain/commit"
 )
 
-// roll lets nodes that do not hear each other find out by the database who is
-// there: one writes a question into the change feed, and whoever does not hear the
-// asker answers there with the side that he belongs to.
+// witness lets nodes that do not hear each other find out through the database which
+// nodes are there. One writes a question into the change feed; each node that does
+// not hear that one answers there with its component.
 type witness struct {
 	commit commit.Committer
 	node   *cluster.Node
@@ -25,7 +25,7 @@ type witness struct {
 	asked  map[string]chan cluster.Component
 }
 
-// rollTime is how long answers are waited for: every node reads the feed several
+// witnessTimeout is how long answers are awaited: every node reads the feed several
 // times in it.
 const witnessTimeout = 1500 * time.Millisecond
 
@@ -33,7 +33,7 @@ func newWitness(c commit.Committer, n *cluster.Node) *witness {
 	return &witness{commit: c, node: n, asked: map[string]chan cluster.Component{}}
 }
 
-// ask implements what cluster.Node.OnApart wants.
+// ask is the function for cluster.Node.OnPartition.
 func (w *witness) ask(ctx context.Context, component cluster.Component) (outranked bool, err error) {
 	question, answers := rand.Text(), make(chan cluster.Component, 64)
 	w.mu.Lock()
@@ -46,7 +46,8 @@ func (w *witness) ask(ctx context.Context, component cluster.Component) (outrank
 	}()
 	ctx, cancel := context.WithTimeout(ctx, 2*witnessTimeout)
 	defer cancel()
-	if err := w.commit.Commit(ctx, change.Note{Topic: change.Cluster, Key: "who/" + question + "/" + w.node.Address()}); err != nil {
+	key := "who/" + question + "/" + w.node.Address()
+	if err := w.commit.Commit(ctx, change.Note{Topic: change.Cluster, Key: key}); err != nil {
 		return false, err
 	}
 	over := time.After(witnessTimeout)
@@ -54,7 +55,7 @@ func (w *witness) ask(ctx context.Context, component cluster.Component) (outrank
 	for {
 		select {
 		case c := <-answers:
-			if c.Members == 0 { // its own question came by: the feed is read
+			if c.Members == 0 { // the node's own question: the feed is read
 				heard = true
 			} else if c.Outranks(component) {
 				return true, nil
@@ -70,7 +71,7 @@ func (w *witness) ask(ctx context.Context, component cluster.Component) (outrank
 	}
 }
 
-// apply is told of the notes. Old ones may come again, and mean nothing then.
+// apply takes the notes of the feed. Old notes may come again, and have no effect.
 func (w *witness) apply(ctx context.Context, key string) error {
 	kind, rest, _ := strings.Cut(key, "/")
 	question, rest, _ := strings.Cut(rest, "/")
@@ -84,10 +85,11 @@ func (w *witness) apply(ctx context.Context, key string) error {
 		if hears(rest) {
 			return nil
 		}
-		go func() { // the feed waits for nobody; one who is not answered asks again
+		go func() { // the feed must not wait; a node without an answer asks again
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), witnessTimeout)
 			defer cancel()
-			_ = w.commit.Commit(ctx, change.Note{Topic: change.Cluster, Key: fmt.Sprintf("here/%s/%d/%s", question, component.Members, component.Least)})
+			key := fmt.Sprintf("here/%s/%d/%s", question, component.Members, component.Least)
+			_ = w.commit.Commit(ctx, change.Note{Topic: change.Cluster, Key: key})
 		}()
 	case "here":
 		count, least, _ := strings.Cut(rest, "/")
@@ -102,7 +104,7 @@ func (w *witness) tell(question string, c cluster.Component) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	select {
-	case w.asked[question] <- c: // nobody's is nil, and never ready
+	case w.asked[question] <- c: // a nil channel, of an unknown question, is never ready
 	default:
 	}
 }
