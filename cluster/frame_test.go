@@ -11,7 +11,8 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-var whole = frame{op: opCall, req: 300, kind: "challenge", id: "c-1", typ: "google.protobuf.StringValue", body: []byte("\n\x02hi"), code: codeBusy}
+var whole = frame{op: opCall, req: 300, kind: "challenge", id: "c-1", typ: "google.protobuf.StringValue",
+	body: []byte("\n\x02hi"), code: codeBusy}
 
 // These are the bytes that the first version of the program wrote. They must
 // be read, and written, for ever.
@@ -51,7 +52,8 @@ func TestFramesCarryATrace(t *testing.T) {
 	if got, _, err := readFrame(bytes.NewReader(want), nil); err != nil || !reflect.DeepEqual(got, traced) {
 		t.Errorf("read %+v, %v", got, err)
 	}
-	known := map[protowire.Number]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true} // by the first version
+	// The fields of the first version.
+	known := map[protowire.Number]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true}
 	for rest := want[4:]; len(rest) > 0; {
 		n, wire, size := protowire.ConsumeField(rest)
 		if size < 0 || !known[n] && wire != protowire.BytesType {

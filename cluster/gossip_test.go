@@ -96,7 +96,8 @@ func TestJoining(t *testing.T) {
 	mine := ""
 	for i := 0; mine == ""; i++ { // what it owns whoever belongs
 		key := identity{"k", fmt.Sprint(i)}
-		if r := newRing([]Member{f.self, {ID: x, Address: "127.0.0.1:7957"}, {ID: "y", Address: "127.0.0.1:7967"}}); r.owner(key).ID == f.self.ID {
+		r := newRing([]Member{f.self, {ID: x, Address: "127.0.0.1:7957"}, {ID: "y", Address: "127.0.0.1:7967"}})
+		if r.owner(key).ID == f.self.ID {
 			mine = key.id
 		}
 	}

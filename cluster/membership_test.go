@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
-	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,128 +12,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/wrapperspb"
-
-	"castellan/internal/porttest"
 )
-
-// cast watches every activation of a test: of one identity only the latest may
-// handle anything.
-type cast struct {
-	mu     sync.Mutex
-	latest map[string]*player
-	births map[string]int
-	broken atomic.Int64
-}
-
-func newCast() *cast { return &cast{latest: map[string]*player{}, births: map[string]int{}} }
-
-// player answers with the address of its node, keeps who says "wait" and
-// answers them at "go".
-type player struct {
-	c    *cast
-	kept []Sender
-}
-
-func (p *player) Receive(c *Context, msg any) {
-	p.c.mu.Lock()
-	if _, born := msg.(Activated); born {
-		p.c.latest[c.ID()] = p
-		p.c.births[c.ID()]++
-		p.c.mu.Unlock()
-		return
-	}
-	if p.c.latest[c.ID()] != p {
-		p.c.broken.Add(1)
-	}
-	p.c.mu.Unlock()
-	say, ok := msg.(*wrapperspb.StringValue)
-	if !ok {
-		return
-	}
-	switch say.Value {
-	case "wait":
-		p.kept = append(p.kept, c.Sender())
-		return
-	case "go":
-		for _, s := range p.kept {
-			s.Reply(wrapperspb.String("gone"))
-		}
-	case "slow":
-		time.Sleep(50 * time.Millisecond)
-	}
-	c.Reply(wrapperspb.String(c.Node().Address()))
-}
-
-// member starts a node that joins the others.
-func member(t *testing.T, c *cast, keys *Keys, others ...*Node) *Node {
-	t.Helper()
-	return memberAt(t, c, Options{GossipAddr: porttest.Free(t), ActorAddr: porttest.Free(t), Keys: keys}, others...)
-}
-
-func memberAt(t *testing.T, c *cast, o Options, others ...*Node) *Node {
-	t.Helper()
-	o.Version, o.Log, o.Join = "test", quietly(), nil
-	for _, n := range others {
-		o.Join = append(o.Join, n.membership.o.GossipAddr)
-	}
-	n, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	n.Register(Kind{Name: "player", New: func() Behaviour { return &player{c: c} }})
-	if err := n.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		defer cancel()
-		n.Leave(ctx)
-		n.Stop(ctx)
-	})
-	return n
-}
-
-func together(t testing.TB, ns ...*Node) {
-	t.Helper()
-	until(t, "the members see each other", func() bool {
-		for _, n := range ns {
-			if len(n.membership.ring.Load().seats) != len(ns) || !n.membership.holdsLease() {
-				return false
-			}
-		}
-		return true
-	})
-}
-
-func until(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s: not in time", what)
-		}
-	}
-}
-
-func tell(ctx context.Context, n *Node, id, say string) (string, error) {
-	m, err := n.Call(ctx, "player", id, wrapperspb.String(say))
-	if err != nil {
-		return "", err
-	}
-	return m.(*wrapperspb.StringValue).Value, nil
-}
-
-func testKeys(t *testing.T) *Keys {
-	t.Helper()
-	dir := filepath.Join(t.TempDir(), "keys")
-	if err := InitKeys(dir); err != nil {
-		t.Fatal(err)
-	}
-	k, err := LoadKeys(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return k
-}
 
 func TestMembersShareTheWork(t *testing.T) {
 	c, keys := newCast(), testKeys(t)
@@ -178,7 +54,8 @@ func TestMembersShareTheWork(t *testing.T) {
 	}
 
 	s, err := AskStatus(t.Context(), b.membership.o.ActorAddr, keys)
-	if err != nil || s.Self != b.Address() || !s.Belongs || len(s.Members) != 3 || s.Activations["player"] != at[b.Address()]+1 {
+	if err != nil || s.Self != b.Address() || !s.Belongs || len(s.Members) != 3 ||
+		s.Activations["player"] != at[b.Address()]+1 {
 		t.Errorf("%+v, %v", s, err)
 	}
 	for _, m := range s.Members {
@@ -373,7 +250,8 @@ func TestMembershipLease(t *testing.T) {
 	if b.membership.holdsLease() {
 		t.Fatal("b believes that it belongs")
 	}
-	if _, err := b.membership.slot(identity{"player", "another"}); b.membership.owns(identity{"player", "another"}) && !errors.Is(err, errElsewhere) {
+	another := identity{"player", "another"}
+	if _, err := b.membership.slot(another); b.membership.owns(another) && !errors.Is(err, errElsewhere) {
 		t.Errorf("a first activation without a lease: %v", err)
 	}
 	if got, err := tell(t.Context(), b, id, ""); err != nil || got != b.Address() {
@@ -446,148 +324,4 @@ func TestDroppedActivationsHandleNothing(t *testing.T) {
 	if c.broken.Load() > 0 || c.births[id] != 2 {
 		t.Errorf("%d by the old one, %d activations", c.broken.Load(), c.births[id])
 	}
-}
-
-func TestKeys(t *testing.T) {
-	for _, addr := range []string{"192.0.2.1:7946", "0.0.0.0:7946", ":7946"} {
-		if _, err := New(Options{GossipAddr: addr, ActorAddr: "127.0.0.1:7947", Log: quietly()}); err == nil {
-			t.Errorf("%s without keys was accepted", addr)
-		}
-	}
-	if _, err := New(Options{GossipAddr: "127.0.0.1:7946", ActorAddr: "192.0.2.1:7947", Log: quietly()}); !errors.Is(err, ErrKeys) {
-		t.Errorf("actors beyond loopback without keys: %v", err)
-	}
-	dir := t.TempDir()
-	first, second := filepath.Join(dir, "first"), filepath.Join(dir, "second")
-	if err := errors.Join(InitKeys(first), NodeKeys(first, second)); err != nil {
-		t.Fatal(err)
-	}
-	if err := InitKeys(first); err == nil || !strings.Contains(err.Error(), "already") {
-		t.Errorf("a folder with keys: %v", err)
-	}
-	if _, err := os.Stat(filepath.Join(second, caKey)); !errors.Is(err, os.ErrNotExist) {
-		t.Error("a node has the authority's key")
-	}
-	for _, d := range []string{first, second} {
-		files, err := os.ReadDir(d)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, f := range files {
-			if i, err := f.Info(); err != nil || i.Mode().Perm() != 0o600 {
-				t.Errorf("%s: %v, %v", f.Name(), i.Mode(), err)
-			}
-		}
-	}
-	one, err := LoadKeys(first)
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := LoadKeys(second)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := newCast()
-	a := member(t, c, one)
-	b := member(t, c, other, a)
-	together(t, a, b)
-	// Neither the gossip nor the links of another cluster get in.
-	stranger := member(t, c, testKeys(t), a)
-	time.Sleep(300 * time.Millisecond)
-	if len(stranger.membership.ring.Load().seats) != 1 || len(a.membership.ring.Load().seats) != 2 {
-		t.Error("a node with other keys is a member")
-	}
-	if conn, err := stranger.membership.dial(t.Context(), a.membership.o.ActorAddr); err == nil {
-		conn.Close()
-		t.Error("a link with the certificate of another cluster")
-	}
-}
-
-// Whatever connects, and whatever a member sends, the node goes on.
-func TestHostilePeers(t *testing.T) {
-	c, keys := newCast(), testKeys(t)
-	a := member(t, c, keys)
-	hello := frame{op: opHello, id: "x:1~1", kind: a.Address()}
-	unknown := frame{op: opCall, req: 7, kind: "player", id: "x", typ: "castellan.Unknown", body: []byte{1, 2, 3}}
-	nobody := frame{op: opCall, req: 8, kind: "nobody", id: "x"}
-	nobody.carry(wrapperspb.String(""))
-	broken := frame{op: opCall, req: 9, kind: "player", id: "x", typ: "google.protobuf.StringValue", body: []byte{0xff}}
-	for name, sent := range map[string][]byte{
-		"nothing":        nil,
-		"noise":          []byte("GET / HTTP/1.1\r\n\r\n"),
-		"no hello":       unknown.append(nil),
-		"a huge frame":   append(hello.append(nil), 0xff, 0xff, 0xff, 0xff),
-		"a broken frame": append(hello.append(nil), 0, 0, 0, 2, 0xff, 0xff),
-		"unknown things": broken.append(nobody.append(unknown.append(hello.append(nil)))),
-		"another node":   (&frame{op: opHello, id: "x", kind: "y"}).append(nil),
-		"wild numbers":   (&frame{op: 99, req: 1 << 63, code: 1 << 60}).append(hello.append(nil)),
-		"empty names":    (&frame{op: opRelease}).append((&frame{op: opPost}).append((&frame{op: opTell}).append(hello.append(nil)))),
-	} {
-		for _, secured := range []bool{true, false} {
-			var conn net.Conn
-			var err error
-			if secured {
-				conn, err = a.membership.dial(t.Context(), a.membership.o.ActorAddr)
-			} else {
-				conn, err = net.Dial("tcp", a.membership.o.ActorAddr)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			conn.Write(sent)
-			if name == "unknown things" && secured {
-				for range 4 { // hello, and three refusals
-					f, _, err := readFrame(conn, nil)
-					if err != nil || f.op == opAnswer && f.code != codeKind {
-						t.Errorf("%+v, %v", f, err)
-					}
-				}
-			}
-			conn.Close()
-		}
-		if got, err := tell(t.Context(), a, "x", ""); err != nil || got != a.Address() {
-			t.Fatalf("after %s: %s, %v", name, got, err)
-		}
-	}
-}
-
-// BenchmarkCallAcross is a call that another node answers, 128 at a time.
-func BenchmarkCallAcross(b *testing.B) {
-	c := newCast()
-	var ns []*Node
-	for range 2 {
-		o := Options{GossipAddr: porttest.Free(b), ActorAddr: porttest.Free(b), Log: quietly()}
-		for _, n := range ns {
-			o.Join = append(o.Join, n.membership.o.GossipAddr)
-		}
-		n, err := New(o)
-		if err != nil {
-			b.Fatal(err)
-		}
-		n.Register(Kind{Name: "player", New: func() Behaviour { return &player{c: c} }})
-		if err := n.Start(); err != nil {
-			b.Fatal(err)
-		}
-		defer n.Stop(context.Background())
-		ns = append(ns, n)
-	}
-	together(b, ns...)
-	var ids []string
-	for i := 0; len(ids) < 1024; i++ {
-		if id := fmt.Sprint("id-", i); ns[1].membership.owns(identity{"player", id}) {
-			ids = append(ids, id)
-		}
-	}
-	msg := wrapperspb.String("")
-	b.ReportAllocs()
-	b.SetParallelism(64)
-	b.ResetTimer()
-	b.RunParallel(func(pb *testing.PB) {
-		for i := 0; pb.Next(); i++ {
-			if _, err := ns[0].Call(context.Background(), "player", ids[i&1023], msg); err != nil {
-				b.Error(err)
-				return
-			}
-		}
-	})
 }

@@ -130,7 +130,8 @@ func TestNoActivationMeetsAReservedName(t *testing.T) {
 	for i := range 64 * 64 * 64 / 4 {
 		n.Tell("counter", fmt.Sprint(i), wrapperspb.String("leave"))
 	}
-	if got, err := n.Call(t.Context(), "counter", "last", wrapperspb.String("")); err != nil || got.(*wrapperspb.Int64Value).Value != 1 {
+	got, err := n.Call(t.Context(), "counter", "last", wrapperspb.String(""))
+	if err != nil || got.(*wrapperspb.Int64Value).Value != 1 {
 		t.Errorf("%v, %v", got, err)
 	}
 }
@@ -187,7 +188,8 @@ func TestAdmission(t *testing.T) {
 		t.Errorf("%d callers were turned away, want at least 50", busy.Load())
 	}
 	n.Tell("stuck", "b", wrapperspb.String(""))
-	if got, want := n.Loads()["stuck"], (Load{Active: 2, Activated: 2, Waiting: maxWaiting + 1, Deepest: maxWaiting}); got != want {
+	want := Load{Active: 2, Activated: 2, Waiting: maxWaiting + 1, Deepest: maxWaiting}
+	if got := n.Loads()["stuck"]; got != want {
 		t.Errorf("a load of %+v, want %+v", got, want)
 	}
 }

@@ -159,7 +159,9 @@ func TestMembersThatAreBack(t *testing.T) {
 	}
 	epoch := a.membership.epoch.Load()
 	gossip(a, true, other)
-	until(t, "it is back", func() bool { return len(a.membership.ring.Load().seats) == 2 && a.membership.epoch.Load() > epoch })
+	until(t, "it is back", func() bool {
+		return len(a.membership.ring.Load().seats) == 2 && a.membership.epoch.Load() > epoch
+	})
 	left := map[string]int{}
 	until(t, "what moved, and what stands in rows, has gone", func() bool {
 		clear(left)

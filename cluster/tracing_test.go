@@ -82,7 +82,8 @@ func TestCallsAreFollowed(t *testing.T) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, want := range []string{"call teller StringValue here", "handle teller StringValue here", "handled", "answered", "call teller StringValue ", "crashed", "failed"} {
+	for _, want := range []string{"call teller StringValue here", "handle teller StringValue here", "handled",
+		"answered", "call teller StringValue ", "crashed", "failed"} {
 		if !slices.Contains(f.notes, want) {
 			t.Errorf("no %q in %q", want, f.notes)
 		}

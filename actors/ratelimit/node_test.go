@@ -25,7 +25,8 @@ type member struct {
 func join(t testing.TB, seeds ...string) (m member, gossip string) {
 	t.Helper()
 	gossip = porttest.Free(t)
-	n, err := cluster.New(cluster.Options{GossipAddr: gossip, ActorAddr: porttest.Free(t), Join: seeds, Log: slog.New(slog.DiscardHandler)})
+	n, err := cluster.New(cluster.Options{GossipAddr: gossip, ActorAddr: porttest.Free(t), Join: seeds,
+		Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +75,8 @@ func TestMembersOfACluster(t *testing.T) {
 		work.Go(func() {
 			for k := i; ctx.Err() == nil; k++ {
 				to := (*targets.Load())[k%len(*targets.Load())]
-				ok, err := to.Allow(ctx, []domain.Demand{{Key: domain.Key{Rule: "r", Name: fmt.Sprint(k % keys)}, Limit: limit, Period: 10 * time.Minute}}, make([]domain.Standing, 1))
+				ok, err := to.Allow(ctx, []domain.Demand{{Key: domain.Key{Rule: "r", Name: fmt.Sprint(k % keys)},
+					Limit: limit, Period: 10 * time.Minute}}, make([]domain.Standing, 1))
 				if err != nil {
 					t.Error(err)
 				} else if ok {
@@ -127,7 +129,7 @@ func BenchmarkRemote(b *testing.B) {
 	}
 }
 
-// BenchmarkOwned is a decision of this node that a third one is told of.
+// BenchmarkOwned is a decision of this node that its replica confirms.
 func BenchmarkOwned(b *testing.B) {
 	for _, callers := range []int{1, 16, 128} {
 		b.Run(fmt.Sprint(callers), func(b *testing.B) { benchmark(b, callers, 3, true) })

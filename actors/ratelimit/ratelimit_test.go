@@ -158,7 +158,8 @@ func TestExact(t *testing.T) {
 				for k, n := range tr.admitted {
 					if n > limit {
 						p := fmt.Sprint((ratelimit.Key{Rule: "r", Name: k}).Partition())
-						t.Log(k, n, "p", p, "four", place([]string{"a", "b", "c", "d"}, p)[:3], "three", place(three, p)[:3], "two", place([]string{"a", "b"}, p)[:2])
+						t.Log(k, n, "p", p, "four", place([]string{"a", "b", "c", "d"}, p)[:3],
+							"three", place(three, p)[:3], "two", place([]string{"a", "b"}, p)[:2])
 					}
 				}
 				var all Stats
@@ -189,7 +190,8 @@ func TestAllOrNothingAcrossOwners(t *testing.T) {
 		// Ten keys with room, and one narrow key that stops everybody.
 		admitted := 0
 		for i := range 300 {
-			demands := []ratelimit.Demand{demand("narrow", "x", 40), demand("wide", fmt.Sprint(i%10), 100), demand("land", "TR", 1000)}
+			demands := []ratelimit.Demand{demand("narrow", "x", 40), demand("wide", fmt.Sprint(i%10), 100),
+				demand("land", "TR", 1000)}
 			ok, err := w.nodes[three[i%3]].Allow(t.Context(), demands, make([]ratelimit.Standing, 3))
 			if err != nil {
 				t.Fatal(err)
@@ -204,7 +206,8 @@ func TestAllOrNothingAcrossOwners(t *testing.T) {
 		}
 		for _, id := range three {
 			stands := make([]ratelimit.Standing, 2)
-			if err := w.nodes[id].Look(t.Context(), []ratelimit.Demand{demand("land", "TR", 1000), demand("wide", "3", 100)}, stands); err != nil {
+			demands := []ratelimit.Demand{demand("land", "TR", 1000), demand("wide", "3", 100)}
+			if err := w.nodes[id].Look(t.Context(), demands, stands); err != nil {
 				t.Fatal(err)
 			}
 			if stands[0].Used != 40 || stands[1].Used != 4 {
@@ -276,7 +279,8 @@ func TestRefusalsAreRemembered(t *testing.T) {
 					t.Error("over the limit")
 				}
 			}
-			if after := n.Stats(); after.Asked != before.Asked || after.Here != before.Here || after.Cached != before.Cached+100 {
+			after := n.Stats()
+			if after.Asked != before.Asked || after.Here != before.Here || after.Cached != before.Cached+100 {
 				t.Errorf("asked again: %+v, %+v", before, after)
 			}
 			if stands[0].Used != 2 || stands[0].Retry <= 59*int64(time.Second) {

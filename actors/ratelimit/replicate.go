@@ -201,7 +201,8 @@ func (l *Limiter) superseded(p int, by string, updates []*update) {
 		// An answer to updates of an earlier term says nothing of what the replica
 		// knows now: this node has taken that over since.
 		now := termOf(part.number)
-		if part.phase == owning && slices.ContainsFunc(updates, func(x *update) bool { return x.part == p && x.term() == now }) {
+		ofNow := func(x *update) bool { return x.part == p && x.term() == now }
+		if part.phase == owning && slices.ContainsFunc(updates, ofNow) {
 			part.stop()
 			part.pullFrom = by
 		}

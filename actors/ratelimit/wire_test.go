@@ -13,7 +13,8 @@ import (
 )
 
 func FuzzKey(f *testing.F) {
-	for _, k := range []ratelimit.Key{{Rule: "login-ip", IP: netip.MustParseAddr("192.0.2.1")}, {Rule: "r", IP: netip.MustParseAddr("2001:db8::")}, {Rule: "u", Name: "9f1c"}, {Name: "TR"}} {
+	for _, k := range []ratelimit.Key{{Rule: "login-ip", IP: netip.MustParseAddr("192.0.2.1")},
+		{Rule: "r", IP: netip.MustParseAddr("2001:db8::")}, {Rule: "u", Name: "9f1c"}, {Name: "TR"}} {
 		f.Add(appendKey(nil, k))
 	}
 	f.Add([]byte{})
@@ -42,11 +43,16 @@ func FuzzPeer(f *testing.F) {
 		}
 		f.Add(append([]byte{kind}, b...))
 	}
-	seed('a', &pb.RateAsk{Keys: [][]byte{text, text}, Limits: []int64{3, 5}, Periods: []int64{1e9, 1e9}, Instants: []int64{0, 7}, Sizes: []uint32{1, 1}, Modes: []uint32{0, 3}})
-	seed('a', &pb.RateAsk{Keys: [][]byte{text}, Limits: []int64{-1}, Periods: []int64{0}, Instants: []int64{0}, Sizes: []uint32{1}, Modes: []uint32{2}})
+	seed('a', &pb.RateAsk{Keys: [][]byte{text, text}, Limits: []int64{3, 5}, Periods: []int64{1e9, 1e9},
+		Instants: []int64{0, 7}, Sizes: []uint32{1, 1}, Modes: []uint32{0, 3}})
+	seed('a', &pb.RateAsk{Keys: [][]byte{text}, Limits: []int64{-1}, Periods: []int64{0}, Instants: []int64{0},
+		Sizes: []uint32{1}, Modes: []uint32{2}})
 	seed('a', &pb.RateAsk{Sizes: []uint32{1 << 31, 1 << 31}, Modes: []uint32{0, 0}})
-	seed('c', &pb.RateCopy{Parts: []uint32{part}, Numbers: []uint64{1}, Keys: [][]byte{text}, Limits: []int64{3}, Periods: []int64{1e9}, Taken: []bool{true}})
-	seed('c', &pb.RateCopy{States: []*pb.RateState{{Part: part, Number: 9, Keys: [][]byte{text}, Periods: []int64{1e12}, Coarse: []bool{false}, Runs: []uint32{1}, Ages: []uint64{1 << 63}, Counts: []uint64{1 << 62}}}})
+	seed('c', &pb.RateCopy{Parts: []uint32{part}, Numbers: []uint64{1}, Keys: [][]byte{text}, Limits: []int64{3},
+		Periods: []int64{1e9}, Taken: []bool{true}})
+	seed('c', &pb.RateCopy{States: []*pb.RateState{{Part: part, Number: 9, Keys: [][]byte{text},
+		Periods: []int64{1e12}, Coarse: []bool{false}, Runs: []uint32{1}, Ages: []uint64{1 << 63},
+		Counts: []uint64{1 << 62}}}})
 	seed('c', &pb.RateCopy{States: []*pb.RateState{{Part: 1 << 30, Was: 1}, {Part: part, Runs: []uint32{1 << 31}}}})
 	seed('p', &pb.RatePull{Part: part, After: text, Back: true})
 	seed('p', &pb.RatePull{Part: 1 << 20})
@@ -80,7 +86,8 @@ func FuzzPeer(f *testing.F) {
 		}
 		n.table.WithPartition(int(part), func(p *ratelimit.Partition) {
 			if w := p.Get(key); w != nil {
-				if s := w.Look(n.table.Instant(), ratelimit.Quota{Limit: 1, Period: int64(time.Hour)}); s.Used < 0 || s.Retry > 2*int64(time.Hour) {
+				s := w.Look(n.table.Instant(), ratelimit.Quota{Limit: 1, Period: int64(time.Hour)})
+				if s.Used < 0 || s.Retry > 2*int64(time.Hour) {
 					t.Errorf("%+v", s)
 				}
 			}
@@ -128,7 +135,8 @@ func TestChunks(t *testing.T) {
 	}
 	b.table.WithPartition(7, func(p *ratelimit.Partition) {
 		for _, k := range keys {
-			if w := p.Get(k); w == nil || w.Look(b.table.Instant(), ratelimit.Quota{Limit: 200, Period: int64(time.Hour)}).Used != 100 {
+			quota := ratelimit.Quota{Limit: 200, Period: int64(time.Hour)}
+			if w := p.Get(k); w == nil || w.Look(b.table.Instant(), quota).Used != 100 {
 				t.Fatalf("%v did not arrive", k)
 			}
 		}

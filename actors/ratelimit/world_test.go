@@ -61,7 +61,8 @@ func newWorld(t *testing.T) *world {
 // start adds nodes that nobody else knows of, each alone.
 func (w *world) start(ids ...string) {
 	for _, id := range ids {
-		n := &node{w: w, id: id, view: []string{id}, seen: map[string]bool{}, born: time.Now(), serve: map[string]cluster.Receiver{}, links: map[string]chan func(){}, dead: make(chan struct{})}
+		n := &node{w: w, id: id, view: []string{id}, seen: map[string]bool{}, born: time.Now(),
+			serve: map[string]cluster.Receiver{}, links: map[string]chan func(){}, dead: make(chan struct{})}
 		w.mu.Lock()
 		w.nodes[id] = n
 		w.mu.Unlock()
@@ -281,7 +282,8 @@ func (w *world) node(id string) *node {
 	return w.nodes[id]
 }
 
-func (n *node) Ask(ctx context.Context, within time.Duration, to, name string, question proto.Message) (proto.Message, error) {
+func (n *node) Ask(ctx context.Context, within time.Duration, to, name string,
+	question proto.Message) (proto.Message, error) {
 	there := n.w.node(to)
 	if there == nil {
 		return nil, cluster.ErrLost

@@ -45,7 +45,8 @@ func TestRoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &board{}
 		node := func(port string) *witness {
-			n, err := cluster.New(cluster.Options{GossipAddr: "127.0.0.1:1" + port, ActorAddr: "127.0.0.1:2" + port, Log: slog.New(slog.DiscardHandler)})
+			n, err := cluster.New(cluster.Options{GossipAddr: "127.0.0.1:1" + port, ActorAddr: "127.0.0.1:2" + port,
+				Log: slog.New(slog.DiscardHandler)})
 			if err != nil {
 				t.Fatal(err)
 			}

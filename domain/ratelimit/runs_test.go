@@ -42,7 +42,8 @@ func TestForget(t *testing.T) {
 // never lets in more.
 func TestRuns(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	for _, rule := range []ratelimit.Quota{{Limit: 7, Period: 1000}, {Limit: ratelimit.MaxExact, Period: 50_000}, {Limit: 20_000, Period: 100_000}} {
+	for _, rule := range []ratelimit.Quota{{Limit: 7, Period: 1000}, {Limit: ratelimit.MaxExact, Period: 50_000},
+		{Limit: 20_000, Period: 100_000}} {
 		var w ratelimit.Window
 		now := int64(0)
 		for range 30_000 {

@@ -9,7 +9,8 @@ import (
 	"castellan/domain/ratelimit"
 )
 
-var decisions = flag.Int("decisions", 300_000, "how many decisions are compared with the oracle; 10000000 in a long run")
+var decisions = flag.Int("decisions", 300_000,
+	"how many decisions are compared with the oracle; 10000000 in a long run")
 
 // oracle remembers every admission for ever and counts them one by one.
 type oracle struct{ admitted []int64 }
@@ -39,7 +40,8 @@ func TestTable(t *testing.T) {
 		at    int64
 		admit bool
 		retry int64
-	}{{0, true, 0}, {500, true, 0}, {1000, true, 0}, {1500, false, 500}, {2001, true, 0}, {2100, false, 400}, {2501, true, 0}} {
+	}{{0, true, 0}, {500, true, 0}, {1000, true, 0}, {1500, false, 500}, {2001, true, 0}, {2100, false, 400},
+		{2501, true, 0}} {
 		s := w.Look(row.at, r)
 		if (s.Retry == 0) != row.admit || s.Retry != row.retry {
 			t.Errorf("at %d: %+v", row.at, s)

@@ -1,0 +1,163 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"castellan/internal/porttest"
+)
+
+func TestKeys(t *testing.T) {
+	for _, addr := range []string{"192.0.2.1:7946", "0.0.0.0:7946", ":7946"} {
+		if _, err := New(Options{GossipAddr: addr, ActorAddr: "127.0.0.1:7947", Log: quietly()}); err == nil {
+			t.Errorf("%s without keys was accepted", addr)
+		}
+	}
+	open := Options{GossipAddr: "127.0.0.1:7946", ActorAddr: "192.0.2.1:7947", Log: quietly()}
+	if _, err := New(open); !errors.Is(err, ErrKeys) {
+		t.Errorf("actors beyond loopback without keys: %v", err)
+	}
+	dir := t.TempDir()
+	first, second := filepath.Join(dir, "first"), filepath.Join(dir, "second")
+	if err := errors.Join(InitKeys(first), NodeKeys(first, second)); err != nil {
+		t.Fatal(err)
+	}
+	if err := InitKeys(first); err == nil || !strings.Contains(err.Error(), "already") {
+		t.Errorf("a folder with keys: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(second, caKey)); !errors.Is(err, os.ErrNotExist) {
+		t.Error("a node has the authority's key")
+	}
+	for _, d := range []string{first, second} {
+		files, err := os.ReadDir(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			if i, err := f.Info(); err != nil || i.Mode().Perm() != 0o600 {
+				t.Errorf("%s: %v, %v", f.Name(), i.Mode(), err)
+			}
+		}
+	}
+	one, err := LoadKeys(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := LoadKeys(second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newCast()
+	a := member(t, c, one)
+	b := member(t, c, other, a)
+	together(t, a, b)
+	// Neither the gossip nor the links of another cluster get in.
+	stranger := member(t, c, testKeys(t), a)
+	time.Sleep(300 * time.Millisecond)
+	if len(stranger.membership.ring.Load().seats) != 1 || len(a.membership.ring.Load().seats) != 2 {
+		t.Error("a node with other keys is a member")
+	}
+	if conn, err := stranger.membership.dial(t.Context(), a.membership.o.ActorAddr); err == nil {
+		conn.Close()
+		t.Error("a link with the certificate of another cluster")
+	}
+}
+
+// Whatever connects, and whatever a member sends, the node goes on.
+func TestHostilePeers(t *testing.T) {
+	c, keys := newCast(), testKeys(t)
+	a := member(t, c, keys)
+	hello := frame{op: opHello, id: "x:1~1", kind: a.Address()}
+	unknown := frame{op: opCall, req: 7, kind: "player", id: "x", typ: "castellan.Unknown", body: []byte{1, 2, 3}}
+	nobody := frame{op: opCall, req: 8, kind: "nobody", id: "x"}
+	nobody.carry(wrapperspb.String(""))
+	broken := frame{op: opCall, req: 9, kind: "player", id: "x", typ: "google.protobuf.StringValue", body: []byte{0xff}}
+	for name, sent := range map[string][]byte{
+		"nothing":        nil,
+		"noise":          []byte("GET / HTTP/1.1\r\n\r\n"),
+		"no hello":       unknown.append(nil),
+		"a huge frame":   append(hello.append(nil), 0xff, 0xff, 0xff, 0xff),
+		"a broken frame": append(hello.append(nil), 0, 0, 0, 2, 0xff, 0xff),
+		"unknown things": broken.append(nobody.append(unknown.append(hello.append(nil)))),
+		"another node":   (&frame{op: opHello, id: "x", kind: "y"}).append(nil),
+		"wild numbers":   (&frame{op: 99, req: 1 << 63, code: 1 << 60}).append(hello.append(nil)),
+		"empty names": (&frame{op: opRelease}).append(
+			(&frame{op: opPost}).append((&frame{op: opTell}).append(hello.append(nil)))),
+	} {
+		for _, secured := range []bool{true, false} {
+			var conn net.Conn
+			var err error
+			if secured {
+				conn, err = a.membership.dial(t.Context(), a.membership.o.ActorAddr)
+			} else {
+				conn, err = net.Dial("tcp", a.membership.o.ActorAddr)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			conn.Write(sent)
+			if name == "unknown things" && secured {
+				for range 4 { // hello, and three refusals
+					f, _, err := readFrame(conn, nil)
+					if err != nil || f.op == opAnswer && f.code != codeKind {
+						t.Errorf("%+v, %v", f, err)
+					}
+				}
+			}
+			conn.Close()
+		}
+		if got, err := tell(t.Context(), a, "x", ""); err != nil || got != a.Address() {
+			t.Fatalf("after %s: %s, %v", name, got, err)
+		}
+	}
+}
+
+// BenchmarkCallAcross is a call that another node answers, 128 at a time.
+func BenchmarkCallAcross(b *testing.B) {
+	c := newCast()
+	var ns []*Node
+	for range 2 {
+		o := Options{GossipAddr: porttest.Free(b), ActorAddr: porttest.Free(b), Log: quietly()}
+		for _, n := range ns {
+			o.Join = append(o.Join, n.membership.o.GossipAddr)
+		}
+		n, err := New(o)
+		if err != nil {
+			b.Fatal(err)
+		}
+		n.Register(Kind{Name: "player", New: func() Behaviour { return &player{c: c} }})
+		if err := n.Start(); err != nil {
+			b.Fatal(err)
+		}
+		defer n.Stop(context.Background())
+		ns = append(ns, n)
+	}
+	together(b, ns...)
+	var ids []string
+	for i := 0; len(ids) < 1024; i++ {
+		if id := fmt.Sprint("id-", i); ns[1].membership.owns(identity{"player", id}) {
+			ids = append(ids, id)
+		}
+	}
+	msg := wrapperspb.String("")
+	b.ReportAllocs()
+	b.SetParallelism(64)
+	b.ResetTimer()
+	b.RunParallel(func(pb *testing.PB) {
+		for i := 0; pb.Next(); i++ {
+			if _, err := ns[0].Call(context.Background(), "player", ids[i&1023], msg); err != nil {
+				b.Error(err)
+				return
+			}
+		}
+	})
+}
