@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"castellan/domain/storetest"
 	httpapi "castellan/http"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -15,10 +16,10 @@ import (
 func published(t *testing.T, server string) *openapi3.T {
 	t.Helper()
 	text, err := httpapi.OpenAPI("1", server)
-	must(t, err)
+	storetest.Must(t, err)
 	doc, err := openapi3.NewLoader().LoadFromData(text)
-	must(t, err)
-	must(t, doc.Validate(t.Context()))
+	storetest.Must(t, err)
+	storetest.Must(t, doc.Validate(t.Context()))
 	return doc
 }
 

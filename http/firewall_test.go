@@ -11,6 +11,7 @@ import (
 
 	"castellan/domain/fault"
 	"castellan/domain/firewall"
+	"castellan/domain/storetest"
 	httpapi "castellan/http"
 	"castellan/http/edge"
 	"castellan/http/rest"
@@ -40,7 +41,7 @@ func TestEverythingIsBehindTheFirewall(t *testing.T) {
 			judged = append(judged, key)
 			return fault.New(fault.AccessDenied, "denied")
 		}}, endpoints)
-	must(t, err)
+	storetest.Must(t, err)
 	system.Mount(s, system.Options{Ready: func(context.Context) error { return nil }, Draining: func() bool { return false }, OpenAPI: func() []byte { return nil }})
 	socket.Mount(s, socket.Options{})
 	var keys []string
@@ -61,7 +62,7 @@ func TestEverythingIsBehindTheFirewall(t *testing.T) {
 		for _, method := range methods {
 			judged = nil
 			res, err := s.App.Test(httptest.NewRequest(method, path+"?a=b", nil), -1)
-			must(t, err)
+			storetest.Must(t, err)
 			if res.Body.Close(); res.StatusCode != 403 || len(judged) != 1 || judged[0] != key {
 				t.Errorf("%s %s: %d, judged as %q, want %q", method, path, res.StatusCode, judged, key)
 			}
@@ -70,7 +71,7 @@ func TestEverythingIsBehindTheFirewall(t *testing.T) {
 	for _, path := range []string{"/health/live", "/health/ready"} {
 		judged = nil
 		res, err := s.App.Test(httptest.NewRequest("GET", path, nil), -1)
-		must(t, err)
+		storetest.Must(t, err)
 		if res.Body.Close(); res.StatusCode != 200 || len(judged) > 0 {
 			t.Errorf("%s: %d, judged as %q", path, res.StatusCode, judged)
 		}

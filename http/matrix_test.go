@@ -8,7 +8,9 @@ import (
 	"castellan/domain/audit"
 	"castellan/domain/fault"
 	"castellan/domain/resource"
+	"castellan/domain/storetest"
 	httpapi "castellan/http"
+	"castellan/http/apitest"
 	"castellan/http/rest"
 )
 
@@ -89,7 +91,7 @@ func (s *service) ask(e rest.Endpoint, headers ...string) string {
 	s.t.Helper()
 	path := strings.NewReplacer("{", "", "}", "").Replace(e.Path)
 	status, answer, _ := s.send(e.Method+" "+path, "not json", append(headers, "content-type", "text/plain")...)
-	got := code(answer)
+	got := apitest.Refusal(answer)
 	if got == string(fault.DeviceSignatureRequired) {
 		got = string(fault.Unauthenticated)
 	}
@@ -106,15 +108,15 @@ func (s *service) grantEverything() {
 	t, ctx := s.t, s.t.Context()
 	by := audit.By{UserID: s.users["root"]}
 	all, err := s.admin.Store.Resources(ctx)
-	must(t, err)
+	storetest.Must(t, err)
 	for name, p := range map[string]resource.Permission{"allowed": resource.Allow, "audited": resource.Audit, "denied": resource.Deny, "empty": resource.None} {
 		r, err := s.admin.AddRole(ctx, by, name, name)
-		must(t, err)
+		storetest.Must(t, err)
 		_, err = s.admin.Give(ctx, by, s.users[name], name)
-		must(t, err)
+		storetest.Must(t, err)
 		if name == "allowed" || name == "denied" {
 			_, err := s.admin.Give(ctx, by, s.users["torn"], name)
-			must(t, err)
+			storetest.Must(t, err)
 		}
 		if p == resource.None {
 			continue
@@ -141,16 +143,16 @@ func TestReservedStaysClosed(t *testing.T) {
 	both(t, func(t *testing.T, s *service) {
 		ctx, by := t.Context(), audit.By{UserID: s.users["root"]}
 		all, err := s.admin.Store.Resources(ctx)
-		must(t, err)
+		storetest.Must(t, err)
 		r, err := s.admin.AddRole(ctx, by, "sly", "Sly")
-		must(t, err)
+		storetest.Must(t, err)
 		for _, x := range all {
 			_, err := s.admin.Store.SetGrant(ctx, r.ID, x.ID, resource.Allow, s.admin.Changes.Now())
-			must(t, err)
+			storetest.Must(t, err)
 		}
-		must(t, s.admin.Changes.Follow(ctx, resource.GrantsKey))
+		storetest.Must(t, s.admin.Changes.Follow(ctx, resource.GrantsKey))
 		_, err = s.admin.Give(ctx, by, s.users["plain"], "sly")
-		must(t, err)
+		storetest.Must(t, err)
 		token, open := s.token("plain"), 0
 		for _, e := range httpapi.Endpoints() {
 			if e.Credential != rest.Tenant {
@@ -170,7 +172,7 @@ func TestReservedStaysClosed(t *testing.T) {
 			t.Error("nothing was open")
 		}
 		_, err = s.admin.Take(ctx, by, s.users["plain"], "sly")
-		must(t, err)
+		storetest.Must(t, err)
 		for _, e := range httpapi.Endpoints() {
 			if e.Audience == rest.Admin {
 				if got := s.ask(e, "x-auth", token); got != string(fault.Forbidden) {

@@ -13,17 +13,18 @@ import (
 	"strings"
 	"testing"
 
+	"castellan/domain/storetest"
 	"castellan/http/rest"
 )
 
 // Each phrase of each table is found again in both languages, whatever its texts are.
 func TestPhrases(t *testing.T) {
 	tables, err := filepath.Glob("*/phrases.tsv")
-	must(t, err)
+	storetest.Must(t, err)
 	found := 0
 	for _, name := range tables {
 		table, err := os.ReadFile(name)
-		must(t, err)
+		storetest.Must(t, err)
 		for _, row := range strings.Split(strings.TrimSpace(string(table)), "\n")[1:] {
 			found++
 			text := strings.Split(strings.ReplaceAll(row, "%s", "«%s»"), "\t")

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	httpapi "castellan/http"
+	"castellan/http/apitest"
 )
 
 // The registry holds the endpoint table, and the types of its methods.
@@ -75,7 +76,7 @@ func TestTypes(t *testing.T) {
 			{`{"name":"x","code":"c","status":null,"resourceContext":"UI","resourceTypeId":"x"}`, "resourceTypeId status"},
 		} {
 			_, answer, _ := s.send("POST /resource/resource-type", c.body, "x-auth", s.token("root"))
-			if got := code(answer); !sameFields(got, "INVALID_FIELD "+c.want) {
+			if got := apitest.Refusal(answer); !sameFields(got, "INVALID_FIELD "+c.want) {
 				t.Errorf("%s: %s, want %s", c.body, got, c.want)
 			}
 		}

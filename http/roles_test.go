@@ -9,7 +9,9 @@ import (
 
 	"castellan/domain/audit"
 	"castellan/domain/fault"
+	"castellan/domain/storetest"
 	"castellan/domain/user"
+	"castellan/http/apitest"
 )
 
 func TestRoles(t *testing.T) {
@@ -109,7 +111,7 @@ func TestLastAdministrator(t *testing.T) {
 			return `{"data":{"userId":"` + s.users[name] + `","roleCode":"admin","createdAt":"<time>"}}`
 		}
 		s.wants("POST /admin/user-roles", body("plain"), 200, ok("plain"))
-		must(t, s.db.Commit(t.Context(), user.SetStatus{UserID: s.users["plain"], Status: user.Blocked}))
+		storetest.Must(t, s.db.Commit(t.Context(), user.SetStatus{UserID: s.users["plain"], Status: user.Blocked}))
 		s.wants("DELETE /admin/user-roles", body("root"), 409, "INVALID_STATE") // the other one cannot log in
 		s.wants("DELETE /admin/user-roles", body("plain"), 200, ok("plain"))
 
@@ -147,7 +149,7 @@ func (s *service) raceForAdmin(by audit.By, admins []string) {
 		got[c]++
 	}
 	held, err := s.admin.Accounts.Holders(t.Context())
-	must(t, err)
+	storetest.Must(t, err)
 	if len(held["admin"]) != 1 || got[""] != len(admins)-1 || got[fault.InvalidState] != 1 {
 		t.Errorf("%d administrators are left after %v", len(held["admin"]), got)
 	}
@@ -170,7 +172,7 @@ func TestPermissions(t *testing.T) {
 		may := func(want string) {
 			t.Helper()
 			_, answer, _ := s.send("GET /admin/system/mfa/methods", "not json", "x-auth", token, "content-type", "text/plain")
-			if got := code(answer); got != want {
+			if got := apitest.Refusal(answer); got != want {
 				t.Errorf("the holder is answered %s, want %s", got, want)
 			}
 		}
@@ -208,7 +210,7 @@ func TestPermissions(t *testing.T) {
 		sessions := s.registered("GET /auth/sessions")
 		_, answer, _ := s.send("POST "+path, body(everybody, sessions, "DENY"), "x-auth", s.token("root"))
 		for name, want := range map[string]string{"plain": "FORBIDDEN", "empty": "FORBIDDEN", "root": passed} {
-			if _, got, _ := s.send("GET /auth/sessions", "not json", "x-auth", s.token(name), "content-type", "text/plain"); code(got) != want {
+			if _, got, _ := s.send("GET /auth/sessions", "not json", "x-auth", s.token(name), "content-type", "text/plain"); apitest.Refusal(got) != want {
 				t.Errorf("%s at what is denied to users: %s after %s", name, got, answer)
 			}
 		}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http/httptest"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -20,16 +19,17 @@ import (
 	"castellan/domain/id"
 	"castellan/domain/keyring/keyringtest"
 	"castellan/domain/resource"
+	"castellan/domain/storetest"
 	"castellan/domain/token"
 	"castellan/domain/user"
 	httpapi "castellan/http"
+	"castellan/http/apitest"
 	"castellan/http/edge"
 	"castellan/http/guard"
 	httpresource "castellan/http/resource"
 	"castellan/http/rest"
 	"castellan/http/role"
 	"castellan/internal/apidoc"
-	"castellan/internal/pgtest"
 	"castellan/persistence"
 )
 
@@ -48,31 +48,14 @@ type service struct {
 // both runs a test on a fresh installation on each database.
 func both(t *testing.T, test func(t *testing.T, s *service)) {
 	t.Helper()
-	for name, dsn := range map[string]func() string{
-		"sqlite":   func() string { return "sqlite:" + filepath.Join(t.TempDir(), "test.db") },
-		"postgres": func() string { return pgtest.DSN(t) },
-	} {
-		t.Run(name, func(t *testing.T) { test(t, open(t, dsn())) })
-	}
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) { test(t, serve(t, db)) })
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func open(t *testing.T, dsn string) *service {
+func serve(t *testing.T, db *persistence.DB) *service {
 	t.Helper()
 	ctx := t.Context()
-	db, err := persistence.Open(ctx, dsn, persistence.Options{})
-	must(t, err)
-	t.Cleanup(func() { must(t, db.Close()) })
-	must(t, db.Exclusive(ctx, func(ctx context.Context) error { _, err := db.Migrate(ctx); return err }))
-	db.Start([]byte("audit key of the test"), "test")
 	store, users := persistence.NewResources(db), persistence.NewUsers(db)
-	must(t, db.InTx(ctx, func(ctx context.Context) error { return resource.Sync(ctx, store, httpapi.Table(), time.Now()) }))
+	storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error { return resource.Sync(ctx, store, httpapi.Table(), time.Now()) }))
 	live := resource.NewLive(store, users)
 	admin := &resource.Admin{Store: store, Accounts: users, Table: httpapi.Table(),
 		Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.Roles, Lock: store.Lock, Follow: live.Follow}}
@@ -83,18 +66,19 @@ func open(t *testing.T, dsn string) *service {
 		if name == "root" {
 			u.Roles = []string{user.RoleAdmin}
 		}
-		must(t, db.Commit(ctx, user.Add{User: u}))
+		storetest.Must(t, db.Commit(ctx, user.Add{User: u}))
 		s.users[name] = u.ID
 	}
-	must(t, live.Reload(ctx))
+	storetest.Must(t, live.Reload(ctx))
 	ring := keyringtest.Ring(t, nil)
 	s.tokens = token.NewIssuer(ring, "castellan", "default", time.Now, 100)
 	devices := &device.Service{Store: persistence.NewDevices(db), Users: users, Commit: db, Ring: ring, Audience: "https://id.example.com", Now: time.Now, Log: slog.Default()}
 	guards := guard.Guards{Tokens: s.tokens, Devices: devices, Tenant: "default", Judge: live.Judge, Feed: &changetest.Feed{}, Live: func(string, string, int64) bool { return true }}
+	var err error
 	s.srv, err = edge.New(edge.Options{Guards: guards.Table(), Authorize: guards.Authorize, ActsAsAdmin: guards.ActsAsAdmin,
 		Starter: guard.Starter{}, Idempotency: &guard.Idempotent{}, Verify: func(context.Context, rest.Caller, *rest.Endpoint, any) error { return nil }},
 		httpapi.Endpoints(httpresource.Group{Admin: admin}, role.Group{Admin: admin}))
-	must(t, err)
+	storetest.Must(t, err)
 	return s
 }
 
@@ -107,7 +91,7 @@ func (s *service) token(name string) string {
 	now := time.Now()
 	raw, err := s.tokens.Sign(token.Claims{Class: token.XAuth, ID: id.New(now), Subject: s.users[name], SessionID: "s1", SV: 1, AuthTime: now, IssuedAt: now, ExpiresAt: now.Add(time.Hour),
 		Roles: []string{"user", "admin"}})
-	must(s.t, err)
+	storetest.Must(s.t, err)
 	return raw
 }
 
@@ -125,26 +109,11 @@ func (s *service) send(line, body string, headers ...string) (status int, answer
 		}
 	}
 	res, err := apidoc.Test(s.srv.App, r)
-	must(s.t, err)
+	storetest.Must(s.t, err)
 	defer res.Body.Close()
 	b, err := io.ReadAll(res.Body)
-	must(s.t, err)
+	storetest.Must(s.t, err)
 	return res.StatusCode, string(b), res.Header.Get("Link") + res.Header.Get("X-Total-Count")
-}
-
-// code is the refusal in an answer, with its fields.
-func code(answer string) string {
-	var p struct {
-		Code   string
-		Errors []struct{ Field string }
-	}
-	if json.Unmarshal([]byte(answer), &p) != nil {
-		return answer
-	}
-	for _, e := range p.Errors {
-		p.Code += " " + e.Field
-	}
-	return p.Code
 }
 
 // wants makes a request as the administrator and checks the answer: a body for
@@ -154,7 +123,7 @@ func (s *service) wants(line, body string, status int, want string) string {
 	got, answer, _ := s.send(line, body, "x-auth", s.token("root"))
 	shown := answer
 	if got != 200 {
-		shown = code(answer)
+		shown = apitest.Refusal(answer)
 	} else {
 		shown = anyTime.ReplaceAllString(anyID.ReplaceAllString(shown, `$1<id>`), `"<time>"`)
 	}
@@ -177,7 +146,7 @@ func (s *service) made(line, body string) int64 {
 		ID   int64
 		Data struct{ ID int64 }
 	}
-	must(s.t, json.Unmarshal([]byte(answer), &x))
+	storetest.Must(s.t, json.Unmarshal([]byte(answer), &x))
 	if status != 200 || x.ID+x.Data.ID < 1 {
 		s.t.Fatalf("%s %s: %d %s", line, body, status, answer)
 	}
@@ -191,7 +160,7 @@ func (s *service) list(line string) (out []map[string]any) {
 	if status != 200 {
 		s.t.Fatalf("%s: %d %s", line, status, answer)
 	}
-	must(s.t, json.Unmarshal([]byte(answer), &out))
+	storetest.Must(s.t, json.Unmarshal([]byte(answer), &out))
 	return out
 }
 
@@ -199,7 +168,7 @@ func (s *service) list(line string) (out []map[string]any) {
 func (s *service) registered(code string) int64 {
 	s.t.Helper()
 	all, err := s.admin.Store.Resources(s.t.Context())
-	must(s.t, err)
+	storetest.Must(s.t, err)
 	for _, r := range all {
 		if r.Code == code {
 			return r.ID

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/storetest"
 	httpaddressbook "castellan/http/addressbook"
 	"castellan/http/rest"
 )
@@ -34,7 +35,7 @@ func TestShapes(t *testing.T) {
 			t.Errorf("the id %q", first)
 		}
 		cur, net, err := s.books.Currencies.Catalog().Withdrawal("USDT", "TRX")
-		must(t, err)
+		storetest.Must(t, err)
 		record := func(name, address string) string {
 			return fmt.Sprintf(`{"id":"%s","name":"%s","address":"%s","currencyId":%d,"networkId":%d,"currencyCode":"USDT","networkCode":"TRX"}`, first, name, address, cur.ID, net.ID)
 		}
@@ -329,7 +330,7 @@ func TestWaitingTime(t *testing.T) {
 	both(t, func(t *testing.T, s *service) {
 		usable := func(answer string) string {
 			var got struct{ Data map[string]any }
-			must(t, json.Unmarshal([]byte(answer), &got))
+			storetest.Must(t, json.Unmarshal([]byte(answer), &got))
 			at, _ := got.Data["usableFrom"].(string)
 			if keys := slices.Sorted(maps.Keys(got.Data)); len(keys) != 8 {
 				t.Errorf("keys %v", keys)
@@ -345,7 +346,7 @@ func TestWaitingTime(t *testing.T) {
 		}
 		var list []struct{ ID, UsableFrom string }
 		_, all := s.as("user1", "GET", "")
-		must(t, json.Unmarshal([]byte(all), &list))
+		storetest.Must(t, json.Unmarshal([]byte(all), &list))
 		if len(list) != 2 || list[0].ID != old || list[0].UsableFrom != "2027-01-16T08:00:00.123Z" || list[1].UsableFrom != "2027-01-16T09:00:00.123Z" {
 			t.Errorf("listed %s", all)
 		}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"castellan/domain/storetest"
 )
 
 type explanation struct {
@@ -19,11 +21,11 @@ type explanation struct {
 
 func (s *service) explain(body string) (x explanation) {
 	s.t.Helper()
-	res, answer := s.send("POST /admin/system/waf/explain", body, "x-auth", "admin", "X-Forwarded-For", admins)
+	res, answer := s.Send("POST /admin/system/waf/explain", body, "x-auth", "admin", "X-Forwarded-For", admins)
 	if res.StatusCode != 200 {
 		s.t.Fatalf("%s: %d %s", body, res.StatusCode, answer)
 	}
-	must(s.t, json.Unmarshal([]byte(answer), &x))
+	storetest.Must(s.t, json.Unmarshal([]byte(answer), &x))
 	return x
 }
 
@@ -76,7 +78,7 @@ func TestExplain(t *testing.T) {
 			t.Errorf("%+v", x.Rules[0])
 		}
 		for body, field := range map[string]string{`{}`: "resource", `{"resource":"x"}`: "resource", `{"resource":"GET /a","ip":"here"}`: "ip", `{"resource":"GET /a","countryCode":"tr"}`: "countryCode"} {
-			res, answer := s.send("POST /admin/system/waf/explain", body, "x-auth", "admin", "X-Forwarded-For", admins)
+			res, answer := s.Send("POST /admin/system/waf/explain", body, "x-auth", "admin", "X-Forwarded-For", admins)
 			if res.StatusCode != 400 || !strings.Contains(answer, `"field":"`+field+`"`) {
 				t.Errorf("%s: %d %s", body, res.StatusCode, answer)
 			}

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"castellan/domain/storetest"
 )
 
 // Section 4.5 on the wire (REQ-WAF-01…07, 18, D-WAF-01, 02, 03, 09, 14, 17, 18).
@@ -46,7 +48,7 @@ func TestRules(t *testing.T) {
 			"l5": {`"targetEntities":["u1"],"targetAllEntities":null`, "false"},
 		} {
 			s.wants("POST", fmt.Sprintf(`{"appId":%q,"label":%q,"type":"whitelist","expireAt":0,"targetEntityType":"USER_ID",%s}`, label, label, c.sent), 200, "{}")
-			_, body := s.send("GET /admin/system/waf/rules?appId="+label, "", "x-auth", "admin")
+			_, body := s.Send("GET /admin/system/waf/rules?appId="+label, "", "x-auth", "admin")
 			if !strings.Contains(body, `"targetAllEntities":`+c.all) {
 				t.Errorf("%s: %s", c.sent, body)
 			}
@@ -87,7 +89,7 @@ func TestRules(t *testing.T) {
 		s.wants("GET?appId=API", "", 200, "["+zz+"]")
 		s.wants("PATCH", `{"label":"l1","period":7,"limit":8}`, 200, "{}") // unused by a whitelist, and kept
 		s.wants("PATCH", `{"label":"l1","period":null}`, 200, "{}")
-		if _, body := s.send("GET /admin/system/waf/rules?appId=l1", "", "x-auth", "admin"); !strings.Contains(body, `"period":null,"limit":8,`) {
+		if _, body := s.Send("GET /admin/system/waf/rules?appId=l1", "", "x-auth", "admin"); !strings.Contains(body, `"period":null,"limit":8,`) {
 			t.Error(body)
 		}
 		for body, want := range map[string]string{
@@ -112,10 +114,10 @@ func TestRules(t *testing.T) {
 func merge(t *testing.T, base, over string) string {
 	t.Helper()
 	m := map[string]json.RawMessage{}
-	must(t, json.Unmarshal([]byte(base), &m))
-	must(t, json.Unmarshal([]byte(over), &m))
+	storetest.Must(t, json.Unmarshal([]byte(base), &m))
+	storetest.Must(t, json.Unmarshal([]byte(over), &m))
 	b, err := json.Marshal(m)
-	must(t, err)
+	storetest.Must(t, err)
 	return string(b)
 }
 
@@ -129,7 +131,7 @@ func TestDecisions(t *testing.T) {
 		if body := fmt.Sprint(res.Header); strings.Contains(body, "black") {
 			t.Errorf("the answer names the rule: %s", body)
 		}
-		_, body := s.send(a, "", "X-Forwarded-For", tr)
+		_, body := s.Send(a, "", "X-Forwarded-For", tr)
 		if !strings.Contains(body, `"code":"ACCESS_DENIED"`) || strings.Contains(body, "black") {
 			t.Errorf("refused with %s", body)
 		}
@@ -288,7 +290,7 @@ func TestLimitIsExact(t *testing.T) {
 		for range 8 {
 			wg.Go(func() {
 				for range 25 {
-					res, _ := s.send("GET /a", "", "X-Forwarded-For", "192.0.2.1")
+					res, _ := s.Send("GET /a", "", "X-Forwarded-For", "192.0.2.1")
 					switch res.StatusCode {
 					case 200:
 						admitted.Add(1)
@@ -339,7 +341,7 @@ func TestLockout(t *testing.T) {
 		s.wants("GET", "", 200, "[]")
 		s.wants("POST", `{"label":"me",`+all+`,"force":true}`, 200, "{}")
 		s.wants("GET", "", 403, "ACCESS_DENIED")
-		res, body := s.send("PATCH /admin/system/waf/rules", `{"label":"me","status":"INACTIVE"}`, "x-auth", "admin", "X-Forwarded-For", "198.51.100.1")
+		res, body := s.Send("PATCH /admin/system/waf/rules", `{"label":"me","status":"INACTIVE"}`, "x-auth", "admin", "X-Forwarded-For", "198.51.100.1")
 		if res.StatusCode != 200 {
 			t.Errorf("from a bypassed network: %d %s", res.StatusCode, body)
 		}

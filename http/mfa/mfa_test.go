@@ -4,13 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"castellan/domain/challenge"
+	"castellan/domain/storetest"
 	httpmfa "castellan/http/mfa"
 	"castellan/http/rest"
 )
@@ -21,42 +21,42 @@ const seededMethods = `{"methodCode":"SMS","expireMs":120000,"renewStartMs":6000
 func TestMethods(t *testing.T) {
 	both(t, func(t *testing.T, s *service) {
 		// REQ-MFA-07, D-MFA-10, D-MFA-11
-		s.wants("GET methods", "", 200, "["+seededMethods+"]")
-		s.wants("GET methods?methodCode=TOTP", "", 200, `[{"methodCode":"TOTP","expireMs":0,"renewStartMs":0}]`)
-		s.wants("GET methods", `{"methodCode":"TOTP"}`, 200, `[{"methodCode":"TOTP","expireMs":0,"renewStartMs":0}]`)
-		s.wants("GET methods?methodCode=PUSH_OTP", "", 200, `[]`)
-		s.wants("GET methods?methodCode=", "", 400, "INVALID_FIELD methodCode")
-		s.wants("GET methods?methodCode=sms", "", 400, "INVALID_FIELD methodCode")
-		s.wants("GET methods?other=1", "", 200, "["+seededMethods+"]")
+		s.Wants("GET methods", "", 200, "["+seededMethods+"]")
+		s.Wants("GET methods?methodCode=TOTP", "", 200, `[{"methodCode":"TOTP","expireMs":0,"renewStartMs":0}]`)
+		s.Wants("GET methods", `{"methodCode":"TOTP"}`, 200, `[{"methodCode":"TOTP","expireMs":0,"renewStartMs":0}]`)
+		s.Wants("GET methods?methodCode=PUSH_OTP", "", 200, `[]`)
+		s.Wants("GET methods?methodCode=", "", 400, "INVALID_FIELD methodCode")
+		s.Wants("GET methods?methodCode=sms", "", 400, "INVALID_FIELD methodCode")
+		s.Wants("GET methods?other=1", "", 200, "["+seededMethods+"]")
 
 		// REQ-MFA-08, D-MFA-07, D-GEN-21
-		s.wants("POST methods", `{"methodCode":"PUSH_OTP","expireMs":90000,"renewStartMs":0}`, 200, `{"methodCode":"PUSH_OTP"}`)
-		s.wants("POST methods", `{"methodCode":"PUSH_OTP","expireMs":1,"renewStartMs":0}`, 409, "RECORD_ALREADY_EXIST")
-		s.wants("POST methods", `{"methodCode":"SMS","expireMs":120000,"renewStartMs":60000}`, 409, "RECORD_ALREADY_EXIST")
-		s.wants("POST methods", `{"methodCode":"FAX","expireMs":"5","renewStartMs":"0"}`, 200, `{"methodCode":"FAX"}`)
-		s.wants("POST methods", `{}`, 400, "INVALID_FIELD methodCode expireMs renewStartMs")
-		s.wants("POST methods", `{"methodCode":null,"expireMs":1,"renewStartMs":1}`, 400, "INVALID_FIELD methodCode")
-		s.wants("POST methods", `{"methodCode":7,"expireMs":1.5,"renewStartMs":"x"}`, 400, "INVALID_FIELD methodCode expireMs renewStartMs")
-		s.wants("POST methods", `{"methodCode":"a","expireMs":-1,"renewStartMs":-1}`, 400, "INVALID_FIELD methodCode expireMs renewStartMs")
-		s.wants("POST methods", `{"methodCode":"A1","expireMs":99999999999999999999,"renewStartMs":0}`, 400, "INVALID_FIELD expireMs")
-		s.wants("POST methods", `[]`, 400, "INVALID_FIELD")
+		s.Wants("POST methods", `{"methodCode":"PUSH_OTP","expireMs":90000,"renewStartMs":0}`, 200, `{"methodCode":"PUSH_OTP"}`)
+		s.Wants("POST methods", `{"methodCode":"PUSH_OTP","expireMs":1,"renewStartMs":0}`, 409, "RECORD_ALREADY_EXIST")
+		s.Wants("POST methods", `{"methodCode":"SMS","expireMs":120000,"renewStartMs":60000}`, 409, "RECORD_ALREADY_EXIST")
+		s.Wants("POST methods", `{"methodCode":"FAX","expireMs":"5","renewStartMs":"0"}`, 200, `{"methodCode":"FAX"}`)
+		s.Wants("POST methods", `{}`, 400, "INVALID_FIELD methodCode expireMs renewStartMs")
+		s.Wants("POST methods", `{"methodCode":null,"expireMs":1,"renewStartMs":1}`, 400, "INVALID_FIELD methodCode")
+		s.Wants("POST methods", `{"methodCode":7,"expireMs":1.5,"renewStartMs":"x"}`, 400, "INVALID_FIELD methodCode expireMs renewStartMs")
+		s.Wants("POST methods", `{"methodCode":"a","expireMs":-1,"renewStartMs":-1}`, 400, "INVALID_FIELD methodCode expireMs renewStartMs")
+		s.Wants("POST methods", `{"methodCode":"A1","expireMs":99999999999999999999,"renewStartMs":0}`, 400, "INVALID_FIELD expireMs")
+		s.Wants("POST methods", `[]`, 400, "INVALID_FIELD")
 
 		// REQ-MFA-09, D-MFA-01, D-2FA-03, D-2FA-04, D-GEN-03
-		s.wants("PATCH methods", `{"methodCode":"SMS","expireMs":600000}`, 200, `{}`)
-		s.wants("PATCH methods", `{"methodCode":"SMS","expireMs":600001}`, 400, "INVALID_FIELD expireMs")
-		s.wants("PATCH methods", `{"methodCode":"MAIL","expireMs":600001}`, 400, "INVALID_FIELD expireMs")
-		s.wants("PATCH methods", `{"methodCode":"MAIL","expireMs":0,"renewStartMs":60000}`, 200, `{}`)
-		s.wants("PATCH methods", `{"methodCode":"PUSH","expireMs":600001,"renewStartMs":null}`, 200, `{}`)
-		s.wants("PATCH methods", `{"methodCode":"TOTP","expireMs":0}`, 400, "INVALID_FIELD")
-		s.wants("PATCH methods", `{"methodCode":"TOTP"}`, 400, "INVALID_FIELD")
-		s.wants("PATCH methods", `{"methodCode":"TOTP","expireMs":null,"unknown":1}`, 400, "INVALID_FIELD")
-		s.wants("PATCH methods", `{"methodCode":"NONE","expireMs":1}`, 404, "RECORD_NOT_FOUND")
-		s.wants("PATCH methods", `{"methodCode":"NONE","expireMs":-1}`, 400, "INVALID_FIELD expireMs")
-		s.wants("PATCH methods", `{"expireMs":1}`, 400, "INVALID_FIELD methodCode")
-		s.wants("GET methods", "", 200, `[{"methodCode":"SMS","expireMs":600000,"renewStartMs":60000},{"methodCode":"MAIL","expireMs":0,"renewStartMs":60000},`+
+		s.Wants("PATCH methods", `{"methodCode":"SMS","expireMs":600000}`, 200, `{}`)
+		s.Wants("PATCH methods", `{"methodCode":"SMS","expireMs":600001}`, 400, "INVALID_FIELD expireMs")
+		s.Wants("PATCH methods", `{"methodCode":"MAIL","expireMs":600001}`, 400, "INVALID_FIELD expireMs")
+		s.Wants("PATCH methods", `{"methodCode":"MAIL","expireMs":0,"renewStartMs":60000}`, 200, `{}`)
+		s.Wants("PATCH methods", `{"methodCode":"PUSH","expireMs":600001,"renewStartMs":null}`, 200, `{}`)
+		s.Wants("PATCH methods", `{"methodCode":"TOTP","expireMs":0}`, 400, "INVALID_FIELD")
+		s.Wants("PATCH methods", `{"methodCode":"TOTP"}`, 400, "INVALID_FIELD")
+		s.Wants("PATCH methods", `{"methodCode":"TOTP","expireMs":null,"unknown":1}`, 400, "INVALID_FIELD")
+		s.Wants("PATCH methods", `{"methodCode":"NONE","expireMs":1}`, 404, "RECORD_NOT_FOUND")
+		s.Wants("PATCH methods", `{"methodCode":"NONE","expireMs":-1}`, 400, "INVALID_FIELD expireMs")
+		s.Wants("PATCH methods", `{"expireMs":1}`, 400, "INVALID_FIELD methodCode")
+		s.Wants("GET methods", "", 200, `[{"methodCode":"SMS","expireMs":600000,"renewStartMs":60000},{"methodCode":"MAIL","expireMs":0,"renewStartMs":60000},`+
 			`{"methodCode":"PUSH","expireMs":600001,"renewStartMs":0},{"methodCode":"TOTP","expireMs":0,"renewStartMs":0},`+
 			`{"methodCode":"PUSH_OTP","expireMs":90000,"renewStartMs":0},{"methodCode":"FAX","expireMs":5,"renewStartMs":0}]`)
-		if _, answer := s.call("PATCH methods", `{"methodCode":"TOTP","expireMs":0}`); !strings.Contains(answer, `"detail":"nothing to change"`) {
+		if _, answer := s.Call("PATCH methods", `{"methodCode":"TOTP","expireMs":0}`); !strings.Contains(answer, `"detail":"nothing to change"`) {
 			t.Errorf("got %s", answer)
 		}
 	})
@@ -65,12 +65,12 @@ func TestMethods(t *testing.T) {
 func TestActions(t *testing.T) {
 	both(t, func(t *testing.T, s *service) {
 		// REQ-MFA-10, D-MFA-10, D-MFA-11
-		status, answer := s.call("GET actions", "")
+		status, answer := s.Call("GET actions", "")
 		var list []struct {
 			ActionCode              string
 			Title, InfoTableHeaders map[string]any
 		}
-		must(t, json.Unmarshal([]byte(answer), &list))
+		storetest.Must(t, json.Unmarshal([]byte(answer), &list))
 		var codes []string
 		for _, a := range list {
 			codes = append(codes, a.ActionCode)
@@ -81,39 +81,39 @@ func TestActions(t *testing.T) {
 		if want := "[LOGIN RESET_PASSWORD UPDATE_PASSWORD TOTP_SETUP TOTP_DEACTIVATE GEOFILTER_ADD GEOFILTER_REMOVE DURING_VIDEO_KYC VERIFY_EMAIL]"; status != 200 || fmt.Sprint(codes) != want {
 			t.Errorf("%d %v", status, codes)
 		}
-		s.wants("GET actions?actionCode=NONE", "", 200, `[]`)
-		s.wants("GET actions?actionCode=", "", 400, "INVALID_FIELD actionCode")
-		s.wants("GET actions?actionCode=log-in", "", 400, "INVALID_FIELD actionCode")
+		s.Wants("GET actions?actionCode=NONE", "", 200, `[]`)
+		s.Wants("GET actions?actionCode=", "", 400, "INVALID_FIELD actionCode")
+		s.Wants("GET actions?actionCode=log-in", "", 400, "INVALID_FIELD actionCode")
 
 		// REQ-MFA-11, D-MFA-05, D-MFA-07, D-MFA-12
-		s.wants("POST actions", `{"actionCode":"A1","title":{"en":"One","tr":"Bir"},"infoTableHeaders":{"z":{"en":"Z"},"a":{"tr":"A"},"1":{"ar":"ا"}}}`, 200, `{"actionCode":"A1"}`)
-		s.wants("GET actions?actionCode=A1", "", 200,
+		s.Wants("POST actions", `{"actionCode":"A1","title":{"en":"One","tr":"Bir"},"infoTableHeaders":{"z":{"en":"Z"},"a":{"tr":"A"},"1":{"ar":"ا"}}}`, 200, `{"actionCode":"A1"}`)
+		s.Wants("GET actions?actionCode=A1", "", 200,
 			`[{"actionCode":"A1","title":{"tr":"Bir","en":"One"},"infoTableHeaders":{"z":{"en":"Z"},"a":{"tr":"A"},"1":{"ar":"ا"}}}]`)
-		s.wants("POST actions", `{"actionCode":"A2","title":"{\"ar\":\"اثنان\"}","infoTableHeaders":"{}"}`, 200, `{"actionCode":"A2"}`)
-		s.wants("GET actions", `{"actionCode":"A2"}`, 200, `[{"actionCode":"A2","title":{"ar":"اثنان"},"infoTableHeaders":{}}]`)
-		s.wants("POST actions", `{"actionCode":"A1","title":{"en":"x"},"infoTableHeaders":{}}`, 409, "RECORD_ALREADY_EXIST")
-		s.wants("POST actions", `{"actionCode":"DEVICE_ADD","title":{"en":"x"},"infoTableHeaders":{}}`, 200, `{"actionCode":"DEVICE_ADD"}`)
-		s.wants("POST actions", `{}`, 400, "INVALID_FIELD actionCode title infoTableHeaders")
-		s.wants("POST actions", `{"actionCode":"a","title":{},"infoTableHeaders":{"k":{}}}`, 400, "INVALID_FIELD actionCode title infoTableHeaders")
-		s.wants("POST actions", `{"actionCode":"a","title":{"de":"x"},"infoTableHeaders":{"k":5}}`, 400, "INVALID_FIELD title infoTableHeaders actionCode")
+		s.Wants("POST actions", `{"actionCode":"A2","title":"{\"ar\":\"اثنان\"}","infoTableHeaders":"{}"}`, 200, `{"actionCode":"A2"}`)
+		s.Wants("GET actions", `{"actionCode":"A2"}`, 200, `[{"actionCode":"A2","title":{"ar":"اثنان"},"infoTableHeaders":{}}]`)
+		s.Wants("POST actions", `{"actionCode":"A1","title":{"en":"x"},"infoTableHeaders":{}}`, 409, "RECORD_ALREADY_EXIST")
+		s.Wants("POST actions", `{"actionCode":"DEVICE_ADD","title":{"en":"x"},"infoTableHeaders":{}}`, 200, `{"actionCode":"DEVICE_ADD"}`)
+		s.Wants("POST actions", `{}`, 400, "INVALID_FIELD actionCode title infoTableHeaders")
+		s.Wants("POST actions", `{"actionCode":"a","title":{},"infoTableHeaders":{"k":{}}}`, 400, "INVALID_FIELD actionCode title infoTableHeaders")
+		s.Wants("POST actions", `{"actionCode":"a","title":{"de":"x"},"infoTableHeaders":{"k":5}}`, 400, "INVALID_FIELD title infoTableHeaders actionCode")
 		for _, title := range []string{`{}`, `{"en":5}`, `{"en":null}`, `{"en":" "}`, `{"en":"x","de":"y"}`, `[]`, `"x"`, `7`, `"{\"en\":\"a\",\"en\":\"b\"}"`, `{"en":"a\u0007"}`} {
-			s.wants("POST actions", `{"actionCode":"A3","title":`+title+`,"infoTableHeaders":{}}`, 400, "INVALID_FIELD title")
+			s.Wants("POST actions", `{"actionCode":"A3","title":`+title+`,"infoTableHeaders":{}}`, 400, "INVALID_FIELD title")
 		}
 		for _, headers := range []string{`{"k":"x"}`, `{"k":{}}`, `{"k":{"de":"x"}}`, `{"k":null}`, `{"":{"en":"x"}}`, `[]`, `"[]"`, `"x"`} {
-			s.wants("POST actions", `{"actionCode":"A3","title":{"en":"x"},"infoTableHeaders":`+headers+`}`, 400, "INVALID_FIELD infoTableHeaders")
+			s.Wants("POST actions", `{"actionCode":"A3","title":{"en":"x"},"infoTableHeaders":`+headers+`}`, 400, "INVALID_FIELD infoTableHeaders")
 		}
 
 		// REQ-MFA-12, D-MFA-01
-		s.wants("PATCH actions", `{"actionCode":"A1","title":{"en":"Uno"}}`, 200, `{}`)
-		s.wants("PATCH actions", `{"actionCode":"A1","infoTableHeaders":{"a":{"tr":"A"},"z":{"en":"Z"},"1":{"ar":"ا"}}}`, 200, `{}`) // the order alone
-		s.wants("GET actions?actionCode=A1", "", 200, `[{"actionCode":"A1","title":{"en":"Uno"},"infoTableHeaders":{"a":{"tr":"A"},"z":{"en":"Z"},"1":{"ar":"ا"}}}]`)
-		s.wants("PATCH actions", `{"actionCode":"A1","title":{"en":"Uno"}}`, 400, "INVALID_FIELD")
-		s.wants("PATCH actions", `{"actionCode":"A1","title":{"en":"Uno"},"infoTableHeaders":{}}`, 200, `{}`)
-		s.wants("PATCH actions", `{"actionCode":"A1"}`, 400, "INVALID_FIELD")
-		s.wants("PATCH actions", `{"actionCode":"NONE","title":{"en":"x"}}`, 404, "RECORD_NOT_FOUND")
-		s.wants("PATCH actions", `{"actionCode":"NONE","title":{"de":"x"}}`, 400, "INVALID_FIELD title")
-		s.wants("PATCH actions", `{"actionCode":"NONE","infoTableHeaders":[]}`, 400, "INVALID_FIELD infoTableHeaders")
-		s.wants("PATCH actions", `{"title":{"en":"x"}}`, 400, "INVALID_FIELD actionCode")
+		s.Wants("PATCH actions", `{"actionCode":"A1","title":{"en":"Uno"}}`, 200, `{}`)
+		s.Wants("PATCH actions", `{"actionCode":"A1","infoTableHeaders":{"a":{"tr":"A"},"z":{"en":"Z"},"1":{"ar":"ا"}}}`, 200, `{}`) // the order alone
+		s.Wants("GET actions?actionCode=A1", "", 200, `[{"actionCode":"A1","title":{"en":"Uno"},"infoTableHeaders":{"a":{"tr":"A"},"z":{"en":"Z"},"1":{"ar":"ا"}}}]`)
+		s.Wants("PATCH actions", `{"actionCode":"A1","title":{"en":"Uno"}}`, 400, "INVALID_FIELD")
+		s.Wants("PATCH actions", `{"actionCode":"A1","title":{"en":"Uno"},"infoTableHeaders":{}}`, 200, `{}`)
+		s.Wants("PATCH actions", `{"actionCode":"A1"}`, 400, "INVALID_FIELD")
+		s.Wants("PATCH actions", `{"actionCode":"NONE","title":{"en":"x"}}`, 404, "RECORD_NOT_FOUND")
+		s.Wants("PATCH actions", `{"actionCode":"NONE","title":{"de":"x"}}`, 400, "INVALID_FIELD title")
+		s.Wants("PATCH actions", `{"actionCode":"NONE","infoTableHeaders":[]}`, 400, "INVALID_FIELD infoTableHeaders")
+		s.Wants("PATCH actions", `{"title":{"en":"x"}}`, 400, "INVALID_FIELD actionCode")
 		if got := s.live.Catalog().ActionTitle("A1", "tr"); got != "Uno" {
 			t.Errorf("title %q", got)
 		}
@@ -122,19 +122,19 @@ func TestActions(t *testing.T) {
 
 func TestPolicies(t *testing.T) {
 	both(t, func(t *testing.T, s *service) {
-		s.wants("GET policies", "", 200, `[]`) // no policy is seeded, so the first one can be added
-		s.wants("GET policies?anything=1&id=x", "", 200, `[]`)
+		s.Wants("GET policies", "", 200, `[]`) // no policy is seeded, so the first one can be added
+		s.Wants("GET policies?anything=1&id=x", "", 200, `[]`)
 
 		// REQ-MFA-14, 17, 18: the interface's own example omits preffered
 		id := s.add(`{"actionCode":"LOGIN","name":"Login","expireAt":0,"required":1,"methods":[["SMS","login-sms"],["TOTP"]]}`)
-		s.wants("GET policies", "", 200, fmt.Sprintf(`[{"id":%d,"actionCode":"LOGIN","name":"Login","entityType":"GENERAL","expireAt":0,"type":"COMMON",`+
+		s.Wants("GET policies", "", 200, fmt.Sprintf(`[{"id":%d,"actionCode":"LOGIN","name":"Login","entityType":"GENERAL","expireAt":0,"type":"COMMON",`+
 			`"detail":{"methods":[["SMS","login-sms"],["TOTP"]],"required":1,"preffered":1}}]`, id))
 
 		// REQ-MFA-16, D-MFA-02, D-MFA-08
-		s.wants("POST policies/common", `{"actionCode":"LOGIN","name":"x","expireAt":0,"required":1,"methods":[["SMS"]]}`, 409, "RECORD_ALREADY_EXIST")
-		s.wants("POST policies/common", `{"actionCode":"LOGIN","entityType":"USER_ID","name":"x","expireAt":0,"required":1,"methods":[["SMS"]]}`, 409, "RECORD_ALREADY_EXIST")
+		s.Wants("POST policies/common", `{"actionCode":"LOGIN","name":"x","expireAt":0,"required":1,"methods":[["SMS"]]}`, 409, "RECORD_ALREADY_EXIST")
+		s.Wants("POST policies/common", `{"actionCode":"LOGIN","entityType":"USER_ID","name":"x","expireAt":0,"required":1,"methods":[["SMS"]]}`, 409, "RECORD_ALREADY_EXIST")
 		s.add(`{"actionCode":"TOTP_SETUP","entityType":"IP","name":"x","expireAt":1,"required":1,"methods":[["SMS"]]}`)
-		s.wants("POST policies/common", `{"actionCode":"TOTP_SETUP","name":"x","expireAt":0,"required":1,"methods":[["SMS"]]}`, 409, "RECORD_ALREADY_EXIST")
+		s.Wants("POST policies/common", `{"actionCode":"TOTP_SETUP","name":"x","expireAt":0,"required":1,"methods":[["SMS"]]}`, 409, "RECORD_ALREADY_EXIST")
 
 		// D-MFA-04, D-MFA-12, D-GEN-06, D-GEN-07: what is accepted, in its normal form
 		for i, c := range []struct{ methods, normal string }{
@@ -142,19 +142,19 @@ func TestPolicies(t *testing.T) {
 			{`"[[\"TOTP\",\"\"],[\"SMS\",\"s\"]]"`, `[["TOTP"],["SMS","s"]]`},
 		} {
 			code := fmt.Sprintf("M%d", i)
-			s.wants("POST actions", `{"actionCode":"`+code+`","title":{"en":"x"},"infoTableHeaders":{}}`, 200, `{"actionCode":"`+code+`"}`)
+			s.Wants("POST actions", `{"actionCode":"`+code+`","title":{"en":"x"},"infoTableHeaders":{}}`, 200, `{"actionCode":"`+code+`"}`)
 			id := s.add(`{"actionCode":"` + code + `","name":"x","expireAt":"2030-01-01T00:00:00Z","required":"2","preferred":2,"methods":` + c.methods + `}`)
 			if got := s.policy(id); got != `x 1893456000000 `+c.normal+` 2 2` {
 				t.Errorf("listed as %s", got)
 			}
 			for _, at := range []struct{ sent, listed string }{{"8640000000000000", "8640000000000000"}, {"0e0", "0"}, {`"8640000000000000"`, "8640000000000000"},
 				{"253402300800000", "253402300800000"}, {"8.64E15", "8640000000000000"}, {`"9999-12-31"`, "253402214400000"}} {
-				s.wants("PATCH policies/common", fmt.Sprintf(`{"id":%d,"expireAt":%s}`, id, at.sent), 200, "{}")
+				s.Wants("PATCH policies/common", fmt.Sprintf(`{"id":%d,"expireAt":%s}`, id, at.sent), 200, "{}")
 				if got := s.policy(id); got != "x "+at.listed+" "+c.normal+" 2 2" {
 					t.Errorf("%s is listed as %s", at.sent, got)
 				}
 			}
-			s.wants("PATCH policies/common", fmt.Sprintf(`{"id":%d,"expireAt":8640000000000001}`, id), 400, "INVALID_FIELD expireAt")
+			s.Wants("PATCH policies/common", fmt.Sprintf(`{"id":%d,"expireAt":8640000000000001}`, id), 400, "INVALID_FIELD expireAt")
 		}
 
 		for _, c := range []struct{ body, want string }{
@@ -173,11 +173,11 @@ func TestPolicies(t *testing.T) {
 			{`{"actionCode":"login","name":"","expireAt":0,"required":1,"methods":{}}`, "name"},
 			{`{"actionCode":"login","name":"x\ny","expireAt":-5,"required":1,"methods":{}}`, "methods actionCode name expireAt"},
 		} {
-			s.wants("POST policies/common", c.body, 400, "INVALID_FIELD "+c.want)
+			s.Wants("POST policies/common", c.body, 400, "INVALID_FIELD "+c.want)
 		}
 		for _, methods := range []string{`[]`, `{}`, `"x"`, `[[]]`, `["SMS"]`, `[["SMS","a","b"]]`, `[[null]]`, `[[5]]`, `[["SMS",5]]`, `[["sms"]]`, `[["PIGEON"]]`,
 			`[["SMS"],["SMS","t"]]`, `[["TOTP","t"]]`, `[null]`} {
-			s.wants("POST policies/common", `{"actionCode":"VERIFY_EMAIL","name":"x","expireAt":0,"required":1,"methods":`+methods+`}`, 400, "INVALID_FIELD methods")
+			s.Wants("POST policies/common", `{"actionCode":"VERIFY_EMAIL","name":"x","expireAt":0,"required":1,"methods":`+methods+`}`, 400, "INVALID_FIELD methods")
 		}
 
 		// D-MFA-05: built-in actions without a row
@@ -218,58 +218,59 @@ func TestChangePolicies(t *testing.T) {
 			before := s.policy(id)
 			body := fmt.Sprintf(`{"id":%d%s}`, id, c.fields)
 			if c.refused != "" {
-				s.wants("PATCH policies/common", body, 400, c.refused)
+				s.Wants("PATCH policies/common", body, 400, c.refused)
 				c.listed = before
 			} else {
-				s.wants("PATCH policies/common", body, 200, `{}`)
+				s.Wants("PATCH policies/common", body, 200, `{}`)
 			}
 			if got := s.policy(id); got != c.listed {
 				t.Errorf("%s:\nlisted %s\nwant   %s", body, got, c.listed)
 			}
 		}
-		s.wants("PATCH policies/common", fmt.Sprintf(`{"id":"%d","name":"of a string"}`, id), 200, `{}`)
-		s.wants("PATCH policies/common", fmt.Sprintf(`{"id":%d,"methods":[["SMS"]],"required":1}`, stated), 400, "INVALID_FIELD preffered")
-		s.wants("PATCH policies/common", fmt.Sprintf(`{"id":%d,"methods":[["SMS"]],"required":1,"preffered":1}`, stated), 200, `{}`)
+		s.Wants("PATCH policies/common", fmt.Sprintf(`{"id":"%d","name":"of a string"}`, id), 200, `{}`)
+		s.Wants("PATCH policies/common", fmt.Sprintf(`{"id":%d,"methods":[["SMS"]],"required":1}`, stated), 400, "INVALID_FIELD preffered")
+		s.Wants("PATCH policies/common", fmt.Sprintf(`{"id":%d,"methods":[["SMS"]],"required":1,"preffered":1}`, stated), 200, `{}`)
 
-		s.wants("PATCH policies/common", `{"id":999999,"name":"x"}`, 404, "RECORD_NOT_FOUND")
-		s.wants("PATCH policies/common", `{"id":999999,"methods":[["PIGEON"]],"required":5}`, 404, "RECORD_NOT_FOUND")
-		s.wants("PATCH policies/common", `{"id":999999,"name":""}`, 400, "INVALID_FIELD name")
-		s.wants("PATCH policies/common", `{"id":"x","name":"x"}`, 400, "INVALID_FIELD id")
-		s.wants("PATCH policies/common", `{"name":"x"}`, 400, "INVALID_FIELD id")
+		s.Wants("PATCH policies/common", `{"id":999999,"name":"x"}`, 404, "RECORD_NOT_FOUND")
+		s.Wants("PATCH policies/common", `{"id":999999,"methods":[["PIGEON"]],"required":5}`, 404, "RECORD_NOT_FOUND")
+		s.Wants("PATCH policies/common", `{"id":999999,"name":""}`, 400, "INVALID_FIELD name")
+		s.Wants("PATCH policies/common", `{"id":"x","name":"x"}`, 400, "INVALID_FIELD id")
+		s.Wants("PATCH policies/common", `{"name":"x"}`, 400, "INVALID_FIELD id")
 	})
 }
 
 // REQ-MFA-06, D-AUTH-02, D-AUTH-03: every endpoint asks for an administrator
 // of this tenant, before it looks at the body.
 func TestWhoMayEnter(t *testing.T) {
-	s := open(t, "sqlite:"+filepath.Join(t.TempDir(), "test.db"))
-	for _, line := range []string{"GET methods", "POST methods", "PATCH methods", "GET actions", "POST actions", "PATCH actions",
-		"GET policies", "POST policies/common", "PATCH policies/common"} {
-		for _, c := range []struct {
-			headers []string
-			status  int
-			code    string
-		}{
-			{[]string{"x-auth", ""}, 401, "UNAUTHENTICATED"},
-			{[]string{"x-auth", "nonsense"}, 401, "UNAUTHENTICATED"},
-			{[]string{"x-auth", "user"}, 403, "FORBIDDEN"},
-			{[]string{"tenant-id", "t2"}, 403, "TENANT_MISMATCH"},
-			{[]string{"tenant-id", "t1"}, 0, ""},
-		} {
-			status, answer := s.call(line, "", c.headers...)
-			if c.status == 0 {
-				if status == 401 || status == 403 {
-					t.Errorf("%s: %d %s", line, status, answer)
+	both(t, func(t *testing.T, s *service) {
+		for _, line := range []string{"GET methods", "POST methods", "PATCH methods", "GET actions", "POST actions", "PATCH actions",
+			"GET policies", "POST policies/common", "PATCH policies/common"} {
+			for _, c := range []struct {
+				headers []string
+				status  int
+				code    string
+			}{
+				{[]string{"x-auth", ""}, 401, "UNAUTHENTICATED"},
+				{[]string{"x-auth", "nonsense"}, 401, "UNAUTHENTICATED"},
+				{[]string{"x-auth", "user"}, 403, "FORBIDDEN"},
+				{[]string{"tenant-id", "t2"}, 403, "TENANT_MISMATCH"},
+				{[]string{"tenant-id", "t1"}, 0, ""},
+			} {
+				status, answer := s.Call(line, "", c.headers...)
+				if c.status == 0 {
+					if status == 401 || status == 403 {
+						t.Errorf("%s: %d %s", line, status, answer)
+					}
+					continue
 				}
-				continue
-			}
-			var p struct{ Code string }
-			must(t, json.Unmarshal([]byte(answer), &p))
-			if status != c.status || p.Code != c.code {
-				t.Errorf("%s %v: %d %s, want %d %s", line, c.headers, status, answer, c.status, c.code)
+				var p struct{ Code string }
+				storetest.Must(t, json.Unmarshal([]byte(answer), &p))
+				if status != c.status || p.Code != c.code {
+					t.Errorf("%s %v: %d %s, want %d %s", line, c.headers, status, answer, c.status, c.code)
+				}
 			}
 		}
-	}
+	})
 }
 
 // REQ-MFA-19, 20, D-2FA-12: what is configured holds for the next challenge.
@@ -278,7 +279,7 @@ func TestChangesTakeEffect(t *testing.T) {
 		plan := func() string {
 			p := s.live.Catalog().Plan(time.Now(), "LOGIN", "u1", "192.0.2.1")
 			offer, err := p.Offer(func(n challenge.Name) bool { return n != challenge.PUSH })
-			must(t, err)
+			storetest.Must(t, err)
 			out := fmt.Sprint(p.Required, " of")
 			for _, m := range offer {
 				out += fmt.Sprintf(" %s/%s/%d/%d", m.Name, m.Template, m.LifetimeMs, m.RenewMs)
@@ -295,11 +296,11 @@ func TestChangesTakeEffect(t *testing.T) {
 		wants(builtIn)
 		id := s.add(`{"actionCode":"LOGIN","name":"n","expireAt":0,"required":2,"methods":[["MAIL","m"],["SMS"],["PUSH"]]}`)
 		wants("2 of MAIL/m/120000/60000 SMS//120000/60000")
-		s.wants("PATCH methods", `{"methodCode":"MAIL","expireMs":90000,"renewStartMs":0}`, 200, `{}`)
+		s.Wants("PATCH methods", `{"methodCode":"MAIL","expireMs":90000,"renewStartMs":0}`, 200, `{}`)
 		wants("2 of MAIL/m/90000/0 SMS//120000/60000")
-		s.wants("PATCH policies/common", fmt.Sprintf(`{"id":%d,"required":1,"methods":[["TOTP"]]}`, id), 200, `{}`)
+		s.Wants("PATCH policies/common", fmt.Sprintf(`{"id":%d,"required":1,"methods":[["TOTP"]]}`, id), 200, `{}`)
 		wants("1 of TOTP//0/0")
-		s.wants("PATCH policies/common", fmt.Sprintf(`{"id":%d,"expireAt":1}`, id), 200, `{}`)
+		s.Wants("PATCH policies/common", fmt.Sprintf(`{"id":%d,"expireAt":1}`, id), 200, `{}`)
 		wants(strings.Replace(builtIn, "MAIL//120000/60000", "MAIL//90000/0", 1))
 	})
 }
@@ -317,7 +318,7 @@ func TestRacingWrites(t *testing.T) {
 			count := map[int]int{}
 			for range 6 {
 				wg.Go(func() {
-					status, _ := s.call(line, body)
+					status, _ := s.Call(line, body)
 					mu.Lock()
 					count[status]++
 					mu.Unlock()
@@ -344,7 +345,7 @@ func TestTable(t *testing.T) {
 		got = append(got, e.Key())
 	}
 	want, err := os.ReadFile("testdata/endpoints.txt")
-	must(t, err)
+	storetest.Must(t, err)
 	if strings.Join(got, "\n")+"\n" != string(want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), want)
 	}

@@ -1,0 +1,177 @@
+// Package apitest serves groups of endpoints over a real database, the server at
+// the door and the guards of the program, so that a test of a section reads as a
+// table of request, status and answer.
+//
+// Start reading at Site.Wants.
+package apitest
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"castellan/domain/change/changetest"
+	"castellan/domain/fault"
+	"castellan/domain/resource"
+	"castellan/domain/storetest"
+	"castellan/domain/token"
+	"castellan/http/edge"
+	"castellan/http/guard"
+	"castellan/http/rest"
+	"castellan/internal/apidoc"
+	"castellan/internal/pgtest"
+	"castellan/persistence"
+)
+
+// AuditKey is the key of the audit in these databases.
+const AuditKey = "audit key of the test"
+
+// Both runs a test on a fresh database of each kind.
+func Both(t *testing.T, test func(t *testing.T, db *persistence.DB)) {
+	t.Helper()
+	for name, dsn := range map[string]func(*testing.T) string{
+		"sqlite":   func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "test.db") },
+		"postgres": func(t *testing.T) string { return pgtest.DSN(t) },
+	} {
+		t.Run(name, func(t *testing.T) { test(t, open(t, dsn(t))) })
+	}
+}
+
+func open(t *testing.T, dsn string) *persistence.DB {
+	t.Helper()
+	ctx := t.Context()
+	db, err := persistence.Open(ctx, dsn, persistence.Options{})
+	storetest.Must(t, err)
+	t.Cleanup(func() { storetest.Must(t, db.Close()) })
+	storetest.Must(t, db.Exclusive(ctx, func(ctx context.Context) error { _, err := db.Migrate(ctx); return err }))
+	db.Start([]byte(AuditKey), "test")
+	return db
+}
+
+// Site serves endpoints to one caller, whose requests it checks.
+type Site struct {
+	Server *edge.Server
+	prefix string // of every path
+	caller string
+	t      *testing.T
+}
+
+// Serve serves groups. Options without guards get those of the program. A caller
+// is a name: "admin" is an administrator, "nobody" sends no token, "nonsense" one
+// that is none, "cron:rates" is the scheduled client rates, and every other name
+// is a user of that id.
+func Serve(t *testing.T, o edge.Options, groups ...rest.Group) *Site {
+	t.Helper()
+	if o.Guards == nil {
+		guards := Guards()
+		o.Guards, o.Authorize, o.ActsAsAdmin = guards.Table(), guards.Authorize, guards.ActsAsAdmin
+	}
+	var all []rest.Endpoint
+	for _, g := range groups {
+		all = append(all, g.Endpoints()...)
+	}
+	server, err := edge.New(o, all)
+	storetest.Must(t, err)
+	return &Site{Server: server, caller: "admin", t: t}
+}
+
+// Guards are those of the program, for callers who are names.
+func Guards() guard.Guards {
+	return guard.Guards{
+		Tokens: Tokens{}, Tenant: "t1", Feed: &changetest.Feed{},
+		Live:  func(string, string, int64) bool { return true },
+		Cron:  func(header string) (string, bool) { return header, header != "" },
+		Judge: func(user, _, _ string) resource.Verdict { return resource.Verdict{Admin: user == "admin"} },
+	}
+}
+
+// Tokens takes a name for its own token.
+type Tokens struct{}
+
+// Verify is that of the issuer of tokens.
+func (Tokens) Verify(class token.Class, raw string) (token.Claims, error) {
+	if class != token.XAuth || raw == "" || raw == "nonsense" {
+		return token.Claims{}, fault.New(fault.Unauthenticated, "not a token")
+	}
+	return token.Claims{Subject: raw, SessionID: raw}, nil
+}
+
+// As is the site for another caller.
+func (s *Site) As(caller string) *Site {
+	other := *s
+	other.caller = caller
+	return &other
+}
+
+// Below is the site with a path before every path that a test writes.
+func (s *Site) Below(prefix string) *Site {
+	other := *s
+	other.prefix = prefix
+	return &other
+}
+
+// Send makes a request; line is "<METHOD> <path>", headers are pairs.
+func (s *Site) Send(line, body string, headers ...string) (*http.Response, string) {
+	s.t.Helper()
+	method, path, _ := strings.Cut(line, " ")
+	r := httptest.NewRequest(method, s.prefix+path, strings.NewReader(body))
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	switch name, cron := strings.CutPrefix(s.caller, "cron:"); {
+	case cron:
+		r.Header.Set("cron-auth", name)
+	case s.caller != "nobody":
+		r.Header.Set("x-auth", s.caller)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	res, err := apidoc.Test(s.Server.App, r)
+	storetest.Must(s.t, err)
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	storetest.Must(s.t, err)
+	return res, string(b)
+}
+
+// Call is Send for a test that needs status and answer alone.
+func (s *Site) Call(line, body string, headers ...string) (status int, answer string) {
+	s.t.Helper()
+	res, answer := s.Send(line, body, headers...)
+	return res.StatusCode, answer
+}
+
+// Wants makes a request and checks the answer: for 200 the body, for a refusal
+// its code and its fields, "INVALID_FIELD name code".
+func (s *Site) Wants(line, body string, status int, want string) {
+	s.t.Helper()
+	got, answer := s.Call(line, body)
+	shown := answer
+	if got != 200 {
+		shown = Refusal(answer)
+	}
+	if got != status || shown != want {
+		s.t.Errorf("%s as %s %s:\n got %d %s\nwant %d %s", line, s.caller, body, got, answer, status, want)
+	}
+}
+
+// Refusal is the code of a problem and its fields.
+func Refusal(answer string) string {
+	var p struct {
+		Code   string
+		Errors []struct{ Field string }
+	}
+	if json.Unmarshal([]byte(answer), &p) != nil {
+		return answer
+	}
+	for _, e := range p.Errors {
+		p.Code += " " + e.Field
+	}
+	return p.Code
+}
