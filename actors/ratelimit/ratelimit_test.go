@@ -355,7 +355,7 @@ func TestReservations(t *testing.T) {
 			asked += s.Here + s.Elsewhere
 			spent += s.Reserved
 		}
-		t.Logf("%d of %d let in, %d in the worst period; %d by leases, %d asked for", len(all), requests, worst, spent, asked)
+		t.Logf("%d of %d let in, %d in the worst period; %d by reservations, %d asked for", len(all), requests, worst, spent, asked)
 		if worst > limit {
 			t.Errorf("%d within a period, limit %d", worst, limit)
 		}
@@ -363,7 +363,7 @@ func TestReservations(t *testing.T) {
 			t.Errorf("%d let in of %d", len(all), ideal)
 		}
 		if spent < int64(len(all))/4 {
-			t.Errorf("only %d of %d by leases", spent, len(all))
+			t.Errorf("only %d of %d by reservations", spent, len(all))
 		}
 	})
 }

@@ -47,7 +47,8 @@ func TestClusterServesFromAnyNode(t *testing.T) {
 			Members []struct{ Share float64 }
 		}
 	}
-	if c.Nodes[1].Ok(t, "GET", "/admin/cluster", nil, boss).Read(t, &seen); !seen.Data.Belongs || len(seen.Data.Members) != 3 {
+	c.Nodes[1].Ok(t, "GET", "/admin/cluster", nil, boss).Read(t, &seen)
+	if !seen.Data.Belongs || len(seen.Data.Members) != 3 {
 		t.Errorf("%+v", seen)
 	}
 	for _, m := range seen.Data.Members {

@@ -57,13 +57,15 @@ func overBy(all []admission) int {
 func TestFaultsLimits(t *testing.T) {
 	for _, nodes := range []int{3, 5} {
 		t.Run(fmt.Sprint(nodes, " nodes"), func(t *testing.T) {
-			c := blackbox.NewSite(t, "postgres").Set("LIMITS_ENABLED=false", "HTTP_TRUSTED_PROXIES=127.0.0.1", "LOG_LEVEL=info").Cluster()
+			c := blackbox.NewSite(t, "postgres").
+				Set("LIMITS_ENABLED=false", "HTTP_TRUSTED_PROXIES=127.0.0.1", "LOG_LEVEL=info").Cluster()
 			for range nodes {
 				c.Join()
 			}
 			whole(t, c)
 			boss := admin(t, c.Site, c.Nodes[0])
-			rule(t, c.Nodes[0], boss, "exact", "rate_limit", map[string]any{"period": exactPeriod.Milliseconds(), "limit": exactLimit, "targetResources": []string{"GET " + keysPath}})
+			rule(t, c.Nodes[0], boss, "exact", "rate_limit", map[string]any{"period": exactPeriod.Milliseconds(),
+				"limit": exactLimit, "targetResources": []string{"GET " + keysPath}})
 			time.Sleep(time.Second) // within which every node has it
 			starved := blackbox.WatchStarved(t)
 			phases := 0

@@ -119,7 +119,8 @@ func (c *caravan) check(t *testing.T, when string) {
 func (c *caravan) progress(t *testing.T, steps int64) {
 	t.Helper()
 	from := c.steps.Load()
-	blackbox.Until(t, within(40), "travellers go on", func() bool { return c.steps.Load() >= from+steps || c.broken.Load() })
+	blackbox.Until(t, within(40), "travellers go on",
+		func() bool { return c.steps.Load() >= from+steps || c.broken.Load() })
 }
 
 func (c *caravan) turned() (n int, worst time.Duration) {
@@ -164,7 +165,8 @@ func newStorm(t *testing.T, c *blackbox.Cluster, nodes, travellers int, join fun
 	s := &storm{c, &caravan{starved: blackbox.WatchStarved(t)}, 0}
 	s.route(c.Nodes...)
 	for i := range travellers {
-		s.all = append(s.all, &traveller{visitor: &visitor{a: c.AddUser("user"), rng: rand.New(rand.NewPCG(seed, uint64(i)))}, at: i})
+		v := &visitor{a: c.AddUser("user"), rng: rand.New(rand.NewPCG(seed, uint64(i)))}
+		s.all = append(s.all, &traveller{visitor: v, at: i})
 	}
 	s.before = c.Count("session")
 	return s
@@ -181,7 +183,8 @@ func (s *storm) phase(t *testing.T, name string, do func()) {
 	s.progress(t, 60)
 	s.check(t, name)
 	all, worst := s.turned()
-	t.Logf("%s: %d steps, %d turns, at worst %v without a node, %v, of which this process was starved for %v", name, s.steps.Load()-steps, all-turns,
+	t.Logf("%s: %d steps, %d turns, at worst %v without a node, %v, of which this process was starved for %v",
+		name, s.steps.Load()-steps, all-turns,
 		worst.Round(time.Millisecond), time.Since(began).Round(time.Millisecond), s.starved.Since(began).Round(time.Millisecond))
 }
 

@@ -38,9 +38,10 @@ type Demand struct {
 
 func (d Demand) quota() Quota { return Quota{Limit: d.Limit, Period: int64(d.Period)} }
 
-// Counter keeps the windows of keys, wherever they live. It is safe for
-// concurrent use. Its clock is its own, so that requests which reach it by ways
-// of different length cannot disagree about the time.
+// Limiter keeps the windows of keys: a Table those of one node, and package
+// actors/ratelimit those of a cluster. It is safe for concurrent use. It has its own
+// clock, so that callers whose requests take different time to reach it cannot
+// disagree about the time.
 type Limiter interface {
 	// Allow counts a request under every demand, or, when one of them is at its
 	// limit, under none (D-WAF-06). It fills in how each stands then: stands is as

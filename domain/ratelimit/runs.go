@@ -1,7 +1,7 @@
 package ratelimit
 
-// Forget takes back an admission at that very instant, of a request that was
-// refused elsewhere after all. It reports whether there was one.
+// Forget takes back an admission at exactly that instant: another key has refused
+// the request. It reports whether there was one.
 func (w *Window) Forget(instant int64) bool {
 	if w.coarse != nil {
 		for i := w.n - 1; i >= 0; i-- {
@@ -37,8 +37,8 @@ func (w *Window) ForgetNewest() bool {
 	return w.Forget(w.at(w.n - 1))
 }
 
-// Runs calls yield with what is remembered, oldest first: how many admissions
-// count as of an instant.
+// Runs calls yield with the remembered admissions, oldest first: an instant, and
+// how many admissions it has.
 func (w *Window) Runs(yield func(instant, count int64)) {
 	for i := range w.n {
 		if w.coarse != nil {
@@ -57,8 +57,8 @@ func (w *Window) Coarse() bool { return w.coarse != nil }
 // Period is that of the rule of the last admission, in nanoseconds.
 func (w *Window) Period() int64 { return w.period }
 
-// Add remembers count admissions as of an instant that lies ahead of now, or
-// behind it, or as of the last one if that is later. It returns the instant.
+// Add remembers count admissions at now + ahead, which may be negative, or at the
+// instant of the last admission if that is later. It returns the instant.
 func (w *Window) Add(now, ahead, count int64, r Quota) int64 {
 	instant := now + ahead
 	if w.some {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Local is the Counter of one node: windows in memory, dealt out to partitions
-// that each have a lock. A request under several keys holds the locks of all of
+// Table is the Limiter of one node: windows in memory, dealt out to partitions
+// that have a lock each. A request under several keys holds the locks of all of
 // them while it is decided.
 type Table struct {
 	// instant reads the clock, in nanoseconds since the start. It is read inside
@@ -20,30 +20,30 @@ type Table struct {
 	partitions [Partitions]Partition
 }
 
-// Partitions is how many parts the keys are dealt out to. Every process deals
-// them out in the same way, so that a part can be one node's (D-WAF-13).
+// Partitions is how many partitions the keys are dealt out to. Every process deals
+// them out in the same way, so that each partition can have one owner (D-WAF-13).
 const Partitions = 1024
 
-// Part is the windows of one partition.
+// Partition has the windows of one partition.
 type Partition struct {
 	mu      sync.Mutex
 	windows map[Key]*Window
 	_       [40]byte // neighbours do not share a line of the cache
 }
 
-// Gate stands in front of the windows of a Local. Its methods are called with
-// the partition locked.
+// Gate says whether a Table may decide, and learns what it has counted. Its
+// methods are called with the partition locked.
 type Gate interface {
-	// Open tells whether the windows of a partition may be used.
+	// MayDecide tells whether the windows of a partition may be used.
 	MayDecide(partition int) bool
-	// Counted is told that demand i was counted, so many times, as of an instant.
+	// Counted learns that demand i was counted, count times, at an instant.
 	Counted(i, partition int, instant, count int64)
 }
 
 var _ Limiter = (*Table)(nil)
 
-// NewLocal returns a Local without a count. Without now it goes by the monotonic
-// clock of the machine, which is also the cheaper one to read.
+// NewTable returns an empty Table. A nil now is the monotonic clock of the machine,
+// which is also the cheaper one to read.
 func NewTable(now func() time.Time) *Table {
 	if now == nil {
 		origin := time.Now()
@@ -53,11 +53,11 @@ func NewTable(now func() time.Time) *Table {
 	return &Table{instant: func() int64 { return int64(now().Sub(origin)) }}
 }
 
-// Instant reads the clock that the windows go by: nanoseconds since some instant
-// of this process.
+// Instant reads the clock of the windows: nanoseconds since some instant of this
+// process.
 func (t *Table) Instant() int64 { return t.instant() }
 
-// Partition is where the key belongs.
+// Partition is the number of the partition that the key belongs to.
 func (k Key) Partition() int {
 	h := uint64(14695981039346656037)
 	for i := range len(k.Rule) {
@@ -74,7 +74,7 @@ func (k Key) Partition() int {
 	return int(mix(h) % Partitions)
 }
 
-// mix lets every bit reach every other.
+// mix spreads every bit over all others.
 func mix(h uint64) uint64 {
 	h ^= h >> 30
 	h *= 0xbf58476d1ce4e5b9
@@ -83,14 +83,14 @@ func mix(h uint64) uint64 {
 	return h ^ h>>31
 }
 
-// Allow implements Counter.
+// Allow implements Limiter.
 func (t *Table) Allow(_ context.Context, demands []Demand, stands []Standing) (admitted bool, err error) {
 	admitted, _ = t.Decide(demands, stands, nil)
 	return admitted, nil
 }
 
-// Decide is Allow through a gate, which may be nil. When a partition is closed
-// nothing is counted and open is false.
+// Decide is Allow through a gate, which may be nil. When the gate forbids a
+// partition, nothing is counted and open is false.
 func (t *Table) Decide(demands []Demand, stands []Standing, gate Gate) (admitted, open bool) {
 	var room [8]int
 	var found [8]*Window
@@ -133,9 +133,9 @@ func (t *Table) Decide(demands []Demand, stands []Standing, gate Gate) (admitted
 	return true, true
 }
 
-// Book counts admissions under a key beforehand, as of an instant that lies ahead
-// by so many nanoseconds: whoever gets them must have used them by then. There are
-// at most most of them, and at most one of every part that the key has left.
+// Reserve counts admissions under a key beforehand, at an instant that lies ahead
+// by that many nanoseconds: the receiver must use them before. It counts at most
+// most, and at most the room of the key divided by share. It returns how many.
 func (t *Table) Reserve(d *Demand, most, share, ahead int64, stand *Standing, gate Gate) (reserved int64, open bool) {
 	n := d.Key.Partition()
 	part := &t.partitions[n]
@@ -158,7 +158,7 @@ func (t *Table) Reserve(d *Demand, most, share, ahead int64, stand *Standing, ga
 	return reserved, true
 }
 
-// Look implements Counter.
+// Look implements Limiter.
 func (t *Table) Look(_ context.Context, demands []Demand, stands []Standing) error {
 	for i := range demands {
 		p := &t.partitions[demands[i].Key.Partition()]
@@ -169,7 +169,8 @@ func (t *Table) Look(_ context.Context, demands []Demand, stands []Standing) err
 	return nil
 }
 
-// lock takes the locks of some partitions, each once and in one order for everybody.
+// lock takes the locks of some partitions, each once. All callers use one order, so
+// that none waits for another for ever.
 func (t *Table) lock(at []int) {
 	if len(at) == 1 { // the common case
 		t.partitions[at[0]].mu.Lock()
@@ -198,7 +199,7 @@ func (t *Table) unlock(at []int) {
 	}
 }
 
-// look is how a demand stands in its window; nil: nothing was ever counted.
+// look is how a demand stands in its window; a nil window has no admission.
 func look(w *Window, d *Demand, now int64) (at Standing) {
 	if w != nil {
 		at = w.Look(now, d.quota())
@@ -206,8 +207,7 @@ func look(w *Window, d *Demand, now int64) (at Standing) {
 	return at
 }
 
-// add makes the window of a key, for its first admission: asking leaves nothing
-// behind.
+// add makes the window of a key, for its first admission. A question makes none.
 func (p *Partition) add(k Key) *Window {
 	if p.windows == nil {
 		p.windows = map[Key]*Window{}
@@ -247,7 +247,7 @@ func (t *Table) Keys() (n int) {
 	return n
 }
 
-// Enter runs do with a partition locked. It must not be kept.
+// WithPartition runs do with a partition locked. do must not keep it.
 func (t *Table) WithPartition(partition int, do func(p *Partition)) {
 	p := &t.partitions[partition]
 	p.mu.Lock()
@@ -255,13 +255,13 @@ func (t *Table) WithPartition(partition int, do func(p *Partition)) {
 	do(p)
 }
 
-// Len is how many windows the part has.
+// Len is how many windows the partition has.
 func (p *Partition) Len() int { return len(p.windows) }
 
-// Find is the window of a key; nil when nothing was ever counted.
+// Get is the window of a key; nil when it has no admission.
 func (p *Partition) Get(k Key) *Window { return p.windows[k] }
 
-// Make is the window of a key, which is new when there was none.
+// GetOrCreate is the window of a key, a new one when there was none.
 func (p *Partition) GetOrCreate(k Key) *Window {
 	if w := p.windows[k]; w != nil {
 		return w
@@ -272,5 +272,5 @@ func (p *Partition) GetOrCreate(k Key) *Window {
 // Clear forgets everything.
 func (p *Partition) Clear() { p.windows = nil }
 
-// Keys are those that have a window.
+// Keys are the keys that have a window.
 func (p *Partition) Keys() iter.Seq[Key] { return maps.Keys(p.windows) }

@@ -1,16 +1,18 @@
-// Package window is the rolling window of rate limits (section 4.5, D-WAF-10):
-// at most limit admissions in any half-open span (t − period, t], whatever
-// instant t is chosen. Only admissions count; what was refused leaves no trace.
+// Package ratelimit is the rule of rate limits (section 4.5 of the interface,
+// D-WAF-10): at most limit admissions in any half-open span (t − period, t], whatever
+// instant t is chosen. Only admissions count; a refusal leaves no trace. The package
+// knows no rules of a firewall: those name a Key, and the Limiter counts under it.
 //
 // The one idea: a request may be admitted exactly when the limit-th most recent
-// admission has left the window, so remembering the last limit instants decides
-// without an error, and says to the nanosecond when the next one may come. Up to
+// admission has left the window. So the last limit instants decide without an error,
+// and say to the nanosecond when the next request may come. Up to
 // MaxExact instants are kept, eight bytes each. Beyond that, admissions that lie
 // close together share a bucket which leaves the window as late as its last
 // one: such a window may refuse a little early and never admits one too many.
 //
 // A Window is a plain value without a clock or a lock: instants are nanoseconds
-// since any fixed one. Start reading at Look and Admit.
+// since any fixed one. Start reading at Look and Admit; then Limiter, the contract,
+// and Table, its implementation in the memory of one node.
 package ratelimit
 
 // MaxExact is the largest limit whose admissions are remembered one by one.
@@ -19,8 +21,8 @@ const MaxExact = 4096
 // grains is how many buckets a period is cut into for a limit above MaxExact.
 const grains = 2048
 
-// Rule is what a window is judged by. It may change between two calls: it then
-// applies to the admissions that are remembered.
+// Quota is what a window is judged by. When it changes between two calls, the new
+// one applies to the admissions that are remembered.
 type Quota struct {
 	Limit  int64 // admissions in any period, at least 1
 	Period int64 // nanoseconds, at least 1
@@ -52,8 +54,9 @@ type Window struct {
 // bucket holds the admissions of one grain.
 type bucket struct{ first, last, count int64 }
 
-// Look tells how the window stands at now. An instant before the last admission
-// is taken for that, unless it was booked ahead: clocks step back, windows do not.
+// Look tells how the window stands at now. An instant before the last admission is
+// taken for that one, unless the admission was counted ahead: a clock may step back,
+// a window does not.
 func (w *Window) Look(now int64, r Quota) (s Standing) {
 	if !w.some {
 		return s
@@ -74,8 +77,8 @@ func (w *Window) Look(now int64, r Quota) (s Standing) {
 	return s
 }
 
-// Admit remembers an admission at now, or at the instant of the last one if that
-// is later. It is for the caller to have looked.
+// Admit remembers an admission at now, or at the instant of the last one if that is
+// later. The caller has looked before.
 func (w *Window) Admit(now int64, r Quota) {
 	if w.some {
 		now = max(now, w.newest)
@@ -133,8 +136,8 @@ func (w *Window) gone(edge int64) int {
 	return low
 }
 
-// grow makes room for one instant more. What has left the window goes first, so
-// that a key which is asked rarely stays as small as its use.
+// grow makes room for one more instant. Instants that have left the window go first,
+// so that a key which is asked rarely stays small.
 func (w *Window) grow(edge, limit int64) {
 	gone := w.gone(edge)
 	left := w.n - gone
