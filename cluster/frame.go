@@ -30,7 +30,7 @@ type frame struct {
 
 // What a frame is. Numbers are never used again.
 const (
-	opHello    = 1 // the first frame of both sides: id says who, kind whom it means
+	opHello    = 1 // the first frame of both ends: id is the sender, kind the receiver it is meant for
 	opCall     = 2
 	opTell     = 3
 	opTellLive = 4

@@ -21,7 +21,7 @@ import (
 type Options struct {
 	GossipAddr string   // host:port of the membership protocol
 	ActorAddr  string   // host:port at which others reach the actors of this node
-	Join       []string // gossip addresses of members; nobody there yet is no error
+	Join       []string // gossip addresses of members; they need not answer yet
 	Keys       *Keys    // nil: in the clear, on loopback only
 	Version    string   // of the program, shown to the others
 	Log        *slog.Logger

@@ -65,8 +65,7 @@ func FuzzMeta(f *testing.F) {
 	})
 }
 
-// A node that joins owns nothing before it knows who belongs, and takes whoever it
-// hears of later than of others for one that may have owned what it has by then.
+// A node that joins owns nothing before it knows the members.
 func TestJoining(t *testing.T) {
 	n, err := New(Options{GossipAddr: "127.0.0.1:7946", ActorAddr: "127.0.0.1:7947", Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -94,7 +93,7 @@ func TestJoining(t *testing.T) {
 		t.Fatal("it has not joined")
 	}
 	mine := ""
-	for i := 0; mine == ""; i++ { // what it owns whoever belongs
+	for i := 0; mine == ""; i++ { // an id that it owns with any members
 		key := identity{"k", fmt.Sprint(i)}
 		r := newRing([]Member{f.self, {ID: x, Address: "127.0.0.1:7957"}, {ID: "y", Address: "127.0.0.1:7967"}})
 		if r.owner(key).ID == f.self.ID {

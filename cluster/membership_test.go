@@ -148,7 +148,7 @@ func TestWaitersFollowTheirActivation(t *testing.T) {
 		t.Errorf("what was being handled: %v", err)
 	}
 	until(t, "everybody waits at the next owner", func() bool { return a.Live() == int64(len(ids)) })
-	for range 2 { // twice: a call may be on its way still
+	for range 2 { // twice: one call may still be under way
 		time.Sleep(20 * time.Millisecond)
 		for _, id := range ids {
 			if _, err := tell(t.Context(), a, id, "go"); err != nil {
@@ -243,7 +243,7 @@ func TestMembershipLease(t *testing.T) {
 			t.Fatalf("%s, %v, %d activations", got, err, c.births[id])
 		}
 	}
-	// While nobody at a knows b, as after a freeze.
+	// The other member does not know b for a while, as after a freeze.
 	known := *a.membership.known.Load()
 	a.membership.known.Store(&map[string]Member{a.Address(): known[a.Address()]})
 	b.membership.confirm(0, false)
@@ -264,7 +264,7 @@ func TestMembershipLease(t *testing.T) {
 	}
 }
 
-// A member that says nothing keeps nobody waiting for long.
+// Callers do not wait long for a member that does not answer.
 func TestNobodyWaitsForTheUnreachable(t *testing.T) {
 	c := newCast()
 	a := member(t, c, nil)

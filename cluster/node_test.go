@@ -89,8 +89,8 @@ func TestCallReachesOneActivation(t *testing.T) {
 	}
 }
 
-// Passivation never loses a call: whoever comes while an activation leaves
-// reaches it or the next one.
+// Passivation never loses a call: one that arrives while an activation leaves
+// reaches the next one.
 func TestPassivationLosesNothing(t *testing.T) {
 	var births atomic.Int64
 	n := solo(t, &births)
@@ -112,8 +112,8 @@ func TestPassivationLosesNothing(t *testing.T) {
 	}
 }
 
-// Who meets an activation that has ended, and not left the table yet, waits for
-// nobody: a crowd that did kept it from the lock it needs to leave.
+// A call that meets an activation which has ended, and is still in the table, removes
+// it: a crowd of retrying callers would starve its removal of the shard lock.
 func TestAnEndedActivationIsPassed(t *testing.T) {
 	var births atomic.Int64
 	n := solo(t, &births)
@@ -163,7 +163,7 @@ func TestCallsEnd(t *testing.T) {
 	}
 }
 
-// A mailbox that nobody empties refuses instead of growing.
+// A mailbox that is not emptied refuses instead of growing.
 func TestAdmission(t *testing.T) {
 	n := Solo(quietly())
 	gate := make(chan struct{})

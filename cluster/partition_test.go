@@ -11,8 +11,7 @@ import (
 	"castellan/internal/porttest"
 )
 
-// silent is a member that takes connections and never speaks, as one does that is
-// frozen or cut off.
+// unreachableMember takes connections and never answers, as a frozen process does.
 func unreachableMember(t *testing.T) Member {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -37,9 +36,9 @@ func gossip(n *Node, hears bool, ms ...Member) {
 	n.membership.wake()
 }
 
-// A node for which half of the members went silent serves nothing while somebody
-// who goes before it is there, or nobody knows; once it knows that nobody is, it
-// serves.
+// A node for which half of the members fell silent serves nothing while a component
+// that outranks it is there, or while it cannot tell. Once it knows that there is
+// none, it serves.
 func TestPartitionDetector(t *testing.T) {
 	c := newCast()
 	o := Options{GossipAddr: porttest.Free(t), ActorAddr: porttest.Free(t), Version: "test", Log: quietly()}
@@ -103,7 +102,7 @@ func TestPartitionDetector(t *testing.T) {
 	if a.Belongs() {
 		t.Error("it belongs, and nobody said so")
 	}
-	// Refused at its address, a member is dead: nobody needs to be asked.
+	// Refused at its address, a member is dead: the witness is not asked.
 	a.membership.linkTo(other.ID).dead.Store(true)
 	gossip(a, false, other)
 	until(t, "it serves alone again", serves)
@@ -112,7 +111,7 @@ func TestPartitionDetector(t *testing.T) {
 	}
 }
 
-// Of any two sides exactly one serves.
+// Of any two components exactly one serves.
 func TestComponentsOutrank(t *testing.T) {
 	sides := []Component{{1, "a"}, {1, "b"}, {2, "a"}, {2, "c"}, {3, "b"}}
 	for _, s := range sides {

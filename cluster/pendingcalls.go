@@ -106,7 +106,7 @@ func (p *pendingCalls) await(ctx context.Context, within time.Duration, by *conn
 	timer.Stop()
 	p.timers.Put(timer)
 	if err != nil && p.take(id) == nil {
-		v, err = <-answer, nil // the answer was on its way to the slot: it wins
+		v, err = <-answer, nil // the answer came at the same moment: it wins
 	}
 	p.channels.Put(answer)
 	if err != nil {

@@ -71,8 +71,8 @@ func TestRingDoesNotDependOnOrder(t *testing.T) {
 	}
 }
 
-// A process that was started again on the address of a dead one takes its
-// seat, whoever is heard of first; a new epoch moves what its member owns.
+// A process that is started again on the address of a dead one takes its seat, in
+// whatever order the members are heard of; a new epoch moves what its member owns.
 func TestRingKnowsRestarts(t *testing.T) {
 	first, second := Member{ID: "a:1~1", Address: "a:1"}, Member{ID: "a:1~2", Address: "a:1"}
 	for _, ms := range [][]Member{{first, second}, {second, first}} {

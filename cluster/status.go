@@ -21,7 +21,7 @@ type Status struct {
 	Members     []MemberStatus
 	Activations map[string]int // of this node, by kind
 	HandedOver  int64          // activations that went to other members
-	Moved       int64          // activations made here after others let go of them
+	Moved       int64          // activations made here after others released them
 	Lapses      int64          // times at which everything was dropped
 }
 

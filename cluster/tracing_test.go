@@ -51,7 +51,7 @@ func (teller) Receive(c *Context, msg any) {
 	}
 }
 
-// A behaviour works in the trace of whoever called it, and of nobody else.
+// A behaviour works in the trace of its caller, and of no other.
 func TestCallsAreFollowed(t *testing.T) {
 	n, f := Solo(quietly()), &follower{}
 	n.Trace(f)

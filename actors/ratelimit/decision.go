@@ -61,7 +61,7 @@ func (d *decision) Counted(i, p int, instant, count int64) {
 	part := &l.partitions[p]
 	part.number++
 	d.instants[i], d.count = instant, count
-	if pl.owner[p] != l.self { // a replica that stands in has none itself
+	if pl.owner[p] != l.self { // a replica that decides has no replica
 		l.asReplica.Add(1)
 		return
 	}

@@ -99,7 +99,7 @@ func (p *partition) stop() {
 }
 
 // own begins a reign, two terms above everything that the node has heard of: one
-// is left for a replica that stands in for it.
+// is left for its replica.
 func (p *partition) own(replica string) {
 	p.phase, p.pullFrom, p.replica, p.stateSent = owning, "", replica, false
 	p.stateArrived()
@@ -170,8 +170,8 @@ func (p *partition) awaitState() {
 
 func (p *partition) stateArrived() { p.awaited = nil }
 
-// hear remembers an admission that a state may miss which is on its way. When
-// there are too many, a later state is awaited instead.
+// hear remembers an admission that the awaited state may miss. When there are too
+// many, a later state is awaited instead.
 func (p *partition) hear(x *update) {
 	if p.awaited == nil {
 		return

@@ -23,7 +23,7 @@ func together(t *testing.T) *world {
 	return w
 }
 
-// A limit of 200 admits 200, whoever is asked, while members come and go.
+// A limit of 200 admits 200 over all nodes, while members come and go.
 func TestExact(t *testing.T) {
 	const limit, keys = 200, 60
 	four := []string{"a", "b", "c", "d"}
@@ -187,7 +187,7 @@ func TestAllOrNothingAcrossOwners(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := together(t)
 		defer w.close()
-		// Ten keys with room, and one narrow key that stops everybody.
+		// Ten keys with room, and one narrow key that refuses.
 		admitted := 0
 		for i := range 300 {
 			demands := []ratelimit.Demand{demand("narrow", "x", 40), demand("wide", fmt.Sprint(i%10), 100),
@@ -217,7 +217,8 @@ func TestAllOrNothingAcrossOwners(t *testing.T) {
 	})
 }
 
-// When nobody answers a node lets in its share, less what it let in before.
+// When no other node answers, a node admits its share, less its own admissions
+// before.
 func TestShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := together(t)
@@ -301,7 +302,7 @@ func TestRefusalsAreRemembered(t *testing.T) {
 	})
 }
 
-// Of a large limit many are counted beforehand: hardly anybody is asked, no
+// Of a large limit many are counted beforehand: the owner is hardly asked, no
 // period has more than the limit, and little is lost.
 func TestReservations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -355,7 +356,8 @@ func TestReservations(t *testing.T) {
 			asked += s.Here + s.Elsewhere
 			spent += s.Reserved
 		}
-		t.Logf("%d of %d let in, %d in the worst period; %d by reservations, %d asked for", len(all), requests, worst, spent, asked)
+		t.Logf("%d of %d let in, %d in the worst period; %d by reservations, %d asked for",
+			len(all), requests, worst, spent, asked)
 		if worst > limit {
 			t.Errorf("%d within a period, limit %d", worst, limit)
 		}

@@ -114,7 +114,7 @@ func (l *Limiter) updatesFailed(m *member, updates []*update, paused bool) {
 		}
 	}
 	for _, x := range updates {
-		l.markUnsent(x.part) // nobody knows what of it arrived
+		l.markUnsent(x.part) // what of it arrived is unknown
 		if d := x.decision; d != nil {
 			x.decision = nil
 			if !holds || !l.net.Belongs() {

@@ -139,7 +139,7 @@ func (l *Limiter) reserve(d ratelimit.Demand, want int64) {
 	t := l.target(l.place.Load(), d.Key.Partition(), false)
 	demands := []ratelimit.Demand{d}
 	switch {
-	case t.member == "" || t.replica: // a replica that stands in counts one by one
+	case t.member == "" || t.replica: // a replica reserves nothing
 	case t.member == l.self:
 		own := l.beginOwn(demands, false)
 		given := l.grant(&own.decision, want, &next.standing)

@@ -58,7 +58,7 @@ func newWorld(t *testing.T) *world {
 	return &world{t: t, nodes: map[string]*node{}, delay: 200 * time.Microsecond, pause: time.Millisecond}
 }
 
-// start adds nodes that nobody else knows of, each alone.
+// start adds nodes, each of which is alone at first.
 func (w *world) start(ids ...string) {
 	for _, id := range ids {
 		n := &node{w: w, id: id, view: []string{id}, seen: map[string]bool{}, born: time.Now(),

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// What was under way when the process was stopped takes no effect, whether or not
-// the beat has noticed by then; what comes afterwards does.
-func TestStops(t *testing.T) {
+// A request that was under way when the process was paused takes no effect, whether
+// or not the beat has noticed by then; a later request does.
+func TestPauseDetector(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newPauseDetector()
 		s.beat()
