@@ -32,10 +32,10 @@ type RateAsk struct {
 	Keys          [][]byte               `protobuf:"bytes,1,rep,name=keys,proto3" json:"keys,omitempty"`
 	Limits        []int64                `protobuf:"varint,2,rep,packed,name=limits,proto3" json:"limits,omitempty"`
 	Periods       []int64                `protobuf:"varint,3,rep,packed,name=periods,proto3" json:"periods,omitempty"`   // nanoseconds
-	Sizes         []uint32               `protobuf:"varint,4,rep,packed,name=sizes,proto3" json:"sizes,omitempty"`       // of each request: how many keys are its
+	Sizes         []uint32               `protobuf:"varint,4,rep,packed,name=sizes,proto3" json:"sizes,omitempty"`       // of each request: the number of its keys
 	Modes         []uint32               `protobuf:"varint,5,rep,packed,name=modes,proto3" json:"modes,omitempty"`       // of each request
 	Instants      []int64                `protobuf:"varint,6,rep,packed,name=instants,proto3" json:"instants,omitempty"` // of each key, when a request is taken back
-	Counts        []int64                `protobuf:"varint,7,rep,packed,name=counts,proto3" json:"counts,omitempty"`     // of each key: how many are wanted, or taken back; absent: one
+	Counts        []int64                `protobuf:"varint,7,rep,packed,name=counts,proto3" json:"counts,omitempty"`     // of each key: requests that are wanted, or taken back; absent: one
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -129,7 +129,7 @@ type RateAnswer struct {
 	Retry         []int64  `protobuf:"varint,4,rep,packed,name=retry,proto3" json:"retry,omitempty"`
 	Instants      []int64  `protobuf:"varint,5,rep,packed,name=instants,proto3" json:"instants,omitempty"`
 	Numbers       []uint64 `protobuf:"varint,6,rep,packed,name=numbers,proto3" json:"numbers,omitempty"`
-	Counts        []int64  `protobuf:"varint,7,rep,packed,name=counts,proto3" json:"counts,omitempty"` // given beforehand
+	Counts        []int64  `protobuf:"varint,7,rep,packed,name=counts,proto3" json:"counts,omitempty"` // granted beforehand
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -213,7 +213,7 @@ func (x *RateAnswer) GetCounts() []int64 {
 	return nil
 }
 
-// RateCopy tells the stand-in of an owner what was counted.
+// RateCopy tells the replica of a partition what its owner counted.
 type RateCopy struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Parts         []uint32               `protobuf:"varint,1,rep,packed,name=parts,proto3" json:"parts,omitempty"`
@@ -221,10 +221,10 @@ type RateCopy struct {
 	Keys          [][]byte               `protobuf:"bytes,3,rep,name=keys,proto3" json:"keys,omitempty"`
 	Limits        []int64                `protobuf:"varint,4,rep,packed,name=limits,proto3" json:"limits,omitempty"`
 	Periods       []int64                `protobuf:"varint,5,rep,packed,name=periods,proto3" json:"periods,omitempty"` // nanoseconds
-	Taken         []bool                 `protobuf:"varint,6,rep,packed,name=taken,proto3" json:"taken,omitempty"`     // counted no more
+	Taken         []bool                 `protobuf:"varint,6,rep,packed,name=taken,proto3" json:"taken,omitempty"`     // the admission is taken back
 	States        []*RateState           `protobuf:"bytes,7,rep,name=states,proto3" json:"states,omitempty"`
 	Counts        []int64                `protobuf:"varint,8,rep,packed,name=counts,proto3" json:"counts,omitempty"` // of each; absent: one
-	Aheads        []int64                `protobuf:"varint,9,rep,packed,name=aheads,proto3" json:"aheads,omitempty"` // nanoseconds: it is counted as of so much later; absent: now
+	Aheads        []int64                `protobuf:"varint,9,rep,packed,name=aheads,proto3" json:"aheads,omitempty"` // nanoseconds by which its instant lies ahead; absent: 0
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -325,8 +325,8 @@ func (x *RateCopy) GetAheads() []int64 {
 // RateCopied answers a RateCopy with partitions of it.
 type RateCopied struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Ahead         []uint32               `protobuf:"varint,1,rep,packed,name=ahead,proto3" json:"ahead,omitempty"` // the stand-in has decided itself; nothing of the owner's was taken over
-	Needs         []uint32               `protobuf:"varint,2,rep,packed,name=needs,proto3" json:"needs,omitempty"` // it has not all of the state
+	Ahead         []uint32               `protobuf:"varint,1,rep,packed,name=ahead,proto3" json:"ahead,omitempty"` // the replica has decided itself, and has taken nothing of this over
+	Needs         []uint32               `protobuf:"varint,2,rep,packed,name=needs,proto3" json:"needs,omitempty"` // the replica misses a part of the state
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -379,11 +379,11 @@ func (x *RateCopied) GetNeeds() []uint32 {
 type RatePull struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Part          uint32                 `protobuf:"varint,1,opt,name=part,proto3" json:"part,omitempty"`
-	After         []byte                 `protobuf:"bytes,2,opt,name=after,proto3" json:"after,omitempty"`       // the last key of the piece before
-	Back          bool                   `protobuf:"varint,3,opt,name=back,proto3" json:"back,omitempty"`        // the owner asks the stand-in that has decided in its place
-	Tell          []uint32               `protobuf:"varint,4,rep,packed,name=tell,proto3" json:"tell,omitempty"` // instead: a stand-in wants to be told the states of these
-	Number        uint64                 `protobuf:"varint,5,opt,name=number,proto3" json:"number,omitempty"`    // unless 0: up to which the asker knows everything; the largest: and more
-	Close         bool                   `protobuf:"varint,6,opt,name=close,proto3" json:"close,omitempty"`      // whoever is asked is not the stand-in any more
+	After         []byte                 `protobuf:"bytes,2,opt,name=after,proto3" json:"after,omitempty"`       // the last key of the chunk before
+	Back          bool                   `protobuf:"varint,3,opt,name=back,proto3" json:"back,omitempty"`        // the owner asks the replica that has decided in its place
+	Tell          []uint32               `protobuf:"varint,4,rep,packed,name=tell,proto3" json:"tell,omitempty"` // instead: a replica asks for the states of these partitions
+	Number        uint64                 `protobuf:"varint,5,opt,name=number,proto3" json:"number,omitempty"`    // unless 0: the sender knows everything up to this number; the largest: and more
+	Close         bool                   `protobuf:"varint,6,opt,name=close,proto3" json:"close,omitempty"`      // the receiver is not the replica any more
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -460,15 +460,15 @@ func (x *RatePull) GetClose() bool {
 	return false
 }
 
-// RateState is a piece of the state of a partition.
+// RateState is a chunk of the state of a partition.
 type RateState struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Part          uint32                 `protobuf:"varint,1,opt,name=part,proto3" json:"part,omitempty"`
 	Number        uint64                 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`   // of the last admission
-	Next          bool                   `protobuf:"varint,3,opt,name=next,proto3" json:"next,omitempty"`       // it continues the piece before
-	More          bool                   `protobuf:"varint,4,opt,name=more,proto3" json:"more,omitempty"`       // another one follows
-	Was           uint64                 `protobuf:"varint,5,opt,name=was,proto3" json:"was,omitempty"`         // unless 0: there are no keys, and what has this number is the state
-	Refused       bool                   `protobuf:"varint,6,opt,name=refused,proto3" json:"refused,omitempty"` // of a pull: the holder keeps it
+	Next          bool                   `protobuf:"varint,3,opt,name=next,proto3" json:"next,omitempty"`       // it continues the chunk before
+	More          bool                   `protobuf:"varint,4,opt,name=more,proto3" json:"more,omitempty"`       // another chunk follows
+	Was           uint64                 `protobuf:"varint,5,opt,name=was,proto3" json:"was,omitempty"`         // unless 0: no keys; the receiver's own state with this number is the state
+	Refused       bool                   `protobuf:"varint,6,opt,name=refused,proto3" json:"refused,omitempty"` // of a pull: the holder keeps the partition
 	Keys          [][]byte               `protobuf:"bytes,7,rep,name=keys,proto3" json:"keys,omitempty"`
 	Periods       []int64                `protobuf:"varint,8,rep,packed,name=periods,proto3" json:"periods,omitempty"` // of each key, nanoseconds
 	Coarse        []bool                 `protobuf:"varint,9,rep,packed,name=coarse,proto3" json:"coarse,omitempty"`   // of each key
@@ -476,9 +476,9 @@ type RateState struct {
 	Ages          []uint64               `protobuf:"varint,11,rep,packed,name=ages,proto3" json:"ages,omitempty"`      // microseconds, oldest first, at an instant that lies ahead by lead
 	Counts        []uint64               `protobuf:"varint,12,rep,packed,name=counts,proto3" json:"counts,omitempty"`
 	Lead          uint64                 `protobuf:"varint,14,opt,name=lead,proto3" json:"lead,omitempty"`       // microseconds
-	Behind        uint32                 `protobuf:"varint,13,opt,name=behind,proto3" json:"behind,omitempty"`   // of a copy: how many of its admissions come before it
-	Partial       bool                   `protobuf:"varint,15,opt,name=partial,proto3" json:"partial,omitempty"` // the giver lacks some of it
-	Held          bool                   `protobuf:"varint,16,opt,name=held,proto3" json:"held,omitempty"`       // the giver has decided until now
+	Behind        uint32                 `protobuf:"varint,13,opt,name=behind,proto3" json:"behind,omitempty"`   // of a copy: the number of its admissions that come before this state
+	Partial       bool                   `protobuf:"varint,15,opt,name=partial,proto3" json:"partial,omitempty"` // the sender lacks a part of it
+	Held          bool                   `protobuf:"varint,16,opt,name=held,proto3" json:"held,omitempty"`       // the sender has decided until now
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

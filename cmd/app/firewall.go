@@ -122,15 +122,15 @@ func (s *service) firewallMetrics(m *metrics) {
 		func(r clusterlimit.Stats) int64 { return r.Cached })
 	rate("leased_total", "Requests let in by what their owners had counted beforehand.",
 		func(r clusterlimit.Stats) int64 { return r.Reserved })
-	rate("standin_total", "Admissions counted in the place of a silent owner.",
+	rate("standin_total", "Admissions counted by a replica in the place of an unreachable owner.",
 		func(r clusterlimit.Stats) int64 { return r.AsReplica })
-	rate("shared_total", "Requests decided within this node's share of a limit, because nobody answered.",
+	rate("shared_total", "Requests decided within this node's share of a limit, because no other node answered.",
 		func(r clusterlimit.Stats) int64 { return r.Shared })
 	rate("ask_batches_total", "Batches sent to the owners of windows.",
 		func(r clusterlimit.Stats) int64 { return r.Batches })
 	rate("asked_total", "Requests in those batches.",
 		func(r clusterlimit.Stats) int64 { return r.Asked })
-	rate("copy_batches_total", "Batches sent to the stand-ins of owners.",
+	rate("copy_batches_total", "Batches sent to the replicas of owners.",
 		func(r clusterlimit.Stats) int64 { return r.Copies })
 	rate("copied_total", "Admissions in those batches.",
 		func(r clusterlimit.Stats) int64 { return r.Copied })

@@ -104,8 +104,8 @@ func BenchmarkDecision(b *testing.B) {
 	}
 }
 
-// BenchmarkCounter: one decision of the node's own counter, without the rules.
-func BenchmarkCounter(b *testing.B) {
+// BenchmarkTable: one decision of the node's own counter, without the rules.
+func BenchmarkTable(b *testing.B) {
 	for _, n := range []int{1, 3} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			l := ratelimit.NewTable(nil)

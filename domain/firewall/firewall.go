@@ -3,10 +3,9 @@
 //
 // The one idea: rules are compiled into an immutable snapshot in which a request
 // finds everything that concerns it by looking up its resource, its address, its
-// user and its country, once each. Who asks takes no lock and allocates nothing,
-// and it costs the same with ten rules and with ten thousand. Counting is
-// somebody else's: a rate limit is a demand for a named counter, and where that
-// counter lives (Counter) is not known here.
+// user and its country, once each. A request takes no lock and allocates nothing,
+// and it costs the same with ten rules and with ten thousand. Counting is the work
+// of package domain/ratelimit: a rule names a key, and a Limiter counts under it.
 //
 // Start reading at Rule, then Compile and Snapshot.Judge (the precedence), Evaluator
 // (a request from end to end) and Admin (the writes).
