@@ -14,13 +14,13 @@ import (
 var phrases embed.FS
 
 func init() {
-	tables, err := fs.Glob(phrases, "*/phrases.tsv")
+	tables, _ := fs.Glob(phrases, "*/phrases.tsv") // the pattern is right
 	for _, name := range tables {
 		if name == "rest/phrases.tsv" { // the kit adds its own
 			continue
 		}
-		var table []byte
-		if table, err = phrases.ReadFile(name); err == nil {
+		table, err := phrases.ReadFile(name)
+		if err == nil {
 			err = rest.AddPhrases(string(table))
 		}
 		if err != nil {

@@ -173,8 +173,9 @@ function heading(name) {
 
 function draw(all, tagTexts) {
   const groups = [...Map.groupBy(all.map(entry), (one) => one.group)];
-  const order = ([name]) => (name === SOCKET ? 2 : Number(!name));
-  groups.sort((a, b) => order(a) - order(b) || a[0].localeCompare(b[0], 'en', { numeric: true }));
+  const tags = [...tagTexts.keys()]; // in the document's order; what it does not list comes after, the socket last
+  const order = ([name]) => (name === SOCKET ? Infinity : tags.includes(name) ? tags.indexOf(name) : tags.length);
+  groups.sort((a, b) => order(a) - order(b));
   $('groups').replaceChildren(...groups.map(([name, list]) => {
     const { text, props } = heading(name);
     const id = `group-${slug(name)}`;
