@@ -17,7 +17,8 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // served are the sections of the interface that this version serves whole,
 // but for what is listed in later.
 var served = map[string]bool{
-	"4.1 2FA": true, "4.2 TOTP": true, "4.3 Password": true, "4.4 MFA administration": true, "4.5 Firewall rules": true, "4.6 Resource registry": true, "4.18 Withdrawal address book": true,
+	"4.1 2FA": true, "4.2 TOTP": true, "4.3 Password": true, "4.4 MFA administration": true, "4.5 Firewall rules": true,
+	"4.6 Resource registry": true, "4.18 Withdrawal address book": true,
 	"4.21 Geographic filter": true,
 }
 
@@ -29,9 +30,11 @@ var later = map[string]string{}
 
 // credentials spells each credential of the table as the interface does.
 var credentials = map[string]rest.Credential{
-	"none": rest.NoAuth, "x-auth": rest.User, "x-auth-tenant": rest.Tenant, "p-auth": rest.PAuth, "p-auth-or-device-signature": rest.PAuthOrDevice,
-	"ot-auth": rest.OTAuth, "public+device-signature": rest.Device, "x-auth-tenant-or-cron": rest.TenantOrCron,
-	"x-auth+2fa": rest.User, "public+2fa": rest.NoAuth,
+	"none": rest.NoAuth, "x-auth": rest.User, "x-auth-tenant": rest.Tenant, "p-auth": rest.PAuth,
+	"p-auth-or-device-signature": rest.PAuthOrDevice,
+	"ot-auth":                    rest.OTAuth, "public+device-signature": rest.Device,
+	"x-auth-tenant-or-cron": rest.TenantOrCron,
+	"x-auth+2fa":            rest.User, "public+2fa": rest.NoAuth,
 }
 
 type line struct{ section, credential string }

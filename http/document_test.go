@@ -131,7 +131,8 @@ func TestFieldsOfTheDocument(t *testing.T) {
 	}
 	recover := doc.Paths.Value("/auth/totp/recover").Post.RequestBody.Value
 	body := recover.Content["application/json"].Schema.Value
-	if code := body.Properties["recoveryCode"].Value; !recover.Required || !slices.Equal(body.Required, []string{"recoveryCode"}) || !strings.Contains(code.Description, "recovery_code") {
+	if code := body.Properties["recoveryCode"].Value; !recover.Required ||
+		!slices.Equal(body.Required, []string{"recoveryCode"}) || !strings.Contains(code.Description, "recovery_code") {
 		t.Errorf("recoveryCode: %v, required %v", code.Description, body.Required)
 	}
 }

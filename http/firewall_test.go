@@ -29,7 +29,8 @@ func TestEverythingIsBehindTheFirewall(t *testing.T) {
 		return rest.Caller{}, nil
 	}
 	guards := map[rest.Credential]edge.Guard{}
-	for _, c := range []rest.Credential{rest.User, rest.Tenant, rest.PAuth, rest.PAuthOrDevice, rest.OTAuth, rest.Device, rest.TenantOrCron} {
+	for _, c := range []rest.Credential{rest.User, rest.Tenant, rest.PAuth, rest.PAuthOrDevice, rest.OTAuth, rest.Device,
+		rest.TenantOrCron} {
 		guards[c] = never
 	}
 	endpoints := httpapi.Endpoints()
@@ -42,14 +43,16 @@ func TestEverythingIsBehindTheFirewall(t *testing.T) {
 			return fault.New(fault.AccessDenied, "denied")
 		}}, endpoints)
 	storetest.Must(t, err)
-	system.Mount(s, system.Options{Ready: func(context.Context) error { return nil }, Draining: func() bool { return false }, OpenAPI: func() []byte { return nil }})
+	system.Mount(s, system.Options{Ready: func(context.Context) error { return nil },
+		Draining: func() bool { return false }, OpenAPI: func() []byte { return nil }})
 	socket.Mount(s, socket.Options{})
 	var keys []string
 	for _, e := range endpoints {
 		keys = append(keys, e.Key())
 	}
 	known := firewall.NewResources("", keys)
-	for _, key := range append(keys, "GET "+socket.Path, "GET /openapi.json", "GET /asyncapi.json", "GET /docs", "GET /static/:file", "GET /flags/:file") {
+	for _, key := range append(keys, "GET "+socket.Path, "GET /openapi.json", "GET /asyncapi.json", "GET /docs",
+		"GET /static/:file", "GET /flags/:file") {
 		method, path, _ := strings.Cut(key, " ")
 		if got, err := known.Canonical(strings.ToLower(method) + " " + path + "/"); err != nil || got != key {
 			t.Errorf("%s is called %q, %v", key, got, err)

@@ -109,7 +109,8 @@ func (s *service) grantEverything() {
 	by := audit.By{UserID: s.users["root"]}
 	all, err := s.admin.Store.Resources(ctx)
 	storetest.Must(t, err)
-	for name, p := range map[string]resource.Permission{"allowed": resource.Allow, "audited": resource.Audit, "denied": resource.Deny, "empty": resource.None} {
+	for name, p := range map[string]resource.Permission{"allowed": resource.Allow, "audited": resource.Audit,
+		"denied": resource.Deny, "empty": resource.None} {
 		r, err := s.admin.AddRole(ctx, by, name, name)
 		storetest.Must(t, err)
 		_, err = s.admin.Give(ctx, by, s.users[name], name)
@@ -187,7 +188,8 @@ func TestReservedStaysClosed(t *testing.T) {
 func TestWhatIsReserved(t *testing.T) {
 	n := 0
 	for _, e := range httpapi.Endpoints() {
-		about := strings.HasPrefix(e.Path, "/resource/") || strings.HasPrefix(e.Path, "/admin/role") || strings.HasPrefix(e.Path, "/admin/user-roles")
+		about := strings.HasPrefix(e.Path, "/resource/") || strings.HasPrefix(e.Path, "/admin/role") ||
+			strings.HasPrefix(e.Path, "/admin/user-roles")
 		if about != e.Reserved {
 			t.Error(fmt.Sprint(e.Key(), " reserved: ", e.Reserved))
 		}

@@ -22,7 +22,8 @@ func TestRoles(t *testing.T) {
 		}
 		builtIn := line("admin", "Administrator") + "," + line("user", "User")
 		s.wants("GET /admin/roles", "", 200, "["+builtIn+"]")
-		s.wants("POST /admin/roles", `{"code":"audit.or-1","name":"Denetçi"}`, 200, `{"data":`+line("audit.or-1", "Denetçi")+`}`)
+		s.wants("POST /admin/roles", `{"code":"audit.or-1","name":"Denetçi"}`, 200,
+			`{"data":`+line("audit.or-1", "Denetçi")+`}`)
 		s.wants("GET /admin/roles", "", 200, "["+builtIn+","+line("audit.or-1", "Denetçi")+"]")
 		for _, c := range []string{"audit.or-1", "admin", "user"} {
 			s.wants("POST /admin/roles", `{"code":"`+c+`","name":"x"}`, 409, "RECORD_ALREADY_EXIST")
@@ -95,7 +96,8 @@ func TestUserRoles(t *testing.T) {
 		}
 		s.wants("GET /admin/user-roles?cursor=abc", "", 400, "INVALID_FIELD cursor")
 		for _, text := range []string{"1 a\x00 user", "1 a \xff", "1 a user x"} { // never the database's to refuse (SEC-27)
-			s.wants("GET /admin/user-roles?cursor="+base64.RawURLEncoding.EncodeToString([]byte(text)), "", 400, "INVALID_FIELD cursor")
+			s.wants("GET /admin/user-roles?cursor="+base64.RawURLEncoding.EncodeToString([]byte(text)), "", 400,
+				"INVALID_FIELD cursor")
 		}
 		s.wants("GET /admin/user-roles?limit=1001", "", 400, "INVALID_FIELD limit")
 	})
@@ -128,7 +130,8 @@ func TestLastAdministrator(t *testing.T) {
 func (s *service) raceForAdmin(by audit.By, admins []string) {
 	t, ctx := s.t, s.t.Context()
 	for _, name := range admins {
-		if _, err := s.admin.Give(ctx, by, s.users[name], user.RoleAdmin); err != nil && fault.CodeOf(err) != fault.RecordAlreadyExist {
+		if _, err := s.admin.Give(ctx, by, s.users[name], user.RoleAdmin); err != nil &&
+			fault.CodeOf(err) != fault.RecordAlreadyExist {
 			t.Fatal(err)
 		}
 	}
@@ -166,7 +169,8 @@ func TestPermissions(t *testing.T) {
 			return fmt.Sprintf(`{"roleId":"%d","resourceId":%d,"permission":"%s"}`, role, resource, p)
 		}
 		shown := func(p string) string {
-			return `{"id":<id>,"roleId":<id>,"resourceId":<id>,"resourceCode":"GET /admin/system/mfa/methods","permission":"` + p + `","createdAt":"<time>"}`
+			return `{"id":<id>,"roleId":<id>,"resourceId":<id>,"resourceCode":"GET /admin/system/mfa/methods","permission":"` +
+				p + `","createdAt":"<time>"}`
 		}
 		token := s.token("plain")
 		may := func(want string) {
@@ -205,17 +209,20 @@ func TestPermissions(t *testing.T) {
 		// everybody's; the role admin minds none of it.
 		s.wants("POST "+path, body(everybody, methods, "DENY"), 200, `{"data":`+shown("DENY")+`}`)
 		may("FORBIDDEN")
-		s.wants("DELETE "+path, fmt.Sprintf(`{"roleId":%d,"resourceId":%d}`, everybody, methods), 200, `{"data":`+shown("DENY")+`}`)
+		s.wants("DELETE "+path, fmt.Sprintf(`{"roleId":%d,"resourceId":%d}`, everybody, methods), 200,
+			`{"data":`+shown("DENY")+`}`)
 		may(passed)
 		sessions := s.registered("GET /auth/sessions")
 		_, answer, _ := s.send("POST "+path, body(everybody, sessions, "DENY"), "x-auth", s.token("root"))
 		for name, want := range map[string]string{"plain": "FORBIDDEN", "empty": "FORBIDDEN", "root": passed} {
-			if _, got, _ := s.send("GET /auth/sessions", "not json", "x-auth", s.token(name), "content-type", "text/plain"); apitest.Refusal(got) != want {
+			if _, got, _ := s.send("GET /auth/sessions", "not json", "x-auth", s.token(name), "content-type",
+				"text/plain"); apitest.Refusal(got) != want {
 				t.Errorf("%s at what is denied to users: %s after %s", name, got, answer)
 			}
 		}
 
-		s.wants("DELETE "+path, fmt.Sprintf(`{"roleId":%d,"resourceId":%d}`, role, methods), 200, `{"data":`+shown("AUDIT")+`}`)
+		s.wants("DELETE "+path, fmt.Sprintf(`{"roleId":%d,"resourceId":%d}`, role, methods), 200,
+			`{"data":`+shown("AUDIT")+`}`)
 		s.wants("DELETE "+path, fmt.Sprintf(`{"roleId":%d,"resourceId":%d}`, role, methods), 404, "RECORD_NOT_FOUND")
 		may("FORBIDDEN")
 
@@ -234,7 +241,8 @@ func TestPermissions(t *testing.T) {
 		if len(all) != 7 {
 			t.Errorf("%d lines", len(all))
 		}
-		if one := s.list(fmt.Sprint("GET /admin/role-resource-permission-log?id=", all[3]["id"])); len(one) != 1 || one[0]["id"] != all[3]["id"] {
+		if one := s.list(fmt.Sprint("GET /admin/role-resource-permission-log?id=", all[3]["id"])); len(one) != 1 ||
+			one[0]["id"] != all[3]["id"] {
 			t.Errorf("%v", one)
 		}
 		for _, none := range []string{"id=0", "roleId=0", "resourceId=999999"} {

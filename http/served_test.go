@@ -55,7 +55,8 @@ func serve(t *testing.T, db *persistence.DB) *service {
 	t.Helper()
 	ctx := t.Context()
 	store, users := persistence.NewResources(db), persistence.NewUsers(db)
-	storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error { return resource.Sync(ctx, store, httpapi.Table(), time.Now()) }))
+	storetest.Must(t, db.InTx(ctx,
+		func(ctx context.Context) error { return resource.Sync(ctx, store, httpapi.Table(), time.Now()) }))
 	live := resource.NewLive(store, users)
 	admin := &resource.Admin{Store: store, Accounts: users, Table: httpapi.Table(),
 		Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.Roles, Lock: store.Lock, Follow: live.Follow}}
@@ -72,11 +73,14 @@ func serve(t *testing.T, db *persistence.DB) *service {
 	storetest.Must(t, live.Reload(ctx))
 	ring := keyringtest.Ring(t, nil)
 	s.tokens = token.NewIssuer(ring, "castellan", "default", time.Now, 100)
-	devices := &device.Service{Store: persistence.NewDevices(db), Users: users, Commit: db, Ring: ring, Audience: "https://id.example.com", Now: time.Now, Log: slog.Default()}
-	guards := guard.Guards{Tokens: s.tokens, Devices: devices, Tenant: "default", Judge: live.Judge, Feed: &changetest.Feed{}, Live: func(string, string, int64) bool { return true }}
+	devices := &device.Service{Store: persistence.NewDevices(db), Users: users, Commit: db, Ring: ring,
+		Audience: "https://id.example.com", Now: time.Now, Log: slog.Default()}
+	guards := guard.Guards{Tokens: s.tokens, Devices: devices, Tenant: "default", Judge: live.Judge,
+		Feed: &changetest.Feed{}, Live: func(string, string, int64) bool { return true }}
 	var err error
-	s.srv, err = edge.New(edge.Options{Guards: guards.Table(), Authorize: guards.Authorize, ActsAsAdmin: guards.ActsAsAdmin,
-		Starter: guard.Starter{}, Idempotency: &guard.Idempotent{}, Verify: func(context.Context, rest.Caller, *rest.Endpoint, any) error { return nil }},
+	s.srv, err = edge.New(edge.Options{Guards: guards.Table(), Authorize: guards.Authorize,
+		ActsAsAdmin: guards.ActsAsAdmin, Starter: guard.Starter{}, Idempotency: &guard.Idempotent{},
+		Verify: func(context.Context, rest.Caller, *rest.Endpoint, any) error { return nil }},
 		httpapi.Endpoints(httpresource.Group{Admin: admin}, role.Group{Admin: admin}))
 	storetest.Must(t, err)
 	return s
@@ -89,7 +93,8 @@ func (s *service) token(name string) string {
 		return ""
 	}
 	now := time.Now()
-	raw, err := s.tokens.Sign(token.Claims{Class: token.XAuth, ID: id.New(now), Subject: s.users[name], SessionID: "s1", SV: 1, AuthTime: now, IssuedAt: now, ExpiresAt: now.Add(time.Hour),
+	raw, err := s.tokens.Sign(token.Claims{Class: token.XAuth, ID: id.New(now), Subject: s.users[name], SessionID: "s1",
+		SV: 1, AuthTime: now, IssuedAt: now, ExpiresAt: now.Add(time.Hour),
 		Roles: []string{"user", "admin"}})
 	storetest.Must(s.t, err)
 	return raw

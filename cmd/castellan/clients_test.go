@@ -58,7 +58,8 @@ func (c client) run(in string, command ...string) {
 // which stays as it is.
 func goClient(t *testing.T, c client) []string {
 	made, program := filepath.Join(c.dir, "api.gen.go"), filepath.Join(c.dir, "goclient")
-	c.run(c.tools, "go", "tool", "oapi-codegen", "-config", "goclient/oapi-codegen.yaml", "-o", made, "../docs/openapi.json")
+	c.run(c.tools, "go", "tool", "oapi-codegen", "-config", "goclient/oapi-codegen.yaml", "-o", made,
+		"../docs/openapi.json")
 	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{
 		filepath.Join(c.tools, "goclient", "api.gen.go"): made}})
 	if err != nil {
@@ -91,7 +92,8 @@ func typeScriptClient(t *testing.T, c client) []string {
 		}
 	}
 	bin := filepath.Join(modules, ".bin")
-	c.run(source, filepath.Join(bin, "openapi-typescript"), "../../docs/openapi.json", "-o", filepath.Join(c.dir, "api.d.ts"))
+	c.run(source, filepath.Join(bin, "openapi-typescript"), "../../docs/openapi.json", "-o",
+		filepath.Join(c.dir, "api.d.ts"))
 	c.run(c.dir, filepath.Join(bin, "tsc"), "-p", ".", "--outDir", "out")
 	return []string{"node", filepath.Join(c.dir, "out", "client.js")}
 }

@@ -44,7 +44,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 // record is the withdrawal address record, and the extension usableFrom.
 type record struct {
 	ID           string     `json:"id" doc:"digits" example:"12"`
-	Name         string     `json:"name"`
+	Name         string     `json:"name" example:"Cold wallet"`
 	Address      string     `json:"address"`
 	CurrencyID   int64      `json:"currencyId"`
 	NetworkID    int64      `json:"networkId"`
@@ -72,7 +72,7 @@ type addRequest struct {
 	CurrencyCode string `json:"currencyCode" example:"USDT"`
 	NetworkCode  string `json:"networkCode" example:"TRX"`
 	Address      string `json:"address" doc:"an address of the network" doc.pattern:"^[A-Za-z0-9:_.-]{10,128}$"`
-	Name         string `json:"name" doc.maxLength:"32"`
+	Name         string `json:"name" doc.maxLength:"32" example:"Cold wallet"`
 }
 
 func (g Group) add(ctx context.Context, who rest.Caller, in addRequest) (rest.Data[record], error) {
@@ -83,7 +83,7 @@ func (g Group) add(ctx context.Context, who rest.Caller, in addRequest) (rest.Da
 type changeRequest struct {
 	ID      rest.ID `json:"id"`
 	Address *string `json:"address" doc:"or name, or both" doc.pattern:"^[A-Za-z0-9:_.-]{10,128}$"`
-	Name    *string `json:"name" doc:"or address, or both" doc.maxLength:"32"`
+	Name    *string `json:"name" doc:"or address, or both" doc.maxLength:"32" example:"Cold wallet"`
 }
 
 func (g Group) change(ctx context.Context, who rest.Caller, in changeRequest) (rest.Data[record], error) {

@@ -63,7 +63,7 @@ type explanation struct {
 
 type candidate struct {
 	PolicyID   int64   `json:"policyId"`
-	Name       string  `json:"name"`
+	Name       string  `json:"name" example:"Login by SMS"`
 	EntityType string  `json:"entityType" enum:"GENERAL,USER_ID,IP"`
 	EntityID   *string `json:"entityId" doc:"the user or the address; null for GENERAL"`
 	ExpireAt   int64   `json:"expireAt" doc:"epoch ms; 0: never"`

@@ -128,7 +128,7 @@ func (g Group) changeAction(ctx context.Context, who rest.Caller, in changeActio
 type policy struct {
 	ID         int64  `json:"id"`
 	ActionCode string `json:"actionCode"`
-	Name       string `json:"name"`
+	Name       string `json:"name" example:"Login by SMS"`
 	EntityType string `json:"entityType" enum:"GENERAL,USER_ID,IP"`
 	ExpireAt   int64  `json:"expireAt" doc:"epoch ms; 0: never"`
 	Type       string `json:"type"`

@@ -65,7 +65,7 @@ func (in changeActionRequest) change() (mfa.ActionChange, error) {
 
 type addCommonRequest struct {
 	ActionCode string    `json:"actionCode" example:"LOGIN" doc.pattern:"^[A-Z][A-Z0-9_]{1,63}$"`
-	Name       string    `json:"name" doc.maxLength:"200"`
+	Name       string    `json:"name" doc.maxLength:"200" example:"Login by SMS"`
 	ExpireAt   rest.Time `json:"expireAt" doc:"epoch ms; 0: never"`
 	Required   int       `json:"required" doc:"how many methods must be completed" doc.minimum:"1"`
 	// Preferred is marked required, and missing in the interface's own example.
@@ -84,7 +84,7 @@ func (in addCommonRequest) policy() (mfa.Policy, error) {
 
 type changeCommonRequest struct {
 	ID        rest.ID    `json:"id"`
-	Name      *string    `json:"name" doc.maxLength:"200"`
+	Name      *string    `json:"name" doc.maxLength:"200" example:"Login by SMS"`
 	ExpireAt  *rest.Time `json:"expireAt" doc:"epoch ms; 0: never"`
 	Required  *int       `json:"required" doc:"how many methods must be completed" doc.minimum:"1"`
 	Preferred *int       `json:"preffered" alias:"preferred" doc:"no effect" doc.minimum:"0"`

@@ -14,7 +14,7 @@ type resourceFilter struct {
 type resourceRequest struct {
 	ResourceID      *rest.ID `json:"resourceId" doc:"the resource to change; without it one is added"`
 	Code            string   `json:"code" doc:"unique within its context: <METHOD> <path> for API; a page's path or WIDGET <name> for UI" example:"GET /admin/list-users" maxLength:"500"`
-	Name            string   `json:"name" maxLength:"500"`
+	Name            string   `json:"name" maxLength:"500" example:"List users"`
 	Status          int      `json:"status" minimum:"0" maximum:"1" doc:"1 active, 0 passive"`
 	ResourceTypeID  rest.ID  `json:"resourceTypeId" doc:"a type of the same context"`
 	ResourceContext string   `json:"resourceContext" enum:"UI,API"`
@@ -41,7 +41,7 @@ type removeRequest struct {
 
 type typeRequest struct {
 	ResourceTypeID  *rest.ID `json:"resourceTypeId" doc:"the type to change; without it one is added"`
-	Name            string   `json:"name" maxLength:"500"`
+	Name            string   `json:"name" maxLength:"500" example:"Widget"`
 	Code            string   `json:"code" doc:"unique within its context" example:"WIDGET" maxLength:"500"`
 	Status          int      `json:"status" minimum:"0" maximum:"1" doc:"1 active, 0 passive"`
 	ResourceContext string   `json:"resourceContext" enum:"UI,API"`

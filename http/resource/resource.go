@@ -118,8 +118,8 @@ func (g Group) remove(ctx context.Context, who rest.Caller, in removeRequest) (i
 
 type resourceType struct {
 	ID                 int64     `json:"id"`
-	Name               string    `json:"name"`
-	Code               string    `json:"code"`
+	Name               string    `json:"name" example:"Widget"`
+	Code               string    `json:"code" example:"WIDGET"`
 	ResourceContext    string    `json:"resourceContext" enum:"UI,API"`
 	Status             int       `json:"status" doc:"1 active, 0 passive"`
 	AllResourceActions rest.JSON `json:"allResourceActions" doc:"any JSON, as it was sent"`

@@ -91,7 +91,9 @@ func TestBindBody(t *testing.T) {
 	}{
 		{name: "nothing", body: ``},
 		{name: "empty object", body: `{}`},
-		{name: "null is not sent", body: `{"s":null,"b":null,"n":null,"id":null,"d":null,"t":null,"j":null,"raw":null,"any":null,"l":null,"m":null,"o":null}`},
+		{name: "null is not sent",
+			body: `{"s":null,"b":null,"n":null,"id":null,"d":null,"t":null,"j":null,"raw":null,"any":null,` +
+				`"l":null,"m":null,"o":null}`},
 		{name: "unknown fields are ignored", body: `{"x":{"y":[1,"]}",{}]},"s":"v","z":"\""}`, want: everything{S: ptr("v")}},
 		{name: "names are exact", body: `{"S":"v","ſ":"v"}`},
 		{name: "string", body: `{"s":"a\n\u00e9😀"}`, want: everything{S: ptr("a\né😀")}},
@@ -106,7 +108,8 @@ func TestBindBody(t *testing.T) {
 		{name: "fraction for an int", body: `{"n":5.5}`, faults: []string{"n"}},
 		{name: "int with an exponent", body: `{"n":1e3}`, want: everything{N: ptr(int64(1000))}},
 		{name: "zero with an exponent", body: `{"n":-0e0}`, want: everything{N: ptr(int64(0))}},
-		{name: "int with a fraction and an exponent", body: `{"n":9.223372036854775807E+18}`, want: everything{N: ptr(int64(1<<63 - 1))}},
+		{name: "int with a fraction and an exponent", body: `{"n":9.223372036854775807E+18}`,
+			want: everything{N: ptr(int64(1<<63 - 1))}},
 		{name: "int with a negative exponent", body: `{"n":1500e-2}`, want: everything{N: ptr(int64(15))}},
 		{name: "id with an exponent", body: `{"id":7e0}`, want: everything{ID: ptr(ID(7))}},
 		{name: "fraction with an exponent for an int", body: `{"n":1e-3}`, faults: []string{"n"}},
@@ -121,13 +124,16 @@ func TestBindBody(t *testing.T) {
 		{name: "id of digits", body: `{"id":"7"}`, want: everything{ID: ptr(ID(7))}},
 		{name: "id too large", body: `{"id":9007199254740992}`, faults: []string{"id"}},
 		{name: "negative id", body: `{"id":-1}`, faults: []string{"id"}},
-		{name: "decimal keeps every digit", body: `{"d":12345678901234567890.123456789012345678}`, want: everything{D: ptr(Decimal("12345678901234567890.123456789012345678"))}},
+		{name: "decimal keeps every digit", body: `{"d":12345678901234567890.123456789012345678}`,
+			want: everything{D: ptr(Decimal("12345678901234567890.123456789012345678"))}},
 		{name: "decimal of text", body: `{"d":"0.10"}`, want: everything{D: ptr(Decimal("0.1"))}},
 		{name: "decimal of a small float", body: `{"d":1e-7}`, want: everything{D: ptr(Decimal("0.0000001"))}},
 		{name: "no decimal", body: `{"d":"NaN"}`, faults: []string{"d"}},
 		{name: "bool for a decimal", body: `{"d":true}`, faults: []string{"d"}},
-		{name: "time of milliseconds", body: `{"t":1706695200000}`, want: everything{T: &Time{Time: time.UnixMilli(1706695200000).UTC()}}},
-		{name: "day", body: `{"t":"2024-01-31"}`, want: everything{T: &Time{Time: time.Date(2024, 1, 31, 0, 0, 0, 0, time.UTC), Day: true}}},
+		{name: "time of milliseconds", body: `{"t":1706695200000}`,
+			want: everything{T: &Time{Time: time.UnixMilli(1706695200000).UTC()}}},
+		{name: "day", body: `{"t":"2024-01-31"}`,
+			want: everything{T: &Time{Time: time.Date(2024, 1, 31, 0, 0, 0, 0, time.UTC), Day: true}}},
 		{name: "no time", body: `{"t":"yesterday"}`, faults: []string{"t"}},
 		{name: "object for a time", body: `{"t":{}}`, faults: []string{"t"}},
 		{name: "json object", body: `{"j":{"a": 1}}`, want: everything{J: ptr(JSON(`{"a": 1}`))}},
@@ -135,7 +141,8 @@ func TestBindBody(t *testing.T) {
 		{name: "json text that is not", body: `{"j":"{\"a\":1,\"a\":2}"}`, faults: []string{"j"}},
 		{name: "number for json", body: `{"j":5}`, faults: []string{"j"}},
 		{name: "raw keeps the text", body: `{"raw":[1, 1.50]}`, want: everything{Raw: ptr(json.RawMessage(`[1, 1.50]`))}},
-		{name: "any keeps numbers exact", body: `{"any":{"a":[1.10]}}`, want: everything{Any: map[string]any{"a": []any{json.Number("1.10")}}}},
+		{name: "any keeps numbers exact", body: `{"any":{"a":[1.10]}}`,
+			want: everything{Any: map[string]any{"a": []any{json.Number("1.10")}}}},
 		{name: "one string", body: `{"many":"a"}`, want: everything{Many: Strings{"a"}}},
 		{name: "many strings", body: `{"many":["a","b"]}`, want: everything{Many: Strings{"a", "b"}}},
 		{name: "number for strings", body: `{"many":5}`, faults: []string{"many"}},
@@ -148,7 +155,8 @@ func TestBindBody(t *testing.T) {
 		{name: "map values", body: `{"m":{"a":"x","b":null}}`, faults: []string{"m.a", "m.b"}},
 		{name: "object", body: `{"o":{"code":"A","n":1,"more":0}}`, want: everything{O: &pair{"A", 1}}},
 		{name: "object lacks", body: `{"o":{}}`, faults: []string{"o.code", "o.n"}},
-		{name: "list of objects", body: `{"os":[{"code":"A","n":1},{"code":" ","n":"x"},5]}`, faults: []string{"os[1].n", "os[1].code", "os[2]"}},
+		{name: "list of objects", body: `{"os":[{"code":"A","n":1},{"code":" ","n":"x"},5]}`,
+			faults: []string{"os[1].n", "os[1].code", "os[2]"}},
 		{name: "tuples", body: `{"tup":[["TOTP"],["SMS","T1"]]}`, want: everything{Tup: [][]string{{"TOTP"}, {"SMS", "T1"}}}},
 		{name: "nullable null", body: `{"null":null}`, want: everything{Null: Nullable[string]{Sent: true, Null: true}}},
 		{name: "nullable value", body: `{"null":"x"}`, want: everything{Null: Nullable[string]{Sent: true, Value: "x"}}},
@@ -198,10 +206,12 @@ func TestBindQuery(t *testing.T) {
 		{name: "false", query: `b=false`, want: everything{B: ptr(false)}},
 		{name: "0", query: `b=0`, want: everything{B: ptr(false)}},
 		{name: "yes", query: `b=yes`, faults: []string{"b"}},
-		{name: "number", query: `n=-5&id=7&d=1.50&t=2024-01-31`, want: everything{N: ptr(int64(-5)), ID: ptr(ID(7)), D: ptr(Decimal("1.5")),
+		{name: "number", query: `n=-5&id=7&d=1.50&t=2024-01-31`, want: everything{N: ptr(int64(-5)), ID: ptr(ID(7)),
+			D: ptr(Decimal("1.5")),
 			T: &Time{Time: time.Date(2024, 1, 31, 0, 0, 0, 0, time.UTC), Day: true}}},
 		{name: "no number", query: `n=&id=x&d=&t=`, faults: []string{"n", "id", "d", "t"}},
-		{name: "zone with a bare plus", query: `t=2024-01-31T03:00:00+03:00`, want: everything{T: &Time{Time: time.Date(2024, 1, 31, 0, 0, 0, 0, time.UTC)}}},
+		{name: "zone with a bare plus", query: `t=2024-01-31T03:00:00+03:00`,
+			want: everything{T: &Time{Time: time.Date(2024, 1, 31, 0, 0, 0, 0, time.UTC)}}},
 		{name: "twice", query: `s=a&s=a`, faults: []string{"s"}},
 		{name: "brackets on a scalar are another name", query: `s[]=a`},
 		{name: "list by commas", query: `l=a,b,%20c`, want: everything{L: []string{"a", "b", "c"}}},
@@ -284,7 +294,8 @@ func TestPathParameter(t *testing.T) {
 	if err != nil || got.(*in).ID != 1 {
 		t.Fatalf("%+v, %v; want the path's 1", got, err)
 	}
-	if _, _, err := e.Bind(Query{Params: map[string]string{"id": "x"}}, nil); !reflect.DeepEqual(faults(t, err), []string{"id"}) {
+	if _, _, err := e.Bind(Query{Params: map[string]string{"id": "x"}}, nil); !reflect.DeepEqual(faults(t, err),
+		[]string{"id"}) {
 		t.Errorf("faulty %v", err)
 	}
 }

@@ -2,8 +2,8 @@ package rest
 
 import "github.com/danielgtaylor/huma/v2"
 
-// The examples of fields whose name means the same at every endpoint, for the
-// document. A field with another meaning has the tag example.
+// The examples of fields by their name, for the document. A field of which a name
+// says too little, such as name and code, has the tag example.
 var (
 	textExamples = map[string]string{
 		"action": "LOGIN", "actionCode": "LOGIN", "actionTitle": "Login", "body": "Do you want to log in?",
@@ -17,7 +17,7 @@ var (
 		"appId": "API", "label": "login-ip", "decidedBy": "login-ip",
 		"brand": "Google", "model": "Pixel 9", "description": "My phone", "platform": "android",
 		"deviceBrand": "Google", "deviceModel": "Pixel 9", "deviceDesc": "My phone",
-		"code": "auditor", "name": "Cold wallet", "roleCode": "auditor",
+		"roleCode":    "auditor",
 		"countryCode": "TR", "countryName": "Türkiye", "ip": "203.0.113.7", "dateTime": "31.01.2026 13:00:00",
 		"flagImage": "/flags/tr.svg", "pngFlagImage": "/flags/tr.png", "iosFlagImage": "/flags/tr.ios.png",
 		"hint": "+90*****4567", "matchNumber": "42", "message": "the action could not be carried out",

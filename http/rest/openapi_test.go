@@ -63,13 +63,24 @@ func documented() []Endpoint {
 	answers := func(context.Context, Caller, docRequest) ([]docRecord, error) { return nil, nil }
 	return []Endpoint{
 		Get("/things", "List", NoAuth, answers).Of("4.1 Things"),
-		Post("/things", "Add", Tenant, func(context.Context, Caller, docRequest) (Data[docRecord], error) { return Data[docRecord]{}, nil }, fault.RecordAlreadyExist).
+		Post("/things", "Add", Tenant, func(context.Context, Caller, docRequest) (Data[docRecord],
+			error) {
+			return Data[docRecord]{}, nil
+		}, fault.RecordAlreadyExist).
 			Of("4.1 Things").Idempotent().Verified().IPFiltered(),
-		Delete("/things", "Remove", TenantOrCron, func(context.Context, Caller, base) (None, error) { return None{}, nil }).Of("4.2 Other"),
-		Get("/things/{id}", "One", User, func(context.Context, Caller, base) (Reply[docRecord], error) { return Reply[docRecord]{}, nil }),
+		Delete("/things", "Remove", TenantOrCron, func(context.Context, Caller, base) (None, error) {
+			return None{},
+				nil
+		}).Of("4.2 Other"),
+		Get("/things/{id}", "One", User,
+			func(context.Context, Caller, base) (Reply[docRecord], error) { return Reply[docRecord]{}, nil }),
 		Patch("/things/{id}", "Change", User, func(context.Context, Caller, docRequest) (None, error) { return None{}, nil }),
-		Get("/things/{id}/picture", "Picture", PAuthOrDevice, func(context.Context, Caller, base) (Reply[None], error) { return Reply[None]{}, nil }).Binary("image/png").Extended(),
-		Start2FA("POST", "/start", "Start", NoAuth, "RESET_PASSWORD", func(context.Context, Caller, base) (base, error) { return base{}, nil }),
+		Get("/things/{id}/picture", "Picture", PAuthOrDevice, func(context.Context, Caller, base) (Reply[None],
+			error) {
+			return Reply[None]{}, nil
+		}).Binary("image/png").Extended(),
+		Start2FA("POST", "/start", "Start", NoAuth, "RESET_PASSWORD",
+			func(context.Context, Caller, base) (base, error) { return base{}, nil }),
 		Post("/answer", "Answer", OTAuth, nothing), Put("/put", "Put", Device, nothing), Get("/wait", "Wait", PAuth, nothing),
 	}
 }
@@ -101,7 +112,8 @@ func TestOpenAPI(t *testing.T) {
 		t.Errorf("required %q", got)
 	}
 	for name, want := range map[string]string{
-		"code": `"maxLength":32`, "limit": `"default":5`, "status": `"enum":["ACTIVE","INACTIVE"]`, "note": `"null"`, "kinds": `"maxItems":3`,
+		"code": `"maxLength":32`, "limit": `"default":5`, "status": `"enum":["ACTIVE","INACTIVE"]`, "note": `"null"`,
+		"kinds":     `"maxItems":3`,
 		"preferred": "preffered", "tree": "#/components/schemas/RestTreeInput", "id": "which one",
 	} {
 		got, err := body.Properties[name].MarshalJSON()
@@ -113,7 +125,8 @@ func TestOpenAPI(t *testing.T) {
 	if got := strings.Join(record.Required, ","); got != "id,amount,createdAt,endedAt,raw,sub,at,picture,tags,score" {
 		t.Errorf("record requires %q", got)
 	}
-	if record.Properties["hidden"] != nil || !record.Properties["endedAt"].Value.Type.Includes("null") || record.Properties["hint"].Value.Type.Includes("null") {
+	if record.Properties["hidden"] != nil || !record.Properties["endedAt"].Value.Type.Includes("null") ||
+		record.Properties["hint"].Value.Type.Includes("null") {
 		t.Error("nullable and optional fields are confused")
 	}
 	codes := func(op *openapi3.Operation, status string) string {
@@ -123,7 +136,8 @@ func TestOpenAPI(t *testing.T) {
 	if got := codes(post, "409"); got != "IDEMPOTENCY_CONFLICT RECORD_ALREADY_EXIST" {
 		t.Errorf("409: %s", got)
 	}
-	if got := codes(post, "403"); got != "ACCESS_DENIED FORBIDDEN GEO_BLOCKED IP_NOT_ALLOWED OTP_REQUIRED TENANT_MISMATCH" {
+	if got := codes(post, "403"); got != "ACCESS_DENIED FORBIDDEN GEO_BLOCKED IP_NOT_ALLOWED "+
+		"OTP_REQUIRED TENANT_MISMATCH" {
 		t.Errorf("403: %s", got)
 	}
 	if sec := *post.Security; len(sec) != 1 || sec[0]["x-auth"] == nil {
@@ -143,7 +157,8 @@ func TestOpenAPI(t *testing.T) {
 	if p := one.Patch.Parameters.GetByInAndName("path", "id"); p == nil {
 		t.Error("no path parameter")
 	}
-	if s := one.Patch.RequestBody.Value.Content["application/json"].Schema.Value; s.Properties["id"] != nil || strings.Join(s.Required, ",") != "code" {
+	if s := one.Patch.RequestBody.Value.Content["application/json"].Schema.Value; s.Properties["id"] != nil ||
+		strings.Join(s.Required, ",") != "code" {
 		t.Errorf("a path parameter is in the body too: %v", s.Required)
 	}
 	start := doc.Paths.Value("/start").Post.Responses.Value("200").Value

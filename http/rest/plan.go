@@ -191,7 +191,8 @@ func restrict(k codec, base reflect.Type, tag reflect.StructTag) (codec, error) 
 	}{
 		{"minimum", "must be at least %d", isInt, func(v reflect.Value, n int64) bool { return v.Int() >= n }},
 		{"maximum", "must be at most %d", isInt, func(v reflect.Value, n int64) bool { return v.Int() <= n }},
-		{"maxItems", "has too many elements, at most %d", isList, func(v reflect.Value, n int64) bool { return int64(v.Len()) <= n }},
+		{"maxItems", "has too many elements, at most %d", isList,
+			func(v reflect.Value, n int64) bool { return int64(v.Len()) <= n }},
 		{"maxLength", "is longer than %d characters", isText, func(v reflect.Value, n int64) bool {
 			return eachString(v, func(s string) bool { return int64(len(s)) <= n || int64(len([]rune(s))) <= n })
 		}},

@@ -70,7 +70,8 @@ func TestJSONValue(t *testing.T) {
 	}
 }
 
-const benchBody = `{"currencyCode":"BTC","networkCode":"BTC","address":"bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq","name":"cold"}`
+const benchBody = `{"currencyCode":"BTC","networkCode":"BTC",` +
+	`"address":"bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq","name":"cold"}`
 
 type benchIn struct {
 	Currency string `json:"currencyCode"`

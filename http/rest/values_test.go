@@ -11,10 +11,14 @@ func TestDecimal(t *testing.T) {
 		in   string
 		want Decimal // "" when refused
 	}{
-		{"0", "0"}, {"-0", "0"}, {"-0.00", "0"}, {"1", "1"}, {"-1.50", "-1.5"}, {"007", "7"}, {"0.000000000000000001", "0.000000000000000001"},
-		{"1e3", "1000"}, {"1E+3", "1000"}, {"1.25e1", "12.5"}, {"12.345e2", "1234.5"}, {"5e-8", "0.00000005"}, {"125e-2", "1.25"},
-		{"1e60", "" /* 61 digits */}, {"1e-61", ""}, {"1e999999999", ""}, {"1e-999999999", ""}, {"1e99999999999999999999", ""},
-		{"", ""}, {"-", ""}, {"+1", ""}, {".5", ""}, {"1.", ""}, {"1..2", ""}, {"1e", ""}, {"e1", ""}, {"1e1.5", ""}, {"0x10", ""},
+		{"0", "0"}, {"-0", "0"}, {"-0.00", "0"}, {"1", "1"}, {"-1.50", "-1.5"}, {"007", "7"}, {"0.000000000000000001",
+			"0.000000000000000001"},
+		{"1e3", "1000"}, {"1E+3", "1000"}, {"1.25e1", "12.5"}, {"12.345e2", "1234.5"}, {"5e-8", "0.00000005"}, {"125e-2",
+			"1.25"},
+		{"1e60", "" /* 61 digits */}, {"1e-61", ""}, {"1e999999999", ""}, {"1e-999999999", ""}, {"1e99999999999999999999",
+			""},
+		{"", ""}, {"-", ""}, {"+1", ""}, {".5", ""}, {"1.", ""}, {"1..2", ""}, {"1e", ""}, {"e1", ""}, {"1e1.5", ""}, {"0x10",
+			""},
 		{" 1", ""}, {"1 ", ""}, {"1,5", ""}, {"١", ""}, {"NaN", ""}, {"Infinity", ""}, {"1_000", ""}, {"--1", ""},
 	} {
 		got, err := ParseDecimal(c.in)
@@ -87,7 +91,8 @@ func TestTime(t *testing.T) {
 		B *Time
 		C *Time
 	}{Time{Time: utc("2024-01-31T13:00:00+03:00")}, At(time.Time{}), At(utc("2024-01-31T10:00:00.1Z"))})
-	if want := `{"A":"2024-01-31T10:00:00.000Z","B":null,"C":"2024-01-31T10:00:00.100Z"}`; err != nil || string(out) != want {
+	if want := `{"A":"2024-01-31T10:00:00.000Z","B":null,"C":"2024-01-31T10:00:00.100Z"}`; err != nil ||
+		string(out) != want {
 		t.Errorf("%s, %v; want %s", out, err, want)
 	}
 	var back Time
@@ -127,13 +132,15 @@ func TestNullableAnswer(t *testing.T) {
 }
 
 func TestLanguage(t *testing.T) {
-	for in, want := range map[string]string{"tr": "tr", "TR-tr": "tr", " en-GB": "en", "ar-EG": "ar", "de": "", "": "", "tr_TR": "", "trk": ""} {
+	for in, want := range map[string]string{"tr": "tr", "TR-tr": "tr", " en-GB": "en", "ar-EG": "ar", "de": "", "": "",
+		"tr_TR": "", "trk": ""} {
 		if got := LanguageOf(in); got != want {
 			t.Errorf("LanguageOf(%q) = %q, want %q", in, got, want)
 		}
 	}
 	for in, want := range map[string]string{
-		"tr": "tr", "de-DE,de;q=0.9,tr;q=0.8,en;q=0.7": "tr", "de, fr": "", "*": "", "en;q=0, ar": "ar", "en;q=0.0,tr;q=0.001": "tr", ",,;q": "",
+		"tr": "tr", "de-DE,de;q=0.9,tr;q=0.8,en;q=0.7": "tr", "de, fr": "", "*": "", "en;q=0, ar": "ar",
+		"en;q=0.0,tr;q=0.001": "tr", ",,;q": "",
 	} {
 		if got := AcceptLanguage(in); got != want {
 			t.Errorf("AcceptLanguage(%q) = %q, want %q", in, got, want)

@@ -58,8 +58,8 @@ func (g Group) Endpoints() []rest.Endpoint {
 
 type role struct {
 	ID        int64     `json:"id"`
-	Code      string    `json:"code"`
-	Name      string    `json:"name"`
+	Code      string    `json:"code" example:"auditor"`
+	Name      string    `json:"name" example:"Auditor"`
 	CreatedAt rest.Time `json:"createdAt"`
 }
 
@@ -72,7 +72,7 @@ func (g Group) roles(ctx context.Context, _ rest.Caller, _ rest.None) ([]role, e
 
 type addRoleRequest struct {
 	Code string `json:"code" example:"auditor" doc.pattern:"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$"`
-	Name string `json:"name" maxLength:"500"`
+	Name string `json:"name" maxLength:"500" example:"Auditor"`
 }
 
 func (g Group) addRole(ctx context.Context, who rest.Caller, in addRoleRequest) (rest.Data[role], error) {
@@ -81,7 +81,7 @@ func (g Group) addRole(ctx context.Context, who rest.Caller, in addRoleRequest) 
 }
 
 type removeRoleRequest struct {
-	Code string `json:"code"`
+	Code string `json:"code" example:"auditor"`
 }
 
 func (g Group) removeRole(ctx context.Context, who rest.Caller, in removeRoleRequest) (rest.Data[role], error) {

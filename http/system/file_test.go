@@ -64,13 +64,15 @@ func TestFile(t *testing.T) {
 		}
 	}
 	for accept, want := range map[string]string{
-		"gzip;q=0": "", "gzip; q=0.000": "", "identity": "", "*": "gzip", "*;q=0": "", "*, gzip;q=0": "", "GZIP": "gzip", "x-gzip": "gzip",
+		"gzip;q=0": "", "gzip; q=0.000": "", "identity": "", "*": "gzip", "*;q=0": "", "*, gzip;q=0": "", "GZIP": "gzip",
+		"x-gzip": "gzip",
 	} {
 		if _, header, _ := ask("/long", accept, ""); strings.Join(header["Content-Encoding"], "") != want {
 			t.Errorf("%q gets %v, want %q", accept, header["Content-Encoding"], want)
 		}
 	}
-	if _, header, body := ask("/short", "gzip", ""); body != short || header["Content-Encoding"] != nil || header["Vary"] != nil {
+	if _, header, body := ask("/short", "gzip", ""); body != short || header["Content-Encoding"] != nil ||
+		header["Vary"] != nil {
 		t.Errorf("a file that compression makes larger: %q, %v", body, header)
 	}
 }

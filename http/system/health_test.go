@@ -20,8 +20,10 @@ func TestHealth(t *testing.T) {
 		status   int
 		has      string
 	}{
-		{livePath, false, nil, 200, healthy}, {livePath, true, errors.New("x"), 200, healthy}, {readyPath, false, nil, 200, healthy},
-		{readyPath, true, nil, 503, `"code":"DRAINING"`}, {readyPath, false, errors.New("secret"), 503, `"code":"UNAVAILABLE"`},
+		{livePath, false, nil, 200, healthy}, {livePath, true, errors.New("x"), 200, healthy}, {readyPath, false, nil, 200,
+			healthy},
+		{readyPath, true, nil, 503, `"code":"DRAINING"`}, {readyPath, false, errors.New("secret"), 503,
+			`"code":"UNAVAILABLE"`},
 		{"/health/other", false, nil, 404, ""},
 	} {
 		draining, ill = c.draining, c.ill

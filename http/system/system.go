@@ -28,11 +28,13 @@ type Keys struct {
 // Endpoints implements rest.Group.
 func (k Keys) Endpoints() []rest.Endpoint {
 	return rest.Section("Extensions",
-		rest.Get("/.well-known/jwks.json", "Public keys of the tokens", rest.NoAuth, k.jwks).Binary("application/jwk-set+json").Shaped("JwkSet").
+		rest.Get("/.well-known/jwks.json", "Public keys of the tokens", rest.NoAuth, k.jwks).
+			Binary("application/jwk-set+json").Shaped("JwkSet").
 			Doc("getTokenKeys",
 				"A JSON Web Key Set (RFC 7517). A new key is published before it signs, so the answer may be "+
 					"kept for as long as Cache-Control says."),
-		rest.Get("/.well-known/vapid.json", "Public key with which a device subscribes at its push service", rest.NoAuth, k.vapid).
+		rest.Get("/.well-known/vapid.json", "Public key with which a device subscribes at its push service",
+			rest.NoAuth, k.vapid).
 			Doc("getPushKey",
 				"The applicationServerKey for PushManager.subscribe in a browser (RFC 8292)."),
 	).Extended()
@@ -52,7 +54,8 @@ type vapidKey struct {
 func (vapidKey) SchemaName() string { return "PushKey" }
 
 func (k Keys) vapid(context.Context, rest.Caller, rest.None) (rest.Reply[vapidKey], error) {
-	return rest.Reply[vapidKey]{Body: vapidKey{k.VAPID}, Headers: []rest.Header{{Name: "Cache-Control", Value: "public, max-age=300"}}}, nil
+	return rest.Reply[vapidKey]{Body: vapidKey{k.VAPID},
+		Headers: []rest.Header{{Name: "Cache-Control", Value: "public, max-age=300"}}}, nil
 }
 
 // Options of the routes that are no endpoints of the interface.

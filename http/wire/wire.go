@@ -86,7 +86,7 @@ func method(m challenge.Method, lifetimeMs int64) Method {
 // ExecResult is what became of a completed challenge's action (section 4.1).
 type ExecResult struct {
 	Success bool   `json:"success"`
-	Code    string `json:"code,omitempty" doc:"error code of a failed action"`
+	Code    string `json:"code,omitempty" doc:"error code of a failed action" example:"RECORD_ALREADY_EXIST"`
 	Message string `json:"message,omitempty"`
 	Data    any    `json:"data,omitempty" schema:"ActionData"`
 }
