@@ -106,7 +106,8 @@ func (b *binder) body(p *plan, v reflect.Value, got *bitset, body []byte) {
 	if len(body) == 0 {
 		return
 	}
-	b.c = cursor{b: body}
+	b.c = newCursor(body)
+	defer b.c.done()
 	before := *got
 	b.members(p, v, got, &before)
 }
@@ -159,9 +160,8 @@ func (b *binder) extra(key []byte) {
 	default:
 		return
 	}
-	if at := b.c; b.c.peek() == '"' {
-		*dst = b.c.str()
-		b.c = at
+	if b.c.peek() == '"' {
+		*dst = b.c.ahead()
 	}
 }
 
@@ -318,8 +318,9 @@ func (b *binder) reread(s string, read func()) {
 		return
 	}
 	at := b.c
-	b.c = cursor{b: text}
+	b.c = newCursor(text)
 	read()
+	b.c.done()
 	b.c = at
 }
 

@@ -49,7 +49,8 @@ func (p *plan) asQuery(raw string, body []byte) url.Values {
 	if len(body) == 0 {
 		return q
 	}
-	c := cursor{b: body}
+	c := newCursor(body)
+	defer c.done()
 	for more := c.open(); more; more = c.next() {
 		key := string(c.key())
 		i, known := p.index[key]

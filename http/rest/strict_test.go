@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"reflect"
 	"strings"
 	"testing"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"castellan/domain/fault"
 )
@@ -116,21 +119,94 @@ func keys(n int) string {
 	return b.String()
 }
 
-// FuzzStrictJSON: what is accepted reads alike for encoding/json, and the cursor
+// strictly judges a text by the rules of SEC-40 with encoding/json alone, and returns
+// its first token.
+func strictly(text []byte) (ok bool, first json.Token) {
+	if !json.Valid(text) || !utf8.Valid(text) {
+		return false, nil
+	}
+	for i := 0; i < len(text); i++ { // escapes that encoding/json mends or takes
+		if text[i] != '\\' {
+			continue
+		}
+		if i++; text[i] != 'u' {
+			continue
+		}
+		var r, low rune
+		fmt.Sscanf(string(text[i+1:i+5]), "%x", &r)
+		if i += 4; r == 0 {
+			return false, nil
+		}
+		if !utf16.IsSurrogate(r) {
+			continue
+		}
+		if n, _ := fmt.Sscanf(string(text[i+1:min(i+7, len(text))]), `\u%04x`, &low); n != 1 || utf16.DecodeRune(r, low) == utf8.RuneError {
+			return false, nil
+		}
+		i += 6
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	var keys []map[string]bool // of the objects being read; nil for an array
+	key := false               // the next token of an object is a key
+	for count := 1; ; count++ {
+		t, err := d.Token()
+		if err != nil {
+			return err == io.EOF, first
+		}
+		if count == 1 {
+			first = t
+		}
+		if count > maxTokens {
+			return false, nil
+		}
+		inObject := len(keys) > 0 && keys[len(keys)-1] != nil
+		switch t {
+		case json.Delim('{'):
+			keys, key = append(keys, map[string]bool{}), true
+		case json.Delim('['):
+			keys, key = append(keys, nil), false
+		case json.Delim('}'), json.Delim(']'):
+			keys = keys[:len(keys)-1]
+			key = len(keys) > 0 && keys[len(keys)-1] != nil
+		default:
+			if !inObject {
+				break
+			}
+			if name, is := t.(string); key && is {
+				if keys[len(keys)-1][name] || len(name) > maxKeyLen {
+					return false, nil
+				}
+				keys[len(keys)-1][name] = true
+			}
+			key = !key
+		}
+		if len(keys) > maxDepth {
+			return false, nil
+		}
+	}
+}
+
+// FuzzStrictJSON: exactly what SEC-40 allows is accepted, it reads alike for encoding/json, and the cursor
 // finds in it exactly what encoding/json finds.
 func FuzzStrictJSON(f *testing.F) {
 	for _, s := range []string{
 		`{}`, `{"a":1}`, `{"a":"\ud83d\ude00","b":[1,2.5e-3,{"c":null}],"d":true}`, `{"a":1,"a":2}`, `{"a":"\\\"","b":"\\"}`,
 		`{"a":"\u0000"}`, "{\"a\":\"\xff\"}", `{"a":[[[[]]]]}`, `{"\u0061":1,"a":2}`, ` { "k" : "v" } `, `{"a":1e400,"b":-0}`,
 		`[{"a":"]}"}]`, `"text"`, `null`, `-1.5E+7`, `{"":""}`, `{"a":"é\u00e9"}`,
+		`{"a":"\ud800"}`, `{"a":"\ud800\u0061"}`, `{"\\u0000":"\\\\u0000"}`, `{"a":{"a":1},"b":[{"a":1},{"a":"a"}]}`, `{} {}`, `{"a":[{}],"a":0}`,
+		strings.Repeat("[", maxDepth) + strings.Repeat("]", maxDepth), strings.Repeat("[", maxDepth+1) + strings.Repeat("]", maxDepth+1),
+		`{"` + strings.Repeat("k", maxKeyLen) + `":1}`, `{"` + strings.Repeat("k", maxKeyLen+1) + `":1}`, `{"` + strings.Repeat(`\u015f`, maxKeyLen/2) + `":1}`,
+		`[0` + strings.Repeat(",0", maxTokens-3) + `]`, `[0` + strings.Repeat(",0", maxTokens-2) + `]`,
 	} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if checkValue(text) != nil {
-			if checkObject(text) == nil {
-				t.Fatal("an object that is no value")
-			}
+		value, object := checkValue(text) == nil, checkObject(text) == nil
+		if strict, of := strictly(text); value != strict || object != (strict && of == json.Delim('{')) {
+			t.Fatalf("%q: accepted as a value %v, as an object %v", text, value, object)
+		}
+		if !value {
 			return
 		}
 		if !json.Valid(text) {
@@ -142,12 +218,12 @@ func FuzzStrictJSON(f *testing.F) {
 		if err := d.Decode(&want); err != nil {
 			t.Fatalf("encoding/json: %v", err)
 		}
-		c := cursor{b: text}
+		c := newCursor(text)
 		got := read(&c)
 		if !reflect.DeepEqual(got, want) {
 			t.Fatalf("read %#v, encoding/json reads %#v", got, want)
 		}
-		c = cursor{b: text}
+		c = newCursor(text)
 		if raw := c.raw(); !reflect.DeepEqual(bytes.TrimSpace(text), raw) {
 			t.Fatalf("raw = %q of %q", raw, text)
 		}

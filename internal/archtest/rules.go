@@ -76,7 +76,7 @@ var exceptions = map[string][]string{
 // narrower names the packages that may use fewer libraries than their folder. The
 // kit makes values of bytes and bytes of values; only the edge knows the web server.
 var narrower = map[string][]string{
-	"http/rest": {"github.com/danielgtaylor/huma"},
+	"http/rest": {"github.com/danielgtaylor/huma", "github.com/go-json-experiment/json/jsontext"},
 }
 
 // httpShared are the packages below http that every section of the interface
