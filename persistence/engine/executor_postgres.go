@@ -11,16 +11,17 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// pipeline is the connection on which PostgreSQL gets a transaction's
-// statements in one go: it works on the first while the last is on its way,
-// and a batch costs one round trip however many tables it writes. It keeps
-// the statements prepared, and is the writer's alone.
+// postgresExecutor runs the writer's transactions on a connection of its own. The
+// statements go out in one pipeline: PostgreSQL works on the first while the last
+// is on its way, and a batch costs one round trip however many tables it writes.
+// Why not by database/sql: docs/decisions/0002-group-commit-and-its-executors.md.
 type postgresExecutor struct {
 	cfg   *pgx.ConnConfig
 	limit func() time.Duration // of a connection attempt
 	conn  *pgx.Conn
 	used  time.Time
-	kept  map[string]bool // texts of the statements that conn has
+
+	prepared map[string]bool // texts of the statements that conn has
 }
 
 func newPostgresExecutor(cfg *pgx.ConnConfig, limit func() time.Duration) *postgresExecutor {
@@ -32,7 +33,7 @@ func newPostgresExecutor(cfg *pgx.ConnConfig, limit func() time.Duration) *postg
 	for _, method := range []string{"enable_seqscan", "enable_hashjoin", "enable_mergejoin"} {
 		cfg.RuntimeParams[method] = "off"
 	}
-	// Nothing is done between its answers and its COMMIT.
+	// Nothing is done between the answers and COMMIT.
 	cfg.RuntimeParams["idle_in_transaction_session_timeout"] = "1000"
 	return &postgresExecutor{cfg: cfg, limit: limit}
 }
@@ -41,64 +42,66 @@ func newPostgresExecutor(cfg *pgx.ConnConfig, limit func() time.Duration) *postg
 const idle = time.Second
 
 // ready returns a live connection.
-func (p *postgresExecutor) ready(ctx context.Context) (*pgx.Conn, error) {
-	if p.conn != nil && !p.conn.IsClosed() && (time.Since(p.used) < idle || p.conn.Ping(ctx) == nil) {
-		return p.conn, nil
+func (e *postgresExecutor) ready(ctx context.Context) (*pgx.Conn, error) {
+	if e.conn != nil && !e.conn.IsClosed() && (time.Since(e.used) < idle || e.conn.Ping(ctx) == nil) {
+		return e.conn, nil
 	}
-	p.close()
-	p.cfg.ConnectTimeout = p.limit()
+	e.close()
+	e.cfg.ConnectTimeout = e.limit()
 	var err error
-	p.conn, err = pgx.ConnectConfig(ctx, p.cfg)
-	p.kept = map[string]bool{}
-	return p.conn, err
+	e.conn, err = pgx.ConnectConfig(ctx, e.cfg)
+	e.prepared = map[string]bool{}
+	return e.conn, err
 }
 
-func (p *postgresExecutor) close() {
-	if p.conn != nil {
+func (e *postgresExecutor) close() {
+	if e.conn != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		p.conn.Close(ctx)
-		p.conn = nil
+		e.conn.Close(ctx)
+		e.conn = nil
 	}
 }
 
-// transact makes steps in one transaction; see writer.once. Most are refused
-// nothing: they are sent with their end, as what PostgreSQL takes for one
-// transaction by itself. When that was refused, a transaction in two parts
-// finds out which rows were.
-func (p *postgresExecutor) transact(ctx context.Context, steps []step, flush bool) (failed map[int]bool, err error) {
-	conn, err := p.ready(ctx)
+// unflushed makes a transaction an asynchronous commit.
+const unflushed = "SELECT set_config('synchronous_commit', 'off', true)"
+
+// transact implements executor. Most transactions are refused nothing: they are
+// sent together with their end, as one implicit transaction that fails when a row
+// is refused. Only then a transaction of its own finds out which rows were.
+func (e *postgresExecutor) transact(ctx context.Context, steps []step, flush bool) (failed map[int]bool, err error) {
+	conn, err := e.ready(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err = p.whole(ctx, conn, steps, flush); !errors.Is(err, errRefused) {
+	if err = e.failFast(ctx, conn, steps, flush); !errors.Is(err, errRefused) {
 		return nil, err
 	}
-	failed, err = p.apply(ctx, conn, steps)
-	if err != nil && conn.IsClosed() {
-		err = lost(err)
-	}
+	failed, err = send(ctx, conn, steps, flush)
 	if err != nil || len(failed) > 0 {
+		if err != nil && conn.IsClosed() {
+			err = lost(err)
+		}
 		if _, rerr := conn.Exec(ctx, "ROLLBACK"); rerr != nil {
-			p.close() // ends the transaction, too
+			e.close() // ends the transaction, too
 		}
 		return failed, err
 	}
 	if _, err = conn.Exec(ctx, "COMMIT"); err != nil {
-		p.close()
+		e.close()
 		return nil, commitError{err}
 	}
-	p.used = time.Now()
+	e.used = time.Now()
 	return nil, nil
 }
 
 // lost is an error of a connection that broke before anything was committed.
 func lost(err error) error { return fmt.Errorf("%w: %w", driver.ErrBadConn, err) }
 
-// prepare makes sure of a statement. The library's own cache would forget all
-// statements of a transaction that was refused.
-func (p *postgresExecutor) prepare(ctx context.Context, conn *pgx.Conn, text string) error {
-	if p.kept[text] {
+// prepare makes sure that the connection has a statement. The library's own cache
+// would forget all statements of a transaction that was refused.
+func (e *postgresExecutor) prepare(ctx context.Context, conn *pgx.Conn, text string) error {
+	if e.prepared[text] {
 		return nil
 	}
 	if _, err := conn.Prepare(ctx, text, text); err != nil {
@@ -107,39 +110,32 @@ func (p *postgresExecutor) prepare(ctx context.Context, conn *pgx.Conn, text str
 		}
 		return err
 	}
-	p.kept[text] = true
+	e.prepared[text] = true
 	return nil
 }
 
-// unflushed makes the transaction that it ends an asynchronous commit.
-const unflushed = "SELECT set_config('synchronous_commit', 'off', true)"
-
-// errRefused is that of a transaction of which rows were refused.
+// errRefused means that the transaction was rolled back because rows were refused.
 var errRefused = errors.New("persistence: rows were refused")
 
-// whole makes steps and commits them. An error of a statement has rolled them
-// back; after any other it is not known whether they were committed, unless
-// nothing was sent.
-func (p *postgresExecutor) whole(ctx context.Context, conn *pgx.Conn, steps []step, flush bool) error {
+// failFast makes steps and commits them, or returns errRefused. An error of a
+// statement has rolled them back. After any other error nobody knows whether they
+// were committed, unless nothing was sent.
+func (e *postgresExecutor) failFast(ctx context.Context, conn *pgx.Conn, steps []step, flush bool) error {
 	var b pgx.Batch
 	for _, s := range steps {
 		for i := range s.statements {
-			c := &s.statements[i]
-			all, failFast, values := c.all, c.failFast, c.arrays
-			if c.rows.Len() == 1 {
-				all, failFast, values = c.sole, c.soleFailFast, func() []any { return c.values(0) }
+			text := s.statements[i].postgres
+			if s.statements[i].keys != nil {
+				text = s.statements[i].failFast
 			}
-			if c.keys != nil {
-				all = failFast
-			}
-			if err := p.prepare(ctx, conn, all); err != nil {
+			if err := e.prepare(ctx, conn, text); err != nil {
 				return err
 			}
-			b.Queue(all, values()...)
+			b.Queue(text, s.statements[i].arrays()...)
 		}
 	}
 	if !flush {
-		if err := p.prepare(ctx, conn, unflushed); err != nil {
+		if err := e.prepare(ctx, conn, unflushed); err != nil {
 			return err
 		}
 		b.Queue(unflushed)
@@ -147,49 +143,61 @@ func (p *postgresExecutor) whole(ctx context.Context, conn *pgx.Conn, steps []st
 	answers := conn.SendBatch(ctx, &b)
 	for _, s := range steps {
 		for i := range s.statements {
-			_, err := answers.Exec()
-			if err == nil {
-				continue
+			if _, err := answers.Exec(); err != nil {
+				answers.Close() // says the same
+				return e.failed(conn, s, s.statements[i].keys != nil, err)
 			}
-			answers.Close() // says the same
-			var refused *pgconn.PgError
-			switch {
-			case !errors.As(err, &refused) && !pgconn.SafeToRetry(err):
-				p.close()
-				return commitError{err}
-			case refused != nil && refused.Code == refusedCode && s.statements[i].keys != nil:
-				return errRefused
-			case refused == nil && conn.IsClosed():
-				err = lost(err)
-			}
-			return fmt.Errorf("%s: %w", s.writes[0].Table(), err)
 		}
 	}
 	if err := answers.Close(); err != nil {
-		p.close()
+		e.close()
 		return commitError{err}
 	}
-	p.used = time.Now()
+	e.used = time.Now()
 	return nil
 }
 
-func (p *postgresExecutor) apply(ctx context.Context, conn *pgx.Conn, steps []step) (failed map[int]bool, err error) {
+// failed is what the error of a statement of failFast means.
+func (e *postgresExecutor) failed(conn *pgx.Conn, s step, refusable bool, err error) error {
+	var answer *pgconn.PgError
+	switch {
+	case !errors.As(err, &answer) && !pgconn.SafeToRetry(err):
+		e.close()
+		return commitError{err}
+	case answer != nil && answer.Code == refusedCode && refusable:
+		return errRefused
+	case answer == nil && conn.IsClosed():
+		err = lost(err)
+	}
+	return fmt.Errorf("%s: %w", s.writes[0].Table(), err)
+}
+
+// send begins a transaction and makes steps in it.
+func send(ctx context.Context, conn *pgx.Conn, steps []step, flush bool) (failed map[int]bool, err error) {
+	begin := []string{"BEGIN"}
+	if !flush {
+		begin = append(begin, unflushed)
+	}
 	var b pgx.Batch
-	b.Queue("BEGIN")
+	for _, text := range begin {
+		b.Queue(text)
+	}
 	for _, s := range steps {
 		for i := range s.statements {
-			b.Queue(s.statements[i].all, s.statements[i].arrays()...)
+			b.Queue(s.statements[i].postgres, s.statements[i].arrays()...)
 		}
 	}
 	answers := conn.SendBatch(ctx, &b)
-	defer answers.Close() // an error of what nobody reads any more says nothing new
-	if _, err := answers.Exec(); err != nil {
-		return nil, err
+	defer answers.Close() // the error of an answer that is not read any more says nothing new
+	for range begin {
+		if _, err := answers.Exec(); err != nil {
+			return nil, err
+		}
 	}
 	for i := range steps {
 		s := &steps[i]
 		if len(failed) > 0 && !s.kind.refusable {
-			return failed, nil // what the losers of a race inserted does not matter
+			return failed, nil // the inserts of a unit that lost a race do not matter
 		}
 		for j := range s.statements {
 			missing, err := s.statements[j].answered(answers)
@@ -202,9 +210,9 @@ func (p *postgresExecutor) apply(ctx context.Context, conn *pgx.Conn, steps []st
 	return failed, nil
 }
 
-// answered reads what became of a call.
-func (c *boundStatement) answered(from pgx.BatchResults) (missing []int, err error) {
-	if c.keys == nil {
+// answered reads the answer to a statement.
+func (b *boundStatement) answered(from pgx.BatchResults) (missing []int, err error) {
+	if b.keys == nil {
 		_, err := from.Exec()
 		return nil, err
 	}
@@ -213,5 +221,5 @@ func (c *boundStatement) answered(from pgx.BatchResults) (missing []int, err err
 		return nil, err
 	}
 	back, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	return c.missing(back), err
+	return b.missing(back), err
 }

@@ -21,7 +21,7 @@ func (db *DB) ExplainWrite(ctx context.Context, w commit.Write) (plans []string,
 		return nil, err
 	}
 	for _, s := range steps[0].statements {
-		for _, text := range []string{s.all, s.failFast} {
+		for _, text := range []string{s.postgres, s.failFast} {
 			if text == "" {
 				continue
 			}

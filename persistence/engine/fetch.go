@@ -76,18 +76,18 @@ func (p *preparedQuery) fromPostgres(ctx context.Context, conn *pgx.Conn, args [
 type readers struct{ sync.Map }
 
 type reader struct {
-	mu     sync.Mutex // against close; a connection has one user at a time
-	conn   driver.Conn
-	kept   map[string]sqliteStatement
-	values []driver.Value
-	args   []driver.NamedValue
+	mu       sync.Mutex // against close; a connection has one user at a time
+	conn     driver.Conn
+	prepared map[string]sqliteStatement
+	values   []driver.Value
+	args     []driver.NamedValue
 }
 
 func (r *readers) of(conn driver.Conn) *reader {
 	if known, ok := r.Load(conn); ok {
 		return known.(*reader)
 	}
-	known, _ := r.LoadOrStore(conn, &reader{conn: conn, kept: map[string]sqliteStatement{}})
+	known, _ := r.LoadOrStore(conn, &reader{conn: conn, prepared: map[string]sqliteStatement{}})
 	return known.(*reader)
 }
 
@@ -97,9 +97,9 @@ func (r *readers) close() {
 		k := known.(*reader)
 		k.mu.Lock()
 		defer k.mu.Unlock()
-		for text, s := range k.kept {
+		for text, s := range k.prepared {
 			s.Close()
-			delete(k.kept, text)
+			delete(k.prepared, text)
 		}
 		return true
 	})
@@ -108,14 +108,14 @@ func (r *readers) close() {
 func (r *reader) fetch(p *preparedQuery, args []any, each eachRow) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := r.kept[p.text]
+	s := r.prepared[p.text]
 	if s == nil {
 		made, err := r.conn.Prepare(p.text)
 		if err != nil {
 			return err
 		}
 		s = made.(sqliteStatement)
-		r.kept[p.text] = s
+		r.prepared[p.text] = s
 	}
 	r.args = r.args[:0]
 	for i, a := range args {

@@ -14,6 +14,8 @@ import (
 )
 
 func TestStatementText(t *testing.T) {
+	const from = "FROM unnest($1::text[], $2::bigint[], $3::smallint[], $4::bytea[], $5::boolean[]) " +
+		"AS v (id, version, state, sealed, keep)"
 	type row struct {
 		ID      string
 		Version int64
@@ -21,41 +23,47 @@ func TestStatementText(t *testing.T) {
 		Sealed  []byte
 		Keep    bool
 	}
-	s := statementOf[row]("UPDATE t SET state = v.state, version = v.version + 1 {FROM v} WHERE t.id = v.id AND v.keep {RETURNING t.id}")
-	if want := "UPDATE t SET state = $3, version = $2 + 1 WHERE t.id = $1 AND $5"; s.one != want {
-		t.Errorf("for one row:\n%s\nwant\n%s", s.one, want)
-	}
-	if want := "UPDATE t SET state = v.state, version = v.version + 1 " +
-		"FROM unnest($1::text[], $2::bigint[], $3::smallint[], $4::bytea[], $5::boolean[]) AS v (id, version, state, sealed, keep) " +
-		"WHERE t.id = v.id AND v.keep RETURNING t.id"; s.all != want {
-		t.Errorf("for all rows:\n%s\nwant\n%s", s.all, want)
-	}
-	if want := "UPDATE t SET state = $3::smallint, version = $2::bigint + 1 WHERE t.id = $1::text AND $5::boolean RETURNING t.id"; s.sole != want ||
-		s.soleFailFast != "WITH stand AS ("+want+") SELECT 1 / (count(*) = 1)::int FROM stand" {
-		t.Errorf("for PostgreSQL's one row:\n%s\n%s\nwant\n%s", s.sole, s.soleFailFast, want)
-	}
-	if want := "WITH stand AS (" + s.all +
-		") SELECT 1 / (count(*) = cardinality($1::text[]))::int FROM stand"; s.failFast != want {
-		t.Errorf("to be sure:\n%s\nwant\n%s", s.failFast, want)
-	}
-	s = insertOf[row]("t", "ON CONFLICT (id) DO NOTHING {RETURNING id}")
-	if want := "INSERT INTO t (id, version, state, sealed, keep) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (id) DO NOTHING"; s.one != want {
-		t.Errorf("for one row:\n%s\nwant\n%s", s.one, want)
-	}
-	for i, want := range []string{16: "INSERT OR FAIL INTO t (id, version, state, sealed, keep) VALUES (?, ?, ?, ?, ?)" + strings.Repeat(", (?, ?, ?, ?, ?)", 15) + " ON CONFLICT (id) DO NOTHING",
-		1: "INSERT INTO t (id, version, state, sealed, keep) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING"} {
-		if n := slices.IndexFunc(s.lite, func(l lite) bool { return l.rows == i }); want != "" &&
-			(n < 0 || s.lite[n].text != want) {
-			t.Errorf("SQLite's for %d rows: %+v", i, s.lite)
+	for name, c := range map[string]struct {
+		made             *statement
+		sqlite, postgres string
+		params           []int
+	}{
+		"update": {
+			statementOf[row]("UPDATE t SET state = v.state, version = v.version + 1 {FROM v} " +
+				"WHERE t.id = v.id AND v.keep {RETURNING t.id}"),
+			"UPDATE t SET state = ?, version = ? + 1 WHERE t.id = ? AND ?",
+			"UPDATE t SET state = v.state, version = v.version + 1 " + from +
+				" WHERE t.id = v.id AND v.keep RETURNING t.id",
+			[]int{2, 1, 0, 4},
+		},
+		"a value twice": {
+			statementOf[row]("UPDATE t SET state = v.state {FROM v} WHERE t.id = v.id AND t.state <> v.state"),
+			"UPDATE t SET state = ? WHERE t.id = ? AND t.state <> ?",
+			"UPDATE t SET state = v.state " + from + " WHERE t.id = v.id AND t.state <> v.state",
+			[]int{2, 0, 2},
+		},
+		"insert": {
+			insertOf[row]("t", "ON CONFLICT (id) DO NOTHING {RETURNING id}"),
+			"INSERT INTO t (id, version, state, sealed, keep) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
+			"INSERT INTO t (id, version, state, sealed, keep) SELECT v.id, v.version, v.state, v.sealed, v.keep " + from +
+				" ON CONFLICT (id) DO NOTHING RETURNING id",
+			[]int{0, 1, 2, 3, 4},
+		},
+	} {
+		if c.made.sqlite != c.sqlite || !slices.Equal(c.made.params, c.params) {
+			t.Errorf("%s for SQLite, of %v:\n%s\nwant, of %v,\n%s", name, c.made.params, c.made.sqlite, c.params, c.sqlite)
+		}
+		if c.made.postgres != c.postgres {
+			t.Errorf("%s for PostgreSQL:\n%s\nwant\n%s", name, c.made.postgres, c.postgres)
 		}
 	}
-	if !slices.Equal(s.places, []int{0, 1, 2, 3, 4}) || s.lite[len(s.lite)-1].rows != 1 {
-		t.Errorf("places %v, %+v", s.places, s.lite)
+	s := statementOf[row]("UPDATE t SET state = v.state {FROM v} WHERE t.id = v.id {RETURNING t.id}")
+	want := "WITH stand AS (" + s.postgres + ") SELECT 1 / (count(*) = cardinality($1::text[]))::int FROM stand"
+	if s.failFast != want {
+		t.Errorf("to fail fast:\n%s\nwant\n%s", s.failFast, want)
 	}
-	s = statementOf[row]("UPDATE t SET state = v.state, sealed = v.sealed WHERE t.id = v.id AND t.state <> v.state")
-	if want := []lite{{1, "UPDATE t SET state = ?, sealed = ? WHERE t.id = ? AND t.state <> ?"}}; !slices.Equal(s.lite,
-		want) || !slices.Equal(s.places, []int{2, 3, 0, 2}) {
-		t.Errorf("SQLite's update: %+v of %v", s.lite, s.places)
+	if s := insertOf[row]("t", ""); s.failFast != "" {
+		t.Errorf("what nothing refuses fails fast: %s", s.failFast)
 	}
 	defer func() {
 		if recover() == nil {

@@ -20,7 +20,7 @@ func (t tracer) BeforeQuery(ctx context.Context, _ *bun.QueryEvent) context.Cont
 // AfterQuery implements bun.QueryHook.
 func (t tracer) AfterQuery(ctx context.Context, e *bun.QueryEvent) { t(ctx, e.Query) }
 
-// prepared tells of a prepared statement as if its values stood in its text.
+// prepared tells of a prepared query as if its values stood in its text.
 func (t tracer) prepared(ctx context.Context, text string, values []any) {
 	if t != nil {
 		t(ctx, parameter.ReplaceAllStringFunc(text, func(p string) string {
@@ -30,15 +30,19 @@ func (t tracer) prepared(ctx context.Context, text string, values []any) {
 	}
 }
 
-// steps tells of what a transaction is about to do, row by row.
+// steps tells of the statements of a transaction, row by row, before they run.
 func (t tracer) steps(ctx context.Context, steps []step) {
 	if t == nil {
 		return
 	}
 	for _, s := range steps {
-		for i := range s.statements {
-			for row := range s.statements[i].rows.Len() {
-				t.prepared(ctx, s.statements[i].one, s.statements[i].values(row))
+		for _, b := range s.statements {
+			for row := range b.rows.Len() {
+				text, values := strings.Split(b.sqlite, "?"), b.values(row)
+				for i, v := range values {
+					text[i] += literal(v)
+				}
+				t(ctx, strings.Join(text, ""))
 			}
 		}
 	}
