@@ -133,7 +133,7 @@ type activationSlot struct {
 	// lastActed is when it began to handle its last message, in Unix nanoseconds,
 	// where activations are logged.
 	lastActed atomic.Int64
-	done      chan struct{} // of one that is leaving: closed when it has left; the shard's lock guards it
+	done      chan struct{} // closed when a leaving activation has left; the shard's lock guards it
 }
 
 // States of a slot that no message enters: gone, and leaving+n while n messages

@@ -141,7 +141,7 @@ func (p *pendingCalls) take(id uint32) chan any {
 // answer ends a wait; one that has ended already stays as it is.
 func (p *pendingCalls) answer(id uint32, v any) {
 	if answer := p.take(id); answer != nil {
-		answer <- v // one place, and take gives a slot to one sender
+		answer <- v // it has one place, and take gives it to one sender
 	}
 }
 

@@ -29,7 +29,8 @@ type partition struct {
 	// Of a node that gave the partition away.
 	handoffs      uint32 // how often
 	handoffNumber uint64 // the number at the last time
-	dropAt        int64  // until when this node keeps what is not its own; 0: it is
+	// dropAt is when the node forgets the partition, which is not its own; 0: never.
+	dropAt int64
 }
 
 // phase is what a node may do for a partition, and how much it knows.

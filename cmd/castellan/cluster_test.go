@@ -100,7 +100,7 @@ func TestClusterSocketsFollow(t *testing.T) {
 		f := a.Login(t, u)
 		cases = append(cases, case_{f, u, a.Code(t, u, "SMS"), a.Socket(t, f)})
 	}
-	time.Sleep(200 * time.Millisecond) // everybody is subscribed
+	time.Sleep(200 * time.Millisecond) // every client is subscribed
 	d.Kill()
 	c.Forget(d)
 	for i, k := range cases {

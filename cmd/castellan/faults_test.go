@@ -115,7 +115,7 @@ func (c *caravan) check(t *testing.T, when string) {
 	}
 }
 
-// progress waits for steps that somebody acknowledged.
+// progress waits for acknowledged steps.
 func (c *caravan) progress(t *testing.T, steps int64) {
 	t.Helper()
 	from := c.steps.Load()
@@ -133,7 +133,7 @@ func (c *caravan) turned() (n int, worst time.Duration) {
 
 // Nodes join, leave, are killed and freeze while clients work. Every step that
 // was acknowledged is known wherever a client asks, no step counts twice, no login
-// makes two sessions, nobody is left without a node that serves him, and no two
+// makes two sessions, every client finds a node that serves it, and no two
 // activations of one identity act at one time.
 func TestClusterFaults(t *testing.T) {
 	t.Parallel()

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
-	"runtime"
 	"testing"
 	"time"
 
@@ -104,26 +103,6 @@ func BenchmarkDecision(b *testing.B) {
 	}
 }
 
-// BenchmarkTable: one decision of the node's own counter, without the rules.
-func BenchmarkTable(b *testing.B) {
-	for _, n := range []int{1, 3} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			l := ratelimit.NewTable(nil)
-			demands := make([]ratelimit.Demand, n)
-			for i := range demands {
-				demands[i] = ratelimit.Demand{Key: ratelimit.Key{Rule: fmt.Sprint("rule", i), IP: netip.MustParseAddr("192.0.2.1")}, Limit: 1000, Period: time.Millisecond}
-			}
-			stands := make([]ratelimit.Standing, n)
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := l.Allow(context.Background(), demands, stands); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
 // TestNoAllocation: allow, deny and a limit whose key is known cost nothing but time.
 func TestNoAllocation(t *testing.T) {
 	s := firewall.Compile(many(1000, 10), "API", 1)
@@ -157,36 +136,5 @@ func TestNoAllocation(t *testing.T) {
 		}
 	}); n != 0 {
 		t.Errorf("%v allocations of a rate limit", n)
-	}
-}
-
-// BenchmarkMillionKeys: what a key costs while it counts, and that all are
-// forgotten when none does.
-func BenchmarkMillionKeys(b *testing.B) {
-	const keys = 1_000_000
-	for b.Loop() {
-		c := new(clock)
-		l := ratelimit.NewTable(c.now)
-		var before, after runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&before)
-		stands := make([]ratelimit.Standing, 1)
-		for i := range keys {
-			ip := netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)})
-			demand := []ratelimit.Demand{{Key: ratelimit.Key{Rule: "rule", IP: ip}, Limit: 100, Period: time.Minute}}
-			if _, err := l.Allow(context.Background(), demand, stands); err != nil {
-				b.Fatal(err)
-			}
-		}
-		runtime.GC()
-		runtime.ReadMemStats(&after)
-		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/keys, "B/key")
-		c.ns.Store(int64(time.Minute))
-		start := time.Now()
-		l.Sweep()
-		b.ReportMetric(float64(time.Since(start).Microseconds()), "µs/sweep")
-		if l.Keys() != 0 {
-			b.Fatal("keys are left")
-		}
 	}
 }

@@ -3,10 +3,7 @@ package firewall_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math/rand/v2"
 	"net/netip"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -76,82 +73,6 @@ func TestAllOrNothing(t *testing.T) {
 	for i, want := range []firewall.Verdict{firewall.Allow, firewall.Allow, firewall.Count} {
 		if r := check(t, w, other); r.Verdict != want { // what was refused above was not counted here
 			t.Errorf("request %d: %+v", i, r)
-		}
-	}
-}
-
-// However many ask at once and in whatever order of keys, no window ever holds
-// more than its limit, and no decision waits for another for ever.
-func TestManyAtOnce(t *testing.T) {
-	local := ratelimit.NewTable(nil)
-	keys := make([]ratelimit.Key, 12)
-	for i := range keys {
-		keys[i] = ratelimit.Key{Rule: "r", Name: fmt.Sprint(i)}
-	}
-	var counted [12]atomic.Int64
-	var wg sync.WaitGroup
-	for g := range 8 {
-		wg.Go(func() {
-			r := rand.New(rand.NewPCG(uint64(g), 1))
-			for range 2000 {
-				var ds []ratelimit.Demand
-				for _, i := range r.Perm(len(keys))[:1+r.IntN(4)] {
-					ds = append(ds, ratelimit.Demand{Key: keys[i], Limit: int64(100 * (i + 1)), Period: time.Hour})
-				}
-				ok, err := local.Allow(context.Background(), ds, make([]ratelimit.Standing, len(ds)))
-				if err != nil {
-					t.Error(err)
-				}
-				for _, d := range ds {
-					var i int
-					fmt.Sscan(d.Key.Name, &i)
-					if ok {
-						counted[i].Add(1)
-					}
-				}
-			}
-		})
-	}
-	wg.Wait()
-	full := 0
-	for i, k := range keys {
-		s := make([]ratelimit.Standing, 1)
-		if err := local.Look(t.Context(), []ratelimit.Demand{{Key: k, Limit: int64(100 * (i + 1)), Period: time.Hour}}, s); err != nil {
-			t.Fatal(err)
-		}
-		if s[0].Used != counted[i].Load() || s[0].Used > int64(100*(i+1)) {
-			t.Errorf("key %d: %d counted of %d admitted, limit %d", i, s[0].Used, counted[i].Load(), 100*(i+1))
-		}
-		if s[0].Retry > 0 {
-			full++
-		}
-	}
-	if full == 0 {
-		t.Error("no limit was reached")
-	}
-}
-
-// What counts nothing any more is forgotten; asking leaves nothing behind.
-func TestSweep(t *testing.T) {
-	c := new(clock)
-	l := ratelimit.NewTable(c.now)
-	s := make([]ratelimit.Standing, 1)
-	demand := func(i int, period time.Duration) []ratelimit.Demand {
-		return []ratelimit.Demand{{Key: ratelimit.Key{Rule: "r", Name: fmt.Sprint(i)}, Limit: 1, Period: period}}
-	}
-	for i := range 1000 {
-		if _, err := l.Allow(t.Context(), demand(i, time.Duration(i+1)*time.Second), s); err != nil {
-			t.Fatal(err)
-		}
-		if err := l.Look(t.Context(), demand(-i-1, time.Second), s); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, at := range []time.Duration{0, time.Second - 1, time.Second, 500 * time.Second, 1000 * time.Second} {
-		c.ns.Store(int64(at))
-		l.Sweep()
-		if want := 1000 - int(at/time.Second); l.Keys() != want {
-			t.Errorf("after %v: %d keys, want %d", at, l.Keys(), want)
 		}
 	}
 }
