@@ -59,7 +59,7 @@ func (s *service) http() (err error) {
 		Timeout:    requestTime + cfg.MFA.ExecWait + cfg.Password.QueueWait, Draining: s.draining.Load,
 	}
 	if s.pauses != nil {
-		o.Base, o.Woke = s.pauses.context, s.pauses.resumed
+		o.Base, o.Resumed = s.pauses.context, s.pauses.resumed
 	}
 	if s.server, err = edge.New(o, httpapi.Endpoints(s.groups...)); err != nil {
 		return fmt.Errorf("endpoints: %w", err)

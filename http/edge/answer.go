@@ -52,8 +52,8 @@ func (r *Request) refuse(err error) {
 	}
 }
 
-// render words a fault in the general shape, or in the endpoint's own once the
-// request has got that far.
+// render words a fault in the general shape, or in the endpoint's own once the caller
+// is established.
 func (r *Request) render(f *fault.Error) (status int, contentType string, body []byte) {
 	if r.owned && r.Endpoint != nil {
 		status := rest.StatusOf(f.Code)

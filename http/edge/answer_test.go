@@ -22,27 +22,47 @@ func TestAnswers(t *testing.T) {
 	}
 	s := serve(t, allow(),
 		rest.Get("/none", "", rest.NoAuth, nothing),
-		rest.Get("/list", "", rest.NoAuth, func(context.Context, rest.Caller, rest.None) ([]record, error) { return nil, nil }),
-		rest.Get("/record", "", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (record, error) { return record{"<b>&", "1.50"}, nil }),
+		rest.Get("/list", "", rest.NoAuth, func(context.Context, rest.Caller, rest.None) ([]record, error) {
+			return nil,
+				nil
+		}),
+		rest.Get("/record", "", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (record,
+			error) {
+			return record{"<b>&", "1.50"}, nil
+		}),
 		rest.Get("/data", "", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (rest.Data[[]record], error) {
 			return rest.Data[[]record]{}, nil
 		}),
-		rest.Get("/reply", "", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (rest.Reply[rest.Data[int]], error) {
-			return rest.Reply[rest.Data[int]]{Body: rest.Data[int]{Data: 5}, Headers: []rest.Header{{Name: "link", Value: "<x>"}, {Name: "cache-control", Value: "public"}}}, nil
+		rest.Get("/reply", "", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (rest.Reply[rest.Data[int]],
+			error) {
+			return rest.Reply[rest.Data[int]]{Body: rest.Data[int]{Data: 5},
+				Headers: []rest.Header{{Name: "link", Value: "<x>"}, {Name: "cache-control", Value: "public"}}}, nil
 		}),
 		rest.Get("/replies", "", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (rest.Reply[[]record], error) {
 			return rest.Reply[[]record]{}, nil
 		}),
-		rest.Get("/bytes", "", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (json.RawMessage, error) { return nil, nil }),
+		rest.Get("/bytes", "", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (json.RawMessage,
+			error) {
+			return nil, nil
+		}),
 		rest.Get("/raw", "", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (rest.Reply[rest.None], error) {
 			return rest.Reply[rest.None]{Raw: []byte{1, 0, 2}, ContentType: "image/png"}, nil
 		}).Binary("image/png"),
 		rest.Get("/empty", "", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (rest.Reply[rest.None], error) {
 			return rest.Reply[rest.None]{Raw: []byte{}}, nil
 		}),
-		rest.Get("/headed", "", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (headed, error) { return headed{A: 1}, nil }),
-		rest.Get("/broken", "", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (any, error) { return func() {}, nil }),
-		rest.Get("/things/{id}", "", rest.NoAuth, func(_ context.Context, _ rest.Caller, in byID) (byID, error) { return in, nil }),
+		rest.Get("/headed", "", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (headed,
+			error) {
+			return headed{A: 1}, nil
+		}),
+		rest.Get("/broken", "", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (any, error) {
+			return func() {},
+				nil
+		}),
+		rest.Get("/things/{id}", "", rest.NoAuth, func(_ context.Context, _ rest.Caller, in byID) (byID, error) {
+			return in,
+				nil
+		}),
 	)
 	for _, c := range []struct {
 		target, body, contentType string
@@ -93,14 +113,17 @@ func (headed) ResponseHeaders() []rest.Header { return []rest.Header{{Name: "p-a
 func TestStandardHeaders(t *testing.T) {
 	opts := allow()
 	opts.PublicURL = "https://id.example.com"
-	s := serve(t, opts, rest.Get("/ok", "", rest.NoAuth, nothing), rest.Get("/closed", "", rest.User, nothing), rest.Get("/broken", "", rest.NoAuth, fails(errors.New("x"))),
+	s := serve(t, opts, rest.Get("/ok", "", rest.NoAuth, nothing), rest.Get("/closed", "", rest.User, nothing),
+		rest.Get("/broken", "", rest.NoAuth, fails(errors.New("x"))),
 		rest.Get("/panic", "", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (rest.None, error) { panic("x") }))
 	s.Raw("GET", "/page", func(c *fiber.Ctx) error { return c.SendString("page") })
-	for target, status := range map[string]int{"/ok": 200, "/closed": 401, "/nowhere": 404, "/broken": 500, "/panic": 500, "/page": 200, "//ok": 404, "/ok%2f": 404} {
+	for target, status := range map[string]int{"/ok": 200, "/closed": 401, "/nowhere": 404, "/broken": 500, "/panic": 500,
+		"/page": 200, "//ok": 404, "/ok%2f": 404} {
 		a := do(t, s, "GET", target, "", "x-request-id: client-made.id_1")
 		want := map[string]string{"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Api-Version": "1",
 			"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'", "Referrer-Policy": "no-referrer",
-			"Strict-Transport-Security": "max-age=31536000; includeSubDomains", "X-Request-Id": "client-made.id_1", "Server": "", "Vary": ""}
+			"Strict-Transport-Security": "max-age=31536000; includeSubDomains", "X-Request-Id": "client-made.id_1",
+			"Server": "", "Vary": ""}
 		for name, value := range want {
 			if got := a.header.Get(name); got != value {
 				t.Errorf("%s: %s = %q, want %q", target, name, got, value)
@@ -127,7 +150,8 @@ func TestStandardHeaders(t *testing.T) {
 
 // TestProblem: every part of a fault reaches the client (D-GEN-09).
 func TestProblem(t *testing.T) {
-	for _, code := range []fault.Code{fault.InvalidField, fault.OTPInvalid, fault.RateLimited, fault.Internal, fault.Overloaded} {
+	for _, code := range []fault.Code{fault.InvalidField, fault.OTPInvalid, fault.RateLimited, fault.Internal,
+		fault.Overloaded} {
 		f := &fault.Error{Code: code, Message: "said", AttemptsLeft: new(2), RetryAfter: 1500 * time.Millisecond}
 		s := serve(t, allow(), rest.Get("/x", "", rest.NoAuth, fails(fmt.Errorf("wrapped: %w", f))))
 		a := do(t, s, "GET", "/x", "", "accept-language: tr")
@@ -156,17 +180,22 @@ func TestProblemDetails(t *testing.T) {
 		retry  string
 	}{
 		{"fields", fault.All([]fault.Problem{{Field: "a", Message: "is required"}, {Field: "b", Message: "is odd"}}), 400,
-			[]string{`"field":"a","errors":[{"field":"a","message":"is required"},{"field":"b","message":"is odd"}]`}, []string{"attemptsLeft"}, ""},
+			[]string{`"field":"a","errors":[{"field":"a","message":"is required"},{"field":"b","message":"is odd"}]`},
+			[]string{"attemptsLeft"}, ""},
 		{"field alone", &fault.Error{Code: fault.RecordAlreadyExist, Message: "taken", Field: "name"}, 409,
 			[]string{`"field":"name","errors":[{"field":"name","message":"taken"}]`}, nil, ""},
 		{"no field", fault.New(fault.InvalidState, "no"), 409, nil, []string{"field", "errors"}, ""},
 		{"no text", &fault.Error{Code: fault.RecordNotFound}, 404, []string{`"detail":"Record not found"`}, nil, ""},
 		{"retry without a time", fault.New(fault.RateLimited, "slow"), 429, nil, nil, "1"},
-		{"retry rounded up", fault.New(fault.RateLimited, "slow").After(59*time.Second + time.Nanosecond), 429, nil, nil, "60"},
+		{"retry rounded up", fault.New(fault.RateLimited, "slow").After(59*time.Second + time.Nanosecond), 429, nil, nil,
+			"60"},
 		{"retry of another code", fault.New(fault.ChallengeNotCompleted, "wait").After(time.Second), 409, nil, nil, "1"},
-		{"unknown code", fault.New("NEW_CODE", "secret"), 500, []string{`"code":"INTERNAL"`}, []string{"secret", "NEW_CODE"}, ""},
-		{"internal", errors.New(`pq: relation "users" /srv/app/x.go:12`), 500, []string{`"code":"INTERNAL"`}, []string{"pq", "users", ".go"}, ""},
-		{"deadline", fmt.Errorf("query: %w", context.DeadlineExceeded), 503, []string{`"code":"UNAVAILABLE"`}, []string{"query"}, "1"},
+		{"unknown code", fault.New("NEW_CODE", "secret"), 500, []string{`"code":"INTERNAL"`}, []string{"secret", "NEW_CODE"},
+			""},
+		{"internal", errors.New(`pq: relation "users" /srv/app/x.go:12`), 500, []string{`"code":"INTERNAL"`},
+			[]string{"pq", "users", ".go"}, ""},
+		{"deadline", fmt.Errorf("query: %w", context.DeadlineExceeded), 503, []string{`"code":"UNAVAILABLE"`},
+			[]string{"query"}, "1"},
 		{"cancelled", context.Canceled, 503, []string{`"code":"UNAVAILABLE"`}, nil, "1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,13 +1,13 @@
 package edge
 
 import (
-	"castellan/http/rest"
-
 	"bytes"
 	"context"
 	"net"
 	"testing"
 	"time"
+
+	"castellan/http/rest"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
@@ -41,10 +41,13 @@ func (*loop) SetWriteDeadline(time.Time) error { return nil }
 
 var loopAddr = &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 4000}
 
-const benchBody = `{"currencyCode":"BTC","networkCode":"BTC","address":"bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq","name":"cold"}`
+const benchBody = `{"currencyCode":"BTC","networkCode":"BTC","address":` +
+	`"bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq","name":"cold"}`
 
-var benchRequest = []byte("POST /asset/withdrawal-addresses HTTP/1.1\r\nHost: id.example.com\r\nUser-Agent: bench/1.0\r\nAccept: */*\r\n" +
-	"Accept-Language: tr-TR,tr;q=0.9\r\nX-Auth: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\nContent-Type: application/json\r\n" +
+var benchRequest = []byte("POST /asset/withdrawal-addresses HTTP/1.1\r\nHost: id.example.com\r\nUser-Agent: " +
+	"bench/1.0\r\nAccept: */*\r\n" +
+	"Accept-Language: tr-TR,tr;q=0.9\r\nX-Auth: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n" +
+	"Content-Type: application/json\r\n" +
 	"Device-Brand: Acme\r\nDevice-Model: One\r\nContent-Length: 111\r\n\r\n" + benchBody)
 
 type benchIn struct {
@@ -60,7 +63,8 @@ type benchOut struct {
 }
 
 func bench(b *testing.B, app *fiber.App) {
-	if want := bytes.Index(benchRequest, []byte("\r\n\r\n")) + 4 + len(benchBody); want != len(benchRequest) || len(benchBody) != 111 {
+	if want := bytes.Index(benchRequest, []byte("\r\n\r\n")) + 4 + len(benchBody); want != len(benchRequest) ||
+		len(benchBody) != 111 {
 		b.Fatalf("the request's length is wrong: %d", len(benchBody))
 	}
 	app.Handler() // builds the router's tree
@@ -79,7 +83,8 @@ func BenchmarkEndpoint(b *testing.B) {
 		who.UserID = "u1"
 		return who, nil
 	}
-	s := serve(b, opts, rest.Post("/asset/withdrawal-addresses", "", rest.User, func(_ context.Context, _ rest.Caller, in benchIn) (rest.Data[benchOut], error) {
+	s := serve(b, opts, rest.Post("/asset/withdrawal-addresses", "", rest.User, func(_ context.Context, _ rest.Caller,
+		in benchIn) (rest.Data[benchOut], error) {
 		served++
 		return rest.Data[benchOut]{Data: benchOut{"7", in}}, nil
 	}))

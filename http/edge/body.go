@@ -45,14 +45,13 @@ type body struct {
 	text      []byte // of the budget until the request ends
 }
 
-// unknownLength is what is announced of a body that comes in chunks.
+// unknownLength is the announced length of a body that comes in chunks.
 const unknownLength = -1
 
 var firstBuffers = sync.Pool{New: func() any { return new([firstBuffer]byte) }}
 
-// onHeader decides, when the head of a message has come, what is read of its body:
-// nothing of one that is too large or that no route takes, otherwise what the
-// handler asks for.
+// onHeader runs when the head of a message has come. A body that is too large, or that
+// no route takes, is not read at all; others are read when the handler asks for them.
 func (s *Server) onHeader(h *fasthttp.RequestHeader) (c fasthttp.RequestConfig) {
 	originForm(h)
 	announced := h.ContentLength()
@@ -167,11 +166,11 @@ func (b *body) recycle() {
 	}
 }
 
-// unread tells whether the client may still be sending what nobody reads.
+// unread tells whether part of the body was not read: the client may still send it.
 func (b *body) unread() bool { return b.announced != 0 && !b.whole }
 
-// cutShort is the fault of a body whose reading failed. A broken connection has
-// nobody who could be answered.
+// cutShort is the fault of a body whose reading failed. On a broken connection nobody
+// is answered.
 func (r *Request) cutShort(err error) error {
 	var broken *net.OpError
 	var timeout interface{ Timeout() bool }

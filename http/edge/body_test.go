@@ -67,7 +67,10 @@ func TestAnnouncedBodiesCostNothing(t *testing.T) {
 	for range clients {
 		io.WriteString(dial(t, addr), announce("/large", length, "x-auth: u1")+"{")
 	}
-	until(t, "every byte read", func() bool { return judged.Load() == clients && s.bodies.used.Load() == clients*firstBuffer })
+	until(t, "every byte read", func() bool {
+		return judged.Load() == clients &&
+			s.bodies.used.Load() == clients*firstBuffer
+	})
 	runtime.ReadMemStats(&after)
 	if took := (after.TotalAlloc - before.TotalAlloc) >> 10; took > clients*40 {
 		t.Errorf("%d KiB were allocated for %d connections", took, clients)
@@ -80,7 +83,8 @@ func TestBodyBudget(t *testing.T) {
 	const length = 100 << 10
 	opts := allow()
 	opts.BodyBudget = 256 << 10
-	s := serve(t, opts, rest.Post("/large", "", rest.User, nothing).Body(length), rest.Post("/small", "", rest.NoAuth, nothing))
+	s := serve(t, opts, rest.Post("/large", "", rest.User, nothing).Body(length), rest.Post("/small", "", rest.NoAuth,
+		nothing))
 	addr := listen(t, s)
 	text := `{"x":"` + strings.Repeat("x", length-8) + `"}`
 	var held []net.Conn
@@ -92,7 +96,8 @@ func TestBodyBudget(t *testing.T) {
 	until(t, "both bodies read", func() bool { return s.bodies.used.Load() == 2*length })
 	late := dial(t, addr)
 	io.WriteString(late, announce("/large", length, "x-auth: u1")+text)
-	if a := answered(t, late); a.status != 503 || a.code() != string(fault.Overloaded) || a.header.Get("Retry-After") != "1" {
+	if a := answered(t, late); a.status != 503 || a.code() != string(fault.Overloaded) ||
+		a.header.Get("Retry-After") != "1" {
 		t.Errorf("beyond the budget: %d %v %s", a.status, a.header, a.body)
 	}
 	small := dial(t, addr)
@@ -137,7 +142,8 @@ func TestBudget(t *testing.T) {
 // TestRefusedAtTheHead: what no byte of the body can change is answered when the
 // head has come, without 100 Continue, and the connection ends (D-GEN-12).
 func TestRefusedAtTheHead(t *testing.T) {
-	s := serve(t, allow(), rest.Post("/x", "", rest.NoAuth, nothing), rest.Post("/large", "", rest.User, nothing).Body(1<<20),
+	s := serve(t, allow(), rest.Post("/x", "", rest.NoAuth, nothing), rest.Post("/large", "", rest.User,
+		nothing).Body(1<<20),
 		rest.Post("/things/{id}", "", rest.User, nothing).Body(1<<20))
 	s.App.Server().ReadTimeout = time.Minute
 	addr := listen(t, s)
@@ -183,10 +189,12 @@ func TestLargeBodyAfterItsCredential(t *testing.T) {
 		t.Errorf("%d %s", a.status, a.body)
 	}
 	victim := "GET /victim HTTP/1.1\r\nHost: a\r\n\r\n"
-	if answers, closed := wire(t, addr, announce("/large", 1+len(victim))+" "+victim+victim, 2); len(answers) != 1 || !closed || ran.Load() != 0 {
+	if answers, closed := wire(t, addr, announce("/large", 1+len(victim))+" "+victim+victim, 2); len(answers) != 1 ||
+		!closed || ran.Load() != 0 {
 		t.Errorf("%+v, closed %v, ran %d", answers, closed, ran.Load())
 	}
-	if answers, _ := wire(t, addr, announce("/large", 20<<10, "x-auth: u1")+"{}"+strings.Repeat(" ", 20<<10-2)+victim, 2); len(answers) != 2 ||
+	if answers, _ := wire(t, addr, announce("/large", 20<<10, "x-auth: u1")+"{}"+strings.Repeat(" ", 20<<10-2)+victim,
+		2); len(answers) != 2 ||
 		answers[0].status != 200 || answers[1].status != 200 || ran.Load() != 2 {
 		t.Errorf("%+v, ran %d", answers, ran.Load())
 	}
@@ -227,8 +235,11 @@ func TestIncompleteBodies(t *testing.T) {
 	addr := listen(t, s)
 	inChunks := "POST /x HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
 	for _, text := range []string{
-		announce("/x", 4) + "{}", announce("/x", 2, "Trailer: x-auth") + "{}", inChunks + "4\r\n{}", inChunks + "2\r\n{}\r\n", inChunks + "2\r\n{}\r\n0\r\nx-auth: u1\r\n\r\n",
-		inChunks + "2\r\n{}\r\n0\r\nx: 1\r\nx: 2\r\n\r\n", inChunks + "2\r\n{}\r\n0\r\nContent-Length: 5\r\n\r\n", inChunks + "2\r\n{}x\r\n0\r\n\r\n",
+		announce("/x", 4) + "{}", announce("/x", 2,
+			"Trailer: x-auth") + "{}", inChunks + "4\r\n{}", inChunks + "2\r\n{}\r\n", inChunks +
+			"2\r\n{}\r\n0\r\nx-auth: u1\r\n\r\n",
+		inChunks + "2\r\n{}\r\n0\r\nx: 1\r\nx: 2\r\n\r\n", inChunks + "2\r\n{}\r\n0\r\nContent-Length: 5\r\n\r\n", inChunks +
+			"2\r\n{}x\r\n0\r\n\r\n",
 	} {
 		c := dial(t, addr)
 		io.WriteString(c, text)
@@ -272,7 +283,8 @@ func TestBodyLimits(t *testing.T) {
 	l.add("POST", "/a/:id/b", 4)
 	l.add("GET", "/docs/*", 5)
 	for target, want := range map[string]int{
-		"POST /a": 1, "GET /a?x=/a/1": 2, "HEAD /a": 2, "PUT /a": 0, "POST /a/": 0, "POST /a/1": 3, "POST /a/1/": 0, "POST /a/1/b": 4, "POST /a//b": 0,
+		"POST /a": 1, "GET /a?x=/a/1": 2, "HEAD /a": 2, "PUT /a": 0, "POST /a/": 0, "POST /a/1": 3, "POST /a/1/": 0,
+		"POST /a/1/b": 4, "POST /a//b": 0,
 		"POST /a/1/c": 0, "GET /docs/x/y": 5, "GET /docs/": 5, "GET /docs": 0, "POST /": 0, "POST ": 0, "POST /A": 0,
 	} {
 		method, path, _ := strings.Cut(target, " ")

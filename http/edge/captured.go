@@ -13,7 +13,7 @@ import (
 const maxCaptured = 1 << 20
 
 // Captured is a validated request of a guarded endpoint, kept until its caller
-// has completed the challenge. It holds what the caller sent: store it sealed.
+// has completed the challenge. It holds the caller's data: store it sealed.
 type Captured struct {
 	Method string            `json:"method"`
 	Path   string            `json:"path"` // the template
@@ -48,7 +48,8 @@ func NewIndex(endpoints []rest.Endpoint) Index {
 //
 // Errors: NOT_FOUND when the table no longer has the endpoint, those of binding,
 // of a judge and of the handler.
-func RunCaptured(ctx context.Context, ix Index, c Captured, judges ...func(context.Context, rest.Caller, *rest.Endpoint) error) (json.RawMessage, error) {
+func RunCaptured(ctx context.Context, ix Index, c Captured, judges ...func(context.Context, rest.Caller,
+	*rest.Endpoint) error) (json.RawMessage, error) {
 	e := ix[c.Method+" "+c.Path]
 	if e == nil || e.Starts != "" { // a starter's call only prepares: nothing would run
 		return nil, fault.New(fault.NotFound, "no such resource")

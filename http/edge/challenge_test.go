@@ -23,7 +23,8 @@ type starter struct {
 
 func (s *starter) Start(_ context.Context, who rest.Caller, action string, command []byte) (any, []rest.Header, error) {
 	s.action, s.command, s.who = action, command, who
-	return map[string]any{"challenge": map[string]any{"challengeId": "c1"}}, []rest.Header{{Name: "p-auth", Value: "token"}}, s.err
+	return map[string]any{"challenge": map[string]any{"challengeId": "c1"}}, []rest.Header{{Name: "p-auth",
+		Value: "token"}}, s.err
 }
 
 // TestStart2FAOf: the request names the action; the endpoint is a starter like
@@ -32,7 +33,8 @@ func TestStart2FAOf(t *testing.T) {
 	st := &starter{}
 	opts := allow()
 	opts.Starter = st
-	e := rest.Start2FAOf("POST", "/start", "", rest.User, []string{"A", "B"}, func(_ context.Context, _ rest.Caller, in echoRequest) (string, rest.None, error) {
+	e := rest.Start2FAOf("POST", "/start", "", rest.User, []string{"A", "B"}, func(_ context.Context, _ rest.Caller,
+		in echoRequest) (string, rest.None, error) {
 		return in.Text, rest.None{}, nil
 	})
 	s := serve(t, opts, e)
@@ -53,12 +55,13 @@ func TestStart2FA(t *testing.T) {
 	opts := allow()
 	opts.Starter = st
 	type command struct{ User, Text string }
-	s := serve(t, opts, rest.Start2FA("POST", "/start", "", rest.User, "TOTP_SETUP", func(_ context.Context, who rest.Caller, in echoRequest) (command, error) {
-		if in.Text == "no" {
-			return command{}, fault.New(fault.TOTPAlreadyDefined, "no")
-		}
-		return command{who.UserID, in.Text}, nil
-	}, fault.TOTPAlreadyDefined))
+	s := serve(t, opts, rest.Start2FA("POST", "/start", "", rest.User, "TOTP_SETUP",
+		func(_ context.Context, who rest.Caller, in echoRequest) (command, error) {
+			if in.Text == "no" {
+				return command{}, fault.New(fault.TOTPAlreadyDefined, "no")
+			}
+			return command{who.UserID, in.Text}, nil
+		}, fault.TOTPAlreadyDefined))
 	a := do(t, s, "POST", "/start", `{"text":"x"}`, "x-auth: u1")
 	if a.status != 200 || a.body != `{"challenge":{"challengeId":"c1"}}` || a.header.Get("P-Auth") != "token" {
 		t.Errorf("%d %v %s", a.status, a.header, a.body)
@@ -72,7 +75,8 @@ func TestStart2FA(t *testing.T) {
 	if a := do(t, s, "POST", "/start", `{}`, "x-auth: u1"); a.code() != "INVALID_FIELD" {
 		t.Errorf("%d %s", a.status, a.body)
 	}
-	if _, err := s.RunCaptured(t.Context(), Captured{Method: "POST", Path: "/start", Body: json.RawMessage(`{"text":"x"}`)}); fault.CodeOf(err) != fault.NotFound {
+	if _, err := s.RunCaptured(t.Context(), Captured{Method: "POST", Path: "/start",
+		Body: json.RawMessage(`{"text":"x"}`)}); fault.CodeOf(err) != fault.NotFound {
 		t.Errorf("a starter ran as captured: %v", err)
 	}
 	st.err = fault.New(fault.MFANotAvailable, "none")
@@ -102,15 +106,18 @@ func TestGuarded(t *testing.T) {
 		return nil
 	}
 	s := serve(t, opts,
-		rest.Delete("/things/{id}", "", rest.User, func(_ context.Context, who rest.Caller, in in) (rest.Data[string], error) {
+		rest.Delete("/things/{id}", "", rest.User, func(_ context.Context, who rest.Caller, in in) (rest.Data[string],
+			error) {
 			ran++
-			return rest.Data[string]{Data: fmt.Sprint(who.UserID, " ", in.ID, " ", in.Text, " ", *in.Q, " ", who.RequestID, " ", who.IP)}, nil
+			return rest.Data[string]{Data: fmt.Sprint(who.UserID, " ", in.ID, " ", in.Text, " ", *in.Q, " ", who.RequestID, " ",
+				who.IP)}, nil
 		}),
 		rest.Post("/big", "", rest.User, echo).Body(2<<20),
 		rest.Get("/raw", "", rest.User, func(context.Context, rest.Caller, rest.None) (rest.Reply[rest.None], error) {
 			return rest.Reply[rest.None]{Raw: []byte("hi"), ContentType: "text/x"}, nil
 		}))
-	a := do(t, s, "DELETE", "/things/7?q=3&text=ignored", `{ "text" : "x" }`, "x-auth: u1", "x-request-id: original-1", "otp: 123456")
+	a := do(t, s, "DELETE", "/things/7?q=3&text=ignored", `{ "text" : "x" }`, "x-auth: u1", "x-request-id: original-1",
+		"otp: 123456")
 	if a.status != 200 || !strings.HasPrefix(a.body, `{"challenge"`) || a.header.Get("P-Auth") == "" || ran != 0 {
 		t.Fatalf("%d %s, ran %d", a.status, a.body, ran)
 	}
@@ -132,7 +139,8 @@ func TestGuarded(t *testing.T) {
 	if want := `{"data":"u1 7 x 3 original-1 0.0.0.0"}`; err != nil || string(out) != want || ran != 1 {
 		t.Errorf("%s, %v; want %s", out, err, want)
 	}
-	if out2, err := RunCaptured(t.Context(), NewIndex([]rest.Endpoint{*s.Index()["DELETE /things/{id}"]}), c); err != nil || !reflect.DeepEqual(out, out2) {
+	if out2, err := RunCaptured(t.Context(), NewIndex([]rest.Endpoint{*s.Index()["DELETE /things/{id}"]}),
+		c); err != nil || !reflect.DeepEqual(out, out2) {
 		t.Errorf("%s, %v", out2, err)
 	}
 	allowed = false
@@ -144,10 +152,12 @@ func TestGuarded(t *testing.T) {
 	if _, err := s.RunCaptured(t.Context(), c); fault.CodeOf(err) != fault.NotFound {
 		t.Errorf("an endpoint that is gone: %v", err)
 	}
-	if out, err := s.RunCaptured(t.Context(), Captured{Method: "GET", Path: "/raw"}); err != nil || string(out) != `{"contentType":"text/x","data":"aGk="}` {
+	if out, err := s.RunCaptured(t.Context(), Captured{Method: "GET", Path: "/raw"}); err != nil ||
+		string(out) != `{"contentType":"text/x","data":"aGk="}` {
 		t.Errorf("%s, %v", out, err)
 	}
-	if a := do(t, s, "POST", "/big", `{"text":"`+strings.Repeat("x", 1<<20)+`"}`, "x-auth: u1"); a.status != 413 || a.code() != "PAYLOAD_TOO_LARGE" {
+	if a := do(t, s, "POST", "/big", `{"text":"`+strings.Repeat("x", 1<<20)+`"}`, "x-auth: u1"); a.status != 413 ||
+		a.code() != "PAYLOAD_TOO_LARGE" {
 		t.Errorf("too large to keep: %d", a.status)
 	}
 }
@@ -166,7 +176,8 @@ type row struct {
 }
 
 func (s *store) Run(ctx context.Context, who rest.Caller, key, method, template string, hash [32]byte,
-	admit func(context.Context) error, fn func(context.Context) (int, []byte, []rest.Header, error)) (int, []byte, []rest.Header, bool, error) {
+	admit func(context.Context) error, fn func(context.Context) (int, []byte, []rest.Header,
+		error)) (int, []byte, []rest.Header, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	id := strings.Join([]string{who.UserID, method, template, key}, "|")
@@ -210,9 +221,11 @@ func TestIdempotency(t *testing.T) {
 		case "broken":
 			return rest.Reply[rest.Data[int]]{}, fmt.Errorf("db")
 		}
-		return rest.Reply[rest.Data[int]]{Body: rest.Data[int]{Data: runs}, Headers: []rest.Header{{Name: "link", Value: "<x>"}}}, nil
+		return rest.Reply[rest.Data[int]]{Body: rest.Data[int]{Data: runs},
+			Headers: []rest.Header{{Name: "link", Value: "<x>"}}}, nil
 	}
-	s := serve(t, opts, rest.Post("/pay", "", rest.User, run).Idempotent(), rest.Post("/other", "", rest.User, run).Idempotent(),
+	s := serve(t, opts, rest.Post("/pay", "", rest.User, run).Idempotent(), rest.Post("/other", "", rest.User,
+		run).Idempotent(),
 		rest.Post("/verified", "", rest.User, run).Idempotent().Verified(), rest.Post("/plain", "", rest.User, run))
 	post := func(target, text, key string, more ...string) answer {
 		t.Helper()
@@ -241,7 +254,8 @@ func TestIdempotency(t *testing.T) {
 	runs = 0
 	one := post("/pay", "conflict", "k3")
 	two := post("/pay", "conflict", "k3", "x-request-id: second-one")
-	if one.status != 409 || two.status != 409 || runs != 1 || two.header.Get("Content-Type") != "application/problem+json" ||
+	if one.status != 409 || two.status != 409 || runs != 1 ||
+		two.header.Get("Content-Type") != "application/problem+json" ||
 		!strings.HasSuffix(two.body, `"requestId":"second-one"}`) || two.code() != "RECORD_ALREADY_EXIST" ||
 		strings.TrimSuffix(two.body, `"second-one"}`) != strings.Split(one.body, `"requestId":`)[0]+`"requestId":` {
 		t.Errorf("a kept refusal: %+v then %+v, runs %d", one, two, runs)
@@ -249,7 +263,8 @@ func TestIdempotency(t *testing.T) {
 	for text, status := range map[string]int{"later": 429, "forbidden": 403, "broken": 500} {
 		runs = 0
 		a, b := post("/pay", text, "k-"+text), post("/pay", text, "k-"+text)
-		if a.status != status || b.status != status || runs != 2 || b.header.Get("Idempotency-Replayed") != "" || strings.Contains(b.body, "db") {
+		if a.status != status || b.status != status || runs != 2 || b.header.Get("Idempotency-Replayed") != "" ||
+			strings.Contains(b.body, "db") {
 			t.Errorf("%s: %d %d, runs %d", text, a.status, b.status, runs)
 		}
 	}

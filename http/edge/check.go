@@ -1,12 +1,12 @@
 package edge
 
 import (
-	"castellan/http/rest"
-
 	"fmt"
 	"log/slog"
 	"strings"
 	"time"
+
+	"castellan/http/rest"
 )
 
 func (o *Options) fill() {
@@ -28,7 +28,7 @@ func (o *Options) fill() {
 	o.BasePath = strings.TrimRight(o.BasePath, "/")
 }
 
-// check finds what must stop the start.
+// check lists the faults that stop the start.
 func (o *Options) check(endpoints []rest.Endpoint) (errs []error) {
 	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if rest.LanguageOf(o.DefaultLanguage) != o.DefaultLanguage {

@@ -1,17 +1,20 @@
 package edge
 
 import (
-	"castellan/http/rest"
-
 	"context"
 	"strings"
 	"testing"
+
+	"castellan/http/rest"
 )
 
 // TestStart: whatever is missing stops the program before it serves anything.
 func TestStart(t *testing.T) {
 	user := rest.Get("/x", "", rest.User, nothing)
-	starts := rest.Start2FA("POST", "/s", "", rest.User, "A", func(context.Context, rest.Caller, rest.None) (rest.None, error) { return rest.None{}, nil })
+	starts := rest.Start2FA("POST", "/s", "", rest.User, "A", func(context.Context, rest.Caller, rest.None) (rest.None,
+		error) {
+		return rest.None{}, nil
+	})
 	for _, c := range []struct {
 		name      string
 		change    func(*Options)
@@ -24,22 +27,35 @@ func TestStart(t *testing.T) {
 		{"no credential at all", nil, []rest.Endpoint{rest.Get("/x", "", "", nothing)}, "unknown credential"},
 		{"twice", nil, []rest.Endpoint{user, user}, "defined twice"},
 		{"no authorize", func(o *Options) { o.Authorize = nil }, []rest.Endpoint{user}, "needs Authorize"},
-		{"closed audience without a credential", nil, []rest.Endpoint{rest.Get("/x", "", rest.NoAuth, nothing).For(rest.Admin)}, "does not fit"},
+		{"closed audience without a credential", nil,
+			[]rest.Endpoint{rest.Get("/x", "", rest.NoAuth, nothing).For(rest.Admin)}, "does not fit"},
 		{"no audience", nil, []rest.Endpoint{user.For("")}, "does not fit"},
 		{"nobody to say who acts for others", nil, []rest.Endpoint{user.For(rest.SelfOrAdmin)}, "needs ActsAsAdmin"},
 		{"reserved for everybody", nil, []rest.Endpoint{user.Reserve()}, "can be reserved"},
 		{"no verify", nil, []rest.Endpoint{user.Verified()}, "needs Verify"},
 		{"no idempotency", nil, []rest.Endpoint{user.Idempotent()}, "needs Idempotency"},
 		{"no starter", nil, []rest.Endpoint{starts}, "needs Starter"},
-		{"guarded nothing", func(o *Options) { o.Guarded = map[string]string{"GET /y": "A"}; o.Starter = &starter{} }, []rest.Endpoint{user}, `"GET /y" is no endpoint`},
-		{"guarded starter", func(o *Options) { o.Guarded = map[string]string{"POST /s": "A"}; o.Starter = &starter{} }, []rest.Endpoint{starts}, "starts a challenge itself"},
-		{"guarded without x-auth", func(o *Options) { o.Guarded = map[string]string{"GET /x": "A"}; o.Starter = &starter{} }, []rest.Endpoint{rest.Get("/x", "", rest.NoAuth, nothing)}, "does not take x-auth"},
-		{"guarded for cron", func(o *Options) { o.Guarded = map[string]string{"GET /x": "A"}; o.Starter = &starter{} }, []rest.Endpoint{rest.Get("/x", "", rest.TenantOrCron, nothing)}, "does not take x-auth"},
-		{"guarded without a starter", func(o *Options) { o.Guarded = map[string]string{"GET /x": "A"} }, []rest.Endpoint{user}, "needs Starter"},
-		{"guarded without an action", func(o *Options) { o.Guarded = map[string]string{"GET /x": ""}; o.Starter = &starter{} }, []rest.Endpoint{user}, "no action"},
-		{"any origin with credentials", func(o *Options) { o.CORSOrigins, o.CORSCredentials = []string{"*"}, true }, nil, "cannot be used together"},
-		{"any origin and another", func(o *Options) { o.CORSOrigins = []string{"*", "https://a.example"} }, nil, "must stand alone"},
-		{"origin with a path", func(o *Options) { o.CORSOrigins = []string{"https://a.example/"} }, nil, "is not scheme://host"},
+		{"guarded nothing", func(o *Options) { o.Guarded = map[string]string{"GET /y": "A"}; o.Starter = &starter{} },
+			[]rest.Endpoint{user}, `"GET /y" is no endpoint`},
+		{"guarded starter", func(o *Options) { o.Guarded = map[string]string{"POST /s": "A"}; o.Starter = &starter{} },
+			[]rest.Endpoint{starts}, "starts a challenge itself"},
+		{"guarded without x-auth", func(o *Options) { o.Guarded = map[string]string{"GET /x": "A"}; o.Starter = &starter{} },
+			[]rest.Endpoint{rest.Get("/x", "", rest.NoAuth, nothing)}, "does not take x-auth"},
+		{"guarded for cron", func(o *Options) { o.Guarded = map[string]string{"GET /x": "A"}; o.Starter = &starter{} },
+			[]rest.Endpoint{rest.Get("/x", "", rest.TenantOrCron, nothing)}, "does not take x-auth"},
+		{"guarded without a starter", func(o *Options) { o.Guarded = map[string]string{"GET /x": "A"} },
+			[]rest.Endpoint{user}, "needs Starter"},
+		{"guarded without an action", func(o *Options) {
+			o.Guarded = map[string]string{"GET " +
+				"/x": ""}
+			o.Starter = &starter{}
+		}, []rest.Endpoint{user}, "no action"},
+		{"any origin with credentials", func(o *Options) { o.CORSOrigins, o.CORSCredentials = []string{"*"}, true }, nil,
+			"cannot be used together"},
+		{"any origin and another", func(o *Options) { o.CORSOrigins = []string{"*", "https://a.example"} }, nil,
+			"must stand alone"},
+		{"origin with a path", func(o *Options) { o.CORSOrigins = []string{"https://a.example/"} }, nil,
+			"is not scheme://host"},
 		{"language", func(o *Options) { o.DefaultLanguage = "de" }, nil, "default language"},
 		{"base path", func(o *Options) { o.BasePath = "api" }, nil, "base path"},
 	} {

@@ -15,12 +15,11 @@ const maxHops = 10
 // X-Forwarded-For that is not one. Several headers are one list in the order in
 // which they came, because a proxy may add a header instead of extending one.
 //
-// What stands further left was written by the client and is never looked at,
-// however much or malformed it is: were it able to spoil the whole, a blocked
-// client would only have to send it to be taken for the proxy. An entry on the
-// way that is no address, or more than ten proxies, mean that a proxy is not
-// what it should be; then peer is the answer. The result is never IPv4-mapped
-// and has no zone.
+// The client wrote the entries further left. They are never looked at, however many or
+// malformed they are: if they could spoil the whole, a blocked client would send them
+// to be taken for the proxy. An entry on the way that is no address, or more than ten
+// proxies, mean that a proxy is not what it should be; then peer is the answer. The
+// result is never IPv4-mapped and has no zone.
 func ClientIP(peer netip.Addr, forwarded []string, trusted []netip.Prefix) netip.Addr {
 	peer = peer.Unmap().WithZone("")
 	if !contains(trusted, peer) {

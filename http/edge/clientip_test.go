@@ -56,7 +56,8 @@ func TestClientIP(t *testing.T) {
 // normal form; from a stranger it is the stranger, whatever he writes; and what
 // a trusted proxy appends decides over everything to its left.
 func FuzzClientIP(f *testing.F) {
-	for _, s := range []string{"1.2.3.4", "6.6.6.6, 1.2.3.4", "unknown", "", ",", "::ffff:1.2.3.4, 10.0.0.2", "fe80::1%eth0", "1.2.3.4:5", "[::1]", "10.0.0.1,10.0.0.2"} {
+	for _, s := range []string{"1.2.3.4", "6.6.6.6, 1.2.3.4", "unknown", "", ",", "::ffff:1.2.3.4, 10.0.0.2",
+		"fe80::1%eth0", "1.2.3.4:5", "[::1]", "10.0.0.1,10.0.0.2"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, header string) {
@@ -84,7 +85,8 @@ func FuzzClientIP(f *testing.F) {
 }
 
 func TestCountry(t *testing.T) {
-	for in, want := range map[string]string{"TR": "TR", "XK": "", "QA": "QA", "tr": "", "": "", "TUR": "", "T1": "", "XX": "", "ZZ": "", "EU": "", "AP": "", "AA": "", "QZ": "", "XA": "", "A1": ""} {
+	for in, want := range map[string]string{"TR": "TR", "XK": "", "QA": "QA", "tr": "", "": "", "TUR": "", "T1": "",
+		"XX": "", "ZZ": "", "EU": "", "AP": "", "AA": "", "QZ": "", "XA": "", "A1": ""} {
 		if got := country(in); got != want {
 			t.Errorf("country(%q) = %q, want %q", in, got, want)
 		}

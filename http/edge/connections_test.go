@@ -74,7 +74,8 @@ func TestTooManyConnections(t *testing.T) {
 				t.Errorf("%v after %q", err, text)
 				return
 			}
-			if a := parsed(t, string(text)); a.status != 503 || a.code() != string(fault.Overloaded) || a.header.Get("Retry-After") != "1" {
+			if a := parsed(t, string(text)); a.status != 503 || a.code() != string(fault.Overloaded) ||
+				a.header.Get("Retry-After") != "1" {
 				t.Errorf("%d %v %s", a.status, a.header, a.body)
 			}
 		})
@@ -147,7 +148,8 @@ func TestHealthBeyondTheLimit(t *testing.T) {
 	for range 2 * healthPlaces {
 		c := dial(t, addr)
 		io.WriteString(c, check+check)
-		if text := receive(t, c); strings.Count(text, "HTTP/1.1 ") != 1 || !strings.HasPrefix(text, "HTTP/1.1 200") || !strings.HasSuffix(text, "alive") {
+		if text := receive(t, c); strings.Count(text, "HTTP/1.1 ") != 1 || !strings.HasPrefix(text, "HTTP/1.1 200") ||
+			!strings.HasSuffix(text, "alive") {
 			t.Fatalf("%q", text)
 		}
 		c.Close()
@@ -184,7 +186,8 @@ func TestAcceptGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := &ill{Listener: ln, errs: make(chan error, 10)}
-	for _, err := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ECONNABORTED, syscall.ENOBUFS, syscall.EPERM, errors.New("odd")} {
+	for _, err := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ECONNABORTED, syscall.ENOBUFS, syscall.EPERM,
+		errors.New("odd")} {
 		l.errs <- &net.OpError{Op: "accept", Err: err}
 	}
 	var log bytes.Buffer
@@ -250,7 +253,8 @@ func TestNoDescriptors(t *testing.T) {
 
 // TestClamp: connections leave descriptors for the rest of the process.
 func TestClamp(t *testing.T) {
-	for files, want := range map[uint64]int{64: 32, 1024: 512, 4096: 4096 - filesReserved, 1 << 20: 1<<20 - filesReserved, 1<<64 - 1: 1<<30 - filesReserved} {
+	for files, want := range map[uint64]int{64: 32, 1024: 512, 4096: 4096 - filesReserved, 1 << 20: 1<<20 - filesReserved,
+		1<<64 - 1: 1<<30 - filesReserved} {
 		if got := connectionsFor(files); got != want {
 			t.Errorf("%d descriptors: %d connections, want %d", files, got, want)
 		}
@@ -268,7 +272,8 @@ func TestClamp(t *testing.T) {
 func TestSlowReaders(t *testing.T) {
 	const size = 4 << 20
 	var ran atomic.Int64
-	s := serve(t, allow(), rest.Get("/big", "", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (rest.Reply[rest.None], error) {
+	s := serve(t, allow(), rest.Get("/big", "", rest.NoAuth, func(context.Context, rest.Caller,
+		rest.None) (rest.Reply[rest.None], error) {
 		ran.Add(1)
 		return rest.Reply[rest.None]{Raw: make([]byte, size), ContentType: "text/plain"}, nil
 	}))
@@ -306,28 +311,38 @@ func TestSlowReaders(t *testing.T) {
 // Host (RFC 9112, section 3.2.2).
 func TestAbsoluteForm(t *testing.T) {
 	opts := allow()
-	s := serve(t, opts, rest.Get("/x/{id}", "", rest.NoAuth, func(_ context.Context, who rest.Caller, in byID) (rest.Data[string], error) {
+	s := serve(t, opts, rest.Get("/x/{id}", "", rest.NoAuth, func(_ context.Context, who rest.Caller,
+		in byID) (rest.Data[string], error) {
 		return rest.Data[string]{Data: fmt.Sprint(who.Path, " ", in.ID, " ", who.RawQuery)}, nil
 	}), rest.Post("/x", "", rest.NoAuth, echo))
-	s.Raw("GET", "/host", func(c *fiber.Ctx) error { return c.SendString(RequestOf(c).Header("Host") + " " + c.Hostname()) })
+	s.Raw("GET", "/host", func(c *fiber.Ctx) error {
+		return c.SendString(RequestOf(c).Header("Host") + " " +
+			c.Hostname())
+	})
 	addr := listen(t, s)
 	for _, c := range []struct{ line, want string }{
 		{"GET http://id.example.com/x/7?q=1", "200 /x/7 7 q=1"}, {"GET HTTPS://id.example.com:8443/x/7", "200 /x/7 7"},
-		{"GET http://id.example.com:80/host", "200 id.example.com:80 id.example.com:80"}, {"GET http://[::1]:80/host", "200 [::1]:80"},
-		{"GET http://id.example.com", "404"}, {"GET http://id.example.com?x=1", "404"}, {"GET http://id.example.com//x/7", "404"},
-		{"GET http://id.example.com/x/%37", "404"}, {"GET http://id.example.com/x/../x/7", "404"}, {"GET http://id.example.com/x/7#f", "400"},
-		{"GET http:///x/7", "400"}, {"GET http://u:p@id.example.com/x/7", "400"}, {"GET ftp://id.example.com/x/7", "400"}, {"GET http:/x/7", "400"},
+		{"GET http://id.example.com:80/host", "200 id.example.com:80 id.example.com:80"}, {"GET http://[::1]:80/host",
+			"200 [::1]:80"},
+		{"GET http://id.example.com", "404"}, {"GET http://id.example.com?x=1", "404"}, {"GET http://id.example.com//x/7",
+			"404"},
+		{"GET http://id.example.com/x/%37", "404"}, {"GET http://id.example.com/x/../x/7",
+			"404"}, {"GET http://id.example.com/x/7#f", "400"},
+		{"GET http:///x/7", "400"}, {"GET http://u:p@id.example.com/x/7", "400"}, {"GET ftp://id.example.com/x/7",
+			"400"}, {"GET http:/x/7", "400"},
 		{"GET id.example.com/x/7", "400"}, {"GET http://a b/x/7", "400"}, {"CONNECT http://id.example.com/x/7", "405"},
 	} {
 		answers, _ := wire(t, addr, c.line+" HTTP/1.1\r\nHost: other.example\r\n\r\n", 1)
 		if len(answers) != 1 {
 			t.Errorf("%s: no answer", c.line)
-		} else if got := fmt.Sprint(answers[0].status, " ", strings.NewReplacer(`{"data":"`, "", `"}`, "").Replace(answers[0].body)); !strings.HasPrefix(got, c.want) {
+		} else if got := fmt.Sprint(answers[0].status, " ", strings.NewReplacer(`{"data":"`, "", `"}`,
+			"").Replace(answers[0].body)); !strings.HasPrefix(got, c.want) {
 			t.Errorf("%s: %s, want %s", c.line, got, c.want)
 		}
 	}
 	text := `{"text":"x"}`
-	answers, _ := wire(t, addr, strings.Replace(announce("/x", len(text)), "/x", "http://id.example.com/x", 1)+text+xRequest, 2)
+	answers, _ := wire(t, addr, strings.Replace(announce("/x", len(text)), "/x", "http://id.example.com/x",
+		1)+text+xRequest, 2)
 	if len(answers) != 2 || answers[0].status != 200 || answers[1].status != 405 {
 		t.Errorf("a body: %+v", answers)
 	}

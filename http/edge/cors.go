@@ -10,13 +10,14 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Cross-origin access (D-GEN-20). The service has no cookies: a foreign page
-// holds no credential that a browser would send by itself, so what CORS guards
-// here is reading answers.
+// Cross-origin access (D-GEN-20). The service has no cookies, so a browser sends no
+// credential by itself for a foreign page. CORS only guards the reading of answers.
 const (
-	exposedHeaders = "p-auth, ot-auth, x-auth, retry-after, ratelimit, ratelimit-policy, link, x-total-count, x-request-id, " +
+	exposedHeaders = "p-auth, ot-auth, x-auth, retry-after, ratelimit, ratelimit-policy, link, x-total-count, " +
+		"x-request-id, " +
 		"api-version, device-signature-nonce, idempotency-replayed"
-	allowedHeaders = "x-auth, p-auth, ot-auth, cron-auth, device-signature, device_signature, otp, x-otp, accept-language, " +
+	allowedHeaders = "x-auth, p-auth, ot-auth, cron-auth, device-signature, device_signature, otp, x-otp, " +
+		"accept-language, " +
 		"device-brand, device-model, device-desc, tenant-id, idempotency-key, content-type, prefer"
 	allowedMethods = "GET, POST, PATCH, PUT, DELETE"
 )
@@ -56,11 +57,12 @@ func newCORS(origins []string, credentials bool) (cors, error) {
 func (c cors) allows(origin string) bool { return c.any || c.origins[origin] }
 
 // answer sets the headers of one answer and tells whether the request was a
-// preflight, which they answer wholly where it is not refused.
+// preflight. These headers are the whole answer to a preflight that is not refused.
 func (c cors) answer(r *Request) (preflight bool) {
 	in, h := &r.fctx.Request.Header, &r.fctx.Response.Header
 	origin := in.Peek("Origin")
-	preflight = len(origin) > 0 && c.used() && r.Caller.Method == "OPTIONS" && len(in.Peek("Access-Control-Request-Method")) > 0
+	preflight = len(origin) > 0 && c.used() && r.Caller.Method == "OPTIONS" &&
+		len(in.Peek("Access-Control-Request-Method")) > 0
 	switch {
 	case !c.allow(h, origin):
 		return preflight
@@ -96,8 +98,8 @@ func (c cors) allow(h *fasthttp.ResponseHeader, origin []byte) bool {
 	return true
 }
 
-// refuse sets the headers of an answer to what never became a request: the
-// library has forgotten its header, so what the connection saw of it counts.
+// refuse sets the headers of an answer to a message that never became a request. The
+// library has no header of it, so the origin that the connection saw counts.
 func (c cors) refuse(conn *connection, h *fasthttp.ResponseHeader) {
 	var origin []byte
 	if conn != nil {
@@ -108,9 +110,9 @@ func (c cors) refuse(conn *connection, h *fasthttp.ResponseHeader) {
 	}
 }
 
-// seen is the origin, if one is allowed, that a part of what a client sends
-// names; last where it names none. It need not be exact: whoever writes another's
-// origin into a body keeps but his own page from reading the refusal.
+// seen is the allowed origin that a piece of the client's text names; last where it
+// names none. It need not be exact: a client that writes a foreign origin into a body
+// only keeps its own page from reading the refusal.
 func (c cors) seen(text []byte, last string) string {
 	for {
 		_, line, found := bytes.Cut(text, lineFeed)

@@ -11,17 +11,16 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// What HTTP itself must look like before anything else is asked (SEC-31, SEC-34).
-// fasthttp refuses most ambiguous messages; the rest is refused here, because a
-// proxy in front might read such a message differently and hide a second request
-// inside it.
+// The form of a message, judged before anything else (SEC-31, SEC-34). fasthttp refuses
+// most ambiguous messages, and this file the others: a proxy in front might read such a
+// message differently, and a client could hide a second request inside it.
 
 // maxTarget is the longest request target, path and query together.
 const maxTarget = 2 << 10
 
-// framing reads how long the body is, and tells what is ambiguous about the
-// message or not accepted; "" when nothing is. It reads the text of the head, since
-// the library has forgotten part of it.
+// framing returns the announced length of the body, and why the message is ambiguous
+// or not accepted; "" when it is fine. It reads the text of the head, since the library
+// keeps only part of it.
 func framing(h *fasthttp.RequestHeader) (announced int64, why string) {
 	if p := h.Protocol(); string(p) != "HTTP/1.1" && string(p) != "HTTP/1.0" {
 		return 0, "unsupported HTTP version"
@@ -104,8 +103,8 @@ var pathBytes = func() (t [256]bool) {
 
 // canonical refuses a target that is not the one spelling of a path.
 //
-// Errors: INVALID_FIELD for what is no path at all, NOT_FOUND for another
-// spelling of one, HEADERS_TOO_LARGE for one too long.
+// Errors: INVALID_FIELD when it is no path at all, NOT_FOUND for another spelling of
+// a path, HEADERS_TOO_LARGE when it is too long.
 func canonical(target []byte) *fault.Error {
 	switch {
 	case len(target) > maxTarget:
@@ -145,8 +144,8 @@ func canonical(target []byte) *fault.Error {
 	return nil
 }
 
-// onError receives what the router, a raw handler or fasthttp itself could not
-// serve. The latter comes without a Request: the message was never whole.
+// onError answers the errors of the router, of a raw handler and of fasthttp itself.
+// An error of fasthttp comes without a Request: the message was never whole.
 func (s *Server) onError(c *fiber.Ctx, err error) error {
 	r := requestOf(c.Context())
 	if r == nil {
@@ -174,8 +173,8 @@ func (s *Server) onError(c *fiber.Ctx, err error) error {
 	return nil
 }
 
-// gone tells whether there is nobody to answer: the connection broke, or nothing
-// was ever asked on it. It is closed without a word then.
+// gone tells whether there is nobody to answer: the connection broke, or its client
+// never asked anything. It is closed without an answer then.
 func gone(fctx *fasthttp.RequestCtx, err error) bool {
 	conn := connectionOf(fctx)
 	var fe *fiber.Error
@@ -186,8 +185,8 @@ func gone(fctx *fasthttp.RequestCtx, err error) bool {
 	return true
 }
 
-// protocolFault words an error of Fiber or fasthttp. Theirs may quote what the
-// client sent, so none of it is used.
+// protocolFault words an error of Fiber or fasthttp. Their own texts may quote the
+// client, so none of them is used.
 func protocolFault(err error) error {
 	var fe *fiber.Error
 	if !errors.As(err, &fe) {

@@ -71,10 +71,30 @@ func Example() {
 			return
 		}
 		text, _ := io.ReadAll(resp.Body)
-		fmt.Println(resp.StatusCode, string(text))
+		fmt.Println(resp.StatusCode, strings.ReplaceAll(string(text), `,"`, ",\n  \""))
 	}
 	// Output:
-	// 200 {"data":{"name":"cold","max":0.0000001}}
-	// 409 {"type":"urn:castellan:problem:record-already-exist","title":"Record already exists","status":409,"code":"RECORD_ALREADY_EXIST","detail":"the name is taken","message":"the name is taken","field":"name","errors":[{"field":"name","message":"the name is taken"}],"requestId":"example-1"}
-	// 400 {"type":"urn:castellan:problem:invalid-field","title":"Invalid request","status":400,"code":"INVALID_FIELD","detail":"max: must be a decimal number","message":"max: must be a decimal number","field":"max","errors":[{"field":"max","message":"must be a decimal number"},{"field":"name","message":"must not be blank"}],"requestId":"example-1"}
+	// 200 {"data":{"name":"cold",
+	//   "max":0.0000001}}
+	// 409 {"type":"urn:castellan:problem:record-already-exist",
+	//   "title":"Record already exists",
+	//   "status":409,
+	//   "code":"RECORD_ALREADY_EXIST",
+	//   "detail":"the name is taken",
+	//   "message":"the name is taken",
+	//   "field":"name",
+	//   "errors":[{"field":"name",
+	//   "message":"the name is taken"}],
+	//   "requestId":"example-1"}
+	// 400 {"type":"urn:castellan:problem:invalid-field",
+	//   "title":"Invalid request",
+	//   "status":400,
+	//   "code":"INVALID_FIELD",
+	//   "detail":"max: must be a decimal number",
+	//   "message":"max: must be a decimal number",
+	//   "field":"max",
+	//   "errors":[{"field":"max",
+	//   "message":"must be a decimal number"},{"field":"name",
+	//   "message":"must not be blank"}],
+	//   "requestId":"example-1"}
 }

@@ -21,8 +21,10 @@ import (
 func BenchmarkEndpointBehindFirewall(b *testing.B) {
 	var rules []firewall.Rule
 	add := func(t firewall.Type, kind firewall.EntityType, entities ...string) {
-		r := firewall.Rule{AppID: "API", Label: fmt.Sprint("rule ", len(rules)), Type: t, EntityType: kind, Entities: entities, AllEntities: len(entities) == 0, AllResources: len(rules)%2 == 0,
-			Resources: []string{"POST /asset/withdrawal-addresses"}, Status: firewall.Active, PeriodMs: new(int64(100)), Limit: new(int64(1_000_000_000))}
+		r := firewall.Rule{AppID: "API", Label: fmt.Sprint("rule ", len(rules)), Type: t, EntityType: kind,
+			Entities: entities, AllEntities: len(entities) == 0, AllResources: len(rules)%2 == 0,
+			Resources: []string{"POST /asset/withdrawal-addresses"}, Status: firewall.Active,
+			PeriodMs: new(int64(100)), Limit: new(int64(1_000_000_000))}
 		r.Canonical(firewall.Resources{})
 		if err := r.Check(); err != nil {
 			b.Fatal(err)
@@ -42,7 +44,8 @@ func BenchmarkEndpointBehindFirewall(b *testing.B) {
 		rules[97+i].Limit, rules[97+i].PeriodMs = new(int64(4000)), new(int64(5))
 	}
 	snapshot := firewall.Compile(rules, "API", time.Now().UnixMilli())
-	evaluator := &firewall.Evaluator{Rules: func() *firewall.Snapshot { return snapshot }, Limiter: ratelimit.NewTable(nil), Now: time.Now}
+	evaluator := &firewall.Evaluator{Rules: func() *firewall.Snapshot { return snapshot },
+		Limiter: ratelimit.NewTable(nil), Now: time.Now}
 	rulings := sync.Pool{New: func() any { return new(firewall.Ruling) }}
 	opts := allow()
 	opts.CountryOf = func(netip.Addr) string { return "TR" }
@@ -74,7 +77,8 @@ func BenchmarkEndpointBehindFirewall(b *testing.B) {
 		return nil
 	}
 	served := 0
-	s := serve(b, opts, rest.Post("/asset/withdrawal-addresses", "", rest.User, func(_ context.Context, _ rest.Caller, in benchIn) (rest.Data[benchOut], error) {
+	s := serve(b, opts, rest.Post("/asset/withdrawal-addresses", "", rest.User, func(_ context.Context, _ rest.Caller,
+		in benchIn) (rest.Data[benchOut], error) {
 		served++
 		return rest.Data[benchOut]{Data: benchOut{"7", in}}, nil
 	}))

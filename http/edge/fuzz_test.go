@@ -1,8 +1,6 @@
 package edge
 
 import (
-	"castellan/http/rest"
-
 	"bufio"
 	"bytes"
 	"context"
@@ -11,6 +9,8 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"castellan/http/rest"
 
 	"github.com/gofiber/fiber/v2"
 )
@@ -53,12 +53,14 @@ func FuzzRequest(f *testing.F) {
 		"GET /a HTTP/1.1\r\nHost: a\r\n\r\n",
 		"HEAD /a HTTP/1.1\r\nHost: a\r\n\r\nGET /a/b?x=1 HTTP/1.1\r\nHost: a\r\n\r\n",
 		"POST /a HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 14\r\n\r\n{\"text\": \"\\n\"}",
-		"POST /a HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+		"POST /a HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n" +
+			"0\r\n\r\n",
 		"POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
 		"DELETE /a/%62 HTTP/1.1\r\nHost: a\r\nContent-Encoding: gzip\r\n\r\n", "GET http://x/a HTTP/1.1\r\nHost: a\r\n\r\n",
 		"GET /a//b HTTP/1.0\r\n\r\n", "TRACE /a HTTP/1.1\r\nHost: a\r\n\r\n", "GET /a#x HTTP/1.1\nHost: a\n\n",
 		"OPTIONS /a HTTP/1.1\r\nHost: a\r\nOrigin: https://a.example\r\nAccess-Control-Request-Method: GET\r\n\r\n",
-		"GET /p/5 HTTP/1.1\r\nHost: a\r\nx-request-id: 12345678\r\nprefer: wait=1\r\naccept-language: tr;q=0,en\r\nx-forwarded-for: 1.1.1.1,\r\n\r\n",
+		"GET /p/5 HTTP/1.1\r\nHost: a\r\nx-request-id: 12345678\r\nprefer: wait=1\r\naccept-language: tr;q=0,en\r\n" +
+			"x-forwarded-for: 1.1.1.1,\r\n\r\n",
 	} {
 		f.Add([]byte(seed))
 	}
@@ -79,17 +81,24 @@ func FuzzRequest(f *testing.F) {
 		return nil
 	}
 	s, err := New(opts, []rest.Endpoint{
-		rest.Get("/a", "", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (rest.None, error) { return rest.None{}, ranAs("GET /a") }),
+		rest.Get("/a", "", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (rest.None,
+			error) {
+			return rest.None{}, ranAs("GET /a")
+		}),
 		rest.Get("/a/b", "", rest.NoAuth, func(context.Context, rest.Caller, everything) (rest.None, error) {
 			return rest.None{}, ranAs("GET /a/b")
 		}),
-		rest.Post("/a", "", rest.NoAuth, func(_ context.Context, _ rest.Caller, in echoRequest) (rest.Data[echoRequest], error) {
+		rest.Post("/a", "", rest.NoAuth, func(_ context.Context, _ rest.Caller, in echoRequest) (rest.Data[echoRequest],
+			error) {
 			return rest.Data[echoRequest]{Data: in}, ranAs("POST /a")
 		}),
 		rest.Delete("/a/b", "", rest.NoAuth, func(context.Context, rest.Caller, everything) (rest.None, error) {
 			return rest.None{}, ranAs("DELETE /a/b")
 		}),
-		rest.Get("/p/{id}", "", rest.NoAuth, func(context.Context, rest.Caller, byID) (rest.None, error) { return rest.None{}, ranAs("GET /p/{id}") }),
+		rest.Get("/p/{id}", "", rest.NoAuth, func(context.Context, rest.Caller, byID) (rest.None,
+			error) {
+			return rest.None{}, ranAs("GET /p/{id}")
+		}),
 	})
 	if err != nil {
 		f.Fatal(err)
@@ -115,7 +124,8 @@ func FuzzRequest(f *testing.F) {
 			if resp.StatusCode == http.StatusContinue {
 				continue
 			}
-			if resp.StatusCode >= 500 || resp.Header.Get("X-Request-Id") == "" || resp.Header.Get("Cache-Control") != "no-store" || resp.Header.Get("Server") != "" {
+			if resp.StatusCode >= 500 || resp.Header.Get("X-Request-Id") == "" ||
+				resp.Header.Get("Cache-Control") != "no-store" || resp.Header.Get("Server") != "" {
 				t.Fatalf("%d %v to %q", resp.StatusCode, resp.Header, text)
 			}
 			if bytes.Contains(text, []byte("HEAD")) {

@@ -23,7 +23,8 @@ func allow() Options {
 		return who, nil
 	}
 	return Options{
-		Guards: map[rest.Credential]Guard{rest.User: guard, rest.Tenant: guard, rest.PAuth: guard, rest.PAuthOrDevice: guard, rest.OTAuth: guard,
+		Guards: map[rest.Credential]Guard{rest.User: guard, rest.Tenant: guard, rest.PAuth: guard, rest.PAuthOrDevice: guard,
+			rest.OTAuth: guard,
 			rest.Device: guard, rest.TenantOrCron: guard},
 		Authorize: func(context.Context, rest.Caller, *rest.Endpoint) error { return nil },
 	}

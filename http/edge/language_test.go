@@ -19,7 +19,11 @@ func TestMessagesAreLocalized(t *testing.T) {
 		Count int     `json:"count" minimum:"1"`
 		Kind  *string `json:"kind" enum:"a,b"`
 	}
-	s := serve(t, allow(), rest.Post("/x", "", rest.NoAuth, func(context.Context, rest.Caller, request) (rest.None, error) { return rest.None{}, nil }), rest.Post("/fails", "", rest.NoAuth, fails(fault.New(fault.InvalidField, "nothing to change"))),
+	s := serve(t, allow(), rest.Post("/x", "", rest.NoAuth, func(context.Context, rest.Caller, request) (rest.None,
+		error) {
+		return rest.None{}, nil
+	}), rest.Post("/fails", "", rest.NoAuth, fails(fault.New(fault.InvalidField,
+		"nothing to change"))),
 		rest.Post("/other", "", rest.NoAuth, fails(fault.Invalid("a", "is odd"))))
 	for _, c := range []struct{ path, body, language, message, errors string }{
 		{"/x", `{}`, "tr", "code: zorunludur", "code: zorunludur; count: zorunludur"},
@@ -27,7 +31,8 @@ func TestMessagesAreLocalized(t *testing.T) {
 		{"/x", `{}`, "en", "code: is required", "code: is required; count: is required"},
 		{"/x", `{"code":"long","count":0,"kind":"c"}`, "tr", "code: en fazla 3 karakter olabilir",
 			"code: en fazla 3 karakter olabilir; count: en az 1 olmalıdır; kind: şunlardan biri olmalıdır: a, b"},
-		{"/x", `{"code":1,"count":"x"}`, "ar", "code: يجب أن يكون نصا", "code: يجب أن يكون نصا; count: يجب أن يكون عددا صحيحا"},
+		{"/x", `{"code":1,"count":"x"}`, "ar", "code: يجب أن يكون نصا",
+			"code: يجب أن يكون نصا; count: يجب أن يكون عددا صحيحا"},
 		{"/x", `{"code":`, "tr", "8. baytta hatalı JSON: beklenmeyen son", ""},
 		{"/fails", `{}`, "tr", "değiştirilecek bir şey yok", ""},
 		{"/other", `{}`, "tr", "Geçersiz istek", "a: is odd"},

@@ -49,8 +49,10 @@ func parsed(t testing.TB, text string) answer {
 		t.Fatalf("%q: %v", text, err)
 	}
 	a := answer{resp.StatusCode, resp.Header, string(body)}
-	if !resp.Close || a.header.Get("Content-Type") != rest.TypeProblem || a.header.Get("Cache-Control") != "no-store" || a.header.Get("Api-Version") != "1" ||
-		a.header.Get("Server") != "" || a.header.Get("X-Request-Id") == "" || !strings.HasSuffix(a.body, `"requestId":"`+a.header.Get("X-Request-Id")+`"}`) {
+	if !resp.Close || a.header.Get("Content-Type") != rest.TypeProblem || a.header.Get("Cache-Control") != "no-store" ||
+		a.header.Get("Api-Version") != "1" ||
+		a.header.Get("Server") != "" || a.header.Get("X-Request-Id") == "" ||
+		!strings.HasSuffix(a.body, `"requestId":"`+a.header.Get("X-Request-Id")+`"}`) {
 		t.Errorf("shape, closed %v: %s", resp.Close, text)
 	}
 	return a
@@ -121,11 +123,7 @@ func TestBroken(t *testing.T) {
 		c.(*net.TCPConn).SetLinger(0)
 		c.Close()
 	}
-	for end := time.Now().Add(5 * time.Second); s.App.Server().GetOpenConnectionsCount() > 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("connections stay open")
-		}
-	}
+	until(t, "all connections closed", func() bool { return s.App.Server().GetOpenConnectionsCount() == 0 })
 }
 
 // TestTooLargeIsRead: a client that sends the whole of a body that is refused at
@@ -140,7 +138,8 @@ func TestTooLargeIsRead(t *testing.T) {
 			if chunked {
 				head = fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n", size)
 			}
-			if _, err := io.WriteString(c, "POST /x HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"+head+strings.Repeat(" ", size)); err != nil {
+			if _, err := io.WriteString(c, "POST /x HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"+
+				""+head+strings.Repeat(" ", size)); err != nil {
 				t.Fatalf("%d bytes: %v", size, err)
 			}
 			if a := parsed(t, receive(t, c)); a.status != 413 || a.code() != string(fault.PayloadTooLarge) {
@@ -215,7 +214,8 @@ func TestTooManyOfOnePeer(t *testing.T) {
 			t.Fatalf("connection %d: %d", i, a.status)
 		}
 	}
-	if _, a := from("127.0.0.1"); a.status != 503 || a.code() != string(fault.Overloaded) || a.header.Get("Retry-After") != "1" {
+	if _, a := from("127.0.0.1"); a.status != 503 || a.code() != string(fault.Overloaded) ||
+		a.header.Get("Retry-After") != "1" {
 		t.Errorf("one too many: %d %v %s", a.status, a.header, a.body)
 	}
 	if _, a := from("127.0.0.2"); a.status != 200 {

@@ -18,9 +18,12 @@ func TestRawErrors(t *testing.T) {
 		status int
 		code   fault.Code
 	}{
-		400: {400, fault.InvalidField}, 401: {401, fault.Unauthenticated}, 403: {403, fault.Forbidden}, 404: {404, fault.NotFound},
-		405: {405, fault.MethodNotAllowed}, 408: {408, fault.RequestTimeout}, 413: {413, fault.PayloadTooLarge}, 418: {400, fault.InvalidField},
-		426: {400, fault.InvalidField}, 431: {431, fault.HeadersTooLarge}, 500: {500, fault.Internal}, 503: {503, fault.Unavailable},
+		400: {400, fault.InvalidField}, 401: {401, fault.Unauthenticated}, 403: {403, fault.Forbidden}, 404: {404,
+			fault.NotFound},
+		405: {405, fault.MethodNotAllowed}, 408: {408, fault.RequestTimeout}, 413: {413, fault.PayloadTooLarge}, 418: {400,
+			fault.InvalidField},
+		426: {400, fault.InvalidField}, 431: {431, fault.HeadersTooLarge}, 500: {500, fault.Internal}, 503: {503,
+			fault.Unavailable},
 	} {
 		path := "/e" + strings.Repeat("x", status-399)
 		s.Raw("GET", path, func(*fiber.Ctx) error { return fiber.NewError(status, "secret text") })
@@ -32,7 +35,8 @@ func TestRawErrors(t *testing.T) {
 }
 
 func TestMessageInArabic(t *testing.T) {
-	a := do(t, serve(t, allow(), rest.Get("/x", "", rest.NoAuth, fails(fault.New(fault.RecordNotFound, "no such thing")))), "GET", "/x", "", "accept-language: ar")
+	a := do(t, serve(t, allow(), rest.Get("/x", "", rest.NoAuth,
+		fails(fault.New(fault.RecordNotFound, "no such thing")))), "GET", "/x", "", "accept-language: ar")
 	if !strings.Contains(a.body, `"detail":"no such thing","message":"السجل غير موجود"`) {
 		t.Error(a.body)
 	}
@@ -46,7 +50,8 @@ func TestLargeBodyOnParameterPath(t *testing.T) {
 		Text string  `json:"text"`
 	}
 	read := func(context.Context, rest.Caller, in) (rest.None, error) { return rest.None{}, nil }
-	s := serve(t, allow(), rest.Post("/things/{id}", "", rest.User, read).Body(2<<20), rest.Post("/other", "", rest.NoAuth, echo))
+	s := serve(t, allow(), rest.Post("/things/{id}", "", rest.User, read).Body(2<<20),
+		rest.Post("/other", "", rest.NoAuth, echo))
 	body := `{"text":"` + strings.Repeat("x", 3<<19) + `"}`
 	if a := do(t, s, "POST", "/things/1", body, "x-auth: u1"); a.status != 200 {
 		t.Errorf("%d %s", a.status, a.body)

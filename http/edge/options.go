@@ -25,11 +25,12 @@ type Starter interface {
 
 // Idempotency runs fn at most once per caller, method, template and key, and
 // replays its answer afterwards (D-EXT-02). admit is asked before, once it is
-// known that there is no answer to replay, and outside of any transaction: what
-// it writes stays written whatever becomes of fn, and its error is returned and
-// not kept. fn returns a non-nil error together with the answer when that answer
-// must not be kept (401, 403, 429 and 5xx): Run stores nothing, rolls its effects
-// back and returns the error. A kept answer of status 400 and above rolls its effects back too.
+// known that there is no answer to replay, and outside of any transaction: its
+// writes stay, also when fn fails, and its error is returned and not kept.
+//
+// fn returns a non-nil error together with the answer when that answer must not be
+// kept (401, 403, 429 and 5xx): Run stores nothing, rolls its effects back and returns
+// the error. A kept answer of status 400 and above rolls its effects back too.
 //
 // Errors: IDEMPOTENCY_MISMATCH for another body, IDEMPOTENCY_CONFLICT while the
 // first run goes on.
@@ -50,7 +51,7 @@ type Answered struct {
 	Took     time.Duration
 }
 
-// Traceable is what may be told of a request to whoever follows it.
+// Traceable is the part of a request that a trace may hold.
 type Traceable struct {
 	Key   string // "<METHOD> <template>", "<METHOD> *" where no route matched
 	Start time.Time
@@ -75,30 +76,30 @@ type Options struct {
 	// matches (D-WAF-08).
 	Firewall func(ctx context.Context, r *Request, key string) error
 	// Authorize judges the established caller, whose country and tenant the guard
-	// has judged: roles, allowed addresses, in this order. It also judges captured requests again
-	// before they run (D-2FA-28).
+	// has judged: roles, allowed addresses, in this order. It also judges captured
+	// requests again before they run (D-2FA-28).
 	Authorize func(ctx context.Context, who rest.Caller, e *rest.Endpoint) error
 	// ActsAsAdmin tells whether a caller whom Authorize let in may act for others
 	// at an endpoint of audience SelfOrAdmin; it fills Caller.AsAdmin.
 	ActsAsAdmin func(who rest.Caller, e *rest.Endpoint) bool
 	// Verify checks Caller.OTP for endpoints marked Verified, after binding and
 	// outside of any transaction: a wrong code stays counted and a right one used,
-	// whatever becomes of the request.
+	// also when the request fails later.
 	Verify      func(ctx context.Context, who rest.Caller, e *rest.Endpoint, in any) error
 	Idempotency Idempotency
 	Starter     Starter
 	// Guarded maps an endpoint's Key to the action code of the challenge that its
 	// callers must complete first (D-2FA-28).
 	Guarded map[string]string
-	// Trace begins the part in a trace of a request that has come to its route,
-	// or to none; the context carries it. ended is called with the answer. nil:
-	// requests are not followed, which costs nothing.
+	// Trace begins the request's part in a trace, when its route is known or when it
+	// has none; the context carries it. ended is called with the answer. nil: requests
+	// are not traced, which costs nothing.
 	Trace func(ctx context.Context, q Traceable) (_ context.Context, ended func(status int, code fault.Code))
 	// Observe is told of every finished request; it must not block.
 	Observe func(ctx context.Context, a Answered)
 
 	// TrustedProxies are the socket peers whose X-Forwarded-For and CountryHeader
-	// are believed. Empty: nobody's (SEC-30).
+	// are believed. Empty: none are (SEC-30).
 	TrustedProxies []netip.Prefix
 	CountryHeader  string
 	CountryOf      func(netip.Addr) string
@@ -118,16 +119,17 @@ type Options struct {
 	// MaxInFlight is the number of requests served at once, beyond which 503
 	// OVERLOADED is answered; 0 for no bound. Health checks are not counted.
 	MaxInFlight int
-	// MaxConnections bounds what Serve accepts, beyond which 503 OVERLOADED is
-	// answered; MaxConnectionsPerIP those of one socket peer: an IPv4 address or an
-	// IPv6 network of 64 bits. 0 for no bound.
+	// MaxConnections bounds the connections that Serve serves, beyond which 503
+	// OVERLOADED is answered; New lowers it to what the limit of open files allows.
+	// MaxConnectionsPerIP bounds those of one socket peer: an IPv4 address or an IPv6
+	// network of 64 bits. 0 for no bound.
 	MaxConnections, MaxConnectionsPerIP int
 	// Base is the context that those of requests are made under; nil for one that
 	// never ends.
 	Base func() context.Context
-	// Woke reports whether the process was stopped lately: what arrives may be old,
-	// and is dropped when its client has gone. nil: never.
-	Woke func() bool
+	// Resumed reports whether the process was stopped a moment ago: a request may be
+	// old then, and is dropped when its client has gone. nil: never.
+	Resumed func() bool
 	// Draining answers 503 DRAINING to everything but health checks while true.
 	Draining func() bool
 }

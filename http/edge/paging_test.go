@@ -100,12 +100,16 @@ func TestPagingOfBody(t *testing.T) {
 	s := serve(t, allow(), rest.Get("/rows", "", rest.User, list))
 	for _, c := range []struct{ query, body, want string }{
 		{"", `{"text":"LOGIN","limit":1}`, `{"text":"LOGIN","even":null,"n":null,"limit":1,"cursor":null,"count":null}`},
-		{"", `{"text":"a&b=c,ş +%","even":true,"n":-1.50e1,"limit":2}`, `{"text":"a\u0026b=c,ş +%","even":true,"n":-15,"limit":2,"cursor":null,"count":null}`},
+		{"", `{"text":"a&b=c,ş +%","even":true,"n":-1.50e1,"limit":2}`,
+			`{"text":"a\u0026b=c,ş +%","even":true,"n":-15,"limit":2,"cursor":null,"count":null}`},
 		{"", `{"old_text":"x","even":null,"names":["a,b","c"],"more":{"k":"v"},"limit":1,"unknown":"u","otp":"1"}`,
 			`{"text":"x","even":null,"n":null,"names":["a,b","c"],"more":{"k":"v"},"limit":1,"cursor":null,"count":null}`},
-		{"", `{"names":"a,b","more":"[1]","limit":1}`, `{"text":null,"even":null,"n":null,"names":["a,b"],"more":[1],"limit":1,"cursor":null,"count":null}`},
-		{"names=a&names=b&n=7&limit=1", `{"names":["c"],"n":9,"limit":50,"text":""}`, `{"text":"","even":null,"n":7,"names":["a","b"],"limit":1,"cursor":null,"count":null}`},
-		{"names[]=a&text=x;y%22%3E&limit=1", "", `{"text":"x;y\"\u003e","even":null,"n":null,"names":["a"],"limit":1,"cursor":null,"count":null}`},
+		{"", `{"names":"a,b","more":"[1]","limit":1}`,
+			`{"text":null,"even":null,"n":null,"names":["a,b"],"more":[1],"limit":1,"cursor":null,"count":null}`},
+		{"names=a&names=b&n=7&limit=1", `{"names":["c"],"n":9,"limit":50,"text":""}`,
+			`{"text":"","even":null,"n":7,"names":["a","b"],"limit":1,"cursor":null,"count":null}`},
+		{"names[]=a&text=x;y%22%3E&limit=1", "",
+			`{"text":"x;y\"\u003e","even":null,"n":null,"names":["a"],"limit":1,"cursor":null,"count":null}`},
 	} {
 		a := do(t, s, "GET", "/rows?"+c.query, c.body, "x-auth: u1")
 		next, ok := strings.CutSuffix(strings.TrimPrefix(a.header.Get("Link"), "<"), `>; rel="next"`)
@@ -127,7 +131,8 @@ func TestAsAdmin(t *testing.T) {
 	tell := func(_ context.Context, who rest.Caller, _ rest.None) (rest.Data[bool], error) {
 		return rest.Data[bool]{Data: who.AsAdmin}, nil
 	}
-	s := serve(t, opts, rest.Get("/either", "", rest.User, tell).For(rest.SelfOrAdmin), rest.Get("/self", "", rest.User, tell))
+	s := serve(t, opts, rest.Get("/either", "", rest.User, tell).For(rest.SelfOrAdmin),
+		rest.Get("/self", "", rest.User, tell))
 	for target, want := range map[string]string{"/either chief": "true", "/either u1": "false", "/self chief": "false"} {
 		path, who, _ := strings.Cut(target, " ")
 		if a := do(t, s, "GET", path, "", "x-auth: "+who); a.body != `{"data":`+want+`}` {

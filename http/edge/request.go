@@ -21,7 +21,7 @@ import (
 // valid until the hook returns and must not be kept: it is used again for
 // another request. Everything its methods return is a copy.
 type Request struct {
-	// Caller is filled in as far as no credential is needed.
+	// Caller holds what is known without a credential.
 	Caller   rest.Caller
 	Endpoint *rest.Endpoint // nil on a raw route and where no route matches
 
@@ -41,7 +41,7 @@ type Request struct {
 	code     fault.Code
 	internal error // what went wrong inside, for the log
 
-	trace  context.Context // nil until it is followed
+	trace  context.Context // nil until it begins
 	traced func(status int, code fault.Code)
 
 	xff []string
@@ -60,10 +60,10 @@ func requestOf(fctx *fasthttp.RequestCtx) *Request {
 // Header is a copy of a request header, "" when it is absent.
 func (r *Request) Header(name string) string { return string(r.fctx.Request.Header.Peek(name)) }
 
-// SetHeader sets a header of the answer, whatever that will be.
+// SetHeader sets a header of the answer, also when that is a refusal.
 func (r *Request) SetHeader(name, value string) { r.fctx.Response.Header.Set(name, value) }
 
-// SetHeaderBytes is SetHeader for a value that the caller goes on using.
+// SetHeaderBytes is SetHeader for a value that is copied.
 func (r *Request) SetHeaderBytes(name string, value []byte) {
 	r.fctx.Response.Header.SetBytesV(name, value)
 }
@@ -75,7 +75,7 @@ func (r *Request) Key() string { return r.key }
 // not, it is the configured default, and a user's stored language comes first.
 func (r *Request) LanguageAsked() bool { return r.asked != "" }
 
-// Bounds of what a client says of itself, in bytes.
+// Bounds of texts that a client sends, in bytes, and of its longest wait.
 const (
 	maxDevice    = 128
 	maxUserAgent = 512
@@ -83,8 +83,8 @@ const (
 	maxWait      = 30 * time.Second
 )
 
-// once are the headers that decide something: two of a kind would let two
-// readers of the request see two different callers.
+// The headers that may come once only. They decide something: of two, another reader
+// of the request might take the other one and see another caller.
 const (
 	onceXAuth = 1 << iota
 	oncePAuth
@@ -235,7 +235,7 @@ func (a *arena) copy(p []byte) string {
 	return a.b.String()[start:]
 }
 
-// text is copy for what will be stored as text: valid UTF-8 of bounded length.
+// text is copy for a text that will be stored: valid UTF-8 of at most limit bytes.
 func (a *arena) text(p []byte, limit int) string {
 	if len(p) > limit {
 		for p = p[:limit]; len(p) > 0 && !utf8.RuneStart(p[len(p)-1]); {

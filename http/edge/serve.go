@@ -76,8 +76,8 @@ func (s *Server) serve(r *Request, q rest.Query) error {
 	return why(ctx, s.perform(ctx, r, q))
 }
 
-// why is the fault for which the context of a request was ended, where an error
-// says no more than that it was.
+// why is the fault that ended the context of a request, where an error only says that
+// the context ended.
 func why(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -109,7 +109,7 @@ func (s *Server) establish(ctx context.Context, r *Request) error {
 	}
 	if guard := s.opts.Guards[e.Credential]; guard != nil {
 		who, err := guard(ctx, r)
-		if err == nil || who.UserID != "" { // who was refused is known, for the audit
+		if err == nil || who.UserID != "" { // the audit names the refused caller
 			r.Caller = who
 		}
 		if err != nil {
@@ -156,7 +156,7 @@ func (s *Server) perform(ctx context.Context, r *Request, q rest.Query) error {
 		return err
 	}
 	out, err := s.run(ctx, r, q, in, body)
-	if err == nil && e.Method == fiber.MethodGet { // a change that was made is answered as what it was
+	if err == nil && e.Method == fiber.MethodGet { // a change that was made is answered as made
 		err = s.still(ctx, r)
 	}
 	if err != nil {
@@ -252,7 +252,8 @@ func (s *Server) run(ctx context.Context, r *Request, q rest.Query, in any, body
 // once runs the endpoint under an idempotency key.
 func (s *Server) once(ctx context.Context, r *Request, q rest.Query, in any, body []byte) error {
 	e, who := r.Endpoint, r.Caller
-	status, answer, headers, replayed, err := s.opts.Idempotency.Run(ctx, who, who.IdempotencyKey, e.Method, e.Path, who.BodyHash,
+	status, answer, headers, replayed, err := s.opts.Idempotency.Run(ctx, who, who.IdempotencyKey, e.Method, e.Path,
+		who.BodyHash,
 		func(ctx context.Context) error { return s.verify(ctx, r, in) },
 		func(ctx context.Context) (int, []byte, []rest.Header, error) {
 			out, err := s.run(ctx, r, q, in, body)

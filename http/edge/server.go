@@ -1,10 +1,10 @@
-// Package edge is the server at the door: it accepts connections, refuses what is
-// not a well-formed message, and serves a table of endpoints (package rest) to the
-// rest. Handlers and hooks never see what it refused.
+// Package edge is the server at the door: it accepts connections, refuses
+// messages that are not well formed, and serves a table of endpoints (package rest).
+// Handlers and hooks never see a message that it refused.
 //
-// The one idea: what is cheap is judged first, and nothing is paid for a client
-// that has not passed. A request that is refused before its route is known is still
-// counted by the firewall.
+// The one idea: the cheap check comes first, and the server pays nothing for a client
+// that has not passed it. The firewall also counts a request that is refused before
+// its route is known.
 //
 // Start reading at Server (the order of checks, D-GEN-19), then listen.go
 // (connections), edge.go (what HTTP itself must look like, SEC-30, 31, 34),
@@ -64,12 +64,13 @@ const (
 
 // New builds the server of a table. The error lists everything that is wrong
 // with the options and the table: a credential without a guard, a flag without
-// its hook, an endpoint defined twice, a guarded key that names no endpoint, one
-// that starts a challenge itself or one that takes no x-auth.
+// its hook, an endpoint defined twice, a guarded key that names no endpoint, an
+// endpoint that starts a challenge itself or one that takes no x-auth.
 func New(opts Options, endpoints []rest.Endpoint) (*Server, error) {
 	opts.fill()
 	opts.clampConnections()
-	s := &Server{opts: opts, index: NewIndex(endpoints), limits: bodyLimits{paths: map[string][]bodyLimit{}}, bodies: budget{limit: opts.BodyBudget}}
+	s := &Server{opts: opts, index: NewIndex(endpoints), limits: bodyLimits{paths: map[string][]bodyLimit{}},
+		bodies: budget{limit: opts.BodyBudget}}
 	s.pool.New = func() any { return &Request{srv: s} }
 	if opts.CountryHeader != "" {
 		s.countryHeader = textproto.CanonicalMIMEHeaderKey(opts.CountryHeader)
@@ -94,8 +95,7 @@ func New(opts Options, endpoints []rest.Endpoint) (*Server, error) {
 		DisableStartupMessage: true, DisablePreParseMultipartForm: true,
 		ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		ReadBufferSize: headerLimit,
-		// Of a body the library reads one byte, so that a message without it is never
-		// served; the rest is read by receive.
+		// The library reads one byte of a body; receive reads the rest.
 		StreamRequestBody: true, BodyLimit: 1,
 		Concurrency: concurrency(opts.MaxConnections), ErrorHandler: s.onError,
 	})
@@ -125,8 +125,8 @@ func (s *Server) fix(name, value string) {
 	s.fixed = append(s.fixed, [2][]byte{[]byte(name), []byte(value)})
 }
 
-// quiet drops fasthttp's own lines about broken connections: they quote what the
-// client sent, and every request that got an answer has its line already.
+// quiet drops fasthttp's own lines about broken connections: they quote the client,
+// and every request that got an answer has its line already.
 type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}
@@ -135,11 +135,11 @@ func (quiet) Printf(string, ...any) {}
 // is: to a draining node, and beyond every limit.
 const healthPath = "/health/"
 
-// Raw adds a route outside the table: a socket, a page, a health check. It passes
-// the edge and, except under /health/, the firewall, as "<METHOD> <path>"; it has
-// no credential but what h asks for, and no Endpoint. A small body is read and
-// dropped. An error that h returns becomes an answer like any other. Path is written as in the table, or with
-// Fiber's wildcards.
+// Raw adds a route outside the table: a socket, a page, a health check. Its requests
+// pass the edge and, except under /health/, the firewall, as "<METHOD> <path>". They
+// need no credential unless h asks for one, and have no Endpoint. A small body is read
+// and dropped. An error that h returns becomes an answer like any other. The path is
+// written as in the table, or with Fiber's wildcards.
 func (s *Server) Raw(method, path string, h func(c *fiber.Ctx) error) {
 	key := method + " " + path
 	exempt := strings.HasPrefix(path, healthPath)
@@ -192,7 +192,7 @@ func (s *Server) edge(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 		}
 		defer func() {
 			c := connectionOf(fctx)
-			if r.body.unread() || c != nil && c.once { // what follows is no request
+			if r.body.unread() || c != nil && c.once { // the next bytes are no request
 				endWell(fctx)
 			}
 		}()
@@ -232,8 +232,8 @@ func routable(method string) bool {
 	return false
 }
 
-// admit refuses what the process has no room or no time for. Health checks
-// always get through: they are how an operator learns of either.
+// admit refuses requests that the process has no room or no time for. Health checks
+// always pass: they tell an operator of both.
 func (s *Server) admit(r *Request) bool {
 	if path, ok := strings.CutPrefix(r.Caller.Path, s.opts.BasePath); ok && strings.HasPrefix(path, healthPath) {
 		return true
@@ -243,7 +243,7 @@ func (s *Server) admit(r *Request) bool {
 		r.refuse(fault.New(fault.Draining, "this node is shutting down; try again"))
 		return false
 	}
-	if s.opts.Woke != nil && s.opts.Woke() && left(r.fctx) {
+	if s.opts.Resumed != nil && s.opts.Resumed() && left(r.fctx) {
 		r.fctx.SetConnectionClose()
 		r.refuse(fault.New(fault.Unavailable, "the client has gone"))
 		return false
@@ -291,7 +291,8 @@ func (s *Server) begin(fctx *fasthttp.RequestCtx) *Request {
 	return r
 }
 
-// end is deferred: it turns a panic into an answer, reports and lets go.
+// end is deferred: it turns a panic into an answer, reports the request and returns it
+// to the pool.
 func (s *Server) end(r *Request) {
 	if p := recover(); p != nil {
 		r.fctx.Response.ResetBody()
@@ -330,7 +331,8 @@ func (s *Server) report(r *Request) {
 			slog.String("userId", r.Caller.UserID), slog.String("requestId", r.Caller.RequestID))
 	}
 	if s.opts.Observe != nil {
-		s.opts.Observe(ctx, Answered{Endpoint: r.Endpoint, Key: r.key, Caller: r.Caller, Status: r.status, Code: r.code, Took: took})
+		s.opts.Observe(ctx, Answered{Endpoint: r.Endpoint, Key: r.key, Caller: r.Caller, Status: r.status, Code: r.code,
+			Took: took})
 	}
 }
 
@@ -349,14 +351,15 @@ func (s *Server) context(r *Request) (context.Context, context.CancelFunc) {
 // follow begins the request's part in a trace, once.
 func (s *Server) follow(base context.Context, r *Request) context.Context {
 	if r.trace == nil {
-		r.trace, r.traced = s.opts.Trace(base, Traceable{Key: r.key, Start: r.start, Parent: r.Header("Traceparent"), State: r.Header("Tracestate"),
+		r.trace, r.traced = s.opts.Trace(base, Traceable{Key: r.key, Start: r.start, Parent: r.Header("Traceparent"),
+			State:   r.Header("Tracestate"),
 			Trusted: contains(s.opts.TrustedProxies, peerOf(r.fctx.RemoteAddr()))})
 	}
 	return r.trace
 }
 
-// unmatched answers what no route serves. The firewall still counts it, under a
-// key of its own: looking for a gap must not be free (D-WAF-08).
+// unmatched answers a request that no route serves. The firewall counts it under a key
+// of its own: a search for gaps must not be free (D-WAF-08).
 func (s *Server) unmatched(r *Request, f error) {
 	r.key = unmatchedKey(r.Caller.Method)
 	if s.opts.Firewall != nil {
@@ -369,8 +372,8 @@ func (s *Server) unmatched(r *Request, f error) {
 	r.refuse(f)
 }
 
-// unmatchedKey is the resource of what no route serves. Methods that nobody
-// knows share one, so that a client cannot invent keys without end.
+// unmatchedKey is the resource of requests that no route serves. Unknown methods share
+// one, so that a client cannot invent keys without end.
 func unmatchedKey(method string) string {
 	switch {
 	case method == "HEAD":

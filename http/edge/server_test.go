@@ -3,12 +3,9 @@ package edge
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"log/slog"
 	"net/netip"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,7 +18,8 @@ import (
 
 func TestBody(t *testing.T) {
 	s := serve(t, allow(), rest.Post("/echo", "", rest.NoAuth, echo), rest.Post("/small", "", rest.NoAuth, echo).Body(64),
-		rest.Post("/large", "", rest.User, echo).Body(2<<20), rest.Get("/get", "", rest.NoAuth, echo), rest.Delete("/del", "", rest.NoAuth, echo))
+		rest.Post("/large", "", rest.User, echo).Body(2<<20), rest.Get("/get", "", rest.NoAuth, echo), rest.Delete("/del",
+			"", rest.NoAuth, echo))
 	ok := `{"text":"x"}`
 	pad := func(n int) string { return `{"text":"` + strings.Repeat("x", n-len(`{"text":""}`)) + `"}` }
 	for _, c := range []struct {
@@ -33,10 +31,13 @@ func TestBody(t *testing.T) {
 		{"json", "POST", "/echo", ok, nil, 200, ""},
 		{"charset", "POST", "/echo", ok, []string{"content-type: application/json; charset=UTF-8"}, 200, ""},
 		{"capitals", "POST", "/echo", ok, []string{"content-type: Application/JSON"}, 200, ""},
-		{"other charset", "POST", "/echo", ok, []string{"content-type: application/json; charset=utf-16"}, 415, "UNSUPPORTED_MEDIA"},
+		{"other charset", "POST", "/echo", ok, []string{"content-type: application/json; charset=utf-16"}, 415,
+			"UNSUPPORTED_MEDIA"},
 		{"text", "POST", "/echo", ok, []string{"content-type: text/plain"}, 415, "UNSUPPORTED_MEDIA"},
-		{"form", "POST", "/echo", "text=x", []string{"content-type: application/x-www-form-urlencoded"}, 415, "UNSUPPORTED_MEDIA"},
-		{"multipart", "POST", "/echo", ok, []string{"content-type: multipart/form-data; boundary=x"}, 415, "UNSUPPORTED_MEDIA"},
+		{"form", "POST", "/echo", "text=x", []string{"content-type: application/x-www-form-urlencoded"}, 415,
+			"UNSUPPORTED_MEDIA"},
+		{"multipart", "POST", "/echo", ok, []string{"content-type: multipart/form-data; boundary=x"}, 415,
+			"UNSUPPORTED_MEDIA"},
 		{"look-alike", "POST", "/echo", ok, []string{"content-type: application/json+x"}, 415, "UNSUPPORTED_MEDIA"},
 		{"no type", "POST", "/echo", ok, []string{"content-type: "}, 415, "UNSUPPORTED_MEDIA"},
 		{"gzip", "POST", "/echo", ok, []string{"content-encoding: gzip"}, 415, "UNSUPPORTED_MEDIA"},
@@ -53,7 +54,8 @@ func TestBody(t *testing.T) {
 		{"larger limit for nobody", "POST", "/large", pad(2 << 20), nil, 401, "UNAUTHENTICATED"},
 		{"GET with a body", "GET", "/get", ok, nil, 200, ""},
 		{"GET with a query", "GET", "/get?text=q", "", nil, 200, ""},
-		{"GET with a body of another type", "GET", "/get?text=q", "x", []string{"content-type: text/plain"}, 415, "UNSUPPORTED_MEDIA"},
+		{"GET with a body of another type", "GET", "/get?text=q", "x", []string{"content-type: text/plain"}, 415,
+			"UNSUPPORTED_MEDIA"},
 		{"DELETE with a body", "DELETE", "/del", ok, nil, 200, ""},
 		{"DELETE with a query", "DELETE", "/del?text=q", "", nil, 200, ""},
 	} {
@@ -102,7 +104,8 @@ func TestOrder(t *testing.T) {
 			return step("verify")
 		},
 	}
-	s := serve(t, opts, rest.Post("/x", "", rest.Tenant, func(_ context.Context, who rest.Caller, in echoRequest) (rest.None, error) {
+	s := serve(t, opts, rest.Post("/x", "", rest.Tenant, func(_ context.Context, who rest.Caller,
+		in echoRequest) (rest.None, error) {
 		return rest.None{}, step("handler")
 	}).Verified().Body(100))
 	all := []string{"firewall", "guard", "authorize", "verify", "handler"}
@@ -148,28 +151,34 @@ func TestCaller(t *testing.T) {
 		}
 		return c
 	}
-	c := got(do(t, s, "GET", "/me?a=b%20c", "", "device-brand: Acme", "device-model: One", "device-desc: work", "user-agent: test/1",
+	c := got(do(t, s, "GET", "/me?a=b%20c", "", "device-brand: Acme", "device-model: One", "device-desc: work",
+		"user-agent: test/1",
 		"device_signature: sig", "x-forwarded-for: 6.6.6.6, 1.2.3.4", "accept-language: de, ar", "idempotency-key: k"))
-	want := rest.Caller{IP: netip.MustParseAddr("1.2.3.4"), Country: "DE", Language: "ar", LanguageAsked: true, DeviceSignature: "sig", RequestID: c.RequestID,
-		Device: rest.DeviceInfo{Brand: "Acme", Model: "One", Description: "work", UserAgent: "test/1"}, Method: "GET", Path: "/me", RawQuery: "a=b%20c"}
+	want := rest.Caller{IP: netip.MustParseAddr("1.2.3.4"), Country: "DE", Language: "ar", LanguageAsked: true,
+		DeviceSignature: "sig", RequestID: c.RequestID,
+		Device: rest.DeviceInfo{Brand: "Acme", Model: "One", Description: "work",
+			UserAgent: "test/1"}, Method: "GET", Path: "/me", RawQuery: "a=b%20c"}
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("caller %+v\nwant %+v", c, want)
 	}
 	if c := got(do(t, s, "GET", "/me", "", "cf-ipcountry: TR", "x-forwarded-for: 1.2.3.4")); c.Country != "TR" {
 		t.Errorf("country %q", c.Country)
 	}
-	for _, headers := range [][]string{{"cf-ipcountry: TR", "cf-ipcountry: DE"}, {"cf-ipcountry: DE", "cf-ipcountry: TR", "cf-ipcountry: TR"}, {"cf-ipcountry: XX"}, {"cf-ipcountry: XK"}, {"cf-ipcountry: tr"}} {
+	for _, headers := range [][]string{{"cf-ipcountry: TR", "cf-ipcountry: DE"}, {"cf-ipcountry: DE", "cf-ipcountry: TR",
+		"cf-ipcountry: TR"}, {"cf-ipcountry: XX"}, {"cf-ipcountry: XK"}, {"cf-ipcountry: tr"}} {
 		if c := got(do(t, s, "GET", "/me", "", append(headers, "x-forwarded-for: 1.2.3.4")...)); c.Country != "" {
 			t.Errorf("%v: country %q", headers, c.Country)
 		}
 	}
-	if c := got(do(t, s, "GET", "/me", "", "device-brand: "+strings.Repeat("é", 100)+"\xff")); len(c.Device.Brand) > maxDevice || c.Device.Brand[:2] != "é" {
+	if c := got(do(t, s, "GET", "/me", "", "device-brand: "+strings.Repeat("é",
+		100)+"\xff")); len(c.Device.Brand) > maxDevice || c.Device.Brand[:2] != "é" {
 		t.Errorf("brand %q", c.Device.Brand)
 	}
 	if c := got(do(t, s, "GET", "/me", "", "user-agent: a\xffb")); c.Device.UserAgent != "ab" {
 		t.Errorf("agent %q", c.Device.UserAgent)
 	}
-	for header, want := range map[string]string{"accept-language: fr": "en", "_requesterLanguage: tr": "tr", "accept-language: tr": "tr"} {
+	for header, want := range map[string]string{"accept-language: fr": "en", "_requesterLanguage: tr": "tr",
+		"accept-language: tr": "tr"} {
 		if c := got(do(t, s, "GET", "/me", "", header)); c.Language != want {
 			t.Errorf("%s: language %q", header, c.Language)
 		}
@@ -179,13 +188,15 @@ func TestCaller(t *testing.T) {
 	}
 	body := `{"_requesterLanguage":"tr"}`
 	c = got(do(t, s, "POST", "/hash", body, "device-signature: new", "device_signature: old"))
-	if fmt.Sprintf("%x", c.BodyHash) == strings.Repeat("0", 64) || c.DeviceSignature != "new" || c.Language != "tr" || !c.HasBody {
+	if fmt.Sprintf("%x", c.BodyHash) == strings.Repeat("0", 64) || c.DeviceSignature != "new" || c.Language != "tr" ||
+		!c.HasBody {
 		t.Errorf("caller %+v", c)
 	}
 
 	opts.TrustedProxies = nil
 	s = serve(t, opts, rest.Get("/me", "", rest.NoAuth, whoami))
-	for _, h := range []string{"x-forwarded-for: 1.2.3.4", "forwarded: for=1.2.3.4", "x-real-ip: 1.2.3.4", "true-client-ip: 1.2.3.4", "cf-connecting-ip: 1.2.3.4", "x_forwarded_for: 1.2.3.4"} {
+	for _, h := range []string{"x-forwarded-for: 1.2.3.4", "forwarded: for=1.2.3.4", "x-real-ip: 1.2.3.4",
+		"true-client-ip: 1.2.3.4", "cf-connecting-ip: 1.2.3.4", "x_forwarded_for: 1.2.3.4"} {
 		if c := got(do(t, s, "GET", "/me", "", h, "cf-ipcountry: TR")); c.IP.String() != "0.0.0.0" || c.Country != "" {
 			t.Errorf("%s: %v %q", h, c.IP, c.Country)
 		}
@@ -193,8 +204,10 @@ func TestCaller(t *testing.T) {
 }
 
 func TestWait(t *testing.T) {
-	for header, want := range map[string]time.Duration{"": 0, "wait=5": 5 * time.Second, "respond-async, wait=10": 10 * time.Second, "wait=31": maxWait,
-		"wait=4000000000": 0, "wait=-1": 0, "wait=x": 0, "Wait = 7": 7 * time.Second, "wait=3;x=1": 3 * time.Second, `wait="4"`: 4 * time.Second} {
+	for header, want := range map[string]time.Duration{"": 0, "wait=5": 5 * time.Second,
+		"respond-async, wait=10": 10 * time.Second, "wait=31": maxWait,
+		"wait=4000000000": 0, "wait=-1": 0, "wait=x": 0, "Wait = 7": 7 * time.Second, "wait=3;x=1": 3 * time.Second,
+		`wait="4"`: 4 * time.Second} {
 		if got := wait([]byte(header)); got != want {
 			t.Errorf("wait(%q) = %v, want %v", header, got, want)
 		}
@@ -206,7 +219,8 @@ func TestDeadline(t *testing.T) {
 	opts := allow()
 	opts.Timeout = 3 * time.Second
 	var left time.Duration
-	s := serve(t, opts, rest.Get("/x", "", rest.NoAuth, func(ctx context.Context, _ rest.Caller, _ rest.None) (rest.None, error) {
+	s := serve(t, opts, rest.Get("/x", "", rest.NoAuth, func(ctx context.Context, _ rest.Caller, _ rest.None) (rest.None,
+		error) {
 		at, _ := ctx.Deadline()
 		left = time.Until(at)
 		return rest.None{}, nil
@@ -231,7 +245,11 @@ func TestUnmatched(t *testing.T) {
 		}
 		return nil
 	}
-	s := serve(t, opts, rest.Get("/a/b", "", rest.NoAuth, nothing), rest.Post("/a/b", "", rest.NoAuth, nothing), rest.Get("/a/{id}/c", "", rest.NoAuth, func(context.Context, rest.Caller, byID) (rest.None, error) { return rest.None{}, nil }))
+	s := serve(t, opts, rest.Get("/a/b", "", rest.NoAuth, nothing), rest.Post("/a/b", "", rest.NoAuth, nothing),
+		rest.Get("/a/{id}/c", "", rest.NoAuth, func(context.Context, rest.Caller, byID) (rest.None,
+			error) {
+			return rest.None{}, nil
+		}))
 	s.Raw("GET", "/socket", func(c *fiber.Ctx) error { return c.SendString("ok") })
 	s.Raw("GET", "/health/live", func(c *fiber.Ctx) error { return c.SendString("ok") })
 	s.Raw("GET", "/page", func(c *fiber.Ctx) error { return fiber.ErrNotFound })
@@ -297,7 +315,8 @@ func TestBasePath(t *testing.T) {
 	}
 	opts.Draining = nil
 	s = serve(t, opts, rest.Get("/x", "", rest.NoAuth, whoami))
-	if a := do(t, s, "GET", "/api/v1/x", ""); a.status != 200 || key != "GET /x" || !strings.Contains(a.body, `"path":"/api/v1/x"`) {
+	if a := do(t, s, "GET", "/api/v1/x", ""); a.status != 200 || key != "GET /x" ||
+		!strings.Contains(a.body, `"path":"/api/v1/x"`) {
 		t.Errorf("%d %s, key %q", a.status, a.body, key)
 	}
 	if a := do(t, s, "GET", "/x", ""); a.status != 404 {
@@ -312,12 +331,14 @@ func TestDrainingAndOverload(t *testing.T) {
 	opts.MaxInFlight = 1
 	var s *Server
 	var inner, health answer
-	s = serve(t, opts, rest.Get("/x", "", rest.NoAuth, nothing), rest.Get("/outer", "", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (rest.None, error) {
-		inner, health = do(t, s, "GET", "/x", ""), do(t, s, "GET", "/health/ready", "")
-		return rest.None{}, nil
-	}))
+	s = serve(t, opts, rest.Get("/x", "", rest.NoAuth, nothing), rest.Get("/outer", "", rest.NoAuth,
+		func(context.Context, rest.Caller, rest.None) (rest.None, error) {
+			inner, health = do(t, s, "GET", "/x", ""), do(t, s, "GET", "/health/ready", "")
+			return rest.None{}, nil
+		}))
 	s.Raw("GET", "/health/ready", func(c *fiber.Ctx) error { return c.SendString("ready") })
-	if a := do(t, s, "GET", "/outer", ""); a.status != 200 || inner.status != 503 || inner.code() != "OVERLOADED" || inner.header.Get("Retry-After") != "1" || health.status != 200 {
+	if a := do(t, s, "GET", "/outer", ""); a.status != 200 || inner.status != 503 || inner.code() != "OVERLOADED" ||
+		inner.header.Get("Retry-After") != "1" || health.status != 200 {
 		t.Errorf("outer %d, inner %d %s, health %d", a.status, inner.status, inner.body, health.status)
 	}
 	if a := do(t, s, "GET", "/x", ""); a.status != 200 {
@@ -334,110 +355,10 @@ func TestDrainingAndOverload(t *testing.T) {
 
 func TestRepeatedHeaders(t *testing.T) {
 	s := serve(t, allow(), rest.Get("/x", "", rest.User, nothing))
-	for _, name := range []string{"x-auth", "p-auth", "ot-auth", "cron-auth", "tenant-id", "device-signature", "device_signature", "otp", "x-otp", "idempotency-key"} {
+	for _, name := range []string{"x-auth", "p-auth", "ot-auth", "cron-auth", "tenant-id", "device-signature",
+		"device_signature", "otp", "x-otp", "idempotency-key"} {
 		if a := do(t, s, "GET", "/x", "", name+": a", name+": b"); a.status != 400 || a.code() != "INVALID_FIELD" {
 			t.Errorf("%s twice: %d", name, a.status)
 		}
-	}
-}
-
-func TestRefuseWith(t *testing.T) {
-	type refusal struct {
-		Code    int    `json:"code"`
-		Error   string `json:"error"`
-		Message string `json:"message"`
-	}
-	own := func(status int, f *fault.Error) any {
-		if f.Code != fault.InvalidField {
-			return nil
-		}
-		return refusal{1, string(f.Code), f.Message}
-	}
-	s := serve(t, allow(), rest.Post("/x", "", rest.User, func(context.Context, rest.Caller, echoRequest) (rest.None, error) {
-		return rest.None{}, fault.New(fault.RecordNotFound, "none")
-	}).RefuseWith(own))
-	if a := do(t, s, "POST", "/x", `{}`, "x-auth: u"); a.status != 400 || a.body != `{"code":1,"error":"INVALID_FIELD","message":"text: is required"}` ||
-		a.header.Get("Content-Type") != "application/json" {
-		t.Errorf("own shape: %d %s", a.status, a.body)
-	}
-	if a := do(t, s, "POST", "/x", `{"text":"x"}`, "x-auth: u"); a.status != 404 || a.code() != "RECORD_NOT_FOUND" {
-		t.Errorf("general shape of another code: %d %s", a.status, a.body)
-	}
-	if a := do(t, s, "POST", "/x", `{}`); a.status != 401 || a.code() != "UNAUTHENTICATED" {
-		t.Errorf("general shape of a guard: %d %s", a.status, a.body)
-	}
-}
-
-func TestRequestHooks(t *testing.T) {
-	opts := allow()
-	var asked []bool
-	opts.Firewall = func(_ context.Context, r *Request, _ string) error {
-		r.SetHeader("ratelimit", `"x";r=3;t=41`)
-		asked = append(asked, r.LanguageAsked())
-		if r.Header("absent") != "" || r.Header("X-AUTH") != "u" {
-			t.Error("Header")
-		}
-		return nil
-	}
-	s := serve(t, opts, rest.Get("/ok", "", rest.User, nothing), rest.Get("/no", "", rest.User, fails(fault.New(fault.Forbidden, "no"))))
-	s.Raw("GET", "/raw", func(c *fiber.Ctx) error {
-		if RequestOf(c).Caller.IP.String() != "0.0.0.0" {
-			t.Error("RequestOf")
-		}
-		return fault.New(fault.Unauthenticated, "no")
-	})
-	for target, status := range map[string]int{"/ok": 200, "/no": 403, "/raw": 401, "/nowhere": 404} {
-		if a := do(t, s, "GET", target, "", "x-auth: u"); a.status != status || a.header.Get("RateLimit") == "" {
-			t.Errorf("%s: %d %v", target, a.status, a.header)
-		}
-	}
-	do(t, s, "GET", "/ok", "", "x-auth: u", "accept-language: tr")
-	if slices.Contains(asked[:4], true) || !asked[4] {
-		t.Errorf("LanguageAsked %v", asked)
-	}
-}
-
-func TestLogAndObserve(t *testing.T) {
-	var log strings.Builder
-	opts := allow()
-	opts.Logger = slog.New(slog.NewTextHandler(&log, nil))
-	var seen []Answered
-	opts.Observe = func(_ context.Context, a Answered) { seen = append(seen, a) }
-	s := serve(t, opts, rest.Get("/things/{id}", "", rest.User, func(_ context.Context, _ rest.Caller, in byID) (rest.None, error) {
-		switch in.ID {
-		case 1:
-			return rest.None{}, errors.New("db is gone")
-		case 2:
-			panic("boom")
-		}
-		return rest.None{}, nil
-	}))
-	do(t, s, "GET", "/things/0?secret=s3cr3t", "", "x-auth: u1")
-	do(t, s, "GET", "/things/1?secret=s3cr3t", "", "x-auth: u1")
-	if a := do(t, s, "GET", "/things/2?secret=s3cr3t", "", "x-auth: u1"); a.status != 500 || strings.Contains(a.body, "boom") {
-		t.Errorf("panic: %d %s", a.status, a.body)
-	}
-	do(t, s, "GET", "/things/0", "")
-	text := log.String()
-	for _, want := range []string{`level=INFO msg=request route="GET /things/{id}" status=200 code=""`, `level=ERROR msg="request failed"`, `err="db is gone"`,
-		"panic: boom", "server_test.go", "status=401 code=UNAUTHENTICATED", "userId=u1"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("log lacks %s:\n%s", want, text)
-		}
-	}
-	for _, secret := range []string{"s3cr3t", "/things/0", "things/1"} {
-		if strings.Contains(text, secret) {
-			t.Errorf("log has %s:\n%s", secret, text)
-		}
-	}
-	if len(seen) != 4 || seen[0].Status != 200 || seen[0].Key != "GET /things/{id}" || seen[0].Endpoint == nil || seen[0].Caller.UserID != "u1" ||
-		seen[2].Code != fault.Internal || seen[3].Code != fault.Unauthenticated {
-		t.Errorf("observed %+v", seen)
-	}
-	log.Reset()
-	opts.AccessLog = slog.LevelDebug
-	do(t, serve(t, opts, rest.Get("/x", "", rest.NoAuth, nothing)), "GET", "/x", "")
-	if log.Len() > 0 {
-		t.Errorf("logged %s", log.String())
 	}
 }

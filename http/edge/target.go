@@ -8,7 +8,7 @@ import (
 
 // originForm turns a target in absolute form, as a client writes it to a proxy, into
 // a path, and puts its authority in the place of the Host (RFC 9112, section 3.2.2).
-// What is no such target stays as it is, and is refused by canonical.
+// Another target stays as it is; canonical refuses it where it is no path.
 func originForm(h *fasthttp.RequestHeader) {
 	target := h.RequestURI()
 	if len(target) == 0 || target[0] == '/' {

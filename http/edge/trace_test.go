@@ -27,9 +27,13 @@ func TestTrace(t *testing.T) {
 	opts.Trace = func(ctx context.Context, q Traceable) (context.Context, func(int, fault.Code)) {
 		got = append(got, followed{Traceable: q})
 		i := len(got) - 1
-		return context.WithValue(ctx, key{}, i), func(status int, code fault.Code) { got[i].status, got[i].code = status, code }
+		return context.WithValue(ctx, key{}, i), func(status int, code fault.Code) {
+			got[i].status, got[i].code = status,
+				code
+		}
 	}
-	s := serve(t, opts, rest.Get("/things/{id}", "x", rest.NoAuth, func(ctx context.Context, _ rest.Caller, _ rest.None) (rest.None, error) {
+	s := serve(t, opts, rest.Get("/things/{id}", "x", rest.NoAuth, func(ctx context.Context, _ rest.Caller,
+		_ rest.None) (rest.None, error) {
 		if ctx.Value(key{}) == nil {
 			t.Error("a handler works outside of the trace")
 		}
@@ -37,8 +41,10 @@ func TestTrace(t *testing.T) {
 	}))
 	do(t, s, "GET", "/things/secret?q=secret", "", "traceparent: 00-a-b-01", "tracestate: x=1")
 	do(t, s, "GET", "/nowhere/secret", "")
-	if len(got) != 2 || got[0].Key != "GET /things/{id}" || got[0].Parent != "00-a-b-01" || got[0].State != "x=1" || got[0].Trusted || got[0].Start.IsZero() ||
-		got[0].status != http.StatusNotFound || got[0].code != fault.RecordNotFound || got[1].Key != "GET *" || got[1].code != fault.NotFound {
+	if len(got) != 2 || got[0].Key != "GET /things/{id}" || got[0].Parent != "00-a-b-01" || got[0].State != "x=1" ||
+		got[0].Trusted || got[0].Start.IsZero() ||
+		got[0].status != http.StatusNotFound || got[0].code != fault.RecordNotFound || got[1].Key != "GET *" ||
+		got[1].code != fault.NotFound {
 		t.Errorf("%+v", got)
 	}
 }
@@ -48,7 +54,10 @@ func TestTrace(t *testing.T) {
 func TestUntracedRequestsCostNothing(t *testing.T) {
 	const before = 11 + instrumented
 	opts := allow()
-	s := serve(t, opts, rest.Get("/x", "x", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (rest.None, error) { return rest.None{}, nil }))
+	s := serve(t, opts, rest.Get("/x", "x", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (rest.None,
+		error) {
+		return rest.None{}, nil
+	}))
 	s.App.Handler() // builds the router's tree
 	web := s.App.Server().Handler
 	var c fasthttp.RequestCtx

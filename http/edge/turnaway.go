@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// turningAway bounds the connections beyond the limit that are given a word.
+	// turningAway bounds the connections beyond the limit that get an answer.
 	turningAway = 256
 	// healthPlaces are kept for the health checks that come on such connections.
 	healthPlaces = 32
 )
 
-// turnAway refuses a connection, or serves one request on it if that asks for the
-// health. Neither waits for the end of another one, nor do the others wait for it.
+// turnAway refuses a connection; if its first request is a health check, it serves
+// that. It does so beside the others: none waits for another's end.
 func (l *listener) turnAway(c *connection) {
 	select {
 	case l.turned <- struct{}{}:
@@ -64,7 +64,8 @@ func (l *listener) serveHealth(c *connection) bool {
 // asksForHealth tells whether a head begins a health check.
 func (s *Server) asksForHealth(head []byte) bool {
 	method, target, _ := bytes.Cut(head, []byte(" "))
-	return (string(method) == "GET" || string(method) == "HEAD") && bytes.HasPrefix(target, []byte(s.opts.BasePath+healthPath))
+	return (string(method) == "GET" || string(method) == "HEAD") &&
+		bytes.HasPrefix(target, []byte(s.opts.BasePath+healthPath))
 }
 
 // tooMany is the answer to a connection that is not served.

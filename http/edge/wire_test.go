@@ -1,8 +1,6 @@
 package edge
 
 import (
-	"castellan/http/rest"
-
 	"bufio"
 	"context"
 	"fmt"
@@ -13,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"castellan/http/rest"
 )
 
 // listen serves s on a real socket, because framing is what this file is about.
@@ -66,8 +66,16 @@ func TestFraming(t *testing.T) {
 	var ran atomic.Int64
 	opts := allow()
 	s := serve(t, opts,
-		rest.Get("/x", "", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (rest.None, error) { ran.Add(1); return rest.None{}, nil }),
-		rest.Post("/x", "", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (rest.None, error) { ran.Add(1); return rest.None{}, nil }))
+		rest.Get("/x", "", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (rest.None,
+			error) {
+			ran.Add(1)
+			return rest.None{}, nil
+		}),
+		rest.Post("/x", "", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (rest.None,
+			error) {
+			ran.Add(1)
+			return rest.None{}, nil
+		}))
 	addr := listen(t, s)
 	const victim = "GET /x HTTP/1.1\r\nHost: victim\r\n\r\n"
 	const head = "Host: a\r\nContent-Type: application/json\r\n"
@@ -79,19 +87,27 @@ func TestFraming(t *testing.T) {
 		{"body", "POST /x HTTP/1.1\r\n" + head + "Content-Length: 2\r\n\r\n{}", 200},
 		{"chunked", "POST /x HTTP/1.1\r\n" + head + "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 200},
 		{"expect", "POST /x HTTP/1.1\r\n" + head + "Expect: x\r\nContent-Length: 2\r\n\r\n{}", 200},
-		{"length and chunked", "POST /x HTTP/1.1\r\n" + head + "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 400},
-		{"length and empty chunks", "POST /x HTTP/1.1\r\n" + head + "Content-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400},
-		{"chunked, then a length", "POST /x HTTP/1.1\r\n" + head + "Transfer-Encoding: chunked\r\nContent-Length: 6\r\n\r\n0\r\n\r\n", 400},
-		{"chunked and length", "POST /x HTTP/1.1\r\n" + head + "Transfer-Encoding: chunked\r\ncontent-length: 2\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 400},
+		{"length and chunked", "POST /x HTTP/1.1\r\n" + head +
+			"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 400},
+		{"length and empty chunks", "POST /x HTTP/1.1\r\n" + head +
+			"Content-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400},
+		{"chunked, then a length", "POST /x HTTP/1.1\r\n" + head +
+			"Transfer-Encoding: chunked\r\nContent-Length: 6\r\n\r\n0\r\n\r\n", 400},
+		{"chunked and length", "POST /x HTTP/1.1\r\n" + head +
+			"Transfer-Encoding: chunked\r\ncontent-length: 2\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 400},
 		{"two lengths", "POST /x HTTP/1.1\r\n" + head + "Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}", 400},
 		{"signed length", "POST /x HTTP/1.1\r\n" + head + "Content-Length: +2\r\n\r\n{}", 400},
 		{"length list", "POST /x HTTP/1.1\r\n" + head + "Content-Length: 2, 2\r\n\r\n{}", 400},
-		{"two codings", "POST /x HTTP/1.1\r\n" + head + "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 400},
+		{"two codings", "POST /x HTTP/1.1\r\n" + head +
+			"Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 400},
 		{"coding list", "POST /x HTTP/1.1\r\n" + head + "Transfer-Encoding: gzip, chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 400},
 		{"unknown coding", "POST /x HTTP/1.1\r\n" + head + "Transfer-Encoding: xchunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 400},
-		{"coding with a space before the colon", "POST /x HTTP/1.1\r\n" + head + "Transfer-Encoding : chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 400},
-		{"chunked in HTTP/1.0", "POST /x HTTP/1.0\r\n" + head + "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 400},
-		{"chunk extension with a bare LF", "POST /x HTTP/1.1\r\n" + head + "Transfer-Encoding: chunked\r\n\r\n2;a\n{}\r\n0\r\n\r\n", 400},
+		{"coding with a space before the colon", "POST /x HTTP/1.1\r\n" + head +
+			"Transfer-Encoding : chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 400},
+		{"chunked in HTTP/1.0", "POST /x HTTP/1.0\r\n" + head + "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+			400},
+		{"chunk extension with a bare LF", "POST /x HTTP/1.1\r\n" + head +
+			"Transfer-Encoding: chunked\r\n\r\n2;a\n{}\r\n0\r\n\r\n", 400},
 		{"bad chunk size", "POST /x HTTP/1.1\r\n" + head + "Transfer-Encoding: chunked\r\n\r\n0x2\r\n{}\r\n0\r\n\r\n", 400},
 		{"no host", "GET /x HTTP/1.1\r\n\r\n", 400},
 		{"two hosts", "GET /x HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400},
@@ -102,14 +118,18 @@ func TestFraming(t *testing.T) {
 		{"space in the first name", "GET /x HTTP/1.1\r\nX Y: b\r\nHost: a\r\n\r\n", 400},
 		{"separator in a name", "GET /x HTTP/1.1\r\nHost: a\r\nX(Y): b\r\n\r\n", 400},
 		{"every byte of a name", "GET /x HTTP/1.1\r\nHost: a\r\nX!#$%&'*+-.^_`|~9: b\r\n\r\n", 200},
-		{"coding with a space in the name", "POST /x HTTP/1.1\r\n" + head + "Transfer Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 400},
+		{"coding with a space in the name", "POST /x HTTP/1.1\r\n" + head +
+			"Transfer Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 400},
 		{"length with a space in the name", "POST /x HTTP/1.1\r\n" + head + "Content Length: 2\r\n\r\n{}", 400},
 		{"coding identity", "GET /x HTTP/1.1\r\n" + head + "Transfer-Encoding: identity\r\n\r\n", 400},
 		{"coding identity, in capitals", "POST /x HTTP/1.1\r\n" + head + "TRANSFER-ENCODING:Identity \r\n\r\n", 400},
-		{"coding identity and a length", "POST /x HTTP/1.1\r\n" + head + "Transfer-Encoding: identity\r\nContent-Length: 2\r\n\r\n{}", 400},
+		{"coding identity and a length", "POST /x HTTP/1.1\r\n" + head +
+			"Transfer-Encoding: identity\r\nContent-Length: 2\r\n\r\n{}", 400},
 		{"no coding", "POST /x HTTP/1.1\r\n" + head + "Transfer-Encoding:\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 400},
-		{"chunked twice", "POST /x HTTP/1.1\r\n" + head + "Transfer-Encoding: chunked, chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 400},
-		{"chunked, in capitals", "POST /x HTTP/1.1\r\n" + head + "transfer-encoding:\t Chunked \r\n\r\n2\r\n{}\r\n0\r\n\r\n", 200},
+		{"chunked twice", "POST /x HTTP/1.1\r\n" + head + "Transfer-Encoding: chunked, chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+			400},
+		{"chunked, in capitals", "POST /x HTTP/1.1\r\n" + head + "transfer-encoding:\t Chunked \r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+			200},
 		{"no colon", "GET /x HTTP/1.1\r\nHost: a\r\nnonsense\r\n\r\n", 400},
 		{"folded line", "GET /x HTTP/1.1\r\nHost: a\r\nX: b\r\n c\r\n\r\n", 400},
 		{"bare LF", "GET /x HTTP/1.1\r\nHost: a\nX: b\r\n\r\n", 400},
@@ -131,7 +151,8 @@ func TestFraming(t *testing.T) {
 		{"header too large", "GET /x HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("x", headerLimit) + "\r\n\r\n", 431},
 		{"target too long", "GET /x?" + strings.Repeat("x", maxTarget) + " HTTP/1.1\r\nHost: a\r\n\r\n", 431},
 		{"body too large", "POST /x HTTP/1.1\r\n" + head + "Content-Length: 1048577\r\n\r\n{}", 413},
-		{"chunked body too large", "POST /x HTTP/1.1\r\n" + head + "Transfer-Encoding: chunked\r\n\r\n100001\r\n" + strings.Repeat(" ", 16<<10), 413},
+		{"chunked body too large", "POST /x HTTP/1.1\r\n" + head + "Transfer-Encoding: chunked\r\n\r\n100001\r\n" +
+			strings.Repeat(" ", 16<<10), 413},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			ran.Store(0)
@@ -146,7 +167,8 @@ func TestFraming(t *testing.T) {
 				return
 			}
 			a := answers[0]
-			if a.header.Get("Content-Type") != "application/problem+json" || a.header.Get("X-Request-Id") == "" || a.header.Get("Cache-Control") != "no-store" ||
+			if a.header.Get("Content-Type") != "application/problem+json" || a.header.Get("X-Request-Id") == "" ||
+				a.header.Get("Cache-Control") != "no-store" ||
 				!strings.Contains(a.body, a.header.Get("X-Request-Id")) || a.header.Get("Server") != "" {
 				t.Errorf("shape: %v %s", a.header, a.body)
 			}
@@ -155,8 +177,10 @@ func TestFraming(t *testing.T) {
 					t.Errorf("the refusal quotes %q: %s", leak, a.body)
 				}
 			}
-			wellFramed := map[string]bool{"authority form": true, "asterisk": true, "fragment": true, "fragment in the query": true,
-				"backslash": true, "tab in the target": true, "bytes beyond ASCII in the path": true, "target too long": true}
+			wellFramed := map[string]bool{"authority form": true, "asterisk": true, "fragment": true,
+				"fragment in the query": true,
+				"backslash":             true, "tab in the target": true, "bytes beyond ASCII in the path": true,
+				"target too long": true}
 			if wellFramed[c.name] { // what follows is another request
 				if len(answers) == 2 && ran.Load() != 1 || len(answers) == 1 && ran.Load() != 0 {
 					t.Errorf("%d answers, ran %d", len(answers), ran.Load())
@@ -173,7 +197,8 @@ func TestSlowClient(t *testing.T) {
 	s := serve(t, allow(), rest.Post("/x", "", rest.NoAuth, nothing))
 	s.App.Server().ReadTimeout = 200 * time.Millisecond
 	addr := listen(t, s)
-	answers, closed := wire(t, addr, "POST /x HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{", 2)
+	answers, closed := wire(t, addr, "POST /x HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: "+
+		"10\r\n\r\n{", 2)
 	if len(answers) != 1 || !closed || answers[0].status != 408 || answers[0].code() != "REQUEST_TIMEOUT" {
 		t.Errorf("%+v, closed %v", answers, closed)
 	}
@@ -209,8 +234,10 @@ func TestNoBleed(t *testing.T) {
 	for i := range n {
 		id := fmt.Sprintf("user-%04d", i)
 		body := `{"body":"` + id + `"}`
-		fmt.Fprintf(&all, "GET /x/%s?q=%s HTTP/1.1\r\nHost: a\r\nx-auth: %s\r\ndevice-brand: %s\r\ndevice-model: %s\r\ndevice-desc: %s\r\nuser-agent: %s\r\n"+
-			"device-signature: %s\r\nx-request-id: %s\r\notp: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+		fmt.Fprintf(&all, "GET /x/%s?q=%s HTTP/1.1\r\nHost: a\r\nx-auth: %s\r\ndevice-brand: %s\r\ndevice-model: %s\r\n"+
+			"device-desc: %s\r\nuser-agent: %s\r\n"+
+			"device-signature: %s\r\nx-request-id: %s\r\notp: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n"+
+			"\r\n%s",
 			id, id, id, id, id, id, id, id, id, id, len(body), body)
 	}
 	if answers, _ := wire(t, addr, all.String(), n); len(answers) != n {
@@ -218,8 +245,10 @@ func TestNoBleed(t *testing.T) {
 	}
 	for i, who := range kept {
 		id := fmt.Sprintf("user-%04d", i)
-		for _, got := range []string{who.UserID, who.Device.Brand, who.Device.Model, who.Device.Description, who.Device.UserAgent, who.DeviceSignature,
-			who.RequestID, who.OTP, strings.TrimPrefix(who.Path, "/x/"), strings.TrimPrefix(who.RawQuery, "q="), texts[3*i], texts[3*i+1], texts[3*i+2]} {
+		for _, got := range []string{who.UserID, who.Device.Brand, who.Device.Model, who.Device.Description,
+			who.Device.UserAgent, who.DeviceSignature,
+			who.RequestID, who.OTP, strings.TrimPrefix(who.Path, "/x/"), strings.TrimPrefix(who.RawQuery,
+				"q="), texts[3*i], texts[3*i+1], texts[3*i+2]} {
 			if got != id {
 				t.Fatalf("%q became %q", id, got)
 			}
@@ -273,7 +302,8 @@ func TestCORSOfProtocol(t *testing.T) {
 				case origin == mine:
 					want = mine
 				}
-				if got := h.Get("Access-Control-Allow-Origin"); got != want || (want != "") != (h.Get("Access-Control-Expose-Headers") == exposedHeaders) ||
+				if got := h.Get("Access-Control-Allow-Origin"); got != want ||
+					(want != "") != (h.Get("Access-Control-Expose-Headers") == exposedHeaders) ||
 					(h.Get("Vary") == "Origin") != (want != "*") {
 					t.Errorf("%s, allowed %v, from %s: %v", c.name, allowed, origin, h)
 				}
@@ -295,19 +325,23 @@ func TestCORS(t *testing.T) {
 	s := serve(t, opts, rest.Post("/x", "", rest.User, nothing))
 	pre := do(t, s, "OPTIONS", "/x", "", "origin: https://app.example.com", "access-control-request-method: POST")
 	if pre.status != 204 || pre.body != "" || pre.header.Get("Access-Control-Allow-Origin") != "https://app.example.com" ||
-		pre.header.Get("Access-Control-Allow-Methods") != allowedMethods || !strings.Contains(pre.header.Get("Access-Control-Allow-Headers"), "device_signature") ||
+		pre.header.Get("Access-Control-Allow-Methods") != allowedMethods ||
+		!strings.Contains(pre.header.Get("Access-Control-Allow-Headers"), "device_signature") ||
 		!strings.HasPrefix(pre.header.Get("Vary"), "Origin") || pre.header.Get("Access-Control-Allow-Credentials") != "" {
 		t.Errorf("preflight: %d %v %s", pre.status, pre.header, pre.body)
 	}
 	a := do(t, s, "POST", "/x", "", "origin: http://localhost:3000", "x-auth: u")
-	if a.status != 200 || a.header.Get("Access-Control-Allow-Origin") != "http://localhost:3000" || a.header.Get("Vary") != "Origin" ||
+	if a.status != 200 || a.header.Get("Access-Control-Allow-Origin") != "http://localhost:3000" ||
+		a.header.Get("Vary") != "Origin" ||
 		a.header.Get("Access-Control-Expose-Headers") != exposedHeaders {
 		t.Errorf("request: %d %v", a.status, a.header)
 	}
-	if a := do(t, s, "POST", "/x", "", "origin: http://localhost:3000"); a.status != 401 || a.header.Get("Access-Control-Allow-Origin") == "" {
+	if a := do(t, s, "POST", "/x", "", "origin: http://localhost:3000"); a.status != 401 ||
+		a.header.Get("Access-Control-Allow-Origin") == "" {
 		t.Errorf("a refusal that a page cannot read: %v", a.header)
 	}
-	for _, origin := range []string{"https://evil.example", "https://app.example.com.evil.example", "null", "https://APP.example.com"} {
+	for _, origin := range []string{"https://evil.example", "https://app.example.com.evil.example", "null",
+		"https://APP.example.com"} {
 		for _, method := range []string{"OPTIONS", "POST"} {
 			a := do(t, s, method, "/x", "", "origin: "+origin, "access-control-request-method: POST", "x-auth: u")
 			if a.header.Get("Access-Control-Allow-Origin") != "" || a.header.Get("Vary") == "" {
@@ -320,15 +354,18 @@ func TestCORS(t *testing.T) {
 	}
 	opts.CORSOrigins = []string{"*"}
 	s = serve(t, opts, rest.Post("/x", "", rest.User, nothing))
-	if a := do(t, s, "POST", "/x", "", "origin: https://any.example", "x-auth: u"); a.header.Get("Access-Control-Allow-Origin") != "*" {
+	if a := do(t, s, "POST", "/x", "", "origin: https://any.example",
+		"x-auth: u"); a.header.Get("Access-Control-Allow-Origin") != "*" {
 		t.Errorf("any origin: %v", a.header)
 	}
 	opts.CORSOrigins, opts.CORSCredentials = []string{"https://a.example"}, true
 	s = serve(t, opts, rest.Post("/x", "", rest.User, nothing))
-	if a := do(t, s, "POST", "/x", "", "origin: https://a.example", "x-auth: u"); a.header.Get("Access-Control-Allow-Credentials") != "true" {
+	if a := do(t, s, "POST", "/x", "", "origin: https://a.example",
+		"x-auth: u"); a.header.Get("Access-Control-Allow-Credentials") != "true" {
 		t.Errorf("credentials: %v", a.header)
 	}
-	if a := do(t, serve(t, allow(), rest.Post("/x", "", rest.User, nothing)), "OPTIONS", "/x", "", "origin: https://a.example", "access-control-request-method: POST"); a.status != 405 {
+	if a := do(t, serve(t, allow(), rest.Post("/x", "", rest.User, nothing)), "OPTIONS", "/x", "",
+		"origin: https://a.example", "access-control-request-method: POST"); a.status != 405 {
 		t.Errorf("without origins a preflight is a method like any other: %d", a.status)
 	}
 }

@@ -140,7 +140,8 @@ func strictly(text []byte) (ok bool, first json.Token) {
 		if !utf16.IsSurrogate(r) {
 			continue
 		}
-		if n, _ := fmt.Sscanf(string(text[i+1:min(i+7, len(text))]), `\u%04x`, &low); n != 1 || utf16.DecodeRune(r, low) == utf8.RuneError {
+		if n, _ := fmt.Sscanf(string(text[i+1:min(i+7, len(text))]), `\u%04x`, &low); n != 1 ||
+			utf16.DecodeRune(r, low) == utf8.RuneError {
 			return false, nil
 		}
 		i += 6
@@ -194,9 +195,12 @@ func FuzzStrictJSON(f *testing.F) {
 		`{}`, `{"a":1}`, `{"a":"\ud83d\ude00","b":[1,2.5e-3,{"c":null}],"d":true}`, `{"a":1,"a":2}`, `{"a":"\\\"","b":"\\"}`,
 		`{"a":"\u0000"}`, "{\"a\":\"\xff\"}", `{"a":[[[[]]]]}`, `{"\u0061":1,"a":2}`, ` { "k" : "v" } `, `{"a":1e400,"b":-0}`,
 		`[{"a":"]}"}]`, `"text"`, `null`, `-1.5E+7`, `{"":""}`, `{"a":"é\u00e9"}`,
-		`{"a":"\ud800"}`, `{"a":"\ud800\u0061"}`, `{"\\u0000":"\\\\u0000"}`, `{"a":{"a":1},"b":[{"a":1},{"a":"a"}]}`, `{} {}`, `{"a":[{}],"a":0}`,
-		strings.Repeat("[", maxDepth) + strings.Repeat("]", maxDepth), strings.Repeat("[", maxDepth+1) + strings.Repeat("]", maxDepth+1),
-		`{"` + strings.Repeat("k", maxKeyLen) + `":1}`, `{"` + strings.Repeat("k", maxKeyLen+1) + `":1}`, `{"` + strings.Repeat(`\u015f`, maxKeyLen/2) + `":1}`,
+		`{"a":"\ud800"}`, `{"a":"\ud800\u0061"}`, `{"\\u0000":"\\\\u0000"}`, `{"a":{"a":1},"b":[{"a":1},{"a":"a"}]}`,
+		`{} {}`, `{"a":[{}],"a":0}`,
+		strings.Repeat("[", maxDepth) + strings.Repeat("]", maxDepth), strings.Repeat("[", maxDepth+1) + strings.Repeat("]",
+			maxDepth+1),
+		`{"` + strings.Repeat("k", maxKeyLen) + `":1}`, `{"` + strings.Repeat("k",
+			maxKeyLen+1) + `":1}`, `{"` + strings.Repeat(`\u015f`, maxKeyLen/2) + `":1}`,
 		`[0` + strings.Repeat(",0", maxTokens-3) + `]`, `[0` + strings.Repeat(",0", maxTokens-2) + `]`,
 	} {
 		f.Add([]byte(s))

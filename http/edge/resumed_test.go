@@ -14,11 +14,11 @@ import (
 
 // After a stop of the process a request is served only for a client that is still
 // there.
-func TestWoke(t *testing.T) {
+func TestResumed(t *testing.T) {
 	var served atomic.Int64
 	gate := make(chan struct{})
 	opts := allow()
-	opts.Woke = func() bool { <-gate; return true }
+	opts.Resumed = func() bool { <-gate; return true }
 	ended := make(chan int, 4)
 	opts.Observe = func(_ context.Context, a Answered) { ended <- a.Status }
 	s := serve(t, opts, rest.Get("/x", "", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (rest.None, error) {
@@ -62,7 +62,8 @@ func TestBase(t *testing.T) {
 	opts := allow()
 	opts.Base = func() context.Context { return base }
 	entered := make(chan struct{})
-	s := serve(t, opts, rest.Get("/x", "", rest.NoAuth, func(ctx context.Context, _ rest.Caller, _ rest.None) (rest.None, error) {
+	s := serve(t, opts, rest.Get("/x", "", rest.NoAuth, func(ctx context.Context, _ rest.Caller, _ rest.None) (rest.None,
+		error) {
 		close(entered)
 		<-ctx.Done()
 		return rest.None{}, ctx.Err()
