@@ -224,8 +224,8 @@ func setTime(b *binder, v reflect.Value, s string) {
 	v.Set(reflect.ValueOf(t))
 }
 
-// anyCodec keeps whatever is sent: json.RawMessage its text, any what
-// encoding/json makes of it, numbers exact.
+// anyCodec keeps any value: json.RawMessage its text, any the value that
+// encoding/json makes of it, with exact numbers.
 var anyCodec = codec{
 	json: func(b *binder, v reflect.Value) { setRaw(v, b.c.raw()) },
 	text: func(b *binder, v reflect.Value, s string) {

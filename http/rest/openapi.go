@@ -36,8 +36,8 @@ type Tag struct {
 
 // OpenAPI renders endpoints as an OpenAPI 3.1 document. The same table gives the
 // same bytes. The fields of a GET are listed as query parameters and those of a
-// DELETE as a body; that each also takes the other is said in words, because many
-// tools refuse a document that says it twice.
+// DELETE as a body. Each takes the other form too; the text says so, because many
+// tools refuse a document that lists both.
 //
 // It returns an error for an endpoint or an operationId that stands twice, a
 // section without a tag (where there are tags), and a schema that nothing defines.

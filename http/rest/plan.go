@@ -13,7 +13,7 @@ import (
 //
 // A field's wire name is its json tag, which it must have. It is required when
 // it is a value, and optional when it is a pointer, a Nullable, has a default or
-// says omitempty. Further tags, each checked for a sense at compile time:
+// says omitempty. Further tags; a tag that makes no sense stops the start:
 //
 //	alias:"recovery_code"  second accepted name (D-GEN-18)
 //	default:"5"            value of a field not sent, written as in a query
@@ -23,7 +23,9 @@ import (
 //	maxLength:"64"         characters of a string
 //	maxItems:"100"         elements of a slice
 //
-// doc and example go into the OpenAPI document alone.
+// These go into the OpenAPI document alone: doc, the description of the field;
+// example; schema:"Name", a schema of schemas.json; and a bound that the domain
+// checks, with its own words or code, such as doc.minimum:"1" or doc.pattern:"…".
 type plan struct {
 	typ    reflect.Type
 	fields []field
@@ -67,7 +69,7 @@ func planOf(t reflect.Type) (*plan, error) {
 	return got.(*plan), nil
 }
 
-// compiler holds the plans under construction, so that a type may hold itself.
+// compiler holds the plans under construction, so that a type may contain itself.
 type compiler struct{ done map[reflect.Type]*plan }
 
 func (c compiler) object(t reflect.Type) (*plan, error) {

@@ -35,9 +35,9 @@ const (
 	TypeJSON    = "application/json"
 )
 
-// FaultOf makes any error one that may be shown. What is not a fault of the
-// registry is internal: its text stays here. A deadline or a cancellation is the
-// service's, not the client's, doing.
+// FaultOf turns any error into one that a client may see. An error outside the
+// registry is internal: its text stays on the server. A deadline and a cancellation
+// are faults of the service, not of the client.
 func FaultOf(err error) (f *fault.Error, internal bool) {
 	if errors.As(err, &f) && f != nil {
 		if _, known := registry[f.Code]; known && f.Code != fault.Internal {
@@ -51,8 +51,8 @@ func FaultOf(err error) (f *fault.Error, internal bool) {
 	return fault.New(fault.Internal, "the request could not be served"), true
 }
 
-// Problem renders a fault. In English the message is the detail. In other
-// languages it is the same where that is a phrase, else the title of the code.
+// Problem renders a fault. In English the message is the detail. In another
+// language it is the detail translated, or the title of the code where no phrase fits.
 func Problem(f *fault.Error, language, requestID string) (status int, body []byte) {
 	e, ok := registry[f.Code]
 	if !ok {

@@ -108,7 +108,7 @@ func (s *schemas) ref(t reflect.Type, input bool, build func() *huma.Schema) *hu
 			name += "Input"
 		}
 		s.names[key] = name
-		placeholder := &huma.Schema{} // so that a type may hold itself
+		placeholder := &huma.Schema{} // so that a type may contain itself
 		s.define(name, placeholder)
 		*placeholder = *build()
 	}
@@ -267,8 +267,8 @@ func describe(base *huma.Schema, tag reflect.StructTag, name string) {
 	}
 }
 
-// sample is the value of a tag: what is text stays text, even where it is all
-// digits; anything else is JSON where it reads as such.
+// sample is the value of a tag. A text stays a text, even one of digits alone;
+// another value is read as JSON where it is JSON.
 func sample(of *huma.Schema, text string) any {
 	var v any
 	if of.Type != "string" && json.Unmarshal([]byte(text), &v) == nil {

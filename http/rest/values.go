@@ -11,8 +11,8 @@ import (
 	"castellan/domain/fault"
 )
 
-// ID is a numeric identifier of a request: a number or its digits, whichever a
-// record showed the client (D-GEN-07).
+// ID is a numeric identifier of a request: a number, or its digits as a record
+// may have shown them to the client (D-GEN-07).
 type ID int64
 
 // MaxID is the largest identifier that every JSON reader keeps exact.
@@ -233,8 +233,8 @@ var (
 	lastMilli  = time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC).UnixMilli()
 )
 
-// lastNumber is the last millisecond that a client's Date can hold, which is
-// what a number may say.
+// lastNumber is the largest number of milliseconds that a request may send: the
+// last one that a client's Date can hold.
 const lastNumber = 8_640_000_000_000_000
 
 var timeLayouts = []string{
