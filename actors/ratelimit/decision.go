@@ -52,7 +52,7 @@ func (d *decision) MayDecide(p int) bool {
 		}
 		return true
 	}
-	return d.asReplica && pl.replica[p] == l.self && part.stand()
+	return d.asReplica && pl.replica[p] == l.self && part.act()
 }
 
 // Counted implements ratelimit.Gate.

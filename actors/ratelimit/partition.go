@@ -39,12 +39,12 @@ type phase uint8
 const (
 	// unknown: the node may miss admissions. It decides nothing.
 	unknown phase = iota
-	// complete: the node is a replica and has everything that the owner has.
-	complete
-	// standing: a replica that decides in the owner's place.
-	standing
-	// stood: it has decided in an owner's place, and may not any more.
-	stood
+	// following: the node is a replica and has everything that the owner has.
+	following
+	// acting: a replica that decides in the owner's place.
+	acting
+	// acted: it has decided in an owner's place, and may not any more.
+	acted
 	// stopped: it decided last as owner. Nobody has taken over from it yet.
 	stopped
 	// owning: it decides.
@@ -70,23 +70,23 @@ type awaitedState struct {
 func (p *partition) knowsAll() bool { return p.phase != unknown }
 
 // hasDecided tells whether the node may have counted what no owner told it.
-func (p *partition) hasDecided() bool { return p.phase >= standing }
+func (p *partition) hasDecided() bool { return p.phase >= acting }
 
 // refusesOwner tells whether the node must not follow an owner: it decides, or has
 // decided in the place of one.
 func (p *partition) refusesOwner() bool {
-	return p.phase == owning || p.phase == standing || p.phase == stood
+	return p.phase == owning || p.phase == acting || p.phase == acted
 }
 
-// stand begins to decide in the owner's place, in a term of its own. False: the
+// act begins to decide in the owner's place, in a term of its own. False: the
 // node must not, because it may miss admissions.
-func (p *partition) stand() bool {
+func (p *partition) act() bool {
 	switch p.phase {
-	case complete:
-		p.phase = standing
+	case following:
+		p.phase = acting
 		p.number = (termOf(p.number) + 1) << termShift
 		return true
-	case standing:
+	case acting:
 		return true
 	}
 	return false
@@ -112,7 +112,7 @@ func (p *partition) own(replica string) {
 func (p *partition) give(to string, isReplica bool) {
 	p.phase = unknown
 	if isReplica {
-		p.phase = complete
+		p.phase = following
 	}
 	p.source, p.pullFrom = to, ""
 	p.replicated()
@@ -134,10 +134,10 @@ func (p *partition) lapse() {
 // incomplete notes that the owner may have counted what this node does not know.
 func (p *partition) incomplete() {
 	switch p.phase {
-	case complete:
+	case following:
 		p.phase = unknown
-	case standing:
-		p.phase = stood
+	case acting:
+		p.phase = acted
 	}
 }
 
@@ -150,7 +150,7 @@ func (p *partition) beginState() {
 // endState has the whole state of the owner.
 func (p *partition) endState(owner string, number uint64) {
 	if p.phase == unknown {
-		p.phase = complete
+		p.phase = following
 	}
 	p.number, p.stateNumber, p.source = max(p.number, number), number, owner
 	p.stateArrived()

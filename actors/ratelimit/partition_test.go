@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-var phaseNames = []string{"unknown", "complete", "standing", "stood", "stopped", "owning"}
+var phaseNames = []string{"unknown", "following", "acting", "acted", "stopped", "owning"}
 
 // TestPhases compares the table of transitions in README.md with the code.
 func TestPhases(t *testing.T) {
 	events := map[string]func(p *partition){
-		"stand":      func(p *partition) { p.stand() },
+		"act":        func(p *partition) { p.act() },
 		"stop":       (*partition).stop,
 		"own":        func(p *partition) { p.own("b") },
 		"give":       func(p *partition) { p.give("b", false) },
@@ -81,17 +81,17 @@ func TestPhases(t *testing.T) {
 func TestTerms(t *testing.T) {
 	owner := partition{number: 5<<termShift + 17}
 	owner.own("b")
-	follower := partition{phase: complete, number: owner.number + 4}
-	if !follower.stand() || termOf(follower.number) <= termOf(owner.number) {
-		t.Errorf("a replica stands in term %d of an owner in term %d", termOf(follower.number), termOf(owner.number))
+	follower := partition{phase: following, number: owner.number + 4}
+	if !follower.act() || termOf(follower.number) <= termOf(owner.number) {
+		t.Errorf("a replica acts in term %d of an owner in term %d", termOf(follower.number), termOf(owner.number))
 	}
 	next := partition{number: max(owner.number, follower.number)}
 	if next.own(""); termOf(next.number) <= termOf(follower.number) {
 		t.Errorf("an owner begins term %d behind a replica's %d", termOf(next.number), termOf(follower.number))
 	}
-	for _, p := range []phase{unknown, stood, stopped, owning} {
-		if x := (partition{phase: p}); x.stand() {
-			t.Errorf("%s stands in", phaseNames[p])
+	for _, p := range []phase{unknown, acted, stopped, owning} {
+		if x := (partition{phase: p}); x.act() {
+			t.Errorf("%s acts", phaseNames[p])
 		}
 	}
 }
