@@ -25,7 +25,7 @@ func TestFirewallAdmin(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		ctx := t.Context()
 		live := firewall.NewLive(NewFirewall(db), "API", time.Now)
-		rules := &firewall.Admin{Store: NewFirewall(db), App: "API", Changes: admin.Changes{Commit: db,
+		rules := &firewall.Admin{Store: NewFirewall(db), App: "API", InForce: NewFirewall(db).Rules, Changes: admin.Changes{Commit: db,
 			Now: time.Now, Topic: change.Firewall, Follow: live.Follow}}
 		me := firewall.Client{UserID: "admin1", IP: netip.MustParseAddr("192.0.2.9"), Country: "TR"}
 		by := firewall.Author{By: audit.By{UserID: "admin1", IP: "192.0.2.9", RequestID: "r1"}, Client: me}
@@ -83,7 +83,7 @@ func TestFirewallAdmin(t *testing.T) {
 		if again, _ := db.VerifyAudit(ctx, []byte("audit key of the test")); again != rows {
 			t.Errorf("%d audit rows after refusals, %d before", again, rows)
 		}
-		deaf := &firewall.Admin{Store: NewFirewall(db), App: "API", Changes: admin.Changes{Commit: noAudit{db},
+		deaf := &firewall.Admin{Store: NewFirewall(db), App: "API", InForce: NewFirewall(db).Rules, Changes: admin.Changes{Commit: noAudit{db},
 			Now: time.Now, Topic: change.Firewall, Follow: live.Follow}}
 		unheard := blacklist
 		unheard.Label = "unheard"
@@ -110,7 +110,7 @@ func TestFirewallLockout(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		ctx := t.Context()
 		live := firewall.NewLive(NewFirewall(db), "API", time.Now)
-		rules := &firewall.Admin{Store: NewFirewall(db), App: "API", Changes: admin.Changes{Commit: db,
+		rules := &firewall.Admin{Store: NewFirewall(db), App: "API", InForce: NewFirewall(db).Rules, Changes: admin.Changes{Commit: db,
 			Now: time.Now, Topic: change.Firewall, Follow: live.Follow}}
 		by := firewall.Author{Client: firewall.Client{UserID: "admin1", IP: netip.MustParseAddr("192.0.2.9"),
 			Country: "TR"}}

@@ -8,6 +8,7 @@ import (
 	clusterlimit "castellan/actors/ratelimit"
 	"castellan/config"
 	"castellan/domain/change"
+	"castellan/domain/fault"
 	"castellan/domain/firewall"
 	"castellan/domain/geo"
 	"castellan/domain/ratelimit"
@@ -44,7 +45,7 @@ func (s *service) firewall() (err error) {
 	live := firewall.NewLive(store, cfg.AppID, time.Now)
 	s.evaluator = &firewall.Evaluator{Rules: live.Current, Limiter: s.limiter, Bypass: cfg.BypassCIDRs, Now: time.Now}
 	admin := &firewall.Admin{Store: store, Changes: s.changes(change.Firewall, live), App: cfg.AppID,
-		Bypass: cfg.BypassCIDRs, Known: known}
+		Bypass: cfg.BypassCIDRs, Known: known, InForce: rulesInForce(s.feed, live)}
 	s.join(part{
 		groups: groups(httpfirewall.Group{Admin: admin},
 			httpfirewall.Explain{Evaluator: s.evaluator, Known: known, CountryOf: s.locator.Country}),
@@ -59,6 +60,16 @@ func (s *service) firewall() (err error) {
 		s.join(part{jobs: []job{{5 * time.Second, "the file of countries could not be read again", s.refresh(file)}}})
 	}
 	return nil
+}
+
+// rulesInForce are the rules of which this node was told before the call.
+func rulesInForce(feed *change.Reader, live *firewall.Live) func(context.Context) ([]firewall.Rule, error) {
+	return func(ctx context.Context) ([]firewall.Rule, error) {
+		if err := feed.Poll(ctx); err != nil {
+			return nil, fault.New(fault.Unavailable, "the rules cannot be read at the moment").After(time.Second)
+		}
+		return live.Current().Rules(), nil
+	}
 }
 
 // Resources are what this program serves, as rules of the firewall name it.

@@ -29,15 +29,18 @@ type Reader struct {
 	now      func() time.Time
 	handlers map[Topic]func(ctx context.Context, keys ...string) error
 	gap      func(ctx context.Context) error
-	reads    turns[struct{}]
+	reads    turns[query]
 	seen     map[int64]time.Time // touched by the read under way alone
 	began    time.Time
 	mark     atomic.Pointer[time.Time] // when the last good read began
 	failed   atomic.Pointer[time.Time] // when the last read ended, if it failed
 }
 
-// NewReader returns a reader; On adds what it tells, Poll reads once. Caches are
-// filled after that, or they miss what is written meanwhile.
+// query is how the feed is asked.
+type query struct{ patient bool }
+
+// NewReader returns a reader; On adds what it tells. Caches are filled after that,
+// or they miss what is written meanwhile.
 func NewReader(s Store, now func() time.Time) *Reader {
 	r := &Reader{store: s, now: now, handlers: map[Topic]func(context.Context, ...string) error{},
 		seen: map[int64]time.Time{}, began: now()}
@@ -63,9 +66,19 @@ func (r *Reader) OnGap(reload func(ctx context.Context) error) { r.gap = reload 
 // next read, and the read does not count as a good one.
 func (r *Reader) Poll(ctx context.Context) error { return r.reads.do(ctx, nil) }
 
-func (r *Reader) read(ctx context.Context, _ struct{}) error {
+// First is Poll at the start of the node, when nobody waits for an answer yet: the
+// query may take ReadTime.
+func (r *Reader) First(ctx context.Context) error {
+	return r.reads.do(ctx, func(q *query) { q.patient = true })
+}
+
+func (r *Reader) read(ctx context.Context, q query) error {
 	began := r.now()
-	if err := r.apply(ctx, began); err != nil {
+	limit := Patience
+	if q.patient {
+		limit = ReadTime
+	}
+	if err := r.apply(ctx, began, limit); err != nil {
 		ended := r.now()
 		r.failed.Store(&ended)
 		return err
@@ -77,7 +90,7 @@ func (r *Reader) read(ctx context.Context, _ struct{}) error {
 
 // apply tells the caches of everything that was written since Overlap before the
 // last good read, however long ago that was.
-func (r *Reader) apply(ctx context.Context, now time.Time) error {
+func (r *Reader) apply(ctx context.Context, now time.Time, limit time.Duration) error {
 	last := r.began
 	if m := r.mark.Load(); m != nil {
 		last = *m
@@ -88,7 +101,7 @@ func (r *Reader) apply(ctx context.Context, now time.Time) error {
 		}
 	}
 	from := now.Add(-max(Overlap, age(now, last)+Overlap))
-	entries, err := r.since(ctx, from)
+	entries, err := r.since(ctx, from, limit)
 	if err != nil {
 		return err
 	}
@@ -115,11 +128,11 @@ func (r *Reader) apply(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// since is the query, which alone is bound by Patience: what a cache does with
-// the notes may take longer, and a read that comes to an end is worth more than
-// one that is begun again.
-func (r *Reader) since(ctx context.Context, from time.Time) ([]Entry, error) {
-	ctx, cancel := context.WithTimeout(ctx, Patience)
+// since is the query, and has a limit of its own: a cache may take longer with the
+// notes, and a read that comes to an end is worth more than one that is begun
+// again.
+func (r *Reader) since(ctx context.Context, from time.Time, limit time.Duration) ([]Entry, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	return r.store.Since(ctx, from)
 }
@@ -145,7 +158,7 @@ func (r *Reader) tell(ctx context.Context, t Topic, notes []Entry) error {
 // waiting for a database that says nothing, which reads of the feed notice: there
 // is one meanwhile.
 func (r *Reader) patiently(ctx context.Context, do func(context.Context) error) error {
-	probe := time.AfterFunc(Every, func() { _, _ = r.since(ctx, r.now()) })
+	probe := time.AfterFunc(Every, func() { _, _ = r.since(ctx, r.now(), Patience) })
 	defer probe.Stop()
 	return do(ctx)
 }

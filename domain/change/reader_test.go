@@ -343,6 +343,22 @@ func TestBackAfterAFailedRead(t *testing.T) {
 	})
 }
 
+// The first read may take as long as a slow database needs.
+func TestFirstReadIsPatient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &feed{takes: 20 * time.Second}
+		r, told := follower(f)
+		f.note("a")
+		ok(t, r.First(t.Context()))
+		if told["a"] != 1 || r.Fresh() {
+			t.Errorf("told of %v, fresh %v", told, r.Fresh())
+		}
+		if err := r.Poll(t.Context()); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the second read: %v", err)
+		}
+	})
+}
+
 // A caller who goes away takes no read along.
 func TestCallerGoesAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

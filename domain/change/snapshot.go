@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// ReadTime bounds one reading of a snapshot's rows.
-const ReadTime = 30 * time.Second
+// ReadTime bounds one reading of a snapshot's rows: several statements, each of
+// which may take 30 s while the service starts.
+const ReadTime = time.Minute
 
 // Snapshot is what a node keeps in memory of rows that any node may change. It
 // is immutable and replaced whole: reading it takes no lock. Readings of the rows
@@ -55,8 +56,8 @@ func NewSnapshot[T any](first *T, load func(context.Context) (*T, error),
 func (s *Snapshot[T]) Current() *T { return s.current.Load() }
 
 // Reload reads all rows. What was committed before the call is in the snapshot
-// when it returns nil; on an error the snapshot stays as it is. ctx, which must
-// not carry a transaction, bounds the waiting and not the reading.
+// when it returns nil; on an error the snapshot stays as it is. ctx bounds the
+// waiting and not the reading, which joins no transaction of the caller.
 func (s *Snapshot[T]) Reload(ctx context.Context) error {
 	return s.readings.do(ctx, func(r *reading) { r.all = true })
 }

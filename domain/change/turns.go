@@ -21,18 +21,17 @@ type turns[J any] struct {
 }
 
 type turn[J any] struct {
-	ctx  context.Context
 	job  J
 	done chan struct{}
 	err  error // once done is closed
 }
 
 // do adds to the job of the next turn and waits until that turn is over. ctx
-// bounds the waiting and not the turn. The turn has the values of the context
-// that asked for it first, which must not carry a transaction.
+// bounds the waiting and not the turn, which has a context of its own: a
+// transaction of the caller is not joined.
 func (t *turns[J]) do(ctx context.Context, add func(*J)) error {
 	t.mu.Lock()
-	mine := t.queue(ctx)
+	mine := t.queue()
 	if add != nil {
 		add(&mine.job)
 	}
@@ -45,16 +44,16 @@ func (t *turns[J]) join(ctx context.Context) error {
 	t.mu.Lock()
 	mine := t.now
 	if mine == nil {
-		mine = t.queue(ctx)
+		mine = t.queue()
 	}
 	t.mu.Unlock()
 	return mine.wait(ctx)
 }
 
 // queue returns the next turn. It is called under mu.
-func (t *turns[J]) queue(ctx context.Context) *turn[J] {
+func (t *turns[J]) queue() *turn[J] {
 	if t.next == nil {
-		t.next = &turn[J]{ctx: context.WithoutCancel(ctx), done: make(chan struct{})}
+		t.next = &turn[J]{done: make(chan struct{})}
 	}
 	if !t.working {
 		t.working = true
@@ -75,7 +74,7 @@ func (t *turns[J]) run() {
 		}
 		mine := t.now
 		t.mu.Unlock()
-		ctx, cancel := context.WithTimeout(mine.ctx, t.limit)
+		ctx, cancel := context.WithTimeout(context.Background(), t.limit)
 		mine.err = t.work(ctx, mine.job)
 		cancel()
 		close(mine.done)

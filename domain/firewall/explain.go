@@ -74,21 +74,22 @@ func (r *Rule) concerns(app, resource string, nowMs int64) (Reason, bool) {
 
 // targets tells whether the client is an entity of the rule; if not, why.
 func (r *Rule) targets(c Client) (Reason, bool) {
-	value := map[EntityType]string{UserID: c.UserID, CountryCode: c.Country}[r.EntityType]
-	if r.EntityType == IP && c.IP.IsValid() {
-		value = c.IP.String()
+	value := c.UserID
+	if r.EntityType == CountryCode {
+		value = c.Country
 	}
-	if value == "" {
+	if r.EntityType == IP && !c.IP.IsValid() || r.EntityType != IP && value == "" {
 		return UnknownEntity, false
 	}
 	if r.AllEntities {
 		return "", true
 	}
 	for _, e := range r.Entities {
-		if r.EntityType != IP && e == value {
-			return "", true
-		}
-		if p, ok := target(r, e); r.EntityType == IP && ok && p.Contains(c.IP) {
+		if r.EntityType != IP {
+			if e == value {
+				return "", true
+			}
+		} else if p, ok := target(r, e); ok && p.Contains(c.IP) {
 			return "", true
 		}
 	}

@@ -35,6 +35,10 @@ type Admin struct {
 	App    string
 	Bypass []netip.Prefix
 	Known  Resources
+	// InForce are the rules that were written before the call, on any node. They
+	// tell whether a write shuts its author out, and are not asked for where no
+	// rule applies to the author.
+	InForce func(ctx context.Context) ([]Rule, error)
 }
 
 // Add adds a rule. INVALID_FIELD, also for field force (D-WAF-12);
@@ -44,11 +48,12 @@ func (a *Admin) Add(ctx context.Context, by Author, r Rule) error {
 	if err := r.Check(); err != nil {
 		return err
 	}
+	before, err := a.before(ctx, by)
+	if err != nil {
+		return err
+	}
 	return a.Changes.Do(ctx, by.By, "FIREWALL_RULE_ADD", func(ctx context.Context) (admin.Done, error) {
-		before, err := a.before(ctx, by)
-		if err == nil {
-			err = a.Store.Add(ctx, r)
-		}
+		err := a.Store.Add(ctx, r)
 		if err == nil {
 			err = a.admits(by, before, append(before[:len(before):len(before)], r))
 		}
@@ -59,13 +64,13 @@ func (a *Admin) Add(ctx context.Context, by Author, r Rule) error {
 // Change changes a rule. INVALID_FIELD, also for field force; RECORD_NOT_FOUND.
 // What changes nothing is done all the same (D-WAF-14).
 func (a *Admin) Change(ctx context.Context, by Author, c Change) error {
+	before, err := a.before(ctx, by)
+	if err != nil {
+		return err
+	}
 	return a.Changes.Do(ctx, by.By, "FIREWALL_RULE_UPDATE", func(ctx context.Context) (admin.Done, error) {
 		done := admin.Done{Target: c.Label}
-		before, err := a.before(ctx, by)
-		if err != nil {
-			return done, err
-		}
-		err = a.Store.Change(ctx, c.Label, func(r Rule) (Rule, error) {
+		err := a.Store.Change(ctx, c.Label, func(r Rule) (Rule, error) {
 			next, err := c.Apply(r, a.Known)
 			if err != nil {
 				return r, err
@@ -83,14 +88,13 @@ func (a *Admin) Change(ctx context.Context, by Author, c Change) error {
 	})
 }
 
-// before reads what is stored, where it is needed to judge what a write does to
-// its author: this node's snapshot may not have what was written elsewhere a
-// moment ago.
+// before is what a write is compared with, where it could shut its author out. It
+// is asked for outside the transaction, which others wait for.
 func (a *Admin) before(ctx context.Context, by Author) ([]Rule, error) {
 	if by.Force || a.bypasses(by.Client.IP) {
 		return nil, nil
 	}
-	return a.Store.Rules(ctx, Query{})
+	return a.InForce(ctx)
 }
 
 func (a *Admin) bypasses(ip netip.Addr) bool {

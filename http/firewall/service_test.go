@@ -71,7 +71,9 @@ func serve(t *testing.T, db *persistence.DB) *service {
 	guards.Live = alive
 	known := firewall.NewResources("/base", []string{"GET /a", "GET /p/{id}", "GET /socket", "GET " + firewall.RulesPath, "POST " + firewall.RulesPath, "PATCH " + firewall.RulesPath})
 	countryOf := func(a netip.Addr) string { return countries[a.String()] }
+	inForce := func(context.Context) ([]firewall.Rule, error) { return s.live.Current().Rules(), nil }
 	rules := httpfirewall.Group{Admin: &firewall.Admin{Store: store, App: "API", Bypass: s.evaluator.Bypass, Known: known,
+		InForce: inForce,
 		Changes: admin.Changes{Commit: db, Now: now, Topic: change.Firewall, Follow: s.live.Follow}}}
 	explain := httpfirewall.Explain{Evaluator: s.evaluator, Known: known, CountryOf: countryOf}
 	s.Site = apitest.Serve(t, edge.Options{Guards: guards.Table(), Authorize: guards.Authorize, CountryOf: countryOf,

@@ -1,0 +1,186 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"castellan/config"
+	"castellan/domain/admin"
+	"castellan/domain/change"
+	"castellan/domain/firewall"
+	"castellan/internal/pgtest"
+	"castellan/persistence"
+)
+
+// countedRules counts what is read of the rules.
+type countedRules struct {
+	firewall.Store
+	loads, rows atomic.Int64
+}
+
+func (c *countedRules) Rules(ctx context.Context) ([]firewall.Rule, error) {
+	all, err := c.Store.Rules(ctx)
+	c.loads.Add(1)
+	c.rows.Add(int64(len(all)))
+	return all, err
+}
+
+func (c *countedRules) Labelled(ctx context.Context, labels []string) ([]firewall.Rule, error) {
+	some, err := c.Store.Labelled(ctx, labels)
+	c.rows.Add(int64(len(some)))
+	return some, err
+}
+
+// rulesNode is a node that judges by rules and lets administrators write them.
+type rulesNode struct {
+	store *countedRules
+	live  *firewall.Live
+	feed  *change.Reader
+	admin *firewall.Admin
+}
+
+// newRulesNode reads what is stored.
+func newRulesNode(t testing.TB, db *persistence.DB) *rulesNode {
+	t.Helper()
+	n := &rulesNode{store: &countedRules{Store: persistence.NewFirewall(db)}}
+	n.live = firewall.NewLive(n.store, "API", time.Now)
+	n.feed = change.NewReader(persistence.NewChanges(db), time.Now)
+	n.feed.On(change.Firewall, n.live.Follow)
+	n.admin = &firewall.Admin{Store: n.store, App: "API", InForce: rulesInForce(n.feed, n.live),
+		Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.Firewall, Follow: n.live.Follow}}
+	if err := errors.Join(n.live.Reload(t.Context()), n.feed.Poll(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func blacklist(i int) firewall.Rule {
+	ip := netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)})
+	return firewall.Rule{AppID: "API", Label: fmt.Sprintf("rule-%06d", i), Type: firewall.Blacklist,
+		EntityType: firewall.IP, Entities: []string{ip.String()}, Resources: []string{}, AllResources: true,
+		Status: firewall.Active}
+}
+
+// stored opens a deployment with n rules.
+func stored(t testing.TB, url config.Secret, n int) *Deployment {
+	t.Helper()
+	cfg := config.Default()
+	cfg.DataDir, cfg.Database.URL, cfg.Dev = t.TempDir(), url, true
+	cfg.Password.Argon2MemoryKiB, cfg.Password.Argon2Time = 64, 1
+	d, err := Open(t.Context(), cfg.Resolved())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	store := persistence.NewFirewall(d.DB)
+	err = d.DB.InTx(t.Context(), func(ctx context.Context) error {
+		for i := range n {
+			if err := store.Add(ctx, blacklist(i)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// A burst of administration costs what it changes: eight administrators write
+// among 4,000 rules, and the other rules are not read again, neither by the node
+// that wrote nor by another. A rule holds when its write is acknowledged.
+func TestBurstOfRules(t *testing.T) {
+	const rules, writers, writes = 4000, 8, 10
+	for name, dsn := range map[string]func() string{
+		"sqlite":   func() string { return "sqlite:" + filepath.Join(t.TempDir(), "test.db") },
+		"postgres": func() string { return pgtest.DSN(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := stored(t, config.Secret(dsn()), rules)
+			here, there := newRulesNode(t, d.DB), newRulesNode(t, d.DB)
+			by := firewall.Author{Client: firewall.Client{UserID: "u1", IP: netip.MustParseAddr("192.0.2.1")}}
+			var all sync.WaitGroup
+			for w := range writers {
+				all.Go(func() {
+					for i := range writes {
+						r := blacklist(rules + w*writes + i)
+						if err := here.admin.Add(t.Context(), by, r); err != nil {
+							t.Error(err)
+						}
+						if !denies(here, r) {
+							t.Errorf("%s does not hold after it was acknowledged", r.Label)
+						}
+					}
+				})
+			}
+			all.Wait()
+			if err := there.feed.Poll(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for i := range writers * writes {
+				if r := blacklist(rules + i); !denies(there, r) {
+					t.Errorf("%s does not hold on another node", r.Label)
+				}
+			}
+			// A writer reads its rule, and so does the feed of its node.
+			for name, n := range map[string]*rulesNode{"the node that wrote": here, "another": there} {
+				if loads := n.store.loads.Load(); loads != 1 {
+					t.Errorf("%s read all rules %d times, want once, at its start", name, loads)
+				}
+				if rows := n.store.rows.Load() - rules; rows > 2*writers*writes {
+					t.Errorf("%s read %d rules for %d changes", name, rows, writers*writes)
+				}
+			}
+		})
+	}
+}
+
+func denies(n *rulesNode, r firewall.Rule) bool {
+	c := firewall.Client{IP: netip.MustParseAddr(r.Entities[0])}
+	v, _ := n.live.Current().Judge("GET /a", c, time.Now().UnixMilli(), nil)
+	return v == firewall.Deny
+}
+
+// BenchmarkRuleWrites tells how many rules eight administrators write in a second
+// among few and among many, while the feed is read.
+func BenchmarkRuleWrites(b *testing.B) {
+	slog.SetDefault(slog.New(slog.DiscardHandler))
+	for _, rules := range []int{10, 4000} {
+		b.Run(fmt.Sprint(rules), func(b *testing.B) {
+			d := stored(b, config.Secret("sqlite:"+filepath.Join(b.TempDir(), "bench.db")), rules)
+			n := newRulesNode(b, d.DB)
+			ctx, stop := context.WithCancel(b.Context())
+			defer stop()
+			go n.feed.Run(ctx, func(err error) { b.Log(err) })
+			by := firewall.Author{Client: firewall.Client{UserID: "u1", IP: netip.MustParseAddr("192.0.2.1")}}
+			var next atomic.Int64
+			var all sync.WaitGroup
+			b.ResetTimer()
+			for range 8 {
+				all.Go(func() {
+					for {
+						i := int(next.Add(1))
+						if i > b.N {
+							return
+						}
+						if err := n.admin.Add(ctx, by, blacklist(rules+i)); err != nil {
+							b.Error(err)
+							return
+						}
+					}
+				})
+			}
+			all.Wait()
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "writes/s")
+		})
+	}
+}
