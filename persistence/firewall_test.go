@@ -25,8 +25,9 @@ func TestFirewallAdmin(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		ctx := t.Context()
 		live := firewall.NewLive(NewFirewall(db), "API", time.Now)
-		rules := &firewall.Admin{Store: NewFirewall(db), App: "API", InForce: NewFirewall(db).Rules, Changes: admin.Changes{Commit: db,
-			Now: time.Now, Topic: change.Firewall, Follow: live.Follow}}
+		rules := &firewall.Admin{Store: NewFirewall(db), App: "API", InForce: stored(db),
+			Changes: admin.Changes{Commit: db,
+				Now: time.Now, Topic: change.Firewall, Follow: live.Follow}}
 		me := firewall.Client{UserID: "admin1", IP: netip.MustParseAddr("192.0.2.9"), Country: "TR"}
 		by := firewall.Author{By: audit.By{UserID: "admin1", IP: "192.0.2.9", RequestID: "r1"}, Client: me}
 		blacklist := firewall.Rule{AppID: "API", Label: "b", Type: firewall.Blacklist, EntityType: firewall.IP,
@@ -83,8 +84,9 @@ func TestFirewallAdmin(t *testing.T) {
 		if again, _ := db.VerifyAudit(ctx, []byte("audit key of the test")); again != rows {
 			t.Errorf("%d audit rows after refusals, %d before", again, rows)
 		}
-		deaf := &firewall.Admin{Store: NewFirewall(db), App: "API", InForce: NewFirewall(db).Rules, Changes: admin.Changes{Commit: noAudit{db},
-			Now: time.Now, Topic: change.Firewall, Follow: live.Follow}}
+		deaf := &firewall.Admin{Store: NewFirewall(db), App: "API", InForce: stored(db),
+			Changes: admin.Changes{Commit: noAudit{db},
+				Now: time.Now, Topic: change.Firewall, Follow: live.Follow}}
 		unheard := blacklist
 		unheard.Label = "unheard"
 		if err := deaf.Add(ctx, by, unheard); !errors.Is(err, errNoAudit) {
@@ -105,13 +107,21 @@ func TestFirewallAdmin(t *testing.T) {
 	})
 }
 
+// stored are the rules of the database.
+func stored(db *DB) func(context.Context) ([]firewall.Rule, error) {
+	return func(ctx context.Context) ([]firewall.Rule, error) {
+		return NewFirewall(db).Rules(ctx, firewall.Query{})
+	}
+}
+
 // D-WAF-12: a write that would shut its own author out needs force.
 func TestFirewallLockout(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		ctx := t.Context()
 		live := firewall.NewLive(NewFirewall(db), "API", time.Now)
-		rules := &firewall.Admin{Store: NewFirewall(db), App: "API", InForce: NewFirewall(db).Rules, Changes: admin.Changes{Commit: db,
-			Now: time.Now, Topic: change.Firewall, Follow: live.Follow}}
+		rules := &firewall.Admin{Store: NewFirewall(db), App: "API", InForce: stored(db),
+			Changes: admin.Changes{Commit: db,
+				Now: time.Now, Topic: change.Firewall, Follow: live.Follow}}
 		by := firewall.Author{Client: firewall.Client{UserID: "admin1", IP: netip.MustParseAddr("192.0.2.9"),
 			Country: "TR"}}
 		n := 0

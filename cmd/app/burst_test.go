@@ -26,17 +26,12 @@ type countedRules struct {
 	loads, rows atomic.Int64
 }
 
-func (c *countedRules) Rules(ctx context.Context) ([]firewall.Rule, error) {
-	all, err := c.Store.Rules(ctx)
-	c.loads.Add(1)
-	c.rows.Add(int64(len(all)))
-	return all, err
-}
-
-func (c *countedRules) Labelled(ctx context.Context, labels []string) ([]firewall.Rule, error) {
-	some, err := c.Store.Labelled(ctx, labels)
-	c.rows.Add(int64(len(some)))
-	return some, err
+func (c *countedRules) Rules(ctx context.Context, q firewall.Query) ([]firewall.Rule, error) {
+	rules, err := c.Store.Rules(ctx, q)
+	if c.rows.Add(int64(len(rules))); q.Labels == nil {
+		c.loads.Add(1)
+	}
+	return rules, err
 }
 
 // rulesNode is a node that judges by rules and lets administrators write them.

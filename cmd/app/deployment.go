@@ -31,8 +31,9 @@ func opened(ctx context.Context, cfg config.Config, setUp func(context.Context, 
 	if _, embedded := cfg.Database.SQLitePath(); embedded {
 		patience = time.Time{}
 	}
+	options := persistence.Options{MaxConns: cfg.Database.MaxConnections, Patient: true}
 	for waits := false; ; waits = true {
-		db, err := persistence.Open(ctx, cfg.Database.URL.Reveal(), persistence.Options{MaxConns: cfg.Database.MaxConnections})
+		db, err := persistence.Open(ctx, cfg.Database.URL.Reveal(), options)
 		if err == nil {
 			if err = db.Exclusive(ctx, func(ctx context.Context) error { return setUp(ctx, db) }); err == nil {
 				return db, nil
@@ -72,9 +73,10 @@ type Deployment struct {
 	logins []login
 }
 
-// Open opens everything that commands and the service share. Migrations,
-// keys and seeds are made under one lock, so that several nodes may start at
-// once, and each seed in one transaction with its marker.
+// Open opens everything that commands and the service share. Migrations, keys and
+// seeds are made under one lock, so that several nodes may start at once, and each
+// seed in one transaction with its marker. A statement may take 30 s, until
+// DB.EndPatience; the log says that it waits.
 func Open(ctx context.Context, cfg config.Config) (*Deployment, error) {
 	var v *Deployment
 	_, err := opened(ctx, cfg, func(ctx context.Context, db *persistence.DB) error {

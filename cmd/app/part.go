@@ -101,13 +101,14 @@ func (s *service) join(p part) {
 	}
 }
 
-// load fills every snapshot.
+// load fills every snapshot, and stops at the first that cannot be filled.
 func (s *service) load(ctx context.Context) error {
-	var failed error
 	for _, load := range s.loads {
-		failed = errors.Join(failed, load(ctx))
+		if err := load(ctx); err != nil {
+			return err
+		}
 	}
-	return failed
+	return nil
 }
 
 // purge removes the rows that nobody can ask for any more.
@@ -122,6 +123,19 @@ func (s *service) purge(ctx context.Context) error {
 		err = errors.Join(err, purge(ctx, old))
 	}
 	return err
+}
+
+// start begins what goes on in the background.
+func (s *service) start() {
+	ctx, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	s.dispatch.Start()
+	for _, l := range s.loops {
+		s.background.Go(func() { l.run(ctx, func(err error) { s.log.Warn(l.complaint, "err", err) }) })
+	}
+	for _, j := range s.jobs {
+		s.background.Go(func() { s.work(ctx, j) })
+	}
 }
 
 // work runs a job until ctx ends.

@@ -153,6 +153,7 @@ func Serve(ctx context.Context, cfg config.Config, o Options) error {
 			return errors.Join(fmt.Errorf("accounts of development mode: %w", err), l.Close(), d.Close())
 		}
 	}
+	d.DB.EndPatience() // requests begin
 	s.start()
 	url := "http://" + l.Addr().String() + cfg.HTTP.BasePath
 	if cfg.Dev {
@@ -188,23 +189,14 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	// What is written while they load is in the feed, which is read from the
 	// moment at which its reader was made.
 	s.feed.OnGap(s.load)
-	if err := errors.Join(s.load(ctx), s.feed.Poll(ctx)); err != nil {
-		return fmt.Errorf("load snapshots: %w", err)
+	err = s.load(ctx)
+	if err == nil {
+		err = s.feed.First(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("read what every request is judged by: %w", err)
 	}
 	return nil
-}
-
-// start begins what goes on in the background.
-func (s *service) start() {
-	ctx, stop := context.WithCancel(context.Background())
-	s.stop = stop
-	s.dispatch.Start()
-	for _, l := range s.loops {
-		s.background.Go(func() { l.run(ctx, func(err error) { s.log.Warn(l.complaint, "err", err) }) })
-	}
-	for _, j := range s.jobs {
-		s.background.Go(func() { s.work(ctx, j) })
-	}
 }
 
 // closingTime is what the node's own last writes may take.

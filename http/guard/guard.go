@@ -12,12 +12,16 @@ import (
 	"crypto/subtle"
 	"errors"
 	"net/netip"
+	"slices"
 	"time"
 
+	"castellan/domain/change"
 	"castellan/domain/device"
 	"castellan/domain/fault"
+	"castellan/domain/id"
 	"castellan/domain/resource"
 	"castellan/domain/token"
+	"castellan/domain/user"
 	"castellan/http/edge"
 	"castellan/http/rest"
 )
@@ -55,15 +59,16 @@ type Feed interface {
 	Mark() time.Time
 	Holds(mark time.Time) bool
 	CatchUp(ctx context.Context) error
+	Poll(ctx context.Context) error
 }
 
 var errNobody = errors.New("guard: nobody")
 
-// relied lets in whom judge lets in by snapshots that may be relied on when it
-// has judged, however long that took. A node that was stopped for a while, or
-// could not read the feed, reads it first. A refusal needs no proof: what was
-// revoked stays revoked.
-func relied(ctx context.Context, feed Feed, judge func() error) error {
+// withFreshSnapshot returns what judge says by snapshots that are still fresh when
+// it has judged, however long that took. A node that was stopped for a while, or
+// could not read the feed, reads it first. A refusal needs no proof: a session
+// that was revoked stays revoked.
+func withFreshSnapshot(ctx context.Context, feed Feed, judge func() error) error {
 	for range 2 {
 		mark := feed.Mark()
 		if err := judge(); err != nil || feed.Holds(mark) {
@@ -73,6 +78,10 @@ func relied(ctx context.Context, feed Feed, judge func() error) error {
 			break
 		}
 	}
+	return unsure()
+}
+
+func unsure() error {
 	return fault.New(fault.Unavailable, "credentials cannot be checked at the moment").After(time.Second)
 }
 
@@ -119,7 +128,7 @@ func (g Guards) session(ctx context.Context, r *edge.Request) (rest.Caller, erro
 		return who, fault.New(fault.Unauthenticated, "x-auth is needed")
 	}
 	var c token.Claims
-	err := relied(ctx, g.Feed, func() (err error) {
+	err := withFreshSnapshot(ctx, g.Feed, func() (err error) {
 		if c, err = g.Tokens.Verify(token.XAuth, raw); err == nil && !g.Live(c.Subject, c.SessionID, c.SV) {
 			err = fault.New(fault.TokenRevoked, "the session has ended")
 		}
@@ -159,7 +168,7 @@ func (g Guards) tenantOrCron(ctx context.Context, r *edge.Request) (rest.Caller,
 	}
 	var client string
 	var ok bool
-	if err := relied(ctx, g.Feed, func() error {
+	if err := withFreshSnapshot(ctx, g.Feed, func() error {
 		if client, ok = g.Cron(raw); !ok {
 			return errNobody
 		}
@@ -227,14 +236,38 @@ func (g Guards) otauth(_ context.Context, r *edge.Request) (rest.Caller, error) 
 // endpoint asks for it, the caller's allowed addresses (D-AUTH-09). A caller that no
 // session names, such as the bearer of a challenge's token, has no roles: what
 // is meant for administrators is closed to it, and nothing can be denied to it.
-func (g Guards) Authorize(_ context.Context, who rest.Caller, e *rest.Endpoint) error {
-	if !g.permits(&who, e) {
+//
+// A role that was given before a login counts from its first request on: where a
+// session newer than what this node knows would get less, the feed is read first.
+func (g Guards) Authorize(ctx context.Context, who rest.Caller, e *rest.Endpoint) error {
+	permitted := g.permits(&who, e)
+	if g.newer(who) && (!permitted || g.claimsMore(who, e)) {
+		if err := g.Feed.Poll(ctx); err != nil {
+			return unsure()
+		}
+		permitted = g.permits(&who, e)
+	}
+	if !permitted {
 		return fault.New(fault.Forbidden, "not allowed")
 	}
 	if e.IPFilter && (g.AllowsIP == nil || !g.AllowsIP(who.UserID, who.IP)) {
 		return fault.New(fault.IPNotAllowed, "the account does not allow this from your address")
 	}
 	return nil
+}
+
+// newer reports whether the caller's session began after the last read of the
+// feed. The clocks of the nodes may differ by change.Bound.
+func (g Guards) newer(who rest.Caller) bool {
+	return who.SessionID != "" && g.Feed != nil && who.SessionID >= id.Before(g.Feed.Mark().Add(-change.Bound))
+}
+
+// claimsMore reports whether the token has a role beyond that of every user, and
+// the snapshot does not let its account act as an administrator. The claim itself
+// opens nothing.
+func (g Guards) claimsMore(who rest.Caller, e *rest.Endpoint) bool {
+	return e.Audience == rest.SelfOrAdmin && !g.Judge(who.UserID, e.Method, e.Path).Acts() &&
+		slices.ContainsFunc(who.Roles, func(role string) bool { return role != user.RoleUser })
 }
 
 func (g Guards) permits(who *rest.Caller, e *rest.Endpoint) bool {

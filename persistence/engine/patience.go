@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"github.com/uptrace/bun"
 )
 
 // Patience is how long a statement of a start, a command or a migration may take.
@@ -27,16 +29,30 @@ func (db *DB) Bound(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // boundPatiently limits a conversation to Patience, and logs once that it waits.
 func (db *DB) boundPatiently(ctx context.Context) (context.Context, context.CancelFunc) {
-	slow := time.AfterFunc(db.timeout, func() {
-		if db.waited.CompareAndSwap(false, true) {
-			slog.Warn("the database is slow; waiting for it", "at most", Patience)
-		}
-	})
+	slow := db.tellWait()
 	cancel := context.CancelFunc(func() {})
 	if db.Postgres() {
 		ctx, cancel = context.WithTimeout(ctx, Patience)
 	}
 	return ctx, func() { slow.Stop(); cancel() }
+}
+
+// tellWait logs once that the database is waited for, unless it is stopped within
+// the time that a request would wait.
+func (db *DB) tellWait() *time.Timer {
+	return time.AfterFunc(db.timeout, func() {
+		if db.waited.CompareAndSwap(false, true) {
+			slog.Warn("the database is slow; waiting for it", "at most", Patience)
+		}
+	})
+}
+
+// begin begins a transaction, which on SQLite waits for another process.
+func (db *DB) begin(ctx context.Context) (bun.Tx, error) {
+	if db.patient.Load() {
+		defer db.tellWait().Stop()
+	}
+	return db.write.BeginTx(ctx, nil)
 }
 
 // EndPatience is called when the service begins to serve: from now on a statement

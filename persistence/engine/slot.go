@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -141,7 +140,7 @@ func (db *DB) outermost(ctx context.Context, fn func(context.Context) error) (er
 	defer func() { db.slots <- s }()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.tx, err = db.write.BeginTx(ctx, &sql.TxOptions{}); err != nil {
+	if s.tx, err = db.begin(ctx); err != nil {
 		return Translate(err)
 	}
 	undo := s.remember()

@@ -16,6 +16,9 @@ func (*Feed) Mark() time.Time { return time.Time{} }
 // Holds implements guard.Feed.
 func (f *Feed) Holds(time.Time) bool { return !f.Stale }
 
+// Poll implements guard.Feed.
+func (f *Feed) Poll(ctx context.Context) error { return f.CatchUp(ctx) }
+
 // CatchUp implements guard.Feed.
 func (f *Feed) CatchUp(context.Context) error {
 	if f.Stale {

@@ -1,0 +1,107 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"castellan/config"
+	"castellan/internal/pgtest"
+)
+
+// log is a text that several goroutines write.
+type logText struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logText) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// slow keeps the statements of a start waiting for longer than a request would:
+// another connection locks the table of methods, which a start reads, and on
+// SQLite the file, which it writes.
+func slow(t *testing.T, d *Deployment) (release func()) {
+	t.Helper()
+	held, over, ended := make(chan error), make(chan struct{}), make(chan error, 1)
+	go func() {
+		ended <- d.DB.InTx(t.Context(), func(ctx context.Context) (err error) {
+			if d.DB.Postgres() {
+				_, err = d.DB.Conn(ctx).ExecContext(ctx, "LOCK TABLE mfa_method IN ACCESS EXCLUSIVE MODE")
+			}
+			held <- err
+			<-over
+			return err
+		})
+	}()
+	if err := <-held; err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		close(over)
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A start waits for a slow database, and says so in one line: opening and reading
+// the snapshots, as a node does, and opening alone, as a command does.
+func TestStartIsPatient(t *testing.T) {
+	for name, dsn := range map[string]func() string{
+		"sqlite":   func() string { return "sqlite:" + filepath.Join(t.TempDir(), "test.db") },
+		"postgres": func() string { return pgtest.DSN(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			said := &logText{}
+			before := slog.Default()
+			slog.SetDefault(slog.New(slog.NewTextHandler(said, nil)))
+			defer slog.SetDefault(before)
+			cfg := config.Default()
+			cfg.DataDir, cfg.Database.URL, cfg.Dev = t.TempDir(), config.Secret(dsn()), true
+			cfg.Password.Argon2MemoryKiB, cfg.Password.Argon2Time = 64, 1
+			cfg = cfg.Resolved()
+			first, err := Open(t.Context(), cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer first.Close()
+			release := slow(t, first)
+			const longer = 2500 * time.Millisecond // than the 1.5 s of a request
+			time.AfterFunc(longer, release)
+			began := time.Now()
+			d, err := Open(t.Context(), cfg)
+			if err != nil {
+				t.Fatalf("after %v: %v", time.Since(began), err)
+			}
+			defer d.Close()
+			log := slog.New(slog.DiscardHandler)
+			s := &service{Deployment: d, cfg: cfg, o: Options{Log: log}, log: log}
+			if err := s.build(t.Context(), &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080}); err != nil {
+				t.Fatalf("after %v: %v", time.Since(began), err)
+			}
+			defer s.leave()
+			if took := time.Since(began); took < longer {
+				t.Errorf("after %v nothing was slow", took)
+			}
+			if n := strings.Count(said.String(), "waiting for"); n != 1 {
+				t.Errorf("said %d times that it waits:\n%s", n, said)
+			}
+		})
+	}
+}
