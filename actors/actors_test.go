@@ -35,7 +35,7 @@ type world struct {
 	t       *testing.T
 	db      *persistence.DB
 	node    *cluster.Node
-	engine  *stepup.Service
+	engine  *engine
 	client  actors.Client
 	user    user.User
 	catalog *mfa.Catalog
@@ -49,6 +49,12 @@ type world struct {
 	dead    map[string]bool // sessions that have ended
 	news    []stepup.News
 	effects int
+}
+
+// engine is both halves of the challenge engine. They share a Messenger.
+type engine struct {
+	*stepup.Starter
+	*stepup.Answerer
 }
 
 type accounts struct{ users user.Store }
@@ -137,7 +143,7 @@ func openOn(t *testing.T, dsn string) *world {
 func (w *world) start() {
 	ring := keyringtest.Ring(w.t, time.Now)
 	if w.engine != nil {
-		ring = w.engine.Ring
+		ring = w.engine.Starter.Ring
 		w.node.Stop(context.Background())
 	}
 	users := accounts{persistence.NewUsers(w.db)}
@@ -157,17 +163,23 @@ func (w *world) start() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.engine = &stepup.Service{
-		Config:  stepup.Config{TTL: 600 * time.Second, Grace: 120 * time.Second, ExecWait: 10 * time.Second, MaxOpen: 5, Lease: 30 * time.Second},
-		Actions: w.actions, Catalog: func() *mfa.Catalog { return w.catalog }, Book: book, Ring: ring, Tokens: w, Accounts: users, Sessions: w,
-		UserGate: w.client, Challenges: w.client, Store: persistence.NewChallenges(w.db), Outbox: persistence.NewOutbox(w.db), Dispatch: w, Commit: w.db, Now: time.Now,
-		Judges: map[challenge.Name]stepup.Judge{challenge.TOTP: func(ctx context.Context, userID string, a stepup.Answer) (challenge.Verdict, *challenge.Use, error) {
-			return w.totps.Judge(ctx, userID, a.Value)
-		}},
+	messenger := &stepup.Messenger{
+		Config: stepup.Config{TTL: 600 * time.Second, Grace: 120 * time.Second, ExecWait: 10 * time.Second, MaxOpen: 5,
+			Lease: 30 * time.Second},
+		Catalog: func() *mfa.Catalog { return w.catalog }, Book: book, Ring: ring, UserGate: w.client,
+		Store: persistence.NewChallenges(w.db), Outbox: persistence.NewOutbox(w.db), Dispatch: w, Now: time.Now,
+	}
+	judge := func(ctx context.Context, userID string, a stepup.Answer) (challenge.Verdict, *challenge.Use, error) {
+		return w.totps.Judge(ctx, userID, a.Value)
+	}
+	w.engine = &engine{
+		&stepup.Starter{Messenger: messenger, Actions: w.actions, Accounts: users, Tokens: w, Challenges: w.client, Commit: w.db},
+		&stepup.Answerer{Messenger: messenger, Actions: w.actions, Accounts: users, Sessions: w, Challenges: w.client,
+			Judges: map[challenge.Name]stepup.Judge{challenge.TOTP: judge}},
 	}
 	if w.totps == nil { // its actions outlive a restart of the node
 		w.totps = &totp.Service{Store: persistence.NewTOTP(w.db), Users: persistence.NewUsers(w.db), Budgets: persistence.NewChallenges(w.db), Commit: w.db, Ring: ring,
-			Notices: w.engine, Rules: challenge.DefaultRules(), Recovery: totp.DefaultLimit(), Issuer: "Castellan",
+			Notices: w.engine.Starter, Rules: challenge.DefaultRules(), Recovery: totp.DefaultLimit(), Issuer: "Castellan",
 			Now: func() time.Time { return time.Unix(w.clock.Load(), 0) }}
 	}
 }
@@ -557,7 +569,7 @@ func TestEndedSessionShowsAtEveryDoor(t *testing.T) {
 			begun := w.beginInSession("")
 			w.endSession()
 			expect(t, ask(w, begun), fault.ChallengeClosed)
-			if c, err := w.engine.Store.Load(t.Context(), begun.ID); err != nil || c.State != challenge.Closed {
+			if c, err := w.engine.Starter.Store.Load(t.Context(), begun.ID); err != nil || c.State != challenge.Closed {
 				t.Errorf("state %v, %v", c.State, err)
 			}
 		})
@@ -569,14 +581,14 @@ func TestEndedSessionShowsAtEveryDoor(t *testing.T) {
 func TestEndedSessionStopsItsExecution(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := open(t)
-		w.engine.Config.ExecWait = time.Millisecond
+		w.engine.Starter.Config.ExecWait = time.Millisecond
 		begun := w.beginInSession("trouble")
 		if done, err := w.right(begun, challenge.MAIL); err != nil || !done.Final || done.Result != nil {
 			t.Fatalf("%+v, %v", done, err)
 		}
 		w.endSession()
 		time.Sleep(time.Second)
-		c, err := w.engine.Store.Load(t.Context(), begun.ID)
+		c, err := w.engine.Starter.Store.Load(t.Context(), begun.ID)
 		if err != nil || c.State != challenge.Closed || c.Failures >= 5 {
 			t.Errorf("state %v after %d failures, %v", c.State, c.Failures, err)
 		}
@@ -636,8 +648,8 @@ func TestResumeAfterDeath(t *testing.T) {
 
 func TestCapsHoldMessagesBack(t *testing.T) {
 	w := open(t)
-	w.engine.Config.Caps = stepup.Caps{DestinationHour: 3}
-	w.engine.Config.MaxOpen = 0
+	w.engine.Starter.Config.Caps = stepup.Caps{DestinationHour: 3}
+	w.engine.Starter.Config.MaxOpen = 0
 	var last challenge.Challenge
 	for range 5 {
 		last = w.begin("LOGIN", "")
@@ -650,7 +662,7 @@ func TestCapsHoldMessagesBack(t *testing.T) {
 		expect(t, err, fault.OTPInvalid)
 	}
 	w.start()
-	w.engine.Config.Caps = stepup.Caps{DestinationHour: 3}
+	w.engine.Starter.Config.Caps = stepup.Caps{DestinationHour: 3}
 	w.begin("LOGIN", "")
 	if w.sent != 6 {
 		t.Error("a restart forgot the caps")

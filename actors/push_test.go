@@ -52,7 +52,7 @@ func (w *world) carry(ids ...string) *signers {
 		}
 	}
 	w.reload()
-	w.engine.Devices = s
+	w.engine.Starter.Devices, w.engine.Answerer.Devices = s, s
 	return s
 }
 
@@ -131,8 +131,8 @@ func TestRemovedBeforeTheCommit(t *testing.T) {
 func TestPushesThatWaitUnderRace(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		w.carry("d1")
-		w.engine.Config.Push = stepup.PushCaps{Pending: 3}
-		w.engine.Config.MaxOpen = 0
+		w.engine.Starter.Config.Push = stepup.PushCaps{Pending: 3}
+		w.engine.Starter.Config.MaxOpen = 0
 		offered := func(c challenge.Challenge) bool { return slices.Contains(names(c), challenge.PUSH) }
 		var with atomic.Int64
 		var mu sync.Mutex

@@ -214,7 +214,7 @@ func TestUserIsAskedForOnce(t *testing.T) {
 	w := open(t)
 	app := w.setUp()
 	owner := &asking{Challenges: w.client}
-	w.engine.Challenges = owner
+	w.engine.Answerer.Challenges = owner
 	for n, known := range []*string{&w.user.ID, nil} {
 		c := w.begin("LOGIN", "")
 		w.clock.Add(30)
@@ -284,7 +284,7 @@ func TestConditionsAtExecution(t *testing.T) {
 func TestOneStepTwoHundredChallenges(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		a := w.setUp()
-		w.engine.Config.MaxOpen = 0
+		w.engine.Starter.Config.MaxOpen = 0
 		cs := make([]challenge.Challenge, 200)
 		for i := range cs {
 			cs[i] = w.begin("LOGIN", "")
@@ -413,7 +413,7 @@ func TestStepIsUsedForEveryPurpose(t *testing.T) {
 		}
 		// One race for both: a challenge and the guard, ten at a time.
 		w.clock.Add(60)
-		w.engine.Config.MaxOpen = 0
+		w.engine.Starter.Config.MaxOpen = 0
 		var wg sync.WaitGroup
 		var mu sync.Mutex
 		accepted := 0

@@ -35,13 +35,13 @@ func (s *service) accounts() error {
 	})
 
 	s.totps = &totp.Service{Store: persistence.NewTOTP(s.DB), Users: s.users,
-		Budgets: persistence.NewChallenges(s.DB), Commit: s.commit, Ring: s.Ring, Notices: s.engine, Rules: rules(s.cfg),
+		Budgets: persistence.NewChallenges(s.DB), Commit: s.commit, Ring: s.Ring, Notices: s.starter, Rules: rules(s.cfg),
 		Recovery: totp.Limit{Attempts: s.cfg.Limits.RecoveryCodes, Window: s.cfg.Limits.RecoveryCodeWindow},
 		Issuer:   s.cfg.MFA.TOTPIssuer, Now: time.Now}
 	judge := func(ctx context.Context, userID string, a stepup.Answer) (challenge.Verdict, *challenge.Use, error) {
 		return s.totps.Judge(ctx, userID, a.Value)
 	}
-	s.engine.Judges = map[challenge.Name]stepup.Judge{challenge.TOTP: judge}
+	s.answerer.Judges = map[challenge.Name]stepup.Judge{challenge.TOTP: judge}
 	s.join(part{
 		groups:  groups(httptotp.Group{Service: s.totps}),
 		actions: []challenge.Action{s.totps.SetupAction(), s.totps.DeactivateAction()},
@@ -50,7 +50,7 @@ func (s *service) accounts() error {
 	devices := persistence.NewDevices(s.DB)
 	s.devices = &device.Service{Store: devices, Users: s.users, Commit: s.commit, Ring: s.Ring, Audience: s.publicURL,
 		Loopback: s.cfg.Dev, Now: time.Now, Log: s.log}
-	s.engine.Devices = s.devices
+	s.starter.Devices, s.answerer.Devices = s.devices, s.devices
 	s.join(part{
 		groups:  groups(httpdevice.Group{Service: s.devices}),
 		actions: []challenge.Action{s.devices.AddAction(), s.devices.RemoveAction()},

@@ -63,17 +63,19 @@ func (s *service) challenges() error {
 		return err
 	}
 	s.leaving, s.leave = context.WithCancel(context.Background())
-	s.engine = &stepup.Service{Config: stepupConfig(s.cfg), Leaving: s.leaving, Actions: s.actions,
-		Catalog: policies.Catalog, Book: book, Ring: s.Ring, Tokens: challengeTokens{s.tokens, time.Now},
-		Accounts: accounts{s.users}, Sessions: s.revocations, UserGate: s.client, Challenges: s.client, Store: store,
-		Outbox: persistence.NewOutbox(s.DB), Dispatch: s.dispatch, Commit: s.commit, Now: time.Now}
-	s.hub = socket.NewHub(s.client, s.engine.Open, time.Now, s.log)
+	messenger := &stepup.Messenger{Config: stepupConfig(s.cfg), Catalog: policies.Catalog, Book: book, Ring: s.Ring,
+		UserGate: s.client, Store: store, Outbox: persistence.NewOutbox(s.DB), Dispatch: s.dispatch, Now: time.Now}
+	s.starter = &stepup.Starter{Messenger: messenger, Actions: s.actions, Accounts: accounts{s.users},
+		Tokens: challengeTokens{s.tokens, time.Now}, Challenges: s.client, Commit: s.commit}
+	s.answerer = &stepup.Answerer{Messenger: messenger, Actions: s.actions, Accounts: accounts{s.users},
+		Sessions: s.revocations, Challenges: s.client, Leaving: s.leaving}
+	s.hub = socket.NewHub(s.client, s.answerer.Open, time.Now, s.log)
 	s.client.Listen(s.hub.Receive)
 	s.client.OnMove(s.hub.Moved)
 	s.join(part{
 		groups: groups(
-			httpchallenge.Group{Engine: s.engine, Now: time.Now, Zone: s.cfg.Language.Zone(), CountryName: geo.Name},
-			httpmfa.Explain{Start: s.engine.Explain}),
+			httpchallenge.Group{Answers: s.answerer, Now: time.Now, Zone: s.cfg.Language.Zone(), CountryName: geo.Name},
+			httpmfa.Explain{Start: s.starter.Explain}),
 		jobs: []job{{stuckAfter, "executing challenges could not be resumed",
 			func(ctx context.Context) error { return s.resume(ctx, store) }}},
 		purge: func(ctx context.Context, old expiry) error {

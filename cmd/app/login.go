@@ -57,7 +57,7 @@ func (s *service) login() (err error) {
 	sessions, wrong := persistence.NewSessions(s.DB), persistence.NewPasswordGuards(s.DB)
 	guards := func(r password.GuardRules) *password.Guards { return password.NewGuards(wrong, s.DB, r, time.Now) }
 	s.logins = &session.Service{Users: s.users, Sessions: sessions, Hasher: s.hasher, Guards: guards(guardRules(s.cfg)),
-		Starts: s.engine, Commit: s.commit, Tokens: s.tokens, Revocations: s.revocations, Conceal: conceal(s.Ring),
+		Starts: s.starter, Commit: s.commit, Tokens: s.tokens, Revocations: s.revocations, Conceal: conceal(s.Ring),
 		Admits: admits(s.cfg), Dev: s.cfg.Dev, TokenTTL: s.cfg.Tokens.XAuthTTL, Now: time.Now}
 	s.join(part{
 		groups:  groups(httpsession.Group{Service: s.logins, CountryName: geo.Name}),
@@ -68,7 +68,7 @@ func (s *service) login() (err error) {
 
 	tokens := persistence.NewResetTokens(s.DB)
 	passwords := &replace.Service{Users: s.users, Sessions: sessions, Tokens: tokens, Signer: s.tokens,
-		Engine: s.engine, Hasher: s.hasher,
+		Engine: s.starter, Hasher: s.hasher,
 		Policy: password.Policy{MinChars: s.cfg.Password.MinLength, MaxChars: s.cfg.Password.MaxLength},
 		Wrong:  guards(replace.WrongRules()), Commit: s.revoking(), Ring: s.Ring, Admits: admits(s.cfg),
 		Dev: s.cfg.Dev, TokenTTL: s.cfg.Tokens.OTAuthTTL, Now: time.Now}

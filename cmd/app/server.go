@@ -48,7 +48,7 @@ func (s *service) http() (err error) {
 		Guards:   guards.Table(), Authorize: guards.Authorize, ActsAsAdmin: guards.ActsAsAdmin,
 		Idempotency: &guard.Idempotent{Store: repeats, Commit: s.commit, Ring: s.Ring, Now: time.Now},
 		Verify:      guard.Verify(s.totps),
-		Starter: guard.Starter{Starts: s.engine, Accounts: accounts{s.users},
+		Starter: guard.Starter{Starts: s.starter, Accounts: accounts{s.users},
 			Public: s.passwords.Public()},
 		Guarded:        cfg.MFA.Guarded,
 		TrustedProxies: cfg.HTTP.TrustedProxies, CountryHeader: cfg.HTTP.CountryHeader, CountryOf: s.locator.Country,

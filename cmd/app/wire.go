@@ -85,7 +85,8 @@ type service struct {
 	activity       *session.Activity
 	dispatch       *dispatch.Dispatcher
 	client         actors.Client
-	engine         *stepup.Service
+	starter        *stepup.Starter
+	answerer       *stepup.Answerer
 	hub            *socket.Hub
 	totps          *totp.Service
 	devices        *device.Service

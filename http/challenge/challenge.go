@@ -20,8 +20,8 @@ const (
 	extension = "Extensions: challenges"
 )
 
-// Engine is what the section needs of the challenge engine.
-type Engine interface {
+// Answers is what the section needs of stepup.Answerer.
+type Answers interface {
 	Complete(ctx context.Context, a stepup.Answer) (stepup.Completion, error)
 	Renew(ctx context.Context, challengeID, methodID string, name challenge.Name, by stepup.Actor) (challenge.Challenge, error)
 	Result(ctx context.Context, challengeID string, wait time.Duration) (stepup.Completion, error)
@@ -31,7 +31,7 @@ type Engine interface {
 // Group serves the section. CountryName, where it is set, turns a country's code
 // into its name in a language; Zone is that of written times, UTC where it is nil.
 type Group struct {
-	Engine      Engine
+	Answers     Answers
 	Now         func() time.Time
 	CountryName func(code, language string) string
 	Zone        *time.Location
@@ -123,7 +123,7 @@ func (g Group) complete(ctx context.Context, who rest.Caller, in completeRequest
 	case !starter:
 		a.ChallengeID = *in.ChallengeID
 	}
-	c, err := g.Engine.Complete(ctx, a)
+	c, err := g.Answers.Complete(ctx, a)
 	if err != nil {
 		return none, err
 	}
@@ -150,7 +150,7 @@ func (g Group) renew(ctx context.Context, who rest.Caller, in renewRequest) (wir
 	if !ok {
 		return wire.ChallengeAnswer{}, fault.Invalid("method", "must be SMS or MAIL")
 	}
-	c, err := g.Engine.Renew(ctx, who.ChallengeID, in.MethodID, name, actor(who))
+	c, err := g.Answers.Renew(ctx, who.ChallengeID, in.MethodID, name, actor(who))
 	if err != nil {
 		return wire.ChallengeAnswer{}, err
 	}
@@ -166,7 +166,7 @@ type resultAnswer struct {
 func (resultAnswer) SchemaName() string { return "ChallengeResult" }
 
 func (g Group) result(ctx context.Context, who rest.Caller, _ rest.None) (rest.Reply[resultAnswer], error) {
-	c, err := g.Engine.Result(ctx, who.ChallengeID, who.Wait)
+	c, err := g.Answers.Result(ctx, who.ChallengeID, who.Wait)
 	if err != nil {
 		return rest.Reply[resultAnswer]{}, err
 	}

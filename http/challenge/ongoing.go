@@ -70,7 +70,7 @@ func (g Group) ongoing(ctx context.Context, who rest.Caller, in ongoingRequest) 
 	if who.LanguageAsked { // else the user's own comes first (D-GEN-16)
 		language = who.Language
 	}
-	all, err := g.Engine.Ongoing(ctx, who.OwnerID, language, g.CountryName)
+	all, err := g.Answers.Ongoing(ctx, who.OwnerID, language, g.CountryName)
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,7 @@ func TestResetAndUpdate(t *testing.T) {
 		}
 		_, news, err := w.client.Subscribe(t.Context(), f.ChallengeID, 1, 0)
 		must(t, err)
-		outcome, err := w.engine.Open(f.ChallengeID, news.Events[len(news.Events)-1].Outcome)
+		outcome, err := w.answers.Open(f.ChallengeID, news.Events[len(news.Events)-1].Outcome)
 		if must(t, err); outcome.Headers["ot-auth"] != raw {
 			t.Error("the socket tells another token")
 		}
@@ -414,7 +414,7 @@ func TestDecoys(t *testing.T) {
 		m := discarded[0]
 		r, err := dispatch.Unseal(w.ring.Open, m)
 		must(t, err)
-		_, err = w.engine.Complete(t.Context(), stepup.Answer{ChallengeID: m.ChallengeID, MethodID: m.MethodID, Method: challenge.Name(m.Channel), Value: r.Code})
+		_, err = w.answers.Complete(t.Context(), stepup.Answer{ChallengeID: m.ChallengeID, MethodID: m.MethodID, Method: challenge.Name(m.Channel), Value: r.Code})
 		if fault.CodeOf(err) != fault.OTPInvalid {
 			t.Errorf("the code of a discarded message: %v", err)
 		}

@@ -66,7 +66,8 @@ type world struct {
 
 	node    *cluster.Node
 	client  actors.Client
-	engine  *stepup.Service
+	starter *stepup.Starter
+	answers *stepup.Answerer
 	svc     *replace.Service
 	revoked *session.Revocations
 	issuer  *token.Issuer
@@ -180,13 +181,15 @@ func (w *world) start() {
 	book, err := message.NewBook("Castellan", nil)
 	must(w.t, err)
 	catalog := mfa.NewCatalog(mfa.SeedMethods(), mfa.SeedActions(), nil)
-	w.engine = &stepup.Service{
+	messenger := &stepup.Messenger{
 		Config: stepup.Config{TTL: 600 * time.Second, Grace: 120 * time.Second, ExecWait: 10 * time.Second, MaxOpen: 5, Lease: 30 * time.Second, Language: "en",
 			Caps: stepup.Caps{DestinationHour: 20, DestinationDay: 50, UserDay: 60}, PrefixHour: 200, DialDay: map[string]int{"90": 1000}},
-		Actions: actions, Catalog: func() *mfa.Catalog { return catalog }, Book: book, Ring: w.ring, Tokens: w, Accounts: accounts{w.users}, Sessions: w.revoked,
-		UserGate: w.client, Challenges: w.client, Store: challenges, Outbox: persistence.NewOutbox(db), Dispatch: w, Commit: db, Now: w.now,
+		Catalog: func() *mfa.Catalog { return catalog }, Book: book, Ring: w.ring, UserGate: w.client, Store: challenges,
+		Outbox: persistence.NewOutbox(db), Dispatch: w, Now: w.now,
 	}
-	w.svc = &replace.Service{Users: w.users, Sessions: sessions, Tokens: persistence.NewResetTokens(db), Signer: w.issuer, Engine: w.engine, Hasher: w.hasher,
+	w.starter = &stepup.Starter{Messenger: messenger, Actions: actions, Accounts: accounts{w.users}, Tokens: w, Challenges: w.client, Commit: db}
+	w.answers = &stepup.Answerer{Messenger: messenger, Actions: actions, Accounts: accounts{w.users}, Sessions: w.revoked, Challenges: w.client}
+	w.svc = &replace.Service{Users: w.users, Sessions: sessions, Tokens: persistence.NewResetTokens(db), Signer: w.issuer, Engine: w.starter, Hasher: w.hasher,
 		Policy: password.DefaultPolicy(), Wrong: password.NewGuards(guards, db, replace.WrongRules(), w.now),
 		Phones:   password.NewGuards(guards, db, password.Limit(5, 10*time.Minute), w.now),
 		Networks: password.NewGuards(guards, db, password.Limit(30, 10*time.Minute), w.now),
@@ -195,12 +198,12 @@ func (w *world) start() {
 	actions.Register(w.svc.ChangeAction())
 	group := httppassword.Group{Service: w.svc}
 	devices := &device.Service{Store: persistence.NewDevices(db), Users: w.users, Commit: db, Ring: w.ring, Audience: "https://id.example.com", Now: w.now, Log: log}
-	w.engine.Devices = devices
+	w.starter.Devices, w.answers.Devices = devices, devices
 	g := guard.Guards{Tokens: w.issuer, Devices: devices, Tenant: "default", Feed: &changetest.Feed{}, Live: w.revoked.Live, Judge: func(string, string, string) resource.Verdict { return resource.Verdict{} }}
 	w.srv, err = edge.New(edge.Options{Guards: g.Table(), Authorize: g.Authorize, Now: w.now, Logger: log, Timeout: time.Minute,
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")},
-		Starter:        guard.Starter{Starts: w.engine, Accounts: accounts{w.users}, Public: group.Public()}},
-		slices.Concat(group.Endpoints(), httpchallenge.Group{Engine: w.engine, Now: w.now}.Endpoints()))
+		Starter:        guard.Starter{Starts: w.starter, Accounts: accounts{w.users}, Public: group.Public()}},
+		slices.Concat(group.Endpoints(), httpchallenge.Group{Answers: w.answers, Now: w.now}.Endpoints()))
 	must(w.t, err)
 }
 

@@ -13,6 +13,21 @@ import (
 	"castellan/domain/fault"
 )
 
+// Answerer takes what clients and devices say to a challenge. All fields are needed
+// but Judges, Leaving, and Devices (without which no push is ever right).
+type Answerer struct {
+	*Messenger
+	Actions    challenge.Actions
+	Accounts   Accounts
+	Sessions   Sessions
+	Challenges Challenges
+	Judges     map[challenge.Name]Judge
+	Devices    Devices
+	// Leaving ends when this node goes away: a client that waits for an outcome is
+	// told that there is none yet, and asks another node. nil: never.
+	Leaving context.Context
+}
+
 // Answer is a client's value for a method.
 type Answer struct {
 	ChallengeID string
@@ -39,7 +54,7 @@ type Completion struct {
 
 // Complete evaluates an answer (section 4.1). Errors are those of
 // challenge.Complete and of the method's judge.
-func (s *Service) Complete(ctx context.Context, a Answer) (Completion, error) {
+func (s *Answerer) Complete(ctx context.Context, a Answer) (Completion, error) {
 	in := challenge.Answer{MethodID: a.MethodID, Method: a.Method}
 	judge := s.Judges[a.Method]
 	if a.Method == challenge.PUSH {
@@ -71,7 +86,7 @@ const judgements = 5
 
 // judged hands an answer to the challenge's owner, with the verdict of the
 // method's judge where there is one.
-func (s *Service) judged(ctx context.Context, judge Judge, a Answer, in challenge.Answer) (Answered, error) {
+func (s *Answerer) judged(ctx context.Context, judge Judge, a Answer, in challenge.Answer) (Answered, error) {
 	if judge == nil {
 		return s.Challenges.Complete(ctx, a.ChallengeID, in, s.Config.ExecWait, a.By)
 	}
@@ -94,7 +109,7 @@ func (s *Service) judged(ctx context.Context, judge Judge, a Answer, in challeng
 }
 
 // userOf names the user of the challenge that an answer is for.
-func (s *Service) userOf(ctx context.Context, a Answer) (string, error) {
+func (s *Answerer) userOf(ctx context.Context, a Answer) (string, error) {
 	if a.UserID != nil {
 		return *a.UserID, nil
 	}
@@ -119,7 +134,7 @@ func typed(r rune) rune {
 // Result hands out the outcome, waiting at most wait for it. Errors:
 // CHALLENGE_NOT_COMPLETED while there is none, CHALLENGE_EXPIRED and
 // CHALLENGE_CLOSED when there will be none, CHALLENGE_NOT_FOUND.
-func (s *Service) Result(ctx context.Context, challengeID string, wait time.Duration) (Completion, error) {
+func (s *Answerer) Result(ctx context.Context, challengeID string, wait time.Duration) (Completion, error) {
 	if wait > 0 && s.Leaving != nil {
 		held, release := context.WithCancel(ctx)
 		defer release()
@@ -136,7 +151,7 @@ func (s *Service) Result(ctx context.Context, challengeID string, wait time.Dura
 	return s.completion(challengeID, got)
 }
 
-func (s *Service) completion(challengeID string, a Answered) (Completion, error) {
+func (s *Answerer) completion(challengeID string, a Answered) (Completion, error) {
 	c := Completion{Action: a.Action, ChallengeID: challengeID, Final: a.Final}
 	if a.Outcome == nil {
 		return c, nil
@@ -151,7 +166,7 @@ func (s *Service) completion(challengeID string, a Answered) (Completion, error)
 
 // Open unseals an outcome. The tokens of a session that has ended are not
 // handed out: CHALLENGE_CLOSED (D-AUTH-11).
-func (s *Service) Open(challengeID string, sealed []byte) (challenge.Result, error) {
+func (s *Answerer) Open(challengeID string, sealed []byte) (challenge.Result, error) {
 	plain, err := s.Ring.Open(sealed, challenge.OutcomeData(challengeID))
 	if err != nil {
 		return challenge.Result{}, fmt.Errorf("open outcome: %w", err)
@@ -168,7 +183,7 @@ func (s *Service) Open(challengeID string, sealed []byte) (challenge.Result, err
 
 // Renew sends a new code for an SMS or MAIL method (section 3.1). Errors are
 // those of challenge.Renew.
-func (s *Service) Renew(ctx context.Context, challengeID, methodID string, name challenge.Name, by Actor) (challenge.Challenge, error) {
+func (s *Answerer) Renew(ctx context.Context, challengeID, methodID string, name challenge.Name, by Actor) (challenge.Challenge, error) {
 	for range 3 {
 		c, err := s.renew(ctx, challengeID, methodID, name, by)
 		if !errors.Is(err, errOvertaken) {
@@ -187,7 +202,7 @@ var errOvertaken = errors.New("stepup: overtaken")
 // may not hold any more.
 func Overtaken() error { return errOvertaken }
 
-func (s *Service) renew(ctx context.Context, challengeID, methodID string, name challenge.Name, by Actor) (challenge.Challenge, error) {
+func (s *Answerer) renew(ctx context.Context, challengeID, methodID string, name challenge.Name, by Actor) (challenge.Challenge, error) {
 	re, err := s.Challenges.CheckRenew(ctx, challengeID, methodID, name)
 	if err != nil {
 		return challenge.Challenge{}, err

@@ -20,14 +20,14 @@ import (
 // Conceal is the subject of a decoy: a keyed hash of the length of an id, which
 // no id is equal to. The oldest key makes it, so that the decoy of a phone stays
 // the same across rotations.
-func (s *Service) Conceal(phone string) string {
+func (s *Messenger) Conceal(phone string) string {
 	sums := s.Ring.Hashes("decoy", phone)
 	return "?" + id.Encode([16]byte(sums[len(sums)-1].Sum))[1:]
 }
 
 // stranger is the account of a decoy whose phone is not known any more: its
 // hint has the phone's length and country code.
-func (s *Service) stranger(subject, hint string) challenge.Account {
+func (s *Messenger) stranger(subject, hint string) challenge.Account {
 	return challenge.Account{Phone: hint, Mail: s.mailOf(subject)}
 }
 
@@ -41,7 +41,7 @@ var domains = strings.Fields(`gmail.com gmail.com gmail.com gmail.com gmail.com 
 // mailOf is the mail address of a decoy. It is drawn from the keyed hash of the
 // subject, so that a phone keeps the address as a user would, and its hint looks
 // like any other.
-func (s *Service) mailOf(subject string) string {
+func (s *Messenger) mailOf(subject string) string {
 	sums := s.Ring.Hashes("decoy mail", subject)
 	sum := sums[len(sums)-1].Sum
 	draw := func(i, n int) int { return (int(sum[i])<<8 | int(sum[i+1])) % n }
@@ -52,7 +52,7 @@ func (s *Service) mailOf(subject string) string {
 const mailLocal = 10
 
 // desk is where the messages of a challenge are counted.
-func (s *Service) userGate(decoy bool) UserGate {
+func (s *Messenger) userGate(decoy bool) UserGate {
 	if decoy {
 		return strangersGate{s}
 	}
@@ -63,7 +63,7 @@ func (s *Service) userGate(decoy bool) UserGate {
 // nothing that strangers can name takes room for longer than a challenge takes
 // to commit. It reads the rows that a user's owner reads for a public start, and
 // lets nothing out.
-type strangersGate struct{ s *Service }
+type strangersGate struct{ s *Messenger }
 
 // strangers are the decoys that are being made: their rows may not be there yet.
 type strangers struct {

@@ -6,7 +6,6 @@ import (
 
 	"castellan/domain/challenge"
 	"castellan/domain/fault"
-	"castellan/domain/message"
 	"castellan/domain/mfa"
 )
 
@@ -27,7 +26,7 @@ type Explanation struct {
 //
 // Errors: RECORD_NOT_FOUND for an action that nobody added and nothing performs,
 // and for a user who is unknown or not active.
-func (s *Service) Explain(ctx context.Context, action, userID, ip string) (Explanation, error) {
+func (s *Starter) Explain(ctx context.Context, action, userID, ip string) (Explanation, error) {
 	c := s.Catalog()
 	if _, known := c.Action(action); !known && s.Actions[action].Code == "" {
 		return Explanation{}, fault.New(fault.RecordNotFound, "there is no such action")
@@ -55,9 +54,4 @@ func (s *Service) Explain(ctx context.Context, action, userID, ip string) (Expla
 		}
 	}
 	return x, nil
-}
-
-// reaches tells whether there is a way for a method's message.
-func (s *Service) reaches(n challenge.Name) bool {
-	return !n.Sent() || s.Dispatch.Offers(message.Channel(n))
 }

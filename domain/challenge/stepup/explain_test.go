@@ -41,7 +41,8 @@ func TestExplain(t *testing.T) {
 		policy(3, "TOTP_SETUP", mfa.IP, "203.0.113.9", 1, "SMS"), old,
 	})
 	phone := "+905320000001"
-	s := &Service{Catalog: func() *mfa.Catalog { return catalog }, Actions: challenge.Actions{"PAYOUT": {Code: "PAYOUT"}}, Now: func() time.Time { return now },
+	m := &Messenger{Catalog: func() *mfa.Catalog { return catalog }, Now: func() time.Time { return now }}
+	s := &Starter{Messenger: m, Actions: challenge.Actions{"PAYOUT": {Code: "PAYOUT"}},
 		Accounts: people{"all": {UserID: "all", Phone: phone, Mail: "a@example.com", TOTP: true}, "phone": {UserID: "phone", Phone: phone}, "mail": {UserID: "mail", Mail: "a@example.com"}}}
 	for _, c := range []struct {
 		name, action, user, ip string

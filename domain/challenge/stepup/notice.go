@@ -19,7 +19,7 @@ const noticeLife = 24 * time.Hour
 // hands the message over for delivery. Without a channel there are no writes.
 // No cap holds a notice back, for what it tells of is bounded itself; but the
 // caps of later messages count it.
-func (s *Service) Notice(to challenge.Account, template string, v message.Values, ip string) (writes []commit.Write, committed func()) {
+func (s *Messenger) Notice(to challenge.Account, template string, v message.Values, ip string) (writes []commit.Write, committed func()) {
 	row, text, ok := s.notice(to, template, v, ip)
 	if !ok {
 		return nil, func() {}
@@ -30,7 +30,7 @@ func (s *Service) Notice(to challenge.Account, template string, v message.Values
 
 // NoticeLater is Notice for writes that somebody else commits: whichever node
 // claims the message first delivers it.
-func (s *Service) NoticeLater(to challenge.Account, template string, v message.Values, ip string) []commit.Write {
+func (s *Messenger) NoticeLater(to challenge.Account, template string, v message.Values, ip string) []commit.Write {
 	row, _, ok := s.notice(to, template, v, ip)
 	if !ok {
 		return nil
@@ -39,7 +39,7 @@ func (s *Service) NoticeLater(to challenge.Account, template string, v message.V
 	return []commit.Write{outbox.Add{Message: row}}
 }
 
-func (s *Service) notice(to challenge.Account, template string, v message.Values, ip string) (row outbox.Message, text message.Rendered, ok bool) {
+func (s *Messenger) notice(to challenge.Account, template string, v message.Values, ip string) (row outbox.Message, text message.Rendered, ok bool) {
 	for _, n := range []challenge.Name{challenge.MAIL, challenge.SMS} {
 		ch := message.Channel(n)
 		if !to.Owns(n) || !s.Dispatch.Offers(ch) {

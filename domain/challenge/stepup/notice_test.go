@@ -51,7 +51,8 @@ func TestNotice(t *testing.T) {
 		for _, ch := range c.offered {
 			p.channels[ch] = true
 		}
-		s := &Service{Config: Config{Lease: 30 * time.Second, DialDay: map[string]int{"90": 5}, Language: "en"}, Book: book, Ring: ring, Dispatch: p, Now: func() time.Time { return now }}
+		s := &Messenger{Config: Config{Lease: 30 * time.Second, DialDay: map[string]int{"90": 5}, Language: "en"},
+			Book: book, Ring: ring, Dispatch: p, Now: func() time.Time { return now }}
 		writes, committed := s.Notice(c.to, message.RecoveryUsed, message.Values{"time": "now"}, "203.0.113.9")
 		if len(p.rows) != 0 {
 			t.Fatalf("%s: delivered before the commit", c.name)

@@ -31,7 +31,7 @@ func isPush(m challenge.Method) bool { return m.Name == challenge.PUSH }
 
 // checkDecision refuses a value that is no decision before any proof is looked at
 // (D-AUTH-06). It is judged as sent: case counts, and so do spaces.
-func (s *Service) checkDecision(ctx context.Context, a Answer) error {
+func (s *Answerer) checkDecision(ctx context.Context, a Answer) error {
 	if a.Value == approved || a.Value == denied {
 		return nil
 	}
@@ -52,7 +52,7 @@ func (s *Service) checkDecision(ctx context.Context, a Answer) error {
 // user has signed. The proof is verified before the challenge is looked for, so
 // that a caller without a device learns nothing of challenges. A decision uses the
 // device, which must still be there when it commits.
-func (s *Service) judgePush(ctx context.Context, _ string, a Answer) (challenge.Verdict, *challenge.Use, error) {
+func (s *Answerer) judgePush(ctx context.Context, _ string, a Answer) (challenge.Verdict, *challenge.Use, error) {
 	d, err := s.signer(ctx, a)
 	if err != nil {
 		return challenge.Undecided, nil, err
@@ -65,13 +65,13 @@ func (s *Service) judgePush(ctx context.Context, _ string, a Answer) (challenge.
 }
 
 // alongside verifies the proof that accompanies a code.
-func (s *Service) alongside(ctx context.Context, a Answer) error {
+func (s *Answerer) alongside(ctx context.Context, a Answer) error {
 	_, err := s.signer(ctx, a)
 	return err
 }
 
 // signer is the device that signed an answer; it must be the challenge's user's.
-func (s *Service) signer(ctx context.Context, a Answer) (device.Device, error) {
+func (s *Answerer) signer(ctx context.Context, a Answer) (device.Device, error) {
 	switch {
 	case a.Signed.Proof == "":
 		return device.Device{}, device.Required()
@@ -132,7 +132,7 @@ type wake struct {
 
 // wakes are the messages to the devices of a user whose challenge has a push. A
 // service without a sender for them works the same: devices ask by themselves.
-func (s *Service) wakes(ctx context.Context, c challenge.Challenge) ([]letter, error) {
+func (s *Starter) wakes(ctx context.Context, c challenge.Challenge) ([]letter, error) {
 	i := slices.IndexFunc(c.Methods, isPush)
 	if i < 0 || c.Kind == challenge.Decoy || s.Devices == nil || !s.Dispatch.Offers(message.Push) {
 		return nil, nil

@@ -1,11 +1,10 @@
 // Package stepup drives second-factor challenges: it starts them, renews their
-// codes, takes answers and hands out the outcome. It is the front of the
-// challenge engine: it makes the one-time passwords, their digests and the
-// sealed messages, so that neither an actor nor a row ever holds a code
-// (D-2FA-29), and it asks the owners of user and challenge, behind the ports
-// UserGate and Challenges, for everything that must happen in one order.
+// codes, takes answers and hands out the outcome. It makes the codes, their
+// digests and the sealed messages, so that neither an actor nor a row ever holds a
+// code (D-2FA-29). For everything that must happen in one order it asks the owners
+// of users and challenges, behind the ports UserGate and Challenges.
 //
-// Start reading at Service.Start.
+// Start reading at Starter.Start and Answerer.Complete. Both share a Messenger.
 package stepup
 
 import (
@@ -13,11 +12,8 @@ import (
 	"time"
 
 	"castellan/domain/challenge"
-	"castellan/domain/commit"
 	"castellan/domain/device"
-	"castellan/domain/keyring"
 	"castellan/domain/message"
-	"castellan/domain/mfa"
 	"castellan/domain/outbox"
 )
 
@@ -184,36 +180,6 @@ type Config struct {
 	// Language is the default of the installation.
 	Language string
 }
-
-// Service is the engine's front. All fields are needed but Judges, Leaving and
-// Devices (without which no push is ever right), and Store where no decoy is
-// started and no push waits.
-type Service struct {
-	Config     Config
-	Actions    challenge.Actions
-	Catalog    func() *mfa.Catalog
-	Book       *message.Book
-	Ring       *keyring.Ring
-	Tokens     Tokens
-	Accounts   Accounts
-	Sessions   Sessions
-	UserGate   UserGate
-	Challenges Challenges
-	Store      challenge.Store
-	Outbox     outbox.Store
-	Dispatch   Dispatcher
-	Commit     commit.Committer
-	Judges     map[challenge.Name]Judge
-	Devices    Devices
-	Now        func() time.Time
-	// Leaving ends when this node goes away: whoever waits for an outcome is
-	// told that there is none yet, and asks another node. nil: never.
-	Leaving context.Context
-
-	strangers strangers
-}
-
-var _ challenge.Starts = (*Service)(nil)
 
 // News are events of a challenge on their way to the sockets that watch it.
 // The n-th completed method is event n; the outcome is the event after the

@@ -1,0 +1,198 @@
+package stepup
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"castellan/domain/challenge"
+	"castellan/domain/client"
+	"castellan/domain/keyring"
+	"castellan/domain/message"
+	"castellan/domain/mfa"
+	"castellan/domain/outbox"
+)
+
+// Messenger makes codes and the messages that carry them, and judges by the caps
+// which may go out. Starts, renewals and notices share one.
+type Messenger struct {
+	Config   Config
+	Catalog  func() *mfa.Catalog
+	Book     *message.Book
+	Ring     *keyring.Ring
+	UserGate UserGate
+	// Store is needed where decoys are started or pushes wait for an answer.
+	Store    challenge.Store
+	Outbox   outbox.Store
+	Dispatch Dispatcher
+	Now      func() time.Time
+
+	strangers strangers
+}
+
+// letter is the message of one OTP on its way into the outbox.
+type letter struct {
+	method int
+	to     string
+	lang   string
+	row    outbox.Message
+	text   message.Rendered
+}
+
+// row is the outbox row of a method's present OTP, without its payload. Its id
+// is the key by which a provider recognises a repeat.
+func (s *Messenger) row(c challenge.Challenge, m challenge.Method, userID, to, ip string) outbox.Message {
+	made := time.UnixMilli(m.MadeAt)
+	return outbox.Message{
+		ID: fmt.Sprintf("%s.%s.%d", c.ID, m.ID, m.Generation), ChallengeID: c.ID, MethodID: m.ID, Generation: m.Generation, UserID: userID,
+		Channel: message.Channel(m.Name), Destination: s.destination(to), Prefix: prefix(ip), Dial: s.dial(to), Uncounted: s.Config.uncapped(), State: outbox.Queued,
+		CreatedAt: made, ExpiresAt: time.UnixMilli(m.ExpiresAt), LeaseUntil: made.Add(s.Config.Lease),
+	}
+}
+
+// reaches tells whether there is a way for a method's message.
+func (s *Messenger) reaches(n challenge.Name) bool {
+	return !n.Sent() || s.Dispatch.Offers(message.Channel(n))
+}
+
+// afford is affordable for a message that the user's caps let out or held back.
+// A starter who proved nothing could tell by the time what was held back, so for
+// such a message the question is asked either way.
+func (s *Messenger) afford(ctx context.Context, now time.Time, m *outbox.Message, ahead int, out bool) (bool, error) {
+	if !out && m.Proven {
+		return false, nil
+	}
+	may, err := s.affordable(ctx, now, m, ahead)
+	return out && may, err
+}
+
+// affordable judges the caps that are not one user's: of the network that
+// causes the message, and of the country it goes to (D-EXT-05). ahead counts
+// the messages of the same start before it.
+func (s *Messenger) affordable(ctx context.Context, now time.Time, m *outbox.Message, ahead int) (bool, error) {
+	if s.Config.PrefixHour > 0 {
+		used, err := s.Outbox.Usage(ctx, now, m.Prefix)
+		if err != nil || used+ahead >= s.Config.PrefixHour {
+			return false, err
+		}
+	}
+	if budget := s.Config.DialDay[m.Dial]; m.Dial != "" && budget > 0 {
+		used, err := s.Outbox.Spent(ctx, now, m.Dial)
+		if err != nil || used >= budget {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// dial is the longest dialling prefix of a phone that has a budget; "" for
+// none.
+func (s *Messenger) dial(to string) (dial string) {
+	for p := range s.Config.DialDay {
+		if len(p) > len(dial) && strings.HasPrefix(to, "+"+p) {
+			dial = p
+		}
+	}
+	return dial
+}
+
+// seal makes the code of a letter that may go out: its digest into the method, its
+// message into the row. A letter that is held back leaves a method for which every
+// value is wrong, and a row that looks like any other. When its starter proved
+// nothing it costs the same work and the same bytes: a code that nobody will know
+// is sealed, and the digest is that of no value.
+func (s *Messenger) seal(l *letter, m *challenge.Method, c challenge.Challenge, out bool) {
+	if !out {
+		l.row.State = outbox.Discarded
+		if c.Proven {
+			return
+		}
+	}
+	code := newCode()
+	sum := s.Ring.Hash("otp", c.ID, m.ID, code)
+	m.Digest = challenge.Digest{Key: sum.Key, Sum: sum.Sum}
+	l.text = s.Book.Render(l.row.Channel, m.Template, l.lang, l.to, message.Values{
+		"otp": code, "action": s.Catalog().ActionTitle(c.Action, l.lang), "expire": seconds(m.LifetimeMs), "ip": c.Starter.IP,
+	})
+	plain, _ := l.text.AppendBinary(nil) // it has no error to give
+	l.row.Payload = s.Ring.Seal(plain, challenge.PayloadData(c.ID, m.ID, m.Generation))
+	if !out {
+		rand.Read(m.Digest.Sum)
+		l.text = message.Rendered{}
+	}
+}
+
+// deliver hands a committed letter to the dispatcher: to be sent, or, where it
+// was discarded with a payload, to be settled like a sent one.
+func (s *Messenger) deliver(l letter) {
+	if l.row.Payload != nil {
+		s.Dispatch.Deliver(l.row, l.text)
+	}
+}
+
+// Destination is the keyed hash by which messages to one place are counted.
+// The oldest key makes it, so that counts survive a rotation.
+func Destination(ring *keyring.Ring, to string) []byte {
+	sums := ring.Hashes("destination", to)
+	return sums[len(sums)-1].Sum
+}
+
+func (s *Messenger) destination(to string) []byte { return Destination(s.Ring, to) }
+
+func destination(a challenge.Account, n challenge.Name) string {
+	if n == challenge.SMS {
+		return a.Phone
+	}
+	return a.Mail
+}
+
+// language is what the starter asked for, else what the user has stored, else
+// the default of the installation (D-GEN-16).
+func (s *Messenger) language(asked, stored string) string {
+	return cmp.Or(asked, stored, s.Config.Language)
+}
+
+func seconds(ms int64) string { return fmt.Sprint(ms / 1000) }
+
+// newCode draws six digits, each value as likely as any other.
+func newCode() string {
+	const n = 1_000_000
+	for {
+		var b [4]byte
+		rand.Read(b[:])
+		if v := binary.BigEndian.Uint32(b[:]); v < (1<<32-1)/n*n {
+			return fmt.Sprintf("%06d", v%n)
+		}
+	}
+}
+
+// Hint masks a destination: of a phone the country code and the last two
+// digits stay, of an address the first letter and the domain (D-2FA-26).
+func Hint(n challenge.Name, to, dial string) string {
+	if n == challenge.MAIL {
+		name, domain, ok := strings.Cut(to, "@")
+		if !ok || name == "" {
+			return "***"
+		}
+		first := []rune(name)[0]
+		return string(first) + "***@" + domain
+	}
+	keep := 1 // the plus
+	if strings.HasPrefix(to[min(1, len(to)):], dial) {
+		keep += len(dial)
+	}
+	if len(to) < keep+4 {
+		return "***"
+	}
+	return to[:keep] + strings.Repeat("*", len(to)-keep-2) + to[len(to)-2:]
+}
+
+func prefix(ip string) string {
+	a, _ := netip.ParseAddr(ip) // what is no address has the prefix ""
+	return client.Prefix(a)
+}
