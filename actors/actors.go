@@ -102,7 +102,8 @@ func (d *Deps) refusal(id string, err error) *pb.Refusal {
 		d.Log.Error("actor step failed", "id", id, "err", err)
 		f = fault.New(fault.Internal, "internal error")
 	}
-	r := &pb.Refusal{Code: string(f.Code), Message: f.Message, Field: f.Field, RetryAfterMs: f.RetryAfter.Milliseconds(), AttemptsLeft: -1}
+	r := &pb.Refusal{Code: string(f.Code), Message: f.Message, Field: f.Field, RetryAfterMs: f.RetryAfter.Milliseconds(),
+		AttemptsLeft: -1}
 	if f.AttemptsLeft != nil {
 		r.AttemptsLeft = int32(*f.AttemptsLeft)
 	}

@@ -38,7 +38,8 @@ const patience = 10 * time.Second
 
 // ask calls an actor and returns its answer as T; a Refusal comes back as the
 // fault it is. The command carries the instant after which nobody waits.
-func ask[T proto.Message](ctx context.Context, c Client, kind, id string, wait time.Duration, command func(deadline int64) proto.Message) (answer T, err error) {
+func ask[T proto.Message](ctx context.Context, c Client, kind, id string, wait time.Duration,
+	command func(deadline int64) proto.Message) (answer T, err error) {
 	reply, err := c.Node.CallWithin(ctx, patience+wait, kind, id, command(c.Now().Add(patience).UnixMilli()))
 	if err != nil {
 		return answer, unreachable(err)
@@ -96,9 +97,10 @@ func (c Client) Refresh(id string) {
 func (c Client) Resume(id string) { c.Node.Tell(KindChallenge, id, &pb.ChallengeRefresh{}) }
 
 // Complete implements stepup.Challenges.
-func (c Client) Complete(ctx context.Context, id string, a challenge.Answer, wait time.Duration, by stepup.Actor) (stepup.Answered, error) {
-	m := &pb.ChallengeComplete{MethodId: a.MethodID, Method: string(a.Method), Verdict: int32(a.Verdict), WaitMs: wait.Milliseconds(),
-		RequestId: by.RequestID, Ip: by.IP, ActorId: by.ID}
+func (c Client) Complete(ctx context.Context, id string, a challenge.Answer, wait time.Duration,
+	by stepup.Actor) (stepup.Answered, error) {
+	m := &pb.ChallengeComplete{MethodId: a.MethodID, Method: string(a.Method), Verdict: int32(a.Verdict),
+		WaitMs: wait.Milliseconds(), RequestId: by.RequestID, Ip: by.IP, ActorId: by.ID}
 	for _, d := range a.Digests {
 		m.Digests = append(m.Digests, &pb.Digest{Key: d.Key, Sum: d.Sum})
 	}
@@ -152,7 +154,8 @@ func (c Client) CheckRenew(ctx context.Context, id, methodID string, name challe
 	if err != nil {
 		return stepup.Renewal{}, err
 	}
-	out := stepup.Renewal{UserID: r.UserId, Subject: r.Subject, Decoy: r.Decoy, Action: r.Challenge.Action, Language: r.Language, Template: r.Template,
+	out := stepup.Renewal{UserID: r.UserId, Subject: r.Subject, Decoy: r.Decoy, Action: r.Challenge.Action,
+		Language: r.Language, Template: r.Template,
 		Generation: int(r.Generation), LifetimeMs: r.LifetimeMs, Proven: r.Proven}
 	for _, m := range r.Challenge.Methods {
 		if challenge.Name(m.Name) == challenge.SMS {
@@ -163,10 +166,11 @@ func (c Client) CheckRenew(ctx context.Context, id, methodID string, name challe
 }
 
 // Renew implements stepup.Challenges.
-func (c Client) Renew(ctx context.Context, id, methodID string, name challenge.Name, d challenge.Digest, m outbox.Message, by stepup.Actor) (challenge.Challenge, error) {
+func (c Client) Renew(ctx context.Context, id, methodID string, name challenge.Name, d challenge.Digest,
+	m outbox.Message, by stepup.Actor) (challenge.Challenge, error) {
 	r, err := ask[*pb.ChallengeRenewed](ctx, c, KindChallenge, id, 0, func(deadline int64) proto.Message {
-		return &pb.ChallengeRenew{MethodId: methodID, Method: string(name), Digest: &pb.Digest{Key: d.Key, Sum: d.Sum}, Message: toOutgoing(m),
-			Deadline: deadline, RequestId: by.RequestID, Ip: by.IP}
+		return &pb.ChallengeRenew{MethodId: methodID, Method: string(name), Digest: &pb.Digest{Key: d.Key, Sum: d.Sum},
+			Message: toOutgoing(m), Deadline: deadline, RequestId: by.RequestID, Ip: by.IP}
 	})
 	if err != nil {
 		return challenge.Challenge{}, err
@@ -188,7 +192,8 @@ func (c Client) Result(ctx context.Context, id string, wait time.Duration) (step
 // Subscribe implements stepup.Feed.
 func (c Client) Subscribe(ctx context.Context, id string, sockets, after int) (int, stepup.News, error) {
 	r, err := ask[*pb.ChallengeSubscribed](ctx, c, KindChallenge, id, 0, func(deadline int64) proto.Message {
-		return &pb.ChallengeSubscribe{Node: c.Node.Address(), Sockets: int32(sockets), After: int32(after), Deadline: deadline}
+		return &pb.ChallengeSubscribe{Node: c.Node.Address(), Sockets: int32(sockets), After: int32(after),
+			Deadline: deadline}
 	})
 	if err != nil {
 		return 0, stepup.News{}, err
@@ -220,16 +225,19 @@ func (c Client) OnMove(tell func(moved func(challengeID string) bool)) {
 func newsOf(n *pb.ChallengeNews) stepup.News {
 	out := stepup.News{ChallengeID: n.ChallengeId, Action: n.Action, Gone: n.Gone}
 	for _, e := range n.Events {
-		out.Events = append(out.Events, stepup.Event{Number: int(e.Number), MethodID: e.MethodId, Method: challenge.Name(e.Method), Outcome: e.Outcome})
+		out.Events = append(out.Events, stepup.Event{Number: int(e.Number), MethodID: e.MethodId,
+			Method: challenge.Name(e.Method), Outcome: e.Outcome})
 	}
 	return out
 }
 
 // Reserve implements stepup.UserGate.
 func (c Client) Reserve(ctx context.Context, userID string, r stepup.Reservation) (stepup.Grant, error) {
-	m := &pb.UserReserve{ChallengeId: r.ChallengeID, Action: r.Action, ExpiresAt: r.ExpiresAt, MaxOpen: int32(r.MaxOpen), Caps: capsOf(r.Caps)}
+	m := &pb.UserReserve{ChallengeId: r.ChallengeID, Action: r.Action, ExpiresAt: r.ExpiresAt, MaxOpen: int32(r.MaxOpen),
+		Caps: capsOf(r.Caps)}
 	if p := r.Push; p != nil {
-		m.Push = &pb.PushCaps{Pending: int32(p.Pending), Denials: int32(p.Denials), WindowMs: p.Window.Milliseconds(), PauseMs: p.Pause.Milliseconds()}
+		m.Push = &pb.PushCaps{Pending: int32(p.Pending), Denials: int32(p.Denials), WindowMs: p.Window.Milliseconds(),
+			PauseMs: p.Pause.Milliseconds()}
 	}
 	for _, s := range r.Sendings {
 		m.Sendings = append(m.Sendings, sendingOf(s))
@@ -268,5 +276,6 @@ func sendingOf(s stepup.Sending) *pb.Sending {
 }
 
 func capsOf(c stepup.Caps) *pb.Caps {
-	return &pb.Caps{DestinationHour: int32(c.DestinationHour), DestinationDay: int32(c.DestinationDay), UserDay: int32(c.UserDay)}
+	return &pb.Caps{DestinationHour: int32(c.DestinationHour), DestinationDay: int32(c.DestinationDay),
+		UserDay: int32(c.UserDay)}
 }

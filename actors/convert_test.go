@@ -57,7 +57,8 @@ func TestPrimeKeepsEverything(t *testing.T) {
 func TestReport(t *testing.T) {
 	now := time.UnixMilli(1_700_000_000_000)
 	a := &challengeActor{d: &Deps{Now: func() time.Time { return now }}}
-	c := challenge.Challenge{ID: "c1", UserID: "u1", Action: "LOGIN", Body: challenge.Body{Starter: challenge.Starter{IP: "192.0.2.1", RequestID: "r1"}}}
+	c := challenge.Challenge{ID: "c1", UserID: "u1", Action: "LOGIN",
+		Body: challenge.Body{Starter: challenge.Starter{IP: "192.0.2.1", RequestID: "r1"}}}
 	row := audit.Record{At: now, UserID: "u1", Action: "LOGIN", Target: "c1", IP: "192.0.2.1", RequestID: "r1"}
 	by := stepup.Actor{ID: "admin", IP: "192.0.2.9", RequestID: "r9"}
 

@@ -41,7 +41,8 @@ func (a *challengeActor) execute(c *cluster.Context) {
 			if err == nil || errors.Is(err, errMoved) || errors.Is(err, commit.ErrFenced) {
 				return
 			}
-			a.d.Log.Error("action failed", "action", state.Action, "challenge", state.ID, "failures", state.Failures+1, "err", err)
+			a.d.Log.Error("action failed", "action", state.Action, "challenge", state.ID, "failures", state.Failures+1, "err",
+				err)
 			if state, err = a.failed(within, state); err != nil || state.State != challenge.Executing {
 				time.Sleep(time.Second)
 				return // given up, or the database is away: it is resumed when read again
@@ -147,7 +148,8 @@ func (a *challengeActor) credentialsGone(ctx context.Context, c challenge.Challe
 
 func (a *challengeActor) closeExecuting(ctx context.Context, c challenge.Challenge) error {
 	next := c.Abort(a.d.Now())
-	return a.d.Commit.Commit(ctx, challenge.Update{Challenge: next}, a.record(next, audit.Refused, stepup.Actor{}, "credentials changed"))
+	return a.d.Commit.Commit(ctx, challenge.Update{Challenge: next},
+		a.record(next, audit.Refused, stepup.Actor{}, "credentials changed"))
 }
 
 // finish writes outcome, audit row and the move to done, in the transaction of

@@ -57,7 +57,8 @@ func (w *world) carry(ids ...string) *signers {
 }
 
 func (w *world) decide(c challenge.Challenge, by, value string) (stepup.Completion, error) {
-	return w.engine.Complete(context.Background(), stepup.Answer{ChallengeID: c.ID, MethodID: w.method(c, challenge.PUSH).ID, Method: challenge.PUSH,
+	return w.engine.Complete(context.Background(), stepup.Answer{ChallengeID: c.ID,
+		MethodID: w.method(c, challenge.PUSH).ID, Method: challenge.PUSH,
 		Value: value, Signed: device.Request{Proof: by}, DeviceID: by})
 }
 
@@ -66,12 +67,13 @@ func (w *world) decide(c challenge.Challenge, by, value string) (stepup.Completi
 func TestDevicesAnswerAtOnce(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		w.carry("d1", "d2")
-		w.actions.Register(challenge.Action{Code: "UPDATE_PASSWORD", Exec: func(context.Context, challenge.Execution) (challenge.Result, error) {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.effects++
-			return challenge.Result{Success: true}, nil
-		}})
+		w.actions.Register(challenge.Action{Code: "UPDATE_PASSWORD",
+			Exec: func(context.Context, challenge.Execution) (challenge.Result, error) {
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				w.effects++
+				return challenge.Result{Success: true}, nil
+			}})
 		for range 5 {
 			c := w.begin("UPDATE_PASSWORD", "")
 			before := w.count()
@@ -140,7 +142,8 @@ func TestPushesThatWaitUnderRace(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 20 {
 			wg.Go(func() {
-				s, err := w.engine.Start(t.Context(), challenge.StartRequest{Action: "LOGIN", Account: w.user.Account(), Proven: true})
+				s, err := w.engine.Start(t.Context(), challenge.StartRequest{Action: "LOGIN", Account: w.user.Account(),
+					Proven: true})
 				if err != nil {
 					t.Error(err)
 				} else if offered(s.Challenge) {

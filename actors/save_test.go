@@ -79,7 +79,8 @@ func TestSaveThenSwap(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var a *challengeActor
 			ends := time.Now().Add(time.Minute).UnixMilli()
-			method := challenge.Method{ID: "m", Name: challenge.SMS, ExpiresAt: ends, Digest: challenge.Digest{Key: "k", Sum: sum}}
+			method := challenge.Method{ID: "m", Name: challenge.SMS, ExpiresAt: ends,
+				Digest: challenge.Digest{Key: "k", Sum: sum}}
 			s := &oneRow{row: challenge.Challenge{ID: "c", UserID: "u", Action: "LOGIN", ExpiresAt: ends, Version: 1,
 				Body: challenge.Body{Required: 1, Methods: []challenge.Method{method}}}}
 			s.commit = func(writes []commit.Write) error {

@@ -71,7 +71,8 @@ func (a *challengeActor) complete(c *cluster.Context, m *pb.ChallengeComplete) {
 
 // stepOf is what an evaluated answer wants saved: the uses, the guards it was
 // decided under, what it cost and, when it ends the challenge, the outcome.
-func (a *challengeActor) stepOf(now time.Time, s challenge.Step, answer challenge.Answer, by stepup.Actor) (*step, error) {
+func (a *challengeActor) stepOf(now time.Time, s challenge.Step, answer challenge.Answer,
+	by stepup.Actor) (*step, error) {
 	uses, err := a.uses(s, answer)
 	if err != nil {
 		return nil, err

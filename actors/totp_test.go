@@ -5,9 +5,6 @@ import (
 	"context"
 	"encoding/base32"
 	"encoding/json"
-	"errors"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -107,14 +104,16 @@ func TestAuthenticatorLife(t *testing.T) {
 			t.Fatalf("%+v, %v", done, err)
 		}
 		a := w.app(done.Result.Data)
-		for _, pair := range [][2]string{{"otpAuthUrl", "otp_auth_url"}, {"qrDataUrl", "qr_data_url"}, {"recoveryCodes", "recovery_codes"}} {
+		for _, pair := range [][2]string{{"otpAuthUrl", "otp_auth_url"}, {"qrDataUrl", "qr_data_url"},
+			{"recoveryCodes", "recovery_codes"}} {
 			one, _ := json.Marshal(a.data[pair[0]])
 			two, _ := json.Marshal(a.data[pair[1]])
 			if string(one) != string(two) || len(one) < 20 {
 				t.Errorf("%s %s, %s %s", pair[0], one, pair[1], two)
 			}
 		}
-		if len(a.data) != 7 || len(a.recoveryCodes()) != 5 || !strings.Contains(a.data["otpAuthUrl"].(string), "a@example.com") {
+		if len(a.data) != 7 || len(a.recoveryCodes()) != 5 || !strings.Contains(a.data["otpAuthUrl"].(string),
+			"a@example.com") {
 			t.Errorf("data %v", a.data)
 		}
 		// What was begun with the old credentials is closed; the challenge that
@@ -137,7 +136,8 @@ func TestAuthenticatorLife(t *testing.T) {
 		// they do (D-2FA-03).
 		login := w.begin("LOGIN", "")
 		m := w.method(login, challenge.TOTP)
-		if names(login)[0] != challenge.TOTP || m.LifetimeMs != login.ExpiresAt-login.CreatedAt || m.ExpiresAt != login.ExpiresAt || m.RenewMs != 0 || m.Hint != "" {
+		if names(login)[0] != challenge.TOTP || m.LifetimeMs != login.ExpiresAt-login.CreatedAt ||
+			m.ExpiresAt != login.ExpiresAt || m.RenewMs != 0 || m.Hint != "" {
 			t.Errorf("method %+v", m)
 		}
 		_, err = w.engine.Renew(ctx, login.ID, m.ID, challenge.TOTP, stepup.Actor{})
@@ -271,265 +271,12 @@ func TestConditionsAtExecution(t *testing.T) {
 			t.Fatal(err)
 		}
 		done, err = w.right(setup, challenge.SMS)
-		if err != nil || done.Result == nil || done.Result.Success || done.Result.Code != fault.TOTPAlreadyDefined || done.Result.Data != nil {
+		if err != nil || done.Result == nil || done.Result.Success || done.Result.Code != fault.TOTPAlreadyDefined ||
+			done.Result.Data != nil {
 			t.Errorf("setup: %+v, %v", done, err)
 		}
 		if got, err := persistence.NewTOTP(w.db).Get(t.Context(), w.user.ID); err != nil || got.ID != "d" {
 			t.Errorf("the definition: %+v, %v", got, err)
 		}
 	})
-}
-
-// SEC-06: one code over two hundred challenges opens one.
-func TestOneStepTwoHundredChallenges(t *testing.T) {
-	onBoth(t, func(t *testing.T, w *world) {
-		a := w.setUp()
-		w.engine.Starter.Config.MaxOpen = 0
-		cs := make([]challenge.Challenge, 200)
-		for i := range cs {
-			cs[i] = w.begin("LOGIN", "")
-		}
-		code := a.code(0)
-		var wg sync.WaitGroup
-		var mu sync.Mutex
-		codes := map[fault.Code]int{}
-		for _, c := range cs {
-			wg.Go(func() {
-				_, err := w.answer(c, challenge.TOTP, code)
-				mu.Lock()
-				defer mu.Unlock()
-				codes[fault.CodeOf(err)]++
-			})
-		}
-		wg.Wait()
-		// Losers whose wrong value could not be counted are told to try again.
-		if codes[""] != 1 || codes[""]+codes[fault.OTPInvalid]+codes[fault.RateLimited]+codes[fault.Unavailable] != 200 || codes[fault.OTPInvalid] > 10 {
-			t.Errorf("answers %v", codes)
-		}
-		done := 0
-		states, err := persistence.NewChallenges(w.db).States(t.Context(), ids(cs))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, s := range states {
-			if s == challenge.Done {
-				done++
-			}
-		}
-		d, err := persistence.NewTOTP(w.db).Get(t.Context(), w.user.ID)
-		if err != nil || done != 1 || d.LastStep != totp.StepAt(w.totps.Now()) {
-			t.Errorf("%d challenges are done, last step %d, %v", done, d.LastStep, err)
-		}
-		b, err := persistence.NewChallenges(w.db).Budget(t.Context(), w.user.ID, challenge.FlowLogin)
-		// What was told is counted; on a slow machine a caller may have gone before it was told.
-		if err != nil || len(b.TOTP) < codes[fault.OTPInvalid] || len(b.TOTP) > 10 {
-			t.Errorf("%d wrong values are counted and %d were told, %v", len(b.TOTP), codes[fault.OTPInvalid], err)
-		}
-	})
-}
-
-func ids(cs []challenge.Challenge) (out []string) {
-	for _, c := range cs {
-		out = append(out, c.ID)
-	}
-	return out
-}
-
-// Two hundred copies of the right answer to one challenge: one execution, one
-// outcome, told to every copy (D-2FA-14).
-func TestTwoHundredCopiesOfACode(t *testing.T) {
-	onBoth(t, func(t *testing.T, w *world) {
-		a := w.setUp()
-		// The default of VERIFY_EMAIL wants the mail; let it be any action with
-		// an effect that can be counted.
-		w.actions.Register(challenge.Action{Code: "UPDATE_PASSWORD", Exec: w.actions["VERIFY_EMAIL"].Exec})
-		c := w.begin("UPDATE_PASSWORD", "go")
-		code := a.code(0)
-		var wg sync.WaitGroup
-		for range 200 {
-			wg.Go(func() {
-				done, err := w.answer(c, challenge.TOTP, code)
-				if err != nil || done.Result == nil || !done.Result.Success {
-					t.Errorf("%+v, %v", done, err)
-				}
-			})
-		}
-		wg.Wait()
-		if w.effects != 1 {
-			t.Errorf("%d effects", w.effects)
-		}
-	})
-}
-
-// Wrong codes: five lock the method, ten over challenges and restarts the flow,
-// and only that.
-func TestWrongCodes(t *testing.T) {
-	onBoth(t, func(t *testing.T, w *world) {
-		a := w.setUp()
-		var c challenge.Challenge
-		for range 2 {
-			c = w.begin("LOGIN", "")
-			for left := 4; left >= 0; left-- {
-				_, err := w.answer(c, challenge.TOTP, wrongOf(a.code(0)))
-				expect(t, err, fault.OTPInvalid)
-				var f *fault.Error
-				if !errors.As(err, &f) || f.AttemptsLeft == nil || *f.AttemptsLeft != left {
-					t.Errorf("%v, want %d attempts left", err, left)
-				}
-			}
-			_, err := w.answer(c, challenge.TOTP, a.code(0))
-			expect(t, err, fault.MethodLocked)
-			w.start()
-		}
-		c = w.begin("LOGIN", "")
-		_, err := w.answer(c, challenge.TOTP, a.code(0))
-		expect(t, err, fault.RateLimited)
-		if done, err := w.right(c, challenge.SMS); err != nil || !done.Final {
-			t.Errorf("another method: %+v, %v", done, err)
-		}
-		// A code that was not evaluated was not used up, and another flow is open.
-		if err := w.totps.Verify(t.Context(), audit.By{UserID: w.user.ID}, a.code(0)); err != nil {
-			t.Errorf("another flow: %v", err)
-		}
-	})
-}
-
-// D-AUTH-08: a step is used for every purpose.
-func TestStepIsUsedForEveryPurpose(t *testing.T) {
-	onBoth(t, func(t *testing.T, w *world) {
-		ctx, a := t.Context(), w.setUp()
-		who := audit.By{UserID: w.user.ID}
-		if err := w.totps.Verify(ctx, who, a.code(0)); err != nil {
-			t.Fatal(err)
-		}
-		c := w.begin("LOGIN", "")
-		_, err := w.answer(c, challenge.TOTP, a.code(0))
-		expect(t, err, fault.OTPInvalid)
-		if _, err := w.answer(c, challenge.TOTP, a.code(1)); err != nil {
-			t.Fatal(err)
-		}
-		for _, steps := range []int64{-1, 0, 1} {
-			expect(t, w.totps.Verify(ctx, who, a.code(steps)), fault.OTPInvalid)
-		}
-		// One race for both: a challenge and the guard, ten at a time.
-		w.clock.Add(60)
-		w.engine.Starter.Config.MaxOpen = 0
-		var wg sync.WaitGroup
-		var mu sync.Mutex
-		accepted := 0
-		for i := range 8 {
-			var try func() error
-			if i%2 == 0 {
-				c := w.begin("LOGIN", "")
-				try = func() error { _, err := w.answer(c, challenge.TOTP, a.code(0)); return err }
-			} else {
-				try = func() error { return w.totps.Verify(ctx, who, a.code(0)) }
-			}
-			wg.Go(func() {
-				if try() == nil {
-					mu.Lock()
-					accepted++
-					mu.Unlock()
-				}
-			})
-		}
-		wg.Wait()
-		if accepted != 1 {
-			t.Errorf("one step was accepted %d times", accepted)
-		}
-	})
-}
-
-// A verdict never opens a challenge without the use that uses the value up,
-// nor with that to another user's.
-func TestVerdictNeedsItsUse(t *testing.T) {
-	onBoth(t, func(t *testing.T, w *world) {
-		ctx, a := t.Context(), w.setUp()
-		c := w.begin("LOGIN", "")
-		d, err := persistence.NewTOTP(w.db).Get(ctx, w.user.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
-		answer := challenge.Answer{MethodID: w.method(c, challenge.TOTP).ID, Method: challenge.TOTP, Verdict: challenge.Right}
-		_, err = w.client.Complete(ctx, c.ID, answer, 0, stepup.Actor{})
-		expect(t, err, fault.Internal)
-		answer.Use = &challenge.Use{Key: "another", Value: 1 << 40}
-		if _, err = w.client.Complete(ctx, c.ID, answer, 0, stepup.Actor{}); !errors.Is(err, stepup.Overtaken()) {
-			t.Errorf("a use to another definition: %v", err)
-		}
-		answer.Use = &challenge.Use{Key: d.ID, Value: 0}
-		if _, err = w.client.Complete(ctx, c.ID, answer, 0, stepup.Actor{}); !errors.Is(err, stepup.Overtaken()) {
-			t.Errorf("a use to a step that is not newer: %v", err)
-		}
-		answer.Method, answer.MethodID = challenge.SMS, w.method(c, challenge.SMS).ID
-		_, err = w.client.Complete(ctx, c.ID, answer, 0, stepup.Actor{})
-		expect(t, err, fault.Internal)
-		if done, err := w.answer(c, challenge.TOTP, a.code(0)); err != nil || !done.Final {
-			t.Errorf("the honest answer afterwards: %+v, %v", done, err)
-		}
-	})
-}
-
-// A challenge without a user, and one that is not there, are no oracle.
-func TestCodesForNobody(t *testing.T) {
-	w := open(t)
-	if v, use, err := w.totps.Judge(t.Context(), "", "123456"); err != nil || v != challenge.Wrong || use != nil {
-		t.Errorf("%v, %v, %v", v, use, err)
-	}
-	_, err := w.engine.Complete(t.Context(), stepup.Answer{ChallengeID: "01NONE", MethodID: "m", Method: challenge.TOTP, Value: "123456"})
-	expect(t, err, fault.ChallengeNotFound)
-	c := w.begin("LOGIN", "") // it offers no TOTP
-	_, err = w.engine.Complete(t.Context(), stepup.Answer{ChallengeID: c.ID, MethodID: "m", Method: challenge.TOTP, Value: "123456"})
-	expect(t, err, fault.MethodNotFound)
-	_, err = w.engine.Complete(t.Context(), stepup.Answer{ChallengeID: c.ID, MethodID: c.Methods[0].ID, Method: challenge.TOTP, Value: "123456"})
-	expect(t, err, fault.InvalidField)
-}
-
-// SEC-45 and D-TOTP-09: nothing in the database says the secret or a recovery
-// code, and a sealed secret opens in its own row only.
-func TestSecretsAtRest(t *testing.T) {
-	dir := t.TempDir()
-	w := openOn(t, "sqlite:"+filepath.Join(dir, "test.db"))
-	a := w.setUp()
-	if err := w.totps.Verify(t.Context(), audit.By{UserID: w.user.ID}, a.code(0)); err != nil {
-		t.Fatal(err)
-	}
-	var dump []byte
-	files, err := filepath.Glob(filepath.Join(dir, "*"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%v, %v", files, err)
-	}
-	for _, f := range files {
-		b, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		dump = append(dump, b...)
-	}
-	if !bytes.Contains(dump, []byte(w.user.ID)) {
-		t.Fatal("the dump shows nothing")
-	}
-	secrets := append(a.recoveryCodes(), a.data["base32"].(string), string(a.secret), a.code(0), strings.ReplaceAll(a.recoveryCodes()[0], "-", ""))
-	for i, s := range secrets {
-		if bytes.Contains(dump, []byte(s)) {
-			t.Errorf("secret %d is in the database", i)
-		}
-	}
-	// The row of another account under this one's name does not open.
-	store := persistence.NewTOTP(w.db)
-	d, err := store.Get(t.Context(), w.user.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d.ID += "x"
-	if err := w.db.Commit(t.Context(), totp.Remove{UserID: w.user.ID}); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.db.Commit(t.Context(), totp.Define{Definition: d}); err != nil {
-		t.Fatal(err)
-	}
-	w.clock.Add(60)
-	if v, use, err := w.totps.Judge(context.Background(), w.user.ID, a.code(0)); !errors.Is(err, keyring.ErrOpen) || v == challenge.Right || use != nil {
-		t.Errorf("%v, %v, %v", v, use, err)
-	}
 }

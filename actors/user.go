@@ -120,7 +120,8 @@ func (a *userActor) reserve(c *cluster.Context, now time.Time, m *pb.UserReserve
 			push = withPush
 		}
 	}
-	a.open = append(a.open, reserved{challenge.Ref{ID: m.ChallengeId, Action: m.Action, CreatedAt: now.UnixMilli(), ExpiresAt: m.ExpiresAt}, now, push})
+	a.open = append(a.open, reserved{challenge.Ref{ID: m.ChallengeId, Action: m.Action, CreatedAt: now.UnixMilli(),
+		ExpiresAt: m.ExpiresAt}, now, push})
 	c.Reply(reply)
 }
 

@@ -47,7 +47,8 @@ func TestBudgetWait(t *testing.T) {
 		{name: "all old", otp: spread(20, 0), totp: spread(10, 0)},
 		{name: "more than the limit: two must leave", totp: spread(11, now-quarter+1), code: 2 * time.Millisecond},
 		{name: "old ones do not count", totp: append(spread(30, 0), spread(9, now-50)...)},
-		{name: "the youngest ten count", totp: append(spread(30, 0), spread(10, now-50)...), code: 15*time.Minute - 50*time.Millisecond},
+		{name: "the youngest ten count", totp: append(spread(30, 0), spread(10, now-50)...),
+			code: 15*time.Minute - 50*time.Millisecond},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := challenge.Budget{OTP: c.otp, TOTP: c.totp}

@@ -80,7 +80,7 @@ func (c Challenge) Complete(now time.Time, r Rules, b Budget, a Answer) (Step, e
 		return Step{}, fault.New(fault.MethodAlreadyCompleted, "the method is completed already")
 	case c.State != Pending:
 		return Step{}, closed()
-	case m.Wrong >= r.MethodAttempts && !(m.Name == PUSH && a.Verdict == Refusal): // whoever is locked out of guessing may still refuse
+	case m.Wrong >= r.MethodAttempts && !(m.Name == PUSH && a.Verdict == Refusal): // a locked push may still be denied
 		return Step{}, fault.New(fault.MethodLocked, "too many wrong values for this method")
 	case now.UnixMilli() >= m.ExpiresAt:
 		return Step{}, fault.New(fault.MethodExpired, "the method has expired")
@@ -96,7 +96,8 @@ func (c Challenge) Complete(now time.Time, r Rules, b Budget, a Answer) (Step, e
 	case right:
 		return c.right(now, i, a), nil
 	case m.Name == PUSH: // a push is signed or it is nothing: nothing to count
-		return Step{Next: c.clone(), Verdict: Wrong, Refusal: fault.New(fault.DeviceSignatureInvalid, "the device signature is not valid")}, nil
+		return Step{Next: c.clone(), Verdict: Wrong, Refusal: fault.New(fault.DeviceSignatureInvalid,
+			"the device signature is not valid")}, nil
 	}
 	return c.wrong(now, r, b, i), nil
 }

@@ -24,7 +24,8 @@ var endings = []struct {
 		{0, "mail wrong", "OTP_INVALID 4 | OTP_INVALID 3 | OTP_INVALID 2 | OTP_INVALID 1 | OTP_INVALID 0"}}},
 	{"superseded", "totp", []step{{0, "sms right", "pending"}, {0, "close", "closed"}}},
 	{"session ended", "totp", []step{{0, "sms right", "pending"}, {0, "abort", "closed"}}},
-	{"credentials changed before the action ran", "totp", []step{{0, "sms right", "pending"}, {0, "totp right", "executing"}, {0, "abort", "closed"}}},
+	{"credentials changed before the action ran", "totp", []step{{0, "sms right", "pending"},
+		{0, "totp right", "executing"}, {0, "abort", "closed"}}},
 	{"expired", "totp", []step{{0, "sms right", "pending"}}},
 }
 
@@ -164,7 +165,8 @@ func TestDeadline(t *testing.T) {
 		for ms, late := range map[int64]bool{0: false, 599_999: false, 600_000: true, 600_001: true} {
 			expired := late && want.expires
 			if c.Expired(at(ms)) != expired || c.Ended(at(ms)) != (want.ended || expired) || c.Completed() != want.completed {
-				t.Errorf("%s at %d ms: expired %t, ended %t, completed %t", stateNames[s], ms, c.Expired(at(ms)), c.Ended(at(ms)), c.Completed())
+				t.Errorf("%s at %d ms: expired %t, ended %t, completed %t", stateNames[s], ms, c.Expired(at(ms)), c.Ended(at(ms)),
+					c.Completed())
 			}
 			open := map[bool]string{true: "pending", false: "CHALLENGE_CLOSED"}[s == challenge.Pending]
 			if expired {
@@ -194,7 +196,8 @@ func TestParseName(t *testing.T) {
 			t.Errorf("%q: %q, %t", s, got, ok)
 		}
 	}
-	for n, want := range map[challenge.Name]bool{challenge.SMS: true, challenge.MAIL: true, challenge.TOTP: false, challenge.PUSH: false} {
+	for n, want := range map[challenge.Name]bool{challenge.SMS: true, challenge.MAIL: true, challenge.TOTP: false,
+		challenge.PUSH: false} {
 		if n.Sent() != want {
 			t.Errorf("%s is sent: %t", n, n.Sent())
 		}

@@ -58,7 +58,8 @@ func TestNumberMatching(t *testing.T) {
 
 	g = with("push", "sms")
 	g.c.Wrong = 9
-	if got := approve(g, "APPROVED:11", challenge.Right); got != "OTP_INVALID 0" || g.c.State != challenge.Closed || g.c.Reason != challenge.TooManyWrong {
+	if got := approve(g, "APPROVED:11", challenge.Right); got != "OTP_INVALID 0" || g.c.State != challenge.Closed ||
+		g.c.Reason != challenge.TooManyWrong {
 		t.Errorf("the tenth: %s in state %s", got, stateNames[g.c.State])
 	}
 }

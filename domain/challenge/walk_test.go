@@ -101,7 +101,8 @@ func (w *walk) next(x, y byte) {
 		}
 	}
 	w.c, w.accepted, w.rights, w.wrongs = c, challenge.Answer{}, map[string]bool{}, map[string]int{}
-	w.m = &model{r: w.r, start: c.CreatedAt, end: c.ExpiresAt, required: c.Required, factors: deep(c).Methods, spent: w.m.spent}
+	w.m = &model{r: w.r, start: c.CreatedAt, end: c.ExpiresAt, required: c.Required, factors: deep(c).Methods,
+		spent: w.m.spent}
 }
 
 func (w *walk) clock(b byte) {
@@ -224,8 +225,10 @@ func (w *walk) compare() {
 		ends, made := w.m.until(f)
 		_, wrong := w.m.tally("wrong", f)
 		renewals, _ := w.m.tally("renew", f)
-		if m.ExpiresAt != ends || m.MadeAt != made || m.Wrong != wrong || m.Generation != renewals || (m.Order > 0) != w.m.done(f) {
-			w.t.Errorf("%s: %+v; want expiry %d, made %d, %d wrong, %d renewals, completed %t", m.ID, m, ends, made, wrong, renewals, w.m.done(f))
+		if m.ExpiresAt != ends || m.MadeAt != made || m.Wrong != wrong || m.Generation != renewals ||
+			(m.Order > 0) != w.m.done(f) {
+			w.t.Errorf("%s: %+v; want expiry %d, made %d, %d wrong, %d renewals, completed %t", m.ID, m, ends, made, wrong,
+				renewals, w.m.done(f))
 		}
 	}
 	var order []string
@@ -234,7 +237,8 @@ func (w *walk) compare() {
 			order = append(order, w.c.Methods[e.f].ID)
 		}
 	}
-	if done := w.c.CompletedMethods(); !slices.EqualFunc(done, order, func(m challenge.Method, id string) bool { return m.ID == id }) {
+	if done := w.c.CompletedMethods(); !slices.EqualFunc(done, order,
+		func(m challenge.Method, id string) bool { return m.ID == id }) {
 		w.t.Errorf("completed %v, want %v", done, order)
 	}
 }
@@ -308,8 +312,10 @@ func TestRandomWalks(t *testing.T) {
 		t.Errorf("only %d moves", steps)
 	}
 	for _, code := range []string{
-		"pending", "executing", "done", "denied", "closed", "OTP_INVALID", "DEVICE_SIGNATURE_INVALID", "METHOD_LOCKED", "METHOD_EXPIRED",
-		"METHOD_ALREADY_COMPLETED", "METHOD_NOT_FOUND", "INVALID_FIELD", "CHALLENGE_CLOSED", "CHALLENGE_EXPIRED", "RATE_LIMITED",
+		"pending", "executing", "done", "denied", "closed", "OTP_INVALID", "DEVICE_SIGNATURE_INVALID", "METHOD_LOCKED",
+		"METHOD_EXPIRED",
+		"METHOD_ALREADY_COMPLETED", "METHOD_NOT_FOUND", "INVALID_FIELD", "CHALLENGE_CLOSED", "CHALLENGE_EXPIRED",
+		"RATE_LIMITED",
 		"RENEW_NOT_SUPPORTED", "RENEW_CLOSED", "RENEW_TOO_EARLY",
 	} {
 		if seen[code] < 100 {
@@ -322,14 +328,19 @@ func TestRandomWalks(t *testing.T) {
 // stories of the tables beside this file.
 func FuzzScript(f *testing.F) {
 	for _, s := range []string{
-		"d" + "an0" + "a-0" + "a-0" + "a-0" + "a-0" + "a-0" + "a+0" + "a~4" + "a+0" + "af0" + "a+0",         // lock, renew, done
+		// lock, renew, done
+		"d" + "an0" + "a-0" + "a-0" + "a-0" + "a-0" + "a-0" + "a+0" + "a~4" + "a+0" + "af0" + "a+0",
 		"d" + "cn1" + "a-0" + "a-0" + "a-0" + "a-0" + "a-0" + "c-0" + "d-0" + "c-0" + "d-0" + "c-0" + "d+0", // ten wrong
-		"d" + "bn1" + "a+0" + "a+0" + "b~5" + "b~6" + "a~7" + "b<0" + "b+5" + "b~6",                         // gate, stale OTP
-		"d" + "bn8" + "a~4" + "b~8" + "a~5" + "b~6" + "a~7" + "b+6" + "a~6" + "b~7",                         // ten minutes, cut-off
-		"d" + "gn0" + "a-0" + "ax1" + "ax0" + "b+0" + "gn0" + "a-6" + "a+0",                                 // denial, expiry
-		"d" + "en2" + "b+0" + "a+0" + "c+1" + "d?0" + "d!0" + "d+0" + "af0" + "a;0" + "a.0",                 // mandatory ones
-		"d" + "fn@" + "b~4" + "c~0" + "d~0" + "a~4" + "b-0" + "a.0" + "c+0" + "b~0",                         // no renewal; superseded
-		"t" + "gn0" + "b-0" + "b-0" + "b-0" + "b+0" + "gn0" + "b+5" + "b+6" + "b+5" + "b+6",                 // budget, and its end
+		// gate, stale OTP
+		"d" + "bn1" + "a+0" + "a+0" + "b~5" + "b~6" + "a~7" + "b<0" + "b+5" + "b~6",
+		// ten minutes, cut-off
+		"d" + "bn8" + "a~4" + "b~8" + "a~5" + "b~6" + "a~7" + "b+6" + "a~6" + "b~7",
+		"d" + "gn0" + "a-0" + "ax1" + "ax0" + "b+0" + "gn0" + "a-6" + "a+0",                 // denial, expiry
+		"d" + "en2" + "b+0" + "a+0" + "c+1" + "d?0" + "d!0" + "d+0" + "af0" + "a;0" + "a.0", // mandatory ones
+		// no renewal; superseded
+		"d" + "fn@" + "b~4" + "c~0" + "d~0" + "a~4" + "b-0" + "a.0" + "c+0" + "b~0",
+		// budget, and its end
+		"t" + "gn0" + "b-0" + "b-0" + "b-0" + "b+0" + "gn0" + "b+5" + "b+6" + "b+5" + "b+6",
 		"t" + "fn4" + "a~4" + "a~0" + "a~0" + "a-0" + "b-0" + "c-0" + "d-0" + "e+0" + "an0" + "a;0" + "a+0", // tight rules
 	} {
 		f.Add(s)

@@ -68,25 +68,27 @@ func (s *Service) Removable(ctx context.Context, userID, deviceID string) (Remov
 // AddAction is the action behind DEVICE_ADD. It raises the credential version:
 // what was begun before is closed (D-AUTH-11).
 func (s *Service) AddAction() challenge.Action {
-	return challenge.Action{Code: ActionAdd, Flow: challenge.FlowSession, Exec: s.add, Describe: func(command []byte) map[string]string {
-		var r Registration
-		if json.Unmarshal(command, &r) != nil {
-			return nil
-		}
-		return map[string]string{mfa.HeaderSubject: name(r.Brand, r.Model, r.Description)}
-	}}
+	return challenge.Action{Code: ActionAdd, Flow: challenge.FlowSession, Exec: s.add,
+		Describe: func(command []byte) map[string]string {
+			var r Registration
+			if json.Unmarshal(command, &r) != nil {
+				return nil
+			}
+			return map[string]string{mfa.HeaderSubject: name(r.Brand, r.Model, r.Description)}
+		}}
 }
 
 // RemoveAction is the action behind DEVICE_REMOVE. It raises the credential
 // version too.
 func (s *Service) RemoveAction() challenge.Action {
-	return challenge.Action{Code: ActionRemove, Flow: challenge.FlowSession, Exec: s.remove, Describe: func(command []byte) map[string]string {
-		var r Removal
-		if json.Unmarshal(command, &r) != nil {
-			return nil
-		}
-		return map[string]string{mfa.HeaderSubject: r.Name}
-	}}
+	return challenge.Action{Code: ActionRemove, Flow: challenge.FlowSession, Exec: s.remove,
+		Describe: func(command []byte) map[string]string {
+			var r Removal
+			if json.Unmarshal(command, &r) != nil {
+				return nil
+			}
+			return map[string]string{mfa.HeaderSubject: r.Name}
+		}}
 }
 
 func (s *Service) add(ctx context.Context, x challenge.Execution) (challenge.Result, error) {
@@ -99,7 +101,8 @@ func (s *Service) add(ctx context.Context, x challenge.Execution) (challenge.Res
 	if err := s.room(ctx, c.UserID, r.Key); err != nil {
 		return none, err
 	}
-	d := Device{ID: id.New(x.Now), UserID: c.UserID, Key: r.Key, Brand: r.Brand, Model: r.Model, Description: r.Description, Platform: r.Platform,
+	d := Device{ID: id.New(x.Now), UserID: c.UserID, Key: r.Key, Brand: r.Brand, Model: r.Model,
+		Description: r.Description, Platform: r.Platform,
 		Status: Active, CreatedAt: x.Now}
 	if r.Target != "" {
 		d.Target = s.Ring.Seal([]byte(r.Target), TargetData(d.UserID, d.ID))
@@ -131,12 +134,13 @@ func (s *Service) remove(ctx context.Context, x challenge.Execution) (challenge.
 	if !found {
 		return none, fault.New(fault.RecordNotFound, "there is no such device")
 	}
-	err = s.Commit.Commit(ctx, user.SetPush{UserID: c.UserID, CV: c.CV, Owned: left}, Remove{UserID: c.UserID, ID: r.DeviceID}, record(x, ActionRemove, r.DeviceID))
+	err = s.Commit.Commit(ctx, user.SetPush{UserID: c.UserID, CV: c.CV, Owned: left},
+		Remove{UserID: c.UserID, ID: r.DeviceID}, record(x, ActionRemove, r.DeviceID))
 	return challenge.Result{Success: true}, err
 }
 
 func record(x challenge.Execution, action, target string) audit.Record {
 	c := x.Challenge
-	return audit.Record{At: x.Now, ActorID: c.UserID, UserID: c.UserID, Action: action, Target: target, Outcome: audit.Success,
-		IP: c.Starter.IP, RequestID: c.Starter.RequestID}
+	return audit.Record{At: x.Now, ActorID: c.UserID, UserID: c.UserID, Action: action, Target: target,
+		Outcome: audit.Success, IP: c.Starter.IP, RequestID: c.Starter.RequestID}
 }

@@ -80,7 +80,8 @@ type Registration struct {
 // Check returns INVALID_FIELD with every faulty text.
 func (r Registration) Check() error {
 	var ps []fault.Problem
-	for _, f := range []struct{ field, text string }{{"brand", r.Brand}, {"model", r.Model}, {"description", r.Description}, {"platform", r.Platform}} {
+	for _, f := range []struct{ field, text string }{{"brand", r.Brand}, {"model", r.Model},
+		{"description", r.Description}, {"platform", r.Platform}} {
 		switch {
 		case utf8.RuneCountInString(f.text) > maxTextChars:
 			ps = append(ps, fault.Problem{Field: f.field, Message: "is longer than 128 characters"})
@@ -142,7 +143,8 @@ func ParseTarget(text []byte, loopback bool) (string, error) {
 
 func reachable(text string, loopback bool) bool {
 	u, err := url.Parse(text)
-	if err != nil || len(text) > maxTargetBytes || u.Host == "" || u.User != nil || u.Fragment != "" || strings.ContainsFunc(text, unicode.IsControl) {
+	if err != nil || len(text) > maxTargetBytes || u.Host == "" || u.User != nil || u.Fragment != "" ||
+		strings.ContainsFunc(text, unicode.IsControl) {
 		return false
 	}
 	if u.Scheme == "http" && loopback {

@@ -99,7 +99,8 @@ func parse(raw string) (p proof, ok bool) {
 	}
 	p.alg, p.kid, p.signed = text(head["alg"]), text(head["kid"]), []byte(parts[0]+"."+parts[1])
 	c := &p.claims
-	for name, to := range map[string]*string{"iss": &c.Issuer, "aud": &c.Audience, "htm": &c.Method, "htu": &c.Target, "jti": &c.ID, "bh": &c.BodyHash,
+	for name, to := range map[string]*string{"iss": &c.Issuer, "aud": &c.Audience, "htm": &c.Method, "htu": &c.Target,
+		"jti": &c.ID, "bh": &c.BodyHash,
 		"cid": &c.Challenge, "mid": &c.MethodID, "val": &c.Value, "nonce": &c.Nonce} {
 		raw, there := claims[name]
 		if *to = text(raw); there && (len(raw) == 0 || raw[0] != '"') {

@@ -20,7 +20,6 @@ import (
 	"castellan/domain/device/devicetest"
 	"castellan/domain/fault"
 	"castellan/domain/keyring/keyringtest"
-	"castellan/domain/user"
 	"castellan/domain/user/usertest"
 	"castellan/internal/pgtest"
 	"castellan/persistence"
@@ -57,8 +56,10 @@ func onBoth(t *testing.T, test func(t *testing.T, d *desk)) {
 			db.Start([]byte("audit key of the test"), "test")
 			d := &desk{t: t, db: db}
 			d.now.Store(1_700_000_000_000)
-			d.Service = &device.Service{Store: persistence.NewDevices(db), Users: persistence.NewUsers(db), Commit: db, Ring: keyringtest.Ring(t, time.Now),
-				Audience: audience, Now: func() time.Time { return time.UnixMilli(d.now.Load()) }, Log: slog.New(slog.DiscardHandler)}
+			d.Service = &device.Service{Store: persistence.NewDevices(db), Users: persistence.NewUsers(db), Commit: db,
+				Ring:     keyringtest.Ring(t, time.Now),
+				Audience: audience, Now: func() time.Time { return time.UnixMilli(d.now.Load()) },
+				Log: slog.New(slog.DiscardHandler)}
 			must(t, db.Commit(t.Context(), usertest.Sample(1), usertest.Sample(2)))
 			test(t, d)
 		})
@@ -72,7 +73,8 @@ func (d *desk) run(a challenge.Action, n int, command any) (r challenge.Result, 
 	must(d.t, err)
 	text, err := json.Marshal(command)
 	must(d.t, err)
-	x := challenge.Execution{Challenge: challenge.Challenge{UserID: u.ID, Body: challenge.Body{CV: u.CV}}, Command: text, Now: d.Now()}
+	x := challenge.Execution{Challenge: challenge.Challenge{UserID: u.ID, Body: challenge.Body{CV: u.CV}}, Command: text,
+		Now: d.Now()}
 	err = d.db.InTx(d.t.Context(), func(ctx context.Context) error { r, err = a.Exec(ctx, x); return err })
 	return r, err
 }
@@ -87,7 +89,8 @@ type phone struct {
 func (d *desk) enroll(n int, alg string) phone {
 	d.t.Helper()
 	s, k := devicetest.Signer(d.t, alg)
-	r, err := d.run(d.AddAction(), n, device.Registration{Key: k, Brand: "Acme", Model: "One", Platform: "ios", Target: `{"type":"webhook","url":"https://a.example/secret"}`})
+	r, err := d.run(d.AddAction(), n, device.Registration{Key: k, Brand: "Acme", Model: "One", Platform: "ios",
+		Target: `{"type":"webhook","url":"https://a.example/secret"}`})
 	must(d.t, err)
 	var data struct{ DeviceID string }
 	must(d.t, json.Unmarshal(r.Data, &data))
@@ -123,7 +126,8 @@ func expect(t *testing.T, what string, err error, code fault.Code, nonce bool) s
 	return f.Nonce
 }
 
-var ongoing = device.Request{Method: "GET", Target: "/auth/2fa/challenge/ongoing?deviceId=x", BodyHash: sha256.Sum256(nil)}
+var ongoing = device.Request{Method: "GET", Target: "/auth/2fa/challenge/ongoing?deviceId=x",
+	BodyHash: sha256.Sum256(nil)}
 
 func of(r device.Request, proof string) device.Request { r.Proof = proof; return r }
 
@@ -148,9 +152,12 @@ func TestPresent(t *testing.T) {
 			foreign := p
 			foreign.Signer = other.Signer
 			for name, proof := range map[string]string{
-				"another audience":     d.sign(p, c, func(c *device.Claims) { c.Audience += "/" }),
-				"another method":       d.sign(p, c, func(c *device.Claims) { c.Method = "POST" }),
-				"another path":         d.sign(p, c, func(c *device.Claims) { c.Target = strings.Replace(c.Target, "ongoing", "result", 1) }),
+				"another audience": d.sign(p, c, func(c *device.Claims) { c.Audience += "/" }),
+				"another method":   d.sign(p, c, func(c *device.Claims) { c.Method = "POST" }),
+				"another path": d.sign(p, c, func(c *device.Claims) {
+					c.Target = strings.Replace(c.Target, "ongoing",
+						"result", 1)
+				}),
 				"another query":        d.sign(p, c, func(c *device.Claims) { c.Target += "&x=1" }),
 				"a body":               d.sign(p, c, func(c *device.Claims) { c.BodyHash = device.HashBody([]byte("{}")) }),
 				"another's key":        d.sign(foreign, c),
@@ -163,9 +170,11 @@ func TestPresent(t *testing.T) {
 				_, err := d.Present(t.Context(), of(ongoing, proof))
 				expect(t, alg+" "+name, err, fault.DeviceSignatureInvalid, false)
 			}
-			expect(t, "none", func() error { _, err := d.Present(t.Context(), ongoing); return err }(), fault.DeviceSignatureRequired, false)
+			expect(t, "none", func() error { _, err := d.Present(t.Context(), ongoing); return err }(),
+				fault.DeviceSignatureRequired, false)
 			// The hash of nothing is right for no body.
-			_, err = d.Present(t.Context(), of(ongoing, d.sign(p, c, func(c *device.Claims) { c.BodyHash = base64.RawURLEncoding.EncodeToString(ongoing.BodyHash[:]) })))
+			_, err = d.Present(t.Context(), of(ongoing, d.sign(p, c,
+				func(c *device.Claims) { c.BodyHash = base64.RawURLEncoding.EncodeToString(ongoing.BodyHash[:]) })))
 			expect(t, "hash of nothing", err, "", false)
 		}
 	})
@@ -270,9 +279,11 @@ func TestAnswered(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *desk) {
 		p, q := d.enroll(1, device.ES256), d.enroll(1, device.EdDSA)
 		body := []byte(`{"value":"APPROVED"}`)
-		r := device.Request{Method: "POST", Target: "/auth/2fa/challenge/complete", HasBody: true, BodyHash: sha256.Sum256(body)}
+		r := device.Request{Method: "POST", Target: "/auth/2fa/challenge/complete", HasBody: true,
+			BodyHash: sha256.Sum256(body)}
 		a := device.Answer{DeviceID: p.id, ChallengeID: "c1", MethodID: "m1", Value: "APPROVED", Decides: true}
-		c := device.Claims{Method: r.Method, Target: r.Target, BodyHash: device.HashBody(body), Challenge: "c1", MethodID: "m1", Value: "APPROVED"}
+		c := device.Claims{Method: r.Method, Target: r.Target, BodyHash: device.HashBody(body), Challenge: "c1",
+			MethodID: "m1", Value: "APPROVED"}
 		answered := func(edit func(*device.Answer, *device.Claims, *device.Request)) error {
 			a, c, r := a, c, r
 			if edit != nil {
@@ -313,80 +324,5 @@ func TestAnswered(t *testing.T) {
 		_, err = d.run(d.RemoveAction(), 1, removal)
 		must(t, err)
 		expect(t, "a removed device", answered(nil), fault.DeviceSignatureInvalid, false)
-	})
-}
-
-// What adding and removing does to the account, and what it refuses.
-func TestAddAndRemove(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *desk) {
-		me := usertest.Sample(1).ID
-		account := func() user.User {
-			u, err := d.Users.Get(t.Context(), me)
-			must(t, err)
-			return u
-		}
-		p := d.enroll(1, device.ES256)
-		if u := account(); !u.Push || u.CV != 2 {
-			t.Errorf("%+v", u)
-		}
-		_, err := d.run(d.AddAction(), 1, device.Registration{Key: p.key, Brand: "again"})
-		expect(t, "the same key", err, fault.RecordAlreadyExist, false)
-		if w, err := d.Wakes(t.Context(), me); err != nil || len(w) != 1 || w[0] != (device.Wake{DeviceID: p.id, Target: `{"type":"webhook","url":"https://a.example/secret"}`}) {
-			t.Errorf("wakes %+v, %v", w, err)
-		}
-		if stored, err := d.Store.Get(t.Context(), p.id); err != nil || strings.Contains(string(stored.Target), "secret") {
-			t.Errorf("the target is not sealed: %q, %v", stored.Target, err)
-		}
-		for range device.MaxDevices - 1 {
-			d.enroll(1, device.EdDSA)
-		}
-		_, k := devicetest.Signer(t, device.EdDSA)
-		_, err = d.run(d.AddAction(), 1, device.Registration{Key: k})
-		expect(t, "one too many", err, fault.RecordLimitReached, false)
-		if _, err := d.Removable(t.Context(), usertest.Sample(2).ID, p.id); fault.CodeOf(err) != fault.RecordNotFound {
-			t.Errorf("another's device: %v", err)
-		}
-		ds, err := d.Store.List(t.Context(), me)
-		must(t, err)
-		for i, one := range ds {
-			_, err := d.run(d.RemoveAction(), 1, device.Removal{DeviceID: one.ID})
-			must(t, err)
-			if u := account(); u.Push != (i < len(ds)-1) || u.CV != int64(2+len(ds)+i) {
-				t.Errorf("after %d removals: %+v", i+1, u)
-			}
-		}
-		_, err = d.run(d.RemoveAction(), 1, device.Removal{DeviceID: p.id})
-		expect(t, "a removed device", err, fault.RecordNotFound, false)
-	})
-}
-
-// Enrolment proves the possession of the new key, by its thumbprint.
-func TestEnrolling(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *desk) {
-		me := usertest.Sample(1).ID
-		body := []byte(`{"publicKey":{}}`)
-		r := device.Request{Method: "POST", Target: "/auth/devices", HasBody: true, BodyHash: sha256.Sum256(body)}
-		s, k := devicetest.Signer(t, device.ES256)
-		other, _ := devicetest.Signer(t, device.ES256)
-		p := phone{Signer: s, key: k, id: k.Thumbprint()}
-		c := device.Claims{Method: r.Method, Target: r.Target, BodyHash: device.HashBody(body)}
-		register := func(p phone, edit ...func(*device.Claims)) error {
-			_, err := d.Register(t.Context(), me, of(r, d.sign(p, c, edit...)), device.Registration{Key: k, Brand: "b", Model: "m"})
-			return err
-		}
-		expect(t, "another key", register(phone{Signer: other, id: p.id}), fault.DeviceSignatureInvalid, false)
-		expect(t, "another name", register(phone{Signer: s, id: "x"}), fault.DeviceSignatureInvalid, false)
-		expect(t, "another body", register(p, func(c *device.Claims) { c.BodyHash = "x" }), fault.DeviceSignatureInvalid, false)
-		nonce := expect(t, "stale", register(p, func(c *device.Claims) { c.IssuedAt = 1 }), fault.DeviceSignatureInvalid, true)
-		expect(t, "with the nonce", register(p, func(c *device.Claims) { c.IssuedAt, c.Nonce = 1, nonce }), "", false)
-		same := func(c *device.Claims) { c.ID = "the-same" }
-		expect(t, "right", register(p, same), "", false)
-		expect(t, "replayed", register(p, same), fault.DeviceSignatureInvalid, false)
-		_, err := d.Register(t.Context(), me, r, device.Registration{Key: k})
-		expect(t, "none", err, fault.DeviceSignatureRequired, false)
-		_, err = d.Register(t.Context(), me, r, device.Registration{Key: k, Brand: "a\nb"})
-		expect(t, "a control character", err, fault.InvalidField, false)
-		_, err = d.Register(t.Context(), me, r, device.Registration{Key: k, Model: strings.Repeat("ş", 129)})
-		expect(t, "a long text", err, fault.InvalidField, false)
 	})
 }

@@ -21,13 +21,16 @@ func TestVector(t *testing.T) {
 	if got := k.Thumbprint(); got != "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k" {
 		t.Errorf("thumbprint %s", got)
 	}
-	const body = `{"challengeId":"01JD0000000000000000000000","methodId":"01JD0000000000000000000001","method":"PUSH","value":"APPROVED","deviceId":"dev-1"}`
+	const body = `{"challengeId":"01JD0000000000000000000000","methodId":"01JD0000000000000000000001",` +
+		`"method":"PUSH","value":"APPROVED","deviceId":"dev-1"}`
 	const bh = "xVDfe40N3yeKlI_bSvgpcfqRzqY4415VfZC-X4htK-o"
 	if got := HashBody([]byte(body)); got != bh {
 		t.Errorf("bh %s", got)
 	}
-	raw, err := Sign(private, Claims{Issuer: "dev-1", Audience: "https://id.example.com", Method: "POST", Target: "/auth/2fa/challenge/complete",
-		IssuedAt: 1_700_000_000, ID: "jti-1", BodyHash: bh, Challenge: "01JD0000000000000000000000", MethodID: "01JD0000000000000000000001", Value: "APPROVED"})
+	raw, err := Sign(private, Claims{Issuer: "dev-1", Audience: "https://id.example.com", Method: "POST",
+		Target:   "/auth/2fa/challenge/complete",
+		IssuedAt: 1_700_000_000, ID: "jti-1", BodyHash: bh, Challenge: "01JD0000000000000000000000",
+		MethodID: "01JD0000000000000000000001", Value: "APPROVED"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +39,8 @@ func TestVector(t *testing.T) {
 		t.Fatalf("%t %+v", ok, p)
 	}
 	s := &Service{Audience: "https://id.example.com"}
-	r := Request{Method: "POST", Target: "/auth/2fa/challenge/complete", HasBody: true, BodyHash: sha256.Sum256([]byte(body))}
+	r := Request{Method: "POST", Target: "/auth/2fa/challenge/complete", HasBody: true,
+		BodyHash: sha256.Sum256([]byte(body))}
 	if s.stands(r, p.claims) != 1 {
 		t.Error("the claims do not stand")
 	}
@@ -80,7 +84,8 @@ func TestKeys(t *testing.T) {
 			continue
 		}
 		var again Key
-		if err == nil && (again.UnmarshalJSON([]byte(k.JWK())) != nil || again.JWK() != k.JWK() || again.Thumbprint() != k.Thumbprint()) {
+		if err == nil && (again.UnmarshalJSON([]byte(k.JWK())) != nil || again.JWK() != k.JWK() ||
+			again.Thumbprint() != k.Thumbprint()) {
 			t.Errorf("%s becomes %s", k.JWK(), again.JWK())
 		}
 	}
@@ -105,17 +110,26 @@ func TestParseIsStrict(t *testing.T) {
 		t.Fatal("a good one is refused")
 	}
 	for name, raw := range map[string]string{
-		"nothing": "", "two parts": parts[0] + "." + parts[1], "four parts": good + ".AA", "padding": good + "=", "a line break": good + "\n",
-		"a space": " " + good, "no signature": parts[0] + "." + parts[1] + ".", "another alphabet": parts[0] + "." + parts[1] + ".++//",
-		"stray bits": parts[0] + "." + parts[1] + "." + parts[2][:85] + "B", "too long": parts[0] + "." + strings.Repeat("A", maxProofBytes) + "." + parts[2],
-		"another type": made(`{"alg":"EdDSA","typ":"dpop+jwt","kid":"d"}`, claims), "no type": made(`{"alg":"EdDSA","kid":"d"}`, claims),
-		"an extension": made(`{"alg":"EdDSA","typ":"device-signature+jwt","kid":"d","crit":["b64"],"b64":false}`, claims),
-		"alg twice":    made(`{"alg":"none","alg":"EdDSA","typ":"device-signature+jwt","kid":"d"}`, claims),
-		"no kid":       made(`{"alg":"EdDSA","typ":"device-signature+jwt"}`, claims), "kid is not iss": made(head, `{"iss":"e","iat":1,"jti":"j"}`),
-		"no jti": made(head, `{"iss":"d","iat":1}`), "a long jti": made(head, `{"iss":"d","iat":1,"jti":"`+strings.Repeat("j", maxIDBytes+1)+`"}`),
-		"no iat": made(head, `{"iss":"d","jti":"j"}`), "iat null": made(head, `{"iss":"d","iat":null,"jti":"j"}`), "iat text": made(head, `{"iss":"d","iat":"1","jti":"j"}`),
-		"iat far off": made(head, `{"iss":"d","iat":1e300,"jti":"j"}`), "val no text": made(head, `{"iss":"d","iat":1,"jti":"j","val":1}`),
-		"claims no object": made(head, `[]`), "header no object": made(`"x"`, claims), "two documents": made(head, claims+claims), "no JSON": made(head, `{`),
+		"nothing": "", "two parts": parts[0] + "." + parts[1], "four parts": good + ".AA", "padding": good + "=",
+		"a line break": good + "\n",
+		"a space":      " " + good, "no signature": parts[0] + "." + parts[1] + ".",
+		"another alphabet": parts[0] + "." + parts[1] + ".++//",
+		"stray bits":       parts[0] + "." + parts[1] + "." + parts[2][:85] + "B",
+		"too long":         parts[0] + "." + strings.Repeat("A", maxProofBytes) + "." + parts[2],
+		"another type":     made(`{"alg":"EdDSA","typ":"dpop+jwt","kid":"d"}`, claims),
+		"no type":          made(`{"alg":"EdDSA","kid":"d"}`, claims),
+		"an extension":     made(`{"alg":"EdDSA","typ":"device-signature+jwt","kid":"d","crit":["b64"],"b64":false}`, claims),
+		"alg twice":        made(`{"alg":"none","alg":"EdDSA","typ":"device-signature+jwt","kid":"d"}`, claims),
+		"no kid":           made(`{"alg":"EdDSA","typ":"device-signature+jwt"}`, claims),
+		"kid is not iss":   made(head, `{"iss":"e","iat":1,"jti":"j"}`),
+		"no jti":           made(head, `{"iss":"d","iat":1}`), "a long jti": made(head,
+			`{"iss":"d","iat":1,"jti":"`+strings.Repeat("j", maxIDBytes+1)+`"}`),
+		"no iat": made(head, `{"iss":"d","jti":"j"}`), "iat null": made(head, `{"iss":"d","iat":null,"jti":"j"}`),
+		"iat text":         made(head, `{"iss":"d","iat":"1","jti":"j"}`),
+		"iat far off":      made(head, `{"iss":"d","iat":1e300,"jti":"j"}`),
+		"val no text":      made(head, `{"iss":"d","iat":1,"jti":"j","val":1}`),
+		"claims no object": made(head, `[]`), "header no object": made(`"x"`, claims),
+		"two documents": made(head, claims+claims), "no JSON": made(head, `{`),
 	} {
 		if p, ok := parse(raw); ok {
 			t.Errorf("%s is read as %+v", name, p)
@@ -153,7 +167,8 @@ func TestTargets(t *testing.T) {
 	}{
 		{`{"type":"webhook","url":"https://a.example/x?y=z"}`, false, `{"type":"webhook","url":"https://a.example/x?y=z"}`},
 		{`{"type":"webhook","url":"https://a.example/x","more":1}`, false, `{"type":"webhook","url":"https://a.example/x"}`},
-		{`{"keys":{"auth":"` + auth + `==","p256dh":"` + p256dh + `="},"endpoint":"https://push.example/1","type":"webpush"}`, false,
+		{`{"keys":{"auth":"` + auth + `==","p256dh":"` + p256dh + `="},"endpoint":"https://push.example/1","type":"webpush"}`,
+			false,
 			`{"type":"webpush","endpoint":"https://push.example/1","keys":{"p256dh":"` + p256dh + `","auth":"` + auth + `"}}`},
 		{`{"type":"webhook","url":"http://127.0.0.1:9/x"}`, true, `{"type":"webhook","url":"http://127.0.0.1:9/x"}`},
 		{`{"type":"webhook","url":"http://127.0.0.1:9/x"}`, false, ""},
@@ -165,7 +180,8 @@ func TestTargets(t *testing.T) {
 		{`{"type":"webhook","url":"https://a.example/` + strings.Repeat("x", maxTargetBytes) + `"}`, false, ""},
 		{`{"type":"webpush","endpoint":"https://push.example/1"}`, false, ""},
 		{`{"type":"webpush","endpoint":"https://push.example/1","keys":{"p256dh":"` + p256dh + `","auth":"AA"}}`, false, ""},
-		{`{"type":"webpush","endpoint":"https://push.example/1","keys":{"p256dh":"` + auth + `","auth":"` + auth + `"}}`, false, ""},
+		{`{"type":"webpush","endpoint":"https://push.example/1","keys":{"p256dh":"` + auth + `","auth":"` + auth + `"}}`,
+			false, ""},
 		{`{"type":"smoke"}`, false, ""}, {`"x"`, false, ""}, {`null`, false, ""},
 	} {
 		got, err := ParseTarget([]byte(c.in), c.loopback)

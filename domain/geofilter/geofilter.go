@@ -79,7 +79,8 @@ func (s *Service) PrepareRemove(ctx context.Context, userID, code string) (Comma
 	return s.prepare(ctx, userID, code, removable)
 }
 
-func (s *Service) prepare(ctx context.Context, userID, sent string, may func(geo.Filter, string) error) (Command, error) {
+func (s *Service) prepare(ctx context.Context, userID, sent string,
+	may func(geo.Filter, string) error) (Command, error) {
 	code, err := geo.Parse(sent)
 	if err != nil {
 		return Command{}, err
@@ -115,7 +116,8 @@ func (s *Service) RemoveAction() challenge.Action { return s.action(ActionRemove
 // session, that of the caller too (D-AUTH-11). The challenge keeps the filter
 // that it was started under, so that whoever started it can read what it came
 // to also from where the account may not be used any more (D-GEO-02).
-func (s *Service) action(code string, change func(u user.User, cmd Command, now time.Time) ([]commit.Write, error)) challenge.Action {
+func (s *Service) action(code string, change func(u user.User, cmd Command, now time.Time) ([]commit.Write,
+	error)) challenge.Action {
 	return challenge.Action{Code: code, Flow: challenge.FlowSession, KeepsFilter: true,
 		Build: func(ctx context.Context, x challenge.Execution) (challenge.Result, []commit.Write, error) {
 			var cmd Command
@@ -141,7 +143,8 @@ func (s *Service) add(u user.User, cmd Command, now time.Time) ([]commit.Write, 
 	if err := addable(u.Countries, cmd.Code); err != nil {
 		return nil, err
 	}
-	return set(u, u.Countries.With(cmd.Code), now, Add{Country{UserID: u.ID, Code: cmd.Code, CreatedAt: now, UpdatedAt: now}}), nil
+	return set(u, u.Countries.With(cmd.Code), now, Add{Country{UserID: u.ID, Code: cmd.Code, CreatedAt: now,
+		UpdatedAt: now}}), nil
 }
 
 func (s *Service) remove(u user.User, cmd Command, now time.Time) ([]commit.Write, error) {
@@ -153,7 +156,8 @@ func (s *Service) remove(u user.User, cmd Command, now time.Time) ([]commit.Writ
 
 // set is everything that goes with a change of the records.
 func set(u user.User, next geo.Filter, now time.Time, records ...commit.Write) []commit.Write {
-	return append(append(records, user.SetCountries{UserID: u.ID, CV: u.CV, Countries: next}, change.Note{Topic: change.Geofilter, Key: u.ID}),
+	return append(append(records, user.SetCountries{UserID: u.ID, CV: u.CV, Countries: next},
+		change.Note{Topic: change.Geofilter, Key: u.ID}),
 		session.EndAll(u, now)...)
 }
 

@@ -80,7 +80,8 @@ func (k *Keeper) open(ctx context.Context, mayCreate bool) error {
 	}
 	if missing := k.missing(records); len(missing) > 0 {
 		// Who lost the race to make them takes the winner's.
-		if err := k.store.Add(ctx, missing...); err != nil && fault.CodeOf(err) != fault.RecordAlreadyExist && fault.CodeOf(err) != fault.InvalidState {
+		if err := k.store.Add(ctx, missing...); err != nil && fault.CodeOf(err) != fault.RecordAlreadyExist &&
+			fault.CodeOf(err) != fault.InvalidState {
 			return err
 		}
 		if records, err = k.load(ctx); err != nil {
@@ -97,7 +98,8 @@ func (k *Keeper) first(mayCreate bool) (err error) {
 		return err
 	}
 	if !mayCreate {
-		return fmt.Errorf("there is no master key: make %[1]s once, with (umask 077; openssl rand -base64 32 > %[1]s), keep a copy in a safe place and give every node the same file", k.file)
+		return fmt.Errorf("there is no master key: make %[1]s once, with (umask 077; openssl rand -base64 32 > %[1]s), "+
+			"keep a copy in a safe place and give every node the same file", k.file)
 	}
 	k.master, err = CreateMaster(k.file)
 	if errors.Is(err, fs.ErrExist) { // another process was first

@@ -84,7 +84,8 @@ func mode(t *testing.T, file string) fs.FileMode {
 func TestFirstStart(t *testing.T) {
 	dir := t.TempDir()
 	s, file := &keyringtest.Memory{}, filepath.Join(dir, "data", "master.key")
-	if _, err := keyring.Open(t.Context(), s, file, false, time.Now); err == nil || !strings.Contains(err.Error(), "openssl rand -base64 32") || !strings.Contains(err.Error(), file) {
+	if _, err := keyring.Open(t.Context(), s, file, false, time.Now); err == nil ||
+		!strings.Contains(err.Error(), "openssl rand -base64 32") || !strings.Contains(err.Error(), file) {
 		t.Fatalf("without a master key and without leave to make one: %v", err)
 	}
 	if rs := records(t, s); len(rs) != 0 {
@@ -109,7 +110,8 @@ func TestFirstStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	words := strings.Fields(string(text))
-	if len(words) != 3 || words[0] != "castellan-master-key" || words[1] != rs[0].MasterID || strings.Count(string(text), "\n") != 1 {
+	if len(words) != 3 || words[0] != "castellan-master-key" || words[1] != rs[0].MasterID ||
+		strings.Count(string(text), "\n") != 1 {
 		t.Error("the file is not the one line that an operator can recognise")
 	}
 	// Again, with nothing to make.

@@ -86,7 +86,8 @@ func newKey(m Master, p Purpose, seq int64, now, notBefore time.Time) Record {
 	secret := make([]byte, secretLen)
 	rand.Read(secret) // crypto/rand.Read never fails
 	defer clear(secret)
-	r := Record{ID: newID(), Purpose: p, Seq: seq, CreatedAt: now.Truncate(time.Millisecond), NotBefore: notBefore.Truncate(time.Millisecond)}
+	r := Record{ID: newID(), Purpose: p, Seq: seq, CreatedAt: now.Truncate(time.Millisecond),
+		NotBefore: notBefore.Truncate(time.Millisecond)}
 	return m.wrap(r, secret)
 }
 

@@ -60,7 +60,8 @@ func ReadMaster(file string) (Master, error) {
 		return Master{}, fmt.Errorf("read master key: %s is not a file", file)
 	}
 	if open := info.Mode().Perm() & 0o077; open != 0 {
-		return Master{}, fmt.Errorf("read master key: %s has mode %#o: others than its owner may use it; set it to 0600 (chmod 600)", file, info.Mode().Perm())
+		return Master{}, fmt.Errorf("read master key: %s has mode %#o: others than its owner may use it; "+
+			"set it to 0600 (chmod 600)", file, info.Mode().Perm())
 	}
 	text, err := io.ReadAll(io.LimitReader(f, 1<<10))
 	if err != nil {

@@ -65,15 +65,18 @@ func TestHash(t *testing.T) {
 	}
 	// Equal bytes in another cut, order or domain are other values.
 	for _, other := range [][]string{
-		{"otp", "challenge", "method", "123457"}, {"otp", "challenge", "method123456"}, {"otp", "challengemethod", "", "123456"},
-		{"otp", "challenge", "method", "123456", ""}, {"otpchallenge", "method", "123456"}, {"ot", "pchallenge", "method", "123456"},
+		{"otp", "challenge", "method", "123457"}, {"otp", "challenge", "method123456"},
+		{"otp", "challengemethod", "", "123456"},
+		{"otp", "challenge", "method", "123456", ""}, {"otpchallenge", "method", "123456"},
+		{"ot", "pchallenge", "method", "123456"},
 		{"otp", "method", "challenge", "123456"}, {"otp"}, {""},
 	} {
 		if r.Matches(a, other[0], other[1:]...) {
 			t.Errorf("%q has the hash of another", other)
 		}
 	}
-	if r.Matches(keyring.Sum{Key: a.Key, Sum: a.Sum[:31]}, "otp", "challenge", "method", "123456") || r.Matches(keyring.Sum{}, "otp") {
+	if r.Matches(keyring.Sum{Key: a.Key, Sum: a.Sum[:31]}, "otp", "challenge", "method", "123456") ||
+		r.Matches(keyring.Sum{}, "otp") {
 		t.Error("a cut or an empty hash matches")
 	}
 	if _, ok := r.HashWith("../../etc/passwd", "otp"); ok {
@@ -131,7 +134,8 @@ func TestJWKS(t *testing.T) {
 	}
 	kid, private := r.Signer(time.Now())
 	got := set.Keys[0]
-	if got["kty"] != "OKP" || got["crv"] != "Ed25519" || got["alg"] != "EdDSA" || got["use"] != "sig" || got["kid"] != kid || len(got) != 6 {
+	if got["kty"] != "OKP" || got["crv"] != "Ed25519" || got["alg"] != "EdDSA" || got["use"] != "sig" ||
+		got["kid"] != kid || len(got) != 6 {
 		t.Errorf("key %v", got)
 	}
 	if x := rawURL(t, got["x"]); !bytes.Equal(x, private.Public().(ed25519.PublicKey)) {
@@ -173,14 +177,16 @@ func TestUnknownKeyRereadsOnceASecond(t *testing.T) {
 		t.Errorf("%d reads after a second", n)
 	}
 	c.add(time.Minute)
-	for _, id := range []string{"", "short", strings.Repeat("A", keyring.IDLen), "../../master.key", strings.Repeat("a", keyring.IDLen+1), "aaaaaaaaaaaaaaa\x00"} {
+	for _, id := range []string{"", "short", strings.Repeat("A", keyring.IDLen), "../../master.key",
+		strings.Repeat("a", keyring.IDLen+1), "aaaaaaaaaaaaaaa\x00"} {
 		if n := reads(func() { r.Verifier(id) }); n != 0 {
 			t.Errorf("the id %q, which cannot be ours, caused a read", id)
 		}
 	}
 	// A store that fails says so where there is somebody to tell.
 	s.Fail(errors.New("store is down"))
-	if _, err := r.Open([]byte(unknown+strings.Repeat("x", 40)), nil); !errors.Is(err, keyring.ErrOpen) || !strings.Contains(err.Error(), "store is down") {
+	if _, err := r.Open([]byte(unknown+strings.Repeat("x", 40)), nil); !errors.Is(err, keyring.ErrOpen) ||
+		!strings.Contains(err.Error(), "store is down") {
 		t.Error(err)
 	}
 	if _, err := r.Open(r.Seal(nil, nil), nil); err != nil {
@@ -229,7 +235,9 @@ func TestHashesUnderEveryKey(t *testing.T) {
 		t.Error("the new hashing key is not used after its notice")
 	}
 	sums := r.Hashes("d", "v")
-	if !slices.EqualFunc(sums, []keyring.Sum{now, old}, func(a, b keyring.Sum) bool { return a.Key == b.Key && bytes.Equal(a.Sum, b.Sum) }) {
+	if !slices.EqualFunc(sums, []keyring.Sum{now, old}, func(a, b keyring.Sum) bool {
+		return a.Key == b.Key && bytes.Equal(a.Sum, b.Sum)
+	}) {
 		t.Errorf("sums %v", sums)
 	}
 	c.add(10 * 365 * 24 * time.Hour)

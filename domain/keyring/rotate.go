@@ -76,7 +76,8 @@ func (k *Keeper) Rotate(ctx context.Context, p Purpose, tokenLife time.Duration,
 	if p == Signing {
 		for _, r := range live {
 			if !force {
-				return Rotation{}, fault.New(fault.InvalidState, "signing key %s verifies tokens until %s: rotate after that, or use force, which ends them now",
+				return Rotation{}, fault.New(fault.InvalidState,
+					"signing key %s verifies tokens until %s: rotate after that, or use force, which ends them now",
 					r.ID, r.RetiredAt.UTC().Format(time.RFC3339))
 			}
 			r.RetiredAt = now
@@ -139,7 +140,8 @@ func (k *Keeper) RotateMaster(ctx context.Context) (id string, err error) {
 	}
 	k.master = next
 	if err := promote(k.file, next); err != nil {
-		return next.id, fmt.Errorf("master key %s is in use but still in %s%s: move it to %s: %w", next.id, k.file, nextSuffix, k.file, err)
+		return next.id, fmt.Errorf("master key %s is in use but still in %s%s: move it to %s: %w", next.id, k.file,
+			nextSuffix, k.file, err)
 	}
 	return next.id, nil
 }

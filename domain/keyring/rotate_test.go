@@ -92,7 +92,8 @@ func TestRotateSigning(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := done.ID
-	if done.Retiring != first || !done.From.Equal(start.Add(keyring.Notice)) || !done.Until.Equal(done.From.Add(life)) || done.Ended != nil {
+	if done.Retiring != first || !done.From.Equal(start.Add(keyring.Notice)) || !done.Until.Equal(done.From.Add(life)) ||
+		done.Ended != nil {
 		t.Errorf("rotation %+v", done)
 	}
 	reload(t, k, other)

@@ -61,7 +61,8 @@ func (r *Ring) JWKS() []byte {
 		if end := k.RetiredAt; !end.IsZero() && (c.until.IsZero() || end.Before(c.until)) {
 			c.until = end
 		}
-		set.Keys = append(set.Keys, jwk{"OKP", "Ed25519", "sig", "EdDSA", k.ID, base64.RawURLEncoding.EncodeToString(k.public)})
+		set.Keys = append(set.Keys, jwk{"OKP", "Ed25519", "sig", "EdDSA", k.ID,
+			base64.RawURLEncoding.EncodeToString(k.public)})
 	}
 	c.text, _ = json.Marshal(set) // strings only: it cannot fail
 	r.jwks.Store(c)

@@ -35,14 +35,16 @@ func TestCodeMessages(t *testing.T) {
 		"ar": "رمز تسجيل الدخول: \u200e012345\u200e. صالح دقيقتين، لا تشاركه. Castellan",
 	}
 	subject := map[string]string{
-		"tr": "Castellan doğrulama kodunuz", "en": "Your Castellan verification code", "ar": "رمز التحقق الخاص بك في Castellan",
+		"tr": "Castellan doğrulama kodunuz", "en": "Your Castellan verification code",
+		"ar": "رمز التحقق الخاص بك في Castellan",
 	}
 	for _, lang := range languages {
 		m := b.Render(message.SMS, message.OTP, lang, "+905321234567", code(titles[lang]))
 		if m.Text != sms[lang] {
 			t.Errorf("%s: sms %q, want %q", lang, m.Text, sms[lang])
 		}
-		if m.Channel != message.SMS || m.To != "+905321234567" || m.Code != "012345" || m.Language != lang || m.Subject != "" || m.HTML != "" {
+		if m.Channel != message.SMS || m.To != "+905321234567" || m.Code != "012345" || m.Language != lang ||
+			m.Subject != "" || m.HTML != "" {
 			t.Errorf("%s: fields of the sms: %#v %+q", lang, m, []string{m.To, m.Code, m.Subject, m.HTML})
 		}
 		m = b.Render(message.MAIL, message.OTP, lang, "a@example.com", code(titles[lang]))
@@ -97,12 +99,14 @@ func TestCodeFitsOneSegment(t *testing.T) {
 
 func TestNotices(t *testing.T) {
 	b := book(t)
-	for _, name := range []string{message.NewDevice, message.PasswordChanged, message.ContactChanged, message.RecoveryUsed} {
+	for _, name := range []string{message.NewDevice, message.PasswordChanged, message.ContactChanged,
+		message.RecoveryUsed} {
 		bodies := map[string]bool{}
 		for _, lang := range languages {
 			v := message.Values{"device": "Pixel <9>", "time": "21.11.2026 10:30"}
 			m := b.Render(message.MAIL, name, lang, "a@example.com", v)
-			if m.Language != lang || !strings.Contains(m.Subject, "Castellan") || !strings.Contains(m.Text, "21.11.2026 10:30") || bodies[m.Text] {
+			if m.Language != lang || !strings.Contains(m.Subject, "Castellan") ||
+				!strings.Contains(m.Text, "21.11.2026 10:30") || bodies[m.Text] {
 				t.Errorf("%s %s: %q %q", name, lang, m.Subject, m.Text)
 			}
 			bodies[m.Text] = true
@@ -115,7 +119,8 @@ func TestNotices(t *testing.T) {
 				t.Errorf("%s %s: sms %q", name, lang, s.Text)
 			}
 			if name == message.NewDevice {
-				if !strings.Contains(m.HTML, "Pixel &lt;9&gt;") || !strings.Contains(m.Text, "Pixel <9>") || !strings.Contains(s.Text, "Pixel <9>") {
+				if !strings.Contains(m.HTML, "Pixel &lt;9&gt;") || !strings.Contains(m.Text, "Pixel <9>") ||
+					!strings.Contains(s.Text, "Pixel <9>") {
 					t.Errorf("%s: the device is not shown: %q", lang, m.Text)
 				}
 				if lang == "ar" && !(strings.Contains(m.HTML, "<bdi>Pixel") && strings.Contains(m.Text, "\u2068Pixel <9>\u2069")) {
@@ -147,7 +152,8 @@ func TestLanguageFallback(t *testing.T) {
 			t.Errorf("%q in %q: got %q, want %q", c.name, c.ask, got, c.want)
 		}
 	}
-	if m := b.Render("PUSH", "no such name", "tr", "x", code("Giriş")); m.Text != "Castellan: Giriş kodu 012345 (2 dakika). Paylaşmayın." || m.Channel != "PUSH" {
+	if m := b.Render("PUSH", "no such name", "tr", "x",
+		code("Giriş")); m.Text != "Castellan: Giriş kodu 012345 (2 dakika). Paylaşmayın." || m.Channel != "PUSH" {
 		t.Errorf("a channel without templates: %q", m.Text)
 	}
 }
@@ -156,9 +162,11 @@ func TestCustomTemplates(t *testing.T) {
 	b := book(t,
 		message.Template{Name: message.OTP, Language: "EN", Channel: message.SMS, Text: "mine {{otp}}"},
 		message.Template{Name: "notice", Language: "en", Channel: message.SMS, Text: "no code here"},
-		message.Template{Name: "half", Language: "en", Channel: message.MAIL, Subject: "s", Text: "{{otp}}", HTML: "<p>nothing</p>"},
+		message.Template{Name: "half", Language: "en", Channel: message.MAIL, Subject: "s", Text: "{{otp}}",
+			HTML: "<p>nothing</p>"},
 		message.Template{Name: "half", Language: "tr", Channel: message.MAIL, Subject: "s", Text: "whole {{otp}}"},
-		message.Template{Name: "bound", Language: "ar", Channel: message.SMS, Text: "رمز {{otp}}\n\n@id.example.com #{{otp}}"},
+		message.Template{Name: "bound", Language: "ar", Channel: message.SMS,
+			Text: "رمز {{otp}}\n\n@id.example.com #{{otp}}"},
 		message.Template{Name: "all", Language: "en", Channel: message.MAIL, Subject: "{{brand}} {{ action }}",
 			Text: "{{otp}}|{{action}}|{{expire}}|{{brand}}|{{device}}|{{ip}}|{{time}}"},
 	)
@@ -182,7 +190,8 @@ func TestCustomTemplates(t *testing.T) {
 		t.Errorf("domain-bound line: %q", m.Text)
 	}
 	m := b.Render(message.MAIL, "all", "en", "", message.Values{
-		"otp": "1", "action": "a", "expire": "until noon", "device": "d", "ip": "192.0.2.1", "time": "t", "brand": "other", "x": "y"})
+		"otp": "1", "action": "a", "expire": "until noon", "device": "d", "ip": "192.0.2.1", "time": "t", "brand": "other",
+		"x": "y"})
 	if m.Text != "1|a|until noon|Castellan|d|192.0.2.1|t" || m.Subject != "Castellan a" {
 		t.Errorf("all placeholders: %q %q", m.Subject, m.Text)
 	}
@@ -208,13 +217,15 @@ func TestValuesAreNotInterpreted(t *testing.T) {
 		t.Fatal(err)
 	}
 	m = b.Render(message.MAIL, message.OTP, "en", "", code("x"))
-	if m.Subject != `Your A&B <"{{otp}}"> verification code` || !strings.Contains(m.HTML, `A&amp;B &lt;&#34;{{otp}}&#34;&gt;</p>`) {
+	if m.Subject != `Your A&B <"{{otp}}"> verification code` ||
+		!strings.Contains(m.HTML, `A&amp;B &lt;&#34;{{otp}}&#34;&gt;</p>`) {
 		t.Errorf("brand: %q %q", m.Subject, m.HTML)
 	}
 }
 
 func TestSubjectStaysOneLine(t *testing.T) {
-	b := book(t, message.Template{Name: "s", Language: "en", Channel: message.MAIL, Subject: "about {{action}}!", Text: "x"})
+	b := book(t, message.Template{Name: "s", Language: "en", Channel: message.MAIL, Subject: "about {{action}}!",
+		Text: "x"})
 	m := b.Render(message.MAIL, "s", "en", "", message.Values{"action": "a\r\nBcc: x@example.com\x00\x7f\u2028\u0085ş"})
 	if m.Subject != "about a  Bcc: x@example.com    ş!" {
 		t.Errorf("subject %q", m.Subject)
@@ -254,7 +265,8 @@ func TestNewBookRefuses(t *testing.T) {
 	}
 	twice := good
 	twice.Language = "EN"
-	if _, err := message.NewBook("Castellan", []message.Template{good, twice}); err == nil || !strings.Contains(err.Error(), "given twice") {
+	if _, err := message.NewBook("Castellan", []message.Template{good, twice}); err == nil ||
+		!strings.Contains(err.Error(), "given twice") {
 		t.Errorf("twice: %v", err)
 	}
 	_, err := message.NewBook("Castellan", []message.Template{{Name: "first"}, {Name: "second"}})

@@ -28,8 +28,9 @@ var vocabulary = []words{
 		notices: map[string]notice{
 			NewDevice: {
 				title: "{{brand}} hesabınıza yeni bir cihazdan girildi",
-				body:  "Hesabınız yeni bir cihazda kullanıldı: {{device}} ({{time}}). Siz değilseniz hemen şifrenizi değiştirin ve tüm oturumları kapatın.",
-				sms:   "{{brand}}: hesabınız yeni bir cihazda kullanıldı: {{device}}. Siz değilseniz şifrenizi değiştirin.",
+				body: "Hesabınız yeni bir cihazda kullanıldı: {{device}} ({{time}}). " +
+					"Siz değilseniz hemen şifrenizi değiştirin ve tüm oturumları kapatın.",
+				sms: "{{brand}}: hesabınız yeni bir cihazda kullanıldı: {{device}}. Siz değilseniz şifrenizi değiştirin.",
 			},
 			PasswordChanged: {
 				title: "{{brand}} şifreniz değiştirildi",
@@ -38,13 +39,15 @@ var vocabulary = []words{
 			},
 			ContactChanged: {
 				title: "{{brand}} iletişim bilgileriniz değiştirildi",
-				body:  "Hesabınızın telefon numarası veya e-posta adresi değiştirildi ({{time}}). Siz değilseniz hemen destek ile görüşün.",
-				sms:   "{{brand}}: iletişim bilgileriniz değiştirildi. Siz değilseniz hemen destek ile görüşün.",
+				body: "Hesabınızın telefon numarası veya e-posta adresi değiştirildi ({{time}}). " +
+					"Siz değilseniz hemen destek ile görüşün.",
+				sms: "{{brand}}: iletişim bilgileriniz değiştirildi. Siz değilseniz hemen destek ile görüşün.",
 			},
 			RecoveryUsed: {
 				title: "{{brand}} kurtarma kodunuz kullanıldı",
-				body:  "Hesabınızda bir kurtarma kodu kullanıldı ({{time}}). Siz değilseniz hemen şifrenizi değiştirin ve destek ile görüşün.",
-				sms:   "{{brand}}: bir kurtarma kodunuz kullanıldı. Siz değilseniz hemen destek ile görüşün.",
+				body: "Hesabınızda bir kurtarma kodu kullanıldı ({{time}}). " +
+					"Siz değilseniz hemen şifrenizi değiştirin ve destek ile görüşün.",
+				sms: "{{brand}}: bir kurtarma kodunuz kullanıldı. Siz değilseniz hemen destek ile görüşün.",
 			},
 		},
 	},
@@ -59,8 +62,9 @@ var vocabulary = []words{
 		notices: map[string]notice{
 			NewDevice: {
 				title: "New device on your {{brand}} account",
-				body:  "Your account was used on a new device: {{device}} ({{time}}). If this was not you, change your password at once and end all sessions.",
-				sms:   "{{brand}}: your account was used on a new device: {{device}}. Not you? Change your password at once.",
+				body: "Your account was used on a new device: {{device}} ({{time}}). " +
+					"If this was not you, change your password at once and end all sessions.",
+				sms: "{{brand}}: your account was used on a new device: {{device}}. Not you? Change your password at once.",
 			},
 			PasswordChanged: {
 				title: "Your {{brand}} password was changed",
@@ -69,13 +73,15 @@ var vocabulary = []words{
 			},
 			ContactChanged: {
 				title: "Your {{brand}} contact details were changed",
-				body:  "The phone number or mail address of your account was changed ({{time}}). If this was not you, contact support at once.",
-				sms:   "{{brand}}: your contact details were changed. Not you? Contact support at once.",
+				body: "The phone number or mail address of your account was changed ({{time}}). " +
+					"If this was not you, contact support at once.",
+				sms: "{{brand}}: your contact details were changed. Not you? Contact support at once.",
 			},
 			RecoveryUsed: {
 				title: "A recovery code of your {{brand}} account was used",
-				body:  "A recovery code was used for your account ({{time}}). If this was not you, change your password at once and contact support.",
-				sms:   "{{brand}}: a recovery code of your account was used. Not you? Contact support at once.",
+				body: "A recovery code was used for your account ({{time}}). " +
+					"If this was not you, change your password at once and contact support.",
+				sms: "{{brand}}: a recovery code of your account was used. Not you? Contact support at once.",
 			},
 		},
 	},
@@ -90,8 +96,9 @@ var vocabulary = []words{
 		notices: map[string]notice{
 			NewDevice: {
 				title: "جهاز جديد على حسابك في {{brand}}",
-				body:  "تم استخدام حسابك من جهاز جديد: {{device}} ({{time}}). إذا لم تكن أنت فغيّر كلمة المرور فورًا وأنهِ جميع الجلسات.",
-				sms:   "تم استخدام حسابك في {{brand}} من جهاز جديد: {{device}}. إذا لم تكن أنت فغيّر كلمة المرور فورًا.",
+				body: "تم استخدام حسابك من جهاز جديد: {{device}} ({{time}}). " +
+					"إذا لم تكن أنت فغيّر كلمة المرور فورًا وأنهِ جميع الجلسات.",
+				sms: "تم استخدام حسابك في {{brand}} من جهاز جديد: {{device}}. إذا لم تكن أنت فغيّر كلمة المرور فورًا.",
 			},
 			PasswordChanged: {
 				title: "تم تغيير كلمة المرور في {{brand}}",
@@ -121,7 +128,8 @@ func builtins() []Template {
 			Template{
 				Name: OTP, Language: w.language, Channel: MAIL, Subject: w.codeSubject,
 				Text: w.codeLead + "\n\n{{otp}}\n\n" + w.codeValid + " " + w.codeNever + "\n" + w.codeNotAsked + "\n",
-				HTML: w.shell(paragraph("", w.codeLead) + paragraph(codeStyle, "{{otp}}") + paragraph("", w.codeValid) + paragraph(smallStyle, small)),
+				HTML: w.shell(paragraph("", w.codeLead) + paragraph(codeStyle, "{{otp}}") + paragraph("", w.codeValid) +
+					paragraph(smallStyle, small)),
 			})
 		for name, n := range w.notices {
 			out = append(out,
@@ -155,7 +163,8 @@ func paragraph(style, content string) string {
 func (w words) shell(content string) string {
 	return `<!DOCTYPE html><html dir="` + w.direction + `" lang="` + w.language + `"><head><meta charset="utf-8">` +
 		`<meta name="viewport" content="width=device-width"></head>` +
-		`<body style="margin:0;background:#f2f4f7"><table role="presentation" dir="` + w.direction + `" align="center" width="100%" ` +
+		`<body style="margin:0;background:#f2f4f7"><table role="presentation" dir="` + w.direction +
+		`" align="center" width="100%" ` +
 		`style="max-width:480px;margin:24px auto;background:#fff;border-radius:8px"><tr>` +
 		`<td style="padding:28px;font:16px/1.5 Arial,sans-serif;color:#101828">` +
 		`<p style="margin:0 0 20px;font-weight:bold;color:#475467">{{brand}}</p>` +

@@ -12,7 +12,8 @@ import (
 )
 
 func TestStoredForm(t *testing.T) {
-	want := message.Rendered{Channel: message.MAIL, To: "a@example.com", Subject: "ş", Text: strings.Repeat("x", 300), HTML: "<p>", Code: "012345", Language: "ar"}
+	want := message.Rendered{Channel: message.MAIL, To: "a@example.com", Subject: "ş", Text: strings.Repeat("x", 300),
+		HTML: "<p>", Code: "012345", Language: "ar"}
 	data, err := want.AppendBinary([]byte{7})
 	if err != nil || data[0] != 7 {
 		t.Fatal(err, "AppendBinary does not append")
@@ -55,7 +56,8 @@ func TestContentDoesNotReachLogs(t *testing.T) {
 	m := book(t).Render(message.MAIL, message.OTP, "en", "a@example.com", code("x"))
 	var log strings.Builder
 	slog.New(slog.NewTextHandler(&log, nil)).Info("m", "message", m, "pointer", &m)
-	for _, s := range []string{log.String(), fmt.Sprint(m), fmt.Sprintf("%v %+v %#v %s %q", m, m, m, m, m), fmt.Sprintf("%+v", &m)} {
+	for _, s := range []string{log.String(), fmt.Sprint(m), fmt.Sprintf("%v %+v %#v %s %q", m, m, m, m, m),
+		fmt.Sprintf("%+v", &m)} {
 		if strings.Contains(s, "012345") || strings.Contains(s, "a@example.com") || !strings.Contains(s, "MAIL") {
 			t.Errorf("shown: %s", s)
 		}
@@ -108,7 +110,8 @@ func TestExpireInWords(t *testing.T) {
 		}
 		for seconds, want := range words {
 			m := b.Render(message.MAIL, message.OTP, lang, "", message.Values{"otp": "1", "expire": seconds})
-			frame := map[string]string{"tr": "Kod %s geçerlidir.", "en": "It is valid for %s.", "ar": "الرمز صالح لمدة %s."}[lang]
+			frame := map[string]string{"tr": "Kod %s geçerlidir.", "en": "It is valid for %s.",
+				"ar": "الرمز صالح لمدة %s."}[lang]
 			if !strings.Contains(m.Text, fmt.Sprintf(frame, want)) {
 				t.Errorf("%s %q: want %q in %q", lang, seconds, want, m.Text)
 			}
@@ -133,7 +136,8 @@ func BenchmarkRender(b *testing.B) {
 			b.Run(string(ch)+"/"+lang, func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					bk.Render(ch, message.OTP, lang, "+905321234567", message.Values{"otp": "012345", "action": "Giriş", "expire": "120"})
+					bk.Render(ch, message.OTP, lang, "+905321234567", message.Values{"otp": "012345", "action": "Giriş",
+						"expire": "120"})
 				}
 			})
 		}

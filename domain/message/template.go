@@ -127,7 +127,8 @@ func (t Template) compile(brand string) (*compiled, error) {
 		fault("the template %s must hold {{otp}} in its text and in its html", OTP)
 	}
 	if faults != nil {
-		return nil, fmt.Errorf("template %.128q %.32q %.32q: %w", t.Name, string(t.Channel), t.Language, errors.Join(faults...))
+		return nil, fmt.Errorf("template %.128q %.32q %.32q: %w", t.Name, string(t.Channel), t.Language,
+			errors.Join(faults...))
 	}
 	return c, nil
 }

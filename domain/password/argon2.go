@@ -49,7 +49,8 @@ func (a *arena) grow(blocks uint32) {
 		return
 	}
 	a.free()
-	m, err := syscall.Mmap(-1, 0, int(blocks)*blockBytes, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	m, err := syscall.Mmap(-1, 0, int(blocks)*blockBytes, syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_ANON|syscall.MAP_PRIVATE)
 	if err != nil { // the system gives no more mappings; the heap may have room
 		a.blocks = make([]block, blocks)
 		return
@@ -69,7 +70,8 @@ func (a *arena) free() {
 func (a *arena) derive(password, salt, secret, data []byte, p Params, n uint32) []byte {
 	size, lanes := p.size(), uint32(p.Lanes)
 	a.grow(size)
-	f := filler{memory: a.blocks[:size], lanes: lanes, length: size / lanes, segment: size / lanes / syncPoints, passes: p.Passes}
+	f := filler{memory: a.blocks[:size], lanes: lanes, length: size / lanes, segment: size / lanes / syncPoints,
+		passes: p.Passes}
 	f.start(seed(password, salt, secret, data, p, n))
 	for f.pass = 0; f.pass < p.Passes; f.pass++ {
 		for f.slice = 0; f.slice < syncPoints; f.slice++ {
@@ -224,7 +226,8 @@ func compress(out, x, y *block, keep bool) {
 	// One word of each cache line of y comes first: y lies anywhere in the
 	// memory, and this way its sixteen misses are waited for together. It is
 	// overwritten below.
-	t[0] = y[0] ^ y[8] ^ y[16] ^ y[24] ^ y[32] ^ y[40] ^ y[48] ^ y[56] ^ y[64] ^ y[72] ^ y[80] ^ y[88] ^ y[96] ^ y[104] ^ y[112] ^ y[120]
+	t[0] = y[0] ^ y[8] ^ y[16] ^ y[24] ^ y[32] ^ y[40] ^ y[48] ^ y[56] ^
+		y[64] ^ y[72] ^ y[80] ^ y[88] ^ y[96] ^ y[104] ^ y[112] ^ y[120]
 	if !keep {
 		*out = block{}
 	}

@@ -13,9 +13,11 @@ import (
 // RFC 9106, section 5.3.
 func TestDeriveKnowsTheVectorOfTheRFC(t *testing.T) {
 	var a arena
-	tag := a.derive(bytes.Repeat([]byte{1}, 32), bytes.Repeat([]byte{2}, 16), bytes.Repeat([]byte{3}, 8), bytes.Repeat([]byte{4}, 12),
+	tag := a.derive(bytes.Repeat([]byte{1}, 32), bytes.Repeat([]byte{2}, 16), bytes.Repeat([]byte{3}, 8),
+		bytes.Repeat([]byte{4}, 12),
 		Params{MemoryKiB: 32, Passes: 3, Lanes: 4}, 32)
-	if got, want := hex.EncodeToString(tag), "0d640df58d78766c08c037a34a8b53c9d01ef0452d75b65eb52520e96b01e659"; got != want {
+	const want = "0d640df58d78766c08c037a34a8b53c9d01ef0452d75b65eb52520e96b01e659"
+	if got := hex.EncodeToString(tag); got != want {
 		t.Errorf("tag %s, want %s", got, want)
 	}
 }
@@ -43,7 +45,8 @@ func TestDeriveEqualsTheWellKnownPackage(t *testing.T) {
 		}
 	}
 	want := argon2.IDKey([]byte("şifre"), []byte("0123456789abcdef"), 2, 19*1024, 1, 32)
-	if got := a.derive([]byte("şifre"), []byte("0123456789abcdef"), nil, nil, DefaultParams(), 32); !bytes.Equal(got, want) {
+	if got := a.derive([]byte("şifre"), []byte("0123456789abcdef"), nil, nil, DefaultParams(), 32); !bytes.Equal(got,
+		want) {
 		t.Errorf("default parameters: %x, want %x", got, want)
 	}
 }

@@ -26,7 +26,8 @@ func Limit(n int, window time.Duration) GuardRules {
 
 // DefaultGuardRules are 10 in 15 minutes, 100 in 24 hours and 30 days.
 func DefaultGuardRules() GuardRules {
-	return GuardRules{PerPrefix: 10, Window: 15 * time.Minute, Total: 100, TotalSpan: 24 * time.Hour, GoodFor: 30 * 24 * time.Hour}
+	return GuardRules{PerPrefix: 10, Window: 15 * time.Minute, Total: 100, TotalSpan: 24 * time.Hour,
+		GoodFor: 30 * 24 * time.Hour}
 }
 
 // What a row keeps at most. Beyond it the oldest is forgotten: a try by then

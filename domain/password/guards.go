@@ -99,7 +99,9 @@ func (g *Guards) charge(ctx context.Context, key string, seen *Guard, prefix str
 			a.guard, a.loaded = *seen, true
 		}
 		seen = nil // next time it is old
-		fresh, err := g.update(ctx, a, key, func(now time.Time, guard Guard) (Guard, error) { return guard.Charge(now, g.rules, prefix) }, save)
+		fresh, err := g.update(ctx, a, key, func(now time.Time, guard Guard) (Guard, error) {
+			return guard.Charge(now, g.rules, prefix)
+		}, save)
 		if err == nil {
 			a.pending[prefix]++
 			a.pass()

@@ -187,7 +187,8 @@ func (r *rows) tries(key string) int {
 func TestNodesShareTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first, r := keeper()
-		nodes := []*Guards{first, NewGuards(r, r, DefaultGuardRules(), time.Now), NewGuards(r, r, DefaultGuardRules(), time.Now)}
+		nodes := []*Guards{first, NewGuards(r, r, DefaultGuardRules(), time.Now),
+			NewGuards(r, r, DefaultGuardRules(), time.Now)}
 		var judged atomic.Int32
 		var wg sync.WaitGroup
 		for i := range 90 {
@@ -229,11 +230,13 @@ func TestRefundIsDecidedAgainWhenFenced(t *testing.T) {
 		}
 		b, _ := g.Charge(t.Context(), "u", "p")
 		boom := errors.New("boom")
-		if err := refund(t.Context(), b, func(context.Context, ...commit.Write) error { return boom }); !errors.Is(err, boom) {
+		if err := refund(t.Context(), b, func(context.Context, ...commit.Write) error { return boom }); !errors.Is(err,
+			boom) {
 			t.Error(err)
 		}
 		c, _ := g.Charge(t.Context(), "u", "p")
-		if err := refund(t.Context(), c, func(context.Context, ...commit.Write) error { return commit.ErrFenced }); fault.CodeOf(err) != fault.Unavailable {
+		if err := refund(t.Context(), c,
+			func(context.Context, ...commit.Write) error { return commit.ErrFenced }); fault.CodeOf(err) != fault.Unavailable {
 			t.Errorf("a row that always moves on: %v", err)
 		}
 		if got := r.guards["u"]; len(got.Tries) != 3 || len(g.accounts) != 0 {

@@ -60,7 +60,8 @@ func NewHasher(o HasherOptions) (*Hasher, error) {
 	}
 	// The dummy verifies like any other hash and no password has its tag.
 	dummy := stored{params: o.Params, salt: random(saltBytes), tag: random(tagBytes)}
-	return &Hasher{params: o.Params, slots: o.Slots, room: o.Slots + max(0, o.Queue), wait: o.Wait, idle: o.Idle, dummy: dummy.String()}, nil
+	return &Hasher{params: o.Params, slots: o.Slots, room: o.Slots + max(0, o.Queue), wait: o.Wait, idle: o.Idle,
+		dummy: dummy.String()}, nil
 }
 
 // Slots is the number of hashes that run at once.

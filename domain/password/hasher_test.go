@@ -45,12 +45,14 @@ func TestHashAndVerify(t *testing.T) {
 	if b, _ := h.Hash(ctx, long); a == b {
 		t.Error("two hashes of one password are equal: the salt is not fresh")
 	}
-	for password, want := range map[string]bool{long: true, other: false, long + " ": false, long[:99]: false, "": false, strings.Repeat("x", 5000): false, "\xff": false} {
+	for password, want := range map[string]bool{long: true, other: false, long + " ": false, long[:99]: false, "": false,
+		strings.Repeat("x", 5000): false, "\xff": false} {
 		if right, stale, err := h.Verify(ctx, password, a); right != want || stale || err != nil {
 			t.Errorf("%.20q…: right %v, stale %v, %v", password, right, stale, err)
 		}
 	}
-	if right, stale, err := small(t, HasherOptions{Params: Params{128, 1, 1}}).Verify(ctx, long, a); !right || !stale || err != nil {
+	if right, stale, err := small(t, HasherOptions{Params: Params{128, 1, 1}}).Verify(ctx, long, a); !right || !stale ||
+		err != nil {
 		t.Errorf("a hash of older parameters: right %v, stale %v, %v", right, stale, err)
 	}
 	if _, _, err := h.Verify(ctx, long, "$2a$10$abc"); err == nil || fault.CodeOf(err) != fault.Internal {
@@ -150,7 +152,8 @@ func TestWaitEnds(t *testing.T) {
 		h := small(t, HasherOptions{Slots: 1, Wait: 5 * time.Second})
 		held, _ := h.acquire(t.Context())
 		start := time.Now()
-		if _, err := h.Hash(t.Context(), "kedi7şeker"); fault.CodeOf(err) != fault.Overloaded || time.Since(start) != 5*time.Second {
+		if _, err := h.Hash(t.Context(), "kedi7şeker"); fault.CodeOf(err) != fault.Overloaded ||
+			time.Since(start) != 5*time.Second {
 			t.Errorf("after %v: %v", time.Since(start), err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

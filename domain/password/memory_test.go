@@ -18,7 +18,8 @@ func TestMemoryOfManyChanges(t *testing.T) {
 		memory         = 1 << 20 // of one hash
 		beside         = 8 << 10 // what one hash may allocate besides: salts, texts, timers
 	)
-	h := small(t, HasherOptions{Params: Params{MemoryKiB: memory >> 10, Passes: 1, Lanes: 1}, Slots: slots, Queue: changes, Wait: time.Hour})
+	h := small(t, HasherOptions{Params: Params{MemoryKiB: memory >> 10, Passes: 1, Lanes: 1}, Slots: slots, Queue: changes,
+		Wait: time.Hour})
 	change := func(stored string) error {
 		p, err := h.Admit()
 		if err != nil {

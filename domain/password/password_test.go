@@ -46,7 +46,8 @@ func TestPolicy(t *testing.T) {
 		switch {
 		case c.rule == "" && err != nil:
 			t.Errorf("%.40q: %v", c.password, err)
-		case c.rule != "" && (e == nil || e.Code != fault.InvalidField || e.Field != "password" || !strings.Contains(e.Message, c.rule)):
+		case c.rule != "" && (e == nil || e.Code != fault.InvalidField || e.Field != "password" ||
+			!strings.Contains(e.Message, c.rule)):
 			t.Errorf("%.40q: %v, want %q", c.password, err, c.rule)
 		case c.rule != "" && c.password != "" && strings.Contains(e.Error(), c.password):
 			t.Errorf("the message shows the password: %v", err)
@@ -78,7 +79,8 @@ func TestCommonList(t *testing.T) {
 			t.Errorf("a neighbour of %q is found", l)
 		}
 	}
-	for _, no := range []string{"", "\n", "a", "zzzzzzzzzzzzzzzzz~", "!", "kedi7şeker", "password123\n", lines[0] + "\n" + lines[1]} {
+	for _, no := range []string{"", "\n", "a", "zzzzzzzzzzzzzzzzz~", "!", "kedi7şeker", "password123\n",
+		lines[0] + "\n" + lines[1]} {
 		if Common(no) {
 			t.Errorf("%q is found", no)
 		}

@@ -49,7 +49,8 @@ type stored struct {
 // String writes the PHC string format.
 func (s stored) String() string {
 	b64 := base64.RawStdEncoding.EncodeToString
-	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", version, s.params.MemoryKiB, s.params.Passes, s.params.Lanes, b64(s.salt), b64(s.tag))
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", version, s.params.MemoryKiB, s.params.Passes, s.params.Lanes,
+		b64(s.salt), b64(s.tag))
 }
 
 // errMalformed never shows the text: it may be a password in the wrong column.
@@ -60,7 +61,8 @@ func parse(phc string) (s stored, err error) {
 	if len(parts) != 6 || parts[0] != "" || parts[1] != "argon2id" || parts[2] != fmt.Sprintf("v=%d", version) {
 		return s, errMalformed
 	}
-	if _, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &s.params.MemoryKiB, &s.params.Passes, &s.params.Lanes); err != nil {
+	if _, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &s.params.MemoryKiB, &s.params.Passes,
+		&s.params.Lanes); err != nil {
 		return s, errMalformed
 	}
 	b64 := base64.RawStdEncoding.Strict()

@@ -28,10 +28,12 @@ func (s *Service) build(_ context.Context, x challenge.Execution) (challenge.Res
 	}
 	c, now := x.Challenge, x.Now
 	// A session never takes an id from outside, nor that of another (SEC-21).
-	made := Session{ID: id.New(now), UserID: c.UserID, CreatedAt: now, LastSeenAt: now, ExpiresAt: now.Add(s.TokenTTL), IP: c.Starter.IP,
-		Country: c.Starter.Country, Brand: c.Starter.Brand, Model: c.Starter.Model, Description: c.Starter.Description, DeviceID: cmd.DeviceID,
-		SV: c.SV, AMR: amr(c)}
-	signed, err := s.Tokens.Sign(token.Claims{Class: token.XAuth, ID: id.New(now), Subject: made.UserID, SessionID: made.ID, SV: made.SV,
+	made := Session{ID: id.New(now), UserID: c.UserID, CreatedAt: now, LastSeenAt: now, ExpiresAt: now.Add(s.TokenTTL),
+		IP:      c.Starter.IP,
+		Country: c.Starter.Country, Brand: c.Starter.Brand, Model: c.Starter.Model, Description: c.Starter.Description,
+		DeviceID: cmd.DeviceID, SV: c.SV, AMR: amr(c)}
+	signed, err := s.Tokens.Sign(token.Claims{Class: token.XAuth, ID: id.New(now), Subject: made.UserID,
+		SessionID: made.ID, SV: made.SV,
 		Roles: cmd.Roles, AMR: made.AMR, AuthTime: now, IssuedAt: now, ExpiresAt: made.ExpiresAt})
 	if err != nil {
 		return none, nil, fmt.Errorf("login: %w", err)

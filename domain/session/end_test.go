@@ -67,19 +67,22 @@ func TestLoginMakesASession(t *testing.T) {
 	r := b.complete(started, b.starts[0].Command)
 	var data map[string]string
 	must(t, json.Unmarshal(r.Data, &data))
-	if !r.Success || r.UserID != u.ID || r.SV != 1 || len(data) != 1 || data["sessionKey"] != r.SessionID || len(r.Headers) != 1 {
+	if !r.Success || r.UserID != u.ID || r.SV != 1 || len(data) != 1 || data["sessionKey"] != r.SessionID ||
+		len(r.Headers) != 1 {
 		t.Fatalf("outcome %+v", r)
 	}
 	var c token.Claims
 	must(t, json.Unmarshal([]byte(r.Headers["x-auth"]), &c))
-	if c.Class != token.XAuth || c.Subject != u.ID || c.SessionID != r.SessionID || c.SV != 1 || c.ID == "" || c.ID == c.SessionID ||
+	if c.Class != token.XAuth || c.Subject != u.ID || c.SessionID != r.SessionID || c.SV != 1 || c.ID == "" ||
+		c.ID == c.SessionID ||
 		!slices.Equal(c.Roles, []string{"user", "admin"}) || !slices.Equal(c.AMR, []string{"pwd", "sms", "otp", "mfa"}) ||
 		!c.AuthTime.Equal(b.now) || !c.IssuedAt.Equal(b.now) || !c.ExpiresAt.Equal(b.now.Add(30*time.Minute)) {
 		t.Errorf("claims %+v", c)
 	}
 	list, err := b.svc.List(t.Context(), session.Caller{By: audit.By{UserID: u.ID}})
 	must(t, err)
-	if len(list) != 1 || list[0].ID != r.SessionID || list[0].IP != here.String() || list[0].Country != "TR" || list[0].Brand != "Acme" || list[0].DeviceID != "dev-1" ||
+	if len(list) != 1 || list[0].ID != r.SessionID || list[0].IP != here.String() || list[0].Country != "TR" ||
+		list[0].Brand != "Acme" || list[0].DeviceID != "dev-1" ||
 		list[0].Description != strings.Repeat("ş", 100) || list[0].ExpiresAt.UnixMilli() != c.ExpiresAt.UnixMilli() {
 		t.Errorf("sessions %+v", list)
 	}
@@ -90,7 +93,8 @@ func TestLoginMakesASession(t *testing.T) {
 	if again.SessionID == r.SessionID {
 		t.Error("two sessions have one id")
 	}
-	if _, _, err := b.svc.LoginAction().Build(t.Context(), challenge.Execution{Challenge: started.Challenge, Command: []byte("x"), Now: b.now}); err == nil {
+	if _, _, err := b.svc.LoginAction().Build(t.Context(), challenge.Execution{Challenge: started.Challenge,
+		Command: []byte("x"), Now: b.now}); err == nil {
 		t.Error("a command that cannot be read made a session")
 	}
 }
@@ -101,7 +105,8 @@ func TestAMR(t *testing.T) {
 	started, err := b.svc.Login(t.Context(), request(1, secret))
 	must(t, err)
 	for want, names := range map[string][]challenge.Name{
-		"[pwd]": {}, "[pwd otp mfa]": {challenge.MAIL, challenge.TOTP}, "[pwd hwk mfa]": {challenge.PUSH}, "[pwd sms otp hwk mfa]": {challenge.SMS, challenge.PUSH, challenge.TOTP},
+		"[pwd]": {}, "[pwd otp mfa]": {challenge.MAIL, challenge.TOTP}, "[pwd hwk mfa]": {challenge.PUSH},
+		"[pwd sms otp hwk mfa]": {challenge.SMS, challenge.PUSH, challenge.TOTP},
 	} {
 		methods := []challenge.Method{{Name: challenge.PUSH}, {Name: challenge.SMS}} // offered, not completed
 		for i, n := range names {
@@ -123,7 +128,8 @@ func TestLogoutAndEnd(t *testing.T) {
 	must(t, b.svc.Logout(ctx, mine))
 	must(t, b.svc.Logout(ctx, mine))
 	must(t, b.svc.End(ctx, other, third.SessionID))
-	for name, sid := range map[string]string{"unknown": "01NOBODY", "foreign": foreign.SessionID, "ended": mine.SessionID, "empty": ""} {
+	for name, sid := range map[string]string{"unknown": "01NOBODY", "foreign": foreign.SessionID, "ended": mine.SessionID,
+		"empty": ""} {
 		if err := b.svc.End(ctx, other, sid); fault.CodeOf(err) != fault.RecordNotFound {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -173,7 +179,8 @@ func TestEndAll(t *testing.T) {
 		t.Fatalf("%d ended, %v", n, err)
 	}
 	rev := b.svc.Revocations
-	if rev.Live(one.UserID, one.SessionID, 1) || rev.Live(two.UserID, two.SessionID, 1) || !rev.Live(foreign.UserID, foreign.SessionID, 1) || !rev.Live(u.ID, "next", 2) {
+	if rev.Live(one.UserID, one.SessionID, 1) || rev.Live(two.UserID, two.SessionID, 1) ||
+		!rev.Live(foreign.UserID, foreign.SessionID, 1) || !rev.Live(u.ID, "next", 2) {
 		t.Error("the versions that live are not the right ones")
 	}
 	if notes := b.notes(); !slices.Equal(notes, []string{"session sv/" + u.ID + "/2", "user " + u.ID}) {
@@ -191,7 +198,8 @@ func TestEndAll(t *testing.T) {
 	if list, _ := b.svc.List(ctx, next); len(list) != 1 || list[0].SV != 2 || !rev.Live(next.UserID, next.SessionID, 2) {
 		t.Errorf("after the next login %+v", list)
 	}
-	if _, err := b.svc.EndAll(ctx, session.Caller{By: audit.By{UserID: "nobody"}}); fault.CodeOf(err) != fault.RecordNotFound {
+	if _, err := b.svc.EndAll(ctx,
+		session.Caller{By: audit.By{UserID: "nobody"}}); fault.CodeOf(err) != fault.RecordNotFound {
 		t.Errorf("an account that does not exist: %v", err)
 	}
 }
@@ -219,7 +227,8 @@ func TestEndAllUnderRace(t *testing.T) {
 	wg.Wait()
 	fresh, err := b.users.Get(t.Context(), u.ID)
 	must(t, err)
-	if fresh.SV != int64(1+12-failed.Load()) || b.svc.Revocations.Live(u.ID, "x", fresh.SV-1) || !b.svc.Revocations.Live(u.ID, "x", fresh.SV) {
+	if fresh.SV != int64(1+12-failed.Load()) || b.svc.Revocations.Live(u.ID, "x", fresh.SV-1) ||
+		!b.svc.Revocations.Live(u.ID, "x", fresh.SV) {
 		t.Errorf("version %d after %d ends", fresh.SV, 12-failed.Load())
 	}
 	if ended.Load() < 1 {

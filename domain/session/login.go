@@ -167,8 +167,8 @@ func (s *Service) mayLogIn(u user.User, from challenge.Starter) bool {
 func (s *Service) refuse(ctx context.Context, userID, account string, from challenge.Starter) error {
 	now := s.Now()
 	err := s.Commit.Commit(ctx,
-		audit.Record{At: now, UserID: userID, Action: ActionLogin, Target: account, Outcome: audit.Refused, IP: from.IP, RequestID: from.RequestID,
-			Detail: "identifier or password refused"},
+		audit.Record{At: now, UserID: userID, Action: ActionLogin, Target: account, Outcome: audit.Refused, IP: from.IP,
+			RequestID: from.RequestID, Detail: "identifier or password refused"},
 		Remember{history(userID, now, from, false)})
 	if err != nil {
 		return err
@@ -181,8 +181,8 @@ func wrongCredentials() error {
 }
 
 func history(userID string, at time.Time, from challenge.Starter, success bool) Login {
-	return Login{ID: id.New(at), UserID: userID, At: at, IP: from.IP, Country: from.Country, Brand: from.Brand, Model: from.Model,
-		Description: from.Description, Success: success}
+	return Login{ID: id.New(at), UserID: userID, At: at, IP: from.IP, Country: from.Country, Brand: from.Brand,
+		Model: from.Model, Description: from.Description, Success: success}
 }
 
 // maxDescription bounds what a client says of its device, in bytes, because it is

@@ -45,7 +45,8 @@ func TestApply(t *testing.T) {
 	if !r.Revoked("s1", "u1", 1) || !r.Revoked("s9", "u2", 6) || r.Revoked("s9", "u2", 7) || r.Len() != 2 {
 		t.Errorf("%d entries", r.Len())
 	}
-	for _, bad := range []string{"", "sid", "sid/", "sid//u", "sid/s", "sv/u", "sv/u/x", "sv//1", "sv/u/1/2", "other/a/b"} {
+	for _, bad := range []string{"", "sid", "sid/", "sid//u", "sid/s", "sv/u", "sv/u/x", "sv//1", "sv/u/1/2",
+		"other/a/b"} {
 		if err := r.Apply(ctx, bad); err == nil {
 			t.Errorf("%q was understood", bad)
 		}

@@ -29,7 +29,8 @@ func TestRevoking(t *testing.T) {
 	}
 	end := func(sid string) commit.Write { return session.End{SessionID: sid, UserID: u.ID, At: b.now} }
 
-	if err := r.Commit(ctx, end("s1"), user.EndSessions{UserID: u.ID, SV: 99, At: b.now}); !errors.Is(err, commit.ErrFenced) {
+	if err := r.Commit(ctx, end("s1"), user.EndSessions{UserID: u.ID, SV: 99,
+		At: b.now}); !errors.Is(err, commit.ErrFenced) {
 		t.Fatal(err)
 	}
 	expect("a refused unit", false, "s1", 1)
@@ -46,7 +47,11 @@ func TestRevoking(t *testing.T) {
 	expect("a transaction", true, "s2", 1)
 	expect("a nested one", true, "s3", 1)
 	no := fault.New(fault.InvalidState, "no")
-	if err := r.InTx(ctx, func(ctx context.Context) error { must(t, r.Commit(ctx, end("s4"))); return no }); !errors.Is(err, no) {
+	if err := r.InTx(ctx, func(ctx context.Context) error {
+		must(t,
+			r.Commit(ctx, end("s4")))
+		return no
+	}); !errors.Is(err, no) {
 		t.Fatal(err)
 	}
 	expect("a transaction that was rolled back", false, "s4", 1)
@@ -56,7 +61,8 @@ func TestRevoking(t *testing.T) {
 	expect("a later session", false, "s6", 2)
 
 	// Who listens besides hears the same.
-	if all := session.EndAll(u, b.now); !slices.Equal(told, append([]commit.Write{end("s1"), end("s2"), end("s3")}, all...)) {
+	if all := session.EndAll(u, b.now); !slices.Equal(told, append([]commit.Write{end("s1"), end("s2"), end("s3")},
+		all...)) {
 		t.Errorf("told of %v", told)
 	}
 }

@@ -12,8 +12,10 @@ import (
 )
 
 func session(now time.Time) token.Claims {
-	return token.Claims{Class: token.XAuth, ID: "01ARZ3NDEKTSV4RRFFQ69G5FAV", Subject: "01BX5ZZKBKACTAV9WEVGEMMVRZ", SessionID: "01BX5ZZKBKACTAV9WEVGEMMVS0", SV: 3,
-		Roles: []string{"user"}, AMR: []string{"pwd", "sms", "mfa"}, AuthTime: now, IssuedAt: now, ExpiresAt: now.Add(30 * time.Minute)}
+	return token.Claims{Class: token.XAuth, ID: "01ARZ3NDEKTSV4RRFFQ69G5FAV", Subject: "01BX5ZZKBKACTAV9WEVGEMMVRZ",
+		SessionID: "01BX5ZZKBKACTAV9WEVGEMMVS0", SV: 3,
+		Roles: []string{"user"}, AMR: []string{"pwd", "sms", "mfa"}, AuthTime: now, IssuedAt: now,
+		ExpiresAt: now.Add(30 * time.Minute)}
 }
 
 func benchIssuer(b *testing.B, capacity int) (*token.Issuer, string) {

@@ -87,10 +87,12 @@ var errSpelling = errors.New("token: not the spelling of these claims")
 // normal is c as a token of its class carries it: whole seconds, and nothing
 // that the class does not have.
 func (c Claims) normal(tenant string) Claims {
-	n := Claims{Class: c.Class, ID: c.ID, Tenant: tenant, IssuedAt: second(c.IssuedAt.Unix()), ExpiresAt: second(c.ExpiresAt.Unix())}
+	n := Claims{Class: c.Class, ID: c.ID, Tenant: tenant, IssuedAt: second(c.IssuedAt.Unix()),
+		ExpiresAt: second(c.ExpiresAt.Unix())}
 	switch c.Class {
 	case XAuth:
-		n.Subject, n.SessionID, n.SV, n.Roles, n.AMR, n.AuthTime = c.Subject, c.SessionID, c.SV, list(c.Roles), list(c.AMR), second(c.AuthTime.Unix())
+		n.Subject, n.SessionID, n.SV = c.Subject, c.SessionID, c.SV
+		n.Roles, n.AMR, n.AuthTime = list(c.Roles), list(c.AMR), second(c.AuthTime.Unix())
 	case PAuth:
 		n.ChallengeID = c.ChallengeID
 	}
@@ -118,7 +120,8 @@ func decode(class Class, payload []byte) (issuer string, c Claims, err error) {
 		var x xWire
 		err = exact(payload, &x)
 		w = x.wire
-		c = Claims{Subject: x.Subject, SessionID: x.SessionID, SV: x.SV, Roles: x.Roles, AMR: x.AMR, AuthTime: second(x.AuthTime)}
+		c = Claims{Subject: x.Subject, SessionID: x.SessionID, SV: x.SV, Roles: x.Roles, AMR: x.AMR,
+			AuthTime: second(x.AuthTime)}
 	case PAuth:
 		var p pWire
 		err = exact(payload, &p)

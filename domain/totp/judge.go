@@ -61,7 +61,8 @@ func (s *Service) right(d Definition, code string) (step int64, ok bool, err err
 // RATE_LIMITED, UNAVAILABLE.
 func (s *Service) Verify(ctx context.Context, who audit.By, code string) error {
 	if who.UserID == "" || code == "" {
-		return fault.New(fault.OTPRequired, "the current code of the authenticator is needed; set one up first where there is none")
+		return fault.New(fault.OTPRequired,
+			"the current code of the authenticator is needed; set one up first where there is none")
 	}
 	leave, err := s.turns.take(ctx, who.UserID)
 	if err != nil {
@@ -98,7 +99,8 @@ func (s *Service) verify(ctx context.Context, who audit.By, code string) error {
 		return err
 	}
 	if right {
-		return s.Commit.Commit(ctx, commit.Guard{On: commit.AttemptBudget, Key: b.Key(), Version: b.Version}, UseStep{UserID: d.UserID, ID: d.ID, Step: step})
+		return s.Commit.Commit(ctx, commit.Guard{On: commit.AttemptBudget, Key: b.Key(), Version: b.Version},
+			UseStep{UserID: d.UserID, ID: d.ID, Step: step})
 	}
 	spent := b.Spend(now, s.Rules, challenge.TOTP)
 	if err := s.Commit.Commit(ctx, challenge.Spend{Budget: spent}, refused(now, who, ActionVerify, d.ID)); err != nil {

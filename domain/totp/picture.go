@@ -33,7 +33,8 @@ const (
 // access makes the forms of a secret. It draws a picture, which takes
 // milliseconds: call it outside of transactions.
 func access(issuer string, u user.User, secret []byte) (Access, error) {
-	key, err := totp.Generate(totp.GenerateOpts{Issuer: issuer, AccountName: cmp.Or(u.Email, u.Phone, u.ID), Period: periodSeconds, Secret: secret,
+	key, err := totp.Generate(totp.GenerateOpts{Issuer: issuer, AccountName: cmp.Or(u.Email, u.Phone, u.ID),
+		Period: periodSeconds, Secret: secret,
 		Digits: otp.DigitsSix, Algorithm: otp.AlgorithmSHA1})
 	if err != nil {
 		return Access{}, fmt.Errorf("authenticator url: %w", err)
@@ -56,5 +57,6 @@ func access(issuer string, u user.User, secret []byte) (Access, error) {
 	if err := png.Encode(&b, picture); err != nil {
 		return Access{}, fmt.Errorf("authenticator picture: %w", err)
 	}
-	return Access{Base32: key.Secret(), URL: key.URL(), QRDataURL: "data:image/png;base64," + base64.StdEncoding.EncodeToString(b.Bytes())}, nil
+	return Access{Base32: key.Secret(), URL: key.URL(), QRDataURL: "data:image/png;base64," +
+		base64.StdEncoding.EncodeToString(b.Bytes())}, nil
 }

@@ -60,7 +60,8 @@ func (s *Service) recover(ctx context.Context, who audit.By, code string) (Acces
 		return Access{}, err
 	}
 	if number == 0 {
-		err := s.Commit.Commit(ctx, challenge.Spend{Budget: b.Spend(now, s.recoveryRules(), challenge.TOTP)}, refused(now, who, ActionRecover, d.ID))
+		err := s.Commit.Commit(ctx, challenge.Spend{Budget: b.Spend(now, s.recoveryRules(), challenge.TOTP)},
+			refused(now, who, ActionRecover, d.ID))
 		if err == nil {
 			err = fault.New(fault.RecoveryCodeInvalid, "the recovery code is unknown or was used")
 		}
@@ -78,7 +79,8 @@ func (s *Service) recover(ctx context.Context, who audit.By, code string) (Acces
 	if err != nil {
 		return Access{}, err
 	}
-	writes, committed := s.Notices.Notice(u.Account(), message.RecoveryUsed, message.Values{"time": now.UTC().Format(noticeTime), "ip": who.IP}, who.IP)
+	writes, committed := s.Notices.Notice(u.Account(), message.RecoveryUsed,
+		message.Values{"time": now.UTC().Format(noticeTime), "ip": who.IP}, who.IP)
 	writes = append(writes,
 		commit.Guard{On: commit.AttemptBudget, Key: b.Key(), Version: b.Version},
 		UseCode{UserID: d.UserID, ID: d.ID, Number: number, At: now},
@@ -111,5 +113,6 @@ func (s *Service) find(ctx context.Context, d Definition, code string) (number i
 
 // recoveryRules make the budget of challenges count recovery codes.
 func (s *Service) recoveryRules() challenge.Rules {
-	return challenge.Rules{TOTPBudget: s.Recovery.Attempts, TOTPBudgetWindowMs: int64(s.Recovery.Window / time.Millisecond)}
+	return challenge.Rules{TOTPBudget: s.Recovery.Attempts,
+		TOTPBudgetWindowMs: int64(s.Recovery.Window / time.Millisecond)}
 }

@@ -162,7 +162,8 @@ func (s *Service) setup(ctx context.Context, x challenge.Execution) (challenge.R
 	case fault.CodeOf(err) != fault.TOTPNotDefined:
 		return challenge.Result{}, err
 	}
-	err := s.Commit.Commit(ctx, user.SetTOTP{UserID: c.UserID, CV: c.CV, Defined: true}, f.define, s.record(x, ActionSetup, f.define.ID))
+	err := s.Commit.Commit(ctx, user.SetTOTP{UserID: c.UserID, CV: c.CV, Defined: true}, f.define,
+		s.record(x, ActionSetup, f.define.ID))
 	if fault.CodeOf(err) == fault.RecordAlreadyExist {
 		err = alreadyDefined()
 	}
@@ -173,15 +174,16 @@ func (s *Service) deactivate(ctx context.Context, x challenge.Execution) (challe
 	c := x.Challenge
 	d, err := s.Store.Get(ctx, c.UserID)
 	if err == nil {
-		err = s.Commit.Commit(ctx, user.SetTOTP{UserID: c.UserID, CV: c.CV, Defined: false}, Remove{c.UserID}, s.record(x, ActionDeactivate, d.ID))
+		err = s.Commit.Commit(ctx, user.SetTOTP{UserID: c.UserID, CV: c.CV, Defined: false}, Remove{c.UserID},
+			s.record(x, ActionDeactivate, d.ID))
 	}
 	return challenge.Result{Success: true}, err
 }
 
 func (s *Service) record(x challenge.Execution, action, target string) audit.Record {
 	c := x.Challenge
-	return audit.Record{At: x.Now, ActorID: c.UserID, UserID: c.UserID, Action: action, Target: target, Outcome: audit.Success,
-		IP: c.Starter.IP, RequestID: c.Starter.RequestID}
+	return audit.Record{At: x.Now, ActorID: c.UserID, UserID: c.UserID, Action: action, Target: target,
+		Outcome: audit.Success, IP: c.Starter.IP, RequestID: c.Starter.RequestID}
 }
 
 // open unseals a secret.

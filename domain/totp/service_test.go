@@ -68,9 +68,10 @@ func onBoth(t *testing.T, test func(t *testing.T, d *desk)) {
 			db.Start([]byte("audit key of the test"), "test")
 			d := &desk{t: t, db: db, store: persistence.NewTOTP(db)}
 			d.now.Store(1_700_000_010_000) // the beginning of a step
-			d.Service = &totp.Service{Store: d.store, Users: persistence.NewUsers(db), Budgets: persistence.NewChallenges(db), Commit: db,
-				Ring: keyringtest.Ring(t, time.Now), Notices: d, Rules: challenge.DefaultRules(), Recovery: totp.DefaultLimit(), Issuer: "Castellan",
-				Now: func() time.Time { return time.UnixMilli(d.now.Load()) }}
+			d.Service = &totp.Service{Store: d.store, Users: persistence.NewUsers(db), Budgets: persistence.NewChallenges(db),
+				Commit: db,
+				Ring:   keyringtest.Ring(t, time.Now), Notices: d, Rules: challenge.DefaultRules(), Recovery: totp.DefaultLimit(),
+				Issuer: "Castellan", Now: func() time.Time { return time.UnixMilli(d.now.Load()) }}
 			must(t, db.Commit(t.Context(), usertest.Sample(1), usertest.Sample(2)))
 			d.who = audit.By{UserID: usertest.Sample(1).ID, IP: "203.0.113.9", RequestID: "r1"}
 			d.setUp()
@@ -146,8 +147,13 @@ func TestActions(t *testing.T) {
 		_, err = d.run(d.DeactivateAction(), usertest.Sample(2).ID)
 		expect(t, err, fault.TOTPNotDefined)
 		// The account moved on between challenge and execution.
-		x := challenge.Execution{Challenge: challenge.Challenge{UserID: d.who.UserID, Body: challenge.Body{CV: 1}}, Now: d.Now()}
-		err = d.db.InTx(t.Context(), func(ctx context.Context) error { _, err := d.DeactivateAction().Exec(ctx, x); return err })
+		x := challenge.Execution{Challenge: challenge.Challenge{UserID: d.who.UserID, Body: challenge.Body{CV: 1}},
+			Now: d.Now()}
+		err = d.db.InTx(t.Context(), func(ctx context.Context) error {
+			_,
+				err := d.DeactivateAction().Exec(ctx, x)
+			return err
+		})
 		if !errors.Is(err, commit.ErrFenced) {
 			t.Errorf("an old credential version: %v", err)
 		}
@@ -174,7 +180,8 @@ func TestJudge(t *testing.T) {
 			}
 			return v, use
 		}
-		for steps, want := range map[int64]challenge.Verdict{-2: challenge.Wrong, -1: challenge.Right, 0: challenge.Right, 1: challenge.Right, 2: challenge.Wrong} {
+		for steps, want := range map[int64]challenge.Verdict{-2: challenge.Wrong, -1: challenge.Right, 0: challenge.Right,
+			1: challenge.Right, 2: challenge.Wrong} {
 			if v, _ := judge(d.code(steps)); v != want {
 				t.Errorf("%+d steps: %v", steps, v)
 			}
@@ -190,7 +197,8 @@ func TestJudge(t *testing.T) {
 			t.Errorf("the use again: %v", err)
 		}
 		c.UserID = usertest.Sample(2).ID
-		if err := d.db.Commit(ctx, totp.Use(c, challenge.Use{Key: use.Key, Value: use.Value + 1})...); !errors.Is(err, commit.ErrFenced) {
+		if err := d.db.Commit(ctx, totp.Use(c, challenge.Use{Key: use.Key, Value: use.Value +
+			1})...); !errors.Is(err, commit.ErrFenced) {
 			t.Errorf("another user's use: %v", err)
 		}
 		for steps, want := range map[int64]challenge.Verdict{-1: challenge.Wrong, 0: challenge.Wrong, 1: challenge.Right} {
@@ -277,7 +285,8 @@ func TestVerifyUnderRace(t *testing.T) {
 // nodeOf is the service of another node over the same database.
 func nodeOf(d *desk) *totp.Service {
 	s := d.Service
-	return &totp.Service{Store: s.Store, Users: s.Users, Budgets: s.Budgets, Commit: s.Commit, Ring: s.Ring, Notices: s.Notices, Rules: s.Rules,
+	return &totp.Service{Store: s.Store, Users: s.Users, Budgets: s.Budgets, Commit: s.Commit, Ring: s.Ring,
+		Notices: s.Notices, Rules: s.Rules,
 		Recovery: s.Recovery, Issuer: s.Issuer, Now: s.Now}
 }
 
@@ -295,132 +304,4 @@ func crowd(n int, try func() error) map[fault.Code]int {
 	}
 	wg.Wait()
 	return codes
-}
-
-// The row of section 3.2: secret access is returned, the authenticator stays,
-// the code is used up, the user is told.
-func TestRecover(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *desk) {
-		ctx := t.Context()
-		must(t, d.Verify(ctx, d.who, d.code(0)))
-		before, err := d.store.Get(ctx, d.who.UserID)
-		must(t, err)
-		_, err = d.Recover(ctx, audit.By{UserID: usertest.Sample(2).ID}, d.recovery(0))
-		expect(t, err, fault.TOTPNotDefined)
-		for i := range totp.RecoveryCodes {
-			typed := []string{d.recovery(i), strings.ToUpper(d.recovery(i)), " " + strings.ReplaceAll(d.recovery(i), "-", " ") + " ", strings.ReplaceAll(d.recovery(i), "-", ""),
-				strings.ReplaceAll(d.recovery(i), "-", "–")}[i]
-			a, err := d.Recover(ctx, d.who, typed)
-			if err != nil || a.Base32 != d.access["base32"] || a.URL != d.access["otpAuthUrl"] || a.QRDataURL != d.access["qrDataUrl"] {
-				t.Fatalf("code %d, typed %q: %v", i, typed, err)
-			}
-		}
-		after, err := d.store.Get(ctx, d.who.UserID)
-		must(t, err)
-		u, err := d.Users.Get(ctx, d.who.UserID)
-		if err != nil || !u.TOTP || u.CV != 2 || after.ID != before.ID || after.LastStep != before.LastStep || string(after.Sealed) != string(before.Sealed) {
-			t.Errorf("the authenticator changed: %+v, %+v, %v", after, u, err)
-		}
-		if len(d.notices) != 5 || d.notices[0] != "user1@example.com recovery-used 2023-11-14 22:13 UTC 203.0.113.9" {
-			t.Errorf("notices %q", d.notices)
-		}
-		// Each was good for one use; wrong ones count, right ones did not.
-		for _, code := range []string{d.recovery(0), d.recovery(4), "abcde-fgh27", "no code at all", strings.Repeat("a", 1<<16)} {
-			_, err := d.Recover(ctx, d.who, code)
-			expect(t, err, fault.RecoveryCodeInvalid)
-			d.pass(time.Minute)
-		}
-		_, err = d.Recover(ctx, d.who, "abcde-fgh27")
-		if f := expect(t, err, fault.RateLimited); f.RetryAfter != 10*time.Minute {
-			t.Errorf("retry after %v", f.RetryAfter)
-		}
-		// Counted in the row, not in the process, and apart from codes.
-		_, err = nodeOf(d).Recover(ctx, d.who, "abcde-fgh27")
-		expect(t, err, fault.RateLimited)
-		must(t, d.Verify(ctx, d.who, d.code(0)))
-		if len(d.notices) != 5 {
-			t.Errorf("%d notices", len(d.notices))
-		}
-		d.pass(10*time.Minute - time.Millisecond)
-		_, err = d.Recover(ctx, d.who, "abcde-fgh27")
-		expect(t, err, fault.RateLimited)
-		d.pass(time.Millisecond)
-		_, err = d.Recover(ctx, d.who, "abcde-fgh27")
-		expect(t, err, fault.RecoveryCodeInvalid)
-	})
-}
-
-// A right code of someone who has used his attempts up is not looked at, and
-// not used up.
-func TestRecoverLimitHoldsForRightCodes(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *desk) {
-		ctx := t.Context()
-		for range 5 {
-			_, err := d.Recover(ctx, d.who, "abcde-fgh27")
-			expect(t, err, fault.RecoveryCodeInvalid)
-		}
-		_, err := d.Recover(ctx, d.who, d.recovery(0))
-		expect(t, err, fault.RateLimited)
-		d.pass(15 * time.Minute)
-		_, err = d.Recover(ctx, d.who, d.recovery(0))
-		must(t, err)
-	})
-}
-
-// SEC-08, SEC-18: two hundred times one code is one success, on two nodes too.
-func TestRecoverUnderRace(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *desk) {
-		other := nodeOf(d)
-		var n atomic.Int64
-		codes := crowd(200, func() (err error) {
-			if n.Add(1)%2 == 0 {
-				_, err = other.Recover(t.Context(), d.who, d.recovery(2))
-			} else {
-				_, err = d.Recover(t.Context(), d.who, d.recovery(2))
-			}
-			return err
-		})
-		if codes[""] != 1 || codes[fault.RecoveryCodeInvalid] != 5 || codes[fault.RateLimited] != 194 || len(d.notices) != 1 {
-			t.Errorf("%v, %d notices", codes, len(d.notices))
-		}
-	})
-}
-
-// Without its notice and its audit row the code is not used.
-func TestRecoverIsOneUnit(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *desk) {
-		d.Commit = deaf{d.db}
-		if _, err := d.Recover(t.Context(), d.who, d.recovery(0)); !errors.Is(err, errDeaf) || len(d.notices) != 0 {
-			t.Errorf("%v, %d notices", err, len(d.notices))
-		}
-		d.Commit = d.db
-		if _, err := d.Recover(t.Context(), d.who, d.recovery(0)); err != nil {
-			t.Errorf("afterwards: %v", err)
-		}
-	})
-}
-
-var errDeaf = errors.New("no audit")
-
-// deaf refuses units with an audit row when they are made, as a database that
-// cannot write it would.
-type deaf struct{ commit.Committer }
-
-func (c deaf) Commit(ctx context.Context, ws ...commit.Write) error {
-	return c.InTx(ctx, func(ctx context.Context) error {
-		if err := c.Committer.Commit(ctx, ws...); err != nil {
-			return err
-		}
-		return errDeaf
-	})
-}
-
-// A waiting caller can go away, and the turn passes on.
-func TestTurnsPassOn(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *desk) {
-		gone, cancel := context.WithCancel(t.Context())
-		cancel()
-		crowd(20, func() error { return d.Verify(gone, d.who, "000000") })
-		must(t, d.Verify(t.Context(), d.who, d.code(0)))
-	})
 }

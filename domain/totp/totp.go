@@ -70,7 +70,8 @@ func Match(secret []byte, now time.Time, code string) (step int64, ok bool) {
 
 // CodeAt is the code of a time step, which must not be negative.
 func CodeAt(secret []byte, step int64) string {
-	code, err := hotp.GenerateCodeCustom(base32Text.EncodeToString(secret), uint64(step), hotp.ValidateOpts{Digits: otp.DigitsSix, Algorithm: otp.AlgorithmSHA1})
+	code, err := hotp.GenerateCodeCustom(base32Text.EncodeToString(secret), uint64(step),
+		hotp.ValidateOpts{Digits: otp.DigitsSix, Algorithm: otp.AlgorithmSHA1})
 	if err != nil {
 		panic(fmt.Sprintf("totp: %v", err)) // the library refuses bad base32 only, and this is ours
 	}

@@ -25,7 +25,8 @@ func TestVectors(t *testing.T) {
 	for _, c := range []struct {
 		unix int64
 		code string
-	}{{59, "94287082"}, {1111111109, "07081804"}, {1111111111, "14050471"}, {1234567890, "89005924"}, {2000000000, "69279037"}, {20000000000, "65353130"}} {
+	}{{59, "94287082"}, {1111111109, "07081804"}, {1111111111, "14050471"}, {1234567890, "89005924"},
+		{2000000000, "69279037"}, {20000000000, "65353130"}} {
 		now := time.Unix(c.unix, 0)
 		if got := CodeAt(rfc, StepAt(now)); got != c.code[2:] {
 			t.Errorf("at %d: %s, want %s", c.unix, got, c.code[2:])
@@ -75,7 +76,8 @@ func TestBeforeTheFirstSteps(t *testing.T) {
 // SEC-06: nothing but the six ASCII digits is the code.
 func TestStrictCode(t *testing.T) {
 	now := time.Unix(59, 0)
-	for _, code := range []string{"", "28708", "2870820", "94287082", " 287082", "287082 ", "287082\n", "287082\x00", "２８７０８２", "٢٨٧٠٨٢", "+87082", "-87082",
+	for _, code := range []string{"", "28708", "2870820", "94287082", " 287082", "287082 ", "287082\n", "287082\x00",
+		"２８７０８２", "٢٨٧٠٨٢", "+87082", "-87082",
 		"2870.2", "0x2870", "28708a", "287 082", "1e5   ", strings.Repeat("2", 1<<16)} {
 		if _, ok := Match(rfc, now, code); ok {
 			t.Errorf("%.20q is taken", code)
@@ -161,13 +163,15 @@ func TestRecoveryCodes(t *testing.T) {
 // D-TOTP-02: case, spaces and dashes do not matter; everything else does.
 func TestCanonicalRecoveryCode(t *testing.T) {
 	const code = "abcdefgh27"
-	for _, in := range []string{"abcde-fgh27", "ABCDE-FGH27", " abcde-fgh27\n", "abcdefgh27", "abc def gh2 7", "a-b-c-d-e-f-g-h-2-7", "abcde–fgh27", "abcde—fgh27",
+	for _, in := range []string{"abcde-fgh27", "ABCDE-FGH27", " abcde-fgh27\n", "abcdefgh27", "abc def gh2 7",
+		"a-b-c-d-e-f-g-h-2-7", "abcde–fgh27", "abcde—fgh27",
 		"abcde−fgh27", "abcde\u00a0fgh27", "\u200eabcde-fgh27\u200f", "Abcde\tFgh27"} {
 		if got := canonical(in); got != code || !wellFormed(got) {
 			t.Errorf("%q: %q", in, got)
 		}
 	}
-	for _, in := range []string{"", "abcde-fgh2", "abcde-fgh277", "abcde-fgh21", "abcde_fgh27", "abcde.fgh27", "ａbcde-fgh27", "abcde-fgh2\x00", "K" + "bcde-fgh2İ",
+	for _, in := range []string{"", "abcde-fgh2", "abcde-fgh277", "abcde-fgh21", "abcde_fgh27", "abcde.fgh27",
+		"ａbcde-fgh27", "abcde-fgh2\x00", "K" + "bcde-fgh2İ",
 		strings.Repeat("a", 1<<16)} {
 		if got := canonical(in); wellFormed(got) {
 			t.Errorf("%.20q: %.20q", in, got)
@@ -207,8 +211,10 @@ func TestAccess(t *testing.T) {
 			t.Fatal(err)
 		}
 		q := l.Query()
-		if l.Scheme != "otpauth" || l.Host != "totp" || l.Path != "/"+c.issuer+":"+c.account || q.Get("secret") != a.Base32 || q.Get("issuer") != c.issuer ||
-			q.Get("digits") != "6" || q.Get("period") != "30" || q.Get("algorithm") != "SHA1" || strings.Contains(a.URL, "+") && !strings.Contains(l.Path, "+") {
+		if l.Scheme != "otpauth" || l.Host != "totp" || l.Path != "/"+c.issuer+":"+c.account || q.Get("secret") != a.Base32 ||
+			q.Get("issuer") != c.issuer ||
+			q.Get("digits") != "6" || q.Get("period") != "30" || q.Get("algorithm") != "SHA1" || strings.Contains(a.URL, "+") &&
+			!strings.Contains(l.Path, "+") {
 			t.Errorf("url %s", a.URL)
 		}
 		text, ok := strings.CutPrefix(a.QRDataURL, "data:image/png;base64,")

@@ -9,7 +9,8 @@ import (
 
 func TestCanonicalIsOneSpelling(t *testing.T) {
 	for _, dial := range []string{"90", "+90", "0090", "090", " +90 ", "+0090"} {
-		for _, number := range []string{"5321234567", "05321234567", "532 123 45 67", "(0532) 123-45-67", " 532.123.45.67 ", "0 532 123 4567", "[532]123–4567"} {
+		for _, number := range []string{"5321234567", "05321234567", "532 123 45 67", "(0532) 123-45-67", " 532.123.45.67 ",
+			"0 532 123 4567", "[532]123–4567"} {
 			got, err := Canonical(dial, number)
 			if err != nil || got != "+905321234567" {
 				t.Errorf("%q %q: %q, %v", dial, number, got, err)
@@ -59,7 +60,8 @@ func TestCanonicalMail(t *testing.T) {
 			t.Errorf("%q: %q, %v", in, got, err)
 		}
 	}
-	for _, in := range []string{"", "a", "@b.co", "a@", "a@b@c.co", "a b@c.co", "a@b..co", "a@.co", "a@b.", "a\x00@b.co", "a@b.co\r\nbcc:x", "\"a\"@b.co",
+	for _, in := range []string{"", "a", "@b.co", "a@", "a@b@c.co", "a b@c.co", "a@b..co", "a@.co", "a@b.", "a\x00@b.co",
+		"a@b.co\r\nbcc:x", "\"a\"@b.co",
 		"ａ@b.co", "a@ﬁn.co", "İ@b.co", strings.Repeat("a", 249) + "@bb.co"} {
 		if got, err := CanonicalMail(in); fault.CodeOf(err) != fault.InvalidField {
 			t.Errorf("%q: %q, %v", in, got, err)
@@ -91,7 +93,8 @@ func TestAddValidate(t *testing.T) {
 	if err := ok.Validate(); err != nil {
 		t.Error(err)
 	}
-	for _, bad := range []User{{}, {Phone: "905321234567"}, {Phone: "+"}, {Phone: "+90 5"}, {Email: "A@b.co"}, {Email: "a"}, {Phone: "+905321234567", Email: " a@b.co"}} {
+	for _, bad := range []User{{}, {Phone: "905321234567"}, {Phone: "+"}, {Phone: "+90 5"}, {Email: "A@b.co"},
+		{Email: "a"}, {Phone: "+905321234567", Email: " a@b.co"}} {
 		if err := (Add{User: bad}).Validate(); fault.CodeOf(err) != fault.InvalidField {
 			t.Errorf("%+v: %v", bad, err)
 		}

@@ -97,12 +97,14 @@ func (u User) Active() bool { return u.Status == Active }
 // granted ones. They inform clients; what a caller may do is never judged by
 // them (D-AUTH-03).
 func (u User) AllRoles() []string {
-	return append([]string{RoleUser}, slices.DeleteFunc(slices.Clone(u.Roles), func(r string) bool { return r == RoleUser })...)
+	return append([]string{RoleUser}, slices.DeleteFunc(slices.Clone(u.Roles),
+		func(r string) bool { return r == RoleUser })...)
 }
 
 // Account is what a challenge needs to know of the user: an account owns SMS
 // with a phone, MAIL with an address, verified or not, TOTP while an
 // authenticator is defined, and PUSH while a device is registered (D-2FA-32).
 func (u User) Account() challenge.Account {
-	return challenge.Account{UserID: u.ID, Phone: u.Phone, Dial: u.CountryCode, Mail: u.Email, TOTP: u.TOTP, Push: u.Push, CV: u.CV, SV: u.SV, Language: u.Language, Countries: u.Countries}
+	return challenge.Account{UserID: u.ID, Phone: u.Phone, Dial: u.CountryCode, Mail: u.Email, TOTP: u.TOTP, Push: u.Push,
+		CV: u.CV, SV: u.SV, Language: u.Language, Countries: u.Countries}
 }

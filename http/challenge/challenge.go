@@ -23,9 +23,11 @@ const (
 // Answers is what the section needs of stepup.Answerer.
 type Answers interface {
 	Complete(ctx context.Context, a stepup.Answer) (stepup.Completion, error)
-	Renew(ctx context.Context, challengeID, methodID string, name challenge.Name, by stepup.Actor) (challenge.Challenge, error)
+	Renew(ctx context.Context, challengeID, methodID string, name challenge.Name,
+		by stepup.Actor) (challenge.Challenge, error)
 	Result(ctx context.Context, challengeID string, wait time.Duration) (stepup.Completion, error)
-	Ongoing(ctx context.Context, userID, language string, country func(code, language string) string) ([]stepup.Approval, error)
+	Ongoing(ctx context.Context, userID, language string, country func(code,
+		language string) string) ([]stepup.Approval, error)
 }
 
 // Group serves the section. CountryName, where it is set, turns a country's code
@@ -41,7 +43,8 @@ type Group struct {
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
 		rest.Post("/auth/2fa/challenge/complete", "Answer a method of a challenge", rest.PAuthOrDevice, g.complete,
-			fault.InvalidField, fault.ChallengeNotFound, fault.MethodNotFound, fault.MethodAlreadyCompleted, fault.ChallengeClosed,
+			fault.InvalidField, fault.ChallengeNotFound, fault.MethodNotFound,
+			fault.MethodAlreadyCompleted, fault.ChallengeClosed,
 			fault.ChallengeExpired, fault.MethodExpired, fault.OTPInvalid, fault.MethodLocked, fault.RateLimited,
 			fault.DeviceSignatureRequired, fault.DeviceSignatureInvalid).HashBody().Gives("x-auth", "ot-auth").
 			Doc("completeChallenge",
@@ -50,23 +53,28 @@ func (g Group) Endpoints() []rest.Endpoint {
 					"in execResult, its tokens in headers. A push is also answered by the device that received "+
 					"it, with device-signature in the place of p-auth."),
 		rest.Post("/auth/2fa/challenge/renew", "Send a new code", rest.PAuth, g.renew,
-			fault.InvalidField, fault.MethodNotFound, fault.MethodAlreadyCompleted, fault.ChallengeClosed, fault.ChallengeExpired,
+			fault.InvalidField, fault.MethodNotFound, fault.MethodAlreadyCompleted,
+			fault.ChallengeClosed, fault.ChallengeExpired,
 			fault.RenewNotSupported, fault.RenewClosed, fault.RenewTooEarly).
 			Doc("renewMethod",
 				"The old code is worth nothing from then on. Only SMS and MAIL have codes that are sent. 429 "+
 					"RENEW_TOO_EARLY says in Retry-After when it becomes possible."),
 		rest.Get("/auth/2fa/challenge/result", "Read the outcome, or wait for it with Prefer: wait=N", rest.PAuth, g.result,
-			fault.ChallengeNotCompleted, fault.ChallengeClosed, fault.ChallengeExpired, fault.ChallengeNotFound).Gives("x-auth", "ot-auth").Holds().
+			fault.ChallengeNotCompleted, fault.ChallengeClosed, fault.ChallengeExpired,
+			fault.ChallengeNotFound).Gives("x-auth", "ot-auth").Holds().
 			Doc("getChallengeResult",
 				"Answers once the action has run, also to a client that lost the answer of completeChallenge. "+
 					"Without Prefer, or when its time is over, 409 CHALLENGE_NOT_COMPLETED says in Retry-After "+
 					"when to ask again."),
-		rest.Start2FAOf("POST", "/auth/2fa/challenge/start", "Start the challenge of an action that has no endpoint of its own", rest.User,
-			[]string{user.ActionVerifyEmail, user.ActionVideoKYC}, g.start, fault.InvalidField, fault.MFANotAvailable, fault.RateLimited).Of(extension).Extended().
+		rest.Start2FAOf("POST", "/auth/2fa/challenge/start",
+			"Start the challenge of an action that has no endpoint of its own", rest.User,
+			[]string{user.ActionVerifyEmail, user.ActionVideoKYC}, g.start, fault.InvalidField, fault.MFANotAvailable,
+			fault.RateLimited).Of(extension).Extended().
 			Doc("startChallenge",
 				"For actions that change nothing by themselves but prove something: VERIFY_EMAIL marks the "+
 					"mail address as verified, DURING_VIDEO_KYC proves the presence of the owner."),
-		rest.Get("/auth/2fa/challenge/ongoing", "List the pushes that wait for the device's answer, newest first", rest.Device, g.ongoing,
+		rest.Get("/auth/2fa/challenge/ongoing", "List the pushes that wait for the device's answer, newest first",
+			rest.Device, g.ongoing,
 			fault.InvalidField, fault.DeviceSignatureRequired, fault.DeviceSignatureInvalid).HashBody().
 			Doc("listPendingPushes",
 				"A device polls it where no push service reaches it. The request is signed by the device."),
@@ -87,13 +95,14 @@ type completeRequest struct {
 	ChallengeID *string `json:"challengeId" doc:"needed only when answering a push without p-auth"`
 	MethodID    string  `json:"methodId"`
 	Method      string  `json:"method" doc.enum:"TOTP,PUSH,MAIL,SMS"`
-	Value       string  `json:"value" doc:"the one-time password, or APPROVED or DENIED; with number matching APPROVED:<number>"`
+	Value       string  `json:"value" doc:"the code; of a push APPROVED or DENIED, with number matching APPROVED:<number>"`
 	DeviceID    *string `json:"deviceId" doc:"of a push"`
 }
 
 type completeAnswer struct {
-	Action      string           `json:"action"`
-	ExecResult  *wire.ExecResult `json:"execResult,omitempty" doc:"present when the last required method was completed and its action reported in time"`
+	Action string `json:"action"`
+
+	ExecResult  *wire.ExecResult `json:"execResult,omitempty" doc:"present once the action of the challenge has reported"`
 	ChallengeID string           `json:"challengeId,omitempty" doc:"present on the final answer"`
 }
 

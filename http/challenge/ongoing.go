@@ -27,8 +27,9 @@ type pendingData struct {
 	Action      string `json:"action"`
 	ActionTitle string `json:"actionTitle"`
 	// NumberMatching is an option of ours, shown where it is on.
-	NumberMatching bool          `json:"numberMatching,omitempty" doc:"extension: the approval is APPROVED:<number>, with the number that the starter sees"`
-	Params         pendingParams `json:"params"`
+	NumberMatching bool `json:"numberMatching,omitempty" doc:"extension: approve with APPROVED:<the starter's number>"`
+
+	Params pendingParams `json:"params"`
 }
 
 func (pendingData) SchemaName() string { return "PendingPushData" }
@@ -82,15 +83,18 @@ func (g Group) ongoing(ctx context.Context, who rest.Caller, in ongoingRequest) 
 	for i, a := range all {
 		c, from := a.Challenge, a.Challenge.Starter
 		p := pendingParams{IP: from.IP, DeviceBrand: from.Brand, DeviceModel: from.Model, DeviceDesc: from.Description,
-			DateTime: time.UnixMilli(c.CreatedAt).In(zone).Format("02.01.2006 15:04:05"), Timestamp: c.CreatedAt, Expire: int64(a.Left / time.Second),
-			InfoTable: infoTable{Metadata: metadata{Type: "table", Rows: len(a.Rows), Cols: 2}, Data: make([][]string, len(a.Rows))}}
+			DateTime: time.UnixMilli(c.CreatedAt).In(zone).Format("02.01.2006 15:04:05"), Timestamp: c.CreatedAt,
+			Expire: int64(a.Left / time.Second),
+			InfoTable: infoTable{Metadata: metadata{Type: "table", Rows: len(a.Rows), Cols: 2},
+				Data: make([][]string, len(a.Rows))}}
 		for j, row := range a.Rows {
 			p.InfoTable.Data[j] = row[:]
 		}
 		if g.CountryName != nil && from.Country != "" {
 			p.CountryName = g.CountryName(from.Country, who.Language)
 		}
-		out[i] = pending{Body: a.Text, Data: pendingData{ChallengeID: c.ID, TS: c.CreatedAt, MethodID: a.Method.ID, Action: c.Action, ActionTitle: a.Title,
+		out[i] = pending{Body: a.Text, Data: pendingData{ChallengeID: c.ID, TS: c.CreatedAt, MethodID: a.Method.ID,
+			Action: c.Action, ActionTitle: a.Title,
 			NumberMatching: a.Method.Number != "", Params: p}}
 	}
 	return out, nil

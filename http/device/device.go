@@ -23,8 +23,11 @@ type Group struct{ Service *device.Service }
 func (g Group) Endpoints() []rest.Endpoint {
 	const devices = "/auth/devices"
 	return rest.Section(section,
-		rest.Start2FA("POST", devices, "Register a device once the challenge is complete; execResult.data has its deviceId. The request itself is signed with the new key",
-			rest.User, device.ActionAdd, g.add, fault.InvalidField, fault.DeviceSignatureRequired, fault.DeviceSignatureInvalid, fault.RecordAlreadyExist,
+		rest.Start2FA("POST", devices,
+			"Register a device once the challenge is complete; execResult.data has its deviceId. "+
+				"The request itself is signed with the new key",
+			rest.User, device.ActionAdd, g.add, fault.InvalidField, fault.DeviceSignatureRequired, fault.DeviceSignatureInvalid,
+			fault.RecordAlreadyExist,
 			fault.RecordLimitReached).HashBody().
 			Doc("addDevice",
 				"Starts a challenge. The request is signed with the new key, in the header device-signature "+
@@ -32,7 +35,8 @@ func (g Group) Endpoints() []rest.Endpoint {
 					"execResult.data holds the deviceId."),
 		rest.Get(devices, "List the caller's devices, newest first", rest.User, g.list).
 			Doc("listDevices", "Only devices of the caller are listed."),
-		rest.Start2FA("DELETE", devices, "Remove one of the caller's devices once the challenge is complete", rest.User, device.ActionRemove, g.remove,
+		rest.Start2FA("DELETE", devices, "Remove one of the caller's devices once the challenge is complete", rest.User,
+			device.ActionRemove, g.remove,
 			fault.InvalidField, fault.RecordNotFound).
 			Doc("deleteDevice",
 				"Starts a challenge. When it is complete the device can sign nothing any more."),
@@ -78,7 +82,8 @@ func (g Group) list(ctx context.Context, who rest.Caller, _ rest.None) ([]record
 	all, err := g.Service.Store.List(ctx, who.UserID)
 	out := make([]record, len(all))
 	for i, d := range all {
-		out[i] = record{DeviceID: d.ID, Brand: d.Brand, Model: d.Model, Description: d.Description, Platform: d.Platform, Status: string(d.Status),
+		out[i] = record{DeviceID: d.ID, Brand: d.Brand, Model: d.Model, Description: d.Description, Platform: d.Platform,
+			Status:    string(d.Status),
 			CreatedAt: rest.Time{Time: d.CreatedAt}}
 		if !d.LastUsedAt.IsZero() {
 			out[i].LastUsedAt = &rest.Time{Time: d.LastUsedAt}

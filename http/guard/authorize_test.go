@@ -38,9 +38,11 @@ func (n node) live(t testing.TB) *resource.Live {
 // of one role, and who acts for others, and whose call is audited.
 func TestAuthorize(t *testing.T) {
 	n := node{held: map[string][]string{"admin": {"admin"}}}
-	for p, account := range map[resource.Permission]string{resource.Allow: "allow", resource.Audit: "audit", resource.Deny: "deny"} {
+	for p, account := range map[resource.Permission]string{resource.Allow: "allow", resource.Audit: "audit",
+		resource.Deny: "deny"} {
 		n.held[account] = []string{account}
-		n.grants = append(n.grants, resource.Grant{RoleCode: account, ResourceCode: "GET /x", Context: resource.API, Permission: p})
+		n.grants = append(n.grants, resource.Grant{RoleCode: account, ResourceCode: "GET /x", Context: resource.API,
+			Permission: p})
 	}
 	g := guard.Guards{Judge: n.live(t).Judge}
 	endpoint := func(a rest.Audience, c rest.Credential) rest.Endpoint {
@@ -85,7 +87,8 @@ func TestAuthorize(t *testing.T) {
 		if g.ActsAsAdmin(holder, &c.e) || g.Audited(holder, &c.e) {
 			t.Errorf("%s with a challenge's token acts for others, or is audited", c.name)
 		}
-		if err := g.Authorize(t.Context(), rest.Caller{}, &c.e); (err == nil) != (c.e.Audience == rest.Public || c.e.Audience == rest.DeviceOwner) {
+		if err := g.Authorize(t.Context(), rest.Caller{}, &c.e); (err == nil) != (c.e.Audience == rest.Public ||
+			c.e.Audience == rest.DeviceOwner) {
 			t.Errorf("%s as nobody: %v", c.name, err)
 		}
 	}
@@ -103,9 +106,11 @@ func BenchmarkPermission(b *testing.B) {
 	n := node{held: map[string][]string{}}
 	endpoints := make([]rest.Endpoint, 200)
 	for i := range endpoints {
-		endpoints[i] = rest.Endpoint{Method: "GET", Path: fmt.Sprintf("/admin/some/endpoint/number-%d", i), Audience: rest.Admin, Credential: rest.Tenant}
+		endpoints[i] = rest.Endpoint{Method: "GET", Path: fmt.Sprintf("/admin/some/endpoint/number-%d", i),
+			Audience: rest.Admin, Credential: rest.Tenant}
 		for _, role := range []string{"clerk", "auditor"} {
-			n.grants = append(n.grants, resource.Grant{RoleCode: role, ResourceCode: endpoints[i].Key(), Context: resource.API, Permission: resource.Allow})
+			n.grants = append(n.grants, resource.Grant{RoleCode: role, ResourceCode: endpoints[i].Key(), Context: resource.API,
+				Permission: resource.Allow})
 		}
 	}
 	callers := make([]rest.Caller, 10_000)

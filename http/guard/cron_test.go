@@ -34,7 +34,8 @@ func TestCronAuth(t *testing.T) {
 		live := cronkey.NewLive(persistence.NewCronKeys(db), ring)
 		issuer := cronkey.Issuer{Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.CronKeys}, Ring: ring}
 		n := node{held: map[string][]string{"deny": {"deny"}},
-			grants: []resource.Grant{{RoleCode: "deny", ResourceCode: "GET /rates", Context: resource.API, Permission: resource.Deny}}}
+			grants: []resource.Grant{{RoleCode: "deny", ResourceCode: "GET /rates", Context: resource.API,
+				Permission: resource.Deny}}}
 		tokens := token.NewIssuer(ring, "castellan", "default", time.Now, 100)
 		feed, ended := &changetest.Feed{}, map[string]bool{}
 		g := guard.Guards{Tokens: tokens, Tenant: "default", Judge: n.live(t).Judge, Cron: live.Client,
@@ -46,13 +47,14 @@ func TestCronAuth(t *testing.T) {
 		show := func(_ context.Context, who rest.Caller, _ rest.None) (seen, error) {
 			return seen{who.UserID, who.Cron}, nil
 		}
-		srv, err := edge.New(edge.Options{Guards: g.Table(), Authorize: g.Authorize, ActsAsAdmin: g.ActsAsAdmin}, []rest.Endpoint{
-			rest.Get("/rates", "", rest.TenantOrCron, show).For(rest.SelfUser),
-			rest.Get("/strict", "", rest.TenantOrCron, show), // names no audience: administrators
-			rest.Get("/self-or-admin", "", rest.Tenant, show).For(rest.SelfOrAdmin),
-			rest.Get("/tenant", "", rest.Tenant, show).For(rest.SelfUser),
-			rest.Get("/user", "", rest.User, show),
-		})
+		srv, err := edge.New(edge.Options{Guards: g.Table(), Authorize: g.Authorize, ActsAsAdmin: g.ActsAsAdmin},
+			[]rest.Endpoint{
+				rest.Get("/rates", "", rest.TenantOrCron, show).For(rest.SelfUser),
+				rest.Get("/strict", "", rest.TenantOrCron, show), // names no audience: administrators
+				rest.Get("/self-or-admin", "", rest.Tenant, show).For(rest.SelfOrAdmin),
+				rest.Get("/tenant", "", rest.Tenant, show).For(rest.SelfUser),
+				rest.Get("/user", "", rest.User, show),
+			})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +84,8 @@ func TestCronAuth(t *testing.T) {
 		}
 		session := func(user string) string {
 			now := time.Now()
-			raw, err := tokens.Sign(token.Claims{Class: token.XAuth, ID: id.New(now), Subject: user, SessionID: "s", SV: 1, AuthTime: now, IssuedAt: now, ExpiresAt: now.Add(time.Hour)})
+			raw, err := tokens.Sign(token.Claims{Class: token.XAuth, ID: id.New(now), Subject: user, SessionID: "s", SV: 1,
+				AuthTime: now, IssuedAt: now, ExpiresAt: now.Add(time.Hour)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -114,7 +117,8 @@ func TestCronAuth(t *testing.T) {
 		wants("rates", "/rates", "cron-auth", key)
 		wants("other", "/rates", "cron-auth", other)
 		_, foreign, _ := strings.Cut(other, ".")
-		for _, wrong := range []string{"rates." + foreign, "Rates." + secret, "rates" + secret, "rates." + secret + ".", "rates." + secret[:42], "rates.." + secret,
+		for _, wrong := range []string{"rates." + foreign, "Rates." + secret, "rates" + secret, "rates." + secret + ".",
+			"rates." + secret[:42], "rates.." + secret,
 			secret, "." + secret, "nobody." + secret, " ." + secret, "rates. " + secret, strings.ToLower(key), "Bearer " + key} {
 			wants(none, "/rates", "cron-auth", wrong)
 		}

@@ -76,16 +76,18 @@ func TestStoppedProcess(t *testing.T) {
 							}
 						}
 					}
-					g := guard.Guards{Tokens: stopped{halt(start), halt(tokens)}, Tenant: "default", Feed: r, Live: func(string, string, int64) bool {
-						was := !known
-						halt(live)()
-						return was
-					}}
-					srv, err := edge.New(edge.Options{Now: func() time.Time { return now }, Guards: g.Table(), Authorize: anybody}, []rest.Endpoint{
-						rest.Get("/me", "", rest.User, func(context.Context, rest.Caller, rest.None) (rest.None, error) {
-							halt(handler)()
-							return rest.None{}, nil
-						})})
+					g := guard.Guards{Tokens: stopped{halt(start), halt(tokens)}, Tenant: "default", Feed: r,
+						Live: func(string, string, int64) bool {
+							was := !known
+							halt(live)()
+							return was
+						}}
+					srv, err := edge.New(edge.Options{Now: func() time.Time { return now }, Guards: g.Table(), Authorize: anybody},
+						[]rest.Endpoint{
+							rest.Get("/me", "", rest.User, func(context.Context, rest.Caller, rest.None) (rest.None, error) {
+								halt(handler)()
+								return rest.None{}, nil
+							})})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -116,9 +118,13 @@ func TestCannotCatchUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	nothing := func() {}
-	g := guard.Guards{Tokens: stopped{nothing, nothing}, Tenant: "default", Feed: r, Live: func(string, string, int64) bool { return true }}
+	g := guard.Guards{Tokens: stopped{nothing, nothing}, Tenant: "default", Feed: r,
+		Live: func(string, string, int64) bool { return true }}
 	srv, err := edge.New(edge.Options{Guards: g.Table(), Authorize: anybody}, []rest.Endpoint{
-		rest.Get("/me", "", rest.User, func(context.Context, rest.Caller, rest.None) (rest.None, error) { return rest.None{}, nil })})
+		rest.Get("/me", "", rest.User, func(context.Context, rest.Caller, rest.None) (rest.None, error) {
+			return rest.None{},
+				nil
+		})})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,8 +63,9 @@ func (p places) guards(t testing.TB, n node) guard.Guards {
 	if err := errors.Join(filters.Reload(t.Context()), allowed.Reload(t.Context())); err != nil {
 		t.Fatal(err)
 	}
-	return guard.Guards{Judge: n.live(t).Judge, Tenant: "default", Feed: &changetest.Feed{}, Live: func(_, session string, _ int64) bool { return session != "ended" },
-		Geo: &guard.Geo{Filter: filters.Filter, Holder: p.holder}, AllowsIP: allowed.Allows}
+	return guard.Guards{Judge: n.live(t).Judge, Tenant: "default", Feed: &changetest.Feed{},
+		Live: func(_, session string, _ int64) bool { return session != "ended" },
+		Geo:  &guard.Geo{Filter: filters.Filter, Holder: p.holder}, AllowsIP: allowed.Allows}
 }
 
 // world serves one endpoint of each kind behind the guards, at any address.
@@ -81,16 +82,20 @@ type noted struct {
 
 func serve(t *testing.T, p places, n node) *world {
 	t.Helper()
-	w := &world{t: t, seen: &edge.Answered{}, tokens: token.NewIssuer(keyringtest.Ring(t, nil), "castellan", "default", time.Now, 100)}
+	w := &world{t: t, seen: &edge.Answered{}, tokens: token.NewIssuer(keyringtest.Ring(t, nil), "castellan", "default",
+		time.Now, 100)}
 	g := p.guards(t, n)
 	g.Tokens = w.tokens
 	run := func(context.Context, rest.Caller, noted) (rest.None, error) { return rest.None{}, nil }
 	var err error
-	w.srv, err = edge.New(edge.Options{Guards: g.Table(), Authorize: g.Authorize, ActsAsAdmin: g.ActsAsAdmin, CountryOf: geoip.Embedded{}.Country,
-		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/32")}, Observe: func(_ context.Context, a edge.Answered) { *w.seen = a }},
+	w.srv, err = edge.New(edge.Options{Guards: g.Table(), Authorize: g.Authorize, ActsAsAdmin: g.ActsAsAdmin,
+		CountryOf: geoip.Embedded{}.Country, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/32")},
+		Observe: func(_ context.Context, a edge.Answered) { *w.seen = a }},
 		[]rest.Endpoint{
-			rest.Post("/user", "", rest.User, run), rest.Post("/tenant", "", rest.Tenant, run), rest.Post("/pauth", "", rest.PAuth, run),
-			rest.Post("/device", "", rest.PAuthOrDevice, run), rest.Post("/public", "", rest.NoAuth, run), rest.Post("/filtered", "", rest.User, run).IPFiltered(),
+			rest.Post("/user", "", rest.User, run), rest.Post("/tenant", "", rest.Tenant, run),
+			rest.Post("/pauth", "", rest.PAuth, run),
+			rest.Post("/device", "", rest.PAuthOrDevice, run), rest.Post("/public", "", rest.NoAuth, run),
+			rest.Post("/filtered", "", rest.User, run).IPFiltered(),
 			rest.Post("/clerk", "", rest.User, run).For(rest.Admin).IPFiltered(),
 		})
 	if err != nil {
@@ -154,10 +159,11 @@ const (
 // (D-GEN-19): after the credential, before tenant, role and fields.
 func TestWhoIsFiltered(t *testing.T) {
 	p := places{filters: []geofilter.Held{{UserID: "u1", CV: 3, Filter: "TR"}, {UserID: "denied", CV: 1, Filter: "TR"}},
-		holders: map[string]challenge.Holder{"c1": {UserID: "u1"}, "c2": {UserID: "u2"}, "decoy": {}, "changed": {UserID: "u1", KeepsFilter: true, Filter: "DE,US"},
-			"first": {UserID: "u1", KeepsFilter: true}}}
-	w := serve(t, p, node{grants: []resource.Grant{{RoleCode: "denied", ResourceCode: "POST /user", Context: resource.API, Permission: resource.Deny}},
-		held: map[string][]string{"denied": {"denied"}, "admin": {"root"}}})
+		holders: map[string]challenge.Holder{"c1": {UserID: "u1"}, "c2": {UserID: "u2"}, "decoy": {},
+			"changed": {UserID: "u1", KeepsFilter: true, Filter: "DE,US"},
+			"first":   {UserID: "u1", KeepsFilter: true}}}
+	w := serve(t, p, node{grants: []resource.Grant{{RoleCode: "denied", ResourceCode: "POST /user", Context: resource.API,
+		Permission: resource.Deny}}, held: map[string][]string{"denied": {"denied"}, "admin": {"root"}}})
 	blocked := string(fault.GeoBlocked)
 	for _, c := range []struct {
 		name, path, body, ip string
@@ -195,7 +201,8 @@ func TestWhoIsFiltered(t *testing.T) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 		if who := w.seen.Caller; c.path == "/pauth" && c.want == "" {
-			if h, known := p.holders[who.ChallengeID]; known != (who.ChallengeUser != nil) || known && *who.ChallengeUser != h.UserID {
+			if h, known := p.holders[who.ChallengeID]; known != (who.ChallengeUser != nil) || known &&
+				*who.ChallengeUser != h.UserID {
 				t.Errorf("%s: the endpoint would ask again for the user: %+v", c.name, who)
 			}
 		}
@@ -203,7 +210,8 @@ func TestWhoIsFiltered(t *testing.T) {
 			t.Errorf("%s: the audit would see %+v", c.name, a)
 		}
 	}
-	if w.ask("/tenant", fine, turkey, append(w.xauth("u1", "s1"), "tenant-id", "another")...); w.seen.Caller.UserID != "u1" {
+	if w.ask("/tenant", fine, turkey, append(w.xauth("u1", "s1"), "tenant-id",
+		"another")...); w.seen.Caller.UserID != "u1" {
 		t.Error("the audit would not see who named another tenant")
 	}
 }
@@ -211,7 +219,8 @@ func TestWhoIsFiltered(t *testing.T) {
 // D-AUTH-09 and its place: after the role, before the fields.
 func TestAllowedAddresses(t *testing.T) {
 	p := places{filters: []geofilter.Held{{UserID: "u1", CV: 1, Filter: "TR"}}, lists: map[string][]netip.Prefix{
-		"u1": {netip.MustParsePrefix(turkey + "/32"), netip.MustParsePrefix("10.0.0.0/8")}, "u2": {netip.MustParsePrefix("2001:db8::/32")}, "root": {netip.MustParsePrefix("10.0.0.0/8")}}}
+		"u1": {netip.MustParsePrefix(turkey + "/32"), netip.MustParsePrefix("10.0.0.0/8")},
+		"u2": {netip.MustParsePrefix("2001:db8::/32")}, "root": {netip.MustParsePrefix("10.0.0.0/8")}}}
 	w := serve(t, p, node{held: map[string][]string{"admin": {"root"}}})
 	for _, c := range []struct{ name, path, body, ip, user, want string }{
 		{"on the list", "/filtered", fine, turkey, "u1", ""},
@@ -248,8 +257,10 @@ func BenchmarkPermissionAndPlace(b *testing.B) {
 	n := node{held: map[string][]string{}}
 	endpoints := make([]rest.Endpoint, 200)
 	for i := range endpoints {
-		endpoints[i] = rest.Endpoint{Method: "GET", Path: fmt.Sprintf("/admin/some/endpoint/number-%d", i), Audience: rest.Admin, Credential: rest.Tenant}
-		n.grants = append(n.grants, resource.Grant{RoleCode: "clerk", ResourceCode: endpoints[i].Key(), Context: resource.API, Permission: resource.Allow})
+		endpoints[i] = rest.Endpoint{Method: "GET", Path: fmt.Sprintf("/admin/some/endpoint/number-%d", i),
+			Audience: rest.Admin, Credential: rest.Tenant}
+		n.grants = append(n.grants, resource.Grant{RoleCode: "clerk", ResourceCode: endpoints[i].Key(), Context: resource.API,
+			Permission: resource.Allow})
 	}
 	p := places{}
 	callers := make([]rest.Caller, 10_000)

@@ -118,7 +118,8 @@ func Signed(who rest.Caller) device.Request {
 	if who.RawQuery != "" {
 		target += "?" + who.RawQuery
 	}
-	return device.Request{Proof: who.DeviceSignature, Method: who.Method, Target: target, HasBody: who.HasBody, BodyHash: who.BodyHash}
+	return device.Request{Proof: who.DeviceSignature, Method: who.Method, Target: target, HasBody: who.HasBody,
+		BodyHash: who.BodyHash}
 }
 
 func (g Guards) session(ctx context.Context, r *edge.Request) (rest.Caller, error) {
@@ -276,7 +277,8 @@ func (g Guards) permits(who *rest.Caller, e *rest.Endpoint) bool {
 		return true
 	case rest.SelfUser, rest.SelfOrAdmin:
 		if who.UserID == "" {
-			if who.ChallengeID != "" || who.TokenID != "" || e.Credential == rest.PAuthOrDevice || who.Cron != "" && e.Credential == rest.TenantOrCron {
+			if who.ChallengeID != "" || who.TokenID != "" || e.Credential == rest.PAuthOrDevice || who.Cron != "" &&
+				e.Credential == rest.TenantOrCron {
 				return true
 			}
 		} else if !g.Judge(who.UserID, e.Method, e.Path).Denied() {

@@ -105,7 +105,8 @@ func (i *Idempotent) save(ctx context.Context, id string, bodyHash [32]byte, a a
 	if err != nil {
 		return err
 	}
-	return i.Commit.Commit(ctx, idempotency.Save{Record: idempotency.Record{ID: id, BodyHash: bodyHash, At: i.Now(), Sealed: i.Ring.Seal(plain, idempotency.Data(id))}})
+	return i.Commit.Commit(ctx, idempotency.Save{Record: idempotency.Record{ID: id, BodyHash: bodyHash, At: i.Now(),
+		Sealed: i.Ring.Seal(plain, idempotency.Data(id))}})
 }
 
 func conflict() error {

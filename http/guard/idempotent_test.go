@@ -30,7 +30,11 @@ func eachDatabase(t *testing.T, test func(t *testing.T, db *persistence.DB)) {
 				t.Fatal(err)
 			}
 			defer db.Close()
-			if err := db.Exclusive(t.Context(), func(ctx context.Context) error { _, err := db.Migrate(ctx); return err }); err != nil {
+			if err := db.Exclusive(t.Context(), func(ctx context.Context) error {
+				_,
+					err := db.Migrate(ctx)
+				return err
+			}); err != nil {
 				t.Fatal(err)
 			}
 			db.Start([]byte("key"), "test"+time.Now().Format("150405.000000"))
@@ -52,8 +56,10 @@ func TestIdempotencyOnADatabase(t *testing.T) {
 			err := db.Commit(ctx, audit.Record{At: time.Now(), Action: "EFFECT"})
 			return 200, []byte(`{"n":1}`), []rest.Header{{Name: "x-a", Value: "b"}}, err
 		}
-		run := func(i *guard.Idempotent, key string, body byte, fn func(context.Context) (int, []byte, []rest.Header, error)) (int, string, bool, error) {
-			status, b, _, replayed, err := i.Run(t.Context(), who, key, "POST", "/x", [32]byte{body}, func(context.Context) error { return nil }, fn)
+		run := func(i *guard.Idempotent, key string, body byte, fn func(context.Context) (int, []byte, []rest.Header,
+			error)) (int, string, bool, error) {
+			status, b, _, replayed, err := i.Run(t.Context(), who, key, "POST", "/x", [32]byte{body},
+				func(context.Context) error { return nil }, fn)
 			return status, string(b), replayed, err
 		}
 		rows := func() int64 {
@@ -80,7 +86,8 @@ func TestIdempotencyOnADatabase(t *testing.T) {
 		if runs.Load() != 1 || rows() != 1 {
 			t.Fatalf("%d runs, %d effects; %d callers were told to wait", runs.Load(), rows(), conflicts.Load())
 		}
-		if status, body, replayed, err := run(keeper(), "k1", 1, effect); status != 200 || body != `{"n":1}` || !replayed || err != nil {
+		if status, body, replayed, err := run(keeper(), "k1", 1, effect); status != 200 || body != `{"n":1}` || !replayed ||
+			err != nil {
 			t.Errorf("after a restart: %d %s %v %v", status, body, replayed, err)
 		}
 		if _, _, _, err := run(i, "k1", 2, effect); fault.CodeOf(err) != fault.IdempotencyMismatch {

@@ -28,7 +28,8 @@ type Starter struct {
 var _ edge.Starter = Starter{}
 
 // Start implements edge.Starter.
-func (s Starter) Start(ctx context.Context, who rest.Caller, action string, command []byte) (any, []rest.Header, error) {
+func (s Starter) Start(ctx context.Context, who rest.Caller, action string,
+	command []byte) (any, []rest.Header, error) {
 	if start := s.Public[action]; start != nil {
 		started, err := start(ctx, From(who), command)
 		if err != nil {
@@ -42,7 +43,8 @@ func (s Starter) Start(ctx context.Context, who rest.Caller, action string, comm
 		if err != nil {
 			return nil, nil, err
 		}
-		started, err := s.Starts.Start(ctx, challenge.StartRequest{Action: action, Account: account, Starter: From(who), Proven: true, Command: command})
+		started, err := s.Starts.Start(ctx, challenge.StartRequest{Action: action, Account: account, Starter: From(who),
+			Proven: true, Command: command})
 		if errors.Is(err, commit.ErrFenced) {
 			continue // the account changed while it was decided
 		}
@@ -76,18 +78,19 @@ func From(who rest.Caller) challenge.Starter {
 // the state of that moment, and the handler's answer becomes the data. Started
 // for no request, by the endpoint that names actions, it succeeds at that.
 func Captured(code string, run func(ctx context.Context, c edge.Captured) (json.RawMessage, error)) challenge.Action {
-	return challenge.Action{Code: code, Flow: challenge.FlowSession, Exec: func(ctx context.Context, x challenge.Execution) (challenge.Result, error) {
-		var c edge.Captured
-		if err := json.Unmarshal(x.Command, &c); err != nil {
-			return challenge.Result{}, err
-		}
-		if c.Method == "" {
-			return challenge.Result{Success: true}, nil
-		}
-		data, err := run(ctx, c)
-		if err != nil {
-			return challenge.Result{}, err
-		}
-		return challenge.Result{Success: true, Data: data}, nil
-	}}
+	return challenge.Action{Code: code, Flow: challenge.FlowSession,
+		Exec: func(ctx context.Context, x challenge.Execution) (challenge.Result, error) {
+			var c edge.Captured
+			if err := json.Unmarshal(x.Command, &c); err != nil {
+				return challenge.Result{}, err
+			}
+			if c.Method == "" {
+				return challenge.Result{Success: true}, nil
+			}
+			data, err := run(ctx, c)
+			if err != nil {
+				return challenge.Result{}, err
+			}
+			return challenge.Result{Success: true, Data: data}, nil
+		}}
 }

@@ -106,18 +106,28 @@ func TestNobodyCanTellADecoy(t *testing.T) {
 		}
 		for i, methods := range [][2]string{{"SMS", "MAIL"}, {"MAIL", "SMS"}} {
 			start("a further start")
-			same("result before the end", func(n int) answer { return expect(w.result(last(n)), 409, "CHALLENGE_NOT_COMPLETED") })
+			same("result before the end", func(n int) answer {
+				return expect(w.result(last(n)), 409,
+					"CHALLENGE_NOT_COMPLETED")
+			})
 			same("renewal too early", func(n int) answer { return expect(w.renew(last(n), methods[0]), 429, "RENEW_TOO_EARLY") })
 			for j := range 5 {
-				same(fmt.Sprintf("wrong value %d of %s", j+1, methods[0]), func(n int) answer { return expect(w.wrong(last(n), methods[0]), 422, "OTP_INVALID") })
+				same(fmt.Sprintf("wrong value %d of %s", j+1, methods[0]),
+					func(n int) answer { return expect(w.wrong(last(n), methods[0]), 422, "OTP_INVALID") })
 			}
 			same("a locked method", func(n int) answer { return expect(w.wrong(last(n), methods[0]), 423, "METHOD_LOCKED") })
 			if i == 0 {
 				w.skip(61 * time.Second)
 				same("renewal", func(n int) answer { return expect(w.renew(last(n), methods[0]), 200, "") })
-				same("a wrong value of a renewed method", func(n int) answer { return expect(w.wrong(last(n), methods[0]), 422, "OTP_INVALID") })
+				same("a wrong value of a renewed method", func(n int) answer {
+					return expect(w.wrong(last(n), methods[0]), 422,
+						"OTP_INVALID")
+				})
 				w.start() // another process: everything is read from rows
-				same("a wrong value after a restart", func(n int) answer { return expect(w.wrong(last(n), methods[1]), 422, "OTP_INVALID") })
+				same("a wrong value after a restart", func(n int) answer {
+					return expect(w.wrong(last(n), methods[1]), 422,
+						"OTP_INVALID")
+				})
 			}
 			same("subscription", func(n int) answer {
 				refused, news, err := w.client.Subscribe(t.Context(), last(n).ChallengeID, 6, 0)
@@ -126,8 +136,14 @@ func TestNobodyCanTellADecoy(t *testing.T) {
 			for j := range 5 {
 				same(fmt.Sprintf("further wrong value %d", j), func(n int) answer { return w.wrong(last(n), methods[1]) })
 			}
-			same("the end after too many", func(n int) answer { return expect(w.wrong(last(n), methods[1]), 409, "CHALLENGE_CLOSED") })
-			same("renewal after the end", func(n int) answer { return expect(w.renew(last(n), methods[1]), 409, "CHALLENGE_CLOSED") })
+			same("the end after too many", func(n int) answer {
+				return expect(w.wrong(last(n), methods[1]), 409,
+					"CHALLENGE_CLOSED")
+			})
+			same("renewal after the end", func(n int) answer {
+				return expect(w.renew(last(n), methods[1]), 409,
+					"CHALLENGE_CLOSED")
+			})
 			same("result after the end", func(n int) answer { return expect(w.result(last(n)), 409, "CHALLENGE_CLOSED") })
 			same("subscription after the end", func(n int) answer {
 				refused, news, err := w.client.Subscribe(t.Context(), last(n).ChallengeID, 1, 0)
@@ -135,10 +151,14 @@ func TestNobodyCanTellADecoy(t *testing.T) {
 			})
 		}
 		start("start after spent values")
-		same("no more values are evaluated", func(n int) answer { return expect(w.wrong(last(n), "SMS"), 429, "RATE_LIMITED") })
+		same("no more values are evaluated", func(n int) answer {
+			return expect(w.wrong(last(n), "SMS"), 429,
+				"RATE_LIMITED")
+		})
 		same("nonsense", func(n int) answer {
 			f := last(n)
-			return expect(w.complete(flow{f.ChallengeID, f.pauth, map[string]method{"SMS": f.methods["MAIL"]}}, "SMS", "000000"), 400, "INVALID_FIELD")
+			return expect(w.complete(flow{f.ChallengeID, f.pauth, map[string]method{"SMS": f.methods["MAIL"]}}, "SMS", "000000"),
+				400, "INVALID_FIELD")
 		})
 		start("the fifth start")
 		start("the sixth start")
@@ -161,7 +181,10 @@ func TestNobodyCanTellADecoy(t *testing.T) {
 				return a
 			})
 		}
-		same("a challenge that had to make room", func(n int) answer { return expect(w.wrong(flows[n][5], "SMS"), 409, "CHALLENGE_CLOSED") })
+		same("a challenge that had to make room", func(n int) answer {
+			return expect(w.wrong(flows[n][5], "SMS"), 409,
+				"CHALLENGE_CLOSED")
+		})
 		same("renewal beyond the caps", func(n int) answer { return w.renew(last(n), "MAIL") })
 		w.skip(61 * time.Second)
 		same("renewal beyond the caps, in time", func(n int) answer { return expect(w.renew(last(n), "MAIL"), 200, "") })
@@ -197,7 +220,8 @@ func TestHintsFollowTheSplit(t *testing.T) {
 	both(t, func(t *testing.T, w *world) {
 		w.add(known, nil)
 		for _, n := range []int{known, unknown} {
-			f := w.flow(w.post("/auth/password/reset", map[string]string{"countryCode": "905", "phoneNumber": fmt.Sprintf("32%07d", n)}))
+			f := w.flow(w.post("/auth/password/reset", map[string]string{"countryCode": "905",
+				"phoneNumber": fmt.Sprintf("32%07d", n)}))
 			if want := fmt.Sprintf("+905*******%02d", n); f.methods["SMS"].Hint != want {
 				t.Errorf("hint %s, want %s", f.methods["SMS"].Hint, want)
 			}

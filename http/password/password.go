@@ -25,19 +25,23 @@ type Group struct {
 // Endpoints implements rest.Group.
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
-		rest.Start2FA("POST", "/auth/password/reset", "Forgot the password: prove phone and mail, whether or not the phone is known", rest.NoAuth,
+		rest.Start2FA("POST", "/auth/password/reset",
+			"Forgot the password: prove phone and mail, whether or not the phone is known", rest.NoAuth,
 			replace.ActionReset, g.reset, fault.InvalidField, fault.RateLimited, fault.MFANotAvailable).
 			Doc("resetPassword",
 				"Starts a challenge with one code by SMS and one by mail. When it is complete its answer "+
 					"brings the header ot-auth for updatePassword. The answer is the same whether or not an "+
 					"account has the phone number."),
-		rest.Post("/auth/password/update", "Set the password with the ot-auth of a completed reset; every session ends", rest.OTAuth, g.update,
+		rest.Post("/auth/password/update", "Set the password with the ot-auth of a completed reset; every session ends",
+			rest.OTAuth, g.update,
 			fault.InvalidField, fault.TokenRevoked, fault.GeoBlocked, fault.PasswordReused, fault.Overloaded).
 			Doc("updatePassword",
 				"ot-auth is used up by the first success. The password must have the configured length, must "+
 					"not be a common one, and must not be one of the last used."),
-		rest.Start2FA("POST", "/auth/password", "Change the password when the challenge is complete; every other session ends", rest.User,
-			replace.ActionChange, g.change, fault.InvalidField, fault.PasswordWrong, fault.PasswordReused, fault.MFANotAvailable, fault.RateLimited,
+		rest.Start2FA("POST", "/auth/password",
+			"Change the password when the challenge is complete; every other session ends", rest.User,
+			replace.ActionChange, g.change, fault.InvalidField, fault.PasswordWrong, fault.PasswordReused,
+			fault.MFANotAvailable, fault.RateLimited,
 			fault.Overloaded).
 			Doc("changePassword",
 				"Starts a challenge. The old password is checked at once, the new one is in force when the "+
@@ -47,7 +51,8 @@ func (g Group) Endpoints() []rest.Endpoint {
 
 // Public starts what the section's public endpoints prepare (guard.Starter).
 func (g Group) Public() map[string]func(context.Context, challenge.Starter, []byte) (challenge.Started, error) {
-	return map[string]func(context.Context, challenge.Starter, []byte) (challenge.Started, error){replace.ActionReset: g.startReset}
+	return map[string]func(context.Context, challenge.Starter, []byte) (challenge.Started,
+		error){replace.ActionReset: g.startReset}
 }
 
 type resetRequest struct {
@@ -78,7 +83,8 @@ type updated struct {
 }
 
 func (g Group) update(ctx context.Context, who rest.Caller, in updateRequest) (updated, error) {
-	err := g.Service.Update(ctx, replace.UpdateRequest{TokenID: who.TokenID, Password: in.Password, Verify: in.PasswordVerify, From: guard.From(who)})
+	err := g.Service.Update(ctx, replace.UpdateRequest{TokenID: who.TokenID, Password: in.Password,
+		Verify: in.PasswordVerify, From: guard.From(who)})
 	return updated{Success: err == nil}, err
 }
 
@@ -97,6 +103,7 @@ func (in changeRequest) Validate() error {
 }
 
 func (g Group) change(ctx context.Context, who rest.Caller, in changeRequest) (replace.Command, error) {
-	return g.Service.PrepareChange(ctx, replace.ChangeRequest{UserID: who.UserID, Old: in.OldPassword, Password: in.Password, Verify: in.PasswordVerify,
+	return g.Service.PrepareChange(ctx, replace.ChangeRequest{UserID: who.UserID, Old: in.OldPassword,
+		Password: in.Password, Verify: in.PasswordVerify,
 		From: guard.From(who)})
 }

@@ -3,15 +3,12 @@ package password_test
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"castellan/domain/challenge"
-	"castellan/domain/challenge/stepup"
-	"castellan/domain/fault"
 	"castellan/domain/id"
 	"castellan/domain/message"
 	"castellan/domain/token"
@@ -36,7 +33,8 @@ func TestResetAndUpdate(t *testing.T) {
 		w.result(f).is(t, 409, "CHALLENGE_NOT_COMPLETED")
 		final := w.complete(f, "SMS", w.code(f, "SMS")).is(t, 200, "")
 		raw := final.header.Get("ot-auth")
-		if want := fmt.Sprintf(`{"action":"RESET_PASSWORD","execResult":{"success":true},"challengeId":%q}`, f.ChallengeID); raw == "" || final.body != want {
+		if want := fmt.Sprintf(`{"action":"RESET_PASSWORD","execResult":{"success":true},"challengeId":%q}`,
+			f.ChallengeID); raw == "" || final.body != want {
 			t.Fatalf("the last answer %s with ot-auth %q", final.body, raw)
 		}
 		if got := w.result(f).is(t, 200, "").header.Get("ot-auth"); got != raw {
@@ -51,7 +49,8 @@ func TestResetAndUpdate(t *testing.T) {
 
 		refuse := func(body map[string]string, status int, code, field string) {
 			t.Helper()
-			if a := w.post("/auth/password/update", body, "ot-auth", raw).is(t, status, code); field != "" && a.field("field") != field {
+			if a := w.post("/auth/password/update", body, "ot-auth", raw).is(t, status, code); field != "" &&
+				a.field("field") != field {
 				t.Errorf("field %v, want %s", a.field("field"), field)
 			}
 		}
@@ -89,7 +88,8 @@ func (w *world) expectNotice(u user.User, n int) {
 	for _, m := range all {
 		r, err := dispatch.Unseal(w.ring.Open, m)
 		must(w.t, err)
-		if m.ChallengeID == "" && m.Channel == message.MAIL && r.To == u.Email && r.Subject == "Your Castellan password was changed" {
+		if m.ChallengeID == "" && m.Channel == message.MAIL && r.To == u.Email &&
+			r.Subject == "Your Castellan password was changed" {
 			found++
 		}
 	}
@@ -122,7 +122,8 @@ func TestHistory(t *testing.T) {
 		w.change(xauth, passwordA, strings.ReplaceAll(passwordA, "ş", "s\u0327")).is(t, 422, "PASSWORD_REUSED")
 		long := strings.Repeat("ab c", 20)
 		w.finish(w.change(xauth, passwordA, long+"1"+strings.Repeat("z", 19)))
-		w.finish(w.change(xauth, long+"1"+strings.Repeat("z", 19), long+"2"+strings.Repeat("z", 19))) // they differ in letter 81
+		// they differ in letter 81
+		w.finish(w.change(xauth, long+"1"+strings.Repeat("z", 19), long+"2"+strings.Repeat("z", 19)))
 	})
 }
 
@@ -135,15 +136,18 @@ func TestOnlyALivingTokenSetsThePassword(t *testing.T) {
 		raw := w.otauth(1)
 		xauth, _ := w.login(u)
 		f := w.reset(1)
-		for name, bad := range map[string]string{"none": "", "truncated": raw[:len(raw)-1], "longer": raw + "A", "x-auth": xauth, "p-auth": f.pauth} {
+		for name, bad := range map[string]string{"none": "", "truncated": raw[:len(raw)-1], "longer": raw + "A",
+			"x-auth": xauth, "p-auth": f.pauth} {
 			if a := w.update(bad, passwordB); a.status != 401 {
 				t.Errorf("%s: %d %s", name, a.status, a.body)
 			}
 		}
-		forged, err := w.issuer.Sign(token.Claims{Class: token.OTAuth, ID: id.New(w.now()), IssuedAt: w.now(), ExpiresAt: w.now().Add(time.Minute)})
+		forged, err := w.issuer.Sign(token.Claims{Class: token.OTAuth, ID: id.New(w.now()), IssuedAt: w.now(),
+			ExpiresAt: w.now().Add(time.Minute)})
 		must(t, err)
 		w.update(forged, passwordB).is(t, 401, "TOKEN_REVOKED") // signed here, and not of a reset
-		w.post("/auth/password", map[string]string{"oldPassword": passwordA, "password": passwordB, "passwordVerify": passwordB}, "x-auth", raw).is(t, 401, "UNAUTHENTICATED")
+		w.post("/auth/password", map[string]string{"oldPassword": passwordA, "password": passwordB,
+			"passwordVerify": passwordB}, "x-auth", raw).is(t, 401, "UNAUTHENTICATED")
 
 		later := w.otauth(1)
 		w.update(raw, passwordB).is(t, 401, "TOKEN_REVOKED")
@@ -151,7 +155,9 @@ func TestOnlyALivingTokenSetsThePassword(t *testing.T) {
 		must(t, w.db.Commit(t.Context(), user.Touch{UserID: u.ID})) // a factor changed
 		w.update(later, passwordB).is(t, 401, "TOKEN_REVOKED")
 		w.skip(10*time.Minute - 2*time.Second)
-		w.post("/auth/password/update", map[string]string{"password": "x", "passwordVerify": "x"}, "ot-auth", of2).is(t, 400, "INVALID_FIELD") // a living one
+		// a living one
+		w.post("/auth/password/update", map[string]string{"password": "x", "passwordVerify": "x"}, "ot-auth",
+			of2).is(t, 400, "INVALID_FIELD")
 		w.skip(3 * time.Second)
 		w.update(of2, passwordB).is(t, 401, "TOKEN_EXPIRED")
 		if !w.has(u, passwordA) || !w.has(other, passwordA) {
@@ -202,8 +208,10 @@ func TestChange(t *testing.T) {
 		u := w.add(1, nil)
 		mine, _ := w.login(u)
 		other, otherID := w.login(u)
-		w.post("/auth/password", map[string]string{"password": passwordB, "passwordVerify": passwordB}, "x-auth", mine).is(t, 400, "INVALID_FIELD")
-		w.post("/auth/password", map[string]string{"oldPassword": passwordA, "password": passwordB, "passwordVerify": passwordC}, "x-auth", mine).is(t, 400, "INVALID_FIELD")
+		w.post("/auth/password", map[string]string{"password": passwordB, "passwordVerify": passwordB}, "x-auth", mine).is(t,
+			400, "INVALID_FIELD")
+		w.post("/auth/password", map[string]string{"oldPassword": passwordA, "password": passwordB,
+			"passwordVerify": passwordC}, "x-auth", mine).is(t, 400, "INVALID_FIELD")
 		w.change(mine, passwordA, "password123").is(t, 400, "INVALID_FIELD")
 
 		pending := w.flow(w.change(other, passwordA, passwordC))
@@ -212,7 +220,8 @@ func TestChange(t *testing.T) {
 			t.Fatal("the password changed before the second factor")
 		}
 		final := w.complete(f, "SMS", w.code(f, "SMS")).is(t, 200, "")
-		if want := fmt.Sprintf(`{"action":"UPDATE_PASSWORD","execResult":{"success":true},"challengeId":%q}`, f.ChallengeID); final.body != want {
+		if want := fmt.Sprintf(`{"action":"UPDATE_PASSWORD","execResult":{"success":true},"challengeId":%q}`,
+			f.ChallengeID); final.body != want {
 			t.Errorf("%s", final.body)
 		}
 		if !w.has(u, passwordB) || w.has(u, passwordA) {
@@ -287,143 +296,5 @@ func TestWrongOldPasswords(t *testing.T) {
 		w.change(xauth, passwordA, passwordB).is(t, 429, "RATE_LIMITED")
 		w.skip(61 * time.Second)
 		w.change(xauth, passwordA, passwordB).is(t, 200, "")
-	})
-}
-
-// The starts of the reset are bounded per phone, however it is spelled and
-// whether anybody has it, and per network (D-GEN-14).
-func TestStartsAreBounded(t *testing.T) {
-	both(t, func(t *testing.T, w *world) {
-		w.add(1, nil)
-		for _, n := range []int{1, 2} { // known, unknown
-			for i, cc := range []string{"90", "+90", "0090", "090", "90"} {
-				if i == 3 {
-					w.start()
-				}
-				w.post("/auth/password/reset", map[string]string{"countryCode": cc, "phoneNumber": fmt.Sprintf("0 (532) %07d", n)}).is(t, 200, "")
-			}
-			a := w.post("/auth/password/reset", phone(n)).is(t, 429, "RATE_LIMITED")
-			if a.header.Get("Retry-After") == "" {
-				t.Error("no Retry-After")
-			}
-		}
-		for n := range 20 { // 10 have started, those refused count for nothing
-			w.post("/auth/password/reset", phone(100+n)).is(t, 200, "")
-		}
-		w.post("/auth/password/reset", phone(500)).is(t, 429, "RATE_LIMITED")
-		w.skip(10*time.Minute + time.Second)
-		w.post("/auth/password/reset", phone(500)).is(t, 200, "")
-		w.post("/auth/password/reset", phone(1)).is(t, 200, "")
-		w.svc.Phones, w.svc.Networks = nil, nil
-		for range 40 {
-			w.post("/auth/password/reset", phone(7)).is(t, 200, "")
-		}
-		w.post("/auth/password/reset", map[string]string{"countryCode": "TR", "phoneNumber": "5320000001"}).is(t, 400, "INVALID_FIELD")
-		w.post("/auth/password/reset", map[string]string{"countryCode": "90"}).is(t, 400, "INVALID_FIELD")
-	})
-}
-
-// Parallel starts do not get past the bound of the phone.
-func TestStartsAreBoundedUnderRace(t *testing.T) {
-	both(t, func(t *testing.T, w *world) {
-		var wg sync.WaitGroup
-		var mu sync.Mutex
-		status := map[int]int{}
-		for range 25 {
-			wg.Go(func() {
-				a := w.post("/auth/password/reset", phone(1))
-				mu.Lock()
-				defer mu.Unlock()
-				status[a.status]++
-			})
-		}
-		wg.Wait()
-		if status[200] != 5 || status[429] != 20 {
-			t.Errorf("%v", status)
-		}
-	})
-}
-
-// A stranger who uses up what a reset allows locks the owner out of nothing
-// else, and leaves half of the messages to him (SEC-05, D-EXT-05).
-func TestStrangersDoNotLockTheOwnerOut(t *testing.T) {
-	both(t, func(t *testing.T, w *world) {
-		w.svc.Phones, w.svc.Networks = nil, nil
-		u := w.add(1, nil)
-		sent := 0
-		for range 15 {
-			if f := w.reset(1); w.code(f, "SMS") != "" {
-				sent++
-			}
-		}
-		if sent != 10 { // half of 20 an hour
-			t.Errorf("%d messages to the phone went out for strangers, want 10", sent)
-		}
-		budget := 0
-		for range 4 {
-			f := w.reset(1)
-			for _, name := range []string{"SMS", "SMS", "SMS", "SMS", "SMS", "MAIL", "MAIL", "MAIL", "MAIL", "MAIL"} {
-				if w.wrong(f, name).field("code") == string(fault.OTPInvalid) {
-					budget++
-				}
-			}
-		}
-		if budget != 20 {
-			t.Errorf("%d wrong values were evaluated, want 20", budget)
-		}
-		xauth, _ := w.login(u)
-		w.finish(w.change(xauth, passwordA, passwordB))
-	})
-}
-
-// Who has no decoy and who has (D-PWD-01, D-GEO-02).
-func TestDecoys(t *testing.T) {
-	both(t, func(t *testing.T, w *world) {
-		w.svc.Phones, w.svc.Networks = nil, nil
-		w.add(1, nil)
-		w.add(2, func(a *user.Add) { a.Email = "" })
-		w.add(3, func(a *user.Add) { a.Status = user.Blocked })
-		w.add(4, func(a *user.Add) { a.Demo = true })
-		far := w.add(5, nil)
-		w.svc.Admits = func(u user.User, _ challenge.Starter) bool { return u.ID != far.ID }
-		store := persistence.NewChallenges(w.db)
-		for n := 1; n <= 6; n++ {
-			f := w.reset(n)
-			c, err := store.Load(t.Context(), f.ChallengeID)
-			must(t, err)
-			if (c.Kind == challenge.Decoy) != (n != 1) || (c.UserID == "") != (n != 1) || len(c.Subject) != id.Len {
-				t.Errorf("%d: %+v", n, c)
-			}
-			if n == 1 {
-				continue
-			}
-			if f.methods["SMS"].Hint != fmt.Sprintf("+90********%02d", n) || !strings.Contains(f.methods["MAIL"].Hint, "***@") {
-				t.Errorf("hints %+v", f.methods)
-			}
-			if again := w.reset(n); again.methods["MAIL"].Hint != f.methods["MAIL"].Hint {
-				t.Errorf("the hint of %d changed", n)
-			}
-		}
-		w.mu.Lock()
-		discarded := slices.Clone(w.settled)
-		w.mu.Unlock()
-		if len(discarded) != 20 {
-			t.Fatalf("%d discarded messages, want 20", len(discarded))
-		}
-		// What was sealed in place of a code is of no use either.
-		m := discarded[0]
-		r, err := dispatch.Unseal(w.ring.Open, m)
-		must(t, err)
-		_, err = w.answers.Complete(t.Context(), stepup.Answer{ChallengeID: m.ChallengeID, MethodID: m.MethodID, Method: challenge.Name(m.Channel), Value: r.Code})
-		if fault.CodeOf(err) != fault.OTPInvalid {
-			t.Errorf("the code of a discarded message: %v", err)
-		}
-		recent, err := persistence.NewOutbox(w.db).Recent(t.Context(), nil, 100)
-		must(t, err)
-		for _, m := range recent {
-			if strings.HasPrefix(m.UserID, "?") {
-				t.Errorf("a discarded message is shown: %+v", m)
-			}
-		}
 	})
 }

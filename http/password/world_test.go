@@ -2,16 +2,11 @@ package password_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
-	"net/http"
-	"net/http/httptest"
 	"net/netip"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -40,7 +35,6 @@ import (
 	"castellan/http/edge"
 	"castellan/http/guard"
 	httppassword "castellan/http/password"
-	"castellan/internal/apidoc"
 	"castellan/internal/pgtest"
 	"castellan/persistence"
 )
@@ -103,7 +97,8 @@ func (w *world) Offers(message.Channel) bool { return true }
 
 // PAuth implements stepup.Tokens.
 func (w *world) PAuth(challengeID string, until time.Time) (string, error) {
-	return w.issuer.Sign(token.Claims{Class: token.PAuth, ID: id.New(w.now()), ChallengeID: challengeID, IssuedAt: w.now(), ExpiresAt: until})
+	return w.issuer.Sign(token.Claims{Class: token.PAuth, ID: id.New(w.now()), ChallengeID: challengeID, IssuedAt: w.now(),
+		ExpiresAt: until})
 }
 
 type accounts struct{ persistence.Users }
@@ -137,20 +132,22 @@ func open(t *testing.T, dsn string) *world {
 	t.Helper()
 	w := &world{t: t, began: time.Now().Truncate(time.Second), codes: map[string]string{}}
 	var err error
-	w.db, err = persistence.Open(t.Context(), dsn, persistence.Options{Now: w.now, Timeout: 20 * time.Second, Trace: func(_ context.Context, statement string) {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if w.tracing {
-			w.traced = append(w.traced, statement)
-		}
-	}})
+	w.db, err = persistence.Open(t.Context(), dsn, persistence.Options{Now: w.now, Timeout: 20 * time.Second,
+		Trace: func(_ context.Context, statement string) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if w.tracing {
+				w.traced = append(w.traced, statement)
+			}
+		}})
 	must(t, err)
 	_, err = w.db.Migrate(t.Context())
 	must(t, err)
 	w.db.Start([]byte("audit key of the test"), "test")
 	w.users = persistence.NewUsers(w.db)
 	w.ring = keyringtest.Ring(t, w.now)
-	w.hasher, err = password.NewHasher(password.HasherOptions{Params: password.Params{MemoryKiB: 64, Passes: 1, Lanes: 1}, Slots: 2, Queue: 500, Wait: time.Minute})
+	w.hasher, err = password.NewHasher(password.HasherOptions{Params: password.Params{MemoryKiB: 64, Passes: 1, Lanes: 1},
+		Slots: 2, Queue: 500, Wait: time.Minute})
 	must(t, err)
 	w.start()
 	t.Cleanup(func() {
@@ -175,21 +172,28 @@ func (w *world) start() {
 	commit := session.Revoking{Committer: db, Revocations: w.revoked}
 	w.node = cluster.Solo(log)
 	warm := new(actors.WarmCache)
-	w.node.Register(actors.Kinds(actors.Deps{WarmCache: warm, Store: challenges, Outbox: persistence.NewOutbox(db), Commit: commit, Actions: actions, Rules: challenge.DefaultRules(),
-		Accounts: accounts{w.users}, Sessions: w.revoked, Seal: w.ring.Seal, Open: w.ring.Open, Grace: 120 * time.Second, Now: w.now, Log: log})...)
+	w.node.Register(actors.Kinds(actors.Deps{WarmCache: warm, Store: challenges, Outbox: persistence.NewOutbox(db),
+		Commit: commit, Actions: actions, Rules: challenge.DefaultRules(),
+		Accounts: accounts{w.users}, Sessions: w.revoked, Seal: w.ring.Seal, Open: w.ring.Open, Grace: 120 * time.Second,
+		Now: w.now, Log: log})...)
 	w.client = actors.Client{Node: w.node, WarmCache: warm, Now: w.now}
 	book, err := message.NewBook("Castellan", nil)
 	must(w.t, err)
 	catalog := mfa.NewCatalog(mfa.SeedMethods(), mfa.SeedActions(), nil)
 	messenger := &stepup.Messenger{
-		Config: stepup.Config{TTL: 600 * time.Second, Grace: 120 * time.Second, ExecWait: 10 * time.Second, MaxOpen: 5, Lease: 30 * time.Second, Language: "en",
-			Caps: stepup.Caps{DestinationHour: 20, DestinationDay: 50, UserDay: 60}, PrefixHour: 200, DialDay: map[string]int{"90": 1000}},
+		Config: stepup.Config{TTL: 600 * time.Second, Grace: 120 * time.Second, ExecWait: 10 * time.Second, MaxOpen: 5,
+			Lease: 30 * time.Second, Language: "en",
+			Caps: stepup.Caps{DestinationHour: 20, DestinationDay: 50, UserDay: 60}, PrefixHour: 200,
+			DialDay: map[string]int{"90": 1000}},
 		Catalog: func() *mfa.Catalog { return catalog }, Book: book, Ring: w.ring, UserGate: w.client, Store: challenges,
 		Outbox: persistence.NewOutbox(db), Dispatch: w, Now: w.now,
 	}
-	w.starter = &stepup.Starter{Messenger: messenger, Actions: actions, Accounts: accounts{w.users}, Tokens: w, Challenges: w.client, Commit: db}
-	w.answers = &stepup.Answerer{Messenger: messenger, Actions: actions, Accounts: accounts{w.users}, Sessions: w.revoked, Challenges: w.client}
-	w.svc = &replace.Service{Users: w.users, Sessions: sessions, Tokens: persistence.NewResetTokens(db), Signer: w.issuer, Engine: w.starter, Hasher: w.hasher,
+	w.starter = &stepup.Starter{Messenger: messenger, Actions: actions, Accounts: accounts{w.users}, Tokens: w,
+		Challenges: w.client, Commit: db}
+	w.answers = &stepup.Answerer{Messenger: messenger, Actions: actions, Accounts: accounts{w.users}, Sessions: w.revoked,
+		Challenges: w.client}
+	w.svc = &replace.Service{Users: w.users, Sessions: sessions, Tokens: persistence.NewResetTokens(db), Signer: w.issuer,
+		Engine: w.starter, Hasher: w.hasher,
 		Policy: password.DefaultPolicy(), Wrong: password.NewGuards(guards, db, replace.WrongRules(), w.now),
 		Phones:   password.NewGuards(guards, db, password.Limit(5, 10*time.Minute), w.now),
 		Networks: password.NewGuards(guards, db, password.Limit(30, 10*time.Minute), w.now),
@@ -197,12 +201,14 @@ func (w *world) start() {
 	actions.Register(w.svc.ResetAction())
 	actions.Register(w.svc.ChangeAction())
 	group := httppassword.Group{Service: w.svc}
-	devices := &device.Service{Store: persistence.NewDevices(db), Users: w.users, Commit: db, Ring: w.ring, Audience: "https://id.example.com", Now: w.now, Log: log}
+	devices := &device.Service{Store: persistence.NewDevices(db), Users: w.users, Commit: db, Ring: w.ring,
+		Audience: "https://id.example.com", Now: w.now, Log: log}
 	w.starter.Devices, w.answers.Devices = devices, devices
-	g := guard.Guards{Tokens: w.issuer, Devices: devices, Tenant: "default", Feed: &changetest.Feed{}, Live: w.revoked.Live, Judge: func(string, string, string) resource.Verdict { return resource.Verdict{} }}
-	w.srv, err = edge.New(edge.Options{Guards: g.Table(), Authorize: g.Authorize, Now: w.now, Logger: log, Timeout: time.Minute,
-		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")},
-		Starter:        guard.Starter{Starts: w.starter, Accounts: accounts{w.users}, Public: group.Public()}},
+	g := guard.Guards{Tokens: w.issuer, Devices: devices, Tenant: "default", Feed: &changetest.Feed{},
+		Live: w.revoked.Live, Judge: func(string, string, string) resource.Verdict { return resource.Verdict{} }}
+	w.srv, err = edge.New(edge.Options{Guards: g.Table(), Authorize: g.Authorize, Now: w.now, Logger: log,
+		Timeout: time.Minute, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")},
+		Starter: guard.Starter{Starts: w.starter, Accounts: accounts{w.users}, Public: group.Public()}},
 		slices.Concat(group.Endpoints(), httpchallenge.Group{Answers: w.answers, Now: w.now}.Endpoints()))
 	must(w.t, err)
 }
@@ -228,175 +234,11 @@ func (w *world) login(u user.User) (xauth, sessionID string) {
 	now := w.now()
 	u, err := w.users.Get(w.t.Context(), u.ID)
 	must(w.t, err)
-	s := session.Session{ID: id.New(now), UserID: u.ID, CreatedAt: now, LastSeenAt: now, ExpiresAt: now.Add(30 * time.Minute), SV: u.SV}
+	s := session.Session{ID: id.New(now), UserID: u.ID, CreatedAt: now, LastSeenAt: now,
+		ExpiresAt: now.Add(30 * time.Minute), SV: u.SV}
 	must(w.t, w.db.Commit(w.t.Context(), session.Add{Session: s}))
-	xauth, err = w.issuer.Sign(token.Claims{Class: token.XAuth, ID: id.New(now), Subject: u.ID, SessionID: s.ID, SV: u.SV, AuthTime: now, IssuedAt: now, ExpiresAt: s.ExpiresAt})
+	xauth, err = w.issuer.Sign(token.Claims{Class: token.XAuth, ID: id.New(now), Subject: u.ID, SessionID: s.ID, SV: u.SV,
+		AuthTime: now, IssuedAt: now, ExpiresAt: s.ExpiresAt})
 	must(w.t, err)
 	return xauth, s.ID
-}
-
-// answer is what a request came to.
-type answer struct {
-	status int
-	header http.Header
-	body   string
-}
-
-func (a answer) field(name string) any {
-	var m map[string]any
-	json.Unmarshal([]byte(a.body), &m)
-	return m[name]
-}
-
-// is checks status and error code; "" is a success.
-func (a answer) is(t *testing.T, status int, code string) answer {
-	t.Helper()
-	got, _ := a.field("code").(string)
-	if a.status != status || got != code {
-		t.Fatalf("%d %s, want %d %q", a.status, a.body, status, code)
-	}
-	return a
-}
-
-// post makes a request; headers are pairs.
-func (w *world) post(path string, body any, headers ...string) answer {
-	return w.call("POST", path, body, headers...)
-}
-
-func (w *world) call(method, path string, body any, headers ...string) answer {
-	w.skip(time.Millisecond)
-	var text []byte
-	if body != nil {
-		text, _ = json.Marshal(body)
-	}
-	r := httptest.NewRequest(method, path, strings.NewReader(string(text)))
-	if body != nil {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	for i := 0; i < len(headers); i += 2 {
-		r.Header.Set(headers[i], headers[i+1])
-	}
-	res, err := apidoc.Test(w.srv.App, r)
-	if err != nil {
-		w.t.Error(err)
-		return answer{}
-	}
-	defer res.Body.Close()
-	b, _ := io.ReadAll(res.Body)
-	return answer{res.StatusCode, res.Header, string(b)}
-}
-
-// flow is a challenge as the client knows it.
-type flow struct {
-	ChallengeID string
-	pauth       string
-	methods     map[string]method
-}
-
-type method struct{ ID, Name, Hint string }
-
-func (w *world) flow(a answer) flow {
-	w.t.Helper()
-	a.is(w.t, 200, "")
-	var in struct {
-		Challenge struct {
-			ChallengeID string
-			MethodList  []method
-		}
-	}
-	must(w.t, json.Unmarshal([]byte(a.body), &in))
-	f := flow{in.Challenge.ChallengeID, a.header.Get("p-auth"), map[string]method{}}
-	for _, m := range in.Challenge.MethodList {
-		f.methods[m.Name] = m
-	}
-	return f
-}
-
-func phone(n int) map[string]string {
-	return map[string]string{"countryCode": "90", "phoneNumber": fmt.Sprintf("532%07d", n)}
-}
-
-func (w *world) reset(n int) flow {
-	w.t.Helper()
-	return w.flow(w.post("/auth/password/reset", phone(n)))
-}
-
-func (w *world) code(f flow, name string) string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.codes[f.methods[name].ID]
-}
-
-func (w *world) complete(f flow, name, value string) answer {
-	return w.post("/auth/2fa/challenge/complete", map[string]string{"methodId": f.methods[name].ID, "method": name, "value": value}, "p-auth", f.pauth)
-}
-
-func (w *world) renew(f flow, name string) answer {
-	return w.post("/auth/2fa/challenge/renew", map[string]string{"methodId": f.methods[name].ID, "method": name}, "p-auth", f.pauth)
-}
-
-func (w *world) result(f flow) answer {
-	return w.call("GET", "/auth/2fa/challenge/result", nil, "p-auth", f.pauth)
-}
-
-func (w *world) wrong(f flow, name string) answer {
-	value := "000000"
-	if w.code(f, name) == value {
-		value = "000001"
-	}
-	return w.complete(f, name, value)
-}
-
-// otauth goes through a whole reset.
-func (w *world) otauth(n int) string {
-	w.t.Helper()
-	f := w.reset(n)
-	w.complete(f, "SMS", w.code(f, "SMS")).is(w.t, 200, "")
-	raw := w.complete(f, "MAIL", w.code(f, "MAIL")).is(w.t, 200, "").header.Get("ot-auth")
-	if raw == "" {
-		w.t.Fatal("no ot-auth after SMS and MAIL")
-	}
-	return raw
-}
-
-func (w *world) update(otauth, secret string) answer {
-	return w.post("/auth/password/update", map[string]string{"password": secret, "passwordVerify": secret}, "ot-auth", otauth)
-}
-
-func (w *world) change(xauth, old, secret string) answer {
-	return w.post("/auth/password", map[string]string{"oldPassword": old, "password": secret, "passwordVerify": secret}, "x-auth", xauth)
-}
-
-// finish completes a change by SMS.
-func (w *world) finish(a answer) answer {
-	w.t.Helper()
-	f := w.flow(a)
-	return w.complete(f, "SMS", w.code(f, "SMS")).is(w.t, 200, "")
-}
-
-func (w *world) has(u user.User, secret string) bool {
-	w.t.Helper()
-	stored, err := w.users.Secret(w.t.Context(), u.ID)
-	must(w.t, err)
-	right, _, err := w.hasher.Verify(w.t.Context(), secret, stored.Hash)
-	must(w.t, err)
-	return right
-}
-
-// live tells whether the service takes a session's token.
-func (w *world) live(xauth string) bool {
-	a := w.post("/auth/password", map[string]string{"oldPassword": "x", "password": "y", "passwordVerify": "z"}, "x-auth", xauth)
-	return a.status == 400
-}
-
-// trace is every statement made by do.
-func (w *world) trace(do func()) []string {
-	w.mu.Lock()
-	w.tracing, w.traced = true, nil
-	w.mu.Unlock()
-	do()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.tracing = false
-	return w.traced
 }

@@ -31,8 +31,10 @@ type Group struct {
 func (g Group) Endpoints() []rest.Endpoint {
 	const sessions = "/auth/sessions"
 	return rest.Section(section,
-		rest.Post("/auth/login", "Log in with a password; the session begins when the challenge is complete", rest.NoAuth, g.login,
-			fault.InvalidField, fault.InvalidCredentials, fault.MFANotAvailable, fault.RateLimited, fault.Overloaded).Gives("p-auth").
+		rest.Post("/auth/login", "Log in with a password; the session begins when the challenge is complete", rest.NoAuth,
+			g.login,
+			fault.InvalidField, fault.InvalidCredentials, fault.MFANotAvailable, fault.RateLimited,
+			fault.Overloaded).Gives("p-auth").
 			Doc("login",
 				"Send a phone number with its country code, or a mail address. The answer is a challenge and "+
 					"its token in the header p-auth. The session token x-auth comes with the answer of "+
@@ -122,7 +124,8 @@ func (g Group) list(ctx context.Context, who rest.Caller, _ rest.None) ([]record
 		return nil, err
 	}
 	language := who.Language
-	if !who.LanguageAsked && slices.ContainsFunc(all, func(s session.Session) bool { return s.Country != "" }) { // the user's own comes before the default (D-GEN-16)
+	// the user's own comes before the default (D-GEN-16)
+	if !who.LanguageAsked && slices.ContainsFunc(all, func(s session.Session) bool { return s.Country != "" }) {
 		u, err := g.Service.Users.Get(ctx, who.UserID)
 		if err != nil {
 			return nil, err
@@ -131,7 +134,8 @@ func (g Group) list(ctx context.Context, who rest.Caller, _ rest.None) ([]record
 	}
 	out := make([]record, len(all))
 	for i, s := range all {
-		out[i] = record{SessionID: s.ID, CreatedAt: rest.Time{Time: s.CreatedAt}, LastSeenAt: rest.Time{Time: s.LastSeenAt}, IP: s.IP, CountryName: g.country(s.Country, language),
+		out[i] = record{SessionID: s.ID, CreatedAt: rest.Time{Time: s.CreatedAt}, LastSeenAt: rest.Time{Time: s.LastSeenAt},
+			IP: s.IP, CountryName: g.country(s.Country, language),
 			DeviceBrand: s.Brand, DeviceModel: s.Model, DeviceDesc: s.Description, Current: s.ID == who.SessionID}
 	}
 	return out, nil

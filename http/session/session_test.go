@@ -52,9 +52,11 @@ func (s *service) Start(ctx context.Context, r challenge.StartRequest) (challeng
 	}
 	s.started = append(s.started, r)
 	now := time.Now()
-	c := challenge.Challenge{ID: id.New(now), UserID: r.Account.UserID, Action: r.Action, CreatedAt: now.UnixMilli(), ExpiresAt: now.Add(10 * time.Minute).UnixMilli(),
+	c := challenge.Challenge{ID: id.New(now), UserID: r.Account.UserID, Action: r.Action, CreatedAt: now.UnixMilli(),
+		ExpiresAt: now.Add(10 * time.Minute).UnixMilli(),
 		Body: challenge.Body{CV: r.Account.CV, SV: r.Account.SV, Starter: r.Starter,
-			Methods: []challenge.Method{{ID: "m1", Name: challenge.SMS, LifetimeMs: 120_000, RenewMs: 60_000, Hint: "+90 *** ** 01", Order: 1}}}}
+			Methods: []challenge.Method{{ID: "m1", Name: challenge.SMS, LifetimeMs: 120_000, RenewMs: 60_000,
+				Hint: "+90 *** ** 01", Order: 1}}}}
 	return challenge.Started{Challenge: c, PAuth: "the p-auth"}, s.db.Commit(ctx, r.With...)
 }
 
@@ -85,16 +87,22 @@ func open(t *testing.T, dsn string) *service {
 	must(t, err)
 	db.Start([]byte("audit key of the test"), "test")
 	s := &service{t: t, db: db}
-	s.hasher, err = password.NewHasher(password.HasherOptions{Params: password.Params{MemoryKiB: 64, Passes: 1, Lanes: 1}, Slots: 1, Queue: 10})
+	s.hasher, err = password.NewHasher(password.HasherOptions{Params: password.Params{MemoryKiB: 64, Passes: 1, Lanes: 1},
+		Slots: 1, Queue: 10})
 	must(t, err)
 	issuer := token.NewIssuer(keyringtest.Ring(t, nil), "castellan", "default", time.Now, 100)
 	s.logins = &session.Service{Users: persistence.NewUsers(db), Sessions: persistence.NewSessions(db), Hasher: s.hasher,
-		Guards: password.NewGuards(persistence.NewPasswordGuards(db), db, password.DefaultGuardRules(), time.Now), Starts: s, Commit: db, Tokens: issuer,
-		Revocations: session.NewRevocations(30*time.Minute, time.Now), Conceal: strings.ToUpper, TokenTTL: 30 * time.Minute, Now: time.Now}
+		Guards: password.NewGuards(persistence.NewPasswordGuards(db), db, password.DefaultGuardRules(), time.Now), Starts: s,
+		Commit: db, Tokens: issuer,
+		Revocations: session.NewRevocations(30*time.Minute, time.Now), Conceal: strings.ToUpper, TokenTTL: 30 * time.Minute,
+		Now: time.Now}
 	guards := guard.Guards{Tokens: issuer, Tenant: "default", Feed: &changetest.Feed{}, Live: s.logins.Revocations.Live,
 		Judge: func(string, string, string) resource.Verdict { return resource.Verdict{} }}
 	s.srv, err = edge.New(edge.Options{Guards: guards.Table(), Authorize: guards.Authorize},
-		httpsession.Group{Service: s.logins, CountryName: func(code, language string) string { return code + " in " + language }}.Endpoints())
+		httpsession.Group{Service: s.logins, CountryName: func(code,
+			language string) string {
+			return code + " in " + language
+		}}.Endpoints())
 	must(t, err)
 	hash, err := s.hasher.Hash(ctx, secret)
 	must(t, err)
@@ -153,14 +161,16 @@ func (s *service) wants(line, body string, status int, want string, headers ...s
 // login logs the n-th account in and returns its token and session.
 func (s *service) login(n int, headers ...string) (xauth, sid string) {
 	s.t.Helper()
-	res, answer := s.call("POST /auth/login", fmt.Sprintf(`{"email":"user%d@example.com","password":"%s"}`, n, secret), headers...)
+	res, answer := s.call("POST /auth/login", fmt.Sprintf(`{"email":"user%d@example.com","password":"%s"}`, n, secret),
+		headers...)
 	if res.StatusCode != 200 {
 		s.t.Fatal(answer)
 	}
 	last := s.started[len(s.started)-1]
 	now := time.Now()
 	r, ws, err := s.logins.LoginAction().Build(s.t.Context(), challenge.Execution{Now: now, Command: last.Command,
-		Challenge: challenge.Challenge{UserID: last.Account.UserID, Body: challenge.Body{SV: last.Account.SV, Starter: last.Starter}}})
+		Challenge: challenge.Challenge{UserID: last.Account.UserID,
+			Body: challenge.Body{SV: last.Account.SV, Starter: last.Starter}}})
 	must(s.t, err)
 	must(s.t, s.db.Commit(s.t.Context(), ws...))
 	return r.Headers["x-auth"], r.SessionID
@@ -168,7 +178,8 @@ func (s *service) login(n int, headers ...string) (xauth, sid string) {
 
 func TestLogin(t *testing.T) {
 	both(t, func(t *testing.T, s *service) {
-		ok := regexp.MustCompile(`^{"challenge":{"challengeId":"[0-9A-Z]{26}","ts":\d{13},"status":"PENDING","expire":600,"methodList":` +
+		ok := regexp.MustCompile(`^{"challenge":{"challengeId":"[0-9A-Z]{26}","ts":\d{13},"status":"PENDING",` +
+			`"expire":600,"methodList":` +
 			`\[{"id":"m1","name":"SMS","expire":120,"renewStart":60,"hint":"\+90 \*\*\* \*\* 01"}\]}}$`)
 		for _, body := range []string{
 			`{"countryCode":"90","phoneNumber":"5320000001","password":"` + secret + `"}`,
@@ -176,25 +187,31 @@ func TestLogin(t *testing.T) {
 			`{"email":"USER1@example.com","password":"` + secret + `"}`,
 		} {
 			res, answer := s.call("POST /auth/login", body, "device-brand", "Acme", "accept-language", "tr")
-			if res.StatusCode != 200 || !ok.MatchString(answer) || res.Header.Get("p-auth") != "the p-auth" || res.Header.Get("x-auth") != "" {
+			if res.StatusCode != 200 || !ok.MatchString(answer) || res.Header.Get("p-auth") != "the p-auth" ||
+				res.Header.Get("x-auth") != "" {
 				t.Errorf("%s: %d %s, p-auth %q", body, res.StatusCode, answer, res.Header.Get("p-auth"))
 			}
 		}
-		if r := s.started[0]; r.Starter.Brand != "Acme" || r.Starter.Language != "tr" || r.Starter.RequestID == "" || r.Action != "LOGIN" {
+		if r := s.started[0]; r.Starter.Brand != "Acme" || r.Starter.Language != "tr" || r.Starter.RequestID == "" ||
+			r.Action != "LOGIN" {
 			t.Errorf("starter %+v", r.Starter)
 		}
 		for body, want := range map[string]string{
-			`{}`:                                  "INVALID_FIELD password countryCode phoneNumber email", // every missing field (D-GEN-09)
-			`{"password":""}`:                     "INVALID_FIELD countryCode phoneNumber email password",
-			`{"email":"a@b.co"}`:                  "INVALID_FIELD password",
-			`{"phoneNumber":"5320000001"}`:        "INVALID_FIELD password countryCode",
-			`{"email":5}`:                         "INVALID_FIELD email password", // what could not be read is not called missing
-			`{"countryCode":"90","password":"x"}`: "INVALID_FIELD phoneNumber",
-			`{"email":"a@b.co","countryCode":"90","password":"x"}`:                         "INVALID_FIELD email",
-			`{"email":"nobody","password":"x"}`:                                            "INVALID_FIELD email",
-			`{"countryCode":"TR","phoneNumber":"5320000001","password":"x"}`:               "INVALID_FIELD countryCode",
-			`{"countryCode":"90","phoneNumber":"call me","password":"x"}`:                  "INVALID_FIELD phoneNumber",
-			`{"countryCode":"TR","phoneNumber":"call me","password":""}`:                   "INVALID_FIELD countryCode phoneNumber password", // and every wrong one
+			// every missing field (D-GEN-09)
+			`{}`:                           "INVALID_FIELD password countryCode phoneNumber email",
+			`{"password":""}`:              "INVALID_FIELD countryCode phoneNumber email password",
+			`{"email":"a@b.co"}`:           "INVALID_FIELD password",
+			`{"phoneNumber":"5320000001"}`: "INVALID_FIELD password countryCode",
+			// what could not be read is not called missing
+			`{"email":5}`:                                                    "INVALID_FIELD email password",
+			`{"countryCode":"90","password":"x"}`:                            "INVALID_FIELD phoneNumber",
+			`{"email":"a@b.co","countryCode":"90","password":"x"}`:           "INVALID_FIELD email",
+			`{"email":"nobody","password":"x"}`:                              "INVALID_FIELD email",
+			`{"countryCode":"TR","phoneNumber":"5320000001","password":"x"}`: "INVALID_FIELD countryCode",
+			`{"countryCode":"90","phoneNumber":"call me","password":"x"}`:    "INVALID_FIELD phoneNumber",
+			// and every wrong one
+			`{"countryCode":"TR","phoneNumber":"call me","password":""}`: "INVALID_FIELD countryCode phoneNumber " +
+				"password",
 			`{"email":"nobody","password":""}`:                                             "INVALID_FIELD email password",
 			`{"email":"user1@example.com","password":"x","password":"y"}`:                  "INVALID_FIELD",
 			`{"email":"user1@example.com","password":5}`:                                   "INVALID_FIELD password",
@@ -203,9 +220,11 @@ func TestLogin(t *testing.T) {
 			s.wants("POST /auth/login", body, 400, want)
 		}
 		_, wrong := s.call("POST /auth/login", `{"email":"user1@example.com","password":"wrong"}`, "x-request-id", "same")
-		_, unknown := s.call("POST /auth/login", `{"countryCode":"90","phoneNumber":"5329999999","password":"wrong"}`, "x-request-id", "same")
+		_, unknown := s.call("POST /auth/login", `{"countryCode":"90","phoneNumber":"5329999999","password":"wrong"}`,
+			"x-request-id", "same")
 		id := regexp.MustCompile(`"requestId":"[^"]*"`)
-		if a, b := id.ReplaceAllString(wrong, ""), id.ReplaceAllString(unknown, ""); a != b || !strings.Contains(a, "INVALID_CREDENTIALS") {
+		if a, b := id.ReplaceAllString(wrong, ""), id.ReplaceAllString(unknown, ""); a != b ||
+			!strings.Contains(a, "INVALID_CREDENTIALS") {
 			t.Errorf("refusals differ:\n%s\n%s", a, b)
 		}
 		s.wants("POST /auth/login", `{"email":"user2@example.com","password":"`+secret+`"}`, 409, "MFA_NOT_AVAILABLE")
@@ -241,7 +260,8 @@ func TestSessions(t *testing.T) {
 
 		res, answer := s.call("GET /auth/sessions", "", "x-auth", second, "accept-language", "tr")
 		date := `"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"`
-		want := regexp.MustCompile(`^\[{"sessionId":"` + sid2 + `","createdAt":` + date + `,"lastSeenAt":` + date + `,"ip":"0\.0\.0\.0","countryName":null,` +
+		want := regexp.MustCompile(`^\[{"sessionId":"` + sid2 + `","createdAt":` + date + `,"lastSeenAt":` + date +
+			`,"ip":"0\.0\.0\.0","countryName":null,` +
 			`"deviceBrand":"","deviceModel":"","deviceDesc":"","current":true},` +
 			`{"sessionId":"` + sid1 + `",.*"deviceBrand":"Acme","deviceModel":"X","deviceDesc":"my phone","current":false}\]$`)
 		if res.StatusCode != 200 || !want.MatchString(answer) {
@@ -266,7 +286,8 @@ func TestSessions(t *testing.T) {
 		s.wants("POST /auth/logout", "", 401, "TOKEN_REVOKED", "x-auth", foreign)
 
 		fourth, _ := s.login(1)
-		if res, answer := s.call("GET /auth/sessions", "", "x-auth", fourth); res.StatusCode != 200 || strings.Count(answer, "sessionId") != 1 {
+		if res, answer := s.call("GET /auth/sessions", "", "x-auth", fourth); res.StatusCode != 200 ||
+			strings.Count(answer, "sessionId") != 1 {
 			t.Errorf("after the next login: %d %s", res.StatusCode, answer)
 		}
 	})
@@ -276,12 +297,15 @@ func TestCountryNames(t *testing.T) {
 	both(t, func(t *testing.T, s *service) {
 		x, _ := s.login(1)
 		now := time.Now()
-		must(t, s.db.Commit(t.Context(), session.Add{Session: session.Session{ID: "other", UserID: s.started[0].Account.UserID, Country: "TR", CreatedAt: now,
+		must(t, s.db.Commit(t.Context(), session.Add{Session: session.Session{ID: "other",
+			UserID: s.started[0].Account.UserID, Country: "TR", CreatedAt: now,
 			LastSeenAt: now, ExpiresAt: now.Add(time.Minute), SV: 1}}))
-		if _, answer := s.call("GET /auth/sessions", "", "x-auth", x, "accept-language", "ar"); !strings.Contains(answer, `"countryName":"TR in ar"`) {
+		if _, answer := s.call("GET /auth/sessions", "", "x-auth", x, "accept-language", "ar"); !strings.Contains(answer,
+			`"countryName":"TR in ar"`) {
 			t.Error(answer)
 		}
-		if r := (httpsession.Group{}).Endpoints(); len(r) != 4 || !r[0].Extension || r[0].Audience != rest.Public || r[3].Audience != rest.SelfUser {
+		if r := (httpsession.Group{}).Endpoints(); len(r) != 4 || !r[0].Extension || r[0].Audience != rest.Public ||
+			r[3].Audience != rest.SelfUser {
 			t.Errorf("%d endpoints", len(r))
 		}
 	})

@@ -27,8 +27,9 @@ const (
 )
 
 var reasons = map[closeCode]string{
-	closeExpired: "p-auth expired", closeGone: "the challenge has ended", closeTooMany: "too many sockets", closeRestart: "restart",
-	closeInternal: "internal error", closeTooBig: "frame too big", closeFlood: "too many frames", closeNotText: "not UTF-8", closeProtocol: "protocol error",
+	closeExpired: "p-auth expired", closeGone: "the challenge has ended", closeTooMany: "too many sockets",
+	closeRestart: "restart", closeInternal: "internal error", closeTooBig: "frame too big", closeFlood: "too many frames",
+	closeNotText: "not UTF-8", closeProtocol: "protocol error",
 }
 
 var pingFrame = ws.MustCompileFrame(ws.NewPingFrame(nil))

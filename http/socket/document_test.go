@@ -84,7 +84,8 @@ var methodNames = []challenge.Name{challenge.TOTP, challenge.PUSH, challenge.MAI
 // a message with anything changed does not fit.
 func TestFramesFitTheDocument(t *testing.T) {
 	d := read(t)
-	outcomes := []string{`{"success":true,"data":{"sessionKey":"k"},"headers":{"x-auth":"t"}}`, `{"success":true,"headers":{"ot-auth":"t"}}`, `{"success":false}`,
+	outcomes := []string{`{"success":true,"data":{"sessionKey":"k"},"headers":{"x-auth":"t"}}`,
+		`{"success":true,"headers":{"ot-auth":"t"}}`, `{"success":false}`,
 		`{"success":false,"code":"RECORD_NOT_FOUND"}`}
 	var texts [][]byte
 	virtual(t, func(w *world) {
@@ -153,7 +154,8 @@ func TestCloseCodesAreExplained(t *testing.T) {
 			t.Errorf("%s is never sent", code)
 		}
 	}
-	if codes := []closeCode{closeExpired, closeGone, closeTooMany, closeRestart, closeInternal, closeTooBig, closeFlood, closeNotText, closeProtocol}; len(codes) != len(reasons) ||
+	if codes := []closeCode{closeExpired, closeGone, closeTooMany, closeRestart, closeInternal, closeTooBig, closeFlood,
+		closeNotText, closeProtocol}; len(codes) != len(reasons) ||
 		slices.ContainsFunc(codes, func(c closeCode) bool { return reasons[c] == "" }) {
 		t.Error("a code has no reason")
 	}

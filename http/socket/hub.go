@@ -74,12 +74,15 @@ type room struct {
 
 // NewHub returns a hub; its Receive must be given the node's news. Subscribe of
 // the feed must end within a bounded time of its own.
-func NewHub(feed stepup.Feed, open func(string, []byte) (challenge.Result, error), now func() time.Time, log *slog.Logger) *Hub {
+func NewHub(feed stepup.Feed, open func(string, []byte) (challenge.Result, error), now func() time.Time,
+	log *slog.Logger) *Hub {
 	return newHub(feed, open, now, log, newPoller(log))
 }
 
-func newHub(feed stepup.Feed, open func(string, []byte) (challenge.Result, error), now func() time.Time, log *slog.Logger, poll *poller) *Hub {
-	h := &Hub{feed: feed, open: open, now: now, log: log, rooms: map[string]*room{}, poll: poll, wheel: &wheel{start: now()}}
+func newHub(feed stepup.Feed, open func(string, []byte) (challenge.Result, error), now func() time.Time,
+	log *slog.Logger, poll *poller) *Hub {
+	h := &Hub{feed: feed, open: open, now: now, log: log, rooms: map[string]*room{}, poll: poll,
+		wheel: &wheel{start: now()}}
 	h.ctx, h.stop = context.WithCancel(context.Background())
 	h.done.Go(h.keepTime)
 	return h

@@ -45,7 +45,8 @@ func TestFrames(t *testing.T) {
 		synctest.Wait()
 		for i, want := range []string{
 			`{"challengeId":"c1","action":"LOGIN","event":"METHOD_COMPLETE","data":[{"methodId":"m1","method":"SMS"}]}`,
-			`{"challengeId":"c1","action":"LOGIN","event":"ACTION_COMPLETE","data":[{"success":true,"data":{"sessionKey":"k"},"headers":{"x-auth":"t"}}]}`,
+			`{"challengeId":"c1","action":"LOGIN","event":"ACTION_COMPLETE",` +
+				`"data":[{"success":true,"data":{"sessionKey":"k"},"headers":{"x-auth":"t"}}]}`,
 			`{"challengeId":"c2","action":"LOGIN","event":"ACTION_COMPLETE","data":[{"success":false,"data":{},"headers":{}}]}`,
 		} {
 			if got := slices.Concat(c.texts, d.texts)[i]; string(got) != want {

@@ -75,7 +75,8 @@ func header(p []byte) (h ws.Header, size int, code closeCode) {
 		return h, 0, 0
 	}
 	switch {
-	case !h.Masked, h.Rsv != 0, h.OpCode.IsReserved(), h.OpCode.IsControl() && (!h.Fin || h.Length > ws.MaxControlFramePayloadSize):
+	case !h.Masked, h.Rsv != 0, h.OpCode.IsReserved(), h.OpCode.IsControl() &&
+		(!h.Fin || h.Length > ws.MaxControlFramePayloadSize):
 		return h, 0, closeProtocol
 	case h.Length > maxFrame:
 		return h, 0, closeTooBig

@@ -233,11 +233,13 @@ func TestClientFrames(t *testing.T) {
 			c.write(ws.NewBinaryFrame([]byte{0xff}))
 			c.write(ws.NewPongFrame([]byte("unasked")))
 		}, nil},
-		"ping":             {func(c *client) { c.write(ws.NewPingFrame([]byte("hello"))) }, []string{"pong hello"}},
-		"too big":          {func(c *client) { c.write(text(maxFrame + 1)) }, []string{"close 1009"}},
-		"close":            {func(c *client) { c.write(ws.NewCloseFrame(ws.NewCloseFrameBody(3999, "bye"))) }, []string{"close 3999"}},
-		"close, no code":   {func(c *client) { c.write(ws.NewCloseFrame(nil)) }, []string{"close 0"}},
-		"close, bad code":  {func(c *client) { c.write(ws.NewCloseFrame(ws.NewCloseFrameBody(1005, ""))) }, []string{"close 1002"}},
+		"ping":    {func(c *client) { c.write(ws.NewPingFrame([]byte("hello"))) }, []string{"pong hello"}},
+		"too big": {func(c *client) { c.write(text(maxFrame + 1)) }, []string{"close 1009"}},
+		"close": {func(c *client) { c.write(ws.NewCloseFrame(ws.NewCloseFrameBody(3999, "bye"))) },
+			[]string{"close 3999"}},
+		"close, no code": {func(c *client) { c.write(ws.NewCloseFrame(nil)) }, []string{"close 0"}},
+		"close, bad code": {func(c *client) { c.write(ws.NewCloseFrame(ws.NewCloseFrameBody(1005, ""))) },
+			[]string{"close 1002"}},
 		"unmasked":         {func(c *client) { ws.WriteFrame(c.conn, ws.NewTextFrame(nil)) }, []string{"close 1002"}},
 		"no text":          {func(c *client) { c.write(ws.NewTextFrame([]byte{0xff})) }, []string{"close 1007"}},
 		"nothing after it": {func(c *client) { c.write(text(2000)); c.write(ws.NewPingFrame(nil)) }, []string{"close 1009"}},

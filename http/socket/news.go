@@ -114,7 +114,8 @@ type actionComplete struct {
 }
 
 func (h *Hub) frame(n stepup.News, e stepup.Event) frame {
-	m := message{ChallengeID: n.ChallengeID, Action: n.Action, Event: "METHOD_COMPLETE", Data: [1]any{methodComplete{e.MethodID, string(e.Method)}}}
+	m := message{ChallengeID: n.ChallengeID, Action: n.Action, Event: "METHOD_COMPLETE",
+		Data: [1]any{methodComplete{e.MethodID, string(e.Method)}}}
 	if e.Outcome != nil {
 		r, err := h.open(n.ChallengeID, e.Outcome)
 		if fault.CodeOf(err) == fault.ChallengeClosed { // its session has ended

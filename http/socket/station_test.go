@@ -44,10 +44,13 @@ func serve(t testing.TB, s settings) *station {
 	log := slog.New(slog.DiscardHandler)
 	st.hub = NewHub(&st.owner, openSealed, time.Now, log)
 	var err error
-	if st.server, err = edge.New(edge.Options{Logger: log, Draining: func() bool { return s.draining }, MaxConnectionsPerIP: s.perIP}, nil); err != nil {
+	if st.server, err = edge.New(edge.Options{Logger: log, Draining: func() bool { return s.draining },
+		MaxConnectionsPerIP: s.perIP}, nil); err != nil {
 		t.Fatal(err)
 	}
-	s.Hub, s.Challenge = st.hub, func(_ context.Context, who rest.Caller, raw string) (rest.Caller, error) { return token(who, raw) }
+	s.Hub, s.Challenge = st.hub, func(_ context.Context, who rest.Caller, raw string) (rest.Caller, error) {
+		return token(who, raw)
+	}
 	Mount(st.server, s.Options)
 	st.server.App.Server().MaxIdleWorkerDuration = 20 * time.Millisecond // so that none outlives the test
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -115,7 +118,8 @@ func token(who rest.Caller, raw string) (rest.Caller, error) {
 	return who, nil
 }
 
-const upgrade = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+const upgrade = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n" +
+	"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
 
 // request sends a request, followed by early bytes, and reads the answer.
 func (s *station) request(target, headers string, early ...byte) (*http.Response, *peer) {

@@ -26,12 +26,15 @@ func TestEarlyFrames(t *testing.T) {
 		early, late []byte
 		want        []string
 	}{
-		"ping":         {masked(ws.NewPingFrame([]byte("1"))), nil, []string{"10 1"}},
-		"half a frame": {masked(ws.NewPingFrame([]byte("12")))[:7], masked(ws.NewPingFrame([]byte("12")))[7:], []string{"10 12"}},
-		"many":         {join(part(ws.OpText, true, strings.Repeat("x", maxFrame)), part(ws.OpText, true, strings.Repeat("x", maxFrame)), masked(ws.NewPingFrame([]byte("3")))), nil, []string{"10 3"}},
-		"close":        {join(closing(1000, ""), masked(ws.NewPingFrame(nil))), nil, []string{"close 1000", "end"}},
-		"a mistake":    {ws.MustCompileFrame(ws.NewTextFrame(nil)), nil, []string{"close 1002", "end"}},
-		"64 MiB":       {head(ws.Header{Fin: true, OpCode: ws.OpBinary, Length: 64 << 20}), nil, []string{"close 1009", "end"}},
+		"ping": {masked(ws.NewPingFrame([]byte("1"))), nil, []string{"10 1"}},
+		"half a frame": {masked(ws.NewPingFrame([]byte("12")))[:7], masked(ws.NewPingFrame([]byte("12")))[7:],
+			[]string{"10 12"}},
+		"many": {join(part(ws.OpText, true, strings.Repeat("x", maxFrame)),
+			part(ws.OpText, true, strings.Repeat("x", maxFrame)), masked(ws.NewPingFrame([]byte("3")))), nil, []string{"10 3"}},
+		"close":     {join(closing(1000, ""), masked(ws.NewPingFrame(nil))), nil, []string{"close 1000", "end"}},
+		"a mistake": {ws.MustCompileFrame(ws.NewTextFrame(nil)), nil, []string{"close 1002", "end"}},
+		"64 MiB": {head(ws.Header{Fin: true, OpCode: ws.OpBinary, Length: 64 << 20}), nil,
+			[]string{"close 1009", "end"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer, p := s.request("/2fa", upgrade+"p-auth: good-c1\r\n", c.early...)
@@ -225,7 +228,8 @@ func BenchmarkReceive(b *testing.B) {
 	buf := make([]byte, 1<<10)
 	var frame int
 	for n := 1; b.Loop(); n++ {
-		s.hub.Receive(stepup.News{ChallengeID: "c1", Action: "LOGIN", Events: []stepup.Event{{Number: n, MethodID: "01JD", Method: "SMS"}}})
+		s.hub.Receive(stepup.News{ChallengeID: "c1", Action: "LOGIN",
+			Events: []stepup.Event{{Number: n, MethodID: "01JD", Method: "SMS"}}})
 		if frame == 0 {
 			frame, _ = p.r.Read(buf)
 			continue

@@ -24,11 +24,13 @@ func TestHandshake(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			n++
-			own := strings.NewReplacer("good-c1", fmt.Sprint("good-c", n)) // a challenge takes five sockets, and closing takes its time
+			// a challenge takes five sockets, and closing takes its time
+			own := strings.NewReplacer("good-c1", fmt.Sprint("good-c", n))
 			s.happen(fmt.Sprint("c", n), method("m1"))
 			answer, p := s.request(own.Replace(c.target), upgrade+own.Replace(c.headers))
 			h := answer.Header
-			if answer.StatusCode != 101 || h.Get("Sec-WebSocket-Accept") != "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=" || h.Get("Sec-WebSocket-Protocol") != c.protocol || h.Get("Sec-WebSocket-Extensions") != "" {
+			if answer.StatusCode != 101 || h.Get("Sec-WebSocket-Accept") != "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=" ||
+				h.Get("Sec-WebSocket-Protocol") != c.protocol || h.Get("Sec-WebSocket-Extensions") != "" {
 				t.Fatalf("%d %v", answer.StatusCode, h)
 			}
 			p.want("m1")
@@ -54,28 +56,34 @@ func TestRefusals(t *testing.T) {
 		status          int
 		code            fault.Code
 	}{
-		"no token":                          {"/2fa", upgrade, 401, fault.Unauthenticated},
-		"empty token":                       {"/2fa?p-auth=", upgrade + "p-auth: \r\n", 401, fault.Unauthenticated},
-		"bad token":                         {"/2fa", upgrade + "p-auth: bad\r\n", 401, fault.Unauthenticated},
-		"expired token":                     {"/2fa?p-auth=old-c1", upgrade, 401, fault.TokenExpired},
-		"another subprotocol":               {"/2fa", upgrade + "Sec-WebSocket-Protocol: chat, good-c1\r\n", 401, fault.Unauthenticated},
-		"x-auth is no p-auth":               {"/2fa", upgrade + "x-auth: good-c1\r\n", 401, fault.Unauthenticated},
-		"two tokens":                        {"/2fa", upgrade + good + "p-auth: good-c2\r\n", 400, fault.InvalidField},
-		"foreign origin":                    {"/2fa", upgrade + good + "Origin: https://evil.example.com\r\n", 403, fault.Forbidden},
-		"origin without a name":             {"/2fa", upgrade + good + "Origin: null\r\n", 403, fault.Forbidden},
-		"origin of a subdomain":             {"/2fa", upgrade + good + "Origin: https://app.example.com.evil.example\r\n", 403, fault.Forbidden},
-		"loopback page, not in development": {"/2fa", upgrade + good + "Origin: http://" + s.addr + "\r\n", 403, fault.Forbidden},
-		"no upgrade":                        {"/2fa", good, 400, fault.InvalidField},
-		"no upgrade, no token":              {"/2fa", "", 401, fault.Unauthenticated},
-		"HEAD":                              {"HEAD /2fa HTTP/1.1", upgrade + good, 400, ""},
-		"POST":                              {"POST /2fa HTTP/1.1", upgrade + good + "Content-Length: 0\r\n", 405, fault.MethodNotAllowed},
-		"HTTP/1.0":                          {"GET /2fa HTTP/1.0", upgrade + good, 400, fault.InvalidField},
-		"no connection header":              {"/2fa", without("Connection") + good, 400, fault.InvalidField},
-		"no version":                        {"/2fa", without("Sec-WebSocket-Version") + good, 400, fault.InvalidField},
-		"version 8":                         {"/2fa", without("Sec-WebSocket-Version") + "Sec-WebSocket-Version: 8\r\n" + good, 400, fault.InvalidField},
-		"no key":                            {"/2fa", without("Sec-WebSocket-Key") + good, 400, fault.InvalidField},
-		"short key":                         {"/2fa", without("Sec-WebSocket-Key") + "Sec-WebSocket-Key: c2hvcnQ=\r\n" + good, 400, fault.InvalidField},
-		"another path":                      {"/2fa/", upgrade + good, 404, fault.NotFound},
+		"no token":      {"/2fa", upgrade, 401, fault.Unauthenticated},
+		"empty token":   {"/2fa?p-auth=", upgrade + "p-auth: \r\n", 401, fault.Unauthenticated},
+		"bad token":     {"/2fa", upgrade + "p-auth: bad\r\n", 401, fault.Unauthenticated},
+		"expired token": {"/2fa?p-auth=old-c1", upgrade, 401, fault.TokenExpired},
+		"another subprotocol": {"/2fa", upgrade + "Sec-WebSocket-Protocol: chat, good-c1\r\n", 401,
+			fault.Unauthenticated},
+		"x-auth is no p-auth":   {"/2fa", upgrade + "x-auth: good-c1\r\n", 401, fault.Unauthenticated},
+		"two tokens":            {"/2fa", upgrade + good + "p-auth: good-c2\r\n", 400, fault.InvalidField},
+		"foreign origin":        {"/2fa", upgrade + good + "Origin: https://evil.example.com\r\n", 403, fault.Forbidden},
+		"origin without a name": {"/2fa", upgrade + good + "Origin: null\r\n", 403, fault.Forbidden},
+		"origin of a subdomain": {"/2fa", upgrade + good + "Origin: https://app.example.com.evil.example\r\n",
+			403, fault.Forbidden},
+		"loopback page, not in development": {"/2fa", upgrade + good + "Origin: http://" + s.addr +
+			"\r\n", 403, fault.Forbidden},
+		"no upgrade":           {"/2fa", good, 400, fault.InvalidField},
+		"no upgrade, no token": {"/2fa", "", 401, fault.Unauthenticated},
+		"HEAD":                 {"HEAD /2fa HTTP/1.1", upgrade + good, 400, ""},
+		"POST": {"POST /2fa HTTP/1.1", upgrade + good + "Content-Length: 0\r\n", 405,
+			fault.MethodNotAllowed},
+		"HTTP/1.0":             {"GET /2fa HTTP/1.0", upgrade + good, 400, fault.InvalidField},
+		"no connection header": {"/2fa", without("Connection") + good, 400, fault.InvalidField},
+		"no version":           {"/2fa", without("Sec-WebSocket-Version") + good, 400, fault.InvalidField},
+		"version 8": {"/2fa", without("Sec-WebSocket-Version") + "Sec-WebSocket-Version: 8\r\n" +
+			good, 400, fault.InvalidField},
+		"no key": {"/2fa", without("Sec-WebSocket-Key") + good, 400, fault.InvalidField},
+		"short key": {"/2fa", without("Sec-WebSocket-Key") + "Sec-WebSocket-Key: c2hvcnQ=\r\n" + good,
+			400, fault.InvalidField},
+		"another path": {"/2fa/", upgrade + good, 404, fault.NotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer, p := s.request(c.target, c.headers)
@@ -84,11 +92,13 @@ func TestRefusals(t *testing.T) {
 				Code   fault.Code
 			}
 			if c.code != "" {
-				if err := json.NewDecoder(answer.Body).Decode(&problem); err != nil || problem.Status != c.status || problem.Code != c.code {
+				if err := json.NewDecoder(answer.Body).Decode(&problem); err != nil || problem.Status != c.status ||
+					problem.Code != c.code {
 					t.Errorf("%+v, %v", problem, err)
 				}
 			}
-			if answer.StatusCode != c.status || answer.Header.Get("Content-Type") != "application/problem+json" || answer.Header.Get("Cache-Control") != "no-store" {
+			if answer.StatusCode != c.status || answer.Header.Get("Content-Type") != "application/problem+json" ||
+				answer.Header.Get("Cache-Control") != "no-store" {
 				t.Errorf("%d %v", answer.StatusCode, answer.Header)
 			}
 			if c.code == fault.InvalidField && name != "two tokens" && answer.Header.Get("Sec-WebSocket-Version") != "13" {

@@ -18,17 +18,20 @@ type Group struct{ Service *totp.Service }
 // Endpoints implements rest.Group.
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
-		rest.Start2FA("POST", "/auth/totp/setup", "Define an authenticator once the challenge is complete; its secret and recovery codes are in execResult.data",
+		rest.Start2FA("POST", "/auth/totp/setup",
+			"Define an authenticator once the challenge is complete; its secret and recovery codes are in execResult.data",
 			rest.User, totp.ActionSetup, g.setup, fault.TOTPAlreadyDefined).
 			Doc("setupTotp",
 				"Starts a challenge. The authenticator is defined when it is complete: execResult.data then "+
 					"holds the secret, its QR code and five recovery codes, shown this once. An account has one "+
 					"authenticator."),
-		rest.Start2FA("POST", "/auth/totp/deactivate", "Remove the authenticator once the challenge is complete; its recovery codes expire",
+		rest.Start2FA("POST", "/auth/totp/deactivate",
+			"Remove the authenticator once the challenge is complete; its recovery codes expire",
 			rest.User, totp.ActionDeactivate, g.deactivate, fault.TOTPNotDefined).
 			Doc("deactivateTotp",
 				"Starts a challenge. When it is complete the authenticator and its recovery codes are gone."),
-		rest.Post("/auth/totp/recover", "Read the authenticator's secret again with a recovery code, which is used up", rest.User, g.recover,
+		rest.Post("/auth/totp/recover", "Read the authenticator's secret again with a recovery code, which is used up",
+			rest.User, g.recover,
 			fault.InvalidField, fault.TOTPNotDefined, fault.RecoveryCodeInvalid, fault.RateLimited).
 			Doc("recoverTotp",
 				"For an owner who lost the authenticator app and still has a session. Five wrong codes in 15 "+
@@ -47,7 +50,8 @@ func (g Group) deactivate(ctx context.Context, who rest.Caller, _ rest.None) (re
 }
 
 type recoverRequest struct {
-	RecoveryCode string `json:"recoveryCode" alias:"recovery_code" doc:"one of those shown at the setup; case, spaces and dashes do not matter" maxLength:"64" example:"abcde-fghij"`
+	// Code is read in any spelling: case, spaces and dashes do not matter.
+	Code string `json:"recoveryCode" alias:"recovery_code" maxLength:"64" doc:"of the setup" example:"abcde-fghij"`
 }
 
 // recoverAnswer spells two of its fields both ways (D-TOTP-01).
@@ -62,6 +66,7 @@ type recoverAnswer struct {
 func (recoverAnswer) SchemaName() string { return "RecoveredTotp" }
 
 func (g Group) recover(ctx context.Context, who rest.Caller, in recoverRequest) (recoverAnswer, error) {
-	a, err := g.Service.Recover(ctx, who.By(), in.RecoveryCode)
-	return recoverAnswer{Base32: a.Base32, OTPAuthURL: a.URL, QRDataURL: a.QRDataURL, OTPAuthURL2: a.URL, QRDataURL2: a.QRDataURL}, err
+	a, err := g.Service.Recover(ctx, who.By(), in.Code)
+	return recoverAnswer{Base32: a.Base32, OTPAuthURL: a.URL, QRDataURL: a.QRDataURL, OTPAuthURL2: a.URL,
+		QRDataURL2: a.QRDataURL}, err
 }

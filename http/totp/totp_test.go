@@ -50,7 +50,8 @@ type service struct {
 // Start implements challenge.Starts.
 func (s *service) Start(_ context.Context, r challenge.StartRequest) (challenge.Started, error) {
 	s.started = append(s.started, r)
-	return challenge.Started{Challenge: challenge.Challenge{ID: "c1", CreatedAt: 1, ExpiresAt: 600_001}, PAuth: "the p-auth"}, nil
+	return challenge.Started{Challenge: challenge.Challenge{ID: "c1", CreatedAt: 1, ExpiresAt: 600_001},
+		PAuth: "the p-auth"}, nil
 }
 
 // Account implements stepup.Accounts.
@@ -96,8 +97,10 @@ func open(t *testing.T, dsn string) *service {
 	s := &service{t: t, db: db, id: usertest.Sample(1).ID}
 	s.now.Store(1_700_000_010_000)
 	ring := keyringtest.Ring(t, time.Now)
-	s.totps = &totp.Service{Store: persistence.NewTOTP(db), Users: persistence.NewUsers(db), Budgets: persistence.NewChallenges(db), Commit: db, Ring: ring, Notices: s,
-		Rules: challenge.DefaultRules(), Recovery: totp.DefaultLimit(), Issuer: "Castellan", Now: func() time.Time { return time.UnixMilli(s.now.Load()) }}
+	s.totps = &totp.Service{Store: persistence.NewTOTP(db), Users: persistence.NewUsers(db),
+		Budgets: persistence.NewChallenges(db), Commit: db, Ring: ring, Notices: s,
+		Rules: challenge.DefaultRules(), Recovery: totp.DefaultLimit(), Issuer: "Castellan",
+		Now: func() time.Time { return time.UnixMilli(s.now.Load()) }}
 	run := func(context.Context, rest.Caller, noted) (rest.Data[string], error) {
 		s.ran++
 		if s.broken {
@@ -112,10 +115,14 @@ func open(t *testing.T, dsn string) *service {
 		}
 		return who, nil
 	}
-	s.srv, err = edge.New(edge.Options{Guards: map[rest.Credential]edge.Guard{rest.User: session}, Authorize: guard.Guards{Judge: func(string, string, string) resource.Verdict { return resource.Verdict{} }}.Authorize, Starter: guard.Starter{Starts: s, Accounts: s},
-		Verify: guard.Verify(s.totps), Idempotency: &guard.Idempotent{Store: persistence.NewIdempotency(db), Commit: db, Ring: ring, Now: time.Now}},
+	s.srv, err = edge.New(edge.Options{Guards: map[rest.Credential]edge.Guard{rest.User: session},
+		Authorize: guard.Guards{Judge: func(string, string, string) resource.Verdict { return resource.Verdict{} }}.Authorize,
+		Starter:   guard.Starter{Starts: s, Accounts: s},
+		Verify:    guard.Verify(s.totps), Idempotency: &guard.Idempotent{Store: persistence.NewIdempotency(db), Commit: db,
+			Ring: ring, Now: time.Now}},
 		append(httptotp.Group{Service: s.totps}.Endpoints(),
-			rest.Post("/test/verified", "", rest.User, run).Verified(), rest.Post("/test/once", "", rest.User, run).Verified().Idempotent()))
+			rest.Post("/test/verified", "", rest.User, run).Verified(),
+			rest.Post("/test/once", "", rest.User, run).Verified().Idempotent()))
 	must(t, err)
 	return s
 }
@@ -126,7 +133,8 @@ func (s *service) define() {
 	ctx, a := s.t.Context(), s.totps.SetupAction()
 	u, err := s.totps.Users.Get(ctx, s.id)
 	must(s.t, err)
-	x := challenge.Execution{Challenge: challenge.Challenge{UserID: s.id, Body: challenge.Body{CV: u.CV}}, Now: s.totps.Now()}
+	x := challenge.Execution{Challenge: challenge.Challenge{UserID: s.id, Body: challenge.Body{CV: u.CV}},
+		Now: s.totps.Now()}
 	x.Prepared, err = a.Prepare(ctx, x)
 	must(s.t, err)
 	must(s.t, s.db.InTx(ctx, func(ctx context.Context) error {
@@ -196,13 +204,15 @@ func TestSetupAndDeactivate(t *testing.T) {
 		if text != `{"challenge":{"challengeId":"c1","ts":1,"status":"PENDING","expire":600,"methodList":[]}}` {
 			t.Errorf("answer %s", text)
 		}
-		if len(s.started) != 1 || s.started[0].Action != "TOTP_SETUP" || s.started[0].Account.UserID != s.id || !s.started[0].Proven {
+		if len(s.started) != 1 || s.started[0].Action != "TOTP_SETUP" || s.started[0].Account.UserID != s.id ||
+			!s.started[0].Proven {
 			t.Errorf("started %+v", s.started)
 		}
 		s.define()
 		s.wants("/auth/totp/setup", `{"anything":1}`, 409, "TOTP_ALREADY_DEFINED")
 		res, _, _ := s.call("/auth/totp/deactivate", "", "x-auth", s.id)
-		if res.StatusCode != 200 || res.Header.Get("p-auth") != "the p-auth" || len(s.started) != 2 || s.started[1].Action != "TOTP_DEACTIVATE" || !s.started[1].Account.TOTP {
+		if res.StatusCode != 200 || res.Header.Get("p-auth") != "the p-auth" || len(s.started) != 2 ||
+			s.started[1].Action != "TOTP_DEACTIVATE" || !s.started[1].Account.TOTP {
 			t.Errorf("%d, started %+v", res.StatusCode, s.started)
 		}
 	})
@@ -212,15 +222,19 @@ func TestRecover(t *testing.T) {
 	both(t, func(t *testing.T, s *service) {
 		s.wants("/auth/totp/recover", `{"recoveryCode":"abcde-fghij"}`, 409, "TOTP_NOT_DEFINED")
 		s.define()
-		for _, body := range []string{``, `{}`, `{"recoveryCode":""}`, `{"recoveryCode":"  "}`, `{"recoveryCode":null}`, `{"recoveryCode":5}`,
-			`{"recoveryCode":"` + strings.Repeat("a", 65) + `"}`, `{"recoveryCode":"` + s.codes[0] + `","recovery_code":"` + s.codes[1] + `"}`} {
+		for _, body := range []string{``, `{}`, `{"recoveryCode":""}`, `{"recoveryCode":"  "}`, `{"recoveryCode":null}`,
+			`{"recoveryCode":5}`,
+			`{"recoveryCode":"` + strings.Repeat("a", 65) + `"}`, `{"recoveryCode":"` + s.codes[0] + `","recovery_code":"` +
+				s.codes[1] + `"}`} {
 			s.wants("/auth/totp/recover", body, 400, "INVALID_FIELD")
 		}
-		for i, body := range []string{`{"recoveryCode":"` + s.codes[0] + `"}`, `{"recovery_code":"` + strings.ToUpper(s.codes[1]) + `"}`,
+		for i, body := range []string{`{"recoveryCode":"` + s.codes[0] + `"}`,
+			`{"recovery_code":"` + strings.ToUpper(s.codes[1]) + `"}`,
 			`{"recoveryCode":"` + s.codes[2] + `","recovery_code":"` + s.codes[2] + `"}`} {
 			var a map[string]string
 			must(t, json.Unmarshal([]byte(s.wants("/auth/totp/recover", body, 200, "")), &a))
-			if len(a) != 5 || a["base32"] != s.secret || !strings.HasPrefix(a["otpAuthUrl"], "otpauth://totp/Castellan:user1@example.com?") ||
+			if len(a) != 5 || a["base32"] != s.secret || !strings.HasPrefix(a["otpAuthUrl"],
+				"otpauth://totp/Castellan:user1@example.com?") ||
 				!strings.Contains(a["otpAuthUrl"], s.secret) || !strings.HasPrefix(a["qrDataUrl"], "data:image/png;base64,") ||
 				a["otp_auth_url"] != a["otpAuthUrl"] || a["qr_data_url"] != a["qrDataUrl"] {
 				t.Errorf("answer %d: %v", i, a)
@@ -252,7 +266,8 @@ func TestVerifiedEndpoint(t *testing.T) {
 		s.wants(path, `{}`, 200, "", "otp", s.code(-1))
 		s.wants(path, `{}`, 200, "", "x-otp", " "+s.code(0)[:3]+" "+s.code(0)[3:])
 		s.wants(path, `{"otp":"`+s.code(1)+`"}`, 200, "")
-		for i, headers := range [][]string{{"otp", s.code(1)}, {"otp", s.code(-1)}, {"otp", "abcdef"}, {"otp", s.code(0) + "0"}} {
+		for i, headers := range [][]string{{"otp", s.code(1)}, {"otp", s.code(-1)}, {"otp", "abcdef"},
+			{"otp", s.code(0) + "0"}} {
 			text := s.wants(path, `{}`, 422, "OTP_INVALID", headers...)
 			if !strings.Contains(text, fmt.Sprintf(`"attemptsLeft":%d`, 9-i)) {
 				t.Errorf("attempt %d: %s", i, text)

@@ -59,7 +59,8 @@ func Run(t *testing.T, open storetest.Open[allowedip.Store]) {
 	write(allow("u1", "192.0.2.7"))
 	allows("u1", "8.8.8.8", true) // not before the snapshot is reloaded
 	reload()
-	for from, want := range map[string]bool{"192.0.2.7": true, "192.0.2.8": false, "2001:db8:1::5": true, "2001:db9::": false, "8.8.8.8": false, "": false} {
+	for from, want := range map[string]bool{"192.0.2.7": true, "192.0.2.8": false, "2001:db8:1::5": true,
+		"2001:db9::": false, "8.8.8.8": false, "": false} {
 		allows("u1", from, want)
 	}
 	allows("u2", "10.250.0.1", true)
@@ -72,7 +73,8 @@ func Run(t *testing.T, open storetest.Open[allowedip.Store]) {
 	if got, err := s.Networks(ctx, "u3"); err != nil || len(got) != 0 {
 		t.Errorf("%v, %v", got, err)
 	}
-	write(allowedip.Disallow{UserID: "u1", Network: network("2001:db8::/32")}, allowedip.Disallow{UserID: "u1", Network: network("9.9.9.9")},
+	write(allowedip.Disallow{UserID: "u1", Network: network("2001:db8::/32")},
+		allowedip.Disallow{UserID: "u1", Network: network("9.9.9.9")},
 		allowedip.Disallow{UserID: "u2", Network: network("192.0.2.7")})
 	reload()
 	allows("u1", "2001:db8:1::5", false)

@@ -183,7 +183,8 @@ func (s *Answerer) Open(challengeID string, sealed []byte) (challenge.Result, er
 
 // Renew sends a new code for an SMS or MAIL method (section 3.1). Errors are
 // those of challenge.Renew.
-func (s *Answerer) Renew(ctx context.Context, challengeID, methodID string, name challenge.Name, by Actor) (challenge.Challenge, error) {
+func (s *Answerer) Renew(ctx context.Context, challengeID, methodID string, name challenge.Name,
+	by Actor) (challenge.Challenge, error) {
 	for range 3 {
 		c, err := s.renew(ctx, challengeID, methodID, name, by)
 		if !errors.Is(err, errOvertaken) {
@@ -202,7 +203,8 @@ var errOvertaken = errors.New("stepup: overtaken")
 // may not hold any more.
 func Overtaken() error { return errOvertaken }
 
-func (s *Answerer) renew(ctx context.Context, challengeID, methodID string, name challenge.Name, by Actor) (challenge.Challenge, error) {
+func (s *Answerer) renew(ctx context.Context, challengeID, methodID string, name challenge.Name,
+	by Actor) (challenge.Challenge, error) {
 	re, err := s.Challenges.CheckRenew(ctx, challengeID, methodID, name)
 	if err != nil {
 		return challenge.Challenge{}, err
@@ -222,13 +224,14 @@ func (s *Answerer) renew(ctx context.Context, challengeID, methodID string, name
 	}
 	now := s.Now()
 	c := challenge.Challenge{ID: challengeID, Action: re.Action, Body: challenge.Body{Proven: re.Proven}}
-	m := challenge.Method{ID: methodID, Name: name, Template: re.Template, Generation: re.Generation, LifetimeMs: re.LifetimeMs,
-		MadeAt: now.UnixMilli(), ExpiresAt: now.UnixMilli() + re.LifetimeMs}
+	m := challenge.Method{ID: methodID, Name: name, Template: re.Template, Generation: re.Generation,
+		LifetimeMs: re.LifetimeMs, MadeAt: now.UnixMilli(), ExpiresAt: now.UnixMilli() + re.LifetimeMs}
 	l := letter{to: destination(account, name), lang: s.language(re.Language, account.Language)}
 	l.row = s.row(c, m, owner, l.to, by.IP)
 	l.row.Proven = re.Proven
 	desk := s.userGate(re.Decoy)
-	out, err := desk.Send(ctx, owner, Sending{Channel: l.row.Channel, Destination: l.row.Destination, Proven: re.Proven}, s.Config.Caps)
+	out, err := desk.Send(ctx, owner, Sending{Channel: l.row.Channel, Destination: l.row.Destination, Proven: re.Proven},
+		s.Config.Caps)
 	if err != nil {
 		return challenge.Challenge{}, err
 	}

@@ -45,7 +45,8 @@ func (s *Messenger) mailOf(subject string) string {
 	sums := s.Ring.Hashes("decoy mail", subject)
 	sum := sums[len(sums)-1].Sum
 	draw := func(i, n int) int { return (int(sum[i])<<8 | int(sum[i+1])) % n }
-	return initials[draw(0, len(initials)):][:1] + strings.ToLower(id.Encode([16]byte(sum[16:]))[1:mailLocal]) + "@" + domains[draw(2, len(domains))]
+	return initials[draw(0, len(initials)):][:1] + strings.ToLower(id.Encode([16]byte(sum[16:]))[1:mailLocal]) + "@" +
+		domains[draw(2, len(domains))]
 }
 
 // mailLocal is the length of a decoy's address before the at sign.
@@ -146,7 +147,8 @@ func (s *strangers) merge(now time.Time, subject string, open []challenge.Ref) [
 
 // admit notes a decoy that is about to be made and names those that make room.
 // states are those of the open ones, where somebody looked.
-func (s *strangers) admit(now time.Time, subject string, open []challenge.Ref, states map[string]challenge.State, r Reservation) (supersede []string) {
+func (s *strangers) admit(now time.Time, subject string, open []challenge.Ref, states map[string]challenge.State,
+	r Reservation) (supersede []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.recent == nil {
@@ -166,11 +168,16 @@ func (s *strangers) admit(now time.Time, subject string, open []challenge.Ref, s
 		state, exists := states[id]
 		return exists && state != challenge.Pending
 	}
-	open = slices.DeleteFunc(s.merge(now, subject, open), func(o challenge.Ref) bool { return o.Action != r.Action || ended(o.ID) })
+	open = slices.DeleteFunc(s.merge(now, subject, open), func(o challenge.Ref) bool {
+		return o.Action != r.Action || ended(o.ID)
+	})
 	for ; r.MaxOpen > 0 && len(open) >= r.MaxOpen; open = open[1:] {
 		supersede = append(supersede, open[0].ID)
 	}
-	s.recent[subject] = slices.DeleteFunc(s.recent[subject], func(n newcomer) bool { return ended(n.ID) || slices.Contains(supersede, n.ID) })
-	s.recent[subject] = append(s.recent[subject], newcomer{challenge.Ref{ID: r.ChallengeID, Action: r.Action, CreatedAt: now.UnixMilli(), ExpiresAt: r.ExpiresAt}, now})
+	s.recent[subject] = slices.DeleteFunc(s.recent[subject], func(n newcomer) bool {
+		return ended(n.ID) || slices.Contains(supersede, n.ID)
+	})
+	s.recent[subject] = append(s.recent[subject], newcomer{challenge.Ref{ID: r.ChallengeID, Action: r.Action,
+		CreatedAt: now.UnixMilli(), ExpiresAt: r.ExpiresAt}, now})
 	return supersede
 }

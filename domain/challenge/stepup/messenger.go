@@ -49,8 +49,10 @@ type letter struct {
 func (s *Messenger) row(c challenge.Challenge, m challenge.Method, userID, to, ip string) outbox.Message {
 	made := time.UnixMilli(m.MadeAt)
 	return outbox.Message{
-		ID: fmt.Sprintf("%s.%s.%d", c.ID, m.ID, m.Generation), ChallengeID: c.ID, MethodID: m.ID, Generation: m.Generation, UserID: userID,
-		Channel: message.Channel(m.Name), Destination: s.destination(to), Prefix: prefix(ip), Dial: s.dial(to), Uncounted: s.Config.uncapped(), State: outbox.Queued,
+		ID: fmt.Sprintf("%s.%s.%d", c.ID, m.ID, m.Generation), ChallengeID: c.ID, MethodID: m.ID, Generation: m.Generation,
+		UserID:  userID,
+		Channel: message.Channel(m.Name), Destination: s.destination(to), Prefix: prefix(ip), Dial: s.dial(to),
+		Uncounted: s.Config.uncapped(), State: outbox.Queued,
 		CreatedAt: made, ExpiresAt: time.UnixMilli(m.ExpiresAt), LeaseUntil: made.Add(s.Config.Lease),
 	}
 }

@@ -19,7 +19,8 @@ const noticeLife = 24 * time.Hour
 // hands the message over for delivery. Without a channel there are no writes.
 // No cap holds a notice back, for what it tells of is bounded itself; but the
 // caps of later messages count it.
-func (s *Messenger) Notice(to challenge.Account, template string, v message.Values, ip string) (writes []commit.Write, committed func()) {
+func (s *Messenger) Notice(to challenge.Account, template string, v message.Values, ip string) (writes []commit.Write,
+	committed func()) {
 	row, text, ok := s.notice(to, template, v, ip)
 	if !ok {
 		return nil, func() {}
@@ -39,7 +40,8 @@ func (s *Messenger) NoticeLater(to challenge.Account, template string, v message
 	return []commit.Write{outbox.Add{Message: row}}
 }
 
-func (s *Messenger) notice(to challenge.Account, template string, v message.Values, ip string) (row outbox.Message, text message.Rendered, ok bool) {
+func (s *Messenger) notice(to challenge.Account, template string, v message.Values, ip string) (row outbox.Message,
+	text message.Rendered, ok bool) {
 	for _, n := range []challenge.Name{challenge.MAIL, challenge.SMS} {
 		ch := message.Channel(n)
 		if !to.Owns(n) || !s.Dispatch.Offers(ch) {
@@ -48,7 +50,8 @@ func (s *Messenger) notice(to challenge.Account, template string, v message.Valu
 		now, where := s.Now(), destination(to, n)
 		noticeID := id.New(now)
 		text = s.Book.Render(ch, template, s.language("", to.Language), where, v)
-		row = outbox.Message{ID: noticeID, MethodID: noticeID, UserID: to.UserID, Channel: ch, Destination: s.destination(where), Prefix: prefix(ip),
+		row = outbox.Message{ID: noticeID, MethodID: noticeID, UserID: to.UserID, Channel: ch,
+			Destination: s.destination(where), Prefix: prefix(ip),
 			Proven: true, Uncounted: s.Config.uncapped(), State: outbox.Queued, CreatedAt: now, ExpiresAt: now.Add(noticeLife)}
 		if n == challenge.SMS {
 			row.Dial = s.dial(where)

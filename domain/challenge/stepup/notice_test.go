@@ -68,8 +68,10 @@ func TestNotice(t *testing.T) {
 			t.Fatalf("%s: %v, %v", c.name, writes, p.rows)
 		}
 		m, text := writes[0].(outbox.Add).Message, p.texts[0]
-		if m.ID != p.rows[0].ID || m.ID == "" || m.ChallengeID != "" || m.UserID != "u1" || m.Channel != c.channel || m.State != outbox.Queued || !m.Proven ||
-			m.Prefix != "203.0.113.9/32" || (m.Dial == "90") != (c.channel == message.SMS) || !m.LeaseUntil.Equal(now.Add(30*time.Second)) || !m.ExpiresAt.Equal(now.Add(24*time.Hour)) {
+		if m.ID != p.rows[0].ID || m.ID == "" || m.ChallengeID != "" || m.UserID != "u1" || m.Channel != c.channel ||
+			m.State != outbox.Queued || !m.Proven ||
+			m.Prefix != "203.0.113.9/32" || (m.Dial == "90") != (c.channel == message.SMS) ||
+			!m.LeaseUntil.Equal(now.Add(30*time.Second)) || !m.ExpiresAt.Equal(now.Add(24*time.Hour)) {
 			t.Errorf("%s: row %+v", c.name, m)
 		}
 		if text.To != c.dest || text.Language != "tr" || text.Code != "" || bytes.Contains(m.Payload, []byte(c.dest)) {

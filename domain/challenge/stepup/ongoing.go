@@ -26,7 +26,8 @@ type Approval struct {
 // Ongoing lists what waits for the answer of a user's devices, newest first
 // (D-2FA-25). country turns a country's code into its name; nil: there are no
 // names. What was begun with credentials that no longer hold is left out.
-func (s *Answerer) Ongoing(ctx context.Context, userID, asked string, country func(code, language string) string) ([]Approval, error) {
+func (s *Answerer) Ongoing(ctx context.Context, userID, asked string,
+	country func(code, language string) string) ([]Approval, error) {
 	out := []Approval{}
 	account, err := s.Accounts.Account(ctx, userID)
 	if fault.CodeOf(err) == fault.RecordNotFound {
@@ -47,7 +48,8 @@ func (s *Answerer) Ongoing(ctx context.Context, userID, asked string, country fu
 			c.Starter.SessionID != "" && !s.Sessions.Live(userID, c.Starter.SessionID, c.SV) {
 			continue
 		}
-		a := Approval{Challenge: c, Method: c.Methods[i], Left: time.UnixMilli(c.Methods[i].ExpiresAt).Sub(now), Title: s.Catalog().ActionTitle(c.Action, lang)}
+		a := Approval{Challenge: c, Method: c.Methods[i], Left: time.UnixMilli(c.Methods[i].ExpiresAt).Sub(now),
+			Title: s.Catalog().ActionTitle(c.Action, lang)}
 		a.Text = fmt.Sprintf(question(lang), a.Title)
 		if a.Rows, err = s.rows(p, lang, country); err != nil {
 			return nil, err
@@ -69,9 +71,11 @@ func question(lang string) string {
 }
 
 // rows are those of the action's headers for which there is a value.
-func (s *Answerer) rows(p challenge.Insert, lang string, country func(code, language string) string) ([][2]string, error) {
+func (s *Answerer) rows(p challenge.Insert, lang string, country func(code,
+	language string) string) ([][2]string, error) {
 	from := p.Starter
-	values := map[string]string{mfa.HeaderDevice: cmp.Or(strings.TrimSpace(from.Brand+" "+from.Model), from.Description), mfa.HeaderIP: from.IP}
+	values := map[string]string{mfa.HeaderDevice: cmp.Or(strings.TrimSpace(from.Brand+" "+from.Model), from.Description),
+		mfa.HeaderIP: from.IP}
 	if country != nil && from.Country != "" {
 		values[mfa.HeaderCountry] = country(from.Country, lang)
 	}

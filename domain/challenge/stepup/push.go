@@ -78,7 +78,8 @@ func (s *Answerer) signer(ctx context.Context, a Answer) (device.Device, error) 
 	case s.Devices == nil:
 		return device.Device{}, device.Refused()
 	}
-	d, err := s.Devices.Answered(ctx, a.Signed, device.Answer{DeviceID: a.DeviceID, ChallengeID: a.ChallengeID, MethodID: a.MethodID, Value: a.Value,
+	d, err := s.Devices.Answered(ctx, a.Signed, device.Answer{DeviceID: a.DeviceID, ChallengeID: a.ChallengeID,
+		MethodID: a.MethodID, Value: a.Value,
 		Decides: a.Method == challenge.PUSH})
 	if err != nil {
 		return device.Device{}, err

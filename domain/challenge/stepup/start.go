@@ -110,7 +110,8 @@ func (s *Starter) offer(now time.Time, r challenge.StartRequest) (mfa.Plan, []mf
 	return plan, offer, err
 }
 
-func (s *Starter) build(now time.Time, r challenge.StartRequest, flow challenge.Flow, offer []mfa.Planned, plan mfa.Plan) challenge.Challenge {
+func (s *Starter) build(now time.Time, r challenge.StartRequest, flow challenge.Flow, offer []mfa.Planned,
+	plan mfa.Plan) challenge.Challenge {
 	ms, ttl := now.UnixMilli(), s.Config.TTL.Milliseconds()
 	for _, p := range offer {
 		ttl = max(ttl, p.LifetimeMs)
@@ -118,14 +119,15 @@ func (s *Starter) build(now time.Time, r challenge.StartRequest, flow challenge.
 	a := r.Account
 	c := challenge.Challenge{
 		ID: id.New(now), UserID: a.UserID, Action: r.Action, Flow: flow, CreatedAt: ms, ExpiresAt: ms + ttl,
-		Body: challenge.Body{Subject: a.UserID, Required: plan.Required, CV: a.CV, SV: a.SV, Proven: r.Proven, Starter: r.Starter,
-			Methods: make([]challenge.Method, len(offer))},
+		Body: challenge.Body{Subject: a.UserID, Required: plan.Required, CV: a.CV, SV: a.SV, Proven: r.Proven,
+			Starter: r.Starter, Methods: make([]challenge.Method, len(offer))},
 	}
 	if r.Decoy != "" {
 		c.UserID, c.Subject, c.Kind = "", r.Decoy, challenge.Decoy
 	}
 	for i, p := range offer {
-		m := challenge.Method{ID: id.New(now), Name: p.Name, Template: p.Template, LifetimeMs: p.LifetimeMs, RenewMs: p.RenewMs, Mandatory: p.Mandatory}
+		m := challenge.Method{ID: id.New(now), Name: p.Name, Template: p.Template, LifetimeMs: p.LifetimeMs,
+			RenewMs: p.RenewMs, Mandatory: p.Mandatory}
 		if m.LifetimeMs == 0 { // no limit of its own: it lives as long as the challenge (D-2FA-03)
 			m.LifetimeMs = ttl
 		}
@@ -166,13 +168,16 @@ func (s *Starter) letters(c challenge.Challenge, r challenge.StartRequest) []let
 
 // reserve asks the user's owner for leave to start, and the other caps for its
 // messages.
-func (s *Starter) reserve(ctx context.Context, now time.Time, c challenge.Challenge, r challenge.StartRequest, letters []letter) (Grant, error) {
-	res := Reservation{ChallengeID: c.ID, Action: c.Action, ExpiresAt: c.ExpiresAt, MaxOpen: s.Config.MaxOpen, Caps: s.Config.Caps}
+func (s *Starter) reserve(ctx context.Context, now time.Time, c challenge.Challenge, r challenge.StartRequest,
+	letters []letter) (Grant, error) {
+	res := Reservation{ChallengeID: c.ID, Action: c.Action, ExpiresAt: c.ExpiresAt, MaxOpen: s.Config.MaxOpen,
+		Caps: s.Config.Caps}
 	if slices.ContainsFunc(c.Methods, isPush) {
 		res.Push = &s.Config.Push
 	}
 	for _, l := range letters {
-		res.Sendings = append(res.Sendings, Sending{Channel: l.row.Channel, Destination: l.row.Destination, Proven: l.row.Proven})
+		res.Sendings = append(res.Sendings, Sending{Channel: l.row.Channel, Destination: l.row.Destination,
+			Proven: l.row.Proven})
 	}
 	grant, err := s.userGate(r.Decoy != "").Reserve(ctx, c.Owner(), res)
 	if err != nil || len(letters) == 0 {

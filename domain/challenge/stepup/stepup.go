@@ -90,7 +90,8 @@ type Challenges interface {
 	// CheckRenew reports what a renewal would renew; nothing changes.
 	CheckRenew(ctx context.Context, id, methodID string, name challenge.Name) (Renewal, error)
 	// Renew puts a new OTP in place and its message into the outbox.
-	Renew(ctx context.Context, id, methodID string, name challenge.Name, d challenge.Digest, m outbox.Message, by Actor) (challenge.Challenge, error)
+	Renew(ctx context.Context, id, methodID string, name challenge.Name, d challenge.Digest, m outbox.Message,
+		by Actor) (challenge.Challenge, error)
 	// Result waits at most wait for the outcome.
 	Result(ctx context.Context, id string, wait time.Duration) (Answered, error)
 }

@@ -55,7 +55,8 @@ func TestCodesAreEven(t *testing.T) {
 }
 
 func TestTypedCodes(t *testing.T) {
-	for in, want := range map[string]string{"123 456": "123456", "\u200e123456\u200e": "123456", "12\u20663456\u2069": "123456", "１２３": "１２３", "12\t3": "12\t3"} {
+	for in, want := range map[string]string{"123 456": "123456", "\u200e123456\u200e": "123456",
+		"12\u20663456\u2069": "123456", "１２３": "１２３", "12\t3": "12\t3"} {
 		if got := strings.Map(typed, in); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}

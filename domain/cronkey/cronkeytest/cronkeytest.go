@@ -22,7 +22,8 @@ func Run(t *testing.T, open storetest.Open[cronkey.Store]) {
 	s, c := open(t)
 	ctx := t.Context()
 	key := func(name string) cronkey.Key {
-		return cronkey.Key{Name: name, Hash: keyring.Sum{Key: "key-1", Sum: []byte(name + "\x00\xff")}, CreatedAt: time.UnixMilli(1_700_000_000_123).UTC()}
+		return cronkey.Key{Name: name, Hash: keyring.Sum{Key: "key-1", Sum: []byte(name + "\x00\xff")},
+			CreatedAt: time.UnixMilli(1_700_000_000_123).UTC()}
 	}
 	listed := func(want ...cronkey.Key) {
 		t.Helper()

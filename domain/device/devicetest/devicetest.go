@@ -76,7 +76,8 @@ func userID(n int) string { return usertest.Sample(n).ID }
 
 func sample(t *testing.T, n int, id, alg string) device.Device {
 	_, k := Signer(t, alg)
-	return device.Device{ID: id, UserID: userID(n), Key: k, Brand: "Brand ?", Model: "Módel 'x'", Description: "d" + id, Platform: "android",
+	return device.Device{ID: id, UserID: userID(n), Key: k, Brand: "Brand ?", Model: "Módel 'x'",
+		Description: "d" + id, Platform: "android",
 		Target: []byte("sealed " + id), Status: device.Active, CreatedAt: usertest.Now}
 }
 
@@ -88,7 +89,8 @@ func addAndRead(t *testing.T, s stores, _ commit.Committer) {
 	if _, err := s.Get(ctx, "d1"); fault.CodeOf(err) != fault.RecordNotFound {
 		t.Errorf("before: %v", err)
 	}
-	storetest.Must(t, s.Commit(ctx, user.SetPush{UserID: userID(1), CV: 1, Owned: true}, device.Add{Device: a}, device.Add{Device: b}, device.Add{Device: c}))
+	storetest.Must(t, s.Commit(ctx, user.SetPush{UserID: userID(1), CV: 1, Owned: true}, device.Add{Device: a},
+		device.Add{Device: b}, device.Add{Device: c}))
 	if got, err := s.List(ctx, userID(1)); err != nil || !reflect.DeepEqual(got, []device.Device{b, a}) {
 		t.Errorf("listed %+v, %v", got, err)
 	}
@@ -112,7 +114,8 @@ func muteOneTarget(t *testing.T, s stores, _ commit.Committer) {
 	ctx := t.Context()
 	a, b := sample(t, 1, "d1", device.ES256), sample(t, 1, "d2", device.EdDSA)
 	storetest.Must(t, s.Commit(ctx, device.Add{Device: a}, device.Add{Device: b}))
-	storetest.Must(t, s.Commit(ctx, device.Mute{ID: "d1", Target: append([]byte("another"), a.Target...)}, device.Mute{ID: "nobody", Target: a.Target}))
+	storetest.Must(t, s.Commit(ctx, device.Mute{ID: "d1", Target: append([]byte("another"), a.Target...)},
+		device.Mute{ID: "nobody", Target: a.Target}))
 	if got, err := s.Get(ctx, "d1"); err != nil || !reflect.DeepEqual(got, a) {
 		t.Errorf("muted at another target: %+v, %v", got, err)
 	}
@@ -189,7 +192,8 @@ func useIsFenced(t *testing.T, s stores, _ commit.Committer) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	storetest.Must(t, s.Commit(ctx, device.Remove{UserID: userID(1), ID: "d1"}))
-	for _, w := range []device.Use{{UserID: userID(1), ID: "d1", At: at}, {UserID: userID(2), ID: "d2", At: at}, {UserID: userID(1), ID: "d2", At: at}} {
+	for _, w := range []device.Use{{UserID: userID(1), ID: "d1", At: at}, {UserID: userID(2), ID: "d2", At: at},
+		{UserID: userID(1), ID: "d2", At: at}} {
 		if err := s.Commit(ctx, w); !errors.Is(err, commit.ErrFenced) {
 			t.Errorf("%+v: %v", w, err)
 		}

@@ -64,7 +64,8 @@ func (b *bench) run(ctx context.Context, a challenge.Action, userID, code string
 	if err != nil {
 		return err
 	}
-	c := challenge.Challenge{UserID: userID, Body: challenge.Body{CV: cv, Starter: challenge.Starter{IP: "192.0.2.1", RequestID: "request-1"}}}
+	c := challenge.Challenge{UserID: userID, Body: challenge.Body{CV: cv,
+		Starter: challenge.Starter{IP: "192.0.2.1", RequestID: "request-1"}}}
 	r, writes, err := a.Build(ctx, challenge.Execution{Challenge: c, Command: cmd, Now: b.now})
 	if err != nil {
 		return err
@@ -114,7 +115,8 @@ func testFilter(t *testing.T, b *bench) {
 	}
 	all, err := b.svc.List(t.Context(), b.ids[0])
 	storetest.Must(t, err)
-	if len(all) != 2 || all[0].Code != "TR" || all[1].Code != "DE" || all[0].UserID != b.ids[0] || !all[1].CreatedAt.Equal(b.now) || !all[1].UpdatedAt.Equal(b.now) || all[0].ID >= all[1].ID {
+	if len(all) != 2 || all[0].Code != "TR" || all[1].Code != "DE" || all[0].UserID != b.ids[0] ||
+		!all[1].CreatedAt.Equal(b.now) || !all[1].UpdatedAt.Equal(b.now) || all[0].ID >= all[1].ID {
 		t.Errorf("records %+v", all)
 	}
 	b.change(t, b.svc.RemoveAction(), 0, "DE")
@@ -145,9 +147,11 @@ func testRefusals(t *testing.T, b *bench) {
 		want fault.Code
 		cmd  string
 	}{
-		{b.svc.PrepareAdd, "TR", fault.RecordAlreadyExist, "TR"}, {b.svc.PrepareAdd, "tr", fault.RecordAlreadyExist, "TR"}, {b.svc.PrepareAdd, "de", "", "DE"},
+		{b.svc.PrepareAdd, "TR", fault.RecordAlreadyExist, "TR"}, {b.svc.PrepareAdd, "tr", fault.RecordAlreadyExist, "TR"},
+		{b.svc.PrepareAdd, "de", "", "DE"},
 		{b.svc.PrepareAdd, "XX", fault.InvalidField, ""}, {b.svc.PrepareAdd, "", fault.InvalidField, ""},
-		{b.svc.PrepareRemove, "tr", "", "TR"}, {b.svc.PrepareRemove, "DE", fault.RecordNotFound, "DE"}, {b.svc.PrepareRemove, "TUR", fault.InvalidField, ""},
+		{b.svc.PrepareRemove, "tr", "", "TR"}, {b.svc.PrepareRemove, "DE", fault.RecordNotFound, "DE"},
+		{b.svc.PrepareRemove, "TUR", fault.InvalidField, ""},
 	} {
 		if cmd, err := c.do(ctx, b.ids[0], c.code); fault.CodeOf(err) != c.want || cmd.Code != c.cmd {
 			t.Errorf("%q: %+v, %v, want %q", c.code, cmd, err, c.want)
@@ -202,7 +206,8 @@ func testClear(t *testing.T, b *bench) {
 	b.change(t, b.svc.AddAction(), 1, "TR")
 	before := b.user(t, 0)
 	codes, err := b.svc.Clear(ctx, b.ids[0], audit.Operator)
-	if after := b.user(t, 0); err != nil || !slices.Equal(codes, []string{"DE", "TR"}) || after.Countries != "" || b.codes(t, 0) != nil || after.SV != before.SV+1 || after.CV <= before.CV {
+	if after := b.user(t, 0); err != nil || !slices.Equal(codes, []string{"DE", "TR"}) || after.Countries != "" ||
+		b.codes(t, 0) != nil || after.SV != before.SV+1 || after.CV <= before.CV {
 		t.Errorf("%v, %v; %+v", codes, err, after)
 	}
 	if !slices.Equal(b.codes(t, 1), []string{"TR"}) {

@@ -106,7 +106,9 @@ func (s *Memory) change(next func([]keyring.Record) ([]keyring.Record, error)) e
 
 func add(all, records []keyring.Record) ([]keyring.Record, error) {
 	for _, r := range records {
-		if slices.ContainsFunc(all, func(o keyring.Record) bool { return o.ID == r.ID || o.Purpose == r.Purpose && o.Seq == r.Seq }) {
+		if slices.ContainsFunc(all, func(o keyring.Record) bool {
+			return o.ID == r.ID || o.Purpose == r.Purpose && o.Seq == r.Seq
+		}) {
 			return nil, fault.New(fault.RecordAlreadyExist, "the key exists already")
 		}
 		all = append(all, r)

@@ -33,7 +33,8 @@ func Run(t *testing.T, open func(t *testing.T) keyring.Store) {
 var start = time.Date(2026, 5, 1, 12, 0, 0, 123e6, time.UTC)
 
 func record(id string, p keyring.Purpose, seq int64) keyring.Record {
-	return keyring.Record{ID: id, Purpose: p, Seq: seq, CreatedAt: start, NotBefore: start.Add(keyring.Notice), Wrapped: []byte{0, 1, 0xfe, 0xff, '\'', '?'}, MasterID: "m1"}
+	return keyring.Record{ID: id, Purpose: p, Seq: seq, CreatedAt: start, NotBefore: start.Add(keyring.Notice),
+		Wrapped: []byte{0, 1, 0xfe, 0xff, '\'', '?'}, MasterID: "m1"}
 }
 
 func want(t *testing.T, err error, code fault.Code) {
@@ -58,7 +59,8 @@ func same(t *testing.T, s keyring.Store, want ...keyring.Record) {
 	}
 	for i := range want {
 		g, w := got[i], want[i]
-		equal := g.CreatedAt.Equal(w.CreatedAt) && g.NotBefore.Equal(w.NotBefore) && g.RetiredAt.Equal(w.RetiredAt) && bytes.Equal(g.Wrapped, w.Wrapped)
+		equal := g.CreatedAt.Equal(w.CreatedAt) && g.NotBefore.Equal(w.NotBefore) && g.RetiredAt.Equal(w.RetiredAt) &&
+			bytes.Equal(g.Wrapped, w.Wrapped)
 		g.CreatedAt, g.NotBefore, g.RetiredAt, g.Wrapped = w.CreatedAt, w.NotBefore, w.RetiredAt, w.Wrapped
 		if !equal || !reflect.DeepEqual(g, w) {
 			t.Fatalf("key %d:\n got %+v\nwant %+v", i, got[i], w)
@@ -102,7 +104,8 @@ func rewrap(t *testing.T, s keyring.Store) {
 	}
 	want(t, s.Rewrap(t.Context(), "m1", []keyring.Record{next(a)}), fault.InvalidState)          // not all
 	want(t, s.Rewrap(t.Context(), "m0", []keyring.Record{next(a), next(b)}), fault.InvalidState) // not theirs
-	want(t, s.Rewrap(t.Context(), "m1", []keyring.Record{next(a), next(b), next(record("c", keyring.Sealing, 1))}), fault.InvalidState)
+	want(t, s.Rewrap(t.Context(), "m1", []keyring.Record{next(a), next(b), next(record("c", keyring.Sealing, 1))}),
+		fault.InvalidState)
 	same(t, s, a, b)
 	storetest.Must(t, s.Rewrap(t.Context(), "m1", []keyring.Record{next(a), next(b)}))
 	same(t, s, next(a), next(b))
@@ -145,7 +148,8 @@ func raceFirst(t *testing.T, s keyring.Store) {
 	for _, r := range keys(t, s) {
 		count[r.Purpose]++
 	}
-	if !reflect.DeepEqual(count, map[keyring.Purpose]int{keyring.Signing: 1, keyring.Sealing: 1, keyring.Hashing: 1, keyring.Auditing: 1}) {
+	if !reflect.DeepEqual(count, map[keyring.Purpose]int{keyring.Signing: 1, keyring.Sealing: 1, keyring.Hashing: 1,
+		keyring.Auditing: 1}) {
 		t.Fatalf("keys by purpose: %v", count)
 	}
 	storetest.Must(t, errs[0])

@@ -167,7 +167,8 @@ func clearGuard(t *testing.T, s password.GuardStore, c commit.Committer) {
 func purge(t *testing.T, s password.GuardStore, c commit.Committer) {
 	ctx := t.Context()
 	for i := range 5 {
-		g := password.Guard{Key: fmt.Sprint("u", i), Tries: []password.Try{{At: now.Add(time.Duration(i) * time.Hour).UnixMilli(), Prefix: "p"}}}
+		g := password.Guard{Key: fmt.Sprint("u", i),
+			Tries: []password.Try{{At: now.Add(time.Duration(i) * time.Hour).UnixMilli(), Prefix: "p"}}}
 		storetest.Must(t, c.Commit(ctx, save(g)))
 	}
 	storetest.Must(t, s.Purge(ctx, now.Add(26*time.Hour)))

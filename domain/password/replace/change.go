@@ -73,7 +73,8 @@ func (s *Service) PrepareChange(ctx context.Context, r ChangeRequest) (Command, 
 }
 
 // prove judges the old password.
-func (s *Service) prove(ctx context.Context, place *password.Place, userID string, r ChangeRequest, stored user.Secret) error {
+func (s *Service) prove(ctx context.Context, place *password.Place, userID string, r ChangeRequest,
+	stored user.Secret) error {
 	attempt, err := s.Wrong.Charge(ctx, "change/"+userID, "")
 	if err != nil {
 		return err
@@ -83,7 +84,8 @@ func (s *Service) prove(ctx context.Context, place *password.Place, userID strin
 	if right || err != nil { // right, or not judged
 		return errors.Join(err, attempt.Return(context.WithoutCancel(ctx)))
 	}
-	if err := s.Commit.Commit(ctx, record(s.Now(), userID, ActionChange, audit.Refused, session.Clip(r.From), "old password refused")); err != nil {
+	if err := s.Commit.Commit(ctx, record(s.Now(), userID, ActionChange, audit.Refused, session.Clip(r.From),
+		"old password refused")); err != nil {
 		return err
 	}
 	return fault.New(fault.PasswordWrong, "the old password is not right")
@@ -130,7 +132,8 @@ func (s *Service) change(ctx context.Context, x challenge.Execution) (challenge.
 	writes := []commit.Write{user.SetPassword{UserID: c.UserID, CV: c.CV, Hash: cmd.Hash}}
 	for _, other := range living {
 		if other.ID != c.Starter.SessionID {
-			writes = append(writes, session.End{SessionID: other.ID, UserID: c.UserID, At: x.Now}, session.Ended(other.ID, c.UserID))
+			writes = append(writes, session.End{SessionID: other.ID, UserID: c.UserID, At: x.Now},
+				session.Ended(other.ID, c.UserID))
 		}
 	}
 	return challenge.Result{Success: true}, append(writes, s.told(u, x.Now, c.Starter.IP)...), nil

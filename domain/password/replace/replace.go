@@ -115,11 +115,13 @@ func fresh(ctx context.Context, place *password.Place, secret string, stored ...
 
 // told is the notice that the password was changed.
 func (s *Service) told(u user.User, at time.Time, ip string) []commit.Write {
-	return s.Engine.NoticeLater(u.Account(), message.PasswordChanged, message.Values{"time": at.UTC().Format("2006-01-02 15:04 UTC")}, ip)
+	return s.Engine.NoticeLater(u.Account(), message.PasswordChanged,
+		message.Values{"time": at.UTC().Format("2006-01-02 15:04 UTC")}, ip)
 }
 
 func record(at time.Time, userID, action string, o audit.Outcome, from challenge.Starter, detail string) audit.Record {
-	r := audit.Record{At: at, UserID: userID, Action: action, Target: userID, Outcome: o, IP: from.IP, RequestID: from.RequestID, Detail: detail}
+	r := audit.Record{At: at, UserID: userID, Action: action, Target: userID, Outcome: o, IP: from.IP,
+		RequestID: from.RequestID, Detail: detail}
 	if from.SessionID != "" {
 		r.ActorID = userID
 	}

@@ -38,7 +38,8 @@ func (r ResetRequest) Validate() error {
 //
 // Errors: INVALID_FIELD, RATE_LIMITED when the phone or the network started too
 // many, MFA_NOT_AVAILABLE where the installation cannot send, UNAVAILABLE.
-func (s *Service) StartReset(ctx context.Context, r ResetRequest, from challenge.Starter) (started challenge.Started, err error) {
+func (s *Service) StartReset(ctx context.Context, r ResetRequest, from challenge.Starter) (started challenge.Started,
+	err error) {
 	phone, err := user.Canonical(r.CountryCode, r.Phone)
 	if err != nil {
 		return started, err
@@ -87,7 +88,8 @@ func tooMany(err error) error {
 	return err
 }
 
-func (s *Service) startReset(ctx context.Context, phone, dial, subject string, from challenge.Starter) (challenge.Started, error) {
+func (s *Service) startReset(ctx context.Context, phone, dial, subject string,
+	from challenge.Starter) (challenge.Started, error) {
 	u, err := s.Users.ByPhone(ctx, phone)
 	if err != nil && fault.CodeOf(err) != fault.RecordNotFound {
 		return challenge.Started{}, err
@@ -102,12 +104,15 @@ func (s *Service) startReset(ctx context.Context, phone, dial, subject string, f
 			return started, err
 		}
 	}
-	return s.begin(ctx, challenge.StartRequest{Account: challenge.Account{Phone: phone, Dial: dial}, Decoy: subject}, subject, from)
+	return s.begin(ctx, challenge.StartRequest{Account: challenge.Account{Phone: phone, Dial: dial}, Decoy: subject},
+		subject, from)
 }
 
-func (s *Service) begin(ctx context.Context, r challenge.StartRequest, owner string, from challenge.Starter) (challenge.Started, error) {
+func (s *Service) begin(ctx context.Context, r challenge.StartRequest, owner string,
+	from challenge.Starter) (challenge.Started, error) {
 	r.Action, r.Starter = ActionReset, from
-	r.With = []commit.Write{audit.Record{At: s.Now(), UserID: owner, Action: ActionReset, Target: owner, Outcome: audit.Success, IP: from.IP,
+	r.With = []commit.Write{audit.Record{At: s.Now(), UserID: owner, Action: ActionReset, Target: owner,
+		Outcome: audit.Success, IP: from.IP,
 		RequestID: from.RequestID, Detail: "started"}}
 	return s.Engine.Start(ctx, r)
 }
@@ -127,7 +132,8 @@ func (s *Service) reset(_ context.Context, x challenge.Execution) (challenge.Res
 		return challenge.Result{}, nil, fmt.Errorf("reset: %w", err)
 	}
 	return challenge.Result{Success: true, Headers: map[string]string{string(token.OTAuth): signed}},
-		[]commit.Write{Issue{Token{ID: s.hash(jti), UserID: x.Challenge.UserID, CV: x.Challenge.CV, CreatedAt: x.Now, ExpiresAt: until}}}, nil
+		[]commit.Write{Issue{Token{ID: s.hash(jti), UserID: x.Challenge.UserID, CV: x.Challenge.CV, CreatedAt: x.Now,
+			ExpiresAt: until}}}, nil
 }
 
 // hash is what is stored of a jti, under the oldest key, so that a rotation

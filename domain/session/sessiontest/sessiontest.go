@@ -45,8 +45,10 @@ var one, two = usertest.Sample(1).ID, usertest.Sample(2).ID
 
 func sample(n int, userID string) session.Session {
 	at := now.Add(time.Duration(n) * time.Second)
-	return session.Session{ID: fmt.Sprintf("s%d", n), UserID: userID, CreatedAt: at, LastSeenAt: at, ExpiresAt: now.Add(30 * time.Minute), IP: "2001:db8::1",
-		Country: "TR", Brand: "Acme'", Model: "X", Description: "Ayşe's phone ?", DeviceID: "dev-1", SV: 1, AMR: []string{"pwd", "otp", "mfa"}}
+	return session.Session{ID: fmt.Sprintf("s%d", n), UserID: userID, CreatedAt: at, LastSeenAt: at,
+		ExpiresAt: now.Add(30 * time.Minute), IP: "2001:db8::1",
+		Country: "TR", Brand: "Acme'", Model: "X", Description: "Ayşe's phone ?", DeviceID: "dev-1", SV: 1,
+		AMR: []string{"pwd", "otp", "mfa"}}
 }
 
 func ids(t *testing.T, s session.Store, userID string, at time.Time) []string {
@@ -72,7 +74,8 @@ func roundTrip(t *testing.T, s session.Store, c commit.Committer) {
 	storetest.Must(t, err)
 	list, err := s.List(ctx, one, now, 10)
 	storetest.Must(t, err)
-	if len(list) != 1 || fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) || fmt.Sprintf("%+v", list[0]) != fmt.Sprintf("%+v", want) {
+	if len(list) != 1 || fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) ||
+		fmt.Sprintf("%+v", list[0]) != fmt.Sprintf("%+v", want) {
 		t.Errorf("read back\n%+v\n%+v, want\n%+v", got, list, want)
 	}
 	for _, who := range [][2]string{{two, "s1"}, {one, "s2"}, {"", "s1"}, {one, ""}} {
@@ -108,8 +111,10 @@ func onlyTheLiving(t *testing.T, s session.Store, c commit.Committer) {
 
 func endOnce(t *testing.T, s session.Store, c commit.Committer) {
 	ctx := t.Context()
-	storetest.Must(t, c.Commit(ctx, session.Add{Session: sample(1, one)}, session.Add{Session: sample(2, one)}, session.Add{Session: sample(3, two)}))
-	storetest.Must(t, c.Commit(ctx, session.End{SessionID: "s1", UserID: one, At: now}, session.End{SessionID: "s3", UserID: one, At: now},
+	storetest.Must(t, c.Commit(ctx, session.Add{Session: sample(1, one)}, session.Add{Session: sample(2, one)},
+		session.Add{Session: sample(3, two)}))
+	storetest.Must(t, c.Commit(ctx, session.End{SessionID: "s1", UserID: one, At: now},
+		session.End{SessionID: "s3", UserID: one, At: now},
 		session.End{SessionID: "none", UserID: one, At: now}))
 	storetest.Must(t, c.Commit(ctx, session.End{SessionID: "s1", UserID: one, At: now.Add(time.Minute)}))
 	if got := ids(t, s, one, now); !slices.Equal(got, []string{"s2"}) {
@@ -164,11 +169,14 @@ func endAllUnderRace(t *testing.T, s session.Store, c commit.Committer) {
 
 func seen(t *testing.T, s session.Store, c commit.Committer) {
 	ctx := t.Context()
-	storetest.Must(t, c.Commit(ctx, session.Add{Session: sample(1, one)}, session.Add{Session: sample(2, one)}, session.Add{Session: sample(3, one)}))
+	storetest.Must(t, c.Commit(ctx, session.Add{Session: sample(1, one)}, session.Add{Session: sample(2, one)},
+		session.Add{Session: sample(3, one)}))
 	later := now.Add(10 * time.Minute)
-	storetest.Must(t, c.Commit(ctx, session.Seen{SessionID: "s2", At: later}, session.Seen{SessionID: "s1", At: later.Add(time.Second)}, session.Seen{SessionID: "none", At: later}))
+	storetest.Must(t, c.Commit(ctx, session.Seen{SessionID: "s2", At: later},
+		session.Seen{SessionID: "s1", At: later.Add(time.Second)}, session.Seen{SessionID: "none", At: later}))
 	storetest.Must(t, c.Commit(ctx, session.Seen{SessionID: "s1", At: now}))
-	for id, want := range map[string]time.Time{"s1": later.Add(time.Second), "s2": later, "s3": sample(3, one).LastSeenAt} {
+	for id, want := range map[string]time.Time{"s1": later.Add(time.Second), "s2": later,
+		"s3": sample(3, one).LastSeenAt} {
 		x, err := s.Get(ctx, one, id, now)
 		storetest.Must(t, err)
 		if !x.LastSeenAt.Equal(want) {
@@ -181,10 +189,12 @@ func revoked(t *testing.T, s session.Store, c commit.Committer) {
 	ctx := t.Context()
 	for i := range 3 {
 		storetest.Must(t, c.Commit(ctx, session.Add{Session: sample(i, one)}))
-		storetest.Must(t, c.Commit(ctx, session.End{SessionID: fmt.Sprint("s", i), UserID: one, At: now.Add(time.Duration(i) * time.Minute)}))
+		storetest.Must(t, c.Commit(ctx, session.End{SessionID: fmt.Sprint("s", i), UserID: one,
+			At: now.Add(time.Duration(i) * time.Minute)}))
 	}
 	storetest.Must(t, c.Commit(ctx, session.EndAll(usertest.Sample(2).User, now.Add(time.Minute))...))
-	for since, want := range map[time.Duration]string{0: "[s0 s1 s2 v2]", time.Minute: "[s1 s2 v2]", time.Minute + time.Millisecond: "[s2]", time.Hour: "[]"} {
+	for since, want := range map[time.Duration]string{0: "[s0 s1 s2 v2]", time.Minute: "[s1 s2 v2]",
+		time.Minute + time.Millisecond: "[s2]", time.Hour: "[]"} {
 		all, err := s.Revoked(ctx, now.Add(since))
 		storetest.Must(t, err)
 		got := []string{}
@@ -213,7 +223,8 @@ func logins(t *testing.T, s session.Store, c commit.Committer) {
 	}
 	mine, err := s.Logins(ctx, one, 10)
 	storetest.Must(t, err)
-	if len(mine) != 2 || mine[0].ID != "l1" || mine[1] != (session.Login{ID: "l0", UserID: one, At: now, IP: "192.0.2.1", Country: "TR", Brand: "b", Model: "m",
+	if len(mine) != 2 || mine[0].ID != "l1" || mine[1] != (session.Login{ID: "l0", UserID: one, At: now, IP: "192.0.2.1",
+		Country: "TR", Brand: "b", Model: "m",
 		Description: "d'", Success: true}) {
 		t.Errorf("by user: %+v", mine)
 	}
@@ -231,7 +242,8 @@ func purge(t *testing.T, s session.Store, c commit.Committer) {
 	old.ExpiresAt = now
 	first, last := id.New(now), id.New(now.Add(time.Hour))
 	storetest.Must(t, c.Commit(ctx, session.Add{Session: old}, session.Add{Session: long}, session.Add{Session: young},
-		session.Remember{Login: session.Login{ID: first, UserID: one, At: now}}, session.Remember{Login: session.Login{ID: last, UserID: one, At: now.Add(time.Hour)}}))
+		session.Remember{Login: session.Login{ID: first, UserID: one, At: now}},
+		session.Remember{Login: session.Login{ID: last, UserID: one, At: now.Add(time.Hour)}}))
 	storetest.Must(t, s.Purge(ctx, now.Add(time.Minute), now.Add(time.Minute)))
 	if got := ids(t, s, one, now.Add(-time.Minute)); len(got) != 2 || slices.Contains(got, old.ID) {
 		t.Errorf("sessions left: %v", got)

@@ -55,7 +55,8 @@ func Run(t *testing.T, open storetest.Open[Stores]) {
 func userID(n int) string { return usertest.Sample(n).ID }
 
 func define(n int, id string) totp.Define {
-	d := totp.Define{Definition: totp.Definition{UserID: userID(n), ID: id, Sealed: []byte("sealed " + id), CreatedAt: usertest.Now}}
+	d := totp.Define{Definition: totp.Definition{UserID: userID(n), ID: id, Sealed: []byte("sealed " + id),
+		CreatedAt: usertest.Now}}
 	for i := range totp.RecoveryCodes {
 		d.Codes = append(d.Codes, keyring.Sum{Key: fmt.Sprint("key", i%2), Sum: fmt.Append(nil, id, " code ", i)})
 	}
@@ -183,7 +184,10 @@ func stepsOnlyRise(t *testing.T, s stores, _ commit.Committer) {
 
 func stepUnderRace(t *testing.T, s stores, _ commit.Committer) {
 	storetest.Must(t, s.Commit(t.Context(), define(1, "d1")))
-	if made, fenced := race(t, s, func(int) []commit.Write { return []commit.Write{totp.UseStep{UserID: userID(1), ID: "d1", Step: 7}} }); made != 1 || fenced != 19 {
+	if made, fenced := race(t, s, func(int) []commit.Write {
+		return []commit.Write{totp.UseStep{UserID: userID(1),
+			ID: "d1", Step: 7}}
+	}); made != 1 || fenced != 19 {
 		t.Errorf("one step was used %d times, %d fenced", made, fenced)
 	}
 }
@@ -220,7 +224,8 @@ func codeUnderRace(t *testing.T, s stores, _ commit.Committer) {
 	if made, fenced := race(t, s, func(int) []commit.Write { return []commit.Write{use} }); made != 1 || fenced != 19 {
 		t.Errorf("one code was used %d times, %d fenced", made, fenced)
 	}
-	for _, other := range []totp.UseCode{{UserID: userID(1), ID: "d2", Number: 1, At: at}, {UserID: userID(2), ID: "d1", Number: 1, At: at}, {UserID: userID(1), ID: "d1", Number: 6, At: at}} {
+	for _, other := range []totp.UseCode{{UserID: userID(1), ID: "d2", Number: 1, At: at},
+		{UserID: userID(2), ID: "d1", Number: 1, At: at}, {UserID: userID(1), ID: "d1", Number: 6, At: at}} {
 		if err := s.Commit(ctx, other); !errors.Is(err, commit.ErrFenced) {
 			t.Errorf("%+v: %v", other, err)
 		}
@@ -236,15 +241,18 @@ func codeUnderRace(t *testing.T, s stores, _ commit.Committer) {
 
 func removeEndsAll(t *testing.T, s stores, _ commit.Committer) {
 	ctx := t.Context()
-	storetest.Must(t, s.Commit(ctx, user.SetTOTP{UserID: userID(1), CV: 1, Defined: true}, define(1, "d1"), define(2, "d2")))
-	storetest.Must(t, s.Commit(ctx, user.SetTOTP{UserID: userID(1), CV: 2, Defined: false}, totp.Remove{UserID: userID(1)}))
+	storetest.Must(t, s.Commit(ctx, user.SetTOTP{UserID: userID(1), CV: 1, Defined: true},
+		define(1, "d1"), define(2, "d2")))
+	storetest.Must(t, s.Commit(ctx, user.SetTOTP{UserID: userID(1), CV: 2, Defined: false},
+		totp.Remove{UserID: userID(1)}))
 	if _, err := s.Get(ctx, userID(1)); fault.CodeOf(err) != fault.TOTPNotDefined {
 		t.Errorf("after the removal: %v", err)
 	}
 	if u, err := s.Users.Get(ctx, userID(1)); err != nil || u.TOTP || u.CV != 3 {
 		t.Errorf("the account: %+v, %v", u, err)
 	}
-	for _, w := range []commit.Write{totp.UseStep{UserID: userID(1), ID: "d1", Step: 9}, totp.UseCode{UserID: userID(1), ID: "d1", Number: 1, At: usertest.Now}} {
+	for _, w := range []commit.Write{totp.UseStep{UserID: userID(1), ID: "d1", Step: 9},
+		totp.UseCode{UserID: userID(1), ID: "d1", Number: 1, At: usertest.Now}} {
 		if err := s.Commit(ctx, w); !errors.Is(err, commit.ErrFenced) {
 			t.Errorf("%T of what was removed: %v", w, err)
 		}
@@ -253,7 +261,8 @@ func removeEndsAll(t *testing.T, s stores, _ commit.Committer) {
 	if codes, err := s.Codes(ctx, userID(1), "d1"); err != nil || len(codes) != 0 {
 		t.Errorf("old codes live on: %+v, %v", codes, err)
 	}
-	if err := s.Commit(ctx, totp.UseCode{UserID: userID(1), ID: "d1", Number: 1, At: usertest.Now}); !errors.Is(err, commit.ErrFenced) {
+	if err := s.Commit(ctx, totp.UseCode{UserID: userID(1), ID: "d1", Number: 1,
+		At: usertest.Now}); !errors.Is(err, commit.ErrFenced) {
 		t.Errorf("an old code beside new ones: %v", err)
 	}
 	if _, err := s.Get(ctx, userID(2)); err != nil {

@@ -76,7 +76,8 @@ func addAndRead(t *testing.T, s user.Store, c commit.Committer) {
 	secret := login.Secret
 	mailLogin, err := s.Login(ctx, user.Identifier{Mail: want.Email}, "?nobody")
 	storetest.Must(t, err)
-	for name, got := range map[string]user.User{"Get": get(t, s, want.ID), "ByPhone": byPhone, "ByEmail": byMail, "Login": login.User, "Login by mail": mailLogin.User} {
+	for name, got := range map[string]user.User{"Get": get(t, s, want.ID), "ByPhone": byPhone, "ByEmail": byMail,
+		"Login": login.User, "Login by mail": mailLogin.User} {
 		if !same(got, want) {
 			t.Errorf("%s:\n got %+v\nwant %+v", name, got, want)
 		}
@@ -102,7 +103,8 @@ func guardOfALogin(t *testing.T, s user.Store, c commit.Committer) {
 	read(phone, password.Guard{Key: one.ID})
 	read(stranger, password.Guard{Key: "?them"})
 	for _, key := range []string{one.ID, "?them"} {
-		storetest.Must(t, c.Commit(ctx, password.SaveGuard{Guard: password.Guard{Key: key, Tries: []password.Try{{At: 5, Prefix: "p" + key}}}, Until: time.Now()}))
+		storetest.Must(t, c.Commit(ctx, password.SaveGuard{Guard: password.Guard{Key: key,
+			Tries: []password.Try{{At: 5, Prefix: "p" + key}}}, Until: time.Now()}))
 	}
 	read(phone, password.Guard{Key: one.ID, Version: 1, Tries: []password.Try{{At: 5, Prefix: "p" + one.ID}}})
 	read(stranger, password.Guard{Key: "?them", Version: 1, Tries: []password.Try{{At: 5, Prefix: "p?them"}}})
@@ -117,7 +119,8 @@ func unknown(t *testing.T, s user.Store, c commit.Committer) {
 	_, login := s.Login(ctx, user.Identifier{Phone: "user1@example.com"}, "?nobody")
 	_, empty := s.Login(ctx, user.Identifier{}, "?nobody")
 	_, secret := s.Secret(ctx, "nobody")
-	for name, err := range map[string]error{"Get": byID, "ByPhone": byPhone, "ByEmail": byMail, "Login": login, "empty": empty, "Secret": secret} {
+	for name, err := range map[string]error{"Get": byID, "ByPhone": byPhone, "ByEmail": byMail, "Login": login,
+		"empty": empty, "Secret": secret} {
 		if fault.CodeOf(err) != fault.RecordNotFound {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -236,16 +239,19 @@ func versionsAndStatus(t *testing.T, s user.Store, c commit.Committer) {
 	ctx, id := t.Context(), Sample(1).ID
 	storetest.Must(t, c.Commit(ctx, Sample(1)))
 	storetest.Must(t, c.Commit(ctx, user.Touch{UserID: id}))
-	storetest.Must(t, c.Commit(ctx, user.SetStatus{UserID: id, Status: user.Blocked}, user.EndSessions{UserID: id, SV: 1, At: Now}))
+	storetest.Must(t, c.Commit(ctx, user.SetStatus{UserID: id, Status: user.Blocked},
+		user.EndSessions{UserID: id, SV: 1, At: Now}))
 	if u := get(t, s, id); u.Status != user.Blocked || u.CV != 4 || u.SV != 2 {
 		t.Errorf("status %s, cv %d, sv %d", u.Status, u.CV, u.SV)
 	}
 	// A reset changes the password and ends the sessions in one unit.
-	storetest.Must(t, c.Commit(ctx, user.SetPassword{UserID: id, CV: 4, Hash: "new"}, user.EndSessions{UserID: id, SV: 2, At: Now}))
+	storetest.Must(t, c.Commit(ctx, user.SetPassword{UserID: id, CV: 4, Hash: "new"},
+		user.EndSessions{UserID: id, SV: 2, At: Now}))
 	if u := get(t, s, id); u.CV != 6 || u.SV != 3 {
 		t.Errorf("after a reset cv %d, sv %d", u.CV, u.SV)
 	}
-	if err := c.Commit(ctx, user.SetPassword{UserID: id, CV: 6, Hash: "lost"}, user.EndSessions{UserID: id, SV: 1, At: Now}); !errors.Is(err, commit.ErrFenced) {
+	if err := c.Commit(ctx, user.SetPassword{UserID: id, CV: 6, Hash: "lost"},
+		user.EndSessions{UserID: id, SV: 1, At: Now}); !errors.Is(err, commit.ErrFenced) {
 		t.Errorf("one fence of two failed: %v", err)
 	}
 	if secret, _ := s.Secret(ctx, id); secret.Hash != "new" {
@@ -332,7 +338,8 @@ func roles(t *testing.T, s user.Store, c commit.Committer) {
 	held, err := s.Holders(ctx)
 	storetest.Must(t, err)
 	slices.Sort(held["admin"])
-	if !slices.Equal(held["admin"], []string{a.ID, b.ID}) || !slices.Equal(held["auditor"], []string{b.ID}) || len(held) != 2 {
+	if !slices.Equal(held["admin"], []string{a.ID, b.ID}) || !slices.Equal(held["auditor"],
+		[]string{b.ID}) || len(held) != 2 {
 		t.Errorf("holders %v", held)
 	}
 	given, err := s.RolesOf(ctx, []string{b.ID, "nobody"})
@@ -341,14 +348,17 @@ func roles(t *testing.T, s user.Store, c commit.Committer) {
 	if !slices.Equal(given[b.ID], []string{"admin", "auditor"}) || len(given) != 1 {
 		t.Errorf("roles of one account: %v", given)
 	}
-	if u := get(t, s, b.ID); !slices.Equal(u.Roles, []string{"admin", "auditor"}) || !slices.Equal(u.AllRoles(), []string{"user", "admin", "auditor"}) {
+	if u := get(t, s, b.ID); !slices.Equal(u.Roles, []string{"admin", "auditor"}) ||
+		!slices.Equal(u.AllRoles(), []string{"user", "admin", "auditor"}) {
 		t.Errorf("roles %v, all %v", u.Roles, u.AllRoles())
 	}
 	storetest.Must(t, c.Commit(ctx, user.Revoke{UserID: b.ID, Role: "admin"}, user.Revoke{UserID: a.ID, Role: "auditor"}))
-	if held, err := s.Holders(ctx); err != nil || !slices.Equal(held["admin"], []string{a.ID}) || !slices.Equal(held["auditor"], []string{b.ID}) {
+	if held, err := s.Holders(ctx); err != nil || !slices.Equal(held["admin"], []string{a.ID}) ||
+		!slices.Equal(held["auditor"], []string{b.ID}) {
 		t.Errorf("holders %v, %v", held, err)
 	}
-	if x, y := get(t, s, a.ID), get(t, s, b.ID); !slices.Equal(x.Roles, []string{"admin"}) || !slices.Equal(y.Roles, []string{"auditor"}) {
+	if x, y := get(t, s, a.ID), get(t, s, b.ID); !slices.Equal(x.Roles, []string{"admin"}) ||
+		!slices.Equal(y.Roles, []string{"auditor"}) {
 		t.Errorf("roles %v and %v", x.Roles, y.Roles)
 	}
 }

@@ -63,7 +63,8 @@ func issueAndRedeem(t *testing.T, s replace.Store, c commit.Committer) {
 		t.Errorf("another user's: %v", err)
 	}
 	// A unit that is refused uses nothing up.
-	if err := c.Commit(ctx, replace.Redeem{UserID: "u2", ID: "h2"}, replace.Redeem{UserID: "u1", ID: "h1"}); !errors.Is(err, commit.ErrFenced) {
+	if err := c.Commit(ctx, replace.Redeem{UserID: "u2", ID: "h2"},
+		replace.Redeem{UserID: "u1", ID: "h1"}); !errors.Is(err, commit.ErrFenced) {
 		t.Errorf("half a unit: %v", err)
 	}
 	if _, err := s.Token(ctx, "h2"); err != nil {

@@ -1,0 +1,216 @@
+package actors_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"castellan/domain/challenge"
+	"castellan/domain/challenge/stepup"
+	"castellan/domain/commit"
+	"castellan/domain/fault"
+	"castellan/domain/user"
+	"castellan/persistence"
+)
+
+func TestFiveOpenPerAction(t *testing.T) {
+	w := open(t)
+	var cs []challenge.Challenge
+	for range 5 {
+		cs = append(cs, w.begin("LOGIN", ""))
+	}
+	if _, err := w.right(cs[1], challenge.SMS); err != nil { // room for one more
+		t.Fatal(err)
+	}
+	cs = append(cs, w.begin("LOGIN", ""))
+	if _, err := w.engine.Result(t.Context(), cs[0].ID, 0); fault.CodeOf(err) != fault.ChallengeNotCompleted {
+		t.Fatalf("a completed challenge took the room of an open one: %v", err)
+	}
+	w.begin("LOGIN", "")
+	_, err := w.right(cs[0], challenge.SMS)
+	expect(t, err, fault.ChallengeClosed)
+	w.begin("VERIFY_EMAIL", "go") // another action has room of its own
+	if _, err := w.right(cs[2], challenge.SMS); err != nil {
+		t.Errorf("a younger one: %v", err)
+	}
+}
+
+func TestChangedCredentialsCloseOpenChallenges(t *testing.T) {
+	w := open(t)
+	c := w.begin("LOGIN", "")
+	if err := w.db.Commit(t.Context(), user.Touch{UserID: w.user.ID}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := w.right(c, challenge.SMS)
+	expect(t, err, fault.ChallengeClosed)
+	_, err = w.engine.Start(t.Context(), challenge.StartRequest{Action: "LOGIN", Account: w.user.Account()})
+	if !errors.Is(err, commit.ErrFenced) {
+		t.Errorf("a start with an old account: %v", err)
+	}
+}
+
+// beginInSession begins a challenge from a session, and endSession ends that.
+func (w *world) beginInSession(command string) challenge.Challenge {
+	w.t.Helper()
+	r := challenge.StartRequest{Action: "VERIFY_EMAIL", Account: w.user.Account(),
+		Starter: challenge.Starter{SessionID: "sid"}}
+	if command != "" {
+		r.Command = []byte(command)
+	}
+	s, err := w.engine.Start(w.t.Context(), r)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return s.Challenge
+}
+
+func (w *world) endSession() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.dead["sid"] = true
+}
+
+func TestEndedSessionClosesItsChallenges(t *testing.T) {
+	w := open(t)
+	c := w.beginInSession("")
+	w.endSession()
+	_, err := w.right(c, challenge.MAIL)
+	expect(t, err, fault.ChallengeClosed)
+	if w.effects != 0 {
+		t.Error("the action ran")
+	}
+}
+
+// Whoever asks how a challenge stands learns that its session has ended.
+func TestEndedSessionShowsAtEveryDoor(t *testing.T) {
+	for door, ask := range map[string]func(w *world, c challenge.Challenge) error{
+		"result": func(w *world, c challenge.Challenge) error {
+			_, err := w.engine.Result(w.t.Context(), c.ID, 0)
+			return err
+		},
+		"renewal": func(w *world, c challenge.Challenge) error {
+			_, err := w.engine.Renew(w.t.Context(), c.ID, w.method(c, challenge.MAIL).ID, challenge.MAIL, stepup.Actor{})
+			return err
+		},
+	} {
+		t.Run(door, func(t *testing.T) {
+			w := open(t)
+			begun := w.beginInSession("")
+			w.endSession()
+			expect(t, ask(w, begun), fault.ChallengeClosed)
+			if c, err := w.engine.Starter.Store.Load(t.Context(), begun.ID); err != nil || c.State != challenge.Closed {
+				t.Errorf("state %v, %v", c.State, err)
+			}
+		})
+	}
+}
+
+// An action that is tried again is not carried out any more when the session
+// has ended meanwhile.
+func TestEndedSessionStopsItsExecution(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := open(t)
+		w.engine.Starter.Config.ExecWait = time.Millisecond
+		begun := w.beginInSession("trouble")
+		if done, err := w.right(begun, challenge.MAIL); err != nil || !done.Final || done.Result != nil {
+			t.Fatalf("%+v, %v", done, err)
+		}
+		w.endSession()
+		time.Sleep(time.Second)
+		c, err := w.engine.Starter.Store.Load(t.Context(), begun.ID)
+		if err != nil || c.State != challenge.Closed || c.Failures >= 5 {
+			t.Errorf("state %v after %d failures, %v", c.State, c.Failures, err)
+		}
+		_, err = w.engine.Result(t.Context(), begun.ID, 0)
+		expect(t, err, fault.ChallengeClosed)
+		w.node.Stop(context.Background())
+		w.db.Close()
+	})
+}
+
+func TestActionsThatFail(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := open(t)
+		for _, c := range []struct {
+			command string
+			code    fault.Code
+		}{{"refuse", fault.InvalidState}, {"trouble", fault.Internal}, {"panic", fault.Internal}} {
+			ch := w.begin("VERIFY_EMAIL", c.command)
+			done, err := w.right(ch, challenge.MAIL)
+			if err != nil || done.Result == nil || done.Result.Success || done.Result.Code != c.code {
+				t.Errorf("%s: %+v, %v", c.command, done, err)
+			}
+		}
+		if w.effects != 0 {
+			t.Errorf("%d effects", w.effects)
+		}
+		w.node.Stop(context.Background())
+		w.db.Close()
+	})
+}
+
+// A process that dies between completion and the action's end leaves an
+// executing row; the next owner carries it out, once.
+func TestResumeAfterDeath(t *testing.T) {
+	w := open(t)
+	c := w.begin("VERIFY_EMAIL", "go")
+	store := persistence.NewChallenges(w.db)
+	row, err := store.Load(t.Context(), c.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row.State, row.Last, row.Methods[0].Order = challenge.Executing, row.Methods[0].ID, 1
+	if err := w.db.Commit(t.Context(), challenge.Update{Challenge: row}); err != nil {
+		t.Fatal(err)
+	}
+	w.start()
+	stuck, err := store.Stuck(t.Context(), time.Now().Add(time.Minute), 10)
+	if err != nil || len(stuck) != 1 {
+		t.Fatalf("stuck %v, %v", stuck, err)
+	}
+	w.client.Resume(stuck[0])
+	done, err := w.engine.Result(t.Context(), c.ID, 5*time.Second)
+	if err != nil || !done.Result.Success || w.effects != 1 {
+		t.Errorf("%+v, %v, %d effects", done, err, w.effects)
+	}
+}
+
+func TestCapsHoldMessagesBack(t *testing.T) {
+	w := open(t)
+	w.engine.Starter.Config.Caps = stepup.Caps{DestinationHour: 3}
+	w.engine.Starter.Config.MaxOpen = 0
+	var last challenge.Challenge
+	for range 5 {
+		last = w.begin("LOGIN", "")
+	}
+	if w.sent != 6 { // three to the phone, three to the address
+		t.Errorf("%d messages left", w.sent)
+	}
+	for i := range 3 {
+		_, err := w.answer(last, challenge.SMS, fmt.Sprintf("%06d", i))
+		expect(t, err, fault.OTPInvalid)
+	}
+	w.start()
+	w.engine.Starter.Config.Caps = stepup.Caps{DestinationHour: 3}
+	w.begin("LOGIN", "")
+	if w.sent != 6 {
+		t.Error("a restart forgot the caps")
+	}
+	_, err := w.engine.Start(t.Context(), challenge.StartRequest{Action: "VERIFY_EMAIL", Account: w.user.Account(),
+		Starter: challenge.Starter{SessionID: "sid"}, Proven: true})
+	expect(t, err, fault.RateLimited)
+}
+
+func TestSixthSocketIsRefused(t *testing.T) {
+	w := open(t)
+	c := w.begin("LOGIN", "")
+	for n := 1; n <= 7; n++ {
+		refused, _, err := w.client.Subscribe(t.Context(), c.ID, n, 0)
+		if err != nil || refused != max(0, n-5) {
+			t.Errorf("%d sockets: %d refused, %v", n, refused, err)
+		}
+	}
+}
