@@ -127,7 +127,12 @@ func (c userClearGeofilterCmd) Run(e *env) error {
 		return err
 	}
 	defer v.Close()
-	filters := geofilter.Service{Store: persistence.NewGeofilters(v.DB), Users: persistence.NewUsers(v.DB), Commit: v.DB, Now: time.Now}
+	filters := geofilter.Service{
+		Store:  persistence.NewGeofilters(v.DB),
+		Users:  persistence.NewUsers(v.DB),
+		Commit: v.DB,
+		Now:    time.Now,
+	}
 	codes, err := filters.Clear(e.ctx, u.ID, audit.Operator)
 	if err != nil {
 		return err

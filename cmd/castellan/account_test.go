@@ -23,7 +23,8 @@ func TestChallengeStart(t *testing.T) {
 			return blackbox.FlowOf(t, n.Do(t, "POST", startPath, map[string]string{"actionCode": action}, x))
 		}
 		n.Do(t, "POST", startPath, map[string]string{"actionCode": "VERIFY_EMAIL"}, nil).Is(t, 401, "UNAUTHENTICATED")
-		for _, body := range []any{map[string]any{}, map[string]any{"actionCode": "LOGIN"}, map[string]any{"actionCode": "verify_email"}, map[string]any{"actionCode": 5},
+		for _, body := range []any{map[string]any{}, map[string]any{"actionCode": "LOGIN"},
+			map[string]any{"actionCode": "verify_email"}, map[string]any{"actionCode": 5},
 			map[string]any{"actionCode": "TOTP_SETUP"}, map[string]any{"actionCode": nil}} {
 			if p := n.Do(t, "POST", startPath, body, x).Is(t, 400, "INVALID_FIELD").Problem(); p.Field != "actionCode" {
 				t.Errorf("%v: field %q", body, p.Field)
@@ -44,7 +45,8 @@ func TestChallengeStart(t *testing.T) {
 			t.Fatal("a wrong code verified the address")
 		}
 		final := n.Complete(t, f, mail, code).Is(t, 200, "").Keys(t, "action", "execResult", "challengeId")
-		if out := blackbox.ReadFinal(t, final); out.Action != "VERIFY_EMAIL" || !out.ExecResult.Success || out.ExecResult.Data != nil {
+		if out := blackbox.ReadFinal(t, final); out.Action != "VERIFY_EMAIL" || !out.ExecResult.Success ||
+			out.ExecResult.Data != nil {
 			t.Errorf("the outcome is %s", final)
 		}
 		sameOutcome(t, final, n.Result(t, f))
@@ -70,15 +72,24 @@ func TestChallengeStart(t *testing.T) {
 		if len(f.MethodList) != 2 {
 			t.Errorf("methods %+v, want SMS and MAIL", f.MethodList)
 		}
-		final = n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, me, "SMS")).Is(t, 200, "").Keys(t, "action", "execResult", "challengeId")
-		if out := blackbox.ReadFinal(t, final); out.Action != "DURING_VIDEO_KYC" || !out.ExecResult.Success || out.ExecResult.Data != nil {
+		final = n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, me, "SMS")).
+			Is(t, 200, "").
+			Keys(t, "action", "execResult", "challengeId")
+		if out := blackbox.ReadFinal(t, final); out.Action != "DURING_VIDEO_KYC" || !out.ExecResult.Success ||
+			out.ExecResult.Data != nil {
 			t.Errorf("the outcome is %s", final)
 		}
 		if verified() {
 			t.Error("a video check verified the address")
 		}
-		n.Ok(t, "POST", "/admin/system/mfa/policies/common", map[string]any{"actionCode": "DURING_VIDEO_KYC", "name": "video", "entityType": "GENERAL", "expireAt": 0,
-			"methods": [][]string{{"MAIL"}}, "required": 1, "preffered": 1}, boss)
+		n.Ok(
+			t,
+			"POST",
+			"/admin/system/mfa/policies/common",
+			map[string]any{"actionCode": "DURING_VIDEO_KYC", "name": "video", "entityType": "GENERAL", "expireAt": 0,
+				"methods": [][]string{{"MAIL"}}, "required": 1, "preffered": 1},
+			boss,
+		)
 		if f = start("DURING_VIDEO_KYC"); len(f.MethodList) != 1 || f.MethodList[0].Name != "MAIL" {
 			t.Errorf("methods %+v, want those of the policy", f.MethodList)
 		}
@@ -107,7 +118,8 @@ func TestVideoCheckBeforeAnEndpoint(t *testing.T) {
 		} {
 			f := blackbox.FlowOf(t, n.Do(t, "POST", c.path, c.body, who))
 			out := blackbox.ReadFinal(t, n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, boss, "SMS")).Is(t, 200, ""))
-			if out.Action != "DURING_VIDEO_KYC" || !out.ExecResult.Success || (out.ExecResult.Data["actionCode"] == "BY_VIDEO") != c.does {
+			if out.Action != "DURING_VIDEO_KYC" || !out.ExecResult.Success ||
+				(out.ExecResult.Data["actionCode"] == "BY_VIDEO") != c.does {
 				t.Errorf("%s: %+v", name, out)
 			}
 		}
@@ -131,7 +143,9 @@ func TestUserProfile(t *testing.T) {
 		shows := func(token string, totp, prohibited bool) {
 			t.Helper()
 			var p map[string]bool
-			n.Ok(t, "GET", path, nil, blackbox.Headers{"x-auth": token, "tenant-id": "default"}).Keys(t, "totp", "isWithdrawProhibited").Read(t, &p)
+			n.Ok(t, "GET", path, nil, blackbox.Headers{"x-auth": token, "tenant-id": "default"}).
+				Keys(t, "totp", "isWithdrawProhibited").
+				Read(t, &p)
 			if p["totp"] != totp || p["isWithdrawProhibited"] != prohibited {
 				t.Errorf("the profile is %v, want totp %v and isWithdrawProhibited %v", p, totp, prohibited)
 			}

@@ -59,10 +59,14 @@ func TestAddressBookBehindAChallenge(t *testing.T) {
 		before := time.Now()
 		got := complete(first, code)
 		r := got.ExecResult.Data.Data
-		if got.Action != "WITHDRAWAL_ADDRESS_ADD" || !got.ExecResult.Success || r.ID == "" || r.Name != "Cold" || r.Address != btc || r.CurrencyCode != "BTC" || r.NetworkCode != "BTC" {
+		if got.Action != "WITHDRAWAL_ADDRESS_ADD" || !got.ExecResult.Success || r.ID == "" || r.Name != "Cold" ||
+			r.Address != btc ||
+			r.CurrencyCode != "BTC" ||
+			r.NetworkCode != "BTC" {
 			t.Fatalf("the outcome %+v", got)
 		}
-		if r.UsableFrom == nil || r.UsableFrom.Before(before.Add(24*time.Hour-time.Second)) || r.UsableFrom.After(time.Now().Add(24*time.Hour)) {
+		if r.UsableFrom == nil || r.UsableFrom.Before(before.Add(24*time.Hour-time.Second)) ||
+			r.UsableFrom.After(time.Now().Add(24*time.Hour)) {
 			t.Errorf("usable from %v", r.UsableFrom)
 		}
 		if got := complete(second, otherCode); got.ExecResult.Success || got.ExecResult.Code != "RECORD_ALREADY_EXIST" {
@@ -72,14 +76,17 @@ func TestAddressBookBehindAChallenge(t *testing.T) {
 		if got := complete(third, code); got.ExecResult.Success || got.ExecResult.Code != "WD_NETWORK_ASSET_MISMATCH" {
 			t.Errorf("a typing error: %+v", got)
 		}
-		n.Do(t, "POST", addressesPath, map[string]string{"name": "x"}, who).Is(t, 400, "INVALID_FIELD") // no challenge for what cannot be
+		n.Do(t, "POST", addressesPath, map[string]string{"name": "x"}, who).
+			Is(t, 400, "INVALID_FIELD")
+			// no challenge for what cannot be
 
 		var list []map[string]any
 		n.Ok(t, "GET", addressesPath, nil, who).Read(t, &list)
 		if len(list) != 1 || list[0]["id"] != r.ID || list[0]["usableFrom"] == nil {
 			t.Errorf("the book %v", list)
 		}
-		if rows := s.Count("audit WHERE action = $1 AND user_id = actor_id AND outcome = 'success'", "WITHDRAWAL_ADDRESS_ADD"); rows < 1 {
+		if rows := s.Count("audit WHERE action = $1 AND user_id = actor_id AND outcome = 'success'",
+			"WITHDRAWAL_ADDRESS_ADD"); rows < 1 {
 			t.Errorf("%d audit rows of the addition", rows)
 		}
 		n.Ok(t, "DELETE", addressesPath, map[string]string{"id": r.ID}, who) // not guarded
@@ -100,10 +107,17 @@ func TestAddressBookFollowsTheCurrencies(t *testing.T) {
 			t.Errorf("a record of %v", added.Data)
 		}
 		n.Ok(t, "POST", addressesPath, addressBody("SOL", "SOL", "Sabcdefghij", "By its own rule"), who)
-		n.Do(t, "POST", addressesPath, addressBody("SOL", "SOL", "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v", "By the built-in rule"), who).Is(t, 422, "WD_NETWORK_ASSET_MISMATCH")
+		n.Do(t, "POST", addressesPath, addressBody("SOL", "SOL", "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v", "By the "+
+			"built-in rule"), who).
+			Is(t, 422, "WD_NETWORK_ASSET_MISMATCH")
 
-		s.Exec("UPDATE currency_of_network SET withdraw_enable = false WHERE currency_id = (SELECT id FROM currency WHERE code = 'USDT')")
-		n.Do(t, "POST", addressesPath, addressBody("USDT", "TRX", trx, "Two"), who).Is(t, 409, "RECORD_ALREADY_EXIST") // nobody was told
+		s.Exec(
+			"UPDATE currency_of_network SET withdraw_enable = false WHERE currency_id = (SELECT id FROM currency WHERE code " +
+				"= 'USDT')",
+		)
+		n.Do(t, "POST", addressesPath, addressBody("USDT", "TRX", trx, "Two"), who).
+			Is(t, 409, "RECORD_ALREADY_EXIST")
+			// nobody was told
 		s.Exec("INSERT INTO change (topic, key, at) VALUES ('currency', '', $1)", time.Now().UnixMilli())
 		blackbox.Until(t, within(5), "refused once the node heard of it", func() bool {
 			a, err := n.Try("POST", addressesPath, addressBody("USDT", "TRX", trx, "Two"), who)
@@ -114,14 +128,17 @@ func TestAddressBookFollowsTheCurrencies(t *testing.T) {
 		n.Ok(t, "PATCH", addressesPath, map[string]any{"id": id, "name": "Renamed"}, who)
 		var list []map[string]any
 		n.Ok(t, "GET", addressesPath, nil, who).Read(t, &list)
-		if len(list) != 3 || list[0]["name"] != "Renamed" || list[0]["currencyCode"] != "USDT" || list[0]["networkCode"] != "TRX" {
+		if len(list) != 3 || list[0]["name"] != "Renamed" || list[0]["currencyCode"] != "USDT" ||
+			list[0]["networkCode"] != "TRX" {
 			t.Errorf("the book %v", list)
 		}
 
 		// The seed is made once: what an operator took away stays away.
 		n.Stop()
 		n = s.Start()
-		n.Do(t, "POST", addressesPath, addressBody("USDT", "ETH", "0xdac17f958d2ee523a2206206994597c13d831ec7", "Three"), who).Is(t, 400, "INVALID_FIELD")
+		n.Do(t, "POST", addressesPath, addressBody("USDT", "ETH", "0xdac17f958d2ee523a2206206994597c13d831ec7", "Three"),
+			who).
+			Is(t, 400, "INVALID_FIELD")
 		if got := s.Count("currency_of_network"); got != 8 {
 			t.Errorf("%d pairs", got)
 		}

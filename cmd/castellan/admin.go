@@ -208,7 +208,8 @@ func (c rotateCmd) Run(e *env) error {
 		_, err = fmt.Fprintf(e.out, "all keys are wrapped by master key %s\n", name)
 		return err
 	}
-	purpose := map[string]keyring.Purpose{"signing": keyring.Signing, "sealing": keyring.Sealing, "hashing": keyring.Hashing}[c.Purpose]
+	purpose := map[string]keyring.Purpose{"signing": keyring.Signing, "sealing": keyring.Sealing,
+		"hashing": keyring.Hashing}[c.Purpose]
 	life, err := v.TokenLife(e.ctx, e.cfg)
 	if err != nil {
 		return err

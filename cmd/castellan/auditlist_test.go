@@ -16,7 +16,8 @@ type auditEntry struct {
 	ID, At, ActorID, UserID, Action, Target, Outcome, IP, RequestID, Detail, Hash string
 }
 
-// A refusal of who is known is in the audit when it is answered, and says from where it was asked for (D-EXT-01, D-EXT-03). It
+// A refusal of who is known is in the audit when it is answered, and says from where it was asked for (D-EXT-01,
+// D-EXT-03). It
 // outlives a process that is killed.
 func TestRefusalsAreAudited(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
@@ -26,8 +27,11 @@ func TestRefusalsAreAudited(t *testing.T) {
 		first := n.Do(t, "GET", "/admin/roles", nil, blackbox.Headers{"x-auth": token}).Is(t, 403, "FORBIDDEN")
 		var rows []auditEntry
 		n.Ok(t, "GET", "/admin/audit?action=DENIED&actorId="+me.ID, nil, boss).Read(t, &rows)
-		if len(rows) != 1 || rows[0].IP != "127.0.0.1" || rows[0].RequestID != first.Header.Get("X-Request-Id") || rows[0].UserID != me.ID ||
-			rows[0].Target != "GET /admin/roles" || rows[0].Outcome != "refused" || rows[0].Detail != "FORBIDDEN" {
+		if len(rows) != 1 || rows[0].IP != "127.0.0.1" || rows[0].RequestID != first.Header.Get("X-Request-Id") ||
+			rows[0].UserID != me.ID ||
+			rows[0].Target != "GET /admin/roles" ||
+			rows[0].Outcome != "refused" ||
+			rows[0].Detail != "FORBIDDEN" {
 			t.Fatalf("%+v", rows)
 		}
 		if at, err := time.Parse("2006-01-02T15:04:05.000Z", rows[0].At); err != nil || time.Since(at) > within(10) {
@@ -58,7 +62,8 @@ func TestAuditList(t *testing.T) {
 			made = append(made, a.Header.Get("X-Request-Id"))
 		}
 		slices.Sort(made)
-		n.Do(t, "POST", "/auth/login", map[string]string{"email": me.Mail, "password": "not-the-password"}, nil).Is(t, 401, "INVALID_CREDENTIALS")
+		n.Do(t, "POST", "/auth/login", map[string]string{"email": me.Mail, "password": "not-the-password"}, nil).
+			Is(t, 401, "INVALID_CREDENTIALS")
 		ask := func(query string) (rows []auditEntry, a blackbox.Answer) {
 			t.Helper()
 			a = n.Ok(t, "GET", path+query, nil, boss)
@@ -74,15 +79,23 @@ func TestAuditList(t *testing.T) {
 		newestFirst := func(a, b auditEntry) int { return strings.Compare(b.At, a.At) }
 		rows, a := ask("?action=ROLE_ADD")
 		want := requests(rows) // several may be of one millisecond
-		if !slices.Equal(slices.Sorted(slices.Values(want)), made) || !slices.IsSortedFunc(rows, newestFirst) || a.Header.Get("Link") != "" || a.Header.Get("X-Total-Count") != "" {
+		if !slices.Equal(slices.Sorted(slices.Values(want)), made) || !slices.IsSortedFunc(rows, newestFirst) ||
+			a.Header.Get("Link") != "" ||
+			a.Header.Get("X-Total-Count") != "" {
 			t.Fatalf("got %v, %v; want %v, the newest first", want, a.Header, made)
 		}
 		r := rows[0]
 		at, err := time.Parse("2006-01-02T15:04:05.000Z", r.At)
-		if err != nil || at.Before(began) || at.After(time.Now().Add(time.Second)) || r.ActorID == "" || r.Action != "ROLE_ADD" || r.Target == "" || r.Outcome != "success" || r.IP != "127.0.0.1" {
+		if err != nil || at.Before(began) || at.After(time.Now().Add(time.Second)) || r.ActorID == "" ||
+			r.Action != "ROLE_ADD" ||
+			r.Target == "" ||
+			r.Outcome != "success" ||
+			r.IP != "127.0.0.1" {
 			t.Errorf("the row is %+v, %v", r, err)
 		}
-		if !regexp.MustCompile(`^[0-9a-f]{64}$`).MatchString(r.Hash) || !regexp.MustCompile(`^[^:]+:[0-9]+$`).MatchString(r.ID) || s.Count("audit WHERE chain || ':' || seq = $1", r.ID) != 1 {
+		if !regexp.MustCompile(`^[0-9a-f]{64}$`).MatchString(r.Hash) ||
+			!regexp.MustCompile(`^[^:]+:[0-9]+$`).MatchString(r.ID) ||
+			s.Count("audit WHERE chain || ':' || seq = $1", r.ID) != 1 {
 			t.Errorf("id %q, hash %q", r.ID, r.Hash)
 		}
 		var raw []map[string]any
@@ -122,8 +135,9 @@ func TestAuditList(t *testing.T) {
 			"?action=ROLE_ADD&from=" + stamp(time.Now().Add(time.Minute)):   0,
 			"?action=ROLE_ADD&to=" + stamp(began):                           0,
 			"?action=ROLE_ADD&to=" + time.Now().UTC().Format(time.DateOnly): 7, // that whole day
-			"?action=ROLE_ADD&from=" + fmt.Sprint(began.UnixMilli()) + "&to=" + fmt.Sprint(time.Now().Add(time.Minute).UnixMilli()): 7,
-			"?action=ROLE_ADD&from=2001-01-01&to=2001-12-31":                                                                        0,
+			fmt.Sprintf("?action=ROLE_ADD&from=%d&to=%d", began.UnixMilli(),
+				time.Now().Add(time.Minute).UnixMilli()): 7,
+			"?action=ROLE_ADD&from=2001-01-01&to=2001-12-31": 0,
 			"?action=ROLE": 0,
 			"?actorId=operator&action=USER_ADD&userId=" + me.ID: 1,
 		} {
@@ -151,7 +165,8 @@ func TestAuditList(t *testing.T) {
 			t.Errorf("%d rows, or not the newest first", len(everything))
 		}
 
-		for query, field := range map[string]string{"?limit=0": "limit", "?limit=1001": "limit", "?cursor=x": "cursor", "?cursor=" + url.QueryEscape("bm8"): "cursor", "?from=soon": "from",
+		for query, field := range map[string]string{"?limit=0": "limit", "?limit=1001": "limit", "?cursor=x": "cursor",
+			"?cursor=" + url.QueryEscape("bm8"): "cursor", "?from=soon": "from",
 			"?cursor=MTc5NTMwNzc5MzU5OCA1MyBBAA": "cursor", // ends in NUL
 			"?userId=":                           "userId", "?from=2024-02-02&to=2024-02-01": "from", "?count=perhaps": "count"} {
 			if p := n.Do(t, "GET", path+query, nil, boss).Is(t, 400, "INVALID_FIELD").Problem(); p.Field != field {

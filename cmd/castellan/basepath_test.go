@@ -47,7 +47,8 @@ func TestDocumentsBelowABasePath(t *testing.T) {
 			t.Errorf("servers: %v", api.Servers)
 		}
 		n.Ok(t, "GET", base+"/asyncapi.json", nil, nil).Read(t, &events)
-		if p := events.Servers["public"]; p.Protocol != "wss" || p.Host != "id.example.com" || p.Pathname+events.Channels["twoFactor"].Address != "/auth/2fa" {
+		if p := events.Servers["public"]; p.Protocol != "wss" || p.Host != "id.example.com" ||
+			p.Pathname+events.Channels["twoFactor"].Address != "/auth/2fa" {
 			t.Errorf("%+v", events)
 		}
 	})

@@ -42,7 +42,12 @@ func TestBrowserAccount(t *testing.T) {
 	s := blackbox.NewSite(t, "sqlite")
 	n := patient(s).Start()
 	demo, boss := s.Seeded("user"), admin(t, s, n)
-	who := webtest.Person{Country: demo.Country, Phone: demo.Phone, Password: demo.Password, Shots: filepath.Join(t.ArtifactDir(), "account")}
+	who := webtest.Person{
+		Country:  demo.Country,
+		Phone:    demo.Phone,
+		Password: demo.Password,
+		Shots:    filepath.Join(t.ArtifactDir(), "account"),
+	}
 	others := func() {
 		demo.Password = who.Password
 		n.Session(t, demo)
@@ -54,8 +59,14 @@ func TestBrowserAccount(t *testing.T) {
 	who = tab.WalkReset(who, "another-lantern-orchard")
 	tab.WalkAuthenticator(who)
 	tab.WalkDevice(at, who, func() {
-		n.Ok(t, "POST", "/admin/system/mfa/policies/common",
-			`{"actionCode":"LOGIN","name":"number","expireAt":0,"required":1,"numberMatching":true,"methods":[["PUSH"],["SMS"],["MAIL"]]}`, boss)
+		n.Ok(
+			t,
+			"POST",
+			"/admin/system/mfa/policies/common",
+			`{"actionCode":"LOGIN","name":"number","expireAt":0,"required":1,`+
+				`"numberMatching":true,"methods":[["PUSH"],["SMS"],["MAIL"]]}`,
+			boss,
+		)
 	})
 	others()
 	tab.WalkSessions(who, 3) // one is that of the page before its reload

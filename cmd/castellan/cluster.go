@@ -33,7 +33,12 @@ func (c clusterInitCmd) Run(e *env) error {
 	if err := cluster.InitKeys(c.Dir); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(e.out, "made the keys of a cluster in %s; keep %s to yourself\n", c.Dir, filepath.Join(c.Dir, "ca.key"))
+	_, err := fmt.Fprintf(
+		e.out,
+		"made the keys of a cluster in %s; keep %s to yourself\n",
+		c.Dir,
+		filepath.Join(c.Dir, "ca.key"),
+	)
 	return err
 }
 

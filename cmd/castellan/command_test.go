@@ -20,13 +20,16 @@ func TestHelp(t *testing.T) {
 		args  string
 		wants []string
 	}{
-		{"", []string{"serve", "migrate", "config", "version", "user add", "user unlock", "user withdrawals", "user allow-ip", "user clear-geofilter", "keys rotate", "cron-key add", "cron-key list", "cron-key remove", "audit verify", "device enroll", "device approve", "--config", "CASTELLAN_"}},
+		{"", []string{"serve", "migrate", "config", "version", "user add", "user unlock", "user withdrawals", "user allow-ip",
+			"user clear-geofilter", "keys rotate", "cron-key add", "cron-key list", "cron-key remove", "audit " +
+				"verify", "device enroll", "device approve", "--config", "CASTELLAN_"}},
 		{"serve", []string{"SIGTERM", "1012", "CASTELLAN_DATABASE_URL"}},
 		{"migrate", []string{"migrations"}},
 		{"config", []string{"settings"}},
 		{"version", []string{"--licenses"}},
 		{"user", []string{"add", "unlock", "allow-ip", "clear-geofilter"}},
-		{"user add", []string{"--email", "--country-code", "--phone", "--password-stdin", "--role", "--name", "--surname", "admin"}},
+		{"user add", []string{"--email", "--country-code", "--phone", "--password-stdin", "--role", "--name", "--surname",
+			"admin"}},
 		{"user unlock", []string{"<user>"}},
 		{"user withdrawals", []string{"<user>", "prohibit", "allow", "isWithdrawProhibited"}},
 		{"user allow-ip", []string{"<user>", "<cidr>", "--remove", "--clear", "192.0.2.0/24", "everywhere"}},
@@ -38,7 +41,8 @@ func TestHelp(t *testing.T) {
 		{"cron-key list", []string{"names"}},
 		{"cron-key remove", []string{"<name>", "second"}},
 		{"device", []string{"enroll", "ongoing", "approve", "deny"}},
-		{"device enroll", []string{"--server", "--token-file", "CASTELLAN_DEVICE_TOKEN", "--alg", "--method", "--code", "--key", "0600"}},
+		{"device enroll", []string{"--server", "--token-file", "CASTELLAN_DEVICE_TOKEN", "--alg", "--method", "--code",
+			"--key", "0600"}},
 		{"device ongoing", []string{"--json", "--key"}},
 		{"device approve", []string{"--number", "<challenge>"}},
 		{"device deny", []string{"<challenge>"}},
@@ -75,17 +79,24 @@ func TestFaultsOfSettings(t *testing.T) {
 		wants    []string
 	}{
 		{"unknown variables", []string{"HTTP_ADRESS=x", "MFA_GARDED=y", "LOG_LEVEL=loud", "TOKENS_X_AUTH_TTL=1s"}, "serve",
-			[]string{"4 faults", "CASTELLAN_HTTP_ADRESS", "CASTELLAN_MFA_GARDED", "CASTELLAN_MFA_GUARDED", "log.level", "tokens.x_auth_ttl"}},
-		{"file", nil, "--config " + yaml + " serve", []string{"2 faults", "http.adr", "castellan.yaml:2", "did you mean addr", "mfa.max_open", "castellan.yaml:4"}},
+			[]string{"4 faults", "CASTELLAN_HTTP_ADRESS", "CASTELLAN_MFA_GARDED", "CASTELLAN_MFA_GUARDED", "log.level",
+				"tokens.x_auth_ttl"}},
+		{"file", nil, "--config " + yaml + " serve", []string{"2 faults", "http.adr", "castellan.yaml:2", "did you mean " +
+			"addr", "mfa.max_open", "castellan.yaml:4"}},
 		{"development beyond loopback", []string{"HTTP_ADDR=0.0.0.0:0"}, "serve", []string{"http.addr", "loopback"}},
-		{"no limits in production", []string{"DEV=false", "LIMITS_ENABLED=false"}, "serve", []string{"limits.enabled", "dev"}},
-		{"cluster on SQLite", []string{"CLUSTER_GOSSIP_ADDR=127.0.0.1:7946", "CLUSTER_ACTOR_ADDR=127.0.0.1:7947"}, "serve", []string{"cluster.gossip_addr", "PostgreSQL"}},
+		{"no limits in production", []string{"DEV=false", "LIMITS_ENABLED=false"}, "serve",
+			[]string{"limits.enabled", "dev"}},
+		{"cluster on SQLite", []string{"CLUSTER_GOSSIP_ADDR=127.0.0.1:7946", "CLUSTER_ACTOR_ADDR=127.0.0.1:7947"}, "serve",
+			[]string{"cluster.gossip_addr", "PostgreSQL"}},
 		{"any page may act", []string{"HTTP_CORS_ORIGINS=*"}, "serve", []string{"http.cors_origins"}},
-		{"a secret that is wrong", []string{"DATABASE_URL=mysql://u:hunter2@h/x", "SMS_URL=http://gateway.example.test/?key=hunter2"}, "serve", []string{"database.url", "sms.url"}},
+		{"a secret that is wrong",
+			[]string{"DATABASE_URL=mysql://u:hunter2@h/x",
+				"SMS_URL=http://gateway.example.test/?key=hunter2"}, "serve", []string{"database.url", "sms.url"}},
 		{"no command", nil, "sing", []string{"sing", "castellan --help"}},
 		{"no flag", nil, "serve --loud", []string{"--loud"}},
 		{"no user", nil, "user add --email a@example.test", []string{"--country-code", "--phone"}},
-		{"no role", nil, "user add --email a@example.test --country-code 90 --phone 5321234567 --password-stdin --role king", []string{"--role", "admin"}},
+		{"no role", nil, "user add --email a@example.test --country-code 90 --phone 5321234567 --password-stdin --role king",
+			[]string{"--role", "admin"}},
 		{"no file", nil, "--config /no/such/file serve", []string{"/no/such/file"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -116,11 +127,23 @@ func TestConfigCommand(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite")
 	file := filepath.Join(t.TempDir(), "castellan.yaml")
-	if err := os.WriteFile(file, []byte("mfa:\n  max_open: 7\n  exec_wait: 3s\nmail:\n  host: mail.example.test\n  from: a@example.test\n  username: u\n  password: hunter2\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("mfa:\n  max_open: 7\n  exec_wait: 3s\nmail:\n  host: mail.example.test\n  "+
+		"from: a@example.test\n  username: u\n  password: hunter2\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got := s.CommandWith([]string{"MFA_EXEC_WAIT=4s", "DATABASE_URL=postgres://me:hunter2@db.example.test/castellan", "SMS_URL=https://sms.example.test/send?key=hunter2",
-		"SMS_PARAMS=to={{to}},text={{text}},key=hunter2", "SMS_HEADERS=Authorization=hunter2"}, "", "--config", file, "config")
+	got := s.CommandWith(
+		[]string{
+			"MFA_EXEC_WAIT=4s",
+			"DATABASE_URL=postgres://me:hunter2@db.example.test/castellan",
+			"SMS_URL=https://sms.example.test/send?key=hunter2",
+			"SMS_PARAMS=to={{to}},text={{text}},key=hunter2",
+			"SMS_HEADERS=Authorization=hunter2",
+		},
+		"",
+		"--config",
+		file,
+		"config",
+	)
 	if got.Code != 0 || got.ErrOut != "" {
 		t.Fatalf("exit %d, %s", got.Code, got.ErrOut)
 	}
@@ -128,8 +151,10 @@ func TestConfigCommand(t *testing.T) {
 		t.Errorf("a secret is shown:\n%s", got.Out)
 	}
 	for _, want := range []string{
-		"max_open: 7 # CASTELLAN_MFA_MAX_OPEN (file)", "exec_wait: 4s # CASTELLAN_MFA_EXEC_WAIT (env)", "max_renewals: 5 # CASTELLAN_MFA_MAX_RENEWALS (default)",
-		"CASTELLAN_KEYS_MASTER_FILE", "CASTELLAN_HTTP_TRUSTED_PROXIES", "CASTELLAN_HTTP_PUBLIC_URL", "CASTELLAN_DATA_DIR", "db.example.test", "Development mode",
+		"max_open: 7 # CASTELLAN_MFA_MAX_OPEN (file)", "exec_wait: 4s # CASTELLAN_MFA_EXEC_WAIT (env)", "max_renewals: 5 " +
+			"# CASTELLAN_MFA_MAX_RENEWALS (default)",
+		"CASTELLAN_KEYS_MASTER_FILE", "CASTELLAN_HTTP_TRUSTED_PROXIES", "CASTELLAN_HTTP_PUBLIC_URL", "CASTELLAN_DATA_DIR",
+		"db.example.test", "Development mode",
 	} {
 		if !strings.Contains(got.Out, want) {
 			t.Errorf("nothing said of %q:\n%s", want, got.Out)
@@ -198,7 +223,8 @@ func TestAuditVerify(t *testing.T) {
 		n := s.Start()
 		boss := admin(t, s, n)
 		tune(t, n, boss, "SMS", 60_000, 1)
-		n.Do(t, "POST", "/auth/login", map[string]string{"email": "nobody@example.test", "password": "wrong-password"}, nil).Is(t, 401, "INVALID_CREDENTIALS")
+		n.Do(t, "POST", "/auth/login", map[string]string{"email": "nobody@example.test", "password": "wrong-password"}, nil).
+			Is(t, 401, "INVALID_CREDENTIALS")
 		n.Ok(t, "POST", "/auth/logout", nil, boss)
 		n.Stop()
 		for _, action := range []string{"LOGIN", "LOGOUT"} {
@@ -229,7 +255,12 @@ func TestDatabaseThatComesLater(t *testing.T) {
 	proxy := s.Behind()
 	proxy.Become(blackbox.Resets)
 	n := s.Begin()
-	blackbox.Until(t, within(10), "a word that the database does not answer", func() bool { return strings.Contains(n.Log(), "waiting for it") })
+	blackbox.Until(
+		t,
+		within(10),
+		"a word that the database does not answer",
+		func() bool { return strings.Contains(n.Log(), "waiting for it") },
+	)
 	proxy.Become(blackbox.Good)
 	n.Ready()
 	n.Session(t, s.Seeded("user"))
@@ -241,7 +272,8 @@ func TestDatabaseThatComesLater(t *testing.T) {
 	}
 	u.Path = "/of_nobody"
 	got := s.CommandWith([]string{"DATABASE_URL=" + u.String()}, "", "migrate")
-	if got.Code != 1 || !strings.Contains(got.ErrOut, `"of_nobody" does not exist`) || strings.Contains(got.ErrOut, "waiting for it") {
+	if got.Code != 1 || !strings.Contains(got.ErrOut, `"of_nobody" does not exist`) ||
+		strings.Contains(got.ErrOut, "waiting for it") {
 		t.Errorf("exit %d, %s", got.Code, got.ErrOut)
 	}
 }

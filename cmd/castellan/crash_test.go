@@ -29,8 +29,15 @@ func TestKillLosesNothing(t *testing.T) {
 		seed := rand.Uint64()
 		rng := rand.New(rand.NewPCG(seed, 0))
 		t.Logf("seed %d", seed)
-		s.Set("LIMITS_ENABLED=false", "MFA_MAX_RENEWALS=100", "MFA_CHALLENGE_ATTEMPTS=30", fmt.Sprint("MFA_METHOD_ATTEMPTS=", mayBeWrong),
-			"MFA_OTP_BUDGET=100", "MFA_OTP_BUDGET_WINDOW=1s", "LOG_LEVEL=info")
+		s.Set(
+			"LIMITS_ENABLED=false",
+			"MFA_MAX_RENEWALS=100",
+			"MFA_CHALLENGE_ATTEMPTS=30",
+			fmt.Sprint("MFA_METHOD_ATTEMPTS=", mayBeWrong),
+			"MFA_OTP_BUDGET=100",
+			"MFA_OTP_BUDGET_WINDOW=1s",
+			"LOG_LEVEL=info",
+		)
 		n := s.Start()
 		boss := admin(t, s, n)
 		twoMethods(t, n, boss)
@@ -263,7 +270,12 @@ func (v *visitor) mistype(c blackbox.Client, w *visit, m blackbox.Method, code s
 
 // renew asks for a new code; the old one is wrong from then on.
 func (v *visitor) renew(c blackbox.Client, w *visit, m blackbox.Method, old string) error {
-	got, err := c.Try("POST", blackbox.RenewPath, map[string]string{"methodId": m.ID, "method": m.Name}, blackbox.Headers{"p-auth": w.f.PAuth})
+	got, err := c.Try(
+		"POST",
+		blackbox.RenewPath,
+		map[string]string{"methodId": m.ID, "method": m.Name},
+		blackbox.Headers{"p-auth": w.f.PAuth},
+	)
 	if err != nil {
 		w.wrong[m.Name], v.lost = span{0, w.wrong[m.Name].hi}, time.Now()
 		return errLost
@@ -374,31 +386,4 @@ func lost(err error) error {
 		return err
 	}
 	return errLost
-}
-
-// Killed at any moment of its very first start, the service comes up at the
-// next one, with one set of keys and seeds and with logins that work.
-func TestKilledAtFirstStart(t *testing.T) {
-	t.Parallel()
-	for _, kind := range blackbox.Databases {
-		for round := range 6 {
-			t.Run(fmt.Sprint(kind, round), func(t *testing.T) {
-				t.Parallel()
-				s := blackbox.NewSite(t, kind)
-				for range 3 {
-					n := s.Begin()
-					time.Sleep(time.Duration(20+rand.IntN(200)) * time.Millisecond)
-					n.Kill()
-				}
-				n := s.Start()
-				for clause, want := range map[string]int{"users": 2, "mfa_method": 4, "mfa_action": 9, "keys WHERE purpose = 'signing'": 1} {
-					if got := s.Count(clause); got != want {
-						t.Errorf("%d of %s, want %d", got, clause, want)
-					}
-				}
-				admin(t, s, n)
-				n.Session(t, s.Seeded("user"))
-			})
-		}
-	}
 }

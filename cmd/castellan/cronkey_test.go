@@ -31,12 +31,15 @@ func TestCronKeys(t *testing.T) {
 		if strings.HasSuffix(second, secret) {
 			t.Error("two keys share a secret")
 		}
-		if got := run(1, "add", "rates"); !strings.Contains(got.ErrOut, "already") || strings.Contains(got.Out+got.ErrOut, secret) {
+		if got := run(1, "add", "rates"); !strings.Contains(got.ErrOut, "already") ||
+			strings.Contains(got.Out+got.ErrOut, secret) {
 			t.Errorf("the name again: %s%s", got.Out, got.ErrOut)
 		}
 		run(1, "add", "no.dots")
 		got := run(0, "list")
-		if lines := strings.Split(strings.TrimSpace(got.Out), "\n"); len(lines) != 2 || !strings.HasPrefix(lines[0], "rates\t20") || !strings.HasPrefix(lines[1], "settlement-2\t20") {
+		if lines := strings.Split(strings.TrimSpace(got.Out), "\n"); len(lines) != 2 ||
+			!strings.HasPrefix(lines[0], "rates\t20") ||
+			!strings.HasPrefix(lines[1], "settlement-2\t20") {
 			t.Errorf("list: %s", got.Out)
 		}
 		if strings.Contains(got.Out, secret) {
@@ -53,7 +56,8 @@ func TestCronKeys(t *testing.T) {
 			t.Errorf("list after the removal: %s", got.Out)
 		}
 		for clause, want := range map[string]int{"cron_key": 1, "change WHERE topic = 'cron'": 3,
-			"audit WHERE action = 'CRON_KEY_ADD' AND actor_id = 'operator'": 2, "audit WHERE action = 'CRON_KEY_REMOVE' AND target = 'rates'": 1} {
+			"audit WHERE action = 'CRON_KEY_ADD' AND actor_id = 'operator'": 2, "audit WHERE action = 'CRON_KEY_REMOVE' AND " +
+				"target = 'rates'": 1} {
 			if n := s.Count(clause); n != want {
 				t.Errorf("%d rows in %s, want %d", n, clause, want)
 			}

@@ -33,11 +33,22 @@ func TestDelivery(t *testing.T) {
 		secrets = append(secrets, boss.Password, smsCode, mailCode, f.PAuth, token)
 
 		who := blackbox.Headers{"x-auth": token}
-		blackbox.Until(t, within(1), "an administrator", func() bool { return n.Do(t, "GET", actionsPath, nil, who).Status == 200 })
+		blackbox.Until(
+			t,
+			within(1),
+			"an administrator",
+			func() bool { return n.Do(t, "GET", actionsPath, nil, who).Status == 200 },
+		)
 		twoMethods(t, n, who)
 		tune(t, n, who, "SMS", 120_000, 1)
 		f = n.Login(t, boss)
-		smsCode, mailCode = blackbox.CodeIn(t, gateway.Wait(t, boss.Number(), 2).Text), blackbox.CodeIn(t, relay.Wait(t, boss.Mail, 2).Text)
+		smsCode, mailCode = blackbox.CodeIn(
+			t,
+			gateway.Wait(t, boss.Number(), 2).Text,
+		), blackbox.CodeIn(
+			t,
+			relay.Wait(t, boss.Mail, 2).Text,
+		)
 		secrets = append(secrets, smsCode, mailCode)
 		n.Renew(t, f, f.Method(t, "SMS")).Is(t, 200, "")
 		smsCode = blackbox.CodeIn(t, gateway.Wait(t, boss.Number(), 3).Text)
@@ -49,8 +60,10 @@ func TestDelivery(t *testing.T) {
 		defer socket.Close()
 		token = n.Complete(t, f, f.Method(t, "MAIL"), mailCode).Is(t, 200, "").Header.Get("x-auth")
 		secrets = append(secrets, smsCode, mailCode, f.PAuth, token)
-		n.Do(t, "POST", "/auth/login", map[string]string{"email": boss.Mail, "password": "wrong-orchid-551"}, nil).Is(t, 401, "INVALID_CREDENTIALS")
-		n.Do(t, "POST", "/auth/login", `{"email":"`+boss.Mail+`","password":"half-a-body-551`, nil).Is(t, 400, "INVALID_FIELD")
+		n.Do(t, "POST", "/auth/login", map[string]string{"email": boss.Mail, "password": "wrong-orchid-551"}, nil).
+			Is(t, 401, "INVALID_CREDENTIALS")
+		n.Do(t, "POST", "/auth/login", `{"email":"`+boss.Mail+`","password":"half-a-body-551`, nil).
+			Is(t, 400, "INVALID_FIELD")
 		secrets = append(secrets, "wrong-orchid-551", "half-a-body-551", blackbox.GatewaySecret, blackbox.RelaySecret)
 		for _, token := range []string{f.PAuth, token} { // nor a part that could be put together again
 			parts := strings.Split(token, ".")
@@ -120,7 +133,8 @@ func TestDeliveryIsRetried(t *testing.T) {
 // the next one, once its lease has lapsed.
 func TestDeliverySurvivesKill(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
-		s.Production().Set("OUTBOX_LEASE=2s", "SMS_TIMEOUT=1s", "MAIL_TIMEOUT=1s", "OUTBOX_RETRY_MIN=100ms", "OUTBOX_RETRY_MAX=100ms")
+		s.Production().
+			Set("OUTBOX_LEASE=2s", "SMS_TIMEOUT=1s", "MAIL_TIMEOUT=1s", "OUTBOX_RETRY_MIN=100ms", "OUTBOX_RETRY_MAX=100ms")
 		gateway := s.Gateway()
 		n := s.Start()
 		user := s.AddUser("user")

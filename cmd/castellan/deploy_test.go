@@ -61,7 +61,8 @@ func TestDeployedSettings(t *testing.T) {
 			if err != nil {
 				t.Errorf("%s: %v", file, err)
 			}
-			if c.Cluster.GossipAddr == "" || c.Cluster.TLSDir == "" || !slices.ContainsFunc(c.Cluster.Join, func(s string) bool { return strings.HasSuffix(s, ":7946") }) {
+			if c.Cluster.GossipAddr == "" || c.Cluster.TLSDir == "" ||
+				!slices.ContainsFunc(c.Cluster.Join, func(s string) bool { return strings.HasSuffix(s, ":7946") }) {
 				t.Errorf("%s: %+v forms no cluster", file, c.Cluster)
 			}
 		}
@@ -77,7 +78,8 @@ func TestManifestsFitTogether(t *testing.T) {
 		kinds[name] = doc["spec"].(map[string]any)
 	}
 	set := kinds["StatefulSet/castellan"]
-	if set == nil || kinds["Service/"+set["serviceName"].(string)] == nil || kinds["PodDisruptionBudget/castellan"] == nil {
+	if set == nil || kinds["Service/"+set["serviceName"].(string)] == nil ||
+		kinds["PodDisruptionBudget/castellan"] == nil {
 		t.Fatalf("missing among %v", kinds)
 	}
 	pod := set["template"].(map[string]any)["spec"].(map[string]any)

@@ -144,7 +144,13 @@ func (c deviceEnrollCmd) enroll(e *env, p phone, token string, in *bufio.Reader)
 	if !ok {
 		return "", errors.New("no public key")
 	}
-	body := map[string]any{"publicKey": public, "brand": c.Brand, "model": c.Model, "description": c.Description, "platform": c.Platform}
+	body := map[string]any{
+		"publicKey":   public,
+		"brand":       c.Brand,
+		"model":       c.Model,
+		"description": c.Description,
+		"platform":    c.Platform,
+	}
 	if c.PushTarget != "" {
 		if !json.Valid([]byte(c.PushTarget)) {
 			return "", errors.New("--push-target is not JSON")
@@ -152,7 +158,15 @@ func (c deviceEnrollCmd) enroll(e *env, p phone, token string, in *bufio.Reader)
 		body["pushTarget"] = json.RawMessage(c.PushTarget)
 	}
 	var started challengeAnswer
-	headers, err := p.send(e.ctx, "POST", "/auth/devices", body, map[string]string{"x-auth": token}, &device.Claims{Issuer: public.Thumbprint()}, &started)
+	headers, err := p.send(
+		e.ctx,
+		"POST",
+		"/auth/devices",
+		body,
+		map[string]string{"x-auth": token},
+		&device.Claims{Issuer: public.Thumbprint()},
+		&started,
+	)
 	if err != nil {
 		return "", err
 	}
@@ -179,7 +193,8 @@ func (c deviceEnrollCmd) enroll(e *env, p phone, token string, in *bufio.Reader)
 			}
 		}
 		var got outcome
-		if _, err := p.send(e.ctx, "POST", "/auth/2fa/challenge/complete", map[string]string{"methodId": m.ID, "method": m.Name, "value": code}, auth, nil, &got); err != nil {
+		if _, err := p.send(e.ctx, "POST", "/auth/2fa/challenge/complete",
+			map[string]string{"methodId": m.ID, "method": m.Name, "value": code}, auth, nil, &got); err != nil {
 			return "", err
 		}
 		if got.ChallengeID != "" && got.ExecResult == nil { // the action takes its time
@@ -226,7 +241,15 @@ type approval struct {
 }
 
 func (p phone) ongoing(e *env, into any) error {
-	_, err := p.send(e.ctx, "GET", "/auth/2fa/challenge/ongoing?deviceId="+url.QueryEscape(p.DeviceID), nil, nil, &device.Claims{Issuer: p.DeviceID}, into)
+	_, err := p.send(
+		e.ctx,
+		"GET",
+		"/auth/2fa/challenge/ongoing?deviceId="+url.QueryEscape(p.DeviceID),
+		nil,
+		nil,
+		&device.Claims{Issuer: p.DeviceID},
+		into,
+	)
 	return err
 }
 
@@ -304,7 +327,13 @@ func (c deviceAnswer) answer(e *env, value string) error {
 		return fmt.Errorf("%d approvals wait; say which, see castellan device ongoing", len(all))
 	}
 	d := all[0].Data
-	body := map[string]string{"challengeId": d.ChallengeID, "methodId": d.MethodID, "method": "PUSH", "value": value, "deviceId": p.DeviceID}
+	body := map[string]string{
+		"challengeId": d.ChallengeID,
+		"methodId":    d.MethodID,
+		"method":      "PUSH",
+		"value":       value,
+		"deviceId":    p.DeviceID,
+	}
 	claims := &device.Claims{Issuer: p.DeviceID, Challenge: d.ChallengeID, MethodID: d.MethodID, Value: value}
 	var got outcome
 	if _, err := p.send(e.ctx, "POST", "/auth/2fa/challenge/complete", body, nil, claims, &got); err != nil {

@@ -29,7 +29,13 @@ type pocket struct {
 }
 
 // sign makes the headers of a signed request; edit may change the claims before.
-func (p pocket) sign(t *testing.T, method, path string, body []byte, c device.Claims, edit ...func(*device.Claims)) blackbox.Headers {
+func (p pocket) sign(
+	t *testing.T,
+	method, path string,
+	body []byte,
+	c device.Claims,
+	edit ...func(*device.Claims),
+) blackbox.Headers {
 	t.Helper()
 	c.Issuer, c.Audience, c.Method, c.Target, c.BodyHash = p.id, p.aud, method, path, device.HashBody(body)
 	for _, e := range edit {
@@ -51,7 +57,8 @@ func enroll(t *testing.T, n *blackbox.Node, a blackbox.Account, x, alg, target s
 	f := blackbox.FlowOf(t, p.register(t, x, target))
 	got := n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, a, "SMS")).Is(t, 200, "")
 	final := blackbox.ReadFinal(t, got)
-	if p.id = final.ExecResult.Data["deviceId"]; final.Action != "DEVICE_ADD" || !final.ExecResult.Success || p.id == "" || len(final.ExecResult.Data) != 1 {
+	if p.id = final.ExecResult.Data["deviceId"]; final.Action != "DEVICE_ADD" || !final.ExecResult.Success || p.id == "" ||
+		len(final.ExecResult.Data) != 1 {
 		t.Fatalf("the enrolment answered %s", got)
 	}
 	return p
@@ -60,7 +67,8 @@ func enroll(t *testing.T, n *blackbox.Node, a blackbox.Account, x, alg, target s
 // register sends the request of an enrolment, signed with the new key.
 func (p pocket) register(t *testing.T, x, target string, edit ...func(*device.Claims)) blackbox.Answer {
 	t.Helper()
-	body := `{"publicKey":` + p.pub.JWK() + `,"brand":"Acme","model":"One","description":"","platform":"android"` + target + `}`
+	body := `{"publicKey":` + p.pub.JWK() +
+		`,"brand":"Acme","model":"One","description":"","platform":"android"` + target + `}`
 	h := p.sign(t, "POST", devicesPath, []byte(body), device.Claims{}, edit...)
 	h["x-auth"] = x
 	return p.n.Do(t, "POST", devicesPath, body, h)
@@ -73,14 +81,27 @@ func (p pocket) answer(t *testing.T, f blackbox.Flow, value string, edit ...func
 	return p.n.Do(t, "POST", blackbox.CompletePath, body, h)
 }
 
-func (p pocket) decision(t *testing.T, f blackbox.Flow, value string, edit ...func(*device.Claims)) ([]byte, blackbox.Headers) {
+func (p pocket) decision(
+	t *testing.T,
+	f blackbox.Flow,
+	value string,
+	edit ...func(*device.Claims),
+) ([]byte, blackbox.Headers) {
 	t.Helper()
 	m := f.Method(t, "PUSH")
-	body, err := json.Marshal(map[string]string{"challengeId": f.ChallengeID, "methodId": m.ID, "method": "PUSH", "value": value, "deviceId": p.id})
+	body, err := json.Marshal(
+		map[string]string{"challengeId": f.ChallengeID, "methodId": m.ID, "method": "PUSH", "value": value, "deviceId": p.id},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return body, p.sign(t, "POST", blackbox.CompletePath, body, device.Claims{Challenge: f.ChallengeID, MethodID: m.ID, Value: value}, edit...)
+	return body, p.sign(
+		t,
+		"POST",
+		blackbox.CompletePath,
+		body,
+		device.Claims{Challenge: f.ChallengeID, MethodID: m.ID, Value: value},
+		edit...)
 }
 
 // ongoing asks what waits for the device.
@@ -119,7 +140,14 @@ func (p pocket) list(t *testing.T) (all []waiting) {
 
 // patient lifts the bounds on pushes, for tests of something else.
 func patient(s *blackbox.Site) *blackbox.Site {
-	return s.Set("LIMITS_PUSH_PENDING=100", "LIMITS_PUSH_DENIALS=100", "LIMITS_IP_PER_HOUR=100000", "LIMITS_USER_PER_DAY=100000", "LIMITS_DESTINATION_PER_HOUR=50000", "LIMITS_DESTINATION_PER_DAY=50000")
+	return s.Set(
+		"LIMITS_PUSH_PENDING=100",
+		"LIMITS_PUSH_DENIALS=100",
+		"LIMITS_IP_PER_HOUR=100000",
+		"LIMITS_USER_PER_DAY=100000",
+		"LIMITS_DESTINATION_PER_HOUR=50000",
+		"LIMITS_DESTINATION_PER_DAY=50000",
+	)
 }
 
 // D-EXT-01: registering, listing and removing devices; D-2FA-29: nothing
@@ -142,11 +170,17 @@ func TestDevices(t *testing.T) {
 		raw.register(t, x, "", func(c *device.Claims) { c.Issuer = "x" }).Is(t, 401, "DEVICE_SIGNATURE_INVALID")
 		raw.register(t, x, "", func(c *device.Claims) { c.Target = "/x" }).Is(t, 401, "DEVICE_SIGNATURE_INVALID")
 		raw.register(t, x, `,"pushTarget":{"type":"smoke"}`).Is(t, 400, "INVALID_FIELD")
-		n.Do(t, "POST", devicesPath, `{"publicKey":`+raw.pub.JWK()+`,"brand":"b","model":"m","description":"","platform":"p"}`, me).Is(t, 401, "DEVICE_SIGNATURE_REQUIRED")
-		n.Do(t, "POST", devicesPath, `{"publicKey":{"kty":"RSA"},"brand":"b","model":"m","description":"","platform":"p"}`, me).Is(t, 400, "INVALID_FIELD")
+		n.Do(t, "POST", devicesPath,
+			`{"publicKey":`+raw.pub.JWK()+`,"brand":"b","model":"m","description":"","platform":"p"}`, me).
+			Is(t, 401, "DEVICE_SIGNATURE_REQUIRED")
+		n.Do(t, "POST", devicesPath, `{"publicKey":{"kty":"RSA"},"brand":"b","model":"m","description":"","platform":"p"}`,
+			me).
+			Is(t, 400, "INVALID_FIELD")
 		n.Do(t, "POST", devicesPath, `{}`, me).Is(t, 400, "INVALID_FIELD")
 		late := raw.register(t, x, "", func(c *device.Claims) { c.IssuedAt = 1 }).Is(t, 401, "DEVICE_SIGNATURE_INVALID")
-		raw.register(t, x, "", func(c *device.Claims) { c.IssuedAt, c.Nonce = 1, late.Header.Get("device-signature-nonce") }).Is(t, 200, "").Keys(t, "challenge")
+		raw.register(t, x, "", func(c *device.Claims) { c.IssuedAt, c.Nonce = 1, late.Header.Get("device-signature-nonce") }).
+			Is(t, 200, "").
+			Keys(t, "challenge")
 
 		const hidden = "hook-of-a-thousand-secrets"
 		target := `{"type":"webhook","url":"https://push.example.test/` + hidden + `"}`
@@ -156,8 +190,11 @@ func TestDevices(t *testing.T) {
 		p.register(t, x, "").Is(t, 409, "RECORD_ALREADY_EXIST")
 		var listed []map[string]any
 		n.Ok(t, "GET", devicesPath, nil, me).Read(t, &listed)
-		if len(listed) != 2 || listed[0]["deviceId"] != q.id || len(listed[0]) != 8 || listed[1]["brand"] != "Acme" || listed[1]["model"] != "One" || listed[1]["platform"] != "android" ||
-			listed[1]["status"] != "ACTIVE" || listed[1]["lastUsedAt"] != nil || listed[1]["createdAt"] == "" || listed[1]["createdAt"] == nil {
+		if len(listed) != 2 || listed[0]["deviceId"] != q.id || len(listed[0]) != 8 || listed[1]["brand"] != "Acme" ||
+			listed[1]["model"] != "One" || listed[1]["platform"] != "android" ||
+			listed[1]["status"] != "ACTIVE" || listed[1]["lastUsedAt"] != nil ||
+			listed[1]["createdAt"] == "" ||
+			listed[1]["createdAt"] == nil {
 			t.Fatalf("%v", listed)
 		}
 		p.id = listed[1]["deviceId"].(string)
@@ -175,7 +212,8 @@ func TestDevices(t *testing.T) {
 				woken = append(woken, l)
 			}
 		}
-		if len(woken) != 1 || woken[0].To != target || woken[0].Body != fmt.Sprintf(`{"challengeId":%q,"action":"LOGIN","expire":120}`, f.ChallengeID) {
+		if len(woken) != 1 || woken[0].To != target ||
+			woken[0].Body != fmt.Sprintf(`{"challengeId":%q,"action":"LOGIN","expire":120}`, f.ChallengeID) {
 			t.Errorf("woken: %+v", woken)
 		}
 		if s.Count("outbox WHERE channel = 'push' AND challenge_id = $1", f.ChallengeID) != 1 {
@@ -227,7 +265,22 @@ func TestDemoDevice(t *testing.T) {
 		for i, alg := range []string{"ES256", "EdDSA"} {
 			var got blackbox.Output
 			if i == 0 {
-				got = s.CommandWith([]string{"DEVICE_TOKEN=" + x}, "", "device", "enroll", "--key", file, "--server", n.URL+"/", "--alg", alg, "--method", "TOTP", "--code", app.next(t))
+				got = s.CommandWith(
+					[]string{"DEVICE_TOKEN=" + x},
+					"",
+					"device",
+					"enroll",
+					"--key",
+					file,
+					"--server",
+					n.URL+"/",
+					"--alg",
+					alg,
+					"--method",
+					"TOTP",
+					"--code",
+					app.next(t),
+				)
 			} else {
 				got = s.Command(x+"\n"+app.next(t)+"\n", "device", "enroll", "--key", file, "--server", n.URL, "--alg", alg)
 			}
@@ -251,10 +304,13 @@ func TestDemoDevice(t *testing.T) {
 			}
 			run(1, "", "approve")
 			f := n.Login(t, demo)
-			if got := run(0, "", "ongoing"); !strings.Contains(got.Out, f.ChallengeID) || !strings.Contains(got.Out, "Sign-in") || !strings.Contains(got.Out, "IP address: 127.0.0.1") {
+			if got := run(0, "", "ongoing"); !strings.Contains(got.Out, f.ChallengeID) ||
+				!strings.Contains(got.Out, "Sign-in") ||
+				!strings.Contains(got.Out, "IP address: 127.0.0.1") {
 				t.Errorf("%s", got.Out)
 			}
-			if got := run(0, "", "ongoing", "--json"); !json.Valid([]byte(got.Out)) || !strings.Contains(got.Out, `"infoTable"`) {
+			if got := run(0, "", "ongoing", "--json"); !json.Valid([]byte(got.Out)) ||
+				!strings.Contains(got.Out, `"infoTable"`) {
 				t.Errorf("%s", got.Out)
 			}
 			second := n.Login(t, demo)

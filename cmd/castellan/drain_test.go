@@ -114,7 +114,8 @@ func TestTwoStartAtOnce(t *testing.T) {
 			a.Ready()
 			b.Ready()
 			for clause, want := range map[string]int{
-				"users": 2, "mfa_method": 4, "mfa_action": 9, "keys WHERE purpose = 'signing'": 1, "keys WHERE purpose = 'sealing'": 1,
+				"users": 2, "mfa_method": 4, "mfa_action": 9, "keys WHERE purpose = 'signing'": 1, "keys WHERE purpose = " +
+					"'sealing'": 1,
 				"seed WHERE name = 'mfa'": 1, "(SELECT DISTINCT master_id FROM keys) m": 1,
 			} {
 				if got := s.Count(clause); got != want {

@@ -29,12 +29,16 @@ func TestExplainPolicies(t *testing.T) {
 		}
 		ask := func(body map[string]any) (x explanation) {
 			t.Helper()
-			n.Ok(t, "POST", path, body, boss).Keys(t, "policyId", "entityType", "required", "offered", "missing", "candidates").Read(t, &x)
+			n.Ok(t, "POST", path, body, boss).
+				Keys(t, "policyId", "entityType", "required", "offered", "missing", "candidates").
+				Read(t, &x)
 			return x
 		}
 		token, _ := n.Session(t, plain)
-		n.Do(t, "POST", path, map[string]any{"actionCode": "LOGIN"}, blackbox.Headers{"x-auth": token}).Is(t, 403, "FORBIDDEN")
-		for field, body := range map[string]map[string]any{"actionCode": {}, "userId": {"actionCode": "LOGIN", "userId": ""}, "ip": {"actionCode": "LOGIN", "ip": "here"}} {
+		n.Do(t, "POST", path, map[string]any{"actionCode": "LOGIN"}, blackbox.Headers{"x-auth": token}).
+			Is(t, 403, "FORBIDDEN")
+		for field, body := range map[string]map[string]any{"actionCode": {}, "userId": {"actionCode": "LOGIN", "userId": ""},
+			"ip": {"actionCode": "LOGIN", "ip": "here"}} {
 			if p := n.Do(t, "POST", path, body, boss).Is(t, 400, "INVALID_FIELD").Problem(); p.Field != field {
 				t.Errorf("%v: field %q", body, p.Field)
 			}
@@ -44,7 +48,10 @@ func TestExplainPolicies(t *testing.T) {
 		n.Do(t, "POST", path, map[string]any{"actionCode": "LOGIN", "userId": "nobody"}, boss).Is(t, 404, "RECORD_NOT_FOUND")
 
 		x := ask(map[string]any{"actionCode": "LOGIN", "userId": plain.ID})
-		if x.PolicyID != nil || x.EntityType != nil || x.Required != 1 || !slices.Equal(x.Offered, []string{"SMS", "MAIL"}) || !slices.Equal(x.Missing, []string{"TOTP", "PUSH"}) || x.Candidates == nil || len(x.Candidates) != 0 {
+		if x.PolicyID != nil || x.EntityType != nil || x.Required != 1 || !slices.Equal(x.Offered, []string{"SMS", "MAIL"}) ||
+			!slices.Equal(x.Missing, []string{"TOTP", "PUSH"}) ||
+			x.Candidates == nil ||
+			len(x.Candidates) != 0 {
 			t.Errorf("without a policy: %+v", x)
 		}
 		twoMethods(t, n, boss)
@@ -59,8 +66,12 @@ func TestExplainPolicies(t *testing.T) {
 		for _, c := range x.Candidates {
 			verdicts = append(verdicts, c.Name+" "+c.EntityType+" "+c.Verdict)
 		}
-		if want := []string{"mine USER_ID CHOSEN", "office IP EXPIRED", "both GENERAL OUTRANKED"}; !slices.Equal(verdicts, want) || x.PolicyID == nil || *x.PolicyID != x.Candidates[0].PolicyID ||
-			x.EntityType == nil || *x.EntityType != "USER_ID" || *x.Candidates[0].EntityID != plain.ID || x.Candidates[2].EntityID != nil || x.Candidates[1].ExpireAt != 1 {
+		if want := []string{"mine USER_ID CHOSEN", "office IP EXPIRED", "both GENERAL OUTRANKED"}; !slices.Equal(verdicts,
+			want) || x.PolicyID == nil || *x.PolicyID != x.Candidates[0].PolicyID ||
+			x.EntityType == nil || *x.EntityType != "USER_ID" ||
+			*x.Candidates[0].EntityID != plain.ID ||
+			x.Candidates[2].EntityID != nil ||
+			x.Candidates[1].ExpireAt != 1 {
 			t.Errorf("candidates %v of %+v, want %v", verdicts, x, want)
 		}
 		if x.Required != 1 || !slices.Equal(x.Offered, []string{"MAIL"}) || len(x.Missing) != 0 {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"maps"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -79,7 +78,10 @@ func (p place) changed(method, code string, a blackbox.Account, me blackbox.Head
 	p.t.Helper()
 	f := p.change(method, code, me)
 	final := blackbox.ReadFinal(p.t, p.complete(f, f.Method(p.t, "SMS"), p.Code(p.t, a, "SMS")).Is(p.t, 200, ""))
-	if want := map[string]string{"POST": "GEOFILTER_ADD", "DELETE": "GEOFILTER_REMOVE"}[method]; !final.ExecResult.Success || final.Action != want || final.ExecResult.Data != nil {
+	if want := map[string]string{"POST": "GEOFILTER_ADD",
+		"DELETE": "GEOFILTER_REMOVE"}[method]; !final.ExecResult.Success ||
+		final.Action != want ||
+		final.ExecResult.Data != nil {
 		p.t.Fatalf("%s %s: %+v", method, code, final)
 	}
 	return f
@@ -88,8 +90,13 @@ func (p place) changed(method, code string, a blackbox.Account, me blackbox.Head
 // handshake is what asks for the socket as a plain request, for its refusal.
 func (p place) handshake(f blackbox.Flow) blackbox.Answer {
 	p.t.Helper()
-	return p.ask("GET", "/2fa", nil, blackbox.Headers{"p-auth": f.PAuth, "Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
-		"Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="})
+	return p.ask(
+		"GET",
+		"/2fa",
+		nil,
+		blackbox.Headers{"p-auth": f.PAuth, "Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
+			"Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="},
+	)
 }
 
 type country struct {
@@ -120,9 +127,12 @@ func TestGeofilter(t *testing.T) {
 			t.Errorf("an empty filter: %s", a)
 		}
 		for _, method := range []string{"POST", "DELETE"} {
-			for _, body := range []any{nil, map[string]any{}, map[string]any{"countryCode": ""}, map[string]any{"countryCode": "XX"}, map[string]any{"countryCode": "XK"},
-				map[string]any{"countryCode": "EU"}, map[string]any{"countryCode": "TUR"}, map[string]any{"countryCode": "90"}, map[string]any{"countryCode": "ıt"},
-				map[string]any{"countryCode": nil}, map[string]any{"countryCode": 90}, map[string]any{"countryCode": []string{"TR"}}} {
+			for _, body := range []any{nil, map[string]any{}, map[string]any{"countryCode": ""},
+				map[string]any{"countryCode": "XX"}, map[string]any{"countryCode": "XK"},
+				map[string]any{"countryCode": "EU"}, map[string]any{"countryCode": "TUR"}, map[string]any{"countryCode": "90"},
+				map[string]any{"countryCode": "ıt"},
+				map[string]any{"countryCode": nil}, map[string]any{"countryCode": 90},
+				map[string]any{"countryCode": []string{"TR"}}} {
 				a := at.ask(method, countriesPath, body, me).Is(t, 400, "INVALID_FIELD")
 				if a.Header.Get("p-auth") != "" || a.Problem().Field != "countryCode" {
 					t.Errorf("%s %v: %s", method, body, a)
@@ -145,7 +155,9 @@ func TestGeofilter(t *testing.T) {
 			t.Fatalf("%d and %d letters", len(mail), len(code))
 		}
 		socket := n.SocketWith(t, f, at.with(nil))
-		final := at.complete(f, f.Method(t, "SMS"), code[1].Code).Is(t, 200, "").Keys(t, "action", "execResult", "challengeId")
+		final := at.complete(f, f.Method(t, "SMS"), code[1].Code).
+			Is(t, 200, "").
+			Keys(t, "action", "execResult", "challengeId")
 		socket.Expect(f, "GEOFILTER_ADD", "METHOD_COMPLETE")
 		socket.Expect(f, "GEOFILTER_ADD", "ACTION_COMPLETE")
 		sameOutcome(t, final, at.result(f))
@@ -159,20 +171,26 @@ func TestGeofilter(t *testing.T) {
 			t.Fatalf("countries %+v", all)
 		}
 		c := all[0]
-		if c.ID <= 0 || c.UserID == "" || c.CountryCode != "TR" || c.CountryName != "Turkey" || c.CreateDateTimeStamp < before || c.CreateDateTimeStamp > time.Now().UnixMilli() ||
+		if c.ID <= 0 || c.UserID == "" || c.CountryCode != "TR" || c.CountryName != "Turkey" ||
+			c.CreateDateTimeStamp < before ||
+			c.CreateDateTimeStamp > time.Now().UnixMilli() ||
 			c.UpdateDateTimeStamp != c.CreateDateTimeStamp {
 			t.Errorf("record %+v", c)
 		}
-		for address, kind := range map[string]string{c.FlagImage: "image/svg+xml", c.PNGFlagImage: "image/png", c.IOSFlagImage: "image/png"} {
+		for address, kind := range map[string]string{c.FlagImage: "image/svg+xml", c.PNGFlagImage: "image/png",
+			c.IOSFlagImage: "image/png"} {
 			path, ok := strings.CutPrefix(address, n.URL)
-			if a := at.ask("GET", path, nil, nil); !ok || a.Status != 200 || a.Header.Get("Content-Type") != kind || len(a.Body) == 0 || !strings.Contains(a.Header.Get("Cache-Control"), "max-age") {
+			if a := at.ask("GET", path, nil, nil); !ok || a.Status != 200 || a.Header.Get("Content-Type") != kind ||
+				len(a.Body) == 0 ||
+				!strings.Contains(a.Header.Get("Cache-Control"), "max-age") {
 				t.Errorf("%s: %d %v", address, a.Status, a.Header)
 			}
 		}
 		if c.FlagImage == c.PNGFlagImage || c.PNGFlagImage == c.IOSFlagImage {
 			t.Errorf("flags %+v", c)
 		}
-		for _, path := range []string{"/flags/XK.svg", "/flags/TR.gif", "/flags/TR", "/flags/TR.", "/flags/.svg", "/flags/LICENSE", "/flags/..%2fstatic%2fapp.js", "/flags/TR.ios.svg"} {
+		for _, path := range []string{"/flags/XK.svg", "/flags/TR.gif", "/flags/TR", "/flags/TR.", "/flags/.svg",
+			"/flags/LICENSE", "/flags/..%2fstatic%2fapp.js", "/flags/TR.ios.svg"} {
 			if a := at.ask("GET", path, nil, nil); a.Status < 400 || a.Status >= 500 {
 				t.Errorf("%s: %d", path, a.Status)
 			}
@@ -243,15 +261,19 @@ func TestGeofilterIsEnforced(t *testing.T) {
 			at := from(t, n, ip)
 			at.ask("GET", countriesPath, nil, me).Is(t, 403, "GEO_BLOCKED")
 			at.ask("POST", countriesPath, "not json", me).Is(t, 403, "GEO_BLOCKED")
-			at.ask("GET", "/admin/roles", nil, blackbox.Headers{"x-auth": me["x-auth"], "tenant-id": "another"}).Is(t, 403, "GEO_BLOCKED")
+			at.ask("GET", "/admin/roles", nil, blackbox.Headers{"x-auth": me["x-auth"], "tenant-id": "another"}).
+				Is(t, 403, "GEO_BLOCKED")
 			at.ask("POST", "/auth/logout", nil, me).Is(t, 403, "GEO_BLOCKED")
 		}
 		// A country is nothing that a client says.
-		for _, header := range []string{"CF-IPCountry", "X-Country", "X-Real-IP", "True-Client-IP", "Forwarded", "X_Forwarded_For"} {
+		for _, header := range []string{"CF-IPCountry", "X-Country", "X-Real-IP", "True-Client-IP", "Forwarded",
+			"X_Forwarded_For"} {
 			value := map[bool]string{true: "TR", false: turkey}[strings.Contains(header, "ountry")]
 			us.ask("GET", countriesPath, nil, blackbox.Headers{"x-auth": me["x-auth"], header: value}).Is(t, 403, "GEO_BLOCKED")
 		}
-		us.ask("GET", countriesPath, nil, blackbox.Headers{"x-auth": me["x-auth"], "X-Forwarded-For": turkey + ", " + states}).Is(t, 403, "GEO_BLOCKED")
+		us.ask("GET", countriesPath, nil, blackbox.Headers{"x-auth": me["x-auth"], "X-Forwarded-For": turkey + ", " +
+			"" + states}).
+			Is(t, 403, "GEO_BLOCKED")
 
 		// A challenge's token is worth nothing there, and no worse for it.
 		f = blackbox.FlowOf(t, tr.login(demo))
@@ -259,7 +281,8 @@ func TestGeofilterIsEnforced(t *testing.T) {
 		pauth := blackbox.Headers{"p-auth": f.PAuth}
 		us.complete(f, sms, n.Code(t, demo, "SMS")).Is(t, 403, "GEO_BLOCKED")
 		us.ask("POST", blackbox.CompletePath, map[string]string{}, pauth).Is(t, 403, "GEO_BLOCKED")
-		us.ask("POST", blackbox.RenewPath, map[string]string{"methodId": sms.ID, "method": "SMS"}, pauth).Is(t, 403, "GEO_BLOCKED")
+		us.ask("POST", blackbox.RenewPath, map[string]string{"methodId": sms.ID, "method": "SMS"}, pauth).
+			Is(t, 403, "GEO_BLOCKED")
 		us.result(f).Is(t, 403, "GEO_BLOCKED")
 		us.handshake(f).Is(t, 403, "GEO_BLOCKED")
 		tr.complete(f, sms, n.Code(t, demo, "SMS")).Is(t, 200, "")
@@ -277,7 +300,9 @@ func TestGeofilterIsEnforced(t *testing.T) {
 		f = blackbox.FlowOf(t, tr.ask("POST", "/auth/password/reset", reset, nil))
 		tr.complete(f, f.Method(t, "SMS"), n.Code(t, demo, "SMS")).Is(t, 200, "")
 		us.complete(f, f.Method(t, "MAIL"), n.Code(t, demo, "MAIL")).Is(t, 403, "GEO_BLOCKED")
-		once := blackbox.Headers{"ot-auth": tr.complete(f, f.Method(t, "MAIL"), n.Code(t, demo, "MAIL")).Is(t, 200, "").Header.Get("ot-auth")}
+		once := blackbox.Headers{
+			"ot-auth": tr.complete(f, f.Method(t, "MAIL"), n.Code(t, demo, "MAIL")).Is(t, 200, "").Header.Get("ot-auth"),
+		}
 		next := map[string]string{"password": "another-lantern-orchard", "passwordVerify": "another-lantern-orchard"}
 		us.ask("POST", "/auth/password/update", next, once).Is(t, 403, "GEO_BLOCKED")
 		tr.ask("POST", "/auth/password/update", next, once).Is(t, 200, "")
@@ -312,19 +337,27 @@ func TestGeofilterIsEnforced(t *testing.T) {
 		if cleared.Code != 0 || cleared.Out != "cleared NL\n" {
 			t.Fatalf("exit %d: %s%s", cleared.Code, cleared.Out, cleared.ErrOut)
 		}
-		blackbox.Until(t, within(5), "revoked", func() bool { return nl.ask("GET", countriesPath, nil, me).Code() == "TOKEN_REVOKED" })
+		blackbox.Until(
+			t,
+			within(5),
+			"revoked",
+			func() bool { return nl.ask("GET", countriesPath, nil, me).Code() == "TOKEN_REVOKED" },
+		)
 		blackbox.Until(t, within(5), "let in", func() bool {
 			f := blackbox.FlowOf(t, us.login(demo))
 			return us.complete(f, f.Method(t, "SMS"), n.Code(t, demo, "SMS")).Status == 200
 		})
-		if got := s.Command("", "user", "clear-geofilter", demo.Mail); got.Code != 0 || !strings.HasPrefix(got.Out, "nothing to clear") {
+		if got := s.Command("", "user", "clear-geofilter", demo.Mail); got.Code != 0 ||
+			!strings.HasPrefix(got.Out, "nothing to clear") {
 			t.Errorf("a second time: exit %d: %s%s", got.Code, got.Out, got.ErrOut)
 		}
-		if got := s.Command("", "user", "clear-geofilter", "nobody"); got.Code != 1 || !strings.Contains(got.ErrOut, "no account") {
+		if got := s.Command("", "user", "clear-geofilter", "nobody"); got.Code != 1 ||
+			!strings.Contains(got.ErrOut, "no account") {
 			t.Errorf("nobody: exit %d: %s%s", got.Code, got.Out, got.ErrOut)
 		}
 		n.Stop() // writes what is left of the audit
-		if s.Count("audit WHERE action = 'DENIED' AND detail LIKE 'GEO_BLOCKED%'") == 0 || s.Count("audit WHERE action = 'GEOFILTER_CLEAR' AND actor_id = 'operator'") != 1 {
+		if s.Count("audit WHERE action = 'DENIED' AND detail LIKE 'GEO_BLOCKED%'") == 0 ||
+			s.Count("audit WHERE action = 'GEOFILTER_CLEAR' AND actor_id = 'operator'") != 1 {
 			t.Error("the audit does not tell")
 		}
 		if got := s.Command("", "audit", "verify"); got.Code != 0 {
@@ -337,76 +370,3 @@ func TestGeofilterIsEnforced(t *testing.T) {
 var perRequest = regexp.MustCompile(`"requestId":"[^"]*"`)
 
 func anonymous(body string) string { return perRequest.ReplaceAllString(body, "") }
-
-// The header of a trusted proxy says where a client is, the table where it says
-// nothing; outside of development mode an unknown private address is kept out
-// (D-GEO-01, D-WAF-11). countryName of a session is the country's name.
-func TestCountryOfAProxy(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
-		n := s.Set("HTTP_TRUSTED_PROXIES=127.0.0.1", "HTTP_COUNTRY_HEADER=cf-ipcountry", "LIMITS_ENABLED=false", "GEO_ALLOW_PRIVATE=false").Start()
-		demo := s.Seeded("user")
-		at := from(t, n, here)
-		me := at.session(demo)
-		at.changed("POST", "TR", demo, me)
-		at.login(demo).Is(t, 401, "INVALID_CREDENTIALS")
-		login := func(headers blackbox.Headers) blackbox.Answer {
-			t.Helper()
-			return n.Do(t, "POST", "/auth/login", blackbox.LoginBody(demo), headers)
-		}
-		for _, value := range []string{"DE", "tr", "XX", "T1", "", "TR, DE"} {
-			login(blackbox.Headers{"CF-IPCountry": value, "X-Forwarded-For": "10.0.0.9"}).Is(t, 401, "INVALID_CREDENTIALS")
-		}
-		login(blackbox.Headers{"CF-IPCountry": "US", "X-Forwarded-For": turkey}).Is(t, 401, "INVALID_CREDENTIALS")
-		login(blackbox.Headers{"X-Forwarded-For": turkey}).Is(t, 200, "")
-		f := blackbox.FlowOf(t, login(blackbox.Headers{"CF-IPCountry": "TR", "X-Forwarded-For": states}))
-		headers := blackbox.Headers{"CF-IPCountry": "TR", "p-auth": f.PAuth}
-		done := n.Do(t, "POST", blackbox.CompletePath, blackbox.CompleteBody(f.Method(t, "SMS"), n.Code(t, demo, "SMS")), headers).Is(t, 200, "")
-		var sessions []struct{ CountryName *string }
-		n.Ok(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"CF-IPCountry": "TR", "x-auth": done.Header.Get("x-auth"), "Accept-Language": "tr"}).Read(t, &sessions)
-		if len(sessions) != 1 || sessions[0].CountryName == nil || *sessions[0].CountryName != "Türkiye" {
-			t.Errorf("sessions %+v", sessions)
-		}
-		n.Stop()
-
-		// Who is no proxy says nothing.
-		n = s.Start("HTTP_TRUSTED_PROXIES=192.0.2.1")
-		n.Do(t, "POST", "/auth/login", blackbox.LoginBody(demo), blackbox.Headers{"CF-IPCountry": "TR", "X-Forwarded-For": turkey}).Is(t, 401, "INVALID_CREDENTIALS")
-		n.Stop()
-
-		// A file that was asked for and is not there is not passed over.
-		n = s.Begin("GEO_MMDB_FILE=" + filepath.Join(t.TempDir(), "none.mmdb"))
-		if code := n.Wait(); code != 2 || !strings.Contains(n.Log(), "geo.mmdb_file") {
-			t.Errorf("exit %d:\n%s", code, n.Log())
-		}
-	})
-}
-
-// A list is added to, taken from and emptied, in one spelling of each network.
-func TestAllowIPCommand(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
-		n := s.Start()
-		demo := s.Seeded("user")
-		run := func(code int, want string, args ...string) {
-			t.Helper()
-			got := s.Command("", append([]string{"user", "allow-ip"}, args...)...)
-			if got.Code != code || code == 0 && got.Out != want || code != 0 && !strings.Contains(got.ErrOut, want) {
-				t.Errorf("%v: exit %d, %s%s, want %q", args, got.Code, got.Out, got.ErrOut, want)
-			}
-		}
-		const everywhere = "no networks: allowed from everywhere\n"
-		run(0, everywhere, demo.Mail)
-		run(0, "192.0.2.0/24\n2001:db8::/32\n", demo.Mail, "192.0.2.99/24", "2001:DB8::/32")
-		run(0, "192.0.2.0/24\n198.51.100.7/32\n2001:db8::/32\n", demo.Number(), "::ffff:198.51.100.7", "192.0.2.0/24")
-		run(0, "192.0.2.0/24\n198.51.100.7/32\n2001:db8::/32\n", demo.Number())
-		run(0, "198.51.100.7/32\n2001:db8::/32\n", demo.Number(), "192.0.2.1/24", "203.0.113.1", "--remove")
-		run(0, "203.0.113.0/24\n", demo.Number(), "203.0.113.0/24", "--clear")
-		run(0, everywhere, demo.Number(), "--clear")
-		run(1, "neither an address nor a network", demo.Mail, "192.0.2.0/24", "somewhere")
-		run(1, "--remove needs networks", demo.Mail, "--remove")
-		run(1, "no account", "nobody", "192.0.2.1")
-		if got := s.Count("audit WHERE action = 'USER_ALLOW_IP' AND actor_id = 'operator'"); got != 5 {
-			t.Errorf("%d audit rows for 5 changes", got)
-		}
-		n.Stop()
-	})
-}

@@ -32,7 +32,13 @@ func TestGuardedByConfiguration(t *testing.T) {
 		who := admin(t, s, n)
 
 		// A code that guards is an action, and may have a policy (D-2FA-28).
-		n.Ok(t, "POST", "/admin/system/mfa/policies/common", `{"actionCode":"`+guardedCode+`","name":"guarded","expireAt":0,"required":1,"methods":[["SMS"],["MAIL"]]}`, who)
+		n.Ok(
+			t,
+			"POST",
+			"/admin/system/mfa/policies/common",
+			`{"actionCode":"`+guardedCode+`","name":"guarded","expireAt":0,"required":1,"methods":[["SMS"],["MAIL"]]}`,
+			who,
+		)
 		for _, bad := range []string{`{}`, `{"actionCode":7,"title":{},"infoTableHeaders":{}}`, `{"actionCode":"A_B"`, `[]`} {
 			if got := n.Do(t, "POST", actionsPath, bad, who).Is(t, 400, "INVALID_FIELD"); got.Header.Get("p-auth") != "" {
 				t.Errorf("a bad request began a challenge: %s", got)
@@ -41,7 +47,12 @@ func TestGuardedByConfiguration(t *testing.T) {
 		n.Do(t, "POST", actionsPath, newAction("REFUSED"), nil).Is(t, 401, "UNAUTHENTICATED")
 		user, _ := n.Session(t, s.Seeded("user"))
 		n.Do(t, "POST", actionsPath, newAction("REFUSED"), blackbox.Headers{"x-auth": user}).Is(t, 403, "FORBIDDEN")
-		big := strings.Replace(newAction("A_B"), "One more", strings.Repeat("x", 1<<20-len(newAction("A_B"))), 1) // no larger than a body may be
+		big := strings.Replace(
+			newAction("A_B"),
+			"One more",
+			strings.Repeat("x", 1<<20-len(newAction("A_B"))),
+			1,
+		) // no larger than a body may be
 		n.Do(t, "POST", actionsPath, big, who).Is(t, 413, "PAYLOAD_TOO_LARGE")
 
 		got := n.Do(t, "POST", actionsPath, newAction("ONE_MORE"), who).Is(t, 200, "").Keys(t, "challenge")
@@ -57,7 +68,11 @@ func TestGuardedByConfiguration(t *testing.T) {
 
 		answers := crowd(t, 50, func(int) (blackbox.Answer, error) { return n.TryComplete(f, sms, code) })
 		for _, a := range answers {
-			want := fmt.Sprintf(`{"action":%q,"execResult":{"success":true,"data":{"actionCode":"ONE_MORE"}},"challengeId":%q}`, guardedCode, f.ChallengeID)
+			want := fmt.Sprintf(
+				`{"action":%q,"execResult":{"success":true,"data":{"actionCode":"ONE_MORE"}},"challengeId":%q}`,
+				guardedCode,
+				f.ChallengeID,
+			)
 			if a.Status != 200 || string(a.Body) != want || a.Header.Get("x-auth") != "" {
 				t.Fatalf("got %s, want %s and no token", a, want)
 			}
@@ -66,14 +81,17 @@ func TestGuardedByConfiguration(t *testing.T) {
 			t.Errorf("%d rows, want one", got)
 		}
 		socket.Expect(f, guardedCode, "METHOD_COMPLETE")
-		if data := string(socket.Expect(f, guardedCode, "ACTION_COMPLETE")); data != `{"success":true,"data":{"actionCode":"ONE_MORE"},"headers":{}}` {
+		if data := string(socket.Expect(f, guardedCode,
+			"ACTION_COMPLETE")); data != `{"success":true,"data":{"actionCode":"ONE_MORE"},"headers":{}}` {
 			t.Errorf("ACTION_COMPLETE of %s", data)
 		}
 
 		// The endpoint's own refusal is the outcome, with 200 (D-2FA-16).
 		f = blackbox.FlowOf(t, n.Do(t, "POST", actionsPath, newAction("ONE_MORE"), who))
 		refused := blackbox.ReadFinal(t, n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, boss, "SMS")).Is(t, 200, ""))
-		if refused.ExecResult.Success || refused.ExecResult.Code != "RECORD_ALREADY_EXIST" || refused.ExecResult.Message == "" || refused.ChallengeID != f.ChallengeID {
+		if refused.ExecResult.Success || refused.ExecResult.Code != "RECORD_ALREADY_EXIST" ||
+			refused.ExecResult.Message == "" ||
+			refused.ChallengeID != f.ChallengeID {
 			t.Errorf("the second one: %+v", refused)
 		}
 		again := blackbox.ReadFinal(t, n.Result(t, f).Is(t, 200, ""))

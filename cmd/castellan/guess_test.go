@@ -66,7 +66,11 @@ func TestParallelRightCodes(t *testing.T) {
 		n, demo := all[0], s.Seeded("user")
 		f := n.Login(t, demo)
 		sms, code := f.Method(t, "SMS"), n.Code(t, demo, "SMS")
-		answers := crowd(t, parallel, func(i int) (blackbox.Answer, error) { return all[i%len(all)].TryComplete(f, sms, code) })
+		answers := crowd(
+			t,
+			parallel,
+			func(i int) (blackbox.Answer, error) { return all[i%len(all)].TryComplete(f, sms, code) },
+		)
 		token := checkFinal(t, f, answers[0])
 		for _, a := range answers {
 			sameOutcome(t, answers[0], a)
@@ -96,7 +100,9 @@ func TestParallelRightCodesOfFirstMethod(t *testing.T) {
 		f := n.Login(t, demo)
 		socket := n.Socket(t, f)
 		sms, code := f.Method(t, "SMS"), n.Code(t, demo, "SMS")
-		got := tally(crowd(t, parallel, func(i int) (blackbox.Answer, error) { return all[i%len(all)].TryComplete(f, sms, code) }))
+		got := tally(
+			crowd(t, parallel, func(i int) (blackbox.Answer, error) { return all[i%len(all)].TryComplete(f, sms, code) }),
+		)
 		if want := map[string]int{"200": 1, "409METHOD_ALREADY_COMPLETED": parallel - 1}; !maps.Equal(got, want) {
 			t.Errorf("got %v, want %v", got, want)
 		}
@@ -122,7 +128,8 @@ func TestParallelWrongCodes(t *testing.T) {
 		})
 		got := tally(answers)
 		busy := len(all) > 1 // two owners that know nothing of each other may give a busy row up, unread
-		if got["422OTP_INVALID"] != 5 || got["423METHOD_LOCKED"]+got["503UNAVAILABLE"] != parallel-5 || !busy && got["503UNAVAILABLE"] > 0 {
+		if got["422OTP_INVALID"] != 5 || got["423METHOD_LOCKED"]+got["503UNAVAILABLE"] != parallel-5 ||
+			!busy && got["503UNAVAILABLE"] > 0 {
 			t.Errorf("got %v, want 5 evaluated and the rest refused", got)
 		}
 		var left []int
@@ -269,7 +276,16 @@ func TestWrongValuesCountPerUser(t *testing.T) {
 		n.Result(t, f).Is(t, 409, "CHALLENGE_NOT_COMPLETED") // right values did not close it either
 
 		n.Session(t, s.Seeded("user"))
-		guarded := blackbox.FlowOf(t, n.Do(t, "POST", "/admin/system/mfa/actions", `{"actionCode":"ONE_MORE","title":{"en":"One more"},"infoTableHeaders":{}}`, inside))
+		guarded := blackbox.FlowOf(
+			t,
+			n.Do(
+				t,
+				"POST",
+				"/admin/system/mfa/actions",
+				`{"actionCode":"ONE_MORE","title":{"en":"One more"},"infoTableHeaders":{}}`,
+				inside,
+			),
+		)
 		n.Complete(t, guarded, guarded.Method(t, "SMS"), n.Code(t, boss, "SMS")).Is(t, 200, "")
 	})
 }

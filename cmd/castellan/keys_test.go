@@ -83,7 +83,8 @@ func TestRotateSigningKey(t *testing.T) {
 		n.Ok(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": before})
 
 		// By force the older key ends with its tokens.
-		if got := s.Command("", "keys", "rotate", "--force"); got.Code != 0 || !strings.Contains(got.Out, old+" and its tokens have ended") {
+		if got := s.Command("", "keys", "rotate", "--force"); got.Code != 0 ||
+			!strings.Contains(got.Out, old+" and its tokens have ended") {
 			t.Fatalf("keys rotate --force: exit %d, %s %s", got.Code, got.Out, got.ErrOut)
 		}
 		blackbox.Until(t, within(1), "refused", func() bool {

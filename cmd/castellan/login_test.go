@@ -21,7 +21,11 @@ func TestLoginOverThreeDoors(t *testing.T) {
 		f := startOfLogin(t, n, demo)
 
 		n.Result(t, f).Is(t, 409, "CHALLENGE_NOT_COMPLETED").With(t, "Retry-After", "1")
-		sockets := []*blackbox.Socket{n.SocketIn(t, f, blackbox.InHeader), n.SocketIn(t, f, blackbox.InQuery), n.SocketIn(t, f, blackbox.InSubprotocol)}
+		sockets := []*blackbox.Socket{
+			n.SocketIn(t, f, blackbox.InHeader),
+			n.SocketIn(t, f, blackbox.InQuery),
+			n.SocketIn(t, f, blackbox.InSubprotocol),
+		}
 		poll := longPoll(n, f)
 
 		sms := f.Method(t, "SMS")
@@ -92,7 +96,10 @@ func startOfLogin(t *testing.T, n *blackbox.Node, a blackbox.Account) blackbox.F
 	if len(f.MethodList) != 2 || f.MethodList[0].Name != "SMS" || f.MethodList[1].Name != "MAIL" {
 		t.Fatalf("methods %+v, want SMS and MAIL, the ones the account owns", f.MethodList)
 	}
-	hints := map[string]string{"SMS": "+90" + strings.Repeat("*", 8) + a.Phone[8:], "MAIL": a.Mail[:1] + "***@" + strings.SplitN(a.Mail, "@", 2)[1]}
+	hints := map[string]string{
+		"SMS":  "+90" + strings.Repeat("*", 8) + a.Phone[8:],
+		"MAIL": a.Mail[:1] + "***@" + strings.SplitN(a.Mail, "@", 2)[1],
+	}
 	for _, m := range f.MethodList {
 		if m.ID == "" || m.Expire != 120 || m.RenewStart != 60 || m.Hint != hints[m.Name] {
 			t.Errorf("method %+v, want a hint like %s", m, hints[m.Name])
@@ -100,14 +107,18 @@ func startOfLogin(t *testing.T, n *blackbox.Node, a blackbox.Account) blackbox.F
 	}
 	var shape struct{ Challenge json.RawMessage }
 	got.Read(t, &shape)
-	if k := slices.Sorted(maps.Keys(keys(t, shape.Challenge))); !slices.Equal(k, []string{"challengeId", "expire", "methodList", "status", "ts"}) {
+	if k := slices.Sorted(maps.Keys(keys(t, shape.Challenge))); !slices.Equal(
+		k,
+		[]string{"challengeId", "expire", "methodList", "status", "ts"},
+	) {
 		t.Errorf("a challenge of the keys %v", k)
 	}
 	claims := claimsOf(t, f.PAuth)
 	if k := slices.Sorted(maps.Keys(claims)); !slices.Equal(k, []string{"aud", "cid", "exp", "iat", "iss", "jti", "tid"}) {
 		t.Errorf("p-auth claims %v: it is readable and says more, or less, than it should", k)
 	}
-	if claims["cid"] != f.ChallengeID || claims["aud"] != "p-auth" || int64(claims["exp"].(float64)) != (f.TS+720_000)/1000 {
+	if claims["cid"] != f.ChallengeID || claims["aud"] != "p-auth" ||
+		int64(claims["exp"].(float64)) != (f.TS+720_000)/1000 {
 		t.Errorf("p-auth claims %v", claims)
 	}
 	return f
@@ -135,11 +146,16 @@ func checkFinal(t *testing.T, f blackbox.Flow, a blackbox.Answer) string {
 	t.Helper()
 	got := blackbox.ReadFinal(t, a)
 	token := a.Header.Get("x-auth")
-	if got.Action != "LOGIN" || got.ChallengeID != f.ChallengeID || !got.ExecResult.Success || got.ExecResult.Data["sessionKey"] == "" || token == "" {
+	if got.Action != "LOGIN" || got.ChallengeID != f.ChallengeID || !got.ExecResult.Success ||
+		got.ExecResult.Data["sessionKey"] == "" ||
+		token == "" {
 		t.Fatalf("the last answer: %s, x-auth %q", a, token)
 	}
 	claims := claimsOf(t, token)
-	if k := slices.Sorted(maps.Keys(claims)); !slices.Equal(k, []string{"amr", "aud", "auth_time", "exp", "iat", "iss", "jti", "roles", "sid", "sub", "sv", "tid"}) {
+	if k := slices.Sorted(maps.Keys(claims)); !slices.Equal(
+		k,
+		[]string{"amr", "aud", "auth_time", "exp", "iat", "iss", "jti", "roles", "sid", "sub", "sv", "tid"},
+	) {
 		t.Errorf("x-auth claims %v", k)
 	}
 	if claims["sid"] != got.ExecResult.Data["sessionKey"] || claims["exp"].(float64)-claims["iat"].(float64) != 1800 {
@@ -180,7 +196,9 @@ func frames(t *testing.T, socket *blackbox.Socket, f blackbox.Flow, token string
 	if k := slices.Sorted(maps.Keys(keys(t, outcome))); !slices.Equal(k, []string{"data", "headers", "success"}) {
 		t.Errorf("ACTION_COMPLETE of the keys %v", k)
 	}
-	if !action.Success || len(action.Data) != 1 || action.Data["sessionKey"] != claimsOf(t, token)["sid"] || len(action.Headers) != 1 || action.Headers["x-auth"] != token {
+	if !action.Success || len(action.Data) != 1 || action.Data["sessionKey"] != claimsOf(t, token)["sid"] ||
+		len(action.Headers) != 1 ||
+		action.Headers["x-auth"] != token {
 		t.Errorf("ACTION_COMPLETE of %s, want the outcome with x-auth %s", outcome, token)
 	}
 }

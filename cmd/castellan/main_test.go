@@ -35,7 +35,13 @@ func twoMethods(t *testing.T, n *blackbox.Node, who blackbox.Headers, others ...
 // tune changes a method's times; later challenges have them.
 func tune(t *testing.T, n *blackbox.Node, who blackbox.Headers, code string, expireMs, renewStartMs int) {
 	t.Helper()
-	n.Ok(t, "PATCH", "/admin/system/mfa/methods", map[string]any{"methodCode": code, "expireMs": expireMs, "renewStartMs": renewStartMs}, who)
+	n.Ok(
+		t,
+		"PATCH",
+		"/admin/system/mfa/methods",
+		map[string]any{"methodCode": code, "expireMs": expireMs, "renewStartMs": renewStartMs},
+		who,
+	)
 }
 
 // keys lists the keys of a JSON object.

@@ -20,13 +20,28 @@ func TestMemoryOfManyPasswordChanges(t *testing.T) {
 		heap           = 16 << 20 // garbage that is not collected yet
 	)
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
-		s.Set("PASSWORD_ARGON2_MEMORY_KIB=", "PASSWORD_ARGON2_TIME=", fmt.Sprint("PASSWORD_HASH_SLOTS=", slots), "PASSWORD_QUEUE=16", "PASSWORD_QUEUE_WAIT=1m", "LIMITS_ENABLED=false")
+		s.Set(
+			"PASSWORD_ARGON2_MEMORY_KIB=",
+			"PASSWORD_ARGON2_TIME=",
+			fmt.Sprint("PASSWORD_HASH_SLOTS=", slots),
+			"PASSWORD_QUEUE=16",
+			"PASSWORD_QUEUE_WAIT=1m",
+			"LIMITS_ENABLED=false",
+		)
 		n := s.Start()
 		demo := s.Seeded("user")
 		xauth, _ := n.Session(t, demo)
 		change := func() (blackbox.Answer, error) {
-			return n.Try("POST", "/auth/password", map[string]string{"oldPassword": demo.Password, "password": "another-lantern-orchard", "passwordVerify": "another-lantern-orchard"},
-				blackbox.Headers{"x-auth": xauth})
+			return n.Try(
+				"POST",
+				"/auth/password",
+				map[string]string{
+					"oldPassword":    demo.Password,
+					"password":       "another-lantern-orchard",
+					"passwordVerify": "another-lantern-orchard",
+				},
+				blackbox.Headers{"x-auth": xauth},
+			)
 		}
 		before := n.PeakMemory()
 		var mu sync.Mutex

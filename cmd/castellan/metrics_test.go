@@ -43,7 +43,10 @@ func scrape(t *testing.T, addr string) map[string]*dto.MetricFamily {
 func value(families map[string]*dto.MetricFamily, name string, labels ...string) (sum float64) {
 	for _, m := range families[name].GetMetric() {
 		has := func(label string) bool {
-			return slices.ContainsFunc(m.GetLabel(), func(l *dto.LabelPair) bool { return l.GetName()+"="+l.GetValue() == label })
+			return slices.ContainsFunc(
+				m.GetLabel(),
+				func(l *dto.LabelPair) bool { return l.GetName()+"="+l.GetValue() == label },
+			)
 		}
 		if !slices.ContainsFunc(labels, func(label string) bool { return !has(label) }) {
 			sum += m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
@@ -83,7 +86,8 @@ func TestMetrics(t *testing.T) {
 			"locked":    value(got, "castellan_challenges_ended_total", "outcome=locked"),
 			"deny":      value(got, "castellan_firewall_decisions_total", "outcome=deny"),
 			"sockets":   value(got, "castellan_sockets_open"),
-			"refused":   value(got, "castellan_http_requests_total", "method=GET", "route=/auth/sessions", "status=4xx", "code=UNAUTHENTICATED"),
+			"refused": value(got, "castellan_http_requests_total", "method=GET", "route=/auth/sessions", "status=4xx",
+				"code=UNAUTHENTICATED"),
 		} {
 			if at != 1 {
 				t.Errorf("%s: %v, want 1", want, at)
@@ -125,8 +129,15 @@ func TestHostilePathsMakeNoSeries(t *testing.T) {
 		n.Do(t, "GET", fmt.Sprintf("/auth/sessions?q=%d", i), nil, nil)
 		n.Do(t, "GET", fmt.Sprintf("/admin/jobs/%d", i), nil, boss)
 		n.Do(t, "GET", fmt.Sprintf("/flags/%d.svg", i), nil, nil)
-		n.Do(t, "GET", fmt.Sprintf("/static/%d", i), nil, blackbox.Headers{"x-auth": fmt.Sprint(i), "tenant-id": fmt.Sprint(i), "accept-language": fmt.Sprint(i)})
-		for _, line := range []string{fmt.Sprintf("BREW%d /auth/login", i), fmt.Sprintf("GET /%%6%d//../;x=%d", i%10, i), fmt.Sprintf("TRACE /x%d", i), fmt.Sprintf("PUT http://evil%d/x", i)} {
+		n.Do(
+			t,
+			"GET",
+			fmt.Sprintf("/static/%d", i),
+			nil,
+			blackbox.Headers{"x-auth": fmt.Sprint(i), "tenant-id": fmt.Sprint(i), "accept-language": fmt.Sprint(i)},
+		)
+		for _, line := range []string{fmt.Sprintf("BREW%d /auth/login", i), fmt.Sprintf("GET /%%6%d//../;x=%d", i%10, i),
+			fmt.Sprintf("TRACE /x%d", i), fmt.Sprintf("PUT http://evil%d/x", i)} {
 			c, err := net.Dial("tcp", target)
 			if err != nil {
 				t.Fatal(err)
@@ -155,7 +166,8 @@ func TestHostilePathsMakeNoSeries(t *testing.T) {
 			t.Errorf("a new series: %s", name)
 		}
 	}
-	if got := scrape(t, addr); value(got, "castellan_http_requests_total", "route=*", "method=GET") < 31 || value(got, "castellan_http_requests_total", "route=*", "method=UNKNOWN") < 31 {
+	if got := scrape(t, addr); value(got, "castellan_http_requests_total", "route=*", "method=GET") < 31 ||
+		value(got, "castellan_http_requests_total", "route=*", "method=UNKNOWN") < 31 {
 		t.Errorf("requests that no route serves are not counted under one: %v", got["castellan_http_requests_total"])
 	}
 }

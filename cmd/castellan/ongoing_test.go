@@ -25,7 +25,12 @@ func TestOngoing(t *testing.T) {
 		if got := string(p.ongoing(t).Is(t, 200, "").Body); got != "[]" {
 			t.Errorf("nothing waits: %s", got)
 		}
-		from := blackbox.Headers{"device-brand": "Acme", "device-model": "Browser", "device-desc": "desk", "accept-language": "tr"}
+		from := blackbox.Headers{
+			"device-brand":    "Acme",
+			"device-model":    "Browser",
+			"device-desc":     "desk",
+			"accept-language": "tr",
+		}
 		f := blackbox.FlowOf(t, n.Do(t, "POST", "/auth/login", blackbox.LoginBody(demo), from))
 		q := pocket{n: n, aud: n.URL}
 		q.key, q.pub = devicetest.Signer(t, device.ES256)
@@ -43,13 +48,20 @@ func TestOngoing(t *testing.T) {
 		}
 		var params map[string]json.RawMessage
 		json.Unmarshal(items[1].Data["params"], &params)
-		if want := []string{"countryName", "dateTime", "deviceBrand", "deviceDesc", "deviceModel", "expire", "infoTable", "ip", "timestamp"}; !slices.Equal(slices.Sorted(maps.Keys(params)), want) {
+		if want := []string{"countryName", "dateTime", "deviceBrand", "deviceDesc", "deviceModel", "expire", "infoTable",
+			"ip", "timestamp"}; !slices.Equal(
+			slices.Sorted(maps.Keys(params)),
+			want,
+		) {
 			t.Errorf("params %v", slices.Sorted(maps.Keys(params)))
 		}
 		all := p.list(t) // newest first
 		login := all[1].Data
-		if all[0].Data.ChallengeID != add.ChallengeID || all[0].Data.Action != "DEVICE_ADD" || login.ChallengeID != f.ChallengeID || login.Action != "LOGIN" ||
-			login.TS != f.TS || login.MethodID != f.Method(t, "PUSH").ID || login.ActionTitle != "Sign-in" || all[1].Body != "Do you approve: Sign-in" || login.NumberMatching {
+		if all[0].Data.ChallengeID != add.ChallengeID || all[0].Data.Action != "DEVICE_ADD" ||
+			login.ChallengeID != f.ChallengeID || login.Action != "LOGIN" ||
+			login.TS != f.TS || login.MethodID != f.Method(t, "PUSH").ID || login.ActionTitle != "Sign-in" ||
+			all[1].Body != "Do you approve: Sign-in" ||
+			login.NumberMatching {
 			t.Errorf("%+v", all)
 		}
 		zone, err := time.LoadLocation("Europe/Istanbul")
@@ -57,8 +69,11 @@ func TestOngoing(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := login.Params
-		if w.IP != "127.0.0.1" || w.DeviceBrand != "Acme" || w.DeviceModel != "Browser" || w.DeviceDesc != "desk" || w.Timestamp != f.TS || w.CountryName != "" ||
-			w.DateTime != time.UnixMilli(f.TS).In(zone).Format("02.01.2006 15:04:05") || w.Expire > 120 || w.Expire < 60 {
+		if w.IP != "127.0.0.1" || w.DeviceBrand != "Acme" || w.DeviceModel != "Browser" || w.DeviceDesc != "desk" ||
+			w.Timestamp != f.TS || w.CountryName != "" ||
+			w.DateTime != time.UnixMilli(f.TS).In(zone).Format("02.01.2006 15:04:05") ||
+			w.Expire > 120 ||
+			w.Expire < 60 {
 			t.Errorf("%+v", w)
 		}
 		for i, rows := range [][][]string{
@@ -67,12 +82,17 @@ func TestOngoing(t *testing.T) {
 		} {
 			table := all[i].Data.Params.InfoTable
 			kept := slices.DeleteFunc(table.Data, func(r []string) bool { return i == 0 && r[0] == "Device" }) // of Go's client
-			if fmt.Sprint(kept) != fmt.Sprint(rows) || table.Metadata.Type != "table" || table.Metadata.Cols != 2 || table.Metadata.Rows < len(rows) {
+			if fmt.Sprint(kept) != fmt.Sprint(rows) || table.Metadata.Type != "table" || table.Metadata.Cols != 2 ||
+				table.Metadata.Rows < len(rows) {
 				t.Errorf("table %+v, want %v", table, rows)
 			}
 		}
 		path := ongoingPath + "?deviceId=" + p.id + "&_requesterLanguage=tr"
-		if tr := string(n.Ok(t, "GET", path, nil, p.sign(t, "GET", path, nil, device.Claims{})).Body); !strings.Contains(tr, "Onaylıyor musunuz: Giriş") || !strings.Contains(tr, `["Cihaz","Acme Browser"]`) {
+		if tr := string(n.Ok(t, "GET", path, nil, p.sign(t, "GET", path, nil, device.Claims{})).Body); !strings.Contains(
+			tr,
+			"Onaylıyor musunuz: Giriş",
+		) ||
+			!strings.Contains(tr, `["Cihaz","Acme Browser"]`) {
 			t.Errorf("in Turkish: %s", tr)
 		}
 		if others := foreign.list(t); len(others) != 0 {
@@ -85,7 +105,8 @@ func TestOngoing(t *testing.T) {
 		other := ongoingPath + "?deviceId=" + foreign.id
 		refused := p.ongoing(t, func(c *device.Claims) { c.Target += "x" }).Is(t, 401, "DEVICE_SIGNATURE_INVALID")
 		for name, got := range map[string]blackbox.Answer{
-			"an unknown device": unknown.ongoing(t), "another's key": impostor.ongoing(t), "another's name": n.Do(t, "GET", other, nil, p.sign(t, "GET", other, nil, device.Claims{})),
+			"an unknown device": unknown.ongoing(t), "another's key": impostor.ongoing(t), "another's name": n.Do(t, "GET",
+				other, nil, p.sign(t, "GET", other, nil, device.Claims{})),
 		} {
 			same := strings.ReplaceAll(string(got.Body), got.Header.Get("x-request-id"), refused.Header.Get("x-request-id"))
 			if got.Status != 401 || same != string(refused.Body) || got.Header.Get("device-signature-nonce") != "" {
@@ -93,7 +114,8 @@ func TestOngoing(t *testing.T) {
 			}
 		}
 		n.Do(t, "GET", ongoingPath+"?deviceId="+p.id, nil, nil).Is(t, 401, "DEVICE_SIGNATURE_REQUIRED")
-		n.Do(t, "GET", ongoingPath+"?deviceId="+p.id, nil, blackbox.Headers{"x-auth": x}).Is(t, 401, "DEVICE_SIGNATURE_REQUIRED")
+		n.Do(t, "GET", ongoingPath+"?deviceId="+p.id, nil, blackbox.Headers{"x-auth": x}).
+			Is(t, 401, "DEVICE_SIGNATURE_REQUIRED")
 		n.Do(t, "GET", ongoingPath, nil, p.sign(t, "GET", ongoingPath, nil, device.Claims{})).Is(t, 400, "INVALID_FIELD")
 		inBody := []byte(`{"deviceId":"` + p.id + `"}`) // D-GEN-01
 		n.Do(t, "GET", ongoingPath, inBody, p.sign(t, "GET", ongoingPath, inBody, device.Claims{})).Is(t, 200, "")
@@ -102,7 +124,8 @@ func TestOngoing(t *testing.T) {
 		nonce := p.ongoing(t, stale).Is(t, 401, "DEVICE_SIGNATURE_INVALID").Header.Get("device-signature-nonce")
 		with := func(c *device.Claims) { stale(c); c.Nonce = nonce }
 		p.ongoing(t, with).Is(t, 200, "")
-		if again := p.ongoing(t, with).Is(t, 401, "DEVICE_SIGNATURE_INVALID"); nonce == "" || again.Header.Get("device-signature-nonce") == nonce {
+		if again := p.ongoing(t, with).Is(t, 401, "DEVICE_SIGNATURE_INVALID"); nonce == "" ||
+			again.Header.Get("device-signature-nonce") == nonce {
 			t.Errorf("nonce %q, then %q", nonce, again.Header.Get("device-signature-nonce"))
 		}
 		once := func(c *device.Claims) { c.ID = "once" }
@@ -111,7 +134,8 @@ func TestOngoing(t *testing.T) {
 		if s.Kind == "postgres" { // another node remembers too
 			second := s.Start("HTTP_PUBLIC_URL=" + n.URL)
 			path := ongoingPath + "?deviceId=" + p.id
-			second.Do(t, "GET", path, nil, p.sign(t, "GET", path, nil, device.Claims{}, once)).Is(t, 401, "DEVICE_SIGNATURE_INVALID")
+			second.Do(t, "GET", path, nil, p.sign(t, "GET", path, nil, device.Claims{}, once)).
+				Is(t, 401, "DEVICE_SIGNATURE_INVALID")
 			second.Do(t, "GET", path, nil, p.sign(t, "GET", path, nil, device.Claims{})).Is(t, 200, "")
 		}
 

@@ -17,14 +17,17 @@ func TestForgottenPassword(t *testing.T) {
 		f := blackbox.FlowOf(t, n.Do(t, "POST", "/auth/password/reset", reset, nil))
 		socket := n.Socket(t, f)
 		n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, demo, "SMS")).Is(t, 200, "").Keys(t, "action")
-		final := n.Complete(t, f, f.Method(t, "MAIL"), n.Code(t, demo, "MAIL")).Is(t, 200, "").Keys(t, "action", "execResult", "challengeId")
+		final := n.Complete(t, f, f.Method(t, "MAIL"), n.Code(t, demo, "MAIL")).
+			Is(t, 200, "").
+			Keys(t, "action", "execResult", "challengeId")
 		once := final.Header.Get("ot-auth")
 		if once == "" || n.Result(t, f).Header.Get("ot-auth") != once {
 			t.Fatalf("ot-auth %q", once)
 		}
 		socket.Expect(f, "RESET_PASSWORD", "METHOD_COMPLETE")
 		socket.Expect(f, "RESET_PASSWORD", "METHOD_COMPLETE")
-		if got, want := string(socket.Expect(f, "RESET_PASSWORD", "ACTION_COMPLETE")), `{"success":true,"data":{},"headers":{"ot-auth":"`+once+`"}}`; got != want {
+		if got, want := string(socket.Expect(f, "RESET_PASSWORD",
+			"ACTION_COMPLETE")), `{"success":true,"data":{},"headers":{"ot-auth":"`+once+`"}}`; got != want {
 			t.Errorf("the socket tells %s, want %s", got, want)
 		}
 		n.Kill()
@@ -32,7 +35,13 @@ func TestForgottenPassword(t *testing.T) {
 		n = s.Start()
 		update := func(secret string) blackbox.Answer {
 			t.Helper()
-			return n.Do(t, "POST", "/auth/password/update", map[string]string{"password": secret, "passwordVerify": secret}, blackbox.Headers{"ot-auth": once})
+			return n.Do(
+				t,
+				"POST",
+				"/auth/password/update",
+				map[string]string{"password": secret, "passwordVerify": secret},
+				blackbox.Headers{"ot-auth": once},
+			)
 		}
 		update(demo.Password).Is(t, 422, "PASSWORD_REUSED")
 		n.Ok(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": xauth})
@@ -55,7 +64,11 @@ func TestForgottenPassword(t *testing.T) {
 		// The change of whoever is logged in ends the other sessions at once.
 		mine, _ := n.Session(t, demo)
 		other, _ := n.Session(t, demo)
-		body := map[string]string{"oldPassword": demo.Password, "password": "a-third-lantern", "passwordVerify": "a-third-lantern"}
+		body := map[string]string{
+			"oldPassword":    demo.Password,
+			"password":       "a-third-lantern",
+			"passwordVerify": "a-third-lantern",
+		}
 		f = blackbox.FlowOf(t, n.Do(t, "POST", "/auth/password", body, blackbox.Headers{"x-auth": mine}))
 		n.Ok(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": other})
 		n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, demo, "SMS")).Is(t, 200, "")
@@ -79,7 +92,12 @@ func TestResetOfAnUnknownPhone(t *testing.T) {
 		}
 		n.Complete(t, f, f.Method(t, "SMS"), "123456").Is(t, 422, "OTP_INVALID")
 		n.Result(t, f).Is(t, 409, "CHALLENGE_NOT_COMPLETED")
-		blackbox.Until(t, within(10), "settled", func() bool { return s.Count("outbox WHERE state = 2 AND attempts = 1 AND payload IS NULL") == 2 })
+		blackbox.Until(
+			t,
+			within(10),
+			"settled",
+			func() bool { return s.Count("outbox WHERE state = 2 AND attempts = 1 AND payload IS NULL") == 2 },
+		)
 		for range 4 {
 			n.Do(t, "POST", "/auth/password/reset", body, nil).Is(t, 200, "")
 		}

@@ -161,7 +161,14 @@ const (
 // send sends a request and reads the answer into out. With claims it is signed,
 // and signed again when the server asks for its nonce, because the clock of this
 // device is off.
-func (p phone) send(ctx context.Context, method, path string, body any, headers map[string]string, claims *device.Claims, out any) (http.Header, error) {
+func (p phone) send(
+	ctx context.Context,
+	method, path string,
+	body any,
+	headers map[string]string,
+	claims *device.Claims,
+	out any,
+) (http.Header, error) {
 	got, err := p.once(ctx, method, path, body, headers, claims, out)
 	var r *refusal
 	if claims != nil && errors.As(err, &r) && r.nonce != "" {
@@ -171,7 +178,14 @@ func (p phone) send(ctx context.Context, method, path string, body any, headers 
 	return got, err
 }
 
-func (p phone) once(ctx context.Context, method, path string, body any, headers map[string]string, claims *device.Claims, out any) (http.Header, error) {
+func (p phone) once(
+	ctx context.Context,
+	method, path string,
+	body any,
+	headers map[string]string,
+	claims *device.Claims,
+	out any,
+) (http.Header, error) {
 	var text []byte
 	var err error
 	if body != nil {
@@ -223,7 +237,8 @@ func (p phone) once(ctx context.Context, method, path string, body any, headers 
 // serverURL is a base URL in the one spelling that proofs name.
 func serverURL(text string) (string, error) {
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" ||
+		u.User != nil {
 		return "", fmt.Errorf("%q is not a URL such as https://id.example.com", text)
 	}
 	return strings.TrimRight(text, "/"), nil

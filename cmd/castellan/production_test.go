@@ -21,10 +21,12 @@ func TestProduction(t *testing.T) {
 		s.Production().Set("PASSWORD_ARGON2_MEMORY_KIB=", "PASSWORD_ARGON2_TIME=")
 		gateway := s.Gateway()
 		n := s.Start()
-		for _, path := range []string{"/", "/dev/outbox", "/dev/service", "/dev/outbox/page", "/dev/", "/static/index.html", "/static/outbox.html", "/static/docs.html", "/metrics", "/debug/pprof/"} {
+		for _, path := range []string{"/", "/dev/outbox", "/dev/service", "/dev/outbox/page", "/dev/", "/static/index.html",
+			"/static/outbox.html", "/static/docs.html", "/metrics", "/debug/pprof/"} {
 			n.Do(t, "GET", path, nil, nil).Is(t, 404, "NOT_FOUND")
 		}
-		for _, path := range []string{"/health/live", "/health/ready", "/openapi.json", "/asyncapi.json", "/docs", "/.well-known/jwks.json", "/.well-known/vapid.json"} {
+		for _, path := range []string{"/health/live", "/health/ready", "/openapi.json", "/asyncapi.json", "/docs",
+			"/.well-known/jwks.json", "/.well-known/vapid.json"} {
 			n.Ok(t, "GET", path, nil, nil)
 		}
 		if got := s.Count("users"); got != 0 {
@@ -45,7 +47,17 @@ func TestProduction(t *testing.T) {
 
 		boss := blackbox.NewAccount(900)
 		add := func(password string, more ...string) blackbox.Output {
-			args := []string{"user", "add", "--email", boss.Mail, "--country-code", boss.Country, "--phone", boss.Phone, "--password-stdin"}
+			args := []string{
+				"user",
+				"add",
+				"--email",
+				boss.Mail,
+				"--country-code",
+				boss.Country,
+				"--phone",
+				boss.Phone,
+				"--password-stdin",
+			}
 			return s.Command(password, append(args, more...)...)
 		}
 		for _, weak := range []string{"short\n", "password123\n", boss.Phone + "\n", "\n", ""} {
@@ -62,17 +74,24 @@ func TestProduction(t *testing.T) {
 			t.Errorf("the same account again: exit %d, %s", again.Code, again.ErrOut)
 		}
 		f := n.Login(t, boss)
-		final := n.Complete(t, f, f.Method(t, "SMS"), blackbox.CodeIn(t, gateway.Wait(t, boss.Number(), 1).Text)).Is(t, 200, "")
+		final := n.Complete(t, f, f.Method(t, "SMS"), blackbox.CodeIn(t, gateway.Wait(t, boss.Number(), 1).Text)).
+			Is(t, 200, "")
 		who := blackbox.Headers{"x-auth": checkFinal(t, f, final)}
 		if sub := claimsOf(t, who["x-auth"])["sub"]; sub != strings.TrimSpace(got.Out) {
 			t.Errorf("sub %v, want %s", sub, got.Out)
 		}
-		blackbox.Until(t, within(1), "an administrator", func() bool { return n.Do(t, "GET", actionsPath, nil, who).Status == 200 })
+		blackbox.Until(
+			t,
+			within(1),
+			"an administrator",
+			func() bool { return n.Do(t, "GET", actionsPath, nil, who).Status == 200 },
+		)
 
 		// A right password whose account was made by hand takes as long as a
 		// wrong one: one hash.
 		began := time.Now()
-		n.Do(t, "POST", "/auth/login", map[string]string{"email": "nobody@example.test", "password": "tall-lantern-0"}, nil).Is(t, 401, "INVALID_CREDENTIALS")
+		n.Do(t, "POST", "/auth/login", map[string]string{"email": "nobody@example.test", "password": "tall-lantern-0"}, nil).
+			Is(t, 401, "INVALID_CREDENTIALS")
 		if took := time.Since(began); took < 5*time.Millisecond {
 			t.Errorf("an unknown account was refused after %v: no hash takes so short", took)
 		}
@@ -89,12 +108,18 @@ func TestSeededAccountsStayInDevelopment(t *testing.T) {
 		if err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("dev-login.txt: %v, %v", info, err)
 		}
-		for _, want := range []string{boss.Password, demo.Password, boss.Phone, demo.Phone, "/dev/outbox", "/docs", "dev-login.txt"} {
+		for _, want := range []string{boss.Password, demo.Password, boss.Phone, demo.Phone, "/dev/outbox", "/docs",
+			"dev-login.txt"} {
 			blackbox.Until(t, within(2), "the first start shows "+want, func() bool { return strings.Contains(n.Out(), want) })
 		}
 		n.Stop()
 		n = s.Start()
-		blackbox.Until(t, within(2), "a later start names the file", func() bool { return strings.Contains(n.Out(), "dev-login.txt") })
+		blackbox.Until(
+			t,
+			within(2),
+			"a later start names the file",
+			func() bool { return strings.Contains(n.Out(), "dev-login.txt") },
+		)
 		if strings.Contains(n.Out(), demo.Password) {
 			t.Errorf("a later start shows a password:\n%s", n.Out())
 		}
@@ -156,7 +181,13 @@ func TestWrongPasswords(t *testing.T) {
 		}
 		limited(user, "203.0.113.7")
 		limited(wrong, "203.0.113.7")
-		byMail := n.Do(t, "POST", "/auth/login", map[string]string{"email": strings.ToUpper(user.Mail), "password": user.Password}, blackbox.Headers{"X-Forwarded-For": "203.0.113.7"})
+		byMail := n.Do(
+			t,
+			"POST",
+			"/auth/login",
+			map[string]string{"email": strings.ToUpper(user.Mail), "password": user.Password},
+			blackbox.Headers{"X-Forwarded-For": "203.0.113.7"},
+		)
 		byMail.Is(t, 429, "RATE_LIMITED") // one account under every name
 		from(user, "203.0.113.8").Is(t, 200, "")
 		from(user, "203.0.113.7, 203.0.113.8").Is(t, 200, "")
@@ -182,7 +213,8 @@ func TestWrongPasswords(t *testing.T) {
 			}
 		}
 		from(user, "203.0.113.7").Is(t, 200, "")
-		if got := s.Command("", "user", "unlock", "nobody@example.test"); got.Code != 1 || !strings.Contains(got.ErrOut, "no account") {
+		if got := s.Command("", "user", "unlock", "nobody@example.test"); got.Code != 1 ||
+			!strings.Contains(got.ErrOut, "no account") {
 			t.Errorf("user unlock of nobody: exit %d, %s", got.Code, got.ErrOut)
 		}
 

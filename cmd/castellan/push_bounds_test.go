@@ -29,7 +29,9 @@ func TestPushFatigue(t *testing.T) {
 			}
 			flows = append(flows, f)
 		}
-		n.Complete(t, flows[3], flows[3].Method(t, "SMS"), n.Code(t, demo, "SMS")).Is(t, 200, "") // without the push it is as good
+		n.Complete(t, flows[3], flows[3].Method(t, "SMS"), n.Code(t, demo, "SMS")).
+			Is(t, 200, "")
+			// without the push it is as good
 		if all := p.list(t); len(all) != 3 {
 			t.Errorf("%d wait", len(all))
 		}
@@ -51,7 +53,9 @@ func TestPushFatigue(t *testing.T) {
 		// Where the push cannot be left out nothing is lowered: the start has to wait.
 		who := admin(t, s, n)
 		twoOf(t, n, who, `["PUSH"],["SMS"]`)
-		if got := n.Do(t, "POST", "/auth/login", blackbox.LoginBody(demo), nil).Is(t, 429, "RATE_LIMITED"); got.Header.Get("retry-after") == "" {
+		if got := n.Do(t, "POST", "/auth/login", blackbox.LoginBody(demo), nil).Is(t, 429, "RATE_LIMITED"); got.Header.Get(
+			"retry-after",
+		) == "" {
 			t.Errorf("%s: no Retry-After", got)
 		}
 		s.Exec("UPDATE challenge SET touched_at = touched_at - 3600000 WHERE state = 3") // an hour passes
@@ -75,8 +79,14 @@ func TestNumberMatching(t *testing.T) {
 		who := admin(t, s, n)
 		n.Ok(t, "POST", "/admin/system/mfa/methods", `{"methodCode":"PUSH_OTP","expireMs":90000,"renewStartMs":0}`, who)
 		var made struct{ ID int64 }
-		n.Ok(t, "POST", "/admin/system/mfa/policies/common",
-			`{"actionCode":"LOGIN","name":"n","expireAt":0,"required":1,"numberMatching":true,"methods":[["PUSH_OTP"],["PUSH"],["SMS"]]}`, who).Read(t, &made)
+		n.Ok(
+			t,
+			"POST",
+			"/admin/system/mfa/policies/common",
+			`{"actionCode":"LOGIN","name":"n","expireAt":0,"required":1,`+
+				`"numberMatching":true,"methods":[["PUSH_OTP"],["PUSH"],["SMS"]]}`,
+			who,
+		).Read(t, &made)
 		policies := string(n.Ok(t, "GET", "/admin/system/mfa/policies", nil, who).Body)
 		if !strings.Contains(policies, `"preffered":1,"numberMatching":true}`) {
 			t.Errorf("listed %s", policies)
@@ -87,7 +97,8 @@ func TestNumberMatching(t *testing.T) {
 		if len(f.MethodList) != 2 || m.Expire != 90 || len(m.MatchNumber) != 2 {
 			t.Fatalf("%+v", f.MethodList)
 		}
-		if all := p.list(t); !all[0].Data.NumberMatching || strings.Contains(string(p.ongoing(t).Body), `"`+m.MatchNumber+`"`) {
+		if all := p.list(t); !all[0].Data.NumberMatching ||
+			strings.Contains(string(p.ongoing(t).Body), `"`+m.MatchNumber+`"`) {
 			t.Errorf("the device is shown %+v", all)
 		}
 		right, wrong := "APPROVED:"+m.MatchNumber, "APPROVED:"+blackbox.WrongFor(m.MatchNumber)
@@ -113,12 +124,26 @@ func TestNumberMatching(t *testing.T) {
 
 		// PUSH_OTP is another name of PUSH in requests.
 		n.Ok(t, "PATCH", "/admin/system/mfa/policies/common", fmt.Sprintf(`{"id":%d,"numberMatching":false}`, made.ID), who)
-		if text := string(n.Ok(t, "GET", "/admin/system/mfa/policies", nil, who).Body); strings.Contains(text, "numberMatching") {
+		if text := string(n.Ok(t, "GET", "/admin/system/mfa/policies", nil, who).Body); strings.Contains(
+			text,
+			"numberMatching",
+		) {
 			t.Errorf("listed %s", text)
 		}
 		f = n.Login(t, demo)
-		body := strings.Replace(func() string { b, _ := p.decision(t, f, "APPROVED"); return string(b) }(), `"method":"PUSH"`, `"method":"PUSH_OTP"`, 1)
-		h := p.sign(t, "POST", blackbox.CompletePath, []byte(body), device.Claims{Challenge: f.ChallengeID, MethodID: f.Method(t, "PUSH").ID, Value: "APPROVED"})
+		body := strings.Replace(
+			func() string { b, _ := p.decision(t, f, "APPROVED"); return string(b) }(),
+			`"method":"PUSH"`,
+			`"method":"PUSH_OTP"`,
+			1,
+		)
+		h := p.sign(
+			t,
+			"POST",
+			blackbox.CompletePath,
+			[]byte(body),
+			device.Claims{Challenge: f.ChallengeID, MethodID: f.Method(t, "PUSH").ID, Value: "APPROVED"},
+		)
 		n.Do(t, "POST", blackbox.CompletePath, body, h).Is(t, 200, "")
 	})
 }

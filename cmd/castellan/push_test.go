@@ -28,12 +28,14 @@ func TestPushIsAnswered(t *testing.T) {
 			t.Errorf("%+v", m)
 		}
 		got := p.answer(t, f, "APPROVED").Is(t, 200, "").Keys(t, "action", "execResult", "challengeId")
-		if text := string(got.Body); !strings.Contains(text, `"execResult":{"success":true}`) || strings.Contains(text, "sessionKey") ||
+		if text := string(got.Body); !strings.Contains(text, `"execResult":{"success":true}`) ||
+			strings.Contains(text, "sessionKey") ||
 			got.Header.Get("x-auth")+got.Header.Get("ot-auth") != "" {
 			t.Errorf("the device is told %s, headers %v", got, got.Header)
 		}
 		var done struct{ MethodID, Method string }
-		if err := json.Unmarshal(socket.Expect(f, "LOGIN", "METHOD_COMPLETE"), &done); err != nil || done.Method != "PUSH" || done.MethodID != f.Method(t, "PUSH").ID {
+		if err := json.Unmarshal(socket.Expect(f, "LOGIN", "METHOD_COMPLETE"), &done); err != nil || done.Method != "PUSH" ||
+			done.MethodID != f.Method(t, "PUSH").ID {
 			t.Errorf("on the socket %+v, %v", done, err)
 		}
 		result := n.Result(t, f).Is(t, 200, "")
@@ -60,8 +62,12 @@ func TestPushIsAnswered(t *testing.T) {
 		// The literal header of the interface serves as well.
 		f = n.Login(t, demo)
 		body, h = p.decision(t, f, "APPROVED")
-		if resp := n.Raw(t, fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\ndevice_signature: %s\r\nContent-Length: %d\r\n\r\n%s",
-			blackbox.CompletePath, h["device-signature"], len(body), body)); !strings.HasPrefix(resp, "HTTP/1.1 200") {
+		if resp := n.Raw(t, fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: "+
+			"application/json\r\ndevice_signature: %s\r\nContent-Length: %d\r\n\r\n%s",
+			blackbox.CompletePath, h["device-signature"], len(body), body)); !strings.HasPrefix(
+			resp,
+			"HTTP/1.1 200",
+		) {
 			t.Errorf("device_signature: %s", resp)
 		}
 
@@ -76,7 +82,8 @@ func TestPushIsAnswered(t *testing.T) {
 		if data := string(socket.Expect(f, "LOGIN", "ACTION_COMPLETE")); !strings.Contains(data, `"success":false`) {
 			t.Errorf("on the socket %s", data)
 		}
-		if r := n.Result(t, f).Is(t, 200, ""); blackbox.ReadFinal(t, r).ExecResult.Success || r.Header.Get("x-auth") != "" || s.Count("session") != sessions {
+		if r := n.Result(t, f).Is(t, 200, ""); blackbox.ReadFinal(t, r).ExecResult.Success || r.Header.Get("x-auth") != "" ||
+			s.Count("session") != sessions {
 			t.Errorf("after the denial: %s", r)
 		}
 		n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, demo, "SMS")).Is(t, 409, "CHALLENGE_CLOSED")
@@ -93,7 +100,8 @@ func TestPushIsAnswered(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 100 {
 			wg.Go(func() {
-				if a, err := n.Try("POST", blackbox.CompletePath, body, h); err != nil || a.Status != 200 && a.Code() != "METHOD_ALREADY_COMPLETED" {
+				if a, err := n.Try("POST", blackbox.CompletePath, body, h); err != nil ||
+					a.Status != 200 && a.Code() != "METHOD_ALREADY_COMPLETED" {
 					t.Errorf("%s, %v", a, err)
 				}
 			})
@@ -119,7 +127,13 @@ func TestPushIsAnswered(t *testing.T) {
 // twoOf makes LOGIN ask for two methods.
 func twoOf(t *testing.T, n *blackbox.Node, who blackbox.Headers, methods string) {
 	t.Helper()
-	n.Ok(t, "POST", "/admin/system/mfa/policies/common", `{"actionCode":"LOGIN","name":"two","expireAt":0,"required":2,"methods":[`+methods+`]}`, who)
+	n.Ok(
+		t,
+		"POST",
+		"/admin/system/mfa/policies/common",
+		`{"actionCode":"LOGIN","name":"two","expireAt":0,"required":2,"methods":[`+methods+`]}`,
+		who,
+	)
 }
 
 // SEC-15: what does not approve. The one refusal says nothing of the fault.
@@ -137,8 +151,16 @@ func TestPushIsRefused(t *testing.T) {
 		n.Complete(t, f, m, "APPROVED").Is(t, 401, "DEVICE_SIGNATURE_REQUIRED")
 		body, h := p.decision(t, f, "APPROVED")
 		n.Do(t, "POST", blackbox.CompletePath, body, nil).Is(t, 401, "UNAUTHENTICATED")
-		code := fmt.Sprintf(`{"challengeId":%q,"methodId":%q,"method":"SMS","value":%q,"deviceId":%q}`, f.ChallengeID, f.Method(t, "SMS").ID, n.Code(t, demo, "SMS"), p.id)
-		n.Do(t, "POST", blackbox.CompletePath, code, p.sign(t, "POST", blackbox.CompletePath, []byte(code), device.Claims{Challenge: f.ChallengeID})).Is(t, 401, "UNAUTHENTICATED")
+		code := fmt.Sprintf(
+			`{"challengeId":%q,"methodId":%q,"method":"SMS","value":%q,"deviceId":%q}`,
+			f.ChallengeID,
+			f.Method(t, "SMS").ID,
+			n.Code(t, demo, "SMS"),
+			p.id,
+		)
+		n.Do(t, "POST", blackbox.CompletePath, code,
+			p.sign(t, "POST", blackbox.CompletePath, []byte(code), device.Claims{Challenge: f.ChallengeID})).
+			Is(t, 401, "UNAUTHENTICATED")
 		for _, without := range []string{"challengeId", "deviceId"} {
 			var fields map[string]string
 			json.Unmarshal(body, &fields)
@@ -146,9 +168,11 @@ func TestPushIsRefused(t *testing.T) {
 			n.Do(t, "POST", blackbox.CompletePath, fields, h).Is(t, 400, "INVALID_FIELD")
 		}
 		// A value that is no decision comes before any proof.
-		for _, value := range []string{"approved", "Denied", " APPROVED", "APPROVED ", "yes", "APPROVED:42", "APPROVED:4", "DENIED:42"} {
+		for _, value := range []string{"approved", "Denied", " APPROVED", "APPROVED ", "yes", "APPROVED:42", "APPROVED:4",
+			"DENIED:42"} {
 			wrong, _ := p.decision(t, f, value)
-			n.Do(t, "POST", blackbox.CompletePath, wrong, blackbox.Headers{"device-signature": "nonsense"}).Is(t, 400, "INVALID_FIELD")
+			n.Do(t, "POST", blackbox.CompletePath, wrong, blackbox.Headers{"device-signature": "nonsense"}).
+				Is(t, 400, "INVALID_FIELD")
 			p.answer(t, f, value).Is(t, 400, "INVALID_FIELD")
 		}
 
@@ -160,7 +184,9 @@ func TestPushIsRefused(t *testing.T) {
 		}
 		alg := func(name string) blackbox.Answer {
 			parts := strings.Split(h["device-signature"], ".")
-			parts[0] = base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"` + name + `","typ":"device-signature+jwt","kid":"` + p.id + `"}`))
+			parts[0] = base64.RawURLEncoding.EncodeToString(
+				[]byte(`{"alg":"` + name + `","typ":"device-signature+jwt","kid":"` + p.id + `"}`),
+			)
 			return n.Do(t, "POST", blackbox.CompletePath, body, blackbox.Headers{"device-signature": strings.Join(parts, ".")})
 		}
 		impostor := foreign
@@ -179,16 +205,18 @@ func TestPushIsRefused(t *testing.T) {
 			"another user's device": foreign.answer(t, f, "APPROVED"),
 			"another's key":         impostor.answer(t, f, "APPROVED"),
 			"an unknown device":     unknown.answer(t, f, "APPROVED"),
-			"another path":          p.answer(t, f, "APPROVED", func(c *device.Claims) { c.Target = "/auth/2fa/challenge/renew" }),
-			"a query":               n.Do(t, "POST", blackbox.CompletePath+"?x=1", elsewhere, hElsewhere),
-			"another HTTP method":   p.answer(t, f, "APPROVED", func(c *device.Claims) { c.Method = "PUT" }),
-			"another body":          p.answer(t, f, "APPROVED", func(c *device.Claims) { c.BodyHash = device.HashBody([]byte("{}")) }),
-			"no hash of the body":   p.answer(t, f, "APPROVED", func(c *device.Claims) { c.BodyHash = "" }),
-			"another service":       p.answer(t, f, "APPROVED", func(c *device.Claims) { c.Audience = "https://other.example" }),
-			"alg none":              alg("none"),
-			"alg EdDSA":             alg("EdDSA"),
-			"alg HS256":             alg("HS256"),
-			"nonsense":              n.Do(t, "POST", blackbox.CompletePath, body, blackbox.Headers{"device-signature": "a.b.c"}),
+			"another path": p.answer(t, f, "APPROVED",
+				func(c *device.Claims) { c.Target = "/auth/2fa/challenge/renew" }),
+			"a query":             n.Do(t, "POST", blackbox.CompletePath+"?x=1", elsewhere, hElsewhere),
+			"another HTTP method": p.answer(t, f, "APPROVED", func(c *device.Claims) { c.Method = "PUT" }),
+			"another body": p.answer(t, f, "APPROVED",
+				func(c *device.Claims) { c.BodyHash = device.HashBody([]byte("{}")) }),
+			"no hash of the body": p.answer(t, f, "APPROVED", func(c *device.Claims) { c.BodyHash = "" }),
+			"another service":     p.answer(t, f, "APPROVED", func(c *device.Claims) { c.Audience = "https://other.example" }),
+			"alg none":            alg("none"),
+			"alg EdDSA":           alg("EdDSA"),
+			"alg HS256":           alg("HS256"),
+			"nonsense":            n.Do(t, "POST", blackbox.CompletePath, body, blackbox.Headers{"device-signature": "a.b.c"}),
 		} {
 			if got.Status != 401 || got.Code() != "DEVICE_SIGNATURE_INVALID" || got.Header.Get("device-signature-nonce") != "" {
 				t.Errorf("%s: %s", name, got)
@@ -206,8 +234,19 @@ func TestPushIsRefused(t *testing.T) {
 		// A signature beside a code is not needed, but it must not be false.
 		withCode := func(signer pocket, deviceID string) blackbox.Answer {
 			sms := f.Method(t, "SMS")
-			body := fmt.Sprintf(`{"methodId":%q,"method":"SMS","value":%q%s}`, sms.ID, blackbox.WrongFor(n.Code(t, demo, "SMS")), deviceID)
-			h := signer.sign(t, "POST", blackbox.CompletePath, []byte(body), device.Claims{Challenge: f.ChallengeID, MethodID: sms.ID})
+			body := fmt.Sprintf(
+				`{"methodId":%q,"method":"SMS","value":%q%s}`,
+				sms.ID,
+				blackbox.WrongFor(n.Code(t, demo, "SMS")),
+				deviceID,
+			)
+			h := signer.sign(
+				t,
+				"POST",
+				blackbox.CompletePath,
+				[]byte(body),
+				device.Claims{Challenge: f.ChallengeID, MethodID: sms.ID},
+			)
 			h["p-auth"] = f.PAuth
 			return n.Do(t, "POST", blackbox.CompletePath, body, h)
 		}
@@ -224,7 +263,10 @@ func TestPushIsRefused(t *testing.T) {
 		me := blackbox.Headers{"x-auth": x}
 		n.Do(t, "DELETE", devicesPath, map[string]string{"deviceId": foreign.id}, me).Is(t, 404, "RECORD_NOT_FOUND")
 		removal := blackbox.FlowOf(t, n.Do(t, "DELETE", devicesPath, map[string]string{"deviceId": p.id}, me))
-		if done := p.answer(t, removal, "APPROVED").Is(t, 200, ""); !strings.Contains(string(done.Body), `"success":true`) { // its own removal
+		if done := p.answer(t, removal, "APPROVED").Is(t, 200, ""); !strings.Contains(
+			string(done.Body),
+			`"success":true`,
+		) { // its own removal
 			t.Errorf("removal: %s", done)
 		}
 		p.answer(t, f, "APPROVED").Is(t, 401, "DEVICE_SIGNATURE_INVALID")
@@ -238,7 +280,10 @@ func TestPushIsRefused(t *testing.T) {
 
 		// SEC-04: who was locked after the start approves nothing.
 		f = n.Login(t, boss)
-		s.Exec("UPDATE users SET status = 'blocked', cv = cv + 1 WHERE id = (SELECT user_id FROM device WHERE id = $1)", foreign.id)
+		s.Exec(
+			"UPDATE users SET status = 'blocked', cv = cv + 1 WHERE id = (SELECT user_id FROM device WHERE id = $1)",
+			foreign.id,
+		)
 		foreign.answer(t, f, "APPROVED").Is(t, 409, "CHALLENGE_CLOSED")
 		n.Result(t, f).Is(t, 409, "CHALLENGE_CLOSED")
 		if all := foreign.list(t); len(all) != 0 {

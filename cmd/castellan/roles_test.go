@@ -45,7 +45,13 @@ func TestRolesAndGrants(t *testing.T) {
 		n.Do(t, "GET", methods, nil, as(user)).Is(t, 403, "FORBIDDEN")
 		grant := func(p string) {
 			t.Helper()
-			n.Ok(t, "POST", "/admin/role-resource-permission", map[string]any{"roleId": role.Data.ID, "resourceId": ids["GET "+methods], "permission": p}, as(admin))
+			n.Ok(
+				t,
+				"POST",
+				"/admin/role-resource-permission",
+				map[string]any{"roleId": role.Data.ID, "resourceId": ids["GET "+methods], "permission": p},
+				as(admin),
+			)
 		}
 		grant("ALLOW")
 		n.Ok(t, "GET", methods, nil, as(user))
@@ -55,7 +61,8 @@ func TestRolesAndGrants(t *testing.T) {
 			defer other.Stop()
 		}
 		other.Ok(t, "GET", methods, nil, as(user))
-		n.Do(t, "POST", methods, map[string]any{"methodCode": "FAX", "expireMs": 1, "renewStartMs": 0}, as(user)).Is(t, 403, "FORBIDDEN")
+		n.Do(t, "POST", methods, map[string]any{"methodCode": "FAX", "expireMs": 1, "renewStartMs": 0}, as(user)).
+			Is(t, 403, "FORBIDDEN")
 		grant("AUDIT")
 		for range 3 {
 			n.Ok(t, "GET", methods, nil, as(user))
@@ -70,8 +77,10 @@ func TestRolesAndGrants(t *testing.T) {
 		n.Do(t, "GET", methods, nil, as(user)).Is(t, 403, "FORBIDDEN")
 
 		var log []struct{ RoleID, ResourceID, Permission string }
-		n.Ok(t, "GET", fmt.Sprintf("/admin/role-resource-permission-log?roleId=%d", role.Data.ID), nil, as(admin)).Read(t, &log)
-		if len(log) != 3 || log[0].Permission != "DENY" || log[2].Permission != "ALLOW" || log[0].RoleID != fmt.Sprint(role.Data.ID) {
+		n.Ok(t, "GET", fmt.Sprintf("/admin/role-resource-permission-log?roleId=%d", role.Data.ID), nil, as(admin)).
+			Read(t, &log)
+		if len(log) != 3 || log[0].Permission != "DENY" || log[2].Permission != "ALLOW" ||
+			log[0].RoleID != fmt.Sprint(role.Data.ID) {
 			t.Errorf("log %+v", log)
 		}
 

@@ -31,8 +31,18 @@ func TestSessions(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		demo, other := s.Seeded("user"), s.Seeded("admin")
-		f := blackbox.FlowOf(t, n.Do(t, "POST", "/auth/login", blackbox.LoginBody(demo),
-			blackbox.Headers{"device-brand": "Acme", "device-model": "One", "device-desc": "the blue one", "User-Agent": "test"}))
+		f := blackbox.FlowOf(t, n.Do(
+			t,
+			"POST",
+			"/auth/login",
+			blackbox.LoginBody(demo),
+			blackbox.Headers{
+				"device-brand": "Acme",
+				"device-model": "One",
+				"device-desc":  "the blue one",
+				"User-Agent":   "test",
+			},
+		))
 		first := n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, demo, "SMS")).Header.Get("x-auth")
 		tokens, ids := []string{first}, []string{claimsOf(t, first)["sid"].(string)}
 		for range 3 {
@@ -45,7 +55,20 @@ func TestSessions(t *testing.T) {
 		var objects []map[string]any
 		raw.Read(t, &objects)
 		for _, o := range objects {
-			if k := slices.Sorted(maps.Keys(o)); !slices.Equal(k, []string{"countryName", "createdAt", "current", "deviceBrand", "deviceDesc", "deviceModel", "ip", "lastSeenAt", "sessionId"}) {
+			if k := slices.Sorted(maps.Keys(o)); !slices.Equal(
+				k,
+				[]string{
+					"countryName",
+					"createdAt",
+					"current",
+					"deviceBrand",
+					"deviceDesc",
+					"deviceModel",
+					"ip",
+					"lastSeenAt",
+					"sessionId",
+				},
+			) {
 				t.Errorf("a session of the keys %v", k)
 			}
 		}
@@ -78,11 +101,15 @@ func TestSessions(t *testing.T) {
 		end(`{"all":false}`, tokens[0]).Is(t, 400, "INVALID_FIELD")
 		end(map[string]any{"all": true, "sessionId": ids[0]}, tokens[0]).Is(t, 400, "INVALID_FIELD")
 
-		if got := end(map[string]string{"sessionId": ids[3]}, tokens[0]).Is(t, 200, ""); string(got.Body) != `{"data":{"ended":1}}` {
+		if got := end(map[string]string{"sessionId": ids[3]}, tokens[0]).Is(t, 200, ""); string(
+			got.Body,
+		) != `{"data":{"ended":1}}` {
 			t.Errorf("ended one: %s", got)
 		}
 		n.Do(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": tokens[3]}).Is(t, 401, "TOKEN_REVOKED")
-		n.Do(t, "DELETE", blackbox.SessionsPath+"?sessionId="+ids[2], nil, blackbox.Headers{"x-auth": tokens[0]}).Is(t, 200, "") // a DELETE without a body (D-GEN-02)
+		n.Do(t, "DELETE", blackbox.SessionsPath+"?sessionId="+ids[2], nil, blackbox.Headers{"x-auth": tokens[0]}).
+			Is(t, 200, "")
+			// a DELETE without a body (D-GEN-02)
 		n.Do(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": tokens[2]}).Is(t, 401, "TOKEN_REVOKED")
 		if all := sessions(t, n, tokens[0]); len(all) != 2 {
 			t.Errorf("%d sessions are listed, want 2", len(all))
@@ -94,7 +121,9 @@ func TestSessions(t *testing.T) {
 		}
 		n.Do(t, "POST", "/auth/logout", nil, blackbox.Headers{"x-auth": tokens[0]}).Is(t, 401, "TOKEN_REVOKED")
 		n.Result(t, f).Is(t, 409, "CHALLENGE_CLOSED")
-		n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, demo, "SMS")).Is(t, 409, "METHOD_ALREADY_COMPLETED") // it is the code of a later login
+		n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, demo, "SMS")).
+			Is(t, 409, "METHOD_ALREADY_COMPLETED")
+			// it is the code of a later login
 		socket := n.Socket(t, f)
 		socket.Expect(f, "LOGIN", "METHOD_COMPLETE")
 		socket.ExpectClose(4410, within(5))

@@ -35,11 +35,19 @@ func TestClusterStatus(t *testing.T) {
 		first.Complete(t, f, f.Method(t, "SMS"), blackbox.WrongFor(first.Code(t, demo, "SMS"))) // its owner is awake now
 		open = append(open, f)
 	}
-	if s := look(first); s.Data.Activations["challenge"] < 5 || s.Data.Activations["user"] < 1 || s.Data.Node == "" || !s.Data.Belongs || len(s.Data.Members) != 1 || s.Data.Members[0].Version == "" {
+	if s := look(first); s.Data.Activations["challenge"] < 5 || s.Data.Activations["user"] < 1 || s.Data.Node == "" ||
+		!s.Data.Belongs ||
+		len(s.Data.Members) != 1 ||
+		s.Data.Members[0].Version == "" {
 		t.Errorf("a cluster of one: %+v", s)
 	}
 	second := c.Join()
-	blackbox.Until(t, within(20), "both see each other", func() bool { return len(look(first).Data.Members) == 2 && len(look(second).Data.Members) == 2 })
+	blackbox.Until(
+		t,
+		within(20),
+		"both see each other",
+		func() bool { return len(look(first).Data.Members) == 2 && len(look(second).Data.Members) == 2 },
+	)
 	for _, f := range open { // half of them live on the second one now, in the mean
 		second.Complete(t, f, f.Method(t, "SMS"), "000000")
 	}
@@ -53,7 +61,8 @@ func TestClusterStatus(t *testing.T) {
 	}
 	got := c.CommandWith([]string{"CLUSTER_ACTOR_ADDR=" + first.Actors}, "", "cluster", "status")
 	if lines := strings.Split(strings.TrimSpace(got.Out), "\n"); got.Code != 0 || len(lines) != 3 ||
-		!regexp.MustCompile(`^MEMBER +VERSION +STATE +SHARE +CHALLENGE +(\S+ +)*USER +(\S+ +)*MOVED +HANDED OVER +LAPSES$`).MatchString(lines[0]) ||
+		!regexp.MustCompile(`^MEMBER +VERSION +STATE +SHARE +CHALLENGE +(\S+ +)*USER +(\S+ +)*MOVED +HANDED OVER +LAPSES$`).
+			MatchString(lines[0]) ||
 		strings.Count(got.Out, " serving ") != 2 || strings.Count(got.Out, " %") != 2 {
 		t.Errorf("cluster status:\n%s", got.Out)
 	}

@@ -14,7 +14,10 @@ func TestSubscriptionKey(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		key := func(n *blackbox.Node) string {
 			var in struct{ PublicKey string }
-			n.Ok(t, "GET", "/.well-known/vapid.json", nil, nil).Keys(t, "publicKey").With(t, "Cache-Control", "public, max-age=300").Read(t, &in)
+			n.Ok(t, "GET", "/.well-known/vapid.json", nil, nil).
+				Keys(t, "publicKey").
+				With(t, "Cache-Control", "public, max-age=300").
+				Read(t, &in)
 			return in.PublicKey
 		}
 		n := s.Start()
@@ -32,7 +35,8 @@ func TestSubscriptionKey(t *testing.T) {
 			t.Errorf("the key was %s and is %s", first, again)
 		}
 		got := s.CommandWith([]string{"PUSH_WEBHOOK_SECRET=whsec_aHVudGVyMmh1bnRlcjJodW50ZXIyaHVudGVyMg=="}, "", "config")
-		if got.Code != 0 || !strings.Contains(got.Out, "webhook_secret: (hidden)") || strings.Contains(got.Out+got.ErrOut, "aHVudGVy") {
+		if got.Code != 0 || !strings.Contains(got.Out, "webhook_secret: (hidden)") ||
+			strings.Contains(got.Out+got.ErrOut, "aHVudGVy") {
 			t.Errorf("config: exit %d, %s", got.Code, got.Out)
 		}
 	})

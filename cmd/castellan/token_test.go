@@ -96,7 +96,10 @@ func jwks(t *testing.T, n *blackbox.Node) []jwk {
 	t.Helper()
 	var set struct{ Keys []jwk }
 	// Nobody keeps them for longer than a new key is there before it signs.
-	n.Ok(t, "GET", "/.well-known/jwks.json", nil, nil).With(t, "Content-Type", "application/jwk-set+json").With(t, "Cache-Control", "public, max-age=10").Read(t, &set)
+	n.Ok(t, "GET", "/.well-known/jwks.json", nil, nil).
+		With(t, "Content-Type", "application/jwk-set+json").
+		With(t, "Cache-Control", "public, max-age=10").
+		Read(t, &set)
 	for _, k := range set.Keys {
 		if k.Kty != "OKP" || k.Crv != "Ed25519" || k.Kid == "" || k.D != "" {
 			t.Errorf("a published key: %+v", k)
@@ -222,7 +225,9 @@ func TestTokenMatrix(t *testing.T) {
 			n.Do(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": user[:i]}).Is(t, 401, "UNAUTHENTICATED")
 		}
 		n.Do(t, "GET", blackbox.SessionsPath+"?x-auth="+user, nil, nil).Is(t, 401, "UNAUTHENTICATED")
-		n.Do(t, "GET", blackbox.ResultPath+"?p-auth="+open.PAuth, nil, nil).Is(t, 401, "UNAUTHENTICATED") // the query is for the socket alone
+		n.Do(t, "GET", blackbox.ResultPath+"?p-auth="+open.PAuth, nil, nil).
+			Is(t, 401, "UNAUTHENTICATED")
+		// the query is for the socket alone
 	})
 }
 
@@ -236,7 +241,12 @@ func TestSocketRefusals(t *testing.T) {
 		boss := admin(t, s, n)
 		upgrade := func(more blackbox.Headers) blackbox.Answer {
 			t.Helper()
-			h := blackbox.Headers{"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="}
+			h := blackbox.Headers{
+				"Connection":            "Upgrade",
+				"Upgrade":               "websocket",
+				"Sec-WebSocket-Version": "13",
+				"Sec-WebSocket-Key":     "dGhlIHNhbXBsZSBub25jZQ==",
+			}
 			for k, v := range more {
 				h[k] = v
 			}
@@ -251,10 +261,12 @@ func TestSocketRefusals(t *testing.T) {
 				t.Errorf("%s: %s", name, a)
 			}
 		}
-		for _, origin := range []string{"https://evil.example.test", "https://app.example.test.evil.test", "http://app.example.test", "null", "https://app.example.test:444"} {
+		for _, origin := range []string{"https://evil.example.test", "https://app.example.test.evil.test",
+			"http://app.example.test", "null", "https://app.example.test:444"} {
 			upgrade(blackbox.Headers{"p-auth": f.PAuth, "Origin": origin}).Is(t, 403, "FORBIDDEN")
 		}
-		if a := n.Do(t, "GET", "/2fa", nil, blackbox.Headers{"p-auth": f.PAuth}); a.Status/100 != 4 || a.Header.Get("Content-Type") != "application/problem+json" {
+		if a := n.Do(t, "GET", "/2fa", nil, blackbox.Headers{"p-auth": f.PAuth}); a.Status/100 != 4 ||
+			a.Header.Get("Content-Type") != "application/problem+json" {
 			t.Errorf("no handshake: %s", a)
 		}
 		n.Do(t, "POST", "/2fa", "{}", blackbox.Headers{"p-auth": f.PAuth}).Is(t, 405, "METHOD_NOT_ALLOWED")

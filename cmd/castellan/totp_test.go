@@ -70,7 +70,10 @@ func TestAuthenticator(t *testing.T) {
 		var set totpOutcome
 		final.Read(t, &set)
 		d := set.ExecResult.Data
-		if set.Action != "TOTP_SETUP" || !set.ExecResult.Success || len(d.Recovery) != 5 || d.Base32 == "" || d.URL != d.SnakeURL || d.QR != d.SnakeQR || len(d.SnakeRecovery) != 5 {
+		if set.Action != "TOTP_SETUP" || !set.ExecResult.Success || len(d.Recovery) != 5 || d.Base32 == "" ||
+			d.URL != d.SnakeURL ||
+			d.QR != d.SnakeQR ||
+			len(d.SnakeRecovery) != 5 {
 			t.Fatalf("the setup answered %s", final)
 		}
 		sameOutcome(t, final, n.Result(t, f))
@@ -129,7 +132,8 @@ func TestAuthenticator(t *testing.T) {
 		if got["base32"] != d.Base32 || got["otpAuthUrl"] != d.URL || got["qrDataUrl"] != d.QR {
 			t.Errorf("recovered %v", got)
 		}
-		n.Do(t, "POST", "/auth/totp/recover", map[string]string{"recoveryCode": d.Recovery[1]}, me).Is(t, 422, "RECOVERY_CODE_INVALID")
+		n.Do(t, "POST", "/auth/totp/recover", map[string]string{"recoveryCode": d.Recovery[1]}, me).
+			Is(t, 422, "RECOVERY_CODE_INVALID")
 		if l := n.Letters(t, demo.Mail)[0]; l.Channel != "MAIL" || l.Code != "" || l.Subject == "" {
 			t.Errorf("the last letter is %+v, want the notice", l)
 		}
@@ -139,7 +143,8 @@ func TestAuthenticator(t *testing.T) {
 		if out.Action != "TOTP_DEACTIVATE" || !out.ExecResult.Success || out.ExecResult.Data != nil {
 			t.Errorf("the deactivation answered %+v", out)
 		}
-		n.Do(t, "POST", "/auth/totp/recover", map[string]string{"recoveryCode": d.Recovery[0]}, me).Is(t, 409, "TOTP_NOT_DEFINED")
+		n.Do(t, "POST", "/auth/totp/recover", map[string]string{"recoveryCode": d.Recovery[0]}, me).
+			Is(t, 409, "TOTP_NOT_DEFINED")
 		for _, m := range n.Login(t, demo).MethodList {
 			if m.Name == "TOTP" {
 				t.Error("a login still offers TOTP")

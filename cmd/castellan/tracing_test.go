@@ -121,7 +121,9 @@ func traceparent(n int) (header, id string) {
 func TestTraces(t *testing.T) {
 	t.Parallel()
 	c := newCollector(t)
-	s := blackbox.NewSite(t, "postgres").Set("LIMITS_ENABLED=false", "TRACING_ENDPOINT="+c.URL, "TRACING_HEADERS=authorization=Bearer of-the-collector").Cluster()
+	s := blackbox.NewSite(t, "postgres").
+		Set("LIMITS_ENABLED=false", "TRACING_ENDPOINT="+c.URL, "TRACING_HEADERS=authorization=Bearer of-the-collector").
+		Cluster()
 	for range 2 {
 		s.Join()
 	}
@@ -133,10 +135,21 @@ func TestTraces(t *testing.T) {
 	var secrets []string
 	for i := 0; i < 12 && !crossed; i++ {
 		header, id := traceparent(i)
-		f := blackbox.FlowOf(t, n.Do(t, "POST", "/auth/login?secret=in-the-query", blackbox.LoginBody(demo), blackbox.Headers{"traceparent": header}))
+		f := blackbox.FlowOf(
+			t,
+			n.Do(
+				t,
+				"POST",
+				"/auth/login?secret=in-the-query",
+				blackbox.LoginBody(demo),
+				blackbox.Headers{"traceparent": header},
+			),
+		)
 		code := n.Code(t, demo, "SMS")
-		got := n.Do(t, "POST", "/auth/2fa/challenge/complete", map[string]string{"methodId": f.Method(t, "SMS").ID, "method": "SMS", "value": code},
-			blackbox.Headers{"p-auth": f.PAuth, "traceparent": header, "user-agent": "agent-of-somebody"}).Is(t, 200, "")
+		got := n.Do(t, "POST", "/auth/2fa/challenge/complete",
+			map[string]string{"methodId": f.Method(t, "SMS").ID, "method": "SMS", "value": code},
+			blackbox.Headers{"p-auth": f.PAuth, "traceparent": header, "user-agent": "agent-of-somebody"}).
+			Is(t, 200, "")
 		secrets = append(secrets, f.PAuth, f.ChallengeID, got.Header.Get("x-auth"))
 		want := map[string]bool{
 			login: false, complete: false,
@@ -164,7 +177,8 @@ func TestTraces(t *testing.T) {
 		for _, s := range all {
 			parent := all[string(s.ParentSpanId)]
 			switch {
-			case s.Name == login && (s.attr("http.route") != "/auth/login" || s.attr("http.request.method") != "POST" || s.attr("http.response.status_code") != "200" ||
+			case s.Name == login && (s.attr("http.route") != "/auth/login" || s.attr("http.request.method") != "POST" ||
+				s.attr("http.response.status_code") != "200" ||
 				hex.EncodeToString(s.ParentSpanId) != "b7ad6b7169203331" || s.Kind != spans.Span_SPAN_KIND_SERVER):
 				t.Errorf("the span of the request: %v", s)
 			case s.Name == "commit" && s.attr("db.operation.batch.size") == "0" || s.EndTimeUnixNano < s.StartTimeUnixNano:
@@ -185,13 +199,15 @@ func TestTraces(t *testing.T) {
 			t.Errorf("the span %q", s.Name)
 		}
 	}
-	n.Do(t, "GET", keysPath, nil, blackbox.Headers{"traceparent": "00-nonsense", "tracestate": strings.Repeat("x", 5000)}).Is(t, 200, "")
+	n.Do(t, "GET", keysPath, nil, blackbox.Headers{"traceparent": "00-nonsense", "tracestate": strings.Repeat("x", 5000)}).
+		Is(t, 200, "")
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.auth != "Bearer of-the-collector" {
 		t.Errorf("the collector was shown %q", c.auth)
 	}
-	for _, secret := range append(secrets, demo.ID, demo.Mail, demo.Phone, demo.Password, "in-the-query", "agent-of-somebody", "never/served", "of-the-collector") {
+	for _, secret := range append(secrets, demo.ID, demo.Mail, demo.Phone, demo.Password, "in-the-query",
+		"agent-of-somebody", "never/served", "of-the-collector") {
 		if secret != "" && strings.Contains(c.text.String(), secret) {
 			t.Errorf("a trace holds %.12s…", secret)
 		}

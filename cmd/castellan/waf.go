@@ -58,7 +58,17 @@ func (c wafListCmd) Run(e *env) error {
 		if r.Type == firewall.RateLimit && r.Limit != nil && r.PeriodMs != nil {
 			what += fmt.Sprintf(" %d in %s", *r.Limit, time.Duration(*r.PeriodMs)*time.Millisecond)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s %s\t%s\n", r.Label, r.AppID, state, what, r.EntityType, inShort(r.AllEntities, r.Entities), inShort(r.AllResources, r.Resources))
+		fmt.Fprintf(
+			w,
+			"%s\t%s\t%s\t%s\t%s %s\t%s\n",
+			r.Label,
+			r.AppID,
+			state,
+			what,
+			r.EntityType,
+			inShort(r.AllEntities, r.Entities),
+			inShort(r.AllResources, r.Resources),
+		)
 	}
 	return w.Flush()
 }
@@ -96,7 +106,11 @@ func (c wafDisableCmd) Run(e *env) error {
 	admin := firewall.Admin{Store: persistence.NewFirewall(v.DB), Changes: v.Changes(change.Firewall),
 		App: e.cfg.Firewall.AppID, Known: app.Resources(e.cfg)}
 	inactive := firewall.Inactive
-	err = admin.Change(e.ctx, firewall.Author{By: audit.Operator, Force: true}, firewall.Change{Label: c.Label, Status: &inactive})
+	err = admin.Change(
+		e.ctx,
+		firewall.Author{By: audit.Operator, Force: true},
+		firewall.Change{Label: c.Label, Status: &inactive},
+	)
 	if fault.CodeOf(err) == fault.RecordNotFound {
 		return fmt.Errorf("there is no rule labelled %q", c.Label)
 	}

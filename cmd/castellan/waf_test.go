@@ -40,7 +40,14 @@ func TestFirewallLimit(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Set("HTTP_TRUSTED_PROXIES=127.0.0.1", "LIMITS_ENABLED=false").Start()
 		boss := admin(t, s, n)
-		rule(t, n, boss, "few", "rate_limit", map[string]any{"period": 3000, "limit": 40, "targetResources": []string{"GET " + keysPath}})
+		rule(
+			t,
+			n,
+			boss,
+			"few",
+			"rate_limit",
+			map[string]any{"period": 3000, "limit": 40, "targetResources": []string{"GET " + keysPath}},
+		)
 		at := from(t, n, "203.0.113.7")
 		var admitted, limited atomic.Int64
 		var wg sync.WaitGroup
@@ -69,8 +76,14 @@ func TestFirewallLimit(t *testing.T) {
 		from(t, n, "203.0.113.8").ask("GET", keysPath, nil, nil).Is(t, 200, "")
 		a := at.ask("GET", keysPath, nil, nil).Is(t, 429, "RATE_LIMITED")
 		wait, err := strconv.Atoi(a.Header.Get("Retry-After"))
-		if err != nil || wait < 1 || wait > 3 || a.Header.Get("RateLimit-Policy") != `"few";q=40;w=3` || a.Header.Get("RateLimit") != fmt.Sprintf(`"few";r=0;t=%d`, wait) {
-			t.Errorf("Retry-After %q, %q, %q", a.Header.Get("Retry-After"), a.Header.Get("RateLimit-Policy"), a.Header.Get("RateLimit"))
+		if err != nil || wait < 1 || wait > 3 || a.Header.Get("RateLimit-Policy") != `"few";q=40;w=3` ||
+			a.Header.Get("RateLimit") != fmt.Sprintf(`"few";r=0;t=%d`, wait) {
+			t.Errorf(
+				"Retry-After %q, %q, %q",
+				a.Header.Get("Retry-After"),
+				a.Header.Get("RateLimit-Policy"),
+				a.Header.Get("RateLimit"),
+			)
 		}
 		blackbox.Until(t, within(4), "the window to move on", func() bool {
 			a, err := n.Try("GET", keysPath, nil, at.with(nil))
@@ -103,7 +116,14 @@ func TestFirewallRules(t *testing.T) {
 		rule(t, n, boss, "white", "whitelist", with(map[string]any{"targetEntities": []string{turkey}}))
 		ask(turk, 403, nil)
 		ask(dutchman, 200, nil)
-		rule(t, n, boss, "land", "whitelist_force", with(map[string]any{"targetEntityType": "COUNTRY_CODE", "targetEntities": []string{"TR"}}))
+		rule(
+			t,
+			n,
+			boss,
+			"land",
+			"whitelist_force",
+			with(map[string]any{"targetEntityType": "COUNTRY_CODE", "targetEntities": []string{"TR"}}),
+		)
 		ask(turk, 200, nil)
 		ask(dutchman, 403, nil)
 		ask(from(t, n, nowhere), 403, nil)
@@ -112,7 +132,14 @@ func TestFirewallRules(t *testing.T) {
 		plain := s.AddUser("user")
 		token, _ := n.Session(t, plain)
 		me := blackbox.Headers{"x-auth": token}
-		rule(t, n, boss, "people", "whitelist_force", with(map[string]any{"targetEntityType": "USER_ID", "targetEntities": []string{plain.ID}}))
+		rule(
+			t,
+			n,
+			boss,
+			"people",
+			"whitelist_force",
+			with(map[string]any{"targetEntityType": "USER_ID", "targetEntities": []string{plain.ID}}),
+		)
 		ask(dutchman, 200, me)
 		ask(dutchman, 403, boss)
 		n.Do(t, "POST", "/auth/logout", nil, me).Is(t, 200, "")
@@ -128,7 +155,8 @@ func TestFirewallRules(t *testing.T) {
 
 		// Restarted, the rules hold; what stops one is written down.
 		n.Stop()
-		if got := s.Count("audit WHERE action = 'DENIED' AND detail LIKE 'ACCESS_DENIED%' AND target = 'GET " + keysPath + "'"); got != 1 {
+		if got := s.Count("audit WHERE action = 'DENIED' AND detail LIKE 'ACCESS_DENIED%' AND target = 'GET " +
+			"" + keysPath + "'"); got != 1 {
 			t.Errorf("%d rows of a known user's refusal in the audit", got) // D-EXT-03
 		}
 		n = s.Start()
@@ -172,19 +200,27 @@ func TestFirewallOnTwoNodesAndByCommand(t *testing.T) {
 		blackbox.Until(t, within(3), "the other node to follow", func() bool { return !allows(there) })
 		n.Do(t, "GET", rulesPath, nil, boss).Is(t, 403, "ACCESS_DENIED")
 
-		if got := s.Command("", "waf", "list"); got.Code != 0 || !strings.Contains(got.Out, "my self") || !strings.Contains(got.Out, "blacklist") || !strings.Contains(got.Out, "ACTIVE") {
+		if got := s.Command("", "waf", "list"); got.Code != 0 || !strings.Contains(got.Out, "my self") ||
+			!strings.Contains(got.Out, "blacklist") ||
+			!strings.Contains(got.Out, "ACTIVE") {
 			t.Errorf("waf list: %+v", got)
 		}
 		if got := s.Command("", "waf", "list", "--status", "INACTIVE"); got.Code != 0 || got.Out != "" {
 			t.Errorf("waf list --status INACTIVE: %+v", got)
 		}
-		if got := s.Command("", "waf", "explain", "GET "+rulesPath, "--ip", dutch); got.Code != 0 || !strings.HasPrefix(got.Out, "DENY GET "+rulesPath+", by my self\n") {
+		if got := s.Command("", "waf", "explain", "GET "+rulesPath, "--ip", dutch); got.Code != 0 ||
+			!strings.HasPrefix(got.Out, "DENY GET "+rulesPath+", by my self\n") {
 			t.Errorf("waf explain: %+v", got)
 		}
-		if got := s.CommandWith([]string{"FIREWALL_BYPASS_CIDRS=193.0.0.0/8"}, "", "waf", "explain", "GET "+rulesPath, "--ip", dutch); !strings.HasPrefix(got.Out, "ALLOW ") {
+		if got := s.CommandWith([]string{"FIREWALL_BYPASS_CIDRS=193.0.0.0/8"}, "", "waf", "explain", "GET "+rulesPath, "--ip",
+			dutch); !strings.HasPrefix(
+			got.Out,
+			"ALLOW ",
+		) {
 			t.Errorf("waf explain for a bypassed network: %+v", got)
 		}
-		for _, wrong := range [][]string{{"waf", "explain", "rules"}, {"waf", "explain", "GET /x", "--ip", "here"}, {"waf", "explain", "GET /x", "--country", "tr"}, {"waf", "disable", "none"}} {
+		for _, wrong := range [][]string{{"waf", "explain", "rules"}, {"waf", "explain", "GET /x", "--ip", "here"},
+			{"waf", "explain", "GET /x", "--country", "tr"}, {"waf", "disable", "none"}} {
 			if got := s.Command("", wrong...); got.Code != 1 || got.ErrOut == "" {
 				t.Errorf("%v: %+v", wrong, got)
 			}
@@ -192,14 +228,27 @@ func TestFirewallOnTwoNodesAndByCommand(t *testing.T) {
 		if got := s.Command("", "waf", "disable", "my self"); got.Code != 0 || got.Out != "disabled my self\n" {
 			t.Errorf("waf disable: %+v", got)
 		}
-		blackbox.Until(t, within(3), "every node to follow", func() bool { return allows(there) && allows(from(t, n, turkey)) })
+		blackbox.Until(
+			t,
+			within(3),
+			"every node to follow",
+			func() bool { return allows(there) && allows(from(t, n, turkey)) },
+		)
 		n.Do(t, "GET", rulesPath, nil, boss).Is(t, 200, "")
-		if got := s.Count("audit WHERE action = 'FIREWALL_RULE_UPDATE' AND actor_id = 'operator' AND target = 'my self'"); got != 1 {
+		if got := s.Count("audit WHERE action = 'FIREWALL_RULE_UPDATE' AND actor_id = 'operator' AND target = 'my " +
+			"self'"); got != 1 {
 			t.Errorf("%d rows of the operator in the audit", got)
 		}
 
 		// The endpoint tells the same as the command, and what this node's counters hold.
-		rule(t, n, boss, "limit", "rate_limit", map[string]any{"period": 60_000, "limit": 5, "targetResources": []string{"GET " + keysPath}})
+		rule(
+			t,
+			n,
+			boss,
+			"limit",
+			"rate_limit",
+			map[string]any{"period": 60_000, "limit": 5, "targetResources": []string{"GET " + keysPath}},
+		)
 		at := from(t, n, dutch)
 		at.ask("GET", keysPath, nil, nil).Is(t, 200, "")
 		var x struct {
@@ -207,15 +256,25 @@ func TestFirewallOnTwoNodesAndByCommand(t *testing.T) {
 			DecidedBy *string
 			Rules     []map[string]any
 		}
-		n.Ok(t, "POST", "/admin/system/waf/explain", map[string]any{"ip": dutch, "resource": "GET " + keysPath}, boss).Keys(t, "decision", "rules", "decidedBy").Read(t, &x)
-		if len(x.Rules) != 2 || x.Decision != "ALLOW" || x.DecidedBy != nil || x.Rules[0]["reason"] != "INACTIVE" || x.Rules[0]["used"] != nil {
+		n.Ok(t, "POST", "/admin/system/waf/explain", map[string]any{"ip": dutch, "resource": "GET " + keysPath}, boss).
+			Keys(t, "decision", "rules", "decidedBy").
+			Read(t, &x)
+		if len(x.Rules) != 2 || x.Decision != "ALLOW" || x.DecidedBy != nil || x.Rules[0]["reason"] != "INACTIVE" ||
+			x.Rules[0]["used"] != nil {
 			t.Fatalf("%+v", x)
 		}
-		if r := x.Rules[1]; len(r) != 7 || r["label"] != "limit" || r["type"] != "rate_limit" || r["matched"] != true || r["reason"] != "WITHIN_LIMIT" || r["used"] != 1.0 ||
-			r["limit"] != 5.0 || r["resetMs"].(float64) < 1 || r["resetMs"].(float64) > 60_000 {
+		if r := x.Rules[1]; len(r) != 7 || r["label"] != "limit" || r["type"] != "rate_limit" || r["matched"] != true ||
+			r["reason"] != "WITHIN_LIMIT" || r["used"] != 1.0 ||
+			r["limit"] != 5.0 ||
+			r["resetMs"].(float64) < 1 ||
+			r["resetMs"].(float64) > 60_000 {
 			t.Errorf("%+v", r)
 		}
-		if got := s.Command("", "waf", "explain", "GET "+keysPath, "--ip", dutch); !strings.HasPrefix(got.Out, "ALLOW GET "+keysPath+"\n") || !strings.Contains(got.Out, "COUNTS") {
+		if got := s.Command("", "waf", "explain", "GET "+keysPath, "--ip", dutch); !strings.HasPrefix(
+			got.Out,
+			"ALLOW GET "+keysPath+"\n",
+		) ||
+			!strings.Contains(got.Out, "COUNTS") {
 			t.Errorf("waf explain: %+v", got)
 		}
 	})

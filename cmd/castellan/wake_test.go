@@ -61,16 +61,35 @@ func TestDevicesAreWoken(t *testing.T) {
 		enroll := func(name, target string) {
 			t.Helper()
 			r, w := io.Pipe()
-			e := &env{ctx: t.Context(), in: r, out: enroller{func() string { code, _ := n.TryCode(demo, "SMS"); return code }, w}}
-			c := deviceEnrollCmd{Server: n.URL, Token: token, Alg: "ES256", Brand: "b", Model: "m", Platform: "cli", PushTarget: target, Method: "SMS"}
+			e := &env{
+				ctx: t.Context(),
+				in:  r,
+				out: enroller{func() string { code, _ := n.TryCode(demo, "SMS"); return code }, w},
+			}
+			c := deviceEnrollCmd{
+				Server:     n.URL,
+				Token:      token,
+				Alg:        "ES256",
+				Brand:      "b",
+				Model:      "m",
+				Platform:   "cli",
+				PushTarget: target,
+				Method:     "SMS",
+			}
 			c.Key = filepath.Join(t.TempDir(), name)
 			if err := c.Run(e); err != nil {
 				t.Fatal(err)
 			}
 		}
 		enroll("hook", `{"type":"webhook","url":"`+outside.URL+`/hook"}`)
-		const public, auth = "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4", "BTBZMqHH6r4Tts7J_aSIgg" // of RFC 8291
-		enroll("browser", `{"type":"webpush","endpoint":"`+outside.URL+`/push","keys":{"p256dh":"`+public+`","auth":"`+auth+`"}}`)
+		const ( // of RFC 8291
+			public = "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4"
+			auth   = "BTBZMqHH6r4Tts7J_aSIgg"
+		)
+		enroll(
+			"browser",
+			`{"type":"webpush","endpoint":"`+outside.URL+`/push","keys":{"p256dh":"`+public+`","auth":"`+auth+`"}}`,
+		)
 		for len(calls) > 0 { // the second enrolment may have woken the first device
 			<-calls
 		}
@@ -87,7 +106,8 @@ func TestDevicesAreWoken(t *testing.T) {
 			case "/hook":
 				mac := hmac.New(sha256.New, secret)
 				mac.Write([]byte(c.header.Get("webhook-id") + "." + c.header.Get("webhook-timestamp") + "." + string(c.body)))
-				if got, want := c.header.Get("webhook-signature"), "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)); got != want {
+				want := "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
+				if got := c.header.Get("webhook-signature"); got != want {
 					t.Errorf("signature %s, want %s", got, want)
 				}
 				var told struct {
@@ -107,7 +127,9 @@ func TestDevicesAreWoken(t *testing.T) {
 				var shown struct{ PublicKey string }
 				n.Ok(t, "GET", "/.well-known/vapid.json", nil, nil).Read(t, &shown)
 				h := c.header
-				if h.Get("TTL") == "" || h.Get("Urgency") != "high" || h.Get("Content-Encoding") != "aes128gcm" || !strings.HasSuffix(h.Get("Authorization"), ", k="+shown.PublicKey) || len(c.body) < 100 {
+				if h.Get("TTL") == "" || h.Get("Urgency") != "high" || h.Get("Content-Encoding") != "aes128gcm" ||
+					!strings.HasSuffix(h.Get("Authorization"), ", k="+shown.PublicKey) ||
+					len(c.body) < 100 {
 					t.Errorf("%v, %d bytes", h, len(c.body))
 				}
 			}
@@ -116,7 +138,8 @@ func TestDevicesAreWoken(t *testing.T) {
 		// Who is gone is told once more, and then not again.
 		gone.Store(true)
 		n.Login(t, demo)
-		for deadline := time.Now().Add(within(10)); s.Count("device WHERE target IS NOT NULL") > 0; time.Sleep(10 * time.Millisecond) {
+		for deadline := time.Now().Add(within(10)); s.Count("device WHERE target IS NOT "+
+			"NULL") > 0; time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatal("the targets are still there")
 			}

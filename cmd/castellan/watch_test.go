@@ -26,7 +26,9 @@ var (
 // a label that a running node does not export. Labels of a scrape are Prometheus' own.
 func known(t *testing.T, where, expr string, families map[string]*dto.MetricFamily) {
 	t.Helper()
-	if bare := quoted.ReplaceAllString(expr, ""); strings.Count(bare, "(") != strings.Count(bare, ")") || strings.Count(bare, "{") != strings.Count(bare, "}") || strings.TrimSpace(bare) == "" {
+	if bare := quoted.ReplaceAllString(expr, ""); strings.Count(bare, "(") != strings.Count(bare, ")") ||
+		strings.Count(bare, "{") != strings.Count(bare, "}") ||
+		strings.TrimSpace(bare) == "" {
 		t.Errorf("%s: not an expression: %s", where, expr)
 	}
 	family := func(name string) *dto.MetricFamily {
@@ -154,7 +156,8 @@ func TestDashboard(t *testing.T) {
 			}
 		}
 	}
-	for _, want := range []string{"Traffic", "Security decisions", "Challenges", "Cluster", "Database", "Outbox", "Sockets", "Runtime"} {
+	for _, want := range []string{"Traffic", "Security decisions", "Challenges", "Cluster", "Database", "Outbox",
+		"Sockets", "Runtime"} {
 		if rows[want] < 2 {
 			t.Errorf("the row %q has %d panels", want, rows[want])
 		}
