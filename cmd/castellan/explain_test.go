@@ -55,7 +55,8 @@ func TestExplainPolicies(t *testing.T) {
 			t.Errorf("without a policy: %+v", x)
 		}
 		twoMethods(t, n, boss)
-		copied := `INSERT INTO mfa_policy (action_code, name, entity_type, entity_id, expire_at, type, methods, required, created_at, updated_at)
+		copied := `INSERT INTO mfa_policy (action_code, name, entity_type, entity_id, expire_at, type, methods, required,
+			created_at, updated_at)
 			SELECT action_code, $1, $2, $3, $4, type, '[["MAIL"]]', 1, 0, 0 FROM mfa_policy WHERE entity_type = 'GENERAL'`
 		s.Exec(copied, "mine", "USER_ID", plain.ID, 0)
 		s.Exec(copied, "office", "IP", "203.0.113.9", 1)
