@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,7 +25,11 @@ func TestLicenses(t *testing.T) {
 	if printed.Code != 0 {
 		t.Fatalf("exit status %d: %s", printed.Code, printed.ErrOut)
 	}
-	for module := range strings.FieldsFuncSeq(string(modules), func(r rune) bool { return r == '\n' }) {
+	lines := slices.Compact(slices.Sorted(strings.Lines(string(modules))))
+	for _, module := range lines {
+		if module = strings.TrimSpace(module); module == "" {
+			continue
+		}
 		if !strings.Contains(printed.Out, "\n"+module+": ") {
 			t.Errorf("the notices do not name %s: run make generate", module)
 		}
