@@ -90,7 +90,8 @@ func taken(field, message string) error {
 }
 
 func refuse(code fault.Code, field, message string) error {
-	return &fault.Error{Code: code, Message: field + ": " + message, Field: field, Fields: []fault.Problem{{Field: field, Message: message}}}
+	return &fault.Error{Code: code, Message: field + ": " + message, Field: field,
+		Fields: []fault.Problem{{Field: field, Message: message}}}
 }
 
 // maxNameBytes is more than any name of MaxNameChars takes in any form; beyond

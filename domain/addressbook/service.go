@@ -77,7 +77,8 @@ type New struct{ CurrencyCode, NetworkCode, Address, Name string }
 // RECORD_ALREADY_EXIST, RECORD_LIMIT_REACHED.
 func (s *Service) Add(ctx context.Context, who audit.By, in New) (Record, error) {
 	name, addr := NewName(in.Name), strings.TrimSpace(in.Address)
-	cur, net, err := s.Currencies.Catalog().Withdrawal(strings.TrimSpace(in.CurrencyCode), strings.TrimSpace(in.NetworkCode))
+	cur, net, err := s.Currencies.Catalog().Withdrawal(strings.TrimSpace(in.CurrencyCode),
+		strings.TrimSpace(in.NetworkCode))
 	if err := join(err, form(&addr, &name)); err != nil {
 		return Record{}, err
 	}
@@ -89,7 +90,8 @@ func (s *Service) Add(ctx context.Context, who audit.By, in New) (Record, error)
 	}
 	// What the database keeps of an instant is its millisecond.
 	now := s.Changes.Now().Truncate(time.Millisecond)
-	e := Entry{Name: name.String(), Address: addr, CurrencyID: cur.ID, NetworkID: net.ID, CreatedAt: now, AddressAt: now}
+	e := Entry{Name: name.String(), Address: addr, CurrencyID: cur.ID, NetworkID: net.ID, CreatedAt: now,
+		AddressAt: now}
 	err = s.Changes.Do(ctx, who, ActionAdd, func(ctx context.Context) (admin.Done, error) {
 		book, err := s.Store.Hold(ctx, who.UserID)
 		if err == nil {
@@ -130,7 +132,8 @@ func (s *Service) Change(ctx context.Context, who audit.By, in Change) (Record, 
 		name = new(NewName(*in.Name))
 	}
 	if addr == nil && name == nil {
-		return Record{}, fault.All([]fault.Problem{{Field: "address", Message: "is required without name"}, {Field: "name", Message: "is required without address"}})
+		return Record{}, fault.All([]fault.Problem{{Field: "address", Message: "is required without name"},
+			{Field: "name", Message: "is required without address"}})
 	}
 	if err := form(addr, name); err != nil {
 		return Record{}, err

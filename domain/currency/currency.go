@@ -69,7 +69,8 @@ type Catalog struct {
 
 // NewCatalog returns the catalog of some records.
 func NewCatalog(currencies []Currency, networks []Network, pairs []Pair) *Catalog {
-	c := &Catalog{map[int64]Currency{}, map[int64]Network{}, map[string]int64{}, map[string]int64{}, map[[2]int64]Pair{}}
+	c := &Catalog{map[int64]Currency{}, map[int64]Network{}, map[string]int64{}, map[string]int64{},
+		map[[2]int64]Pair{}}
 	for _, x := range currencies {
 		c.currencies[x.ID], c.byCode[x.Code] = x, x.ID
 	}
@@ -121,7 +122,8 @@ func (c *Catalog) Withdrawal(currencyCode, networkCode string) (Currency, Networ
 	}
 	if len(ps) == 0 {
 		if p := c.pairs[[2]int64{cur.ID, net.ID}]; !p.Active || !p.Withdraw {
-			ps = append(ps, fault.Problem{Field: "networkCode", Message: "is no network on which this currency can be withdrawn"})
+			ps = append(ps, fault.Problem{Field: "networkCode",
+				Message: "is no network on which this currency can be withdrawn"})
 		}
 	}
 	return cur, net, fault.All(ps)

@@ -14,10 +14,13 @@ import (
 func TestWithdrawal(t *testing.T) {
 	c := currency.NewCatalog(
 		[]currency.Currency{{ID: 1, Code: "AAA", Active: true}, {ID: 2, Code: "OFF"}},
-		[]currency.Network{{ID: 1, Code: "ON", Active: true}, {ID: 2, Code: "OFF"}, {ID: 3, Code: "FAR", Active: true}, {ID: 4, Code: "SHUT", Active: true}, {ID: 5, Code: "DEAD", Active: true}},
+		[]currency.Network{{ID: 1, Code: "ON", Active: true}, {ID: 2, Code: "OFF"}, {ID: 3, Code: "FAR", Active: true},
+			{ID: 4, Code: "SHUT", Active: true}, {ID: 5, Code: "DEAD", Active: true}},
 		[]currency.Pair{
-			{ID: 1, CurrencyID: 1, NetworkID: 1, Active: true, Withdraw: true}, {ID: 2, CurrencyID: 2, NetworkID: 1, Active: true, Withdraw: true},
-			{ID: 3, CurrencyID: 1, NetworkID: 2, Active: true, Withdraw: true}, {ID: 4, CurrencyID: 1, NetworkID: 4, Active: true},
+			{ID: 1, CurrencyID: 1, NetworkID: 1, Active: true, Withdraw: true},
+			{ID: 2, CurrencyID: 2, NetworkID: 1, Active: true, Withdraw: true},
+			{ID: 3, CurrencyID: 1, NetworkID: 2, Active: true, Withdraw: true},
+			{ID: 4, CurrencyID: 1, NetworkID: 4, Active: true},
 			{ID: 5, CurrencyID: 1, NetworkID: 5, Withdraw: true},
 		})
 	for _, tc := range []struct{ currency, network, field string }{
@@ -45,7 +48,8 @@ func TestWithdrawal(t *testing.T) {
 				got += p.Field
 			}
 		}
-		if got != tc.field || (err == nil) != (tc.field == "") || err == nil && (cur.ID != 1 || net.ID != 1) || err != nil && fault.CodeOf(err) != fault.InvalidField {
+		if got != tc.field || (err == nil) != (tc.field == "") || err == nil && (cur.ID != 1 || net.ID != 1) ||
+			err != nil && fault.CodeOf(err) != fault.InvalidField {
 			t.Errorf("%s on %s: %+v %+v %v", tc.currency, tc.network, cur, net, err)
 		}
 	}

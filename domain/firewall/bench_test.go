@@ -18,8 +18,11 @@ func many(n, e int) []firewall.Rule {
 	r := rand.New(rand.NewPCG(9, 10))
 	rules := make([]firewall.Rule, n)
 	for i := range rules {
-		rule := firewall.Rule{AppID: "API", Label: fmt.Sprint(i), Type: []firewall.Type{firewall.Blacklist, firewall.Whitelist}[i%2], Status: firewall.Active,
-			AllResources: i%4 < 2, Resources: []string{"GET /a"}, EntityType: []firewall.EntityType{firewall.IP, firewall.IP, firewall.UserID, firewall.IP, firewall.CountryCode}[i%5]}
+		rule := firewall.Rule{AppID: "API", Label: fmt.Sprint(i),
+			Type: []firewall.Type{firewall.Blacklist, firewall.Whitelist}[i%2], Status: firewall.Active,
+			AllResources: i%4 < 2, Resources: []string{"GET /a"},
+			EntityType: []firewall.EntityType{firewall.IP, firewall.IP, firewall.UserID, firewall.IP,
+				firewall.CountryCode}[i%5]}
 		for k := range e {
 			switch {
 			case rule.EntityType == firewall.CountryCode:
@@ -27,11 +30,13 @@ func many(n, e int) []firewall.Rule {
 			case rule.EntityType == firewall.UserID:
 				rule.Entities = append(rule.Entities, fmt.Sprintf("user-%d-%d", i, k))
 			case k%3 == 0:
-				rule.Entities = append(rule.Entities, fmt.Sprintf("%d.%d.%d.0/%d", 20+r.IntN(100), r.IntN(256), r.IntN(256), 16+r.IntN(9)))
+				rule.Entities = append(rule.Entities,
+					fmt.Sprintf("%d.%d.%d.0/%d", 20+r.IntN(100), r.IntN(256), r.IntN(256), 16+r.IntN(9)))
 			case k%3 == 1:
 				rule.Entities = append(rule.Entities, fmt.Sprintf("2001:db8:%x:%x::/64", r.IntN(65536), r.IntN(65536)))
 			default:
-				rule.Entities = append(rule.Entities, fmt.Sprintf("%d.%d.%d.%d", 20+r.IntN(100), r.IntN(256), r.IntN(256), r.IntN(256)))
+				rule.Entities = append(rule.Entities,
+					fmt.Sprintf("%d.%d.%d.%d", 20+r.IntN(100), r.IntN(256), r.IntN(256), r.IntN(256)))
 			}
 		}
 		rule.Canonical(firewall.Resources{})
@@ -45,7 +50,9 @@ func askers() []firewall.Client {
 	r := rand.New(rand.NewPCG(11, 12))
 	list := make([]firewall.Client, 1024)
 	for i := range list {
-		list[i] = firewall.Client{UserID: fmt.Sprintf("user-%d", i), Country: "TR", IP: netip.AddrFrom4([4]byte{byte(130 + r.IntN(100)), byte(r.IntN(256)), byte(r.IntN(256)), byte(r.IntN(256))})}
+		list[i] = firewall.Client{UserID: fmt.Sprintf("user-%d", i), Country: "TR",
+			IP: netip.AddrFrom4([4]byte{byte(130 + r.IntN(100)), byte(r.IntN(256)), byte(r.IntN(256)),
+				byte(r.IntN(256))})}
 	}
 	return list
 }
@@ -79,17 +86,20 @@ func BenchmarkCompile(b *testing.B) {
 // hundred are active rules of all types that a request passes, and limits by
 // address, user and country that it is counted under.
 func hundred() []firewall.Rule {
-	return append(many(97, 10), rate("ip", firewall.IP, 4000, 1), rate("user", firewall.UserID, 4000, 1), rate("land", firewall.CountryCode, 4000, 1))
+	return append(many(97, 10), rate("ip", firewall.IP, 4000, 1), rate("user", firewall.UserID, 4000, 1),
+		rate("land", firewall.CountryCode, 4000, 1))
 }
 
 // BenchmarkDecision: a whole decision in process under a hundred rules, one and
 // three exact windows included.
 func BenchmarkDecision(b *testing.B) {
 	rules := hundred()
-	for name, rs := range map[string][]firewall.Rule{"no window": rules[:97], "one window": rules[:98], "three windows": rules} {
+	for name, rs := range map[string][]firewall.Rule{"no window": rules[:97], "one window": rules[:98],
+		"three windows": rules} {
 		b.Run(name, func(b *testing.B) {
 			s := firewall.Compile(rs, "API", 1)
-			w := &firewall.Evaluator{Rules: func() *firewall.Snapshot { return s }, Limiter: ratelimit.NewTable(nil), Now: time.Now}
+			w := &firewall.Evaluator{Rules: func() *firewall.Snapshot { return s }, Limiter: ratelimit.NewTable(nil),
+				Now: time.Now}
 			c := firewall.Client{IP: netip.MustParseAddr("192.0.2.1"), UserID: "u1", Country: "TR"}
 			ctx := context.Background()
 			var r firewall.Ruling
@@ -120,7 +130,9 @@ func TestNoAllocation(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 	denied := firewall.Client{IP: netip.MustParseAddr("192.0.2.1"), Country: "DE"}
-	black := firewall.Compile([]firewall.Rule{{AppID: "API", Label: "b", Type: firewall.Blacklist, EntityType: firewall.CountryCode, Entities: []string{"DE"}, AllResources: true, Status: firewall.Active}}, "API", 1)
+	black := firewall.Compile([]firewall.Rule{{AppID: "API", Label: "b", Type: firewall.Blacklist,
+		EntityType: firewall.CountryCode, Entities: []string{"DE"}, AllResources: true, Status: firewall.Active}},
+		"API", 1)
 	w.Rules = func() *firewall.Snapshot { return black }
 	if n := testing.AllocsPerRun(2000, func() {
 		if err := w.Check(context.Background(), "GET /a", denied, &r); err != nil || r.Verdict != firewall.Deny {

@@ -55,5 +55,6 @@ func set[T any](field *T, value *T) {
 
 // lockedOut is the refusal of a write that would shut its author out (D-WAF-12).
 func lockedOut() error {
-	return fault.Invalid("force", "you could not reach the rules any more after this; send force: true if that is what you want")
+	return fault.Invalid("force", "you could not reach the rules any more after this; send force: true if that is "+
+		"what you want")
 }

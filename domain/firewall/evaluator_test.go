@@ -18,12 +18,14 @@ type clock struct{ ns atomic.Int64 }
 func (c *clock) now() time.Time { return time.Unix(0, c.ns.Load()) }
 
 func rate(label string, kind firewall.EntityType, limit, periodMs int64) firewall.Rule {
-	return firewall.Rule{AppID: "API", Label: label, Type: firewall.RateLimit, PeriodMs: &periodMs, Limit: &limit, EntityType: kind, AllEntities: true, AllResources: true, Status: firewall.Active}
+	return firewall.Rule{AppID: "API", Label: label, Type: firewall.RateLimit, PeriodMs: &periodMs, Limit: &limit,
+		EntityType: kind, AllEntities: true, AllResources: true, Status: firewall.Active}
 }
 
 func evaluator(c *clock, rules ...firewall.Rule) *firewall.Evaluator {
 	s := firewall.Compile(rules, "API", c.now().UnixMilli())
-	return &firewall.Evaluator{Rules: func() *firewall.Snapshot { return s }, Limiter: ratelimit.NewTable(c.now), Now: c.now}
+	return &firewall.Evaluator{Rules: func() *firewall.Snapshot { return s }, Limiter: ratelimit.NewTable(c.now),
+		Now: c.now}
 }
 
 var somebody = firewall.Client{IP: netip.MustParseAddr("192.0.2.1"), UserID: "u1", Country: "TR"}
@@ -40,8 +42,10 @@ func check(t *testing.T, w *firewall.Evaluator, c firewall.Client) firewall.Ruli
 // D-WAF-06 and 10, to the nanosecond: refused requests count under no rule.
 func TestAllOrNothing(t *testing.T) {
 	c := new(clock)
-	w := evaluator(c, rate("ip", firewall.IP, 2, 1000), rate("user", firewall.UserID, 3, 10_000), rate("land", firewall.CountryCode, 100, 1000))
-	if r := check(t, w, somebody); r.Verdict != firewall.Allow || string(r.Policy) != `"ip";q=2;w=1, "user";q=3;w=10, "land";q=100;w=1` ||
+	w := evaluator(c, rate("ip", firewall.IP, 2, 1000), rate("user", firewall.UserID, 3, 10_000),
+		rate("land", firewall.CountryCode, 100, 1000))
+	if r := check(t, w, somebody); r.Verdict != firewall.Allow ||
+		string(r.Policy) != `"ip";q=2;w=1, "user";q=3;w=10, "land";q=100;w=1` ||
 		string(r.State) != `"ip";r=1;t=1, "user";r=2;t=10, "land";r=99;t=1` {
 		t.Errorf("%+v", r)
 	}
@@ -80,7 +84,8 @@ func TestAllOrNothing(t *testing.T) {
 // One rule, one counter, over single addresses of a /64 and networks (SEC-32).
 func TestKeys(t *testing.T) {
 	r := firewall.Compile([]firewall.Rule{rate("r", firewall.IP, 1, 1)}, "API", 1)
-	for ip, want := range map[string]string{"192.0.2.1": "192.0.2.1", "2001:db8::1": "2001:db8::/64", "2001:db8::ffff:0:0:1": "2001:db8::/64", "2001:db8:0:1::1": "2001:db8:0:1::/64"} {
+	for ip, want := range map[string]string{"192.0.2.1": "192.0.2.1", "2001:db8::1": "2001:db8::/64",
+		"2001:db8::ffff:0:0:1": "2001:db8::/64", "2001:db8:0:1::1": "2001:db8:0:1::/64"} {
 		c := firewall.Client{IP: netip.MustParseAddr(ip)}
 		_, rates := r.Judge("GET /a", c, 1, nil)
 		if len(rates) != 1 || rates[0].Key(c).String() != want {

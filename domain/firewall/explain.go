@@ -180,7 +180,8 @@ func (e *Evaluator) Explain(ctx context.Context, resource string, c Client) (x E
 		if at < 0 {
 			continue
 		}
-		k.Counted, k.Used, k.ResetMs = true, stands[at].Used, (max(stands[at].Reset, stands[at].Retry)+999_999)/1_000_000
+		k.Counted, k.Used, k.ResetMs = true, stands[at].Used,
+			(max(stands[at].Reset, stands[at].Retry)+999_999)/1_000_000
 		switch {
 		case k.Rule.DryRun:
 		case stands[at].Retry == 0:

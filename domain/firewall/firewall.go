@@ -76,9 +76,12 @@ func (r Rule) Expired(nowMs int64) bool { return r.ExpireAt != 0 && nowMs >= r.E
 
 // Equal compares two rules.
 func (r Rule) Equal(q Rule) bool {
-	return r.AppID == q.AppID && r.Label == q.Label && r.Type == q.Type && same(r.PeriodMs, q.PeriodMs) && same(r.Limit, q.Limit) &&
-		r.ExpireAt == q.ExpireAt && r.EntityType == q.EntityType && slices.Equal(r.Entities, q.Entities) && slices.Equal(r.Resources, q.Resources) &&
-		r.AllEntities == q.AllEntities && r.AllResources == q.AllResources && r.Status == q.Status && r.DryRun == q.DryRun
+	return r.AppID == q.AppID && r.Label == q.Label && r.Type == q.Type && same(r.PeriodMs, q.PeriodMs) &&
+		same(r.Limit, q.Limit) &&
+		r.ExpireAt == q.ExpireAt && r.EntityType == q.EntityType && slices.Equal(r.Entities, q.Entities) &&
+		slices.Equal(r.Resources, q.Resources) &&
+		r.AllEntities == q.AllEntities && r.AllResources == q.AllResources && r.Status == q.Status &&
+		r.DryRun == q.DryRun
 }
 
 func same(a, b *int64) bool { return a == b || a != nil && b != nil && *a == *b }

@@ -15,7 +15,8 @@ import (
 	"castellan/domain/ratelimit"
 )
 
-var ruleSets = flag.Int("rulesets", 20_000, "how many random rule sets are compared with the model; 1000000 in a long run")
+var ruleSets = flag.Int("rulesets", 20_000, "how many random rule sets are compared with the model; 1000000 in a "+
+	"long run")
 
 // model is section 4.5 read aloud: every rule is looked at, one after another.
 func model(rules []firewall.Rule, app, resource string, c firewall.Client, now int64) (firewall.Verdict, []string) {
@@ -76,16 +77,19 @@ func model(rules []firewall.Rule, app, resource string, c firewall.Client, now i
 
 // The world of random rules is small, so that they meet.
 var (
-	types    = []firewall.Type{firewall.RateLimit, firewall.Whitelist, firewall.Blacklist, firewall.WhitelistForce, firewall.RateLimit, firewall.Blacklist}
+	types = []firewall.Type{firewall.RateLimit, firewall.Whitelist, firewall.Blacklist, firewall.WhitelistForce,
+		firewall.RateLimit, firewall.Blacklist}
 	entities = map[firewall.EntityType][]string{
 		firewall.UserID:      {"u1", "u2", "u3"},
 		firewall.CountryCode: {"TR", "DE", "US"},
-		firewall.IP: {"192.0.2.1", "192.0.2.2", "192.0.2.0/24", "192.0.0.0/14", "192.0.2.0/25", "0.0.0.0/0", "128.0.0.0/1", "192.0.2.1/32", "2001:db8::1",
+		firewall.IP: {"192.0.2.1", "192.0.2.2", "192.0.2.0/24", "192.0.0.0/14", "192.0.2.0/25", "0.0.0.0/0",
+			"128.0.0.0/1", "192.0.2.1/32", "2001:db8::1",
 			"2001:db8::2/128", "2001:db8::/64", "2001:db8::/33", "::/0", "2001:db8:0:1::/63", "2001:db8::8000:0/97"},
 	}
 	resources = []string{"GET /a", "POST /a", "GET /a/{id}"}
 	asked     = append([]string{"GET *"}, resources...)
-	clients   = []string{"", "192.0.2.1", "192.0.2.2", "192.0.2.200", "192.3.255.255", "10.0.0.1", "2001:db8::1", "2001:db8::2", "2001:db8:0:1::1", "2001:db8:8000::1", "fe80::1"}
+	clients   = []string{"", "192.0.2.1", "192.0.2.2", "192.0.2.200", "192.3.255.255", "10.0.0.1", "2001:db8::1",
+		"2001:db8::2", "2001:db8:0:1::1", "2001:db8:8000::1", "fe80::1"}
 )
 
 func pick[T any](r *rand.Rand, list []T) T { return list[r.IntN(len(list))] }
@@ -99,8 +103,10 @@ func some[T any](r *rand.Rand, list []T, most int) (out []T) {
 
 func randomRule(r *rand.Rand, i int) firewall.Rule {
 	t := []firewall.EntityType{firewall.UserID, firewall.IP, firewall.CountryCode, firewall.IP}[r.IntN(4)]
-	rule := firewall.Rule{AppID: "API", Label: fmt.Sprint("r", i), Type: pick(r, types), EntityType: t, Entities: some(r, entities[t], 3), Resources: some(r, resources, 2),
-		AllEntities: r.IntN(6) == 0, AllResources: r.IntN(5) == 0, Status: firewall.Active, ExpireAt: pick(r, []int64{0, 0, 999, 1000, 1001}), DryRun: r.IntN(10) == 0}
+	rule := firewall.Rule{AppID: "API", Label: fmt.Sprint("r", i), Type: pick(r, types), EntityType: t,
+		Entities: some(r, entities[t], 3), Resources: some(r, resources, 2),
+		AllEntities: r.IntN(6) == 0, AllResources: r.IntN(5) == 0, Status: firewall.Active,
+		ExpireAt: pick(r, []int64{0, 0, 999, 1000, 1001}), DryRun: r.IntN(10) == 0}
 	if r.IntN(10) == 0 {
 		rule.AppID = "OTHER"
 	}
@@ -129,7 +135,8 @@ func TestPrecedenceAgainstTheModel(t *testing.T) {
 			s = inSteps(r, rules)
 		}
 		for range 6 {
-			c := firewall.Client{UserID: pick(r, []string{"", "u1", "u2", "u9"}), Country: pick(r, []string{"", "TR", "DE", "FR"})}
+			c := firewall.Client{UserID: pick(r, []string{"", "u1", "u2", "u9"}),
+				Country: pick(r, []string{"", "TR", "DE", "FR"})}
 			if ip := pick(r, clients); ip != "" {
 				c.IP = netip.MustParseAddr(ip)
 			}
@@ -157,7 +164,8 @@ func inSteps(r *rand.Rand, rules []firewall.Rule) *firewall.Snapshot {
 	return s
 }
 
-func same(t *testing.T, n int, s *firewall.Snapshot, rules []firewall.Rule, resource string, c firewall.Client, now int64) {
+func same(t *testing.T, n int, s *firewall.Snapshot, rules []firewall.Rule, resource string, c firewall.Client,
+	now int64) {
 	t.Helper()
 	want, wantRates := model(rules, "API", resource, c, now)
 	got, found := s.Judge(resource, c, now, nil)
@@ -167,7 +175,8 @@ func same(t *testing.T, n int, s *firewall.Snapshot, rules []firewall.Rule, reso
 	}
 	slices.Sort(rates)
 	if got != want || !slices.Equal(rates, wantRates) {
-		t.Fatalf("set %d, %s by %+v at %d: %v %v, the model says %v %v, of\n%+v", n, resource, c, now, got, rates, want, wantRates, rules)
+		t.Fatalf("set %d, %s by %+v at %d: %v %v, the model says %v %v, of\n%+v", n, resource, c, now, got, rates, want,
+			wantRates, rules)
 	}
 	// Whoever is not asked for a user must not make a difference.
 	if !s.NeedsUser(resource) {
@@ -177,7 +186,8 @@ func same(t *testing.T, n int, s *firewall.Snapshot, rules []firewall.Rule, reso
 		}
 	}
 	// An explanation comes to the same.
-	w := &firewall.Evaluator{Rules: func() *firewall.Snapshot { return s }, Limiter: ratelimit.NewTable(nil), Now: func() time.Time { return time.UnixMilli(now) }}
+	w := &firewall.Evaluator{Rules: func() *firewall.Snapshot { return s }, Limiter: ratelimit.NewTable(nil),
+		Now: func() time.Time { return time.UnixMilli(now) }}
 	c2 := c
 	if s.NeedsUser(resource) {
 		c2 = c
@@ -212,7 +222,8 @@ func FuzzRuleSet(f *testing.F) {
 			rules[i] = randomRule(r, i)
 		}
 		s := firewall.Compile(rules, "API", 1)
-		c := firewall.Client{UserID: pick(r, []string{"", "u1", "u2", "u9"}), Country: pick(r, []string{"", "TR", "DE", "FR"})}
+		c := firewall.Client{UserID: pick(r, []string{"", "u1", "u2", "u9"}),
+			Country: pick(r, []string{"", "TR", "DE", "FR"})}
 		if ip := clients[int(at)%len(clients)]; ip != "" {
 			c.IP = netip.MustParseAddr(ip)
 		}

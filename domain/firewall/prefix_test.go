@@ -20,7 +20,8 @@ func TestNetworks(t *testing.T) {
 			list = append(list, p)
 			rule.Entities = append(rule.Entities, p.String())
 		}
-		rule.AppID, rule.Label, rule.Type, rule.EntityType, rule.AllResources, rule.Status = "API", "b", firewall.Blacklist, firewall.IP, true, firewall.Active
+		rule.AppID, rule.Label, rule.Type, rule.EntityType, rule.AllResources, rule.Status = "API", "b",
+			firewall.Blacklist, firewall.IP, true, firewall.Active
 		s := firewall.Compile([]firewall.Rule{rule}, "API", 1)
 		for range 200 {
 			a := randomPrefix(r).Addr()

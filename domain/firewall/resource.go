@@ -32,7 +32,8 @@ var (
 )
 
 // methods of HTTP; HEAD is GET.
-var methodNames = map[string]string{"GET": "GET", "HEAD": "GET", "POST": "POST", "PUT": "PUT", "PATCH": "PATCH", "DELETE": "DELETE",
+var methodNames = map[string]string{"GET": "GET", "HEAD": "GET", "POST": "POST", "PUT": "PUT", "PATCH": "PATCH",
+	"DELETE":  "DELETE",
 	"OPTIONS": "OPTIONS", "TRACE": "TRACE", "CONNECT": "CONNECT"}
 
 // Canonical is the one spelling of an entry: the method in capitals, HEAD as

@@ -114,7 +114,8 @@ func (a *Admin) admits(by Author, before, after []Rule) error {
 	}
 	now := a.Changes.Now().UnixMilli()
 	for _, method := range []string{"GET ", "POST ", "PATCH "} {
-		if shutOut(after, a.App, method+RulesPath, by.Client, now) && !shutOut(before, a.App, method+RulesPath, by.Client, now) {
+		if shutOut(after, a.App, method+RulesPath, by.Client, now) &&
+			!shutOut(before, a.App, method+RulesPath, by.Client, now) {
 			return lockedOut()
 		}
 	}
@@ -123,7 +124,8 @@ func (a *Admin) admits(by Author, before, after []Rule) error {
 
 // describe says what a rule does, for the audit, in bounded length.
 func (r Rule) describe() string {
-	s := fmt.Sprintf("%s %s %s for %s of %s on %s", r.AppID, r.Status, r.Type, scope(r.AllEntities, r.Entities), r.EntityType, scope(r.AllResources, r.Resources))
+	s := fmt.Sprintf("%s %s %s for %s of %s on %s", r.AppID, r.Status, r.Type, scope(r.AllEntities, r.Entities),
+		r.EntityType, scope(r.AllResources, r.Resources))
 	if r.PeriodMs != nil && r.Limit != nil {
 		s += fmt.Sprintf(", %d in %d ms", *r.Limit, *r.PeriodMs)
 	}

@@ -10,7 +10,8 @@ import (
 )
 
 func valid() firewall.Rule {
-	return firewall.Rule{AppID: "API", Label: "l", Type: firewall.RateLimit, PeriodMs: new(int64(1)), Limit: new(int64(1)), EntityType: firewall.IP, Status: firewall.Active}
+	return firewall.Rule{AppID: "API", Label: "l", Type: firewall.RateLimit, PeriodMs: new(int64(1)),
+		Limit: new(int64(1)), EntityType: firewall.IP, Status: firewall.Active}
 }
 
 // The bounds of D-WAF-03, 09, 14 and the forms of D-WAF-08, SEC-30: which fields
@@ -22,7 +23,8 @@ func TestCheck(t *testing.T) {
 	}{
 		{func(*firewall.Rule) {}, ""},
 		{func(r *firewall.Rule) { *r.PeriodMs, *r.Limit = firewall.MaxPeriodMs, firewall.MaxLimit }, ""},
-		{func(r *firewall.Rule) { *r.PeriodMs, *r.Limit = firewall.MaxPeriodMs+1, firewall.MaxLimit+1 }, "period limit"},
+		{func(r *firewall.Rule) { *r.PeriodMs, *r.Limit = firewall.MaxPeriodMs+1, firewall.MaxLimit+1 },
+			"period limit"},
 		{func(r *firewall.Rule) { *r.PeriodMs, *r.Limit = 0, 0 }, "period limit"},
 		{func(r *firewall.Rule) { r.PeriodMs, r.Limit = nil, nil }, "period limit"},
 		{func(r *firewall.Rule) { r.PeriodMs, r.Limit, r.Type = nil, nil, firewall.Whitelist }, ""},
@@ -68,9 +70,11 @@ func TestCheck(t *testing.T) {
 // One spelling for one thing, and each thing once (D-WAF-08, SEC-32).
 func TestCanonicalEntities(t *testing.T) {
 	r := valid()
-	r.Entities = []string{"::ffff:1.2.3.4", "1.2.3.4", "::ffff:1.2.3.0/120", "1.2.3.9/24", "2001:DB8:0::1", "2001:db8::1", "2001:db8::1/128", "2001:db8::5/64", "fe80::1%lo", "1.2.3.4/32"}
+	r.Entities = []string{"::ffff:1.2.3.4", "1.2.3.4", "::ffff:1.2.3.0/120", "1.2.3.9/24", "2001:DB8:0::1",
+		"2001:db8::1", "2001:db8::1/128", "2001:db8::5/64", "fe80::1%lo", "1.2.3.4/32"}
 	r.Canonical(firewall.Resources{})
-	if got := strings.Join(r.Entities, " "); got != "1.2.3.4 1.2.3.0/24 2001:db8::1 2001:db8::1/128 2001:db8::/64 fe80::1" {
+	if got := strings.Join(r.Entities, " "); got != "1.2.3.4 1.2.3.0/24 2001:db8::1 2001:db8::1/128 2001:db8::/64 "+
+		"fe80::1" {
 		t.Errorf("got %s", got)
 	}
 }
@@ -80,17 +84,22 @@ var served = []string{"GET /a", "POST /a/b", "GET /p/{id}", "GET /api/x"}
 func TestCanonicalResources(t *testing.T) {
 	known := firewall.NewResources("/api/", served)
 	for entry, want := range map[string]string{
-		"GET /a": "GET /a", "get /a": "GET /a", "HEAD /a": "GET /a", " GET  /a/ ": "GET /a", "GET //a//": "GET /a", "GET /./a": "GET /a", "GET /x/../a": "GET /a",
-		"GET /A": "GET /a", "GET /%61": "GET /a", "GET /a?b=c": "GET /a", "GET /a#b": "GET /a", "GET /api/a": "GET /a", "post /API/../A/B": "POST /a/b",
-		"GET /p/{id}": "GET /p/{id}", "GET /p/%7Bid%7D": "GET /p/{id}", "GET /p/{ID}": "GET /p/{id}", "GET /p/7": "GET /p/7",
-		"GET /api/x": "GET /api/x", "GET /api/y": "GET /y", "GET /": "GET /", "PUT /Other/Path/": "PUT /Other/Path", "GET /a%2fb": "GET /a/b", "GET /a%3b": "GET /a%3B",
+		"GET /a": "GET /a", "get /a": "GET /a", "HEAD /a": "GET /a", " GET  /a/ ": "GET /a", "GET //a//": "GET /a",
+		"GET /./a": "GET /a", "GET /x/../a": "GET /a",
+		"GET /A": "GET /a", "GET /%61": "GET /a", "GET /a?b=c": "GET /a", "GET /a#b": "GET /a", "GET /api/a": "GET /a",
+		"post /API/../A/B": "POST /a/b",
+		"GET /p/{id}":      "GET /p/{id}", "GET /p/%7Bid%7D": "GET /p/{id}", "GET /p/{ID}": "GET /p/{id}",
+		"GET /p/7":   "GET /p/7",
+		"GET /api/x": "GET /api/x", "GET /api/y": "GET /y", "GET /": "GET /", "PUT /Other/Path/": "PUT /Other/Path",
+		"GET /a%2fb": "GET /a/b", "GET /a%3b": "GET /a%3B",
 		"GET /a;x=1": "GET /a;x=1", "OPTIONS /a": "OPTIONS /a", "GET /apiary": "GET /apiary",
 	} {
 		if got, err := known.Canonical(entry); err != nil || got != want {
 			t.Errorf("%q: %q, %v, want %q", entry, got, err, want)
 		}
 	}
-	for _, entry := range []string{"", "GET", "/a", "GET a", "GET *", "* /a", "FETCH /a", "GET /a b", "GET /%", "GET /%2", "GET /%zz", "GET /\x7f", "GET /ğ", "GET /a\\b",
+	for _, entry := range []string{"", "GET", "/a", "GET a", "GET *", "* /a", "FETCH /a", "GET /a b", "GET /%",
+		"GET /%2", "GET /%zz", "GET /\x7f", "GET /ğ", "GET /a\\b",
 		"GET http://x/a", "GET " + "/" + strings.Repeat("a", 2048), "GET\x00 /a"} {
 		if got, err := known.Canonical(entry); err == nil {
 			t.Errorf("%q is taken for %q", entry, got)
@@ -101,7 +110,8 @@ func TestCanonicalResources(t *testing.T) {
 // FuzzPathRule: an entry has one spelling, which is its own, and every route that
 // is served is called by its key.
 func FuzzPathRule(f *testing.F) {
-	for _, seed := range []string{"GET /a", "get /A/", "HEAD /api//p/{id}?x", "POST /%61/./b/..", "GET /%2e%2E/%25", "GET /api/api/x", "PUT /a%2fb#c", "GET *"} {
+	for _, seed := range []string{"GET /a", "get /A/", "HEAD /api//p/{id}?x", "POST /%61/./b/..", "GET /%2e%2E/%25",
+		"GET /api/api/x", "PUT /a%2fb#c", "GET *"} {
 		f.Add(seed)
 	}
 	known := firewall.NewResources("/api", served)
@@ -111,7 +121,8 @@ func FuzzPathRule(f *testing.F) {
 			return
 		}
 		method, path, ok := strings.Cut(got, " ")
-		if !ok || method != strings.ToUpper(method) || method == "HEAD" || path == "" || path[0] != '/' || strings.Contains(path, "//") || strings.ContainsAny(path, " ?#\\") {
+		if !ok || method != strings.ToUpper(method) || method == "HEAD" || path == "" || path[0] != '/' ||
+			strings.Contains(path, "//") || strings.ContainsAny(path, " ?#\\") {
 			t.Fatalf("%q became %q", entry, got)
 		}
 		// Without a base path, which may be stripped once more, nothing changes again.

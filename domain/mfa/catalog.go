@@ -27,7 +27,8 @@ type candidate struct {
 // NewCatalog makes a snapshot of the configuration. The texts and choices of
 // its arguments must not change afterwards. Actions that the service knows are there even without a row.
 func NewCatalog(methods []Method, actions []Action, policies []Policy) *Catalog {
-	c := &Catalog{methods: map[string]Method{}, actions: map[string]Action{}, byAction: map[string][]candidate{}, defaults: map[string]Plan{}}
+	c := &Catalog{methods: map[string]Method{}, actions: map[string]Action{}, byAction: map[string][]candidate{},
+		defaults: map[string]Plan{}}
 	for _, a := range builtIn {
 		c.actions[a.Code] = a
 	}

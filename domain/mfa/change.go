@@ -86,7 +86,8 @@ type PolicyChange struct {
 // Check is as MethodChange.Check. What depends on other fields of the policy
 // is left to Apply.
 func (c PolicyChange) Check() error {
-	if c.Name == nil && c.ExpireAt == nil && c.Required == nil && c.Preferred == nil && c.Methods == nil && c.NumberMatching == nil {
+	if c.Name == nil && c.ExpireAt == nil && c.Required == nil && c.Preferred == nil && c.Methods == nil &&
+		c.NumberMatching == nil {
 		return nothingSent("name, expireAt, required, preffered, methods")
 	}
 	var ps []fault.Problem

@@ -111,6 +111,7 @@ func (p Policy) Expired(nowMs int64) bool { return p.ExpireAt != 0 && nowMs >= p
 func (p Policy) Equal(q Policy) bool {
 	return p.ID == q.ID && p.ActionCode == q.ActionCode && p.Name == q.Name &&
 		p.EntityType == q.EntityType && p.EntityID == q.EntityID && p.ExpireAt == q.ExpireAt &&
-		p.Type == q.Type && p.Required == q.Required && p.Preference() == q.Preference() && p.NumberMatching == q.NumberMatching &&
+		p.Type == q.Type && p.Required == q.Required && p.Preference() == q.Preference() &&
+		p.NumberMatching == q.NumberMatching &&
 		slices.Equal(p.Methods, q.Methods)
 }

@@ -14,7 +14,8 @@ import (
 var now = time.UnixMilli(1_750_000_000_000)
 
 func policy(id int64, action string, required int, codes ...string) mfa.Policy {
-	p := mfa.Policy{ID: id, ActionCode: action, Name: "p", EntityType: mfa.General, Type: mfa.Common, Required: required}
+	p := mfa.Policy{ID: id, ActionCode: action, Name: "p", EntityType: mfa.General, Type: mfa.Common,
+		Required: required}
 	for _, c := range codes {
 		code, template, _ := strings.Cut(c, ":")
 		p.Methods = append(p.Methods, mfa.Choice{Code: code, Template: template})
@@ -23,7 +24,8 @@ func policy(id int64, action string, required int, codes ...string) mfa.Policy {
 }
 
 func catalog(ps ...mfa.Policy) *mfa.Catalog {
-	methods := append(mfa.SeedMethods(), mfa.Method{Code: "PUSH_OTP", ExpireMs: 90_000, RenewStartMs: 5_000}, mfa.Method{Code: "FAX", ExpireMs: 1})
+	methods := append(mfa.SeedMethods(), mfa.Method{Code: "PUSH_OTP", ExpireMs: 90_000, RenewStartMs: 5_000},
+		mfa.Method{Code: "FAX", ExpireMs: 1})
 	return mfa.NewCatalog(methods, mfa.SeedActions(), ps)
 }
 
@@ -56,14 +58,20 @@ func TestPlan(t *testing.T) {
 		{"PUSH_OTP before PUSH", mfa.Login, policy(1, mfa.Login, 1, "PUSH_OTP", "SMS", "PUSH"), 1, "PUSH_OTP SMS"},
 		{"a kind that does not exist", mfa.Login, policy(1, mfa.Login, 1, "FAX", "SMS"), 1, "SMS"},
 		{"a method without configuration", mfa.Login, policy(1, mfa.Login, 1, "PIGEON", "SMS"), 1, "SMS"},
-		{"reset: required is raised to both", mfa.ResetPassword, policy(1, mfa.ResetPassword, 1, "SMS", "MAIL"), 2, "SMS! MAIL!"},
-		{"reset: order of the policy", mfa.ResetPassword, policy(1, mfa.ResetPassword, 2, "MAIL", "SMS"), 2, "MAIL! SMS!"},
-		{"reset: no other method", mfa.ResetPassword, policy(1, mfa.ResetPassword, 2, "TOTP", "MAIL", "PUSH", "SMS"), 2, "MAIL! SMS!"},
-		{"reset: a missing method joins", mfa.ResetPassword, policy(1, mfa.ResetPassword, 1, "TOTP", "MAIL"), 2, "MAIL! SMS!"},
+		{"reset: required is raised to both", mfa.ResetPassword, policy(1, mfa.ResetPassword, 1, "SMS", "MAIL"), 2,
+			"SMS! MAIL!"},
+		{"reset: order of the policy", mfa.ResetPassword, policy(1, mfa.ResetPassword, 2, "MAIL", "SMS"), 2,
+			"MAIL! SMS!"},
+		{"reset: no other method", mfa.ResetPassword, policy(1, mfa.ResetPassword, 2, "TOTP", "MAIL", "PUSH", "SMS"), 2,
+			"MAIL! SMS!"},
+		{"reset: a missing method joins", mfa.ResetPassword, policy(1, mfa.ResetPassword, 1, "TOTP", "MAIL"), 2,
+			"MAIL! SMS!"},
 		{"reset: both missing join", mfa.ResetPassword, policy(1, mfa.ResetPassword, 1, "TOTP"), 2, "SMS! MAIL!"},
-		{"reset: three required", mfa.ResetPassword, policy(1, mfa.ResetPassword, 3, "TOTP", "PUSH", "MAIL"), 3, "TOTP PUSH MAIL! SMS!"},
+		{"reset: three required", mfa.ResetPassword, policy(1, mfa.ResetPassword, 3, "TOTP", "PUSH", "MAIL"), 3,
+			"TOTP PUSH MAIL! SMS!"},
 		{"mail verification: MAIL stays", mfa.VerifyEmail, policy(1, mfa.VerifyEmail, 1, "SMS"), 1, "MAIL!"},
-		{"mail verification: two required", mfa.VerifyEmail, policy(1, mfa.VerifyEmail, 2, "SMS", "TOTP"), 2, "SMS TOTP MAIL!"},
+		{"mail verification: two required", mfa.VerifyEmail, policy(1, mfa.VerifyEmail, 2, "SMS", "TOTP"), 2,
+			"SMS TOTP MAIL!"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var ps []mfa.Policy
@@ -71,8 +79,10 @@ func TestPlan(t *testing.T) {
 				ps = append(ps, c.policy)
 			}
 			p := catalog(ps...).Plan(now, c.action, "u1", "192.0.2.1")
-			if p.PolicyID != c.policy.ID || p.Required != c.required || codes(p.Methods) != c.methods || p.EntityType != mfa.General {
-				t.Errorf("policy %d (%s), %d of %q; want %d, %d of %q", p.PolicyID, p.EntityType, p.Required, codes(p.Methods), c.policy.ID, c.required, c.methods)
+			if p.PolicyID != c.policy.ID || p.Required != c.required || codes(p.Methods) != c.methods ||
+				p.EntityType != mfa.General {
+				t.Errorf("policy %d (%s), %d of %q; want %d, %d of %q", p.PolicyID, p.EntityType, p.Required,
+					codes(p.Methods), c.policy.ID, c.required, c.methods)
 			}
 		})
 	}
@@ -121,16 +131,21 @@ func TestChoice(t *testing.T) {
 		want     int64
 		verdicts []mfa.Verdict
 	}{
-		{"the user first", []mfa.Policy{general, address, user}, "u1", "192.0.2.1", 3, []mfa.Verdict{mfa.Chosen, mfa.Outranked, mfa.Outranked}},
-		{"then the address", []mfa.Policy{general, address, user}, "u2", "192.0.2.1", 2, []mfa.Verdict{mfa.OtherEntity, mfa.Chosen, mfa.Outranked}},
-		{"an address in its IPv6 form", []mfa.Policy{general, address}, "u2", "::ffff:192.0.2.1", 2, []mfa.Verdict{mfa.Chosen, mfa.Outranked}},
-		{"then everybody", []mfa.Policy{general, address, user}, "u2", "192.0.2.2", 1, []mfa.Verdict{mfa.OtherEntity, mfa.OtherEntity, mfa.Chosen}},
+		{"the user first", []mfa.Policy{general, address, user}, "u1", "192.0.2.1", 3,
+			[]mfa.Verdict{mfa.Chosen, mfa.Outranked, mfa.Outranked}},
+		{"then the address", []mfa.Policy{general, address, user}, "u2", "192.0.2.1", 2,
+			[]mfa.Verdict{mfa.OtherEntity, mfa.Chosen, mfa.Outranked}},
+		{"an address in its IPv6 form", []mfa.Policy{general, address}, "u2", "::ffff:192.0.2.1", 2,
+			[]mfa.Verdict{mfa.Chosen, mfa.Outranked}},
+		{"then everybody", []mfa.Policy{general, address, user}, "u2", "192.0.2.2", 1,
+			[]mfa.Verdict{mfa.OtherEntity, mfa.OtherEntity, mfa.Chosen}},
 		{"nobody known", []mfa.Policy{general, entity(address, mfa.IP, ""), entity(user, mfa.UserID, "")}, "", "", 1,
 			[]mfa.Verdict{mfa.OtherEntity, mfa.OtherEntity, mfa.Chosen}},
 		{"the last millisecond", []mfa.Policy{until(general, ms+1)}, "u1", "", 1, []mfa.Verdict{mfa.Chosen}},
 		{"expired now", []mfa.Policy{until(general, ms)}, "u1", "", 0, []mfa.Verdict{mfa.Expired}},
 		{"expired before", []mfa.Policy{until(general, ms-1)}, "u1", "", 0, []mfa.Verdict{mfa.Expired}},
-		{"an expired one gives way", []mfa.Policy{general, until(user, ms)}, "u1", "", 1, []mfa.Verdict{mfa.Expired, mfa.Chosen}},
+		{"an expired one gives way", []mfa.Policy{general, until(user, ms)}, "u1", "", 1,
+			[]mfa.Verdict{mfa.Expired, mfa.Chosen}},
 		{"another type", []mfa.Policy{other}, "u1", "", 0, []mfa.Verdict{mfa.UnknownType}},
 		{"another kind of entity", []mfa.Policy{odd}, "u1", "", 0, []mfa.Verdict{mfa.OtherEntity}},
 		{"none", nil, "u1", "192.0.2.1", 0, []mfa.Verdict{}},
@@ -161,19 +176,25 @@ func TestOffer(t *testing.T) {
 		owned []challenge.Name
 		want  string // "": MFA_NOT_AVAILABLE
 	}{
-		{"what is owned, in order", policy(1, mfa.Login, 1, "MAIL", "TOTP", "SMS"), []challenge.Name{challenge.SMS, challenge.MAIL}, "MAIL SMS"},
-		{"exactly enough", policy(1, mfa.Login, 2, "MAIL", "TOTP", "SMS"), []challenge.Name{challenge.TOTP, challenge.SMS}, "TOTP SMS"},
+		{"what is owned, in order", policy(1, mfa.Login, 1, "MAIL", "TOTP", "SMS"),
+			[]challenge.Name{challenge.SMS, challenge.MAIL}, "MAIL SMS"},
+		{"exactly enough", policy(1, mfa.Login, 2, "MAIL", "TOTP", "SMS"),
+			[]challenge.Name{challenge.TOTP, challenge.SMS}, "TOTP SMS"},
 		{"one too few", policy(1, mfa.Login, 2, "MAIL", "TOTP", "SMS"), []challenge.Name{challenge.SMS}, ""},
 		{"nothing owned", policy(1, mfa.Login, 1, "SMS"), nil, ""},
 		{"two codes are one kind", policy(1, mfa.Login, 2, "PUSH", "PUSH_OTP"), []challenge.Name{challenge.PUSH}, ""},
-		{"reset without a mail", policy(1, mfa.ResetPassword, 2, "SMS", "MAIL", "TOTP"), []challenge.Name{challenge.SMS, challenge.TOTP}, ""},
+		{"reset without a mail", policy(1, mfa.ResetPassword, 2, "SMS", "MAIL", "TOTP"),
+			[]challenge.Name{challenge.SMS, challenge.TOTP}, ""},
 		{"reset with three and without a mail", policy(1, mfa.ResetPassword, 3, "SMS", "MAIL", "TOTP", "PUSH"),
 			[]challenge.Name{challenge.SMS, challenge.TOTP, challenge.PUSH}, ""},
-		{"reset with both", policy(1, mfa.ResetPassword, 2, "TOTP"), []challenge.Name{challenge.SMS, challenge.MAIL, challenge.TOTP}, "SMS! MAIL!"},
+		{"reset with both", policy(1, mfa.ResetPassword, 2, "TOTP"),
+			[]challenge.Name{challenge.SMS, challenge.MAIL, challenge.TOTP}, "SMS! MAIL!"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := catalog(c.plan).Plan(now, c.plan.ActionCode, "u1", "").Offer(func(n challenge.Name) bool { return slices.Contains(c.owned, n) })
-			if c.want == "" && fault.CodeOf(err) != fault.MFANotAvailable || c.want != "" && err != nil || codes(got) != c.want {
+			got, err := catalog(c.plan).Plan(now, c.plan.ActionCode, "u1",
+				"").Offer(func(n challenge.Name) bool { return slices.Contains(c.owned, n) })
+			if c.want == "" && fault.CodeOf(err) != fault.MFANotAvailable || c.want != "" && err != nil ||
+				codes(got) != c.want {
 				t.Errorf("got %q, %v; want %q", codes(got), err, c.want)
 			}
 		})

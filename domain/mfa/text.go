@@ -144,7 +144,8 @@ func (h Headers) check() error {
 		return fmt.Errorf("has more than %d keys", maxHeaders)
 	}
 	for _, e := range h {
-		if strings.TrimSpace(e.Key) == "" || utf8.RuneCountInString(e.Key) > maxHeaderKeyChars || strings.ContainsFunc(e.Key, unicode.IsControl) {
+		if strings.TrimSpace(e.Key) == "" || utf8.RuneCountInString(e.Key) > maxHeaderKeyChars ||
+			strings.ContainsFunc(e.Key, unicode.IsControl) {
 			return fmt.Errorf("%.40q is not usable as a key", e.Key)
 		}
 		if err := e.Label.check(); err != nil {

@@ -54,7 +54,8 @@ func TestHeadersKeepTheirOrder(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	var again mfa.Headers
-	if err := json.Unmarshal([]byte(`{"alpha":{"en":"A"},"zeta":{"tr":"Z","en":"Z"},"10":{"ar":"ع"},"2":{"tr":"iki"}}`), &again); err != nil || again.Equal(h) {
+	if err := json.Unmarshal([]byte(`{"alpha":{"en":"A"},"zeta":{"tr":"Z","en":"Z"},"10":{"ar":"ع"},"2":{"tr":"iki"}}`),
+		&again); err != nil || again.Equal(h) {
 		t.Errorf("another order is equal; %v", err)
 	}
 	for _, empty := range []mfa.Headers{nil, {}} {
@@ -89,7 +90,8 @@ func TestTextJSON(t *testing.T) {
 			t.Errorf("%s: %s, %v; want %q", c.in, out, err, c.want)
 		}
 	}
-	for _, bad := range []string{`{`, `{"a"`, `{"a":`, `{"a":{}`, `{"a":{}}{}`, `{"a":1}`, `{"a":{"en":"x"},"a":{"en":"y"}}`, `[]`, ``} {
+	for _, bad := range []string{`{`, `{"a"`, `{"a":`, `{"a":{}`, `{"a":{}}{}`, `{"a":1}`,
+		`{"a":{"en":"x"},"a":{"en":"y"}}`, `[]`, ``} {
 		var h mfa.Headers
 		if h.UnmarshalJSON([]byte(bad)) == nil {
 			t.Errorf("headers accept %s", bad)
@@ -106,16 +108,20 @@ func TestActionCheck(t *testing.T) {
 		field  string // "": accepted
 	}{
 		{"least", mfa.Action{Code: "A1", Title: good}, ""},
-		{"longest texts", mfa.Action{Code: "A1", Title: mfa.Text{"tr": long}, Headers: mfa.Headers{{Key: "k", Label: mfa.Text{"ar": long}}}}, ""},
+		{"longest texts", mfa.Action{Code: "A1", Title: mfa.Text{"tr": long},
+			Headers: mfa.Headers{{Key: "k", Label: mfa.Text{"ar": long}}}}, ""},
 		{"a blank beside a text", mfa.Action{Code: "A1", Title: mfa.Text{"tr": "", "en": "x"}}, ""},
 		{"code of small letters", mfa.Action{Code: "login", Title: good}, "actionCode"},
 		{"no title", mfa.Action{Code: "A1"}, "title"},
 		{"blank title", mfa.Action{Code: "A1", Title: mfa.Text{"en": " ", "tr": ""}}, "title"},
 		{"too long", mfa.Action{Code: "A1", Title: mfa.Text{"en": long + "x"}}, "title"},
 		{"control character", mfa.Action{Code: "A1", Title: mfa.Text{"en": "a\nb"}}, "title"},
-		{"header without text", mfa.Action{Code: "A1", Title: good, Headers: mfa.Headers{{Key: "k"}}}, "infoTableHeaders"},
-		{"header with a blank key", mfa.Action{Code: "A1", Title: good, Headers: mfa.Headers{{Key: " ", Label: good}}}, "infoTableHeaders"},
-		{"header with a long key", mfa.Action{Code: "A1", Title: good, Headers: mfa.Headers{{Key: strings.Repeat("k", 65), Label: good}}}, "infoTableHeaders"},
+		{"header without text", mfa.Action{Code: "A1", Title: good, Headers: mfa.Headers{{Key: "k"}}},
+			"infoTableHeaders"},
+		{"header with a blank key", mfa.Action{Code: "A1", Title: good, Headers: mfa.Headers{{Key: " ", Label: good}}},
+			"infoTableHeaders"},
+		{"header with a long key", mfa.Action{Code: "A1", Title: good,
+			Headers: mfa.Headers{{Key: strings.Repeat("k", 65), Label: good}}}, "infoTableHeaders"},
 		{"too many headers", mfa.Action{Code: "A1", Title: good, Headers: make(mfa.Headers, 51)}, "infoTableHeaders"},
 	} {
 		t.Run(c.name, func(t *testing.T) { refused(t, c.action.Check(), c.field) })

@@ -35,7 +35,8 @@ func codeProblem(ps []fault.Problem, field, code string) []fault.Problem {
 	if codePattern.MatchString(code) {
 		return ps
 	}
-	return append(ps, fault.Problem{Field: field, Message: "must be 2 to 64 capital letters, digits and underscores, beginning with a letter"})
+	return append(ps, fault.Problem{Field: field, Message: "must be 2 to 64 capital letters, digits and underscores, " +
+		"beginning with a letter"})
 }
 
 // Check returns INVALID_FIELD with every fault of a method to be written.
@@ -116,7 +117,8 @@ func (p Policy) nameProblem(ps []fault.Problem) []fault.Problem {
 	case strings.TrimSpace(p.Name) == "":
 		return append(ps, fault.Problem{Field: "name", Message: "must not be blank"})
 	case utf8.RuneCountInString(p.Name) > maxNameChars:
-		return append(ps, fault.Problem{Field: "name", Message: fmt.Sprintf("must have at most %d characters", maxNameChars)})
+		return append(ps, fault.Problem{Field: "name",
+			Message: fmt.Sprintf("must have at most %d characters", maxNameChars)})
 	case strings.ContainsFunc(p.Name, unicode.IsControl):
 		return append(ps, fault.Problem{Field: "name", Message: "must not contain control characters"})
 	}
@@ -143,7 +145,8 @@ func (p Policy) methodsProblem(ps []fault.Problem) []fault.Problem {
 			return fail("%s is named twice", ch.Code)
 		case ch.Code == TOTP && ch.Template != "":
 			return fail("TOTP has no template: nothing is sent")
-		case utf8.RuneCountInString(ch.Template) > maxTemplateChars || strings.ContainsFunc(ch.Template, unicode.IsControl):
+		case utf8.RuneCountInString(ch.Template) > maxTemplateChars ||
+			strings.ContainsFunc(ch.Template, unicode.IsControl):
 			return fail("%.64q cannot be a templateName", ch.Template)
 		}
 		seen[ch.Code] = true

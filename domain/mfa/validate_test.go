@@ -121,7 +121,8 @@ func TestChoiceJSON(t *testing.T) {
 
 func TestChoicesJSON(t *testing.T) {
 	var got mfa.Choices
-	if err := json.Unmarshal([]byte(`[["SMS","t"],["TOTP",null]]`), &got); err != nil || !slices.Equal(got, mfa.Choices{{Code: "SMS", Template: "t"}, {Code: "TOTP"}}) {
+	if err := json.Unmarshal([]byte(`[["SMS","t"],["TOTP",null]]`), &got); err != nil ||
+		!slices.Equal(got, mfa.Choices{{Code: "SMS", Template: "t"}, {Code: "TOTP"}}) {
 		t.Errorf("got %v, %v", got, err)
 	}
 	for _, bad := range []string{`{}`, `null`, `["SMS"]`, `[null]`, `[["SMS"],[]]`, `"x"`} {
@@ -133,7 +134,8 @@ func TestChoicesJSON(t *testing.T) {
 
 func TestChanges(t *testing.T) {
 	method := mfa.Method{Code: "SMS", ExpireMs: 120_000, RenewStartMs: 60_000}
-	action := mfa.Action{Code: "LOGIN", Title: mfa.Text{"en": "a"}, Headers: mfa.Headers{{Key: "k", Label: mfa.Text{"en": "K"}}}}
+	action := mfa.Action{Code: "LOGIN", Title: mfa.Text{"en": "a"},
+		Headers: mfa.Headers{{Key: "k", Label: mfa.Text{"en": "K"}}}}
 	common := policy(1, mfa.Login, 1, "SMS", "TOTP")
 	text, headers := mfa.Text{"en": "a"}, mfa.Headers{{Key: "k", Label: mfa.Text{"en": "K"}}}
 	other, none := mfa.Text{"en": "b"}, mfa.Headers{}
@@ -177,20 +179,33 @@ func TestChanges(t *testing.T) {
 		{"method: one of two new", func() (any, error) {
 			return applyMethod(mfa.MethodChange{ExpireMs: new(int64(120_000)), RenewStartMs: new(int64(0))})
 		}, mfa.Method{Code: "SMS", ExpireMs: 120_000}, ""},
-		{"method: above the cap", func() (any, error) { return applyMethod(mfa.MethodChange{ExpireMs: new(int64(600_001))}) }, nil, "expireMs"},
-		{"method: negative", func() (any, error) { return applyMethod(mfa.MethodChange{RenewStartMs: new(int64(-1))}) }, nil, "renewStartMs"},
+		{"method: above the cap", func() (any, error) {
+			return applyMethod(mfa.MethodChange{ExpireMs: new(int64(600_001))})
+		}, nil, "expireMs"},
+		{"method: negative", func() (any, error) { return applyMethod(mfa.MethodChange{RenewStartMs: new(int64(-1))}) },
+			nil, "renewStartMs"},
 		{"action: nothing sent", func() (any, error) { return applyAction(mfa.ActionChange{}) }, nil, "at least one"},
-		{"action: nothing new", func() (any, error) { return applyAction(mfa.ActionChange{Title: &text, Headers: &headers}) }, nil, "nothing to change"},
-		{"action: title", func() (any, error) { return applyAction(mfa.ActionChange{Title: &other}) }, `[{"en":"b"},{"k":{"en":"K"}}]`, ""},
-		{"action: headers", func() (any, error) { return applyAction(mfa.ActionChange{Headers: &none}) }, `[{"en":"a"},{}]`, ""},
-		{"action: no text", func() (any, error) { return applyAction(mfa.ActionChange{Title: &mfa.Text{}}) }, nil, "title"},
-		{"policy: nothing sent", func() (any, error) { return applyPolicy(common, mfa.PolicyChange{}) }, nil, "at least one"},
-		{"policy: nothing new", func() (any, error) {
-			return applyPolicy(common, mfa.PolicyChange{Name: new("p"), Required: new(1), Preferred: new(1), ExpireAt: new(int64(0))})
+		{"action: nothing new", func() (any, error) {
+			return applyAction(mfa.ActionChange{Title: &text, Headers: &headers})
 		}, nil, "nothing to change"},
-		{"policy: name", func() (any, error) { return applyPolicy(common, mfa.PolicyChange{Name: new("q")}) }, `["q",0,1,1,[["SMS"],["TOTP"]]]`, ""},
-		{"policy: blank name", func() (any, error) { return applyPolicy(common, mfa.PolicyChange{Name: new(" ")}) }, nil, "name"},
-		{"policy: required follows the stored methods", func() (any, error) { return applyPolicy(common, mfa.PolicyChange{Required: new(3)}) }, nil, "required"},
+		{"action: title", func() (any, error) { return applyAction(mfa.ActionChange{Title: &other}) },
+			`[{"en":"b"},{"k":{"en":"K"}}]`, ""},
+		{"action: headers", func() (any, error) { return applyAction(mfa.ActionChange{Headers: &none}) },
+			`[{"en":"a"},{}]`, ""},
+		{"action: no text", func() (any, error) { return applyAction(mfa.ActionChange{Title: &mfa.Text{}}) }, nil,
+			"title"},
+		{"policy: nothing sent", func() (any, error) { return applyPolicy(common, mfa.PolicyChange{}) }, nil,
+			"at least one"},
+		{"policy: nothing new", func() (any, error) {
+			return applyPolicy(common, mfa.PolicyChange{Name: new("p"), Required: new(1), Preferred: new(1),
+				ExpireAt: new(int64(0))})
+		}, nil, "nothing to change"},
+		{"policy: name", func() (any, error) { return applyPolicy(common, mfa.PolicyChange{Name: new("q")}) },
+			`["q",0,1,1,[["SMS"],["TOTP"]]]`, ""},
+		{"policy: blank name", func() (any, error) { return applyPolicy(common, mfa.PolicyChange{Name: new(" ")}) },
+			nil, "name"},
+		{"policy: required follows the stored methods",
+			func() (any, error) { return applyPolicy(common, mfa.PolicyChange{Required: new(3)}) }, nil, "required"},
 		{"policy: fewer methods than required", func() (any, error) {
 			return applyPolicy(one, mfa.PolicyChange{Methods: &[]mfa.Choice{{Code: "SMS"}}})
 		}, nil, "required"},
@@ -203,9 +218,14 @@ func TestChanges(t *testing.T) {
 		{"policy: unknown method", func() (any, error) {
 			return applyPolicy(common, mfa.PolicyChange{Methods: &[]mfa.Choice{{Code: "PIGEON"}}})
 		}, nil, "methods"},
-		{"policy: required 0", func() (any, error) { return applyPolicy(common, mfa.PolicyChange{Required: new(0)}) }, nil, "required"},
-		{"policy: preferred negative", func() (any, error) { return applyPolicy(common, mfa.PolicyChange{Preferred: new(-1)}) }, nil, "preffered"},
-		{"policy: negative end", func() (any, error) { return applyPolicy(common, mfa.PolicyChange{ExpireAt: new(int64(-1))}) }, nil, "expireAt"},
+		{"policy: required 0", func() (any, error) { return applyPolicy(common, mfa.PolicyChange{Required: new(0)}) },
+			nil, "required"},
+		{"policy: preferred negative", func() (any, error) {
+			return applyPolicy(common, mfa.PolicyChange{Preferred: new(-1)})
+		}, nil, "preffered"},
+		{"policy: negative end", func() (any, error) {
+			return applyPolicy(common, mfa.PolicyChange{ExpireAt: new(int64(-1))})
+		}, nil, "expireAt"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := c.do()

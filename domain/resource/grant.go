@@ -25,7 +25,8 @@ func (a *Admin) Grant(ctx context.Context, by audit.By, roleID, resourceID int64
 			return admin.Done{}, err
 		}
 		if e, ours := a.Table.find(g.Context, g.ResourceCode); ours && e.Reserved {
-			return admin.Done{}, fault.Invalid("resourceId", "%s is for the role admin alone and cannot be granted", e.Code())
+			return admin.Done{}, fault.Invalid("resourceId", "%s is for the role admin alone and cannot be granted",
+				e.Code())
 		}
 		if g.Permission == p {
 			return admin.Done{}, fault.New(fault.RecordAlreadyExist, "the role has this permission")
@@ -52,7 +53,8 @@ func (a *Admin) Revoke(ctx context.Context, by audit.By, roleID, resourceID int6
 		if g.Permission == None {
 			return admin.Done{}, notFound("grant")
 		}
-		return admin.Done{Target: g.RoleCode, Key: GrantsKey, Detail: fmt.Sprintf("%s on %s", g.Permission, g.ResourceCode)},
+		return admin.Done{Target: g.RoleCode, Key: GrantsKey,
+				Detail: fmt.Sprintf("%s on %s", g.Permission, g.ResourceCode)},
 			a.Store.RemoveGrant(ctx, roleID, resourceID, a.Changes.Now())
 	})
 	return g, err
@@ -87,5 +89,6 @@ func (a *Admin) grant(ctx context.Context, roleID, resourceID int64) (Grant, err
 	if len(held) > 0 {
 		return held[0], nil
 	}
-	return Grant{RoleID: roleID, RoleCode: role.Code, ResourceID: resourceID, ResourceCode: r.Code, Context: r.Context}, nil
+	return Grant{RoleID: roleID, RoleCode: role.Code, ResourceID: resourceID, ResourceCode: r.Code, Context: r.Context},
+		nil
 }

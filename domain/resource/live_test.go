@@ -75,10 +75,13 @@ func TestJudge(t *testing.T) {
 	ui := grant("r", code, resource.Deny)
 	ui.Context = resource.UI
 	n := &node{
-		grants: []resource.Grant{grant("allow", code, resource.Allow), grant("deny", code, resource.Deny), grant("audit", code, resource.Audit),
-			grant("user", "GET /closed", resource.Deny), ui, grant("user", "no method", resource.Allow), grant("user", "word", resource.Allow)},
+		grants: []resource.Grant{grant("allow", code, resource.Allow), grant("deny", code, resource.Deny),
+			grant("audit", code, resource.Audit),
+			grant("user", "GET /closed", resource.Deny), ui, grant("user", "no method", resource.Allow),
+			grant("user", "word", resource.Allow)},
 		held: map[string][]string{
-			"allow": {"a", "ad", "au", "all", "root"}, "deny": {"d", "ad", "all", "root"}, "audit": {"u", "au", "all"}, "r": {"r"}, "admin": {"root", "chief"},
+			"allow": {"a", "ad", "au", "all", "root"}, "deny": {"d", "ad", "all", "root"}, "audit": {"u", "au", "all"},
+			"r": {"r"}, "admin": {"root", "chief"},
 			"user": {"plain row"},
 		},
 	}
@@ -92,12 +95,14 @@ func TestJudge(t *testing.T) {
 	for _, c := range []struct {
 		user string
 		want resource.Permission
-	}{{"a", resource.Allow}, {"d", resource.Deny}, {"u", resource.Audit}, {"ad", resource.Deny}, {"au", resource.Audit}, {"all", resource.Deny},
+	}{{"a", resource.Allow}, {"d", resource.Deny}, {"u", resource.Audit}, {"ad", resource.Deny}, {"au", resource.Audit},
+		{"all", resource.Deny},
 		{"r", resource.None}, {"nobody", resource.None}, {"plain row", resource.None}, {"", resource.None}} {
 		v := live.Judge(c.user, "GET", "/x")
 		want := resource.Verdict{Permission: c.want}
 		acts := c.want == resource.Allow || c.want == resource.Audit
-		if v != want || v.Acts() != acts || v.Denied() != (c.want == resource.Deny) || v.Audited() != (c.want == resource.Audit) {
+		if v != want || v.Acts() != acts || v.Denied() != (c.want == resource.Deny) ||
+			v.Audited() != (c.want == resource.Audit) {
 			t.Errorf("%q: %+v", c.user, v)
 		}
 		for _, near := range [][2]string{{"POST", "/x"}, {"GET", "/x/"}, {"GET", "/"}, {"get", "/x"}, {"", "GET /x"}} {
@@ -131,7 +136,8 @@ func TestLiveKeepsWhatItHas(t *testing.T) {
 	if err := live.Reload(t.Context()); !errors.Is(err, n.err) || !live.Judge("root", "GET", "/").Admin {
 		t.Errorf("after a failed reload: %v", err)
 	}
-	if err := live.FollowAccounts(t.Context(), "root"); !errors.Is(err, n.err) || !live.Judge("root", "GET", "/").Admin {
+	if err := live.FollowAccounts(t.Context(), "root"); !errors.Is(err, n.err) ||
+		!live.Judge("root", "GET", "/").Admin {
 		t.Errorf("after a note that could not be followed: %v", err)
 	}
 }

@@ -45,7 +45,8 @@ func check(code, name string, s Status, c Context) error {
 		case strings.TrimSpace(value) == "":
 			ps = append(ps, fault.Problem{Field: field, Message: "must not be blank"})
 		case utf8.RuneCountInString(value) > most:
-			ps = append(ps, fault.Problem{Field: field, Message: "is longer than " + number(int64(most)) + " characters"})
+			ps = append(ps, fault.Problem{Field: field,
+				Message: "is longer than " + number(int64(most)) + " characters"})
 		}
 	}
 	text("code", code, maxCodeChars)
@@ -87,7 +88,8 @@ func (a *Admin) ChangeType(ctx context.Context, by audit.By, id int64, d TypeDra
 			return admin.Done{}, err
 		}
 		next := d.over(old)
-		if a.Table.hasType(old.Context, old.Code) && (next.Code != old.Code || next.Context != old.Context || next.Status != Active) {
+		if a.Table.hasType(old.Context, old.Code) &&
+			(next.Code != old.Code || next.Context != old.Context || next.Status != Active) {
 			return admin.Done{}, state("the type is one of the endpoint table: only its name and actions may change")
 		}
 		if next.Context != old.Context {
@@ -115,7 +117,8 @@ func (a *Admin) RemoveType(ctx context.Context, by audit.By, id int64) error {
 		if err := a.unused(ctx, id); err != nil {
 			return admin.Done{}, err
 		}
-		return admin.Done{Target: number(id), Detail: describe(t.Context, t.Code, t.Name, t.Status)}, a.Store.RemoveType(ctx, id)
+		return admin.Done{Target: number(id), Detail: describe(t.Context, t.Code, t.Name, t.Status)},
+			a.Store.RemoveType(ctx, id)
 	})
 }
 
@@ -199,13 +202,16 @@ func (a *Admin) ChangeResource(ctx context.Context, by audit.By, id int64, d Dra
 		}
 		next := d.over(old)
 		if _, ours := a.Table.find(old.Context, old.Code); ours &&
-			(next.Code != old.Code || next.Context != old.Context || next.TypeID != old.TypeID || next.Status != Active) {
-			return admin.Done{}, state("%s is one of the endpoint table: only its name, place and properties may change", old.Code)
+			(next.Code != old.Code || next.Context != old.Context || next.TypeID != old.TypeID ||
+				next.Status != Active) {
+			return admin.Done{}, state("%s is one of the endpoint table: only its name, place and properties may "+
+				"change", old.Code)
 		}
 		if err := a.fits(ctx, next, all); err != nil {
 			return admin.Done{}, err
 		}
-		if child, nested := first(all, func(r Resource) bool { return r.ParentID == id }); nested && next.Context != old.Context {
+		if child, nested := first(all, func(r Resource) bool { return r.ParentID == id }); nested &&
+			next.Context != old.Context {
 			return admin.Done{}, state("%q is nested in it", child.Code)
 		}
 		next.UpdatedBy, next.UpdatedAt = by.UserID, a.Changes.Now()
@@ -242,7 +248,8 @@ func (a *Admin) RemoveResource(ctx context.Context, by audit.By, id int64) error
 				return admin.Done{}, err
 			}
 		}
-		return admin.Done{Target: number(id), Detail: describe(r.Context, r.Code, r.Name, r.Status)}, a.Store.RemoveResource(ctx, id)
+		return admin.Done{Target: number(id), Detail: describe(r.Context, r.Code, r.Name, r.Status)},
+			a.Store.RemoveResource(ctx, id)
 	})
 }
 
@@ -287,7 +294,9 @@ func (a *Admin) fits(ctx context.Context, r Resource, all []Resource) error {
 	if err := fault.All(ps); err != nil {
 		return err
 	}
-	if _, twice := first(all, func(x Resource) bool { return x.ID != r.ID && x.Context == r.Context && x.Code == r.Code }); twice {
+	if _, twice := first(all, func(x Resource) bool {
+		return x.ID != r.ID && x.Context == r.Context && x.Code == r.Code
+	}); twice {
 		return taken(r.Context, r.Code)
 	}
 	return nil

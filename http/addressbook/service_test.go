@@ -48,8 +48,10 @@ func serve(t *testing.T, db *persistence.DB) *service {
 	down := add(store.AddNetwork(ctx, currency.Network{Code: "DOWN"}))
 	dead := add(store.AddNetwork(ctx, currency.Network{Code: "DEAD", Active: true}))
 	for _, p := range []currency.Pair{
-		{CurrencyID: doge, NetworkID: free, Active: true, Withdraw: true}, {CurrencyID: off, NetworkID: free, Active: true, Withdraw: true},
-		{CurrencyID: doge, NetworkID: shut, Active: true}, {CurrencyID: doge, NetworkID: down, Active: true, Withdraw: true},
+		{CurrencyID: doge, NetworkID: free, Active: true, Withdraw: true},
+		{CurrencyID: off, NetworkID: free, Active: true, Withdraw: true},
+		{CurrencyID: doge, NetworkID: shut, Active: true},
+		{CurrencyID: doge, NetworkID: down, Active: true, Withdraw: true},
 		{CurrencyID: doge, NetworkID: dead, Withdraw: true},
 	} {
 		add(store.AddPair(ctx, p))
@@ -61,7 +63,8 @@ func serve(t *testing.T, db *persistence.DB) *service {
 	s := &service{t: t, db: db, now: time.UnixMilli(1_800_000_000_123)}
 	s.books = &addressbook.Service{Store: persistence.NewAddressBooks(db), Currencies: live, Rules: rules,
 		Changes: admin.Changes{Commit: db, Now: func() time.Time { return s.now }}}
-	s.site = apitest.Serve(t, edge.Options{}, httpaddressbook.Group{Service: s.books}).Below("/asset/withdrawal-addresses")
+	s.site = apitest.Serve(t, edge.Options{}, httpaddressbook.Group{
+		Service: s.books}).Below("/asset/withdrawal-addresses")
 	return s
 }
 
@@ -83,7 +86,8 @@ func (s *service) wants(user, line, body string, status int, want string) {
 
 // post is the body of an addition.
 func post(currency, network, address, name string) string {
-	b, _ := json.Marshal(map[string]string{"currencyCode": currency, "networkCode": network, "address": address, "name": name})
+	b, _ := json.Marshal(map[string]string{"currencyCode": currency, "networkCode": network, "address": address,
+		"name": name})
 	return string(b)
 }
 

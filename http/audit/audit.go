@@ -47,7 +47,8 @@ func (in listRequest) query() (q audit.Query, err error) {
 		}
 		return *s
 	}
-	q = audit.Query{UserID: text("userId", in.UserID), ActorID: text("actorId", in.ActorID), Action: text("action", in.Action)}
+	q = audit.Query{UserID: text("userId", in.UserID), ActorID: text("actorId", in.ActorID),
+		Action: text("action", in.Action)}
 	if err := fault.All(problems); err != nil {
 		return q, err
 	}
@@ -74,7 +75,8 @@ type record struct {
 func (record) SchemaName() string { return "AuditEntry" }
 
 func show(r audit.Stored) record {
-	return record{fmt.Sprintf("%s:%d", r.Chain, r.Seq), rest.Time{Time: r.At}, r.ActorID, r.UserID, r.Action, r.Target, string(r.Outcome),
+	return record{fmt.Sprintf("%s:%d", r.Chain, r.Seq), rest.Time{Time: r.At}, r.ActorID, r.UserID, r.Action, r.Target,
+		string(r.Outcome),
 		r.IP, r.RequestID, r.Detail, hex.EncodeToString(r.Hash)}
 }
 

@@ -25,7 +25,8 @@ type Explain struct {
 // Endpoints implements rest.Group.
 func (g Explain) Endpoints() []rest.Endpoint {
 	return rest.Section(extension,
-		rest.Post("/admin/system/waf/explain", "Tell which rules a request would meet, and which would decide", rest.Tenant, g.explain,
+		rest.Post("/admin/system/waf/explain", "Tell which rules a request would meet, and which would decide",
+			rest.Tenant, g.explain,
 			fault.InvalidField).
 			Doc("explainFirewall",
 				"Nothing is counted. The answer follows the same rules as a real request at this moment."),
@@ -71,7 +72,8 @@ func (g Explain) explain(ctx context.Context, _ rest.Caller, in explainRequest) 
 		out.DecidedBy = &x.DecidedBy
 	}
 	for i, k := range x.Rules {
-		out.Rules[i] = considered{Label: k.Rule.Label, Type: string(k.Rule.Type), Matched: k.Matched, Reason: string(k.Reason), Limit: k.Rule.Limit}
+		out.Rules[i] = considered{Label: k.Rule.Label, Type: string(k.Rule.Type), Matched: k.Matched,
+			Reason: string(k.Reason), Limit: k.Rule.Limit}
 		if k.Counted {
 			out.Rules[i].Used, out.Rules[i].ResetMs = &k.Used, &k.ResetMs
 		}
@@ -98,7 +100,8 @@ func (g Explain) read(in explainRequest) (resource string, c firewall.Client, er
 	}
 	switch {
 	case in.CountryCode != nil && !geo.Assigned(*in.CountryCode):
-		ps = append(ps, fault.Problem{Field: "countryCode", Message: "is not a country's code (ISO 3166-1 alpha-2, capital letters)"})
+		ps = append(ps, fault.Problem{Field: "countryCode",
+			Message: "is not a country's code (ISO 3166-1 alpha-2, capital letters)"})
 	case in.CountryCode != nil:
 		c.Country = *in.CountryCode
 	case c.IP.IsValid() && g.CountryOf != nil:

@@ -36,25 +36,39 @@ func TestExplain(t *testing.T) {
 			t.Errorf("without rules: %+v", x)
 		}
 		s.add("limit", "rate_limit", `"period":60000,"limit":2,"targetEntityType":"IP","targetResources":["GET /a"]`)
-		s.add("black", "blacklist", `"targetEntityType":"IP","targetEntities":["192.0.2.2"],"targetResources":["GET /a"]`)
-		s.add("force", "whitelist_force", `"targetEntityType":"USER_ID","targetEntities":["u1"],"targetResources":["GET /p/{id}"]`)
-		s.wants("POST", `{"label":"off","type":"blacklist","expireAt":0,"targetEntityType":"IP","targetAllResources":true}`, 200, "{}")
+		s.add("black", "blacklist", `"targetEntityType":"IP","targetEntities":["192.0.2.2"],`+
+			`"targetResources":["GET /a"]`)
+		s.add("force", "whitelist_force", `"targetEntityType":"USER_ID","targetEntities":["u1"],`+
+			`"targetResources":["GET /p/{id}"]`)
+		s.wants("POST", `{"label":"off","type":"blacklist","expireAt":0,"targetEntityType":"IP",`+
+			`"targetAllResources":true}`, 200, "{}")
 		s.add("old", "blacklist", `"targetEntityType":"IP","targetAllResources":true,"dryRun":true`)
 		s.wants("PATCH", `{"label":"old","expireAt":1}`, 200, "{}")
-		s.wants("POST", `{"appId":"WEB","label":"web","type":"blacklist","expireAt":0,"status":"ACTIVE","targetEntityType":"IP","targetAllResources":true}`, 200, "{}")
-		s.add("land", "whitelist", `"targetEntityType":"COUNTRY_CODE","targetEntities":["DE"],"targetResources":["GET /a"]`)
+		s.wants("POST", `{"appId":"WEB","label":"web","type":"blacklist","expireAt":0,"status":"ACTIVE",`+
+			`"targetEntityType":"IP","targetAllResources":true}`, 200, "{}")
+		s.add("land", "whitelist", `"targetEntityType":"COUNTRY_CODE","targetEntities":["DE"],`+
+			`"targetResources":["GET /a"]`)
 		for range 2 {
 			s.from("192.0.2.1", "GET /a", 200)
 		}
 		for body, want := range map[string]string{
-			`{"ip":"192.0.2.1","resource":"get /A/"}`:                             "RATE_LIMITED limit: OVER_LIMIT 2 60000, OTHER_ENTITY, OTHER_RESOURCE, INACTIVE, EXPIRED, OTHER_APPLICATION, OTHER_ENTITY",
-			`{"ip":"192.0.2.9","resource":"GET /a"}`:                              "ALLOW : WITHIN_LIMIT 0 0, OTHER_ENTITY, OTHER_RESOURCE, INACTIVE, EXPIRED, OTHER_APPLICATION, UNKNOWN_ENTITY",
-			`{"ip":"192.0.2.2","resource":"GET /a"}`:                              "DENY black: OUTRANKED, DECIDES, OTHER_RESOURCE, INACTIVE, EXPIRED, OTHER_APPLICATION, OUTRANKED",
-			`{"ip":"192.0.2.1","countryCode":"DE","resource":"GET /a"}`:           "ALLOW land: OUTRANKED, OTHER_ENTITY, OTHER_RESOURCE, INACTIVE, EXPIRED, OTHER_APPLICATION, DECIDES",
-			`{"resource":"GET /p/{id}"}`:                                          "DENY force: OTHER_RESOURCE, OTHER_RESOURCE, DECIDES, INACTIVE, EXPIRED, OTHER_APPLICATION, OTHER_RESOURCE",
-			`{"userId":"u1","resource":"GET /p/{id}"}`:                            "ALLOW force: OTHER_RESOURCE, OTHER_RESOURCE, DECIDES, INACTIVE, EXPIRED, OTHER_APPLICATION, OTHER_RESOURCE",
-			`{"ip":"::ffff:198.51.100.3","countryCode":"DE","resource":"GET /a"}`: "ALLOW : BYPASSED, OTHER_ENTITY, OTHER_RESOURCE, INACTIVE, EXPIRED, OTHER_APPLICATION, BYPASSED",
-			`{"resource":"GET *"}`:                                                "ALLOW : OTHER_RESOURCE, OTHER_RESOURCE, OTHER_RESOURCE, INACTIVE, EXPIRED, OTHER_APPLICATION, OTHER_RESOURCE",
+			`{"ip":"192.0.2.1","resource":"get /A/"}`: "RATE_LIMITED limit: OVER_LIMIT 2 60000, OTHER_ENTITY, OTHER_RESOURCE, " +
+				"INACTIVE, EXPIRED, OTHER_APPLICATION, OTHER_ENTITY",
+			`{"ip":"192.0.2.9","resource":"GET /a"}`: "ALLOW : WITHIN_LIMIT 0 0, OTHER_ENTITY, OTHER_RESOURCE, " +
+				"INACTIVE, EXPIRED, OTHER_APPLICATION, UNKNOWN_ENTITY",
+			`{"ip":"192.0.2.2","resource":"GET /a"}`: "DENY black: OUTRANKED, DECIDES, OTHER_RESOURCE, " +
+				"INACTIVE, EXPIRED, OTHER_APPLICATION, OUTRANKED",
+			`{"ip":"192.0.2.1","countryCode":"DE","resource":"GET /a"}`: "ALLOW land: OUTRANKED, OTHER_ENTITY, OTHER_RESOURCE, " +
+				"INACTIVE, EXPIRED, OTHER_APPLICATION, DECIDES",
+			`{"resource":"GET /p/{id}"}`: "DENY force: OTHER_RESOURCE, OTHER_RESOURCE, DECIDES, " +
+				"INACTIVE, EXPIRED, OTHER_APPLICATION, OTHER_RESOURCE",
+			`{"userId":"u1","resource":"GET /p/{id}"}`: "ALLOW force: OTHER_RESOURCE, OTHER_RESOURCE, DECIDES, " +
+				"INACTIVE, EXPIRED, OTHER_APPLICATION, OTHER_RESOURCE",
+			`{"ip":"::ffff:198.51.100.3","countryCode":"DE","resource":"GET /a"}`: "ALLOW : BYPASSED, OTHER_ENTITY, " +
+				"OTHER_RESOURCE, " +
+				"INACTIVE, EXPIRED, OTHER_APPLICATION, BYPASSED",
+			`{"resource":"GET *"}`: "ALLOW : OTHER_RESOURCE, OTHER_RESOURCE, OTHER_RESOURCE, " +
+				"INACTIVE, EXPIRED, OTHER_APPLICATION, OTHER_RESOURCE",
 		} {
 			x := s.explain(body)
 			by := ""
@@ -77,7 +91,8 @@ func TestExplain(t *testing.T) {
 		if x := s.explain(`{"ip":"192.0.2.9","resource":"GET /a"}`); *x.Rules[0].Used != 0 || *x.Rules[0].Limit != 2 {
 			t.Errorf("%+v", x.Rules[0])
 		}
-		for body, field := range map[string]string{`{}`: "resource", `{"resource":"x"}`: "resource", `{"resource":"GET /a","ip":"here"}`: "ip", `{"resource":"GET /a","countryCode":"tr"}`: "countryCode"} {
+		for body, field := range map[string]string{`{}`: "resource", `{"resource":"x"}`: "resource",
+			`{"resource":"GET /a","ip":"here"}`: "ip", `{"resource":"GET /a","countryCode":"tr"}`: "countryCode"} {
 			res, answer := s.Send("POST /admin/system/waf/explain", body, "x-auth", "admin", "X-Forwarded-For", admins)
 			if res.StatusCode != 400 || !strings.Contains(answer, `"field":"`+field+`"`) {
 				t.Errorf("%s: %d %s", body, res.StatusCode, answer)

@@ -30,7 +30,8 @@ func (g Group) Endpoints() []rest.Endpoint {
 			Doc("addFirewallRule",
 				"A rule counts (rate_limit) or decides (whitelist, blacklist, whitelist_force) for entities "+
 					"and resources. It holds on every node within a second."),
-		rest.Patch(firewall.RulesPath, "Change a rule", rest.Tenant, g.change, fault.InvalidField, fault.RecordNotFound).
+		rest.Patch(firewall.RulesPath, "Change a rule", rest.Tenant, g.change, fault.InvalidField,
+			fault.RecordNotFound).
 			Body(rest.LargeBody).
 			Doc("updateFirewallRule",
 				"The label names the rule. Fields that are not sent stay as they are; null clears limit and "+

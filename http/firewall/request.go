@@ -31,8 +31,10 @@ type addRequest struct {
 }
 
 func (in addRequest) rule() firewall.Rule {
-	r := firewall.Rule{AppID: firewall.DefaultApp, Label: in.Label, Type: firewall.Type(in.Type), PeriodMs: in.Period, Limit: in.Limit, ExpireAt: in.ExpireAt.UnixMilli(),
-		EntityType: firewall.EntityType(in.TargetEntityType), Status: firewall.Inactive, AllResources: yes(in.TargetAllResources), DryRun: yes(in.DryRun)}
+	r := firewall.Rule{AppID: firewall.DefaultApp, Label: in.Label, Type: firewall.Type(in.Type), PeriodMs: in.Period,
+		Limit: in.Limit, ExpireAt: in.ExpireAt.UnixMilli(),
+		EntityType: firewall.EntityType(in.TargetEntityType), Status: firewall.Inactive,
+		AllResources: yes(in.TargetAllResources), DryRun: yes(in.DryRun)}
 	if in.AppID != nil {
 		r.AppID = *in.AppID
 	}
@@ -72,7 +74,8 @@ type changeRequest struct {
 }
 
 func (in changeRequest) change() firewall.Change {
-	c := firewall.Change{Label: in.Label, Period: number(in.Period), Limit: number(in.Limit), Entities: in.TargetEntities, Resources: in.TargetResources,
+	c := firewall.Change{Label: in.Label, Period: number(in.Period), Limit: number(in.Limit),
+		Entities: in.TargetEntities, Resources: in.TargetResources,
 		AllEntities: in.TargetAllEntities, AllResources: in.TargetAllResources, DryRun: in.DryRun}
 	if in.ExpireAt != nil {
 		at := in.ExpireAt.UnixMilli()

@@ -65,20 +65,24 @@ func serve(t *testing.T, db *persistence.DB) *service {
 	now := func() time.Time { return time.UnixMilli(s.now.Load()) }
 	store := persistence.NewFirewall(db)
 	s.live = firewall.NewLive(store, "API", now)
-	s.evaluator = &firewall.Evaluator{Rules: s.live.Current, Limiter: ratelimit.NewTable(now), Bypass: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}, Now: now}
+	s.evaluator = &firewall.Evaluator{Rules: s.live.Current, Limiter: ratelimit.NewTable(now),
+		Bypass: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}, Now: now}
 	alive := func(user, _ string, _ int64) bool { return user != "gone" }
 	guards := apitest.Guards()
 	guards.Live = alive
-	known := firewall.NewResources("/base", []string{"GET /a", "GET /p/{id}", "GET /socket", "GET " + firewall.RulesPath, "POST " + firewall.RulesPath, "PATCH " + firewall.RulesPath})
+	known := firewall.NewResources("/base", []string{"GET /a", "GET /p/{id}", "GET /socket",
+		"GET " + firewall.RulesPath, "POST " + firewall.RulesPath, "PATCH " + firewall.RulesPath})
 	countryOf := func(a netip.Addr) string { return countries[a.String()] }
 	inForce := func(context.Context) ([]firewall.Rule, error) { return s.live.Current().Rules(), nil }
-	rules := httpfirewall.Group{Admin: &firewall.Admin{Store: store, App: "API", Bypass: s.evaluator.Bypass, Known: known,
+	rules := httpfirewall.Group{Admin: &firewall.Admin{Store: store, App: "API", Bypass: s.evaluator.Bypass,
+		Known:   known,
 		InForce: inForce,
 		Changes: admin.Changes{Commit: db, Now: now, Topic: change.Firewall, Follow: s.live.Follow}}}
 	explain := httpfirewall.Explain{Evaluator: s.evaluator, Known: known, CountryOf: countryOf}
 	s.Site = apitest.Serve(t, edge.Options{Guards: guards.Table(), Authorize: guards.Authorize, CountryOf: countryOf,
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/32")}, // what a test's connection comes from
-		Firewall:       guard.Firewall{Evaluator: s.evaluator, Tokens: apitest.Tokens{}, Live: alive, Feed: &changetest.Feed{}}.Judge},
+		Firewall: guard.Firewall{Evaluator: s.evaluator, Tokens: apitest.Tokens{}, Live: alive,
+			Feed: &changetest.Feed{}}.Judge},
 		rules, explain, plain{}).As("nobody")
 	s.Server.Raw("GET", "/socket", func(c *fiber.Ctx) error { return c.SendString("ok") })
 	s.Server.Raw("GET", "/health/live", func(c *fiber.Ctx) error { return c.SendString("ok") })
@@ -104,7 +108,8 @@ func (s *service) wants(method, body string, status int, want string) {
 // add adds an active rule that never expires.
 func (s *service) add(label, kind, more string) {
 	s.t.Helper()
-	s.wants("POST", fmt.Sprintf(`{"label":%q,"type":%q,"expireAt":0,"status":"ACTIVE",%s}`, label, kind, more), 200, "{}")
+	s.wants("POST", fmt.Sprintf(`{"label":%q,"type":%q,"expireAt":0,"status":"ACTIVE",%s}`, label, kind, more), 200,
+		"{}")
 }
 
 // from makes a plain request from an address and checks its status.

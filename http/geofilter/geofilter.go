@@ -28,14 +28,17 @@ type Group struct {
 func (g Group) Endpoints() []rest.Endpoint {
 	const path = "/user/geofilter/countries"
 	return rest.Section(section,
-		rest.Get(path, "List the countries from which the account may be used, oldest first; none means all", rest.User, g.list).
+		rest.Get(path, "List the countries from which the account may be used, oldest first; none means all", rest.User,
+			g.list).
 			Doc("listAllowedCountries", "Names and flags are for display; countryCode is what counts."),
-		rest.Start2FA("POST", path, "Add a country once the challenge is complete; every session of the account ends then", rest.User, geofilter.ActionAdd, g.add,
+		rest.Start2FA("POST", path, "Add a country once the challenge is complete; every session of the account ends "+
+			"then", rest.User, geofilter.ActionAdd, g.add,
 			fault.InvalidField, fault.RecordAlreadyExist).
 			Doc("addAllowedCountry",
 				"Starts a challenge. From its completion on the account can be used from the listed countries "+
 					"only."),
-		rest.Start2FA("DELETE", path, "Remove a country once the challenge is complete; every session of the account ends then", rest.User, geofilter.ActionRemove, g.remove,
+		rest.Start2FA("DELETE", path, "Remove a country once the challenge is complete; every session of the account "+
+			"ends then", rest.User, geofilter.ActionRemove, g.remove,
 			fault.InvalidField, fault.RecordNotFound).
 			Doc("removeAllowedCountry",
 				"Starts a challenge. When the last country is removed the account can be used from everywhere "+
@@ -75,7 +78,8 @@ func (g Group) list(ctx context.Context, who rest.Caller, _ rest.None) ([]record
 	for i, c := range all {
 		flag := g.CDN + "/flags/" + c.Code
 		out[i] = record{ID: c.ID, UserID: c.UserID, CountryCode: c.Code, CountryName: geo.Name(c.Code, language),
-			CreatedAt: c.CreatedAt.UnixMilli(), UpdatedAt: c.UpdatedAt.UnixMilli(), FlagImage: flag + ".svg", IOSFlagImage: flag + ".ios.png", PNGFlagImage: flag + ".png"}
+			CreatedAt: c.CreatedAt.UnixMilli(), UpdatedAt: c.UpdatedAt.UnixMilli(), FlagImage: flag + ".svg",
+			IOSFlagImage: flag + ".ios.png", PNGFlagImage: flag + ".png"}
 	}
 	return out, nil
 }

@@ -22,7 +22,8 @@ type Explain struct {
 // Endpoints implements rest.Group.
 func (g Explain) Endpoints() []rest.Endpoint {
 	return rest.Section(extension,
-		rest.Post("/admin/system/mfa/explain", "Tell which policy would guard an action, and which methods would be offered", rest.Tenant, g.explain,
+		rest.Post("/admin/system/mfa/explain", "Tell which policy would guard an action, and which methods would be "+
+			"offered", rest.Tenant, g.explain,
 			fault.InvalidField, fault.RecordNotFound).
 			Doc("explainMfa",
 				"Nothing is started and nothing is sent. The answer follows the same rules as a real start."),
@@ -75,14 +76,16 @@ func (g Explain) explain(ctx context.Context, _ rest.Caller, in explainRequest) 
 	if err != nil {
 		return explanation{}, err
 	}
-	out := explanation{Required: x.Plan.Required, Offered: names(x.Offered), Missing: names(x.Missing), Candidates: make([]candidate, len(x.Candidates))}
+	out := explanation{Required: x.Plan.Required, Offered: names(x.Offered), Missing: names(x.Missing),
+		Candidates: make([]candidate, len(x.Candidates))}
 	if x.Plan.PolicyID != 0 {
 		entity := string(x.Plan.EntityType)
 		out.PolicyID, out.EntityType = &x.Plan.PolicyID, &entity
 	}
 	for i, c := range x.Candidates {
 		p := c.Policy
-		out.Candidates[i] = candidate{PolicyID: p.ID, Name: p.Name, EntityType: string(p.EntityType), ExpireAt: p.ExpireAt, Verdict: string(c.Verdict)}
+		out.Candidates[i] = candidate{PolicyID: p.ID, Name: p.Name, EntityType: string(p.EntityType),
+			ExpireAt: p.ExpireAt, Verdict: string(c.Verdict)}
 		if p.EntityID != "" {
 			out.Candidates[i].EntityID = &p.EntityID
 		}

@@ -44,17 +44,20 @@ func (g Group) Endpoints() []rest.Endpoint {
 			Doc("addMfaAction",
 				"An action is what a challenge stands in front of. Its texts are shown to the owner who "+
 					"approves it."),
-		rest.Patch(actions, "Change the texts of an action", rest.Tenant, g.changeAction, fault.InvalidField, fault.RecordNotFound).
+		rest.Patch(actions, "Change the texts of an action", rest.Tenant, g.changeAction, fault.InvalidField,
+			fault.RecordNotFound).
 			Body(rest.LargeBody).
 			Doc("updateMfaAction", "Fields that are not sent stay as they are."),
 		rest.Get(policies, "List the policies", rest.Tenant, g.policies, fault.InvalidField).
 			Doc("listMfaPolicies",
 				"A policy says which methods guard an action, for everybody, for one user or for one address."),
-		rest.Post(common, "Add the COMMON policy of an action", rest.Tenant, g.addCommon, fault.InvalidField, fault.RecordAlreadyExist).
+		rest.Post(common, "Add the COMMON policy of an action", rest.Tenant, g.addCommon, fault.InvalidField,
+			fault.RecordAlreadyExist).
 			Doc("addMfaPolicy",
 				"The policy holds for everybody for whom no more specific one exists. An action has at most "+
 					"one policy of this kind."),
-		rest.Patch(common, "Change a COMMON policy", rest.Tenant, g.changeCommon, fault.InvalidField, fault.RecordNotFound).
+		rest.Patch(common, "Change a COMMON policy", rest.Tenant, g.changeCommon, fault.InvalidField,
+			fault.RecordNotFound).
 			Doc("updateMfaPolicy",
 				"Fields that are not sent stay as they are. Challenges under way keep the policy that they "+
 					"were started with."),

@@ -3,19 +3,14 @@ package mfa_test
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
-	"castellan/domain/challenge"
 	"castellan/domain/storetest"
-	httpmfa "castellan/http/mfa"
-	"castellan/http/rest"
 )
 
-const seededMethods = `{"methodCode":"SMS","expireMs":120000,"renewStartMs":60000},{"methodCode":"MAIL","expireMs":120000,"renewStartMs":60000},` +
+const seededMethods = `{"methodCode":"SMS","expireMs":120000,"renewStartMs":60000},{"methodCode":"MAIL",` +
+	`"expireMs":120000,"renewStartMs":60000},` +
 	`{"methodCode":"PUSH","expireMs":120000,"renewStartMs":0},{"methodCode":"TOTP","expireMs":0,"renewStartMs":0}`
 
 func TestMethods(t *testing.T) {
@@ -30,15 +25,20 @@ func TestMethods(t *testing.T) {
 		s.Wants("GET methods?other=1", "", 200, "["+seededMethods+"]")
 
 		// REQ-MFA-08, D-MFA-07, D-GEN-21
-		s.Wants("POST methods", `{"methodCode":"PUSH_OTP","expireMs":90000,"renewStartMs":0}`, 200, `{"methodCode":"PUSH_OTP"}`)
+		s.Wants("POST methods", `{"methodCode":"PUSH_OTP","expireMs":90000,"renewStartMs":0}`, 200,
+			`{"methodCode":"PUSH_OTP"}`)
 		s.Wants("POST methods", `{"methodCode":"PUSH_OTP","expireMs":1,"renewStartMs":0}`, 409, "RECORD_ALREADY_EXIST")
-		s.Wants("POST methods", `{"methodCode":"SMS","expireMs":120000,"renewStartMs":60000}`, 409, "RECORD_ALREADY_EXIST")
+		s.Wants("POST methods", `{"methodCode":"SMS","expireMs":120000,"renewStartMs":60000}`, 409,
+			"RECORD_ALREADY_EXIST")
 		s.Wants("POST methods", `{"methodCode":"FAX","expireMs":"5","renewStartMs":"0"}`, 200, `{"methodCode":"FAX"}`)
 		s.Wants("POST methods", `{}`, 400, "INVALID_FIELD methodCode expireMs renewStartMs")
 		s.Wants("POST methods", `{"methodCode":null,"expireMs":1,"renewStartMs":1}`, 400, "INVALID_FIELD methodCode")
-		s.Wants("POST methods", `{"methodCode":7,"expireMs":1.5,"renewStartMs":"x"}`, 400, "INVALID_FIELD methodCode expireMs renewStartMs")
-		s.Wants("POST methods", `{"methodCode":"a","expireMs":-1,"renewStartMs":-1}`, 400, "INVALID_FIELD methodCode expireMs renewStartMs")
-		s.Wants("POST methods", `{"methodCode":"A1","expireMs":99999999999999999999,"renewStartMs":0}`, 400, "INVALID_FIELD expireMs")
+		s.Wants("POST methods", `{"methodCode":7,"expireMs":1.5,"renewStartMs":"x"}`, 400,
+			"INVALID_FIELD methodCode expireMs renewStartMs")
+		s.Wants("POST methods", `{"methodCode":"a","expireMs":-1,"renewStartMs":-1}`, 400,
+			"INVALID_FIELD methodCode expireMs renewStartMs")
+		s.Wants("POST methods", `{"methodCode":"A1","expireMs":99999999999999999999,"renewStartMs":0}`, 400,
+			"INVALID_FIELD expireMs")
 		s.Wants("POST methods", `[]`, 400, "INVALID_FIELD")
 
 		// REQ-MFA-09, D-MFA-01, D-2FA-03, D-2FA-04, D-GEN-03
@@ -53,10 +53,15 @@ func TestMethods(t *testing.T) {
 		s.Wants("PATCH methods", `{"methodCode":"NONE","expireMs":1}`, 404, "RECORD_NOT_FOUND")
 		s.Wants("PATCH methods", `{"methodCode":"NONE","expireMs":-1}`, 400, "INVALID_FIELD expireMs")
 		s.Wants("PATCH methods", `{"expireMs":1}`, 400, "INVALID_FIELD methodCode")
-		s.Wants("GET methods", "", 200, `[{"methodCode":"SMS","expireMs":600000,"renewStartMs":60000},{"methodCode":"MAIL","expireMs":0,"renewStartMs":60000},`+
-			`{"methodCode":"PUSH","expireMs":600001,"renewStartMs":0},{"methodCode":"TOTP","expireMs":0,"renewStartMs":0},`+
-			`{"methodCode":"PUSH_OTP","expireMs":90000,"renewStartMs":0},{"methodCode":"FAX","expireMs":5,"renewStartMs":0}]`)
-		if _, answer := s.Call("PATCH methods", `{"methodCode":"TOTP","expireMs":0}`); !strings.Contains(answer, `"detail":"nothing to change"`) {
+		s.Wants("GET "+
+			"methods", "", 200, `[{"methodCode":"SMS","expireMs":600000,"renewStartMs":60000},{"methodCode":"MAIL",`+
+			`"expireMs":0,"renewStartMs":60000},`+
+			`{"methodCode":"PUSH","expireMs":600001,"renewStartMs":0},{"methodCode":"TOTP","expireMs":0,`+
+			`"renewStartMs":0},`+
+			`{"methodCode":"PUSH_OTP","expireMs":90000,"renewStartMs":0},{"methodCode":"FAX","expireMs":5,`+
+			`"renewStartMs":0}]`)
+		if _, answer := s.Call("PATCH methods", `{"methodCode":"TOTP","expireMs":0}`); !strings.Contains(answer,
+			`"detail":"nothing to change"`) {
 			t.Errorf("got %s", answer)
 		}
 	})
@@ -78,7 +83,8 @@ func TestActions(t *testing.T) {
 				t.Errorf("%+v", a)
 			}
 		}
-		if want := "[LOGIN RESET_PASSWORD UPDATE_PASSWORD TOTP_SETUP TOTP_DEACTIVATE GEOFILTER_ADD GEOFILTER_REMOVE DURING_VIDEO_KYC VERIFY_EMAIL]"; status != 200 || fmt.Sprint(codes) != want {
+		if want := "[LOGIN RESET_PASSWORD UPDATE_PASSWORD TOTP_SETUP TOTP_DEACTIVATE GEOFILTER_ADD GEOFILTER_REMOVE " +
+			"DURING_VIDEO_KYC VERIFY_EMAIL]"; status != 200 || fmt.Sprint(codes) != want {
 			t.Errorf("%d %v", status, codes)
 		}
 		s.Wants("GET actions?actionCode=NONE", "", 200, `[]`)
@@ -86,27 +92,45 @@ func TestActions(t *testing.T) {
 		s.Wants("GET actions?actionCode=log-in", "", 400, "INVALID_FIELD actionCode")
 
 		// REQ-MFA-11, D-MFA-05, D-MFA-07, D-MFA-12
-		s.Wants("POST actions", `{"actionCode":"A1","title":{"en":"One","tr":"Bir"},"infoTableHeaders":{"z":{"en":"Z"},"a":{"tr":"A"},"1":{"ar":"ا"}}}`, 200, `{"actionCode":"A1"}`)
+		s.Wants("POST "+
+			"actions", `{"actionCode":"A1","title":{"en":"One","tr":"Bir"},"infoTableHeaders":{"z":{"en":"Z"},`+
+			`"a":{"tr":"A"},"1":{"ar":"ا"}}}`, 200, `{"actionCode":"A1"}`)
 		s.Wants("GET actions?actionCode=A1", "", 200,
-			`[{"actionCode":"A1","title":{"tr":"Bir","en":"One"},"infoTableHeaders":{"z":{"en":"Z"},"a":{"tr":"A"},"1":{"ar":"ا"}}}]`)
-		s.Wants("POST actions", `{"actionCode":"A2","title":"{\"ar\":\"اثنان\"}","infoTableHeaders":"{}"}`, 200, `{"actionCode":"A2"}`)
-		s.Wants("GET actions", `{"actionCode":"A2"}`, 200, `[{"actionCode":"A2","title":{"ar":"اثنان"},"infoTableHeaders":{}}]`)
-		s.Wants("POST actions", `{"actionCode":"A1","title":{"en":"x"},"infoTableHeaders":{}}`, 409, "RECORD_ALREADY_EXIST")
-		s.Wants("POST actions", `{"actionCode":"DEVICE_ADD","title":{"en":"x"},"infoTableHeaders":{}}`, 200, `{"actionCode":"DEVICE_ADD"}`)
+			`[{"actionCode":"A1","title":{"tr":"Bir","en":"One"},"infoTableHeaders":{"z":{"en":"Z"},"a":{"tr":"A"},`+
+				`"1":{"ar":"ا"}}}]`)
+		s.Wants("POST actions", `{"actionCode":"A2","title":"{\"ar\":\"اثنان\"}","infoTableHeaders":"{}"}`, 200,
+			`{"actionCode":"A2"}`)
+		s.Wants("GET actions", `{"actionCode":"A2"}`, 200,
+			`[{"actionCode":"A2","title":{"ar":"اثنان"},"infoTableHeaders":{}}]`)
+		s.Wants("POST actions", `{"actionCode":"A1","title":{"en":"x"},"infoTableHeaders":{}}`, 409,
+			"RECORD_ALREADY_EXIST")
+		s.Wants("POST actions", `{"actionCode":"DEVICE_ADD","title":{"en":"x"},"infoTableHeaders":{}}`, 200,
+			`{"actionCode":"DEVICE_ADD"}`)
 		s.Wants("POST actions", `{}`, 400, "INVALID_FIELD actionCode title infoTableHeaders")
-		s.Wants("POST actions", `{"actionCode":"a","title":{},"infoTableHeaders":{"k":{}}}`, 400, "INVALID_FIELD actionCode title infoTableHeaders")
-		s.Wants("POST actions", `{"actionCode":"a","title":{"de":"x"},"infoTableHeaders":{"k":5}}`, 400, "INVALID_FIELD title infoTableHeaders actionCode")
-		for _, title := range []string{`{}`, `{"en":5}`, `{"en":null}`, `{"en":" "}`, `{"en":"x","de":"y"}`, `[]`, `"x"`, `7`, `"{\"en\":\"a\",\"en\":\"b\"}"`, `{"en":"a\u0007"}`} {
-			s.Wants("POST actions", `{"actionCode":"A3","title":`+title+`,"infoTableHeaders":{}}`, 400, "INVALID_FIELD title")
+		s.Wants("POST actions", `{"actionCode":"a","title":{},"infoTableHeaders":{"k":{}}}`, 400,
+			"INVALID_FIELD actionCode title infoTableHeaders")
+		s.Wants("POST actions", `{"actionCode":"a","title":{"de":"x"},"infoTableHeaders":{"k":5}}`, 400,
+			"INVALID_FIELD title infoTableHeaders actionCode")
+		for _, title := range []string{`{}`, `{"en":5}`, `{"en":null}`, `{"en":" "}`, `{"en":"x","de":"y"}`, `[]`,
+			`"x"`, `7`, `"{\"en\":\"a\",\"en\":\"b\"}"`, `{"en":"a\u0007"}`} {
+			s.Wants("POST actions", `{"actionCode":"A3","title":`+title+`,"infoTableHeaders":{}}`, 400,
+				"INVALID_FIELD title")
 		}
-		for _, headers := range []string{`{"k":"x"}`, `{"k":{}}`, `{"k":{"de":"x"}}`, `{"k":null}`, `{"":{"en":"x"}}`, `[]`, `"[]"`, `"x"`} {
-			s.Wants("POST actions", `{"actionCode":"A3","title":{"en":"x"},"infoTableHeaders":`+headers+`}`, 400, "INVALID_FIELD infoTableHeaders")
+		for _, headers := range []string{`{"k":"x"}`, `{"k":{}}`, `{"k":{"de":"x"}}`, `{"k":null}`, `{"":{"en":"x"}}`,
+			`[]`, `"[]"`, `"x"`} {
+			s.Wants("POST actions", `{"actionCode":"A3","title":{"en":"x"},"infoTableHeaders":`+headers+`}`, 400,
+				"INVALID_FIELD infoTableHeaders")
 		}
 
 		// REQ-MFA-12, D-MFA-01
 		s.Wants("PATCH actions", `{"actionCode":"A1","title":{"en":"Uno"}}`, 200, `{}`)
-		s.Wants("PATCH actions", `{"actionCode":"A1","infoTableHeaders":{"a":{"tr":"A"},"z":{"en":"Z"},"1":{"ar":"ا"}}}`, 200, `{}`) // the order alone
-		s.Wants("GET actions?actionCode=A1", "", 200, `[{"actionCode":"A1","title":{"en":"Uno"},"infoTableHeaders":{"a":{"tr":"A"},"z":{"en":"Z"},"1":{"ar":"ا"}}}]`)
+		// the order alone
+		s.Wants("PATCH "+
+			"actions", `{"actionCode":"A1","infoTableHeaders":{"a":{"tr":"A"},"z":{"en":"Z"},"1":{"ar":"ا"}}}`, 200,
+			`{}`)
+		s.Wants("GET actions?actionCode=A1", "", 200,
+			`[{"actionCode":"A1","title":{"en":"Uno"},"infoTableHeaders":{"a":{"tr":"A"},"z":{"en":"Z"},`+
+				`"1":{"ar":"ا"}}}]`)
 		s.Wants("PATCH actions", `{"actionCode":"A1","title":{"en":"Uno"}}`, 400, "INVALID_FIELD")
 		s.Wants("PATCH actions", `{"actionCode":"A1","title":{"en":"Uno"},"infoTableHeaders":{}}`, 200, `{}`)
 		s.Wants("PATCH actions", `{"actionCode":"A1"}`, 400, "INVALID_FIELD")
@@ -126,15 +150,23 @@ func TestPolicies(t *testing.T) {
 		s.Wants("GET policies?anything=1&id=x", "", 200, `[]`)
 
 		// REQ-MFA-14, 17, 18: the interface's own example omits preffered
-		id := s.add(`{"actionCode":"LOGIN","name":"Login","expireAt":0,"required":1,"methods":[["SMS","login-sms"],["TOTP"]]}`)
-		s.Wants("GET policies", "", 200, fmt.Sprintf(`[{"id":%d,"actionCode":"LOGIN","name":"Login","entityType":"GENERAL","expireAt":0,"type":"COMMON",`+
-			`"detail":{"methods":[["SMS","login-sms"],["TOTP"]],"required":1,"preffered":1}}]`, id))
+		id := s.add(`{"actionCode":"LOGIN","name":"Login","expireAt":0,"required":1,"methods":[["SMS","login-sms"],` +
+			`["TOTP"]]}`)
+		s.Wants("GET policies", "", 200, fmt.Sprintf(
+			`[{"id":%d,"actionCode":"LOGIN","name":"Login","entityType":"GENERAL","expireAt":0,"type":"COMMON",`+
+				`"detail":{"methods":[["SMS","login-sms"],["TOTP"]],"required":1,"preffered":1}}]`, id))
 
 		// REQ-MFA-16, D-MFA-02, D-MFA-08
-		s.Wants("POST policies/common", `{"actionCode":"LOGIN","name":"x","expireAt":0,"required":1,"methods":[["SMS"]]}`, 409, "RECORD_ALREADY_EXIST")
-		s.Wants("POST policies/common", `{"actionCode":"LOGIN","entityType":"USER_ID","name":"x","expireAt":0,"required":1,"methods":[["SMS"]]}`, 409, "RECORD_ALREADY_EXIST")
+		s.Wants("POST "+
+			"policies/common", `{"actionCode":"LOGIN","name":"x","expireAt":0,"required":1,"methods":[["SMS"]]}`, 409,
+			"RECORD_ALREADY_EXIST")
+		s.Wants("POST "+
+			"policies/common", `{"actionCode":"LOGIN","entityType":"USER_ID","name":"x","expireAt":0,"required":1,`+
+			`"methods":[["SMS"]]}`, 409, "RECORD_ALREADY_EXIST")
 		s.add(`{"actionCode":"TOTP_SETUP","entityType":"IP","name":"x","expireAt":1,"required":1,"methods":[["SMS"]]}`)
-		s.Wants("POST policies/common", `{"actionCode":"TOTP_SETUP","name":"x","expireAt":0,"required":1,"methods":[["SMS"]]}`, 409, "RECORD_ALREADY_EXIST")
+		s.Wants("POST "+
+			"policies/common", `{"actionCode":"TOTP_SETUP","name":"x","expireAt":0,"required":1,"methods":[["SMS"]]}`,
+			409, "RECORD_ALREADY_EXIST")
 
 		// D-MFA-04, D-MFA-12, D-GEN-06, D-GEN-07: what is accepted, in its normal form
 		for i, c := range []struct{ methods, normal string }{
@@ -142,19 +174,25 @@ func TestPolicies(t *testing.T) {
 			{`"[[\"TOTP\",\"\"],[\"SMS\",\"s\"]]"`, `[["TOTP"],["SMS","s"]]`},
 		} {
 			code := fmt.Sprintf("M%d", i)
-			s.Wants("POST actions", `{"actionCode":"`+code+`","title":{"en":"x"},"infoTableHeaders":{}}`, 200, `{"actionCode":"`+code+`"}`)
-			id := s.add(`{"actionCode":"` + code + `","name":"x","expireAt":"2030-01-01T00:00:00Z","required":"2","preferred":2,"methods":` + c.methods + `}`)
+			s.Wants("POST actions", `{"actionCode":"`+code+`","title":{"en":"x"},"infoTableHeaders":{}}`, 200,
+				`{"actionCode":"`+code+`"}`)
+			id := s.add(`{"actionCode":"` + code +
+				`","name":"x","expireAt":"2030-01-01T00:00:00Z","required":"2","preferred":2,"methods":` + c.methods +
+				`}`)
 			if got := s.policy(id); got != `x 1893456000000 `+c.normal+` 2 2` {
 				t.Errorf("listed as %s", got)
 			}
-			for _, at := range []struct{ sent, listed string }{{"8640000000000000", "8640000000000000"}, {"0e0", "0"}, {`"8640000000000000"`, "8640000000000000"},
-				{"253402300800000", "253402300800000"}, {"8.64E15", "8640000000000000"}, {`"9999-12-31"`, "253402214400000"}} {
+			for _, at := range []struct{ sent, listed string }{{"8640000000000000", "8640000000000000"}, {"0e0", "0"},
+				{`"8640000000000000"`, "8640000000000000"},
+				{"253402300800000", "253402300800000"}, {"8.64E15", "8640000000000000"},
+				{`"9999-12-31"`, "253402214400000"}} {
 				s.Wants("PATCH policies/common", fmt.Sprintf(`{"id":%d,"expireAt":%s}`, id, at.sent), 200, "{}")
 				if got := s.policy(id); got != "x "+at.listed+" "+c.normal+" 2 2" {
 					t.Errorf("%s is listed as %s", at.sent, got)
 				}
 			}
-			s.Wants("PATCH policies/common", fmt.Sprintf(`{"id":%d,"expireAt":8640000000000001}`, id), 400, "INVALID_FIELD expireAt")
+			s.Wants("PATCH policies/common", fmt.Sprintf(`{"id":%d,"expireAt":8640000000000001}`, id), 400,
+				"INVALID_FIELD expireAt")
 		}
 
 		for _, c := range []struct{ body, want string }{
@@ -167,17 +205,24 @@ func TestPolicies(t *testing.T) {
 			{`{"actionCode":"LOGIN","name":"x","expireAt":0,"required":0,"methods":[["SMS"]]}`, "required"},
 			{`{"actionCode":"LOGIN","name":"x","expireAt":0,"required":2,"methods":[["SMS"]]}`, "required"},
 			{`{"actionCode":"LOGIN","name":"x","expireAt":0,"required":1.5,"methods":[["SMS"]]}`, "required"},
-			{`{"actionCode":"LOGIN","name":"x","expireAt":0,"required":1,"preffered":2,"methods":[["SMS"]]}`, "preffered"},
-			{`{"actionCode":"LOGIN","name":"x","expireAt":0,"required":1,"preffered":-1,"methods":[["SMS"]]}`, "preffered"},
-			{`{"actionCode":"LOGIN","name":"x","expireAt":0,"required":1,"preffered":1,"preferred":0,"methods":[["SMS"]]}`, "preffered"},
+			{`{"actionCode":"LOGIN","name":"x","expireAt":0,"required":1,"preffered":2,"methods":[["SMS"]]}`,
+				"preffered"},
+			{`{"actionCode":"LOGIN","name":"x","expireAt":0,"required":1,"preffered":-1,"methods":[["SMS"]]}`,
+				"preffered"},
+			{`{"actionCode":"LOGIN","name":"x","expireAt":0,"required":1,"preffered":1,"preferred":0,` +
+				`"methods":[["SMS"]]}`, "preffered"},
 			{`{"actionCode":"login","name":"","expireAt":0,"required":1,"methods":{}}`, "name"},
-			{`{"actionCode":"login","name":"x\ny","expireAt":-5,"required":1,"methods":{}}`, "methods actionCode name expireAt"},
+			{`{"actionCode":"login","name":"x\ny","expireAt":-5,"required":1,"methods":{}}`,
+				"methods actionCode name expireAt"},
 		} {
 			s.Wants("POST policies/common", c.body, 400, "INVALID_FIELD "+c.want)
 		}
-		for _, methods := range []string{`[]`, `{}`, `"x"`, `[[]]`, `["SMS"]`, `[["SMS","a","b"]]`, `[[null]]`, `[[5]]`, `[["SMS",5]]`, `[["sms"]]`, `[["PIGEON"]]`,
+		for _, methods := range []string{`[]`, `{}`, `"x"`, `[[]]`, `["SMS"]`, `[["SMS","a","b"]]`, `[[null]]`, `[[5]]`,
+			`[["SMS",5]]`, `[["sms"]]`, `[["PIGEON"]]`,
 			`[["SMS"],["SMS","t"]]`, `[["TOTP","t"]]`, `[null]`} {
-			s.Wants("POST policies/common", `{"actionCode":"VERIFY_EMAIL","name":"x","expireAt":0,"required":1,"methods":`+methods+`}`, 400, "INVALID_FIELD methods")
+			s.Wants("POST "+
+				"policies/common", `{"actionCode":"VERIFY_EMAIL","name":"x","expireAt":0,"required":1,`+
+				`"methods":`+methods+`}`, 400, "INVALID_FIELD methods")
 		}
 
 		// D-MFA-05: built-in actions without a row
@@ -188,7 +233,8 @@ func TestPolicies(t *testing.T) {
 func TestChangePolicies(t *testing.T) {
 	both(t, func(t *testing.T, s *service) {
 		id := s.add(`{"actionCode":"LOGIN","name":"n","expireAt":5,"required":1,"methods":[["SMS","t"],["TOTP"]]}`)
-		stated := s.add(`{"actionCode":"TOTP_SETUP","name":"n","expireAt":5,"required":2,"preffered":2,"methods":[["SMS"],["MAIL"]]}`)
+		stated := s.add(`{"actionCode":"TOTP_SETUP","name":"n","expireAt":5,"required":2,"preffered":2,` +
+			`"methods":[["SMS"],["MAIL"]]}`)
 		// REQ-MFA-15, D-MFA-01, D-MFA-03, D-MFA-04
 		for _, c := range []struct {
 			fields, refused string // of {"id":…}; refused "": 200
@@ -228,8 +274,10 @@ func TestChangePolicies(t *testing.T) {
 			}
 		}
 		s.Wants("PATCH policies/common", fmt.Sprintf(`{"id":"%d","name":"of a string"}`, id), 200, `{}`)
-		s.Wants("PATCH policies/common", fmt.Sprintf(`{"id":%d,"methods":[["SMS"]],"required":1}`, stated), 400, "INVALID_FIELD preffered")
-		s.Wants("PATCH policies/common", fmt.Sprintf(`{"id":%d,"methods":[["SMS"]],"required":1,"preffered":1}`, stated), 200, `{}`)
+		s.Wants("PATCH policies/common", fmt.Sprintf(`{"id":%d,"methods":[["SMS"]],"required":1}`, stated), 400,
+			"INVALID_FIELD preffered")
+		s.Wants("PATCH policies/common", fmt.Sprintf(`{"id":%d,"methods":[["SMS"]],"required":1,"preffered":1}`,
+			stated), 200, `{}`)
 
 		s.Wants("PATCH policies/common", `{"id":999999,"name":"x"}`, 404, "RECORD_NOT_FOUND")
 		s.Wants("PATCH policies/common", `{"id":999999,"methods":[["PIGEON"]],"required":5}`, 404, "RECORD_NOT_FOUND")
@@ -237,116 +285,4 @@ func TestChangePolicies(t *testing.T) {
 		s.Wants("PATCH policies/common", `{"id":"x","name":"x"}`, 400, "INVALID_FIELD id")
 		s.Wants("PATCH policies/common", `{"name":"x"}`, 400, "INVALID_FIELD id")
 	})
-}
-
-// REQ-MFA-06, D-AUTH-02, D-AUTH-03: every endpoint asks for an administrator
-// of this tenant, before it looks at the body.
-func TestWhoMayEnter(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
-		for _, line := range []string{"GET methods", "POST methods", "PATCH methods", "GET actions", "POST actions", "PATCH actions",
-			"GET policies", "POST policies/common", "PATCH policies/common"} {
-			for _, c := range []struct {
-				headers []string
-				status  int
-				code    string
-			}{
-				{[]string{"x-auth", ""}, 401, "UNAUTHENTICATED"},
-				{[]string{"x-auth", "nonsense"}, 401, "UNAUTHENTICATED"},
-				{[]string{"x-auth", "user"}, 403, "FORBIDDEN"},
-				{[]string{"tenant-id", "t2"}, 403, "TENANT_MISMATCH"},
-				{[]string{"tenant-id", "t1"}, 0, ""},
-			} {
-				status, answer := s.Call(line, "", c.headers...)
-				if c.status == 0 {
-					if status == 401 || status == 403 {
-						t.Errorf("%s: %d %s", line, status, answer)
-					}
-					continue
-				}
-				var p struct{ Code string }
-				storetest.Must(t, json.Unmarshal([]byte(answer), &p))
-				if status != c.status || p.Code != c.code {
-					t.Errorf("%s %v: %d %s, want %d %s", line, c.headers, status, answer, c.status, c.code)
-				}
-			}
-		}
-	})
-}
-
-// REQ-MFA-19, 20, D-2FA-12: what is configured holds for the next challenge.
-func TestChangesTakeEffect(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
-		plan := func() string {
-			p := s.live.Catalog().Plan(time.Now(), "LOGIN", "u1", "192.0.2.1")
-			offer, err := p.Offer(func(n challenge.Name) bool { return n != challenge.PUSH })
-			storetest.Must(t, err)
-			out := fmt.Sprint(p.Required, " of")
-			for _, m := range offer {
-				out += fmt.Sprintf(" %s/%s/%d/%d", m.Name, m.Template, m.LifetimeMs, m.RenewMs)
-			}
-			return out
-		}
-		wants := func(want string) {
-			t.Helper()
-			if got := plan(); got != want {
-				t.Errorf("plans %s\n want %s", got, want)
-			}
-		}
-		const builtIn = "1 of TOTP//0/0 SMS//120000/60000 MAIL//120000/60000"
-		wants(builtIn)
-		id := s.add(`{"actionCode":"LOGIN","name":"n","expireAt":0,"required":2,"methods":[["MAIL","m"],["SMS"],["PUSH"]]}`)
-		wants("2 of MAIL/m/120000/60000 SMS//120000/60000")
-		s.Wants("PATCH methods", `{"methodCode":"MAIL","expireMs":90000,"renewStartMs":0}`, 200, `{}`)
-		wants("2 of MAIL/m/90000/0 SMS//120000/60000")
-		s.Wants("PATCH policies/common", fmt.Sprintf(`{"id":%d,"required":1,"methods":[["TOTP"]]}`, id), 200, `{}`)
-		wants("1 of TOTP//0/0")
-		s.Wants("PATCH policies/common", fmt.Sprintf(`{"id":%d,"expireAt":1}`, id), 200, `{}`)
-		wants(strings.Replace(builtIn, "MAIL//120000/60000", "MAIL//90000/0", 1))
-	})
-}
-
-// Two administrators at once: one record, one winner.
-func TestRacingWrites(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
-		for line, body := range map[string]string{
-			"POST methods":         `{"methodCode":"PUSH_OTP","expireMs":1,"renewStartMs":0}`,
-			"POST actions":         `{"actionCode":"A1","title":{"en":"x"},"infoTableHeaders":{}}`,
-			"POST policies/common": `{"actionCode":"LOGIN","name":"n","expireAt":0,"required":1,"methods":[["SMS"]]}`,
-		} {
-			var wg sync.WaitGroup
-			var mu sync.Mutex
-			count := map[int]int{}
-			for range 6 {
-				wg.Go(func() {
-					status, _ := s.Call(line, body)
-					mu.Lock()
-					count[status]++
-					mu.Unlock()
-				})
-			}
-			wg.Wait()
-			if count[200] != 1 || count[409] != 5 {
-				t.Errorf("%s: %v", line, count)
-			}
-		}
-		if rows, err := s.db.VerifyAudit(t.Context(), []byte("audit key of the test")); rows != 3 || err != nil {
-			t.Errorf("%d audit rows, %v", rows, err) // one per change, none for a refusal
-		}
-	})
-}
-
-// The table is section 4.4 of the interface, no more and no less.
-func TestTable(t *testing.T) {
-	var got []string
-	for _, e := range (httpmfa.Group{}).Endpoints() {
-		if e.Credential != rest.Tenant || e.Audience != rest.Admin || e.Extension {
-			t.Errorf("%s: %s for %s", e.Key(), e.Credential, e.Audience)
-		}
-		got = append(got, e.Key())
-	}
-	want, err := os.ReadFile("testdata/endpoints.txt")
-	storetest.Must(t, err)
-	if strings.Join(got, "\n")+"\n" != string(want) {
-		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), want)
-	}
 }

@@ -76,7 +76,8 @@ type addCommonRequest struct {
 }
 
 func (in addCommonRequest) policy() (mfa.Policy, error) {
-	p := mfa.Policy{ActionCode: in.ActionCode, Name: in.Name, ExpireAt: in.ExpireAt.UnixMilli(), Required: in.Required, Preferred: in.Preferred,
+	p := mfa.Policy{ActionCode: in.ActionCode, Name: in.Name, ExpireAt: in.ExpireAt.UnixMilli(), Required: in.Required,
+		Preferred:      in.Preferred,
 		NumberMatching: in.NumberMatching != nil && *in.NumberMatching}
 	ps := read(nil, "methods", in.Methods, (*mfa.Choices)(&p.Methods))
 	return p, join(ps, p.CheckForm())
@@ -94,7 +95,8 @@ type changeCommonRequest struct {
 }
 
 func (in changeCommonRequest) change() (mfa.PolicyChange, error) {
-	c := mfa.PolicyChange{ID: int64(in.ID), Name: in.Name, Required: in.Required, Preferred: in.Preferred, NumberMatching: in.NumberMatching}
+	c := mfa.PolicyChange{ID: int64(in.ID), Name: in.Name, Required: in.Required, Preferred: in.Preferred,
+		NumberMatching: in.NumberMatching}
 	if in.ExpireAt != nil {
 		ms := in.ExpireAt.UnixMilli()
 		c.ExpireAt = &ms

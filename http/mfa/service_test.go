@@ -65,7 +65,8 @@ func (s *service) policy(id int64) string {
 	storetest.Must(s.t, json.Unmarshal([]byte(answer), &list))
 	for _, p := range list {
 		if p.ID == id {
-			return fmt.Sprintf("%s %d %s %d %d", p.Name, p.ExpireAt, p.Detail.Methods, p.Detail.Required, p.Detail.Preffered)
+			return fmt.Sprintf("%s %d %s %d %d", p.Name, p.ExpireAt, p.Detail.Methods, p.Detail.Required,
+				p.Detail.Preffered)
 		}
 	}
 	return "not listed"

@@ -26,8 +26,10 @@ type resourceRequest struct {
 }
 
 func (in resourceRequest) draft() resource.Draft {
-	d := resource.Draft{Code: in.Code, Name: in.Name, Status: resource.Status(in.Status), TypeID: int64(in.ResourceTypeID),
-		Context: resource.Context(in.ResourceContext), Actions: anyJSON(in.AllResourceActions), MenuItem: anyJSON(in.MenuItemProperties)}
+	d := resource.Draft{Code: in.Code, Name: in.Name, Status: resource.Status(in.Status),
+		TypeID:  int64(in.ResourceTypeID),
+		Context: resource.Context(in.ResourceContext), Actions: anyJSON(in.AllResourceActions),
+		MenuItem: anyJSON(in.MenuItemProperties)}
 	if in.ParentResourceID.Sent {
 		parent := int64(in.ParentResourceID.Value) // 0 for null
 		d.Parent = &parent
@@ -50,7 +52,8 @@ type typeRequest struct {
 }
 
 func (in typeRequest) draft() resource.TypeDraft {
-	return resource.TypeDraft{Code: in.Code, Name: in.Name, Status: resource.Status(in.Status), Context: resource.Context(in.ResourceContext),
+	return resource.TypeDraft{Code: in.Code, Name: in.Name, Status: resource.Status(in.Status),
+		Context: resource.Context(in.ResourceContext),
 		Actions: anyJSON(in.AllResourceActions)}
 }
 

@@ -52,7 +52,8 @@ func (g Group) Endpoints() []rest.Endpoint {
 		rest.Delete(typ, "Delete a resource type that has no resources", rest.Tenant, g.removeType,
 			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).
 			Doc("deleteResourceType", "A type that has resources cannot be deleted."),
-		rest.Get("/admin/role-resource-permission-log", "List what was granted and revoked, newest first", rest.Tenant, g.log, fault.InvalidField).
+		rest.Get("/admin/role-resource-permission-log", "List what was granted and revoked, newest first", rest.Tenant,
+			g.log, fault.InvalidField).
 			Doc("listPermissionLog",
 				"One row for each permission that was granted to a role or taken from it, with the "+
 					"administrator and the time."),
@@ -88,7 +89,8 @@ func (g Group) resources(ctx context.Context, _ rest.Caller, in resourceFilter) 
 func tree(below map[int64][]resource.Resource, parent int64) []record {
 	out := make([]record, 0, len(below[parent]))
 	for _, r := range below[parent] {
-		x := record{ResourceID: r.ID, ResourceCode: r.Code, ResourceName: r.Name, ResourceTypeID: r.TypeID, ResourceTypeCode: r.TypeCode,
+		x := record{ResourceID: r.ID, ResourceCode: r.Code, ResourceName: r.Name, ResourceTypeID: r.TypeID,
+			ResourceTypeCode:   r.TypeCode,
 			AllResourceActions: rest.JSON(r.Actions), MenuItemProperties: rest.JSON(r.MenuItem)}
 		if nested := tree(below, r.ID); len(nested) > 0 {
 			x.SubResources = &nested
@@ -133,7 +135,8 @@ func (g Group) types(ctx context.Context, _ rest.Caller, _ rest.None) ([]resourc
 	all, err := g.Admin.Store.Types(ctx)
 	out := make([]resourceType, len(all))
 	for i, t := range all {
-		out[i] = resourceType{ID: t.ID, Name: t.Name, Code: t.Code, ResourceContext: string(t.Context), Status: int(t.Status),
+		out[i] = resourceType{ID: t.ID, Name: t.Name, Code: t.Code, ResourceContext: string(t.Context),
+			Status:             int(t.Status),
 			AllResourceActions: rest.JSON(t.Actions), CUserID: t.CreatedBy, CDate: rest.Time{Time: t.CreatedAt},
 			UUserID: t.UpdatedBy, UDate: rest.Time{Time: t.UpdatedAt}}
 	}

@@ -17,7 +17,6 @@
 package rest
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -173,17 +172,18 @@ type Endpoint struct {
 	ID, Description       string // operationId and more than the summary says, for the document
 	Extension             bool   // not one of the interface's own endpoints (D-EXT-01)
 
-	BodyLimit     int      // bytes; 0 = DefaultBodyLimit
-	Repeatable    bool     // honours Idempotency-Key (D-EXT-02)
-	WantsBodyHash bool     // Caller.BodyHash is filled
-	OTP           bool     // Options.Verify is asked after binding (D-AUTH-08)
-	IPFilter      bool     // the caller's allowed-IP list applies (D-AUTH-09)
-	Reserved      bool     // of Admin: for the role admin alone, whatever is granted (D-AUTH-03)
-	Starts        string   // action code of the challenge that it starts, "" for none
-	Produces      string   // media type of a binary answer, for the document
-	Schema        string   // named schema of its answer, where Out does not say it
-	Tokens        []string // headers of its answer that carry tokens, for the document; a starter's p-auth is not listed
-	Waits         bool     // heeds Caller.Wait, for the document
+	BodyLimit     int    // bytes; 0 = DefaultBodyLimit
+	Repeatable    bool   // honours Idempotency-Key (D-EXT-02)
+	WantsBodyHash bool   // Caller.BodyHash is filled
+	OTP           bool   // Options.Verify is asked after binding (D-AUTH-08)
+	IPFilter      bool   // the caller's allowed-IP list applies (D-AUTH-09)
+	Reserved      bool   // of Admin: for the role admin alone, whatever is granted (D-AUTH-03)
+	Starts        string // action code of the challenge that it starts, "" for none
+	Produces      string // media type of a binary answer, for the document
+	Schema        string // named schema of its answer, where Out does not say it
+	// headers of its answer that carry tokens, for the document; a starter's p-auth is not listed
+	Tokens []string
+	Waits  bool // heeds Caller.Wait, for the document
 
 	plan    *plan
 	lists   listing
@@ -198,31 +198,37 @@ type Endpoint struct {
 // that is a pointer (or has a default) is optional; see plan.go for
 // the tags and codec.go for the types. Get, and every other constructor, panics when In cannot be bound:
 // the table is built at start.
-func Get[In, Out any](path, summary string, cred Credential, fn func(context.Context, Caller, In) (Out, error), codes ...fault.Code) Endpoint {
+func Get[In, Out any](path, summary string, cred Credential, fn func(context.Context, Caller, In) (Out, error),
+	codes ...fault.Code) Endpoint {
 	return define("GET", path, summary, cred, fn, codes)
 }
 
 // Post is Get for POST.
-func Post[In, Out any](path, summary string, cred Credential, fn func(context.Context, Caller, In) (Out, error), codes ...fault.Code) Endpoint {
+func Post[In, Out any](path, summary string, cred Credential, fn func(context.Context, Caller, In) (Out, error),
+	codes ...fault.Code) Endpoint {
 	return define("POST", path, summary, cred, fn, codes)
 }
 
 // Put is Get for PUT.
-func Put[In, Out any](path, summary string, cred Credential, fn func(context.Context, Caller, In) (Out, error), codes ...fault.Code) Endpoint {
+func Put[In, Out any](path, summary string, cred Credential, fn func(context.Context, Caller, In) (Out, error),
+	codes ...fault.Code) Endpoint {
 	return define("PUT", path, summary, cred, fn, codes)
 }
 
 // Patch is Get for PATCH.
-func Patch[In, Out any](path, summary string, cred Credential, fn func(context.Context, Caller, In) (Out, error), codes ...fault.Code) Endpoint {
+func Patch[In, Out any](path, summary string, cred Credential, fn func(context.Context, Caller, In) (Out, error),
+	codes ...fault.Code) Endpoint {
 	return define("PATCH", path, summary, cred, fn, codes)
 }
 
 // Delete is Get for DELETE.
-func Delete[In, Out any](path, summary string, cred Credential, fn func(context.Context, Caller, In) (Out, error), codes ...fault.Code) Endpoint {
+func Delete[In, Out any](path, summary string, cred Credential, fn func(context.Context, Caller, In) (Out, error),
+	codes ...fault.Code) Endpoint {
 	return define("DELETE", path, summary, cred, fn, codes)
 }
 
-func define[In, Out any](method, path, summary string, cred Credential, fn func(context.Context, Caller, In) (Out, error), codes []fault.Code) Endpoint {
+func define[In, Out any](method, path, summary string, cred Credential,
+	fn func(context.Context, Caller, In) (Out, error), codes []fault.Code) Endpoint {
 	e := blank[In](method, path, summary, cred, codes)
 	e.Out = reflect.TypeFor[Out]()
 	e.lists = listingOf(e.Out)
@@ -239,7 +245,8 @@ func define[In, Out any](method, path, summary string, cred Credential, fn func(
 // Start2FA defines an endpoint that starts a challenge of one action: prepare
 // checks the request and returns the command that runs after completion. The
 // answer is made by the Starter of the Options.
-func Start2FA[In, Cmd any](method, path, summary string, cred Credential, action string, prepare func(context.Context, Caller, In) (Cmd, error), codes ...fault.Code) Endpoint {
+func Start2FA[In, Cmd any](method, path, summary string, cred Credential, action string,
+	prepare func(context.Context, Caller, In) (Cmd, error), codes ...fault.Code) Endpoint {
 	e := blank[In](method, path, summary, cred, codes)
 	e.Starts = action
 	e.call = func(ctx context.Context, who Caller, in any) (any, error) {
@@ -254,7 +261,8 @@ func Start2FA[In, Cmd any](method, path, summary string, cred Credential, action
 
 // Start2FAOf is Start2FA for an endpoint whose request says which of some actions
 // it starts: prepare returns its code beside the command.
-func Start2FAOf[In, Cmd any](method, path, summary string, cred Credential, actions []string, prepare func(context.Context, Caller, In) (string, Cmd, error), codes ...fault.Code) Endpoint {
+func Start2FAOf[In, Cmd any](method, path, summary string, cred Credential, actions []string,
+	prepare func(context.Context, Caller, In) (string, Cmd, error), codes ...fault.Code) Endpoint {
 	e := blank[In](method, path, summary, cred, codes)
 	e.Starts = strings.Join(actions, " or ")
 	e.call = func(ctx context.Context, who Caller, in any) (any, error) {
@@ -280,136 +288,4 @@ func blank[In any](method, path, summary string, cred Credential, codes []fault.
 	}
 	return Endpoint{Method: method, Path: path, Summary: summary, Credential: cred, Audience: strictest[cred],
 		Errors: codes, In: reflect.TypeFor[In](), plan: p}
-}
-
-// Endpoints are those of a section. Its methods say once what holds for all.
-type Endpoints []Endpoint
-
-// Section names the section of the interface that endpoints belong to, such as
-// "4.18 Withdrawal address book", where they do not name another one (Endpoint.Of).
-func Section(name string, all ...Endpoint) Endpoints {
-	return Endpoints(all).each(func(e *Endpoint) { e.Section = cmp.Or(e.Section, name) })
-}
-
-// For is Endpoint.For of all.
-func (es Endpoints) For(a Audience) Endpoints { return es.each(func(e *Endpoint) { e.Audience = a }) }
-
-// Reserve is Endpoint.Reserve of all.
-func (es Endpoints) Reserve() Endpoints { return es.each(func(e *Endpoint) { e.Reserved = true }) }
-
-// Extended is Endpoint.Extended of all.
-func (es Endpoints) Extended() Endpoints { return es.each(func(e *Endpoint) { e.Extension = true }) }
-
-func (es Endpoints) each(set func(*Endpoint)) Endpoints {
-	for i := range es {
-		set(&es[i])
-	}
-	return es
-}
-
-// For names who may use the endpoint.
-func (e Endpoint) For(a Audience) Endpoint { e.Audience = a; return e }
-
-// Of names the section of the interface that it belongs to, e.g. "4.18 Withdrawal address book".
-func (e Endpoint) Of(section string) Endpoint { e.Section = section; return e }
-
-// Doc names the operation as generated clients call it, such as listSessions,
-// and says what its summary does not.
-func (e Endpoint) Doc(id, description string) Endpoint {
-	e.ID, e.Description = id, description
-	return e
-}
-
-// DefaultBodyLimit is the largest body of an endpoint that says nothing else, in
-// bytes (D-GEN-12).
-const DefaultBodyLimit = 16 << 10
-
-// LargeBody is the limit of an endpoint that takes lists or long texts, in bytes.
-const LargeBody = 1 << 20
-
-// Body sets the largest body it accepts, in bytes. More than DefaultBodyLimit needs
-// a credential that does not cover the body.
-func (e Endpoint) Body(maxBytes int) Endpoint { e.BodyLimit = maxBytes; return e }
-
-// Idempotent makes it honour the header Idempotency-Key.
-func (e Endpoint) Idempotent() Endpoint { e.Repeatable = true; return e }
-
-// Extended marks it as an extension of the interface.
-func (e Endpoint) Extended() Endpoint { e.Extension = true; return e }
-
-// HashBody fills Caller.BodyHash, before the guard runs.
-func (e Endpoint) HashBody() Endpoint { e.WantsBodyHash = true; return e }
-
-// Verified asks for the caller's current one-time code besides the credential.
-func (e Endpoint) Verified() Endpoint { e.OTP = true; return e }
-
-// IPFiltered applies the caller's list of allowed addresses.
-func (e Endpoint) IPFiltered() Endpoint { e.IPFilter = true; return e }
-
-// Reserve keeps an endpoint of audience Admin to the role admin: it cannot be
-// granted to another one.
-func (e Endpoint) Reserve() Endpoint { e.Reserved = true; return e }
-
-// Binary says that it answers bytes of a media type (Reply.Raw) instead of JSON.
-func (e Endpoint) Binary(mediaType string) Endpoint { e.Produces = mediaType; return e }
-
-// Shaped names the schema of its answer in the document (Extra.Schemas).
-func (e Endpoint) Shaped(schema string) Endpoint { e.Schema = schema; return e }
-
-// Gives names the headers of its answer that carry tokens.
-func (e Endpoint) Gives(tokens ...string) Endpoint { e.Tokens = tokens; return e }
-
-// Holds says that it holds a request for as long as Prefer: wait=N asks.
-func (e Endpoint) Holds() Endpoint { e.Waits = true; return e }
-
-// RefuseWith gives the refusals of binding, verification and the handler a body
-// of their own (D-TX-05, D-COR-04); those of the firewall and the guards keep
-// the general shape, as does a refusal for which shape returns nil. The status
-// stays that of the code.
-func (e Endpoint) RefuseWith(shape func(status int, f *fault.Error) any) Endpoint {
-	e.refusal = shape
-	return e
-}
-
-// Refusal is the endpoint's own body for a fault; nil where the general shape
-// serves.
-func (e *Endpoint) Refusal(status int, f *fault.Error) any {
-	if e.refusal == nil {
-		return nil
-	}
-	return e.refusal(status, f)
-}
-
-// Key is "<METHOD> <path>", the endpoint's name in firewall rules, permissions
-// and configuration.
-func (e Endpoint) Key() string { return e.Method + " " + e.Path }
-
-// Call runs the handler with what Bind returned. Of an endpoint that starts a
-// challenge it runs the prepare function, and returns a Prepared.
-func (e *Endpoint) Call(ctx context.Context, who Caller, in any) (any, error) {
-	return e.call(ctx, who, in)
-}
-
-// Unguardable says why no challenge can be put in front of an endpoint (D-2FA-28);
-// "" where it can.
-func Unguardable(e Endpoint) string {
-	switch {
-	case e.Starts != "":
-		return "starts a challenge itself"
-	case e.Credential != User && e.Credential != Tenant:
-		return "does not take x-auth"
-	}
-	return ""
-}
-
-// PathParams are the names in braces of a template.
-func PathParams(path string) (names []string) {
-	for {
-		_, tail, found := strings.Cut(path, "{")
-		if !found {
-			return names
-		}
-		name, after, _ := strings.Cut(tail, "}")
-		names, path = append(names, name), after
-	}
 }

@@ -36,17 +36,21 @@ func (g Group) Endpoints() []rest.Endpoint {
 		rest.Delete(roles, "Delete a role that nobody holds and that has no grants", rest.Tenant, g.removeRole,
 			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).
 			Doc("deleteRole", "The roles admin and user cannot be deleted."),
-		rest.Get(members, "List the roles of an account, or who holds which", rest.Tenant, g.members, fault.InvalidField).
+		rest.Get(members, "List the roles of an account, or who holds which", rest.Tenant, g.members,
+			fault.InvalidField).
 			Doc("listRoleMembers",
 				"With userId the roles of one account, in one piece; without it all memberships, newest "+
 					"first, by pages."),
-		rest.Post(members, "Give an account a role", rest.Tenant, g.give, fault.InvalidField, fault.RecordNotFound, fault.RecordAlreadyExist).
+		rest.Post(members, "Give an account a role", rest.Tenant, g.give, fault.InvalidField, fault.RecordNotFound,
+			fault.RecordAlreadyExist).
 			Doc("addRoleMember", "The account may use the role at once; it needs no new login."),
-		rest.Delete(members, "Take a role from an account", rest.Tenant, g.take, fault.InvalidField, fault.RecordNotFound, fault.InvalidState).
+		rest.Delete(members, "Take a role from an account", rest.Tenant, g.take, fault.InvalidField,
+			fault.RecordNotFound, fault.InvalidState).
 			Doc("removeRoleMember", "The last administrator cannot lose the role admin."),
 		rest.Get(permissions, "List what roles are granted", rest.Tenant, g.permissions, fault.InvalidField).
 			Doc("listRolePermissions", "With roleId only what this role is granted."),
-		rest.Post(permissions, "Grant a role a permission on a resource, in the place of the one it has", rest.Tenant, g.grant,
+		rest.Post(permissions, "Grant a role a permission on a resource, in the place of the one it has", rest.Tenant,
+			g.grant,
 			fault.InvalidField, fault.RecordNotFound, fault.RecordAlreadyExist, fault.InvalidState).
 			Doc("grantRolePermission",
 				"A role has one permission on a resource; granting another one takes its place."),

@@ -64,7 +64,8 @@ func TestFile(t *testing.T) {
 		}
 	}
 	for accept, want := range map[string]string{
-		"gzip;q=0": "", "gzip; q=0.000": "", "identity": "", "*": "gzip", "*;q=0": "", "*, gzip;q=0": "", "GZIP": "gzip",
+		"gzip;q=0": "", "gzip; q=0.000": "", "identity": "", "*": "gzip", "*;q=0": "", "*, gzip;q=0": "",
+		"GZIP":   "gzip",
 		"x-gzip": "gzip",
 	} {
 		if _, header, _ := ask("/long", accept, ""); strings.Join(header["Content-Encoding"], "") != want {

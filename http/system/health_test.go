@@ -20,7 +20,8 @@ func TestHealth(t *testing.T) {
 		status   int
 		has      string
 	}{
-		{livePath, false, nil, 200, healthy}, {livePath, true, errors.New("x"), 200, healthy}, {readyPath, false, nil, 200,
+		{livePath, false, nil, 200, healthy}, {livePath, true, errors.New("x"), 200, healthy},
+		{readyPath, false, nil, 200,
 			healthy},
 		{readyPath, true, nil, 503, `"code":"DRAINING"`}, {readyPath, false, errors.New("secret"), 503,
 			`"code":"UNAVAILABLE"`},
@@ -29,7 +30,8 @@ func TestHealth(t *testing.T) {
 		draining, ill = c.draining, c.ill
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest("GET", c.path, nil))
-		if w.Code != c.status || !strings.Contains(w.Body.String(), c.has) || strings.Contains(w.Body.String(), "secret") ||
+		if w.Code != c.status || !strings.Contains(w.Body.String(), c.has) ||
+			strings.Contains(w.Body.String(), "secret") ||
 			(c.status == 503) != (w.Header().Get("Retry-After") == "1") {
 			t.Errorf("%s: %d %s", c.path, w.Code, w.Body)
 		}

@@ -44,7 +44,8 @@ func Started(s challenge.Started) rest.Reply[ChallengeAnswer] {
 	for _, m := range s.Challenge.Methods {
 		c.MethodList = append(c.MethodList, method(m, m.LifetimeMs))
 	}
-	return rest.Reply[ChallengeAnswer]{Body: ChallengeAnswer{c}, Headers: []rest.Header{{Name: "p-auth", Value: s.PAuth}}}
+	return rest.Reply[ChallengeAnswer]{Body: ChallengeAnswer{c},
+		Headers: []rest.Header{{Name: "p-auth", Value: s.PAuth}}}
 }
 
 // Renewed is the answer of the renewal of a method: the methods that are still
@@ -80,7 +81,8 @@ func method(m challenge.Method, lifetimeMs int64) Method {
 	if expire == 0 && lifetimeMs > 0 {
 		expire = 1
 	}
-	return Method{ID: m.ID, Name: string(m.Name), Expire: expire, RenewStart: (m.RenewMs + 999) / 1000, Hint: m.Hint, MatchNumber: m.Number}
+	return Method{ID: m.ID, Name: string(m.Name), Expire: expire, RenewStart: (m.RenewMs + 999) / 1000, Hint: m.Hint,
+		MatchNumber: m.Number}
 }
 
 // ExecResult is what became of a completed challenge's action (section 4.1).

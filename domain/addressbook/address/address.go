@@ -51,7 +51,8 @@ func Families() []string { return slices.Sorted(maps.Keys(families)) }
 // them otherwise.
 var builtIn = map[string]string{
 	"BTC": "bitcoin", "XRP": "xrp", "SOL": "solana", "TRX": "tron", "TRC20": "tron",
-	"ETH": "evm", "ERC20": "evm", "BSC": "evm", "BEP20": "evm", "POLYGON": "evm", "ARBITRUM": "evm", "OPTIMISM": "evm", "BASE": "evm", "AVAXC": "evm",
+	"ETH": "evm", "ERC20": "evm", "BSC": "evm", "BEP20": "evm", "POLYGON": "evm", "ARBITRUM": "evm", "OPTIMISM": "evm",
+	"BASE": "evm", "AVAXC": "evm",
 }
 
 // Rules are the rules by network code. A network without one takes every

@@ -206,12 +206,14 @@ func TestWitnessPrograms(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for name, encode := range map[string]func(string, []byte) (string, error){"bech32": bech32.Encode, "bech32m": bech32.EncodeM} {
+			for name, encode := range map[string]func(string, []byte) (string, error){"bech32": bech32.Encode,
+				"bech32m": bech32.EncodeM} {
 				text, err := encode("bc", append([]byte{version}, words...))
 				if err != nil {
 					t.Fatal(err)
 				}
-				want := name == "bech32" && version == 0 && (size == 20 || size == 32) || name == "bech32m" && version == 1 && size == 32
+				want := name == "bech32" && version == 0 && (size == 20 || size == 32) || name == "bech32m" &&
+					version == 1 && size == 32
 				if got := r.Fits("BTC", text); got != want {
 					t.Errorf("version %d, %d bytes in %s, %s: %v", version, size, name, text, got)
 				} else if got {
@@ -233,7 +235,8 @@ func TestXAddresses(t *testing.T) {
 		tag          uint64
 		want         bool
 	}{
-		{0x44, 0, 0, true}, {0x44, 0, 1, false}, {0x44, 1, 0, true}, {0x44, 1, 1<<32 - 1, true}, {0x44, 1, 1 << 32, false}, {0x44, 2, 0, false}, {0x93, 0, 0, false},
+		{0x44, 0, 0, true}, {0x44, 0, 1, false}, {0x44, 1, 0, true}, {0x44, 1, 1<<32 - 1, true},
+		{0x44, 1, 1 << 32, false}, {0x44, 2, 0, false}, {0x93, 0, 0, false},
 	} {
 		payload := append([]byte{0x05, c.prefix}, make([]byte, 20)...)
 		payload = binary.LittleEndian.AppendUint64(append(payload, c.flag), c.tag)
@@ -290,7 +293,8 @@ func TestAgainstAnotherImplementation(t *testing.T) {
 
 // D-WAD-05: a rule per network by configuration.
 func TestConfiguredRules(t *testing.T) {
-	r := rules(t, map[string]string{"LTC": "[LM][a-km-zA-HJ-NP-Z1-9]{26,33}", "GNOSIS": "evm", "SOL": "S.*", "ALT": "abcdefghij|klmnopqrst"})
+	r := rules(t, map[string]string{"LTC": "[LM][a-km-zA-HJ-NP-Z1-9]{26,33}", "GNOSIS": "evm", "SOL": "S.*",
+		"ALT": "abcdefghij|klmnopqrst"})
 	for _, v := range []vector{
 		{"LTC", "LM2WMpR1Rp6j3Sa59cMXMs1SPzj9eXpGc1", true},
 		{"LTC", "xLM2WMpR1Rp6j3Sa59cMXMs1SPzj9eXpGc1", false},

@@ -45,7 +45,8 @@ func Run(t *testing.T, open storetest.Open[Fixture]) {
 
 func (f fixture) entry(name, address string) addressbook.Entry {
 	at := time.UnixMilli(1_700_000_000_123).UTC()
-	return addressbook.Entry{Name: name, Address: address, CurrencyID: f.CurrencyID, NetworkID: f.NetworkID, CreatedAt: at, AddressAt: at.Add(time.Hour)}
+	return addressbook.Entry{Name: name, Address: address, CurrencyID: f.CurrencyID, NetworkID: f.NetworkID,
+		CreatedAt: at, AddressAt: at.Add(time.Hour)}
 }
 
 // in runs one writing step in a transaction.
@@ -99,11 +100,13 @@ func uniquePerUser(t *testing.T, f fixture, _ commit.Committer) {
 	storetest.Must(t, err)
 	second, err := f.insert(t, "u1", f.entry("A", "0XABCDEFabcdef")) // other by case
 	storetest.Must(t, err)
-	for _, e := range []addressbook.Entry{f.entry("a", "other"), f.entry("other", "0xABCDEFabcdef"), f.entry("other", "0xabcdefabcdef")} {
+	for _, e := range []addressbook.Entry{f.entry("a", "other"), f.entry("other", "0xABCDEFabcdef"),
+		f.entry("other", "0xabcdefabcdef")} {
 		_, err := f.insert(t, "u1", e)
 		storetest.Wants(t, err, fault.RecordAlreadyExist)
 		e.ID = second
-		storetest.Wants(t, f.in(t, func(ctx context.Context) error { return f.Store.Replace(ctx, "u1", e) }), fault.RecordAlreadyExist)
+		storetest.Wants(t, f.in(t, func(ctx context.Context) error { return f.Store.Replace(ctx, "u1", e) }),
+			fault.RecordAlreadyExist)
 	}
 	_, err = f.insert(t, "u2", f.entry("a", "0xABCDEFabcdef"))
 	storetest.Must(t, err)
@@ -123,8 +126,10 @@ func booksAreApart(t *testing.T, f fixture, _ commit.Committer) {
 	}{{"u2", mine.ID}, {"u1", mine.ID + 1000}, {"u1", 0}, {"u1", -1}} {
 		e := f.entry("b", "address-2")
 		e.ID = who.id
-		storetest.Wants(t, f.in(t, func(ctx context.Context) error { return f.Store.Replace(ctx, who.user, e) }), fault.RecordNotFound)
-		storetest.Wants(t, f.in(t, func(ctx context.Context) error { return f.Store.Remove(ctx, who.user, who.id) }), fault.RecordNotFound)
+		storetest.Wants(t, f.in(t, func(ctx context.Context) error { return f.Store.Replace(ctx, who.user, e) }),
+			fault.RecordNotFound)
+		storetest.Wants(t, f.in(t, func(ctx context.Context) error { return f.Store.Remove(ctx, who.user, who.id) }),
+			fault.RecordNotFound)
 	}
 	f.holds(t, "u1", mine)
 	f.holds(t, "u2")

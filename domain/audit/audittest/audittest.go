@@ -20,8 +20,10 @@ func Run(t *testing.T, open storetest.Open[audit.Store]) {
 	ctx := t.Context()
 	start := time.UnixMilli(1_700_000_000_000).UTC()
 	for i := range 30 {
-		r := audit.Record{At: start.Add(time.Duration(i/3) * time.Millisecond), ActorID: fmt.Sprint("actor", i%2), UserID: fmt.Sprint("user", i%3), Action: fmt.Sprint("ACTION_", i%5),
-			Target: fmt.Sprint("target", i), Outcome: audit.Success, IP: "203.0.113.9", RequestID: fmt.Sprint("request", i), Detail: "O'Neil ? %"}
+		r := audit.Record{At: start.Add(time.Duration(i/3) * time.Millisecond), ActorID: fmt.Sprint("actor", i%2),
+			UserID: fmt.Sprint("user", i%3), Action: fmt.Sprint("ACTION_", i%5),
+			Target: fmt.Sprint("target", i), Outcome: audit.Success, IP: "203.0.113.9",
+			RequestID: fmt.Sprint("request", i), Detail: "O'Neil ? %"}
 		if i%7 == 0 {
 			r.Outcome, r.UserID = audit.Refused, ""
 		}
@@ -47,8 +49,10 @@ func Run(t *testing.T, open storetest.Open[audit.Store]) {
 		t.Fatalf("listed %v, want the newest first", targets)
 	}
 	last := all[0]
-	if last.At != start.Add(9*time.Millisecond) || last.ActorID != "actor1" || last.UserID != "user2" || last.Action != "ACTION_4" || last.Outcome != audit.Success ||
-		last.IP != "203.0.113.9" || last.RequestID != "request29" || last.Detail != "O'Neil ? %" || last.Chain == "" || last.Seq != 30 || len(last.Hash) != 32 {
+	if last.At != start.Add(9*time.Millisecond) || last.ActorID != "actor1" || last.UserID != "user2" ||
+		last.Action != "ACTION_4" || last.Outcome != audit.Success ||
+		last.IP != "203.0.113.9" || last.RequestID != "request29" || last.Detail != "O'Neil ? %" || last.Chain == "" ||
+		last.Seq != 30 || len(last.Hash) != 32 {
 		t.Errorf("the newest row is %+v", last)
 	}
 	for name, c := range map[string]struct {
@@ -57,10 +61,12 @@ func Run(t *testing.T, open storetest.Open[audit.Store]) {
 	}{
 		"account":       {audit.Query{UserID: "user1"}, []string{"25", "22", "19", "16", "13", "10", "4", "1"}},
 		"actor, action": {audit.Query{ActorID: "actor1", Action: "ACTION_3"}, []string{"23", "13", "3"}},
-		"range":         {audit.Query{From: start.Add(2 * time.Millisecond), To: start.Add(3 * time.Millisecond)}, []string{"11", "10", "9", "8", "7", "6"}},
-		"all at once":   {audit.Query{UserID: "user1", ActorID: "actor0", From: start.Add(time.Millisecond), To: start.Add(6 * time.Millisecond)}, []string{"16", "10", "4"}},
-		"nobody":        {audit.Query{UserID: "user"}, nil},
-		"a pattern":     {audit.Query{Action: "ACTION%"}, nil},
+		"range": {audit.Query{From: start.Add(2 * time.Millisecond), To: start.Add(3 * time.Millisecond)},
+			[]string{"11", "10", "9", "8", "7", "6"}},
+		"all at once": {audit.Query{UserID: "user1", ActorID: "actor0", From: start.Add(time.Millisecond),
+			To: start.Add(6 * time.Millisecond)}, []string{"16", "10", "4"}},
+		"nobody":    {audit.Query{UserID: "user"}, nil},
+		"a pattern": {audit.Query{Action: "ACTION%"}, nil},
 	} {
 		var want []audit.Stored
 		for _, r := range all {

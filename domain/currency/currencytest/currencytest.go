@@ -141,9 +141,11 @@ func seed(t *testing.T, s currency.Store, tx commit.Committer) {
 			}
 		}
 	}
-	for _, p := range [][2]string{{"BTC", "BTC"}, {"ETH", "ETH"}, {"USDT", "ETH"}, {"USDT", "TRX"}, {"TRX", "TRX"}, {"XRP", "XRP"}, {"SOL", "SOL"}, {"USDC", "SOL"}} {
+	for _, p := range [][2]string{{"BTC", "BTC"}, {"ETH", "ETH"}, {"USDT", "ETH"}, {"USDT", "TRX"}, {"TRX", "TRX"},
+		{"XRP", "XRP"}, {"SOL", "SOL"}, {"USDC", "SOL"}} {
 		cur, net, err := c.Withdrawal(p[0], p[1])
-		if err != nil || cur.Code != p[0] || net.Code != p[1] || cur.Name == "" || net.Name == "" || cur.ID < 1 || net.ID < 1 {
+		if err != nil || cur.Code != p[0] || net.Code != p[1] || cur.Name == "" || net.Name == "" || cur.ID < 1 ||
+			net.ID < 1 {
 			t.Errorf("%v: %+v, %+v, %v", p, cur, net, err)
 		}
 	}

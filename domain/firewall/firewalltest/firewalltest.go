@@ -28,7 +28,8 @@ func Run(t *testing.T, open storetest.Open[firewall.Store]) {
 }
 
 func rule(label string) firewall.Rule {
-	return firewall.Rule{AppID: "API", Label: label, Type: firewall.RateLimit, PeriodMs: new(int64(1000)), Limit: new(int64(3)), EntityType: firewall.IP,
+	return firewall.Rule{AppID: "API", Label: label, Type: firewall.RateLimit, PeriodMs: new(int64(1000)),
+		Limit: new(int64(3)), EntityType: firewall.IP,
 		Entities: []string{}, Resources: []string{"GET /a"}, AllEntities: true, Status: firewall.Active}
 }
 
@@ -65,9 +66,11 @@ func roundTrip(t *testing.T, s firewall.Store, _ commit.Committer) {
 	}
 	all := []firewall.Rule{
 		rule("zz"),
-		{AppID: "Ü'?", Label: `a "quoted" ? ğ`, Type: firewall.WhitelistForce, ExpireAt: firewall.MaxInstantMs, EntityType: firewall.UserID, Entities: []string{"b", "a'?"},
+		{AppID: "Ü'?", Label: `a "quoted" ? ğ`, Type: firewall.WhitelistForce, ExpireAt: firewall.MaxInstantMs,
+			EntityType: firewall.UserID, Entities: []string{"b", "a'?"},
 			Resources: []string{}, AllResources: true, Status: firewall.Inactive, DryRun: true},
-		{AppID: "API", Label: "aa", Type: firewall.Blacklist, Limit: new(int64(firewall.MaxLimit)), EntityType: firewall.CountryCode, Entities: []string{"TR"}, Resources: []string{"GET /b", "GET /a"},
+		{AppID: "API", Label: "aa", Type: firewall.Blacklist, Limit: new(int64(firewall.MaxLimit)),
+			EntityType: firewall.CountryCode, Entities: []string{"TR"}, Resources: []string{"GET /b", "GET /a"},
 			Status: firewall.Active},
 	}
 	for _, r := range all {
@@ -112,15 +115,22 @@ func change(t *testing.T, s firewall.Store, _ commit.Committer) {
 	ctx := t.Context()
 	storetest.Must(t, s.Add(ctx, rule("a")))
 	storetest.Must(t, s.Add(ctx, rule("b")))
-	storetest.Wants(t, s.Change(ctx, "c", func(r firewall.Rule) (firewall.Rule, error) { t.Error("called"); return r, nil }), fault.RecordNotFound)
+	storetest.Wants(t, s.Change(ctx, "c", func(r firewall.Rule) (firewall.Rule, error) {
+		t.Error("called")
+		return r, nil
+	}), fault.RecordNotFound)
 	refusal := errors.New("no")
-	if err := s.Change(ctx, "a", func(r firewall.Rule) (firewall.Rule, error) { r.Status = firewall.Inactive; return r, refusal }); !errors.Is(err, refusal) {
+	if err := s.Change(ctx, "a", func(r firewall.Rule) (firewall.Rule, error) {
+		r.Status = firewall.Inactive
+		return r, refusal
+	}); !errors.Is(err, refusal) {
 		t.Errorf("got %v", err)
 	}
 	if got := rules(t, s)[0]; !got.Equal(rule("a")) {
 		t.Errorf("a refused change was saved: %+v", got)
 	}
-	next := firewall.Rule{AppID: "WEB", Label: "z", Type: firewall.Blacklist, ExpireAt: 7, EntityType: firewall.UserID, Entities: []string{"x"}, Resources: []string{},
+	next := firewall.Rule{AppID: "WEB", Label: "z", Type: firewall.Blacklist, ExpireAt: 7, EntityType: firewall.UserID,
+		Entities: []string{"x"}, Resources: []string{},
 		AllResources: true, Status: firewall.Inactive, DryRun: true, PeriodMs: new(int64(5)), Limit: new(int64(6))}
 	storetest.Must(t, s.Change(ctx, "a", func(r firewall.Rule) (firewall.Rule, error) {
 		if !r.Equal(rule("a")) {
@@ -139,7 +149,10 @@ func change(t *testing.T, s firewall.Store, _ commit.Committer) {
 func changesDoNotOverlap(t *testing.T, s firewall.Store, _ commit.Committer) {
 	storetest.Must(t, s.Add(t.Context(), rule("a")))
 	if n := storetest.Race(t, racers, "", func(int) error {
-		return s.Change(t.Context(), "a", func(r firewall.Rule) (firewall.Rule, error) { r.Limit = new(*r.Limit + 1); return r, nil })
+		return s.Change(t.Context(), "a", func(r firewall.Rule) (firewall.Rule, error) {
+			r.Limit = new(*r.Limit + 1)
+			return r, nil
+		})
 	}); n != racers {
 		t.Errorf("%d of %d changes were made", n, racers)
 	}
@@ -153,7 +166,10 @@ func joinsTransactions(t *testing.T, s firewall.Store, tx commit.Committer) {
 	storetest.Must(t, s.Add(t.Context(), rule("a")))
 	err := tx.InTx(t.Context(), func(ctx context.Context) error {
 		storetest.Must(t, s.Add(ctx, rule("b")))
-		storetest.Must(t, s.Change(ctx, "a", func(r firewall.Rule) (firewall.Rule, error) { r.DryRun = true; return r, nil }))
+		storetest.Must(t, s.Change(ctx, "a", func(r firewall.Rule) (firewall.Rule, error) {
+			r.DryRun = true
+			return r, nil
+		}))
 		if all, err := s.Rules(ctx, firewall.Query{}); err != nil || len(all) != 2 || !all[0].DryRun {
 			t.Errorf("inside: %+v, %v", all, err)
 		}

@@ -56,7 +56,8 @@ func roundTrip(t *testing.T, s mfa.Store, _ commit.Committer) {
 	ctx := t.Context()
 	methods := []mfa.Method{{Code: "ZZ", ExpireMs: 1 << 40, RenewStartMs: 7}, {Code: "AA"}}
 	actions := []mfa.Action{
-		{Code: "ZZ", Title: mfa.Text{"tr": "Şifre? 'x' \\ ?", "ar": "دخول"}, Headers: mfa.Headers{{Key: "ğ?", Label: mfa.Text{"en": `"quoted"`}}}},
+		{Code: "ZZ", Title: mfa.Text{"tr": "Şifre? 'x' \\ ?", "ar": "دخول"},
+			Headers: mfa.Headers{{Key: "ğ?", Label: mfa.Text{"en": `"quoted"`}}}},
 		{Code: "AA", Title: mfa.Text{"en": ""}, Headers: mfa.Headers{}},
 	}
 	second := common("AA")
@@ -115,10 +116,12 @@ const racers = 8
 
 func codesAreUnique(t *testing.T, s mfa.Store, _ commit.Committer) {
 	ctx := t.Context()
-	if n := storetest.Race(t, racers, fault.RecordAlreadyExist, func(i int) error { return s.AddMethod(ctx, mfa.Method{Code: "SMS", ExpireMs: int64(i)}) }); n != 1 {
+	if n := storetest.Race(t, racers, fault.RecordAlreadyExist,
+		func(i int) error { return s.AddMethod(ctx, mfa.Method{Code: "SMS", ExpireMs: int64(i)}) }); n != 1 {
 		t.Errorf("%d of %d methods SMS were added", n, racers)
 	}
-	if n := storetest.Race(t, racers, fault.RecordAlreadyExist, func(int) error { return s.AddAction(ctx, mfa.Action{Code: "SMS", Title: mfa.Text{"en": "x"}}) }); n != 1 {
+	if n := storetest.Race(t, racers, fault.RecordAlreadyExist,
+		func(int) error { return s.AddAction(ctx, mfa.Action{Code: "SMS", Title: mfa.Text{"en": "x"}}) }); n != 1 {
 		t.Errorf("%d of %d actions were added", n, racers)
 	}
 	ms, err := s.Methods(ctx)
@@ -132,7 +135,8 @@ func codesAreUnique(t *testing.T, s mfa.Store, _ commit.Committer) {
 
 func onePolicyPerEntity(t *testing.T, s mfa.Store, _ commit.Committer) {
 	ctx := t.Context()
-	if n := storetest.Race(t, racers, fault.RecordAlreadyExist, func(int) error { _, err := s.AddPolicy(ctx, common("AA")); return err }); n != 1 {
+	if n := storetest.Race(t, racers, fault.RecordAlreadyExist,
+		func(int) error { _, err := s.AddPolicy(ctx, common("AA")); return err }); n != 1 {
 		t.Errorf("%d of %d policies were added", n, racers)
 	}
 	expired := common("AA")
@@ -163,11 +167,20 @@ func change(t *testing.T, s mfa.Store, _ commit.Committer) {
 	storetest.Must(t, s.AddMethod(ctx, mfa.Method{Code: "AA", ExpireMs: 1}))
 	storetest.Must(t, s.AddMethod(ctx, mfa.Method{Code: "BB", ExpireMs: 1}))
 	storetest.Must(t, s.AddAction(ctx, mfa.Action{Code: "AA", Title: mfa.Text{"en": "x"}, Headers: mfa.Headers{}}))
-	storetest.Wants(t, s.ChangeMethod(ctx, "CC", func(m mfa.Method) (mfa.Method, error) { t.Error("called"); return m, nil }), fault.RecordNotFound)
-	storetest.Wants(t, s.ChangeAction(ctx, "CC", func(a mfa.Action) (mfa.Action, error) { t.Error("called"); return a, nil }), fault.RecordNotFound)
+	storetest.Wants(t, s.ChangeMethod(ctx, "CC", func(m mfa.Method) (mfa.Method, error) {
+		t.Error("called")
+		return m, nil
+	}), fault.RecordNotFound)
+	storetest.Wants(t, s.ChangeAction(ctx, "CC", func(a mfa.Action) (mfa.Action, error) {
+		t.Error("called")
+		return a, nil
+	}), fault.RecordNotFound)
 
 	refusal := errors.New("no")
-	if err := s.ChangeMethod(ctx, "AA", func(m mfa.Method) (mfa.Method, error) { m.ExpireMs = 9; return m, refusal }); !errors.Is(err, refusal) {
+	if err := s.ChangeMethod(ctx, "AA", func(m mfa.Method) (mfa.Method, error) {
+		m.ExpireMs = 9
+		return m, refusal
+	}); !errors.Is(err, refusal) {
 		t.Errorf("got %v", err)
 	}
 	storetest.Wants(t, s.ChangeMethod(ctx, "AA", func(m mfa.Method) (mfa.Method, error) {
@@ -184,16 +197,19 @@ func change(t *testing.T, s mfa.Store, _ commit.Committer) {
 		return mfa.Method{Code: "BB", ExpireMs: 2, RenewStartMs: 3}, nil
 	}))
 	storetest.Must(t, s.ChangeAction(ctx, "AA", func(a mfa.Action) (mfa.Action, error) {
-		return mfa.Action{Code: "BB", Title: mfa.Text{"tr": "y"}, Headers: mfa.Headers{{Key: "k", Label: mfa.Text{"ar": "ك"}}}}, nil
+		return mfa.Action{Code: "BB", Title: mfa.Text{"tr": "y"},
+			Headers: mfa.Headers{{Key: "k", Label: mfa.Text{"ar": "ك"}}}}, nil
 	}))
 	ms, err := s.Methods(ctx)
 	storetest.Must(t, err)
-	if want := []mfa.Method{{Code: "AA", ExpireMs: 2, RenewStartMs: 3}, {Code: "BB", ExpireMs: 1}}; !reflect.DeepEqual(ms, want) {
+	if want := []mfa.Method{{Code: "AA", ExpireMs: 2, RenewStartMs: 3},
+		{Code: "BB", ExpireMs: 1}}; !reflect.DeepEqual(ms, want) {
 		t.Errorf("methods %+v", ms)
 	}
 	as, err := s.Actions(ctx)
 	storetest.Must(t, err)
-	if want := []mfa.Action{{Code: "AA", Title: mfa.Text{"tr": "y"}, Headers: mfa.Headers{{Key: "k", Label: mfa.Text{"ar": "ك"}}}}}; !reflect.DeepEqual(as, want) {
+	if want := []mfa.Action{{Code: "AA", Title: mfa.Text{"tr": "y"},
+		Headers: mfa.Headers{{Key: "k", Label: mfa.Text{"ar": "ك"}}}}}; !reflect.DeepEqual(as, want) {
 		t.Errorf("actions %+v", as)
 	}
 }
@@ -207,9 +223,11 @@ func changeCommon(t *testing.T, s mfa.Store, _ commit.Committer) {
 	id, err := s.AddPolicy(ctx, common("AA"))
 	storetest.Must(t, err)
 	for _, unknown := range []int64{other, id + 1000, 0, -1} {
-		storetest.Wants(t, s.ChangeCommon(ctx, unknown, func(p mfa.Policy) (mfa.Policy, error) { t.Error("called"); return p, nil }), fault.RecordNotFound)
+		storetest.Wants(t, s.ChangeCommon(ctx, unknown,
+			func(p mfa.Policy) (mfa.Policy, error) { t.Error("called"); return p, nil }), fault.RecordNotFound)
 	}
-	next := mfa.Policy{ID: id + 5, ActionCode: "BB", Name: "m", EntityType: mfa.IP, EntityID: "192.0.2.1", ExpireAt: 5, Type: "SPECIAL",
+	next := mfa.Policy{ID: id + 5, ActionCode: "BB", Name: "m", EntityType: mfa.IP, EntityID: "192.0.2.1", ExpireAt: 5,
+		Type:    "SPECIAL",
 		Methods: []mfa.Choice{{Code: "MAIL", Template: "t"}, {Code: "SMS"}}, Required: 2, Preferred: new(1)}
 	storetest.Must(t, s.ChangeCommon(ctx, id, func(p mfa.Policy) (mfa.Policy, error) {
 		if want := common("AA"); p.ID != id || p.Name != want.Name || p.Preferred != nil {
@@ -247,7 +265,8 @@ func joinsTransactions(t *testing.T, s mfa.Store, tx commit.Committer) {
 		storetest.Must(t, s.AddAction(ctx, mfa.Action{Code: "AA", Title: mfa.Text{"en": "x"}}))
 		_, err := s.AddPolicy(ctx, common("AA"))
 		storetest.Must(t, err)
-		storetest.Must(t, s.ChangeMethod(ctx, "AA", func(m mfa.Method) (mfa.Method, error) { m.ExpireMs = 5; return m, nil }))
+		storetest.Must(t, s.ChangeMethod(ctx, "AA",
+			func(m mfa.Method) (mfa.Method, error) { m.ExpireMs = 5; return m, nil }))
 		c, err := mfa.Load(ctx, s)
 		storetest.Must(t, err)
 		if m, ok := c.Method("AA"); !ok || m.ExpireMs != 5 {

@@ -30,8 +30,10 @@ func grants(t *testing.T, s resource.Store, _ commit.Committer) {
 	}
 	gs, err := s.Grants(ctx, resource.GrantQuery{})
 	storetest.Must(t, err)
-	line := func(id, roleID int64, role string, resourceID int64, code string, p resource.Permission, at time.Time) resource.Grant {
-		return resource.Grant{ID: id, RoleID: roleID, RoleCode: role, ResourceID: resourceID, ResourceCode: code, Context: resource.API, Permission: p, CreatedAt: at}
+	line := func(id, roleID int64, role string, resourceID int64, code string, p resource.Permission,
+		at time.Time) resource.Grant {
+		return resource.Grant{ID: id, RoleID: roleID, RoleCode: role, ResourceID: resourceID, ResourceCode: code,
+			Context: resource.API, Permission: p, CreatedAt: at}
 	}
 	both := []resource.Grant{line(first, r, "r", x, "GET /x", resource.Deny, now.Add(time.Second)),
 		line(second, q, "q", y, "GET /y", resource.Audit, now)}
@@ -54,7 +56,8 @@ func grants(t *testing.T, s resource.Store, _ commit.Committer) {
 	// Every change left its line, the refused one none.
 	var lines string
 	for _, e := range log(t, s) {
-		lines += fmt.Sprintf("%v %v %s %d\n", e.RoleID == r, e.ResourceID == x, e.Permission, e.CreatedAt.Sub(now)/time.Second)
+		lines += fmt.Sprintf("%v %v %s %d\n", e.RoleID == r, e.ResourceID == x, e.Permission,
+			e.CreatedAt.Sub(now)/time.Second)
 	}
 	if want := "true true REVOKE 60\ntrue true DENY 1\nfalse false AUDIT 0\ntrue true ALLOW 0\n"; lines != want {
 		t.Errorf("log\n%s", lines)
@@ -64,13 +67,17 @@ func grants(t *testing.T, s resource.Store, _ commit.Committer) {
 func grantsUnderRace(t *testing.T, s resource.Store, _ commit.Committer) {
 	ctx := t.Context()
 	x, r := thing(t, s, kind(t, s, resource.API, "GET"), "GET /x"), role(t, s, "r")
-	if n := storetest.Race(t, racers, "", func(int) error { _, err := s.SetGrant(ctx, r, x, resource.Allow, now); return err }); n != racers {
+	if n := storetest.Race(t, racers, "", func(int) error {
+		_, err := s.SetGrant(ctx, r, x, resource.Allow, now)
+		return err
+	}); n != racers {
 		t.Errorf("%d of %d were set", n, racers)
 	}
 	if gs, err := s.Grants(ctx, resource.GrantQuery{}); err != nil || len(gs) != 1 {
 		t.Errorf("%d grants, %v", len(gs), err)
 	}
-	if n := storetest.Race(t, racers, fault.RecordNotFound, func(int) error { return s.RemoveGrant(ctx, r, x, now) }); n != 1 {
+	if n := storetest.Race(t, racers, fault.RecordNotFound,
+		func(int) error { return s.RemoveGrant(ctx, r, x, now) }); n != 1 {
 		t.Errorf("%d of %d took one grant away", n, racers)
 	}
 	if n := len(log(t, s)); n != racers+1 {

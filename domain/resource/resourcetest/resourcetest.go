@@ -42,19 +42,22 @@ var now = usertest.Now
 
 func stamp(n int) resource.Stamp {
 	at := now.Add(time.Duration(n) * time.Second)
-	return resource.Stamp{CreatedBy: fmt.Sprint("maker", n), CreatedAt: at, UpdatedBy: fmt.Sprint("changer", n), UpdatedAt: at.Add(time.Minute)}
+	return resource.Stamp{CreatedBy: fmt.Sprint("maker", n), CreatedAt: at, UpdatedBy: fmt.Sprint("changer", n),
+		UpdatedAt: at.Add(time.Minute)}
 }
 
 func kind(t *testing.T, s resource.Store, c resource.Context, code string) int64 {
 	t.Helper()
-	id, err := s.AddType(t.Context(), resource.Type{Name: code, Code: code, Context: c, Status: resource.Active, Stamp: stamp(1)})
+	id, err := s.AddType(t.Context(), resource.Type{Name: code, Code: code, Context: c, Status: resource.Active,
+		Stamp: stamp(1)})
 	storetest.Must(t, err)
 	return id
 }
 
 func thing(t *testing.T, s resource.Store, typeID int64, code string) int64 {
 	t.Helper()
-	id, err := s.AddResource(t.Context(), resource.Resource{Name: code, Code: code, Context: resource.API, TypeID: typeID, Stamp: stamp(1)})
+	id, err := s.AddResource(t.Context(), resource.Resource{Name: code, Code: code, Context: resource.API,
+		TypeID: typeID, Stamp: stamp(1)})
 	storetest.Must(t, err)
 	return id
 }
@@ -82,7 +85,8 @@ func empty(t *testing.T, s resource.Store, _ commit.Committer) {
 func roundTrip(t *testing.T, s resource.Store, _ commit.Committer) {
 	ctx := t.Context()
 	types := []resource.Type{
-		{Name: "Ünïcode 'quoted' ?", Code: "GET", Context: resource.API, Status: resource.Active, Actions: json.RawMessage(`{"a": [1, "?", null]}`), Stamp: stamp(1)},
+		{Name: "Ünïcode 'quoted' ?", Code: "GET", Context: resource.API, Status: resource.Active,
+			Actions: json.RawMessage(`{"a": [1, "?", null]}`), Stamp: stamp(1)},
 		{Name: "x", Code: "GET", Context: resource.UI, Stamp: stamp(2)}, // the same code in another context
 	}
 	for i := range types {
@@ -91,7 +95,8 @@ func roundTrip(t *testing.T, s resource.Store, _ commit.Committer) {
 		types[i].ID = id
 	}
 	resources := []resource.Resource{
-		{Code: "GET /x?", Name: "n", Status: resource.Active, TypeID: types[0].ID, Context: resource.API, Actions: json.RawMessage(`"text"`),
+		{Code: "GET /x?", Name: "n", Status: resource.Active, TypeID: types[0].ID, Context: resource.API,
+			Actions:  json.RawMessage(`"text"`),
 			MenuItem: json.RawMessage(`0`), Stamp: stamp(3)},
 		{Code: "GET /x?", Name: "n", TypeID: types[1].ID, Context: resource.UI, ParentID: 7, Stamp: stamp(4)},
 	}
@@ -100,7 +105,8 @@ func roundTrip(t *testing.T, s resource.Store, _ commit.Committer) {
 		storetest.Must(t, err)
 		resources[i].ID, resources[i].TypeCode = id, "GET"
 	}
-	roles := []resource.Role{{Code: "z", Name: "Z", CreatedAt: now}, {Code: "a", Name: "A", CreatedAt: now.Add(time.Hour)}}
+	roles := []resource.Role{{Code: "z", Name: "Z", CreatedAt: now},
+		{Code: "a", Name: "A", CreatedAt: now.Add(time.Hour)}}
 	for i := range roles {
 		id, err := s.AddRole(ctx, roles[i])
 		storetest.Must(t, err)
@@ -124,10 +130,12 @@ func save(t *testing.T, s resource.Store, _ commit.Committer) {
 	ctx := t.Context()
 	a, b := kind(t, s, resource.API, "A"), kind(t, s, resource.API, "B")
 	x, y := thing(t, s, a, "X"), thing(t, s, a, "Y")
-	nextType := resource.Type{ID: a, Name: "n", Code: "C", Context: resource.UI, Status: resource.Passive, Actions: json.RawMessage(`[]`), Stamp: stamp(9)}
+	nextType := resource.Type{ID: a, Name: "n", Code: "C", Context: resource.UI, Status: resource.Passive,
+		Actions: json.RawMessage(`[]`), Stamp: stamp(9)}
 	storetest.Must(t, s.SaveType(ctx, nextType))
-	next := resource.Resource{ID: x, Code: "Z", Name: "n", Status: resource.Active, TypeID: b, Context: resource.UI, ParentID: y,
-		Actions: json.RawMessage(`1`), MenuItem: json.RawMessage(`2`), Stamp: stamp(9)}
+	next := resource.Resource{ID: x, Code: "Z", Name: "n", Status: resource.Active, TypeID: b, Context: resource.UI,
+		ParentID: y,
+		Actions:  json.RawMessage(`1`), MenuItem: json.RawMessage(`2`), Stamp: stamp(9)}
 	storetest.Must(t, s.SaveResource(ctx, next))
 	types, err := s.Types(ctx)
 	storetest.Must(t, err)
@@ -143,7 +151,8 @@ func save(t *testing.T, s resource.Store, _ commit.Committer) {
 	}
 
 	storetest.Wants(t, s.SaveType(ctx, resource.Type{ID: b, Code: "C", Context: resource.UI}), fault.RecordAlreadyExist)
-	storetest.Wants(t, s.SaveResource(ctx, resource.Resource{ID: y, Code: "Z", Context: resource.UI, TypeID: b}), fault.RecordAlreadyExist)
+	storetest.Wants(t, s.SaveResource(ctx, resource.Resource{ID: y, Code: "Z", Context: resource.UI, TypeID: b}),
+		fault.RecordAlreadyExist)
 	storetest.Wants(t, s.SaveType(ctx, resource.Type{ID: b + 100, Code: "D"}), fault.RecordNotFound)
 	storetest.Wants(t, s.SaveResource(ctx, resource.Resource{ID: y + 100, Code: "D", TypeID: b}), fault.RecordNotFound)
 }
@@ -156,7 +165,8 @@ func remove(t *testing.T, s resource.Store, _ commit.Committer) {
 	storetest.Must(t, s.RemoveType(ctx, a))
 	storetest.Must(t, s.RemoveRole(ctx, r))
 	empty(t, s, nil)
-	for _, err := range []error{s.RemoveResource(ctx, x), s.RemoveType(ctx, a), s.RemoveRole(ctx, r), s.RemoveGrant(ctx, r, x, now)} {
+	for _, err := range []error{s.RemoveResource(ctx, x), s.RemoveType(ctx, a), s.RemoveRole(ctx, r),
+		s.RemoveGrant(ctx, r, x, now)} {
 		storetest.Wants(t, err, fault.RecordNotFound)
 	}
 	if again := kind(t, s, resource.API, "A"); again <= a {
@@ -272,7 +282,8 @@ func joinsTransactions(t *testing.T, s resource.Store, c commit.Committer) {
 
 func fromTable(t *testing.T, s resource.Store, c commit.Committer) {
 	ctx := t.Context()
-	table := resource.Table{{Method: "GET", Path: "/a", Name: "A"}, {Method: "PUT", Path: "/a"}, {Method: "GET", Path: "/2fa", Name: "Socket"}}
+	table := resource.Table{{Method: "GET", Path: "/a", Name: "A"}, {Method: "PUT", Path: "/a"},
+		{Method: "GET", Path: "/2fa", Name: "Socket"}}
 	run := func(tb resource.Table, at time.Time) {
 		t.Helper()
 		storetest.Must(t, c.InTx(ctx, func(ctx context.Context) error { return resource.Sync(ctx, s, tb, at) }))
@@ -298,7 +309,8 @@ func fromTable(t *testing.T, s resource.Store, c commit.Committer) {
 		got += x.Code + " " + x.Name + "\n"
 	}
 	if want := "API GET 1 system\nAPI POST 1 system\nAPI PATCH 1 system\nAPI DELETE 1 system\nAPI PUT 1 system\n" +
-		"API GET GET /a A 1\nAPI PUT PUT /a PUT /a 1\nAPI GET GET /2fa Socket 1\nadmin Administrator\nuser User\n"; got != want {
+		"API GET GET /a A 1\nAPI PUT PUT /a PUT /a 1\nAPI GET GET /2fa Socket 1\nadmin Administrator\nuser " +
+		"User\n"; got != want {
 		t.Errorf("filled with\n%s", got)
 	}
 
@@ -317,7 +329,8 @@ func fromTable(t *testing.T, s resource.Store, c commit.Committer) {
 	storetest.Must(t, s.SaveType(ctx, types[0]))
 	run(append(table, resource.Endpoint{Method: "POST", Path: "/new", Name: "New"}), now.Add(time.Hour))
 	types, all, _ = state()
-	if r := all[0]; r.Name != "mine" || r.Status != resource.Active || r.TypeCode != "GET" || r.ParentID != all[1].ID || types[0].Status != resource.Active {
+	if r := all[0]; r.Name != "mine" || r.Status != resource.Active || r.TypeCode != "GET" || r.ParentID != all[1].ID ||
+		types[0].Status != resource.Active {
 		t.Errorf("straightened to %+v of type %+v", r, types[0])
 	}
 	if len(all) != 4 || all[3].Code != "POST /new" {
