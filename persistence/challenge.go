@@ -94,8 +94,7 @@ func challengeFences(now clock) []engine.Kind {
 			if v == 0 {
 				v = 1 // inserted
 			}
-			return budgetRow{ID: s.Key(), Version: v, Body: body(budgetBody{s.OTP, s.TOTP}),
-				UpdatedAt: ms(now())}
+			return budgetRow{ID: s.Key(), Version: v, Body: body(budgetBody{s.OTP, s.TOTP}), UpdatedAt: ms(now())}
 		}, "body", "updated_at"),
 	}
 }

@@ -18,9 +18,10 @@ import (
 
 func sample(id string) challenge.Challenge {
 	now := time.Now().UnixMilli()
+	m := challenge.Method{ID: "m1", Name: challenge.SMS, LifetimeMs: 120_000, ExpiresAt: now + 120_000,
+		Digest: challenge.Digest{Key: "k", Sum: []byte{1, 2, 3}}}
 	return challenge.Challenge{ID: id, UserID: "u1", Action: "LOGIN", Flow: challenge.FlowLogin, CreatedAt: now,
-		ExpiresAt: now + 600_000, Body: challenge.Body{Subject: "u1", Required: 1,
-			Methods: []challenge.Method{{ID: "m1", Name: challenge.SMS, LifetimeMs: 120_000, ExpiresAt: now + 120_000, Digest: challenge.Digest{Key: "k", Sum: []byte{1, 2, 3}}}}}}
+		ExpiresAt: now + 600_000, Body: challenge.Body{Subject: "u1", Required: 1, Methods: []challenge.Method{m}}}
 }
 
 func TestCommitRoundTrip(t *testing.T) {
@@ -60,7 +61,7 @@ func TestCommitRoundTrip(t *testing.T) {
 	})
 }
 
-// Whoever watches is told of every transaction once, with all that it made.
+// OnCommit is told of every transaction once, with its units and statements.
 func TestCommitsAreObserved(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		var mu sync.Mutex

@@ -16,7 +16,7 @@ func TestDeviceStore(t *testing.T) {
 	}, "users", "device", "device_proof")
 }
 
-// What ongoing pushes and the bounds on them are read from.
+// The lists from which open pushes and the bounds on them are read.
 func TestPendingAndDenials(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		ctx, store, now := t.Context(), NewChallenges(db), time.Now()

@@ -8,8 +8,8 @@ import (
 	"castellan/domain/commit"
 )
 
-// Who lost a race hears that it was fenced, although the winner's rows would
-// also make duplicates of what it inserts.
+// The loser of a race learns that it was fenced, although its inserts would also be
+// duplicates of the winner's rows.
 func TestFenceComesBeforeDuplicate(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		ctx := t.Context()

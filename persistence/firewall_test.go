@@ -84,12 +84,11 @@ func TestFirewallAdmin(t *testing.T) {
 		if again, _ := db.VerifyAudit(ctx, []byte("audit key of the test")); again != rows {
 			t.Errorf("%d audit rows after refusals, %d before", again, rows)
 		}
-		deaf := &firewall.Admin{Store: NewFirewall(db), App: "API", InForce: stored(db),
-			Changes: admin.Changes{Commit: noAudit{db},
-				Now: time.Now, Topic: change.Firewall, Follow: live.Follow}}
-		unheard := blacklist
-		unheard.Label = "unheard"
-		if err := deaf.Add(ctx, by, unheard); !errors.Is(err, errNoAudit) {
+		unaudited := &firewall.Admin{Store: NewFirewall(db), App: "API", InForce: stored(db),
+			Changes: admin.Changes{Commit: noAudit{db}, Now: time.Now, Topic: change.Firewall, Follow: live.Follow}}
+		unseen := blacklist
+		unseen.Label = "unseen"
+		if err := unaudited.Add(ctx, by, unseen); !errors.Is(err, errNoAudit) {
 			t.Errorf("got %v", err)
 		}
 		must(t, live.Reload(ctx))

@@ -100,8 +100,8 @@ func loginFlow(b *testing.B, db *DB, i int) error {
 	c := sample(id.New(now))
 	c.UserID = e.User.ID
 	m := outbox.Message{ID: id.New(now), ChallengeID: c.ID, MethodID: "m1", UserID: e.User.ID, Channel: message.SMS,
-		Destination: []byte("sealed destination"), Prefix: "90533", CreatedAt: now, ExpiresAt: until, LeaseUntil: until,
-		Payload: make([]byte, 120)}
+		Destination: []byte("sealed destination"), Prefix: "90533", CreatedAt: now, ExpiresAt: until,
+		LeaseUntil: until, Payload: make([]byte, 120)}
 	e.Guard.Version++
 	err = db.Commit(ctx, same, password.SaveGuard{Guard: e.Guard, Until: until},
 		challenge.Insert{Challenge: c, Command: make([]byte, 200)}, outbox.Add{Message: m})
@@ -113,12 +113,15 @@ func loginFlow(b *testing.B, db *DB, i int) error {
 		return err
 	}
 	c.Version, c.State = 1, challenge.Done
-	outcome := challenge.Outcome{ChallengeID: c.ID, CreatedAt: c.CreatedAt, ExpiresAt: c.ExpiresAt, Sealed: make([]byte, 400)}
+	outcome := challenge.Outcome{ChallengeID: c.ID, CreatedAt: c.CreatedAt, ExpiresAt: c.ExpiresAt,
+		Sealed: make([]byte, 400)}
 	return db.Commit(ctx, same, challenge.Update{Challenge: c}, challenge.Record{Outcome: outcome},
 		session.Add{Session: session.Session{ID: id.New(now), UserID: e.User.ID, CreatedAt: now, LastSeenAt: now,
 			ExpiresAt: until, IP: "192.0.2.1", Brand: "Acme", Model: "One"}},
-		session.Remember{Login: session.Login{ID: id.New(now), UserID: e.User.ID, At: now, IP: "192.0.2.1", Success: true}},
-		audit.Record{At: now, UserID: e.User.ID, ActorID: e.User.ID, Action: "LOGIN", Outcome: audit.Success, IP: "192.0.2.1"})
+		session.Remember{Login: session.Login{ID: id.New(now), UserID: e.User.ID, At: now, IP: "192.0.2.1",
+			Success: true}},
+		audit.Record{At: now, UserID: e.User.ID, ActorID: e.User.ID, Action: "LOGIN", Outcome: audit.Success,
+			IP: "192.0.2.1"})
 }
 
 // processorTime is that of this process, and of a server and its children.
@@ -134,7 +137,8 @@ func processorTime(server int) time.Duration {
 		stat, _ := os.ReadFile(filepath.Join(p, "stat"))
 		times, _ := os.ReadFile(filepath.Join(p, "schedstat"))
 		_, after, _ := strings.Cut(string(stat), ") ")
-		if f := strings.Fields(after); len(f) < 2 || f[1] != strconv.Itoa(server) && filepath.Base(p) != strconv.Itoa(server) {
+		if f := strings.Fields(after); len(f) < 2 || f[1] != strconv.Itoa(server) &&
+			filepath.Base(p) != strconv.Itoa(server) {
 			continue
 		}
 		if f := strings.Fields(string(times)); len(f) > 0 {

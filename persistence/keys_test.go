@@ -24,8 +24,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// A process that starts needs its keys before the writer, and tells the others
-// of what it made; a refused change tells nothing.
+// A process that starts needs its keys before the writer, and tells the others of
+// the keys it made; a refused change tells nothing.
 func TestKeysAreAnnounced(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		s := NewKeys(db)

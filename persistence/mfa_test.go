@@ -99,16 +99,16 @@ func TestMFAAdmin(t *testing.T) {
 			}
 		}
 		// Without its audit row there is no change.
-		deaf := &mfa.Admin{Store: store, Changes: admin.Changes{Commit: noAudit{db}, Now: time.Now,
+		unaudited := &mfa.Admin{Store: store, Changes: admin.Changes{Commit: noAudit{db}, Now: time.Now,
 			Topic: change.MFA, Follow: live.Follow}}
-		if err := deaf.AddMethod(ctx, by, mfa.Method{Code: "UNHEARD"}); !errors.Is(err, errNoAudit) {
+		if err := unaudited.AddMethod(ctx, by, mfa.Method{Code: "UNAUDITED"}); !errors.Is(err, errNoAudit) {
 			t.Errorf("got %v", err)
 		}
 		if again, _ := db.VerifyAudit(ctx, []byte("audit key of the test")); again != rows {
 			t.Errorf("%d audit rows after refusals, %d before", again, rows)
 		}
 		must(t, live.Reload(ctx))
-		if _, ok := live.Catalog().Method("UNHEARD"); ok {
+		if _, ok := live.Catalog().Method("UNAUDITED"); ok {
 			t.Error("a change without audit was kept")
 		}
 	})
@@ -120,8 +120,8 @@ type noAudit struct{ commit.Committer }
 
 func (noAudit) Commit(context.Context, ...commit.Write) error { return errNoAudit }
 
-// A change whose reading back fails is durable and says so: this node cannot
-// keep the promise that it works with it.
+// A change that cannot be read back is durable, and its error says that this node
+// does not work with it yet.
 func TestMFAChangeThatCannotBeReadBack(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		ctx := t.Context()
@@ -147,7 +147,7 @@ func TestMFAChangeThatCannotBeReadBack(t *testing.T) {
 	})
 }
 
-// Inside a wider transaction the node does not work with what may never be.
+// Inside a wider transaction the node does not work with a change that may be undone.
 func TestMFAChangeInsideATransaction(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		store := NewMFA(db)

@@ -40,8 +40,8 @@ func TestPurgeRemovesWhatIsOld(t *testing.T) {
 	})
 }
 
-// Of a table without an index for its age a part is looked at each time, and
-// then the next one, until it begins anew.
+// A table without an index for its age is looked through part by part, and then
+// from the beginning again.
 func TestPurgeByParts(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		ctx, guards := t.Context(), NewPasswordGuards(db)

@@ -194,7 +194,8 @@ func (s Resources) Roles(ctx context.Context) ([]resource.Role, error) {
 
 // Grants implements resource.Store.
 func (s Resources) Grants(ctx context.Context, q resource.GrantQuery) ([]resource.Grant, error) {
-	return grants.list(ctx, s.db, part{where: []filter{sent("g.role_id", q.RoleID), sent("g.resource_id", q.ResourceID)}})
+	return grants.list(ctx, s.db, part{where: []filter{sent("g.role_id", q.RoleID),
+		sent("g.resource_id", q.ResourceID)}})
 }
 
 func logFilters(q resource.LogQuery) []filter {

@@ -193,9 +193,9 @@ func TestResourceAdmin(t *testing.T) {
 			}
 		}
 		// Without its audit row there is no grant, and no line in the log.
-		deaf := *registry
-		deaf.Changes.Commit = noAudit{db}
-		if _, err := deaf.Grant(ctx, by, role.ID, x, resource.Allow); !errors.Is(err, errNoAudit) {
+		unaudited := *registry
+		unaudited.Changes.Commit = noAudit{db}
+		if _, err := unaudited.Grant(ctx, by, role.ID, x, resource.Allow); !errors.Is(err, errNoAudit) {
 			t.Errorf("got %v", err)
 		}
 		if n, err := lines(ctx); err != nil || n != log || trail() != rows {

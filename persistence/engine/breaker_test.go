@@ -10,8 +10,8 @@ import (
 	"castellan/internal/pgtest"
 )
 
-// What waits for a silent database is broken off, what is asked then is not even
-// begun, and the first answer ends both.
+// A call that waits for a silent database is broken off, a new one does not even
+// begin, and the first answer ends both.
 func TestCircuitBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newCircuitBreaker()
@@ -61,8 +61,8 @@ func TestCircuitBreaker(t *testing.T) {
 	})
 }
 
-// A process that is stopped within a transaction does not keep its rows from the
-// others, and what it learns of it says that it may be tried again.
+// A process that is stopped within a transaction does not keep its rows locked, and
+// the error that it gets says that it may try again.
 func TestTransactionsOfAStoppedProcessEnd(t *testing.T) {
 	db := open(t, pgtest.DSN(t))
 	conn, err := db.executor.(*postgresExecutor).ready(t.Context())

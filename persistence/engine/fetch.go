@@ -15,7 +15,8 @@ import (
 
 // The rows of a prepared query are read below database/sql: its work around a
 // query (locks, rows of its own, conversions of every value) costs as much as the
-// answer. It still hands out the connections.
+// answer (docs/decisions/0002-group-commit-and-its-executors.md). database/sql still
+// hands out the connections.
 
 // eachRow is called for one row after the other; set fills the fields of a row.
 type eachRow func(set func(row reflect.Value) error) error
@@ -72,7 +73,7 @@ func (p *preparedQuery) fromPostgres(ctx context.Context, conn *pgx.Conn, args [
 	return rows.Err()
 }
 
-// readers are the reading connections of SQLite, with what is prepared on them.
+// readers are the reading connections of SQLite, with their prepared statements.
 type readers struct{ sync.Map }
 
 type reader struct {
@@ -91,7 +92,7 @@ func (r *readers) of(conn driver.Conn) *reader {
 	return known.(*reader)
 }
 
-// close gives up the statements, while their connections still live.
+// close closes the statements while their connections still live.
 func (r *readers) close() {
 	r.Range(func(_, known any) bool {
 		k := known.(*reader)
@@ -149,7 +150,7 @@ func (r *reader) fetch(p *preparedQuery, args []any, each eachRow) error {
 	}
 }
 
-// layout is the field of the row for each column of the answer.
+// layout returns, for each column of the answer, the field of the row struct.
 func (p *preparedQuery) layout(columns func() []string) ([][]int, error) {
 	p.once.Do(func() {
 		fields := tables.Get(p.row).FieldMap
@@ -165,7 +166,7 @@ func (p *preparedQuery) layout(columns func() []string) ([][]int, error) {
 	return p.fields, p.layoutErr
 }
 
-// put sets the fields of a row; what is absent becomes nothing.
+// put sets the fields of a row; NULL becomes the zero value.
 func put[V any](row reflect.Value, fields [][]int, values []V) error {
 	for i, value := range values {
 		f := row.FieldByIndex(fields[i])

@@ -12,8 +12,8 @@ import (
 	"castellan/domain/fault"
 )
 
-// Values of every type come back as they were written, and what is absent as
-// nothing, with a transaction and without, of one row and of many.
+// Values of every type come back as they were written, and NULL as the zero value,
+// with a transaction and without, of one row and of many.
 func TestFetch(t *testing.T) {
 	type kindsRow struct {
 		bun.BaseModel `bun:"table:kinds,alias:t"`

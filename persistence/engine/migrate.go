@@ -11,8 +11,8 @@ import (
 // Migrate brings the schema to this program's version: it applies, in order
 // and in one transaction, every file of migrations/sqlite or migrations/postgres
 // that was not applied yet. Call it inside Exclusive. It reports the names it
-// applied. A statement has Patience. A schema made by a newer program is left as it is: the release before
-// works with it.
+// applied. A statement has Patience. A schema made by a newer program is left as it
+// is: the release before works with it.
 func (db *DB) Migrate(ctx context.Context, migrations fs.FS) (applied []string, err error) {
 	dir := "migrations/sqlite"
 	if db.Postgres() {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A new file may be opened by many at once: each comes to its turn.
+// Many callers may open a new file at once: they take turns.
 func TestOpenSideBySide(t *testing.T) {
 	for range 20 {
 		dsn := "sqlite:" + filepath.Join(t.TempDir(), "castellan.db")

@@ -7,20 +7,20 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// Rows that nobody can ask for any more are found by a range of an index, or in a
-// part of the table, and removed so few at a time that no request waits long for
-// them. What is not done in purgeTime is left for the next time, so that one
-// table's flood does not keep another from being looked after. On SQLite all of it
-// is done on the writing connection: it takes milliseconds, and the pages that it
-// reads would fill the cache of one more.
+// Rows that no client can ask for any more are found by a range of an index, or in
+// a part of the table. They are removed so few at a time that no request waits long
+// for them. After purgeTime the rest is left for the next time, so that one flooded
+// table does not keep the others from their turn. On SQLite all of it runs on the
+// writing connection: it takes milliseconds, and a connection of its own would need
+// a cache of its own.
 const (
 	PurgeBatch = 250
 	purgeTime  = 5 * time.Second
 	PurgeLook  = 5000 // rows of a table without an index for their age
 )
 
-// purge removes the rows of a table for which a condition holds. It is asked
-// again and again, so it must be answered by a range of an index.
+// Purge removes the rows of a table for which a condition holds. The condition is
+// asked again and again, so it must be a range of an index.
 func (db *DB) Purge(ctx context.Context, table, key, where string, args ...any) error {
 	for end := time.Now().Add(purgeTime); ; {
 		var keys []string
@@ -28,7 +28,7 @@ func (db *DB) Purge(ctx context.Context, table, key, where string, args ...any) 
 			tx := db.Conn(ctx)
 			err := tx.NewSelect().Table(table).Column(key).Where(where, args...).Limit(PurgeBatch).Scan(ctx, &keys)
 			if err == nil && len(keys) > 0 {
-				// The condition once more: on PostgreSQL a row may have moved on.
+				// The condition once more: on PostgreSQL a row may have changed.
 				_, err = tx.NewDelete().Table(table).Where("? IN (?)", bun.Ident(key), bun.List(keys)).
 					Where(where, args...).Exec(ctx)
 			}
@@ -40,9 +40,9 @@ func (db *DB) Purge(ctx context.Context, table, key, where string, args ...any) 
 	}
 }
 
-// purgePart is purge by a condition for which there is no index, because it
-// would cost every login more than it is worth: each time the next part of the
-// table, by its ids, is looked through.
+// PurgePart is Purge by a condition without an index, where an index would cost
+// every login more than it is worth: each call looks through the next part of the
+// table, by its ids.
 func (db *DB) PurgePart(ctx context.Context, table, where string, args ...any) error {
 	from, _ := db.purged.Load(table)
 	if from == nil {

@@ -45,13 +45,15 @@ func TestStatementText(t *testing.T) {
 		"insert": {
 			insertOf[row]("t", "ON CONFLICT (id) DO NOTHING {RETURNING id}"),
 			"INSERT INTO t (id, version, state, sealed, keep) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
-			"INSERT INTO t (id, version, state, sealed, keep) SELECT v.id, v.version, v.state, v.sealed, v.keep " + from +
+			"INSERT INTO t (id, version, state, sealed, keep) SELECT v.id, v.version, v.state, v.sealed, v.keep " +
+				from +
 				" ON CONFLICT (id) DO NOTHING RETURNING id",
 			[]int{0, 1, 2, 3, 4},
 		},
 	} {
 		if c.made.sqlite != c.sqlite || !slices.Equal(c.made.params, c.params) {
-			t.Errorf("%s for SQLite, of %v:\n%s\nwant, of %v,\n%s", name, c.made.params, c.made.sqlite, c.params, c.sqlite)
+			t.Errorf("%s for SQLite, of %v:\n%s\nwant, of %v,\n%s", name, c.made.params, c.made.sqlite, c.params,
+				c.sqlite)
 		}
 		if c.made.postgres != c.postgres {
 			t.Errorf("%s for PostgreSQL:\n%s\nwant\n%s", name, c.made.postgres, c.postgres)

@@ -23,8 +23,8 @@ func (w *watched) transact(ctx context.Context, steps []step, flush bool) (map[i
 	return w.executor.transact(ctx, steps, flush)
 }
 
-// What need not be on the disk is committed like anything else, but a
-// transaction is flushed for whichever unit of it asks for that.
+// A unit that need not be on the disk is committed like any other, but one unit of
+// a transaction that has to be there is enough to flush it.
 func TestUnflushed(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		ctx := t.Context()
@@ -50,10 +50,11 @@ func TestUnflushed(t *testing.T) {
 	})
 }
 
-// SQLite's connection waits for the disk but where it need not.
+// SQLite's connection waits for the disk, except in a transaction that need not.
 func TestUnflushedOnSQLite(t *testing.T) {
 	db := open(t, sqliteFile(t))
-	level := statementOf[guardedRow]("SELECT v.n {FROM v} WHERE (SELECT synchronous FROM pragma_synchronous) = v.version")
+	level := statementOf[guardedRow]("SELECT v.n {FROM v} WHERE (SELECT synchronous FROM pragma_synchronous) = " +
+		"v.version")
 	for _, c := range []struct {
 		flush bool
 		level int64 // 1: NORMAL, 2: FULL
