@@ -21,7 +21,7 @@ import (
 // nodes: requests that count under a rate limit, on one node, and spread over
 // three that count together. With many addresses each is asked for rarely, so
 // that nearly every request takes part in a question to its owner; a few are asked
-// for all the time, so that most are let in by leases.
+// for all the time, so that most are let in by reservations.
 func limits(b *bench) error {
 	p, err := b.postgresql(cheap("CASTELLAN_HTTP_TRUSTED_PROXIES=127.0.0.1"))
 	if err != nil {
