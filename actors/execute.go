@@ -24,7 +24,7 @@ var errMoved = errors.New("actors: the challenge is not executing any more")
 
 // execute runs the action of an executing challenge on a goroutine of its own
 // and tells the actor when it is over. It may run on two owners at once and
-// more than once: whoever commits the outcome first has executed it, because
+// more than once: the owner that commits the outcome first has executed it, because
 // effect, outcome and the move to done are one transaction fenced by the row.
 func (a *challengeActor) execute(c *cluster.Context) {
 	if a.running || a.state == nil || a.state.State != challenge.Executing {

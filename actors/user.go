@@ -205,9 +205,9 @@ func (a *userActor) opened(action string) int {
 	return n
 }
 
-// load makes sure of the open challenges. For whoever proved nothing the rows
-// are always read: nobody is remembered of those who do not exist, and the
-// difference would tell who does (D-PWD-01).
+// load makes sure of the open challenges. For a starter who proved
+// nothing the rows are always read: accounts that do not exist are not remembered,
+// and the difference would tell which ones exist (D-PWD-01).
 func (a *userActor) load(userID string, now time.Time, public bool) error {
 	if a.loaded && !public {
 		return nil

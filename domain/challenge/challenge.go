@@ -102,14 +102,14 @@ type Method struct {
 	Generation int    `json:"g,omitempty"` // renewals so far
 	Order      int    `json:"o,omitempty"` // 1 for the first completed method; 0: not completed
 	Mandatory  bool   `json:"q,omitempty"` // must be among the completed ones (D-PWD-02)
-	// Number is shown to whoever started the challenge, where the policy asks for
+	// Number is shown to the starter of the challenge, where the policy asks for
 	// number matching; the device must sign it. Digest is then that of the approval
 	// with this number.
 	Number      string `json:"u,omitempty"`
 	CompletedAt int64  `json:"a,omitempty"`
 }
 
-// Starter is what is known of whoever started the challenge.
+// Starter is what is known of the client that started the challenge.
 type Starter struct {
 	SessionID   string `json:"s,omitempty"`
 	IP          string `json:"i,omitempty"`

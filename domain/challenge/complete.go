@@ -12,8 +12,8 @@ import (
 type Verdict int8
 
 // The verdicts. Undecided asks the machine to compare digests itself, which
-// is what SMS and MAIL do; TOTP and PUSH are judged by whoever holds the
-// secret or the public key, and arrive decided.
+// is what SMS and MAIL do. TOTP and PUSH are judged where the secret or the public
+// key is at hand, and arrive decided.
 const (
 	Undecided Verdict = iota
 	Right
@@ -135,7 +135,7 @@ func (c Challenge) wrong(now time.Time, r Rules, b Budget, i int) Step {
 	refusal := fault.New(fault.OTPInvalid, "the value is not right")
 	refusal.Field, refusal.AttemptsLeft = "value", &left
 	step := Step{Next: next, Verdict: Wrong, Refusal: refusal}
-	if m.Name != PUSH { // its numbers are guessed by whoever holds the device: they count for the challenge alone
+	if m.Name != PUSH { // only the holder of the device guesses its number: it counts for the challenge alone
 		spent := b.Spend(now, r, m.Name)
 		step.Budget = &spent
 	}

@@ -158,7 +158,7 @@ type StartRequest struct {
 	// a keyed hash of the length of an id. Account then holds the phone that was
 	// asked for and no user, and nothing is sent.
 	Decoy string
-	// Proven says that whoever starts held a session or a right password, so
+	// Proven says that the starter held a session or a right password, so
 	// that the full send caps apply (D-EXT-05).
 	Proven bool
 	// Command is what the action will run with; the engine seals it.

@@ -1,6 +1,6 @@
-// Package client holds what is said of a caller by his network address alone.
+// Package client holds what is said of a caller by its network address alone.
 // Everything that counts per address counts per Prefix, so that one customer
-// of a provider is one caller whatever address of his block he uses
+// of a provider is one caller whatever address of its block it uses
 // (decision D-GEN-14).
 package client
 

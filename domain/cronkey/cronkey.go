@@ -3,7 +3,7 @@
 // person would send x-auth (decision D-AUTH-07).
 //
 // The one idea: a secret has 256 random bits and is shown once. What is kept is
-// its keyed hash, so whoever reads the database can neither use a key nor make
+// its keyed hash, so a reader of the database can neither use a key nor make
 // one. Without any key the credential does not exist.
 //
 // Start reading at Issuer, then Live for how a node judges a header.

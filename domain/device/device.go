@@ -4,7 +4,7 @@
 //
 // The one idea: a proof names everything it stands for (the request, its body,
 // the challenge, the decision) in claims under one signature, so that nothing of
-// it can be taken over into another request. Whoever reads a proof compares every
+// it can be taken over into another request. The reader of a proof compares every
 // claim with what really came; all faults but staleness are one refusal, which
 // tells nothing about which devices exist.
 //
@@ -66,7 +66,7 @@ func name(brand, model, description string) string {
 	return cmp.Or(strings.TrimSpace(brand+" "+model), description)
 }
 
-// Registration is a device that somebody wants to add. As JSON it is the command
+// Registration is a device that a user wants to add. As JSON it is the command
 // of DEVICE_ADD.
 type Registration struct {
 	Key         Key    `json:"key"`

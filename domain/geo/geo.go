@@ -1,6 +1,6 @@
 // Package geo knows the countries of ISO 3166-1 and asks where an address is.
 //
-// The one idea: where an address lies is somebody else's knowledge and changes
+// The one idea: where an address lies is the knowledge of others and changes
 // every month, which countries there are is ours. So the first is a port
 // (Locator) whose answers are never trusted to be countries, and the second is
 // a table (countries.tsv) of the 249 assigned codes with their names in the
@@ -82,7 +82,7 @@ func Name(code, language string) string {
 	return names[i-1][0]
 }
 
-// Parse reads the code that somebody gives for a country, in either case
+// Parse reads the code that is given for a country, in either case
 // (D-GEO-06).
 //
 // Errors: INVALID_FIELD naming countryCode.

@@ -3,7 +3,7 @@
 //
 // The one idea: the filter stands in two places. Its records, with ids and
 // times, are what the owner is shown; the account's own row repeats the codes,
-// so that whoever reads the account (a login, a reset, the start of a
+// so that a reader of the account (a login, a reset, the start of a
 // challenge) knows the filter of that very version. Both change in one unit,
 // fenced by the account's credential version, together with the end of every
 // session. What judges requests is a copy in memory (Live).
@@ -114,7 +114,7 @@ func (s *Service) RemoveAction() challenge.Action { return s.action(ActionRemove
 
 // action changes the filter when its challenge is complete, and ends every
 // session, that of the caller too (D-AUTH-11). The challenge keeps the filter
-// that it was started under, so that whoever started it can read what it came
+// that it was started under, so that its starter can read what it came
 // to also from where the account may not be used any more (D-GEO-02).
 func (s *Service) action(code string, change func(u user.User, cmd Command, now time.Time) ([]commit.Write,
 	error)) challenge.Action {
@@ -165,7 +165,7 @@ func set(u user.User, next geo.Filter, now time.Time, records ...commit.Write) [
 // changed meanwhile.
 const maxFenced = 5
 
-// Clear empties an account's filter for somebody who locked himself out
+// Clear empties an account's filter for a user who locked the account out
 // (D-GEO-05), and reports which countries were in it. by is who does it, for the
 // audit. An empty filter stays as it is, and so do the sessions.
 //

@@ -130,7 +130,7 @@ func (k *Keeper) load(ctx context.Context) ([]Record, error) {
 // fit finds the master key that wraps a key, as it wraps all others: in the
 // file, or beside it when a rotation was cut short between rows and file.
 func (k *Keeper) fit(want Record) error {
-	// The file beside is read first: whoever moves it into place meanwhile
+	// The file beside is read first: a process that moves it into place meanwhile
 	// leaves it where it is read next.
 	next, errNext := ReadMaster(k.file + nextSuffix)
 	if errNext == nil && next.id == want.MasterID {

@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// masterLabel begins the line of a master key's file, so that whoever finds
+// masterLabel begins the line of a master key's file, so that a person who finds
 // the file knows what it is.
 const masterLabel = "castellan-master-key"
 

@@ -148,7 +148,7 @@ func (r *Ring) Stale(sealed []byte) bool {
 }
 
 // Sum is a keyed hash and the id of its key. It tells nothing about what was
-// hashed to whoever lacks the key, so it may be stored and sent.
+// hashed to a reader without the key, so it may be stored and sent.
 type Sum struct {
 	Key string
 	Sum []byte

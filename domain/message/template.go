@@ -67,7 +67,7 @@ type part struct {
 type compiled struct {
 	language            string
 	subject, text, html part
-	// showsCode: whoever reads any one of the bodies sees the code.
+	// showsCode: a reader of any one of the bodies sees the code.
 	showsCode bool
 }
 

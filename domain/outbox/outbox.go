@@ -17,7 +17,7 @@ type State int16
 
 // The states. A discarded message was born dead: it belongs to a decoy or met
 // a cap, and is kept so that both look alike and caps can be counted. Where
-// whoever caused it proved nothing it has a payload like any other, which is
+// its cause proved nothing it has a payload like any other, which is
 // erased when it is settled, and is never sent.
 const (
 	Queued State = iota
@@ -36,7 +36,7 @@ type Message struct {
 	UserID      string // or the subject of a decoy
 	Channel     message.Channel
 	Destination []byte // keyed hash of the canonical destination, for caps
-	Prefix      string // IP prefix of whoever caused it, for caps
+	Prefix      string // IP prefix of its cause, for caps
 	Dial        string // dialling prefix with a budget that it spends; "" for none
 	Proven      bool   // the cause held a session or a right password (D-EXT-05)
 	Uncounted   bool   // no cap counts it: it is in no index of theirs

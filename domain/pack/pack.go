@@ -3,8 +3,8 @@
 // as much. A string is its length and its bytes, an integer a varint as in
 // encoding/binary.
 //
-// A form grows at its end: whoever reads what an older program wrote finds the
-// new fields empty, and whoever reads what a newer one wrote leaves them.
+// A form grows at its end: a reader of what an older program wrote finds the
+// new fields empty, and a reader of what a newer one wrote leaves them.
 package pack
 
 import (

@@ -29,7 +29,7 @@ type block [blockWords]uint64
 
 // arena is the memory of one hash at a time. It is the system's and not of the
 // heap: the collector would let the garbage of the whole service grow with what
-// the slots hold. Whoever drops an arena frees it.
+// the slots hold. The slot that drops an arena frees it.
 type arena struct {
 	blocks []block
 	mapped []byte // what the blocks lie in

@@ -42,7 +42,7 @@ const (
 // that of an identifier nobody has, which is counted by its keyed hash. The
 // owner is not locked out by strangers: what counts against a prefix is tried
 // from that prefix, and where strangers from everywhere made the account
-// refuse, the places he logged in from before are still open to him.
+// refuse, the places of earlier logins are still open to the owner.
 type Guard struct {
 	Key     string
 	Version int64  // of its row; 0: there is none yet
@@ -56,7 +56,7 @@ type Try struct {
 	Prefix string `json:"p"`
 }
 
-// Good is a prefix from which somebody knew the password.
+// Good is a prefix from which the password was right.
 type Good struct {
 	Prefix string `json:"p"`
 	At     int64  `json:"t"` // ms, of the last time

@@ -36,9 +36,9 @@ type Guards struct {
 // account is an account with tries in this process.
 type account struct {
 	users int           // of this value; under Guards.mu
-	turn  chan struct{} // holds a token while somebody decides
+	turn  chan struct{} // holds a token while a try is decided
 
-	// Owned by whoever has the turn.
+	// For the holder of the turn only.
 	guard    Guard
 	loaded   bool           // guard is what this process wrote or read last
 	pending  map[string]int // prefix → tries that are being judged
@@ -76,7 +76,7 @@ func (g *Guards) Charge(ctx context.Context, key, prefix string) (*Attempt, erro
 // ChargeSeen is Charge for an account whose guard was read a moment ago, so
 // that it need not be read again. The try is in its row when ChargeSeen
 // returns, but not durable (commit.Unflushed): whatever becomes of it, the
-// caller commits another unit before he tells anybody.
+// caller commits another unit before it tells anybody.
 func (g *Guards) ChargeSeen(ctx context.Context, seen Guard, prefix string) (*Attempt, error) {
 	return g.charge(ctx, seen.Key, &seen, prefix)
 }

@@ -52,7 +52,7 @@ func (s *Service) build(_ context.Context, x challenge.Execution) (challenge.Res
 		}, nil
 }
 
-// amr names the methods by which somebody was authenticated, in the values of
+// amr names the methods by which the user was authenticated, in the values of
 // RFC 8176: the password, then each kind of second factor once.
 func amr(c challenge.Challenge) []string {
 	out := []string{"pwd"}

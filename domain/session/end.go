@@ -20,7 +20,7 @@ const (
 // maxListed bounds the list of a user's living sessions.
 const maxListed = 1000
 
-// Caller is somebody with a session.
+// Caller is a user with a session.
 type Caller struct {
 	audit.By
 	SessionID string

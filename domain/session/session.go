@@ -14,7 +14,7 @@ package session
 
 import "time"
 
-// Session is a device on which somebody is logged in. Its ID is the sessionKey
+// Session is a device on which a user is logged in. Its ID is the sessionKey
 // of the interface: an opaque name and no secret (D-AUTH-12).
 type Session struct {
 	ID          string

@@ -56,7 +56,7 @@ type Claims struct {
 	ChallengeID string
 }
 
-// The claims on the wire, in their order. A token is readable by whoever holds
+// The claims on the wire, in their order. A token is readable by everybody who holds
 // it, and p-auth is handed to strangers: it must not tell more than this.
 type (
 	wire struct {

@@ -3,7 +3,7 @@
 // 4.2, decisions D-TOTP-01…09 and D-AUTH-08).
 //
 // The one idea: a code is judged by its time step, and a step is used once.
-// Whoever accepts a code commits UseStep with what the code allows, fenced by
+// The code that accepts a value commits UseStep with what the code allows, fenced by
 // the last step that was used, so that of all who hold the same code, in
 // challenges, at guarded endpoints, on any node, one gets through (SEC-06).
 //

@@ -13,7 +13,7 @@ const (
 	ActionVideoKYC    = "DURING_VIDEO_KYC"
 )
 
-// VerifyEmailAction is the action behind VERIFY_EMAIL: whoever typed the code
+// VerifyEmailAction is the action behind VERIFY_EMAIL: the user who typed the code
 // that was sent to the account's address has shown to own it.
 func VerifyEmailAction() challenge.Action {
 	return challenge.Action{Code: ActionVerifyEmail, Flow: challenge.FlowSession,

@@ -9,7 +9,7 @@ import (
 	"castellan/domain/password"
 )
 
-// Identifier is how somebody says who they are: exactly one of the two is set,
+// Identifier is how a client names an account: exactly one of the two is set,
 // in canonical form.
 type Identifier struct{ Phone, Mail string }
 

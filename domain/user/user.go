@@ -1,4 +1,4 @@
-// Package user is the account: who somebody is to the service, how they are
+// Package user is the account: who a user is to the service, how the user is
 // found when they log in, and the two counters by which everything that was
 // issued to them can be taken back at once (decisions D-AUTH-01, D-AUTH-11).
 //

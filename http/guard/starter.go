@@ -57,7 +57,7 @@ func (s Starter) Start(ctx context.Context, who rest.Caller, action string,
 	return nil, nil, fault.New(fault.Unavailable, "the account is busy; try again").After(time.Second)
 }
 
-// From is what a challenge keeps of whoever starts it.
+// From is what a challenge keeps of its starter.
 func From(who rest.Caller) challenge.Starter {
 	s := challenge.Starter{SessionID: who.SessionID, Country: who.Country, Brand: who.Device.Brand,
 		Model: who.Device.Model, Description: who.Device.Description, RequestID: who.RequestID}

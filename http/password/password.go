@@ -1,5 +1,5 @@
 // Package password serves section 4.3: the reset of a forgotten password in two
-// steps, and the change of the password of whoever is logged in.
+// steps, and the change of the password of a user who is logged in.
 //
 // Start reading at Endpoints. Every rule is in domain/password/replace.
 package password

@@ -51,7 +51,7 @@ type conn struct {
 	slot int32
 	seen int32 // the last event that was sent; the hub's lock guards it
 
-	in inbox // of whoever reads
+	in inbox // of the reader
 
 	mu      sync.Mutex
 	expires time.Time // when p-auth ends
@@ -59,7 +59,7 @@ type conn struct {
 	heard   time.Time // when the client last sent something
 	frames  int       // that it has sent since the last ping
 	queue   [][]byte  // encoded frames
-	writing bool      // somebody has the duty to write the queue
+	writing bool      // a goroutine has the duty to write the queue
 	closing bool      // a close frame is queued or sent: no frame follows it
 	told    bool      // the close frame is on the wire
 	agreed  bool      // the client has sent its close frame

@@ -199,7 +199,7 @@ func (h *Hub) renew(r *room) {
 }
 
 // Moved asks for the rooms whose challenge has got another owner: it does not
-// know yet that somebody listens here.
+// know yet that a socket listens here.
 func (h *Hub) Moved(moved func(challengeID string) bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

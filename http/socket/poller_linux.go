@@ -92,7 +92,7 @@ func (p *poller) watch(c *conn) bool {
 	}
 	event := syscall.EpollEvent{Events: syscall.EPOLLIN | syscall.EPOLLRDHUP, Fd: c.slot}
 	var ended, err error
-	p.mu.Lock() // whoever reads sees what was done to c before
+	p.mu.Lock() // the reader sees what was done to c before
 	defer p.mu.Unlock()
 	closed := p.raw.Control(func(queue uintptr) {
 		ended = c.raw.Control(func(fd uintptr) { err = syscall.EpollCtl(int(queue), syscall.EPOLL_CTL_ADD, int(fd), &event) })

@@ -29,8 +29,8 @@ func (s *Messenger) Notice(to challenge.Account, template string, v message.Valu
 	return []commit.Write{outbox.Add{Message: row}}, func() { s.Dispatch.Deliver(row, text) }
 }
 
-// NoticeLater is Notice for writes that somebody else commits: whichever node
-// claims the message first delivers it.
+// NoticeLater is Notice for writes that are committed elsewhere: the node that claims
+// the message first delivers it.
 func (s *Messenger) NoticeLater(to challenge.Account, template string, v message.Values, ip string) []commit.Write {
 	row, _, ok := s.notice(to, template, v, ip)
 	if !ok {

@@ -123,8 +123,8 @@ func newNumber() string {
 	return fmt.Sprint(10 + n.Int64())
 }
 
-// wake is what a device is told. It says nothing that whoever carries the message
-// could use: who approves reads the rest with a proof.
+// wake is what a device is told. It says nothing that a carrier of the message
+// could use: the device that approves reads the rest with a proof.
 type wake struct {
 	ChallengeID string `json:"challengeId"`
 	Action      string `json:"action"`

@@ -78,7 +78,7 @@ type Challenges interface {
 	// Prime gives the owner the state that is about to be committed, and the
 	// sealed command. It may be lost; when the commit fails, Refresh takes it back.
 	Prime(c challenge.Challenge, command []byte)
-	// Refresh tells the owner that the row was changed by somebody else.
+	// Refresh tells the owner that somebody else has changed the row.
 	Refresh(id string)
 	// Complete evaluates an answer and, when it was the last required one,
 	// waits for the action. Overtaken reports that a row moved on between the
