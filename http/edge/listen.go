@@ -67,11 +67,11 @@ func (l *listener) Accept() (net.Conn, error) {
 		case !l.enter(conn, peerOf(tcp.RemoteAddr())):
 			l.news[1].tell(l.srv.opts.Logger, "connections beyond the limit of one address are turned away",
 				slog.Int("limit", l.srv.opts.MaxConnectionsPerIP), slog.String("peer", tcp.RemoteAddr().String()))
-			l.turnAway(conn)
+			l.turnAway(conn, false)
 		case !l.admit(conn):
 			l.news[0].tell(l.srv.opts.Logger, "connections beyond the limit are turned away",
 				slog.Int("limit", l.srv.opts.MaxConnections), slog.String("peer", tcp.RemoteAddr().String()))
-			l.turnAway(conn)
+			l.turnAway(conn, true)
 		default:
 			conn.limitSending(l.srv.App.Server().WriteTimeout)
 			return conn, nil

@@ -20,9 +20,9 @@ const (
 	healthPlaces = 32
 )
 
-// turnAway refuses a connection; if its first request is a health check, it serves
-// that. It does so beside the others: none waits for another's end.
-func (l *listener) turnAway(c *connection) {
+// turnAway refuses a connection; where health is true and its first request is a health
+// check, it serves that. It does so beside the others: none waits for another's end.
+func (l *listener) turnAway(c *connection, health bool) {
 	select {
 	case l.turned <- struct{}{}:
 	default:
@@ -37,7 +37,7 @@ func (l *listener) turnAway(c *connection) {
 			n, _ := c.Read(head)
 			c.begun = head[:n]
 		}
-		if l.srv.asksForHealth(c.begun) && l.serveHealth(c) {
+		if health && l.srv.asksForHealth(c.begun) && l.serveHealth(c) {
 			return
 		}
 		a := l.srv.tooMany()
