@@ -144,7 +144,7 @@ func TestSlowClients(t *testing.T) {
 // connection that is one too many.
 func TestEndsOfConnections(t *testing.T) {
 	t.Parallel()
-	n := blackbox.NewSite(t, "sqlite").Start("HTTP_READ_TIMEOUT=1s", "HTTP_MAX_CONNECTIONS=16")
+	n := blackbox.NewSite(t, "sqlite").Start("HTTP_READ_TIMEOUT=2s", "HTTP_MAX_CONNECTIONS=16")
 	open := func() net.Conn {
 		t.Helper()
 		c, err := net.Dial("tcp", strings.TrimPrefix(n.URL, "http://"))
@@ -183,9 +183,9 @@ func TestEndsOfConnections(t *testing.T) {
 	ends("half a body", half, "408", "REQUEST_TIMEOUT")
 	ends("half a header", header, "408", "REQUEST_TIMEOUT")
 
-	full := func() bool { // whoever holds a connection asks; the test's own client holds some too
+	full := func() bool { // a connection that has begun a request is not idle; the test's own client holds some too
 		c := open()
-		fmt.Fprint(c, "GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		fmt.Fprint(c, "GET /.well-known/jwks.json HTTP/1.1\r\nHost: localhost\r\n\r\nGET")
 		line := make([]byte, len("HTTP/1.1 200"))
 		if _, err := io.ReadFull(c, line); err != nil {
 			t.Fatal(err)
@@ -200,6 +200,11 @@ func TestEndsOfConnections(t *testing.T) {
 	}
 	if held < 8 {
 		t.Errorf("only %d connections were served", held)
+	}
+	health := open()
+	fmt.Fprint(health, "GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	if text, err := io.ReadAll(health); err != nil || !strings.HasPrefix(string(text), "HTTP/1.1 200 ") {
+		t.Errorf("health behind a full door: %v after %q", err, text)
 	}
 	if got := ends("one too many", open(), "503", "OVERLOADED"); !strings.Contains(
 		strings.ToLower(got),
