@@ -22,7 +22,6 @@ import (
 	"castellan/http/password"
 	"castellan/http/resource"
 	"castellan/http/rest"
-	"castellan/http/role"
 	"castellan/http/session"
 	"castellan/http/socket"
 	"castellan/http/system"
@@ -45,7 +44,7 @@ var sections = []rest.Group{
 	// Extensions.
 	session.Group{},
 	device.Group{},
-	role.Group{},
+	resource.Roles{},
 	mfa.Explain{},
 	firewall.Explain{},
 	audit.Group{},

@@ -28,7 +28,6 @@ import (
 	"castellan/http/guard"
 	httpresource "castellan/http/resource"
 	"castellan/http/rest"
-	"castellan/http/role"
 	"castellan/internal/apidoc"
 	"castellan/persistence"
 )
@@ -81,7 +80,7 @@ func serve(t *testing.T, db *persistence.DB) *service {
 	s.srv, err = edge.New(edge.Options{Guards: guards.Table(), Authorize: guards.Authorize,
 		ActsAsAdmin: guards.ActsAsAdmin, Starter: guard.Starter{}, Idempotency: &guard.Idempotent{},
 		Verify: func(context.Context, rest.Caller, *rest.Endpoint, any) error { return nil }},
-		httpapi.Endpoints(httpresource.Group{Admin: admin}, role.Group{Admin: admin}))
+		httpapi.Endpoints(httpresource.Group{Admin: admin}, httpresource.Roles{Admin: admin}))
 	storetest.Must(t, err)
 	return s
 }

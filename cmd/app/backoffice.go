@@ -10,7 +10,6 @@ import (
 	httpapi "castellan/http"
 	httpaudit "castellan/http/audit"
 	httpresource "castellan/http/resource"
-	httprole "castellan/http/role"
 	"castellan/persistence"
 )
 
@@ -23,7 +22,7 @@ func (s *service) backOffice() error {
 		Table: httpapi.Table(), Dev: s.cfg.Dev}
 	registry.Changes.Lock = store.Lock
 	s.join(part{
-		groups: groups(httpresource.Group{Admin: registry}, httprole.Group{Admin: registry}),
+		groups: groups(httpresource.Group{Admin: registry}, httpresource.Roles{Admin: registry}),
 		snapshots: []snapshot{
 			copyOf(s.roles, change.Roles),
 			{topic: change.Users, follow: s.roles.FollowAccounts},

@@ -2,9 +2,9 @@
 // and 4.18): up to twenty named addresses, each on a pair of currency and
 // network on which something may be withdrawn.
 //
-// The one idea: what a user already has is read with his book held, so that the
+// The one idea: what a user already has is read while the book is held, so that the
 // rules over all of it (names and addresses are unique, twenty are enough) are
-// pure functions of a Book and still hold when he adds from twenty places at
+// pure functions of a Book and still hold when the user adds from twenty places at
 // once. The database's own constraints stand behind them.
 //
 // Start reading at Book, then Service in service.go, which carries out the

@@ -9,7 +9,7 @@ type Store interface {
 	// Book reads a user's book; an empty one is no error.
 	Book(ctx context.Context, userID string) (Book, error)
 	// Hold reads a user's book and keeps it as it is until the transaction of
-	// ctx ends: whoever else holds it waits. Books of other users are free.
+	// ctx ends: another transaction that holds it waits. Books of other users are free.
 	Hold(ctx context.Context, userID string) (Book, error)
 
 	// Insert adds an entry and returns its id, which no entry of any user ever

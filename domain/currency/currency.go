@@ -40,7 +40,7 @@ type Pair struct {
 
 // Store keeps the reference data. Every method joins the transaction that its
 // context carries and else runs in one of its own. It is safe for concurrent
-// use and passes currencytest.Run. Whoever changes the data commits a
+// use and passes currencytest.Run. A change of the data commits a
 // change.Note of topic change.Currencies with it.
 type Store interface {
 	// Currencies, Networks and Pairs list everything, in order of creation.

@@ -28,7 +28,7 @@ const (
 	OtherResource    Reason = "OTHER_RESOURCE"
 	UnknownEntity    Reason = "UNKNOWN_ENTITY" // no user, address or country is known
 	OtherEntity      Reason = "OTHER_ENTITY"
-	KeepsOut         Reason = "KEEPS_OUT" // a whitelist_force that targets somebody else
+	KeepsOut         Reason = "KEEPS_OUT" // a whitelist_force that targets another client
 	Bypassed         Reason = "BYPASSED"
 	OnTrial          Reason = "DRY_RUN"
 	Decides          Reason = "DECIDES"

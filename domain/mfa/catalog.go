@@ -8,7 +8,7 @@ import (
 )
 
 // Catalog is a snapshot of the configuration. It never changes and is safe
-// for concurrent use; whoever gets a value from it only reads it.
+// for concurrent use; values from it are only read.
 type Catalog struct {
 	methods  map[string]Method
 	actions  map[string]Action

@@ -88,7 +88,7 @@ type Policy struct {
 	Type       string
 	Methods    []Choice // in the order in which they are offered
 	Required   int
-	// NumberMatching has the approval of a push name the number that whoever
+	// NumberMatching has the approval of a push name the number that the one who
 	// started the challenge sees (SEC-16).
 	NumberMatching bool
 	// Preferred has no effect (D-MFA-03); nil: not stated. The interface
@@ -107,7 +107,7 @@ func (p Policy) Preference() int {
 // Expired reports whether the policy has come to its end.
 func (p Policy) Expired(nowMs int64) bool { return p.ExpireAt != 0 && nowMs >= p.ExpireAt }
 
-// Equal reports whether p and q say the same to whoever reads them.
+// Equal reports whether p and q say the same.
 func (p Policy) Equal(q Policy) bool {
 	return p.ID == q.ID && p.ActionCode == q.ActionCode && p.Name == q.Name &&
 		p.EntityType == q.EntityType && p.EntityID == q.EntityID && p.ExpireAt == q.ExpireAt &&

@@ -80,7 +80,7 @@ func (t *Text) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// check judges a text that somebody wants to write.
+// check judges a text before it is written.
 func (t Text) check() error {
 	for _, l := range languages {
 		if s := t[l]; utf8.RuneCountInString(s) > maxTextChars {

@@ -265,7 +265,7 @@ func TestRateLimit(t *testing.T) {
 					res.Header.Get("Retry-After"))
 			}
 		}
-		// Another client has a counter of his own; another resource none.
+		// Another client has a counter of its own; another resource none.
 		s.from("192.0.2.2", "GET /a", 200)
 		if res := s.from("192.0.2.1", "GET /socket", 200); res.Header.Get("RateLimit") != "" {
 			t.Errorf("RateLimit %q", res.Header.Get("RateLimit"))

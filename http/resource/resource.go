@@ -1,9 +1,10 @@
-// Package resource serves section 4.6, the resource registry: resources, their
-// types, and the log of what roles were granted. It reads and writes the wire
+// Package resource serves section 4.6 of the interface, the resource registry:
+// resources, their types, and the log of what roles were granted; and beside it
+// the extension around roles (role.go). It reads and writes the wire
 // shapes of section 2.4 and leaves every rule to domain/resource.
 //
-// Every endpoint here is reserved: only the role admin may use it, for whoever
-// changes the registry changes what others may do (D-AUTH-03).
+// Every endpoint is reserved to the role admin: a change of the registry changes
+// what others may do (D-AUTH-03).
 //
 // Start reading at Endpoints, then request.go for what a body may say.
 package resource

@@ -106,7 +106,7 @@ func Exec(r challenge.Result, starter bool) *ExecResult {
 	return e
 }
 
-// Tokens are the headers of a result, for whoever started the challenge.
+// Tokens are the headers of a result, for the client that started the challenge.
 func Tokens(r challenge.Result) []rest.Header {
 	var hs []rest.Header
 	for _, name := range []string{"x-auth", "ot-auth"} {

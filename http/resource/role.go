@@ -1,12 +1,4 @@
-// Package role serves the extension endpoints around roles: the roles
-// themselves, which accounts hold them, and what each is granted (decisions
-// D-EXT-01, D-AUTH-03). Every rule is in domain/resource.
-//
-// Every endpoint here is reserved to the role admin: whoever may grant could
-// grant himself everything.
-//
-// Start reading at Endpoints.
-package role
+package resource
 
 import (
 	"context"
@@ -16,19 +8,22 @@ import (
 	"castellan/http/rest"
 )
 
-const section = "Extensions: roles and permissions"
+const rolesSection = "Extensions: roles and permissions"
 
-// Group serves the endpoints.
-type Group struct{ Admin *resource.Admin }
+// Roles serves the extension around roles: the roles themselves, the accounts
+// that hold them, and what each is granted (decisions D-EXT-01, D-AUTH-03). Every
+// endpoint is reserved to the role admin: an account that may grant could grant
+// itself everything.
+type Roles struct{ Admin *resource.Admin }
 
 // Endpoints implements rest.Group.
-func (g Group) Endpoints() []rest.Endpoint {
+func (g Roles) Endpoints() []rest.Endpoint {
 	const (
 		roles       = "/admin/roles"
 		members     = "/admin/user-roles"
 		permissions = "/admin/role-resource-permission"
 	)
-	return rest.Section(section,
+	return rest.Section(rolesSection,
 		rest.Get(roles, "List the roles", rest.Tenant, g.roles).
 			Doc("listRoles", "The roles admin and user always exist."),
 		rest.Post(roles, "Add a role", rest.Tenant, g.addRole, fault.InvalidField, fault.RecordAlreadyExist).
@@ -67,9 +62,12 @@ type role struct {
 	CreatedAt rest.Time `json:"createdAt"`
 }
 
+// SchemaName names the schema in the published document.
+func (role) SchemaName() string { return "Role" }
+
 func showRole(r resource.Role) role { return role{r.ID, r.Code, r.Name, rest.Time{Time: r.CreatedAt}} }
 
-func (g Group) roles(ctx context.Context, _ rest.Caller, _ rest.None) ([]role, error) {
+func (g Roles) roles(ctx context.Context, _ rest.Caller, _ rest.None) ([]role, error) {
 	all, err := g.Admin.Store.Roles(ctx)
 	return rest.Each(all, showRole), err
 }
@@ -79,7 +77,7 @@ type addRoleRequest struct {
 	Name string `json:"name" maxLength:"500" example:"Auditor"`
 }
 
-func (g Group) addRole(ctx context.Context, who rest.Caller, in addRoleRequest) (rest.Data[role], error) {
+func (g Roles) addRole(ctx context.Context, who rest.Caller, in addRoleRequest) (rest.Data[role], error) {
 	r, err := g.Admin.AddRole(ctx, who.By(), in.Code, in.Name)
 	return rest.Data[role]{Data: showRole(r)}, err
 }
@@ -88,7 +86,7 @@ type removeRoleRequest struct {
 	Code string `json:"code" example:"auditor"`
 }
 
-func (g Group) removeRole(ctx context.Context, who rest.Caller, in removeRoleRequest) (rest.Data[role], error) {
+func (g Roles) removeRole(ctx context.Context, who rest.Caller, in removeRoleRequest) (rest.Data[role], error) {
 	r, err := g.Admin.RemoveRole(ctx, who.By(), in.Code)
 	return rest.Data[role]{Data: showRole(r)}, err
 }
@@ -98,6 +96,9 @@ type member struct {
 	RoleCode  string    `json:"roleCode"`
 	CreatedAt rest.Time `json:"createdAt"`
 }
+
+// SchemaName names the schema in the published document.
+func (member) SchemaName() string { return "RoleMember" }
 
 func showMember(m resource.Member) member {
 	return member{m.UserID, m.RoleCode, rest.Time{Time: m.CreatedAt}}
@@ -109,7 +110,7 @@ type membersRequest struct {
 	rest.Paging
 }
 
-func (g Group) members(ctx context.Context, who rest.Caller, in membersRequest) (out rest.Reply[[]member], err error) {
+func (g Roles) members(ctx context.Context, who rest.Caller, in membersRequest) (out rest.Reply[[]member], err error) {
 	q := resource.MemberQuery{UserID: rest.Or(in.UserID, ""), RoleCode: rest.Or(in.RoleCode, "")}
 	if in.UserID != nil && q.UserID == "" {
 		return out, fault.Invalid("userId", "must not be blank")
@@ -122,12 +123,12 @@ type memberRequest struct {
 	RoleCode string `json:"roleCode"`
 }
 
-func (g Group) give(ctx context.Context, who rest.Caller, in memberRequest) (rest.Data[member], error) {
+func (g Roles) give(ctx context.Context, who rest.Caller, in memberRequest) (rest.Data[member], error) {
 	m, err := g.Admin.Give(ctx, who.By(), in.UserID, in.RoleCode)
 	return rest.Data[member]{Data: showMember(m)}, err
 }
 
-func (g Group) take(ctx context.Context, who rest.Caller, in memberRequest) (rest.Data[member], error) {
+func (g Roles) take(ctx context.Context, who rest.Caller, in memberRequest) (rest.Data[member], error) {
 	m, err := g.Admin.Take(ctx, who.By(), in.UserID, in.RoleCode)
 	return rest.Data[member]{Data: showMember(m)}, err
 }
@@ -141,6 +142,9 @@ type permission struct {
 	CreatedAt    rest.Time `json:"createdAt"`
 }
 
+// SchemaName names the schema in the published document.
+func (permission) SchemaName() string { return "RolePermission" }
+
 func showPermission(g resource.Grant) permission {
 	return permission{g.ID, g.RoleID, g.ResourceID, g.ResourceCode, string(g.Permission), rest.Time{Time: g.CreatedAt}}
 }
@@ -149,7 +153,7 @@ type permissionsRequest struct {
 	RoleID *rest.ID `json:"roleId"`
 }
 
-func (g Group) permissions(ctx context.Context, _ rest.Caller, in permissionsRequest) ([]permission, error) {
+func (g Roles) permissions(ctx context.Context, _ rest.Caller, in permissionsRequest) ([]permission, error) {
 	all, err := g.Admin.Store.Grants(ctx, resource.GrantQuery{RoleID: (*int64)(in.RoleID)})
 	return rest.Each(all, showPermission), err
 }
@@ -160,7 +164,7 @@ type grantRequest struct {
 	Permission string  `json:"permission" enum:"ALLOW,DENY,AUDIT" doc:"DENY of one role wins over ALLOW of another; AUDIT is ALLOW with an audit row for every call"`
 }
 
-func (g Group) grant(ctx context.Context, who rest.Caller, in grantRequest) (rest.Data[permission], error) {
+func (g Roles) grant(ctx context.Context, who rest.Caller, in grantRequest) (rest.Data[permission], error) {
 	x, err := g.Admin.Grant(ctx, who.By(), int64(in.RoleID), int64(in.ResourceID), resource.Permission(in.Permission))
 	return rest.Data[permission]{Data: showPermission(x)}, err
 }
@@ -170,7 +174,7 @@ type revokeRequest struct {
 	ResourceID rest.ID `json:"resourceId"`
 }
 
-func (g Group) revoke(ctx context.Context, who rest.Caller, in revokeRequest) (rest.Data[permission], error) {
+func (g Roles) revoke(ctx context.Context, who rest.Caller, in revokeRequest) (rest.Data[permission], error) {
 	x, err := g.Admin.Revoke(ctx, who.By(), int64(in.RoleID), int64(in.ResourceID))
 	return rest.Data[permission]{Data: showPermission(x)}, err
 }
