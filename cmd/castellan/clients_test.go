@@ -92,8 +92,12 @@ func typeScriptClient(t *testing.T, c client) []string {
 		}
 	}
 	bin := filepath.Join(modules, ".bin")
-	c.run(source, filepath.Join(bin, "openapi-typescript"), "../../docs/openapi.json", "-o",
+	node := filepath.Join(bin, "node") // the pinned one, where npm has it for this system
+	if _, err := os.Stat(node); err != nil {
+		node = "node"
+	}
+	c.run(source, node, filepath.Join(bin, "openapi-typescript"), "../../docs/openapi.json", "-o",
 		filepath.Join(c.dir, "api.d.ts"))
-	c.run(c.dir, filepath.Join(bin, "tsc"), "-p", ".", "--outDir", "out")
-	return []string{"node", filepath.Join(c.dir, "out", "client.js")}
+	c.run(c.dir, node, filepath.Join(bin, "tsc"), "-p", ".", "--outDir", "out")
+	return []string{node, filepath.Join(c.dir, "out", "client.js")}
 }
