@@ -1,5 +1,5 @@
 // Package allowedip owns the networks from which an account may use the
-// endpoints that ask for it (section 5, accessFromIPsAllowedByUser; decision
+// endpoints that ask for it (section 5 of the interface, accessFromIPsAllowedByUser; decision
 // D-AUTH-09). No network means all. Operators keep the list on the command
 // line; there is no endpoint for it.
 //

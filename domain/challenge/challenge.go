@@ -1,5 +1,5 @@
 // Package challenge is the machine of a second-factor challenge (sections 2.1
-// and 3.1, decisions D-2FA-…): which values complete it, when a method may be
+// and 3.1 of the interface, decisions D-2FA-…): which values complete it, when a method may be
 // renewed, what expires and what locks. It has no clock, no I/O and no
 // goroutine: time comes in as an argument and leaves as the value of Deadline.
 // A move returns the next Challenge and never changes its receiver, so a step
@@ -19,7 +19,7 @@ import (
 // Name is the wire name of a method's kind.
 type Name string
 
-// The four kinds (section 2.1).
+// The four kinds (section 2.1 of the interface).
 const (
 	TOTP Name = "TOTP"
 	PUSH Name = "PUSH"
@@ -179,7 +179,7 @@ func (c Challenge) Owner() string {
 
 // Rules are the numbers of the machine; each is configurable under mfa.
 type Rules struct {
-	RenewCutoffMs      int64 // less than this left of the challenge: no renewal (section 3.1 rule 4)
+	RenewCutoffMs      int64 // less than this left of the challenge: no renewal (section 3.1 of the interface, rule 4)
 	CodeMaxAgeMs       int64 // an OTP never lives longer, extensions included (SEC-07)
 	MaxRenewals        int   // per method (D-2FA-20)
 	MethodAttempts     int   // wrong values per OTP (D-2FA-13)

@@ -15,7 +15,7 @@ type event struct {
 	at   int64
 }
 
-// model says section 3.1 and the decisions D-2FA-05, 09, 10, 13–15 and 20–22
+// model says section 3.1 of the interface and the decisions D-2FA-05, 09, 10, 13–15 and 20–22
 // once more, the slow way: it keeps no state but what happened, and derives
 // every answer from that.
 type model struct {

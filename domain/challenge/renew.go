@@ -8,7 +8,7 @@ import (
 
 // Renew replaces the OTP of an SMS or MAIL method by one whose digest is d and
 // stretches the other open methods, so that none ends before the renewed one
-// (section 3.1, rules 1–4). An empty digest renews to an OTP nobody knows.
+// (section 3.1 of the interface, rules 1–4). An empty digest renews to an OTP nobody knows.
 //
 // Errors, in the order of the checks (D-2FA-21): METHOD_NOT_FOUND,
 // INVALID_FIELD, CHALLENGE_EXPIRED, CHALLENGE_CLOSED,

@@ -8,7 +8,7 @@ import (
 	"castellan/domain/challenge"
 )
 
-// Rules 1 and 4 of section 3.1 (D-2FA-20, 21): when a renewal is possible.
+// Rules 1 and 4 of section 3.1 of the interface (D-2FA-20, 21): when a renewal is possible.
 func TestRenewalBoundaries(t *testing.T) {
 	late := start(1, "sms", "mail") // its gate opens after the cut-off
 	late.Methods[0].RenewMs = 500_000

@@ -112,7 +112,7 @@ func seed(password, salt, secret, data []byte, p Params, n uint32) *[blake2b.Siz
 	return &h
 }
 
-// stretch is H′, the hash of variable length (section 3.3).
+// stretch is H′, the hash of variable length (RFC 9106, section 3.3).
 func stretch(out, in []byte) {
 	prefixed := append(binary.LittleEndian.AppendUint32(make([]byte, 0, 4+len(in)), uint32(len(out))), in...)
 	if len(out) <= blake2b.Size {
@@ -196,7 +196,7 @@ func (f *filler) nextAddresses() {
 	compress(&f.addresses, &f.spare, &f.zero, false)
 }
 
-// reference maps a random word to the block it refers to (section 3.4).
+// reference maps a random word to the block it refers to (RFC 9106, section 3.4).
 func (f *filler) reference(random uint64, i uint32) uint32 {
 	lane := uint32(random>>32) % f.lanes
 	if f.pass == 0 && f.slice == 0 {
@@ -272,7 +272,7 @@ func compress(out, x, y *block, keep bool) {
 	}
 }
 
-// mix is GB, the quarter round (section 3.6).
+// mix is GB, the quarter round (RFC 9106, section 3.6).
 func mix(a, b, c, d uint64) (uint64, uint64, uint64, uint64) {
 	a += b + 2*uint64(uint32(a))*uint64(uint32(b))
 	d ^= a

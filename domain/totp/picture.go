@@ -15,7 +15,7 @@ import (
 	"castellan/domain/user"
 )
 
-// Access is a secret in the three forms in which an app takes it (section 4.2).
+// Access is a secret in the three forms in which an app takes it (section 4.2 of the interface).
 // It is as secret as the secret.
 type Access struct {
 	Base32    string

@@ -21,7 +21,7 @@ const ActionRecover = "TOTP_RECOVER"
 const flowRecovery challenge.Flow = "TOTP_RECOVER"
 
 // Recover hands out the secret again for a recovery code, which is used up. The
-// authenticator stays as it is (section 3.2). The user is told of it by a
+// authenticator stays as it is (section 3.2 of the interface). The user is told of it by a
 // message that commits with the use.
 //
 // Errors: TOTP_NOT_DEFINED, RECOVERY_CODE_INVALID for a code that is unknown or

@@ -15,7 +15,7 @@ import (
 	"castellan/domain/user/usertest"
 )
 
-// The row of section 3.2: secret access is returned, the authenticator stays,
+// The row of section 3.2 of the interface: secret access is returned, the authenticator stays,
 // the code is used up, the user is told.
 func TestRecover(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *desk) {

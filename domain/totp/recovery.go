@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// RecoveryCodes is how many an authenticator is defined with (section 8).
+// RecoveryCodes is how many an authenticator is defined with (section 8 of the interface).
 const RecoveryCodes = 5
 
 // A recovery code is two groups of base32 letters, 50 bits in all (D-TOTP-07).

@@ -1,4 +1,4 @@
-// Package challenge serves section 4.1: the endpoints by which a client works
+// Package challenge serves section 4.1 of the interface: the endpoints by which a client works
 // through a challenge. The socket of the section is in http/socket.
 package challenge
 

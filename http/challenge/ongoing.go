@@ -12,7 +12,7 @@ type ongoingRequest struct {
 	DeviceID string `json:"deviceId" doc:"the device that signs the request"`
 }
 
-// pending is a push that waits for an answer (section 2.1).
+// pending is a push that waits for an answer (section 2.1 of the interface).
 type pending struct {
 	Body string      `json:"body" doc:"what is asked"`
 	Data pendingData `json:"data"`

@@ -1,4 +1,4 @@
-// Package password serves section 4.3: the reset of a forgotten password in two
+// Package password serves section 4.3 of the interface: the reset of a forgotten password in two
 // steps, and the change of the password of a user who is logged in.
 //
 // Start reading at Endpoints. Every rule is in domain/password/replace.

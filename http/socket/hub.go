@@ -1,4 +1,4 @@
-// Package socket serves /2fa (section 6, decisions D-SOCK-…): the WebSocket on
+// Package socket serves /2fa (section 6 of the interface, decisions D-SOCK-…): the WebSocket on
 // which a web client hears that a method was completed and what became of the
 // action.
 //

@@ -34,7 +34,7 @@ func TestReplayThenLive(t *testing.T) {
 	})
 }
 
-// A frame has exactly the four keys of section 6, and both objects always.
+// A frame has exactly the four keys of section 6 of the interface, and both objects always.
 func TestFrames(t *testing.T) {
 	virtual(t, func(w *world) {
 		c := w.join("c1", time.Hour)

@@ -94,7 +94,7 @@ func (h *Hub) frames(n stepup.News) (all []frame, watched bool) {
 	return all, true
 }
 
-// message is the shape of section 6: exactly these four keys.
+// message is the shape of section 6 of the interface: exactly these four keys.
 type message struct {
 	ChallengeID string `json:"challengeId"`
 	Action      string `json:"action"`

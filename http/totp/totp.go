@@ -1,4 +1,4 @@
-// Package totp serves section 4.2: setting an authenticator up, deactivating it,
+// Package totp serves section 4.2 of the interface: setting an authenticator up, deactivating it,
 // and recovering its secret. Every rule is in domain/totp.
 package totp
 

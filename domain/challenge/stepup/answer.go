@@ -52,7 +52,7 @@ type Completion struct {
 	Result      *challenge.Result
 }
 
-// Complete evaluates an answer (section 4.1). Errors are those of
+// Complete evaluates an answer (section 4.1 of the interface). Errors are those of
 // challenge.Complete and of the method's judge.
 func (s *Answerer) Complete(ctx context.Context, a Answer) (Completion, error) {
 	in := challenge.Answer{MethodID: a.MethodID, Method: a.Method}
@@ -181,7 +181,7 @@ func (s *Answerer) Open(challengeID string, sealed []byte) (challenge.Result, er
 	return r, nil
 }
 
-// Renew sends a new code for an SMS or MAIL method (section 3.1). Errors are
+// Renew sends a new code for an SMS or MAIL method (section 3.1 of the interface). Errors are
 // those of challenge.Renew.
 func (s *Answerer) Renew(ctx context.Context, challengeID, methodID string, name challenge.Name,
 	by Actor) (challenge.Challenge, error) {
