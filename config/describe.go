@@ -15,8 +15,10 @@ func Example() string { return Default().Describe() }
 // are hidden and therefore commented out; who loads the text gives them again.
 func (c Config) Describe() string {
 	var b strings.Builder
-	b.WriteString("# Configuration of castellan. A value comes from the environment, else from the file, else it is the default.\n" +
-		"# In a variable a list is written a,b and a map k=v,k=v. Secrets are hidden: set them here or by their variable.\n\n")
+	b.WriteString("# Configuration of castellan. A value comes from the environment, else from the file, else it is " +
+		"the default.\n" +
+		"# In a variable a list is written a,b and a map k=v,k=v. Secrets are hidden: set them here or by their " +
+		"variable.\n\n")
 	section := ""
 	for _, e := range table {
 		indent := ""

@@ -18,9 +18,12 @@ const canary = "hunter2"
 const canarySecret = "whsec_" + canary + canary + canary + canary + canary + canary
 
 var secretEnv = []string{
-	"CASTELLAN_DATABASE_URL=postgres://svc:" + canary + "@db:5432/castellan?sslmode=verify-full&sslpassword=" + canary + "&options=x" + canary,
-	"CASTELLAN_MAIL_PASSWORD=" + canary, "CASTELLAN_SMS_PASSWORD=" + canary, "CASTELLAN_SMS_URL=https://gw.example/send?key=" + canary,
-	"CASTELLAN_PUSH_WEBHOOK_SECRET=" + canarySecret, "CASTELLAN_SMS_PARAMS=to={{to}},key=" + canary, "CASTELLAN_SMS_HEADERS=Authorization=Bearer " + canary,
+	"CASTELLAN_DATABASE_URL=postgres://svc:" + canary + "@db:5432/castellan?sslmode=verify-full&sslpassword=" + canary +
+		"&options=x" + canary,
+	"CASTELLAN_MAIL_PASSWORD=" + canary, "CASTELLAN_SMS_PASSWORD=" + canary,
+	"CASTELLAN_SMS_URL=https://gw.example/send?key=" + canary,
+	"CASTELLAN_PUSH_WEBHOOK_SECRET=" + canarySecret, "CASTELLAN_SMS_PARAMS=to={{to}},key=" + canary,
+	"CASTELLAN_SMS_HEADERS=Authorization=Bearer " + canary,
 }
 
 const busyFile = `
@@ -89,7 +92,8 @@ func TestDescribeNamesEverything(t *testing.T) {
 		if e.doc == "" || strings.ContainsAny(e.doc, "\n") {
 			t.Errorf("%s has no explanation of one line", e.key)
 		}
-		if !strings.Contains(text, e.doc) || !strings.Contains(text, "# "+e.env+" (") || !strings.Contains(text, e.name+": ") {
+		if !strings.Contains(text, e.doc) || !strings.Contains(text, "# "+e.env+" (") || !strings.Contains(text,
+			e.name+": ") {
 			t.Errorf("%s is not described", e.key)
 		}
 	}
@@ -159,19 +163,24 @@ func TestSecretsNeverShow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown := []string{log.String(), string(asJSON), string(asYAML), c.Describe(), c.Database.Redacted(), fmt.Sprint(c), fmt.Sprintln(&c), fmt.Sprint(c.Warnings())}
-	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%b", "%t", "%c", "%U", "%e", "%10s", "%T"} {
-		shown = append(shown, fmt.Sprintf(verb, c.Mail.Password), fmt.Sprintf(verb, &c.Mail.Password), fmt.Sprintf(verb, c), fmt.Sprintf(verb, c.SMS.Params))
+	shown := []string{log.String(), string(asJSON), string(asYAML), c.Describe(), c.Database.Redacted(), fmt.Sprint(c),
+		fmt.Sprintln(&c), fmt.Sprint(c.Warnings())}
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%b", "%t", "%c", "%U", "%e", "%10s",
+		"%T"} {
+		shown = append(shown, fmt.Sprintf(verb, c.Mail.Password), fmt.Sprintf(verb, &c.Mail.Password), fmt.Sprintf(verb, c),
+			fmt.Sprintf(verb, c.SMS.Params))
 	}
 	for _, text := range shown {
-		if strings.Contains(text, canary) || strings.Contains(text, fmt.Sprintf("%x", canary)) || strings.Contains(text, fmt.Sprintf("%X", canary)) {
+		if strings.Contains(text, canary) || strings.Contains(text, fmt.Sprintf("%x", canary)) || strings.Contains(text,
+			fmt.Sprintf("%X", canary)) {
 			t.Errorf("secret in %.300s", text)
 		}
 	}
 	if !strings.Contains(log.String(), hidden) || c.Mail.Password.Reveal() != canary {
 		t.Error("nothing was hidden, or Reveal hides too")
 	}
-	if Secret("").String() != "" || Secret("x").String() != hidden || fmt.Sprintf("%#v", Secret("x")) != `"(hidden)"` || Secrets(nil).Reveal() != nil {
+	if Secret("").String() != "" || Secret("x").String() != hidden || fmt.Sprintf("%#v", Secret("x")) != `"(hidden)"` ||
+		Secrets(nil).Reveal() != nil {
 		t.Error("spelling of redaction")
 	}
 }

@@ -61,7 +61,8 @@ func TestEnvironmentWinsOverFileWinsOverDefault(t *testing.T) {
 		c.MFA.MaxOpen != 3 || c.MFA.ChallengeTTL != 90*time.Second {
 		t.Errorf("http = %+v, mfa = %+v", c.HTTP, c.MFA)
 	}
-	for key, want := range map[string]Source{"http.addr": FromEnv, "http.read_timeout": FromFile, "http.idle_timeout": FromDefault} {
+	for key, want := range map[string]Source{"http.addr": FromEnv, "http.read_timeout": FromFile,
+		"http.idle_timeout": FromDefault} {
 		if got := c.Source(key); got != want {
 			t.Errorf("source of %s = %s, want %s", key, got, want)
 		}
@@ -71,10 +72,14 @@ func TestEnvironmentWinsOverFileWinsOverDefault(t *testing.T) {
 // TestVariableNames holds the names that are promised outside the program.
 func TestVariableNames(t *testing.T) {
 	c, err := Load("", []string{
-		"CASTELLAN_HTTP_ADDR=127.0.0.1:0", "CASTELLAN_DATABASE_URL=postgres://u@127.0.0.1/db", "CASTELLAN_DATA_DIR=/tmp/x", "CASTELLAN_DEV=true",
-		"CASTELLAN_HTTP_PUBLIC_URL=https://id.example.com/", "CASTELLAN_HTTP_TRUSTED_PROXIES=10.0.0.0/8, 192.0.2.7,::1,::ffff:198.51.100.0/120,2001:db8::5/32",
-		"CASTELLAN_KEYS_MASTER_FILE=/tmp/m.key", "CASTELLAN_LIMITS_ENABLED=false", "CASTELLAN_CLUSTER_GOSSIP_ADDR=127.0.0.1:7946",
-		"CASTELLAN_CLUSTER_ACTOR_ADDR=127.0.0.1:7947", "CASTELLAN_CLUSTER_JOIN=127.0.0.1:7956,127.0.0.1:7966", "CASTELLAN_CLUSTER_TLS_DIR=/tmp/tls",
+		"CASTELLAN_HTTP_ADDR=127.0.0.1:0", "CASTELLAN_DATABASE_URL=postgres://u@127.0.0.1/db", "CASTELLAN_DATA_DIR=/tmp/x",
+		"CASTELLAN_DEV=true",
+		"CASTELLAN_HTTP_PUBLIC_URL=https://id.example.com/", "CASTELLAN_HTTP_TRUSTED_PROXIES=10.0.0.0/8, " +
+			"192.0.2.7,::1,::ffff:198.51.100.0/120,2001:db8::5/32",
+		"CASTELLAN_KEYS_MASTER_FILE=/tmp/m.key", "CASTELLAN_LIMITS_ENABLED=false",
+		"CASTELLAN_CLUSTER_GOSSIP_ADDR=127.0.0.1:7946",
+		"CASTELLAN_CLUSTER_ACTOR_ADDR=127.0.0.1:7947", "CASTELLAN_CLUSTER_JOIN=127.0.0.1:7956,127.0.0.1:7966",
+		"CASTELLAN_CLUSTER_TLS_DIR=/tmp/tls",
 		"CASTELLAN_MFA_GUARDED=POST /a=ACTION,PUT  /b=OTHER", "CASTELLAN_LIMITS_COUNTRY_PER_DAY=90=5000,1=20",
 	})
 	if err != nil {
@@ -93,7 +98,8 @@ func TestVariableNames(t *testing.T) {
 		{"dev", c.Dev, true},
 		{"limits", c.Limits.Enabled, false},
 		{"master", c.Keys.MasterFile, "/tmp/m.key"},
-		{"cluster", c.Cluster, Cluster{"127.0.0.1:7946", "127.0.0.1:7947", []string{"127.0.0.1:7956", "127.0.0.1:7966"}, "/tmp/tls"}},
+		{"cluster", c.Cluster, Cluster{"127.0.0.1:7946", "127.0.0.1:7947", []string{"127.0.0.1:7956", "127.0.0.1:7966"},
+			"/tmp/tls"}},
 		{"guarded", c.MFA.Guarded, map[string]string{"POST /a": "ACTION", "PUT /b": "OTHER"}},
 		{"country", c.Limits.CountryPerDay, map[string]int{"90": 5000, "1": 20}},
 	} {
@@ -107,8 +113,9 @@ func TestVariableNames(t *testing.T) {
 // variable, to a value that differs from the default, and reads it back.
 func TestEveryKeyFromBothLayers(t *testing.T) {
 	samples := map[string]string{
-		"*bool": "true", "*string": "sample", "*config.Secret": "s3cret", "*int": "64", "*float64": "0.25", "*time.Duration": "7m",
-		"*[]string": "https://a.example", "*[]int": "202", "*[]netip.Prefix": "192.0.2.0/24",
+		"*bool": "true", "*string": "sample", "*config.Secret": "s3cret", "*int": "64", "*float64": "0.25",
+		"*time.Duration": "7m",
+		"*[]string":      "https://a.example", "*[]int": "202", "*[]netip.Prefix": "192.0.2.0/24",
 		"*map[string]string": "POST /a=ACTION", "*map[string]int": "90=5", "*config.Secrets": "X-Key=s3cret",
 	}
 	for _, e := range table {
@@ -194,14 +201,16 @@ sms:
 	if c.MFA.Guarded["POST /auth/password"] != "PASSWORD_CHANGE" || !strings.Contains(c.SMS.Body.Reveal(), "\n") {
 		t.Errorf("guarded = %v, body = %q", c.MFA.Guarded, c.SMS.Body.Reveal())
 	}
-	if want := map[string]string{"Authorization": "Bearer abc"}; !reflect.DeepEqual(c.SMS.Headers.Reveal(), want) || !reflect.DeepEqual(c.SMS.SuccessCodes, []int{200, 202}) {
+	if want := map[string]string{"Authorization": "Bearer abc"}; !reflect.DeepEqual(c.SMS.Headers.Reveal(), want) ||
+		!reflect.DeepEqual(c.SMS.SuccessCodes, []int{200, 202}) {
 		t.Errorf("sms = %v %v", c.SMS.Headers.Reveal(), c.SMS.SuccessCodes)
 	}
 }
 
 // TestEmptyVariable clears a text or list that the file sets.
 func TestEmptyVariable(t *testing.T) {
-	c := load(t, "metrics: {addr: '127.0.0.1:9000'}\nhttp: {cors_origins: [https://a.example]}\n", "CASTELLAN_METRICS_ADDR=", "CASTELLAN_HTTP_CORS_ORIGINS=")
+	c := load(t, "metrics: {addr: '127.0.0.1:9000'}\nhttp: {cors_origins: [https://a.example]}\n",
+		"CASTELLAN_METRICS_ADDR=", "CASTELLAN_HTTP_CORS_ORIGINS=")
 	if c.Metrics.Addr != "" || len(c.HTTP.CORSOrigins) != 0 {
 		t.Errorf("metrics = %q, origins = %v", c.Metrics.Addr, c.HTTP.CORSOrigins)
 	}
@@ -209,8 +218,10 @@ func TestEmptyVariable(t *testing.T) {
 
 func TestForeignVariablesAreNoFault(t *testing.T) {
 	_, err := Load("", []string{
-		"CASTELLAN_SERVICE_HOST=10.0.0.1", "CASTELLAN_SERVICE_PORT=80", "CASTELLAN_SERVICE_PORT_HTTP=80", "CASTELLAN_PORT=tcp://10.0.0.1:80",
-		"CASTELLAN_PORT_80_TCP=tcp://10.0.0.1:80", "CASTELLAN_PORT_80_TCP_PROTO=tcp", "CASTELLAN_BACKUP_HOUR=3", "CASTELLAN_IMAGE=x", "CASTELLANX=1", "castellan_http_addr=x", "broken",
+		"CASTELLAN_SERVICE_HOST=10.0.0.1", "CASTELLAN_SERVICE_PORT=80", "CASTELLAN_SERVICE_PORT_HTTP=80",
+		"CASTELLAN_PORT=tcp://10.0.0.1:80",
+		"CASTELLAN_PORT_80_TCP=tcp://10.0.0.1:80", "CASTELLAN_PORT_80_TCP_PROTO=tcp", "CASTELLAN_BACKUP_HOUR=3",
+		"CASTELLAN_IMAGE=x", "CASTELLANX=1", "castellan_http_addr=x", "broken",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -252,7 +263,8 @@ func TestDerivedDefaults(t *testing.T) {
 	}
 	made := Default()
 	made.DataDir = "x"
-	if c := made.Resolved(); c.Validate() != nil || c.Keys.MasterFile != filepath.Join("x", "master.key") || !reflect.DeepEqual(c, c.Resolved()) {
+	if c := made.Resolved(); c.Validate() != nil || c.Keys.MasterFile != filepath.Join("x", "master.key") ||
+		!reflect.DeepEqual(c, c.Resolved()) {
 		t.Errorf("by hand: %v, %q", c.Validate(), c.Keys.MasterFile)
 	}
 }
@@ -271,7 +283,8 @@ func TestChecksOfOthers(t *testing.T) {
 	asked := 0
 	check := func(c Config) Faults {
 		asked++
-		return Faults{{Key: "mail", Problem: "not again"}, {Key: "geo.mmdb_file", Problem: "is not there"}, {Key: "sms", Problem: "bad template"}}
+		return Faults{{Key: "mail", Problem: "not again"}, {Key: "geo.mmdb_file", Problem: "is not there"}, {Key: "sms",
+			Problem: "bad template"}}
 	}
 	_, err := Load("", []string{"CASTELLAN_MAIL_PORT=x", "CASTELLAN_GEO_MMDB_FILE=/nope"}, check)
 	var fs Faults
@@ -279,7 +292,8 @@ func TestChecksOfOthers(t *testing.T) {
 		t.Fatalf("asked %d times, %v", asked, err)
 	}
 	text := fs.Error()
-	for _, want := range []string{"mail.port (CASTELLAN_MAIL_PORT)", "geo.mmdb_file (CASTELLAN_GEO_MMDB_FILE): is not there", "sms: bad template"} {
+	for _, want := range []string{"mail.port (CASTELLAN_MAIL_PORT)",
+		"geo.mmdb_file (CASTELLAN_GEO_MMDB_FILE): is not there", "sms: bad template"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in %s", want, text)
 		}

@@ -24,9 +24,11 @@ func (d Database) Redacted() string {
 // harmless are the connection parameters whose values may be shown; any other
 // is hidden, because drivers keep adding parameters that carry secrets.
 var harmless = map[string]bool{
-	"sslmode": true, "sslrootcert": true, "sslcert": true, "host": true, "port": true, "user": true, "dbname": true, "database": true,
-	"application_name": true, "connect_timeout": true, "target_session_attrs": true, "search_path": true, "statement_timeout": true,
-	"timezone": true, "default_query_exec_mode": true, "synchronous_commit": true, "pool_max_conns": true,
+	"sslmode": true, "sslrootcert": true, "sslcert": true, "host": true, "port": true, "user": true, "dbname": true,
+	"database":         true,
+	"application_name": true, "connect_timeout": true, "target_session_attrs": true, "search_path": true,
+	"statement_timeout": true,
+	"timezone":          true, "default_query_exec_mode": true, "synchronous_commit": true, "pool_max_conns": true,
 }
 
 // showURL writes a URL without its secrets; whole is true when nothing had to

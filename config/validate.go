@@ -86,7 +86,8 @@ func (k *checker) number(e entry, n int64) {
 		return
 	}
 	if !k.c.Dev && n < e.floor {
-		k.refuse(true, e.key, fmt.Sprintf("%s is below %s, the least outside development mode", e.show(n), e.show(e.floor)), "dev")
+		k.refuse(true, e.key, fmt.Sprintf("%s is below %s, the least outside development mode", e.show(n), e.show(e.floor)),
+			"dev")
 	}
 }
 
@@ -103,7 +104,8 @@ func (k *checker) listeners() {
 			k.refuse(true, l.key, fmt.Sprintf("%s %v", quote(l.addr), err))
 			continue
 		}
-		k.refuse(c.Dev && !loopback(host), l.key, fmt.Sprintf("%s is not a loopback address, and %s allows nothing else", quote(l.addr), k.named("dev")), "dev")
+		k.refuse(c.Dev && !loopback(host), l.key, fmt.Sprintf("%s is not a loopback address, and %s allows nothing else",
+			quote(l.addr), k.named("dev")), "dev")
 	}
 	same := c.Metrics.Addr != "" && c.Metrics.Addr == c.HTTP.Addr && !strings.HasSuffix(c.HTTP.Addr, ":0")
 	k.refuse(same, "metrics.addr", "must differ from "+k.named("http.addr"), "http.addr")
@@ -111,7 +113,8 @@ func (k *checker) listeners() {
 	k.refuse(c.Geo.AllowPrivate && !c.Dev, "geo.allow_private", "true is accepted only with dev: true", "dev")
 	if cdn := c.Geo.CDNURL; cdn != "" {
 		u, err := url.Parse(cdn)
-		k.refuse(err != nil || u.Scheme != "http" && u.Scheme != "https" || !validHost(u.Hostname()) || u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "",
+		k.refuse(err != nil || u.Scheme != "http" && u.Scheme != "https" || !validHost(u.Hostname()) || u.User != nil ||
+			u.RawQuery != "" || u.ForceQuery || u.Fragment != "",
 			"geo.cdn_url", "must be http://host or https://host, with port and path where needed")
 	}
 }
@@ -128,12 +131,15 @@ func (k *checker) http() {
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || !validHost(u.Hostname()):
 		// A default made from a faulty address is the address's fault.
-		k.refuse(k.c.Source("http.public_url") != FromDefault || k.c.origins == nil, "http.public_url", "must be http://host or https://host, with port and path where needed", "http.addr")
+		k.refuse(k.c.Source("http.public_url") != FromDefault || k.c.origins == nil, "http.public_url",
+			"must be http://host or https://host, with port and path where needed", "http.addr")
 	case u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
 		k.refuse(true, "http.public_url", "must not hold a user, a query or a fragment")
 	}
-	k.refuse(h.BasePath != "" && !pathPattern.MatchString(h.BasePath), "http.base_path", "must look like /name or /name/name")
-	k.refuse(h.CountryHeader != "" && !headerPattern.MatchString(h.CountryHeader), "http.country_header", "is not the name of a header")
+	k.refuse(h.BasePath != "" && !pathPattern.MatchString(h.BasePath), "http.base_path",
+		"must look like /name or /name/name")
+	k.refuse(h.CountryHeader != "" && !headerPattern.MatchString(h.CountryHeader), "http.country_header",
+		"is not the name of a header")
 	for _, p := range h.TrustedProxies {
 		k.refuse(p.Bits() == 0, "http.trusted_proxies", p.String()+" would let every client choose its own address")
 	}
@@ -159,7 +165,8 @@ var (
 	tenantPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 	issuerPattern = regexp.MustCompile(`^[!-~]{1,128}$`)
 	// A colon parts issuer and account in the URL that an app reads.
-	totpIssuerPattern = regexp.MustCompile(`^[\pL\pN][^:\pC]*$`) // counted apart: as a pattern, 64 of such a class take megabytes
+	// The length is counted apart: as a pattern, 64 of such a class take megabytes.
+	totpIssuerPattern = regexp.MustCompile(`^[\pL\pN][^:\pC]*$`)
 	prefixPattern     = regexp.MustCompile(`^[1-9][0-9]{0,6}$`)
 )
 
@@ -171,31 +178,42 @@ func (k *checker) stores() {
 	}
 	k.refuse(!tenantPattern.MatchString(c.Tenant.ID), "tenant.id",
 		"must be 1 to 64 letters, digits, dots, dashes or underscores, starting with a letter or digit")
-	k.refuse(!issuerPattern.MatchString(c.Tokens.Issuer), "tokens.issuer", "must be 1 to 128 visible ASCII characters without spaces")
+	k.refuse(!issuerPattern.MatchString(c.Tokens.Issuer), "tokens.issuer",
+		"must be 1 to 128 visible ASCII characters without spaces")
 	k.refuse(c.Firewall.AppID == "" || len(c.Firewall.AppID) > 64, "firewall.app_id", "must be 1 to 64 bytes long")
 	// RFC 9106: a hash needs 8 blocks of 1 KiB for each lane.
 	p := c.Password
 	k.refuse(p.Argon2MemoryKiB < 8*p.Argon2Parallelism, "password.argon2_memory_kib",
-		fmt.Sprintf("%d is below 8 for each of %s: at least %d", p.Argon2MemoryKiB, k.named("password.argon2_parallelism"), 8*p.Argon2Parallelism), "password.argon2_parallelism")
+		fmt.Sprintf("%d is below 8 for each of %s: at least %d", p.Argon2MemoryKiB, k.named("password.argon2_parallelism"),
+			8*p.Argon2Parallelism), "password.argon2_parallelism")
 }
 
 // times checks keys whose order matters.
 func (k *checker) times() {
 	c := k.c
-	k.refuse(c.Tokens.SessionTTL < c.Tokens.XAuthTTL, "tokens.session_ttl", "must not be shorter than "+k.named("tokens.x_auth_ttl"), "tokens.x_auth_ttl")
-	k.refuse(c.Limits.WrongPasswordsDay < c.Limits.WrongPasswords, "limits.wrong_passwords_day", "must not be below "+k.named("limits.wrong_passwords"), "limits.wrong_passwords")
-	k.refuse(c.Limits.DestinationPerDay < c.Limits.DestinationPerHour, "limits.destination_per_day", "must not be below "+k.named("limits.destination_per_hour"), "limits.destination_per_hour")
-	k.refuse(c.Outbox.RetryMax < c.Outbox.RetryMin, "outbox.retry_max", "must not be shorter than "+k.named("outbox.retry_min"), "outbox.retry_min")
+	k.refuse(c.Tokens.SessionTTL < c.Tokens.XAuthTTL, "tokens.session_ttl",
+		"must not be shorter than "+k.named("tokens.x_auth_ttl"), "tokens.x_auth_ttl")
+	k.refuse(c.Limits.WrongPasswordsDay < c.Limits.WrongPasswords, "limits.wrong_passwords_day",
+		"must not be below "+k.named("limits.wrong_passwords"), "limits.wrong_passwords")
+	k.refuse(c.Limits.DestinationPerDay < c.Limits.DestinationPerHour, "limits.destination_per_day",
+		"must not be below "+k.named("limits.destination_per_hour"), "limits.destination_per_hour")
+	k.refuse(c.Outbox.RetryMax < c.Outbox.RetryMin, "outbox.retry_max",
+		"must not be shorter than "+k.named("outbox.retry_min"), "outbox.retry_min")
 	_, err := time.LoadLocation(c.Language.TimeZone)
-	k.refuse(err != nil || c.Language.TimeZone == "" || c.Language.TimeZone == "Local", "language.time_zone", quote(c.Language.TimeZone)+" is not a time zone such as Europe/Istanbul")
+	k.refuse(err != nil || c.Language.TimeZone == "" || c.Language.TimeZone == "Local", "language.time_zone",
+		quote(c.Language.TimeZone)+" is not a time zone such as Europe/Istanbul")
 	// A lease that ends during a send lets another node send the same message.
-	k.refuse(c.Outbox.Lease <= c.Mail.Timeout, "outbox.lease", "must be longer than "+k.named("mail.timeout"), "mail.timeout")
+	k.refuse(c.Outbox.Lease <= c.Mail.Timeout, "outbox.lease", "must be longer than "+k.named("mail.timeout"),
+		"mail.timeout")
 	k.refuse(c.Outbox.Lease <= c.SMS.Timeout, "outbox.lease", "must be longer than "+k.named("sms.timeout"), "sms.timeout")
-	k.refuse(c.Outbox.Lease <= c.Push.Timeout, "outbox.lease", "must be longer than "+k.named("push.timeout"), "push.timeout")
+	k.refuse(c.Outbox.Lease <= c.Push.Timeout, "outbox.lease", "must be longer than "+k.named("push.timeout"),
+		"push.timeout")
 	for _, prefix := range slices.Sorted(maps.Keys(c.Limits.CountryPerDay)) {
-		k.refuse(!prefixPattern.MatchString(prefix), "limits.country_per_day", quote(prefix)+" is not a dialling prefix: 1 to 7 digits without + or 00")
+		k.refuse(!prefixPattern.MatchString(prefix), "limits.country_per_day",
+			quote(prefix)+" is not a dialling prefix: 1 to 7 digits without + or 00")
 		n := c.Limits.CountryPerDay[prefix]
-		k.refuse(n < 0 || n > 100_000_000, "limits.country_per_day", fmt.Sprintf("%d for %s is outside 0 to 100000000", n, prefix))
+		k.refuse(n < 0 || n > 100_000_000, "limits.country_per_day", fmt.Sprintf("%d for %s is outside 0 to 100000000", n,
+			prefix))
 	}
 }
 
@@ -207,11 +225,14 @@ var (
 // mfa checks the form of mfa.guarded; whether the endpoints exist and may be
 // guarded is for the table of endpoints to say (D-2FA-28).
 func (k *checker) mfa() {
-	k.refuse(!totpIssuerPattern.MatchString(k.c.MFA.TOTPIssuer) || utf8.RuneCountInString(k.c.MFA.TOTPIssuer) > 64, "mfa.totp_issuer", "must be 1 to 64 characters, starting with a letter or digit, without a colon")
+	k.refuse(!totpIssuerPattern.MatchString(k.c.MFA.TOTPIssuer) || utf8.RuneCountInString(k.c.MFA.TOTPIssuer) > 64,
+		"mfa.totp_issuer", "must be 1 to 64 characters, starting with a letter or digit, without a colon")
 	for _, endpoint := range slices.Sorted(maps.Keys(k.c.MFA.Guarded)) {
 		action := k.c.MFA.Guarded[endpoint]
-		k.refuse(!guardedPattern.MatchString(endpoint), "mfa.guarded", quote(endpoint)+" is not an endpoint such as POST /auth/password")
-		k.refuse(!actionPattern.MatchString(action), "mfa.guarded", quote(action)+" is not an action code: 2 to 64 capital letters, digits and underscores")
+		k.refuse(!guardedPattern.MatchString(endpoint), "mfa.guarded",
+			quote(endpoint)+" is not an endpoint such as POST /auth/password")
+		k.refuse(!actionPattern.MatchString(action), "mfa.guarded",
+			quote(action)+" is not an action code: 2 to 64 capital letters, digits and underscores")
 	}
 }
 
@@ -229,29 +250,36 @@ func (k *checker) addressBook() {
 		_, err := regexp.Compile(rule)
 		anchored := len(rule) > 2 && strings.HasPrefix(rule, "^") && strings.HasSuffix(rule, "$")
 		k.refuse(err != nil || !anchored, "addressbook.address_rules",
-			fmt.Sprintf("%s for %s is neither one of %s nor a regular expression between ^ and $", quote(rule), quote(network), strings.Join(addressRuleNames, ", ")))
+			fmt.Sprintf("%s for %s is neither one of %s nor a regular expression between ^ and $", quote(rule), quote(network),
+				strings.Join(addressRuleNames, ", ")))
 	}
 }
 
 func (k *checker) mail() {
 	m := k.c.Mail
-	k.refuse((m.Username == "") != (m.Password == ""), "mail.password", "must be set if and only if "+k.named("mail.username")+" is", "mail.username")
+	k.refuse((m.Username == "") != (m.Password == ""), "mail.password",
+		"must be set if and only if "+k.named("mail.username")+" is", "mail.username")
 	if m.From != "" {
 		a, err := mail.ParseAddress(m.From)
-		k.refuse(err != nil || a.Address != m.From, "mail.from", quote(m.From)+" is not a bare mail address (the name goes into mail.from_name)")
+		k.refuse(err != nil || a.Address != m.From, "mail.from",
+			quote(m.From)+" is not a bare mail address (the name goes into mail.from_name)")
 	}
 	if !m.Configured() {
 		return
 	}
-	k.refuse(!validHost(m.Host), "mail.host", quote(m.Host)+" is not a host name or IP address (the port goes into mail.port)")
-	k.refuse(m.TLS == "none" && !loopback(m.Host), "mail.tls", "none is accepted only for a loopback host: codes and the password would cross the network in the clear", "mail.host")
-	k.refuse(m.TLS == "none" && m.Username != "", "mail.tls", "none never carries a password: leave "+k.named("mail.username")+" empty", "mail.username")
+	k.refuse(!validHost(m.Host), "mail.host", quote(m.Host)+" is not a host name or IP address (the port goes into "+
+		"mail.port)")
+	k.refuse(m.TLS == "none" && !loopback(m.Host), "mail.tls",
+		"none is accepted only for a loopback host: codes and the password would cross the network in the clear", "mail.host")
+	k.refuse(m.TLS == "none" && m.Username != "", "mail.tls",
+		"none never carries a password: leave "+k.named("mail.username")+" empty", "mail.username")
 	k.refuse(m.From == "", "mail.from", "must be set with "+k.named("mail.host"), "mail.host")
 }
 
 func (k *checker) sms() {
 	s := k.c.SMS
-	k.refuse((s.Username == "") != (s.Password == ""), "sms.password", "must be set if and only if "+k.named("sms.username")+" is", "sms.username")
+	k.refuse((s.Username == "") != (s.Password == ""), "sms.password",
+		"must be set if and only if "+k.named("sms.username")+" is", "sms.username")
 	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
 		k.refuse(!headerPattern.MatchString(name), "sms.headers", quote(name)+" is not the name of a header")
 	}
@@ -271,14 +299,20 @@ func (k *checker) sms() {
 	}
 	switch {
 	case s.Preset == "twilio":
-		k.refuse(s.Username == "" || s.Sender == "", "sms.preset", "twilio needs sms.username (account SID), sms.password (auth token) and sms.sender", "sms.username", "sms.sender")
+		k.refuse(s.Username == "" || s.Sender == "", "sms.preset",
+			"twilio needs sms.username (account SID), sms.password (auth token) and sms.sender", "sms.username", "sms.sender")
 		k.refuse(s.Method != "POST", "sms.method", "must be POST for the preset twilio", "sms.preset")
-		k.refuse(s.Format != "form" || len(s.Params) > 0 || s.Body != "", "sms.preset", "twilio brings its own form: leave sms.format, sms.params and sms.body alone", "sms.format", "sms.params", "sms.body")
+		k.refuse(s.Format != "form" || len(s.Params) > 0 || s.Body != "", "sms.preset",
+			"twilio brings its own form: leave sms.format, sms.params and sms.body alone", "sms.format", "sms.params",
+			"sms.body")
 	case s.URL != "":
 		k.refuse(len(s.Params) == 0 && s.Body == "", "sms.params", "sms.params or sms.body must say what to send", "sms.body")
-		k.refuse(len(s.Params) > 0 && s.Body != "", "sms.body", "only one of sms.params and sms.body may be set", "sms.params")
-		k.refuse(s.Method == "GET" && (s.Format == "json" || s.Body != ""), "sms.method", "GET carries sms.params in the form encoding only", "sms.format", "sms.body")
-		k.refuse(s.Body != "" && s.Format == "json" && !json.Valid([]byte(s.Body.Reveal())), "sms.body", "is not JSON: placeholders stand inside quoted strings", "sms.format")
+		k.refuse(len(s.Params) > 0 && s.Body != "", "sms.body", "only one of sms.params and sms.body may be set",
+			"sms.params")
+		k.refuse(s.Method == "GET" && (s.Format == "json" || s.Body != ""), "sms.method",
+			"GET carries sms.params in the form encoding only", "sms.format", "sms.body")
+		k.refuse(s.Body != "" && s.Format == "json" && !json.Valid([]byte(s.Body.Reveal())), "sms.body",
+			"is not JSON: placeholders stand inside quoted strings", "sms.format")
 	}
 }
 
@@ -289,21 +323,25 @@ func (k *checker) push() {
 		a, err := mail.ParseAddress(to)
 		u, errURL := url.Parse(p.Contact)
 		isURL := errURL == nil && u.Scheme == "https" && validHost(u.Hostname()) && u.User == nil
-		k.refuse(!isURL && !(isMail && err == nil && a.Address == to), "push.contact", quote(p.Contact)+" is neither mailto: with a mail address nor an https URL")
+		k.refuse(!isURL && !(isMail && err == nil && a.Address == to), "push.contact",
+			quote(p.Contact)+" is neither mailto: with a mail address nor an https URL")
 	}
 	for _, secret := range strings.Fields(p.WebhookSecret.Reveal()) {
 		coded, ok := strings.CutPrefix(secret, "whsec_")
 		b, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(coded, "="))
-		k.refuse(!ok || err != nil || len(b) < 24 || len(b) > 64, "push.webhook_secret", "must be whsec_ and base64 of 24 to 64 bytes")
+		k.refuse(!ok || err != nil || len(b) < 24 || len(b) > 64, "push.webhook_secret",
+			"must be whsec_ and base64 of 24 to 64 bytes")
 	}
 	for _, h := range p.Hosts {
-		k.refuse(!validHost(strings.TrimPrefix(h, "*.")), "push.hosts", quote(h)+" is not a host name, nor *. and a host name")
+		k.refuse(!validHost(strings.TrimPrefix(h, "*.")), "push.hosts",
+			quote(h)+" is not a host name, nor *. and a host name")
 	}
 }
 
 func (k *checker) tracing() {
 	t := k.c.Tracing
-	k.refuse(t.SampleRatio < 0 || t.SampleRatio > 1, "tracing.sample_ratio", fmt.Sprintf("%g is outside 0 to 1", t.SampleRatio))
+	k.refuse(t.SampleRatio < 0 || t.SampleRatio > 1, "tracing.sample_ratio", fmt.Sprintf("%g is outside 0 to 1",
+		t.SampleRatio))
 	for _, name := range slices.Sorted(maps.Keys(t.Headers)) {
 		k.refuse(!headerPattern.MatchString(name), "tracing.headers", quote(name)+" is not the name of a header")
 	}
@@ -311,9 +349,11 @@ func (k *checker) tracing() {
 		return
 	}
 	u, err := url.Parse(t.Endpoint)
-	k.refuse(err != nil || u.Scheme != "http" && u.Scheme != "https" || !validHost(u.Hostname()) || u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "",
+	k.refuse(err != nil || u.Scheme != "http" && u.Scheme != "https" || !validHost(u.Hostname()) || u.User != nil ||
+		u.RawQuery != "" || u.ForceQuery || u.Fragment != "",
 		"tracing.endpoint", "must be http://host or https://host, with port and path where needed")
-	k.refuse(err == nil && u.Scheme == "http" && len(t.Headers) > 0 && !loopback(u.Hostname()), "tracing.headers", "must not cross the network in the clear: "+k.named("tracing.endpoint")+" is not https", "tracing.endpoint")
+	k.refuse(err == nil && u.Scheme == "http" && len(t.Headers) > 0 && !loopback(u.Hostname()), "tracing.headers",
+		"must not cross the network in the clear: "+k.named("tracing.endpoint")+" is not https", "tracing.endpoint")
 }
 
 func (k *checker) cluster() {
@@ -328,20 +368,23 @@ func (k *checker) cluster() {
 			return
 		}
 		ip, isIP := parseIP(host)
-		k.refuse(host == "" || isIP && ip.IsUnspecified(), key, quote(addr)+" must be an address at which other nodes reach this one")
+		k.refuse(host == "" || isIP && ip.IsUnspecified(), key,
+			quote(addr)+" must be an address at which other nodes reach this one")
 		k.refuse(l.TLSDir == "" && !loopback(host), key, "beyond loopback a cluster needs cluster.tls_dir", "cluster.tls_dir")
 	}
 	if l.GossipAddr == "" {
 		return
 	}
 	_, sqlite := k.c.Database.SQLitePath()
-	k.refuse(sqlite, "cluster.gossip_addr", "a cluster needs PostgreSQL, and "+k.named("database.url")+" is SQLite", "database.url")
+	k.refuse(sqlite, "cluster.gossip_addr", "a cluster needs PostgreSQL, and "+k.named("database.url")+" is SQLite",
+		"database.url")
 	address("cluster.gossip_addr", l.GossipAddr)
 	if l.ActorAddr == "" {
 		k.refuse(true, "cluster.actor_addr", "must be set with "+k.named("cluster.gossip_addr"))
 	} else {
 		address("cluster.actor_addr", l.ActorAddr)
-		k.refuse(l.ActorAddr == l.GossipAddr, "cluster.actor_addr", "must differ from "+k.named("cluster.gossip_addr"), "cluster.gossip_addr")
+		k.refuse(l.ActorAddr == l.GossipAddr, "cluster.actor_addr", "must differ from "+k.named("cluster.gossip_addr"),
+			"cluster.gossip_addr")
 	}
 	for _, a := range l.Join {
 		address("cluster.join", a)

@@ -15,7 +15,7 @@ import (
 // (D-AUTH-03). A request leaves its row and goes on; rows are committed behind
 // it, all that wait at once. What cannot be written waits for the next try.
 type calls struct {
-	rows
+	auditQueue
 	audited func(rest.Caller, *rest.Endpoint) bool
 	wake    chan struct{}
 }
@@ -27,7 +27,9 @@ const maxCalls = 20_000
 const callRetry = time.Second
 
 func newCalls(c commit.Committer, audited func(rest.Caller, *rest.Endpoint) bool, now func() time.Time) *calls {
-	return &calls{rows: rows{commit: c, now: now, most: maxCalls, missing: "CALLS_LOST", what: "audited calls"}, audited: audited, wake: make(chan struct{}, 1)}
+	return &calls{auditQueue: auditQueue{commit: c, now: now, most: maxCalls, missing: "CALLS_LOST",
+		what: "audited calls"},
+		audited: audited, wake: make(chan struct{}, 1)}
 }
 
 // observe never blocks. What was refused for want of a permission is the

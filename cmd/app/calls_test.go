@@ -88,8 +88,10 @@ func TestAuditedCalls(t *testing.T) {
 		if len(rows) != 2 {
 			t.Fatalf("%d rows: %+v", len(rows), rows)
 		}
-		for i, want := range []audit.Record{{Outcome: audit.Success, Detail: "status 200"}, {Outcome: audit.Refused, Detail: "status 409"}} {
-			want.At, want.ActorID, want.Action, want.Target, want.IP, want.RequestID = time.Now(), "u1", "CALL", "GET /x", "192.0.2.9", "r1"
+		for i, want := range []audit.Record{{Outcome: audit.Success, Detail: "status 200"}, {Outcome: audit.Refused,
+			Detail: "status 409"}} {
+			want.At, want.ActorID, want.Action, want.Target, want.IP, want.RequestID = time.Now(), "u1", "CALL", "GET /x",
+				"192.0.2.9", "r1"
 			if rows[i] != want {
 				t.Errorf("row %+v, want %+v", rows[i], want)
 			}

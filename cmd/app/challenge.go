@@ -163,11 +163,14 @@ func rules(c config.Config) challenge.Rules {
 }
 
 func stepupConfig(c config.Config) stepup.Config {
-	s := stepup.Config{TTL: c.MFA.ChallengeTTL, Grace: c.MFA.PAuthGrace, ExecWait: c.MFA.ExecWait, MaxOpen: c.MFA.MaxOpen, Lease: c.Outbox.Lease,
+	s := stepup.Config{TTL: c.MFA.ChallengeTTL, Grace: c.MFA.PAuthGrace, ExecWait: c.MFA.ExecWait,
+		MaxOpen: c.MFA.MaxOpen, Lease: c.Outbox.Lease,
 		MaxCodeAge: time.Duration(challenge.DefaultRules().CodeMaxAgeMs) * time.Millisecond, Language: c.Language.Default}
 	if c.Limits.Enabled {
-		s.Caps = stepup.Caps{DestinationHour: c.Limits.DestinationPerHour, DestinationDay: c.Limits.DestinationPerDay, UserDay: c.Limits.UserPerDay}
-		s.Push = stepup.PushCaps{Pending: c.Limits.PushPending, Denials: c.Limits.PushDenials, Window: c.Limits.PushDenialWindow, Pause: c.Limits.PushPause}
+		s.Caps = stepup.Caps{DestinationHour: c.Limits.DestinationPerHour, DestinationDay: c.Limits.DestinationPerDay,
+			UserDay: c.Limits.UserPerDay}
+		s.Push = stepup.PushCaps{Pending: c.Limits.PushPending, Denials: c.Limits.PushDenials,
+			Window: c.Limits.PushDenialWindow, Pause: c.Limits.PushPause}
 		s.PrefixHour, s.DialDay = c.Limits.IPPerHour, c.Limits.CountryPerDay
 	}
 	return s

@@ -11,7 +11,8 @@ import (
 // What only the parts can judge is found without opening anything.
 func TestCheck(t *testing.T) {
 	_, err := config.Load("", []string{
-		"CASTELLAN_MFA_GUARDED=POST /nope=FOO,POST /auth/login=BAR,POST /asset/withdrawal-addresses=LOGIN,PATCH /asset/withdrawal-addresses=DURING_VIDEO_KYC,DELETE /asset/withdrawal-addresses=MINE",
+		"CASTELLAN_MFA_GUARDED=POST /nope=FOO,POST /auth/login=BAR,POST /asset/withdrawal-addresses=LOGIN,PATCH " +
+			"/asset/withdrawal-addresses=DURING_VIDEO_KYC,DELETE /asset/withdrawal-addresses=MINE",
 		"CASTELLAN_SMS_URL=https://sms.example.com", "CASTELLAN_SMS_PARAMS=to={{to}},text={{txt}}",
 		"CASTELLAN_MAIL_HOST=mail.example.com", "CASTELLAN_MAIL_FROM=a@example.com", "CASTELLAN_MAIL_CA_FILE=/nope",
 		"CASTELLAN_GEO_MMDB_FILE=/nope", "CASTELLAN_PUSH_CA_FILE=/nope",
@@ -21,10 +22,12 @@ func TestCheck(t *testing.T) {
 	for _, f := range faults {
 		keys = append(keys, f.Key)
 	}
-	if want := []string{"mail", "sms", "push.ca_file", "geo.mmdb_file", "mfa.guarded", "mfa.guarded", "mfa.guarded"}; !slices.Equal(keys, want) {
+	if want := []string{"mail", "sms", "push.ca_file", "geo.mmdb_file", "mfa.guarded", "mfa.guarded",
+		"mfa.guarded"}; !slices.Equal(keys, want) {
 		t.Fatalf("faults of %v, want %v: %v", keys, want, err)
 	}
-	for _, want := range []string{"txt", "/nope", `"POST /nope" is no endpoint`, "POST /auth/login does not take x-auth", "LOGIN is the action of endpoints of its own"} {
+	for _, want := range []string{"txt", "/nope", `"POST /nope" is no endpoint`, "POST /auth/login does not take x-auth",
+		"LOGIN is the action of endpoints of its own"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is missing in %v", want, err)
 		}

@@ -91,9 +91,12 @@ type actorLoads struct {
 
 var (
 	actorsActive    = prometheus.NewDesc("castellan_actors_active", "Activations on this node.", []string{"kind"}, nil)
-	actorsActivated = prometheus.NewDesc("castellan_actors_activated_total", "Activations that were made on this node.", []string{"kind"}, nil)
-	actorsWaiting   = prometheus.NewDesc("castellan_actors_mailbox_messages", "Messages in the mailboxes of actors, those being handled included.", []string{"kind"}, nil)
-	actorsDeepest   = prometheus.NewDesc("castellan_actors_mailbox_deepest_messages", "Messages in the fullest mailbox.", []string{"kind"}, nil)
+	actorsActivated = prometheus.NewDesc("castellan_actors_activated_total", "Activations that were made on this node.",
+		[]string{"kind"}, nil)
+	actorsWaiting = prometheus.NewDesc("castellan_actors_mailbox_messages",
+		"Messages in the mailboxes of actors, those being handled included.", []string{"kind"}, nil)
+	actorsDeepest = prometheus.NewDesc("castellan_actors_mailbox_deepest_messages", "Messages in the fullest mailbox.",
+		[]string{"kind"}, nil)
 )
 
 // Describe implements prometheus.Collector.

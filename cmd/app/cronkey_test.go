@@ -21,7 +21,8 @@ func TestNodesFollowCronKeys(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, dir := t.Context(), t.TempDir()
-			cfg, err := config.Load("", []string{"CASTELLAN_DEV=true", "CASTELLAN_DATA_DIR=" + dir, "CASTELLAN_DATABASE_URL=" + dsn(),
+			cfg, err := config.Load("", []string{"CASTELLAN_DEV=true", "CASTELLAN_DATA_DIR=" + dir, "CASTELLAN_DATABASE_URL=" +
+				dsn(),
 				"CASTELLAN_PASSWORD_ARGON2_MEMORY_KIB=8", "CASTELLAN_PASSWORD_ARGON2_TIME=1"})
 			if err != nil {
 				t.Fatal(err)

@@ -61,7 +61,8 @@ func (s *service) databaseMetrics(m *metrics) {
 	}
 	m.counter("castellan_commit_batches_total", "Transactions of gathered units.", s.DB.Batches)
 	m.counter("castellan_commit_units_total", "Units of work made durable.", s.DB.Units)
-	m.gauge("castellan_commit_waiting", "Units that wait for the writer.", func() float64 { return float64(s.DB.Waiting()) })
+	m.gauge("castellan_commit_waiting", "Units that wait for the writer.",
+		func() float64 { return float64(s.DB.Waiting()) })
 	statements := prometheus.NewCounter(prometheus.CounterOpts{Name: "castellan_commit_statements_total",
 		Help: "Statements of these transactions; one for many rows counts once."})
 	size := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "castellan_commit_batch_units",

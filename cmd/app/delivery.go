@@ -97,7 +97,8 @@ func (s *service) deliveryMetrics(m *metrics, b *backlog) {
 // configured, and in development mode the others by the development outbox
 // (D-2FA-29). Wake-ups need nobody's account and are on until they are switched
 // off.
-func senders(c config.Config, given map[message.Channel]message.Sender, vapid *ecdsa.PrivateKey) (map[message.Channel]message.Sender, error) {
+func senders(c config.Config, given map[message.Channel]message.Sender,
+	vapid *ecdsa.PrivateKey) (map[message.Channel]message.Sender, error) {
 	out := map[message.Channel]message.Sender{}
 	if c.Mail.Configured() {
 		m, err := mail.New(mailConfig(c))
@@ -114,7 +115,8 @@ func senders(c config.Config, given map[message.Channel]message.Sender, vapid *e
 		out[message.SMS] = g
 	}
 	if p := c.Push; p.Enabled {
-		d, err := push.New(push.Config{VAPID: vapid, Contact: p.Contact, WebhookSecret: p.WebhookSecret.Reveal(), Hosts: p.Hosts,
+		d, err := push.New(push.Config{VAPID: vapid, Contact: p.Contact, WebhookSecret: p.WebhookSecret.Reveal(),
+			Hosts:        p.Hosts,
 			AllowPrivate: p.AllowPrivate || c.Dev, AllowPlain: c.Dev, CAFile: p.CAFile, Timeout: p.Timeout})
 		if err != nil {
 			return nil, err
@@ -139,6 +141,8 @@ func mailConfig(c config.Config) mail.Config {
 }
 
 func smsConfig(c config.SMS) sms.Config {
-	return sms.Config{URL: c.URL.Reveal(), Method: c.Method, Format: c.Format, Preset: c.Preset, Fields: c.Params.Reveal(), Body: c.Body.Reveal(),
-		Headers: c.Headers.Reveal(), Username: c.Username, Password: c.Password.Reveal(), From: c.Sender, SuccessCodes: c.SuccessCodes, Timeout: c.Timeout}
+	return sms.Config{URL: c.URL.Reveal(), Method: c.Method, Format: c.Format, Preset: c.Preset,
+		Fields: c.Params.Reveal(), Body: c.Body.Reveal(),
+		Headers: c.Headers.Reveal(), Username: c.Username, Password: c.Password.Reveal(), From: c.Sender,
+		SuccessCodes: c.SuccessCodes, Timeout: c.Timeout}
 }

@@ -25,7 +25,8 @@ func TestWakeUpsAreSent(t *testing.T) {
 		}
 		d := dispatch.New(dispatch.Options{Senders: all})
 		if s := all[message.Push]; s != nil {
-			err = s.Send(context.Background(), "id", message.Rendered{Channel: message.Push, Text: `{"challengeId":"c"}`, To: `{"type":"webhook","url":"http://127.0.0.1:1/"}`})
+			err = s.Send(context.Background(), "id", message.Rendered{Channel: message.Push, Text: `{"challengeId":"c"}`,
+				To: `{"type":"webhook","url":"http://127.0.0.1:1/"}`})
 		}
 		return d.Offers(message.Push), err
 	}
@@ -34,12 +35,14 @@ func TestWakeUpsAreSent(t *testing.T) {
 	if offered, err := wake(c, nil); !offered || !message.IsPermanent(err) || !strings.Contains(err.Error(), "not https") {
 		t.Errorf("in production: offered %v, %v", offered, err)
 	}
-	if offered, err := wake(c, map[message.Channel]message.Sender{message.Push: dispatch.Local{}}); !offered || err != nil {
+	if offered, err := wake(c, map[message.Channel]message.Sender{message.Push: dispatch.Local{}}); !offered ||
+		err != nil {
 		t.Errorf("with a sender of the process: offered %v, %v", offered, err)
 	}
 	dev := c
 	dev.Dev = true
-	if offered, err := wake(dev, nil); !offered || err == nil || message.IsPermanent(err) || !strings.Contains(err.Error(), "connection failed") {
+	if offered, err := wake(dev, nil); !offered || err == nil || message.IsPermanent(err) ||
+		!strings.Contains(err.Error(), "connection failed") {
 		t.Errorf("in development nobody was called: offered %v, %v", offered, err)
 	}
 	c.Push.Enabled = false

@@ -15,13 +15,14 @@ import (
 // (D-EXT-03). The first of them writes it, before it is answered; the others are
 // counted, and told to the log when the minute is over.
 type denials struct {
-	rows
+	auditQueue
 	log   *slog.Logger
-	noted map[denial]int // repeats; under rows.mu
+	noted map[denial]int // repeats; under auditQueue.mu
 }
 
 func newDenials(c commit.Committer, now func() time.Time, log *slog.Logger) *denials {
-	return &denials{rows: rows{commit: c, now: now, most: maxDenials, missing: "DENIALS_LOST", what: "refusals"}, log: log}
+	return &denials{auditQueue: auditQueue{commit: c, now: now, most: maxDenials, missing: "DENIALS_LOST",
+		what: "refusals"}, log: log}
 }
 
 type denial struct {
@@ -75,7 +76,7 @@ func (d *denials) first(k denial) bool {
 // end. It is called by one goroutine at a time.
 func (d *denials) flush(ctx context.Context, all bool) error {
 	d.forget(all)
-	return d.rows.flush(ctx)
+	return d.auditQueue.flush(ctx)
 }
 
 // forget tells the repeats of the minutes that it lets go of.

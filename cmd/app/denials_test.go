@@ -19,7 +19,8 @@ import (
 )
 
 func denied(userID, key string, code fault.Code, requestID string) edge.Answered {
-	return edge.Answered{Key: key, Status: 403, Code: code, Caller: rest.Caller{UserID: userID, RequestID: requestID, IP: netip.MustParseAddr("192.0.2.9")}}
+	return edge.Answered{Key: key, Status: 403, Code: code, Caller: rest.Caller{UserID: userID, RequestID: requestID,
+		IP: netip.MustParseAddr("192.0.2.9")}}
 }
 
 // One row for a caller, an endpoint and a minute (D-EXT-03), there before the
@@ -30,7 +31,8 @@ func TestDenials(t *testing.T) {
 		d := newDenials(to, time.Now, slog.New(slog.NewTextHandler(log, nil)))
 		time.Sleep(17 * time.Second)
 		d.observe(denied("u1", "GET /x", fault.Forbidden, "r1"))
-		want := audit.Record{At: time.Now(), ActorID: "u1", UserID: "u1", Action: "DENIED", Target: "GET /x", Outcome: audit.Refused, IP: "192.0.2.9", RequestID: "r1", Detail: "FORBIDDEN"}
+		want := audit.Record{At: time.Now(), ActorID: "u1", UserID: "u1", Action: "DENIED", Target: "GET /x",
+			Outcome: audit.Refused, IP: "192.0.2.9", RequestID: "r1", Detail: "FORBIDDEN"}
 		if rows, _ := to.kept(); len(rows) != 1 || rows[0] != want {
 			t.Fatalf("%+v, want %+v", rows, want)
 		}
@@ -68,7 +70,8 @@ func TestDenials(t *testing.T) {
 		if got := strings.Join(ids, " "); got != "r1 r4 r5 r8" {
 			t.Errorf("rows of %s", got)
 		}
-		if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "userId=u1") || !strings.Contains(text, "times=4") || !strings.Contains(text, `route="GET /x"`) {
+		if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "userId=u1") ||
+			!strings.Contains(text, "times=4") || !strings.Contains(text, `route="GET /x"`) {
 			t.Errorf("the repeats of the minute: %s", text)
 		}
 	})
@@ -96,7 +99,8 @@ func TestDenialsOfAnOutage(t *testing.T) {
 		if len(rows) != maxDenials+1 || rows[0].RequestID != "r1" {
 			t.Fatalf("%d rows, the first is %+v", len(rows), rows[0])
 		}
-		if lost := rows[maxRowBatch]; lost.Action != "DENIALS_LOST" || lost.Detail != "4 refusals have no row" { // behind the first batch
+		if lost := rows[maxRowBatch]; lost.Action != "DENIALS_LOST" ||
+			lost.Detail != "4 refusals have no row" { // behind the first batch
 			t.Errorf("%+v", lost)
 		}
 		if err := d.flush(t.Context(), true); err != nil || len(d.noted)+len(d.waiting)+d.lost > 0 {

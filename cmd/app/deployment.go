@@ -26,7 +26,8 @@ const connectTime = 20 * time.Second
 // its lock at every start, from the beginning where the database went away
 // meanwhile. What is wrong in any other way, or with an embedded one, is told at
 // once.
-func opened(ctx context.Context, cfg config.Config, setUp func(context.Context, *persistence.DB) error) (*persistence.DB, error) {
+func opened(ctx context.Context, cfg config.Config, setUp func(context.Context,
+	*persistence.DB) error) (*persistence.DB, error) {
 	patience := time.Now().Add(connectTime)
 	if _, embedded := cfg.Database.SQLitePath(); embedded {
 		patience = time.Time{}
@@ -105,7 +106,10 @@ func (v *Deployment) setUp(ctx context.Context, cfg config.Config) error {
 		return fmt.Errorf("seed: %w", err)
 	}
 	currencies := persistence.NewCurrencies(v.DB)
-	if _, err := v.DB.Once(ctx, "currency", func(ctx context.Context) error { return currency.Seed(ctx, currencies) }); err != nil {
+	if _, err := v.DB.Once(ctx, "currency", func(ctx context.Context) error {
+		return currency.Seed(ctx,
+			currencies)
+	}); err != nil {
 		return fmt.Errorf("seed currencies: %w", err)
 	}
 	err = v.DB.InTx(ctx, func(ctx context.Context) error {

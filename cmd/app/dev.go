@@ -40,8 +40,10 @@ func (v *Deployment) seedLogins(ctx context.Context, cfg config.Config) error {
 		return err
 	}
 	logins := []login{
-		{role: user.RoleAdmin, countryCode: "90", phone: "5320000001", mail: "admin@demo.castellan.test", password: randomPassword()},
-		{role: user.RoleUser, countryCode: "90", phone: "5320000002", mail: "demo@demo.castellan.test", password: randomPassword()},
+		{role: user.RoleAdmin, countryCode: "90", phone: "5320000001", mail: "admin@demo.castellan.test",
+			password: randomPassword()},
+		{role: user.RoleUser, countryCode: "90", phone: "5320000002", mail: "demo@demo.castellan.test",
+			password: randomPassword()},
 	}
 	ran, err := v.DB.Once(ctx, seedOfLogins, func(ctx context.Context) error {
 		for _, l := range logins {
@@ -98,7 +100,8 @@ func writeLogins(file string, logins []login) error {
 	var b strings.Builder
 	b.WriteString("Logins of development mode. They work while dev is true, and only then.\n")
 	for _, l := range logins {
-		fmt.Fprintf(&b, "\n%s\n  countryCode  %s\n  phoneNumber  %s\n  email        %s\n  password     %s\n", l.role, l.countryCode, l.phone, l.mail, l.password)
+		fmt.Fprintf(&b, "\n%s\n  countryCode  %s\n  phoneNumber  %s\n  email        %s\n  password     %s\n", l.role,
+			l.countryCode, l.phone, l.mail, l.password)
 	}
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -144,7 +147,8 @@ func (s *service) dev() *system.Dev {
 }
 
 // letters lists the development outbox.
-func letters(store outbox.Store, ring *keyring.Ring) func(ctx context.Context, to string, limit int) ([]system.Letter, error) {
+func letters(store outbox.Store, ring *keyring.Ring) func(ctx context.Context, to string, limit int) ([]system.Letter,
+	error) {
 	return func(ctx context.Context, to string, limit int) ([]system.Letter, error) {
 		var destination []byte
 		if to = CanonicalDestination(to); to != "" {
@@ -160,7 +164,8 @@ func letters(store outbox.Store, ring *keyring.Ring) func(ctx context.Context, t
 			if err != nil {
 				continue // sealed by keys that are gone
 			}
-			out = append(out, system.Letter{Channel: string(r.Channel), To: r.To, Subject: r.Subject, Body: r.Text, Code: r.Code, At: m.CreatedAt})
+			out = append(out, system.Letter{Channel: string(r.Channel), To: r.To, Subject: r.Subject, Body: r.Text,
+				Code: r.Code, At: m.CreatedAt})
 		}
 		return out, nil
 	}

@@ -74,7 +74,8 @@ func keepMemory(ctx context.Context) {
 // heap tells what was allocated since the start, and what objects dead or
 // alive and free memory hold of the system, in bytes.
 func heap() (allocated, held uint64) {
-	s := []rtm.Sample{{Name: "/gc/heap/allocs:bytes"}, {Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/free:bytes"}}
+	s := []rtm.Sample{{Name: "/gc/heap/allocs:bytes"}, {Name: "/memory/classes/heap/objects:bytes"},
+		{Name: "/memory/classes/heap/free:bytes"}}
 	rtm.Read(s)
 	return s[0].Value.Uint64(), s[1].Value.Uint64() + s[2].Value.Uint64()
 }

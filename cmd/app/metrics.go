@@ -70,13 +70,15 @@ func (m *metrics) flag(name, help string, read func() bool) {
 }
 
 func (m *metrics) counter(name, help string, read func() int64) {
-	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, func() float64 { return float64(read()) }))
+	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help},
+		func() float64 { return float64(read()) }))
 }
 
 // counters are those of one name, told apart by a label.
 func (m *metrics) counters(name, help, label string, reads map[string]func() int64) {
 	for value, read := range reads {
-		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help, ConstLabels: prometheus.Labels{label: value}},
+		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help,
+			ConstLabels: prometheus.Labels{label: value}},
 			func() float64 { return float64(read()) }))
 	}
 }
@@ -108,7 +110,8 @@ func (m *metrics) observe(a edge.Answered) {
 
 func (m *metrics) add(kind answerKind) *answers {
 	method, route, _ := strings.Cut(kind.key, " ")
-	made := &answers{m.requests.WithLabelValues(method, route, strconv.Itoa(kind.status/100)+"xx", kind.code), m.latency.WithLabelValues(method, route)}
+	made := &answers{m.requests.WithLabelValues(method, route, strconv.Itoa(kind.status/100)+"xx", kind.code),
+		m.latency.WithLabelValues(method, route)}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	next := maps.Clone(*m.series.Load())

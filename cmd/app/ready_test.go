@@ -21,7 +21,8 @@ func assembled(t *testing.T) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &service{cfg: cfg, o: Options{Log: slog.New(slog.DiscardHandler)}, log: slog.New(slog.DiscardHandler), Deployment: v}
+	s := &service{cfg: cfg, o: Options{Log: slog.New(slog.DiscardHandler)}, log: slog.New(slog.DiscardHandler),
+		Deployment: v}
 	if err := s.build(t.Context(), &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080}); err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,8 @@ func newTracer(c config.Config, version string, addr net.Addr, log *slog.Logger)
 	if node == "" {
 		node = addr.String()
 	}
-	return tracing.New(tracing.Config{Endpoint: c.Tracing.Endpoint, Headers: headers, Ratio: c.Tracing.SampleRatio, Version: version, Node: node, Log: log})
+	return tracing.New(tracing.Config{Endpoint: c.Tracing.Endpoint, Headers: headers, Ratio: c.Tracing.SampleRatio,
+		Version: version, Node: node, Log: log})
 }
 
 // committer is the database as a Committer, followed where there is a tracer.

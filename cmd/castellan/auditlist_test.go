@@ -168,7 +168,8 @@ func TestAuditList(t *testing.T) {
 		for query, field := range map[string]string{"?limit=0": "limit", "?limit=1001": "limit", "?cursor=x": "cursor",
 			"?cursor=" + url.QueryEscape("bm8"): "cursor", "?from=soon": "from",
 			"?cursor=MTc5NTMwNzc5MzU5OCA1MyBBAA": "cursor", // ends in NUL
-			"?userId=":                           "userId", "?from=2024-02-02&to=2024-02-01": "from", "?count=perhaps": "count"} {
+			"?userId=":                           "userId", "?from=2024-02-02&to=2024-02-01": "from",
+			"?count=perhaps": "count"} {
 			if p := n.Do(t, "GET", path+query, nil, boss).Is(t, 400, "INVALID_FIELD").Problem(); p.Field != field {
 				t.Errorf("%s: field %q", query, p.Field)
 			}

@@ -185,7 +185,8 @@ func (s *storm) phase(t *testing.T, name string, do func()) {
 	all, worst := s.turned()
 	t.Logf("%s: %d steps, %d turns, at worst %v without a node, %v, of which this process was starved for %v",
 		name, s.steps.Load()-steps, all-turns,
-		worst.Round(time.Millisecond), time.Since(began).Round(time.Millisecond), s.starved.Since(began).Round(time.Millisecond))
+		worst.Round(time.Millisecond), time.Since(began).Round(time.Millisecond),
+		s.starved.Since(began).Round(time.Millisecond))
 }
 
 // finish brings every visit to its end and counts what came of them all.

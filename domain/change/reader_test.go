@@ -25,7 +25,8 @@ type feed struct {
 func (f *feed) note(key string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.entries = append(f.entries, change.Entry{ID: int64(len(f.entries) + 1), Note: change.Note{Topic: change.Sessions, Key: key}, At: time.Now()})
+	f.entries = append(f.entries, change.Entry{ID: int64(len(f.entries) + 1), Note: change.Note{Topic: change.Sessions,
+		Key: key}, At: time.Now()})
 }
 
 func (f *feed) set(broken bool, takes time.Duration) {
@@ -134,7 +135,8 @@ func TestHoldsOfAMark(t *testing.T) {
 // Nothing is missed however long the feed could not be read, or the process was
 // stopped; after very long everything is read anew, for notes do not stay.
 func TestNothingIsMissed(t *testing.T) {
-	for _, gap := range []time.Duration{3 * time.Second, 11 * time.Second, 25 * time.Second, 20 * time.Minute, 2 * time.Hour} {
+	for _, gap := range []time.Duration{3 * time.Second, 11 * time.Second, 25 * time.Second, 20 * time.Minute,
+		2 * time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
 			f := &feed{}
 			r, told := follower(f)

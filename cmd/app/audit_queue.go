@@ -11,9 +11,9 @@ import (
 	"castellan/http/edge"
 )
 
-// rows are audit rows on their way: they wait while the database cannot be
+// auditQueue holds audit rows on their way: they wait while the database cannot be
 // written, and of what has no room the trail says how much it was.
-type rows struct {
+type auditQueue struct {
 	commit  commit.Committer
 	now     func() time.Time
 	most    int    // that wait
@@ -30,45 +30,47 @@ const maxRowBatch = 500
 
 // rowOf is the row of a request without what it is to say.
 func rowOf(a edge.Answered, at time.Time) audit.Record {
-	r := audit.Record{At: at, ActorID: a.Caller.UserID, Target: a.Key, Outcome: audit.Refused, RequestID: a.Caller.RequestID}
+	r := audit.Record{At: at, ActorID: a.Caller.UserID, Target: a.Key, Outcome: audit.Refused,
+		RequestID: a.Caller.RequestID}
 	if a.Caller.IP.IsValid() {
 		r.IP = a.Caller.IP.String()
 	}
 	return r
 }
 
-func (s *rows) wait(r audit.Record) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.waiting) < s.most {
-		s.waiting = append(s.waiting, r)
+func (q *auditQueue) wait(r audit.Record) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting) < q.most {
+		q.waiting = append(q.waiting, r)
 	} else {
-		s.lost++
+		q.lost++
 	}
 }
 
 // flush writes what waits, in batches. It is called by one goroutine at a time.
-func (s *rows) flush(ctx context.Context) error {
+func (q *auditQueue) flush(ctx context.Context) error {
 	for {
-		s.mu.Lock()
-		batch := s.waiting[:min(len(s.waiting), maxRowBatch)]
-		lost := s.lost
-		s.mu.Unlock()
+		q.mu.Lock()
+		batch := q.waiting[:min(len(q.waiting), maxRowBatch)]
+		lost := q.lost
+		q.mu.Unlock()
 		if len(batch) == 0 && lost == 0 {
 			return nil
 		}
 		ws := append(make([]commit.Write, 0, len(batch)+1), batch...)
 		if lost > 0 {
-			ws = append(ws, audit.Record{At: s.now(), Action: s.missing, Outcome: audit.Refused, Detail: fmt.Sprintf("%d %s have no row", lost, s.what)})
+			ws = append(ws, audit.Record{At: q.now(), Action: q.missing, Outcome: audit.Refused,
+				Detail: fmt.Sprintf("%d %s have no row", lost, q.what)})
 		}
-		if err := s.commit.Commit(ctx, ws...); err != nil {
+		if err := q.commit.Commit(ctx, ws...); err != nil {
 			return err
 		}
-		s.mu.Lock()
-		if s.waiting = s.waiting[len(batch):]; len(s.waiting) == 0 {
-			s.waiting = nil
+		q.mu.Lock()
+		if q.waiting = q.waiting[len(batch):]; len(q.waiting) == 0 {
+			q.waiting = nil
 		}
-		s.lost -= lost
-		s.mu.Unlock()
+		q.lost -= lost
+		q.mu.Unlock()
 	}
 }
