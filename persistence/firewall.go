@@ -60,7 +60,7 @@ var firewallRules = table[firewallRow, firewall.Rule]{
 func (s Firewall) Rules(ctx context.Context, q firewall.Query) ([]firewall.Rule, error) {
 	fs := []filter{sent("app_id", q.AppID), sent("status", q.Status)}
 	if q.Labels != nil {
-		fs = append(fs, where("label IN (?)", bun.In(q.Labels)))
+		fs = append(fs, where("label IN (?)", bun.List(q.Labels)))
 	}
 	return firewallRules.list(ctx, s.db, part{where: fs})
 }

@@ -74,7 +74,7 @@ func among[V any](column string, values []V) filter {
 	if len(values) == 0 {
 		return filter{}
 	}
-	return where("? IN (?)", bun.Ident(column), bun.In(values))
+	return where("? IN (?)", bun.Ident(column), bun.List(values))
 }
 
 func filtered[Q interface{ Where(string, ...any) Q }](q Q, fs []filter) Q {

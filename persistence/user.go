@@ -301,7 +301,7 @@ func (s Users) RolesOf(ctx context.Context, ids []string) (map[string][]string, 
 	defer cancel()
 	var rows []roleRow
 	err := s.db.Conn(ctx).NewSelect().Model(&rows).Column("user_id", "role").Where("user_id IN (?)",
-		bun.In(ids)).Scan(ctx)
+		bun.List(ids)).Scan(ctx)
 	given := map[string][]string{}
 	for _, r := range rows {
 		given[r.UserID] = append(given[r.UserID], r.Role)

@@ -30,7 +30,10 @@ func (s *service) database() error {
 		},
 	})
 	s.join(part{
-		jobs:    []job{{time.Minute, "audit checkpoint could not be written", s.checkpoint}},
+		jobs: []job{
+			{time.Minute, "audit checkpoint could not be written", s.checkpoint},
+			{time.Minute, "old rows could not be removed", s.purge},
+		},
 		loops:   []loop{{run: func(ctx context.Context, _ func(error)) { keepMemory(ctx) }}},
 		metrics: s.databaseMetrics,
 	})

@@ -182,10 +182,3 @@ func (g Group) end(ctx context.Context, who rest.Caller, in endRequest) (rest.Da
 func caller(who rest.Caller) session.Caller {
 	return session.Caller{By: who.By(), SessionID: who.SessionID}
 }
-
-func text(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}
