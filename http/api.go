@@ -1,4 +1,4 @@
-// Package httpapi assembles the front end out of its sections. The folder is
+// Package httpapi assembles the HTTP interface out of its sections. The folder is
 // called http; the package is not, so that net/http keeps its name.
 //
 // Start reading at sections, the one list of all groups of endpoints. The table

@@ -51,8 +51,8 @@ var shared = []string{"admin", "client", "commit", "fault", "geo", "id", "pack",
 
 const mapHead = `# The map of endpoints
 
-Generated from the table of endpoints by ` + "`make golden`" + `; a test compares it. It leads from an endpoint to the code:
-find the endpoint below, take its section, and read the section's file, then its domain slice, then its rows.
+Generated from the table of endpoints by ` + "`make golden`" + `; a test compares it. It leads from an endpoint to the
+code: find the endpoint below, take its section, and read the section's file, then its domain slice, then its rows.
 
 | what | where |
 |---|---|

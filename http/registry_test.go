@@ -225,8 +225,8 @@ func TestResources(t *testing.T) {
 	})
 }
 
-// A resource that is deleted takes what was granted on it along, each with its
-// line in the log (D-RES-05).
+// Deleting a resource deletes the grants on it, each with its line in the log
+// (D-RES-05).
 func TestRemovingAResourceRevokes(t *testing.T) {
 	both(t, func(t *testing.T, s *service) {
 		typ := s.made("POST /resource/resource-type", `{"name":"Page","code":"page","status":1,"resourceContext":"UI"}`)

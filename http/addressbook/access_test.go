@@ -8,8 +8,8 @@ import (
 	"castellan/http/rest"
 )
 
-// REQ-WAD, section 4.18: every endpoint asks for x-auth, before it looks at
-// the body.
+// Section 4.18 of the interface: every endpoint asks for x-auth, before it looks at the
+// body.
 func TestWhoMayEnter(t *testing.T) {
 	var got []string
 	for _, e := range (httpaddressbook.Group{}).Endpoints() {

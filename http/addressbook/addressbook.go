@@ -1,5 +1,5 @@
-// Package addressbook serves section 4.18, the withdrawal address book of the
-// caller. It reads and writes the wire shapes of section 2.10 (decisions
+// Package addressbook serves section 4.18 of the interface, the withdrawal address book of
+// the caller. It reads and writes the wire shapes of its section 2.10 (decisions
 // D-WAD-01, D-WAD-07) and leaves every rule to domain/addressbook.
 //
 // Start reading at Endpoints.
@@ -45,14 +45,15 @@ func (g Group) Endpoints() []rest.Endpoint {
 
 // record is the withdrawal address record, and the extension usableFrom.
 type record struct {
-	ID           string     `json:"id" doc:"digits" example:"12"`
-	Name         string     `json:"name" example:"Cold wallet"`
-	Address      string     `json:"address"`
-	CurrencyID   int64      `json:"currencyId"`
-	NetworkID    int64      `json:"networkId"`
-	CurrencyCode string     `json:"currencyCode"`
-	NetworkCode  string     `json:"networkCode"`
-	UsableFrom   *rest.Time `json:"usableFrom,omitempty" doc:"from when the address may be withdrawn to; only where a waiting time is configured"`
+	ID           string `json:"id" doc:"digits" example:"12"`
+	Name         string `json:"name" example:"Cold wallet"`
+	Address      string `json:"address"`
+	CurrencyID   int64  `json:"currencyId"`
+	NetworkID    int64  `json:"networkId"`
+	CurrencyCode string `json:"currencyCode"`
+	NetworkCode  string `json:"networkCode"`
+	// UsableFrom is left out where no waiting time is configured.
+	UsableFrom *rest.Time `json:"usableFrom,omitempty" doc:"withdrawals are possible from then; only with a waiting time"`
 }
 
 func (record) SchemaName() string { return "WithdrawalAddress" }

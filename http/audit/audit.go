@@ -61,7 +61,7 @@ func (in listRequest) query() (q audit.Query, err error) {
 type record struct {
 	ID        string    `json:"id" doc:"the chain and the number within it"`
 	At        rest.Time `json:"at"`
-	ActorID   string    `json:"actorId" doc:"empty for who was not logged in"`
+	ActorID   string    `json:"actorId" doc:"empty without a login"`
 	UserID    string    `json:"userId" doc:"empty where no account is concerned"`
 	Action    string    `json:"action"`
 	Target    string    `json:"target" doc:"the record concerned"`

@@ -13,14 +13,14 @@ const section = "Extensions: cluster"
 // Status is what the answering node knows.
 type Status struct {
 	Node string `json:"node" doc:"the node that answers"`
-	// Belongs is false for a node that does not know whether it still is a
-	// member.
-	Belongs     bool           `json:"belongs" doc:"false while the node does not know whether it still is a member; it serves no challenges then"`
+	// Belongs is false while the node does not know whether it still is a member. It
+	// serves no challenges then.
+	Belongs     bool           `json:"belongs" doc:"false: the node is not sure to be a member; it serves no challenges"`
 	Members     []Member       `json:"members"`
 	Activations map[string]int `json:"activations" doc:"active actors of this node, by kind"`
-	Moved       int64          `json:"moved" doc:"actors that this node took over: it made them after the members that owned them before let go"`
+	Moved       int64          `json:"moved" doc:"actors that this node took over, after their owner let them go"`
 	HandedOver  int64          `json:"handedOver" doc:"actors of this node that other members took over"`
-	Lapses      int64          `json:"lapses" doc:"how often this node dropped its actors because it did not know that it belongs"`
+	Lapses      int64          `json:"lapses" doc:"how often this node dropped its actors: belongs was false"`
 }
 
 // Member is a node of the cluster.

@@ -28,7 +28,7 @@ func (s *starter) Start(_ context.Context, who rest.Caller, action string, comma
 }
 
 // TestStart2FAOf: the request names the action; the endpoint is a starter like
-// any other, which nothing can be put in front of.
+// any other, which no challenge can guard.
 func TestStart2FAOf(t *testing.T) {
 	st := &starter{}
 	opts := allow()

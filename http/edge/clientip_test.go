@@ -53,8 +53,8 @@ func TestClientIP(t *testing.T) {
 }
 
 // FuzzClientIP: the answer is the peer or an address that the header names, in
-// normal form; from a stranger it is the stranger, whatever he writes; and what
-// a trusted proxy appends decides over everything to its left.
+// normal form; an untrusted peer is always its own answer; and the address
+// that a trusted proxy appends decides over everything to its left.
 func FuzzClientIP(f *testing.F) {
 	for _, s := range []string{"1.2.3.4", "6.6.6.6, 1.2.3.4", "unknown", "", ",", "::ffff:1.2.3.4, 10.0.0.2",
 		"fe80::1%eth0", "1.2.3.4:5", "[::1]", "10.0.0.1,10.0.0.2"} {

@@ -30,7 +30,7 @@ type connection struct {
 	from   *listener
 	peer   string      // that it counts against; of the accepting goroutine, then of Close
 	placed bool        // it counts against MaxConnections; like peer
-	begun  []byte      // what was read of it before the library reads; like ended
+	begun  []byte      // bytes read before the library reads; like ended
 	once   bool        // it serves one request; like peer
 	origin string      // named lately; like ended
 	ended  bool        // the client sends no more; of the reading goroutine

@@ -268,7 +268,7 @@ func TestClamp(t *testing.T) {
 }
 
 // TestSlowReaders: a client that does not read holds little of an answer, gets no
-// answer to what it asks next, and is cut off with what was kept for it.
+// answer to what it asks next, and loses its connection and the bytes that waited for it.
 func TestSlowReaders(t *testing.T) {
 	const size = 4 << 20
 	var ran atomic.Int64

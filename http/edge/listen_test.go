@@ -184,8 +184,8 @@ func TestLingeringEnds(t *testing.T) {
 	}
 }
 
-// TestTooManyOfOnePeer: who has as many connections as he may hears so, others
-// are served on, and a place that is given up is free.
+// TestTooManyOfOnePeer: a peer with all its connections taken is told so, other
+// peers are served, and a closed connection frees its place.
 func TestTooManyOfOnePeer(t *testing.T) {
 	const most = 3
 	opts := allow()

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// setUserTimeout has the kernel end a connection whose client has not taken what was
-// sent for so long (tcp(7), TCP_USER_TIMEOUT).
+// setUserTimeout has the kernel end a connection whose client has not acknowledged sent bytes
+// for the time d (tcp(7), TCP_USER_TIMEOUT).
 func setUserTimeout(fd int, d time.Duration) {
 	const tcpUserTimeout = 18
 	_ = syscall.SetsockoptInt(fd, syscall.IPPROTO_TCP, tcpUserTimeout, int(d.Milliseconds()))

@@ -37,7 +37,7 @@ type explainRequest struct {
 	UserID      *string `json:"userId" doc:"user of a valid session; without it nobody's"`
 	IP          *string `json:"ip" doc:"address of the client"`
 	CountryCode *string `json:"countryCode" doc:"country of the client; where it is missing, that of the address"`
-	Resource    string  `json:"resource" doc:"'<METHOD> <path>', or '<METHOD> *' for what no route serves" example:"POST /auth/login"`
+	Resource    string  `json:"resource" doc:"'<METHOD> <path>'; '<METHOD> *': no route" example:"POST /auth/login"`
 }
 
 type explanation struct {
@@ -50,7 +50,7 @@ type considered struct {
 	Label   string `json:"label"`
 	Type    string `json:"type" enum:"rate_limit,whitelist,blacklist,whitelist_force"`
 	Matched bool   `json:"matched" doc:"it applies to the resource and targets the client"`
-	Reason  string `json:"reason" enum:"DECIDES,OUTRANKED,WITHIN_LIMIT,OVER_LIMIT,DRY_RUN,BYPASSED,KEEPS_OUT,OTHER_APPLICATION,INACTIVE,EXPIRED,OTHER_RESOURCE,OTHER_ENTITY,UNKNOWN_ENTITY"`
+	Reason  string `json:"reason" schema:"FirewallReason"`
 	Used    *int64 `json:"used" doc:"requests that count at the moment; null where the rule does not count this one"`
 	Limit   *int64 `json:"limit" doc:"of the rule"`
 	ResetMs *int64 `json:"resetMs" doc:"until there will be more room; null where the rule does not count this one"`

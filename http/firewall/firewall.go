@@ -1,7 +1,7 @@
-// Package firewall serves section 4.5, the administration of request rules:
-// three endpoints, and beside them an extension that tells what the rules come
-// to for one request. It reads and writes the wire shape of section 2.3 and
-// leaves every rule about rules to domain/firewall.
+// Package firewall serves section 4.5 of the interface, the administration of request
+// rules: three endpoints, and beside them an extension that tells how the rules
+// decide about one request. It reads and writes the wire shape of section 2.3 of the
+// interface and leaves every rule about rules to domain/firewall.
 //
 // Start reading at Endpoints, then request.go for what a body may say.
 package firewall
@@ -52,7 +52,7 @@ type record struct {
 	TargetAllEntities  bool     `json:"targetAllEntities"`
 	TargetAllResources bool     `json:"targetAllResources"`
 	Status             string   `json:"status" enum:"ACTIVE,INACTIVE"`
-	DryRun             bool     `json:"dryRun,omitempty" doc:"extension, listed when true: the rule counts and reports, and refuses nothing"`
+	DryRun             bool     `json:"dryRun,omitempty" doc:"extension, listed when true: the rule refuses nothing"`
 }
 
 func (record) SchemaName() string { return "FirewallRule" }

@@ -9,7 +9,7 @@ import (
 	"castellan/domain/storetest"
 )
 
-// Section 4.5 on the wire (REQ-WAF-01…07, 18, D-WAF-01, 02, 03, 09, 14, 17, 18).
+// Section 4.5 of the interface on the wire (REQ-WAF-01…07, 18, D-WAF-01, 02, 03, 09, 14, 17, 18).
 func TestRules(t *testing.T) {
 	both(t, func(t *testing.T, s *service) {
 		s.wants("GET", "", 200, "[]")
@@ -43,7 +43,7 @@ func TestRules(t *testing.T) {
 		s.wants("POST", `{"appId":"WEB","label":"zz","type":"whitelist","expireAt":0,"targetEntityType":"IP"}`, 409,
 			"RECORD_ALREADY_EXIST")
 
-		// What was sent explicitly goes before the default of targetAllEntities.
+		// A value that was sent goes before the default of targetAllEntities.
 		for label, c := range map[string]struct{ sent, all string }{
 			"l1": {`"targetEntities":["u1"]`, "false"},
 			"l2": {`"targetEntities":["u1"],"targetAllEntities":true`, "true"},
@@ -90,9 +90,11 @@ func TestRules(t *testing.T) {
 			`"targetResources":["GET *"]`:                                    "targetResources",
 			`"targetResources":["GET /a /b"]`:                                "targetResources",
 			`"targetResources":["GET /%zz"]`:                                 "targetResources",
-			`"targetResources":["GET http://x/a"]`:                           "targetResources", `"targetResources":[""]`: "targetResources",
-			`"targetAllEntities":"yes"`: "targetAllEntities", `"targetAllResources":2`: "targetAllResources",
-			`"dryRun":"x"`: "dryRun",
+			`"targetResources":["GET http://x/a"]`:                           "targetResources",
+			`"targetResources":[""]`:                                         "targetResources",
+			`"targetAllEntities":"yes"`:                                      "targetAllEntities",
+			`"targetAllResources":2`:                                         "targetAllResources",
+			`"dryRun":"x"`:                                                   "dryRun",
 		} {
 			s.wants("POST", merge(t, "{"+good+"}", "{"+change+"}"), 400, "INVALID_FIELD "+fields)
 		}
@@ -185,8 +187,8 @@ func TestDecisions(t *testing.T) {
 		s.from(tr, "POST /a", 401)
 		s.from(tr, "GET /p/1", 200)
 
-		// A whitelist beside it changes nothing, a whitelist_force that targets him
-		// does, and keeps everybody else out.
+		// A whitelist beside it changes nothing, a whitelist_force that targets the
+		// client does, and keeps all others out.
 		s.add("white", "whitelist", `"targetEntityType":"IP","targetResources":["GET /a"]`)
 		s.from(tr, a, 403)
 		s.from(de, a, 200)
@@ -275,7 +277,7 @@ func TestRateLimit(t *testing.T) {
 			s.from(fmt.Sprintf("2001:db8::%x", i+1), "GET /a", want)
 		}
 		s.from("2001:db8:0:1::1", "GET /a", 200)
-		// A changed limit applies to what was counted already (D-WAF-14).
+		// A changed limit applies to the requests counted already (D-WAF-14).
 		s.wants("PATCH", `{"label":"three","limit":5}`, 200, "{}")
 		if res := s.from("2001:db8::9", "GET /a", 200); res.Header.Get("RateLimit") != `"three";r=1;t=2` {
 			t.Errorf("RateLimit %q", res.Header.Get("RateLimit"))

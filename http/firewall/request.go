@@ -13,15 +13,19 @@ type filter struct {
 // What both writes take. A list says "replace", its absence "as it is".
 type addRequest struct {
 	// AppID is marked required and has a default (D-WAF-01).
-	AppID              *string   `json:"appId" doc:"application that the rule is for; API where it is missing" example:"API" doc.minLength:"1" doc.maxLength:"64"`
-	Label              string    `json:"label" doc:"unique over all applications" example:"login-ip" doc.maxLength:"200"`
-	Type               string    `json:"type" enum:"rate_limit,whitelist,blacklist,whitelist_force"`
-	Period             *int64    `json:"period" doc:"rolling window in ms; required for rate_limit" doc.minimum:"1" doc.maximum:"2678400000" example:"60000"`
-	Limit              *int64    `json:"limit" doc:"requests allowed within period; required for rate_limit" doc.minimum:"1" doc.maximum:"1000000000" example:"10"`
+	AppID *string `json:"appId" doc:"application; API where missing" example:"API" doc.minLength:"1" doc.maxLength:"64"`
+
+	Label string `json:"label" doc:"unique over all applications" example:"login-ip" doc.maxLength:"200"`
+	Type  string `json:"type" enum:"rate_limit,whitelist,blacklist,whitelist_force"`
+
+	// Period is a rolling window in ms. It and Limit are required for rate_limit.
+	Period *int64 `json:"period" doc:"ms; rate_limit needs it" doc.minimum:"1" doc.maximum:"2678400000" example:"60000"`
+	Limit  *int64 `json:"limit" doc:"requests in a period" doc.minimum:"1" doc.maximum:"1000000000" example:"10"`
+
 	ExpireAt           rest.Time `json:"expireAt" doc:"epoch ms; 0: never"`
 	TargetEntityType   string    `json:"targetEntityType" enum:"USER_ID,IP,COUNTRY_CODE"`
-	TargetEntities     *[]string `json:"targetEntities" doc:"user ids, addresses and networks (192.0.2.0/24), or country codes"`
-	TargetResources    *[]string `json:"targetResources" doc:"entries of the form '<METHOD> <path>', the path as the template that is served" example:"[\"POST /auth/login\"]"`
+	TargetEntities     *[]string `json:"targetEntities" doc:"user ids; addresses, networks; or country codes"`
+	TargetResources    *[]string `json:"targetResources" doc:"'<METHOD> <path template>'" example:"[\"POST /auth/login\"]"`
 	TargetAllEntities  *bool     `json:"targetAllEntities" doc:"true where it is missing and there is no list"`
 	TargetAllResources *bool     `json:"targetAllResources" doc:"false where it is missing"`
 	Status             *string   `json:"status" enum:"ACTIVE,INACTIVE" doc:"INACTIVE where it is missing"`
@@ -59,15 +63,17 @@ func (in addRequest) rule() firewall.Rule {
 func yes(b *bool) bool { return b != nil && *b }
 
 type changeRequest struct {
-	Label              string               `json:"label" doc:"of the rule" example:"login-ip"`
-	Period             rest.Nullable[int64] `json:"period" doc:"rolling window in ms" doc.minimum:"1" doc.maximum:"2678400000"`
-	Limit              rest.Nullable[int64] `json:"limit" doc:"requests allowed within period" doc.minimum:"1" doc.maximum:"1000000000"`
-	ExpireAt           *rest.Time           `json:"expireAt" doc:"epoch ms; 0: never"`
-	TargetEntities     *[]string            `json:"targetEntities" doc:"replaces the list"`
-	TargetResources    *[]string            `json:"targetResources" doc:"replaces the list"`
-	TargetAllEntities  *bool                `json:"targetAllEntities"`
-	TargetAllResources *bool                `json:"targetAllResources"`
-	Status             *string              `json:"status" enum:"ACTIVE,INACTIVE"`
+	Label string `json:"label" doc:"of the rule" example:"login-ip"`
+
+	Period rest.Nullable[int64] `json:"period" doc:"rolling window in ms" doc.minimum:"1" doc.maximum:"2678400000"`
+	Limit  rest.Nullable[int64] `json:"limit" doc:"requests in a period" doc.minimum:"1" doc.maximum:"1000000000"`
+
+	ExpireAt           *rest.Time `json:"expireAt" doc:"epoch ms; 0: never"`
+	TargetEntities     *[]string  `json:"targetEntities" doc:"replaces the list"`
+	TargetResources    *[]string  `json:"targetResources" doc:"replaces the list"`
+	TargetAllEntities  *bool      `json:"targetAllEntities"`
+	TargetAllResources *bool      `json:"targetAllResources"`
+	Status             *string    `json:"status" enum:"ACTIVE,INACTIVE"`
 	// The rest are options of ours.
 	DryRun *bool `json:"dryRun" doc:"extension: the rule counts and reports, and refuses nothing"`
 	Force  *bool `json:"force" doc:"extension: the write may shut its own author out of these endpoints"`

@@ -1,6 +1,6 @@
-// Package geofilter serves section 4.21, the countries from which the caller's
-// account may be used. Adding and removing one start a challenge; every rule is
-// in domain/geofilter, and requests are judged in http/guard.
+// Package geofilter serves section 4.21 of the interface, the countries from which the
+// caller's account may be used. Adding and removing one start a challenge; every rule
+// is in domain/geofilter, and requests are judged in http/guard.
 //
 // Start reading at Endpoints.
 package geofilter
@@ -46,7 +46,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 	)
 }
 
-// record is the geo-filter country of section 2.7.
+// record is the geo-filter country of section 2.7 of the interface.
 type record struct {
 	ID           int64  `json:"id"`
 	UserID       string `json:"userId"`

@@ -56,9 +56,9 @@ func (in explainRequest) Validate() error {
 type explanation struct {
 	PolicyID   *int64      `json:"policyId" doc:"the policy that was chosen; null: the built-in default"`
 	EntityType *string     `json:"entityType" enum:"GENERAL,USER_ID,IP" doc:"of that policy"`
-	Required   int         `json:"required" doc:"how many methods must be completed; with fewer offered the start is refused"`
+	Required   int         `json:"required" doc:"methods to complete; with fewer offered the start is refused"`
 	Offered    []string    `json:"offered" doc:"methods that the challenge would list, in its order"`
-	Missing    []string    `json:"missing" doc:"methods asked for that the account does not own, or that nothing can deliver"`
+	Missing    []string    `json:"missing" doc:"methods that the account lacks, or that nothing can deliver"`
 	Candidates []candidate `json:"candidates" doc:"every policy of the action, the most specific first"`
 }
 
@@ -68,7 +68,7 @@ type candidate struct {
 	EntityType string  `json:"entityType" enum:"GENERAL,USER_ID,IP"`
 	EntityID   *string `json:"entityId" doc:"the user or the address; null for GENERAL"`
 	ExpireAt   int64   `json:"expireAt" doc:"epoch ms; 0: never"`
-	Verdict    string  `json:"verdict" enum:"CHOSEN,OUTRANKED,EXPIRED,OTHER_ENTITY,UNKNOWN_TYPE" doc:"why it was chosen or not"`
+	Verdict    string  `json:"verdict" enum:"CHOSEN,OUTRANKED,EXPIRED,OTHER_ENTITY,UNKNOWN_TYPE" doc:"why, or why not"`
 }
 
 func (g Explain) explain(ctx context.Context, _ rest.Caller, in explainRequest) (explanation, error) {

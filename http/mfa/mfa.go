@@ -1,7 +1,7 @@
-// Package mfa serves section 4.4, the administration of the second factor:
-// nine endpoints over methods, actions and policies, and beside it an extension
-// that tells what they come to. It reads and writes the
-// wire shapes of section 2.2 and leaves every rule to domain/mfa.
+// Package mfa serves section 4.4 of the interface, the administration of the second
+// factor: nine endpoints over methods, actions and policies, and beside them an
+// extension that tells which policy applies. It reads and writes the wire shapes of
+// section 2.2 of the interface and leaves every rule to domain/mfa.
 //
 // Start reading at Endpoints, then request.go for what a body may say.
 package mfa
@@ -42,7 +42,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 		rest.Post(actions, "Add an action", rest.Tenant, g.addAction, fault.InvalidField, fault.RecordAlreadyExist).
 			Body(rest.LargeBody).
 			Doc("addMfaAction",
-				"An action is what a challenge stands in front of. Its texts are shown to the owner who "+
+				"An action is an operation that a challenge guards. Its texts are shown to the owner who "+
 					"approves it."),
 		rest.Patch(actions, "Change the texts of an action", rest.Tenant, g.changeAction, fault.InvalidField,
 			fault.RecordNotFound).
@@ -145,7 +145,7 @@ type detail struct {
 	Required  int        `json:"required" doc:"how many methods must be completed"`
 	Preferred int        `json:"preffered" doc:"no effect"`
 	// NumberMatching is an option of ours, shown where it is on.
-	NumberMatching bool `json:"numberMatching,omitempty" doc:"extension: a push is approved with the number that the starter sees"`
+	NumberMatching bool `json:"numberMatching,omitempty" doc:"extension: approve a push with the starter's number"`
 }
 
 func (detail) SchemaName() string { return "MfaPolicyDetail" }

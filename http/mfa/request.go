@@ -14,15 +14,23 @@ type methodFilter struct {
 }
 
 type addMethodRequest struct {
-	MethodCode   string `json:"methodCode" example:"SMS" doc.pattern:"^[A-Z][A-Z0-9_]{1,63}$"`
-	ExpireMs     int64  `json:"expireMs" doc:"validity in ms, at most 600000 for SMS and MAIL; 0: as long as the challenge" doc.minimum:"0" doc.maximum:"86400000"`
-	RenewStartMs int64  `json:"renewStartMs" doc:"ms after creation before a renewal is possible; 0: never" doc.minimum:"0" doc.maximum:"86400000"`
+	MethodCode string `json:"methodCode" example:"SMS" doc.pattern:"^[A-Z][A-Z0-9_]{1,63}$"`
+
+	// ExpireMs is how long a code is valid. 0: as long as the challenge (D-2FA-03).
+	ExpireMs int64 `json:"expireMs" doc:"ms; SMS, MAIL <= 600000; 0: no own limit" doc.minimum:"0" doc.maximum:"86400000"`
+
+	// RenewStartMs counts from the creation.
+	RenewStartMs int64 `json:"renewStartMs" doc:"ms before a renewal; 0: never" doc.minimum:"0" doc.maximum:"86400000"`
 }
 
 type changeMethodRequest struct {
-	MethodCode   string `json:"methodCode" example:"SMS" doc.pattern:"^[A-Z][A-Z0-9_]{1,63}$"`
-	ExpireMs     *int64 `json:"expireMs" doc:"validity in ms, at most 600000 for SMS and MAIL; 0: as long as the challenge" doc.minimum:"0" doc.maximum:"86400000"`
-	RenewStartMs *int64 `json:"renewStartMs" doc:"ms after creation before a renewal is possible; 0: never" doc.minimum:"0" doc.maximum:"86400000"`
+	MethodCode string `json:"methodCode" example:"SMS" doc.pattern:"^[A-Z][A-Z0-9_]{1,63}$"`
+
+	// ExpireMs is how long a code is valid. 0: as long as the challenge (D-2FA-03).
+	ExpireMs *int64 `json:"expireMs" doc:"ms; SMS, MAIL <= 600000; 0: no own limit" doc.minimum:"0" doc.maximum:"86400000"`
+
+	// RenewStartMs counts from the creation.
+	RenewStartMs *int64 `json:"renewStartMs" doc:"ms before a renewal; 0: never" doc.minimum:"0" doc.maximum:"86400000"`
 }
 
 type actionFilter struct {
@@ -72,7 +80,7 @@ type addCommonRequest struct {
 	Preferred *int      `json:"preffered" alias:"preferred" doc:"no effect; required where it is missing" doc.minimum:"0"`
 	Methods   rest.JSON `json:"methods" schema:"MethodChoices"`
 	// NumberMatching is an option of ours.
-	NumberMatching *bool `json:"numberMatching" doc:"extension: a push is approved with the number that the starter sees (matchNumber); false where it is missing"`
+	NumberMatching *bool `json:"numberMatching" doc:"extension: approve a push with matchNumber; default false"`
 }
 
 func (in addCommonRequest) policy() (mfa.Policy, error) {
@@ -91,7 +99,7 @@ type changeCommonRequest struct {
 	Preferred *int       `json:"preffered" alias:"preferred" doc:"no effect" doc.minimum:"0"`
 	Methods   *rest.JSON `json:"methods" schema:"MethodChoices"`
 	// NumberMatching is an option of ours.
-	NumberMatching *bool `json:"numberMatching" doc:"extension: a push is approved with the number that the starter sees (matchNumber)"`
+	NumberMatching *bool `json:"numberMatching" doc:"extension: approve a push with matchNumber"`
 }
 
 func (in changeCommonRequest) change() (mfa.PolicyChange, error) {

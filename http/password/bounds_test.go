@@ -74,7 +74,7 @@ func TestStartsAreBoundedUnderRace(t *testing.T) {
 }
 
 // A stranger who uses up what a reset allows locks the owner out of nothing
-// else, and leaves half of the messages to him (SEC-05, D-EXT-05).
+// else, and leaves the owner half of the messages (SEC-05, D-EXT-05).
 func TestStrangersDoNotLockTheOwnerOut(t *testing.T) {
 	both(t, func(t *testing.T, w *world) {
 		w.svc.Phones, w.svc.Networks = nil, nil
@@ -139,7 +139,7 @@ func TestDecoys(t *testing.T) {
 		if len(discarded) != 20 {
 			t.Fatalf("%d discarded messages, want 20", len(discarded))
 		}
-		// What was sealed in place of a code is of no use either.
+		// The text sealed in place of a code is of no use either.
 		m := discarded[0]
 		r, err := dispatch.Unseal(w.ring.Open, m)
 		must(t, err)

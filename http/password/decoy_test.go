@@ -214,8 +214,8 @@ func TestNobodyCanTellADecoy(t *testing.T) {
 	})
 }
 
-// A number may be split in more ways than one; the hint is of the split that
-// was asked for, whoever has the number.
+// A number may be split in more ways than one; the hint follows the split of
+// the request, also when the number belongs to an account.
 func TestHintsFollowTheSplit(t *testing.T) {
 	both(t, func(t *testing.T, w *world) {
 		w.add(known, nil)

@@ -10,10 +10,9 @@ import (
 	"castellan/domain/user"
 )
 
-// Not one known phone and one unknown, but many of each, in any order: an answer,
-// its headers and the statements behind it, to the byte, follow from what was
-// asked and from the mail provider that the hint shows, and from nothing else
-// (SEC-12, D-PWD-01).
+// Many known phones and many unknown ones, in any order: the bytes of an answer, its
+// headers and the statements behind it depend on the request and on the mail
+// provider that the hint shows, and on nothing else (SEC-12, D-PWD-01).
 func TestAPopulationOfDecoys(t *testing.T) {
 	const each, addressed = 50, 10 // letters before the at sign, of users as of decoys
 	providers := []string{"gmail.com", "hotmail.com", "outlook.com", "icloud.com", "yahoo.com"}

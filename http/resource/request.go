@@ -12,15 +12,19 @@ type resourceFilter struct {
 }
 
 type resourceRequest struct {
-	ResourceID      *rest.ID `json:"resourceId" doc:"the resource to change; without it one is added"`
-	Code            string   `json:"code" doc:"unique within its context: <METHOD> <path> for API; a page's path or WIDGET <name> for UI" example:"GET /admin/list-users" maxLength:"500"`
-	Name            string   `json:"name" maxLength:"500" example:"List users"`
-	Status          int      `json:"status" minimum:"0" maximum:"1" doc:"1 active, 0 passive"`
-	ResourceTypeID  rest.ID  `json:"resourceTypeId" doc:"a type of the same context"`
-	ResourceContext string   `json:"resourceContext" enum:"UI,API"`
+	ResourceID *rest.ID `json:"resourceId" doc:"the resource to change; without it one is added"`
+
+	// Code is <METHOD> <path> for API, and a page's path or WIDGET <name> for UI.
+	Code string `json:"code" doc:"unique within its context" example:"GET /admin/list-users" maxLength:"500"`
+
+	Name            string  `json:"name" maxLength:"500" example:"List users"`
+	Status          int     `json:"status" minimum:"0" maximum:"1" doc:"1 active, 0 passive"`
+	ResourceTypeID  rest.ID `json:"resourceTypeId" doc:"a type of the same context"`
+	ResourceContext string  `json:"resourceContext" enum:"UI,API"`
 
 	// What the record shows and the interface gives no way to write (D-RES-02, 06).
-	ParentResourceID   rest.Nullable[rest.ID]         `json:"parentResourceId" doc:"extension: the resource of the same context that it is nested in; null for none"`
+	ParentResourceID rest.Nullable[rest.ID] `json:"parentResourceId" doc:"extension: of the same context; null: none"`
+
 	AllResourceActions rest.Nullable[json.RawMessage] `json:"allResourceActions" doc:"extension: any JSON"`
 	MenuItemProperties rest.Nullable[json.RawMessage] `json:"menuItemProperties" doc:"extension: any JSON"`
 }
@@ -61,7 +65,7 @@ type removeTypeRequest struct {
 	ResourceTypeID rest.ID `json:"resourceTypeId"`
 }
 
-// anyJSON is nil for what was not sent: that stays as it is.
+// anyJSON is nil for a field that was not sent: the record keeps its value.
 func anyJSON(n rest.Nullable[json.RawMessage]) *json.RawMessage {
 	switch {
 	case !n.Sent:

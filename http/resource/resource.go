@@ -1,7 +1,7 @@
 // Package resource serves section 4.6 of the interface, the resource registry:
-// resources, their types, and the log of what roles were granted; and beside it
-// the extension around roles (role.go). It reads and writes the wire
-// shapes of section 2.4 and leaves every rule to domain/resource.
+// resources, their types, and the log of grants to roles; and beside it the extension
+// around roles (role.go). It reads and writes the wire shapes of section 2.4 of the
+// interface and leaves every rule to domain/resource.
 //
 // Every endpoint is reserved to the role admin: a change of the registry changes
 // what others may do (D-AUTH-03).
@@ -39,7 +39,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 			Doc("saveResource",
 				"With resourceId the resource is changed, without it one is added. Resources of the context "+
 					"API that the service serves exist from the start."),
-		rest.Delete(one, "Delete a resource and what was granted on it", rest.Tenant, g.remove,
+		rest.Delete(one, "Delete a resource and the grants on it", rest.Tenant, g.remove,
 			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).
 			Doc("deleteResource",
 				"A resource that other resources are nested in, and one that the service itself serves, "+
@@ -53,7 +53,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 		rest.Delete(typ, "Delete a resource type that has no resources", rest.Tenant, g.removeType,
 			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).
 			Doc("deleteResourceType", "A type that has resources cannot be deleted."),
-		rest.Get("/admin/role-resource-permission-log", "List what was granted and revoked, newest first", rest.Tenant,
+		rest.Get("/admin/role-resource-permission-log", "List grants and revocations, newest first", rest.Tenant,
 			g.log, fault.InvalidField).
 			Doc("listPermissionLog",
 				"One row for each permission that was granted to a role or taken from it, with the "+

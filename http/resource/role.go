@@ -161,7 +161,7 @@ func (g Roles) permissions(ctx context.Context, _ rest.Caller, in permissionsReq
 type grantRequest struct {
 	RoleID     rest.ID `json:"roleId"`
 	ResourceID rest.ID `json:"resourceId"`
-	Permission string  `json:"permission" enum:"ALLOW,DENY,AUDIT" doc:"DENY of one role wins over ALLOW of another; AUDIT is ALLOW with an audit row for every call"`
+	Permission string  `json:"permission" enum:"ALLOW,DENY,AUDIT" doc:"DENY wins over another role; AUDIT: ALLOW, audited"`
 }
 
 func (g Roles) grant(ctx context.Context, who rest.Caller, in grantRequest) (rest.Data[permission], error) {

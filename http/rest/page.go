@@ -114,7 +114,7 @@ func Each[T, Out any](records []T, show func(T) Out) []Out {
 	return out
 }
 
-// Or is what was sent, or other where nothing was.
+// Or returns the value sent, or other when sent is nil.
 func Or[T any](sent *T, other T) T {
 	if sent == nil {
 		return other

@@ -21,7 +21,7 @@ type inbox struct {
 	message []byte // a message that is not all here
 	kind    ws.OpCode
 	inside  bool // between the first and the last frame of a message
-	broken  bool // something was wrong: whatever follows is not read
+	broken  bool // a frame was wrong: the rest is not read
 }
 
 // take reads p, which it may change, and calls each for every frame that is
@@ -118,8 +118,8 @@ func (in *inbox) check(h ws.Header, payload []byte) closeCode {
 	return 0
 }
 
-// checkClose judges the payload of a close frame: nothing, or a code that may
-// be sent (RFC 6455, section 7.4, and what was registered since) and a reason.
+// checkClose judges the payload of a close frame: nothing, or a reason and a code that
+// may be sent (RFC 6455, section 7.4, and the codes registered since).
 func checkClose(payload []byte) closeCode {
 	if len(payload) == 0 {
 		return 0

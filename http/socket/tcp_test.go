@@ -105,7 +105,7 @@ func TestOverTCP(t *testing.T) {
 			p = s.open("c5")
 			s.hub.Close(t.Context())
 			p.want("close 1012", "end")
-			s.open("c5").want("close 1012", "end") // whoever comes now is told as well
+			s.open("c5").want("close 1012", "end") // a socket that comes now is told as well
 			s.wait(func() bool { return s.hub.Live() == 0 })
 		})
 	}
@@ -188,8 +188,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// A socket's slot is given away when it ends; nobody hears what was meant for
-// another.
+// A socket that ends frees its slot; no socket hears events of another one.
 func TestComingAndGoing(t *testing.T) {
 	s := serve(t, settings{})
 	var wg sync.WaitGroup

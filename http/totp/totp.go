@@ -34,8 +34,9 @@ func (g Group) Endpoints() []rest.Endpoint {
 			rest.User, g.recover,
 			fault.InvalidField, fault.TOTPNotDefined, fault.RecoveryCodeInvalid, fault.RateLimited).
 			Doc("recoverTotp",
-				"For an owner who lost the authenticator app and still has a session. Five wrong codes in 15 "+
-					"minutes close the endpoint for the account for a while."),
+				"For an owner who lost the authenticator app and still has a session. Case, spaces "+
+					"and dashes of the code do not matter. Five wrong codes in 15 minutes close the endpoint for "+
+					"the account for a while."),
 	)
 }
 

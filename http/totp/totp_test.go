@@ -283,8 +283,8 @@ func TestVerifiedEndpoint(t *testing.T) {
 }
 
 // Under an idempotency key the code is taken outside of the transaction: a
-// wrong one stays counted, a right one stays used whatever becomes of the
-// request, and a replay asks for none.
+// wrong code stays counted, a right code stays used also when the request fails,
+// and a replay asks for no code.
 func TestVerifiedUnderAnIdempotencyKey(t *testing.T) {
 	both(t, func(t *testing.T, s *service) {
 		const path = "/test/once"

@@ -1,5 +1,5 @@
-// Package user serves section 4.12, as far as it is about the caller's own
-// account.
+// Package user serves section 4.12 of the interface, as far as it is about the
+// caller's own account.
 package user
 
 import (

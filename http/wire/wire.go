@@ -1,5 +1,5 @@
 // Package wire holds the shapes of the interface that more than one section
-// answers with: the challenge (section 2.1) and the tokens beside it.
+// answers with: the challenge (section 2.1 of the interface) and its tokens.
 package wire
 
 import (
@@ -32,7 +32,7 @@ type Method struct {
 	RenewStart int64  `json:"renewStart" doc:"seconds after creation at which renewal becomes possible; 0: never"`
 	Hint       string `json:"hint,omitempty" doc:"partly masked destination"`
 	// MatchNumber is there where the policy asks for number matching.
-	MatchNumber string `json:"matchNumber,omitempty" doc:"extension: number to be shown beside a push, whose approval is then APPROVED:<number>"`
+	MatchNumber string `json:"matchNumber,omitempty" doc:"extension: a push is approved with APPROVED:<number>"`
 }
 
 func (Method) SchemaName() string { return "ChallengeMethod" }
@@ -85,7 +85,8 @@ func method(m challenge.Method, lifetimeMs int64) Method {
 		MatchNumber: m.Number}
 }
 
-// ExecResult is what became of a completed challenge's action (section 4.1).
+// ExecResult is the outcome of a completed challenge's action (section 4.1 of the
+// interface).
 type ExecResult struct {
 	Success bool   `json:"success"`
 	Code    string `json:"code,omitempty" doc:"error code of a failed action" example:"RECORD_ALREADY_EXIST"`

@@ -95,18 +95,31 @@ func anchors(text string) []string {
 	return names
 }
 
-var (
-	cited   = regexp.MustCompile(`\bD-([A-Z0-9]+)-(\d\d)((?:(?:,| and) \d\d\b)*)`)
-	number  = regexp.MustCompile(`\d\d`)
-	defined = regexp.MustCompile(`(?m)^## (D-[A-Z0-9]+-\d\d): `)
-)
+// number is one of those that follow the first in "D-GEN-03, 05 and 07".
+var number = regexp.MustCompile(`\d\d`)
 
 // Every decision that is cited anywhere has its text in docs/decisions, once.
 func TestDecisionsAreDefined(t *testing.T) {
+	testDefined(t, "docs/decisions", 100, func(name string) bool { return path.Dir(name) == "docs/decisions" },
+		regexp.MustCompile(`\b(D-[A-Z0-9]+-)(\d\d)((?:(?:,| and) \d\d\b)*)`),
+		regexp.MustCompile(`(?m)^## (D-[A-Z0-9]+-\d\d): `))
+}
+
+// Every rule of security and reliability that is cited anywhere has its line in docs/security.md, once.
+func TestSecurityRulesAreDefined(t *testing.T) {
+	testDefined(t, "docs/security.md", 30, func(name string) bool { return name == "docs/security.md" },
+		regexp.MustCompile(`\b((?:SEC|REL)-)(\d\d)((?:(?:,| and) \d\d\b)*)`),
+		regexp.MustCompile(`(?m)^- \*\*((?:SEC|REL)-\d\d)\*\*: `))
+}
+
+// testDefined fails for a number that cited finds in any file and defined in no file of the place. Cited has three
+// groups: the letters, the first number, the numbers after it. Fewer numbers than least say that the search is broken.
+func testDefined(t *testing.T, place string, least int, inPlace func(file string) bool, cited, defined *regexp.Regexp) {
+	t.Helper()
 	all := texts(t)
 	known := map[string]string{}
 	for name, text := range all {
-		if path.Dir(name) != "docs/decisions" {
+		if !inPlace(name) {
 			continue
 		}
 		for _, found := range defined.FindAllStringSubmatch(text, -1) {
@@ -122,7 +135,7 @@ func TestDecisionsAreDefined(t *testing.T) {
 		for _, found := range cited.FindAllStringSubmatch(text, -1) {
 			for _, n := range append([]string{found[2]}, number.FindAllString(found[3], -1)...) {
 				count++
-				id := "D-" + found[1] + "-" + n
+				id := found[1] + n
 				if known[id] == "" && !slices.Contains(unknown[id], name) {
 					unknown[id] = append(unknown[id], name)
 				}
@@ -130,10 +143,10 @@ func TestDecisionsAreDefined(t *testing.T) {
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(unknown)) {
-		t.Errorf("%s is cited and not defined in docs/decisions: %s", id, strings.Join(unknown[id], ", "))
+		t.Errorf("%s is cited and not defined in %s: %s", id, place, strings.Join(unknown[id], ", "))
 	}
-	if count < 100 || len(known) < 100 {
-		t.Errorf("found %d citations of %d decisions: the search is broken", count, len(known))
+	if count < least || len(known) < least {
+		t.Errorf("found %d citations of %d numbers: the search is broken", count, len(known))
 	}
 }
 
