@@ -88,8 +88,8 @@ func TestGoldenMap(t *testing.T) {
 			}
 			fmt.Fprintf(&list, "| `%s %s` | %s | %s |\n", e.Method, e.Path, e.Summary, e.Audience)
 		}
-		fmt.Fprintf(&out, "| %s | [%s](../http/%s) | %s | %s |\n", strings.Join(names, "; "), file, file, code(slicesOf),
-			code(rows))
+		fmt.Fprintf(&out, "| %s | [%s](../http/%s) | %s | %s |\n", strings.Join(names, "; "), file, file,
+			code(slicesOf), code(rows))
 	}
 	out.Write(list.Bytes())
 

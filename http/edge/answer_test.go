@@ -23,45 +23,42 @@ func TestAnswers(t *testing.T) {
 	s := serve(t, allow(),
 		rest.Get("/none", "", rest.NoAuth, nothing),
 		rest.Get("/list", "", rest.NoAuth, func(context.Context, rest.Caller, rest.None) ([]record, error) {
-			return nil,
-				nil
+			return nil, nil
 		}),
-		rest.Get("/record", "", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (record,
-			error) {
-			return record{"<b>&", "1.50"}, nil
-		}),
+		rest.Get("/record", "", rest.NoAuth,
+			func(context.Context, rest.Caller, rest.None) (record, error) {
+				return record{"<b>&", "1.50"}, nil
+			}),
 		rest.Get("/data", "", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (rest.Data[[]record], error) {
 			return rest.Data[[]record]{}, nil
 		}),
-		rest.Get("/reply", "", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (rest.Reply[rest.Data[int]],
-			error) {
-			return rest.Reply[rest.Data[int]]{Body: rest.Data[int]{Data: 5},
-				Headers: []rest.Header{{Name: "link", Value: "<x>"}, {Name: "cache-control", Value: "public"}}}, nil
-		}),
+		rest.Get("/reply", "", rest.NoAuth,
+			func(context.Context, rest.Caller, rest.None) (rest.Reply[rest.Data[int]], error) {
+				return rest.Reply[rest.Data[int]]{Body: rest.Data[int]{Data: 5},
+					Headers: []rest.Header{{Name: "link", Value: "<x>"}, {Name: "cache-control", Value: "public"}}}, nil
+			}),
 		rest.Get("/replies", "", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (rest.Reply[[]record], error) {
 			return rest.Reply[[]record]{}, nil
 		}),
-		rest.Get("/bytes", "", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (json.RawMessage,
-			error) {
-			return nil, nil
-		}),
+		rest.Get("/bytes", "", rest.NoAuth,
+			func(context.Context, rest.Caller, rest.None) (json.RawMessage, error) {
+				return nil, nil
+			}),
 		rest.Get("/raw", "", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (rest.Reply[rest.None], error) {
 			return rest.Reply[rest.None]{Raw: []byte{1, 0, 2}, ContentType: "image/png"}, nil
 		}).Binary("image/png"),
 		rest.Get("/empty", "", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (rest.Reply[rest.None], error) {
 			return rest.Reply[rest.None]{Raw: []byte{}}, nil
 		}),
-		rest.Get("/headed", "", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (headed,
-			error) {
-			return headed{A: 1}, nil
-		}),
+		rest.Get("/headed", "", rest.NoAuth,
+			func(context.Context, rest.Caller, rest.None) (headed, error) {
+				return headed{A: 1}, nil
+			}),
 		rest.Get("/broken", "", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (any, error) {
-			return func() {},
-				nil
+			return func() {}, nil
 		}),
 		rest.Get("/things/{id}", "", rest.NoAuth, func(_ context.Context, _ rest.Caller, in byID) (byID, error) {
-			return in,
-				nil
+			return in, nil
 		}),
 	)
 	for _, c := range []struct {

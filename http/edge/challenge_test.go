@@ -106,12 +106,12 @@ func TestGuarded(t *testing.T) {
 		return nil
 	}
 	s := serve(t, opts,
-		rest.Delete("/things/{id}", "", rest.User, func(_ context.Context, who rest.Caller, in in) (rest.Data[string],
-			error) {
-			ran++
-			return rest.Data[string]{Data: fmt.Sprint(who.UserID, " ", in.ID, " ", in.Text, " ", *in.Q, " ", who.RequestID, " ",
-				who.IP)}, nil
-		}),
+		rest.Delete("/things/{id}", "", rest.User,
+			func(_ context.Context, who rest.Caller, in in) (rest.Data[string], error) {
+				ran++
+				return rest.Data[string]{Data: fmt.Sprint(who.UserID, " ", in.ID, " ", in.Text, " ", *in.Q, " ", who.RequestID,
+					" ", who.IP)}, nil
+			}),
 		rest.Post("/big", "", rest.User, echo).Body(2<<20),
 		rest.Get("/raw", "", rest.User, func(context.Context, rest.Caller, rest.None) (rest.Reply[rest.None], error) {
 			return rest.Reply[rest.None]{Raw: []byte("hi"), ContentType: "text/x"}, nil

@@ -11,10 +11,10 @@ import (
 // TestStart: whatever is missing stops the program before it serves anything.
 func TestStart(t *testing.T) {
 	user := rest.Get("/x", "", rest.User, nothing)
-	starts := rest.Start2FA("POST", "/s", "", rest.User, "A", func(context.Context, rest.Caller, rest.None) (rest.None,
-		error) {
-		return rest.None{}, nil
-	})
+	starts := rest.Start2FA("POST", "/s", "", rest.User, "A",
+		func(context.Context, rest.Caller, rest.None) (rest.None, error) {
+			return rest.None{}, nil
+		})
 	for _, c := range []struct {
 		name      string
 		change    func(*Options)

@@ -81,24 +81,24 @@ func FuzzRequest(f *testing.F) {
 		return nil
 	}
 	s, err := New(opts, []rest.Endpoint{
-		rest.Get("/a", "", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (rest.None,
-			error) {
-			return rest.None{}, ranAs("GET /a")
-		}),
+		rest.Get("/a", "", rest.NoAuth,
+			func(context.Context, rest.Caller, rest.None) (rest.None, error) {
+				return rest.None{}, ranAs("GET /a")
+			}),
 		rest.Get("/a/b", "", rest.NoAuth, func(context.Context, rest.Caller, everything) (rest.None, error) {
 			return rest.None{}, ranAs("GET /a/b")
 		}),
-		rest.Post("/a", "", rest.NoAuth, func(_ context.Context, _ rest.Caller, in echoRequest) (rest.Data[echoRequest],
-			error) {
-			return rest.Data[echoRequest]{Data: in}, ranAs("POST /a")
-		}),
+		rest.Post("/a", "", rest.NoAuth,
+			func(_ context.Context, _ rest.Caller, in echoRequest) (rest.Data[echoRequest], error) {
+				return rest.Data[echoRequest]{Data: in}, ranAs("POST /a")
+			}),
 		rest.Delete("/a/b", "", rest.NoAuth, func(context.Context, rest.Caller, everything) (rest.None, error) {
 			return rest.None{}, ranAs("DELETE /a/b")
 		}),
-		rest.Get("/p/{id}", "", rest.NoAuth, func(context.Context, rest.Caller, byID) (rest.None,
-			error) {
-			return rest.None{}, ranAs("GET /p/{id}")
-		}),
+		rest.Get("/p/{id}", "", rest.NoAuth,
+			func(context.Context, rest.Caller, byID) (rest.None, error) {
+				return rest.None{}, ranAs("GET /p/{id}")
+			}),
 	})
 	if err != nil {
 		f.Fatal(err)

@@ -26,10 +26,10 @@ func TestRefuseWith(t *testing.T) {
 		}
 		return refusal{1, string(f.Code), f.Message}
 	}
-	s := serve(t, allow(), rest.Post("/x", "", rest.User, func(context.Context, rest.Caller, echoRequest) (rest.None,
-		error) {
-		return rest.None{}, fault.New(fault.RecordNotFound, "none")
-	}).RefuseWith(own))
+	s := serve(t, allow(), rest.Post("/x", "", rest.User,
+		func(context.Context, rest.Caller, echoRequest) (rest.None, error) {
+			return rest.None{}, fault.New(fault.RecordNotFound, "none")
+		}).RefuseWith(own))
 	if a := do(t, s, "POST", "/x", `{}`, "x-auth: u"); a.status != 400 ||
 		a.body != `{"code":1,"error":"INVALID_FIELD","message":"text: is required"}` ||
 		a.header.Get("Content-Type") != "application/json" {

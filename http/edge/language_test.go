@@ -19,10 +19,10 @@ func TestMessagesAreLocalized(t *testing.T) {
 		Count int     `json:"count" minimum:"1"`
 		Kind  *string `json:"kind" enum:"a,b"`
 	}
-	s := serve(t, allow(), rest.Post("/x", "", rest.NoAuth, func(context.Context, rest.Caller, request) (rest.None,
-		error) {
-		return rest.None{}, nil
-	}), rest.Post("/fails", "", rest.NoAuth, fails(fault.New(fault.InvalidField,
+	s := serve(t, allow(), rest.Post("/x", "", rest.NoAuth,
+		func(context.Context, rest.Caller, request) (rest.None, error) {
+			return rest.None{}, nil
+		}), rest.Post("/fails", "", rest.NoAuth, fails(fault.New(fault.InvalidField,
 		"nothing to change"))),
 		rest.Post("/other", "", rest.NoAuth, fails(fault.Invalid("a", "is odd"))))
 	for _, c := range []struct{ path, body, language, message, errors string }{

@@ -62,12 +62,12 @@ func TestBase(t *testing.T) {
 	opts := allow()
 	opts.Base = func() context.Context { return base }
 	entered := make(chan struct{})
-	s := serve(t, opts, rest.Get("/x", "", rest.NoAuth, func(ctx context.Context, _ rest.Caller, _ rest.None) (rest.None,
-		error) {
-		close(entered)
-		<-ctx.Done()
-		return rest.None{}, ctx.Err()
-	}))
+	s := serve(t, opts, rest.Get("/x", "", rest.NoAuth,
+		func(ctx context.Context, _ rest.Caller, _ rest.None) (rest.None, error) {
+			close(entered)
+			<-ctx.Done()
+			return rest.None{}, ctx.Err()
+		}))
 	c := dial(t, listen(t, s))
 	if _, err := io.WriteString(c, "GET /x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"); err != nil {
 		t.Fatal(err)

@@ -219,12 +219,12 @@ func TestDeadline(t *testing.T) {
 	opts := allow()
 	opts.Timeout = 3 * time.Second
 	var left time.Duration
-	s := serve(t, opts, rest.Get("/x", "", rest.NoAuth, func(ctx context.Context, _ rest.Caller, _ rest.None) (rest.None,
-		error) {
-		at, _ := ctx.Deadline()
-		left = time.Until(at)
-		return rest.None{}, nil
-	}))
+	s := serve(t, opts, rest.Get("/x", "", rest.NoAuth,
+		func(ctx context.Context, _ rest.Caller, _ rest.None) (rest.None, error) {
+			at, _ := ctx.Deadline()
+			left = time.Until(at)
+			return rest.None{}, nil
+		}))
 	do(t, s, "GET", "/x", "")
 	if left > 3*time.Second || left < 2*time.Second {
 		t.Errorf("left %v", left)
@@ -246,10 +246,10 @@ func TestUnmatched(t *testing.T) {
 		return nil
 	}
 	s := serve(t, opts, rest.Get("/a/b", "", rest.NoAuth, nothing), rest.Post("/a/b", "", rest.NoAuth, nothing),
-		rest.Get("/a/{id}/c", "", rest.NoAuth, func(context.Context, rest.Caller, byID) (rest.None,
-			error) {
-			return rest.None{}, nil
-		}))
+		rest.Get("/a/{id}/c", "", rest.NoAuth,
+			func(context.Context, rest.Caller, byID) (rest.None, error) {
+				return rest.None{}, nil
+			}))
 	s.Raw("GET", "/socket", func(c *fiber.Ctx) error { return c.SendString("ok") })
 	s.Raw("GET", "/health/live", func(c *fiber.Ctx) error { return c.SendString("ok") })
 	s.Raw("GET", "/page", func(c *fiber.Ctx) error { return fiber.ErrNotFound })

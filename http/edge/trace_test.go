@@ -28,8 +28,7 @@ func TestTrace(t *testing.T) {
 		got = append(got, followed{Traceable: q})
 		i := len(got) - 1
 		return context.WithValue(ctx, key{}, i), func(status int, code fault.Code) {
-			got[i].status, got[i].code = status,
-				code
+			got[i].status, got[i].code = status, code
 		}
 	}
 	s := serve(t, opts, rest.Get("/things/{id}", "x", rest.NoAuth, func(ctx context.Context, _ rest.Caller,
@@ -54,10 +53,10 @@ func TestTrace(t *testing.T) {
 func TestUntracedRequestsCostNothing(t *testing.T) {
 	const before = 11 + instrumented
 	opts := allow()
-	s := serve(t, opts, rest.Get("/x", "x", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (rest.None,
-		error) {
-		return rest.None{}, nil
-	}))
+	s := serve(t, opts, rest.Get("/x", "x", rest.NoAuth,
+		func(context.Context, rest.Caller, rest.None) (rest.None, error) {
+			return rest.None{}, nil
+		}))
 	s.App.Handler() // builds the router's tree
 	web := s.App.Server().Handler
 	var c fasthttp.RequestCtx

@@ -66,16 +66,16 @@ func TestFraming(t *testing.T) {
 	var ran atomic.Int64
 	opts := allow()
 	s := serve(t, opts,
-		rest.Get("/x", "", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (rest.None,
-			error) {
-			ran.Add(1)
-			return rest.None{}, nil
-		}),
-		rest.Post("/x", "", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (rest.None,
-			error) {
-			ran.Add(1)
-			return rest.None{}, nil
-		}))
+		rest.Get("/x", "", rest.NoAuth,
+			func(context.Context, rest.Caller, rest.None) (rest.None, error) {
+				ran.Add(1)
+				return rest.None{}, nil
+			}),
+		rest.Post("/x", "", rest.NoAuth,
+			func(context.Context, rest.Caller, rest.None) (rest.None, error) {
+				ran.Add(1)
+				return rest.None{}, nil
+			}))
 	addr := listen(t, s)
 	const victim = "GET /x HTTP/1.1\r\nHost: victim\r\n\r\n"
 	const head = "Host: a\r\nContent-Type: application/json\r\n"
@@ -104,8 +104,8 @@ func TestFraming(t *testing.T) {
 		{"unknown coding", "POST /x HTTP/1.1\r\n" + head + "Transfer-Encoding: xchunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 400},
 		{"coding with a space before the colon", "POST /x HTTP/1.1\r\n" + head +
 			"Transfer-Encoding : chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 400},
-		{"chunked in HTTP/1.0", "POST /x HTTP/1.0\r\n" + head + "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
-			400},
+		{"chunked in HTTP/1.0",
+			"POST /x HTTP/1.0\r\n" + head + "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 400},
 		{"chunk extension with a bare LF", "POST /x HTTP/1.1\r\n" + head +
 			"Transfer-Encoding: chunked\r\n\r\n2;a\n{}\r\n0\r\n\r\n", 400},
 		{"bad chunk size", "POST /x HTTP/1.1\r\n" + head + "Transfer-Encoding: chunked\r\n\r\n0x2\r\n{}\r\n0\r\n\r\n", 400},
@@ -126,10 +126,10 @@ func TestFraming(t *testing.T) {
 		{"coding identity and a length", "POST /x HTTP/1.1\r\n" + head +
 			"Transfer-Encoding: identity\r\nContent-Length: 2\r\n\r\n{}", 400},
 		{"no coding", "POST /x HTTP/1.1\r\n" + head + "Transfer-Encoding:\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 400},
-		{"chunked twice", "POST /x HTTP/1.1\r\n" + head + "Transfer-Encoding: chunked, chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
-			400},
-		{"chunked, in capitals", "POST /x HTTP/1.1\r\n" + head + "transfer-encoding:\t Chunked \r\n\r\n2\r\n{}\r\n0\r\n\r\n",
-			200},
+		{"chunked twice",
+			"POST /x HTTP/1.1\r\n" + head + "Transfer-Encoding: chunked, chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 400},
+		{"chunked, in capitals",
+			"POST /x HTTP/1.1\r\n" + head + "transfer-encoding:\t Chunked \r\n\r\n2\r\n{}\r\n0\r\n\r\n", 200},
 		{"no colon", "GET /x HTTP/1.1\r\nHost: a\r\nnonsense\r\n\r\n", 400},
 		{"folded line", "GET /x HTTP/1.1\r\nHost: a\r\nX: b\r\n c\r\n\r\n", 400},
 		{"bare LF", "GET /x HTTP/1.1\r\nHost: a\nX: b\r\n\r\n", 400},

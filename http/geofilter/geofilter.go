@@ -28,8 +28,8 @@ type Group struct {
 func (g Group) Endpoints() []rest.Endpoint {
 	const path = "/user/geofilter/countries"
 	return rest.Section(section,
-		rest.Get(path, "List the countries from which the account may be used, oldest first; none means all", rest.User,
-			g.list).
+		rest.Get(path, "List the countries from which the account may be used, oldest first; none means all",
+			rest.User, g.list).
 			Doc("listAllowedCountries", "Names and flags are for display; countryCode is what counts."),
 		rest.Start2FA("POST", path, "Add a country once the challenge is complete; every session of the account ends "+
 			"then", rest.User, geofilter.ActionAdd, g.add,

@@ -122,8 +122,7 @@ func TestCannotCatchUp(t *testing.T) {
 		Live: func(string, string, int64) bool { return true }}
 	srv, err := edge.New(edge.Options{Guards: g.Table(), Authorize: anybody}, []rest.Endpoint{
 		rest.Get("/me", "", rest.User, func(context.Context, rest.Caller, rest.None) (rest.None, error) {
-			return rest.None{},
-				nil
+			return rest.None{}, nil
 		})})
 	if err != nil {
 		t.Fatal(err)

@@ -31,8 +31,7 @@ func eachDatabase(t *testing.T, test func(t *testing.T, db *persistence.DB)) {
 			}
 			defer db.Close()
 			if err := db.Exclusive(t.Context(), func(ctx context.Context) error {
-				_,
-					err := db.Migrate(ctx)
+				_, err := db.Migrate(ctx)
 				return err
 			}); err != nil {
 				t.Fatal(err)

@@ -112,8 +112,8 @@ func (w *world) complete(f flow, name, value string) answer {
 }
 
 func (w *world) renew(f flow, name string) answer {
-	return w.post("/auth/2fa/challenge/renew", map[string]string{"methodId": f.methods[name].ID, "method": name}, "p-auth",
-		f.pauth)
+	return w.post("/auth/2fa/challenge/renew", map[string]string{"methodId": f.methods[name].ID, "method": name},
+		"p-auth", f.pauth)
 }
 
 func (w *world) result(f flow) answer {
@@ -141,8 +141,8 @@ func (w *world) otauth(n int) string {
 }
 
 func (w *world) update(otauth, secret string) answer {
-	return w.post("/auth/password/update", map[string]string{"password": secret, "passwordVerify": secret}, "ot-auth",
-		otauth)
+	return w.post("/auth/password/update", map[string]string{"password": secret, "passwordVerify": secret},
+		"ot-auth", otauth)
 }
 
 func (w *world) change(xauth, old, secret string) answer {
@@ -168,8 +168,8 @@ func (w *world) has(u user.User, secret string) bool {
 
 // live tells whether the service takes a session's token.
 func (w *world) live(xauth string) bool {
-	a := w.post("/auth/password", map[string]string{"oldPassword": "x", "password": "y", "passwordVerify": "z"}, "x-auth",
-		xauth)
+	a := w.post("/auth/password", map[string]string{"oldPassword": "x", "password": "y", "passwordVerify": "z"},
+		"x-auth", xauth)
 	return a.status == 400
 }
 

@@ -107,8 +107,7 @@ func TestNobodyCanTellADecoy(t *testing.T) {
 		for i, methods := range [][2]string{{"SMS", "MAIL"}, {"MAIL", "SMS"}} {
 			start("a further start")
 			same("result before the end", func(n int) answer {
-				return expect(w.result(last(n)), 409,
-					"CHALLENGE_NOT_COMPLETED")
+				return expect(w.result(last(n)), 409, "CHALLENGE_NOT_COMPLETED")
 			})
 			same("renewal too early", func(n int) answer { return expect(w.renew(last(n), methods[0]), 429, "RENEW_TOO_EARLY") })
 			for j := range 5 {
@@ -120,13 +119,11 @@ func TestNobodyCanTellADecoy(t *testing.T) {
 				w.skip(61 * time.Second)
 				same("renewal", func(n int) answer { return expect(w.renew(last(n), methods[0]), 200, "") })
 				same("a wrong value of a renewed method", func(n int) answer {
-					return expect(w.wrong(last(n), methods[0]), 422,
-						"OTP_INVALID")
+					return expect(w.wrong(last(n), methods[0]), 422, "OTP_INVALID")
 				})
 				w.start() // another process: everything is read from rows
 				same("a wrong value after a restart", func(n int) answer {
-					return expect(w.wrong(last(n), methods[1]), 422,
-						"OTP_INVALID")
+					return expect(w.wrong(last(n), methods[1]), 422, "OTP_INVALID")
 				})
 			}
 			same("subscription", func(n int) answer {
@@ -137,12 +134,10 @@ func TestNobodyCanTellADecoy(t *testing.T) {
 				same(fmt.Sprintf("further wrong value %d", j), func(n int) answer { return w.wrong(last(n), methods[1]) })
 			}
 			same("the end after too many", func(n int) answer {
-				return expect(w.wrong(last(n), methods[1]), 409,
-					"CHALLENGE_CLOSED")
+				return expect(w.wrong(last(n), methods[1]), 409, "CHALLENGE_CLOSED")
 			})
 			same("renewal after the end", func(n int) answer {
-				return expect(w.renew(last(n), methods[1]), 409,
-					"CHALLENGE_CLOSED")
+				return expect(w.renew(last(n), methods[1]), 409, "CHALLENGE_CLOSED")
 			})
 			same("result after the end", func(n int) answer { return expect(w.result(last(n)), 409, "CHALLENGE_CLOSED") })
 			same("subscription after the end", func(n int) answer {
@@ -152,8 +147,7 @@ func TestNobodyCanTellADecoy(t *testing.T) {
 		}
 		start("start after spent values")
 		same("no more values are evaluated", func(n int) answer {
-			return expect(w.wrong(last(n), "SMS"), 429,
-				"RATE_LIMITED")
+			return expect(w.wrong(last(n), "SMS"), 429, "RATE_LIMITED")
 		})
 		same("nonsense", func(n int) answer {
 			f := last(n)
@@ -182,8 +176,7 @@ func TestNobodyCanTellADecoy(t *testing.T) {
 			})
 		}
 		same("a challenge that had to make room", func(n int) answer {
-			return expect(w.wrong(flows[n][5], "SMS"), 409,
-				"CHALLENGE_CLOSED")
+			return expect(w.wrong(flows[n][5], "SMS"), 409, "CHALLENGE_CLOSED")
 		})
 		same("renewal beyond the caps", func(n int) answer { return w.renew(last(n), "MAIL") })
 		w.skip(61 * time.Second)

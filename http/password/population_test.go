@@ -67,14 +67,12 @@ func TestAPopulationOfDecoys(t *testing.T) {
 		step("result", false, func(n int) answer { return w.result(flows[n]).is(t, 409, "CHALLENGE_NOT_COMPLETED") })
 		step("wrong value", true, func(n int) answer { return w.wrong(flows[n], "SMS").is(t, 422, "OTP_INVALID") })
 		step("renewal too early", false, func(n int) answer {
-			return w.renew(flows[n], "MAIL").is(t, 429,
-				"RENEW_TOO_EARLY")
+			return w.renew(flows[n], "MAIL").is(t, 429, "RENEW_TOO_EARLY")
 		})
 		w.skip(60 * time.Second)
 		step("renewal", true, func(n int) answer { return w.renew(flows[n], "MAIL").is(t, 200, "") })
 		step("wrong value of a renewed method", true, func(n int) answer {
-			return w.wrong(flows[n], "MAIL").is(t, 422,
-				"OTP_INVALID")
+			return w.wrong(flows[n], "MAIL").is(t, 422, "OTP_INVALID")
 		})
 	})
 }

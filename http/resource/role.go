@@ -44,8 +44,8 @@ func (g Roles) Endpoints() []rest.Endpoint {
 			Doc("removeRoleMember", "The last administrator cannot lose the role admin."),
 		rest.Get(permissions, "List what roles are granted", rest.Tenant, g.permissions, fault.InvalidField).
 			Doc("listRolePermissions", "With roleId only what this role is granted."),
-		rest.Post(permissions, "Grant a role a permission on a resource, in the place of the one it has", rest.Tenant,
-			g.grant,
+		rest.Post(permissions, "Grant a role a permission on a resource, in the place of the one it has",
+			rest.Tenant, g.grant,
 			fault.InvalidField, fault.RecordNotFound, fault.RecordAlreadyExist, fault.InvalidState).
 			Doc("grantRolePermission",
 				"A role has one permission on a resource; granting another one takes its place."),

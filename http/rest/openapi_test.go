@@ -63,22 +63,21 @@ func documented() []Endpoint {
 	answers := func(context.Context, Caller, docRequest) ([]docRecord, error) { return nil, nil }
 	return []Endpoint{
 		Get("/things", "List", NoAuth, answers).Of("4.1 Things"),
-		Post("/things", "Add", Tenant, func(context.Context, Caller, docRequest) (Data[docRecord],
-			error) {
-			return Data[docRecord]{}, nil
-		}, fault.RecordAlreadyExist).
+		Post("/things", "Add", Tenant,
+			func(context.Context, Caller, docRequest) (Data[docRecord], error) {
+				return Data[docRecord]{}, nil
+			}, fault.RecordAlreadyExist).
 			Of("4.1 Things").Idempotent().Verified().IPFiltered(),
 		Delete("/things", "Remove", TenantOrCron, func(context.Context, Caller, base) (None, error) {
-			return None{},
-				nil
+			return None{}, nil
 		}).Of("4.2 Other"),
 		Get("/things/{id}", "One", User,
 			func(context.Context, Caller, base) (Reply[docRecord], error) { return Reply[docRecord]{}, nil }),
 		Patch("/things/{id}", "Change", User, func(context.Context, Caller, docRequest) (None, error) { return None{}, nil }),
-		Get("/things/{id}/picture", "Picture", PAuthOrDevice, func(context.Context, Caller, base) (Reply[None],
-			error) {
-			return Reply[None]{}, nil
-		}).Binary("image/png").Extended(),
+		Get("/things/{id}/picture", "Picture", PAuthOrDevice,
+			func(context.Context, Caller, base) (Reply[None], error) {
+				return Reply[None]{}, nil
+			}).Binary("image/png").Extended(),
 		Start2FA("POST", "/start", "Start", NoAuth, "RESET_PASSWORD",
 			func(context.Context, Caller, base) (base, error) { return base{}, nil }),
 		Post("/answer", "Answer", OTAuth, nothing), Put("/put", "Put", Device, nothing), Get("/wait", "Wait", PAuth, nothing),

@@ -26,8 +26,7 @@ func (e entry) title(language string) string {
 
 // registry is the one table from code to status (D-GEN-09).
 var registry = map[fault.Code]entry{
-	fault.InvalidField: {status: 400, en: "Invalid request",
-		tr: "Geçersiz istek", ar: "طلب غير صالح"},
+	fault.InvalidField: {status: 400, en: "Invalid request", tr: "Geçersiz istek", ar: "طلب غير صالح"},
 	fault.CharLimitExceeded: {status: 400, en: "Too many characters",
 		tr: "Karakter sınırı aşıldı", ar: "تم تجاوز عدد الأحرف المسموح"},
 
@@ -109,8 +108,7 @@ var registry = map[fault.Code]entry{
 
 	fault.WDNetworkAssetMismatch: {status: 422, en: "Address does not fit currency and network",
 		tr: "Adres para birimi ve ağ ile uyuşmuyor", ar: "العنوان لا يطابق العملة والشبكة"},
-	fault.OTPInvalid: {status: 422, en: "Wrong code",
-		tr: "Hatalı kod", ar: "رمز غير صحيح"},
+	fault.OTPInvalid: {status: 422, en: "Wrong code", tr: "Hatalı kod", ar: "رمز غير صحيح"},
 	fault.RecoveryCodeInvalid: {status: 422, en: "Wrong recovery code",
 		tr: "Hatalı kurtarma kodu", ar: "رمز الاسترداد غير صحيح"},
 	fault.PasswordReused: {status: 422, en: "Password used before",
@@ -132,8 +130,7 @@ var registry = map[fault.Code]entry{
 	fault.HeadersTooLarge: {status: 431, en: "Request headers too large",
 		tr: "İstek başlıkları çok büyük", ar: "ترويسات الطلب كبيرة جدا"},
 
-	fault.Internal: {status: 500, en: "Internal error",
-		tr: "Sunucu hatası", ar: "خطأ داخلي"},
+	fault.Internal: {status: 500, en: "Internal error", tr: "Sunucu hatası", ar: "خطأ داخلي"},
 
 	fault.Unavailable: {status: 503, en: "Temporarily unavailable",
 		tr: "Geçici olarak kullanılamıyor", ar: "الخدمة غير متاحة مؤقتا", retry: true},

@@ -31,8 +31,8 @@ type Group struct {
 func (g Group) Endpoints() []rest.Endpoint {
 	const sessions = "/auth/sessions"
 	return rest.Section(section,
-		rest.Post("/auth/login", "Log in with a password; the session begins when the challenge is complete", rest.NoAuth,
-			g.login,
+		rest.Post("/auth/login", "Log in with a password; the session begins when the challenge is complete",
+			rest.NoAuth, g.login,
 			fault.InvalidField, fault.InvalidCredentials, fault.MFANotAvailable, fault.RateLimited,
 			fault.Overloaded).Gives("p-auth").
 			Doc("login",

@@ -21,8 +21,7 @@ func TestHealth(t *testing.T) {
 		has      string
 	}{
 		{livePath, false, nil, 200, healthy}, {livePath, true, errors.New("x"), 200, healthy},
-		{readyPath, false, nil, 200,
-			healthy},
+		{readyPath, false, nil, 200, healthy},
 		{readyPath, true, nil, 503, `"code":"DRAINING"`}, {readyPath, false, errors.New("secret"), 503,
 			`"code":"UNAVAILABLE"`},
 		{"/health/other", false, nil, 404, ""},
