@@ -85,7 +85,7 @@ func expected(e rest.Endpoint, account string) string {
 	return passed
 }
 
-// ask sends what no endpoint reads and returns the code of the refusal. A
+// ask sends fields that no endpoint reads and returns the code of the refusal. A
 // device's signature, where one is asked for, is missing.
 func (s *service) ask(e rest.Endpoint, headers ...string) string {
 	s.t.Helper()

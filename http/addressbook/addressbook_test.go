@@ -140,7 +140,7 @@ func TestNameLength(t *testing.T) {
 			b, _ := json.Marshal(name)
 			s.wants("user1", "PATCH", `{"id":`+id+`,"name":`+string(b)+`}`, 400, "CHAR_LIMIT_EXCEEDED name")
 		}
-		// NFC is what is kept and compared.
+		// The NFC form is kept and compared.
 		s.add("user1", "DOGE", "DOGE", nth(102), "Cafe\u0301")
 		s.wants("user1", "POST", post("DOGE", "DOGE", nth(103), "Caf\u00e9"), 409, "RECORD_ALREADY_EXIST name")
 		if got := s.book("user1"); got != "kept="+nth(100)+" Caf\u00e9="+nth(102) {
@@ -308,7 +308,7 @@ func TestParallelAdditions(t *testing.T) {
 	})
 }
 
-// race makes requests at once and counts what they were answered with.
+// race makes requests at once and counts their answers.
 func (s *service) race(n int, do func(i int) (int, string)) map[string]int {
 	var wg sync.WaitGroup
 	var mu sync.Mutex

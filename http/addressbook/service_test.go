@@ -39,7 +39,7 @@ func serve(t *testing.T, db *persistence.DB) *service {
 	ctx := t.Context()
 	store := persistence.NewCurrencies(db)
 	storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error { return currency.Seed(ctx, store) }))
-	// Beside the seed: what is not usable, and a network without a rule.
+	// Beside the seed: pairs that are not usable, and a network without a rule.
 	add := func(id int64, err error) int64 { t.Helper(); storetest.Must(t, err); return id }
 	off := add(store.AddCurrency(ctx, currency.Currency{Code: "OFF"}))
 	doge := add(store.AddCurrency(ctx, currency.Currency{Code: "DOGE", Active: true}))
@@ -102,7 +102,7 @@ func (s *service) add(user, currency, network, address, name string) string {
 	return got.Data.ID
 }
 
-// book is what is listed for a user: "name=address" in order.
+// book is the list of a user: "name=address" in order.
 func (s *service) book(user string) string {
 	s.t.Helper()
 	status, answer := s.as(user, "GET", "")

@@ -77,8 +77,8 @@ func TestAnnouncedBodiesCostNothing(t *testing.T) {
 	}
 }
 
-// TestBodyBudget: all bodies together have bounded memory; what is beyond it is
-// asked to come again, and what a request had is free when it ends.
+// TestBodyBudget: all bodies together have bounded memory; a body beyond it is
+// refused with a retry, and a request that ends frees its share.
 func TestBodyBudget(t *testing.T) {
 	const length = 100 << 10
 	opts := allow()

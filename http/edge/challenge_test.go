@@ -13,7 +13,7 @@ import (
 	"castellan/http/rest"
 )
 
-// starter keeps what it was asked to start.
+// starter keeps the start that was asked of it.
 type starter struct {
 	action  string
 	command []byte

@@ -81,7 +81,7 @@ func do(t testing.TB, s *Server, method, target, body string, headers ...string)
 	return answer{resp.StatusCode, resp.Header, string(text)}
 }
 
-// echo answers with what it was asked, as the handler saw it.
+// echo answers with its request, as the handler saw it.
 type echoRequest struct {
 	Text string `json:"text"`
 	N    *int   `json:"n"`

@@ -46,7 +46,7 @@ func newListener(l net.Listener, s *Server) *listener {
 }
 
 // Accept implements net.Listener. It fails when the listener is closed, and never
-// before: what it lacks, such as descriptors, comes back when clients leave.
+// before: missing descriptors come back when clients leave.
 func (l *listener) Accept() (net.Conn, error) {
 	for pause := time.Duration(0); ; {
 		c, err := l.Listener.Accept()

@@ -58,8 +58,8 @@ func parsed(t testing.TB, text string) answer {
 	return a
 }
 
-// TestUnfinished: who says nothing is closed without a word, and nothing is
-// reported of it; who stops in the middle of a request hears why.
+// TestUnfinished: a client that sends nothing is closed without an answer and a
+// report; a client that stops in the middle of a request is told why.
 func TestUnfinished(t *testing.T) {
 	var reported atomic.Int64
 	opts := allow()
@@ -155,7 +155,7 @@ func TestTooLargeIsRead(t *testing.T) {
 	}
 }
 
-// TestLingeringEnds: who never stops sending does not keep a connection.
+// TestLingeringEnds: a client that never stops sending does not keep a connection.
 func TestLingeringEnds(t *testing.T) {
 	s := serve(t, allow(), rest.Post("/x", "", rest.NoAuth, nothing))
 	addr := listen(t, s)
@@ -171,7 +171,7 @@ func TestLingeringEnds(t *testing.T) {
 	if most := lingerBytes + (16 << 20); sent > most { // and what the kernels hold
 		t.Errorf("%d bytes were taken, want at most %d", sent, most)
 	}
-	// Nor does who keeps still.
+	// A client that keeps still does not either.
 	began := time.Now()
 	c = dial(t, addr)
 	fmt.Fprintf(c, "POST /x HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", 1<<40)
@@ -233,7 +233,7 @@ func TestTooManyOfOnePeer(t *testing.T) {
 }
 
 // One peer of IPv6 is a network of 64 bits, whichever address it uses; IPv4 in
-// IPv6 is IPv4. Nothing is kept of who has gone.
+// IPv6 is IPv4. Nothing is kept of a peer that has gone.
 func TestPeers(t *testing.T) {
 	opts := allow()
 	opts.MaxConnectionsPerIP = 1

@@ -19,7 +19,7 @@ type item struct{ N int }
 func (r item) Mark() item { return r }
 
 // A growing list: pages of its own size, no line twice, the filter kept in the
-// link, and a number of all for who asks (D-GEN-11).
+// link, and the count of all for a request that asks (D-GEN-11).
 func TestPaging(t *testing.T) {
 	type in struct {
 		Even *bool `json:"even"`

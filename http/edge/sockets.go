@@ -12,8 +12,8 @@ import (
 // an answer waits for its client, and the requests behind it wait with it.
 const sendBuffer = 64 << 10
 
-// filesReserved are the descriptors that connections leave: for those that are
-// turned away, for the database, other nodes and files.
+// filesReserved are the descriptors that connections may not take: they are for
+// refused connections, the database, other nodes and files.
 const filesReserved = turningAway + 256
 
 // limitSending bounds how much of an unread answer the kernel keeps, and for how long,

@@ -10,7 +10,7 @@ type filter struct {
 	Status *string `json:"status" enum:"ACTIVE,INACTIVE"`
 }
 
-// What both writes take. A list says "replace", its absence "as it is".
+// The fields of both writes. A list that is sent replaces the list of the rule.
 type addRequest struct {
 	// AppID is marked required and has a default (D-WAF-01).
 	AppID *string `json:"appId" doc:"application; API where missing" example:"API" doc.minLength:"1" doc.maxLength:"64"`

@@ -50,7 +50,7 @@ func TestWhoMayEnter(t *testing.T) {
 	})
 }
 
-// REQ-MFA-19, 20, D-2FA-12: what is configured holds for the next challenge.
+// REQ-MFA-19, 20, D-2FA-12: a change holds for the next challenge.
 func TestChangesTakeEffect(t *testing.T) {
 	both(t, func(t *testing.T, s *service) {
 		plan := func() string {

@@ -183,7 +183,7 @@ func (g Group) changeCommon(ctx context.Context, who rest.Caller, in changeCommo
 }
 
 // filter is the optional code of a list: one that nobody has matches nothing
-// (D-MFA-10). INVALID_FIELD for what cannot be a code.
+// (D-MFA-10). INVALID_FIELD for a value that cannot be a code.
 func filter(field string, code *string) ([]string, error) {
 	if code == nil {
 		return nil, nil

@@ -168,7 +168,7 @@ func TestPolicies(t *testing.T) {
 			"policies/common", `{"actionCode":"TOTP_SETUP","name":"x","expireAt":0,"required":1,"methods":[["SMS"]]}`,
 			409, "RECORD_ALREADY_EXIST")
 
-		// D-MFA-04, D-MFA-12, D-GEN-06, D-GEN-07: what is accepted, in its normal form
+		// D-MFA-04, D-MFA-12, D-GEN-06, D-GEN-07: the accepted values, in normal form
 		for i, c := range []struct{ methods, normal string }{
 			{`[["TOTP",null],["SMS",""],["MAIL","m"],["PUSH"]]`, `[["TOTP"],["SMS"],["MAIL","m"],["PUSH"]]`},
 			{`"[[\"TOTP\",\"\"],[\"SMS\",\"s\"]]"`, `[["TOTP"],["SMS","s"]]`},

@@ -49,7 +49,7 @@ func (s *service) add(body string) (id int64) {
 	return id
 }
 
-// policy is what is listed of a policy: name, end, methods, numbers.
+// policy is the listed form of a policy: name, end, methods, numbers.
 func (s *service) policy(id int64) string {
 	s.t.Helper()
 	var list []struct {

@@ -72,7 +72,7 @@ type record struct {
 	MenuItemProperties rest.JSON `json:"menuItemProperties" doc:"any JSON, as it was sent"`
 }
 
-// resources lists what is nested in nothing, each with what is nested in it.
+// resources lists the resources without a parent, each with its nested ones.
 // A resource and its parent are of one context, so the filter tears no tree.
 func (g Group) resources(ctx context.Context, _ rest.Caller, in resourceFilter) ([]record, error) {
 	var of []resource.Context

@@ -8,7 +8,7 @@ import (
 	"castellan/domain/fault"
 )
 
-// Endpoints are those of a section. Its methods say once what holds for all.
+// Endpoints are those of a section. Its methods set a property of all of them.
 type Endpoints []Endpoint
 
 // Section names the section of the interface that endpoints belong to, such as

@@ -24,7 +24,7 @@ type Paging struct {
 	Cursor *string `json:"cursor" doc:"from the Link header of the page before"`
 	Count  *bool   `json:"count" doc:"true: the number of all in the header x-total-count"`
 
-	query url.Values // asks for what the request asked for, wherever it did
+	query url.Values // the fields of the request, those of its body too
 }
 
 func (p *Paging) sent(query url.Values) { p.query = query }
