@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"castellan/domain/audit"
 	"castellan/domain/challenge"
-	"castellan/domain/challenge/stepup"
 	"castellan/domain/fault"
 	"castellan/domain/id"
 )
@@ -181,7 +181,7 @@ func TestRenewalInVirtualTime(t *testing.T) {
 		c := w.begin("LOGIN", "")
 		sms := w.method(c, challenge.SMS)
 		renew := func() error {
-			_, err := w.engine.Renew(t.Context(), c.ID, sms.ID, challenge.SMS, stepup.Actor{})
+			_, err := w.engine.Renew(t.Context(), c.ID, sms.ID, challenge.SMS, audit.By{})
 			return err
 		}
 		old := w.code(sms.ID)
@@ -214,7 +214,7 @@ func TestRenewalInVirtualTime(t *testing.T) {
 	})
 }
 
-func TestExpiryTellsWhoeverWaits(t *testing.T) {
+func TestExpiryTellsTheWaiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := open(t)
 		c := w.begin("LOGIN", "")

@@ -10,7 +10,6 @@ import (
 	"castellan/cluster"
 	"castellan/domain/audit"
 	"castellan/domain/challenge"
-	"castellan/domain/challenge/stepup"
 	"castellan/domain/commit"
 	"castellan/domain/fault"
 )
@@ -286,7 +285,7 @@ func (a *challengeActor) recheck(c *cluster.Context) error {
 // state is unknown and is read again.
 func (a *challengeActor) abort(c *cluster.Context) error {
 	next := a.state.Abort(a.d.Now())
-	record := a.record(next, audit.Refused, stepup.Actor{}, "credentials changed")
+	record := a.record(next, audit.Refused, audit.By{}, "credentials changed")
 	if err := a.save(step{next: next, writes: []commit.Write{record}}); err != nil {
 		a.forget()
 		return err

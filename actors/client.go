@@ -10,6 +10,7 @@ import (
 
 	"castellan/actors/pb"
 	"castellan/cluster"
+	"castellan/domain/audit"
 	"castellan/domain/challenge"
 	"castellan/domain/challenge/stepup"
 	"castellan/domain/fault"
@@ -98,9 +99,9 @@ func (c Client) Resume(id string) { c.Node.Tell(KindChallenge, id, &pb.Challenge
 
 // Complete implements stepup.Challenges.
 func (c Client) Complete(ctx context.Context, id string, a challenge.Answer, wait time.Duration,
-	by stepup.Actor) (stepup.Answered, error) {
+	by audit.By) (stepup.Answered, error) {
 	m := &pb.ChallengeComplete{MethodId: a.MethodID, Method: string(a.Method), Verdict: int32(a.Verdict),
-		WaitMs: wait.Milliseconds(), RequestId: by.RequestID, Ip: by.IP, ActorId: by.ID}
+		WaitMs: wait.Milliseconds(), RequestId: by.RequestID, Ip: by.IP, ActorId: by.UserID}
 	for _, d := range a.Digests {
 		m.Digests = append(m.Digests, &pb.Digest{Key: d.Key, Sum: d.Sum})
 	}
@@ -167,7 +168,7 @@ func (c Client) CheckRenew(ctx context.Context, id, methodID string, name challe
 
 // Renew implements stepup.Challenges.
 func (c Client) Renew(ctx context.Context, id, methodID string, name challenge.Name, d challenge.Digest,
-	m outbox.Message, by stepup.Actor) (challenge.Challenge, error) {
+	m outbox.Message, by audit.By) (challenge.Challenge, error) {
 	r, err := ask[*pb.ChallengeRenewed](ctx, c, KindChallenge, id, 0, func(deadline int64) proto.Message {
 		return &pb.ChallengeRenew{MethodId: methodID, Method: string(name), Digest: &pb.Digest{Key: d.Key, Sum: d.Sum},
 			Message: toOutgoing(m), Deadline: deadline, RequestId: by.RequestID, Ip: by.IP}

@@ -39,38 +39,51 @@ func faultOf(r *pb.Refusal) *fault.Error {
 // prime and unprime carry a challenge that was just made: pending, of version
 // 1, with nothing answered, renewed or failed.
 func prime(c challenge.Challenge, command []byte) *pb.ChallengePrime {
-	p := &pb.ChallengePrime{UserId: c.UserID, Action: c.Action, Flow: string(c.Flow), CreatedAt: c.CreatedAt,
-		ExpiresAt: c.ExpiresAt, Command: command,
-		Subject: c.Subject, Kind: int32(c.Kind), Required: int32(c.Required), Cv: c.CV, Sv: c.SV, Proven: c.Proven,
-		Commanded: c.Commanded, Filter: string(c.Filter),
+	s := c.Starter
+	p := &pb.ChallengePrime{
+		UserId: c.UserID, Action: c.Action, Flow: string(c.Flow),
+		CreatedAt: c.CreatedAt, ExpiresAt: c.ExpiresAt, Command: command,
+		Subject: c.Subject, Kind: int32(c.Kind), Required: int32(c.Required), Cv: c.CV, Sv: c.SV,
+		Proven: c.Proven, Commanded: c.Commanded, Filter: string(c.Filter),
 		Methods: make([]*pb.PrimedMethod, len(c.Methods)),
-		Starter: &pb.Starter{SessionId: c.Starter.SessionID, Ip: c.Starter.IP, Country: c.Starter.Country,
-			Language: c.Starter.Language, Brand: c.Starter.Brand, Model: c.Starter.Model, Description: c.Starter.Description,
-			RequestId: c.Starter.RequestID}}
+		Starter: &pb.Starter{
+			SessionId: s.SessionID, RequestId: s.RequestID, Ip: s.IP, Country: s.Country, Language: s.Language,
+			Brand: s.Brand, Model: s.Model, Description: s.Description,
+		},
+	}
 	for i, m := range c.Methods {
-		p.Methods[i] = &pb.PrimedMethod{Id: m.ID, Name: string(m.Name), Code: m.Code, Template: m.Template, Hint: m.Hint,
-			LifetimeMs: m.LifetimeMs,
-			RenewMs:    m.RenewMs, ExpiresAt: m.ExpiresAt, MadeAt: m.MadeAt, Mandatory: m.Mandatory, Number: m.Number,
-			Digest: &pb.Digest{Key: m.Digest.Key, Sum: m.Digest.Sum}}
+		p.Methods[i] = &pb.PrimedMethod{
+			Id: m.ID, Name: string(m.Name), Code: m.Code, Template: m.Template, Hint: m.Hint,
+			LifetimeMs: m.LifetimeMs, RenewMs: m.RenewMs, ExpiresAt: m.ExpiresAt, MadeAt: m.MadeAt,
+			Mandatory: m.Mandatory, Number: m.Number, Digest: &pb.Digest{Key: m.Digest.Key, Sum: m.Digest.Sum},
+		}
 	}
 	return p
 }
 
 func unprime(id string, p *pb.ChallengePrime) challenge.Challenge {
 	s := p.GetStarter()
-	c := challenge.Challenge{ID: id, UserID: p.UserId, Action: p.Action, Flow: challenge.Flow(p.Flow),
+	c := challenge.Challenge{
+		ID: id, UserID: p.UserId, Action: p.Action, Flow: challenge.Flow(p.Flow),
 		CreatedAt: p.CreatedAt, ExpiresAt: p.ExpiresAt, Version: 1,
-		Body: challenge.Body{Subject: p.Subject, Kind: challenge.Kind(p.Kind), Required: int(p.Required), CV: p.Cv, SV: p.Sv,
+		Body: challenge.Body{
+			Subject: p.Subject, Kind: challenge.Kind(p.Kind), Required: int(p.Required), CV: p.Cv, SV: p.Sv,
 			Proven: p.Proven, Commanded: p.Commanded, Filter: geo.Filter(p.Filter),
 			Methods: make([]challenge.Method, len(p.Methods)),
-			Starter: challenge.Starter{SessionID: s.GetSessionId(), IP: s.GetIp(), Country: s.GetCountry(),
-				Language: s.GetLanguage(),
-				Brand:    s.GetBrand(), Model: s.GetModel(), Description: s.GetDescription(), RequestID: s.GetRequestId()}}}
+			Starter: challenge.Starter{
+				SessionID: s.GetSessionId(), RequestID: s.GetRequestId(),
+				IP: s.GetIp(), Country: s.GetCountry(), Language: s.GetLanguage(),
+				Brand: s.GetBrand(), Model: s.GetModel(), Description: s.GetDescription(),
+			},
+		},
+	}
 	for i, m := range p.Methods {
-		c.Methods[i] = challenge.Method{ID: m.Id, Name: challenge.Name(m.Name), Code: m.Code, Template: m.Template,
-			Hint: m.Hint, LifetimeMs: m.LifetimeMs,
-			RenewMs: m.RenewMs, ExpiresAt: m.ExpiresAt, MadeAt: m.MadeAt, Mandatory: m.Mandatory, Number: m.Number,
-			Digest: challenge.Digest{Key: m.GetDigest().GetKey(), Sum: m.GetDigest().GetSum()}}
+		c.Methods[i] = challenge.Method{
+			ID: m.Id, Name: challenge.Name(m.Name), Code: m.Code, Template: m.Template, Hint: m.Hint,
+			LifetimeMs: m.LifetimeMs, RenewMs: m.RenewMs, ExpiresAt: m.ExpiresAt, MadeAt: m.MadeAt,
+			Mandatory: m.Mandatory, Number: m.Number,
+			Digest: challenge.Digest{Key: m.GetDigest().GetKey(), Sum: m.GetDigest().GetSum()},
+		}
 	}
 	return c
 }
@@ -87,12 +100,14 @@ func answerOf(m *pb.ChallengeComplete) challenge.Answer {
 }
 
 func view(c challenge.Challenge) *pb.ChallengeView {
-	v := &pb.ChallengeView{Id: c.ID, Action: c.Action, Completed: c.Completed(), CreatedAt: c.CreatedAt,
-		ExpiresAt: c.ExpiresAt}
+	v := &pb.ChallengeView{Id: c.ID, Action: c.Action, Completed: c.Completed(),
+		CreatedAt: c.CreatedAt, ExpiresAt: c.ExpiresAt}
 	for _, m := range c.Methods {
-		v.Methods = append(v.Methods, &pb.Method{Id: m.ID, Name: string(m.Name), Hint: m.Hint, LifetimeMs: m.LifetimeMs,
-			RenewMs:   m.RenewMs,
-			ExpiresAt: m.ExpiresAt, Completed: m.Order > 0, Generation: int32(m.Generation), Number: m.Number})
+		v.Methods = append(v.Methods, &pb.Method{
+			Id: m.ID, Name: string(m.Name), Hint: m.Hint, Number: m.Number,
+			LifetimeMs: m.LifetimeMs, RenewMs: m.RenewMs, ExpiresAt: m.ExpiresAt,
+			Completed: m.Order > 0, Generation: int32(m.Generation),
+		})
 	}
 	return v
 }
@@ -114,17 +129,21 @@ func unview(v *pb.ChallengeView) challenge.Challenge {
 }
 
 func outgoing(challengeID, methodID, userID string, m *pb.Outgoing) outbox.Message {
-	return outbox.Message{ID: m.Id, ChallengeID: challengeID, MethodID: methodID, Generation: int(m.Generation),
-		UserID:  userID,
-		Channel: message.Channel(m.Channel), Destination: m.Destination, Prefix: m.Prefix, Dial: m.Dial, Proven: m.Proven,
-		Uncounted: m.Uncounted, State: outbox.State(m.State),
+	return outbox.Message{
+		ID: m.Id, ChallengeID: challengeID, MethodID: methodID, Generation: int(m.Generation), UserID: userID,
+		Channel: message.Channel(m.Channel), Destination: m.Destination, Prefix: m.Prefix, Dial: m.Dial,
+		Proven: m.Proven, Uncounted: m.Uncounted, State: outbox.State(m.State), Payload: m.Payload,
 		CreatedAt: time.UnixMilli(m.CreatedAt), ExpiresAt: time.UnixMilli(m.ExpiresAt),
-		LeaseUntil: time.UnixMilli(m.LeaseUntil), Payload: m.Payload}
+		LeaseUntil: time.UnixMilli(m.LeaseUntil),
+	}
 }
 
 func toOutgoing(m outbox.Message) *pb.Outgoing {
-	return &pb.Outgoing{Id: m.ID, Channel: string(m.Channel), Destination: m.Destination, Prefix: m.Prefix, Dial: m.Dial,
-		Proven: m.Proven, Uncounted: m.Uncounted, State: int32(m.State),
-		CreatedAt: m.CreatedAt.UnixMilli(), ExpiresAt: m.ExpiresAt.UnixMilli(), LeaseUntil: m.LeaseUntil.UnixMilli(),
-		Payload: m.Payload, Generation: int32(m.Generation)}
+	return &pb.Outgoing{
+		Id: m.ID, Generation: int32(m.Generation),
+		Channel: string(m.Channel), Destination: m.Destination, Prefix: m.Prefix, Dial: m.Dial,
+		Proven: m.Proven, Uncounted: m.Uncounted, State: int32(m.State), Payload: m.Payload,
+		CreatedAt: m.CreatedAt.UnixMilli(), ExpiresAt: m.ExpiresAt.UnixMilli(),
+		LeaseUntil: m.LeaseUntil.UnixMilli(),
+	}
 }

@@ -8,7 +8,6 @@ import (
 
 	"castellan/domain/audit"
 	"castellan/domain/challenge"
-	"castellan/domain/challenge/stepup"
 	"castellan/domain/fault"
 )
 
@@ -60,7 +59,7 @@ func TestReport(t *testing.T) {
 	c := challenge.Challenge{ID: "c1", UserID: "u1", Action: "LOGIN",
 		Body: challenge.Body{Starter: challenge.Starter{IP: "192.0.2.1", RequestID: "r1"}}}
 	row := audit.Record{At: now, UserID: "u1", Action: "LOGIN", Target: "c1", IP: "192.0.2.1", RequestID: "r1"}
-	by := stepup.Actor{ID: "admin", IP: "192.0.2.9", RequestID: "r9"}
+	by := audit.By{UserID: "admin", IP: "192.0.2.9", RequestID: "r9"}
 
 	login := row
 	login.ActorID, login.Outcome, login.Detail = "u1", audit.Success, "session s1"
@@ -70,12 +69,12 @@ func TestReport(t *testing.T) {
 	failed.Outcome, failed.Detail = audit.Refused, "INVALID_STATE"
 	for _, test := range []struct {
 		result challenge.Result
-		by     stepup.Actor
+		by     audit.By
 		want   audit.Record
 	}{
-		{challenge.Result{Success: true, UserID: "u1", SessionID: "s1"}, stepup.Actor{}, login},
+		{challenge.Result{Success: true, UserID: "u1", SessionID: "s1"}, audit.By{}, login},
 		{challenge.Result{Success: true}, by, done},
-		{challenge.Failed(fault.New(fault.InvalidState, "no")), stepup.Actor{}, failed},
+		{challenge.Failed(fault.New(fault.InvalidState, "no")), audit.By{}, failed},
 	} {
 		if got := a.report(c, test.result, test.by); got != test.want {
 			t.Errorf("got  %+v\nwant %+v", got, test.want)

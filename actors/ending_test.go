@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"castellan/domain/audit"
 	"castellan/domain/challenge"
 	"castellan/domain/challenge/stepup"
 	"castellan/domain/commit"
@@ -92,7 +93,7 @@ func TestEndedSessionShowsAtEveryDoor(t *testing.T) {
 			return err
 		},
 		"renewal": func(w *world, c challenge.Challenge) error {
-			_, err := w.engine.Renew(w.t.Context(), c.ID, w.method(c, challenge.MAIL).ID, challenge.MAIL, stepup.Actor{})
+			_, err := w.engine.Renew(w.t.Context(), c.ID, w.method(c, challenge.MAIL).ID, challenge.MAIL, audit.By{})
 			return err
 		},
 	} {

@@ -10,7 +10,6 @@ import (
 	"castellan/cluster"
 	"castellan/domain/audit"
 	"castellan/domain/challenge"
-	"castellan/domain/challenge/stepup"
 	"castellan/domain/commit"
 	"castellan/domain/fault"
 )
@@ -149,7 +148,7 @@ func (a *challengeActor) credentialsGone(ctx context.Context, c challenge.Challe
 func (a *challengeActor) closeExecuting(ctx context.Context, c challenge.Challenge) error {
 	next := c.Abort(a.d.Now())
 	return a.d.Commit.Commit(ctx, challenge.Update{Challenge: next},
-		a.record(next, audit.Refused, stepup.Actor{}, "credentials changed"))
+		a.record(next, audit.Refused, audit.By{}, "credentials changed"))
 }
 
 // finish writes outcome, audit row and the move to done, in the transaction of
@@ -160,7 +159,7 @@ func (a *challengeActor) finish(ctx context.Context, c challenge.Challenge, r ch
 	if err != nil {
 		return err
 	}
-	return a.d.Commit.Commit(ctx, write, challenge.Update{Challenge: next}, a.report(next, r, stepup.Actor{}))
+	return a.d.Commit.Commit(ctx, write, challenge.Update{Challenge: next}, a.report(next, r, audit.By{}))
 }
 
 // failed counts a failed execution in the row; the last one ends it.
@@ -190,25 +189,25 @@ func (a *challengeActor) seal(now time.Time, c challenge.Challenge, r challenge.
 		ExpiresAt: c.ExpiresAt + a.d.Grace.Milliseconds(), Sealed: sealed}}, nil
 }
 
-func (a *challengeActor) record(c challenge.Challenge, o audit.Outcome, by stepup.Actor, detail string) audit.Record {
+func (a *challengeActor) record(c challenge.Challenge, o audit.Outcome, by audit.By, detail string) audit.Record {
 	if by.IP == "" {
 		by.IP, by.RequestID = c.Starter.IP, c.Starter.RequestID
 	}
-	return audit.Record{At: a.d.Now(), ActorID: by.ID, UserID: c.Owner(), Action: c.Action, Target: c.ID, Outcome: o,
+	return audit.Record{At: a.d.Now(), ActorID: by.UserID, UserID: c.Owner(), Action: c.Action, Target: c.ID, Outcome: o,
 		IP: by.IP, RequestID: by.RequestID, Detail: detail}
 }
 
 // report is the audit row of an outcome. Of a login it names the session, and
 // who logged in as who did it.
-func (a *challengeActor) report(c challenge.Challenge, r challenge.Result, by stepup.Actor) audit.Record {
+func (a *challengeActor) report(c challenge.Challenge, r challenge.Result, by audit.By) audit.Record {
 	if !r.Success {
 		return a.record(c, audit.Refused, by, string(r.Code))
 	}
 	detail := ""
 	if r.SessionID != "" {
 		detail = "session " + r.SessionID
-		if by.ID == "" {
-			by.ID = r.UserID
+		if by.UserID == "" {
+			by.UserID = r.UserID
 		}
 	}
 	return a.record(c, audit.Success, by, detail)

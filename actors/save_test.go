@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"castellan/cluster"
+	"castellan/domain/audit"
 	"castellan/domain/challenge"
 	"castellan/domain/challenge/stepup"
 	"castellan/domain/commit"
@@ -117,7 +118,7 @@ func TestSaveThenSwap(t *testing.T) {
 				t.Fatal(err)
 			}
 			answer := challenge.Answer{MethodID: "m", Method: challenge.SMS, Digests: []challenge.Digest{{Key: "k", Sum: sum}}}
-			got, err := client.Complete(t.Context(), "c", answer, time.Second, stepup.Actor{})
+			got, err := client.Complete(t.Context(), "c", answer, time.Second, audit.By{})
 			if fault.CodeOf(err) != c.told || (err == nil) != (got.Outcome != nil) {
 				t.Errorf("completed: %+v, %v; want %q", got, err, c.told)
 			}

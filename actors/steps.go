@@ -21,7 +21,7 @@ func (a *challengeActor) complete(c *cluster.Context, m *pb.ChallengeComplete) {
 		return
 	}
 	answer := answerOf(m)
-	by := stepup.Actor{ID: m.ActorId, IP: m.Ip, RequestID: m.RequestId}
+	by := audit.By{UserID: m.ActorId, IP: m.Ip, RequestID: m.RequestId}
 	var made *challenge.Step // nil: an exact repeat, which changes nothing
 	decisions := 0
 	err := a.decide(c, func(now time.Time) (*step, error) {
@@ -72,7 +72,7 @@ func (a *challengeActor) complete(c *cluster.Context, m *pb.ChallengeComplete) {
 // stepOf is what an evaluated answer wants saved: the uses, the guards it was
 // decided under, what it cost and, when it ends the challenge, the outcome.
 func (a *challengeActor) stepOf(now time.Time, s challenge.Step, answer challenge.Answer,
-	by stepup.Actor) (*step, error) {
+	by audit.By) (*step, error) {
 	uses, err := a.uses(s, answer)
 	if err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func (a *challengeActor) needBudget() error {
 
 // build finishes an action that only writes rows, in the same step as the last
 // method: it adds the action's writes and its outcome.
-func (a *challengeActor) build(now time.Time, action challenge.Action, s *step, by stepup.Actor) error {
+func (a *challengeActor) build(now time.Time, action challenge.Action, s *step, by audit.By) error {
 	ctx, cancel := a.io()
 	defer cancel()
 	command, err := a.command(ctx, s.next, a.sealed)

@@ -140,7 +140,7 @@ func TestAuthenticatorLife(t *testing.T) {
 			m.ExpiresAt != login.ExpiresAt || m.RenewMs != 0 || m.Hint != "" {
 			t.Errorf("method %+v", m)
 		}
-		_, err = w.engine.Renew(ctx, login.ID, m.ID, challenge.TOTP, stepup.Actor{})
+		_, err = w.engine.Renew(ctx, login.ID, m.ID, challenge.TOTP, audit.By{})
 		expect(t, err, fault.RenewNotSupported)
 		code := a.code(0)
 		first, err := w.answer(login, challenge.TOTP, " "+code[:3]+" "+code[3:]+"\u200e")

@@ -191,18 +191,18 @@ func TestVerdictNeedsItsUse(t *testing.T) {
 			t.Fatal(err)
 		}
 		answer := challenge.Answer{MethodID: w.method(c, challenge.TOTP).ID, Method: challenge.TOTP, Verdict: challenge.Right}
-		_, err = w.client.Complete(ctx, c.ID, answer, 0, stepup.Actor{})
+		_, err = w.client.Complete(ctx, c.ID, answer, 0, audit.By{})
 		expect(t, err, fault.Internal)
 		answer.Use = &challenge.Use{Key: "another", Value: 1 << 40}
-		if _, err = w.client.Complete(ctx, c.ID, answer, 0, stepup.Actor{}); !errors.Is(err, stepup.Overtaken()) {
+		if _, err = w.client.Complete(ctx, c.ID, answer, 0, audit.By{}); !errors.Is(err, stepup.Overtaken()) {
 			t.Errorf("a use to another definition: %v", err)
 		}
 		answer.Use = &challenge.Use{Key: d.ID, Value: 0}
-		if _, err = w.client.Complete(ctx, c.ID, answer, 0, stepup.Actor{}); !errors.Is(err, stepup.Overtaken()) {
+		if _, err = w.client.Complete(ctx, c.ID, answer, 0, audit.By{}); !errors.Is(err, stepup.Overtaken()) {
 			t.Errorf("a use to a step that is not newer: %v", err)
 		}
 		answer.Method, answer.MethodID = challenge.SMS, w.method(c, challenge.SMS).ID
-		_, err = w.client.Complete(ctx, c.ID, answer, 0, stepup.Actor{})
+		_, err = w.client.Complete(ctx, c.ID, answer, 0, audit.By{})
 		expect(t, err, fault.Internal)
 		if done, err := w.answer(c, challenge.TOTP, a.code(0)); err != nil || !done.Final {
 			t.Errorf("the honest answer afterwards: %+v, %v", done, err)

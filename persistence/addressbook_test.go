@@ -13,6 +13,7 @@ import (
 	"castellan/domain/audit"
 	"castellan/domain/currency"
 	"castellan/domain/currency/currencytest"
+	"castellan/domain/storetest"
 )
 
 func TestCurrencyStore(t *testing.T) {
@@ -24,9 +25,9 @@ func TestAddressBookStore(t *testing.T) {
 	suite(t, addressbooktest.Run, func(db *DB) addressbooktest.Fixture {
 		currencies := NewCurrencies(db)
 		cur, err := currencies.AddCurrency(t.Context(), currency.Currency{Code: "BTC"})
-		must(t, err)
+		storetest.Must(t, err)
 		net, err := currencies.AddNetwork(t.Context(), currency.Network{Code: "BTC"})
-		must(t, err)
+		storetest.Must(t, err)
 		return addressbooktest.Fixture{Store: NewAddressBooks(db), CurrencyID: cur, NetworkID: net}
 	}, "withdrawal_address", "withdrawal_book", "currency_of_network", "currency_network", "currency")
 }
@@ -37,10 +38,10 @@ func TestAddressBookAudit(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		ctx := t.Context()
 		currencies := NewCurrencies(db)
-		must(t, db.InTx(ctx, func(ctx context.Context) error { return currency.Seed(ctx, currencies) }))
+		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error { return currency.Seed(ctx, currencies) }))
 		books := &addressbook.Service{Store: NewAddressBooks(db), Changes: admin.Changes{Commit: db, Now: time.Now},
 			Currencies: currency.NewLive(currencies)}
-		must(t, books.Currencies.Reload(ctx))
+		storetest.Must(t, books.Currencies.Reload(ctx))
 		who := audit.By{UserID: "u1", IP: "192.0.2.9", RequestID: "r1"}
 		const first, second = "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa", "1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2"
 		var r addressbook.Record
@@ -66,9 +67,9 @@ func TestAddressBookAudit(t *testing.T) {
 				t.Errorf("%s: %v", step.action, err)
 			}
 			books.Changes.Commit = db
-			must(t, step.do())
+			storetest.Must(t, step.do())
 			var rows []auditRow
-			must(t, db.Conn(ctx).NewSelect().Model(&rows).Where("action = ?", step.action).Scan(ctx))
+			storetest.Must(t, db.Conn(ctx).NewSelect().Model(&rows).Where("action = ?", step.action).Scan(ctx))
 			if len(rows) != 1 {
 				t.Fatalf("%s: %d rows", step.action, len(rows))
 			}

@@ -10,6 +10,7 @@ import (
 
 	"castellan/domain/audit"
 	"castellan/domain/change"
+	"castellan/domain/storetest"
 )
 
 // The hashes of rows that exist already do not change.
@@ -31,9 +32,9 @@ func TestAuditChainNoticesTampering(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		ctx, key := t.Context(), []byte("audit key of the test")
 		for i := range 20 {
-			must(t, db.Commit(ctx, audit.Record{At: time.Now(), Action: fmt.Sprint("A", i), Outcome: audit.Success}))
+			storetest.Must(t, db.Commit(ctx, audit.Record{At: time.Now(), Action: fmt.Sprint("A", i), Outcome: audit.Success}))
 		}
-		must(t, db.Checkpoint(ctx, time.Now(), key))
+		storetest.Must(t, db.Checkpoint(ctx, time.Now(), key))
 		if n, err := db.VerifyAudit(ctx, key); n != 20 || err != nil {
 			t.Fatalf("%d rows, %v", n, err)
 		}
@@ -49,7 +50,7 @@ func TestAuditChainNoticesTampering(t *testing.T) {
 		if _, err := db.VerifyAudit(ctx, key); !errors.Is(err, ErrTampered) {
 			t.Errorf("a cut end: %v", err)
 		}
-		must(t, db.Checkpoint(ctx, time.Now(), key)) // as every minute
+		storetest.Must(t, db.Checkpoint(ctx, time.Now(), key)) // as every minute
 		if _, err := db.VerifyAudit(ctx, key); !errors.Is(err, ErrTampered) {
 			t.Errorf("a cut end, after one more checkpoint: %v", err)
 		}
@@ -60,13 +61,13 @@ func TestFeed(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		ctx, feed := t.Context(), NewChanges(db)
 		before := time.Now().Add(-time.Second)
-		must(t, db.Commit(ctx, change.Note{Topic: change.MFA, Key: "a"}, change.Note{Topic: change.Keys, Key: "b"}))
+		storetest.Must(t, db.Commit(ctx, change.Note{Topic: change.MFA, Key: "a"}, change.Note{Topic: change.Keys, Key: "b"}))
 		es, err := feed.Since(ctx, before)
-		must(t, err)
+		storetest.Must(t, err)
 		if len(es) != 2 || es[0].Topic != change.MFA || es[1].ID <= es[0].ID {
 			t.Errorf("feed %+v", es)
 		}
-		must(t, feed.Purge(ctx, time.Now().Add(time.Minute)))
+		storetest.Must(t, feed.Purge(ctx, time.Now().Add(time.Minute)))
 		if es, _ := feed.Since(ctx, before); len(es) != 0 {
 			t.Errorf("%d notes after the purge", len(es))
 		}

@@ -14,6 +14,7 @@ import (
 	"castellan/domain/change"
 	"castellan/domain/commit"
 	"castellan/domain/fault"
+	"castellan/domain/storetest"
 )
 
 func sample(id string) challenge.Challenge {
@@ -28,21 +29,21 @@ func TestCommitRoundTrip(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		ctx, store := t.Context(), NewChallenges(db)
 		c := sample("c1")
-		must(t, db.Commit(ctx, challenge.Insert{Challenge: c, Command: []byte("sealed\x00'")},
+		storetest.Must(t, db.Commit(ctx, challenge.Insert{Challenge: c, Command: []byte("sealed\x00'")},
 			audit.Record{At: time.Now(), Action: "LOGIN", Outcome: audit.Success},
 			change.Note{Topic: change.Users, Key: "u1"}))
 		got, err := store.Load(ctx, "c1")
-		must(t, err)
+		storetest.Must(t, err)
 		if got.Version != 1 || got.Methods[0].Digest.Key != "k" || got.Required != 1 {
 			t.Fatalf("read back %+v", got)
 		}
 		command, err := store.Command(ctx, "c1")
-		must(t, err)
+		storetest.Must(t, err)
 		if string(command) != "sealed\x00'" {
 			t.Fatalf("command %q", command)
 		}
 		got.Wrong = 3
-		must(t, db.Commit(ctx, challenge.Update{Challenge: got}))
+		storetest.Must(t, db.Commit(ctx, challenge.Update{Challenge: got}))
 		if err := db.Commit(ctx, challenge.Update{Challenge: got}); !errors.Is(err, commit.ErrFenced) {
 			t.Fatalf("a stale update: %v", err)
 		}
@@ -75,7 +76,9 @@ func TestCommitsAreObserved(t *testing.T) {
 		before := db.Units()
 		var wg sync.WaitGroup
 		for i := range 20 {
-			wg.Go(func() { must(t, db.Commit(t.Context(), challenge.Insert{Challenge: sample(fmt.Sprint("o", i))})) })
+			wg.Go(func() {
+				storetest.Must(t, db.Commit(t.Context(), challenge.Insert{Challenge: sample(fmt.Sprint("o", i))}))
+			})
 		}
 		wg.Wait()
 		stale := sample("o1")
@@ -95,7 +98,7 @@ func TestCommitsAreObserved(t *testing.T) {
 func TestUnitsAreAtomic(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		ctx, store := t.Context(), NewChallenges(db)
-		must(t, db.Commit(ctx, challenge.Insert{Challenge: sample("old")}))
+		storetest.Must(t, db.Commit(ctx, challenge.Insert{Challenge: sample("old")}))
 		stale, _ := store.Load(ctx, "old")
 		stale.Version = 9
 		var wg sync.WaitGroup
@@ -131,7 +134,7 @@ func TestUnitsAreAtomic(t *testing.T) {
 			t.Errorf("%d committed, %d fenced, %d refused", ok.Load(), fenced.Load(), exists.Load())
 		}
 		refs, err := store.Open(ctx, "u1", time.Now())
-		must(t, err)
+		storetest.Must(t, err)
 		if len(refs) != 21 {
 			t.Errorf("%d rows, want the 20 good ones and the old one", len(refs))
 		}
@@ -143,7 +146,7 @@ func TestUnitsAreAtomic(t *testing.T) {
 func TestFenceUnderRace(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		ctx, store := t.Context(), NewChallenges(db)
-		must(t, db.Commit(ctx, challenge.Insert{Challenge: sample("c")}))
+		storetest.Must(t, db.Commit(ctx, challenge.Insert{Challenge: sample("c")}))
 		var wg sync.WaitGroup
 		var won atomic.Int32
 		for range 200 {
@@ -163,7 +166,7 @@ func TestFenceUnderRace(t *testing.T) {
 		}
 		wg.Wait()
 		c, err := store.Load(ctx, "c")
-		must(t, err)
+		storetest.Must(t, err)
 		if c.Wrong != int(won.Load()) || won.Load() == 0 {
 			t.Errorf("%d successes, the row counted %d", won.Load(), c.Wrong)
 		}
@@ -174,7 +177,7 @@ func TestBudgetIsFencedFromItsFirstRow(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		ctx, store := t.Context(), NewChallenges(db)
 		b, err := store.Budget(ctx, "u1", challenge.FlowLogin)
-		must(t, err)
+		storetest.Must(t, err)
 		b.OTP = []int64{1}
 		var wg sync.WaitGroup
 		var won atomic.Int32
@@ -196,10 +199,10 @@ func TestBudgetIsFencedFromItsFirstRow(t *testing.T) {
 			commit.ErrFenced) {
 			t.Errorf("a guard that expects no row: %v", err)
 		}
-		must(t, db.Commit(ctx, commit.Guard{On: commit.AttemptBudget, Key: key, Version: 1}))
+		storetest.Must(t, db.Commit(ctx, commit.Guard{On: commit.AttemptBudget, Key: key, Version: 1}))
 		b, _ = store.Budget(ctx, "u1", challenge.FlowLogin)
 		b.OTP = append(b.OTP, 2)
-		must(t, db.Commit(ctx, challenge.Spend{Budget: b}))
+		storetest.Must(t, db.Commit(ctx, challenge.Spend{Budget: b}))
 		if b, _ = store.Budget(ctx, "u1", challenge.FlowLogin); b.Version != 2 || len(b.OTP) != 2 {
 			t.Errorf("after two writes %+v", b)
 		}
@@ -211,7 +214,7 @@ func TestInTxJoinsAndRollsBack(t *testing.T) {
 		ctx, store := t.Context(), NewChallenges(db)
 		boom := errors.New("boom")
 		err := db.InTx(ctx, func(ctx context.Context) error {
-			must(t, db.Commit(ctx, challenge.Insert{Challenge: sample("a")}, audit.Record{Action: "X"}))
+			storetest.Must(t, db.Commit(ctx, challenge.Insert{Challenge: sample("a")}, audit.Record{Action: "X"}))
 			if _, err := store.Load(ctx, "a"); err != nil {
 				t.Errorf("a transaction sees its own row: %v", err)
 			}
@@ -223,7 +226,7 @@ func TestInTxJoinsAndRollsBack(t *testing.T) {
 		if _, err := store.Load(ctx, "a"); fault.CodeOf(err) != fault.ChallengeNotFound {
 			t.Errorf("after the rollback: %v", err)
 		}
-		must(t, db.InTx(ctx, func(ctx context.Context) error {
+		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error {
 			return db.Commit(ctx, challenge.Insert{Challenge: sample("a")}, audit.Record{Action: "X"})
 		}))
 		if n, err := db.VerifyAudit(ctx, []byte("audit key of the test")); n != 1 || err != nil {
@@ -237,8 +240,8 @@ func TestSupersedeClosesOnlyPending(t *testing.T) {
 		ctx, store := t.Context(), NewChallenges(db)
 		done := sample("done")
 		done.State = challenge.Done
-		must(t, db.Commit(ctx, challenge.Insert{Challenge: sample("open")}, challenge.Insert{Challenge: done}))
-		must(t, db.Commit(ctx, challenge.Supersede{ID: "open"}, challenge.Supersede{ID: "done"},
+		storetest.Must(t, db.Commit(ctx, challenge.Insert{Challenge: sample("open")}, challenge.Insert{Challenge: done}))
+		storetest.Must(t, db.Commit(ctx, challenge.Supersede{ID: "open"}, challenge.Supersede{ID: "done"},
 			challenge.Supersede{ID: "nobody"}))
 		a, _ := store.Load(ctx, "open")
 		b, _ := store.Load(ctx, "done")

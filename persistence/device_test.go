@@ -8,6 +8,7 @@ import (
 	"castellan/domain/device/devicetest"
 	"castellan/domain/message"
 	"castellan/domain/outbox"
+	"castellan/domain/storetest"
 )
 
 func TestDeviceStore(t *testing.T) {
@@ -27,7 +28,7 @@ func TestPendingAndDenials(t *testing.T) {
 			if edit != nil {
 				edit(&c)
 			}
-			must(t, db.Commit(ctx, challenge.Insert{Challenge: c, Command: []byte("command " + id)}))
+			storetest.Must(t, db.Commit(ctx, challenge.Insert{Challenge: c, Command: []byte("command " + id)}))
 		}
 		made("a", "u1", nil)
 		made("b", "u1", func(c *challenge.Challenge) { c.CreatedAt++ })
@@ -42,7 +43,7 @@ func TestPendingAndDenials(t *testing.T) {
 		before := time.Now().Add(-time.Second)
 		for _, c := range got {
 			c.State = challenge.Denied
-			must(t, db.Commit(ctx, challenge.Update{Challenge: c.Challenge}))
+			storetest.Must(t, db.Commit(ctx, challenge.Update{Challenge: c.Challenge}))
 		}
 		if ds, err := store.Denials(ctx, "u1", before); err != nil || len(ds) != 2 || ds[0] > ds[1] ||
 			ds[0] < ms(before) {
@@ -58,7 +59,7 @@ func TestPendingAndDenials(t *testing.T) {
 		// A device that is woken costs nobody a code.
 		push := outbox.Message{ID: "p", UserID: "u1", Channel: message.Push, Destination: []byte("d"), Prefix: "p",
 			CreatedAt: now, ExpiresAt: now.Add(time.Minute), LeaseUntil: now}
-		must(t, db.Commit(ctx, outbox.Add{Message: push}))
+		storetest.Must(t, db.Commit(ctx, outbox.Add{Message: push}))
 		n, err := NewOutbox(db).Usage(ctx, now.Add(time.Minute), "p")
 		sent, err2 := NewOutbox(db).Sendings(ctx, "u1", now.Add(-time.Minute))
 		if n != 0 || len(sent) != 0 || err != nil || err2 != nil {

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"castellan/domain/storetest"
+
 	"github.com/uptrace/bun"
 )
 
@@ -16,25 +18,25 @@ func explain(t *testing.T, db *DB, query *bun.SelectQuery) string {
 		pool, texts = "pool", []string{"SET enable_seqscan = off", "SET enable_sort = off", "EXPLAIN " + query.String()}
 	}
 	conn, err := db.Pools()[pool].Conn(ctx)
-	must(t, err)
+	storetest.Must(t, err)
 	defer conn.Close()
 	var plan []string
 	for _, text := range texts {
 		rows, err := conn.QueryContext(ctx, text)
-		must(t, err)
+		storetest.Must(t, err)
 		columns, err := rows.Columns()
-		must(t, err)
+		storetest.Must(t, err)
 		for rows.Next() {
 			cells := make([]any, len(columns))
 			for i := range cells {
 				cells[i] = new(any)
 			}
-			must(t, rows.Scan(cells...))
+			storetest.Must(t, rows.Scan(cells...))
 			if line, ok := (*cells[len(cells)-1].(*any)).(string); ok {
 				plan = append(plan, line)
 			}
 		}
-		must(t, rows.Close())
+		storetest.Must(t, rows.Close())
 	}
 	return strings.Join(plan, "\n")
 }

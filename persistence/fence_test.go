@@ -6,6 +6,7 @@ import (
 
 	"castellan/domain/challenge"
 	"castellan/domain/commit"
+	"castellan/domain/storetest"
 )
 
 // The loser of a race learns that it was fenced, although its inserts would also be
@@ -14,13 +15,13 @@ func TestFenceComesBeforeDuplicate(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		ctx := t.Context()
 		c := sample("c1")
-		must(t, db.Commit(ctx, challenge.Insert{Challenge: c}))
+		storetest.Must(t, db.Commit(ctx, challenge.Insert{Challenge: c}))
 		c.Version, c.State = 1, challenge.Done
 		step := func() error {
 			return db.Commit(ctx, challenge.Update{Challenge: c},
 				challenge.Record{Outcome: challenge.Outcome{ChallengeID: "c1", Sealed: []byte("x")}})
 		}
-		must(t, step())
+		storetest.Must(t, step())
 		if err := step(); !errors.Is(err, commit.ErrFenced) {
 			t.Errorf("the loser of the race got %v, want ErrFenced", err)
 		}

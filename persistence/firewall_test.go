@@ -13,6 +13,7 @@ import (
 	"castellan/domain/fault"
 	"castellan/domain/firewall"
 	"castellan/domain/firewall/firewalltest"
+	"castellan/domain/storetest"
 )
 
 func TestFirewallStore(t *testing.T) {
@@ -37,34 +38,34 @@ func TestFirewallAdmin(t *testing.T) {
 				UnixMilli(), nil)
 			return v
 		}
-		must(t, rules.Add(ctx, by, blacklist))
+		storetest.Must(t, rules.Add(ctx, by, blacklist))
 		if judge("203.0.113.1") != firewall.Deny || judge("203.0.113.2") != firewall.Allow {
 			t.Error("a rule that was added does not hold")
 		}
-		must(t, rules.Change(ctx, by, firewall.Change{Label: "b", Status: new(firewall.Inactive)}))
+		storetest.Must(t, rules.Change(ctx, by, firewall.Change{Label: "b", Status: new(firewall.Inactive)}))
 		if judge("203.0.113.1") != firewall.Allow {
 			t.Error("a rule that was deactivated holds")
 		}
-		must(t, rules.Change(ctx, firewall.Author{By: audit.Operator, Force: true},
+		storetest.Must(t, rules.Change(ctx, firewall.Author{By: audit.Operator, Force: true},
 			firewall.Change{Label: "b"})) // D-WAF-14
 		for i, want := range []struct{ action, actor, ip string }{{"FIREWALL_RULE_ADD", "admin1", "192.0.2.9"},
 			{"FIREWALL_RULE_UPDATE", "admin1", "192.0.2.9"}, {"FIREWALL_RULE_UPDATE", "operator", ""}} {
 			var rows []auditRow
-			must(t, db.Conn(ctx).NewSelect().Model(&rows).OrderExpr("seq").Where("action LIKE 'FIREWALL%'").Scan(ctx))
+			storetest.Must(t, db.Conn(ctx).NewSelect().Model(&rows).OrderExpr("seq").Where("action LIKE 'FIREWALL%'").Scan(ctx))
 			if r := rows[i]; len(rows) != 3 || r.Action != want.action || r.ActorID != want.actor || r.IP != want.ip ||
 				r.Target != "b" || r.Detail == "" {
 				t.Errorf("audit %+v, want %+v", r, want)
 			}
 		}
 		notes, err := NewChanges(db).Since(ctx, time.Now().Add(-time.Hour))
-		must(t, err)
+		storetest.Must(t, err)
 		for _, n := range notes {
 			if n.Topic != change.Firewall {
 				t.Errorf("note %+v", n)
 			}
 		}
 		rows, err := db.VerifyAudit(ctx, []byte("audit key of the test"))
-		must(t, err)
+		storetest.Must(t, err)
 		if len(notes) != 3 || rows != 3 {
 			t.Errorf("%d notes and %d audit rows for 3 changes", len(notes), rows)
 		}
@@ -91,7 +92,7 @@ func TestFirewallAdmin(t *testing.T) {
 		if err := unaudited.Add(ctx, by, unseen); !errors.Is(err, errNoAudit) {
 			t.Errorf("got %v", err)
 		}
-		must(t, live.Reload(ctx))
+		storetest.Must(t, live.Reload(ctx))
 		if n := len(live.Current().Rules()); n != 1 {
 			t.Errorf("%d rules", n)
 		}
@@ -99,7 +100,7 @@ func TestFirewallAdmin(t *testing.T) {
 		// A caller who has gone away does not keep the node from judging by his write.
 		gone, cancel := context.WithCancel(ctx)
 		rules.Changes.Commit = afterwards{db, cancel}
-		must(t, rules.Change(gone, by, firewall.Change{Label: "b", Status: new(firewall.Active)}))
+		storetest.Must(t, rules.Change(gone, by, firewall.Change{Label: "b", Status: new(firewall.Active)}))
 		if judge("203.0.113.1") != firewall.Deny {
 			t.Error("the change was not read back")
 		}
@@ -184,22 +185,22 @@ func TestFirewallLockout(t *testing.T) {
 			}
 			// The same by a change of status, and the three ways past it.
 			r.Status = firewall.Inactive
-			must(t, rules.Add(ctx, by, r))
+			storetest.Must(t, rules.Add(ctx, by, r))
 			on := firewall.Change{Label: r.Label, Status: new(firewall.Active)}
 			if err := rules.Change(ctx, by, on); fault.CodeOf(err) != fault.InvalidField {
 				t.Errorf("%s, activated: %v", name, err)
 			}
 			bypassed := *rules
 			bypassed.Bypass = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
-			must(t, bypassed.Change(ctx, by, on))
+			storetest.Must(t, bypassed.Change(ctx, by, on))
 			again := r
 			again.Label, again.Status = "again", firewall.Active
-			must(t, bypassed.Add(ctx, by, again))
-			must(t, rules.Change(ctx, by, firewall.Change{Label: r.Label})) // already shut out: no worse than before
-			must(t, rules.Change(ctx, by, firewall.Change{Label: r.Label, Status: new(firewall.Inactive)}))
+			storetest.Must(t, bypassed.Add(ctx, by, again))
+			storetest.Must(t, rules.Change(ctx, by, firewall.Change{Label: r.Label})) // already shut out: no worse than before
+			storetest.Must(t, rules.Change(ctx, by, firewall.Change{Label: r.Label, Status: new(firewall.Inactive)}))
 			force := by
 			force.Force = true
-			must(t, rules.Change(ctx, force, on))
+			storetest.Must(t, rules.Change(ctx, force, on))
 		}
 	})
 }

@@ -10,18 +10,10 @@ import (
 	"castellan/domain/fault"
 	"castellan/domain/keyring"
 	"castellan/domain/keyring/keyringtest"
-	"castellan/internal/pgtest"
 )
 
 func TestKeys(t *testing.T) {
-	for name, dsn := range map[string]func(*testing.T) string{
-		"sqlite":   func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "test.db") },
-		"postgres": func(t *testing.T) string { return pgtest.DSN(t) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			keyringtest.Run(t, func(t *testing.T) keyring.Store { return NewKeys(open(t, dsn(t))) })
-		})
-	}
+	suite(t, keyringtest.Run, func(db *DB) keyring.Store { return NewKeys(db) }, "keys")
 }
 
 // A process that starts needs its keys before the writer, and tells the others of

@@ -13,6 +13,7 @@ import (
 	"castellan/domain/fault"
 	"castellan/domain/mfa"
 	"castellan/domain/mfa/mfatest"
+	"castellan/domain/storetest"
 )
 
 func TestMFAStore(t *testing.T) {
@@ -25,9 +26,9 @@ func TestMFAAdmin(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		ctx := t.Context()
 		store := NewMFA(db)
-		must(t, db.InTx(ctx, func(ctx context.Context) error { return mfa.Seed(ctx, store) }))
+		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error { return mfa.Seed(ctx, store) }))
 		live := mfa.NewLive(store)
-		must(t, live.Reload(ctx))
+		storetest.Must(t, live.Reload(ctx))
 		config := &mfa.Admin{Store: store, Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.MFA,
 			Follow: live.Follow}}
 		by := audit.By{UserID: "admin1", IP: "192.0.2.9", RequestID: "r1"}
@@ -57,9 +58,9 @@ func TestMFAAdmin(t *testing.T) {
 					mfa.PolicyChange{ID: id, Required: new(2)})
 			}},
 		} {
-			must(t, step.do())
+			storetest.Must(t, step.do())
 			var last auditRow
-			must(t, db.Conn(ctx).NewSelect().Model(&last).OrderExpr("at DESC, seq DESC").Where("action = ?",
+			storetest.Must(t, db.Conn(ctx).NewSelect().Model(&last).OrderExpr("at DESC, seq DESC").Where("action = ?",
 				step.action).Limit(1).Scan(ctx))
 			if last.ActorID != "admin1" || last.IP != "192.0.2.9" || last.RequestID != "r1" || last.Target == "" ||
 				last.Detail == "" || last.Outcome != "success" {
@@ -75,14 +76,14 @@ func TestMFAAdmin(t *testing.T) {
 			t.Errorf("title %q", got)
 		}
 		notes, err := NewChanges(db).Since(ctx, time.Now().Add(-time.Hour))
-		must(t, err)
+		storetest.Must(t, err)
 		for _, n := range notes {
 			if n.Topic != change.MFA {
 				t.Errorf("note %+v", n)
 			}
 		}
 		rows, err := db.VerifyAudit(ctx, []byte("audit key of the test"))
-		must(t, err)
+		storetest.Must(t, err)
 		if len(notes) != 6 || rows != 6 {
 			t.Errorf("%d notes and %d audit rows for 6 changes", len(notes), rows)
 		}
@@ -107,7 +108,7 @@ func TestMFAAdmin(t *testing.T) {
 		if again, _ := db.VerifyAudit(ctx, []byte("audit key of the test")); again != rows {
 			t.Errorf("%d audit rows after refusals, %d before", again, rows)
 		}
-		must(t, live.Reload(ctx))
+		storetest.Must(t, live.Reload(ctx))
 		if _, ok := live.Catalog().Method("UNAUDITED"); ok {
 			t.Error("a change without audit was kept")
 		}
@@ -140,7 +141,7 @@ func TestMFAChangeThatCannotBeReadBack(t *testing.T) {
 		config.Changes.Follow = live.Follow
 		gone, cancel := context.WithCancel(ctx)
 		config.Changes.Commit = afterwards{db, cancel}
-		must(t, config.AddMethod(gone, audit.By{}, mfa.Method{Code: "MAIL"}))
+		storetest.Must(t, config.AddMethod(gone, audit.By{}, mfa.Method{Code: "MAIL"}))
 		if _, ok := live.Catalog().Method("MAIL"); !ok {
 			t.Error("the change was not read back")
 		}
@@ -156,7 +157,7 @@ func TestMFAChangeInsideATransaction(t *testing.T) {
 			Follow: live.Follow}}
 		undone := errors.New("undone")
 		err := db.InTx(t.Context(), func(ctx context.Context) error {
-			must(t, config.AddMethod(ctx, audit.By{}, mfa.Method{Code: "SMS"}))
+			storetest.Must(t, config.AddMethod(ctx, audit.By{}, mfa.Method{Code: "SMS"}))
 			return undone
 		})
 		if _, ok := live.Catalog().Method("SMS"); ok || !errors.Is(err, undone) {

@@ -9,13 +9,14 @@ import (
 	"castellan/domain/commit"
 	"castellan/domain/message"
 	"castellan/domain/outbox"
+	"castellan/domain/storetest"
 )
 
 func TestOutboxLeasesOnce(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		ctx, store, now := t.Context(), NewOutbox(db), time.UnixMilli(1_700_000_000_000)
 		for i := range 30 {
-			must(t, db.Commit(ctx, outbox.Add{Message: outbox.Message{ID: fmt.Sprint("m", i), Channel: "SMS",
+			storetest.Must(t, db.Commit(ctx, outbox.Add{Message: outbox.Message{ID: fmt.Sprint("m", i), Channel: "SMS",
 				Destination: []byte("d"), UserID: "u", Prefix: "p",
 				CreatedAt: now, ExpiresAt: now.Add(time.Hour), LeaseUntil: now, Payload: []byte("x"),
 				Proven: i%2 == 0}}))
@@ -44,7 +45,7 @@ func TestOutboxLeasesOnce(t *testing.T) {
 		}
 		for len(seen) < 30 { // what a skipped lock left over is still there to claim
 			ms, err := store.Claim(ctx, now, 30*time.Second, 10)
-			must(t, err)
+			storetest.Must(t, err)
 			if len(ms) == 0 {
 				t.Fatalf("%d of 30 messages can be claimed", len(seen))
 			}
@@ -58,15 +59,15 @@ func TestOutboxLeasesOnce(t *testing.T) {
 		if queued, oldest, err := store.Backlog(ctx); queued != 30 || !oldest.Equal(now) || err != nil {
 			t.Errorf("a backlog of %d since %v, %v", queued, oldest, err)
 		}
-		must(t, db.Commit(ctx, outbox.Settle{ID: "m0", State: outbox.Sent, At: now, Attempt: 1},
+		storetest.Must(t, db.Commit(ctx, outbox.Settle{ID: "m0", State: outbox.Sent, At: now, Attempt: 1},
 			outbox.Settle{ID: "m1", State: outbox.Sent, Keep: true}))
 		if ms, _ := store.Recent(ctx, nil, 100); len(ms) != 29 {
 			t.Errorf("%d payloads, want 29: one was erased at delivery", len(ms))
 		}
 		n, err := store.Usage(ctx, now.Add(time.Minute), "p")
-		must(t, err)
+		storetest.Must(t, err)
 		sent, err := store.Sendings(ctx, "u", now.Add(-time.Minute))
-		must(t, err)
+		storetest.Must(t, err)
 		proven := 0
 		for _, s := range sent {
 			if s.Proven {
@@ -76,7 +77,7 @@ func TestOutboxLeasesOnce(t *testing.T) {
 		if n != 30 || len(sent) != 30 || proven != 15 {
 			t.Errorf("usage %d, %d sendings, %d proven", n, len(sent), proven)
 		}
-		must(t, store.Erase(ctx, now.Add(2*time.Hour)))
+		storetest.Must(t, store.Erase(ctx, now.Add(2*time.Hour)))
 		if ms, _ := store.Recent(ctx, nil, 100); len(ms) != 1 {
 			t.Errorf("%d payloads after expiry, want the one that is kept", len(ms))
 		}
@@ -99,7 +100,7 @@ func TestRecentMessages(t *testing.T) {
 			}
 			ws = append(ws, outbox.Add{Message: m})
 		}
-		must(t, db.Commit(ctx, ws...))
+		storetest.Must(t, db.Commit(ctx, ws...))
 		for _, c := range []struct {
 			to    string
 			limit int

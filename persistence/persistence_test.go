@@ -37,8 +37,7 @@ func open(t *testing.T, dsn string) *DB {
 		}
 	})
 	if err := db.Exclusive(t.Context(), func(ctx context.Context) error {
-		_,
-			err := db.Migrate(ctx)
+		_, err := db.Migrate(ctx)
 		return err
 	}); err != nil {
 		t.Fatal(err)
@@ -59,13 +58,6 @@ func suite[S any](t *testing.T, run func(*testing.T, storetest.Open[S]), open fu
 	})
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // empty removes all rows of tables; a table that refers to another one stands
 // before it.
 func empty(t *testing.T, db *DB, tables ...string) {
@@ -78,7 +70,7 @@ func empty(t *testing.T, db *DB, tables ...string) {
 // exec runs one statement.
 func exec(t *testing.T, db *DB, text string) {
 	t.Helper()
-	must(t, db.InTx(t.Context(), func(ctx context.Context) error {
+	storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error {
 		_, err := db.Conn(ctx).ExecContext(ctx, text)
 		return err
 	}))

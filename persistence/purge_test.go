@@ -11,6 +11,7 @@ import (
 	"castellan/domain/fault"
 	"castellan/domain/id"
 	"castellan/domain/password"
+	"castellan/domain/storetest"
 	"castellan/persistence/engine"
 )
 
@@ -19,15 +20,15 @@ func TestPurgeRemovesWhatIsOld(t *testing.T) {
 		ctx, store, now := t.Context(), NewChallenges(db), time.Now()
 		old, young := sample(id.New(now.Add(-time.Hour))), sample(id.New(now))
 		for _, c := range []challenge.Challenge{old, young} {
-			must(t, db.Commit(ctx, challenge.Insert{Challenge: c},
+			storetest.Must(t, db.Commit(ctx, challenge.Insert{Challenge: c},
 				challenge.Record{Outcome: challenge.Outcome{ChallengeID: c.ID, ExpiresAt: now.UnixMilli(),
 					Sealed: []byte("x")}}))
 		}
 		lives := challenge.Outcome{ChallengeID: id.New(now.Add(-time.Hour)), ExpiresAt: now.UnixMilli() + 1,
 			Sealed: []byte("x")} // of a long challenge
-		must(t, db.Commit(ctx, challenge.Record{Outcome: lives}))
-		must(t, store.Purge(ctx, now.Add(-time.Minute)))
-		must(t, store.PurgeOutcomes(ctx, now, now.Add(-time.Minute)))
+		storetest.Must(t, db.Commit(ctx, challenge.Record{Outcome: lives}))
+		storetest.Must(t, store.Purge(ctx, now.Add(-time.Minute)))
+		storetest.Must(t, store.PurgeOutcomes(ctx, now, now.Add(-time.Minute)))
 		if _, err := store.Load(ctx, young.ID); err != nil {
 			t.Errorf("the young one: %v", err)
 		}
@@ -47,7 +48,7 @@ func TestPurgeByParts(t *testing.T) {
 		ctx, guards := t.Context(), NewPasswordGuards(db)
 		at := time.UnixMilli(1_700_000_000_000)
 		const all = engine.PurgeLook + 10
-		must(t, db.InTx(ctx, func(ctx context.Context) error {
+		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error {
 			for from := 0; from < all; from += 1000 {
 				var ws []commit.Write
 				for i := from; i < min(from+1000, all); i++ {
@@ -66,17 +67,17 @@ func TestPurgeByParts(t *testing.T) {
 		}))
 		left := func() int {
 			n, err := db.Conn(ctx).NewSelect().Table("password_guard").Count(ctx)
-			must(t, err)
+			storetest.Must(t, err)
 			return int(n)
 		}
 		for i, want := range []int{all - engine.PurgeLook/1000, all - engine.PurgeLook/1000 - 10,
 			all - engine.PurgeLook/1000 - 10} {
-			must(t, guards.Purge(ctx, at.Add(time.Minute)))
+			storetest.Must(t, guards.Purge(ctx, at.Add(time.Minute)))
 			if n := left(); n != want {
 				t.Errorf("after %d times %d rows are left, want %d", i+1, n, want)
 			}
 		}
-		must(t, guards.Purge(ctx, at.Add(2*time.Hour)))
+		storetest.Must(t, guards.Purge(ctx, at.Add(2*time.Hour)))
 		if n := left(); n != 0 {
 			t.Errorf("%d rows are left", n)
 		}

@@ -13,6 +13,7 @@ import (
 	"castellan/domain/page"
 	"castellan/domain/resource"
 	"castellan/domain/resource/resourcetest"
+	"castellan/domain/storetest"
 	"castellan/domain/user"
 )
 
@@ -41,13 +42,15 @@ func TestResourceAdmin(t *testing.T) {
 		table := resource.Table{{Method: "GET", Path: "/x", Name: "X"},
 			{Method: "GET", Path: "/closed", Name: "C", Reserved: true}}
 		store, users := NewResources(db), NewUsers(db)
-		must(t, db.InTx(ctx, func(ctx context.Context) error { return resource.Sync(ctx, store, table, time.Now()) }))
+		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error {
+			return resource.Sync(ctx, store, table, time.Now())
+		}))
 		node := func() (*resource.Live, *change.Reader) {
 			live := resource.NewLive(store, users)
 			feed := change.NewReader(NewChanges(db), time.Now)
 			feed.On(change.Roles, live.Follow)
 			feed.On(change.Users, live.FollowAccounts)
-			must(t, errors.Join(live.Reload(ctx), feed.Poll(ctx)))
+			storetest.Must(t, errors.Join(live.Reload(ctx), feed.Poll(ctx)))
 			return live, feed
 		}
 		here, _ := node()
@@ -58,10 +61,10 @@ func TestResourceAdmin(t *testing.T) {
 		by := audit.By{UserID: "admin1", IP: "192.0.2.9", RequestID: "r1"}
 		u := user.New("u1", time.Now())
 		u.Phone = "+905320000001"
-		must(t, db.Commit(ctx, user.Add{User: u}))
+		storetest.Must(t, db.Commit(ctx, user.Add{User: u}))
 
 		resources, err := store.Resources(ctx)
-		must(t, err)
+		storetest.Must(t, err)
 		x, closed := resources[0].ID, resources[1].ID
 		var role resource.Role
 		var typ, p int64
@@ -71,7 +74,7 @@ func TestResourceAdmin(t *testing.T) {
 			if v := here.Judge("u1", "GET", "/x"); v.Permission != want {
 				t.Errorf("this node judges %+v, want %s", v, want)
 			}
-			must(t, feed.Poll(ctx))
+			storetest.Must(t, feed.Poll(ctx))
 			if v := there.Judge("u1", "GET", "/x"); v.Permission != want {
 				t.Errorf("the other node judges %+v, want %s", v, want)
 			}
@@ -143,13 +146,13 @@ func TestResourceAdmin(t *testing.T) {
 				return err
 			}},
 		} {
-			must(t, step.do())
+			storetest.Must(t, step.do())
 			judged(step.want)
 			rows, log, last = rows+1, log+step.lines, auditRow{}
 			if locks.n != rows {
 				t.Errorf("%s: %d locks for %d changes", step.action, locks.n, rows)
 			}
-			must(t, db.Conn(ctx).NewSelect().Model(&last).OrderExpr("at DESC, seq DESC").Where("action = ?",
+			storetest.Must(t, db.Conn(ctx).NewSelect().Model(&last).OrderExpr("at DESC, seq DESC").Where("action = ?",
 				step.action).Limit(1).Scan(ctx))
 			if last.ActorID != "admin1" || last.UserID != step.about || last.IP != "192.0.2.9" ||
 				last.RequestID != "r1" || last.Target == "" || last.Detail == "" || last.Outcome != "success" {
@@ -160,7 +163,7 @@ func TestResourceAdmin(t *testing.T) {
 			}
 		}
 		notes, err := NewChanges(db).Since(ctx, time.Now().Add(-time.Hour))
-		must(t, err)
+		storetest.Must(t, err)
 		for _, n := range notes {
 			if n.Topic != change.Roles {
 				t.Errorf("note %+v", n)
@@ -169,7 +172,7 @@ func TestResourceAdmin(t *testing.T) {
 		trail := func() int64 {
 			t.Helper()
 			n, err := db.VerifyAudit(ctx, []byte("audit key of the test"))
-			must(t, err)
+			storetest.Must(t, err)
 			return n
 		}
 		if int64(len(notes)) != rows || trail() != rows {
@@ -178,7 +181,7 @@ func TestResourceAdmin(t *testing.T) {
 
 		// Refusals leave no trace.
 		role, err = registry.AddRole(ctx, by, "s", "S")
-		must(t, err)
+		storetest.Must(t, err)
 		rows = trail()
 		for _, try := range []func() error{
 			func() error { _, err := registry.Grant(ctx, by, role.ID, closed, resource.Allow); return err },
@@ -208,21 +211,21 @@ func TestResourceAdmin(t *testing.T) {
 		// What the command line writes is known to a running node (D-AUTH-03).
 		chief := user.New("u2", time.Now())
 		chief.Phone, chief.Roles = "+905320000002", []string{user.RoleAdmin}
-		must(t, db.Commit(ctx, user.Add{User: chief}, change.Note{Topic: change.Users, Key: chief.ID}))
-		must(t, feed.Poll(ctx))
+		storetest.Must(t, db.Commit(ctx, user.Add{User: chief}, change.Note{Topic: change.Users, Key: chief.ID}))
+		storetest.Must(t, feed.Poll(ctx))
 		if !there.Judge("u2", "GET", "/closed").Admin {
 			t.Error("an administrator of the command line is not known")
 		}
 		// A demonstration account is no administrator where it cannot log in.
 		demo := user.New("u3", time.Now())
 		demo.Phone, demo.Roles, demo.Demo = "+905320000003", []string{user.RoleAdmin}, true
-		must(t, db.Commit(ctx, user.Add{User: demo}))
+		storetest.Must(t, db.Commit(ctx, user.Add{User: demo}))
 		if _, err := registry.Take(ctx, by, "u2", user.RoleAdmin); fault.CodeOf(err) != fault.InvalidState {
 			t.Errorf("the last real administrator lost the role: %v", err)
 		}
 		registry.Dev = true
 		_, err = registry.Take(ctx, by, "u2", user.RoleAdmin)
-		must(t, err)
+		storetest.Must(t, err)
 		if _, err := registry.Take(ctx, by, "u3", user.RoleAdmin); fault.CodeOf(err) != fault.InvalidState {
 			t.Errorf("the last administrator lost the role: %v", err)
 		}

@@ -15,6 +15,7 @@ import (
 	"castellan/domain/fault"
 	"castellan/domain/page"
 	"castellan/domain/resource"
+	"castellan/domain/storetest"
 )
 
 // A page of a list that grows without end is found by an index that has the order
@@ -106,7 +107,7 @@ func TestTable(t *testing.T) {
 		}
 		names := func(p part) (names []string) {
 			ls, err := labels.list(ctx, db, p)
-			must(t, err)
+			storetest.Must(t, err)
 			for _, l := range ls {
 				names = append(names, l.Name)
 			}
@@ -130,7 +131,7 @@ func TestTable(t *testing.T) {
 		if n, err := labels.count(ctx, db, is("group", "a")); n != 3 || err != nil {
 			t.Errorf("%d of a group, %v", n, err)
 		}
-		must(t, labels.change(ctx, db, func(l label) (label, error) {
+		storetest.Must(t, labels.change(ctx, db, func(l label) (label, error) {
 			l.Name, l.Count = "other", l.Count+1
 			return l, nil
 		}, is("name", "n1")))
@@ -142,11 +143,11 @@ func TestTable(t *testing.T) {
 		if err := labels.change(ctx, db, refuse, is("name", "n1")); !errors.Is(err, boom) {
 			t.Errorf("a refused change: %v", err)
 		}
-		must(t, labels.save(ctx, db, label{Name: "other", Group: "c"}, is("id", 1)))
+		storetest.Must(t, labels.save(ctx, db, label{Name: "other", Group: "c"}, is("id", 1)))
 		if l, err := labels.find(ctx, db, is("group", "c")); err != nil || l != (label{1, "n0", "c", 0}) {
 			t.Errorf("after a save: %+v, %v", l, err)
 		}
-		must(t, labels.remove(ctx, db, is("id", 3)))
+		storetest.Must(t, labels.remove(ctx, db, is("id", 3)))
 		if got := names(part{}); !slices.Equal(got, []string{"n4", "n3", "n1", "n0"}) {
 			t.Errorf("after a removal: %v", got)
 		}
@@ -173,7 +174,7 @@ func TestTableChangesQueue(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		createLabels(t, db)
 		_, err := labels.add(t.Context(), db, label{Name: "n"})
-		must(t, err)
+		storetest.Must(t, err)
 		errs := make(chan error)
 		for range 20 {
 			go func() {
@@ -184,7 +185,7 @@ func TestTableChangesQueue(t *testing.T) {
 			}()
 		}
 		for range 20 {
-			must(t, <-errs)
+			storetest.Must(t, <-errs)
 		}
 		if l, err := labels.find(t.Context(), db, is("name", "n")); err != nil || l.Count != 20 {
 			t.Errorf("counted %d, %v", l.Count, err)

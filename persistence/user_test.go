@@ -11,6 +11,7 @@ import (
 	"castellan/domain/password/passwordtest"
 	"castellan/domain/session"
 	"castellan/domain/session/sessiontest"
+	"castellan/domain/storetest"
 	"castellan/domain/user"
 	"castellan/domain/user/usertest"
 	"castellan/persistence/engine"
@@ -36,7 +37,7 @@ func TestPurgeTakesAsManyBatchesAsItNeeds(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		ctx := t.Context()
 		const old, young = 2*engine.PurgeBatch + 1, 3
-		must(t, db.InTx(ctx, func(ctx context.Context) error {
+		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error {
 			for i := 0; i < old+young; i += 100 {
 				var ws []commit.Write
 				for j := i; j < min(i+100, old+young); j++ {
@@ -54,7 +55,7 @@ func TestPurgeTakesAsManyBatchesAsItNeeds(t *testing.T) {
 			return nil
 		}))
 		store := NewSessions(db)
-		must(t, store.Purge(ctx, time.Time{}, usertest.Now.Add(time.Minute)))
+		storetest.Must(t, store.Purge(ctx, time.Time{}, usertest.Now.Add(time.Minute)))
 		if left, err := store.Logins(ctx, "u", 100); err != nil || len(left) != young {
 			t.Errorf("%d lines are left, %v", len(left), err)
 		}

@@ -16,7 +16,9 @@ var earlier = []struct {
 }{
 	{"0a0b4f54505f494e56414c494412016d1a0576616c756520e80728ffffffffffffffffff01",
 		&Refusal{Code: "OTP_INVALID", Message: "m", Field: "value", RetryAfterMs: 1000, AttemptsLeft: -1}},
-	{"0a017512054c4f47494e1a0166200128023a01634201734801500258036004680170017a1a0a01781201691a025452220274722a016232016d3a01644201728201270a01691203534d531a01632201742a0168300538064007480852060a016b1201015801620234328a010167",
+	{"0a017512054c4f47494e1a0166200128023a01634201734801500258036004680170017a1a0a01781201691a025452220274" +
+		"722a016232016d3a01644201728201270a01691203534d531a01632201742a0168300538064007480852060a016b12010158" +
+		"01620234328a010167",
 		&ChallengePrime{UserId: "u", Action: "LOGIN", Flow: "f", CreatedAt: 1, ExpiresAt: 2, Command: []byte("c"),
 			Subject: "s", Kind: 1, Required: 2, Cv: 3, Sv: 4, Proven: true, Commanded: true,
 			Starter: &Starter{SessionId: "x", Ip: "i", Country: "TR", Language: "tr", Brand: "b", Model: "m", Description: "d",
@@ -32,12 +34,14 @@ var earlier = []struct {
 		&ChallengeUserIs{UserId: "u", KeepsFilter: true, Filter: "f"}},
 	{"0a054c4f47494e10011a016f",
 		&ChallengeAnswered{Action: "LOGIN", Final: true, Outcome: []byte("o")}},
-	{"0a01691203534d531a030a016b2001280132210a01691203534d531a0164220170280130013802400348045201785805620239303a0172420161",
+	{"0a01691203534d531a030a016b2001280132210a01691203534d531a01642201702801300138024003480452017858056202" +
+		"39303a0172420161",
 		&ChallengeRenew{MethodId: "i", Method: "SMS", Digest: &Digest{Key: "k"}, Check: true, Deadline: 1,
 			Message: &Outgoing{Id: "i", Channel: "SMS", Destination: []byte("d"), Prefix: "p", Proven: true, State: 1,
 				CreatedAt: 2, ExpiresAt: 3, LeaseUntil: 4, Payload: []byte("x"), Generation: 5, Dial: "90"}, RequestId: "r",
 			Ip: "a"}},
-	{"0a260a016912016118012001280232180a01691203534d531a0168200128023003380140044a01371201751a017320012a017432016c380140014802",
+	{"0a260a016912016118012001280232180a01691203534d531a0168200128023003380140044a01371201751a017320012a01" +
+		"7432016c380140014802",
 		&ChallengeRenewed{Challenge: &ChallengeView{Id: "i", Action: "a", Completed: true, CreatedAt: 1, ExpiresAt: 2,
 			Methods: []*Method{{Id: "i", Name: "SMS", Hint: "h", LifetimeMs: 1, RenewMs: 2, ExpiresAt: 3, Completed: true,
 				Generation: 4, Number: "7"}}}, UserId: "u", Subject: "s", Generation: 1, Template: "t", Language: "l", Decoy: true,

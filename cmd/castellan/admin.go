@@ -25,8 +25,8 @@ type userCmd struct {
 	Unlock userUnlockCmd `cmd:"" help:"Let an account try passwords again after too many wrong ones."`
 
 	Withdrawals    userWithdrawalsCmd    `cmd:"" help:"Keep an account from withdrawing, or let it again."`
-	AllowIP        userAllowIPCmd        `cmd:"" name:"allow-ip" help:"List, add or remove the networks from which an account may be used."`
-	ClearGeofilter userClearGeofilterCmd `cmd:"" name:"clear-geofilter" help:"Let an account be used from all countries again."`
+	AllowIP        userAllowIPCmd        `cmd:"" name:"allow-ip" help:"Say from which networks an account may be used."`
+	ClearGeofilter userClearGeofilterCmd `cmd:"" name:"clear-geofilter" help:"Let an account be used from all countries."`
 }
 
 type userAddCmd struct {
@@ -175,7 +175,7 @@ type keysCmd struct {
 }
 
 type rotateCmd struct {
-	Purpose string `arg:"" optional:"" enum:"signing,sealing,hashing,master" default:"signing" help:"signing (default), sealing, hashing or master."`
+	Purpose string `arg:"" optional:"" enum:"signing,sealing,hashing,master" default:"signing" help:"Which key."`
 	Force   bool   `help:"Rotate although tokens of the key before are still alive; they end at once."`
 }
 

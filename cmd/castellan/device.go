@@ -23,35 +23,42 @@ type deviceCmd struct {
 
 // deviceFile says which device a command is.
 type deviceFile struct {
-	Key string `help:"File that holds the device: its private key, the server, its id. Readable for its owner alone." default:"castellan-device.json" placeholder:"FILE"`
+	Key string `help:"File with the device's private key (0600)." default:"castellan-device.json" placeholder:"FILE"`
 }
 
 type deviceEnrollCmd struct {
 	deviceFile
 	Server      string `help:"Base URL of the service." required:"" placeholder:"URL"`
 	Audience    string `help:"The service's own http.public_url, where it is not the URL of --server." placeholder:"URL"`
-	Token       string `help:"x-auth token of the account. Other users of this machine may see what is on a command line: prefer the environment, --token-file or standard input." env:"CASTELLAN_DEVICE_TOKEN" placeholder:"TOKEN"`
+	Token       string `help:"x-auth token; prefer another source." env:"CASTELLAN_DEVICE_TOKEN" placeholder:"TOKEN"`
 	TokenFile   string `help:"File whose first line is the token." type:"existingfile" placeholder:"FILE"`
 	Alg         string `help:"Kind of key: ES256 (P-256) or EdDSA (Ed25519)." enum:"ES256,EdDSA" default:"ES256"`
 	Brand       string `help:"What the account's owner reads in the list of devices." default:"Castellan"`
 	Model       string `help:"Likewise." default:"Demo device"`
 	Description string `help:"Likewise." default:"castellan device"`
 	Platform    string `help:"Likewise." default:"cli"`
-	PushTarget  string `help:"JSON of where the device is woken: {\"type\":\"webhook\",\"url\":…} or {\"type\":\"webpush\",\"endpoint\":…,\"keys\":{…}}. Without it, ask with \"device ongoing\"." placeholder:"JSON"`
-	Method      string `help:"Method that confirms the enrolment: SMS, MAIL or TOTP. Default: the first that the account has." enum:",SMS,MAIL,TOTP" default:""`
-	Code        string `help:"Its code, where it is known already, as with TOTP. Otherwise it is asked for." placeholder:"CODE"`
+	PushTarget  string `help:"Where the device is woken, as JSON; see above." placeholder:"JSON"`
+	Method      string `help:"SMS, MAIL or TOTP; default: the account's first method." enum:",SMS,MAIL,TOTP" default:""`
+	Code        string `help:"Its code, where it is known already (TOTP)." placeholder:"CODE"`
 }
 
 func (deviceEnrollCmd) Help() string {
 	return `A complete device for a demonstration or a test. Its private key is made here and
 stays in the file of --key (0600); the service gets the public one. The token is
 read from CASTELLAN_DEVICE_TOKEN, --token-file, --token, or the first line of
-standard input, and is neither shown nor kept:
+standard input, and is neither shown nor kept. Other users of this machine may see
+a command line, so prefer one of the others to --token:
 
   castellan device enroll --server http://127.0.0.1:8080 --token-file token.txt
 
 The service asks for a second factor first (action DEVICE_ADD): type the code that
-it sends, or pipe it as the next line of standard input. Afterwards
+it sends, or pipe it as the next line of standard input. --push-target says where
+the device is woken, as one of
+
+  {"type":"webhook","url":"https://…"}
+  {"type":"webpush","endpoint":"https://…","keys":{"p256dh":"…","auth":"…"}}
+
+Without it, ask with "device ongoing". Afterwards
 
   castellan device ongoing
   castellan device approve`
@@ -304,7 +311,7 @@ func printable(text string) string {
 // deviceAnswer is what approve and deny have in common.
 type deviceAnswer struct {
 	deviceFile
-	Challenge string `arg:"" optional:"" help:"Id of the challenge, as \"device ongoing\" shows it; needed only where several wait."`
+	Challenge string `arg:"" optional:"" help:"Id of the challenge; needed where several wait."`
 }
 
 func (c deviceAnswer) answer(e *env, value string) error {
@@ -356,7 +363,7 @@ func (c deviceAnswer) answer(e *env, value string) error {
 
 type deviceApproveCmd struct {
 	deviceAnswer
-	Number string `help:"The number that the other screen shows, where the policy asks for number matching." placeholder:"NN"`
+	Number string `help:"The number on the other screen, for number matching." placeholder:"NN"`
 }
 
 func (c deviceApproveCmd) Run(e *env) error {

@@ -27,7 +27,7 @@ var (
 
 // cli is the command line.
 type cli struct {
-	Config string `help:"YAML file with settings; the environment (CASTELLAN_<SECTION>_<KEY>) goes on top." type:"existingfile" placeholder:"FILE"`
+	Config string `help:"YAML file; CASTELLAN_<SECTION>_<KEY> goes on top." type:"existingfile" placeholder:"FILE"`
 
 	Serve   serveCmd   `cmd:"" default:"withargs" help:"Run the service (what happens without a command)."`
 	Migrate migrateCmd `cmd:"" help:"Bring the database to this version and stop."`

@@ -8,6 +8,7 @@ import (
 	"castellan/domain/device"
 	"castellan/domain/device/devicetest"
 	"castellan/domain/fault"
+	"castellan/domain/storetest"
 	"castellan/domain/user"
 	"castellan/domain/user/usertest"
 )
@@ -18,7 +19,7 @@ func TestAddAndRemove(t *testing.T) {
 		me := usertest.Sample(1).ID
 		account := func() user.User {
 			u, err := d.Users.Get(t.Context(), me)
-			must(t, err)
+			storetest.Must(t, err)
 			return u
 		}
 		p := d.enroll(1, device.ES256)
@@ -44,10 +45,10 @@ func TestAddAndRemove(t *testing.T) {
 			t.Errorf("another's device: %v", err)
 		}
 		ds, err := d.Store.List(t.Context(), me)
-		must(t, err)
+		storetest.Must(t, err)
 		for i, one := range ds {
 			_, err := d.run(d.RemoveAction(), 1, device.Removal{DeviceID: one.ID})
-			must(t, err)
+			storetest.Must(t, err)
 			if u := account(); u.Push != (i < len(ds)-1) || u.CV != int64(2+len(ds)+i) {
 				t.Errorf("after %d removals: %+v", i+1, u)
 			}

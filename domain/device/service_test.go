@@ -20,6 +20,7 @@ import (
 	"castellan/domain/device/devicetest"
 	"castellan/domain/fault"
 	"castellan/domain/keyring/keyringtest"
+	"castellan/domain/storetest"
 	"castellan/domain/user/usertest"
 	"castellan/internal/pgtest"
 	"castellan/persistence"
@@ -35,13 +36,6 @@ type desk struct {
 	now atomic.Int64 // ms
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func onBoth(t *testing.T, test func(t *testing.T, d *desk)) {
 	t.Helper()
 	for name, dsn := range map[string]func() string{
@@ -50,9 +44,12 @@ func onBoth(t *testing.T, test func(t *testing.T, d *desk)) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			db, err := persistence.Open(t.Context(), dsn(), persistence.Options{})
-			must(t, err)
-			t.Cleanup(func() { must(t, db.Close()) })
-			must(t, db.Exclusive(t.Context(), func(ctx context.Context) error { _, err := db.Migrate(ctx); return err }))
+			storetest.Must(t, err)
+			t.Cleanup(func() { storetest.Must(t, db.Close()) })
+			storetest.Must(t, db.Exclusive(t.Context(), func(ctx context.Context) error {
+				_, err := db.Migrate(ctx)
+				return err
+			}))
 			db.Start([]byte("audit key of the test"), "test")
 			d := &desk{t: t, db: db}
 			d.now.Store(1_700_000_000_000)
@@ -60,7 +57,7 @@ func onBoth(t *testing.T, test func(t *testing.T, d *desk)) {
 				Ring:     keyringtest.Ring(t, time.Now),
 				Audience: audience, Now: func() time.Time { return time.UnixMilli(d.now.Load()) },
 				Log: slog.New(slog.DiscardHandler)}
-			must(t, db.Commit(t.Context(), usertest.Sample(1), usertest.Sample(2)))
+			storetest.Must(t, db.Commit(t.Context(), usertest.Sample(1), usertest.Sample(2)))
 			test(t, d)
 		})
 	}
@@ -70,9 +67,9 @@ func onBoth(t *testing.T, test func(t *testing.T, d *desk)) {
 func (d *desk) run(a challenge.Action, n int, command any) (r challenge.Result, err error) {
 	d.t.Helper()
 	u, err := d.Users.Get(d.t.Context(), usertest.Sample(n).ID)
-	must(d.t, err)
+	storetest.Must(d.t, err)
 	text, err := json.Marshal(command)
-	must(d.t, err)
+	storetest.Must(d.t, err)
 	x := challenge.Execution{Challenge: challenge.Challenge{UserID: u.ID, Body: challenge.Body{CV: u.CV}}, Command: text,
 		Now: d.Now()}
 	err = d.db.InTx(d.t.Context(), func(ctx context.Context) error { r, err = a.Exec(ctx, x); return err })
@@ -91,9 +88,9 @@ func (d *desk) enroll(n int, alg string) phone {
 	s, k := devicetest.Signer(d.t, alg)
 	r, err := d.run(d.AddAction(), n, device.Registration{Key: k, Brand: "Acme", Model: "One", Platform: "ios",
 		Target: `{"type":"webhook","url":"https://a.example/secret"}`})
-	must(d.t, err)
+	storetest.Must(d.t, err)
 	var data struct{ DeviceID string }
-	must(d.t, json.Unmarshal(r.Data, &data))
+	storetest.Must(d.t, json.Unmarshal(r.Data, &data))
 	return phone{s, k, data.DeviceID}
 }
 
@@ -109,7 +106,7 @@ func (d *desk) sign(p phone, c device.Claims, edit ...func(*device.Claims)) stri
 		e(&c)
 	}
 	raw, err := device.Sign(p.Signer, c)
-	must(d.t, err)
+	storetest.Must(d.t, err)
 	return raw
 }
 
@@ -192,7 +189,7 @@ func TestAlgorithmConfusion(t *testing.T) {
 				}
 				parts := strings.Split(d.sign(p, claimsOf(ongoing)), ".")
 				head, err := json.Marshal(map[string]string{"alg": alg, "typ": "device-signature+jwt", "kid": p.id})
-				must(t, err)
+				storetest.Must(t, err)
 				parts[0] = base64.RawURLEncoding.EncodeToString(head)
 				for _, sig := range []string{parts[2], "", base64.RawURLEncoding.EncodeToString(make([]byte, 64))} {
 					_, err = d.Present(t.Context(), of(ongoing, parts[0]+"."+parts[1]+"."+sig))
@@ -320,9 +317,9 @@ func TestAnswered(t *testing.T) {
 		expect(t, "another code", code("123457"), fault.DeviceSignatureInvalid, false)
 
 		removal, err := d.Removable(t.Context(), usertest.Sample(1).ID, p.id)
-		must(t, err)
+		storetest.Must(t, err)
 		_, err = d.run(d.RemoveAction(), 1, removal)
-		must(t, err)
+		storetest.Must(t, err)
 		expect(t, "a removed device", answered(nil), fault.DeviceSignatureInvalid, false)
 	})
 }

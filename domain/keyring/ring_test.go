@@ -11,12 +11,13 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/commit"
 	"castellan/domain/keyring"
 	"castellan/domain/keyring/keyringtest"
 )
 
 func TestMemory(t *testing.T) {
-	keyringtest.Run(t, func(*testing.T) keyring.Store { return &keyringtest.Memory{} })
+	keyringtest.Run(t, func(*testing.T) (keyring.Store, commit.Committer) { return &keyringtest.Memory{}, nil })
 }
 
 func TestSeal(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"castellan/domain/change"
 	"castellan/domain/fault"
 	"castellan/domain/session"
+	"castellan/domain/storetest"
 	"castellan/domain/token"
 	"castellan/domain/user"
 	"castellan/persistence"
@@ -32,8 +33,8 @@ func (b *bench) complete(started challenge.Started, command []byte, methods ...c
 		b.t.Fatalf("action %+v", action)
 	}
 	r, ws, err := action.Build(b.t.Context(), challenge.Execution{Challenge: c, Command: command, Now: b.now})
-	must(b.t, err)
-	must(b.t, b.db.Commit(b.t.Context(), ws...))
+	storetest.Must(b.t, err)
+	storetest.Must(b.t, b.db.Commit(b.t.Context(), ws...))
 	return r
 }
 
@@ -41,7 +42,7 @@ func (b *bench) complete(started challenge.Started, command []byte, methods ...c
 func (b *bench) login(n int) session.Caller {
 	b.t.Helper()
 	started, err := b.svc.Login(b.t.Context(), request(n, secret))
-	must(b.t, err)
+	storetest.Must(b.t, err)
 	r := b.complete(started, b.starts[len(b.starts)-1].Command)
 	return session.Caller{By: audit.By{UserID: r.UserID, IP: here.String(), RequestID: "r2"}, SessionID: r.SessionID}
 }
@@ -49,7 +50,7 @@ func (b *bench) login(n int) session.Caller {
 func (b *bench) notes() (keys []string) {
 	b.t.Helper()
 	es, err := persistence.NewChanges(b.db).Since(b.t.Context(), time.Now().Add(-time.Minute))
-	must(b.t, err)
+	storetest.Must(b.t, err)
 	for _, e := range es {
 		keys = append(keys, string(e.Topic)+" "+e.Key)
 	}
@@ -63,16 +64,16 @@ func TestLoginMakesASession(t *testing.T) {
 	req.DeviceID = "dev-1"
 	req.Starter.Description = strings.Repeat("ş", 500)
 	started, err := b.svc.Login(t.Context(), req)
-	must(t, err)
+	storetest.Must(t, err)
 	r := b.complete(started, b.starts[0].Command)
 	var data map[string]string
-	must(t, json.Unmarshal(r.Data, &data))
+	storetest.Must(t, json.Unmarshal(r.Data, &data))
 	if !r.Success || r.UserID != u.ID || r.SV != 1 || len(data) != 1 || data["sessionKey"] != r.SessionID ||
 		len(r.Headers) != 1 {
 		t.Fatalf("outcome %+v", r)
 	}
 	var c token.Claims
-	must(t, json.Unmarshal([]byte(r.Headers["x-auth"]), &c))
+	storetest.Must(t, json.Unmarshal([]byte(r.Headers["x-auth"]), &c))
 	if c.Class != token.XAuth || c.Subject != u.ID || c.SessionID != r.SessionID || c.SV != 1 || c.ID == "" ||
 		c.ID == c.SessionID ||
 		!slices.Equal(c.Roles, []string{"user", "admin"}) || !slices.Equal(c.AMR, []string{"pwd", "sms", "otp", "mfa"}) ||
@@ -80,7 +81,7 @@ func TestLoginMakesASession(t *testing.T) {
 		t.Errorf("claims %+v", c)
 	}
 	list, err := b.svc.List(t.Context(), session.Caller{By: audit.By{UserID: u.ID}})
-	must(t, err)
+	storetest.Must(t, err)
 	if len(list) != 1 || list[0].ID != r.SessionID || list[0].IP != here.String() || list[0].Country != "TR" ||
 		list[0].Brand != "Acme" || list[0].DeviceID != "dev-1" ||
 		list[0].Description != strings.Repeat("ş", 100) || list[0].ExpiresAt.UnixMilli() != c.ExpiresAt.UnixMilli() {
@@ -103,7 +104,7 @@ func TestAMR(t *testing.T) {
 	b := newBench(t)
 	b.add(1, nil)
 	started, err := b.svc.Login(t.Context(), request(1, secret))
-	must(t, err)
+	storetest.Must(t, err)
 	for want, names := range map[string][]challenge.Name{
 		"[pwd]": {}, "[pwd otp mfa]": {challenge.MAIL, challenge.TOTP}, "[pwd hwk mfa]": {challenge.PUSH},
 		"[pwd sms otp hwk mfa]": {challenge.SMS, challenge.PUSH, challenge.TOTP},
@@ -113,7 +114,7 @@ func TestAMR(t *testing.T) {
 			methods = append(methods, challenge.Method{Name: n, Order: i + 1})
 		}
 		var c token.Claims
-		must(t, json.Unmarshal([]byte(b.complete(started, b.starts[0].Command, methods...).Headers["x-auth"]), &c))
+		storetest.Must(t, json.Unmarshal([]byte(b.complete(started, b.starts[0].Command, methods...).Headers["x-auth"]), &c))
 		if fmt.Sprint(c.AMR) != want {
 			t.Errorf("%v gives %v, want %s", names, c.AMR, want)
 		}
@@ -125,9 +126,9 @@ func TestLogoutAndEnd(t *testing.T) {
 	b.add(1, nil)
 	b.add(2, nil)
 	ctx, mine, other, third, foreign := t.Context(), b.login(1), b.login(1), b.login(1), b.login(2)
-	must(t, b.svc.Logout(ctx, mine))
-	must(t, b.svc.Logout(ctx, mine))
-	must(t, b.svc.End(ctx, other, third.SessionID))
+	storetest.Must(t, b.svc.Logout(ctx, mine))
+	storetest.Must(t, b.svc.Logout(ctx, mine))
+	storetest.Must(t, b.svc.End(ctx, other, third.SessionID))
 	for name, sid := range map[string]string{"unknown": "01NOBODY", "foreign": foreign.SessionID, "ended": mine.SessionID,
 		"empty": ""} {
 		if err := b.svc.End(ctx, other, sid); fault.CodeOf(err) != fault.RecordNotFound {
@@ -143,7 +144,7 @@ func TestLogoutAndEnd(t *testing.T) {
 		}
 	}
 	list, err := b.svc.List(ctx, other)
-	must(t, err)
+	storetest.Must(t, err)
 	if len(list) != 1 || list[0].ID != other.SessionID {
 		t.Errorf("left %+v", list)
 	}
@@ -159,7 +160,7 @@ func TestLogoutAndEnd(t *testing.T) {
 		t.Error("another node learned something else")
 	}
 	late := session.NewRevocations(30*time.Minute, func() time.Time { return b.now })
-	must(t, late.Load(ctx, b.svc.Sessions))
+	storetest.Must(t, late.Load(ctx, b.svc.Sessions))
 	if late.Live(third.UserID, third.SessionID, 1) || late.Len() != 2 {
 		t.Errorf("a node that starts later knows %d", late.Len())
 	}
@@ -187,7 +188,7 @@ func TestEndAll(t *testing.T) {
 		t.Errorf("notes %v", notes)
 	}
 	fresh, err := b.users.Get(ctx, u.ID)
-	must(t, err)
+	storetest.Must(t, err)
 	if fresh.SV != 2 || fresh.CV != 2 {
 		t.Errorf("sv %d, cv %d", fresh.SV, fresh.CV)
 	}
@@ -226,7 +227,7 @@ func TestEndAllUnderRace(t *testing.T) {
 	}
 	wg.Wait()
 	fresh, err := b.users.Get(t.Context(), u.ID)
-	must(t, err)
+	storetest.Must(t, err)
 	if fresh.SV != int64(1+12-failed.Load()) || b.svc.Revocations.Live(u.ID, "x", fresh.SV-1) ||
 		!b.svc.Revocations.Live(u.ID, "x", fresh.SV) {
 		t.Errorf("version %d after %d ends", fresh.SV, 12-failed.Load())
@@ -240,7 +241,7 @@ func TestFailuresRevokeNothing(t *testing.T) {
 	b := newBench(t)
 	b.add(1, nil)
 	one := b.login(1)
-	must(t, b.db.Close())
+	storetest.Must(t, b.db.Close())
 	if err := b.svc.Logout(t.Context(), one); err == nil {
 		t.Error("a logout that was not written was acknowledged")
 	}

@@ -16,6 +16,7 @@ import (
 	"castellan/domain/fault"
 	"castellan/domain/password"
 	"castellan/domain/session"
+	"castellan/domain/storetest"
 	"castellan/domain/user"
 	"castellan/persistence"
 )
@@ -94,7 +95,7 @@ func TestRefusalsAreAlike(t *testing.T) {
 		t.Errorf("%d challenges were started", len(b.starts))
 	}
 	rows, err := persistence.NewSessions(b.db).LoginsFrom(t.Context(), here.String(), 100)
-	must(t, err)
+	storetest.Must(t, err)
 	for _, l := range rows {
 		if l.Success || l.Brand != "Acme" || l.Country != "TR" {
 			t.Errorf("history %+v", l)
@@ -140,7 +141,7 @@ func TestWrongPasswordsAreCounted(t *testing.T) {
 	if _, err := node.Login(t.Context(), elsewhere); err != nil {
 		t.Errorf("from elsewhere: %v", err)
 	}
-	must(t, b.db.Commit(t.Context(), password.ClearGuard{Key: u.ID}))
+	storetest.Must(t, b.db.Commit(t.Context(), password.ClearGuard{Key: u.ID}))
 	if _, err := node.Login(t.Context(), request(1, secret)); err != nil {
 		t.Errorf("after the unlock: %v", err)
 	}
@@ -202,9 +203,9 @@ func TestOverload(t *testing.T) {
 	b := newBench(t)
 	u := b.add(1, nil)
 	full, err := password.NewHasher(password.HasherOptions{Params: cheap, Slots: 1})
-	must(t, err)
+	storetest.Must(t, err)
 	place, err := full.Admit()
-	must(t, err)
+	storetest.Must(t, err)
 	b.svc.Hasher = full
 	if _, err := b.svc.Login(t.Context(), request(1, secret)); fault.CodeOf(err) != fault.Overloaded || b.take() != "" {
 		t.Errorf("no place: %v, or the database was asked", err)
@@ -241,7 +242,7 @@ func TestAccountMovesOnMeanwhile(t *testing.T) {
 	u := b.add(1, nil)
 	b.before = func(calls int) {
 		if calls == 1 { // a device was added: the password is the same
-			must(t, b.db.Commit(t.Context(), user.Touch{UserID: u.ID}))
+			storetest.Must(t, b.db.Commit(t.Context(), user.Touch{UserID: u.ID}))
 		}
 	}
 	if _, err := b.svc.Login(t.Context(), request(1, secret)); err != nil || len(b.starts) != 2 ||
@@ -256,7 +257,7 @@ func TestAccountMovesOnMeanwhile(t *testing.T) {
 		u := b.add(2+n, nil)
 		b.svc.Admits = func(u user.User, _ challenge.Starter) bool { return u.Countries == "" }
 		b.starts = nil
-		b.before = func(int) { must(t, b.db.Commit(t.Context(), change(u))) }
+		b.before = func(int) { storetest.Must(t, b.db.Commit(t.Context(), change(u))) }
 		if _, err := b.svc.Login(t.Context(), request(2+n, secret)); fault.CodeOf(err) != fault.InvalidCredentials ||
 			len(b.starts) != 1 {
 			t.Errorf("%T: %v after %d starts", change(u), err, len(b.starts))
@@ -270,9 +271,9 @@ func TestAccountMovesOnMeanwhile(t *testing.T) {
 func TestOldParametersAreReplaced(t *testing.T) {
 	b := newBench(t)
 	old, err := password.NewHasher(password.HasherOptions{Params: password.Params{MemoryKiB: 32, Passes: 1, Lanes: 1}})
-	must(t, err)
+	storetest.Must(t, err)
 	hash, err := old.Hash(t.Context(), secret)
-	must(t, err)
+	storetest.Must(t, err)
 	u := b.add(1, func(a *user.Add) { a.PasswordHash = hash })
 	if _, err := b.svc.Login(t.Context(), request(1, "wrong password")); fault.CodeOf(err) != fault.InvalidCredentials {
 		t.Fatal(err)
@@ -286,7 +287,7 @@ func TestOldParametersAreReplaced(t *testing.T) {
 		}
 	}
 	s, err := b.users.Secret(t.Context(), u.ID)
-	must(t, err)
+	storetest.Must(t, err)
 	if !strings.Contains(s.Hash, "m=64,") || s.Previous != "" {
 		t.Errorf("hash %s, previous %q", s.Hash, s.Previous)
 	}

@@ -10,6 +10,7 @@ import (
 	"castellan/domain/commit"
 	"castellan/domain/fault"
 	"castellan/domain/session"
+	"castellan/domain/storetest"
 	"castellan/domain/user"
 )
 
@@ -34,12 +35,12 @@ func TestRevoking(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect("a refused unit", false, "s1", 1)
-	must(t, r.Commit(ctx, end("s1")))
+	storetest.Must(t, r.Commit(ctx, end("s1")))
 	expect("one session", true, "s1", 1)
 
-	must(t, r.InTx(ctx, func(ctx context.Context) error {
-		must(t, r.Commit(ctx, end("s2")))
-		must(t, r.InTx(ctx, func(ctx context.Context) error { return r.Commit(ctx, end("s3")) }))
+	storetest.Must(t, r.InTx(ctx, func(ctx context.Context) error {
+		storetest.Must(t, r.Commit(ctx, end("s2")))
+		storetest.Must(t, r.InTx(ctx, func(ctx context.Context) error { return r.Commit(ctx, end("s3")) }))
 		expect("an open transaction", false, "s2", 1)
 		expect("a nested one", false, "s3", 1)
 		return nil
@@ -48,7 +49,7 @@ func TestRevoking(t *testing.T) {
 	expect("a nested one", true, "s3", 1)
 	no := fault.New(fault.InvalidState, "no")
 	if err := r.InTx(ctx, func(ctx context.Context) error {
-		must(t,
+		storetest.Must(t,
 			r.Commit(ctx, end("s4")))
 		return no
 	}); !errors.Is(err, no) {
@@ -56,7 +57,7 @@ func TestRevoking(t *testing.T) {
 	}
 	expect("a transaction that was rolled back", false, "s4", 1)
 
-	must(t, r.Commit(ctx, session.EndAll(u, b.now)...))
+	storetest.Must(t, r.Commit(ctx, session.EndAll(u, b.now)...))
 	expect("all sessions", true, "s5", 1)
 	expect("a later session", false, "s6", 2)
 

@@ -16,6 +16,7 @@ import (
 	"castellan/domain/id"
 	"castellan/domain/password"
 	"castellan/domain/session"
+	"castellan/domain/storetest"
 	"castellan/domain/token"
 	"castellan/domain/user"
 	"castellan/persistence"
@@ -43,14 +44,14 @@ type bench struct {
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	db, err := persistence.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "test.db"), persistence.Options{})
-	must(t, err)
-	t.Cleanup(func() { must(t, db.Close()) })
+	storetest.Must(t, err)
+	t.Cleanup(func() { storetest.Must(t, db.Close()) })
 	_, err = db.Migrate(t.Context())
-	must(t, err)
+	storetest.Must(t, err)
 	db.Start([]byte("audit key of the test"), "test")
 	b := &bench{t: t, db: db, users: persistence.NewUsers(db), now: time.Now()}
 	b.hasher, err = password.NewHasher(password.HasherOptions{Params: cheap, Slots: 2, Queue: 500})
-	must(t, err)
+	storetest.Must(t, err)
 	b.svc = b.service()
 	return b
 }
@@ -65,25 +66,18 @@ func (b *bench) service() *session.Service {
 		Conceal: func(s string) string { return fmt.Sprintf("hmac(%d)", len(s)) }, TokenTTL: 30 * time.Minute, Now: clock}
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // add makes an account with the password, changed as asked.
 func (b *bench) add(n int, change func(*user.Add)) user.User {
 	b.t.Helper()
 	hash, err := b.hasher.Hash(b.t.Context(), secret)
-	must(b.t, err)
+	storetest.Must(b.t, err)
 	u := user.New(id.New(b.now), b.now)
 	u.CountryCode, u.Phone, u.Email = "90", fmt.Sprintf("+90532%07d", n), fmt.Sprintf("user%d@example.com", n)
 	a := user.Add{User: u, PasswordHash: hash}
 	if change != nil {
 		change(&a)
 	}
-	must(b.t, b.db.Commit(b.t.Context(), a))
+	storetest.Must(b.t, b.db.Commit(b.t.Context(), a))
 	return a.User
 }
 
@@ -198,13 +192,13 @@ func request(n int, pass string) session.LoginRequest {
 func (b *bench) guard(key string) password.Guard {
 	b.t.Helper()
 	g, err := persistence.NewPasswordGuards(b.db).Guard(b.t.Context(), key)
-	must(b.t, err)
+	storetest.Must(b.t, err)
 	return g
 }
 
 func (b *bench) history(u user.User) []session.Login {
 	b.t.Helper()
 	l, err := persistence.NewSessions(b.db).Logins(b.t.Context(), u.ID, 1000)
-	must(b.t, err)
+	storetest.Must(b.t, err)
 	return l
 }

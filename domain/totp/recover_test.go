@@ -11,6 +11,7 @@ import (
 	"castellan/domain/audit"
 	"castellan/domain/commit"
 	"castellan/domain/fault"
+	"castellan/domain/storetest"
 	"castellan/domain/totp"
 	"castellan/domain/user/usertest"
 )
@@ -20,9 +21,9 @@ import (
 func TestRecover(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *desk) {
 		ctx := t.Context()
-		must(t, d.Verify(ctx, d.who, d.code(0)))
+		storetest.Must(t, d.Verify(ctx, d.who, d.code(0)))
 		before, err := d.store.Get(ctx, d.who.UserID)
-		must(t, err)
+		storetest.Must(t, err)
 		_, err = d.Recover(ctx, audit.By{UserID: usertest.Sample(2).ID}, d.recovery(0))
 		expect(t, err, fault.TOTPNotDefined)
 		for i := range totp.RecoveryCodes {
@@ -36,7 +37,7 @@ func TestRecover(t *testing.T) {
 			}
 		}
 		after, err := d.store.Get(ctx, d.who.UserID)
-		must(t, err)
+		storetest.Must(t, err)
 		u, err := d.Users.Get(ctx, d.who.UserID)
 		if err != nil || !u.TOTP || u.CV != 2 || after.ID != before.ID || after.LastStep != before.LastStep ||
 			string(after.Sealed) != string(before.Sealed) {
@@ -59,7 +60,7 @@ func TestRecover(t *testing.T) {
 		// Counted in the row, not in the process, and apart from codes.
 		_, err = nodeOf(d).Recover(ctx, d.who, "abcde-fgh27")
 		expect(t, err, fault.RateLimited)
-		must(t, d.Verify(ctx, d.who, d.code(0)))
+		storetest.Must(t, d.Verify(ctx, d.who, d.code(0)))
 		if len(d.notices) != 5 {
 			t.Errorf("%d notices", len(d.notices))
 		}
@@ -85,7 +86,7 @@ func TestRecoverLimitHoldsForRightCodes(t *testing.T) {
 		expect(t, err, fault.RateLimited)
 		d.pass(15 * time.Minute)
 		_, err = d.Recover(ctx, d.who, d.recovery(0))
-		must(t, err)
+		storetest.Must(t, err)
 	})
 }
 
@@ -143,6 +144,6 @@ func TestTurnsPassOn(t *testing.T) {
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
 		crowd(20, func() error { return d.Verify(gone, d.who, "000000") })
-		must(t, d.Verify(t.Context(), d.who, d.code(0)))
+		storetest.Must(t, d.Verify(t.Context(), d.who, d.code(0)))
 	})
 }

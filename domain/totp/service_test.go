@@ -17,6 +17,7 @@ import (
 	"castellan/domain/fault"
 	"castellan/domain/keyring/keyringtest"
 	"castellan/domain/message"
+	"castellan/domain/storetest"
 	"castellan/domain/totp"
 	"castellan/domain/user/usertest"
 	"castellan/internal/pgtest"
@@ -47,13 +48,6 @@ func (d *desk) Notice(to challenge.Account, template string, v message.Values, i
 	}
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func onBoth(t *testing.T, test func(t *testing.T, d *desk)) {
 	t.Helper()
 	for name, dsn := range map[string]func() string{
@@ -62,9 +56,12 @@ func onBoth(t *testing.T, test func(t *testing.T, d *desk)) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			db, err := persistence.Open(t.Context(), dsn(), persistence.Options{})
-			must(t, err)
-			t.Cleanup(func() { must(t, db.Close()) })
-			must(t, db.Exclusive(t.Context(), func(ctx context.Context) error { _, err := db.Migrate(ctx); return err }))
+			storetest.Must(t, err)
+			t.Cleanup(func() { storetest.Must(t, db.Close()) })
+			storetest.Must(t, db.Exclusive(t.Context(), func(ctx context.Context) error {
+				_, err := db.Migrate(ctx)
+				return err
+			}))
 			db.Start([]byte("audit key of the test"), "test")
 			d := &desk{t: t, db: db, store: persistence.NewTOTP(db)}
 			d.now.Store(1_700_000_010_000) // the beginning of a step
@@ -72,7 +69,7 @@ func onBoth(t *testing.T, test func(t *testing.T, d *desk)) {
 				Commit: db,
 				Ring:   keyringtest.Ring(t, time.Now), Notices: d, Rules: challenge.DefaultRules(), Recovery: totp.DefaultLimit(),
 				Issuer: "Castellan", Now: func() time.Time { return time.UnixMilli(d.now.Load()) }}
-			must(t, db.Commit(t.Context(), usertest.Sample(1), usertest.Sample(2)))
+			storetest.Must(t, db.Commit(t.Context(), usertest.Sample(1), usertest.Sample(2)))
 			d.who = audit.By{UserID: usertest.Sample(1).ID, IP: "203.0.113.9", RequestID: "r1"}
 			d.setUp()
 			test(t, d)
@@ -87,7 +84,7 @@ func (d *desk) run(a challenge.Action, userID string) (r challenge.Result, err e
 	d.t.Helper()
 	ctx := d.t.Context()
 	u, err := d.Users.Get(ctx, userID)
-	must(d.t, err)
+	storetest.Must(d.t, err)
 	x := challenge.Execution{Challenge: challenge.Challenge{UserID: userID, Body: challenge.Body{CV: u.CV}}, Now: d.Now()}
 	if a.Prepare != nil {
 		if x.Prepared, err = a.Prepare(ctx, x); err != nil {
@@ -101,9 +98,9 @@ func (d *desk) run(a challenge.Action, userID string) (r challenge.Result, err e
 func (d *desk) setUp() {
 	d.t.Helper()
 	r, err := d.run(d.SetupAction(), d.who.UserID)
-	must(d.t, err)
+	storetest.Must(d.t, err)
 	d.access = nil
-	must(d.t, json.Unmarshal(r.Data, &d.access))
+	storetest.Must(d.t, json.Unmarshal(r.Data, &d.access))
 }
 
 func (d *desk) recovery(n int) string { return d.access["recoveryCodes"].([]any)[n].(string) }
@@ -112,9 +109,9 @@ func (d *desk) recovery(n int) string { return d.access["recoveryCodes"].([]any)
 func (d *desk) code(steps int64) string {
 	d.t.Helper()
 	stored, err := d.store.Get(d.t.Context(), d.who.UserID)
-	must(d.t, err)
+	storetest.Must(d.t, err)
 	secret, err := d.Ring.Open(stored.Sealed, totp.SecretData(stored.UserID, stored.ID))
-	must(d.t, err)
+	storetest.Must(d.t, err)
 	return totp.CodeAt(secret, totp.StepAt(d.Now())+steps)
 }
 
@@ -174,7 +171,7 @@ func TestJudge(t *testing.T) {
 		judge := func(code string) (challenge.Verdict, *challenge.Use) {
 			t.Helper()
 			v, use, err := d.Judge(ctx, d.who.UserID, code)
-			must(t, err)
+			storetest.Must(t, err)
 			if (v == challenge.Right) != (use != nil) {
 				t.Errorf("verdict %v with use %v", v, use)
 			}
@@ -192,7 +189,7 @@ func TestJudge(t *testing.T) {
 			t.Fatalf("verdict %v", v)
 		}
 		c := challenge.Challenge{UserID: d.who.UserID}
-		must(t, d.db.Commit(ctx, totp.Use(c, *use)...))
+		storetest.Must(t, d.db.Commit(ctx, totp.Use(c, *use)...))
 		if err := d.db.Commit(ctx, totp.Use(c, *use)...); !errors.Is(err, commit.ErrFenced) {
 			t.Errorf("the use again: %v", err)
 		}
@@ -225,7 +222,7 @@ func TestVerify(t *testing.T) {
 		expect(t, d.Verify(ctx, d.who, ""), fault.OTPRequired)
 		expect(t, d.Verify(ctx, audit.By{UserID: usertest.Sample(2).ID}, "123456"), fault.OTPRequired)
 		code := d.code(0)
-		must(t, d.Verify(ctx, d.who, code))
+		storetest.Must(t, d.Verify(ctx, d.who, code))
 		for left := 9; left >= 0; left-- {
 			f := expect(t, d.Verify(ctx, d.who, code), fault.OTPInvalid) // a replay is a wrong value
 			if f.AttemptsLeft == nil || *f.AttemptsLeft != left {
@@ -248,7 +245,7 @@ func TestVerify(t *testing.T) {
 		expect(t, d.Verify(ctx, d.who, d.wrong()), fault.OTPInvalid)
 		expect(t, d.Verify(ctx, d.who, d.code(0)), fault.RateLimited)
 		d.pass(15 * time.Minute)
-		must(t, d.Verify(ctx, d.who, d.code(0)))
+		storetest.Must(t, d.Verify(ctx, d.who, d.code(0)))
 		rows, err := d.db.VerifyAudit(ctx, []byte("audit key of the test"))
 		if err != nil || rows != 1+11 { // the setup and the refusals
 			t.Errorf("%d audit rows, %v", rows, err)

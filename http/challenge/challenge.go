@@ -6,6 +6,7 @@ import (
 	"context"
 	"time"
 
+	"castellan/domain/audit"
 	"castellan/domain/challenge"
 	"castellan/domain/challenge/stepup"
 	"castellan/domain/fault"
@@ -24,7 +25,7 @@ const (
 type Answers interface {
 	Complete(ctx context.Context, a stepup.Answer) (stepup.Completion, error)
 	Renew(ctx context.Context, challengeID, methodID string, name challenge.Name,
-		by stepup.Actor) (challenge.Challenge, error)
+		by audit.By) (challenge.Challenge, error)
 	Result(ctx context.Context, challengeID string, wait time.Duration) (stepup.Completion, error)
 	Ongoing(ctx context.Context, userID, language string, country func(code,
 		language string) string) ([]stepup.Approval, error)
@@ -115,7 +116,7 @@ func (g Group) complete(ctx context.Context, who rest.Caller, in completeRequest
 		return none, fault.Invalid("method", "must be TOTP, PUSH, MAIL or SMS")
 	}
 	a := stepup.Answer{ChallengeID: who.ChallengeID, UserID: who.ChallengeUser, MethodID: in.MethodID, Method: name,
-		Value: in.Value, Signed: guard.Signed(who), By: actor(who)}
+		Value: in.Value, Signed: guard.Signed(who), By: who.By()}
 	if in.DeviceID != nil {
 		a.DeviceID = *in.DeviceID
 	}
@@ -159,7 +160,7 @@ func (g Group) renew(ctx context.Context, who rest.Caller, in renewRequest) (wir
 	if !ok {
 		return wire.ChallengeAnswer{}, fault.Invalid("method", "must be SMS or MAIL")
 	}
-	c, err := g.Answers.Renew(ctx, who.ChallengeID, in.MethodID, name, actor(who))
+	c, err := g.Answers.Renew(ctx, who.ChallengeID, in.MethodID, name, who.By())
 	if err != nil {
 		return wire.ChallengeAnswer{}, err
 	}
@@ -183,12 +184,4 @@ func (g Group) result(ctx context.Context, who rest.Caller, _ rest.None) (rest.R
 		Body:    resultAnswer{Action: c.Action, ChallengeID: c.ChallengeID, ExecResult: *wire.Exec(*c.Result, true)},
 		Headers: wire.Tokens(*c.Result),
 	}, nil
-}
-
-func actor(who rest.Caller) stepup.Actor {
-	a := stepup.Actor{ID: who.UserID, RequestID: who.RequestID}
-	if who.IP.IsValid() {
-		a.IP = who.IP.String()
-	}
-	return a
 }

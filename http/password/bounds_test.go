@@ -12,6 +12,7 @@ import (
 	"castellan/domain/challenge/stepup"
 	"castellan/domain/fault"
 	"castellan/domain/id"
+	"castellan/domain/storetest"
 	"castellan/domain/user"
 	"castellan/outbound/dispatch"
 	"castellan/persistence"
@@ -119,7 +120,7 @@ func TestDecoys(t *testing.T) {
 		for n := 1; n <= 6; n++ {
 			f := w.reset(n)
 			c, err := store.Load(t.Context(), f.ChallengeID)
-			must(t, err)
+			storetest.Must(t, err)
 			if (c.Kind == challenge.Decoy) != (n != 1) || (c.UserID == "") != (n != 1) || len(c.Subject) != id.Len {
 				t.Errorf("%d: %+v", n, c)
 			}
@@ -142,14 +143,14 @@ func TestDecoys(t *testing.T) {
 		// The text sealed in place of a code is of no use either.
 		m := discarded[0]
 		r, err := dispatch.Unseal(w.ring.Open, m)
-		must(t, err)
+		storetest.Must(t, err)
 		_, err = w.answers.Complete(t.Context(), stepup.Answer{ChallengeID: m.ChallengeID, MethodID: m.MethodID,
 			Method: challenge.Name(m.Channel), Value: r.Code})
 		if fault.CodeOf(err) != fault.OTPInvalid {
 			t.Errorf("the code of a discarded message: %v", err)
 		}
 		recent, err := persistence.NewOutbox(w.db).Recent(t.Context(), nil, 100)
-		must(t, err)
+		storetest.Must(t, err)
 		for _, m := range recent {
 			if strings.HasPrefix(m.UserID, "?") {
 				t.Errorf("a discarded message is shown: %+v", m)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/storetest"
 	"castellan/domain/user"
 	"castellan/internal/apidoc"
 )
@@ -83,7 +84,7 @@ func (w *world) flow(a answer) flow {
 			MethodList  []method
 		}
 	}
-	must(w.t, json.Unmarshal([]byte(a.body), &in))
+	storetest.Must(w.t, json.Unmarshal([]byte(a.body), &in))
 	f := flow{in.Challenge.ChallengeID, a.header.Get("p-auth"), map[string]method{}}
 	for _, m := range in.Challenge.MethodList {
 		f.methods[m.Name] = m
@@ -160,9 +161,9 @@ func (w *world) finish(a answer) answer {
 func (w *world) has(u user.User, secret string) bool {
 	w.t.Helper()
 	stored, err := w.users.Secret(w.t.Context(), u.ID)
-	must(w.t, err)
+	storetest.Must(w.t, err)
 	right, _, err := w.hasher.Verify(w.t.Context(), secret, stored.Hash)
-	must(w.t, err)
+	storetest.Must(w.t, err)
 	return right
 }
 

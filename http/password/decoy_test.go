@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/storetest"
 	"castellan/domain/user"
 	"castellan/persistence"
 )
@@ -200,7 +201,7 @@ func TestNobodyCanTellADecoy(t *testing.T) {
 		}
 		for _, n := range []int{known, unknown} {
 			all, err := persistence.NewOutbox(w.db).Usage(t.Context(), w.now(), fmt.Sprintf("203.0.113.%d/32", n))
-			if must(t, err); all != 2*len(flows[n]) {
+			if storetest.Must(t, err); all != 2*len(flows[n]) {
 				t.Errorf("%d messages of %d starts", all, len(flows[n]))
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"castellan/domain/challenge"
 	"castellan/domain/id"
 	"castellan/domain/message"
+	"castellan/domain/storetest"
 	"castellan/domain/token"
 	"castellan/domain/user"
 	"castellan/outbound/dispatch"
@@ -41,9 +42,9 @@ func TestResetAndUpdate(t *testing.T) {
 			t.Error("the result tells another token")
 		}
 		_, news, err := w.client.Subscribe(t.Context(), f.ChallengeID, 1, 0)
-		must(t, err)
+		storetest.Must(t, err)
 		outcome, err := w.answers.Open(f.ChallengeID, news.Events[len(news.Events)-1].Outcome)
-		if must(t, err); outcome.Headers["ot-auth"] != raw {
+		if storetest.Must(t, err); outcome.Headers["ot-auth"] != raw {
 			t.Error("the socket tells another token")
 		}
 
@@ -72,7 +73,7 @@ func TestResetAndUpdate(t *testing.T) {
 		}
 		w.update(raw, passwordC).is(t, 401, "TOKEN_REVOKED")
 		got, err := w.users.Get(t.Context(), u.ID)
-		if must(t, err); got.SV != 2 || got.CV <= u.CV {
+		if storetest.Must(t, err); got.SV != 2 || got.CV <= u.CV {
 			t.Errorf("sv %d, cv %d", got.SV, got.CV)
 		}
 		w.expectNotice(u, 1)
@@ -83,11 +84,11 @@ func TestResetAndUpdate(t *testing.T) {
 func (w *world) expectNotice(u user.User, n int) {
 	w.t.Helper()
 	all, err := persistence.NewOutbox(w.db).Claim(w.t.Context(), w.now(), time.Minute, 100)
-	must(w.t, err)
+	storetest.Must(w.t, err)
 	found := 0
 	for _, m := range all {
 		r, err := dispatch.Unseal(w.ring.Open, m)
-		must(w.t, err)
+		storetest.Must(w.t, err)
 		if m.ChallengeID == "" && m.Channel == message.MAIL && r.To == u.Email &&
 			r.Subject == "Your Castellan password was changed" {
 			found++
@@ -144,7 +145,7 @@ func TestOnlyALivingTokenSetsThePassword(t *testing.T) {
 		}
 		forged, err := w.issuer.Sign(token.Claims{Class: token.OTAuth, ID: id.New(w.now()), IssuedAt: w.now(),
 			ExpiresAt: w.now().Add(time.Minute)})
-		must(t, err)
+		storetest.Must(t, err)
 		w.update(forged, passwordB).is(t, 401, "TOKEN_REVOKED") // signed here, and not of a reset
 		w.post("/auth/password", map[string]string{"oldPassword": passwordA, "password": passwordB,
 			"passwordVerify": passwordB}, "x-auth", raw).is(t, 401, "UNAUTHENTICATED")
@@ -152,7 +153,7 @@ func TestOnlyALivingTokenSetsThePassword(t *testing.T) {
 		later := w.otauth(1)
 		w.update(raw, passwordB).is(t, 401, "TOKEN_REVOKED")
 		of2 := w.otauth(2)
-		must(t, w.db.Commit(t.Context(), user.Touch{UserID: u.ID})) // a factor changed
+		storetest.Must(t, w.db.Commit(t.Context(), user.Touch{UserID: u.ID})) // a factor changed
 		w.update(later, passwordB).is(t, 401, "TOKEN_REVOKED")
 		w.skip(10*time.Minute - 2*time.Second)
 		// a living one
@@ -164,7 +165,7 @@ func TestOnlyALivingTokenSetsThePassword(t *testing.T) {
 			t.Error("a password was set")
 		}
 		blocked := w.otauth(2)
-		must(t, w.db.Commit(t.Context(), user.SetStatus{UserID: other.ID, Status: user.Blocked}))
+		storetest.Must(t, w.db.Commit(t.Context(), user.SetStatus{UserID: other.ID, Status: user.Blocked}))
 		w.update(blocked, passwordB).is(t, 401, "TOKEN_REVOKED")
 		raw = w.otauth(1)
 		w.svc.Admits = func(user.User, challenge.Starter) bool { return false }
@@ -196,7 +197,7 @@ func TestTokenIsUsedOnce(t *testing.T) {
 			t.Errorf("%v", status)
 		}
 		got, err := w.users.Get(t.Context(), u.ID)
-		if must(t, err); got.SV != 2 {
+		if storetest.Must(t, err); got.SV != 2 {
 			t.Errorf("sessions were ended %d times", got.SV-1)
 		}
 	})
@@ -237,7 +238,7 @@ func TestChange(t *testing.T) {
 		w.complete(f, "SMS", w.code(f, "SMS")).is(t, 200, "")
 		w.complete(pending, "SMS", w.code(pending, "SMS")).is(t, 409, "CHALLENGE_CLOSED")
 		got, err := w.users.Get(t.Context(), u.ID)
-		if must(t, err); got.SV != u.SV || got.CV != u.CV+1 {
+		if storetest.Must(t, err); got.SV != u.SV || got.CV != u.CV+1 {
 			t.Errorf("sv %d → %d, cv %d → %d", u.SV, got.SV, u.CV, got.CV)
 		}
 		w.expectNotice(u, 1)
@@ -256,10 +257,10 @@ func TestStoredHashesMoveBeforeTheChange(t *testing.T) {
 		xauth, _ := w.login(u)
 		f := w.flow(w.change(xauth, passwordA, passwordB))
 		stored, err := w.users.Secret(t.Context(), u.ID)
-		must(t, err)
+		storetest.Must(t, err)
 		again, err := w.hasher.Hash(t.Context(), passwordA)
-		must(t, err)
-		must(t, w.db.Commit(t.Context(), user.Rehash{UserID: u.ID, Old: stored.Hash, New: again}))
+		storetest.Must(t, err)
+		storetest.Must(t, w.db.Commit(t.Context(), user.Rehash{UserID: u.ID, Old: stored.Hash, New: again}))
 		a := w.complete(f, "SMS", w.code(f, "SMS")).is(t, 200, "")
 		var final struct {
 			ExecResult struct {
@@ -267,7 +268,7 @@ func TestStoredHashesMoveBeforeTheChange(t *testing.T) {
 				Code    string
 			}
 		}
-		must(t, json.Unmarshal([]byte(a.body), &final))
+		storetest.Must(t, json.Unmarshal([]byte(a.body), &final))
 		if final.ExecResult.Success || final.ExecResult.Code != "INVALID_STATE" || !w.has(u, passwordA) {
 			t.Errorf("%s", a.body)
 		}

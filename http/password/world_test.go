@@ -29,6 +29,7 @@ import (
 	"castellan/domain/password/replace"
 	"castellan/domain/resource"
 	"castellan/domain/session"
+	"castellan/domain/storetest"
 	"castellan/domain/token"
 	"castellan/domain/user"
 	httpchallenge "castellan/http/challenge"
@@ -121,13 +122,6 @@ func both(t *testing.T, test func(t *testing.T, w *world)) {
 	}
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func open(t *testing.T, dsn string) *world {
 	t.Helper()
 	w := &world{t: t, began: time.Now().Truncate(time.Second), codes: map[string]string{}}
@@ -140,19 +134,19 @@ func open(t *testing.T, dsn string) *world {
 				w.traced = append(w.traced, statement)
 			}
 		}})
-	must(t, err)
+	storetest.Must(t, err)
 	_, err = w.db.Migrate(t.Context())
-	must(t, err)
+	storetest.Must(t, err)
 	w.db.Start([]byte("audit key of the test"), "test")
 	w.users = persistence.NewUsers(w.db)
 	w.ring = keyringtest.Ring(t, w.now)
 	w.hasher, err = password.NewHasher(password.HasherOptions{Params: password.Params{MemoryKiB: 64, Passes: 1, Lanes: 1},
 		Slots: 2, Queue: 500, Wait: time.Minute})
-	must(t, err)
+	storetest.Must(t, err)
 	w.start()
 	t.Cleanup(func() {
 		w.node.Stop(context.Background())
-		must(t, w.db.Close())
+		storetest.Must(t, w.db.Close())
 	})
 	return w
 }
@@ -166,7 +160,7 @@ func (w *world) start() {
 	challenges, guards := persistence.NewChallenges(db), persistence.NewPasswordGuards(db)
 	sessions := persistence.NewSessions(db)
 	w.revoked = session.NewRevocations(30*time.Minute, w.now)
-	must(w.t, w.revoked.Load(w.t.Context(), sessions))
+	storetest.Must(w.t, w.revoked.Load(w.t.Context(), sessions))
 	w.issuer = token.NewIssuer(w.ring, "castellan", "default", w.now, 1000)
 	actions := challenge.Actions{}
 	commit := session.Revoking{Committer: db, Revocations: w.revoked}
@@ -178,7 +172,7 @@ func (w *world) start() {
 		Now: w.now, Log: log})...)
 	w.client = actors.Client{Node: w.node, WarmCache: warm, Now: w.now}
 	book, err := message.NewBook("Castellan", nil)
-	must(w.t, err)
+	storetest.Must(w.t, err)
 	catalog := mfa.NewCatalog(mfa.SeedMethods(), mfa.SeedActions(), nil)
 	messenger := &stepup.Messenger{
 		Config: stepup.Config{TTL: 600 * time.Second, Grace: 120 * time.Second, ExecWait: 10 * time.Second, MaxOpen: 5,
@@ -210,21 +204,21 @@ func (w *world) start() {
 		Timeout: time.Minute, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")},
 		Starter: guard.Starter{Starts: w.starter, Accounts: accounts{w.users}, Public: group.Public()}},
 		slices.Concat(group.Endpoints(), httpchallenge.Group{Answers: w.answers, Now: w.now}.Endpoints()))
-	must(w.t, err)
+	storetest.Must(w.t, err)
 }
 
 // add makes an account with password A, changed as asked.
 func (w *world) add(n int, change func(*user.Add)) user.User {
 	w.t.Helper()
 	hash, err := w.hasher.Hash(w.t.Context(), passwordA)
-	must(w.t, err)
+	storetest.Must(w.t, err)
 	u := user.New(id.New(w.now()), w.now())
 	u.CountryCode, u.Phone, u.Email = "90", fmt.Sprintf("+90532%07d", n), fmt.Sprintf("user%06d@gmail.com", n)
 	a := user.Add{User: u, PasswordHash: hash}
 	if change != nil {
 		change(&a)
 	}
-	must(w.t, w.db.Commit(w.t.Context(), a))
+	storetest.Must(w.t, w.db.Commit(w.t.Context(), a))
 	return a.User
 }
 
@@ -233,12 +227,12 @@ func (w *world) login(u user.User) (xauth, sessionID string) {
 	w.t.Helper()
 	now := w.now()
 	u, err := w.users.Get(w.t.Context(), u.ID)
-	must(w.t, err)
+	storetest.Must(w.t, err)
 	s := session.Session{ID: id.New(now), UserID: u.ID, CreatedAt: now, LastSeenAt: now,
 		ExpiresAt: now.Add(30 * time.Minute), SV: u.SV}
-	must(w.t, w.db.Commit(w.t.Context(), session.Add{Session: s}))
+	storetest.Must(w.t, w.db.Commit(w.t.Context(), session.Add{Session: s}))
 	xauth, err = w.issuer.Sign(token.Claims{Class: token.XAuth, ID: id.New(now), Subject: u.ID, SessionID: s.ID, SV: u.SV,
 		AuthTime: now, IssuedAt: now, ExpiresAt: s.ExpiresAt})
-	must(w.t, err)
+	storetest.Must(w.t, err)
 	return xauth, s.ID
 }

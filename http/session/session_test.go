@@ -21,6 +21,7 @@ import (
 	"castellan/domain/password"
 	"castellan/domain/resource"
 	"castellan/domain/session"
+	"castellan/domain/storetest"
 	"castellan/domain/token"
 	"castellan/domain/user"
 	"castellan/http/edge"
@@ -70,26 +71,19 @@ func both(t *testing.T, test func(t *testing.T, s *service)) {
 	}
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func open(t *testing.T, dsn string) *service {
 	t.Helper()
 	ctx := t.Context()
 	db, err := persistence.Open(ctx, dsn, persistence.Options{})
-	must(t, err)
-	t.Cleanup(func() { must(t, db.Close()) })
+	storetest.Must(t, err)
+	t.Cleanup(func() { storetest.Must(t, db.Close()) })
 	_, err = db.Migrate(ctx)
-	must(t, err)
+	storetest.Must(t, err)
 	db.Start([]byte("audit key of the test"), "test")
 	s := &service{t: t, db: db}
 	s.hasher, err = password.NewHasher(password.HasherOptions{Params: password.Params{MemoryKiB: 64, Passes: 1, Lanes: 1},
 		Slots: 1, Queue: 10})
-	must(t, err)
+	storetest.Must(t, err)
 	issuer := token.NewIssuer(keyringtest.Ring(t, nil), "castellan", "default", time.Now, 100)
 	s.logins = &session.Service{Users: persistence.NewUsers(db), Sessions: persistence.NewSessions(db), Hasher: s.hasher,
 		Guards: password.NewGuards(persistence.NewPasswordGuards(db), db, password.DefaultGuardRules(), time.Now), Starts: s,
@@ -103,16 +97,16 @@ func open(t *testing.T, dsn string) *service {
 			language string) string {
 			return code + " in " + language
 		}}.Endpoints())
-	must(t, err)
+	storetest.Must(t, err)
 	hash, err := s.hasher.Hash(ctx, secret)
-	must(t, err)
+	storetest.Must(t, err)
 	for i := range 3 {
 		u := user.New(id.New(time.Now()), time.Now())
 		u.CountryCode, u.Phone, u.Email = "90", fmt.Sprintf("+90532000000%d", i), fmt.Sprintf("user%d@example.com", i)
 		if i == 2 {
 			u.Phone = "" // the engine finds no method for it
 		}
-		must(t, db.Commit(ctx, user.Add{User: u, PasswordHash: hash}))
+		storetest.Must(t, db.Commit(ctx, user.Add{User: u, PasswordHash: hash}))
 	}
 	return s
 }
@@ -129,10 +123,10 @@ func (s *service) call(line, body string, headers ...string) (*http.Response, st
 		r.Header.Set(headers[i], headers[i+1])
 	}
 	res, err := apidoc.Test(s.srv.App, r)
-	must(s.t, err)
+	storetest.Must(s.t, err)
 	defer res.Body.Close()
 	b, err := io.ReadAll(res.Body)
-	must(s.t, err)
+	storetest.Must(s.t, err)
 	return res, string(b)
 }
 
@@ -146,7 +140,7 @@ func (s *service) wants(line, body string, status int, want string, headers ...s
 			Code   string
 			Errors []struct{ Field string }
 		}
-		must(s.t, json.Unmarshal([]byte(answer), &p))
+		storetest.Must(s.t, json.Unmarshal([]byte(answer), &p))
 		answer = p.Code
 		for _, e := range p.Errors {
 			answer += " " + e.Field
@@ -171,8 +165,8 @@ func (s *service) login(n int, headers ...string) (xauth, sid string) {
 	r, ws, err := s.logins.LoginAction().Build(s.t.Context(), challenge.Execution{Now: now, Command: last.Command,
 		Challenge: challenge.Challenge{UserID: last.Account.UserID,
 			Body: challenge.Body{SV: last.Account.SV, Starter: last.Starter}}})
-	must(s.t, err)
-	must(s.t, s.db.Commit(s.t.Context(), ws...))
+	storetest.Must(s.t, err)
+	storetest.Must(s.t, s.db.Commit(s.t.Context(), ws...))
 	return r.Headers["x-auth"], r.SessionID
 }
 
@@ -297,7 +291,7 @@ func TestCountryNames(t *testing.T) {
 	both(t, func(t *testing.T, s *service) {
 		x, _ := s.login(1)
 		now := time.Now()
-		must(t, s.db.Commit(t.Context(), session.Add{Session: session.Session{ID: "other",
+		storetest.Must(t, s.db.Commit(t.Context(), session.Add{Session: session.Session{ID: "other",
 			UserID: s.started[0].Account.UserID, Country: "TR", CreatedAt: now,
 			LastSeenAt: now, ExpiresAt: now.Add(time.Minute), SV: 1}}))
 		if _, answer := s.call("GET /auth/sessions", "", "x-auth", x, "accept-language", "ar"); !strings.Contains(answer,

@@ -20,6 +20,7 @@ import (
 	"castellan/domain/keyring/keyringtest"
 	"castellan/domain/message"
 	"castellan/domain/resource"
+	"castellan/domain/storetest"
 	"castellan/domain/totp"
 	"castellan/domain/user/usertest"
 	"castellan/http/edge"
@@ -65,13 +66,6 @@ func (s *service) Notice(challenge.Account, string, message.Values, string) ([]c
 	return nil, func() {}
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func both(t *testing.T, test func(t *testing.T, s *service)) {
 	t.Helper()
 	for name, dsn := range map[string]func() string{
@@ -89,11 +83,11 @@ type noted struct {
 func open(t *testing.T, dsn string) *service {
 	t.Helper()
 	db, err := persistence.Open(t.Context(), dsn, persistence.Options{})
-	must(t, err)
-	t.Cleanup(func() { must(t, db.Close()) })
-	must(t, db.Exclusive(t.Context(), func(ctx context.Context) error { _, err := db.Migrate(ctx); return err }))
+	storetest.Must(t, err)
+	t.Cleanup(func() { storetest.Must(t, db.Close()) })
+	storetest.Must(t, db.Exclusive(t.Context(), func(ctx context.Context) error { _, err := db.Migrate(ctx); return err }))
 	db.Start([]byte("audit key of the test"), "test")
-	must(t, db.Commit(t.Context(), usertest.Sample(1), usertest.Sample(2)))
+	storetest.Must(t, db.Commit(t.Context(), usertest.Sample(1), usertest.Sample(2)))
 	s := &service{t: t, db: db, id: usertest.Sample(1).ID}
 	s.now.Store(1_700_000_010_000)
 	ring := keyringtest.Ring(t, time.Now)
@@ -123,7 +117,7 @@ func open(t *testing.T, dsn string) *service {
 		append(httptotp.Group{Service: s.totps}.Endpoints(),
 			rest.Post("/test/verified", "", rest.User, run).Verified(),
 			rest.Post("/test/once", "", rest.User, run).Verified().Idempotent()))
-	must(t, err)
+	storetest.Must(t, err)
 	return s
 }
 
@@ -132,18 +126,18 @@ func (s *service) define() {
 	s.t.Helper()
 	ctx, a := s.t.Context(), s.totps.SetupAction()
 	u, err := s.totps.Users.Get(ctx, s.id)
-	must(s.t, err)
+	storetest.Must(s.t, err)
 	x := challenge.Execution{Challenge: challenge.Challenge{UserID: s.id, Body: challenge.Body{CV: u.CV}},
 		Now: s.totps.Now()}
 	x.Prepared, err = a.Prepare(ctx, x)
-	must(s.t, err)
-	must(s.t, s.db.InTx(ctx, func(ctx context.Context) error {
+	storetest.Must(s.t, err)
+	storetest.Must(s.t, s.db.InTx(ctx, func(ctx context.Context) error {
 		r, err := a.Exec(ctx, x)
 		var data struct {
 			Base32        string
 			RecoveryCodes []string
 		}
-		must(s.t, json.Unmarshal(r.Data, &data))
+		storetest.Must(s.t, json.Unmarshal(r.Data, &data))
 		s.secret, s.codes = data.Base32, data.RecoveryCodes
 		return err
 	}))
@@ -152,9 +146,9 @@ func (s *service) define() {
 func (s *service) code(steps int64) string {
 	s.t.Helper()
 	d, err := s.totps.Store.Get(s.t.Context(), s.id)
-	must(s.t, err)
+	storetest.Must(s.t, err)
 	secret, err := s.totps.Ring.Open(d.Sealed, totp.SecretData(d.UserID, d.ID))
-	must(s.t, err)
+	storetest.Must(s.t, err)
 	return totp.CodeAt(secret, totp.StepAt(s.totps.Now())+steps)
 }
 
@@ -169,13 +163,13 @@ func (s *service) call(path, body string, headers ...string) (*http.Response, st
 		r.Header.Set(headers[i], headers[i+1])
 	}
 	res, err := apidoc.Test(s.srv.App, r)
-	must(s.t, err)
+	storetest.Must(s.t, err)
 	defer res.Body.Close()
 	b, err := io.ReadAll(res.Body)
-	must(s.t, err)
+	storetest.Must(s.t, err)
 	var p struct{ Code string }
 	if res.StatusCode != 200 {
-		must(s.t, json.Unmarshal(b, &p))
+		storetest.Must(s.t, json.Unmarshal(b, &p))
 	}
 	return res, p.Code, string(b)
 }
@@ -232,7 +226,7 @@ func TestRecover(t *testing.T) {
 			`{"recovery_code":"` + strings.ToUpper(s.codes[1]) + `"}`,
 			`{"recoveryCode":"` + s.codes[2] + `","recovery_code":"` + s.codes[2] + `"}`} {
 			var a map[string]string
-			must(t, json.Unmarshal([]byte(s.wants("/auth/totp/recover", body, 200, "")), &a))
+			storetest.Must(t, json.Unmarshal([]byte(s.wants("/auth/totp/recover", body, 200, "")), &a))
 			if len(a) != 5 || a["base32"] != s.secret || !strings.HasPrefix(a["otpAuthUrl"],
 				"otpauth://totp/Castellan:user1@example.com?") ||
 				!strings.Contains(a["otpAuthUrl"], s.secret) || !strings.HasPrefix(a["qrDataUrl"], "data:image/png;base64,") ||

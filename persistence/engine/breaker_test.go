@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"castellan/domain/fault"
+	"castellan/domain/storetest"
 	"castellan/internal/pgtest"
 )
 
@@ -66,15 +67,15 @@ func TestCircuitBreaker(t *testing.T) {
 func TestTransactionsOfAStoppedProcessEnd(t *testing.T) {
 	db := open(t, pgtest.DSN(t))
 	conn, err := db.executor.(*postgresExecutor).ready(t.Context())
-	must(t, err)
+	storetest.Must(t, err)
 	var bound string
-	must(t, db.read.NewSelect().ColumnExpr("current_setting('idle_in_transaction_session_timeout')").
+	storetest.Must(t, db.read.NewSelect().ColumnExpr("current_setting('idle_in_transaction_session_timeout')").
 		Scan(t.Context(), &bound))
 	if bound != "5s" {
 		t.Errorf("transactions of several steps may stand still for %s", bound)
 	}
 	_, err = conn.Exec(t.Context(), "BEGIN")
-	must(t, err)
+	storetest.Must(t, err)
 	time.Sleep(1200 * time.Millisecond) // the server's clock
 	_, err = conn.Exec(t.Context(), "COMMIT")
 	if code := fault.CodeOf(Translate(err)); code != fault.Unavailable {

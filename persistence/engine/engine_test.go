@@ -9,6 +9,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"castellan/domain/commit"
+	"castellan/domain/storetest"
 	"castellan/internal/pgtest"
 )
 
@@ -64,13 +65,6 @@ var noteSchema = fstest.MapFS{
 	"migrations/postgres/0001.sql": {Data: []byte("CREATE TABLE note " + noteColumns + ", sealed BYTEA)")},
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // both runs a test on a fresh, migrated and started database of each kind.
 func both(t *testing.T, test func(t *testing.T, db *DB)) {
 	t.Helper()
@@ -83,13 +77,13 @@ func sqliteFile(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDi
 func open(t *testing.T, dsn string) *DB {
 	t.Helper()
 	db, err := Open(t.Context(), dsn, noteKinds, Options{})
-	must(t, err)
+	storetest.Must(t, err)
 	t.Cleanup(func() {
 		if err := db.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	must(t, db.Exclusive(t.Context(), func(ctx context.Context) error {
+	storetest.Must(t, db.Exclusive(t.Context(), func(ctx context.Context) error {
 		_, err := db.Migrate(ctx, noteSchema)
 		return err
 	}))
@@ -100,6 +94,6 @@ func open(t *testing.T, dsn string) *DB {
 // note reads a note; it must be there.
 func note(t *testing.T, db *DB, id string) (row noteRow) {
 	t.Helper()
-	must(t, db.Find(t.Context(), &row, "id = $1", "", id))
+	storetest.Must(t, db.Find(t.Context(), &row, "id = $1", "", id))
 	return row
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"castellan/domain/fault"
+	"castellan/domain/storetest"
 )
 
 // Values of every type come back as they were written, and NULL as the zero value,
@@ -34,14 +35,14 @@ func TestFetch(t *testing.T) {
 		}
 		_, err := db.write.ExecContext(ctx, "CREATE TABLE kinds (id TEXT PRIMARY KEY, short SMALLINT NOT NULL, "+
 			"long BIGINT NOT NULL, count INTEGER NOT NULL, yes BOOLEAN NOT NULL, text TEXT, bytes "+blob+")")
-		must(t, err)
+		storetest.Must(t, err)
 		want := []kindsRow{
 			{ID: "a", Short: -3, Long: 1 << 40, Count: 7, Yes: true, Text: "ü '\x01", Bytes: []byte{0, 1, 0xff}},
 			{ID: "b", Short: 1, Long: -1, Text: "x"},
 			{ID: "c"},
 		}
 		_, err = db.write.NewInsert().Model(&want).Exec(ctx)
-		must(t, err)
+		storetest.Must(t, err)
 
 		ask := func(find func(into any, where string, args ...any) error) {
 			t.Helper()
@@ -68,7 +69,7 @@ func TestFetch(t *testing.T) {
 		find := func(into any, where string, args ...any) error { return db.Find(ctx, into, where, "t.id", args...) }
 		ask(find)
 		ask(find)
-		must(t, db.InTx(ctx, func(ctx context.Context) error {
+		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error {
 			ask(func(into any, where string, args ...any) error { return db.Find(ctx, into, where, "t.id", args...) })
 			return nil
 		}))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"castellan/domain/fault"
+	"castellan/domain/storetest"
 	"castellan/internal/pgtest"
 )
 
@@ -29,8 +30,8 @@ func hold(t *testing.T, dsn string) (release func()) {
 			return err
 		})
 	}()
-	must(t, <-held)
-	return sync.OnceFunc(func() { close(over); must(t, <-ended) })
+	storetest.Must(t, <-held)
+	return sync.OnceFunc(func() { close(over); storetest.Must(t, <-ended) })
 }
 
 // A statement of two seconds succeeds while the database is patient, and the log
@@ -45,7 +46,7 @@ func TestPatience(t *testing.T) {
 			release := hold(t, dsn)
 			defer func() { release() }()
 			db, err := Open(t.Context(), dsn, noteKinds, Options{Patient: true})
-			must(t, err)
+			storetest.Must(t, err)
 			defer db.Close()
 			db.Start(func(int) State { return nil })
 			inTx := func(id string) error {

@@ -11,6 +11,7 @@ import (
 
 	"castellan/domain/commit"
 	"castellan/domain/fault"
+	"castellan/domain/storetest"
 )
 
 func TestStatementText(t *testing.T) {
@@ -81,7 +82,7 @@ func TestStatementText(t *testing.T) {
 func TestStatementsOfManyUnits(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		const text = `'",{}\$1 NULL ü`
-		must(t, db.Commit(t.Context(), addNote{ID: "u1"}))
+		storetest.Must(t, db.Commit(t.Context(), addNote{ID: "u1"}))
 		var units []*unit
 		for i, id := range []string{"a", "b", "c", "d"} {
 			w := addNote{ID: id, Text: text}
@@ -108,7 +109,7 @@ func TestStatementsOfManyUnits(t *testing.T) {
 				}
 				continue
 			}
-			must(t, err)
+			storetest.Must(t, err)
 			n, want := note(t, db, id), map[bool][]byte{true: {0, 1, 0xff, '\\'}}[i%2 == 0]
 			if n.Text != text || !bytes.Equal(n.Sealed, want) || i%2 == 1 && n.Sealed != nil {
 				t.Errorf("%s: %q sealed %v", id, n.Text, n.Sealed)
@@ -150,7 +151,7 @@ func TestOneOfManyRowsIsThere(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		for _, there := range []int{0, 7, 15, 18, 20} {
 			name := func(i int) string { return fmt.Sprintf("%d of %d", i, there) }
-			must(t, db.Commit(t.Context(), addNote{ID: name(there)}))
+			storetest.Must(t, db.Commit(t.Context(), addNote{ID: name(there)}))
 			units := make([]*unit, 21)
 			for i := range units {
 				units[i] = &unit{writes: []commit.Write{addNote{ID: name(i)}}, done: make(chan error, 1)}

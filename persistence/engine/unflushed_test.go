@@ -9,6 +9,7 @@ import (
 
 	"castellan/domain/commit"
 	"castellan/domain/id"
+	"castellan/domain/storetest"
 	"castellan/internal/pgtest"
 )
 
@@ -30,9 +31,9 @@ func TestUnflushed(t *testing.T) {
 		ctx := t.Context()
 		w := &watched{executor: db.executor}
 		db.executor = w
-		must(t, db.Commit(ctx, addNote{ID: "c1"}, commit.Unflushed{}))
-		must(t, db.Commit(ctx, addNote{ID: "c2"}))
-		must(t, db.Commit(ctx, saveNote{ID: "c1", Version: 1}, commit.Unflushed{}))
+		storetest.Must(t, db.Commit(ctx, addNote{ID: "c1"}, commit.Unflushed{}))
+		storetest.Must(t, db.Commit(ctx, addNote{ID: "c2"}))
+		storetest.Must(t, db.Commit(ctx, saveNote{ID: "c1", Version: 1}, commit.Unflushed{}))
 		if err := db.Commit(ctx, saveNote{ID: "c1", Version: 1}, commit.Unflushed{}); !errors.Is(err,
 			commit.ErrFenced) {
 			t.Errorf("a stale update: %v", err)
@@ -43,7 +44,7 @@ func TestUnflushed(t *testing.T) {
 		a := &unit{writes: []commit.Write{commit.Unflushed{}, addNote{ID: "c3"}}}
 		b := &unit{writes: []commit.Write{addNote{ID: "c4"}}}
 		_, _, err := db.writer.once([]*unit{a, b})
-		must(t, err)
+		storetest.Must(t, err)
 		if !w.flushed[len(w.flushed)-1] {
 			t.Error("a unit that has to be on the disk was not, because of another one")
 		}
@@ -66,7 +67,7 @@ func TestUnflushedOnSQLite(t *testing.T) {
 			t.Errorf("flush %v: the level is not %d: %v", c.flush, c.level, err)
 		}
 		var now int
-		must(t, db.write.NewRaw("PRAGMA synchronous").Scan(t.Context(), &now))
+		storetest.Must(t, db.write.NewRaw("PRAGMA synchronous").Scan(t.Context(), &now))
 		if now != 2 {
 			t.Errorf("flush %v: others commit at level %d afterwards", c.flush, now)
 		}
@@ -77,14 +78,14 @@ func TestUnflushedOnSQLite(t *testing.T) {
 // this test's own: the log is everybody's.
 func TestUnflushedOnPostgres(t *testing.T) {
 	server, err := pgtest.Start()
-	must(t, err)
+	storetest.Must(t, err)
 	t.Cleanup(server.Stop)
 	db := open(t, server.DSN())
 	ahead := func(writes ...commit.Write) (n int) {
 		for range 20 {
-			must(t, db.Commit(t.Context(), append(writes, addNote{ID: id.New(time.Now())})...))
+			storetest.Must(t, db.Commit(t.Context(), append(writes, addNote{ID: id.New(time.Now())})...))
 			var is bool
-			must(t, db.read.NewRaw("SELECT pg_current_wal_insert_lsn() > pg_current_wal_flush_lsn()").
+			storetest.Must(t, db.read.NewRaw("SELECT pg_current_wal_insert_lsn() > pg_current_wal_flush_lsn()").
 				Scan(t.Context(), &is))
 			if is {
 				n++

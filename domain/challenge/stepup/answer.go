@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"castellan/domain/audit"
 	"castellan/domain/challenge"
 	"castellan/domain/commit"
 	"castellan/domain/device"
@@ -40,7 +41,7 @@ type Answer struct {
 	// Signed and DeviceID belong to an answer of a registered device.
 	Signed   device.Request
 	DeviceID string
-	By       Actor
+	By       audit.By
 }
 
 // Completion is what the client is told of an accepted answer. Result is nil
@@ -184,7 +185,7 @@ func (s *Answerer) Open(challengeID string, sealed []byte) (challenge.Result, er
 // Renew sends a new code for an SMS or MAIL method (section 3.1 of the interface). Errors are
 // those of challenge.Renew.
 func (s *Answerer) Renew(ctx context.Context, challengeID, methodID string, name challenge.Name,
-	by Actor) (challenge.Challenge, error) {
+	by audit.By) (challenge.Challenge, error) {
 	for range 3 {
 		c, err := s.renew(ctx, challengeID, methodID, name, by)
 		if !errors.Is(err, errOvertaken) {
@@ -204,7 +205,7 @@ var errOvertaken = errors.New("stepup: overtaken")
 func Overtaken() error { return errOvertaken }
 
 func (s *Answerer) renew(ctx context.Context, challengeID, methodID string, name challenge.Name,
-	by Actor) (challenge.Challenge, error) {
+	by audit.By) (challenge.Challenge, error) {
 	re, err := s.Challenges.CheckRenew(ctx, challengeID, methodID, name)
 	if err != nil {
 		return challenge.Challenge{}, err

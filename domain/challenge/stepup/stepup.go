@@ -11,6 +11,7 @@ import (
 	"context"
 	"time"
 
+	"castellan/domain/audit"
 	"castellan/domain/challenge"
 	"castellan/domain/device"
 	"castellan/domain/message"
@@ -83,7 +84,7 @@ type Challenges interface {
 	// Complete evaluates an answer and, when it was the last required one,
 	// waits for the action. Overtaken reports that a row moved on between the
 	// verdict of an answer with a use and its commit: judge it again.
-	Complete(ctx context.Context, id string, a challenge.Answer, wait time.Duration, by Actor) (Answered, error)
+	Complete(ctx context.Context, id string, a challenge.Answer, wait time.Duration, by audit.By) (Answered, error)
 	// User names the user of a challenge; "" for a decoy. CHALLENGE_NOT_FOUND when
 	// there is no such challenge.
 	User(ctx context.Context, id string) (string, error)
@@ -91,13 +92,10 @@ type Challenges interface {
 	CheckRenew(ctx context.Context, id, methodID string, name challenge.Name) (Renewal, error)
 	// Renew puts a new OTP in place and its message into the outbox.
 	Renew(ctx context.Context, id, methodID string, name challenge.Name, d challenge.Digest, m outbox.Message,
-		by Actor) (challenge.Challenge, error)
+		by audit.By) (challenge.Challenge, error)
 	// Result waits at most wait for the outcome.
 	Result(ctx context.Context, id string, wait time.Duration) (Answered, error)
 }
-
-// Actor is who does a step, for the audit.
-type Actor struct{ ID, IP, RequestID string }
 
 // Answered is what became of an answer. Outcome is sealed; it is nil while
 // methods remain (Final is false) or the action has not reported.

@@ -4,19 +4,19 @@ import (
 	"bytes"
 	"path/filepath"
 	"reflect"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"castellan/domain/commit"
 	"castellan/domain/fault"
 	"castellan/domain/keyring"
 	"castellan/domain/storetest"
 )
 
-// Run tests a store against the contract of keyring.Store. Every call of open
-// gives an empty one.
-func Run(t *testing.T, open func(t *testing.T) keyring.Store) {
-	for name, test := range map[string]func(*testing.T, keyring.Store){
+// Run tests a store against the contract of keyring.Store.
+func Run(t *testing.T, open storetest.Open[keyring.Store]) {
+	storetest.Run(t, open, storetest.Cases[keyring.Store]{
 		"round trip":             roundTrip,
 		"taken id or seq":        taken,
 		"rotate":                 rotate,
@@ -25,9 +25,7 @@ func Run(t *testing.T, open func(t *testing.T) keyring.Store) {
 		"race of first starts":   raceFirst,
 		"race of rotations":      raceRotations,
 		"race of master and key": raceMaster,
-	} {
-		t.Run(name, func(t *testing.T) { test(t, open(t)) })
-	}
+	})
 }
 
 var start = time.Date(2026, 5, 1, 12, 0, 0, 123e6, time.UTC)
@@ -68,7 +66,7 @@ func same(t *testing.T, s keyring.Store, want ...keyring.Record) {
 	}
 }
 
-func roundTrip(t *testing.T, s keyring.Store) {
+func roundTrip(t *testing.T, s keyring.Store, _ commit.Committer) {
 	same(t, s)
 	a, b, c := record("a", keyring.Signing, 2), record("b", keyring.Signing, 1), record("c", keyring.Auditing, 1)
 	b.RetiredAt = start.Add(time.Hour)
@@ -76,7 +74,7 @@ func roundTrip(t *testing.T, s keyring.Store) {
 	same(t, s, c, b, a) // by purpose and seq
 }
 
-func taken(t *testing.T, s keyring.Store) {
+func taken(t *testing.T, s keyring.Store, _ commit.Committer) {
 	a := record("a", keyring.Signing, 1)
 	storetest.Must(t, s.Add(t.Context(), a))
 	want(t, s.Add(t.Context(), record("b", keyring.Sealing, 1), record("a", keyring.Hashing, 1)), fault.RecordAlreadyExist)
@@ -84,7 +82,7 @@ func taken(t *testing.T, s keyring.Store) {
 	same(t, s, a) // all or none
 }
 
-func rotate(t *testing.T, s keyring.Store) {
+func rotate(t *testing.T, s keyring.Store, _ commit.Committer) {
 	a, b := record("a", keyring.Signing, 1), record("b", keyring.Signing, 2)
 	storetest.Must(t, s.Add(t.Context(), a))
 	a.RetiredAt = start.Add(time.Hour)
@@ -95,7 +93,7 @@ func rotate(t *testing.T, s keyring.Store) {
 	same(t, s, a, b)
 }
 
-func rewrap(t *testing.T, s keyring.Store) {
+func rewrap(t *testing.T, s keyring.Store, _ commit.Committer) {
 	a, b := record("a", keyring.Auditing, 1), record("b", keyring.Signing, 1)
 	storetest.Must(t, s.Add(t.Context(), a, b))
 	next := func(r keyring.Record) keyring.Record {
@@ -111,7 +109,7 @@ func rewrap(t *testing.T, s keyring.Store) {
 	same(t, s, next(a), next(b))
 }
 
-func oneMaster(t *testing.T, s keyring.Store) {
+func oneMaster(t *testing.T, s keyring.Store, _ commit.Committer) {
 	a := record("a", keyring.Signing, 1)
 	storetest.Must(t, s.Add(t.Context(), a))
 	other := record("b", keyring.Signing, 2)
@@ -121,28 +119,14 @@ func oneMaster(t *testing.T, s keyring.Store) {
 	same(t, s, a)
 }
 
-// together runs f n times at once.
-func together(n int, f func(i int)) {
-	var gate, done sync.WaitGroup
-	gate.Add(1)
-	for i := range n {
-		done.Go(func() {
-			gate.Wait()
-			f(i)
-		})
-	}
-	gate.Done()
-	done.Wait()
-}
-
 // raceFirst starts several processes at once on an empty store, without the
 // lock they would hold: they end with one master key and one set of keys.
-func raceFirst(t *testing.T, s keyring.Store) {
+func raceFirst(t *testing.T, s keyring.Store, _ commit.Committer) {
 	file := filepath.Join(t.TempDir(), "keys", "master.key")
 	var keepers [8]*keyring.Keeper
-	var errs [8]error
-	together(len(keepers), func(i int) {
-		keepers[i], errs[i] = keyring.Open(t.Context(), s, file, true, time.Now)
+	won := storetest.Race(t, len(keepers), "", func(i int) (err error) {
+		keepers[i], err = keyring.Open(t.Context(), s, file, true, time.Now)
+		return err
 	})
 	count := map[keyring.Purpose]int{}
 	for _, r := range keys(t, s) {
@@ -152,10 +136,11 @@ func raceFirst(t *testing.T, s keyring.Store) {
 		keyring.Auditing: 1}) {
 		t.Fatalf("keys by purpose: %v", count)
 	}
-	storetest.Must(t, errs[0])
+	if won != len(keepers) {
+		t.Fatalf("%d of %d processes have their keys", won, len(keepers))
+	}
 	sealed := keepers[0].Ring().Seal([]byte("plain"), []byte("row"))
 	for i, k := range keepers {
-		storetest.Must(t, errs[i])
 		if plain, err := k.Ring().Open(sealed, []byte("row")); err != nil || string(plain) != "plain" {
 			t.Errorf("process %d opens %q, %v", i, plain, err)
 		}
@@ -163,7 +148,7 @@ func raceFirst(t *testing.T, s keyring.Store) {
 }
 
 // raceRotations rotates in several processes at once: one does it.
-func raceRotations(t *testing.T, s keyring.Store) {
+func raceRotations(t *testing.T, s keyring.Store, _ commit.Committer) {
 	file := filepath.Join(t.TempDir(), "master.key")
 	var keepers [6]*keyring.Keeper
 	for i := range keepers {
@@ -171,18 +156,10 @@ func raceRotations(t *testing.T, s keyring.Store) {
 		keepers[i], err = keyring.Open(t.Context(), s, file, true, time.Now)
 		storetest.Must(t, err)
 	}
-	var errs [6]error
-	together(len(keepers), func(i int) {
-		_, errs[i] = keepers[i].Rotate(t.Context(), keyring.Signing, time.Hour, false)
+	done := storetest.Race(t, len(keepers), fault.InvalidState, func(i int) error {
+		_, err := keepers[i].Rotate(t.Context(), keyring.Signing, time.Hour, false)
+		return err
 	})
-	done := 0
-	for _, err := range errs {
-		if err == nil {
-			done++
-			continue
-		}
-		want(t, err, fault.InvalidState)
-	}
 	live := 0
 	for _, r := range keys(t, s) {
 		if r.Purpose == keyring.Signing && r.RetiredAt.IsZero() {
@@ -196,7 +173,7 @@ func raceRotations(t *testing.T, s keyring.Store) {
 
 // raceMaster changes the master key while others make keys: whatever wins,
 // every key stays openable.
-func raceMaster(t *testing.T, s keyring.Store) {
+func raceMaster(t *testing.T, s keyring.Store, _ commit.Committer) {
 	file := filepath.Join(t.TempDir(), "master.key")
 	var keepers [6]*keyring.Keeper
 	for i := range keepers {
@@ -204,24 +181,20 @@ func raceMaster(t *testing.T, s keyring.Store) {
 		keepers[i], err = keyring.Open(t.Context(), s, file, true, time.Now)
 		storetest.Must(t, err)
 	}
-	var errs [6]error
-	together(len(keepers), func(i int) {
+	var made atomic.Int64
+	storetest.Race(t, len(keepers), fault.InvalidState, func(i int) error {
 		if i == 0 {
-			_, errs[i] = keepers[i].RotateMaster(t.Context())
-		} else {
-			_, errs[i] = keepers[i].Rotate(t.Context(), keyring.Sealing, 0, false)
+			_, err := keepers[i].RotateMaster(t.Context())
+			return err
 		}
+		_, err := keepers[i].Rotate(t.Context(), keyring.Sealing, 0, false)
+		if err == nil {
+			made.Add(1)
+		}
+		return err
 	})
-	made := 0
-	for i, err := range errs {
-		if err != nil {
-			want(t, err, fault.InvalidState)
-		} else if i > 0 {
-			made++
-		}
-	}
-	if n := len(keys(t, s)); n != 4+made {
-		t.Errorf("%d keys, want 4 and %d new ones", n, made)
+	if n := len(keys(t, s)); n != 4+int(made.Load()) {
+		t.Errorf("%d keys, want 4 and %d new ones", n, made.Load())
 	}
 	_, err := keyring.Open(t.Context(), s, file, false, time.Now)
 	storetest.Must(t, err)

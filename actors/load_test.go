@@ -1,0 +1,83 @@
+package actors
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"castellan/cluster"
+	"castellan/domain/challenge"
+	"castellan/domain/fault"
+	"castellan/domain/storetest"
+)
+
+// badStore is a store of one challenge whose reads fail while bad is set.
+type badStore struct {
+	*oneRow
+	bad   atomic.Bool
+	loads atomic.Int64
+}
+
+var errBad = fault.New(fault.Unavailable, "no database")
+
+func (s *badStore) Load(ctx context.Context, id string) (challenge.Challenge, error) {
+	s.loads.Add(1)
+	// The row of a challenge that is done is still read; its outcome is not.
+	if s.bad.Load() && s.row.State != challenge.Done {
+		return challenge.Challenge{}, errBad
+	}
+	return s.oneRow.Load(ctx, id)
+}
+
+func (s *badStore) Outcome(ctx context.Context, id string) (challenge.Outcome, error) {
+	if s.bad.Load() {
+		return challenge.Outcome{}, errBad
+	}
+	return s.oneRow.Outcome(ctx, id)
+}
+
+// ownerOf starts a node that owns the challenge of a store.
+func ownerOf(t *testing.T, state challenge.State) (*badStore, Client) {
+	s := &badStore{oneRow: &oneRow{outcome: []byte("sealed"), row: challenge.Challenge{
+		ID: "c", UserID: "u", Action: "LOGIN", State: state, Version: 1,
+		ExpiresAt: time.Now().Add(time.Minute).UnixMilli(),
+	}}}
+	d := &Deps{Store: s, Commit: s, Accounts: s, Sessions: s, Actions: challenge.Actions{}, Unclustered: true,
+		Rules: challenge.DefaultRules(), Idle: time.Minute, IO: time.Second, Now: time.Now,
+		Log: slog.New(slog.DiscardHandler), Seal: func(plain, _ []byte) []byte { return plain }}
+	node := cluster.Solo(d.Log)
+	t.Cleanup(func() { node.Stop(context.Background()) })
+	node.Register(cluster.Kind{Name: KindChallenge, New: func() cluster.Behaviour { return &challengeActor{d: d} }})
+	return s, Client{Node: node, Now: time.Now}
+}
+
+// An owner that read the row of a challenge and then fails to read its outcome
+// reads both again for the next call: a challenge that is done is not closed.
+func TestOutcomeIsReadAgain(t *testing.T) {
+	s, client := ownerOf(t, challenge.Done)
+	s.bad.Store(true)
+	_, err := client.Result(t.Context(), "c", 0)
+	storetest.Wants(t, err, fault.Unavailable)
+	s.bad.Store(false)
+	if got, err := client.Result(t.Context(), "c", 0); err != nil || string(got.Outcome) != "sealed" {
+		t.Errorf("afterwards: %+v, %v", got, err)
+	}
+}
+
+// A caller whose time to wait is over gets an answer also when the rows cannot be
+// read: otherwise the timer fires for it again and again, without a pause.
+func TestWaiterLeavesWithoutDatabase(t *testing.T) {
+	s, client := ownerOf(t, challenge.Pending)
+	_, err := client.Result(t.Context(), "c", 0)
+	storetest.Wants(t, err, fault.ChallengeNotCompleted)
+	before := s.loads.Load()
+	time.AfterFunc(20*time.Millisecond, func() { s.bad.Store(true) })
+	_, err = client.Result(t.Context(), "c", 100*time.Millisecond)
+	storetest.Wants(t, err, fault.Unavailable)
+	time.Sleep(20 * time.Millisecond)
+	if n := s.loads.Load() - before; n > 5 {
+		t.Errorf("%d reads for one caller", n)
+	}
+}
