@@ -87,8 +87,8 @@ func (d *Deps) io(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, d.IO)
 }
 
-// late reports whether nobody waits for the answer of a command any more. A
-// command that comes late is not acted on: its caller has been told so.
+// late reports whether the caller of a command has stopped waiting. The actor does
+// not act on such a command: its caller has been told that it failed.
 func (d *Deps) late(deadline int64) bool { return deadline > 0 && d.Now().UnixMilli() > deadline }
 
 // refuse answers with a fault; anything else is logged and hidden.

@@ -70,8 +70,8 @@ func (a *challengeActor) receive(c *cluster.Context, msg any) {
 		}
 	case *pb.ChallengeComplete:
 		a.complete(c, m)
-		// Leave at once: later questions for the outcome read the rows. Most never
-		// come, and the actor would outlive its challenge.
+		// The actor leaves at once, or it would outlive its challenge: few callers
+		// ask for the outcome later, and those read the rows.
 		if a.outcome != nil && a.unneeded() && c.Passivate() {
 			a.stopTimer()
 			return
@@ -132,7 +132,7 @@ func (a *challengeActor) load(c *cluster.Context) error {
 	}
 	a.state = &s
 	if err := a.resume(c); err != nil {
-		a.forget() // half of what is known would be taken for the whole
+		a.forget() // the outcome is missing: the next call must read both again
 		return err
 	}
 	return nil
@@ -241,8 +241,8 @@ func (a *challengeActor) current(c *cluster.Context) error {
 	return busy()
 }
 
-// reread reads the rows again where another process may have changed them
-// without a message, unless nothing can change any more.
+// reread reads the rows again where another process may have changed them without
+// a message. A challenge that has ended does not change, so it is not read again.
 func (a *challengeActor) reread(c *cluster.Context) error {
 	if !a.d.Unclustered || a.state == nil || a.outcome != nil || a.running || a.state.Ended(a.d.Now()) {
 		return nil

@@ -85,7 +85,7 @@ func TestEndedSessionClosesItsChallenges(t *testing.T) {
 	}
 }
 
-// Whoever asks how a challenge stands learns that its session has ended.
+// Every call for a challenge tells that its session has ended.
 func TestEndedSessionShowsAtEveryDoor(t *testing.T) {
 	for door, ask := range map[string]func(w *world, c challenge.Challenge) error{
 		"result": func(w *world, c challenge.Challenge) error {

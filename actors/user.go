@@ -263,7 +263,7 @@ func capped(caps *pb.Caps) bool {
 	return caps.GetDestinationHour() > 0 || caps.GetDestinationDay() > 0 || caps.GetUserDay() > 0
 }
 
-// count makes sure of what was sent, where there are caps to count against;
+// count loads the numbers of messages sent, where there are caps to count against;
 // public is as for load.
 func (a *userActor) count(userID string, now time.Time, caps *pb.Caps, public bool) error {
 	if !capped(caps) || a.counted && !public {

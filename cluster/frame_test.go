@@ -63,7 +63,7 @@ func TestFramesCarryATrace(t *testing.T) {
 	}
 }
 
-// Whoever comes later adds fields; this version skips them.
+// A later version may add fields; this version skips them.
 func TestFramesSkipFieldsOfLaterVersions(t *testing.T) {
 	b := whole.append(nil)[4:]
 	b = protowire.AppendVarint(protowire.AppendTag(b, 90, protowire.VarintType), 5)

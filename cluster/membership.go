@@ -300,7 +300,7 @@ func (ms *membership) rebuild() {
 	ms.known.Store(&known)
 	ms.detectPartition(known)
 	ms.noteAlone(len(known) == 1)
-	for _, l := range gone { // no answer comes from there any more
+	for _, l := range gone { // they no longer answer
 		if s := l.current.Load(); s != nil {
 			ms.n.pending.fail(s)
 		}

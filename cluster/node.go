@@ -342,7 +342,7 @@ func (n *Node) activate(key identity) (*activationSlot, error) {
 	return slot, nil
 }
 
-// remove takes c out of the table; false when it is not there any more.
+// remove takes c out of the table; false when it is not in it.
 func (n *Node) remove(slot *activationSlot) bool {
 	s := n.shard(slot.key)
 	s.mu.Lock()

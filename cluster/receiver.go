@@ -68,7 +68,7 @@ func (n *Node) Former(kind, id string) []string {
 	return n.membership.formerOwners(identity{kind, id})
 }
 
-// Lost reports whether a member cannot serve anything any more: its process has
+// Lost reports whether a member can no longer serve anything: its process has
 // ended, or it was given up and has been silent for as long as it may believe
 // that it belongs.
 func (n *Node) Lost(id string) bool { return n.membership == nil || n.membership.ended(id) }

@@ -97,7 +97,7 @@ func TestFirewallAdmin(t *testing.T) {
 			t.Errorf("%d rules", n)
 		}
 
-		// A caller who has gone away does not keep the node from judging by his write.
+		// The node judges by a write also when its caller has gone away.
 		gone, cancel := context.WithCancel(ctx)
 		rules.Changes.Commit = afterwards{db, cancel}
 		storetest.Must(t, rules.Change(gone, by, firewall.Change{Label: "b", Status: new(firewall.Active)}))

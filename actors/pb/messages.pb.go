@@ -1328,8 +1328,8 @@ func (x *Outgoing) GetUncounted() bool {
 	return false
 }
 
-// ChallengeRenewed answers ChallengeRenew. User and subject let the front
-// address the message of the new OTP.
+// ChallengeRenewed answers ChallengeRenew. User and subject let the node
+// of the request address the message of the new OTP.
 type ChallengeRenewed struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Challenge     *ChallengeView         `protobuf:"bytes,1,opt,name=challenge,proto3" json:"challenge,omitempty"`

@@ -115,10 +115,10 @@ func difference(before, after []netip.Prefix) string {
 type userClearGeofilterCmd struct{ userArg }
 
 func (userClearGeofilterCmd) Help() string {
-	return `Removes every country from an account's geographic filter, for somebody who has
-locked himself out: the account can then be used from all countries. As with any
-change of the filter, every session of the account ends and what was begun is
-closed. A filter that is empty already is left alone.`
+	return `Removes every country from an account's geographic filter, for a user
+who is locked out by it: the account can then be used from all countries. As with any
+change of the filter, every session of the account ends and its open challenges
+are closed. A filter that is empty already is left alone.`
 }
 
 func (c userClearGeofilterCmd) Run(e *env) error {

@@ -42,7 +42,7 @@ func TestMessageCaps(t *testing.T) {
 	})
 }
 
-// The same holds for what one place causes, whoever the messages go to.
+// The same holds for the messages that one address causes, to any receiver.
 func TestMessagesOfOnePlace(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("LIMITS_IP_PER_HOUR=6", "HTTP_TRUSTED_PROXIES=127.0.0.1")

@@ -111,7 +111,7 @@ func (p pocket) ongoing(t *testing.T, edit ...func(*device.Claims)) blackbox.Ans
 	return p.n.Do(t, "GET", path, nil, p.sign(t, "GET", path, nil, device.Claims{}, edit...))
 }
 
-// waiting is a pending push approval item (section 2.1).
+// waiting is a pending push approval item (section 2.1 of the interface).
 type waiting struct {
 	Body string
 	Data struct {

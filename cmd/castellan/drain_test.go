@@ -11,7 +11,7 @@ import (
 	"castellan/internal/blackbox"
 )
 
-// SIGTERM ends a node in good order: it is not ready any more, takes no new
+// SIGTERM ends a node in good order: it is no longer ready, takes no new
 // work, tells sockets to connect elsewhere, answers what is under way and
 // exits with 0; the next start knows everything.
 func TestDrain(t *testing.T) {
@@ -55,8 +55,8 @@ func TestDrain(t *testing.T) {
 	})
 }
 
-// Whoever gets an answer while the node drains gets a true one: what was
-// accepted is there afterwards, and nothing is cut off.
+// Every answer of a node that drains is true: an accepted change is there
+// afterwards, and no answer is cut off.
 func TestDrainUnderLoad(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("LIMITS_ENABLED=false", "LOG_LEVEL=info", "MFA_MAX_OPEN=100")

@@ -53,7 +53,7 @@ func overBy(all []admission) int {
 }
 
 // Through join, leave, a freeze and the replacement of every node a limit of N
-// admits N; when an owner is killed, N and what was in flight inside of it.
+// admits N; when an owner is killed, N and the requests in flight inside of it.
 func TestFaultsLimits(t *testing.T) {
 	for _, nodes := range []int{3, 5} {
 		t.Run(fmt.Sprint(nodes, " nodes"), func(t *testing.T) {

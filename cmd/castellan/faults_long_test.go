@@ -19,9 +19,9 @@ const slack = 1
 // The faults of TestClusterFaults on a cluster of five.
 func TestFaultsProcesses(t *testing.T) { everything(t, 5, 8) }
 
-// A node that no packet reaches any more, and that clients reach all the same,
-// serves nothing that others may own by then; healed, it is one of them again.
-// Nobody is told of the cut: connections stay open, and what was sent is lost.
+// A node is cut off from the others while clients still reach it. It serves nothing
+// that the others may own by then, and belongs to the cluster again when it is healed.
+// No error tells of the cut: connections stay open, and packets are lost.
 func TestFaultsPartition(t *testing.T) {
 	for _, nodes := range []int{3, 5} {
 		t.Run(fmt.Sprint(nodes, " nodes"), func(t *testing.T) {

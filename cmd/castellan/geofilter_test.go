@@ -162,7 +162,7 @@ func TestGeofilter(t *testing.T) {
 		socket.Expect(f, "GEOFILTER_ADD", "ACTION_COMPLETE")
 		sameOutcome(t, final, at.result(f))
 
-		// Every session has ended, and what was begun before is closed.
+		// Every session has ended, and earlier challenges are closed.
 		at.ask("GET", countriesPath, nil, me).Is(t, 401, "TOKEN_REVOKED")
 		at.complete(open, open.Method(t, "SMS"), code[0].Code).Is(t, 409, "CHALLENGE_CLOSED")
 		me = at.session(demo)
@@ -238,7 +238,7 @@ func TestGeofilterIsEnforced(t *testing.T) {
 		demo := s.Seeded("user")
 		tr, us, nl := from(t, n, turkey), from(t, n, states), from(t, n, dutch)
 
-		// Somebody shuts himself out, and can still read that he did (D-GEO-05).
+		// A user shuts the own country out, and can still read the result (D-GEO-05).
 		f := us.changed("POST", "TR", demo, us.session(demo))
 		us.result(f).Is(t, 200, "")
 		socket := n.SocketWith(t, f, us.with(nil))
@@ -332,7 +332,7 @@ func TestGeofilterIsEnforced(t *testing.T) {
 		tr.result(removal).Is(t, 200, "")
 		us.result(removal).Is(t, 403, "GEO_BLOCKED")
 
-		// An operator lets him in again, and the running service knows.
+		// An operator lets the user in again, and the running service knows.
 		cleared := s.Command("", "user", "clear-geofilter", demo.Number())
 		if cleared.Code != 0 || cleared.Out != "cleared NL\n" {
 			t.Fatalf("exit %d: %s%s", cleared.Code, cleared.Out, cleared.ErrOut)

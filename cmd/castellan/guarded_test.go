@@ -140,7 +140,7 @@ func TestGuardedIsJudgedAgain(t *testing.T) {
 		who := admin(t, s, n)
 		f, code := start(who, "AFTER_LOGOUT")
 		n.Ok(t, "POST", "/auth/logout", nil, who)
-		n.Result(t, f).Is(t, 409, "CHALLENGE_CLOSED") // whoever asks first
+		n.Result(t, f).Is(t, 409, "CHALLENGE_CLOSED") // also for the first who asks
 		n.Complete(t, f, f.Method(t, "SMS"), code).Is(t, 409, "CHALLENGE_CLOSED")
 		n.Renew(t, f, f.Method(t, "SMS")).Is(t, 409, "CHALLENGE_CLOSED")
 		n.Result(t, f).Is(t, 409, "CHALLENGE_CLOSED")

@@ -45,7 +45,7 @@ func TestLoginOverThreeDoors(t *testing.T) {
 		if got := n.Result(t, f).Header.Get("Cache-Control"); got != "no-store" {
 			t.Errorf("the result may be cached: %q", got)
 		}
-		frames(t, n.Socket(t, f), f, token, sms) // replayed to whoever connects late
+		frames(t, n.Socket(t, f), f, token, sms) // replayed to a late socket
 
 		// The exact repeat is told the same; anything else is not (D-2FA-14).
 		code := n.Code(t, demo, "SMS")

@@ -61,7 +61,7 @@ func TestForgottenPassword(t *testing.T) {
 			return false
 		})
 
-		// The change of whoever is logged in ends the other sessions at once.
+		// A change by a user who is logged in ends the user's other sessions at once.
 		mine, _ := n.Session(t, demo)
 		other, _ := n.Session(t, demo)
 		body := map[string]string{

@@ -13,7 +13,7 @@ import (
 )
 
 // REQ-2FA-10, 13, 14, 15, 18, D-2FA-06, 07, 09, 18, D-AUTH-06: how a push is
-// answered, and what whoever answers is told.
+// answered, and what the device is told.
 func TestPushIsAnswered(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := patient(s).Start()
@@ -257,7 +257,7 @@ func TestPushIsRefused(t *testing.T) {
 		// After all this the challenge is as it was, also for a clock that is years off.
 		p.answer(t, f, "APPROVED", func(c *device.Claims) { c.IssuedAt = 1 }).Is(t, 200, "")
 
-		// Devices are changed: what was begun before is closed, and a removed device
+		// Devices are changed: open challenges are closed, and a removed device
 		// signs nothing (D-AUTH-11).
 		f = n.Login(t, demo)
 		me := blackbox.Headers{"x-auth": x}

@@ -25,7 +25,7 @@ func sessions(t *testing.T, n *blackbox.Node, token string) (all []listed) {
 	return all
 }
 
-// Sessions are listed, ended one by one and all together; what was ended is
+// Sessions are listed, ended one by one and all together; an ended session is
 // refused at once (D-AUTH-01, D-EXT-01).
 func TestSessions(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {

@@ -109,7 +109,7 @@ func jwks(t *testing.T, n *blackbox.Node) []jwk {
 }
 
 // Every class of token at every endpoint of the table: what an endpoint asks
-// for passes, whoever lacks the role gets 403, and anything else 401 (SEC-19,
+// for passes, a user without the role gets 403, and anything else 401 (SEC-19,
 // SEC-20, SEC-24, D-AUTH-01).
 func TestTokenMatrix(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {

@@ -34,7 +34,7 @@ func status(t *testing.T, n *blackbox.Node, label, to string, boss blackbox.Head
 	n.Do(t, "PATCH", rulesPath, map[string]any{"label": label, "status": to}, boss).Is(t, 200, "")
 }
 
-// A limit of N admits exactly N, whoever else asks at the same moment, and says
+// A limit of N admits exactly N, also when many ask at one moment, and says
 // when the next may come; then it may (REQ-WAF-12, 19, D-WAF-04, 10).
 func TestFirewallLimit(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {

@@ -1,5 +1,5 @@
 // Package addressbook owns the withdrawal address book of a user (sections 2.10
-// and 4.18): up to twenty named addresses, each on a pair of currency and
+// and 4.18 of the interface): up to twenty named addresses, each on a pair of currency and
 // network on which something may be withdrawn.
 //
 // The one idea: what a user already has is read while the book is held, so that the
@@ -25,7 +25,7 @@ import (
 	"castellan/domain/fault"
 )
 
-// The limits of section 8.
+// The limits of section 8 of the interface.
 const (
 	MaxNameChars = 32 // code points after trimming and NFC (D-WAD-04)
 	MaxEntries   = 20 // per user

@@ -8,7 +8,7 @@ import (
 )
 
 // Number matching (SEC-16): a signed approval counts only with the number, a
-// wrong one counts for the challenge and for no budget, and whoever is locked out
+// wrong one counts for the challenge and for no budget, and a user who is locked out
 // of guessing may still refuse.
 func TestNumberMatching(t *testing.T) {
 	with := func(ids ...string) *game {

@@ -178,10 +178,9 @@ func (r *Reader) Mark() time.Time {
 	return time.Time{}
 }
 
-// Holds reports whether what was decided after mark was taken may be relied on
-// now. The caller takes the mark first, decides, and asks then: a process may be
-// stopped between any two of its steps, and the feed may be read before it
-// notices.
+// Holds reports whether a decision that was made after mark still counts. The
+// caller takes the mark, decides, and then asks: a process may be paused between
+// any two steps, and the feed may be read before the process notices the pause.
 func (r *Reader) Holds(mark time.Time) bool {
 	return !mark.IsZero() && age(r.now(), mark) < Bound
 }

@@ -12,8 +12,8 @@ import (
 	"castellan/domain/change"
 )
 
-// feed is a Store in memory. A read takes as long as is said, and does not mind
-// that nobody waits for it any more.
+// feed is a Store in memory. A read takes as long as the test says, also when its
+// caller has stopped waiting.
 type feed struct {
 	mu      sync.Mutex
 	entries []change.Entry
@@ -73,7 +73,7 @@ func follower(f *feed) (*change.Reader, map[string]int) {
 	return r, told
 }
 
-// A node that does not know what was told before the bound says so, and knows
+// A node whose last read is older than the bound is not fresh. It is fresh again
 // once it has caught up.
 func TestFresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -103,8 +103,8 @@ func TestFresh(t *testing.T) {
 	})
 }
 
-// A read counts from its beginning: what was told while it was under way it may
-// have missed.
+// A read counts from its beginning: it may miss a note that is written while it is
+// under way.
 func TestSlowRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &feed{takes: change.Bound}
@@ -116,8 +116,8 @@ func TestSlowRead(t *testing.T) {
 	})
 }
 
-// Who decides by what he knew before the process was stopped must not take the
-// read that came in between for his own.
+// A decision made before a pause of the process does not hold because of a read
+// that came after the pause.
 func TestHoldsOfAMark(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &feed{}

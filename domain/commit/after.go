@@ -7,7 +7,7 @@ type hooks struct{ run []func() }
 
 type hooksKey struct{}
 
-// After runs fn when what was committed with ctx is durable: at once, or, where
+// After runs fn when the commit made with ctx is durable: at once, or, where
 // ctx is inside InTx, when that transaction has committed, before InTx returns.
 // Of a transaction that fails, or whose fate is unknown, fn never runs. Call it
 // after Commit has returned nil, from the goroutine of the transaction.

@@ -1,6 +1,6 @@
 // Package currency owns the reference data of what can be moved and where: the
 // currencies, the networks, and the pairs of both on which something may be
-// withdrawn (sections 2.5 and 2.10; decisions D-CUR-03, D-WAD-05).
+// withdrawn (sections 2.5 and 2.10 of the interface; decisions D-CUR-03, D-WAD-05).
 //
 // Requests are judged by a snapshot and never read the tables. Start reading
 // at Catalog; Live holds the snapshot that a node works with.

@@ -231,8 +231,8 @@ func (s *Service) Wakes(ctx context.Context, userID string) (out []Wake, err err
 	return out, err
 }
 
-// Gone has a user's devices not be woken at a target any more, because there is
-// nobody. It may be told again.
+// Gone stops waking a user's devices at a target that exists no longer. Calling it
+// again changes nothing.
 func (s *Service) Gone(ctx context.Context, userID, target string) error {
 	var writes []commit.Write
 	err := s.targets(ctx, userID, func(d Device, of string) {

@@ -6,8 +6,8 @@ import (
 	"castellan/domain/fault"
 )
 
-// Change is a partial update of a rule (section 4.5): what is nil stays as it
-// is. Nothing at all is a change too, of nothing (D-WAF-14).
+// Change is a partial update of a rule (section 4.5 of the interface). A nil
+// field stays as it is; a change without fields is allowed (D-WAF-14).
 type Change struct {
 	Label         string // of the rule
 	Period, Limit Number

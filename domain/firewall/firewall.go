@@ -1,4 +1,4 @@
-// Package firewall is the request firewall (sections 2.3, 3.3 and 4.5): rules
+// Package firewall is the request firewall (sections 2.3, 3.3 and 4.5 of the interface): rules
 // that let in, keep out and limit, and what they come to for one request.
 //
 // The one idea: rules are compiled into an immutable snapshot in which a request
@@ -36,7 +36,7 @@ const (
 	CountryCode EntityType = "COUNTRY_CODE"
 )
 
-// Status of a rule (section 3.3).
+// Status of a rule (section 3.3 of the interface).
 type Status string
 
 // The values of Status.
@@ -70,7 +70,7 @@ type Rule struct {
 	DryRun bool
 }
 
-// Expired tells whether the rule has no effect any more: from the millisecond
+// Expired tells whether the rule has no effect: from the millisecond
 // of its end on.
 func (r Rule) Expired(nowMs int64) bool { return r.ExpireAt != 0 && nowMs >= r.ExpireAt }
 

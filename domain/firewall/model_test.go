@@ -18,7 +18,7 @@ import (
 var ruleSets = flag.Int("rulesets", 20_000, "how many random rule sets are compared with the model; 1000000 in a "+
 	"long run")
 
-// model is section 4.5 read aloud: every rule is looked at, one after another.
+// model is section 4.5 of the interface read aloud: every rule is looked at, one after another.
 func model(rules []firewall.Rule, app, resource string, c firewall.Client, now int64) (firewall.Verdict, []string) {
 	targeted := map[firewall.Type]bool{}
 	force := false
@@ -178,7 +178,7 @@ func same(t *testing.T, n int, s *firewall.Snapshot, rules []firewall.Rule, reso
 		t.Fatalf("set %d, %s by %+v at %d: %v %v, the model says %v %v, of\n%+v", n, resource, c, now, got, rates, want,
 			wantRates, rules)
 	}
-	// Whoever is not asked for a user must not make a difference.
+	// Where no user is needed, the user makes no difference.
 	if !s.NeedsUser(resource) {
 		c.UserID = "somebody"
 		if v, _ := s.Judge(resource, c, now, nil); v != got {

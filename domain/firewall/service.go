@@ -25,8 +25,8 @@ type Author struct {
 	Force bool
 }
 
-// Admin carries out the writes of section 4.5. Besides the errors named at each
-// method all return UNAVAILABLE when the database, or the reading back, fails.
+// Admin carries out the writes of section 4.5 of the interface. Besides the errors named at
+// each method all return UNAVAILABLE when the database, or the reading back, fails.
 type Admin struct {
 	Store   Store
 	Changes admin.Changes // of topic change.Firewall
@@ -106,7 +106,7 @@ func (a *Admin) bypasses(ip netip.Addr) bool {
 	return false
 }
 
-// admits refuses what would shut the author out of one of the endpoints that he
+// admits refuses a change that shuts its author out of an endpoint that the author
 // can reach now.
 func (a *Admin) admits(by Author, before, after []Rule) error {
 	if by.Force || a.bypasses(by.Client.IP) {

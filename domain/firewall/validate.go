@@ -23,9 +23,9 @@ const (
 	maxPath      = 2048 // bytes
 )
 
-// Canonical puts what was sent into the one spelling that is stored, compared
-// and listed, and drops what is said twice. What has none stays as it is, for
-// Check to refuse.
+// Canonical puts every value into the one spelling that is stored, compared and
+// listed, and drops repeated values. A value without such a spelling stays as it
+// is, and Check refuses it.
 func (r *Rule) Canonical(known Resources) {
 	for i, e := range r.Entities {
 		if r.EntityType == IP {

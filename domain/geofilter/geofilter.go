@@ -1,5 +1,5 @@
 // Package geofilter owns the geographic filter of an account (sections 2.7 and
-// 4.21): the countries from which it may be used. None means all.
+// 4.21 of the interface): the countries from which it may be used. None means all.
 //
 // The one idea: the filter stands in two places. Its records, with ids and
 // times, are what the owner is shown; the account's own row repeats the codes,

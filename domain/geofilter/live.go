@@ -33,7 +33,7 @@ type shard struct {
 }
 
 // held is a filter and its version. An empty one stays, so that an older answer
-// of the database cannot bring back what was in it.
+// of the database cannot bring its countries back.
 type held struct {
 	filter geo.Filter
 	cv     int64

@@ -48,8 +48,8 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// Whoever reloads after a change works with it, whatever another reload was
-// reading at that moment.
+// A reload after a change shows the change, whatever another reload reads at that
+// moment.
 func TestLiveNeverGoesBack(t *testing.T) {
 	inFirst, goOn, second := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	s := &readings{reading: func(n int64) {

@@ -1,4 +1,4 @@
-// Package mfa owns the configuration of the second factor (section 2.2): the
+// Package mfa owns the configuration of the second factor (section 2.2 of the interface): the
 // methods with their lifetimes, the actions with their texts, and the policies
 // that say which methods guard an action and how many of them must be
 // completed. From a snapshot of the three it answers the one question a new
@@ -24,7 +24,7 @@ const (
 	TOTP = "TOTP"
 )
 
-// The actions the service itself knows (section 2.1, D-MFA-05).
+// The actions the service itself knows (section 2.1 of the interface, D-MFA-05).
 const (
 	Login           = "LOGIN"
 	ResetPassword   = "RESET_PASSWORD"

@@ -15,8 +15,8 @@ func SeedMethods() []Method {
 	}
 }
 
-// SeedActions are the actions of a new installation: those of section 2.1.
-// Codes that only this service adds have no row.
+// SeedActions are the actions of a new installation: those of section 2.1
+// of the interface. Codes that only this service adds have no row.
 func SeedActions() []Action {
 	var out []Action
 	for _, a := range builtIn {

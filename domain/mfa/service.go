@@ -11,8 +11,8 @@ import (
 	"castellan/domain/audit"
 )
 
-// Admin carries out the writes of section 4.4. Besides the errors named at each
-// method all return UNAVAILABLE when the database, or the reading back, fails.
+// Admin carries out the writes of section 4.4 of the interface. Besides the errors named at
+// each method all return UNAVAILABLE when the database, or the reading back, fails.
 type Admin struct {
 	Store   Store
 	Changes admin.Changes // of topic change.MFA
@@ -21,9 +21,8 @@ type Admin struct {
 	Guarded []string
 }
 
-// known is the configuration as it is stored, for what is written is not judged
-// by this node's snapshot: that may not know what was added elsewhere a moment
-// ago.
+// known is the configuration as it is stored. A write is judged by it and not by
+// this node's snapshot, which may lack an addition of a moment ago on another node.
 func (a *Admin) known(ctx context.Context) (*Catalog, error) {
 	c, err := Load(ctx, a.Store)
 	if err != nil {

@@ -53,7 +53,7 @@ var errTorn = errors.New("pack: a value goes beyond the end")
 // Err is the error of a value that was not whole.
 func (r *Reader) Err() error { return r.err }
 
-// Exact tells whether what was read is what there is, no more and no less.
+// Exact reports whether the fields were read to the end of the input, and no further.
 func (r *Reader) Exact() bool { return r.rest == "" && !r.short && r.err == nil }
 
 // More tells whether something is left.

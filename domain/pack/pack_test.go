@@ -61,7 +61,7 @@ func TestTorn(t *testing.T) {
 	}
 }
 
-// Whatever is read, nothing panics, and what was written is read again.
+// No input makes the reader panic, and every written value is read back.
 func FuzzRead(f *testing.F) {
 	f.Add("\x03abc\x02\x01a\x00\x7f", int64(-5), "x")
 	f.Fuzz(func(t *testing.T, data string, n int64, s string) {

@@ -102,7 +102,7 @@ func (g Guard) Return(prefix string) Guard {
 	return g
 }
 
-// Until is when nothing in the guard can matter any more.
+// Until is when the guard can be forgotten: from then on it refuses nothing.
 func (g Guard) Until(r GuardRules) time.Time {
 	var last int64
 	for _, t := range g.Tries {
@@ -152,7 +152,7 @@ func (g Guard) knows(now time.Time, r GuardRules, prefix string) bool {
 	})
 }
 
-// pruned returns a copy without what cannot matter any more.
+// pruned returns a copy without the entries that no longer count.
 func (g Guard) pruned(now time.Time, r GuardRules) Guard {
 	ms := now.UnixMilli()
 	g.Tries = slices.DeleteFunc(slices.Clone(g.Tries), func(t Try) bool { return ms-t.At >= r.TotalSpan.Milliseconds() })

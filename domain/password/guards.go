@@ -229,7 +229,7 @@ func (g *Guards) next(ctx context.Context, a *account, key string,
 	return SaveGuard{Guard: guard, Until: guard.Until(g.rules)}, fresh, err
 }
 
-// saved takes over what was written.
+// saved takes over the guard that was written.
 func (a *account) saved(w SaveGuard) {
 	a.guard = w.Guard
 	a.guard.Version++

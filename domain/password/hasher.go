@@ -111,7 +111,7 @@ func (h *Hasher) Admit() (*Place, error) {
 	return &Place{h: h}, nil
 }
 
-// Leave gives the place up. Leaving twice is leaving once.
+// Leave gives the place up. A second call does nothing.
 func (p *Place) Leave() {
 	p.left.Do(func() {
 		p.h.mu.Lock()

@@ -33,7 +33,7 @@ func (w ClearGuard) Row() string { return w.Key }
 type GuardStore interface {
 	// Guard reads the guard of an account; Version 0 when there is none.
 	Guard(ctx context.Context, key string) (Guard, error)
-	// Purge removes rows that were of no use any more before the given instant,
-	// of very many a part at a time.
+	// Purge removes the rows that were out of use before the given instant, in
+	// parts where there are very many.
 	Purge(ctx context.Context, before time.Time) error
 }

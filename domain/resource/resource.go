@@ -1,6 +1,6 @@
 // Package resource is the registry of what the service and its front ends
 // offer, the roles that accounts hold, and the grants of one to the other
-// (sections 2.4 and 4.6; decisions D-RES-01…07, D-AUTH-03).
+// (sections 2.4 and 4.6 of the interface; decisions D-RES-01…07, D-AUTH-03).
 //
 // The one idea: what may be called is judged from a snapshot of roles and
 // grants that every node holds in memory (Live), so a permission costs two

@@ -49,7 +49,7 @@ func (a *Activity) Touch(sessionID string) {
 // maxSeen bounds one unit of writes.
 const maxSeen = 512
 
-// Flush writes what was noted. What cannot be written is dropped: the next use
+// Flush writes the noted uses. A use that cannot be written is dropped: the next one
 // of the session, a minute later, is noted anew.
 func (a *Activity) Flush(ctx context.Context) error {
 	a.mu.Lock()

@@ -205,8 +205,7 @@ func TestEndAll(t *testing.T) {
 	}
 }
 
-// Whoever was told that all sessions have ended was told the truth, whatever
-// came between.
+// When EndAll reports success, all sessions have ended, whatever ran beside it.
 func TestEndAllUnderRace(t *testing.T) {
 	b := newBench(t)
 	u := b.add(1, nil)

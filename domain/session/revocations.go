@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// Revocations is a node's table of what was revoked during the last token
-// lifetime: session ids, and the least session version of users. Older entries
-// are of no use, because the tokens they speak of have ended.
+// Revocations is a node's table of the session ids that were revoked during the last
+// token lifetime, and of the least valid session version of users. Older entries are
+// dropped, because their tokens have expired.
 //
 // Reading it takes two lookups in maps that are never changed, and no lock;
 // writing replaces the map of one shard. It is safe for concurrent use.
@@ -67,9 +67,8 @@ func (r *Revocations) End(sessionID string) { r.put(&r.sessions, sessionID, 0, r
 func (r *Revocations) Raise(userID string, sv int64) { r.put(&r.users, userID, sv, r.now()) }
 
 // Apply notes what another node wrote into the feed under change.Sessions.
-// Applying a note twice is applying it once. A key it does not understand is
-// an error, so that a node which cannot know what was revoked stops trusting
-// its table.
+// Applying a note twice is applying it once. An unknown key is an error: the node
+// may miss a revocation, so it must not trust its table.
 func (r *Revocations) Apply(_ context.Context, key string) error {
 	kind, rest, _ := strings.Cut(key, "/")
 	first, second, ok := strings.Cut(rest, "/")

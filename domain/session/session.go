@@ -2,7 +2,7 @@
 // proves it, and the ways in which it ends (decisions D-AUTH-01, 11, 12).
 //
 // The one idea: a session is judged without reading the database. Its token is
-// signed, and each node holds a small table of what was revoked during the
+// signed, and each node holds a small table of the revocations of the
 // last token lifetime; ending one session revokes its id, ending all sessions
 // of a user is one increment of the version that every token names. What a
 // node revokes it knows before it answers; the others learn it from the change

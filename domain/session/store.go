@@ -49,9 +49,9 @@ func Ended(sessionID, userID string) change.Note {
 	return change.Note{Topic: change.Sessions, Key: sidKey(sessionID, userID)}
 }
 
-// EndAll are the writes that end every session of a user, as the caller saw
-// him, with the notes for the other nodes. They are fenced: after the commit,
-// tell this node's Revocations of u.SV+1.
+// EndAll are the writes that end every session of a user, with the notes for the
+// other nodes. They are fenced by the user's row as the caller read it. After the
+// commit, tell this node's Revocations of u.SV+1.
 func EndAll(u user.User, at time.Time) []commit.Write {
 	return []commit.Write{
 		user.EndSessions{UserID: u.ID, SV: u.SV, At: at},

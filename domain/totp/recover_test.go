@@ -73,8 +73,8 @@ func TestRecover(t *testing.T) {
 	})
 }
 
-// A right code of someone who has used his attempts up is not looked at, and
-// not used up.
+// When the attempts of an account are used up, a right code is neither checked nor
+// used up.
 func TestRecoverLimitHoldsForRightCodes(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *desk) {
 		ctx := t.Context()
@@ -112,7 +112,7 @@ func TestRecoverUnderRace(t *testing.T) {
 // Without its notice and its audit row the code is not used.
 func TestRecoverIsOneUnit(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *desk) {
-		d.Commit = deaf{d.db}
+		d.Commit = unaudited{d.db}
 		if _, err := d.Recover(t.Context(), d.who, d.recovery(0)); !errors.Is(err, errDeaf) || len(d.notices) != 0 {
 			t.Errorf("%v, %d notices", err, len(d.notices))
 		}
@@ -125,11 +125,11 @@ func TestRecoverIsOneUnit(t *testing.T) {
 
 var errDeaf = errors.New("no audit")
 
-// deaf refuses units with an audit row when they are made, as a database that
+// unaudited refuses units with an audit row when they are made, as a database that
 // cannot write it would.
-type deaf struct{ commit.Committer }
+type unaudited struct{ commit.Committer }
 
-func (c deaf) Commit(ctx context.Context, ws ...commit.Write) error {
+func (c unaudited) Commit(ctx context.Context, ws ...commit.Write) error {
 	return c.InTx(ctx, func(ctx context.Context) error {
 		if err := c.Committer.Commit(ctx, ws...); err != nil {
 			return err

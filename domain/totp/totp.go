@@ -1,6 +1,6 @@
 // Package totp owns the authenticator of an account: its secret, the codes that
 // are right at an instant, and the recovery codes beside it (sections 3.2 and
-// 4.2, decisions D-TOTP-01…09 and D-AUTH-08).
+// 4.2 of the interface, decisions D-TOTP-01…09 and D-AUTH-08).
 //
 // The one idea: a code is judged by its time step, and a step is used once.
 // The code that accepts a value commits UseStep with what the code allows, fenced by

@@ -25,7 +25,7 @@ func quantile(vs []float64, q float64) float64 {
 	return sorted[max(i, 0)]
 }
 
-// bar is what was promised; the zero bar promises nothing.
+// bar is the promise; the zero bar promises nothing.
 type bar struct {
 	word  string // "at most" or "at least"
 	limit float64

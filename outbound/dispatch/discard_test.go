@@ -199,7 +199,7 @@ func TestGivesUp(t *testing.T) {
 	})
 }
 
-// A code that nobody can use any more is not sent.
+// A code that can no longer be used is not sent.
 func TestExpiredCodesStay(t *testing.T) {
 	virtual(t, func(t *testing.T, w *world) {
 		d := w.dispatcher(false)

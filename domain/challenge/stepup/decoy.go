@@ -25,7 +25,7 @@ func (s *Messenger) Conceal(phone string) string {
 	return "?" + id.Encode([16]byte(sums[len(sums)-1].Sum))[1:]
 }
 
-// stranger is the account of a decoy whose phone is not known any more: its
+// stranger is the account of a decoy whose phone is no longer known: its
 // hint has the phone's length and country code.
 func (s *Messenger) stranger(subject, hint string) challenge.Account {
 	return challenge.Account{Phone: hint, Mail: s.mailOf(subject)}
@@ -120,7 +120,7 @@ func (d strangersGate) Send(ctx context.Context, subject string, _ Sending, c Ca
 // DummyCall implements UserGate.
 func (d strangersGate) DummyCall(ctx context.Context) error { return d.s.UserGate.DummyCall(ctx) }
 
-// count reads what was sent, as for a user. Nothing ever was.
+// count reads the number of messages sent, as for a user. It is always 0.
 func (d strangersGate) count(ctx context.Context, subject string, now time.Time, c Caps) error {
 	if c == (Caps{}) {
 		return nil

@@ -63,8 +63,8 @@ func (s *Messenger) reaches(n challenge.Name) bool {
 }
 
 // afford is affordable for a message that the user's caps let out or held back.
-// A starter who proved nothing could tell by the time what was held back, so for
-// such a message the question is asked either way.
+// A starter who proved nothing must not learn from the response time that a message
+// was held back, so such a message is checked either way.
 func (s *Messenger) afford(ctx context.Context, now time.Time, m *outbox.Message, ahead int, out bool) (bool, error) {
 	if !out && m.Proven {
 		return false, nil

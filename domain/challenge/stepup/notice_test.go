@@ -77,8 +77,7 @@ func TestNotice(t *testing.T) {
 		if text.To != c.dest || text.Language != "tr" || text.Code != "" || bytes.Contains(m.Payload, []byte(c.dest)) {
 			t.Errorf("%s: to %s in %s", c.name, text.To, text.Language)
 		}
-		// Whoever takes the row over opens its payload by what stands in the row,
-		// and by nothing else.
+		// A sender opens the payload with the fields of its row and nothing else.
 		plain, err := ring.Open(m.Payload, challenge.PayloadData(m.ChallengeID, m.MethodID, m.Generation))
 		var again message.Rendered
 		if err != nil || again.UnmarshalBinary(plain) != nil || again != text {

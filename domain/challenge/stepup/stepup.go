@@ -105,7 +105,7 @@ type Answered struct {
 	Outcome []byte
 }
 
-// Renewal is what the front must know to make the message of a renewal.
+// Renewal is what the node of the request needs to make the message of a renewal.
 type Renewal struct {
 	UserID     string
 	Subject    string

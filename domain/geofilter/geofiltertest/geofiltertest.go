@@ -137,7 +137,7 @@ func testFilter(t *testing.T, b *bench) {
 }
 
 // What a start refuses is refused again when the challenge is complete
-// (D-GEO-04), and what was decided on an older account commits nothing.
+// (D-GEO-04), and a decision on an older version of the account commits nothing.
 func testRefusals(t *testing.T, b *bench) {
 	ctx := t.Context()
 	b.change(t, b.svc.AddAction(), 0, "TR")
@@ -223,8 +223,8 @@ func testClear(t *testing.T, b *bench) {
 	}
 }
 
-// The copy knows what was loaded, what was told and what was followed, and an
-// older answer never takes the place of a newer one.
+// The copy knows the filters that were loaded, told and followed, and an older answer
+// never replaces a newer one.
 func testLive(t *testing.T, b *bench) {
 	ctx, l := t.Context(), geofilter.NewLive(b.store)
 	want := func(n int, f geo.Filter) {
