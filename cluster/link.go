@@ -96,7 +96,7 @@ func (q *frameQueue) run(c net.Conn) {
 // connection is one connection of a link.
 type connection struct{ *frameQueue }
 
-// link carries this node's questions to another member, and their answers back. It
+// link carries this node's calls to another member, and their answers back. It
 // connects again whenever its connection breaks.
 type link struct {
 	membership *membership

@@ -8,7 +8,7 @@ import (
 )
 
 // This file is the partition detector. A member that dies is refused at its address,
-// and one that leaves says so. A member that falls silent is dead, or this node is
+// and one that leaves says so. A member that becomes unreachable is dead, or this node is
 // cut off and the others go on without it. When at least half of the members have
 // fallen silent, this node serves no actors until a witness outside the network has
 // told it which members are there: the database, which all nodes share.
@@ -28,7 +28,7 @@ func (c Component) Outranks(o Component) bool {
 
 // OnPartition has witness find out, by other means than the cluster's links, whether
 // a component is there that outranks this one; an error: it cannot tell. Without a
-// witness, a node takes silent members for dead. It is set before Start.
+// witness, a node takes unreachable members for dead. It is set before Start.
 func (n *Node) OnPartition(witness func(ctx context.Context, c Component) (outranked bool, err error)) {
 	n.witness = witness
 }
@@ -47,10 +47,10 @@ func (n *Node) Component() (component Component, hears func(id string) bool) {
 	}
 }
 
-// witnessPause is the pause between two questions to the witness.
+// witnessPause is the pause between two calls of the witness.
 const witnessPause = 300 * time.Millisecond
 
-// detectPartition checks whether too many members have fallen silent. Only the loop
+// detectPartition checks whether too many members are unreachable. Only the loop
 // calls it.
 func (ms *membership) detectPartition(known map[string]Member) {
 	if ms.n.witness == nil {
@@ -74,7 +74,7 @@ func (ms *membership) detectPartition(known map[string]Member) {
 	ms.leaseMu.Lock()
 	defer ms.leaseMu.Unlock()
 	if partitioned {
-		ms.log.Warn("cluster: most members have gone silent; no actors are served before it is known where they are")
+		ms.log.Warn("cluster: most members are unreachable; no actors are served before it is known where they are")
 		ms.drop()
 	} else {
 		ms.confirmedAt.Store(never) // the members that are back must confirm it first

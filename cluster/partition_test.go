@@ -36,7 +36,7 @@ func gossip(n *Node, hears bool, ms ...Member) {
 	n.membership.wake()
 }
 
-// A node for which half of the members fell silent serves nothing while a component
+// A node for which half of the members became unreachable serves nothing while a component
 // that outranks it is there, or while it cannot tell. Once it knows that there is
 // none, it serves.
 func TestPartitionDetector(t *testing.T) {

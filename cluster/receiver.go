@@ -69,7 +69,7 @@ func (n *Node) Former(kind, id string) []string {
 }
 
 // Lost reports whether a member can no longer serve anything: its process has
-// ended, or it was given up and has been silent for as long as it may believe
+// ended, or it was given up and has been unreachable for as long as it may believe
 // that it belongs.
 func (n *Node) Lost(id string) bool { return n.membership == nil || n.membership.ended(id) }
 

@@ -37,8 +37,8 @@ func crowd(t *testing.T, n int, send func(i int) (blackbox.Answer, error)) []bla
 	return answers
 }
 
-// tally counts answers by status and code.
-func tally(answers []blackbox.Answer) map[string]int {
+// countByCode counts answers by status and code.
+func countByCode(answers []blackbox.Answer) map[string]int {
 	n := map[string]int{}
 	for _, a := range answers {
 		n[fmt.Sprint(a.Status, a.Code())]++
@@ -100,7 +100,7 @@ func TestParallelRightCodesOfFirstMethod(t *testing.T) {
 		f := n.Login(t, demo)
 		socket := n.Socket(t, f)
 		sms, code := f.Method(t, "SMS"), n.Code(t, demo, "SMS")
-		got := tally(
+		got := countByCode(
 			crowd(t, parallel, func(i int) (blackbox.Answer, error) { return all[i%len(all)].TryComplete(f, sms, code) }),
 		)
 		if want := map[string]int{"200": 1, "409METHOD_ALREADY_COMPLETED": parallel - 1}; !maps.Equal(got, want) {
@@ -126,7 +126,7 @@ func TestParallelWrongCodes(t *testing.T) {
 			wrong, _ := strconv.Atoi(code)
 			return all[i%len(all)].TryComplete(f, sms, fmt.Sprintf("%06d", (wrong+1+i)%1_000_000))
 		})
-		got := tally(answers)
+		got := countByCode(answers)
 		busy := len(all) > 1 // two owners that know nothing of each other may give a busy row up, unread
 		if got["422OTP_INVALID"] != 5 || got["423METHOD_LOCKED"]+got["503UNAVAILABLE"] != parallel-5 ||
 			!busy && got["503UNAVAILABLE"] > 0 {
@@ -161,7 +161,7 @@ func TestParallelMixedCodes(t *testing.T) {
 			}
 			return all[i%len(all)].TryComplete(f, sms, value)
 		})
-		got := tally(answers)
+		got := countByCode(answers)
 		refused := got["423METHOD_LOCKED"] + got["409METHOD_ALREADY_COMPLETED"]
 		if len(all) > 1 {
 			refused += got["503UNAVAILABLE"]

@@ -29,8 +29,8 @@ type model struct {
 
 func (m *model) add(kind string, f int, at int64) { m.log = append(m.log, event{kind, f, at}) }
 
-// tally counts an event of a factor, all of them and those since its OTP was made.
-func (m *model) tally(kind string, f int) (all, since int) {
+// countEvents counts an event of a factor, all of them and those since its OTP was made.
+func (m *model) countEvents(kind string, f int) (all, since int) {
 	for _, e := range m.log {
 		switch {
 		case e.f == f && e.kind == kind:
@@ -42,7 +42,7 @@ func (m *model) tally(kind string, f int) (all, since int) {
 	return all, since
 }
 
-func (m *model) done(f int) bool { n, _ := m.tally("right", f); return n > 0 }
+func (m *model) done(f int) bool { n, _ := m.countEvents("right", f); return n > 0 }
 
 func (m *model) state(now int64) string {
 	state, right, must, wrong := "pending", uint(0), uint(0), 0
@@ -115,7 +115,7 @@ func (m *model) wait(now int64, totp bool) time.Duration {
 
 func (m *model) complete(now int64, f int, verb string) string {
 	state, name := m.state(now), m.factors[f].Name
-	_, wrong := m.tally("wrong", f)
+	_, wrong := m.countEvents("wrong", f)
 	ends, _ := m.until(f)
 	switch {
 	case state == "expired":
@@ -145,7 +145,7 @@ func (m *model) complete(now int64, f int, verb string) string {
 	m.spent[name == challenge.TOTP] = append(m.spent[name == challenge.TOTP], now)
 	left := m.r.ChallengeAttempts
 	for f := range m.factors {
-		all, _ := m.tally("wrong", f)
+		all, _ := m.countEvents("wrong", f)
 		left -= all
 	}
 	return fmt.Sprintf("OTP_INVALID %d", min(left, m.r.MethodAttempts-wrong-1))
@@ -153,7 +153,7 @@ func (m *model) complete(now int64, f int, verb string) string {
 
 func (m *model) renew(now int64, f int) string {
 	x, gate := m.factors[f], m.start+m.factors[f].RenewMs
-	renewals, _ := m.tally("renew", f)
+	renewals, _ := m.countEvents("renew", f)
 	switch state := m.state(now); {
 	case state == "expired":
 		return "CHALLENGE_EXPIRED"

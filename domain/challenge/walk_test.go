@@ -223,8 +223,8 @@ func (w *walk) compare() {
 	}
 	for f, m := range w.c.Methods {
 		ends, made := w.m.until(f)
-		_, wrong := w.m.tally("wrong", f)
-		renewals, _ := w.m.tally("renew", f)
+		_, wrong := w.m.countEvents("wrong", f)
+		renewals, _ := w.m.countEvents("renew", f)
 		if m.ExpiresAt != ends || m.MadeAt != made || m.Wrong != wrong || m.Generation != renewals ||
 			(m.Order > 0) != w.m.done(f) {
 			w.t.Errorf("%s: %+v; want expiry %d, made %d, %d wrong, %d renewals, completed %t", m.ID, m, ends, made, wrong,
