@@ -48,7 +48,7 @@ var notForClients = []string{
 	"keys of this purpose are not rotated", "must be 1 to 64 letters, digits, _ or -, and begin with a letter or digit",
 }
 
-// Whatever the program says of a field is a phrase.
+// Every text of the program about a field is a phrase.
 func TestEveryTextIsAPhrase(t *testing.T) {
 	verb := regexp.MustCompile(`%[.0-9]*[a-z]`)
 	found := 0

@@ -116,7 +116,7 @@ func TestTypes(t *testing.T) {
 	})
 }
 
-// sameFields compares "CODE field field" whatever the order of the fields.
+// sameFields compares "CODE field field" in any order of the fields.
 func sameFields(a, b string) bool {
 	x, y := strings.Fields(a), strings.Fields(b)
 	left := map[string]int{}

@@ -8,7 +8,7 @@ import (
 	"castellan/http/rest"
 )
 
-// TestStart: whatever is missing stops the program before it serves anything.
+// TestStart: a missing part stops the program before it serves anything.
 func TestStart(t *testing.T) {
 	user := rest.Get("/x", "", rest.User, nothing)
 	starts := rest.Start2FA("POST", "/s", "", rest.User, "A",

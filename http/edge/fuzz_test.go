@@ -45,7 +45,7 @@ type everything struct {
 	M   map[string]int `json:"m,omitempty"`
 }
 
-// FuzzRequest: whatever bytes arrive, every handler that runs was judged by the
+// FuzzRequest: for any bytes, every handler that runs was judged by the
 // firewall under exactly its own key just before (SEC-31), every answer is well
 // formed and carries the standard headers, and nothing is a server error.
 func FuzzRequest(f *testing.F) {

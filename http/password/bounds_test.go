@@ -106,7 +106,7 @@ func TestStrangersDoNotLockTheOwnerOut(t *testing.T) {
 	})
 }
 
-// Who has no decoy and who has (D-PWD-01, D-GEO-02).
+// Which accounts get a decoy (D-PWD-01, D-GEO-02).
 func TestDecoys(t *testing.T) {
 	both(t, func(t *testing.T, w *world) {
 		w.svc.Phones, w.svc.Networks = nil, nil

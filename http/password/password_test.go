@@ -275,7 +275,7 @@ func TestStoredHashesMoveBeforeTheChange(t *testing.T) {
 	})
 }
 
-// Five wrong old passwords in 15 minutes, whatever restarts (D-PWD-06).
+// Five wrong old passwords in 15 minutes, also over a restart (D-PWD-06).
 func TestWrongOldPasswords(t *testing.T) {
 	both(t, func(t *testing.T, w *world) {
 		u := w.add(1, nil)

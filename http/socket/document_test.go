@@ -80,8 +80,8 @@ func TestGoldenAsyncAPI(t *testing.T) {
 
 var methodNames = []challenge.Name{challenge.TOTP, challenge.PUSH, challenge.MAIL, challenge.SMS}
 
-// Whatever the hub can send is what the document says, and the other way round:
-// a message with anything changed does not fit.
+// The document has every message that the hub can send, and no other: a changed
+// message does not fit.
 func TestFramesFitTheDocument(t *testing.T) {
 	d := read(t)
 	outcomes := []string{`{"success":true,"data":{"sessionKey":"k"},"headers":{"x-auth":"t"}}`,

@@ -11,7 +11,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// A file comes compressed to who takes it, and not again to who has it.
+// A file comes compressed to a client that accepts it, and not again to one that has it.
 func TestFile(t *testing.T) {
 	long, short := strings.Repeat("castellan ", 1000), "x"
 	app := fiber.New()
