@@ -10,7 +10,7 @@ import (
 // This file is the partition detector. A member that dies is refused at its address,
 // and one that leaves says so. A member that becomes unreachable is dead, or this node is
 // cut off and the others go on without it. When at least half of the members have
-// fallen silent, this node serves no actors until a witness outside the network has
+// become unreachable, this node serves no actors until a witness outside the network has
 // told it which members are there: the database, which all nodes share.
 
 // Component describes the members that a node hears, itself included. Of two
