@@ -102,7 +102,8 @@ func TestDescribeNamesEverything(t *testing.T) {
 		`  reset_ip_window: 1h30m # CASTELLAN_LIMITS_RESET_IP_WINDOW (file)`,
 		`  challenge_ttl: 10m # CASTELLAN_MFA_CHALLENGE_TTL (default)`,
 		`  guarded: {"POST /a": "A1", "POST /b": "B2"} # CASTELLAN_MFA_GUARDED (file)`,
-		`  # url: "postgres://svc:(hidden)@db:5432/castellan?sslmode=verify-full&sslpassword=(hidden)&options=(hidden)" # CASTELLAN_DATABASE_URL (env)`,
+		`  # url: "postgres://svc:(hidden)@db:5432/castellan?sslmode=verify-full&sslpassword=(hidden)` +
+			`&options=(hidden)" # CASTELLAN_DATABASE_URL (env)`,
 		`  # password: (hidden) # CASTELLAN_MAIL_PASSWORD (env)`,
 		`  # webhook_secret: (hidden) # CASTELLAN_PUSH_WEBHOOK_SECRET (env)`,
 		`  contact: "https://id.example.com" # CASTELLAN_PUSH_CONTACT (default)`,

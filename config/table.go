@@ -1,6 +1,7 @@
 package config
 
 import (
+	_ "embed"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -25,6 +26,12 @@ type entry struct {
 	lines    bool
 }
 
+// settings explains every section and key in a line: name, tab, text. The texts are
+// too long for tags.
+//
+//go:embed settings.tsv
+var settings string
+
 // table lists every key in the order of Config; the rest of the package walks
 // it. sections holds the explanation of each section.
 var table, sections = buildTable()
@@ -38,8 +45,21 @@ var byKey = func() map[string]*entry {
 	return m
 }()
 
-func buildTable() (entries []entry, docs map[string]string) {
-	docs = map[string]string{}
+// buildTable panics when settings lacks a key, or has one that Config lacks.
+func buildTable() (entries []entry, sections map[string]string) {
+	texts, sections := map[string]string{}, map[string]string{}
+	for line := range strings.Lines(settings) {
+		key, text, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		texts[key] = text
+	}
+	explain := func(key string) string {
+		text := texts[key]
+		if text == "" {
+			panic("config: settings.tsv does not explain " + key)
+		}
+		delete(texts, key)
+		return text
+	}
 	t := reflect.TypeFor[Config]()
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -49,7 +69,7 @@ func buildTable() (entries []entry, docs map[string]string) {
 			entries = append(entries, newEntry("", f))
 		default:
 			section := f.Tag.Get("key")
-			docs[section] = f.Tag.Get("doc")
+			sections[section] = explain(section)
 			for j := range f.Type.NumField() {
 				e := newEntry(section, f.Type.Field(j))
 				e.index = []int{i, j}
@@ -57,13 +77,19 @@ func buildTable() (entries []entry, docs map[string]string) {
 			}
 		}
 	}
-	return entries, docs
+	for i := range entries {
+		entries[i].doc = explain(entries[i].key)
+	}
+	for key := range texts {
+		panic("config: settings.tsv explains " + key + ", which is no setting")
+	}
+	return entries, sections
 }
 
 // newEntry reads the tags; a tag that cannot be read is a mistake in this
 // package, so it panics.
 func newEntry(section string, f reflect.StructField) entry {
-	e := entry{section: section, name: f.Tag.Get("key"), doc: f.Tag.Get("doc"), index: f.Index, kind: f.Type}
+	e := entry{section: section, name: f.Tag.Get("key"), index: f.Index, kind: f.Type}
 	e.key = e.name
 	if section != "" {
 		e.key = section + "." + e.name

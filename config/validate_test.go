@@ -73,7 +73,8 @@ func TestFaults(t *testing.T) {
 		{name: "word", env: []string{"CASTELLAN_LOG_LEVEL=loud"},
 			want: `log.level (CASTELLAN_LOG_LEVEL): "loud" is not one of debug, info, warn, error`},
 		{name: "address rule", file: "addressbook: {address_rules: {BSC: emv}}",
-			want: `addressbook.address_rules (castellan.yaml:1): "emv" for "BSC" is neither one of bitcoin, evm, solana, tron, xrp nor`},
+			want: `addressbook.address_rules (castellan.yaml:1): "emv" for "BSC" is neither one of bitcoin, evm, ` +
+				`solana, tron, xrp nor`},
 		{name: "address rule without an end", file: "addressbook: {address_rules: {BSC: '^0x'}}",
 			want: `"^0x" for "BSC" is neither`},
 		{name: "faulty address rule", env: []string{"CASTELLAN_ADDRESSBOOK_ADDRESS_RULES=BSC=evm,LTC=^[LM$"},

@@ -66,9 +66,6 @@ func (s *Server) onHeader(h *fasthttp.RequestHeader) (c fasthttp.RequestConfig) 
 		h.Del(fasthttp.HeaderExpect)
 		return c
 	}
-	if limit > rest.DefaultBodyLimit {
-		c.ReadTimeout = largeReadTimeout
-	}
 	return c
 }
 
@@ -88,6 +85,9 @@ func (s *Server) receive(r *Request, limit int) error {
 	stream := r.fctx.RequestBodyStream()
 	if stream == nil {
 		return fault.New(fault.InvalidField, "malformed request")
+	}
+	if limit > rest.DefaultBodyLimit { // only now is the sender known
+		_ = r.fctx.Conn().SetReadDeadline(time.Now().Add(largeReadTimeout))
 	}
 	s.leave(r)
 	fields := r.fctx.Request.Header.Len()

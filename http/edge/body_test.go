@@ -77,6 +77,29 @@ func TestAnnouncedBodiesCostNothing(t *testing.T) {
 	}
 }
 
+// TestNoByteOfALargeBody: before the sender is known a large body has no more time to
+// begin than any other; after that it has minutes and not a read time-out.
+func TestNoByteOfALargeBody(t *testing.T) {
+	const length = 100 << 10
+	s := serve(t, allow(), rest.Post("/large", "", rest.User, nothing).Body(length))
+	s.App.Server().ReadTimeout = 200 * time.Millisecond
+	addr := listen(t, s)
+	c := dial(t, addr)
+	c.SetReadDeadline(time.Now().Add(largeReadTimeout / 2))
+	io.WriteString(c, announce("/large", length))
+	if got := answered(t, c); got.status != 408 {
+		t.Errorf("nothing of a large body: %d", got.status)
+	}
+	slow := dial(t, addr)
+	text := `{"x":"` + strings.Repeat("x", length-8) + `"}`
+	io.WriteString(slow, announce("/large", length, "x-auth: u1")+text[:1])
+	time.Sleep(3 * s.App.Server().ReadTimeout)
+	io.WriteString(slow, text[1:])
+	if got := answered(t, slow); got.status != 200 {
+		t.Errorf("a large body that takes longer than the read time-out: %d", got.status)
+	}
+}
+
 // TestBodyBudget: all bodies together have bounded memory; a body beyond it is
 // refused with a retry, and a request that ends frees its share.
 func TestBodyBudget(t *testing.T) {

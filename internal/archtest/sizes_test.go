@@ -2,7 +2,6 @@ package archtest
 
 import (
 	"fmt"
-	"os"
 	"path"
 	"regexp"
 	"strings"
@@ -13,12 +12,6 @@ import (
 const (
 	maxLines   = 400
 	maxColumns = 120 // characters; a tab counts as one
-
-	// stillTooLarge lists the files that break a rule since before it was one. It may only get shorter.
-	stillTooLarge = "testdata/toolarge.txt"
-
-	// sizesHold is false until the list holds no file that somebody is about to mend; then it is true for good.
-	sizesHold = false
 )
 
 var (
@@ -29,30 +22,10 @@ var (
 // No file that is written by hand has more than 400 lines of Go, and no line of Go, Markdown or a shell script more
 // than 120 columns. Tables of Markdown may be wider, and so may a line without a space, such as an address.
 func TestSizes(t *testing.T) {
-	list, err := os.ReadFile(stillTooLarge)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before := map[string]bool{}
-	for _, name := range strings.Fields(string(list)) {
-		before[name] = true
-	}
-	report := t.Errorf
-	if !sizesHold {
-		report = t.Logf
-	}
 	for name, text := range texts(t) {
-		why := tooLarge(name, text)
-		switch {
-		case why != "" && !before[name]:
-			report("%s: %s", name, why)
-		case why == "" && before[name]:
-			report("%s is mended: remove it from %s", name, stillTooLarge)
+		if why := tooLarge(name, text); why != "" {
+			t.Errorf("%s: %s", name, why)
 		}
-		delete(before, name)
-	}
-	for name := range before {
-		report("%s is gone: remove it from %s", name, stillTooLarge)
 	}
 }
 

@@ -22,6 +22,7 @@ func (db *DB) Migrate(ctx context.Context, migrations fs.FS) (applied []string, 
 	if err != nil {
 		return nil, err
 	}
+	defer db.tellWait().Stop()
 	tx, err := db.begin(ctx)
 	if err != nil {
 		return nil, Translate(err)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/uptrace/bun"
 
@@ -96,6 +98,26 @@ func (s *slot) join(ctx context.Context, writes []commit.Write) error {
 	return Translate(err)
 }
 
+// outage is the last transaction that failed because the database did not answer.
+// A caller that waited for its turn through all of it is refused at once, so that
+// callers do not wait for one time limit after another.
+type outage struct{ began atomic.Int64 } // Unix nanoseconds
+
+// note notes how a transaction ended.
+func (o *outage) note(began time.Time, err error) {
+	if err != nil && down(err) {
+		o.began.Store(began.UnixNano())
+	}
+}
+
+// since is UNAVAILABLE for a caller that has waited from an instant on.
+func (o *outage) since(from time.Time) error {
+	if began := o.began.Load(); began != 0 && from.UnixNano() < began {
+		return unavailable(errors.New("the transaction before it got no answer"))
+	}
+	return nil
+}
+
 // Admit has check asked before anything is written. A refused write does not
 // happen; the errors of check are those of Commit and InTx. Call Admit before the
 // first of them.
@@ -126,6 +148,10 @@ func (db *DB) outermost(ctx context.Context, fn func(context.Context) error) (er
 	if err := db.admitted(ctx); err != nil {
 		return err
 	}
+	if db.patient.Load() {
+		defer db.tellWait().Stop()
+	}
+	caller, since := ctx, time.Now()
 	if db.Postgres() {
 		var ended context.CancelFunc
 		ctx, ended = db.breaker.until(ctx)
@@ -140,6 +166,15 @@ func (db *DB) outermost(ctx context.Context, fn func(context.Context) error) (er
 	defer func() { db.slots <- s }()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := db.writer.outage.since(since); err != nil {
+		return err
+	}
+	began := time.Now()
+	defer func() {
+		if caller.Err() == nil { // a caller that has gone away says nothing of the database
+			db.writer.outage.note(began, err)
+		}
+	}()
 	if s.tx, err = db.begin(ctx); err != nil {
 		return Translate(err)
 	}

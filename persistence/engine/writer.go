@@ -28,6 +28,7 @@ const (
 type unit struct {
 	writes []commit.Write
 	done   chan error
+	since  time.Time    // when it was queued
 	size   int          // of the batch that it was committed with, set before done
 	state  atomic.Int32 // queued → taken, or queued → abandoned by its caller
 }
@@ -51,6 +52,7 @@ type writer struct {
 	slots chan *slot // of interactive transactions
 	batch *slot
 
+	outage         outage
 	batches, units atomic.Int64
 	observe        atomic.Pointer[func(Committed)]
 }
@@ -135,7 +137,10 @@ func (db *DB) CommitGathered(ctx context.Context, writes ...commit.Write) (units
 	if err := db.admitted(ctx); err != nil {
 		return 0, err
 	}
-	u := &unit{writes: writes, done: make(chan error, 1)}
+	if db.patient.Load() {
+		defer db.tellWait().Stop()
+	}
+	u := &unit{writes: writes, done: make(chan error, 1), since: time.Now()}
 	select {
 	case db.writer.queue <- u:
 	default:
@@ -313,6 +318,11 @@ func (w *writer) once(units []*unit) (failed map[int]bool, statements int, err e
 	s := w.batch
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := w.outage.since(units[0].since); err != nil { // the first is the oldest
+		return nil, 0, err
+	}
+	began := time.Now()
+	defer func() { w.outage.note(began, err) }()
 	undo := s.remember()
 	steps, err := s.stepsOf(units)
 	if err == nil {

@@ -1,0 +1,54 @@
+package engine
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"castellan/domain/fault"
+	"castellan/domain/storetest"
+	"castellan/internal/pgtest"
+)
+
+// Callers that wait for a turn while the database does not answer are refused
+// together and not one time limit after another.
+func TestWaitersShareAnOutage(t *testing.T) {
+	const limit, callers = 500 * time.Millisecond, 24
+	for name, dsn := range map[string]string{"sqlite": sqliteFile(t), "postgres": pgtest.DSN(t)} {
+		t.Run(name, func(t *testing.T) {
+			release := hold(t, dsn)
+			defer release()
+			db, err := Open(t.Context(), dsn, noteKinds, Options{Timeout: limit})
+			storetest.Must(t, err)
+			defer db.Close()
+			db.Start(func(int) State { return nil })
+			began := time.Now()
+			var all sync.WaitGroup
+			for i := range callers {
+				all.Go(func() {
+					id := string(rune('a' + i))
+					err := db.InTx(t.Context(), func(ctx context.Context) error {
+						ctx, cancel := db.Bound(ctx)
+						defer cancel()
+						_, err := db.Conn(ctx).NewInsert().Model(&noteRow{ID: id}).Exec(ctx)
+						return Translate(err)
+					})
+					if fault.CodeOf(err) != fault.Unavailable {
+						t.Errorf("a caller under a lock: %v", err)
+					}
+				})
+				all.Go(func() {
+					if err := db.Commit(t.Context(), addNote{ID: "u" + string(rune('a'+i))}); fault.CodeOf(err) != fault.Unavailable {
+						t.Errorf("a unit under a lock: %v", err)
+					}
+				})
+			}
+			all.Wait()
+			// One after another they take callers / 4 limits on PostgreSQL, more on SQLite.
+			if took := time.Since(began); took > callers/4*limit {
+				t.Errorf("%d callers were refused after %v, with a limit of %v", 2*callers, took, limit)
+			}
+		})
+	}
+}
