@@ -81,6 +81,7 @@ func TestStartIsPatient(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer first.Close()
+			first.DB.EndPatience() // it serves, and only the second one waits
 			release := slow(t, first)
 			const longer = 2500 * time.Millisecond // than the 1.5 s of a request
 			time.AfterFunc(longer, release)
