@@ -68,10 +68,6 @@ func TestStartIsPatient(t *testing.T) {
 		"postgres": func() string { return pgtest.DSN(t) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			said := &logText{}
-			before := slog.Default()
-			slog.SetDefault(slog.New(slog.NewTextHandler(said, nil)))
-			defer slog.SetDefault(before)
 			cfg := config.Default()
 			cfg.DataDir, cfg.Database.URL, cfg.Dev = t.TempDir(), config.Secret(dsn()), true
 			cfg.Password.Argon2MemoryKiB, cfg.Password.Argon2Time = 64, 1
@@ -82,6 +78,10 @@ func TestStartIsPatient(t *testing.T) {
 			}
 			defer first.Close()
 			first.DB.EndPatience() // it serves, and only the second one waits
+			said := &logText{}
+			before := slog.Default()
+			slog.SetDefault(slog.New(slog.NewTextHandler(said, nil)))
+			defer slog.SetDefault(before)
 			release := slow(t, first)
 			const longer = 2500 * time.Millisecond // than the 1.5 s of a request
 			time.AfterFunc(longer, release)

@@ -23,7 +23,7 @@ func (db *DB) Migrate(ctx context.Context, migrations fs.FS) (applied []string, 
 		return nil, err
 	}
 	defer db.tellWait().Stop()
-	tx, err := db.begin(ctx)
+	tx, err := db.write.BeginTx(ctx, nil)
 	if err != nil {
 		return nil, Translate(err)
 	}

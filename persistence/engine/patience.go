@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
-
-	"github.com/uptrace/bun"
 )
 
 // Patience is how long a statement of a start, a command or a migration may take.
@@ -45,14 +43,6 @@ func (db *DB) tellWait() *time.Timer {
 			slog.Warn("the database is slow; waiting for it", "at most", Patience)
 		}
 	})
-}
-
-// begin begins a transaction, which on SQLite waits for another process.
-func (db *DB) begin(ctx context.Context) (bun.Tx, error) {
-	if db.patient.Load() {
-		defer db.tellWait().Stop()
-	}
-	return db.write.BeginTx(ctx, nil)
 }
 
 // EndPatience is called when the service begins to serve: from now on a statement

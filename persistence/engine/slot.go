@@ -175,7 +175,7 @@ func (db *DB) outermost(ctx context.Context, fn func(context.Context) error) (er
 			db.writer.outage.note(began, err)
 		}
 	}()
-	if s.tx, err = db.begin(ctx); err != nil {
+	if s.tx, err = db.write.BeginTx(ctx, nil); err != nil {
 		return Translate(err)
 	}
 	undo := s.remember()
