@@ -66,10 +66,12 @@ func TestRotateSigningKey(t *testing.T) {
 		if again := s.Command("", "keys", "rotate"); again.Code != 1 || !strings.Contains(again.ErrOut, "--force") {
 			t.Errorf("a second rotation: exit %d, %s", again.Code, again.ErrOut)
 		}
-		time.Sleep(time.Until(began.Add(10 * time.Second)))
+		time.Sleep(time.Until(began.Add(11 * time.Second)))
 		var after string
 		blackbox.Until(t, within(1), "signed by the new key", func() bool {
-			after, _ = n.Session(t, demo)
+			if after, _ = n.Session(t, demo); kidOf(t, after) != fresh {
+				time.Sleep(time.Second) // a burst of logins would close the one that is open
+			}
 			return kidOf(t, after) == fresh
 		})
 		n.Complete(t, open, open.Method(t, "SMS"), code).Is(t, 200, "") // a code from before
