@@ -76,7 +76,7 @@ func docsWithoutBarriers(t *testing.T, tab *webtest.Tab) {
 	noBarriers(t, tab, "docs, closed")
 	for _, id := range webtest.Value[[]string](tab, "[...document.querySelectorAll('.op')].map((one) => one.id)") {
 		tab.Click("#" + id + " > summary")
-		tab.See("#" + id + " .op-body")
+		tab.Until(fmt.Sprintf("document.querySelector('#%s .op-body').childElementCount > 0", id))
 	}
 	tab.Click(`#post-auth-login [data-testid="try-send"]`)
 	tab.See(`[data-testid="try-status"]`)

@@ -190,18 +190,27 @@ func (tab *Tab) Open(url string) {
 	tab.do("open "+url, chromedp.Navigate(url))
 }
 
-// Click waits until the element can be seen and is enabled, then clicks it.
+// Click waits until the element can be seen, is enabled and lies still with nothing above it, then clicks it. The
+// browser is told a point on the screen: while the page still grows, another element may come to lie there.
 func (tab *Tab) Click(selector string) {
 	tab.t.Helper()
-	tab.do(
-		"click "+selector,
-		chromedp.WaitVisible(
-			chromedp.CSS(selector),
-		),
-		chromedp.WaitEnabled(chromedp.CSS(selector)),
-		chromedp.Click(chromedp.CSS(selector)),
-	)
+	element := chromedp.CSS(selector)
+	tab.do("click "+selector, chromedp.WaitVisible(element), chromedp.WaitEnabled(element), chromedp.ScrollIntoView(element))
+	tab.Until(fmt.Sprintf(atRest, selector))
+	tab.do("click "+selector, chromedp.Click(element))
 }
+
+// atRest is true when the element is where it was at the frame before, and the point of a click belongs to it.
+const atRest = `(() => {
+	const e = document.querySelector(%q);
+	const box = e?.getClientRects()[0];
+	if (!box) return false;
+	const place = [box.x, box.y, box.width, box.height].join();
+	const still = e.placeBefore === place;
+	e.placeBefore = place;
+	const hit = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+	return still && (e.contains(hit) || hit?.closest('label')?.control === e);
+})()`
 
 // Type replaces what a field holds, key by key.
 func (tab *Tab) Type(selector, text string) {
