@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/amount"
 	"castellan/domain/fault"
 )
 
@@ -66,6 +67,7 @@ type everything struct {
 	I8   *int8            `json:"i8"`
 	ID   *ID              `json:"id"`
 	D    *Decimal         `json:"d"`
+	A    *amount.Amount   `json:"a"`
 	T    *Time            `json:"t"`
 	J    *JSON            `json:"j"`
 	Raw  *json.RawMessage `json:"raw"`
@@ -128,6 +130,16 @@ func TestBindBody(t *testing.T) {
 			want: everything{D: ptr(Decimal("12345678901234567890.123456789012345678"))}},
 		{name: "decimal of text", body: `{"d":"0.10"}`, want: everything{D: ptr(Decimal("0.1"))}},
 		{name: "decimal of a small float", body: `{"d":1e-7}`, want: everything{D: ptr(Decimal("0.0000001"))}},
+		{name: "amount keeps every digit", body: `{"a":999999999999999999.000000000000000001}`,
+			want: everything{A: ptr(amount.Must("999999999999999999.000000000000000001"))}},
+		{name: "amount of text", body: `{"a":"-0.50"}`, want: everything{A: ptr(amount.Must("-0.5"))}},
+		{name: "amount of a small float", body: `{"a":1e-7}`, want: everything{A: ptr(amount.Must("0.0000001"))}},
+		{name: "amount of too many units", body: `{"a":1000000000000000000.000000000000000001}`, faults: []string{"a"}},
+		{name: "amount of too many decimals", body: `{"a":"0.0000000000000000001"}`, faults: []string{"a"}},
+		{name: "amount of a huge exponent", body: `{"a":1e400}`, faults: []string{"a"}},
+		{name: "no amount", body: `{"a":"NaN"}`, faults: []string{"a"}},
+		{name: "object for an amount", body: `{"a":{"hi":1}}`, faults: []string{"a"}},
+		{name: "null for an amount", body: `{"a":null}`},
 		{name: "no decimal", body: `{"d":"NaN"}`, faults: []string{"d"}},
 		{name: "bool for a decimal", body: `{"d":true}`, faults: []string{"d"}},
 		{name: "time of milliseconds", body: `{"t":1706695200000}`,
@@ -209,6 +221,7 @@ func TestBindQuery(t *testing.T) {
 		{name: "number", query: `n=-5&id=7&d=1.50&t=2024-01-31`, want: everything{N: ptr(int64(-5)), ID: ptr(ID(7)),
 			D: ptr(Decimal("1.5")),
 			T: &Time{Time: time.Date(2024, 1, 31, 0, 0, 0, 0, time.UTC), Day: true}}},
+		{name: "amount", query: `a=-12.5`, want: everything{A: ptr(amount.Must("-12.5"))}},
 		{name: "no number", query: `n=&id=x&d=&t=`, faults: []string{"n", "id", "d", "t"}},
 		{name: "zone with a bare plus", query: `t=2024-01-31T03:00:00+03:00`,
 			want: everything{T: &Time{Time: time.Date(2024, 1, 31, 0, 0, 0, 0, time.UTC)}}},

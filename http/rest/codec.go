@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+
+	"castellan/domain/amount"
 )
 
 // codec reads one value: json from the binder's cursor, text from a query
@@ -21,6 +23,7 @@ type codec struct {
 var (
 	typeID      = reflect.TypeFor[ID]()
 	typeDecimal = reflect.TypeFor[Decimal]()
+	typeAmount  = reflect.TypeFor[amount.Amount]()
 	typeTime    = reflect.TypeFor[Time]()
 	typeJSON    = reflect.TypeFor[JSON]()
 	typeRaw     = reflect.TypeFor[json.RawMessage]()
@@ -31,14 +34,17 @@ var (
 	textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
-// codec compiles one type. Floating point is refused on purpose: an amount is a
-// Decimal (D-GEN-08), everything else an integer.
+// codec compiles one type. Floating point is refused on purpose: money is an
+// amount.Amount, another number with decimals a Decimal (D-GEN-08), everything
+// else an integer.
 func (c compiler) codec(t reflect.Type) (codec, error) {
 	switch t {
 	case typeID:
 		return intCodec(0, MaxID, "must be an id: a whole number or its digits"), nil
 	case typeDecimal:
-		return decimalCodec, nil
+		return decimalCodec(func(v reflect.Value, d Decimal) error { v.SetString(string(d)); return nil }), nil
+	case typeAmount:
+		return decimalCodec(setAmount), nil
 	case typeTime:
 		return timeCodec, nil
 	case typeJSON:
@@ -169,29 +175,41 @@ func digits(s string) (int64, bool) {
 	return n, err == nil && s[0] != '+'
 }
 
-var decimalCodec = codec{
-	json: func(b *binder, v reflect.Value) {
-		ch := b.c.peek()
-		if ch == '"' {
-			setDecimal(b, v, b.c.str())
-			return
+// decimalCodec reads a number with decimals from the text of a JSON number, or
+// from a string, and gives it to set.
+func decimalCodec(set func(v reflect.Value, d Decimal) error) codec {
+	text := func(b *binder, v reflect.Value, s string) {
+		d, err := ParseDecimal(s)
+		if err != nil {
+			err = amount.ErrNumber
+		} else {
+			err = set(v, d)
 		}
-		raw := b.c.raw()
-		if ch != '-' && ch-'0' > 9 {
-			raw = nil
+		if err != nil {
+			b.fail(err.Error())
 		}
-		setDecimal(b, v, string(raw))
-	},
-	text: setDecimal,
+	}
+	return codec{
+		json: func(b *binder, v reflect.Value) {
+			ch := b.c.peek()
+			if ch == '"' {
+				text(b, v, b.c.str())
+				return
+			}
+			raw := b.c.raw()
+			if ch != '-' && ch-'0' > 9 {
+				raw = nil
+			}
+			text(b, v, string(raw))
+		},
+		text: text,
+	}
 }
 
-func setDecimal(b *binder, v reflect.Value, s string) {
-	d, err := ParseDecimal(s)
-	if err != nil {
-		b.fail("must be a decimal number")
-		return
-	}
-	v.SetString(string(d))
+func setAmount(v reflect.Value, d Decimal) error {
+	a, err := amount.Parse(string(d))
+	v.Set(reflect.ValueOf(a))
+	return err
 }
 
 var timeCodec = codec{

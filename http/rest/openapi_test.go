@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/amount"
 	"castellan/domain/fault"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -21,6 +22,7 @@ type docRequest struct {
 	Status *string           `json:"status" enum:"ACTIVE,INACTIVE"`
 	Limit  int               `json:"limit" default:"5" minimum:"1" maximum:"100"`
 	Amount *Decimal          `json:"amount"`
+	Paid   *amount.Amount    `json:"paid"`
 	When   *Time             `json:"when"`
 	Detail *JSON             `json:"detail"`
 	Note   Nullable[string]  `json:"note"`
@@ -35,6 +37,7 @@ type docRequest struct {
 type docRecord struct {
 	ID        int64           `json:"id,string"`
 	Amount    Decimal         `json:"amount"`
+	Paid      amount.Amount   `json:"paid"`
 	CreatedAt Time            `json:"createdAt"`
 	EndedAt   *Time           `json:"endedAt"`
 	Hint      *string         `json:"hint,omitempty"`
@@ -114,6 +117,7 @@ func TestOpenAPI(t *testing.T) {
 		"code": `"maxLength":32`, "limit": `"default":5`, "status": `"enum":["ACTIVE","INACTIVE"]`, "note": `"null"`,
 		"kinds":     `"maxItems":3`,
 		"preferred": "preffered", "tree": "#/components/schemas/RestTreeInput", "id": "which one",
+		"paid": "#/components/schemas/Amount",
 	} {
 		got, err := body.Properties[name].MarshalJSON()
 		if err != nil || !strings.Contains(string(got), want) {
@@ -121,8 +125,11 @@ func TestOpenAPI(t *testing.T) {
 		}
 	}
 	record := doc.Components.Schemas["RestDocRecord"].Value
-	if got := strings.Join(record.Required, ","); got != "id,amount,createdAt,endedAt,raw,sub,at,picture,tags,score" {
+	if got := strings.Join(record.Required, ","); got != "id,amount,paid,createdAt,endedAt,raw,sub,at,picture,tags,score" {
 		t.Errorf("record requires %q", got)
+	}
+	if !record.Properties["paid"].Value.Type.Is("number") {
+		t.Error("an amount is answered as a number")
 	}
 	if record.Properties["hidden"] != nil || !record.Properties["endedAt"].Value.Type.Includes("null") ||
 		record.Properties["hint"].Value.Type.Includes("null") {

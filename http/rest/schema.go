@@ -138,7 +138,7 @@ func (s *schemas) input(t reflect.Type) *huma.Schema {
 	switch t {
 	case typeID:
 		return s.use("Id")
-	case typeDecimal:
+	case typeDecimal, typeAmount:
 		return s.use("Amount")
 	case typeTime:
 		return s.use("Instant")
@@ -287,7 +287,7 @@ var (
 // output describes what encoding/json writes for a type.
 func (s *schemas) output(t reflect.Type) *huma.Schema {
 	switch t {
-	case typeDecimal, typeNumber:
+	case typeDecimal, typeAmount, typeNumber:
 		return &huma.Schema{Type: "number"}
 	case typeTime, typeGoTime:
 		return &huma.Schema{Type: "string", Format: "date-time"}

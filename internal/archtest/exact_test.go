@@ -1,0 +1,176 @@
+package archtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+)
+
+// exact are the files in which no value of any kind is a floating point number: money, its rows and its shapes on the
+// wire (D-GEN-08). Those of persistence and http join with their slice's name.
+var exact = regexp.MustCompile(`^(domain/(amount|currency|ledger|rate)|http/(currency|ledger|rate))/[^/]*$|` +
+	`^persistence/(amount|currency|ledger|rate)[a-z]*\.go$`)
+
+// No expression, variable, field or constant of the files that hold money has a floating point type. The compiler's
+// types decide, so a name, an alias or a library cannot hide one.
+func TestMoneyIsExact(t *testing.T) {
+	root := moduleRoot(t)
+	packages := listed(t, root, "./domain/...", "./persistence", "./http/...")
+	files := 0
+	for _, p := range packages {
+		var paths []string
+		for _, name := range p.GoFiles {
+			dir, err := filepath.Rel(root, p.Dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if exact.MatchString(filepath.ToSlash(filepath.Join(dir, name))) {
+				paths = append(paths, filepath.Join(p.Dir, name))
+			}
+		}
+		if len(paths) == 0 {
+			continue
+		}
+		files += len(paths)
+		for _, fault := range floats(t, p, packages, paths) {
+			t.Error(fault)
+		}
+	}
+	if files < 5 {
+		t.Errorf("looked at %d files: the search is broken", files)
+	}
+}
+
+// The search finds a float in each of its hiding places.
+func TestFloatsAreFound(t *testing.T) {
+	for text, want := range map[string]int{
+		"type R struct{ A float64 }":                         1,
+		"type R struct{ A []map[string]*float32 }":           1,
+		"type F = float64; type R struct{ A F }":             1,
+		"type F float32":                                     1,
+		"const half = 0.5":                                   1,
+		"func f() bool { return 1 < 1.5 }":                   1,
+		"func f(n int64) int64 { return int64(float64(n)) }": 1,
+		"func f() complex128 { return 0 }":                   1,
+		"type R struct{ A int64; B string }":                 0,
+		"func f(n int64) int64 { return n / 3 }":             0,
+	} {
+		file := filepath.Join(t.TempDir(), "x.go")
+		if err := os.WriteFile(file, []byte("package x\n"+text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		p := listedPackage{ImportPath: "x", Dir: filepath.Dir(file), GoFiles: []string{"x.go"}}
+		if found := floats(t, p, nil, []string{file}); (len(found) > 0) != (want > 0) {
+			t.Errorf("%s: %q", text, found)
+		}
+	}
+}
+
+type listedPackage struct {
+	ImportPath, Dir, Export string
+	GoFiles                 []string
+}
+
+// listed are packages and all that they import, with the files of the compiler that hold their types.
+func listed(t *testing.T, root string, patterns ...string) map[string]listedPackage {
+	t.Helper()
+	list := exec.Command("go", append([]string{"list", "-export", "-deps",
+		"-json=ImportPath,Dir,Export,GoFiles"}, patterns...)...)
+	list.Dir, list.Stderr = root, os.Stderr
+	out, err := list.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := list.Start(); err != nil {
+		t.Fatal(err)
+	}
+	packages := map[string]listedPackage{}
+	for d := json.NewDecoder(out); ; {
+		var p listedPackage
+		if err := d.Decode(&p); err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		packages[p.ImportPath] = p
+	}
+	if err := list.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	return packages
+}
+
+// floats tells where the files of a package hold a floating point number.
+func floats(t *testing.T, p listedPackage, packages map[string]listedPackage, files []string) (found []string) {
+	t.Helper()
+	positions := token.NewFileSet()
+	var parsed, looked []*ast.File
+	for _, name := range p.GoFiles {
+		path := filepath.Join(p.Dir, name)
+		file, err := parser.ParseFile(positions, path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parsed = append(parsed, file)
+		for _, f := range files {
+			if f == path {
+				looked = append(looked, file)
+			}
+		}
+	}
+	compiled := func(path string) (io.ReadCloser, error) { return os.Open(packages[path].Export) }
+	config := types.Config{Importer: importer.ForCompiler(positions, "gc", compiled)}
+	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}}
+	if _, err := config.Check(p.ImportPath, positions, parsed, info); err != nil {
+		t.Fatal(err)
+	}
+	seen := func(at token.Pos, of types.Type) {
+		if of != nil && isFloat(of) {
+			found = append(found, fmt.Sprintf("%s: %s", positions.Position(at), of))
+		}
+	}
+	for _, file := range looked {
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.Ident:
+				if def := info.Defs[n]; def != nil {
+					seen(n.Pos(), def.Type())
+				}
+			case ast.Expr:
+				seen(n.Pos(), info.Types[n].Type)
+			}
+			return true
+		})
+	}
+	return found
+}
+
+// isFloat tells whether a value of the type is, or directly consists of, floating point numbers. The fields of a
+// struct are looked at where the struct is declared.
+func isFloat(of types.Type) bool {
+	switch of := of.Underlying().(type) {
+	case *types.Basic:
+		return of.Info()&(types.IsFloat|types.IsComplex) != 0
+	case *types.Pointer:
+		return isFloat(of.Elem())
+	case *types.Slice:
+		return isFloat(of.Elem())
+	case *types.Array:
+		return isFloat(of.Elem())
+	case *types.Map:
+		return isFloat(of.Key()) || isFloat(of.Elem())
+	case *types.Chan:
+		return isFloat(of.Elem())
+	}
+	return false
+}
