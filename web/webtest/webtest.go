@@ -195,7 +195,8 @@ func (tab *Tab) Open(url string) {
 func (tab *Tab) Click(selector string) {
 	tab.t.Helper()
 	element := chromedp.CSS(selector)
-	tab.do("click "+selector, chromedp.WaitVisible(element), chromedp.WaitEnabled(element), chromedp.ScrollIntoView(element))
+	tab.do("click "+selector, chromedp.WaitVisible(element), chromedp.WaitEnabled(element),
+		chromedp.ScrollIntoView(element))
 	tab.Until(fmt.Sprintf(atRest, selector))
 	tab.do("click "+selector, chromedp.Click(element))
 }
