@@ -12,6 +12,7 @@ import (
 
 	registry "castellan/domain/resource"
 	"castellan/http/addressbook"
+	"castellan/http/approval"
 	"castellan/http/audit"
 	"castellan/http/challenge"
 	"castellan/http/cluster"
@@ -39,6 +40,7 @@ var sections = []rest.Group{
 	firewall.Group{},    // 4.5
 	resource.Group{},    // 4.6
 	user.Group{},        // 4.12, in part
+	approval.Group{},    // 4.13
 	addressbook.Group{}, // 4.18
 	geofilter.Group{},   // 4.21
 	// Extensions.

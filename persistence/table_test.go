@@ -11,6 +11,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"castellan/domain/approval"
 	"castellan/domain/audit"
 	"castellan/domain/fault"
 	"castellan/domain/page"
@@ -37,6 +38,15 @@ func TestPagesAreFoundByIndex(t *testing.T) {
 			p := partOf(page.Query[resource.Member]{After: &after, Limit: 10}, memberOrder, memberFilters(q))
 			return members.selected(db.Conn(t.Context()).NewSelect().Model((*roleRow)(nil)), p)
 		}
+		asked := func(q approval.DeployQuery) *bun.SelectQuery {
+			p := partOf(page.Query[approval.Place]{After: &approval.Place{ID: 9}, Limit: 10}, approvalOrder, deployFilters(q))
+			return deploys.selected(db.Conn(t.Context()).NewSelect().Model((*deployRow)(nil)), p)
+		}
+		vpn := func(q approval.VPNQuery) *bun.SelectQuery {
+			p := partOf(page.Query[approval.Place]{After: &approval.Place{ID: 9}, Limit: 10}, approvalOrder, vpnFilters(q))
+			return vpns.selected(db.Conn(t.Context()).NewSelect().Model((*vpnRow)(nil)), p)
+		}
+		pending := approval.Pending
 		for name, c := range map[string]struct {
 			query *bun.SelectQuery
 			index string // of SQLite; PostgreSQL may name the primary key in another way
@@ -46,7 +56,15 @@ func TestPagesAreFoundByIndex(t *testing.T) {
 			"audit of one": {audits(audit.Query{UserID: "u1"}, nil), "audit_user"},
 			"log of a role": {lines(resource.LogQuery{RoleID: new(int64(1))}, resource.LogPlace{ID: 9}),
 				"role_resource_permission_log_role"},
-			"members":           {held(resource.MemberQuery{}), "user_role_created"},
+			"members":              {held(resource.MemberQuery{}), "user_role_created"},
+			"deploys of a status":  {asked(approval.DeployQuery{Status: &pending}), "deploy_request_status"},
+			"deploys of a service": {asked(approval.DeployQuery{ServiceName: new("s")}), "deploy_request_service"},
+			"deploys of an original": {asked(approval.DeployQuery{OriginalServiceName: new("s")}),
+				"deploy_request_original"},
+			"deploys of a type": {asked(approval.DeployQuery{Type: new("t")}), "deploy_request_type"},
+			"VPNs of a status":  {vpn(approval.VPNQuery{Status: &pending}), "vpn_request_status"},
+			"VPNs of a name":    {vpn(approval.VPNQuery{UserName: new("n")}), "vpn_request_user_name"},
+			"VPNs of a type":    {vpn(approval.VPNQuery{Type: new("t")}), "vpn_request_type"},
 			"members of a role": {held(resource.MemberQuery{RoleCode: "r"}), "user_role_by_role"},
 		} {
 			plan := explain(t, db, c.query)

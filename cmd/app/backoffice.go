@@ -4,10 +4,12 @@ import (
 	"context"
 	"time"
 
+	"castellan/domain/approval"
 	"castellan/domain/change"
 	"castellan/domain/cronkey"
 	"castellan/domain/resource"
 	httpapi "castellan/http"
+	httpapproval "castellan/http/approval"
 	httpaudit "castellan/http/audit"
 	httpresource "castellan/http/resource"
 	"castellan/persistence"
@@ -39,5 +41,8 @@ func (s *service) backOffice() error {
 		jobs: []job{{10 * time.Second, "refusals could not be audited",
 			func(ctx context.Context) error { return s.denials.flush(ctx, false) }}},
 	})
+
+	s.join(part{groups: groups(httpapproval.Group{Service: &approval.Service{Deploys: persistence.NewDeploys(s.DB),
+		VPNs: persistence.NewVPNs(s.DB), Users: s.users, Changes: s.changes("", nil)}})})
 	return nil
 }

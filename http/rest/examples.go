@@ -32,6 +32,7 @@ var (
 		"publicKey": "BEl62iUYgUivxIkv69yViEuiBIa-Ib9-SkvMeAtA3LFgDzkrxZJjSgSnfckjBJuBkr3qBUYIHBQFLXYp5Nksh8U",
 		"email":     "jane@example.com", "method": "SMS", "value": "123456", "password": "correct horse battery",
 		"passwordVerify": "correct horse battery", "oldPassword": "wrong mule battery", "type": "COMMON",
+		"created_at": "2026-01-31T10:00:00.000Z", "updated_at": "2026-01-31T10:05:00.000Z",
 		"createdAt": "2026-01-31T10:00:00.000Z", "lastSeenAt": "2026-01-31T10:05:00.000Z",
 		"lastUsedAt": "2026-01-31T10:05:00.000Z", "at": "2026-01-31T10:00:00.000Z",
 		"cdate": "2026-01-31T10:00:00.000Z", "udate": "2026-01-31T10:05:00.000Z",
