@@ -26,6 +26,7 @@ func kinds(now clock) engine.Kinds {
 			resetFences,
 			cronKeyFences,
 			deviceFences,
+			jobFences,
 		),
 		Writes: slices.Concat(
 			challengeWrites,
@@ -42,6 +43,7 @@ func kinds(now clock) engine.Kinds {
 			geofilterWrites,
 			allowedIPWrites,
 			deviceWrites,
+			jobWrites,
 		),
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"castellan/domain/approval"
 	"castellan/domain/audit"
 	"castellan/domain/fault"
+	"castellan/domain/job"
 	"castellan/domain/page"
 	"castellan/domain/resource"
 	"castellan/domain/storetest"
@@ -47,6 +48,10 @@ func TestPagesAreFoundByIndex(t *testing.T) {
 			return vpns.selected(db.Conn(t.Context()).NewSelect().Model((*vpnRow)(nil)), p)
 		}
 		pending := approval.Pending
+		work := func(q job.Query) *bun.SelectQuery {
+			p := partOf(page.Query[job.Place]{After: &job.Place{ID: "9"}, Limit: 10}, jobOrder, jobFilters(q))
+			return jobs.selected(db.Conn(t.Context()).NewSelect().Model((*jobRow)(nil)), p)
+		}
 		for name, c := range map[string]struct {
 			query *bun.SelectQuery
 			index string // of SQLite; PostgreSQL may name the primary key in another way
@@ -66,6 +71,9 @@ func TestPagesAreFoundByIndex(t *testing.T) {
 			"VPNs of a name":    {vpn(approval.VPNQuery{UserName: new("n")}), "vpn_request_user_name"},
 			"VPNs of a type":    {vpn(approval.VPNQuery{Type: new("t")}), "vpn_request_type"},
 			"members of a role": {held(resource.MemberQuery{RoleCode: "r"}), "user_role_by_role"},
+			"jobs of a type":    {work(job.Query{Kind: "k"}), "job_kind"},
+			"jobs in a state":   {work(job.Query{State: job.Done}), "job_state"},
+			"jobs of both":      {work(job.Query{Kind: "k", State: job.Done}), "job_kind_state"},
 		} {
 			plan := explain(t, db, c.query)
 			if !strings.Contains(plan, c.index) || strings.Contains(plan, "TEMP B-TREE") ||

@@ -38,7 +38,7 @@ func (s *service) backOffice() error {
 	s.join(part{
 		groups:  groups(httpaudit.Group{Store: persistence.NewAudit(s.DB)}),
 		observe: s.denials.observe,
-		jobs: []job{{10 * time.Second, "refusals could not be audited",
+		tasks: []task{{10 * time.Second, "refusals could not be audited",
 			func(ctx context.Context) error { return s.denials.flush(ctx, false) }}},
 	})
 

@@ -76,7 +76,7 @@ func (s *service) challenges() error {
 		groups: groups(
 			httpchallenge.Group{Answers: s.answerer, Now: time.Now, Zone: s.cfg.Language.Zone(), CountryName: geo.Name},
 			httpmfa.Explain{Start: s.starter.Explain}),
-		jobs: []job{{stuckAfter, "executing challenges could not be resumed",
+		tasks: []task{{stuckAfter, "executing challenges could not be resumed",
 			func(ctx context.Context) error { return s.resume(ctx, store) }}},
 		purge: func(ctx context.Context, old expiry) error {
 			ended := old.now.Add(-s.cfg.MFA.ChallengeTTL - s.cfg.MFA.PAuthGrace)

@@ -30,7 +30,7 @@ func (s *service) database() error {
 		},
 	})
 	s.join(part{
-		jobs: []job{
+		tasks: []task{
 			{time.Minute, "audit checkpoint could not be written", s.checkpoint},
 			{time.Minute, "old rows could not be removed", s.purge},
 		},

@@ -33,7 +33,7 @@ func (s *service) delivery() error {
 		MaxAttempts: c.MaxAttempts, Now: time.Now, Log: s.log, Gone: s.gone})
 	waiting := &backlog{}
 	s.join(part{
-		jobs: []job{{5 * time.Second, "the outbox could not be counted",
+		tasks: []task{{5 * time.Second, "the outbox could not be counted",
 			func(ctx context.Context) error { return waiting.look(ctx, store) }}},
 		purge:   func(ctx context.Context, old expiry) error { return store.Purge(ctx, old.now.Add(-outboxLife)) },
 		metrics: func(m *metrics) { s.deliveryMetrics(m, waiting) },

@@ -50,14 +50,14 @@ func (s *service) firewall() (err error) {
 		groups: groups(httpfirewall.Group{Admin: admin},
 			httpfirewall.Explain{Evaluator: s.evaluator, Known: known, CountryOf: s.locator.Country}),
 		snapshots: []snapshot{copyOf(live, change.Firewall)},
-		jobs: []job{{every: sweepEvery, do: func(context.Context) error {
+		tasks: []task{{every: sweepEvery, do: func(context.Context) error {
 			s.limiter.Sweep()
 			return nil
 		}}},
 		metrics: s.firewallMetrics,
 	})
 	if file, ok := s.locator.(*geoip.File); ok {
-		s.join(part{jobs: []job{{5 * time.Second, "the file of countries could not be read again", s.refresh(file)}}})
+		s.join(part{tasks: []task{{5 * time.Second, "the file of countries could not be read again", s.refresh(file)}}})
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"castellan/domain/challenge"
 	"castellan/domain/change"
+	"castellan/domain/job"
 	"castellan/http/edge"
 	"castellan/http/rest"
 )
@@ -18,7 +19,9 @@ type part struct {
 	groups    []rest.Group       // its endpoints; http/api.go lists them
 	actions   []challenge.Action // what runs when a challenge is complete
 	snapshots []snapshot         // what it keeps in memory of rows that any node may change
-	jobs      []job              // its periodic work
+	tasks     []task             // its periodic work on every node
+	kinds     []job.Kind         // its background jobs, each run by one node at a time
+	schedules []job.Schedule     // when such jobs start by themselves
 	loops     []loop             // its work that keeps its own time
 	purge     func(context.Context, expiry) error
 	observe   func(edge.Answered) // told of every answered request; must not block
@@ -54,9 +57,9 @@ func each(take func(context.Context, string) error) func(context.Context, ...str
 	}
 }
 
-// job is work done every period while the node serves. A failed run is logged
+// task is work done every period while the node serves. A failed run is logged
 // with the complaint.
-type job struct {
+type task struct {
 	every     time.Duration
 	complaint string
 	do        func(context.Context) error
@@ -69,8 +72,8 @@ type loop struct {
 	run       func(ctx context.Context, report func(error))
 }
 
-// jobTime bounds one run of a job.
-const jobTime = 30 * time.Second
+// taskTime bounds one run of a task.
+const taskTime = 30 * time.Second
 
 // expiry tells a purge which rows are old. No living token can name what
 // happened before unreachable.
@@ -88,7 +91,11 @@ func (s *service) join(p part) {
 		}
 		s.feed.On(c.topic, c.follow)
 	}
-	s.jobs = append(s.jobs, p.jobs...)
+	s.tasks = append(s.tasks, p.tasks...)
+	for _, k := range p.kinds {
+		s.kinds[k.Name] = k
+	}
+	s.schedules = append(s.schedules, p.schedules...)
 	s.loops = append(s.loops, p.loops...)
 	if p.purge != nil {
 		s.purges = append(s.purges, p.purge)
@@ -133,14 +140,14 @@ func (s *service) start() {
 	for _, l := range s.loops {
 		s.background.Go(func() { l.run(ctx, func(err error) { s.log.Warn(l.complaint, "err", err) }) })
 	}
-	for _, j := range s.jobs {
-		s.background.Go(func() { s.work(ctx, j) })
+	for _, t := range s.tasks {
+		s.background.Go(func() { s.repeat(ctx, t) })
 	}
 }
 
-// work runs a job until ctx ends.
-func (s *service) work(ctx context.Context, j job) {
-	tick := time.NewTicker(j.every)
+// repeat runs a task every period until ctx ends.
+func (s *service) repeat(ctx context.Context, t task) {
+	tick := time.NewTicker(t.every)
 	defer tick.Stop()
 	for {
 		select {
@@ -148,9 +155,9 @@ func (s *service) work(ctx context.Context, j job) {
 			return
 		case <-tick.C:
 		}
-		bound, cancel := context.WithTimeout(ctx, jobTime)
-		if err := j.do(bound); err != nil && ctx.Err() == nil {
-			s.log.Warn(j.complaint, "err", err)
+		bound, cancel := context.WithTimeout(ctx, taskTime)
+		if err := t.do(bound); err != nil && ctx.Err() == nil {
+			s.log.Warn(t.complaint, "err", err)
 		}
 		cancel()
 	}

@@ -7,7 +7,7 @@ import (
 	"castellan/domain/change"
 )
 
-// The jobs of a node remove what nobody can ask for any more.
+// The tasks of a node remove what nobody can ask for any more.
 func TestJobsPurge(t *testing.T) {
 	s := assembled(t)
 	if err := s.commit.Commit(t.Context(), change.Note{Topic: change.MFA}); err != nil {
@@ -30,7 +30,7 @@ func TestJobsPurge(t *testing.T) {
 	if len(s.purges) == 0 {
 		t.Fatal("no part removes anything")
 	}
-	for _, j := range s.jobs {
+	for _, j := range s.tasks {
 		if err := j.do(t.Context()); err != nil {
 			t.Errorf("%s: %v", j.complaint, err)
 		}

@@ -35,6 +35,7 @@ import (
 	"castellan/domain/firewall"
 	"castellan/domain/geo"
 	"castellan/domain/geofilter"
+	"castellan/domain/job"
 	"castellan/domain/message"
 	"castellan/domain/password"
 	"castellan/domain/resource"
@@ -62,7 +63,9 @@ type service struct {
 	groups    []rest.Group
 	actions   challenge.Actions
 	loads     []func(context.Context) error
-	jobs      []job
+	tasks     []task
+	kinds     map[string]job.Kind
+	schedules []job.Schedule
 	loops     []loop
 	purges    []func(context.Context, expiry) error
 	observers []func(edge.Answered)
@@ -98,6 +101,7 @@ type service struct {
 	roles          *resource.Live
 	crons          *cronkey.Live
 	denials        *denials
+	jobs           *job.Service
 	calls          *calls
 	server         *edge.Server
 
@@ -181,7 +185,7 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 		return err
 	}
 	s.metrics = newMetrics(s.o)
-	for _, area := range []func() error{s.database, s.cluster, s.firewall, s.sessions, s.delivery, s.challenges,
+	for _, area := range []func() error{s.database, s.cluster, s.work, s.firewall, s.sessions, s.delivery, s.challenges,
 		s.accounts, s.login, s.backOffice, s.http} {
 		if err := area(); err != nil {
 			return err

@@ -1,0 +1,229 @@
+package persistence
+
+import (
+	"context"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/id"
+	"castellan/domain/job"
+	"castellan/domain/page"
+	"castellan/persistence/engine"
+)
+
+// Jobs implements job.Store.
+type Jobs struct{ db *DB }
+
+var _ job.Store = Jobs{}
+
+// NewJobs returns the jobs kept in db.
+func NewJobs(db *DB) Jobs { return Jobs{db} }
+
+type jobRow struct {
+	bun.BaseModel `bun:"table:job,alias:j"`
+
+	Kind      string
+	Key       string
+	Params    []byte
+	ActorID   string
+	CreatedAt int64
+	savedJob
+}
+
+// savedJob is what a save sets.
+type savedJob struct {
+	bun.BaseModel `bun:"table:job,alias:j"`
+
+	ID         string `bun:",pk"`
+	Version    int64
+	State      string
+	Cancel     bool
+	Cursor     string
+	Total      int64
+	Done       int64
+	Failed     int64
+	Unknown    int64
+	Skipped    int64
+	Attempts   int
+	NextAt     int64
+	BeatAt     int64
+	Result     string
+	Error      string
+	StartedAt  int64
+	FinishedAt int64
+}
+
+func savedOf(j job.Job) savedJob {
+	return savedJob{ID: j.ID, Version: j.Version, State: string(j.State), Cancel: j.Cancel, Cursor: j.Cursor,
+		Total: j.Total, Done: j.Done, Failed: j.Failed, Unknown: j.Unknown, Skipped: j.Skipped, Attempts: j.Attempts,
+		NextAt: ms(j.NextAt), BeatAt: ms(j.BeatAt), Result: j.Result, Error: j.Error, StartedAt: ms(j.StartedAt),
+		FinishedAt: ms(j.FinishedAt)}
+}
+
+type jobItemRow struct {
+	bun.BaseModel `bun:"table:job_item,alias:i"`
+
+	JobID string `bun:",pk"`
+	N     int64  `bun:",pk"`
+	Ref   string
+	State int16
+	Error string
+}
+
+type jobItemState struct {
+	JobID string
+	N     int64
+	State int16
+	Error string
+}
+
+var jobFences = []engine.Kind{
+	engine.FencedByVersion(false, func(w job.Save) savedJob { return savedOf(w.Job) }, "state", "cancel", "cursor",
+		"total", "done", "failed", "unknown", "skipped", "attempts", "next_at", "beat_at", "result", "error",
+		"started_at", "finished_at"),
+}
+
+var jobWrites = []engine.Kind{
+	engine.Insert(func(w job.AddItem) jobItemRow {
+		return jobItemRow{JobID: w.JobID, N: w.N, Ref: w.Ref, State: int16(w.State), Error: w.Error}
+	}),
+	engine.Update("UPDATE job_item SET state = v.state, error = v.error {FROM v} "+
+		"WHERE job_item.job_id = v.job_id AND job_item.n = v.n",
+		func(w job.SetItem) jobItemState {
+			return jobItemState{JobID: w.JobID, N: w.N, State: int16(w.State), Error: w.Error}
+		}),
+}
+
+var (
+	jobs = table[jobRow, job.Job]{
+		order: keyset{columns: "id", descending: true},
+		record: func(r jobRow) (job.Job, error) {
+			return job.Job{ID: r.ID, Kind: r.Kind, Key: r.Key, State: job.State(r.State), Version: r.Version,
+				Cancel: r.Cancel, Cursor: r.Cursor, Total: r.Total,
+				Counts:   job.Counts{Done: r.Done, Failed: r.Failed, Unknown: r.Unknown, Skipped: r.Skipped},
+				Attempts: r.Attempts, NextAt: at(r.NextAt), BeatAt: at(r.BeatAt), Params: r.Params, Result: r.Result,
+				Error: r.Error, ActorID: r.ActorID, CreatedAt: at(r.CreatedAt), StartedAt: at(r.StartedAt),
+				FinishedAt: at(r.FinishedAt)}, nil
+		},
+	}
+	jobItems = table[jobItemRow, job.Item]{
+		order: keyset{columns: "job_id, n"},
+		record: func(r jobItemRow) (job.Item, error) {
+			return job.Item{JobID: r.JobID, N: r.N, Ref: r.Ref, State: job.ItemState(r.State), Error: r.Error}, nil
+		},
+	}
+)
+
+// Add implements job.Store.
+func (s Jobs) Add(ctx context.Context, j job.Job) (stored job.Job, added bool, err error) {
+	row := jobRow{Kind: j.Kind, Key: j.Key, Params: j.Params, ActorID: j.ActorID, CreatedAt: ms(j.CreatedAt),
+		savedJob: savedOf(j)}
+	err = write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
+		// A row that another transaction has added and not committed is waited for.
+		r, err := tx.NewInsert().Model(&row).On("CONFLICT (kind, key) DO NOTHING").Exec(ctx)
+		if err != nil {
+			return err
+		}
+		if n, err := r.RowsAffected(); err != nil || n > 0 {
+			stored, added = j, true
+			return err
+		}
+		stored, err = jobs.find(ctx, s.db, is("kind", j.Kind), is("key", j.Key))
+		return err
+	})
+	return stored, added, err
+}
+
+// Get implements job.Store.
+func (s Jobs) Get(ctx context.Context, id string) (job.Job, error) {
+	return jobs.find(ctx, s.db, is("id", id))
+}
+
+// Started implements job.Store.
+func (s Jobs) Started(ctx context.Context, kind string, keys []string) (started []string, err error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	err = s.db.Conn(ctx).NewSelect().Table("job").Column("key").Where("kind = ?", kind).
+		Where("key IN (?)", bun.List(keys)).Scan(ctx, &started)
+	return started, translate(err)
+}
+
+// Due implements job.Store.
+func (s Jobs) Due(ctx context.Context, now time.Time, limit int) (ids []string, err error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	err = s.db.Conn(ctx).NewSelect().Table("job").Column("id").Where("next_at > 0").Where("next_at <= ?", ms(now)).
+		Order("next_at").Limit(int64(limit)).Scan(ctx, &ids)
+	return ids, translate(err)
+}
+
+func jobFilters(q job.Query) []filter {
+	return []filter{given("kind", q.Kind), given("state", string(q.State))}
+}
+
+func jobOrder(p job.Place) []any { return []any{p.ID} }
+
+// List implements job.Store.
+func (s Jobs) List(ctx context.Context, q job.Query, p page.Query[job.Place]) (page.Of[job.Job], error) {
+	return listPage(ctx, s.db, jobs, p, jobOrder, jobFilters(q))
+}
+
+// Items implements job.Store.
+func (s Jobs) Items(ctx context.Context, q job.ItemQuery) ([]job.Item, error) {
+	return jobItems.list(ctx, s.db, part{limit: q.Limit,
+		where: []filter{is("job_id", q.JobID), where("n > ?", q.After), among("state", q.States)}})
+}
+
+// Renew implements job.Store.
+func (s Jobs) Renew(ctx context.Context, id string) (n int64, err error) {
+	err = write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
+		r, err := tx.NewUpdate().Table("job_item").Set("state = ?", job.ItemNew).Where("job_id = ?", id).
+			Where("state = ?", job.ItemUnknown).Exec(ctx)
+		if err != nil {
+			return err
+		}
+		n, err = r.RowsAffected()
+		return err
+	})
+	return n, err
+}
+
+// Census implements job.Store. The index of what is due holds what is not over
+// and nothing else.
+func (s Jobs) Census(ctx context.Context, now time.Time) (out []job.Census, err error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	late := ms(now.Add(-job.Late))
+	err = s.db.Conn(ctx).NewSelect().Table("job").Column("kind", "state").ColumnExpr("COUNT(*) AS jobs").
+		ColumnExpr("SUM(CASE WHEN next_at < ? AND beat_at < ? THEN 1 ELSE 0 END) AS stuck", late, late).
+		Where("next_at > 0").Group("kind", "state").Scan(ctx, &out)
+	return out, translate(err)
+}
+
+// Purge implements job.Store. Ids begin with the instant of their making, so what
+// is old is a range of the primary key.
+func (s Jobs) Purge(ctx context.Context, before time.Time) error {
+	const old = "id < ? AND next_at = 0"
+	for {
+		var gone int64
+		err := s.db.InTx(ctx, func(ctx context.Context) error {
+			tx := s.db.Conn(ctx)
+			over := tx.NewSelect().Table("job").Column("id").Where(old, id.Before(before))
+			items := tx.NewSelect().Table("job_item").Column("job_id", "n").
+				Where("job_id IN (?)", over).Limit(engine.PurgeBatch)
+			r, err := tx.NewDelete().Table("job_item").Where("(job_id, n) IN (?)", items).Exec(ctx)
+			if err != nil {
+				return err
+			}
+			gone, err = r.RowsAffected()
+			return err
+		})
+		if err != nil {
+			return translate(err)
+		}
+		if gone < engine.PurgeBatch {
+			return s.db.Purge(ctx, "job", "id", old, id.Before(before))
+		}
+	}
+}

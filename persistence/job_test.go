@@ -1,0 +1,12 @@
+package persistence
+
+import (
+	"testing"
+
+	"castellan/domain/job"
+	"castellan/domain/job/jobtest"
+)
+
+func TestJobStore(t *testing.T) {
+	suite(t, jobtest.Run, func(db *DB) job.Store { return NewJobs(db) }, "job_item", "job")
+}
