@@ -34,6 +34,7 @@ var tables = map[string][]string{
 	"firewall":         {"firewall_rule"},
 	"geofilter":        {"geofilter_country"},
 	"idempotency":      {"idempotency"},
+	"job":              {"job", "job_item"},
 	"keyring":          {"keys"},
 	"mfa":              {"mfa_action", "mfa_method", "mfa_policy"},
 	"outbox":           {"outbox"},
