@@ -20,6 +20,7 @@ import (
 	"castellan/http/firewall"
 	"castellan/http/geofilter"
 	"castellan/http/mfa"
+	"castellan/http/parameter"
 	"castellan/http/password"
 	"castellan/http/resource"
 	"castellan/http/rest"
@@ -39,6 +40,7 @@ var sections = []rest.Group{
 	mfa.Group{},         // 4.4
 	firewall.Group{},    // 4.5
 	resource.Group{},    // 4.6
+	parameter.Group{},   // 4.10
 	user.Group{},        // 4.12, in part
 	approval.Group{},    // 4.13
 	addressbook.Group{}, // 4.18

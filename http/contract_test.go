@@ -23,7 +23,11 @@ var served = map[string]bool{
 }
 
 // ahead are endpoints that are served before the rest of their section.
-var ahead = map[string]bool{"GET /user/user-profile": true}
+var ahead = map[string]bool{
+	"GET /user/user-profile":        true,
+	"GET /admin/get-parameters":     true,
+	"POST /admin/update-parameters": true,
+}
 
 // later are endpoints of a served section that come with another section.
 var later = map[string]string{}

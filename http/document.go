@@ -34,6 +34,8 @@ var tags = []rest.Tag{
 		Description: "Change a password, or reset a forgotten one."},
 	{Name: "Devices", Sections: []string{"Extensions: devices"},
 		Description: "Registered devices, which approve pushes with their keys."},
+	{Name: "Admin operations", Sections: []string{"4.10 Admin operations"},
+		Description: "Parameters, agreements, messages to many and the accounting, for administrators."},
 	{Name: "Profile", Sections: []string{"4.12 Users"}, Description: "What an account sees of itself."},
 	{Name: "Deploy and VPN requests", Sections: []string{"4.13 Deploy and VPN requests"},
 		Description: "What staff asks for and an administrator approves or rejects."},

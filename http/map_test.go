@@ -38,6 +38,7 @@ var tables = map[string][]string{
 	"keyring":          {"keys"},
 	"mfa":              {"mfa_action", "mfa_method", "mfa_policy"},
 	"outbox":           {"outbox"},
+	"parameter":        {"parameter"},
 	"password":         {"password_guard"},
 	"password/replace": {"reset_token"},
 	"resource":         {"resource", "resource_type", "role", "role_resource_permission", "role_resource_permission_log"},

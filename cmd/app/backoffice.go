@@ -7,10 +7,12 @@ import (
 	"castellan/domain/approval"
 	"castellan/domain/change"
 	"castellan/domain/cronkey"
+	"castellan/domain/parameter"
 	"castellan/domain/resource"
 	httpapi "castellan/http"
 	httpapproval "castellan/http/approval"
 	httpaudit "castellan/http/audit"
+	httpparameter "castellan/http/parameter"
 	httpresource "castellan/http/resource"
 	"castellan/persistence"
 )
@@ -33,6 +35,14 @@ func (s *service) backOffice() error {
 
 	s.crons = cronkey.NewLive(persistence.NewCronKeys(s.DB), s.Ring)
 	s.join(part{snapshots: []snapshot{copyOf(s.crons, change.CronKeys)}})
+
+	parameters := persistence.NewParameters(s.DB)
+	s.parameters = parameter.NewLive(parameters)
+	s.join(part{
+		groups: groups(httpparameter.Group{Service: &parameter.Service{Store: parameters,
+			Changes: s.changes(change.Parameters, s.parameters)}}),
+		snapshots: []snapshot{copyOf(s.parameters, change.Parameters)},
+	})
 
 	s.denials = newDenials(s.DB, time.Now, s.log)
 	s.join(part{

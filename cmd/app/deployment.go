@@ -13,6 +13,7 @@ import (
 	"castellan/domain/id"
 	"castellan/domain/keyring"
 	"castellan/domain/mfa"
+	"castellan/domain/parameter"
 	"castellan/domain/resource"
 	httpapi "castellan/http"
 	"castellan/persistence"
@@ -111,6 +112,10 @@ func (v *Deployment) setUp(ctx context.Context, cfg config.Config) error {
 			currencies)
 	}); err != nil {
 		return fmt.Errorf("seed currencies: %w", err)
+	}
+	parameters := persistence.NewParameters(v.DB)
+	if err := v.DB.InTx(ctx, func(ctx context.Context) error { return parameter.Seed(ctx, parameters) }); err != nil {
+		return fmt.Errorf("seed parameters: %w", err)
 	}
 	err = v.DB.InTx(ctx, func(ctx context.Context) error {
 		return resource.Sync(ctx, persistence.NewResources(v.DB), httpapi.Table(), time.Now())

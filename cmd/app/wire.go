@@ -37,6 +37,7 @@ import (
 	"castellan/domain/geofilter"
 	"castellan/domain/job"
 	"castellan/domain/message"
+	"castellan/domain/parameter"
 	"castellan/domain/password"
 	"castellan/domain/resource"
 	"castellan/domain/session"
@@ -100,6 +101,7 @@ type service struct {
 	passwords      httppassword.Group
 	roles          *resource.Live
 	crons          *cronkey.Live
+	parameters     *parameter.Live
 	denials        *denials
 	jobs           *job.Service
 	calls          *calls

@@ -27,6 +27,8 @@ const (
 	AllowedIPs Topic = "allowed_ip"
 	// Currencies: reference data of currencies, networks and pairs changed; no key.
 	Currencies Topic = "currency"
+	// Parameters: a system parameter changed; key: its code.
+	Parameters Topic = "parameter"
 	CronKeys   Topic = "cron"     // keys of scheduled clients; no key
 	Firewall   Topic = "firewall" // rules of the firewall; key: label
 	// Cluster: nodes that do not hear each other ask who is there;

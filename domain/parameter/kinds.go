@@ -1,0 +1,206 @@
+package parameter
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"castellan/domain/fault"
+)
+
+// Shape is the Go type of a parameter's object. Check says in a few words what is
+// wrong with the object, or "".
+type Shape interface{ Check() string }
+
+// Kind is a parameter that the service reads, with its shape T.
+type Kind[T Shape] struct {
+	Code, Name string
+	First      T // the object of a new installation
+}
+
+// The parameters that the service reads. A new one is also listed in kinds.
+var (
+	UserStatus     = Kind[List]{"USER_STATUS", "User statuses", List{[]string{"active", "passive", "blocked", "closed"}}}
+	UserType       = Kind[List]{"USER_TYPE", "User types", List{[]string{"bireysel", "kurumsal"}}}
+	DocumentStatus = Kind[List]{"DOCUMENT_STATUS", "Document statuses", List{[]string{"active", "deActive"}}}
+	DocumentReason = Kind[List]{"DOCUMENT_REASON", "Document reasons",
+		List{[]string{"waitingApproval", "approved", "rejected"}}}
+	DocumentType = Kind[List]{"DOCUMENT_TYPE", "Document types", List{[]string{"0", "1", "2", "3", "4", "5"}}}
+	CDN          = Kind[Folders]{"CDN", "Folders of the CDN",
+		Folders{[]string{"announcement", "banner", "currency", "logo", "notification"}}}
+	AMLControl  = Kind[Ignored]{"AMLCONTROL", "AML control", Ignored{[]string{}}}
+	Treasury    = Kind[Addresses]{"TREASURY", "Treasury addresses", Addresses{}}
+	Explanation = Kind[Length]{"EXPLANATION", "Explanation of additional information", Length{3}}
+)
+
+var kinds = []kind{UserStatus, UserType, DocumentStatus, DocumentReason, DocumentType, CDN, AMLControl, Treasury,
+	Explanation}
+
+// List is a list of codes (D-GEN-17).
+type List struct {
+	Values []string `json:"values"`
+}
+
+// Allows tells whether a value is one of the list, which is compared to the letter.
+func (l List) Allows(value string) bool { return slices.Contains(l.Values, value) }
+
+// Check implements Shape.
+func (l List) Check() string {
+	if len(l.Values) == 0 || !distinct(l.Values) {
+		return "values must be a list of different codes of 1 to 64 characters"
+	}
+	return ""
+}
+
+// Folders are the values that folderType of an upload may have (D-ADM-06).
+type Folders struct {
+	FolderTypes []string `json:"folderTypes"`
+}
+
+var folderName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// Check implements Shape.
+func (f Folders) Check() string {
+	bad := func(name string) bool { return !folderName.MatchString(name) }
+	if len(f.FolderTypes) == 0 || !distinct(f.FolderTypes) || slices.ContainsFunc(f.FolderTypes, bad) {
+		return "folderTypes must be a list of different names of 1 to 64 letters, digits, _ and -"
+	}
+	return ""
+}
+
+// Ignored are the users whom the AML control leaves alone (D-KYC-06).
+type Ignored struct {
+	IgnoredUsers []string `json:"ignoredUsers"`
+}
+
+// Check implements Shape.
+func (i Ignored) Check() string {
+	if i.IgnoredUsers == nil || !distinct(i.IgnoredUsers) {
+		return "ignoredUsers must be a list of different user ids"
+	}
+	return ""
+}
+
+// Addresses are the treasury's addresses by currency code and network code
+// (D-TX-10).
+type Addresses map[string]map[string]string
+
+// Check implements Shape.
+func (a Addresses) Check() string {
+	for currency, networks := range a {
+		for network, address := range networks {
+			if currency == "" || network == "" || !text(address, 256) {
+				return "must hold an address of 1 to 256 characters by currency code and network code"
+			}
+		}
+	}
+	return ""
+}
+
+// Length is how many characters a text must have at least (D-INF-04).
+type Length struct {
+	MinLength int `json:"minLength"`
+}
+
+// Check implements Shape.
+func (l Length) Check() string {
+	if l.MinLength < 0 || l.MinLength > 1000 {
+		return "minLength must be 0 to 1000"
+	}
+	return ""
+}
+
+func distinct(values []string) bool {
+	seen := map[string]bool{}
+	for _, v := range values {
+		if seen[v] || !text(v, 64) {
+			return false
+		}
+		seen[v] = true
+	}
+	return true
+}
+
+// text tells whether s has 1 to most characters, and none that controls.
+func text(s string, most int) bool {
+	control := func(r rune) bool { return r < ' ' || r == 0x7f }
+	return strings.TrimSpace(s) != "" && utf8.RuneCountInString(s) <= most && !strings.ContainsFunc(s, control)
+}
+
+// kind is a Kind of any shape.
+type kind interface {
+	first() Parameter
+	read(object json.RawMessage) (any, string)
+}
+
+func (k Kind[T]) first() Parameter {
+	object, _ := json.Marshal(k.First) // a shape is made of strings and numbers
+	return Parameter{Code: k.Code, Name: k.Name, JSON: object, Editable: true}
+}
+
+// read reads an object, or says what is wrong with it.
+func (k Kind[T]) read(object json.RawMessage) (any, string) {
+	var value T
+	var wrong *json.UnmarshalTypeError
+	if err := json.Unmarshal(object, &value); errors.As(err, &wrong) && wrong.Field != "" {
+		return nil, fmt.Sprintf("%s has the wrong type", wrong.Field)
+	} else if err != nil {
+		return nil, "must be an object"
+	}
+	return value, value.Check()
+}
+
+// In is the value of the parameter in a snapshot.
+func (k Kind[T]) In(s *Set) T {
+	if value, ok := s.values[k.Code].(T); ok {
+		return value
+	}
+	return k.First
+}
+
+// Change gives the value of the parameter to f and saves what f returns, in the
+// transaction of ctx. It is for changes that the service makes itself; the caller
+// commits a note of topic change.Parameters with it. RECORD_NOT_FOUND;
+// INVALID_STATE when another change came between.
+func (k Kind[T]) Change(ctx context.Context, s Store, f func(T) (T, error)) error {
+	p, err := one(ctx, s, Query{Code: &k.Code})
+	if err != nil {
+		return err
+	}
+	var value T
+	if err := json.Unmarshal(p.JSON, &value); err != nil {
+		return fmt.Errorf("the parameter %s: %w", k.Code, err)
+	}
+	if value, err = f(value); err != nil {
+		return err
+	}
+	object, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	_, err = s.Save(ctx, p, object)
+	return err
+}
+
+// check judges the object of a parameter by its kind; any object will do where the
+// service does not read it. INVALID_FIELD json.
+func check(code string, object json.RawMessage) error {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(object, &members) != nil || members == nil {
+		return fault.Invalid("json", "must be an object")
+	}
+	for _, k := range kinds {
+		if k.first().Code != code {
+			continue
+		}
+		if _, wrong := k.read(object); wrong != "" {
+			return fault.All([]fault.Problem{{Field: "json", Message: wrong}})
+		}
+	}
+	return nil
+}

@@ -1,0 +1,12 @@
+package persistence
+
+import (
+	"testing"
+
+	"castellan/domain/parameter"
+	"castellan/domain/parameter/parametertest"
+)
+
+func TestParameterStore(t *testing.T) {
+	suite(t, parametertest.Run, func(db *DB) parameter.Store { return NewParameters(db) }, "parameter")
+}
