@@ -29,6 +29,7 @@ var (
 	typeRaw     = reflect.TypeFor[json.RawMessage]()
 	typeAny     = reflect.TypeFor[any]()
 	typeStrings = reflect.TypeFor[Strings]()
+	typeBase64  = reflect.TypeFor[Base64]()
 
 	jsonUnmarshaler = reflect.TypeFor[json.Unmarshaler]()
 	textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
@@ -53,6 +54,8 @@ func (c compiler) codec(t reflect.Type) (codec, error) {
 		return anyCodec, nil
 	case typeStrings:
 		return stringsCodec, nil
+	case typeBase64:
+		return base64Codec, nil
 	}
 	if isNullable(t) {
 		return c.nullable(t)

@@ -149,6 +149,8 @@ func (s *schemas) input(t reflect.Type) *huma.Schema {
 	case typeStrings:
 		return &huma.Schema{OneOf: []*huma.Schema{
 			{Type: "string"}, {Type: "array", Items: &huma.Schema{Type: "string"}}}}
+	case typeBase64:
+		return &huma.Schema{Type: "string", ContentEncoding: "base64", MinLength: new(2)}
 	}
 	if isNullable(t) {
 		value, _ := t.FieldByName("Value")

@@ -71,6 +71,8 @@ var exceptions = map[string][]string{
 		"github.com/mr-tron/base58",
 	},
 	"domain/totp": {"github.com/pquerna/otp"},
+	// A picture is its decoder, and what it takes of the process.
+	"domain/picture": {"golang.org/x/image/webp", "golang.org/x/sync/semaphore"},
 }
 
 // narrower names the packages that may use fewer libraries than their folder. The

@@ -23,6 +23,8 @@ func TestRules(t *testing.T) {
 		{"domain/addressbook/address", "github.com/mr-tron/base58", true},
 		{"domain/addressbook/address", "github.com/btcsuite/btcd/btcutil", false},
 		{"domain/totp", "github.com/pquerna/otp/totp", true},
+		{"domain/picture", "golang.org/x/image/webp", true},
+		{"domain/picture", "golang.org/x/image/tiff", false},
 
 		{"config", "github.com/knadh/koanf/v2", true},
 		{"config", "castellan/domain/fault", false},

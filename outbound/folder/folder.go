@@ -1,0 +1,217 @@
+// Package folder keeps files in a folder of this machine: the default of blob.Store.
+//
+// The one idea: the folder is opened once as a root (os.Root) that no name can leave, neither by ../ nor by a link, and
+// bytes reach their name only when they are whole: temporary file, fsync, rename, fsync of the folder.
+//
+// Start reading at Put.
+package folder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"path"
+	"strconv"
+	"syscall"
+	"time"
+
+	"castellan/domain/blob"
+	"castellan/domain/id"
+)
+
+// Store implements blob.Store. Several processes may share a folder.
+type Store struct{ root *os.Root }
+
+var _ blob.Store = (*Store)(nil)
+
+const (
+	// Nobody but the service reads the files.
+	folderMode = 0o700
+	fileMode   = 0o600
+)
+
+// Open opens a folder, and makes it where there is none.
+func Open(dir string) (*Store, error) {
+	err := os.MkdirAll(dir, folderMode)
+	if err == nil {
+		var root *os.Root
+		if root, err = os.OpenRoot(dir); err == nil {
+			return &Store{root}, nil
+		}
+	}
+	return nil, fmt.Errorf("open the folder of files: %w", err)
+}
+
+// Close lets go of the folder.
+func (s *Store) Close() error { return s.root.Close() }
+
+// Put implements blob.Store.
+func (s *Store) Put(_ context.Context, key string, content []byte) error {
+	if !blob.Valid(key) {
+		return fmt.Errorf("put a file: %q is no key", key)
+	}
+	if err := s.put(key, content); err != nil {
+		return fmt.Errorf("put a file: %w", err)
+	}
+	return nil
+}
+
+func (s *Store) put(key string, content []byte) error {
+	if err := s.makeFolder(blob.Temporary); err != nil {
+		return err
+	}
+	if err := s.makeFolder(path.Dir(key)); err != nil {
+		return err
+	}
+	temporary := path.Join(blob.Temporary, id.New(time.Now()))
+	err := s.write(temporary, content)
+	if err == nil {
+		err = s.root.Rename(temporary, key)
+	}
+	if err != nil {
+		_ = s.root.Remove(temporary) // what stays is swept
+		return err
+	}
+	return s.sync(path.Dir(key))
+}
+
+func (s *Store) write(name string, content []byte) error {
+	f, err := s.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// makeFolder makes a folder with those above it, each durable in the one above.
+func (s *Store) makeFolder(dir string) error {
+	if dir == "." {
+		return nil
+	}
+	if info, err := s.root.Stat(dir); err == nil && info.IsDir() {
+		return nil
+	}
+	if err := s.makeFolder(path.Dir(dir)); err != nil {
+		return err
+	}
+	if err := s.root.Mkdir(dir, folderMode); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return s.sync(path.Dir(dir))
+}
+
+// sync makes the names of a folder durable.
+func (s *Store) sync(dir string) error {
+	f, err := s.root.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// Get implements blob.Store.
+func (s *Store) Get(_ context.Context, key string) (blob.File, error) {
+	if !blob.Valid(key) {
+		return blob.File{}, blob.ErrNotFound
+	}
+	f, err := s.root.Open(key)
+	if err != nil {
+		return blob.File{}, told("get", err)
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fs.ErrNotExist
+	}
+	if err != nil {
+		_ = f.Close() // it was only looked at
+		return blob.File{}, told("get", err)
+	}
+	return blob.File{Info: about(key, info), ReadSeekCloser: f}, nil
+}
+
+// Stat implements blob.Store.
+func (s *Store) Stat(_ context.Context, key string) (blob.Info, error) {
+	if !blob.Valid(key) {
+		return blob.Info{}, blob.ErrNotFound
+	}
+	info, err := s.root.Stat(key)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fs.ErrNotExist
+	}
+	if err != nil {
+		return blob.Info{}, told("stat", err)
+	}
+	return about(key, info), nil
+}
+
+// Delete implements blob.Store. A removal that a crash undoes is repeated by the sweeper.
+func (s *Store) Delete(_ context.Context, key string) error {
+	if !blob.Valid(key) {
+		return nil
+	}
+	if err := s.root.Remove(key); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("delete a file: %w", err)
+	}
+	return nil
+}
+
+// List implements blob.Store.
+func (s *Store) List(ctx context.Context, area string) iter.Seq2[blob.Info, error] {
+	return func(yield func(blob.Info, error) bool) {
+		if !blob.Valid(area) {
+			return
+		}
+		err := fs.WalkDir(s.root.FS(), area, func(key string, entry fs.DirEntry, err error) error {
+			if err == nil {
+				err = ctx.Err()
+			}
+			switch {
+			case errors.Is(err, fs.ErrNotExist): // removed meanwhile
+				return nil
+			case err != nil:
+				return err
+			case !entry.Type().IsRegular():
+				return nil
+			}
+			info, err := entry.Info()
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				return nil
+			case err != nil:
+				return err
+			case !yield(about(key, info), nil):
+				return fs.SkipAll
+			}
+			return nil
+		})
+		if err != nil {
+			yield(blob.Info{}, fmt.Errorf("list files: %w", err))
+		}
+	}
+}
+
+func about(key string, info fs.FileInfo) blob.Info {
+	// Every Put makes a file of its own, so the number of the file tells two of one clock tick apart.
+	var number uint64
+	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
+		number = sys.Ino
+	}
+	at := info.ModTime()
+	return blob.Info{Key: key, Size: info.Size(), Modified: at,
+		Version: strconv.FormatInt(at.UnixNano(), 36) + "-" + strconv.FormatUint(number, 36)}
+}
+
+// told hides the paths of this machine where a file is only not there, or a file stands where a folder is asked for.
+func told(doing string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return blob.ErrNotFound
+	}
+	return fmt.Errorf("%s a file: %w", doing, err)
+}
