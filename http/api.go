@@ -16,6 +16,7 @@ import (
 	"castellan/http/audit"
 	"castellan/http/challenge"
 	"castellan/http/cluster"
+	"castellan/http/contract"
 	"castellan/http/device"
 	"castellan/http/firewall"
 	"castellan/http/geofilter"
@@ -40,6 +41,7 @@ var sections = []rest.Group{
 	mfa.Group{},         // 4.4
 	firewall.Group{},    // 4.5
 	resource.Group{},    // 4.6
+	contract.Group{},    // 4.8
 	parameter.Group{},   // 4.10
 	user.Group{},        // 4.12, in part
 	approval.Group{},    // 4.13

@@ -18,7 +18,8 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // but for what is listed in later.
 var served = map[string]bool{
 	"4.1 2FA": true, "4.2 TOTP": true, "4.3 Password": true, "4.4 MFA administration": true, "4.5 Firewall rules": true,
-	"4.6 Resource registry": true, "4.13 Deploy and VPN requests": true, "4.18 Withdrawal address book": true,
+	"4.6 Resource registry": true, "4.8 Contracts": true,
+	"4.13 Deploy and VPN requests": true, "4.18 Withdrawal address book": true,
 	"4.21 Geographic filter": true,
 }
 

@@ -49,6 +49,8 @@ var tags = []rest.Tag{
 		Description: "Rules that count and refuse requests, for administrators."},
 	{Name: "Resource registry", Sections: []string{"4.6 Resource registry"},
 		Description: "What permissions are granted on: endpoints, pages and their parts, for administrators."},
+	{Name: "Contracts", Sections: []string{"4.8 Contracts"},
+		Description: "The contracts that users agree to, and their details, for administrators."},
 	{Name: "Roles", Sections: []string{"Extensions: roles and permissions"},
 		Description: "Roles, the accounts that have them, and what they are granted, for administrators."},
 	{Name: "Audit", Sections: []string{"Extensions: audit"},

@@ -28,6 +28,7 @@ var tables = map[string][]string{
 	"audit":            {"audit", "audit_checkpoint"},
 	"challenge":        {"attempt_budget", "challenge", "outcome"},
 	"change":           {"change"},
+	"contract":         {"contract", "contract_detail"},
 	"cronkey":          {"cron_key"},
 	"currency":         {"currency", "currency_network", "currency_of_network"},
 	"device":           {"device", "device_proof"},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"castellan/config"
+	"castellan/domain/contract"
 	"castellan/domain/currency"
 	"castellan/domain/fault"
 	"castellan/domain/id"
@@ -116,6 +117,12 @@ func (v *Deployment) setUp(ctx context.Context, cfg config.Config) error {
 	parameters := persistence.NewParameters(v.DB)
 	if err := v.DB.InTx(ctx, func(ctx context.Context) error { return parameter.Seed(ctx, parameters) }); err != nil {
 		return fmt.Errorf("seed parameters: %w", err)
+	}
+	contracts := persistence.NewContracts(v.DB)
+	if _, err := v.DB.Once(ctx, "contract", func(ctx context.Context) error {
+		return contract.Seed(ctx, contracts)
+	}); err != nil {
+		return fmt.Errorf("seed contracts: %w", err)
 	}
 	err = v.DB.InTx(ctx, func(ctx context.Context) error {
 		return resource.Sync(ctx, persistence.NewResources(v.DB), httpapi.Table(), time.Now())

@@ -188,7 +188,7 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	}
 	s.metrics = newMetrics(s.o)
 	for _, area := range []func() error{s.database, s.cluster, s.work, s.firewall, s.sessions, s.delivery, s.challenges,
-		s.accounts, s.login, s.backOffice, s.http} {
+		s.accounts, s.login, s.backOffice, s.content, s.http} {
 		if err := area(); err != nil {
 			return err
 		}

@@ -37,13 +37,15 @@ var (
 		"lastUsedAt": "2026-01-31T10:05:00.000Z", "at": "2026-01-31T10:00:00.000Z",
 		"cdate": "2026-01-31T10:00:00.000Z", "udate": "2026-01-31T10:05:00.000Z",
 		"usableFrom": "2026-02-01T10:00:00.000Z",
+		"title":      "What we store", "content": "<p>Only what the service needs.</p>",
 	}
 	numberExamples = map[string]int64{
 		"id": 12, "roleId": 3, "resourceId": 27, "resourceTypeId": 2, "currencyId": 5, "networkId": 4, "policyId": 12,
 		"createDateTimeStamp": 1769853600000, "updateDateTimeStamp": 1769853600000, "ts": 1769853600000,
 		"timestamp": 1769853600000, "expireAt": 0, "expire": 180, "expireMs": 180000, "renewStart": 60,
 		"renewStartMs": 60000, "limit": 10, "period": 60000, "used": 3, "resetMs": 42000, "required": 2,
-		"preffered": 0, "ended": 2, "rows": 1, "cols": 2, "status": 1, "moved": 0, "handedOver": 0, "lapses": 0,
+		"contractId": 2, "orderNo": 3, "preffered": 0, "ended": 2, "rows": 1, "cols": 2, "status": 1, "moved": 0,
+		"handedOver": 0, "lapses": 0,
 	}
 )
 

@@ -73,6 +73,8 @@ var exceptions = map[string][]string{
 	"domain/totp": {"github.com/pquerna/otp"},
 	// A picture is its decoder, and what it takes of the process.
 	"domain/picture": {"golang.org/x/image/webp", "golang.org/x/sync/semaphore"},
+	// Which HTML is kept and shown.
+	"domain/richtext": {"github.com/microcosm-cc/bluemonday"},
 }
 
 // narrower names the packages that may use fewer libraries than their folder. The

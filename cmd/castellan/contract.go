@@ -1,0 +1,65 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+
+	"castellan/cmd/app"
+	"castellan/domain/audit"
+	"castellan/domain/contract"
+	"castellan/domain/fault"
+	"castellan/persistence"
+)
+
+type contractCmd struct {
+	Add  contractAddCmd  `cmd:"" help:"Add a contract and print its id."`
+	List contractListCmd `cmd:"" help:"List the contracts: id, code, version, name."`
+}
+
+type contractAddCmd struct {
+	Code    string `arg:"" help:"Its code: capital letters, digits and _."`
+	Name    string `arg:"" help:"Its name, as people read it."`
+	Version string `help:"Its version." placeholder:"TEXT"`
+	Passive bool   `help:"Clients do not show it yet."`
+}
+
+func (contractAddCmd) Help() string {
+	return `A new installation has TERMS_OF_USE and PRIVACY. The interface has no endpoint
+that adds a contract; its details are written there:
+
+  castellan contract add DISTANCE_SALES "Distance sales agreement" --version 2026-1`
+}
+
+func (c contractAddCmd) Run(e *env) error {
+	v, err := app.Open(e.ctx, e.cfg)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	contracts := contract.Service{Store: persistence.NewContracts(v.DB), Changes: v.Changes("")}
+	id, err := contracts.Add(e.ctx, audit.Operator,
+		contract.Contract{Code: c.Code, Name: c.Name, Version: c.Version, Active: !c.Passive})
+	if fault.CodeOf(err) == fault.RecordAlreadyExist {
+		return fmt.Errorf("there is a contract with the code %q already", c.Code)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(e.out, id)
+	return err
+}
+
+type contractListCmd struct{}
+
+func (contractListCmd) Run(e *env) error {
+	v, err := app.Open(e.ctx, e.cfg)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	all, err := persistence.NewContracts(v.DB).Contracts(e.ctx, contract.Query{})
+	for _, c := range all {
+		fmt.Fprintf(e.out, "%d\t%s\t%s\t%s\n", c.ID, c.Code, cmp.Or(c.Version, "-"), c.Name)
+	}
+	return err
+}

@@ -1,0 +1,12 @@
+package persistence
+
+import (
+	"testing"
+
+	"castellan/domain/contract"
+	"castellan/domain/contract/contracttest"
+)
+
+func TestContractStore(t *testing.T) {
+	suite(t, contracttest.Run, func(db *DB) contract.Store { return NewContracts(db) }, "contract_detail", "contract")
+}
