@@ -28,16 +28,29 @@ const (
 	xRequest    = "GET /x HTTP/1.1\r\nHost: a\r\n\r\n"
 )
 
-// held is an endpoint that answers when it is told to.
+// held is an endpoint that answers when it is told to, or when its test ends.
 type held struct{ entered, end chan struct{} }
 
-func hold() (held, rest.Endpoint) {
+func hold(t testing.TB) (held, rest.Endpoint) {
 	h := held{make(chan struct{}, 1000), make(chan struct{})}
 	return h, rest.Get("/hold", "", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (rest.None, error) {
 		h.entered <- struct{}{}
-		<-h.end
+		select {
+		case <-h.end:
+		case <-t.Context().Done():
+		}
 		return rest.None{}, nil
 	})
+}
+
+// wait returns when one more request is held.
+func (h held) wait(t testing.TB) {
+	t.Helper()
+	select {
+	case <-h.entered:
+	case <-time.After(10 * time.Second):
+		t.Fatal("after ten seconds: the request is not held")
+	}
 }
 
 // TestTooManyConnections: the one too many hears so in the one shape, with the
@@ -47,13 +60,13 @@ func TestTooManyConnections(t *testing.T) {
 	const most = 20
 	opts := allow()
 	opts.MaxConnections = most
-	release, waits := hold()
+	release, waits := hold(t)
 	addr := listen(t, serve(t, opts, waits, rest.Get("/x", "", rest.NoAuth, nothing)))
 	var busy []net.Conn
 	for range most {
 		c := dial(t, addr)
 		io.WriteString(c, holdRequest)
-		<-release.entered
+		release.wait(t)
 		busy = append(busy, c)
 	}
 	var all sync.WaitGroup
@@ -103,7 +116,7 @@ func TestTooManyConnections(t *testing.T) {
 func TestLongestIdleMakesRoom(t *testing.T) {
 	opts := allow()
 	opts.MaxConnections = 3
-	release, waits := hold()
+	release, waits := hold(t)
 	addr := listen(t, serve(t, opts, waits, rest.Get("/x", "", rest.NoAuth, nothing)))
 	ask := func(c net.Conn) {
 		t.Helper()
@@ -114,7 +127,7 @@ func TestLongestIdleMakesRoom(t *testing.T) {
 	}
 	busy, first, second := dial(t, addr), dial(t, addr), dial(t, addr)
 	io.WriteString(busy, holdRequest)
-	<-release.entered
+	release.wait(t)
 	ask(first)
 	ask(second)
 	ask(first) // now second has waited longest
@@ -135,14 +148,14 @@ func TestLongestIdleMakesRoom(t *testing.T) {
 func TestHealthBeyondTheLimit(t *testing.T) {
 	opts := allow()
 	opts.MaxConnections, opts.BasePath = 1, "/auth"
-	release, waits := hold()
+	release, waits := hold(t)
 	waits.Path = "/hold"
 	s := serve(t, opts, waits)
 	s.Raw("GET", "/health/live", func(c *fiber.Ctx) error { return c.SendString("alive") })
 	addr := listen(t, s)
 	busy := dial(t, addr)
 	io.WriteString(busy, strings.Replace(holdRequest, "/hold", "/auth/hold", 1))
-	<-release.entered
+	release.wait(t)
 	defer close(release.end)
 	const check = "GET /auth/health/live HTTP/1.1\r\nHost: a\r\n\r\n"
 	for range 2 * healthPlaces {

@@ -18,7 +18,13 @@ func TestResumed(t *testing.T) {
 	var served atomic.Int64
 	gate := make(chan struct{})
 	opts := allow()
-	opts.Resumed = func() bool { <-gate; return true }
+	opts.Resumed = func() bool {
+		select {
+		case <-gate:
+		case <-t.Context().Done():
+		}
+		return true
+	}
 	ended := make(chan int, 4)
 	opts.Observe = func(_ context.Context, a Answered) { ended <- a.Status }
 	s := serve(t, opts, rest.Get("/x", "", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (rest.None, error) {

@@ -267,11 +267,11 @@ func TestCORSOfProtocol(t *testing.T) {
 		s.App.Server().ReadTimeout = 200 * time.Millisecond
 		addr := listen(t, s)
 		opts.MaxConnections = 1
-		release, held := hold()
+		release, held := hold(t)
 		full := listen(t, serve(t, opts, held, rest.Post("/x", "", rest.NoAuth, nothing)))
 		busy := dial(t, full)
 		io.WriteString(busy, holdRequest)
-		<-release.entered
+		release.wait(t)
 		opts.MaxConnections, opts.Draining = 0, func() bool { return true }
 		draining := listen(t, serve(t, opts, rest.Post("/x", "", rest.NoAuth, nothing)))
 		for _, c := range []struct {

@@ -13,10 +13,13 @@ type cursor struct {
 	text []byte
 }
 
+// checked spares a text that was checked the second search for keys that stand twice.
+var checked = jsontext.AllowDuplicateNames(true)
+
 // newCursor begins a text; done gives the memory back.
 func newCursor(text []byte) cursor {
 	d := readers.Get().(*reader)
-	d.reset(text)
+	d.reset(text, checked)
 	return cursor{d, text}
 }
 

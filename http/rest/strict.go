@@ -113,9 +113,9 @@ type reader struct {
 
 var readers = sync.Pool{New: func() any { return &reader{Decoder: jsontext.NewDecoder(new(bytes.Buffer))} }}
 
-func (r *reader) reset(b []byte) {
+func (r *reader) reset(b []byte, trusted ...jsontext.Options) {
 	r.text = *bytes.NewBuffer(b)
-	r.Reset(&r.text)
+	r.Reset(&r.text, trusted...)
 }
 
 func (r *reader) release() {
