@@ -21,6 +21,7 @@ import (
 	"castellan/http/firewall"
 	"castellan/http/geofilter"
 	"castellan/http/mfa"
+	"castellan/http/notification"
 	"castellan/http/parameter"
 	"castellan/http/password"
 	"castellan/http/resource"
@@ -50,6 +51,7 @@ var sections = []rest.Group{
 	// Extensions.
 	session.Group{},
 	device.Group{},
+	notification.Group{},
 	resource.Roles{},
 	mfa.Explain{},
 	firewall.Explain{},

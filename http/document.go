@@ -39,6 +39,8 @@ var tags = []rest.Tag{
 	{Name: "Profile", Sections: []string{"4.12 Users"}, Description: "What an account sees of itself."},
 	{Name: "Deploy and VPN requests", Sections: []string{"4.13 Deploy and VPN requests"},
 		Description: "What staff asks for and an administrator approves or rejects."},
+	{Name: "Notifications", Sections: []string{"Extensions: notifications"},
+		Description: "What an account was told, and which of it was read."},
 	{Name: "Withdrawal addresses", Sections: []string{"4.18 Withdrawal address book"},
 		Description: "The address book for withdrawals of an account."},
 	{Name: "Allowed countries", Sections: []string{"4.21 Geographic filter"},

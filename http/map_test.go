@@ -38,6 +38,7 @@ var tables = map[string][]string{
 	"job":              {"job", "job_item"},
 	"keyring":          {"keys"},
 	"mfa":              {"mfa_action", "mfa_method", "mfa_policy"},
+	"notification":     {"notification"},
 	"outbox":           {"outbox"},
 	"parameter":        {"parameter"},
 	"password":         {"password_guard"},

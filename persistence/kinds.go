@@ -43,6 +43,7 @@ func kinds(now clock) engine.Kinds {
 			geofilterWrites,
 			allowedIPWrites,
 			deviceWrites,
+			notificationWrites,
 			jobWrites,
 		),
 	}

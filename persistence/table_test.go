@@ -15,6 +15,7 @@ import (
 	"castellan/domain/audit"
 	"castellan/domain/fault"
 	"castellan/domain/job"
+	"castellan/domain/notification"
 	"castellan/domain/page"
 	"castellan/domain/resource"
 	"castellan/domain/storetest"
@@ -52,6 +53,11 @@ func TestPagesAreFoundByIndex(t *testing.T) {
 			p := partOf(page.Query[job.Place]{After: &job.Place{ID: "9"}, Limit: 10}, jobOrder, jobFilters(q))
 			return jobs.selected(db.Conn(t.Context()).NewSelect().Model((*jobRow)(nil)), p)
 		}
+		told := func(q notification.Query) *bun.SelectQuery {
+			p := partOf(page.Query[notification.Place]{After: &notification.Place{ID: "9"}, Limit: 10}, notificationOrder,
+				notificationFilters(q))
+			return notifications.selected(db.Conn(t.Context()).NewSelect().Model((*notificationRow)(nil)), p)
+		}
 		for name, c := range map[string]struct {
 			query *bun.SelectQuery
 			index string // of SQLite; PostgreSQL may name the primary key in another way
@@ -73,6 +79,8 @@ func TestPagesAreFoundByIndex(t *testing.T) {
 			"members of a role": {held(resource.MemberQuery{RoleCode: "r"}), "user_role_by_role"},
 			"jobs of a type":    {work(job.Query{Kind: "k"}), "job_kind"},
 			"jobs in a state":   {work(job.Query{State: job.Done}), "job_state"},
+			"notifications":     {told(notification.Query{UserID: "u"}), "notification_user"},
+			"unread ones":       {told(notification.Query{UserID: "u", Unread: true}), "notification_unread"},
 			"jobs of both":      {work(job.Query{Kind: "k", State: job.Done}), "job_kind_state"},
 		} {
 			plan := explain(t, db, c.query)

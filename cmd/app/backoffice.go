@@ -12,6 +12,7 @@ import (
 	httpapi "castellan/http"
 	httpapproval "castellan/http/approval"
 	httpaudit "castellan/http/audit"
+	httpnotification "castellan/http/notification"
 	httpparameter "castellan/http/parameter"
 	httpresource "castellan/http/resource"
 	"castellan/persistence"
@@ -43,6 +44,8 @@ func (s *service) backOffice() error {
 			Changes: s.changes(change.Parameters, s.parameters)}}),
 		snapshots: []snapshot{copyOf(s.parameters, change.Parameters)},
 	})
+
+	s.join(part{groups: groups(httpnotification.Group{Store: persistence.NewNotifications(s.DB)})})
 
 	s.denials = newDenials(s.DB, time.Now, s.log)
 	s.join(part{
