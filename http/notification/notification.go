@@ -38,7 +38,7 @@ type record struct {
 	ImageURL        *string    `json:"imageUrl" example:"https://cdn.example.com/banner/sol.png"`
 	ClickActionType *string    `json:"clickActionType" example:"OPEN_MARKET"`
 	CreatedAt       rest.Time  `json:"createdAt"`
-	ReadAt          *rest.Time `json:"readAt" doc:"null: not read"`
+	ReadAt          *rest.Time `json:"readAt" doc:"null: not read" example:"2026-11-22T10:00:00.000Z"`
 }
 
 func (record) SchemaName() string { return "Notification" }
@@ -74,7 +74,7 @@ func (in readRequest) Validate() error {
 }
 
 type marked struct {
-	Read int `json:"read" doc:"how many were not read before"`
+	Read int `json:"read" doc:"how many were not read before" example:"1"`
 }
 
 func (g Group) read(ctx context.Context, who rest.Caller, in readRequest) (out rest.Data[marked], err error) {
