@@ -37,6 +37,7 @@ var tables = map[string][]string{
 	"idempotency":      {"idempotency"},
 	"job":              {"job", "job_item"},
 	"keyring":          {"keys"},
+	"ledger":           {"account", "asset", "balance", "day", "hold", "transfer"},
 	"mfa":              {"mfa_action", "mfa_method", "mfa_policy"},
 	"notification":     {"notification"},
 	"outbox":           {"outbox"},
@@ -52,7 +53,7 @@ var tables = map[string][]string{
 }
 
 // shared are packages of the domain that every section may use; the map would only get longer by them.
-var shared = []string{"admin", "client", "commit", "fault", "geo", "id", "pack", "page", "ratelimit", "window"}
+var shared = []string{"admin", "client", "commit", "fault", "geo", "id", "pack", "page", "ratelimit", "turn", "window"}
 
 const mapHead = `# The map of endpoints
 

@@ -27,6 +27,7 @@ func kinds(now clock) engine.Kinds {
 			cronKeyFences,
 			deviceFences,
 			jobFences,
+			ledgerFences,
 		),
 		Writes: slices.Concat(
 			challengeWrites,
@@ -45,6 +46,8 @@ func kinds(now clock) engine.Kinds {
 			deviceWrites,
 			notificationWrites,
 			jobWrites,
+			ledgerWrites,
 		),
+		Deltas: ledgerDeltas,
 	}
 }

@@ -22,6 +22,13 @@ func After(ctx context.Context, fn func()) {
 	fn()
 }
 
+// Inside tells whether ctx is inside InTx. Who is must not wait for another
+// caller, which may be waiting for that transaction.
+func Inside(ctx context.Context) bool {
+	_, inside := ctx.Value(hooksKey{}).(*hooks)
+	return inside
+}
+
 // Hooks is for implementations of Committer.InTx: within the context it returns
 // After waits, and committed runs what waits, in order. Call committed once, when
 // the outermost transaction has committed.

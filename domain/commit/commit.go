@@ -26,6 +26,18 @@ type Fence interface {
 	Fence() (key string, version int64)
 }
 
+// Delta is a Write that adds to a row, whatever the row holds. Additions commute,
+// so a Delta claims nothing: all Deltas to one row in a transaction are summed and
+// written once, last, in the order of their keys. A hot row therefore serialises
+// nobody and is locked for the shortest time. W is the type itself.
+type Delta[W any] interface {
+	Write
+	// Delta returns the row's key.
+	Delta() (key string)
+	// Plus returns the sum of two Deltas to one row; false when none can be held.
+	Plus(other W) (sum W, ok bool)
+}
+
 // Guard is a condition on a row that the unit does not change: at commit its
 // version still is Version, where 0 means that the row does not exist.
 // Otherwise the unit is refused with ErrFenced.

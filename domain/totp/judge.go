@@ -64,7 +64,7 @@ func (s *Service) Verify(ctx context.Context, who audit.By, code string) error {
 		return fault.New(fault.OTPRequired,
 			"the current code of the authenticator is needed; set one up first where there is none")
 	}
-	leave, err := s.turns.take(ctx, who.UserID)
+	leave, err := s.turns.Take(ctx, who.UserID)
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ const flowRecovery challenge.Flow = "TOTP_RECOVER"
 // Errors: TOTP_NOT_DEFINED, RECOVERY_CODE_INVALID for a code that is unknown or
 // used, RATE_LIMITED after too many of these, UNAVAILABLE.
 func (s *Service) Recover(ctx context.Context, who audit.By, code string) (Access, error) {
-	leave, err := s.turns.take(ctx, who.UserID)
+	leave, err := s.turns.Take(ctx, who.UserID)
 	if err != nil {
 		return Access{}, err
 	}

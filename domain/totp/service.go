@@ -14,6 +14,7 @@ import (
 	"castellan/domain/id"
 	"castellan/domain/keyring"
 	"castellan/domain/message"
+	"castellan/domain/turn"
 	"castellan/domain/user"
 )
 
@@ -37,7 +38,7 @@ type Service struct {
 	Issuer   string // shown by the app beside the account
 	Now      func() time.Time
 
-	turns turns
+	turns turn.Turns
 }
 
 // Limit bounds the wrong recovery codes of a user.

@@ -65,10 +65,18 @@ func translatePostgres(err error, code string) error {
 	return err
 }
 
+// existsAlready is the text of triggers that refuse a row whose key is taken, also
+// where the statement would replace the other row.
+const existsAlready = "exists already"
+
 func translateSQLite(err error, code int) error {
 	switch code {
 	case sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY:
 		return errRecordExists()
+	case sqlite3.SQLITE_CONSTRAINT_TRIGGER:
+		if strings.Contains(err.Error(), existsAlready) {
+			return errRecordExists()
+		}
 	}
 	switch code & 0xff {
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR:

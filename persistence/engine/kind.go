@@ -15,11 +15,13 @@ import (
 )
 
 // Kinds are all kinds of writes, in the order in which their statements run in a
-// transaction: guards first, then what a fence may refuse, then everything else.
+// transaction: guards first, then what a fence may refuse, then everything else,
+// and last what is added to rows that many units touch.
 type Kinds struct {
 	Guards map[commit.GuardedTable]Versioned
 	Fences []Kind
 	Writes []Kind
+	Deltas []Kind
 }
 
 // Versioned is a table with a column that holds the version of its rows.
@@ -59,7 +61,7 @@ func (s kindSet) of(w commit.Write) *kind {
 
 func (ks Kinds) set() (kindSet, error) {
 	set := kindSet{map[reflect.Type]*kind{}, ks.Guards}
-	for i, list := range [][]Kind{{guards(ks.Guards)}, ks.Fences, ks.Writes} {
+	for i, list := range [][]Kind{{guards(ks.Guards)}, ks.Fences, ks.Writes, ks.Deltas} {
 		for _, k := range list {
 			if set.byType[k.write] != nil {
 				return set, fmt.Errorf("persistence: two kinds for %s", k.write)
@@ -190,8 +192,45 @@ func refusable[W commit.Fence, R any](s func() *statement, row func(W) R) Kind {
 	})
 }
 
+// Summed makes an UPDATE of one row per key, from a statement's template: all
+// additions to a row are summed before. A sum that nobody can hold is left to the
+// next statement, in which the database refuses it.
+func Summed[W commit.Delta[W], R any](template string, row func(W) R) Kind {
+	update := sync.OnceValue(func() *statement { return statementOf[R](template) })
+	return statements[W](func(_ State, ws []commit.Write) (bound []boundStatement) {
+		order, keys := byKey(ws, func(w W) string { return w.Delta() })
+		var sums [][]W // of each statement, in the order of their keys
+		n := 0         // of the statement for the present key
+		for i, at := range order {
+			w := ws[at].(W)
+			if i > 0 && keys[i] == keys[i-1] {
+				last := &sums[n][len(sums[n])-1]
+				if sum, ok := (*last).Plus(w); ok {
+					*last = sum
+					continue
+				}
+				n++
+			} else {
+				n = 0
+			}
+			if n == len(sums) {
+				sums = append(sums, nil)
+			}
+			sums[n] = append(sums[n], w)
+		}
+		for _, s := range sums {
+			rows := make([]R, len(s))
+			for i := range s {
+				rows[i] = row(s[i])
+			}
+			bound = append(bound, bindRows(update(), rows, nil, nil))
+		}
+		return bound
+	})
+}
+
 // FencedByVersion makes an UPDATE of the listed columns, fenced by version. R has
-// the columns id, version and the listed ones. Where insert is true, a write of
+// its primary key, version and the listed columns. Where insert is true, a write of
 // version 0 inserts its row instead.
 func FencedByVersion[W commit.Fence, R any](insert bool, row func(W) R, columns ...string) Kind {
 	statementsOf := sync.OnceValues(func() (update, add *statement) {
@@ -199,10 +238,10 @@ func FencedByVersion[W commit.Fence, R any](insert bool, row func(W) R, columns 
 		for i, c := range columns {
 			set[i] = c + " = v." + c
 		}
-		t := strings.NewReplacer("$t", tableOf[R](), "$set", strings.Join(set, ", "))
+		t := strings.NewReplacer("$t", tableOf[R](), "$id", keyOf[R](), "$set", strings.Join(set, ", "))
 		return statementOf[R](t.Replace("UPDATE $t SET $set, version = v.version + 1 {FROM v} " +
-				"WHERE $t.id = v.id AND $t.version = v.version {RETURNING $t.id}")),
-			insertOf[R](tableOf[R](), "ON CONFLICT (id) DO NOTHING {RETURNING id}")
+				"WHERE $t.$id = v.$id AND $t.version = v.version {RETURNING $t.$id}")),
+			insertOf[R](tableOf[R](), t.Replace("ON CONFLICT ($id) DO NOTHING {RETURNING $id}"))
 	})
 	return statements[W](func(_ State, ws []commit.Write) (bound []boundStatement) {
 		order, keys := byKey(ws, fenceKey[W])
