@@ -3,6 +3,7 @@ package ledger
 import (
 	"encoding/hex"
 	"fmt"
+	"slices"
 
 	"castellan/domain/amount"
 	"castellan/domain/audit"
@@ -50,6 +51,14 @@ func (m Movement) accounts(holds []Hold) (all []Account) {
 	return all
 }
 
+// settles tells whether the hold is released, or settled by a transfer of its
+// account.
+func (m Movement) settles(e End, h Hold) bool {
+	return e.Transfer == "" || slices.ContainsFunc(m.Transfers, func(t Transfer) bool {
+		return t.ID == e.Transfer && t.Debit == h.Account
+	})
+}
+
 // sides are the balances of a movement while it is decided.
 type sides struct {
 	before, after map[Account]Balance
@@ -67,6 +76,9 @@ func decide(m Movement, balances []Balance, holds []Hold, by audit.By) ([]commit
 	}
 	writes := make([]commit.Write, 0, 4*len(m.Transfers)+len(m.Take)+len(m.End)+len(m.With)+2)
 	for i, e := range m.End {
+		if !m.settles(e, holds[i]) {
+			return nil, fmt.Errorf("ledger: the hold %s is settled by no transfer of its account", e.Hold)
+		}
 		h, err := holds[i].ended(e.Transfer)
 		if err == nil {
 			err = s.lock(h.Account, h.Amount.Neg)
