@@ -95,8 +95,14 @@ var tables = pgdialect.New().Tables()
 // tableOf is the table of the row struct R.
 func tableOf[R any]() string { return tables.Get(reflect.TypeFor[R]()).Name }
 
-// keyOf is the column of the row struct R that is its primary key.
-func keyOf[R any]() string { return tables.Get(reflect.TypeFor[R]()).PKs[0].Name }
+// keyOf is the column of the row struct R that is its primary key: id unless the
+// struct names another one.
+func keyOf[R any]() string {
+	for _, key := range tables.Get(reflect.TypeFor[R]()).PKs {
+		return key.Name
+	}
+	return "id"
+}
 
 // columnsOf are the columns of a row struct that a statement writes.
 func columnsOf(row reflect.Type) []column {
