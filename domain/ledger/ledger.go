@@ -79,11 +79,11 @@ var (
 	// ErrEnded: the hold was released or settled before.
 	ErrEnded = fault.New(fault.InvalidState, "the hold has ended")
 	// ErrPrecision: the amount has more decimals than the asset.
-	ErrPrecision = fault.Invalid("amount", "has more decimals than the currency")
+	ErrPrecision = fault.Invalid("amount", "has too many decimals")
 	// ErrAmount: the amount is not positive.
 	ErrAmount = fault.Invalid("amount", "must be greater than 0")
 	// ErrTooLarge: the sum is too large for an account.
-	ErrTooLarge = fault.Invalid("amount", "is too large")
+	ErrTooLarge = fault.Invalid("amount", "is too large for an amount")
 	// ErrNoAsset: no such currency of a network.
 	ErrNoAsset = fault.New(fault.RecordNotFound, "no such asset")
 )
