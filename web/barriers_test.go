@@ -48,11 +48,14 @@ func stepsWithoutBarriers(t *testing.T, tab *webtest.Tab) {
 	tab.Type(`[data-testid="code-SMS"]`, code)
 	tab.Click(`[data-testid="verify-SMS"]`)
 	tab.See(`[data-testid="session-item"]`)
-	for _, one := range []string{"authenticator", "devices", "password", "countries", "addresses"} {
+	for _, one := range []string{"authenticator", "devices", "password", "notifications", "countries", "addresses"} {
 		tab.Click("#tab-" + one)
 		tab.See("#panel-" + one)
 		noBarriers(t, tab, "session, "+one)
 	}
+	tab.Click("#tab-notifications")
+	tab.See(`[data-testid="notification-item"]`)
+	noBarriers(t, tab, "session, a notification")
 	tab.Click("#tab-sessions")
 	tab.Click(`[data-testid="log-entry"] summary`)
 	everyView(t, tab, "session")

@@ -50,7 +50,8 @@ type service struct {
 	live      []*websocket.Conn
 	changed   chan struct{} // closed and replaced at every event and end
 	loggedOut bool
-	results   int // answered result requests
+	noticed   []string // ids of notifications that are read
+	results   int      // answered result requests
 }
 
 type method struct {
@@ -99,6 +100,8 @@ func newService(t *testing.T) *service {
 	mux.HandleFunc("GET /auth/devices", empty)
 	mux.HandleFunc("GET /asset/withdrawal-addresses", empty)
 	mux.HandleFunc("GET /user/geofilter/countries", empty)
+	mux.HandleFunc("GET /user/notifications", s.listNotifications)
+	mux.HandleFunc("POST /user/notifications/read", s.readNotifications)
 	mux.HandleFunc("GET /2fa", s.socket)
 	mux.HandleFunc(
 		"GET /openapi.json",

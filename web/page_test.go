@@ -47,6 +47,7 @@ func TestPages(t *testing.T) {
 	t.Run("page without socket", func(t *testing.T) { pageWithoutSocket(t, tab.For(t)) })
 	t.Run("login refused", func(t *testing.T) { loginRefused(t, tab.For(t)) })
 	t.Run("sessions of the account", func(t *testing.T) { sessionsOfTheAccount(t, tab.For(t)) })
+	t.Run("notifications", func(t *testing.T) { notificationsOfTheAccount(t, tab.For(t)) })
 	t.Run("log hides tokens", func(t *testing.T) { logHidesTokens(t, tab.For(t)) })
 	t.Run("outbox page", func(t *testing.T) { outboxPage(t, tab.For(t)) })
 	t.Run("docs errors", func(t *testing.T) { docsErrors(t, tab.For(t)) })
@@ -172,6 +173,16 @@ func arrowsMoveTabs(t *testing.T, tab *webtest.Tab) {
 	}
 }
 
+// Notifications are shown as text, whatever stands in them, and can be marked as read.
+func notificationsOfTheAccount(t *testing.T, tab *webtest.Tab) {
+	s := newService(t)
+	openChallenge(t, tab, s)
+	tab.Type(`[data-testid="code-SMS"]`, tab.FreshCode("SMS"))
+	tab.Click(`[data-testid="verify-SMS"]`)
+	tab.See("#session-step")
+	tab.WalkNotifications(webtest.Person{Shots: t.ArtifactDir()}, 2, "<b>A new currency</b>")
+}
+
 // Tokens never stand in the page in full.
 func logHidesTokens(t *testing.T, tab *webtest.Tab) {
 	s := newService(t)
@@ -237,7 +248,7 @@ func TestViews(t *testing.T) {
 			tab.Click(`[data-testid="verify-SMS"]`)
 			tab.See(`[data-testid="session-item"]`)
 			look("session")
-			for _, one := range []string{"authenticator", "devices", "password", "countries", "addresses"} {
+			for _, one := range []string{"authenticator", "devices", "password", "notifications", "countries", "addresses"} {
 				tab.Click("#tab-" + one)
 				tab.See("#panel-" + one)
 				fits(one)

@@ -7,6 +7,7 @@ import { Authenticator } from './authenticator.js';
 import { ChallengeView } from './challenge.js';
 import { Countries } from './countries.js';
 import { Devices } from './devices.js';
+import { Notifications } from './notifications.js';
 import { Passwords } from './passwords.js';
 import { SessionView } from './session.js';
 import { EventLog } from './log.js';
@@ -38,7 +39,7 @@ const STEPS = { login: 0, reset: 0, challenge: 1, renew: 1, ended: 1, session: 2
 /** The challenge that has the page: {flow, what, settled}. settled hears its outcome, or undefined. */
 let current;
 let challenge, session, busyLogin = false;
-let authenticator, devices, passwords, countries, addresses, chooseTab;
+let authenticator, devices, passwords, notifications, countries, addresses, chooseTab;
 
 function say(text) {
   $('announcer').textContent = text;
@@ -192,7 +193,7 @@ function leave(reason = '') {
   settle();
   client.xAuth = '';
   drop();
-  for (const view of [passwords, authenticator, devices, countries, addresses]) view.clear();
+  for (const view of [passwords, authenticator, devices, notifications, countries, addresses]) view.clear();
   if (reason) showNotice(reason);
   show('login');
 }
@@ -251,12 +252,14 @@ function start() {
   authenticator = new Authenticator(page);
   devices = new Devices(page);
   passwords = new Passwords(page);
+  notifications = new Notifications(page);
   countries = new Countries(page);
   addresses = new Addresses(page);
   chooseTab = tabs($('tabs'), (panel) => {
     clearNotices();
     if (panel === 'panel-sessions') session?.refresh();
     if (panel === 'panel-devices') devices.refresh();
+    if (panel === 'panel-notifications') notifications.refresh();
     if (panel === 'panel-countries') countries.refresh();
     if (panel === 'panel-addresses') addresses.refresh();
   });

@@ -287,6 +287,29 @@ func (tab *Tab) WalkAddresses(who Person, right, wrong string) {
 	tab.See("#addresses-empty")
 }
 
+// WalkNotifications reads what the account was told: so many notifications, the newest with the title; it marks that
+// one as read, and then all.
+func (tab *Tab) WalkNotifications(who Person, want int, title string) {
+	t := tab.t
+	t.Helper()
+	unread := func(n int) {
+		t.Helper()
+		tab.Until(fmt.Sprintf(`document.querySelectorAll('[data-testid="notification-item"][data-read="false"]').length === %d`,
+			n))
+	}
+	tab.Click("#tab-notifications")
+	unread(want)
+	if text := tab.Text(`[data-testid="notification-item"] .row-name bdi`); text != title {
+		t.Errorf("the newest notification is %q, want %q", text, title)
+	}
+	tab.Shot(who, "notifications")
+	tab.Click(`[data-testid="notification-read"]`)
+	unread(want - 1)
+	tab.Click("#notifications-read")
+	unread(0)
+	tab.Until("document.getElementById('notifications-read').hidden")
+}
+
 // WalkCountries adds a country and removes it; each ends every session and leads back to the login.
 func (tab *Tab) WalkCountries(who Person, country string) {
 	t := tab.t
