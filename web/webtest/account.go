@@ -294,8 +294,8 @@ func (tab *Tab) WalkNotifications(who Person, want int, title string) {
 	t.Helper()
 	unread := func(n int) {
 		t.Helper()
-		tab.Until(fmt.Sprintf(`document.querySelectorAll('[data-testid="notification-item"][data-read="false"]').length === %d`,
-			n))
+		const open = `'[data-testid="notification-item"][data-read="false"]'`
+		tab.Until(fmt.Sprintf("document.querySelectorAll(%s).length === %d", open, n))
 	}
 	tab.Click("#tab-notifications")
 	unread(want)
