@@ -36,9 +36,11 @@ func (g Group) Endpoints() []rest.Endpoint {
 			fault.InvalidField, fault.RecordNotFound, fault.WDNetworkAssetMismatch, fault.CharLimitExceeded,
 			fault.RecordAlreadyExist).
 			Body(rest.LargeBody).
+			Try(`{"id":${addWithdrawalAddress.data.id},"name":"Warm wallet"}`).
 			Doc("updateWithdrawalAddress",
 				"Send address, name or both. A new address is checked like that of a new entry."),
 		rest.Delete(path, "Remove an entry", rest.User, g.remove, fault.InvalidField, fault.RecordNotFound).
+			Try(`{"id":${addWithdrawalAddress.data.id}}`).
 			Doc("deleteWithdrawalAddress", "Only an entry of the caller can be deleted."),
 	)
 }

@@ -21,6 +21,7 @@ type Group struct{ Store audit.Store }
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
 		rest.Get("/admin/audit", "List the audit, newest first", rest.Tenant, g.list, fault.InvalidField).
+			Try("action=ROLE_ADD&limit=1").
 			Doc("listAudit",
 				"One row for each act that matters for security. The rows of one chain are linked by their "+
 					"hashes, so that a removed or changed row is noticed by castellan audit verify."),

@@ -48,6 +48,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 			fault.MethodAlreadyCompleted, fault.ChallengeClosed,
 			fault.ChallengeExpired, fault.MethodExpired, fault.OTPInvalid, fault.MethodLocked, fault.RateLimited,
 			fault.DeviceSignatureRequired, fault.DeviceSignatureInvalid).HashBody().Gives("x-auth", "ot-auth").
+			Try(`{"methodId":"${challenge.method}","method":"SMS","value":"${challenge.code}"}`).
 			Doc("completeChallenge",
 				"Send the code, or the decision about a push. A wrong code gives 422 OTP_INVALID with "+
 					"attemptsLeft. When the last required method is complete the action runs, and its outcome is "+
@@ -57,6 +58,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 			fault.InvalidField, fault.MethodNotFound, fault.MethodAlreadyCompleted,
 			fault.ChallengeClosed, fault.ChallengeExpired,
 			fault.RenewNotSupported, fault.RenewClosed, fault.RenewTooEarly).
+			Try(`{"methodId":"${challenge.method}","method":"SMS"}`, fault.RenewTooEarly).
 			Doc("renewMethod",
 				"The old code is worth nothing from then on. Only SMS and MAIL have codes that are sent. 429 "+
 					"RENEW_TOO_EARLY says in Retry-After when it becomes possible."),
@@ -77,6 +79,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 		rest.Get("/auth/2fa/challenge/ongoing", "List the pushes that wait for the device's answer, newest first",
 			rest.Device, g.ongoing,
 			fault.InvalidField, fault.DeviceSignatureRequired, fault.DeviceSignatureInvalid).HashBody().
+			Try("deviceId=${phone.id}").
 			Doc("listPendingPushes",
 				"A device polls it where no push service reaches it. The request is signed by the device."),
 	)

@@ -25,30 +25,39 @@ func (g Group) Endpoints() []rest.Endpoint {
 			Doc("listContracts", "An operator adds contracts at the command line."),
 		rest.Get("/admin/get-contract-details", "List the details of a contract", rest.Tenant, g.details,
 			fault.InvalidField).
+			Try("contractId=${listContracts.0.id}").
 			Doc("listContractDetails", "In the order of orderNo, then of id. A contractId that no contract has gives "+
 				"an empty list."),
 		rest.Post("/admin/create-contract-detail", "Add a detail to a contract", rest.Tenant, g.add,
 			fault.InvalidField, fault.RecordNotFound).Body(rest.LargeBody).
+			Try(`{"contractId":${listContracts.0.id},"title":"Scope","content":"<p>What this is about.</p>"}`).
 			Doc("addContractDetail", "Without orderNo it comes behind all others. The answer has the HTML as it was "+
 				"kept: cleaned of what could run, style or track."),
 		rest.Post("/admin/update-contract-detail", "Change a detail", rest.Tenant, g.change,
 			fault.InvalidField, fault.RecordNotFound).Body(rest.LargeBody).
+			Try(`{"id":${addContractDetail.data.id},"title":"The scope"}`).
 			Doc("updateContractDetail", "Fields that are not sent stay as they are."),
 		rest.Post("/admin/delete-contract-detail", "Delete a detail", rest.Tenant, g.remove,
 			fault.InvalidField, fault.RecordNotFound).
+			TryLast(`{"id":${addContractDetail.data.id}}`).
 			Doc("deleteContractDetail", "It is gone for good."),
 		rest.Post("/admin/delete-multiple-contract-details", "Delete details", rest.Tenant, g.removeMany,
 			fault.InvalidField, fault.RecordNotFound).Body(rest.LargeBody).
+			TryLast(`{"ids":[${addContractDetails.data.0.id},${addContractDetails.data.1.id}]}`).
 			Doc("deleteContractDetails", "All of them, or none when one of them is not there."),
 		rest.Post("/admin/bulk-create-contract-details", "Add details to a contract", rest.Tenant, g.addMany,
 			fault.InvalidField, fault.RecordNotFound).Body(rest.LargeBody).
+			Try(`{"contractId":${listContracts.0.id},"details":[{"title":"Fees","content":"<p>None.</p>"},
+				{"title":"End","content":"<p>At any time.</p>"}]}`).
 			Doc("addContractDetails", "All of them or none."),
 		rest.Post("/admin/bulk-update-contract-details", "Change details", rest.Tenant, g.changeMany,
 			fault.InvalidField, fault.RecordNotFound).Body(rest.LargeBody).
+			Try(`{"details":[{"id":${addContractDetails.data.0.id},"content":"<p>See the list.</p>"}]}`).
 			Doc("updateContractDetails", "All of them, or none when one of them is not there. The answer has the "+
 				"details in the order of the request."),
 		rest.Post("/admin/reorder-contract-details", "Give details of a contract their places", rest.Tenant, g.reorder,
 			fault.InvalidField, fault.RecordNotFound).Body(rest.LargeBody).
+			Try(`{"contractId":${listContracts.0.id},"details":[{"id":${addContractDetails.data.1.id},"orderNo":0}]}`).
 			Doc("reorderContractDetails", "All of them or none. The answer has all details of the contract in their "+
 				"new order."),
 	)

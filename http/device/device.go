@@ -29,6 +29,8 @@ func (g Group) Endpoints() []rest.Endpoint {
 			rest.User, device.ActionAdd, g.add, fault.InvalidField, fault.DeviceSignatureRequired, fault.DeviceSignatureInvalid,
 			fault.RecordAlreadyExist,
 			fault.RecordLimitReached).HashBody().
+			Try(`{"publicKey":${tablet.jwk},"brand":"Google","model":"Pixel Tablet","description":"My tablet",
+				"platform":"android"}`).
 			Doc("addDevice",
 				"Starts a challenge. The request is signed with the new key, in the header device-signature "+
 					"beside x-auth, which proves that the device holds it. When the challenge is complete "+
@@ -38,6 +40,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 		rest.Start2FA("DELETE", devices, "Remove one of the caller's devices once the challenge is complete", rest.User,
 			device.ActionRemove, g.remove,
 			fault.InvalidField, fault.RecordNotFound).
+			Try(`{"deviceId":"${addDevice.result.execResult.data.deviceId}"}`).
 			Doc("deleteDevice",
 				"Starts a challenge. When it is complete the device can sign nothing any more."),
 	).Extended()

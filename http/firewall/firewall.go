@@ -27,12 +27,15 @@ func (g Group) Endpoints() []rest.Endpoint {
 			Doc("listFirewallRules", "The rules as they are stored, in order of creation."),
 		rest.Post(firewall.RulesPath, "Add a rule", rest.Tenant, g.add, fault.InvalidField, fault.RecordAlreadyExist).
 			Body(rest.LargeBody).
+			Try(`{"label":"audit-user","type":"rate_limit","period":60000,"limit":100,"expireAt":0,
+				"targetEntityType":"USER_ID","targetResources":["GET /admin/audit"],"status":"ACTIVE"}`).
 			Doc("addFirewallRule",
 				"A rule counts (rate_limit) or decides (whitelist, blacklist, whitelist_force) for entities "+
 					"and resources. It holds on every node within a second."),
 		rest.Patch(firewall.RulesPath, "Change a rule", rest.Tenant, g.change, fault.InvalidField,
 			fault.RecordNotFound).
 			Body(rest.LargeBody).
+			Try(`{"label":"audit-user","limit":200}`).
 			Doc("updateFirewallRule",
 				"The label names the rule. Fields that are not sent stay as they are; null clears limit and "+
 					"period."),

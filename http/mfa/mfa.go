@@ -32,32 +32,38 @@ func (g Group) Endpoints() []rest.Endpoint {
 		rest.Get(methods, "List the methods, or one of them", rest.Tenant, g.methods, fault.InvalidField).
 			Doc("listMfaMethods", "A methodCode that no method has gives an empty list."),
 		rest.Post(methods, "Add a method", rest.Tenant, g.addMethod, fault.InvalidField, fault.RecordAlreadyExist).
+			Try(`{"methodCode":"VOICE","expireMs":180000,"renewStartMs":60000}`).
 			Doc("addMfaMethod",
 				"A method says how long its codes are valid and when they can be renewed."),
 		rest.Patch(methods, "Change a method", rest.Tenant, g.changeMethod, fault.InvalidField, fault.RecordNotFound).
+			Try(`{"methodCode":"VOICE","expireMs":120000}`).
 			Doc("updateMfaMethod",
 				"Fields that are not sent stay as they are. Challenges under way keep the old values."),
 		rest.Get(actions, "List the actions, or one of them", rest.Tenant, g.actions, fault.InvalidField).
 			Doc("listMfaActions", "An actionCode that no action has gives an empty list."),
 		rest.Post(actions, "Add an action", rest.Tenant, g.addAction, fault.InvalidField, fault.RecordAlreadyExist).
 			Body(rest.LargeBody).
+			Try(`{"actionCode":"EXPORT","title":{"en":"Export","tr":"Dışa aktarma"},"infoTableHeaders":{}}`).
 			Doc("addMfaAction",
 				"An action is an operation that a challenge guards. Its texts are shown to the owner who "+
 					"approves it."),
 		rest.Patch(actions, "Change the texts of an action", rest.Tenant, g.changeAction, fault.InvalidField,
 			fault.RecordNotFound).
 			Body(rest.LargeBody).
+			Try(`{"actionCode":"EXPORT","title":{"en":"Export of data"}}`).
 			Doc("updateMfaAction", "Fields that are not sent stay as they are."),
 		rest.Get(policies, "List the policies", rest.Tenant, g.policies, fault.InvalidField).
 			Doc("listMfaPolicies",
 				"A policy says which methods guard an action, for everybody, for one user or for one address."),
 		rest.Post(common, "Add the COMMON policy of an action", rest.Tenant, g.addCommon, fault.InvalidField,
 			fault.RecordAlreadyExist).
+			Try(`{"actionCode":"EXPORT","name":"SMS or mail","expireAt":0,"required":1,"methods":[["SMS","MAIL"]]}`).
 			Doc("addMfaPolicy",
 				"The policy holds for everybody for whom no more specific one exists. An action has at most "+
 					"one policy of this kind."),
 		rest.Patch(common, "Change a COMMON policy", rest.Tenant, g.changeCommon, fault.InvalidField,
 			fault.RecordNotFound).
+			Try(`{"id":${listMfaPolicies.0.id},"name":"Login by SMS"}`).
 			Doc("updateMfaPolicy",
 				"Fields that are not sent stay as they are. Challenges under way keep the policy that they "+
 					"were started with."),

@@ -21,6 +21,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 			Doc("listNotifications", "unread=true leaves out those that were marked as read."),
 		rest.Post("/user/notifications/read", "Mark notifications of the caller as read", rest.User, g.read,
 			fault.InvalidField).
+			Try(`{"all":true}`).
 			Doc("readNotifications", "Send ids, or all: true. Ids that the caller does not have are passed over."),
 	).Extended()
 }

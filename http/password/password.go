@@ -28,6 +28,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 		rest.Start2FA("POST", "/auth/password/reset",
 			"Forgot the password: prove phone and mail, whether or not the phone is known", rest.NoAuth,
 			replace.ActionReset, g.reset, fault.InvalidField, fault.RateLimited, fault.MFANotAvailable).
+			Try(`{"countryCode":"90","phoneNumber":"${user.phone}"}`).
 			Doc("resetPassword",
 				"Starts a challenge with one code by SMS and one by mail. When it is complete its answer "+
 					"brings the header ot-auth for updatePassword. The answer is the same whether or not an "+
@@ -43,6 +44,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 			replace.ActionChange, g.change, fault.InvalidField, fault.PasswordWrong, fault.PasswordReused,
 			fault.MFANotAvailable, fault.RateLimited,
 			fault.Overloaded).
+			Try(`{"oldPassword":"${user.password}","password":"tall lantern orchard","passwordVerify":"tall lantern orchard"}`).
 			Doc("changePassword",
 				"Starts a challenge. The old password is checked at once, the new one is in force when the "+
 					"challenge is complete."),

@@ -36,11 +36,13 @@ func (g Group) Endpoints() []rest.Endpoint {
 					"roles are granted permissions."),
 		rest.Post(one, "Add a resource, or change one", rest.Tenant, g.save,
 			fault.InvalidField, fault.RecordAlreadyExist, fault.RecordNotFound, fault.InvalidState).
+			Try(`{"code":"/home","name":"Home","status":1,"resourceTypeId":${saveResourceType.id},"resourceContext":"UI"}`).
 			Doc("saveResource",
 				"With resourceId the resource is changed, without it one is added. Resources of the context "+
 					"API that the service serves exist from the start."),
 		rest.Delete(one, "Delete a resource and the grants on it", rest.Tenant, g.remove,
 			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).
+			Try(`{"resourceId":${saveResource.id}}`).
 			Doc("deleteResource",
 				"A resource that other resources are nested in, and one that the service itself serves, "+
 					"cannot be deleted."),
@@ -49,9 +51,11 @@ func (g Group) Endpoints() []rest.Endpoint {
 				"A type groups resources: for the context API it is the HTTP method."),
 		rest.Post(typ, "Add a resource type, or change one", rest.Tenant, g.saveType,
 			fault.InvalidField, fault.RecordAlreadyExist, fault.RecordNotFound, fault.InvalidState).
+			Try(`{"code":"page","name":"Page","status":1,"resourceContext":"UI"}`).
 			Doc("saveResourceType", "With resourceTypeId the type is changed, without it one is added."),
 		rest.Delete(typ, "Delete a resource type that has no resources", rest.Tenant, g.removeType,
 			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).
+			Try(`{"resourceTypeId":${saveResourceType.id}}`).
 			Doc("deleteResourceType", "A type that has resources cannot be deleted."),
 		rest.Get("/admin/role-resource-permission-log", "List grants and revocations, newest first", rest.Tenant,
 			g.log, fault.InvalidField).

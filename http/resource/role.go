@@ -16,6 +16,9 @@ const rolesSection = "Extensions: roles and permissions"
 // itself everything.
 type Roles struct{ Admin *resource.Admin }
 
+// anEndpoint is the resource of the examples.
+const anEndpoint = `"resourceId":${listResources.resourceCode=GET /admin/audit.resourceId}`
+
 // Endpoints implements rest.Group.
 func (g Roles) Endpoints() []rest.Endpoint {
 	const (
@@ -38,19 +41,23 @@ func (g Roles) Endpoints() []rest.Endpoint {
 					"first, by pages."),
 		rest.Post(members, "Give an account a role", rest.Tenant, g.give, fault.InvalidField, fault.RecordNotFound,
 			fault.RecordAlreadyExist).
+			Try(`{"userId":"${user.id}","roleCode":"auditor"}`).
 			Doc("addRoleMember", "The account may use the role at once; it needs no new login."),
 		rest.Delete(members, "Take a role from an account", rest.Tenant, g.take, fault.InvalidField,
 			fault.RecordNotFound, fault.InvalidState).
+			Try(`{"userId":"${user.id}","roleCode":"auditor"}`).
 			Doc("removeRoleMember", "The last administrator cannot lose the role admin."),
 		rest.Get(permissions, "List what roles are granted", rest.Tenant, g.permissions, fault.InvalidField).
 			Doc("listRolePermissions", "With roleId only what this role is granted."),
 		rest.Post(permissions, "Grant a role a permission on a resource, in the place of the one it has",
 			rest.Tenant, g.grant,
 			fault.InvalidField, fault.RecordNotFound, fault.RecordAlreadyExist, fault.InvalidState).
+			Try(`{"roleId":${addRole.data.id},"permission":"ALLOW",`+anEndpoint+`}`).
 			Doc("grantRolePermission",
 				"A role has one permission on a resource; granting another one takes its place."),
 		rest.Delete(permissions, "Take a permission from a role", rest.Tenant, g.revoke,
 			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).
+			Try(`{"roleId":${addRole.data.id},`+anEndpoint+`}`).
 			Doc("revokeRolePermission", "The change is in the permission log."),
 	).For(rest.Admin).Reserve().Extended()
 }

@@ -25,6 +25,7 @@ var (
 		"resourceTypeCode": "POST", "target": "auditor", "detail": "label=login-ip",
 		"hash": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
 		"node": "01JD3XH2-a", "version": "v1.0.0", "base32": "JBSWY3DPEHPK3PXP",
+		"recoveryCode": "abcde-fghij", "kid": "k7x2mvbq4nrt6wpy",
 		"otpAuthUrl":   "otpauth://totp/Castellan:jane?secret=JBSWY3DPEHPK3PXP&issuer=Castellan",
 		"otp_auth_url": "otpauth://totp/Castellan:jane?secret=JBSWY3DPEHPK3PXP&issuer=Castellan",
 		"qrDataUrl":    "data:image/png;base64,iVBORw0KGgo=", "qr_data_url": "data:image/png;base64,iVBORw0KGgo=",
@@ -60,3 +61,9 @@ func exampleOf(s *huma.Schema, name string) []any {
 	}
 	return nil
 }
+
+// TextExample and NumberExample are the examples of a field by its name.
+func TextExample(name string) (string, bool) { text, ok := textExamples[name]; return text, ok }
+
+// NumberExample is TextExample for a number.
+func NumberExample(name string) (int64, bool) { n, ok := numberExamples[name]; return n, ok }

@@ -185,6 +185,7 @@ type Endpoint struct {
 	Tokens []string
 	Waits  bool // heeds Caller.Wait, for the document
 
+	example *Example
 	plan    *plan
 	lists   listing
 	call    func(context.Context, Caller, any) (any, error)

@@ -35,16 +35,19 @@ func (g Group) Endpoints() []rest.Endpoint {
 			rest.NoAuth, g.login,
 			fault.InvalidField, fault.InvalidCredentials, fault.MFANotAvailable, fault.RateLimited,
 			fault.Overloaded).Gives("p-auth").
+			Try(`{"countryCode":"90","phoneNumber":"${user.phone}","password":"${user.password}"}`).
 			Doc("login",
 				"Send a phone number with its country code, or a mail address. The answer is a challenge and "+
 					"its token in the header p-auth. The session token x-auth comes with the answer of "+
 					"completeChallenge. An unknown account and a wrong password give the same 401."),
 		rest.Post("/auth/logout", "End the session of the token", rest.User, g.logout).
+			TryLast("").
 			Doc("logout", "The token is refused from then on, on every node."),
 		rest.Get(sessions, "List where the caller is logged in, newest first", rest.User, g.list).
 			Doc("listSessions", "current marks the session of this request."),
 		rest.Delete(sessions, "End one of the caller's sessions, or all of them, the present one included", rest.User, g.end,
 			fault.InvalidField, fault.RecordNotFound).
+			Try(`{"sessionId":"${listSessions.0.sessionId}"}`).
 			Doc("endSessions", "Send sessionId to end one session, or all: true to end each of them."),
 	).Extended()
 }

@@ -28,11 +28,13 @@ func (g Group) Endpoints() []rest.Endpoint {
 		rest.Start2FA("POST", "/auth/totp/deactivate",
 			"Remove the authenticator once the challenge is complete; its recovery codes expire",
 			rest.User, totp.ActionDeactivate, g.deactivate, fault.TOTPNotDefined).
+			TryLast("").
 			Doc("deactivateTotp",
 				"Starts a challenge. When it is complete the authenticator and its recovery codes are gone."),
 		rest.Post("/auth/totp/recover", "Read the authenticator's secret again with a recovery code, which is used up",
 			rest.User, g.recover,
 			fault.InvalidField, fault.TOTPNotDefined, fault.RecoveryCodeInvalid, fault.RateLimited).
+			Try(`{"recoveryCode":"${setupTotp.result.execResult.data.recoveryCodes.0}"}`).
 			Doc("recoverTotp",
 				"For an owner who lost the authenticator app and still has a session. Case, spaces "+
 					"and dashes of the code do not matter. Five wrong codes in 15 minutes close the endpoint for "+

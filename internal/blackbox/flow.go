@@ -26,9 +26,15 @@ func (a Account) Number() string { return "+" + a.Country + a.Phone }
 // Seeded reads one of the accounts of development mode: admin or user.
 func (s *Site) Seeded(role string) Account {
 	s.t.Helper()
-	text, err := os.ReadFile(filepath.Join(s.Dir, "dev-login.txt"))
+	return SeededIn(s.t, s.Dir, role)
+}
+
+// SeededIn is Seeded of a data folder.
+func SeededIn(t testing.TB, dir, role string) Account {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, "dev-login.txt"))
 	if err != nil {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
 	for _, block := range strings.Split(string(text), "\n\n")[1:] {
 		lines := strings.Split(strings.TrimSpace(block), "\n")
@@ -50,7 +56,7 @@ func (s *Site) Seeded(role string) Account {
 		}
 		return a
 	}
-	s.t.Fatalf("dev-login.txt has no %s:\n%s", role, text)
+	t.Fatalf("dev-login.txt has no %s:\n%s", role, text)
 	return Account{}
 }
 

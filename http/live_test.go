@@ -1,0 +1,304 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"context"
+	"crypto"
+	"encoding/base32"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/netip"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"castellan/cmd/app"
+	"castellan/config"
+	"castellan/domain/device"
+	"castellan/domain/device/devicetest"
+	"castellan/domain/storetest"
+	"castellan/domain/totp"
+	"castellan/http/rest"
+	"castellan/internal/blackbox"
+	"castellan/internal/pgtest"
+	"castellan/internal/porttest"
+)
+
+// live is the whole program in development mode, with an administrator and a user
+// who do what the examples of the table say (rest.Example).
+type live struct {
+	blackbox.Client
+	t     testing.TB
+	cfg   config.Config
+	admin *person
+	user  *person
+	said  map[string]any // what an example answered, by the operation's id
+	// The keys of the user's phone, which is registered, and of a tablet, which is not.
+	phone, tablet crypto.Signer
+	phoneID       string
+}
+
+// person is an account with what it holds at the moment.
+type person struct {
+	blackbox.Account
+	xAuth, pAuth, otAuth string
+	completed            string // the p-auth of the last challenge that is complete
+	secret               []byte // of the authenticator
+}
+
+// onBoth runs a test on a program with each database.
+func onBoth(t *testing.T, test func(t *testing.T, l *live)) {
+	for name, dsn := range map[string]func(dir string) string{
+		"sqlite":   func(dir string) string { return "sqlite:" + filepath.Join(dir, "castellan.db") },
+		"postgres": func(string) string { return pgtest.DSN(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			test(t, start(t, dir, dsn(dir)))
+		})
+	}
+}
+
+func start(t testing.TB, dir, dsn string) *live {
+	t.Helper()
+	cfg := config.Default()
+	cfg.Dev, cfg.DataDir, cfg.Database.URL, cfg.HTTP.Addr = true, dir, config.Secret(dsn), porttest.Free(t)
+	cfg.Password.Argon2MemoryKiB, cfg.Password.Argon2Time, cfg.Limits.Enabled = 8, 1, false
+	cfg.HTTP.TrustedProxies, cfg.HTTP.CountryHeader = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, "country"
+	cfg = cfg.Resolved()
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	var log bytes.Buffer
+	go func() {
+		ended <- app.Serve(ctx, cfg, app.Options{Version: "test", Out: io.Discard,
+			Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelError}))})
+	}()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil || log.Len() > 0 {
+			t.Errorf("the program ended with %v and logged errors:\n%s", err, log.String())
+		}
+	})
+	l := &live{Client: blackbox.NewClient("http://" + cfg.HTTP.Addr), t: t, cfg: cfg, said: map[string]any{}}
+	blackbox.Until(t, 20*time.Second, "the program serves", func() bool {
+		a, err := l.Try("GET", "/health/ready", nil, nil)
+		return err == nil && a.Status == 200
+	})
+	l.admin = &person{Account: blackbox.SeededIn(t, dir, "admin")}
+	l.user = &person{Account: blackbox.SeededIn(t, dir, "user")}
+	for _, p := range []*person{l.admin, l.user} {
+		l.login(p)
+		p.ID = claims(t, p.xAuth)["sub"].(string)
+	}
+	l.said["admin"] = map[string]any{"id": l.admin.ID}
+	l.enrol()
+	return l
+}
+
+// told is an example that was tried.
+type told struct {
+	rest.Endpoint
+	request string // with the values of the moment
+	headers blackbox.Headers
+	answer  blackbox.Answer
+	admin   bool // whether the administrator sent it
+}
+
+// tell sends the examples of all endpoints. Edit, where it is not nil, may change a
+// request before it is sent.
+func (l *live) tell(edit func(e rest.Endpoint, request string) string) (all []told) {
+	l.t.Helper()
+	for _, e := range script() {
+		x := e.Example()
+		who := l.before(e)
+		request := l.filled(e, x.Request)
+		if edit != nil {
+			request = edit(e, request)
+		}
+		path, body := target(e, request)
+		h := l.headers(e, who, path, body)
+		a := l.Do(l.t, e.Method, path, body, h)
+		all = append(all, told{e, request, h, a, who == l.admin})
+		l.keep(e.ID, a)
+		if want := string(x.Refused); a.Code() != want || want == "" && a.Status != 200 {
+			l.t.Errorf("the example of %s is answered by %s\nto %s: give its line .Try(`…`) with a request "+
+				"that is answered by 200 (docs/add-a-section.md, section 9)", e.Key(), a, request)
+			continue
+		}
+		if a.Status == 200 {
+			l.after(e, who, request, a)
+		}
+	}
+	return all
+}
+
+// before readies who sends an example.
+func (l *live) before(e rest.Endpoint) *person {
+	who := l.user
+	if e.Audience == rest.Admin || e.OTP {
+		who = l.admin
+	}
+	switch {
+	case e.Credential == rest.PAuth && e.Method == "GET":
+		who.pAuth = who.completed
+	case e.Credential == rest.PAuth, e.Credential == rest.PAuthOrDevice:
+		f := l.begin(who)
+		who.pAuth = f.PAuth
+		m := f.Method(l.t, "SMS")
+		l.said["challenge"] = map[string]any{"method": m.ID, "code": l.Code(l.t, who.Account, "SMS")}
+	case who == l.user:
+		l.login(who) // the example before may have ended the session
+	}
+	l.said["user"] = map[string]any{"id": l.user.ID, "phone": l.user.Phone, "password": l.user.Password}
+	return who
+}
+
+func (l *live) headers(e rest.Endpoint, who *person, path, body string) blackbox.Headers {
+	l.t.Helper()
+	h := blackbox.Headers{"country": "TR"}
+	switch e.Credential {
+	case rest.User, rest.Tenant, rest.TenantOrCron:
+		h["x-auth"] = who.xAuth
+	case rest.PAuth, rest.PAuthOrDevice:
+		h["p-auth"] = who.pAuth
+	case rest.OTAuth:
+		h["ot-auth"] = who.otAuth
+	}
+	if e.OTP {
+		h["otp"] = l.otp(who)
+	}
+	switch {
+	case e.Credential == rest.Device:
+		h["device-signature"] = l.signed(l.phone, l.phoneID, e.Method, path, body)
+	case e.Credential == rest.User && e.WantsBodyHash: // the enrolment of another device
+		h["device-signature"] = l.signed(l.tablet, l.value("tablet.thumbprint").(string), e.Method, path, body)
+	}
+	return h
+}
+
+// signed is the proof of a device.
+func (l *live) signed(key crypto.Signer, issuer, method, path, body string) string {
+	l.t.Helper()
+	proof, err := device.Sign(key, device.Claims{Issuer: issuer, Audience: l.URL, Method: method, Target: path,
+		BodyHash: device.HashBody([]byte(body))})
+	storetest.Must(l.t, err)
+	return proof
+}
+
+// enrol registers the user's phone.
+func (l *live) enrol() {
+	l.t.Helper()
+	const path = "/auth/devices"
+	key, public := devicetest.Signer(l.t, device.ES256)
+	body := `{"publicKey":` + public.JWK() + `,"brand":"Acme","model":"One","description":"","platform":"android"}`
+	a := l.complete(l.user, l.Do(l.t, "POST", path, body, blackbox.Headers{"x-auth": l.user.xAuth,
+		"device-signature": l.signed(key, public.Thumbprint(), "POST", path, body)}))
+	l.phone, l.phoneID = key, blackbox.ReadFinal(l.t, a).ExecResult.Data["deviceId"]
+	l.said["phone"] = map[string]any{"id": l.phoneID}
+	l.tablet, public = devicetest.Signer(l.t, device.ES256)
+	l.said["tablet"] = map[string]any{"jwk": json.RawMessage(public.JWK()), "thumbprint": public.Thumbprint()}
+}
+
+// otp is the present code of somebody's authenticator. A step of time is used
+// once, so each code is that of a new authenticator.
+func (l *live) otp(who *person) string {
+	l.t.Helper()
+	if who.secret != nil {
+		l.login(who)
+		l.complete(who, l.Do(l.t, "POST", "/auth/totp/deactivate", "", blackbox.Headers{"x-auth": who.xAuth}))
+	}
+	l.login(who)
+	got := l.complete(who, l.Do(l.t, "POST", "/auth/totp/setup", "", blackbox.Headers{"x-auth": who.xAuth}))
+	var outcome struct {
+		ExecResult struct{ Data struct{ Base32 string } }
+	}
+	got.Read(l.t, &outcome)
+	var err error
+	who.secret, err = base32.StdEncoding.DecodeString(outcome.ExecResult.Data.Base32)
+	storetest.Must(l.t, err)
+	l.login(who)
+	return totp.CodeAt(who.secret, totp.StepAt(time.Now()))
+}
+
+// after lets an example take effect: a challenge that it started is completed.
+func (l *live) after(e rest.Endpoint, who *person, request string, a blackbox.Answer) {
+	l.t.Helper()
+	var in struct{ Password, PasswordVerify string }
+	if e.Starts != "" {
+		a = l.complete(who, a)
+		l.keep(e.ID+".result", a)
+		who.otAuth = a.Header.Get("ot-auth")
+	}
+	if json.Unmarshal([]byte(request), &in) == nil && in.Password != "" && in.PasswordVerify != "" {
+		who.Password = in.Password
+	}
+	if bytes.Contains(a.Body, []byte(`"execResult"`)) {
+		who.completed = who.pAuth
+	}
+}
+
+func (l *live) login(p *person) {
+	l.t.Helper()
+	p.xAuth = l.finish(p, l.begin(p)).Header.Get("x-auth")
+}
+
+// begin starts a login.
+func (l *live) begin(p *person) blackbox.Flow {
+	l.t.Helper()
+	return blackbox.FlowOf(l.t, l.Do(l.t, "POST", "/auth/login", blackbox.LoginBody(p.Account),
+		blackbox.Headers{"country": "TR"}))
+}
+
+// complete is finish for the challenge that an answer starts.
+func (l *live) complete(p *person, start blackbox.Answer) blackbox.Answer {
+	l.t.Helper()
+	return l.finish(p, blackbox.FlowOf(l.t, start))
+}
+
+// finish answers the methods of a challenge until its action has run.
+func (l *live) finish(p *person, f blackbox.Flow) (a blackbox.Answer) {
+	l.t.Helper()
+	p.pAuth = f.PAuth
+	for _, m := range f.MethodList {
+		code := ""
+		switch m.Name {
+		case "SMS", "MAIL":
+			code = l.Code(l.t, p.Account, m.Name)
+		default:
+			continue
+		}
+		a = l.Do(l.t, "POST", blackbox.CompletePath, blackbox.CompleteBody(m, code),
+			blackbox.Headers{"p-auth": f.PAuth, "country": "TR"}).Is(l.t, 200, "")
+		if bytes.Contains(a.Body, []byte(`"execResult"`)) {
+			return a
+		}
+	}
+	l.t.Fatalf("the challenge is not complete: %s", a)
+	return a
+}
+
+// keep notes an answer for the examples behind it.
+func (l *live) keep(name string, a blackbox.Answer) {
+	d := json.NewDecoder(bytes.NewReader(a.Body))
+	d.UseNumber()
+	var v any
+	if d.Decode(&v) == nil {
+		l.said[name] = v
+	}
+}
+
+// claims are those of a token.
+func claims(t testing.TB, raw string) (c map[string]any) {
+	t.Helper()
+	parts := strings.Split(raw, ".")
+	if len(parts) != 3 {
+		t.Fatalf("not a token: %q", raw)
+	}
+	b, err := base64.RawURLEncoding.DecodeString(parts[1])
+	storetest.Must(t, err)
+	storetest.Must(t, json.Unmarshal(b, &c))
+	return c
+}

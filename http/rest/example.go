@@ -1,0 +1,133 @@
+package rest
+
+import (
+	"encoding/json"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+
+	"castellan/domain/fault"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// Example is the request of an endpoint that stands on the page of its section
+// (docs/sections). A test sends it to a running service, and the page shows what
+// the service answered.
+type Example struct {
+	// Request is the JSON body, of a GET the query without its question mark.
+	// ${addRole.data.id} stands for a value of an earlier answer, by the
+	// operation's id and the path in its JSON.
+	Request string
+	Refused fault.Code // how it is answered; "": by 200
+	// Last: it takes away what other examples of its section need, and comes behind
+	// them. A DELETE always does.
+	Last bool
+}
+
+// Try gives the example's request, where the one that follows from the fields
+// would not be answered by 200. An example that is refused names its code.
+func (e Endpoint) Try(request string, refused ...fault.Code) Endpoint {
+	e.example = &Example{Request: request}
+	if len(refused) > 0 {
+		e.example.Refused = refused[0]
+	}
+	return e
+}
+
+// TryLast is Try for an endpoint that takes away what other examples of its
+// section need; request may be "" where nothing has to be given.
+func (e Endpoint) TryLast(request string) Endpoint {
+	e.example = &Example{Request: request, Last: true}
+	return e
+}
+
+// Example is what Try gave, or what must be sent, with the examples of the fields.
+func (e *Endpoint) Example() (x Example) {
+	if e.example != nil {
+		x = *e.example
+	}
+	x.Last = x.Last || e.Method == "DELETE"
+	if x.Request == "" {
+		x.Request = e.required()
+	}
+	return x
+}
+
+// required is a request of what must be sent.
+func (e *Endpoint) required() string {
+	query, body := url.Values{}, []string{}
+	for _, f := range e.Fields() {
+		if !f.Required {
+			continue
+		}
+		value, err := json.Marshal(f.sample())
+		if err != nil {
+			continue
+		}
+		query.Set(f.Name, strings.Trim(string(value), `"`))
+		name, _ := json.Marshal(f.Name)
+		body = append(body, string(name)+":"+string(value))
+	}
+	switch {
+	case e.Method == "GET":
+		return query.Encode()
+	case len(body) == 0:
+		return ""
+	}
+	return "{" + strings.Join(body, ",") + "}"
+}
+
+// Field is a field of a request.
+type Field struct {
+	Name, Alias string
+	Type        reflect.Type // of its value: no pointer, no Nullable
+	Required    bool
+	Nullable    bool // null clears it
+	Blank       bool // required, and may be blank
+	InPath      bool
+	Tag         reflect.StructTag
+}
+
+// Fields are those of the request, in the order of its struct.
+func (e *Endpoint) Fields() []Field {
+	inPath := PathParams(e.Path)
+	fields := make([]Field, len(e.plan.fields))
+	for i, f := range e.plan.fields {
+		t := f.typ
+		if t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		if f.nullable {
+			value, _ := t.FieldByName("Value")
+			t = value.Type
+		}
+		fields[i] = Field{Name: f.name, Alias: f.alias, Type: t, Required: f.required, Nullable: f.nullable,
+			Blank: f.blank, InPath: slices.Contains(inPath, f.name), Tag: f.tag}
+	}
+	return fields
+}
+
+// sample is the field's example in the document.
+func (f Field) sample() any {
+	if enum, _, _ := strings.Cut(f.Tag.Get("enum")+f.Tag.Get("doc.enum"), ","); enum != "" {
+		return enum
+	}
+	s := &huma.Schema{Type: "string"}
+	switch f.Type.Kind() {
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		s.Type = "integer"
+	case reflect.Bool:
+		return true
+	case reflect.Slice, reflect.Map, reflect.Struct:
+		s.Type = "object"
+	}
+	if text, ok := f.Tag.Lookup("example"); ok {
+		return sample(s, text)
+	}
+	if all := exampleOf(s, f.Name); len(all) > 0 {
+		return all[0]
+	}
+	return f.Name
+}
