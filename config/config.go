@@ -49,6 +49,7 @@ type Config struct {
 	Firewall Firewall `key:"firewall"`
 	Geo      Geo      `key:"geo"`
 	Cluster  Cluster  `key:"cluster"`
+	Files    Files    `key:"files"`
 
 	AddressBook AddressBook `key:"addressbook"`
 

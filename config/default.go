@@ -90,6 +90,7 @@ func Default() Config {
 		Log:      Log{Level: "info", Format: "text"},
 		Language: Language{Default: "en", TimeZone: "UTC"},
 		Firewall: Firewall{AppID: "API"},
+		Files:    Files{S3Region: "us-east-1", UserQuota: 100},
 	}
 }
 
@@ -124,6 +125,10 @@ func (c Config) Resolved() Config {
 		c.Mail.Port = map[string]int{"starttls": 587, "tls": 465, "none": 25}[c.Mail.TLS]
 	}
 	c.Geo.CDNURL = strings.TrimRight(c.Geo.CDNURL, "/")
+	c.Files.CDNURL = strings.TrimRight(c.Files.CDNURL, "/")
+	if c.Files.Folder == "" {
+		c.Files.Folder = filepath.Join(c.DataDir, "files")
+	}
 	if c.Push.Contact == "" && strings.HasPrefix(h.PublicURL, "https://") {
 		c.Push.Contact = h.PublicURL
 	}

@@ -261,6 +261,14 @@ func TestDerivedDefaults(t *testing.T) {
 	if c := load(t, "dev: true\ngeo: {allow_private: false}"); c.Geo.AllowPrivate {
 		t.Error("allow_private: false was ignored")
 	}
+	if c := load(t, "data_dir: x"); c.Files.Folder != filepath.Join("x", "files") {
+		t.Errorf("files in %s", c.Files.Folder)
+	}
+	host, bucket, secure := load(t, "files: {s3_url: 'https://s3.example.com:9000/castellan-files/', s3_access_key: a, "+
+		"s3_secret_key: b, cdn_url: 'https://cdn.example.com/'}").Files.Bucket()
+	if host != "s3.example.com:9000" || bucket != "castellan-files" || !secure {
+		t.Errorf("bucket %s at %s, %t", bucket, host, secure)
+	}
 	made := Default()
 	made.DataDir = "x"
 	if c := made.Resolved(); c.Validate() != nil || c.Keys.MasterFile != filepath.Join("x", "master.key") ||

@@ -34,6 +34,7 @@ func (c Config) faults(broken map[string]bool) Faults {
 	k.push()
 	k.tracing()
 	k.cluster()
+	k.files()
 	return k.faults
 }
 
@@ -111,12 +112,7 @@ func (k *checker) listeners() {
 	k.refuse(same, "metrics.addr", "must differ from "+k.named("http.addr"), "http.addr")
 	k.refuse(!c.Limits.Enabled && !c.Dev, "limits.enabled", "false is accepted only with dev: true", "dev")
 	k.refuse(c.Geo.AllowPrivate && !c.Dev, "geo.allow_private", "true is accepted only with dev: true", "dev")
-	if cdn := c.Geo.CDNURL; cdn != "" {
-		u, err := url.Parse(cdn)
-		k.refuse(err != nil || u.Scheme != "http" && u.Scheme != "https" || !validHost(u.Hostname()) || u.User != nil ||
-			u.RawQuery != "" || u.ForceQuery || u.Fragment != "",
-			"geo.cdn_url", "must be http://host or https://host, with port and path where needed")
-	}
+	k.refuse(c.Geo.CDNURL != "" && !plainURL(c.Geo.CDNURL), "geo.cdn_url", wantPlainURL)
 }
 
 var (
@@ -349,9 +345,7 @@ func (k *checker) tracing() {
 		return
 	}
 	u, err := url.Parse(t.Endpoint)
-	k.refuse(err != nil || u.Scheme != "http" && u.Scheme != "https" || !validHost(u.Hostname()) || u.User != nil ||
-		u.RawQuery != "" || u.ForceQuery || u.Fragment != "",
-		"tracing.endpoint", "must be http://host or https://host, with port and path where needed")
+	k.refuse(!plainURL(t.Endpoint), "tracing.endpoint", wantPlainURL)
 	k.refuse(err == nil && u.Scheme == "http" && len(t.Headers) > 0 && !loopback(u.Hostname()), "tracing.headers",
 		"must not cross the network in the clear: "+k.named("tracing.endpoint")+" is not https", "tracing.endpoint")
 }

@@ -56,5 +56,7 @@ func (c Config) Warnings() []string {
 	}
 	warn(c.Cluster.GossipAddr == "" && len(c.Cluster.Join) > 0,
 		"cluster.join has no effect without cluster.gossip_addr: this node is alone")
+	warn(c.Cluster.GossipAddr != "" && c.Files.S3URL == "",
+		"files.s3_url is empty: every node of the cluster needs the same files.folder, on a file system that they share")
 	return w
 }

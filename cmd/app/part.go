@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"castellan/domain/blob"
 	"castellan/domain/challenge"
 	"castellan/domain/change"
 	"castellan/domain/job"
@@ -22,6 +23,7 @@ type part struct {
 	tasks     []task             // its periodic work on every node
 	kinds     []job.Kind         // its background jobs, each run by one node at a time
 	schedules []job.Schedule     // when such jobs start by themselves
+	files     []blob.Owner       // the files that its rows name; others of its areas are removed
 	loops     []loop             // its work that keeps its own time
 	purge     func(context.Context, expiry) error
 	observe   func(edge.Answered) // told of every answered request; must not block
@@ -96,6 +98,7 @@ func (s *service) join(p part) {
 		s.kinds[k.Name] = k
 	}
 	s.schedules = append(s.schedules, p.schedules...)
+	s.owners = append(s.owners, p.files...)
 	s.loops = append(s.loops, p.loops...)
 	if p.purge != nil {
 		s.purges = append(s.purges, p.purge)

@@ -8,6 +8,7 @@ import (
 
 	"castellan/config"
 	httpapi "castellan/http"
+	"castellan/http/cdn"
 	"castellan/http/edge"
 	"castellan/http/guard"
 	"castellan/http/socket"
@@ -72,6 +73,7 @@ func (s *service) http() (err error) {
 	pages := system.Options{Ready: s.ready, Draining: s.draining.Load, OpenAPI: s.openAPI, AsyncAPI: s.asyncAPI,
 		Dev: s.dev()}
 	system.Mount(s.server, pages)
+	cdn.Mount(s.server, s.files)
 	s.health = system.Health(pages)
 	socket.Mount(s.server, socket.Options{Hub: s.hub, Challenge: guards.Challenge, Origins: cfg.HTTP.CORSOrigins,
 		Loopback: cfg.Dev, MaxSockets: cfg.HTTP.MaxConnections})

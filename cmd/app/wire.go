@@ -27,6 +27,7 @@ import (
 	"castellan/cluster"
 	"castellan/config"
 	"castellan/domain/allowedip"
+	"castellan/domain/blob"
 	"castellan/domain/challenge"
 	"castellan/domain/challenge/stepup"
 	"castellan/domain/change"
@@ -39,6 +40,7 @@ import (
 	"castellan/domain/message"
 	"castellan/domain/parameter"
 	"castellan/domain/password"
+	"castellan/domain/picture"
 	"castellan/domain/resource"
 	"castellan/domain/session"
 	"castellan/domain/token"
@@ -66,6 +68,7 @@ type service struct {
 	loads     []func(context.Context) error
 	tasks     []task
 	kinds     map[string]job.Kind
+	owners    []blob.Owner
 	schedules []job.Schedule
 	loops     []loop
 	purges    []func(context.Context, expiry) error
@@ -104,6 +107,9 @@ type service struct {
 	parameters     *parameter.Live
 	denials        *denials
 	jobs           *job.Service
+	files          blob.Store
+	pictures       *picture.Decoder
+	cdnURL         string // in front of the paths of public files
 	calls          *calls
 	server         *edge.Server
 
@@ -187,8 +193,8 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 		return err
 	}
 	s.metrics = newMetrics(s.o)
-	for _, area := range []func() error{s.database, s.cluster, s.work, s.firewall, s.sessions, s.delivery, s.challenges,
-		s.accounts, s.login, s.backOffice, s.content, s.http} {
+	for _, area := range []func() error{s.database, s.cluster, s.work, s.filing, s.firewall, s.sessions, s.delivery,
+		s.challenges, s.accounts, s.login, s.backOffice, s.content, s.http} {
 		if err := area(); err != nil {
 			return err
 		}

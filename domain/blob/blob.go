@@ -23,23 +23,25 @@ package blob
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"path"
 	"strings"
 	"time"
 
+	"castellan/domain/fault"
 	"castellan/domain/id"
 )
 
 // ErrNotFound is returned for a key that holds nothing, and for what is no key.
 var ErrNotFound = errors.New("there is no such file")
 
-// Store keeps files. It is safe for concurrent use and passes blobtest.Run. Errors other than ErrNotFound are faults of
-// the disk or of the other side.
+// Store keeps files. It is safe for concurrent use and passes blobtest.Run. Besides the errors named at each method all
+// return UNAVAILABLE when the disk or the other side fails.
 type Store interface {
 	// Put keeps content under a key, in the place of what is there. When it returns, the bytes survive a crash; before
-	// that a reader sees the old bytes or the new ones, never a part.
+	// that a reader sees the old bytes or the new ones, never a part. What is no key is an error of the program.
 	Put(ctx context.Context, key string, content []byte) error
 	// Get opens a file; the caller closes it. ErrNotFound.
 	Get(ctx context.Context, key string) (File, error)
@@ -145,4 +147,10 @@ func device(stem string) bool {
 		return true
 	}
 	return len(stem) == 4 && (stem[:3] == "COM" || stem[:3] == "LPT") && '0' <= stem[3] && stem[3] <= '9'
+}
+
+// Failed is the error of an adapter whose disk or other side fails: UNAVAILABLE, with the cause for the log.
+func Failed(doing string, err error) error {
+	return fmt.Errorf("%s a file: %w: %w", doing,
+		fault.New(fault.Unavailable, "files cannot be kept or read at the moment").After(time.Second), err)
 }

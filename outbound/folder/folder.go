@@ -54,7 +54,7 @@ func (s *Store) Put(_ context.Context, key string, content []byte) error {
 		return fmt.Errorf("put a file: %q is no key", key)
 	}
 	if err := s.put(key, content); err != nil {
-		return fmt.Errorf("put a file: %w", err)
+		return blob.Failed("put", err)
 	}
 	return nil
 }
@@ -157,7 +157,7 @@ func (s *Store) Delete(_ context.Context, key string) error {
 		return nil
 	}
 	if err := s.root.Remove(key); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("delete a file: %w", err)
+		return blob.Failed("delete", err)
 	}
 	return nil
 }
@@ -192,7 +192,7 @@ func (s *Store) List(ctx context.Context, area string) iter.Seq2[blob.Info, erro
 			return nil
 		})
 		if err != nil {
-			yield(blob.Info{}, fmt.Errorf("list files: %w", err))
+			yield(blob.Info{}, blob.Failed("list", err))
 		}
 	}
 }
@@ -213,5 +213,5 @@ func told(doing string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return blob.ErrNotFound
 	}
-	return fmt.Errorf("%s a file: %w", doing, err)
+	return blob.Failed(doing, err)
 }

@@ -1,0 +1,92 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"log/slog"
+	"time"
+
+	"castellan/config"
+	"castellan/domain/blob"
+	"castellan/domain/commit"
+	"castellan/domain/fault"
+	"castellan/domain/job"
+	"castellan/domain/picture"
+	"castellan/outbound/folder"
+	"castellan/outbound/s3"
+)
+
+// sweepFiles is how often the bytes without a row are looked for.
+const sweepFiles = time.Hour
+
+// filing builds what slices keep files with. A slice whose rows name files says so in its part (part.files).
+func (s *service) filing() error {
+	store, err := openFiles(s.cfg.Files)
+	if err != nil {
+		return err
+	}
+	s.files = loggedFiles{store, s.log}
+	s.pictures = picture.NewDecoder()
+	s.cdnURL = cmp.Or(s.cfg.Files.CDNURL, s.publicURL+"/cdn")
+	s.join(part{
+		kinds: []job.Kind{{Name: "sweep-files",
+			Step: func(ctx context.Context, j job.Job) (job.Job, []commit.Write, error) {
+				n, err := blob.Sweep(ctx, s.files, s.owners, time.Now())
+				j.Total, j.Done = int64(n), int64(n)
+				return j.Finish(""), nil, err
+			}}},
+		schedules: []job.Schedule{{Kind: "sweep-files", Every: sweepFiles}},
+	})
+	return nil
+}
+
+// openFiles opens the bucket, or the folder where there is none.
+func openFiles(c config.Files) (blob.Store, error) {
+	if host, bucket, secure := c.Bucket(); bucket != "" {
+		return s3.New(s3.Config{Host: host, Secure: secure, Bucket: bucket, Region: c.S3Region,
+			AccessKey: c.S3AccessKey, SecretKey: c.S3SecretKey.Reveal(), CAFile: c.S3CAFile})
+	}
+	return folder.Open(c.Folder)
+}
+
+// loggedFiles writes into the log why files cannot be kept or read: the client learns only that.
+type loggedFiles struct {
+	blob.Store
+	log *slog.Logger
+}
+
+func (l loggedFiles) told(err error) error {
+	if fault.CodeOf(err) == fault.Unavailable {
+		l.log.Warn("files fail", "err", err)
+	}
+	return err
+}
+
+func (l loggedFiles) Put(ctx context.Context, key string, content []byte) error {
+	return l.told(l.Store.Put(ctx, key, content))
+}
+
+func (l loggedFiles) Get(ctx context.Context, key string) (blob.File, error) {
+	f, err := l.Store.Get(ctx, key)
+	return f, l.told(err)
+}
+
+func (l loggedFiles) Stat(ctx context.Context, key string) (blob.Info, error) {
+	i, err := l.Store.Stat(ctx, key)
+	return i, l.told(err)
+}
+
+func (l loggedFiles) Delete(ctx context.Context, key string) error {
+	return l.told(l.Store.Delete(ctx, key))
+}
+
+func (l loggedFiles) List(ctx context.Context, area string) iter.Seq2[blob.Info, error] {
+	return func(yield func(blob.Info, error) bool) {
+		for i, err := range l.Store.List(ctx, area) {
+			if !yield(i, l.told(err)) {
+				return
+			}
+		}
+	}
+}
