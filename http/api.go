@@ -18,6 +18,7 @@ import (
 	"castellan/http/cluster"
 	"castellan/http/contract"
 	"castellan/http/device"
+	"castellan/http/dropdown"
 	"castellan/http/firewall"
 	"castellan/http/geofilter"
 	"castellan/http/mfa"
@@ -46,6 +47,7 @@ var sections = []rest.Group{
 	parameter.Group{},   // 4.10
 	user.Group{},        // 4.12, in part
 	approval.Group{},    // 4.13
+	dropdown.Group{},    // 4.15, in part
 	addressbook.Group{}, // 4.18
 	geofilter.Group{},   // 4.21
 	// Extensions.

@@ -26,6 +26,7 @@ var served = map[string]bool{
 // ahead are endpoints that are served before the rest of their section.
 var ahead = map[string]bool{
 	"GET /user/user-profile":        true,
+	"GET /dropdown/get-parameter":   true,
 	"GET /admin/get-parameters":     true,
 	"POST /admin/update-parameters": true,
 }

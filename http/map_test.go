@@ -32,6 +32,7 @@ var tables = map[string][]string{
 	"cronkey":          {"cron_key"},
 	"currency":         {"currency", "currency_network", "currency_of_network"},
 	"device":           {"device", "device_proof"},
+	"dropdown":         {"dropdown_option"},
 	"firewall":         {"firewall_rule"},
 	"geofilter":        {"geofilter_country"},
 	"idempotency":      {"idempotency"},

@@ -12,6 +12,7 @@ import (
 	httpapi "castellan/http"
 	httpapproval "castellan/http/approval"
 	httpaudit "castellan/http/audit"
+	httpdropdown "castellan/http/dropdown"
 	httpnotification "castellan/http/notification"
 	httpparameter "castellan/http/parameter"
 	httpresource "castellan/http/resource"
@@ -55,6 +56,7 @@ func (s *service) backOffice() error {
 			func(ctx context.Context) error { return s.denials.flush(ctx, false) }}},
 	})
 
+	s.join(part{groups: groups(httpdropdown.Group{Store: persistence.NewDropdowns(s.DB)})})
 	s.join(part{groups: groups(httpapproval.Group{Service: &approval.Service{Deploys: persistence.NewDeploys(s.DB),
 		VPNs: persistence.NewVPNs(s.DB), Users: s.users, Changes: s.changes("", nil)}})})
 	return nil

@@ -10,6 +10,7 @@ import (
 	"castellan/config"
 	"castellan/domain/contract"
 	"castellan/domain/currency"
+	"castellan/domain/dropdown"
 	"castellan/domain/fault"
 	"castellan/domain/id"
 	"castellan/domain/keyring"
@@ -123,6 +124,12 @@ func (v *Deployment) setUp(ctx context.Context, cfg config.Config) error {
 		return contract.Seed(ctx, contracts)
 	}); err != nil {
 		return fmt.Errorf("seed contracts: %w", err)
+	}
+	dropdowns := persistence.NewDropdowns(v.DB)
+	if _, err := v.DB.Once(ctx, "dropdown", func(ctx context.Context) error {
+		return dropdown.Seed(ctx, dropdowns)
+	}); err != nil {
+		return fmt.Errorf("seed dropdowns: %w", err)
 	}
 	err = v.DB.InTx(ctx, func(ctx context.Context) error {
 		return resource.Sync(ctx, persistence.NewResources(v.DB), httpapi.Table(), time.Now())

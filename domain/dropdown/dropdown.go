@@ -1,0 +1,81 @@
+// Package dropdown owns the options from which a form lets a person choose, such
+// as the source of funding, in the languages of the service (section 2.12 of the
+// interface; D-INF-01, D-INF-03).
+//
+// The one idea: the options are rows, so that an operator changes them without a
+// new version; a new installation begins with those of options.tsv.
+//
+// Start reading at Option.
+package dropdown
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"strings"
+)
+
+// The groups of options that the interface asks for (D-INF-03).
+const (
+	PurposeOfTransaction     = "PURPOSE_OF_TRANSACTION"
+	SourceOfFunding          = "SOURCE_OF_FUNDING"
+	MonthlyIncomeAmount      = "MONTHLY_INCOME_AMOUNT"
+	EstimatedMonthlyDWAmount = "ESTIMATED_MONTHLY_DW_AMOUNT"
+	EstimatedMonthlyDWCount  = "ESTIMATED_MONTHLY_DW_COUNT"
+)
+
+// Option is one that can be chosen. Its Code is unique within its Group.
+type Option struct {
+	ID               int64
+	Group, Code      string
+	English, Turkish string
+	Arabic           string
+	// ExplainMandatory asks the user who chooses it for an explanation.
+	ExplainMandatory bool
+}
+
+// Name is the option's name in a language: tr, en or ar; English in any other.
+func (o Option) Name(language string) string {
+	switch language {
+	case "tr":
+		return o.Turkish
+	case "ar":
+		return o.Arabic
+	}
+	return o.English
+}
+
+// Query selects options; nil: any.
+type Query struct {
+	Group *string
+	Code  *string // of the group or of the option
+}
+
+// Store keeps the options. It is safe for concurrent use, joins the transaction
+// that its context carries, and passes dropdowntest.Run.
+type Store interface {
+	// List lists the selected options, in order of creation.
+	List(ctx context.Context, q Query) ([]Option, error)
+	// Add inserts an option and returns its id; that of the argument is ignored.
+	// RECORD_ALREADY_EXIST when its group has the code, also under concurrent calls.
+	Add(ctx context.Context, o Option) (int64, error)
+}
+
+//go:embed options.tsv
+var seeded string
+
+// Seed writes the options of a new installation. The caller sees to it that this
+// happens once, in one transaction.
+func Seed(ctx context.Context, s Store) error {
+	for line := range strings.Lines(seeded) {
+		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(f) != 6 {
+			return fmt.Errorf("options.tsv: %d columns in %q", len(f), line)
+		}
+		if _, err := s.Add(ctx, Option{Group: f[0], Code: f[1], ExplainMandatory: f[2] == "true", English: f[3],
+			Turkish: f[4], Arabic: f[5]}); err != nil {
+			return fmt.Errorf("option %s of %s: %w", f[1], f[0], err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,12 @@
+package persistence
+
+import (
+	"testing"
+
+	"castellan/domain/dropdown"
+	"castellan/domain/dropdown/dropdowntest"
+)
+
+func TestDropdownStore(t *testing.T) {
+	suite(t, dropdowntest.Run, func(db *DB) dropdown.Store { return NewDropdowns(db) }, "dropdown_option")
+}
