@@ -17,6 +17,7 @@ import (
 	"castellan/http/challenge"
 	"castellan/http/cluster"
 	"castellan/http/contract"
+	"castellan/http/currency"
 	"castellan/http/device"
 	"castellan/http/dropdown"
 	"castellan/http/firewall"
@@ -43,6 +44,7 @@ var sections = []rest.Group{
 	mfa.Group{},         // 4.4
 	firewall.Group{},    // 4.5
 	resource.Group{},    // 4.6
+	currency.Group{},    // 4.7
 	contract.Group{},    // 4.8
 	parameter.Group{},   // 4.10
 	user.Group{},        // 4.12, in part

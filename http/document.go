@@ -53,6 +53,8 @@ var tags = []rest.Tag{
 		Description: "Rules that count and refuse requests, for administrators."},
 	{Name: "Resource registry", Sections: []string{"4.6 Resource registry"},
 		Description: "What permissions are granted on: endpoints, pages and their parts, for administrators."},
+	{Name: "Currencies and rates", Sections: []string{"4.7 Currency and assets"},
+		Description: "What can be held and moved on which network, what an account has of it, and exchange rates."},
 	{Name: "Contracts", Sections: []string{"4.8 Contracts"},
 		Description: "The contracts that users agree to, and their details, for administrators."},
 	{Name: "Roles", Sections: []string{"Extensions: roles and permissions"},

@@ -45,6 +45,7 @@ var tables = map[string][]string{
 	"parameter":        {"parameter"},
 	"password":         {"password_guard"},
 	"password/replace": {"reset_token"},
+	"rate":             {"exchange_pair", "exchange_rate"},
 	"resource":         {"resource", "resource_type", "role", "role_resource_permission", "role_resource_permission_log"},
 	"session":          {"login_history", "session"},
 	"totp":             {"recovery_code", "totp"},
@@ -54,7 +55,8 @@ var tables = map[string][]string{
 }
 
 // shared are packages of the domain that every section may use; the map would only get longer by them.
-var shared = []string{"admin", "client", "commit", "fault", "geo", "id", "pack", "page", "ratelimit", "turn", "window"}
+var shared = []string{"admin", "amount", "client", "commit", "fault", "geo", "id", "pack", "page", "ratelimit", "turn",
+	"window"}
 
 const mapHead = `# The map of endpoints
 

@@ -26,3 +26,13 @@ func (c amountColumns) amount() (amount.Amount, error) {
 	}
 	return a, err
 }
+
+// readAmounts reads the columns of several amounts.
+func readAmounts(columns map[*amount.Amount]amountColumns) (err error) {
+	for to, c := range columns {
+		if *to, err = c.amount(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

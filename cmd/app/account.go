@@ -12,7 +12,6 @@ import (
 	"castellan/domain/challenge"
 	"castellan/domain/challenge/stepup"
 	"castellan/domain/change"
-	"castellan/domain/currency"
 	"castellan/domain/device"
 	"castellan/domain/geo"
 	"castellan/domain/geofilter"
@@ -69,15 +68,12 @@ func (s *service) accounts() error {
 	s.allowedIPs = allowedip.NewLive(persistence.NewAllowedIPs(s.DB))
 	s.join(part{snapshots: []snapshot{copyOf(s.allowedIPs, change.AllowedIPs)}})
 
-	currencies := currency.NewLive(persistence.NewCurrencies(s.DB))
-	s.join(part{snapshots: []snapshot{copyOf(currencies, change.Currencies)}})
-
 	addresses, err := address.NewRules(s.cfg.AddressBook.AddressRules)
 	if err != nil {
 		return err
 	}
 	s.join(part{groups: groups(httpaddressbook.Group{Service: &addressbook.Service{
-		Store: persistence.NewAddressBooks(s.DB), Changes: s.changes("", nil), Currencies: currencies, Rules: addresses,
+		Store: persistence.NewAddressBooks(s.DB), Changes: s.changes("", nil), Currencies: s.currencies, Rules: addresses,
 		Waiting: s.cfg.AddressBook.WaitingTime}})})
 	return nil
 }

@@ -32,6 +32,7 @@ import (
 	"castellan/domain/challenge/stepup"
 	"castellan/domain/change"
 	"castellan/domain/cronkey"
+	"castellan/domain/currency"
 	"castellan/domain/device"
 	"castellan/domain/firewall"
 	"castellan/domain/geo"
@@ -95,6 +96,7 @@ type service struct {
 	starter        *stepup.Starter
 	answerer       *stepup.Answerer
 	hub            *socket.Hub
+	currencies     *currency.Live
 	totps          *totp.Service
 	devices        *device.Service
 	geofilters     *geofilter.Live
@@ -194,7 +196,7 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	}
 	s.metrics = newMetrics(s.o)
 	for _, area := range []func() error{s.database, s.cluster, s.work, s.filing, s.firewall, s.sessions, s.delivery,
-		s.challenges, s.accounts, s.login, s.backOffice, s.content, s.http} {
+		s.challenges, s.assets, s.accounts, s.login, s.backOffice, s.content, s.http} {
 		if err := area(); err != nil {
 			return err
 		}

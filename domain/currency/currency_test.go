@@ -13,7 +13,8 @@ import (
 // field that is at fault.
 func TestWithdrawal(t *testing.T) {
 	c := currency.NewCatalog(
-		[]currency.Currency{{ID: 1, Code: "AAA", Active: true}, {ID: 2, Code: "OFF"}},
+		[]currency.Currency{{ID: 1, Code: "AAA", Active: true, Withdraw: true}, {ID: 2, Code: "OFF", Withdraw: true},
+			{ID: 3, Code: "KEPT", Active: true}},
 		[]currency.Network{{ID: 1, Code: "ON", Active: true}, {ID: 2, Code: "OFF"}, {ID: 3, Code: "FAR", Active: true},
 			{ID: 4, Code: "SHUT", Active: true}, {ID: 5, Code: "DEAD", Active: true}},
 		[]currency.Pair{
@@ -29,6 +30,7 @@ func TestWithdrawal(t *testing.T) {
 		{"BBB", "ON", "currencyCode"},
 		{"", "ON", "currencyCode"},
 		{"OFF", "ON", "currencyCode"},
+		{"KEPT", "ON", "currencyCode"},
 		{"AAA", "on", "networkCode"},
 		{"AAA", "", "networkCode"},
 		{"AAA", "OFF", "networkCode"},
@@ -63,11 +65,11 @@ type source struct {
 	err        error
 }
 
-func (s *source) Currencies(context.Context) ([]currency.Currency, error) {
+func (s *source) Currencies(context.Context, currency.Query) ([]currency.Currency, error) {
 	s.reads++
 	return s.currencies, s.err
 }
-func (s *source) Networks(context.Context) ([]currency.Network, error) {
+func (s *source) Networks(context.Context, currency.Query) ([]currency.Network, error) {
 	return []currency.Network{{ID: 1, Code: "N", Active: true}}, nil
 }
 func (s *source) Pairs(context.Context) ([]currency.Pair, error) { return nil, nil }
@@ -107,5 +109,44 @@ func TestLive(t *testing.T) {
 	}
 	if _, _, ok := l.Catalog().Named(2, 1); !ok {
 		t.Error("a failed reload emptied the snapshot")
+	}
+}
+
+// D-CUR-11: a number is itself; of a pattern the digits behind its point count.
+func TestDecimals(t *testing.T) {
+	for format, want := range map[string]int{"0": 0, "8": 8, "18": 18, "08": 8, "0.00": 2, "#,##0.000": 3, "#.##": 0,
+		"1.0.5": 2, "none": 0, "-5": 0, "+5": 0} {
+		if got := (currency.Pair{FormatPrecision: format}).Decimals(); got != want {
+			t.Errorf("%q has %d decimals, want %d", format, got, want)
+		}
+	}
+}
+
+// D-CUR-01: the lowest id of what matches, in any case; without filters the first active one.
+func TestInfo(t *testing.T) {
+	c := currency.NewCatalog(
+		[]currency.Currency{{ID: 1, Code: "OFF"}, {ID: 2, Code: "USDT", Active: true}, {ID: 3, Code: "BTC", Active: true}},
+		[]currency.Network{{ID: 1, Code: "ETH"}, {ID: 2, Code: "TRX"}},
+		[]currency.Pair{{ID: 1, CurrencyID: 3, NetworkID: 1, Active: true}, {ID: 2, CurrencyID: 2, NetworkID: 2},
+			{ID: 3, CurrencyID: 2, NetworkID: 1, Active: true}, {ID: 4, CurrencyID: 1, NetworkID: 1, Active: true}})
+	text := func(s string) *string {
+		if s == "-" {
+			return nil
+		}
+		return &s
+	}
+	for _, tc := range []struct {
+		symbol, network string
+		pair            int64
+	}{{"-", "-", 3}, {"usdt", "-", 2}, {"USDT", "eth", 3}, {"-", "ETH", 4}, {"off", "-", 4}, {"-", "trx", 2},
+		{"BTC", "TRX", 0}, {"ETH", "-", 0}, {"", "-", 0}} {
+		got, ok := c.Info(text(tc.symbol), text(tc.network))
+		if got.ID != tc.pair || ok != (tc.pair > 0) {
+			t.Errorf("%s on %s: pair %d, %v; want %d", tc.symbol, tc.network, got.ID, ok, tc.pair)
+		}
+	}
+	active := true
+	if all, some := c.Pairs(nil), c.Pairs(&active); len(all) != 4 || len(some) != 3 || all[0].ID != 4 {
+		t.Errorf("%+v\n%+v", all, some)
 	}
 }

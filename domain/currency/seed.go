@@ -8,23 +8,27 @@ var seeded = []struct{ currency, network string }{
 	{"USDC", "SOL"},
 }
 
-var currencyNames = map[string]string{
-	"BTC": "Bitcoin", "ETH": "Ether", "USDT": "Tether USD", "TRX": "TRON", "XRP": "XRP", "SOL": "Solana",
-	"USDC": "USD Coin",
+// seededCurrencies have the name, the decimals and the first network of each.
+var seededCurrencies = map[string]struct{ name, decimals, home string }{
+	"BTC": {"Bitcoin", "8", "BTC"}, "ETH": {"Ether", "18", "ETH"}, "USDT": {"Tether USD", "6", "ETH"},
+	"TRX": {"TRON", "6", "TRX"}, "XRP": {"XRP", "6", "XRP"}, "SOL": {"Solana", "9", "SOL"},
+	"USDC": {"USD Coin", "6", "SOL"},
 }
 
 var networkNames = map[string]string{"BTC": "Bitcoin", "ETH": "Ethereum", "TRX": "TRON", "XRP": "XRP Ledger",
 	"SOL": "Solana"}
 
 // Seed writes the content of a new installation, all of it enabled for
-// withdrawals. The caller sees to it that this happens once, in one
+// deposits and withdrawals. The caller sees to it that this happens once, in one
 // transaction.
 func Seed(ctx context.Context, s Store) (err error) {
 	currencies, networks := map[string]int64{}, map[string]int64{}
 	for _, p := range seeded {
+		of := seededCurrencies[p.currency]
 		if _, ok := currencies[p.currency]; !ok {
 			if currencies[p.currency], err = s.AddCurrency(ctx,
-				Currency{Code: p.currency, Name: currencyNames[p.currency], Active: true}); err != nil {
+				Currency{Code: p.currency, Name: of.name, Network: of.home, Deposit: true, Withdraw: true,
+					Active: true}); err != nil {
 				return err
 			}
 		}
@@ -35,7 +39,8 @@ func Seed(ctx context.Context, s Store) (err error) {
 			}
 		}
 		if _, err := s.AddPair(ctx, Pair{CurrencyID: currencies[p.currency], NetworkID: networks[p.network],
-			Active: true, Withdraw: true}); err != nil {
+			FormatPrecision: of.decimals, DepositAddress: true, Deposit: true, Withdraw: true,
+			Active: true}); err != nil {
 			return err
 		}
 	}

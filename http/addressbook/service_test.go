@@ -42,7 +42,7 @@ func serve(t *testing.T, db *persistence.DB) *service {
 	// Beside the seed: pairs that are not usable, and a network without a rule.
 	add := func(id int64, err error) int64 { t.Helper(); storetest.Must(t, err); return id }
 	off := add(store.AddCurrency(ctx, currency.Currency{Code: "OFF"}))
-	doge := add(store.AddCurrency(ctx, currency.Currency{Code: "DOGE", Active: true}))
+	doge := add(store.AddCurrency(ctx, currency.Currency{Code: "DOGE", Active: true, Withdraw: true}))
 	free := add(store.AddNetwork(ctx, currency.Network{Code: "DOGE", Active: true}))
 	shut := add(store.AddNetwork(ctx, currency.Network{Code: "SHUT", Active: true}))
 	down := add(store.AddNetwork(ctx, currency.Network{Code: "DOWN"}))

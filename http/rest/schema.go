@@ -300,6 +300,9 @@ func (s *schemas) output(t reflect.Type) *huma.Schema {
 		value, _ := t.FieldByName("Value")
 		return orNull(s.output(value.Type))
 	}
+	if union, ok := reflect.Zero(t).Interface().(interface{ shapes() []reflect.Type }); ok {
+		return &huma.Schema{OneOf: Each(union.shapes(), s.output)}
+	}
 	switch {
 	case t.Kind() == reflect.Pointer:
 		return orNull(s.output(t.Elem()))

@@ -71,6 +71,16 @@ func isNullable(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && t.Implements(reflect.TypeFor[interface{ isNullable() }]())
 }
 
+// OneOf is an answer of one of three shapes: its Value is an A, a B or a C.
+type OneOf[A, B, C any] struct{ Value any }
+
+// MarshalJSON implements json.Marshaler.
+func (o OneOf[A, B, C]) MarshalJSON() ([]byte, error) { return json.Marshal(o.Value) }
+
+func (OneOf[A, B, C]) shapes() []reflect.Type {
+	return []reflect.Type{reflect.TypeFor[A](), reflect.TypeFor[B](), reflect.TypeFor[C]()}
+}
+
 // Decimal is an exact number in plain notation: no exponent, no plus sign, no
 // superfluous zero, no "-0". It is read from a JSON number or a string and
 // written as a JSON number (D-GEN-08).

@@ -75,6 +75,7 @@ var exceptions = map[string][]string{
 	"domain/picture": {"golang.org/x/image/webp", "golang.org/x/sync/semaphore"},
 	// Which HTML is kept and shown.
 	"domain/richtext": {"github.com/microcosm-cc/bluemonday"},
+	"domain/rate":     {"github.com/shopspring/decimal"},
 }
 
 // narrower names the packages that may use fewer libraries than their folder. The

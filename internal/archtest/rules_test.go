@@ -25,6 +25,8 @@ func TestRules(t *testing.T) {
 		{"domain/totp", "github.com/pquerna/otp/totp", true},
 		{"domain/picture", "golang.org/x/image/webp", true},
 		{"domain/picture", "golang.org/x/image/tiff", false},
+		{"domain/rate", "github.com/shopspring/decimal", true},
+		{"domain/amount", "github.com/shopspring/decimal", false},
 
 		{"config", "github.com/knadh/koanf/v2", true},
 		{"config", "castellan/domain/fault", false},

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"castellan/domain/amount"
 	"castellan/domain/commit"
 	"castellan/domain/currency"
 	"castellan/domain/fault"
@@ -20,6 +21,8 @@ import (
 func Run(t *testing.T, open storetest.Open[currency.Store]) {
 	storetest.Run(t, open, storetest.Cases[currency.Store]{
 		"RoundTrip":         roundTrip,
+		"Changes":           changes,
+		"Queries":           queries,
 		"CodesAreUnique":    codesAreUnique,
 		"JoinsTransactions": joinsTransactions,
 		"Seed":              seed,
@@ -35,9 +38,9 @@ type content struct {
 func read(t *testing.T, ctx context.Context, s currency.Store) (c content) {
 	t.Helper()
 	var err error
-	c.currencies, err = s.Currencies(ctx)
+	c.currencies, err = s.Currencies(ctx, currency.Query{})
 	storetest.Must(t, err)
-	c.networks, err = s.Networks(ctx)
+	c.networks, err = s.Networks(ctx, currency.Query{})
 	storetest.Must(t, err)
 	c.pairs, err = s.Pairs(ctx)
 	storetest.Must(t, err)
@@ -50,8 +53,11 @@ func roundTrip(t *testing.T, s currency.Store, _ commit.Committer) {
 		t.Fatalf("an empty store holds %+v", c)
 	}
 	want := content{
-		[]currency.Currency{{Code: "ZZ", Name: "Ünïcode 'quoted' ?", Active: true}, {Code: "AA"}},
-		[]currency.Network{{Code: "ZZ"}, {Code: "AA", Name: "n", Active: true}},
+		[]currency.Currency{{Code: "ZZ", Name: "Ünïcode 'quoted' ?", Network: "n", Image: "i", PNGImage: "p",
+			MarketDataID: "m", MarketListingSlug: "s", PriceFormat: amount.Must("0.01"),
+			QuantityFormat: amount.Must("0.000000000000000001"), Threshold: amount.Must("999999999999999999.5"),
+			Deposit: true, Active: true}, {Code: "AA", Withdraw: true}},
+		[]currency.Network{{Code: "ZZ"}, {Code: "AA", Name: "n", KYTName: "k", Active: true}},
 		nil,
 	}
 	var err error
@@ -63,7 +69,9 @@ func roundTrip(t *testing.T, s currency.Store, _ commit.Committer) {
 	}
 	c, n := want.currencies, want.networks
 	want.pairs = []currency.Pair{
-		{CurrencyID: c[1].ID, NetworkID: n[0].ID, Active: true},
+		{CurrencyID: c[1].ID, NetworkID: n[0].ID, FormatPrecision: "0.00", ScreeningSymbol: "s", MintAddress: "m",
+			DepositAddress: true, WalletProviderID: 1, WalletCurrencyID: 2, ProviderNetworkID: 1<<53 - 1, Deposit: true,
+			Active: true},
 		{CurrencyID: c[0].ID, NetworkID: n[0].ID, Withdraw: true},
 		{CurrencyID: c[0].ID, NetworkID: n[1].ID, Active: true, Withdraw: true},
 	}
@@ -76,6 +84,74 @@ func roundTrip(t *testing.T, s currency.Store, _ commit.Committer) {
 	}
 	if _, err := s.AddPair(ctx, currency.Pair{CurrencyID: c[0].ID, NetworkID: n[1].ID + 1000}); err == nil {
 		t.Error("a pair of an unknown network was added")
+	}
+}
+
+// A change keeps the ids, those of a pair's currency and network included; one that is refused changes nothing.
+func changes(t *testing.T, s currency.Store, tx commit.Committer) {
+	ctx := t.Context()
+	storetest.Must(t, tx.InTx(ctx, func(ctx context.Context) error { return currency.Seed(ctx, s) }))
+	before := read(t, ctx, s)
+	c, n, p := before.currencies[1], before.networks[1], before.pairs[1]
+	c.Code, c.Threshold, c.Active = "NEW", amount.Must("1.5"), false
+	n.Code, n.KYTName, n.Active = "NEW", "k", false
+	p.FormatPrecision, p.MintAddress, p.Active = "0.0", "m", false
+	storetest.Must(t, s.ChangeCurrency(ctx, c.ID, func(currency.Currency) (currency.Currency, error) { return c, nil }))
+	storetest.Must(t, s.ChangeNetwork(ctx, n.ID, func(currency.Network) (currency.Network, error) { return n, nil }))
+	storetest.Must(t, s.ChangePair(ctx, p.ID, func(have currency.Pair) (currency.Pair, error) {
+		storetest.Same(t, have, before.pairs[1])
+		next := p
+		next.ID, next.CurrencyID, next.NetworkID = 99, 98, 97
+		return next, nil
+	}))
+	want := before
+	want.currencies[1], want.networks[1], want.pairs[1] = c, n, p
+	storetest.Same(t, read(t, ctx, s), want)
+
+	taken := func(have currency.Currency) (currency.Currency, error) {
+		have.Code = before.currencies[0].Code
+		return have, nil
+	}
+	storetest.Wants(t, s.ChangeCurrency(ctx, c.ID, taken), fault.RecordAlreadyExist)
+	refusal := errors.New("no")
+	refuse := func(have currency.Network) (currency.Network, error) { have.Name = "x"; return have, refusal }
+	if err := s.ChangeNetwork(ctx, n.ID, refuse); !errors.Is(err, refusal) {
+		t.Errorf("got %v", err)
+	}
+	never := func(have currency.Pair) (currency.Pair, error) { t.Error("asked"); return have, nil }
+	storetest.Wants(t, s.ChangePair(ctx, 1<<40, never), fault.RecordNotFound)
+	storetest.Same(t, read(t, ctx, s), want)
+}
+
+func queries(t *testing.T, s currency.Store, _ commit.Committer) {
+	ctx := t.Context()
+	for _, code := range []string{"usdt", "BTC", "USDT"} {
+		_, err := s.AddCurrency(ctx, currency.Currency{Code: code, Active: code == "BTC"})
+		storetest.Must(t, err)
+		_, err = s.AddNetwork(ctx, currency.Network{Code: code, Active: code == "BTC"})
+		storetest.Must(t, err)
+	}
+	text, on := func(s string) *string { return &s }, true
+	for _, tc := range []struct {
+		q    currency.Query
+		want string
+	}{
+		{currency.Query{}, "usdt BTC USDT "}, {currency.Query{Code: text("usdt")}, "usdt "},
+		{currency.Query{Active: &on}, "BTC "}, {currency.Query{Active: new(bool)}, "usdt USDT "},
+		{currency.Query{Code: text("BTC"), Active: new(bool)}, ""}, {currency.Query{Code: text("%")}, ""},
+		{currency.Query{Code: text("Usdt")}, ""},
+	} {
+		currencies, err := s.Currencies(ctx, tc.q)
+		storetest.Must(t, err)
+		networks, err := s.Networks(ctx, tc.q)
+		storetest.Must(t, err)
+		got, other := "", ""
+		for i, c := range currencies {
+			got, other = got+c.Code+" ", other+networks[i].Code+" "
+		}
+		if got != tc.want || other != tc.want {
+			t.Errorf("%+v: %s and %s, want %s", tc.q, got, other, tc.want)
+		}
 	}
 }
 

@@ -1,0 +1,42 @@
+package persistence
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"castellan/domain/rate"
+	"castellan/domain/rate/ratetest"
+	"castellan/domain/storetest"
+)
+
+func TestRateStore(t *testing.T) {
+	suite(t, ratetest.Run, func(db *DB) rate.Store { return NewRates(db) }, "exchange_rate", "exchange_pair")
+}
+
+// The last rate of a pair is one step of the primary key, however many rates there are.
+func TestLastRatesAreFoundByIndex(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		s := NewRates(db)
+		all := make([]rate.Quote, 1000)
+		for i := range all {
+			all[i] = rate.Quote{Pair: rate.Pair{Base: "A", Quote: fmt.Sprint("B", i%4)}, Rate: rate.Must("2"),
+				At: time.UnixMilli(int64(i))}
+		}
+		_, err := s.Add(t.Context(), "test", all)
+		storetest.Must(t, err)
+		for name, pairs := range map[string][]rate.Pair{
+			"of one": {{Base: "A", Quote: "B1"}}, "of a rate": rate.Needed(rate.Pair{Base: "EUR", Quote: "TRY"}), "of all": nil,
+		} {
+			plan := strings.ToLower(explain(t, db, s.last(t.Context(), time.UnixMilli(500), pairs)))
+			key := "using exchange_rate_pkey on exchange_rate"
+			if !db.Postgres() {
+				key = "sqlite_autoindex_exchange_rate_1 (pair_id=? and at<?)"
+			}
+			if strings.Count(plan, key) != 2 || strings.Contains(plan, "scan r") || strings.Contains(plan, "seq scan") {
+				t.Errorf("%s:\n%s", name, plan)
+			}
+		}
+	})
+}
