@@ -52,13 +52,14 @@ type savedJob struct {
 	Error      string
 	StartedAt  int64
 	FinishedAt int64
+	Owner      string
 }
 
 func savedOf(j job.Job) savedJob {
 	return savedJob{ID: j.ID, Version: j.Version, State: string(j.State), Cancel: j.Cancel, Cursor: j.Cursor,
 		Total: j.Total, Done: j.Done, Failed: j.Failed, Unknown: j.Unknown, Skipped: j.Skipped, Attempts: j.Attempts,
 		NextAt: ms(j.NextAt), BeatAt: ms(j.BeatAt), Result: j.Result, Error: j.Error, StartedAt: ms(j.StartedAt),
-		FinishedAt: ms(j.FinishedAt)}
+		FinishedAt: ms(j.FinishedAt), Owner: j.Owner}
 }
 
 type jobItemRow struct {
@@ -81,7 +82,7 @@ type jobItemState struct {
 var jobFences = []engine.Kind{
 	engine.FencedByVersion(false, func(w job.Save) savedJob { return savedOf(w.Job) }, "state", "cancel", "cursor",
 		"total", "done", "failed", "unknown", "skipped", "attempts", "next_at", "beat_at", "result", "error",
-		"started_at", "finished_at"),
+		"started_at", "finished_at", "owner"),
 }
 
 var jobWrites = []engine.Kind{
@@ -104,7 +105,7 @@ var (
 				Counts:   job.Counts{Done: r.Done, Failed: r.Failed, Unknown: r.Unknown, Skipped: r.Skipped},
 				Attempts: r.Attempts, NextAt: at(r.NextAt), BeatAt: at(r.BeatAt), Params: r.Params, Result: r.Result,
 				Error: r.Error, ActorID: r.ActorID, CreatedAt: at(r.CreatedAt), StartedAt: at(r.StartedAt),
-				FinishedAt: at(r.FinishedAt)}, nil
+				FinishedAt: at(r.FinishedAt), Owner: r.Owner}, nil
 		},
 	}
 	jobItems = table[jobItemRow, job.Item]{

@@ -62,7 +62,6 @@ func (s *service) challenges() error {
 	if err != nil {
 		return err
 	}
-	s.leaving, s.leave = context.WithCancel(context.Background())
 	messenger := &stepup.Messenger{Config: stepupConfig(s.cfg), Catalog: policies.Catalog, Book: book, Ring: s.Ring,
 		UserGate: s.client, Store: store, Outbox: persistence.NewOutbox(s.DB), Dispatch: s.dispatch, Now: time.Now}
 	s.starter = &stepup.Starter{Messenger: messenger, Actions: s.actions, Accounts: accounts{s.users},

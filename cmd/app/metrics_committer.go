@@ -4,19 +4,23 @@ import (
 	"context"
 	"sync/atomic"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"castellan/domain/audit"
 	"castellan/domain/challenge"
 	"castellan/domain/commit"
+	"castellan/domain/job"
 	"castellan/domain/outbox"
 )
 
-// metricsCommitter counts, for the metrics, how challenges end. It reads that
+// metricsCommitter counts, for the metrics, how challenges and jobs end. It reads that
 // from the writes of units that have become durable, so that nothing is counted
 // that did not happen.
 type metricsCommitter struct {
 	commit.Committer
 	started, discarded atomic.Int64
 	ended              map[string]*atomic.Int64 // by outcome; the map does not change
+	jobs               *prometheus.CounterVec   // that are over, by type and state
 }
 
 // The outcomes of a challenge. Failed is an action that refused.
@@ -30,7 +34,9 @@ const (
 )
 
 func newMetricsCommitter(c commit.Committer) *metricsCommitter {
-	m := &metricsCommitter{Committer: c, ended: map[string]*atomic.Int64{}}
+	m := &metricsCommitter{Committer: c, ended: map[string]*atomic.Int64{},
+		jobs: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "castellan_jobs_ended_total",
+			Help: "Background jobs that are over, by type and status."}, []string{"type", "status"})}
 	for _, outcome := range []string{
 		endedCompleted, endedFailed, endedDenied, endedLocked, endedSuperseded, endedWithdrawn,
 	} {
@@ -59,6 +65,10 @@ func (c *metricsCommitter) count(writes []commit.Write) {
 			}
 		case challenge.Supersede:
 			c.ended[endedSuperseded].Add(1)
+		case job.Save:
+			if w.State.Over() {
+				c.jobs.WithLabelValues(w.Kind, string(w.State)).Inc()
+			}
 		case outbox.Add:
 			if w.State == outbox.Discarded {
 				c.discarded.Add(1)

@@ -5,7 +5,7 @@
 // The one idea: a slice joins the program in one place. Its part (part.go) says
 // which endpoints, actions, snapshots, jobs and metrics it brings, and stands in
 // the file of its area: account.go, backoffice.go, challenge.go, cluster.go,
-// database.go, delivery.go, firewall.go, login.go.
+// database.go, delivery.go, firewall.go, login.go, work.go.
 //
 // Start reading at Serve in wire.go, which keeps the order of start and stop.
 package app
@@ -109,6 +109,7 @@ type service struct {
 	parameters     *parameter.Live
 	denials        *denials
 	jobs           *job.Service
+	runner         *job.Runner
 	files          blob.Store
 	pictures       *picture.Decoder
 	cdnURL         string // in front of the paths of public files
@@ -195,6 +196,7 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 		return err
 	}
 	s.metrics = newMetrics(s.o)
+	s.leaving, s.leave = context.WithCancel(context.Background())
 	for _, area := range []func() error{s.database, s.cluster, s.work, s.filing, s.firewall, s.sessions, s.delivery,
 		s.challenges, s.assets, s.accounts, s.login, s.backOffice, s.content, s.http} {
 		if err := area(); err != nil {
@@ -226,6 +228,7 @@ func (s *service) drain(metricsServer *http.Server) error {
 	patience, give := context.WithTimeout(context.Background(), s.cfg.HTTP.ShutdownGrace)
 	defer give()
 	s.node.Leave(patience) // what is under way here is answered by the others from now on
+	s.runner.Wait(patience)
 	s.hub.Close(patience)
 	s.quiet(patience)
 	err := s.server.App.ShutdownWithContext(patience)

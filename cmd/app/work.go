@@ -2,21 +2,103 @@ package app
 
 import (
 	"context"
+	"errors"
+	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
+	"castellan/actors"
+	"castellan/domain/id"
 	"castellan/domain/job"
 	"castellan/persistence"
 )
 
-// jobLife is how long jobs are kept after they were made, once they are over.
-const jobLife = 30 * 24 * time.Hour
+const (
+	// jobLife is how long jobs are kept after they were made, once they are over.
+	jobLife = 30 * 24 * time.Hour
+	// censusEvery is how old the metrics of jobs may be.
+	censusEvery = 10 * time.Second
+)
 
-// work builds what starts background jobs. What runs them is given to the parts
-// of their slices.
+// work builds what starts background jobs and what runs them: owners in the
+// cluster, which take from the parts of the slices what a kind does.
 func (s *service) work() error {
 	store := persistence.NewJobs(s.DB)
 	s.kinds = map[string]job.Kind{}
-	s.jobs = &job.Service{Store: store, Changes: s.changes("", nil), Seal: s.Ring.Seal}
-	s.join(part{purge: func(ctx context.Context, old expiry) error { return store.Purge(ctx, old.now.Add(-jobLife)) }})
+	_, embedded := s.cfg.Database.SQLitePath()
+	s.runner = &job.Runner{Store: store, Commit: s.commit, Kinds: s.kinds, Open: s.Ring.Open, Now: time.Now, Log: s.log,
+		Name: id.New(time.Now()), Unclustered: s.cfg.Cluster.GossipAddr == "" && !embedded, Leaving: s.leaving}
+	owners := &actors.Jobs{Node: s.node, Runner: s.runner, Store: store, Log: s.log}
+	s.node.Register(owners.Kind())
+	s.jobs = &job.Service{Store: store, Changes: s.changes("", nil), Seal: s.Ring.Seal, Wake: owners.Wake}
+	count := &census{store: store}
+	s.join(part{
+		loops: []loop{{"background jobs cannot be looked for", func(ctx context.Context, report func(error)) {
+			s.pollJobs(ctx, owners, report)
+		}}},
+		tasks:   []task{{censusEvery, "background jobs could not be counted", count.look}},
+		purge:   func(ctx context.Context, old expiry) error { return store.Purge(ctx, old.now.Add(-jobLife)) },
+		metrics: func(m *metrics) { m.registry.MustRegister(count, s.commit.jobs) },
+	})
 	return nil
+}
+
+// pollJobs starts what schedules say and wakes the owners of what is due. A failure
+// is reported once until a look has succeeded.
+func (s *service) pollJobs(ctx context.Context, owners *actors.Jobs, report func(error)) {
+	scheduler := job.Scheduler{Service: s.jobs, Schedules: s.schedules}
+	tick := time.NewTicker(actors.JobPoll)
+	defer tick.Stop()
+	for failing := false; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		err := errors.Join(scheduler.Tick(ctx), owners.Poll(ctx))
+		if err != nil && !failing && ctx.Err() == nil {
+			report(err)
+		}
+		failing = err != nil
+	}
+}
+
+// census is how many jobs there are, when they were last counted. It implements
+// prometheus.Collector.
+type census struct {
+	store job.Store
+	last  atomic.Pointer[[]job.Census]
+}
+
+var (
+	jobsLeft = prometheus.NewDesc("castellan_jobs", "Background jobs that are not over, of all nodes.",
+		[]string{"type", "status"}, nil)
+	jobsStuck = prometheus.NewDesc("castellan_jobs_stuck",
+		"Background jobs that have been due for more than a minute and took no step, of all nodes.",
+		[]string{"type", "status"}, nil)
+)
+
+func (c *census) look(ctx context.Context) error {
+	now, err := c.store.Census(ctx, time.Now())
+	if err == nil {
+		c.last.Store(&now)
+	}
+	return err
+}
+
+// Describe implements prometheus.Collector.
+func (*census) Describe(to chan<- *prometheus.Desc) { to <- jobsLeft; to <- jobsStuck }
+
+// Collect implements prometheus.Collector.
+func (c *census) Collect(to chan<- prometheus.Metric) {
+	last := c.last.Load()
+	if last == nil {
+		return
+	}
+	for _, k := range *last {
+		for desc, n := range map[*prometheus.Desc]int{jobsLeft: k.Jobs, jobsStuck: k.Stuck} {
+			to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(n), k.Kind, string(k.State))
+		}
+	}
 }

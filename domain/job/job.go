@@ -94,6 +94,7 @@ type Job struct {
 	Attempts int       // failed attempts of the present step
 	NextAt   time.Time // when it is due; zero when it is over
 	BeatAt   time.Time // of its last step
+	Owner    string    // the runner that took the last step
 	Params   []byte    // JSON; sealed in the row, and open in what a kind gets
 	Result   string    // for operators: ids and numbers, such as the key of a file
 	Error    string    // why it failed, in words that a client may see
@@ -161,12 +162,13 @@ type Items struct {
 	// most 200 bytes, and stands in a job once. Everybody is noted before the first
 	// item is sent: who comes later gets nothing.
 	Snapshot func(ctx context.Context, j Job, after string, limit int) (refs []string, err error)
-	// Send serves one recipient and returns the writes that commit with its outcome.
-	// nil: done; Skip: it was not to be sent; Unsure: perhaps it was sent; Later:
-	// nothing was sent, and the item is tried again as another attempt of the step.
-	// Any other error, and only such a one, says that the item has failed for good. ctx
-	// has 30 s and does not end with a cancel. A panic leaves an item of AtMostOnce
-	// unknown, and fails another.
+	// Send serves one recipient, in 10 s at most, and returns the writes that commit
+	// with its outcome. nil: done; Skip: it was not to be sent; Unsure: perhaps it was
+	// sent; Later: nothing was sent, and the item is tried again like a failed step:
+	// the fifth time it fails, or, where no other could be sent, the job does.
+	// Any other error says that the item has failed, for good, and the text of a
+	// fault.Error says why. After a panic an item of AtMostOnce is unknown, and any
+	// other has failed.
 	Send func(ctx context.Context, j Job, ref string) ([]commit.Write, error)
 	// After each Group of items the job pauses; 0: it does not.
 	Group int
@@ -176,8 +178,12 @@ type Items struct {
 }
 
 // Window is how many items are marked and sent together; after a crash no more
-// than these are unknown.
-const Window = 20
+// than these are unknown. After windowTime no other item of the window is sent
+// before the outcome of those that were is saved.
+const (
+	Window     = 20
+	windowTime = time.Second
+)
 
 // Schedule starts a job of a kind in every slot of a period. The slot is
 // floor(now, Every) in UTC, and its beginning, in RFC 3339, is the key of the job:

@@ -5,6 +5,53 @@ import "time"
 // Moves return the next value of a job, which Save commits. They do not look at
 // the clock: now is an argument.
 
+// MaxAttempts is how often a step is tried before its job fails.
+const MaxAttempts = 5
+
+// pauseAfter is how long a job waits after n failed attempts of a step: 1, 4, 16
+// and 64 s.
+func pauseAfter(n int) time.Duration { return time.Second << (2 * (n - 1)) }
+
+// begun is j while it is being worked on.
+func (j Job) begun(now time.Time) Job {
+	if j.StartedAt.IsZero() {
+		j.StartedAt = now
+	}
+	j.State, j.NextAt, j.BeatAt = Running, now, now
+	return j
+}
+
+// stepped is j after a step that made next of it.
+func (j Job) stepped(next Job, now time.Time) Job {
+	j = j.begun(now)
+	j.Cursor, j.Total, j.Counts, j.Result = next.Cursor, next.Total, next.Counts, next.Result
+	j.Attempts, j.Error = 0, ""
+	switch {
+	case j.Cancel:
+		return j.over(Cancelled, now)
+	case next.State == Done:
+		return j.over(Done, now)
+	case next.Rest > 0:
+		j.State, j.NextAt = Paused, now.Add(next.Rest)
+	}
+	return j
+}
+
+// stumbled is j after an attempt that failed for a reason.
+func (j Job) stumbled(why string, now time.Time) Job {
+	j = j.begun(now)
+	j.Attempts++
+	j.Error = why
+	switch {
+	case j.Cancel:
+		return j.over(Cancelled, now)
+	case j.Attempts >= MaxAttempts:
+		return j.over(Failed, now)
+	}
+	j.State, j.NextAt = Paused, now.Add(pauseAfter(j.Attempts))
+	return j
+}
+
 // over is j in a state in which nothing is due any more.
 func (j Job) over(s State, now time.Time) Job {
 	j.State, j.NextAt, j.FinishedAt, j.Cancel = s, time.Time{}, now, false
