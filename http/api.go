@@ -22,6 +22,7 @@ import (
 	"castellan/http/dropdown"
 	"castellan/http/firewall"
 	"castellan/http/geofilter"
+	"castellan/http/job"
 	"castellan/http/mfa"
 	"castellan/http/notification"
 	"castellan/http/parameter"
@@ -61,6 +62,7 @@ var sections = []rest.Group{
 	firewall.Explain{},
 	audit.Group{},
 	cluster.Group{},
+	job.Group{},
 	system.Keys{},
 }
 

@@ -63,6 +63,8 @@ var tags = []rest.Tag{
 		Description: "Who did what to whom, for administrators."},
 	{Name: "Cluster", Sections: []string{"Extensions: cluster"},
 		Description: "The nodes and what lives on them, for administrators."},
+	{Name: "Jobs", Sections: []string{"Extensions: jobs"},
+		Description: "Background work such as mailings: what runs, how far it is, and how to stop it, for administrators."},
 	{Name: "Public keys", Sections: []string{"Extensions"},
 		Description: "The keys with which clients verify tokens and subscribe to pushes."},
 }

@@ -11,6 +11,7 @@ import (
 	"castellan/actors"
 	"castellan/domain/id"
 	"castellan/domain/job"
+	httpjob "castellan/http/job"
 	"castellan/persistence"
 )
 
@@ -31,9 +32,11 @@ func (s *service) work() error {
 		Name: id.New(time.Now()), Unclustered: s.cfg.Cluster.GossipAddr == "" && !embedded, Leaving: s.leaving}
 	owners := &actors.Jobs{Node: s.node, Runner: s.runner, Store: store, Log: s.log}
 	s.node.Register(owners.Kind())
-	s.jobs = &job.Service{Store: store, Changes: s.changes("", nil), Seal: s.Ring.Seal, Wake: owners.Wake}
+	s.jobs = &job.Service{Store: store, Changes: s.changes("", nil), Seal: s.Ring.Seal, Wake: owners.Wake,
+		Leaving: s.leaving}
 	count := &census{store: store}
 	s.join(part{
+		groups: groups(httpjob.Group{Service: s.jobs}),
 		loops: []loop{{"background jobs cannot be looked for", func(ctx context.Context, report func(error)) {
 			s.pollJobs(ctx, owners, report)
 		}}},

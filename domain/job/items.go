@@ -37,7 +37,8 @@ func (r *Runner) items(ctx context.Context, k Items, j, open Job) (Job, error) {
 	if err != nil {
 		return j, err
 	}
-	if lost := slices.DeleteFunc(slices.Clone(window), func(i Item) bool { return i.State != ItemSending }); len(lost) > 0 {
+	lost := slices.DeleteFunc(slices.Clone(window), func(i Item) bool { return i.State != ItemSending })
+	if len(lost) > 0 {
 		return r.recover(ctx, j, lost)
 	}
 	switch {

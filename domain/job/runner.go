@@ -239,7 +239,7 @@ func (r *Runner) save(ctx context.Context, j Job, move func(Job) Job, writes ...
 		if err == nil || refused(err) {
 			return next, err
 		}
-		if unclear && !wait(ctx, lookEvery) {
+		if unclear && !pause(ctx, lookEvery) {
 			return j, err
 		}
 		stored, rerr := r.Store.Get(ctx, j.ID)
@@ -265,8 +265,8 @@ func same(stored, next Job) bool {
 		stored.Cursor == next.Cursor && stored.BeatAt.UnixMilli() == next.BeatAt.UnixMilli()
 }
 
-// wait returns false when ctx has ended before d has passed.
-func wait(ctx context.Context, d time.Duration) bool {
+// pause returns false when ctx has ended before d has passed.
+func pause(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
 		return false

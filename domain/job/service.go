@@ -24,6 +24,8 @@ type Service struct {
 	Seal func(plain, ad []byte) []byte
 	// Wake has the owner of a job look at it; nil: the owner looks twice a second.
 	Wake func(id string)
+	// Leaving ends when this node begins to drain; nil: never. Nobody waits any more.
+	Leaving context.Context
 }
 
 // Request asks for a job.
@@ -85,6 +87,25 @@ func (s *Service) Resend(ctx context.Context, by audit.By, id string) error {
 		}
 		return j.resent(n, s.Changes.Now()), fmt.Sprintf("%s, %d items", j.Kind, n), err
 	})
+}
+
+// awaitEvery is how old what Await sees may be.
+const awaitEvery = 250 * time.Millisecond
+
+// Await reads a job until seen holds for it, for as long as wait, and returns what it
+// read last. RECORD_NOT_FOUND.
+func (s *Service) Await(ctx context.Context, id string, wait time.Duration, seen func(Job) bool) (Job, error) {
+	bound, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	if s.Leaving != nil {
+		defer context.AfterFunc(s.Leaving, cancel)()
+	}
+	for {
+		j, err := s.Store.Get(ctx, id)
+		if err != nil || seen(j) || !pause(bound, awaitEvery) {
+			return j, err
+		}
+	}
 }
 
 // changeTries bounds how often a change is decided anew because the owner of the

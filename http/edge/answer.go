@@ -2,6 +2,7 @@ package edge
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 
 	"castellan/domain/fault"
@@ -16,9 +17,20 @@ func (r *Request) send(out any) error {
 	if err != nil {
 		return err
 	}
-	r.write(fiber.StatusOK, a)
+	status := fiber.StatusOK
+	if r.Endpoint.Tagged && hasTag(r.Caller.HasTags, a.Headers) {
+		status, a.Body = fiber.StatusNotModified, nil
+	}
+	r.write(status, a)
 	a.Release()
 	return nil
+}
+
+// hasTag tells whether the client has the version that an answer's ETag names.
+func hasTag(has string, headers []rest.Header) bool {
+	return has != "" && slices.ContainsFunc(headers, func(h rest.Header) bool {
+		return h.Name == fiber.HeaderETag && rest.NamesTag(has, h.Value)
+	})
 }
 
 func (r *Request) write(status int, a rest.Answer) {

@@ -103,7 +103,7 @@ const (
 // headers. Texts that end in the Caller share one allocation.
 func (r *Request) read() {
 	h := &r.fctx.Request.Header
-	var brand, model, desc, agent, signature, otp, xotp, key, requestID, accept, asked, prefer, ctry []byte
+	var brand, model, desc, agent, signature, otp, xotp, key, requestID, accept, asked, prefer, ctry, tags []byte
 	var seen int
 	once := func(bit int, name string) {
 		if seen&bit != 0 {
@@ -129,6 +129,8 @@ func (r *Request) read() {
 			requestID = v
 		case "Prefer":
 			prefer = v
+		case "If-None-Match":
+			tags = v
 		case "Content-Encoding":
 			r.encoded = len(v) > 0 && !strings.EqualFold(string(v), "identity")
 		case "X-Forwarded-For":
@@ -185,10 +187,11 @@ func (r *Request) read() {
 
 	c := &r.Caller
 	var a arena
-	a.grow(len(path) + len(query) + len(signature) + len(otp) + len(key) +
+	a.grow(len(path) + len(query) + len(signature) + len(otp) + len(key) + len(tags) +
 		min(len(agent), maxUserAgent) + min(len(brand), maxDevice) + min(len(model), maxDevice) + min(len(desc), maxDevice))
 	c.Path, c.RawQuery = a.copy(path), a.copy(query)
 	c.DeviceSignature, c.OTP, c.IdempotencyKey = a.copy(signature), a.copy(otp), a.copy(key)
+	c.HasTags = a.copy(tags)
 	c.Device = rest.DeviceInfo{Brand: a.text(brand, maxDevice), Model: a.text(model, maxDevice),
 		Description: a.text(desc, maxDevice), UserAgent: a.text(agent, maxUserAgent)}
 	c.Method = methodName(h.Method())

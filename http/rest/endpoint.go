@@ -88,6 +88,20 @@ func (e Endpoint) Gives(tokens ...string) Endpoint { e.Tokens = tokens; return e
 // Holds says that it holds a request for as long as Prefer: wait=N asks.
 func (e Endpoint) Holds() Endpoint { e.Waits = true; return e }
 
+// Tags says that its answer carries the header ETag. A client that has that version,
+// as it says in If-None-Match, gets 304 without a body (RFC 9110, section 13.1.2).
+func (e Endpoint) Tags() Endpoint { e.Tagged = true; return e }
+
+// NamesTag tells whether If-None-Match names a tag, by weak comparison.
+func NamesTag(header, tag string) bool {
+	for part := range strings.SplitSeq(header, ",") {
+		if part = strings.TrimSpace(part); part == "*" || strings.TrimPrefix(part, "W/") == tag {
+			return true
+		}
+	}
+	return false
+}
+
 // RefuseWith gives the refusals of binding, verification and the handler a body
 // of their own (D-TX-05, D-COR-04); those of the firewall and the guards keep
 // the general shape, as does a refusal for which shape returns nil. The status

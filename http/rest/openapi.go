@@ -200,6 +200,8 @@ var (
 	paramOTP = sharedParam{"Otp", "otp",
 		"The caller's current authenticator code; also x-otp or the body's field otp."}
 	paramTenant = sharedParam{"TenantId", "tenant-id", "If sent, it must name the tenant of the token."}
+	paramTags   = sharedParam{"IfNoneMatch", "if-none-match",
+		"The etag of the version that the client has; 304 where it is still that."}
 	paramPrefer = sharedParam{"Prefer", "prefer",
 		"wait=N holds the request for up to N seconds, at most 30, until there is an outcome (RFC 7240)."}
 )
@@ -224,7 +226,7 @@ func (d *document) request(op *huma.Operation, e *Endpoint) {
 		sharedParam
 		takes bool
 	}{
-		{paramKey, e.Repeatable}, {paramOTP, e.OTP}, {paramPrefer, e.Waits},
+		{paramKey, e.Repeatable}, {paramOTP, e.OTP}, {paramPrefer, e.Waits}, {paramTags, e.Tagged},
 		{paramTenant, e.Credential == Tenant || e.Credential == TenantOrCron},
 	} {
 		if h.takes {

@@ -27,6 +27,7 @@ var sharedHeaders = map[string]struct{ name, doc, kind string }{
 	"retry-after":   {"RetryAfter", "Seconds until it is worth trying again.", "integer"},
 	"link":          {"Link", `The next page as <address>; rel="next" (RFC 8288); left out on the last one.`, "string"},
 	"x-total-count": {"TotalCount", "How many records there are, where count=true asked for it.", "integer"},
+	"etag":          {"ETag", "Names this version of the record, for If-None-Match.", "string"},
 	"device-signature-nonce": {"DeviceSignatureNonce",
 		"A nonce that the next device-signature must carry.", "string"},
 }
@@ -46,6 +47,9 @@ func (d *document) success(e *Endpoint) *huma.Response {
 	if _, paged := e.In.FieldByName("Paging"); paged {
 		d.header(r, "link")
 		d.header(r, "x-total-count")
+	}
+	if e.Tagged {
+		d.header(r, "etag")
 	}
 	tokens := e.Tokens
 	if e.Starts != "" {
@@ -92,6 +96,9 @@ func (d *document) refusals(op *huma.Operation, e *Endpoint) {
 		codes := byStatus[status]
 		slices.Sort(codes)
 		op.Responses[strconv.Itoa(status)] = d.refusal(slices.Compact(codes))
+	}
+	if e.Tagged {
+		op.Responses["304"] = d.notModified()
 	}
 	op.Responses["default"] = d.other()
 }
@@ -163,6 +170,18 @@ func (d *document) refusal(codes []fault.Code) *huma.Response {
 				d.header(r, "device-signature-nonce")
 			}
 		}
+		d.Components.Responses[name] = r
+	}
+	return &huma.Response{Ref: "#/components/responses/" + name}
+}
+
+// notModified refers to the answer to a client that has the version asked for.
+func (d *document) notModified() *huma.Response {
+	const name = "NotModified"
+	if d.Components.Responses[name] == nil {
+		r := &huma.Response{Description: "The client has this version.", Headers: map[string]*huma.Param{}}
+		d.header(r, "x-request-id")
+		d.header(r, "etag")
 		d.Components.Responses[name] = r
 	}
 	return &huma.Response{Ref: "#/components/responses/" + name}

@@ -91,6 +91,9 @@ type Caller struct {
 	RequestID string `json:"requestId,omitempty"`
 	// Wait is how long the client asks to be held (Prefer: wait=N), at most 30 s.
 	Wait time.Duration `json:"-"`
+	// HasTags is the header If-None-Match: the versions of the answer that the client
+	// has. Tagged reads it.
+	HasTags string `json:"-"`
 	// DeviceSignature is the proof as sent, of either header spelling.
 	DeviceSignature string `json:"deviceSignature,omitempty"`
 	// DeviceID and OwnerID are those of the registered device that signed the
@@ -184,6 +187,7 @@ type Endpoint struct {
 	// headers of its answer that carry tokens, for the document; a starter's p-auth is not listed
 	Tokens []string
 	Waits  bool // heeds Caller.Wait, for the document
+	Tagged bool // its answer has an ETag; where the client has that version, it is 304
 
 	example *Example
 	plan    *plan

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 
+	"castellan/http/rest"
+
 	"github.com/gofiber/fiber/v2"
 )
 
@@ -47,7 +49,7 @@ func (f *file) send(c *fiber.Ctx, cacheControl string) error {
 	c.Set(fiber.HeaderContentType, f.kind)
 	c.Set(fiber.HeaderCacheControl, cacheControl)
 	c.Set(fiber.HeaderETag, tag)
-	if named(c.Get(fiber.HeaderIfNoneMatch), tag) {
+	if rest.NamesTag(c.Get(fiber.HeaderIfNoneMatch), tag) {
 		c.Response().Header.Del(fiber.HeaderContentEncoding)
 		c.Status(fiber.StatusNotModified)
 		return nil
@@ -72,17 +74,6 @@ func takesGzip(accept string) bool {
 		}
 	}
 	return taken
-}
-
-// named tells whether If-None-Match holds a tag (RFC 9110, section 13.1.2), by
-// weak comparison.
-func named(header, tag string) bool {
-	for part := range strings.SplitSeq(header, ",") {
-		if part = strings.TrimSpace(part); part == "*" || strings.TrimPrefix(part, "W/") == tag {
-			return true
-		}
-	}
-	return false
 }
 
 // files keeps each file after its first request. It is safe for concurrent use.

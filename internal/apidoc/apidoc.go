@@ -98,7 +98,7 @@ func (d *Document) Check(method, path string, status int, header http.Header, bo
 			return fmt.Errorf("%s %s: %d: the header %s is not declared", method, path, status, h)
 		}
 	}
-	if method == http.MethodHead {
+	if method == http.MethodHead || status == http.StatusNotModified {
 		return nil
 	}
 	kind, _, _ := mime.ParseMediaType(header.Get("Content-Type"))

@@ -312,7 +312,8 @@ func cancelOfAWindow(t *testing.T, s job.Store, c commit.Committer) {
 	for range 3 {
 		dying.Step(t.Context(), id)
 	}
-	if j := w.run(w.runner("b"), id); j.State != job.Cancelled || j.Counts != (job.Counts{Done: 20, Unknown: 20, Skipped: 10}) {
+	want := job.Counts{Done: 20, Unknown: 20, Skipped: 10}
+	if j := w.run(w.runner("b"), id); j.State != job.Cancelled || j.Counts != want {
 		t.Errorf("%+v", j)
 	}
 }
