@@ -54,16 +54,16 @@ func (s *service) pollJobs(ctx context.Context, owners *actors.Jobs, report func
 	tick := time.NewTicker(actors.JobPoll)
 	defer tick.Stop()
 	for failing := false; ; {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
 		err := errors.Join(scheduler.Tick(ctx), owners.Poll(ctx))
 		if err != nil && !failing && ctx.Err() == nil {
 			report(err)
 		}
 		failing = err != nil
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
 	}
 }
 

@@ -21,12 +21,14 @@ type Group struct{ Service *job.Service }
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
 		rest.Get("/admin/jobs", "List the background jobs, newest first", rest.Tenant, g.list, fault.InvalidField).
+			Try("type=sweep-files&status=done&limit=1").
 			Doc("listJobs", "Jobs that are over are kept for 30 days."),
 		rest.Get("/admin/jobs/{id}", "Show a background job, or wait for it with Prefer: wait=N", rest.Tenant, g.show,
-			fault.RecordNotFound).Holds().Tags().
+			fault.RecordNotFound).Holds().Tags().Try("id=${listJobs.type=sweep-files.id}").
 			Doc("getJob", "With Prefer: wait=N the answer comes when the job is over, or when it is no longer as "+
 				"If-None-Match names it, and after N seconds in any case."),
 		rest.Post("/admin/jobs/{id}/cancel", "Cancel a background job", rest.Tenant, g.cancel, fault.RecordNotFound).
+			TryLast(`{"id":"${listJobs.type=sweep-files.id}"}`).
 			Doc("cancelJob", "It ends before its next step; the answer waits up to two seconds for that. What was not "+
 				"come to counts as skipped. A job that is over stays as it is."),
 	).For(rest.Admin).Extended()
