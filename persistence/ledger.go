@@ -132,6 +132,7 @@ var ledgerFences = []engine.Kind{
 }
 
 var ledgerWrites = []engine.Kind{
+	engine.Insert(dayRowOf),
 	engine.Update("INSERT INTO asset (id, unit) SELECT v.id, v.unit {FROM v} "+
 		"WHERE NOT EXISTS (SELECT 1 FROM asset s WHERE s.id = v.id AND s.unit <= v.unit)",
 		func(w ledger.AddAsset) assetRow { return assetRow{ID: w.ID, Unit: w.Unit} }),

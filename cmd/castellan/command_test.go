@@ -48,6 +48,7 @@ func TestHelp(t *testing.T) {
 		{"device deny", []string{"<challenge>"}},
 		{"audit", []string{"verify"}},
 		{"audit verify", []string{"broken"}},
+		{"ledger verify", []string{"first fault", "audit verify"}},
 	} {
 		got := s.Command("", append(strings.Fields(c.args), "--help")...)
 		if got.Code != 0 || got.ErrOut != "" || !strings.Contains(got.Out, "Usage: castellan") {

@@ -5,6 +5,7 @@ package id
 
 import (
 	"crypto/rand"
+	"strings"
 	"time"
 )
 
@@ -35,6 +36,19 @@ func Before(t time.Time) string {
 		ms >>= 8
 	}
 	return Encode(b)
+}
+
+// Millis is the instant with which an identifier begins, in milliseconds since 1970;
+// 0 for a text that is none.
+func Millis(id string) (ms int64) {
+	const digits = 10 // they hold the 48 bits of time
+	if len(id) != Len {
+		return 0
+	}
+	for i := range digits {
+		ms = ms<<5 | int64(strings.IndexByte(alphabet, id[i]))
+	}
+	return max(ms, 0)
 }
 
 // Encode writes 128 bits as an identifier.

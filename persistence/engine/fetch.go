@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"database/sql"
 	"database/sql/driver"
 	"fmt"
 	"io"
@@ -33,17 +34,45 @@ func (db *DB) fetch(ctx context.Context, p *preparedQuery, args []any, each each
 }
 
 func (db *DB) fetchOnce(ctx context.Context, p *preparedQuery, args []any, each eachRow) error {
+	if c, ok := ctx.Value(snapshotKey{}).(*sql.Conn); ok {
+		return db.fetchOn(ctx, c, p, args, each)
+	}
 	c, err := db.read.DB.Conn(ctx)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
+	return db.fetchOn(ctx, c, p, args, each)
+}
+
+func (db *DB) fetchOn(ctx context.Context, c *sql.Conn, p *preparedQuery, args []any, each eachRow) error {
 	return c.Raw(func(conn any) error {
 		if db.Postgres() {
 			return p.fromPostgres(ctx, conn.(*stdlib.Conn).Conn(), args, each)
 		}
 		return db.readers.of(conn.(driver.Conn)).fetch(p, args, each)
 	})
+}
+
+type snapshotKey struct{}
+
+// Snapshot runs fn with a context in which Find and Ask read one state of the
+// database, for as long as fn runs. A writer waits for nobody who reads so.
+func (db *DB) Snapshot(ctx context.Context, fn func(ctx context.Context) error) error {
+	c, err := db.read.DB.Conn(ctx)
+	if err != nil {
+		return Translate(err)
+	}
+	defer c.Close()
+	begin := "BEGIN"
+	if db.Postgres() {
+		begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+	}
+	if _, err := c.ExecContext(ctx, begin); err != nil {
+		return Translate(err)
+	}
+	defer c.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
+	return fn(context.WithValue(ctx, snapshotKey{}, c))
 }
 
 func (p *preparedQuery) fromPostgres(ctx context.Context, conn *pgx.Conn, args []any, each eachRow) error {

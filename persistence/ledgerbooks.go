@@ -1,0 +1,208 @@
+package persistence
+
+import (
+	"context"
+	"time"
+
+	"castellan/domain/amount"
+	"castellan/domain/id"
+	"castellan/domain/ledger"
+	"castellan/persistence/engine"
+
+	"github.com/uptrace/bun"
+)
+
+var (
+	_ ledger.Books    = Ledger{}
+	_ ledger.Calendar = Ledger{}
+)
+
+// Snapshot implements ledger.Books.
+func (s Ledger) Snapshot(ctx context.Context, fn func(ctx context.Context) error) error {
+	return s.db.Snapshot(ctx, fn)
+}
+
+// booksPage is how many rows a verification reads at once.
+const booksPage = " LIMIT 2000"
+
+// pageOf reads one page of rows R as values T.
+func pageOf[R, T any](ctx context.Context, s Ledger, q engine.Query, value func(R) (T, error), after ...any) ([]T,
+	error) {
+	var rows []R
+	q.Order += booksPage
+	if err := s.db.Ask(ctx, &rows, q, after...); err != nil {
+		return nil, err
+	}
+	out := make([]T, len(rows))
+	for i, r := range rows {
+		var err error
+		if out[i], err = value(r); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// Transfers implements ledger.Books.
+func (s Ledger) Transfers(ctx context.Context, after ledger.Sealed) ([]ledger.Sealed, error) {
+	return pageOf(ctx, s, engine.Query{Where: "id > $1", Order: "id"}, func(r transferRow) (ledger.Sealed, error) {
+		t, err := r.transfer()
+		return ledger.Sealed{Transfer: t, Sum: r.Digest}, err
+	}, after.ID)
+}
+
+// sealRow is an audit row of a transfer; chain and seq tell two of one apart.
+type sealRow struct {
+	bun.BaseModel `bun:"table:audit,alias:a"`
+
+	Target string
+	Detail string
+}
+
+// Audited implements ledger.Books. Rows of one transfer are on one page, as far as
+// it has no more than a page of them.
+func (s Ledger) Audited(ctx context.Context, after ledger.Seal) ([]ledger.Seal, error) {
+	target := "target"
+	if s.db.Postgres() {
+		target = `target COLLATE "C"`
+	}
+	return pageOf(ctx, s, engine.Query{
+		Where: "action = '" + ledger.ActionTransfer + "' AND (" + target + ", detail) > ($1, $2)",
+		Order: target + ", detail",
+	}, func(r sealRow) (ledger.Seal, error) { return ledger.Seal{ID: r.Target, Digest: r.Detail}, nil },
+		after.ID, after.Digest)
+}
+
+// entryRow is one side of a transfer, or a hold.
+type entryRow struct {
+	AccountID string
+	ID        string
+	Seq       int64
+	Hi        int64
+	Lo        int64
+}
+
+func (r entryRow) entry() (ledger.Entry, error) {
+	a, err := amount.Of(r.Hi, r.Lo)
+	return ledger.Entry{Account: r.AccountID, ID: r.ID, Seq: r.Seq, Amount: a}, err
+}
+
+func (s Ledger) side(ctx context.Context, account, seq string, after ledger.Entry) ([]ledger.Entry, error) {
+	return pageOf(ctx, s, engine.Query{From: "transfer", Columns: account + " AS account_id, id, " + seq +
+		" AS seq, hi, lo", Where: "(" + account + ", id) > ($1, $2)", Order: account + ", id"},
+		entryRow.entry, after.Account, after.ID)
+}
+
+// Debits implements ledger.Books.
+func (s Ledger) Debits(ctx context.Context, after ledger.Entry) ([]ledger.Entry, error) {
+	return s.side(ctx, "debit_id", "debit_seq", after)
+}
+
+// Credits implements ledger.Books.
+func (s Ledger) Credits(ctx context.Context, after ledger.Entry) ([]ledger.Entry, error) {
+	return s.side(ctx, "credit_id", "credit_seq", after)
+}
+
+// Active implements ledger.Books.
+func (s Ledger) Active(ctx context.Context, after ledger.Entry) ([]ledger.Entry, error) {
+	return pageOf(ctx, s, engine.Query{From: "hold", Columns: "account_id, id, 0 AS seq, hi, lo",
+		Where: "state = 'active' AND (account_id, id) > ($1, $2)", Order: "account_id, id"},
+		entryRow.entry, after.Account, after.ID)
+}
+
+// Lines implements ledger.Books.
+func (s Ledger) Lines(ctx context.Context, after ledger.Line) ([]ledger.Line, error) {
+	return pageOf(ctx, s, balanceQuery("b.account_id > $1", "b.account_id"), func(r balanceRead) (ledger.Line, error) {
+		b, err := r.balance()
+		return ledger.Line{ID: r.AccountID, Balance: b}, err
+	}, after.ID)
+}
+
+type dayRow struct {
+	bun.BaseModel `bun:"table:day,alias:d"`
+
+	AccountID string `bun:",pk"`
+	Day       int64  `bun:",pk"`
+	PostedHi  int64
+	PostedLo  int64
+	InHi      int64
+	InLo      int64
+	OutHi     int64
+	OutLo     int64
+	Seq       int64
+}
+
+func (r dayRow) day() (ledger.Day, error) {
+	d := ledger.Day{Account: r.AccountID, Day: r.Day, Seq: r.Seq}
+	var err error
+	if d.Posted, err = amount.Of(r.PostedHi, r.PostedLo); err == nil {
+		d.In, err = amount.Of(r.InHi, r.InLo)
+	}
+	if err == nil {
+		d.Out, err = amount.Of(r.OutHi, r.OutLo)
+	}
+	return d, err
+}
+
+func dayRowOf(w ledger.Close) dayRow {
+	d := w.Day
+	r := dayRow{AccountID: d.Account, Day: d.Day, Seq: d.Seq}
+	r.PostedHi, r.PostedLo = d.Posted.Parts()
+	r.InHi, r.InLo = d.In.Parts()
+	r.OutHi, r.OutLo = d.Out.Parts()
+	return r
+}
+
+// Days implements ledger.Books.
+func (s Ledger) Days(ctx context.Context, after ledger.Day) ([]ledger.Day, error) {
+	return pageOf(ctx, s, engine.Query{Where: "(account_id, day) > ($1, $2)", Order: "account_id, day"}, dayRow.day,
+		after.Account, after.Day)
+}
+
+// Strays implements ledger.Books.
+func (s Ledger) Strays(ctx context.Context) (string, error) {
+	var rows []holdRow
+	err := s.db.Ask(ctx, &rows, engine.Query{Columns: "h.id", Where: "h.state = 'settled' AND NOT EXISTS " +
+		"(SELECT 1 FROM transfer t WHERE t.id = h.transfer_id AND t.debit_id = h.account_id)", Order: "h.id LIMIT 1"})
+	if err != nil || len(rows) == 0 {
+		return "", err
+	}
+	return rows[0].ID, nil
+}
+
+// LastDay implements ledger.Books and ledger.Calendar.
+func (s Ledger) LastDay(ctx context.Context) (int64, bool, error) {
+	var rows []dayRow
+	if err := s.db.Ask(ctx, &rows, engine.Query{Columns: "day", Order: "day DESC LIMIT 1"}); err != nil ||
+		len(rows) == 0 {
+		return 0, false, err
+	}
+	return rows[0].Day, true, nil
+}
+
+// FirstDay implements ledger.Calendar.
+func (s Ledger) FirstDay(ctx context.Context) (int64, bool, error) {
+	var rows []transferRow
+	if err := s.db.Ask(ctx, &rows, engine.Query{Columns: "id", Order: "id LIMIT 1"}); err != nil || len(rows) == 0 {
+		return 0, false, err
+	}
+	return id.Millis(rows[0].ID) / (24 * time.Hour).Milliseconds(), true, nil
+}
+
+// OfDay implements ledger.Calendar.
+func (s Ledger) OfDay(ctx context.Context, day int64, after string) ([]ledger.Transfer, error) {
+	from := time.UnixMilli(day * (24 * time.Hour).Milliseconds())
+	return pageOf(ctx, s, engine.Query{Where: "id > $1 AND id < $2", Order: "id"}, transferRow.transfer,
+		max(after, id.Before(from)), id.Before(from.Add(24*time.Hour)))
+}
+
+// DayBefore implements ledger.Calendar.
+func (s Ledger) DayBefore(ctx context.Context, account string, day int64) (ledger.Day, error) {
+	var rows []dayRow
+	err := s.db.Ask(ctx, &rows, engine.Query{Where: "account_id = $1 AND day <= $2", Order: "day DESC LIMIT 1"}, account,
+		day)
+	if err != nil || len(rows) == 0 {
+		return ledger.Day{}, err
+	}
+	return rows[0].day()
+}
