@@ -39,6 +39,7 @@ type cli struct {
 	Contract contractCmd `cmd:"" help:"Contracts that users agree to: add one, list them."`
 	Cluster  clusterCmd  `cmd:"" help:"Several nodes that act as one: their keys and their state."`
 	Audit    auditCmd    `cmd:"" help:"The audit trail: verify it."`
+	Ledger   ledgerCmd   `cmd:"" help:"The ledger: verify it."`
 	WAF      wafCmd      `cmd:"" name:"waf" help:"Rules of the firewall: list them, disable one, explain a request."`
 	Device   deviceCmd   `cmd:"" help:"A demo device that approves: register it, list, approve, deny."`
 }
