@@ -142,8 +142,8 @@ func TestLedgerVerifyNamesTheFault(t *testing.T) {
 		slippedSum := slipped.Digest()
 		ada, first, day := "'"+b.ada.ID()+"'", "'"+b.first.ID+"'", fmt.Sprint(" AND day = ", b.day)
 		copied := func(id, digest string) string {
-			return "INSERT INTO transfer SELECT '" + id + "', group_id, kind, 'copy', " + digest + ", asset_id, unit, debit_id, " +
-				"credit_id, hi, lo, NULL, reason, actor_id, at, effective_at, debit_seq, 99 FROM transfer WHERE id = '" +
+			return "INSERT INTO transfer SELECT '" + id + "', group_id, kind, 'copy', " + digest + ", asset_id, unit, " +
+				"debit_id, credit_id, hi, lo, NULL, reason, actor_id, at, effective_at, debit_seq, 99 FROM transfer WHERE id = '" +
 				b.last.ID + "'"
 		}
 		for name, c := range map[string]struct {
