@@ -12,6 +12,7 @@ import (
 
 	registry "castellan/domain/resource"
 	"castellan/http/addressbook"
+	"castellan/http/announcement"
 	"castellan/http/approval"
 	"castellan/http/audit"
 	"castellan/http/challenge"
@@ -39,20 +40,21 @@ import (
 // sections lists every group of endpoints once, in the order of the interface.
 // A zero value serves nothing but already knows its lines of the table.
 var sections = []rest.Group{
-	challenge.Group{},   // 4.1
-	totp.Group{},        // 4.2
-	password.Group{},    // 4.3
-	mfa.Group{},         // 4.4
-	firewall.Group{},    // 4.5
-	resource.Group{},    // 4.6
-	currency.Group{},    // 4.7
-	contract.Group{},    // 4.8
-	parameter.Group{},   // 4.10
-	user.Group{},        // 4.12, in part
-	approval.Group{},    // 4.13
-	dropdown.Group{},    // 4.15, in part
-	addressbook.Group{}, // 4.18
-	geofilter.Group{},   // 4.21
+	challenge.Group{},    // 4.1
+	totp.Group{},         // 4.2
+	password.Group{},     // 4.3
+	mfa.Group{},          // 4.4
+	firewall.Group{},     // 4.5
+	resource.Group{},     // 4.6
+	currency.Group{},     // 4.7
+	contract.Group{},     // 4.8
+	parameter.Group{},    // 4.10
+	user.Group{},         // 4.12, in part
+	approval.Group{},     // 4.13
+	dropdown.Group{},     // 4.15, in part
+	addressbook.Group{},  // 4.18
+	announcement.Group{}, // 4.19
+	geofilter.Group{},    // 4.21
 	// Extensions.
 	session.Group{},
 	device.Group{},

@@ -20,7 +20,7 @@ var served = map[string]bool{
 	"4.1 2FA": true, "4.2 TOTP": true, "4.3 Password": true, "4.4 MFA administration": true, "4.5 Firewall rules": true,
 	"4.6 Resource registry": true, "4.7 Currency and assets": true, "4.8 Contracts": true,
 	"4.13 Deploy and VPN requests": true, "4.18 Withdrawal address book": true,
-	"4.21 Geographic filter": true,
+	"4.19 Announcements": true, "4.21 Geographic filter": true,
 }
 
 // ahead are endpoints that are served before the rest of their section.

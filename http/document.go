@@ -55,6 +55,8 @@ var tags = []rest.Tag{
 		Description: "What permissions are granted on: endpoints, pages and their parts, for administrators."},
 	{Name: "Currencies and rates", Sections: []string{"4.7 Currency and assets"},
 		Description: "What can be held and moved on which network, what an account has of it, and exchange rates."},
+	{Name: "Announcements", Sections: []string{"4.19 Announcements"},
+		Description: "What the platform tells its users: a public list, kept by administrators."},
 	{Name: "Contracts", Sections: []string{"4.8 Contracts"},
 		Description: "The contracts that users agree to, and their details, for administrators."},
 	{Name: "Roles", Sections: []string{"Extensions: roles and permissions"},

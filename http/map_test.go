@@ -24,6 +24,7 @@ import (
 var tables = map[string][]string{
 	"addressbook":      {"withdrawal_address", "withdrawal_book"},
 	"allowedip":        {"allowed_ip"},
+	"announcement":     {"announcement"},
 	"approval":         {"deploy_request", "vpn_request"},
 	"audit":            {"audit", "audit_checkpoint"},
 	"challenge":        {"attempt_budget", "challenge", "outcome"},

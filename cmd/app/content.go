@@ -1,18 +1,28 @@
 package app
 
 import (
+	"castellan/domain/announcement"
+	"castellan/domain/blob"
 	"castellan/domain/contract"
 	"castellan/domain/richtext"
+	httpannouncement "castellan/http/announcement"
 	httpcontract "castellan/http/contract"
 	"castellan/persistence"
 )
 
 // content builds the texts that administrators write for users.
 func (s *service) content() error {
-	html := richtext.New("")
+	html := richtext.New(s.cdnURL)
 	contracts := persistence.NewContracts(s.DB)
 	agreed := &contract.Service{Store: contracts, HTML: html, Changes: s.changes("", nil)}
 	agreed.Changes.Lock = contracts.Lock
 	s.join(part{groups: groups(httpcontract.Group{Service: agreed})})
+
+	announcements := persistence.NewAnnouncements(s.DB)
+	told := &announcement.Service{Store: announcements, HTML: html, Pictures: s.pictures, Files: s.files,
+		Changes: s.changes("", nil)}
+	told.Changes.Lock = announcements.Lock
+	s.join(part{groups: groups(httpannouncement.Group{Service: told, CDN: s.cdnURL}),
+		files: []blob.Owner{{Area: announcement.Area, Named: announcements.Named}}})
 	return nil
 }

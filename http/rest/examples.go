@@ -39,7 +39,8 @@ var (
 		"lastUsedAt": "2026-01-31T10:05:00.000Z", "at": "2026-01-31T10:00:00.000Z",
 		"cdate": "2026-01-31T10:00:00.000Z", "udate": "2026-01-31T10:05:00.000Z",
 		"usableFrom": "2026-02-01T10:00:00.000Z",
-		"title":      "What we store", "content": "<p>Only what the service needs.</p>",
+		"startDate":  "2026-02-01T09:00:00.000Z", "endDate": "2026-02-08T09:00:00.000Z",
+		"title": "What we store", "content": "<p>Only what the service needs.</p>",
 	}
 	numberExamples = map[string]int64{
 		"id": 12, "roleId": 3, "resourceId": 27, "resourceTypeId": 2, "currencyId": 5, "networkId": 4, "policyId": 12,
