@@ -32,7 +32,7 @@ var ahead = map[string]bool{
 }
 
 // later are endpoints of a served section that come with another section.
-var later = map[string]string{"GET /user/asset": "4.9 Process and balance"}
+var later = map[string]string{}
 
 // credentials spells each credential of the table as the interface does.
 var credentials = map[string]rest.Credential{

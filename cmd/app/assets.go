@@ -19,6 +19,7 @@ func (s *service) assets() error {
 			Service: &currency.Service{Store: store, Changes: s.changes(change.Currencies, s.currencies)},
 			Live:    s.currencies,
 			Rates:   &rate.Service{Store: persistence.NewRates(s.DB), Now: time.Now},
+			Ledger:  persistence.NewLedger(s.DB),
 		}),
 		snapshots: []snapshot{copyOf(s.currencies, change.Currencies)},
 	})

@@ -74,6 +74,15 @@ func (c *Catalog) Pairs(active *bool) []Listed {
 	return slices.DeleteFunc(slices.Clone(c.listed), func(l Listed) bool { return l.Active != *active })
 }
 
+// Pair finds a pair by its id.
+func (c *Catalog) Pair(id int64) (Listed, bool) {
+	i := slices.IndexFunc(c.listed, func(l Listed) bool { return l.ID == id })
+	if i < 0 {
+		return Listed{}, false
+	}
+	return c.listed[i], true
+}
+
 // Info finds the first pair of a currency and a network, whose codes may be
 // written in any case; nil: of any. Without both it is the first one that is
 // active (D-CUR-01).

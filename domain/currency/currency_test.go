@@ -97,6 +97,9 @@ func TestLive(t *testing.T) {
 	if c, _, err := l.Named(2, 1); err != nil || c.Code != "BBB" || s.reads != 2 {
 		t.Errorf("%+v %v after %d reads", c, err, s.reads)
 	}
+	if _, err := l.Pair(7); fault.CodeOf(err) != fault.RecordNotFound {
+		t.Errorf("an unknown pair: %v", err)
+	}
 	if _, _, err := l.Named(3, 1); err == nil || fault.CodeOf(err) != fault.Internal {
 		t.Errorf("an unknown currency: %v", err)
 	}
@@ -144,6 +147,9 @@ func TestInfo(t *testing.T) {
 		if got.ID != tc.pair || ok != (tc.pair > 0) {
 			t.Errorf("%s on %s: pair %d, %v; want %d", tc.symbol, tc.network, got.ID, ok, tc.pair)
 		}
+	}
+	if p, ok := c.Pair(4); !ok || p.Currency.Code != "OFF" || p.Network.Code != "ETH" {
+		t.Errorf("%+v", p)
 	}
 	active := true
 	if all, some := c.Pairs(nil), c.Pairs(&active); len(all) != 4 || len(some) != 3 || all[0].ID != 4 {

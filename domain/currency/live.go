@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"castellan/domain/change"
+	"castellan/domain/fault"
 )
 
 // Live is the snapshot that a node works with: Reload reads the reference data,
@@ -32,21 +33,34 @@ func (l *Live) Catalog() *Catalog { return l.Current() }
 const reloadTimeout = 5 * time.Second
 
 // Named finds the currency and the network that a stored record refers to.
-// Another node may have added them a moment ago, so a snapshot that does not know
-// them is read again, outside the caller's transaction: only what is committed
-// may enter the snapshot.
-func (l *Live) Named(currencyID, networkID int64) (Currency, Network, error) {
-	if c, n, ok := l.Catalog().Named(currencyID, networkID); ok {
-		return c, n, nil
+func (l *Live) Named(currencyID, networkID int64) (cur Currency, net Network, err error) {
+	ok, err := l.find(func(c *Catalog) (ok bool) { cur, net, ok = c.Named(currencyID, networkID); return ok })
+	if err == nil && !ok {
+		err = fmt.Errorf("there is no currency %d or no network %d", currencyID, networkID)
+	}
+	return cur, net, err
+}
+
+// Pair finds a pair with what it links. RECORD_NOT_FOUND.
+func (l *Live) Pair(id int64) (p Listed, err error) {
+	ok, err := l.find(func(c *Catalog) (ok bool) { p, ok = c.Pair(id); return ok })
+	if err == nil && !ok {
+		err = fault.New(fault.RecordNotFound, "no such currency of a network")
+	}
+	return p, err
+}
+
+// find looks for a stored record. Another node may have added it a moment ago, so
+// a snapshot that does not know it is read again, outside the caller's
+// transaction: only what is committed may enter the snapshot.
+func (l *Live) find(known func(*Catalog) bool) (bool, error) {
+	if known(l.Catalog()) {
+		return true, nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), reloadTimeout)
 	defer cancel()
 	if err := l.Reload(ctx); err != nil {
-		return Currency{}, Network{}, err
+		return false, err
 	}
-	c, n, ok := l.Catalog().Named(currencyID, networkID)
-	if !ok {
-		return c, n, fmt.Errorf("there is no currency %d or no network %d", currencyID, networkID)
-	}
-	return c, n, nil
+	return known(l.Catalog()), nil
 }

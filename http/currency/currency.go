@@ -10,8 +10,10 @@ import (
 	"context"
 	"fmt"
 
+	"castellan/domain/amount"
 	"castellan/domain/currency"
 	"castellan/domain/fault"
+	"castellan/domain/ledger"
 	"castellan/domain/rate"
 	"castellan/http/rest"
 )
@@ -24,6 +26,7 @@ type Group struct {
 	Service *currency.Service
 	Live    *currency.Live
 	Rates   *rate.Service
+	Ledger  ledger.Store
 }
 
 // Endpoints implements rest.Group.
@@ -38,6 +41,9 @@ func (g Group) Endpoints() []rest.Endpoint {
 			Doc("listCurrencyNetworks", "What may be deposited and withdrawn, and where."),
 		rest.Get("/admin/currency/get-all", "List currencies, networks or the links of both", rest.Tenant, g.all).
 			Doc("listCurrencyRecords", "A filter that belongs to another type is ignored."),
+		rest.Get("/user/asset", "List what the caller has", rest.Tenant, g.assets).For(rest.SelfUser).
+			Doc("listAssets", "One item for each currency on each network of which the caller ever had something. "+
+				"Blocked amounts are locked; what is available is never below 0."),
 		rest.Post("/admin/assets/setup", "Add a currency, a network and their link", rest.Tenant, g.setup,
 			fault.RecordAlreadyExist).
 			Try(fmt.Sprintf(trySetup, "", "", "", "Avalanche")).
@@ -109,6 +115,33 @@ func (g Group) pairs(_ context.Context, _ rest.Caller, in pairsRequest) ([]liste
 		return listed{l.ID, l.Currency.Code, l.Currency.Name, l.Network.Code, l.Network.Name, l.Active, l.Deposit,
 			l.Withdraw, l.FormatPrecision, l.Decimals()}
 	}), nil
+}
+
+type asset struct {
+	CurrencyCode string        `json:"currencyCode"`
+	CurrencyName string        `json:"currencyName" example:"Tether USD"`
+	NetworkCode  string        `json:"networkCode"`
+	Balance      amount.Amount `json:"balance" example:"120.5"`
+	Available    amount.Amount `json:"available" example:"100"`
+	Locked       amount.Amount `json:"locked" example:"20.5"`
+}
+
+func (asset) SchemaName() string { return "UserAsset" }
+
+func (g Group) assets(ctx context.Context, who rest.Caller, _ rest.None) ([]asset, error) {
+	balances, err := g.Ledger.Owned(ctx, who.UserID)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]asset, len(balances))
+	for i, b := range balances {
+		p, err := g.Live.Pair(b.Asset)
+		if err != nil {
+			return nil, fmt.Errorf("currency of a balance: %w", err)
+		}
+		out[i] = asset{p.Currency.Code, p.Currency.Name, p.Network.Code, b.Posted, b.Available(), b.Locked}
+	}
+	return out, nil
 }
 
 type rateRequest struct {

@@ -40,7 +40,8 @@ func both(t *testing.T, test func(t *testing.T, s *service)) {
 		storetest.Must(t, live.Reload(t.Context()))
 		changes := admin.Changes{Commit: db, Now: time.Now, Topic: change.Currencies, Follow: live.Follow}
 		group := httpcurrency.Group{Service: &currency.Service{Store: store, Changes: changes}, Live: live,
-			Rates: &rate.Service{Store: rates, Now: func() time.Time { return now }}}
+			Ledger: persistence.NewLedger(db),
+			Rates:  &rate.Service{Store: rates, Now: func() time.Time { return now }}}
 		test(t, &service{apitest.Serve(t, edge.Options{}, group).Below("/"), db, rates})
 	})
 }

@@ -1,11 +1,17 @@
 package currency_test
 
 import (
+	"context"
+	"fmt"
 	"testing"
 	"time"
 
+	"castellan/domain/amount"
+	"castellan/domain/audit"
+	"castellan/domain/ledger"
 	"castellan/domain/rate"
 	"castellan/domain/storetest"
+	"castellan/persistence"
 )
 
 func (s *service) add(t *testing.T, base, quote, r string, at time.Time) {
@@ -71,6 +77,45 @@ func TestLastRates(t *testing.T) {
 		for _, wrong := range []string{"", "yesterday", "2026-13-01", "1e400", "%00"} {
 			s.Wants(line+wrong, "", 400, "INVALID_FIELD date")
 		}
+	})
+}
+
+// REQ-CUR-04, D-CUR-09: what the caller has, and nothing of others; what is locked may exceed it.
+func TestAssets(t *testing.T) {
+	both(t, func(t *testing.T, s *service) {
+		s.As("jane").Wants("GET user/asset", "", 200, `[]`)
+		l := &ledger.Ledger{Store: persistence.NewLedger(s.db), Commit: s.db, Now: time.Now,
+			Decimals: func(context.Context, int64) (int, error) { return 18, nil }}
+		jane := func(asset int64) ledger.Account {
+			return ledger.Account{Kind: ledger.User, Owner: "jane", Asset: asset}
+		}
+		do := func(m ledger.Movement) {
+			t.Helper()
+			_, err := l.Do(t.Context(), audit.By{UserID: "admin"}, m)
+			storetest.Must(t, err)
+		}
+		for asset, sum := range map[int64]string{3: "0.3", 4: "9007199254740993.000000000000000001"} {
+			do(ledger.Movement{Transfers: []ledger.Transfer{ledger.New(now, "deposit", fmt.Sprint(asset),
+				ledger.Account{Kind: ledger.Treasury, Asset: asset}, jane(asset), amount.Must(sum))}})
+		}
+		hold := func(asset int64, sum string) {
+			h := ledger.NewHold(now, "blockage", fmt.Sprint(asset, sum), "test", jane(asset), amount.Must(sum))
+			h.Beyond = true
+			do(ledger.Movement{Take: []ledger.Hold{h}})
+		}
+		hold(3, "0.1")
+		const trx = `,{"currencyCode":"USDT","currencyName":"Tether USD","networkCode":"TRX",` +
+			`"balance":9007199254740993.000000000000000001,"available":9007199254740993.000000000000000001,"locked":0}]`
+		shown := func(available, locked string) string {
+			return `[{"currencyCode":"USDT","currencyName":"Tether USD","networkCode":"ETH","balance":0.3,"available":` +
+				available + `,"locked":` + locked + `}` + trx
+		}
+		s.As("jane").Wants("GET user/asset", "", 200, shown("0.2", "0.1"))
+		hold(3, "1")
+		s.As("jane").Wants("GET user/asset", "", 200, shown("0", "1.1"))
+		s.As("jane").Wants("GET user/asset?userId=bob", `{"userId":"bob"}`, 200, shown("0", "1.1"))
+		s.As("bob").Wants("GET user/asset?userId=jane", "", 200, `[]`)
+		s.As("nobody").Wants("GET user/asset", "", 401, "UNAUTHENTICATED")
 	})
 }
 
