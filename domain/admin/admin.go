@@ -10,6 +10,8 @@ package admin
 import (
 	"cmp"
 	"context"
+	"reflect"
+	"strings"
 	"time"
 
 	"castellan/domain/audit"
@@ -82,4 +84,17 @@ func (c Changes) writes(by audit.By, action string, d Done) []commit.Write {
 		all = append(all, change.Note{Topic: c.Topic, Key: d.key()})
 	}
 	return all
+}
+
+// Differ names the exported fields of two values of one struct type that differ:
+// what an audit row tells of a change without its texts.
+func Differ[T any](before, after T) string {
+	var names []string
+	b, a := reflect.ValueOf(before), reflect.ValueOf(after)
+	for i := range b.NumField() {
+		if f := b.Type().Field(i); f.IsExported() && !reflect.DeepEqual(b.Field(i).Interface(), a.Field(i).Interface()) {
+			names = append(names, f.Name)
+		}
+	}
+	return strings.Join(names, " ")
 }

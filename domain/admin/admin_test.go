@@ -119,3 +119,25 @@ func TestDoWithoutTopicAndWithoutCaller(t *testing.T) {
 		t.Errorf("error %v, writes %+v", err, s.writes)
 	}
 }
+
+func TestDiffer(t *testing.T) {
+	type record struct {
+		Name  string
+		Tags  []string
+		Limit *int
+		quiet int
+	}
+	before := record{"secret", []string{"a"}, new(1), 1}
+	for _, c := range []struct {
+		after record
+		want  string
+	}{
+		{record{"secret", []string{"a"}, new(1), 2}, ""},
+		{record{"other", []string{"a", "b"}, new(1), 1}, "Name Tags"},
+		{record{"secret", []string{"a"}, nil, 1}, "Limit"},
+	} {
+		if got := admin.Differ(before, c.after); got != c.want {
+			t.Errorf("%+v: %q, want %q", c.after, got, c.want)
+		}
+	}
+}

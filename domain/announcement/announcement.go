@@ -7,13 +7,11 @@ package announcement
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"castellan/domain/fault"
@@ -163,41 +161,4 @@ func (a Announcement) Check(added bool) error {
 // object tells whether JSON is an object that may be kept.
 func object(r json.RawMessage) bool {
 	return bytes.HasPrefix(bytes.TrimSpace(r), []byte("{")) && len(r) <= maxRouteBytes
-}
-
-// maxSlugChars bounds a slug.
-const maxSlugChars = 80
-
-// folded are the letters of Turkish that are not among a to z.
-var folded = strings.NewReplacer("ç", "c", "Ç", "c", "ğ", "g", "Ğ", "g", "ı", "i", "İ", "i", "ö", "o", "Ö", "o",
-	"ş", "s", "Ş", "s", "ü", "u", "Ü", "u", "â", "a", "Â", "a", "î", "i", "Î", "i", "û", "u", "Û", "u")
-
-// slugOf makes a slug of a title (D-ANN-01): letters and digits of any script in
-// lower case, without accents that stand alone, and dashes between the words.
-func slugOf(title string) string {
-	var b strings.Builder
-	chars, dash := 0, false
-	for _, r := range strings.ToLower(folded.Replace(title)) {
-		switch {
-		case unicode.Is(unicode.Mn, r):
-		case !unicode.IsLetter(r) && !unicode.IsDigit(r):
-			dash = chars > 0
-		case chars < maxSlugChars:
-			if dash {
-				b.WriteByte('-')
-			}
-			b.WriteRune(r)
-			chars, dash = chars+1, false
-		}
-	}
-	return cmp.Or(b.String(), "announcement")
-}
-
-// free is the slug of a title, with a number behind it where others are taken.
-func free(title string, taken []string) string {
-	slug := slugOf(title)
-	for n := 2; slices.Contains(taken, slug); n++ {
-		slug = fmt.Sprintf("%s-%d", slugOf(title), n)
-	}
-	return slug
 }

@@ -1,19 +1,17 @@
 package announcement
 
 import (
+	"cmp"
 	"context"
 	"maps"
-	"reflect"
 	"strconv"
-	"strings"
-	"time"
 
 	"castellan/domain/admin"
 	"castellan/domain/audit"
 	"castellan/domain/blob"
-	"castellan/domain/commit"
 	"castellan/domain/picture"
 	"castellan/domain/richtext"
+	"castellan/domain/slug"
 )
 
 // Store keeps the announcements. Every method joins the transaction that its
@@ -78,9 +76,10 @@ func (s *Service) Add(ctx context.Context, by audit.By, a Announcement, images I
 		return a, err
 	}
 	err = s.Changes.Do(ctx, by, "ANNOUNCEMENT_ADD", func(ctx context.Context) (_ admin.Done, err error) {
-		taken, err := s.Store.Slugs(ctx, slugOf(a.Title))
+		base := cmp.Or(slug.Of(a.Title), "announcement")
+		taken, err := s.Store.Slugs(ctx, base)
 		if err == nil {
-			a.Slug = free(a.Title, taken)
+			a.Slug = slug.Free(base, taken)
 			a.ID, err = s.Store.Add(ctx, a)
 		}
 		return done(a.ID, a.Slug), err
@@ -108,9 +107,9 @@ func (s *Service) Change(ctx context.Context, by audit.By, id int64, edit func(*
 			return next, next.Check(false)
 		})
 		if err == nil {
-			s.drop(ctx, before.Pictures, next.Pictures)
+			blob.Replaced(ctx, s.Files, before.Pictures[:], next.Pictures[:])
 		}
-		return done(id, changed(before, next)), err
+		return done(id, admin.Differ(before, next)), err
 	})
 	return next, err
 }
@@ -124,7 +123,7 @@ func (s *Service) Remove(ctx context.Context, by audit.By, id int64) error {
 		}
 		if err == nil {
 			d = done(id, there[0].Slug)
-			s.drop(ctx, there[0].Pictures, [platforms]string{})
+			blob.Replaced(ctx, s.Files, there[0].Pictures[:], nil)
 		}
 		return d, err
 	})
@@ -132,18 +131,6 @@ func (s *Service) Remove(ctx context.Context, by audit.By, id int64) error {
 
 func done(id int64, detail string) admin.Done {
 	return admin.Done{Target: strconv.FormatInt(id, 10), Detail: detail}
-}
-
-// changed names the fields that differ, for the audit.
-func changed(a, b Announcement) string {
-	var names []string
-	before, after := reflect.ValueOf(a), reflect.ValueOf(b)
-	for i := range before.NumField() {
-		if !reflect.DeepEqual(before.Field(i).Interface(), after.Field(i).Interface()) {
-			names = append(names, before.Type().Field(i).Name)
-		}
-	}
-	return strings.Join(names, " ")
 }
 
 // complete is an edited announcement with its author and its pictures, and
@@ -201,21 +188,4 @@ func (s *Service) put(ctx context.Context, clean [platforms]*file) error {
 		}
 	}
 	return nil
-}
-
-// dropTime bounds the removal of old pictures.
-const dropTime = 5 * time.Second
-
-// drop removes the old pictures that are not among the new ones, once the change
-// is durable. What cannot be removed is left to the sweeper.
-func (s *Service) drop(ctx context.Context, old, now [platforms]string) {
-	commit.After(ctx, func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropTime)
-		defer cancel()
-		for i, key := range old {
-			if key != "" && key != now[i] {
-				_ = s.Files.Delete(ctx, key)
-			}
-		}
-	})
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"castellan/domain/commit"
 )
 
 // Temporary is the area of bytes on their way. Nobody owns them, so the sweeper removes what a crash left there.
@@ -76,4 +78,22 @@ func sweep(ctx context.Context, s Store, o Owner, before time.Time) (removed int
 		}
 	}
 	return removed, flush()
+}
+
+// replaceTime bounds Replaced.
+const replaceTime = 5 * time.Second
+
+// Replaced removes the old files that are not among the new ones, once the
+// transaction that ctx carries is durable; "" is no file. What cannot be removed
+// is left to the sweeper.
+func Replaced(ctx context.Context, s Store, old, now []string) {
+	commit.After(ctx, func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), replaceTime)
+		defer cancel()
+		for _, key := range old {
+			if key != "" && !slices.Contains(now, key) {
+				_ = s.Delete(ctx, key)
+			}
+		}
+	})
 }

@@ -126,16 +126,16 @@ type optional struct {
 }
 
 func (in optional) edit(a *announcement.Announcement) {
-	null(&a.OrderNo, in.OrderNo)
-	null(&a.Expanded, in.IsExpanded)
-	null(&a.Pinned, in.IsPinned)
-	null(&a.Slider, in.ShowSlider)
-	null(&a.HTML, in.HTMLContent)
-	null(&a.ClientType, in.SliderClientType)
-	null(&a.Type, in.Type)
-	set(&a.Titles, in.TitleJSON)
-	set(&a.Messages, in.MessageJSON)
-	set(&a.SliderName, in.SliderName)
+	in.OrderNo.Put(&a.OrderNo)
+	in.IsExpanded.Put(&a.Expanded)
+	in.IsPinned.Put(&a.Pinned)
+	in.ShowSlider.Put(&a.Slider)
+	in.HTMLContent.Put(&a.HTML)
+	in.SliderClientType.Put(&a.ClientType)
+	in.Type.Put(&a.Type)
+	rest.Set(&a.Titles, in.TitleJSON)
+	rest.Set(&a.Messages, in.MessageJSON)
+	rest.Set(&a.SliderName, in.SliderName)
 	if in.HTMLContentJSON.Sent {
 		a.HTMLs = in.HTMLContentJSON.Value
 	}
@@ -155,18 +155,6 @@ func (in optional) images() (all announcement.Images) {
 		}
 	}
 	return all
-}
-
-func set[T any](field *T, sent *T) {
-	if sent != nil {
-		*field = *sent
-	}
-}
-
-func null[T any](field **T, sent rest.Nullable[T]) {
-	if sent.Sent {
-		*field = sent.Pointer()
-	}
 }
 
 type addRequest struct {
@@ -200,10 +188,10 @@ type changeRequest struct {
 
 func (g Group) change(ctx context.Context, who rest.Caller, in changeRequest) (rest.Data[record], error) {
 	a, err := g.Service.Change(ctx, who.By(), int64(in.ID), func(a *announcement.Announcement) {
-		set(&a.Title, in.Title)
-		set(&a.Message, in.Message)
-		set(&a.Active, in.IsActive)
-		set(&a.Priority, in.Priority)
+		rest.Set(&a.Title, in.Title)
+		rest.Set(&a.Message, in.Message)
+		rest.Set(&a.Active, in.IsActive)
+		rest.Set(&a.Priority, in.Priority)
 		if in.StartDate != nil {
 			a.StartAt = in.StartDate.Time
 		}

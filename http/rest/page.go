@@ -122,6 +122,13 @@ func Or[T any](sent *T, other T) T {
 	return *sent
 }
 
+// Set sets a field to the value sent; nil leaves it as it is.
+func Set[T any](field *T, sent *T) {
+	if sent != nil {
+		*field = *sent
+	}
+}
+
 // cursorOf is a mark as JSON in base64url.
 func cursorOf(mark any) string {
 	text, err := json.Marshal(mark)

@@ -59,6 +59,14 @@ func (n Nullable[T]) Pointer() *T {
 	return &n.Value
 }
 
+// Put sets a field to the value sent, and to nil by null; what was not sent
+// leaves it as it is.
+func (n Nullable[T]) Put(field **T) {
+	if n.Sent {
+		*field = n.Pointer()
+	}
+}
+
 // MarshalJSON implements json.Marshaler, so that a Nullable may also be answered.
 func (n Nullable[T]) MarshalJSON() ([]byte, error) {
 	if !n.Set() {
