@@ -68,8 +68,7 @@ func (s *Service) Add(ctx context.Context, by audit.By, a Announcement, images I
 		return a, err
 	}
 	a.CreatedBy = by.UserID
-	a = s.complete(a, by, clean)
-	if err := a.Check(true); err != nil {
+	if a, err = s.complete(a, by, clean, true); err != nil {
 		return a, err
 	}
 	if err := s.put(ctx, clean); err != nil {
@@ -98,13 +97,13 @@ func (s *Service) Change(ctx context.Context, by audit.By, id int64, edit func(*
 	if err != nil {
 		return next, err
 	}
-	err = s.Changes.Do(ctx, by, "ANNOUNCEMENT_UPDATE", func(ctx context.Context) (admin.Done, error) {
+	err = s.Changes.Do(ctx, by, "ANNOUNCEMENT_UPDATE", func(ctx context.Context) (_ admin.Done, err error) {
 		var before Announcement
-		err := s.Store.Change(ctx, id, func(a Announcement) (Announcement, error) {
+		err = s.Store.Change(ctx, id, func(a Announcement) (_ Announcement, err error) {
 			before = a
 			edit(&a)
-			next = s.complete(a, by, clean)
-			return next, next.Check(false)
+			next, err = s.complete(a, by, clean, false)
+			return next, err
 		})
 		if err == nil {
 			blob.Replaced(ctx, s.Files, before.Pictures[:], next.Pictures[:])
@@ -133,10 +132,18 @@ func done(id int64, detail string) admin.Done {
 	return admin.Done{Target: strconv.FormatInt(id, 10), Detail: detail}
 }
 
-// complete is an edited announcement with its author and its pictures, and
-// without HTML that the policy refuses.
-func (s *Service) complete(a Announcement, by audit.By, clean [platforms]*file) Announcement {
+// complete gives an edited announcement its author and its pictures, judges it,
+// and cleans its HTML.
+func (s *Service) complete(a Announcement, by audit.By, clean [platforms]*file, added bool) (Announcement, error) {
 	a.UpdatedBy, a.Policy = by.UserID, s.HTML.ID
+	for i, f := range clean {
+		if f != nil {
+			a.Pictures[i] = f.key
+		}
+	}
+	if err := a.Check(added); err != nil {
+		return a, err
+	}
 	if a.HTML != nil {
 		a.HTML = new(s.HTML.Clean(*a.HTML))
 	}
@@ -144,12 +151,7 @@ func (s *Service) complete(a Announcement, by audit.By, clean [platforms]*file) 
 	for l, html := range a.HTMLs {
 		a.HTMLs[l] = s.HTML.Clean(html)
 	}
-	for i, f := range clean {
-		if f != nil {
-			a.Pictures[i] = f.key
-		}
-	}
-	return a
+	return a, nil
 }
 
 // file is a clean picture and where it will be kept; the zero value is none.
