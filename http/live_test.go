@@ -115,10 +115,10 @@ func (l *live) tell(edit func(e rest.Endpoint, request string) string) (all []to
 		x := e.Example()
 		who := l.before(e)
 		request := l.filled(e, x.Request)
-		if edit != nil {
-			request = edit(e, request)
-		}
 		path, body := target(e, request)
+		if edit != nil {
+			path, body = target(e, edit(e, request))
+		}
 		h := l.headers(e, who, path, body)
 		a := l.Do(l.t, e.Method, path, body, h)
 		all = append(all, told{e, request, h, a, who == l.admin})
@@ -149,6 +149,10 @@ func (l *live) before(e rest.Endpoint) *person {
 		who.pAuth = f.PAuth
 		m := f.Method(l.t, "SMS")
 		l.said["challenge"] = map[string]any{"method": m.ID, "code": l.Code(l.t, who.Account, "SMS")}
+	case e.Credential == rest.OTAuth:
+		a := l.Do(l.t, "POST", "/auth/password/reset", map[string]string{"countryCode": who.Country,
+			"phoneNumber": who.Phone}, blackbox.Headers{"country": "TR"})
+		who.otAuth = l.complete(who, a).Header.Get("ot-auth")
 	case who == l.user:
 		l.login(who) // the example before may have ended the session
 	}
@@ -230,7 +234,6 @@ func (l *live) after(e rest.Endpoint, who *person, request string, a blackbox.An
 	if e.Starts != "" {
 		a = l.complete(who, a)
 		l.keep(e.ID+".result", a)
-		who.otAuth = a.Header.Get("ot-auth")
 	}
 	if json.Unmarshal([]byte(request), &in) == nil && in.Password != "" && in.PasswordVerify != "" {
 		who.Password = in.Password

@@ -118,7 +118,7 @@ func (g Group) details(ctx context.Context, _ rest.Caller, in detailsRequest) ([
 type addRequest struct {
 	ContractID rest.ID `json:"contractId"`
 	Title      *string `json:"title" maxLength:"500" doc:"plain text; without it empty"`
-	Content    *string `json:"content" doc:"HTML; without it empty"`
+	Content    *string `json:"content" maxLength:"200000" doc:"HTML; without it empty"`
 	OrderNo    *int64  `json:"orderNo" minimum:"0" maximum:"1000000000"`
 }
 
@@ -143,7 +143,7 @@ func all(written []contract.Detail, err error) (rest.Data[[]detail], error) {
 type changes struct {
 	ID      rest.ID `json:"id"`
 	Title   *string `json:"title" maxLength:"500" doc:"plain text"`
-	Content *string `json:"content" doc:"HTML"`
+	Content *string `json:"content" maxLength:"200000" doc:"HTML"`
 	OrderNo *int64  `json:"orderNo" minimum:"0" maximum:"1000000000"`
 }
 
@@ -196,7 +196,7 @@ type addManyRequest struct {
 
 type draft struct {
 	Title   string `json:"title" maxLength:"500" doc:"plain text"`
-	Content string `json:"content" doc:"HTML"`
+	Content string `json:"content" maxLength:"200000" doc:"HTML"`
 	OrderNo *int64 `json:"orderNo" minimum:"0" maximum:"1000000000"`
 }
 

@@ -34,7 +34,7 @@ func (g Explain) Endpoints() []rest.Endpoint {
 }
 
 type explainRequest struct {
-	UserID      *string `json:"userId" doc:"user of a valid session; without it nobody's"`
+	UserID      *string `json:"userId" maxLength:"128" doc:"user of a valid session; without it nobody's"`
 	IP          *string `json:"ip" doc:"address of the client"`
 	CountryCode *string `json:"countryCode" doc:"country of the client; where it is missing, that of the address"`
 	Resource    string  `json:"resource" doc:"'<METHOD> <path>'; '<METHOD> *': no route" example:"POST /auth/login"`

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"strconv"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -65,6 +66,9 @@ func check(b []byte, object bool) error {
 		case depth > maxDepth:
 			return malformed(at, "nested too deeply")
 		case kind == '"' && mayHoldNUL && strings.IndexByte(t.String(), 0) >= 0:
+			if object && !isKey(d) { // it can be read, so its field can be named
+				return fault.Invalid(fieldAt(d.StackPointer()), "is not valid text")
+			}
 			return malformed(at, "NUL character in a string")
 		case kind == '"' && d.InputOffset()-at > maxKeyLen && isKey(d) && len(t.String()) > maxKeyLen:
 			return malformed(at, "a key is too long")
@@ -78,6 +82,26 @@ func check(b []byte, object bool) error {
 		return malformed(at, "unexpected text after the value")
 	}
 	return nil
+}
+
+// fieldAt writes the place of a value as a refusal names it: methods[0].name.
+func fieldAt(p jsontext.Pointer) string {
+	var name strings.Builder
+	for token := range p.Tokens() {
+		_, err := strconv.Atoi(token)
+		switch {
+		case err == nil:
+			name.WriteString("[" + token + "]")
+		case name.Len() > 0:
+			name.WriteString("." + token)
+		default:
+			name.WriteString(token)
+		}
+	}
+	if name.Len() > maxKeyLen { // keys that the client chose
+		return ""
+	}
+	return name.String()
 }
 
 // isKey tells whether the token that was read last is a key.
