@@ -38,6 +38,17 @@ func TestPermissionMatrix(t *testing.T) {
 					t.Errorf("%s as %q: %s, want %s", e.Key(), account, got, want)
 				}
 			}
+			// A scheduled client, and one with a key that is none.
+			for _, key := range []string{scheduled, scheduled + "x"} {
+				cells++
+				want := string(fault.Unauthenticated)
+				if e.Credential == rest.NoAuth || e.Credential == rest.TenantOrCron && key == scheduled {
+					want = passed
+				}
+				if got := s.ask(e, "cron-auth", key); got != want {
+					t.Errorf("%s with cron-auth %s: %s, want %s", e.Key(), key, got, want)
+				}
+			}
 			// Another tenant's name, with the right of everybody.
 			cells++
 			want := expected(e, "root")

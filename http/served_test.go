@@ -44,6 +44,9 @@ type service struct {
 	users  map[string]string // name → id
 }
 
+// scheduled is the key of the one scheduled client.
+const scheduled = "rates.secret"
+
 // both runs a test on a fresh installation on each database.
 func both(t *testing.T, test func(t *testing.T, s *service)) {
 	t.Helper()
@@ -75,6 +78,7 @@ func serve(t *testing.T, db *persistence.DB) *service {
 	devices := &device.Service{Store: persistence.NewDevices(db), Users: users, Commit: db, Ring: ring,
 		Audience: "https://id.example.com", Now: time.Now, Log: slog.Default()}
 	guards := guard.Guards{Tokens: s.tokens, Devices: devices, Tenant: "default", Judge: live.Judge,
+		Cron: func(header string) (string, bool) { return "rates", header == scheduled },
 		Feed: &changetest.Feed{}, Live: func(string, string, int64) bool { return true }}
 	var err error
 	s.srv, err = edge.New(edge.Options{Guards: guards.Table(), Authorize: guards.Authorize,
