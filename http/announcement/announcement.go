@@ -111,8 +111,8 @@ type optional struct {
 	IsExpanded         rest.Nullable[bool]                `json:"isExpanded"`
 	IsPinned           rest.Nullable[bool]                `json:"isPinned"`
 	ShowSlider         rest.Nullable[bool]                `json:"showSlider"`
-	HTMLContent        rest.Nullable[string]              `json:"htmlContent" doc.maxLength:"200000" example:"<p>x</p>"`
-	SliderClientType   rest.Nullable[string]              `json:"sliderClientType" doc.maxLength:"200" example:"mobile"`
+	HTMLContent        rest.Nullable[string]              `json:"htmlContent" maxLength:"200000" example:"<p>x</p>"`
+	SliderClientType   rest.Nullable[string]              `json:"sliderClientType" maxLength:"200" example:"mobile"`
 	TitleJSON          *announcement.Texts                `json:"titleJson" schema:"AnnouncementTexts"`
 	MessageJSON        *announcement.Texts                `json:"messageJson" schema:"AnnouncementTexts"`
 	HTMLContentJSON    rest.Nullable[announcement.Texts]  `json:"htmlContentJson" schema:"AnnouncementTexts"`
@@ -120,7 +120,7 @@ type optional struct {
 	SliderImageData    rest.Nullable[rest.Base64]         `json:"sliderImageData" doc:"for Android" example:"R0lGODlh"`
 	IOSSliderImageData rest.Nullable[rest.Base64]         `json:"iosSliderImageData" example:"R0lGODlh"`
 	WebSliderImageData rest.Nullable[rest.Base64]         `json:"webSliderImageData" example:"R0lGODlh"`
-	SliderName         *string                            `json:"sliderName" doc.maxLength:"200" example:"opening"`
+	SliderName         *string                            `json:"sliderName" maxLength:"200" example:"opening"`
 	RouteContent       rest.Nullable[rest.JSON]           `json:"routeContent" schema:"AnnouncementRoute"`
 	Type               rest.Nullable[int64]               `json:"type" minimum:"0" maximum:"1000000000" example:"1"`
 }
@@ -158,8 +158,8 @@ func (in optional) images() (all announcement.Images) {
 }
 
 type addRequest struct {
-	Title     string    `json:"title" doc.maxLength:"200" example:"Yeni Şube"`
-	Message   string    `json:"message" doc.maxLength:"4000" example:"We open on Monday."`
+	Title     string    `json:"title" maxLength:"200" example:"Yeni Şube"`
+	Message   string    `json:"message" maxLength:"4000" example:"We open on Monday."`
 	StartDate rest.Time `json:"startDate"`
 	EndDate   rest.Time `json:"endDate" doc:"a date includes that whole day"`
 	IsActive  bool      `json:"isActive"`
@@ -177,8 +177,8 @@ func (g Group) add(ctx context.Context, who rest.Caller, in addRequest) (rest.Da
 
 type changeRequest struct {
 	ID        rest.ID    `json:"id"`
-	Title     *string    `json:"title" doc.maxLength:"200" example:"Yeni Şube"`
-	Message   *string    `json:"message" doc.maxLength:"4000" example:"We open on Monday."`
+	Title     *string    `json:"title" maxLength:"200" example:"Yeni Şube"`
+	Message   *string    `json:"message" maxLength:"4000" example:"We open on Monday."`
 	StartDate *rest.Time `json:"startDate"`
 	EndDate   *rest.Time `json:"endDate" doc:"a date includes that whole day"`
 	IsActive  *bool      `json:"isActive"`
