@@ -98,7 +98,7 @@ func TestDetail(t *testing.T) {
 		} {
 			s.Wants(post, fields, 400, "INVALID_FIELD "+faulty)
 		}
-		s.Wants(post, `{"contractId":1,"title":"a\u0000b"}`, 400, "INVALID_FIELD")
+		s.Wants(post, `{"contractId":1,"title":"a\u0000b"}`, 400, "INVALID_FIELD title")
 		s.Wants(post, "{\"contractId\":1,\"title\":\"a\xffb\"}", 400, "INVALID_FIELD")
 		s.Wants(post, `{"contractId":1,"content":"`+strings.Repeat("x", 1<<20)+`"}`, 413, "PAYLOAD_TOO_LARGE")
 		s.has(1, "1 <b> <p>a</p> 1", "2   7", "3   8")

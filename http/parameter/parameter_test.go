@@ -137,7 +137,7 @@ func TestRefusals(t *testing.T) {
 			{fmt.Sprintf(`{"id":%d,"json":{"folderTypes":["../x"]}}`, cdn), wrong},
 			{fmt.Sprintf(`{"id":%d,"json":{"folderTypes":["x","x"]}}`, cdn), wrong},
 			{fmt.Sprintf(`{"id":%d,"json":{"values":[]}}`, s.id(t, "USER_STATUS")), wrong},
-			{fmt.Sprintf(`{"id":%d,"json":{"values":["a\u0000"]}}`, s.id(t, "USER_TYPE")), "400 INVALID_FIELD"},
+			{fmt.Sprintf(`{"id":%d,"json":{"values":["a\u0000"]}}`, s.id(t, "USER_TYPE")), wrong + ".values[0]"},
 			{fmt.Sprintf(`{"id":%d,"json":{"values":["a\n"]}}`, s.id(t, "USER_TYPE")), wrong},
 			{fmt.Sprintf(`{"id":%d,"json":{"values":[1]}}`, s.id(t, "USER_TYPE")), wrong},
 			{fmt.Sprintf(`{"id":%d,"json":{"ignoredUsers":null}}`, s.id(t, "AMLCONTROL")), wrong},
