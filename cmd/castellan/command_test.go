@@ -46,6 +46,8 @@ func TestHelp(t *testing.T) {
 		{"device ongoing", []string{"--json", "--key"}},
 		{"device approve", []string{"--number", "<challenge>"}},
 		{"device deny", []string{"<challenge>"}},
+		{"jobs", []string{"list", "watch", "items", "cancel", "resend"}},
+		{"jobs resend", []string{"<job>", "unknown", "twice"}},
 		{"audit", []string{"verify"}},
 		{"audit verify", []string{"broken"}},
 		{"ledger verify", []string{"first fault", "audit verify"}},

@@ -40,6 +40,7 @@ type cli struct {
 	Cluster  clusterCmd  `cmd:"" help:"Several nodes that act as one: their keys and their state."`
 	Audit    auditCmd    `cmd:"" help:"The audit trail: verify it."`
 	Ledger   ledgerCmd   `cmd:"" help:"The ledger: verify it."`
+	Jobs     jobsCmd     `cmd:"" help:"Background jobs: list them, follow one, cancel it, send again."`
 	WAF      wafCmd      `cmd:"" name:"waf" help:"Rules of the firewall: list them, disable one, explain a request."`
 	Device   deviceCmd   `cmd:"" help:"A demo device that approves: register it, list, approve, deny."`
 }

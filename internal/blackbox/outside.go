@@ -44,6 +44,7 @@ type Postbox struct {
 	mu     sync.Mutex
 	all    []Delivery
 	refuse int
+	slow   time.Duration
 }
 
 // Refuse makes the postbox refuse the next n deliveries, as one that will work
@@ -54,6 +55,20 @@ func (p *Postbox) Refuse(n int) {
 	p.refuse = n
 }
 
+// Slow has every delivery take d from now on.
+func (p *Postbox) Slow(d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.slow = d
+}
+
+// Taken is how many deliveries there are, refused ones included.
+func (p *Postbox) Taken() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.all)
+}
+
 // Deliveries are all so far, oldest first.
 func (p *Postbox) Deliveries() []Delivery {
 	p.mu.Lock()
@@ -62,6 +77,10 @@ func (p *Postbox) Deliveries() []Delivery {
 }
 
 func (p *Postbox) take(d Delivery) (accepted bool) {
+	p.mu.Lock()
+	slow := p.slow
+	p.mu.Unlock()
+	time.Sleep(slow)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.refuse > 0 {

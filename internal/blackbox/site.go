@@ -214,6 +214,18 @@ func (s *Site) Count(clause string, args ...any) int {
 	return n
 }
 
+// Columns are the columns of a table.
+func (s *Site) Columns(table string) []string {
+	s.t.Helper()
+	query := "SELECT string_agg(column_name, ' ') FROM information_schema.columns WHERE table_name = $1"
+	if strings.HasPrefix(s.DSN, "sqlite:") {
+		query = "SELECT group_concat(name, ' ') FROM pragma_table_info($1)"
+	}
+	var names string
+	s.query(query, &names, table)
+	return strings.Fields(names)
+}
+
 // Exec changes the database behind the service's back.
 func (s *Site) Exec(statement string, args ...any) {
 	s.t.Helper()

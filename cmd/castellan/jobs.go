@@ -1,0 +1,222 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"castellan/cmd/app"
+	"castellan/domain/audit"
+	"castellan/domain/fault"
+	"castellan/domain/job"
+	"castellan/domain/page"
+	"castellan/persistence"
+)
+
+type jobsCmd struct {
+	List   jobsListCmd   `cmd:"" help:"List the background jobs, newest first."`
+	Watch  jobsWatchCmd  `cmd:"" help:"Follow a job on one line until it is over."`
+	Items  jobsItemsCmd  `cmd:"" help:"List the recipients of a job and what became of each."`
+	Cancel jobsCancelCmd `cmd:"" help:"Have a job end before its next step."`
+	Resend jobsResendCmd `cmd:"" help:"Send what may have been sent or not once more; go on with a job that failed."`
+}
+
+type jobsListCmd struct {
+	Type   string `help:"Only jobs of this type."`
+	Status string `help:"Only those with this status." enum:"queued,running,paused,cancelled,done,failed," default:""`
+	Limit  int    `help:"How many at most." default:"50"`
+}
+
+func (c jobsListCmd) Run(e *env) error {
+	v, jobs, err := openJobs(e)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	found, err := jobs.Store.List(e.ctx, job.Query{Kind: c.Type, State: job.State(c.Status)},
+		page.Query[job.Place]{Limit: c.Limit})
+	if err != nil {
+		return err
+	}
+	w := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
+	for _, j := range found.Records {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", j.ID, j.Kind, j.CreatedAt.Format(time.RFC3339), j.State, inNumbers(j))
+	}
+	return w.Flush()
+}
+
+// inNumbers is how far a job is, on one line.
+func inNumbers(j job.Job) string {
+	var parts []string
+	if j.Total > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %d", j.Done, j.Total))
+	}
+	for _, count := range []struct {
+		n    int64
+		what string
+	}{{j.Failed, "failed"}, {j.Unknown, "unknown"}, {j.Skipped, "skipped"}} {
+		if count.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", count.n, count.what))
+		}
+	}
+	if j.Error != "" {
+		parts = append(parts, j.Error)
+	}
+	return strings.Join(parts, ", ")
+}
+
+type jobsWatchCmd struct {
+	jobArg
+}
+
+func (jobsWatchCmd) Help() string {
+	return `The line is written anew whenever the job has moved. The command ends with the job:
+with 0 when it is done, with 1 when it failed or was cancelled.`
+}
+
+func (c jobsWatchCmd) Run(e *env) error {
+	v, jobs, err := openJobs(e)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	shown := ""
+	for {
+		j, err := jobs.Await(e.ctx, c.Job, time.Second, func(j job.Job) bool { return progress(j) != shown })
+		if err != nil {
+			return c.named(err)
+		}
+		if line := progress(j); line != shown {
+			// Spaces cover what a longer line has left behind.
+			fmt.Fprintf(e.out, "\r%-*s", len(shown), line)
+			shown = line
+		}
+		switch {
+		case !j.State.Over() && e.ctx.Err() == nil:
+			continue
+		case e.ctx.Err() != nil:
+			return e.ctx.Err()
+		}
+		fmt.Fprintln(e.out)
+		if j.State != job.Done {
+			return fmt.Errorf("the job is %s", j.State)
+		}
+		return nil
+	}
+}
+
+// progress is a job as a bar and numbers.
+func progress(j job.Job) string {
+	const width = 30
+	line := j.Kind + " " + string(j.State)
+	if j.Total > 0 {
+		full := int(width * (j.Done + j.Failed + j.Unknown + j.Skipped) / j.Total)
+		line += " [" + strings.Repeat("#", full) + strings.Repeat("-", width-full) + "]"
+	}
+	if numbers := inNumbers(j); numbers != "" {
+		line += " " + numbers
+	}
+	return line
+}
+
+type jobsItemsCmd struct {
+	jobArg
+	State []string `help:"Only those in these states." enum:"new,sending,done,failed,unknown,skipped"`
+}
+
+func (c jobsItemsCmd) Run(e *env) error {
+	v, jobs, err := openJobs(e)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	if _, err := jobs.Store.Get(e.ctx, c.Job); err != nil {
+		return c.named(err)
+	}
+	const most = 1000
+	q := job.ItemQuery{JobID: c.Job, Limit: most}
+	for _, name := range c.State {
+		q.States = append(q.States, job.ItemState(slices.Index(job.ItemStates, name)))
+	}
+	for {
+		items, err := jobs.Store.Items(e.ctx, q)
+		if err != nil {
+			return err
+		}
+		for _, i := range items {
+			fmt.Fprintf(e.out, "%d\t%s\t%s\t%s\n", i.N, i.Ref, job.ItemStates[i.State], i.Error)
+			q.After = i.N
+		}
+		if len(items) < most {
+			return nil
+		}
+	}
+}
+
+type jobsCancelCmd struct {
+	jobArg
+}
+
+func (c jobsCancelCmd) Run(e *env) error {
+	v, jobs, err := openJobs(e)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	if err := jobs.Cancel(e.ctx, audit.Operator, c.Job); err != nil {
+		return c.named(err)
+	}
+	_, err = fmt.Fprintln(e.out, "cancelled", c.Job)
+	return err
+}
+
+type jobsResendCmd struct {
+	jobArg
+}
+
+func (jobsResendCmd) Help() string {
+	return `When a node is lost while it sends mail or SMS, nobody knows which of up to 20
+messages were sent: their recipients are unknown, and nothing is sent to them again
+before you say so. "castellan jobs items JOB --state unknown" lists them. A running
+service sends within a second; some of them may get the message twice.
+
+A job that failed, because the mail server was away for too long, goes on where it
+stood, and its unknown ones are sent again too.`
+}
+
+func (c jobsResendCmd) Run(e *env) error {
+	v, jobs, err := openJobs(e)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	if err := jobs.Resend(e.ctx, audit.Operator, c.Job); err != nil {
+		return c.named(err)
+	}
+	_, err = fmt.Fprintln(e.out, "queued", c.Job)
+	return err
+}
+
+// jobArg is how a command is told which job it is about.
+type jobArg struct {
+	Job string `arg:"" help:"Id of the job."`
+}
+
+// named tells of an error in words for an operator.
+func (c jobArg) named(err error) error {
+	if fault.CodeOf(err) == fault.RecordNotFound {
+		return fmt.Errorf("there is no job %q", c.Job)
+	}
+	return err
+}
+
+// openJobs opens the database for work at its jobs. The caller closes it.
+func openJobs(e *env) (*app.Deployment, *job.Service, error) {
+	v, err := app.Open(e.ctx, e.cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	return v, &job.Service{Store: persistence.NewJobs(v.DB), Changes: v.Changes(""), Seal: v.Ring.Seal}, nil
+}
