@@ -12,9 +12,11 @@ import (
 
 	registry "castellan/domain/resource"
 	"castellan/http/addressbook"
+	"castellan/http/agreement"
 	"castellan/http/announcement"
 	"castellan/http/approval"
 	"castellan/http/audit"
+	"castellan/http/broadcast"
 	"castellan/http/challenge"
 	"castellan/http/cluster"
 	"castellan/http/contract"
@@ -49,6 +51,8 @@ var sections = []rest.Group{
 	currency.Group{},     // 4.7
 	contract.Group{},     // 4.8
 	parameter.Group{},    // 4.10
+	agreement.Group{},    // 4.10
+	broadcast.Group{},    // 4.10
 	user.Group{},         // 4.12, in part
 	approval.Group{},     // 4.13
 	dropdown.Group{},     // 4.15, in part

@@ -28,6 +28,10 @@ var ahead = map[string]bool{
 	"GET /user/user-profile":        true,
 	"GET /dropdown/get-parameter":   true,
 	"GET /admin/get-parameters":     true,
+	"GET /admin/get-agreements":     true,
+	"POST /admin/terms-of-service":  true,
+	"POST /admin/send-notification": true,
+	"POST /send-bulk-sms":           true,
 	"POST /admin/update-parameters": true,
 }
 

@@ -39,7 +39,7 @@ var tags = []rest.Tag{
 	{Name: "Profile", Sections: []string{"4.12 Users"}, Description: "What an account sees of itself."},
 	{Name: "Deploy and VPN requests", Sections: []string{"4.13 Deploy and VPN requests"},
 		Description: "What staff asks for and an administrator approves or rejects."},
-	{Name: "Notifications", Sections: []string{"Extensions: notifications"},
+	{Name: "Notifications", Sections: []string{"Extensions: notifications", "Extensions: agreements"},
 		Description: "What an account was told, and which of it was read."},
 	{Name: "Additional info", Sections: []string{"4.15 Additional info and identity"},
 		Description: "What an account says of itself, and the options to choose from."},

@@ -23,11 +23,13 @@ import (
 // tables says which tables of the database a slice of the domain keeps. A new slice or table is added here.
 var tables = map[string][]string{
 	"addressbook":      {"withdrawal_address", "withdrawal_book"},
+	"agreement":        {"agreement", "agreement_acceptance"},
 	"allowedip":        {"allowed_ip"},
 	"announcement":     {"announcement"},
 	"approval":         {"deploy_request", "vpn_request"},
 	"audit":            {"audit", "audit_checkpoint"},
 	"challenge":        {"attempt_budget", "challenge", "outcome"},
+	"broadcast":        nil, // sends to many
 	"change":           {"change"},
 	"contract":         {"contract", "contract_detail"},
 	"cronkey":          {"cron_key"},

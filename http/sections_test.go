@@ -160,7 +160,7 @@ func sampled(l *live, text string, whole bool) string {
 }
 
 var (
-	unstable = regexp.MustCompile(`\b01[0-9A-HJKMNP-TV-Z]{24}\b`)
+	unstable = regexp.MustCompile(`\b(?:../../)?01[0-9A-HJKMNP-TV-Z]{24}\b`)
 	instant  = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d`)
 	written  = regexp.MustCompile(`^\d\d\.\d\d\.\d{4} \d\d:\d\d:\d\d$`)
 	random   = regexp.MustCompile(`^[A-Za-z0-9_-]{40,}$`)

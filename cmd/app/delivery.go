@@ -27,6 +27,7 @@ func (s *service) delivery() error {
 	if err != nil {
 		return err
 	}
+	s.senders = senders
 	store, c := persistence.NewOutbox(s.DB), s.cfg.Outbox
 	s.dispatch = dispatch.New(dispatch.Options{Store: store, Commit: s.commit, Open: s.Ring.Open, Senders: senders,
 		Keep: s.cfg.Dev, Workers: c.Workers, Lease: c.Lease, RetryMin: c.RetryMin, RetryMax: c.RetryMax,

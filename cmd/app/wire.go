@@ -107,6 +107,7 @@ type service struct {
 	roles          *resource.Live
 	crons          *cronkey.Live
 	parameters     *parameter.Live
+	senders        map[message.Channel]message.Sender
 	denials        *denials
 	jobs           *job.Service
 	runner         *job.Runner
@@ -198,7 +199,7 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	s.metrics = newMetrics(s.o)
 	s.leaving, s.leave = context.WithCancel(context.Background())
 	for _, area := range []func() error{s.database, s.cluster, s.work, s.filing, s.firewall, s.sessions, s.delivery,
-		s.challenges, s.assets, s.accounts, s.login, s.backOffice, s.content, s.http} {
+		s.challenges, s.assets, s.accounts, s.login, s.backOffice, s.operations, s.content, s.http} {
 		if err := area(); err != nil {
 			return err
 		}

@@ -123,3 +123,6 @@ func Unsure(err error) error { return fmt.Errorf("%w: %w", errUnsure, err) }
 
 // Later says that nothing was sent and that the item is worth another attempt.
 func Later(err error) error { return fmt.Errorf("%w: %w", errLater, err) }
+
+// IsLater tells whether err is one of Later.
+func IsLater(err error) bool { return errors.Is(err, errLater) }

@@ -28,7 +28,10 @@ type DeliveryError struct {
 	// Gone: the destination itself is no more, for any message. Only permanent
 	// errors say so.
 	Gone bool
-	Err  error
+	// Unsent: the other side has certainly not taken the message over. A temporary
+	// error without it may hide a delivery.
+	Unsent bool
+	Err    error
 }
 
 // Error implements error.
@@ -47,6 +50,12 @@ func (e *DeliveryError) Unwrap() error { return e.Err }
 func IsPermanent(err error) bool {
 	var d *DeliveryError
 	return errors.As(err, &d) && d.Permanent
+}
+
+// IsUnsent reports whether err says that the message was certainly not taken over.
+func IsUnsent(err error) bool {
+	var d *DeliveryError
+	return errors.As(err, &d) && (d.Permanent || d.Unsent)
 }
 
 // IsGone reports whether err says that the destination is no more.

@@ -67,6 +67,15 @@ type Rendered struct {
 	HTML     string // "" when the template has none
 	Code     string // the code alone, shown by the development outbox only
 	Language string // of the template that was used
+	// Attachment goes with a mail that is sent at once; the stored form has none.
+	Attachment *Attachment
+}
+
+// Attachment is a file that goes with a mail. It is not changed.
+type Attachment struct {
+	Name    string // with its extension
+	Type    string // media type
+	Content []byte
 }
 
 // String implements fmt.Stringer without the content.
@@ -113,6 +122,7 @@ func (r *Rendered) UnmarshalBinary(data []byte) error {
 	if !in.Exact() {
 		return errBinary
 	}
-	*r = Rendered{Channel(fields[0]), fields[1], fields[2], fields[3], fields[4], fields[5], fields[6]}
+	*r = Rendered{Channel: Channel(fields[0]), To: fields[1], Subject: fields[2], Text: fields[3], HTML: fields[4],
+		Code: fields[5], Language: fields[6]}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -33,13 +34,16 @@ var (
 	DocumentType = Kind[List]{"DOCUMENT_TYPE", "Document types", List{[]string{"0", "1", "2", "3", "4", "5"}}}
 	CDN          = Kind[Folders]{"CDN", "Folders of the CDN",
 		Folders{[]string{"announcement", "banner", "currency", "logo", "notification"}}}
-	AMLControl  = Kind[Ignored]{"AMLCONTROL", "AML control", Ignored{[]string{}}}
-	Treasury    = Kind[Addresses]{"TREASURY", "Treasury addresses", Addresses{}}
+	AMLControl = Kind[Ignored]{"AMLCONTROL", "AML control", Ignored{[]string{}}}
+	Treasury   = Kind[Addresses]{"TREASURY", "Treasury addresses", Addresses{}}
+	Topics     = Kind[Channels]{"NOTIFICATION_TOPICS", "Channels of notifications by topic",
+		Channels{Topics: map[string][]string{"campaign": {InApp, Push}, "security": {InApp, Push, Mail}},
+			Other: []string{InApp, Push, Mail}}}
 	Explanation = Kind[Length]{"EXPLANATION", "Explanation of additional information", Length{3}}
 )
 
 var kinds = []kind{UserStatus, UserType, DocumentStatus, DocumentReason, DocumentType, CDN, AMLControl, Treasury,
-	Explanation}
+	Topics, Explanation}
 
 // List is a list of codes (D-GEN-17).
 type List struct {
@@ -96,6 +100,40 @@ func (a Addresses) Check() string {
 		for network, address := range networks {
 			if currency == "" || network == "" || !text(address, 256) {
 				return "must hold an address of 1 to 256 characters by currency code and network code"
+			}
+		}
+	}
+	return ""
+}
+
+// The channels of notifications.
+const (
+	InApp = "inApp"
+	Push  = "push"
+	Mail  = "mail"
+)
+
+// Channels are those by which a notification goes out, by its topic (D-ADM-04).
+type Channels struct {
+	Topics map[string][]string `json:"topics"`
+	Other  []string            `json:"other"` // of any other topic
+}
+
+// Of returns the channels of a topic.
+func (c Channels) Of(topic string) []string {
+	if channels, listed := c.Topics[topic]; listed {
+		return channels
+	}
+	return c.Other
+}
+
+// Check implements Shape.
+func (c Channels) Check() string {
+	lists := append(slices.Collect(maps.Values(c.Topics)), c.Other)
+	for _, list := range lists {
+		for _, channel := range list {
+			if channel != InApp && channel != Push && channel != Mail {
+				return "topics and other must list inApp, push or mail"
 			}
 		}
 	}

@@ -21,7 +21,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 			Doc("listNotifications", "unread=true leaves out those that were marked as read."),
 		rest.Post("/user/notifications/read", "Mark notifications of the caller as read", rest.User, g.read,
 			fault.InvalidField).
-			Try(`{"all":true}`).
+			Try(`{"ids":["01JD3X4Q7V0S8D4T2M6B9N1ZKA"]}`).
 			Doc("readNotifications", "Send ids, or all: true. Ids that the caller does not have are passed over."),
 	).Extended()
 }

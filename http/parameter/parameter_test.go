@@ -108,7 +108,7 @@ func TestParameters(t *testing.T) {
 			t.Errorf("the version before: %s; the present one: %s", a, b)
 		}
 
-		for query, want := range map[string]int{"": 11, "?isEditable=true": 10, "?isEditable=0": 1, "?code=FIXED": 1,
+		for query, want := range map[string]int{"": 12, "?isEditable=true": 11, "?isEditable=0": 1, "?code=FIXED": 1,
 			"?code=cdn": 0, "?id=999": 0, fmt.Sprintf("?id=%d&isEditable=true", id): 1} {
 			_, list := s.Call("GET get-parameters"+query, "")
 			storetest.Must(t, json.Unmarshal([]byte(list), &all))
@@ -143,6 +143,7 @@ func TestRefusals(t *testing.T) {
 			{fmt.Sprintf(`{"id":%d,"json":{"ignoredUsers":null}}`, s.id(t, "AMLCONTROL")), wrong},
 			{fmt.Sprintf(`{"id":%d,"json":{"BTC":"x"}}`, s.id(t, "TREASURY")), wrong},
 			{fmt.Sprintf(`{"id":%d,"json":{"BTC":{"BTC":""}}}`, s.id(t, "TREASURY")), wrong},
+			{fmt.Sprintf(`{"id":%d,"json":{"topics":{"x":["fax"]}}}`, s.id(t, "NOTIFICATION_TOPICS")), wrong},
 			{fmt.Sprintf(`{"id":%d,"json":{"minLength":-1}}`, s.id(t, "EXPLANATION")), wrong},
 			{fmt.Sprintf(`{"id":%d,"json":{"minLength":1.5}}`, s.id(t, "EXPLANATION")), wrong},
 		} {

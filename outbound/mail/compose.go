@@ -67,6 +67,12 @@ func (s *Sender) compose(messageID string, m message.Rendered) (envelope, error)
 	if m.HTML != "" {
 		msg.AddAlternativeString(gomail.TypeTextHTML, m.HTML)
 	}
+	if a := m.Attachment; a != nil {
+		if err := msg.AttachReader(a.Name, bytes.NewReader(a.Content),
+			gomail.WithFileContentType(gomail.ContentType(a.Type))); err != nil {
+			return envelope{}, errors.New("attachment cannot be read")
+		}
+	}
 	var b bytes.Buffer
 	if _, err := msg.WriteTo(&b); err != nil {
 		return envelope{}, errors.New("message cannot be encoded") // the cause may quote it

@@ -92,9 +92,11 @@ func (f *failure) lost() bool {
 
 // deliveryError is err for the caller.
 func deliveryError(ctx context.Context, err error) error {
-	out := &message.DeliveryError{}
+	out := &message.DeliveryError{Unsent: true}
 	var f *failure
 	if errors.As(err, &f) {
+		// Where no reply came after the content, the server may have taken it.
+		out.Unsent = f.stage != transferring || f.code != 0
 		out.Permanent = f.permanent()
 		// A cancelled or late call closes the connection under the
 		// conversation; what that looks like from inside says nothing.

@@ -38,15 +38,26 @@ type Keys struct {
 // channel Push. It only says that there is something to read: the device asks
 // for the rest under its signature. Whatever else a message holds stays here.
 type Wakeup struct {
-	ChallengeID string `json:"challengeId"`
-	Action      string `json:"action"`
-	Expire      int64  `json:"expire"` // seconds that were left to answer when it was written
+	ChallengeID string `json:"challengeId,omitempty"`
+	Action      string `json:"action,omitempty"`
+	Expire      int64  `json:"expire,omitempty"` // seconds that were left to answer when it was written
+	// Notice is what a notification says; such a message is about no challenge.
+	Notice *Notice `json:"notice,omitempty"`
+}
+
+// Notice is a notification in words.
+type Notice struct {
+	Topic       string `json:"topic"`
+	Title       string `json:"title"`
+	Body        string `json:"body"`
+	ImageURL    string `json:"imageUrl,omitempty"`
+	ClickAction string `json:"clickActionType,omitempty"`
 }
 
 const (
 	maxTargetBytes  = 4096
 	maxAddressBytes = 2048
-	maxWakeupBytes  = 1024
+	maxWakeupBytes  = 3072
 	maxExpire       = 3600 // seconds; no challenge lives longer
 )
 
@@ -71,7 +82,8 @@ func (t Target) address() string {
 // parseWakeup gives the message again as JSON with nothing in it but its fields.
 func parseWakeup(text string) (Wakeup, error) {
 	var w Wakeup
-	if len(text) > maxWakeupBytes || json.Unmarshal([]byte(text), &w) != nil || w.ChallengeID == "" {
+	if len(text) > maxWakeupBytes || json.Unmarshal([]byte(text), &w) != nil ||
+		(w.ChallengeID == "") == (w.Notice == nil) {
 		return Wakeup{}, errors.New("malformed message")
 	}
 	w.Expire = min(max(w.Expire, 0), maxExpire)

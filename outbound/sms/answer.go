@@ -31,6 +31,7 @@ func (s *Sender) judge(r *http.Response) error {
 	switch code := r.StatusCode; {
 	case code >= 500, code == http.StatusRequestTimeout, code == http.StatusTooEarly, code == http.StatusTooManyRequests:
 		out.Permanent = false
+		out.Unsent = code == http.StatusServiceUnavailable || code < 500
 		out.RetryAfter = s.retryAfter(r.Header.Get("Retry-After"))
 	}
 	return out

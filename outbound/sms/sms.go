@@ -75,7 +75,9 @@ func (s *Sender) Send(ctx context.Context, key string, m message.Rendered) error
 	}
 	response, err := s.client.Do(request)
 	if err != nil {
-		return &message.DeliveryError{Err: fmt.Errorf("sms: gateway not reached: %w", unquoted(err))}
+		var dial *net.OpError
+		return &message.DeliveryError{Unsent: errors.As(err, &dial) && dial.Op == "dial",
+			Err: fmt.Errorf("sms: gateway not reached: %w", unquoted(err))}
 	}
 	return s.judge(response)
 }

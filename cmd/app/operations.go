@@ -1,0 +1,52 @@
+package app
+
+import (
+	"time"
+
+	"castellan/domain/agreement"
+	"castellan/domain/blob"
+	"castellan/domain/broadcast"
+	"castellan/domain/challenge"
+	"castellan/domain/challenge/stepup"
+	"castellan/domain/commit"
+	"castellan/domain/id"
+	"castellan/domain/job"
+	"castellan/domain/message"
+	"castellan/domain/outbox"
+	httpagreement "castellan/http/agreement"
+	httpbroadcast "castellan/http/broadcast"
+	"castellan/outbound/dispatch"
+	"castellan/persistence"
+)
+
+// operations builds what administrators send to many: notifications, SMS and
+// agreements.
+func (s *service) operations() error {
+	post := broadcast.Post{Senders: s.senders, Keep: s.keep}
+	many := &broadcast.Service{Users: s.users, Devices: persistence.NewDevices(s.DB), Jobs: s.jobs,
+		Changes: s.changes("", nil), Parameters: s.parameters, Post: post, Open: s.Ring.Open}
+	store := persistence.NewAgreements(s.DB)
+	terms := &agreement.Service{Store: store, Files: s.files, Users: s.users, Jobs: s.jobs, Changes: s.changes("", nil)}
+	s.join(part{groups: groups(httpbroadcast.Group{Service: many}), kinds: many.Kinds()})
+	s.join(part{
+		groups: groups(httpagreement.Group{Service: terms}),
+		kinds:  []job.Kind{terms.Mailing(post)},
+		files:  []blob.Owner{{Area: agreement.Area, Named: store.Named}},
+	})
+	return nil
+}
+
+// keep shows a message of a job in the outbox of development mode, which stands
+// for the channels that are not configured.
+func (s *service) keep(userID string, m message.Rendered) []commit.Write {
+	if _, local := s.senders[m.Channel].(dispatch.Local); !local {
+		return nil
+	}
+	now := time.Now()
+	row := outbox.Message{ID: id.New(now), UserID: userID, Channel: m.Channel,
+		Destination: stepup.Destination(s.Ring, m.To), Uncounted: true, State: outbox.Sent, CreatedAt: now, ExpiresAt: now.Add(outboxLife), LeaseUntil: now, Attempts: 1}
+	row.MethodID = row.ID
+	plain, _ := m.AppendBinary(nil) // it has no error to give
+	row.Payload = s.Ring.Seal(plain, challenge.PayloadData("", row.ID, 0))
+	return []commit.Write{outbox.Add{Message: row}}
+}

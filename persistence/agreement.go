@@ -1,0 +1,96 @@
+package persistence
+
+import (
+	"context"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/agreement"
+)
+
+// Agreements implements agreement.Store.
+type Agreements struct{ db *DB }
+
+var _ agreement.Store = Agreements{}
+
+// NewAgreements returns the agreements kept in db.
+func NewAgreements(db *DB) Agreements { return Agreements{db} }
+
+// agreementLock is the key under which agreements change.
+const agreementLock = 0x61677265656d656e // "agreemen"
+
+type agreementRow struct {
+	bun.BaseModel `bun:"table:agreement,alias:a"`
+
+	ID             int64 `bun:",pk,autoincrement"`
+	Name           string
+	Description    string
+	Version        string
+	AcceptRequired bool
+	FilePath       string
+	CreatedBy      string
+	created
+	AcceptedAt int64 `bun:",scanonly"`
+}
+
+var agreements = table[agreementRow, agreement.Agreement]{
+	absent: "no such agreement",
+	record: func(r agreementRow) (agreement.Agreement, error) {
+		return agreement.Agreement{ID: r.ID, Name: r.Name, Description: r.Description, Version: r.Version,
+			AcceptRequired: r.AcceptRequired, FilePath: r.FilePath, CreatedBy: r.CreatedBy, CreatedAt: at(r.CreatedAt),
+			AcceptedAt: at(r.AcceptedAt)}, nil
+	},
+	row: func(a agreement.Agreement) agreementRow {
+		return agreementRow{Name: a.Name, Description: a.Description, Version: a.Version,
+			AcceptRequired: a.AcceptRequired, FilePath: a.FilePath, CreatedBy: a.CreatedBy}
+	},
+}
+
+// Lock implements agreement.Store.
+func (s Agreements) Lock(ctx context.Context) error { return s.db.LockTx(ctx, agreementLock) }
+
+// List implements agreement.Store.
+func (s Agreements) List(ctx context.Context, q agreement.Query) ([]agreement.Agreement, error) {
+	seen := agreements
+	seen.join = func(rows *bun.SelectQuery) *bun.SelectQuery {
+		return rows.ColumnExpr("a.*").ColumnExpr("COALESCE(t.accepted_at, 0) AS accepted_at").
+			Join("LEFT JOIN agreement_acceptance AS t ON t.agreement_id = a.id AND t.user_id = ?", q.UserID)
+	}
+	return seen.list(ctx, s.db, part{where: []filter{sent("version", q.Version)}})
+}
+
+// Get implements agreement.Store.
+func (s Agreements) Get(ctx context.Context, id int64) (agreement.Agreement, error) {
+	return agreements.find(ctx, s.db, is("id", id))
+}
+
+// Last implements agreement.Store.
+func (s Agreements) Last(ctx context.Context, name string) (agreement.Agreement, error) {
+	return agreements.find(ctx, s.db, where("id = (SELECT max(id) FROM agreement WHERE name = ?)", name))
+}
+
+// Add implements agreement.Store.
+func (s Agreements) Add(ctx context.Context, a agreement.Agreement) (int64, error) {
+	return agreements.add(ctx, s.db, a)
+}
+
+// Accept implements agreement.Store.
+func (s Agreements) Accept(ctx context.Context, id int64, userID string) error {
+	return write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
+		if _, err := agreements.find(ctx, s.db, is("id", id)); err != nil {
+			return err
+		}
+		_, err := tx.NewInsert().Table("agreement_acceptance").On("CONFLICT DO NOTHING").
+			Model(&map[string]any{"agreement_id": id, "user_id": userID, "accepted_at": ms(s.db.Now())}).Exec(ctx)
+		return err
+	})
+}
+
+// Named implements agreement.Store.
+func (s Agreements) Named(ctx context.Context, keys []string) (named []string, err error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	err = s.db.Conn(ctx).NewSelect().Table("agreement").Column("file_path").Where("file_path IN (?)", bun.List(keys)).
+		Scan(ctx, &named)
+	return named, translate(err)
+}

@@ -1,0 +1,13 @@
+package persistence
+
+import (
+	"testing"
+
+	"castellan/domain/agreement"
+	"castellan/domain/agreement/agreementtest"
+)
+
+func TestAgreementStore(t *testing.T) {
+	suite(t, agreementtest.Run, func(db *DB) agreement.Store { return NewAgreements(db) }, "agreement_acceptance",
+		"agreement")
+}
