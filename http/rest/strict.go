@@ -20,7 +20,7 @@ import (
 // memory.
 const (
 	maxDepth  = 32
-	maxTokens = 10_000
+	maxTokens = 12_000
 	maxKeyLen = 128 // bytes, without escapes
 )
 
