@@ -43,8 +43,9 @@ func (s *service) keep(userID string, m message.Rendered) []commit.Write {
 		return nil
 	}
 	now := time.Now()
-	row := outbox.Message{ID: id.New(now), UserID: userID, Channel: m.Channel,
-		Destination: stepup.Destination(s.Ring, m.To), Uncounted: true, State: outbox.Sent, CreatedAt: now, ExpiresAt: now.Add(outboxLife), LeaseUntil: now, Attempts: 1}
+	row := outbox.Message{ID: id.New(now), UserID: userID, Channel: m.Channel, Uncounted: true, State: outbox.Sent,
+		Destination: stepup.Destination(s.Ring, m.To), CreatedAt: now, ExpiresAt: now.Add(outboxLife), LeaseUntil: now,
+		Attempts: 1}
 	row.MethodID = row.ID
 	plain, _ := m.AppendBinary(nil) // it has no error to give
 	row.Payload = s.Ring.Seal(plain, challenge.PayloadData("", row.ID, 0))
