@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -199,13 +200,14 @@ func (c Client) TryCode(a Account, method string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if len(ls) == 0 || len(ls[0].Code) != 6 {
+	newest := slices.IndexFunc(ls, func(l Letter) bool { return len(l.Code) == 6 })
+	if newest < 0 {
 		return "", unexpected("no code for %s in %d letters", to, len(ls))
 	}
 	if c.tell != nil {
-		c.tell(fmt.Sprintf("code %s of %s", ls[0].Code, ls[0].At.Format("15:04:05.000")))
+		c.tell(fmt.Sprintf("code %s of %s", ls[newest].Code, ls[newest].At.Format("15:04:05.000")))
 	}
-	return ls[0].Code, nil
+	return ls[newest].Code, nil
 }
 
 // WrongFor is a code that is not the given one.
