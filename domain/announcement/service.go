@@ -151,7 +151,7 @@ func (s *Service) complete(a Announcement, by audit.By, clean [platforms]*file, 
 	for l, html := range a.HTMLs {
 		a.HTMLs[l] = s.HTML.Clean(html)
 	}
-	return a, nil
+	return a, a.Check(added) // clean HTML may be longer than the HTML that was sent
 }
 
 // file is a clean picture and where it will be kept; the zero value is none.
