@@ -20,6 +20,7 @@ import (
 	"castellan/http/challenge"
 	"castellan/http/cluster"
 	"castellan/http/contract"
+	"castellan/http/country"
 	"castellan/http/currency"
 	"castellan/http/device"
 	"castellan/http/dropdown"
@@ -54,6 +55,7 @@ var sections = []rest.Group{
 	agreement.Group{},    // 4.10
 	broadcast.Group{},    // 4.10
 	user.Group{},         // 4.12, in part
+	country.Group{},      // 4.12, in part
 	approval.Group{},     // 4.13
 	dropdown.Group{},     // 4.15, in part
 	addressbook.Group{},  // 4.18

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	httpapi "castellan/http"
 	httpapproval "castellan/http/approval"
 	httpaudit "castellan/http/audit"
+	"castellan/http/country"
 	httpdropdown "castellan/http/dropdown"
 	httpnotification "castellan/http/notification"
 	httpparameter "castellan/http/parameter"
@@ -56,6 +58,7 @@ func (s *service) backOffice() error {
 			func(ctx context.Context) error { return s.denials.flush(ctx, false) }}},
 	})
 
+	s.join(part{groups: groups(country.Group{CDN: cmp.Or(s.cfg.Geo.CDNURL, s.publicURL)})})
 	s.join(part{groups: groups(httpdropdown.Group{Store: persistence.NewDropdowns(s.DB)})})
 	s.join(part{groups: groups(httpapproval.Group{Service: &approval.Service{Deploys: persistence.NewDeploys(s.DB),
 		VPNs: persistence.NewVPNs(s.DB), Users: s.users, Changes: s.changes("", nil)}})})

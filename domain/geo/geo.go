@@ -27,6 +27,11 @@ type Locator interface {
 //go:embed countries.tsv
 var table string
 
+// dialling holds the dialling code of each country, in the same order.
+//
+//go:embed dialling.tsv
+var dialling string
+
 // languages are the columns of the table after the code.
 var languages = []string{"en", "tr", "ar"}
 
@@ -39,6 +44,7 @@ var place [26 * 26]uint8
 var (
 	names [][]string
 	codes []string
+	dials []string
 )
 
 func init() {
@@ -46,6 +52,10 @@ func init() {
 		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
 		codes, names = append(codes, f[0]), append(names, f[1:])
 		place[square(f[0])] = uint8(len(codes))
+	}
+	for line := range strings.Lines(dialling) {
+		_, dial, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		dials = append(dials, dial)
 	}
 }
 
@@ -80,6 +90,17 @@ func Name(code, language string) string {
 		}
 	}
 	return names[i-1][0]
+}
+
+// DialCode is the dialling code of a country, digits only, such as 90 (ITU-T E.164);
+// "" for a code that is no country's. Countries share codes: that of the United
+// States is also Canada's. A territory without numbers of its own has the code of
+// the country that runs it.
+func DialCode(code string) string {
+	if i := row(code); i > 0 {
+		return dials[i-1]
+	}
+	return ""
 }
 
 // Parse reads the code that is given for a country, in either case

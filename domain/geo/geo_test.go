@@ -28,6 +28,26 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// Every country has a dialling code, in the row of its own.
+func TestDialCodes(t *testing.T) {
+	lines := strings.Split(strings.TrimSpace(dialling), "\n")
+	if len(lines) != len(codes) {
+		t.Fatalf("%d rows for %d countries", len(lines), len(codes))
+	}
+	for i, line := range lines {
+		code, dial, _ := strings.Cut(line, "\t")
+		if code != codes[i] || DialCode(code) != dial || len(dial) < 1 || len(dial) > 3 ||
+			strings.Trim(dial, "0123456789") != "" {
+			t.Errorf("row %d is of %s: %q", i, code, dial)
+		}
+	}
+	for code, want := range map[string]string{"TR": "90", "US": "1", "DE": "49", "QA": "974", "XX": "", "": "", "tr": ""} {
+		if got := DialCode(code); got != want {
+			t.Errorf("%s: %q, want %q", code, got, want)
+		}
+	}
+}
+
 func TestAssigned(t *testing.T) {
 	for code, want := range map[string]bool{"TR": true, "QA": true, "AQ": true, "BQ": true, "SS": true, "tr": false,
 		"Tr": false, "": false, "T": false, "TUR": false,
