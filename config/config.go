@@ -52,6 +52,7 @@ type Config struct {
 	Files    Files    `key:"files"`
 
 	AddressBook AddressBook `key:"addressbook"`
+	Rates       Rates       `key:"rates"`
 
 	origins map[string]origin // by dotted key; a key that is absent has its default
 }
@@ -158,6 +159,18 @@ type Password struct {
 type AddressBook struct {
 	WaitingTime  time.Duration     `key:"waiting_time" range:"0s..720h"`
 	AddressRules map[string]string `key:"address_rules"`
+}
+
+// Rates names the provider of exchange rates (D-CUR-07). The URL is a secret
+// because some providers want their key in it.
+type Rates struct {
+	URL        Secret        `key:"url"`
+	KeyHeader  string        `key:"key_header"`
+	Key        Secret        `key:"key"`
+	Currencies []string      `key:"currencies"`
+	Every      time.Duration `key:"every" range:"1m..24h"`
+	Timeout    time.Duration `key:"timeout" range:"1s..1m"`
+	CAFile     string        `key:"ca_file"`
 }
 
 // Mail configures the SMTP sender.

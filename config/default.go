@@ -91,6 +91,7 @@ func Default() Config {
 		Language: Language{Default: "en", TimeZone: "UTC"},
 		Firewall: Firewall{AppID: "API"},
 		Files:    Files{S3Region: "us-east-1", UserQuota: 100},
+		Rates:    Rates{KeyHeader: "Authorization", Every: 5 * time.Minute, Timeout: 10 * time.Second},
 	}
 }
 

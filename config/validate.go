@@ -35,6 +35,7 @@ func (c Config) faults(broken map[string]bool) Faults {
 	k.tracing()
 	k.cluster()
 	k.files()
+	k.refuse(!headerPattern.MatchString(c.Rates.KeyHeader), "rates.key_header", "is not the name of a header")
 	return k.faults
 }
 

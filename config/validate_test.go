@@ -111,6 +111,8 @@ func TestFaults(t *testing.T) {
 			want: "tracing.headers (castellan.yaml:1): must not cross the network in the clear"},
 		{name: "same listener", file: "metrics: {addr: '127.0.0.1:8080'}",
 			want: "metrics.addr (castellan.yaml:1): must differ from http.addr"},
+		{name: "header of a key", file: "rates: {key_header: 'a b'}",
+			want: "rates.key_header (castellan.yaml:1): is not the name of a header"},
 		{name: "limits off", env: []string{"CASTELLAN_LIMITS_ENABLED=false"},
 			want: "limits.enabled (CASTELLAN_LIMITS_ENABLED): false is accepted only with dev: true"},
 		{name: "address of flags", file: "geo: {cdn_url: 'ftp://cdn.example.com/x'}",

@@ -44,6 +44,7 @@ func kinds(now clock) engine.Kinds {
 			geofilterWrites,
 			allowedIPWrites,
 			deviceWrites,
+			rateWrites(now),
 			notificationWrites,
 			jobWrites,
 			ledgerWrites,

@@ -11,6 +11,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"castellan/domain/rate"
+	"castellan/persistence/engine"
 )
 
 // Rates implements rate.Store.
@@ -42,41 +43,53 @@ type exchangeRateRow struct {
 // rowsPerInsert keeps a statement below the parameters that a database takes.
 const rowsPerInsert = 500
 
+// rateWrites store what arrived. There is one every few minutes.
+func rateWrites(now clock) []engine.Kind {
+	return []engine.Kind{engine.Each(func(ctx context.Context, tx bun.Tx, w rate.Arrived) error {
+		_, err := addRates(ctx, tx, ms(now()), w)
+		return err
+	})}
+}
+
 // Add implements rate.Store.
 func (s Rates) Add(ctx context.Context, source string, quotes []rate.Quote) (changed int, err error) {
-	now := ms(s.db.Now())
 	err = write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
-		ids := map[rate.Pair]int64{}
-		rows := make([]exchangeRateRow, 0, min(len(quotes), rowsPerInsert))
-		quotes := inOrder(quotes)
-		for i, q := range quotes {
-			id, known := ids[q.Pair]
-			if !known {
-				if id, err = s.pair(ctx, tx, q.Pair); err != nil {
-					return err
-				}
-				ids[q.Pair] = id
-			}
-			rows = append(rows, exchangeRateRow{PairID: id, At: ms(q.At), Rate: q.Rate.String(), Source: source,
-				CreatedAt: now})
-			if len(rows) < rowsPerInsert && i < len(quotes)-1 {
-				continue
-			}
-			result, err := tx.NewInsert().Model(&rows).On("CONFLICT (pair_id, at) DO UPDATE").
-				Set("rate = EXCLUDED.rate, source = EXCLUDED.source, created_at = EXCLUDED.created_at").
-				Where("r.rate <> EXCLUDED.rate").Returning("NULL").Exec(ctx)
-			if err != nil {
-				return err
-			}
-			n, err := result.RowsAffected()
-			if err != nil {
-				return err
-			}
-			changed, rows = changed+int(n), rows[:0]
-		}
-		return nil
+		changed, err = addRates(ctx, tx, ms(s.db.Now()), rate.Arrived{Source: source, Quotes: quotes})
+		return err
 	})
 	return changed, err
+}
+
+func addRates(ctx context.Context, tx bun.IDB, now int64, w rate.Arrived) (changed int, err error) {
+	ids := map[rate.Pair]int64{}
+	quotes := inOrder(w.Quotes)
+	rows := make([]exchangeRateRow, 0, min(len(quotes), rowsPerInsert))
+	for i, q := range quotes {
+		id, known := ids[q.Pair]
+		if !known {
+			if id, err = exchangePair(ctx, tx, q.Pair); err != nil {
+				return 0, err
+			}
+			ids[q.Pair] = id
+		}
+		rows = append(rows, exchangeRateRow{PairID: id, At: ms(q.At), Rate: q.Rate.String(), Source: w.Source,
+			CreatedAt: now})
+		if len(rows) < rowsPerInsert && i < len(quotes)-1 {
+			continue
+		}
+		result, err := tx.NewInsert().Model(&rows).On("CONFLICT (pair_id, at) DO UPDATE").
+			Set("rate = EXCLUDED.rate, source = EXCLUDED.source, created_at = EXCLUDED.created_at").
+			Where("r.rate <> EXCLUDED.rate").Returning("NULL").Exec(ctx)
+		if err != nil {
+			return 0, err
+		}
+		n, err := result.RowsAffected()
+		if err != nil {
+			return 0, err
+		}
+		changed, rows = changed+int(n), rows[:0]
+	}
+	return changed, nil
 }
 
 // inOrder is the order in which every writer takes the rows, so that two of them
@@ -93,8 +106,8 @@ func inOrder(quotes []rate.Quote) []rate.Quote {
 	return sorted
 }
 
-// pair is the id of a pair, which is added where it is new.
-func (s Rates) pair(ctx context.Context, tx bun.IDB, p rate.Pair) (id int64, err error) {
+// exchangePair is the id of a pair, which is added where it is new.
+func exchangePair(ctx context.Context, tx bun.IDB, p rate.Pair) (id int64, err error) {
 	row := exchangePairRow{Base: p.Base, Quote: p.Quote}
 	if _, err := tx.NewInsert().Model(&row).ExcludeColumn("id").On("CONFLICT (base, quote) DO NOTHING").
 		Returning("NULL").Exec(ctx); err != nil {

@@ -34,6 +34,10 @@ func Check(c config.Config) (faults config.Faults) {
 		_, err := sms.New(smsConfig(c.SMS))
 		refuse("sms", err)
 	}
+	if c.Rates.URL != "" {
+		_, err := rateProvider(c.Rates)
+		refuse("rates", err)
+	}
 	if c.Push.Enabled {
 		refuse("push.ca_file", readable(c.Push.CAFile))
 	}

@@ -42,6 +42,7 @@ type cli struct {
 	Ledger   ledgerCmd   `cmd:"" help:"The ledger: verify it."`
 	Jobs     jobsCmd     `cmd:"" help:"Background jobs: list them, follow one, cancel it, send again."`
 	WAF      wafCmd      `cmd:"" name:"waf" help:"Rules of the firewall: list them, disable one, explain a request."`
+	Rates    ratesCmd    `cmd:"" help:"Exchange rates: import a file of them."`
 	Device   deviceCmd   `cmd:"" help:"A demo device that approves: register it, list, approve, deny."`
 }
 

@@ -69,4 +69,5 @@ func Find(p Pair, last []Quote) (_ Rate, ok bool) {
 	return Rate{quotient(above, below)}, true
 }
 
+// one is the rate of a currency in itself.
 var one = Must("1")

@@ -10,7 +10,7 @@ package rate
 import (
 	"errors"
 	"fmt"
-	"strings"
+	"regexp"
 
 	"github.com/shopspring/decimal"
 
@@ -21,8 +21,10 @@ import (
 const (
 	maxWhole    = 18
 	maxDecimals = 24
-	maxText     = 64 // bytes, superfluous zeros included
 )
+
+// notation is that of JSON, and bounds how much a text can ask for.
+var notation = regexp.MustCompile(`^[0-9]{1,40}(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,2})?$`)
 
 // significant is how many digits a rate has that was computed from others.
 const significant = 18
@@ -33,22 +35,19 @@ type Rate struct{ d decimal.Decimal }
 var errRate = fmt.Errorf("must be a number above 0 with at most %d digits before and %d behind the point",
 	maxWhole, maxDecimals)
 
-// Parse reads a rate in plain notation. A longer text is refused before it is
-// looked at.
+// Parse reads a rate as JSON writes a number.
 func Parse(s string) (Rate, error) {
-	whole, fraction, point := strings.Cut(s, ".")
-	if len(s) > maxText || !digits(whole) || point && !digits(fraction) ||
-		len(strings.TrimLeft(whole, "0")) > maxWhole || len(strings.TrimRight(fraction, "0")) > maxDecimals {
+	if !notation.MatchString(s) {
 		return Rate{}, errRate
 	}
 	d, err := decimal.NewFromString(s)
-	if err != nil || !d.IsPositive() {
+	if err != nil || !d.IsPositive() || d.Cmp(tooLarge) >= 0 || !d.Equal(d.Truncate(maxDecimals)) {
 		return Rate{}, errRate
 	}
 	return Rate{d}, nil
 }
 
-func digits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+var tooLarge = decimal.New(1, maxWhole)
 
 // Must is Parse for a constant of the program; it panics on a wrong one.
 func Must(s string) Rate {

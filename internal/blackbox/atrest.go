@@ -3,6 +3,7 @@ package blackbox
 import (
 	"bytes"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -10,21 +11,23 @@ import (
 )
 
 // AtRest is everything that the site keeps, by the place where it was found:
-// the files of the data folder as they are on the disk, or the rows of every
+// the files below the data folder as they are on the disk, or the rows of every
 // table as the database stores them.
 func (s *Site) AtRest() map[string][]byte {
 	s.t.Helper()
 	found := map[string][]byte{}
-	files, err := filepath.Glob(filepath.Join(s.Dir, "*"))
+	err := filepath.WalkDir(s.Dir, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		name, err := filepath.Rel(s.Dir, file)
+		if err == nil {
+			found[name], err = os.ReadFile(file)
+		}
+		return err
+	})
 	if err != nil {
 		s.t.Fatal(err)
-	}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		found[filepath.Base(file)] = text
 	}
 	if s.Kind == "postgres" {
 		s.rows(found)

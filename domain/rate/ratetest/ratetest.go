@@ -21,6 +21,7 @@ func Run(t *testing.T, open storetest.Open[rate.Store]) {
 		"Exact":             exact,
 		"AddedAgain":        addedAgain,
 		"Many":              many,
+		"Arrived":           arrived,
 		"AtOnce":            atOnce,
 		"JoinsTransactions": joinsTransactions,
 	})
@@ -105,6 +106,19 @@ func many(t *testing.T, s rate.Store, _ commit.Committer) {
 		t.Errorf("%d of %d are new", got, n)
 	}
 	wants(t, s, n, "A/B6=1.5@2345 ", rate.Pair{Base: "A", Quote: "B6"})
+}
+
+// What a job fetched commits with its other writes, and once when the job runs again.
+func arrived(t *testing.T, s rate.Store, c commit.Committer) {
+	w := rate.Arrived{Source: "rates.test",
+		Quotes: []rate.Quote{quote("USD", "TRY", "41.5", 7), quote("USD", "EUR", "1", 7)}}
+	for range 2 {
+		storetest.Must(t, c.Commit(t.Context(), w))
+		wants(t, s, 9, "USD/EUR=1@7 USD/TRY=41.5@7 ")
+	}
+	if n := add(t, s, w.Quotes...); n != 0 {
+		t.Errorf("%d are new", n)
+	}
 }
 
 // Several who add the same rates of new pairs neither fail nor store one twice.
