@@ -50,6 +50,8 @@ type Config struct {
 	Geo      Geo      `key:"geo"`
 	Cluster  Cluster  `key:"cluster"`
 	Files    Files    `key:"files"`
+	// Accounting is where journals are delivered.
+	Accounting Accounting `key:"accounting"`
 
 	AddressBook AddressBook `key:"addressbook"`
 	Rates       Rates       `key:"rates"`

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -36,6 +35,7 @@ func (c Config) faults(broken map[string]bool) Faults {
 	k.cluster()
 	k.files()
 	k.refuse(!headerPattern.MatchString(c.Rates.KeyHeader), "rates.key_header", "is not the name of a header")
+	k.accounting()
 	return k.faults
 }
 
@@ -323,12 +323,7 @@ func (k *checker) push() {
 		k.refuse(!isURL && !(isMail && err == nil && a.Address == to), "push.contact",
 			quote(p.Contact)+" is neither mailto: with a mail address nor an https URL")
 	}
-	for _, secret := range strings.Fields(p.WebhookSecret.Reveal()) {
-		coded, ok := strings.CutPrefix(secret, "whsec_")
-		b, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(coded, "="))
-		k.refuse(!ok || err != nil || len(b) < 24 || len(b) > 64, "push.webhook_secret",
-			"must be whsec_ and base64 of 24 to 64 bytes")
-	}
+	k.webhookSecrets("push.webhook_secret", p.WebhookSecret)
 	for _, h := range p.Hosts {
 		k.refuse(!validHost(strings.TrimPrefix(h, "*.")), "push.hosts",
 			quote(h)+" is not a host name, nor *. and a host name")

@@ -127,6 +127,12 @@ func TestFaults(t *testing.T) {
 			want: "files.s3_url (castellan.yaml:1): must be https unless its host is loopback"},
 		{name: "bucket without a key", file: "files: {s3_url: 'https://s3.example.com/files'}",
 			want: "files.s3_access_key: must be set with files.s3_url (castellan.yaml:1)"},
+		{name: "journals without a secret", file: "accounting: {url: 'https://books.example.com/in'}",
+			want: "accounting.secret: must be set if and only if accounting.url"},
+		{name: "journals in the clear", file: "accounting: {url: 'http://books.example.com/in', secret: 'whsec_" +
+			"MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'}", want: "accounting.url (castellan.yaml:1): must be https://host"},
+		{name: "secret of journals", file: "accounting: {url: 'https://books.example.com/in', secret: 'x'}",
+			want: "accounting.secret (castellan.yaml:1): must be whsec_ and base64"},
 		{name: "key without a secret", file: "files: {s3_access_key: a}",
 			want: "files.s3_secret_key: must be set if and only if files.s3_access_key"},
 		{name: "private countries", file: "geo: {allow_private: true}",

@@ -11,6 +11,7 @@ import (
 	"reflect"
 
 	registry "castellan/domain/resource"
+	"castellan/http/accounting"
 	"castellan/http/addressbook"
 	"castellan/http/agreement"
 	"castellan/http/announcement"
@@ -54,6 +55,7 @@ var sections = []rest.Group{
 	parameter.Group{},    // 4.10
 	agreement.Group{},    // 4.10
 	broadcast.Group{},    // 4.10
+	accounting.Group{},   // 4.10
 	user.Group{},         // 4.12, in part
 	country.Group{},      // 4.12, in part
 	approval.Group{},     // 4.13

@@ -25,15 +25,16 @@ var served = map[string]bool{
 
 // ahead are endpoints that are served before the rest of their section.
 var ahead = map[string]bool{
-	"GET /user/user-profile":        true,
-	"GET /dropdown/get-parameter":   true,
-	"GET /admin/get-country-list":   true,
-	"GET /admin/get-parameters":     true,
-	"GET /admin/get-agreements":     true,
-	"POST /admin/terms-of-service":  true,
-	"POST /admin/send-notification": true,
-	"POST /send-bulk-sms":           true,
-	"POST /admin/update-parameters": true,
+	"GET /user/user-profile":                         true,
+	"GET /dropdown/get-parameter":                    true,
+	"GET /admin/get-country-list":                    true,
+	"GET /admin/get-parameters":                      true,
+	"GET /admin/get-agreements":                      true,
+	"POST /admin/terms-of-service":                   true,
+	"POST /admin/send-notification":                  true,
+	"POST /send-bulk-sms":                            true,
+	"POST /admin/update-parameters":                  true,
+	"POST /integration/begin-accounting-integration": true,
 }
 
 // later are endpoints of a served section that come with another section.

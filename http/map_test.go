@@ -22,6 +22,7 @@ import (
 
 // tables says which tables of the database a slice of the domain keeps. A new slice or table is added here.
 var tables = map[string][]string{
+	"accounting":       nil, // reads the ledger
 	"addressbook":      {"withdrawal_address", "withdrawal_book"},
 	"agreement":        {"agreement", "agreement_acceptance"},
 	"allowedip":        {"allowed_ip"},

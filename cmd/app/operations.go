@@ -1,20 +1,26 @@
 package app
 
 import (
+	"fmt"
+	"strconv"
 	"time"
 
+	"castellan/domain/accounting"
 	"castellan/domain/agreement"
 	"castellan/domain/blob"
 	"castellan/domain/broadcast"
 	"castellan/domain/challenge"
 	"castellan/domain/challenge/stepup"
 	"castellan/domain/commit"
+	"castellan/domain/fault"
 	"castellan/domain/id"
 	"castellan/domain/job"
 	"castellan/domain/message"
 	"castellan/domain/outbox"
+	httpaccounting "castellan/http/accounting"
 	httpagreement "castellan/http/agreement"
 	httpbroadcast "castellan/http/broadcast"
+	"castellan/outbound/courier"
 	"castellan/outbound/dispatch"
 	"castellan/persistence"
 )
@@ -33,7 +39,31 @@ func (s *service) operations() error {
 		kinds:  []job.Kind{terms.Mailing(post)},
 		files:  []blob.Owner{{Area: agreement.Area, Named: store.Named}},
 	})
+	return s.accounting()
+}
+
+// accounting builds what makes journals and delivers them.
+func (s *service) accounting() error {
+	journals := &accounting.Service{Store: persistence.NewAccounting(s.DB), Files: s.files, Jobs: s.jobs,
+		Changes: s.changes("", nil), Codes: s.codes}
+	if a := s.cfg.Accounting; a.URL != "" {
+		to, err := courier.New(courier.Config{URL: a.URL, Secret: a.Secret.Reveal(), CAFile: a.CAFile})
+		if err != nil {
+			return fmt.Errorf("accounting: %w", err)
+		}
+		journals.Deliver = to.Post
+	}
+	s.join(part{groups: groups(httpaccounting.Group{Service: journals}), kinds: []job.Kind{journals.Integration()}})
 	return nil
+}
+
+// codes names an asset, by its number where no pair has it.
+func (s *service) codes(asset int64) (currencyCode, networkCode string, err error) {
+	p, err := s.currencies.Pair(asset)
+	if fault.CodeOf(err) == fault.RecordNotFound {
+		return strconv.FormatInt(asset, 10), "", nil
+	}
+	return p.Currency.Code, p.Network.Code, err
 }
 
 // keep shows a message of a job in the outbox of development mode, which stands

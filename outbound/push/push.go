@@ -30,6 +30,7 @@ import (
 	"time"
 
 	"castellan/domain/message"
+	"castellan/domain/webhook"
 )
 
 // Config is what New needs. Zero values take the default named beside them.
@@ -64,8 +65,8 @@ const defaultTimeout = 10 * time.Second
 // concurrent use; Close it when the process drains.
 type Sender struct {
 	cfg     Config
-	public  string   // the VAPID key as clients know it
-	secrets [][]byte // of webhooks
+	public  string // the VAPID key as clients know it
+	secrets webhook.Secrets
 	secure  *http.Client
 	plain   *http.Client
 }
@@ -86,7 +87,7 @@ func New(cfg Config) (*Sender, error) {
 	if s.public, err = PublicKey(cfg.VAPID); err != nil {
 		faults = append(faults, err)
 	}
-	if s.secrets, err = parseSecrets(cfg.WebhookSecret); err != nil {
+	if s.secrets, err = webhook.ParseSecrets(cfg.WebhookSecret); err != nil {
 		faults = append(faults, err)
 	}
 	if c := cfg.Contact; c != "" && !strings.HasPrefix(c, "mailto:") && !strings.HasPrefix(c, "https://") {

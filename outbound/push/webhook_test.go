@@ -9,15 +9,19 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"castellan/domain/webhook"
 )
 
 // The example of Standard Webhooks' own libraries.
 func TestVectorOfStandardWebhooks(t *testing.T) {
-	secrets, err := parseSecrets(hookSecret)
+	secrets, err := webhook.ParseSecrets(hookSecret)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := sign(secrets[0], "msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330", []byte(`{"test": 2432232314}`))
+	h := http.Header{}
+	secrets.Sign(h, "msg_p5jXN8AQM9LWM0D4loKWxJek", time.Unix(1614265330, 0), []byte(`{"test": 2432232314}`))
+	got := h.Get("webhook-signature")
 	if want := "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
