@@ -1,10 +1,15 @@
 package persistence
 
 import (
+	"fmt"
+	"path/filepath"
 	"testing"
+	"time"
 
+	"castellan/domain/admin"
 	"castellan/domain/job"
 	"castellan/domain/job/jobtest"
+	"castellan/domain/storetest"
 )
 
 func TestJobStore(t *testing.T) {
@@ -13,4 +18,28 @@ func TestJobStore(t *testing.T) {
 
 func TestJobRunner(t *testing.T) {
 	suite(t, jobtest.RunRunner, func(db *DB) job.Store { return NewJobs(db) }, "job_item", "job")
+}
+
+// BenchmarkIdleSchedules is what a node does twice a second for a hundred schedules
+// of which none begins a slot.
+func BenchmarkIdleSchedules(b *testing.B) {
+	db, err := Open(b.Context(), "sqlite:"+filepath.Join(b.TempDir(), "test.db"), Options{})
+	storetest.Must(b, err)
+	defer db.Close()
+	_, err = db.Migrate(b.Context())
+	storetest.Must(b, err)
+	db.Start([]byte("key"), "bench")
+	now := time.Now()
+	store := NewJobs(db)
+	s := job.Scheduler{Service: &job.Service{Store: store, Seal: func(plain, _ []byte) []byte { return plain },
+		Changes: admin.Changes{Commit: db, Now: func() time.Time { return now }}}}
+	for i := range 100 {
+		s.Schedules = append(s.Schedules, job.Schedule{Kind: fmt.Sprint("k", i), Every: 5 * time.Minute})
+	}
+	storetest.Must(b, s.Tick(b.Context()))
+	for b.Loop() {
+		storetest.Must(b, s.Tick(b.Context()))
+		_, err := store.Due(b.Context(), now.Add(-time.Hour), 1000)
+		storetest.Must(b, err)
+	}
 }

@@ -31,6 +31,7 @@ func RunRunner(t *testing.T, open storetest.Open[job.Store]) {
 		"Leaving":              leaving,
 		"Lease":                lease,
 		"Slots":                slots,
+		"IdleSchedules":        idle,
 	})
 }
 

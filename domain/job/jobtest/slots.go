@@ -3,6 +3,7 @@ package jobtest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -95,4 +96,63 @@ func slots(t *testing.T, s job.Store, c commit.Committer) {
 	if must(t, err); len(census) != 1 { // the ledger
 		t.Errorf("not over: %+v", census)
 	}
+}
+
+// counted is a committer that counts transactions.
+type counted struct {
+	commit.Committer
+	n int
+}
+
+func (c *counted) Commit(ctx context.Context, ws ...commit.Write) error {
+	c.n++
+	return c.Committer.Commit(ctx, ws...)
+}
+
+// idle lets three nodes look at a hundred schedules of five minutes for five
+// minutes, twice a second: a second costs one commit at most.
+func idle(t *testing.T, s job.Store, c commit.Committer) {
+	const schedules, period = 100, 5 * time.Minute
+	w := worldOf(t, s, c)
+	runs, added := &counted{Committer: c}, 0
+	adding := &addCounter{s, &added}
+	var nodes []*member
+	for range 3 {
+		n := &member{runner: w.runner("n"), scheduler: &job.Scheduler{Service: w.service()}}
+		n.runner.Commit, n.scheduler.Service.Store = runs, adding
+		for i := range schedules {
+			name := fmt.Sprint("fetch-", i)
+			w.kinds[name] = job.Kind{Name: name, Step: func(_ context.Context, j job.Job) (job.Job, []commit.Write, error) {
+				return j.Finish(""), nil, nil
+			}}
+			n.scheduler.Schedules = append(n.scheduler.Schedules, job.Schedule{Kind: name, Every: period})
+		}
+		nodes = append(nodes, n)
+	}
+	begin := now.Truncate(period).Add(period)
+	for w.now = begin; w.now.Before(begin.Add(period)); w.now = w.now.Add(500 * time.Millisecond) {
+		for _, n := range nodes {
+			must(t, n.scheduler.Tick(t.Context()))
+			ids, err := s.Due(t.Context(), w.now, 2*schedules)
+			must(t, err)
+			for _, id := range ids {
+				_, _, err := n.runner.Step(t.Context(), id)
+				must(t, err)
+			}
+		}
+	}
+	if commits := runs.n + added; commits != 2*schedules || float64(commits) > period.Seconds() {
+		t.Errorf("%d commits in %s", commits, period)
+	}
+}
+
+// addCounter is a store that counts the transactions in which jobs are added.
+type addCounter struct {
+	job.Store
+	n *int
+}
+
+func (a *addCounter) Add(ctx context.Context, j job.Job) (job.Job, bool, error) {
+	*a.n++
+	return a.Store.Add(ctx, j)
 }
