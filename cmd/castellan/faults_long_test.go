@@ -49,3 +49,6 @@ func TestFaultsPartition(t *testing.T) {
 		})
 	}
 }
+
+// A mailing to ten thousand, whose owner is killed 25 times.
+func TestFaultsMailing(t *testing.T) { aMailingIsKilled(t, 10_000, 25) }

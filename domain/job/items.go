@@ -15,7 +15,7 @@ import (
 
 // snapshotPage is how many recipients are noted in one commit: so few that no
 // request waits long for the writer.
-const snapshotPage = 200
+const snapshotPage = 500
 
 // While recipients are noted, the cursor is noting and the last ref. Afterwards it
 // is the number of the last item before which all are settled.

@@ -174,7 +174,7 @@ func itemsFailAlone(t *testing.T, s job.Store, c commit.Committer) {
 		"r00004": func() error { return job.Unsure(errors.New("secret")) },
 		"r00005": func() error { panic("secret") },
 	}
-	w.kinds["k"] = job.Kind{Name: "k", Items: w.mailing(250, func(ref string) error {
+	w.kinds["k"] = job.Kind{Name: "k", Items: w.mailing(550, func(ref string) error {
 		if f := wrong[ref]; f != nil {
 			return f()
 		}
@@ -182,13 +182,13 @@ func itemsFailAlone(t *testing.T, s job.Store, c commit.Committer) {
 	})}
 	w.kinds["k"].Items.Parallel = 4
 	id := w.start("k")
-	if j := w.step(w.runner("a"), id); j.Total != 200 || len(w.sent) != 0 {
+	if j := w.step(w.runner("a"), id); j.Total != 500 || len(w.sent) != 0 {
 		t.Errorf("after a page of recipients %+v", j)
 	}
 	if j := w.run(w.runner("a"), id); j.State != job.Done {
 		t.Errorf("%+v", j)
 	}
-	w.wantsCounts(id, 250, job.Counts{Done: 245, Failed: 2, Unknown: 2, Skipped: 1})
+	w.wantsCounts(id, 550, job.Counts{Done: 545, Failed: 2, Unknown: 2, Skipped: 1})
 	items, err := s.Items(t.Context(), job.ItemQuery{JobID: id, After: 1, Limit: 2})
 	must(t, err)
 	if items[0].Error != "internal error; the log of the service tells more" || items[1].Error != "no such inbox" {
