@@ -35,6 +35,14 @@ var ahead = map[string]bool{
 	"POST /send-bulk-sms":                            true,
 	"POST /admin/update-parameters":                  true,
 	"POST /integration/begin-accounting-integration": true,
+
+	"GET /admin/list-users":                       true,
+	"GET /admin/login-history":                    true,
+	"GET /admin/login-history-v2":                 true,
+	"GET /admin/get-users-by-register-date":       true,
+	"GET /admin/get-user-counts-by-register-date": true,
+	"GET /user/total-count-by-status":             true,
+	"GET /user/last-month-user-count-day-by-day":  true,
 }
 
 // later are endpoints of a served section that come with another section.

@@ -162,6 +162,7 @@ func sampled(l *live, text string, whole bool) string {
 var (
 	unstable = regexp.MustCompile(`\b(?:../../)?01[0-9A-HJKMNP-TV-Z]{24}\b`)
 	instant  = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d`)
+	day      = regexp.MustCompile(`^\d{4}-\d\d-\d\d$`)
 	written  = regexp.MustCompile(`^\d\d\.\d\d\.\d{4} \d\d:\d\d:\d\d$`)
 	random   = regexp.MustCompile(`^[A-Za-z0-9_-]{40,}$`)
 	chained  = regexp.MustCompile(`^01[0-9A-HJKMNP-TV-Z]{24}-\d+:\d+$`)
@@ -280,6 +281,8 @@ func (s sampler) stable(name, text string) string {
 		return unstable.ReplaceAllString(text, "01JD3X4Q7V0S8D4T2M6B9N1ZKA")
 	case instant.MatchString(text):
 		return "2026-01-31T10:00:00.000Z"
+	case name == "description" && day.MatchString(text) && !s.whole: // of a count of today
+		return "2026-01-31"
 	case written.MatchString(text):
 		return "31.01.2026 13:00:00"
 	case random.MatchString(text) && (!s.whole || len(text) == 43): // 43: a key

@@ -19,6 +19,7 @@ import (
 	"castellan/domain/page"
 	"castellan/domain/resource"
 	"castellan/domain/storetest"
+	"castellan/domain/user"
 )
 
 // A page of a list that grows without end is found by an index that has the order
@@ -48,6 +49,17 @@ func TestPagesAreFoundByIndex(t *testing.T) {
 			p := partOf(page.Query[approval.Place]{After: &approval.Place{ID: 9}, Limit: 10}, approvalOrder, vpnFilters(q))
 			return vpns.selected(db.Conn(t.Context()).NewSelect().Model((*vpnRow)(nil)), p)
 		}
+		people := func(q user.Query) *bun.SelectQuery {
+			p := partOf(page.Query[user.Place]{After: &user.Place{ID: "9"}, Limit: 10}, accountOrder, accountFilters(q))
+			list := accountsByID
+			if q.NewestFirst {
+				list = accounts
+			}
+			return list.selected(db.Conn(t.Context()).NewSelect().Model((*userRow)(nil)), p)
+		}
+		registrations := registered.selected(db.Conn(t.Context()).NewSelect().Model((*userRow)(nil)),
+			partOf(page.Query[user.RegisteredPlace]{After: &user.RegisteredPlace{At: at, ID: "9"}, Limit: 10}, registeredOrder,
+				registeredFilters(user.Span{From: at, To: at})))
 		pending := approval.Pending
 		work := func(q job.Query) *bun.SelectQuery {
 			p := partOf(page.Query[job.Place]{After: &job.Place{ID: "9"}, Limit: 10}, jobOrder, jobFilters(q))
@@ -62,6 +74,17 @@ func TestPagesAreFoundByIndex(t *testing.T) {
 			query *bun.SelectQuery
 			index string // of SQLite; PostgreSQL may name the primary key in another way
 		}{
+			"users of an identity":  {people(user.Query{IdentityHashes: []string{"h"}}), "users_identity"},
+			"users of a tax number": {people(user.Query{TaxNumber: new("1")}), "users_tax_number"},
+			"users of a birth date": {people(user.Query{BirthDate: new("d")}), "users_birth_date"},
+			"users of a name":       {people(user.Query{Name: new("n")}), "users"},
+			"users of a status":     {people(user.Query{Status: new(user.Active)}), "users_status"},
+			"users of a type":       {people(user.Query{Type: new(user.Corporate)}), "users_type"},
+			"confirmed users":       {people(user.Query{KYCApproved: new(true)}), "users_kyc_approved"},
+			"unconfirmed, newest":   {people(user.Query{KYCApproved: new(false), NewestFirst: true}), "users_kyc_approved"},
+			"users":                 {people(user.Query{}), "users"},
+			"registrations":         {registrations, "users_created"},
+
 			"audit":        {audits(audit.Query{}, nil), "audit_at"},
 			"audit, later": {audits(audit.Query{}, &audit.Place{At: at, Chain: "c", Seq: 1}), "audit_at"},
 			"audit of one": {audits(audit.Query{UserID: "u1"}, nil), "audit_user"},

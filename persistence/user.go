@@ -50,8 +50,14 @@ type userRow struct {
 	Countries     string
 	Push          bool
 	CreatedAt     int64
+	IdentityHash  string
+	TaxNumber     string
+	BirthDate     string
+	FullName      string // folded
+	LastLoginDay  int64  // in days since 1970; 0: none
 
 	WithdrawProhibited bool
+	KYCApproved        bool `bun:"kyc_approved,scanonly"` // the database makes it of kyc_confirm
 }
 
 type roleRow struct {
@@ -67,7 +73,8 @@ func (r userRow) user() user.User {
 		CountryCode: r.CountryCode, Phone: r.Phone, Language: r.Language, Status: user.Status(r.Status),
 		Type: user.Type(r.Type), KYCConfirm: r.KYCConfirm, AMLStatus: r.AMLStatus, Level: r.Level, SV: r.SV,
 		CV: r.CV, TOTP: r.TOTP, Push: r.Push, Demo: r.Demo, Countries: geo.Filter(r.Countries),
-		CreatedAt: at(r.CreatedAt), WithdrawProhibited: r.WithdrawProhibited}
+		CreatedAt: at(r.CreatedAt), WithdrawProhibited: r.WithdrawProhibited, IdentityHash: r.IdentityHash,
+		TaxNumber: r.TaxNumber, BirthDate: r.BirthDate}
 	if r.Roles != "" {
 		u.Roles = strings.Split(r.Roles, ",")
 		slices.Sort(u.Roles)
@@ -81,7 +88,8 @@ func rowOfUser(w user.Add) userRow {
 		Type: string(w.Type), KYCConfirm: w.KYCConfirm, AMLStatus: w.AMLStatus, Level: w.Level,
 		PasswordHash: w.PasswordHash, SV: w.SV, CV: w.CV, Roles: strings.Join(w.Roles, ","), Demo: w.Demo,
 		TOTP: w.TOTP, Push: w.Push, Countries: string(w.Countries), CreatedAt: ms(w.CreatedAt),
-		WithdrawProhibited: w.WithdrawProhibited}
+		WithdrawProhibited: w.WithdrawProhibited, IdentityHash: w.IdentityHash, TaxNumber: w.TaxNumber,
+		BirthDate: w.BirthDate, FullName: user.FoldName(w.User.FullName())}
 }
 
 // userStep is the row of the fenced changes of an account.

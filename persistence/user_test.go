@@ -24,6 +24,10 @@ func TestUserStore(t *testing.T) {
 	suite(t, usertest.Run, func(db *DB) user.Store { return NewUsers(db) }, accountTables...)
 }
 
+func TestUserDirectory(t *testing.T) {
+	suite(t, usertest.RunDirectory, func(db *DB) user.Directory { return NewUsers(db) }, accountTables...)
+}
+
 func TestPasswordGuardStore(t *testing.T) {
 	suite(t, passwordtest.Run, func(db *DB) password.GuardStore { return NewPasswordGuards(db) }, accountTables...)
 }

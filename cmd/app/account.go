@@ -15,6 +15,7 @@ import (
 	"castellan/domain/device"
 	"castellan/domain/geo"
 	"castellan/domain/geofilter"
+	"castellan/domain/parameter"
 	"castellan/domain/totp"
 	"castellan/domain/user"
 	httpaddressbook "castellan/http/addressbook"
@@ -29,7 +30,10 @@ import (
 // used from, and its withdrawal addresses.
 func (s *service) accounts() error {
 	s.join(part{
-		groups:  groups(httpuser.Group{Users: s.users}),
+		groups: groups(httpuser.Group{Users: s.users, Directory: persistence.NewUsers(s.DB),
+			Statuses:     func() []string { return parameter.UserStatus.In(s.parameters.Set()).Values },
+			HashIdentity: concealed(s.Ring, "identity"), Now: time.Now, Sessions: persistence.NewSessions(s.DB),
+			CountryName: geo.Name}),
 		actions: []challenge.Action{user.VerifyEmailAction(), user.VideoKYCAction()},
 	})
 

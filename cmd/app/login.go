@@ -139,9 +139,13 @@ func NewHasher(c config.Config) (*password.Hasher, error) {
 
 // conceal hashes an identifier that nobody has, under the oldest key, so that
 // wrong passwords for it are counted across rotations.
-func conceal(ring *keyring.Ring) func(string) string {
-	return func(identifier string) string {
-		sums := ring.Hashes("identifier", identifier)
+func conceal(ring *keyring.Ring) func(string) string { return concealed(ring, "identifier") }
+
+// concealed hashes a text under the oldest key, so that the hash stays what it is
+// across rotations. The domain separates uses.
+func concealed(ring *keyring.Ring, domain string) func(string) string {
+	return func(text string) string {
+		sums := ring.Hashes(domain, text)
 		return hex.EncodeToString(sums[len(sums)-1].Sum)
 	}
 }

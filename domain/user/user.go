@@ -71,8 +71,11 @@ type User struct {
 	KYCConfirm    string
 	AMLStatus     string
 	Level         int
-	SV            int64 // session version: a token with a smaller one is revoked
-	CV            int64 // credential version: a challenge with another one is closed
+	IdentityHash  string // keyed hash of the identity number; "" where it is not known
+	TaxNumber     string // "" where it is not known
+	BirthDate     string // YYYY-MM-DD; "" where it is not known
+	SV            int64  // session version: a token with a smaller one is revoked
+	CV            int64  // credential version: a challenge with another one is closed
 	// Countries are those from which it may be used; SetCountries keeps it true
 	// to the records.
 	Countries geo.Filter

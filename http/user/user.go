@@ -1,10 +1,13 @@
-// Package user serves section 4.12 of the interface, as far as it is about the
-// caller's own account.
+// Package user serves section 4.12 of the interface: the caller's own profile, and
+// what administrators see and change of accounts.
 package user
 
 import (
 	"context"
+	"time"
 
+	"castellan/domain/fault"
+	"castellan/domain/session"
 	"castellan/domain/user"
 	"castellan/http/rest"
 )
@@ -12,14 +15,49 @@ import (
 const section = "4.12 Users"
 
 // Group serves the section.
-type Group struct{ Users user.Store }
+type Group struct {
+	Users     user.Store
+	Directory user.Directory
+	// Statuses are the known statuses of accounts (D-GEN-17).
+	Statuses func() []string
+	// HashIdentity is the keyed hash under which an identity number is found.
+	HashIdentity func(number string) string
+	Now          func() time.Time
+	Sessions     session.Store // has the history of logins
+	CountryName  func(code, language string) string
+}
 
 // Endpoints implements rest.Group.
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
+		rest.Get("/admin/list-users", "List accounts", rest.Tenant, g.list, fault.InvalidField).
+			Try("email=demo@demo.castellan.test").
+			Doc("listUsers", "An account is listed where it has everything that is asked for."),
 		rest.Get("/user/user-profile", "Read the caller's profile", rest.Tenant, g.profile).
+			For(rest.SelfUser).
 			Doc("getProfile", "The facts of the account that a client shows or hides functions by."),
-	).For(rest.SelfUser)
+		rest.Get("/admin/login-history", "List the logins of an account, newest first", rest.Tenant, g.logins,
+			fault.InvalidField).
+			Try("userId=${user.id}&limit=1").
+			Doc("listLogins", "Those that were completed and those that were refused."),
+		rest.Get("/admin/login-history-v2", "List the logins from an address, newest first", rest.Tenant, g.loginsFrom,
+			fault.InvalidField).
+			Doc("listLoginsFromAddress", "Over all accounts; at most the last 1000."),
+		rest.Get("/admin/get-users-by-register-date", "List accounts by registration, newest first", rest.Tenant,
+			g.registered, fault.InvalidField).
+			Try("beginDate=2020-01-01&endDate=2020-12-31&limit=10").
+			Doc("listUsersByRegisterDate", "Both ends of the range are included."),
+		rest.Get("/admin/get-user-counts-by-register-date", "Count registrations by day", rest.Tenant,
+			g.countsBetween, fault.InvalidField).
+			Doc("countUsersByRegisterDate", "Days (UTC) in ascending order; a day without a registration is left out."),
+		rest.Get("/user/total-count-by-status", "Count accounts by status", rest.Tenant, g.byStatus, fault.InvalidField).
+			For(rest.Admin).
+			Doc("countUsersByStatus", "Every known status is there, also one that no account has."),
+		rest.Get("/user/last-month-user-count-day-by-day", "Count the registrations of the last 30 days", rest.Tenant,
+			g.lastMonth).
+			For(rest.Admin).
+			Doc("countUsersOfLastMonth", "One item for each day (UTC) in ascending order; today is the last one."),
+	)
 }
 
 // profile is all that the interface shows of an account to its owner.

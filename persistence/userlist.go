@@ -1,0 +1,103 @@
+package persistence
+
+import (
+	"context"
+	"strings"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/page"
+	"castellan/domain/user"
+)
+
+var _ user.Directory = Users{}
+
+// accountsByID lists users in ascending order of their ids.
+var accountsByID = table[userRow, user.User]{record: accounts.record}
+
+// registered lists users by registration, newest first.
+var registered = table[userRow, user.Registered]{
+	order:  keyset{columns: "created_at, id", descending: true},
+	record: func(r userRow) (user.Registered, error) { return user.Registered{User: r.user()}, nil },
+}
+
+func accountFilters(q user.Query) []filter {
+	fs := []filter{sent("id", q.ID), sent("phone", q.Phone), sent("email", q.Email), known("tax_number", q.TaxNumber),
+		sent("kyc_approved", q.KYCApproved), known("birth_date", q.BirthDate), sent("type", q.Type),
+		sent("status", q.Status), among("identity_hash", q.IdentityHashes)}
+	if q.IdentityHashes != nil {
+		fs = append(fs, where("identity_hash <> ''"))
+	}
+	if q.Name != nil {
+		fs = append(fs, where("full_name LIKE ? ESCAPE '!'", "%"+likeText.Replace(user.FoldName(*q.Name))+"%"))
+	}
+	return fs
+}
+
+// known is sent for a column that is ” in rows which its index leaves out.
+func known(column string, value *string) filter {
+	if value == nil {
+		return filter{}
+	}
+	return where("? = ? AND ? <> ''", bun.Ident(column), *value, bun.Ident(column))
+}
+
+// likeText writes a text so that LIKE takes it to the letter.
+var likeText = strings.NewReplacer("!", "!!", "%", "!%", "_", "!_")
+
+func accountOrder(p user.Place) []any { return []any{p.ID} }
+
+func registeredOrder(p user.RegisteredPlace) []any { return []any{ms(p.At), p.ID} }
+
+func registeredFilters(s user.Span) []filter {
+	return []filter{where("created_at >= ?", ms(s.From)), where("created_at <= ?", ms(s.To))}
+}
+
+// Find implements user.Directory.
+func (s Users) Find(ctx context.Context, q user.Query, p page.Query[user.Place]) (page.Of[user.User], error) {
+	t := accountsByID
+	if q.NewestFirst {
+		t = accounts
+	}
+	return listPage(ctx, s.db, t, p, accountOrder, accountFilters(q))
+}
+
+// Registered implements user.Directory.
+func (s Users) Registered(ctx context.Context, span user.Span,
+	p page.Query[user.RegisteredPlace]) (page.Of[user.Registered], error) {
+	return listPage(ctx, s.db, registered, p, registeredOrder, registeredFilters(span))
+}
+
+// CountByStatus implements user.Directory.
+func (s Users) CountByStatus(ctx context.Context) (map[user.Status]int64, error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	var rows []struct {
+		Status user.Status
+		Total  int64
+	}
+	err := s.db.Conn(ctx).NewSelect().Table("users").Column("status").ColumnExpr("COUNT(*) AS total").Group("status").
+		Scan(ctx, &rows)
+	counts := map[user.Status]int64{}
+	for _, r := range rows {
+		counts[r.Status] = r.Total
+	}
+	return counts, translate(err)
+}
+
+// dayMillis is the length of a day.
+const dayMillis = 24 * 60 * 60 * 1000
+
+// CountByDay implements user.Directory.
+func (s Users) CountByDay(ctx context.Context, span user.Span) ([]user.DayCount, error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	var rows []struct{ Day, Total int64 }
+	err := filtered(s.db.Conn(ctx).NewSelect().Table("users").ColumnExpr("created_at / ? AS day", dayMillis).
+		ColumnExpr("COUNT(*) AS total"), registeredFilters(span)).GroupExpr("day").OrderExpr("day").Scan(ctx, &rows)
+	counts := make([]user.DayCount, len(rows))
+	for i, r := range rows {
+		counts[i] = user.DayCount{Day: at(r.Day * dayMillis), Count: r.Total}
+	}
+	return counts, translate(err)
+}
