@@ -28,6 +28,7 @@ import (
 	"castellan/http/firewall"
 	"castellan/http/geofilter"
 	"castellan/http/job"
+	"castellan/http/level"
 	"castellan/http/mfa"
 	"castellan/http/notification"
 	"castellan/http/parameter"
@@ -60,6 +61,7 @@ var sections = []rest.Group{
 	country.Group{},      // 4.12, in part
 	approval.Group{},     // 4.13
 	dropdown.Group{},     // 4.15, in part
+	level.Group{},        // 4.16, in part
 	addressbook.Group{},  // 4.18
 	announcement.Group{}, // 4.19
 	geofilter.Group{},    // 4.21

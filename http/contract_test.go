@@ -27,6 +27,7 @@ var served = map[string]bool{
 var ahead = map[string]bool{
 	"GET /user/user-profile":                         true,
 	"GET /dropdown/get-parameter":                    true,
+	"GET /admin/levels-info":                         true,
 	"GET /admin/get-country-list":                    true,
 	"GET /admin/get-parameters":                      true,
 	"GET /admin/get-agreements":                      true,

@@ -44,6 +44,8 @@ var tags = []rest.Tag{
 		Description: "What an account was told, and which of it was read."},
 	{Name: "Additional info", Sections: []string{"4.15 Additional info and identity"},
 		Description: "What an account says of itself, and the options to choose from."},
+	{Name: "Levels", Sections: []string{"4.16 KYC and levels"},
+		Description: "The levels of accounts and their limits, for administrators."},
 	{Name: "Withdrawal addresses", Sections: []string{"4.18 Withdrawal address book"},
 		Description: "The address book for withdrawals of an account."},
 	{Name: "Allowed countries", Sections: []string{"4.21 Geographic filter"},

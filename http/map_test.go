@@ -43,6 +43,7 @@ var tables = map[string][]string{
 	"job":              {"job", "job_item"},
 	"keyring":          {"keys"},
 	"ledger":           {"account", "asset", "balance", "day", "hold", "transfer"},
+	"level":            {"user_level"},
 	"mfa":              {"mfa_action", "mfa_method", "mfa_policy"},
 	"notification":     {"notification"},
 	"outbox":           {"outbox"},

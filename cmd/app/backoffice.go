@@ -15,6 +15,7 @@ import (
 	httpaudit "castellan/http/audit"
 	"castellan/http/country"
 	httpdropdown "castellan/http/dropdown"
+	httplevel "castellan/http/level"
 	httpnotification "castellan/http/notification"
 	httpparameter "castellan/http/parameter"
 	httpresource "castellan/http/resource"
@@ -58,6 +59,7 @@ func (s *service) backOffice() error {
 			func(ctx context.Context) error { return s.denials.flush(ctx, false) }}},
 	})
 
+	s.join(part{groups: groups(httplevel.Group{Store: persistence.NewLevels(s.DB)})})
 	s.join(part{groups: groups(country.Group{CDN: cmp.Or(s.cfg.Geo.CDNURL, s.publicURL)})})
 	s.join(part{groups: groups(httpdropdown.Group{Store: persistence.NewDropdowns(s.DB)})})
 	s.join(part{groups: groups(httpapproval.Group{Service: &approval.Service{Deploys: persistence.NewDeploys(s.DB),
