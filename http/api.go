@@ -39,6 +39,7 @@ import (
 	"castellan/http/socket"
 	"castellan/http/system"
 	"castellan/http/totp"
+	"castellan/http/transaction"
 	"castellan/http/user"
 )
 
@@ -60,6 +61,7 @@ var sections = []rest.Group{
 	user.Group{},         // 4.12, in part
 	country.Group{},      // 4.12, in part
 	approval.Group{},     // 4.13
+	transaction.Group{},  // 4.14, in part
 	dropdown.Group{},     // 4.15, in part
 	level.Group{},        // 4.16, in part
 	addressbook.Group{},  // 4.18

@@ -40,6 +40,8 @@ var tags = []rest.Tag{
 		Description: "What an account sees of itself, and what administrators see and change of accounts."},
 	{Name: "Deploy and VPN requests", Sections: []string{"4.13 Deploy and VPN requests"},
 		Description: "What staff asks for and an administrator approves or rejects."},
+	{Name: "Transactions", Sections: []string{"4.14 Transactions"},
+		Description: "What comes in, what goes out, and corrections of balances, for administrators."},
 	{Name: "Notifications", Sections: []string{"Extensions: notifications", "Extensions: agreements"},
 		Description: "What an account was told, and which of it was read."},
 	{Name: "Additional info", Sections: []string{"4.15 Additional info and identity"},

@@ -48,6 +48,7 @@ func kinds(now clock) engine.Kinds {
 			notificationWrites,
 			jobWrites,
 			ledgerWrites,
+			transactionWrites,
 		),
 		Deltas: ledgerDeltas,
 	}

@@ -5,7 +5,7 @@
 // The one idea: a slice joins the program in one place. Its part (part.go) says
 // which endpoints, actions, snapshots, jobs and metrics it brings, and stands in
 // the file of its area: account.go, backoffice.go, challenge.go, cluster.go,
-// database.go, delivery.go, firewall.go, login.go, work.go.
+// database.go, delivery.go, firewall.go, login.go, money.go, work.go.
 //
 // Start reading at Serve in wire.go, which keeps the order of start and stop.
 package app
@@ -38,6 +38,7 @@ import (
 	"castellan/domain/geo"
 	"castellan/domain/geofilter"
 	"castellan/domain/job"
+	"castellan/domain/ledger"
 	"castellan/domain/message"
 	"castellan/domain/parameter"
 	"castellan/domain/password"
@@ -97,6 +98,7 @@ type service struct {
 	answerer       *stepup.Answerer
 	hub            *socket.Hub
 	currencies     *currency.Live
+	ledger         *ledger.Ledger
 	totps          *totp.Service
 	devices        *device.Service
 	geofilters     *geofilter.Live
@@ -199,7 +201,7 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	s.metrics = newMetrics(s.o)
 	s.leaving, s.leave = context.WithCancel(context.Background())
 	for _, area := range []func() error{s.database, s.cluster, s.work, s.filing, s.firewall, s.sessions, s.delivery,
-		s.challenges, s.assets, s.accounts, s.login, s.backOffice, s.operations, s.content, s.http} {
+		s.challenges, s.assets, s.accounts, s.login, s.backOffice, s.operations, s.money, s.content, s.http} {
 		if err := area(); err != nil {
 			return err
 		}

@@ -105,6 +105,16 @@ func (c *Catalog) Named(currencyID, networkID int64) (Currency, Network, bool) {
 	return cur, net, ok && known
 }
 
+// Decimals tells how many decimals amounts of a pair have. RECORD_NOT_FOUND.
+func (c *Catalog) Decimals(pairID int64) (int, error) {
+	for _, l := range c.listed {
+		if l.ID == pairID {
+			return l.Decimals(), nil
+		}
+	}
+	return 0, fault.New(fault.RecordNotFound, "there is no such pair")
+}
+
 // Withdrawal finds, by their codes, a currency and a network on which it may be
 // withdrawn. INVALID_FIELD for what is unknown, inactive, not linked or not
 // enabled for withdrawals.

@@ -118,6 +118,9 @@ func (s *sides) move(t *Transfer) error {
 		return ErrPrecision
 	}
 	t.Unit = unit
+	if t.EffectiveAt.IsZero() {
+		t.EffectiveAt = t.At
+	}
 	out, err := t.Amount.Neg()
 	if err != nil {
 		return ErrTooLarge
@@ -190,7 +193,10 @@ func (s *sides) settle(writes []commit.Write) ([]commit.Write, error) {
 		}
 		writes = append(writes, Save{b})
 	}
-	for _, a := range s.added {
+	for account, a := range s.added {
+		if _, err := s.before[account].Posted.Add(a.Amount); err != nil {
+			return nil, ErrTooLarge // the database refuses it too, whatever was added meanwhile
+		}
 		writes = append(writes, a)
 	}
 	return writes, nil

@@ -48,7 +48,8 @@ const maxTries = 50
 // A fence that fails is decided again and is never an answer about funds.
 // Errors: ErrInsufficient, ErrConflict, ErrEnded, ErrAmount, ErrPrecision,
 // ErrTooLarge, ErrNoAsset, RECORD_NOT_FOUND for a hold; RECORD_ALREADY_EXIST of a
-// row of m.With; those of the commit. After ErrUnknown the caller repeats the call.
+// row of m.With; UNAVAILABLE where, inside the caller's transaction, another node
+// was first; OVERLOADED after many tries; those of the commit. After ErrUnknown the caller repeats the call.
 func (l *Ledger) Do(ctx context.Context, by audit.By, m Movement) (Result, error) {
 	for i := range m.Transfers {
 		m.Transfers[i].Group = m.Transfers[0].ID
@@ -66,16 +67,18 @@ func (l *Ledger) Do(ctx context.Context, by audit.By, m Movement) (Result, error
 		}
 		switch {
 		case errors.Is(err, commit.ErrFenced):
-		case fault.CodeOf(err) == fault.RecordAlreadyExist && !errors.Is(err, ErrConflict) && exists == 0:
-			exists++ // another node was first: the next try reads what it made
-		default:
+		case fault.CodeOf(err) != fault.RecordAlreadyExist || errors.Is(err, ErrConflict) || exists > 0:
 			return Result{}, err
+		case commit.Inside(ctx): // PostgreSQL has given the caller's transaction up
+			return Result{}, fault.New(fault.Unavailable, "the same movement is under way").After(time.Second)
+		default:
+			exists++ // another node was first: the next try reads what it made
 		}
 		if err := pause(ctx, try); err != nil {
 			return Result{}, err
 		}
 	}
-	return Result{}, err
+	return Result{}, fault.New(fault.Overloaded, "the account is moved by too many at once").After(time.Second)
 }
 
 // pause lets other nodes get ahead, from the second try on.

@@ -25,7 +25,7 @@ type Transfer struct {
 	Reason        string // short, human readable
 	ActorID       string
 	At            time.Time // made; in milliseconds
-	EffectiveAt   time.Time // counts from; At where the caller knows no other
+	EffectiveAt   time.Time // counts from; zero becomes At
 	// DebitSeq and CreditSeq number the transfers of a bounded account; 0 for an
 	// unbounded one.
 	DebitSeq, CreditSeq int64
@@ -34,8 +34,7 @@ type Transfer struct {
 // New returns a transfer from one account to another, made now.
 func New(now time.Time, kind, ref string, debit, credit Account, a amount.Amount) Transfer {
 	now = now.UTC().Truncate(time.Millisecond)
-	t := Transfer{ID: id.New(now), Kind: kind, Ref: ref, Debit: debit, Credit: credit, Amount: a, At: now,
-		EffectiveAt: now}
+	t := Transfer{ID: id.New(now), Kind: kind, Ref: ref, Debit: debit, Credit: credit, Amount: a, At: now}
 	t.Group = t.ID
 	return t
 }
@@ -68,6 +67,9 @@ func (t Transfer) Digest() [sha256.Size]byte {
 // same tells whether t asks for what o was made for. Who asks, when and under
 // which id does not matter.
 func (t Transfer) same(o Transfer) bool {
+	if t.EffectiveAt.IsZero() {
+		t.EffectiveAt = o.At
+	}
 	return t.Kind == o.Kind && t.Ref == o.Ref && t.Debit == o.Debit && t.Credit == o.Credit && t.Amount == o.Amount &&
-		t.Reverses == o.Reverses
+		t.Reverses == o.Reverses && t.EffectiveAt.Equal(o.EffectiveAt)
 }

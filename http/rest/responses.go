@@ -95,7 +95,8 @@ func (d *document) refusals(op *huma.Operation, e *Endpoint) {
 	for _, status := range slices.Sorted(maps.Keys(byStatus)) {
 		codes := byStatus[status]
 		slices.Sort(codes)
-		op.Responses[strconv.Itoa(status)] = d.refusal(slices.Compact(codes))
+		codes = slices.Compact(codes)
+		op.Responses[strconv.Itoa(status)] = d.own(e, status, codes, d.refusal(codes))
 	}
 	if e.Tagged {
 		op.Responses["304"] = d.notModified()
@@ -173,6 +174,24 @@ func (d *document) refusal(codes []fault.Code) *huma.Response {
 		d.Components.Responses[name] = r
 	}
 	return &huma.Response{Ref: "#/components/responses/" + name}
+}
+
+// own adds the endpoint's own body of a refusal (RefuseWith) to a shared response,
+// under a name of its own.
+func (d *document) own(e *Endpoint, status int, codes []fault.Code, shared *huma.Response) *huma.Response {
+	for _, c := range codes {
+		body := e.Refusal(status, fault.New(c, "example"))
+		if body == nil {
+			continue
+		}
+		r := *d.Components.Responses[refusalName(codes)]
+		r.Content = maps.Clone(r.Content)
+		r.Content[TypeJSON] = &huma.MediaType{Schema: d.types.output(reflect.TypeOf(body))}
+		name := refusalName(codes) + "Of" + capital(cmp.Or(e.ID, operationID(e)))
+		d.Components.Responses[name] = &r
+		return &huma.Response{Ref: "#/components/responses/" + name}
+	}
+	return shared
 }
 
 // notModified refers to the answer to a client that has the version asked for.

@@ -1,0 +1,64 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"castellan/domain/commit"
+	"castellan/domain/job"
+	"castellan/domain/ledger"
+	"castellan/domain/transaction"
+	httptransaction "castellan/http/transaction"
+	"castellan/persistence"
+)
+
+// verifyLedger is how often days are closed and the ledger is verified.
+const verifyLedger = 24 * time.Hour
+
+// money builds the ledger and what moves it.
+func (s *service) money() error {
+	books := persistence.NewLedger(s.DB)
+	s.ledger = &ledger.Ledger{Store: books, Commit: s.commit, Now: time.Now,
+		Decimals: func(_ context.Context, asset int64) (int, error) { return s.currencies.Catalog().Decimals(asset) }}
+	var unexplained atomic.Int64
+	s.join(part{
+		groups: groups(httptransaction.Group{Service: &transaction.Service{Ledger: s.ledger, Users: s.users,
+			Currencies: s.currencies, Parameters: s.parameters, Now: time.Now}}),
+		kinds: []job.Kind{{Name: "verify-ledger",
+			Step: func(ctx context.Context, j job.Job) (job.Job, []commit.Write, error) {
+				found, n, err := s.verifyLedger(ctx, books)
+				if err == nil {
+					unexplained.Store(n)
+				}
+				return j.Finish(found), nil, err
+			}}},
+		schedules: []job.Schedule{{Kind: "verify-ledger", Every: verifyLedger}},
+		metrics: func(m *metrics) {
+			m.gauge("castellan_ledger_unexplained", "Assets with money in suspense, and 1 for a fault, as this node "+
+				"found at its last nightly verification; alert on anything but 0.",
+				func() float64 { return float64(unexplained.Load()) })
+		},
+	})
+	return nil
+}
+
+// verifyLedger closes the days that are over and proves the ledger. It returns the
+// first fault, and how much is unexplained.
+func (s *service) verifyLedger(ctx context.Context, books persistence.Ledger) (found string, n int64, err error) {
+	if err := ledger.CloseDays(ctx, books, s.commit, time.Now()); err != nil {
+		return "", 0, err
+	}
+	totals, err := ledger.Verify(ctx, books)
+	if errors.Is(err, ledger.ErrBroken) {
+		s.log.Error("the ledger is broken", "fault", err)
+		return err.Error(), 1, nil
+	}
+	for _, t := range totals {
+		if t.Unexplained.Sign() != 0 {
+			n++
+		}
+	}
+	return "", n, err
+}

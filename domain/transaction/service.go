@@ -1,0 +1,114 @@
+package transaction
+
+import (
+	"context"
+	"time"
+	"unicode/utf8"
+
+	"castellan/domain/amount"
+	"castellan/domain/audit"
+	"castellan/domain/commit"
+	"castellan/domain/currency"
+	"castellan/domain/fault"
+	"castellan/domain/ledger"
+	"castellan/domain/parameter"
+	"castellan/domain/user"
+)
+
+// Service carries out transactions. All fields are needed.
+type Service struct {
+	Ledger     *ledger.Ledger
+	Users      user.Store
+	Currencies *currency.Live
+	Parameters *parameter.Live
+	Now        func() time.Time
+}
+
+// Adjustment asks to correct a user's balance.
+type Adjustment struct {
+	UserID                    string
+	CurrencyCode, NetworkCode string
+	Amount                    amount.Amount
+	Direction                 Direction
+	UniqueID                  string
+	At                        time.Time // when it counts from; zero: now
+}
+
+// Adjusted is an adjustment as it was first made.
+type Adjusted struct {
+	Adjustment
+	TransactionID      string
+	Address, ToAddress string // of the user, and where the amount goes
+	Status             Status
+	CreatedAt          time.Time
+}
+
+const maxUniqueID = 128
+
+// check judges what can be judged without the records. INVALID_FIELD.
+func (a Adjustment) check() error {
+	var ps []fault.Problem
+	if a.Amount.Sign() <= 0 {
+		ps = append(ps, fault.Problem{Field: "amount", Message: "must be greater than 0"})
+	}
+	if utf8.RuneCountInString(a.UniqueID) > maxUniqueID {
+		ps = append(ps, fault.Problem{Field: "uniqueId", Message: "must be at most 128 characters"})
+	}
+	return fault.All(ps)
+}
+
+// Adjust corrects a user's balance, once for each unique id: a deposit from the
+// treasury, or a withdrawal to its address (D-TX-10). The movement, its row, the
+// user's coin address and the audit row commit together. The same adjustment again
+// gets the first answer (D-TX-06).
+//
+// Errors: INVALID_FIELD; RECORD_NOT_FOUND for a currency, network or user;
+// INVALID_STATE where the treasury has no address or the balance does not suffice;
+// RECORD_ALREADY_EXIST where the unique id belongs to another adjustment.
+func (s *Service) Adjust(ctx context.Context, by audit.By, a Adjustment) (Adjusted, error) {
+	if err := a.check(); err != nil {
+		return Adjusted{}, err
+	}
+	pair, ok := s.Currencies.Catalog().Info(&a.CurrencyCode, &a.NetworkCode)
+	if !ok {
+		return Adjusted{}, fault.New(fault.RecordNotFound, "there is no such currency on this network")
+	}
+	if !a.Amount.Fits(pair.Decimals()) {
+		return Adjusted{}, ledger.ErrPrecision
+	}
+	if _, err := s.Users.Get(ctx, a.UserID); err != nil {
+		if fault.CodeOf(err) == fault.RecordNotFound {
+			err = fault.New(fault.RecordNotFound, "there is no such user")
+		}
+		return Adjusted{}, err
+	}
+	account := ledger.Account{Kind: ledger.User, Owner: a.UserID, Asset: pair.ID}
+	treasury := ledger.Account{Kind: ledger.Treasury, Asset: pair.ID}
+	now := s.Now()
+	t := ledger.New(now, kindAdjustment, a.UniqueID, treasury, account, a.Amount)
+	t.EffectiveAt = a.At
+	with := []commit.Write{AddAddress{Account: account, At: t.At}}
+	to := Address(account)
+	if a.Direction == Credit {
+		with = append(with, AddDeposit{Deposit{ID: t.ID, UserID: a.UserID, Asset: pair.ID, Amount: a.Amount,
+			Status: Finalized, TxID: a.UniqueID, ToAddress: to, TransferID: t.ID, At: t.At}})
+	} else {
+		t.Debit, t.Credit = account, treasury
+		to = parameter.Treasury.In(s.Parameters.Set())[pair.Currency.Code][pair.Network.Code]
+		if to == "" {
+			return Adjusted{}, fault.New(fault.InvalidState, "the treasury has no address for this currency and network")
+		}
+		with = append(with, AddWithdrawal{Withdrawal{ID: t.ID, UserID: a.UserID, Asset: pair.ID, Amount: a.Amount,
+			Status: Finalized, ToAddress: to, TransferID: t.ID, At: t.At}})
+	}
+	with = append(with, by.Did(audit.Record{At: now, Action: "ADJUST_BALANCE", UserID: a.UserID, Target: t.ID,
+		Detail: string(a.Direction) + " " + a.Amount.String() + " " + pair.Currency.Code}))
+	r, err := s.Ledger.Do(ctx, by, ledger.Movement{Transfers: []ledger.Transfer{t}, With: with})
+	if err != nil {
+		return Adjusted{}, err
+	}
+	first := r.Transfers[0]
+	a.CurrencyCode, a.NetworkCode, a.At = pair.Currency.Code, pair.Network.Code, first.EffectiveAt
+	return Adjusted{Adjustment: a, TransactionID: first.ID, Address: Address(account), ToAddress: to, Status: Finalized,
+		CreatedAt: first.At}, nil
+}

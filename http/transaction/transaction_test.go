@@ -1,0 +1,228 @@
+package transaction_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"castellan/domain/amount"
+	"castellan/domain/currency"
+	"castellan/domain/keyring/keyringtest"
+	"castellan/domain/ledger"
+	"castellan/domain/parameter"
+	"castellan/domain/storetest"
+	"castellan/domain/transaction"
+	"castellan/domain/user"
+	"castellan/http/apitest"
+	"castellan/http/edge"
+	"castellan/http/guard"
+	httptransaction "castellan/http/transaction"
+	"castellan/persistence"
+)
+
+// site is the section with a user "jane" and a treasury's address for BTC alone.
+type site struct {
+	*apitest.Site
+	*testing.T
+	db *persistence.DB
+	l  *ledger.Ledger
+}
+
+func both(t *testing.T, test func(s site)) {
+	t.Helper()
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
+		ctx, store, parameters := t.Context(), persistence.NewCurrencies(db), persistence.NewParameters(db)
+		jane := user.New("jane", time.Now())
+		jane.Phone = "+905321234567"
+		storetest.Must(t, db.Commit(ctx, user.Add{User: jane}))
+		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error {
+			if err := currency.Seed(ctx, store); err != nil {
+				return err
+			}
+			if err := parameter.Seed(ctx, parameters); err != nil {
+				return err
+			}
+			return parameter.Treasury.Change(ctx, parameters, func(parameter.Addresses) (parameter.Addresses, error) {
+				return parameter.Addresses{"BTC": {"BTC": "bc1treasury"}}, nil
+			})
+		}))
+		currencies, live := currency.NewLive(store), parameter.NewLive(parameters)
+		storetest.Must(t, currencies.Reload(ctx))
+		storetest.Must(t, live.Reload(ctx))
+		l := &ledger.Ledger{Store: persistence.NewLedger(db), Commit: db, Now: time.Now,
+			Decimals: func(_ context.Context, asset int64) (int, error) { return currencies.Catalog().Decimals(asset) }}
+		service := &transaction.Service{Ledger: l, Users: persistence.NewUsers(db), Currencies: currencies,
+			Parameters: live, Now: time.Now}
+		repeats := &guard.Idempotent{Store: persistence.NewIdempotency(db), Commit: db,
+			Ring: keyringtest.Ring(t, time.Now), Now: time.Now}
+		served := apitest.Serve(t, edge.Options{Idempotency: repeats}, httptransaction.Group{Service: service})
+		test(site{served.Below("/admin/"), t, db, l})
+	})
+}
+
+const adjust = "POST transaction/adjust-balance"
+
+// body is a good request of which a case changes a part.
+func body(change ...string) string {
+	return strings.NewReplacer(append(change, "$user", `"jane"`, "$currency", `"BTC"`, "$network", `"BTC"`,
+		"$amount", "0.25", "$type", `"C"`, "$id", `"u1"`, "$more", "")...).Replace(`{"userId":$user,` +
+		`"currencyCode":$currency,"networkCode":$network,"amount":$amount,"type":$type,"uniqueId":$id$more}`)
+}
+
+// has checks what jane has.
+func (s site) has(want string) {
+	s.Helper()
+	all, err := s.l.Store.Owned(s.Context(), "jane")
+	storetest.Must(s, err)
+	var posted amount.Amount
+	if len(all) > 0 {
+		posted = all[0].Posted
+	}
+	if posted.String() != want {
+		s.Errorf("jane has %s, want %s", posted, want)
+	}
+}
+
+func (s site) count(table string) int {
+	n, err := s.db.Conn(s.Context()).NewSelect().Table(table).Count(s.Context())
+	storetest.Must(s, err)
+	return int(n)
+}
+
+// D-TX-05, D-TX-10: a deposit and a withdrawal, with their rows and one address.
+func TestAdjustBalance(t *testing.T) {
+	both(t, func(s site) {
+		status, first := s.Call(adjust, body("$more", `,"timestamp":1700000000000,"status":9,"address":"x"`))
+		for _, want := range []string{`{"code":null,"data":{"transactionId":"`, `"userId":"jane"`, `"currencyCode":"BTC"`,
+			`"networkCode":"BTC"`, `"amount":0.25,`, `"type":"C"`, `"uniqueId":"u1"`, `"status":1,`,
+			`"timestamp":1700000000000`, `"address":"castellan:`} {
+			if status != 200 || !strings.Contains(first, want) {
+				t.Errorf("%d %s, want %s", status, first, want)
+			}
+		}
+		s.has("0.25")
+		status, second := s.Call(adjust, body("$type", `"D"`, "$amount", `"0.05"`, "$id", `"u2"`))
+		if status != 200 || !strings.Contains(second, `"toAddress":"bc1treasury"`) ||
+			!strings.Contains(second, `"amount":0.05,"type":"D"`) {
+			t.Errorf("%d %s", status, second)
+		}
+		s.has("0.2")
+		if s.count("deposit") != 1 || s.count("withdrawal") != 1 || s.count("coin_address") != 1 {
+			t.Error("the rows of the business")
+		}
+		// D-TX-06: the same again gets the first answer.
+		s.Wants(adjust, body("$more", `,"timestamp":1700000000000`), 200, first)
+		s.Wants(adjust, body("$type", `"D"`, "$amount", `"0.05"`, "$id", `"u2"`), 200, second)
+		s.has("0.2")
+		_, err := ledger.Verify(t.Context(), persistence.NewLedger(s.db))
+		storetest.Must(t, err)
+	})
+}
+
+func TestAdjustBalanceRefuses(t *testing.T) {
+	both(t, func(s site) {
+		s.Call(adjust, body())
+		refused := func(message string) string { return fmt.Sprintf(`{"code":1,"data":null,"message":%q}`, message) }
+		for in, want := range map[string]string{
+			body("$currency", `"XYZ"`, "$id", `"a"`):              "there is no such currency on this network",
+			body("$network", `"XYZ"`, "$id", `"b"`):               "there is no such currency on this network",
+			body("$user", `"nobody"`, "$id", `"c"`):               "there is no such user",
+			body("$type", `"D"`, "$amount", "0.26", "$id", `"d"`): "the available balance does not suffice",
+			body("$amount", "0.26"):                               "the reference belongs to another movement",
+			body("$type", `"D"`):                                  "the reference belongs to another movement",
+			body("$more", `,"timestamp":5`):                       "the reference belongs to another movement",
+			body("$currency", `"ETH"`, "$network", `"ETH"`, "$type", `"D"`, "$id", `"e"`): "the treasury has no address " +
+				"for this currency and network",
+		} {
+			s.Wants(adjust, in, 200, refused(want))
+		}
+		for in, field := range map[string]string{
+			body("$user", "7"):                                  "userId",
+			body("$user", `""`):                                 "userId",
+			body("$user", `"`+strings.Repeat("x", 65)+`"`):      "userId",
+			body("$user", `"a\u0000"`):                          "",
+			body("$currency", "null"):                           "currencyCode",
+			body("$network", "[]"):                              "networkCode",
+			body("$amount", "null"):                             "amount",
+			body("$amount", "0"):                                "amount",
+			body("$amount", "-1"):                               "amount",
+			body("$amount", `"NaN"`):                            "amount",
+			body("$amount", "1e400"):                            "amount",
+			body("$amount", "0.123456789"):                      "amount",
+			body("$id", `"z"`, "$amount", "999999999999999999"): "amount",
+			body("$type", `"X"`):                                "type",
+			body("$id", `""`):                                   "uniqueId",
+			body("$id", `"`+strings.Repeat("x", 129)+`"`):       "uniqueId",
+			body("$id", "{}"):                                   "uniqueId",
+			body("$id", `"z"`, "$more", `,"timestamp":"soon"`):  "timestamp",
+			body("$id", `"z"`, "$more", `,"timestamp":0`):       "timestamp",
+			body("$id", `"z"`, "$more", `,"timestamp":9e18`):    "timestamp",
+			`{"currencyCode":"BTC"}`:                            "userId",
+			body("$id", `"z"`, "$amount", "0.3", "$more", `,"`): "",
+		} {
+			status, got := s.Call(adjust, in)
+			if status != 400 || !strings.Contains(got, `"code":1,"data":null,"message":"`+field) ||
+				!strings.Contains(got, `"error":"INVALID_FIELD"`) {
+				t.Errorf("%s: %d %s", in, status, got)
+			}
+		}
+		s.has("0.25")
+		if s.count("deposit") != 1 || s.count("withdrawal") != 0 || s.count("transfer") != 1 {
+			t.Error("something was written")
+		}
+	})
+}
+
+// D-EXT-02: a repeated Idempotency-Key is answered from the first answer.
+func TestAdjustBalanceUnderAKey(t *testing.T) {
+	both(t, func(s site) {
+		_, first := s.Call(adjust, body(), "Idempotency-Key", "k1")
+		res, again := s.Send(adjust, body(), "Idempotency-Key", "k1")
+		if again != first || res.Header.Get("Idempotency-Replayed") != "true" {
+			t.Errorf("%v %s, want %s", res.Header, again, first)
+		}
+		if status, got := s.Call(adjust, body("$id", `"u2"`), "Idempotency-Key", "k1"); status != 422 {
+			t.Errorf("%d %s", status, got)
+		}
+		s.has("0.25")
+	})
+}
+
+// 64 at once with one uniqueId are one movement and equal
+// answers; with 64 contents one is made and 63 are refused.
+func TestAdjustBalanceInARace(t *testing.T) {
+	both(t, func(s site) {
+		race := func(in func(i int) string) map[string]int {
+			answers := map[string]int{}
+			var mu sync.Mutex
+			var wg sync.WaitGroup
+			for i := range 64 {
+				wg.Go(func() {
+					status, got := s.Call(adjust, in(i))
+					if status != 200 {
+						t.Errorf("%d %s", status, got)
+					}
+					mu.Lock()
+					defer mu.Unlock()
+					answers[got]++
+				})
+			}
+			wg.Wait()
+			return answers
+		}
+		if got := race(func(int) string { return body() }); len(got) != 1 {
+			t.Errorf("answers: %v", got)
+		}
+		s.has("0.25")
+		got := race(func(i int) string { return body("$id", `"u2"`, "$amount", fmt.Sprint(i+1)) })
+		if len(got) != 2 || got[`{"code":1,"data":null,"message":"the reference belongs to another movement"}`] != 63 {
+			t.Errorf("answers: %v", got)
+		}
+		if s.count("transfer") != 2 {
+			t.Errorf("%d transfers", s.count("transfer"))
+		}
+	})
+}
