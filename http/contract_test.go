@@ -38,6 +38,7 @@ var ahead = map[string]bool{
 	"POST /integration/begin-accounting-integration": true,
 
 	"GET /admin/list-users":                       true,
+	"GET /admin/get-active-users":                 true,
 	"GET /admin/login-history":                    true,
 	"GET /admin/login-history-v2":                 true,
 	"GET /admin/get-users-by-register-date":       true,

@@ -60,6 +60,9 @@ func TestPagesAreFoundByIndex(t *testing.T) {
 		registrations := registered.selected(db.Conn(t.Context()).NewSelect().Model((*userRow)(nil)),
 			partOf(page.Query[user.RegisteredPlace]{After: &user.RegisteredPlace{At: at, ID: "9"}, Limit: 10}, registeredOrder,
 				registeredFilters(user.Span{From: at, To: at})))
+		active := visitors.selected(db.Conn(t.Context()).NewSelect().Model((*userRow)(nil)),
+			partOf(page.Query[user.VisitorPlace]{After: &user.VisitorPlace{Day: at, ID: "9"}, Limit: 10}, visitorOrder,
+				visitorFilters(at)))
 		pending := approval.Pending
 		work := func(q job.Query) *bun.SelectQuery {
 			p := partOf(page.Query[job.Place]{After: &job.Place{ID: "9"}, Limit: 10}, jobOrder, jobFilters(q))
@@ -83,6 +86,7 @@ func TestPagesAreFoundByIndex(t *testing.T) {
 			"confirmed users":       {people(user.Query{KYCApproved: new(true)}), "users_kyc_approved"},
 			"unconfirmed, newest":   {people(user.Query{KYCApproved: new(false), NewestFirst: true}), "users_kyc_approved"},
 			"users":                 {people(user.Query{}), "users"},
+			"active users":          {active, "users_last_login"},
 			"registrations":         {registrations, "users_created"},
 
 			"audit":        {audits(audit.Query{}, nil), "audit_at"},

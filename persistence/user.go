@@ -167,6 +167,17 @@ var userWrites = []engine.Kind{
 			Where("id = ?", w.UserID).Exec(ctx)
 		return err
 	}),
+	engine.All(func(ctx context.Context, tx bun.Tx, ws []user.LoggedIn) error {
+		rows := make([]userStep, len(ws))
+		for i, w := range ws {
+			rows[i] = userStep{ID: w.UserID, Seen: ms(w.At) / dayMillis}
+		}
+		slices.SortFunc(rows, func(a, b userStep) int { return strings.Compare(a.ID, b.ID) })
+		_, err := tx.NewUpdate().With("v", tx.NewValues(&rows)).Model((*userStep)(nil)).ModelTableExpr("users").
+			TableExpr("v").Set("last_login_day = v.seen").Where("users.id = v.id").Where("users.last_login_day < v.seen").
+			Exec(ctx)
+		return err
+	}),
 	engine.Each(func(ctx context.Context, tx bun.Tx, w user.VerifyMail) error {
 		_, err := tx.NewUpdate().Table("users").Set("email_verified = TRUE").Where("id = ?", w.UserID).Exec(ctx)
 		return err

@@ -3,6 +3,7 @@ package persistence
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/uptrace/bun"
 
@@ -19,6 +20,26 @@ var accountsByID = table[userRow, user.User]{record: accounts.record}
 var registered = table[userRow, user.Registered]{
 	order:  keyset{columns: "created_at, id", descending: true},
 	record: func(r userRow) (user.Registered, error) { return user.Registered{User: r.user()}, nil },
+}
+
+// visitors lists users by the day of their last login, the latest first.
+var visitors = table[userRow, user.Visitor]{
+	order: keyset{columns: "last_login_day, id", descending: true},
+	record: func(r userRow) (user.Visitor, error) {
+		return user.Visitor{User: r.user(), LastLogin: at(r.LastLoginDay * dayMillis)}, nil
+	},
+}
+
+func visitorOrder(p user.VisitorPlace) []any { return []any{ms(p.Day) / dayMillis, p.ID} }
+
+func visitorFilters(since time.Time) []filter {
+	return []filter{where("last_login_day >= ?", ms(since)/dayMillis), where("last_login_day > 0")}
+}
+
+// Active implements user.Directory.
+func (s Users) Active(ctx context.Context, since time.Time,
+	p page.Query[user.VisitorPlace]) (page.Of[user.Visitor], error) {
+	return listPage(ctx, s.db, visitors, p, visitorOrder, visitorFilters(since))
 }
 
 func accountFilters(q user.Query) []filter {

@@ -46,7 +46,7 @@ func (v *Deployment) seedLogins(ctx context.Context, cfg config.Config) error {
 			password: randomPassword()},
 	}
 	ran, err := v.DB.Once(ctx, seedOfLogins, func(ctx context.Context) error {
-		for _, l := range logins {
+		for i, l := range logins {
 			phone, err := user.Canonical(l.countryCode, l.phone)
 			if err != nil {
 				return err
@@ -55,7 +55,8 @@ func (v *Deployment) seedLogins(ctx context.Context, cfg config.Config) error {
 			if err != nil {
 				return err
 			}
-			u := user.New(id.New(time.Now()), time.Now())
+			at := time.Now().Add(time.Duration(i) * time.Millisecond) // so that ids sort as the logins
+			u := user.New(id.New(at), at)
 			u.CountryCode, u.Phone, u.Email, u.EmailVerified, u.Demo = l.countryCode, phone, l.mail, true, true
 			u.Name, u.Surname = "Demo", strings.ToUpper(l.role[:1])+l.role[1:]
 			if l.role == user.RoleAdmin {

@@ -10,6 +10,7 @@ import (
 	"castellan/domain/commit"
 	"castellan/domain/id"
 	"castellan/domain/token"
+	"castellan/domain/user"
 )
 
 // LoginAction is the action behind LOGIN: a completed challenge becomes a
@@ -49,6 +50,7 @@ func (s *Service) build(_ context.Context, x challenge.Execution) (challenge.Res
 		[]commit.Write{
 			Add{made},
 			Remember{history(made.UserID, now, c.Starter, true)},
+			user.LoggedIn{UserID: made.UserID, At: now},
 		}, nil
 }
 

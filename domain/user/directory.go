@@ -17,6 +17,9 @@ type Directory interface {
 	Find(ctx context.Context, q Query, p page.Query[Place]) (page.Of[User], error)
 	// Registered lists the accounts that were made in a span, newest first.
 	Registered(ctx context.Context, s Span, p page.Query[RegisteredPlace]) (page.Of[Registered], error)
+	// Active lists the accounts with a login on the day (UTC) of since or later, the
+	// latest day first.
+	Active(ctx context.Context, since time.Time, p page.Query[VisitorPlace]) (page.Of[Visitor], error)
 	// CountByStatus counts the accounts of each status that occurs.
 	CountByStatus(ctx context.Context) (map[Status]int64, error)
 	// CountByDay counts the registrations of each day (UTC) in a span that has any,
@@ -57,6 +60,21 @@ type RegisteredPlace struct {
 
 // Mark implements page.Marked.
 func (r Registered) Mark() RegisteredPlace { return RegisteredPlace{r.CreatedAt, r.ID} }
+
+// Visitor is an account with the day of its last login.
+type Visitor struct {
+	User
+	LastLogin time.Time // the first instant of the day (UTC)
+}
+
+// VisitorPlace is where an account stands in a list by last login.
+type VisitorPlace struct {
+	Day time.Time
+	ID  string
+}
+
+// Mark implements page.Marked.
+func (v Visitor) Mark() VisitorPlace { return VisitorPlace{v.LastLogin, v.ID} }
 
 // Span is the time from From to To, both included.
 type Span struct{ From, To time.Time }

@@ -197,6 +197,19 @@ func (SetStatus) Table() string { return "users" }
 // Row tells the writer which row it changes.
 func (w SetStatus) Row() string { return w.UserID }
 
+// LoggedIn notes the day (UTC) of a login, by which active accounts are found. An
+// earlier one than is known changes nothing.
+type LoggedIn struct {
+	UserID string
+	At     time.Time
+}
+
+// Table implements commit.Write.
+func (LoggedIn) Table() string { return "users" }
+
+// Row tells the writer which row it changes.
+func (w LoggedIn) Row() string { return w.UserID }
+
 // VerifyMail says that the account has shown to own its address. It goes with
 // the completion of a challenge, whose guard on the credential version sees to
 // it that the address is still the one that was asked.

@@ -124,6 +124,16 @@ func showRegistration(r user.Registered) registration {
 	return registration{show(r.User), rest.Time{Time: r.CreatedAt}}
 }
 
+type activeRequest struct {
+	PastMonths int `json:"pastMonths" default:"1" minimum:"1" maximum:"120"`
+	rest.Paging
+}
+
+func (g Group) active(ctx context.Context, who rest.Caller, in activeRequest) (rest.Reply[[]item], error) {
+	since := g.Now().UTC().AddDate(0, -in.PastMonths, 0)
+	return rest.List(ctx, who, in.Paging, since, g.Directory.Active, func(v user.Visitor) item { return show(v.User) })
+}
+
 type spanRequest struct {
 	BeginDate rest.Time `json:"beginDate" example:"2020-01-01"`
 	EndDate   rest.Time `json:"endDate" example:"2099-12-31" doc:"inclusive; a date includes that whole day"`

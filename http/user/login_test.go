@@ -7,9 +7,26 @@ import (
 
 	"castellan/domain/session"
 	"castellan/domain/storetest"
+	"castellan/domain/user"
 	"castellan/http/apitest"
 	"castellan/persistence"
 )
+
+// REQ-USR-16, D-USR-08.
+func TestActiveUsers(t *testing.T) {
+	both(t, func(t *testing.T, s *apitest.Site, db *persistence.DB) {
+		for n, at := range map[int]time.Time{1: now.AddDate(0, -2, 0), 2: now} {
+			storetest.Must(t, db.Commit(t.Context(), user.LoggedIn{UserID: person(n, 0).ID, At: at}))
+		}
+		const line = "GET /admin/get-active-users"
+		wantsUsers(t, s, line, "2")
+		wantsUsers(t, s, line+"?pastMonths=3", "2 1")
+		for _, months := range []string{"0", "121", "1.5", "x"} {
+			s.Wants(line+"?pastMonths="+months, "", 400, "INVALID_FIELD pastMonths")
+		}
+		s.As("u1").Wants(line, "", 403, "FORBIDDEN")
+	})
+}
 
 // REQ-USR-08, REQ-USR-09, D-USR-04.
 func TestLoginHistory(t *testing.T) {

@@ -50,6 +50,9 @@ func (g Group) Endpoints() []rest.Endpoint {
 		rest.Get("/admin/get-user-counts-by-register-date", "Count registrations by day", rest.Tenant,
 			g.countsBetween, fault.InvalidField).
 			Doc("countUsersByRegisterDate", "Days (UTC) in ascending order; a day without a registration is left out."),
+		rest.Get("/admin/get-active-users", "List accounts that were used", rest.Tenant, g.active, fault.InvalidField).
+			Try("pastMonths=3&limit=1").
+			Doc("listActiveUsers", "Those with a login since that day so many months ago (UTC), the latest first."),
 		rest.Get("/user/total-count-by-status", "Count accounts by status", rest.Tenant, g.byStatus, fault.InvalidField).
 			For(rest.Admin).
 			Doc("countUsersByStatus", "Every known status is there, also one that no account has."),

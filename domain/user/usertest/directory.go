@@ -18,6 +18,7 @@ func RunDirectory(t *testing.T, open storetest.Open[user.Directory]) {
 		"Find":       find,
 		"Registered": registered,
 		"Counts":     counts,
+		"Active":     active,
 	})
 }
 
@@ -145,4 +146,28 @@ func counts(t *testing.T, s user.Directory, c commit.Committer) {
 	storetest.Must(t, err)
 	storetest.Same(t, days, []user.DayCount{{Day: first.AddDate(0, 0, 1), Count: 2},
 		{Day: first.AddDate(0, 0, 2), Count: 2}})
+}
+
+// The day of the last login counts, also where an earlier one is noted after it.
+func active(t *testing.T, s user.Directory, c commit.Committer) {
+	people(t, c)
+	for i, days := range map[int][]int{1: {0, 3, 1}, 2: {2}, 3: {3}} {
+		for _, d := range days {
+			storetest.Must(t, c.Commit(t.Context(), user.LoggedIn{UserID: Sample(i).ID, At: Now.AddDate(0, 0, d)}))
+		}
+	}
+	for days, want := range map[int]string{0: "3 1 2", 2: "3 1 2", 3: "3 1", 4: ""} {
+		var paged []user.Visitor
+		for q := (page.Query[user.VisitorPlace]{Limit: 1}); ; {
+			got, err := s.Active(t.Context(), Now.AddDate(0, 0, days), q)
+			storetest.Must(t, err)
+			if paged = append(paged, got.Records...); !got.More {
+				break
+			}
+			q.After = new(paged[len(paged)-1].Mark())
+		}
+		if ids := numbers(paged, func(v user.Visitor) string { return v.ID }); ids != want {
+			t.Errorf("since day %d: %s, want %s", days, ids, want)
+		}
+	}
 }
