@@ -53,6 +53,13 @@ func (s *service) pollJobs(ctx context.Context, owners *actors.Jobs, report func
 	scheduler := job.Scheduler{Service: s.jobs, Schedules: s.schedules}
 	tick := time.NewTicker(actors.JobPoll)
 	defer tick.Stop()
+	moved := make(chan struct{}, 1) // a job may have come here
+	s.node.OnMove(func(func(kind, id string) bool) {
+		select {
+		case moved <- struct{}{}:
+		default:
+		}
+	})
 	for failing := false; ; {
 		err := errors.Join(scheduler.Tick(ctx), owners.Poll(ctx))
 		if err != nil && !failing && ctx.Err() == nil {
@@ -62,6 +69,7 @@ func (s *service) pollJobs(ctx context.Context, owners *actors.Jobs, report func
 		select {
 		case <-ctx.Done():
 			return
+		case <-moved:
 		case <-tick.C:
 		}
 	}

@@ -193,7 +193,7 @@ func aMailingIsKilled(t *testing.T, recipients, kills int) {
 			leaving := m.found(c.Nodes)
 			leaving.Terminate()
 			time.Sleep(100 * time.Millisecond)
-			m.moves(within(0.9), "mail after the drain")
+			m.moves(within(1.9), "mail after the drain, and a second of pace")
 			c.Forget(leaving)
 			c.Join()
 		}

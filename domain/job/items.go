@@ -125,6 +125,10 @@ func (r *Runner) window(ctx context.Context, k Items, j, open Job, window []Item
 	}
 	// It is not the server that is away when others were sent, with these or before.
 	alone := served > 0 || j.Done > 0 && len(window) < Window
+	if failure != nil {
+		r.Log.Warn("items of a job could not be sent yet", "job", j.ID, "kind", j.Kind, "attempt", j.Attempts+1,
+			"err", failure)
+	}
 	lastTry := failure != nil && alone && j.Attempts+1 >= MaxAttempts
 	next, writes := j, make([]commit.Write, 0, len(window))
 	next.Cursor = strconv.FormatInt(window[len(window)-1].N, 10)

@@ -111,6 +111,8 @@ type Store interface {
 }
 
 // Skip says that an item was not to be sent.
+//
+//lint:ignore ST1012 it reports no failure, as fs.SkipDir does not
 var Skip = errors.New("job: not to be sent")
 
 var (
