@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -50,5 +51,42 @@ func TestFaultsPartition(t *testing.T) {
 	}
 }
 
-// A mailing to ten thousand, whose owner is killed 25 times.
-func TestFaultsMailing(t *testing.T) { aMailingIsKilled(t, 10_000, 25) }
+// The owner of a mailing to ten thousand is killed 25 times, and other nodes are
+// drained, while new nodes come.
+func TestFaultsMailing(t *testing.T) {
+	const recipients, kills = 10_000, 25
+	t.Parallel()
+	s := blackbox.NewSite(t, "postgres")
+	s.Set("FILES_FOLDER=" + t.TempDir()) // all nodes see one folder
+	box := s.Relay()
+	c := s.Cluster()
+	for range 3 {
+		c.Join()
+	}
+	box.Slow(5 * time.Millisecond)
+	m := startMailing(t, s, box, c.Nodes[0], recipients)
+	for i := range kills {
+		m.moves(within(15), fmt.Sprint("mail before kill ", i))
+		time.Sleep(time.Duration(rand.IntN(400)) * time.Millisecond)
+		victim := m.owner(c.Nodes)
+		if victim == nil {
+			victim = c.Nodes[rand.IntN(len(c.Nodes))]
+		}
+		victim.Kill()
+		c.Forget(victim)
+		m.moves(within(15), fmt.Sprint("mail after kill ", i))
+		c.Join()
+		if i%5 == 4 {
+			// A member takes back after two seconds what it gave away.
+			time.Sleep(3 * time.Second)
+			leaving := m.found(c.Nodes)
+			leaving.Terminate()
+			time.Sleep(100 * time.Millisecond)
+			m.moves(within(1.9), "mail after the drain, and a second of pace")
+			c.Forget(leaving)
+			c.Join()
+		}
+	}
+	box.Slow(0)
+	m.ends(c.Nodes[0], within(120), kills)
+}
