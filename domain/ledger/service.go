@@ -242,7 +242,7 @@ func (l *Ledger) balances(ctx context.Context, accounts []Account) ([]Balance, e
 func (l *Ledger) open(ctx context.Context, a Account) error {
 	unit, err := l.Store.Unit(ctx, a.Asset)
 	if err == nil && unit == 0 {
-		unit, err = l.addAsset(ctx, a.Asset)
+		err = l.addAsset(ctx, a.Asset)
 	}
 	if err == nil {
 		err = l.Commit.Commit(ctx, Open{a})
@@ -254,20 +254,18 @@ func (l *Ledger) open(ctx context.Context, a Account) error {
 }
 
 // addAsset makes an asset known as precise as it is now.
-func (l *Ledger) addAsset(ctx context.Context, asset int64) (unit int64, err error) {
+func (l *Ledger) addAsset(ctx context.Context, asset int64) error {
 	decimals, err := l.Decimals(ctx, asset)
 	if fault.CodeOf(err) == fault.RecordNotFound {
-		return 0, ErrNoAsset
+		return ErrNoAsset
 	}
-	if err != nil {
-		return 0, err
+	if err == nil {
+		err = l.Commit.Commit(ctx, AddAsset{asset, int64(amount.Unit(decimals))})
 	}
-	unit = int64(amount.Unit(decimals))
-	err = l.Commit.Commit(ctx, AddAsset{asset, unit})
 	if fault.CodeOf(err) == fault.RecordAlreadyExist {
 		err = nil
 	}
-	return unit, err
+	return err
 }
 
 // refine tells whether an asset of the balances has become finer, and makes that
@@ -279,7 +277,7 @@ func (l *Ledger) refine(ctx context.Context, balances []Balance) (finer bool, er
 			return false, err
 		}
 		if int64(amount.Unit(decimals)) < b.Unit {
-			_, err := l.addAsset(ctx, b.Asset)
+			err := l.addAsset(ctx, b.Asset)
 			return err == nil, err
 		}
 	}
