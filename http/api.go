@@ -18,12 +18,14 @@ import (
 	"castellan/http/approval"
 	"castellan/http/audit"
 	"castellan/http/broadcast"
+	"castellan/http/cdn"
 	"castellan/http/challenge"
 	"castellan/http/cluster"
 	"castellan/http/contract"
 	"castellan/http/country"
 	"castellan/http/currency"
 	"castellan/http/device"
+	"castellan/http/document"
 	"castellan/http/dropdown"
 	"castellan/http/firewall"
 	"castellan/http/geofilter"
@@ -58,6 +60,8 @@ var sections = []rest.Group{
 	agreement.Group{},    // 4.10
 	broadcast.Group{},    // 4.10
 	accounting.Group{},   // 4.10
+	cdn.Group{},          // 4.10, the upload
+	document.Group{},     // 4.11
 	user.Group{},         // 4.12, in part
 	country.Group{},      // 4.12, in part
 	approval.Group{},     // 4.13

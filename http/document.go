@@ -36,6 +36,8 @@ var tags = []rest.Tag{
 		Description: "Registered devices, which approve pushes with their keys."},
 	{Name: "Admin operations", Sections: []string{"4.10 Admin operations"},
 		Description: "Parameters, agreements, messages to many and the accounting, for administrators."},
+	{Name: "Documents", Sections: []string{"4.11 Documents"},
+		Description: "Documents of users, such as a passport: sealed, and handed out to administrators alone."},
 	{Name: "Users", Sections: []string{"4.12 Users"},
 		Description: "What an account sees of itself, and what administrators see and change of accounts."},
 	{Name: "Deploy and VPN requests", Sections: []string{"4.13 Deploy and VPN requests"},

@@ -45,6 +45,7 @@ var tables = map[string][]string{
 	"ledger":           {"account", "asset", "balance", "day", "hold", "transfer"},
 	"level":            {"user_level"},
 	"mfa":              {"mfa_action", "mfa_method", "mfa_policy"},
+	"document":         {"document", "document_quota"},
 	"notification":     {"notification"},
 	"outbox":           {"outbox"},
 	"parameter":        {"parameter"},
@@ -61,8 +62,8 @@ var tables = map[string][]string{
 }
 
 // shared are packages of the domain that every section may use; the map would only get longer by them.
-var shared = []string{"admin", "amount", "client", "commit", "fault", "geo", "id", "pack", "page", "ratelimit", "turn",
-	"window"}
+var shared = []string{"admin", "amount", "blob", "client", "commit", "fault", "geo", "id", "pack", "page", "picture",
+	"ratelimit", "turn", "window"}
 
 const mapHead = `# The map of endpoints
 

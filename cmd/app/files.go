@@ -9,12 +9,17 @@ import (
 
 	"castellan/config"
 	"castellan/domain/blob"
+	"castellan/domain/cdn"
 	"castellan/domain/commit"
+	"castellan/domain/document"
 	"castellan/domain/fault"
 	"castellan/domain/job"
 	"castellan/domain/picture"
+	httpcdn "castellan/http/cdn"
+	httpdocument "castellan/http/document"
 	"castellan/outbound/folder"
 	"castellan/outbound/s3"
+	"castellan/persistence"
 )
 
 // sweepFiles is how often the bytes without a row are looked for.
@@ -37,6 +42,21 @@ func (s *service) filing() error {
 				return j.Finish(""), nil, err
 			}}},
 		schedules: []job.Schedule{{Kind: "sweep-files", Every: sweepFiles}},
+	})
+	return nil
+}
+
+// documents builds what users and administrators upload.
+func (s *service) documents() error {
+	store := persistence.NewDocuments(s.DB)
+	s.join(part{
+		groups: groups(
+			httpdocument.Group{Service: &document.Service{Store: store, Users: s.users, Files: s.files,
+				Pictures: s.pictures, Ring: s.Ring, Changes: s.changes("", nil), Values: s.parameters.Set,
+				Quota: int64(s.cfg.Files.UserQuota) << 20}},
+			httpcdn.Group{Service: &cdn.Service{Files: s.files, Pictures: s.pictures, Changes: s.changes("", nil),
+				Values: s.parameters.Set, URL: s.cdnURL}}),
+		files: []blob.Owner{{Area: document.Area, Named: store.Named}},
 	})
 	return nil
 }

@@ -201,7 +201,8 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	s.metrics = newMetrics(s.o)
 	s.leaving, s.leave = context.WithCancel(context.Background())
 	for _, area := range []func() error{s.database, s.cluster, s.work, s.filing, s.firewall, s.sessions, s.delivery,
-		s.challenges, s.assets, s.accounts, s.login, s.backOffice, s.operations, s.money, s.content, s.http} {
+		s.challenges, s.assets, s.accounts, s.login, s.backOffice, s.documents, s.operations,
+		s.money, s.content, s.http} {
 		if err := area(); err != nil {
 			return err
 		}

@@ -28,6 +28,7 @@ import (
 	"image/png"
 	"io"
 	"runtime"
+	"strings"
 	"time"
 
 	"golang.org/x/image/webp"
@@ -302,3 +303,16 @@ func (l *limited) Write(p []byte) (int, error) {
 	}
 	return l.Buffer.Write(p)
 }
+
+// Extension is the extension of a file name in lower case, without its dot: "png" of logo.PNG. "" where what follows
+// the last dot is none: it has 2 to 5 letters and digits and begins with a letter.
+func Extension(name string) string {
+	dot := strings.LastIndexByte(name, '.')
+	ext := strings.ToLower(name[dot+1:])
+	if dot < 0 || len(ext) < 2 || len(ext) > 5 || ext[0] < 'a' || ext[0] > 'z' || strings.Trim(ext, letters) != "" {
+		return ""
+	}
+	return ext
+}
+
+const letters = "abcdefghijklmnopqrstuvwxyz0123456789"

@@ -76,8 +76,8 @@ func (e Endpoint) IPFiltered() Endpoint { e.IPFilter = true; return e }
 // granted to another one.
 func (e Endpoint) Reserve() Endpoint { e.Reserved = true; return e }
 
-// Binary says that it answers bytes of a media type (Reply.Raw) instead of JSON.
-func (e Endpoint) Binary(mediaType string) Endpoint { e.Produces = mediaType; return e }
+// Binary says that it answers bytes of one of some media types (Reply.Raw) instead of JSON.
+func (e Endpoint) Binary(mediaTypes ...string) Endpoint { e.Produces = mediaTypes; return e }
 
 // Shaped names the schema of its answer in the document (Extra.Schemas).
 func (e Endpoint) Shaped(schema string) Endpoint { e.Schema = schema; return e }

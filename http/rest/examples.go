@@ -2,6 +2,9 @@ package rest
 
 import "github.com/danielgtaylor/huma/v2"
 
+// ExampleFile is a picture of one pixel as base64, the example of fields that hold a file.
+const ExampleFile = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
 // The examples of fields by their name, for the document. A field of which a name
 // says too little, such as name and code, has the tag example.
 var (
@@ -40,6 +43,7 @@ var (
 		"cdate": "2026-01-31T10:00:00.000Z", "udate": "2026-01-31T10:05:00.000Z",
 		"usableFrom": "2026-02-01T10:00:00.000Z",
 		"startDate":  "2026-02-01T09:00:00.000Z", "endDate": "2026-02-08T09:00:00.000Z",
+		"imageData": ExampleFile, "base64Data": ExampleFile, "base64String": ExampleFile,
 		"title": "What we store", "content": "<p>Only what the service needs.</p>",
 	}
 	numberExamples = map[string]int64{

@@ -58,7 +58,14 @@ func (d *document) success(e *Endpoint) *huma.Response {
 	for _, name := range tokens {
 		r.Headers[name] = &huma.Param{Description: tokenDocs[name], Schema: &huma.Schema{Type: "string"}}
 	}
-	r.Content = map[string]*huma.MediaType{cmp.Or(e.Produces, TypeJSON): {Schema: d.answer(e)}}
+	kinds := e.Produces
+	if kinds == nil {
+		kinds = []string{TypeJSON}
+	}
+	r.Content = map[string]*huma.MediaType{}
+	for _, kind := range kinds {
+		r.Content[kind] = &huma.MediaType{Schema: d.answer(e)}
+	}
 	return r
 }
 
@@ -68,7 +75,7 @@ func (d *document) answer(e *Endpoint) *huma.Schema {
 	switch {
 	case e.Schema != "":
 		return d.types.use(e.Schema)
-	case e.Produces != "":
+	case e.Produces != nil:
 		return &huma.Schema{Type: "string", Format: "binary"}
 	case e.Starts != "" && d.challenge != nil:
 		out = d.challenge

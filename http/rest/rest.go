@@ -175,15 +175,15 @@ type Endpoint struct {
 	ID, Description       string // operationId and more than the summary says, for the document
 	Extension             bool   // not one of the interface's own endpoints (D-EXT-01)
 
-	BodyLimit     int    // bytes; 0 = DefaultBodyLimit
-	Repeatable    bool   // honours Idempotency-Key (D-EXT-02)
-	WantsBodyHash bool   // Caller.BodyHash is filled
-	OTP           bool   // Options.Verify is asked after binding (D-AUTH-08)
-	IPFilter      bool   // the caller's allowed-IP list applies (D-AUTH-09)
-	Reserved      bool   // of Admin: for the role admin alone; grants add nobody (D-AUTH-03)
-	Starts        string // action code of the challenge that it starts, "" for none
-	Produces      string // media type of a binary answer, for the document
-	Schema        string // named schema of its answer, where Out does not say it
+	BodyLimit     int      // bytes; 0 = DefaultBodyLimit
+	Repeatable    bool     // honours Idempotency-Key (D-EXT-02)
+	WantsBodyHash bool     // Caller.BodyHash is filled
+	OTP           bool     // Options.Verify is asked after binding (D-AUTH-08)
+	IPFilter      bool     // the caller's allowed-IP list applies (D-AUTH-09)
+	Reserved      bool     // of Admin: for the role admin alone; grants add nobody (D-AUTH-03)
+	Starts        string   // action code of the challenge that it starts, "" for none
+	Produces      []string // media types of a binary answer, for the document
+	Schema        string   // named schema of its answer, where Out does not say it
 	// headers of its answer that carry tokens, for the document; a starter's p-auth is not listed
 	Tokens []string
 	Waits  bool // heeds Caller.Wait, for the document

@@ -1,0 +1,139 @@
+package persistence
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/document"
+	"castellan/domain/fault"
+	"castellan/domain/page"
+	"castellan/persistence/engine"
+)
+
+// Documents implements document.Store.
+type Documents struct{ db *DB }
+
+var _ document.Store = Documents{}
+
+// NewDocuments returns the documents kept in db.
+func NewDocuments(db *DB) Documents { return Documents{db} }
+
+type documentRow struct {
+	bun.BaseModel `bun:"table:document,alias:d"`
+
+	ID               string `bun:",pk"`
+	UserID           string
+	Name             string
+	MimeType         string
+	Type             int64
+	Description      *string
+	NameTexts        string
+	DescriptionTexts string
+	Status           string
+	Reason           *string
+	Path             string
+	Size             int64
+	CreatedAt        int64
+	UpdatedAt        int64
+}
+
+type quotaRow struct {
+	bun.BaseModel `bun:"table:document_quota,alias:q"`
+
+	UserID string `bun:",pk"`
+	Bytes  int64
+}
+
+var documents = table[documentRow, document.Document]{
+	order:  keyset{columns: "id", descending: true},
+	fixed:  []string{"id", "user_id", "mime_type", "path", "size", "created_at", "updated_at"},
+	absent: "no such document",
+	record: func(r documentRow) (document.Document, error) {
+		d := document.Document{ID: r.ID, UserID: r.UserID, Name: r.Name, MimeType: r.MimeType, Type: r.Type,
+			Description: r.Description, Status: r.Status, Reason: r.Reason, Path: r.Path, Size: r.Size,
+			CreatedAt: at(r.CreatedAt)}
+		err := engine.ReadJSON(r.NameTexts, &d.NameTexts)
+		if err == nil {
+			err = engine.ReadJSON(r.DescriptionTexts, &d.DescriptionTexts)
+		}
+		return d, err
+	},
+	row: func(d document.Document) documentRow {
+		return documentRow{ID: d.ID, UserID: d.UserID, Name: d.Name, MimeType: d.MimeType, Type: d.Type,
+			Description: d.Description, NameTexts: body(d.NameTexts), DescriptionTexts: body(d.DescriptionTexts),
+			Status: d.Status, Reason: d.Reason, Path: d.Path, Size: d.Size, CreatedAt: ms(d.CreatedAt),
+			UpdatedAt: ms(d.CreatedAt)}
+	},
+}
+
+func documentFilters(q document.Query) []filter {
+	return []filter{sent("user_id", q.UserID), sent("type", q.Type), sent("status", q.Status), sent("reason", q.Reason)}
+}
+
+func documentOrder(p document.Place) []any { return []any{p.ID} }
+
+// Add implements document.Store. The statement of the quota decides, so callers who come together cannot exceed it.
+func (s Documents) Add(ctx context.Context, d document.Document, charge, quota int64) error {
+	full := fault.New(fault.RecordLimitReached, "the documents of the user take all of the room that there is for them")
+	if charge > quota {
+		return full
+	}
+	row, use := documents.row(d), quotaRow{UserID: d.UserID, Bytes: charge}
+	return write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
+		err := oneRow(tx.NewInsert().Model(&use).On("CONFLICT (user_id) DO UPDATE").
+			Set("bytes = q.bytes + EXCLUDED.bytes").Where("q.bytes + EXCLUDED.bytes <= ?", quota).Exec(ctx))
+		if errors.Is(err, sql.ErrNoRows) {
+			return full
+		}
+		if err == nil {
+			_, err = tx.NewInsert().Model(&row).Exec(ctx)
+		}
+		return err
+	})
+}
+
+// Used implements document.Store.
+func (s Documents) Used(ctx context.Context, userID string) (int64, error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	var rows []quotaRow
+	err := s.db.Conn(ctx).NewSelect().Model(&rows).Where("user_id = ?", userID).Scan(ctx)
+	if err != nil || len(rows) == 0 {
+		return 0, translate(err)
+	}
+	return rows[0].Bytes, nil
+}
+
+// Get implements document.Store.
+func (s Documents) Get(ctx context.Context, id string) (document.Document, error) {
+	return documents.find(ctx, s.db, is("id", id))
+}
+
+// ByPath implements document.Store.
+func (s Documents) ByPath(ctx context.Context, path string) (document.Document, error) {
+	return documents.find(ctx, s.db, is("path", path))
+}
+
+// Change implements document.Store.
+func (s Documents) Change(ctx context.Context, id string,
+	f func(document.Document) (document.Document, error)) error {
+	return documents.change(ctx, s.db, f, is("id", id))
+}
+
+// List implements document.Store.
+func (s Documents) List(ctx context.Context, q document.Query,
+	p page.Query[document.Place]) (page.Of[document.Document], error) {
+	return listPage(ctx, s.db, documents, p, documentOrder, documentFilters(q))
+}
+
+// Named implements document.Store.
+func (s Documents) Named(ctx context.Context, paths []string) (named []string, err error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	q := s.db.Conn(ctx).NewSelect().Model((*documentRow)(nil)).Column("path")
+	err = filtered(q, []filter{among("path", paths)}).Scan(ctx, &named)
+	return named, translate(err)
+}
