@@ -34,7 +34,7 @@ func (s *service) work() error {
 	s.node.Register(owners.Kind())
 	s.jobs = &job.Service{Store: store, Changes: s.changes("", nil), Seal: s.Ring.Seal, Wake: owners.Wake,
 		Leaving: s.leaving}
-	count := &census{store: store}
+	count := &census{store: store, kinds: s.kinds}
 	s.join(part{
 		groups: groups(httpjob.Group{Service: s.jobs}),
 		loops: []loop{{"background jobs cannot be looked for", func(ctx context.Context, report func(error)) {
@@ -79,6 +79,7 @@ func (s *service) pollJobs(ctx context.Context, owners *actors.Jobs, report func
 // prometheus.Collector.
 type census struct {
 	store job.Store
+	kinds map[string]job.Kind
 	last  atomic.Pointer[[]job.Census]
 }
 
@@ -87,7 +88,7 @@ var (
 		[]string{"type", "status"}, nil)
 	jobsStuck = prometheus.NewDesc("castellan_jobs_stuck",
 		"Background jobs that have been due for more than a minute and took no step, of all nodes.",
-		[]string{"type", "status"}, nil)
+		[]string{"type"}, nil)
 )
 
 func (c *census) look(ctx context.Context) error {
@@ -103,13 +104,19 @@ func (*census) Describe(to chan<- *prometheus.Desc) { to <- jobsLeft; to <- jobs
 
 // Collect implements prometheus.Collector.
 func (c *census) Collect(to chan<- prometheus.Metric) {
-	last := c.last.Load()
-	if last == nil {
-		return
+	var now []job.Census
+	if last := c.last.Load(); last != nil {
+		now = *last
 	}
-	for _, k := range *last {
-		for desc, n := range map[*prometheus.Desc]int{jobsLeft: k.Jobs, jobsStuck: k.Stuck} {
-			to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(n), k.Kind, string(k.State))
-		}
+	stuck := map[string]int{}
+	for kind := range c.kinds { // an alert needs to see a zero too
+		stuck[kind] = 0
+	}
+	for _, k := range now {
+		stuck[k.Kind] += k.Stuck
+		to <- prometheus.MustNewConstMetric(jobsLeft, prometheus.GaugeValue, float64(k.Jobs), k.Kind, string(k.State))
+	}
+	for kind, n := range stuck {
+		to <- prometheus.MustNewConstMetric(jobsStuck, prometheus.GaugeValue, float64(n), kind)
 	}
 }

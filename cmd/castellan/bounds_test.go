@@ -35,6 +35,9 @@ func (s described) of(all map[string]described) described {
 
 // value is one that the schema allows.
 func (s described) value(all map[string]described) any {
+	if len(s.Examples) > 0 { // of a field that refers to a schema
+		return s.Examples[0]
+	}
 	s = s.of(all)
 	switch {
 	case len(s.Examples) > 0:
@@ -139,7 +142,9 @@ func TestBoundsOfTheDocument(t *testing.T) {
 					}
 					sent[field] = bad
 					a := n.Do(t, strings.ToUpper(method), path, sent, admin)
-					if a.Status != 400 || !strings.Contains(string(a.Body), `{"field":"`+field+`"`) {
+					named := strings.Contains(string(a.Body), `{"field":"`+field+`"`) ||
+						strings.Contains(string(a.Body), `"message":"`+field+`: `) // an endpoint with a refusal of its own
+					if a.Status != 400 || !named {
 						t.Errorf("%s %s takes %s %.40v: %s", method, path, field, bad, a)
 					}
 				}

@@ -198,7 +198,7 @@ func TestTokenMatrix(t *testing.T) {
 					want = no
 				case rest.Device: // nor is any token a signature
 					want = "DEVICE_SIGNATURE_REQUIRED"
-				case rest.User, rest.Tenant:
+				case rest.User, rest.Tenant, rest.TenantOrCron:
 				default:
 					t.Fatalf("%s has credential %s: this test does not know it", e.Key(), e.Credential)
 				}

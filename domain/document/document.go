@@ -124,12 +124,9 @@ func fits(name, mimeType string) bool {
 	return ext == "" || slices.Contains(extensions[mimeType], ext)
 }
 
-// isPDF tells whether bytes begin and end as PDF does (ISO 32000-2, sections 7.5.2 and 7.5.5).
-func isPDF(content []byte) bool {
-	const tail = 1024
-	return bytes.HasPrefix(content, []byte("%PDF-")) &&
-		bytes.Contains(content[max(0, len(content)-tail):], []byte("%%EOF"))
-}
+// isPDF tells whether bytes begin as PDF does (ISO 32000-2, section 7.5.2). What follows is not judged: a document is
+// kept as evidence, sealed, and leaves the service as an attachment only.
+func isPDF(content []byte) bool { return bytes.HasPrefix(content, []byte("%PDF-")) }
 
 // Change is a partial update; nil: as it is. Description and Reason are changed where they are sent, also to nil.
 type Change struct {

@@ -200,7 +200,7 @@ func TestRefusals(t *testing.T) {
 			{body(pdf, `,"version":" "`), "INVALID_FIELD version"},
 			{strings.Replace(body(pdf, ""), "Terms", strings.Repeat("t", 201), 1), "INVALID_FIELD name"},
 			{strings.Replace(body(pdf, ""), "Fees", strings.Repeat("t", 4001), 1), "INVALID_FIELD description"},
-			{strings.Replace(body(pdf, ""), "Fees", `a\u0000`, 1), "INVALID_FIELD"},
+			{strings.Replace(body(pdf, ""), "Fees", `a\u0000`, 1), "INVALID_FIELD description"},
 		} {
 			s.Wants(publish, c.body, 400, c.want)
 		}

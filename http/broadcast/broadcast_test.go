@@ -317,7 +317,7 @@ func TestRefusals(t *testing.T) {
 			{notice, `{"memberId":"ada"` + rest + `,"imageUrl":"javascript:alert(1)"}`, "INVALID_FIELD imageUrl"},
 			{notice, `{"memberId":"ada","topic":"` + strings.Repeat("t", 65) + `","title":"` + strings.Repeat("t", 201) +
 				`","body":"` + strings.Repeat("t", 4001) + `"}`, "INVALID_FIELD topic title body"},
-			{notice, `{"memberId":"a\u0000"` + rest + `}`, "INVALID_FIELD"},
+			{notice, `{"memberId":"a\u0000"` + rest + `}`, "INVALID_FIELD memberId"},
 			{sms, `{}`, "INVALID_FIELD messageBody"},
 			{sms, `{"messageBody":"B"}`, "INVALID_FIELD userIds"},
 			{sms, `{"messageBody":"B","userIds":[],"sendAllUsers":false}`, "INVALID_FIELD userIds"},

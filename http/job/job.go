@@ -59,15 +59,18 @@ type record struct {
 	Skipped    int64      `json:"skipped" example:"3"`
 	StartedAt  *rest.Time `json:"startedAt" example:"2026-01-31T10:00:00.000Z" doc:"null before its first step"`
 	FinishedAt *rest.Time `json:"finishedAt" example:"2026-01-31T10:05:00.000Z" doc:"null until it is over"`
-	Error      string     `json:"error" example:"the mail server is away" doc:"why the last attempt failed"`
+	Error      *string    `json:"error" example:"the mail server is away" doc:"why the last attempt failed"`
 }
 
 func (record) SchemaName() string { return "Job" }
 
 func show(j job.Job) record {
-	return record{ID: j.ID, Type: j.Kind, Status: string(j.State), Done: j.Done, Total: j.Total, Failed: j.Failed,
-		Unknown: j.Unknown, Skipped: j.Skipped, StartedAt: instant(j.StartedAt), FinishedAt: instant(j.FinishedAt),
-		Error: j.Error}
+	r := record{ID: j.ID, Type: j.Kind, Status: string(j.State), Done: j.Done, Total: j.Total, Failed: j.Failed,
+		Unknown: j.Unknown, Skipped: j.Skipped, StartedAt: instant(j.StartedAt), FinishedAt: instant(j.FinishedAt)}
+	if j.Error != "" {
+		r.Error = &j.Error
+	}
+	return r
 }
 
 // instant is null for the zero time.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strconv"
 	"testing"
 	"time"
 
@@ -51,7 +52,10 @@ func (s site) set(id string, f func(*job.Job)) {
 }
 
 func shown(id, kind, status, counts, started, finished, why string) string {
-	return fmt.Sprintf(`{"id":"%s","type":"%s","status":"%s",%s,"startedAt":%s,"finishedAt":%s,"error":"%s"}`,
+	if why = strconv.Quote(why); why == `""` {
+		why = "null"
+	}
+	return fmt.Sprintf(`{"id":"%s","type":"%s","status":"%s",%s,"startedAt":%s,"finishedAt":%s,"error":%s}`,
 		id, kind, status, counts, started, finished, why)
 }
 

@@ -217,7 +217,8 @@ func (s *Site) Count(clause string, args ...any) int {
 // Columns are the columns of a table.
 func (s *Site) Columns(table string) []string {
 	s.t.Helper()
-	query := "SELECT string_agg(column_name, ' ') FROM information_schema.columns WHERE table_name = $1"
+	query := "SELECT string_agg(column_name, ' ') FROM information_schema.columns " +
+		"WHERE table_name = $1 AND is_generated = 'NEVER'"
 	if strings.HasPrefix(s.DSN, "sqlite:") {
 		query = "SELECT group_concat(name, ' ') FROM pragma_table_info($1)"
 	}
