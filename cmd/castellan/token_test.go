@@ -174,7 +174,7 @@ func TestTokenMatrix(t *testing.T) {
 				if e.Method != "GET" {
 					body = "{}"
 				}
-				return n.Do(t, e.Method, e.Path, body, h)
+				return n.Do(t, e.Method, strings.ReplaceAll(e.Path, "{id}", "none"), body, h)
 			}
 			passes := func(name string, a blackbox.Answer) {
 				t.Helper()
