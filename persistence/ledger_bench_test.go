@@ -43,7 +43,7 @@ func durable(b *testing.B, bench func(b *testing.B, db *DB)) {
 }
 
 // BenchmarkMovement measures movements of 2000 users by 256 callers, through one
-// treasury or through a thousand: a hot account costs next to nothing. "whole" is
+// treasury or through a thousand, which shows the cost of a hot account. "whole" is
 // Ledger.Do with its reads; "unit" is the commit of what was decided.
 func BenchmarkMovement(b *testing.B) {
 	for _, treasuries := range []int{1, 1000} {
