@@ -105,7 +105,7 @@ func TestHostile(t *testing.T) {
 		for range 32 {
 			wg.Go(func() {
 				for _, name := range slices.Sorted(maps.Keys(files)) {
-					if f, err := d.Check(t.Context(), "imageData", files[name]); f != "" ||
+					if f, err := checked(t, d, "imageData", files[name]); f != "" ||
 						fault.CodeOf(err) != fault.InvalidField || err.(*fault.Error).Field != "imageData" {
 						t.Errorf("%s: %s, %v", name, f, err)
 					}
@@ -120,6 +120,15 @@ func TestHostile(t *testing.T) {
 	t.Logf("%d files, %d KiB at most", len(files), peak>>10)
 }
 
+// checked checks a picture and comes again while others hold the memory: how long they do is the machine's affair.
+func checked(t *testing.T, d *picture.Decoder, field string, content []byte) (picture.Format, error) {
+	for {
+		if f, err := d.Check(t.Context(), field, content); fault.CodeOf(err) != fault.Overloaded {
+			return f, err
+		}
+	}
+}
+
 // Large pictures share the memory of one.
 func TestMemory(t *testing.T) {
 	large := picturetest.PNG(4096, 3000) // 47 MiB of pixels
@@ -128,7 +137,7 @@ func TestMemory(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 4 {
 			wg.Go(func() {
-				if _, err := d.Check(t.Context(), "f", large); err != nil {
+				if _, err := checked(t, d, "f", large); err != nil {
 					t.Error(err)
 				}
 			})
