@@ -67,6 +67,7 @@ func (l *live) refusesWrong(some []told) {
 // wrong is an example with one field spoilt.
 type wrong struct {
 	field  rest.Field
+	in     *rest.Field // the field whose object, or whose first element, holds it; nil: the request
 	what   string
 	value  string // JSON; "": the field is missing
 	query  bool   // in the query, as text
@@ -95,13 +96,34 @@ func (w wrong) target(x told) (path, body string) {
 	if x.request != "" && json.Unmarshal([]byte(x.request), &fields) != nil {
 		return x.Path, x.request
 	}
+	var text []byte
+	if w.in == nil {
+		text = w.spoil(fields)
+	} else {
+		inner := map[string]json.RawMessage{}
+		var list []json.RawMessage
+		if outer := fields[w.in.Name]; json.Unmarshal(outer, &list) == nil && len(list) > 0 {
+			_ = json.Unmarshal(list[0], &inner)
+			list[0] = w.spoil(inner)
+			fields[w.in.Name], _ = json.Marshal(list)
+		} else {
+			_ = json.Unmarshal(outer, &inner)
+			fields[w.in.Name] = w.spoil(inner)
+		}
+		text, _ = json.Marshal(fields)
+	}
+	return target(x.Endpoint, strings.ReplaceAll(string(text), `"\u0000here"`, w.value))
+}
+
+// spoil is an object with the wrong value.
+func (w wrong) spoil(fields map[string]json.RawMessage) json.RawMessage {
 	delete(fields, w.field.Name)
 	delete(fields, w.field.Alias)
 	if w.value != "" {
 		fields[w.field.Name] = json.RawMessage(`"\u0000here"`)
 	}
 	text, _ := json.Marshal(fields)
-	return target(x.Endpoint, strings.ReplaceAll(string(text), `"\u0000here"`, w.value))
+	return text
 }
 
 // judge says what is wrong with an answer; "" where nothing is.
@@ -117,48 +139,83 @@ func (w wrong) judge(x told, a blackbox.Answer) string {
 		return "is refused by another code"
 	}
 	for _, e := range a.Problem().Errors {
-		tail, ok := strings.CutPrefix(e.Field, w.field.Name)
-		if ok && (tail == "" || tail[0] == '.' || tail[0] == '[') {
+		if named(e.Field, w) {
 			return ""
 		}
 	}
 	return "is refused without its name"
 }
 
-// wrongs are the wrong requests of an endpoint.
-func wrongs(x told) (all []wrong) {
+// named tells that a refusal is about the spoilt field: details[0].title of details.
+func named(field string, w wrong) bool {
+	if w.in != nil {
+		tail, ok := strings.CutPrefix(strings.TrimPrefix(field, w.in.Name), "[0]")
+		if !ok {
+			tail = strings.TrimPrefix(field, w.in.Name)
+		}
+		field = strings.TrimPrefix(tail, ".")
+	}
+	tail, ok := strings.CutPrefix(field, w.field.Name)
+	return ok && (tail == "" || tail[0] == '.' || tail[0] == '[')
+}
+
+// places are the fields of a request, and those of the objects in its example.
+func places(x told) (all []wrong) {
 	for _, f := range x.Fields() {
 		if f.InPath || f.Name == "_requesterLanguage" {
 			continue
 		}
-		add := func(what, value string) {
-			all = append(all, wrong{field: f, what: what + " as " + f.Name, value: value})
-		}
-		if f.Required {
-			add("nothing", "")
-			if !f.Nullable {
-				add("null", "null")
-			}
-			if f.Type.Kind() == reflect.String && !f.Blank {
-				add("a blank", `" \t"`)
-			}
-		}
-		for _, v := range badValues(f) {
-			what := v
-			if len(what) > 30 {
-				what = what[:30] + "…"
-			}
-			add(what, v)
-		}
-		if holdsAny(f.Type) {
+		all = append(all, wrong{field: f})
+		if x.Method == "GET" || !strings.Contains(x.request, `"`+f.Name+`"`) {
 			continue
 		}
-		add("a NUL byte", `"a\u0000b"`)
-		all = append(all, wrong{field: f, what: "bad UTF-8 as " + f.Name, value: "\"a\xffb\"", faulty: true})
-		if x.Method == "GET" {
-			all = append(all, wrong{field: f, what: "a NUL byte in the query as " + f.Name, value: "a%00b", query: true},
-				wrong{field: f, what: "bad UTF-8 in the query as " + f.Name, value: "a%ffb", query: true})
+		for _, inner := range f.Inner() {
+			all = append(all, wrong{field: inner, in: &f})
 		}
+	}
+	return all
+}
+
+// wrongs are the wrong requests of an endpoint.
+func wrongs(x told) (all []wrong) {
+	for _, w := range places(x) {
+		all = append(all, wrongsOf(x, w.field, w.in)...)
+	}
+	return all
+}
+
+func wrongsOf(x told, f rest.Field, in *rest.Field) (all []wrong) {
+	name := f.Name
+	if in != nil {
+		name = in.Name + "." + name
+	}
+	add := func(what, value string) {
+		all = append(all, wrong{field: f, in: in, what: what + " as " + name, value: value})
+	}
+	if f.Required {
+		add("nothing", "")
+		if !f.Nullable {
+			add("null", "null")
+		}
+		if f.Type.Kind() == reflect.String && !f.Blank {
+			add("a blank", `" \t"`)
+		}
+	}
+	for _, v := range badValues(f) {
+		what := v
+		if len(what) > 30 {
+			what = what[:30] + "…"
+		}
+		add(what, v)
+	}
+	if holdsAny(f.Type) {
+		return all
+	}
+	add("a NUL byte", `"a\u0000b"`)
+	all = append(all, wrong{field: f, in: in, what: "bad UTF-8 as " + name, value: "\"a\xffb\"", faulty: true})
+	if x.Method == "GET" {
+		all = append(all, wrong{field: f, what: "a NUL byte in the query as " + name, value: "a%00b", query: true},
+			wrong{field: f, what: "bad UTF-8 in the query as " + name, value: "a%ffb", query: true})
 	}
 	return all
 }
@@ -239,16 +296,15 @@ func (l *live) takesTexts(all []told) {
 	l.t.Helper()
 	sent, kept := 0, 0
 	for _, x := range all {
-		for _, f := range x.Fields() {
-			_, enum := f.Tag.Lookup("enum")
-			if f.Type.Kind() != reflect.String || enum || f.InPath ||
+		for _, w := range places(x) {
+			f, who := w.field, l.before(x.Endpoint)
+			if _, enum := f.Tag.Lookup("enum"); enum || f.Type.Kind() != reflect.String ||
 				f.Type == reflect.TypeFor[rest.Decimal]() {
 				continue
 			}
-			who := l.before(x.Endpoint)
 			for _, text := range texts {
 				value, _ := json.Marshal(text)
-				w := wrong{field: f, value: string(value)}
+				w.value = string(value)
 				if x.Method == "GET" {
 					w.query, w.value = true, url.QueryEscape(text[:min(len(text), 4000)])
 				}
@@ -269,7 +325,7 @@ func (l *live) takesTexts(all []told) {
 				}
 				var answer any
 				storetest.Must(l.t, json.Unmarshal(a.Body, &answer))
-				if got, ok := found(answer, f.Name); ok && got != strings.TrimSpace(text) && got != text &&
+				if got, ok := found(answer, f.Name); ok && w.in == nil && got != strings.TrimSpace(text) && got != text &&
 					!strings.EqualFold(got, text) && !isHTML(f) {
 					l.t.Errorf("%s keeps %.40q of %s as %.60q", x.Key(), text, f.Name, got)
 				}
@@ -298,55 +354,4 @@ func found(v any, name string) (string, bool) {
 	}
 	text, ok := object[name].(string)
 	return text, ok
-}
-
-// serverOwned is sent for everything that the server fills in (SEC-26).
-const serverOwned = "SENT-BY-THE-CLIENT"
-
-var owned = []string{
-	"createdAt", "updatedAt", "created_at", "updated_at", "cdate", "udate", "cuserid", "uuserid", "createdBy", "updatedBy",
-	"createDateTimeStamp", "updateDateTimeStamp", "requestor_userid", "approver_rejection_userid", "actorId", "userId",
-	"roles", "isAdmin", "tenantId", "version", "balance", "locked", "slug", "hash", "path", "status_code",
-}
-
-// withOwned adds to a body what the server owns: fields of the answer and others that
-// are no fields of the request.
-func withOwned(e rest.Endpoint, request string) string {
-	if e.Method == "GET" || request == "" || e.WantsBodyHash {
-		return request
-	}
-	mine := map[string]bool{}
-	for _, f := range e.Fields() {
-		mine[f.Name], mine[f.Alias] = true, true
-	}
-	names := slices.Clone(owned)
-	if e.Out != nil {
-		names = append(names, answered(e.Out, nil)...)
-	}
-	var extra string
-	for _, name := range names {
-		if !mine[name] {
-			mine[name] = true
-			extra += fmt.Sprintf(",%q:%q", name, serverOwned)
-		}
-	}
-	return strings.TrimSuffix(request, "}") + extra + "}"
-}
-
-// answered are the names of the fields of an answer.
-func answered(t reflect.Type, above []reflect.Type) (names []string) {
-	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
-		t = t.Elem()
-	}
-	if t.Kind() != reflect.Struct || slices.Contains(above, t) {
-		return nil
-	}
-	for i := range t.NumField() {
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-		if name != "" && name != "-" && name != "data" {
-			names = append(names, name)
-		}
-		names = append(names, answered(t.Field(i).Type, append(above, t))...)
-	}
-	return names
 }

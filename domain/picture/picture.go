@@ -156,7 +156,7 @@ func (d *Decoder) read(ctx context.Context, field string, data []byte,
 	if err != nil {
 		return "", fault.Invalid(field, "%v", err)
 	}
-	config, err := format.config(bytes.NewReader(data))
+	config, err := codecs[format].config(bytes.NewReader(data))
 	if err != nil {
 		return "", fault.Invalid(field, "%v", errDamaged)
 	}
@@ -193,7 +193,7 @@ func (d *Decoder) read(ctx context.Context, field string, data []byte,
 }
 
 func decode(ctx context.Context, f Format, data []byte, use func(image.Image) error) error {
-	m, err := f.decode(&timed{ctx, bytes.NewReader(data)})
+	m, err := codecs[f].decode(&timed{ctx, bytes.NewReader(data)})
 	if err != nil {
 		return err
 	}
@@ -206,28 +206,17 @@ var (
 	errLarge    = errors.New("has too many pixels")
 )
 
-func (f Format) config(r io.Reader) (image.Config, error) {
-	switch f {
-	case PNG:
-		return png.DecodeConfig(r)
-	case JPEG:
-		return jpeg.DecodeConfig(r)
-	case GIF:
-		return gif.DecodeConfig(r)
-	}
-	return webp.DecodeConfig(r)
+// codec reads the head of a picture, and all of it.
+type codec struct {
+	config func(io.Reader) (image.Config, error)
+	decode func(io.Reader) (image.Image, error)
 }
 
-func (f Format) decode(r io.Reader) (image.Image, error) {
-	switch f {
-	case PNG:
-		return png.Decode(r)
-	case JPEG:
-		return jpeg.Decode(r)
-	case GIF:
-		return gif.Decode(r)
-	}
-	return webp.Decode(r)
+var codecs = map[Format]codec{
+	PNG:  {png.DecodeConfig, png.Decode},
+	JPEG: {jpeg.DecodeConfig, jpeg.Decode},
+	GIF:  {gif.DecodeConfig, gif.Decode},
+	WebP: {webp.DecodeConfig, webp.Decode},
 }
 
 // memory is how many bytes decoding takes at most, or why the picture is not decoded.

@@ -93,8 +93,30 @@ type Field struct {
 // Fields are those of the request, in the order of its struct.
 func (e *Endpoint) Fields() []Field {
 	inPath := PathParams(e.Path)
-	fields := make([]Field, len(e.plan.fields))
-	for i, f := range e.plan.fields {
+	fields := e.plan.shown()
+	for i, f := range fields {
+		fields[i].InPath = slices.Contains(inPath, f.Name)
+	}
+	return fields
+}
+
+// Inner are the fields of the object that the field holds, or of each object of its
+// list; none where it holds no object of fixed fields.
+func (f Field) Inner() []Field {
+	t := f.Type
+	if isList(t) {
+		t = t.Elem()
+	}
+	c := compiler{done: map[reflect.Type]*plan{}}
+	if _, err := c.codec(t); err != nil || c.done[t] == nil {
+		return nil
+	}
+	return c.done[t].shown()
+}
+
+func (p *plan) shown() []Field {
+	fields := make([]Field, len(p.fields))
+	for i, f := range p.fields {
 		t := f.typ
 		if t.Kind() == reflect.Pointer {
 			t = t.Elem()
@@ -104,7 +126,7 @@ func (e *Endpoint) Fields() []Field {
 			t = value.Type
 		}
 		fields[i] = Field{Name: f.name, Alias: f.alias, Type: t, Required: f.required, Nullable: f.nullable,
-			Blank: f.blank, InPath: slices.Contains(inPath, f.name), Tag: f.tag}
+			Blank: f.blank, Tag: f.tag}
 	}
 	return fields
 }
