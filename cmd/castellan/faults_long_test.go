@@ -56,15 +56,7 @@ func TestFaultsPartition(t *testing.T) {
 func TestFaultsMailing(t *testing.T) {
 	const recipients, kills = 10_000, 25
 	t.Parallel()
-	s := blackbox.NewSite(t, "postgres")
-	s.Set("FILES_FOLDER=" + t.TempDir()) // all nodes see one folder
-	box := s.Relay()
-	c := s.Cluster()
-	for range 3 {
-		c.Join()
-	}
-	box.Slow(5 * time.Millisecond)
-	m := startMailing(t, s, box, c.Nodes[0], recipients)
+	c, m := clusterMails(t, recipients, 5*time.Millisecond)
 	for i := range kills {
 		m.moves(within(15), fmt.Sprint("mail before kill ", i))
 		time.Sleep(time.Duration(rand.IntN(400)) * time.Millisecond)
@@ -87,6 +79,6 @@ func TestFaultsMailing(t *testing.T) {
 			c.Join()
 		}
 	}
-	box.Slow(0)
+	m.box.Slow(0)
 	m.ends(c.Nodes[0], within(120), kills)
 }

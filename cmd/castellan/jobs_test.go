@@ -135,10 +135,9 @@ func (m *mailing) found(nodes []*blackbox.Node) (owner *blackbox.Node) {
 	return owner
 }
 
-// A mailing goes on at another node when its owner is killed (15 s) or drains (1 s),
-// and mails nobody twice.
-func TestJobMoves(t *testing.T) {
-	t.Parallel()
+// clusterMails is a cluster of three whose mailing is on its way, a mail taking some time.
+func clusterMails(t *testing.T, many int, slow time.Duration) (*blackbox.Cluster, *mailing) {
+	t.Helper()
 	s := blackbox.NewSite(t, "postgres")
 	s.Set("FILES_FOLDER=" + t.TempDir()) // all nodes see one folder
 	box := s.Relay()
@@ -146,8 +145,15 @@ func TestJobMoves(t *testing.T) {
 	for range 3 {
 		c.Join()
 	}
-	box.Slow(40 * time.Millisecond)
-	m := startMailing(t, s, box, c.Nodes[0], 250)
+	box.Slow(slow)
+	return c, startMailing(t, s, box, c.Nodes[0], many)
+}
+
+// A mailing goes on at another node when its owner is killed (15 s) or drains (1 s),
+// and mails nobody twice.
+func TestJobMoves(t *testing.T) {
+	t.Parallel()
+	c, m := clusterMails(t, 250, 40*time.Millisecond)
 	m.moves(within(5), "the first mail")
 	victim := m.found(c.Nodes)
 	victim.Kill()
@@ -158,7 +164,7 @@ func TestJobMoves(t *testing.T) {
 	time.Sleep(100 * time.Millisecond) // what was being sent has arrived
 	m.moves(within(0.9), "mail after the drain")
 	c.Forget(leaving)
-	box.Slow(0)
+	m.box.Slow(0)
 	m.ends(c.Nodes[0], within(20), 1)
 }
 
