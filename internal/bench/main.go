@@ -37,6 +37,7 @@ var measurements = []struct {
 	{"password", "logins with the real hash: its neighbours, a crowd, a flood", passwords},
 	{"begin", "size, start and idle memory of the program", begin},
 	{"limits", "requests under a rate limit, on one node and on three that count together", limits},
+	{"mailing", "logins beside a mailing to everybody, and without one", mailing},
 	{"decoy", "known and unknown phones at the reset of a password", decoy},
 }
 

@@ -29,6 +29,7 @@ type place struct {
 	process int    // the database's first process; 0: it has none
 	environ []string
 	bare    bare
+	admin   string // the id of the first account, an administrator
 }
 
 // bare makes inserts without the service: rows of a table that has the shape
@@ -130,6 +131,9 @@ func (p *place) seed() error {
 			u.CountryCode, u.Email, u.Name = "90", fmt.Sprintf("u%d@bench.castellan.test", i), "Bench"
 			if u.Phone, err = user.Canonical("90", phone(i)); err != nil {
 				return err
+			}
+			if i == 0 {
+				u.Roles, p.admin = []string{user.RoleAdmin}, u.ID
 			}
 			ws = append(ws, user.Add{User: u, PasswordHash: hash})
 		}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"time"
+)
+
+// mailing measures what a mailing to everybody costs the logins beside it: the same
+// load without a job and with one, in turn. The mails end in the driver, so that
+// what is measured is the job.
+func mailing(b *bench) error {
+	places, err := b.places(cheap()...)
+	if err != nil {
+		return err
+	}
+	warm, span := b.long(2*time.Second), b.long(6*time.Second)
+	b.report.begin("Logins beside a mailing to %d accounts, %d clients, %s measured with it and without, per round",
+		people, b.clients, span)
+	for _, p := range places {
+		defer p.bare.close()
+		if err := b.besideMailing(p, warm, span); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+	}
+	return nil
+}
+
+func (b *bench) besideMailing(p *place, warm, span time.Duration) error {
+	if err := p.seed(); err != nil {
+		return err
+	}
+	s, err := start(roleService, p.environ)
+	if err != nil {
+		return err
+	}
+	defer s.stop()
+	v, err := newVisitor(s)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	if _, _, err := v.flow(context.Background(), 0); err != nil {
+		return err
+	}
+	token := "x-auth: " + v.xAuth
+	of := series{}
+	for round := range b.rounds {
+		var rate, cpu [2]float64 // without, with
+		for i := range rate {
+			beside := (i + round) % 2 // which one comes first changes
+			b.await()
+			job := ""
+			if beside == 1 {
+				if job, err = v.mailAll(token, p.admin, round); err != nil {
+					return err
+				}
+			}
+			w, err := flows(s, p.process, b.clients, warm, span)
+			if err != nil {
+				return err
+			}
+			rate[beside], cpu[beside] = w.rate(), w.each(w.server+w.base)
+			if job != "" {
+				mailed, err := v.endMailing(token, job)
+				if err != nil {
+					return err
+				}
+				of.add("mails", mailed/(warm+span).Seconds())
+			}
+		}
+		of.add("without", rate[0])
+		of.add("with", rate[1])
+		of.add("cost", 100*(1-rate[1]/rate[0]))
+		of.add("cpu", 100*(cpu[1]/cpu[0]-1))
+	}
+	r := &b.report
+	r.line(p.name+": logins without a mailing", "/s", of["without"], bar{})
+	r.line(p.name+": logins beside a mailing", "/s", of["with"], bar{})
+	r.line(p.name+": … fewer, of each round", "%", of["cost"], atMost(5))
+	r.line(p.name+": CPU of service and database per login, more", "%", of["cpu"], bar{})
+	r.line(p.name+": mails meanwhile", "/s", of["mails"], bar{})
+	return nil
+}
+
+// mailAll begins a mailing and names its job.
+func (v *visitor) mailAll(token, admin string, round int) (job string, err error) {
+	body := fmt.Sprintf(`{"base64String":"JVBERi0xLjQKJSVFT0YK","name":"Terms","description":"Round %d",`+
+		`"sendEmail":true,"userId":"%s"}`, round, admin)
+	if status, err := v.do("POST", "/admin/terms-of-service", token, body); err != nil || status != 200 {
+		return "", fmt.Errorf("terms of service: %d %s: %w", status, v.body, err)
+	}
+	return member(v.body, "id"), nil
+}
+
+// endMailing cancels a mailing that is still under way, and says how many it mailed.
+func (v *visitor) endMailing(token, job string) (mailed float64, err error) {
+	if status, err := v.do("POST", "/admin/jobs/"+job+"/cancel", token, "{}"); err != nil || status != 200 {
+		return 0, fmt.Errorf("cancel the mailing: %d %s: %w", status, v.body, err)
+	}
+	if s := member(v.body, "status"); s != "cancelled" {
+		return 0, fmt.Errorf("the mailing ended during the load: %s", v.body)
+	}
+	_, done, _ := bytes.Cut(v.body, []byte(`"done":`))
+	_, err = fmt.Sscan(string(done), &mailed)
+	return mailed, err
+}
