@@ -10,6 +10,8 @@ PKG          ?= ./...
 TEST_TIMEOUT ?= 10m
 # Tests of nodes, networks and databases that fail.
 FAULTS       = ^Test(Cluster|Faults|Database)
+# Money that moves while the processes are killed: 50 kills on each database.
+MONEY        = ^TestFaults(Money|Adjust)
 ROUNDS      ?= 10
 # Passed on to the benches: make bench BENCH="-rounds 3"
 BENCH        ?=
@@ -65,11 +67,13 @@ race: test-deps ## the same tests under the race detector, all packages (needs a
 	$(WITH_POSTGRES) go test -race -count=1 -timeout $(TEST_TIMEOUT) $(PKG)
 
 # The first run is of faults in a cluster, as root, for a partition is made of network
-# namespaces. The second one holds every other scenario to the times that the service promises.
+# namespaces. The second one holds every other scenario to the times that the service
+# promises. The third one is of the ledger.
 faults: ## nodes, networks and databases fail under load, in every way the tests know (as root)
 	@scripts/ensure-test-deps.sh postgresql iproute2
-	$(WITH_POSTGRES) go test -tags faults -count=1 -timeout 590s -run '$(FAULTS)' -v ./cmd/castellan
+	$(WITH_POSTGRES) go test -tags faults -count=1 -timeout 590s -run '$(FAULTS)' -skip '$(MONEY)' -v ./cmd/castellan
 	$(WITH_POSTGRES) go test -tags faults -count=1 -timeout 590s -skip '$(FAULTS)' ./cmd/castellan
+	$(WITH_POSTGRES) go test -tags faults -count=1 -timeout 40m -run '$(MONEY)' -v ./cmd/castellan
 
 test-starved: test-deps ## ten rounds of the tests on a machine that is short of processors (ROUNDS=10)
 	@scripts/test-starved.sh $(ROUNDS) $(PKG)

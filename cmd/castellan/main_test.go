@@ -2,13 +2,22 @@ package main
 
 import (
 	"encoding/json"
+	"os"
 	"testing"
 	"time"
 
 	"castellan/internal/blackbox"
 )
 
-func TestMain(m *testing.M) { blackbox.Main(m, main) }
+func TestMain(m *testing.M) {
+	blackbox.Main(m, func() {
+		if len(os.Args) == 2 && os.Args[1] == moverRole {
+			mover()
+			return
+		}
+		main()
+	})
+}
 
 // admin logs the seeded administrator in and returns the header of its token.
 func admin(t *testing.T, s *blackbox.Site, n *blackbox.Node) blackbox.Headers {

@@ -39,7 +39,7 @@ func (s *Site) AtRest() map[string][]byte {
 // bytes, so that text in it would show.
 func (s *Site) rows(found map[string][]byte) {
 	s.t.Helper()
-	db := s.open()
+	db := s.Open()
 	defer db.Close()
 	names, err := db.Query("SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'")
 	if err != nil {

@@ -44,6 +44,13 @@ func (s *Site) Begin(settings ...string) *Node {
 	return s.begin(exec.Command(os.Args[0], "serve"), settings)
 }
 
+// Run starts the program with other arguments and returns at once. It is ready when
+// it writes where it serves.
+func (s *Site) Run(args ...string) *Node {
+	s.t.Helper()
+	return s.begin(exec.Command(os.Args[0], args...), nil)
+}
+
 func (s *Site) begin(cmd *exec.Cmd, settings []string) *Node {
 	s.t.Helper()
 	n := &Node{t: s.t, cmd: cmd, log: newRecord(), out: newRecord(), ended: make(chan struct{})}

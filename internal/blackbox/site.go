@@ -230,7 +230,7 @@ func (s *Site) Columns(table string) []string {
 // Exec changes the database behind the service's back.
 func (s *Site) Exec(statement string, args ...any) {
 	s.t.Helper()
-	db := s.open()
+	db := s.Open()
 	defer db.Close()
 	if _, err := db.Exec(statement, args...); err != nil {
 		s.t.Fatalf("%s: %v", statement, err)
@@ -239,14 +239,15 @@ func (s *Site) Exec(statement string, args ...any) {
 
 func (s *Site) query(statement string, into any, args ...any) {
 	s.t.Helper()
-	db := s.open()
+	db := s.Open()
 	defer db.Close()
 	if err := db.QueryRow(statement, args...).Scan(into); err != nil {
 		s.t.Fatalf("%s: %v", statement, err)
 	}
 }
 
-func (s *Site) open() *sql.DB {
+// Open opens the database behind the service's back. The caller closes it.
+func (s *Site) Open() *sql.DB {
 	s.t.Helper()
 	driver, dsn := "pgx", s.DSN
 	if path, ok := strings.CutPrefix(s.DSN, "sqlite:"); ok {
