@@ -55,7 +55,7 @@ var tables = map[string][]string{
 	"resource":         {"resource", "resource_type", "role", "role_resource_permission", "role_resource_permission_log"},
 	"session":          {"login_history", "session"},
 	"totp":             {"recovery_code", "totp"},
-	"transaction":      {"coin_address", "deposit", "withdrawal"},
+	"transaction":      {"coin_address", "deposit", "process", "withdrawal", "withdrawal_queue"},
 	"user":             {"user_role", "users"},
 	"":                 {"seed"}, // which parts of the first content were written
 	"challenge/stepup": nil,      // starts and answers challenges

@@ -28,6 +28,7 @@ func kinds(now clock) engine.Kinds {
 			deviceFences,
 			jobFences,
 			ledgerFences,
+			transactionFences,
 		),
 		Writes: slices.Concat(
 			challengeWrites,

@@ -1,6 +1,8 @@
 package persistence
 
 import (
+	"github.com/uptrace/bun"
+
 	"castellan/domain/transaction"
 	"castellan/persistence/engine"
 )
@@ -34,10 +36,91 @@ type withdrawalRow struct {
 	At         int64
 }
 
+// setDepositRow is what a change of a deposit writes.
+type setDepositRow struct {
+	ID         string
+	Status     int
+	TransferID string
+	JobID      string
+	Version    int64
+}
+
+// setWithdrawalRow is what a change of a withdrawal writes.
+type setWithdrawalRow struct {
+	ID         string
+	Status     int
+	FeeHi      int64
+	FeeLo      int64
+	TransferID string
+	Version    int64
+}
+
+type queuedRow struct {
+	bun.BaseModel `bun:"table:withdrawal_queue,alias:q"`
+
+	ID                string `bun:",pk"`
+	UserID            string
+	AssetID           int64
+	Status            int
+	Address           string
+	AddressTag        string
+	ExternalID        string
+	AttemptIdentifier string
+	TxID              string
+	OwnFee            bool
+	FeeHi             int64
+	FeeLo             int64
+	At                int64
+	Version           int64
+}
+
+type processRow struct {
+	bun.BaseModel `bun:"table:process,alias:p"`
+
+	ID            string `bun:",pk"`
+	TransactionID string
+	UserID        string
+	AssetID       int64
+	TxID          string
+	Internal      bool
+	Status        int
+	At            int64
+}
+
 type coinAddressRow struct {
 	AccountID string
 	Address   string
 	CreatedAt int64
+}
+
+var transactionFences = []engine.Kind{
+	engine.Fenced("UPDATE deposit SET status = v.status, transfer_id = NULLIF(v.transfer_id, ''), job_id = v.job_id, "+
+		"version = v.version + 1 {FROM v} WHERE deposit.id = v.id AND deposit.version = v.version {RETURNING deposit.id}",
+		func(w transaction.SetDeposit) setDepositRow {
+			d := w.Deposit
+			return setDepositRow{d.ID, int(d.Status), d.TransferID, d.JobID, d.Version}
+		}),
+	engine.Fenced("UPDATE withdrawal SET status = v.status, fee_hi = v.fee_hi, fee_lo = v.fee_lo, "+
+		"transfer_id = NULLIF(v.transfer_id, ''), version = v.version + 1 {FROM v} "+
+		"WHERE withdrawal.id = v.id AND withdrawal.version = v.version {RETURNING withdrawal.id}",
+		func(w transaction.SetWithdrawal) setWithdrawalRow {
+			d := w.Withdrawal
+			r := setWithdrawalRow{ID: d.ID, Status: int(d.Status), TransferID: d.TransferID, Version: d.Version}
+			r.FeeHi, r.FeeLo = d.Fee.Parts()
+			return r
+		}),
+	engine.FencedByVersion(false, func(w transaction.SetQueued) queuedRow { return queuedRowOf(w.Queued) }, "status"),
+}
+
+func queuedRowOf(q transaction.Queued) queuedRow {
+	r := queuedRow{ID: q.ID, UserID: q.UserID, AssetID: q.Asset, Status: int(q.Status), Address: q.Address,
+		AddressTag: q.AddressTag, ExternalID: q.ExternalID, AttemptIdentifier: q.Attempt, TxID: q.TxID, At: ms(q.At),
+		Version: max(q.Version, 1)}
+	if q.Fee != nil {
+		r.OwnFee = true
+		r.FeeHi, r.FeeLo = q.Fee.Parts()
+	}
+	return r
 }
 
 var transactionWrites = []engine.Kind{
@@ -67,4 +150,10 @@ var transactionWrites = []engine.Kind{
 			r.FeeHi, r.FeeLo = d.Fee.Parts()
 			return r
 		}),
+	engine.Insert(func(w transaction.AddQueued) queuedRow { return queuedRowOf(w.Queued) }),
+	engine.Insert(func(w transaction.AddProcess) processRow {
+		p := w.Process
+		return processRow{ID: p.ID, TransactionID: p.TransactionID, UserID: p.UserID, AssetID: p.Asset, TxID: p.TxID,
+			Internal: p.Internal, Status: int(p.Status), At: ms(p.At)}
+	}),
 }

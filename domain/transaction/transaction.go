@@ -5,7 +5,8 @@
 // The one idea: a row says what happened outside, the ledger says whose money it
 // is, and both commit together.
 //
-// Start reading at Service.Adjust.
+// Start reading at Service.Adjust, Service.UpdateStatus and Service.UpdateQueue;
+// what a row of each status holds stands at Deposit, Withdrawal and Queued.
 package transaction
 
 import (
@@ -13,6 +14,8 @@ import (
 	"time"
 
 	"castellan/domain/amount"
+	"castellan/domain/commit"
+	"castellan/domain/id"
 	"castellan/domain/ledger"
 )
 
@@ -20,8 +23,16 @@ import (
 // has a scale of its own (D-TX-09).
 type Status int
 
-// Finalized is a transaction that is done.
-const Finalized Status = 1
+// The statuses. These numbers are stored; what clients see of FinalizedDeposit is
+// configured (D-TX-01).
+const (
+	WaitingTreasury  Status = -9 // waitingTreasuryApproval
+	WaitingSender    Status = -5 // waitingSenderInfo
+	WaitingQueue     Status = -1 // a withdrawal in the queue
+	Finalized        Status = 1  // done
+	FinalizedDeposit Status = 2  // a deposit that waited and is credited
+	Processing       Status = 3  // a withdrawal that is on its way
+)
 
 // Direction of an adjustment.
 type Direction string
@@ -36,7 +47,15 @@ const (
 // once, whatever its direction.
 const kindAdjustment = "adjustment"
 
-// Deposit is what came in. Its transfer has the same id.
+// kindDeposit is the kind of the transfers that credit deposits, by their ids.
+const kindDeposit = "deposit"
+
+// Deposit is what came in. Its id begins with At.
+//
+// WaitingTreasury and WaitingSender are not in the ledger: TransferID is "". What
+// the treasury decides on has SenderInfo. Finalized and FinalizedDeposit are
+// credited: TransferID is a transfer of Amount from the treasury to the user. The
+// database refuses anything else.
 type Deposit struct {
 	ID         string
 	UserID     string
@@ -45,9 +64,13 @@ type Deposit struct {
 	Status     Status
 	TxID       string
 	ToAddress  string
-	SenderInfo string // JSON; "" while it is not known
+	SenderInfo string // a JSON object; "" while it is not known
 	TransferID string // "" while it is not credited
 	At         time.Time
+	// JobID is the job that is moving a deposit which waits, or did so last. It is
+	// not for AddDeposit.
+	JobID   string
+	Version int64 // of the row; set by what reads it
 }
 
 // AddDeposit inserts a deposit.
@@ -56,7 +79,42 @@ type AddDeposit struct{ Deposit Deposit }
 // Table implements commit.Write.
 func (AddDeposit) Table() string { return "deposit" }
 
-// Withdrawal is what goes out.
+// Receive is the movement that makes a deposit known, which credits it unless it
+// waits. Its transfer is set here, and its id where it is "".
+func Receive(d Deposit) ledger.Movement {
+	if d.ID == "" {
+		d.ID = id.New(d.At)
+	}
+	var m ledger.Movement
+	if d.Status > 0 {
+		m.Transfers = []ledger.Transfer{d.credit(d.At)}
+		d.TransferID = m.Transfers[0].ID
+	}
+	m.With = []commit.Write{AddDeposit{d}}
+	return m
+}
+
+// credit is the transfer that credits a deposit, once.
+func (d Deposit) credit(now time.Time) ledger.Transfer {
+	return ledger.New(now, kindDeposit, d.ID, ledger.Account{Kind: ledger.Treasury, Asset: d.Asset},
+		account(d.UserID, d.Asset), d.Amount)
+}
+
+// SetDeposit sets status, transfer and job of a deposit.
+type SetDeposit struct{ Deposit Deposit }
+
+// Table implements commit.Write.
+func (SetDeposit) Table() string { return "deposit" }
+
+// Fence implements commit.Fence.
+func (w SetDeposit) Fence() (key string, version int64) { return w.Deposit.ID, w.Deposit.Version }
+
+// Withdrawal is what goes out. Its id begins with At.
+//
+// While it waits in the queue it has HoldID, an active hold of Amount and the fee
+// (Enqueue makes all of it), and no TransferID. Once it has gone out, TransferID is
+// the transfer of Amount to the treasury, and Fee is what was moved to the fee
+// account beside it.
 type Withdrawal struct {
 	ID          string
 	UserID      string
@@ -67,6 +125,7 @@ type Withdrawal struct {
 	TransferID  string // "" while the amount is only held
 	HoldID      string // "" where nothing was held
 	At          time.Time
+	Version     int64 // of the row; set by what reads it
 }
 
 // AddWithdrawal inserts a withdrawal.
@@ -89,5 +148,7 @@ func (AddAddress) Table() string { return "coin_address" }
 // makes the same one. No wallet stands behind it: it names the account within this
 // system, in a form that no blockchain takes for an address.
 func Address(a ledger.Account) string {
-	return fmt.Sprintf("castellan:%d:%s", a.Asset, a.Owner)
+	return fmt.Sprintf("%s%d:%s", addressPrefix, a.Asset, a.Owner)
 }
+
+const addressPrefix = "castellan:"

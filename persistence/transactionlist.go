@@ -1,0 +1,163 @@
+package persistence
+
+import (
+	"context"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/amount"
+	"castellan/domain/id"
+	"castellan/domain/page"
+	"castellan/domain/transaction"
+	"castellan/domain/user"
+)
+
+// Transactions implements transaction.Store.
+type Transactions struct{ db *DB }
+
+var _ transaction.Store = Transactions{}
+
+// NewTransactions returns the transactions kept in db.
+func NewTransactions(db *DB) Transactions { return Transactions{db} }
+
+// depositRead is a deposit as it is read.
+type depositRead struct {
+	bun.BaseModel `bun:"table:deposit,alias:d"`
+
+	depositRow
+	JobID   string
+	Version int64
+}
+
+type withdrawalRead struct {
+	bun.BaseModel `bun:"table:withdrawal,alias:w"`
+
+	withdrawalRow
+	Version int64
+}
+
+// newestFirst is the order of all lists here: an id begins with the instant.
+var newestFirst = keyset{columns: "id", descending: true}
+
+var deposits = table[depositRead, transaction.Deposit]{
+	order: newestFirst,
+	record: func(r depositRead) (transaction.Deposit, error) {
+		a, err := amount.Of(r.Hi, r.Lo)
+		return transaction.Deposit{ID: r.ID, UserID: r.UserID, Asset: r.AssetID, Amount: a,
+			Status: transaction.Status(r.Status), TxID: r.TxID, ToAddress: r.ToAddress, SenderInfo: r.SenderInfo,
+			TransferID: r.TransferID, At: at(r.At), JobID: r.JobID, Version: r.Version}, err
+	},
+}
+
+var withdrawals = table[withdrawalRead, transaction.Withdrawal]{
+	order: newestFirst,
+	record: func(r withdrawalRead) (transaction.Withdrawal, error) {
+		a, err := amount.Of(r.Hi, r.Lo)
+		w := transaction.Withdrawal{ID: r.ID, UserID: r.UserID, Asset: r.AssetID, Amount: a,
+			Status: transaction.Status(r.Status), ToAddress: r.ToAddress, TransferID: r.TransferID, HoldID: r.HoldID,
+			At: at(r.At), Version: r.Version}
+		if err == nil {
+			w.Fee, err = amount.Of(r.FeeHi, r.FeeLo)
+		}
+		return w, err
+	},
+}
+
+var queued = table[queuedRow, transaction.Queued]{
+	order: newestFirst,
+	record: func(r queuedRow) (transaction.Queued, error) {
+		q := transaction.Queued{ID: r.ID, UserID: r.UserID, Asset: r.AssetID, Status: transaction.QueueStatus(r.Status),
+			Address: r.Address, AddressTag: r.AddressTag, ExternalID: r.ExternalID, Attempt: r.AttemptIdentifier,
+			TxID: r.TxID, At: at(r.At), Version: r.Version}
+		fee, err := amount.Of(r.FeeHi, r.FeeLo)
+		if r.OwnFee {
+			q.Fee = &fee
+		}
+		return q, err
+	},
+}
+
+var processes = table[processRow, transaction.Process]{
+	order: newestFirst,
+	record: func(r processRow) (transaction.Process, error) {
+		return transaction.Process{ID: r.ID, TransactionID: r.TransactionID, UserID: r.UserID, Asset: r.AssetID,
+			TxID: r.TxID, Internal: r.Internal, Status: transaction.Status(r.Status), At: at(r.At)}, nil
+	},
+}
+
+func transactionOrder(p transaction.Place) []any { return []any{p.ID} }
+
+func waitingFilters(q transaction.WaitingQuery) []filter {
+	if q.Treasury {
+		return []filter{given("user_id", q.UserID), is("status", int(transaction.WaitingTreasury))}
+	}
+	return []filter{given("user_id", q.UserID), where("status < 0")}
+}
+
+// spanFilters select rows by the instant with which their ids begin.
+func spanFilters(s transaction.Span) (fs []filter) {
+	if !s.From.IsZero() {
+		fs = append(fs, where("id >= ?", id.Before(s.From)))
+	}
+	if !s.To.IsZero() {
+		fs = append(fs, where("id < ?", id.Before(s.To.Add(time.Millisecond))))
+	}
+	return fs
+}
+
+func queueFilters(q transaction.QueueQuery) []filter {
+	fs := append(spanFilters(q.Span), sent("id", q.ID), sent("user_id", q.UserID), sent("address", q.Address),
+		sent("address_tag", q.AddressTag), sent("external_id", q.ExternalID), sent("attempt_identifier", q.Attempt),
+		sent("tx_id", q.TxID), sent("status", q.Status), among("asset_id", q.Assets))
+	if q.Active != nil && *q.Active {
+		fs = append(fs, where("status <> 4"))
+	} else if q.Active != nil {
+		fs = append(fs, where("status = 4"))
+	}
+	if q.Name != nil {
+		fs = append(fs, where("EXISTS (SELECT 1 FROM users u WHERE u.id = q.user_id AND u.full_name LIKE ? ESCAPE '!')",
+			"%"+likeText.Replace(user.FoldName(*q.Name))+"%"))
+	}
+	return fs
+}
+
+func processFilters(q transaction.ProcessQuery) []filter {
+	return append(spanFilters(q.Span), is("user_id", q.UserID), among("asset_id", q.Assets))
+}
+
+// Deposits implements transaction.Store.
+func (s Transactions) Deposits(ctx context.Context, ids ...string) ([]transaction.Deposit, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	return deposits.list(ctx, s.db, part{where: []filter{among("id", ids)}})
+}
+
+// Waiting implements transaction.Store.
+func (s Transactions) Waiting(ctx context.Context, q transaction.WaitingQuery,
+	p page.Query[transaction.Place]) (page.Of[transaction.Deposit], error) {
+	return listPage(ctx, s.db, deposits, p, transactionOrder, waitingFilters(q))
+}
+
+// Withdrawal implements transaction.Store.
+func (s Transactions) Withdrawal(ctx context.Context, id string) (transaction.Withdrawal, error) {
+	return withdrawals.find(ctx, s.db, is("id", id))
+}
+
+// Queued implements transaction.Store.
+func (s Transactions) Queued(ctx context.Context, id string) (transaction.Queued, error) {
+	return queued.find(ctx, s.db, is("id", id))
+}
+
+// Queue implements transaction.Store.
+func (s Transactions) Queue(ctx context.Context, q transaction.QueueQuery,
+	p page.Query[transaction.Place]) (page.Of[transaction.Queued], error) {
+	return listPage(ctx, s.db, queued, p, transactionOrder, queueFilters(q))
+}
+
+// Processes implements transaction.Store.
+func (s Transactions) Processes(ctx context.Context, q transaction.ProcessQuery,
+	p page.Query[transaction.Place]) (page.Of[transaction.Process], error) {
+	return listPage(ctx, s.db, processes, p, transactionOrder, processFilters(q))
+}
