@@ -86,12 +86,13 @@ func Default() Config {
 			MaxAttempts: 8,
 			Workers:     4,
 		},
-		Tracing:  Tracing{SampleRatio: 1},
-		Log:      Log{Level: "info", Format: "text"},
-		Language: Language{Default: "en", TimeZone: "UTC"},
-		Firewall: Firewall{AppID: "API"},
-		Files:    Files{S3Region: "us-east-1", UserQuota: 100},
-		Rates:    Rates{KeyHeader: "Authorization", Every: 5 * time.Minute, Timeout: 10 * time.Second},
+		Tracing:   Tracing{SampleRatio: 1},
+		Log:       Log{Level: "info", Format: "text"},
+		Language:  Language{Default: "en", TimeZone: "UTC"},
+		Firewall:  Firewall{AppID: "API"},
+		Files:     Files{S3Region: "us-east-1", UserQuota: 100},
+		Providers: Providers{KeyHeader: "X-MBX-APIKEY", Timeout: 10 * time.Second, Keep: 90 * 24 * time.Hour},
+		Rates:     Rates{KeyHeader: "Authorization", Every: 5 * time.Minute, Timeout: 10 * time.Second},
 	}
 }
 

@@ -131,6 +131,22 @@ func TestFaults(t *testing.T) {
 			want: "accounting.secret: must be set if and only if accounting.url"},
 		{name: "journals in the clear", file: "accounting: {url: 'http://books.example.com/in', secret: 'whsec_" +
 			"MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'}", want: "accounting.url (castellan.yaml:1): must be https://host"},
+		{name: "an exchange in the clear", file: "providers: {exchanges: {spot: 'http://x.example'}, accounts: " +
+			"{spot/main: 'k:s'}}", want: `providers.exchanges (castellan.yaml:1): "spot" must be https://host`},
+		{name: "an exchange without an account", file: "providers: {exchanges: {spot: 'https://x.example'}}",
+			want: `providers.accounts: has no account at "spot"`},
+		{name: "an account of no exchange", file: "providers: {accounts: {spot/main: 'k:s'}}",
+			want: `providers.accounts (castellan.yaml:1): "spot/main" is not exchange/account`},
+		{name: "an account that stands for all", file: "providers: {exchanges: {spot: 'https://x.example'}, accounts: " +
+			"{spot/AllAccounts: 'k:s'}}", want: `"spot/AllAccounts" is not exchange/account`},
+		{name: "an account without a secret", file: "providers: {exchanges: {spot: 'https://x.example'}, accounts: " +
+			"{spot/main: hunter2}}", want: `providers.accounts (castellan.yaml:1): "spot/main" must have key:secret`},
+		{name: "a provider of two sorts", file: "providers: {exchanges: {spot: 'https://x.example'}, accounts: " +
+			"{spot/main: 'k:s'}, files: {spot: a.json}}", want: `providers.files (castellan.yaml:1): "spot" is an exchange too`},
+		{name: "a provider without a name", file: "providers: {files: {'a/b': a.json}}",
+			want: `providers.files (castellan.yaml:1): "a/b" is no name`},
+		{name: "header of an exchange", file: "providers: {key_header: 'X Y'}",
+			want: "providers.key_header (castellan.yaml:1): is not the name of a header"},
 		{name: "secret of journals", file: "accounting: {url: 'https://books.example.com/in', secret: 'x'}",
 			want: "accounting.secret (castellan.yaml:1): must be whsec_ and base64"},
 		{name: "key without a secret", file: "files: {s3_access_key: a}",

@@ -35,6 +35,7 @@ import (
 	"castellan/http/notification"
 	"castellan/http/parameter"
 	"castellan/http/password"
+	"castellan/http/provider"
 	"castellan/http/resource"
 	"castellan/http/rest"
 	"castellan/http/session"
@@ -56,6 +57,7 @@ var sections = []rest.Group{
 	resource.Group{},     // 4.6
 	currency.Group{},     // 4.7
 	contract.Group{},     // 4.8
+	provider.Group{},     // 4.9, in part
 	parameter.Group{},    // 4.10
 	agreement.Group{},    // 4.10
 	broadcast.Group{},    // 4.10

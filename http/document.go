@@ -42,6 +42,8 @@ var tags = []rest.Tag{
 		Description: "What an account sees of itself, and what administrators see and change of accounts."},
 	{Name: "Deploy and VPN requests", Sections: []string{"4.13 Deploy and VPN requests"},
 		Description: "What staff asks for and an administrator approves or rejects."},
+	{Name: "Balances", Sections: []string{"4.9 Process and balance"},
+		Description: "What users have, day by day too, and what the house has at other platforms, for administrators."},
 	{Name: "Transactions", Sections: []string{"4.14 Transactions"},
 		Description: "What comes in, what goes out, and corrections of balances, for administrators."},
 	{Name: "Notifications", Sections: []string{"Extensions: notifications", "Extensions: agreements"},

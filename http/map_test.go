@@ -51,6 +51,7 @@ var tables = map[string][]string{
 	"parameter":        {"parameter"},
 	"password":         {"password_guard"},
 	"password/replace": {"reset_token"},
+	"provider":         {"provider_account", "provider_balance", "provider_snapshot"},
 	"rate":             {"exchange_pair", "exchange_rate"},
 	"resource":         {"resource", "resource_type", "role", "role_resource_permission", "role_resource_permission_log"},
 	"session":          {"login_history", "session"},

@@ -46,6 +46,7 @@ func kinds(now clock) engine.Kinds {
 			allowedIPWrites,
 			deviceWrites,
 			rateWrites(now),
+			providerWrites,
 			notificationWrites,
 			jobWrites,
 			ledgerWrites,

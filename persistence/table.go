@@ -144,7 +144,11 @@ func (t table[R, T]) list(ctx context.Context, db *DB, p part) ([]T, error) {
 func (t table[R, T]) count(ctx context.Context, db *DB, fs ...filter) (int, error) {
 	ctx, cancel := db.Bound(ctx)
 	defer cancel()
-	n, err := filtered(db.Conn(ctx).NewSelect().Model((*R)(nil)), fs).Count(ctx)
+	q := filtered(db.Conn(ctx).NewSelect().Model((*R)(nil)), fs)
+	if t.join != nil {
+		q = t.join(q)
+	}
+	n, err := q.Count(ctx)
 	return int(n), translate(err)
 }
 

@@ -1,14 +1,21 @@
 package app
 
 import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"castellan/config"
 	"castellan/domain/change"
 	"castellan/domain/currency"
 	"castellan/domain/job"
+	"castellan/domain/provider"
 	"castellan/domain/rate"
 	httpcurrency "castellan/http/currency"
+	httpprovider "castellan/http/provider"
+	outboundprovider "castellan/outbound/provider"
 	outboundrate "castellan/outbound/rate"
 	"castellan/persistence"
 )
@@ -26,8 +33,8 @@ func (s *service) assets() error {
 		}),
 		snapshots: []snapshot{copyOf(s.currencies, change.Currencies)},
 	})
-	if s.cfg.Rates.URL == "" {
-		return nil
+	if err := s.providers(); err != nil || s.cfg.Rates.URL == "" {
+		return err
 	}
 	provider, err := rateProvider(s.cfg.Rates)
 	if err != nil {
@@ -36,6 +43,59 @@ func (s *service) assets() error {
 	kind, schedule := rate.Fetching(provider, provider.Host(), s.cfg.Rates.Every)
 	s.join(part{kinds: []job.Kind{kind}, schedules: []job.Schedule{schedule}})
 	return nil
+}
+
+// providers builds what reads the accounts of the house at other platforms.
+func (s *service) providers() error {
+	store := persistence.NewProviders(s.DB)
+	s.join(part{groups: groups(httpprovider.Group{Store: store}),
+		purge: func(ctx context.Context, old expiry) error {
+			return store.Purge(ctx, old.now.Add(-s.cfg.Providers.Keep))
+		}})
+	sources, err := balanceSources(s.cfg.Providers)
+	if err != nil || len(sources) == 0 {
+		return err
+	}
+	failed := map[provider.Name]*atomic.Int64{}
+	reads := map[string]func() int64{}
+	for n := range sources {
+		failed[n] = new(atomic.Int64)
+		reads[n.String()] = failed[n].Load
+	}
+	kind, schedule := provider.Fetching(sources, func(n provider.Name, slot time.Time, leftOut int, err error) {
+		switch {
+		case err != nil:
+			failed[n].Add(1)
+			s.log.Warn("the balances at a provider cannot be read", "source", n.String(), "slot", slot, "err", err)
+		case leftOut > 0:
+			s.log.Warn("a provider told what is no balance", "source", n.String(), "slot", slot, "left_out", leftOut)
+		}
+	})
+	s.join(part{kinds: []job.Kind{kind}, schedules: []job.Schedule{schedule}, metrics: func(m *metrics) {
+		m.counters("castellan_provider_failures_total", "Readings of balances at a provider that failed, by its name in "+
+			"the settings; each is tried three times in five minutes.", "source", reads)
+	}})
+	return nil
+}
+
+// balanceSources are those of the settings.
+func balanceSources(c config.Providers) (provider.Sources, error) {
+	sources := provider.Sources{}
+	for name, key := range c.Accounts {
+		var n provider.Name
+		n.Provider, n.Account, _ = strings.Cut(name, "/")
+		key, secret, _ := strings.Cut(key.Reveal(), ":")
+		source, err := outboundprovider.NewExchange(outboundprovider.Config{URL: c.Exchanges[n.Provider], Key: key,
+			Secret: secret, Header: c.KeyHeader, CAFile: c.CAFile, Timeout: c.Timeout, Now: time.Now})
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		sources[n] = source
+	}
+	for name, file := range c.Files {
+		sources[provider.Name{Provider: name}] = outboundprovider.File(file)
+	}
+	return sources, nil
 }
 
 func rateProvider(c config.Rates) (*outboundrate.Provider, error) {

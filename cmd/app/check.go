@@ -38,6 +38,11 @@ func Check(c config.Config) (faults config.Faults) {
 		_, err := rateProvider(c.Rates)
 		refuse("rates", err)
 	}
+	_, err := balanceSources(c.Providers)
+	refuse("providers", err)
+	for _, name := range slices.Sorted(maps.Keys(c.Providers.Files)) {
+		refuse("providers.files", readable(c.Providers.Files[name]))
+	}
 	if c.Push.Enabled {
 		refuse("push.ca_file", readable(c.Push.CAFile))
 	}

@@ -16,13 +16,14 @@ func TestCheck(t *testing.T) {
 		"CASTELLAN_SMS_URL=https://sms.example.com", "CASTELLAN_SMS_PARAMS=to={{to}},text={{txt}}",
 		"CASTELLAN_MAIL_HOST=mail.example.com", "CASTELLAN_MAIL_FROM=a@example.com", "CASTELLAN_MAIL_CA_FILE=/nope",
 		"CASTELLAN_GEO_MMDB_FILE=/nope", "CASTELLAN_PUSH_CA_FILE=/nope",
+		"CASTELLAN_PROVIDERS_FILES=vault=/nope",
 	}, Check)
 	faults, _ := err.(config.Faults)
 	var keys []string
 	for _, f := range faults {
 		keys = append(keys, f.Key)
 	}
-	if want := []string{"mail", "sms", "push.ca_file", "geo.mmdb_file", "mfa.guarded", "mfa.guarded",
+	if want := []string{"mail", "sms", "providers.files", "push.ca_file", "geo.mmdb_file", "mfa.guarded", "mfa.guarded",
 		"mfa.guarded"}; !slices.Equal(keys, want) {
 		t.Fatalf("faults of %v, want %v: %v", keys, want, err)
 	}

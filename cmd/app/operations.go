@@ -2,7 +2,6 @@ package app
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 
 	"castellan/domain/accounting"
@@ -12,7 +11,6 @@ import (
 	"castellan/domain/challenge"
 	"castellan/domain/challenge/stepup"
 	"castellan/domain/commit"
-	"castellan/domain/fault"
 	"castellan/domain/id"
 	"castellan/domain/job"
 	"castellan/domain/message"
@@ -59,10 +57,7 @@ func (s *service) accounting() error {
 
 // codes names an asset, by its number where no pair has it.
 func (s *service) codes(asset int64) (currencyCode, networkCode string, err error) {
-	p, err := s.currencies.Pair(asset)
-	if fault.CodeOf(err) == fault.RecordNotFound {
-		return strconv.FormatInt(asset, 10), "", nil
-	}
+	p, err := s.currencies.Asset(asset)
 	return p.Currency.Code, p.Network.Code, err
 }
 

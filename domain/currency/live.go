@@ -3,6 +3,7 @@ package currency
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"castellan/domain/change"
@@ -46,6 +47,17 @@ func (l *Live) Pair(id int64) (p Listed, err error) {
 	ok, err := l.find(func(c *Catalog) (ok bool) { p, ok = c.Pair(id); return ok })
 	if err == nil && !ok {
 		err = fault.New(fault.RecordNotFound, "no such currency of a network")
+	}
+	return p, err
+}
+
+// Asset tells what a balance is of: the pair with the id of the asset. Where the
+// catalogue has it no more, the number of the asset stands for the code of its
+// currency, so that no money is hidden.
+func (l *Live) Asset(id int64) (Listed, error) {
+	p, err := l.Pair(id)
+	if fault.CodeOf(err) == fault.RecordNotFound {
+		return Listed{Pair: Pair{ID: id}, Currency: Currency{Code: strconv.FormatInt(id, 10)}}, nil
 	}
 	return p, err
 }

@@ -135,7 +135,7 @@ func (g Group) assets(ctx context.Context, who rest.Caller, _ rest.None) ([]asse
 	}
 	out := make([]asset, len(balances))
 	for i, b := range balances {
-		p, err := g.Live.Pair(b.Asset)
+		p, err := g.Live.Asset(b.Asset)
 		if err != nil {
 			return nil, fmt.Errorf("currency of a balance: %w", err)
 		}

@@ -116,6 +116,13 @@ func TestAssets(t *testing.T) {
 		s.As("jane").Wants("GET user/asset?userId=bob", `{"userId":"bob"}`, 200, shown("0", "1.1"))
 		s.As("bob").Wants("GET user/asset?userId=jane", "", 200, `[]`)
 		s.As("nobody").Wants("GET user/asset", "", 401, "UNAUTHENTICATED")
+
+		// An asset that the catalogue has no more is shown by its number: its money is not hidden.
+		do(ledger.Movement{Transfers: []ledger.Transfer{ledger.New(now, "deposit", "gone",
+			ledger.Account{Kind: ledger.Treasury, Asset: 9999}, ledger.Account{Kind: ledger.User, Owner: "bob", Asset: 9999},
+			amount.Must("7"))}})
+		s.As("bob").Wants("GET user/asset", "", 200, `[{"currencyCode":"9999","currencyName":"","networkCode":"",`+
+			`"balance":7,"available":7,"locked":0}]`)
 	})
 }
 

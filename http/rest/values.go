@@ -89,6 +89,16 @@ func (OneOf[A, B, C]) shapes() []reflect.Type {
 	return []reflect.Type{reflect.TypeFor[A](), reflect.TypeFor[B](), reflect.TypeFor[C]()}
 }
 
+// Either is an answer of one of two shapes: its Value is an A or a B.
+type Either[A, B any] struct{ Value any }
+
+// MarshalJSON implements json.Marshaler.
+func (e Either[A, B]) MarshalJSON() ([]byte, error) { return json.Marshal(e.Value) }
+
+func (Either[A, B]) shapes() []reflect.Type {
+	return []reflect.Type{reflect.TypeFor[A](), reflect.TypeFor[B]()}
+}
+
 // Decimal is an exact number in plain notation: no exponent, no plus sign, no
 // superfluous zero, no "-0". It is read from a JSON number or a string and
 // written as a JSON number (D-GEN-08).

@@ -1,0 +1,147 @@
+// Package fetch asks other services for small answers of JSON over HTTP, as the
+// adapters of rates and of balances do.
+//
+// The one idea: the other side is not trusted. An answer has a time limit and a
+// bound, no redirect is followed, and a service that fails is left alone for a
+// while. No error tells a path, a query, a header or a key. Start reading at
+// Client.Read.
+package fetch
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"slices"
+	"sync"
+	"time"
+	"unicode"
+)
+
+const (
+	maxAnswerBytes = 1 << 20
+	// After so many failures in a row the service is left alone for a minute, and
+	// twice as long after each further one.
+	failuresInARow = 3
+	shortestPause  = time.Minute
+	longestPause   = 30 * time.Minute
+)
+
+// Client asks one service, one request at a time. It is safe for concurrent use.
+type Client struct {
+	client *http.Client
+	now    func() time.Time
+
+	mu       sync.Mutex
+	failures int
+	until    time.Time // nothing is asked before
+}
+
+// New returns a client that trusts the certificates (PEM) of a file; "": those of
+// the system. It opens no connection.
+func New(caFile string, timeout time.Duration, now func() time.Time) (*Client, error) {
+	trust := &tls.Config{MinVersion: tls.VersionTLS12}
+	if caFile != "" {
+		pem, err := os.ReadFile(caFile)
+		if err != nil {
+			return nil, err
+		}
+		if trust.RootCAs = x509.NewCertPool(); !trust.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, errors.New("ca_file holds no certificate")
+		}
+	}
+	return &Client{now: now, client: &http.Client{
+		Timeout:   timeout,
+		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: trust, ForceAttemptHTTP2: true},
+		// Another address would be given the key.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}, nil
+}
+
+// Address checks the address of a service: https, or http to a loopback address.
+func Address(text string) error {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && !(u.Scheme == "http" && local(u.Hostname())) {
+		return errors.New("url must be https://host/path without a user, or http to a loopback address")
+	}
+	return nil
+}
+
+func local(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.IsLoopback()
+}
+
+// Header checks the value of a header.
+func Header(value string) error {
+	if slices.ContainsFunc([]rune(value), unicode.IsControl) {
+		return errors.New("key must not hold control characters")
+	}
+	return nil
+}
+
+// Read asks for an address, with a header where its value is not empty, and gives
+// the answer to read. What read refuses is a failure of the service too.
+func (c *Client) Read(ctx context.Context, address, header, value string, read func(body []byte) error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.now()
+	if now.Before(c.until) {
+		return fmt.Errorf("the provider failed %d times and is left alone for a while", c.failures)
+	}
+	body, err := c.ask(ctx, address, header, value)
+	if err == nil {
+		err = read(body)
+	}
+	switch {
+	case err == nil:
+		c.failures = 0
+	case ctx.Err() == nil:
+		if c.failures++; c.failures >= failuresInARow {
+			c.until = now.Add(min(shortestPause<<min(c.failures-failuresInARow, 10), longestPause))
+		}
+	}
+	return err
+}
+
+func (c *Client) ask(ctx context.Context, address, header, value string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, errors.New("the address cannot be asked")
+	}
+	request.Header.Set("Accept", "application/json")
+	if value != "" {
+		request.Header.Set(header, value)
+	}
+	answer, err := c.client.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("the provider is not reached: %w", unaddressed(err))
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("the provider answered %d", answer.StatusCode)
+	}
+	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswerBytes+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the answer breaks off: %w", err)
+	case len(body) > maxAnswerBytes:
+		return nil, errors.New("the answer is longer than 1 MiB")
+	}
+	return body, nil
+}
+
+// unaddressed strips the address, which may hold a key.
+func unaddressed(err error) error {
+	var with *url.Error
+	if errors.As(err, &with) {
+		return with.Err
+	}
+	return err
+}

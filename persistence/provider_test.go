@@ -1,0 +1,54 @@
+package persistence
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"castellan/domain/page"
+	"castellan/domain/provider"
+	"castellan/domain/provider/providertest"
+
+	"github.com/uptrace/bun"
+)
+
+func TestProviderStore(t *testing.T) {
+	suite(t, providertest.Run, func(db *DB) provider.Store { return NewProviders(db) }, "provider_balance",
+		"provider_snapshot", "provider_account")
+}
+
+// What was read last, in a range and at an instant is found by index, however many snapshots there are.
+func TestSnapshotsAreFoundByIndex(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		at := time.UnixMilli(5)
+		listed := func(list table[providerEntryRow, provider.Entry], p part) *bun.SelectQuery {
+			return list.selected(db.Conn(t.Context()).NewSelect().Model((*providerEntryRow)(nil)), p)
+		}
+		pageOf := func(q provider.History) *bun.SelectQuery {
+			p := page.Query[provider.Place]{After: &provider.Place{At: at, Account: "a"}, Limit: 10}
+			return listed(providerEntries, partOf(p, providerPlace, historyFilters(q)))
+		}
+		for name, c := range map[string]struct {
+			query  *bun.SelectQuery
+			index  string
+			sorted bool // what is little is sorted afterwards
+		}{
+			"the last of all": {listed(providerAccounts, part{where: latestFilters("p", "", "")}), "provider_account", true},
+			"the last of one": {listed(providerAccounts, part{where: latestFilters("p", "a", "X")}), "provider_account", true},
+			"an instant": {listed(providerAccounts, part{where: atFilters("p", at)}), "provider_snapshot_provider",
+				true},
+			"a range of all": {pageOf(provider.History{Provider: "p", Asset: "X", From: at, To: at}),
+				"provider_snapshot_provider", false},
+			"a range of one": {pageOf(provider.History{Provider: "p", Account: "a", Asset: "X", From: at}),
+				"provider_snapshot", false},
+			"what is too old": {db.Conn(t.Context()).NewSelect().Table("provider_snapshot").Column("id").
+				Where("at < ?", 5).Limit(1), "provider_snapshot_at", false},
+		} {
+			plan := explain(t, db, c.query)
+			if !strings.Contains(plan, c.index) || strings.Contains(plan, "SCAN") || strings.Contains(plan, "Seq Scan") ||
+				!c.sorted && (strings.Contains(plan, "TEMP B-TREE") || strings.Contains(plan, "Sort")) {
+				t.Errorf("%s:\n%s", name, plan)
+			}
+		}
+	})
+}
