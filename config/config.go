@@ -53,6 +53,7 @@ type Config struct {
 	// Accounting is where journals are delivered.
 	Accounting Accounting `key:"accounting"`
 
+	Corporate   Corporate   `key:"corporate"`
 	AddressBook AddressBook `key:"addressbook"`
 	Rates       Rates       `key:"rates"`
 	Providers   Providers   `key:"providers"`
@@ -156,6 +157,11 @@ type Password struct {
 	HashSlots         int           `key:"hash_slots" range:"0..256"`
 	Queue             int           `key:"queue" range:"0..100000"`
 	QueueWait         time.Duration `key:"queue_wait" range:"10ms..1m"`
+}
+
+// Corporate configures the accounts that are made for users of companies (D-COR-03).
+type Corporate struct {
+	DefaultPassword Secret `key:"default_password"`
 }
 
 // AddressBook configures the withdrawal address books (D-WAD-05).

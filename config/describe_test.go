@@ -20,6 +20,7 @@ const canarySecret = "whsec_" + canary + canary + canary + canary + canary + can
 var secretEnv = []string{
 	"CASTELLAN_DATABASE_URL=postgres://svc:" + canary + "@db:5432/castellan?sslmode=verify-full&sslpassword=" + canary +
 		"&options=x" + canary,
+	"CASTELLAN_CORPORATE_DEFAULT_PASSWORD=" + canary,
 	"CASTELLAN_MAIL_PASSWORD=" + canary, "CASTELLAN_SMS_PASSWORD=" + canary,
 	"CASTELLAN_SMS_URL=https://gw.example/send?key=" + canary,
 	"CASTELLAN_PUSH_WEBHOOK_SECRET=" + canarySecret, "CASTELLAN_SMS_PARAMS=to={{to}},key=" + canary,

@@ -22,6 +22,7 @@ import (
 	"castellan/http/challenge"
 	"castellan/http/cluster"
 	"castellan/http/contract"
+	"castellan/http/corporate"
 	"castellan/http/country"
 	"castellan/http/currency"
 	"castellan/http/device"
@@ -72,6 +73,7 @@ var sections = []rest.Group{
 	level.Group{},        // 4.16, in part
 	addressbook.Group{},  // 4.18
 	announcement.Group{}, // 4.19
+	corporate.Group{},    // 4.20
 	geofilter.Group{},    // 4.21
 	// Extensions.
 	session.Group{},

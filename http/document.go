@@ -66,6 +66,8 @@ var tags = []rest.Tag{
 		Description: "What can be held and moved on which network, what an account has of it, and exchange rates."},
 	{Name: "Announcements", Sections: []string{"4.19 Announcements"},
 		Description: "What the platform tells its users: a public list, kept by administrators."},
+	{Name: "Corporate users", Sections: []string{"4.20 Corporate"},
+		Description: "Companies that apply, and the accounts that act for companies, for administrators."},
 	{Name: "Contracts", Sections: []string{"4.8 Contracts"},
 		Description: "The contracts that users agree to, and their details, for administrators."},
 	{Name: "Roles", Sections: []string{"Extensions: roles and permissions"},

@@ -33,6 +33,7 @@ var tables = map[string][]string{
 	"broadcast":        nil, // sends to many
 	"change":           {"change"},
 	"contract":         {"contract", "contract_detail"},
+	"corporate":        {"corporate_application", "corporate_user"},
 	"cronkey":          {"cron_key"},
 	"currency":         {"currency", "currency_network", "currency_of_network"},
 	"device":           {"device", "device_proof"},

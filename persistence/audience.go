@@ -14,8 +14,8 @@ var audience = table[userRow, user.User]{record: accounts.record}
 func audienceFilters(a user.Audience) []filter {
 	fs := []filter{among("id", a.IDs), among("status", a.Statuses), among("type", a.Types), among("kyc_confirm", a.KYC),
 		sent("level", a.Level), given("country_code", a.Dial)}
-	if a.Phone {
-		fs = append(fs, where("phone IS NOT NULL"))
+	if a.SMS {
+		fs = append(fs, where("phone NOT LIKE ?", user.PlaceholderPrefix+"%"), where("campaign_sms"))
 	}
 	if a.Mail {
 		fs = append(fs, where("email IS NOT NULL"))

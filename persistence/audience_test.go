@@ -22,6 +22,8 @@ func TestAudience(t *testing.T) {
 		add("3", func(u *user.User) { u.Status, u.Email = user.Passive, "" })
 		add("4", func(u *user.User) { u.Type, u.Level, u.Phone = user.Corporate, 2, "" })
 		add("5", func(u *user.User) { u.KYCConfirm = "approved" })
+		add("6", func(u *user.User) { u.SetPlaceholder(7) })
+		add("7", func(u *user.User) { u.Campaigns.SMS = false })
 		for _, c := range []struct {
 			name  string
 			a     user.Audience
@@ -29,12 +31,12 @@ func TestAudience(t *testing.T) {
 			limit int
 			want  []string
 		}{
-			{"all", user.Audience{}, "", 0, []string{"1", "2", "3", "4", "5"}},
+			{"all", user.Audience{}, "", 0, []string{"1", "2", "3", "4", "5", "6", "7"}},
 			{"a page", user.Audience{}, "2", 2, []string{"3", "4"}},
 			{"those named", user.Audience{IDs: []string{"9", "5", "1"}}, "", 0, []string{"1", "5"}},
-			{"by country", user.Audience{Dial: "90", Phone: true}, "", 0, []string{"1", "3", "5"}},
+			{"by country", user.Audience{Dial: "90", SMS: true}, "", 0, []string{"1", "3", "5"}},
 			{"by status", user.Audience{Statuses: []string{"active", "blocked"}, Mail: true}, "", 0,
-				[]string{"1", "2", "4", "5"}},
+				[]string{"1", "2", "4", "5", "6", "7"}},
 			{"by type and level", user.Audience{Types: []string{"kurumsal"}, Level: new(2)}, "", 0, []string{"4"}},
 			{"level 0", user.Audience{Level: new(0), KYC: []string{"approved"}}, "", 0, []string{"5"}},
 		} {

@@ -13,6 +13,7 @@ import (
 
 	"castellan/domain/approval"
 	"castellan/domain/audit"
+	"castellan/domain/corporate"
 	"castellan/domain/document"
 	"castellan/domain/fault"
 	"castellan/domain/job"
@@ -74,6 +75,16 @@ func TestPagesAreFoundByIndex(t *testing.T) {
 				notificationFilters(q))
 			return notifications.selected(db.Conn(t.Context()).NewSelect().Model((*notificationRow)(nil)), p)
 		}
+		linked := func(q corporate.UserQuery) *bun.SelectQuery {
+			p := partOf(page.Query[corporate.Place]{After: &corporate.Place{ID: 9}, Limit: 10}, corporateOrder,
+				corporateFilters(q))
+			return corporateUsers.selected(db.Conn(t.Context()).NewSelect().Model((*corporateRow)(nil)), p)
+		}
+		applied := func(q corporate.ApplicationQuery) *bun.SelectQuery {
+			p := partOf(page.Query[corporate.Place]{After: &corporate.Place{ID: 9}, Limit: 10}, corporateOrder,
+				applicationFilters(q))
+			return applications.selected(db.Conn(t.Context()).NewSelect().Model((*applicationRow)(nil)), p)
+		}
 		kept := func(q document.Query) *bun.SelectQuery {
 			p := partOf(page.Query[document.Place]{After: &document.Place{ID: "9"}, Limit: 10}, documentOrder,
 				documentFilters(q))
@@ -105,20 +116,27 @@ func TestPagesAreFoundByIndex(t *testing.T) {
 			"deploys of a service": {asked(approval.DeployQuery{ServiceName: new("s")}), "deploy_request_service"},
 			"deploys of an original": {asked(approval.DeployQuery{OriginalServiceName: new("s")}),
 				"deploy_request_original"},
-			"deploys of a type":      {asked(approval.DeployQuery{Type: new("t")}), "deploy_request_type"},
-			"VPNs of a status":       {vpn(approval.VPNQuery{Status: &pending}), "vpn_request_status"},
-			"VPNs of a name":         {vpn(approval.VPNQuery{UserName: new("n")}), "vpn_request_user_name"},
-			"VPNs of a type":         {vpn(approval.VPNQuery{Type: new("t")}), "vpn_request_type"},
-			"members of a role":      {held(resource.MemberQuery{RoleCode: "r"}), "user_role_by_role"},
-			"jobs of a type":         {work(job.Query{Kind: "k"}), "job_kind"},
-			"jobs in a state":        {work(job.Query{State: job.Done}), "job_state"},
-			"documents of one":       {kept(document.Query{UserID: new("u")}), "document_user"},
-			"documents of a type":    {kept(document.Query{Type: new(int64(1))}), "document_type"},
-			"documents of a status":  {kept(document.Query{Status: new("s")}), "document_status"},
-			"documents for a reason": {kept(document.Query{Reason: new("r")}), "document_reason"},
-			"notifications":          {told(notification.Query{UserID: "u"}), "notification_user"},
-			"unread ones":            {told(notification.Query{UserID: "u", Unread: true}), "notification_unread"},
-			"jobs of both":           {work(job.Query{Kind: "k", State: job.Done}), "job_kind_state"},
+			"deploys of a type":        {asked(approval.DeployQuery{Type: new("t")}), "deploy_request_type"},
+			"VPNs of a status":         {vpn(approval.VPNQuery{Status: &pending}), "vpn_request_status"},
+			"VPNs of a name":           {vpn(approval.VPNQuery{UserName: new("n")}), "vpn_request_user_name"},
+			"VPNs of a type":           {vpn(approval.VPNQuery{Type: new("t")}), "vpn_request_type"},
+			"members of a role":        {held(resource.MemberQuery{RoleCode: "r"}), "user_role_by_role"},
+			"jobs of a type":           {work(job.Query{Kind: "k"}), "job_kind"},
+			"jobs in a state":          {work(job.Query{State: job.Done}), "job_state"},
+			"documents of one":         {kept(document.Query{UserID: new("u")}), "document_user"},
+			"documents of a type":      {kept(document.Query{Type: new(int64(1))}), "document_type"},
+			"documents of a status":    {kept(document.Query{Status: new("s")}), "document_status"},
+			"documents for a reason":   {kept(document.Query{Reason: new("r")}), "document_reason"},
+			"companies' users of one":  {linked(corporate.UserQuery{UserID: new("u")}), "corporate_user_user"},
+			"users of a company":       {linked(corporate.UserQuery{CorporateUserID: new("c")}), "corporate_user_company"},
+			"companies' users, status": {linked(corporate.UserQuery{Status: new("s")}), "corporate_user_status"},
+			"applications, tax number": {applied(corporate.ApplicationQuery{TaxNumber: new("1")}),
+				"corporate_application_tax_number"},
+			"applications of a status": {applied(corporate.ApplicationQuery{Status: new("s")}),
+				"corporate_application_status"},
+			"notifications": {told(notification.Query{UserID: "u"}), "notification_user"},
+			"unread ones":   {told(notification.Query{UserID: "u", Unread: true}), "notification_unread"},
+			"jobs of both":  {work(job.Query{Kind: "k", State: job.Done}), "job_kind_state"},
 		} {
 			plan := explain(t, db, c.query)
 			if !strings.Contains(plan, c.index) || strings.Contains(plan, "TEMP B-TREE") ||

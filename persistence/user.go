@@ -57,6 +57,10 @@ type userRow struct {
 	LastLoginDay  int64  // in days since 1970; 0: none
 
 	WithdrawProhibited bool
+	MustReset          bool
+	CampaignSMS        bool `bun:"campaign_sms"`
+	CampaignMail       bool
+	CampaignPush       bool
 	KYCApproved        bool `bun:"kyc_approved,scanonly"` // the database makes it of kyc_confirm
 }
 
@@ -74,7 +78,8 @@ func (r userRow) user() user.User {
 		Type: user.Type(r.Type), KYCConfirm: r.KYCConfirm, AMLStatus: r.AMLStatus, Level: r.Level, SV: r.SV,
 		CV: r.CV, TOTP: r.TOTP, Push: r.Push, Demo: r.Demo, Countries: geo.Filter(r.Countries),
 		CreatedAt: at(r.CreatedAt), WithdrawProhibited: r.WithdrawProhibited, IdentityHash: r.IdentityHash,
-		TaxNumber: r.TaxNumber, BirthDate: r.BirthDate}
+		TaxNumber: r.TaxNumber, BirthDate: r.BirthDate, MustReset: r.MustReset,
+		Campaigns: user.Campaigns{SMS: r.CampaignSMS, Mail: r.CampaignMail, Push: r.CampaignPush}}
 	if r.Roles != "" {
 		u.Roles = strings.Split(r.Roles, ",")
 		slices.Sort(u.Roles)
@@ -89,7 +94,8 @@ func rowOfUser(w user.Add) userRow {
 		PasswordHash: w.PasswordHash, SV: w.SV, CV: w.CV, Roles: strings.Join(w.Roles, ","), Demo: w.Demo,
 		TOTP: w.TOTP, Push: w.Push, Countries: string(w.Countries), CreatedAt: ms(w.CreatedAt),
 		WithdrawProhibited: w.WithdrawProhibited, IdentityHash: w.IdentityHash, TaxNumber: w.TaxNumber,
-		BirthDate: w.BirthDate, FullName: user.FoldName(w.User.FullName())}
+		BirthDate: w.BirthDate, FullName: user.FoldName(w.User.FullName()), MustReset: w.MustReset,
+		CampaignSMS: w.Campaigns.SMS, CampaignMail: w.Campaigns.Mail, CampaignPush: w.Campaigns.Push}
 }
 
 // userStep is the row of the fenced changes of an account.
@@ -124,7 +130,7 @@ func userFence[W commit.Fence](column string, row func(W) userStep, set string) 
 // a unit may hold both.
 var userFences = []engine.Kind{
 	userFence("cv", func(w user.SetPassword) userStep { return userStep{ID: w.UserID, Seen: w.CV, Hash: w.Hash} },
-		"previous_hash = users.password_hash, password_hash = v.hash, cv = users.cv + 1"),
+		"previous_hash = users.password_hash, password_hash = v.hash, must_reset = FALSE, cv = users.cv + 1"),
 	userFence("cv", func(w user.SetCountries) userStep {
 		return userStep{ID: w.UserID, Seen: w.CV, Text: string(w.Countries)}
 	},

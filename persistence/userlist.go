@@ -45,14 +45,19 @@ func (s Users) Active(ctx context.Context, since time.Time,
 func accountFilters(q user.Query) []filter {
 	fs := []filter{sent("id", q.ID), sent("phone", q.Phone), sent("email", q.Email), known("tax_number", q.TaxNumber),
 		sent("kyc_approved", q.KYCApproved), known("birth_date", q.BirthDate), sent("type", q.Type),
-		sent("status", q.Status), among("identity_hash", q.IdentityHashes)}
+		sent("status", q.Status), among("identity_hash", q.IdentityHashes), partOfName("full_name", q.Name)}
 	if q.IdentityHashes != nil {
 		fs = append(fs, where("identity_hash <> ''"))
 	}
-	if q.Name != nil {
-		fs = append(fs, where("full_name LIKE ? ESCAPE '!'", "%"+likeText.Replace(user.FoldName(*q.Name))+"%"))
-	}
 	return fs
+}
+
+// partOfName finds a part of a folded name; nil: any.
+func partOfName(column string, part *string) filter {
+	if part == nil {
+		return filter{}
+	}
+	return where("? LIKE ? ESCAPE '!'", bun.Ident(column), "%"+likeText.Replace(user.FoldName(*part))+"%")
 }
 
 // known is sent for a column that is ” in rows which its index leaves out.

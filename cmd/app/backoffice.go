@@ -7,12 +7,14 @@ import (
 
 	"castellan/domain/approval"
 	"castellan/domain/change"
+	"castellan/domain/corporate"
 	"castellan/domain/cronkey"
 	"castellan/domain/parameter"
 	"castellan/domain/resource"
 	httpapi "castellan/http"
 	httpapproval "castellan/http/approval"
 	httpaudit "castellan/http/audit"
+	httpcorporate "castellan/http/corporate"
 	"castellan/http/country"
 	httpdropdown "castellan/http/dropdown"
 	httplevel "castellan/http/level"
@@ -64,5 +66,10 @@ func (s *service) backOffice() error {
 	s.join(part{groups: groups(httpdropdown.Group{Store: persistence.NewDropdowns(s.DB)})})
 	s.join(part{groups: groups(httpapproval.Group{Service: &approval.Service{Deploys: persistence.NewDeploys(s.DB),
 		VPNs: persistence.NewVPNs(s.DB), Users: s.users, Changes: s.changes("", nil)}})})
+	companies := persistence.NewCorporate(s.DB)
+	linked := &corporate.Service{Store: companies, Users: s.users, Hasher: s.hasher, Changes: s.changes("", nil),
+		DefaultPassword: s.cfg.Corporate.DefaultPassword.Reveal()}
+	linked.Changes.Lock = companies.Lock
+	s.join(part{groups: groups(httpcorporate.Group{Service: linked})})
 	return nil
 }

@@ -122,7 +122,7 @@ func (s *Service) Text(ctx context.Context, by audit.By, m SMS) (out Started, er
 		return out, err
 	}
 	to := m.Filter
-	to.Dial, to.Phone = Turkey, true
+	to.Dial, to.SMS = Turkey, true
 	p := sending{Message: notification.Message{Body: m.Text}}
 	if m.UserIDs == nil {
 		p.All = &to
@@ -222,7 +222,7 @@ func (s *Service) text(ctx context.Context, j job.Job, userID string) ([]commit.
 		return nil, job.Skip
 	case err != nil:
 		return nil, job.Later(err)
-	case u.Phone == "" || u.CountryCode != Turkey:
+	case u.Reachable() == "" || u.CountryCode != Turkey || !u.Campaigns.SMS:
 		return nil, job.Skip
 	}
 	return s.Post.Send(ctx, j.ID+"-"+userID, u.ID,

@@ -16,6 +16,9 @@ import (
 	"castellan/domain/user"
 )
 
+// campaigns is the topic for which the account says which channels may be used.
+const campaigns = "campaign"
+
 // notify delivers a notice to one user. The notification in the account commits
 // with the outcome. The mail goes first: where it is tried again, nothing else has
 // happened. Devices are woken as far as they can be reached.
@@ -36,14 +39,15 @@ func (s *Service) notify(ctx context.Context, j job.Job, userID string) ([]commi
 	if served {
 		writes = append(writes, notification.Add{Notification: notification.New(s.now(), u.ID, p.Message)})
 	}
-	if slices.Contains(p.Channels, parameter.Mail) && u.Email != "" {
+	campaign := p.Message.Topic == campaigns
+	if slices.Contains(p.Channels, parameter.Mail) && u.Email != "" && (!campaign || u.Campaigns.Mail) {
 		var kept []commit.Write
 		if kept, err = s.Post.Send(ctx, j.ID+"-"+u.ID, u.ID, mailOf(p, u)); job.IsLater(err) {
 			return nil, err
 		}
 		writes, served = append(writes, kept...), true
 	}
-	if slices.Contains(p.Channels, parameter.Push) {
+	if slices.Contains(p.Channels, parameter.Push) && (!campaign || u.Campaigns.Push) {
 		woken, failed := s.wake(ctx, j, p, u)
 		served = served || woken > 0
 		if err == nil && failed > 0 && woken == 0 {

@@ -76,9 +76,9 @@ func unpack(data []byte) (c command, err error) {
 
 // Login checks a password and starts the challenge that makes the session. It
 // takes a place in the queue of hashes first, then counts the try, then hashes.
-// An unknown identifier, a wrong password, an account that may not log in and a
-// country it may not log in from take the same steps, cost the same statements
-// and get the same answer.
+// An unknown identifier, a wrong password, an account that may not log in or must
+// first get another password (D-COR-03) and a country it may not log in from take
+// the same steps, cost the same statements and get the same answer.
 //
 // Errors: INVALID_CREDENTIALS, RATE_LIMITED after too many wrong passwords,
 // OVERLOADED, those of challenge.Starts, UNAVAILABLE.
@@ -160,7 +160,7 @@ func (s *Service) again(ctx context.Context, r LoginRequest, secret user.Secret)
 }
 
 func (s *Service) mayLogIn(u user.User, from challenge.Starter) bool {
-	return u.Active() && (s.Dev || !u.Demo) && (s.Admits == nil || s.Admits(u, from))
+	return u.Active() && !u.MustReset && (s.Dev || !u.Demo) && (s.Admits == nil || s.Admits(u, from))
 }
 
 // refuse writes a refused try down and returns the one answer to all of them.

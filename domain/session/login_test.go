@@ -70,6 +70,7 @@ func TestRefusalsAreAlike(t *testing.T) {
 	b.add(3, func(a *user.Add) { a.Demo = true })
 	b.add(4, func(a *user.Add) { a.PasswordHash = "" })
 	b.add(5, func(a *user.Add) { a.Language = "ar" })
+	b.add(6, func(a *user.Add) { a.MustReset = true })
 	b.svc.Admits = func(u user.User, from challenge.Starter) bool { return u.Language != "ar" || from.Country != "TR" }
 	unknownMail := request(9, secret)
 	unknownMail.Who = mailed("nobody@example.com")
@@ -77,7 +78,8 @@ func TestRefusalsAreAlike(t *testing.T) {
 		"wrong": request(1, "kedi7şekeR"), "unknown": request(9, secret), "unknown mail": unknownMail,
 		"blocked": request(2, secret),
 		"demo":    request(3, secret), "no password": request(4, secret), "country": request(5, secret),
-		"too long": request(1, strings.Repeat("x", 5000)),
+		"must reset": request(6, secret),
+		"too long":   request(1, strings.Repeat("x", 5000)),
 	} {
 		b.take()
 		_, err := b.svc.Login(t.Context(), r)
@@ -101,7 +103,7 @@ func TestRefusalsAreAlike(t *testing.T) {
 			t.Errorf("history %+v", l)
 		}
 	}
-	if n, err := b.db.VerifyAudit(t.Context(), []byte("audit key of the test")); n != 8 || len(rows) != 8 || err != nil {
+	if n, err := b.db.VerifyAudit(t.Context(), []byte("audit key of the test")); n != 9 || len(rows) != 9 || err != nil {
 		t.Errorf("%d audit rows and %d lines of history, %v", n, len(rows), err)
 	}
 	b.svc.Dev = true

@@ -11,7 +11,7 @@ type Audience struct {
 	KYC      []string
 	Level    *int
 	Dial     string // country code of the phone number
-	Phone    bool   // only those that have a phone number
+	SMS      bool   // only those that can be reached by SMS and let campaigns come so
 	Mail     bool   // only those that have a mail address
 }
 

@@ -86,7 +86,7 @@ func (a Add) Validate() error {
 }
 
 // SetPassword replaces the password: the hash becomes the active one, the
-// active one the previous one, and the credential version rises. It does not
+// active one the previous one, MustReset ends, and the credential version rises. It does not
 // end sessions; EndSessions or session.End go beside it (D-AUTH-11). It is
 // fenced by CV, so that two changes cannot both be made of one old password.
 type SetPassword struct {

@@ -83,14 +83,20 @@ type User struct {
 	Push      bool // an active device is registered; SetPush keeps it true to that
 	// WithdrawProhibited keeps the account from withdrawing.
 	WithdrawProhibited bool
+	MustReset          bool // its password is refused until it is set anew (D-COR-03)
+	Campaigns          Campaigns
 	Demo               bool // seeded for development; cannot log in outside of it
 	CreatedAt          time.Time
 }
 
+// Campaigns are the channels over which campaigns may come; in the account itself
+// they always may.
+type Campaigns struct{ SMS, Mail, Push bool }
+
 // New returns an active account with the values every account starts with.
 func New(id string, now time.Time) User {
 	return User{ID: id, Status: Active, Type: Individual, KYCConfirm: WaitingApproval, AMLStatus: NotRisky,
-		SV: 1, CV: 1, CreatedAt: now}
+		SV: 1, CV: 1, Campaigns: Campaigns{SMS: true, Mail: true, Push: true}, CreatedAt: now}
 }
 
 // Active reports whether the account may be used at all.
@@ -105,9 +111,10 @@ func (u User) AllRoles() []string {
 }
 
 // Account is what a challenge needs to know of the user: an account owns SMS
-// with a phone, MAIL with an address, verified or not, TOTP while an
-// authenticator is defined, and PUSH while a device is registered (D-2FA-32).
+// with a phone that is no placeholder, MAIL with an address, verified or not, TOTP
+// while an authenticator is defined, and PUSH while a device is registered
+// (D-2FA-32).
 func (u User) Account() challenge.Account {
-	return challenge.Account{UserID: u.ID, Phone: u.Phone, Dial: u.CountryCode, Mail: u.Email, TOTP: u.TOTP, Push: u.Push,
-		CV: u.CV, SV: u.SV, Language: u.Language, Countries: u.Countries}
+	return challenge.Account{UserID: u.ID, Phone: u.Reachable(), Dial: u.CountryCode, Mail: u.Email, TOTP: u.TOTP,
+		Push: u.Push, CV: u.CV, SV: u.SV, Language: u.Language, Countries: u.Countries}
 }

@@ -237,12 +237,14 @@ func TestText(t *testing.T) {
 	both(t, func(t *testing.T, s *service) {
 		s.add("eva", func(u *user.User) { u.Level, u.Type, u.KYCConfirm = 3, user.Corporate, "approved" })
 		s.add("fax", func(u *user.User) { u.Phone = "" })
+		s.add("gül", func(u *user.User) { u.SetPlaceholder(1) })
+		s.add("han", func(u *user.User) { u.Campaigns.SMS = false })
 		for _, c := range []struct {
 			body, want string
 		}{
 			{`{"sendAllUsers":true`, "ada ben cem eva"},
 			{`{"sendAllUsers":true,"userIds":["ada"]`, "ada ben cem eva"},
-			{`{"userIds":["eva","dan","ada","nobody","fax","ada"]`, "ada eva"},
+			{`{"userIds":["eva","dan","ada","nobody","fax","gül","han","ada"]`, "ada eva"},
 			{`{"userIds":"ben"`, "ben"},
 			{`{"sendAllUsers":true,"filter":{"status":"active"}`, "ada ben eva"},
 			{`{"sendAllUsers":true,"filter":{"status":["passive","blocked"]}`, "cem"},

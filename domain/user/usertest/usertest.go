@@ -64,6 +64,7 @@ func same(a, b user.User) bool {
 func addAndRead(t *testing.T, s user.Store, c commit.Committer) {
 	ctx, add := t.Context(), Sample(1)
 	add.EmailVerified, add.Demo, add.Level, add.Type = true, true, 2, user.Corporate
+	add.MustReset, add.Campaigns = true, user.Campaigns{Mail: true}
 	add.Roles = []string{"admin", "auditor"}
 	storetest.Must(t, c.Commit(ctx, add))
 	want := add.User
@@ -184,14 +185,17 @@ func noPhoneOrNoMail(t *testing.T, s user.Store, c commit.Committer) {
 
 func passwords(t *testing.T, s user.Store, c commit.Committer) {
 	ctx, id := t.Context(), Sample(1).ID
-	storetest.Must(t, c.Commit(ctx, Sample(1), Sample(2)))
+	first := Sample(1)
+	first.MustReset = true
+	storetest.Must(t, c.Commit(ctx, first, Sample(2)))
 	storetest.Must(t, c.Commit(ctx, user.SetPassword{UserID: id, CV: 1, Hash: "second"}))
 	if err := c.Commit(ctx, user.SetPassword{UserID: id, CV: 1, Hash: "stale"}); !errors.Is(err, commit.ErrFenced) {
 		t.Errorf("a change decided on an older account: %v", err)
 	}
 	secret, err := s.Secret(ctx, id)
 	storetest.Must(t, err)
-	if u := get(t, s, id); secret != (user.Secret{Hash: "second", Previous: "hash-1"}) || u.CV != 2 || u.SV != 1 {
+	if u := get(t, s, id); secret != (user.Secret{Hash: "second", Previous: "hash-1"}) || u.CV != 2 || u.SV != 1 ||
+		u.MustReset {
 		t.Errorf("after a change %+v, cv %d, sv %d", secret, u.CV, u.SV)
 	}
 	storetest.Must(t, c.Commit(ctx, user.Rehash{UserID: id, Old: "second", New: "second with other parameters"}))

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"fmt"
+
+	"castellan/cmd/app"
+	"castellan/domain/audit"
+	"castellan/domain/corporate"
+	"castellan/persistence"
+)
+
+type corporateCmd struct {
+	Add corporateAddCmd `cmd:"" help:"Add the application of a company and print its id."`
+}
+
+type corporateAddCmd struct {
+	Name      string `arg:"" help:"The company's name."`
+	TaxNumber string `arg:"" help:"Its tax number."`
+	Status    string `help:"What became of the application." default:"PENDING" placeholder:"TEXT"`
+}
+
+func (corporateAddCmd) Help() string {
+	return `The interface has no endpoint that adds an application. Administrators read them:
+
+  castellan corporate add "Acme A.Ş." 1234567890 --status APPROVED`
+}
+
+func (c corporateAddCmd) Run(e *env) error {
+	v, err := app.Open(e.ctx, e.cfg)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	companies := corporate.Service{Store: persistence.NewCorporate(v.DB), Changes: v.Changes("")}
+	id, err := companies.AddApplication(e.ctx, audit.Operator,
+		corporate.Application{CompanyName: c.Name, TaxNumber: c.TaxNumber, Status: c.Status})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(e.out, id)
+	return err
+}

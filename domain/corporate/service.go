@@ -1,0 +1,128 @@
+package corporate
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"reflect"
+	"strconv"
+
+	"castellan/domain/admin"
+	"castellan/domain/audit"
+	"castellan/domain/commit"
+	"castellan/domain/fault"
+	"castellan/domain/id"
+	"castellan/domain/password"
+	"castellan/domain/user"
+)
+
+// Service carries out what administrators do. All fields are needed but
+// DefaultPassword.
+type Service struct {
+	Store   Store
+	Users   user.Store
+	Hasher  *password.Hasher
+	Changes admin.Changes // of no topic; its Lock is that of Store
+	// DefaultPassword is that of the accounts that are made; "": each gets a random
+	// one. None of them logs in before its password was set anew (D-COR-03).
+	DefaultPassword string
+}
+
+// AddApplication adds an application and returns its id. INVALID_FIELD.
+func (s *Service) AddApplication(ctx context.Context, by audit.By, a Application) (n int64, err error) {
+	if err := a.Check(); err != nil {
+		return 0, err
+	}
+	err = s.Changes.Do(ctx, by, "CORPORATE_APPLICATION_ADD", func(ctx context.Context) (_ admin.Done, err error) {
+		n, err = s.Store.AddApplication(ctx, a)
+		return admin.Done{Target: strconv.FormatInt(n, 10), Detail: a.Status}, err
+	})
+	return n, err
+}
+
+// Insert links an account to a company and returns the id of the link. Where u names
+// no account one is made, in the same transaction. The same again gets the first
+// answer (D-COR-06).
+//
+// Errors: INVALID_FIELD; RECORD_NOT_FOUND for an unknown account;
+// RECORD_ALREADY_EXIST where the link is there and says something else; OVERLOADED.
+func (s *Service) Insert(ctx context.Context, by audit.By, u User) (n int64, err error) {
+	if u, err = u.Canonical(); err != nil {
+		return 0, err
+	}
+	u.Made = u.UserID == ""
+	hash := ""
+	if u.Made {
+		if hash, err = s.Hasher.Hash(ctx, cmp.Or(s.DefaultPassword, rand.Text())); err != nil {
+			return 0, err
+		}
+	}
+	err = s.Changes.Do(ctx, by, "CORPORATE_USER_ADD", func(ctx context.Context) (done admin.Done, err error) {
+		old, err := s.Store.Like(ctx, u)
+		if err == nil {
+			n = old.ID
+			return done, repeated(old, u)
+		}
+		if fault.CodeOf(err) != fault.RecordNotFound {
+			return done, err
+		}
+		if !u.Made {
+			if _, err := s.Users.Get(ctx, u.UserID); err != nil {
+				return done, err
+			}
+			n, err = s.Store.AddUser(ctx, u)
+			return did(n, u, ""), err
+		}
+		now := s.Changes.Now()
+		u.UserID = id.New(now)
+		if n, err = s.Store.AddUser(ctx, u); err != nil {
+			return done, err
+		}
+		made := user.New(u.UserID, now)
+		made.Type, made.MustReset, made.Campaigns = user.Corporate, true, user.Campaigns{}
+		made.SetPlaceholder(n)
+		return did(n, u, "account made", user.Add{User: made, PasswordHash: hash}), nil
+	})
+	return n, err
+}
+
+// repeated refuses an insert that says something else than the link that is there.
+func repeated(old, u User) error {
+	old.ID, u.Made = 0, old.Made
+	if u.UserID == "" {
+		u.UserID = old.UserID
+	}
+	if reflect.DeepEqual(old, u) {
+		return nil
+	}
+	return fault.New(fault.RecordAlreadyExist, "the user is linked to this company already")
+}
+
+// Change edits a link. The edit is judged alone first, so that a fault of the request
+// comes before an unknown id (D-GEN-19).
+//
+// Errors: INVALID_FIELD; RECORD_NOT_FOUND for an unknown link or account;
+// RECORD_ALREADY_EXIST where the company has such a user already.
+func (s *Service) Change(ctx context.Context, by audit.By, n int64, edit func(*User)) error {
+	alone := User{CorporateUserID: "x", Status: "x", Role: "x", CountryCode: "90", PhoneNumber: "5320000000"}
+	edit(&alone)
+	if _, err := alone.Canonical(); err != nil {
+		return err
+	}
+	return s.Changes.Do(ctx, by, "CORPORATE_USER_UPDATE", func(ctx context.Context) (admin.Done, error) {
+		var before, after User
+		err := s.Store.ChangeUser(ctx, n, func(u User) (_ User, err error) {
+			before = u
+			edit(&u)
+			if after, err = u.Canonical(); err == nil && after.UserID != before.UserID {
+				_, err = s.Users.Get(ctx, after.UserID)
+			}
+			return after, err
+		})
+		return did(n, after, admin.Differ(before, after)), err
+	})
+}
+
+func did(n int64, u User, detail string, with ...commit.Write) admin.Done {
+	return admin.Done{Target: strconv.FormatInt(n, 10), UserID: u.UserID, Detail: detail, Writes: with}
+}

@@ -1,0 +1,117 @@
+package persistence
+
+import (
+	"context"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/corporate"
+	"castellan/domain/page"
+	"castellan/domain/user"
+)
+
+// Corporate implements corporate.Store.
+type Corporate struct{ db *DB }
+
+var _ corporate.Store = Corporate{}
+
+// NewCorporate returns the corporate applications and users kept in db.
+func NewCorporate(db *DB) Corporate { return Corporate{db} }
+
+// corporateLock is the key under which users of companies change.
+const corporateLock = 0x636f72706f726174 // "corporat"
+
+type applicationRow struct {
+	bun.BaseModel `bun:"table:corporate_application,alias:a"`
+
+	ID                                         int64 `bun:",pk,autoincrement"`
+	CompanyName, FoldedName, TaxNumber, Status string
+	created
+}
+
+var applications = table[applicationRow, corporate.Application]{
+	order: keyset{columns: "id", descending: true},
+	record: func(r applicationRow) (corporate.Application, error) {
+		return corporate.Application{ID: r.ID, CompanyName: r.CompanyName, TaxNumber: r.TaxNumber, Status: r.Status,
+			CreatedAt: at(r.CreatedAt)}, nil
+	},
+	row: func(a corporate.Application) applicationRow {
+		return applicationRow{CompanyName: a.CompanyName, FoldedName: user.FoldName(a.CompanyName),
+			TaxNumber: a.TaxNumber, Status: a.Status}
+	},
+}
+
+type corporateRow struct {
+	bun.BaseModel `bun:"table:corporate_user,alias:c"`
+
+	ID                                    int64 `bun:",pk,autoincrement"`
+	UserID, CorporateUserID, Role, Status string
+	CountryCode, PhoneNumber              string
+	Email                                 *string
+	Made                                  bool
+	stamps
+}
+
+var corporateUsers = table[corporateRow, corporate.User]{
+	order: keyset{columns: "id", descending: true},
+	fixed: []string{"made", "created_at"},
+	record: func(r corporateRow) (corporate.User, error) {
+		return corporate.User{ID: r.ID, UserID: r.UserID, CorporateUserID: r.CorporateUserID, Role: r.Role,
+			Status: r.Status, CountryCode: r.CountryCode, PhoneNumber: r.PhoneNumber, Email: r.Email, Made: r.Made}, nil
+	},
+	row: func(u corporate.User) corporateRow {
+		return corporateRow{UserID: u.UserID, CorporateUserID: u.CorporateUserID, Role: u.Role, Status: u.Status,
+			CountryCode: u.CountryCode, PhoneNumber: u.PhoneNumber, Email: u.Email, Made: u.Made}
+	},
+	absent: "there is no such corporate user",
+}
+
+func applicationFilters(q corporate.ApplicationQuery) []filter {
+	return []filter{sent("id", q.ID), sent("tax_number", q.TaxNumber), sent("status", q.Status),
+		partOfName("folded_name", q.CompanyName)}
+}
+
+func corporateFilters(q corporate.UserQuery) []filter {
+	return []filter{sent("user_id", q.UserID), sent("corporate_user_id", q.CorporateUserID), sent("status", q.Status)}
+}
+
+func corporateOrder(p corporate.Place) []any { return []any{p.ID} }
+
+// Lock implements corporate.Store.
+func (s Corporate) Lock(ctx context.Context) error { return s.db.LockTx(ctx, corporateLock) }
+
+// Applications implements corporate.Store.
+func (s Corporate) Applications(ctx context.Context, q corporate.ApplicationQuery,
+	p page.Query[corporate.Place]) (page.Of[corporate.Application], error) {
+	return listPage(ctx, s.db, applications, p, corporateOrder, applicationFilters(q))
+}
+
+// AddApplication implements corporate.Store.
+func (s Corporate) AddApplication(ctx context.Context, a corporate.Application) (int64, error) {
+	return applications.add(ctx, s.db, a)
+}
+
+// Users implements corporate.Store.
+func (s Corporate) Users(ctx context.Context, q corporate.UserQuery,
+	p page.Query[corporate.Place]) (page.Of[corporate.User], error) {
+	return listPage(ctx, s.db, corporateUsers, p, corporateOrder, corporateFilters(q))
+}
+
+// Like implements corporate.Store.
+func (s Corporate) Like(ctx context.Context, u corporate.User) (corporate.User, error) {
+	if u.UserID == "" {
+		return corporateUsers.find(ctx, s.db, is("corporate_user_id", u.CorporateUserID), sent("email", u.Email),
+			where("made"))
+	}
+	return corporateUsers.find(ctx, s.db, is("corporate_user_id", u.CorporateUserID), is("user_id", u.UserID))
+}
+
+// AddUser implements corporate.Store.
+func (s Corporate) AddUser(ctx context.Context, u corporate.User) (int64, error) {
+	return corporateUsers.add(ctx, s.db, u)
+}
+
+// ChangeUser implements corporate.Store.
+func (s Corporate) ChangeUser(ctx context.Context, id int64, f func(corporate.User) (corporate.User, error)) error {
+	return corporateUsers.change(ctx, s.db, f, is("id", id))
+}
