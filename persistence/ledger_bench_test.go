@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -126,7 +128,7 @@ func benchmarkUnit(b *testing.B, db *DB, treasuries int) {
 		o.turn <- struct{}{}
 		defer func() { <-o.turn }()
 		t := ledger.New(time.Now(), "bench", fmt.Sprint(i), benchTreasury(i, treasuries), o.b.Account, amount.Must("0.37"))
-		t.Unit, t.CreditSeq = 1e16, o.b.Seq+1
+		t.Unit, t.CreditSeq, t.EffectiveAt = 1e16, o.b.Seq+1, t.At
 		after := o.b
 		after.Seq++
 		var err, err2 error
@@ -162,7 +164,8 @@ func openAccounts(b *testing.B, db *DB, treasuries int) {
 	}
 }
 
-// BenchmarkLedgerVerify proves a ledger of 10⁶ transfers between 10⁵ accounts.
+// BenchmarkLedgerVerify proves a ledger of 10⁶ transfers between 10⁵ accounts. MB is
+// the most that the heap had meanwhile.
 func BenchmarkLedgerVerify(b *testing.B) {
 	durable(b, func(b *testing.B, db *DB) {
 		const users, each = 100_000, 10
@@ -187,7 +190,7 @@ func BenchmarkLedgerVerify(b *testing.B) {
 					ws = append(ws, ledger.Open{Account: a})
 				}
 				t := ledger.New(began.Add(time.Duration(i)*time.Millisecond), "bench", fmt.Sprint(i), treasury, a, one)
-				t.Unit, t.CreditSeq = 1e16, int64(round+1)
+				t.Unit, t.CreditSeq, t.EffectiveAt = 1e16, int64(round+1), t.At
 				out, _ := one.Neg()
 				ws = append(append(ws, unitOf(t)...), ledger.Add{Account: treasury, Amount: out, Count: 1})
 			}
@@ -207,7 +210,9 @@ func BenchmarkLedgerVerify(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
+		peak := peakHeap()
 		b.ResetTimer()
+		defer func() { b.ReportMetric(float64(peak())/1e6, "MB") }()
 		for range b.N {
 			totals, err := ledger.Verify(b.Context(), NewLedger(db))
 			if err != nil || totals[0].Transfers != users*each {
@@ -215,4 +220,25 @@ func BenchmarkLedgerVerify(b *testing.B) {
 			}
 		}
 	})
+}
+
+// peakHeap watches the heap until it is asked for the most that was in use.
+func peakHeap() (peak func() uint64) {
+	debug.FreeOSMemory()
+	done, most := make(chan struct{}), make(chan uint64)
+	go func() {
+		var m runtime.MemStats
+		var top uint64
+		for {
+			select {
+			case <-done:
+				most <- top
+				return
+			case <-time.After(50 * time.Millisecond):
+				runtime.ReadMemStats(&m)
+				top = max(top, m.HeapInuse)
+			}
+		}
+	}()
+	return func() uint64 { close(done); return <-most }
 }

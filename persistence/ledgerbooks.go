@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"castellan/domain/amount"
@@ -23,13 +24,13 @@ func (s Ledger) Snapshot(ctx context.Context, fn func(ctx context.Context) error
 }
 
 // booksPage is how many rows a verification reads at once.
-const booksPage = " LIMIT 2000"
+const booksPage = 2000
 
 // pageOf reads one page of rows R as values T.
 func pageOf[R, T any](ctx context.Context, s Ledger, q engine.Query, value func(R) (T, error), after ...any) ([]T,
 	error) {
-	var rows []R
-	q.Order += booksPage
+	rows := make([]R, 0, booksPage)
+	q.Order += " LIMIT " + strconv.Itoa(booksPage)
 	if err := s.db.Ask(ctx, &rows, q, after...); err != nil {
 		return nil, err
 	}
@@ -45,10 +46,13 @@ func pageOf[R, T any](ctx context.Context, s Ledger, q engine.Query, value func(
 
 // Transfers implements ledger.Books.
 func (s Ledger) Transfers(ctx context.Context, after ledger.Sealed) ([]ledger.Sealed, error) {
-	return pageOf(ctx, s, engine.Query{Where: "id > $1", Order: "id"}, func(r transferRow) (ledger.Sealed, error) {
-		t, err := r.transfer()
-		return ledger.Sealed{Transfer: t, Sum: r.Digest}, err
-	}, after.ID)
+	return pageOf(ctx, s, engine.Query{Where: "id > $1", Order: "id", Columns: "id, group_id, kind, ref, digest, " +
+		"asset_id, unit, debit_id, credit_id, hi, lo, reverses, reason, actor_id, at, effective_at"},
+		func(r transferRow) (ledger.Sealed, error) {
+			return ledger.Sealed{Content: ledger.Content{ID: r.ID, Group: r.GroupID, Kind: r.Kind, Ref: r.Ref,
+				Debit: r.DebitID, Credit: r.CreditID, Reverses: r.Reverses, Reason: r.Reason, ActorID: r.ActorID,
+				Asset: r.AssetID, Unit: r.Unit, Hi: r.Hi, Lo: r.Lo, At: r.At, EffectiveAt: r.EffectiveAt}, Sum: r.Digest}, nil
+		}, after.ID)
 }
 
 // sealRow is an audit row of a transfer; chain and seq tell two of one apart.
@@ -110,12 +114,20 @@ func (s Ledger) Active(ctx context.Context, after ledger.Entry) ([]ledger.Entry,
 		entryRow.entry, after.Account, after.ID)
 }
 
-// Lines implements ledger.Books.
+// Lines implements ledger.Books. Both tables begin behind the row: PostgreSQL merges
+// them, and would read all accounts before it otherwise.
 func (s Ledger) Lines(ctx context.Context, after ledger.Line) ([]ledger.Line, error) {
-	return pageOf(ctx, s, balanceQuery("b.account_id > $1", "b.account_id"), func(r balanceRead) (ledger.Line, error) {
+	return pageOf(ctx, s, balancesInOrder, func(r balanceRead) (ledger.Line, error) {
 		b, err := r.balance()
 		return ledger.Line{ID: r.AccountID, Balance: b}, err
 	}, after.ID)
+}
+
+var balancesInOrder = engine.Query{
+	From: "balance AS b JOIN account AS a ON a.id = b.account_id",
+	Columns: "b.account_id, b.posted_hi, b.posted_lo, b.locked_hi, b.locked_lo, b.seq, b.version, a.kind, a.owner, " +
+		"a.asset_id",
+	Where: "b.account_id > $1 AND a.id > $1", Order: "b.account_id",
 }
 
 type dayRow struct {

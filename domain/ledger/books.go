@@ -34,7 +34,7 @@ type Books interface {
 
 // Sealed is a transfer with the digest that stands beside it.
 type Sealed struct {
-	Transfer
+	Content
 	Sum []byte
 }
 
@@ -48,7 +48,7 @@ type Entry struct {
 	Amount      amount.Amount
 }
 
-// Line is a balance with the id of its account.
+// Line is a balance with the id of its account; Unit is not read.
 type Line struct {
 	ID string
 	Balance

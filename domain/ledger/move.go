@@ -67,8 +67,8 @@ type sides struct {
 
 // decide returns the writes of a movement on balances and on the holds that it
 // ends, in the order of m.End. Every account has its balance. ErrInsufficient,
-// ErrEnded, ErrAmount, ErrPrecision, ErrTooLarge; nothing else of the movement
-// happens then.
+// ErrEnded, ErrAmount, ErrPrecision, ErrTooLarge, and commit.ErrFenced where a hold
+// and its balance were read of two moments; nothing of the movement happens then.
 func decide(m Movement, balances []Balance, holds []Hold, by audit.By) ([]commit.Write, error) {
 	s := sides{map[Account]Balance{}, map[Account]Balance{}, map[Account]Add{}}
 	for _, b := range balances {
@@ -187,6 +187,9 @@ func (s *sides) settle(writes []commit.Write) ([]commit.Write, error) {
 		was := s.before[account]
 		if b == was {
 			continue
+		}
+		if b.Locked.Sign() < 0 { // the hold has ended since it was read
+			return nil, commit.ErrFenced
 		}
 		if b.Posted.Sign() < 0 || takesLocked(was, b) {
 			return nil, ErrInsufficient

@@ -47,18 +47,30 @@ func Reversal(now time.Time, t Transfer, reason string) Transfer {
 	return r
 }
 
-// Digest is the SHA-256 of everything but the numbers, every text with its length.
-// It commits in the audit row of the same unit, so that the audit chain covers the
-// transfers.
+// Digest is the SHA-256 of everything but the numbers. It commits in the audit row of
+// the same unit, so that the audit chain covers the transfers.
 func (t Transfer) Digest() [sha256.Size]byte {
+	hi, lo := t.Amount.Parts()
+	c := Content{t.ID, t.Group, t.Kind, t.Ref, t.Debit.ID(), t.Credit.ID(), t.Reverses, t.Reason, t.ActorID,
+		t.Debit.Asset, t.Unit, hi, lo, t.At.UnixMilli(), t.EffectiveAt.UnixMilli()}
+	return c.Digest()
+}
+
+// Content is what the digest of a transfer covers, as its row has it: accounts by
+// their ids, instants in milliseconds.
+type Content struct {
+	ID, Group, Kind, Ref, Debit, Credit, Reverses, Reason, ActorID string
+	Asset, Unit, Hi, Lo, At, EffectiveAt                           int64
+}
+
+// Digest is that of the transfer, every text with its length.
+func (c *Content) Digest() [sha256.Size]byte {
 	var room [512]byte
 	b := room[:0]
-	for _, s := range [...]string{t.ID, t.Group, t.Kind, t.Ref, t.Debit.ID(), t.Credit.ID(), t.Reverses, t.Reason,
-		t.ActorID} {
+	for _, s := range [...]string{c.ID, c.Group, c.Kind, c.Ref, c.Debit, c.Credit, c.Reverses, c.Reason, c.ActorID} {
 		b = append(binary.BigEndian.AppendUint32(b, uint32(len(s))), s...)
 	}
-	hi, lo := t.Amount.Parts()
-	for _, n := range [...]int64{t.Debit.Asset, t.Unit, hi, lo, t.At.UnixMilli(), t.EffectiveAt.UnixMilli()} {
+	for _, n := range [...]int64{c.Asset, c.Unit, c.Hi, c.Lo, c.At, c.EffectiveAt} {
 		b = binary.BigEndian.AppendUint64(b, uint64(n))
 	}
 	return sha256.Sum256(b)

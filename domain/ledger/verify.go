@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -55,6 +56,7 @@ func Verify(ctx context.Context, b Books) (totals []Totals, err error) {
 // verifySeals compares transfers, their digests and the audit.
 func verifySeals(ctx context.Context, b Books) error {
 	transfers, seals := stream[Sealed]{next: b.Transfers}, stream[Seal]{next: b.Audited}
+	var text [2 * sha256.Size]byte
 	for last := ""; ; {
 		t, err := transfers.peek(ctx)
 		if err != nil {
@@ -73,12 +75,13 @@ func verifySeals(ctx context.Context, b Books) error {
 			return broken("transfer %s is in the audit and not in the ledger", s.ID)
 		}
 		sum := t.Digest()
+		hex.Encode(text[:], sum[:])
 		switch {
 		case !slices.Equal(t.Sum, sum[:]):
 			return broken("transfer %s is not what its digest says", t.ID)
 		case s == nil || t.ID < s.ID:
 			return broken("transfer %s is not in the audit", t.ID)
-		case s.Digest != hex.EncodeToString(sum[:]):
+		case s.Digest != string(text[:]):
 			return broken("transfer %s is not what the audit says", t.ID)
 		}
 		last = t.ID

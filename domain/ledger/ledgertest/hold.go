@@ -1,6 +1,7 @@
 package ledgertest
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -62,6 +63,36 @@ func holds(w *world) {
 	storetest.Must(w, w.l.Release(w.ctx, by, b.ID))
 	storetest.Must(w, w.l.Release(w.ctx, by, b.ID)) // the same again
 	w.has("57", "0", "57")
+}
+
+// stale is a store that still shows a hold as it was, so many times.
+type stale struct {
+	ledger.Store
+	was  ledger.Hold
+	left int
+}
+
+// Hold implements ledger.Store.
+func (s *stale) Hold(ctx context.Context, id string) (ledger.Hold, error) {
+	if s.left--; s.left >= 0 {
+		return s.was, nil
+	}
+	return s.Store.Hold(ctx, id)
+}
+
+// endedMeanwhile ends a hold that another node has ended between the reading of the
+// hold and of the balance.
+func endedMeanwhile(w *world) {
+	w.must(w.in("1", "10"))
+	h, err := w.hold("1", "4", false)
+	storetest.Must(w, err)
+	storetest.Must(w, w.l.Release(w.ctx, by, h.ID))
+	late := New(&stale{w.s, h, 2}, w.c)
+	storetest.Must(w, late.Release(w.ctx, by, h.ID))
+	late = New(&stale{w.s, h, 1}, w.c)
+	_, err = late.Settle(w.ctx, by, h.ID, w.out("1", "4"))
+	w.refused(err, ledger.ErrEnded)
+	w.has("10", "0", "10")
 }
 
 // reverses takes transfers back.

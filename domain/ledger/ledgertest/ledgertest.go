@@ -232,8 +232,9 @@ func Run(t *testing.T, open storetest.Open[ledger.Store]) {
 				w.Error("a new movement with an old part")
 			}
 		}),
-		"Holds":    with(holds),
-		"Reverses": with(reverses),
+		"Holds":                        with(holds),
+		"Reverses":                     with(reverses),
+		"EndsAHoldThatWasReadTooEarly": with(endedMeanwhile),
 		"EndsAHoldOnceInARace": with(func(w *world) {
 			w.must(w.in("1", "10"))
 			h, err := w.hold("1", "4", false)
