@@ -11,7 +11,7 @@ ARG DATE=unknown
 RUN CGO_ENABLED=0 go build -trimpath -buildvcs=false -tags timetzdata \
       -ldflags "-s -w -X main.version=${VERSION} -X main.commit=${COMMIT} -X main.date=${DATE}" \
       -o /out/castellan ./cmd/castellan \
- && mkdir /out/data
+ && mkdir -m 700 /out/data
 
 # Run: nothing but the binary and the certificates of public authorities, as a
 # user without a name. The file system can be read-only (docker run --read-only);

@@ -5,6 +5,7 @@ go 1.26.8
 exclude github.com/google/pprof v0.0.0-20261016150608-1facf8f91b50
 
 require (
+	filippo.io/edwards25519 v1.1.1
 	github.com/alecthomas/kong v1.17.0
 	github.com/asynkron/protoactor-go v0.0.0-20240822202345-3c0e61ca19c9
 	github.com/aws/aws-sdk-go-v2 v1.47.7

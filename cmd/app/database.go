@@ -2,11 +2,14 @@ package app
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"castellan/config"
 	"castellan/domain/challenge"
 	"castellan/domain/change"
 	"castellan/http/system"
@@ -51,6 +54,21 @@ func (s *service) database() error {
 		}},
 	})
 	return nil
+}
+
+// exposed are the folder and the files of an embedded database that others than
+// their owner may open; none in development mode.
+func exposed(cfg config.Config) (paths []string) {
+	file, embedded := cfg.Database.SQLitePath()
+	if !embedded || cfg.Dev {
+		return nil
+	}
+	for _, path := range []string{filepath.Dir(file), file, file + "-wal", file + "-shm"} {
+		if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 {
+			paths = append(paths, path)
+		}
+	}
+	return paths
 }
 
 // checkpoint signs where the audit trail stands.

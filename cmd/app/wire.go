@@ -148,6 +148,9 @@ func Serve(ctx context.Context, cfg config.Config, o Options) error {
 	if err != nil {
 		return err
 	}
+	for _, path := range exposed(cfg) {
+		o.Log.Warn("other users of this machine may read it: take their rights away (chmod go-rwx)", "path", path)
+	}
 	s := &service{Deployment: d, cfg: cfg, o: o, log: o.Log}
 	l, err := net.Listen("tcp", cfg.HTTP.Addr)
 	if err != nil {

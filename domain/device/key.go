@@ -1,6 +1,7 @@
 package device
 
 import (
+	"bytes"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -11,6 +12,8 @@ import (
 	"encoding/json"
 	"errors"
 	"math/big"
+
+	"filippo.io/edwards25519"
 
 	"castellan/domain/fault"
 )
@@ -51,10 +54,19 @@ func ParseKey(jwk []byte) (Key, error) {
 			return Key{}, bad
 		}
 		return Key{ec: ec}, nil
-	case kty == "OKP" && crv == "Ed25519" && x != nil:
+	case kty == "OKP" && crv == "Ed25519" && secure(x):
 		return Key{ed: x}, nil
 	}
 	return Key{}, bad
+}
+
+// secure tells that x is the one encoding of a point whose signatures need a
+// private key: a point of small order has signatures that anybody makes for any
+// message (RFC 8032, section 8.4 of which leaves the check to the protocol).
+func secure(x []byte) bool {
+	p, err := new(edwards25519.Point).SetBytes(x)
+	return err == nil && bytes.Equal(p.Bytes(), x) &&
+		new(edwards25519.Point).MultByCofactor(p).Equal(edwards25519.NewIdentityPoint()) == 0
 }
 
 // PublicKey is the Key of a private one; false for a kind that devices do not have.

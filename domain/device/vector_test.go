@@ -3,6 +3,7 @@ package device
 import (
 	"crypto/ed25519"
 	"crypto/sha256"
+	"encoding/hex"
 	"strings"
 	"testing"
 )
@@ -87,6 +88,31 @@ func TestKeys(t *testing.T) {
 		if err == nil && (again.UnmarshalJSON([]byte(k.JWK())) != nil || again.JWK() != k.JWK() ||
 			again.Thumbprint() != k.Thumbprint()) {
 			t.Errorf("%s becomes %s", k.JWK(), again.JWK())
+		}
+	}
+}
+
+// A key for which anybody can make signatures is refused: the eight points of small
+// order in every encoding, and second encodings of other points (SEC-15).
+func TestWeakKeys(t *testing.T) {
+	const ed8a, ed8b = "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc",
+		"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03"
+	zero, ones := strings.Repeat("00", 30), strings.Repeat("ff", 30)
+	for _, x := range []string{
+		"01" + zero + "00", "01" + zero + "80", // order 1
+		"ec" + ones + "7f", "ec" + ones + "ff", // order 2
+		"00" + zero + "00", "00" + zero + "80", // order 4
+		ed8a + "05", ed8a + "85", ed8b + "7a", ed8b + "fa", // order 8
+		"ed" + ones + "7f", "ed" + ones + "ff", "ee" + ones + "7f", "ee" + ones + "ff", // 0 and 1, as p and p + 1
+		"f0" + ones + "7f", // 3, as p + 3
+		"02" + zero + "00", // no point
+	} {
+		b, err := hex.DecodeString(x)
+		if err != nil || len(b) != coordinate {
+			t.Fatalf("%s: %v", x, err)
+		}
+		if _, err := ParseKey([]byte(`{"kty":"OKP","crv":"Ed25519","x":"` + encode(b) + `"}`)); err == nil {
+			t.Errorf("the key %s is taken", x)
 		}
 	}
 }

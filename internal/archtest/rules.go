@@ -78,6 +78,8 @@ var exceptions = map[string][]string{
 	// Which HTML is kept and shown.
 	"domain/richtext": {"github.com/microcosm-cc/bluemonday"},
 	"domain/rate":     {"github.com/shopspring/decimal"},
+	// Whether a key of a device is a point that proves possession.
+	"domain/device": {"filippo.io/edwards25519"},
 }
 
 // narrower names the packages that may use fewer libraries than their folder. The

@@ -1,9 +1,12 @@
 package engine
 
 import (
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"castellan/domain/storetest"
 )
 
 // Many callers may open a new file at once: they take turns.
@@ -30,5 +33,20 @@ func TestOpenSideBySide(t *testing.T) {
 		ready.Wait()
 		close(gate)
 		all.Wait()
+	}
+}
+
+// What the database keeps is its owner's alone, also in a folder that others may enter.
+func TestOwnerAlone(t *testing.T) {
+	dir := t.TempDir()
+	storetest.Must(t, os.Chmod(dir, 0o755))
+	db, err := Open(t.Context(), "sqlite:"+filepath.Join(dir, "castellan.db"), noteKinds, Options{})
+	storetest.Must(t, err)
+	defer db.Close()
+	for _, name := range []string{"castellan.db", "castellan.db-wal", "castellan.db-shm"} {
+		info, err := os.Stat(filepath.Join(dir, name))
+		if err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", name, info, err)
+		}
 	}
 }

@@ -22,6 +22,15 @@ func (db *DB) openSQLite(path string, o Options) error {
 	if err != nil {
 		return err
 	}
+	// The log and the index beside the file get its mode, which SQLite would leave to
+	// the umask.
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
 	name := func(pragmas ...string) string {
 		q := url.Values{"_txlock": {"immediate"}, "_pragma": append([]string{"busy_timeout(5000)"}, pragmas...)}
 		u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: file}).EscapedPath(), RawQuery: q.Encode()}
