@@ -13,16 +13,29 @@ type Accounting struct {
 	CAFile string `key:"ca_file"`
 }
 
+// Audit configures where checkpoints of the audit trail are posted (D-EXT-03).
+type Audit struct {
+	AnchorURL    string `key:"anchor_url"`
+	AnchorSecret Secret `key:"anchor_secret"`
+	AnchorCAFile string `key:"anchor_ca_file"`
+}
+
 func (k *checker) accounting() {
-	a := k.c.Accounting
-	k.webhookSecrets("accounting.secret", a.Secret)
-	k.refuse((a.URL == "") != (a.Secret == ""), "accounting.secret",
-		"must be set if and only if "+k.named("accounting.url")+" is", "accounting.url")
-	if a.URL == "" {
+	a, b := k.c.Accounting, k.c.Audit
+	k.signed("accounting.", a.URL, a.Secret)
+	k.signed("audit.anchor_", b.AnchorURL, b.AnchorSecret)
+}
+
+// signed checks an address to which files are posted, and their signature.
+func (k *checker) signed(prefix, to string, secret Secret) {
+	k.webhookSecrets(prefix+"secret", secret)
+	k.refuse((to == "") != (secret == ""), prefix+"secret",
+		"must be set if and only if "+k.named(prefix+"url")+" is", prefix+"url")
+	if to == "" {
 		return
 	}
-	u, err := url.Parse(a.URL)
-	k.refuse(!plainURL(a.URL) || err == nil && u.Scheme == "http" && !loopback(u.Hostname()), "accounting.url",
+	u, err := url.Parse(to)
+	k.refuse(!plainURL(to) || err == nil && u.Scheme == "http" && !loopback(u.Hostname()), prefix+"url",
 		"must be https://host with port and path where needed, or http:// to loopback")
 }
 

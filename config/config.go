@@ -52,6 +52,7 @@ type Config struct {
 	Files    Files    `key:"files"`
 	// Accounting is where journals are delivered.
 	Accounting Accounting `key:"accounting"`
+	Audit      Audit      `key:"audit"`
 
 	Corporate   Corporate   `key:"corporate"`
 	AddressBook AddressBook `key:"addressbook"`

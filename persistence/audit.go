@@ -5,16 +5,13 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash"
-	"time"
 
 	"github.com/uptrace/bun"
 
 	"castellan/domain/audit"
-	"castellan/domain/id"
 	"castellan/persistence/engine"
 )
 
@@ -98,38 +95,6 @@ var auditWrites = []engine.Kind{
 	engine.InsertInOrder(func(s engine.State, w audit.Record) auditRow { return s.(*chain).next(w) }),
 }
 
-type checkpointRow struct {
-	bun.BaseModel `bun:"table:audit_checkpoint,alias:p"`
-
-	ID    string `bun:",pk"`
-	At    int64
-	Heads string // JSON: chain → sequence number
-	Hash  []byte
-}
-
-func (c checkpointRow) sum(mac hash.Hash) []byte {
-	return sumOf(mac, withLength(withLength(withLength([]byte(nil), "checkpoint"), c.ID), c.Heads))
-}
-
-// Checkpoint writes down how long every chain is, so that rows cut off its
-// end are missed (D-EXT-03).
-func (db *DB) Checkpoint(ctx context.Context, now time.Time, key []byte) error {
-	heads, err := db.heads(ctx)
-	if err != nil || len(heads) == 0 {
-		return err
-	}
-	text, err := json.Marshal(heads)
-	if err != nil {
-		return err
-	}
-	row := checkpointRow{ID: id.New(now), At: ms(now), Heads: string(text)}
-	row.Hash = row.sum(macOf(key))
-	return db.InTx(ctx, func(ctx context.Context) error {
-		_, err := db.Conn(ctx).NewInsert().Model(&row).Exec(ctx)
-		return err
-	})
-}
-
 // eachHead finds the end of every chain by steps in the primary key, for the
 // rows are many and the chains few.
 const eachHead = `WITH RECURSIVE c (chain) AS (
@@ -154,61 +119,3 @@ func (db *DB) heads(ctx context.Context) (map[string]int64, error) {
 
 // ErrTampered is what VerifyAudit finds.
 var ErrTampered = errors.New("audit: the chain is broken")
-
-// VerifyAudit walks every chain and names the first broken row, and any chain
-// that is shorter than a checkpoint says. It reports how many rows it
-// read.
-func (db *DB) VerifyAudit(ctx context.Context, key []byte) (rows int64, err error) {
-	heads, err := db.heads(ctx)
-	if err != nil {
-		return 0, err
-	}
-	for name, last := range heads {
-		mac, previous := macOf(key), []byte(nil)
-		for seq := int64(1); seq <= last; {
-			var page []auditRow
-			if err := db.Conn(ctx).NewSelect().Model(&page).Where("chain = ?", name).Where("seq >= ?", seq).
-				Order("seq").Limit(1000).Scan(ctx); err != nil {
-				return rows, translate(err)
-			}
-			for _, r := range page {
-				if r.Seq != seq || !hmac.Equal(r.Hash, r.sum(mac, previous)) {
-					return rows, fmt.Errorf("%w: chain %s, row %d", ErrTampered, name, seq)
-				}
-				previous = r.Hash
-				seq++
-				rows++
-			}
-			if len(page) == 0 {
-				return rows, fmt.Errorf("%w: chain %s, row %d", ErrTampered, name, seq)
-			}
-		}
-	}
-	return rows, db.verifyCheckpoints(ctx, key, heads)
-}
-
-// verifyCheckpoints compares every checkpoint and not the last one alone: those
-// that were made after rows were cut off record only the rest.
-func (db *DB) verifyCheckpoints(ctx context.Context, key []byte, heads map[string]int64) error {
-	mac := macOf(key)
-	for after := ""; ; {
-		var page []checkpointRow
-		if err := db.Conn(ctx).NewSelect().Model(&page).Where("id > ?", after).Order("id").Limit(1000).
-			Scan(ctx); err != nil || len(page) == 0 {
-			return translate(err)
-		}
-		for _, p := range page {
-			var then map[string]int64
-			if !hmac.Equal(p.Hash, p.sum(mac)) || json.Unmarshal([]byte(p.Heads), &then) != nil {
-				return fmt.Errorf("%w: checkpoint %s", ErrTampered, p.ID)
-			}
-			for name, seq := range then {
-				if heads[name] < seq {
-					return fmt.Errorf("%w: chain %s ends at %d, a checkpoint says %d", ErrTampered, name, heads[name],
-						seq)
-				}
-			}
-			after = p.ID
-		}
-	}
-}

@@ -19,7 +19,7 @@ import (
 
 // database builds what every other area stands on: the committer, the change
 // feed and the keys.
-func (s *service) database() error {
+func (s *service) database() (err error) {
 	s.commit = newMetricsCommitter(committer(s.DB, s.cfg.Database, s.tracer))
 	s.users = persistence.NewUsers(s.DB)
 	s.actions = challenge.Actions{}
@@ -32,9 +32,13 @@ func (s *service) database() error {
 			m.flag("castellan_feed_fresh", "1 while the change feed is read in time.", s.feed.Fresh)
 		},
 	})
+	if s.anchors, err = newAnchors(s.DB, s.Ring.Audit, s.cfg.Audit, s.log); err != nil {
+		return err
+	}
 	s.join(part{
 		tasks: []task{
-			{time.Minute, "audit checkpoint could not be written", s.checkpoint},
+			{time.Minute, "audit checkpoint could not be made or published",
+				func(ctx context.Context) error { return s.anchors.next(ctx, false) }},
 			{time.Minute, "old rows could not be removed", s.purge},
 		},
 		loops:   []loop{{run: func(ctx context.Context, _ func(error)) { keepMemory(ctx) }}},
@@ -71,12 +75,11 @@ func exposed(cfg config.Config) (paths []string) {
 	return paths
 }
 
-// checkpoint signs where the audit trail stands.
-func (s *service) checkpoint(ctx context.Context) error {
-	return s.DB.Checkpoint(ctx, time.Now(), s.Ring.Audit())
-}
-
 func (s *service) databaseMetrics(m *metrics) {
+	m.gauge("castellan_audit_checkpoint", "Number of the last audit checkpoint that this node made.",
+		func() float64 { return float64(s.anchors.counter.Load()) })
+	m.flag("castellan_audit_broken", "1 while this node refuses to certify an audit trail of which something is gone.",
+		s.anchors.broken.Load)
 	for name, pool := range s.DB.Pools() {
 		m.registry.MustRegister(collectors.NewDBStatsCollector(pool, name))
 	}

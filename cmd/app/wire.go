@@ -69,6 +69,7 @@ type service struct {
 	actions   challenge.Actions
 	loads     []func(context.Context) error
 	tasks     []task
+	anchors   *anchors
 	kinds     map[string]job.Kind
 	owners    []blob.Owner
 	schedules []job.Schedule
@@ -252,7 +253,7 @@ func (s *service) drain(metricsServer *http.Server) error {
 	if s.clusterLimiter != nil { // nobody asks any more
 		s.clusterLimiter.Close()
 	}
-	if cerr := errors.Join(s.denials.flush(ctx, true), s.calls.flush(ctx), s.checkpoint(ctx)); cerr != nil {
+	if cerr := errors.Join(s.denials.flush(ctx, true), s.calls.flush(ctx), s.anchors.next(ctx, true)); cerr != nil {
 		s.log.Warn("the audit could not be closed", "err", cerr)
 	}
 	if s.tracer != nil {
