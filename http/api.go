@@ -32,6 +32,7 @@ import (
 	"castellan/http/geofilter"
 	"castellan/http/job"
 	"castellan/http/level"
+	"castellan/http/limit"
 	"castellan/http/mfa"
 	"castellan/http/notification"
 	"castellan/http/parameter"
@@ -66,6 +67,7 @@ var sections = []rest.Group{
 	cdn.Group{},          // 4.10, the upload
 	document.Group{},     // 4.11
 	user.Group{},         // 4.12, in part
+	limit.Group{},        // 4.12, the limits
 	country.Group{},      // 4.12, in part
 	approval.Group{},     // 4.13
 	transaction.Group{},  // 4.14, in part

@@ -45,6 +45,7 @@ var tables = map[string][]string{
 	"keyring":          {"keys"},
 	"ledger":           {"account", "asset", "balance", "day", "hold", "transfer"},
 	"level":            {"user_level"},
+	"limit":            nil, // reads what transactions moved
 	"mfa":              {"mfa_action", "mfa_method", "mfa_policy"},
 	"document":         {"document", "document_quota"},
 	"notification":     {"notification"},
@@ -53,6 +54,7 @@ var tables = map[string][]string{
 	"password":         {"password_guard"},
 	"password/replace": {"reset_token"},
 	"provider":         {"provider_account", "provider_balance", "provider_snapshot"},
+	"profile":          {"email_change"},
 	"rate":             {"exchange_pair", "exchange_rate"},
 	"resource":         {"resource", "resource_type", "role", "role_resource_permission", "role_resource_permission_log"},
 	"session":          {"login_history", "session"},

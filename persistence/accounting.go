@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"castellan/domain/accounting"
-	"castellan/domain/amount"
 	"castellan/domain/id"
 	"castellan/domain/ledger"
 )
@@ -18,18 +17,15 @@ var _ accounting.Store = Accounting{}
 // NewAccounting returns what a journal reads of the ledger in db.
 func NewAccounting(db *DB) Accounting { return Accounting{db} }
 
-// totalRow is a group of transfers. The parts of an amount are summed in two
-// halves, each of which fits.
+// totalRow is a group of transfers.
 type totalRow struct {
 	Day     int64
 	AssetID int64
 	Kind    string
 	Debit   string
 	Credit  string
-	Hi      int64
-	LoHigh  int64
-	LoLow   int64
 	Count   int64
+	sumColumns
 }
 
 const dayMs = 86_400_000
@@ -40,12 +36,10 @@ func (s Accounting) Totals(ctx context.Context, from, to time.Time) ([]accountin
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	var rows []totalRow
-	err := s.db.Conn(ctx).NewSelect().TableExpr("transfer AS t").
+	err := withSums(s.db.Conn(ctx).NewSelect().TableExpr("transfer AS t").
 		Join("JOIN account AS d ON d.id = t.debit_id").Join("JOIN account AS c ON c.id = t.credit_id").
 		ColumnExpr("t.at / ? AS day", dayMs).Column("t.asset_id", "t.kind").ColumnExpr("d.kind AS debit").
-		ColumnExpr("c.kind AS credit").ColumnExpr("CAST(sum(t.hi) AS BIGINT) AS hi").
-		ColumnExpr("CAST(sum(t.lo / 1000000000) AS BIGINT) AS lo_high").
-		ColumnExpr("CAST(sum(t.lo % 1000000000) AS BIGINT) AS lo_low").ColumnExpr("count(*) AS count").
+		ColumnExpr("c.kind AS credit").ColumnExpr("count(*) AS count")).
 		Where("t.id >= ?", id.Before(from)).Where("t.id < ?", id.Before(to)).
 		Where("t.at >= ?", ms(from)).Where("t.at < ?", ms(to)).
 		GroupExpr("1, 2, 3, 4, 5").OrderExpr("1, 2, 3, 4, 5").Scan(ctx, &rows)
@@ -54,8 +48,7 @@ func (s Accounting) Totals(ctx context.Context, from, to time.Time) ([]accountin
 	}
 	out := make([]accounting.Total, len(rows))
 	for i, r := range rows {
-		low := r.LoLow + r.LoHigh%1e9*1e9
-		sum, err := amount.Of(r.Hi+r.LoHigh/1e9+low/1e18, low%1e18)
+		sum, err := r.amount()
 		if err != nil {
 			return nil, err
 		}

@@ -3,6 +3,8 @@ package persistence
 import (
 	"fmt"
 
+	"github.com/uptrace/bun"
+
 	"castellan/domain/amount"
 )
 
@@ -35,4 +37,29 @@ func readAmounts(columns map[*amount.Amount]amountColumns) (err error) {
 		}
 	}
 	return nil
+}
+
+// sumColumns is a sum of amounts, each of whose columns is summed in two halves: a
+// sum of less than 2³⁰ amounts fits. withSums selects them.
+type sumColumns struct{ HiHigh, HiLow, LoHigh, LoLow int64 }
+
+const half = 1_000_000_000
+
+func withSums(q *bun.SelectQuery) *bun.SelectQuery {
+	for _, column := range []string{"hi", "lo"} {
+		q = q.ColumnExpr("CAST(sum("+column+" / ?) AS BIGINT) AS "+column+"_high", half).
+			ColumnExpr("CAST(sum("+column+" % ?) AS BIGINT) AS "+column+"_low", half)
+	}
+	return q
+}
+
+// amount is the sum; amount.ErrRange when no amount can hold it. No column is negative.
+func (c sumColumns) amount() (amount.Amount, error) {
+	low := c.LoLow + c.LoHigh%half*half // below 2·10¹⁸
+	rest := c.LoHigh/half + low/(half*half)
+	hi := c.HiLow + rest
+	if c.HiHigh > half {
+		return amount.Amount{}, amount.ErrRange
+	}
+	return amount.Of(c.HiHigh*half+hi, low%(half*half))
 }

@@ -51,6 +51,7 @@ func kinds(now clock) engine.Kinds {
 			jobWrites,
 			ledgerWrites,
 			transactionWrites,
+			profileWrites,
 		),
 		Deltas: ledgerDeltas,
 	}

@@ -19,6 +19,7 @@ import (
 	"castellan/domain/job"
 	"castellan/domain/notification"
 	"castellan/domain/page"
+	"castellan/domain/profile"
 	"castellan/domain/resource"
 	"castellan/domain/storetest"
 	"castellan/domain/user"
@@ -90,6 +91,11 @@ func TestPagesAreFoundByIndex(t *testing.T) {
 				documentFilters(q))
 			return documents.selected(db.Conn(t.Context()).NewSelect().Model((*documentRow)(nil)), p)
 		}
+		mails := func(q profile.Query) *bun.SelectQuery {
+			p := partOf(page.Query[profile.Place]{After: &profile.Place{At: at, ID: 9}, Limit: 10}, mailChangeOrder,
+				mailChangeFilters(q))
+			return mailChanges.selected(db.Conn(t.Context()).NewSelect().Model((*mailChangeRow)(nil)), p)
+		}
 		for name, c := range map[string]struct {
 			query *bun.SelectQuery
 			index string // of SQLite; PostgreSQL may name the primary key in another way
@@ -134,9 +140,10 @@ func TestPagesAreFoundByIndex(t *testing.T) {
 				"corporate_application_tax_number"},
 			"applications of a status": {applied(corporate.ApplicationQuery{Status: new("s")}),
 				"corporate_application_status"},
-			"notifications": {told(notification.Query{UserID: "u"}), "notification_user"},
-			"unread ones":   {told(notification.Query{UserID: "u", Unread: true}), "notification_unread"},
-			"jobs of both":  {work(job.Query{Kind: "k", State: job.Done}), "job_kind_state"},
+			"notifications":    {told(notification.Query{UserID: "u"}), "notification_user"},
+			"unread ones":      {told(notification.Query{UserID: "u", Unread: true}), "notification_unread"},
+			"jobs of both":     {work(job.Query{Kind: "k", State: job.Done}), "job_kind_state"},
+			"addresses of one": {mails(profile.Query{UserID: "u", From: at, To: at}), "email_change_user"},
 		} {
 			plan := explain(t, db, c.query)
 			if !strings.Contains(plan, c.index) || strings.Contains(plan, "TEMP B-TREE") ||

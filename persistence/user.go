@@ -108,6 +108,7 @@ type userStep struct {
 	Hash    string
 	Defined bool
 	Text    string
+	Dial    string
 }
 
 // userFence makes one UPDATE of many rows that takes effect where the column still
@@ -135,6 +136,12 @@ var userFences = []engine.Kind{
 		return userStep{ID: w.UserID, Seen: w.CV, Text: string(w.Countries)}
 	},
 		"countries = v.text, cv = users.cv + 1"),
+	userFence("cv", func(w user.SetPhone) userStep {
+		return userStep{ID: w.UserID, Seen: w.CV, Text: w.Phone, Dial: w.CountryCode}
+	},
+		"country_code = v.dial, phone = v.text, cv = users.cv + 1"),
+	userFence("cv", func(w user.SetMail) userStep { return userStep{ID: w.UserID, Seen: w.CV, Text: w.Mail} },
+		"email = v.text, email_verified = FALSE, cv = users.cv + 1"),
 	userFence("sv", func(w user.EndSessions) userStep { return userStep{ID: w.UserID, Seen: w.SV, At: ms(w.At)} },
 		"sv = users.sv + 1, cv = users.cv + 1, sv_at = v.at"),
 	userFence("cv", func(w user.SetTOTP) userStep { return userStep{ID: w.UserID, Seen: w.CV, Defined: w.Defined} },
@@ -171,6 +178,12 @@ var userWrites = []engine.Kind{
 	engine.Each(func(ctx context.Context, tx bun.Tx, w user.SetStatus) error {
 		_, err := tx.NewUpdate().Table("users").Set("status = ?", w.Status).Set("cv = cv + 1").
 			Where("id = ?", w.UserID).Exec(ctx)
+		return err
+	}),
+	engine.Each(func(ctx context.Context, tx bun.Tx, w user.SetName) error {
+		named := user.User{Name: w.Name, Surname: w.Surname}
+		_, err := tx.NewUpdate().Table("users").Set("name = ?", w.Name).Set("surname = ?", w.Surname).
+			Set("full_name = ?", user.FoldName(named.FullName())).Where("id = ?", w.UserID).Exec(ctx)
 		return err
 	}),
 	engine.All(func(ctx context.Context, tx bun.Tx, ws []user.LoggedIn) error {

@@ -96,19 +96,33 @@ func (s Users) Registered(ctx context.Context, span user.Span,
 
 // CountByStatus implements user.Directory.
 func (s Users) CountByStatus(ctx context.Context) (map[user.Status]int64, error) {
-	ctx, cancel := s.db.Bound(ctx)
+	return countUsers[user.Status](ctx, s.db, "status")
+}
+
+// CountByLevel implements user.Directory.
+func (s Users) CountByLevel(ctx context.Context) (map[int]int64, error) {
+	return countUsers[int](ctx, s.db, "level")
+}
+
+// countUsers counts the accounts by a column that has an index.
+func countUsers[V comparable](ctx context.Context, db *DB, column string) (map[V]int64, error) {
+	ctx, cancel := db.Bound(ctx)
 	defer cancel()
 	var rows []struct {
-		Status user.Status
-		Total  int64
+		Value V
+		Total int64
 	}
-	err := s.db.Conn(ctx).NewSelect().Table("users").Column("status").ColumnExpr("COUNT(*) AS total").Group("status").
-		Scan(ctx, &rows)
-	counts := map[user.Status]int64{}
+	err := counted(db.Conn(ctx), column).Scan(ctx, &rows)
+	counts := map[V]int64{}
 	for _, r := range rows {
-		counts[r.Status] = r.Total
+		counts[r.Value] = r.Total
 	}
 	return counts, translate(err)
+}
+
+func counted(db bun.IDB, column string) *bun.SelectQuery {
+	return db.NewSelect().Table("users").ColumnExpr("? AS value", bun.Ident(column)).ColumnExpr("COUNT(*) AS total").
+		Group(column)
 }
 
 // dayMillis is the length of a day.

@@ -16,6 +16,7 @@ import (
 	"castellan/domain/geo"
 	"castellan/domain/geofilter"
 	"castellan/domain/parameter"
+	"castellan/domain/profile"
 	"castellan/domain/totp"
 	"castellan/domain/user"
 	httpaddressbook "castellan/http/addressbook"
@@ -29,11 +30,15 @@ import (
 // accounts builds what an account has: its profile, its factors, where it may be
 // used from, and its withdrawal addresses.
 func (s *service) accounts() error {
+	changes := s.changes("", nil)
+	changes.Commit = s.revoking()
 	s.join(part{
 		groups: groups(httpuser.Group{Users: s.users, Directory: persistence.NewUsers(s.DB),
 			Statuses:     func() []string { return parameter.UserStatus.In(s.parameters.Set()).Values },
 			HashIdentity: concealed(s.Ring, "identity"), Now: time.Now, Sessions: persistence.NewSessions(s.DB),
-			CountryName: geo.Name}),
+			CountryName: geo.Name, Levels: persistence.NewLevels(s.DB),
+			Profiles: &profile.Service{Users: s.users, Store: persistence.NewProfiles(s.DB), Changes: changes,
+				Notices: s.starter, Now: time.Now}}),
 		actions: []challenge.Action{user.VerifyEmailAction(), user.VideoKYCAction()},
 	})
 

@@ -9,7 +9,9 @@ import (
 	"castellan/domain/commit"
 	"castellan/domain/job"
 	"castellan/domain/ledger"
+	"castellan/domain/limit"
 	"castellan/domain/transaction"
+	httplimit "castellan/http/limit"
 	httptransaction "castellan/http/transaction"
 	"castellan/persistence"
 )
@@ -22,6 +24,9 @@ func (s *service) money() error {
 	books := persistence.NewLedger(s.DB)
 	s.ledger = &ledger.Ledger{Store: books, Commit: s.commit, Now: time.Now,
 		Decimals: func(_ context.Context, asset int64) (int, error) { return s.currencies.Catalog().Decimals(asset) }}
+	s.join(part{groups: groups(httplimit.Group{Service: &limit.Service{Users: s.users,
+		Levels: persistence.NewLevels(s.DB), Store: persistence.NewLimits(s.DB), Rates: persistence.NewRates(s.DB),
+		Catalog: s.currencies.Catalog, Now: time.Now}})})
 	var unexplained atomic.Int64
 	s.join(part{
 		groups: groups(httptransaction.Group{Service: &transaction.Service{Ledger: s.ledger, Users: s.users,

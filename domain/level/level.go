@@ -27,6 +27,10 @@ type Limits struct {
 	SendCryptoMonthly  amount.Amount `json:"sendLimitCryptoMonthly"`
 	ReceiveTryDaily    amount.Amount `json:"receiveLimitTRYDaily"`
 	ReceiveCryptoDaily amount.Amount `json:"receiveLimitCryptoDaily"`
+	// The interface does not name limits of a month for what is received. A level may
+	// have them; nil: thirty times the daily one (D-USR-09).
+	ReceiveTryMonthly    *amount.Amount `json:"receiveLimitTRYMonthly,omitempty"`
+	ReceiveCryptoMonthly *amount.Amount `json:"receiveLimitCryptoMonthly,omitempty"`
 }
 
 // Query selects levels; nil: any.

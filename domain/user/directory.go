@@ -22,6 +22,8 @@ type Directory interface {
 	Active(ctx context.Context, since time.Time, p page.Query[VisitorPlace]) (page.Of[Visitor], error)
 	// CountByStatus counts the accounts of each status that occurs.
 	CountByStatus(ctx context.Context) (map[Status]int64, error)
+	// CountByLevel counts the accounts of each level that occurs.
+	CountByLevel(ctx context.Context) (map[int]int64, error)
 	// CountByDay counts the registrations of each day (UTC) in a span that has any,
 	// in ascending order.
 	CountByDay(ctx context.Context, s Span) ([]DayCount, error)

@@ -197,6 +197,44 @@ func (SetStatus) Table() string { return "users" }
 // Row tells the writer which row it changes.
 func (w SetStatus) Row() string { return w.UserID }
 
+// SetName replaces the name. No version rises.
+type SetName struct{ UserID, Name, Surname string }
+
+// Table implements commit.Write.
+func (SetName) Table() string { return "users" }
+
+// Row tells the writer which row it changes.
+func (w SetName) Row() string { return w.UserID }
+
+// SetPhone replaces the phone number by another canonical one and raises the
+// credential version; ending the sessions is EndSessions' part (D-AUTH-11). It is
+// fenced by CV. The unit is refused with RECORD_ALREADY_EXIST when another account
+// has the number.
+type SetPhone struct {
+	UserID             string
+	CV                 int64 // as the caller saw it
+	CountryCode, Phone string
+}
+
+// Table implements commit.Write.
+func (SetPhone) Table() string { return "users" }
+
+// Fence implements commit.Fence.
+func (w SetPhone) Fence() (string, int64) { return w.UserID, w.CV }
+
+// SetMail is SetPhone for the mail address, which nobody has shown to own yet.
+type SetMail struct {
+	UserID string
+	CV     int64 // as the caller saw it
+	Mail   string
+}
+
+// Table implements commit.Write.
+func (SetMail) Table() string { return "users" }
+
+// Fence implements commit.Fence.
+func (w SetMail) Fence() (string, int64) { return w.UserID, w.CV }
+
 // LoggedIn notes the day (UTC) of a login, by which active accounts are found. An
 // earlier one than is known changes nothing.
 type LoggedIn struct {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"castellan/domain/fault"
+	"castellan/domain/level"
 	"castellan/domain/user"
 	"castellan/http/rest"
 )
@@ -92,6 +93,34 @@ func (g Group) byStatus(ctx context.Context, who rest.Caller, in statusRequest) 
 		}
 	}
 	return out, nil
+}
+
+// levelCount is the number of accounts of a level.
+type levelCount struct {
+	LevelID    int64  `json:"levelId" example:"1"`
+	LevelLabel string `json:"levelLabel" example:"Confirmed" doc:"empty where the level is gone"`
+	Total      int64  `json:"total" example:"120"`
+}
+
+// SchemaName names the schema in the published document.
+func (levelCount) SchemaName() string { return "UserCountByLevel" }
+
+// byLevel counts the accounts of each level, and of each that an account still has.
+func (g Group) byLevel(ctx context.Context, _ rest.Caller, _ rest.None) ([]levelCount, error) {
+	levels, err := g.Levels.List(ctx, level.Query{})
+	if err != nil {
+		return nil, err
+	}
+	counts, err := g.Directory.CountByLevel(ctx)
+	out := []levelCount{}
+	for _, l := range levels {
+		out = append(out, levelCount{l.ID, l.Label, counts[int(l.ID)]})
+		delete(counts, int(l.ID))
+	}
+	for _, id := range slices.Sorted(maps.Keys(counts)) {
+		out = append(out, levelCount{int64(id), "", counts[id]})
+	}
+	return out, err
 }
 
 func statusName(code, language string) string {

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"castellan/domain/fault"
+	"castellan/domain/level"
+	"castellan/domain/profile"
 	"castellan/domain/session"
 	"castellan/domain/user"
 	"castellan/http/rest"
@@ -25,6 +27,8 @@ type Group struct {
 	Now          func() time.Time
 	Sessions     session.Store // has the history of logins
 	CountryName  func(code, language string) string
+	Levels       level.Store
+	Profiles     *profile.Service
 }
 
 // Endpoints implements rest.Group.
@@ -60,16 +64,36 @@ func (g Group) Endpoints() []rest.Endpoint {
 			g.lastMonth).
 			For(rest.Admin).
 			Doc("countUsersOfLastMonth", "One item for each day (UTC) in ascending order; today is the last one."),
+		rest.Get("/admin/get-count-of-users-by-level", "Count accounts by level", rest.Tenant, g.byLevel).
+			Doc("countUsersByLevel", "Every level is there, also one that no account has."),
+		rest.Post("/admin/user/update-fullname", "Change the name of an account", rest.Tenant, g.setName,
+			fault.InvalidField, fault.RecordNotFound).
+			Try(`{"userId":"${user.id}","name":"Ayşe","surname":"Yılmaz"}`).
+			Doc("updateFullName", "Sessions go on."),
+		rest.Post("/admin/user/update-phonenumber", "Change the phone number of an account", rest.Tenant, g.setPhone,
+			fault.InvalidField, fault.RecordNotFound, fault.RecordAlreadyExist).
+			Try(`{"userId":"${user.id}","phoneNum":"${user.phone}","countryCode":"90"}`).
+			Doc("updatePhoneNumber", "Another number ends all sessions of the account and what was begun in them, and "+
+				"both numbers and the mail address are told. The same number changes nothing."),
+		rest.Post("/admin/user/update-email", "Change the mail address of an account", rest.Tenant, g.setMail,
+			fault.InvalidField, fault.RecordNotFound, fault.RecordAlreadyExist).
+			Try(`{"userId":"${user.id}","mailAddress":"demo@demo.castellan.test"}`).
+			Doc("updateEmail", "Another address ends all sessions of the account and what was begun in them, and both "+
+				"addresses are told; the old one is kept in the history. The same address changes nothing."),
+		rest.Get("/admin/get-email-change-history", "List the mail addresses that an account had, newest first",
+			rest.Tenant, g.history, fault.InvalidField).
+			Try("userId=${user.id}").
+			Doc("listEmailChanges", "startDate and endDate bound when the change was made; both are included."),
 	)
 }
 
-// profile is all that the interface shows of an account to its owner.
-type profile struct {
+// facts is all that the interface shows of an account to its owner.
+type facts struct {
 	TOTP                 bool `json:"totp" doc:"an authenticator is active"`
 	IsWithdrawProhibited bool `json:"isWithdrawProhibited"`
 }
 
-func (g Group) profile(ctx context.Context, who rest.Caller, _ rest.None) (profile, error) {
+func (g Group) profile(ctx context.Context, who rest.Caller, _ rest.None) (facts, error) {
 	u, err := g.Users.Get(ctx, who.UserID)
-	return profile{u.TOTP, u.WithdrawProhibited}, err
+	return facts{u.TOTP, u.WithdrawProhibited}, err
 }

@@ -47,12 +47,13 @@ func both(t *testing.T, test func(t *testing.T, s *apitest.Site, db *persistence
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		one, two, three := person(1, 60), person(2, 29), person(3, 0)
 		one.IdentityHash, one.TaxNumber, one.BirthDate, one.Type = hash("10000000146"), "77", "1990-05-01", user.Corporate
+		three.Level = 77 // a level that is gone
 		two.KYCConfirm, two.Status = user.ManuelApproved, user.Blocked
 		storetest.Must(t, db.Commit(t.Context(), one, two, three))
 		test(t, apitest.Serve(t, edge.Options{}, httpuser.Group{Users: persistence.NewUsers(db),
 			Directory: persistence.NewUsers(db), Sessions: persistence.NewSessions(db),
 			CountryName:  func(code, language string) string { return code + " " + language },
-			HashIdentity: hash, Now: func() time.Time { return now },
+			HashIdentity: hash, Now: clock, Levels: persistence.NewLevels(db), Profiles: profiles(db),
 			Statuses: func() []string { return []string{"active", "blocked", "frozen"} }}), db)
 	})
 }
@@ -139,6 +140,10 @@ func TestRegistrationsAndCounts(t *testing.T) {
 			`[{"statusCode":"blocked","statusName":"Engelli","total":1}]`)
 		s.Wants(status+"?statusCode=closed", "", 400, "INVALID_FIELD statusCode")
 
+		s.Wants("GET /admin/get-count-of-users-by-level", "", 200, `[{"levelId":0,"levelLabel":"Unconfirmed","total":2},`+
+			`{"levelId":1,"levelLabel":"Confirmed","total":0},{"levelId":2,"levelLabel":"Extended","total":0},`+
+			`{"levelId":10,"levelLabel":"Corporate","total":0},{"levelId":77,"levelLabel":"","total":1}]`)
+
 		_, body := s.Send("GET /user/last-month-user-count-day-by-day", "")
 		var days []struct {
 			Description   string
@@ -156,9 +161,14 @@ func TestWhoMayAsk(t *testing.T) {
 	both(t, func(t *testing.T, s *apitest.Site, _ *persistence.DB) {
 		for _, path := range []string{"/admin/list-users", "/admin/get-users-by-register-date",
 			"/admin/get-user-counts-by-register-date", "/admin/login-history", "/admin/login-history-v2",
+			"/admin/get-count-of-users-by-level", "/admin/get-email-change-history",
 			"/user/total-count-by-status", "/user/last-month-user-count-day-by-day"} {
 			s.As("u1").Wants("GET "+path, "", 403, "FORBIDDEN")
 			s.As("nobody").Wants("GET "+path, "", 401, "UNAUTHENTICATED")
+		}
+		for _, line := range []string{setName, setPhone, setMail} {
+			s.As("u1").Wants(line, "{}", 403, "FORBIDDEN")
+			s.As("nobody").Wants(line, "{}", 401, "UNAUTHENTICATED")
 		}
 		s.As("01USER00000000000000000001").Wants("GET /user/user-profile", "", 200,
 			`{"totp":false,"isWithdrawProhibited":false}`)

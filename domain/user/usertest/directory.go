@@ -35,6 +35,9 @@ func people(t *testing.T, c commit.Committer) {
 			add.Name, add.Surname, add.Type, add.Status = "IŞIK", "100%_İ!", user.Corporate, user.Blocked
 			add.KYCConfirm = []string{user.ManuelApproved, user.OCROrNFCApproved}[i/2-1]
 		}
+		if i%2 == 1 {
+			add.Level = 2
+		}
 		if i == 5 {
 			add.IdentityHash, add.TaxNumber, add.BirthDate = "", "", ""
 		}
@@ -141,6 +144,9 @@ func counts(t *testing.T, s user.Directory, c commit.Committer) {
 	got, err := s.CountByStatus(t.Context())
 	storetest.Must(t, err)
 	storetest.Same(t, got, map[user.Status]int64{user.Active: 3, user.Blocked: 2})
+	levels, err := s.CountByLevel(t.Context())
+	storetest.Must(t, err)
+	storetest.Same(t, levels, map[int]int64{0: 2, 2: 3})
 	first := user.Day(Now) // Now is at 22:13, so the first account is of the next day
 	days, err := s.CountByDay(t.Context(), user.Span{From: Now, To: Now.AddDate(0, 0, 2)})
 	storetest.Must(t, err)

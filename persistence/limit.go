@@ -1,0 +1,66 @@
+package persistence
+
+import (
+	"context"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/id"
+	"castellan/domain/limit"
+)
+
+// Limits implements limit.Store.
+type Limits struct{ db *DB }
+
+var _ limit.Store = Limits{}
+
+// NewLimits returns what accounts received and sent, as db has it.
+func NewLimits(db *DB) Limits { return Limits{db} }
+
+type movedRow struct {
+	Received bool
+	AssetID  int64
+	Today    bool
+	sumColumns
+}
+
+// movedOf selects what an account received and sent since month. Ids of transfers
+// begin with their instant.
+func movedOf(db bun.IDB, userID string, month, day time.Time) *bun.SelectQuery {
+	side := func(table string, received bool) *bun.SelectQuery {
+		return db.NewSelect().Table(table).ColumnExpr("? AS received", received).
+			Column("asset_id", "transfer_id", "hi", "lo").Where("user_id = ?", userID).
+			Where("transfer_id >= ?", id.Before(month))
+	}
+	all := side("deposit", true).UnionAll(side("withdrawal", false))
+	reversed := db.NewSelect().TableExpr("transfer AS r").ColumnExpr("1").Where("r.reverses = m.transfer_id")
+	return withSums(db.NewSelect().TableExpr("(?) AS m", all).Column("m.received", "m.asset_id").
+		ColumnExpr("m.transfer_id >= ? AS today", id.Before(day))).
+		Where("NOT EXISTS (?)", reversed).GroupExpr("1, 2, 3").OrderExpr("2, 1, 3")
+}
+
+// Moved implements limit.Store.
+func (s Limits) Moved(ctx context.Context, userID string, month, day time.Time) (all []limit.Moved, err error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	var rows []movedRow
+	if err := movedOf(s.db.Conn(ctx), userID, month, day).Scan(ctx, &rows); err != nil {
+		return nil, translate(err)
+	}
+	for _, r := range rows { // the days before come first
+		if n := len(all); n == 0 || all[n-1].Asset != r.AssetID || all[n-1].Received != r.Received {
+			all = append(all, limit.Moved{Asset: r.AssetID, Received: r.Received})
+		}
+		m := &all[len(all)-1]
+		sum, err := r.amount()
+		total, tooLarge := m.Month.Add(sum)
+		if m.Over = m.Over || err != nil || tooLarge != nil; m.Over {
+			continue
+		}
+		if m.Month = total; r.Today {
+			m.Today = sum
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,39 @@
+package persistence
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"castellan/domain/limit/limittest"
+)
+
+func TestLimitStore(t *testing.T) {
+	suite(t, limittest.Run, func(db *DB) limittest.Stores {
+		return limittest.Stores{Store: NewLimits(db), Ledger: NewLedger(db)}
+	})
+}
+
+// What was moved is read from two ranges of an index, which hold all that is summed,
+// and levels and statuses are counted in one.
+func TestMovedAndCountsAreFoundByIndex(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		conn, at := db.Conn(t.Context()), time.UnixMilli(1_700_000_000_000)
+		plan := explain(t, db, movedOf(conn, "u1", at, at))
+		for _, index := range []string{"deposit_moved", "withdrawal_moved", "transfer_reverses"} {
+			if !strings.Contains(plan, index) {
+				t.Errorf("the plan does not use %s:\n%s", index, plan)
+			}
+		}
+		for _, table := range []string{"SCAN deposit", "SCAN withdrawal", "Seq Scan"} {
+			if strings.Contains(plan, table) {
+				t.Errorf("the plan reads a whole table:\n%s", plan)
+			}
+		}
+		for _, column := range []string{"level", "status"} {
+			if plan := explain(t, db, counted(conn, column)); !strings.Contains(plan, "users_"+column) {
+				t.Errorf("the plan does not use the index of %s:\n%s", column, plan)
+			}
+		}
+	})
+}

@@ -1,0 +1,65 @@
+package persistence
+
+import (
+	"context"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/page"
+	"castellan/domain/profile"
+	"castellan/persistence/engine"
+)
+
+// Profiles implements profile.Store.
+type Profiles struct{ db *DB }
+
+var _ profile.Store = Profiles{}
+
+// NewProfiles returns the history of mail addresses kept in db.
+func NewProfiles(db *DB) Profiles { return Profiles{db} }
+
+type mailChangeRow struct {
+	bun.BaseModel `bun:"table:email_change,alias:e"`
+
+	ID        int64 `bun:",pk,autoincrement"`
+	UserID    string
+	OldEmail  string
+	NewEmail  string
+	ChangedBy string
+	CreatedAt int64
+}
+
+var profileWrites = []engine.Kind{
+	engine.Each(func(ctx context.Context, tx bun.Tx, w profile.AddMailChange) error {
+		row := mailChangeRow{UserID: w.UserID, OldEmail: w.Old, NewEmail: w.New, ChangedBy: w.ChangedBy, CreatedAt: ms(w.At)}
+		_, err := tx.NewInsert().Model(&row).ExcludeColumn("id").Returning("NULL").Exec(ctx)
+		return err
+	}),
+}
+
+var mailChanges = table[mailChangeRow, profile.MailChange]{
+	order: keyset{columns: "created_at, id", descending: true},
+	record: func(r mailChangeRow) (profile.MailChange, error) {
+		return profile.MailChange{ID: r.ID, UserID: r.UserID, Old: r.OldEmail, New: r.NewEmail, ChangedBy: r.ChangedBy,
+			At: at(r.CreatedAt)}, nil
+	},
+}
+
+func mailChangeFilters(q profile.Query) []filter {
+	fs := []filter{is("user_id", q.UserID)}
+	if !q.From.IsZero() {
+		fs = append(fs, where("created_at >= ?", ms(q.From)))
+	}
+	if !q.To.IsZero() {
+		fs = append(fs, where("created_at <= ?", ms(q.To)))
+	}
+	return fs
+}
+
+func mailChangeOrder(p profile.Place) []any { return []any{ms(p.At), p.ID} }
+
+// MailChanges implements profile.Store.
+func (s Profiles) MailChanges(ctx context.Context, q profile.Query,
+	p page.Query[profile.Place]) (page.Of[profile.MailChange], error) {
+	return listPage(ctx, s.db, mailChanges, p, mailChangeOrder, mailChangeFilters(q))
+}
