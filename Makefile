@@ -68,12 +68,14 @@ race: test-deps ## the same tests under the race detector, all packages (needs a
 
 # The first run is of faults in a cluster, as root, for a partition is made of network
 # namespaces. The second one holds every other scenario to the times that the service
-# promises. The third one is of the ledger.
+# promises. The others are of the ledger: kills, 10⁶ movements beside an oracle, 10⁷ sums.
 faults: ## nodes, networks and databases fail under load, in every way the tests know (as root)
 	@scripts/ensure-test-deps.sh postgresql iproute2
 	$(WITH_POSTGRES) go test -tags faults -count=1 -timeout 590s -run '$(FAULTS)' -skip '$(MONEY)' -v ./cmd/castellan
 	$(WITH_POSTGRES) go test -tags faults -count=1 -timeout 590s -skip '$(FAULTS)' ./cmd/castellan
 	$(WITH_POSTGRES) go test -tags faults -count=1 -timeout 40m -run '$(MONEY)' -v ./cmd/castellan
+	go test -count=1 -timeout 20m -run 'LedgerAgainstItsModel/memory' -v ./persistence -ledger.steps 10000
+	go test -count=1 -timeout 20m -run AgainstDecimal -v ./domain/amount -rapid.checks 10000000
 
 test-starved: test-deps ## ten rounds of the tests on a machine that is short of processors (ROUNDS=10)
 	@scripts/test-starved.sh $(ROUNDS) $(PKG)

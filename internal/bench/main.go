@@ -38,6 +38,7 @@ var measurements = []struct {
 	{"begin", "size, start and idle memory of the program", begin},
 	{"limits", "requests under a rate limit, on one node and on three that count together", limits},
 	{"mailing", "logins beside a mailing to everybody, and without one", mailing},
+	{"ledger", "movements of money: the committer, over HTTP, and two nodes on one PostgreSQL", movements},
 	{"decoy", "known and unknown phones at the reset of a password", decoy},
 }
 

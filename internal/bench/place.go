@@ -28,6 +28,7 @@ type place struct {
 	dsn     string // as the service is told it
 	process int    // the database's first process; 0: it has none
 	environ []string
+	users   []string // ids of the accounts, once they are seeded
 	bare    bare
 	admin   string // the id of the first account, an administrator
 }
@@ -104,7 +105,7 @@ func (b *bench) postgresql(settings []string) (*place, error) {
 }
 
 // seed migrates the database and makes the accounts, whose password has one
-// hash of the configured cost.
+// hash of the configured cost; the one after the last is an administrator.
 func (p *place) seed() error {
 	ctx := context.Background()
 	cfg, err := config.Load("", append(plainEnviron(), p.environ...))
@@ -124,10 +125,13 @@ func (p *place) seed() error {
 		return err
 	}
 	defer v.Close()
-	for i := 0; i < people; {
+	for i := 0; i <= people; {
 		var ws []commit.Write
-		for ; i < people && len(ws) < 500; i++ {
+		for ; i <= people && len(ws) < 500; i++ {
 			u := user.New(id.New(time.Now()), time.Now())
+			if p.users = append(p.users, u.ID); i == people {
+				u.Roles = []string{user.RoleAdmin}
+			}
 			u.CountryCode, u.Email, u.Name = "90", fmt.Sprintf("u%d@bench.castellan.test", i), "Bench"
 			if u.Phone, err = user.Canonical("90", phone(i)); err != nil {
 				return err
