@@ -18,7 +18,7 @@ func TestGeneratedClients(t *testing.T) {
 	n := s.Start()
 	for _, c := range []struct {
 		name  string
-		build func(t *testing.T, c client) []string // returns the command that runs the program
+		build func(t *testing.T, c thirdParty) []string // returns the command that runs the program
 		as    string
 	}{{"Go", goClient, "admin"}, {"TypeScript", typeScriptClient, "user"}} {
 		t.Run(c.name, func(t *testing.T) {
@@ -27,7 +27,7 @@ func TestGeneratedClients(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			program := c.build(t, client{t: t, tools: tools, dir: t.TempDir()})
+			program := c.build(t, thirdParty{t: t, tools: tools, dir: t.TempDir()})
 			who := s.Seeded(c.as)
 			cmd := exec.CommandContext(t.Context(), program[0], program[1:]...)
 			cmd.Env = append(os.Environ(), "BASE_URL="+n.URL, "EMAIL="+who.Mail, "PASSWORD="+who.Password)
@@ -38,14 +38,14 @@ func TestGeneratedClients(t *testing.T) {
 	}
 }
 
-// client is a client to be built: tools is the folder of its sources, dir an
+// thirdParty is a client to be built: tools is the folder of its sources, dir an
 // empty one for what is generated.
-type client struct {
+type thirdParty struct {
 	t          *testing.T
 	tools, dir string
 }
 
-func (c client) run(in string, command ...string) {
+func (c thirdParty) run(in string, command ...string) {
 	c.t.Helper()
 	cmd := exec.CommandContext(c.t.Context(), command[0], command[1:]...)
 	cmd.Dir = in
@@ -56,7 +56,7 @@ func (c client) run(in string, command ...string) {
 
 // goClient generates into its own folder and lays the file over the source tree,
 // which stays as it is.
-func goClient(t *testing.T, c client) []string {
+func goClient(t *testing.T, c thirdParty) []string {
 	made, program := filepath.Join(c.dir, "api.gen.go"), filepath.Join(c.dir, "goclient")
 	c.run(c.tools, "go", "tool", "oapi-codegen", "-config", "goclient/oapi-codegen.yaml", "-o", made,
 		"../docs/openapi.json")
@@ -73,7 +73,7 @@ func goClient(t *testing.T, c client) []string {
 	return []string{program}
 }
 
-func typeScriptClient(t *testing.T, c client) []string {
+func typeScriptClient(t *testing.T, c thirdParty) []string {
 	source := filepath.Join(c.tools, "openapi")
 	modules := filepath.Join(source, "node_modules")
 	if _, err := os.Stat(modules); err != nil {

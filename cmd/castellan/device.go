@@ -2,16 +2,16 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
 
-	"castellan/domain/device"
+	"castellan/client"
 )
 
 type deviceCmd struct {
@@ -64,42 +64,19 @@ Without it, ask with "device ongoing". Afterwards
   castellan device approve`
 }
 
-// challengeAnswer is the start of a challenge.
-type challengeAnswer struct {
-	Challenge struct {
-		MethodList []challengeMethod `json:"methodList"`
-	} `json:"challenge"`
-}
-
-type challengeMethod struct{ ID, Name, Hint string }
-
-// outcome is an answer to a method, or the result of a challenge.
-type outcome struct {
-	Action      string `json:"action"`
-	ChallengeID string `json:"challengeId"`
-	ExecResult  *struct {
-		Success bool   `json:"success"`
-		Code    string `json:"code"`
-		Message string `json:"message"`
-		Data    struct {
-			DeviceID string `json:"deviceId"`
-		} `json:"data"`
-	} `json:"execResult"`
-}
-
 func (c deviceEnrollCmd) Run(e *env) (err error) {
 	var p phone
-	if p.Server, err = serverURL(c.Server); err != nil {
+	server, err := client.New(c.Server)
+	if err != nil {
 		return fmt.Errorf("--server: %w", err)
 	}
-	if p.Audience = p.Server; c.Audience != "" {
-		if p.Audience, err = serverURL(c.Audience); err != nil {
-			return fmt.Errorf("--audience: %w", err)
-		}
-	}
-	in := bufio.NewReader(io.LimitReader(e.in, 64<<10))
-	token, err := c.token(e, in)
+	audience, err := client.New(cmp.Or(c.Audience, c.Server))
 	if err != nil {
+		return fmt.Errorf("--audience: %w", err)
+	}
+	p.Server, p.Audience = server.URL, audience.URL
+	in := bufio.NewReader(io.LimitReader(e.in, 64<<10))
+	if server.Token, err = c.token(e, in); err != nil {
 		return err
 	}
 	if p.Key, err = newPrivateKey(c.Alg); err != nil {
@@ -108,7 +85,7 @@ func (c deviceEnrollCmd) Run(e *env) (err error) {
 	if err := p.write(c.Key, true); err != nil {
 		return err
 	}
-	if p.DeviceID, err = c.enroll(e, p, token, in); err != nil {
+	if p.DeviceID, err = c.enroll(e, server, p, in); err != nil {
 		return errors.Join(err, os.Remove(c.Key))
 	}
 	if err := p.write(c.Key, false); err != nil {
@@ -146,41 +123,19 @@ func (c deviceEnrollCmd) token(e *env, in *bufio.Reader) (string, error) {
 }
 
 // enroll registers the public key and returns the device's id.
-func (c deviceEnrollCmd) enroll(e *env, p phone, token string, in *bufio.Reader) (string, error) {
-	public, ok := device.PublicKey(p.Key.Signer)
-	if !ok {
-		return "", errors.New("no public key")
+func (c deviceEnrollCmd) enroll(e *env, server *client.Client, p phone, in *bufio.Reader) (string, error) {
+	if c.PushTarget != "" && !json.Valid([]byte(c.PushTarget)) {
+		return "", errors.New("--push-target is not JSON")
 	}
-	body := map[string]any{
-		"publicKey":   public,
-		"brand":       c.Brand,
-		"model":       c.Model,
-		"description": c.Description,
-		"platform":    c.Platform,
-	}
-	if c.PushTarget != "" {
-		if !json.Valid([]byte(c.PushTarget)) {
-			return "", errors.New("--push-target is not JSON")
-		}
-		body["pushTarget"] = json.RawMessage(c.PushTarget)
-	}
-	var started challengeAnswer
-	headers, err := p.send(
-		e.ctx,
-		"POST",
-		"/auth/devices",
-		body,
-		map[string]string{"x-auth": token},
-		&device.Claims{Issuer: public.Thumbprint()},
-		&started,
-	)
+	d := &client.Device{Key: p.Key.Signer, Audience: p.Audience}
+	f, err := server.Enroll(e.ctx, d, client.About{Brand: c.Brand, Model: c.Model, Description: c.Description,
+		Platform: c.Platform, PushTarget: json.RawMessage(c.PushTarget)})
 	if err != nil {
 		return "", err
 	}
-	auth := map[string]string{"p-auth": headers.Get("p-auth")}
-	methods, known := started.Challenge.MethodList, c.Code
+	methods, known := f.Methods, c.Code
 	if c.Method != "" { // it comes first; more may be needed
-		i := slices.IndexFunc(methods, func(m challengeMethod) bool { return m.Name == c.Method })
+		i := slices.IndexFunc(methods, func(m client.Method) bool { return m.Name == c.Method })
 		if i < 0 {
 			return "", fmt.Errorf("the account has no %s", c.Method)
 		}
@@ -199,23 +154,13 @@ func (c deviceEnrollCmd) enroll(e *env, p phone, token string, in *bufio.Reader)
 				return "", errors.Join(errors.New("a code is needed"), ignoreEOF(err))
 			}
 		}
-		var got outcome
-		if _, err := p.send(e.ctx, "POST", "/auth/2fa/challenge/complete",
-			map[string]string{"methodId": m.ID, "method": m.Name, "value": code}, auth, nil, &got); err != nil {
+		o, err := f.Complete(e.ctx, m, code)
+		if err != nil {
 			return "", err
 		}
-		if got.ChallengeID != "" && got.ExecResult == nil { // the action takes its time
-			auth["prefer"] = "wait=30"
-			if _, err := p.send(e.ctx, "GET", "/auth/2fa/challenge/result", nil, auth, nil, &got); err != nil {
-				return "", err
-			}
-		}
-		switch r := got.ExecResult; {
-		case r == nil: // more is needed
-		case !r.Success:
-			return "", fmt.Errorf("%s: %s", r.Code, r.Message)
-		default:
-			return r.Data.DeviceID, nil
+		if o.Done {
+			err := d.Enrolled(o)
+			return d.ID, err
 		}
 	}
 	return "", errors.New("the account has no method left that a code can answer")
@@ -228,57 +173,25 @@ func ignoreEOF(err error) error {
 	return err
 }
 
-// approval is what waits for an answer, as far as a person needs it here.
-type approval struct {
-	Body string `json:"body"`
-	Data struct {
-		ChallengeID    string `json:"challengeId"`
-		MethodID       string `json:"methodId"`
-		Action         string `json:"action"`
-		ActionTitle    string `json:"actionTitle"`
-		NumberMatching bool   `json:"numberMatching"`
-		Params         struct {
-			DateTime  string `json:"dateTime"`
-			Expire    int64  `json:"expire"`
-			InfoTable struct {
-				Data [][]string `json:"data"`
-			} `json:"infoTable"`
-		} `json:"params"`
-	} `json:"data"`
-}
-
-func (p phone) ongoing(e *env, into any) error {
-	_, err := p.send(
-		e.ctx,
-		"GET",
-		"/auth/2fa/challenge/ongoing?deviceId="+url.QueryEscape(p.DeviceID),
-		nil,
-		nil,
-		&device.Claims{Issuer: p.DeviceID},
-		into,
-	)
-	return err
-}
-
 type deviceOngoingCmd struct {
 	deviceFile
 	JSON bool `help:"Print the answer of the service as it is." name:"json"`
 }
 
 func (c deviceOngoingCmd) Run(e *env) error {
-	p, err := readPhone(c.Key)
+	server, d, err := readPhone(c.Key)
 	if err != nil {
 		return err
 	}
 	var raw json.RawMessage
-	if err := p.ongoing(e, &raw); err != nil {
+	if err := server.Ongoing(e.ctx, d, &raw); err != nil {
 		return err
 	}
 	if c.JSON {
 		_, err := fmt.Fprintf(e.out, "%s\n", raw)
 		return err
 	}
-	var all []approval
+	var all []client.Approval
 	if err := json.Unmarshal(raw, &all); err != nil {
 		return err
 	}
@@ -315,16 +228,16 @@ type deviceAnswer struct {
 }
 
 func (c deviceAnswer) answer(e *env, value string) error {
-	p, err := readPhone(c.Key)
+	server, d, err := readPhone(c.Key)
 	if err != nil {
 		return err
 	}
-	var all []approval
-	if err := p.ongoing(e, &all); err != nil {
+	var all []client.Approval
+	if err := server.Ongoing(e.ctx, d, &all); err != nil {
 		return err
 	}
 	if c.Challenge != "" {
-		all = slices.DeleteFunc(all, func(a approval) bool { return a.Data.ChallengeID != c.Challenge })
+		all = slices.DeleteFunc(all, func(a client.Approval) bool { return a.Data.ChallengeID != c.Challenge })
 	}
 	switch len(all) {
 	case 1:
@@ -333,31 +246,22 @@ func (c deviceAnswer) answer(e *env, value string) error {
 	default:
 		return fmt.Errorf("%d approvals wait; say which, see castellan device ongoing", len(all))
 	}
-	d := all[0].Data
-	body := map[string]string{
-		"challengeId": d.ChallengeID,
-		"methodId":    d.MethodID,
-		"method":      "PUSH",
-		"value":       value,
-		"deviceId":    p.DeviceID,
-	}
-	claims := &device.Claims{Issuer: p.DeviceID, Challenge: d.ChallengeID, MethodID: d.MethodID, Value: value}
-	var got outcome
-	if _, err := p.send(e.ctx, "POST", "/auth/2fa/challenge/complete", body, nil, claims, &got); err != nil {
+	o, err := server.Answer(e.ctx, d, all[0], value)
+	if err != nil {
 		return err
 	}
 	said := "approved; more is needed elsewhere"
-	switch r := got.ExecResult; {
-	case value == "DENIED":
+	switch {
+	case value == client.Denied:
 		said = "denied"
-	case r != nil && r.Success:
+	case o.Done && o.Success:
 		said = "approved, and done"
-	case r != nil:
+	case o.Done:
 		said = "approved, but it could not be done"
-	case got.ChallengeID != "":
+	case o.ChallengeID != "":
 		said = "approved"
 	}
-	_, err = fmt.Fprintf(e.out, "%s: %s\n", d.ActionTitle, said)
+	_, err = fmt.Fprintf(e.out, "%s: %s\n", all[0].Data.ActionTitle, said)
 	return err
 }
 
@@ -368,11 +272,11 @@ type deviceApproveCmd struct {
 
 func (c deviceApproveCmd) Run(e *env) error {
 	if c.Number != "" {
-		return c.answer(e, "APPROVED:"+c.Number)
+		return c.answer(e, client.Approved+":"+c.Number)
 	}
-	return c.answer(e, "APPROVED")
+	return c.answer(e, client.Approved)
 }
 
 type deviceDenyCmd struct{ deviceAnswer }
 
-func (c deviceDenyCmd) Run(e *env) error { return c.answer(e, "DENIED") }
+func (c deviceDenyCmd) Run(e *env) error { return c.answer(e, client.Denied) }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -12,13 +10,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"net/url"
 	"os"
-	"strings"
-	"time"
 
+	"castellan/client"
 	"castellan/domain/device"
 )
 
@@ -89,10 +83,12 @@ func newPrivateKey(alg string) (k privateKey, err error) {
 	return k, err
 }
 
-func readPhone(file string) (p phone, err error) {
+// readPhone reads the device of a file, with the service that it talks to.
+func readPhone(file string) (*client.Client, *client.Device, error) {
+	var p phone
 	b, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
-		return p, fmt.Errorf("%s: there is no device yet; make one with \"castellan device enroll\"", file)
+		return nil, nil, fmt.Errorf("%s: there is no device yet; make one with \"castellan device enroll\"", file)
 	}
 	if err == nil {
 		err = json.Unmarshal(b, &p)
@@ -100,10 +96,14 @@ func readPhone(file string) (p phone, err error) {
 	if err == nil && p.DeviceID == "" {
 		err = errors.New("the enrolment of this device was not completed")
 	}
-	if err != nil {
-		err = fmt.Errorf("%s: %w", file, err)
+	var c *client.Client
+	if err == nil {
+		c, err = client.New(p.Server)
 	}
-	return p, err
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return c, &client.Device{ID: p.DeviceID, Key: p.Key.Signer, Audience: p.Audience}, nil
 }
 
 // write writes the file of the device, for its owner alone. A new one must not
@@ -129,117 +129,4 @@ func (p phone) write(file string, isNew bool) error {
 		err = os.Rename(to, file)
 	}
 	return err
-}
-
-// refusal is an answer that is a problem of the interface.
-type refusal struct {
-	Status int    `json:"status"`
-	Code   string `json:"code"`
-	Detail string `json:"detail"`
-	Field  string `json:"field"`
-	Left   *int   `json:"attemptsLeft"`
-	nonce  string
-}
-
-// Error implements error.
-func (r *refusal) Error() string {
-	if r.Code == "" {
-		return fmt.Sprintf("the server answered with status %d", r.Status)
-	}
-	text := r.Code + ": " + r.Detail
-	if r.Left != nil {
-		text += fmt.Sprintf(" (%d attempts left)", *r.Left)
-	}
-	return text
-}
-
-const (
-	phoneTimeout = 45 * time.Second // longer than the service waits for an action
-	maxAnswer    = 1 << 20
-)
-
-// send sends a request and reads the answer into out. With claims it is signed,
-// and signed again when the server asks for its nonce, because the clock of this
-// device is off.
-func (p phone) send(
-	ctx context.Context,
-	method, path string,
-	body any,
-	headers map[string]string,
-	claims *device.Claims,
-	out any,
-) (http.Header, error) {
-	got, err := p.once(ctx, method, path, body, headers, claims, out)
-	var r *refusal
-	if claims != nil && errors.As(err, &r) && r.nonce != "" {
-		claims.Nonce, claims.ID = r.nonce, ""
-		got, err = p.once(ctx, method, path, body, headers, claims, out)
-	}
-	return got, err
-}
-
-func (p phone) once(
-	ctx context.Context,
-	method, path string,
-	body any,
-	headers map[string]string,
-	claims *device.Claims,
-	out any,
-) (http.Header, error) {
-	var text []byte
-	var err error
-	if body != nil {
-		if text, err = json.Marshal(body); err != nil {
-			return nil, err
-		}
-	}
-	ctx, cancel := context.WithTimeout(ctx, phoneTimeout)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, method, p.Server+path, bytes.NewReader(text))
-	if err != nil {
-		return nil, err
-	}
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	for name, value := range headers {
-		req.Header.Set(name, value)
-	}
-	if claims != nil {
-		c := *claims
-		c.Audience, c.Method, c.Target, c.BodyHash = p.Audience, method, req.URL.RequestURI(), device.HashBody(text)
-		proof, err := device.Sign(p.Key.Signer, c)
-		if err != nil {
-			return nil, err
-		}
-		req.Header.Set("device-signature", proof)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	if err != nil {
-		return nil, err
-	}
-	if resp.StatusCode != http.StatusOK {
-		r := &refusal{}
-		if json.Unmarshal(answer, r) != nil {
-			r = &refusal{}
-		}
-		r.Status, r.nonce = resp.StatusCode, resp.Header.Get("device-signature-nonce")
-		return nil, r
-	}
-	return resp.Header, json.Unmarshal(answer, out)
-}
-
-// serverURL is a base URL in the one spelling that proofs name.
-func serverURL(text string) (string, error) {
-	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" ||
-		u.User != nil {
-		return "", fmt.Errorf("%q is not a URL such as https://id.example.com", text)
-	}
-	return strings.TrimRight(text, "/"), nil
 }

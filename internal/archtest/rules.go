@@ -46,7 +46,9 @@ var layers = map[string]layer{
 		their: []string{"github.com/gofiber/fiber", "github.com/gofiber/contrib/websocket", "github.com/gobwas/ws",
 			"github.com/valyala/fasthttp", "github.com/danielgtaylor/huma"},
 	},
-	"web":      {},
+	"web": {},
+	// What is said of an error and how a device signs is said once.
+	"client":   {ours: []string{"domain/device", "domain/fault"}, their: []string{"github.com/gobwas/ws"}},
 	"cmd":      {ours: []string{"*"}, their: []string{"*"}},
 	"internal": {ours: []string{"*"}, their: []string{"*"}},
 	"tools":    {their: []string{"*"}}, // a module of its own

@@ -49,6 +49,10 @@ func TestRules(t *testing.T) {
 		{"outbound/mail", "castellan/domain/outbox", true},
 		{"outbound/mail", "castellan/config", false},
 
+		{"client", "castellan/domain/fault", true},
+		{"client", "castellan/domain/session", false},
+		{"client", "castellan/http/wire", false},
+
 		{"http", "castellan/http/login", true},
 		{"http/login", "castellan/http/rest", true},
 		{"http/login", "castellan/http/mfa", false},

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"castellan/client"
 )
 
 // Account is somebody who can log in.
@@ -71,15 +73,7 @@ type Challenge struct {
 }
 
 // Method is one method of a challenge.
-type Method struct {
-	ID         string `json:"id"`
-	Name       string `json:"name"`
-	Expire     int64  `json:"expire"`
-	RenewStart int64  `json:"renewStart"`
-	Hint       string `json:"hint"`
-	// MatchNumber is that of a push with number matching.
-	MatchNumber string `json:"matchNumber"`
-}
+type Method = client.Method
 
 // Method finds a method by its name.
 func (c Challenge) Method(t testing.TB, name string) Method {

@@ -1,0 +1,223 @@
+// Package client is the interface from the other side: a login with its second
+// factor, every operation behind a challenge, the device that approves, the socket,
+// and requests that are safe to repeat when an answer was lost.
+//
+// The one idea: a refusal of the service is an Error with the service's code, and what
+// may be sent twice is sent again by itself. What may not is returned, and the caller
+// decides.
+//
+//	c, err := client.New("https://id.example.com")
+//	f, err := c.Login(ctx, client.Credentials{CountryCode: "90", PhoneNumber: "5321234567", Password: password})
+//	o, err := f.Complete(ctx, f.Methods[0], code) // until o.Done; then c.Token is the session
+//	err = c.Call(ctx, "GET", "/auth/sessions", nil, &sessions)
+//
+// Start reading at Client.Call, then flow.go and device.go.
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"castellan/domain/device"
+	"castellan/domain/fault"
+)
+
+// Client talks to one service as one user. It is safe for concurrent use while its
+// fields stay as they are; the outcome of a login sets Token.
+type Client struct {
+	URL   string       // base URL, without a slash at the end
+	Token string       // x-auth of the session; "" before the login
+	HTTP  *http.Client // http.DefaultClient where it is nil
+}
+
+// New returns a client of a base URL.
+func New(base string) (*Client, error) {
+	u, err := url.Parse(base)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" ||
+		u.User != nil {
+		return nil, fmt.Errorf("%q is not a URL such as https://id.example.com", base)
+	}
+	return &Client{URL: strings.TrimRight(base, "/")}, nil
+}
+
+// Error is a refusal of the service (RFC 9457).
+type Error struct {
+	Status       int        `json:"status"`
+	Code         fault.Code `json:"code"` // "" where the answer is not one of the service
+	Detail       string     `json:"detail"`
+	Message      string     `json:"message"` // in the language of the caller
+	Field        string     `json:"field"`
+	AttemptsLeft *int       `json:"attemptsLeft"`
+	RequestID    string     `json:"requestId"`
+
+	RetryAfter time.Duration `json:"-"` // 0: not said
+	nonce      string        // asks a device to sign again
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	if e.Code == "" {
+		return fmt.Sprintf("the server answered with status %d", e.Status)
+	}
+	text := string(e.Code) + ": " + e.Detail
+	if e.AttemptsLeft != nil {
+		text += fmt.Sprintf(" (%d attempts left)", *e.AttemptsLeft)
+	}
+	return text
+}
+
+// CodeOf is the code of a refusal; "" for every other error and for nil.
+func CodeOf(err error) fault.Code {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Code
+	}
+	return ""
+}
+
+// call is a request on its way.
+type call struct {
+	headers map[string]string
+	again   bool // it may be sent twice
+	device  *Device
+	claims  device.Claims
+}
+
+// Option says more of a request.
+type Option func(*call)
+
+// Once makes the service carry out a request once, whatever becomes of its answers
+// (D-EXT-02), so that it is sent again when an answer is lost. The key names the wish:
+// another one needs another key. Only operations that honour Idempotency-Key keep the
+// promise; the document of the interface says which.
+func Once(key string) Option {
+	return func(c *call) { c.headers["idempotency-key"], c.again = key, true }
+}
+
+// OTP sends the caller's code of the authenticator, where an operation asks for it.
+func OTP(code string) Option { return Header("otp", code) }
+
+// Header sends one more header.
+func Header(name, value string) Option { return func(c *call) { c.headers[name] = value } }
+
+func repeatable(c *call) { c.again = true }
+
+// Call sends a request of the session. in is its body as JSON, nil for none; out takes
+// the answer, nil where it is of no interest. A GET is repeated when its answer is
+// lost, and so is what Once makes safe; each wait ends with ctx.
+//
+// Errors: *Error, those of the connection and of ctx.
+func (c *Client) Call(ctx context.Context, method, path string, in, out any, options ...Option) error {
+	_, err := c.send(ctx, method, path, in, out, append([]Option{Header("x-auth", c.Token)}, options...)...)
+	return err
+}
+
+const (
+	requestTime = 45 * time.Second // longer than the service holds a request
+	maxAnswer   = 8 << 20
+	attempts    = 4
+	firstPause  = 200 * time.Millisecond
+)
+
+func (c *Client) send(ctx context.Context, method, path string, in, out any, options ...Option) (http.Header, error) {
+	r := call{headers: map[string]string{}, again: method == http.MethodGet}
+	for _, o := range options {
+		o(&r)
+	}
+	var body []byte
+	if in != nil {
+		var err error
+		if body, err = json.Marshal(in); err != nil {
+			return nil, err
+		}
+	}
+	signed := false
+	for n, pause := 1, firstPause; ; n, pause = n+1, 2*pause {
+		headers, err := c.once(ctx, method, path, body, out, r)
+		e, refused := errors.AsType[*Error](err)
+		switch {
+		case refused && e.nonce != "" && !signed: // the clock of the device is off
+			r.claims.Nonce, signed = e.nonce, true
+			continue
+		case err == nil, !r.again, n == attempts, ctx.Err() != nil, refused && !e.passing():
+			return headers, err
+		case refused:
+			pause = max(pause, e.RetryAfter)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(pause + rand.N(pause)):
+		}
+	}
+}
+
+// passing tells whether the same request may be answered in a moment.
+func (e *Error) passing() bool {
+	return e.Status == http.StatusBadGateway || e.Status == http.StatusServiceUnavailable ||
+		e.Status == http.StatusGatewayTimeout || e.Code == fault.IdempotencyConflict
+}
+
+func (c *Client) once(ctx context.Context, method, path string, body []byte, out any, r call) (http.Header, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTime)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, c.URL+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	headers := maps.Clone(r.headers)
+	if body != nil {
+		headers["content-type"] = "application/json"
+	}
+	if r.device != nil {
+		if headers["device-signature"], err = r.device.sign(r.claims, c.URL, method, req.URL.RequestURI(), body); err != nil {
+			return nil, err
+		}
+	}
+	for name, value := range headers {
+		if value != "" {
+			req.Header.Set(name, value)
+		}
+	}
+	with := c.HTTP
+	if with == nil {
+		with = http.DefaultClient
+	}
+	resp, err := with.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	switch {
+	case err != nil:
+		return nil, err
+	case resp.StatusCode != http.StatusOK:
+		return nil, refusal(resp, answer)
+	case out == nil:
+		return resp.Header, nil
+	}
+	return resp.Header, json.Unmarshal(answer, out)
+}
+
+func refusal(resp *http.Response, body []byte) error {
+	e := &Error{}
+	if json.Unmarshal(body, e) != nil {
+		e = &Error{}
+	}
+	e.Status, e.nonce = resp.StatusCode, resp.Header.Get("device-signature-nonce")
+	if s, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil {
+		e.RetryAfter = time.Duration(s) * time.Second
+	}
+	return e
+}

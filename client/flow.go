@@ -1,0 +1,175 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	"castellan/domain/fault"
+)
+
+// Credentials say who logs in: a phone number with its country code, or a mail address.
+type Credentials struct {
+	CountryCode string `json:"countryCode,omitempty"`
+	PhoneNumber string `json:"phoneNumber,omitempty"`
+	Email       string `json:"email,omitempty"`
+	Password    string `json:"password"`
+}
+
+// Method is one way to answer a challenge.
+type Method struct {
+	ID         string `json:"id"`
+	Name       string `json:"name"`       // SMS, MAIL, TOTP or PUSH
+	Expire     int64  `json:"expire"`     // lifetime in seconds
+	RenewStart int64  `json:"renewStart"` // seconds after the start at which Renew is possible; 0: never
+	Hint       string `json:"hint"`
+	// MatchNumber is shown beside a push with number matching: the device asks for it.
+	MatchNumber string `json:"matchNumber"`
+}
+
+// Flow is a challenge from its start to its outcome.
+type Flow struct {
+	ID      string
+	PAuth   string // its token
+	Expires time.Time
+	Methods []Method
+
+	client *Client
+}
+
+type started struct {
+	Challenge struct {
+		ID      string   `json:"challengeId"`
+		Expire  int64    `json:"expire"`
+		Methods []Method `json:"methodList"`
+	} `json:"challenge"`
+}
+
+// Outcome is what a challenge came to.
+type Outcome struct {
+	Done        bool // false: more methods are needed
+	ChallengeID string
+	Action      string // such as LOGIN
+	Success     bool
+	Code        fault.Code // of a failure
+	Message     string
+	Data        json.RawMessage
+	XAuth       string // of a login
+	OTAuth      string // of a password reset
+}
+
+type result struct {
+	ChallengeID string `json:"challengeId"`
+	Action      string `json:"action"`
+	ExecResult  *struct {
+		Success bool            `json:"success"`
+		Code    fault.Code      `json:"code"`
+		Message string          `json:"message"`
+		Data    json.RawMessage `json:"data"`
+	} `json:"execResult"`
+}
+
+func (r result) outcome(h http.Header) (o Outcome) {
+	o.ChallengeID, o.Action = r.ChallengeID, r.Action
+	if x := r.ExecResult; x != nil {
+		o = Outcome{true, r.ChallengeID, r.Action, x.Success, x.Code, x.Message, x.Data, h.Get("x-auth"), h.Get("ot-auth")}
+	}
+	return o
+}
+
+// Login sends the password and starts the challenge that makes the session.
+func (c *Client) Login(ctx context.Context, who Credentials) (*Flow, error) {
+	return c.start(ctx, http.MethodPost, "/auth/login", who)
+}
+
+// Start starts an operation that waits for a second factor, such as POST /auth/password.
+func (c *Client) Start(ctx context.Context, method, path string, in any, options ...Option) (*Flow, error) {
+	return c.start(ctx, method, path, in, append([]Option{Header("x-auth", c.Token)}, options...)...)
+}
+
+func (c *Client) start(ctx context.Context, method, path string, in any, options ...Option) (*Flow, error) {
+	var s started
+	headers, err := c.send(ctx, method, path, in, &s, options...)
+	if err != nil {
+		return nil, err
+	}
+	f := &Flow{ID: s.Challenge.ID, PAuth: headers.Get("p-auth"), Methods: s.Challenge.Methods, client: c,
+		Expires: time.Now().Add(time.Duration(s.Challenge.Expire) * time.Second)}
+	if f.PAuth == "" {
+		return nil, errors.New("the operation has run: no challenge stands before it")
+	}
+	return f, nil
+}
+
+// Method finds a method by its name.
+func (f *Flow) Method(name string) (Method, bool) {
+	i := slices.IndexFunc(f.Methods, func(m Method) bool { return m.Name == name })
+	if i < 0 {
+		return Method{}, false
+	}
+	return f.Methods[i], true
+}
+
+// Complete answers a method by its code. The outcome is not Done while the policy asks
+// for another one; where the action takes its time, Complete waits for it. It is
+// repeated when the answer is lost, because the service tells an equal completion the
+// same again (D-2FA-14).
+//
+// Errors: *Error, such as OTP_INVALID with AttemptsLeft.
+func (f *Flow) Complete(ctx context.Context, m Method, code string) (Outcome, error) {
+	return f.complete(ctx, map[string]string{"methodId": m.ID, "method": m.Name, "value": code})
+}
+
+func (f *Flow) complete(ctx context.Context, body any, options ...Option) (Outcome, error) {
+	var r result
+	headers, err := f.client.send(ctx, http.MethodPost, "/auth/2fa/challenge/complete", body, &r,
+		append(options, f.auth, repeatable)...)
+	switch {
+	case err != nil:
+		return Outcome{}, err
+	case r.ExecResult == nil && r.ChallengeID != "" && f.PAuth != "": // the action takes its time
+		return f.Wait(ctx)
+	}
+	return f.took(r.outcome(headers)), nil
+}
+
+func (f *Flow) auth(c *call) { c.headers["p-auth"] = f.PAuth }
+
+func (f *Flow) took(o Outcome) Outcome {
+	if o.XAuth != "" {
+		f.client.Token = o.XAuth
+	}
+	return o
+}
+
+// Renew has a new code sent, by SMS or MAIL.
+func (f *Flow) Renew(ctx context.Context, m Method) error {
+	_, err := f.client.send(ctx, http.MethodPost, "/auth/2fa/challenge/renew",
+		map[string]string{"methodId": m.ID, "method": m.Name}, nil, f.auth)
+	return err
+}
+
+// Wait waits for the outcome, whoever completes the challenge: a device, or another
+// program. It ends with ctx, and with an *Error when the challenge is over without one.
+func (f *Flow) Wait(ctx context.Context) (Outcome, error) {
+	for {
+		var r result
+		headers, err := f.client.send(ctx, http.MethodGet, "/auth/2fa/challenge/result", nil, &r, f.auth,
+			Header("prefer", "wait=25"))
+		if err == nil {
+			return f.took(r.outcome(headers)), nil
+		}
+		e, refused := errors.AsType[*Error](err)
+		if !refused || e.Code != fault.ChallengeNotCompleted {
+			return Outcome{}, err
+		}
+		select {
+		case <-ctx.Done():
+			return Outcome{}, ctx.Err()
+		case <-time.After(max(e.RetryAfter, firstPause)):
+		}
+	}
+}
