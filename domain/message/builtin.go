@@ -49,6 +49,26 @@ var vocabulary = []words{
 					"Siz değilseniz hemen şifrenizi değiştirin ve destek ile görüşün.",
 				sms: "{{brand}}: bir kurtarma kodunuz kullanıldı. Siz değilseniz hemen destek ile görüşün.",
 			},
+			KYCApproved: {
+				title: "{{brand}} kimliğiniz onaylandı",
+				body:  "Kimlik bilgileriniz incelendi ve onaylandı.",
+				sms:   "{{brand}}: kimliğiniz onaylandı.",
+			},
+			KYCRejected: {
+				title: "{{brand}} kimliğiniz onaylanmadı",
+				body:  "Kimlik bilgileriniz incelendi ve onaylanmadı. {{reason}}",
+				sms:   "{{brand}}: kimliğiniz onaylanmadı. Nedeni hesabınızda yazıyor.",
+			},
+			AddressApproved: {
+				title: "{{brand}} adresiniz onaylandı",
+				body:  "Adres belgeniz incelendi ve onaylandı.",
+				sms:   "{{brand}}: adresiniz onaylandı.",
+			},
+			AddressRejected: {
+				title: "{{brand}} adresiniz onaylanmadı",
+				body:  "Adres belgeniz incelendi ve onaylanmadı. {{reason}}",
+				sms:   "{{brand}}: adresiniz onaylanmadı. Nedeni hesabınızda yazıyor.",
+			},
 		},
 	},
 	{
@@ -83,6 +103,26 @@ var vocabulary = []words{
 					"If this was not you, change your password at once and contact support.",
 				sms: "{{brand}}: a recovery code of your account was used. Not you? Contact support at once.",
 			},
+			KYCApproved: {
+				title: "Your {{brand}} identity was confirmed",
+				body:  "Your identity was checked and confirmed.",
+				sms:   "{{brand}}: your identity was confirmed.",
+			},
+			KYCRejected: {
+				title: "Your {{brand}} identity was not confirmed",
+				body:  "Your identity was checked and could not be confirmed. {{reason}}",
+				sms:   "{{brand}}: your identity was not confirmed. Your account says why.",
+			},
+			AddressApproved: {
+				title: "Your {{brand}} address was confirmed",
+				body:  "Your proof of address was checked and accepted.",
+				sms:   "{{brand}}: your address was confirmed.",
+			},
+			AddressRejected: {
+				title: "Your {{brand}} address was not confirmed",
+				body:  "Your proof of address was checked and not accepted. {{reason}}",
+				sms:   "{{brand}}: your address was not confirmed. Your account says why.",
+			},
 		},
 	},
 	{
@@ -114,6 +154,26 @@ var vocabulary = []words{
 				title: "تم استخدام رمز استرداد لحسابك في {{brand}}",
 				body:  "تم استخدام رمز استرداد لحسابك ({{time}}). إذا لم تكن أنت فغيّر كلمة المرور فورًا وتواصل مع الدعم.",
 				sms:   "تم استخدام رمز استرداد لحسابك في {{brand}}. إذا لم تكن أنت فتواصل مع الدعم فورًا.",
+			},
+			KYCApproved: {
+				title: "تم تأكيد هويتك في {{brand}}",
+				body:  "تمت مراجعة هويتك وتأكيدها.",
+				sms:   "تم تأكيد هويتك في {{brand}}.",
+			},
+			KYCRejected: {
+				title: "لم يتم تأكيد هويتك في {{brand}}",
+				body:  "تمت مراجعة هويتك ولم يتم تأكيدها. {{reason}}",
+				sms:   "لم يتم تأكيد هويتك في {{brand}}. السبب في حسابك.",
+			},
+			AddressApproved: {
+				title: "تم تأكيد عنوانك في {{brand}}",
+				body:  "تمت مراجعة إثبات عنوانك وقبوله.",
+				sms:   "تم تأكيد عنوانك في {{brand}}.",
+			},
+			AddressRejected: {
+				title: "لم يتم تأكيد عنوانك في {{brand}}",
+				body:  "تمت مراجعة إثبات عنوانك ولم يتم قبوله. {{reason}}",
+				sms:   "لم يتم تأكيد عنوانك في {{brand}}. السبب في حسابك.",
 			},
 		},
 	},

@@ -47,10 +47,16 @@ const (
 	PasswordChanged = "password-changed"
 	ContactChanged  = "contact-changed"
 	RecoveryUsed    = "recovery-used"
+	// The decisions on who an account belongs to and where that person lives. Those
+	// that refuse take the value reason.
+	KYCApproved     = "kyc-approved"
+	KYCRejected     = "kyc-rejected"
+	AddressApproved = "address-approved"
+	AddressRejected = "address-rejected"
 )
 
 // Values fill the placeholders of a template, by name: otp, action, expire,
-// device, ip, time. A missing one is empty. An expire of digits only counts
+// device, ip, time, reason. A missing one is empty. An expire of digits only counts
 // seconds and is written as a duration in the language of the message, so that
 // a template says "valid for {{expire}}"; any other text is taken as it is.
 // The placeholder brand is fixed by the Book.

@@ -20,8 +20,8 @@ const (
 )
 
 // Template is one text in one language for one channel. Its placeholders are
-// {{otp}}, {{action}}, {{expire}}, {{brand}}, {{device}}, {{ip}} and {{time}}.
-// HTML is trusted markup in which a placeholder may stand between tags only,
+// {{otp}}, {{action}}, {{expire}}, {{brand}}, {{device}}, {{ip}}, {{time}} and
+// {{reason}}. HTML is trusted markup in which a placeholder may stand between tags only,
 // never inside one: there no escaping would be enough.
 type Template struct {
 	Name, Language string
@@ -46,11 +46,12 @@ const (
 	slotDevice
 	slotIP
 	slotTime
+	slotReason
 	slots
 	literal = -1
 )
 
-var slotNames = [slots]string{"otp", "action", "expire", "device", "ip", "time"}
+var slotNames = [slots]string{"otp", "action", "expire", "device", "ip", "time", "reason"}
 
 type segment struct {
 	text string
@@ -184,7 +185,7 @@ func compilePart(text, brand string, html, rtl bool) (part, error) {
 // its neighbours keep their order. A code gets the plain mark, which the oldest
 // telephone knows; behind "#" it is for the machine (the domain-bound last line
 // of an SMS) and stays bare. Device, address and time are mostly written left
-// to right and get an isolate that follows their own first letter.
+// to right, a reason either way, and get an isolate that follows their own first letter.
 func isolate(slot int, html bool, preceding string) (before, after string) {
 	const leftToRightMark, firstStrong, popIsolate = "\u200e", "\u2068", "\u2069"
 	switch {

@@ -1,12 +1,14 @@
 package stepup
 
 import (
+	"strings"
 	"time"
 
 	"castellan/domain/challenge"
 	"castellan/domain/commit"
 	"castellan/domain/id"
 	"castellan/domain/message"
+	"castellan/domain/notification"
 	"castellan/domain/outbox"
 )
 
@@ -43,24 +45,50 @@ func (s *Messenger) NoticeLater(to challenge.Account, template string, v message
 func (s *Messenger) notice(to challenge.Account, template string, v message.Values, ip string) (row outbox.Message,
 	text message.Rendered, ok bool) {
 	for _, n := range []challenge.Name{challenge.MAIL, challenge.SMS} {
-		ch := message.Channel(n)
-		if !to.Owns(n) || !s.Dispatch.Offers(ch) {
-			continue
+		if row, text, ok = s.noticeBy(n, to, template, v, ip); ok {
+			break
 		}
-		now, where := s.Now(), destination(to, n)
-		noticeID := id.New(now)
-		text = s.Book.Render(ch, template, s.language("", to.Language), where, v)
-		row = outbox.Message{ID: noticeID, MethodID: noticeID, UserID: to.UserID, Channel: ch,
-			Destination: s.destination(where), Prefix: prefix(ip),
-			Proven: true, Uncounted: s.Config.uncapped(), State: outbox.Queued, CreatedAt: now, ExpiresAt: now.Add(noticeLife)}
-		if n == challenge.SMS {
-			row.Dial = s.dial(where)
-		}
-		// There is no challenge to bind the payload to: the notice's own id
-		// stands where a method's would.
-		plain, _ := text.AppendBinary(nil) // it has no error to give
-		row.Payload = s.Ring.Seal(plain, challenge.PayloadData("", noticeID, 0))
-		return row, text, true
 	}
-	return row, text, false
+	return row, text, ok
+}
+
+// noticeBy is a notice on one channel, where the account has it and it is offered.
+func (s *Messenger) noticeBy(n challenge.Name, to challenge.Account, template string, v message.Values,
+	ip string) (row outbox.Message, text message.Rendered, ok bool) {
+	ch := message.Channel(n)
+	if !to.Owns(n) || !s.Dispatch.Offers(ch) {
+		return row, text, false
+	}
+	now, where := s.Now(), destination(to, n)
+	noticeID := id.New(now)
+	text = s.Book.Render(ch, template, s.language("", to.Language), where, v)
+	row = outbox.Message{ID: noticeID, MethodID: noticeID, UserID: to.UserID, Channel: ch,
+		Destination: s.destination(where), Prefix: prefix(ip),
+		Proven: true, Uncounted: s.Config.uncapped(), State: outbox.Queued, CreatedAt: now, ExpiresAt: now.Add(noticeLife)}
+	if n == challenge.SMS {
+		row.Dial = s.dial(where)
+	}
+	// There is no challenge to bind the payload to: the notice's own id
+	// stands where a method's would.
+	plain, _ := text.AppendBinary(nil) // it has no error to give
+	row.Payload = s.Ring.Seal(plain, challenge.PayloadData("", noticeID, 0))
+	return row, text, true
+}
+
+// Tell makes what tells an account of a decision on it: a notification inside the
+// account, and a message on each of the channels that the account has. The writes
+// commit with the decision; the node that claims a message first delivers it.
+func (s *Messenger) Tell(to challenge.Account, topic, template string, v message.Values, ip string,
+	on ...challenge.Name) []commit.Write {
+	inside := s.Book.Render(message.MAIL, template, s.language("", to.Language), "", v)
+	body := strings.TrimSpace(strings.TrimPrefix(inside.Text, inside.Subject))
+	writes := []commit.Write{notification.Add{Notification: notification.New(s.Now(), to.UserID,
+		notification.Message{Topic: topic, Title: inside.Subject, Body: body})}}
+	for _, n := range on {
+		if row, _, ok := s.noticeBy(n, to, template, v, ip); ok {
+			row.LeaseUntil = row.CreatedAt
+			writes = append(writes, outbox.Add{Message: row})
+		}
+	}
+	return writes
 }

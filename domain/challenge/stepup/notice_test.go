@@ -2,12 +2,14 @@ package stepup
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 	"time"
 
 	"castellan/domain/challenge"
 	"castellan/domain/keyring/keyringtest"
 	"castellan/domain/message"
+	"castellan/domain/notification"
 	"castellan/domain/outbox"
 )
 
@@ -85,6 +87,47 @@ func TestNotice(t *testing.T) {
 		}
 		if _, err := ring.Open(m.Payload, challenge.PayloadData("", "", 0)); err == nil {
 			t.Errorf("%s: the payload is bound to nothing", c.name)
+		}
+	}
+}
+
+// A decision is told inside the account and on every channel that was named and that the account has.
+func TestTell(t *testing.T) {
+	book, err := message.NewBook("Castellan", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &post{channels: map[message.Channel]bool{message.MAIL: true, message.SMS: true}}
+	now := time.UnixMilli(1_700_000_000_000)
+	s := &Messenger{Config: Config{Language: "en"}, Book: book, Ring: keyringtest.Ring(t, time.Now), Dispatch: p,
+		Now: func() time.Time { return now }}
+	to := challenge.Account{UserID: "u1", Phone: "+905320000001", Dial: "90", Mail: "a@example.com"}
+	noPhone := to
+	noPhone.Phone = ""
+	for _, c := range []struct {
+		to   challenge.Account
+		on   []challenge.Name
+		want []message.Channel
+	}{
+		{to, []challenge.Name{challenge.MAIL}, []message.Channel{message.MAIL}},
+		{to, []challenge.Name{challenge.MAIL, challenge.SMS}, []message.Channel{message.MAIL, message.SMS}},
+		{noPhone, []challenge.Name{challenge.MAIL, challenge.SMS}, []message.Channel{message.MAIL}},
+	} {
+		writes := s.Tell(c.to, "kyc", message.KYCRejected, message.Values{"reason": "A & B:\nblurred"}, "203.0.113.9", c.on...)
+		inside := writes[0].(notification.Add)
+		if inside.UserID != "u1" || inside.Topic != "kyc" || inside.Title != "Your Castellan identity was not confirmed" ||
+			inside.Body != "Your identity was checked and could not be confirmed. A & B:\nblurred" {
+			t.Errorf("inside the account: %+v", inside)
+		}
+		var on []message.Channel
+		for _, w := range writes[1:] {
+			m := w.(outbox.Add).Message
+			if on = append(on, m.Channel); !m.LeaseUntil.Equal(now) || m.State != outbox.Queued || len(p.rows) > 0 {
+				t.Errorf("%+v", m)
+			}
+		}
+		if !slices.Equal(on, c.want) {
+			t.Errorf("told on %v, want %v", on, c.want)
 		}
 	}
 }
