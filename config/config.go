@@ -58,6 +58,7 @@ type Config struct {
 	AddressBook AddressBook `key:"addressbook"`
 	Rates       Rates       `key:"rates"`
 	Providers   Providers   `key:"providers"`
+	KYC         KYC         `key:"kyc"`
 
 	origins map[string]origin // by dotted key; a key that is absent has its default
 }

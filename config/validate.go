@@ -37,6 +37,7 @@ func (c Config) faults(broken map[string]bool) Faults {
 	k.refuse(!headerPattern.MatchString(c.Rates.KeyHeader), "rates.key_header", "is not the name of a header")
 	k.accounting()
 	k.providers()
+	k.kyc()
 	return k.faults
 }
 

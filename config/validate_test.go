@@ -127,6 +127,9 @@ func TestFaults(t *testing.T) {
 			want: "files.s3_url (castellan.yaml:1): must be https unless its host is loopback"},
 		{name: "bucket without a key", file: "files: {s3_url: 'https://s3.example.com/files'}",
 			want: "files.s3_access_key: must be set with files.s3_url (castellan.yaml:1)"},
+		{name: "types of documents", file: "kyc: {back_type: 1}", want: "kyc.front_type: must differ"},
+		{name: "identities in the clear", file: "kyc: {identity_url: 'http://127.0.0.1/x'}",
+			want: "kyc.identity_url (castellan.yaml:1): must be https://host/path"},
 		{name: "journals without a secret", file: "accounting: {url: 'https://books.example.com/in'}",
 			want: "accounting.secret: must be set if and only if accounting.url"},
 		{name: "journals in the clear", file: "accounting: {url: 'http://books.example.com/in', secret: 'whsec_" +

@@ -31,6 +31,7 @@ import (
 	"castellan/http/firewall"
 	"castellan/http/geofilter"
 	"castellan/http/job"
+	"castellan/http/kyc"
 	"castellan/http/level"
 	"castellan/http/limit"
 	"castellan/http/mfa"
@@ -73,6 +74,7 @@ var sections = []rest.Group{
 	transaction.Group{},  // 4.14, in part
 	dropdown.Group{},     // 4.15, in part
 	level.Group{},        // 4.16, in part
+	kyc.Group{},          // 4.16, in part
 	addressbook.Group{},  // 4.18
 	announcement.Group{}, // 4.19
 	corporate.Group{},    // 4.20

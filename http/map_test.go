@@ -48,6 +48,7 @@ var tables = map[string][]string{
 	"limit":            nil, // reads what transactions moved
 	"mfa":              {"mfa_action", "mfa_method", "mfa_policy"},
 	"document":         {"document", "document_quota"},
+	"kyc":              {"account_decision"},
 	"notification":     {"notification"},
 	"outbox":           {"outbox"},
 	"parameter":        {"parameter"},

@@ -129,6 +129,30 @@ func (s Documents) List(ctx context.Context, q document.Query,
 	return listPage(ctx, s.db, documents, p, documentOrder, documentFilters(q))
 }
 
+// Owned implements document.Store.
+func (s Documents) Owned(ctx context.Context, userID string, ids []string) (owned []string, err error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	err = s.db.Conn(ctx).NewSelect().Model((*documentRow)(nil)).Column("id").Where("user_id = ?", userID).
+		Where("id IN (?)", bun.List(ids)).Scan(ctx, &owned)
+	return owned, translate(err)
+}
+
+// Decide implements document.Store.
+func (s Documents) Decide(ctx context.Context, d document.Decision) (changed []string, err error) {
+	which := is("type", d.Type)
+	if d.IDs != nil {
+		which = where("id IN (?)", bun.List(d.IDs))
+	}
+	err = write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
+		q := tx.NewUpdate().Model((*documentRow)(nil)).Set("status = ?", d.Status).Set("reason = ?", d.Reason).
+			Set("updated_at = ?", ms(s.db.Now())).Where("(status <> ? OR COALESCE(reason, '') <> ?)", d.Status, d.Reason)
+		_, err := filtered(q, []filter{is("user_id", d.UserID), which}).Returning("id").Exec(ctx, &changed)
+		return err
+	})
+	return changed, err
+}
+
 // Named implements document.Store.
 func (s Documents) Named(ctx context.Context, paths []string) (named []string, err error) {
 	ctx, cancel := s.db.Bound(ctx)

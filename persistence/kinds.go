@@ -38,6 +38,7 @@ func kinds(now clock) engine.Kinds {
 			idempotencyWrites,
 			passwordWrites(now),
 			userWrites,
+			standingWrites,
 			sessionWrites,
 			totpWrites,
 			resetWrites,

@@ -57,6 +57,7 @@ type userRow struct {
 	LastLoginDay  int64  // in days since 1970; 0: none
 
 	WithdrawProhibited bool
+	AddressConfirmed   string
 	MustReset          bool
 	CampaignSMS        bool `bun:"campaign_sms"`
 	CampaignMail       bool
@@ -79,7 +80,8 @@ func (r userRow) user() user.User {
 		CV: r.CV, TOTP: r.TOTP, Push: r.Push, Demo: r.Demo, Countries: geo.Filter(r.Countries),
 		CreatedAt: at(r.CreatedAt), WithdrawProhibited: r.WithdrawProhibited, IdentityHash: r.IdentityHash,
 		TaxNumber: r.TaxNumber, BirthDate: r.BirthDate, MustReset: r.MustReset,
-		Campaigns: user.Campaigns{SMS: r.CampaignSMS, Mail: r.CampaignMail, Push: r.CampaignPush}}
+		AddressConfirmed: r.AddressConfirmed,
+		Campaigns:        user.Campaigns{SMS: r.CampaignSMS, Mail: r.CampaignMail, Push: r.CampaignPush}}
 	if r.Roles != "" {
 		u.Roles = strings.Split(r.Roles, ",")
 		slices.Sort(u.Roles)
@@ -95,7 +97,8 @@ func rowOfUser(w user.Add) userRow {
 		TOTP: w.TOTP, Push: w.Push, Countries: string(w.Countries), CreatedAt: ms(w.CreatedAt),
 		WithdrawProhibited: w.WithdrawProhibited, IdentityHash: w.IdentityHash, TaxNumber: w.TaxNumber,
 		BirthDate: w.BirthDate, FullName: user.FoldName(w.User.FullName()), MustReset: w.MustReset,
-		CampaignSMS: w.Campaigns.SMS, CampaignMail: w.Campaigns.Mail, CampaignPush: w.Campaigns.Push}
+		AddressConfirmed: cmp.Or(w.AddressConfirmed, user.WaitingApproval),
+		CampaignSMS:      w.Campaigns.SMS, CampaignMail: w.Campaigns.Mail, CampaignPush: w.Campaigns.Push}
 }
 
 // userStep is the row of the fenced changes of an account.

@@ -49,11 +49,11 @@ func (s *service) filing() error {
 // documents builds what users and administrators upload.
 func (s *service) documents() error {
 	store := persistence.NewDocuments(s.DB)
+	s.papers = &document.Service{Store: store, Users: s.users, Files: s.files, Pictures: s.pictures, Ring: s.Ring,
+		Changes: s.changes("", nil), Values: s.parameters.Set, Quota: int64(s.cfg.Files.UserQuota) << 20}
 	s.join(part{
 		groups: groups(
-			httpdocument.Group{Service: &document.Service{Store: store, Users: s.users, Files: s.files,
-				Pictures: s.pictures, Ring: s.Ring, Changes: s.changes("", nil), Values: s.parameters.Set,
-				Quota: int64(s.cfg.Files.UserQuota) << 20}},
+			httpdocument.Group{Service: s.papers},
 			httpcdn.Group{Service: &cdn.Service{Files: s.files, Pictures: s.pictures, Changes: s.changes("", nil),
 				Values: s.parameters.Set, URL: s.cdnURL}}),
 		files: []blob.Owner{{Area: document.Area, Named: store.Named}},

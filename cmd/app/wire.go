@@ -5,7 +5,7 @@
 // The one idea: a slice joins the program in one place. Its part (part.go) says
 // which endpoints, actions, snapshots, jobs and metrics it brings, and stands in
 // the file of its area: account.go, backoffice.go, challenge.go, cluster.go,
-// database.go, delivery.go, firewall.go, login.go, money.go, work.go.
+// database.go, delivery.go, firewall.go, kyc.go, login.go, money.go, work.go.
 //
 // Start reading at Serve in wire.go, which keeps the order of start and stop.
 package app
@@ -34,6 +34,7 @@ import (
 	"castellan/domain/cronkey"
 	"castellan/domain/currency"
 	"castellan/domain/device"
+	"castellan/domain/document"
 	"castellan/domain/firewall"
 	"castellan/domain/geo"
 	"castellan/domain/geofilter"
@@ -116,6 +117,7 @@ type service struct {
 	runner         *job.Runner
 	files          blob.Store
 	pictures       *picture.Decoder
+	papers         *document.Service
 	cdnURL         string // in front of the paths of public files
 	calls          *calls
 	server         *edge.Server
@@ -205,8 +207,8 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	s.metrics = newMetrics(s.o)
 	s.leaving, s.leave = context.WithCancel(context.Background())
 	for _, area := range []func() error{s.database, s.cluster, s.work, s.filing, s.firewall, s.sessions, s.delivery,
-		s.challenges, s.assets, s.accounts, s.login, s.backOffice, s.documents, s.operations,
-		s.money, s.content, s.http} {
+		s.challenges, s.assets, s.accounts, s.login, s.backOffice, s.documents, s.kyc,
+		s.operations, s.money, s.content, s.http} {
 		if err := area(); err != nil {
 			return err
 		}

@@ -23,11 +23,22 @@ import (
 // Area is where the bytes are kept (domain/blob).
 const Area = "document"
 
-// The state of a document after its upload (D-DOC-03).
+// The states of a document: after its upload active and waitingApproval, then as it was decided (D-DOC-03).
 const (
 	Active          = "active"
+	DeActive        = "deActive"
 	WaitingApproval = "waitingApproval"
+	Approved        = "approved"
+	Rejected        = "rejected"
 )
+
+// Decision gives documents of a user a status and a reason: those of some ids, or all of a type.
+type Decision struct {
+	UserID         string
+	IDs            []string // nil: by Type
+	Type           int64
+	Status, Reason string
+}
 
 // Unclassified is the type of a document that a user uploads (D-DOC-02).
 const Unclassified = 0

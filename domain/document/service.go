@@ -49,6 +49,10 @@ type Store interface {
 	Change(ctx context.Context, id string, f func(Document) (Document, error)) error
 	// List returns a page of the selected documents, newest first.
 	List(ctx context.Context, q Query, p page.Query[Place]) (page.Of[Document], error)
+	// Owned returns those of the ids that are documents of a user.
+	Owned(ctx context.Context, userID string, ids []string) ([]string, error)
+	// Decide gives documents of one user a status and a reason, and returns the ids of those that were not so before.
+	Decide(ctx context.Context, d Decision) (changed []string, err error)
 	// Named returns those of the paths at which a row has its bytes.
 	Named(ctx context.Context, paths []string) ([]string, error)
 }
@@ -197,17 +201,25 @@ func (s *Service) File(ctx context.Context, by audit.By, r Reference) (d Documen
 	if err != nil {
 		return d, nil, err
 	}
-	sealed, err := blob.Read(ctx, s.Files, d.Path, d.Size+sealOverhead)
-	if err == nil {
-		content, err = s.Ring.Open(sealed, []byte(d.ID))
-	}
-	if err != nil {
-		return d, nil, fmt.Errorf("document %s: %w", d.ID, err)
+	if content, err = s.Content(ctx, d); err != nil {
+		return d, nil, err
 	}
 	err = s.Changes.Do(ctx, by, ActionRead, func(context.Context) (admin.Done, error) {
 		return admin.Done{Target: d.ID, UserID: d.UserID}, nil
 	})
 	return d, content, err
+}
+
+// Content opens the bytes of a document, as they came. It leaves no audit row; who shows them to others writes one.
+func (s *Service) Content(ctx context.Context, d Document) ([]byte, error) {
+	content, err := blob.Read(ctx, s.Files, d.Path, d.Size+sealOverhead)
+	if err == nil {
+		content, err = s.Ring.Open(content, []byte(d.ID))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("document %s: %w", d.ID, err)
+	}
+	return content, nil
 }
 
 // sealOverhead is more than sealing adds to the bytes.

@@ -36,6 +36,9 @@ type Entrance struct {
 type Store interface {
 	// Get reads an account; RECORD_NOT_FOUND when there is none.
 	Get(ctx context.Context, id string) (User, error)
+	// Hold is Get inside a transaction. Until that ends nobody else holds or changes
+	// the account, so that what is decided on it is still true when it commits.
+	Hold(ctx context.Context, id string) (User, error)
 	// Demo lists the accounts that were seeded for development.
 	Demo(ctx context.Context) ([]User, error)
 	// ByPhone and ByEmail read the account with a canonical phone or address;

@@ -50,7 +50,7 @@ const (
 
 // What a new account starts with (D-USR-01).
 const (
-	WaitingApproval = "waitingApproval" // kycConfirm
+	WaitingApproval = "waitingApproval" // kycConfirm and addressConfirmed
 	NotRisky        = "notRisky"        // amlStatus
 )
 
@@ -69,13 +69,15 @@ type User struct {
 	Type          Type
 	Roles         []string // beyond RoleUser, sorted
 	KYCConfirm    string
-	AMLStatus     string
-	Level         int
-	IdentityHash  string // keyed hash of the identity number; "" where it is not known
-	TaxNumber     string // "" where it is not known
-	BirthDate     string // YYYY-MM-DD; "" where it is not known
-	SV            int64  // session version: a token with a smaller one is revoked
-	CV            int64  // credential version: a challenge with another one is closed
+	// AddressConfirmed is waitingApproval, manuelApproved or rejected (D-KYC-05).
+	AddressConfirmed string
+	AMLStatus        string
+	Level            int
+	IdentityHash     string // keyed hash of the identity number; "" where it is not known
+	TaxNumber        string // "" where it is not known
+	BirthDate        string // YYYY-MM-DD; "" where it is not known
+	SV               int64  // session version: a token with a smaller one is revoked
+	CV               int64  // credential version: a challenge with another one is closed
 	// Countries are those from which it may be used; SetCountries keeps it true
 	// to the records.
 	Countries geo.Filter
@@ -96,7 +98,8 @@ type Campaigns struct{ SMS, Mail, Push bool }
 // New returns an active account with the values every account starts with.
 func New(id string, now time.Time) User {
 	return User{ID: id, Status: Active, Type: Individual, KYCConfirm: WaitingApproval, AMLStatus: NotRisky,
-		SV: 1, CV: 1, Campaigns: Campaigns{SMS: true, Mail: true, Push: true}, CreatedAt: now}
+		AddressConfirmed: WaitingApproval, SV: 1, CV: 1,
+		Campaigns: Campaigns{SMS: true, Mail: true, Push: true}, CreatedAt: now}
 }
 
 // Active reports whether the account may be used at all.

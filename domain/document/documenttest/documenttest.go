@@ -18,6 +18,7 @@ import (
 func Run(t *testing.T, open storetest.Open[document.Store]) {
 	storetest.Run(t, open, storetest.Cases[document.Store]{
 		"RoundTrip": roundTrip, "Change": change, "List": list, "Quota": quota, "QuotaRace": quotaRace, "Named": named,
+		"Decide": decide,
 	})
 }
 
@@ -143,4 +144,36 @@ func named(t *testing.T, s document.Store, _ commit.Committer) {
 	if storetest.Must(t, err); len(got) != 0 {
 		t.Errorf("%q", got)
 	}
+}
+
+func decide(t *testing.T, s document.Store, _ commit.Committer) {
+	for n, owner := range []string{"u1", "u1", "u2", "u1"} {
+		d := sample(n, owner)
+		d.Type = int64(n % 2)
+		add(t, s, d)
+	}
+	owned, err := s.Owned(t.Context(), "u1", []string{"D02", "D01", "D00", "D09"})
+	storetest.Must(t, err)
+	slices.Sort(owned)
+	storetest.Same(t, owned, []string{"D00", "D01"})
+	wants := func(d document.Decision, want ...string) {
+		t.Helper()
+		changed, err := s.Decide(t.Context(), d)
+		storetest.Must(t, err)
+		slices.Sort(changed)
+		storetest.Same(t, append([]string{}, changed...), append([]string{}, want...))
+		for _, id := range want {
+			if got, err := s.Get(t.Context(), id); err != nil || got.Status != d.Status || *got.Reason != d.Reason {
+				t.Errorf("%s is %v, %v", id, got, err)
+			}
+		}
+	}
+	byID := document.Decision{UserID: "u1", IDs: []string{"D00", "D02"}, Status: "deActive", Reason: "rejected"}
+	wants(byID, "D00")
+	wants(byID)
+	byType := document.Decision{UserID: "u1", Type: 1, Status: "active", Reason: "approved"}
+	wants(byType, "D01", "D03")
+	byType.Reason = "blurred"
+	wants(byType, "D01", "D03")
+	wants(byType)
 }

@@ -50,6 +50,7 @@ func Run(t *testing.T, open storetest.Open[user.Store]) {
 		"ListPages":            listPages,
 		"Roles":                roles,
 		"Demo":                 demo,
+		"HoldUnderRace":        holdUnderRace,
 	})
 }
 

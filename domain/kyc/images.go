@@ -1,0 +1,90 @@
+package kyc
+
+import (
+	"context"
+
+	"castellan/domain/admin"
+	"castellan/domain/audit"
+	"castellan/domain/document"
+	"castellan/domain/fault"
+	"castellan/domain/page"
+	"castellan/domain/picture"
+)
+
+// Images are what the newest KYC documents of an account show (D-KYC-07). The originals are evidence and are never
+// shown inline: each picture is written anew, and small. nil: there is none, or it is no picture.
+type Images struct {
+	DocumentID          string // the newest; "" for none
+	Front, Back, Selfie *picture.Picture
+}
+
+// Images opens the newest KYC documents of an account: those of the types for front, back and selfie. A document that
+// was decided on as the KYC document stands for the front where there is none of that type. Who looks at another's
+// leaves an audit row.
+//
+// Errors: RECORD_NOT_FOUND for an unknown user, OVERLOADED.
+func (s *Service) Images(ctx context.Context, by audit.By, userID string) (all Images, err error) {
+	if _, err := s.Users.Get(ctx, userID); err != nil {
+		return all, err
+	}
+	for _, want := range []struct {
+		kind int64
+		into **picture.Picture
+	}{{s.Types.Front, &all.Front}, {s.Types.Back, &all.Back}, {s.Types.Selfie, &all.Selfie}} {
+		d, err := s.newest(ctx, userID, want.kind)
+		if fault.CodeOf(err) == fault.RecordNotFound && want.kind == s.Types.Front {
+			d, err = s.decided(ctx, userID)
+		}
+		if fault.CodeOf(err) == fault.RecordNotFound {
+			continue
+		}
+		if err == nil {
+			*want.into, err = s.preview(ctx, d)
+		}
+		if err != nil {
+			return Images{}, err
+		}
+		all.DocumentID = max(all.DocumentID, d.ID) // ids sort by their instants
+	}
+	if userID == by.UserID || all.DocumentID == "" {
+		return all, nil
+	}
+	return all, s.Changes.Do(ctx, by, ActionImages, func(context.Context) (admin.Done, error) {
+		return admin.Done{Target: all.DocumentID, UserID: userID}, nil
+	})
+}
+
+func (s *Service) newest(ctx context.Context, userID string, kind int64) (d document.Document, err error) {
+	found, err := s.Documents.List(ctx, document.Query{UserID: &userID, Type: &kind}, page.Query[document.Place]{Limit: 1})
+	if err == nil && len(found.Records) == 0 {
+		err = fault.New(fault.RecordNotFound, "no such document")
+	}
+	if err != nil {
+		return d, err
+	}
+	return found.Records[0], nil
+}
+
+func (s *Service) decided(ctx context.Context, userID string) (d document.Document, err error) {
+	last, err := s.Store.Last(ctx, userID, Identity)
+	if err != nil {
+		return d, err
+	}
+	return s.Documents.Get(ctx, last.DocumentID)
+}
+
+// preview is what a document shows; nil for one that is no picture.
+func (s *Service) preview(ctx context.Context, d document.Document) (*picture.Picture, error) {
+	if d.MimeType == document.PDF {
+		return nil, nil
+	}
+	content, err := s.Originals.Content(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.Pictures.Preview(ctx, "", content)
+	if fault.CodeOf(err) == fault.InvalidField { // it could be read when it came: nothing is wrong with the request
+		return nil, nil
+	}
+	return &p, err
+}

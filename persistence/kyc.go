@@ -1,0 +1,64 @@
+package persistence
+
+import (
+	"context"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/fault"
+	"castellan/domain/kyc"
+	"castellan/persistence/engine"
+)
+
+// Decisions implements kyc.Store.
+type Decisions struct{ db *DB }
+
+var _ kyc.Store = Decisions{}
+
+// NewDecisions returns the decisions on accounts kept in db.
+func NewDecisions(db *DB) Decisions { return Decisions{db} }
+
+type decisionRow struct {
+	bun.BaseModel `bun:"table:account_decision,alias:d"`
+
+	ID         int64 `bun:",pk,autoincrement"`
+	UserID     string
+	Kind       string
+	Value      string
+	DocumentID string
+	Reason     string
+	Reasons    string // JSON
+	DecidedBy  string
+	CreatedAt  int64
+}
+
+var decisions = table[decisionRow, kyc.Decision]{
+	order: keyset{columns: "id", descending: true},
+	record: func(r decisionRow) (kyc.Decision, error) {
+		d := kyc.Decision{UserID: r.UserID, Kind: kyc.Kind(r.Kind), Value: r.Value, DocumentID: r.DocumentID,
+			Reason: r.Reason, DecidedBy: r.DecidedBy, At: at(r.CreatedAt)}
+		return d, engine.ReadJSON(r.Reasons, &d.Reasons)
+	},
+	row: func(d kyc.Decision) decisionRow {
+		return decisionRow{UserID: d.UserID, Kind: string(d.Kind), Value: d.Value, DocumentID: d.DocumentID,
+			Reason: d.Reason, Reasons: body(d.Reasons), DecidedBy: d.DecidedBy, CreatedAt: ms(d.At)}
+	},
+}
+
+// Add implements kyc.Store.
+func (s Decisions) Add(ctx context.Context, d kyc.Decision) error {
+	_, err := decisions.add(ctx, s.db, d)
+	return err
+}
+
+// Last implements kyc.Store.
+func (s Decisions) Last(ctx context.Context, userID string, k kyc.Kind) (kyc.Decision, error) {
+	all, err := decisions.list(ctx, s.db, part{where: []filter{is("user_id", userID), is("kind", string(k))}, limit: 1})
+	if err == nil && len(all) == 0 {
+		err = fault.New(fault.RecordNotFound, "there is no such decision")
+	}
+	if err != nil {
+		return kyc.Decision{}, err
+	}
+	return all[0], nil
+}
