@@ -34,6 +34,9 @@ type phoneRequest struct {
 
 func (g Group) setPhone(ctx context.Context, who rest.Caller, in phoneRequest) (rest.Data[item], error) {
 	is, problems := user.Identify(&in.CountryCode, &in.PhoneNum, nil)
+	if is.Phone != "" && (user.User{Phone: is.Phone}).Reachable() == "" { // the form of a placeholder
+		problems = append(problems, fault.Problem{Field: "phoneNum", Message: "must be digits, without the country code"})
+	}
 	if err := renamed(problems, "phoneNumber", "phoneNum"); err != nil {
 		return rest.Data[item]{}, err
 	}

@@ -138,7 +138,9 @@ func TestSetPhone(t *testing.T) {
 		s.Wants(setPhone, of(9, `"phoneNum":"5321000002","countryCode":"90"`), 404, "RECORD_NOT_FOUND")
 		s.Wants(setPhone, `{}`, 400, "INVALID_FIELD userId phoneNum countryCode")
 		s.Wants(setPhone, of(9, `"phoneNum":"x","countryCode":"TR"`), 400, "INVALID_FIELD countryCode phoneNum")
-		s.Wants(setPhone, of(1, `"phoneNum":"123","countryCode":"90"`), 400, "INVALID_FIELD phoneNum")
+		for _, bad := range []string{"123", "0090 532 100 00 05", "+905321000005", "1234567890123456"} {
+			s.Wants(setPhone, of(1, `"countryCode":"90","phoneNum":"`+bad+`"`), 400, "INVALID_FIELD phoneNum")
+		}
 		if got := account(t, db, 1); got.Phone != u.Phone || got.SV != u.SV || len(told(t, db)) != 3 {
 			t.Errorf("a refusal changed %+v", got)
 		}
