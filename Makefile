@@ -13,6 +13,8 @@ FAULTS       = ^Test(Cluster|Faults|Database)
 # Money that moves while the processes are killed: 50 kills on each database.
 MONEY        = ^TestFaults(Money|Adjust)
 ROUNDS      ?= 10
+# Passed on to castellan demo.
+DEMO         ?=
 # Passed on to the benches: make bench BENCH="-rounds 3"
 BENCH        ?=
 
@@ -34,7 +36,7 @@ API_LINT  = cd tools/openapi && \
 GOLDEN = $(shell grep -rlE --include='*_test.go' 'flag\.Bool(Var)?\([^)]*"update"' . | xargs -r -n 1 dirname | sort -u)
 
 .DEFAULT_GOAL := help
-.PHONY: help run cluster build image clean test test-starved faults test-deps race bench verify lint tidy unchanged generate golden
+.PHONY: help run demo cluster build image clean test test-starved faults test-deps race bench verify lint tidy unchanged generate golden
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +45,9 @@ run: build ## build and start it here, in development mode, on http://127.0.0.1:
 	@CASTELLAN_DEV="$${CASTELLAN_DEV-true}" \
 	CASTELLAN_METRICS_ADDR="$${CASTELLAN_METRICS_ADDR-127.0.0.1:9090}" \
 	exec ./bin/castellan serve
+
+demo: build ## fill the database of make run with a platform to look at, while it does not run (DEMO="--users 5000")
+	@CASTELLAN_DEV="$${CASTELLAN_DEV-true}" ./bin/castellan demo $(DEMO)
 
 cluster: build ## run three nodes on a throw-away PostgreSQL behind one address
 	@scripts/ensure-test-deps.sh postgresql

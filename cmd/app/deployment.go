@@ -29,13 +29,13 @@ const connectTime = 20 * time.Second
 // its lock at every start, from the beginning where the database went away
 // meanwhile. What is wrong in any other way, or with an embedded one, is told at
 // once.
-func opened(ctx context.Context, cfg config.Config, setUp func(context.Context,
+func opened(ctx context.Context, cfg config.Config, now func() time.Time, setUp func(context.Context,
 	*persistence.DB) error) (*persistence.DB, error) {
 	patience := time.Now().Add(connectTime)
 	if _, embedded := cfg.Database.SQLitePath(); embedded {
 		patience = time.Time{}
 	}
-	options := persistence.Options{MaxConns: cfg.Database.MaxConnections, Patient: true}
+	options := persistence.Options{MaxConns: cfg.Database.MaxConnections, Patient: true, Now: now}
 	for waits := false; ; waits = true {
 		db, err := persistence.Open(ctx, cfg.Database.URL.Reveal(), options)
 		if err == nil {
@@ -61,7 +61,7 @@ func opened(ctx context.Context, cfg config.Config, setUp func(context.Context,
 // OpenDatabase opens the database, brings it to this version, and names the
 // migrations that it applied.
 func OpenDatabase(ctx context.Context, cfg config.Config) (db *persistence.DB, applied []string, err error) {
-	db, err = opened(ctx, cfg, func(ctx context.Context, db *persistence.DB) (err error) {
+	db, err = opened(ctx, cfg, time.Now, func(ctx context.Context, db *persistence.DB) (err error) {
 		applied, err = db.Migrate(ctx)
 		return err
 	})
@@ -82,8 +82,13 @@ type Deployment struct {
 // seed in one transaction with its marker. A statement may take 30 s, until
 // DB.EndPatience; the log says that it waits.
 func Open(ctx context.Context, cfg config.Config) (*Deployment, error) {
+	return OpenAt(ctx, cfg, time.Now)
+}
+
+// OpenAt is Open with the clock by which the database stamps rows.
+func OpenAt(ctx context.Context, cfg config.Config, now func() time.Time) (*Deployment, error) {
 	var v *Deployment
-	_, err := opened(ctx, cfg, func(ctx context.Context, db *persistence.DB) error {
+	_, err := opened(ctx, cfg, now, func(ctx context.Context, db *persistence.DB) error {
 		v = &Deployment{DB: db}
 		return v.setUp(ctx, cfg)
 	})
@@ -145,6 +150,9 @@ func (v *Deployment) setUp(ctx context.Context, cfg config.Config) error {
 
 // Close ends the writer after what is queued, and closes the database.
 func (v *Deployment) Close() error { return v.DB.Close() }
+
+// HashIdentity is the keyed hash under which an identity number is found.
+func (v *Deployment) HashIdentity(number string) string { return concealed(v.Ring, "identity")(number) }
 
 // TokenLife is the longest life of a token signed now: that of x-auth, of
 // ot-auth, or of p-auth for the longest challenge that is configured.

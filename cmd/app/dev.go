@@ -31,6 +31,9 @@ type login struct {
 // loginsFile holds the seeded logins of development mode.
 func loginsFile(dataDir string) string { return filepath.Join(dataDir, "dev-login.txt") }
 
+// DemoLoginsFile holds the logins of the demo data.
+func DemoLoginsFile(dataDir string) string { return filepath.Join(dataDir, "demo-logins.txt") }
+
 // seedLogins makes an administrator and a demo user on the very first start,
 // with random passwords. The file with the logins is written before the
 // commit: accounts nobody can log in to never exist.
@@ -41,9 +44,9 @@ func (v *Deployment) seedLogins(ctx context.Context, cfg config.Config) error {
 	}
 	logins := []login{
 		{role: user.RoleAdmin, countryCode: "90", phone: "5320000001", mail: "admin@demo.castellan.test",
-			password: randomPassword()},
+			password: RandomPassword()},
 		{role: user.RoleUser, countryCode: "90", phone: "5320000002", mail: "demo@demo.castellan.test",
-			password: randomPassword()},
+			password: RandomPassword()},
 	}
 	ran, err := v.DB.Once(ctx, seedOfLogins, func(ctx context.Context) error {
 		for i, l := range logins {
@@ -118,8 +121,8 @@ func writeLogins(file string, logins []login) error {
 	return err
 }
 
-// randomPassword has 80 bits, in groups that a person can type.
-func randomPassword() string {
+// RandomPassword has 80 bits, in groups that a person can type.
+func RandomPassword() string {
 	t := strings.ToLower(rand.Text())
 	return t[:4] + "-" + t[4:8] + "-" + t[8:12] + "-" + t[12:16]
 }
@@ -136,7 +139,12 @@ func banner(w io.Writer, v *Deployment, version, dataDir, url, metrics string) {
 	for _, l := range v.logins {
 		fmt.Fprintf(w, "    Log in as    %-5s  +%s %s  password %s\n", l.role, l.countryCode, l.phone, l.password)
 	}
-	fmt.Fprintf(w, "    Logins are kept in %s\n\n", loginsFile(dataDir))
+	fmt.Fprintf(w, "    Logins are kept in %s\n", loginsFile(dataDir))
+	if _, err := os.Stat(DemoLoginsFile(dataDir)); err == nil {
+		fmt.Fprintf(w, "    Demo data    who can log in stands in %s\n\n", DemoLoginsFile(dataDir))
+	} else {
+		fmt.Fprintf(w, "    Demo data    make demo, while this does not run (docs/demo.md)\n\n")
+	}
 }
 
 // dev is what development mode shows beyond the interface; nil in production.

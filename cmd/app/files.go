@@ -27,7 +27,7 @@ const sweepFiles = time.Hour
 
 // filing builds what slices keep files with. A slice whose rows name files says so in its part (part.files).
 func (s *service) filing() error {
-	store, err := openFiles(s.cfg.Files)
+	store, err := OpenFiles(s.cfg.Files)
 	if err != nil {
 		return err
 	}
@@ -61,8 +61,8 @@ func (s *service) documents() error {
 	return nil
 }
 
-// openFiles opens the bucket, or the folder where there is none.
-func openFiles(c config.Files) (blob.Store, error) {
+// OpenFiles opens the bucket, or the folder where there is none.
+func OpenFiles(c config.Files) (blob.Store, error) {
 	if host, bucket, secure := c.Bucket(); bucket != "" {
 		return s3.New(s3.Config{Host: host, Secure: secure, Bucket: bucket, Region: c.S3Region,
 			AccessKey: c.S3AccessKey, SecretKey: c.S3SecretKey.Reveal(), CAFile: c.S3CAFile})

@@ -44,6 +44,7 @@ type cli struct {
 	Jobs      jobsCmd      `cmd:"" help:"Background jobs: list them, follow one, cancel it, send again."`
 	WAF       wafCmd       `cmd:"" name:"waf" help:"Rules of the firewall: list them, disable one, explain a request."`
 	Rates     ratesCmd     `cmd:"" help:"Exchange rates: import a file of them."`
+	Demo      demoCmd      `cmd:"" help:"Fill a new database with a platform to look at."`
 	Device    deviceCmd    `cmd:"" help:"A demo device that approves: register it, list, approve, deny."`
 }
 
@@ -61,6 +62,7 @@ type env struct {
 	cfg config.Config
 	in  io.Reader
 	out io.Writer
+	err io.Writer
 	log *slog.Logger
 }
 
@@ -98,7 +100,7 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 		fmt.Fprintf(stderr, "castellan: the settings cannot be used:\n%v\n", err)
 		return 2
 	}
-	e := &env{ctx: ctx, cfg: cfg, in: stdin, out: stdout, log: logger(cfg, stderr)}
+	e := &env{ctx: ctx, cfg: cfg, in: stdin, out: stdout, err: stderr, log: logger(cfg, stderr)}
 	if err := selected.Run(e); err != nil && !errors.Is(err, context.Canceled) {
 		fmt.Fprintf(stderr, "castellan: %v\n", err)
 		return 1

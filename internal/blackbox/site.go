@@ -214,6 +214,23 @@ func (s *Site) Count(clause string, args ...any) int {
 	return n
 }
 
+// Text is the one value that a query finds.
+func (s *Site) Text(query string) (text string) {
+	s.t.Helper()
+	s.query(query, &text)
+	return text
+}
+
+// Tables are the tables of the database.
+func (s *Site) Tables() []string {
+	s.t.Helper()
+	query := "SELECT string_agg(table_name, ' ') FROM information_schema.tables WHERE table_schema = 'public'"
+	if strings.HasPrefix(s.DSN, "sqlite:") {
+		query = "SELECT group_concat(name, ' ') FROM sqlite_master WHERE type = 'table'"
+	}
+	return strings.Fields(s.Text(query))
+}
+
 // Columns are the columns of a table.
 func (s *Site) Columns(table string) []string {
 	s.t.Helper()

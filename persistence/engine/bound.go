@@ -98,8 +98,13 @@ func (s *slot) run(ctx context.Context, b *boundStatement) (missing []int, err e
 	if s.postgres {
 		return s.runPostgres(ctx, b)
 	}
+	prepared, err := s.tx.Tx.PrepareContext(ctx, b.sqlite) // once: the triggers of a table are planned with it
+	if err != nil {
+		return nil, err
+	}
+	defer prepared.Close()
 	for row := range b.rows.Len() {
-		stands, err := s.runSQLite(ctx, b, row)
+		stands, err := runSQLite(ctx, prepared, b, row)
 		if err != nil {
 			return nil, err
 		}
@@ -128,16 +133,16 @@ func (s *slot) runPostgres(ctx context.Context, b *boundStatement) (missing []in
 }
 
 // runSQLite tells whether the row stands.
-func (s *slot) runSQLite(ctx context.Context, b *boundStatement, row int) (bool, error) {
+func runSQLite(ctx context.Context, s *sql.Stmt, b *boundStatement, row int) (bool, error) {
 	if b.asks {
 		var back string
-		err := s.tx.Tx.QueryRowContext(ctx, b.sqlite, b.values(row)...).Scan(&back)
+		err := s.QueryRowContext(ctx, b.values(row)...).Scan(&back)
 		if errors.Is(err, sql.ErrNoRows) {
 			return false, nil
 		}
 		return err == nil, err
 	}
-	r, err := s.tx.Tx.ExecContext(ctx, b.sqlite, b.values(row)...)
+	r, err := s.ExecContext(ctx, b.values(row)...)
 	if err != nil {
 		return false, err
 	}

@@ -70,6 +70,13 @@ func (db *DB) Seeded(ctx context.Context, name string) (bool, error) {
 	return n > 0, Translate(err)
 }
 
+// SeedsOf names the seeds that Once ran and whose names begin with a text.
+func (db *DB) SeedsOf(ctx context.Context, prefix string) (names []string, err error) {
+	err = db.read.NewSelect().Table("seed").Column("name").Where("substr(name, 1, ?) = ?", len(prefix), prefix).
+		Order("name").Scan(ctx, &names)
+	return names, Translate(err)
+}
+
 // Once runs seed in one transaction with a marker row of its name, the first
 // time it is asked to; afterwards it does nothing. Call it inside Exclusive.
 func (db *DB) Once(ctx context.Context, name string, seed func(ctx context.Context) error) (ran bool, err error) {

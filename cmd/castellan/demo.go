@@ -1,0 +1,167 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"castellan/cmd/app"
+	"castellan/cmd/demo"
+	"castellan/domain/password"
+)
+
+type demoCmd struct {
+	Users    *int    `help:"How many accounts, 100 to 5000000; 300 unless it is given." placeholder:"N"`
+	Seed     *uint64 `help:"Another number makes another platform; 1 unless it is given." placeholder:"N"`
+	Now      string  `help:"The platform stands at 00:00 UTC of this day; today unless it is given." placeholder:"DAY"`
+	Password string  `help:"The password of all who can log in; a random one each unless it is given." placeholder:"TEXT"`
+}
+
+func (demoCmd) Help() string {
+	return `Fills a new database with a platform that has lived for a year: accounts in every
+state, logins, documents, currencies, rates, a ledger that "castellan ledger
+verify" proves, contracts, announcements, rules, roles, requests and jobs. All
+names are made up, and no number or address of a wallet belongs to anybody.
+
+  CASTELLAN_DEV=true castellan demo                  then: make run
+  castellan demo --users 1000000                     minutes, with the progress on stderr
+
+The service must not run on the database meanwhile. One that holds people is
+refused; the two logins of development mode do not count. A run that was cut off
+goes on when the command is given again, without options or with the same ones,
+and nothing is there twice. The same seed, users and day make the same rows, apart
+from what the keys of the installation and passwords decide.
+
+Only the few people that are printed at the end have a password: a million good
+password hashes would take hours. They are also written to demo-logins.txt in the
+data folder. Made in development mode, they can log in in development mode alone.`
+}
+
+func (c demoCmd) Run(e *env) error {
+	clock := new(demo.Clock)
+	v, err := app.OpenAt(e.ctx, e.cfg, clock.Now)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	files, err := app.OpenFiles(e.cfg.Files)
+	if err != nil {
+		return err
+	}
+	hasher, err := app.NewHasher(e.cfg)
+	if err != nil {
+		return err
+	}
+	logins := app.DemoLoginsFile(e.cfg.DataDir)
+	w := demo.World{DB: v.DB, Clock: clock, Ring: v.Ring, Files: files, Hasher: hasher, HashIdentity: v.HashIdentity,
+		Dev: e.cfg.Dev, Password: c.password, Progress: progressOn(e.err),
+		Keep: func(all []demo.Login) error { return keepLogins(logins, all) }}
+	if c.Password != "" {
+		if err := policy(e.cfg).Check(c.Password, password.Personal{}); err != nil {
+			return err
+		}
+	}
+	o, err := c.options(e, w)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	s, err := demo.Run(e.ctx, w, o)
+	switch {
+	case errors.Is(err, demo.ErrFinished):
+		return fmt.Errorf("%w; who can log in stands in %s", err, logins)
+	case err != nil:
+		return fmt.Errorf("%w\nwhat is done stands: give the command again to go on", err)
+	}
+	return report(e.out, s, o, logins, time.Since(began))
+}
+
+// options are those of the command, or of the run that goes on.
+func (c demoCmd) options(e *env, w demo.World) (demo.Options, error) {
+	o := demo.Options{Seed: 1, Users: 300, Now: time.Now().UTC().Truncate(24 * time.Hour)}
+	was, begun, err := demo.Unfinished(e.ctx, w)
+	if err != nil {
+		return o, err
+	}
+	if begun {
+		o = was
+	}
+	if c.Users != nil {
+		o.Users = *c.Users
+	}
+	if c.Seed != nil {
+		o.Seed = *c.Seed
+	}
+	if c.Now != "" {
+		if o.Now, err = time.Parse(time.DateOnly, c.Now); err != nil {
+			return o, errors.New("--now must be a day such as 2026-01-31")
+		}
+	}
+	if o.Users < demo.LeastUsers || o.Users > demo.MostUsers {
+		return o, fmt.Errorf("--users must be %d to %d", demo.LeastUsers, demo.MostUsers)
+	}
+	return o, nil
+}
+
+func (c demoCmd) password() string { return cmp.Or(c.Password, app.RandomPassword()) }
+
+// progressOn writes how far a run is, once a second.
+func progressOn(out io.Writer) func(done, of int, what string) {
+	began, last := time.Now(), time.Time{}
+	return func(done, of int, what string) {
+		now := time.Now()
+		if of == 0 {
+			fmt.Fprintln(out, what)
+			return
+		}
+		if now.Sub(last) < time.Second && done < of {
+			return
+		}
+		last = now
+		spent := now.Sub(began)
+		left := time.Duration(0)
+		if done > 0 {
+			left = spent * time.Duration(of-done) / time.Duration(done)
+		}
+		fmt.Fprintf(out, "%s: %d of %d, %s, about %s left\n", what, done, of, spent.Round(time.Second),
+			left.Round(time.Second))
+	}
+}
+
+// keepLogins writes the logins to a file that nobody else can read.
+func keepLogins(file string, all []demo.Login) error {
+	var b strings.Builder
+	b.WriteString("Who can log in to the demo data. Nobody else has a password.\n\n")
+	for _, l := range all {
+		fmt.Fprintf(&b, "%s\n", inLine(l))
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(file, []byte(b.String()), 0o600)
+}
+
+func inLine(l demo.Login) string {
+	return fmt.Sprintf("%-15s  %-20s  +%s %s  %-21s  password %s", l.Who, l.Name, l.CountryCode, l.Phone, l.Mail,
+		l.Password)
+}
+
+func report(out io.Writer, s demo.Summary, o demo.Options, logins string, took time.Duration) error {
+	var transfers int64
+	for _, t := range s.Totals {
+		transfers += t.Transfers
+	}
+	fmt.Fprintf(out, "%d accounts, the ledger of %d assets and %d transfers is whole, %s\n\n", o.Users, len(s.Totals),
+		transfers, took.Round(time.Second))
+	for _, l := range s.Logins {
+		fmt.Fprintf(out, "  %s\n%19s%s\n", inLine(l), "", l.See)
+	}
+	_, err := fmt.Fprintf(out, "\nThe codes of a login are on the page of sent codes in development mode: start with\n"+
+		"\"make run\". The logins are kept in %s.\n", logins)
+	return err
+}

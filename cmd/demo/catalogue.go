@@ -1,0 +1,172 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"castellan/domain/admin"
+	"castellan/domain/agreement"
+	"castellan/domain/amount"
+	"castellan/domain/audit"
+	"castellan/domain/change"
+	"castellan/domain/commit"
+	"castellan/domain/currency"
+	"castellan/domain/ledger"
+	"castellan/domain/parameter"
+	"castellan/domain/rate"
+	"castellan/persistence"
+)
+
+// offered are the currencies beside those of a new installation.
+var offered = []struct {
+	currency.Currency
+	networks []string
+	decimals string
+}{
+	{currency.Currency{Code: "TRY", Name: "Türk Lirası", Network: "BANK", Deposit: true, Withdraw: true, Active: true},
+		[]string{"BANK"}, "2"},
+	{currency.Currency{Code: "AVAX", Name: "Avalanche", Network: "AVAX", Deposit: true, Withdraw: true, Active: true},
+		[]string{"AVAX"}, "18"},
+	{currency.Currency{Code: "BNB", Name: "BNB", Network: "BSC", Deposit: true, Withdraw: true, Active: true},
+		[]string{"BSC"}, "18"},
+	{currency.Currency{Code: "LUNC", Name: "Terra Classic", Network: "TERRA"}, []string{"TERRA"}, "6"},
+}
+
+var networkNames = map[string]string{"BANK": "Bank transfer", "AVAX": "Avalanche C-Chain", "BSC": "BNB Smart Chain",
+	"TERRA": "Terra Classic"}
+
+// prices are what one unit costs at the end, in cents of a dollar.
+var prices = map[string]int64{"BTC": 9_500_000, "ETH": 340_000, "USDT": 100, "USDC": 100, "TRX": 20, "XRP": 110,
+	"SOL": 24_000, "TRY": 3, "AVAX": 4_000, "BNB": 62_000}
+
+// catalogue makes what the platform offers.
+func (r *run) catalogue(ctx context.Context) error {
+	err := r.once(ctx, "catalogue", func(ctx context.Context) error {
+		for _, part := range []struct {
+			what string
+			make func(context.Context) error
+		}{{"currencies", r.currencies}, {"people", r.recruit}, {"roles", r.roles}, {"rates", r.rates},
+			{"treasury", r.addresses}, {"contracts", r.contracts}, {"announcements", r.announcements},
+			{"agreements", r.publish}, {"rules", r.rules}, {"accepted", r.loadAgreements}, {"accounts", r.settle}} {
+			if err := part.make(ctx); err != nil {
+				return fmt.Errorf("%s: %w", part.what, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return errors.Join(r.loadAssets(ctx), r.loadAgreements(ctx))
+}
+
+// currencies adds currencies, networks and pairs.
+func (r *run) currencies(ctx context.Context) error {
+	store := persistence.NewCurrencies(r.DB)
+	for _, c := range offered {
+		id, err := store.AddCurrency(ctx, c.Currency)
+		if err != nil {
+			return err
+		}
+		for _, code := range c.networks {
+			network, err := store.AddNetwork(ctx, currency.Network{Code: code, Name: networkNames[code], Active: c.Active})
+			if err == nil {
+				_, err = store.AddPair(ctx, currency.Pair{CurrencyID: id, NetworkID: network, FormatPrecision: c.decimals,
+					DepositAddress: true, Deposit: c.Deposit, Withdraw: c.Withdraw, Active: c.Active})
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	if err := r.loadAssets(ctx); err != nil {
+		return err
+	}
+	var writes []commit.Write
+	for _, a := range r.assets {
+		writes = append(writes, ledger.AddAsset{ID: a.id, Unit: int64(amount.Unit(a.decimals))})
+	}
+	return r.DB.Commit(ctx, writes...)
+}
+
+// loadAssets reads the pairs that have a price.
+func (r *run) loadAssets(ctx context.Context) error {
+	catalog, err := currency.Load(ctx, persistence.NewCurrencies(r.DB))
+	if err != nil {
+		return err
+	}
+	r.assets = nil
+	for _, p := range catalog.Pairs(new(true)) {
+		if cents := prices[p.Currency.Code]; cents > 0 {
+			r.assets = append(r.assets, asset{p.ID, p.Currency.Code, p.Network.Code, p.Decimals(), cents})
+		}
+	}
+	return nil
+}
+
+// loadAgreements reads the agreements that must be accepted.
+func (r *run) loadAgreements(ctx context.Context) error {
+	all, err := persistence.NewAgreements(r.DB).List(ctx, agreement.Query{})
+	r.agreements = nil
+	for _, a := range all {
+		if a.AcceptRequired {
+			r.agreements = append(r.agreements, a.ID)
+		}
+	}
+	return err
+}
+
+// rates tells the rates of every day, and of every hour of the last two. They wander
+// back from the prices at the end.
+func (r *run) rates(ctx context.Context) error {
+	var at []time.Time
+	for t := r.Now; t.After(r.start); {
+		at = append(at, t)
+		if t = t.Add(-time.Hour); t.Before(r.Now.AddDate(0, 0, -2)) {
+			t = t.Add(-23 * time.Hour)
+		}
+	}
+	const parts = 1_000_000 // of a dollar
+	micros := map[rate.Pair]int64{{Base: "USD", Quote: "TRY"}: 41_500_000, {Base: "EUR", Quote: "TRY"}: 47_800_000,
+		{Base: "EUR", Quote: "USD"}: 1_152_000}
+	for code, cents := range prices {
+		if code != "TRY" {
+			micros[rate.Pair{Base: code, Quote: "USD"}] = cents * parts / 100
+		}
+	}
+	var quotes []rate.Quote
+	for pair, now := range micros {
+		s := sourceOf(r.Seed, "rate "+pair.Base+pair.Quote, 0)
+		for _, at := range at {
+			text := fmt.Sprintf("%d.%06d", now/parts, now%parts)
+			quotes = append(quotes, rate.Quote{Pair: pair, Rate: rate.Must(text), At: at})
+			step := now / 10_000 * (s.Int64N(301) - 152) // at most a hundredth and a half
+			if prices[pair.Base] == 100 {
+				step /= 100 // it is worth a dollar
+			}
+			now += step
+		}
+	}
+	r.Clock.set(r.Now)
+	_, err := persistence.NewRates(r.DB).Add(ctx, "demo", quotes)
+	return err
+}
+
+// addresses gives the treasury an address for every pair (D-TX-10).
+func (r *run) addresses(ctx context.Context) error {
+	all := parameter.Addresses{}
+	for i, a := range r.assets {
+		if all[a.currency] == nil {
+			all[a.currency] = map[string]string{}
+		}
+		all[a.currency][a.network] = outside(sourceOf(r.Seed, "treasury", i), a.network)
+	}
+	r.Clock.set(r.start.Add(time.Hour))
+	return r.changes(change.Parameters, nil).Do(ctx, audit.By{UserID: r.team[0].ID}, "PARAMETER_UPDATE",
+		func(ctx context.Context) (admin.Done, error) {
+			return admin.Done{Target: parameter.Treasury.Code}, parameter.Treasury.Change(ctx,
+				persistence.NewParameters(r.DB), func(parameter.Addresses) (parameter.Addresses, error) { return all, nil })
+		})
+}

@@ -1,0 +1,218 @@
+// Package demo fills a database with a platform that one could believe in, so that
+// lists, counts and charts have something to show (docs/demo.md).
+//
+// The one idea: everything about the n-th record follows from the seed, from n and
+// from the instant that counts as now. So a run that was cut off goes on where its
+// last transaction stands, and comes to the same rows.
+//
+// Start reading at Run. people.go says who there is, money.go what they moved,
+// catalogue.go what the platform offers, office.go what its staff has to do.
+package demo
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"castellan/domain/amount"
+	"castellan/domain/audit"
+	"castellan/domain/blob"
+	"castellan/domain/commit"
+	"castellan/domain/fault"
+	"castellan/domain/keyring"
+	"castellan/domain/ledger"
+	"castellan/domain/password"
+	"castellan/domain/user"
+	"castellan/persistence"
+)
+
+// Clock is the clock of the database while it is filled: a record is stamped with
+// the instant at which it would have been made.
+type Clock struct{ at atomic.Pointer[time.Time] }
+
+// Now is the instant that was set last, else the present.
+func (c *Clock) Now() time.Time {
+	if at := c.at.Load(); at != nil {
+		return *at
+	}
+	return time.Now()
+}
+
+func (c *Clock) set(at time.Time) { c.at.Store(&at) }
+
+// World is what is filled.
+type World struct {
+	DB           *persistence.DB // opened with Clock.Now
+	Clock        *Clock
+	Ring         *keyring.Ring
+	Files        blob.Store
+	Hasher       *password.Hasher
+	HashIdentity func(number string) string
+	// Dev makes the people who can log in demo accounts, which development mode alone
+	// lets in.
+	Dev bool
+	// Password makes a password of somebody who can log in.
+	Password func() string
+	// Keep writes down the logins before they work.
+	Keep func([]Login) error
+	// Progress is told how far a part of the work is; of is 0 where that is not known.
+	Progress func(done, of int, what string)
+}
+
+// Options are what makes one run the same as another.
+type Options struct {
+	Seed  uint64    `json:"seed"`
+	Users int       `json:"users"`
+	Now   time.Time `json:"now"`
+}
+
+// The bounds of Options.Users. Below the least not every state occurs.
+const (
+	LeastUsers = 100
+	MostUsers  = 5_000_000
+)
+
+// days is how far back the platform goes.
+const days = 365
+
+// perChunk is how many accounts are made in one transaction.
+const perChunk = 500
+
+// run is one run.
+type run struct {
+	World
+	Options
+	start      time.Time
+	team       []*person
+	assets     []asset
+	agreements []int64 // that must be accepted
+}
+
+// Run fills the database of w, which holds no people, or goes on where a run of the
+// same options was cut off. It proves the ledger in the end. ErrPeople, ErrFinished,
+// and an error that names the options of an unfinished run with others.
+func Run(ctx context.Context, w World, o Options) (Summary, error) {
+	r := &run{World: w, Options: o, start: o.Now.AddDate(0, 0, -days)}
+	for i := range team {
+		r.team = append(r.team, r.member(i))
+	}
+	var s Summary
+	err := r.DB.Bulk(ctx)
+	if err == nil {
+		err = r.begin(ctx)
+	}
+	for _, stage := range []func(context.Context) error{r.catalogue, r.people, r.office, r.days, r.verify(&s),
+		r.finish(&s)} {
+		if err == nil {
+			err = stage(ctx)
+		}
+	}
+	return s, err
+}
+
+// Summary is what a run tells in the end.
+type Summary struct {
+	Totals []ledger.Totals
+	Logins []Login
+}
+
+// once runs a stage in one transaction with its marker, the first time.
+func (r *run) once(ctx context.Context, stage string, do func(ctx context.Context) error) error {
+	_, err := r.DB.Once(ctx, marker+stage, do)
+	if err != nil {
+		return fmt.Errorf("%s: %w", stage, err)
+	}
+	return nil
+}
+
+// people makes the accounts, chunk after chunk.
+func (r *run) people(ctx context.Context) error {
+	for first := 0; first < r.Users; first += perChunk {
+		if err := r.chunk(ctx, first, min(first+perChunk, r.Users)); err != nil {
+			return fmt.Errorf("accounts from %d on: %w", first, err)
+		}
+		r.Progress(min(first+perChunk, r.Users), r.Users, "accounts")
+	}
+	return nil
+}
+
+// chunk makes some accounts with all that is theirs in one transaction, unless it
+// was done before: then the first of them is there.
+func (r *run) chunk(ctx context.Context, first, end int) error {
+	p := r.person(first)
+	_, err := persistence.NewUsers(r.DB).Get(ctx, p.ID)
+	if fault.CodeOf(err) != fault.RecordNotFound {
+		return err
+	}
+	b := r.batch()
+	var writes []commit.Write
+	var all []*person // who are shown with everything
+	for n := first; n < end; n++ {
+		p := r.person(n)
+		if p.place >= 0 {
+			all = append(all, p)
+		}
+		writes = append(writes, user.Add{User: p.User})
+		writes = append(writes, r.logins(p)...)
+		if err := r.money(b, p); err != nil {
+			return err
+		}
+	}
+	return r.DB.InTx(ctx, func(ctx context.Context) error {
+		if err := r.open(ctx); err != nil {
+			return err
+		}
+		if err := r.DB.Commit(ctx, writes...); err != nil {
+			return err
+		}
+		for _, p := range all {
+			if err := r.show(ctx, p); err != nil {
+				return err
+			}
+		}
+		return r.book(ctx, b)
+	})
+}
+
+// open is ErrServing where days of the ledger are closed, which only a running service
+// does before the end: nothing may come into them.
+func (r *run) open(ctx context.Context) error {
+	_, closed, err := persistence.NewLedger(r.DB).LastDay(ctx)
+	if err == nil && closed {
+		err = ErrServing
+	}
+	return err
+}
+
+func (r *run) batch() *ledger.Batch {
+	b := &ledger.Batch{By: audit.Operator, Units: map[int64]int64{}}
+	for _, a := range r.assets {
+		b.Units[a.id] = int64(amount.Unit(a.decimals))
+	}
+	return b
+}
+
+// book commits the movements of a batch in the transaction of ctx.
+func (r *run) book(ctx context.Context, b *ledger.Batch) error {
+	for _, round := range b.Rounds() {
+		if err := r.DB.Commit(ctx, round...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// days closes the days of the ledger, as the service does every night.
+func (r *run) days(ctx context.Context) error {
+	r.Progress(0, 0, "closing the days of the ledger")
+	return ledger.CloseDays(ctx, persistence.NewLedger(r.DB), r.DB, r.Now)
+}
+
+func (r *run) verify(s *Summary) func(context.Context) error {
+	return func(ctx context.Context) (err error) {
+		r.Progress(0, 0, "proving the ledger")
+		s.Totals, err = ledger.Verify(ctx, persistence.NewLedger(r.DB))
+		return err
+	}
+}

@@ -1,0 +1,117 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"castellan/domain/admin"
+	"castellan/domain/audit"
+	"castellan/domain/change"
+	"castellan/domain/firewall"
+	"castellan/domain/resource"
+	httpapi "castellan/http"
+	"castellan/persistence"
+)
+
+// duties are the roles of the staff with what each may call. Everything else is
+// refused to them.
+var duties = []struct {
+	code, name string
+	calls      []string
+}{
+	{"kyc-reviewer", "Identity checks", []string{"GET /admin/list-users", "GET /user/get-documents",
+		"GET /admin/get-document-file", "POST /user/update-document", "GET /admin/levels-info",
+		"GET /admin/login-history"}},
+	{"treasury", "Treasury", []string{"GET /admin/list-users", "GET /admin/get-last-rates-by-date",
+		"GET /admin/currency/get-all", "POST /admin/transaction/adjust-balance"}},
+	{"support", "Support", []string{"GET /admin/list-users", "GET /admin/login-history", "GET /admin/login-history-v2",
+		"POST /admin/send-notification"}},
+}
+
+// roles adds the roles with their grants, and the pages of a back office.
+func (r *run) roles(ctx context.Context) error {
+	store := persistence.NewResources(r.DB)
+	r.Clock.set(r.start)
+	a := resource.Admin{Store: store, Accounts: persistence.NewUsers(r.DB), Table: httpapi.Table(), Dev: r.Dev,
+		Changes: r.changes(change.Roles, store.Lock)}
+	endpoints, err := store.Resources(ctx, resource.API)
+	if err != nil {
+		return err
+	}
+	ids := map[string]int64{}
+	for _, e := range endpoints {
+		ids[e.Code] = e.ID
+	}
+	by := audit.By{UserID: r.team[0].ID}
+	for _, d := range duties {
+		role, err := a.AddRole(ctx, by, d.code, d.name)
+		if err != nil {
+			return err
+		}
+		for _, call := range d.calls {
+			if _, err := a.Grant(ctx, by, role.ID, ids[call], resource.Allow); err != nil {
+				return fmt.Errorf("%s: %w", call, err)
+			}
+		}
+	}
+	page, err := store.AddType(ctx, resource.Type{Name: "Page", Code: "page", Context: resource.UI,
+		Status: resource.Active, Stamp: r.stamp()})
+	if err != nil {
+		return err
+	}
+	for _, path := range []string{"/dashboard", "/users", "/treasury", "/reports"} {
+		if _, err := store.AddResource(ctx, resource.Resource{Code: path, Name: path[1:], Status: resource.Active,
+			TypeID: page, Context: resource.UI, Stamp: r.stamp()}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) stamp() resource.Stamp {
+	by, now := r.team[0].ID, r.Clock.Now()
+	return resource.Stamp{CreatedBy: by, CreatedAt: now, UpdatedBy: by, UpdatedAt: now}
+}
+
+// changes are those of a slice, stamped by the clock of the run.
+func (r *run) changes(topic change.Topic, lock func(context.Context) error) admin.Changes {
+	return admin.Changes{Commit: r.DB, Now: r.Clock.Now, Topic: topic, Lock: lock}
+}
+
+// rules adds rules of the firewall of every type and status. None keeps out anybody
+// who looks at the demo: those that refuse are about addresses of documentation,
+// or only count.
+func (r *run) rules(ctx context.Context) error {
+	store := persistence.NewFirewall(r.DB)
+	for i, rule := range []firewall.Rule{
+		{Label: "known-attackers", Type: firewall.Blacklist, EntityType: firewall.IP, Status: firewall.Active,
+			Entities: []string{"203.0.113.66", "198.51.100.128/25"}, AllResources: true},
+		{Label: "login-rate", Type: firewall.RateLimit, EntityType: firewall.IP, Status: firewall.Active, DryRun: true,
+			PeriodMs: new(int64(60_000)), Limit: new(int64(30)), AllEntities: true, Resources: []string{"POST /auth/login"}},
+		{Label: "partner-network", Type: firewall.Whitelist, EntityType: firewall.IP, Status: firewall.Active,
+			Entities: []string{"192.0.2.0/24"}, Resources: []string{"GET /rates/get-currency-rates"}},
+		{Label: "office-only", Type: firewall.WhitelistForce, EntityType: firewall.IP, Status: firewall.Inactive,
+			Entities: []string{"192.0.2.0/28"}, Resources: []string{"POST /admin/transaction/adjust-balance"}},
+		{Label: "no-logins-from-kp", Type: firewall.Blacklist, EntityType: firewall.CountryCode, Status: firewall.Active,
+			Entities: []string{"KP"}, Resources: []string{"POST /auth/login"}},
+		{Label: "campaign-2025", Type: firewall.RateLimit, EntityType: firewall.IP, Status: firewall.Active,
+			PeriodMs: new(int64(1_000)), Limit: new(int64(5)), AllEntities: true,
+			ExpireAt: r.Now.AddDate(0, -2, 0).UnixMilli(), Resources: []string{"GET /announcement/get"}},
+	} {
+		rule.AppID = firewall.DefaultApp
+		rule.Entities, rule.Resources = append([]string{}, rule.Entities...), append([]string{}, rule.Resources...)
+		if err := rule.Check(); err != nil {
+			return fmt.Errorf("%s: %w", rule.Label, err)
+		}
+		r.Clock.set(r.start.Add(time.Duration(i) * 1000 * time.Hour))
+		err := r.changes(change.Firewall, nil).Do(ctx, audit.By{UserID: r.team[0].ID}, "FIREWALL_RULE_ADD",
+			func(ctx context.Context) (admin.Done, error) {
+				return admin.Done{Target: rule.Label}, store.Add(ctx, rule)
+			})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,75 @@
+package demo
+
+import (
+	"castellan/persistence"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// marker begins the names of the seeds by which a run knows what stands.
+const marker = "demo "
+
+// What a run is refused for.
+var (
+	ErrPeople   = errors.New("the database holds people: demo data goes into a new one only")
+	ErrMoney    = errors.New("the ledger of the database has movements: demo data goes into a new one only")
+	ErrServing  = errors.New("the service runs on the database: stop it first")
+	ErrFinished = errors.New("the database has its demo data already")
+)
+
+// Unfinished returns the options of the run that was begun in the database; ok is
+// false where there is none.
+func Unfinished(ctx context.Context, w World) (o Options, ok bool, err error) {
+	begun, err := w.DB.SeedsOf(ctx, marker+"{")
+	if err != nil || len(begun) == 0 {
+		return o, false, err
+	}
+	return o, true, json.Unmarshal([]byte(strings.TrimPrefix(begun[0], marker)), &o)
+}
+
+// begin notes the options, or finds them noted.
+func (r *run) begin(ctx context.Context) error {
+	done, err := r.DB.Seeded(ctx, marker+"done")
+	if err != nil || done {
+		return errors.Join(err, ErrFinished)
+	}
+	was, begun, err := Unfinished(ctx, r.World)
+	if err != nil {
+		return err
+	}
+	if begun {
+		if was.Seed != r.Seed || was.Users != r.Users || !was.Now.Equal(r.Now) {
+			return fmt.Errorf("an unfinished run of --seed %d --users %d --now %s is here: repeat that one", was.Seed,
+				was.Users, was.Now.Format(time.RFC3339))
+		}
+		return nil
+	}
+	options, err := json.Marshal(r.Options)
+	if err != nil {
+		return err
+	}
+	return r.once(ctx, string(options), r.empty)
+}
+
+// empty is ErrPeople where somebody has an account, and ErrMoney where money was moved.
+// The accounts that development mode makes at its first start do not count.
+func (r *run) empty(ctx context.Context) error {
+	people, err := persistence.NewUsers(r.DB).List(ctx, "", 3)
+	if err != nil {
+		return err
+	}
+	for _, u := range people {
+		if !u.Demo {
+			return ErrPeople
+		}
+	}
+	_, moved, err := persistence.NewLedger(r.DB).FirstDay(ctx)
+	if err == nil && moved {
+		err = ErrMoney
+	}
+	return err
+}

@@ -1,0 +1,203 @@
+package demo
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"castellan/domain/amount"
+	"castellan/domain/commit"
+	"castellan/domain/ledger"
+	"castellan/domain/transaction"
+)
+
+// asset is a currency of a network with what it costs, in cents of a dollar.
+type asset struct {
+	id                int64
+	currency, network string
+	decimals          int
+	cents             int64
+}
+
+// purse is what one person does with one asset, in the order of time.
+type purse struct {
+	*run
+	*person
+	b    *ledger.Batch
+	a    asset
+	user ledger.Account
+	last *ledger.Transfer // of the house to the user, not reversed yet
+}
+
+// money books what somebody moved over the months into the batch.
+func (r *run) money(b *ledger.Batch, p *person) error {
+	if !p.KYCApproved() || p.place < 0 && p.chance(55) {
+		return nil
+	}
+	moves, assets := 1+p.IntN(4), 1
+	if p.place >= 0 {
+		moves, assets = 4+p.IntN(8), 1+p.IntN(3)
+	}
+	if p.named != nil {
+		moves, assets = 14, 4
+	}
+	first := p.IntN(len(r.assets))
+	for n := range assets {
+		a := r.assets[(first+n)%len(r.assets)]
+		u := purse{run: r, person: p, b: b, a: a, user: ledger.Account{Kind: ledger.User, Owner: p.ID, Asset: a.id}}
+		err := u.history(moves)
+		if err == nil && n == 0 && p.place >= 0 {
+			err = u.waiting(u.between(p.CreatedAt.Add(time.Hour), r.Now.Add(-2*time.Hour)))
+		}
+		if err != nil {
+			return fmt.Errorf("%s of %s: %w", a.currency, p.ID, err)
+		}
+	}
+	return nil
+}
+
+func (u *purse) house(k ledger.Kind) ledger.Account { return ledger.Account{Kind: k, Asset: u.a.id} }
+
+// history moves money so many times since the registration, and at least brings some.
+func (u *purse) history(moves int) error {
+	at := make([]time.Time, moves)
+	for i := range at {
+		at[i] = u.between(u.CreatedAt.Add(time.Hour), u.Now.Add(-2*time.Hour))
+	}
+	slices.SortFunc(at, time.Time.Compare)
+	for i, at := range at {
+		if i > 0 && !at.After(atOf(u.last, u.CreatedAt)) {
+			continue
+		}
+		var err error
+		switch n := u.IntN(100); {
+		case i == 0 || n < 45:
+			err = u.deposit(at)
+		case n < 75:
+			err = u.withdraw(at)
+		case n < 85:
+			err = u.adjust(at)
+		case n < 92:
+			err = u.reverse(at)
+		default:
+			err = u.hold(at)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func atOf(t *ledger.Transfer, otherwise time.Time) time.Time {
+	if t == nil {
+		return otherwise
+	}
+	return t.At
+}
+
+func (u *purse) transfer(at time.Time, kind, ref string, from, to ledger.Account, a amount.Amount) ledger.Transfer {
+	t := ledger.Transfer{ID: u.id(at), Kind: kind, Ref: ref, Debit: from, Credit: to, Amount: a, At: at}
+	if ref == "" {
+		t.Ref = t.ID
+	}
+	return t
+}
+
+// deposit brings money from outside.
+func (u *purse) deposit(at time.Time) error {
+	t := u.transfer(at, kindDeposit, "", u.house(ledger.Treasury), u.user, u.worth(u.a))
+	with := []commit.Write{transaction.AddDeposit{Deposit: transaction.Deposit{ID: t.ID, UserID: u.ID, Asset: u.a.id,
+		Amount: t.Amount, Status: transaction.Finalized, TxID: u.hex(32), ToAddress: transaction.Address(u.user),
+		SenderInfo: u.sender(), TransferID: t.ID, At: at}}}
+	if u.b.Balance(u.user).Seq == 0 { // once, for PostgreSQL adds all rows of a chunk at once
+		with = append(with, transaction.AddAddress{Account: u.user, At: at})
+	}
+	u.last = &t
+	return u.b.Do(ledger.Movement{Transfers: []ledger.Transfer{t}, With: with})
+}
+
+// sender says who sent a deposit.
+func (u *purse) sender() string {
+	return fmt.Sprintf(`{"name":%q,"country":%q}`, u.FullName(), u.country)
+}
+
+// part is so many hundredths of what is available; nothing where that is too little.
+func (u *purse) part(hundredths int64) amount.Amount {
+	hi, lo := u.b.Balance(u.user).Available().Parts()
+	micro := hi*1_000_000 + lo/1_000_000_000_000
+	n := micro * hundredths / 100
+	unit := max(int64(amount.Unit(u.a.decimals))/1_000_000_000_000, 1)
+	n -= n % unit
+	a, err := amount.Of(n/1_000_000, n%1_000_000*1_000_000_000_000)
+	if err != nil {
+		panic(err) // less than what is there
+	}
+	return a
+}
+
+// withdraw sends a part outside, and pays a hundredth of what is there for it.
+func (u *purse) withdraw(at time.Time) error {
+	a, fee := u.part(10+u.Int64N(40)), u.part(1)
+	if a.Sign() == 0 || fee.Sign() == 0 {
+		return u.deposit(at)
+	}
+	t := u.transfer(at, kindWithdrawal, "", u.user, u.house(ledger.Treasury), a)
+	f := u.transfer(at, kindFee, t.ID, u.user, u.house(ledger.Fee), fee)
+	with := []commit.Write{transaction.AddWithdrawal{Withdrawal: transaction.Withdrawal{ID: t.ID, UserID: u.ID,
+		Asset: u.a.id, Amount: a, Fee: fee, Status: transaction.Finalized, ToAddress: outside(u.source, u.a.network),
+		TransferID: t.ID, At: at}}}
+	if u.place >= 0 {
+		with = append(with, u.process(t.ID, u.hex(32), at.Add(time.Minute)))
+	}
+	return u.b.Do(ledger.Movement{Transfers: []ledger.Transfer{t, f}, With: with})
+}
+
+// adjust is a correction by an administrator, as adjust-balance makes it.
+func (u *purse) adjust(at time.Time) error {
+	t := u.transfer(at, kindAdjustment, "ADJ-"+u.hex(6), u.house(ledger.Treasury), u.user, quantity(u.a, 2_500))
+	u.last = &t
+	return u.b.Do(ledger.Movement{Transfers: []ledger.Transfer{t}, With: []commit.Write{
+		transaction.AddDeposit{Deposit: transaction.Deposit{ID: t.ID, UserID: u.ID, Asset: u.a.id, Amount: t.Amount,
+			Status: transaction.Finalized, TxID: t.Ref, ToAddress: transaction.Address(u.user), TransferID: t.ID, At: at}}}})
+}
+
+// reverse takes back what last came from the house, where that is still there.
+func (u *purse) reverse(at time.Time) error {
+	if u.last == nil || u.last.Kind != kindAdjustment || u.b.Balance(u.user).Available().Cmp(u.last.Amount) < 0 {
+		return u.adjust(at)
+	}
+	t := ledger.Reversal(at, *u.last, "booked to the wrong account")
+	t.ID, u.last = u.id(at), nil
+	return u.b.Do(ledger.Movement{Transfers: []ledger.Transfer{t}})
+}
+
+// hold locks a part for a while. In the end it is free again, taken, or still locked.
+func (u *purse) hold(at time.Time) error {
+	a := u.part(20)
+	if a.Sign() == 0 {
+		return u.deposit(at)
+	}
+	h := ledger.Hold{ID: u.id(at), Account: u.user, Source: "demo", Type: "order", Amount: a, State: ledger.Active,
+		Version: 1}
+	h.Ref = h.ID
+	if err := u.b.Do(ledger.Movement{Take: []ledger.Hold{h}}); err != nil || u.place < 0 {
+		return err // of the many they stay
+	}
+	switch u.IntN(3) {
+	case 0:
+		return u.b.Do(ledger.Movement{End: []ledger.End{{Hold: h.ID}}})
+	case 1:
+		t := u.transfer(at, kindFee, "", u.user, u.house(ledger.Fee), a)
+		return u.b.Do(ledger.Movement{Transfers: []ledger.Transfer{t}, End: []ledger.End{{Hold: h.ID, Transfer: t.ID}}})
+	}
+	return nil
+}
+
+// The kinds of transfers, as the service names them.
+const (
+	kindDeposit    = "deposit"
+	kindWithdrawal = "withdrawal"
+	kindFee        = "withdrawal-fee"
+	kindAdjustment = "adjustment"
+)

@@ -1,0 +1,111 @@
+package demo
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"castellan/domain/approval"
+	"castellan/domain/audit"
+	"castellan/domain/job"
+	"castellan/persistence"
+)
+
+// office makes what the staff has to do, and has done.
+func (r *run) office(ctx context.Context) error {
+	return r.once(ctx, "office", func(ctx context.Context) error {
+		for _, part := range []func(context.Context) error{r.approvals, r.jobs, r.companies, r.providers} {
+			if err := part(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// services are those that are deployed.
+var services = []string{"castellan-api", "castellan-web", "rates-worker", "ledger-report", "mail-relay"}
+
+// approvals asks for deployments and access over the months. The last ones wait.
+func (r *run) approvals(ctx context.Context) error {
+	a := approval.Service{Deploys: persistence.NewDeploys(r.DB), VPNs: persistence.NewVPNs(r.DB),
+		Users: persistence.NewUsers(r.DB), Changes: r.changes("", nil)}
+	admin := audit.By{UserID: r.team[0].ID}
+	const many = 36
+	for n := range many {
+		s := sourceOf(r.Seed, "approval", n)
+		at := r.Now.AddDate(0, 0, -10*(many-n)).Add(time.Duration(9+s.IntN(8)) * time.Hour)
+		who := r.team[1+n%3]
+		status := approval.Approved
+		if n%5 == 2 {
+			status = approval.Rejected
+		}
+		waits := n >= many-5
+		r.Clock.set(at)
+		service := pick(s, services)
+		d, err := a.AddDeploy(ctx, audit.By{UserID: who.ID}, approval.Deploy{
+			Request:     approval.Request{Status: approval.Pending, Type: []string{"release", "hotfix", "rollback"}[n%3]},
+			ServiceName: service, OriginalServiceName: service, BuildNumber: fmt.Sprint("1.", n, ".", s.IntN(9)),
+			Minutes: int64(5 + s.IntN(40))})
+		if err != nil {
+			return err
+		}
+		v, err := a.AddVPN(ctx, audit.By{UserID: who.ID}, who.ID, approval.VPN{
+			Request:  approval.Request{Status: approval.Pending, Type: []string{"NEW", "RENEW"}[n%2]},
+			UserName: who.named.mail})
+		if err != nil {
+			return err
+		}
+		if waits {
+			continue
+		}
+		r.Clock.set(at.Add(time.Duration(1+s.IntN(20)) * time.Hour))
+		comment := "fine"
+		if status == approval.Rejected {
+			comment = "not in the week of a release"
+		}
+		_, err = a.ChangeDeploy(ctx, admin, d.ID, approval.DeployChange{Status: &status, Comment: &comment})
+		if err == nil {
+			_, err = a.ChangeVPN(ctx, admin, v.ID, approval.VPNChange{Status: &status, Comment: &comment})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// jobs are some of each state. Those that are not over are due in a hundred years, so
+// that no node ever works on them.
+func (r *run) jobs(ctx context.Context) error {
+	store := persistence.NewJobs(r.DB)
+	for n := range 24 {
+		s := sourceOf(r.Seed, "job", n)
+		at := r.Now.Add(-time.Duration(24-n) * 7 * time.Hour)
+		params, err := json.Marshal(map[string]int{"n": n})
+		if err != nil {
+			return err
+		}
+		id := s.id(at)
+		total := int64(20 + s.IntN(400))
+		j := job.Job{ID: id, Kind: []string{"fetch-rates", "send-notification", "accounting"}[n%3],
+			Key: "demo-" + id, State: job.Done, Version: 1, Total: total, ActorID: r.team[0].ID,
+			Params: r.Ring.Seal(params, []byte(id)), CreatedAt: at, StartedAt: at.Add(time.Second),
+			BeatAt: at.Add(time.Minute)}
+		j.Done, j.FinishedAt = total, at.Add(time.Minute)
+		switch {
+		case n < 6 && n%2 == 0:
+			j.State, j.Done, j.Failed, j.Error = job.Failed, total-3, 3, "the provider does not answer"
+		case n < 6:
+			j.State, j.Done, j.Skipped = job.Cancelled, total/2, total-total/2
+		case n >= 21:
+			j.State = []job.State{job.Queued, job.Running, job.Paused}[n-21]
+			j.Done, j.FinishedAt, j.NextAt = total/3, time.Time{}, at.AddDate(100, 0, 0)
+		}
+		if _, _, err := store.Add(ctx, j); err != nil {
+			return err
+		}
+	}
+	return nil
+}

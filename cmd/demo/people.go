@@ -1,0 +1,173 @@
+package demo
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"castellan/domain/commit"
+	"castellan/domain/geo"
+	"castellan/domain/session"
+	"castellan/domain/user"
+)
+
+// person is an account as it is made, with what decides about the rest of it.
+type person struct {
+	user.User
+	source
+	country string // where they live, ISO 3166-1 alpha-2
+	// place is the place among those who are shown with everything that there is, from
+	// 0; -1: one of the many, who have logins and money at most.
+	place int
+	named *named // one of those who can log in
+}
+
+// shown is how many accounts are shown with everything.
+const shown = 300
+
+// The states come in a fixed order for those who are shown, so that every one occurs,
+// and by chance for the others. The lengths have no common divisor, so that every
+// combination occurs among many.
+var (
+	kycStates = states[string](user.ManuelApproved, 6, user.OCROrNFCApproved, 5, user.WaitingApproval, 4, "rejected", 2)
+	statuses  = states[user.Status](user.Active, 15, user.Passive, 2, user.Blocked, 1, user.Closed, 1)
+	amlStates = states[string](user.NotRisky, 11, "risky", 2)
+	types     = states[user.Type](user.Individual, 9, user.Corporate, 2)
+	origins   = states[int](0, 7, 1, 2, 2, 1) // in cultures
+)
+
+// states spreads values, each as often as is said behind it.
+func states[T comparable](pairs ...any) []T {
+	var all []T
+	for i := 0; i < len(pairs); i += 2 {
+		all = append(all, slices.Repeat([]T{pairs[i].(T)}, pairs[i+1].(int))...)
+	}
+	spread := make([]T, len(all))
+	for i, v := range all { // 7 has no divisor in common with any of the lengths
+		spread[i*7%len(all)] = v
+	}
+	return spread
+}
+
+// in chooses a state: in turn for those who are shown.
+func in[T any](p *person, of []T) T {
+	if p.place >= 0 {
+		return of[p.place%len(of)]
+	}
+	return pick(p.source, of)
+}
+
+// registered is when the n-th of all accounts was made: more and more of them in a
+// month, by day, and fewer at a weekend.
+func (r *run) registered(s source, n int) time.Time {
+	share := math.Sqrt(float64(n+1) / float64(r.Users+1)) // of the time; every processor rounds it alike
+	day := r.start.AddDate(0, 0, int(share*days))
+	if w := day.Weekday(); (w == time.Saturday || w == time.Sunday) && s.chance(45) {
+		day = day.AddDate(0, 0, -2)
+	}
+	at := s.between(day.Add(5*time.Hour), day.Add(22*time.Hour))
+	if at.Before(r.start) || !at.Before(r.Now) {
+		at = s.between(r.start, r.start.AddDate(0, 0, 1))
+	}
+	return at
+}
+
+// person makes the n-th account, from 0.
+func (r *run) person(n int) *person {
+	p := &person{source: sourceOf(r.Seed, "person", n), place: -1}
+	if k := min(r.Users, shown); n*k/r.Users != (n-1)*k/r.Users || n == 0 {
+		p.place = n * k / r.Users
+	}
+	at := r.registered(p.source, n)
+	p.User = user.New(p.id(at), at)
+	c := cultures[in(p, origins)]
+	first, last := p.IntN(len(c.first)), p.IntN(len(c.last))
+	p.Name, p.Surname, p.Language, p.country = c.first[first], c.last[last], c.language, pick(p.source, c.countries)
+	if c.firstIn != nil {
+		p.Email = address(c.firstIn[first], c.lastIn[last], n)
+	} else {
+		p.Email = address(p.Name, p.Surname, n)
+	}
+	p.EmailVerified = p.chance(80)
+	p.CountryCode = dialling[p.country]
+	p.Phone = "+" + p.CountryCode + nationalNumber(r.Seed, n)
+	p.Status, p.Type = in(p, statuses), in(p, types)
+	p.KYCConfirm, p.AMLStatus = in(p, kycStates), in(p, amlStates)
+	r.identify(p)
+	if p.place%25 == 3 {
+		p.Countries = geo.NewFilter(p.country, "TR")
+	}
+	p.Campaigns = user.Campaigns{SMS: p.chance(70), Mail: p.chance(85), Push: p.chance(90)}
+	p.WithdrawProhibited = p.place%29 == 5
+	return p
+}
+
+// identify gives an account what an identity check tells, and its level.
+func (r *run) identify(p *person) {
+	if p.Type == user.Corporate {
+		p.Name = pick(p.source, companies.place) + " " + pick(p.source, companies.trade)
+		p.Surname, p.TaxNumber = pick(p.source, companies.form), p.number(10)
+	}
+	if p.KYCConfirm == user.WaitingApproval && p.chance(50) {
+		return // nothing was sent yet
+	}
+	born := p.between(r.Now.AddDate(-68, 0, 0), r.Now.AddDate(-18, 0, 0))
+	p.BirthDate = born.Format(time.DateOnly)
+	number := p.number(11)
+	p.IdentityHash = r.HashIdentity(number)
+	if !p.KYCApproved() {
+		return
+	}
+	if p.Level = 1 + p.IntN(2); p.Type == user.Corporate {
+		p.Level = 10
+	}
+}
+
+// devices are what people log in with.
+var devices = [][3]string{
+	{"Apple", "iPhone 15", "Castellan 4.2, iOS 18"}, {"Apple", "iPhone 13 mini", "Castellan 4.1, iOS 17"},
+	{"Samsung", "Galaxy S24", "Castellan 4.2, Android 15"}, {"Samsung", "Galaxy A54", "Castellan 4.0, Android 14"},
+	{"Xiaomi", "Redmi Note 13", "Castellan 4.2, Android 14"}, {"Google", "Pixel 8", "Castellan 4.2, Android 15"},
+	{"Mozilla", "Firefox 132", "Windows 11"}, {"Google", "Chrome 130", "macOS 15"},
+}
+
+// networks are those of documentation (RFC 5737): no address of anybody.
+var networks = []string{"192.0.2.", "198.51.100.", "203.0.113."}
+
+// logins are the history of an account since its registration.
+func (r *run) logins(p *person) (writes []commit.Write) {
+	count := p.IntN(5)
+	if p.place >= 0 {
+		count = 3 + p.IntN(12)
+	}
+	at := make([]time.Time, count)
+	for i := range at {
+		at[i] = p.between(p.CreatedAt, r.Now)
+	}
+	slices.SortFunc(at, time.Time.Compare)
+	ip, device, last := fmt.Sprint(pick(p.source, networks), 1+p.IntN(254)), pick(p.source, devices), time.Time{}
+	for _, at := range at {
+		if p.chance(15) {
+			ip, device = fmt.Sprint(pick(p.source, networks), 1+p.IntN(254)), pick(p.source, devices)
+		}
+		l := session.Login{ID: p.id(at), UserID: p.ID, At: at, IP: ip, Country: p.country, Brand: device[0],
+			Model: device[1], Description: device[2], Success: !p.chance(12)}
+		if p.chance(4) {
+			l.Country = pick(p.source, []string{"DE", "FR", "AE", "GR"})
+		}
+		if writes = append(writes, session.Remember{Login: l}); l.Success {
+			last = at
+		}
+	}
+	if !last.IsZero() {
+		writes = append(writes, user.LoggedIn{UserID: p.ID, At: last})
+	}
+	return writes
+}
+
+// initials are the first letters of a name, for its pictures.
+func (p *person) initials() string {
+	return strings.ToUpper(string([]rune(p.Name)[:1]) + string([]rune(p.Surname)[:1]))
+}

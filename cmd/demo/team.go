@@ -1,0 +1,118 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"castellan/domain/change"
+	"castellan/domain/commit"
+	"castellan/domain/user"
+)
+
+// named is somebody who can log in.
+type named struct {
+	who, first, last, mail, language string
+	roles                            []string
+	kind                             user.Type
+	kyc                              string
+	see                              string // what to look at
+}
+
+// team are those who can log in: the staff, and some of the users. They were there
+// before all others.
+var team = []named{
+	{"administrator", "Defne", "Aksoy", "admin", "tr", []string{user.RoleAdmin}, user.Individual, user.ManuelApproved,
+		"everything: start with GET /admin/list-users and GET /admin/audit"},
+	{"identity checks", "Kerem", "Aydın", "kyc", "tr", []string{"kyc-reviewer"}, user.Individual, user.ManuelApproved,
+		"GET /user/get-documents?reason=waitingApproval, and what is refused to the role"},
+	{"treasury", "Selin", "Kaya", "treasury", "tr", []string{"treasury"}, user.Individual, user.ManuelApproved,
+		"POST /admin/transaction/adjust-balance, GET /admin/get-last-rates-by-date"},
+	{"support", "Onur", "Polat", "support", "tr", []string{"support"}, user.Individual, user.ManuelApproved,
+		"GET /admin/login-history, GET /admin/list-users?fullName=..."},
+	{"user", "Ayşe", "Demir", "ayse", "tr", nil, user.Individual, user.ManuelApproved,
+		"GET /user/asset, /user/notifications, /asset/withdrawal-addresses"},
+	{"user who waits", "Omar", "Haddad", "omar", "ar", nil, user.Individual, user.WaitingApproval,
+		"an account in Arabic whose documents nobody has looked at"},
+	{"company", "Marmara Yazılım", "A.Ş.", "sirket", "tr", nil, user.Corporate, user.OCROrNFCApproved,
+		"a corporate account of level 10"},
+}
+
+// firstNumber is the first national number of the team.
+const firstNumber = 5000000001
+
+// member makes the i-th of the team.
+func (r *run) member(i int) *person {
+	n := &team[i]
+	p := &person{source: sourceOf(r.Seed, "team", i), country: "TR", place: shown + i, named: n}
+	at := r.start.Add(time.Duration(i+1) * time.Minute)
+	p.User = user.New(p.id(at), at)
+	p.Name, p.Surname, p.Language, p.Roles, p.Type, p.KYCConfirm = n.first, n.last, n.language, n.roles, n.kind, n.kyc
+	p.Email, p.EmailVerified, p.CountryCode, p.Demo = n.mail+"@demo.example", true, "90", r.Dev
+	p.Phone = "+90" + n.phone(i)
+	r.identify(p)
+	p.Name, p.Surname = n.first, n.last // a company has its own
+	return p
+}
+
+func (n named) phone(i int) string { return fmt.Sprint(firstNumber + i) }
+
+// recruit makes the accounts of the team, without passwords.
+func (r *run) recruit(ctx context.Context) error {
+	var writes []commit.Write
+	for _, p := range r.team {
+		writes = append(writes, user.Add{User: p.User})
+	}
+	return r.DB.Commit(ctx, writes...)
+}
+
+// settle gives the team what everybody has who is shown.
+func (r *run) settle(ctx context.Context) error {
+	b := r.batch()
+	var writes []commit.Write
+	for _, p := range r.team {
+		writes = append(writes, r.logins(p)...)
+		if err := r.money(b, p); err != nil {
+			return err
+		}
+	}
+	if err := r.DB.Commit(ctx, writes...); err != nil {
+		return err
+	}
+	for _, p := range r.team {
+		if err := r.show(ctx, p); err != nil {
+			return err
+		}
+	}
+	return r.book(ctx, b)
+}
+
+// Login is how somebody logs in.
+type Login struct{ Who, Name, CountryCode, Phone, Mail, Password, See string }
+
+// finish gives the team its passwords and ends the run: whoever was cut off before
+// finds out only now. The other nodes are told to read anew what they keep in memory.
+func (r *run) finish(s *Summary) func(context.Context) error {
+	return func(ctx context.Context) error {
+		r.Clock.at.Store(nil)
+		return r.once(ctx, "done", func(ctx context.Context) error {
+			writes := []commit.Write{change.Note{Topic: change.Currencies}, change.Note{Topic: change.Roles, Key: "all"},
+				change.Note{Topic: change.Parameters, Key: "TREASURY"}}
+			for i, p := range r.team {
+				password := r.Password()
+				hash, err := r.Hasher.Hash(ctx, password)
+				if err != nil {
+					return err
+				}
+				writes = append(writes, user.SetPassword{UserID: p.ID, CV: p.CV, Hash: hash})
+				s.Logins = append(s.Logins, Login{p.named.who, strings.TrimSpace(p.Name + " " + p.Surname), "90",
+					p.named.phone(i), p.Email, password, p.named.see})
+			}
+			if err := r.DB.Commit(ctx, writes...); err != nil {
+				return err
+			}
+			return r.Keep(s.Logins)
+		})
+	}
+}
