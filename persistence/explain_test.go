@@ -13,9 +13,14 @@ import (
 // and from sorting where it has a choice: with a few rows it would rather do so.
 func explain(t *testing.T, db *DB, query *bun.SelectQuery) string {
 	t.Helper()
-	ctx, pool, texts := t.Context(), "readers", []string{"EXPLAIN QUERY PLAN " + query.String()}
+	return explainText(t, db, query.String())
+}
+
+func explainText(t *testing.T, db *DB, query string) string {
+	t.Helper()
+	ctx, pool, texts := t.Context(), "readers", []string{"EXPLAIN QUERY PLAN " + query}
 	if db.Postgres() {
-		pool, texts = "pool", []string{"SET enable_seqscan = off", "SET enable_sort = off", "EXPLAIN " + query.String()}
+		pool, texts = "pool", []string{"SET enable_seqscan = off", "SET enable_sort = off", "EXPLAIN " + query}
 	}
 	conn, err := db.Pools()[pool].Conn(ctx)
 	storetest.Must(t, err)

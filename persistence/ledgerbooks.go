@@ -171,15 +171,19 @@ func (s Ledger) Days(ctx context.Context, after ledger.Day) ([]ledger.Day, error
 		after.Account, after.Day)
 }
 
-// Strays implements ledger.Books.
-func (s Ledger) Strays(ctx context.Context) (string, error) {
-	var rows []holdRow
-	err := s.db.Ask(ctx, &rows, engine.Query{Columns: "h.id", Where: "h.state = 'settled' AND NOT EXISTS " +
-		"(SELECT 1 FROM transfer t WHERE t.id = h.transfer_id AND t.debit_id = h.account_id)", Order: "h.id LIMIT 1"})
-	if err != nil || len(rows) == 0 {
-		return "", err
-	}
-	return rows[0].ID, nil
+// endingRow is a hold with the account that its transfer debits.
+type endingRow struct {
+	ID, AccountID, State string
+	Debited              string // NULL for none
+}
+
+// Endings implements ledger.Books.
+func (s Ledger) Endings(ctx context.Context, after ledger.Ending) ([]ledger.Ending, error) {
+	return pageOf(ctx, s, engine.Query{From: "hold AS h", Columns: "h.id, h.account_id, h.state, " +
+		"(SELECT t.debit_id FROM transfer t WHERE t.id = h.transfer_id) AS debited", Where: "h.id > $1", Order: "h.id"},
+		func(r endingRow) (ledger.Ending, error) {
+			return ledger.Ending{ID: r.ID, Account: r.AccountID, State: ledger.State(r.State), Debited: r.Debited}, nil
+		}, after.ID)
 }
 
 // LastDay implements ledger.Books and ledger.Calendar.

@@ -14,6 +14,11 @@ import (
 // both runs a test on a fresh, migrated and started database of each kind.
 func both(t *testing.T, test func(t *testing.T, db *DB)) {
 	t.Helper()
+	bothWith(t, Options{}, test)
+}
+
+func bothWith(t *testing.T, o Options, test func(t *testing.T, db *DB)) {
+	t.Helper()
 	for _, kind := range []struct {
 		name string
 		dsn  func(t *testing.T) string
@@ -21,13 +26,18 @@ func both(t *testing.T, test func(t *testing.T, db *DB)) {
 		{"sqlite", func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "test.db") }},
 		{"postgres", func(t *testing.T) string { return pgtest.DSN(t) }},
 	} {
-		t.Run(kind.name, func(t *testing.T) { test(t, open(t, kind.dsn(t))) })
+		t.Run(kind.name, func(t *testing.T) { test(t, openWith(t, kind.dsn(t), o)) })
 	}
 }
 
 func open(t *testing.T, dsn string) *DB {
 	t.Helper()
-	db, err := Open(t.Context(), dsn, Options{})
+	return openWith(t, dsn, Options{})
+}
+
+func openWith(t *testing.T, dsn string, o Options) *DB {
+	t.Helper()
+	db, err := Open(t.Context(), dsn, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,9 +25,8 @@ type Books interface {
 	Active(ctx context.Context, after Entry) ([]Entry, error)
 	// Days are the closed days, by account and day.
 	Days(ctx context.Context, after Day) ([]Day, error)
-	// Strays returns a settled hold whose transfer is of another account, or is not
-	// there; "" for none.
-	Strays(ctx context.Context) (hold string, err error)
+	// Endings are all holds, by id.
+	Endings(ctx context.Context, after Ending) ([]Ending, error)
 	// LastDay is the last closed day of any account; ok is false where none is.
 	LastDay(ctx context.Context) (day int64, ok bool, err error)
 }
@@ -48,6 +47,13 @@ type Entry struct {
 	Amount      amount.Amount
 }
 
+// Ending is what a hold came to.
+type Ending struct {
+	ID, Account string
+	State       State
+	Debited     string // the account that its transfer debits; "" where it has none
+}
+
 // Line is a balance with the id of its account; Unit is not read.
 type Line struct {
 	ID string
@@ -66,6 +72,9 @@ type stream[T any] struct {
 // peek returns the row that is next; nil at the end.
 func (s *stream[T]) peek(ctx context.Context) (*T, error) {
 	if len(s.page) == 0 && !s.ended {
+		if err := ctx.Err(); err != nil { // a node that leaves waits for no verification
+			return nil, err
+		}
 		page, err := s.next(ctx, s.last)
 		if err != nil {
 			return nil, err

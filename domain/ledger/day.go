@@ -76,6 +76,9 @@ func closeDay(ctx context.Context, c Calendar, to commit.Committer, day int64) e
 		return err
 	}
 	for account, d := range moved {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		before, err := c.DayBefore(ctx, account, day)
 		if err != nil {
 			return err
@@ -116,6 +119,9 @@ func movedOn(ctx context.Context, c Calendar, day int64) (map[string]*Day, error
 		return err
 	}
 	for after := ""; ; {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		page, err := c.OfDay(ctx, day, after)
 		if err != nil || len(page) == 0 {
 			return moved, err

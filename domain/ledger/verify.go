@@ -100,13 +100,24 @@ type accounts struct {
 	sums                   map[int64]amount.Amount // of the balances of an asset
 }
 
+// verifyEndings finds a settled hold whose transfer is of another account, or is not
+// there.
+func verifyEndings(ctx context.Context, b Books) error {
+	for holds := (stream[Ending]{next: b.Endings}); ; holds.take() {
+		h, err := holds.peek(ctx)
+		if err != nil || h == nil {
+			return err
+		}
+		if h.State == Settled && h.Debited != h.Account {
+			return broken("hold %s is settled by no transfer of its account", h.ID)
+		}
+	}
+}
+
 func verifyAccounts(ctx context.Context, b Books) ([]Totals, error) {
-	stray, err := b.Strays(ctx)
+	err := verifyEndings(ctx, b)
 	if err != nil {
 		return nil, err
-	}
-	if stray != "" {
-		return nil, broken("hold %s is settled by no transfer of its account", stray)
 	}
 	v := accounts{debits: stream[Entry]{next: b.Debits}, credits: stream[Entry]{next: b.Credits},
 		holds: stream[Entry]{next: b.Active}, days: stream[Day]{next: b.Days},
