@@ -21,6 +21,8 @@ func TestWarnings(t *testing.T) {
 		{full + "password: {argon2_memory_kib: 47104, argon2_time: 1}", nil},
 		{full + "http: {public_url: 'http://id.example.com'}", []string{"not https"}},
 		{full + "http: {addr: '0.0.0.0:80'}", []string{"only guessed from http.addr"}},
+		{full + "http: {public_url: 'https://id.example.com'}", []string{"http.trusted_proxies is empty"}},
+		{full + "http: {public_url: 'https://id.example.com', trusted_proxies: [10.0.0.1]}", nil},
 		{full + "http: {country_header: cf-ipcountry}", []string{"http.country_header has no effect"}},
 		{full + "http: {max_connections_per_ip: 50, trusted_proxies: [10.0.0.0/8]}",
 			[]string{"http.max_connections_per_ip also bounds"}},

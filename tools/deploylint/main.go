@@ -81,11 +81,34 @@ func readManifests(file string) error {
 		if err != nil {
 			return err
 		}
-		if err := strict.UnmarshalStrict(one, made()); err != nil {
+		read := made()
+		if err := strict.UnmarshalStrict(one, read); err != nil {
 			return fmt.Errorf("%s: %w", kind, err)
+		}
+		if nodes, ok := read.(*apps.StatefulSet); ok {
+			for _, c := range nodes.Spec.Template.Spec.Containers {
+				set := map[string]bool{}
+				for _, v := range c.Env {
+					set[v.Name] = v.Value != "" || v.ValueFrom != nil
+				}
+				if err := behindProxy(c.Name, set); err != nil {
+					return err
+				}
+			}
 		}
 	}
 }
+
+// behindProxy asks that a node knows the proxy in front of it: without that every
+// client has the proxy's address, and what is bounded for one is bounded for all.
+func behindProxy(name string, set map[string]bool) error {
+	if set["CASTELLAN_CLUSTER_GOSSIP_ADDR"] && !set[trustedProxies] {
+		return fmt.Errorf("%s: %s is not set", name, trustedProxies)
+	}
+	return nil
+}
+
+const trustedProxies = "CASTELLAN_HTTP_TRUSTED_PROXIES"
 
 func readCompose(file string) error {
 	text, err := os.ReadFile(file)
@@ -102,6 +125,15 @@ func readCompose(file string) error {
 	}
 	if len(project.Services) == 0 {
 		return errors.New("no services")
+	}
+	for name, s := range project.Services {
+		set := map[string]bool{}
+		for key, value := range s.Environment {
+			set[key] = value != nil && *value != ""
+		}
+		if err := behindProxy(name, set); err != nil {
+			return err
+		}
 	}
 	return nil
 }
