@@ -40,8 +40,8 @@ func (c Config) Warnings() []string {
 	warn(!loopbackAddr(c.HTTP.Addr) && c.Source("http.public_url") == FromDefault,
 		"http.public_url is not set and only guessed from http.addr: device signatures name it")
 	warn(err == nil && u.Scheme == "https" && len(c.HTTP.TrustedProxies) == 0,
-		"http.trusted_proxies is empty, and https of http.public_url ends at a proxy: every client has its address, so bounds "+
-			"for one address hold for all clients together")
+		"http.trusted_proxies is empty, and https of http.public_url ends at a proxy: every client has its address, so "+
+			"bounds for one address hold for all clients together")
 	warn(c.HTTP.CountryHeader != "" && len(c.HTTP.TrustedProxies) == 0,
 		"http.country_header has no effect without http.trusted_proxies")
 	warn(c.HTTP.MaxConnectionsPerIP > 0 && len(c.HTTP.TrustedProxies) > 0,

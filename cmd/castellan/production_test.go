@@ -27,7 +27,10 @@ func TestProduction(t *testing.T) {
 		}
 		for _, path := range []string{"/health/live", "/health/ready", "/openapi.json", "/asyncapi.json", "/docs",
 			"/.well-known/jwks.json", "/.well-known/vapid.json"} {
-			n.Ok(t, "GET", path, nil, nil)
+			a := n.Ok(t, "GET", path, nil, nil)
+			if policy := a.Header.Get("Content-Security-Policy"); strings.Contains(policy, "localhost") {
+				t.Errorf("%s: %s", path, policy)
+			}
 		}
 		if got := s.Count("users"); got != 0 {
 			t.Errorf("%d accounts that nobody made", got)

@@ -38,8 +38,8 @@ type Dev struct {
 }
 
 func (d *Dev) mount(s *edge.Server) {
-	page(s, "/", "index.html", local)
-	page(s, "/dev/outbox/page", "outbox.html", local)
+	page(s, devPolicy, "/", "index.html", local)
+	page(s, devPolicy, "/dev/outbox/page", "outbox.html", local)
 	s.Raw(fiber.MethodGet, "/dev/service", func(c *fiber.Ctx) error {
 		if err := local(c); err != nil {
 			return err

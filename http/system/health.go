@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -39,8 +40,28 @@ func (o Options) ready() error {
 	return nil
 }
 
+// readyAge is how old an answer about readiness may be: whoever asks often costs no
+// round trips.
+const readyAge = 250 * time.Millisecond
+
+// lately is ready as it answered within readyAge; callers wait for one round trip.
+func lately(ready func(ctx context.Context) error) func(ctx context.Context) error {
+	var mu sync.Mutex
+	var at time.Time
+	var last error
+	return func(ctx context.Context) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if at.IsZero() || time.Since(at) >= readyAge {
+			last, at = ready(ctx), time.Now()
+		}
+		return last
+	}
+}
+
 // mountHealth adds the health checks to a server.
 func mountHealth(s *edge.Server, o Options) {
+	o.Ready = lately(o.Ready)
 	answer := func(c *fiber.Ctx) error {
 		c.Set(fiber.HeaderContentType, rest.TypeJSON)
 		return c.SendString(healthy)
@@ -57,6 +78,7 @@ func mountHealth(s *edge.Server, o Options) {
 // Health answers the health checks on a listener of its own, which is not full when
 // the public one is (D-GEN-22).
 func Health(o Options) http.Handler {
+	o.Ready = lately(o.Ready)
 	answer := func(w http.ResponseWriter) {
 		w.Header().Set("Content-Type", rest.TypeJSON)
 		io.WriteString(w, healthy)

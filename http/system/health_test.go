@@ -6,10 +6,14 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // TestHealth: a listener of its own tells the same of the health as the public one.
-func TestHealth(t *testing.T) {
+func TestHealth(t *testing.T) { synctest.Test(t, testHealth) }
+
+func testHealth(t *testing.T) {
 	var draining bool
 	var ill error
 	h := Health(Options{Draining: func() bool { return draining }, Ready: func(context.Context) error { return ill }})
@@ -27,6 +31,7 @@ func TestHealth(t *testing.T) {
 		{"/health/other", false, nil, 404, ""},
 	} {
 		draining, ill = c.draining, c.ill
+		time.Sleep(readyAge)
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest("GET", c.path, nil))
 		if w.Code != c.status || !strings.Contains(w.Body.String(), c.has) ||
@@ -35,4 +40,20 @@ func TestHealth(t *testing.T) {
 			t.Errorf("%s: %d %s", c.path, w.Code, w.Body)
 		}
 	}
+}
+
+// Whoever asks often whether the node is ready costs one round trip in a quarter of a
+// second.
+func TestReadinessIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		trips := 0
+		ready := lately(func(context.Context) error { trips++; return nil })
+		for range 100 {
+			_ = ready(t.Context())
+			time.Sleep(10 * time.Millisecond)
+		}
+		if trips != 4 {
+			t.Errorf("%d round trips in a second", trips)
+		}
+	})
 }

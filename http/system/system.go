@@ -78,14 +78,18 @@ func Mount(s *edge.Server, o Options) {
 	}
 	document("/openapi.json", o.OpenAPI)
 	document("/asyncapi.json", o.AsyncAPI)
-	page(s, "/docs", "docs.html")
+	csp := policy
+	if o.Dev != nil {
+		csp = devPolicy
+	}
+	page(s, csp, "/docs", "docs.html")
 	s.Raw(fiber.MethodGet, "/flags/:file", flag)
 	s.Raw(fiber.MethodGet, "/static/:file", func(c *fiber.Ctx) error {
 		name := c.Params("file")
 		if strings.HasSuffix(name, ".html") { // pages have their own addresses, and their own checks
 			return fault.New(fault.NotFound, "no such file")
 		}
-		return serve(c, name)
+		return serve(c, csp, name)
 	})
 	if o.Dev != nil {
 		o.Dev.mount(s)
@@ -118,24 +122,30 @@ func flag(c *fiber.Ctx) error {
 	return f.send(c, flagAge)
 }
 
-// policy of pages: everything from this server, nothing inline. The sockets are
-// named for browsers in which 'self' is HTTP alone; a source cannot name an
-// IPv6 address.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
-	"connect-src 'self' ws://localhost:* ws://127.0.0.1:*; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+// policy of pages: everything from this server, nothing inline. In development mode
+// the sockets are named for browsers in which 'self' is HTTP alone; a source cannot
+// name an IPv6 address.
+const (
+	policy    = policyTo + policyEnd
+	devPolicy = policyTo + " ws://localhost:* ws://127.0.0.1:*" + policyEnd
 
-func page(s *edge.Server, path, name string, checks ...func(c *fiber.Ctx) error) {
+	policyTo = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'"
+
+	policyEnd = "; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+func page(s *edge.Server, policy, path, name string, checks ...func(c *fiber.Ctx) error) {
 	s.Raw(fiber.MethodGet, path, func(c *fiber.Ctx) error {
 		for _, check := range checks {
 			if err := check(c); err != nil {
 				return err
 			}
 		}
-		return serve(c, name)
+		return serve(c, policy, name)
 	})
 }
 
-func serve(c *fiber.Ctx, name string) error {
+func serve(c *fiber.Ctx, policy, name string) error {
 	f := embedded.get(name, func() ([]byte, string, bool) { return web.Page(name) })
 	if f == nil {
 		return fault.New(fault.NotFound, "no such page")
