@@ -17,6 +17,7 @@ import (
 	"castellan/http/announcement"
 	"castellan/http/approval"
 	"castellan/http/audit"
+	"castellan/http/balance"
 	"castellan/http/broadcast"
 	"castellan/http/cdn"
 	"castellan/http/challenge"
@@ -61,6 +62,7 @@ var sections = []rest.Group{
 	currency.Group{},     // 4.7
 	contract.Group{},     // 4.8
 	provider.Group{},     // 4.9, in part
+	balance.Group{},      // 4.9, in part
 	parameter.Group{},    // 4.10
 	agreement.Group{},    // 4.10
 	broadcast.Group{},    // 4.10

@@ -56,6 +56,7 @@ var tables = map[string][]string{
 	"password/replace": {"reset_token"},
 	"provider":         {"provider_account", "provider_balance", "provider_snapshot"},
 	"profile":          {"email_change"},
+	"balance":          {"asset_day"},
 	"rate":             {"exchange_pair", "exchange_rate"},
 	"resource":         {"resource", "resource_type", "role", "role_resource_permission", "role_resource_permission_log"},
 	"session":          {"login_history", "session"},

@@ -2,6 +2,8 @@ package persistence
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/uptrace/bun"
 
@@ -39,27 +41,49 @@ func readAmounts(columns map[*amount.Amount]amountColumns) (err error) {
 	return nil
 }
 
-// sumColumns is a sum of amounts, each of whose columns is summed in two halves: a
-// sum of less than 2³⁰ amounts fits. withSums selects them.
+// sumColumns is a sum of amounts, or of differences of them, each of whose columns is
+// summed in two halves: a sum of less than 2³⁰ amounts fits. summed and withSums
+// select them.
 type sumColumns struct{ HiHigh, HiLow, LoHigh, LoLow int64 }
 
 const half = 1_000_000_000
 
-func withSums(q *bun.SelectQuery) *bun.SelectQuery {
+// withSums sums the columns hi and lo of all rows.
+func withSums(q *bun.SelectQuery) *bun.SelectQuery { return q.ColumnExpr(summed("", "", "", "")) }
+
+// summed is the columns of a sum, named with a prefix, of the amounts of two columns
+// whose names begin with plus, less those that begin with minus; "" for none. It
+// counts the rows for which a condition holds; "" for all.
+func summed(prefix, when, plus, minus string) string {
+	var out []string
 	for _, column := range []string{"hi", "lo"} {
-		q = q.ColumnExpr("CAST(sum("+column+" / ?) AS BIGINT) AS "+column+"_high", half).
-			ColumnExpr("CAST(sum("+column+" % ?) AS BIGINT) AS "+column+"_low", half)
+		for name, part := range map[string]string{"_high": " / 1000000000", "_low": " % 1000000000"} {
+			value := plus + column + part
+			if minus != "" {
+				value += " - " + minus + column + part
+			}
+			if when != "" {
+				value = "CASE WHEN " + when + " THEN " + value + " ELSE 0 END"
+			}
+			out = append(out, "CAST(sum("+value+") AS BIGINT) AS "+prefix+column+name)
+		}
 	}
-	return q
+	slices.Sort(out) // the text of a query never changes
+	return strings.Join(out, ", ")
 }
 
-// amount is the sum; amount.ErrRange when no amount can hold it. No column is negative.
+// amount is the sum; amount.ErrRange when no amount can hold it.
 func (c sumColumns) amount() (amount.Amount, error) {
-	low := c.LoLow + c.LoHigh%half*half // below 2·10¹⁸
-	rest := c.LoHigh/half + low/(half*half)
-	hi := c.HiLow + rest
-	if c.HiHigh > half {
+	if c.HiHigh > half || c.HiHigh < -half {
 		return amount.Amount{}, amount.ErrRange
 	}
-	return amount.Of(c.HiHigh*half+hi, low%(half*half))
+	units, low := floored(c.LoHigh, half)
+	more, parts := floored(low*half+c.LoLow, half*half)
+	return amount.Of(c.HiHigh*half+c.HiLow+units+more, parts)
+}
+
+// floored divides with a rest that is not negative.
+func floored(n, by int64) (quotient, rest int64) {
+	rest = (n%by + by) % by
+	return (n - rest) / by, rest
 }

@@ -48,6 +48,7 @@ func kinds(now clock) engine.Kinds {
 			deviceWrites,
 			rateWrites(now),
 			providerWrites,
+			balanceWrites,
 			notificationWrites,
 			jobWrites,
 			ledgerWrites,

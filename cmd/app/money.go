@@ -6,11 +6,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"castellan/domain/balance"
 	"castellan/domain/commit"
 	"castellan/domain/job"
 	"castellan/domain/ledger"
 	"castellan/domain/limit"
 	"castellan/domain/transaction"
+	httpbalance "castellan/http/balance"
 	httplimit "castellan/http/limit"
 	httptransaction "castellan/http/transaction"
 	"castellan/persistence"
@@ -46,7 +48,20 @@ func (s *service) money() error {
 				func() float64 { return float64(unexplained.Load()) })
 		},
 	})
+	s.balances(books)
 	return nil
+}
+
+// balances builds what administrators see of the money of users.
+func (s *service) balances(books persistence.Ledger) {
+	store := persistence.NewBalances(s.DB)
+	kind, schedule := balance.Summing(store, time.Now)
+	code := func(asset int64) (string, error) { code, _, err := s.codes(asset); return code, err }
+	s.join(part{
+		groups: groups(httpbalance.Group{Ledger: books, Live: s.currencies, User: s.users.Get,
+			Service: &balance.Service{Store: store, Code: code, Now: time.Now}}),
+		kinds: []job.Kind{kind}, schedules: []job.Schedule{schedule},
+	})
 }
 
 // verifyLedger closes the days that are over and proves the ledger. It returns the

@@ -10,12 +10,12 @@ import (
 	"context"
 	"fmt"
 
-	"castellan/domain/amount"
 	"castellan/domain/currency"
 	"castellan/domain/fault"
 	"castellan/domain/ledger"
 	"castellan/domain/rate"
 	"castellan/http/rest"
+	"castellan/http/wire"
 )
 
 const title = "4.7 Currency and assets"
@@ -117,31 +117,12 @@ func (g Group) pairs(_ context.Context, _ rest.Caller, in pairsRequest) ([]liste
 	}), nil
 }
 
-type asset struct {
-	CurrencyCode string        `json:"currencyCode"`
-	CurrencyName string        `json:"currencyName" example:"Tether USD"`
-	NetworkCode  string        `json:"networkCode"`
-	Balance      amount.Amount `json:"balance" example:"120.5"`
-	Available    amount.Amount `json:"available" example:"100"`
-	Locked       amount.Amount `json:"locked" example:"20.5"`
-}
-
-func (asset) SchemaName() string { return "UserAsset" }
-
-func (g Group) assets(ctx context.Context, who rest.Caller, _ rest.None) ([]asset, error) {
+func (g Group) assets(ctx context.Context, who rest.Caller, _ rest.None) ([]wire.UserAsset, error) {
 	balances, err := g.Ledger.Owned(ctx, who.UserID)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]asset, len(balances))
-	for i, b := range balances {
-		p, err := g.Live.Asset(b.Asset)
-		if err != nil {
-			return nil, fmt.Errorf("currency of a balance: %w", err)
-		}
-		out[i] = asset{p.Currency.Code, p.Currency.Name, p.Network.Code, b.Posted, b.Available(), b.Locked}
-	}
-	return out, nil
+	return wire.UserAssets(balances, g.Live.Asset)
 }
 
 type rateRequest struct {

@@ -1,5 +1,6 @@
 // Package wire holds the shapes of the interface that more than one section
-// answers with: the challenge (section 2.1 of the interface) and its tokens.
+// answers with: the challenge (section 2.1 of the interface) and its tokens, and
+// what an account has (section 2.5).
 package wire
 
 import (

@@ -1,0 +1,32 @@
+package wire
+
+import (
+	"fmt"
+
+	"castellan/domain/amount"
+	"castellan/domain/currency"
+	"castellan/domain/ledger"
+)
+
+// UserAsset is what an account has of a currency on a network (D-CUR-09).
+type UserAsset struct {
+	CurrencyCode string        `json:"currencyCode"`
+	CurrencyName string        `json:"currencyName" example:"Tether USD"`
+	NetworkCode  string        `json:"networkCode"`
+	Balance      amount.Amount `json:"balance" example:"120.5"`
+	Available    amount.Amount `json:"available" example:"100"`
+	Locked       amount.Amount `json:"locked" example:"20.5"`
+}
+
+// UserAssets shows balances; of names what they are of.
+func UserAssets(balances []ledger.Balance, of func(asset int64) (currency.Listed, error)) ([]UserAsset, error) {
+	out := make([]UserAsset, len(balances))
+	for i, b := range balances {
+		p, err := of(b.Asset)
+		if err != nil {
+			return nil, fmt.Errorf("currency of a balance: %w", err)
+		}
+		out[i] = UserAsset{p.Currency.Code, p.Currency.Name, p.Network.Code, b.Posted, b.Available(), b.Locked}
+	}
+	return out, nil
+}
