@@ -5,7 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/amount"
+	"castellan/domain/level"
 	"castellan/domain/limit/limittest"
+	"castellan/domain/storetest"
 )
 
 func TestLimitStore(t *testing.T) {
@@ -35,5 +38,17 @@ func TestMovedAndCountsAreFoundByIndex(t *testing.T) {
 				t.Errorf("the plan does not use the index of %s:\n%s", column, plan)
 			}
 		}
+	})
+}
+
+// A level may have limits of a month for what is received (D-USR-09).
+func TestLevelWithLimitsOfAMonth(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		exec(t, db, `INSERT INTO user_level (id, label, special, limits) VALUES (3, 'Monthly', FALSE,
+			'{"receiveLimitTRYDaily":7,"receiveLimitTRYMonthly":70.5}')`)
+		all, err := NewLevels(db).List(t.Context(), level.Query{Special: new(false)})
+		storetest.Must(t, err)
+		storetest.Same(t, all[len(all)-1], level.Level{ID: 3, Label: "Monthly", Limits: level.Limits{
+			ReceiveTryDaily: amount.Must("7"), ReceiveTryMonthly: new(amount.Must("70.5"))}})
 	})
 }
