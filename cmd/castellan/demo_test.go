@@ -53,7 +53,9 @@ var everyState = []string{
 	"job WHERE state = 'cancelled'", "corporate_application WHERE status = 'PENDING'",
 	"corporate_application WHERE status = 'APPROVED'", "corporate_application WHERE status = 'REJECTED'",
 	"corporate_user WHERE status = 'active'", "corporate_user WHERE status = 'passive'",
-	"provider_snapshot WHERE provider = 'spot'", "users WHERE NOT campaign_sms",
+	"users WHERE address_confirmed = 'manuelApproved'", "users WHERE address_confirmed = 'rejected'",
+	"account_decision WHERE kind = 'kyc' AND value = 'rejected'", "account_decision WHERE kind = 'address'",
+	"email_change WHERE old_email <> ''", "provider_snapshot WHERE provider = 'spot'", "users WHERE NOT campaign_sms",
 }
 
 // asked is what a list is asked for, where it needs or bears more than nothing; the
@@ -70,6 +72,9 @@ var asked = map[string]string{
 	"/admin/get-document-file":                "documentInfo=%7B%22id%22%3A%22${document}%22%7D",
 	"/admin/currency/get-all":                 "type=CURRENCY",
 	"/admin/jobs/{id}":                        "",
+	"/admin/get-email-change-history":         "userId=${user}",
+	"/admin/user/limit-info":                  "userId=${user}",
+	"/user/get-kyc-images":                    "userId=${user}",
 	"/process/get-provider-balances":          "provider=spot",
 	"/process/get-provider-balances-of-asset": "provider=spot&account=AllAccounts&asset=BTC",
 	"/process/get-provider-balances-total":    "provider=spot&datetime5min=2026-10-31",

@@ -22,11 +22,11 @@ var duties = []struct {
 }{
 	{"kyc-reviewer", "Identity checks", []string{"GET /admin/list-users", "GET /user/get-documents",
 		"GET /admin/get-document-file", "POST /user/update-document", "GET /admin/levels-info",
-		"GET /admin/login-history"}},
+		"GET /admin/login-history", "GET /user/get-kyc-images", "POST /user/update-kyc", "POST /user/update-confirmed"}},
 	{"treasury", "Treasury", []string{"GET /admin/list-users", "GET /admin/get-last-rates-by-date",
 		"GET /admin/currency/get-all", "POST /admin/transaction/adjust-balance"}},
 	{"support", "Support", []string{"GET /admin/list-users", "GET /admin/login-history", "GET /admin/login-history-v2",
-		"POST /admin/send-notification"}},
+		"GET /admin/get-email-change-history", "POST /admin/send-notification"}},
 }
 
 // roles adds the roles with their grants, and the pages of a back office.

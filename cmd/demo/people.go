@@ -31,10 +31,11 @@ const shown = 300
 // and by chance for the others. The lengths have no common divisor, so that every
 // combination occurs among many.
 var (
-	kycStates = states[string](user.ManuelApproved, 6, user.OCROrNFCApproved, 5, user.WaitingApproval, 4, "rejected", 2)
+	kycStates = states[string](user.ManuelApproved, 6, user.OCROrNFCApproved, 5, user.WaitingApproval, 4, user.Rejected, 2)
 	statuses  = states[user.Status](user.Active, 15, user.Passive, 2, user.Blocked, 1, user.Closed, 1)
 	amlStates = states[string](user.NotRisky, 11, "risky", 2)
 	types     = states[user.Type](user.Individual, 9, user.Corporate, 2)
+	homes     = states[string](user.ManuelApproved, 6, user.WaitingApproval, 2, user.Rejected, 1)
 	origins   = states[int](0, 7, 1, 2, 2, 1) // in cultures
 )
 
@@ -120,6 +121,7 @@ func (r *run) identify(p *person) {
 	if !p.KYCApproved() {
 		return
 	}
+	p.AddressConfirmed = in(p, homes)
 	if p.Level = 1 + p.IntN(2); p.Type == user.Corporate {
 		p.Level = 10
 	}

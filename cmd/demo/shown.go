@@ -29,7 +29,8 @@ var papers = []struct {
 // show makes what only those have who are shown with everything. It is called in the
 // transaction of their account.
 func (r *run) show(ctx context.Context, p *person) error {
-	for _, part := range []func(context.Context, *person) error{r.documents, r.notices, r.wallets, r.filter, r.accept} {
+	for _, part := range []func(context.Context, *person) error{r.documents, r.notices, r.wallets, r.filter,
+		r.accept, r.decide, r.renamed} {
 		if err := part(ctx, p); err != nil {
 			return fmt.Errorf("%s: %w", p.ID, err)
 		}
@@ -56,10 +57,16 @@ func (r *run) documents(ctx context.Context, p *person) error {
 			d.MimeType = document.PDF
 			content = pdf("DEMO", "Proof of address", "Reference "+s.number(8))
 		}
-		if d.Size = int64(len(content)); p.KYCApproved() {
+		d.Size = int64(len(content))
+		decided := p.KYCConfirm
+		if paper.pdf {
+			decided = p.AddressConfirmed
+		}
+		switch decided {
+		case user.ManuelApproved, user.OCROrNFCApproved:
 			d.Reason = new("approved")
-		} else if p.KYCConfirm == rejected {
-			d.Status, d.Reason = "deActive", new(rejected)
+		case user.Rejected:
+			d.Status, d.Reason = "deActive", new("rejected")
 		}
 		if err := r.Files.Put(ctx, d.Path, r.Ring.Seal(content, []byte(d.ID))); err != nil {
 			return err
@@ -71,8 +78,6 @@ func (r *run) documents(ctx context.Context, p *person) error {
 	}
 	return nil
 }
-
-const rejected = "rejected"
 
 // notes are what the service tells, by language.
 var notes = []struct {

@@ -26,7 +26,7 @@ var team = []named{
 	{"administrator", "Defne", "Aksoy", "admin", "tr", []string{user.RoleAdmin}, user.Individual, user.ManuelApproved,
 		"everything: start with GET /admin/list-users and GET /admin/audit"},
 	{"identity checks", "Kerem", "Aydın", "kyc", "tr", []string{"kyc-reviewer"}, user.Individual, user.ManuelApproved,
-		"GET /user/get-documents?reason=waitingApproval, and what is refused to the role"},
+		"GET /user/get-documents?reason=waitingApproval, POST /user/update-kyc, and what is refused to the role"},
 	{"treasury", "Selin", "Kaya", "treasury", "tr", []string{"treasury"}, user.Individual, user.ManuelApproved,
 		"POST /admin/transaction/adjust-balance, GET /admin/get-last-rates-by-date"},
 	{"support", "Onur", "Polat", "support", "tr", []string{"support"}, user.Individual, user.ManuelApproved,

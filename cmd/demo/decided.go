@@ -1,0 +1,44 @@
+package demo
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"castellan/domain/kyc"
+	"castellan/domain/profile"
+	"castellan/domain/user"
+	"castellan/persistence"
+)
+
+// decide keeps what was decided on the identity and the address of an account.
+func (r *run) decide(ctx context.Context, p *person) error {
+	store, at := persistence.NewDecisions(r.DB), p.CreatedAt.Add(30*time.Minute)
+	for _, d := range []kyc.Decision{{Kind: kyc.Identity, Value: p.KYCConfirm},
+		{Kind: kyc.Address, Value: p.AddressConfirmed}} {
+		if d.Value == user.WaitingApproval {
+			continue
+		}
+		d.UserID, d.DecidedBy, d.At = p.ID, r.team[1].ID, at
+		if d.Value == user.Rejected {
+			d.Reason = "belge okunmuyor"
+			d.Reasons = map[string]string{"en": "the document cannot be read", "ar": "الوثيقة غير مقروءة"}
+		}
+		r.Clock.set(at)
+		if err := store.Add(ctx, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// renamed gives every eleventh person a mail address that was another one before.
+func (r *run) renamed(ctx context.Context, p *person) error {
+	if p.place%11 != 0 && p.named == nil {
+		return nil
+	}
+	s := sourceOf(r.Seed, "mail "+p.ID, 0)
+	at := s.between(p.CreatedAt, r.Now)
+	return r.DB.Commit(ctx, profile.AddMailChange{MailChange: profile.MailChange{UserID: p.ID,
+		Old: "eski" + strconv.Itoa(p.place) + "@posta.example", New: p.Email, ChangedBy: r.team[3].ID, At: at}})
+}
