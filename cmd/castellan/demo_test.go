@@ -75,6 +75,9 @@ var asked = map[string]string{
 	"/admin/get-email-change-history":         "userId=${user}",
 	"/admin/user/limit-info":                  "userId=${user}",
 	"/user/get-kyc-images":                    "userId=${user}",
+	"/admin/get-member-asset-balances":        "userId=${user}",
+	"/balance/get-daily-position":             "startDate=2026-10-01&endDate=2026-10-31",
+	"/process/get-process-admin":              "userId=${user}",
 	"/process/get-provider-balances":          "provider=spot",
 	"/process/get-provider-balances-of-asset": "provider=spot&account=AllAccounts&asset=BTC",
 	"/process/get-provider-balances-total":    "provider=spot&datetime5min=2026-10-31",
@@ -82,8 +85,10 @@ var asked = map[string]string{
 
 // stayEmpty are the lists that the demo leaves empty, with the reason.
 var stayEmpty = map[string]string{
-	"/admin/system/mfa/policies":             "which methods a login asks for is left as a new installation has it",
-	"/user/last-month-user-count-day-by-day": "the demo stands at a fixed day here",
+	"/admin/system/mfa/policies":              "which methods a login asks for is left as a new installation has it",
+	"/blockage/get-blockage-history":          "no blockage is made",
+	"/admin/blockage/get-all-block-histories": "no blockage is made",
+	"/user/last-month-user-count-day-by-day":  "the demo stands at a fixed day here",
 }
 
 // Every state occurs, the ledger is whole, every list of the back office shows
