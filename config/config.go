@@ -56,6 +56,7 @@ type Config struct {
 
 	Corporate   Corporate   `key:"corporate"`
 	AddressBook AddressBook `key:"addressbook"`
+	Blockage    Blockage    `key:"blockage"`
 	Rates       Rates       `key:"rates"`
 	Providers   Providers   `key:"providers"`
 	KYC         KYC         `key:"kyc"`
@@ -246,6 +247,11 @@ type Outbox struct {
 // Metrics configures the metrics listener.
 type Metrics struct {
 	Addr string `key:"addr"`
+}
+
+// Blockage configures what closing an account blocks (D-KYC-04).
+type Blockage struct {
+	ClosureType int `key:"closure_type" range:"1..1000000"`
 }
 
 // Tracing names the collector of traces.

@@ -91,6 +91,7 @@ func Default() Config {
 		Language:  Language{Default: "en", TimeZone: "UTC"},
 		Firewall:  Firewall{AppID: "API"},
 		Files:     Files{S3Region: "us-east-1", UserQuota: 100},
+		Blockage:  Blockage{ClosureType: 1},
 		Providers: Providers{KeyHeader: "X-MBX-APIKEY", Timeout: 10 * time.Second, Keep: 90 * 24 * time.Hour},
 		Rates:     Rates{KeyHeader: "Authorization", Every: 5 * time.Minute, Timeout: 10 * time.Second},
 		KYC: KYC{FrontType: 1, BackType: 2, SelfieType: 3, AddressType: 4, AccountsPerIdentity: 1,

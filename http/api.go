@@ -18,6 +18,7 @@ import (
 	"castellan/http/approval"
 	"castellan/http/audit"
 	"castellan/http/balance"
+	"castellan/http/blockage"
 	"castellan/http/broadcast"
 	"castellan/http/cdn"
 	"castellan/http/challenge"
@@ -44,6 +45,7 @@ import (
 	"castellan/http/rest"
 	"castellan/http/session"
 	"castellan/http/socket"
+	"castellan/http/standing"
 	"castellan/http/system"
 	"castellan/http/totp"
 	"castellan/http/transaction"
@@ -77,6 +79,8 @@ var sections = []rest.Group{
 	dropdown.Group{},     // 4.15, in part
 	level.Group{},        // 4.16, in part
 	kyc.Group{},          // 4.16, in part
+	standing.Group{},     // 4.16, in part
+	blockage.Group{},     // 4.17
 	addressbook.Group{},  // 4.18
 	announcement.Group{}, // 4.19
 	corporate.Group{},    // 4.20

@@ -51,7 +51,10 @@ var tags = []rest.Tag{
 	{Name: "Additional info", Sections: []string{"4.15 Additional info and identity"},
 		Description: "What an account says of itself, and the options to choose from."},
 	{Name: "KYC and levels", Sections: []string{"4.16 KYC and levels"},
-		Description: "Who an account belongs to, as administrators decide, and the levels of accounts."},
+		Description: "Who an account belongs to and whether it may be used, as administrators decide, and the levels of " +
+			"accounts."},
+	{Name: "Blockages", Sections: []string{"4.17 Blockage"},
+		Description: "Amounts that a user has and may not use, for administrators."},
 	{Name: "Withdrawal addresses", Sections: []string{"4.18 Withdrawal address book"},
 		Description: "The address book for withdrawals of an account."},
 	{Name: "Allowed countries", Sections: []string{"4.21 Geographic filter"},

@@ -44,6 +44,8 @@ var tables = map[string][]string{
 	"job":              {"job", "job_item"},
 	"keyring":          {"keys"},
 	"ledger":           {"account", "asset", "balance", "day", "hold", "transfer"},
+	"blockage":         {"blockage"},
+	"standing":         {"user_standing"},
 	"level":            {"user_level"},
 	"limit":            nil, // reads what transactions moved
 	"mfa":              {"mfa_action", "mfa_method", "mfa_policy"},

@@ -113,7 +113,7 @@ func TestLastAdministrator(t *testing.T) {
 			return `{"data":{"userId":"` + s.users[name] + `","roleCode":"admin","createdAt":"<time>"}}`
 		}
 		s.wants("POST /admin/user-roles", body("plain"), 200, ok("plain"))
-		storetest.Must(t, s.db.Commit(t.Context(), user.SetStatus{UserID: s.users["plain"], Status: user.Blocked}))
+		storetest.Must(t, s.db.Commit(t.Context(), user.SetStatus{UserID: s.users["plain"], CV: 1, Status: user.Blocked}))
 		s.wants("DELETE /admin/user-roles", body("root"), 409, "INVALID_STATE") // the other one cannot log in
 		s.wants("DELETE /admin/user-roles", body("plain"), 200, ok("plain"))
 

@@ -165,6 +165,7 @@ var (
 	day      = regexp.MustCompile(`^\d{4}-\d\d-\d\d$`)
 	written  = regexp.MustCompile(`^\d\d\.\d\d\.\d{4} \d\d:\d\d:\d\d$`)
 	random   = regexp.MustCompile(`^[A-Za-z0-9_-]{40,}$`)
+	numbered = regexp.MustCompile(`^[34]\d{15}$`) // begins with an instant
 	chained  = regexp.MustCompile(`^01[0-9A-HJKMNP-TV-Z]{24}-\d+:\d+$`)
 	// drawn are fields whose texts are drawn by lot, or are those of this process.
 	drawn  = []string{"value", "node", "version", "base32", "recoveryCode", "kid"}
@@ -275,6 +276,8 @@ func (s sampler) stable(name, text string) string {
 		return "castellan-1"
 	case chained.MatchString(text):
 		return sample + "-0:42"
+	case numbered.MatchString(text) && idName.MatchString(name):
+		return "3677386137600123"
 	case unstable.MatchString(text) && ok && unstable.MatchString(sample):
 		return unstable.ReplaceAllString(text, sample)
 	case unstable.MatchString(text):

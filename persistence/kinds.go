@@ -29,6 +29,7 @@ func kinds(now clock) engine.Kinds {
 			jobFences,
 			ledgerFences,
 			transactionFences,
+			blockageFences,
 		),
 		Writes: slices.Concat(
 			challengeWrites,
@@ -54,6 +55,8 @@ func kinds(now clock) engine.Kinds {
 			ledgerWrites,
 			transactionWrites,
 			profileWrites,
+			blockageWrites,
+			statusWrites,
 		),
 		Deltas: ledgerDeltas,
 	}

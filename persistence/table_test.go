@@ -13,6 +13,7 @@ import (
 
 	"castellan/domain/approval"
 	"castellan/domain/audit"
+	"castellan/domain/blockage"
 	"castellan/domain/corporate"
 	"castellan/domain/document"
 	"castellan/domain/fault"
@@ -96,6 +97,12 @@ func TestPagesAreFoundByIndex(t *testing.T) {
 				mailChangeFilters(q))
 			return mailChanges.selected(db.Conn(t.Context()).NewSelect().Model((*mailChangeRow)(nil)), p)
 		}
+		blocked := func(q blockage.Query) *bun.SelectQuery {
+			p := partOf(page.Query[blockage.Place]{After: &blockage.Place{ID: 9}, Limit: 10}, blockageOrder, blockageFilters(q))
+			return blockages.selected(db.Conn(t.Context()).NewSelect().Model((*blockageRead)(nil)), p)
+		}
+		risky := accounts.selected(db.Conn(t.Context()).NewSelect().Model((*userRow)(nil)),
+			partOf(page.Query[user.Place]{After: &user.Place{ID: "9"}, Limit: 10}, accountOrder, riskyFilters(db.Postgres())))
 		for name, c := range map[string]struct {
 			query *bun.SelectQuery
 			index string // of SQLite; PostgreSQL may name the primary key in another way
@@ -111,6 +118,13 @@ func TestPagesAreFoundByIndex(t *testing.T) {
 			"users":                 {people(user.Query{}), "users"},
 			"active users":          {active, "users_last_login"},
 			"registrations":         {registrations, "users_created"},
+
+			"blockages":             {blocked(blockage.Query{}), "b"},
+			"blockages of one":      {blocked(blockage.Query{UserID: new("u")}), "blockage_user"},
+			"blockages of a code":   {blocked(blockage.Query{CurrencyID: new(int64(1))}), "blockage_currency"},
+			"blockages of a type":   {blocked(blockage.Query{TypeIDs: []int64{1}}), "blockage_type"},
+			"blockages of a status": {blocked(blockage.Query{Status: new(blockage.Active)}), "blockage_status"},
+			"risky users":           {risky, "users_aml"},
 
 			"audit":        {audits(audit.Query{}, nil), "audit_at"},
 			"audit, later": {audits(audit.Query{}, &audit.Place{At: at, Chain: "c", Seq: 1}), "audit_at"},

@@ -145,6 +145,10 @@ var userFences = []engine.Kind{
 		"country_code = v.dial, phone = v.text, cv = users.cv + 1"),
 	userFence("cv", func(w user.SetMail) userStep { return userStep{ID: w.UserID, Seen: w.CV, Text: w.Mail} },
 		"email = v.text, email_verified = FALSE, cv = users.cv + 1"),
+	userFence("cv", func(w user.SetStatus) userStep {
+		return userStep{ID: w.UserID, Seen: w.CV, Text: string(w.Status)}
+	},
+		"status = v.text, cv = users.cv + 1"),
 	userFence("sv", func(w user.EndSessions) userStep { return userStep{ID: w.UserID, Seen: w.SV, At: ms(w.At)} },
 		"sv = users.sv + 1, cv = users.cv + 1, sv_at = v.at"),
 	userFence("cv", func(w user.SetTOTP) userStep { return userStep{ID: w.UserID, Seen: w.CV, Defined: w.Defined} },
@@ -178,9 +182,12 @@ var userWrites = []engine.Kind{
 		_, err := tx.NewUpdate().Table("users").Set("cv = cv + 1").Where("id = ?", w.UserID).Exec(ctx)
 		return err
 	}),
-	engine.Each(func(ctx context.Context, tx bun.Tx, w user.SetStatus) error {
-		_, err := tx.NewUpdate().Table("users").Set("status = ?", w.Status).Set("cv = cv + 1").
-			Where("id = ?", w.UserID).Exec(ctx)
+	engine.Each(func(ctx context.Context, tx bun.Tx, w user.SetAMLStatus) error {
+		_, err := tx.NewUpdate().Table("users").Set("aml_status = ?", w.Status).Where("id = ?", w.UserID).Exec(ctx)
+		return err
+	}),
+	engine.Each(func(ctx context.Context, tx bun.Tx, w user.SetLevel) error {
+		_, err := tx.NewUpdate().Table("users").Set("level = ?", w.Level).Where("id = ?", w.UserID).Exec(ctx)
 		return err
 	}),
 	engine.Each(func(ctx context.Context, tx bun.Tx, w user.SetName) error {

@@ -9,6 +9,7 @@ import (
 	"castellan/domain/change"
 	"castellan/domain/corporate"
 	"castellan/domain/cronkey"
+	"castellan/domain/level"
 	"castellan/domain/parameter"
 	"castellan/domain/resource"
 	httpapi "castellan/http"
@@ -61,7 +62,8 @@ func (s *service) backOffice() error {
 			func(ctx context.Context) error { return s.denials.flush(ctx, false) }}},
 	})
 
-	s.join(part{groups: groups(httplevel.Group{Store: persistence.NewLevels(s.DB)})})
+	s.join(part{groups: groups(httplevel.Group{Service: &level.Service{
+		Store: persistence.NewLevels(s.DB), Users: s.users, Changes: s.changes("", nil)}})})
 	s.join(part{groups: groups(country.Group{CDN: cmp.Or(s.cfg.Geo.CDNURL, s.publicURL)})})
 	s.join(part{groups: groups(httpdropdown.Group{Store: persistence.NewDropdowns(s.DB)})})
 	s.join(part{groups: groups(httpapproval.Group{Service: &approval.Service{Deploys: persistence.NewDeploys(s.DB),

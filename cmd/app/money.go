@@ -24,7 +24,7 @@ const verifyLedger = 24 * time.Hour
 // money builds the ledger and what moves it.
 func (s *service) money() error {
 	books := persistence.NewLedger(s.DB)
-	s.ledger = &ledger.Ledger{Store: books, Commit: s.commit, Now: time.Now,
+	s.ledger = &ledger.Ledger{Store: books, Commit: s.revoking(), Now: time.Now,
 		Decimals: func(_ context.Context, asset int64) (int, error) { return s.currencies.Catalog().Decimals(asset) }}
 	s.join(part{groups: groups(httplimit.Group{Service: &limit.Service{Users: s.users,
 		Levels: persistence.NewLevels(s.DB), Store: persistence.NewLimits(s.DB), Rates: persistence.NewRates(s.DB),

@@ -208,7 +208,7 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	s.leaving, s.leave = context.WithCancel(context.Background())
 	for _, area := range []func() error{s.database, s.cluster, s.work, s.filing, s.firewall, s.sessions, s.delivery,
 		s.challenges, s.assets, s.accounts, s.login, s.backOffice, s.documents, s.kyc,
-		s.operations, s.money, s.content, s.http} {
+		s.operations, s.money, s.standings, s.content, s.http} {
 		if err := area(); err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -51,10 +52,38 @@ const maxTries = 50
 // row of m.With; UNAVAILABLE where, inside the caller's transaction, another node
 // was first; OVERLOADED after many tries; those of the commit. After ErrUnknown the caller repeats the call.
 func (l *Ledger) Do(ctx context.Context, by audit.By, m Movement) (Result, error) {
-	for i := range m.Transfers {
-		m.Transfers[i].Group = m.Transfers[0].ID
-	}
-	leave, err := l.wait(ctx, m)
+	return l.again(ctx, m.accounts(nil), func() (Result, error) { return l.attempt(ctx, by, m, nil) })
+}
+
+// Plan says what a movement is, from the balances of some accounts. What else it
+// reads for that, it fences by a write of the movement. It may be asked again.
+type Plan func(ctx context.Context, balances []Balance) (Movement, error)
+
+// Decide is Do for a movement that follows from the balances of accounts, such as a
+// hold on all that is available. The movement is made of exactly those balances, or
+// planned anew; its references are new with every plan. Where the plan is empty,
+// nothing is written. Errors: those of plan and of Do.
+func (l *Ledger) Decide(ctx context.Context, by audit.By, accounts []Account, plan Plan) (Result, error) {
+	return l.again(ctx, accounts, func() (Result, error) {
+		seen, err := l.balances(ctx, accounts)
+		if err != nil {
+			return Result{}, err
+		}
+		m, err := plan(ctx, seen)
+		if err != nil || len(m.Transfers)+len(m.Take)+len(m.End)+len(m.With) == 0 {
+			return Result{}, err
+		}
+		r, err := l.attempt(ctx, by, m, seen)
+		if errors.Is(err, ErrEnded) || r.Repeated { // somebody has ended a hold since the plan was made
+			err = commit.ErrFenced
+		}
+		return r, err
+	})
+}
+
+// again repeats an attempt until nothing it was decided on has moved.
+func (l *Ledger) again(ctx context.Context, accounts []Account, attempt func() (Result, error)) (Result, error) {
+	leave, err := l.wait(ctx, accounts)
 	if err != nil {
 		return Result{}, err
 	}
@@ -62,16 +91,17 @@ func (l *Ledger) Do(ctx context.Context, by audit.By, m Movement) (Result, error
 	exists := 0
 	for try := range maxTries {
 		var r Result
-		if r, err = l.attempt(ctx, by, m); err == nil {
+		if r, err = attempt(); err == nil {
 			return r, nil
 		}
+		fenced := errors.Is(err, commit.ErrFenced)
 		switch {
-		case errors.Is(err, commit.ErrFenced):
-		case fault.CodeOf(err) != fault.RecordAlreadyExist || errors.Is(err, ErrConflict) || exists > 0:
+		case !fenced && (fault.CodeOf(err) != fault.RecordAlreadyExist || errors.Is(err, ErrConflict) || exists > 0):
 			return Result{}, err
-		case commit.Inside(ctx): // PostgreSQL has given the caller's transaction up
-			return Result{}, fault.New(fault.Unavailable, "the same movement is under way").After(time.Second)
-		default:
+		case commit.Inside(ctx) && !errors.Is(err, errFiner):
+			// A part may stand already, and only the caller can take that back.
+			return Result{}, fault.New(fault.Unavailable, "the account is moved by another; try again").After(time.Second)
+		case !fenced:
 			exists++ // another node was first: the next try reads what it made
 		}
 		if err := pause(ctx, try); err != nil {
@@ -80,6 +110,10 @@ func (l *Ledger) Do(ctx context.Context, by audit.By, m Movement) (Result, error
 	}
 	return Result{}, fault.New(fault.Overloaded, "the account is moved by too many at once").After(time.Second)
 }
+
+// errFiner asks for another decision, because the ledger has just learned that an
+// asset has more decimals. Nothing was written.
+var errFiner = fmt.Errorf("%w: the asset is finer now", commit.ErrFenced)
 
 // pause lets other nodes get ahead, from the second try on.
 func pause(ctx context.Context, try int) error {
@@ -94,9 +128,9 @@ func pause(ctx context.Context, try int) error {
 	}
 }
 
-// wait takes the turns of the movement's bounded accounts. Inside a transaction of
+// wait takes the turns of bounded accounts. Inside a transaction of
 // the caller nobody waits: who has the turn may be waiting for that transaction.
-func (l *Ledger) wait(ctx context.Context, m Movement) (leave func(), err error) {
+func (l *Ledger) wait(ctx context.Context, accounts []Account) (leave func(), err error) {
 	var leaves []func()
 	leave = func() {
 		for _, f := range leaves {
@@ -107,7 +141,7 @@ func (l *Ledger) wait(ctx context.Context, m Movement) (leave func(), err error)
 		return leave, nil
 	}
 	var keys []string
-	for _, a := range m.accounts(nil) {
+	for _, a := range accounts {
 		if a.Bounded() {
 			keys = append(keys, a.ID())
 		}
@@ -124,8 +158,12 @@ func (l *Ledger) wait(ctx context.Context, m Movement) (leave func(), err error)
 	return leave, nil
 }
 
-// attempt reads, decides and commits once.
-func (l *Ledger) attempt(ctx context.Context, by audit.By, m Movement) (Result, error) {
+// attempt reads, decides and commits once. seen are balances that it must not read
+// anew, because m was made of them.
+func (l *Ledger) attempt(ctx context.Context, by audit.By, m Movement, seen []Balance) (Result, error) {
+	for i := range m.Transfers {
+		m.Transfers[i].Group = m.Transfers[0].ID
+	}
 	first, repeated, err := l.first(ctx, m)
 	if err != nil || repeated {
 		return first, err
@@ -136,15 +174,18 @@ func (l *Ledger) attempt(ctx context.Context, by audit.By, m Movement) (Result, 
 			return Result{}, err
 		}
 	}
-	balances, err := l.balances(ctx, m.accounts(holds))
+	balances, err := l.balances(ctx, slices.DeleteFunc(m.accounts(holds), func(a Account) bool {
+		return slices.ContainsFunc(seen, func(b Balance) bool { return b.Account == a })
+	}))
 	if err != nil {
 		return Result{}, err
 	}
+	balances = append(balances, seen...)
 	writes, err := decide(m, balances, holds, by)
 	if errors.Is(err, ErrPrecision) {
 		var finer bool
 		if finer, err = l.refine(ctx, balances); err == nil && finer {
-			return Result{}, commit.ErrFenced // decide on the new precision
+			return Result{}, errFiner
 		} else if err == nil {
 			err = ErrPrecision
 		}

@@ -6,8 +6,15 @@ package level
 
 import (
 	"context"
+	"fmt"
+	"slices"
 
+	"castellan/domain/admin"
 	"castellan/domain/amount"
+	"castellan/domain/audit"
+	"castellan/domain/commit"
+	"castellan/domain/fault"
+	"castellan/domain/user"
 )
 
 // Level is a level of accounts.
@@ -41,4 +48,36 @@ type Query struct{ Special *bool }
 type Store interface {
 	// List lists the selected levels, by their numbers.
 	List(ctx context.Context, q Query) ([]Level, error)
+}
+
+// Service gives accounts their levels. All fields are needed.
+type Service struct {
+	Store   Store
+	Users   user.Store
+	Changes admin.Changes // of no topic: no node caches the level of an account
+}
+
+// Give gives an account a level. Of a level that it has nothing changes.
+// RECORD_NOT_FOUND for an account or a level.
+func (s *Service) Give(ctx context.Context, by audit.By, userID string, id int64) (l Level, err error) {
+	err = s.Changes.Do(ctx, by, "USER_LEVEL", func(ctx context.Context) (admin.Done, error) {
+		u, err := s.Users.Get(ctx, userID)
+		if err != nil {
+			return admin.Done{}, err
+		}
+		all, err := s.Store.List(ctx, Query{})
+		if err != nil {
+			return admin.Done{}, err
+		}
+		i := slices.IndexFunc(all, func(l Level) bool { return l.ID == id })
+		if i < 0 {
+			return admin.Done{}, fault.New(fault.RecordNotFound, "there is no such level")
+		}
+		if l = all[i]; int64(u.Level) == id {
+			return admin.Done{}, nil
+		}
+		return admin.Done{Target: u.ID, UserID: u.ID, Detail: fmt.Sprintf("%d -> %d", u.Level, id),
+			Writes: []commit.Write{user.SetLevel{UserID: u.ID, Level: int(id)}}}, nil
+	})
+	return l, err
 }

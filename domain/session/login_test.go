@@ -253,7 +253,7 @@ func TestAccountMovesOnMeanwhile(t *testing.T) {
 	}
 	for n, change := range []func(u user.User) commit.Write{
 		func(u user.User) commit.Write { return user.SetPassword{UserID: u.ID, CV: 1, Hash: "other"} },
-		func(u user.User) commit.Write { return user.SetStatus{UserID: u.ID, Status: user.Blocked} },
+		func(u user.User) commit.Write { return user.SetStatus{UserID: u.ID, CV: 1, Status: user.Blocked} },
 		func(u user.User) commit.Write { return user.SetCountries{UserID: u.ID, CV: 1, Countries: "TR"} },
 	} {
 		u := b.add(2+n, nil)

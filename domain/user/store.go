@@ -188,17 +188,40 @@ func (SetPush) Table() string { return "users" }
 func (w SetPush) Fence() (string, int64) { return w.UserID, w.CV }
 
 // SetStatus sets the status. The credential version rises, so that whatever
-// the account had begun is closed; ending its sessions is EndSessions' part.
+// the account had begun is closed; ending its sessions is EndSessions' part. It is
+// fenced by CV, so that changes of the status come one after another.
 type SetStatus struct {
 	UserID string
+	CV     int64 // as the caller saw it
 	Status Status
 }
 
 // Table implements commit.Write.
 func (SetStatus) Table() string { return "users" }
 
+// Fence implements commit.Fence.
+func (w SetStatus) Fence() (string, int64) { return w.UserID, w.CV }
+
+// SetAMLStatus sets what the AML control says of an account.
+type SetAMLStatus struct{ UserID, Status string }
+
+// Table implements commit.Write.
+func (SetAMLStatus) Table() string { return "users" }
+
 // Row tells the writer which row it changes.
-func (w SetStatus) Row() string { return w.UserID }
+func (w SetAMLStatus) Row() string { return w.UserID }
+
+// SetLevel gives an account a level.
+type SetLevel struct {
+	UserID string
+	Level  int
+}
+
+// Table implements commit.Write.
+func (SetLevel) Table() string { return "users" }
+
+// Row tells the writer which row it changes.
+func (w SetLevel) Row() string { return w.UserID }
 
 // SetName replaces the name. No version rises.
 type SetName struct{ UserID, Name, Surname string }

@@ -45,15 +45,8 @@ type record struct {
 func (record) SchemaName() string { return "Notification" }
 
 func show(n notification.Notification) record {
-	return record{n.ID, n.Topic, n.Title, n.Body, filled(n.ImageURL), filled(n.ClickAction),
+	return record{n.ID, n.Topic, n.Title, n.Body, rest.Filled(n.ImageURL), rest.Filled(n.ClickAction),
 		rest.Time{Time: n.CreatedAt}, rest.At(n.ReadAt)}
-}
-
-func filled(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
 }
 
 func (g Group) list(ctx context.Context, who rest.Caller, in listRequest) (rest.Reply[[]record], error) {

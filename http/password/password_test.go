@@ -165,7 +165,7 @@ func TestOnlyALivingTokenSetsThePassword(t *testing.T) {
 			t.Error("a password was set")
 		}
 		blocked := w.otauth(2)
-		storetest.Must(t, w.db.Commit(t.Context(), user.SetStatus{UserID: other.ID, Status: user.Blocked}))
+		storetest.Must(t, w.db.Commit(t.Context(), user.SetStatus{UserID: other.ID, CV: other.CV, Status: user.Blocked}))
 		w.update(blocked, passwordB).is(t, 401, "TOKEN_REVOKED")
 		raw = w.otauth(1)
 		w.svc.Admits = func(user.User, challenge.Starter) bool { return false }

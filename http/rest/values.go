@@ -201,6 +201,14 @@ func At(t time.Time) *Time {
 	return &Time{Time: t}
 }
 
+// Filled is s for an answer; nil for "", which is then null.
+func Filled(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
 // Last is the last instant that the value covers when it ends a range: the end
 // of the day for a date. Ranges are inclusive at both ends.
 func (t Time) Last() time.Time {

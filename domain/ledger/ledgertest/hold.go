@@ -2,10 +2,13 @@ package ledgertest
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
+	"castellan/domain/amount"
 	"castellan/domain/fault"
+	"castellan/domain/id"
 	"castellan/domain/ledger"
 	"castellan/domain/storetest"
 )
@@ -93,6 +96,52 @@ func endedMeanwhile(w *world) {
 	_, err = late.Settle(w.ctx, by, h.ID, w.out("1", "4"))
 	w.refused(err, ledger.ErrEnded)
 	w.has("10", "0", "10")
+}
+
+// decides takes all that is available while it comes and goes: what a plan was made of
+// is what it meets, on every node.
+func decides(w *world) {
+	w.must(w.in("0", "100"))
+	whole := func(_ context.Context, has []ledger.Balance) (m ledger.Movement, err error) {
+		if free := has[0].Available(); free.Sign() > 0 {
+			m.Take = []ledger.Hold{ledger.NewHold(time.Now(), "all", id.New(time.Now()), "", w.user, free)}
+		}
+		return m, nil
+	}
+	nodes := w.nodes()
+	held := make([]ledger.Result, 12)
+	storetest.Race(w, 36, fault.InvalidState, func(i int) (err error) {
+		l, ref := nodes[i%3], fmt.Sprint(i)
+		switch n := i / 3; n % 3 {
+		case 0:
+			held[n/3*3+i%3], err = l.Decide(w.ctx, by, []ledger.Account{w.user}, whole)
+		case 1:
+			_, err = w.do(l, w.in(ref, "7"))
+		default:
+			_, err = w.do(l, w.out(ref, "3"))
+		}
+		return err
+	})
+	last, err := w.l.Decide(w.ctx, by, []ledger.Account{w.user}, whole)
+	storetest.Must(w, err)
+	var sum amount.Amount
+	for _, r := range append(held, last) {
+		for _, h := range r.Holds {
+			sum, err = sum.Add(h.Amount)
+			storetest.Must(w, err)
+		}
+	}
+	b, err := w.l.Balance(w.ctx, w.user.Owner, w.user.Asset)
+	storetest.Must(w, err)
+	if b.Available().Sign() != 0 || b.Locked != sum || b.Posted != sum {
+		w.Errorf("%+v, held %s", b, sum)
+	}
+	// Where there is nothing to do nothing is written.
+	r, err := w.l.Decide(w.ctx, by, []ledger.Account{w.user}, whole)
+	storetest.Must(w, err)
+	if again, err := w.l.Balance(w.ctx, w.user.Owner, w.user.Asset); len(r.Holds) > 0 || again != b {
+		w.Errorf("%+v, %+v, %v", r, again, err)
+	}
 }
 
 // reverses takes transfers back.

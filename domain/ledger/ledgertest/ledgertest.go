@@ -235,6 +235,7 @@ func Run(t *testing.T, open storetest.Open[ledger.Store]) {
 		"Holds":                        with(holds),
 		"Reverses":                     with(reverses),
 		"EndsAHoldThatWasReadTooEarly": with(endedMeanwhile),
+		"Decides":                      with(decides),
 		"EndsAHoldOnceInARace": with(func(w *world) {
 			w.must(w.in("1", "10"))
 			h, err := w.hold("1", "4", false)

@@ -247,10 +247,14 @@ func versionsAndStatus(t *testing.T, s user.Store, c commit.Committer) {
 	ctx, id := t.Context(), Sample(1).ID
 	storetest.Must(t, c.Commit(ctx, Sample(1)))
 	storetest.Must(t, c.Commit(ctx, user.Touch{UserID: id}))
-	storetest.Must(t, c.Commit(ctx, user.SetStatus{UserID: id, Status: user.Blocked},
+	storetest.Must(t, c.Commit(ctx, user.SetStatus{UserID: id, CV: 2, Status: user.Blocked},
 		user.EndSessions{UserID: id, SV: 1, At: Now}))
-	if u := get(t, s, id); u.Status != user.Blocked || u.CV != 4 || u.SV != 2 {
-		t.Errorf("status %s, cv %d, sv %d", u.Status, u.CV, u.SV)
+	if err := c.Commit(ctx, user.SetStatus{UserID: id, CV: 2, Status: user.Active}); !errors.Is(err, commit.ErrFenced) {
+		t.Errorf("two changes of one status: %v", err)
+	}
+	storetest.Must(t, c.Commit(ctx, user.SetAMLStatus{UserID: id, Status: "risky"}, user.SetLevel{UserID: id, Level: 10}))
+	if u := get(t, s, id); u.Status != user.Blocked || u.CV != 4 || u.SV != 2 || u.AMLStatus != "risky" || u.Level != 10 {
+		t.Errorf("status %s, cv %d, sv %d, AML %s, level %d", u.Status, u.CV, u.SV, u.AMLStatus, u.Level)
 	}
 	// A reset changes the password and ends the sessions in one unit.
 	storetest.Must(t, c.Commit(ctx, user.SetPassword{UserID: id, CV: 4, Hash: "new"},

@@ -1,0 +1,26 @@
+package app
+
+import (
+	"time"
+
+	"castellan/domain/blockage"
+	"castellan/domain/change"
+	"castellan/domain/standing"
+	httpblockage "castellan/http/blockage"
+	httpstanding "castellan/http/standing"
+	"castellan/persistence"
+)
+
+// standings builds what keeps users from their accounts and from their money.
+func (s *service) standings() error {
+	blockages := &blockage.Service{Store: persistence.NewBlockages(s.DB), Ledger: s.ledger, Users: s.users,
+		Currencies: s.currencies, Now: time.Now}
+	store := persistence.NewStandings(s.DB)
+	service := &standing.Service{Store: store, Users: s.users, Blockages: blockages,
+		Administrators: persistence.NewResources(s.DB), Dev: s.cfg.Dev, Parameters: s.parameters,
+		Ignored: persistence.NewParameters(s.DB), Changes: s.changes(change.Parameters, s.parameters),
+		ClosureType: int64(s.cfg.Blockage.ClosureType)}
+	service.Changes.Lock = store.Lock
+	s.join(part{groups: groups(httpblockage.Group{Service: blockages}, httpstanding.Group{Service: service})})
+	return nil
+}

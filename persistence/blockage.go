@@ -1,0 +1,122 @@
+package persistence
+
+import (
+	"context"
+	"strings"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/amount"
+	"castellan/domain/blockage"
+	"castellan/domain/fault"
+	"castellan/domain/page"
+	"castellan/persistence/engine"
+)
+
+// Blockages implements blockage.Store.
+type Blockages struct{ db *DB }
+
+var _ blockage.Store = Blockages{}
+
+// NewBlockages returns the blockages kept in db.
+func NewBlockages(db *DB) Blockages { return Blockages{db} }
+
+type blockageRow struct {
+	bun.BaseModel `bun:"table:blockage,alias:b"`
+
+	ID              int64 `bun:",pk"`
+	UserID          string
+	CurrencyID      int64
+	TypeID          int64
+	SourceID        int64 // 0 for none
+	Hi              int64
+	Lo              int64
+	Status          string
+	Description     string
+	DescriptionJSON string // "" for none
+	Comment         string
+	Closure         bool
+	Holds           int
+	CreatedAt       int64
+	UpdatedAt       int64 // 0: never
+	DeletedAt       int64 // 0: it is not deleted
+	Version         int64
+}
+
+// blockageRead is a blockage with the names of what it refers to.
+type blockageRead struct {
+	blockageRow `bun:",extend"`
+
+	CurrencyCode string `bun:",scanonly"`
+	Name         string `bun:",scanonly"`
+	Surname      string `bun:",scanonly"`
+}
+
+func blockageRowOf(b blockage.Blockage) blockageRow {
+	r := blockageRow{ID: b.ID, UserID: b.UserID, CurrencyID: b.CurrencyID, TypeID: b.TypeID, SourceID: b.SourceID,
+		Status: string(b.Status), Description: b.Description, DescriptionJSON: string(b.DescriptionJSON),
+		Comment: b.Comment, Closure: b.Closure, Holds: b.Holds, CreatedAt: ms(b.CreatedAt), UpdatedAt: ms(b.UpdatedAt),
+		DeletedAt: ms(b.DeletedAt), Version: b.Version}
+	r.Hi, r.Lo = b.Amount.Parts()
+	return r
+}
+
+var blockages = table[blockageRead, blockage.Blockage]{
+	order: keyset{columns: "b.id", descending: true},
+	join: func(q *bun.SelectQuery) *bun.SelectQuery {
+		return q.ColumnExpr("b.*, c.code AS currency_code, u.name, u.surname").
+			Join("JOIN currency AS c ON c.id = b.currency_id").Join("JOIN users AS u ON u.id = b.user_id")
+	},
+	record: func(r blockageRead) (b blockage.Blockage, err error) {
+		b = blockage.Blockage{ID: r.ID, UserID: r.UserID, CurrencyID: r.CurrencyID, TypeID: r.TypeID,
+			SourceID: r.SourceID, Status: blockage.Status(r.Status), Description: r.Description,
+			DescriptionJSON: anyJSON(r.DescriptionJSON), Comment: r.Comment, Closure: r.Closure, Holds: r.Holds,
+			CreatedAt: at(r.CreatedAt), UpdatedAt: at(r.UpdatedAt), DeletedAt: at(r.DeletedAt), Version: r.Version,
+			CurrencyCode: r.CurrencyCode, FullName: strings.TrimSpace(r.Name + " " + r.Surname)}
+		b.Amount, err = amount.Of(r.Hi, r.Lo)
+		return b, err
+	},
+}
+
+var blockageFences = []engine.Kind{
+	engine.FencedByVersion(false, func(w blockage.Save) blockageRow { return blockageRowOf(w.Blockage) },
+		"hi", "lo", "status", "comment", "closure", "holds", "updated_at", "deleted_at"),
+}
+
+var blockageWrites = []engine.Kind{
+	engine.Insert(func(w blockage.Add) blockageRow {
+		w.Blockage.Version = 1
+		return blockageRowOf(w.Blockage)
+	}),
+}
+
+func blockageFilters(q blockage.Query) []filter {
+	return []filter{where("b.deleted_at = 0"), sent("b.user_id", q.UserID), sent("b.currency_id", q.CurrencyID),
+		among("b.type_id", q.TypeIDs), sent("b.status", q.Status)}
+}
+
+func blockageOrder(p blockage.Place) []any { return []any{p.ID} }
+
+// Get implements blockage.Store.
+func (s Blockages) Get(ctx context.Context, id int64) (b blockage.Blockage, err error) {
+	all, err := blockages.list(ctx, s.db, part{where: append(blockageFilters(blockage.Query{}), is("b.id", id))})
+	if err == nil && len(all) == 0 {
+		err = fault.New(fault.RecordNotFound, "there is no such blockage")
+	}
+	if err != nil {
+		return b, err
+	}
+	return all[0], nil
+}
+
+// List implements blockage.Store.
+func (s Blockages) List(ctx context.Context, q blockage.Query,
+	p page.Query[blockage.Place]) (page.Of[blockage.Blockage], error) {
+	return listPage(ctx, s.db, blockages, p, blockageOrder, blockageFilters(q))
+}
+
+// Closures implements blockage.Store.
+func (s Blockages) Closures(ctx context.Context, userID string) ([]blockage.Blockage, error) {
+	return blockages.list(ctx, s.db, part{where: []filter{is("b.user_id", userID), where("b.closure"),
+		is("b.status", blockage.Active)}})
+}

@@ -1,0 +1,77 @@
+package persistence
+
+import (
+	"context"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/page"
+	"castellan/domain/parameter"
+	"castellan/domain/standing"
+	"castellan/domain/user"
+	"castellan/persistence/engine"
+)
+
+// Standings implements standing.Store.
+type Standings struct{ db *DB }
+
+var _ standing.Store = Standings{}
+
+// NewStandings returns the standings of the accounts kept in db.
+func NewStandings(db *DB) Standings { return Standings{db} }
+
+type standingRow struct {
+	bun.BaseModel `bun:"table:user_standing,alias:s"`
+
+	UserID      string `bun:",pk"`
+	Status      string
+	Description string
+	Reason      string
+	ChangedBy   string
+	ChangedAt   int64
+}
+
+var statusWrites = []engine.Kind{
+	engine.Update("INSERT INTO user_standing (user_id, status, description, reason, changed_by, changed_at) "+
+		"SELECT v.user_id, v.status, v.description, v.reason, v.changed_by, v.changed_at {FROM v} WHERE TRUE "+
+		"ON CONFLICT (user_id) DO UPDATE SET status = excluded.status, description = excluded.description, "+
+		"reason = excluded.reason, changed_by = excluded.changed_by, changed_at = excluded.changed_at",
+		func(w standing.Put) standingRow {
+			return standingRow{UserID: w.UserID, Status: string(w.Status), Description: w.Description, Reason: w.Reason,
+				ChangedBy: w.By, ChangedAt: ms(w.At)}
+		}),
+}
+
+// standingLock is the key of Lock.
+const standingLock = 0x7374616e64696e67 // "standing"
+
+// Lock implements standing.Store.
+func (s Standings) Lock(ctx context.Context) error { return s.db.LockTx(ctx, standingLock) }
+
+// Get implements standing.Store.
+func (s Standings) Get(ctx context.Context, userID string) (out standing.Standing, err error) {
+	var rows []standingRow
+	err = s.db.Ask(ctx, &rows, engine.Query{Where: "user_id = $1"}, userID)
+	if err == nil && len(rows) > 0 {
+		r := rows[0]
+		out = standing.Standing{UserID: r.UserID, Status: user.Status(r.Status), Description: r.Description,
+			Reason: r.Reason, By: r.ChangedBy, At: at(r.ChangedAt)}
+	}
+	return out, err
+}
+
+// riskyFilters leaves those out who are in the parameter AMLCONTROL.
+func riskyFilters(postgres bool) []filter {
+	ignored := "SELECT e.value FROM parameter AS p, json_each(p.json, '$.ignoredUsers') AS e WHERE p.code = ?"
+	if postgres {
+		ignored = "SELECT e.value FROM parameter AS p, jsonb_array_elements_text(p.json::jsonb -> 'ignoredUsers') " +
+			"AS e (value) WHERE p.code = ?"
+	}
+	return []filter{where("aml_status <> '" + user.NotRisky + "'"),
+		where("u.id NOT IN ("+ignored+")", parameter.AMLControl.Code)}
+}
+
+// Risky implements standing.Store.
+func (s Standings) Risky(ctx context.Context, _ struct{}, p page.Query[user.Place]) (page.Of[user.User], error) {
+	return listPage(ctx, s.db, accounts, p, accountOrder, riskyFilters(s.db.Postgres()))
+}
