@@ -54,7 +54,9 @@ type Config struct {
 	Accounting Accounting `key:"accounting"`
 	Audit      Audit      `key:"audit"`
 
-	Corporate   Corporate   `key:"corporate"`
+	Corporate    Corporate    `key:"corporate"`
+	Transactions Transactions `key:"transactions"`
+
 	AddressBook AddressBook `key:"addressbook"`
 	Blockage    Blockage    `key:"blockage"`
 	Rates       Rates       `key:"rates"`

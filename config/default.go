@@ -96,6 +96,8 @@ func Default() Config {
 		Rates:     Rates{KeyHeader: "Authorization", Every: 5 * time.Minute, Timeout: 10 * time.Second},
 		KYC: KYC{FrontType: 1, BackType: 2, SelfieType: 3, AddressType: 4, AccountsPerIdentity: 1,
 			IdentityTimeout: 5 * time.Second},
+
+		Transactions: Transactions{FinalizedDeposit: 2, HotWallet: 6, TimeOut: 7},
 	}
 }
 

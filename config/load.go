@@ -133,7 +133,7 @@ func (l *loader) file(path string) bool {
 	name := filepath.Base(path)
 	l.pairs(doc.Content[0], name, "", func(key string, k, v *yaml.Node) {
 		if _, ok := sections[key]; ok {
-			l.pairs(v, name, key, func(sub string, k, v *yaml.Node) { l.leaf(key+"."+sub, name, k, v) })
+			l.pairs(v, name, key, func(sub string, k, v *yaml.Node) { l.inner(key+"."+sub, name, k, v) })
 			return
 		}
 		l.leaf(key, name, k, v)
@@ -173,6 +173,16 @@ func (l *loader) pairs(n *yaml.Node, file, section string, visit func(key string
 		seen[k.Value] = true
 		visit(k.Value, k, v)
 	}
+}
+
+// inner sets one key of a section, or those of a map within it.
+func (l *loader) inner(key, file string, k, v *yaml.Node) {
+	within := func(e entry) bool { return strings.HasPrefix(e.key, key+".") }
+	if dealias(v).Kind == yaml.MappingNode && slices.ContainsFunc(table, within) {
+		l.pairs(v, file, key, func(sub string, k, v *yaml.Node) { l.inner(key+"."+sub, file, k, v) })
+		return
+	}
+	l.leaf(key, file, k, v)
 }
 
 // leaf sets one key. A key without a value leaves the default.

@@ -38,6 +38,7 @@ func (c Config) faults(broken map[string]bool) Faults {
 	k.accounting()
 	k.providers()
 	k.kyc()
+	k.transactions()
 	return k.faults
 }
 

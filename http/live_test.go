@@ -95,6 +95,7 @@ func start(t testing.TB, dir, dsn string) *live {
 	}
 	l.said["admin"] = map[string]any{"id": l.admin.ID}
 	l.enrol()
+	l.fund()
 	return l
 }
 

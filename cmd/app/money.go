@@ -21,6 +21,10 @@ import (
 // verifyLedger is how often days are closed and the ledger is verified.
 const verifyLedger = 24 * time.Hour
 
+// updateWait is how long an update of 20 transactions, which takes ten seconds, may
+// keep its client waiting.
+const updateWait = 30 * time.Second
+
 // money builds the ledger and what moves it.
 func (s *service) money() error {
 	books := persistence.NewLedger(s.DB)
@@ -29,11 +33,18 @@ func (s *service) money() error {
 	s.join(part{groups: groups(httplimit.Group{Service: &limit.Service{Users: s.users,
 		Levels: persistence.NewLevels(s.DB), Store: persistence.NewLimits(s.DB), Rates: persistence.NewRates(s.DB),
 		Catalog: s.currencies.Catalog, Now: time.Now}})})
+	transactions := &transaction.Service{Ledger: s.ledger, Users: s.users, Currencies: s.currencies,
+		Parameters: s.parameters, Now: time.Now, Store: persistence.NewTransactions(s.DB), Changes: s.changes("", nil),
+		Jobs: s.jobs, Messenger: s.starter.Messenger,
+		Await: func(ctx context.Context, id string) (job.Job, error) {
+			return s.jobs.Await(ctx, id, updateWait, func(j job.Job) bool { return j.State.Over() })
+		}}
+	numbers := s.cfg.Transactions
 	var unexplained atomic.Int64
 	s.join(part{
-		groups: groups(httptransaction.Group{Service: &transaction.Service{Ledger: s.ledger, Users: s.users,
-			Currencies: s.currencies, Parameters: s.parameters, Now: time.Now}}),
-		kinds: []job.Kind{{Name: "verify-ledger",
+		groups: groups(httptransaction.Group{Service: transactions, Numbers: httptransaction.Numbers{
+			FinalizedDeposit: numbers.FinalizedDeposit, HotWallet: numbers.HotWallet, TimeOut: numbers.TimeOut}}),
+		kinds: []job.Kind{transactions.Kind(), {Name: "verify-ledger",
 			Step: func(ctx context.Context, j job.Job) (job.Job, []commit.Write, error) {
 				found, n, err := s.verifyLedger(ctx, books)
 				if err == nil {

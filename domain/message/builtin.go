@@ -69,6 +69,16 @@ var vocabulary = []words{
 				body:  "Adres belgeniz incelendi ve onaylanmadı. {{reason}}",
 				sms:   "{{brand}}: adresiniz onaylanmadı. Nedeni hesabınızda yazıyor.",
 			},
+			DepositCredited: {
+				title: "{{brand}} hesabınıza {{amount}} yatırıldı",
+				body:  "Beklemede olan yatırma işleminiz tamamlandı: {{amount}} hesabınızda.",
+				sms:   "{{brand}}: {{amount}} hesabınıza yatırıldı.",
+			},
+			DepositSender: {
+				title: "{{brand}} yatırma işleminiz bilgi bekliyor",
+				body:  "{{amount}} tutarındaki yatırma işleminiz için gönderici bilgisi gerekiyor. Lütfen hesabınızda tamamlayın.",
+				sms:   "{{brand}}: {{amount}} yatırma işleminiz gönderici bilgisi bekliyor.",
+			},
 		},
 	},
 	{
@@ -123,6 +133,16 @@ var vocabulary = []words{
 				body:  "Your proof of address was checked and not accepted. {{reason}}",
 				sms:   "{{brand}}: your address was not confirmed. Your account says why.",
 			},
+			DepositCredited: {
+				title: "{{amount}} is on your {{brand}} account",
+				body:  "The deposit that was waiting is complete: {{amount}} is on your account.",
+				sms:   "{{brand}}: your deposit of {{amount}} is complete.",
+			},
+			DepositSender: {
+				title: "Your {{brand}} deposit waits for information",
+				body:  "Your deposit of {{amount}} needs information about its sender. Please complete it in your account.",
+				sms:   "{{brand}}: your deposit of {{amount}} needs information about its sender.",
+			},
 		},
 	},
 	{
@@ -174,6 +194,16 @@ var vocabulary = []words{
 				title: "لم يتم تأكيد عنوانك في {{brand}}",
 				body:  "تمت مراجعة إثبات عنوانك ولم يتم قبوله. {{reason}}",
 				sms:   "لم يتم تأكيد عنوانك في {{brand}}. السبب في حسابك.",
+			},
+			DepositCredited: {
+				title: "تم إيداع {{amount}} في حسابك في {{brand}}",
+				body:  "اكتمل الإيداع الذي كان قيد الانتظار، والمبلغ {{amount}} في حسابك.",
+				sms:   "تم إيداع {{amount}} في حسابك في {{brand}}.",
+			},
+			DepositSender: {
+				title: "إيداعك في {{brand}} ينتظر معلومات",
+				body:  "إيداعك بمبلغ {{amount}} يحتاج إلى معلومات عن المرسل. يرجى إكمالها في حسابك.",
+				sms:   "إيداعك بمبلغ {{amount}} في {{brand}} يحتاج إلى معلومات عن المرسل.",
 			},
 		},
 	},

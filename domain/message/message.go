@@ -53,10 +53,13 @@ const (
 	KYCRejected     = "kyc-rejected"
 	AddressApproved = "address-approved"
 	AddressRejected = "address-rejected"
+	// What the treasury decided on a deposit. Both take the value amount.
+	DepositCredited = "deposit-credited"
+	DepositSender   = "deposit-sender"
 )
 
 // Values fill the placeholders of a template, by name: otp, action, expire,
-// device, ip, time, reason. A missing one is empty. An expire of digits only counts
+// device, ip, time, reason, amount. A missing one is empty. An expire of digits only counts
 // seconds and is written as a duration in the language of the message, so that
 // a template says "valid for {{expire}}"; any other text is taken as it is.
 // The placeholder brand is fixed by the Book.

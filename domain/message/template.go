@@ -20,8 +20,8 @@ const (
 )
 
 // Template is one text in one language for one channel. Its placeholders are
-// {{otp}}, {{action}}, {{expire}}, {{brand}}, {{device}}, {{ip}}, {{time}} and
-// {{reason}}. HTML is trusted markup in which a placeholder may stand between tags only,
+// {{otp}}, {{action}}, {{expire}}, {{brand}}, {{device}}, {{ip}}, {{time}},
+// {{reason}} and {{amount}}. HTML is trusted markup in which a placeholder may stand between tags only,
 // never inside one: there no escaping would be enough.
 type Template struct {
 	Name, Language string
@@ -47,11 +47,12 @@ const (
 	slotIP
 	slotTime
 	slotReason
+	slotAmount
 	slots
 	literal = -1
 )
 
-var slotNames = [slots]string{"otp", "action", "expire", "device", "ip", "time", "reason"}
+var slotNames = [slots]string{"otp", "action", "expire", "device", "ip", "time", "reason", "amount"}
 
 type segment struct {
 	text string

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"castellan/domain/amount"
 	"castellan/domain/fault"
 )
 
@@ -36,6 +38,8 @@ var (
 		Folders{[]string{"announcement", "banner", "currency", "logo", "notification"}}}
 	AMLControl = Kind[Ignored]{"AMLCONTROL", "AML control", Ignored{[]string{}}}
 	Treasury   = Kind[Addresses]{"TREASURY", "Treasury addresses", Addresses{}}
+	Fee        = Kind[Fees]{"WITHDRAWAL_FEE", "Withdrawal fees", Fees{}}
+	Explorer   = Kind[Links]{"EXPLORER", "Explorers of networks", Links{}}
 	Topics     = Kind[Channels]{"NOTIFICATION_TOPICS", "Channels of notifications by topic",
 		Channels{Topics: map[string][]string{"campaign": {InApp, Push}, "security": {InApp, Push, Mail}},
 			Other: []string{InApp, Push, Mail}}}
@@ -43,7 +47,7 @@ var (
 )
 
 var kinds = []kind{UserStatus, UserType, DocumentStatus, DocumentReason, DocumentType, CDN, AMLControl, Treasury,
-	Topics, Explanation}
+	Fee, Explorer, Topics, Explanation}
 
 // List is a list of codes (D-GEN-17).
 type List struct {
@@ -101,6 +105,44 @@ func (a Addresses) Check() string {
 			if currency == "" || network == "" || !text(address, 256) {
 				return "must hold an address of 1 to 256 characters by currency code and network code"
 			}
+		}
+	}
+	return ""
+}
+
+// Fees are what a withdrawal costs unless it has a fee of its own, by currency code
+// (section 4.14 of the interface). A currency that is not there costs nothing.
+type Fees map[string]amount.Amount
+
+// Check implements Shape.
+func (f Fees) Check() string {
+	for currency, fee := range f {
+		if currency == "" || fee.Sign() < 0 {
+			return "must hold an amount of at least 0 by currency code"
+		}
+	}
+	return ""
+}
+
+// Links are where a transaction of a network is shown, by network code, with {txId}
+// in the place of its id (D-PRC-04).
+type Links map[string]string
+
+// Of is the address of a transaction; "" where it has no id or its network no link.
+func (l Links) Of(network, txID string) string {
+	if txID == "" {
+		return ""
+	}
+	return strings.ReplaceAll(l[network], "{txId}", url.PathEscape(txID))
+}
+
+// Check implements Shape.
+func (l Links) Check() string {
+	for network, link := range l {
+		u, err := url.Parse(strings.ReplaceAll(link, "{txId}", "x"))
+		if network == "" || !text(link, 512) || !strings.Contains(link, "{txId}") || err != nil || u.Host == "" ||
+			u.Scheme != "https" && u.Scheme != "http" {
+			return "must hold an address on the web with {txId} by network code"
 		}
 	}
 	return ""

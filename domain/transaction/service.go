@@ -5,12 +5,16 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"castellan/domain/admin"
 	"castellan/domain/amount"
 	"castellan/domain/audit"
+	"castellan/domain/challenge"
 	"castellan/domain/commit"
 	"castellan/domain/currency"
 	"castellan/domain/fault"
+	"castellan/domain/job"
 	"castellan/domain/ledger"
+	"castellan/domain/message"
 	"castellan/domain/parameter"
 	"castellan/domain/user"
 )
@@ -22,6 +26,20 @@ type Service struct {
 	Currencies *currency.Live
 	Parameters *parameter.Live
 	Now        func() time.Time
+
+	Store   Store
+	Changes admin.Changes // of no topic: no node caches transactions
+	Jobs    *job.Service
+	// Await returns a job when it is over, or after a time in which an update that is
+	// answered when it is done must be over.
+	Await     func(ctx context.Context, jobID string) (job.Job, error)
+	Messenger Messenger
+}
+
+// Messenger makes what tells a user of something, on each channel that the account
+// has (stepup.Messenger).
+type Messenger interface {
+	Tell(to challenge.Account, topic, template string, v message.Values, ip string, on ...challenge.Name) []commit.Write
 }
 
 // Adjustment asks to correct a user's balance.

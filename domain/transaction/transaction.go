@@ -34,6 +34,25 @@ const (
 	Processing       Status = 3  // a withdrawal that is on its way
 )
 
+// String is the name of the status in the interface.
+func (s Status) String() string {
+	switch s {
+	case WaitingTreasury:
+		return "waitingTreasuryApproval"
+	case WaitingSender:
+		return "waitingSenderInfo"
+	case WaitingQueue:
+		return "waitingQueue"
+	case Finalized:
+		return "finalized"
+	case FinalizedDeposit:
+		return "finalizedDeposit"
+	case Processing:
+		return "processing"
+	}
+	return "unknown"
+}
+
 // Direction of an adjustment.
 type Direction string
 

@@ -99,6 +99,11 @@ func (e *Endpoint) Bind(q Query, body []byte) (any, Extras, error) {
 			return nil, b.extras, err
 		}
 	}
+	if e.check != nil {
+		if err := e.check(in.Interface()); err != nil {
+			return nil, b.extras, err
+		}
+	}
 	return in.Interface(), b.extras, nil
 }
 

@@ -63,6 +63,13 @@ func (e Endpoint) Idempotent() Endpoint { e.Repeatable = true; return e }
 // Extended marks it as an extension of the interface.
 func (e Endpoint) Extended() Endpoint { e.Extension = true; return e }
 
+// Checked has check judge what was read of a request, where Validate of its type
+// lacks what the section knows, such as a setting. It may set fields that are not read.
+func Checked[In any](e Endpoint, check func(*In) error) Endpoint {
+	e.check = func(in any) error { return check(in.(*In)) }
+	return e
+}
+
 // HashBody fills Caller.BodyHash, before the guard runs.
 func (e Endpoint) HashBody() Endpoint { e.WantsBodyHash = true; return e }
 

@@ -193,6 +193,7 @@ type Endpoint struct {
 	plan    *plan
 	lists   listing
 	call    func(context.Context, Caller, any) (any, error)
+	check   func(in any) error // Checked
 	refusal func(status int, f *fault.Error) any
 }
 

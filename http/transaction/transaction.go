@@ -12,14 +12,35 @@ import (
 	"castellan/http/rest"
 )
 
-const section = "4.14 Transactions"
+const (
+	section = "4.14 Transactions"
+	lists   = "4.9 Process and balance"
+)
 
 // Group serves the section.
-type Group struct{ Service *transaction.Service }
+type Group struct {
+	Service *transaction.Service
+	Numbers Numbers
+}
 
 // Endpoints implements rest.Group.
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
+		rest.Get("/user/get-waiting-info-transactions", "List your deposits that wait", rest.Tenant, g.own,
+			fault.InvalidField).For(rest.SelfUser).
+			Doc("listOwnWaitingTransactions", "Newest first: those that wait for information about the sender, and those "+
+				"that wait for the treasury."),
+		rest.Get("/admin/get-waiting-info-transactions", "List the deposits that wait for the treasury", rest.Tenant,
+			g.waiting, fault.InvalidField).
+			Doc("listWaitingTransactions", "Newest first. senderInfo is null while it is not known."),
+		rest.Checked(rest.Post("/admin/update-status-transaction", "Decide on deposits that wait for the treasury",
+			rest.Tenant, g.update, fault.InvalidField, fault.RecordNotFound, fault.InvalidState).Verified().Idempotent().
+			Body(rest.LargeBody).
+			Try(`{"transactionIds":["${deposit.waiting}"],"status":"finalizedDeposit"}`).
+			Doc("updateTransactionStatus", "All records are checked before the first one changes. One record changes "+
+				"every half a second; finalizedDeposit credits it. Up to 20 records are answered when all have changed, "+
+				"with the records; more are answered at once with the job that goes on. Owners are told inside "+
+				"their account, by mail and by SMS."), g.check),
 		rest.Post("/admin/transaction/adjust-balance", "Correct the balance of a user", rest.Tenant, g.adjust,
 			fault.InvalidField).Idempotent().RefuseWith(malformed).
 			Try(`{"userId":"${user.id}","currencyCode":"BTC","networkCode":"BTC","amount":0.25,"type":"C",`+
@@ -27,6 +48,21 @@ func (g Group) Endpoints() []rest.Endpoint {
 			Doc("adjustBalance", "Once for each uniqueId: the same request again gets the first answer. C is a deposit, "+
 				"D a withdrawal to the treasury's address. A refusal of the business (an unknown currency, network or "+
 				"user, a balance that does not suffice, a uniqueId of another request) has the status 200 and code 1."),
+		rest.Post("/admin/update-wallet-withdrawal-crypto-queue", "Decide on a withdrawal in the queue", rest.Tenant,
+			g.decide, fault.InvalidField, fault.RecordNotFound, fault.InvalidState).Idempotent().
+			Try(`{"withdrawalId":"${withdrawal.queued}","status":4,"currencyCode":"BTC"}`).
+			Doc("updateWithdrawalQueue", "Of a withdrawal that waits for the hot wallet or has timed out. 4 says that it "+
+				"has gone out: the amount and the fee, its own or else that of the currency, are booked. 5 has it wait "+
+				"for approval."),
+		rest.Get("/process/get-process-admin", "List the processes of a user", rest.Tenant, g.processes,
+			fault.InvalidField).Of(lists).
+			Try("userId=${user.id}&type=bireysel").
+			Doc("listProcesses", "What happened to transactions on their networks, newest first."),
+		rest.Get("/admin/get-withdrawal-crypto-queue", "List the queue of withdrawals", rest.Tenant, g.queue,
+			fault.InvalidField).Of(lists).
+			Try("isActive=true&statusCode=6").
+			Doc("listWithdrawalQueue", "Newest first. Filters match to the letter, but fullName, which is a part of the "+
+				"name in any case."),
 	)
 }
 

@@ -1,0 +1,145 @@
+package transaction
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"castellan/domain/admin"
+	"castellan/domain/amount"
+	"castellan/domain/audit"
+	"castellan/domain/commit"
+	"castellan/domain/currency"
+	"castellan/domain/fault"
+	"castellan/domain/id"
+	"castellan/domain/ledger"
+	"castellan/domain/page"
+	"castellan/domain/parameter"
+	"castellan/domain/user"
+)
+
+// QueueUpdate decides on a withdrawal in the queue: QueueSuccess, which needs the
+// code of its currency, or QueueWaiting.
+type QueueUpdate struct {
+	ID           string
+	To           QueueStatus
+	CurrencyCode string
+}
+
+var errNotQueued = fault.New(fault.InvalidState,
+	"the withdrawal waits neither for the hot wallet nor after a time-out")
+
+// moved tells whether another change of a row was faster.
+func moved(err error) bool { return errors.Is(err, commit.ErrFenced) }
+
+// UpdateQueue moves an entry of the queue that is in HotWalletIsEmpty or TimeOut
+// (D-TX-08). QueueSuccess says that the withdrawal has gone out: what it held is
+// settled by a transfer of the amount to the treasury and one of the fee, its status
+// is Processing, and it gets a process that is finalized. All of it is one
+// transaction, and happens once.
+//
+// Errors: RECORD_NOT_FOUND; INVALID_STATE for any other status, also after a race;
+// INVALID_FIELD for another currency; INVALID_STATE where the fee is not there or is
+// too fine for the network.
+func (s *Service) UpdateQueue(ctx context.Context, by audit.By, u QueueUpdate) (q Queued, err error) {
+	err = s.Changes.Do(ctx, by, "WITHDRAWAL_QUEUE_STATUS", func(ctx context.Context) (done admin.Done, err error) {
+		if q, err = s.Store.Queued(ctx, u.ID); err != nil {
+			return done, err
+		}
+		if q.Status != HotWalletIsEmpty && q.Status != TimeOut {
+			return done, errNotQueued
+		}
+		done = admin.Done{Target: q.ID, UserID: q.UserID, Detail: fmt.Sprintf("%s to %s", q.Status, u.To)}
+		q.Status = u.To
+		// First of all, so that of two who decide one waits for the other here.
+		if err := s.Changes.Commit.Commit(ctx, SetQueued{q}); err != nil || u.To != QueueSuccess {
+			return done, err
+		}
+		return done, s.gone(ctx, by, q, u.CurrencyCode)
+	})
+	if moved(err) {
+		err = errNotQueued
+	}
+	return q, err
+}
+
+// gone books a withdrawal that has gone out. One that has its transfer was booked,
+// with its fee, before it came into the queue.
+func (s *Service) gone(ctx context.Context, by audit.By, q Queued, code string) error {
+	pair, _ := s.Currencies.Catalog().Pair(q.Asset)
+	if !strings.EqualFold(pair.Currency.Code, code) {
+		return fault.Invalid("currencyCode", "is not the currency of the withdrawal")
+	}
+	w, err := s.Store.Withdrawal(ctx, q.ID)
+	if err != nil {
+		return err
+	}
+	now := s.Changes.Now()
+	if w.TransferID == "" {
+		if w.Fee, err = s.fee(q, pair); err != nil {
+			return err
+		}
+		from := account(w.UserID, w.Asset)
+		t := ledger.New(now, holdSource, w.ID, from, ledger.Account{Kind: ledger.Treasury, Asset: w.Asset}, w.Amount)
+		m := ledger.Movement{Transfers: []ledger.Transfer{t}, End: []ledger.End{{Hold: w.HoldID, Transfer: t.ID}}}
+		if w.Fee.Sign() > 0 {
+			m.Transfers = append(m.Transfers, ledger.New(now, feeKind, w.ID, from,
+				ledger.Account{Kind: ledger.Fee, Asset: w.Asset}, w.Fee))
+		}
+		if _, err := s.Ledger.Do(ctx, by, m); err != nil {
+			return err
+		}
+		w.TransferID = t.ID
+	}
+	w.Status = Processing
+	return s.Changes.Commit.Commit(ctx, SetWithdrawal{w}, AddProcess{Process{ID: id.New(now), TransactionID: w.ID,
+		UserID: w.UserID, Asset: w.Asset, TxID: q.TxID, Internal: internal(w.ToAddress), Status: Finalized, At: now}})
+}
+
+// fee is what a withdrawal costs: what it says itself, else what its currency costs
+// (REQ-TX-20).
+func (s *Service) fee(q Queued, pair currency.Listed) (amount.Amount, error) {
+	fee := parameter.Fee.In(s.Parameters.Set())[pair.Currency.Code]
+	if q.Fee != nil {
+		fee = *q.Fee
+	}
+	if !fee.Fits(pair.Decimals()) {
+		return fee, fault.New(fault.InvalidState, "the fee has more decimals than the currency has on this network")
+	}
+	return fee, nil
+}
+
+// Processes lists the processes of a user, newest first. userType, where it is not
+// nil, is the type that the user must have: a user of another type, or one that is
+// not there, has none (D-PRC-04).
+func (s *Service) Processes(ctx context.Context, q ProcessQuery, userType *string,
+	p page.Query[Place]) (none page.Of[Process], err error) {
+	if userType != nil {
+		u, err := s.Users.Get(ctx, q.UserID)
+		if fault.CodeOf(err) == fault.RecordNotFound || err == nil && u.Type != user.Type(*userType) {
+			return none, nil
+		}
+		if err != nil {
+			return none, err
+		}
+	}
+	return s.Store.Processes(ctx, q, p)
+}
+
+// Assets are the pairs of a currency and a network by their codes, each nil for any;
+// nil where both are. Where there is no such pair it is one that no row has.
+func (s *Service) Assets(currencyCode, networkCode *string) (ids []int64) {
+	if currencyCode == nil && networkCode == nil {
+		return nil
+	}
+	for _, l := range s.Currencies.Catalog().Pairs(nil) {
+		if (currencyCode == nil || *currencyCode == l.Currency.Code) && (networkCode == nil || *networkCode == l.Network.Code) {
+			ids = append(ids, l.ID)
+		}
+	}
+	if ids == nil {
+		return []int64{0}
+	}
+	return ids
+}

@@ -1,0 +1,57 @@
+package httpapi_test
+
+import (
+	"context"
+	"time"
+
+	"castellan/cmd/app"
+	"castellan/domain/amount"
+	"castellan/domain/audit"
+	"castellan/domain/currency"
+	"castellan/domain/id"
+	"castellan/domain/ledger"
+	"castellan/domain/storetest"
+	"castellan/domain/transaction"
+	"castellan/persistence"
+)
+
+// fund gives the user what no endpoint makes: deposits that wait for the treasury, and
+// withdrawals that wait for the hot wallet. Of each the examples move one.
+func (l *live) fund() {
+	l.t.Helper()
+	ctx := context.Background()
+	v, err := app.Open(ctx, l.cfg)
+	storetest.Must(l.t, err)
+	defer v.Close()
+	catalog, err := currency.Load(ctx, persistence.NewCurrencies(v.DB))
+	storetest.Must(l.t, err)
+	pair, _ := catalog.Info(new("BTC"), new("BTC"))
+	books := &ledger.Ledger{Store: persistence.NewLedger(v.DB), Commit: v.DB, Now: time.Now,
+		Decimals: func(_ context.Context, asset int64) (int, error) { return catalog.Decimals(asset) }}
+	do := func(m ledger.Movement) {
+		_, err := books.Do(ctx, audit.Operator, m)
+		storetest.Must(l.t, err)
+	}
+	now := time.Now().UTC()
+	waiting := transaction.Deposit{ID: id.New(now), UserID: l.user.ID, Asset: pair.ID, Amount: amount.Must("0.25"),
+		Status: transaction.WaitingTreasury, TxID: "4a5e1e4b", ToAddress: "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq",
+		SenderInfo: `{"name":"Ada Lovelace"}`, At: now}
+	do(transaction.Receive(waiting))
+	another := waiting
+	another.ID = id.New(now)
+	do(transaction.Receive(another))
+	paid := waiting
+	paid.ID, paid.Status = id.New(now), transaction.Finalized
+	do(transaction.Receive(paid))
+	out := transaction.Withdrawal{UserID: l.user.ID, Asset: pair.ID, Amount: amount.Must("0.1"),
+		ToAddress: waiting.ToAddress, At: now}
+	for range 2 {
+		out.ID = id.New(now)
+		m, err := transaction.Enqueue(out, transaction.Queued{Status: transaction.HotWalletIsEmpty, TxID: "4a5e1e4b"},
+			amount.Amount{})
+		storetest.Must(l.t, err)
+		do(m)
+	}
+	l.said["deposit"] = map[string]any{"waiting": waiting.ID}
+	l.said["withdrawal"] = map[string]any{"queued": out.ID}
+}
