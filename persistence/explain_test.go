@@ -45,3 +45,12 @@ func explainText(t *testing.T, db *DB, query string) string {
 	}
 	return strings.Join(plan, "\n")
 }
+
+// wantsIndex checks that a page is read in the order of an index, without a sort.
+func wantsIndex(t *testing.T, db *DB, name string, query *bun.SelectQuery, index string) {
+	t.Helper()
+	plan := explain(t, db, query)
+	if !strings.Contains(plan, index) || strings.Contains(plan, "TEMP B-TREE") || strings.Contains(plan, "Sort") {
+		t.Errorf("%s: the plan does not use %s alone:\n%s", name, index, plan)
+	}
+}

@@ -134,7 +134,8 @@ func (s *Service) Assets(currencyCode, networkCode *string) (ids []int64) {
 		return nil
 	}
 	for _, l := range s.Currencies.Catalog().Pairs(nil) {
-		if (currencyCode == nil || *currencyCode == l.Currency.Code) && (networkCode == nil || *networkCode == l.Network.Code) {
+		if (currencyCode == nil || *currencyCode == l.Currency.Code) &&
+			(networkCode == nil || *networkCode == l.Network.Code) {
 			ids = append(ids, l.ID)
 		}
 	}

@@ -118,7 +118,7 @@ type process struct {
 	TransactionID       string `json:"transactionId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	NetworkCode         string `json:"networkCode" example:"BTC"`
 	TxID                string `json:"txId" example:"4a5e1e4b"`
-	ExplorerURL         string `json:"explorerUrl" doc:"empty where there is none" example:"https://mempool.space/tx/4a5e1e4b"`
+	ExplorerURL         string `json:"explorerUrl" doc:"may be empty" example:"https://mempool.space/tx/4a5e1e4b"`
 	InternalTransaction bool   `json:"internalTransaction" doc:"it stays within the system"`
 }
 
@@ -133,13 +133,14 @@ type processRequest struct {
 	rest.Paging
 }
 
-func (g Group) processes(ctx context.Context, who rest.Caller, in processRequest) (out rest.Reply[[]process], err error) {
+func (g Group) processes(ctx context.Context, who rest.Caller,
+	in processRequest) (out rest.Reply[[]process], err error) {
 	q := transaction.ProcessQuery{UserID: in.UserID, Assets: g.Service.Assets(in.Code, nil)}
 	if q.From, q.To, err = rest.Span("startDate", in.StartDate, in.EndDate); err != nil {
 		return out, err
 	}
-	read := func(ctx context.Context, q transaction.ProcessQuery, p page.Query[transaction.Place]) (page.Of[transaction.Process],
-		error) {
+	read := func(ctx context.Context, q transaction.ProcessQuery,
+		p page.Query[transaction.Place]) (page.Of[transaction.Process], error) {
 		return g.Service.Processes(ctx, q, in.Type, p)
 	}
 	return rest.List(ctx, who, in.Paging, q, read, func(p transaction.Process) process {

@@ -27,8 +27,8 @@ func decision(id, status, code string) string {
 // entry is an entry of jane as it is shown.
 func entry(id string, status int, description string) string {
 	return fmt.Sprintf(`{"id":"%s","userId":"jane","code":"BTC","address":"bc1away","network":"BTC",`+
-		`"explorerUrl":"https://explorer.example/tx/x%%2F1","transactionStatus":%d,"transactionDescription":"%s"}`, id, status,
-		description)
+		`"explorerUrl":"https://explorer.example/tx/x%%2F1","transactionStatus":%d,"transactionDescription":"%s"}`,
+		id, status, description)
 }
 
 func fee(sum string) func(*transaction.Queued) {
@@ -88,7 +88,8 @@ func TestQueueDecisionsRefused(t *testing.T) {
 		tooFine, now := amount.Must("0.000000001"), s.now()
 		fine := id.New(now)
 		s.do(transaction.Enqueue(transaction.Withdrawal{ID: fine, UserID: "jane", Asset: s.asset(),
-			Amount: amount.Must("0.5"), At: now}, transaction.Queued{Status: transaction.TimeOut, Fee: &tooFine}, amount.Amount{}))
+			Amount: amount.Must("0.5"), At: now},
+			transaction.Queued{Status: transaction.TimeOut, Fee: &tooFine}, amount.Amount{}))
 		for body, want := range map[string]string{
 			`{"status":4,"currencyCode":"BTC"}`:                          "400 INVALID_FIELD withdrawalId",
 			decision("", "4", `"BTC"`):                                   "400 INVALID_FIELD withdrawalId",

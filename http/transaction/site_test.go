@@ -113,8 +113,8 @@ func both(t *testing.T, test func(s site)) {
 				Dispatch: post{}, Now: s.now}}
 		s.jobs.Kinds[transaction.UpdateKind] = s.service.Kind()
 		repeats := &guard.Idempotent{Store: persistence.NewIdempotency(db), Commit: db, Ring: ring, Now: time.Now}
-		s.Site = apitest.Serve(t, edge.Options{Idempotency: repeats, Verify: verify}, httptransaction.Group{Service: s.service,
-			Numbers: httptransaction.Numbers{FinalizedDeposit: 2, HotWallet: 6, TimeOut: 7}})
+		s.Site = apitest.Serve(t, edge.Options{Idempotency: repeats, Verify: verify}, httptransaction.Group{
+			Service: s.service, Numbers: httptransaction.Numbers{FinalizedDeposit: 2, HotWallet: 6, TimeOut: 7}})
 		test(s)
 		_, err = ledger.Verify(ctx, persistence.NewLedger(db))
 		storetest.Must(t, err)

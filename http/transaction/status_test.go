@@ -254,7 +254,7 @@ func TestUpdateStatusKeepsItsPace(t *testing.T) {
 	})
 }
 
-// REL-04: a process that dies in the middle leaves a job that goes on; each record
+// A process that dies in the middle leaves a job that goes on; each record
 // moves once, whatever is done twice. Until then nobody else moves them.
 func TestUpdateStatusOutlivesItsProcess(t *testing.T) {
 	both(t, func(s site) {
