@@ -32,6 +32,7 @@ import (
 	"castellan/http/dropdown"
 	"castellan/http/firewall"
 	"castellan/http/geofilter"
+	"castellan/http/identity"
 	"castellan/http/job"
 	"castellan/http/kyc"
 	"castellan/http/level"
@@ -78,6 +79,7 @@ var sections = []rest.Group{
 	transaction.Group{},  // 4.14, in part
 	dropdown.Group{},     // 4.15, in part
 	level.Group{},        // 4.16, in part
+	identity.Group{},     // 4.15, in part
 	kyc.Group{},          // 4.16, in part
 	standing.Group{},     // 4.16, in part
 	blockage.Group{},     // 4.17

@@ -244,7 +244,10 @@ func badValues(f rest.Field) []string {
 	}
 	switch k := f.Type.Kind(); {
 	case k == reflect.String:
-		bad = append(bad, `17`, `true`)
+		bad = append(bad, `true`)
+		if _, own := reflect.New(f.Type).Interface().(json.Unmarshaler); !own { // which may take a number
+			bad = append(bad, `17`)
+		}
 		if _, ok := said(f, "enum"); ok {
 			bad = append(bad, `"NOT_ONE"`, `""`)
 		}

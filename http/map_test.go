@@ -50,6 +50,7 @@ var tables = map[string][]string{
 	"limit":            nil, // reads what transactions moved
 	"mfa":              {"mfa_action", "mfa_method", "mfa_policy"},
 	"document":         {"document", "document_quota"},
+	"identity":         {"user_identity", "additional_info"},
 	"kyc":              {"account_decision"},
 	"notification":     {"notification"},
 	"outbox":           {"outbox"},

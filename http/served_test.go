@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http/httptest"
+	"net/netip"
 	"regexp"
 	"strings"
 	"testing"
@@ -79,7 +80,8 @@ func serve(t *testing.T, db *persistence.DB) *service {
 		Audience: "https://id.example.com", Now: time.Now, Log: slog.Default()}
 	guards := guard.Guards{Tokens: s.tokens, Devices: devices, Tenant: "default", Judge: live.Judge,
 		Cron: func(header string) (string, bool) { return "rates", header == scheduled },
-		Feed: &changetest.Feed{}, Live: func(string, string, int64) bool { return true }}
+		Feed: &changetest.Feed{}, Live: func(string, string, int64) bool { return true },
+		AllowsIP: func(string, netip.Addr) bool { return true }}
 	var err error
 	s.srv, err = edge.New(edge.Options{Guards: guards.Table(), Authorize: guards.Authorize,
 		ActsAsAdmin: guards.ActsAsAdmin, Starter: guard.Starter{}, Idempotency: &guard.Idempotent{},

@@ -146,6 +146,15 @@ func (s Sessions) Count(ctx context.Context, userID string, now time.Time) (int,
 	return int(n), translate(err)
 }
 
+// Extend implements session.Store.
+func (s Sessions) Extend(ctx context.Context, userID, sessionID string, until time.Time) error {
+	return write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
+		version := tx.NewSelect().Table("users").Column("sv").Where("id = ?", userID)
+		return oneRow(tx.NewUpdate().Table("session").Set("expires_at = ?", ms(until)).Where("id = ?", sessionID).
+			Where("user_id = ?", userID).Where("ended_at = 0").Where("sv >= (?)", version).Exec(ctx))
+	})
+}
+
 // Revoked implements session.Store.
 func (s Sessions) Revoked(ctx context.Context, since time.Time) ([]session.Revocation, error) {
 	ctx, cancel := s.db.Bound(ctx)

@@ -43,6 +43,10 @@ func Check(c config.Config) (faults config.Faults) {
 	for _, name := range slices.Sorted(maps.Keys(c.Providers.Files)) {
 		refuse("providers.files", readable(c.Providers.Files[name]))
 	}
+	if c.KYC.IdentityURL != "" {
+		_, err := identityRegister(c, nil)
+		refuse("kyc", err)
+	}
 	if c.Push.Enabled {
 		refuse("push.ca_file", readable(c.Push.CAFile))
 	}

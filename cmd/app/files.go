@@ -53,7 +53,9 @@ func (s *service) documents() error {
 		Changes: s.changes("", nil), Values: s.parameters.Set, Quota: int64(s.cfg.Files.UserQuota) << 20}
 	s.join(part{
 		groups: groups(
-			httpdocument.Group{Service: s.papers},
+			httpdocument.Group{Service: s.papers, IdentityNo: func(ctx context.Context, userID string) (string, error) {
+				return s.identities.NumberOf(ctx, userID)
+			}},
 			httpcdn.Group{Service: &cdn.Service{Files: s.files, Pictures: s.pictures, Changes: s.changes("", nil),
 				Values: s.parameters.Set, URL: s.cdnURL}}),
 		files: []blob.Owner{{Area: document.Area, Named: store.Named}},

@@ -1,8 +1,15 @@
 package app
 
 import (
+	"time"
+
+	"castellan/config"
+	"castellan/domain/identity"
 	"castellan/domain/kyc"
+	"castellan/domain/password"
+	httpidentity "castellan/http/identity"
 	httpkyc "castellan/http/kyc"
+	outboundidentity "castellan/outbound/identity"
 	"castellan/persistence"
 )
 
@@ -14,5 +21,30 @@ func (s *service) kyc() error {
 		Types: kyc.Types{Front: int64(c.FrontType), Back: int64(c.BackType), Selfie: int64(c.SelfieType),
 			Address: int64(c.AddressType)},
 		Language: s.cfg.Language.Default, Tell: s.starter.Tell}})})
+
+	tries := password.NewGuards(persistence.NewPasswordGuards(s.DB), s.DB,
+		password.Limit(wrongPersons, wrongPersonsWindow), time.Now)
+	s.identities = &identity.Service{Store: persistence.NewIdentities(s.DB), Users: s.users,
+		Options: persistence.NewDropdowns(s.DB), Values: s.parameters.Set, Changes: s.changes("", nil), Ring: s.Ring,
+		Hash: concealed(s.Ring, "identity"), Tries: tries, Accounts: c.AccountsPerIdentity, Renew: s.logins.Renew}
+	if c.IdentityURL != "" {
+		register, err := identityRegister(s.cfg, func(err error) { s.log.Warn("the national register fails", "err", err) })
+		if err != nil {
+			return err
+		}
+		s.identities.Registry = register
+	}
+	s.join(part{groups: groups(httpidentity.Group{Service: s.identities})})
 	return nil
+}
+
+// How often a user may be wrong before the national register, and in which time.
+const (
+	wrongPersons       = 5
+	wrongPersonsWindow = 15 * time.Minute
+)
+
+func identityRegister(c config.Config, failed func(error)) (*outboundidentity.Register, error) {
+	return outboundidentity.New(outboundidentity.Config{URL: c.KYC.IdentityURL, Plain: c.Dev, CAFile: c.KYC.IdentityCAFile,
+		Timeout: c.KYC.IdentityTimeout, Now: time.Now, Failed: failed})
 }

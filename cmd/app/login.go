@@ -58,7 +58,8 @@ func (s *service) login() (err error) {
 	guards := func(r password.GuardRules) *password.Guards { return password.NewGuards(wrong, s.DB, r, time.Now) }
 	s.logins = &session.Service{Users: s.users, Sessions: sessions, Hasher: s.hasher, Guards: guards(guardRules(s.cfg)),
 		Starts: s.starter, Commit: s.commit, Tokens: s.tokens, Revocations: s.revocations, Conceal: conceal(s.Ring),
-		Admits: admits(s.cfg), Dev: s.cfg.Dev, TokenTTL: s.cfg.Tokens.XAuthTTL, Now: time.Now}
+		Admits: admits(s.cfg), Dev: s.cfg.Dev, TokenTTL: s.cfg.Tokens.XAuthTTL,
+		SessionTTL: s.cfg.Tokens.SessionTTL, Now: time.Now}
 	s.join(part{
 		groups:  groups(httpsession.Group{Service: s.logins, CountryName: geo.Name}),
 		actions: []challenge.Action{s.logins.LoginAction()},

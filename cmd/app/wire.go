@@ -38,6 +38,7 @@ import (
 	"castellan/domain/firewall"
 	"castellan/domain/geo"
 	"castellan/domain/geofilter"
+	"castellan/domain/identity"
 	"castellan/domain/job"
 	"castellan/domain/ledger"
 	"castellan/domain/message"
@@ -118,6 +119,7 @@ type service struct {
 	files          blob.Store
 	pictures       *picture.Decoder
 	papers         *document.Service
+	identities     *identity.Service
 	cdnURL         string // in front of the paths of public files
 	calls          *calls
 	server         *edge.Server

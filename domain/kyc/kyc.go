@@ -71,8 +71,8 @@ func (v Verdict) check() error {
 	say(v.KYCConfirm != user.WaitingApproval, "kycConfirm", "is not a decision")
 	if v.rejects() {
 		say(v.Reason != nil && strings.TrimSpace(*v.Reason) != "", "rejectedResult", "is required for a rejection")
-		say(v.Reason == nil || short(*v.Reason), "rejectedResult", "must be at most 2000 characters")
 	}
+	say(v.Reason == nil || short(*v.Reason), "rejectedResult", "must be at most 2000 characters")
 	for language, text := range v.Reasons {
 		if !slices.Contains(languages, language) || !short(text) {
 			say(false, "rejectedResultJson", "must be texts of at most 2000 characters by tr, en or ar")

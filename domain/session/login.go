@@ -49,6 +49,8 @@ type Service struct {
 	Dev      bool // accounts seeded for development may log in
 	TokenTTL time.Duration
 	Now      func() time.Time
+	// SessionTTL is how long after its login a session may be given new tokens (Renew).
+	SessionTTL time.Duration
 }
 
 // LoginRequest is one try to log in. Who is canonical (user.Identify).

@@ -71,6 +71,10 @@ type Store interface {
 	List(ctx context.Context, userID string, now time.Time, limit int) ([]Session, error)
 	// Count counts the living sessions of a user.
 	Count(ctx context.Context, userID string, now time.Time) (int, error)
+	// Extend lets a living session of a user expire at until; RECORD_NOT_FOUND for one
+	// that has ended, does not exist or is another user's, also when it ends at the
+	// same time.
+	Extend(ctx context.Context, userID, sessionID string, until time.Time) error
 	// Revoked lists what was ended at or after since: sessions one by one, and
 	// versions that rose.
 	Revoked(ctx context.Context, since time.Time) ([]Revocation, error)

@@ -13,7 +13,11 @@ import (
 const section = "4.11 Documents"
 
 // Group serves the section.
-type Group struct{ Service *document.Service }
+type Group struct {
+	Service *document.Service
+	// IdentityNo is the identity number of a user, "" where it is not known; nil: of none.
+	IdentityNo func(ctx context.Context, userID string) (string, error)
+}
 
 // Endpoints implements rest.Group.
 func (g Group) Endpoints() []rest.Endpoint {
@@ -88,12 +92,20 @@ type uploadRequest struct {
 }
 
 func (g Group) upload(ctx context.Context, who rest.Caller, in uploadRequest) (rest.Data[metadata], error) {
+	number := ""
+	if g.IdentityNo != nil {
+		var err error
+		if number, err = g.IdentityNo(ctx, who.UserID); err != nil {
+			return rest.Data[metadata]{}, err
+		}
+	}
 	d, err := g.Service.Add(ctx, who.By(), document.Document{UserID: who.UserID, Name: in.FileName,
 		Type: document.Unclassified, Description: &in.Description, NameTexts: rest.Or(in.FileNameJSON, nil),
 		DescriptionTexts: rest.Or(in.DescriptionJSON, nil)}, in.Base64Data,
 		document.Fields{Name: "fileName", NameTexts: "fileNameJson", Content: "base64Data"})
-	return rest.Data[metadata]{Data: metadata{UserID: d.UserID, Name: d.Name, MimeType: d.MimeType, Type: d.Type,
-		Description: d.Description, Status: d.Status, Reason: d.Reason, FilePath: d.Path}}, err
+	return rest.Data[metadata]{Data: metadata{UserID: d.UserID, IdentityNo: number, Name: d.Name,
+		MimeType: d.MimeType, Type: d.Type, Description: d.Description, Status: d.Status,
+		Reason: d.Reason, FilePath: d.Path}}, err
 }
 
 type saveRequest struct {

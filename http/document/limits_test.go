@@ -1,6 +1,7 @@
 package document_test
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"strings"
@@ -10,6 +11,8 @@ import (
 	"castellan/domain/picture/picturetest"
 	"castellan/domain/storetest"
 	"castellan/http/apitest"
+	httpdocument "castellan/http/document"
+	"castellan/http/edge"
 )
 
 // Every file that is made to harm is refused, under whatever name.
@@ -72,6 +75,25 @@ func TestAudit(t *testing.T) {
 		n, err := s.db.VerifyAudit(t.Context(), []byte(apitest.AuditKey))
 		if n != 3 || err != nil {
 			t.Errorf("%d audit rows, %v", n, err)
+		}
+	})
+}
+
+// D-DOC-02: the identity number of the caller's profile is shown to the caller, and where it cannot be read nothing is
+// kept.
+func TestIdentityNo(t *testing.T) {
+	both(t, func(t *testing.T, s *service) {
+		var refusal error
+		s.Site = apitest.Serve(t, edge.Options{}, httpdocument.Group{Service: s.documents,
+			IdentityNo: func(_ context.Context, userID string) (string, error) { return "10000000146 of " + userID, refusal }})
+		request := body("base64Data", coded(pdf), "fileName", "a.pdf", "description", "d")
+		if status, answer := s.As("u1").Call(upload, request); status != 200 ||
+			!strings.Contains(answer, `"identityNo":"10000000146 of u1"`) {
+			t.Errorf("%d %s", status, answer)
+		}
+		refusal = fault.New(fault.Unavailable, "no")
+		if s.As("u1").Wants(upload, request, 503, "UNAVAILABLE"); len(s.listed("admin", "")) != 1 {
+			t.Error("kept all the same")
 		}
 	})
 }

@@ -83,12 +83,12 @@ type decideRequest struct {
 	UserID string `json:"userId"`
 	// waitingApproval is refused with words of its own (D-KYC-01).
 	KYCConfirm     string  `json:"kycConfirm" enum:"waitingApproval,manuelApproved,ocrOrNfcApproved,rejected"`
-	RejectedResult *string `json:"rejectedResult" doc:"required for rejected" doc.maxLength:"2000"`
+	RejectedResult *string `json:"rejectedResult" doc:"required for rejected" doc.maxLength:"2000" example:"Blurred"`
 
 	RejectedResultJSON *map[string]string `json:"rejectedResultJson" doc:"the same by language: tr, en, ar"`
 
 	UserDocumentID []string `json:"userDocumentId" doc:"the documents that were looked at" maxItems:"100"`
-	DocumentID     string   `json:"documentId" doc:"the one that decided"`
+	DocumentID     string   `json:"documentId" doc:"the one that decided" example:"01JD3XF9P2E6H4J8K3N5Q7S1TV"`
 }
 
 type decided struct {
@@ -116,7 +116,7 @@ func (g Group) decide(ctx context.Context, who rest.Caller, in decideRequest) (r
 type confirmRequest struct {
 	UserID             string  `json:"userId"`
 	AddressConfirmed   string  `json:"addressConfirmed" enum:"waitingApproval,manuelApproved,rejected,approved"`
-	AddressDescription *string `json:"addressDescription" doc:"why" doc.maxLength:"2000"`
+	AddressDescription *string `json:"addressDescription" doc:"why" doc.maxLength:"2000" example:"The bill is too old."`
 }
 
 type confirmed struct {

@@ -35,6 +35,7 @@ func Run(t *testing.T, open storetest.Open[session.Store]) {
 		"EndOnce":         endOnce,
 		"EndAllUnderRace": endAllUnderRace,
 		"Seen":            seen,
+		"Extend":          extend,
 		"Revoked":         revoked,
 		"Logins":          logins,
 		"Purge":           purge,

@@ -1,0 +1,250 @@
+// Package identity asks the national register of persons of Turkey whether an identity number, a name and a year of
+// birth belong together: one operation, TCKimlikNoDogrula, of a SOAP 1.1 service (design D, decision D-INF-06).
+//
+// The one idea: no is not "I do not know". Only a whole answer of the operation that says true or false is a verdict;
+// everything else, a SOAP fault included, is UNAVAILABLE with the time to wait. What is asked about a person is in the
+// body of the request alone: no error of this package holds any of it.
+//
+// Start reading at Register.Verify.
+package identity
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"castellan/domain/fault"
+	"castellan/domain/identity"
+)
+
+// Config describes the service.
+type Config struct {
+	URL     string        // https, or with Plain http to a loopback address
+	Plain   bool          // of development mode
+	CAFile  string        // certificates (PEM) that may vouch for the service; "": those of the system
+	Timeout time.Duration // of one question
+	Now     func() time.Time
+	// Failed is told why nobody knew; nil: nobody is told.
+	Failed func(error)
+}
+
+const (
+	namespace      = "http://tckimlik.nvi.gov.tr/WS"
+	envelope       = "http://schemas.xmlsoap.org/soap/envelope/"
+	maxAnswerBytes = 64 << 10
+	// After so many failures in a row the service is left alone for a while; then one question finds out.
+	failuresInARow = 3
+	pause          = 15 * time.Second
+)
+
+// Register implements identity.Registry. It is safe for concurrent use.
+type Register struct {
+	cfg    Config
+	client *http.Client
+
+	mu       sync.Mutex
+	failures int
+	until    time.Time // nothing is asked before
+}
+
+var _ identity.Registry = (*Register)(nil)
+
+// New checks cfg. It opens no connection.
+func New(cfg Config) (*Register, error) {
+	u, err := url.Parse(cfg.URL)
+	if err != nil || u.Host == "" || u.User != nil ||
+		u.Scheme != "https" && !(cfg.Plain && u.Scheme == "http" && local(u.Hostname())) {
+		return nil, errors.New("identity_url must be https://host/path without a user")
+	}
+	trust := &tls.Config{MinVersion: tls.VersionTLS12}
+	if cfg.CAFile != "" {
+		pem, err := os.ReadFile(cfg.CAFile)
+		if err != nil {
+			return nil, err
+		}
+		if trust.RootCAs = x509.NewCertPool(); !trust.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, errors.New("identity_ca_file holds no certificate")
+		}
+	}
+	return &Register{cfg: cfg, client: &http.Client{
+		Timeout: cfg.Timeout,
+		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: trust, MaxConnsPerHost: 16,
+			MaxIdleConnsPerHost: 4, IdleConnTimeout: 30 * time.Second},
+		// Another address would be told of the person.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}, nil
+}
+
+func local(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.IsLoopback()
+}
+
+// Verify implements identity.Registry.
+func (r *Register) Verify(ctx context.Context, p identity.Person) (bool, error) {
+	if wait := r.wait(); wait > 0 {
+		return false, unavailable(wait)
+	}
+	known, err := r.ask(ctx, p)
+	if ctx.Err() != nil && err != nil { // the caller went away: the service may be well
+		return false, unavailable(pause)
+	}
+	r.judge(err)
+	if err != nil {
+		if r.cfg.Failed != nil {
+			r.cfg.Failed(err)
+		}
+		return false, unavailable(pause)
+	}
+	return known, nil
+}
+
+func unavailable(wait time.Duration) error {
+	return fault.New(fault.Unavailable, "the national register cannot be asked at the moment").After(wait)
+}
+
+// wait is how long the service is still left alone. When that is over one caller asks, and the others wait for what it
+// finds out.
+func (r *Register) wait() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.failures < failuresInARow {
+		return 0
+	}
+	now := r.cfg.Now()
+	if wait := r.until.Sub(now); wait > 0 {
+		return wait
+	}
+	r.until = now.Add(pause)
+	return 0
+}
+
+func (r *Register) judge(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err == nil {
+		r.failures = 0
+		return
+	}
+	if r.failures++; r.failures >= failuresInARow {
+		r.until = r.cfg.Now().Add(pause)
+	}
+}
+
+// question is the request of TCKimlikNoDogrula.
+type question struct {
+	XMLName xml.Name `xml:"http://schemas.xmlsoap.org/soap/envelope/ Envelope"`
+	Body    struct {
+		Ask struct {
+			XMLName   xml.Name `xml:"http://tckimlik.nvi.gov.tr/WS TCKimlikNoDogrula"`
+			Number    string   `xml:"TCKimlikNo"`
+			Names     string   `xml:"Ad"`
+			Surname   string   `xml:"Soyad"`
+			BirthYear int      `xml:"DogumYili"`
+		}
+	} `xml:"http://schemas.xmlsoap.org/soap/envelope/ Body"`
+}
+
+// answer is its response. A fault has no result.
+type answer struct {
+	XMLName xml.Name `xml:"http://schemas.xmlsoap.org/soap/envelope/ Envelope"`
+	Body    struct {
+		Response []struct {
+			Result []string `xml:"http://tckimlik.nvi.gov.tr/WS TCKimlikNoDogrulaResult"`
+		} `xml:"http://tckimlik.nvi.gov.tr/WS TCKimlikNoDogrulaResponse"`
+	} `xml:"http://schemas.xmlsoap.org/soap/envelope/ Body"`
+}
+
+// ask asks once. Its errors hold nothing of the person, of the address and of the answer.
+func (r *Register) ask(ctx context.Context, p identity.Person) (bool, error) {
+	var q question
+	ask := &q.Body.Ask
+	ask.Number, ask.BirthYear = string(p.Number), p.BirthYear()
+	ask.Names, ask.Surname = upper(p.GivenNames()), upper(p.Surname)
+	body, err := xml.Marshal(q)
+	if err != nil {
+		return false, errors.New("the question cannot be written")
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, r.cfg.URL, bytes.NewReader(append([]byte(xml.Header),
+		body...)))
+	if err != nil {
+		return false, errors.New("the address cannot be asked")
+	}
+	request.Header.Set("Content-Type", "text/xml; charset=utf-8")
+	request.Header.Set("SOAPAction", `"`+namespace+`/TCKimlikNoDogrula"`)
+	response, err := r.client.Do(request)
+	if err != nil {
+		return false, fmt.Errorf("the register is not reached: %w", unaddressed(err))
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return false, fmt.Errorf("the register answered %d", response.StatusCode)
+	}
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes+1))
+	switch {
+	case err != nil:
+		return false, errors.New("the answer breaks off")
+	case len(text) > maxAnswerBytes:
+		return false, errors.New("the answer is longer than 64 KiB")
+	}
+	return read(text)
+}
+
+// read takes the verdict of an answer, which must be one document with one result.
+func read(text []byte) (bool, error) {
+	var a answer
+	decoder := xml.NewDecoder(bytes.NewReader(text))
+	if decoder.Decode(&a) != nil {
+		return false, errors.New("the answer is no SOAP envelope")
+	}
+	for { // comments and space may follow, nothing else
+		next, err := decoder.Token()
+		if err == io.EOF {
+			break
+		}
+		if space, ok := next.(xml.CharData); err != nil || !ok || len(bytes.TrimSpace(space)) > 0 {
+			return false, errors.New("something follows the answer")
+		}
+	}
+	if len(a.Body.Response) != 1 || len(a.Body.Response[0].Result) != 1 {
+		return false, errors.New("the answer has no result")
+	}
+	switch strings.TrimSpace(a.Body.Response[0].Result[0]) { // xsd:boolean
+	case "true", "1":
+		return true, nil
+	case "false", "0":
+		return false, nil
+	}
+	return false, errors.New("the result is neither true nor false")
+}
+
+// composed are the letters of Turkish that some keyboards send as two characters.
+var composed = strings.NewReplacer("i\u0307", "i", "I\u0307", "İ", "s\u0327", "ş", "S\u0327", "Ş", "c\u0327", "ç",
+	"C\u0327", "Ç", "g\u0306", "ğ", "G\u0306", "Ğ", "u\u0308", "ü", "U\u0308", "Ü", "o\u0308", "ö", "O\u0308", "Ö")
+
+// upper writes a name as the register has it: in the capitals of Turkish, where i becomes İ and ı becomes I.
+func upper(name string) string {
+	return strings.ToUpperSpecial(unicode.TurkishCase, composed.Replace(name))
+}
+
+// unaddressed strips the address.
+func unaddressed(err error) error {
+	var with *url.Error
+	if errors.As(err, &with) {
+		return with.Err
+	}
+	return err
+}

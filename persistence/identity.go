@@ -1,0 +1,104 @@
+package persistence
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/fault"
+	"castellan/domain/identity"
+)
+
+// Identities implements identity.Store.
+type Identities struct{ db *DB }
+
+var _ identity.Store = Identities{}
+
+// NewIdentities returns what users say of themselves, kept in db.
+func NewIdentities(db *DB) Identities { return Identities{db} }
+
+type identityRow struct {
+	bun.BaseModel `bun:"table:user_identity,alias:i"`
+
+	UserID       string `bun:",pk"`
+	Number       []byte // sealed
+	SecondName   string
+	Country      string
+	CityID       string
+	DistrictID   string
+	Address      string
+	OccupationID string
+	stamps
+}
+
+type infoRow struct {
+	bun.BaseModel `bun:"table:additional_info,alias:i"`
+
+	ID     int64 `bun:",pk,autoincrement"`
+	UserID string
+
+	Purpose, Source, Income, Amount, Count                     int64
+	PurposeText, SourceText, IncomeText, AmountText, CountText string
+	stamps
+}
+
+// Lock implements identity.Store. Hashes whose first 64 bits are equal wait for each other too.
+func (s Identities) Lock(ctx context.Context, hash string) error {
+	key, _ := strconv.ParseUint(hash[:min(len(hash), 16)], 16, 64)
+	return s.db.LockTx(ctx, int64(key))
+}
+
+// Others implements identity.Store.
+func (s Identities) Others(ctx context.Context, userID, hash string) (int, error) {
+	return accounts.count(ctx, s.db, is("identity_hash", hash), where("identity_hash <> ''"), where("id <> ?", userID))
+}
+
+// Keep implements identity.Store.
+func (s Identities) Keep(ctx context.Context, userID string, p identity.Person, sealed []byte) error {
+	row := identityRow{UserID: userID, Number: sealed, SecondName: p.SecondName, Country: p.Country, CityID: p.CityID,
+		DistrictID: p.DistrictID, Address: p.Address, OccupationID: p.OccupationID}
+	row.stamp(ms(s.db.Now()))
+	return write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
+		q := replacing(tx.NewInsert().Model(&row), "number", "second_name", "country", "city_id", "district_id", "address",
+			"occupation_id")
+		_, err := q.Exec(ctx)
+		return err
+	})
+}
+
+// replacing makes an insert take the place of the user's row: these columns, and when it was changed.
+func replacing(q *bun.InsertQuery, columns ...string) *bun.InsertQuery {
+	q = q.On("CONFLICT (user_id) DO UPDATE")
+	for _, c := range append(columns, "updated_at") {
+		q = q.Set("? = EXCLUDED.?", bun.Ident(c), bun.Ident(c))
+	}
+	return q
+}
+
+// Sealed implements identity.Store.
+func (s Identities) Sealed(ctx context.Context, userID string) ([]byte, error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	var row identityRow
+	err := translate(s.db.Conn(ctx).NewSelect().Model(&row).Where("user_id = ?", userID).Scan(ctx))
+	if fault.CodeOf(err) == fault.RecordNotFound {
+		err = fault.New(fault.RecordNotFound, "the identity number is not known")
+	}
+	return row.Number, err
+}
+
+// Inform implements identity.Store.
+func (s Identities) Inform(ctx context.Context, i identity.Info) (id int64, err error) {
+	c := i.Choices
+	row := infoRow{UserID: i.UserID, Purpose: c[0].OptionID, Source: c[1].OptionID, Income: c[2].OptionID,
+		Amount: c[3].OptionID, Count: c[4].OptionID, PurposeText: c[0].Explanation, SourceText: c[1].Explanation,
+		IncomeText: c[2].Explanation, AmountText: c[3].Explanation, CountText: c[4].Explanation}
+	row.stamp(ms(s.db.Now()))
+	err = write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
+		q := replacing(tx.NewInsert().Model(&row).ExcludeColumn("id"), "purpose", "source", "income", "amount", "count",
+			"purpose_text", "source_text", "income_text", "amount_text", "count_text")
+		return q.Returning("id").Scan(ctx, &id)
+	})
+	return id, err
+}

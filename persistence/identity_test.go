@@ -1,0 +1,13 @@
+package persistence
+
+import (
+	"testing"
+
+	"castellan/domain/identity"
+	"castellan/domain/identity/identitytest"
+)
+
+func TestIdentityStore(t *testing.T) {
+	suite(t, identitytest.Run, func(db *DB) identity.Store { return NewIdentities(db) }, "user_identity",
+		"additional_info", "users", "user_role")
+}
