@@ -35,9 +35,15 @@ func (db *DB) Migrate(ctx context.Context, migrations fs.FS) (applied []string, 
 		_, err := tx.Tx.ExecContext(ctx, text)
 		return Translate(err)
 	}
-	err = exec("CREATE TABLE IF NOT EXISTS schema_migrations (name TEXT PRIMARY KEY, applied_at BIGINT NOT NULL)")
+	there := false
+	if db.Postgres() { // IF NOT EXISTS asks for the right to create, which the service need not have
+		err = tx.Tx.QueryRowContext(ctx, "SELECT to_regclass('schema_migrations') IS NOT NULL").Scan(&there)
+	}
+	if err == nil && !there {
+		err = exec("CREATE TABLE IF NOT EXISTS schema_migrations (name TEXT PRIMARY KEY, applied_at BIGINT NOT NULL)")
+	}
 	if err != nil {
-		return nil, fmt.Errorf("migrate: %w", err)
+		return nil, fmt.Errorf("migrate: %w", Translate(err))
 	}
 	var done []string
 	if err := tx.NewSelect().Table("schema_migrations").Column("name").Scan(ctx, &done); err != nil {
