@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"castellan/domain/change"
 	"castellan/domain/commit"
 	"castellan/domain/user"
 )
@@ -91,14 +90,13 @@ func (r *run) settle(ctx context.Context) error {
 // Login is how somebody logs in.
 type Login struct{ Who, Name, CountryCode, Phone, Mail, Password, See string }
 
-// finish gives the team its passwords and ends the run: whoever was cut off before
-// finds out only now. The other nodes are told to read anew what they keep in memory.
+// finish gives the team its passwords and ends the run. They come last, so that a run
+// that is cut off leaves none that nobody was told.
 func (r *run) finish(s *Summary) func(context.Context) error {
 	return func(ctx context.Context) error {
 		r.Clock.at.Store(nil)
 		return r.once(ctx, "done", func(ctx context.Context) error {
-			writes := []commit.Write{change.Note{Topic: change.Currencies}, change.Note{Topic: change.Roles, Key: "all"},
-				change.Note{Topic: change.Parameters, Key: "TREASURY"}}
+			var writes []commit.Write
 			for i, p := range r.team {
 				password := r.Password()
 				hash, err := r.Hasher.Hash(ctx, password)
