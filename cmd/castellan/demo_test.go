@@ -55,6 +55,8 @@ var everyState = []string{
 	"corporate_user WHERE status = 'active'", "corporate_user WHERE status = 'passive'",
 	"users WHERE address_confirmed = 'manuelApproved'", "users WHERE address_confirmed = 'rejected'",
 	"account_decision WHERE kind = 'kyc' AND value = 'rejected'", "account_decision WHERE kind = 'address'",
+	"blockage WHERE status = 'active' AND NOT closure", "blockage WHERE status = 'active' AND closure",
+	"blockage WHERE status = 'released' AND deleted_at = 0", "blockage WHERE deleted_at > 0",
 	"email_change WHERE old_email <> ''", "provider_snapshot WHERE provider = 'spot'", "users WHERE NOT campaign_sms",
 }
 
@@ -85,10 +87,8 @@ var asked = map[string]string{
 
 // stayEmpty are the lists that the demo leaves empty, with the reason.
 var stayEmpty = map[string]string{
-	"/admin/system/mfa/policies":              "which methods a login asks for is left as a new installation has it",
-	"/blockage/get-blockage-history":          "no blockage is made",
-	"/admin/blockage/get-all-block-histories": "no blockage is made",
-	"/user/last-month-user-count-day-by-day":  "the demo stands at a fixed day here",
+	"/admin/system/mfa/policies":             "which methods a login asks for is left as a new installation has it",
+	"/user/last-month-user-count-day-by-day": "the demo stands at a fixed day here",
 }
 
 // Every state occurs, the ledger is whole, every list of the back office shows

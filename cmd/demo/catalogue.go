@@ -100,7 +100,7 @@ func (r *run) loadAssets(ctx context.Context) error {
 	r.assets = nil
 	for _, p := range catalog.Pairs(new(true)) {
 		if cents := prices[p.Currency.Code]; cents > 0 {
-			r.assets = append(r.assets, asset{p.ID, p.Currency.Code, p.Network.Code, p.Decimals(), cents})
+			r.assets = append(r.assets, asset{p.ID, p.CurrencyID, p.Currency.Code, p.Network.Code, p.Decimals(), cents})
 		}
 	}
 	return nil

@@ -22,7 +22,9 @@ var duties = []struct {
 }{
 	{"kyc-reviewer", "Identity checks", []string{"GET /admin/list-users", "GET /user/get-documents",
 		"GET /admin/get-document-file", "POST /user/update-document", "GET /admin/levels-info",
-		"GET /admin/login-history", "GET /user/get-kyc-images", "POST /user/update-kyc", "POST /user/update-confirmed"}},
+		"GET /admin/login-history", "GET /user/get-kyc-images", "POST /user/update-kyc", "POST /user/update-confirmed",
+		"GET /admin/user/get-users-without-aml-confirmed", "POST /admin/user/update-user-aml-confirmed",
+		"POST /level/update-level", "GET /blockage/get-blockage-history"}},
 	{"treasury", "Treasury", []string{"GET /admin/list-users", "GET /admin/get-last-rates-by-date",
 		"GET /admin/currency/get-all", "POST /admin/transaction/adjust-balance"}},
 	{"support", "Support", []string{"GET /admin/list-users", "GET /admin/login-history", "GET /admin/login-history-v2",

@@ -13,7 +13,7 @@ import (
 
 // asset is a currency of a network with what it costs, in cents of a dollar.
 type asset struct {
-	id                int64
+	id, currencyID    int64
 	currency, network string
 	decimals          int
 	cents             int64
@@ -47,7 +47,10 @@ func (r *run) money(b *ledger.Batch, p *person) error {
 		u := purse{run: r, person: p, b: b, a: a, user: ledger.Account{Kind: ledger.User, Owner: p.ID, Asset: a.id}}
 		err := u.history(moves)
 		if err == nil && n == 0 && p.place >= 0 {
-			err = u.waiting(u.between(p.CreatedAt.Add(time.Hour), r.Now.Add(-2*time.Hour)))
+			at := u.between(p.CreatedAt.Add(time.Hour), r.Now.Add(-2*time.Hour))
+			if err = u.waiting(at); err == nil {
+				err = u.block(at.Add(20 * time.Minute))
+			}
 		}
 		if err != nil {
 			return fmt.Errorf("%s of %s: %w", a.currency, p.ID, err)
