@@ -82,6 +82,12 @@ func (b *bank) verifies() error {
 	for part := range slices.Chunk(fresh, 500) {
 		ids := map[string]bool{}
 		for _, d := range part {
+			if d.Do == "block" || d.Do == "unblock" {
+				if b.Count("blockage WHERE id = "+d.id) != 1 {
+					return fmt.Errorf("the blockage %s that was acknowledged is not there", d.id)
+				}
+				continue
+			}
 			ids[d.id] = true
 		}
 		in := " WHERE id IN ('" + strings.Join(slices.Collect(maps.Keys(ids)), "', '") + "')"
@@ -117,13 +123,13 @@ func (b *bank) balances() error {
 			continue
 		}
 		switch d.Do {
-		case "hold":
+		case "hold", "block":
 			holds[d.id] = d
 			locked[d.from] += d.n
 			continue
-		case "release", "settle":
+		case "release", "unblock", "settle":
 			locked[holds[d.Of].from] -= holds[d.Of].n
-			if d.Do == "release" {
+			if d.Do != "settle" {
 				continue
 			}
 		case "credit", "debit":
@@ -166,9 +172,10 @@ func (b *bank) balances() error {
 	if err := rows.Err(); err != nil {
 		return err
 	}
-	if n != len(transfers) || b.Count("hold") != len(holds) {
-		return fmt.Errorf("%d transfers and %d holds of %d and %d that were acknowledged", n, b.Count("hold"),
-			len(transfers), len(holds))
+	if held := b.Count("hold WHERE source = $1", kindMoved) + b.Count("blockage"); n != len(transfers) ||
+		held != len(holds) {
+		return fmt.Errorf("%d transfers and %d holds of %d and %d that were acknowledged", n, held, len(transfers),
+			len(holds))
 	}
 	joined := func(table string) int {
 		return b.Count(table + " JOIN transfer ON transfer.id = " + table + ".transfer_id")

@@ -27,8 +27,8 @@ func coins(n int64) amount.Amount {
 	return amount.Must(fmt.Sprintf("%d.%08d", n/moneyUnit, n%moneyUnit))
 }
 
-// deed is one thing that a client asks for: credit and debit of the service
-// (adjust-balance), anything else of the mover.
+// deed is one thing that a client asks for: credit and debit (adjust-balance), block
+// and unblock (blockages) of the service, anything else of the mover.
 type deed struct {
 	order
 	n        int64 // the amount, in 10⁻⁸
@@ -132,8 +132,11 @@ func (b *bank) ask(d *deed) error {
 }
 
 func (b *bank) send(d *deed) (id string, refused bool, err error) {
-	if d.Do == "credit" || d.Do == "debit" {
+	switch d.Do {
+	case "credit", "debit":
 		return b.adjust(d)
+	case "block", "unblock":
+		return b.block(d)
 	}
 	d.Asset, d.Amount, d.From, d.To = moneyAsset, coins(d.n), b.owner(d.from), b.owner(d.to)
 	a, err := b.mover.Load().Try("POST", "/", d.order, nil)
@@ -179,6 +182,25 @@ func (b *bank) adjust(d *deed) (id string, refused bool, err error) {
 	return body.Data.TransactionID, body.Code != nil, nil
 }
 
+// block locks an amount by a blockage, once for its Idempotency-Key, or releases it.
+func (b *bank) block(d *deed) (id string, refused bool, err error) {
+	path, body := "/blockage/insert-blockage-history", map[string]any{"userId": b.users[d.from].ID,
+		"currencyCode": "BTC", "blockTypeId": 2, "amount": coins(d.n)}
+	if d.Do == "unblock" {
+		path, body = "/blockage/update-blockage-history", map[string]any{"id": d.Of, "status": "released"}
+	}
+	a, err := b.server.Load().Try("POST", path, body, blackbox.Headers{"x-auth": b.boss["x-auth"],
+		"Idempotency-Key": "block " + d.Ref})
+	if err != nil || a.Status == 503 || a.Code() == "IDEMPOTENCY_CONFLICT" {
+		return "", false, errLost
+	}
+	var is struct{ Data struct{ ID string } }
+	if a.Status != 200 || json.Unmarshal(a.Body, &is) != nil || is.Data.ID == "" {
+		return "", false, fmt.Errorf("a blockage: %s", a)
+	}
+	return is.Data.ID, false, nil
+}
+
 // teller is a client: it asks for one deed after the other, repeats what was not
 // answered, and sometimes what was.
 type teller struct {
@@ -186,7 +208,7 @@ type teller struct {
 	name  int
 	rng   *rand.Rand
 	made  int
-	holds []*deed // active ones of its own
+	holds []*deed // active ones of its own, and blockages
 	past  []*deed // transfers of its own that are not reversed
 }
 
@@ -208,11 +230,16 @@ func (c *teller) next() *deed {
 		if d.Beyond {
 			d.n *= 1000
 		}
+		if user == 2 && c.rng.IntN(3) == 0 { // so may blockages
+			d.Do = "block"
+		}
 	case dice < 90:
 		h := c.holds[0]
 		c.holds = c.holds[1:]
 		d.Of, d.from, d.Do = h.id, h.from, "release"
-		if !h.Beyond && c.rng.IntN(2) == 0 {
+		if h.Do == "block" {
+			d.Do = "unblock"
+		} else if !h.Beyond && c.rng.IntN(2) == 0 {
 			d.Do, d.n = "settle", 1+c.rng.Int64N(h.n)
 		}
 	case len(c.past) > 0:
@@ -237,9 +264,9 @@ func (c *teller) live() {
 		}
 		switch {
 		case !d.done:
-		case d.Do == "hold":
+		case d.Do == "hold", d.Do == "block":
 			c.holds = append(c.holds, d)
-		case d.Do != "release" && d.Do != "reverse" && len(c.past) < 20:
+		case d.Do != "release" && d.Do != "unblock" && d.Do != "reverse" && len(c.past) < 20:
 			c.past = append(c.past, d)
 		}
 	}
