@@ -57,6 +57,7 @@ var everyState = []string{
 	"account_decision WHERE kind = 'kyc' AND value = 'rejected'", "account_decision WHERE kind = 'address'",
 	"blockage WHERE status = 'active' AND NOT closure", "blockage WHERE status = 'active' AND closure",
 	"blockage WHERE status = 'released' AND deleted_at = 0", "blockage WHERE deleted_at > 0",
+	"additional_info WHERE purpose > 0",
 	"email_change WHERE old_email <> ''", "provider_snapshot WHERE provider = 'spot'", "users WHERE NOT campaign_sms",
 }
 
@@ -169,7 +170,7 @@ func list(t *testing.T, n *blackbox.Node, who blackbox.Headers, path string, fil
 
 // What is not the same in two databases: keys and what is made with them, the audit
 // with its chain, notes, the seeds of every installation, and the logins of
-// development mode.
+// development mode. After a transaction that was cut off PostgreSQL leaves numbers out.
 var (
 	unequalTables = []string{"keys", "audit", "audit_checkpoint", "change", "seed", "schema_migrations", "idempotency",
 		"outbox", "session", "password_guard", "mfa_method", "mfa_action", "mfa_policy", "resource", "resource_type",
@@ -177,7 +178,9 @@ var (
 	unequalColumns = map[string][]string{"users": {"identity_hash", "password_hash", "cv"}, "job": {"params"},
 		"currency": {"created_at", "updated_at"}, "currency_network": {"created_at", "updated_at"},
 		"currency_of_network": {"created_at", "updated_at"},
-		"parameter":           {"created_at", "updated_at"}, "contract": {"created_at"}, "role": {"created_at"}}
+		"withdrawal_address":  {"id"}, "geofilter_country": {"id"}, "account_decision": {"id"}, "email_change": {"id"},
+		"additional_info": {"id"}, "parameter": {"created_at", "updated_at"},
+		"contract": {"created_at"}, "role": {"created_at"}}
 )
 
 // digest is that of all rows of a database which the demo made.

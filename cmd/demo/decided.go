@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"time"
 
+	"castellan/domain/dropdown"
+	"castellan/domain/identity"
 	"castellan/domain/kyc"
 	"castellan/domain/profile"
 	"castellan/domain/user"
@@ -30,6 +32,28 @@ func (r *run) decide(ctx context.Context, p *person) error {
 		}
 	}
 	return nil
+}
+
+// tell keeps what a person told who was looked at: the five options on the use of the
+// account.
+func (r *run) tell(ctx context.Context, p *person) error {
+	if p.BirthDate == "" {
+		return nil
+	}
+	s, i := sourceOf(r.Seed, "info "+p.ID, 0), identity.Info{UserID: p.ID}
+	for n, q := range identity.Questions {
+		options, err := persistence.NewDropdowns(r.DB).List(ctx, dropdown.Query{Group: &q.Group})
+		if err != nil {
+			return err
+		}
+		o := pick(s, options)
+		if i.Choices[n].OptionID = o.ID; o.ExplainMandatory {
+			i.Choices[n].Explanation = "aile bireyleri için"
+		}
+	}
+	r.Clock.set(p.CreatedAt.Add(10 * time.Minute))
+	_, err := persistence.NewIdentities(r.DB).Inform(ctx, i)
+	return err
 }
 
 // renamed gives every eleventh person a mail address that was another one before.

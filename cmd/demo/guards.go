@@ -26,7 +26,10 @@ var duties = []struct {
 		"GET /admin/user/get-users-without-aml-confirmed", "POST /admin/user/update-user-aml-confirmed",
 		"POST /level/update-level", "GET /blockage/get-blockage-history"}},
 	{"treasury", "Treasury", []string{"GET /admin/list-users", "GET /admin/get-last-rates-by-date",
-		"GET /admin/currency/get-all", "POST /admin/transaction/adjust-balance"}},
+		"GET /admin/currency/get-all", "POST /admin/transaction/adjust-balance",
+		"GET /admin/get-waiting-info-transactions", "POST /admin/update-status-transaction",
+		"GET /admin/get-withdrawal-crypto-queue", "POST /admin/update-wallet-withdrawal-crypto-queue",
+		"GET /process/get-process-admin", "GET /admin/get-member-asset-balances", "GET /balance/get-daily-position"}},
 	{"support", "Support", []string{"GET /admin/list-users", "GET /admin/login-history", "GET /admin/login-history-v2",
 		"GET /admin/get-email-change-history", "POST /admin/send-notification"}},
 }

@@ -30,7 +30,7 @@ var papers = []struct {
 // transaction of their account.
 func (r *run) show(ctx context.Context, p *person) error {
 	for _, part := range []func(context.Context, *person) error{r.documents, r.notices, r.wallets, r.filter,
-		r.accept, r.decide, r.renamed} {
+		r.accept, r.tell, r.decide, r.renamed} {
 		if err := part(ctx, p); err != nil {
 			return fmt.Errorf("%s: %w", p.ID, err)
 		}

@@ -27,7 +27,7 @@ var team = []named{
 	{"identity checks", "Kerem", "Aydın", "kyc", "tr", []string{"kyc-reviewer"}, user.Individual, user.ManuelApproved,
 		"GET /user/get-documents?reason=waitingApproval, POST /user/update-kyc, and what is refused to the role"},
 	{"treasury", "Selin", "Kaya", "treasury", "tr", []string{"treasury"}, user.Individual, user.ManuelApproved,
-		"POST /admin/transaction/adjust-balance, GET /admin/get-last-rates-by-date"},
+		"GET /admin/get-waiting-info-transactions, GET /admin/get-withdrawal-crypto-queue, adjust-balance"},
 	{"support", "Onur", "Polat", "support", "tr", []string{"support"}, user.Individual, user.ManuelApproved,
 		"GET /admin/login-history, GET /admin/list-users?fullName=..."},
 	{"user", "Ayşe", "Demir", "ayse", "tr", nil, user.Individual, user.ManuelApproved,
