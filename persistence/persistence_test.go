@@ -30,11 +30,6 @@ func bothWith(t *testing.T, o Options, test func(t *testing.T, db *DB)) {
 	}
 }
 
-func open(t *testing.T, dsn string) *DB {
-	t.Helper()
-	return openWith(t, dsn, Options{})
-}
-
 func openWith(t *testing.T, dsn string, o Options) *DB {
 	t.Helper()
 	db, err := Open(t.Context(), dsn, o)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"castellan/domain/commit"
@@ -167,9 +166,4 @@ func (r *run) logins(p *person) (writes []commit.Write) {
 		writes = append(writes, user.LoggedIn{UserID: p.ID, At: last})
 	}
 	return writes
-}
-
-// initials are the first letters of a name, for its pictures.
-func (p *person) initials() string {
-	return strings.ToUpper(string([]rune(p.Name)[:1]) + string([]rune(p.Surname)[:1]))
 }

@@ -133,5 +133,5 @@ func (g Group) confirm(ctx context.Context, who rest.Caller, in confirmRequest) 
 		in.AddressConfirmed = user.ManuelApproved
 	}
 	err := g.Service.Confirm(ctx, who.By(), in.UserID, in.AddressConfirmed, rest.Or(in.AddressDescription, ""))
-	return rest.Data[confirmed]{Data: confirmed{in.UserID, in.AddressConfirmed, in.AddressDescription}}, err
+	return rest.Data[confirmed]{Data: confirmed(in)}, err
 }

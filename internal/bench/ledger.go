@@ -75,10 +75,8 @@ func (b *bench) committed(p *place) error {
 
 // commits is one stretch of load on the committer.
 func (b *bench) commits(p *place, round, treasuries int) (window, error) {
-	dsn := p.dsn
-	if p.process == 0 {
-		dsn = "sqlite:" + filepath.Join(b.dir, fmt.Sprintf("ledger-%d-%d.db", round, treasuries))
-	} else {
+	dsn := "sqlite:" + filepath.Join(b.dir, fmt.Sprintf("ledger-%d-%d.db", round, treasuries))
+	if p.process != 0 {
 		other, err := b.postgresql(nil)
 		if err != nil {
 			return window{}, err
