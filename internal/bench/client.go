@@ -20,6 +20,7 @@ type client struct {
 	// Headers of the last answer.
 	pAuth, xAuth string
 	retryAfter   string
+	next         string // path of the next page; "" on the last one
 }
 
 func dial(addr string) (*client, error) {
@@ -63,7 +64,7 @@ func (c *client) answer() (status int, err error) {
 	if status, err = strconv.Atoi(string(line[9:12])); err != nil {
 		return 0, err
 	}
-	c.pAuth, c.xAuth, c.retryAfter = "", "", ""
+	c.pAuth, c.xAuth, c.retryAfter, c.next = "", "", "", ""
 	length := 0
 	for {
 		line, err := c.in.ReadSlice('\n')
@@ -86,6 +87,9 @@ func (c *client) answer() (status int, err error) {
 			c.xAuth = string(value)
 		case bytes.EqualFold(name, []byte("Retry-After")):
 			c.retryAfter = string(value)
+		case bytes.EqualFold(name, []byte("Link")):
+			address, _, _ := bytes.Cut(value, []byte(">"))
+			c.next = string(bytes.TrimPrefix(address, []byte("<")))
 		}
 	}
 	if cap(c.body) < length {

@@ -39,6 +39,7 @@ var measurements = []struct {
 	{"limits", "requests under a rate limit, on one node and on three that count together", limits},
 	{"mailing", "logins beside a mailing to everybody, and without one", mailing},
 	{"ledger", "movements of money: the committer, over HTTP, and two nodes on one PostgreSQL", movements},
+	{"pages", "pages of a list of a million accounts", pages},
 	{"decoy", "known and unknown phones at the reset of a password", decoy},
 }
 

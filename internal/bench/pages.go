@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// pages measures what a page of a long list costs at its beginning, in its middle and
+// at its end, and what filters of a million accounts cost: by index each is the same.
+func pages(b *bench) error {
+	places, err := b.places(cheap()...)
+	if err != nil {
+		return err
+	}
+	many := 1_000_000
+	if b.quick {
+		many /= 10
+	}
+	b.report.begin("Pages of 100 of GET /admin/list-users, %d accounts, median time of an answer", many)
+	for _, p := range places {
+		defer p.bare.close()
+		if err := b.pagesOf(p, many); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+	}
+	return nil
+}
+
+// listed are filters of the list of accounts with what each finds at most one of, or
+// half of all.
+var listed = []struct{ about, query string }{
+	{"by id", "userId=PAGE0077777"},
+	{"by mail", "email=page0077777@bench.castellan.test"},
+	{"by status", "status=active"},
+	{"by the decision on the identity", "kycConfirm=false"},
+	{"newest first", "isSortedByDate=true"},
+}
+
+func (b *bench) pagesOf(p *place, many int) error {
+	if err := p.seed(); err != nil {
+		return err
+	}
+	if err := p.copies(many); err != nil {
+		return fmt.Errorf("copy accounts: %w", err)
+	}
+	s, err := start(roleService, p.environ)
+	if err != nil {
+		return err
+	}
+	defer s.stop()
+	v, err := newVisitor(s)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	if _, _, err := v.flow(context.Background(), 0); err != nil {
+		return err
+	}
+	token := "x-auth: " + v.xAuth
+	get := func(path string) (took float64, err error) {
+		began := time.Now()
+		status, err := v.do("GET", path, token, "")
+		if err == nil && status != 200 {
+			err = refusal{status: status, body: string(v.body)}
+		}
+		return time.Since(began).Seconds() * 1e3, err
+	}
+	// Every page to the end, of 1000: where the pages stand that are measured.
+	var starts []string
+	for path := "/admin/list-users?limit=1000"; path != ""; path = v.next {
+		if _, err := get(path); err != nil {
+			return err
+		}
+		starts = append(starts, path)
+	}
+	at := func(part float64) string {
+		u, _ := url.Parse(starts[int(part*float64(len(starts)-1))])
+		q := u.Query()
+		q.Set("limit", "100")
+		return u.Path + "?" + q.Encode()
+	}
+	of := series{}
+	for range b.rounds {
+		b.await()
+		for _, asked := range append([]struct{ about, query string }{
+			{"first page", at(0)}, {"page in the middle", at(0.5)}, {"page at the end", at(0.99)},
+		}, listed...) {
+			path := asked.query
+			if !strings.HasPrefix(path, "/") {
+				path = "/admin/list-users?limit=100&" + path
+			}
+			var took []float64
+			for range 40 {
+				ms, err := get(path)
+				if err != nil {
+					return fmt.Errorf("%s: %w", asked.about, err)
+				}
+				took = append(took, ms)
+			}
+			of.add(asked.about, median(took))
+		}
+		last := func(name string) float64 { return of[name][len(of[name])-1] }
+		of.add("grown", last("page at the end")/last("first page"))
+	}
+	r := &b.report
+	for _, name := range []string{"first page", "page in the middle", "page at the end"} {
+		r.line(p.name+": "+name, "ms", of[name], bar{})
+	}
+	r.line(p.name+": page at the end, in first ones", "×", of["grown"], atMost(1.25))
+	for _, l := range listed {
+		r.line(p.name+": "+l.about, "ms", of[l.about], bar{})
+	}
+	return nil
+}
+
+// copies makes accounts as copies of a seeded one, until there are so many.
+func (p *place) copies(many int) error {
+	ctx := context.Background()
+	var columns func() ([]string, error)
+	var exec func(statement string) error
+	if file, ok := strings.CutPrefix(p.dsn, "sqlite:"); ok {
+		db, err := sql.Open("sqlite", "file:"+file)
+		if err != nil {
+			return err
+		}
+		defer db.Close()
+		columns = func() (names []string, err error) {
+			rows, err := db.Query("SELECT name FROM pragma_table_info('users')") // without generated ones
+			if err != nil {
+				return nil, err
+			}
+			defer rows.Close()
+			for rows.Next() {
+				var name string
+				if err := rows.Scan(&name); err != nil {
+					return nil, err
+				}
+				names = append(names, name)
+			}
+			return names, rows.Err()
+		}
+		exec = func(s string) error { _, err := db.Exec(s); return err }
+	} else {
+		conn, err := pgx.Connect(ctx, p.dsn)
+		if err != nil {
+			return err
+		}
+		defer conn.Close(ctx)
+		columns = func() ([]string, error) {
+			rows, err := conn.Query(ctx, "SELECT column_name FROM information_schema.columns "+
+				"WHERE table_name = 'users' AND is_generated = 'NEVER'")
+			if err != nil {
+				return nil, err
+			}
+			return pgx.CollectRows(rows, pgx.RowTo[string])
+		}
+		exec = func(s string) error { _, err := conn.Exec(ctx, s); return err }
+	}
+	names, err := columns()
+	if err != nil {
+		return err
+	}
+	own := map[string]string{"id": "'PAGE' || k", "email": "'page' || k || '@bench.castellan.test'", "phone": "'+90599' || k"}
+	values := make([]string, len(names))
+	for i, name := range names {
+		if values[i] = own[name]; values[i] == "" {
+			values[i] = "u." + name
+		}
+	}
+	err = exec(fmt.Sprintf(`INSERT INTO users (%s)
+		WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
+		SELECT %s FROM (SELECT SUBSTR(CAST(10000000 + i AS TEXT), 2) AS k FROM n) AS m, users AS u WHERE u.email = '%s'`,
+		strings.Join(names, ", "), many-people, strings.Join(values, ", "), "u1@bench.castellan.test"))
+	if err != nil {
+		return err
+	}
+	return exec("ANALYZE users")
+}
