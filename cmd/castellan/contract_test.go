@@ -22,7 +22,7 @@ func TestContracts(t *testing.T) {
 				"3\tSALES\t2026-1\tDistance sales\n"},
 		} {
 			got := s.Command("", append([]string{"contract"}, c.args...)...)
-			if got.Code != c.code || got.Out != c.out || (got.ErrOut == "") != (c.code == 0) {
+			if got.Code != c.code || got.Out != c.out || c.code != 0 && got.ErrOut == "" {
 				t.Errorf("contract %q: exit %d, %s%s", c.args, got.Code, got.Out, got.ErrOut)
 			}
 		}

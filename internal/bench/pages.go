@@ -166,7 +166,8 @@ func (p *place) copies(many int) error {
 	if err != nil {
 		return err
 	}
-	own := map[string]string{"id": "'PAGE' || k", "email": "'page' || k || '@bench.castellan.test'", "phone": "'+90599' || k"}
+	own := map[string]string{"id": "'PAGE' || k", "email": "'page' || k || '@bench.castellan.test'",
+		"phone": "'+90599' || k"}
 	values := make([]string, len(names))
 	for i, name := range names {
 		if values[i] = own[name]; values[i] == "" {
