@@ -13,6 +13,7 @@ import (
 	"math/big"
 	"mime"
 	"mime/multipart"
+	"mime/quotedprintable"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -232,9 +233,17 @@ func (s *relaySession) Data(r io.Reader) error {
 
 // plain is the part of a message that every reader shows.
 func plain(m *mail.Message) (string, error) {
-	_, params, err := mime.ParseMediaType(m.Header.Get("Content-Type"))
+	kind, params, err := mime.ParseMediaType(m.Header.Get("Content-Type"))
 	if err != nil {
 		return "", err
+	}
+	if kind == "text/plain" { // it has no other part
+		body := m.Body
+		if strings.EqualFold(m.Header.Get("Content-Transfer-Encoding"), "quoted-printable") {
+			body = quotedprintable.NewReader(body)
+		}
+		text, err := io.ReadAll(body)
+		return string(text), err
 	}
 	for parts := multipart.NewReader(m.Body, params["boundary"]); ; {
 		part, err := parts.NextPart()

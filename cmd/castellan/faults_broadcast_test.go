@@ -1,0 +1,114 @@
+//go:build faults
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"castellan/internal/blackbox"
+)
+
+const broadcastMany = 500
+
+// broadcastKills is how often the service is killed during one job. On PostgreSQL each
+// kill takes 15 s: another process might run the job.
+var broadcastKills = map[string]int{"sqlite": 10, "postgres": 3}
+
+// The service is killed again and again while it sends an SMS and a notification to
+// five hundred. Nobody gets it twice, everybody is accounted for, and of at most one
+// window for each kill it is not known whether it was sent (D-ADM-04, D-ADM-05).
+func TestFaultsBroadcast(t *testing.T) {
+	var ids []string
+	for i := range broadcastMany {
+		ids = append(ids, fmt.Sprint("BULK", 1_000_001+i))
+	}
+	for _, c := range []struct {
+		name, path string
+		body       map[string]any
+		outside    func(s *blackbox.Site) *blackbox.Postbox
+	}{
+		{"sms", "/send-bulk-sms", map[string]any{"userIds": ids, "messageBody": "SOL can be traded."},
+			(*blackbox.Site).Gateway},
+		{"notification", "/admin/send-notification", map[string]any{"memberId": ids, "topic": "security",
+			"title": "New device", "body": "Look at your devices."}, (*blackbox.Site).Relay},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+				s.Set("LIMITS_ENABLED=false")
+				n := s.Start()
+				boss := admin(t, s, n)
+				phone := enrolled(t, n, s.Seeded("admin"), boss)
+				bulk(t, s, broadcastMany)
+				s.Exec("UPDATE users SET country_code = '90' WHERE id LIKE 'BULK%'")
+				n.Stop()
+				box := c.outside(s)
+				box.Slow(8 * time.Millisecond)
+				n = s.Start()
+				var started struct {
+					Data struct {
+						ID    string
+						Count int
+					}
+				}
+				n.Ok(t, "POST", c.path, c.body, blackbox.Headers{"x-auth": boss["x-auth"], "otp": phone.next(t)}).
+					Read(t, &started)
+				if started.Data.Count != broadcastMany {
+					t.Fatalf("%+v", started)
+				}
+				m := &mailing{Site: s, t: t, box: box, id: started.Data.ID, who: boss, many: broadcastMany}
+				kills := broadcastKills[s.Kind]
+				for i := range kills {
+					m.moves(within(30), fmt.Sprint("messages before kill ", i))
+					time.Sleep(time.Duration(rand.IntN(150)) * time.Millisecond)
+					n.Kill()
+					n = s.Start()
+				}
+				box.Slow(0)
+				var j aJob
+				blackbox.Until(t, within(90), "the job over", func() bool {
+					var ok bool
+					j, ok = m.at(n)
+					return ok && j.over()
+				})
+				got := map[string]int{}
+				for _, d := range box.Deliveries() {
+					if got[d.To]++; got[d.To] > 1 {
+						t.Errorf("%s got it %d times", d.To, got[d.To])
+					}
+				}
+				if j.Status != "done" || j.Total != broadcastMany || j.Done+j.Failed+j.Unknown+j.Skipped != j.Total ||
+					j.Failed != 0 || j.Skipped != 0 || j.Unknown > 20*kills {
+					t.Errorf("after %d kills: %+v", kills, j)
+				}
+				if len(got) < j.Done || len(got) > j.Done+j.Unknown {
+					t.Errorf("%d were reached: %+v", len(got), j)
+				}
+				if c.name == "notification" { // it commits with the outcome
+					users := "notification WHERE user_id LIKE 'BULK%'"
+					rows, of := s.Count(users), s.Count("(SELECT DISTINCT user_id FROM "+users+") AS u")
+					if rows != j.Done || of != rows {
+						t.Errorf("%d notifications of %d users: %+v", rows, of, j)
+					}
+				}
+				t.Logf("%d kills: %d done, %d unknown, %d failed, %d skipped of %d; %d were reached", kills, j.Done,
+					j.Unknown, j.Failed, j.Skipped, j.Total, len(got))
+			})
+		})
+	}
+}
+
+// enrolled gives an account an authenticator.
+func enrolled(t *testing.T, n *blackbox.Node, who blackbox.Account, session blackbox.Headers) *authenticator {
+	t.Helper()
+	f := blackbox.FlowOf(t, n.Do(t, "POST", "/auth/totp/setup", nil, session))
+	final := n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, who, "SMS")).Is(t, 200, "")
+	var set totpOutcome
+	if err := json.Unmarshal(final.Body, &set); err != nil || !set.ExecResult.Success {
+		t.Fatalf("the setup answered %s", final)
+	}
+	return newAuthenticator(t, set.ExecResult.Data.Base32)
+}
