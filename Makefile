@@ -10,8 +10,8 @@ PKG          ?= ./...
 TEST_TIMEOUT ?= 10m
 # Tests of nodes, networks and databases that fail.
 FAULTS       = ^Test(Cluster|Faults|Database)
-# Money that moves while the processes are killed: 50 kills on each database.
-MONEY        = ^TestFaults(Money|Adjust)
+# Money, files and messages while the processes are killed, up to 100 times.
+KILLS        = ^TestFaults(Money|Adjust|Uploads|Journal|Broadcast|Hostile)
 ROUNDS      ?= 10
 # Passed on to castellan demo.
 DEMO         ?=
@@ -73,12 +73,13 @@ race: test-deps ## the same tests under the race detector, all packages (needs a
 
 # The first run is of faults in a cluster, as root, for a partition is made of network
 # namespaces. The second one holds every other scenario to the times that the service
-# promises. The others are of the ledger: kills, 10⁶ movements beside an oracle, 10⁷ sums.
+# promises. The others are of the back office: kills while money moves, files come and
+# messages go out, 10⁶ movements beside an oracle, 10⁷ sums.
 faults: ## nodes, networks and databases fail under load, in every way the tests know (as root)
 	@scripts/ensure-test-deps.sh postgresql iproute2
-	$(WITH_POSTGRES) go test -tags faults -count=1 -timeout 590s -run '$(FAULTS)' -skip '$(MONEY)' -v ./cmd/castellan
+	$(WITH_POSTGRES) go test -tags faults -count=1 -timeout 590s -run '$(FAULTS)' -skip '$(KILLS)' -v ./cmd/castellan
 	$(WITH_POSTGRES) go test -tags faults -count=1 -timeout 590s -skip '$(FAULTS)' ./cmd/castellan
-	$(WITH_POSTGRES) go test -tags faults -count=1 -timeout 40m -run '$(MONEY)' -v ./cmd/castellan
+	$(WITH_POSTGRES) go test -tags faults -count=1 -timeout 40m -run '$(KILLS)' -v ./cmd/castellan
 	go test -count=1 -timeout 20m -run 'LedgerAgainstItsModel/memory' -v ./persistence -ledger.steps 10000
 	go test -count=1 -timeout 20m -run AgainstDecimal -v ./domain/amount -rapid.checks 10000000
 

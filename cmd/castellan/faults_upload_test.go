@@ -177,7 +177,7 @@ func (a *archive) check(c blackbox.Client, seen map[string]bool) error {
 		info, _ := json.Marshal(map[string]string{"filePath": path})
 		got, err := c.Try("GET", "/admin/get-document-file?documentInfo="+url.QueryEscape(string(info)), nil, a.boss)
 		if err != nil || got.Status != 200 || got.Header.Get("Content-Type") != "image/png" {
-			return fmt.Errorf("the file of the row %s: %d %s, %w", path, got.Status, got.Code(), err)
+			return fmt.Errorf("the file of the row %s: %d %s, %v", path, got.Status, got.Code(), err)
 		}
 		if want, acknowledged := a.documents[path]; acknowledged && !bytes.Equal(got.Body, want) ||
 			!bytes.HasPrefix(got.Body, []byte("\x89PNG")) {
@@ -210,7 +210,7 @@ func (a *archive) checkPictures(c blackbox.Client, seen map[string]bool) error {
 		got, err := c.Try("GET", path, nil, nil)
 		if err != nil || got.Status != 200 || got.Header.Get("Content-Type") != "image/png" ||
 			!bytes.HasSuffix(got.Body, []byte("IEND\xaeB`\x82")) {
-			return fmt.Errorf("the picture %s: %d %s, %d bytes, %w", path, got.Status, got.Code(), len(got.Body), err)
+			return fmt.Errorf("the picture %s: %d %s, %d bytes, %v", path, got.Status, got.Code(), len(got.Body), err)
 		}
 		return nil
 	})
