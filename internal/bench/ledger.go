@@ -168,17 +168,12 @@ func (b *bench) adjusted(p *place) error {
 		defer s.stop()
 		servers = append(servers, s)
 	}
-	v, err := newVisitor(servers[0])
+	v, boss, err := administrator(servers[0])
 	if err != nil {
 		return err
 	}
 	defer v.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	if _, _, err := v.flow(ctx, people); err != nil { // the administrator's
-		return err
-	}
-	boss, of := "x-auth: "+v.xAuth, series{}
+	of := series{}
 	for round := range b.rounds {
 		commits, err := insertTimes(p, 100, 1)
 		if err != nil {

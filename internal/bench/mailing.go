@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"time"
 )
@@ -36,15 +35,11 @@ func (b *bench) besideMailing(p *place, warm, span time.Duration) error {
 		return err
 	}
 	defer s.stop()
-	v, err := newVisitor(s)
+	v, token, err := administrator(s)
 	if err != nil {
 		return err
 	}
 	defer v.Close()
-	if _, _, err := v.flow(context.Background(), 0); err != nil {
-		return err
-	}
-	token := "x-auth: " + v.xAuth
 	of := series{}
 	for round := range b.rounds {
 		var rate, cpu [2]float64 // without, with
@@ -53,7 +48,7 @@ func (b *bench) besideMailing(p *place, warm, span time.Duration) error {
 			b.await()
 			job := ""
 			if beside == 1 {
-				if job, err = v.mailAll(token, p.admin, round); err != nil {
+				if job, err = v.mailAll(token, p.users[people], round); err != nil {
 					return err
 				}
 			}

@@ -30,7 +30,6 @@ type place struct {
 	environ []string
 	users   []string // ids of the accounts, once they are seeded
 	bare    bare
-	admin   string // the id of the first account, an administrator
 }
 
 // bare makes inserts without the service: rows of a table that has the shape
@@ -135,9 +134,6 @@ func (p *place) seed() error {
 			u.CountryCode, u.Email, u.Name = "90", fmt.Sprintf("u%d@bench.castellan.test", i), "Bench"
 			if u.Phone, err = user.Canonical("90", phone(i)); err != nil {
 				return err
-			}
-			if i == 0 {
-				u.Roles, p.admin = []string{user.RoleAdmin}, u.ID
 			}
 			ws = append(ws, user.Add{User: u, PasswordHash: hash})
 		}
