@@ -28,9 +28,10 @@ func New(now time.Time) string {
 
 // Before is less than every identifier made at or after t, and greater than
 // every one made in an earlier millisecond: rows of an age are a range of ids.
+// No identifier is older than 1970, so an earlier t stands before all of them.
 func Before(t time.Time) string {
 	var b [16]byte
-	ms := uint64(t.UnixMilli())
+	ms := uint64(max(t.UnixMilli(), 0))
 	for i := 5; i >= 0; i-- {
 		b[i] = byte(ms)
 		ms >>= 8
