@@ -9,7 +9,6 @@ package kyc
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -34,7 +33,7 @@ type Decision struct {
 	Value      string
 	DocumentID string // of Identity: the decided KYC document (D-KYC-09)
 	Reason     string
-	Reasons    map[string]string // by language
+	Reasons    map[string]any // as they were sent; the texts by language are told
 	DecidedBy  string
 	At         time.Time
 }
@@ -54,9 +53,10 @@ const maxReasonChars = 2000
 type Verdict struct {
 	UserID     string
 	KYCConfirm string
-	// Reason is what the user is told of a rejection, Reasons by language; of an approval both are ignored (D-KYC-02).
+	// Reason is what the user is told of a rejection, or the text of Reasons in the user's language (tr, en, ar); what
+	// else is in Reasons is kept as it is. Of an approval both are ignored (D-KYC-02).
 	Reason      *string
-	Reasons     map[string]string
+	Reasons     map[string]any
 	DocumentIDs []string // that get the status of the decision
 	DocumentID  string   // the decided KYC document
 }
@@ -73,9 +73,9 @@ func (v Verdict) check() error {
 		say(v.Reason != nil && strings.TrimSpace(*v.Reason) != "", "rejectedResult", "is required for a rejection")
 	}
 	say(v.Reason == nil || short(*v.Reason), "rejectedResult", "must be at most 2000 characters")
-	for language, text := range v.Reasons {
-		if !slices.Contains(languages, language) || !short(text) {
-			say(false, "rejectedResultJson", "must be texts of at most 2000 characters by tr, en or ar")
+	for _, language := range languages {
+		if text, told := v.Reasons[language].(string); told && !short(text) {
+			say(false, "rejectedResultJson", "must be at most 2000 characters")
 			break
 		}
 	}
@@ -90,9 +90,10 @@ func short(text string) bool { return utf8.RuneCountInString(text) <= maxReasonC
 var languages = []string{"en", "tr", "ar"}
 
 // reason is what is told in a language (D-GEN-16).
-func reason(language string, texts map[string]string, plain string) string {
+func reason(language string, texts map[string]any, plain string) string {
 	for _, l := range append([]string{language}, languages...) {
-		if text := strings.TrimSpace(texts[l]); text != "" {
+		text, _ := texts[l].(string)
+		if text = strings.TrimSpace(text); text != "" {
 			return text
 		}
 	}

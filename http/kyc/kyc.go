@@ -85,7 +85,7 @@ type decideRequest struct {
 	KYCConfirm     string  `json:"kycConfirm" enum:"waitingApproval,manuelApproved,ocrOrNfcApproved,rejected"`
 	RejectedResult *string `json:"rejectedResult" doc:"required for rejected" doc.maxLength:"2000" example:"Blurred"`
 
-	RejectedResultJSON *map[string]string `json:"rejectedResultJson" doc:"the same by language: tr, en, ar"`
+	RejectedResultJSON *map[string]any `json:"rejectedResultJson" doc:"the same by tr, en, ar; what else is in it is kept"`
 
 	UserDocumentID []string `json:"userDocumentId" doc:"the documents that were looked at" maxItems:"100"`
 	DocumentID     string   `json:"documentId" doc:"the one that decided" example:"01JD3XF9P2E6H4J8K3N5Q7S1TV"`

@@ -225,7 +225,9 @@ func TestRejection(t *testing.T) {
 			{good("rejectedResult", nil), 400, "INVALID_FIELD rejectedResult"},
 			{good("rejectedResult", " \t"), 400, "INVALID_FIELD rejectedResult"},
 			{good("rejectedResult", strings.Repeat("ü", 2001)), 400, "INVALID_FIELD rejectedResult"},
-			{good("rejectedResultJson", map[string]string{"de": "x"}), 400, "INVALID_FIELD rejectedResultJson"},
+			{good("rejectedResultJson", map[string]any{"tr": strings.Repeat("ü", 2001)}), 400,
+				"INVALID_FIELD rejectedResultJson"},
+			{good("rejectedResultJson", []string{"x"}), 400, "INVALID_FIELD rejectedResultJson"},
 			{good("userDocumentId", []string{}), 400, "INVALID_FIELD userDocumentId"},
 			{good("userDocumentId", []string{front, theirs}), 400, "INVALID_FIELD userDocumentId"},
 			{good("userDocumentId", []string{"' OR 1=1 --"}, "documentId", theirs), 400,
@@ -242,7 +244,7 @@ func TestRejection(t *testing.T) {
 			s.state(theirs) != "active/waitingApproval" || len(s.audited()) > 0 {
 			t.Fatalf("a refusal changed something: %+v", u)
 		}
-		s.Wants(decide, good("rejectedResultJson", map[string]string{"tr": "Bulanık", "en": "It is blurred"}), 200,
+		s.Wants(decide, good("rejectedResultJson", map[string]any{"tr": "Bulanık", "en": 7, "fields": []string{"front"}}), 200,
 			`{"data":{"userId":"u1","kycConfirm":"rejected","rejectedResult":"Blurred","userDocumentId":["`+front+`","`+
 				back+`"],"documentId":"`+back+`"}}`)
 		if u := s.user("u1"); u.KYCConfirm != user.Rejected || s.state(front) != "deActive/rejected" ||
