@@ -24,7 +24,7 @@ func (r *run) decide(ctx context.Context, p *person) error {
 		d.UserID, d.DecidedBy, d.At = p.ID, r.team[1].ID, at
 		if d.Value == user.Rejected {
 			d.Reason = "belge okunmuyor"
-			d.Reasons = map[string]string{"en": "the document cannot be read", "ar": "الوثيقة غير مقروءة"}
+			d.Reasons = map[string]any{"en": "the document cannot be read", "ar": "الوثيقة غير مقروءة"}
 		}
 		r.Clock.set(at)
 		if err := store.Add(ctx, d); err != nil {
