@@ -74,6 +74,9 @@ func (s Balances) sumsOf(ctx context.Context, q balance.Query) ([]balance.Sum, e
 		out[i].Posted, errs[0] = r.Posted.amount()
 		out[i].Available, errs[1] = r.Available.amount()
 		out[i].Locked, errs[2] = r.Locked.amount()
+		if errs[2] != nil { // holds beyond what is there may come to any sum
+			out[i].Locked, errs[2] = amount.Most, nil
+		}
 		if err := errors.Join(errs[:]...); err != nil {
 			return nil, err
 		}

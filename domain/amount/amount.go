@@ -109,6 +109,18 @@ func (a Amount) Add(b Amount) (Amount, error) {
 	return Of(hi, lo)
 }
 
+// Most is the largest amount.
+var Most = Amount{one - 1, one - 1}
+
+// Capped is a + b of amounts that are not negative, and Most where they come to more: for a
+// figure that people read, never for one that is booked.
+func (a Amount) Capped(b Amount) Amount {
+	if sum, err := a.Add(b); err == nil {
+		return sum
+	}
+	return Most
+}
+
 // Neg returns -a. ErrRange.
 func (a Amount) Neg() (Amount, error) { return Amount{}.Sub(a) }
 

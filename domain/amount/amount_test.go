@@ -186,3 +186,14 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// Figures that people read stop at the largest amount.
+func TestCapped(t *testing.T) {
+	small, large := amount.Must("0.5"), amount.Must("999999999999999999.6")
+	if got := small.Capped(small); got != amount.Must("1") {
+		t.Error(got)
+	}
+	if got := large.Capped(small); got != amount.Most {
+		t.Error(got)
+	}
+}

@@ -297,8 +297,9 @@ func (v *accounts) total(l Line) (err error) {
 		v.totals[l.Asset] = t
 	}
 	t.Accounts++
-	t.Transfers += l.Seq // each counts twice: once on either side
-	if t.Locked, err = t.Locked.Add(l.Locked); err == nil && l.Kind == Suspense {
+	t.Transfers += l.Seq                 // each counts twice: once on either side
+	t.Locked = t.Locked.Capped(l.Locked) // holds beyond what is there may come to any sum
+	if l.Kind == Suspense {
 		t.Unexplained, err = t.Unexplained.Add(l.Posted)
 	}
 	if err == nil && l.Kind == User {

@@ -152,9 +152,7 @@ func (c *currencySum) add(s balance.Sum) (err error) {
 	if c.Balance, err = c.Balance.Add(s.Posted); err == nil {
 		c.Available, err = c.Available.Add(s.Available)
 	}
-	if err == nil {
-		c.Locked, err = c.Locked.Add(s.Locked)
-	}
+	c.Locked = c.Locked.Capped(s.Locked)
 	return err
 }
 

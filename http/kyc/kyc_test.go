@@ -244,7 +244,7 @@ func TestRejection(t *testing.T) {
 			s.state(theirs) != "active/waitingApproval" || len(s.audited()) > 0 {
 			t.Fatalf("a refusal changed something: %+v", u)
 		}
-		s.Wants(decide, good("rejectedResultJson", map[string]any{"tr": "Bulanık", "en": 7, "fields": []string{"front"}}), 200,
+		s.Wants(decide, good("rejectedResultJson", map[string]any{"tr": "Bulanık", "en": 7, "fields": []int{1}}), 200,
 			`{"data":{"userId":"u1","kycConfirm":"rejected","rejectedResult":"Blurred","userDocumentId":["`+front+`","`+
 				back+`"],"documentId":"`+back+`"}}`)
 		if u := s.user("u1"); u.KYCConfirm != user.Rejected || s.state(front) != "deActive/rejected" ||

@@ -20,7 +20,8 @@ func last(t *testing.T, s kyc.Store, _ commit.Committer) {
 	_, err := s.Last(t.Context(), "u1", kyc.Identity)
 	storetest.Wants(t, err, fault.RecordNotFound)
 	d := kyc.Decision{UserID: "u1", Kind: kyc.Identity, Value: "rejected", DocumentID: "D1", Reason: "blurred",
-		Reasons: map[string]any{"tr": "bulanık", "fields": []any{"front"}}, DecidedBy: "a1", At: time.UnixMilli(1_700_000_000_000).UTC()}
+		Reasons: map[string]any{"tr": "bulanık", "fields": []any{"front"}}, DecidedBy: "a1",
+		At: time.UnixMilli(1_700_000_000_000).UTC()}
 	storetest.Must(t, s.Add(t.Context(), d))
 	next, other, address := d, d, d
 	next.Value, next.Reasons, next.DocumentID = "manuelApproved", nil, ""
