@@ -65,12 +65,8 @@ func TestTableEqualsTheInterface(t *testing.T) {
 			t.Errorf("%s: starts a challenge: %v, the interface says %q", e.Key(), e.Starts != "", l.credential)
 		}
 	}
-	b, err := os.ReadFile("../docs/endpoints.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	for key := range listed {
-		if _, ok := have[key]; !ok && !strings.Contains(string(b), "- `"+key+"`") {
+		if _, ok := have[key]; !ok {
 			t.Errorf("%s is not served", key)
 		}
 	}

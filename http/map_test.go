@@ -117,7 +117,6 @@ func TestGoldenMap(t *testing.T) {
 			code(slicesOf), code(rows))
 	}
 	out.Write(list.Bytes())
-	out.WriteString(missing(t))
 
 	const golden = "../docs/endpoints.md"
 	if flag.Lookup("update").Value.String() == "true" {
@@ -129,36 +128,6 @@ func TestGoldenMap(t *testing.T) {
 	if have, err := os.ReadFile(golden); err != nil || !bytes.Equal(have, out.Bytes()) {
 		t.Errorf("%s is not what the table of endpoints says (%v): run make golden", golden, err)
 	}
-}
-
-// missing lists what the interface names and nobody serves yet, section by section.
-func missing(t *testing.T) string {
-	t.Helper()
-	served := map[string]bool{}
-	for _, e := range Endpoints() {
-		served[e.Key()] = true
-	}
-	text, err := os.ReadFile("testdata/endpoints.tsv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out strings.Builder
-	section, n := "", 0
-	for line := range strings.Lines(string(text)) {
-		f := strings.Split(strings.TrimSpace(line), "\t")
-		if served[f[0]+" "+f[1]] {
-			continue
-		}
-		if n++; f[2] != section {
-			section = f[2]
-			fmt.Fprintf(&out, "\n### %s\n\n", section)
-		}
-		fmt.Fprintf(&out, "- `%s %s`\n", f[0], f[1])
-	}
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf("\n## Not served yet\n\nThe interface names %d more endpoints.\n", n) + out.String()
 }
 
 // Every table of the migrations belongs to one slice that is there.
