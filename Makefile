@@ -36,7 +36,8 @@ API_LINT  = cd tools/openapi && \
 GOLDEN = $(shell grep -rlE --include='*_test.go' 'flag\.Bool(Var)?\([^)]*"update"' . | xargs -r -n 1 dirname | sort -u)
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo cluster build image clean test test-starved faults test-deps race bench verify lint tidy unchanged generate golden
+.PHONY: help run demo cluster build image clean bench
+.PHONY: test test-starved faults test-deps race verify lint tidy unchanged generate golden
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
