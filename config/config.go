@@ -42,6 +42,7 @@ type Config struct {
 	SMS      SMS      `key:"sms"`
 	Push     Push     `key:"push"`
 	Outbox   Outbox   `key:"outbox"`
+	Notices  Notices  `key:"notices"`
 	Metrics  Metrics  `key:"metrics"`
 	Tracing  Tracing  `key:"tracing"`
 	Log      Log      `key:"log"`
@@ -150,6 +151,11 @@ type Limits struct {
 	PushDenialWindow    time.Duration  `key:"push_denial_window" range:"1s..1h"`
 	PushPause           time.Duration  `key:"push_pause" range:"1s..1h"`
 	CountryPerDay       map[string]int `key:"country_per_day"`
+}
+
+// Notices configures what owners of accounts are told by mail (D-EXT-07).
+type Notices struct {
+	Off []string `key:"off"`
 }
 
 // Password configures strength and hashing (D-PWD-05).

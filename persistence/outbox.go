@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -50,6 +51,14 @@ func (r outboxRow) message() outbox.Message {
 		Uncounted: !r.Counted}
 }
 
+// onceRow is a message that is added where there is none of its id, and the one
+// before is older than since.
+type onceRow struct {
+	outboxRow
+	Earlier string
+	Since   int64
+}
+
 type settleRow struct {
 	ID       string
 	State    int16
@@ -58,15 +67,23 @@ type settleRow struct {
 	Keep     bool
 }
 
+const outboxColumns = "id, challenge_id, method_id, generation, user_id, channel, destination, prefix, dial, proven, " +
+	"state, created_at, expires_at, next_at, attempts, payload, counted"
+
+func outboxRowOf(m outbox.Message) outboxRow {
+	return outboxRow{ID: m.ID, ChallengeID: m.ChallengeID, MethodID: m.MethodID, Generation: m.Generation,
+		UserID: m.UserID, Channel: string(m.Channel), Destination: m.Destination, Prefix: m.Prefix,
+		Dial: m.Dial, Proven: m.Proven, State: int16(m.State), CreatedAt: ms(m.CreatedAt),
+		ExpiresAt: ms(m.ExpiresAt), NextAt: ms(m.LeaseUntil), Attempts: m.Attempts, Payload: m.Payload,
+		Counted: !m.Uncounted && m.Channel != message.Push}
+}
+
 var outboxWrites = []engine.Kind{
-	engine.Insert(func(w outbox.Add) outboxRow {
-		m := w.Message
-		return outboxRow{ID: m.ID, ChallengeID: m.ChallengeID, MethodID: m.MethodID, Generation: m.Generation,
-			UserID: m.UserID, Channel: string(m.Channel), Destination: m.Destination, Prefix: m.Prefix,
-			Dial: m.Dial, Proven: m.Proven, State: int16(m.State), CreatedAt: ms(m.CreatedAt),
-			ExpiresAt: ms(m.ExpiresAt), NextAt: ms(m.LeaseUntil), Attempts: m.Attempts, Payload: m.Payload,
-			Counted: !m.Uncounted && m.Channel != message.Push}
-	}),
+	engine.Insert(func(w outbox.Add) outboxRow { return outboxRowOf(w.Message) }),
+	engine.Update("INSERT INTO outbox ("+outboxColumns+") SELECT v."+strings.ReplaceAll(outboxColumns, ", ", ", v.")+
+		" {FROM v} WHERE NOT EXISTS (SELECT 1 FROM outbox o WHERE o.id = v.earlier AND o.created_at > v.since) "+
+		"ON CONFLICT (id) DO NOTHING",
+		func(w outbox.AddOnce) onceRow { return onceRow{outboxRowOf(w.Message), w.Earlier, ms(w.Since)} }),
 	engine.Update("UPDATE outbox SET state = v.state, next_at = v.next_at, attempts = v.attempts, "+
 		"payload = CASE WHEN v.keep THEN outbox.payload END {FROM v} WHERE outbox.id = v.id",
 		func(w outbox.Settle) settleRow {

@@ -119,3 +119,44 @@ func TestRecentMessages(t *testing.T) {
 		}
 	})
 }
+
+// A message that is made once in a time is there once, whoever makes it and however often.
+func TestOutboxAddsOnce(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		ctx, store := t.Context(), NewOutbox(db)
+		begin := time.UnixMilli(1_700_000_000_000).Truncate(time.Hour)
+		add := func(user, what string, at time.Time) error {
+			m := outbox.Message{ID: "x", UserID: user, Channel: message.MAIL, Destination: []byte("d"), CreatedAt: at,
+				ExpiresAt: at.Add(time.Hour), LeaseUntil: at, Payload: []byte(what)}
+			return db.Commit(ctx, outbox.NewOnce(m, what, time.Hour))
+		}
+		count := func() int {
+			ms, err := store.Recent(ctx, nil, 0)
+			storetest.Must(t, err)
+			return len(ms)
+		}
+		var wg sync.WaitGroup
+		for i := range 40 {
+			wg.Go(func() { storetest.Must(t, add("u", "a", begin.Add(50*time.Minute+time.Duration(i)*time.Second))) })
+		}
+		wg.Wait()
+		if n := count(); n != 1 {
+			t.Fatalf("40 at once made %d", n)
+		}
+		for i, c := range []struct {
+			user, what string
+			at         time.Duration
+			want       int
+		}{
+			{"u", "b", 50 * time.Minute, 2}, {"v", "a", 50 * time.Minute, 3},
+			{"v", "a", 110*time.Minute - time.Millisecond, 3}, {"v", "a", 110 * time.Minute, 4},
+			{"v", "a", 119 * time.Minute, 4}, {"v", "a", 169 * time.Minute, 4}, {"v", "a", 170 * time.Minute, 5},
+			{"v", "a", 400 * time.Minute, 6},
+		} {
+			storetest.Must(t, add(c.user, c.what, begin.Add(c.at)))
+			if n := count(); n != c.want {
+				t.Errorf("%d: %d messages, want %d", i, n, c.want)
+			}
+		}
+	})
+}

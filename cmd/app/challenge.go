@@ -164,7 +164,11 @@ func rules(c config.Config) challenge.Rules {
 func stepupConfig(c config.Config) stepup.Config {
 	s := stepup.Config{TTL: c.MFA.ChallengeTTL, Grace: c.MFA.PAuthGrace, ExecWait: c.MFA.ExecWait,
 		MaxOpen: c.MFA.MaxOpen, Lease: c.Outbox.Lease,
-		MaxCodeAge: time.Duration(challenge.DefaultRules().CodeMaxAgeMs) * time.Millisecond, Language: c.Language.Default}
+		MaxCodeAge: time.Duration(challenge.DefaultRules().CodeMaxAgeMs) * time.Millisecond, Language: c.Language.Default,
+		Silent: map[message.Kind]bool{}}
+	for _, kind := range c.Notices.Off {
+		s.Silent[message.Kind(kind)] = true
+	}
 	if c.Limits.Enabled {
 		s.Caps = stepup.Caps{DestinationHour: c.Limits.DestinationPerHour, DestinationDay: c.Limits.DestinationPerDay,
 			UserDay: c.Limits.UserPerDay}

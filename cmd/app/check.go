@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"castellan/config"
+	"castellan/domain/message"
 	"castellan/domain/mfa"
 	"castellan/domain/user"
 	httpapi "castellan/http"
@@ -50,6 +51,7 @@ func Check(c config.Config) (faults config.Faults) {
 	if c.Push.Enabled {
 		refuse("push.ca_file", readable(c.Push.CAFile))
 	}
+	refuse("notices.off", message.CheckKinds(c.Notices.Off))
 	refuse("geo.mmdb_file", readable(c.Geo.MMDBFile)) // which is large: it is read when it is needed
 
 	if len(c.MFA.Guarded) == 0 {

@@ -16,19 +16,20 @@ func TestCheck(t *testing.T) {
 		"CASTELLAN_SMS_URL=https://sms.example.com", "CASTELLAN_SMS_PARAMS=to={{to}},text={{txt}}",
 		"CASTELLAN_MAIL_HOST=mail.example.com", "CASTELLAN_MAIL_FROM=a@example.com", "CASTELLAN_MAIL_CA_FILE=/nope",
 		"CASTELLAN_GEO_MMDB_FILE=/nope", "CASTELLAN_PUSH_CA_FILE=/nope",
-		"CASTELLAN_PROVIDERS_FILES=vault=/nope",
+		"CASTELLAN_PROVIDERS_FILES=vault=/nope", "CASTELLAN_NOTICES_OFF=new-network,new-moon",
 	}, Check)
 	faults, _ := err.(config.Faults)
 	var keys []string
 	for _, f := range faults {
 		keys = append(keys, f.Key)
 	}
-	if want := []string{"mail", "sms", "providers.files", "push.ca_file", "geo.mmdb_file", "mfa.guarded", "mfa.guarded",
-		"mfa.guarded"}; !slices.Equal(keys, want) {
+	if want := []string{"mail", "sms", "providers.files", "push.ca_file", "notices.off", "geo.mmdb_file", "mfa.guarded",
+		"mfa.guarded", "mfa.guarded"}; !slices.Equal(keys, want) {
 		t.Fatalf("faults of %v, want %v: %v", keys, want, err)
 	}
 	for _, want := range []string{"txt", "/nope", `"POST /nope" is no endpoint`, "POST /auth/login does not take x-auth",
-		"LOGIN is the action of endpoints of its own"} {
+		"LOGIN is the action of endpoints of its own",
+		`"new-moon" is no kind of notice; the kinds are device-added,`} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is missing in %v", want, err)
 		}

@@ -5,6 +5,8 @@ package id
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
+	"fmt"
 	"strings"
 	"time"
 )
@@ -16,27 +18,37 @@ const Len = 26
 
 // New returns a fresh identifier stamped with now.
 func New(now time.Time) string {
-	var b [16]byte
-	ms := uint64(now.UnixMilli())
+	b := stamp(now)
+	rand.Read(b[6:]) // crypto/rand.Read never fails
+	return Encode(b)
+}
+
+// Of is the identifier stamped with t that some texts always have: who makes it again
+// gets the same one. It can be guessed by whoever knows the texts.
+func Of(t time.Time, texts ...string) string {
+	b, h := stamp(t), sha256.New()
+	for _, s := range texts {
+		fmt.Fprintf(h, "%d:%s", len(s), s)
+	}
+	copy(b[6:], h.Sum(nil))
+	return Encode(b)
+}
+
+// stamp is an instant with no bits behind it.
+func stamp(t time.Time) (b [16]byte) {
+	ms := uint64(max(t.UnixMilli(), 0)) // no identifier is older than 1970
 	for i := 5; i >= 0; i-- {
 		b[i] = byte(ms)
 		ms >>= 8
 	}
-	rand.Read(b[6:]) // crypto/rand.Read never fails
-	return Encode(b)
+	return b
 }
 
 // Before is less than every identifier made at or after t, and greater than
 // every one made in an earlier millisecond: rows of an age are a range of ids.
 // No identifier is older than 1970, so an earlier t stands before all of them.
 func Before(t time.Time) string {
-	var b [16]byte
-	ms := uint64(max(t.UnixMilli(), 0))
-	for i := 5; i >= 0; i-- {
-		b[i] = byte(ms)
-		ms >>= 8
-	}
-	return Encode(b)
+	return Encode(stamp(t))
 }
 
 // Millis is the instant with which an identifier begins, in milliseconds since 1970;

@@ -99,26 +99,26 @@ func TestCodeFitsOneSegment(t *testing.T) {
 
 func TestNotices(t *testing.T) {
 	b := book(t)
-	for _, name := range []string{message.NewDevice, message.PasswordChanged, message.ContactChanged,
-		message.RecoveryUsed} {
+	for _, kind := range message.Kinds() {
 		bodies := map[string]bool{}
 		for _, lang := range languages {
-			v := message.Values{"device": "Pixel <9>", "time": "21.11.2026 10:30"}
-			m := b.Render(message.MAIL, name, lang, "a@example.com", v)
+			v := message.Values{"device": "Pixel <9>", "time": "21.11.2026 10:30", "ip": "203.0.113.9", "reason": "TOTP"}
+			m := b.Render(message.MAIL, string(kind), lang, "a@example.com", v)
 			if m.Language != lang || !strings.Contains(m.Subject, "Castellan") ||
-				!strings.Contains(m.Text, "21.11.2026 10:30") || bodies[m.Text] {
-				t.Errorf("%s %s: %q %q", name, lang, m.Subject, m.Text)
+				!strings.Contains(m.Text, "21.11.2026 10:30") || bodies[m.Text] || strings.Contains(m.HTML, "href") {
+				t.Errorf("%s %s: %q %q", kind, lang, m.Subject, m.Text)
 			}
 			bodies[m.Text] = true
 			if !strings.Contains(m.HTML, m.Subject) {
-				t.Errorf("%s %s: html without the title", name, lang)
+				t.Errorf("%s %s: html without the title", kind, lang)
 			}
 			wellFormed(t, m.HTML)
-			s := b.Render(message.SMS, name, lang, "+905321234567", v)
-			if !strings.Contains(s.Text, "Castellan") || s.HTML != "" || s.Code != "" {
-				t.Errorf("%s %s: sms %q", name, lang, s.Text)
+			s := b.Render(message.SMS, string(kind), lang, "+905321234567", v)
+			code := b.Render(message.SMS, message.OTP, lang, "+905321234567", v) // stands in for a template that is not there
+			if each := kind.Once() == 0; s.HTML != "" || s.Code != "" || each == (s.Text == code.Text) {
+				t.Errorf("%s %s: sms %q", kind, lang, s.Text)
 			}
-			if name == message.NewDevice {
+			if kind == message.DeviceAdded {
 				if !strings.Contains(m.HTML, "Pixel &lt;9&gt;") || !strings.Contains(m.Text, "Pixel <9>") ||
 					!strings.Contains(s.Text, "Pixel <9>") {
 					t.Errorf("%s: the device is not shown: %q", lang, m.Text)

@@ -26,29 +26,6 @@ var vocabulary = []words{
 		codeNever:    "Kimseyle paylaşmayın: {{brand}} çalışanları bu kodu sormaz.",
 		codeNotAsked: "Bu işlemi siz başlatmadıysanız şifrenizi değiştirin.",
 		notices: map[string]notice{
-			NewDevice: {
-				title: "{{brand}} hesabınıza yeni bir cihazdan girildi",
-				body: "Hesabınız yeni bir cihazda kullanıldı: {{device}} ({{time}}). " +
-					"Siz değilseniz hemen şifrenizi değiştirin ve tüm oturumları kapatın.",
-				sms: "{{brand}}: hesabınız yeni bir cihazda kullanıldı: {{device}}. Siz değilseniz şifrenizi değiştirin.",
-			},
-			PasswordChanged: {
-				title: "{{brand}} şifreniz değiştirildi",
-				body:  "Hesabınızın şifresi değiştirildi ({{time}}). Siz değilseniz hemen destek ile görüşün.",
-				sms:   "{{brand}}: şifreniz değiştirildi. Siz değilseniz hemen destek ile görüşün.",
-			},
-			ContactChanged: {
-				title: "{{brand}} iletişim bilgileriniz değiştirildi",
-				body: "Hesabınızın telefon numarası veya e-posta adresi değiştirildi ({{time}}). " +
-					"Siz değilseniz hemen destek ile görüşün.",
-				sms: "{{brand}}: iletişim bilgileriniz değiştirildi. Siz değilseniz hemen destek ile görüşün.",
-			},
-			RecoveryUsed: {
-				title: "{{brand}} kurtarma kodunuz kullanıldı",
-				body: "Hesabınızda bir kurtarma kodu kullanıldı ({{time}}). " +
-					"Siz değilseniz hemen şifrenizi değiştirin ve destek ile görüşün.",
-				sms: "{{brand}}: bir kurtarma kodunuz kullanıldı. Siz değilseniz hemen destek ile görüşün.",
-			},
 			KYCApproved: {
 				title: "{{brand}} kimliğiniz onaylandı",
 				body:  "Kimlik bilgileriniz incelendi ve onaylandı.",
@@ -90,29 +67,6 @@ var vocabulary = []words{
 		codeNever:    "Never share it: nobody at {{brand}} will ask for it.",
 		codeNotAsked: "If you did not start this, change your password.",
 		notices: map[string]notice{
-			NewDevice: {
-				title: "New device on your {{brand}} account",
-				body: "Your account was used on a new device: {{device}} ({{time}}). " +
-					"If this was not you, change your password at once and end all sessions.",
-				sms: "{{brand}}: your account was used on a new device: {{device}}. Not you? Change your password at once.",
-			},
-			PasswordChanged: {
-				title: "Your {{brand}} password was changed",
-				body:  "The password of your account was changed ({{time}}). If this was not you, contact support at once.",
-				sms:   "{{brand}}: your password was changed. Not you? Contact support at once.",
-			},
-			ContactChanged: {
-				title: "Your {{brand}} contact details were changed",
-				body: "The phone number or mail address of your account was changed ({{time}}). " +
-					"If this was not you, contact support at once.",
-				sms: "{{brand}}: your contact details were changed. Not you? Contact support at once.",
-			},
-			RecoveryUsed: {
-				title: "A recovery code of your {{brand}} account was used",
-				body: "A recovery code was used for your account ({{time}}). " +
-					"If this was not you, change your password at once and contact support.",
-				sms: "{{brand}}: a recovery code of your account was used. Not you? Contact support at once.",
-			},
 			KYCApproved: {
 				title: "Your {{brand}} identity was confirmed",
 				body:  "Your identity was checked and confirmed.",
@@ -154,27 +108,6 @@ var vocabulary = []words{
 		codeNever:    "لا تشاركه مع أحد، فلن يطلبه منك أي موظف في {{brand}}.",
 		codeNotAsked: "إذا لم تبدأ هذه العملية فغيّر كلمة المرور.",
 		notices: map[string]notice{
-			NewDevice: {
-				title: "جهاز جديد على حسابك في {{brand}}",
-				body: "تم استخدام حسابك من جهاز جديد: {{device}} ({{time}}). " +
-					"إذا لم تكن أنت فغيّر كلمة المرور فورًا وأنهِ جميع الجلسات.",
-				sms: "تم استخدام حسابك في {{brand}} من جهاز جديد: {{device}}. إذا لم تكن أنت فغيّر كلمة المرور فورًا.",
-			},
-			PasswordChanged: {
-				title: "تم تغيير كلمة المرور في {{brand}}",
-				body:  "تم تغيير كلمة المرور لحسابك ({{time}}). إذا لم تكن أنت فتواصل مع الدعم فورًا.",
-				sms:   "تم تغيير كلمة مرورك في {{brand}}. إذا لم تكن أنت فتواصل مع الدعم فورًا.",
-			},
-			ContactChanged: {
-				title: "تم تغيير بيانات الاتصال في {{brand}}",
-				body:  "تم تغيير رقم الهاتف أو عنوان البريد لحسابك ({{time}}). إذا لم تكن أنت فتواصل مع الدعم فورًا.",
-				sms:   "تم تغيير بيانات اتصالك في {{brand}}. إذا لم تكن أنت فتواصل مع الدعم فورًا.",
-			},
-			RecoveryUsed: {
-				title: "تم استخدام رمز استرداد لحسابك في {{brand}}",
-				body:  "تم استخدام رمز استرداد لحسابك ({{time}}). إذا لم تكن أنت فغيّر كلمة المرور فورًا وتواصل مع الدعم.",
-				sms:   "تم استخدام رمز استرداد لحسابك في {{brand}}. إذا لم تكن أنت فتواصل مع الدعم فورًا.",
-			},
 			KYCApproved: {
 				title: "تم تأكيد هويتك في {{brand}}",
 				body:  "تمت مراجعة هويتك وتأكيدها.",
@@ -222,16 +155,25 @@ func builtins() []Template {
 					paragraph(smallStyle, small)),
 			})
 		for name, n := range w.notices {
-			out = append(out,
-				Template{Name: name, Language: w.language, Channel: SMS, Text: n.sms},
-				Template{
-					Name: name, Language: w.language, Channel: MAIL, Subject: n.title,
-					Text: n.title + "\n\n" + n.body + "\n",
-					HTML: w.shell(paragraph(titleStyle, n.title) + paragraph("", n.body)),
-				})
+			out = append(out, w.templates(name, n)...)
+		}
+		for kind, n := range texts[w.language] {
+			out = append(out, w.templates(string(kind), n)...)
 		}
 	}
 	return out
+}
+
+// templates are those of a notice: an SMS where it has one, and a mail.
+func (w words) templates(name string, n notice) (out []Template) {
+	if n.sms != "" {
+		out = append(out, Template{Name: name, Language: w.language, Channel: SMS, Text: n.sms})
+	}
+	return append(out, Template{
+		Name: name, Language: w.language, Channel: MAIL, Subject: n.title,
+		Text: n.title + "\n\n" + n.body + "\n",
+		HTML: w.shell(paragraph(titleStyle, n.title) + paragraph("", n.body)),
+	})
 }
 
 // The style is inline and the frame a table, because mail clients drop style

@@ -7,7 +7,8 @@
 // login, is copying pieces into one buffer. A value is therefore never looked
 // at again for placeholders, is always escaped in HTML and never in text.
 //
-// Start at Book.Render, then builtin.go for the texts. Implements D-2FA-29
+// Start at Book.Render, then builtin.go for the texts and kinds.go for the
+// notices to owners. Implements D-2FA-29
 // (templates), D-GEN-16 (language fallback) and the sending half of D-EVT-01
 // and D-EXT-05; adapters are in outbound/mail, outbound/sms and
 // outbound/push.
@@ -40,13 +41,6 @@ const (
 	// OTP carries a one-time code; it is the default of both channels. Values:
 	// otp, action, expire.
 	OTP = "otp"
-	// NewDevice tells that an account was used from a device not seen before.
-	// Values: device, time.
-	NewDevice = "new-device"
-	// PasswordChanged, ContactChanged and RecoveryUsed take the value time.
-	PasswordChanged = "password-changed"
-	ContactChanged  = "contact-changed"
-	RecoveryUsed    = "recovery-used"
 	// The decisions on who an account belongs to and where that person lives. Those
 	// that refuse take the value reason.
 	KYCApproved     = "kyc-approved"

@@ -9,6 +9,7 @@ import (
 	"context"
 	"time"
 
+	"castellan/domain/id"
 	"castellan/domain/message"
 )
 
@@ -53,6 +54,26 @@ type Add struct{ Message }
 
 // Table implements commit.Write.
 func (Add) Table() string { return "outbox" }
+
+// AddOnce is Add for a message of which one at most is made in a time. Where one is
+// there nothing is added, and the unit stands. NewOnce makes it.
+type AddOnce struct {
+	Message
+	Earlier string    // the id of the one before
+	Since   time.Time // one made after it forbids another
+}
+
+// Table implements commit.Write.
+func (AddOnce) Table() string { return "outbox" }
+
+// NewOnce gives a message the id of what it tells whom in the time that began with a
+// whole multiple of period: the primary key lets one node of many add it. The one of
+// the time before forbids it too, while it is younger than period.
+func NewOnce(m Message, what string, period time.Duration) AddOnce {
+	begin := m.CreatedAt.Truncate(period)
+	m.ID = id.Of(begin, m.UserID, what)
+	return AddOnce{Message: m, Earlier: id.Of(begin.Add(-period), m.UserID, what), Since: m.CreatedAt.Add(-period)}
+}
 
 // Settle ends a delivery: sent, failed, or to be tried again at NextAt.
 type Settle struct {

@@ -74,7 +74,7 @@ type Store interface {
 
 // Notices makes the message that tells an account of something.
 type Notices interface {
-	NoticeLater(to challenge.Account, template string, v message.Values, ip string) []commit.Write
+	Notice(to challenge.Account, k message.Kind, v message.Values, ip string) []commit.Write
 }
 
 // Service changes accounts for administrators. All fields are needed.
@@ -107,7 +107,7 @@ func (s *Service) SetPhone(ctx context.Context, by audit.By, id, dial, phone str
 		func(before, after user.User, now time.Time) []commit.Write {
 			set := []commit.Write{user.SetPhone{UserID: before.ID, CV: before.CV, CountryCode: dial, Phone: phone}}
 			return append(append(set, session.EndAll(before, now)...),
-				s.tell(by, now, onlyMail(before), onlyPhone(before), onlyPhone(after))...)
+				s.tell(by, message.PhoneChanged, onlyMail(before), onlyPhone(before), onlyPhone(after))...)
 		})
 }
 
@@ -120,7 +120,7 @@ func (s *Service) SetMail(ctx context.Context, by audit.By, id, mail string) (us
 			set := []commit.Write{user.SetMail{UserID: before.ID, CV: before.CV, Mail: mail},
 				AddMailChange{MailChange{UserID: before.ID, Old: before.Email, New: mail, ChangedBy: by.UserID, At: now}}}
 			return append(append(set, session.EndAll(before, now)...),
-				s.tell(by, now, before.Account(), onlyMail(after))...)
+				s.tell(by, message.MailChanged, before.Account(), onlyMail(after))...)
 		})
 }
 
@@ -137,10 +137,9 @@ func onlyPhone(u user.User) challenge.Account {
 }
 
 // tell tells each of the accounts where it can be reached.
-func (s *Service) tell(by audit.By, at time.Time, all ...challenge.Account) (writes []commit.Write) {
-	values := message.Values{"time": at.UTC().Format("2006-01-02 15:04 UTC")}
+func (s *Service) tell(by audit.By, k message.Kind, all ...challenge.Account) (writes []commit.Write) {
 	for _, to := range all {
-		writes = append(writes, s.Notices.NoticeLater(to, message.ContactChanged, values, by.IP)...)
+		writes = append(writes, s.Notices.Notice(to, k, nil, by.IP)...)
 	}
 	return writes
 }

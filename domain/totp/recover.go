@@ -79,22 +79,16 @@ func (s *Service) recover(ctx context.Context, who audit.By, code string) (Acces
 	if err != nil {
 		return Access{}, err
 	}
-	writes, committed := s.Notices.Notice(u.Account(), message.RecoveryUsed,
-		message.Values{"time": now.UTC().Format(noticeTime), "ip": who.IP}, who.IP)
-	writes = append(writes,
+	err = s.Commit.Commit(ctx, append(s.Notices.Notice(u.Account(), message.RecoveryUsed, nil, who.IP),
 		commit.Guard{On: commit.AttemptBudget, Key: b.Key(), Version: b.Version},
 		UseCode{UserID: d.UserID, ID: d.ID, Number: number, At: now},
 		who.Did(audit.Record{At: now, UserID: who.UserID, Action: ActionRecover, Target: d.ID,
-			Detail: "recovery code " + strconv.Itoa(number)}))
-	if err := s.Commit.Commit(ctx, writes...); err != nil {
+			Detail: "recovery code " + strconv.Itoa(number)}))...)
+	if err != nil {
 		return Access{}, err
 	}
-	committed()
 	return a, nil
 }
-
-// noticeTime says when something happened, alike in every language.
-const noticeTime = "2006-01-02 15:04 UTC"
 
 // find returns the number of the unused code that this is, 0 for none. Every
 // code is compared, used ones too, so that the time tells nothing.

@@ -43,8 +43,8 @@ func TestRecover(t *testing.T) {
 			string(after.Sealed) != string(before.Sealed) {
 			t.Errorf("the authenticator changed: %+v, %+v, %v", after, u, err)
 		}
-		if len(d.notices) != 5 || d.notices[0] != "user1@example.com recovery-used 2023-11-14 22:13 UTC 203.0.113.9" {
-			t.Errorf("notices %q", d.notices)
+		if told := d.told(); len(told) != 5 || told[0] != "user1@example.com recovery-used 203.0.113.9" {
+			t.Errorf("notices %q", told)
 		}
 		// Each was good for one use; wrong ones count, right ones did not.
 		for _, code := range []string{d.recovery(0), d.recovery(4), "abcde-fgh27", "no code at all",
@@ -61,8 +61,8 @@ func TestRecover(t *testing.T) {
 		_, err = nodeOf(d).Recover(ctx, d.who, "abcde-fgh27")
 		expect(t, err, fault.RateLimited)
 		storetest.Must(t, d.Verify(ctx, d.who, d.code(0)))
-		if len(d.notices) != 5 {
-			t.Errorf("%d notices", len(d.notices))
+		if len(d.told()) != 5 {
+			t.Errorf("%d notices", len(d.told()))
 		}
 		d.pass(10*time.Minute - time.Millisecond)
 		_, err = d.Recover(ctx, d.who, "abcde-fgh27")
@@ -103,8 +103,8 @@ func TestRecoverUnderRace(t *testing.T) {
 			}
 			return err
 		})
-		if codes[""] != 1 || codes[fault.RecoveryCodeInvalid] != 5 || codes[fault.RateLimited] != 194 || len(d.notices) != 1 {
-			t.Errorf("%v, %d notices", codes, len(d.notices))
+		if codes[""] != 1 || codes[fault.RecoveryCodeInvalid] != 5 || codes[fault.RateLimited] != 194 || len(d.told()) != 1 {
+			t.Errorf("%v, %d notices", codes, len(d.told()))
 		}
 	})
 }
@@ -113,8 +113,8 @@ func TestRecoverUnderRace(t *testing.T) {
 func TestRecoverIsOneUnit(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *desk) {
 		d.Commit = unaudited{d.db}
-		if _, err := d.Recover(t.Context(), d.who, d.recovery(0)); !errors.Is(err, errDeaf) || len(d.notices) != 0 {
-			t.Errorf("%v, %d notices", err, len(d.notices))
+		if _, err := d.Recover(t.Context(), d.who, d.recovery(0)); !errors.Is(err, errDeaf) || len(d.told()) != 0 {
+			t.Errorf("%v, %d notices", err, len(d.told()))
 		}
 		d.Commit = d.db
 		if _, err := d.Recover(t.Context(), d.who, d.recovery(0)); err != nil {

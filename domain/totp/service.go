@@ -55,12 +55,9 @@ type Budgets interface {
 	Budget(ctx context.Context, subject string, flow challenge.Flow) (challenge.Budget, error)
 }
 
-// Notices tells people what happened to their account.
+// Notices tells owners what happened to their accounts; stepup.Messenger is one.
 type Notices interface {
-	// Notice makes the message of a template for an account: the writes that
-	// commit it with what it is about, and what to call once they are
-	// committed. An account that cannot be reached gives no writes.
-	Notice(to challenge.Account, template string, v message.Values, ip string) (writes []commit.Write, committed func())
+	Notice(to challenge.Account, k message.Kind, v message.Values, ip string) []commit.Write
 }
 
 // Definable is the condition of a setup: TOTP_ALREADY_DEFINED where the caller

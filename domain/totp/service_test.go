@@ -15,8 +15,10 @@ import (
 	"castellan/domain/challenge"
 	"castellan/domain/commit"
 	"castellan/domain/fault"
+	"castellan/domain/id"
 	"castellan/domain/keyring/keyringtest"
 	"castellan/domain/message"
+	"castellan/domain/outbox"
 	"castellan/domain/storetest"
 	"castellan/domain/totp"
 	"castellan/domain/user/usertest"
@@ -34,18 +36,26 @@ type desk struct {
 	now   atomic.Int64 // ms
 	who   audit.By
 
-	access  map[string]any // what the setup yielded
-	mu      sync.Mutex
-	notices []string
+	access map[string]any // what the setup yielded
+	mu     sync.Mutex
 }
 
-func (d *desk) Notice(to challenge.Account, template string, v message.Values, ip string) ([]commit.Write, func()) {
-	text := strings.Join([]string{to.Mail, template, v["time"], ip}, " ")
-	return []commit.Write{audit.Record{Action: "NOTICE"}}, func() {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		d.notices = append(d.notices, text)
+func (d *desk) Notice(to challenge.Account, k message.Kind, _ message.Values, ip string) []commit.Write {
+	now := d.Now()
+	return []commit.Write{outbox.Add{Message: outbox.Message{ID: id.New(now), UserID: to.UserID, Channel: message.MAIL,
+		Destination: []byte{}, CreatedAt: now, ExpiresAt: now.Add(time.Hour),
+		Payload: []byte(to.Mail + " " + string(k) + " " + ip)}}}
+}
+
+// told are the notices that were committed.
+func (d *desk) told() (all []string) {
+	d.t.Helper()
+	ms, err := persistence.NewOutbox(d.db).Recent(d.t.Context(), nil, 0)
+	storetest.Must(d.t, err)
+	for _, m := range ms {
+		all = append(all, string(m.Payload))
 	}
+	return all
 }
 
 func onBoth(t *testing.T, test func(t *testing.T, d *desk)) {

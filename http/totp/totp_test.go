@@ -62,8 +62,8 @@ func (s *service) Account(ctx context.Context, userID string) (challenge.Account
 }
 
 // Notice implements totp.Notices: nobody can be reached.
-func (s *service) Notice(challenge.Account, string, message.Values, string) ([]commit.Write, func()) {
-	return nil, func() {}
+func (s *service) Notice(challenge.Account, message.Kind, message.Values, string) []commit.Write {
+	return nil
 }
 
 func both(t *testing.T, test func(t *testing.T, s *service)) {

@@ -23,12 +23,12 @@ import (
 // notices is a Notices that commits a notification for each place that is told.
 type notices struct{}
 
-func (notices) NoticeLater(to challenge.Account, template string, _ message.Values, ip string) []commit.Write {
+func (notices) Notice(to challenge.Account, k message.Kind, _ message.Values, ip string) []commit.Write {
 	if to.Phone == "" && to.Mail == "" {
 		return nil
 	}
 	return []commit.Write{notification.Add{Notification: notification.New(now, "told", notification.Message{
-		Topic: template, Title: to.Mail, Body: strings.TrimSpace(to.Phone + " " + ip)})}}
+		Topic: string(k), Title: to.Mail, Body: strings.TrimSpace(to.Phone + " " + ip)})}}
 }
 
 var admins = audit.By{UserID: "admin", IP: "192.0.2.9"}
@@ -45,7 +45,7 @@ func told(t *testing.T, db *persistence.DB) (places []string) {
 	t.Helper()
 	storetest.Must(t, db.Pools()[pool(db)].QueryRowContext(t.Context(),
 		"SELECT COALESCE(string_agg(title || body, ',' ORDER BY title || body), '') FROM notification "+
-			"WHERE topic = 'contact-changed'").Scan((*list)(&places)))
+			"WHERE topic IN ('phone-changed', 'mail-changed')").Scan((*list)(&places)))
 	return places
 }
 

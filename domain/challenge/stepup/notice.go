@@ -1,6 +1,7 @@
 package stepup
 
 import (
+	"maps"
 	"strings"
 	"time"
 
@@ -15,32 +16,38 @@ import (
 // noticeLife is how long delivery of a notice is tried.
 const noticeLife = 24 * time.Hour
 
-// Notice makes a message that tells an account of something that happened to
-// it, outside of any challenge: by mail where the account has an address, else
-// by SMS. The writes commit with what the notice is about; afterwards committed
-// hands the message over for delivery. Without a channel there are no writes.
-// No cap holds a notice back, for what it tells of is bounded itself; but the
-// caps of later messages count it.
-func (s *Messenger) Notice(to challenge.Account, template string, v message.Values, ip string) (writes []commit.Write,
-	committed func()) {
-	row, text, ok := s.notice(to, template, v, ip)
-	if !ok {
-		return nil, func() {}
+// Notice makes the writes that tell the owner of an account of something that
+// happened to it (D-EXT-07). They commit with what the notice is about, once for each
+// change, and the node that claims the message first delivers it. It goes by mail, and
+// a kind that is told each time by SMS where there is no address. There are no writes
+// without a channel or for a kind that is switched off. No cap holds a notice back,
+// for what it tells of is bounded itself; but the caps of later messages count it.
+//
+// time and ip are filled in; message.Kind says what else a kind needs, and how a kind
+// is added.
+func (s *Messenger) Notice(to challenge.Account, k message.Kind, v message.Values, ip string) []commit.Write {
+	if s.Config.Silent[k] {
+		return nil
 	}
-	row.LeaseUntil = row.CreatedAt.Add(s.Config.Lease)
-	return []commit.Write{outbox.Add{Message: row}}, func() { s.Dispatch.Deliver(row, text) }
-}
-
-// NoticeLater is Notice for writes that are committed elsewhere: the node that claims
-// the message first delivers it.
-func (s *Messenger) NoticeLater(to challenge.Account, template string, v message.Values, ip string) []commit.Write {
-	row, _, ok := s.notice(to, template, v, ip)
+	values := message.Values{"time": s.Now().UTC().Format(noticeTime), "ip": ip}
+	maps.Copy(values, v)
+	once := k.Once()
+	if once > 0 {
+		to.Phone = "" // a stranger can cause it, and an SMS costs money
+	}
+	row, _, ok := s.notice(to, string(k), values, ip)
 	if !ok {
 		return nil
 	}
 	row.LeaseUntil = row.CreatedAt
+	if once > 0 {
+		return []commit.Write{outbox.NewOnce(row, string(k), once)}
+	}
 	return []commit.Write{outbox.Add{Message: row}}
 }
+
+// noticeTime says when something happened, alike in every language.
+const noticeTime = "2006-01-02 15:04 UTC"
 
 func (s *Messenger) notice(to challenge.Account, template string, v message.Values, ip string) (row outbox.Message,
 	text message.Rendered, ok bool) {

@@ -3,6 +3,7 @@ package stepup
 import (
 	"bytes"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,50 +41,57 @@ func TestNotice(t *testing.T) {
 		name    string
 		to      challenge.Account
 		offered []message.Channel
+		kind    message.Kind
 		channel message.Channel
 		dest    string
 	}{
-		{"mail first", all, []message.Channel{message.MAIL, message.SMS}, message.MAIL, all.Mail},
-		{"no address", phone, []message.Channel{message.MAIL, message.SMS}, message.SMS, all.Phone},
-		{"no mail sender", all, []message.Channel{message.SMS}, message.SMS, all.Phone},
-		{"no channel", phone, []message.Channel{message.MAIL}, "", ""},
-		{"nobody", nobody, []message.Channel{message.MAIL, message.SMS}, "", ""},
+		{"mail first", all, []message.Channel{message.MAIL, message.SMS}, message.RecoveryUsed, message.MAIL, all.Mail},
+		{"no address", phone, []message.Channel{message.MAIL, message.SMS}, message.RecoveryUsed, message.SMS, all.Phone},
+		{"no mail sender", all, []message.Channel{message.SMS}, message.RecoveryUsed, message.SMS, all.Phone},
+		{"no channel", phone, []message.Channel{message.MAIL}, message.RecoveryUsed, "", ""},
+		{"nobody", nobody, []message.Channel{message.MAIL, message.SMS}, message.RecoveryUsed, "", ""},
+		{"once", all, []message.Channel{message.MAIL, message.SMS}, message.UnderAttack, message.MAIL, all.Mail},
+		{"once, no address", phone, []message.Channel{message.MAIL, message.SMS}, message.UnderAttack, "", ""},
+		{"switched off", all, []message.Channel{message.MAIL, message.SMS}, message.NewNetwork, "", ""},
 	} {
 		p := &post{channels: map[message.Channel]bool{}}
 		for _, ch := range c.offered {
 			p.channels[ch] = true
 		}
-		s := &Messenger{Config: Config{Lease: 30 * time.Second, DialDay: map[string]int{"90": 5}, Language: "en"},
+		s := &Messenger{Config: Config{Lease: 30 * time.Second, DialDay: map[string]int{"90": 5}, Language: "en",
+			Silent: map[message.Kind]bool{message.NewNetwork: true}},
 			Book: book, Ring: ring, Dispatch: p, Now: func() time.Time { return now }}
-		writes, committed := s.Notice(c.to, message.RecoveryUsed, message.Values{"time": "now"}, "203.0.113.9")
-		if len(p.rows) != 0 {
-			t.Fatalf("%s: delivered before the commit", c.name)
-		}
-		committed()
+		writes := s.Notice(c.to, c.kind, nil, "203.0.113.9")
 		if c.channel == "" {
-			if len(writes) != 0 || len(p.rows) != 0 {
-				t.Errorf("%s: %v, %v", c.name, writes, p.rows)
+			if len(writes) != 0 {
+				t.Errorf("%s: %v", c.name, writes)
 			}
 			continue
 		}
-		if len(writes) != 1 || len(p.rows) != 1 {
+		if len(writes) != 1 || len(p.rows) != 0 {
 			t.Fatalf("%s: %v, %v", c.name, writes, p.rows)
 		}
-		m, text := writes[0].(outbox.Add).Message, p.texts[0]
-		if m.ID != p.rows[0].ID || m.ID == "" || m.ChallengeID != "" || m.UserID != "u1" || m.Channel != c.channel ||
+		m := outbox.Message{}
+		if once, is := writes[0].(outbox.AddOnce); is {
+			m = once.Message
+		} else {
+			m = writes[0].(outbox.Add).Message
+		}
+		if m.ID == "" || m.ChallengeID != "" || m.UserID != "u1" || m.Channel != c.channel ||
 			m.State != outbox.Queued || !m.Proven ||
 			m.Prefix != "203.0.113.9/32" || (m.Dial == "90") != (c.channel == message.SMS) ||
-			!m.LeaseUntil.Equal(now.Add(30*time.Second)) || !m.ExpiresAt.Equal(now.Add(24*time.Hour)) {
+			!m.LeaseUntil.Equal(now) || !m.ExpiresAt.Equal(now.Add(24*time.Hour)) {
 			t.Errorf("%s: row %+v", c.name, m)
-		}
-		if text.To != c.dest || text.Language != "tr" || text.Code != "" || bytes.Contains(m.Payload, []byte(c.dest)) {
-			t.Errorf("%s: to %s in %s", c.name, text.To, text.Language)
 		}
 		// A sender opens the payload with the fields of its row and nothing else.
 		plain, err := ring.Open(m.Payload, challenge.PayloadData(m.ChallengeID, m.MethodID, m.Generation))
-		var again message.Rendered
-		if err != nil || again.UnmarshalBinary(plain) != nil || again != text {
-			t.Errorf("%s: payload: %v", c.name, err)
+		var text message.Rendered
+		if err != nil || text.UnmarshalBinary(plain) != nil {
+			t.Fatalf("%s: payload: %v", c.name, err)
+		}
+		if text.To != c.dest || text.Language != "tr" || text.Code != "" || bytes.Contains(m.Payload, []byte(c.dest)) ||
+			c.channel == message.MAIL && !strings.Contains(text.Text, "2023-11-14 22:13 UTC") {
+			t.Errorf("%s: to %s in %s: %s", c.name, text.To, text.Language, text.Text)
 		}
 		if _, err := ring.Open(m.Payload, challenge.PayloadData("", "", 0)); err == nil {
 			t.Errorf("%s: the payload is bound to nothing", c.name)

@@ -178,6 +178,8 @@ type Config struct {
 	Push    PushCaps
 	// Language is the default of the installation.
 	Language string
+	// Silent are the kinds of notices that are not sent (notices.off).
+	Silent map[message.Kind]bool
 }
 
 // News are events of a challenge on their way to the sockets that watch it.

@@ -47,7 +47,7 @@ type Engine interface {
 	// Conceal is the subject of the decoy for a phone that nobody has.
 	Conceal(phone string) string
 	// Notice is the message that tells an account of something.
-	NoticeLater(to challenge.Account, template string, v message.Values, ip string) []commit.Write
+	Notice(to challenge.Account, k message.Kind, v message.Values, ip string) []commit.Write
 }
 
 // Service changes passwords. All fields are needed but Networks, Phones and
@@ -114,9 +114,8 @@ func fresh(ctx context.Context, place *password.Place, secret string, stored ...
 }
 
 // told is the notice that the password was changed.
-func (s *Service) told(u user.User, at time.Time, ip string) []commit.Write {
-	return s.Engine.NoticeLater(u.Account(), message.PasswordChanged,
-		message.Values{"time": at.UTC().Format("2006-01-02 15:04 UTC")}, ip)
+func (s *Service) told(u user.User, ip string) []commit.Write {
+	return s.Engine.Notice(u.Account(), message.PasswordChanged, nil, ip)
 }
 
 func record(at time.Time, userID, action string, o audit.Outcome, from challenge.Starter, detail string) audit.Record {

@@ -193,7 +193,7 @@ func (s *Service) update(ctx context.Context, r UpdateRequest) error {
 		// The wrong tries were for the password that is gone.
 		password.ClearGuard{Key: u.ID},
 		record(now, u.ID, ActionSet, audit.Success, r.From, "with ot-auth; all sessions ended"))
-	return s.Commit.Commit(ctx, append(writes, s.told(u, now, r.From.IP)...)...)
+	return s.Commit.Commit(ctx, append(writes, s.told(u, r.From.IP)...)...)
 }
 
 // redeemable finds the account that a token may still be used for.

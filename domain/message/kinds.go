@@ -1,0 +1,95 @@
+package message
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Kind is a kind of notice to the owner of an account (D-EXT-07). notices.off lists
+// kinds by this name, and the templates of a kind have it too.
+//
+// A slice that has something new to tell adds a constant, its line in kinds, and its
+// texts in notices.tsv: three languages, with the placeholders of Template; no link,
+// for nobody shall learn to follow links in such mails. An SMS is for the kinds that
+// are told each time: it is sent where an account has no mail address. Then the
+// slice adds the writes of stepup.Messenger.Notice to the unit of the cause.
+type Kind string
+
+// The kinds. time and ip have values in each of them.
+const (
+	DeviceAdded     Kind = "device-added"   // value: device
+	DeviceRemoved   Kind = "device-removed" // value: device
+	TOTPOn          Kind = "totp-on"
+	TOTPOff         Kind = "totp-off"
+	RecoveryUsed    Kind = "recovery-used"
+	PasswordChanged Kind = "password-changed"
+	PhoneChanged    Kind = "phone-changed"
+	MailChanged     Kind = "mail-changed"
+	FilterChanged   Kind = "geofilter-changed"
+	NewNetwork      Kind = "new-network"    // value: device
+	FactorGuessed   Kind = "factor-guessed" // value: reason, the factor
+	FactorOff       Kind = "factor-off"     // value: reason, the factor
+	// PushBound: pushes of the account met their bound (D-EXT-06).
+	PushBound Kind = "push-bound"
+	// UnderAttack: wrong passwords met the total of the account (D-GEN-14).
+	UnderAttack Kind = "under-attack"
+)
+
+// kinds tells of each kind in what time it is told at most once; 0: each time.
+var kinds = map[Kind]time.Duration{
+	DeviceAdded: 0, DeviceRemoved: 0, TOTPOn: 0, TOTPOff: 0, RecoveryUsed: 0, PasswordChanged: 0, PhoneChanged: 0,
+	MailChanged: 0, FilterChanged: time.Hour, NewNetwork: time.Hour, FactorGuessed: time.Hour, FactorOff: time.Hour,
+	PushBound: 24 * time.Hour, UnderAttack: 24 * time.Hour,
+}
+
+// Once is the time in which a notice of the kind is told at most once; 0: it is told
+// each time.
+func (k Kind) Once() time.Duration { return kinds[k] }
+
+// CheckKinds tells which of the names are no kinds.
+func CheckKinds(names []string) error {
+	var faults []error
+	for _, n := range names {
+		if _, known := kinds[Kind(n)]; !known {
+			faults = append(faults, fmt.Errorf("%.64q is no kind of notice; the kinds are %s", n, kindNames()))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// Kinds lists the kinds by name.
+func Kinds() []Kind { return slices.Sorted(maps.Keys(kinds)) }
+
+func kindNames() string {
+	var names []string
+	for _, k := range Kinds() {
+		names = append(names, string(k))
+	}
+	return strings.Join(names, ", ")
+}
+
+// noticesTSV holds the texts: kind, language, title, body, sms.
+//
+//go:embed notices.tsv
+var noticesTSV string
+
+// texts are the notices by language and kind.
+var texts = func() map[string]map[Kind]notice {
+	all := map[string]map[Kind]notice{}
+	for line := range strings.Lines(noticesTSV) {
+		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if f[0] == "kind" {
+			continue
+		}
+		if all[f[1]] == nil {
+			all[f[1]] = map[Kind]notice{}
+		}
+		all[f[1]][Kind(f[0])] = notice{title: f[2], body: f[3], sms: f[4]}
+	}
+	return all
+}()
