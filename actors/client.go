@@ -121,8 +121,8 @@ func (c Client) Complete(ctx context.Context, id string, a challenge.Answer, wai
 // User implements stepup.Challenges.
 func (c Client) User(ctx context.Context, id string) (string, error) {
 	if c.WarmCache != nil {
-		if userID, _, ok := c.WarmCache.owner(id); ok {
-			return userID, nil
+		if h, _, ok := c.WarmCache.holder(id); ok {
+			return h.UserID, nil
 		}
 	}
 	h, err := c.Holder(ctx, id)
@@ -131,11 +131,11 @@ func (c Client) User(ctx context.Context, id string) (string, error) {
 
 // Holder tells whose a challenge is, and by which filter its requests are
 // judged. CHALLENGE_NOT_FOUND when there is no such challenge. Of one that
-// nobody has answered yet its owner need not be asked: it keeps no filter.
+// nobody has answered yet its owner need not be asked.
 func (c Client) Holder(ctx context.Context, id string) (challenge.Holder, error) {
 	if c.WarmCache != nil {
-		if userID, untouched, ok := c.WarmCache.owner(id); ok && untouched {
-			return challenge.Holder{UserID: userID}, nil
+		if h, untouched, ok := c.WarmCache.holder(id); ok && untouched {
+			return h, nil
 		}
 	}
 	r, err := ask[*pb.ChallengeUserIs](ctx, c, KindChallenge, id, 0, func(deadline int64) proto.Message {

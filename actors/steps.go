@@ -221,7 +221,8 @@ func (a *challengeActor) renew(c *cluster.Context, m *pb.ChallengeRenew) {
 }
 
 // user names the user of the challenge. A challenge that changes the user's
-// geographic filter is judged, from the moment it does, by the filter it keeps.
+// geographic filter is judged, from the moment it does, by the filter it keeps; one
+// that was started without a proof is judged by none (D-PWD-01).
 func (a *challengeActor) user(c *cluster.Context, m *pb.ChallengeUser) {
 	if a.d.late(m.Deadline) {
 		return
@@ -231,7 +232,9 @@ func (a *challengeActor) user(c *cluster.Context, m *pb.ChallengeUser) {
 		return
 	}
 	is := &pb.ChallengeUserIs{UserId: a.state.UserID}
-	if s := a.state; s.State == challenge.Executing || s.State == challenge.Done {
+	if s := a.state; !s.Proven {
+		is.KeepsFilter = true
+	} else if s.State == challenge.Executing || s.State == challenge.Done {
 		is.KeepsFilter, is.Filter = a.d.Actions[s.Action].KeepsFilter, string(s.Filter)
 	}
 	c.Reply(is)

@@ -68,18 +68,19 @@ func (w *WarmCache) take(id string) (warmState, bool) {
 	return warmState{}, false
 }
 
-// owner names the user of a challenge. untouched: no actor has taken it yet, so it
-// is still as it was made.
-func (w *WarmCache) owner(id string) (userID string, untouched, ok bool) {
+// holder names the user of a challenge. untouched: no actor has taken it yet, so it
+// is still as it was made, and the rest of h holds too.
+func (w *WarmCache) holder(id string) (h challenge.Holder, untouched, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, h := range []half{w.young, w.old} {
-		if userID, ok = h.owners[id]; ok {
-			_, untouched = h.states[id]
-			return userID, untouched, true
+	for _, half := range []half{w.young, w.old} {
+		if h.UserID, ok = half.owners[id]; ok {
+			kept, untouched := half.states[id]
+			h.KeepsFilter = untouched && !kept.state.Proven
+			return h, untouched, true
 		}
 	}
-	return "", false, false
+	return h, false, false
 }
 
 // Clear forgets everything. After a change of ownership another node may have

@@ -23,9 +23,9 @@ func TestWarmCache(t *testing.T) {
 		put := func(id string) { w.put(challenge.Challenge{ID: id, UserID: "of " + id}, []byte(id)) }
 		owned := func(id string, known, untaken bool) {
 			t.Helper()
-			user, untouched, ok := w.owner(id)
-			if ok != known || untouched != untaken || ok && user != "of "+id {
-				t.Errorf("%s is %q's, untouched %v, known %v", id, user, untouched, ok)
+			h, untouched, ok := w.holder(id)
+			if ok != known || untouched != untaken || ok && h != (challenge.Holder{UserID: "of " + id, KeepsFilter: untaken}) {
+				t.Errorf("%s is of %+v, untouched %v, known %v", id, h, untouched, ok)
 			}
 		}
 		takes := func(id string, want bool) {

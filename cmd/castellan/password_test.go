@@ -87,7 +87,8 @@ func TestResetOfAnUnknownPhone(t *testing.T) {
 		nobody := blackbox.NewAccount(7)
 		body := map[string]string{"countryCode": nobody.Country, "phoneNumber": nobody.Phone}
 		f := blackbox.FlowOf(t, n.Do(t, "POST", "/auth/password/reset", body, nil))
-		if len(f.MethodList) != 2 || f.Method(t, "SMS").Hint != "+90********"+nobody.Phone[8:] || f.Expire != 600 {
+		if len(f.MethodList) != 2 || f.Method(t, "SMS").Hint != "+90********"+nobody.Phone[8:] ||
+			f.Method(t, "MAIL").Hint != "" || f.Expire != 600 {
 			t.Errorf("challenge %+v", f.Challenge)
 		}
 		n.Complete(t, f, f.Method(t, "SMS"), "123456").Is(t, 422, "OTP_INVALID")

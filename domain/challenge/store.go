@@ -169,7 +169,9 @@ type StartRequest struct {
 
 // Holder is whose a challenge is: "" for a decoy. Where KeepsFilter is true the
 // requests that name the challenge are judged by Filter, and not by the present
-// geographic filter of the user (D-GEO-02).
+// geographic filter of the user (D-GEO-02). A challenge that was started without a
+// proof keeps an empty one: only a real account has a filter, and whether there is
+// one must not show before the token of the outcome is redeemed (D-PWD-01).
 type Holder struct {
 	UserID      string
 	KeepsFilter bool

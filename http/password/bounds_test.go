@@ -127,12 +127,10 @@ func TestDecoys(t *testing.T) {
 			if n == 1 {
 				continue
 			}
-			if f.methods["SMS"].Hint != fmt.Sprintf("+90********%02d", n) || !strings.Contains(f.methods["MAIL"].Hint, "***@") {
+			if f.methods["SMS"].Hint != fmt.Sprintf("+90********%02d", n) || f.methods["MAIL"].Hint != "" {
 				t.Errorf("hints %+v", f.methods)
 			}
-			if again := w.reset(n); again.methods["MAIL"].Hint != f.methods["MAIL"].Hint {
-				t.Errorf("the hint of %d changed", n)
-			}
+			w.reset(n)
 		}
 		w.mu.Lock()
 		discarded := slices.Clone(w.settled)

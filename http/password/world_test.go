@@ -19,6 +19,7 @@ import (
 	"castellan/domain/change/changetest"
 	"castellan/domain/device"
 	"castellan/domain/fault"
+	"castellan/domain/geo"
 	"castellan/domain/id"
 	"castellan/domain/keyring"
 	"castellan/domain/keyring/keyringtest"
@@ -51,13 +52,15 @@ const (
 // guards and the tokens of the program, a mailbox in place of the outside, and
 // a clock that can be put forward.
 type world struct {
-	t      *testing.T
-	db     *persistence.DB
-	ring   *keyring.Ring
-	users  persistence.Users
-	began  time.Time
-	ahead  atomic.Int64 // the clock stands still but for this
-	hasher *password.Hasher
+	t        *testing.T
+	db       *persistence.DB
+	ring     *keyring.Ring
+	users    persistence.Users
+	filter   geo.Filter // of every account
+	policies []mfa.Policy
+	began    time.Time
+	ahead    atomic.Int64 // the clock stands still but for this
+	hasher   *password.Hasher
 
 	node    *cluster.Node
 	client  actors.Client
@@ -91,6 +94,14 @@ func (w *world) Deliver(m outbox.Message, r message.Rendered) {
 		return
 	}
 	w.codes[m.MethodID] = r.Code
+}
+
+// filterOf is the geographic filter of an account; a decoy has none.
+func (w *world) filterOf(userID string) geo.Filter {
+	if userID == "" {
+		return ""
+	}
+	return w.filter
 }
 
 // Offers implements stepup.Dispatcher.
@@ -173,7 +184,7 @@ func (w *world) start() {
 	w.client = actors.Client{Node: w.node, WarmCache: warm, Now: w.now}
 	book, err := message.NewBook("Castellan", nil)
 	storetest.Must(w.t, err)
-	catalog := mfa.NewCatalog(mfa.SeedMethods(), mfa.SeedActions(), nil)
+	catalog := mfa.NewCatalog(mfa.SeedMethods(), mfa.SeedActions(), w.policies)
 	messenger := &stepup.Messenger{
 		Config: stepup.Config{TTL: 600 * time.Second, Grace: 120 * time.Second, ExecWait: 10 * time.Second, MaxOpen: 5,
 			Lease: 30 * time.Second, Language: "en",
@@ -199,9 +210,10 @@ func (w *world) start() {
 		Audience: "https://id.example.com", Now: w.now, Log: log}
 	w.starter.Devices, w.answers.Devices = devices, devices
 	g := guard.Guards{Tokens: w.issuer, Devices: devices, Tenant: "default", Feed: &changetest.Feed{},
+		Geo:  &guard.Geo{Filter: w.filterOf, Holder: w.client.Holder},
 		Live: w.revoked.Live, Judge: func(string, string, string) resource.Verdict { return resource.Verdict{} }}
 	w.srv, err = edge.New(edge.Options{Guards: g.Table(), Authorize: g.Authorize, Now: w.now, Logger: log,
-		Timeout: time.Minute, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")},
+		Timeout: time.Minute, CountryHeader: "x-country", TrustedProxies: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")},
 		Starter: guard.Starter{Starts: w.starter, Accounts: accounts{w.users}, Public: group.Public()}},
 		slices.Concat(group.Endpoints(), httpchallenge.Group{Answers: w.answers, Now: w.now}.Endpoints()))
 	storetest.Must(w.t, err)

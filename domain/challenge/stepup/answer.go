@@ -217,7 +217,7 @@ func (s *Answerer) renew(ctx context.Context, challengeID, methodID string, name
 	account, err := s.Accounts.Account(ctx, owner) // for a decoy too: both take the same steps
 	switch {
 	case re.Decoy && fault.CodeOf(err) == fault.RecordNotFound:
-		account = s.stranger(re.Subject, re.Hint)
+		account = stranger(re.Hint)
 	case fault.CodeOf(err) == fault.RecordNotFound:
 		return challenge.Challenge{}, fault.New(fault.ChallengeClosed, "the challenge is closed; start again")
 	case err != nil:

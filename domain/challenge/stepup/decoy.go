@@ -3,7 +3,6 @@ package stepup
 import (
 	"context"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -27,32 +26,13 @@ func (s *Messenger) Conceal(phone string) string {
 
 // stranger is the account of a decoy whose phone is no longer known: its
 // hint has the phone's length and country code.
-func (s *Messenger) stranger(subject, hint string) challenge.Account {
-	return challenge.Account{Phone: hint, Mail: s.mailOf(subject)}
-}
+func stranger(hint string) challenge.Account { return challenge.Account{Phone: hint, Mail: decoyMail} }
 
-// What mail addresses of people look like where only the first letter and the
-// domain are shown, the frequent ones more often.
-const initials = "aaaaabbccddeeeeffghhiikkkllmmmmmmmnnooprrssssssttuvyyyz"
+// decoyMail stands where the mail address of a user would. Nothing is sent to it,
+// and no hint shows it. A text that is sealed for it is as long as one for a person.
+const decoyMail = "firstname@example.invalid"
 
-var domains = strings.Fields(`gmail.com gmail.com gmail.com gmail.com gmail.com gmail.com gmail.com gmail.com gmail.com
-	hotmail.com hotmail.com hotmail.com outlook.com outlook.com icloud.com yahoo.com`)
-
-// mailOf is the mail address of a decoy. It is drawn from the keyed hash of the
-// subject, so that a phone keeps the address as a user would, and its hint looks
-// like any other.
-func (s *Messenger) mailOf(subject string) string {
-	sums := s.Ring.Hashes("decoy mail", subject)
-	sum := sums[len(sums)-1].Sum
-	draw := func(i, n int) int { return (int(sum[i])<<8 | int(sum[i+1])) % n }
-	return initials[draw(0, len(initials)):][:1] + strings.ToLower(id.Encode([16]byte(sum[16:]))[1:mailLocal]) + "@" +
-		domains[draw(2, len(domains))]
-}
-
-// mailLocal is the length of a decoy's address before the at sign.
-const mailLocal = 10
-
-// desk is where the messages of a challenge are counted.
+// userGate is where the messages of a challenge are counted.
 func (s *Messenger) userGate(decoy bool) UserGate {
 	if decoy {
 		return strangersGate{s}

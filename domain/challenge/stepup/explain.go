@@ -39,6 +39,9 @@ func (s *Starter) Explain(ctx context.Context, action, userID, ip string) (Expla
 		}
 		owned = account.Owns
 	}
+	if s.Actions[action].Flow == challenge.FlowReset { // which nobody starts with a proof
+		userID = ""
+	}
 	now := s.Now()
 	x := Explanation{Plan: c.Plan(now, action, userID, ip), Candidates: c.Candidates(now, action, userID, ip)}
 	for _, m := range x.Plan.Methods {

@@ -42,10 +42,12 @@ func TestExplain(t *testing.T) {
 		policy(1, "TOTP_SETUP", mfa.General, "", 2, "SMS", "MAIL", "TOTP"),
 		policy(2, "TOTP_SETUP", mfa.UserID, "all", 1, "TOTP"),
 		policy(3, "TOTP_SETUP", mfa.IP, "203.0.113.9", 1, "SMS"), old,
+		policy(5, "RESET_PASSWORD", mfa.UserID, "all", 3, "TOTP", "SMS", "MAIL"),
 	})
 	phone := "+905320000001"
 	m := &Messenger{Catalog: func() *mfa.Catalog { return catalog }, Now: func() time.Time { return now }}
-	s := &Starter{Messenger: m, Actions: challenge.Actions{"PAYOUT": {Code: "PAYOUT"}},
+	s := &Starter{Messenger: m, Actions: challenge.Actions{"PAYOUT": {Code: "PAYOUT"},
+		"RESET_PASSWORD": {Code: "RESET_PASSWORD", Flow: challenge.FlowReset}},
 		Accounts: people{"all": {UserID: "all", Phone: phone, Mail: "a@example.com", TOTP: true},
 			"phone": {UserID: "phone", Phone: phone}, "mail": {UserID: "mail", Mail: "a@example.com"}}}
 	for _, c := range []struct {
@@ -70,6 +72,8 @@ func TestExplain(t *testing.T) {
 			offered: []challenge.Name{"TOTP"}, verdicts: []mfa.Verdict{mfa.Chosen, mfa.Outranked, mfa.Outranked}},
 		{name: "expired", action: "LOGIN", user: "mail", required: 1, offered: []challenge.Name{"MAIL"},
 			missing: []challenge.Name{"TOTP", "PUSH", "SMS"}, verdicts: []mfa.Verdict{mfa.Expired}},
+		{name: "without a proof nobody in particular", action: "RESET_PASSWORD", user: "all", required: 2,
+			offered: []challenge.Name{"SMS", "MAIL"}, verdicts: []mfa.Verdict{mfa.OtherEntity}},
 		{name: "mandatory", action: "VERIFY_EMAIL", user: "phone", required: 1, missing: []challenge.Name{"MAIL"}},
 		{name: "performed, not listed", action: "PAYOUT", user: "phone", required: 1, offered: []challenge.Name{"SMS"},
 			missing: []challenge.Name{"TOTP", "PUSH", "MAIL"}},
@@ -94,7 +98,7 @@ func TestExplain(t *testing.T) {
 		}
 		account, _ := s.Accounts.Account(t.Context(), c.user)
 		_, offer, err := s.offer(now, challenge.StartRequest{Action: c.action, Account: account,
-			Starter: challenge.Starter{IP: c.ip}})
+			Starter: challenge.Starter{IP: c.ip}, Proven: c.action != "RESET_PASSWORD"})
 		enough := len(x.Offered) >= x.Plan.Required
 		if (err == nil) != enough {
 			t.Errorf("%s: a start says %v", c.name, err)

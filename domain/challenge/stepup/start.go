@@ -38,7 +38,7 @@ func (s *Starter) Start(ctx context.Context, r challenge.StartRequest) (challeng
 	}
 	now := s.Now()
 	if r.Decoy != "" {
-		r.Account.Mail, r.Proven = s.mailOf(r.Decoy), false
+		r.Account.Mail, r.Proven = decoyMail, false
 	}
 	plan, offer, err := s.offer(now, r)
 	if err != nil {
@@ -102,7 +102,11 @@ func (s *Starter) Start(ctx context.Context, r challenge.StartRequest) (challeng
 
 // offer decides which methods the account is asked for.
 func (s *Starter) offer(now time.Time, r challenge.StartRequest) (mfa.Plan, []mfa.Planned, error) {
-	plan := s.Catalog().Plan(now, r.Action, r.Account.UserID, r.Starter.IP)
+	userID := r.Account.UserID
+	if !r.Proven { // what holds for one user only would tell the user from a decoy (D-PWD-01)
+		userID = ""
+	}
+	plan := s.Catalog().Plan(now, r.Action, userID, r.Starter.IP)
 	offer, err := plan.Offer(func(n challenge.Name) bool {
 		owns := r.Account.Owns(n) || r.Decoy != "" // a decoy owns what is asked for
 		return owns && s.reaches(n)
@@ -139,7 +143,10 @@ func (s *Starter) build(now time.Time, r challenge.StartRequest, flow challenge.
 		}
 		m.ExpiresAt = ms + m.LifetimeMs
 		if p.Name.Sent() {
-			m.MadeAt, m.Hint = ms, Hint(p.Name, destination(a, p.Name), a.Dial)
+			m.MadeAt = ms
+			if r.Proven || p.Name == challenge.SMS { // the starter of a reset typed the number, not the address (D-2FA-26)
+				m.Hint = Hint(p.Name, destination(a, p.Name), a.Dial)
+			}
 		}
 		if p.Name == challenge.PUSH && plan.NumberMatching {
 			m.Number = newNumber()
