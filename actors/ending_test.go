@@ -3,14 +3,12 @@ package actors_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"castellan/domain/audit"
 	"castellan/domain/challenge"
-	"castellan/domain/challenge/stepup"
 	"castellan/domain/commit"
 	"castellan/domain/fault"
 	"castellan/domain/user"
@@ -177,32 +175,6 @@ func TestResumeAfterDeath(t *testing.T) {
 	if err != nil || !done.Result.Success || w.effects != 1 {
 		t.Errorf("%+v, %v, %d effects", done, err, w.effects)
 	}
-}
-
-func TestCapsHoldMessagesBack(t *testing.T) {
-	w := open(t)
-	w.engine.Starter.Config.Caps = stepup.Caps{DestinationHour: 3}
-	w.engine.Starter.Config.MaxOpen = 0
-	var last challenge.Challenge
-	for range 5 {
-		last = w.begin("LOGIN", "")
-	}
-	if w.sent != 6 { // three to the phone, three to the address
-		t.Errorf("%d messages left", w.sent)
-	}
-	for i := range 3 {
-		_, err := w.answer(last, challenge.SMS, fmt.Sprintf("%06d", i))
-		expect(t, err, fault.OTPInvalid)
-	}
-	w.start()
-	w.engine.Starter.Config.Caps = stepup.Caps{DestinationHour: 3}
-	w.begin("LOGIN", "")
-	if w.sent != 6 {
-		t.Error("a restart forgot the caps")
-	}
-	_, err := w.engine.Start(t.Context(), challenge.StartRequest{Action: "VERIFY_EMAIL", Account: w.user.Account(),
-		Starter: challenge.Starter{SessionID: "sid"}, Proven: true})
-	expect(t, err, fault.RateLimited)
 }
 
 func TestSixthSocketIsRefused(t *testing.T) {

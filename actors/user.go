@@ -94,8 +94,14 @@ func (a *userActor) reserve(c *cluster.Context, now time.Time, m *pb.UserReserve
 		return
 	}
 	reply := &pb.UserReserved{Send: make([]bool, len(m.Sendings))}
+	counted := len(m.Sendings)
 	for i, s := range m.Sendings {
-		reply.Send[i] = a.send(now, s, m.Caps)
+		if reply.Send[i] = a.send(now, s, m.Caps); !reply.Send[i] {
+			counted--
+		}
+	}
+	if !public && counted < len(m.Sendings) { // the starter is refused, or asks for each alone
+		a.sent = a.sent[:len(a.sent)-counted]
 	}
 	a.open = slices.DeleteFunc(a.open, func(r reserved) bool { return now.UnixMilli() >= r.ExpiresAt })
 	if m.MaxOpen > 0 && a.opened(m.Action) >= int(m.MaxOpen) {

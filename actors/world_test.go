@@ -68,6 +68,9 @@ func (a accounts) Account(ctx context.Context, id string) (challenge.Account, er
 func (w *world) Deliver(m outbox.Message, r message.Rendered) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if m.State == outbox.Discarded {
+		return
+	}
 	w.codes[m.MethodID] = r.Code
 	w.sent++
 }

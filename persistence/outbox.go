@@ -118,19 +118,23 @@ func (s Outbox) Claim(ctx context.Context, now time.Time, lease time.Duration, m
 func (s Outbox) Usage(ctx context.Context, now time.Time, prefix string) (int, error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
-	n, err := s.db.Conn(ctx).NewSelect().Table("outbox").Where("counted").Where("prefix = ?", prefix).
+	n, err := s.db.Conn(ctx).NewSelect().Table("outbox").Where("counted").Where("NOT proven").
+		Where("prefix = ?", prefix).
 		Where("created_at > ?", ms(now.Add(-time.Hour))).Count(ctx)
 	return int(n), translate(err)
 }
 
 // Spent implements outbox.Store.
-func (s Outbox) Spent(ctx context.Context, now time.Time, dial string) (int, error) {
+func (s Outbox) Spent(ctx context.Context, now time.Time, dial string) (all, unproven int, err error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
-	n, err := s.db.Conn(ctx).NewSelect().Table("outbox").Where("counted").Where("dial <> ''").Where("dial = ?", dial).
+	var row struct{ Sent, Unproven int }
+	err = s.db.Conn(ctx).NewSelect().Table("outbox").ColumnExpr("COUNT(*) AS sent").
+		ColumnExpr("COALESCE(SUM(CASE WHEN proven THEN 0 ELSE 1 END), 0) AS unproven").
+		Where("counted").Where("dial <> ''").Where("dial = ?", dial).
 		Where("created_at > ?", ms(now.Add(-24*time.Hour))).
-		Where("state <> ?", outbox.Discarded).Count(ctx)
-	return int(n), translate(err)
+		Where("state <> ?", outbox.Discarded).Scan(ctx, &row)
+	return row.Sent, row.Unproven, translate(err)
 }
 
 // Sendings implements outbox.Store.

@@ -1,6 +1,7 @@
 package persistence
 
 import (
+	"cmp"
 	"fmt"
 	"sync"
 	"testing"
@@ -74,7 +75,7 @@ func TestOutboxLeasesOnce(t *testing.T) {
 				proven++
 			}
 		}
-		if n != 30 || len(sent) != 30 || proven != 15 {
+		if n != 15 || len(sent) != 30 || proven != 15 {
 			t.Errorf("usage %d, %d sendings, %d proven", n, len(sent), proven)
 		}
 		storetest.Must(t, store.Erase(ctx, now.Add(2*time.Hour)))
@@ -83,6 +84,39 @@ func TestOutboxLeasesOnce(t *testing.T) {
 		}
 		if queued, oldest, err := store.Backlog(ctx); queued != 0 || !oldest.IsZero() || err != nil {
 			t.Errorf("a backlog of %d since %v, %v after everything expired", queued, oldest, err)
+		}
+	})
+}
+
+// What was sent without a proof counts against a network, discarded or not; a budget
+// is spent by what was sent, and it is told how much of that was without a proof.
+func TestUsageAndBudget(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		ctx, store, now := t.Context(), NewOutbox(db), time.UnixMilli(1_700_000_000_000)
+		for i, m := range []outbox.Message{
+			{Proven: true}, {Proven: true}, {Proven: true, State: outbox.Discarded}, {}, {State: outbox.Sent},
+			{State: outbox.Discarded}, {Prefix: "q"}, {Dial: "1"}, {Channel: message.MAIL, Dial: "-"}, {Channel: message.Push},
+			{Uncounted: true}, {CreatedAt: now.Add(-time.Hour)}, {CreatedAt: now.Add(-24 * time.Hour)},
+		} {
+			m.ID, m.UserID, m.Destination, m.ExpiresAt = fmt.Sprint("m", i), "u", []byte("d"), now.Add(time.Hour)
+			m.Prefix, m.Dial, m.Channel = cmp.Or(m.Prefix, "p"), cmp.Or(m.Dial, "90"), cmp.Or(m.Channel, message.SMS)
+			if m.Dial == "-" {
+				m.Dial = ""
+			}
+			if m.CreatedAt.IsZero() {
+				m.CreatedAt = now.Add(-time.Minute)
+			}
+			storetest.Must(t, db.Commit(ctx, outbox.Add{Message: m}))
+		}
+		used, err := store.Usage(ctx, now, "p")
+		storetest.Must(t, err)
+		all, unproven, err := store.Spent(ctx, now, "90")
+		storetest.Must(t, err)
+		if used != 5 || all != 6 || unproven != 4 {
+			t.Errorf("%d count against the network, %d of the budget are spent, %d without a proof", used, all, unproven)
+		}
+		if all, unproven, err := store.Spent(ctx, now, "44"); all != 0 || unproven != 0 || err != nil {
+			t.Errorf("an empty budget: %d, %d, %v", all, unproven, err)
 		}
 	})
 }

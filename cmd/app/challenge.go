@@ -105,6 +105,8 @@ func (s *service) challengeMetrics(m *metrics) {
 		ended[outcome] = n.Load
 	}
 	m.counters("castellan_challenges_ended_total", "Challenges that ended otherwise than by time.", "outcome", ended)
+	m.counter("castellan_outbox_capped_total", "Times that a cap refused a code to who proved something.",
+		s.starter.Capped.Load)
 	m.gauge("castellan_sockets_open", "Open sockets.", func() float64 { return float64(s.hub.Live()) })
 }
 

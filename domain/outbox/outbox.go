@@ -104,11 +104,11 @@ type Store interface {
 	// Usage, Spent and Sendings leave out what is uncounted.
 
 	// Usage counts the messages, discarded ones included, that an IP prefix
-	// caused in the hour before now; pushes do not count.
+	// caused without a proof in the hour before now; pushes do not count.
 	Usage(ctx context.Context, now time.Time, prefix string) (int, error)
 	// Spent counts the messages, discarded ones excluded, that went to a
-	// dialling prefix in the day before now.
-	Spent(ctx context.Context, now time.Time, dial string) (int, error)
+	// dialling prefix in the day before now, and those of them without a proof.
+	Spent(ctx context.Context, now time.Time, dial string) (all, unproven int, err error)
 	// Sendings lists the messages, discarded ones and pushes excluded, that went
 	// to a user since an instant, oldest first.
 	Sendings(ctx context.Context, userID string, since time.Time) ([]Sending, error)

@@ -57,11 +57,12 @@ func (g Group) Endpoints() []rest.Endpoint {
 		rest.Post("/auth/2fa/challenge/renew", "Send a new code", rest.PAuth, g.renew,
 			fault.InvalidField, fault.MethodNotFound, fault.MethodAlreadyCompleted,
 			fault.ChallengeClosed, fault.ChallengeExpired,
-			fault.RenewNotSupported, fault.RenewClosed, fault.RenewTooEarly).
+			fault.RenewNotSupported, fault.RenewClosed, fault.RenewTooEarly, fault.RateLimited).
 			Try(`{"methodId":"${challenge.method}","method":"SMS"}`, fault.RenewTooEarly).
 			Doc("renewMethod",
 				"The old code is worth nothing from then on. Only SMS and MAIL have codes that are sent. 429 "+
-					"RENEW_TOO_EARLY says in Retry-After when it becomes possible."),
+					"RENEW_TOO_EARLY says in Retry-After when it becomes possible, and RATE_LIMITED that too many codes "+
+					"were sent; the old code stays then."),
 		rest.Get("/auth/2fa/challenge/result", "Read the outcome, or wait for it with Prefer: wait=N", rest.PAuth, g.result,
 			fault.ChallengeNotCompleted, fault.ChallengeClosed, fault.ChallengeExpired,
 			fault.ChallengeNotFound).Gives("x-auth", "ot-auth").Holds().

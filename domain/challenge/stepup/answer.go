@@ -183,7 +183,8 @@ func (s *Answerer) Open(challengeID string, sealed []byte) (challenge.Result, er
 }
 
 // Renew sends a new code for an SMS or MAIL method (section 3.1 of the interface). Errors are
-// those of challenge.Renew.
+// those of challenge.Renew, and RATE_LIMITED where a cap holds the code back and the
+// challenge was started with a proof; the old code stays then.
 func (s *Answerer) Renew(ctx context.Context, challengeID, methodID string, name challenge.Name,
 	by audit.By) (challenge.Challenge, error) {
 	for range 3 {
@@ -230,15 +231,25 @@ func (s *Answerer) renew(ctx context.Context, challengeID, methodID string, name
 	l := letter{to: destination(account, name), lang: s.language(re.Language, account.Language)}
 	l.row = s.row(c, m, owner, l.to, by.IP)
 	l.row.Proven = re.Proven
-	desk := s.userGate(re.Decoy)
-	out, err := desk.Send(ctx, owner, Sending{Channel: l.row.Channel, Destination: l.row.Destination, Proven: re.Proven},
-		s.Config.Caps)
+	may, err := s.afford(ctx, now, &l.row, 0)
+	if err == nil && !may && re.Proven {
+		err = s.capped(time.Minute)
+	}
 	if err != nil {
 		return challenge.Challenge{}, err
 	}
-	if out, err = s.afford(ctx, now, &l.row, 0, out); err != nil {
+	out, err := s.userGate(re.Decoy).Send(ctx, owner, sendingOf(l), s.Config.Caps)
+	if err != nil {
 		return challenge.Challenge{}, err
 	}
+	if !out && re.Proven {
+		sent, err := s.Outbox.Sendings(ctx, owner, now.Add(-day))
+		if err != nil {
+			return challenge.Challenge{}, err
+		}
+		return challenge.Challenge{}, s.capped(s.Config.Caps.wait(now, sent, []letter{l}))
+	}
+	out = out && may
 	s.seal(&l, &m, c, out)
 	next, err := s.Challenges.Renew(ctx, challengeID, methodID, name, m.Digest, l.row, by)
 	if err != nil {

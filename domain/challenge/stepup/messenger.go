@@ -2,12 +2,12 @@ package stepup
 
 import (
 	"cmp"
-	"context"
 	"crypto/rand"
 	"encoding/binary"
 	"fmt"
 	"net/netip"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"castellan/domain/challenge"
@@ -19,7 +19,7 @@ import (
 )
 
 // Messenger makes codes and the messages that carry them, and judges by the caps
-// which may go out. Starts, renewals and notices share one.
+// which may go out (caps.go). Starts, renewals and notices share one.
 type Messenger struct {
 	Config   Config
 	Catalog  func() *mfa.Catalog
@@ -31,6 +31,9 @@ type Messenger struct {
 	Outbox   outbox.Store
 	Dispatch Dispatcher
 	Now      func() time.Time
+	// Capped counts how often a cap refused a start or a renewal with a proof, or took
+	// a method out of a challenge.
+	Capped atomic.Int64
 
 	strangers strangers
 }
@@ -62,58 +65,14 @@ func (s *Messenger) reaches(n challenge.Name) bool {
 	return !n.Sent() || s.Dispatch.Offers(message.Channel(n))
 }
 
-// afford is affordable for a message that the user's caps let out or held back.
-// A starter who proved nothing must not learn from the response time that a message
-// was held back, so such a message is checked either way.
-func (s *Messenger) afford(ctx context.Context, now time.Time, m *outbox.Message, ahead int, out bool) (bool, error) {
-	if !out && m.Proven {
-		return false, nil
-	}
-	may, err := s.affordable(ctx, now, m, ahead)
-	return out && may, err
-}
-
-// affordable judges the caps that are not one user's: of the network that
-// causes the message, and of the country it goes to (D-EXT-05). ahead counts
-// the messages of the same start before it.
-func (s *Messenger) affordable(ctx context.Context, now time.Time, m *outbox.Message, ahead int) (bool, error) {
-	if s.Config.PrefixHour > 0 {
-		used, err := s.Outbox.Usage(ctx, now, m.Prefix)
-		if err != nil || used+ahead >= s.Config.PrefixHour {
-			return false, err
-		}
-	}
-	if budget := s.Config.DialDay[m.Dial]; m.Dial != "" && budget > 0 {
-		used, err := s.Outbox.Spent(ctx, now, m.Dial)
-		if err != nil || used >= budget {
-			return false, err
-		}
-	}
-	return true, nil
-}
-
-// dial is the longest dialling prefix of a phone that has a budget; "" for
-// none.
-func (s *Messenger) dial(to string) (dial string) {
-	for p := range s.Config.DialDay {
-		if len(p) > len(dial) && strings.HasPrefix(to, "+"+p) {
-			dial = p
-		}
-	}
-	return dial
-}
-
 // seal makes the code of a letter that may go out: its digest into the method, its
 // message into the row. A letter that is held back leaves a method for which every
-// value is wrong, and a row that looks like any other. When its starter proved
-// nothing it costs the same work and the same bytes: a code that nobody will know
+// value is wrong, and a row that looks like any other. It costs the same work and
+// the same bytes, because its starter proved nothing: a code that nobody will know
 // is sealed, and the digest is that of no value.
 func (s *Messenger) seal(l *letter, m *challenge.Method, c challenge.Challenge, out bool) {
 	if !out {
 		l.row.State = outbox.Discarded
-		if c.Proven {
-			return
-		}
 	}
 	code := newCode()
 	sum := s.Ring.Hash("otp", c.ID, m.ID, code)

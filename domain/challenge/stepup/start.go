@@ -2,7 +2,6 @@ package stepup
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"castellan/domain/challenge"
@@ -50,12 +49,22 @@ func (s *Starter) Start(ctx context.Context, r challenge.StartRequest) (challeng
 	}
 
 	letters := s.letters(c, r)
-	grant, err := s.reserve(ctx, now, c, r, letters)
+	if r.Proven {
+		if letters, err = s.withinBudget(ctx, now, &c, letters); err != nil {
+			return challenge.Started{}, err
+		}
+	}
+	grant, err := s.reserve(ctx, now, c, letters)
 	if err != nil {
 		return challenge.Started{}, err
 	}
 	if grant.NoPush {
 		if err := withoutPush(&c, letters); err != nil {
+			return challenge.Started{}, err
+		}
+	}
+	if r.Proven {
+		if letters, err = s.withinCaps(ctx, now, &c, letters, grant); err != nil {
 			return challenge.Started{}, err
 		}
 	}
@@ -67,7 +76,7 @@ func (s *Starter) Start(ctx context.Context, r challenge.StartRequest) (challeng
 	writes = append(writes, Credentials(c))
 	for i := range letters {
 		l := &letters[i]
-		s.seal(l, &c.Methods[l.method], c, grant.Send[i])
+		s.seal(l, &c.Methods[l.method], c, r.Proven || grant.Send[i])
 		writes = append(writes, outbox.Add{Message: l.row})
 	}
 	for _, w := range wakes {
@@ -171,36 +180,4 @@ func (s *Starter) letters(c challenge.Challenge, r challenge.StartRequest) []let
 		ls = append(ls, letter{method: i, to: to, lang: s.language(r.Starter.Language, r.Account.Language), row: row})
 	}
 	return ls
-}
-
-// reserve asks the user's owner for leave to start, and the other caps for its
-// messages.
-func (s *Starter) reserve(ctx context.Context, now time.Time, c challenge.Challenge, r challenge.StartRequest,
-	letters []letter) (Grant, error) {
-	res := Reservation{ChallengeID: c.ID, Action: c.Action, ExpiresAt: c.ExpiresAt, MaxOpen: s.Config.MaxOpen,
-		Caps: s.Config.Caps}
-	if slices.ContainsFunc(c.Methods, isPush) {
-		res.Push = &s.Config.Push
-	}
-	for _, l := range letters {
-		res.Sendings = append(res.Sendings, Sending{Channel: l.row.Channel, Destination: l.row.Destination,
-			Proven: l.row.Proven})
-	}
-	grant, err := s.userGate(r.Decoy != "").Reserve(ctx, c.Owner(), res)
-	if err != nil || len(letters) == 0 {
-		return grant, err
-	}
-	for i := range letters {
-		if grant.Send[i], err = s.afford(ctx, now, &letters[i].row, i, grant.Send[i]); err != nil {
-			return grant, err
-		}
-	}
-	if r.Starter.SessionID != "" { // a caller who is logged in is told (D-EXT-05)
-		for _, out := range grant.Send {
-			if !out {
-				return grant, fault.New(fault.RateLimited, "too many messages were sent; try later").After(time.Minute)
-			}
-		}
-	}
-	return grant, nil
 }

@@ -22,7 +22,8 @@ import (
 // One owner decides at a time for a user, on whichever node it lives.
 type UserGate interface {
 	// Reserve counts a new challenge in. It names the older ones that make
-	// room and says which messages the caps let out.
+	// room and says which messages the caps let out. Of a start with a proof it counts
+	// all messages in, or, where the caps hold one back, none.
 	Reserve(ctx context.Context, userID string, r Reservation) (Grant, error)
 	// Send counts one more message in and says whether the caps let it out.
 	Send(ctx context.Context, userID string, s Sending, c Caps) (bool, error)

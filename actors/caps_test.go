@@ -1,0 +1,171 @@
+package actors_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"castellan/domain/audit"
+	"castellan/domain/challenge"
+	"castellan/domain/challenge/stepup"
+	"castellan/domain/fault"
+)
+
+// try starts a challenge and returns its methods and how many messages it sent.
+func (w *world) try(change func(*challenge.StartRequest)) (names []challenge.Name, sent int, err error) {
+	w.t.Helper()
+	r := challenge.StartRequest{Action: "LOGIN", Account: w.user.Account(),
+		Starter: challenge.Starter{IP: "203.0.113.9"}, Proven: true}
+	if change != nil {
+		change(&r)
+	}
+	before := w.sent
+	s, err := w.engine.Start(w.t.Context(), r)
+	for _, m := range s.Challenge.Methods {
+		names = append(names, m.Name)
+	}
+	return names, w.sent - before, err
+}
+
+func unproven(r *challenge.StartRequest) { r.Proven = false }
+
+func withTOTP(r *challenge.StartRequest) { r.Account.TOTP = true }
+
+// refused expects 429 with the time after which there may be a place again.
+func (w *world) refused(err error, after, most time.Duration) {
+	w.t.Helper()
+	expect(w.t, err, fault.RateLimited)
+	var f *fault.Error
+	if errors.As(err, &f); f.RetryAfter <= after || f.RetryAfter > most {
+		w.t.Errorf("try again after %v, want more than %v and at most %v", f.RetryAfter, after, most)
+	}
+}
+
+// A start without a proof that meets a cap is told nothing. One with a proof is told
+// when to come back, and nothing of it is counted (D-EXT-05).
+func TestCapsOfAUser(t *testing.T) {
+	w := open(t)
+	set := func(c stepup.Caps) { w.engine.Starter.Config.Caps, w.engine.Starter.Config.MaxOpen = c, 0 }
+	caps := stepup.Caps{DestinationHour: 4, DestinationDay: 10, UserDay: 50}
+	set(caps)
+	for n := range 4 {
+		// Half of the cap is for whoever proved nothing.
+		if names, sent, err := w.try(unproven); err != nil || len(names) != 2 || (sent == 2) != (n < 2) {
+			t.Errorf("unproven start %d: %v, %d messages, %v", n, names, sent, err)
+		}
+	}
+	for range 2 {
+		if _, sent, err := w.try(nil); sent != 2 || err != nil {
+			t.Fatalf("%d messages, %v", sent, err)
+		}
+	}
+	for range 3 {
+		_, sent, err := w.try(nil)
+		if w.refused(err, 59*time.Minute, time.Hour); sent != 0 {
+			t.Errorf("%d messages beyond the cap", sent)
+		}
+	}
+	if n := w.engine.Starter.Capped.Load(); n != 3 {
+		t.Errorf("%d caps were met", n)
+	}
+	w.start()
+	set(caps)
+	if _, _, err := w.try(nil); fault.CodeOf(err) != fault.RateLimited {
+		t.Errorf("a restart forgot the caps: %v", err)
+	}
+	// Who can do without codes is let in, with those that may go out.
+	if names, sent, err := w.try(withTOTP); err != nil || sent != 0 || !slices.Equal(names, []challenge.Name{"TOTP"}) {
+		t.Errorf("%v, %d messages, %v", names, sent, err)
+	}
+	elsewhere := func(r *challenge.StartRequest) { r.Account.Mail = "new@example.com" }
+	for range 5 {
+		if _, sent, err := w.try(elsewhere); fault.CodeOf(err) != fault.RateLimited || sent != 0 {
+			t.Errorf("one of two messages: %d, %v", sent, err)
+		}
+	}
+	for n := range 6 { // of the starts that were refused nothing was counted
+		names, sent, err := w.try(func(r *challenge.StartRequest) { elsewhere(r); withTOTP(r) })
+		if want := 1 - n/4; err != nil || sent != want || len(names) != 1+want || slices.Contains(names, "SMS") {
+			t.Errorf("start %d: %v, %d messages, %v", n, names, sent, err)
+		}
+	}
+}
+
+// The time to wait is that of the cap that lasts longest.
+func TestCapsOfADay(t *testing.T) {
+	w := open(t)
+	w.engine.Starter.Config.Caps, w.engine.Starter.Config.MaxOpen = stepup.Caps{DestinationHour: 2, UserDay: 5}, 0
+	for range 2 {
+		if _, _, err := w.try(nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, _, err := w.try(nil)
+	w.refused(err, 24*time.Hour-time.Minute, 24*time.Hour)
+}
+
+// A renewal meets the caps as its challenge's start does; the old code stays.
+func TestCapsOfRenewals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := open(t)
+		w.engine.Starter.Config.Caps = stepup.Caps{DestinationHour: 2}
+		c := w.begin("LOGIN", "")
+		w.begin("LOGIN", "")
+		sms := w.method(c, challenge.SMS)
+		time.Sleep(61 * time.Second)
+		_, err := w.engine.Renew(t.Context(), c.ID, sms.ID, challenge.SMS, audit.By{IP: "203.0.113.9"})
+		w.refused(err, 58*time.Minute, 59*time.Minute)
+		if _, err := w.right(c, challenge.SMS); err != nil {
+			t.Errorf("the old code: %v", err)
+		}
+		w.node.Stop(context.Background())
+		w.db.Close()
+	})
+}
+
+// Half of a country's budget is kept for who proved something. What else a challenge
+// offers without a message goes on without the budget.
+func TestCapsOfACountry(t *testing.T) {
+	w := open(t)
+	w.engine.Starter.Config.DialDay, w.engine.Starter.Config.MaxOpen = map[string]int{"90": 4}, 0
+	for n := range 4 {
+		if _, sent, err := w.try(unproven); err != nil || sent != 2-n/2 {
+			t.Errorf("unproven start %d: %d messages, %v", n, sent, err)
+		}
+	}
+	for range 2 {
+		if _, sent, err := w.try(nil); sent != 2 || err != nil {
+			t.Errorf("%d messages, %v", sent, err)
+		}
+	}
+	_, sent, err := w.try(nil)
+	if w.refused(err, 0, time.Minute); sent != 0 {
+		t.Errorf("%d messages beyond the budget", sent)
+	}
+	if names, sent, err := w.try(withTOTP); err != nil || sent != 1 ||
+		!slices.Equal(names, []challenge.Name{"TOTP", "MAIL"}) {
+		t.Errorf("%v, %d messages, %v", names, sent, err)
+	}
+}
+
+// What a network causes without a proof is capped, and holds back nothing else.
+func TestCapsOfANetwork(t *testing.T) {
+	w := open(t)
+	w.engine.Starter.Config.PrefixHour, w.engine.Starter.Config.MaxOpen = 4, 0
+	for range 4 {
+		if _, sent, err := w.try(nil); sent != 2 || err != nil {
+			t.Errorf("%d messages, %v", sent, err)
+		}
+	}
+	for n := range 4 {
+		if _, sent, err := w.try(unproven); err != nil || (sent == 2) != (n < 2) {
+			t.Errorf("unproven start %d: %d messages, %v", n, sent, err)
+		}
+	}
+	if _, sent, err := w.try(nil); sent != 2 || err != nil {
+		t.Errorf("after others: %d messages, %v", sent, err)
+	}
+}
