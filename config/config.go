@@ -136,6 +136,8 @@ type Limits struct {
 	WrongPasswords      int            `key:"wrong_passwords" range:"1..100"`
 	WrongPasswordWindow time.Duration  `key:"wrong_password_window" range:"1s..24h" floor:"1m"`
 	WrongPasswordsDay   int            `key:"wrong_passwords_day" range:"1..10000"`
+	WrongPerPrefix      int            `key:"wrong_passwords_per_prefix" range:"1..100000"`
+	ExemptCIDRs         []netip.Prefix `key:"exempt_cidrs"`
 	RecoveryCodes       int            `key:"recovery_codes" range:"1..100"`
 	RecoveryCodeWindow  time.Duration  `key:"recovery_code_window" range:"1s..24h" floor:"5m"`
 	ResetPerPhone       int            `key:"reset_per_phone" range:"1..1000"`

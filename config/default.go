@@ -52,6 +52,7 @@ func Default() Config {
 			WrongPasswords:      10,
 			WrongPasswordWindow: 15 * time.Minute,
 			WrongPasswordsDay:   100,
+			WrongPerPrefix:      120,
 			RecoveryCodes:       5,
 			RecoveryCodeWindow:  15 * time.Minute,
 			ResetPerPhone:       5,

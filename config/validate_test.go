@@ -208,6 +208,7 @@ func TestFaults(t *testing.T) {
 
 		{name: "session", file: "tokens: {session_ttl: 20m}",
 			want: "tokens.session_ttl (castellan.yaml:1): must not be shorter than tokens.x_auth_ttl"},
+		{name: "everybody exempt", file: "limits: {exempt_cidrs: [10.0.0.0/8, '::/0']}", want: "limits.exempt_cidrs"},
 		{name: "wrong a day", file: "limits: {wrong_passwords_day: 5}", want: "limits.wrong_passwords_day"},
 		{name: "destination", env: []string{"CASTELLAN_LIMITS_DESTINATION_PER_HOUR=51"},
 			want: "limits.destination_per_day: must not be below limits.destination_per_hour " +

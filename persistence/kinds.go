@@ -58,6 +58,6 @@ func kinds(now clock) engine.Kinds {
 			blockageWrites,
 			statusWrites,
 		),
-		Deltas: ledgerDeltas,
+		Deltas: slices.Concat(ledgerDeltas, refusedDeltas),
 	}
 }

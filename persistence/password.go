@@ -2,7 +2,9 @@ package persistence
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -51,12 +53,36 @@ func passwordWrites(now clock) []engine.Kind {
 		// The row stays: a new row would begin with version 1 again, and a try that
 		// is being judged could bring the old tries back.
 		engine.Each(func(ctx context.Context, tx bun.Tx, w password.ClearGuard) error {
-			_, err := tx.NewUpdate().Table("password_guard").Set("body = ?", body(guardBody{})).
-				Set("version = version + 1").
-				Set("updated_at = ?", ms(now())).Where("id = ?", w.Key).Exec(ctx)
-			return err
+			return clearGuard(ctx, tx, w, now())
 		}),
 	}
+}
+
+func clearGuard(ctx context.Context, tx bun.Tx, w password.ClearGuard, now time.Time) error {
+	if w.Good != nil {
+		r := guardRow{ID: w.Key, Version: 1, Body: body(guardBody{Good: []password.Good{*w.Good}}), Until: ms(w.Until),
+			UpdatedAt: ms(now)}
+		_, err := tx.NewInsert().Model(&r).On("CONFLICT (id) DO UPDATE").Set("version = t.version + 1").
+			Set("body = excluded.body").Set("until = excluded.until").Set("updated_at = excluded.updated_at").Exec(ctx)
+		return err
+	}
+	// The update takes the row before it is read: nobody changes it in between.
+	var r guardRow
+	err := tx.NewUpdate().Table("password_guard").Set("version = version + 1").Set("updated_at = ?", ms(now)).
+		Where("id = ?", w.Key).Returning("*").Scan(ctx, &r)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	g, err := guardOf(w.Key, r.Version, r.Body)
+	if err != nil {
+		return err
+	}
+	_, err = tx.NewUpdate().Table("password_guard").Set("body = ?", body(guardBody{Good: g.Good})).
+		Where("id = ?", w.Key).Exec(ctx)
+	return err
 }
 
 // Guard implements password.GuardStore.

@@ -3,6 +3,7 @@ package persistence
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -99,6 +100,46 @@ var sessionWrites = []engine.Kind{
 		return loginRow{ID: w.ID, UserID: w.UserID, CreatedAt: ms(w.At), IP: w.IP, Country: w.Country,
 			Brand: w.Brand, Model: w.Model, Description: w.Description, Success: w.Success}
 	}),
+}
+
+type refusedRow struct {
+	bun.BaseModel `bun:"table:refused_login"`
+
+	ID    string `bun:",pk"`
+	Count int64
+}
+
+// refusedDeltas add to a row, or make it. SQLite needs the WHERE to tell the ON of the
+// conflict from that of a join.
+var refusedDeltas = []engine.Kind{
+	engine.Summed("INSERT INTO refused_login (id, count) SELECT v.id, v.count {FROM v} WHERE TRUE "+
+		"ON CONFLICT (id) DO UPDATE SET count = refused_login.count + excluded.count",
+		func(w session.Refused) refusedRow { return refusedRow{ID: w.Delta(), Count: w.Count} }),
+}
+
+// TakeRefused implements session.Store.
+func (s Sessions) TakeRefused(ctx context.Context, before time.Time, limit int) ([]session.Refused, error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	conn := s.db.Conn(ctx)
+	oldest := conn.NewSelect().Model((*refusedRow)(nil)).Column("id").
+		Where("id < ?", session.Refused{Minute: before.Add(time.Minute - 1)}.Delta()).Order("id").Limit(int64(limit))
+	var rows []refusedRow
+	if err := conn.NewDelete().Model((*refusedRow)(nil)).Where("id IN (?)", oldest).Returning("id, count").
+		Scan(ctx, &rows); err != nil {
+		return nil, translate(err)
+	}
+	slices.SortFunc(rows, func(a, b refusedRow) int { return strings.Compare(a.ID, b.ID) })
+	out := make([]session.Refused, len(rows))
+	for i, r := range rows {
+		minute, site, _ := strings.Cut(r.ID, " ")
+		at, err := time.Parse(session.RefusedMinute, minute)
+		if err != nil {
+			return nil, fmt.Errorf("refused login: %w", err)
+		}
+		out[i] = session.Refused{Site: site, Minute: at, Count: r.Count}
+	}
+	return out, nil
 }
 
 func stepSessions(tx bun.Tx, rows []sessionStep) *bun.UpdateQuery {

@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/hex"
 	"net/netip"
+	"slices"
 	"time"
 
 	"castellan/config"
 	"castellan/domain/challenge"
 	"castellan/domain/change"
+	"castellan/domain/client"
 	"castellan/domain/commit"
 	"castellan/domain/geo"
 	"castellan/domain/keyring"
@@ -26,6 +28,7 @@ import (
 const (
 	tokenMemory  = 1 << 17
 	loginHistory = 400 * 24 * time.Hour // how long logins are remembered
+	foldEvery    = 15 * time.Second
 )
 
 // sessions builds what tells whether a token is good: its issuer, and the tables
@@ -57,6 +60,8 @@ func (s *service) login() (err error) {
 	sessions, wrong := persistence.NewSessions(s.DB), persistence.NewPasswordGuards(s.DB)
 	guards := func(r password.GuardRules) *password.Guards { return password.NewGuards(wrong, s.DB, r, time.Now) }
 	s.logins = &session.Service{Users: s.users, Sessions: sessions, Hasher: s.hasher, Guards: guards(guardRules(s.cfg)),
+		Spray:  password.NewSpray(s.limiter, s.cfg.Limits.WrongPerPrefix, s.cfg.Limits.ExemptCIDRs, time.Now),
+		Place:  placeOf(s.cfg.Limits),
 		Starts: s.starter, Commit: s.commit, Tokens: s.tokens, Revocations: s.revocations, Conceal: conceal(s.Ring),
 		Admits: admits(s.cfg), Dev: s.cfg.Dev, TokenTTL: s.cfg.Tokens.XAuthTTL,
 		SessionTTL: s.cfg.Tokens.SessionTTL, Now: time.Now}
@@ -65,12 +70,14 @@ func (s *service) login() (err error) {
 		actions: []challenge.Action{s.logins.LoginAction()},
 		metrics: s.hasherMetrics,
 		purge:   func(ctx context.Context, old expiry) error { return wrong.Purge(ctx, old.now) },
+		tasks:   []task{{foldEvery, "refused logins could not be folded", s.logins.FoldRefusals}},
 	})
 
 	tokens := persistence.NewResetTokens(s.DB)
 	passwords := &replace.Service{Users: s.users, Sessions: sessions, Tokens: tokens, Signer: s.tokens,
 		Engine: s.starter, Hasher: s.hasher,
 		Policy: password.Policy{MinChars: s.cfg.Password.MinLength, MaxChars: s.cfg.Password.MaxLength},
+		Place:  placeOf(s.cfg.Limits),
 		Wrong:  guards(replace.WrongRules()), Commit: s.revoking(), Ring: s.Ring, Admits: admits(s.cfg),
 		Dev: s.cfg.Dev, TokenTTL: s.cfg.Tokens.OTAuthTTL, Now: time.Now}
 	if l := s.cfg.Limits; l.Enabled {
@@ -109,8 +116,21 @@ func revocationLife(c config.Config) time.Duration {
 	return max(c.Tokens.XAuthTTL, mfa.MaxMethodMs*time.Millisecond+c.MFA.PAuthGrace)
 }
 
+// placeOf names what shares places in the queue of hashes. What the operator vouches
+// for, and everything in a load test, has no bound.
+func placeOf(l config.Limits) func(netip.Addr) string {
+	return func(ip netip.Addr) string {
+		if !l.Enabled || slices.ContainsFunc(l.ExemptCIDRs, func(p netip.Prefix) bool { return p.Contains(ip.Unmap()) }) {
+			return ""
+		}
+		return client.Site(ip)
+	}
+}
+
 func guardRules(c config.Config) password.GuardRules {
 	r := password.DefaultGuardRules()
+	r.Wait = c.Password.QueueWait
+	r.PerRegion = max(r.PerRegion, c.Limits.WrongPasswords)
 	r.PerPrefix, r.Window, r.Total = c.Limits.WrongPasswords, c.Limits.WrongPasswordWindow, c.Limits.WrongPasswordsDay
 	return r
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"castellan/domain/client"
 	"castellan/domain/fault"
 )
 
@@ -14,8 +15,13 @@ type GuardRules struct {
 	Window    time.Duration // … in this rolling window
 	Total     int           // wrong tries from anywhere …
 	TotalSpan time.Duration // … in this one, after which only known prefixes may try
+	// PerRegion is how many of the total one region adds (client.Region); then its
+	// prefixes that are not known may not try. 0: no bound. It keeps whoever has a
+	// whole block of addresses from closing an account for all others.
+	PerRegion int
 	GoodFor   time.Duration // how long a prefix is known after a good login
 	Keep      int           // tries that a row remembers at most; 0: 400
+	Wait      time.Duration // how long a try waits for those before it; 0: 10 s
 }
 
 // Limit are the rules of a guard that counts one thing for one key: at most n
@@ -24,9 +30,10 @@ func Limit(n int, window time.Duration) GuardRules {
 	return GuardRules{PerPrefix: n, Window: window, Total: n, TotalSpan: window, Keep: n}
 }
 
-// DefaultGuardRules are 10 in 15 minutes, 100 in 24 hours and 30 days.
+// DefaultGuardRules are 10 in 15 minutes, 100 in 24 hours, 20 of them from one region,
+// and 30 days.
 func DefaultGuardRules() GuardRules {
-	return GuardRules{PerPrefix: 10, Window: 15 * time.Minute, Total: 100, TotalSpan: 24 * time.Hour,
+	return GuardRules{PerPrefix: 10, Window: 15 * time.Minute, Total: 100, TotalSpan: 24 * time.Hour, PerRegion: 20,
 		GoodFor: 30 * 24 * time.Hour}
 }
 
@@ -65,8 +72,8 @@ type Good struct {
 // Charge counts a try as wrong before it is judged.
 //
 // Errors: RATE_LIMITED with the time to wait, when the prefix or, for a prefix
-// that is not known, the account has used its tries up; the guard is then
-// unchanged.
+// that is not known, its region or the account has used its tries up; the guard is
+// then unchanged.
 func (g Guard) Charge(now time.Time, r GuardRules, prefix string) (Guard, error) {
 	if wait := g.wait(now, r, prefix); wait > 0 {
 		return g, fault.New(fault.RateLimited, "too many wrong passwords; try later").After(wait)
@@ -122,14 +129,46 @@ func (g Guard) wait(now time.Time, r GuardRules, prefix string) time.Duration {
 		}
 	}
 	wait := rolling(now, here, r.PerPrefix, r.Window)
-	if !g.knows(now, r, prefix) {
-		all := make([]int64, len(g.Tries))
-		for i, t := range g.Tries {
-			all[i] = t.At
-		}
-		wait = max(wait, rolling(now, all, r.Total, r.TotalSpan))
+	if len(g.Tries) < min(r.Total, cmp.Or(r.PerRegion, r.Total)) || g.Knows(now, r, prefix) {
+		return wait // neither the total nor a region can be used up
 	}
-	return wait
+	region := ""
+	if r.PerRegion > 0 {
+		region = client.Region(prefix)
+	}
+	all, ofRegion := g.counted(r, region)
+	if r.PerRegion > 0 {
+		wait = max(wait, rolling(now, ofRegion, r.PerRegion, r.TotalSpan))
+	}
+	return max(wait, rolling(now, all, r.Total, r.TotalSpan))
+}
+
+// counted are the instants that count toward the total, and those of a region.
+func (g Guard) counted(r GuardRules, region string) (all, ofRegion []int64) {
+	regions := map[string]int{}
+	for _, t := range slices.Backward(g.Tries) { // of a region the newest count
+		if r.PerRegion == 0 {
+			all = append(all, t.At)
+			continue
+		}
+		from := client.Region(t.Prefix)
+		if from == region {
+			ofRegion = append(ofRegion, t.At)
+		}
+		if regions[from]++; regions[from] <= r.PerRegion {
+			all = append(all, t.At)
+		}
+	}
+	return all, ofRegion
+}
+
+// Closed tells that only known prefixes may try: the tries from anywhere are used up.
+func (g Guard) Closed(now time.Time, r GuardRules) bool {
+	if len(g.Tries) < r.Total {
+		return false
+	}
+	all, _ := g.counted(r, "")
+	return rolling(now, all, r.Total, r.TotalSpan) > 0
 }
 
 // rolling is how long until fewer than limit of the instants are younger than
@@ -146,7 +185,8 @@ func rolling(now time.Time, times []int64, limit int, window time.Duration) time
 	return min(max(left, 0), window)
 }
 
-func (g Guard) knows(now time.Time, r GuardRules, prefix string) bool {
+// Knows tells that the password was right from a prefix not long ago.
+func (g Guard) Knows(now time.Time, r GuardRules, prefix string) bool {
 	return slices.ContainsFunc(g.Good, func(k Good) bool {
 		return k.Prefix == prefix && now.UnixMilli()-k.At < r.GoodFor.Milliseconds()
 	})
@@ -157,5 +197,18 @@ func (g Guard) pruned(now time.Time, r GuardRules) Guard {
 	ms := now.UnixMilli()
 	g.Tries = slices.DeleteFunc(slices.Clone(g.Tries), func(t Try) bool { return ms-t.At >= r.TotalSpan.Milliseconds() })
 	g.Good = slices.DeleteFunc(slices.Clone(g.Good), func(k Good) bool { return ms-k.At >= r.GoodFor.Milliseconds() })
+	if r.PerRegion == 0 || len(g.Tries) <= r.Total {
+		return g
+	}
+	// A region with more tries than count must not push those of others out.
+	regions, kept := map[string]int{}, g.Tries[:0:0]
+	for _, t := range slices.Backward(g.Tries) {
+		from := client.Region(t.Prefix)
+		if regions[from]++; regions[from] <= r.PerRegion || ms-t.At < r.Window.Milliseconds() {
+			kept = append(kept, t)
+		}
+	}
+	slices.Reverse(kept)
+	g.Tries = kept
 	return g
 }

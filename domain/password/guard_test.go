@@ -106,7 +106,7 @@ func TestHundredInADay(t *testing.T) {
 		t.Errorf("a known prefix has its own limit: %v", w)
 	}
 	// After 30 days less a millisecond the prefix is still known, then not.
-	if !g.knows(t0.Add(24*time.Hour-time.Millisecond), r, "home") || g.knows(t0.Add(24*time.Hour), r, "home") {
+	if !g.Knows(t0.Add(24*time.Hour-time.Millisecond), r, "home") || g.Knows(t0.Add(24*time.Hour), r, "home") {
 		t.Error("a prefix is known for thirty days")
 	}
 	// Ten more are in the window now, so the hundredth youngest is the eleventh.

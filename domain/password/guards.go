@@ -1,9 +1,9 @@
 package password
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"maps"
 	"sync"
 	"time"
 
@@ -22,7 +22,8 @@ const maxFenced = 20
 // other out. A try that would only be refused because others are still being
 // judged waits for them: people of one office who log in to one account at one
 // moment, with the right password, are not refused. What is charged never
-// exceeds the limits, so waiting gives no guess away.
+// exceeds the limits, so waiting gives no guess away. Those who wait for an account
+// from one prefix stand in line: first come, first served, and newcomers behind.
 type Guards struct {
 	store  GuardStore
 	commit commit.Committer
@@ -33,16 +34,25 @@ type Guards struct {
 	accounts map[string]*account
 }
 
+// defaultWait is how long a try waits where the rules do not say.
+const defaultWait = 10 * time.Second
+
 // account is an account with tries in this process.
 type account struct {
-	users int           // of this value; under Guards.mu
-	turn  chan struct{} // holds a token while a try is decided
+	origins map[string]*origin // prefix → who tries from there; under Guards.mu
+	turn    chan struct{}      // holds a token while a try is decided
 
 	// For the holder of the turn only.
 	guard    Guard
-	loaded   bool           // guard is what this process wrote or read last
-	pending  map[string]int // prefix → tries that are being judged
-	resolved chan struct{}  // closed, and replaced, when one was
+	loaded   bool          // guard is what this process wrote or read last
+	resolved chan struct{} // closed, and replaced, when a try was judged
+}
+
+// origin is a prefix with tries for an account.
+type origin struct {
+	users   int           // of this value; under Guards.mu
+	line    chan struct{} // holds a token of the first in line; the runtime serves the others in order
+	pending int           // tries that are being judged; for the holder of the account's turn
 }
 
 // NewGuards returns the keeper of guards.
@@ -50,12 +60,16 @@ func NewGuards(store GuardStore, c commit.Committer, r GuardRules, now func() ti
 	return &Guards{store: store, commit: c, rules: r, now: now, accounts: map[string]*account{}}
 }
 
+// Rules are the rules that the guards go by.
+func (g *Guards) Rules() GuardRules { return g.rules }
+
 // Attempt is a try that was charged. Refunded, RefundAlone, Return or Wrong
 // settles it. Wrong after one of the others does nothing, so that it can be
 // deferred.
 type Attempt struct {
 	g       *Guards
 	a       *account
+	from    *origin
 	key     string
 	prefix  string
 	settled bool
@@ -68,57 +82,89 @@ type Attempt struct {
 // Charge counts a try for the account key from prefix, durably before it
 // returns.
 //
-// Errors: RATE_LIMITED with the time to wait, UNAVAILABLE, the error of ctx.
+// Errors: RATE_LIMITED with the time to wait, OVERLOADED after GuardRules.Wait in line,
+// UNAVAILABLE, the error of ctx.
 func (g *Guards) Charge(ctx context.Context, key, prefix string) (*Attempt, error) {
-	return g.charge(ctx, key, nil, prefix)
+	return g.charge(ctx, asked{key: key, prefix: prefix, save: g.save})
 }
 
 // ChargeSeen is Charge for an account whose guard was read a moment ago, so
 // that it need not be read again. The try is in its row when ChargeSeen
 // returns, but not durable (commit.Unflushed): whatever becomes of it, the
 // caller commits another unit before it tells anybody.
-func (g *Guards) ChargeSeen(ctx context.Context, seen Guard, prefix string) (*Attempt, error) {
-	return g.charge(ctx, seen.Key, &seen, prefix)
+//
+// enter is called once, when nothing but enter keeps the try from being charged; known
+// tells whether the account knows the prefix. Its error ends the try uncharged. What it
+// takes is not held while the try stands in line. since is when the caller began to
+// wait.
+func (g *Guards) ChargeSeen(ctx context.Context, seen Guard, prefix string, since time.Time,
+	enter func(known bool) error) (*Attempt, error) {
+	return g.charge(ctx, asked{key: seen.Key, prefix: prefix, seen: &seen, since: since, enter: enter,
+		save: g.saveUnflushed})
 }
 
-func (g *Guards) charge(ctx context.Context, key string, seen *Guard, prefix string) (_ *Attempt, err error) {
-	a, save := g.enter(key), g.save
-	if seen != nil {
-		save = g.saveUnflushed
+// asked is what Charge is asked for.
+type asked struct {
+	key, prefix string
+	seen        *Guard
+	since       time.Time
+	enter       func(known bool) error
+	save        func(context.Context, commit.Write) error
+}
+
+// admit is enter, once.
+func (t *asked) admit(known bool) error {
+	if t.enter == nil {
+		return nil
 	}
+	err := t.enter(known)
+	t.enter = nil
+	return err
+}
+
+func (g *Guards) charge(ctx context.Context, t asked) (_ *Attempt, err error) {
+	a, from := g.enter(t.key, t.prefix)
+	patience := patience{since: t.since, wait: cmp.Or(g.rules.Wait, defaultWait)}
+	defer patience.end()
 	defer func() {
 		if err != nil {
-			g.leave(key, a)
+			g.leave(t.key, t.prefix, a)
 		}
 	}()
+	if err := patience.take(ctx, from.line); err != nil {
+		return nil, err
+	}
+	defer func() { <-from.line }()
 	for {
-		if err := a.take(ctx); err != nil {
+		if err := patience.take(ctx, a.turn); err != nil {
 			return nil, err
 		}
-		if seen != nil && !a.loaded {
-			a.guard, a.loaded = *seen, true
+		if t.seen != nil && !a.loaded {
+			a.guard, a.loaded = *t.seen, true
 		}
-		seen = nil // next time it is old
-		fresh, err := g.update(ctx, a, key, func(now time.Time, guard Guard) (Guard, error) {
-			return guard.Charge(now, g.rules, prefix)
-		}, save)
+		t.seen = nil // next time it is old
+		fresh, err := g.update(ctx, a, t.key, func(now time.Time, guard Guard) (Guard, error) {
+			next, err := guard.Charge(now, g.rules, t.prefix)
+			if err == nil {
+				err = t.admit(guard.Knows(now, g.rules, t.prefix))
+			}
+			return next, err
+		}, t.save)
 		if err == nil {
-			a.pending[prefix]++
+			from.pending++
 			a.pass()
-			return &Attempt{g: g, a: a, key: key, prefix: prefix}, nil
+			return &Attempt{g: g, a: a, from: from, key: t.key, prefix: t.prefix}, nil
 		}
 		refused := fault.CodeOf(err) == fault.RateLimited
-		wait, resolved := refused && a.mayYetPass(g.now(), g.rules, prefix), a.resolved
+		wait, resolved := refused && g.mayYetPass(a, t.prefix), a.resolved
 		if refused && !wait {
 			a.loaded = false
 		}
 		a.pass()
 		switch {
 		case wait:
-			select {
-			case <-resolved:
-			case <-ctx.Done():
-				return nil, ctx.Err()
+			if err := patience.await(ctx, resolved); err != nil {
+				return nil, err
 			}
 		case refused && !fresh: // perhaps an operator unlocked the account: look before refusing
 		default:
@@ -205,13 +251,11 @@ func (at *Attempt) Wrong() {
 // finish ends the attempt and the turn.
 func (at *Attempt) finish() {
 	at.settled = true
-	if at.a.pending[at.prefix]--; at.a.pending[at.prefix] == 0 {
-		delete(at.a.pending, at.prefix)
-	}
+	at.from.pending--
 	close(at.a.resolved)
 	at.a.resolved = make(chan struct{})
 	at.a.pass()
-	at.g.leave(at.key, at.a)
+	at.g.leave(at.key, at.prefix, at.a)
 }
 
 // next reads the row unless it is known, and decides on it. The caller has the
@@ -270,46 +314,48 @@ func (g *Guards) saveUnflushed(ctx context.Context, w commit.Write) error {
 }
 
 // mayYetPass reports whether a refused try would pass if every try that is
-// being judged here turned out right.
-func (a *account) mayYetPass(now time.Time, r GuardRules, prefix string) bool {
-	if len(a.pending) == 0 || !a.loaded {
+// being judged here turned out right. The caller has the turn.
+func (g *Guards) mayYetPass(a *account, prefix string) bool {
+	if !a.loaded {
 		return false
 	}
-	best := a.guard
-	for p, n := range maps.All(a.pending) {
-		for range n {
-			best = best.Return(p)
+	best, some := a.guard, false
+	g.mu.Lock()
+	for p, o := range a.origins {
+		for range o.pending {
+			best, some = best.Return(p), true
 		}
 	}
-	return best.wait(now, r, prefix) == 0
+	g.mu.Unlock()
+	return some && best.wait(g.now(), g.rules, prefix) == 0
 }
 
-func (g *Guards) enter(key string) *account {
+func (g *Guards) enter(key, prefix string) (*account, *origin) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	a := g.accounts[key]
 	if a == nil {
-		a = &account{turn: make(chan struct{}, 1), pending: map[string]int{}, resolved: make(chan struct{})}
+		a = &account{turn: make(chan struct{}, 1), origins: map[string]*origin{}, resolved: make(chan struct{})}
 		g.accounts[key] = a
 	}
-	a.users++
-	return a
+	o := a.origins[prefix]
+	if o == nil {
+		o = &origin{line: make(chan struct{}, 1)}
+		a.origins[prefix] = o
+	}
+	o.users++
+	return a, o
 }
 
-func (g *Guards) leave(key string, a *account) {
+func (g *Guards) leave(key, prefix string, a *account) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if a.users--; a.users == 0 {
-		delete(g.accounts, key)
+	o := a.origins[prefix]
+	if o.users--; o.users == 0 {
+		delete(a.origins, prefix)
 	}
-}
-
-func (a *account) take(ctx context.Context) error {
-	select {
-	case a.turn <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+	if len(a.origins) == 0 {
+		delete(g.accounts, key)
 	}
 }
 

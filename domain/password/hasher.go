@@ -1,7 +1,6 @@
 package password
 
 import (
-	"container/list"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -18,27 +17,38 @@ type HasherOptions struct {
 	Params Params        // DefaultParams
 	Slots  int           // hashes at once; one less than the processors, at least 1
 	Queue  int           // callers that may wait for a slot
-	Wait   time.Duration // the longest wait for a slot; 5 s
+	Wait   time.Duration // the longest wait for a slot, since Caller.Since; 5 s
 	Idle   time.Duration // after it an unused hasher gives its memory back; 1 min
 }
 
 // Hasher hashes in a fixed number of slots. Callers first get a place
 // (Admit), which costs nothing and fails at once when too many are waiting;
-// their hashes then run first come, first served. It holds slots × memory at
+// their hashes then run as the turns of places say. It holds slots × memory at
 // most, and none when it has been idle. It is safe for concurrent use.
 type Hasher struct {
-	params      Params
-	slots, room int
-	wait, idle  time.Duration
-	dummy       string
+	params     Params
+	slots      int
+	wait, idle time.Duration
+	dummy      string
 
-	mu       sync.Mutex
-	admitted int
-	running  int
-	refused  int64
-	waiting  list.List // of chan *arena
-	arenas   []*arena  // of idle slots
-	release  *time.Timer
+	mu      sync.Mutex
+	places  places
+	running int
+	refused int64
+	arenas  []*arena // of idle slots
+	release *time.Timer
+}
+
+// Caller is who asks for a place.
+type Caller struct {
+	// Site shares its places and its turns (client.Site). "" is work of the service
+	// itself, or of a network that the operator vouches for: its share has no bound.
+	Site string
+	// Known tells that the account knows the caller: by a session, a token or a good
+	// login from its prefix.
+	Known bool
+	// Since is when the caller began to wait; zero: each wait is counted by itself.
+	Since time.Time
 }
 
 // NewHasher returns a hasher; it fails when the parameters are not valid.
@@ -60,8 +70,8 @@ func NewHasher(o HasherOptions) (*Hasher, error) {
 	}
 	// The dummy verifies like any other hash and no password has its tag.
 	dummy := stored{params: o.Params, salt: random(saltBytes), tag: random(tagBytes)}
-	return &Hasher{params: o.Params, slots: o.Slots, room: o.Slots + max(0, o.Queue), wait: o.Wait, idle: o.Idle,
-		dummy: dummy.String()}, nil
+	return &Hasher{params: o.Params, slots: o.Slots, wait: o.Wait, idle: o.Idle, dummy: dummy.String(),
+		places: newPlaces(o.Slots + max(0, o.Queue))}, nil
 }
 
 // Slots is the number of hashes that run at once.
@@ -72,7 +82,7 @@ func (h *Hasher) Slots() int { return h.slots }
 func (h *Hasher) Waiting() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.admitted - h.running
+	return h.places.admitted - h.running
 }
 
 // Running is the number of hashes that run now.
@@ -93,29 +103,45 @@ func (h *Hasher) Refused() int64 {
 // turn anew. It must be left.
 type Place struct {
 	h    *Hasher
+	who  Caller
 	left sync.Once
 }
 
-// Admit takes a place. Take it before anything that costs: when there is none
-// the caller is refused at no cost.
+// Full refuses a caller of a site for whom there would be no place, whoever it is.
+// Ask before anything that costs: it costs nothing and keeps nothing.
 //
 // Errors: OVERLOADED.
-func (h *Hasher) Admit() (*Place, error) {
+func (h *Hasher) Full(site string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.admitted >= h.room {
+	if h.places.full(site) {
+		h.refused++
+		return h.overloaded()
+	}
+	return nil
+}
+
+// Admit takes a place. When there is none the caller is refused at no cost.
+//
+// Errors: OVERLOADED.
+func (h *Hasher) Admit(who Caller) (*Place, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.places.admit(who) {
 		h.refused++
 		return nil, h.overloaded()
 	}
-	h.admitted++
-	return &Place{h: h}, nil
+	return &Place{h: h, who: who}, nil
 }
 
-// Leave gives the place up. A second call does nothing.
+// Leave gives the place up. A second call does nothing, nor does one of no place.
 func (p *Place) Leave() {
+	if p == nil {
+		return
+	}
 	p.left.Do(func() {
 		p.h.mu.Lock()
-		p.h.admitted--
+		p.h.places.leave(p.who)
 		p.h.mu.Unlock()
 	})
 }
@@ -138,7 +164,7 @@ func (p *Place) Verify(ctx context.Context, password, phc string) (right, stale 
 		return false, false, err
 	}
 	normal, ok := Normalize(password)
-	got, err := p.h.run(ctx, normal, want.salt, want.params, uint32(len(want.tag)))
+	got, err := p.h.run(ctx, p.who, normal, want.salt, want.params, uint32(len(want.tag)))
 	if err != nil {
 		return false, false, err
 	}
@@ -156,15 +182,18 @@ func (p *Place) Hash(ctx context.Context, password string) (phc string, err erro
 		return "", errors.New("password: not a text that can be hashed")
 	}
 	s := stored{params: p.h.params, salt: random(saltBytes)}
-	if s.tag, err = p.h.run(ctx, normal, s.salt, s.params, tagBytes); err != nil {
+	if s.tag, err = p.h.run(ctx, p.who, normal, s.salt, s.params, tagBytes); err != nil {
 		return "", err
 	}
 	return s.String(), nil
 }
 
-// Hash is Admit, Place.Hash and Leave.
+// own is the service's own work.
+var own = Caller{Known: true}
+
+// Hash is Admit, Place.Hash and Leave for the service's own work.
 func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
-	p, err := h.Admit()
+	p, err := h.Admit(own)
 	if err != nil {
 		return "", err
 	}
@@ -172,9 +201,9 @@ func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
 	return p.Hash(ctx, password)
 }
 
-// Verify is Admit, Place.Verify and Leave.
+// Verify is Admit, Place.Verify and Leave for the service's own work.
 func (h *Hasher) Verify(ctx context.Context, password, phc string) (right, stale bool, err error) {
-	p, err := h.Admit()
+	p, err := h.Admit(own)
 	if err != nil {
 		return false, false, err
 	}
@@ -182,8 +211,9 @@ func (h *Hasher) Verify(ctx context.Context, password, phc string) (right, stale
 	return p.Verify(ctx, password, phc)
 }
 
-func (h *Hasher) run(ctx context.Context, password string, salt []byte, params Params, n uint32) ([]byte, error) {
-	a, err := h.acquire(ctx)
+func (h *Hasher) run(ctx context.Context, who Caller, password string, salt []byte, params Params,
+	n uint32) ([]byte, error) {
+	a, err := h.acquire(ctx, who)
 	if err != nil {
 		return nil, err
 	}
@@ -193,8 +223,8 @@ func (h *Hasher) run(ctx context.Context, password string, salt []byte, params P
 	return a.derive(text, salt, nil, nil, params, n), nil
 }
 
-// acquire waits for a slot, in the order of the calls.
-func (h *Hasher) acquire(ctx context.Context) (*arena, error) {
+// acquire waits for a slot, in the caller's turn.
+func (h *Hasher) acquire(ctx context.Context, who Caller) (*arena, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -208,25 +238,28 @@ func (h *Hasher) acquire(ctx context.Context) (*arena, error) {
 		h.mu.Unlock()
 		return a, nil
 	}
-	turn := make(chan *arena, 1)
-	place := h.waiting.PushBack(turn)
+	turn := h.places.wait(who)
 	h.mu.Unlock()
 
-	timer := time.NewTimer(h.wait)
+	wait := h.wait
+	if !who.Since.IsZero() {
+		wait -= time.Since(who.Since)
+	}
+	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
-	case a := <-turn:
+	case a := <-turn.slot:
 		return a, nil
 	case <-ctx.Done():
 	case <-timer.C:
 	}
 	h.mu.Lock()
 	select {
-	case a := <-turn: // the turn came in the same moment: pass it on
+	case a := <-turn.slot: // the turn came in the same moment: pass it on
 		h.mu.Unlock()
 		h.done(a)
 	default:
-		h.waiting.Remove(place)
+		turn.giveUp()
 		if ctx.Err() == nil {
 			h.refused++
 		}
@@ -238,15 +271,15 @@ func (h *Hasher) acquire(ctx context.Context) (*arena, error) {
 	return nil, h.overloaded()
 }
 
-// done hands the slot and its memory to the caller who waits longest.
+// done hands the slot and its memory to the caller whose turn it is.
 func (h *Hasher) done(a *arena) {
 	if uint32(len(a.blocks)) > h.params.size() {
 		a.free() // an old hash of larger parameters needed more
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if first := h.waiting.Front(); first != nil {
-		h.waiting.Remove(first).(chan *arena) <- a
+	if w := h.places.next(); w != nil {
+		w.slot <- a
 		return
 	}
 	h.running--

@@ -77,27 +77,30 @@ func TestVerifyOfNobody(t *testing.T) {
 	}
 }
 
+// from is a caller of a site of its own.
+func from(i int) Caller { return Caller{Site: fmt.Sprint("site ", i)} }
+
 func TestPlacesAreBounded(t *testing.T) {
 	h := small(t, HasherOptions{Slots: 1, Queue: 2, Wait: 3 * time.Second})
 	var places []*Place
-	for range 3 {
-		p, err := h.Admit()
+	for i := range 3 {
+		p, err := h.Admit(from(i))
 		if err != nil {
 			t.Fatal(err)
 		}
 		places = append(places, p)
 	}
-	_, err := h.Admit()
+	_, err := h.Admit(from(4))
 	e, _ := err.(*fault.Error)
 	if e == nil || e.Code != fault.Overloaded || e.RetryAfter != 3*time.Second {
 		t.Fatalf("a place too many: %v", err)
 	}
 	places[0].Leave()
 	places[0].Leave()
-	if _, err := h.Admit(); err != nil {
+	if _, err := h.Admit(from(4)); err != nil {
 		t.Errorf("after one left: %v", err)
 	}
-	if _, err := h.Admit(); err == nil {
+	if _, err := h.Admit(from(5)); err == nil {
 		t.Error("leaving twice made room twice")
 	}
 	if h.Waiting() != 3 || h.Running() != 0 || h.Refused() != 2 {
@@ -108,14 +111,14 @@ func TestPlacesAreBounded(t *testing.T) {
 func TestSlotsAreServedInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := small(t, HasherOptions{Slots: 2, Wait: time.Hour})
-		one, _ := h.acquire(t.Context())
-		two, _ := h.acquire(t.Context())
+		one, _ := h.acquire(t.Context(), own)
+		two, _ := h.acquire(t.Context(), own)
 		var mu sync.Mutex
 		var order []int
 		var wg sync.WaitGroup
 		for i := range 20 {
 			wg.Go(func() {
-				a, err := h.acquire(t.Context())
+				a, err := h.acquire(t.Context(), own)
 				if err != nil {
 					t.Error(err)
 					return
@@ -135,8 +138,8 @@ func TestSlotsAreServedInOrder(t *testing.T) {
 		if !slices.IsSorted(order) || len(order) != 20 {
 			t.Errorf("served in the order %v", order)
 		}
-		if h.running != 0 || h.waiting.Len() != 0 || len(h.arenas) != 2 {
-			t.Errorf("afterwards %d run, %d wait, %d arenas", h.running, h.waiting.Len(), len(h.arenas))
+		if h.running != 0 || h.places.waiting() != 0 || len(h.arenas) != 2 {
+			t.Errorf("afterwards %d run, %d wait, %d arenas", h.running, h.places.waiting(), len(h.arenas))
 		}
 		time.Sleep(h.idle - time.Nanosecond)
 		kept := h.kept()
@@ -150,7 +153,7 @@ func TestSlotsAreServedInOrder(t *testing.T) {
 func TestWaitEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := small(t, HasherOptions{Slots: 1, Wait: 5 * time.Second})
-		held, _ := h.acquire(t.Context())
+		held, _ := h.acquire(t.Context(), own)
 		start := time.Now()
 		if _, err := h.Hash(t.Context(), "kedi7şeker"); fault.CodeOf(err) != fault.Overloaded ||
 			time.Since(start) != 5*time.Second {
@@ -161,8 +164,8 @@ func TestWaitEnds(t *testing.T) {
 		if _, err := h.Hash(ctx, "kedi7şeker"); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a caller who gave up: %v", err)
 		}
-		if h.waiting.Len() != 0 {
-			t.Errorf("%d are still in the queue", h.waiting.Len())
+		if h.places.waiting() != 0 {
+			t.Errorf("%d are still in the queue", h.places.waiting())
 		}
 		h.done(held)
 		if _, err := h.Hash(t.Context(), "kedi7şeker"); err != nil {
@@ -186,7 +189,7 @@ func TestSlotsUnderRace(t *testing.T) {
 		wg.Go(func() {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i%5)*time.Millisecond+time.Microsecond)
 			defer cancel()
-			a, err := h.acquire(ctx)
+			a, err := h.acquire(ctx, own)
 			if err != nil {
 				return
 			}
@@ -202,8 +205,8 @@ func TestSlotsUnderRace(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if most > 3 || h.running != 0 || h.waiting.Len() != 0 {
-		t.Errorf("at most %d ran; afterwards %d run and %d wait", most, h.running, h.waiting.Len())
+	if most > 3 || h.running != 0 || h.places.waiting() != 0 {
+		t.Errorf("at most %d ran; afterwards %d run and %d wait", most, h.running, h.places.waiting())
 	}
 }
 

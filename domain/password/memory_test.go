@@ -21,7 +21,7 @@ func TestMemoryOfManyChanges(t *testing.T) {
 	h := small(t, HasherOptions{Params: Params{MemoryKiB: memory >> 10, Passes: 1, Lanes: 1}, Slots: slots, Queue: changes,
 		Wait: time.Hour})
 	change := func(stored string) error {
-		p, err := h.Admit()
+		p, err := h.Admit(own)
 		if err != nil {
 			return err
 		}
@@ -77,7 +77,7 @@ func TestOverflowIsRefusedAtNoCost(t *testing.T) {
 	var wg sync.WaitGroup
 	for range callers {
 		wg.Go(func() {
-			p, err := h.Admit()
+			p, err := h.Admit(own)
 			mu.Lock()
 			defer mu.Unlock()
 			switch {

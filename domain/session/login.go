@@ -29,12 +29,13 @@ type Signer interface {
 	Sign(c token.Claims) (string, error)
 }
 
-// Service logs people in and out. All fields are needed but Admits.
+// Service logs people in and out. All fields are needed but Admits and Place.
 type Service struct {
 	Users       user.Store
 	Sessions    Store
 	Hasher      *password.Hasher
 	Guards      *password.Guards
+	Spray       *password.Spray
 	Starts      challenge.Starts
 	Commit      commit.Committer
 	Tokens      Signer
@@ -45,7 +46,9 @@ type Service struct {
 	// Admits tells whether the account may be used from where the starter is
 	// (D-GEO-02); nil admits everybody. It is asked when the password was
 	// judged and answers from memory, so that a refusal takes as long as any.
-	Admits   func(u user.User, from challenge.Starter) bool
+	Admits func(u user.User, from challenge.Starter) bool
+	// Place names what shares places in the queue of hashes; nil: client.Site.
+	Place    func(netip.Addr) string
 	Dev      bool // accounts seeded for development may log in
 	TokenTTL time.Duration
 	Now      func() time.Time
@@ -76,27 +79,36 @@ func unpack(data []byte) (c command, err error) {
 	return c, in.Err()
 }
 
-// Login checks a password and starts the challenge that makes the session. It
-// takes a place in the queue of hashes first, then counts the try, then hashes.
+// Login checks a password and starts the challenge that makes the session. It looks
+// whether there is a place in the queue of hashes first, then counts the try, takes the
+// place, and hashes. While the try waits for others of its account it has no place.
 // An unknown identifier, a wrong password, an account that may not log in or must
 // first get another password (D-COR-03) and a country it may not log in from take
-// the same steps, cost the same statements and get the same answer.
+// the same steps, wait for the disk alike and get the same answer.
 //
 // Errors: INVALID_CREDENTIALS, RATE_LIMITED after too many wrong passwords,
 // OVERLOADED, those of challenge.Starts, UNAVAILABLE.
 func (s *Service) Login(ctx context.Context, r LoginRequest) (challenge.Started, error) {
 	var none challenge.Started
 	r.Starter = Clip(r.Starter)
-	place, err := s.Hasher.Admit()
-	if err != nil {
+	from := password.Caller{Site: s.site(r.IP), Since: time.Now()}
+	if err := s.Hasher.Full(from.Site); err != nil {
 		return none, err
 	}
-	defer place.Leave()
 	seen, err := s.Users.Login(ctx, r.Who, "?"+s.Conceal(r.Who.String()))
 	if err != nil && fault.CodeOf(err) != fault.RecordNotFound {
 		return none, err
 	}
-	attempt, err := s.Guards.ChargeSeen(ctx, seen.Guard, client.Prefix(r.IP))
+	if err := s.Spray.Judge(seen.Guard, s.Guards.Rules(), r.IP); err != nil {
+		return none, err
+	}
+	var place *password.Place
+	attempt, err := s.Guards.ChargeSeen(ctx, seen.Guard, client.Prefix(r.IP), from.Since, func(known bool) (err error) {
+		from.Known = known
+		place, err = s.Hasher.Admit(from)
+		return err
+	})
+	defer place.Leave()
 	if err != nil {
 		return none, err
 	}
@@ -107,7 +119,9 @@ func (s *Service) Login(ctx context.Context, r LoginRequest) (challenge.Started,
 	}
 	if !right || !s.mayLogIn(seen.User, r.Starter) {
 		attempt.Wrong() // the refusal below waits for the disk; other tries need not
-		return none, s.refuse(ctx, seen.User.ID, seen.Guard.Key, r.Starter)
+		place.Leave()
+		s.Spray.Wrong(ctx, r.IP)
+		return none, s.refuse(ctx, seen.User.ID, seen.Guard.Key, r)
 	}
 	rehashed := ""
 	if stale { // when this fails the old hash serves until the next login
@@ -165,14 +179,26 @@ func (s *Service) mayLogIn(u user.User, from challenge.Starter) bool {
 	return u.Active() && !u.MustReset && (s.Dev || !u.Demo) && (s.Admits == nil || s.Admits(u, from))
 }
 
-// refuse writes a refused try down and returns the one answer to all of them.
-func (s *Service) refuse(ctx context.Context, userID, account string, from challenge.Starter) error {
-	now := s.Now()
-	err := s.Commit.Commit(ctx,
-		audit.Record{At: now, UserID: userID, Action: ActionLogin, Target: account, Outcome: audit.Refused, IP: from.IP,
-			RequestID: from.RequestID, Detail: "identifier or password refused"},
-		Remember{history(userID, now, from, false)})
-	if err != nil {
+func (s *Service) site(ip netip.Addr) string {
+	if s.Place != nil {
+		return s.Place(ip)
+	}
+	return client.Site(ip)
+}
+
+// refuse writes a refused try down and returns the one answer to all of them. Of an
+// identifier that nobody has only a number is kept, but that too is on the disk before
+// the answer: the time tells nothing.
+func (s *Service) refuse(ctx context.Context, userID, account string, r LoginRequest) error {
+	now, from := s.Now(), r.Starter
+	writes := []commit.Write{Refused{Site: client.Site(r.IP), Minute: now.Truncate(time.Minute), Count: 1}}
+	if userID != "" {
+		writes = []commit.Write{
+			audit.Record{At: now, UserID: userID, Action: ActionLogin, Target: account, Outcome: audit.Refused, IP: from.IP,
+				RequestID: from.RequestID, Detail: "password refused"},
+			Remember{history(userID, now, from, false)}}
+	}
+	if err := s.Commit.Commit(ctx, writes...); err != nil {
 		return err
 	}
 	return wrongCredentials()

@@ -88,7 +88,10 @@ func TestRefusalsAreAlike(t *testing.T) {
 			e.Field != "" || e.RetryAfter != 0 {
 			t.Errorf("%s: %v", name, err)
 		}
-		const want = "select user and guard · commit password_guard+unflushed · commit audit+login_history"
+		want := "select user and guard · commit password_guard+unflushed · commit audit+login_history"
+		if strings.HasPrefix(name, "unknown") { // as many waits for the disk, and nothing that stays
+			want = "select user and guard · commit password_guard+unflushed · commit refused_login"
+		}
 		if got := b.take(); got != want {
 			t.Errorf("%s costs %s", name, got)
 		}
@@ -103,7 +106,7 @@ func TestRefusalsAreAlike(t *testing.T) {
 			t.Errorf("history %+v", l)
 		}
 	}
-	if n, err := b.db.VerifyAudit(t.Context(), []byte("audit key of the test")); n != 9 || len(rows) != 9 || err != nil {
+	if n, err := b.db.VerifyAudit(t.Context(), []byte("audit key of the test")); n != 7 || len(rows) != 7 || err != nil {
 		t.Errorf("%d audit rows and %d lines of history, %v", n, len(rows), err)
 	}
 	b.svc.Dev = true
@@ -206,7 +209,7 @@ func TestOverload(t *testing.T) {
 	u := b.add(1, nil)
 	full, err := password.NewHasher(password.HasherOptions{Params: cheap, Slots: 1})
 	storetest.Must(t, err)
-	place, err := full.Admit()
+	place, err := full.Admit(password.Caller{})
 	storetest.Must(t, err)
 	b.svc.Hasher = full
 	if _, err := b.svc.Login(t.Context(), request(1, secret)); fault.CodeOf(err) != fault.Overloaded || b.take() != "" {

@@ -104,6 +104,7 @@ func (loader) List(context.Context, string, time.Time, int) (s []Session, err er
 func (loader) Count(context.Context, string, time.Time) (n int, err error)           { return }
 func (loader) Logins(context.Context, string, int) (l []Login, err error)            { return }
 func (loader) LoginsFrom(context.Context, string, int) (l []Login, err error)        { return }
+func (loader) TakeRefused(context.Context, time.Time, int) (r []Refused, err error)  { return }
 func (loader) Extend(context.Context, string, string, time.Time) error               { return nil }
 func (loader) Purge(context.Context, time.Time, time.Time) error                     { return nil }
 

@@ -44,6 +44,30 @@ type Remember struct{ Login }
 // Table implements commit.Write.
 func (Remember) Table() string { return "login_history" }
 
+// Refused adds a refused login with an identifier that nobody has to those of its site
+// and minute. They are folded (Service.FoldRefusals), because strangers can make any
+// number of them.
+type Refused struct {
+	Site   string // client.Site
+	Minute time.Time
+	Count  int64
+}
+
+// RefusedMinute is how the key of a Refused begins: with its minute, as a layout.
+const RefusedMinute = "200601021504"
+
+// Table implements commit.Write.
+func (Refused) Table() string { return "refused_login" }
+
+// Delta implements commit.Delta.
+func (w Refused) Delta() string { return w.Minute.UTC().Format(RefusedMinute) + " " + w.Site }
+
+// Plus implements commit.Delta.
+func (w Refused) Plus(other Refused) (Refused, bool) {
+	w.Count += other.Count
+	return w, true
+}
+
 // Ended is the note by which other nodes learn that a session was ended.
 func Ended(sessionID, userID string) change.Note {
 	return change.Note{Topic: change.Sessions, Key: sidKey(sessionID, userID)}
@@ -82,6 +106,10 @@ type Store interface {
 	Logins(ctx context.Context, userID string, limit int) ([]Login, error)
 	// LoginsFrom returns the history of an address over all users.
 	LoginsFrom(ctx context.Context, ip string, limit int) ([]Login, error)
+	// TakeRefused removes what was added by Refused for minutes that began before an
+	// instant, oldest first and at most limit, and returns it. Of those that take at the
+	// same time one gets it. Call it inside commit.Committer.InTx.
+	TakeRefused(ctx context.Context, before time.Time, limit int) ([]Refused, error)
 	// Purge removes sessions that expired before an instant, and lines of the
 	// history older than another. It finds them by their ids, which are those of
 	// package id.

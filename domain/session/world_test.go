@@ -15,6 +15,7 @@ import (
 	"castellan/domain/commit"
 	"castellan/domain/id"
 	"castellan/domain/password"
+	"castellan/domain/ratelimit"
 	"castellan/domain/session"
 	"castellan/domain/storetest"
 	"castellan/domain/token"
@@ -31,6 +32,7 @@ type bench struct {
 	hasher *password.Hasher
 	svc    *session.Service
 	now    time.Time
+	exempt []netip.Prefix
 
 	mu    sync.Mutex
 	trace []string
@@ -62,8 +64,9 @@ func (b *bench) service() *session.Service {
 	return &session.Service{Users: users{b.users, b}, Sessions: persistence.NewSessions(b.db), Hasher: b.hasher,
 		Guards: password.NewGuards(guards{persistence.NewPasswordGuards(b.db), b}, committer{b}, password.DefaultGuardRules(),
 			clock),
+		Spray:  password.NewSpray(ratelimit.NewTable(clock), 120, b.exempt, clock),
 		Starts: engine{b}, Commit: committer{b}, Tokens: signer{}, Revocations: session.NewRevocations(30*time.Minute, clock),
-		Conceal: func(s string) string { return fmt.Sprintf("hmac(%d)", len(s)) }, TokenTTL: 30 * time.Minute, Now: clock}
+		Conceal: func(s string) string { return "hmac(" + s + ")" }, TokenTTL: 30 * time.Minute, Now: clock}
 }
 
 // add makes an account with the password, changed as asked.

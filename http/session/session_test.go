@@ -19,6 +19,7 @@ import (
 	"castellan/domain/id"
 	"castellan/domain/keyring/keyringtest"
 	"castellan/domain/password"
+	"castellan/domain/ratelimit"
 	"castellan/domain/resource"
 	"castellan/domain/session"
 	"castellan/domain/storetest"
@@ -86,7 +87,8 @@ func open(t *testing.T, dsn string) *service {
 	storetest.Must(t, err)
 	issuer := token.NewIssuer(keyringtest.Ring(t, nil), "castellan", "default", time.Now, 100)
 	s.logins = &session.Service{Users: persistence.NewUsers(db), Sessions: persistence.NewSessions(db), Hasher: s.hasher,
-		Guards: password.NewGuards(persistence.NewPasswordGuards(db), db, password.DefaultGuardRules(), time.Now), Starts: s,
+		Guards: password.NewGuards(persistence.NewPasswordGuards(db), db, password.DefaultGuardRules(), time.Now),
+		Spray:  password.NewSpray(ratelimit.NewTable(nil), 120, nil, time.Now), Starts: s,
 		Commit: db, Tokens: issuer,
 		Revocations: session.NewRevocations(30*time.Minute, time.Now), Conceal: strings.ToUpper, TokenTTL: 30 * time.Minute,
 		Now: time.Now}
@@ -230,7 +232,8 @@ func TestLogin(t *testing.T) {
 			t.Errorf("Retry-After %q", after)
 		}
 		var places []*password.Place
-		for p, err := s.hasher.Admit(); err == nil; p, err = s.hasher.Admit() {
+		full := password.Caller{Known: true}
+		for p, err := s.hasher.Admit(full); err == nil; p, err = s.hasher.Admit(full) {
 			places = append(places, p)
 		}
 		res = s.wants("POST /auth/login", `{"email":"user0@example.com","password":"`+secret+`"}`, 503, "OVERLOADED")

@@ -153,7 +153,7 @@ func clearGuard(t *testing.T, s password.GuardStore, c commit.Committer) {
 	storetest.Must(t, c.Commit(ctx, save(g), save(password.Guard{Key: "v", Tries: g.Tries})))
 	stale := load(t, s, "u")
 	storetest.Must(t, c.Commit(ctx, password.ClearGuard{Key: "u"}))
-	if g := load(t, s, "u"); len(g.Tries)+len(g.Good) != 0 || g.Version != 2 {
+	if g := load(t, s, "u"); len(g.Tries) != 0 || len(g.Good) != 1 || g.Good[0].Prefix != "q" || g.Version != 2 {
 		t.Errorf("after clearing %+v", g)
 	}
 	if err := c.Commit(ctx, save(stale)); !errors.Is(err, commit.ErrFenced) {
@@ -161,6 +161,21 @@ func clearGuard(t *testing.T, s password.GuardStore, c commit.Committer) {
 	}
 	if g := load(t, s, "v"); len(g.Tries) != 1 {
 		t.Errorf("another account was cleared: %+v", g)
+	}
+	for i, key := range []string{"u", "fresh"} { // with a row and without
+		storetest.Must(t, c.Commit(ctx, password.Anew(key, "here", now)))
+		if g := load(t, s, key); len(g.Tries) != 0 || len(g.Good) != 1 || g.Good[0].Prefix != "here" ||
+			g.Version != int64(3-2*i) {
+			t.Errorf("%s anew: %+v", key, g)
+		}
+	}
+	storetest.Must(t, s.Purge(ctx, now.Add(30*24*time.Hour)))
+	if g := load(t, s, "fresh"); len(g.Good) != 1 {
+		t.Errorf("a prefix that is known was purged: %+v", g)
+	}
+	storetest.Must(t, s.Purge(ctx, now.Add(30*24*time.Hour+time.Second)))
+	if g := load(t, s, "fresh"); g.Version != 0 {
+		t.Errorf("after 30 days there is still %+v", g)
 	}
 }
 

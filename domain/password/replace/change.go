@@ -40,7 +40,7 @@ type Command struct {
 // PASSWORD_REUSED, OVERLOADED, UNAVAILABLE.
 func (s *Service) PrepareChange(ctx context.Context, r ChangeRequest) (Command, error) {
 	var none Command
-	place, err := s.Hasher.Admit()
+	place, err := s.Hasher.Admit(s.caller(r.From))
 	if err != nil {
 		return none, err
 	}

@@ -50,8 +50,8 @@ type Engine interface {
 	Notice(to challenge.Account, k message.Kind, v message.Values, ip string) []commit.Write
 }
 
-// Service changes passwords. All fields are needed but Networks, Phones and
-// Admits.
+// Service changes passwords. All fields are needed but Networks, Phones, Admits
+// and Place.
 type Service struct {
 	Users    user.Store
 	Sessions session.Store
@@ -71,7 +71,9 @@ type Service struct {
 	Ring   *keyring.Ring
 	// Admits tells whether an account may be used from where the starter is
 	// (D-GEO-02); nil admits everybody. It answers from memory.
-	Admits   func(u user.User, from challenge.Starter) bool
+	Admits func(u user.User, from challenge.Starter) bool
+	// Place names what shares places in the queue of hashes; nil: client.Site.
+	Place    func(netip.Addr) string
 	Dev      bool          // accounts seeded for development may be used
 	TokenTTL time.Duration // of ot-auth
 	Now      func() time.Time
@@ -125,6 +127,15 @@ func record(at time.Time, userID, action string, o audit.Outcome, from challenge
 		r.ActorID = userID
 	}
 	return r
+}
+
+// caller takes a place in the queue of hashes for who has a session or an ot-auth.
+func (s *Service) caller(from challenge.Starter) password.Caller {
+	a, _ := netip.ParseAddr(from.IP)
+	if s.Place != nil {
+		return password.Caller{Site: s.Place(a), Known: true}
+	}
+	return password.Caller{Site: client.Site(a), Known: true}
 }
 
 func prefix(ip string) string {

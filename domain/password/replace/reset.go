@@ -163,7 +163,7 @@ func (s *Service) Update(ctx context.Context, r UpdateRequest) error {
 }
 
 func (s *Service) update(ctx context.Context, r UpdateRequest) error {
-	place, err := s.Hasher.Admit()
+	place, err := s.Hasher.Admit(s.caller(r.From))
 	if err != nil {
 		return err
 	}
@@ -190,8 +190,9 @@ func (s *Service) update(ctx context.Context, r UpdateRequest) error {
 	writes := append(session.EndAll(u, now),
 		user.SetPassword{UserID: u.ID, CV: u.CV, Hash: hash},
 		Redeem{UserID: u.ID, ID: t.ID},
-		// The wrong tries were for the password that is gone.
-		password.ClearGuard{Key: u.ID},
+		// The wrong tries were for the password that is gone, and so were the good ones:
+		// from now on the account knows whoever proved phone and mail (D-GEN-14).
+		password.Anew(u.ID, prefix(r.From.IP), now),
 		record(now, u.ID, ActionSet, audit.Success, r.From, "with ot-auth; all sessions ended"))
 	return s.Commit.Commit(ctx, append(writes, s.told(u, r.From.IP)...)...)
 }

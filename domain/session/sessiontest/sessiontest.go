@@ -30,15 +30,17 @@ func Run(t *testing.T, open storetest.Open[session.Store]) {
 		return s, c
 	}
 	storetest.Run(t, beside, storetest.Cases[session.Store]{
-		"RoundTrip":       roundTrip,
-		"OnlyTheLiving":   onlyTheLiving,
-		"EndOnce":         endOnce,
-		"EndAllUnderRace": endAllUnderRace,
-		"Seen":            seen,
-		"Extend":          extend,
-		"Revoked":         revoked,
-		"Logins":          logins,
-		"Purge":           purge,
+		"RoundTrip":        roundTrip,
+		"OnlyTheLiving":    onlyTheLiving,
+		"EndOnce":          endOnce,
+		"EndAllUnderRace":  endAllUnderRace,
+		"Seen":             seen,
+		"Refused":          refused,
+		"RefusedUnderRace": refusedUnderRace,
+		"Extend":           extend,
+		"Revoked":          revoked,
+		"Logins":           logins,
+		"Purge":            purge,
 	})
 }
 
