@@ -38,7 +38,7 @@ func TestMFAAdmin(t *testing.T) {
 			action string
 			do     func() error
 		}{
-			{"MFA_METHOD_ADD", func() error { return config.AddMethod(ctx, by, mfa.Method{Code: "FAX", ExpireMs: 5}) }},
+			{"MFA_METHOD_ADD", func() error { return config.AddMethod(ctx, by, mfa.Method{Code: "FAX", ExpireMs: 10_000}) }},
 			{"MFA_METHOD_UPDATE", func() error {
 				return config.ChangeMethod(ctx, by, mfa.MethodChange{Code: "SMS", ExpireMs: new(int64(90_000))})
 			}},

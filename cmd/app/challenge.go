@@ -35,12 +35,22 @@ const (
 	stuckMost  = 100             // challenges resumed at one time
 )
 
+// methodTimes bound the times of methods; those of development mode let one see a code
+// expire (D-MFA-13).
+func methodTimes(c config.Config) mfa.Times {
+	t := mfa.Times{ChallengeMs: c.MFA.ChallengeTTL.Milliseconds()}
+	if c.Dev {
+		t.LeastMs = 1000
+	}
+	return t
+}
+
 // challenges builds the engine of challenges: its configuration, the actors that
 // own challenges and users, and the sockets that are told of them.
 func (s *service) challenges() error {
 	policies := mfa.NewLive(persistence.NewMFA(s.DB))
 	admin := &mfa.Admin{Store: persistence.NewMFA(s.DB), Changes: s.changes(change.MFA, policies),
-		Guarded: slices.Sorted(maps.Values(s.cfg.MFA.Guarded))}
+		Guarded: slices.Sorted(maps.Values(s.cfg.MFA.Guarded)), Times: methodTimes(s.cfg)}
 	s.join(part{
 		groups:    groups(httpmfa.Group{Admin: admin}),
 		snapshots: []snapshot{copyOf(policies, change.MFA)},

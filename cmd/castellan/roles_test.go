@@ -61,7 +61,7 @@ func TestRolesAndGrants(t *testing.T) {
 			defer other.Stop()
 		}
 		other.Ok(t, "GET", methods, nil, as(user))
-		n.Do(t, "POST", methods, map[string]any{"methodCode": "FAX", "expireMs": 1, "renewStartMs": 0}, as(user)).
+		n.Do(t, "POST", methods, map[string]any{"methodCode": "FAX", "expireMs": 10_000, "renewStartMs": 0}, as(user)).
 			Is(t, 403, "FORBIDDEN")
 		grant("AUDIT")
 		for range 3 {

@@ -12,24 +12,25 @@ type MethodChange struct {
 }
 
 // Check makes the checks that need no stored record: INVALID_FIELD for a
-// faulty field and for a change without any (D-MFA-01).
-func (c MethodChange) Check() error {
+// faulty field and for a change without any (D-MFA-01). How the two times stand to each
+// other is left to Apply.
+func (c MethodChange) Check(t Times) error {
 	if c.ExpireMs == nil && c.RenewStartMs == nil {
 		return nothingSent("expireMs, renewStartMs")
 	}
 	ps := codeProblem(nil, "methodCode", c.Code)
 	m := c.merge(Method{Code: c.Code})
-	return fault.All(m.renewProblem(m.expireProblem(ps)))
+	return fault.All(m.renewProblem(m.expireProblem(ps, t), MaxMethodMs))
 }
 
-// Apply returns the changed method. INVALID_FIELD when it would be the same
-// or is not valid.
-func (c MethodChange) Apply(m Method) (Method, error) {
+// Apply returns the changed method, judged as a whole (D-MFA-13). INVALID_FIELD when
+// it would be the same or is not valid.
+func (c MethodChange) Apply(m Method, t Times) (Method, error) {
 	next := c.merge(m)
 	if next == m {
 		return m, nothingToChange()
 	}
-	return next, next.Check()
+	return next, next.Check(t)
 }
 
 func (c MethodChange) merge(m Method) Method {
@@ -45,7 +46,7 @@ type ActionChange struct {
 	Headers *Headers
 }
 
-// Check is as MethodChange.Check.
+// Check makes the checks that need no stored record, as MethodChange.Check.
 func (c ActionChange) Check() error {
 	if c.Title == nil && c.Headers == nil {
 		return nothingSent("title, infoTableHeaders")
@@ -60,7 +61,7 @@ func (c ActionChange) Check() error {
 	return fault.All(ps)
 }
 
-// Apply is as MethodChange.Apply.
+// Apply returns the changed action, as MethodChange.Apply.
 func (c ActionChange) Apply(a Action) (Action, error) {
 	next := a
 	set(&next.Title, c.Title)

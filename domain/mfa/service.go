@@ -19,6 +19,7 @@ type Admin struct {
 	// Guarded are the codes of actions that the configuration registers
 	// (D-2FA-28): policies may name them as if they were built in.
 	Guarded []string
+	Times   Times
 }
 
 // known is the configuration as it is stored. A write is judged by it and not by
@@ -38,7 +39,7 @@ func (a *Admin) known(ctx context.Context) (*Catalog, error) {
 
 // AddMethod adds a method. INVALID_FIELD, RECORD_ALREADY_EXIST.
 func (a *Admin) AddMethod(ctx context.Context, by audit.By, m Method) error {
-	if err := m.Check(); err != nil {
+	if err := m.Check(a.Times); err != nil {
 		return err
 	}
 	return a.Changes.Do(ctx, by, "MFA_METHOD_ADD", func(ctx context.Context) (admin.Done, error) {
@@ -48,13 +49,13 @@ func (a *Admin) AddMethod(ctx context.Context, by audit.By, m Method) error {
 
 // ChangeMethod changes a method. INVALID_FIELD, RECORD_NOT_FOUND.
 func (a *Admin) ChangeMethod(ctx context.Context, by audit.By, c MethodChange) error {
-	if err := c.Check(); err != nil {
+	if err := c.Check(a.Times); err != nil {
 		return err
 	}
 	return a.Changes.Do(ctx, by, "MFA_METHOD_UPDATE", func(ctx context.Context) (done admin.Done, err error) {
 		done.Target = c.Code
 		err = a.Store.ChangeMethod(ctx, c.Code, func(m Method) (Method, error) {
-			next, err := c.Apply(m)
+			next, err := c.Apply(m, a.Times)
 			done.Detail = m.describe() + " -> " + next.describe()
 			return next, err
 		})

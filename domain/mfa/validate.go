@@ -1,6 +1,7 @@
 package mfa
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -39,23 +40,43 @@ func codeProblem(ps []fault.Problem, field, code string) []fault.Problem {
 		"beginning with a letter"})
 }
 
-// Check returns INVALID_FIELD with every fault of a method to be written.
-func (m Method) Check() error {
-	ps := codeProblem(nil, "methodCode", m.Code)
-	ps = m.expireProblem(ps)
-	return fault.All(m.renewProblem(ps))
+// Times bound the times of methods (D-MFA-13). Zero values mean the defaults.
+type Times struct {
+	LeastMs     int64 // the shortest life of a method but 0; 10 000
+	ChallengeMs int64 // the life of a challenge whose methods have none of their own; 600 000
 }
 
-func (m Method) expireProblem(ps []fault.Problem) []fault.Problem {
+func (t Times) least() int64 { return cmp.Or(t.LeastMs, 10_000) }
+
+// renewal is the latest start of renewals for a method that lives that long.
+func (t Times) renewal(expireMs int64) int64 {
+	return cmp.Or(expireMs, t.ChallengeMs, MaxCodeMs)
+}
+
+// Check returns INVALID_FIELD with every fault of a method to be written.
+func (m Method) Check(t Times) error {
+	ps := codeProblem(nil, "methodCode", m.Code)
+	before := len(ps)
+	if ps = m.expireProblem(ps, t); len(ps) > before { // there is no life to judge the renewal by
+		return fault.All(m.renewProblem(ps, MaxMethodMs))
+	}
+	return fault.All(m.renewProblem(ps, t.renewal(m.ExpireMs)))
+}
+
+func (m Method) expireProblem(ps []fault.Problem, t Times) []fault.Problem {
 	most := int64(MaxMethodMs)
 	if name, ok := m.Name(); ok && name.Sent() {
 		most = MaxCodeMs
 	}
-	return between(ps, "expireMs", m.ExpireMs, 0, most)
+	if m.ExpireMs == 0 || t.least() <= m.ExpireMs && m.ExpireMs <= most {
+		return ps
+	}
+	return append(ps, fault.Problem{Field: "expireMs",
+		Message: fmt.Sprintf("must be 0 or from %d to %d", t.least(), most)})
 }
 
-func (m Method) renewProblem(ps []fault.Problem) []fault.Problem {
-	return between(ps, "renewStartMs", m.RenewStartMs, 0, MaxMethodMs)
+func (m Method) renewProblem(ps []fault.Problem, most int64) []fault.Problem {
+	return between(ps, "renewStartMs", m.RenewStartMs, 0, most)
 }
 
 func between(ps []fault.Problem, field string, n, least, most int64) []fault.Problem {

@@ -26,6 +26,12 @@ func TestMethodCheck(t *testing.T) {
 		{"a day", mfa.Method{Code: "PUSH", ExpireMs: day, RenewStartMs: day}, ""},
 		{"more than a day", mfa.Method{Code: "PUSH", ExpireMs: day + 1}, "expireMs"},
 		{"renewal after more than a day", mfa.Method{Code: "PUSH", RenewStartMs: day + 1}, "renewStartMs"},
+		{"the shortest life", mfa.Method{Code: "SMS", ExpireMs: 10_000, RenewStartMs: 10_000}, ""},
+		{"seconds for milliseconds", mfa.Method{Code: "SMS", ExpireMs: 120}, "expireMs"},
+		{"a life a little too short", mfa.Method{Code: "PUSH", ExpireMs: 9_999}, "expireMs"},
+		{"renewal after its end", mfa.Method{Code: "SMS", ExpireMs: 10_000, RenewStartMs: 10_001}, "renewStartMs"},
+		{"renewal within the challenge", mfa.Method{Code: "MAIL", RenewStartMs: 600_000}, ""},
+		{"renewal after the challenge", mfa.Method{Code: "MAIL", RenewStartMs: 600_001}, "renewStartMs"},
 		{"zero for any code", mfa.Method{Code: "SMS"}, ""},
 		{"negative life", mfa.Method{Code: "SMS", ExpireMs: -1}, "expireMs"},
 		{"negative renewal", mfa.Method{Code: "SMS", RenewStartMs: -1}, "renewStartMs"},
@@ -39,12 +45,12 @@ func TestMethodCheck(t *testing.T) {
 		{"a line break behind it", mfa.Method{Code: "SMS\n"}, "methodCode"},
 		{"empty", mfa.Method{}, "methodCode"},
 	} {
-		t.Run(c.name, func(t *testing.T) { refused(t, c.method.Check(), c.field) })
+		t.Run(c.name, func(t *testing.T) { refused(t, c.method.Check(mfa.Times{}), c.field) })
 	}
 }
 
 func TestEveryFaultIsNamed(t *testing.T) {
-	err := mfa.Method{Code: "x", ExpireMs: -1, RenewStartMs: -1}.Check()
+	err := mfa.Method{Code: "x", ExpireMs: -1, RenewStartMs: -1}.Check(mfa.Times{})
 	var fields []string
 	for _, p := range err.(*fault.Error).Fields {
 		fields = append(fields, p.Field)
@@ -141,10 +147,10 @@ func TestChanges(t *testing.T) {
 	other, none := mfa.Text{"en": "b"}, mfa.Headers{}
 	applyMethod := func(c mfa.MethodChange) (any, error) {
 		c.Code = "SMS"
-		if err := c.Check(); err != nil {
+		if err := c.Check(mfa.Times{}); err != nil {
 			return nil, err
 		}
-		return c.Apply(method)
+		return c.Apply(method, mfa.Times{})
 	}
 	applyAction := func(c mfa.ActionChange) (any, error) {
 		c.Code = "LOGIN"
@@ -181,6 +187,18 @@ func TestChanges(t *testing.T) {
 		}, mfa.Method{Code: "SMS", ExpireMs: 120_000}, ""},
 		{"method: above the cap", func() (any, error) {
 			return applyMethod(mfa.MethodChange{ExpireMs: new(int64(600_001))})
+		}, nil, "expireMs"},
+		{"method: shorter than its stored renewal", func() (any, error) {
+			return applyMethod(mfa.MethodChange{ExpireMs: new(int64(59_999))})
+		}, nil, "renewStartMs"},
+		{"method: renewal after its stored life", func() (any, error) {
+			return applyMethod(mfa.MethodChange{RenewStartMs: new(int64(120_001))})
+		}, nil, "renewStartMs"},
+		{"method: both moved together", func() (any, error) {
+			return applyMethod(mfa.MethodChange{ExpireMs: new(int64(30_000)), RenewStartMs: new(int64(30_000))})
+		}, mfa.Method{Code: "SMS", ExpireMs: 30_000, RenewStartMs: 30_000}, ""},
+		{"method: too short", func() (any, error) {
+			return applyMethod(mfa.MethodChange{ExpireMs: new(int64(9_999))})
 		}, nil, "expireMs"},
 		{"method: negative", func() (any, error) { return applyMethod(mfa.MethodChange{RenewStartMs: new(int64(-1))}) },
 			nil, "renewStartMs"},
@@ -240,7 +258,7 @@ func TestChanges(t *testing.T) {
 }
 
 func TestCodesOfChanges(t *testing.T) {
-	refused(t, mfa.MethodChange{Code: "sms", ExpireMs: new(int64(1))}.Check(), "methodCode")
+	refused(t, mfa.MethodChange{Code: "sms", ExpireMs: new(int64(10_000))}.Check(mfa.Times{}), "methodCode")
 	refused(t, mfa.ActionChange{Code: "", Title: &mfa.Text{"en": "x"}}.Check(), "actionCode")
 	refused(t, mfa.CheckCode("methodCode", ""), "methodCode")
 	refused(t, mfa.CheckCode("methodCode", "SMS"), "")
@@ -249,7 +267,7 @@ func TestCodesOfChanges(t *testing.T) {
 func TestSeeds(t *testing.T) {
 	c := mfa.NewCatalog(mfa.SeedMethods(), nil, nil)
 	for _, m := range mfa.SeedMethods() {
-		if err := m.Check(); err != nil {
+		if err := m.Check(mfa.Times{}); err != nil {
 			t.Errorf("%s: %v", m.Code, err)
 		}
 	}

@@ -87,7 +87,7 @@ func TestChangesTakeEffect(t *testing.T) {
 func TestRacingWrites(t *testing.T) {
 	both(t, func(t *testing.T, s *service) {
 		for line, body := range map[string]string{
-			"POST methods":         `{"methodCode":"PUSH_OTP","expireMs":1,"renewStartMs":0}`,
+			"POST methods":         `{"methodCode":"PUSH_OTP","expireMs":90000,"renewStartMs":0}`,
 			"POST actions":         `{"actionCode":"A1","title":{"en":"x"},"infoTableHeaders":{}}`,
 			"POST policies/common": `{"actionCode":"LOGIN","name":"n","expireAt":0,"required":1,"methods":[["SMS"]]}`,
 		} {

@@ -27,18 +27,22 @@ func TestMethods(t *testing.T) {
 		// REQ-MFA-08, D-MFA-07, D-GEN-21
 		s.Wants("POST methods", `{"methodCode":"PUSH_OTP","expireMs":90000,"renewStartMs":0}`, 200,
 			`{"methodCode":"PUSH_OTP"}`)
-		s.Wants("POST methods", `{"methodCode":"PUSH_OTP","expireMs":1,"renewStartMs":0}`, 409, "RECORD_ALREADY_EXIST")
+		s.Wants("POST methods", `{"methodCode":"PUSH_OTP","expireMs":90000,"renewStartMs":0}`, 409, "RECORD_ALREADY_EXIST")
 		s.Wants("POST methods", `{"methodCode":"SMS","expireMs":120000,"renewStartMs":60000}`, 409,
 			"RECORD_ALREADY_EXIST")
-		s.Wants("POST methods", `{"methodCode":"FAX","expireMs":"5","renewStartMs":"0"}`, 200, `{"methodCode":"FAX"}`)
+		s.Wants("POST methods", `{"methodCode":"FAX","expireMs":"10000","renewStartMs":"0"}`, 200, `{"methodCode":"FAX"}`)
 		s.Wants("POST methods", `{}`, 400, "INVALID_FIELD methodCode expireMs renewStartMs")
-		s.Wants("POST methods", `{"methodCode":null,"expireMs":1,"renewStartMs":1}`, 400, "INVALID_FIELD methodCode")
+		s.Wants("POST methods", `{"methodCode":null,"expireMs":10000,"renewStartMs":1}`, 400, "INVALID_FIELD methodCode")
 		s.Wants("POST methods", `{"methodCode":7,"expireMs":1.5,"renewStartMs":"x"}`, 400,
 			"INVALID_FIELD methodCode expireMs renewStartMs")
 		s.Wants("POST methods", `{"methodCode":"a","expireMs":-1,"renewStartMs":-1}`, 400,
 			"INVALID_FIELD methodCode expireMs renewStartMs")
 		s.Wants("POST methods", `{"methodCode":"A1","expireMs":99999999999999999999,"renewStartMs":0}`, 400,
 			"INVALID_FIELD expireMs")
+		s.Wants("POST methods", `{"methodCode":"A1","expireMs":120,"renewStartMs":60}`, 400, // D-MFA-13
+			"INVALID_FIELD expireMs")
+		s.Wants("POST methods", `{"methodCode":"A1","expireMs":20000,"renewStartMs":20001}`, 400,
+			"INVALID_FIELD renewStartMs")
 		s.Wants("POST methods", `[]`, 400, "INVALID_FIELD")
 
 		// REQ-MFA-09, D-MFA-01, D-2FA-03, D-2FA-04, D-GEN-03
@@ -46,19 +50,21 @@ func TestMethods(t *testing.T) {
 		s.Wants("PATCH methods", `{"methodCode":"SMS","expireMs":600001}`, 400, "INVALID_FIELD expireMs")
 		s.Wants("PATCH methods", `{"methodCode":"MAIL","expireMs":600001}`, 400, "INVALID_FIELD expireMs")
 		s.Wants("PATCH methods", `{"methodCode":"MAIL","expireMs":0,"renewStartMs":60000}`, 200, `{}`)
+		s.Wants("PATCH methods", `{"methodCode":"SMS","expireMs":59999}`, 400, "INVALID_FIELD renewStartMs")
+		s.Wants("PATCH methods", `{"methodCode":"MAIL","renewStartMs":600001}`, 400, "INVALID_FIELD renewStartMs")
 		s.Wants("PATCH methods", `{"methodCode":"PUSH","expireMs":600001,"renewStartMs":null}`, 200, `{}`)
 		s.Wants("PATCH methods", `{"methodCode":"TOTP","expireMs":0}`, 400, "INVALID_FIELD")
 		s.Wants("PATCH methods", `{"methodCode":"TOTP"}`, 400, "INVALID_FIELD")
 		s.Wants("PATCH methods", `{"methodCode":"TOTP","expireMs":null,"unknown":1}`, 400, "INVALID_FIELD")
-		s.Wants("PATCH methods", `{"methodCode":"NONE","expireMs":1}`, 404, "RECORD_NOT_FOUND")
+		s.Wants("PATCH methods", `{"methodCode":"NONE","expireMs":10000}`, 404, "RECORD_NOT_FOUND")
 		s.Wants("PATCH methods", `{"methodCode":"NONE","expireMs":-1}`, 400, "INVALID_FIELD expireMs")
-		s.Wants("PATCH methods", `{"expireMs":1}`, 400, "INVALID_FIELD methodCode")
+		s.Wants("PATCH methods", `{"expireMs":10000}`, 400, "INVALID_FIELD methodCode")
 		s.Wants("GET "+
 			"methods", "", 200, `[{"methodCode":"SMS","expireMs":600000,"renewStartMs":60000},{"methodCode":"MAIL",`+
 			`"expireMs":0,"renewStartMs":60000},`+
 			`{"methodCode":"PUSH","expireMs":600001,"renewStartMs":0},{"methodCode":"TOTP","expireMs":0,`+
 			`"renewStartMs":0},`+
-			`{"methodCode":"PUSH_OTP","expireMs":90000,"renewStartMs":0},{"methodCode":"FAX","expireMs":5,`+
+			`{"methodCode":"PUSH_OTP","expireMs":90000,"renewStartMs":0},{"methodCode":"FAX","expireMs":10000,`+
 			`"renewStartMs":0}]`)
 		if _, answer := s.Call("PATCH methods", `{"methodCode":"TOTP","expireMs":0}`); !strings.Contains(answer,
 			`"detail":"nothing to change"`) {

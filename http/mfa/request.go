@@ -16,21 +16,21 @@ type methodFilter struct {
 type addMethodRequest struct {
 	MethodCode string `json:"methodCode" example:"SMS" doc.pattern:"^[A-Z][A-Z0-9_]{1,63}$"`
 
-	// ExpireMs is how long a code is valid. 0: as long as the challenge (D-2FA-03).
-	ExpireMs int64 `json:"expireMs" doc:"ms; SMS, MAIL <= 600000; 0: no own limit" doc.minimum:"0" doc.maximum:"86400000"`
+	// ExpireMs is how long a code is valid. 0: as long as the challenge (D-2FA-03, D-MFA-13).
+	ExpireMs int64 `json:"expireMs" doc:"0: none; >= 10000; SMS, MAIL <= 600000" doc.minimum:"0" doc.maximum:"86400000"`
 
 	// RenewStartMs counts from the creation.
-	RenewStartMs int64 `json:"renewStartMs" doc:"ms before a renewal; 0: never" doc.minimum:"0" doc.maximum:"86400000"`
+	RenewStartMs int64 `json:"renewStartMs" doc:"ms; 0: never; <= expireMs" doc.minimum:"0" doc.maximum:"86400000"`
 }
 
 type changeMethodRequest struct {
 	MethodCode string `json:"methodCode" example:"SMS" doc.pattern:"^[A-Z][A-Z0-9_]{1,63}$"`
 
-	// ExpireMs is how long a code is valid. 0: as long as the challenge (D-2FA-03).
-	ExpireMs *int64 `json:"expireMs" doc:"ms; SMS, MAIL <= 600000; 0: no own limit" doc.minimum:"0" doc.maximum:"86400000"`
+	// ExpireMs is how long a code is valid. 0: as long as the challenge (D-2FA-03, D-MFA-13).
+	ExpireMs *int64 `json:"expireMs" doc:"0: none; >= 10000; SMS, MAIL <= 600000" doc.minimum:"0" doc.maximum:"86400000"`
 
 	// RenewStartMs counts from the creation.
-	RenewStartMs *int64 `json:"renewStartMs" doc:"ms before a renewal; 0: never" doc.minimum:"0" doc.maximum:"86400000"`
+	RenewStartMs *int64 `json:"renewStartMs" doc:"ms; 0: never; <= expireMs" doc.minimum:"0" doc.maximum:"86400000"`
 }
 
 type actionFilter struct {

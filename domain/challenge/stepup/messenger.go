@@ -118,7 +118,8 @@ func (s *Messenger) language(asked, stored string) string {
 	return cmp.Or(asked, stored, s.Config.Language)
 }
 
-func seconds(ms int64) string { return fmt.Sprint(ms / 1000) }
+// seconds rounds up: a text never says that a code lives for 0 seconds (D-MFA-13).
+func seconds(ms int64) string { return fmt.Sprint((ms + 999) / 1000) }
 
 // newCode draws six digits, each value as likely as any other.
 func newCode() string {
