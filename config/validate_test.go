@@ -205,7 +205,6 @@ func TestFaults(t *testing.T) {
 			want: "8 is below 8 for each of password.argon2_parallelism (castellan.yaml:1): at least 16"},
 		{name: "short minimum", file: "password: {min_length: 6}",
 			want: "password.min_length (castellan.yaml:1): 6 is outside 8 to 64"},
-
 		{name: "session", file: "tokens: {session_ttl: 20m}",
 			want: "tokens.session_ttl (castellan.yaml:1): must not be shorter than tokens.x_auth_ttl"},
 		{name: "everybody exempt", file: "limits: {exempt_cidrs: [10.0.0.0/8, '::/0']}", want: "limits.exempt_cidrs"},

@@ -62,7 +62,7 @@ var tables = map[string][]string{
 	"balance":          {"asset_day"},
 	"rate":             {"exchange_pair", "exchange_rate"},
 	"resource":         {"resource", "resource_type", "role", "role_resource_permission", "role_resource_permission_log"},
-	"session":          {"login_history", "session"},
+	"session":          {"login_history", "refused_login", "session"},
 	"totp":             {"recovery_code", "totp"},
 	"transaction":      {"coin_address", "deposit", "process", "withdrawal", "withdrawal_queue"},
 	"user":             {"user_role", "users"},

@@ -62,8 +62,9 @@ func (s *service) login() (err error) {
 	s.logins = &session.Service{Users: s.users, Sessions: sessions, Hasher: s.hasher, Guards: guards(guardRules(s.cfg)),
 		Spray:  password.NewSpray(s.limiter, s.cfg.Limits.WrongPerPrefix, s.cfg.Limits.ExemptCIDRs, time.Now),
 		Place:  placeOf(s.cfg.Limits),
-		Starts: s.starter, Commit: s.commit, Tokens: s.tokens, Revocations: s.revocations, Conceal: conceal(s.Ring),
-		Admits: admits(s.cfg), Dev: s.cfg.Dev, TokenTTL: s.cfg.Tokens.XAuthTTL,
+		Starts: s.starter, Notices: s.starter, Commit: s.commit, Tokens: s.tokens, Revocations: s.revocations,
+		Conceal: conceal(s.Ring),
+		Admits:  admits(s.cfg), Dev: s.cfg.Dev, TokenTTL: s.cfg.Tokens.XAuthTTL,
 		SessionTTL: s.cfg.Tokens.SessionTTL, Now: time.Now}
 	s.join(part{
 		groups:  groups(httpsession.Group{Service: s.logins, CountryName: geo.Name}),

@@ -67,6 +67,10 @@ func (g *Guards) Rules() GuardRules { return g.rules }
 // settles it. Wrong after one of the others does nothing, so that it can be
 // deferred.
 type Attempt struct {
+	// Closed tells that with this try, unless it is right, the account has used up its
+	// tries from anywhere (Guard.Closed).
+	Closed bool
+
 	g       *Guards
 	a       *account
 	from    *origin
@@ -152,8 +156,9 @@ func (g *Guards) charge(ctx context.Context, t asked) (_ *Attempt, err error) {
 		}, t.save)
 		if err == nil {
 			from.pending++
+			at := &Attempt{Closed: a.guard.Closed(g.now(), g.rules), g: g, a: a, from: from, key: t.key, prefix: t.prefix}
 			a.pass()
-			return &Attempt{g: g, a: a, from: from, key: t.key, prefix: t.prefix}, nil
+			return at, nil
 		}
 		refused := fault.CodeOf(err) == fault.RateLimited
 		wait, resolved := refused && g.mayYetPass(a, t.prefix), a.resolved

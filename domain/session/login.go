@@ -14,6 +14,7 @@ import (
 	"castellan/domain/commit"
 	"castellan/domain/fault"
 	"castellan/domain/id"
+	"castellan/domain/message"
 	"castellan/domain/pack"
 	"castellan/domain/password"
 	"castellan/domain/token"
@@ -29,6 +30,11 @@ type Signer interface {
 	Sign(c token.Claims) (string, error)
 }
 
+// Notices tells owners what happened to their accounts (D-EXT-07).
+type Notices interface {
+	Notice(to challenge.Account, k message.Kind, v message.Values, ip string) []commit.Write
+}
+
 // Service logs people in and out. All fields are needed but Admits and Place.
 type Service struct {
 	Users       user.Store
@@ -37,6 +43,7 @@ type Service struct {
 	Guards      *password.Guards
 	Spray       *password.Spray
 	Starts      challenge.Starts
+	Notices     Notices
 	Commit      commit.Committer
 	Tokens      Signer
 	Revocations *Revocations
@@ -121,7 +128,7 @@ func (s *Service) Login(ctx context.Context, r LoginRequest) (challenge.Started,
 		attempt.Wrong() // the refusal below waits for the disk; other tries need not
 		place.Leave()
 		s.Spray.Wrong(ctx, r.IP)
-		return none, s.refuse(ctx, seen.User.ID, seen.Guard.Key, r)
+		return none, s.refuse(ctx, seen, attempt.Closed, r)
 	}
 	rehashed := ""
 	if stale { // when this fails the old hash serves until the next login
@@ -189,14 +196,17 @@ func (s *Service) site(ip netip.Addr) string {
 // refuse writes a refused try down and returns the one answer to all of them. Of an
 // identifier that nobody has only a number is kept, but that too is on the disk before
 // the answer: the time tells nothing.
-func (s *Service) refuse(ctx context.Context, userID, account string, r LoginRequest) error {
-	now, from := s.Now(), r.Starter
+func (s *Service) refuse(ctx context.Context, seen user.Entrance, closed bool, r LoginRequest) error {
+	now, from, userID := s.Now(), r.Starter, seen.User.ID
 	writes := []commit.Write{Refused{Site: client.Site(r.IP), Minute: now.Truncate(time.Minute), Count: 1}}
 	if userID != "" {
 		writes = []commit.Write{
-			audit.Record{At: now, UserID: userID, Action: ActionLogin, Target: account, Outcome: audit.Refused, IP: from.IP,
+			audit.Record{At: now, UserID: userID, Action: ActionLogin, Target: userID, Outcome: audit.Refused, IP: from.IP,
 				RequestID: from.RequestID, Detail: "password refused"},
 			Remember{history(userID, now, from, false)}}
+		if closed { // once a day
+			writes = append(writes, s.Notices.Notice(seen.User.Account(), message.UnderAttack, nil, from.IP)...)
+		}
 	}
 	if err := s.Commit.Commit(ctx, writes...); err != nil {
 		return err

@@ -104,6 +104,7 @@ func TestDoorsOfAClosedAccount(t *testing.T) {
 	u := b.add(1, nil)
 	b.tries(at("198.51.100.7", request(1, secret)), "")
 	attack := func() {
+		b.take()
 		for region := range 5 {
 			for i := range 20 {
 				ip := fmt.Sprintf("203.0.%d.%d", region, i)
@@ -114,6 +115,9 @@ func TestDoorsOfAClosedAccount(t *testing.T) {
 			}
 		}
 		b.tries(at("192.0.2.1", request(1, secret)), fault.RateLimited)
+		if told := strings.Count(b.take(), "tell "+u.Email+" under-attack"); told != 1 {
+			t.Errorf("the owner was told %d times", told)
+		}
 	}
 	attack()
 	b.tries(at("198.51.100.7", request(1, secret)), "")

@@ -14,6 +14,7 @@ import (
 	"castellan/domain/challenge"
 	"castellan/domain/commit"
 	"castellan/domain/id"
+	"castellan/domain/message"
 	"castellan/domain/password"
 	"castellan/domain/ratelimit"
 	"castellan/domain/session"
@@ -65,8 +66,9 @@ func (b *bench) service() *session.Service {
 		Guards: password.NewGuards(guards{persistence.NewPasswordGuards(b.db), b}, committer{b}, password.DefaultGuardRules(),
 			clock),
 		Spray:  password.NewSpray(ratelimit.NewTable(clock), 120, b.exempt, clock),
-		Starts: engine{b}, Commit: committer{b}, Tokens: signer{}, Revocations: session.NewRevocations(30*time.Minute, clock),
-		Conceal: func(s string) string { return "hmac(" + s + ")" }, TokenTTL: 30 * time.Minute, Now: clock}
+		Starts: engine{b}, Notices: notices{b}, Commit: committer{b}, Tokens: signer{},
+		Revocations: session.NewRevocations(30*time.Minute, clock),
+		Conceal:     func(s string) string { return "hmac(" + s + ")" }, TokenTTL: 30 * time.Minute, Now: clock}
 }
 
 // add makes an account with the password, changed as asked.
@@ -163,6 +165,14 @@ func (e engine) Start(ctx context.Context, r challenge.StartRequest) (challenge.
 		challenge.Insert{Challenge: c, Command: r.Command}}, r.With...)
 	b.note("engine commits")
 	return challenge.Started{Challenge: c, PAuth: "p-auth of " + c.ID}, b.db.Commit(ctx, ws...)
+}
+
+// notices notes what owners are told.
+type notices struct{ b *bench }
+
+func (n notices) Notice(to challenge.Account, k message.Kind, _ message.Values, _ string) []commit.Write {
+	n.b.note("tell %s %s", to.Mail, k)
+	return nil
 }
 
 // signer writes claims down in the clear.

@@ -202,6 +202,7 @@ func (w *world) start() {
 		Policy: password.DefaultPolicy(), Wrong: password.NewGuards(guards, db, replace.WrongRules(), w.now),
 		Phones:   password.NewGuards(guards, db, password.Limit(5, 10*time.Minute), w.now),
 		Networks: password.NewGuards(guards, db, password.Limit(30, 10*time.Minute), w.now),
+		Place:    func(netip.Addr) string { return "" }, // everybody has one address here
 		Commit:   commit, Ring: w.ring, TokenTTL: 10 * time.Minute, Now: w.now}
 	actions.Register(w.svc.ResetAction())
 	actions.Register(w.svc.ChangeAction())
