@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	protoactor "github.com/asynkron/protoactor-go/cluster"
 	"google.golang.org/protobuf/proto"
 
 	"castellan/actors/pb"
@@ -41,7 +42,8 @@ const patience = 10 * time.Second
 // fault it is. The command carries the instant after which nobody waits.
 func ask[T proto.Message](ctx context.Context, c Client, kind, id string, wait time.Duration,
 	command func(deadline int64) proto.Message) (answer T, err error) {
-	reply, err := c.Node.CallWithin(ctx, patience+wait, kind, id, command(c.Now().Add(patience).UnixMilli()))
+	reply, err := c.Node.Cluster().Request(id, kind, command(c.Now().Add(patience).UnixMilli()),
+		cluster.Within(ctx), protoactor.WithTimeout(patience+wait))
 	if err != nil {
 		return answer, unreachable(err)
 	}
@@ -57,8 +59,8 @@ func ask[T proto.Message](ctx context.Context, c Client, kind, id string, wait t
 	return answer, fmt.Errorf("actors: %s answered with %T", kind, reply)
 }
 
-// unreachable is what a caller is told when no answer came. The step may have
-// been made: every command is safe to repeat.
+// unreachable is what a caller is told when no answer came. Unless cluster.NeverSent
+// says otherwise the step may have been made: every command is safe to repeat.
 func unreachable(err error) error {
 	f := fault.New(fault.Unavailable, "the service could not answer in time; try again").After(time.Second)
 	switch {
@@ -72,15 +74,22 @@ func unreachable(err error) error {
 
 // Probe makes a round trip through the node.
 func (c Client) Probe(ctx context.Context) error {
-	_, err := c.Node.Call(ctx, KindProbe, c.Node.Address(), &pb.Probe{})
+	_, err := c.Node.Cluster().Request(c.Node.Address(), KindProbe, &pb.Probe{}, cluster.Within(ctx))
 	return err
+}
+
+// send sends to an actor and does not wait. The message may be lost.
+func send(n *cluster.Node, kind, id string, m proto.Message) {
+	if pid := n.Cluster().Get(id, kind); pid != nil {
+		n.Cluster().ActorSystem.Root.Send(pid, m)
+	}
 }
 
 // Prime implements stepup.Challenges.
 func (c Client) Prime(s challenge.Challenge, command []byte) {
 	switch {
 	case !c.Node.Owns(KindChallenge, s.ID):
-		c.Node.Tell(KindChallenge, s.ID, prime(s, command))
+		send(c.Node, KindChallenge, s.ID, prime(s, command))
 	case c.WarmCache != nil:
 		c.WarmCache.put(s, command)
 	}
@@ -95,7 +104,7 @@ func (c Client) Refresh(id string) {
 }
 
 // Resume wakes the owner of a challenge whose action has not reported.
-func (c Client) Resume(id string) { c.Node.Tell(KindChallenge, id, &pb.ChallengeRefresh{}) }
+func (c Client) Resume(id string) { send(c.Node, KindChallenge, id, &pb.ChallengeRefresh{}) }
 
 // Complete implements stepup.Challenges.
 func (c Client) Complete(ctx context.Context, id string, a challenge.Answer, wait time.Duration,

@@ -46,7 +46,7 @@ func (j *Jobs) Kind() cluster.Kind {
 
 // Wake has the owner of a job look at it, wherever it lives. It may be lost: the
 // next Poll finds what is due.
-func (j *Jobs) Wake(id string) { j.Node.Tell(KindJob, id, &emptypb.Empty{}) }
+func (j *Jobs) Wake(id string) { send(j.Node, KindJob, id, &emptypb.Empty{}) }
 
 // Poll wakes the owners of what is due and lives here.
 func (j *Jobs) Poll(ctx context.Context) error {

@@ -2,21 +2,20 @@ package cluster
 
 import (
 	"context"
-	"log/slog"
-	"runtime/debug"
 	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	protoactor "github.com/asynkron/protoactor-go/cluster"
 	"google.golang.org/protobuf/proto"
 )
 
 // Behaviour is what runs behind an identity. Receive gets one message at a
 // time: Activated first, then messages of callers and whatever the behaviour
 // sent itself through Context.After or Self.Send. It may block: only this
-// identity waits. A panic ends the activation, answers the caller with
-// ErrCrashed, and the next call activates afresh.
+// identity waits. A panic is the business of the supervisor: the activation ends,
+// its callers get ErrCrashed, and the next request activates afresh.
 type Behaviour interface {
 	Receive(c *Context, msg any)
 }
@@ -72,7 +71,6 @@ func (c *Context) Passivate() bool {
 		return false
 	}
 	a.node.remove(a.slot)
-	a.redirect()
 	a.node.sys.Root.Stop(a.slot.pid)
 	return true
 }
@@ -98,7 +96,7 @@ func (s Sender) Reply(m proto.Message) {
 	if s.pid == nil || s.kept != nil && s.kept.answered.Swap(true) {
 		return
 	}
-	s.node.sys.Root.Send(s.pid, m)
+	s.node.reply(s.pid, m)
 }
 
 // Self lets other goroutines send a message to an activation. It is dropped
@@ -172,14 +170,13 @@ func (s *activationSlot) enter() (bool, error) {
 
 type (
 	born    struct{ *activationSlot }
-	counted struct{ msg proto.Message } // a Tell
-	lastOne struct{}                    // comes behind everything that was queued
+	counted struct{ msg proto.Message } // nobody waits for its answer
 	depart  struct{}                    // ends a leaving activation with nothing queued
 )
 
 func (c *Context) crash() {
 	if c.sender != nil {
-		c.act.node.sys.Root.Send(c.sender, &crashed{})
+		c.act.node.reply(c.sender, &crashed{})
 	}
 }
 
@@ -192,7 +189,6 @@ type activation struct {
 	// counts is 1 while a caller's message is handled: the state that a
 	// passivation must find.
 	counts int32
-	failed bool
 	kept   []*keptSender
 }
 
@@ -200,7 +196,7 @@ type activation struct {
 func (a *activation) redirect() {
 	for _, t := range a.kept {
 		if !t.answered.Swap(true) {
-			a.node.sys.Root.Send(t.pid, &elsewhere{})
+			a.node.reply(t.pid, &elsewhere{})
 		}
 	}
 	a.kept = nil
@@ -220,9 +216,16 @@ func (a *activation) keep(t *keptSender) {
 // left ends a leaving activation that has handled everything.
 func (a *activation) left() {
 	a.slot.state.Store(gone)
-	a.redirect()
 	a.node.remove(a.slot)
 	a.node.sys.Root.Stop(a.slot.pid)
+}
+
+// stopping ends an activation, whoever stops it: by the library's Stop anybody can.
+func (a *activation) stopping() {
+	if a.slot != nil && a.slot.state.Swap(gone) != gone {
+		a.node.remove(a.slot)
+	}
+	a.redirect()
 }
 
 // Receive implements actor.Actor.
@@ -236,55 +239,45 @@ func (a *activation) Receive(ctx actor.Context) {
 		a.counts, msg = 1, m.msg
 	case proto.Message:
 		a.counts = 1
-	case lastOne:
-		ctx.Stop(ctx.Self())
-		return
 	case depart:
 		if a.slot.state.Load() == leaving {
 			a.left()
 		}
 		return
-	case *actor.Started, *actor.Stopping, *actor.Stopped, *actor.Restarting:
+	case *actor.Stopping:
+		a.stopping()
+		return
+	case *actor.Started, *protoactor.ClusterInit, *actor.Stopped, *actor.Restarting:
 		return
 	}
 	c := Context{act: a, sender: ctx.Sender()}
+	if a.slot.state.Load() == gone { // this message was queued behind a failure
+		c.crash()
+		return
+	}
+	failed := true
 	if a.node.traces != nil && c.sender != nil {
 		if along := ctx.MessageHeader().Get(alongKey); along != "" {
 			var ended func(failed bool)
 			c.trace, ended = a.node.traces.Handle(along, a.slot.key.kind, messageName(msg))
-			defer func() { ended(a.failed) }()
+			defer func() { ended(failed) }()
 		}
-	}
-	if a.failed { // this message was queued behind the failure
-		c.crash()
-		return
 	}
 	if ms := a.node.membership; ms != nil && (a.slot.stale.Load() || !ms.holdsLease()) {
 		if c.sender != nil {
-			a.node.sys.Root.Send(c.sender, &elsewhere{})
+			a.node.reply(c.sender, &elsewhere{})
 		}
 		a.handled()
+		failed = false
 		return
 	}
-	defer func() {
-		if p := recover(); p != nil {
-			slog.Error("actor failed", "kind", a.slot.key.kind, "message", typeName(msg), "panic", p,
-				"stack", string(debug.Stack()))
-			a.failed = true
-			a.slot.state.Store(gone)
-			a.node.remove(a.slot)
-			c.crash()
-			a.redirect()
-			a.node.sys.Root.Send(a.slot.pid, lastOne{})
-			return
-		}
-		a.keep(c.kept)
-		a.handled()
-	}()
 	if a.node.logsActivations {
 		a.slot.lastActed.Store(time.Now().UnixNano())
 	}
-	a.b.Receive(&c, msg)
+	a.b.Receive(&c, msg) // supervisor.go has what follows a panic
+	a.keep(c.kept)
+	a.handled()
+	failed = false
 }
 
 // handled counts the message out.

@@ -65,18 +65,16 @@ func New(o Options) (*Node, error) {
 	ms.alone.Store(true)
 	ms.known.Store(&map[string]Member{ms.self.ID: ms.self})
 	ms.ring.Store(newRing([]Member{ms.self}))
-	n.membership = ms
+	n.membership, n.sys.ID = ms, ms.self.ID
 	return n, nil
 }
 
 // Start opens the listeners of a node made by New and joins the others. A node
-// that reaches no other is a cluster of one, and keeps trying. On a node made by
-// Solo it does nothing.
-func (n *Node) Start() error {
-	ms := n.membership
-	if ms == nil {
-		return nil
-	}
+// that reaches no other is a cluster of one, and keeps trying. A node made by Solo
+// opens nothing.
+func (n *Node) Start() error { return n.provider.StartMember(n.library) }
+
+func (ms *membership) start() error {
 	l, err := net.Listen("tcp", ms.o.ActorAddr)
 	if err != nil {
 		return fmt.Errorf("cluster: listen for actors: %w", err)

@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"log/slog"
 	"maps"
 	"net"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/hashicorp/memberlist"
-	"google.golang.org/protobuf/proto"
 )
 
 // membership is a node as a member of its cluster: the members, the ring that says
@@ -68,132 +66,6 @@ type membership struct {
 }
 
 func (ms *membership) clock() int64 { return int64(time.Since(ms.started)) }
-
-// Pauses of a call between two looks for the owner.
-const (
-	firstPause = 2 * time.Millisecond
-	lastPause  = 100 * time.Millisecond
-	// findTime is how long an owner is looked for. It is shorter than the patience of
-	// callers, so a caller learns that nothing of the call is left behind.
-	findTime = 900 * time.Millisecond
-)
-
-// call looks for the owner and asks it, and looks again when the owner has changed.
-// A message that a lost owner may have acted on is not sent twice: the caller
-// decides about that.
-func (ms *membership) call(ctx context.Context, within time.Duration, key identity, along string,
-	msg proto.Message) (proto.Message, error) {
-	switch {
-	case ms.n.kinds[key.kind] == nil:
-		return nil, ErrKind
-	case ms.n.closed.Load():
-		return nil, ErrStopped
-	}
-	ms.calls.Add(1)
-	defer ms.calls.Add(-1)
-	looking := time.Now()
-	end := looking.Add(within)
-	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		changed, asked := *ms.changed.Load(), time.Now()
-		m, err := ms.once(ctx, time.Until(end), key, along, msg)
-		if stopped := errors.Is(err, ErrStopped); !errors.Is(err, errElsewhere) && !stopped || stopped && ms.n.closed.Load() {
-			return m, err
-		}
-		now := time.Now()
-		if now.Sub(asked) > lastPause { // an owner was found, and the call waited there
-			looking = now
-		}
-		left := end.Sub(now)
-		switch {
-		case left <= 0:
-			return nil, context.DeadlineExceeded
-		case now.Sub(looking) > findTime:
-			return nil, ErrLost
-		}
-		select {
-		case <-time.After(min(pause, left)):
-		case <-changed:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-ms.ctx.Done():
-			return nil, ErrStopped
-		}
-	}
-}
-
-// once asks the owner of this moment.
-func (ms *membership) once(ctx context.Context, within time.Duration, key identity, along string,
-	msg proto.Message) (proto.Message, error) {
-	if within <= 0 {
-		return nil, context.DeadlineExceeded
-	}
-	o := ms.owner(key)
-	if o == nil {
-		return nil, errElsewhere
-	}
-	if ms.n.admit != nil {
-		if err := ms.n.admit(ctx); err != nil {
-			return nil, err
-		}
-	}
-	if o.ID != ms.self.ID {
-		l := ms.linkTo(o.ID)
-		if l == nil {
-			return nil, errElsewhere
-		}
-		return l.call(ctx, within, frame{op: opCall, kind: key.kind, id: key.id, trace: along}, msg)
-	}
-	slot, err := ms.slot(key)
-	if err != nil {
-		return nil, err
-	}
-	entered, err := slot.enter()
-	if err != nil {
-		return nil, err
-	}
-	if !entered {
-		return nil, errElsewhere
-	}
-	return ms.n.pending.askHere(ctx, within, slot.pid, along, msg)
-}
-
-// tell sends a message without an answer to the owner of this moment.
-func (ms *membership) tell(op uint64, key identity, msg proto.Message) {
-	if ms.ctx.Err() != nil {
-		return
-	}
-	o := ms.owner(key)
-	switch {
-	case o == nil:
-	case o.ID != ms.self.ID:
-		if l := ms.linkTo(o.ID); l != nil {
-			l.send(frame{op: op, kind: key.kind, id: key.id}, msg)
-		}
-	case op == opTellLive:
-		ms.n.tellLive(key, msg)
-	case ms.n.find(key) == nil && ms.unsettled(): // tellHere may have to wait for former owners
-		ms.background.Go(func() { ms.tellHere(key, msg) })
-	default:
-		ms.tellHere(key, msg)
-	}
-}
-
-func (ms *membership) tellHere(key identity, msg proto.Message) {
-	slot, err := ms.slot(key)
-	if err != nil {
-		return
-	}
-	if entered, err := slot.enter(); entered && err == nil {
-		ms.n.sys.Root.Send(slot.pid, counted{msg})
-	}
-}
-
-// post sends to a receiver of another member.
-func (ms *membership) post(to, name string, msg proto.Message) {
-	if l := ms.linkTo(to); l != nil {
-		l.send(frame{op: opPost, kind: name}, msg)
-	}
-}
 
 func (ms *membership) linkTo(id string) *link {
 	ms.mu.Lock()
@@ -306,6 +178,7 @@ func (ms *membership) rebuild() {
 		}
 	}
 	ms.install(newRing(seated))
+	ms.n.provider.tell(known)
 	ms.rebuilds.Add(1)
 }
 

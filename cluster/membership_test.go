@@ -288,7 +288,7 @@ func TestNobodyWaitsForTheUnreachable(t *testing.T) {
 		}
 	}
 	began := time.Now()
-	if _, err := tell(t.Context(), a, id, ""); !errors.Is(err, ErrLost) || time.Since(began) > 1500*time.Millisecond {
+	if _, err := tell(t.Context(), a, id, ""); !errors.Is(err, ErrNotSent) || time.Since(began) > 1500*time.Millisecond {
 		t.Errorf("%v after %v", err, time.Since(began))
 	}
 }

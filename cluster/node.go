@@ -2,8 +2,8 @@
 // activation of that identity, on whichever node it lives, and activates it when
 // it lives nowhere. The package knows nothing of what the actors do.
 //
-// The one idea: callers and behaviours see the same small contract (Call, Tell,
-// Post on one side; Behaviour and Context on the other) on a single node and on
+// The one idea: callers and behaviours see the same small contract (protoactor's
+// Cluster on one side; Behaviour and Context on the other) on a single node and on
 // many. Solo is the runtime of one node: the same table of activations without a
 // transport; nothing listens and nothing gossips. New is a member of a cluster:
 // membership by gossip (gossip.go), a ring that says which member owns what
@@ -15,15 +15,17 @@
 // member has confirmed within the last second that this one belongs. A cut network
 // can break that for moments (partition.go), so state in rows is fenced.
 //
-// Underneath are protoactor's actor system, processes and mailboxes. Its futures,
-// receive timeouts, supervision, remote and cluster are not used:
-// docs/decisions/0005-our-links-between-nodes.md says why. Start reading at Node,
-// then activation.go.
+// Virtual actors are reached by protoactor's own Cluster (library.go): its Request,
+// RequestFuture and Get, over its actor system, processes, mailboxes and supervision.
+// Its provider of members, lookup of identities and requests are ours, and its remote
+// is never started: docs/decisions/0010-the-library-s-cluster-over-our-links.md says
+// why. Start reading at library.go, then Node and activation.go.
 package cluster
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"hash/maphash"
 	"log/slog"
 	"sync"
@@ -31,22 +33,33 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	protoactor "github.com/asynkron/protoactor-go/cluster"
 	"google.golang.org/protobuf/proto"
 )
 
-// Errors of Call. None of them says whether the message was acted on, except
-// ErrBusy, which says that it was not.
+// Errors of a request. NeverSent tells those of a message that nobody has acted on.
 var (
 	ErrBusy    = errors.New("cluster: too many messages are waiting")
 	ErrStopped = errors.New("cluster: the node is stopping")
 	ErrCrashed = errors.New("cluster: the actor failed on this message")
 	ErrKind    = errors.New("cluster: no such kind")
-	ErrLost    = errors.New("cluster: the owner was lost before it answered, or none was found")
+	ErrNotSent = errors.New("cluster: no owner was found; the message was not sent")
+	ErrLost    = errors.New("cluster: no answer; the owner was lost before it came")
 )
 
-// errElsewhere never reaches callers: the message was not acted on, or is safe to
-// send again, and the owner is to be looked up again.
-var errElsewhere = errors.New("cluster: not here")
+// NeverSent reports whether a request failed before an actor got its message. After
+// any other error the actor may have acted on it.
+func NeverSent(err error) bool {
+	return errors.Is(err, ErrNotSent) || errors.Is(err, ErrBusy) || errors.Is(err, ErrStopped) || errors.Is(err, ErrKind)
+}
+
+// These never reach callers: the owner is to be looked up again. After errElsewhere
+// the message was not acted on; after errMoved an actor had it, and it is safe to send
+// again.
+var (
+	errElsewhere = errors.New("cluster: not here")
+	errMoved     = fmt.Errorf("%w any more", errElsewhere)
+)
 
 // Limits of admission. The runtime's mailboxes are unbounded, so messages are
 // counted before they enter one.
@@ -55,7 +68,7 @@ const (
 	maxCalls   = 1 << 17
 )
 
-// DefaultTimeout bounds a Call.
+// DefaultTimeout bounds a request that says nothing else.
 const DefaultTimeout = 15 * time.Second
 
 // Kind names a sort of actor and makes the behaviour of a new activation.
@@ -71,6 +84,8 @@ type Kind struct {
 // Node is one process of the cluster.
 type Node struct {
 	sys             *actor.ActorSystem
+	library         *protoactor.Cluster
+	provider        *provider
 	kinds           map[string]*kind
 	pending         *pendingCalls
 	work            *workers
@@ -91,10 +106,9 @@ type Node struct {
 }
 
 type kind struct {
-	name      string
-	rows      bool
-	props     *actor.Props
-	activated atomic.Int64
+	*protoactor.Kind
+	rows              bool
+	activated, failed atomic.Int64
 }
 
 type identity struct{ kind, id string }
@@ -104,7 +118,7 @@ type shard struct {
 	m  map[identity]*activationSlot
 }
 
-// Solo starts a node that is alone. Register its kinds before the first call.
+// Solo starts a node that is alone. Register its kinds before the first request.
 func Solo(log *slog.Logger) *Node { return newNode(log) }
 
 func newNode(log *slog.Logger) *Node {
@@ -120,19 +134,19 @@ func newNode(log *slog.Logger) *Node {
 		n.shards[i].m = map[identity]*activationSlot{}
 	}
 	n.pending = newPendingCalls(sys)
+	n.library = newLibrary(n)
 	return n
 }
 
-// Register makes a kind known. It must not be called after the first Call.
+// Register makes a kind known. It must not be called after the first request, nor
+// after Start.
 func (n *Node) Register(ks ...Kind) {
 	for _, k := range ks {
-		props := actor.PropsFromProducer(func() actor.Actor { return &activation{node: n, make: k.New} },
-			actor.WithMailbox(actor.UnboundedLockfree()), actor.WithDispatcher(n.work))
-		n.kinds[k.Name] = &kind{name: k.Name, rows: k.Rows, props: props}
+		n.kinds[k.Name] = n.newKind(k)
 	}
 }
 
-// Admit has check asked before a call goes to an owner. A call that it refuses
+// Admit has check asked before a request goes to an owner. One that it refuses
 // fails with its error and goes nowhere. It is set before Start.
 func (n *Node) Admit(check func(ctx context.Context) error) { n.admit = check }
 
@@ -162,35 +176,27 @@ func (n *Node) Calls() int64 {
 	return n.pending.waiting.Load()
 }
 
-// Call sends msg to the activation of (kind, id) and returns its answer. It
-// waits until ctx ends, and at most DefaultTimeout. A call that returns an
-// error other than ErrBusy may still be acted on: commands are safe to repeat.
-func (n *Node) Call(ctx context.Context, kind, id string, msg proto.Message) (proto.Message, error) {
-	return n.CallWithin(ctx, DefaultTimeout, kind, id, msg)
-}
-
-// CallWithin is Call with another bound on the wait.
-func (n *Node) CallWithin(ctx context.Context, within time.Duration, kind, id string,
-	msg proto.Message) (proto.Message, error) {
+// request sends msg to the activation of key and returns its answer. Commands are safe
+// to repeat, also after an error.
+func (n *Node) request(s settings, key identity, msg proto.Message) (proto.Message, error) {
 	if n.traces == nil {
-		return n.call(ctx, within, identity{kind, id}, "", msg)
+		return n.call(s, key, "", msg)
 	}
-	along, ended := n.traces.Call(ctx, kind, messageName(msg))
-	answer, err := n.call(ctx, within, identity{kind, id}, along, msg)
+	along, ended := n.traces.Call(s.ctx, key.kind, messageName(msg))
+	answer, err := n.call(s, key, along, msg)
 	ended(err)
 	return answer, err
 }
 
-func (n *Node) call(ctx context.Context, within time.Duration, key identity, along string,
-	msg proto.Message) (proto.Message, error) {
+func (n *Node) call(s settings, key identity, along string, msg proto.Message) (proto.Message, error) {
 	if n.membership != nil {
-		return n.membership.call(ctx, within, key, along, msg)
+		return n.membership.call(s, key, along, msg)
 	}
 	slot, err := n.entered(key)
 	if err != nil {
 		return nil, err
 	}
-	return n.pending.askHere(ctx, within, slot.pid, along, msg)
+	return n.pending.askHere(s.ctx, s.within, slot.pid, along, msg)
 }
 
 // entered counts one message into the activation of key.
@@ -209,19 +215,19 @@ func (n *Node) entered(key identity) (*activationSlot, error) {
 	}
 }
 
-// Tell sends msg to the activation of (kind, id) and does not wait. It may be
-// lost.
-func (n *Node) Tell(kind, id string, msg proto.Message) {
+// tell sends msg to the activation of key and does not wait. It may be lost.
+func (n *Node) tell(key identity, msg proto.Message) {
 	if n.membership != nil {
-		n.membership.tell(opTell, identity{kind, id}, msg)
+		n.membership.tell(opTell, key, msg)
 		return
 	}
-	if slot, err := n.entered(identity{kind, id}); err == nil {
+	if slot, err := n.entered(key); err == nil {
 		n.sys.Root.Send(slot.pid, counted{msg})
 	}
 }
 
-// TellLive is Tell for an identity that is active; others are left asleep.
+// TellLive sends msg to an identity that is active, and leaves others asleep. It does
+// not wait, and may be lost. The library has no word for it.
 func (n *Node) TellLive(kind, id string, msg proto.Message) {
 	if n.membership != nil {
 		n.membership.tell(opTellLive, identity{kind, id}, msg)
@@ -334,7 +340,11 @@ func (n *Node) activate(key identity) (*activationSlot, error) {
 		slot.lastActed.Store(time.Now().UnixNano())
 		n.log.Debug("cluster: an activation began", "kind", key.kind, "id", key.id, "at", slot.lastActed.Load())
 	}
-	slot.pid = n.sys.Root.Spawn(k.props)
+	pid, err := n.sys.Root.SpawnNamed(k.Props, n.nameOf(key))
+	if err != nil {
+		return nil, fmt.Errorf("cluster: activate %s: %w", key.kind, err)
+	}
+	slot.pid = pid
 	s.m[key] = slot
 	n.live.Add(1)
 	k.activated.Add(1)

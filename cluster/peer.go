@@ -168,8 +168,7 @@ func (p *peer) call(key identity, req uint64, along string, msg proto.Message) {
 	}
 	switch {
 	case err == nil:
-		from := &actor.PID{Address: p.pid.Address, Id: p.pid.Id, RequestId: uint32(req)}
-		p.membership.n.sys.Root.Send(slot.pid, question(msg, from, along))
+		p.membership.n.sys.Root.Send(slot.pid, question(msg, p.pid, uint32(req), along))
 	case errors.Is(err, ErrBusy):
 		p.answer(req, codeBusy)
 	case errors.Is(err, ErrKind):

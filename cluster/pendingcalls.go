@@ -44,6 +44,10 @@ type (
 	released  struct{} // of a question to another node: nothing is active there
 )
 
+// askName is that of the process. The runtime names its actors by "$" and a counter in
+// letters. A name of that form would collide with one of them.
+const askName = "ask"
+
 func newPendingCalls(sys *actor.ActorSystem) *pendingCalls {
 	p := &pendingCalls{sys: sys}
 	p.channels.New = func() any { return make(chan any, 1) }
@@ -51,9 +55,7 @@ func newPendingCalls(sys *actor.ActorSystem) *pendingCalls {
 	for i := range p.shards {
 		p.shards[i].m = map[uint32]pendingCall{}
 	}
-	// The runtime names its actors by "$" and a counter in letters. A name of that
-	// form would collide with one of them.
-	pid, ok := sys.ProcessRegistry.Add(p, "ask")
+	pid, ok := sys.ProcessRegistry.Add(p, askName)
 	if !ok {
 		panic("cluster: pending calls twice on one system")
 	}
@@ -65,7 +67,7 @@ func newPendingCalls(sys *actor.ActorSystem) *pendingCalls {
 func (p *pendingCalls) askHere(ctx context.Context, within time.Duration, to *actor.PID, along string,
 	msg proto.Message) (proto.Message, error) {
 	return p.await(ctx, within, nil, func(id uint32) bool {
-		p.sys.Root.Send(to, question(msg, &actor.PID{Address: p.pid.Address, Id: p.pid.Id, RequestId: id}, along))
+		p.sys.Root.Send(to, question(msg, p.pid, id, along))
 		return true
 	})
 }
@@ -120,7 +122,7 @@ func (p *pendingCalls) await(ctx context.Context, within time.Duration, by *conn
 	case *crashed:
 		return nil, ErrCrashed
 	case *elsewhere:
-		return nil, errElsewhere
+		return nil, errMoved
 	case *released:
 		return nil, nil
 	case error:
@@ -163,6 +165,16 @@ func (p *pendingCalls) fail(by *connection) {
 			answer <- ErrLost
 		}
 	}
+}
+
+// reply answers whoever waits for m. A call of this node is answered without a look for
+// its process, which would cost an allocation each time.
+func (n *Node) reply(to *actor.PID, m any) {
+	if to.Id == askName {
+		n.pending.answer(to.RequestId, m)
+		return
+	}
+	n.sys.Root.Send(to, m)
 }
 
 // SendUserMessage implements actor.Process.

@@ -64,6 +64,7 @@ func (n *Node) Moved() int64 {
 type Load struct {
 	Active    int   // now
 	Activated int64 // since the start
+	Failed    int64 // panics since the start
 	Waiting   int64 // messages in their mailboxes, the one being handled included
 	Deepest   int64 // of one mailbox
 }
@@ -73,7 +74,7 @@ type Load struct {
 func (n *Node) Loads() map[string]Load {
 	loads := make(map[string]Load, len(n.kinds))
 	for name, k := range n.kinds {
-		loads[name] = Load{Activated: k.activated.Load()}
+		loads[name] = Load{Activated: k.activated.Load(), Failed: k.failed.Load()}
 	}
 	for i := range n.shards {
 		n.shards[i].mu.RLock()

@@ -27,13 +27,19 @@ func (n *Node) Trace(t Tracing) { n.traces = t }
 // alongKey is the header under which a message carries its trace on a node.
 const alongKey = "trace"
 
-// question is msg as an activation gets it.
-func question(msg proto.Message, from *actor.PID, along string) *actor.MessageEnvelope {
-	env := &actor.MessageEnvelope{Message: msg, Sender: from}
+// question is msg as an activation gets it, with the process and the number that its
+// answer goes to.
+func question(msg proto.Message, from *actor.PID, number uint32, along string) *actor.MessageEnvelope {
+	q := &struct { // one allocation
+		actor.MessageEnvelope
+		sender actor.PID
+	}{}
+	q.sender.Address, q.sender.Id, q.sender.RequestId = from.Address, from.Id, number
+	q.Message, q.Sender = msg, &q.sender
 	if along != "" {
-		env.SetHeader(alongKey, along)
+		q.SetHeader(alongKey, along)
 	}
-	return env
+	return &q.MessageEnvelope
 }
 
 // messageName is what a message is, without its package: never what it holds.

@@ -93,6 +93,8 @@ var (
 	actorsActive    = prometheus.NewDesc("castellan_actors_active", "Activations on this node.", []string{"kind"}, nil)
 	actorsActivated = prometheus.NewDesc("castellan_actors_activated_total", "Activations that were made on this node.",
 		[]string{"kind"}, nil)
+	actorsFailed = prometheus.NewDesc("castellan_actors_failed_total", "Activations that a panic ended.",
+		[]string{"kind"}, nil)
 	actorsWaiting = prometheus.NewDesc("castellan_actors_mailbox_messages",
 		"Messages in the mailboxes of actors, those being handled included.", []string{"kind"}, nil)
 	actorsDeepest = prometheus.NewDesc("castellan_actors_mailbox_deepest_messages", "Messages in the fullest mailbox.",
@@ -101,7 +103,7 @@ var (
 
 // Describe implements prometheus.Collector.
 func (actorLoads) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{actorsActive, actorsActivated, actorsWaiting, actorsDeepest} {
+	for _, d := range []*prometheus.Desc{actorsActive, actorsActivated, actorsFailed, actorsWaiting, actorsDeepest} {
 		to <- d
 	}
 }
@@ -111,6 +113,7 @@ func (a actorLoads) Collect(to chan<- prometheus.Metric) {
 	for kind, l := range a.read() {
 		to <- prometheus.MustNewConstMetric(actorsActive, prometheus.GaugeValue, float64(l.Active), kind)
 		to <- prometheus.MustNewConstMetric(actorsActivated, prometheus.CounterValue, float64(l.Activated), kind)
+		to <- prometheus.MustNewConstMetric(actorsFailed, prometheus.CounterValue, float64(l.Failed), kind)
 		to <- prometheus.MustNewConstMetric(actorsWaiting, prometheus.GaugeValue, float64(l.Waiting), kind)
 		to <- prometheus.MustNewConstMetric(actorsDeepest, prometheus.GaugeValue, float64(l.Deepest), kind)
 	}

@@ -35,7 +35,7 @@ var layers = map[string]layer{
 	},
 	"actors": {
 		ours:  []string{"domain", "cluster"},
-		their: []string{"google.golang.org/protobuf"},
+		their: []string{"google.golang.org/protobuf", "github.com/asynkron/protoactor-go/cluster"},
 	},
 	"cluster": {
 		their: []string{"github.com/asynkron/protoactor-go", "google.golang.org/protobuf", "github.com/hashicorp/memberlist"},

@@ -39,6 +39,7 @@ func TestRules(t *testing.T) {
 		{"persistence/engine", "castellan/domain/challenge", false},
 		{"persistence/engine", "castellan/persistence", false},
 		{"actors", "github.com/asynkron/protoactor-go/actor", false},
+		{"actors", "github.com/asynkron/protoactor-go/cluster", true},
 		{"actors", "google.golang.org/protobuf/proto", true},
 		{"actors", "castellan/actors/message", true},
 		{"actors", "castellan/cluster", true},

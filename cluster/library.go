@@ -1,0 +1,162 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/asynkron/protoactor-go/actor"
+	protoactor "github.com/asynkron/protoactor-go/cluster"
+	"github.com/asynkron/protoactor-go/remote"
+)
+
+// This file plugs a node into protoactor's Cluster: what the library asks of a
+// provider of members and of a lookup of identities. request.go has its requests,
+// pid.go its PIDs and supervisor.go its supervision. The library's StartMember is
+// never called: it would listen with the stock remote, which cannot tell a message
+// that was never sent from one whose answer was lost.
+
+// Cluster is the actor library's view of this node: its Request, RequestFuture and
+// Get reach every virtual actor, Config.Kinds has the kinds, MemberList has the
+// members, and a ClusterTopology goes to the event stream when they change. The
+// functions of the event stream must not block. It is started and stopped by Start,
+// Leave and Stop of the node.
+func (n *Node) Cluster() *protoactor.Cluster { return n.library }
+
+// newLibrary makes the library's cluster over n.
+func newLibrary(n *Node) *protoactor.Cluster {
+	n.provider = &provider{n: n}
+	config := protoactor.Configure("castellan", n.provider, lookup{n}, remote.Configure("", 0),
+		protoactor.WithRequestTimeout(DefaultTimeout),
+		protoactor.WithClusterContextProducer(func(*protoactor.Cluster) protoactor.Context { return newCaller(n) }))
+	c := protoactor.New(n.sys, config)
+	c.IdentityLookup = config.IdentityLookup // StartMember would do it
+	n.sys.ProcessRegistry.RegisterAddressResolver(n.resolve)
+	n.sys.Root.WithGuardian(&supervisor{n})
+	return c
+}
+
+// errNoClient: every process of a cluster owns its share.
+var errNoClient = errors.New("cluster: a node is a member of its cluster; there are no clients")
+
+// provider tells the library which members there are. It implements
+// protoactor.ClusterProvider over the gossip of memberlist and, as gossip alone does
+// not make a member reachable, over the links.
+type provider struct {
+	n    *Node
+	told map[string]Member // the last members that the library was told
+}
+
+// StartMember joins the other members and reports them from then on.
+func (p *provider) StartMember(*protoactor.Cluster) error {
+	if p.n.membership == nil {
+		p.tell(map[string]Member{p.n.sys.ID: {ID: p.n.sys.ID, Address: aloneAddress}})
+		return nil
+	}
+	return p.n.membership.start()
+}
+
+// StartClient refuses: there are no clients.
+func (p *provider) StartClient(*protoactor.Cluster) error { return errNoClient }
+
+// Shutdown stops the node; gracefully: it first hands over what lives here.
+func (p *provider) Shutdown(graceful bool) error {
+	ctx, cancel := context.WithTimeout(context.Background(), DefaultTimeout)
+	defer cancel()
+	if graceful {
+		p.n.Leave(ctx)
+	}
+	p.n.Stop(ctx)
+	return nil
+}
+
+// tell hands the members of now to the library's list, which publishes what has
+// changed. Only one goroutine calls it.
+func (p *provider) tell(known map[string]Member) {
+	if maps.EqualFunc(p.told, known, func(a, b Member) bool { return a.ID == b.ID }) {
+		return
+	}
+	p.told = maps.Clone(known)
+	kinds := slices.Sorted(maps.Keys(p.n.kinds)) // every member runs the same program
+	var members protoactor.Members
+	for id, m := range known {
+		host, text, err := net.SplitHostPort(m.Address)
+		port, notNumber := strconv.ParseInt(text, 10, 32)
+		if err != nil || notNumber != nil {
+			p.n.log.Warn("cluster: a member's address is no host and port", "address", m.Address)
+			continue
+		}
+		members = append(members, &protoactor.Member{Id: id, Host: host, Port: int32(port), Kinds: kinds})
+	}
+	c := p.n.library
+	// The list keeps whoever left in a block list of the remote, for ever. Ours may come
+	// back, when a network is whole again; so the list is a new one each time.
+	c.Remote = remote.NewRemote(p.n.sys, c.Config.RemoteConfig)
+	c.MemberList.UpdateClusterTopology(members)
+}
+
+// lookup tells where an identity lives. It implements protoactor.IdentityLookup over
+// the ring and the lease.
+type lookup struct{ n *Node }
+
+// Get names the virtual actor at the member that owns it; nil when nobody does, or
+// while this node would be the owner and holds no lease. The actor is activated by
+// its first message. A PID stays good when the actor sleeps, wakes or moves.
+func (l lookup) Get(ci *protoactor.ClusterIdentity) *actor.PID {
+	n := l.n
+	if n.kinds[ci.Kind] == nil || n.closed.Load() {
+		return nil
+	}
+	address := aloneAddress
+	if ms := n.membership; ms != nil {
+		o := ms.owner(identity{ci.Kind, ci.Identity})
+		if o == nil || o.ID == ms.self.ID && !ms.holdsLease() {
+			return nil
+		}
+		address = o.Address
+	}
+	return actor.NewPID(address, ci.AsKey())
+}
+
+// RemovePid has nothing to forget: a PID names an identity, not an activation.
+func (lookup) RemovePid(*protoactor.ClusterIdentity, *actor.PID) {}
+
+// Setup has nothing to do: the ring is the node's.
+func (lookup) Setup(*protoactor.Cluster, []string, bool) {}
+
+// Shutdown has nothing to do: Stop of the node ends the activations.
+func (lookup) Shutdown() {}
+
+// newKind makes the library's kind of one of ours: its middleware tells a new
+// activation its identity (ClusterInit), and the event stream of its end.
+func (n *Node) newKind(k Kind) *kind {
+	props := actor.PropsFromProducer(func() actor.Actor { return &activation{node: n, make: k.New} },
+		actor.WithMailbox(actor.UnboundedLockfree()), actor.WithDispatcher(n.work),
+		actor.WithOnInit(func(ctx actor.Context) {
+			key := identityOf(ctx.Self())
+			protoactor.SetClusterIdentity(ctx, protoactor.NewClusterIdentity(key.id, key.kind))
+		}))
+	made := protoactor.NewKind(k.Name, props)
+	n.library.Config.Kinds[k.Name] = made
+	return &kind{Kind: made, rows: k.Rows}
+}
+
+// nameOf is the name of a new activation: its identity and a number, "kind/id$number".
+// No other actor has such a name.
+func (n *Node) nameOf(key identity) string {
+	return key.kind + "/" + key.id + n.sys.ProcessRegistry.NextId()
+}
+
+// identityOf reads the name of an activation back.
+func identityOf(pid *actor.PID) identity {
+	name := pid.Id
+	if i := strings.LastIndexByte(name, '$'); i >= 0 {
+		name = name[:i]
+	}
+	kind, id, _ := strings.Cut(name, "/")
+	return identity{kind, id}
+}

@@ -1,0 +1,345 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	protoactor "github.com/asynkron/protoactor-go/cluster"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"castellan/internal/porttest"
+)
+
+// elsewhereID is an identity of players that lives on the other node.
+func elsewhereID(t *testing.T, here, there *Node) string {
+	t.Helper()
+	for i := range 1000 {
+		if id := "id/$-" + string(rune('a'+i%26)) + strings.Repeat("x", i/26); there.Owns("player", id) && !here.Owns("player", id) {
+			return id
+		}
+	}
+	t.Fatal("one node owns everything")
+	return ""
+}
+
+func said(t *testing.T, m any, err error) string {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.(*wrapperspb.StringValue).Value
+}
+
+// An engineer who knows protoactor reaches a virtual actor with what he knows, also
+// where it lives on another node, and with the same PID when it has moved.
+func TestVirtualActorsAreReachedByTheLibrary(t *testing.T) {
+	c := newCast()
+	a := member(t, c, nil)
+	b := member(t, c, nil, a)
+	together(t, a, b)
+	id, ask := elsewhereID(t, a, b), wrapperspb.String("")
+	for _, n := range []*Node{a, b} {
+		lib := protoactor.GetCluster(n.Cluster().ActorSystem)
+		got, err := lib.Request(id, "player", ask)
+		if said(t, got, err) != b.Address() {
+			t.Errorf("Request was answered by %v", got)
+		}
+		f, err := lib.RequestFuture(id, "player", ask, protoactor.WithTimeout(5*time.Second))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err = f.Result(); said(t, got, err) != b.Address() {
+			t.Errorf("RequestFuture was answered by %v", got)
+		}
+		pid := lib.Get(id, "player")
+		if pid.Address != b.membership.self.Address || pid.Id != "player/"+id {
+			t.Errorf("Get gave %v", pid)
+		}
+		if got, err = n.sys.Root.RequestFuture(pid, ask, 5*time.Second).Result(); said(t, got, err) != b.Address() {
+			t.Errorf("a request to the PID was answered by %v", got)
+		}
+	}
+	pid := a.Cluster().Get(id, "player")
+	waiting, err := a.Cluster().RequestFuture(id, "player", wrapperspb.String("wait"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, "it waits", func() bool { c.mu.Lock(); defer c.mu.Unlock(); return len(c.latest[id].kept) == 1 })
+	a.sys.Root.Send(pid, wrapperspb.String("go")) // nobody waits for its answer
+	if got, err := waiting.Result(); said(t, got, err) != "gone" {
+		t.Errorf("after a Send: %v", got)
+	}
+	b.Leave(t.Context())
+	if got, err := a.sys.Root.RequestFuture(pid, ask, 5*time.Second).Result(); said(t, got, err) != a.Address() {
+		t.Errorf("after it moved the PID was answered by %v", got)
+	}
+}
+
+// "Never sent" and "no answer" are two errors, in a request and in a future.
+func TestNeverSentIsNotNoAnswer(t *testing.T) {
+	c := newCast()
+	a := member(t, c, nil)
+	b := member(t, c, nil, a)
+	together(t, a, b)
+	id, lib := elsewhereID(t, a, b), a.Cluster()
+	ask := func(say string, more ...protoactor.GrainCallOption) error {
+		_, err := lib.Request(id, "player", wrapperspb.String(say), more...)
+		return err
+	}
+	if err := ask("wait", protoactor.WithTimeout(30*time.Millisecond)); !errors.Is(err, context.DeadlineExceeded) || NeverSent(err) {
+		t.Errorf("no answer in time: %v", err)
+	}
+	cut, stop := context.WithCancel(t.Context())
+	time.AfterFunc(20*time.Millisecond, stop)
+	if err := ask("wait", Within(cut)); !errors.Is(err, context.Canceled) || NeverSent(err) {
+		t.Errorf("a caller that left: %v", err)
+	}
+	answers := make(chan error, 2)
+	go func() { answers <- ask("wait") }()
+	f, err := lib.RequestFuture(id, "player", wrapperspb.String("wait"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, "they wait", func() bool { c.mu.Lock(); defer c.mu.Unlock(); return len(c.latest[id].kept) == 4 })
+	b.membership.end() // as a crash does
+	if err := <-answers; !errors.Is(err, ErrLost) || NeverSent(err) {
+		t.Errorf("an owner that was lost: %v", err)
+	}
+	var grain *protoactor.GrainErrorResponse
+	if got, _ := f.Result(); !errors.As(got.(error), &grain) || grain.Reason != protoactor.ErrorReason_UNAVAILABLE {
+		t.Errorf("a future whose owner was lost: %v", got)
+	}
+
+	silent := silentOwner(t, a)
+	if _, err := lib.Request(silent, "player", wrapperspb.String("")); !errors.Is(err, ErrNotSent) || !NeverSent(err) {
+		t.Errorf("an owner that cannot be reached: %v", err)
+	}
+	began := time.Now()
+	if _, err := lib.Request(silent, "player", wrapperspb.String(""), protoactor.WithRetryCount(1)); !NeverSent(err) ||
+		time.Since(began) > findTime/2 {
+		t.Errorf("one look for it: %v after %v", err, time.Since(began))
+	}
+	if f, err = lib.RequestFuture(silent, "player", wrapperspb.String("")); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Wait(); !errors.Is(err, actor.ErrDeadLetter) {
+		t.Errorf("a future that cannot be sent: %v", err)
+	}
+}
+
+// silentOwner makes a member that takes connections and never speaks, as a frozen
+// process does, and returns an identity of players that it owns.
+func silentOwner(t *testing.T, n *Node) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	silent := Member{ID: l.Addr().String() + "~1", Address: l.Addr().String()}
+	n.membership.mu.Lock()
+	n.membership.peers[silent.ID] = silent
+	n.membership.mu.Unlock()
+	n.membership.wake()
+	until(t, "it is a member", func() bool { return n.membership.ring.Load().has(silent.ID) })
+	for i := 0; ; i++ {
+		id := strings.Repeat("s", i)
+		if o := n.membership.ring.Load().owner(identity{"player", id}); o != nil && o.ID == silent.ID {
+			return id
+		}
+	}
+}
+
+// What the library cannot send is refused at once.
+func TestTheLibraryRefuses(t *testing.T) {
+	n := solo(t, nil)
+	lib := n.Cluster()
+	if _, err := lib.Request("a", "counter", "text"); err == nil {
+		t.Error("a request that is no protobuf message")
+	}
+	if _, err := lib.Request("a", "nobody", wrapperspb.String("")); !errors.Is(err, ErrKind) || !NeverSent(err) {
+		t.Errorf("an unknown kind: %v", err)
+	}
+	if _, err := lib.RequestFuture("a", "nobody", wrapperspb.String("")); !errors.Is(err, ErrKind) {
+		t.Errorf("a future of an unknown kind: %v", err)
+	}
+	if pid := lib.Get("a", "nobody"); pid != nil {
+		t.Errorf("an unknown kind has the PID %v", pid)
+	}
+	pid := lib.Get("a", "counter")
+	if err := n.sys.Root.RequestFuture(pid, "text", time.Second).Wait(); !errors.Is(err, actor.ErrDeadLetter) {
+		t.Errorf("a text to a PID: %v", err)
+	}
+	f, err := lib.RequestFuture("a", "counter", wrapperspb.String("silence"), protoactor.WithTimeout(20*time.Millisecond))
+	if err != nil || !errors.Is(f.Wait(), actor.ErrTimeout) {
+		t.Errorf("a future without an answer: %v, %v", err, f.Wait())
+	}
+	n.sys.Root.Poison(pid)
+	if call(t, n, "a", "") != 2 {
+		t.Error("a stranger has ended an activation")
+	}
+	if kind := lib.Config.Kinds["counter"]; kind == nil || kind.Kind != "counter" {
+		t.Errorf("the library's kinds are %v", lib.Config.Kinds)
+	}
+}
+
+// The library's list has the members, and its event tells who came and who went; a
+// member that was cut off and comes back is seen again.
+func TestMembersAreTheLibrarys(t *testing.T) {
+	c := newCast()
+	var mu sync.Mutex
+	var events []string
+	note := func(sign string, ms []*protoactor.Member) {
+		for _, m := range ms {
+			events = append(events, sign+m.Address())
+		}
+	}
+	a, err := New(Options{GossipAddr: porttest.Free(t), ActorAddr: porttest.Free(t), Log: quietly()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Register(Kind{Name: "player", New: func() Behaviour { return &player{c: c} }})
+	a.Cluster().ActorSystem.EventStream.Subscribe(func(e any) {
+		if topology, ok := e.(*protoactor.ClusterTopology); ok {
+			mu.Lock()
+			defer mu.Unlock()
+			note("+", topology.Joined)
+			note("-", topology.Left)
+			if list := a.Cluster().MemberList; list.Length() != len(topology.Members) || !list.ContainsMemberID(a.sys.ID) {
+				t.Errorf("%d members in the list, %d in the event", list.Length(), len(topology.Members))
+			}
+		}
+	})
+	if err := a.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer a.Stop(context.Background())
+	b := member(t, c, nil, a)
+	together(t, a, b)
+	here, there := a.membership.self.Address, b.membership.self.Address
+	wants := func(want ...string) {
+		t.Helper()
+		text := strings.Join(want, " ")
+		until(t, text, func() bool { mu.Lock(); defer mu.Unlock(); return strings.Join(events, " ") == text })
+	}
+	wants("+"+here, "+"+there)
+	cut := func(away bool) {
+		a.membership.mu.Lock()
+		if away {
+			delete(a.membership.peers, b.Address())
+		} else {
+			a.membership.peers[b.Address()] = b.membership.self
+		}
+		a.membership.mu.Unlock()
+		a.membership.wake()
+	}
+	cut(true)
+	wants("+"+here, "+"+there, "-"+there)
+	cut(false)
+	wants("+"+here, "+"+there, "-"+there, "+"+there)
+	b.Leave(t.Context())
+	b.Stop(t.Context())
+	wants("+"+here, "+"+there, "-"+there, "+"+there, "-"+there)
+}
+
+// A panic is the supervisor's: it is logged once with its stack, counted and told on
+// the event stream, and whoever waits for the activation has an error at once.
+func TestAPanicIsSupervised(t *testing.T) {
+	var log bytes.Buffer
+	n := Solo(slog.New(slog.NewTextHandler(&log, nil)))
+	gate := make(chan struct{})
+	n.Register(Kind{Name: "counter", New: func() Behaviour { return &counter{} }})
+	events := make(chan *actor.SupervisorEvent, 8)
+	n.Cluster().ActorSystem.EventStream.Subscribe(func(e any) {
+		if e, ok := e.(*actor.SupervisorEvent); ok {
+			events <- e
+		}
+	})
+	call(t, n, "a", "")
+	Self{n, n.find(identity{"counter", "a"})}.Send(func() { <-gate })
+	lib, began := n.Cluster(), time.Now()
+	failing, err := lib.RequestFuture("a", "counter", wrapperspb.String("panic"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, "it is queued", func() bool { return n.find(identity{"counter", "a"}).waiting() == 1 })
+	behind := make(chan error, 3)
+	for range cap(behind) {
+		go func() {
+			_, err := lib.Request("a", "counter", wrapperspb.String(""))
+			behind <- err
+		}()
+	}
+	until(t, "they are queued", func() bool { return n.find(identity{"counter", "a"}).waiting() == 4 })
+	close(gate)
+	var grain *protoactor.GrainErrorResponse
+	if got, _ := failing.Result(); !errors.As(got.(error), &grain) || grain.Reason != protoactor.ErrorReason_INTERNAL {
+		t.Errorf("the caller got %v", got)
+	}
+	for range cap(behind) {
+		if err := <-behind; !errors.Is(err, ErrCrashed) {
+			t.Errorf("a caller behind it: %v", err)
+		}
+	}
+	if time.Since(began) > DefaultTimeout/2 {
+		t.Errorf("they waited for %v", time.Since(began))
+	}
+	if e := <-events; e.Directive != actor.StopDirective || e.Reason != "told to" {
+		t.Errorf("the event says %v, %v", e.Directive, e.Reason)
+	}
+	if got := call(t, n, "a", ""); got != 1 {
+		t.Errorf("the next one has handled %d messages", got)
+	}
+	if got := n.Loads()["counter"].Failed; got != 1 {
+		t.Errorf("%d failures are counted", got)
+	}
+	n.Stop(t.Context())
+	if text := log.String(); strings.Count(text, "actor failed") != 1 || !strings.Contains(text, "node_test.go") ||
+		!strings.Contains(text, "kind=counter message=*wrapperspb.StringValue panic=\"told to\"") {
+		t.Errorf("the log says %s", text)
+	}
+}
+
+// An activation that the library's own Stop ended is made anew by the next call.
+func TestAStoppedActivationIsMadeAnew(t *testing.T) {
+	n := solo(t, nil)
+	call(t, n, "a", "")
+	pid := n.find(identity{"counter", "a"}).pid
+	if err := n.sys.Root.StopFuture(pid).Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if got := call(t, n, "a", ""); got != 1 || n.Live() != 1 {
+		t.Errorf("%d messages, %d live", got, n.Live())
+	}
+}
+
+// The library brings gRPC into the program. Nothing of it, and nothing of the stock
+// remote and gossip, runs or listens.
+func TestTheStockRemoteSleeps(t *testing.T) {
+	c := newCast()
+	a := member(t, c, nil)
+	b := member(t, c, nil, a)
+	together(t, a, b)
+	if _, err := tell(t.Context(), a, elsewhereID(t, a, b), ""); err != nil {
+		t.Fatal(err)
+	}
+	stacks := make([]byte, 1<<20)
+	text := string(stacks[:runtime.Stack(stacks, true)])
+	for _, not := range []string{"google.golang.org/grpc", "protoactor-go/remote", "cluster.(*Gossip"} {
+		if strings.Contains(text, not) {
+			t.Errorf("%s runs", not)
+		}
+	}
+	if _, listens := a.sys.ProcessRegistry.GetLocal(protoactor.DefaultGossipActorName); listens {
+		t.Error("the library's gossip runs")
+	}
+}

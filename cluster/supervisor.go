@@ -1,0 +1,42 @@
+package cluster
+
+import (
+	"runtime/debug"
+
+	"github.com/asynkron/protoactor-go/actor"
+)
+
+// supervisor is the strategy of the guardian of all activations: one that panics is
+// stopped, and the next message activates its identity anew, from its rows. It runs
+// where the panic was recovered, so the stack still tells the place.
+type supervisor struct{ n *Node }
+
+// HandleFailure implements actor.SupervisorStrategy.
+func (s *supervisor) HandleFailure(sys *actor.ActorSystem, over actor.Supervisor, child *actor.PID,
+	_ *actor.RestartStatistics, reason, message any) {
+	n, key := s.n, identityOf(child)
+	_, msg, sender := actor.UnwrapEnvelope(message)
+	switch m := msg.(type) {
+	case born:
+		msg = Activated{}
+	case counted:
+		msg = m.msg
+	}
+	n.log.Error("actor failed", "kind", key.kind, "message", typeName(msg), "panic", reason,
+		"stack", string(debug.Stack()))
+	if k := n.kinds[key.kind]; k != nil {
+		k.failed.Add(1)
+	}
+	if slot := n.find(key); slot != nil && slot.pid.Id == child.Id {
+		slot.state.Store(gone)
+		n.remove(slot)
+	}
+	sys.EventStream.Publish(&actor.SupervisorEvent{Child: child, Reason: reason, Directive: actor.StopDirective})
+	if sender != nil {
+		n.reply(sender, &crashed{})
+	}
+	// A stop would drop the messages that are queued, and their callers would wait in
+	// vain. So the activation refuses them first, and stops behind them.
+	over.ResumeChildren(child)
+	sys.Root.Poison(child)
+}
