@@ -56,7 +56,7 @@ cluster: build ## run three nodes on a throw-away PostgreSQL behind one address
 
 # VCS stamping is ours (LDFLAGS): Go's own fails in a checkout of another user.
 build: ## build ./bin/castellan, one static binary
-	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/castellan ./cmd/castellan
+	CGO_ENABLED=0 go build -tags grpcnotrace -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/castellan ./cmd/castellan
 
 image: ## build the container image
 	docker build --build-arg VERSION='$(VERSION)' --build-arg COMMIT='$(COMMIT)' --build-arg DATE='$(DATE)' -t '$(IMAGE)' .

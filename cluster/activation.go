@@ -216,6 +216,7 @@ func (a *activation) keep(t *keptSender) {
 // left ends a leaving activation that has handled everything.
 func (a *activation) left() {
 	a.slot.state.Store(gone)
+	a.redirect() // before anybody hears that it has left: the links may go next
 	a.node.remove(a.slot)
 	a.node.sys.Root.Stop(a.slot.pid)
 }

@@ -49,7 +49,9 @@ func (p *player) Receive(c *Context, msg any) {
 	}
 	switch say.Value {
 	case "wait":
+		p.c.mu.Lock()
 		p.kept = append(p.kept, c.Sender())
+		p.c.mu.Unlock()
 		return
 	case "go":
 		for _, s := range p.kept {

@@ -96,7 +96,7 @@ func TestCallsAreFollowed(t *testing.T) {
 // A node without traces pays nothing for them: a call makes what it made before
 // there were any.
 func TestUnfollowedCallsCostNothing(t *testing.T) {
-	const before = 7
+	const before = 7 // by the library, which brings a list of options, with one of them
 	n := solo(t, nil)
 	call(t, n, "a", "")
 	m, ctx := wrapperspb.String(""), context.Background()
