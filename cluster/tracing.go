@@ -20,7 +20,7 @@ type Tracing interface {
 	Handle(along, kind, message string) (ctx context.Context, ended func(failed bool))
 }
 
-// Trace has calls followed. It must not be called after the first Call, nor
+// Trace has calls followed. It must not be called after the first request, nor
 // after Start.
 func (n *Node) Trace(t Tracing) { n.traces = t }
 
