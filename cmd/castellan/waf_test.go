@@ -145,13 +145,18 @@ func TestFirewallRules(t *testing.T) {
 		n.Do(t, "POST", "/auth/logout", nil, me).Is(t, 200, "")
 		ask(dutchman, 403, me)
 
-		// The socket and unknown paths are resources too; health is none.
+		// The socket, unknown paths and the health checks are resources too.
 		rule(t, n, boss, "wall", "blacklist", map[string]any{"targetEntities": []string{states}, "targetAllResources": true})
 		american := from(t, n, states)
 		for _, path := range []string{"/2fa", "/nowhere", "/docs", "/openapi.json", "/auth/sessions", keysPath + "/"} {
 			american.ask("GET", path, nil, nil).Is(t, 403, "ACCESS_DENIED")
 		}
-		american.ask("GET", "/health/ready", nil, nil).Is(t, 200, "")
+		for _, path := range []string{"/health/ready", "/health/live"} {
+			american.ask("GET", path, nil, nil).Is(t, 403, "ACCESS_DENIED")
+			turk.ask("GET", path, nil, nil).Is(t, 200, "")
+			from(t, n, nowhere).ask("GET", path, nil, nil).Is(t, 200, "")
+			n.Do(t, "GET", path, nil, nil).Is(t, 200, "")
+		}
 
 		// Restarted, the rules hold; what stops one is written down.
 		n.Stop()

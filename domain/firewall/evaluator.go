@@ -55,6 +55,16 @@ func (e *Evaluator) Bypassed(ip netip.Addr) bool {
 	return false
 }
 
+// Blacklisted tells whether a blacklist keeps a client out, whatever other rules say
+// but one that lets it in.
+func (e *Evaluator) Blacklisted(resource string, c Client) bool {
+	if e.Bypassed(c.IP) || !e.Rules().Blacklisted(resource, c, e.Now().UnixMilli()) {
+		return false
+	}
+	e.Denied.Add(1)
+	return true
+}
+
 // Check judges a request and counts it where it is to be counted. Its error is
 // the counter's.
 func (e *Evaluator) Check(ctx context.Context, resource string, c Client, k *Ruling) (err error) {

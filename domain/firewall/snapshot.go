@@ -163,6 +163,26 @@ func (m *hits) gather(g *group, c *Client, nowMs int64) {
 	}
 }
 
+// of gathers what all rules say of a request, and tells which kinds of them target its
+// client.
+func (m *hits) of(s *Snapshot, resource string, c *Client, nowMs int64) (targeted [kinds]bool) {
+	m.gather(s.always, c, nowMs)
+	m.gather(s.resources[resource], c, nowMs)
+	for _, h := range m.list[:m.n] {
+		for k := range targeted {
+			targeted[k] = targeted[k] || h.until[k] > nowMs
+		}
+	}
+	return targeted
+}
+
+// Blacklisted tells whether a blacklist targets a client whom no whitelist_force does.
+func (s *Snapshot) Blacklisted(resource string, c Client, nowMs int64) bool {
+	var m hits
+	targeted := m.of(s, resource, &c, nowMs)
+	return targeted[blocked] && !targeted[forced]
+}
+
 // Judge applies the precedence (D-WAF-05, 07, 15, 16): the first of these that
 // holds decides. Somebody targeted by a whitelist_force may enter; where there
 // is one, nobody else may; whom a blacklist targets may not; whom a whitelist
@@ -170,14 +190,7 @@ func (m *hits) gather(g *group, c *Client, nowMs int64) {
 // is appended to rates. An unknown user or country is targeted by no rule.
 func (s *Snapshot) Judge(resource string, c Client, nowMs int64, rates []*Rate) (Verdict, []*Rate) {
 	var m hits
-	m.gather(s.always, &c, nowMs)
-	m.gather(s.resources[resource], &c, nowMs)
-	var targeted [kinds]bool
-	for _, h := range m.list[:m.n] {
-		for k := range targeted {
-			targeted[k] = targeted[k] || h.until[k] > nowMs
-		}
-	}
+	targeted := m.of(s, resource, &c, nowMs)
 	switch {
 	case targeted[forced]:
 		return Allow, rates

@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
 	"castellan/domain/fault"
+	"castellan/domain/id"
 	"castellan/http/rest"
 
 	"github.com/gofiber/fiber/v2"
@@ -119,8 +121,8 @@ func TestStandardHeaders(t *testing.T) {
 		a := do(t, s, "GET", target, "", "x-request-id: client-made.id_1")
 		want := map[string]string{"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Api-Version": "1",
 			"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'", "Referrer-Policy": "no-referrer",
-			"Strict-Transport-Security": "max-age=31536000; includeSubDomains", "X-Request-Id": "client-made.id_1",
-			"Server": "", "Vary": ""}
+			"Strict-Transport-Security": "max-age=31536000; includeSubDomains",
+			"Server":                    "", "Vary": ""}
 		for name, value := range want {
 			if got := a.header.Get(name); got != value {
 				t.Errorf("%s: %s = %q, want %q", target, name, got, value)
@@ -129,18 +131,44 @@ func TestStandardHeaders(t *testing.T) {
 		if a.status != status {
 			t.Errorf("%s = %d, want %d", target, a.status, status)
 		}
-		if status >= 400 && !strings.HasSuffix(a.body, `"requestId":"client-made.id_1"}`) {
-			t.Errorf("%s: %s", target, a.body)
+		name := a.header.Get("X-Request-Id")
+		if len(name) != id.Len || status >= 400 && !strings.HasSuffix(a.body, `"requestId":"`+name+`"}`) {
+			t.Errorf("%s is called %q: %s", target, name, a.body)
 		}
 	}
 	opts.PublicURL = "http://localhost"
 	if a := do(t, serve(t, opts), "GET", "/", ""); a.header.Get("Strict-Transport-Security") != "" {
 		t.Error("HSTS without https")
 	}
-	for _, id := range []string{"short", strings.Repeat("x", 65), "with space", "ünïcode-id", `quo"te-id`} {
-		a := do(t, s, "GET", "/ok", "", "x-request-id: "+id)
-		if got := a.header.Get("X-Request-Id"); got == id || len(got) != 26 {
-			t.Errorf("request id %q became %q", id, got)
+}
+
+// TestRequestIDs: what a client calls a request stands in the log beside our own id,
+// and nowhere else: the audit must not take it for ours.
+func TestRequestIDs(t *testing.T) {
+	var log strings.Builder
+	var seen string
+	opts := allow()
+	opts.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	opts.Observe = func(_ context.Context, a Answered) { seen = a.Caller.RequestID }
+	s := serve(t, opts, rest.Get("/ok", "", rest.NoAuth, nothing), rest.Get("/broken", "", rest.NoAuth,
+		fails(errors.New("x"))))
+	for asked, kept := range map[string]bool{"client-made.id_1": true, "7": true, strings.Repeat("x", 64): true,
+		strings.Repeat("x", 65): false, "with space": false, "ünïcode-id": false, `quo"te-id`: false, "": false} {
+		for target, lines := range map[string]int{"/ok": 1, "/broken": 2} {
+			log.Reset()
+			a := do(t, s, "GET", target, "", "x-request-id: "+asked)
+			own := a.header.Get("X-Request-Id")
+			if len(own) != id.Len || own == asked || seen != own || strings.Count(log.String(), "requestId="+own) != lines {
+				t.Errorf("%q became %q, %q for the audit:\n%s", asked, own, seen, log.String())
+			}
+			want := 0
+			if kept {
+				want = lines
+			}
+			if strings.Count(log.String(), "clientRequestId="+asked+"\n") != want ||
+				strings.Count(log.String(), "clientRequestId") != want {
+				t.Errorf("%q in the log:\n%s", asked, log.String())
+			}
 		}
 	}
 }

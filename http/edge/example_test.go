@@ -64,14 +64,14 @@ func Example() {
 		req := httptest.NewRequest("POST", "/book", strings.NewReader(body))
 		req.Header.Set("x-auth", "u1")
 		req.Header.Set("content-type", "application/json")
-		req.Header.Set("x-request-id", "example-1")
 		resp, err := srv.App.Test(req)
 		if err != nil {
 			fmt.Println(err)
 			return
 		}
 		text, _ := io.ReadAll(resp.Body)
-		fmt.Println(resp.StatusCode, strings.ReplaceAll(string(text), `,"`, ",\n  \""))
+		shown := strings.ReplaceAll(string(text), resp.Header.Get("x-request-id"), "that of the answer")
+		fmt.Println(resp.StatusCode, strings.ReplaceAll(shown, `,"`, ",\n  \""))
 	}
 	// Output:
 	// 200 {"data":{"name":"cold",
@@ -85,7 +85,7 @@ func Example() {
 	//   "field":"name",
 	//   "errors":[{"field":"name",
 	//   "message":"the name is taken"}],
-	//   "requestId":"example-1"}
+	//   "requestId":"that of the answer"}
 	// 400 {"type":"urn:castellan:problem:invalid-field",
 	//   "title":"Invalid request",
 	//   "status":400,
@@ -96,5 +96,5 @@ func Example() {
 	//   "errors":[{"field":"max",
 	//   "message":"must be a decimal number"},{"field":"name",
 	//   "message":"must not be blank"}],
-	//   "requestId":"example-1"}
+	//   "requestId":"that of the answer"}
 }

@@ -247,10 +247,15 @@ func (i *idleList) unlink(c *connection) {
 // newsEvery is how often one thing is told in the log.
 const newsEvery = time.Minute
 
-// news tells the log the same thing once in a while; of one goroutine.
-type news struct{ told time.Time }
+// news tells the log the same thing once in a while.
+type news struct {
+	mu   sync.Mutex
+	told time.Time
+}
 
 func (n *news) tell(log *slog.Logger, text string, attrs ...any) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	if now := time.Now(); now.Sub(n.told) >= newsEvery {
 		n.told = now
 		log.Warn(text, attrs...)

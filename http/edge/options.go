@@ -71,9 +71,9 @@ type Options struct {
 	Now       func() time.Time
 
 	Guards map[rest.Credential]Guard
-	// Firewall judges every request but health checks and preflights, before any
-	// credential. key is the endpoint's Key, or "<METHOD> *" where no route
-	// matches (D-WAF-08).
+	// Firewall judges every request but preflights, before any credential. key is the
+	// endpoint's Key, or "<METHOD> *" where no route matches (D-WAF-08). Of a health
+	// check (HealthCheck) it must not wait for anything.
 	Firewall func(ctx context.Context, r *Request, key string) error
 	// Authorize judges the established caller, whose country and tenant the guard
 	// has judged: roles, allowed addresses, in this order. It also judges captured

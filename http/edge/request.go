@@ -32,6 +32,7 @@ type Request struct {
 	asked    string // the language that the request itself asks for
 	encoded  bool   // the body has a content coding
 	repeated string // name of a header that may come once only and came twice
+	clientID string // what the client calls the request, for the log; Caller.RequestID is ours
 	owned    bool   // refusals take the endpoint's own shape
 	limited  bool   // MaxInFlight applies
 	counted  bool   // against MaxInFlight, at the moment
@@ -104,7 +105,7 @@ const (
 func (r *Request) read() {
 	h := &r.fctx.Request.Header
 	var brand, model, desc, agent, signature, otp, xotp, key, requestID, accept, asked, prefer, ctry, tags []byte
-	var seen int
+	var seen, countries int
 	once := func(bit int, name string) {
 		if seen&bit != 0 {
 			r.repeated = name
@@ -166,10 +167,8 @@ func (r *Request) read() {
 			key = v
 		default:
 			if ch := r.srv.countryHeader; ch != "" && string(k) == ch {
-				if ctry != nil { // one of the two is not the proxy's
-					v = ctry[:0]
-				}
 				ctry = v
+				countries++
 			}
 		}
 	}
@@ -196,13 +195,20 @@ func (r *Request) read() {
 		Description: a.text(desc, maxDevice), UserAgent: a.text(agent, maxUserAgent)}
 	c.Method = methodName(h.Method())
 	c.Wait = wait(prefer)
-	if c.RequestID = string(requestID); !validRequestID(c.RequestID) {
-		c.RequestID = id.New(r.start)
+	c.RequestID = id.New(r.start)
+	if validRequestID(requestID) {
+		r.clientID = string(requestID)
 	}
 
 	peer := peerOf(r.fctx.RemoteAddr())
 	c.IP = ClientIP(peer, r.xff, r.srv.opts.TrustedProxies)
-	if ctry != nil && contains(r.srv.opts.TrustedProxies, peer) {
+	told := countries > 0 && contains(r.srv.opts.TrustedProxies, peer)
+	if told && countries > 1 { // one of them is not the proxy's, and it is not known which
+		told = false
+		r.srv.countries.tell(r.srv.opts.Logger, "a trusted proxy lets clients name their country; its header is not used",
+			"header", r.srv.countryHeader, "proxy", peer)
+	}
+	if told {
 		c.Country = country(string(ctry))
 	} else if of := r.srv.opts.CountryOf; of != nil && c.IP.IsValid() {
 		c.Country = country(of(c.IP))
@@ -266,8 +272,13 @@ func methodName(m []byte) string {
 
 var methods = [...]string{"GET", "POST", "PATCH", "DELETE", "PUT", "HEAD", "OPTIONS"}
 
-func validRequestID(s string) bool {
-	if len(s) < 8 || len(s) > 64 {
+// maxClientID is the longest name of a request that a client may give it, in bytes.
+const maxClientID = 64
+
+// validRequestID keeps what a client wrote from breaking a line of the log or looking
+// like another part of it.
+func validRequestID(s []byte) bool {
+	if len(s) == 0 || len(s) > maxClientID {
 		return false
 	}
 	for i := range len(s) {

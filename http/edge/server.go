@@ -15,7 +15,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/textproto"
 	"runtime/debug"
 	"strings"
@@ -44,6 +43,7 @@ type Server struct {
 	cors          cors
 	index         Index
 	countryHeader string // in the canonical spelling of a received header
+	countries     news   // of a proxy whose header comes twice
 	limits        bodyLimits
 	bodies        budget
 	fixed         [][2][]byte // headers of every answer, in canonical spelling
@@ -132,24 +132,29 @@ type quiet struct{}
 func (quiet) Printf(string, ...any) {}
 
 // healthPath begins the paths of health checks. They are served while nothing else
-// is: to a draining node, and beyond every limit.
+// is: by a draining node, and beyond every limit.
 const healthPath = "/health/"
 
+// HealthCheck tells whether a route's key is that of a health check.
+func HealthCheck(key string) bool {
+	_, path, _ := strings.Cut(key, " ")
+	return strings.HasPrefix(path, healthPath)
+}
+
 // Raw adds a route outside the table: a socket, a page, a health check. Its requests
-// pass the edge and, except under /health/, the firewall, as "<METHOD> <path>". They
+// pass the edge and the firewall, as "<METHOD> <path>". They
 // need no credential unless h asks for one, and have no Endpoint. A small body is read
 // and dropped. An error that h returns becomes an answer like any other. The path is
 // written as in the table, or with Fiber's wildcards.
 func (s *Server) Raw(method, path string, h func(c *fiber.Ctx) error) {
 	key := method + " " + path
-	exempt := strings.HasPrefix(path, healthPath)
 	s.route(method, path, rest.DefaultBodyLimit, func(c *fiber.Ctx) error {
 		r := requestOf(c.Context())
 		r.key = key
 		if err := s.receive(r, rest.DefaultBodyLimit); err != nil {
 			return err
 		}
-		if s.opts.Firewall != nil && !exempt {
+		if s.opts.Firewall != nil {
 			ctx, cancel := s.context(r)
 			err := s.opts.Firewall(ctx, r, key)
 			cancel()
@@ -316,24 +321,6 @@ func (s *Server) end(r *Request) {
 	r.fctx.RemoveUserValue(requestKey{})
 	*r = Request{srv: s, xff: r.xff[:0]}
 	s.pool.Put(r)
-}
-
-func (s *Server) report(r *Request) {
-	took := s.opts.Now().Sub(r.start)
-	ctx := context.Background()
-	if r.internal != nil {
-		s.opts.Logger.LogAttrs(ctx, slog.LevelError, "request failed", slog.String("requestId", r.Caller.RequestID),
-			slog.String("route", r.key), slog.Int("status", r.status), slog.Any("err", r.internal))
-	}
-	if s.opts.Logger.Enabled(ctx, s.opts.AccessLog) {
-		s.opts.Logger.LogAttrs(ctx, s.opts.AccessLog, "request", slog.String("route", r.key), slog.Int("status", r.status),
-			slog.String("code", string(r.code)), slog.Duration("took", took), slog.Any("ip", r.Caller.IP),
-			slog.String("userId", r.Caller.UserID), slog.String("requestId", r.Caller.RequestID))
-	}
-	if s.opts.Observe != nil {
-		s.opts.Observe(ctx, Answered{Endpoint: r.Endpoint, Key: r.key, Caller: r.Caller, Status: r.status, Code: r.code,
-			Took: took})
-	}
 }
 
 // context is the context of a request's work: it ends when the answer is due.

@@ -236,9 +236,9 @@ func TestNoBleed(t *testing.T) {
 		body := `{"body":"` + id + `"}`
 		fmt.Fprintf(&all, "GET /x/%s?q=%s HTTP/1.1\r\nHost: a\r\nx-auth: %s\r\ndevice-brand: %s\r\ndevice-model: %s\r\n"+
 			"device-desc: %s\r\nuser-agent: %s\r\n"+
-			"device-signature: %s\r\nx-request-id: %s\r\notp: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n"+
+			"device-signature: %s\r\notp: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n"+
 			"\r\n%s",
-			id, id, id, id, id, id, id, id, id, id, len(body), body)
+			id, id, id, id, id, id, id, id, id, len(body), body)
 	}
 	if answers, _ := wire(t, addr, all.String(), n); len(answers) != n {
 		t.Fatalf("%d answers", len(answers))
@@ -247,7 +247,7 @@ func TestNoBleed(t *testing.T) {
 		id := fmt.Sprintf("user-%04d", i)
 		for _, got := range []string{who.UserID, who.Device.Brand, who.Device.Model, who.Device.Description,
 			who.Device.UserAgent, who.DeviceSignature,
-			who.RequestID, who.OTP, strings.TrimPrefix(who.Path, "/x/"), strings.TrimPrefix(who.RawQuery,
+			who.OTP, strings.TrimPrefix(who.Path, "/x/"), strings.TrimPrefix(who.RawQuery,
 				"q="), texts[3*i], texts[3*i+1], texts[3*i+2]} {
 			if got != id {
 				t.Fatalf("%q became %q", id, got)

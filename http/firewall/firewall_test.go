@@ -230,13 +230,31 @@ func TestDecisions(t *testing.T) {
 		s.from(de, "POST /a", 401)
 		s.from(de, "POST /a", 403, "x-auth", "user")
 
-		// Everything that is served, and what is not; health checks and preflights are exempt.
+		// Everything that is served, and what is not; preflights are exempt.
 		s.add("all", "blacklist", `"targetEntityType":"IP","targetEntities":["203.0.113.0/24"],`+
 			`"targetAllResources":true`)
 		for _, line := range []string{a, "GET /nowhere", "PUT /a", "GET /a/%2e", "GET /socket", "BREW /a"} {
 			s.from("203.0.113.9", line, 403)
 		}
-		s.from("203.0.113.9", "GET /health/live", 200)
+		// Of the health checks a blacklist keeps its clients away, and no other rule; and
+		// nothing keeps this machine away, or the operator's networks.
+		const live = "GET /health/live"
+		s.from("203.0.113.9", live, 403)
+		s.from(tr, live, 200)
+		s.add("once", "rate_limit", `"period":100000,"limit":1,"targetEntityType":"IP","targetResources":["`+live+`"]`)
+		s.add("insiders", "whitelist_force", `"targetEntityType":"IP","targetEntities":["10.0.0.0/8"],`+
+			`"targetResources":["`+live+`"]`)
+		for range 3 {
+			s.from(tr, live, 200)
+		}
+		s.wants("PATCH", `{"label":"insiders","status":"INACTIVE"}`, 200, "{}")
+		s.wants("PATCH", `{"label":"once","status":"INACTIVE"}`, 200, "{}")
+		s.add("typo", "blacklist", `"targetEntityType":"IP","targetEntities":["0.0.0.0/0","::/0"],`+
+			`"targetResources":["`+live+`"]`)
+		s.from(tr, live, 403)
+		s.from("127.0.0.1", live, 200)
+		s.from("::1", live, 200)
+		s.from("198.51.100.7", live, 200)
 		// The way back (D-WAF-12).
 		s.add("bypassed", "blacklist", `"targetEntityType":"IP","targetEntities":["198.51.100.0/24"],`+
 			`"targetAllResources":true`)

@@ -1,0 +1,35 @@
+package edge
+
+import (
+	"context"
+	"log/slog"
+)
+
+// report tells the log and the observers of a request that was answered.
+func (s *Server) report(r *Request) {
+	took := s.opts.Now().Sub(r.start)
+	ctx := context.Background()
+	if r.internal != nil {
+		s.opts.Logger.LogAttrs(ctx, slog.LevelError, "request failed", r.named(slog.String("route", r.key),
+			slog.Int("status", r.status), slog.Any("err", r.internal))...)
+	}
+	if s.opts.Logger.Enabled(ctx, s.opts.AccessLog) {
+		s.opts.Logger.LogAttrs(ctx, s.opts.AccessLog, "request", r.named(slog.String("route", r.key),
+			slog.Int("status", r.status), slog.String("code", string(r.code)), slog.Duration("took", took),
+			slog.Any("ip", r.Caller.IP), slog.String("userId", r.Caller.UserID))...)
+	}
+	if s.opts.Observe != nil {
+		s.opts.Observe(ctx, Answered{Endpoint: r.Endpoint, Key: r.key, Caller: r.Caller, Status: r.status, Code: r.code,
+			Took: took})
+	}
+}
+
+// named adds what a request is called: by us, as the answer and the audit have it, and
+// by its client, who may have chosen anything.
+func (r *Request) named(attrs ...slog.Attr) []slog.Attr {
+	attrs = append(attrs, slog.String("requestId", r.Caller.RequestID))
+	if r.clientID != "" {
+		attrs = append(attrs, slog.String("clientRequestId", r.clientID))
+	}
+	return attrs
+}
