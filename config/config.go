@@ -113,19 +113,20 @@ type Tokens struct {
 
 // MFA configures challenges (D-2FA-04, 13, 16, 20, 28, 32 and D-AUTH-05).
 type MFA struct {
-	ChallengeTTL      time.Duration     `key:"challenge_ttl" range:"1s..1h"`
-	PAuthGrace        time.Duration     `key:"p_auth_grace" range:"0s..1h"`
-	ExecWait          time.Duration     `key:"exec_wait" range:"0s..1m"`
-	MaxOpen           int               `key:"max_open" range:"1..100"`
-	MaxRenewals       int               `key:"max_renewals" range:"0..100"`
-	MethodAttempts    int               `key:"method_attempts" range:"1..10"`
-	ChallengeAttempts int               `key:"challenge_attempts" range:"1..30"`
-	OTPBudget         int               `key:"otp_budget" range:"1..100"`
-	OTPBudgetWindow   time.Duration     `key:"otp_budget_window" range:"1s..24h" floor:"5m"`
-	TOTPBudget        int               `key:"totp_budget" range:"1..100"`
-	TOTPBudgetWindow  time.Duration     `key:"totp_budget_window" range:"1s..24h" floor:"5m"`
-	TOTPIssuer        string            `key:"totp_issuer"`
-	Guarded           map[string]string `key:"guarded"`
+	ChallengeTTL        time.Duration     `key:"challenge_ttl" range:"1s..1h"`
+	PAuthGrace          time.Duration     `key:"p_auth_grace" range:"0s..1h"`
+	ExecWait            time.Duration     `key:"exec_wait" range:"0s..1m"`
+	MaxOpen             int               `key:"max_open" range:"1..100"`
+	MaxRenewals         int               `key:"max_renewals" range:"0..100"`
+	MethodAttempts      int               `key:"method_attempts" range:"1..10"`
+	ChallengeAttempts   int               `key:"challenge_attempts" range:"1..30"`
+	OTPBudget           int               `key:"otp_budget" range:"1..100"`
+	OTPBudgetWindow     time.Duration     `key:"otp_budget_window" range:"1s..24h" floor:"5m"`
+	TOTPBudget          int               `key:"totp_budget" range:"1..100"`
+	TOTPBudgetWindow    time.Duration     `key:"totp_budget_window" range:"1s..24h" floor:"5m"`
+	TOTPIssuer          string            `key:"totp_issuer"`
+	Guarded             map[string]string `key:"guarded"`
+	GuardAdministration bool              `key:"guard_administration"`
 }
 
 // Limits configures the start guards and the caps on messages and pushes

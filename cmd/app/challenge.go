@@ -26,6 +26,7 @@ import (
 	"castellan/http/edge"
 	"castellan/http/guard"
 	httpmfa "castellan/http/mfa"
+	"castellan/http/rest"
 	"castellan/http/socket"
 	"castellan/persistence"
 )
@@ -118,6 +119,27 @@ func (s *service) challengeMetrics(m *metrics) {
 	m.counter("castellan_outbox_capped_total", "Times that a cap refused a code to who proved something.",
 		s.starter.Capped.Load)
 	m.gauge("castellan_sockets_open", "Open sockets.", func() float64 { return float64(s.hub.Live()) })
+}
+
+// actionAdministration is the code of the challenge in front of what
+// mfa.guard_administration names.
+const actionAdministration = "ADMINISTRATION"
+
+// guardedEndpoints are the endpoints that the configuration puts behind a challenge:
+// those that mfa.guarded names, with their own codes, and, where
+// mfa.guard_administration says so, the other sensitive ones.
+func guardedEndpoints(c config.MFA, all []rest.Endpoint) map[string]string {
+	if !c.GuardAdministration {
+		return c.Guarded
+	}
+	guarded := map[string]string{}
+	for _, e := range all {
+		if e.Sensitive {
+			guarded[e.Key()] = actionAdministration
+		}
+	}
+	maps.Copy(guarded, c.Guarded)
+	return guarded
 }
 
 // guarded registers the actions of endpoints that the configuration put behind a

@@ -49,6 +49,7 @@ import (
 	"castellan/domain/session"
 	"castellan/domain/token"
 	"castellan/domain/totp"
+	httpapi "castellan/http"
 	"castellan/http/edge"
 	httppassword "castellan/http/password"
 	"castellan/http/rest"
@@ -156,6 +157,7 @@ func Serve(ctx context.Context, cfg config.Config, o Options) error {
 	for _, path := range exposed(cfg) {
 		o.Log.Warn("other users of this machine may read it: take their rights away (chmod go-rwx)", "path", path)
 	}
+	cfg.MFA.Guarded = guardedEndpoints(cfg.MFA, httpapi.Endpoints())
 	s := &service{Deployment: d, cfg: cfg, o: o, log: o.Log}
 	l, err := net.Listen("tcp", cfg.HTTP.Addr)
 	if err != nil {

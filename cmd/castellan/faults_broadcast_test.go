@@ -3,7 +3,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -99,16 +98,4 @@ func TestFaultsBroadcast(t *testing.T) {
 			})
 		})
 	}
-}
-
-// enrolled gives an account an authenticator.
-func enrolled(t *testing.T, n *blackbox.Node, who blackbox.Account, session blackbox.Headers) *authenticator {
-	t.Helper()
-	f := blackbox.FlowOf(t, n.Do(t, "POST", "/auth/totp/setup", nil, session))
-	final := n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, who, "SMS")).Is(t, 200, "")
-	var set totpOutcome
-	if err := json.Unmarshal(final.Body, &set); err != nil || !set.ExecResult.Success {
-		t.Fatalf("the setup answered %s", final)
-	}
-	return newAuthenticator(t, set.ExecResult.Data.Base32)
 }

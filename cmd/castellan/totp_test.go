@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/base32"
+	"encoding/json"
 	"sync"
 	"testing"
 	"time"
@@ -40,6 +41,18 @@ func newAuthenticator(t *testing.T, text string) *authenticator {
 		t.Fatal(err)
 	}
 	return &authenticator{secret: secret}
+}
+
+// enrolled gives an account an authenticator.
+func enrolled(t *testing.T, n *blackbox.Node, who blackbox.Account, session blackbox.Headers) *authenticator {
+	t.Helper()
+	f := blackbox.FlowOf(t, n.Do(t, "POST", "/auth/totp/setup", nil, session))
+	final := n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, who, "SMS")).Is(t, 200, "")
+	var set totpOutcome
+	if err := json.Unmarshal(final.Body, &set); err != nil || !set.ExecResult.Success {
+		t.Fatalf("the setup answered %s", final)
+	}
+	return newAuthenticator(t, set.ExecResult.Data.Base32)
 }
 
 // next is a code that is right now and was not used; it waits for one only when

@@ -39,7 +39,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 			Doc("updateFirewallRule",
 				"The label names the rule. Fields that are not sent stay as they are; null clears limit and "+
 					"period."),
-	).For(rest.Admin)
+	).For(rest.Admin).MarkSensitive()
 }
 
 type record struct {

@@ -67,7 +67,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 			Doc("updateMfaPolicy",
 				"Fields that are not sent stay as they are. Challenges under way keep the policy that they "+
 					"were started with."),
-	).For(rest.Admin)
+	).For(rest.Admin).MarkSensitive()
 }
 
 type method struct {

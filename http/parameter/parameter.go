@@ -25,7 +25,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 		rest.Get("/admin/get-parameters", "List the system parameters", rest.Tenant, g.list, fault.InvalidField).
 			Doc("listParameters", "Lists of codes, folders of uploads and other values that the service reads."),
 		rest.Post("/admin/update-parameters", "Change a system parameter", rest.Tenant, g.update,
-			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).Verified().Body(rest.LargeBody).
+			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).Verified().Body(rest.LargeBody).MarkSensitive().
 			Try(`{"id":${listParameters.0.id},"json":${listParameters.0.json}}`).
 			Doc("updateParameter", "The object is replaced as a whole, on every node. Of two administrators who send "+
 				"the ifUpdatedAt of one version the second is refused."),

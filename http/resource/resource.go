@@ -62,7 +62,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 			Doc("listPermissionLog",
 				"One row for each permission that was granted to a role or taken from it, with the "+
 					"administrator and the time."),
-	).For(rest.Admin).Reserve()
+	).For(rest.Admin).Reserve().MarkSensitive()
 }
 
 type record struct {

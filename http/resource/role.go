@@ -59,7 +59,7 @@ func (g Roles) Endpoints() []rest.Endpoint {
 			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).
 			Try(`{"roleId":${addRole.data.id},`+anEndpoint+`}`).
 			Doc("revokeRolePermission", "The change is in the permission log."),
-	).For(rest.Admin).Reserve().Extended()
+	).For(rest.Admin).Reserve().MarkSensitive().Extended()
 }
 
 type role struct {

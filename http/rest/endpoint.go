@@ -23,6 +23,11 @@ func (es Endpoints) For(a Audience) Endpoints { return es.each(func(e *Endpoint)
 // Reserve is Endpoint.Reserve of all.
 func (es Endpoints) Reserve() Endpoints { return es.each(func(e *Endpoint) { e.Reserved = true }) }
 
+// MarkSensitive is Endpoint.MarkSensitive of those that change something.
+func (es Endpoints) MarkSensitive() Endpoints {
+	return es.each(func(e *Endpoint) { e.Sensitive = e.Sensitive || e.Method != "GET" })
+}
+
 // Extended is Endpoint.Extended of all.
 func (es Endpoints) Extended() Endpoints { return es.each(func(e *Endpoint) { e.Extension = true }) }
 
@@ -82,6 +87,10 @@ func (e Endpoint) IPFiltered() Endpoint { e.IPFilter = true; return e }
 // Reserve keeps an endpoint of audience Admin to the role admin: it cannot be
 // granted to another one.
 func (e Endpoint) Reserve() Endpoint { e.Reserved = true; return e }
+
+// MarkSensitive says that it decides what others may do, or what protects the service:
+// the setting mfa.guard_administration puts it behind a challenge.
+func (e Endpoint) MarkSensitive() Endpoint { e.Sensitive = true; return e }
 
 // Binary says that it answers bytes of one of some media types (Reply.Raw) instead of JSON.
 func (e Endpoint) Binary(mediaTypes ...string) Endpoint { e.Produces = mediaTypes; return e }

@@ -181,6 +181,7 @@ type Endpoint struct {
 	OTP           bool     // Options.Verify is asked after binding (D-AUTH-08)
 	IPFilter      bool     // the caller's allowed-IP list applies (D-AUTH-09)
 	Reserved      bool     // of Admin: for the role admin alone; grants add nobody (D-AUTH-03)
+	Sensitive     bool     // of those that mfa.guard_administration puts behind a challenge
 	Starts        string   // action code of the challenge that it starts, "" for none
 	Produces      []string // media types of a binary answer, for the document
 	Schema        string   // named schema of its answer, where Out does not say it
