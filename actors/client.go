@@ -246,8 +246,7 @@ func (c Client) Reserve(ctx context.Context, userID string, r stepup.Reservation
 	m := &pb.UserReserve{ChallengeId: r.ChallengeID, Action: r.Action, ExpiresAt: r.ExpiresAt, MaxOpen: int32(r.MaxOpen),
 		Caps: capsOf(r.Caps)}
 	if p := r.Push; p != nil {
-		m.Push = &pb.PushCaps{Pending: int32(p.Pending), Denials: int32(p.Denials), WindowMs: p.Window.Milliseconds(),
-			PauseMs: p.Pause.Milliseconds()}
+		m.Push = pushCaps(*p)
 	}
 	for _, s := range r.Sendings {
 		m.Sendings = append(m.Sendings, sendingOf(s))
@@ -259,7 +258,8 @@ func (c Client) Reserve(ctx context.Context, userID string, r stepup.Reservation
 	if err != nil {
 		return stepup.Grant{}, err
 	}
-	return stepup.Grant{Supersede: a.Supersede, Send: a.Send, NoPush: a.NoPush}, nil
+	return stepup.Grant{Supersede: a.Supersede, Send: a.Send, NoPush: a.NoPush, PushNumber: a.PushNumber,
+		PushWait: time.Duration(a.PushWaitMs) * time.Millisecond}, nil
 }
 
 // Send implements stepup.UserGate.

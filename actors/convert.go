@@ -147,3 +147,14 @@ func toOutgoing(m outbox.Message) *pb.Outgoing {
 		LeaseUntil: m.LeaseUntil.UnixMilli(),
 	}
 }
+
+func pushCaps(r challenge.PushRules) *pb.PushCaps {
+	return &pb.PushCaps{Pending: int32(r.Sent), SentWindowMs: r.Window.Milliseconds(), Day: int32(r.SentDay),
+		Denials: int32(r.Denials), WindowMs: r.DenialWindow.Milliseconds(), PauseMs: r.Pause.Milliseconds()}
+}
+
+func pushRules(c *pb.PushCaps) challenge.PushRules {
+	ms := func(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
+	return challenge.PushRules{Sent: int(c.Pending), Window: ms(c.SentWindowMs), SentDay: int(c.Day),
+		Denials: int(c.Denials), DenialWindow: ms(c.WindowMs), Pause: ms(c.PauseMs)}
+}

@@ -101,6 +101,9 @@ func (a *challengeActor) stepOf(now time.Time, s challenge.Step, answer challeng
 		}
 	}
 	out.writes = append(out.writes, uses...)
+	if settle, decided := a.state.SettlesPush(now, s.Next); decided {
+		out.writes = append(out.writes, settle)
+	}
 	return out, nil
 }
 

@@ -23,6 +23,7 @@ type userActor struct {
 	open    []reserved       // oldest first
 	sent    []outbox.Sending // of the last day, oldest first; read when caps ask
 	counted bool             // sent was read
+	pushes  []challenge.Push // whose rows may be on their way
 	touched time.Time
 	armed   bool
 	ctx     context.Context // carries the trace of the message that is handled; nil between two
@@ -33,21 +34,10 @@ func (a *userActor) io() (context.Context, context.CancelFunc) { return a.d.io(a
 // reserved is a challenge that was let in. Its row may not be there yet.
 type reserved struct {
 	challenge.Ref
-	at   time.Time
-	push pushed
+	at time.Time
 }
 
-// pushed is whether a challenge has a push that waits for an answer: not known of
-// one that was read from rows, for a start.
-type pushed int8
-
-const (
-	unknown pushed = iota
-	withPush
-	noPush
-)
-
-// settling is how long a reserved challenge may be without a row before it is
+// settling is how long a reserved challenge, or its push, may be without a row before it is
 // taken for one that was never made.
 const settling = 10 * time.Second
 
@@ -115,90 +105,68 @@ func (a *userActor) reserve(c *cluster.Context, now time.Time, m *pb.UserReserve
 			a.open = slices.Delete(a.open, i, i+1)
 		}
 	}
-	push := noPush
 	if m.Push != nil {
-		may, err := a.mayPush(c.ID(), now, m.Push)
-		if err != nil {
+		if err := a.push(c.ID(), now, m, reply); err != nil {
 			a.d.refuse(c.Sender(), c.ID(), err)
 			return
 		}
-		if reply.NoPush = !may; may {
-			push = withPush
-		}
 	}
 	a.open = append(a.open, reserved{challenge.Ref{ID: m.ChallengeId, Action: m.Action, CreatedAt: now.UnixMilli(),
-		ExpiresAt: m.ExpiresAt}, now, push})
+		ExpiresAt: m.ExpiresAt}, now})
 	c.Reply(reply)
 }
 
-// mayPush judges the bounds on pushes (SEC-16). Denials are read every time:
-// they are decided by other owners. What waits is known here, and rows are read
-// only when it seems to be too much, because challenges do not report their end.
-func (a *userActor) mayPush(userID string, now time.Time, caps *pb.PushCaps) (bool, error) {
+// push judges the bounds on pushes (SEC-16). Rows are read every time, because
+// other owners decide what becomes of a push. Should another owner of the user
+// decide at the same time, both give out the same number, and one of them commits.
+func (a *userActor) push(userID string, now time.Time, m *pb.UserReserve, reply *pb.UserReserved) error {
+	rules := pushRules(m.Push)
+	if rules == (challenge.PushRules{}) {
+		return nil
+	}
 	ctx, cancel := a.io()
 	defer cancel()
-	if caps.Denials > 0 {
-		window, pause := time.Duration(caps.WindowMs)*time.Millisecond, time.Duration(caps.PauseMs)*time.Millisecond
-		denied, err := a.d.Store.Denials(ctx, userID, now.Add(-window-pause))
-		if err != nil {
-			return false, err
-		}
-		if tired(denied, now, int(caps.Denials), window, pause) {
-			return false, nil
-		}
+	if err := a.land(ctx, now); err != nil {
+		return err
 	}
-	waiting := 0
-	for _, r := range a.open {
-		if r.push != noPush {
-			waiting++
-		}
-	}
-	if caps.Pending <= 0 || waiting < int(caps.Pending) {
-		return true, nil
-	}
-	if err := a.prune(now); err != nil {
-		return false, err
-	}
-	rows, err := a.d.Store.Pending(ctx, userID, now)
+	rows, err := a.d.Store.Pushes(ctx, userID, rules.Most())
 	if err != nil {
-		return false, err
+		return err
 	}
-	waiting = 0
-	for i := range a.open {
-		r := &a.open[i]
-		// One without a row keeps what is known of it: the row may be on its way.
-		if n := slices.IndexFunc(rows, func(p challenge.Insert) bool { return p.ID == r.ID }); n >= 0 {
-			r.push = pushOf(rows[n].Challenge, now)
-		}
-		if r.push == withPush {
-			waiting++
-		}
+	all := slices.Concat(rows, a.pushes)
+	if wait := rules.Wait(now, all); wait > 0 {
+		reply.NoPush, reply.PushWaitMs = true, wait.Milliseconds()
+		return nil
 	}
-	return waiting < int(caps.Pending), nil
+	p := challenge.Push{ChallengeID: m.ChallengeId, UserID: userID, Number: challenge.NextPush(all), SentAt: now.UnixMilli()}
+	reply.PushNumber = p.Number
+	a.pushes = append(a.pushes, p)
+	return nil
 }
 
-func pushOf(c challenge.Challenge, now time.Time) pushed {
-	for _, m := range c.Methods {
-		switch {
-		case m.Name != challenge.PUSH || m.Order > 0:
-		case now.UnixMilli() < m.ExpiresAt:
-			return withPush
-		default:
-			return unknown // the renewal of another method may bring it back
-		}
+// land forgets the pushes whose rows have come, so that they are counted once, and
+// those whose rows do not come any more. It is asked before the rows are read: a row
+// that comes in between is counted twice, and not never.
+func (a *userActor) land(ctx context.Context, now time.Time) error {
+	a.pushes = slices.DeleteFunc(a.pushes, func(p challenge.Push) bool {
+		return now.Sub(time.UnixMilli(p.SentAt)) > settling
+	})
+	if len(a.pushes) == 0 {
+		return nil
 	}
-	return noPush
-}
-
-// tired tells whether so many denials in a window ended less than the pause ago.
-func tired(denied []int64, now time.Time, limit int, window, pause time.Duration) bool {
-	for i := limit - 1; i < len(denied); i++ {
-		last := time.UnixMilli(denied[i])
-		if last.Sub(time.UnixMilli(denied[i-limit+1])) < window && now.Sub(last) < pause {
-			return true
-		}
+	ids := make([]string, len(a.pushes))
+	for i, p := range a.pushes {
+		ids[i] = p.ChallengeID
 	}
-	return false
+	states, err := a.d.Store.States(ctx, ids)
+	if err != nil {
+		return err
+	}
+	a.pushes = slices.DeleteFunc(a.pushes, func(p challenge.Push) bool {
+		_, there := states[p.ChallengeID]
+		return there
+	})
+	return nil
 }
 
 func (a *userActor) opened(action string) int {

@@ -150,6 +150,8 @@ type Limits struct {
 	UserPerDay          int            `key:"user_per_day" range:"1..100000"`
 	IPPerHour           int            `key:"ip_per_hour" range:"1..1000000"`
 	PushPending         int            `key:"push_pending" range:"1..100"`
+	PushWindow          time.Duration  `key:"push_window" range:"1s..24h"`
+	PushPerDay          int            `key:"push_per_day" range:"1..1000"`
 	PushDenials         int            `key:"push_denials" range:"1..100"`
 	PushDenialWindow    time.Duration  `key:"push_denial_window" range:"1s..1h"`
 	PushPause           time.Duration  `key:"push_pause" range:"1s..1h"`

@@ -64,6 +64,8 @@ func Default() Config {
 			UserPerDay:          60,
 			IPPerHour:           200,
 			PushPending:         3,
+			PushWindow:          10 * time.Minute,
+			PushPerDay:          20,
 			PushDenials:         3,
 			PushDenialWindow:    10 * time.Minute,
 			PushPause:           time.Hour,

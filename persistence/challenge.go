@@ -121,13 +121,6 @@ var challengeWrites = []engine.Kind{
 	}),
 }
 
-// denialRow is the instant of a denial: nothing touches a challenge afterwards.
-type denialRow struct {
-	bun.BaseModel `bun:"table:challenge,alias:t"`
-
-	TouchedAt int64
-}
-
 // Load implements challenge.Store.
 func (s Challenges) Load(ctx context.Context, challengeID string) (challenge.Challenge, error) {
 	ctx, cancel := s.db.Bound(ctx)
@@ -223,17 +216,6 @@ func (s Challenges) Pending(ctx context.Context, userID string, now time.Time) (
 		out[i] = challenge.Insert{Challenge: c, Command: r.Command}
 	}
 	return out, nil
-}
-
-// Denials implements challenge.Store.
-func (s Challenges) Denials(ctx context.Context, userID string, since time.Time) ([]int64, error) {
-	var rows []denialRow
-	err := s.db.Find(ctx, &rows, "user_id = $1 AND state = 3 AND touched_at >= $2", "touched_at", userID, ms(since))
-	out := make([]int64, len(rows))
-	for i, r := range rows {
-		out[i] = r.TouchedAt
-	}
-	return out, err
 }
 
 // stateRow is what States reads of a challenge.

@@ -17,8 +17,8 @@ func TestDeviceStore(t *testing.T) {
 	}, "users", "device", "device_proof")
 }
 
-// The lists from which open pushes and the bounds on them are read.
-func TestPendingAndDenials(t *testing.T) {
+// The list from which open pushes are read.
+func TestPending(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		ctx, store, now := t.Context(), NewChallenges(db), time.Now()
 		made := func(id string, user string, edit func(*challenge.Challenge)) {
@@ -40,22 +40,6 @@ func TestPendingAndDenials(t *testing.T) {
 			string(got[1].Command) != "command a" || got[1].Methods[0].Number != "42" || got[1].Version != 1 {
 			t.Errorf("pending %+v, %v", got, err)
 		}
-		before := time.Now().Add(-time.Second)
-		for _, c := range got {
-			c.State = challenge.Denied
-			storetest.Must(t, db.Commit(ctx, challenge.Update{Challenge: c.Challenge}))
-		}
-		if ds, err := store.Denials(ctx, "u1", before); err != nil || len(ds) != 2 || ds[0] > ds[1] ||
-			ds[0] < ms(before) {
-			t.Errorf("denials %v, %v", ds, err)
-		}
-		if ds, err := store.Denials(ctx, "u1", time.Now().Add(time.Minute)); err != nil || len(ds) != 0 {
-			t.Errorf("later denials %v, %v", ds, err)
-		}
-		if ds, err := store.Denials(ctx, "u2", before); err != nil || len(ds) != 0 {
-			t.Errorf("another's denials %v, %v", ds, err)
-		}
-
 		// A device that is woken costs nobody a code.
 		push := outbox.Message{ID: "p", UserID: "u1", Channel: message.Push, Destination: []byte("d"), Prefix: "p",
 			CreatedAt: now, ExpiresAt: now.Add(time.Minute), LeaseUntil: now}

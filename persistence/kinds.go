@@ -30,6 +30,7 @@ func kinds(now clock) engine.Kinds {
 			ledgerFences,
 			transactionFences,
 			blockageFences,
+			pushFences,
 		),
 		Writes: slices.Concat(
 			challengeWrites,
@@ -57,6 +58,7 @@ func kinds(now clock) engine.Kinds {
 			profileWrites,
 			blockageWrites,
 			statusWrites,
+			pushWrites,
 		),
 		Deltas: slices.Concat(ledgerDeltas, refusedDeltas),
 	}

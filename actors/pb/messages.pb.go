@@ -1939,10 +1939,12 @@ func (x *UserReserve) GetPush() *PushCaps {
 // PushCaps bound the pushes of a user; 0 means no bound.
 type PushCaps struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Pending       int32                  `protobuf:"varint,1,opt,name=pending,proto3" json:"pending,omitempty"`
+	Pending       int32                  `protobuf:"varint,1,opt,name=pending,proto3" json:"pending,omitempty"` // sent and not approved in sent_window_ms
 	Denials       int32                  `protobuf:"varint,2,opt,name=denials,proto3" json:"denials,omitempty"`
 	WindowMs      int64                  `protobuf:"varint,3,opt,name=window_ms,json=windowMs,proto3" json:"window_ms,omitempty"` // of denials
 	PauseMs       int64                  `protobuf:"varint,4,opt,name=pause_ms,json=pauseMs,proto3" json:"pause_ms,omitempty"`    // after them
+	SentWindowMs  int64                  `protobuf:"varint,5,opt,name=sent_window_ms,json=sentWindowMs,proto3" json:"sent_window_ms,omitempty"`
+	Day           int32                  `protobuf:"varint,6,opt,name=day,proto3" json:"day,omitempty"` // sent and not approved in a day
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2001,6 +2003,20 @@ func (x *PushCaps) GetWindowMs() int64 {
 func (x *PushCaps) GetPauseMs() int64 {
 	if x != nil {
 		return x.PauseMs
+	}
+	return 0
+}
+
+func (x *PushCaps) GetSentWindowMs() int64 {
+	if x != nil {
+		return x.SentWindowMs
+	}
+	return 0
+}
+
+func (x *PushCaps) GetDay() int32 {
+	if x != nil {
+		return x.Day
 	}
 	return 0
 }
@@ -2132,7 +2148,9 @@ type UserReserved struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Supersede     []string               `protobuf:"bytes,1,rep,name=supersede,proto3" json:"supersede,omitempty"`
 	Send          []bool                 `protobuf:"varint,2,rep,packed,name=send,proto3" json:"send,omitempty"`
-	NoPush        bool                   `protobuf:"varint,3,opt,name=no_push,json=noPush,proto3" json:"no_push,omitempty"` // the bounds on pushes allow none
+	NoPush        bool                   `protobuf:"varint,3,opt,name=no_push,json=noPush,proto3" json:"no_push,omitempty"`               // the bounds on pushes allow none
+	PushNumber    int64                  `protobuf:"varint,4,opt,name=push_number,json=pushNumber,proto3" json:"push_number,omitempty"`   // of the push that is about to be offered; 0: it is not counted
+	PushWaitMs    int64                  `protobuf:"varint,5,opt,name=push_wait_ms,json=pushWaitMs,proto3" json:"push_wait_ms,omitempty"` // until the bounds allow one again
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2186,6 +2204,20 @@ func (x *UserReserved) GetNoPush() bool {
 		return x.NoPush
 	}
 	return false
+}
+
+func (x *UserReserved) GetPushNumber() int64 {
+	if x != nil {
+		return x.PushNumber
+	}
+	return 0
+}
+
+func (x *UserReserved) GetPushWaitMs() int64 {
+	if x != nil {
+		return x.PushWaitMs
+	}
+	return 0
 }
 
 // UserSend asks for leave to send one more message, of a renewal.
@@ -2480,12 +2512,14 @@ const file_messages_proto_rawDesc = "" +
 	"\bdeadline\x18\x05 \x01(\x03R\bdeadline\x12\x19\n" +
 	"\bmax_open\x18\x06 \x01(\x05R\amaxOpen\x12-\n" +
 	"\x04caps\x18\a \x01(\v2\x19.castellan.actors.v1.CapsR\x04caps\x121\n" +
-	"\x04push\x18\b \x01(\v2\x1d.castellan.actors.v1.PushCapsR\x04push\"v\n" +
+	"\x04push\x18\b \x01(\v2\x1d.castellan.actors.v1.PushCapsR\x04push\"\xae\x01\n" +
 	"\bPushCaps\x12\x18\n" +
 	"\apending\x18\x01 \x01(\x05R\apending\x12\x18\n" +
 	"\adenials\x18\x02 \x01(\x05R\adenials\x12\x1b\n" +
 	"\twindow_ms\x18\x03 \x01(\x03R\bwindowMs\x12\x19\n" +
-	"\bpause_ms\x18\x04 \x01(\x03R\apauseMs\"]\n" +
+	"\bpause_ms\x18\x04 \x01(\x03R\apauseMs\x12$\n" +
+	"\x0esent_window_ms\x18\x05 \x01(\x03R\fsentWindowMs\x12\x10\n" +
+	"\x03day\x18\x06 \x01(\x05R\x03day\"]\n" +
 	"\aSending\x12\x18\n" +
 	"\achannel\x18\x01 \x01(\tR\achannel\x12 \n" +
 	"\vdestination\x18\x02 \x01(\fR\vdestination\x12\x16\n" +
@@ -2493,11 +2527,15 @@ const file_messages_proto_rawDesc = "" +
 	"\x04Caps\x12)\n" +
 	"\x10destination_hour\x18\x01 \x01(\x05R\x0fdestinationHour\x12'\n" +
 	"\x0fdestination_day\x18\x02 \x01(\x05R\x0edestinationDay\x12\x19\n" +
-	"\buser_day\x18\x03 \x01(\x05R\auserDay\"Y\n" +
+	"\buser_day\x18\x03 \x01(\x05R\auserDay\"\x9c\x01\n" +
 	"\fUserReserved\x12\x1c\n" +
 	"\tsupersede\x18\x01 \x03(\tR\tsupersede\x12\x12\n" +
 	"\x04send\x18\x02 \x03(\bR\x04send\x12\x17\n" +
-	"\ano_push\x18\x03 \x01(\bR\x06noPush\"\x8d\x01\n" +
+	"\ano_push\x18\x03 \x01(\bR\x06noPush\x12\x1f\n" +
+	"\vpush_number\x18\x04 \x01(\x03R\n" +
+	"pushNumber\x12 \n" +
+	"\fpush_wait_ms\x18\x05 \x01(\x03R\n" +
+	"pushWaitMs\"\x8d\x01\n" +
 	"\bUserSend\x126\n" +
 	"\asending\x18\x01 \x01(\v2\x1c.castellan.actors.v1.SendingR\asending\x12-\n" +
 	"\x04caps\x18\x02 \x01(\v2\x19.castellan.actors.v1.CapsR\x04caps\x12\x1a\n" +

@@ -93,6 +93,9 @@ func (s *service) challenges() error {
 			if err := store.PurgeOutcomes(ctx, old.now, ended); err != nil {
 				return err
 			}
+			if err := store.PurgePushes(ctx, old.now.Add(-challenge.PushMemory)); err != nil {
+				return err
+			}
 			return store.Purge(ctx, old.unreachable)
 		},
 		metrics: s.challengeMetrics,
@@ -206,8 +209,9 @@ func stepupConfig(c config.Config) stepup.Config {
 	if c.Limits.Enabled {
 		s.Caps = stepup.Caps{DestinationHour: c.Limits.DestinationPerHour, DestinationDay: c.Limits.DestinationPerDay,
 			UserDay: c.Limits.UserPerDay}
-		s.Push = stepup.PushCaps{Pending: c.Limits.PushPending, Denials: c.Limits.PushDenials,
-			Window: c.Limits.PushDenialWindow, Pause: c.Limits.PushPause}
+		l := c.Limits
+		s.Push = challenge.PushRules{Sent: l.PushPending, Window: l.PushWindow, SentDay: l.PushPerDay,
+			Denials: l.PushDenials, DenialWindow: l.PushDenialWindow, Pause: l.PushPause}
 		s.PrefixHour, s.DialDay = c.Limits.IPPerHour, c.Limits.CountryPerDay
 	}
 	return s

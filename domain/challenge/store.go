@@ -104,9 +104,10 @@ type Store interface {
 	// Pending reads what Open lists whole, with the sealed commands, newest first.
 	// Of a decoy's subject there is nothing to read.
 	Pending(ctx context.Context, userID string, now time.Time) ([]Insert, error)
-	// Denials lists the instants, in ms, at which challenges of a user were denied
-	// since a given one, oldest first.
-	Denials(ctx context.Context, userID string, since time.Time) ([]int64, error)
+	// Pushes lists the newest pushes of a user that were not approved, newest first,
+	// and before them the newest of all where that was; of the former max at least, if
+	// there are so many.
+	Pushes(ctx context.Context, userID string, max int) ([]Push, error)
 	// States reads the states of challenges; unknown ids are left out.
 	States(ctx context.Context, ids []string) (map[string]State, error)
 	// Stuck lists executing challenges without an outcome that were last
@@ -115,6 +116,8 @@ type Store interface {
 	// Purge removes challenges made before an instant, and budgets untouched
 	// since a day before it, of these and of what is very much a part at a time.
 	Purge(ctx context.Context, made time.Time) error
+	// PurgePushes removes the pushes of challenges made before an instant.
+	PurgePushes(ctx context.Context, before time.Time) error
 	// PurgeOutcomes removes the outcomes that ended before now, of challenges
 	// made before an instant: that much they live at least.
 	PurgeOutcomes(ctx context.Context, now, made time.Time) error

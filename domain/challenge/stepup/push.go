@@ -97,13 +97,26 @@ func Use(c challenge.Challenge, use challenge.Use) []commit.Write {
 	return []commit.Write{device.Use{UserID: c.UserID, ID: use.Key, At: time.UnixMilli(use.Value)}}
 }
 
+// bounded is what the bounds on pushes make of a new challenge: the writes of its
+// push, or a challenge without one.
+func bounded(c *challenge.Challenge, letters []letter, grant Grant) ([]commit.Write, error) {
+	if grant.NoPush {
+		return nil, withoutPush(c, letters, grant.PushWait)
+	}
+	if grant.PushNumber == 0 {
+		return nil, nil
+	}
+	return []commit.Write{challenge.SendPush{Push: challenge.Push{ChallengeID: c.ID, UserID: c.Owner(),
+		Number: grant.PushNumber, SentAt: c.CreatedAt}}}, nil
+}
+
 // withoutPush takes the push out of a challenge because the bounds on pushes
 // allow none. RATE_LIMITED where the rest is not enough: what is required is
 // never lowered (D-2FA-11).
-func withoutPush(c *challenge.Challenge, letters []letter) error {
+func withoutPush(c *challenge.Challenge, letters []letter, wait time.Duration) error {
 	i := slices.IndexFunc(c.Methods, isPush)
 	if len(c.Methods)-1 < c.Required {
-		return fault.New(fault.RateLimited, "too many pushes wait for an answer or were denied; try later").After(time.Minute)
+		return fault.New(fault.RateLimited, "too many pushes were not approved; try later").After(max(wait, time.Second))
 	}
 	c.Methods = slices.Delete(c.Methods, i, i+1)
 	for j := range letters {

@@ -58,10 +58,9 @@ func (s *Starter) Start(ctx context.Context, r challenge.StartRequest) (challeng
 	if err != nil {
 		return challenge.Started{}, err
 	}
-	if grant.NoPush {
-		if err := withoutPush(&c, letters); err != nil {
-			return challenge.Started{}, err
-		}
+	pushed, err := bounded(&c, letters, grant)
+	if err != nil {
+		return challenge.Started{}, err
 	}
 	if r.Proven {
 		if letters, err = s.withinCaps(ctx, now, &c, letters, grant); err != nil {
@@ -72,8 +71,8 @@ func (s *Starter) Start(ctx context.Context, r challenge.StartRequest) (challeng
 	if err != nil {
 		return challenge.Started{}, err
 	}
-	writes := make([]commit.Write, 0, 4+len(letters)+len(wakes)+len(grant.Supersede)+len(r.With))
-	writes = append(writes, Credentials(c))
+	writes := make([]commit.Write, 0, 5+len(letters)+len(wakes)+len(grant.Supersede)+len(r.With))
+	writes = append(append(writes, Credentials(c)), pushed...)
 	for i := range letters {
 		l := &letters[i]
 		s.seal(l, &c.Methods[l.method], c, r.Proven || grant.Send[i])

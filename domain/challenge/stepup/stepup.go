@@ -40,7 +40,7 @@ type Reservation struct {
 	MaxOpen     int
 	Sendings    []Sending
 	Caps        Caps
-	Push        *PushCaps // nil: no push is about to be offered
+	Push        *challenge.PushRules // nil: no push is about to be offered
 }
 
 // Sending is a message that is about to be sent to a user.
@@ -58,20 +58,15 @@ func (c Config) uncapped() bool {
 	return c.Caps == (Caps{}) && c.PrefixHour <= 0 && len(c.DialDay) == 0
 }
 
-// PushCaps bound the pushes of one user (SEC-16): how many may wait for an answer
-// at once, and how many denials in a window stop them for a while. 0 means no
-// bound.
-type PushCaps struct {
-	Pending, Denials int
-	Window, Pause    time.Duration
-}
-
-// Grant is the answer to a Reservation; Send is parallel to its Sendings. NoPush
-// says that the challenge must go without a push.
+// Grant is the answer to a Reservation; Send is parallel to its Sendings. PushNumber
+// is that of the push; 0: it is not counted. NoPush says that the challenge must go
+// without one, and PushWait for how long there is none.
 type Grant struct {
-	Supersede []string
-	Send      []bool
-	NoPush    bool
+	Supersede  []string
+	Send       []bool
+	NoPush     bool
+	PushNumber int64
+	PushWait   time.Duration
 }
 
 // Challenges are the owners of challenges. Errors are the faults of the machine;
@@ -176,7 +171,7 @@ type Config struct {
 	PrefixHour int
 	// DialDay bounds the SMS a day to a dialling prefix.
 	DialDay map[string]int
-	Push    PushCaps
+	Push    challenge.PushRules
 	// Language is the default of the installation.
 	Language string
 	// Silent are the kinds of notices that are not sent (notices.off).
