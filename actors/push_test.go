@@ -2,7 +2,6 @@ package actors_test
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -125,44 +124,6 @@ func TestRemovedBeforeTheCommit(t *testing.T) {
 			if _, err := w.right(c, challenge.SMS); err != nil {
 				t.Errorf("the challenge is not as it was: %v", err)
 			}
-		}
-	})
-}
-
-// However many starts come at once, three pushes wait (SEC-16).
-func TestPushesThatWaitUnderRace(t *testing.T) {
-	onBoth(t, func(t *testing.T, w *world) {
-		w.carry("d1")
-		w.engine.Starter.Config.Push = stepup.PushCaps{Pending: 3}
-		w.engine.Starter.Config.MaxOpen = 0
-		offered := func(c challenge.Challenge) bool { return slices.Contains(names(c), challenge.PUSH) }
-		var with atomic.Int64
-		var mu sync.Mutex
-		var pushes []challenge.Challenge
-		var wg sync.WaitGroup
-		for range 20 {
-			wg.Go(func() {
-				s, err := w.engine.Start(t.Context(), challenge.StartRequest{Action: "LOGIN", Account: w.user.Account(),
-					Proven: true})
-				if err != nil {
-					t.Error(err)
-				} else if offered(s.Challenge) {
-					with.Add(1)
-					mu.Lock()
-					pushes = append(pushes, s.Challenge)
-					mu.Unlock()
-				}
-			})
-		}
-		wg.Wait()
-		if with.Load() != 3 {
-			t.Fatalf("%d pushes wait", with.Load())
-		}
-		if _, err := w.decide(pushes[0], "d1", "DENIED"); err != nil { // its place is free
-			t.Fatal(err)
-		}
-		if !offered(w.begin("LOGIN", "")) || offered(w.begin("LOGIN", "")) {
-			t.Error("one more is offered, and no second")
 		}
 	})
 }

@@ -18,6 +18,7 @@ import (
 	"castellan/domain/commit"
 	"castellan/domain/fault"
 	"castellan/domain/id"
+	"castellan/domain/keyring"
 	"castellan/domain/keyring/keyringtest"
 	"castellan/domain/message"
 	"castellan/domain/mfa"
@@ -155,15 +156,7 @@ func (w *world) start() {
 		w.node.Stop(context.Background())
 	}
 	users := accounts{persistence.NewUsers(w.db)}
-	log := slog.New(slog.DiscardHandler)
-	w.node = cluster.Solo(log)
-	warm := new(actors.WarmCache)
-	w.node.Register(actors.Kinds(actors.Deps{WarmCache: warm, Store: persistence.NewChallenges(w.db),
-		Outbox: persistence.NewOutbox(w.db), Commit: w.db, Actions: w.actions,
-		Rules: challenge.DefaultRules(), Accounts: users, Sessions: w, Seal: ring.Seal, Open: ring.Open,
-		Grace: 120 * time.Second, Now: time.Now, Log: log,
-		Uses: map[challenge.Name]actors.Uses{challenge.TOTP: totp.Use, challenge.PUSH: stepup.Use}})...)
-	w.client = actors.Client{Node: w.node, WarmCache: warm, Now: time.Now}
+	w.node, w.client = w.boot(ring)
 	w.client.Listen(func(n stepup.News) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -194,6 +187,18 @@ func (w *world) start() {
 			Notices: w.engine.Starter, Rules: challenge.DefaultRules(), Recovery: totp.DefaultLimit(), Issuer: "Castellan",
 			Now: func() time.Time { return time.Unix(w.clock.Load(), 0) }}
 	}
+}
+
+// boot makes a node over the rows. It knows no other one, and so it owns everything.
+func (w *world) boot(ring *keyring.Ring) (*cluster.Node, actors.Client) {
+	log := slog.New(slog.DiscardHandler)
+	node, warm := cluster.Solo(log), new(actors.WarmCache)
+	node.Register(actors.Kinds(actors.Deps{WarmCache: warm, Store: persistence.NewChallenges(w.db),
+		Outbox: persistence.NewOutbox(w.db), Commit: w.db, Actions: w.actions,
+		Rules: challenge.DefaultRules(), Accounts: accounts{persistence.NewUsers(w.db)}, Sessions: w, Seal: ring.Seal,
+		Open: ring.Open, Grace: 120 * time.Second, Now: time.Now, Log: log,
+		Uses: map[challenge.Name]actors.Uses{challenge.TOTP: totp.Use, challenge.PUSH: stepup.Use}})...)
+	return node, actors.Client{Node: node, WarmCache: warm, Now: time.Now}
 }
 
 func (w *world) begin(action, command string) challenge.Challenge {

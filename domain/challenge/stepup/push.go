@@ -1,6 +1,7 @@
 package stepup
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -98,16 +99,24 @@ func Use(c challenge.Challenge, use challenge.Use) []commit.Write {
 }
 
 // bounded is what the bounds on pushes make of a new challenge: the writes of its
-// push, or a challenge without one.
-func bounded(c *challenge.Challenge, letters []letter, grant Grant) ([]commit.Write, error) {
-	if grant.NoPush {
-		return nil, withoutPush(c, letters, grant.PushWait)
+// push, or a challenge without one and the notice of that to the owner. A starter
+// who proved nothing tells nothing of the owner's password.
+func (s *Starter) bounded(ctx context.Context, c *challenge.Challenge, letters []letter, owner challenge.Account,
+	grant Grant) (writes []commit.Write, err error) {
+	switch {
+	case grant.NoPush && c.Proven:
+		writes = s.Notice(owner, message.PushBound, nil, c.Starter.IP)
+		fallthrough
+	case grant.NoPush:
+		err = withoutPush(c, letters, grant.PushWait)
+		if err != nil && writes != nil { // there is no challenge that they could commit with
+			err = cmp.Or(s.Commit.Commit(ctx, writes...), err)
+		}
+	case grant.PushNumber > 0:
+		writes = []commit.Write{challenge.SendPush{Push: challenge.Push{ChallengeID: c.ID, UserID: c.Owner(),
+			Number: grant.PushNumber, SentAt: c.CreatedAt}}}
 	}
-	if grant.PushNumber == 0 {
-		return nil, nil
-	}
-	return []commit.Write{challenge.SendPush{Push: challenge.Push{ChallengeID: c.ID, UserID: c.Owner(),
-		Number: grant.PushNumber, SentAt: c.CreatedAt}}}, nil
+	return writes, err
 }
 
 // withoutPush takes the push out of a challenge because the bounds on pushes

@@ -58,7 +58,7 @@ func (s *Starter) Start(ctx context.Context, r challenge.StartRequest) (challeng
 	if err != nil {
 		return challenge.Started{}, err
 	}
-	pushed, err := bounded(&c, letters, grant)
+	pushed, err := s.bounded(ctx, &c, letters, r.Account, grant)
 	if err != nil {
 		return challenge.Started{}, err
 	}

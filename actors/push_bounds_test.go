@@ -1,0 +1,236 @@
+package actors_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"castellan/domain/challenge"
+	"castellan/domain/challenge/stepup"
+	"castellan/domain/commit"
+	"castellan/domain/fault"
+	"castellan/domain/mfa"
+	"castellan/domain/outbox"
+	"castellan/persistence"
+)
+
+var fatigue = challenge.PushRules{Sent: 3, Window: 10 * time.Minute, SentDay: 20, Denials: 3,
+	DenialWindow: 10 * time.Minute, Pause: time.Hour}
+
+// tired is a world whose user has a device and bounds on pushes.
+func tired(w *world) *world {
+	w.carry("d1")
+	w.engine.Starter.Config.Push = fatigue
+	return w
+}
+
+func offersPush(c challenge.Challenge) bool { return slices.Contains(names(c), challenge.PUSH) }
+
+// begun starts challenges as callers do: what was fenced is decided again.
+func (w *world) begun(s *stepup.Starter, n int) (all []challenge.Challenge) {
+	for range n {
+		r := challenge.StartRequest{Action: "LOGIN", Account: w.user.Account(), Proven: true}
+		made, err := s.Start(context.Background(), r)
+		for errors.Is(err, commit.ErrFenced) {
+			made, err = s.Start(context.Background(), r)
+		}
+		if err != nil {
+			w.t.Error(err)
+		}
+		all = append(all, made.Challenge)
+	}
+	return all
+}
+
+func pushesIn(all []challenge.Challenge) (n int) {
+	for _, c := range all {
+		if offersPush(c) {
+			n++
+		}
+	}
+	return n
+}
+
+// change runs a statement on the rows.
+func (w *world) change(statement string, args ...any) {
+	w.t.Helper()
+	if err := w.db.InTx(w.t.Context(), func(ctx context.Context) error {
+		_, err := w.db.Conn(ctx).NewRaw(statement, args...).Exec(ctx)
+		return err
+	}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// aged makes the pushes that were sent older.
+func (w *world) aged(by time.Duration) {
+	w.t.Helper()
+	w.change("UPDATE push SET sent_at = sent_at - ?, settled_at = settled_at - ?", by.Milliseconds(), by.Milliseconds())
+}
+
+// A challenge that makes room for another keeps the place of its push, which a
+// phone has shown (D-EXT-06); and so does each that ends without an approval.
+func TestEndedChallengesKeepThePlaceOfTheirPush(t *testing.T) {
+	for name, end := range map[string]func(w *world, c challenge.Challenge) error{
+		"superseded": func(*world, challenge.Challenge) error { return nil }, // at the sixth start
+		"denied": func(w *world, c challenge.Challenge) error {
+			_, err := w.decide(c, "d1", "DENIED")
+			return err
+		},
+		"expired": func(w *world, c challenge.Challenge) error {
+			w.change("UPDATE challenge SET expires_at = created_at WHERE id = ?", c.ID)
+			w.client.Refresh(c.ID)
+			return nil
+		},
+		"closed": func(w *world, c challenge.Challenge) error {
+			for range 5 {
+				w.answer(c, challenge.SMS, wrongOf(w.code(w.method(c, challenge.SMS).ID)))
+				w.answer(c, challenge.MAIL, wrongOf(w.code(w.method(c, challenge.MAIL).ID)))
+			}
+			_, err := w.answer(c, challenge.SMS, "000000")
+			if fault.CodeOf(err) != fault.ChallengeClosed && fault.CodeOf(err) != fault.RateLimited {
+				return err
+			}
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := tired(open(t))
+			rules := fatigue
+			rules.Denials = 0
+			w.engine.Starter.Config.Push = rules
+			sent := 0
+			for range 50 {
+				c := w.begin("LOGIN", "")
+				if !offersPush(c) {
+					continue
+				}
+				sent++
+				if err := end(w, c); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if sent != 3 {
+				t.Errorf("%d pushes were sent", sent)
+			}
+			w.start() // the bound is in the rows
+			w.engine.Starter.Config.Push = rules
+			if offersPush(w.begin("LOGIN", "")) {
+				t.Error("after a restart there is one more")
+			}
+			w.aged(10 * time.Minute)
+			if n := pushesIn(w.begun(w.engine.Starter, 10)); n != 3 {
+				t.Errorf("%d were sent after the window", n)
+			}
+		})
+	}
+}
+
+// Twenty in a day are the most, however far apart.
+func TestPushesOfADay(t *testing.T) {
+	onBoth(t, func(t *testing.T, w *world) {
+		tired(w)
+		sent := 0
+		for range 12 { // each round is ten minutes after the one before
+			w.aged(10 * time.Minute)
+			sent += pushesIn(w.begun(w.engine.Starter, 4))
+		}
+		if sent != 20 {
+			t.Errorf("%d pushes were sent", sent)
+		}
+		w.aged(24*time.Hour - 110*time.Minute)
+		if n := pushesIn(w.begun(w.engine.Starter, 4)); n != 3 {
+			t.Errorf("%d are sent when the first ones are a day old", n)
+		}
+	})
+}
+
+// Who approves is never refused, and neither is who completes another way.
+func TestApprovedPushesFreeTheirPlace(t *testing.T) {
+	onBoth(t, func(t *testing.T, w *world) {
+		tired(w)
+		for i := range 30 {
+			c := w.begin("LOGIN", "")
+			if !offersPush(c) {
+				t.Fatalf("start %d has no push", i+1)
+			}
+			var err error
+			if i%3 == 0 {
+				_, err = w.right(c, challenge.SMS)
+			} else {
+				_, err = w.decide(c, "d1", "APPROVED")
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// However many starts come at once, and however many nodes think that they own
+// the user, three pushes are sent: the next number is given out once.
+func TestPushesUnderRace(t *testing.T) {
+	onBoth(t, func(t *testing.T, w *world) {
+		tired(w)
+		starters := []*stepup.Starter{w.engine.Starter}
+		for range 2 {
+			node, client := w.boot(w.engine.Starter.Ring)
+			defer node.Stop(context.Background())
+			messenger := &stepup.Messenger{Config: w.engine.Starter.Config, Catalog: w.engine.Starter.Catalog,
+				Book: w.engine.Starter.Book, Ring: w.engine.Starter.Ring, UserGate: client, Store: persistence.NewChallenges(w.db),
+				Outbox: persistence.NewOutbox(w.db), Dispatch: w, Now: time.Now}
+			s := *w.engine.Starter
+			s.Messenger, s.Challenges = messenger, client
+			starters = append(starters, &s)
+		}
+		var sent atomic.Int64
+		var wg sync.WaitGroup
+		for i := range 30 {
+			wg.Go(func() { sent.Add(int64(pushesIn(w.begun(starters[i%3], 2)))) })
+		}
+		wg.Wait()
+		if sent.Load() != 3 {
+			t.Errorf("%d pushes were sent", sent.Load())
+		}
+	})
+}
+
+// At the first refusal of a day the owner is told by mail, once, also where the
+// push cannot be left out.
+func TestOwnerIsToldOfPushes(t *testing.T) {
+	onBoth(t, func(t *testing.T, w *world) {
+		tired(w)
+		told := func() int {
+			t.Helper()
+			ms, err := persistence.NewOutbox(w.db).Recent(t.Context(), nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(slices.DeleteFunc(ms, func(m outbox.Message) bool { return m.ChallengeID != "" }))
+		}
+		w.begun(w.engine.Starter, 3)
+		if n := told(); n != 0 {
+			t.Errorf("%d notices before a refusal", n)
+		}
+		w.catalog = mfa.NewCatalog(mfa.SeedMethods(), mfa.SeedActions(), []mfa.Policy{{ID: 1, ActionCode: "LOGIN",
+			EntityType: mfa.General, Type: mfa.Common, Methods: []mfa.Choice{{Code: mfa.PUSH}}, Required: 1}})
+		for range 3 {
+			made, err := w.engine.Start(t.Context(), challenge.StartRequest{Action: "LOGIN", Account: w.user.Account(),
+				Proven: true})
+			if fault.CodeOf(err) != fault.RateLimited {
+				t.Fatalf("without a push: %v, %v", names(made.Challenge), err)
+			}
+			var f *fault.Error
+			if errors.As(err, &f); f.RetryAfter < 9*time.Minute || f.RetryAfter > 10*time.Minute {
+				t.Errorf("try again in %v", f.RetryAfter)
+			}
+			if n := told(); n != 1 {
+				t.Errorf("%d notices", n)
+			}
+		}
+	})
+}
