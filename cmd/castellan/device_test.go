@@ -142,6 +142,7 @@ func (p pocket) list(t *testing.T) (all []waiting) {
 func patient(s *blackbox.Site) *blackbox.Site {
 	return s.Set(
 		"LIMITS_PUSH_PENDING=100",
+		"LIMITS_PUSH_PER_DAY=1000",
 		"LIMITS_PUSH_DENIALS=100",
 		"LIMITS_IP_PER_HOUR=100000",
 		"LIMITS_USER_PER_DAY=100000",

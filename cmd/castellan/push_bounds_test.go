@@ -4,11 +4,17 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"castellan/domain/device"
 	"castellan/internal/blackbox"
 )
+
+func offered(f blackbox.Flow) bool {
+	return slices.ContainsFunc(f.MethodList, func(m blackbox.Method) bool { return m.Name == "PUSH" })
+}
 
 // SEC-16: a fourth push does not reach somebody who has not answered three, and
 // three denials are understood.
@@ -18,9 +24,6 @@ func TestPushFatigue(t *testing.T) {
 		demo := s.Seeded("user")
 		x, _ := n.Session(t, demo)
 		p := enroll(t, n, demo, x, device.ES256, "")
-		offered := func(f blackbox.Flow) bool {
-			return slices.ContainsFunc(f.MethodList, func(m blackbox.Method) bool { return m.Name == "PUSH" })
-		}
 		var flows []blackbox.Flow
 		for i := range 4 {
 			f := n.Login(t, demo)
@@ -58,11 +61,95 @@ func TestPushFatigue(t *testing.T) {
 		) == "" {
 			t.Errorf("%s: no Retry-After", got)
 		}
-		s.Exec("UPDATE challenge SET touched_at = touched_at - 3600000 WHERE state = 3") // an hour passes
+		s.Exec("UPDATE push SET sent_at = sent_at - 3600000, settled_at = settled_at - 3600000") // an hour passes
 		if f := n.Login(t, demo); !offered(f) {
 			t.Error("no push is offered after the pause")
 		}
 	})
+}
+
+// unlimited lifts the caps on messages and none of the bounds on pushes.
+var unlimited = []string{"LIMITS_IP_PER_HOUR=100000", "LIMITS_USER_PER_DAY=100000",
+	"LIMITS_DESTINATION_PER_HOUR=50000", "LIMITS_DESTINATION_PER_DAY=50000"}
+
+// D-EXT-06: who knows the password and starts again and again sends three pushes,
+// though each start makes an older challenge end. The owner is told once. Who
+// approves is never refused.
+func TestPushesSentAreBounded(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		n := s.Set(unlimited...).Start()
+		demo := s.Seeded("user")
+		x, _ := n.Session(t, demo)
+		p := enroll(t, n, demo, x, device.ES256, "")
+		for i := range 30 {
+			f := n.Login(t, demo)
+			if !offered(f) {
+				t.Fatalf("after %d approvals no push is offered", i)
+			}
+			p.answer(t, f, "APPROVED").Is(t, 200, "")
+		}
+		notices := func() int { return s.Count("outbox WHERE challenge_id = '' AND channel = 'MAIL'") }
+		sent, before := 0, notices()
+		for range 50 {
+			if offered(n.Login(t, demo)) {
+				sent++
+			}
+		}
+		if sent != 3 {
+			t.Errorf("%d of 50 starts sent a push", sent)
+		}
+		if told := notices() - before; told != 1 {
+			t.Errorf("the owner was told %d times", told)
+		}
+		if l := n.Letters(t, demo.Mail); !slices.ContainsFunc(l, func(l blackbox.Letter) bool {
+			return l.Code == "" && strings.Contains(l.Body, "127.0.0.1")
+		}) {
+			t.Errorf("the mail is %+v", l)
+		}
+		s.Exec("UPDATE push SET sent_at = sent_at - 600000") // ten minutes pass
+		if !offered(n.Login(t, demo)) {
+			t.Error("no push is offered after the window")
+		}
+	})
+}
+
+// The bound holds while nodes come and go and every one of them is asked.
+func TestPushesOfAClusterAreBounded(t *testing.T) {
+	t.Parallel()
+	c := threeNodes(t, unlimited...)
+	demo := c.AddUser("user")
+	x, _ := c.Nodes[0].Session(t, demo)
+	enroll(t, c.Nodes[0], demo, x, device.ES256, "")
+	var sent, begun atomic.Int64
+	var wg sync.WaitGroup
+	nodes := slices.Clone(c.Nodes)
+	for i := range 24 {
+		wg.Go(func() {
+			if i == 12 {
+				nodes[2].Kill()
+			}
+			f, err := nodes[i%3].TryLogin(demo)
+			if err != nil { // of a node that is gone, or that waits for the owner's successor
+				return
+			}
+			begun.Add(1)
+			if offered(f) {
+				sent.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	c.Forget(nodes[2])
+	c.Join()
+	whole(t, c)
+	for i := range 6 {
+		if offered(c.Nodes[i%3].Login(t, demo)) {
+			sent.Add(1)
+		}
+	}
+	if rows := c.Count("push WHERE state = 0"); rows < 1 || rows > 3 || sent.Load() > 3 || begun.Load() < 3 {
+		t.Errorf("%d starts, %d with a push, %d in the rows", begun.Load(), sent.Load(), rows)
+	}
 }
 
 // SEC-16, D-2FA-08: number matching where the policy asks for it, and the other
