@@ -138,7 +138,8 @@ func (a *userActor) push(userID string, now time.Time, m *pb.UserReserve, reply 
 		reply.NoPush, reply.PushWaitMs = true, wait.Milliseconds()
 		return nil
 	}
-	p := challenge.Push{ChallengeID: m.ChallengeId, UserID: userID, Number: challenge.NextPush(all), SentAt: now.UnixMilli()}
+	p := challenge.Push{ChallengeID: m.ChallengeId, UserID: userID, Number: challenge.NextPush(all),
+		SentAt: now.UnixMilli()}
 	reply.PushNumber = p.Number
 	a.pushes = append(a.pushes, p)
 	return nil

@@ -29,7 +29,7 @@ var tables = map[string][]string{
 	"announcement":     {"announcement"},
 	"approval":         {"deploy_request", "vpn_request"},
 	"audit":            {"audit", "audit_checkpoint"},
-	"challenge":        {"attempt_budget", "challenge", "outcome"},
+	"challenge":        {"attempt_budget", "challenge", "outcome", "push"},
 	"broadcast":        nil, // sends to many
 	"change":           {"change"},
 	"contract":         {"contract", "contract_detail"},

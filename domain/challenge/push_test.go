@@ -109,7 +109,7 @@ func TestSettlesPush(t *testing.T) {
 		{"a wrong code", with(0, "", push, sms), with(0, "", push, sms), challenge.PushSent},
 		{"one of two methods", with(0, "", push, sms), with(0, "", push, given), challenge.PushSent},
 		{"the push of two", with(0, "", push, sms), with(0, "", approved, sms), challenge.PushApproved},
-		{"the rest after it", with(0, "", approved, sms), with(challenge.Executing, "s", approved, given), challenge.PushSent},
+		{"the rest after it", with(0, "", approved, sms), with(challenge.Done, "s", approved, given), challenge.PushSent},
 		{"the push alone", with(0, "", push), with(challenge.Executing, "p", approved), challenge.PushApproved},
 		{"another method alone", with(0, "", push, sms), with(challenge.Done, "s", push, given), challenge.PushApproved},
 		{"denied", with(0, "", push), with(challenge.Denied, "p", push), challenge.PushDenied},
