@@ -366,12 +366,16 @@ func (k *checker) cluster() {
 		ip, isIP := parseIP(host)
 		k.refuse(host == "" || isIP && ip.IsUnspecified(), key,
 			quote(addr)+" must be an address at which other nodes reach this one")
-		k.refuse(l.TLSDir == "" && !loopback(host), key, "beyond loopback a cluster needs cluster.tls_dir", "cluster.tls_dir")
+		k.refuse(l.TLSDir == "" && k.c.Dev && !loopback(host), key, "beyond loopback a cluster needs cluster.tls_dir",
+			"cluster.tls_dir")
 	}
 	if l.GossipAddr == "" {
 		return
 	}
 	_, sqlite := k.c.Database.SQLitePath()
+	// Every process of the machine reaches loopback, and a member is believed.
+	k.refuse(l.TLSDir == "" && !k.c.Dev, "cluster.tls_dir", "must be set with "+k.named("cluster.gossip_addr")+
+		": only with dev: true, on loopback, a cluster needs no keys", "dev")
 	k.refuse(sqlite, "cluster.gossip_addr", "a cluster needs PostgreSQL, and "+k.named("database.url")+" is SQLite",
 		"database.url")
 	address("cluster.gossip_addr", l.GossipAddr)

@@ -282,28 +282,6 @@ func TestFaults(t *testing.T) {
 		{name: "twilio form", file: "sms: {preset: twilio, username: u, password: p, sender: s, params: {a: b}}",
 			want: "twilio brings its own form"},
 
-		{name: "cluster on sqlite", env: []string{"CASTELLAN_CLUSTER_GOSSIP_ADDR=127.0.0.1:1",
-			"CASTELLAN_CLUSTER_ACTOR_ADDR=127.0.0.1:2"},
-			want: "cluster.gossip_addr (CASTELLAN_CLUSTER_GOSSIP_ADDR): a cluster needs PostgreSQL"},
-		{name: "cluster without actors", env: []string{pg, "CASTELLAN_CLUSTER_GOSSIP_ADDR=127.0.0.1:1"},
-			want: "cluster.actor_addr: must be set with cluster.gossip_addr"},
-		{name: "cluster same", env: []string{pg, "CASTELLAN_CLUSTER_GOSSIP_ADDR=127.0.0.1:1",
-			"CASTELLAN_CLUSTER_ACTOR_ADDR=127.0.0.1:1"}, want: "cluster.actor_addr (CASTELLAN_CLUSTER_ACTOR_ADDR): must differ"},
-		{name: "cluster port", env: []string{pg, "CASTELLAN_CLUSTER_GOSSIP_ADDR=127.0.0.1:0",
-			"CASTELLAN_CLUSTER_ACTOR_ADDR=127.0.0.1:1"}, want: "cluster.gossip_addr (CASTELLAN_CLUSTER_GOSSIP_ADDR)"},
-		{name: "cluster in the clear", env: []string{pg, "CASTELLAN_CLUSTER_GOSSIP_ADDR=127.0.0.1:1",
-			"CASTELLAN_CLUSTER_ACTOR_ADDR=10.0.0.1:1"},
-			want: "cluster.actor_addr (CASTELLAN_CLUSTER_ACTOR_ADDR): beyond loopback a cluster needs cluster.tls_dir"},
-		{name: "cluster everywhere", env: []string{pg, "CASTELLAN_CLUSTER_TLS_DIR=/tls",
-			"CASTELLAN_CLUSTER_GOSSIP_ADDR=0.0.0.0:1", "CASTELLAN_CLUSTER_ACTOR_ADDR=10.0.0.1:2"},
-			want: "must be an address at which other nodes reach this one"},
-		{name: "cluster nowhere", env: []string{pg, "CASTELLAN_CLUSTER_TLS_DIR=/tls",
-			"CASTELLAN_CLUSTER_GOSSIP_ADDR=10.0.0.1:1", "CASTELLAN_CLUSTER_ACTOR_ADDR=:2"},
-			want: "must be an address at which other nodes reach this one"},
-		{name: "cluster join", env: []string{pg, "CASTELLAN_CLUSTER_GOSSIP_ADDR=127.0.0.1:1",
-			"CASTELLAN_CLUSTER_ACTOR_ADDR=127.0.0.1:2", "CASTELLAN_CLUSTER_JOIN=node-2"},
-			want: "cluster.join (CASTELLAN_CLUSTER_JOIN)"},
-
 		{name: "syntax", file: "http:\n\taddr: x", want: "is not valid YAML: line 2"},
 		{name: "alias", file: "mail: {password: *hunter2}",
 			want: "is not valid YAML: text that starts with * or & must be quoted"},
@@ -379,6 +357,8 @@ func TestAccepted(t *testing.T) {
 		"app origin":      "http: {cors_origins: ['capacitor://localhost', 'http://[::1]:3000']}",
 		"cluster": "database: {url: 'postgres://h/d'}\ncluster: {gossip_addr: '10.0.0.1:7946', actor_addr: " +
 			"'node-1:7947', join: ['node_2:7946'], tls_dir: /tls}",
+		"dev cluster": "dev: true\ndatabase: {url: 'postgres://h/d'}\ncluster: {gossip_addr: '127.0.0.1:1', " +
+			"actor_addr: '[::1]:2'}",
 		"idle cluster keys": "cluster: {actor_addr: '10.0.0.1:7947', tls_dir: /tls}",
 	} {
 		if _, err := Load(write(t, text), nil); err != nil {

@@ -12,8 +12,8 @@ import (
 type Verdict int8
 
 // The verdicts. Undecided asks the machine to compare digests itself, which
-// is what SMS and MAIL do. TOTP and PUSH are judged where the secret or the public
-// key is at hand, and arrive decided.
+// is what SMS and MAIL do: Right is wrong for them. TOTP and PUSH are judged where the
+// secret or the public key is at hand, and arrive decided.
 const (
 	Undecided Verdict = iota
 	Right
@@ -90,7 +90,9 @@ func (c Challenge) Complete(now time.Time, r Rules, b Budget, a Answer) (Step, e
 	if wait := b.Wait(now, r, m.Name); wait > 0 {
 		return Step{}, fault.New(fault.RateLimited, "too many wrong values; try later").After(wait)
 	}
-	switch right := a.Verdict == Right || a.Verdict == Undecided && m.Digest.matches(a.Digests); {
+	// A verdict that arrives counts only for what is judged elsewhere: what was sent is compared here, whoever asks.
+	decided := a.Verdict == Right && !m.Name.Sent()
+	switch right := decided || a.Verdict == Undecided && m.Digest.matches(a.Digests); {
 	case right && m.Number != "" && !m.Digest.matches(a.Digests): // signed, but not with the number that the starter sees
 		return c.wrong(now, r, b, i), nil
 	case right:

@@ -58,8 +58,9 @@ func TestCodeOfAnotherMethod(t *testing.T) {
 	}
 }
 
-// A verdict that arrives decided is final; the digests then only serve to
-// know a repeat.
+// A verdict that arrives decided is final where the method is judged elsewhere; the
+// digests then only serve to know a repeat. What was sent is compared by the machine
+// alone: nobody's word makes it right.
 func TestVerdicts(t *testing.T) {
 	const right, other = "sms#0", "something else"
 	for _, c := range []struct {
@@ -70,7 +71,10 @@ func TestVerdicts(t *testing.T) {
 	}{
 		{"sms", challenge.Undecided, right, "executing"},
 		{"sms", challenge.Undecided, other, "OTP_INVALID 4"},
-		{"sms", challenge.Right, other, "executing"},
+		{"sms", challenge.Right, other, "OTP_INVALID 4"},
+		{"sms", challenge.Right, right, "OTP_INVALID 4"},
+		{"mail", challenge.Right, other, "OTP_INVALID 4"},
+		{"mail", challenge.Refusal, other, "OTP_INVALID 4"},
 		{"sms", challenge.Wrong, right, "OTP_INVALID 4"},
 		{"totp", challenge.Undecided, other, "OTP_INVALID 4"},
 		{"totp", challenge.Right, other, "executing"},
@@ -80,7 +84,7 @@ func TestVerdicts(t *testing.T) {
 		{"push", challenge.Wrong, other, "DEVICE_SIGNATURE_INVALID"},
 		{"push", challenge.Refusal, other, "denied"},
 	} {
-		g := newGame(t, start(1, "sms", "totp", "push"))
+		g := newGame(t, start(1, "sms", "mail", "totp", "push"))
 		m, _ := g.c.Method(c.id)
 		a := typed(m, c.value)
 		a.Verdict = c.verdict
