@@ -8,11 +8,10 @@ import (
 	"log"
 	"log/slog"
 	"net"
+	"net/netip"
 	"strconv"
 	"strings"
 	"time"
-
-	"crypto/tls"
 
 	"github.com/hashicorp/memberlist"
 )
@@ -50,15 +49,16 @@ func New(o Options) (*Node, error) {
 		}
 	}
 	n := newNode(o.Log)
-	now := time.Now()
+	now, name := time.Now(), ""
+	if o.Keys != nil {
+		name = o.Keys.now.Load().name
+	}
 	ms := &membership{n: n, o: o, log: o.Log, started: now, kick: make(chan struct{}, 1),
-		self:  Member{ID: fmt.Sprintf("%s~%016x", o.ActorAddr, now.UnixNano()), Address: o.ActorAddr, Version: o.Version},
+		self:  Member{ID: newID(o.ActorAddr, now, name), Address: o.ActorAddr, Version: o.Version},
 		peers: map[string]Member{}, links: map[string]*link{}, activating: map[identity]*pendingActivation{},
 		moved: map[identity]time.Time{}, seen: map[string]bool{}, unreachable: map[string]Member{},
 		conns: map[net.Conn]bool{}}
-	if o.Keys != nil {
-		ms.tls = o.Keys.config()
-	}
+	ms.met.Store(&[]byte{})
 	ms.ctx, ms.cancel = context.WithCancel(context.Background())
 	changed := make(chan struct{})
 	ms.changed.Store(&changed)
@@ -79,9 +79,6 @@ func (ms *membership) start() error {
 	if err != nil {
 		return fmt.Errorf("cluster: listen for actors: %w", err)
 	}
-	if ms.tls != nil {
-		l = tls.NewListener(l, ms.tls)
-	}
 	ms.listener = l
 	c, err := ms.gossipConfig()
 	if err == nil {
@@ -93,8 +90,12 @@ func (ms *membership) start() error {
 	ms.joining.Store(true)
 	ms.background.Go(ms.accept)
 	ms.background.Go(ms.loop)
+	if ms.o.Keys != nil {
+		ms.background.Go(ms.watchKeys)
+	}
 	ms.enter()
-	ms.joining.Store(false)
+	ms.awaitMembers()
+	ms.joined.Store(true)
 	ms.rebuildSoon()
 	ms.background.Go(ms.keepJoining)
 	return nil
@@ -111,20 +112,36 @@ func (ms *membership) enter() {
 	}
 }
 
-// others is how many other members the gossip knows.
+// others is how many other nodes the gossip knows.
 func (ms *membership) others() int {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
 	return len(ms.peers)
 }
 
+// taken is how many of them can be reached as members.
+func (ms *membership) taken() (count int) {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	for id := range ms.peers {
+		if l := ms.links[id]; l != nil && l.taken && !l.dead.Load() && !l.barred.Load() {
+			count++
+		}
+	}
+	return count
+}
+
 // rebuildSoon waits until the members that a join has told are in the ring.
 func (ms *membership) rebuildSoon() {
-	ms.wake()
-	for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
-		if peers := ms.others(); len(*ms.known.Load()) == peers+1 && (peers == 0 || ms.holdsLease()) {
+	for i, end := 0, time.Now().Add(time.Second); time.Now().Before(end); i++ {
+		ms.wake()
+		if !ms.joining.Load() && len(*ms.known.Load()) == ms.taken()+1 && (ms.alone.Load() || ms.holdsLease()) {
 			return
 		}
+		if i%10 == 9 { // a member that had not met this node yet may have by now
+			ms.ping()
+		}
+		time.Sleep(2 * time.Millisecond)
 	}
 }
 
@@ -153,7 +170,7 @@ func (ms *membership) gossipConfig() (*memberlist.Config, error) {
 	c.TCPTimeout = 2 * time.Second
 	c.PushPullInterval = 10 * time.Second
 	if ms.o.Keys != nil {
-		c.SecretKey = ms.o.Keys.gossip
+		c.SecretKey = ms.o.Keys.now.Load().gossip
 	}
 	c.Delegate, c.Events = (*delegate)(ms), (*events)(ms)
 	c.Logger = log.New(gossipLog{ms.log}, "", 0)
@@ -239,8 +256,13 @@ func (e *events) note(n *memberlist.Node) {
 	if host, port, err := net.SplitHostPort(m.Actor); err != nil || host == "" || port == "" {
 		return // such a member cannot be reached
 	}
+	if at, _, _ := splitID(n.Name); at != m.Actor {
+		return // a member does not move: its links would lead elsewhere than its place on the ring
+	}
+	ip, _ := netip.AddrFromSlice(n.Addr)
 	e.mu.Lock()
-	e.peers[n.Name] = Member{ID: n.Name, Address: m.Actor, Version: m.Version, Leaving: m.Leaving, Epoch: m.Epoch}
+	e.peers[n.Name] = Member{ID: n.Name, Address: m.Actor, Version: m.Version, Leaving: m.Leaving, Epoch: m.Epoch,
+		gossipsAt: network(ip)}
 	e.mu.Unlock()
 	(*membership)(e).wake()
 }

@@ -73,21 +73,26 @@ func TestJoining(t *testing.T) {
 	}
 	f := n.membership
 	defer f.end()
-	hear := func(addr string) string {
-		text, err := json.Marshal(meta{Actor: addr})
+	hear := func(m Member) string {
+		text, err := json.Marshal(meta{Actor: m.Address})
 		if err != nil {
 			t.Fatal(err)
 		}
-		(*events)(f).NotifyJoin(&memberlist.Node{Name: addr + "~1", Meta: text})
-		return addr + "~1"
+		(*events)(f).NotifyJoin(&memberlist.Node{Name: m.ID, Meta: text})
+		until(t, "it has met the other", func() bool {
+			f.rebuild()
+			return f.linkTo(m.ID).met.Load()
+		})
+		f.rebuild()
+		return m.ID
 	}
 	f.joining.Store(true)
-	x := hear("127.0.0.1:7957")
-	f.rebuild()
+	first, second := unreachableMember(t), unreachableMember(t)
+	x := hear(first)
 	if f.ring.Load().has(x) || n.Belongs() {
 		t.Error("it serves before it has joined")
 	}
-	f.joining.Store(false)
+	f.joined.Store(true)
 	f.rebuild()
 	if !f.ring.Load().has(x) {
 		t.Fatal("it has not joined")
@@ -95,7 +100,7 @@ func TestJoining(t *testing.T) {
 	mine := ""
 	for i := 0; mine == ""; i++ { // an id that it owns with any members
 		key := identity{"k", fmt.Sprint(i)}
-		r := newRing([]Member{f.self, {ID: x, Address: "127.0.0.1:7957"}, {ID: "y", Address: "127.0.0.1:7967"}})
+		r := newRing([]Member{f.self, first, second})
 		if r.owner(key).ID == f.self.ID {
 			mine = key.id
 		}
@@ -103,8 +108,7 @@ func TestJoining(t *testing.T) {
 	if got := n.Former("k", mine); !slices.Equal(got, []string{x}) {
 		t.Errorf("asks %v", got)
 	}
-	y := hear("127.0.0.1:7967")
-	f.rebuild()
+	y := hear(second)
 	if got := n.Former("k", mine); !slices.Contains(got, y) {
 		t.Errorf("asks %v and not %s, which may be older", got, y)
 	}

@@ -1,177 +1,211 @@
 package cluster
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
+	"bytes"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/base64"
-	"encoding/pem"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/big"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
 // Keys are what a node needs to be believed: a certificate of the cluster's
-// authority, and the key of the gossip.
+// authority that names it as a member, and the key of the gossip. They are read anew
+// when their files change.
 type Keys struct {
-	node   tls.Certificate
-	roots  *x509.CertPool
-	gossip []byte
+	dir string
+	now atomic.Pointer[keyring]
 }
 
-// Files of a folder of keys. The authority's key is needed to make
-// certificates only; nodes run without it.
+// keyring is what the files held when they were read. It is immutable.
+type keyring struct {
+	sum     [sha256.Size]byte // of the files
+	node    tls.Certificate
+	name    string
+	roots   *x509.CertPool
+	gossip  []byte
+	revoked map[string]bool // serial numbers in hex
+}
+
+// Files of a folder of keys. The authority's key is needed to make certificates only;
+// nodes run without it. The list of what is revoked may be absent.
 const (
-	caCert    = "ca.crt"
-	caKey     = "ca.key"
-	nodeCert  = "node.crt"
-	nodeKey   = "node.key"
-	gossipKey = "gossip.key"
+	caCert      = "ca.crt"
+	caKey       = "ca.key"
+	nodeCert    = "node.crt"
+	nodeKey     = "node.key"
+	gossipKey   = "gossip.key"
+	revokedList = "revoked"
 )
 
-// nodeName is in every node's certificate. Members are known by the authority
-// that signed them, not by their addresses, which come and go.
+// A member's certificate has its name and role in a URI, castellan://member/NAME. A
+// certificate without one is no member's, whoever signed it. Members are not known by
+// their addresses, which come and go.
+const (
+	nameScheme = "castellan"
+	nameRole   = "member"
+)
+
+// nodeName is in every member's certificate too: TLS asks for the name of a host.
 const nodeName = "node.castellan.cluster"
 
-// certLife is how long certificates last.
-const certLife = 10 * 365 * 24 * time.Hour
+var (
+	// errNotMember means that the other end has shown that it is no member.
+	errNotMember = errors.New("cluster: not a certificate of a member")
+	namePattern  = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$`)
+)
 
 // LoadKeys reads a folder made by InitKeys or NodeKeys.
 func LoadKeys(dir string) (*Keys, error) {
-	k := &Keys{roots: x509.NewCertPool()}
-	ca, err := os.ReadFile(filepath.Join(dir, caCert))
+	k := &Keys{dir: dir}
+	r, err := k.read()
 	if err != nil {
 		return nil, fmt.Errorf("cluster keys: %w", err)
 	}
-	if !k.roots.AppendCertsFromPEM(ca) {
-		return nil, fmt.Errorf("cluster keys: %s holds no certificate", filepath.Join(dir, caCert))
-	}
-	if k.node, err = tls.LoadX509KeyPair(filepath.Join(dir, nodeCert), filepath.Join(dir, nodeKey)); err != nil {
-		return nil, fmt.Errorf("cluster keys: %w", err)
-	}
-	usage := x509.VerifyOptions{Roots: k.roots, DNSName: nodeName,
-		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
-	if _, err := k.node.Leaf.Verify(usage); err != nil {
-		return nil, fmt.Errorf("cluster keys: %s: %w", filepath.Join(dir, nodeCert), err)
-	}
-	text, err := os.ReadFile(filepath.Join(dir, gossipKey))
-	if err != nil {
-		return nil, fmt.Errorf("cluster keys: %w", err)
-	}
-	k.gossip, err = base64.StdEncoding.DecodeString(strings.TrimSpace(string(text)))
-	if err != nil || len(k.gossip) != 32 {
-		return nil, fmt.Errorf("cluster keys: %s is not 32 bytes in base64", filepath.Join(dir, gossipKey))
-	}
+	k.now.Store(r)
 	return k, nil
 }
 
+// reload reads the files again and reports whether they have changed. After an error,
+// such as half of a renewal, what was read before stays in force.
+func (k *Keys) reload() (changed bool, err error) {
+	before := k.now.Load()
+	r, err := k.read()
+	switch {
+	case err != nil:
+		return false, fmt.Errorf("cluster keys: %w", err)
+	case r.sum == before.sum:
+		return false, nil
+	case r.name != before.name:
+		return false, fmt.Errorf("cluster keys: %s names %s, and this node is %s until it is started anew",
+			filepath.Join(k.dir, nodeCert), r.name, before.name)
+	}
+	k.now.Store(r)
+	return true, nil
+}
+
+func (k *Keys) read() (*keyring, error) {
+	text := map[string][]byte{}
+	all := sha256.New()
+	for _, name := range []string{caCert, nodeCert, nodeKey, gossipKey, revokedList} {
+		content, err := os.ReadFile(filepath.Join(k.dir, name))
+		if err != nil && !(name == revokedList && errors.Is(err, fs.ErrNotExist)) {
+			return nil, err
+		}
+		text[name] = content
+		fmt.Fprintf(all, "%d ", len(content))
+		all.Write(content)
+	}
+	r := &keyring{roots: x509.NewCertPool(), revoked: map[string]bool{}}
+	all.Sum(r.sum[:0])
+	if before := k.now.Load(); before != nil && before.sum == r.sum {
+		return before, nil
+	}
+	at := func(name string) string { return filepath.Join(k.dir, name) }
+	if !r.roots.AppendCertsFromPEM(text[caCert]) {
+		return nil, fmt.Errorf("%s holds no certificate", at(caCert))
+	}
+	var err error
+	if r.node, err = tls.X509KeyPair(text[nodeCert], text[nodeKey]); err != nil {
+		return nil, fmt.Errorf("%s: %w", at(nodeCert), err)
+	}
+	usage := x509.VerifyOptions{Roots: r.roots, DNSName: nodeName,
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
+	if _, err := r.node.Leaf.Verify(usage); err != nil {
+		return nil, fmt.Errorf("%s: %w", at(nodeCert), err)
+	}
+	if r.name, err = memberName(r.node.Leaf); err != nil {
+		return nil, fmt.Errorf(`%s: %w: make it anew with "castellan cluster renew"`, at(nodeCert), err)
+	}
+	r.gossip, err = base64.StdEncoding.DecodeString(strings.TrimSpace(string(text[gossipKey])))
+	if err != nil || len(r.gossip) != 32 {
+		return nil, fmt.Errorf("%s is not 32 bytes in base64", at(gossipKey))
+	}
+	for line := range bytes.Lines(text[revokedList]) {
+		entry, _, _ := strings.Cut(string(line), "#")
+		if entry = strings.TrimSpace(entry); entry == "" {
+			continue
+		}
+		serial, ok := new(big.Int).SetString(entry, 16)
+		if !ok {
+			return nil, fmt.Errorf("%s: %q is not a serial number in hex", at(revokedList), entry)
+		}
+		r.revoked[serial.Text(16)] = true
+	}
+	return r, nil
+}
+
+// memberName is the name in a member's certificate.
+func memberName(c *x509.Certificate) (string, error) {
+	if len(c.URIs) != 1 || c.URIs[0].Scheme != nameScheme || c.URIs[0].Host != nameRole {
+		return "", fmt.Errorf("%w: it names no member", errNotMember)
+	}
+	name := strings.TrimPrefix(c.URIs[0].Path, "/")
+	if !namePattern.MatchString(name) || c.URIs[0].String() != nameScheme+"://"+nameRole+"/"+name {
+		return "", fmt.Errorf("%w: it names no member", errNotMember)
+	}
+	return name, nil
+}
+
+// config is for both ends of a connection. Sessions are not resumed: every connection
+// shows its certificate.
 func (k *Keys) config() *tls.Config {
-	return &tls.Config{Certificates: []tls.Certificate{k.node}, RootCAs: k.roots, ClientCAs: k.roots, ServerName: nodeName,
-		ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS13}
+	r := k.now.Load()
+	return &tls.Config{Certificates: []tls.Certificate{r.node}, RootCAs: r.roots, ClientCAs: r.roots, ServerName: nodeName,
+		ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS13, SessionTicketsDisabled: true,
+		VerifyConnection: func(s tls.ConnectionState) error { _, err := r.member(s); return err }}
 }
 
-// InitKeys makes a folder with a new authority, a node's certificate and a
-// gossip key. Keys that are there already stay: it is an error.
-func InitKeys(dir string) error {
-	for _, name := range []string{caCert, caKey, nodeCert, nodeKey, gossipKey} {
-		if _, err := os.Lstat(filepath.Join(dir, name)); !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("%s holds keys already: %s", dir, name)
-		}
+// member is the name of the other end of a connection whose chain has been verified.
+func (r *keyring) member(s tls.ConnectionState) (string, error) {
+	if len(s.PeerCertificates) == 0 {
+		return "", errNotMember
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
+	leaf := s.PeerCertificates[0]
+	if r.revoked[leaf.SerialNumber.Text(16)] {
+		return "", fmt.Errorf("%w: %s is revoked", errNotMember, leaf.SerialNumber.Text(16))
 	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return err
-	}
-	template := &x509.Certificate{SerialNumber: serial(), Subject: pkix.Name{CommonName: "Castellan cluster"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(certLife),
-		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		return err
-	}
-	var gossip [32]byte
-	rand.Read(gossip[:])
-	secret := []byte(base64.StdEncoding.EncodeToString(gossip[:]) + "\n")
-	return errors.Join(writeKey(filepath.Join(dir, caKey), key),
-		writeNew(filepath.Join(dir, caCert), pemOf("CERTIFICATE", der)),
-		writeNew(filepath.Join(dir, gossipKey), secret), nodeKeys(dir, dir))
+	return memberName(leaf)
 }
 
-// NodeKeys makes the folder of another node of the cluster whose authority is
-// in from: what the node needs, without the authority's key.
-func NodeKeys(from, dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+// stillMember checks a connection again, by the keys of now: its certificate may have
+// ended or been revoked meanwhile, or its authority dismissed.
+func (k *Keys) stillMember(s tls.ConnectionState, now time.Time) error {
+	r := k.now.Load()
+	if _, err := r.member(s); err != nil {
 		return err
 	}
-	for _, name := range []string{caCert, gossipKey} {
-		text, err := os.ReadFile(filepath.Join(from, name))
-		if err != nil {
-			return err
-		}
-		if err := writeNew(filepath.Join(dir, name), text); err != nil {
-			return err
-		}
-	}
-	return nodeKeys(from, dir)
+	_, err := s.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: r.roots, CurrentTime: now,
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
+	return err
 }
 
-func nodeKeys(from, dir string) error {
-	pair, err := tls.LoadX509KeyPair(filepath.Join(from, caCert), filepath.Join(from, caKey))
-	if err != nil {
-		return fmt.Errorf("the cluster's authority: %w", err)
-	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return err
-	}
-	template := &x509.Certificate{SerialNumber: serial(), Subject: pkix.Name{CommonName: "Castellan node"},
-		DNSNames:  []string{nodeName},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(certLife), KeyUsage: x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
-	der, err := x509.CreateCertificate(rand.Reader, template, pair.Leaf, key.Public(), pair.PrivateKey)
-	if err != nil {
-		return err
-	}
-	return errors.Join(writeKey(filepath.Join(dir, nodeKey), key),
-		writeNew(filepath.Join(dir, nodeCert), pemOf("CERTIFICATE", der)))
-}
+// ends is when the node's certificate does.
+func (k *Keys) ends() time.Time { return k.now.Load().node.Leaf.NotAfter }
 
-func serial() *big.Int {
-	n, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
+// Certificate tells of the node's certificate in a folder: its serial number as a list
+// of what is revoked has it, its name, and its end.
+func Certificate(dir string) (serial, name string, ends time.Time, err error) {
+	file := filepath.Join(dir, nodeCert)
+	text, err := os.ReadFile(file)
 	if err != nil {
-		panic(err) // crypto/rand does not fail
+		return "", "", ends, err
 	}
-	return n
-}
-
-func pemOf(kind string, der []byte) []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
-}
-
-func writeKey(file string, key *ecdsa.PrivateKey) error {
-	der, err := x509.MarshalPKCS8PrivateKey(key)
+	c, err := firstCertificate(text)
 	if err != nil {
-		return err
+		return "", "", ends, fmt.Errorf("%s: %w", file, err)
 	}
-	return writeNew(file, pemOf("PRIVATE KEY", der))
-}
-
-// writeNew never overwrites: a key that is replaced by accident cuts nodes off.
-func writeNew(file string, text []byte) error {
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
+	if name, err = memberName(c); err != nil {
+		name = "no name"
 	}
-	_, err = f.Write(text)
-	return errors.Join(err, f.Close())
+	return c.SerialNumber.Text(16), name, c.NotAfter, nil
 }

@@ -3,6 +3,7 @@ package cluster
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -94,7 +95,10 @@ func (q *frameQueue) run(c net.Conn) {
 }
 
 // connection is one connection of a link.
-type connection struct{ *frameQueue }
+type connection struct {
+	*frameQueue
+	net.Conn
+}
 
 // link carries this node's calls to another member, and their answers back. It
 // connects again whenever its connection breaks.
@@ -103,6 +107,10 @@ type link struct {
 	to         Member
 	current    atomic.Pointer[connection] // nil while it is not connected
 	dead       atomic.Bool                // the process is gone: its address refuses, or another process answers there
+	met        atomic.Bool                // the member has shown a certificate of its name, or a hello in the clear
+	barred     atomic.Bool                // what answers at its address shows none any more
+	vouches    atomic.Pointer[[]string]   // whom the member has met itself
+	taken      bool                       // it is a member here: met, or vouched for; the membership's lock guards it
 	left       atomic.Bool                // the member has said that it leaves
 	knowsLeave atomic.Bool                // the member knows that this node leaves
 	answeredAt atomic.Int64               // when the last answered ping was sent; the clock of the membership
@@ -124,7 +132,8 @@ func (l *link) run() {
 		switch {
 		case err == nil:
 			i, refused = 0, 0
-			if l.dead.Swap(false) {
+			dead, barred := l.dead.Swap(false), l.barred.Swap(false)
+			if !l.met.Swap(true) || dead || barred {
 				l.membership.wake()
 			}
 			l.serve(conn)
@@ -132,6 +141,12 @@ func (l *link) run() {
 			if refused++; refused == 3 {
 				l.dead.Store(true)
 				l.membership.wake()
+			}
+		case isNoMember(err):
+			if refused++; refused == 3 {
+				l.barred.Store(true)
+				l.membership.wake()
+				l.membership.log.Warn("cluster: what answers for a member is none", "member", l.to.ID, "err", err)
 			}
 		}
 		if err != nil && i == len(pauses) {
@@ -159,6 +174,9 @@ func (l *link) dial() (net.Conn, error) {
 			err = errStranger
 		}
 	}
+	if err == nil {
+		err = checkName(conn, l.to.ID)
+	}
 	if err != nil {
 		conn.Close()
 		return nil, fmt.Errorf("greet %s: %w", l.to.Address, err)
@@ -170,7 +188,7 @@ func (l *link) dial() (net.Conn, error) {
 // serve carries frames until the connection breaks, and then fails the calls that
 // went by it.
 func (l *link) serve(conn net.Conn) {
-	s := &connection{newFrameQueue()}
+	s := &connection{newFrameQueue(), conn}
 	stop := context.AfterFunc(l.ctx, func() { conn.Close() })
 	defer stop()
 	var writer sync.WaitGroup
@@ -198,6 +216,11 @@ func (l *link) serve(conn net.Conn) {
 			}
 			if f.code == codeLeft {
 				l.knowsLeave.Store(true)
+			}
+			var ids []string
+			if len(f.body) > 0 && json.Unmarshal(f.body, &ids) == nil {
+				l.vouches.Store(&ids)
+				l.membership.wake()
 			}
 			l.membership.confirm(int64(f.req), known)
 			continue

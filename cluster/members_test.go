@@ -124,7 +124,7 @@ func tell(ctx context.Context, n *Node, id, say string) (string, error) {
 func testKeys(t *testing.T) *Keys {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "keys")
-	if err := InitKeys(dir); err != nil {
+	if err := InitKeys(dir, ""); err != nil {
 		t.Fatal(err)
 	}
 	k, err := LoadKeys(dir)

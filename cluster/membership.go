@@ -1,8 +1,8 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
-	"crypto/tls"
 	"log/slog"
 	"maps"
 	"net"
@@ -22,12 +22,15 @@ type membership struct {
 	o    Options
 	log  *slog.Logger
 	self Member // ID, Address and Version; they do not change
-	tls  *tls.Config
 
 	ring           atomic.Pointer[ring]
 	known          atomic.Pointer[map[string]Member] // the members, leaving ones included
 	changed        atomic.Pointer[chan struct{}]     // closed when a caller should look again
+	met            atomic.Pointer[[]byte]            // the members whose certificate this node has seen, as JSON
+	unmet          atomic.Int64                      // members by gossip alone
+	newcomer       atomic.Bool                       // it has met none of those that the gossip told of at its start
 	joining        atomic.Bool                       // it does not know the members yet
+	joined         atomic.Bool                       // it does, and its first ring is to come
 	alone          atomic.Bool                       // it is the only member: no other can confirm its lease
 	confirmedAt    atomic.Int64                      // when the last confirmed ping was sent
 	unsettledUntil atomic.Int64
@@ -39,16 +42,19 @@ type membership struct {
 	drops          atomic.Int64
 	peerNames      atomic.Int64
 	rebuilds       atomic.Int64
+	serving        atomic.Int64 // connections of members
+	turnedAway     atomic.Int64
+	arrivals       handshakes
 	leaseMu        sync.Mutex
 
 	mu         sync.Mutex
-	peers      map[string]Member // by gossip
+	peers      map[string]Member // by gossip, which knows no certificates
 	links      map[string]*link
 	pastRings  []pastRing
 	activating map[identity]*pendingActivation
 	moved      map[identity]time.Time
-	conns      map[net.Conn]bool
-	seen       map[string]bool // members that were ever on the ring
+	conns      map[net.Conn]bool // true: a member has shown its certificate
+	seen       map[string]bool   // members that were ever on the ring
 	onMove     []func(moved func(kind, id string) bool)
 
 	unreachable map[string]Member // members that left without a word; see partition.go
@@ -104,25 +110,31 @@ func (ms *membership) loop() {
 			return
 		case <-ms.kick:
 		case <-tick.C:
-			ms.mu.Lock()
-			links := slices.Collect(maps.Values(ms.links))
-			ms.mu.Unlock()
-			for _, l := range links {
-				if s := l.current.Load(); s != nil {
-					l.ping(s)
-					if l.unreachable() {
-						ms.n.pending.fail(s)
-					}
-				}
-			}
+			ms.ping()
 		}
 		ms.rebuild()
 	}
 }
 
+// ping asks every member whether this node belongs.
+func (ms *membership) ping() {
+	ms.mu.Lock()
+	links := slices.Collect(maps.Values(ms.links))
+	ms.mu.Unlock()
+	for _, l := range links {
+		if s := l.current.Load(); s != nil {
+			l.ping(s)
+			if l.unreachable() {
+				ms.n.pending.fail(s)
+			}
+		}
+	}
+}
+
 // rebuild makes the ring anew from the members of now.
 func (ms *membership) rebuild() {
-	if ms.joining.Load() {
+	met := ms.meet()
+	if ms.joining.Load() && !ms.joined.Load() {
 		return
 	}
 	now := time.Now()
@@ -136,12 +148,7 @@ func (ms *membership) rebuild() {
 	ms.mu.Lock()
 	for id, m := range ms.peers {
 		l := ms.links[id]
-		if l == nil {
-			l = ms.newLink(m)
-		}
-		l.until = time.Time{}
-		l.left.Store(m.Leaving)
-		if l.dead.Load() {
+		if l == nil || !l.taken || l.dead.Load() || l.barred.Load() {
 			continue
 		}
 		known[id] = m
@@ -153,7 +160,7 @@ func (ms *membership) rebuild() {
 		if _, belongs := ms.peers[id]; belongs {
 			continue
 		}
-		if l.until.IsZero() && !l.dead.Load() && !l.left.Load() {
+		if l.until.IsZero() && l.taken && !l.dead.Load() && !l.barred.Load() && !l.left.Load() {
 			ms.unreachable[id] = l.to
 		}
 		switch {
@@ -170,6 +177,12 @@ func (ms *membership) rebuild() {
 		seated = slices.Collect(maps.Values(known))
 	}
 	ms.known.Store(&known)
+	if !bytes.Equal(met, *ms.met.Load()) {
+		ms.met.Store(&met)
+	}
+	if len(known) > 1 {
+		ms.newcomer.Store(false)
+	}
 	ms.detectPartition(known)
 	ms.noteAlone(len(known) == 1)
 	for _, l := range gone { // they no longer answer
@@ -179,6 +192,7 @@ func (ms *membership) rebuild() {
 	}
 	ms.install(newRing(seated))
 	ms.n.provider.tell(known)
+	ms.joining.Store(false)
 	ms.rebuilds.Add(1)
 }
 
@@ -244,30 +258,6 @@ func (ms *membership) newLink(m Member) *link {
 	ms.links[m.ID] = l
 	ms.background.Go(l.run)
 	return l
-}
-
-func (ms *membership) dial(ctx context.Context, address string) (net.Conn, error) {
-	if ms.tls != nil {
-		return (&tls.Dialer{Config: ms.tls}).DialContext(ctx, "tcp", address)
-	}
-	return (&net.Dialer{}).DialContext(ctx, "tcp", address)
-}
-
-// track remembers an open connection of a peer; false when the node stops.
-func (ms *membership) track(c net.Conn) bool {
-	ms.mu.Lock()
-	defer ms.mu.Unlock()
-	if ms.ctx.Err() != nil {
-		return false
-	}
-	ms.conns[c] = true
-	return true
-}
-
-func (ms *membership) untrack(c net.Conn) {
-	ms.mu.Lock()
-	defer ms.mu.Unlock()
-	delete(ms.conns, c)
 }
 
 var _ actor.Process = (*peer)(nil)

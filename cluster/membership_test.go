@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -268,18 +267,7 @@ func TestMembershipLease(t *testing.T) {
 func TestNobodyWaitsForTheUnreachable(t *testing.T) {
 	c := newCast()
 	a := member(t, c, nil)
-	// Something that takes connections and never speaks, as a frozen process
-	// does.
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	silent := Member{ID: l.Addr().String() + "~1", Address: l.Addr().String()}
-	a.membership.mu.Lock()
-	a.membership.peers[silent.ID] = silent
-	a.membership.mu.Unlock()
-	a.membership.wake()
+	gossip(a, true, unreachableMember(t))
 	var id string
 	until(t, "it is a member", func() bool { return len(a.membership.ring.Load().seats) == 2 })
 	for i := 0; id == ""; i++ {

@@ -15,7 +15,8 @@ import (
 
 // Component describes the members that a node hears, itself included. Of two
 // components of a cut cluster the larger one serves; of two of one size the one with
-// the least id.
+// the least id. A node that has just started and met nobody has no weight: it counts no
+// member.
 type Component struct {
 	Members int
 	Least   string
@@ -40,7 +41,11 @@ func (n *Node) Component() (component Component, hears func(id string) bool) {
 		return Component{1, n.Address()}, func(id string) bool { return id == n.Address() }
 	}
 	known := *n.membership.known.Load()
-	return Component{len(known), slices.Min(slices.Collect(maps.Keys(known)))}, func(id string) bool {
+	count := len(known)
+	if n.membership.newcomer.Load() {
+		count = 0
+	}
+	return Component{count, slices.Min(slices.Collect(maps.Keys(known)))}, func(id string) bool {
 		_, ok := known[id]
 		l := n.membership.linkTo(id)
 		return ok && (l == nil || !l.unreachable())
@@ -62,7 +67,7 @@ func (ms *membership) detectPartition(known map[string]Member) {
 		for _, k := range known {
 			back = back || k.Address == m.Address // it was started anew
 		}
-		if l := ms.links[id]; back || l != nil && l.dead.Load() {
+		if l := ms.links[id]; back || l != nil && (l.dead.Load() || l.barred.Load()) {
 			delete(ms.unreachable, id)
 		}
 	}
@@ -95,6 +100,7 @@ func (ms *membership) askWitness() {
 			ms.mu.Lock()
 			clear(ms.unreachable)
 			ms.mu.Unlock()
+			ms.newcomer.Store(false)
 			ms.log.Info("cluster: nobody else is there")
 			ms.wake()
 		}

@@ -11,15 +11,33 @@ import (
 	"castellan/internal/porttest"
 )
 
-// unreachableMember takes connections and never answers, as a frozen process does.
+// unreachableMember takes connections and says hello, and answers nothing after that, as
+// a process does that freezes.
 func unreachableMember(t *testing.T) Member {
+	t.Helper()
+	l := listen(t)
+	m := Member{ID: l.Addr().String() + "~1", Address: l.Addr().String()}
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			defer conn.Close() // with the listener
+			conn.Write((&frame{op: opHello, id: m.ID}).append(nil))
+		}
+	}()
+	return m
+}
+
+func listen(t *testing.T) net.Listener {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
-	return Member{ID: l.Addr().String() + "~1", Address: l.Addr().String()}
+	return l
 }
 
 // gossip has a node hear of members, or not hear of them any more.
@@ -113,7 +131,7 @@ func TestPartitionDetector(t *testing.T) {
 
 // Of any two components exactly one serves.
 func TestComponentsOutrank(t *testing.T) {
-	sides := []Component{{1, "a"}, {1, "b"}, {2, "a"}, {2, "c"}, {3, "b"}}
+	sides := []Component{{1, "a"}, {1, "b"}, {2, "a"}, {2, "c"}, {3, "b"}, {0, "a"}, {0, "b"}}
 	for _, s := range sides {
 		for _, o := range sides {
 			if s != o && s.Outranks(o) == o.Outranks(s) || s == o && s.Outranks(o) {

@@ -22,14 +22,14 @@ type peer struct {
 	from       string
 	queue      *frameQueue
 	pid        *actor.PID
+	told       *[]byte // the list of members that it was sent last
 }
 
-// maxPeers bounds the connections that members may open here.
+// maxPeers bounds the connections that members may have open here.
 const maxPeers = 256
 
 // accept serves the members that connect.
 func (ms *membership) accept() {
-	slots := make(chan struct{}, maxPeers)
 	for {
 		conn, err := ms.listener.Accept()
 		if err != nil {
@@ -39,49 +39,47 @@ func (ms *membership) accept() {
 			time.Sleep(50 * time.Millisecond) // out of descriptors
 			continue
 		}
-		select {
-		case slots <- struct{}{}:
-		default:
-			conn.Close()
-			continue
-		}
-		ms.background.Go(func() {
-			defer func() { <-slots }()
-			ms.serve(conn)
-		})
+		a := ms.arrivals.begin(conn, ms.memberIsAt(origin(conn)))
+		ms.background.Go(func() { ms.serve(a) })
 	}
 }
 
 // serve takes frames until the connection ends. Whatever a peer sends, the worst
 // that follows is the end of its connection.
-func (ms *membership) serve(conn net.Conn) {
+func (ms *membership) serve(a *arrival) {
+	var conn net.Conn = a
 	defer conn.Close()
+	defer ms.arrivals.end(a)
 	defer func() {
 		if p := recover(); p != nil {
 			ms.log.Warn("cluster: a peer sent what cannot be read", "from", conn.RemoteAddr().String(),
 				"panic", p, "stack", string(debug.Stack()))
 		}
 	}()
+	if ms.o.Keys != nil {
+		conn = tls.Server(a, ms.o.Keys.config())
+	}
 	if !ms.track(conn) {
 		return
 	}
 	defer ms.untrack(conn)
-	conn.SetDeadline(time.Now().Add(readTimeout))
-	if c, ok := conn.(*tls.Conn); ok {
-		if err := c.HandshakeContext(ms.ctx); err != nil {
-			ms.log.Debug("cluster: a peer without the cluster's certificate", "from", conn.RemoteAddr().String(), "err", err)
-			return
-		}
-	}
+	conn.SetDeadline(time.Now().Add(handshakeTime))
 	r := bufio.NewReaderSize(conn, 64<<10)
-	hello, buf, err := readFrame(r, nil)
-	if err != nil || hello.op != opHello {
+	hello, buf, err := ms.receive(conn, r)
+	if err != nil {
+		ms.turnedAway.Add(1)
+		ms.log.Debug("cluster: a connection that no member made", "from", conn.RemoteAddr().String(), "err", err)
 		return
 	}
 	back := frame{op: opHello, id: ms.self.ID}
 	if _, err := conn.Write(back.append(nil)); err != nil || hello.kind != ms.self.ID {
 		return // it is meant for a process that was here before
 	}
+	defer ms.serving.Add(-1)
+	if ms.serving.Add(1) > maxPeers || !ms.arrivals.end(a) {
+		return
+	}
+	ms.shown(conn)
 	p := &peer{membership: ms, from: hello.id, queue: newFrameQueue()}
 	var ok bool
 	if p.pid, ok = ms.n.sys.ProcessRegistry.Add(p, fmt.Sprintf("peer/%d", ms.peerNames.Add(1))); !ok {
@@ -112,7 +110,11 @@ func (p *peer) take(fr *frame) {
 		case m.Leaving && !ms.ring.Load().has(p.from):
 			code = codeLeft
 		}
-		p.queue.put(&frame{op: opAnswer, req: fr.req, kind: pingKind, code: code})
+		answer := frame{op: opAnswer, req: fr.req, kind: pingKind, code: code}
+		if met := ms.met.Load(); met != p.told {
+			p.told, answer.body = met, *met
+		}
+		p.queue.put(&answer)
 	case opCall:
 		msg, err := fr.message()
 		if err != nil {

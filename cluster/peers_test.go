@@ -28,10 +28,10 @@ func TestKeys(t *testing.T) {
 	}
 	dir := t.TempDir()
 	first, second := filepath.Join(dir, "first"), filepath.Join(dir, "second")
-	if err := errors.Join(InitKeys(first), NodeKeys(first, second)); err != nil {
+	if err := errors.Join(InitKeys(first, ""), NodeKeys(first, second, "")); err != nil {
 		t.Fatal(err)
 	}
-	if err := InitKeys(first); err == nil || !strings.Contains(err.Error(), "already") {
+	if err := InitKeys(first, ""); err == nil || !strings.Contains(err.Error(), "already") {
 		t.Errorf("a folder with keys: %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(second, caKey)); !errors.Is(err, os.ErrNotExist) {

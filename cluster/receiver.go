@@ -84,7 +84,10 @@ func (n *Node) Drops() int64 {
 
 func (ms *membership) ended(id string) bool {
 	l := ms.linkTo(id)
-	return l == nil || l.dead.Load() || !ms.belongs(id) && ms.clock()-l.answeredAt.Load() > int64(membershipLease)
+	if l == nil || l.dead.Load() {
+		return true
+	}
+	return (l.barred.Load() || !ms.belongs(id)) && ms.clock()-l.answeredAt.Load() > int64(membershipLease)
 }
 
 // receiveAsk answers a question of a member.

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"cmp"
+	"net/netip"
 	"slices"
 )
 
@@ -13,6 +14,8 @@ type Member struct {
 	Leaving bool   // reached, but owns nothing any more
 	// Epoch counts how often it has dropped its activations without leaving.
 	Epoch uint64
+
+	gossipsAt netip.Prefix
 }
 
 // ring says which member owns an identity. It is immutable. Every member scores

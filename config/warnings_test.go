@@ -35,7 +35,8 @@ func TestWarnings(t *testing.T) {
 		{full + "push: {allow_private: true, hosts: [hooks.internal]}", nil},
 		{full + "push: {allow_private: true, enabled: false}", nil},
 		{full + "cluster: {join: ['a:1']}", []string{"cluster.join has no effect"}},
-		{full + "database: {url: 'postgres://a/b'}\ncluster: {gossip_addr: '127.0.0.1:1', actor_addr: '127.0.0.1:2', tls_dir: /t}",
+		{full + "database: {url: 'postgres://a/b'}\n" +
+			"cluster: {gossip_addr: '127.0.0.1:1', actor_addr: '127.0.0.1:2', tls_dir: /t}",
 			[]string{"files.s3_url is empty"}},
 	} {
 		got := load(t, tc.text).Warnings()

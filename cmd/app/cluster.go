@@ -2,6 +2,8 @@ package app
 
 import (
 	"log/slog"
+	"math"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -76,6 +78,17 @@ func (s *service) clusterMetrics(m *metrics) {
 		func() float64 { return float64(s.node.Calls()) })
 	m.gauge("castellan_cluster_members", "Members of the cluster in the eyes of this node.",
 		func() float64 { return float64(len(s.node.Members())) })
+	m.gauge("castellan_cluster_unmet_members", "Nodes that the gossip tells of and that have shown no certificate.",
+		func() float64 { return float64(s.node.Unmet()) })
+	m.counter("castellan_cluster_turned_away_total", "Connections to the port of the actors that no member made.",
+		s.node.TurnedAway)
+	m.gauge("castellan_cluster_certificate_left_seconds", "Time until this node's certificate ends; +Inf without one.",
+		func() float64 {
+			if ends := s.node.CertificateEnds(); !ends.IsZero() {
+				return time.Until(ends).Seconds()
+			}
+			return math.Inf(1)
+		})
 	m.flag("castellan_cluster_belongs", "1 while this node knows that it is a member.", s.node.Belongs)
 	m.counter("castellan_cluster_handed_over_total", "Activations that other members took over.", s.node.HandedOver)
 	m.counter("castellan_cluster_moved_total", "Activations made here after members that owned them before let go.",

@@ -29,6 +29,9 @@ type witness struct {
 // times in it.
 const witnessTimeout = 1500 * time.Millisecond
 
+// ownQuestion stands for the node's own question in the feed.
+var ownQuestion = cluster.Component{Members: -1}
+
 func newWitness(c commit.Committer, n *cluster.Node) *witness {
 	return &witness{commit: c, node: n, asked: map[string]chan cluster.Component{}}
 }
@@ -46,7 +49,11 @@ func (w *witness) ask(ctx context.Context, component cluster.Component) (outrank
 	}()
 	ctx, cancel := context.WithTimeout(ctx, 2*witnessTimeout)
 	defer cancel()
-	key := "who/" + question + "/" + w.node.Address()
+	kind := "who"
+	if component.Members == 0 { // it met nobody; whoever is there answers, also who hears this node
+		kind = "new"
+	}
+	key := kind + "/" + question + "/" + w.node.Address()
 	if err := w.commit.Commit(ctx, change.Note{Topic: change.Cluster, Key: key}); err != nil {
 		return false, err
 	}
@@ -55,7 +62,7 @@ func (w *witness) ask(ctx context.Context, component cluster.Component) (outrank
 	for {
 		select {
 		case c := <-answers:
-			if c.Members == 0 { // the node's own question: the feed is read
+			if c == ownQuestion { // the node's own question: the feed is read
 				heard = true
 			} else if c.Outranks(component) {
 				return true, nil
@@ -76,13 +83,13 @@ func (w *witness) apply(ctx context.Context, key string) error {
 	kind, rest, _ := strings.Cut(key, "/")
 	question, rest, _ := strings.Cut(rest, "/")
 	switch kind {
-	case "who":
+	case "who", "new":
 		if rest == w.node.Address() {
-			w.tell(question, cluster.Component{})
+			w.tell(question, ownQuestion)
 			return nil
 		}
 		component, hears := w.node.Component()
-		if hears(rest) {
+		if kind == "who" && hears(rest) {
 			return nil
 		}
 		go func() { // the feed must not wait; a node without an answer asks again
@@ -93,7 +100,7 @@ func (w *witness) apply(ctx context.Context, key string) error {
 		}()
 	case "here":
 		count, least, _ := strings.Cut(rest, "/")
-		if n, err := strconv.Atoi(count); err == nil && n > 0 {
+		if n, err := strconv.Atoi(count); err == nil && n >= 0 {
 			w.tell(question, cluster.Component{Members: n, Least: least})
 		}
 	}

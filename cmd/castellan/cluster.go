@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"castellan/cluster"
 )
@@ -15,11 +17,14 @@ import (
 type clusterCmd struct {
 	Init   clusterInitCmd   `cmd:"" help:"Make the keys of a new cluster."`
 	Cert   clusterCertCmd   `cmd:"" help:"Make the keys of one more node."`
+	Renew  clusterRenewCmd  `cmd:"" help:"Replace the certificate of a node, which lasts a year."`
+	Revoke clusterRevokeCmd `cmd:"" help:"Put a node's certificate on lists of what counts no longer."`
 	Status clusterStatusCmd `cmd:"" help:"Ask the running nodes who belongs and what lives where."`
 }
 
 type clusterInitCmd struct {
-	Dir string `arg:"" help:"Folder to make."`
+	Dir  string `arg:"" help:"Folder to make."`
+	Name string `help:"Name of the node in its certificate; without it, that of the folder."`
 }
 
 func (clusterInitCmd) Help() string {
@@ -30,7 +35,7 @@ each node a folder of its own by "castellan cluster cert".`
 }
 
 func (c clusterInitCmd) Run(e *env) error {
-	if err := cluster.InitKeys(c.Dir); err != nil {
+	if err := cluster.InitKeys(c.Dir, c.Name); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(
@@ -45,13 +50,74 @@ func (c clusterInitCmd) Run(e *env) error {
 type clusterCertCmd struct {
 	From string `arg:"" help:"Folder made by \"castellan cluster init\"." type:"existingdir"`
 	Dir  string `arg:"" help:"Folder to make, for another node."`
+	Name string `help:"Name of the node in its certificate; without it, that of the folder."`
+}
+
+func (clusterCertCmd) Help() string {
+	return `The certificate names its node in the URI castellan://member/NAME, and lasts a
+year. Give each node a name of its own: then one can be revoked alone.`
 }
 
 func (c clusterCertCmd) Run(e *env) error {
-	if err := cluster.NodeKeys(c.From, c.Dir); err != nil {
+	if err := cluster.NodeKeys(c.From, c.Dir, c.Name); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintln(e.out, "made the keys of a node in", c.Dir)
+	return err
+}
+
+type clusterRenewCmd struct {
+	From string `arg:"" help:"Folder with ca.crt and ca.key." type:"existingdir"`
+	Dir  string `arg:"" help:"Folder of the node." type:"existingdir"`
+	Name string `help:"Name of a node whose certificate has none yet; without it, that of the folder."`
+}
+
+func (clusterRenewCmd) Help() string {
+	return `node.crt and node.key are replaced; the name stays. A running node that is given
+the new files reads them by itself. A certificate that was made before they had
+names gets one: do this before such a node is upgraded.`
+}
+
+func (c clusterRenewCmd) Run(e *env) error {
+	if err := cluster.RenewKeys(c.From, c.Dir, c.Name); err != nil {
+		return err
+	}
+	serial, name, ends, err := cluster.Certificate(c.Dir)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(e.out, "%s: certificate %s of %s, until %s\n", c.Dir, serial, name, ends.Format(time.DateOnly))
+	return err
+}
+
+type clusterRevokeCmd struct {
+	Dir   string   `arg:"" help:"Folder of the node that is to be a member no longer." type:"existingdir"`
+	Lists []string `arg:"" help:"Files \"revoked\" in the folders of the other nodes."`
+}
+
+func (clusterRevokeCmd) Help() string {
+	return `A line is added to each list: the serial number of node.crt in hex, which the other
+nodes also log, and after a # whose it is. Running nodes read the list by
+themselves and close the connections of that node.`
+}
+
+func (c clusterRevokeCmd) Run(e *env) error {
+	serial, name, ends, err := cluster.Certificate(c.Dir)
+	if err != nil {
+		return err
+	}
+	line := fmt.Sprintf("%s # %s, until %s\n", serial, name, ends.Format(time.DateOnly))
+	for _, list := range c.Lists {
+		f, err := os.OpenFile(list, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+		if err != nil {
+			return err
+		}
+		_, err = f.WriteString(line)
+		if err = errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+	}
+	_, err = fmt.Fprint(e.out, "revoked ", line)
 	return err
 }
 

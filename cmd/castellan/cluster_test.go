@@ -135,6 +135,13 @@ func TestClusterCommands(t *testing.T) {
 		{[]string{"cluster", "cert", first, second}, 0, second},
 		{[]string{"cluster", "cert", first, second}, 1, "exists"},
 		{[]string{"cluster", "cert", second, filepath.Join(dir, "c")}, 1, "authority"},
+		{[]string{"cluster", "cert", first, filepath.Join(dir, "d_d")}, 1, "no name of a node"},
+		{[]string{"cluster", "cert", first, filepath.Join(dir, "d_d"), "--name", "node-4"}, 0, "d_d"},
+		{[]string{"cluster", "renew", first, second}, 0, " of b, until "},
+		{[]string{"cluster", "renew", first, filepath.Join(dir, "d_d")}, 0, " of node-4, until "},
+		{[]string{"cluster", "renew", first, second, "--name", "a"}, 1, "another node's"},
+		{[]string{"cluster", "revoke", second, filepath.Join(first, "revoked"), filepath.Join(dir, "d_d", "revoked")}, 0,
+			"# b, until "},
 		{[]string{"cluster", "status"}, 1, "CASTELLAN_CLUSTER_ACTOR_ADDR"},
 	} {
 		got := s.Command("", x.args...)

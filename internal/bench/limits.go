@@ -136,7 +136,7 @@ func (p *place) limit() error {
 // cluster starts nodes that know each other, with the settings of a place.
 func (b *bench) cluster(environ []string, n int) (all []*server, err error) {
 	keys := filepath.Join(b.dir, "cluster-keys")
-	if err := cluster.InitKeys(keys); err != nil {
+	if err := cluster.InitKeys(keys, ""); err != nil {
 		return nil, err
 	}
 	var seed string

@@ -1,0 +1,82 @@
+package cluster
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+
+	"castellan/internal/porttest"
+)
+
+// A member that one node cannot reach and another has met is a member for both: their
+// rings are the same, as in a network that is cut between two of three.
+func TestMembersVouch(t *testing.T) {
+	c := newCast()
+	a := member(t, c, nil)
+	b := member(t, c, nil, a)
+	together(t, a, b)
+	l := listen(t)
+	shy := Member{ID: l.Addr().String() + "~1", Address: l.Addr().String()}
+	go func() { // it greets a, and nobody else
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			defer conn.Close()
+			hello, _, err := readFrame(bufio.NewReader(conn), nil)
+			if err != nil || hello.id != a.Address() {
+				conn.Close()
+				continue
+			}
+			conn.Write((&frame{op: opHello, id: shy.ID}).append(nil))
+		}
+	}()
+	gossip(b, true, shy)
+	until(t, "b has heard of it", func() bool { return b.Unmet() == 1 })
+	gossip(a, true, shy)
+	until(t, "it is a member for both", func() bool {
+		return a.membership.ring.Load().has(shy.ID) && b.membership.ring.Load().has(shy.ID)
+	})
+	if b.membership.linkTo(shy.ID).met.Load() {
+		t.Error("b has met it")
+	}
+}
+
+// A node that starts and meets none of those that the gossip tells of does not know
+// that it is alone. It asks, without weight, and serves when nobody is there.
+func TestNewcomerThatMeetsNobody(t *testing.T) {
+	c, keys := newCast(), testKeys(t)
+	silent := listen(t)
+	seed := forge(t, keys, Member{ID: silent.Addr().String() + "~1~keys", Address: silent.Addr().String()})
+	n, err := New(Options{GossipAddr: porttest.Free(t), ActorAddr: porttest.Free(t), Keys: keys, Log: quietly(),
+		Join: []string{seed}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Register(Kind{Name: "player", New: func() Behaviour { return &player{c: c} }})
+	var nobody atomic.Bool
+	var asked atomic.Int32
+	n.OnPartition(func(_ context.Context, side Component) (bool, error) {
+		asked.Add(1)
+		if side != (Component{0, n.Address()}) {
+			t.Errorf("asked for %+v", side)
+		}
+		return !nobody.Load(), nil
+	})
+	if err := n.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { n.Stop(context.Background()) })
+	until(t, "it asks", func() bool { return asked.Load() > 1 })
+	if _, err := n.membership.slot(identity{"player", "x"}); n.Belongs() || !errors.Is(err, errElsewhere) {
+		t.Errorf("it serves and knows nothing: %v", err)
+	}
+	nobody.Store(true)
+	until(t, "it serves alone", n.Belongs)
+	if side, _ := n.Component(); side.Members != 1 {
+		t.Errorf("then it is %+v", side)
+	}
+}
