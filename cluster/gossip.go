@@ -119,23 +119,29 @@ func (ms *membership) others() int {
 	return len(ms.peers)
 }
 
-// taken is how many of them can be reached as members.
-func (ms *membership) taken() (count int) {
+// taken is how many of them are members, and whether each that is connected has taken
+// this node in.
+func (ms *membership) taken() (count int, mutual bool) {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
+	mutual = true
 	for id := range ms.peers {
 		if l := ms.links[id]; l != nil && l.taken && !l.dead.Load() && !l.barred.Load() {
 			count++
+			mutual = mutual && (l.answers.Load() || l.current.Load() == nil)
 		}
 	}
-	return count
+	return count, mutual
 }
 
-// rebuildSoon waits until the members that a join has told are in the ring.
+// rebuildSoon waits until the members that a join has told are in the ring, and this
+// node is in theirs: who waits for the start of one node before he stops another finds
+// that they all know of both.
 func (ms *membership) rebuildSoon() {
 	for i, end := 0, time.Now().Add(time.Second); time.Now().Before(end); i++ {
 		ms.wake()
-		if !ms.joining.Load() && len(*ms.known.Load()) == ms.taken()+1 && (ms.alone.Load() || ms.holdsLease()) {
+		count, mutual := ms.taken()
+		if !ms.joining.Load() && mutual && len(*ms.known.Load()) == count+1 && (ms.alone.Load() || ms.holdsLease()) {
 			return
 		}
 		if i%10 == 9 { // a member that had not met this node yet may have by now

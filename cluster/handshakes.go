@@ -111,11 +111,14 @@ func network(ip netip.Addr) netip.Prefix {
 	return p
 }
 
-// memberIsAt reports whether the gossip tells of a member in that network.
+// memberIsAt reports whether a member is in that network; the gossip alone makes none.
 func (ms *membership) memberIsAt(p netip.Prefix) bool {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
-	for _, m := range ms.peers {
+	for id, m := range ms.peers {
+		if l := ms.links[id]; l == nil || !l.taken {
+			continue
+		}
 		if m.gossipsAt == p {
 			return true
 		}

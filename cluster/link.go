@@ -111,6 +111,7 @@ type link struct {
 	barred     atomic.Bool                // what answers at its address shows none any more
 	vouches    atomic.Pointer[[]string]   // whom the member has met itself
 	taken      bool                       // it is a member here: met, or vouched for; the membership's lock guards it
+	answers    atomic.Bool                // the member has taken this node in
 	left       atomic.Bool                // the member has said that it leaves
 	knowsLeave atomic.Bool                // the member knows that this node leaves
 	answeredAt atomic.Int64               // when the last answered ping was sent; the clock of the membership
@@ -212,6 +213,7 @@ func (l *link) serve(conn net.Conn) {
 		if f.kind == pingKind {
 			known := f.code == codeOK || f.code == codeLeft
 			if known {
+				l.answers.Store(true)
 				l.answeredAt.Store(max(l.answeredAt.Load(), int64(f.req)))
 			}
 			if f.code == codeLeft {

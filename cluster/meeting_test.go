@@ -6,6 +6,7 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"castellan/internal/porttest"
 )
@@ -79,4 +80,25 @@ func TestNewcomerThatMeetsNobody(t *testing.T) {
 	if side, _ := n.Component(); side.Members != 1 {
 		t.Errorf("then it is %+v", side)
 	}
+}
+
+// When a node has started, every member knows it: also those that it has not joined by,
+// which hear of it by gossip later.
+func TestStartedNodesAreKnown(t *testing.T) {
+	c, keys := newCast(), testKeys(t)
+	a := member(t, c, keys)
+	all := []*Node{a}
+	for range 3 {
+		began := time.Now()
+		n := member(t, c, keys, a)
+		took := time.Since(began)
+		for _, o := range all {
+			if _, known := (*o.membership.known.Load())[n.Address()]; !known && took < time.Second {
+				t.Errorf("%s does not know %s, which has started in %v", o.Address(), n.Address(), took)
+			}
+		}
+		t.Logf("%d members, started in %v", len(all)+1, took)
+		all = append(all, n)
+	}
+	together(t, all...)
 }

@@ -71,6 +71,14 @@ func TestRoll(t *testing.T) {
 		if err1 != nil || err2 != nil || first || !second {
 			t.Errorf("of two: %v, %v; %v, %v", first, err1, second, err2)
 		}
+		// Who has met nobody yields to everybody who is there, and only then to the least.
+		if yields, err := one.ask(t.Context(), cluster.Component{Least: one.node.Address()}); err != nil || !yields {
+			t.Errorf("a newcomer beside another node: %v, %v", yields, err)
+		}
+		b.readers = []*witness{one}
+		if yields, err := one.ask(t.Context(), cluster.Component{Least: one.node.Address()}); err != nil || yields {
+			t.Errorf("a newcomer that is the only one: %v, %v", yields, err)
+		}
 		b.broken = true
 		if _, err := ask(one); err == nil {
 			t.Error("without a database it knows")

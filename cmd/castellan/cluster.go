@@ -96,9 +96,9 @@ type clusterRevokeCmd struct {
 }
 
 func (clusterRevokeCmd) Help() string {
-	return `A line is added to each list: the serial number of node.crt in hex, which the other
-nodes also log, and after a # whose it is. Running nodes read the list by
-themselves and close the connections of that node.`
+	return `A line is added to each list: the serial number of node.crt in hex, and after a #
+whose it is. Running nodes read the list by themselves and close the connections
+of that node.`
 }
 
 func (c clusterRevokeCmd) Run(e *env) error {
