@@ -51,6 +51,7 @@ const (
 	codeKind      = 4
 	codeStranger  = 5 // of a ping: the asking node is not a member here
 	codeLeft      = 6 // of a ping: the asking node leaves, and is asked for nothing any more
+	codeJoining   = 7 // of a hello, not of an answer: the sender is joining
 )
 
 // maxFrame bounds what a peer may send in one piece.

@@ -144,7 +144,7 @@ func (ms *membership) rebuildSoon() {
 		if !ms.joining.Load() && mutual && len(*ms.known.Load()) == count+1 && (ms.alone.Load() || ms.holdsLease()) {
 			return
 		}
-		if i%10 == 9 { // a member that had not met this node yet may have by now
+		if i%5 == 4 { // a member that had not met this node yet may have by now
 			ms.ping()
 		}
 		time.Sleep(2 * time.Millisecond)

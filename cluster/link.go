@@ -169,6 +169,9 @@ func (l *link) dial() (net.Conn, error) {
 	}
 	conn.SetDeadline(time.Now().Add(dialTimeout))
 	hello := frame{op: opHello, id: l.membership.self.ID, kind: l.to.ID}
+	if l.membership.joining.Load() {
+		hello.code = codeJoining
+	}
 	if _, err = conn.Write(hello.append(nil)); err == nil {
 		var back frame
 		if back, _, err = readFrame(conn, nil); err == nil && back.id != l.to.ID {
@@ -224,7 +227,9 @@ func (l *link) serve(conn net.Conn) {
 				l.vouches.Store(&ids)
 				l.membership.wake()
 			}
-			l.membership.confirm(int64(f.req), known)
+			if known || l.answers.Load() { // one that has never taken this node in cannot have replaced it
+				l.membership.confirm(int64(f.req), known)
+			}
 			continue
 		}
 		l.membership.n.pending.answer(uint32(f.req), answerOf(&f))

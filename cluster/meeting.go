@@ -112,6 +112,16 @@ func (ms *membership) receive(conn net.Conn, r *bufio.Reader) (hello frame, buf 
 	return hello, buf, checkName(conn, hello.id)
 }
 
+// awaitJoined holds the answer to a member's hello back while this node is joining:
+// whom it answers sends it calls. Those that are joining themselves wait for it.
+func (ms *membership) awaitJoined(hello *frame) {
+	for end := time.Now().Add(dialTimeout); ms.joining.Load() && hello.code != codeJoining; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) || ms.ctx.Err() != nil {
+			return
+		}
+	}
+}
+
 // isNoMember reports whether the other end has shown a certificate, and no member's.
 func isNoMember(err error) bool {
 	var chain *tls.CertificateVerificationError

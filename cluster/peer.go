@@ -71,15 +71,16 @@ func (ms *membership) serve(a *arrival) {
 		ms.log.Debug("cluster: a connection that no member made", "from", conn.RemoteAddr().String(), "err", err)
 		return
 	}
-	back := frame{op: opHello, id: ms.self.ID}
-	if _, err := conn.Write(back.append(nil)); err != nil || hello.kind != ms.self.ID {
-		return // it is meant for a process that was here before
-	}
 	defer ms.serving.Add(-1)
 	if ms.serving.Add(1) > maxPeers || !ms.arrivals.end(a) {
 		return
 	}
 	ms.shown(conn)
+	ms.awaitJoined(&hello)
+	back := frame{op: opHello, id: ms.self.ID}
+	if _, err := conn.Write(back.append(nil)); err != nil || hello.kind != ms.self.ID {
+		return // it is meant for a process that was here before
+	}
 	p := &peer{membership: ms, from: hello.id, queue: newFrameQueue()}
 	var ok bool
 	if p.pid, ok = ms.n.sys.ProcessRegistry.Add(p, fmt.Sprintf("peer/%d", ms.peerNames.Add(1))); !ok {
