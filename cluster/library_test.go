@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"runtime"
 	"strings"
 	"sync"
@@ -143,17 +142,7 @@ func TestNeverSentIsNotNoAnswer(t *testing.T) {
 // process does, and returns an identity of players that it owns.
 func silentOwner(t *testing.T, n *Node) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	silent := Member{ID: l.Addr().String() + "~1", Address: l.Addr().String()}
-	n.membership.mu.Lock()
-	n.membership.peers[silent.ID] = silent
-	n.membership.mu.Unlock()
-	n.membership.wake()
-	until(t, "it is a member", func() bool { return n.membership.ring.Load().has(silent.ID) })
+	silent := vouchedFor(t, n)
 	for i := 0; ; i++ {
 		id := strings.Repeat("s", i)
 		if o := n.membership.ring.Load().owner(identity{"player", id}); o != nil && o.ID == silent.ID {

@@ -46,6 +46,21 @@ func TestMembersVouch(t *testing.T) {
 	}
 }
 
+// vouchedFor makes a member that takes connections and never speaks: n cannot reach it,
+// and another member has met it.
+func vouchedFor(t *testing.T, n *Node) Member {
+	t.Helper()
+	l := listen(t)
+	m := Member{ID: l.Addr().String() + "~1", Address: l.Addr().String()}
+	gossip(n, true, m)
+	until(t, "it is heard of", func() bool { return n.Unmet() > 0 })
+	n.membership.mu.Lock()
+	n.membership.links[m.ID].taken = true
+	n.membership.mu.Unlock()
+	until(t, "it is a member", func() bool { return n.membership.ring.Load().has(m.ID) })
+	return m
+}
+
 // A node that starts and meets none of those that the gossip tells of does not know
 // that it is alone. It asks, without weight, and serves when nobody is there.
 func TestNewcomerThatMeetsNobody(t *testing.T) {
