@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -250,6 +251,11 @@ func TestHundredWrongPasswords(t *testing.T) {
 		}
 		from(user.Password, "198.51.100.99").Is(t, 429, "RATE_LIMITED")
 		from(user.Password, "203.0.113.1").Is(t, 200, "")
+		blackbox.Until(t, within(10), "told by mail", func() bool {
+			return slices.ContainsFunc(n.Letters(t, user.Mail), func(l blackbox.Letter) bool {
+				return l.Subject == "Your Castellan account is under attack"
+			})
+		})
 		if got := s.Command("", "user", "unlock", user.Mail); got.Code != 0 {
 			t.Fatalf("user unlock: %s", got.ErrOut)
 		}
