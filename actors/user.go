@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -268,7 +267,7 @@ func (a *userActor) send(now time.Time, s *pb.Sending, caps *pb.Caps) bool {
 			continue
 		}
 		user++
-		if bytes.Equal(o.Destination, s.Destination) {
+		if o.To(s.Destination) {
 			inDay++
 			if o.At > hour {
 				inHour++
@@ -282,7 +281,7 @@ func (a *userActor) send(now time.Time, s *pb.Sending, caps *pb.Caps) bool {
 	if over(user, maxUser) || over(inDay, maxDay) || over(inHour, maxHour) {
 		return false
 	}
-	a.sent = append(a.sent, outbox.Sending{Destination: s.Destination, Proven: s.Proven, At: now.UnixMilli()})
+	a.sent = append(a.sent, outbox.Sending{Destination: outbox.First(s.Destination), Proven: s.Proven, At: now.UnixMilli()})
 	return true
 }
 

@@ -50,8 +50,33 @@ func (s Identities) Lock(ctx context.Context, hash string) error {
 }
 
 // Others implements identity.Store.
-func (s Identities) Others(ctx context.Context, userID, hash string) (int, error) {
-	return accounts.count(ctx, s.db, is("identity_hash", hash), where("identity_hash <> ''"), where("id <> ?", userID))
+func (s Identities) Others(ctx context.Context, userID string, hashes ...string) (int, error) {
+	return accounts.count(ctx, s.db, among("identity_hash", hashes), where("identity_hash <> ''"), where("id <> ?", userID))
+}
+
+// Hashed implements identity.Store.
+func (s Identities) Hashed(ctx context.Context, after string, limit int) ([]identity.Hashed, error) {
+	var rows []struct {
+		ID, IdentityHash string
+		Number           []byte
+	}
+	err := s.db.Conn(ctx).NewSelect().TableExpr("users AS u").Column("u.id", "u.identity_hash", "i.number").
+		Join("LEFT JOIN user_identity AS i ON i.user_id = u.id").Where("u.identity_hash <> ''").Where("u.id > ?", after).
+		Order("u.id").Limit(int64(limit)).Scan(ctx, &rows)
+	out := make([]identity.Hashed, len(rows))
+	for i, r := range rows {
+		out[i] = identity.Hashed{UserID: r.ID, Hash: r.IdentityHash, Sealed: r.Number}
+	}
+	return out, translate(err)
+}
+
+// Rehash implements identity.Store.
+func (s Identities) Rehash(ctx context.Context, userID, from, to string) error {
+	return write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
+		_, err := tx.NewUpdate().Table("users").Set("identity_hash = ?", to).Where("id = ?", userID).
+			Where("identity_hash = ?", from).Exec(ctx)
+		return err
+	})
 }
 
 // Keep implements identity.Store.

@@ -88,6 +88,29 @@ func (s Keys) Rewrap(ctx context.Context, from string, records []keyring.Record)
 	})
 }
 
+// Held tells what is stored for long under each hashing key: how many accounts have
+// recovery codes that were not used, and how many scheduled clients a key.
+func (s Keys) Held(ctx context.Context) (recovery, cron map[string]int, err error) {
+	count := func(table, column, where string) (map[string]int, error) {
+		var rows []struct {
+			HashKey string
+			N       int
+		}
+		err := s.db.Conn(ctx).NewSelect().Table(table).Column("hash_key").ColumnExpr(column+" AS n").Where(where).
+			Group("hash_key").Scan(ctx, &rows)
+		held := map[string]int{}
+		for _, r := range rows {
+			held[r.HashKey] = r.N
+		}
+		return held, translate(err)
+	}
+	if recovery, err = count("recovery_code", "COUNT(DISTINCT user_id)", "used_at = 0"); err != nil {
+		return nil, nil, err
+	}
+	cron, err = count("cron_key", "COUNT(*)", "1 = 1")
+	return recovery, cron, err
+}
+
 func addKeys(ctx context.Context, tx bun.IDB, records []keyring.Record) error {
 	rows := make([]keyRow, len(records))
 	for i, r := range records {

@@ -34,8 +34,8 @@ func (s *service) accounts() error {
 	changes.Commit = s.revoking()
 	s.join(part{
 		groups: groups(httpuser.Group{Users: s.users, Directory: persistence.NewUsers(s.DB),
-			Statuses:     func() []string { return parameter.UserStatus.In(s.parameters.Set()).Values },
-			HashIdentity: s.HashIdentity, Now: time.Now, Sessions: persistence.NewSessions(s.DB),
+			Statuses:       func() []string { return parameter.UserStatus.In(s.parameters.Set()).Values },
+			HashesIdentity: s.HashesIdentity, Now: time.Now, Sessions: persistence.NewSessions(s.DB),
 			CountryName: geo.Name, Levels: persistence.NewLevels(s.DB),
 			Profiles: &profile.Service{Users: s.users, Store: persistence.NewProfiles(s.DB), Changes: changes,
 				Notices: s.starter, Now: time.Now}}),

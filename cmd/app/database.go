@@ -45,8 +45,8 @@ func (s *service) database() (err error) {
 		metrics: s.databaseMetrics,
 	})
 
-	vapid, err := push.PublicKey(s.Ring.VAPID())
-	if err != nil {
+	vapid := func() (string, error) { return push.PublicKey(s.Ring.VAPIDs()[0]) }
+	if _, err := vapid(); err != nil {
 		return err
 	}
 	s.join(part{

@@ -23,7 +23,7 @@ const outboxLife = 48 * time.Hour
 
 // delivery builds the dispatcher of the outbox and its channels.
 func (s *service) delivery() error {
-	senders, err := senders(s.cfg, s.o.Senders, s.Ring.VAPID())
+	senders, err := senders(s.cfg, s.o.Senders, s.Ring.VAPIDs)
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (s *service) deliveryMetrics(m *metrics, b *backlog) {
 // (D-2FA-29). Wake-ups need nobody's account and are on until they are switched
 // off.
 func senders(c config.Config, given map[message.Channel]message.Sender,
-	vapid *ecdsa.PrivateKey) (map[message.Channel]message.Sender, error) {
+	vapid func() []*ecdsa.PrivateKey) (map[message.Channel]message.Sender, error) {
 	out := map[message.Channel]message.Sender{}
 	if c.Mail.Configured() {
 		m, err := mail.New(mailConfig(c))

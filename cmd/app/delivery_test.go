@@ -16,7 +16,7 @@ import (
 // in this network but in development mode, and gives way to a sender that the
 // process around the service brings.
 func TestWakeUpsAreSent(t *testing.T) {
-	vapid := keyringtest.Ring(t, nil).VAPID()
+	vapid := keyringtest.Ring(t, nil).VAPIDs
 	wake := func(c config.Config, given map[message.Channel]message.Sender) (offered bool, err error) {
 		t.Helper()
 		all, err := senders(c.Resolved(), given, vapid)
@@ -49,7 +49,7 @@ func TestWakeUpsAreSent(t *testing.T) {
 	if offered, err := wake(c, nil); offered || err != nil {
 		t.Errorf("switched off: offered %v, %v", offered, err)
 	}
-	if _, err := push.PublicKey(vapid); err != nil {
+	if _, err := push.PublicKey(vapid()[0]); err != nil {
 		t.Error(err)
 	}
 	c.Push.Enabled, c.Push.CAFile = true, "no/such/file"

@@ -13,6 +13,7 @@ import (
 	"castellan/domain/dropdown"
 	"castellan/domain/fault"
 	"castellan/domain/id"
+	"castellan/domain/identity"
 	"castellan/domain/keyring"
 	"castellan/domain/mfa"
 	"castellan/domain/parameter"
@@ -151,8 +152,20 @@ func (v *Deployment) setUp(ctx context.Context, cfg config.Config) error {
 // Close ends the writer after what is queued, and closes the database.
 func (v *Deployment) Close() error { return v.DB.Close() }
 
-// HashIdentity is the keyed hash under which an identity number is found.
-func (v *Deployment) HashIdentity(number string) string { return concealed(v.Ring, "identity")(number) }
+// HashIdentity is the keyed hash under which an identity number is stored.
+func (v *Deployment) HashIdentity(number string) string {
+	return v.Ring.Steady(identity.HashDomain, number)
+}
+
+// HashesIdentity are those under which it may be found, the one of HashIdentity first.
+func (v *Deployment) HashesIdentity(number string) []string {
+	return append([]string{v.HashIdentity(number)}, v.Ring.Former(identity.HashDomain, number)...)
+}
+
+// RehashIdentities is identity.Rehash.
+func (v *Deployment) RehashIdentities(ctx context.Context, told func(seen int)) (changed, left int, err error) {
+	return identity.Rehash(ctx, persistence.NewIdentities(v.DB), v.Ring, told)
+}
 
 // TokenLife is the longest life of a token signed now: that of x-auth, of
 // ot-auth, or of p-auth for the longest challenge that is configured.

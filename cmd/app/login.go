@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"encoding/hex"
 	"net/netip"
 	"slices"
 	"time"
@@ -63,8 +62,8 @@ func (s *service) login() (err error) {
 		Spray:  password.NewSpray(s.limiter, s.cfg.Limits.WrongPerPrefix, s.cfg.Limits.ExemptCIDRs, time.Now),
 		Place:  placeOf(s.cfg.Limits),
 		Starts: s.starter, Notices: s.starter, Commit: s.commit, Tokens: s.tokens, Revocations: s.revocations,
-		Conceal: conceal(s.Ring),
-		Admits:  admits(s.cfg), Dev: s.cfg.Dev, TokenTTL: s.cfg.Tokens.XAuthTTL,
+		Conceal: conceal(s.Ring), Former: former(s.Ring),
+		Admits: admits(s.cfg), Dev: s.cfg.Dev, TokenTTL: s.cfg.Tokens.XAuthTTL,
 		SessionTTL: s.cfg.Tokens.SessionTTL, Now: time.Now}
 	s.join(part{
 		groups:  groups(httpsession.Group{Service: s.logins, CountryName: geo.Name}),
@@ -159,15 +158,13 @@ func NewHasher(c config.Config) (*password.Hasher, error) {
 	})
 }
 
-// conceal hashes an identifier that nobody has, under the oldest key, so that
-// wrong passwords for it are counted across rotations.
-func conceal(ring *keyring.Ring) func(string) string { return concealed(ring, "identifier") }
+// conceal hashes an identifier that nobody has, under the steady key, so that wrong
+// passwords for it are counted across rotations; former are what it was before the
+// key was replaced.
+func conceal(ring *keyring.Ring) func(string) string {
+	return func(text string) string { return ring.Steady("identifier", text) }
+}
 
-// concealed hashes a text under the oldest key, so that the hash stays what it is
-// across rotations. The domain separates uses.
-func concealed(ring *keyring.Ring, domain string) func(string) string {
-	return func(text string) string {
-		sums := ring.Hashes(domain, text)
-		return hex.EncodeToString(sums[len(sums)-1].Sum)
-	}
+func former(ring *keyring.Ring) func(string) []string {
+	return func(text string) []string { return ring.Former("identifier", text) }
 }

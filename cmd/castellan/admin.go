@@ -14,7 +14,6 @@ import (
 	"castellan/domain/change"
 	"castellan/domain/fault"
 	"castellan/domain/id"
-	"castellan/domain/keyring"
 	"castellan/domain/password"
 	"castellan/domain/user"
 	"castellan/persistence"
@@ -168,116 +167,6 @@ func (c userWithdrawalsCmd) Run(e *env) error {
 	}
 	_, err = fmt.Fprintln(e.out, c.Permission, u.ID)
 	return err
-}
-
-type keysCmd struct {
-	Rotate rotateCmd `cmd:"" help:"Make a new key and let it follow the present one."`
-}
-
-type rotateCmd struct {
-	Purpose string `arg:"" optional:"" enum:"signing,sealing,hashing,master" default:"signing" help:"Which key."`
-	Force   bool   `help:"Rotate although tokens of the key before are still alive; they end at once."`
-}
-
-func (rotateCmd) Help() string {
-	return `signing  A new key is published at once and signs ten seconds later; the old one
-         verifies until its last token has ended. Nothing is restarted.
-sealing  New values are sealed under the new key; old ones stay readable.
-hashing  New codes are hashed under the new key; old keys are kept for ever.
-master   All keys are wrapped anew under a new master key file. On several nodes
-         put the same <file>.new beside each node's file first.`
-}
-
-func (c rotateCmd) Run(e *env) error {
-	v, err := app.Open(e.ctx, e.cfg)
-	if err != nil {
-		return err
-	}
-	defer v.Close()
-	record := func(key string) error {
-		return v.Operate(e.ctx, "", audit.Record{Action: "KEYS_ROTATE", Target: key, Detail: c.Purpose})
-	}
-	if c.Purpose == "master" {
-		name, err := v.Keeper.RotateMaster(e.ctx)
-		if err != nil {
-			return err
-		}
-		if err := record(name); err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(e.out, "all keys are wrapped by master key %s\n", name)
-		return err
-	}
-	purpose := map[string]keyring.Purpose{"signing": keyring.Signing, "sealing": keyring.Sealing,
-		"hashing": keyring.Hashing}[c.Purpose]
-	life, err := v.TokenLife(e.ctx, e.cfg)
-	if err != nil {
-		return err
-	}
-	r, err := v.Keeper.Rotate(e.ctx, purpose, life, c.Force)
-	if fault.CodeOf(err) == fault.InvalidState {
-		return fmt.Errorf("%w (--force ends its tokens now)", err)
-	}
-	if err != nil {
-		return err
-	}
-	if err := record(r.ID); err != nil {
-		return err
-	}
-	fmt.Fprintf(e.out, "new %s key %s, in use from %s\n", c.Purpose, r.ID, r.From.Format(time.RFC3339))
-	if r.Retiring != "" {
-		fmt.Fprintf(e.out, "key %s verifies until %s\n", r.Retiring, r.Until.Format(time.RFC3339))
-	}
-	for _, ended := range r.Ended {
-		fmt.Fprintf(e.out, "key %s and its tokens have ended\n", ended)
-	}
-	return nil
-}
-
-type auditCmd struct {
-	Verify auditVerifyCmd `cmd:"" help:"Walk the chain of audit rows and name the first broken one."`
-}
-
-type auditVerifyCmd struct {
-	AtLeast string `help:"A checkpoint kept outside of the database, which must be there." placeholder:"COUNTER:MAC"`
-}
-
-func (auditVerifyCmd) Help() string {
-	return `Rows that were changed or taken out are found by themselves. Who cuts off the end
-of everything, checkpoints included, is found by a checkpoint that was kept
-elsewhere: every minute the service logs "audit checkpoint" with counter and mac,
-and posts them to audit.anchor_url.
-
-  castellan audit verify --at-least 5123:9f86d081884c7d65…`
-}
-
-func (c auditVerifyCmd) Run(e *env) (err error) {
-	var known audit.Anchor
-	if c.AtLeast != "" {
-		if known, err = audit.ParseAnchor(c.AtLeast); err != nil {
-			return fmt.Errorf("--at-least: %w", err)
-		}
-	}
-	v, err := app.Open(e.ctx, e.cfg)
-	if err != nil {
-		return err
-	}
-	defer v.Close()
-	found, err := v.DB.VerifyAuditSince(e.ctx, v.Ring.Audit(), known)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(e.out, "%d audit rows, every chain unbroken\n", found.Rows)
-	switch newest := found.Newest.Counter; {
-	case newest == 0:
-		fmt.Fprintln(e.out, "there is no checkpoint yet: nothing vouches for the end of the trail")
-	case found.Anchored == newest:
-		fmt.Fprintf(e.out, "anchored up to the newest checkpoint, %d\n", newest)
-	default:
-		fmt.Fprintf(e.out, "the newest checkpoint is %d; from checkpoint %d on nothing is anchored: compare with one that "+
-			"was kept elsewhere (--at-least)\n", newest, found.Anchored+1)
-	}
-	return nil
 }
 
 func policy(c config.Config) password.Policy {

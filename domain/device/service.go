@@ -157,20 +157,23 @@ func equal(a, b string) int { return subtle.ConstantTimeCompare([]byte(a), []byt
 // nonce that it names; writes commit with that.
 func (s *Service) spend(ctx context.Context, subject string, c Claims, writes ...commit.Write) error {
 	now := s.Now()
-	see := See{At: now, Until: now.Add(remember)}
+	see, ids := See{At: now, Until: now.Add(remember)}, []string{}
 	if c.Nonce != "" {
 		until, mine := s.nonceOf(subject, c.Nonce)
 		if !mine || !now.Before(until) {
 			return s.stale(now, subject)
 		}
-		see.ID, see.Until = s.seen("nonce", subject, c.Nonce), until
+		ids, see.Until = s.seen("nonce", subject, c.Nonce), until
 	} else {
 		if skew := now.Sub(time.Unix(c.IssuedAt, 0)); skew > maxSkew || skew < -maxSkew {
 			return s.stale(now, subject)
 		}
-		see.ID = s.seen("jti", subject, c.ID)
+		ids = s.seen("jti", subject, c.ID)
 	}
-	err := s.Commit.Commit(ctx, append(writes, see)...)
+	for _, see.ID = range ids {
+		writes = append(writes, see)
+	}
+	err := s.Commit.Commit(ctx, writes...)
 	if errors.Is(err, commit.ErrFenced) {
 		if c.Nonce != "" {
 			return s.stale(now, subject)
@@ -180,11 +183,13 @@ func (s *Service) spend(ctx context.Context, subject string, c Claims, writes ..
 	return err
 }
 
-// seen is the key under which a proof or a nonce is remembered. The oldest
-// hashing key makes it, so that a rotation forgets nothing.
-func (s *Service) seen(what, subject, value string) string {
-	sums := s.Ring.Hashes("device "+what, subject, value)
-	return hex.EncodeToString(sums[len(sums)-1].Sum)
+// seen are the keys under which a proof or a nonce is remembered: more than one
+// after a hashing key was replaced, so that nothing that was used is new again.
+func (s *Service) seen(what, subject, value string) (keys []string) {
+	for _, sum := range s.Ring.Steadies("device "+what, subject, value) {
+		keys = append(keys, hex.EncodeToString(sum))
+	}
+	return keys
 }
 
 // stale refuses a proof for its age and gives out a nonce to sign again with

@@ -110,11 +110,16 @@ type Store interface {
 	// this hash, on all nodes.
 	Lock(ctx context.Context, hash string) error
 	// Others counts the accounts with a hash of an identity number, the user's own left out.
-	Others(ctx context.Context, userID, hash string) (int, error)
+	Others(ctx context.Context, userID string, hashes ...string) (int, error)
 	// Keep keeps a person with the sealed number, in place of an earlier one.
 	Keep(ctx context.Context, userID string, p Person, sealed []byte) error
 	// Sealed reads the sealed number of a user. RECORD_NOT_FOUND.
 	Sealed(ctx context.Context, userID string) ([]byte, error)
+	// Hashed lists the accounts with a hash of an identity number whose id follows
+	// after, in the order of their ids.
+	Hashed(ctx context.Context, after string, limit int) ([]Hashed, error)
+	// Rehash replaces the hash of an account where it is still from.
+	Rehash(ctx context.Context, userID, from, to string) error
 	// Inform keeps what a user tells of the use of the account, in place of an earlier record, whose id stays.
 	Inform(ctx context.Context, i Info) (id int64, err error)
 }

@@ -30,8 +30,9 @@ type Service struct {
 	Values  func() *parameter.Set
 	Changes admin.Changes // of no topic
 	Ring    *keyring.Ring
-	// Hash is the keyed hash under which an identity number is counted and found.
-	Hash func(number string) string
+	// Hashes are the keyed hashes under which an identity number is counted and found;
+	// it is stored under the first.
+	Hashes func(number string) []string
 	// Registry is asked where the request wants it; nil: the check digits decide alone (D-INF-06).
 	Registry Registry
 	// Tries bounds how often a user may be wrong before the register, so that it cannot be asked who is who.
@@ -79,8 +80,9 @@ func (s *Service) Confirm(ctx context.Context, by audit.By, r Request) (c Confir
 	if err != nil {
 		return c, err
 	}
-	hash := s.Hash(string(p.Number))
-	if err := s.allowed(ctx, u, p, hash); err != nil {
+	hashes := s.Hashes(string(p.Number))
+	hash := hashes[0]
+	if err := s.allowed(ctx, u, p, hashes); err != nil {
 		return c, err
 	}
 	if !p.Number.checks() {
@@ -95,7 +97,7 @@ func (s *Service) Confirm(ctx context.Context, by audit.By, r Request) (c Confir
 			return done, err
 		}
 		if c.User, err = s.Users.Hold(ctx, u.ID); err == nil {
-			err = s.allowed(ctx, c.User, p, hash) // still
+			err = s.allowed(ctx, c.User, p, hashes) // still
 		}
 		if err == nil {
 			err = s.Store.Keep(ctx, u.ID, p, s.Ring.Seal([]byte(p.Number), sealedFor(u.ID)))
@@ -131,19 +133,19 @@ func sealedFor(userID string) []byte { return []byte("identity/" + userID) }
 
 // allowed judges an account before its person: by its AML status, by how many accounts have the number, and by what an
 // administrator decided already.
-func (s *Service) allowed(ctx context.Context, u user.User, p Person, hash string) error {
+func (s *Service) allowed(ctx context.Context, u user.User, p Person, hashes []string) error {
 	ignored := parameter.AMLControl.In(s.Values()).IgnoredUsers
 	if u.AMLStatus != user.NotRisky && !slices.Contains(ignored, u.ID) {
 		return fault.New(fault.Forbidden, "the account is being checked")
 	}
-	n, err := s.Store.Others(ctx, u.ID, hash)
+	n, err := s.Store.Others(ctx, u.ID, hashes...)
 	if err != nil {
 		return err
 	}
 	if n >= s.Accounts {
 		return fault.New(fault.RecordLimitReached, "the identity number has all the accounts that it may have")
 	}
-	same := u.IdentityHash == hash && u.BirthDate == p.BirthDate &&
+	same := slices.Contains(hashes, u.IdentityHash) && u.BirthDate == p.BirthDate &&
 		user.FoldName(u.FullName()) == user.FoldName(p.GivenNames()+" "+p.Surname)
 	if u.KYCApproved() && u.IdentityHash != "" && !same {
 		return fault.New(fault.InvalidState, "the identity of the account was confirmed as another one")

@@ -161,22 +161,24 @@ func (r *Ring) Hash(domain string, parts ...string) Sum {
 	return Sum{k.ID, k.sum(domain, parts)}
 }
 
-// Hashes hashes parts under every hashing key there ever was, newest first:
+// Hashes hashes parts under every hashing key that has not ended, newest first:
 // what a stored sum that is looked up by its value may be.
 func (r *Ring) Hashes(domain string, parts ...string) []Sum {
-	keys := r.view.Load().hashing
-	out := make([]Sum, len(keys))
-	for i, k := range keys {
-		out[i] = Sum{k.ID, k.sum(domain, parts)}
+	keys, now := r.view.Load().hashing, r.now()
+	out := make([]Sum, 0, len(keys))
+	for _, k := range keys {
+		if !k.ended(now) {
+			out = append(out, Sum{k.ID, k.sum(domain, parts)})
+		}
 	}
 	return out
 }
 
 // HashWith hashes parts under the key of a stored sum; false when there is no
-// such key.
+// such key or it has ended.
 func (r *Ring) HashWith(id, domain string, parts ...string) ([]byte, bool) {
 	k, _ := r.find(id, Hashing)
-	if k == nil {
+	if k == nil || k.ended(r.now()) {
 		return nil, false
 	}
 	return k.sum(domain, parts), true

@@ -36,8 +36,9 @@ type Rotation struct {
 // once. Twice with force therefore ends a key that became known.
 //
 // A sealing key seals at once and the old one opens for ever: Stale tells
-// which values are still under it. A hashing key is used after Notice and the
-// old one is kept for ever. The audit key is not rotated: INVALID_FIELD.
+// which values are still under it. A hashing key is used after Notice for what
+// is made from then on; the older ones go on to verify, and the steady key stays
+// what it is (Steady). The audit key is not rotated: INVALID_FIELD.
 //
 // INVALID_STATE also reports that another process rotated at the same time.
 // The ring of this process learns of the new key like that of any other: by
@@ -62,7 +63,7 @@ func (k *Keeper) Rotate(ctx context.Context, p Purpose, tokenLife time.Duration,
 		if r.Seq > newest.Seq {
 			newest = r
 		}
-		if r.RetiredAt.After(now) {
+		if r.RetiredAt.After(now) { // of a hashing key it is no bar
 			live = append(live, r)
 		}
 	}
@@ -88,13 +89,19 @@ func (k *Keeper) Rotate(ctx context.Context, p Purpose, tokenLife time.Duration,
 		retired = append(retired, newest)
 		done.Retiring, done.Until = newest.ID, newest.RetiredAt
 	}
-	if err := k.store.Rotate(ctx, next, retired...); err != nil {
-		if fault.CodeOf(err) == fault.RecordAlreadyExist {
-			return Rotation{}, fault.New(fault.InvalidState, "another process has just rotated the %s key", p)
-		}
-		return Rotation{}, fmt.Errorf("rotate keys: %w", err)
+	return done, k.follow(ctx, next, retired)
+}
+
+// follow stores a new key and what it retires.
+func (k *Keeper) follow(ctx context.Context, next Record, retired []Record) error {
+	err := k.store.Rotate(ctx, next, retired...)
+	if fault.CodeOf(err) == fault.RecordAlreadyExist {
+		return fault.New(fault.InvalidState, "another process has just rotated the %s key", next.Purpose)
 	}
-	return done, nil
+	if err != nil {
+		return fmt.Errorf("rotate keys: %w", err)
+	}
+	return nil
 }
 
 // RotateMaster wraps all keys by a new master key and returns its id. It must

@@ -6,15 +6,24 @@ import (
 	"strconv"
 )
 
-// VAPID returns the P-256 key by which push services know this service (RFC
-// 8292). Subscriptions are made for its public half and die with it, so it must
-// outlive every rotation and be the same on all nodes: it is derived from the
-// oldest hashing key, which is kept for ever. The caller must not change it.
-func (r *Ring) VAPID() *ecdsa.PrivateKey {
-	keys := r.view.Load().hashing
-	oldest := keys[len(keys)-1]
+// VAPIDs returns the P-256 keys by which push services know this service (RFC
+// 8292): first the one that devices subscribe with, then those that they may have
+// subscribed with and that have not ended. A subscription is made for one public
+// half and dies with it, so the key is the same on all nodes and outlives every
+// rotation but that of a key that became known: it is derived from the steady
+// hashing key. The caller must not change them.
+func (r *Ring) VAPIDs() []*ecdsa.PrivateKey {
+	keys := r.view.Load().steadies(r.now())
+	out := make([]*ecdsa.PrivateKey, len(keys))
+	for i, k := range keys {
+		out[i] = k.vapid()
+	}
+	return out
+}
+
+func (k *key) vapid() *ecdsa.PrivateKey {
 	for i := 0; ; i++ { // one sum in 2^32 is no scalar of the curve
-		if key, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), oldest.sum("vapid", []string{strconv.Itoa(i)})); err == nil {
+		if key, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), k.sum("vapid", []string{strconv.Itoa(i)})); err == nil {
 			return key
 		}
 	}

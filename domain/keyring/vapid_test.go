@@ -21,7 +21,7 @@ func TestVAPIDOutlivesRotation(t *testing.T) {
 		return k
 	}
 	k := open()
-	first := k.Ring().VAPID()
+	first := k.Ring().VAPIDs()[0]
 	for range 2 {
 		if _, err := k.Rotate(t.Context(), keyring.Hashing, time.Hour, false); err != nil {
 			t.Fatal(err)
@@ -30,10 +30,10 @@ func TestVAPIDOutlivesRotation(t *testing.T) {
 	if err := k.Reload(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if !k.Ring().VAPID().Equal(first) || !open().Ring().VAPID().Equal(first) {
+	if !k.Ring().VAPIDs()[0].Equal(first) || !open().Ring().VAPIDs()[0].Equal(first) {
 		t.Error("the key changed with a rotation")
 	}
-	if keyringtest.Ring(t, nil).VAPID().Equal(first) {
+	if keyringtest.Ring(t, nil).VAPIDs()[0].Equal(first) {
 		t.Error("two deployments have one key")
 	}
 }

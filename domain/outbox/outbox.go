@@ -6,6 +6,7 @@
 package outbox
 
 import (
+	"bytes"
 	"context"
 	"time"
 
@@ -93,6 +94,24 @@ type Sending struct {
 	Destination []byte
 	Proven      bool
 	At          int64 // ms
+}
+
+// hashLen is the length of a destination's keyed hash.
+const hashLen = 32
+
+// First is the hash by which the row of a message names its destination, of those
+// that stand one behind the other.
+func First(hashes []byte) []byte { return hashes[:min(hashLen, len(hashes))] }
+
+// To reports whether the message went to a place, which is named by all the keyed
+// hashes that it may have had in the past day, one behind the other.
+func (s Sending) To(hashes []byte) bool {
+	for ; len(hashes) > hashLen; hashes = hashes[hashLen:] {
+		if bytes.Equal(s.Destination, First(hashes)) {
+			return true
+		}
+	}
+	return bytes.Equal(s.Destination, hashes)
 }
 
 // Store is what delivery and caps need of persistence.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -45,6 +46,7 @@ type account struct {
 	// For the holder of the turn only.
 	guard    Guard
 	loaded   bool          // guard is what this process wrote or read last
+	former   []string      // other keys whose tries count where there is no guard yet
 	resolved chan struct{} // closed, and replaced, when a try was judged
 }
 
@@ -84,12 +86,13 @@ type Attempt struct {
 }
 
 // Charge counts a try for the account key from prefix, durably before it
-// returns.
+// returns. Where the key has no guard yet it begins with the tries of its former
+// names (keyring.Ring.Former), so that a new key of hashes gives nobody new tries.
 //
 // Errors: RATE_LIMITED with the time to wait, OVERLOADED after GuardRules.Wait in line,
 // UNAVAILABLE, the error of ctx.
-func (g *Guards) Charge(ctx context.Context, key, prefix string) (*Attempt, error) {
-	return g.charge(ctx, asked{key: key, prefix: prefix, save: g.save})
+func (g *Guards) Charge(ctx context.Context, key, prefix string, former ...string) (*Attempt, error) {
+	return g.charge(ctx, asked{key: key, prefix: prefix, former: former, save: g.save})
 }
 
 // ChargeSeen is Charge for an account whose guard was read a moment ago, so
@@ -102,14 +105,15 @@ func (g *Guards) Charge(ctx context.Context, key, prefix string) (*Attempt, erro
 // takes is not held while the try stands in line. since is when the caller began to
 // wait.
 func (g *Guards) ChargeSeen(ctx context.Context, seen Guard, prefix string, since time.Time,
-	enter func(known bool) error) (*Attempt, error) {
-	return g.charge(ctx, asked{key: seen.Key, prefix: prefix, seen: &seen, since: since, enter: enter,
+	enter func(known bool) error, former ...string) (*Attempt, error) {
+	return g.charge(ctx, asked{key: seen.Key, prefix: prefix, former: former, seen: &seen, since: since, enter: enter,
 		save: g.saveUnflushed})
 }
 
 // asked is what Charge is asked for.
 type asked struct {
 	key, prefix string
+	former      []string
 	seen        *Guard
 	since       time.Time
 	enter       func(known bool) error
@@ -143,8 +147,14 @@ func (g *Guards) charge(ctx context.Context, t asked) (_ *Attempt, err error) {
 		if err := patience.take(ctx, a.turn); err != nil {
 			return nil, err
 		}
+		a.former = t.former
 		if t.seen != nil && !a.loaded {
-			a.guard, a.loaded = *t.seen, true
+			a.guard = *t.seen
+			if err := g.inherit(ctx, a); err != nil {
+				a.pass()
+				return nil, err
+			}
+			a.loaded = true
 		}
 		t.seen = nil // next time it is old
 		fresh, err := g.update(ctx, a, t.key, func(now time.Time, guard Guard) (Guard, error) {
@@ -272,10 +282,30 @@ func (g *Guards) next(ctx context.Context, a *account, key string,
 		if err != nil {
 			return w, false, err
 		}
-		a.guard, a.loaded, fresh = guard, true, true
+		a.guard, fresh = guard, true
+		if err := g.inherit(ctx, a); err != nil {
+			return w, false, err
+		}
+		a.loaded = true
 	}
 	guard, err := move(g.now(), a.guard)
 	return SaveGuard{Guard: guard, Until: guard.Until(g.rules)}, fresh, err
+}
+
+// inherit begins a guard that is not there yet with the tries of its former keys.
+func (g *Guards) inherit(ctx context.Context, a *account) error {
+	if a.guard.Version > 0 {
+		return nil
+	}
+	for _, key := range a.former {
+		before, err := g.store.Guard(ctx, key)
+		if err != nil {
+			return err
+		}
+		a.guard.Tries = append(a.guard.Tries, before.Tries...)
+	}
+	slices.SortStableFunc(a.guard.Tries, func(x, y Try) int { return cmp.Compare(x.At, y.At) })
+	return nil
 }
 
 // saved takes over the guard that was written.

@@ -50,6 +50,8 @@ type Service struct {
 	// Conceal is the keyed hash, as text, under which tries for an identifier
 	// that nobody has are counted (D-GEN-14).
 	Conceal func(identifier string) string
+	// Former are the hashes that Conceal gave before its key was replaced; nil: none.
+	Former func(identifier string) []string
 	// Admits tells whether the account may be used from where the starter is
 	// (D-GEO-02); nil admits everybody. It is asked when the password was
 	// judged and answers from memory, so that a refusal takes as long as any.
@@ -61,6 +63,18 @@ type Service struct {
 	Now      func() time.Time
 	// SessionTTL is how long after its login a session may be given new tokens (Renew).
 	SessionTTL time.Duration
+}
+
+// former are the keys under which tries for an identifier were counted before. They
+// are read for those that somebody has too: the statements are the same.
+func (s *Service) former(identifier string) (keys []string) {
+	if s.Former == nil {
+		return nil
+	}
+	for _, hash := range s.Former(identifier) {
+		keys = append(keys, "?"+hash)
+	}
+	return keys
 }
 
 // LoginRequest is one try to log in. Who is canonical (user.Identify).
@@ -114,7 +128,7 @@ func (s *Service) Login(ctx context.Context, r LoginRequest) (challenge.Started,
 		from.Known = known
 		place, err = s.Hasher.Admit(from)
 		return err
-	})
+	}, s.former(r.Who.String())...)
 	defer place.Leave()
 	if err != nil {
 		return none, err

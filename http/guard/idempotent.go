@@ -2,7 +2,6 @@ package guard
 
 import (
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -46,15 +45,21 @@ func (i *Idempotent) Run(ctx context.Context, who rest.Caller, key, method, temp
 	admit func(context.Context) error,
 	fn func(context.Context) (int, []byte, []rest.Header, error),
 ) (status int, body []byte, headers []rest.Header, replayed bool, err error) {
-	// Under the oldest hashing key, so that a rotation does not lose the answer.
-	sums := i.Ring.Hashes("idempotency", who.UserID, who.Cron, method, template, key)
-	id := hex.EncodeToString(sums[len(sums)-1].Sum)
+	// Under the steady key, so that a rotation does not lose the answer.
+	parts := []string{who.UserID, who.Cron, method, template, key}
+	id := i.Ring.Steady("idempotency", parts...)
 	if _, busy := i.running.LoadOrStore(id, struct{}{}); busy {
 		return 0, nil, nil, false, conflict()
 	}
 	defer i.running.Delete(id)
 
-	switch a, err := i.find(ctx, id, bodyHash); {
+	a, err := i.find(ctx, id, bodyHash)
+	for _, former := range i.Ring.Former("idempotency", parts...) {
+		if fault.CodeOf(err) == fault.RecordNotFound {
+			a, err = i.find(ctx, former, bodyHash)
+		}
+	}
+	switch {
 	case err == nil:
 		return a.Status, a.Body, a.Headers, true, nil
 	case fault.CodeOf(err) != fault.RecordNotFound:

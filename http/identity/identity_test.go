@@ -77,9 +77,9 @@ func serve(t *testing.T, db *persistence.DB) *site {
 	s.tokens = token.NewIssuer(s.ring, "castellan", "t1", now, 0)
 	sessions := &session.Service{Users: s.users, Sessions: persistence.NewSessions(db), Tokens: s.tokens,
 		TokenTTL: 30 * time.Minute, SessionTTL: 12 * time.Hour, Now: now}
-	hash := func(number string) string { return fmt.Sprintf("%x", s.ring.Hash("identity", number).Sum) }
+	hashes := func(number string) []string { return []string{s.ring.Steady(identity.HashDomain, number)} }
 	s.service = &identity.Service{Store: persistence.NewIdentities(db), Users: s.users, Options: dropdowns,
-		Values: s.live.Set, Changes: admin.Changes{Commit: db, Now: now}, Ring: s.ring, Hash: hash, Accounts: 1,
+		Values: s.live.Set, Changes: admin.Changes{Commit: db, Now: now}, Ring: s.ring, Hashes: hashes, Accounts: 1,
 		Tries: password.NewGuards(persistence.NewPasswordGuards(db), db, password.Limit(5, 15*time.Minute), now),
 		Renew: sessions.Renew}
 	guards := apitest.Guards()
@@ -222,7 +222,7 @@ func TestConfirm(t *testing.T) {
 		}
 		living, err := persistence.NewSessions(s.db).List(t.Context(), "u1", s.now.Add(29*time.Minute), 9)
 		if u := s.user("u1"); err != nil || len(living) != 1 || u.Name != "Ayşe" || u.Surname != "Yılmaz" || u.CV != 1 ||
-			u.BirthDate != "1990-05-01" || u.IdentityHash != s.service.Hash(number) {
+			u.BirthDate != "1990-05-01" || u.IdentityHash != s.service.Hashes(number)[0] {
 			t.Errorf("%v %v %+v", living, err, u)
 		}
 		// Again, in other words: nothing is in the way, and the additional info keeps its id.
@@ -365,7 +365,7 @@ func TestRace(t *testing.T) {
 			}
 			return &fault.Error{Code: fault.Code(apitest.Refusal(answer))}
 		})
-		n, err := s.service.Store.Others(t.Context(), "", s.service.Hash(number))
+		n, err := s.service.Store.Others(t.Context(), "", s.service.Hashes(number)[0])
 		if won != 2 || n != 2 || err != nil {
 			t.Errorf("%d of 8 won, %d have the number, %v", won, n, err)
 		}

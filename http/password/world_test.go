@@ -55,6 +55,7 @@ type world struct {
 	t        *testing.T
 	db       *persistence.DB
 	ring     *keyring.Ring
+	keys     *keyring.Keeper
 	users    persistence.Users
 	filter   geo.Filter // of every account
 	policies []mfa.Policy
@@ -150,7 +151,8 @@ func open(t *testing.T, dsn string) *world {
 	storetest.Must(t, err)
 	w.db.Start([]byte("audit key of the test"), "test")
 	w.users = persistence.NewUsers(w.db)
-	w.ring = keyringtest.Ring(t, w.now)
+	w.keys = keyringtest.Keeper(t, w.now)
+	w.ring = w.keys.Ring()
 	w.hasher, err = password.NewHasher(password.HasherOptions{Params: password.Params{MemoryKiB: 64, Passes: 1, Lanes: 1},
 		Slots: 2, Queue: 500, Wait: time.Minute})
 	storetest.Must(t, err)

@@ -22,7 +22,7 @@ import (
 // with which a device subscribes at its push service.
 type Keys struct {
 	JWKS  func() []byte
-	VAPID string // an uncompressed point of P-256 in base64url
+	VAPID func() (string, error) // an uncompressed point of P-256 in base64url
 }
 
 // Endpoints implements rest.Group.
@@ -54,7 +54,11 @@ type vapidKey struct {
 func (vapidKey) SchemaName() string { return "PushKey" }
 
 func (k Keys) vapid(context.Context, rest.Caller, rest.None) (rest.Reply[vapidKey], error) {
-	return rest.Reply[vapidKey]{Body: vapidKey{k.VAPID},
+	key, err := k.VAPID()
+	if err != nil {
+		return rest.Reply[vapidKey]{}, err
+	}
+	return rest.Reply[vapidKey]{Body: vapidKey{key},
 		Headers: []rest.Header{{Name: "Cache-Control", Value: "public, max-age=300"}}}, nil
 }
 

@@ -73,7 +73,7 @@ func (g Group) query(in listRequest) (user.Query, error) {
 		problems = append(problems, *p)
 	}
 	if in.IdentityNumber != nil {
-		q.IdentityHashes = []string{g.HashIdentity(strings.TrimSpace(*in.IdentityNumber))}
+		q.IdentityHashes = g.HashesIdentity(strings.TrimSpace(*in.IdentityNumber))
 	}
 	if in.BirthDate != nil {
 		q.BirthDate = new(in.BirthDate.UTC().Format(time.DateOnly))

@@ -22,13 +22,13 @@ type Group struct {
 	Directory user.Directory
 	// Statuses are the known statuses of accounts (D-GEN-17).
 	Statuses func() []string
-	// HashIdentity is the keyed hash under which an identity number is found.
-	HashIdentity func(number string) string
-	Now          func() time.Time
-	Sessions     session.Store // has the history of logins
-	CountryName  func(code, language string) string
-	Levels       level.Store
-	Profiles     *profile.Service
+	// HashesIdentity are the keyed hashes under which an identity number is found.
+	HashesIdentity func(number string) []string
+	Now            func() time.Time
+	Sessions       session.Store // has the history of logins
+	CountryName    func(code, language string) string
+	Levels         level.Store
+	Profiles       *profile.Service
 }
 
 // Endpoints implements rest.Group.

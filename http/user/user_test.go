@@ -52,8 +52,8 @@ func both(t *testing.T, test func(t *testing.T, s *apitest.Site, db *persistence
 		storetest.Must(t, db.Commit(t.Context(), one, two, three))
 		test(t, apitest.Serve(t, edge.Options{}, httpuser.Group{Users: persistence.NewUsers(db),
 			Directory: persistence.NewUsers(db), Sessions: persistence.NewSessions(db),
-			CountryName:  func(code, language string) string { return code + " " + language },
-			HashIdentity: hash, Now: clock, Levels: persistence.NewLevels(db), Profiles: profiles(db),
+			CountryName:    func(code, language string) string { return code + " " + language },
+			HashesIdentity: func(n string) []string { return []string{hash(n)} }, Now: clock, Levels: persistence.NewLevels(db), Profiles: profiles(db),
 			Statuses: func() []string { return []string{"active", "blocked", "frozen"} }}), db)
 	})
 }

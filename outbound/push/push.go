@@ -35,9 +35,9 @@ import (
 
 // Config is what New needs. Zero values take the default named beside them.
 type Config struct {
-	// VAPID is the P-256 key of this service; its public half is what clients
-	// subscribe with.
-	VAPID *ecdsa.PrivateKey
+	// VAPID are the P-256 keys of this service now: the one whose public half clients
+	// subscribe with, then those that it took the place of, as long as they live.
+	VAPID func() []*ecdsa.PrivateKey
 	// Contact is a mailto: or https: address that push services may turn to;
 	// "" names none, which some of them refuse.
 	Contact string
@@ -65,7 +65,6 @@ const defaultTimeout = 10 * time.Second
 // concurrent use; Close it when the process drains.
 type Sender struct {
 	cfg     Config
-	public  string // the VAPID key as clients know it
 	secrets webhook.Secrets
 	secure  *http.Client
 	plain   *http.Client
@@ -84,7 +83,9 @@ func New(cfg Config) (*Sender, error) {
 	}
 	s := &Sender{cfg: cfg}
 	var err error
-	if s.public, err = PublicKey(cfg.VAPID); err != nil {
+	if cfg.VAPID == nil {
+		faults = append(faults, errors.New("a VAPID key is missing"))
+	} else if _, err = PublicKey(cfg.VAPID()[0]); err != nil {
 		faults = append(faults, err)
 	}
 	if s.secrets, err = webhook.ParseSecrets(cfg.WebhookSecret); err != nil {
@@ -165,18 +166,26 @@ func (s *Sender) client(judge control, roots *x509.CertPool) *http.Client {
 // the id of a webhook. nil means that the push service or the webhook took it
 // over. Errors are those of message.Sender, and name no address either.
 func (s *Sender) Send(ctx context.Context, key string, m message.Rendered) error {
-	call, err := s.prepare(ctx, key, m)
-	if err != nil {
-		return &message.DeliveryError{Permanent: true, Err: fmt.Errorf("push: %w", err)}
-	}
-	response, err := call.client.Do(call.request)
-	if err != nil {
-		return &message.DeliveryError{
-			Permanent: errors.Is(err, errRefused),
-			Err:       fmt.Errorf("push: target not reached: %s", reason(err)),
+	for i, vapid := range s.cfg.VAPID() {
+		call, err := s.prepare(ctx, key, m, vapid)
+		if err != nil {
+			return &message.DeliveryError{Permanent: true, Err: fmt.Errorf("push: %w", err)}
+		}
+		response, err := call.client.Do(call.request)
+		if err != nil {
+			return &message.DeliveryError{
+				Permanent: errors.Is(err, errRefused),
+				Err:       fmt.Errorf("push: target not reached: %s", reason(err)),
+			}
+		}
+		// A subscription that was made for the key before is refused under this one.
+		again := call.kind == WebPush && i+1 < len(s.cfg.VAPID()) &&
+			(response.StatusCode == http.StatusForbidden || response.StatusCode == http.StatusUnauthorized)
+		if err := s.judge(response, call.kind); !again {
+			return err
 		}
 	}
-	return s.judge(response, call.kind)
+	return nil
 }
 
 // call is a request that is ready to be made.
@@ -187,7 +196,8 @@ type call struct {
 }
 
 // prepare makes the call that carries m. Its errors name no target.
-func (s *Sender) prepare(ctx context.Context, key string, m message.Rendered) (call, error) {
+func (s *Sender) prepare(ctx context.Context, key string, m message.Rendered, vapid *ecdsa.PrivateKey) (call,
+	error) {
 	if m.Channel != message.Push {
 		return call{}, fmt.Errorf("message of channel %q", string(m.Channel))
 	}
@@ -208,7 +218,7 @@ func (s *Sender) prepare(ctx context.Context, key string, m message.Rendered) (c
 		c.client = s.plain
 	}
 	if c.kind == WebPush {
-		c.request, err = s.webPush(ctx, to, target.Keys, wakeup)
+		c.request, err = s.webPush(ctx, to, target.Keys, wakeup, vapid)
 	} else {
 		c.request, err = s.webhook(ctx, to, key, wakeup)
 	}

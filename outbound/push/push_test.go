@@ -25,7 +25,7 @@ import (
 func TestWebPush(t *testing.T) {
 	s := newService(t, true)
 	var key *ecdsa.PrivateKey
-	sender := s.sender(t, func(c *Config) { key = c.VAPID })
+	sender := s.sender(t, func(c *Config) { key = c.VAPID()[0] })
 	d := newDevice(t, s.URL+"/send/"+capability)
 	for range 2 {
 		if err := send(t, sender, to(d.target)); err != nil {
@@ -324,10 +324,10 @@ func TestNewReportsEveryFault(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	good := Config{VAPID: keyringtest.Ring(t, nil).VAPID()}
+	good := Config{VAPID: keyringtest.Ring(t, nil).VAPIDs}
 	for part, change := range map[string]func(*Config){
 		"VAPID key is missing":  func(c *Config) { c.VAPID = nil },
-		"curve P-256":           func(c *Config) { c.VAPID = other },
+		"curve P-256":           func(c *Config) { c.VAPID = func() []*ecdsa.PrivateKey { return []*ecdsa.PrivateKey{other} } },
 		"contact must":          func(c *Config) { c.Contact = "ops@example.com" },
 		"must be whsec_":        func(c *Config) { c.WebhookSecret = "hunter2hunter2hunter2hunter2hunter2" },
 		"must be whsec_ and":    func(c *Config) { c.WebhookSecret = "whsec_aHVudGVyMg==" },

@@ -111,7 +111,7 @@ func (s *service) connections() int {
 func (s *service) sender(t *testing.T, change func(*Config)) *Sender {
 	t.Helper()
 	cfg := Config{
-		VAPID:         keyringtest.Ring(t, nil).VAPID(),
+		VAPID:         keyringtest.Ring(t, nil).VAPIDs,
 		Contact:       "mailto:ops@example.com",
 		WebhookSecret: hookSecret,
 		AllowPrivate:  true,

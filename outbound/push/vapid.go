@@ -3,6 +3,7 @@ package push
 import (
 	"bytes"
 	"context"
+	"crypto/ecdsa"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
@@ -21,7 +22,8 @@ const vapidLife = time.Hour
 
 // webPush is the request of RFC 8030. A message of the same challenge takes the
 // place of one that the push service still holds.
-func (s *Sender) webPush(ctx context.Context, to *url.URL, keys Keys, w Wakeup) (*http.Request, error) {
+func (s *Sender) webPush(ctx context.Context, to *url.URL, keys Keys, w Wakeup,
+	vapid *ecdsa.PrivateKey) (*http.Request, error) {
 	device, err := keys.receiver()
 	if err != nil {
 		return nil, err
@@ -30,7 +32,7 @@ func (s *Sender) webPush(ctx context.Context, to *url.URL, keys Keys, w Wakeup) 
 	if err != nil {
 		return nil, errors.New("message cannot be encrypted")
 	}
-	authorization, err := s.vapid(to)
+	authorization, err := s.vapid(to, vapid)
 	if err != nil {
 		return nil, errors.New("message cannot be signed")
 	}
@@ -49,16 +51,20 @@ func (s *Sender) webPush(ctx context.Context, to *url.URL, keys Keys, w Wakeup) 
 }
 
 // vapid says who sends (RFC 8292).
-func (s *Sender) vapid(to *url.URL) (string, error) {
+func (s *Sender) vapid(to *url.URL, key *ecdsa.PrivateKey) (string, error) {
 	claims := jwt.MapClaims{"aud": origin(to), "exp": s.cfg.Now().Add(vapidLife).Unix()}
 	if s.cfg.Contact != "" {
 		claims["sub"] = s.cfg.Contact
 	}
-	signed, err := jwt.NewWithClaims(jwt.SigningMethodES256, claims).SignedString(s.cfg.VAPID)
+	signed, err := jwt.NewWithClaims(jwt.SigningMethodES256, claims).SignedString(key)
 	if err != nil {
 		return "", err
 	}
-	return "vapid t=" + signed + ", k=" + s.public, nil
+	public, err := PublicKey(key)
+	if err != nil {
+		return "", err
+	}
+	return "vapid t=" + signed + ", k=" + public, nil
 }
 
 // origin is that of an address, as browsers write it.

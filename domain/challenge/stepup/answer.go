@@ -238,7 +238,7 @@ func (s *Answerer) renew(ctx context.Context, challengeID, methodID string, name
 	if err != nil {
 		return challenge.Challenge{}, err
 	}
-	out, err := s.userGate(re.Decoy).Send(ctx, owner, sendingOf(l), s.Config.Caps)
+	out, err := s.userGate(re.Decoy).Send(ctx, owner, s.sendingOf(l), s.Config.Caps)
 	if err != nil {
 		return challenge.Challenge{}, err
 	}
@@ -247,7 +247,7 @@ func (s *Answerer) renew(ctx context.Context, challengeID, methodID string, name
 		if err != nil {
 			return challenge.Challenge{}, err
 		}
-		return challenge.Challenge{}, s.capped(s.Config.Caps.wait(now, sent, []letter{l}))
+		return challenge.Challenge{}, s.capped(s.Config.Caps.wait(now, sent, []letter{l}, s.destinations))
 	}
 	out = out && may
 	s.seal(&l, &m, c, out)

@@ -1,7 +1,6 @@
 package stepup
 
 import (
-	"bytes"
 	"context"
 	"slices"
 	"strings"
@@ -58,7 +57,7 @@ func (s *Starter) reserve(ctx context.Context, now time.Time, c challenge.Challe
 		res.Push = &s.Config.Push
 	}
 	for _, l := range letters {
-		res.Sendings = append(res.Sendings, sendingOf(l))
+		res.Sendings = append(res.Sendings, s.sendingOf(l))
 	}
 	grant, err := s.userGate(c.Kind == challenge.Decoy).Reserve(ctx, c.Owner(), res)
 	if err != nil || c.Proven {
@@ -74,8 +73,8 @@ func (s *Starter) reserve(ctx context.Context, now time.Time, c challenge.Challe
 	return grant, nil
 }
 
-func sendingOf(l letter) Sending {
-	return Sending{Channel: l.row.Channel, Destination: l.row.Destination, Proven: l.row.Proven}
+func (s *Messenger) sendingOf(l letter) Sending {
+	return Sending{Channel: l.row.Channel, Destination: s.destinations(l.to), Proven: l.row.Proven}
 }
 
 // withinBudget judges the budgets of countries for a start with a proof, before
@@ -111,14 +110,14 @@ func (s *Starter) withinCaps(ctx context.Context, now time.Time, c *challenge.Ch
 		if err != nil {
 			return nil, err
 		}
-		return nil, s.capped(s.Config.Caps.wait(now, sent, letters))
+		return nil, s.capped(s.Config.Caps.wait(now, sent, letters, s.destinations))
 	}
 	for i, out := range grant.Send {
 		if !out {
 			continue
 		}
 		var err error
-		if grant.Send[i], err = s.UserGate.Send(ctx, c.UserID, sendingOf(letters[i]), s.Config.Caps); err != nil {
+		if grant.Send[i], err = s.UserGate.Send(ctx, c.UserID, s.sendingOf(letters[i]), s.Config.Caps); err != nil {
 			return nil, err
 		}
 	}
@@ -166,7 +165,8 @@ const day = 24 * time.Hour
 
 // wait is how long it takes until the caps let out all letters of a start with a
 // proof. sent is what went out in the day before, oldest first.
-func (c Caps) wait(now time.Time, sent []outbox.Sending, letters []letter) time.Duration {
+func (c Caps) wait(now time.Time, sent []outbox.Sending, letters []letter,
+	hashes func(to string) []byte) time.Duration {
 	// places is how long it takes until n more fit under a limit of a window.
 	places := func(n, limit int, window time.Duration, counts func(outbox.Sending) bool) time.Duration {
 		var at []int64
@@ -183,7 +183,7 @@ func (c Caps) wait(now time.Time, sent []outbox.Sending, letters []letter) time.
 	}
 	wait := max(time.Second, places(len(letters), c.UserDay, day, func(outbox.Sending) bool { return true }))
 	for _, l := range letters {
-		there := func(o outbox.Sending) bool { return bytes.Equal(o.Destination, l.row.Destination) }
+		there := func(o outbox.Sending) bool { return o.To(hashes(l.to)) }
 		wait = max(wait, places(1, c.DestinationHour, time.Hour, there), places(1, c.DestinationDay, day, there))
 	}
 	return wait

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"castellan/domain/challenge"
-	"castellan/domain/id"
 )
 
 // A decoy answers a public start for an account that does not exist or may not
@@ -17,11 +16,10 @@ import (
 // subject, destinations, and a desk.
 
 // Conceal is the subject of a decoy: a keyed hash of the length of an id, which
-// no id is equal to. The oldest key makes it, so that the decoy of a phone stays
+// no id is equal to. The steady key makes it, so that the decoy of a phone stays
 // the same across rotations.
 func (s *Messenger) Conceal(phone string) string {
-	sums := s.Ring.Hashes("decoy", phone)
-	return "?" + id.Encode([16]byte(sums[len(sums)-1].Sum))[1:]
+	return decoySubject(s.Ring.Steadies("decoy", phone)[0])
 }
 
 // stranger is the account of a decoy whose phone is no longer known: its

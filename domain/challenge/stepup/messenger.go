@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -97,10 +98,14 @@ func (s *Messenger) deliver(l letter) {
 }
 
 // Destination is the keyed hash by which messages to one place are counted.
-// The oldest key makes it, so that counts survive a rotation.
-func Destination(ring *keyring.Ring, to string) []byte {
-	sums := ring.Hashes("destination", to)
-	return sums[len(sums)-1].Sum
+// The steady key makes it, so that counts survive a rotation.
+func Destination(ring *keyring.Ring, to string) []byte { return ring.Steadies("destination", to)[0] }
+
+// destinations are the hashes under which messages to one place may have been
+// counted in the past day, one behind the other: Destination is the first, and but
+// after a key was replaced it is the only one.
+func (s *Messenger) destinations(to string) []byte {
+	return slices.Concat(s.Ring.Steadies("destination", to)...)
 }
 
 func (s *Messenger) destination(to string) []byte { return Destination(s.Ring, to) }

@@ -46,7 +46,7 @@ type Reservation struct {
 // Sending is a message that is about to be sent to a user.
 type Sending struct {
 	Channel     message.Channel
-	Destination []byte // keyed hash
+	Destination []byte // keyed hashes, one behind the other (outbox.Sending.To)
 	Proven      bool
 }
 

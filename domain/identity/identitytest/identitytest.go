@@ -16,7 +16,8 @@ import (
 
 // Run checks an implementation of identity.Store.
 func Run(t *testing.T, open storetest.Open[identity.Store]) {
-	storetest.Run(t, open, storetest.Cases[identity.Store]{"Keep": keep, "Inform": inform, "LockUnderRace": lock})
+	storetest.Run(t, open, storetest.Cases[identity.Store]{"Keep": keep, "Inform": inform, "LockUnderRace": lock,
+		"Rehash": rehash})
 }
 
 func keep(t *testing.T, s identity.Store, _ commit.Committer) {
@@ -81,5 +82,44 @@ func lock(t *testing.T, s identity.Store, c commit.Committer) {
 	}
 	if n, err := s.Others(t.Context(), "nobody", ""); n != 0 || err != nil {
 		t.Errorf("%d accounts share that they have no number, %v", n, err)
+	}
+}
+
+// keys open what is sealed and hash it in a way that a test can read.
+type keys string
+
+func (keys) Open(sealed, _ []byte) ([]byte, error)          { return sealed, nil }
+func (k keys) Steady(domain string, parts ...string) string { return fmt.Sprint(k, domain, parts[0]) }
+
+// Hashes follow the steady key, page by page; an account that moved on is left alone.
+func rehash(t *testing.T, s identity.Store, c commit.Committer) {
+	const accounts = 1203 // three pages
+	for i := range accounts {
+		u := user.New(fmt.Sprintf("u%04d", i), time.UnixMilli(1_700_000_000_000))
+		u.Email, u.IdentityHash = u.ID+"@example.com", "old"
+		if i%400 == 7 {
+			u.IdentityHash = "" // not confirmed
+		}
+		storetest.Must(t, c.Commit(t.Context(), user.Add{User: u}))
+		if i%300 != 5 {
+			storetest.Must(t, s.Keep(t.Context(), u.ID, identity.Person{}, []byte("n")))
+		}
+	}
+	for _, want := range []int{accounts - 3 - 4, 0} {
+		seen := 0
+		changed, left, err := identity.Rehash(t.Context(), s, keys("k"), func(n int) { seen = n })
+		if changed != want || left != 4 || seen != accounts-3 || err != nil {
+			t.Fatalf("%d changed and %d left of %d, %v; want %d", changed, left, seen, err, want)
+		}
+	}
+	if n, err := s.Others(t.Context(), "nobody", "kidentityn"); n != accounts-7 || err != nil {
+		t.Errorf("%d accounts are found, %v", n, err)
+	}
+	if n, err := s.Others(t.Context(), "nobody", "kidentityn", "old"); n != accounts-3 || err != nil {
+		t.Errorf("%d accounts are found under both, %v", n, err)
+	}
+	storetest.Must(t, s.Rehash(t.Context(), "u0000", "old", "wrong"))
+	if n, err := s.Others(t.Context(), "nobody", "wrong"); n != 0 || err != nil {
+		t.Errorf("a hash that had moved on was replaced, %v", err)
 	}
 }

@@ -142,6 +142,19 @@ func Keeper(t testing.TB, now func() time.Time) *keyring.Keeper {
 	return k
 }
 
+// Replace has a new hashing key take the place of the present ones (keyring.Replace).
+func Replace(t testing.TB, k *keyring.Keeper) keyring.Rotation {
+	t.Helper()
+	done, err := k.Replace(t.Context(), keyring.Hashing, keyring.HashGrace)
+	if err == nil {
+		err = k.Reload(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return done
+}
+
 // Ring returns a ring of fresh keys with the given clock; nil means time.Now.
 func Ring(t testing.TB, now func() time.Time) *keyring.Ring {
 	t.Helper()

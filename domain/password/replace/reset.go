@@ -2,7 +2,6 @@ package replace
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 
@@ -49,8 +48,11 @@ func (s *Service) StartReset(ctx context.Context, r ResetRequest, from challenge
 		return started, err
 	}
 	from = session.Clip(from)
-	subject := s.Engine.Conceal(phone)
-	if err := s.admit(ctx, subject, prefix(from.IP)); err != nil {
+	subject, former, err := s.Engine.Subject(ctx, phone)
+	if err != nil {
+		return started, err
+	}
+	if err := s.admit(ctx, subject, prefix(from.IP), former); err != nil {
 		return started, err
 	}
 	err = again(func() (err error) {
@@ -61,8 +63,8 @@ func (s *Service) StartReset(ctx context.Context, r ResetRequest, from challenge
 }
 
 // admit counts a start for the network and the phone, durably. What is refused
-// counts for neither.
-func (s *Service) admit(ctx context.Context, subject, prefix string) error {
+// counts for neither. former are the subjects that the phone had before.
+func (s *Service) admit(ctx context.Context, subject, prefix string, former []string) error {
 	if s.Networks == nil || s.Phones == nil {
 		return nil
 	}
@@ -70,7 +72,11 @@ func (s *Service) admit(ctx context.Context, subject, prefix string) error {
 	if err != nil {
 		return tooMany(err)
 	}
-	phone, err := s.Phones.Charge(ctx, "reset/"+subject, "")
+	keys := make([]string, len(former))
+	for i, f := range former {
+		keys[i] = "reset/" + f
+	}
+	phone, err := s.Phones.Charge(ctx, "reset/"+subject, "", keys...)
 	if err != nil {
 		return errors.Join(tooMany(err), network.Return(context.WithoutCancel(ctx)))
 	}
@@ -136,11 +142,21 @@ func (s *Service) reset(_ context.Context, x challenge.Execution) (challenge.Res
 			ExpiresAt: until}}}, nil
 }
 
-// hash is what is stored of a jti, under the oldest key, so that a rotation
-// does not lose it.
-func (s *Service) hash(jti string) string {
-	sums := s.Ring.Hashes("ot-auth", jti)
-	return hex.EncodeToString(sums[len(sums)-1].Sum)
+// hash is what is stored of a jti, under the steady key, so that a rotation does
+// not lose it.
+func (s *Service) hash(jti string) string { return s.Ring.Steady("ot-auth", jti) }
+
+// token finds what is stored of a jti, also under a key that was replaced while the
+// token was under way.
+func (s *Service) token(ctx context.Context, jti string) (Token, error) {
+	t, err := s.Tokens.Token(ctx, s.hash(jti))
+	for _, former := range s.Ring.Former("ot-auth", jti) {
+		if fault.CodeOf(err) != fault.RecordNotFound {
+			break
+		}
+		t, err = s.Tokens.Token(ctx, former)
+	}
+	return t, err
 }
 
 // UpdateRequest sets the password of the account that an ot-auth is for.
@@ -200,7 +216,7 @@ func (s *Service) update(ctx context.Context, r UpdateRequest) error {
 // redeemable finds the account that a token may still be used for.
 func (s *Service) redeemable(ctx context.Context, jti string, from challenge.Starter) (Token, user.User, error) {
 	revoked := fault.New(fault.TokenRevoked, "the ot-auth token was used or is not valid any more")
-	t, err := s.Tokens.Token(ctx, s.hash(jti))
+	t, err := s.token(ctx, jti)
 	if fault.CodeOf(err) == fault.RecordNotFound {
 		err = revoked
 	}

@@ -1,0 +1,55 @@
+package identity
+
+import "context"
+
+// Hashed is an account with the hash of an identity number, and the number sealed;
+// nil where it is not kept.
+type Hashed struct {
+	UserID, Hash string
+	Sealed       []byte
+}
+
+// Opener is the part of the keys that Rehash needs; keyring.Ring is one.
+type Opener interface {
+	Open(sealed, ad []byte) ([]byte, error)
+	Steady(domain string, parts ...string) string
+}
+
+// HashDomain separates the hashes of identity numbers from others.
+const HashDomain = "identity"
+
+// Rehash puts the hashes of all identity numbers under the steady key, from the
+// numbers that are kept sealed; told hears how many accounts were looked at. It may
+// be repeated, and changes nothing where nothing is to do. left are the accounts
+// whose number is not kept: their hash stays, and is not found once its key has ended.
+func Rehash(ctx context.Context, store Store, keys Opener, told func(seen int)) (changed, left int, err error) {
+	const most = 500
+	after, seen := "", 0
+	for {
+		page, err := store.Hashed(ctx, after, most)
+		if err != nil || len(page) == 0 {
+			return changed, left, err
+		}
+		for _, h := range page {
+			after = h.UserID
+			if h.Sealed == nil {
+				left++
+				continue
+			}
+			number, err := keys.Open(h.Sealed, sealedFor(h.UserID))
+			if err != nil {
+				return changed, left, err
+			}
+			hash := keys.Steady(HashDomain, string(number))
+			if hash == h.Hash {
+				continue
+			}
+			if err := store.Rehash(ctx, h.UserID, h.Hash, hash); err != nil {
+				return changed, left, err
+			}
+			changed++
+		}
+		seen += len(page)
+		told(seen)
+	}
+}
