@@ -328,3 +328,35 @@ func TestAccountsDoNotWaitForEachOther(t *testing.T) {
 		}
 	})
 }
+
+// A key that has no guard yet begins with the tries of the names that it had before,
+// and with its own from then on.
+func TestGuardsInherit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, r := keeper()
+		charge := func(key string, former ...string) error {
+			a, err := g.Charge(t.Context(), key, "p", former...)
+			if err == nil {
+				a.Wrong()
+			}
+			return err
+		}
+		for i := range 9 {
+			if err := charge(fmt.Sprint("old", i%2)); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second)
+		}
+		seen, err := g.ChargeSeen(t.Context(), Guard{Key: "new"}, "p", "old0", "old1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen.Wrong()
+		if fault.CodeOf(charge("new", "old0", "old1")) != fault.RateLimited || len(r.guards["new"].Tries) != 10 {
+			t.Errorf("the eleventh try passed: %+v", r.guards["new"])
+		}
+		if err := charge("third", "none"); err != nil || len(r.guards["third"].Tries) != 1 {
+			t.Errorf("%v, %+v", err, r.guards["third"])
+		}
+	})
+}

@@ -11,6 +11,7 @@ import (
 
 	"castellan/domain/audit"
 	"castellan/domain/fault"
+	"castellan/domain/keyring"
 	"castellan/domain/keyring/keyringtest"
 	"castellan/http/guard"
 	"castellan/http/rest"
@@ -117,6 +118,40 @@ func TestIdempotencyOnADatabase(t *testing.T) {
 		}
 		if status, _, replayed, err := run(i, "k3", 1, effect); status != 200 || replayed || err != nil {
 			t.Errorf("after the failure: %d %v %v", status, replayed, err)
+		}
+	})
+}
+
+// An answer is found again after the hashing key was replaced, and one that is kept
+// afterwards when the old key has ended.
+func TestIdempotencyOutlivesAReplacedKey(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, db *persistence.DB) {
+		var ahead atomic.Int64
+		start := time.Now()
+		now := func() time.Time { return start.Add(time.Duration(ahead.Load())) }
+		keys := keyringtest.Keeper(t, now)
+		i := &guard.Idempotent{Store: persistence.NewIdempotency(db), Commit: db, Ring: keys.Ring(), Now: now}
+		run := func(key string) (replayed bool) {
+			t.Helper()
+			_, _, _, replayed, err := i.Run(t.Context(), rest.Caller{UserID: "u1"}, key, "POST", "/x", [32]byte{1},
+				func(context.Context) error { return nil },
+				func(context.Context) (int, []byte, []rest.Header, error) { return 200, []byte("{}"), nil, nil })
+			if err != nil {
+				t.Fatal(err)
+			}
+			return replayed
+		}
+		run("before")
+		keyringtest.Replace(t, keys)
+		ahead.Add(int64(keyring.Notice))
+		if !run("before") || run("after") || !run("after") {
+			t.Error("an operation ran twice, or not at all")
+		}
+		ahead.Add(int64(keyring.HashGrace) - int64(time.Hour) - int64(keyring.Notice))
+		run("late")
+		ahead.Add(int64(2 * time.Hour))
+		if !run("late") {
+			t.Error("an answer was lost with the old key")
 		}
 	})
 }

@@ -350,3 +350,35 @@ func TestNewReportsEveryFault(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A subscription that was made for a key that has been replaced is served under it
+// while that lives; one for the new key is not asked twice.
+func TestWebPushUnderAReplacedKey(t *testing.T) {
+	s := newService(t, true)
+	fresh, old := keyringtest.Ring(t, nil).VAPIDs()[0], keyringtest.Ring(t, nil).VAPIDs()[0]
+	keys := []*ecdsa.PrivateKey{fresh, old}
+	sender := s.sender(t, func(c *Config) { c.VAPID = func() []*ecdsa.PrivateKey { return keys } })
+	d := newDevice(t, s.URL+"/send/"+capability)
+	subscribed := old
+	s.answers(func(w http.ResponseWriter, r *http.Request) {
+		public, err := PublicKey(subscribed)
+		if err != nil || !strings.HasSuffix(r.Header.Get("Authorization"), ", k="+public) {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		w.WriteHeader(http.StatusCreated)
+	})
+	for i, want := range []int{2, 1} {
+		before := len(s.received())
+		if err := send(t, sender, to(d.target)); err != nil || len(s.received())-before != want {
+			t.Errorf("%d calls, %v; want %d", len(s.received())-before, err, want)
+		}
+		if i == 0 {
+			subscribed = fresh
+		}
+	}
+	keys, subscribed = keys[:1], old
+	if err := send(t, sender, to(d.target)); err == nil {
+		t.Error("the old key has ended and is used")
+	}
+}
