@@ -281,7 +281,8 @@ func (a *userActor) send(now time.Time, s *pb.Sending, caps *pb.Caps) bool {
 	if over(user, maxUser) || over(inDay, maxDay) || over(inHour, maxHour) {
 		return false
 	}
-	a.sent = append(a.sent, outbox.Sending{Destination: outbox.First(s.Destination), Proven: s.Proven, At: now.UnixMilli()})
+	a.sent = append(a.sent, outbox.Sending{Destination: outbox.First(s.Destination), Proven: s.Proven,
+		At: now.UnixMilli()})
 	return true
 }
 

@@ -51,7 +51,8 @@ func (s Identities) Lock(ctx context.Context, hash string) error {
 
 // Others implements identity.Store.
 func (s Identities) Others(ctx context.Context, userID string, hashes ...string) (int, error) {
-	return accounts.count(ctx, s.db, among("identity_hash", hashes), where("identity_hash <> ''"), where("id <> ?", userID))
+	return accounts.count(ctx, s.db, among("identity_hash", hashes), where("identity_hash <> ''"),
+		where("id <> ?", userID))
 }
 
 // Hashed implements identity.Store.

@@ -221,13 +221,15 @@ func rehash(e *env, v *app.Deployment) error {
 	}
 	if changed > 0 {
 		fmt.Fprintln(e.err)
-		if err := v.Operate(e.ctx, "", audit.Record{Action: "KEYS_REHASH", Detail: fmt.Sprint(changed, " accounts")}); err != nil {
+		done := audit.Record{Action: "KEYS_REHASH", Detail: fmt.Sprint(changed, " accounts")}
+		if err := v.Operate(e.ctx, "", done); err != nil {
 			return err
 		}
 	}
 	fmt.Fprintf(e.out, "%d identity numbers hashed anew", changed)
 	if left > 0 {
-		fmt.Fprintf(e.out, "; of %d accounts the number is not kept: they are not found by it once the old key has ended", left)
+		fmt.Fprintf(e.out, "; of %d accounts the number is not kept: nobody finds them by it once the old key has ended",
+			left)
 	}
 	_, err = fmt.Fprintln(e.out)
 	return err

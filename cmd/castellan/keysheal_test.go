@@ -32,7 +32,8 @@ func TestReplaceHashingKey(t *testing.T) {
 		if got := s.Command("", "cron-key", "add", "robot"); got.Code != 0 {
 			t.Fatal(got.ErrOut)
 		}
-		line := regexp.MustCompile(`(?m)^hashing +(\S+) +from \S+ +for ever +hashes codes; steady; 1 keys of scheduled clients$`)
+		line := regexp.MustCompile(`(?m)^hashing +(\S+) +from \S+ +for ever +` +
+			`hashes codes; steady; 1 keys of scheduled clients$`)
 		found := line.FindStringSubmatch(list())
 		if found == nil {
 			t.Fatalf("keys list:\n%s", list())

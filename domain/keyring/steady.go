@@ -58,10 +58,11 @@ func (v *view) steadies(now time.Time) []*key {
 	if steady == nil { // this clock is behind
 		steady = current(v.hashing, now)
 	}
-	out := []*key{steady}
-	for _, k := range v.hashing {
-		coming := !steady.RetiredAt.IsZero() && k.RetiredAt.IsZero()
-		if k != steady && !k.ended(now) && (coming || !k.RetiredAt.IsZero()) {
+	out, ends := []*key{steady}, map[int64]bool{steady.RetiredAt.UnixMilli(): true}
+	for _, k := range slices.Backward(v.hashing) {
+		// Of the keys that were replaced together the oldest alone was steady.
+		if !k.ended(now) && !ends[k.RetiredAt.UnixMilli()] {
+			ends[k.RetiredAt.UnixMilli()] = true
 			out = append(out, k)
 		}
 	}

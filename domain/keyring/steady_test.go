@@ -59,7 +59,7 @@ func TestReplaceHashing(t *testing.T) {
 	if fresh == steady || !slices.Contains(coming, fresh) || !slices.Contains(r.Former("d", "x"), steady) {
 		t.Error("the two are not known beside each other, on both sides of the change")
 	}
-	if v := r.VAPIDs(); v[0].Equal(vapid) || !slices.ContainsFunc(v[1:], func(o *ecdsa.PrivateKey) bool { return o.Equal(vapid) }) {
+	if v := r.VAPIDs(); len(v) != 2 || v[0].Equal(vapid) || !v[1].Equal(vapid) {
 		t.Error("the key of Web Push")
 	}
 	matches := func() (n int) {
@@ -71,8 +71,9 @@ func TestReplaceHashing(t *testing.T) {
 		return n
 	}
 	c.add(keyring.HashGrace - time.Millisecond)
-	if matches() != 3 || len(r.Steadies("d", "x")) != 5 || len(r.Hashes("d", "x")) != 5 {
-		t.Errorf("before the end: %d codes match, %d and %d sums", matches(), len(r.Steadies("d", "x")), len(r.Hashes("d", "x")))
+	if matches() != 3 || len(r.Steadies("d", "x")) != 2 || len(r.Hashes("d", "x")) != 5 {
+		t.Errorf("before the end: %d codes match, %d and %d sums", matches(), len(r.Steadies("d", "x")),
+			len(r.Hashes("d", "x")))
 	}
 	c.add(time.Millisecond)
 	if matches() != 0 || r.Former("d", "x") != nil || len(r.Hashes("d", "x")) != 1 || r.Steady("d", "x") != fresh ||

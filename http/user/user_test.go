@@ -53,7 +53,8 @@ func both(t *testing.T, test func(t *testing.T, s *apitest.Site, db *persistence
 		test(t, apitest.Serve(t, edge.Options{}, httpuser.Group{Users: persistence.NewUsers(db),
 			Directory: persistence.NewUsers(db), Sessions: persistence.NewSessions(db),
 			CountryName:    func(code, language string) string { return code + " " + language },
-			HashesIdentity: func(n string) []string { return []string{hash(n)} }, Now: clock, Levels: persistence.NewLevels(db), Profiles: profiles(db),
+			HashesIdentity: func(n string) []string { return []string{hash(n)} },
+			Now:            clock, Levels: persistence.NewLevels(db), Profiles: profiles(db),
 			Statuses: func() []string { return []string{"active", "blocked", "frozen"} }}), db)
 	})
 }

@@ -326,8 +326,10 @@ func TestNewReportsEveryFault(t *testing.T) {
 	}
 	good := Config{VAPID: keyringtest.Ring(t, nil).VAPIDs}
 	for part, change := range map[string]func(*Config){
-		"VAPID key is missing":  func(c *Config) { c.VAPID = nil },
-		"curve P-256":           func(c *Config) { c.VAPID = func() []*ecdsa.PrivateKey { return []*ecdsa.PrivateKey{other} } },
+		"VAPID key is missing": func(c *Config) { c.VAPID = nil },
+		"curve P-256": func(c *Config) {
+			c.VAPID = func() []*ecdsa.PrivateKey { return []*ecdsa.PrivateKey{other} }
+		},
 		"contact must":          func(c *Config) { c.Contact = "ops@example.com" },
 		"must be whsec_":        func(c *Config) { c.WebhookSecret = "hunter2hunter2hunter2hunter2hunter2" },
 		"must be whsec_ and":    func(c *Config) { c.WebhookSecret = "whsec_aHVudGVyMg==" },
