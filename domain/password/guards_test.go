@@ -347,7 +347,8 @@ func TestGuardsInherit(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 		}
-		seen, err := g.ChargeSeen(t.Context(), Guard{Key: "new"}, "p", "old0", "old1")
+		seen, err := g.ChargeSeen(t.Context(), Guard{Key: "new"}, "p", time.Now(),
+			func(bool) error { return nil }, "old0", "old1")
 		if err != nil {
 			t.Fatal(err)
 		}
