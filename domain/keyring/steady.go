@@ -81,10 +81,11 @@ func (v *view) steadies(now time.Time) []*key {
 // readable, which no new key undoes.
 func (k *Keeper) Replace(ctx context.Context, p Purpose, grace time.Duration) (Rotation, error) {
 	if p != Signing && p != Hashing {
-		return Rotation{}, fault.Invalid("purpose", "a new key heals nothing of what keys of this purpose made")
+		return Rotation{}, fault.New(fault.InvalidField, "a new key heals nothing of what keys of this purpose made")
 	}
 	if p == Hashing && grace < HashGrace {
-		return Rotation{}, fault.Invalid("grace", "must be %s or more: what is counted for a day would begin anew", HashGrace)
+		return Rotation{}, fault.New(fault.InvalidField,
+			"the grace must be %s or more: what is counted for a day would begin anew", HashGrace)
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
