@@ -36,6 +36,7 @@ type RateAsk struct {
 	Modes         []uint32               `protobuf:"varint,5,rep,packed,name=modes,proto3" json:"modes,omitempty"`       // of each request
 	Instants      []int64                `protobuf:"varint,6,rep,packed,name=instants,proto3" json:"instants,omitempty"` // of each key, when a request is taken back
 	Counts        []int64                `protobuf:"varint,7,rep,packed,name=counts,proto3" json:"counts,omitempty"`     // of each key: requests that are wanted, or taken back; absent: one
+	Ids           []uint64               `protobuf:"fixed64,8,rep,packed,name=ids,proto3" json:"ids,omitempty"`          // of each key: the admission's name, the same when it is asked for again; absent: none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -115,6 +116,13 @@ func (x *RateAsk) GetInstants() []int64 {
 func (x *RateAsk) GetCounts() []int64 {
 	if x != nil {
 		return x.Counts
+	}
+	return nil
+}
+
+func (x *RateAsk) GetIds() []uint64 {
+	if x != nil {
+		return x.Ids
 	}
 	return nil
 }
@@ -225,6 +233,9 @@ type RateCopy struct {
 	States        []*RateState           `protobuf:"bytes,7,rep,name=states,proto3" json:"states,omitempty"`
 	Counts        []int64                `protobuf:"varint,8,rep,packed,name=counts,proto3" json:"counts,omitempty"` // of each; absent: one
 	Aheads        []int64                `protobuf:"varint,9,rep,packed,name=aheads,proto3" json:"aheads,omitempty"` // nanoseconds by which its instant lies ahead; absent: 0
+	Ids           []uint64               `protobuf:"fixed64,10,rep,packed,name=ids,proto3" json:"ids,omitempty"`     // of each: its name; absent: none
+	Without       string                 `protobuf:"bytes,11,opt,name=without,proto3" json:"without,omitempty"`      // instead: the sender wants to go on without this replica, which is silent
+	Stood         bool                   `protobuf:"varint,12,opt,name=stood,proto3" json:"stood,omitempty"`         // instead: the sender stood still, and asks what it has missed
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -322,11 +333,34 @@ func (x *RateCopy) GetAheads() []int64 {
 	return nil
 }
 
+func (x *RateCopy) GetIds() []uint64 {
+	if x != nil {
+		return x.Ids
+	}
+	return nil
+}
+
+func (x *RateCopy) GetWithout() string {
+	if x != nil {
+		return x.Without
+	}
+	return ""
+}
+
+func (x *RateCopy) GetStood() bool {
+	if x != nil {
+		return x.Stood
+	}
+	return false
+}
+
 // RateCopied answers a RateCopy with partitions of it.
 type RateCopied struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Ahead         []uint32               `protobuf:"varint,1,rep,packed,name=ahead,proto3" json:"ahead,omitempty"` // the replica has decided itself, and has taken nothing of this over
 	Needs         []uint32               `protobuf:"varint,2,rep,packed,name=needs,proto3" json:"needs,omitempty"` // the replica misses a part of the state
+	Replaced      uint64                 `protobuf:"varint,3,opt,name=replaced,proto3" json:"replaced,omitempty"`  // to without: how long ago the sender last had the replica decide, microseconds; 0: never
+	Gone          uint64                 `protobuf:"varint,4,opt,name=gone,proto3" json:"gone,omitempty"`          // to stood: how often the receiver has gone on without the sender as its replica
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -373,6 +407,20 @@ func (x *RateCopied) GetNeeds() []uint32 {
 		return x.Needs
 	}
 	return nil
+}
+
+func (x *RateCopied) GetReplaced() uint64 {
+	if x != nil {
+		return x.Replaced
+	}
+	return 0
+}
+
+func (x *RateCopied) GetGone() uint64 {
+	if x != nil {
+		return x.Gone
+	}
+	return 0
 }
 
 // RatePull asks for the state of a partition, and has its holder stop deciding.
@@ -462,23 +510,28 @@ func (x *RatePull) GetClose() bool {
 
 // RateState is a chunk of the state of a partition.
 type RateState struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Part          uint32                 `protobuf:"varint,1,opt,name=part,proto3" json:"part,omitempty"`
-	Number        uint64                 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`   // of the last admission
-	Next          bool                   `protobuf:"varint,3,opt,name=next,proto3" json:"next,omitempty"`       // it continues the chunk before
-	More          bool                   `protobuf:"varint,4,opt,name=more,proto3" json:"more,omitempty"`       // another chunk follows
-	Was           uint64                 `protobuf:"varint,5,opt,name=was,proto3" json:"was,omitempty"`         // unless 0: no keys; the receiver's own state with this number is the state
-	Refused       bool                   `protobuf:"varint,6,opt,name=refused,proto3" json:"refused,omitempty"` // of a pull: the holder keeps the partition
-	Keys          [][]byte               `protobuf:"bytes,7,rep,name=keys,proto3" json:"keys,omitempty"`
-	Periods       []int64                `protobuf:"varint,8,rep,packed,name=periods,proto3" json:"periods,omitempty"` // of each key, nanoseconds
-	Coarse        []bool                 `protobuf:"varint,9,rep,packed,name=coarse,proto3" json:"coarse,omitempty"`   // of each key
-	Runs          []uint32               `protobuf:"varint,10,rep,packed,name=runs,proto3" json:"runs,omitempty"`      // of each key: how many of the columns 11 and 12 are its
-	Ages          []uint64               `protobuf:"varint,11,rep,packed,name=ages,proto3" json:"ages,omitempty"`      // microseconds, oldest first, at an instant that lies ahead by lead
-	Counts        []uint64               `protobuf:"varint,12,rep,packed,name=counts,proto3" json:"counts,omitempty"`
-	Lead          uint64                 `protobuf:"varint,14,opt,name=lead,proto3" json:"lead,omitempty"`       // microseconds
-	Behind        uint32                 `protobuf:"varint,13,opt,name=behind,proto3" json:"behind,omitempty"`   // of a copy: the number of its admissions that come before this state
-	Partial       bool                   `protobuf:"varint,15,opt,name=partial,proto3" json:"partial,omitempty"` // the sender lacks a part of it
-	Held          bool                   `protobuf:"varint,16,opt,name=held,proto3" json:"held,omitempty"`       // the sender has decided until now
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Part    uint32                 `protobuf:"varint,1,opt,name=part,proto3" json:"part,omitempty"`
+	Number  uint64                 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`   // of the last admission
+	Next    bool                   `protobuf:"varint,3,opt,name=next,proto3" json:"next,omitempty"`       // it continues the chunk before
+	More    bool                   `protobuf:"varint,4,opt,name=more,proto3" json:"more,omitempty"`       // another chunk follows
+	Was     uint64                 `protobuf:"varint,5,opt,name=was,proto3" json:"was,omitempty"`         // unless 0: no keys; the receiver's own state with this number is the state
+	Refused bool                   `protobuf:"varint,6,opt,name=refused,proto3" json:"refused,omitempty"` // of a pull: the holder keeps the partition
+	Keys    [][]byte               `protobuf:"bytes,7,rep,name=keys,proto3" json:"keys,omitempty"`
+	Periods []int64                `protobuf:"varint,8,rep,packed,name=periods,proto3" json:"periods,omitempty"` // of each key, nanoseconds
+	Coarse  []bool                 `protobuf:"varint,9,rep,packed,name=coarse,proto3" json:"coarse,omitempty"`   // of each key
+	Runs    []uint32               `protobuf:"varint,10,rep,packed,name=runs,proto3" json:"runs,omitempty"`      // of each key: how many of the columns 11 and 12 are its
+	Ages    []uint64               `protobuf:"varint,11,rep,packed,name=ages,proto3" json:"ages,omitempty"`      // microseconds, oldest first, at an instant that lies ahead by lead
+	Counts  []uint64               `protobuf:"varint,12,rep,packed,name=counts,proto3" json:"counts,omitempty"`
+	Lead    uint64                 `protobuf:"varint,14,opt,name=lead,proto3" json:"lead,omitempty"`       // microseconds
+	Behind  uint32                 `protobuf:"varint,13,opt,name=behind,proto3" json:"behind,omitempty"`   // of a copy: the number of its admissions that come before this state
+	Partial bool                   `protobuf:"varint,15,opt,name=partial,proto3" json:"partial,omitempty"` // the sender lacks a part of it
+	Held    bool                   `protobuf:"varint,16,opt,name=held,proto3" json:"held,omitempty"`       // the sender has decided until now
+	// Admissions of the last seconds by name: each stands in the columns 11 and 12, too.
+	Ids           []uint64 `protobuf:"fixed64,17,rep,packed,name=ids,proto3" json:"ids,omitempty"`
+	Of            []uint32 `protobuf:"varint,18,rep,packed,name=of,proto3" json:"of,omitempty"`                       // which key of column 7, from 0
+	IdAges        []uint64 `protobuf:"varint,19,rep,packed,name=id_ages,json=idAges,proto3" json:"id_ages,omitempty"` // as in column 11
+	IdCounts      []uint64 `protobuf:"varint,20,rep,packed,name=id_counts,json=idCounts,proto3" json:"id_counts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -625,11 +678,39 @@ func (x *RateState) GetHeld() bool {
 	return false
 }
 
+func (x *RateState) GetIds() []uint64 {
+	if x != nil {
+		return x.Ids
+	}
+	return nil
+}
+
+func (x *RateState) GetOf() []uint32 {
+	if x != nil {
+		return x.Of
+	}
+	return nil
+}
+
+func (x *RateState) GetIdAges() []uint64 {
+	if x != nil {
+		return x.IdAges
+	}
+	return nil
+}
+
+func (x *RateState) GetIdCounts() []uint64 {
+	if x != nil {
+		return x.IdCounts
+	}
+	return nil
+}
+
 var File_rates_proto protoreflect.FileDescriptor
 
 const file_rates_proto_rawDesc = "" +
 	"\n" +
-	"\vrates.proto\x12\x13castellan.actors.v1\"\xaf\x01\n" +
+	"\vrates.proto\x12\x13castellan.actors.v1\"\xc1\x01\n" +
 	"\aRateAsk\x12\x12\n" +
 	"\x04keys\x18\x01 \x03(\fR\x04keys\x12\x16\n" +
 	"\x06limits\x18\x02 \x03(\x03R\x06limits\x12\x18\n" +
@@ -637,7 +718,8 @@ const file_rates_proto_rawDesc = "" +
 	"\x05sizes\x18\x04 \x03(\rR\x05sizes\x12\x14\n" +
 	"\x05modes\x18\x05 \x03(\rR\x05modes\x12\x1a\n" +
 	"\binstants\x18\x06 \x03(\x03R\binstants\x12\x16\n" +
-	"\x06counts\x18\a \x03(\x03R\x06counts\"\xb6\x01\n" +
+	"\x06counts\x18\a \x03(\x03R\x06counts\x12\x10\n" +
+	"\x03ids\x18\b \x03(\x06R\x03ids\"\xb6\x01\n" +
 	"\n" +
 	"RateAnswer\x12\x1a\n" +
 	"\bverdicts\x18\x01 \x03(\rR\bverdicts\x12\x12\n" +
@@ -646,7 +728,7 @@ const file_rates_proto_rawDesc = "" +
 	"\x05retry\x18\x04 \x03(\x03R\x05retry\x12\x1a\n" +
 	"\binstants\x18\x05 \x03(\x03R\binstants\x12\x18\n" +
 	"\anumbers\x18\x06 \x03(\x04R\anumbers\x12\x16\n" +
-	"\x06counts\x18\a \x03(\x03R\x06counts\"\xfe\x01\n" +
+	"\x06counts\x18\a \x03(\x03R\x06counts\"\xc0\x02\n" +
 	"\bRateCopy\x12\x14\n" +
 	"\x05parts\x18\x01 \x03(\rR\x05parts\x12\x18\n" +
 	"\anumbers\x18\x02 \x03(\x04R\anumbers\x12\x12\n" +
@@ -656,18 +738,24 @@ const file_rates_proto_rawDesc = "" +
 	"\x05taken\x18\x06 \x03(\bR\x05taken\x126\n" +
 	"\x06states\x18\a \x03(\v2\x1e.castellan.actors.v1.RateStateR\x06states\x12\x16\n" +
 	"\x06counts\x18\b \x03(\x03R\x06counts\x12\x16\n" +
-	"\x06aheads\x18\t \x03(\x03R\x06aheads\"8\n" +
+	"\x06aheads\x18\t \x03(\x03R\x06aheads\x12\x10\n" +
+	"\x03ids\x18\n" +
+	" \x03(\x06R\x03ids\x12\x18\n" +
+	"\awithout\x18\v \x01(\tR\awithout\x12\x14\n" +
+	"\x05stood\x18\f \x01(\bR\x05stood\"h\n" +
 	"\n" +
 	"RateCopied\x12\x14\n" +
 	"\x05ahead\x18\x01 \x03(\rR\x05ahead\x12\x14\n" +
-	"\x05needs\x18\x02 \x03(\rR\x05needs\"\x8a\x01\n" +
+	"\x05needs\x18\x02 \x03(\rR\x05needs\x12\x1a\n" +
+	"\breplaced\x18\x03 \x01(\x04R\breplaced\x12\x12\n" +
+	"\x04gone\x18\x04 \x01(\x04R\x04gone\"\x8a\x01\n" +
 	"\bRatePull\x12\x12\n" +
 	"\x04part\x18\x01 \x01(\rR\x04part\x12\x14\n" +
 	"\x05after\x18\x02 \x01(\fR\x05after\x12\x12\n" +
 	"\x04back\x18\x03 \x01(\bR\x04back\x12\x12\n" +
 	"\x04tell\x18\x04 \x03(\rR\x04tell\x12\x16\n" +
 	"\x06number\x18\x05 \x01(\x04R\x06number\x12\x14\n" +
-	"\x05close\x18\x06 \x01(\bR\x05close\"\xeb\x02\n" +
+	"\x05close\x18\x06 \x01(\bR\x05close\"\xc3\x03\n" +
 	"\tRateState\x12\x12\n" +
 	"\x04part\x18\x01 \x01(\rR\x04part\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x12\n" +
@@ -685,7 +773,11 @@ const file_rates_proto_rawDesc = "" +
 	"\x04lead\x18\x0e \x01(\x04R\x04lead\x12\x16\n" +
 	"\x06behind\x18\r \x01(\rR\x06behind\x12\x18\n" +
 	"\apartial\x18\x0f \x01(\bR\apartial\x12\x12\n" +
-	"\x04held\x18\x10 \x01(\bR\x04heldB\x15Z\x13castellan/actors/pbb\x06proto3"
+	"\x04held\x18\x10 \x01(\bR\x04held\x12\x10\n" +
+	"\x03ids\x18\x11 \x03(\x06R\x03ids\x12\x0e\n" +
+	"\x02of\x18\x12 \x03(\rR\x02of\x12\x17\n" +
+	"\aid_ages\x18\x13 \x03(\x04R\x06idAges\x12\x1b\n" +
+	"\tid_counts\x18\x14 \x03(\x04R\bidCountsB\x15Z\x13castellan/actors/pbb\x06proto3"
 
 var (
 	file_rates_proto_rawDescOnce sync.Once

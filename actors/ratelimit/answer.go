@@ -13,6 +13,7 @@ import (
 // receiveQueries decides about the requests of another node. It answers when every
 // decision holds or has failed.
 func (l *Limiter) receiveQueries(from string, question proto.Message, answer func(proto.Message)) {
+	l.heardFrom(from)
 	q, ok := question.(*pb.RateAsk)
 	var demands []ratelimit.Demand
 	if ok {
@@ -28,6 +29,10 @@ func (l *Limiter) receiveQueries(from string, question proto.Message, answer fun
 	if l.place.Load().alone { // the sender knows of more members than this node
 		answer(back)
 		return
+	}
+	ids := q.Ids
+	if len(ids) == 0 {
+		ids = make([]uint64, n)
 	}
 	decisions, standings := make([]decision, len(q.Sizes)), make([]ratelimit.Standing, n)
 	var left atomic.Int32
@@ -47,7 +52,7 @@ func (l *Limiter) receiveQueries(from string, question proto.Message, answer fun
 	for i, size := range q.Sizes {
 		end, d := begin+int(size), &decisions[i]
 		d.init(l, from, q.Modes[i] == modeAsReplica)
-		d.demands = demands[begin:end]
+		d.demands, d.ids = demands[begin:end], ids[begin:end]
 		switch mode := q.Modes[i]; mode {
 		case modeLook:
 			back.Verdicts[i] = uint32(refused)
@@ -55,7 +60,7 @@ func (l *Limiter) receiveQueries(from string, question proto.Message, answer fun
 		case modeTakeBack:
 			back.Verdicts[i] = uint32(refused)
 			for k := range d.demands {
-				l.forget(&d.demands[k], q.Instants[begin+k], countOf(q, begin+k))
+				l.forget(&d.demands[k], ids[begin+k], q.Instants[begin+k], countOf(q, begin+k))
 			}
 		case modeCount, modeAsReplica, modeReserve:
 			left.Add(1)

@@ -1,6 +1,7 @@
 package ratelimit
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"castellan/domain/ratelimit"
@@ -14,6 +15,10 @@ type decision struct {
 	requester string // the member whose request it is
 	asReplica bool   // the owner is unreachable
 	demands   []ratelimit.Demand
+	ids       []uint64 // the name of each demand's admission; 0: it has none
+	order     []int    // when only some demands are decided: which
+	looked    int      // demands for which MayDecide was asked
+	known     []int    // demands whose admissions this node knows already
 	instants  []int64  // at which each demand was counted, by this node's clock
 	numbers   []uint64 // of each admission that the requester learns of as the replica; else 0
 	count     int64    // admissions for each demand
@@ -34,45 +39,94 @@ var _ ratelimit.Gate = (*decision)(nil)
 func (d *decision) init(l *Limiter, requester string, asReplica bool) {
 	d.limiter, d.placement, d.requester, d.asReplica = l, l.place.Load(), requester, asReplica
 	d.notOwned, d.count, d.ahead = d.notOwned[:0], 0, 0
+	d.order, d.looked, d.known = nil, 0, d.known[:0]
 	d.pending.left.Store(1)
 	d.pending.failed.Store(false)
 }
 
-// MayDecide implements ratelimit.Gate.
+// MayDecide implements ratelimit.Gate. It is asked for each demand in turn. A demand
+// whose admission is known is not counted again: false after the last one.
 func (d *decision) MayDecide(p int) bool {
 	l, pl := d.limiter, d.placement
 	part := &l.partitions[p]
+	i := d.demandAt(d.looked)
+	d.looked++
+	owns := pl.owner[p] == l.self
 	switch {
 	case pl != l.place.Load() || !l.net.Belongs():
 		return false
-	case pl.owner[p] == l.self:
-		if part.phase != owning {
-			d.notOwned = append(d.notOwned, p)
-			return false
-		}
-		return true
+	case owns && part.phase != owning:
+		d.notOwned = append(d.notOwned, p)
+		return false
+	case !owns && (!d.asReplica || pl.replica[p] != l.self || !part.mayAct() || !l.caughtUp(pl.owner[p])):
+		return false
 	}
-	return d.asReplica && pl.replica[p] == l.self && part.act()
+	if d.ids[i] != 0 {
+		if x := part.recent.find(d.ids[i]); x != nil {
+			d.known = append(d.known, i)
+			d.repeat(i, p, x)
+		}
+	}
+	if len(d.known) > 0 {
+		return !d.isLast()
+	}
+	return owns || part.act()
+}
+
+// demandAt is the demand that is the n-th to be decided.
+func (d *decision) demandAt(n int) int {
+	if d.order != nil {
+		return d.order[n]
+	}
+	return n
+}
+
+// isLast tells whether MayDecide was asked for the last demand.
+func (d *decision) isLast() bool {
+	if d.order != nil {
+		return d.looked == len(d.order)
+	}
+	return d.looked == len(d.demands)
+}
+
+// repeat has the replica learn of an admission that this node knows: the asker may
+// not have heard of it because the replica did not confirm it.
+func (d *decision) repeat(i, p int, x *named) {
+	part := &d.limiter.partitions[p]
+	d.instants[i] = x.instant
+	if d.placement.owner[p] == d.limiter.self {
+		part.number++
+		d.copy(i, p, part.number, int64(x.count))
+	}
 }
 
 // Counted implements ratelimit.Gate.
-func (d *decision) Counted(i, p int, instant, count int64) {
-	l, pl := d.limiter, d.placement
+func (d *decision) Counted(n, p int, instant, count int64) {
+	l, i := d.limiter, d.demandAt(n)
 	part := &l.partitions[p]
 	part.number++
 	d.instants[i], d.count = instant, count
-	if pl.owner[p] != l.self { // a replica that decides has no replica
+	if d.ids[i] != 0 {
+		part.recent.note(named{d.ids[i], hashOf(d.demands[i].Key), instant, int32(count)}, instant)
+	}
+	if d.placement.owner[p] != l.self { // a replica that decides has no replica
 		l.asReplica.Add(1)
 		return
 	}
-	switch replica := pl.replica[p]; replica {
+	d.copy(i, p, part.number, count)
+}
+
+// copy tells the replica of an admission.
+func (d *decision) copy(i, p int, number uint64, count int64) {
+	l := d.limiter
+	switch replica := d.placement.replica[p]; replica {
 	case "":
 	case d.requester: // the answer tells it
-		d.numbers[i] = part.number
+		d.numbers[i] = number
 	default:
-		x := &update{part: p, number: part.number, demand: d.demands[i], count: count, ahead: d.ahead}
+		x := &update{part: p, number: number, id: d.ids[i], demand: d.demands[i], count: count, ahead: d.ahead}
 		if l.member(replica).replicaUnreachable.Load() {
-			part.noteUnreplicated(x)
+			l.partitions[p].noteUnreplicated(x)
 		} else {
 			d.pending.left.Add(1)
 			x.decision = d
@@ -86,11 +140,49 @@ func (d *decision) Counted(i, p int, instant, count int64) {
 func (d *decision) decide(standings []ratelimit.Standing) verdict {
 	admits, open := d.limiter.table.Decide(d.demands, standings, d)
 	switch {
+	case len(d.known) > 0:
+		return d.decideRest(standings)
 	case !open:
-		for _, p := range d.notOwned {
-			d.limiter.takeOverSoon(p)
+		return d.wait()
+	case !admits:
+		return refused
+	}
+	return admitted
+}
+
+// wait is the verdict while this node may not decide.
+func (d *decision) wait() verdict {
+	for _, p := range d.notOwned {
+		d.limiter.takeOverSoon(p)
+	}
+	return retry
+}
+
+// decideRest decides about the demands whose admissions are not known.
+func (d *decision) decideRest(standings []ratelimit.Standing) verdict {
+	known := slices.Clone(d.known)
+	d.known, d.looked, d.order = d.known[:0], 0, []int{}
+	var rest []ratelimit.Demand
+	for i := range d.demands {
+		if !slices.Contains(known, i) {
+			d.order, rest = append(d.order, i), append(rest, d.demands[i])
 		}
-		return retry
+	}
+	d.limiter.table.Look(d.limiter.ctx, d.demands, standings)
+	for i := range standings {
+		standings[i].Retry = 0 // it is admitted
+	}
+	if len(rest) == 0 {
+		return admitted
+	}
+	some := make([]ratelimit.Standing, len(rest))
+	admits, open := d.limiter.table.Decide(rest, some, d)
+	for n, i := range d.order {
+		standings[i] = some[n]
+	}
+	switch {
+	case !open:
+		return d.wait()
 	case !admits:
 		return refused
 	}
@@ -100,28 +192,20 @@ func (d *decision) decide(standings []ratelimit.Standing) verdict {
 // finish notes one confirmation; the last one ends the decision.
 func (d *decision) finish() {
 	if d.pending.left.Add(-1) == 0 {
-		if d.failed() {
-			d.takeBack()
-		}
 		if d.then != nil {
 			d.then()
 		}
 	}
 }
 
-// failed tells whether the decision turned out not to hold.
+// failed tells whether the decision turned out not to hold. What it counted stays: its
+// asker asks again by the same name, or takes it back.
 func (d *decision) failed() bool { return d.pending.failed.Load() }
 
-// takeBack forgets what a failed decision has counted.
-func (d *decision) takeBack() {
-	for i, instant := range d.instants {
-		d.limiter.forget(&d.demands[i], instant, d.count)
-	}
-}
-
 // decide makes a decision about a request of this node.
-func (l *Limiter) decide(demands []ratelimit.Demand, standings []ratelimit.Standing, asReplica bool) verdict {
-	own := l.beginOwn(demands, asReplica)
+func (l *Limiter) decide(demands []ratelimit.Demand, ids []uint64, standings []ratelimit.Standing,
+	asReplica bool) verdict {
+	own := l.beginOwn(demands, ids, asReplica)
 	v := own.decision.decide(standings)
 	if !l.finishOwn(own) {
 		v = retry
@@ -133,6 +217,7 @@ func (l *Limiter) decide(demands []ratelimit.Demand, standings []ratelimit.Stand
 type ownDecision struct {
 	decision
 	done     chan struct{} // gets one value when it is known whether the decision holds
+	ids      [maxDemands]uint64
 	instants [maxDemands]int64
 	numbers  [maxDemands]uint64
 }
@@ -143,11 +228,11 @@ func newOwnDecision() any {
 	return own
 }
 
-func (l *Limiter) beginOwn(demands []ratelimit.Demand, asReplica bool) *ownDecision {
+func (l *Limiter) beginOwn(demands []ratelimit.Demand, ids []uint64, asReplica bool) *ownDecision {
 	own := l.decisions.Get().(*ownDecision)
 	d := &own.decision
 	d.init(l, l.self, asReplica)
-	d.demands = demands
+	d.demands, d.ids = demands, append(own.ids[:0], ids...)
 	d.instants = append(own.instants[:0], make([]int64, len(demands))...)
 	d.numbers = append(own.numbers[:0], make([]uint64, len(demands))...)
 	return own
@@ -158,27 +243,35 @@ func (l *Limiter) finishOwn(own *ownDecision) (holds bool) {
 	own.decision.finish()
 	<-own.done
 	holds = !own.decision.failed()
-	own.decision.demands, own.decision.placement = nil, nil
+	own.decision.demands, own.decision.ids, own.decision.placement = nil, nil, nil
 	l.decisions.Put(own)
 	return holds
 }
 
-// forget takes back admissions that were counted here at an instant, and has the
-// replica do the same.
-func (l *Limiter) forget(demand *ratelimit.Demand, instant, count int64) {
+// forget takes back admissions that were counted here, and has the replica do the
+// same. Those without a name are known by their instant.
+func (l *Limiter) forget(demand *ratelimit.Demand, id uint64, instant, count int64) {
 	p := demand.Key.Partition()
 	l.table.WithPartition(p, func(windows *ratelimit.Partition) {
-		w, forgotten := windows.Get(demand.Key), int64(0)
-		for w != nil && forgotten < count && w.Forget(instant) {
-			forgotten++
+		part, forgotten := &l.partitions[p], int64(0)
+		if !part.hasDecided() {
+			return // whoever decided tells this node
+		}
+		if id != 0 {
+			forgotten = forgetNamed(windows, part, demand.Key, id, count)
+		} else if w := windows.Get(demand.Key); w != nil {
+			for forgotten < count && w.Forget(instant) {
+				forgotten++
+			}
 		}
 		if forgotten == 0 {
 			return
 		}
-		pl, part := l.place.Load(), &l.partitions[p]
+		pl := l.place.Load()
 		part.number++
 		if replica := pl.replica[p]; pl.owner[p] == l.self && replica != "" {
-			l.replicate(replica, &update{part: p, number: part.number, demand: *demand, takenBack: true, count: forgotten})
+			l.replicate(replica, &update{part: p, number: part.number, id: id, demand: *demand, takenBack: true,
+				count: forgotten})
 		}
 	})
 }

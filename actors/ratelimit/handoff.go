@@ -155,8 +155,9 @@ const (
 )
 
 // merge takes another member's state, when that one has decided in this node's
-// place or knows more. When each may know what the other does not, both count:
-// an admission may count twice, and none is forgotten.
+// place or knows more. When each may know what the other does not, both count: an
+// admission that both know counts once if it is a recent one, which has a name; an
+// older one may count twice, and none is forgotten.
 func (l *Limiter) merge(p int, windows *ratelimit.Partition, part *partition, g *transfer) (what mergeResult) {
 	s := g.states[0]
 	more := g.replica || s.Number >= part.number
@@ -167,16 +168,16 @@ func (l *Limiter) merge(p int, windows *ratelimit.Partition, part *partition, g 
 	case both && len(s.Keys) == 0: // there is nothing to add
 	case both && windows.Len() > 0:
 		own := l.chunks(p, windows, nil)
-		windows.Clear()
-		l.addAll(windows, append(own, g.states...))
+		part.forgetAll(windows)
+		l.addAll(windows, part, append(own, g.states...))
 		l.merged.Add(1)
 		what = merged
 	case both || more && !(s.Partial && part.knowsAll()):
-		windows.Clear()
+		part.forgetAll(windows)
 		for _, s := range g.states {
-			l.add(windows, s)
+			l.add(windows, part, s)
 		}
-		l.addMissing(windows, part.unreplicated, 0)
+		l.addMissing(windows, part, part.unreplicated, 0)
 		what = replaced
 		if s.Partial {
 			what = merged
@@ -303,6 +304,8 @@ func (l *Limiter) chunks(p int, windows *ratelimit.Partition, after []byte) (all
 		}
 	}
 	slices.SortFunc(keys, func(a, b kept) int { return slices.Compare(a.text, b.text) })
+	names := l.partitions[p].recent.byKey()
+	age := func(instant int64) uint64 { return uint64(max(0, now+int64(reservationTime)-instant)) / 1000 }
 	s := &pb.RateState{Part: uint32(p), Number: number, Next: len(after) > 0,
 		Lead: uint64(reservationTime.Microseconds())}
 	all = append(all, s)
@@ -319,9 +322,15 @@ func (l *Limiter) chunks(p int, windows *ratelimit.Partition, after []byte) (all
 		runs := uint32(0)
 		w.Runs(func(instant, count int64) {
 			runs++
-			s.Ages = append(s.Ages, uint64(max(0, now+int64(reservationTime)-instant))/1000)
+			s.Ages = append(s.Ages, age(instant))
 			s.Counts = append(s.Counts, uint64(count))
 		})
+		for _, x := range names[hashOf(k.key)] {
+			s.Ids = append(s.Ids, x.id)
+			s.Of = append(s.Of, uint32(len(s.Keys)))
+			s.IdAges = append(s.IdAges, age(x.instant))
+			s.IdCounts = append(s.IdCounts, uint64(x.count))
+		}
 		s.Keys = append(s.Keys, k.text)
 		s.Periods = append(s.Periods, w.Period())
 		s.Coarse = append(s.Coarse, w.Coarse())

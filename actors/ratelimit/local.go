@@ -3,6 +3,7 @@ package ratelimit
 import (
 	"hash/maphash"
 	"sync"
+	"time"
 
 	"castellan/domain/ratelimit"
 )
@@ -23,14 +24,17 @@ type localKey struct {
 	// The key refuses until this instant, by the quota below; reset is when its
 	// oldest admission leaves the window.
 	until, reset  int64
+	refusedAt     int64 // when its owner said so last
 	limit, period int64
 	reservation   reservation
 }
 
 var localSeed = maphash.MakeSeed()
 
+func hashOf(k ratelimit.Key) uint64 { return maphash.Comparable(localSeed, k) }
+
 func (l *Limiter) localOf(k ratelimit.Key) *localLimiter {
-	return &l.localLimiters[maphash.Comparable(localSeed, k)%localShards]
+	return &l.localLimiters[hashOf(k)%localShards]
 }
 
 // key is what is known of a key; the caller holds the lock.
@@ -46,9 +50,12 @@ func (local *localLimiter) key(k ratelimit.Key) *localKey {
 	return at
 }
 
-// knownRefusal tells whether this node knows that a request is refused. A refusal
-// is exact until its end: a window has no room before. After a change of the quota
-// the owner is asked again.
+// refusalTime is how long a refusal is believed without asking again. A window that
+// is full has room before its time only when an admission is taken back.
+const refusalTime = time.Second
+
+// knownRefusal tells whether this node knows that a request is refused. After a change
+// of the quota the owner is asked again.
 func (l *Limiter) knownRefusal(demands []ratelimit.Demand, standings []ratelimit.Standing) (refuses bool) {
 	now := l.table.Instant()
 	for i := range demands {
@@ -56,7 +63,7 @@ func (l *Limiter) knownRefusal(demands []ratelimit.Demand, standings []ratelimit
 		local.mu.Lock()
 		at := local.keys[d.Key]
 		if at != nil {
-			if at.until > now && at.limit == d.Limit && at.period == int64(d.Period) {
+			if at.refuses(d, now) && now < at.refusedAt+int64(refusalTime) {
 				standings[i] = ratelimit.Standing{Used: d.Limit, Reset: max(at.reset-now, 0), Retry: at.until - now}
 				refuses = true
 			} else {
@@ -67,6 +74,11 @@ func (l *Limiter) knownRefusal(demands []ratelimit.Demand, standings []ratelimit
 		local.mu.Unlock()
 	}
 	return refuses
+}
+
+// refuses tells whether the owner has refused the key until later than now.
+func (at *localKey) refuses(d *ratelimit.Demand, now int64) bool {
+	return at.until > now && at.limit == d.Limit && at.period == int64(d.Period)
 }
 
 // remember keeps what was decided about a request.
@@ -82,20 +94,24 @@ func (l *Limiter) remember(demands []ratelimit.Demand, standings []ratelimit.Sta
 		at := local.key(d.Key)
 		if v == admitted {
 			at.own.Admit(now, quotaOf(d))
+			if at.refuses(d, now) { // what was counted then was taken back
+				at.until = 0
+			}
 			if all {
 				at.reservation.uses++
 				l.renewAhead(d, at, now)
 			}
 		} else {
 			at.until, at.reset, at.limit, at.period = now+s.Retry, now+s.Reset, d.Limit, int64(d.Period)
+			at.refusedAt = now
 		}
 		local.mu.Unlock()
 	}
 }
 
 // decideByShare decides without any other node: it admits at most the limit
-// divided by the number of nodes, less what this node has admitted itself
-// (D-WAF-13).
+// divided by the number of nodes, less what this node has admitted itself, and
+// refuses until its end what an owner has refused (D-WAF-13).
 func (l *Limiter) decideByShare(demands []ratelimit.Demand, standings []ratelimit.Standing) bool {
 	shares := l.place.Load().shares()
 	now := l.table.Instant()
@@ -109,6 +125,9 @@ func (l *Limiter) decideByShare(demands []ratelimit.Demand, standings []ratelimi
 			standings[i] = ratelimit.Standing{}
 		} else {
 			standings[i] = at.own.Look(now, q)
+			if at.refuses(d, now) {
+				standings[i].Retry = at.until - now
+			}
 		}
 		local.mu.Unlock()
 		admits = admits && standings[i].Retry == 0

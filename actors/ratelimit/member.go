@@ -1,18 +1,41 @@
 package ratelimit
 
-import "sync/atomic"
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
 
-// member is another node, as this one deals with it.
+	"castellan/actors/pb"
+)
+
+// member is another node, as this one deals with it. Instants are by the clock of
+// the windows.
 type member struct {
 	id      string
 	queries batcher[*query]
 	updates batcher[*update]
-	// unreachableSince is when the member began to answer no queries, and tried when
-	// it was last asked, by the clock of the windows; 0: it answers.
-	unreachableSince, tried atomic.Int64
+	// asking and copying are how long it takes to answer the ones and the others.
+	asking, copying latency
+	// silentSince is when the member began to answer no queries; 0: it answers.
+	silentSince atomic.Int64
+	probing     atomic.Bool // it is tried again and again until it answers
+	// replacedAt is when its replica was last asked to decide in its place.
+	replacedAt atomic.Int64
 	// replicaUnreachable: it did not confirm the last updates. No decision waits for
-	// it.
+	// it. gone counts how often that began; stoodAt is when the member last asked for
+	// that, because it stood still.
 	replicaUnreachable atomic.Bool
+	goneMu             sync.Mutex
+	gone               uint64
+	stoodAt            int64
+	// confirmedAt is when the last update was sent that it has confirmed.
+	confirmedAt atomic.Int64
+	// settledAt is when this node last began to ask it what it missed while it stood
+	// still, and goneThere how often the member had gone on without this node then.
+	settledAt atomic.Int64
+	goneThere atomic.Uint64
+	settling  atomic.Bool
 }
 
 // How many requests, and how many updates, go in one batch.
@@ -24,31 +47,182 @@ func (l *Limiter) member(id string) *member {
 		return m.(*member)
 	}
 	m := &member{id: id}
+	m.settledAt.Store(l.table.Instant()) // what it has not done yet cannot be missed
+	m.confirmedAt.Store(l.table.Instant())
 	m.queries = batcher[*query]{send: func(batch []*query) { l.sendQueries(m, batch) }, maxBatch: maxQueryBatch}
 	m.updates = batcher[*update]{send: func(batch []*update) { l.sendUpdates(m, batch) }, maxBatch: maxUpdateBatch}
 	first, _ := l.members.LoadOrStore(id, m)
 	return first.(*member)
 }
 
-// unreachable tells whether not to ask the member: it does not answer, and it was
-// tried a moment ago, or the caller skips the unreachable.
-func (m *member) unreachable(now int64, skip bool) bool {
-	if m.unreachableSince.Load() == 0 {
-		return false
-	}
-	if skip {
-		return true
-	}
-	last := m.tried.Load()
-	return now-last < int64(probeInterval) || !m.tried.CompareAndSwap(last, now)
-}
+// unreachable tells whether not to ask the member: it does not answer.
+func (m *member) unreachable() bool { return m.silentSince.Load() != 0 }
 
-// heard notes whether the member answered.
-func (m *member) heard(answered bool, now int64) {
-	if answered {
-		m.unreachableSince.Store(0)
+// heard notes that the member answered.
+func (l *Limiter) heard(m *member) {
+	if m.silentSince.Load() == 0 {
 		return
 	}
-	m.tried.Store(now)
-	m.unreachableSince.CompareAndSwap(0, max(now, 1))
+	if since := m.silentSince.Swap(0); since != 0 {
+		now := l.table.Instant()
+		m.asking.observe(min(time.Duration(now-since), mostPatience), now)
+	}
+}
+
+// heardFrom is heard for a member that asks this node something.
+func (l *Limiter) heardFrom(id string) {
+	if m, ok := l.members.Load(id); ok {
+		l.heard(m.(*member))
+	}
+}
+
+// notHeard notes that the member has said nothing since an instant, and has it tried
+// until it answers. Meanwhile nobody waits for it.
+func (l *Limiter) notHeard(m *member, since int64) {
+	m.silentSince.CompareAndSwap(0, max(since, 1))
+	if m.probing.Swap(true) {
+		return
+	}
+	if !l.inBackground(func() {
+		for !l.answers(m) {
+			if !l.places(m.id) {
+				m.silentSince.Store(0) // it is judged anew when it comes back
+				break
+			}
+			select {
+			case <-time.After(probeInterval):
+			case <-l.ctx.Done():
+				return
+			}
+		}
+		m.probing.Store(false)
+	}) {
+		m.probing.Store(false) // the limiter is closed
+	}
+}
+
+// answers tells whether a member answers at all, whatever its decisions wait for.
+func (l *Limiter) answers(m *member) bool {
+	_, err := l.net.Ask(l.ctx, m.asking.patience(), m.id, queryName, &pb.RateAsk{})
+	if err == nil {
+		l.heard(m)
+	}
+	return err == nil
+}
+
+// places tells whether a member keeps partitions.
+func (l *Limiter) places(id string) bool { return slices.Contains(l.place.Load().members, id) }
+
+// silent tells whether a member has said nothing for so long that no short standstill
+// of it explains that. Time in which this node stood still does not count.
+func (l *Limiter) silent(id string) bool {
+	if l.isLost(id) {
+		return true
+	}
+	since := l.member(id).silentSince.Load()
+	return since != 0 && l.table.Instant()-max(since, l.still.until.Load()) > int64(silenceTime)
+}
+
+// settleInterval is how often a node asks what it missed although it knows of no
+// standstill: another one may have taken it for silent.
+const settleInterval = 500 * time.Millisecond
+
+// beat notices when this node stood still, and has it ask then what it missed.
+func (l *Limiter) beat() {
+	tick := time.NewTicker(beatInterval)
+	defer tick.Stop()
+	for n := 1; ; n++ {
+		select {
+		case <-tick.C:
+		case <-l.ctx.Done():
+			return
+		}
+		if l.still.beat(l.table.Instant()) || n%int(settleInterval/beatInterval) == 0 {
+			l.settleAll()
+		}
+	}
+}
+
+// settleAll asks every other member what this node has missed: whether, as an owner,
+// it has gone on without this node, and what it has decided in this node's place.
+func (l *Limiter) settleAll() {
+	for _, id := range l.place.Load().members {
+		if m := l.member(id); id != l.self && !m.settling.Swap(true) && !l.inBackground(func() { l.settleWith(m) }) {
+			m.settling.Store(false)
+		}
+	}
+}
+
+func (l *Limiter) settleWith(m *member) {
+	defer m.settling.Store(false)
+	for l.ctx.Err() == nil && l.places(m.id) && !l.net.Lost(m.id) {
+		began := l.table.Instant()
+		got, err := l.net.Ask(l.ctx, m.copying.patience(), m.id, updateName, &pb.RateCopy{Stood: true})
+		answer, ok := got.(*pb.RateCopied)
+		if err != nil || !ok {
+			time.Sleep(probeInterval)
+			continue
+		}
+		if m.goneThere.Swap(answer.Gone) != answer.Gone {
+			l.missed(m.id)
+		}
+		for _, p := range answer.Ahead {
+			l.replaced(int(p), m.id)
+		}
+		m.settledAt.Store(began)
+		storeMax(&m.confirmedAt, began)
+		if !l.still.since(began, l.table.Instant()) {
+			return
+		}
+	}
+}
+
+// caughtUp tells whether this node has missed nothing of an owner for standing still.
+func (l *Limiter) caughtUp(owner string) bool {
+	return !l.still.since(l.member(owner).settledAt.Load(), l.table.Instant())
+}
+
+// missed notes that an owner has gone on without this node as its replica. The states
+// are asked for.
+func (l *Limiter) missed(owner string) {
+	pl := l.place.Load()
+	for p := range l.partitions {
+		if pl.owner[p] == owner && pl.replica[p] == l.self {
+			l.withPartition(p, func(part *partition) {
+				if part.phase == following {
+					part.incomplete()
+				}
+			})
+		}
+	}
+	l.requestMissing()
+}
+
+// goOn has this node go on without the member as its replica, unless that one has
+// asked since an instant what it missed: it is back.
+func (m *member) goOn(since int64) bool {
+	m.goneMu.Lock()
+	defer m.goneMu.Unlock()
+	if m.stoodAt > since {
+		return false
+	}
+	m.gone++
+	m.replicaUnreachable.Store(true)
+	return true
+}
+
+// stood notes that the member asks what it missed. It returns gone.
+func (m *member) stood(now int64) uint64 {
+	m.goneMu.Lock()
+	defer m.goneMu.Unlock()
+	m.stoodAt = now
+	return m.gone
+}
+
+func storeMax(at *atomic.Int64, n int64) {
+	for {
+		if old := at.Load(); old >= n || at.CompareAndSwap(old, n) {
+			return
+		}
+	}
 }

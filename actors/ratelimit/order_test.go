@@ -56,7 +56,7 @@ func anyOrder(t *testing.T, rng *rand.Rand) {
 		shared += int(s.Shared)
 		t.Logf("%s: %+v", id, s)
 	}
-	t.Logf("%d over, worst %d, slowest %v", more, worst, h.tr.slowest)
+	t.Logf("%d over, worst %d, slowest %v, %d undecided", more, worst, h.tr.slowest, h.tr.undecided)
 	if worst > limit+shared {
 		t.Errorf("%d keys over the limit, at most %d", more, worst)
 	}

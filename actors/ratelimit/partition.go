@@ -1,6 +1,10 @@
 package ratelimit
 
-import "math"
+import (
+	"math"
+
+	"castellan/domain/ratelimit"
+)
 
 // partition is what this node is to one partition of the keys: a machine without
 // I/O and without a clock. Its windows stand in the table, whose lock of the
@@ -8,6 +12,7 @@ import "math"
 type partition struct {
 	phase  phase
 	number uint64 // of the last admission; see termShift
+	recent recent // the admissions of the last seconds, by name
 	// unreplicated are admissions that no other node may know of. unlisted: there
 	// are more of them than the list has.
 	unreplicated []*update
@@ -77,6 +82,9 @@ func (p *partition) hasDecided() bool { return p.phase >= acting }
 func (p *partition) refusesOwner() bool {
 	return p.phase == owning || p.phase == acting || p.phase == acted
 }
+
+// mayAct tells whether the node may decide in the owner's place.
+func (p *partition) mayAct() bool { return p.phase == following || p.phase == acting }
 
 // act begins to decide in the owner's place, in a term of its own. False: the
 // node must not, because it may miss admissions.
@@ -189,6 +197,12 @@ func (p *partition) heard() []*update {
 		return nil
 	}
 	return p.awaited.heard
+}
+
+// forgetAll empties the windows of the partition: another state takes their place.
+func (p *partition) forgetAll(windows *ratelimit.Partition) {
+	windows.Clear()
+	p.recent.clear()
 }
 
 // noteUnreplicated notes an admission that no other node may know of.

@@ -133,8 +133,9 @@ func (l *Limiter) settle() {
 	}
 }
 
-// requestMissing asks owners for the states that this node lacks as their replica:
-// it may have learned of a change after a state came, or have been away.
+// requestMissing asks owners for the states that this node lacks as their replica: it
+// may have learned of a change after a state came, or have been away. An owner in whose
+// place this node has decided learns of that so, too: its state is refused.
 func (l *Limiter) requestMissing() {
 	pl := l.place.Load()
 	if pl.alone || !l.net.Belongs() {
@@ -143,16 +144,22 @@ func (l *Limiter) requestMissing() {
 	missing := map[string][]uint32{}
 	for p := range l.partitions {
 		if pl.replica[p] == l.self && pl.owner[p] != "" {
-			l.table.WithPartition(p, func(*ratelimit.Partition) {
-				if part := &l.partitions[p]; part.phase == unknown {
+			l.withPartition(p, func(part *partition) {
+				switch part.phase {
+				case unknown:
 					part.awaitState()
-					missing[pl.owner[p]] = append(missing[pl.owner[p]], uint32(p))
+				case acting:
+				default:
+					return
 				}
+				missing[pl.owner[p]] = append(missing[pl.owner[p]], uint32(p))
 			})
 		}
 	}
 	for owner, parts := range missing {
-		l.background.Go(func() { l.net.Ask(l.ctx, answerTimeout, owner, pullName, &pb.RatePull{Tell: parts}) })
+		l.background.Go(func() {
+			l.net.Ask(l.ctx, l.member(owner).asking.patience(), owner, pullName, &pb.RatePull{Tell: parts})
+		})
 	}
 }
 

@@ -1,6 +1,10 @@
 package ratelimit
 
 import (
+	"context"
+	"errors"
+	"time"
+
 	"castellan/actors/pb"
 	"castellan/domain/ratelimit"
 )
@@ -26,6 +30,7 @@ type query struct {
 	target
 	mode      uint32
 	demands   []ratelimit.Demand
+	ids       []uint64 // the names of their admissions
 	standings []ratelimit.Standing
 	instants  []int64 // at which each demand was counted, by the other's clock
 	// count is how many are wanted and then granted (modeReserve), or how many are
@@ -40,25 +45,32 @@ func newQuery() any { return &query{done: make(chan bool, 1)} }
 
 // query sends a request to the member that decides about it. The caller waits for
 // done, and puts the query back into the pool.
-func (l *Limiter) query(t target, mode uint32, count int64, demands ...ratelimit.Demand) *query {
-	q := l.prepare(t, mode, count, demands)
+func (l *Limiter) query(t target, mode uint32, count int64, ids []uint64, demands ...ratelimit.Demand) *query {
+	q := l.prepare(t, mode, count, ids, demands)
 	l.member(t.member).queries.put(q)
 	return q
 }
 
-func (l *Limiter) prepare(t target, mode uint32, count int64, demands []ratelimit.Demand) *query {
+func (l *Limiter) prepare(t target, mode uint32, count int64, ids []uint64, demands []ratelimit.Demand) *query {
 	q := l.queries.Get().(*query)
 	q.target, q.mode, q.verdict, q.noReply, q.count = t, mode, unreachable, false, count
-	q.demands, q.instants = append(q.demands[:0], demands...), q.instants[:0]
+	q.demands, q.ids, q.instants = append(q.demands[:0], demands...), append(q.ids[:0], ids...), q.instants[:0]
 	q.standings = append(q.standings[:0], make([]ratelimit.Standing, len(demands))...)
 	return q
 }
 
-// takeBack has a member forget what it has counted. The query is not the caller's
-// any more.
-func (l *Limiter) takeBack(q *query) {
-	q.mode, q.noReply = modeTakeBack, true
-	l.member(q.member).queries.put(q)
+// takeBack has a member forget what it has counted of demands under their names: at
+// most count admissions of each.
+func (l *Limiter) takeBack(from string, count int64, ids []uint64, demands ...ratelimit.Demand) {
+	if from == l.self {
+		for i := range demands {
+			l.forget(&demands[i], ids[i], 0, count)
+		}
+		return
+	}
+	q := l.prepare(target{member: from}, modeTakeBack, count, ids, demands)
+	q.noReply = true
+	l.member(from).queries.put(q)
 }
 
 func (l *Limiter) end(q *query, answered bool) {
@@ -69,34 +81,45 @@ func (l *Limiter) end(q *query, answered bool) {
 	l.queries.Put(q)
 }
 
-// sendQueries sends one batch to a member and hands its answers to the callers.
+// sendQueries sends one batch to a member and hands its answers to the callers. The
+// member is unreachable when it does not even answer a question that nothing waits
+// for, and when this node ran all the time.
 func (l *Limiter) sendQueries(to *member, batch []*query) {
 	l.batches.Add(1)
 	l.asked.Add(int64(len(batch)))
 	question := encodeQueries(batch)
 	began := l.table.Instant()
-	got, err := l.net.Ask(l.ctx, answerTimeout, to.id, queryName, question)
-	answer, ok := got.(*pb.RateAnswer)
-	ok = ok && err == nil && answerFits(answer, question)
-	if !ok && l.wasPaused(began, answerTimeout) {
+	got, err := l.net.Ask(l.ctx, to.asking.patience(), to.id, queryName, question)
+	if answer, ok := got.(*pb.RateAnswer); err == nil && ok && answerFits(answer, question) {
+		now := l.table.Instant()
+		to.asking.observe(time.Duration(now-began), now)
+		l.heard(to)
+		at := 0
+		for i, q := range batch {
+			l.readAnswer(q, answer, i, at)
+			at += len(q.demands)
+			l.end(q, true)
+		}
+		return
+	}
+	late := errors.Is(err, context.DeadlineExceeded)
+	if alive := err == nil || late && l.answers(to) || late && l.still.since(began, l.table.Instant()); alive {
+		now := l.table.Instant()
+		to.asking.observe(time.Duration(now-began), now)
 		for _, q := range batch {
 			q.verdict = retry
 			l.end(q, true)
 		}
 		return
 	}
-	to.heard(ok, l.table.Instant())
-	if !ok {
-		for _, q := range append(batch, to.queries.take()...) { // those behind do not wait for it either
-			l.end(q, false)
+	l.notHeard(to, began)
+	for _, q := range append(batch, to.queries.take()...) { // those behind do not wait for it either
+		if q.noReply && q.verdict != retry { // it is sent once more: the member may come back
+			q.verdict = retry
+			to.queries.put(q)
+			continue
 		}
-		return
-	}
-	at := 0
-	for i, q := range batch {
-		l.readAnswer(q, answer, i, at)
-		at += len(q.demands)
-		l.end(q, true)
+		l.end(q, false)
 	}
 }
 
@@ -107,7 +130,7 @@ func encodeQueries(batch []*query) *pb.RateAsk {
 		n += len(q.demands)
 	}
 	question := &pb.RateAsk{Counts: make([]int64, 0, n), Keys: make([][]byte, 0, n), Limits: make([]int64, 0, n),
-		Periods: make([]int64, 0, n), Instants: make([]int64, 0, n),
+		Periods: make([]int64, 0, n), Instants: make([]int64, 0, n), Ids: make([]uint64, 0, n),
 		Sizes: make([]uint32, 0, len(batch)), Modes: make([]uint32, 0, len(batch))}
 	text := make([]byte, 0, 32*n)
 	for _, q := range batch {
@@ -119,11 +142,12 @@ func encodeQueries(batch []*query) *pb.RateAsk {
 			question.Limits = append(question.Limits, d.Limit)
 			question.Periods = append(question.Periods, int64(d.Period))
 			question.Counts = append(question.Counts, max(1, q.count))
-			instant := int64(0)
-			if q.mode == modeTakeBack {
-				instant = q.instants[i]
+			question.Instants = append(question.Instants, 0)
+			id := uint64(0)
+			if i < len(q.ids) {
+				id = q.ids[i]
 			}
-			question.Instants = append(question.Instants, instant)
+			question.Ids = append(question.Ids, id)
 		}
 		question.Sizes = append(question.Sizes, uint32(len(q.demands)))
 		question.Modes = append(question.Modes, q.mode)
@@ -142,7 +166,7 @@ func (l *Limiter) readAnswer(q *query, answer *pb.RateAnswer, i, at int) {
 		switch q.mode {
 		case modeCount, modeAsReplica:
 			q.instants = append(q.instants, answer.Instants[n])
-			if q.verdict == admitted && !l.applyOwn(&q.demands[k], answer.Numbers[n]) {
+			if q.verdict == admitted && !l.applyOwn(&q.demands[k], q.ids[k], answer.Numbers[n]) {
 				q.verdict = retry
 			}
 		case modeReserve:

@@ -13,21 +13,24 @@
 // answer, the replica decides for it. The owner then learns so from the replica,
 // because its own admissions need the replica's word, and takes over what the
 // replica knows. So one node at a time may be lost or frozen, and no window holds
-// one admission too many. When neither answers, a node decides alone within its
-// share of the limit.
+// one admission too many. When neither answers for long, a node decides alone within
+// its share of the limit. Each admission has a name, so that a request which is asked
+// for twice counts once (recent.go).
 //
 // Unlike a challenge or a user, a key has no mailbox and no goroutine: the windows
 // of a partition are a table behind a lock, which costs a tenth.
 //
-// Start reading at Limiter.Allow, then README.md and partition.go (the phases of a
-// partition), decision.go (who may decide), handoff.go (how a partition comes and
-// goes), replicate.go and replica.go. The reasons and figures are in
+// Start reading at Limiter.Allow and asking.go, then README.md and partition.go (the
+// phases of a partition), decision.go (who may decide), handoff.go (how a partition
+// comes and goes), replicate.go and replica.go, patience.go (who is waited for, and
+// how long). The reasons and figures are in
 // docs/decisions/0004-replication-of-the-limiter.md.
 package ratelimit
 
 import (
 	"context"
 	"log/slog"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -36,6 +39,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"castellan/cluster"
+	"castellan/domain/fault"
 	"castellan/domain/ratelimit"
 )
 
@@ -56,18 +60,21 @@ type Cluster interface {
 const Kind = "rates"
 
 const (
-	// answerTimeout is how long an owner may take to answer (D-WAF-13). Then the
-	// replica is asked, and then this node decides within its share.
-	answerTimeout = 75 * time.Millisecond
-	// replicateTimeout is how long an admission waits for the replica to confirm it,
-	// and once more to learn why it does not. Both fit into an answerTimeout.
-	replicateTimeout = 30 * time.Millisecond
-	// moveTimeout is how long this node looks for an owner while the nodes it asks
-	// answer that it is another.
-	moveTimeout = 600 * time.Millisecond
+	// askTime is how long a decision is looked for. A client that turns to another node
+	// after a second of silence hears before that it is to try again.
+	askTime = 900 * time.Millisecond
+	// silenceTime is how long the owner and the replica of a key must have been silent
+	// before this node decides within its share of the limit. It is more than two
+	// standstills of mostPatience, one right after the other.
+	silenceTime = 1100 * time.Millisecond
 	// probeInterval is how often an unreachable member is tried again.
 	probeInterval = 25 * time.Millisecond
 )
+
+var errGone = fault.New(fault.Unavailable, "the client does not wait any more").After(time.Second)
+
+var errUndecided = fault.New(fault.Unavailable, "the request cannot be counted at the moment; try again").
+	After(time.Second)
 
 // Stats are counts since the start.
 type Stats struct {
@@ -88,6 +95,8 @@ type Limiter struct {
 	table *ratelimit.Table
 	log   *slog.Logger
 	self  string
+	still standstill
+	names atomic.Uint64 // the last name of an admission; it begins at random
 
 	place         atomic.Pointer[placement]
 	partitions    []partition // the table's locks guard them
@@ -118,11 +127,14 @@ func New(net Cluster, now func() time.Time, log *slog.Logger) *Limiter {
 	l.queries.New, l.decisions.New = newQuery, newOwnDecision
 	l.ctx, l.stop = context.WithCancel(context.Background())
 	l.place.Store(l.readPlacement())
+	l.names.Store(rand.Uint64())
+	l.still.last.Store(l.table.Instant())
 	net.Serve(queryName, l.receiveQueries)
 	net.Serve(updateName, l.receiveUpdates)
 	net.Serve(pullName, l.receivePull)
 	net.OnMove(l.moved)
 	l.background.Go(l.settle)
+	l.background.Go(l.beat)
 	return l
 }
 
@@ -166,8 +178,9 @@ const (
 	unreachable                // the node that was asked did not answer
 )
 
-// Allow implements ratelimit.Limiter. It never fails.
-func (l *Limiter) Allow(_ context.Context, demands []ratelimit.Demand, standings []ratelimit.Standing) (bool, error) {
+// Allow implements ratelimit.Limiter. It fails when nobody who may decide does so in
+// time, or when the client does not wait any more; then nothing is counted.
+func (l *Limiter) Allow(ctx context.Context, demands []ratelimit.Demand, standings []ratelimit.Standing) (bool, error) {
 	if l.knownRefusal(demands, standings) {
 		l.cached.Add(1)
 		return false, nil
@@ -175,28 +188,39 @@ func (l *Limiter) Allow(_ context.Context, demands []ratelimit.Demand, standings
 	if l.spendReserved(demands, standings) {
 		return true, nil
 	}
-	began, skipUnreachable := l.table.Instant(), false
+	var room [maxDemands]uint64
+	a := asking{ids: l.name(room[:0], len(demands))}
+	began := l.table.Instant()
 	for pause := time.Millisecond; ; pause = min(2*pause, 20*time.Millisecond) {
-		v := l.decideOnce(demands, standings, skipUnreachable)
-		if v == admitted || v == refused {
+		v := l.decideOnce(&a, demands, standings)
+		waited := time.Duration(l.table.Instant() - began)
+		switch {
+		case v == admitted && (waited < leastPatience || ratelimit.Waits(ctx)), v == refused:
+			if v == refused {
+				l.takeBackAll(&a, demands)
+			}
 			l.remember(demands, standings, v)
 			return v == admitted, nil
-		}
-		if v == unreachable && !skipUnreachable {
-			skipUnreachable = true // the replica is asked next
-			continue
-		}
-		waited := time.Duration(l.table.Instant() - began)
-		if v == unreachable && waited >= answerTimeout || waited >= moveTimeout {
-			break
+		case v == admitted || !ratelimit.Waits(ctx):
+			l.takeBackAll(&a, demands)
+			return false, errGone
+		case (v == unreachable || waited >= askTime) && l.allSilent(demands, waited):
+			l.warnShared(waited)
+			admits := l.decideByShare(demands, standings)
+			if !admits {
+				l.takeBackAll(&a, demands)
+			}
+			return admits, nil
+		case waited >= askTime, l.ctx.Err() != nil:
+			l.takeBackAll(&a, demands)
+			return false, errUndecided
 		}
 		select {
 		case <-time.After(pause):
+		case <-ctx.Done():
 		case <-l.ctx.Done():
 		}
 	}
-	l.warnShared(time.Duration(l.table.Instant() - began))
-	return l.decideByShare(demands, standings), nil
 }
 
 // warnPause is the least time between two log lines about shared limits.
@@ -217,12 +241,12 @@ func (l *Limiter) Look(_ context.Context, demands []ratelimit.Demand, standings 
 	pl := l.place.Load()
 	for i := range demands {
 		d, s := demands[i:i+1], standings[i:i+1]
-		if t := l.target(pl, demands[i].Key.Partition(), false); t.member == l.self {
+		if t := l.target(pl, demands[i].Key.Partition()); t.member == l.self {
 			if err := l.table.Look(context.Background(), d, s); err != nil {
 				return err
 			}
 		} else if t.member != "" {
-			q := l.query(t, modeLook, 0, d...)
+			q := l.query(t, modeLook, 0, nil, d...)
 			if <-q.done {
 				copy(s, q.standings)
 			}
@@ -239,13 +263,14 @@ type target struct {
 	replica bool
 }
 
-// target finds it. skipUnreachable: do not probe an unreachable owner.
-func (l *Limiter) target(pl *placement, part int, skipUnreachable bool) target {
+func (l *Limiter) target(pl *placement, part int) target {
 	owner, replica := pl.owner[part], pl.replica[part]
 	switch {
 	case owner == "" || replica == "":
-	case owner == l.self && !l.net.Belongs(),
-		owner != l.self && l.member(owner).unreachable(l.table.Instant(), skipUnreachable):
+	case owner == l.self && !l.net.Belongs(), owner != l.self && l.member(owner).unreachable():
+		if replica != l.self && l.member(replica).unreachable() {
+			return target{} // nobody is to be asked before one of them answers again
+		}
 		return target{replica, true}
 	}
 	return target{owner, false}
@@ -257,16 +282,18 @@ const maxDemands = 8
 // decideOnce has every owner decide, the other nodes at the same time. It is all
 // or nothing: when one refuses, the admissions of the others are taken back. This
 // node's own keys come last, so that their refusal is the cheapest one.
-func (l *Limiter) decideOnce(demands []ratelimit.Demand, standings []ratelimit.Standing,
-	skipUnreachable bool) verdict {
+func (l *Limiter) decideOnce(a *asking, demands []ratelimit.Demand, standings []ratelimit.Standing) verdict {
 	pl := l.place.Load()
 	var room [maxDemands]target
 	targets := room[:0]
 	here, asReplica := 0, false
 	for i := range demands {
-		t := l.target(pl, demands[i].Key.Partition(), skipUnreachable)
+		t := l.target(pl, demands[i].Key.Partition())
 		if t.member == "" {
 			return unreachable
+		}
+		if owner := pl.owner[demands[i].Key.Partition()]; t.replica && owner != l.self {
+			l.member(owner).replacedAt.Store(l.table.Instant())
 		}
 		if t.member == l.self {
 			here++
@@ -277,7 +304,11 @@ func (l *Limiter) decideOnce(demands []ratelimit.Demand, standings []ratelimit.S
 	}
 	if here == len(demands) {
 		l.here.Add(1)
-		return l.decide(demands, standings, asReplica)
+		v := l.decide(demands, a.ids, standings, asReplica)
+		if v != refused {
+			a.counted(l.self)
+		}
+		return v
 	}
 	l.elsewhere.Add(1)
 	var sent [maxDemands]*query
@@ -291,27 +322,25 @@ func (l *Limiter) decideOnce(demands []ratelimit.Demand, standings []ratelimit.S
 			mode = modeAsReplica
 		}
 		if some := pick(demands, targets, t); len(some) > 0 {
-			queries = append(queries, l.query(t, mode, 0, some...))
+			queries = append(queries, l.query(t, mode, 0, pick(a.ids, targets, t), some...))
 		}
 	}
 	v := admitted
 	for _, q := range queries {
 		<-q.done
 		put(standings, targets, q.target, q.standings)
-		v = worse(v, q.verdict)
+		if v = worse(v, q.verdict); q.verdict != refused {
+			a.counted(q.member)
+		}
+		l.queries.Put(q)
 	}
 	if here > 0 && v == admitted {
 		own := target{member: l.self}
 		some := make([]ratelimit.Standing, here)
-		v = l.decide(pick(demands, targets, own), some, asReplica)
-		put(standings, targets, own, some)
-	}
-	for _, q := range queries {
-		if v != admitted && q.verdict == admitted {
-			l.takeBack(q)
-		} else {
-			l.queries.Put(q)
+		if v = l.decide(pick(demands, targets, own), pick(a.ids, targets, own), some, asReplica); v != refused {
+			a.counted(l.self)
 		}
+		put(standings, targets, own, some)
 	}
 	return v
 }
@@ -329,15 +358,15 @@ func worse(a, b verdict) verdict {
 	return admitted
 }
 
-// pick returns the demands that one target decides about; put writes their
+// pick returns the demands, or their names, that one target decides about; put writes their
 // standings back.
-func pick(demands []ratelimit.Demand, targets []target, of target) (some []ratelimit.Demand) {
+func pick[T any](all []T, targets []target, of target) (some []T) {
 	if len(targets) == 1 {
-		return demands
+		return all
 	}
 	for i, t := range targets {
 		if t == of {
-			some = append(some, demands[i])
+			some = append(some, all[i])
 		}
 	}
 	return some

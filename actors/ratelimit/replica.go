@@ -23,13 +23,21 @@ const (
 
 // receiveUpdates takes the updates of an owner.
 func (l *Limiter) receiveUpdates(from string, question proto.Message, answer func(proto.Message)) {
+	l.heardFrom(from)
 	q, ok := question.(*pb.RateCopy)
 	n := 0
 	if ok {
 		n, ok = len(q.Parts), updateFits(q)
 	}
 	back := &pb.RateCopied{}
-	if !ok {
+	switch {
+	case !ok:
+	case q.Without != "":
+		back.Replaced = l.replacedAgo(from)
+	case q.Stood:
+		back.Gone, back.Ahead = l.member(from).stood(l.table.Instant()), l.decidedFor(from)
+	}
+	if !ok || q.Without != "" || q.Stood {
 		answer(back)
 		return
 	}
@@ -56,6 +64,9 @@ func (l *Limiter) receiveUpdates(from string, question proto.Message, answer fun
 		}
 		x := &update{part: int(q.Parts[i]), number: q.Numbers[i], takenBack: q.Taken[i], count: 1,
 			demand: ratelimit.Demand{Key: key, Limit: q.Limits[i], Period: time.Duration(q.Periods[i])}}
+		if len(q.Ids) > 0 {
+			x.id = q.Ids[i]
+		}
 		if len(q.Counts) > 0 {
 			x.count, x.ahead = min(q.Counts[i], ratelimit.MaxExact), min(max(q.Aheads[i], 0), maxLead*1000)
 		}
@@ -87,21 +98,48 @@ func (l *Limiter) applyUpdate(x *update, asRequester bool) (what reply) {
 		if asRequester {
 			part.hear(x)
 		}
-		if w := windows.Get(x.demand.Key); x.takenBack && w != nil {
+		switch w := windows.Get(x.demand.Key); {
+		case !x.takenBack:
+			l.addOnce(windows, part, x)
+		case x.id != 0:
+			forgetNamed(windows, part, x.demand.Key, x.id, x.count)
+		case w != nil:
 			for range x.count {
 				w.ForgetNewest()
 			}
-		} else if !x.takenBack {
-			windows.GetOrCreate(x.demand.Key).Add(l.table.Instant(), x.ahead, x.count, quotaOf(&x.demand))
 		}
 	})
 	return what
 }
 
+// replacedAgo is how long ago, in microseconds, this node last had the replica of an
+// owner decide; 0: never.
+func (l *Limiter) replacedAgo(owner string) uint64 {
+	if at := l.member(owner).replacedAt.Load(); at != 0 {
+		return uint64(max(1, (l.table.Instant()-at)/1000))
+	}
+	return 0
+}
+
+// decidedFor are the partitions of an owner in which this node has decided.
+func (l *Limiter) decidedFor(owner string) (all []uint32) {
+	pl := l.place.Load()
+	for p := range l.partitions {
+		if pl.owner[p] == owner {
+			l.withPartition(p, func(part *partition) {
+				if part.phase == acting || part.phase == acted {
+					all = append(all, uint32(p))
+				}
+			})
+		}
+	}
+	return all
+}
+
 // applyOwn is applyUpdate for an admission of this node's own request, of which
 // the owner takes this node for the replica. False: the admission does not hold.
-func (l *Limiter) applyOwn(d *ratelimit.Demand, number uint64) bool {
-	x := &update{part: d.Key.Partition(), number: number, demand: *d, count: 1}
+func (l *Limiter) applyOwn(d *ratelimit.Demand, id, number uint64) bool {
+	x := &update{part: d.Key.Partition(), number: number, id: id, demand: *d, count: 1}
 	return number == 0 || l.applyUpdate(x, true) != superseding
 }
 
@@ -135,12 +173,12 @@ func (l *Limiter) applyState(from string, s *pb.RateState) (what reply) {
 				what = stateNeeded
 				return
 			}
-			windows.Clear()
+			part.forgetAll(windows)
 			part.beginState()
 		}
-		l.add(windows, s)
+		l.add(windows, part, s)
 		if !s.More {
-			l.addMissing(windows, part.heard(), s.Number)
+			l.addMissing(windows, part, part.heard(), s.Number)
 			part.endState(from, s.Number)
 		}
 	})
@@ -149,10 +187,10 @@ func (l *Limiter) applyState(from string, s *pb.RateState) (what reply) {
 
 // addMissing counts the admissions that are not in a state which goes up to a
 // number.
-func (l *Limiter) addMissing(windows *ratelimit.Partition, all []*update, above uint64) {
+func (l *Limiter) addMissing(windows *ratelimit.Partition, part *partition, all []*update, above uint64) {
 	for _, x := range all {
 		if x.number > above && !x.takenBack {
-			windows.GetOrCreate(x.demand.Key).Add(l.table.Instant(), x.ahead, x.count, quotaOf(&x.demand))
+			l.addOnce(windows, part, x)
 		}
 	}
 }

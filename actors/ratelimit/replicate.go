@@ -1,6 +1,7 @@
 package ratelimit
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 type update struct {
 	part      int
 	number    uint64
+	id        uint64 // the admission's name; 0: it has none
 	demand    ratelimit.Demand
 	takenBack bool // the admission does not count after all
 	count     int64
@@ -60,6 +62,7 @@ func (l *Limiter) sendUpdates(m *member, batch []*update) {
 		q.Taken = append(q.Taken, x.takenBack)
 		q.Counts = append(q.Counts, x.count)
 		q.Aheads = append(q.Aheads, x.ahead)
+		q.Ids = append(q.Ids, x.id)
 	}
 	l.sendUpdate(m, q, batch[begin:])
 }
@@ -69,12 +72,15 @@ func (l *Limiter) sendUpdate(m *member, q *pb.RateCopy, updates []*update) {
 	l.copies.Add(1)
 	l.copied.Add(int64(len(q.Parts)))
 	began := l.table.Instant()
-	got, err := l.net.Ask(l.ctx, replicateTimeout, m.id, updateName, q)
+	got, err := l.net.Ask(l.ctx, m.copying.patience(), m.id, updateName, q)
 	answer, ok := got.(*pb.RateCopied)
 	if ok = ok && err == nil; !ok {
-		l.updatesFailed(m, updates, l.wasPaused(began, replicateTimeout))
+		l.updatesFailed(m, updates, began)
 		return
 	}
+	now := l.table.Instant()
+	m.copying.observe(time.Duration(now-began), now)
+	storeMax(&m.confirmedAt, began)
 	if m.replicaUnreachable.Swap(false) {
 		l.resendStates(m.id)
 	}
@@ -104,11 +110,10 @@ func (l *Limiter) sendUpdate(m *member, q *pb.RateCopy, updates []*update) {
 // those that wait behind them. Either the replica is gone, and the owner goes on
 // without one until it answers again; or this node was frozen or cut off, and the
 // replica may have decided meanwhile: then the decisions that wait do not hold.
-func (l *Limiter) updatesFailed(m *member, updates []*update, paused bool) {
+func (l *Limiter) updatesFailed(m *member, updates []*update, began int64) {
 	holds := m.replicaUnreachable.Load()
 	if !holds {
-		if holds = !paused && l.mayGoOnWithout(m.id); holds {
-			m.replicaUnreachable.Store(true)
+		if holds = l.mayGoOnWithout(m, began) && m.goOn(began); holds {
 			updates = slices.Concat(updates, m.updates.waiting()) // decisions behind these wait no longer
 			l.noteUnreplicated(updates)
 		}
@@ -117,7 +122,7 @@ func (l *Limiter) updatesFailed(m *member, updates []*update, paused bool) {
 		l.markUnsent(x.part) // what of it arrived is unknown
 		if d := x.decision; d != nil {
 			x.decision = nil
-			if !holds || !l.net.Belongs() {
+			if !holds || !l.net.Belongs() || !l.stands(x) {
 				d.pending.failed.Store(true)
 			}
 			d.finish()
@@ -128,64 +133,76 @@ func (l *Limiter) updatesFailed(m *member, updates []*update, paused bool) {
 	}
 }
 
+// stands tells whether what an update tells of still counts here: the partition may
+// have been taken over from the replica since.
+func (l *Limiter) stands(x *update) (stands bool) {
+	l.withPartition(x.part, func(part *partition) { stands = part.phase == owning && x.term() == termOf(part.number) })
+	return stands
+}
+
+// withPartition is Table.WithPartition for what needs no windows.
+func (l *Limiter) withPartition(p int, do func(part *partition)) {
+	l.table.WithPartition(p, func(*ratelimit.Partition) { do(&l.partitions[p]) })
+}
+
 // markUnsent has the next sendState send the whole state of a partition.
 func (l *Limiter) markUnsent(p int) {
 	if p >= 0 && p < len(l.partitions) {
-		l.table.WithPartition(p, func(*ratelimit.Partition) { l.partitions[p].stateSent = false })
+		l.withPartition(p, func(part *partition) { part.stateSent = false })
 	}
-}
-
-// wasPaused tells whether this node did not run for a while: the answer that it
-// waited for may have come in time.
-func (l *Limiter) wasPaused(since int64, waited time.Duration) bool {
-	return l.table.Instant()-since > 2*int64(waited)
 }
 
 // noteUnreplicated notes admissions that hold and that only this node knows of.
 func (l *Limiter) noteUnreplicated(updates []*update) {
 	for _, x := range updates {
 		if x.state == nil {
-			l.table.WithPartition(x.part, func(*ratelimit.Partition) { l.partitions[x.part].noteUnreplicated(x) })
+			l.withPartition(x.part, func(part *partition) { part.noteUnreplicated(x) })
 		}
 	}
 }
 
+// actTime is more than it takes a replica that runs to decide about what it was asked.
+const actTime = 100 * time.Millisecond
+
 // mayGoOnWithout tells whether an owner may go on without a replica that did not
-// answer: the replica is gone, or it does not answer again and another member does.
-func (l *Limiter) mayGoOnWithout(replica string) bool {
-	if l.net.Lost(replica) {
+// answer since an instant: the replica is gone; or it does not answer again, another
+// member does, and the replica cannot have decided. It can have when this node stood
+// still after the replica confirmed anything last, and when another member had it
+// decide and this node has not settled with it since.
+func (l *Limiter) mayGoOnWithout(m *member, began int64) bool {
+	if l.net.Lost(m.id) {
 		return true
 	}
+	l.notHeard(m, began)
 	pl := l.place.Load()
-	asked, heard := 0, make(chan string, len(pl.members)+1)
-	ask := func(id string) {
+	asked, answers := 0, make(chan *pb.RateCopied, len(pl.members)+1)
+	ask := func(id string, q *pb.RateCopy) {
 		asked++
 		if !l.inBackground(func() {
-			if _, err := l.net.Ask(l.ctx, replicateTimeout, id, updateName, &pb.RateCopy{}); err != nil {
-				id = ""
-			}
-			heard <- id
+			got, _ := l.net.Ask(l.ctx, m.copying.patience(), id, updateName, q)
+			answer, _ := got.(*pb.RateCopied)
+			answers <- answer
 		}) {
-			heard <- ""
+			answers <- nil
 		}
 	}
-	ask(replica)
 	for _, id := range pl.members {
-		if id != replica && id != l.self {
-			ask(id)
+		if id != m.id && id != l.self {
+			ask(id, &pb.RateCopy{Without: m.id})
 		}
 	}
-	others := false
+	others, replaced := false, int64(math.MinInt64)
 	for range asked {
-		switch id := <-heard; id {
-		case replica:
-			return false
-		case "":
-		default:
+		if answer := <-answers; answer != nil {
 			others = true
+			if answer.Replaced != 0 {
+				replaced = max(replaced, l.table.Instant()-int64(min(answer.Replaced, math.MaxInt64/2000))*1000)
+			}
 		}
 	}
-	return others
+	ask(m.id, &pb.RateCopy{}) // it comes last: who was slow has answered by now
+	return <-answers == nil && others && replaced+int64(actTime) < m.settledAt.Load() &&
+		!l.still.since(m.confirmedAt.Load(), l.table.Instant())
 }
 
 // superseded follows a replica's answer that it has decided about a partition
@@ -214,6 +231,20 @@ func (l *Limiter) superseded(p int, by string, updates []*update) {
 			case !x.takenBack && x.term() == now && !slices.Contains(part.unreplicated, x):
 				part.noteUnreplicated(x)
 			}
+		}
+	})
+	l.takeOverSoon(p)
+}
+
+// replaced has this node take over what its replica has decided in its place.
+func (l *Limiter) replaced(p int, by string) {
+	if p < 0 || p >= len(l.partitions) || l.place.Load().replica[p] != by {
+		return
+	}
+	l.withPartition(p, func(part *partition) {
+		if part.phase == owning {
+			part.stop()
+			part.pullFrom = by
 		}
 	})
 	l.takeOverSoon(p)

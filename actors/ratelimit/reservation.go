@@ -36,7 +36,7 @@ type reservation struct {
 	left     int64
 	until    int64  // by this node's clock, taken before the owner was asked
 	from     string // the owner
-	instant  int64  // at which the owner counts them, by its clock
+	id       uint64 // the name by which the owner has counted them
 	standing ratelimit.Standing
 	// uses are the requests since the instant since: the demand, from which the size
 	// of the next reservation follows. asking: the owner is being asked.
@@ -136,21 +136,25 @@ func (l *Limiter) renewAhead(d *ratelimit.Demand, at *localKey, now int64) {
 func (l *Limiter) reserve(d ratelimit.Demand, want int64) {
 	begin := l.table.Instant()
 	next := reservation{until: begin + int64(reservationTime)}
-	t := l.target(l.place.Load(), d.Key.Partition(), false)
-	demands := []ratelimit.Demand{d}
+	t := l.target(l.place.Load(), d.Key.Partition())
+	demands, ids := []ratelimit.Demand{d}, []uint64{max(1, l.names.Add(1))}
+	next.id = ids[0]
 	switch {
 	case t.member == "" || t.replica: // a replica reserves nothing
 	case t.member == l.self:
-		own := l.beginOwn(demands, false)
+		own := l.beginOwn(demands, ids, false)
 		given := l.grant(&own.decision, want, &next.standing)
-		instant := own.decision.instants[0]
 		if l.finishOwn(own) {
-			next.left, next.from, next.instant = given, l.self, instant
+			next.left, next.from = given, l.self
+		} else {
+			l.takeBack(l.self, maxReservation, ids, d)
 		}
 	default:
-		q := l.query(t, modeReserve, want, d)
+		q := l.query(t, modeReserve, want, ids, d)
 		if <-q.done && q.verdict == admitted && q.count > 0 {
-			next.left, next.from, next.instant, next.standing = q.count, t.member, q.instants[0], q.standings[0]
+			next.left, next.from, next.standing = q.count, t.member, q.standings[0]
+		} else if q.verdict != refused { // it may have counted them
+			l.takeBack(t.member, maxReservation, ids, d)
 		}
 		l.queries.Put(q)
 	}
@@ -187,13 +191,7 @@ func (l *Limiter) grant(d *decision, want int64, standing *ratelimit.Standing) i
 
 // giveBack gives the owner back what is left of a reservation.
 func (l *Limiter) giveBack(d ratelimit.Demand, r reservation) {
-	switch {
-	case r.left <= 0:
-	case r.from == l.self:
-		l.forget(&d, r.instant, r.left)
-	default:
-		q := l.prepare(target{member: r.from}, modeTakeBack, r.left, []ratelimit.Demand{d})
-		q.instants = append(q.instants, r.instant)
-		l.takeBack(q)
+	if r.left > 0 {
+		l.takeBack(r.from, r.left, []uint64{r.id}, d)
 	}
 }

@@ -125,7 +125,7 @@ func TestChunks(t *testing.T) {
 			t.Fatal("a piece that does not fit")
 		}
 		pieces++
-		b.table.WithPartition(7, func(p *ratelimit.Partition) { b.add(p, s) })
+		b.table.WithPartition(7, func(p *ratelimit.Partition) { b.add(p, &b.partitions[7], s) })
 		if after = s.Keys[len(s.Keys)-1]; !s.More {
 			break
 		}

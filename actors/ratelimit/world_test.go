@@ -14,7 +14,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"castellan/cluster"
-	"castellan/domain/ratelimit"
 )
 
 // world is a network of nodes in virtual time. Every node has a view of who
@@ -143,6 +142,10 @@ func (w *world) thaw(id string, lapsed bool) {
 	defer n.mu.Unlock()
 	n.lapsed = n.lapsed || lapsed
 	if n.freezes--; n.freezes == 0 {
+		if time.Since(n.since) > leastStandstill { // a process that goes on notices
+			n.still.until.Store(n.table.Instant())
+			defer n.settleAll()
+		}
 		close(n.frozen)
 		n.frozen = nil
 	}
@@ -169,10 +172,6 @@ func (w *world) close() {
 		}
 		n.mu.Unlock()
 	}
-}
-
-func without(view []string, id string) []string {
-	return slices.DeleteFunc(slices.Clone(view), func(s string) bool { return s == id })
 }
 
 // place ranks the members for an identity.
@@ -296,89 +295,22 @@ func (n *node) Ask(ctx context.Context, within time.Duration, to, name string,
 			there.send(n, func() { got <- m })
 		})
 	})
+	var err error
 	select {
 	case m := <-got:
-		return m, nil
+		got <- m
 	case <-there.dead:
-		return nil, cluster.ErrLost
+		err = cluster.ErrLost
 	case <-time.After(within):
-		return nil, context.DeadlineExceeded
+		err = context.DeadlineExceeded
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-}
-
-// demand is one of a rule of so many in a minute.
-func demand(rule, name string, limit int64) ratelimit.Demand {
-	return ratelimit.Demand{Key: ratelimit.Key{Rule: rule, Name: name}, Limit: limit, Period: time.Minute}
-}
-
-// traffic has clients ask every living node for keys, and counts what is let in.
-type traffic struct {
-	w        *world
-	mu       sync.Mutex
-	targets  []string
-	admitted map[string]int
-	stop     chan struct{}
-	work     sync.WaitGroup
-	slowest  time.Duration
-}
-
-// run starts clients that ask for all keys in turn, each pausing between two.
-func (w *world) run(keys, clients int, limit int64, targets ...string) *traffic {
-	tr := &traffic{w: w, targets: targets, admitted: map[string]int{}, stop: make(chan struct{})}
-	for i := range clients {
-		tr.work.Go(func() {
-			for k := i; ; k++ {
-				select {
-				case <-tr.stop:
-					return
-				case <-time.After(w.pause):
-				}
-				tr.mu.Lock()
-				to := w.node(tr.targets[(k*7+i)%len(tr.targets)])
-				tr.mu.Unlock()
-				key := fmt.Sprint("k", k%keys)
-				began := time.Now()
-				ok, err := to.Allow(w.t.Context(), []ratelimit.Demand{demand("r", key, limit)}, make([]ratelimit.Standing, 1))
-				took := time.Since(began)
-				alive := !to.isFrozen() // a client of one that is frozen or dead never hears
-				select {
-				case <-to.dead:
-					alive = false
-				default:
-				}
-				tr.mu.Lock()
-				if tr.slowest = max(tr.slowest, took); err != nil {
-					w.t.Error(err)
-				} else if ok && alive && took < time.Second { // a client is gone by then
-					tr.admitted[key]++
-				}
-				tr.mu.Unlock()
-			}
-		})
+	n.awake() // a process that stands still does not see that its time is over
+	select {
+	case m := <-got:
+		return m, nil
+	default:
+		return nil, err
 	}
-	return tr
-}
-
-func (tr *traffic) aim(targets ...string) {
-	tr.mu.Lock()
-	defer tr.mu.Unlock()
-	tr.targets = targets
-}
-
-// over ends the traffic and says how many of its keys had more or fewer than the
-// limit.
-func (tr *traffic) over(limit int) (more, fewer, worst int) {
-	close(tr.stop)
-	tr.work.Wait()
-	for _, n := range tr.admitted {
-		worst = max(worst, n)
-		if n > limit {
-			more++
-		} else if n < limit {
-			fewer++
-		}
-	}
-	return more, fewer, worst
 }

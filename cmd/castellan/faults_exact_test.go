@@ -30,6 +30,7 @@ type answers struct {
 	mu       sync.Mutex
 	admitted [exactKeys][]admission
 	limited  [exactKeys]int
+	refused  [exactKeys][]admission // when each refusal was sent and answered
 	underway [exactKeys]int
 	turns    int
 }
@@ -159,6 +160,7 @@ func exactly(t *testing.T, road *caravan, phase int, do func(underway func() [ex
 						got.admitted[k] = append(got.admitted[k], admission{sent, answered})
 					case a.Status == http.StatusTooManyRequests:
 						got.limited[k]++
+						got.refused[k] = append(got.refused[k], admission{sent, answered})
 					default:
 						t.Errorf("key %d: %s", k, a)
 					}

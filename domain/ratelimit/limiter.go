@@ -46,8 +46,29 @@ type Limiter interface {
 	// Allow counts a request under every demand, or, when one of them is at its
 	// limit, under none (D-WAF-06). It fills in how each stands then: stands is as
 	// long as demands, and neither is kept. The demands have different keys.
-	// UNAVAILABLE when it cannot tell.
+	// UNAVAILABLE when it cannot tell, or when nobody waits any more (see WithClient);
+	// then nothing is counted.
 	Allow(ctx context.Context, demands []Demand, stands []Standing) (admitted bool, err error)
 	// Look fills in how each demand stands and counts nothing.
 	Look(ctx context.Context, demands []Demand, stands []Standing) error
+}
+
+// Client tells whether the client of a request still waits for its answer. It is asked
+// at any time while the request is served.
+type Client interface{ Waits() bool }
+
+type clientKey struct{}
+
+// WithClient returns a context that knows the client of its request.
+func WithClient(ctx context.Context, c Client) context.Context {
+	return context.WithValue(ctx, clientKey{}, c)
+}
+
+// Waits tells whether anybody waits for what is done under a context.
+func Waits(ctx context.Context) bool {
+	if ctx.Err() != nil {
+		return false
+	}
+	c, ok := ctx.Value(clientKey{}).(Client)
+	return !ok || c.Waits()
 }

@@ -69,6 +69,9 @@ func (r *Request) SetHeaderBytes(name string, value []byte) {
 	r.fctx.Response.Header.SetBytesV(name, value)
 }
 
+// Waits tells whether the client still waits for its answer.
+func (r *Request) Waits() bool { return !left(r.fctx) }
+
 // Key is "<METHOD> <template>" of the matched route, "<METHOD> *" for none.
 func (r *Request) Key() string { return r.key }
 

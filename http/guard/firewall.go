@@ -6,6 +6,7 @@ import (
 
 	"castellan/domain/fault"
 	"castellan/domain/firewall"
+	"castellan/domain/ratelimit"
 	"castellan/domain/token"
 	"castellan/http/edge"
 )
@@ -44,7 +45,7 @@ func (f Firewall) Judge(ctx context.Context, r *edge.Request, key string) error 
 	}
 	ruling := rulings.Get().(*firewall.Ruling)
 	defer rulings.Put(ruling)
-	if err := f.Evaluator.Check(ctx, key, c, ruling); err != nil {
+	if err := f.Evaluator.Check(ratelimit.WithClient(ctx, r), key, c, ruling); err != nil {
 		f.Evaluator.Unsure.Add(1)
 		return err
 	}

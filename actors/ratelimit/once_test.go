@@ -1,0 +1,215 @@
+package ratelimit
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"castellan/actors/pb"
+	"castellan/domain/ratelimit"
+)
+
+// keyOf is a key that the members are owner and replica of.
+func keyOf(owner, replica string) string {
+	for i := 0; ; i++ {
+		k := ratelimit.Key{Rule: "r", Name: fmt.Sprint(i)}
+		if p := place(three, fmt.Sprint(k.Partition())); p[0] == owner && p[1] == replica {
+			return k.Name
+		}
+	}
+}
+
+func used(t *testing.T, n *node, d ratelimit.Demand) int64 {
+	t.Helper()
+	stands := make([]ratelimit.Standing, 1)
+	if err := n.Look(t.Context(), []ratelimit.Demand{d}, stands); err != nil {
+		t.Fatal(err)
+	}
+	return stands[0].Used
+}
+
+// A request whose asker gave the owner up, and asked elsewhere, counts once.
+func TestAskedAgainCountsOnce(t *testing.T) {
+	for asker, when := range map[string]time.Duration{"c": 25 * time.Millisecond, "b": 15 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			w := together(t)
+			defer w.close()
+			d := demand("r", keyOf("a", "b"), 10)
+			for range 3 {
+				w.delay = 10 * time.Millisecond
+				go func() { // the owner has counted, its replica b knows of it, and its answer has not left
+					time.Sleep(when)
+					w.freeze("a")
+					time.Sleep(300 * time.Millisecond)
+					w.thaw("a", false)
+				}()
+				if ok, err := w.ask(w.nodes[asker], d); !ok || err != nil {
+					t.Errorf("%v, %v", ok, err)
+				}
+				time.Sleep(time.Second)
+			}
+			for _, id := range three {
+				if n := used(t, w.nodes[id], d); n != 3 {
+					t.Errorf("asked by %s: 3 requests count as %d at %s", asker, n, id)
+				}
+			}
+		})
+	}
+}
+
+// What nobody waits for any more is taken back, wherever it was counted.
+func TestNobodyWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := together(t)
+		defer w.close()
+		d := demand("r", keyOf("a", "b"), 10)
+		w.freeze("b") // so that the owner counts and waits for its replica
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		if ok, err := w.nodes["c"].Allow(ctx, []ratelimit.Demand{d}, make([]ratelimit.Standing, 1)); ok || err == nil {
+			t.Errorf("%v, %v of a client that has gone", ok, err)
+		}
+		time.Sleep(300 * time.Millisecond)
+		w.thaw("b", false)
+		time.Sleep(time.Second)
+		for _, id := range three {
+			if n := used(t, w.nodes[id], d); n != 0 {
+				t.Errorf("%d count at %s", n, id)
+			}
+		}
+	})
+}
+
+// Two states that both know an admission by its name count it once when they are
+// merged, and what only one of them knows counts, too.
+func TestMergeDropsTwins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := together(t)
+		defer w.close()
+		for _, limit := range []int64{100, ratelimit.MaxExact + 100} {
+			d := demand("r", fmt.Sprint("k", limit), limit)
+			p := d.Key.Partition()
+			count := func(n *node, ids ...uint64) *pb.RateState {
+				var s *pb.RateState
+				n.table.WithPartition(p, func(windows *ratelimit.Partition) {
+					part := &n.partitions[p]
+					part.forgetAll(windows)
+					for _, id := range ids {
+						n.addOnce(windows, part, &update{part: p, id: id, demand: d, count: 1})
+						time.Sleep(time.Millisecond)
+					}
+					s = n.chunks(p, windows, nil)[0]
+				})
+				return s
+			}
+			one, two := count(w.nodes["a"], 1, 2, 3), count(w.nodes["b"], 2, 3, 4, 5)
+			c := w.nodes["c"]
+			c.table.WithPartition(p, func(windows *ratelimit.Partition) {
+				part := &c.partitions[p]
+				part.forgetAll(windows)
+				c.addAll(windows, part, []*pb.RateState{one, two})
+				if n := windows.Get(d.Key).Look(c.table.Instant(), quotaOf(&d)).Used; n != 5 {
+					t.Errorf("limit %d: 5 admissions count as %d", limit, n)
+				}
+				for id := range uint64(5) { // each is known by its name
+					if n := forgetNamed(windows, part, d.Key, id+1, 1); n != 1 {
+						t.Errorf("limit %d: name %d: %d taken back", limit, id+1, n)
+					}
+				}
+				if n := windows.Get(d.Key).Look(c.table.Instant(), quotaOf(&d)).Used; n != 0 {
+					t.Errorf("limit %d: %d are left", limit, n)
+				}
+			})
+		}
+	})
+}
+
+// Names are forgotten in the order of their admissions, and bounded.
+func TestRecent(t *testing.T) {
+	var r recent
+	for i := range int64(3 * maxRecent) {
+		r.note(named{id: uint64(i + 1), instant: i, count: 1}, i)
+	}
+	if len(r.at) != maxRecent || r.find(2*maxRecent) != nil || r.find(2*maxRecent+1) == nil ||
+		r.find(3*maxRecent).instant != 3*maxRecent-1 {
+		t.Errorf("%d names", len(r.at))
+	}
+	r.trim(3*maxRecent + recentTime)
+	if len(r.at) != 0 || r.find(3*maxRecent) != nil {
+		t.Errorf("%d names after their time", len(r.at))
+	}
+	r.note(named{id: 7, instant: 0, count: 1}, 0)
+	if x := r.find(7); x == nil || x.id != 7 {
+		t.Errorf("%+v", x)
+	}
+}
+
+// Patience follows what is measured: a member that stands still for a part of each
+// second is waited for that long, however quick it is otherwise; and soon no more.
+func TestPatience(t *testing.T) {
+	var l latency
+	now := int64(0)
+	run := func(seconds int, still time.Duration) {
+		for range seconds {
+			for range 3000 {
+				l.observe(200*time.Microsecond, now)
+			}
+			if still > 0 {
+				l.observe(still, now)
+			}
+			now += int64(time.Second)
+		}
+	}
+	for _, step := range []struct {
+		seconds            int
+		still, least, most time.Duration
+	}{
+		{5, 0, 75 * time.Millisecond, 75 * time.Millisecond},
+		{1, 120 * time.Millisecond, 120 * time.Millisecond, 200 * time.Millisecond},
+		{3, 280 * time.Millisecond, 280 * time.Millisecond, 500 * time.Millisecond},
+		{3, 2 * time.Second, 500 * time.Millisecond, 500 * time.Millisecond},
+		{180, 0, 75 * time.Millisecond, 75 * time.Millisecond},
+	} {
+		if run(step.seconds, step.still); l.patience() < step.least || l.patience() > step.most {
+			t.Errorf("%v after standstills of %v", l.patience(), step.still)
+		}
+	}
+}
+
+// A node that stood still judges nobody, and does not decide as a replica before it
+// knows what it missed.
+func TestStoodStill(t *testing.T) {
+	var s standstill
+	for at := int64(0); at < int64(time.Second); at += int64(beatInterval) {
+		if s.beat(at) {
+			t.Error("it ran")
+		}
+	}
+	now := int64(time.Second)
+	if s.since(0, now) {
+		t.Error("it ran")
+	}
+	now += int64(100 * time.Millisecond)
+	if !s.since(now-1, now) || !s.beat(now) || !s.since(now-1, now) || s.since(now, now) {
+		t.Error("it stood still until now")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		w := together(t)
+		defer w.close()
+		w.freeze("a")
+		w.freeze("b")
+		time.Sleep(200 * time.Millisecond)
+		w.thaw("b", false) // the owner a has had time to go on without it
+		d := demand("r", keyOf("a", "b"), 10)
+		if ok, err := w.ask(w.nodes["b"], d); ok || err == nil {
+			t.Errorf("%v, %v by a replica that may have missed something", ok, err)
+		}
+		w.thaw("a", false)
+		time.Sleep(100 * time.Millisecond)
+		if ok, err := w.ask(w.nodes["b"], d); !ok || err != nil {
+			t.Errorf("%v, %v", ok, err)
+		}
+	})
+}

@@ -1,0 +1,122 @@
+package blackbox
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"castellan/internal/pgtest"
+)
+
+// Quota gives some nodes together that much processor time in every period, as a
+// container with a limit has it. Most of all it takes all of their processors away for
+// the rest of a period. How says by what means. Without control groups that can be
+// written the nodes are stopped and let go on in turn.
+type Quota struct {
+	How  string
+	lift func()
+	done atomic.Bool
+}
+
+var quotas atomic.Int64
+
+// Limit begins a Quota. It ends with Lift, at the latest with the test.
+func Limit(t testing.TB, share, period time.Duration, nodes ...*Node) *Quota {
+	t.Helper()
+	name := fmt.Sprintf("castellan-%d-%d", os.Getpid(), quotas.Add(1))
+	q := &Quota{}
+	v1 := filepath.Join("/sys/fs/cgroup/cpu", name)
+	v2 := filepath.Join("/sys/fs/cgroup", name)
+	switch {
+	case q.group(v1, nodes, map[string]string{"cpu.cfs_period_us": fmt.Sprint(period.Microseconds()),
+		"cpu.cfs_quota_us": fmt.Sprint(share.Microseconds())}):
+		q.How = "cpu.cfs_quota_us"
+	case q.group(v2, nodes, map[string]string{
+		"cpu.max": fmt.Sprint(share.Microseconds(), " ", period.Microseconds())}):
+		q.How = "cpu.max"
+	default:
+		q.How = "SIGSTOP and SIGCONT"
+		q.alternate(share, period, nodes)
+	}
+	t.Cleanup(q.Lift)
+	return q
+}
+
+// Lift gives the processors back.
+func (q *Quota) Lift() {
+	if !q.done.Swap(true) {
+		q.lift()
+	}
+}
+
+// group makes a control group of the nodes; false: it cannot be made.
+func (q *Quota) group(dir string, nodes []*Node, limits map[string]string) bool {
+	if os.Mkdir(dir, 0o755) != nil {
+		return false
+	}
+	q.lift = func() {
+		for _, n := range nodes { // back to the group above
+			write(filepath.Join(filepath.Dir(dir), "cgroup.procs"), fmt.Sprint(n.cmd.Process.Pid))
+		}
+		os.Remove(dir)
+	}
+	for file, text := range limits {
+		if !write(filepath.Join(dir, file), text) {
+			os.Remove(dir)
+			return false
+		}
+	}
+	for _, n := range nodes {
+		if !write(filepath.Join(dir, "cgroup.procs"), fmt.Sprint(n.cmd.Process.Pid)) {
+			q.lift()
+			return false
+		}
+	}
+	return true
+}
+
+// write writes a file that exists.
+func write(path, text string) bool {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return false
+	}
+	_, err = f.WriteString(text)
+	return f.Close() == nil && err == nil
+}
+
+// alternate lets the nodes run for their share of each period.
+func (q *Quota) alternate(share, period time.Duration, nodes []*Node) {
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	q.lift = func() {
+		close(stop)
+		<-stopped
+	}
+	go func() {
+		defer close(stopped)
+		for {
+			for _, n := range nodes {
+				pgtest.Freeze(n.cmd.Process.Pid)
+			}
+			wait(stop, period-share)
+			for _, n := range nodes {
+				pgtest.Thaw(n.cmd.Process.Pid)
+			}
+			if wait(stop, share) {
+				return
+			}
+		}
+	}()
+}
+
+func wait(stop chan struct{}, d time.Duration) (stopped bool) {
+	select {
+	case <-stop:
+		return true
+	case <-time.After(d):
+		return false
+	}
+}
