@@ -12,8 +12,6 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/alecthomas/kong"
-
 	"castellan/cmd/app"
 	"castellan/config"
 )
@@ -25,9 +23,10 @@ var (
 	date    = "unknown"
 )
 
-// cli is the command line.
+// cli is the command line; runner says what the tags mean.
 type cli struct {
 	Config string `help:"YAML file; CASTELLAN_<SECTION>_<KEY> goes on top." type:"existingfile" placeholder:"FILE"`
+	Help   bool   `help:"Say what a command does, and no more." short:"h"`
 
 	Serve     serveCmd     `cmd:"" default:"withargs" help:"Run the service (what happens without a command)."`
 	Migrate   migrateCmd   `cmd:"" help:"Bring the database to this version and stop."`
@@ -76,27 +75,16 @@ func main() {
 // for a failure, 2 for a command line or settings that cannot be used.
 func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var c cli
-	exit := -1
-	parser, err := kong.New(&c, kong.Name("castellan"), kong.Description(description), kong.UsageOnError(),
-		kong.Writers(stdout, stderr), kong.Exit(func(code int) {
-			if exit < 0 {
-				exit = code
-			}
-		}))
+	selected, err := parse(&c, "castellan", description, args, environ, stdout)
 	if err != nil {
-		fmt.Fprintln(stderr, err)
+		fmt.Fprintf(stderr, "castellan: %v\n", err)
 		return 2
 	}
-	selected, err := parser.Parse(args)
-	if exit >= 0 { // --help
-		return exit
-	}
-	if err != nil {
-		fmt.Fprintf(stderr, "castellan: %v\nTry: castellan --help\n", err)
-		return 2
+	if selected == nil { // --help
+		return 0
 	}
 	cfg, err := config.Load(c.Config, environ, app.Check)
-	if err != nil && selected.Command() != "version" {
+	if _, needsNone := selected.(*versionCmd); err != nil && !needsNone {
 		fmt.Fprintf(stderr, "castellan: the settings cannot be used:\n%v\n", err)
 		return 2
 	}

@@ -90,7 +90,7 @@ func TestRules(t *testing.T) {
 		{"domain/session", "castellan/domain/session/sessiontest", false},
 
 		{"cmd/castellan", "castellan/persistence", true},
-		{"cmd/castellan", "github.com/alecthomas/kong", true},
+		{"cmd/castellan", "github.com/spf13/cobra", true},
 		{"internal/bench", "castellan/cmd/castellan", true},
 		{"newfolder", "fmt", false},
 		{"cmd/castellan", "castellan", false},

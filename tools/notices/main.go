@@ -126,7 +126,7 @@ func linked(root, program string) ([]part, error) {
 
 func list(root, program, arch string) ([]pkg, error) {
 	var stderr bytes.Buffer
-	command := exec.Command("go", "list", "-deps", "-json=Dir,Standard,Module", "-tags", "timetzdata", program)
+	command := exec.Command("go", "list", "-deps", "-json=Dir,Standard,Module", "-tags", "timetzdata,grpcnotrace", program)
 	command.Dir = root
 	command.Env = append(os.Environ(), "GOOS=linux", "GOARCH="+arch, "CGO_ENABLED=0")
 	command.Stderr = &stderr

@@ -1,0 +1,236 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// setting is a field of a command, as a flag or a word sets it.
+type setting struct {
+	to    reflect.Value
+	tag   reflect.StructTag
+	name  string
+	given bool // not only by default
+}
+
+func (v *setting) has(key string) bool {
+	_, ok := v.tag.Lookup(key)
+	return ok
+}
+
+// preset gives the field what it has where nothing is given.
+func (v *setting) preset(environ []string) {
+	text, ok := v.tag.Lookup("default")
+	if name := v.tag.Get("env"); name != "" {
+		for _, pair := range environ {
+			if of, is, _ := strings.Cut(pair, "="); of == name {
+				text, ok = is, true
+			}
+		}
+	}
+	if !ok {
+		return
+	}
+	if err := v.Set(text); err != nil {
+		panic(fmt.Sprintf("%s has no default %q: %v", v.name, text, err))
+	}
+	v.given = false
+}
+
+// Set takes the value of a flag. That of a list may be several, between commas.
+func (v *setting) Set(text string) error {
+	if v.to.Kind() != reflect.Slice {
+		return v.add(text)
+	}
+	for one := range strings.SplitSeq(text, ",") {
+		if err := v.add(one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add takes one value: the only one, or one more of a list.
+func (v *setting) add(text string) error {
+	if enum := v.tag.Get("enum"); enum != "" {
+		if !slices.Contains(strings.Split(enum, ","), text) {
+			return fmt.Errorf("must be one of %s", strings.Join(v.choices(), ", "))
+		}
+	}
+	if kind := v.tag.Get("type"); kind != "" {
+		var err error
+		if text, err = existingPath(text, kind == "existingdir"); err != nil {
+			return err
+		}
+	}
+	if !v.given {
+		v.to.SetZero()
+		v.given = true
+	}
+	if v.to.Kind() != reflect.Slice {
+		return setField(v.to, text)
+	}
+	one := reflect.New(v.to.Type().Elem()).Elem()
+	if err := setField(one, text); err != nil {
+		return err
+	}
+	v.to.Set(reflect.Append(v.to, one))
+	return nil
+}
+
+// setField reads text as what a field is of.
+func setField(to reflect.Value, text string) (err error) {
+	switch {
+	case to.Kind() == reflect.Pointer:
+		to.Set(reflect.New(to.Type().Elem()))
+		return setField(to.Elem(), text)
+	case to.Type() == reflect.TypeFor[time.Duration]():
+		var d time.Duration
+		d, err = time.ParseDuration(text)
+		to.SetInt(int64(d))
+	case to.Kind() == reflect.String:
+		to.SetString(text)
+	case to.Kind() == reflect.Bool:
+		var b bool
+		b, err = strconv.ParseBool(text)
+		to.SetBool(b)
+	case to.CanInt():
+		var n int64
+		n, err = strconv.ParseInt(text, 10, to.Type().Bits())
+		to.SetInt(n)
+	case to.CanUint():
+		var n uint64
+		n, err = strconv.ParseUint(text, 10, to.Type().Bits())
+		to.SetUint(n)
+	default:
+		panic(fmt.Sprintf("no flag can be of type %s", to.Type()))
+	}
+	if bad, ok := errors.AsType[*strconv.NumError](err); ok {
+		err = bad.Err // without the name of a function
+	}
+	return err
+}
+
+// existingPath is the whole path of a file or folder that is there.
+func existingPath(path string, dir bool) (string, error) {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", err
+		}
+		path = filepath.Join(home, rest)
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	switch st, err := os.Stat(path); {
+	case err != nil:
+		return "", err
+	case dir && !st.IsDir():
+		return "", fmt.Errorf("%s is no folder", path)
+	case !dir && st.IsDir():
+		return "", fmt.Errorf("%s is a folder", path)
+	}
+	return path, nil
+}
+
+// String is what the field has now; cobra reads --help by it.
+func (v *setting) String() string {
+	if !v.to.IsValid() { // pflag compares defaults with a value of nothing
+		return ""
+	}
+	return fmt.Sprint(v.to.Interface())
+}
+
+// Type is what stands for the value in the help; pflag leaves out that of a bool.
+func (v *setting) Type() string {
+	if v.to.Kind() == reflect.Bool {
+		return "bool"
+	}
+	return v.placeholder()
+}
+
+func (v *setting) placeholder() string {
+	kind, list := v.to.Type(), ""
+	if kind.Kind() == reflect.Slice {
+		kind, list = kind.Elem(), ",..."
+	}
+	if kind.Kind() == reflect.Pointer {
+		kind = kind.Elem()
+	}
+	switch {
+	case v.tag.Get("placeholder") != "":
+		return v.tag.Get("placeholder")
+	case v.short():
+		return strings.Join(v.choices(), "|") + list
+	case kind.Kind() == reflect.Bool:
+		return ""
+	case kind == reflect.TypeFor[time.Duration]():
+		return "DURATION" + list
+	case kind.Kind() == reflect.String:
+		return "TEXT" + list
+	}
+	return "N" + list
+}
+
+// choices are the values of an enum that help shows.
+func (v *setting) choices() []string {
+	return slices.DeleteFunc(strings.Split(v.tag.Get("enum"), ","), isEmpty)
+}
+
+// short tells that the choices of an enum can stand in place of the value.
+func (v *setting) short() bool { return v.has("enum") && len(v.choices()) <= 3 }
+
+// help explains a flag, apart from its default.
+func (v *setting) help() string {
+	text := v.tag.Get("help")
+	if v.has("enum") && !v.short() {
+		text += " One of " + strings.Join(v.choices(), ", ") + "."
+	}
+	if name := v.tag.Get("env"); name != "" {
+		text += " ($" + name + ")"
+	}
+	return text
+}
+
+func isEmpty(text string) bool { return text == "" }
+
+// usage is a word as it stands in the line of usage.
+func (v *setting) usage() string {
+	text := "<" + v.name + ">"
+	if v.to.Kind() == reflect.Slice {
+		text += " ..."
+	}
+	if v.has("optional") {
+		text = "[" + text + "]"
+	}
+	return text
+}
+
+// arguments explains the words of a command.
+func arguments(words []*setting) string {
+	width := 0
+	for _, w := range words {
+		width = max(width, len(w.usage()))
+	}
+	var b strings.Builder
+	for _, w := range words {
+		fmt.Fprintf(&b, "  %-*s   %s", width, w.usage(), w.tag.Get("help"))
+		if w.tag.Get("enum") != "" {
+			fmt.Fprintf(&b, " (%s)", strings.Join(w.choices(), "|"))
+		}
+		if text := w.tag.Get("default"); text != "" {
+			fmt.Fprintf(&b, " (default %s)", text)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
