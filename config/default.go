@@ -81,7 +81,7 @@ func Default() Config {
 		},
 		Mail: Mail{TLS: "starttls", FromName: "Castellan", Timeout: 10 * time.Second},
 		SMS:  SMS{Method: "POST", Format: "form", Timeout: 10 * time.Second},
-		Push: Push{Enabled: true, Timeout: 10 * time.Second},
+		Push: Push{Enabled: true, Timeout: 3 * time.Second},
 		Outbox: Outbox{
 			Lease:       30 * time.Second,
 			RetryMin:    time.Second,

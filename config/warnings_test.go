@@ -54,7 +54,8 @@ func TestWarnings(t *testing.T) {
 
 // A short lease needs no word about wake-ups.
 func TestWakeUpsFitTheLease(t *testing.T) {
-	for lease, want := range map[string]time.Duration{"31s": 10 * time.Second, "10s": 5 * time.Second, "2s": time.Second} {
+	for lease, want := range map[string]time.Duration{"31s": 3 * time.Second, "3s": 1500 * time.Millisecond,
+		"2s": time.Second} {
 		c := load(t, "outbox: {lease: "+lease+"}\nmail: {timeout: 1s}\nsms: {timeout: 1s}\n")
 		if c.Push.Timeout != want {
 			t.Errorf("lease %s: %v, want %v", lease, c.Push.Timeout, want)

@@ -5,6 +5,7 @@ import (
 	"crypto/ecdsa"
 	"fmt"
 	"maps"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -30,7 +31,8 @@ func (s *service) delivery() error {
 	s.senders = senders
 	store, c := persistence.NewOutbox(s.DB), s.cfg.Outbox
 	s.dispatch = dispatch.New(dispatch.Options{Store: store, Commit: s.commit, Open: s.Ring.Open, Senders: senders,
-		Keep: s.cfg.Dev, Workers: c.Workers, Lease: c.Lease, RetryMin: c.RetryMin, RetryMax: c.RetryMax,
+		Keep: s.cfg.Dev, Workers: c.Workers, Rules: deliveryRules(c.Workers),
+		Lease: c.Lease, RetryMin: c.RetryMin, RetryMax: c.RetryMax,
 		MaxAttempts: c.MaxAttempts, Now: time.Now, Log: s.log, Gone: s.gone})
 	waiting := &backlog{}
 	s.join(part{
@@ -41,6 +43,20 @@ func (s *service) delivery() error {
 	})
 	return nil
 }
+
+// deliveryRules are how the messages of a channel share its attempts (D-EXT-06). Where
+// wake-ups go is chosen by users, so a host that has not shown that it is prompt gets
+// one at a time. Mail goes by one relay, which may wait for the server of a domain: such
+// a domain gets half of the workers, a prompt one all. SMS go by one gateway.
+func deliveryRules(workers int) map[message.Channel]dispatch.Rule {
+	return map[message.Channel]dispatch.Rule{
+		message.Push: {Slots: max(64, workers), Host: push.Host, Most: max(32, workers/2), Slow: 1,
+			Slows: max(32, workers/2), RestAfter: 3, Rest: 5 * time.Minute, HalfLife: true},
+		message.MAIL: {Host: mailDomain, Most: workers, Slow: max(1, workers/2)},
+	}
+}
+
+func mailDomain(to string) string { return strings.ToLower(to[strings.LastIndexByte(to, '@')+1:]) }
 
 // gone has a device not be woken any more where it cannot be reached for good.
 func (s *service) gone(ctx context.Context, m outbox.Message, r message.Rendered) {
@@ -86,8 +102,15 @@ func (s *service) deliveryMetrics(m *metrics, b *backlog) {
 	m.counter("castellan_outbox_retried_total", "Deliveries that will be tried again.", s.dispatch.Retried.Load)
 	m.counter("castellan_outbox_discarded_total", "Messages that were not to be sent: over a cap, or to nobody.",
 		s.commit.discarded.Load)
-	m.gauge("castellan_outbox_waiting", "Messages that wait for a worker of this node.",
-		func() float64 { return float64(s.dispatch.Waiting()) })
+	m.counter("castellan_outbox_rested_total", "Wake-ups given up because their host is left alone for a while.",
+		s.dispatch.Rested.Load)
+	m.gauge("castellan_outbox_waiting", "Messages that wait for their turn on this node.",
+		func() float64 { waiting, _, _ := s.dispatch.State(); return float64(waiting) })
+	m.gauge("castellan_outbox_under_way", "Messages that this node is sending.",
+		func() float64 { _, underWay, _ := s.dispatch.State(); return float64(underWay) })
+	m.gauge("castellan_outbox_resting",
+		"Hosts and users whose wake-ups timed out and that this node leaves alone for a while.",
+		func() float64 { _, _, resting := s.dispatch.State(); return float64(resting) })
 	m.gauge("castellan_outbox_queued", "Messages in the database that are not delivered yet, of all nodes.",
 		func() float64 { return float64(b.queued.Load()) })
 	m.gauge("castellan_outbox_oldest_age_seconds", "Age of the oldest message that is not delivered yet, of all nodes.",

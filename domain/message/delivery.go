@@ -31,7 +31,9 @@ type DeliveryError struct {
 	// Unsent: the other side has certainly not taken the message over. A temporary
 	// error without it may hide a delivery.
 	Unsent bool
-	Err    error
+	// Timeout: the other side did not answer in time.
+	Timeout bool
+	Err     error
 }
 
 // Error implements error.
@@ -62,4 +64,10 @@ func IsUnsent(err error) bool {
 func IsGone(err error) bool {
 	var d *DeliveryError
 	return errors.As(err, &d) && d.Permanent && d.Gone
+}
+
+// IsTimeout reports whether err says that the other side did not answer in time.
+func IsTimeout(err error) bool {
+	var d *DeliveryError
+	return errors.As(err, &d) && d.Timeout
 }

@@ -2,6 +2,8 @@
 // sends it at once under its lease, and any node takes over what a lease
 // lapsed on (D-EXT-05). Delivery is at least once, with the message's id as
 // the key by which the other side recognises a repeat.
+//
+// Start at Dispatcher.Deliver; lane.go says whose turn it is (D-EXT-06).
 package dispatch
 
 import (
@@ -29,10 +31,11 @@ type Options struct {
 	// outbox.
 	Keep bool
 	// Gone is told of a destination that is no more, by the message that found
-	// it out, so that nothing is sent there again; nil tells nobody. It runs
-	// between two deliveries of a channel and holds up the next one.
+	// it out, so that nothing is sent there again; nil tells nobody. It runs in the
+	// place of the delivery.
 	Gone        func(ctx context.Context, m outbox.Message, r message.Rendered)
-	Workers     int           // per channel
+	Workers     int // attempts under way per channel whose rule says nothing else
+	Rules       map[message.Channel]Rule
 	Lease       time.Duration // how long a claimed message is ours
 	RetryMin    time.Duration
 	RetryMax    time.Duration
@@ -45,23 +48,19 @@ type Options struct {
 // Dispatcher implements stepup.Dispatcher.
 type Dispatcher struct {
 	o       Options
-	queues  map[message.Channel]chan job
+	lanes   map[message.Channel]*lane
 	settled chan outbox.Settle
 	stop    chan struct{}
 	workers sync.WaitGroup
 	settler sync.WaitGroup
 
 	// Sent, Failed and Retried count deliveries, for metrics; Gone counts those
-	// of Failed whose destination is no more.
-	Sent, Failed, Retried, Gone atomic.Int64
+	// of Failed whose destination is no more. Rested counts those that were given up
+	// without another attempt because their host rests; Failed leaves them out.
+	Sent, Failed, Retried, Gone, Rested atomic.Int64
 }
 
-type job struct {
-	m outbox.Message
-	r message.Rendered
-}
-
-const queueLength = 4096
+const queueLength = 4096 // of a channel
 
 // New returns a dispatcher; Start begins to deliver.
 func New(o Options) *Dispatcher {
@@ -70,12 +69,16 @@ func New(o Options) *Dispatcher {
 	}
 	d := &Dispatcher{
 		o:       o,
-		queues:  map[message.Channel]chan job{},
+		lanes:   map[message.Channel]*lane{},
 		settled: make(chan outbox.Settle, queueLength),
 		stop:    make(chan struct{}),
 	}
-	for c := range o.Senders {
-		d.queues[c] = make(chan job, queueLength)
+	for c, s := range o.Senders {
+		r := o.Rules[c]
+		if r.Slots == 0 {
+			r.Slots = max(1, o.Workers)
+		}
+		d.lanes[c] = newLane(r, s, o.Lease)
 	}
 	return d
 }
@@ -85,27 +88,26 @@ func (d *Dispatcher) Offers(c message.Channel) bool { return d.o.Senders[c] != n
 
 // Deliver implements stepup.Dispatcher.
 func (d *Dispatcher) Deliver(m outbox.Message, r message.Rendered) {
-	select {
-	case d.queues[m.Channel] <- job{m, r}:
-	default: // the lease lapses and the message is claimed
+	if l := d.lanes[m.Channel]; l != nil && l.add(job{m, r}, d.o.Now()) {
+		d.pump(l)
 	}
 }
 
-// Waiting is the number of messages that wait for a worker.
-func (d *Dispatcher) Waiting() int {
-	n := 0
-	for _, q := range d.queues {
-		n += len(q)
+// State is what the channels do: messages that wait for their turn, attempts under
+// way, and hosts and users that are left alone for a while.
+func (d *Dispatcher) State() (waiting, underWay, resting int) {
+	for _, l := range d.lanes {
+		w, u, r := l.state(d.o.Now())
+		waiting, underWay, resting = waiting+w, underWay+u, resting+r
 	}
-	return n
+	return waiting, underWay, resting
 }
 
 // Start begins to deliver.
 func (d *Dispatcher) Start() {
-	for c, q := range d.queues {
-		for range max(1, d.o.Workers) {
-			d.workers.Go(func() { d.work(d.o.Senders[c], q) })
-		}
+	for _, l := range d.lanes {
+		l.setOpen(true)
+		d.pump(l)
 	}
 	d.workers.Go(d.poll)
 	d.settler.Go(d.settle)
@@ -115,42 +117,82 @@ func (d *Dispatcher) Start() {
 // the leases.
 func (d *Dispatcher) Stop() {
 	close(d.stop)
+	for _, l := range d.lanes {
+		l.setOpen(false)
+	}
 	d.workers.Wait()
 	close(d.settled)
 	d.settler.Wait()
 }
 
-func (d *Dispatcher) work(s message.Sender, q chan job) {
-	for {
-		select {
-		case <-d.stop:
-			return
-		case j := <-q:
-			d.settled <- d.send(s, j)
-		}
+// pump begins the attempts that may begin.
+func (d *Dispatcher) pump(l *lane) {
+	for a := l.next(d.o.Now(), &d.workers); a != nil; a = l.next(d.o.Now(), &d.workers) {
+		go func() {
+			defer d.workers.Done()
+			d.deliver(l, a)
+			d.pump(l)
+		}()
 	}
 }
 
-func (d *Dispatcher) send(s message.Sender, j job) outbox.Settle {
+// deliver makes one attempt and writes down what came of it.
+func (d *Dispatcher) deliver(l *lane, a *attempt) {
+	began := d.o.Now()
+	if l.stale(a.job, began) {
+		l.end(a, unasked, 0, began)
+		return
+	}
+	out, got := d.send(l, a)
+	now := d.o.Now()
+	d.settled <- out // while this waits for the disk the place is taken
+	if l.end(a, got, now.Sub(began), now) {
+		d.o.Log.Warn("a host does not answer in time and is left alone", "channel", a.m.Channel, "for", l.rule.Rest)
+	}
+}
+
+// send sends a message, unless it is not to be sent any more or at the moment.
+func (d *Dispatcher) send(l *lane, j *attempt) (outbox.Settle, answer) {
 	now := d.o.Now()
 	out := outbox.Settle{ID: j.m.ID, At: now, Attempt: j.m.Attempts + 1, Keep: d.o.Keep}
 	if j.m.State == outbox.Discarded {
 		out.State, out.Keep = outbox.Discarded, false
-		return out
+		return out, unasked
 	}
 	if !now.Before(j.m.ExpiresAt) { // a code of no use any more is not sent
 		out.State = outbox.Expired
-		return out
+		return out, unasked
 	}
-	ctx, cancel := context.WithDeadline(context.Background(), now.Add(d.o.Lease))
+	if until := l.resting(j, now); !until.IsZero() {
+		out.State, out.Attempt, out.NextAt = outbox.Queued, j.m.Attempts, until
+		if l.late(j.m, until) {
+			out.State = outbox.Failed
+			d.Rested.Add(1)
+		}
+		return out, unasked
+	}
+	deadline := now.Add(d.o.Lease)
+	if !j.m.LeaseUntil.IsZero() && j.m.LeaseUntil.Before(deadline) {
+		deadline = j.m.LeaseUntil
+	}
+	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
-	err := s.Send(ctx, j.m.ID, j.r)
+	err := l.sender.Send(ctx, j.m.ID, j.r)
+	got := answered
+	if message.IsTimeout(err) {
+		got = timedOut
+	}
+	pause := min(d.o.RetryMin<<min(j.m.Attempts, 16), d.o.RetryMax)
 	var de *message.DeliveryError
+	if errors.As(err, &de) {
+		pause = max(pause, de.RetryAfter)
+	}
+	out.NextAt = now.Add(pause)
 	switch {
 	case err == nil:
 		out.State = outbox.Sent
 		d.Sent.Add(1)
-	case message.IsPermanent(err), out.Attempt >= d.o.MaxAttempts:
+	case message.IsPermanent(err), out.Attempt >= d.o.MaxAttempts, l.late(j.m, out.NextAt):
 		out.State = outbox.Failed
 		d.Failed.Add(1)
 		if message.IsGone(err) {
@@ -161,15 +203,11 @@ func (d *Dispatcher) send(s message.Sender, j job) outbox.Settle {
 		}
 		d.o.Log.Warn("message not deliverable", "id", j.m.ID, "channel", j.m.Channel, "attempts", out.Attempt, "err", err)
 	default:
-		pause := min(d.o.RetryMin<<min(j.m.Attempts, 16), d.o.RetryMax)
-		if errors.As(err, &de) {
-			pause = max(pause, de.RetryAfter)
-		}
-		out.State, out.NextAt = outbox.Queued, now.Add(pause)
+		out.State = outbox.Queued
 		d.Retried.Add(1)
 		d.o.Log.Warn("message will be sent again", "id", j.m.ID, "channel", j.m.Channel, "attempts", out.Attempt, "err", err)
 	}
-	return out
+	return out, got
 }
 
 // ripe is how long the outcome of a delivery may wait for others. Nobody waits
@@ -216,6 +254,9 @@ func (d *Dispatcher) poll() {
 		case <-tick.C:
 		}
 		now := d.o.Now()
+		for _, l := range d.lanes {
+			l.sweep(now)
+		}
 		ctx, cancel := context.WithTimeout(context.Background(), d.o.Lease)
 		if err := d.o.Store.Erase(ctx, now); err != nil {
 			d.o.Log.Warn("expired messages could not be erased", "err", err)

@@ -59,13 +59,12 @@ func (s *Sender) retryAfter(v string) time.Duration {
 // reason puts a failure in words that hold nothing of the target, whose name and
 // addresses are all over the errors of a connection.
 func reason(err error) string {
-	var timeout net.Error
 	var name *net.DNSError
 	var certificate *tls.CertificateVerificationError
 	switch {
 	case errors.Is(err, errRefused):
 		return errRefused.Error()
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+	case timedOut(err):
 		return "no answer in time"
 	case errors.As(err, &name):
 		return "its name cannot be resolved"
@@ -73,4 +72,9 @@ func reason(err error) string {
 		return "its certificate is not trusted"
 	}
 	return "the connection failed"
+}
+
+func timedOut(err error) bool {
+	var timeout net.Error
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
 }

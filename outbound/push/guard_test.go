@@ -64,3 +64,22 @@ func TestListOfHosts(t *testing.T) {
 		t.Error("without a list a host is refused")
 	}
 }
+
+// One host is one host, however a target spells it and whatever its port.
+func TestHost(t *testing.T) {
+	for target, want := range map[string]string{
+		hook("https://a.example/x"):                                        "a.example",
+		hook("https://A.Example.:8443/y?z"):                                "a.example",
+		hook("http://127.0.0.1:80/"):                                       "127.0.0.1",
+		hook("https://[2001:DB8:0:0::1]:443/"):                             "2001:db8::1",
+		hook("https://[::ffff:192.0.2.1]/"):                                "192.0.2.1",
+		hook("https://[fe80::1%25eth0]/"):                                  "fe80::1",
+		hook("ftp://a.example/"):                                           "",
+		"nonsense":                                                         "",
+		`{"type":"webpush","endpoint":"https://push.example/1","keys":{}}`: "push.example",
+	} {
+		if got := Host(target); got != want {
+			t.Errorf("%s: %q, want %q", target, got, want)
+		}
+	}
+}

@@ -55,11 +55,11 @@ type Config struct {
 	// CAFile holds certificates (PEM) that may vouch for a target besides those
 	// of the system.
 	CAFile  string
-	Timeout time.Duration    // of one Send; 10 s
+	Timeout time.Duration    // of one Send; 3 s
 	Now     func() time.Time // time.Now
 }
 
-const defaultTimeout = 10 * time.Second
+const defaultTimeout = 3 * time.Second
 
 // Sender implements message.Sender for the channel Push. It is safe for
 // concurrent use; Close it when the process drains.
@@ -166,6 +166,8 @@ func (s *Sender) client(judge control, roots *x509.CertPool) *http.Client {
 // the id of a webhook. nil means that the push service or the webhook took it
 // over. Errors are those of message.Sender, and name no address either.
 func (s *Sender) Send(ctx context.Context, key string, m message.Rendered) error {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout) // of all tries together
+	defer cancel()
 	for i, vapid := range s.cfg.VAPID() {
 		call, err := s.prepare(ctx, key, m, vapid)
 		if err != nil {
@@ -175,6 +177,7 @@ func (s *Sender) Send(ctx context.Context, key string, m message.Rendered) error
 		if err != nil {
 			return &message.DeliveryError{
 				Permanent: errors.Is(err, errRefused),
+				Timeout:   timedOut(err),
 				Err:       fmt.Errorf("push: target not reached: %s", reason(err)),
 			}
 		}

@@ -223,15 +223,15 @@ func TestAnswersAreBounded(t *testing.T) {
 	<-ended // the connection was given up
 
 	s.answers(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X", strings.Repeat("x", maxHeaderBytes)) })
-	failure(t, send(t, s.sender(t, nil), to(hook(s.URL))), false, "the connection failed")
+	if d := failure(t, send(t, s.sender(t, nil), to(hook(s.URL))), false, "the connection failed"); d.Timeout {
+		t.Error("a failure that came at once is a timeout")
+	}
 
 	s.answers(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	failure(
-		t,
-		send(t, s.sender(t, func(c *Config) { c.Timeout = 50 * time.Millisecond }), to(hook(s.URL))),
-		false,
-		"no answer in time",
-	)
+	err := send(t, s.sender(t, func(c *Config) { c.Timeout = 50 * time.Millisecond }), to(hook(s.URL)))
+	if failure(t, err, false, "no answer in time"); !message.IsTimeout(err) {
+		t.Error("a timeout that is none")
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
 	failure(t, s.sender(t, nil).Send(ctx, messageID, to(hook(s.URL))), false, "no answer in time")

@@ -3,6 +3,7 @@ package push
 import (
 	"encoding/json"
 	"errors"
+	"net/netip"
 	"net/url"
 	"strings"
 )
@@ -107,6 +108,24 @@ func parseAddress(raw string) (*url.URL, error) {
 		return nil, errors.New("address of the target holds a user or a fragment")
 	}
 	return u, nil
+}
+
+// Host is the host that a message of the channel Push goes to, without its port,
+// however the target spells it; "" where the target is malformed.
+func Host(to string) string {
+	t, err := parseTarget(to)
+	if err != nil {
+		return ""
+	}
+	u, err := parseAddress(t.address())
+	if err != nil {
+		return ""
+	}
+	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+	if a, err := netip.ParseAddr(host); err == nil {
+		return a.Unmap().WithZone("").String()
+	}
+	return host
 }
 
 // listed reports whether a host is among those that may be called.
