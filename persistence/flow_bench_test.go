@@ -116,8 +116,8 @@ func loginFlow(b *testing.B, db *DB, i int) error {
 	outcome := challenge.Outcome{ChallengeID: c.ID, CreatedAt: c.CreatedAt, ExpiresAt: c.ExpiresAt,
 		Sealed: make([]byte, 400)}
 	return db.Commit(ctx, same, challenge.Update{Challenge: c}, challenge.Record{Outcome: outcome},
-		session.Add{Session: session.Session{ID: id.New(now), UserID: e.User.ID, CreatedAt: now, LastSeenAt: now,
-			ExpiresAt: until, IP: "192.0.2.1", Brand: "Acme", Model: "One"}},
+		session.Add{CV: e.User.CV, Session: session.Session{ID: id.New(now), UserID: e.User.ID, CreatedAt: now,
+			LastSeenAt: now, ExpiresAt: until, IP: "192.0.2.1", Brand: "Acme", Model: "One"}},
 		session.Remember{Login: session.Login{ID: id.New(now), UserID: e.User.ID, At: now, IP: "192.0.2.1",
 			Success: true}},
 		audit.Record{At: now, UserID: e.User.ID, ActorID: e.User.ID, Action: "LOGIN", Outcome: audit.Success,

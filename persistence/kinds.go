@@ -22,6 +22,7 @@ func kinds(now clock) engine.Kinds {
 			challengeFences(now),
 			passwordFences(now),
 			userFences,
+			sessionFences,
 			totpFences,
 			resetFences,
 			cronKeyFences,

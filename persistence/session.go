@@ -72,13 +72,49 @@ type loginRow struct {
 	Success     bool
 }
 
+// bornRow is a session and the credential version that it was made under.
+type bornRow struct {
+	sessionRow
+	CV int64
+}
+
+const sessionColumns = "id, user_id, created_at, last_seen_at, expires_at, ended_at, ip, country, brand, model, " +
+	"description, device_id, sv, amr"
+
+// They come after userFences, which raise the credential version.
+var sessionFences = []engine.Kind{
+	// The lock is the one that an update of the account takes: of a birth and a rise
+	// of the version one waits for the other. Births of one user wait, too, since a
+	// lock that they shared could not become that of user.LoggedIn.
+	engine.Fenced("INSERT INTO session ("+sessionColumns+") SELECT v."+strings.ReplaceAll(sessionColumns, ", ", ", v.")+
+		" {FROM v} WHERE v.cv = (SELECT u.cv FROM users AS u WHERE u.id = v.user_id {FOR NO KEY UPDATE}) "+
+		"{RETURNING user_id}",
+		func(w session.Add) bornRow {
+			return bornRow{sessionRow{ID: w.ID, UserID: w.UserID, CreatedAt: ms(w.CreatedAt), LastSeenAt: ms(w.LastSeenAt),
+				ExpiresAt: ms(w.ExpiresAt), EndedAt: ms(w.EndedAt), IP: w.IP, Country: w.Country, Brand: w.Brand,
+				Model: w.Model, Description: w.Description, DeviceID: w.DeviceID, SV: w.SV,
+				AMR: strings.Join(w.AMR, " ")}, w.CV}
+		}),
+	engine.AllFenced(func(w session.Only) string { return w.UserID },
+		func(ctx context.Context, tx bun.Tx, ws []session.Only) (stand []string, err error) {
+			for _, w := range ws {
+				others := livingIn(tx, (*sessionRow)(nil), w.UserID, w.At)
+				if len(w.IDs) > 0 {
+					others = others.Where("s.id NOT IN (?)", bun.List(w.IDs))
+				}
+				n, err := others.Count(ctx)
+				if err != nil {
+					return nil, err
+				}
+				if n == 0 {
+					stand = append(stand, w.UserID)
+				}
+			}
+			return stand, nil
+		}),
+}
+
 var sessionWrites = []engine.Kind{
-	engine.Insert(func(w session.Add) sessionRow {
-		return sessionRow{ID: w.ID, UserID: w.UserID, CreatedAt: ms(w.CreatedAt), LastSeenAt: ms(w.LastSeenAt),
-			ExpiresAt: ms(w.ExpiresAt), EndedAt: ms(w.EndedAt), IP: w.IP, Country: w.Country, Brand: w.Brand,
-			Model: w.Model, Description: w.Description, DeviceID: w.DeviceID, SV: w.SV, AMR: strings.Join(w.AMR,
-				" ")}
-	}),
 	engine.All(func(ctx context.Context, tx bun.Tx, ws []session.End) error {
 		rows := make([]sessionStep, len(ws))
 		for i, w := range ws {
@@ -150,7 +186,11 @@ func stepSessions(tx bun.Tx, rows []sessionStep) *bun.UpdateQuery {
 
 // living selects the sessions of a user that have neither ended nor expired.
 func (s Sessions) living(ctx context.Context, rows any, userID string, now time.Time) *bun.SelectQuery {
-	return s.db.Conn(ctx).NewSelect().Model(rows).Join("JOIN users AS u ON u.id = s.user_id").
+	return livingIn(s.db.Conn(ctx), rows, userID, now)
+}
+
+func livingIn(db bun.IDB, rows any, userID string, now time.Time) *bun.SelectQuery {
+	return db.NewSelect().Model(rows).Join("JOIN users AS u ON u.id = s.user_id").
 		Where("s.user_id = ?", userID).Where("s.ended_at = 0").Where("s.expires_at > ?", ms(now)).Where("s.sv >= u.sv")
 }
 

@@ -48,7 +48,7 @@ func (s *Service) build(_ context.Context, x challenge.Execution) (challenge.Res
 	return challenge.Result{Success: true, Data: data, Headers: map[string]string{string(token.XAuth): signed},
 			UserID: made.UserID, SessionID: made.ID, SV: made.SV},
 		[]commit.Write{
-			Add{made},
+			Add{made, c.CV},
 			Remember{history(made.UserID, now, c.Starter, true)},
 			user.LoggedIn{UserID: made.UserID, At: now},
 		}, nil

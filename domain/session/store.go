@@ -9,11 +9,35 @@ import (
 	"castellan/domain/user"
 )
 
-// Add inserts a session.
-type Add struct{ Session }
+// Add inserts a session. It is fenced by the credential version of its user, and
+// keeps that from rising until it has committed: whoever raises it and then reads the
+// living sessions, in one transaction, sees this one (D-AUTH-11).
+type Add struct {
+	Session
+	CV int64 // under which the user was authenticated
+}
 
 // Table implements commit.Write.
 func (Add) Table() string { return "session" }
+
+// Fence implements commit.Fence.
+func (w Add) Fence() (string, int64) { return w.UserID, w.CV }
+
+// Only is the condition that no other session of a user lives than those listed. A
+// unit that raises the user's credential version with it, and ends sessions one by
+// one, misses none: one that is being born is either seen here, and the unit is
+// refused with commit.ErrFenced, or is refused itself.
+type Only struct {
+	UserID string
+	IDs    []string
+	At     time.Time // those that have expired by then do not live
+}
+
+// Table implements commit.Write.
+func (Only) Table() string { return "session" }
+
+// Fence implements commit.Fence.
+func (w Only) Fence() (string, int64) { return w.UserID, 0 }
 
 // End ends a session of a user; one that has ended, is another user's or does
 // not exist stays as it is. The note of its end (Ended) goes beside it.

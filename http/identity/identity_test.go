@@ -67,7 +67,8 @@ func serve(t *testing.T, db *persistence.DB) *site {
 		u := user.New(id, s.now)
 		u.Email = id + "@example.com"
 		began := s.now.Add(-20 * time.Minute)
-		storetest.Must(t, db.Commit(t.Context(), user.Add{User: u}, session.Add{Session: session.Session{ID: id, UserID: id,
+		storetest.Must(t, db.Commit(t.Context(), user.Add{User: u}))
+		storetest.Must(t, db.Commit(t.Context(), session.Add{CV: 1, Session: session.Session{ID: id, UserID: id,
 			CreatedAt: began, LastSeenAt: began, ExpiresAt: s.now.Add(10 * time.Minute), SV: 1, AMR: []string{"pwd", "otp"}}}))
 	}
 	dropdowns, parameters := persistence.NewDropdowns(db), persistence.NewParameters(db)
@@ -239,7 +240,7 @@ func TestConfirm(t *testing.T) {
 		}
 		// However often it is renewed, a session ends some time after its login.
 		s.now = s.now.Add(11*time.Hour + 30*time.Minute)
-		storetest.Must(t, s.db.Commit(t.Context(), session.Add{Session: session.Session{ID: "u2b", UserID: "u2",
+		storetest.Must(t, s.db.Commit(t.Context(), session.Add{CV: 1, Session: session.Session{ID: "u2b", UserID: "u2",
 			CreatedAt: s.now.Add(-11*time.Hour - 50*time.Minute), ExpiresAt: s.now.Add(5 * time.Minute), SV: 1}}))
 		signed, err := s.renew("u2", "u2b")
 		if err != nil || !signed.ExpiresAt.Equal(s.now.Add(10*time.Minute)) {

@@ -61,7 +61,7 @@ func TestRegister(t *testing.T) {
 		s.As("u1").Wants(confirm, request, 429, "RATE_LIMITED")
 		s.now = s.now.Add(15 * time.Minute)
 		verdict = "perhaps"
-		storetest.Must(t, s.db.Commit(t.Context(), session.Add{Session: session.Session{ID: "u3b", UserID: "u3",
+		storetest.Must(t, s.db.Commit(t.Context(), session.Add{CV: 1, Session: session.Session{ID: "u3b", UserID: "u3",
 			CreatedAt: s.now, ExpiresAt: s.now.Add(time.Hour), SV: 1}}))
 		for range 7 { // it counts against nobody; after three nobody asks for a while
 			res, answer := s.As("u3").Send(confirm, request)

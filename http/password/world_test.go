@@ -245,7 +245,7 @@ func (w *world) login(u user.User) (xauth, sessionID string) {
 	storetest.Must(w.t, err)
 	s := session.Session{ID: id.New(now), UserID: u.ID, CreatedAt: now, LastSeenAt: now,
 		ExpiresAt: now.Add(30 * time.Minute), SV: u.SV}
-	storetest.Must(w.t, w.db.Commit(w.t.Context(), session.Add{Session: s}))
+	storetest.Must(w.t, w.db.Commit(w.t.Context(), session.Add{CV: u.CV, Session: s}))
 	xauth, err = w.issuer.Sign(token.Claims{Class: token.XAuth, ID: id.New(now), Subject: u.ID, SessionID: s.ID, SV: u.SV,
 		AuthTime: now, IssuedAt: now, ExpiresAt: s.ExpiresAt})
 	storetest.Must(w.t, err)

@@ -294,7 +294,7 @@ func TestCountryNames(t *testing.T) {
 	both(t, func(t *testing.T, s *service) {
 		x, _ := s.login(1)
 		now := time.Now()
-		storetest.Must(t, s.db.Commit(t.Context(), session.Add{Session: session.Session{ID: "other",
+		storetest.Must(t, s.db.Commit(t.Context(), session.Add{CV: 1, Session: session.Session{ID: "other",
 			UserID: s.started[0].Account.UserID, Country: "TR", CreatedAt: now,
 			LastSeenAt: now, ExpiresAt: now.Add(time.Minute), SV: 1}}))
 		if _, answer := s.call("GET /auth/sessions", "", "x-auth", x, "accept-language", "ar"); !strings.Contains(answer,

@@ -320,7 +320,7 @@ func TestALoginBornMeanwhile(t *testing.T) {
 			var wg sync.WaitGroup
 			wg.Go(func() { // as the owner of a challenge commits it
 				born = s.db.Commit(t.Context(), commit.Guard{On: commit.UserCredentials, Key: u.ID, Version: u.CV},
-					session.Add{Session: session.Session{ID: id.New(time.Now()), UserID: u.ID, CreatedAt: time.Now(),
+					session.Add{CV: u.CV, Session: session.Session{ID: id.New(time.Now()), UserID: u.ID, CreatedAt: time.Now(),
 						LastSeenAt: time.Now(), ExpiresAt: time.Now().Add(time.Hour), SV: u.SV}})
 			})
 			wg.Go(func() {

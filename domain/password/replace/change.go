@@ -129,12 +129,14 @@ func (s *Service) change(ctx context.Context, x challenge.Execution) (challenge.
 	if err != nil {
 		return none, nil, err
 	}
+	only := session.Only{UserID: c.UserID, At: x.Now}
 	writes := []commit.Write{user.SetPassword{UserID: c.UserID, CV: c.CV, Hash: cmd.Hash}}
 	for _, other := range living {
+		only.IDs = append(only.IDs, other.ID)
 		if other.ID != c.Starter.SessionID {
 			writes = append(writes, session.End{SessionID: other.ID, UserID: c.UserID, At: x.Now},
 				session.Ended(other.ID, c.UserID))
 		}
 	}
-	return challenge.Result{Success: true}, append(writes, s.told(u, c.Starter.IP)...), nil
+	return challenge.Result{Success: true}, append(append(writes, only), s.told(u, c.Starter.IP)...), nil
 }

@@ -14,7 +14,7 @@ import (
 // A living session of the user is extended, and no other.
 func extend(t *testing.T, s session.Store, c commit.Committer) {
 	for n, owner := range []string{one, one, two} {
-		storetest.Must(t, c.Commit(t.Context(), session.Add{Session: sample(n, owner)}))
+		storetest.Must(t, c.Commit(t.Context(), added(sample(n, owner))))
 	}
 	storetest.Must(t, c.Commit(t.Context(), session.End{SessionID: "s1", UserID: one, At: now}))
 	until := now.Add(time.Hour)

@@ -30,10 +30,13 @@ func Run(t *testing.T, open storetest.Open[session.Store]) {
 		return s, c
 	}
 	storetest.Run(t, beside, storetest.Cases[session.Store]{
-		"RoundTrip":        roundTrip,
-		"OnlyTheLiving":    onlyTheLiving,
-		"EndOnce":          endOnce,
-		"EndAllUnderRace":  endAllUnderRace,
+		"RoundTrip":       roundTrip,
+		"OnlyTheLiving":   onlyTheLiving,
+		"EndOnce":         endOnce,
+		"EndAllUnderRace": endAllUnderRace,
+		"BornUnderRace": func(t *testing.T, s session.Store, c commit.Committer) {
+			Births(t, s, c, c)
+		},
 		"Seen":             seen,
 		"Refused":          refused,
 		"RefusedUnderRace": refusedUnderRace,
@@ -54,6 +57,9 @@ func sample(n int, userID string) session.Session {
 		AMR: []string{"pwd", "otp", "mfa"}}
 }
 
+// added is the write of a session of an account that has not changed.
+func added(s session.Session) session.Add { return session.Add{Session: s, CV: 1} }
+
 func ids(t *testing.T, s session.Store, userID string, at time.Time) []string {
 	t.Helper()
 	list, err := s.List(t.Context(), userID, at, 100)
@@ -72,7 +78,7 @@ func ids(t *testing.T, s session.Store, userID string, at time.Time) []string {
 
 func roundTrip(t *testing.T, s session.Store, c commit.Committer) {
 	ctx, want := t.Context(), sample(1, one)
-	storetest.Must(t, c.Commit(ctx, session.Add{Session: want}))
+	storetest.Must(t, c.Commit(ctx, added(want)))
 	got, err := s.Get(ctx, one, "s1", now)
 	storetest.Must(t, err)
 	list, err := s.List(ctx, one, now, 10)
@@ -86,7 +92,7 @@ func roundTrip(t *testing.T, s session.Store, c commit.Committer) {
 			t.Errorf("session %q of %q: %v", who[1], who[0], err)
 		}
 	}
-	if err := c.Commit(ctx, session.Add{Session: want}); fault.CodeOf(err) != fault.RecordAlreadyExist {
+	if err := c.Commit(ctx, added(want)); fault.CodeOf(err) != fault.RecordAlreadyExist {
 		t.Errorf("an id twice: %v", err)
 	}
 }
@@ -96,7 +102,7 @@ func onlyTheLiving(t *testing.T, s session.Store, c commit.Committer) {
 	ended, expired, older := sample(3, one), sample(4, one), sample(5, one)
 	ended.EndedAt, expired.ExpiresAt, older.SV = now, now.Add(time.Minute), 0
 	for _, x := range []session.Session{sample(1, one), sample(2, one), ended, expired, older, sample(6, two)} {
-		storetest.Must(t, c.Commit(ctx, session.Add{Session: x}))
+		storetest.Must(t, c.Commit(ctx, added(x)))
 	}
 	if got := ids(t, s, one, now.Add(time.Minute)); !slices.Equal(got, []string{"s2", "s1"}) {
 		t.Errorf("living, newest first: %v", got)
@@ -114,8 +120,8 @@ func onlyTheLiving(t *testing.T, s session.Store, c commit.Committer) {
 
 func endOnce(t *testing.T, s session.Store, c commit.Committer) {
 	ctx := t.Context()
-	storetest.Must(t, c.Commit(ctx, session.Add{Session: sample(1, one)}, session.Add{Session: sample(2, one)},
-		session.Add{Session: sample(3, two)}))
+	storetest.Must(t, c.Commit(ctx, added(sample(1, one)), added(sample(2, one)),
+		added(sample(3, two))))
 	storetest.Must(t, c.Commit(ctx, session.End{SessionID: "s1", UserID: one, At: now},
 		session.End{SessionID: "s3", UserID: one, At: now},
 		session.End{SessionID: "none", UserID: one, At: now}))
@@ -137,7 +143,7 @@ func endOnce(t *testing.T, s session.Store, c commit.Committer) {
 // session has.
 func endAllUnderRace(t *testing.T, s session.Store, c commit.Committer) {
 	ctx := t.Context()
-	storetest.Must(t, c.Commit(ctx, session.Add{Session: sample(1, one)}, session.Add{Session: sample(2, two)}))
+	storetest.Must(t, c.Commit(ctx, added(sample(1, one)), added(sample(2, two))))
 	u := usertest.Sample(1).User
 	var wg sync.WaitGroup
 	var won atomic.Int32
@@ -164,7 +170,10 @@ func endAllUnderRace(t *testing.T, s session.Store, c commit.Committer) {
 	}
 	next := sample(3, one)
 	next.SV = 2
-	storetest.Must(t, c.Commit(ctx, session.Add{Session: next}))
+	if err := c.Commit(ctx, added(next)); !errors.Is(err, commit.ErrFenced) {
+		t.Errorf("a session of credentials that hold no more: %v", err)
+	}
+	storetest.Must(t, c.Commit(ctx, session.Add{Session: next, CV: 2}))
 	if got := ids(t, s, one, now); !slices.Equal(got, []string{"s3"}) {
 		t.Errorf("after the next login: %v", got)
 	}
@@ -172,8 +181,8 @@ func endAllUnderRace(t *testing.T, s session.Store, c commit.Committer) {
 
 func seen(t *testing.T, s session.Store, c commit.Committer) {
 	ctx := t.Context()
-	storetest.Must(t, c.Commit(ctx, session.Add{Session: sample(1, one)}, session.Add{Session: sample(2, one)},
-		session.Add{Session: sample(3, one)}))
+	storetest.Must(t, c.Commit(ctx, added(sample(1, one)), added(sample(2, one)),
+		added(sample(3, one))))
 	later := now.Add(10 * time.Minute)
 	storetest.Must(t, c.Commit(ctx, session.Seen{SessionID: "s2", At: later},
 		session.Seen{SessionID: "s1", At: later.Add(time.Second)}, session.Seen{SessionID: "none", At: later}))
@@ -191,7 +200,7 @@ func seen(t *testing.T, s session.Store, c commit.Committer) {
 func revoked(t *testing.T, s session.Store, c commit.Committer) {
 	ctx := t.Context()
 	for i := range 3 {
-		storetest.Must(t, c.Commit(ctx, session.Add{Session: sample(i, one)}))
+		storetest.Must(t, c.Commit(ctx, added(sample(i, one))))
 		storetest.Must(t, c.Commit(ctx, session.End{SessionID: fmt.Sprint("s", i), UserID: one,
 			At: now.Add(time.Duration(i) * time.Minute)}))
 	}
@@ -244,7 +253,7 @@ func purge(t *testing.T, s session.Store, c commit.Committer) {
 	old.ID, long.ID, young.ID = id.New(now), id.New(now), id.New(now.Add(time.Hour))
 	old.ExpiresAt = now
 	first, last := id.New(now), id.New(now.Add(time.Hour))
-	storetest.Must(t, c.Commit(ctx, session.Add{Session: old}, session.Add{Session: long}, session.Add{Session: young},
+	storetest.Must(t, c.Commit(ctx, added(old), added(long), added(young),
 		session.Remember{Login: session.Login{ID: first, UserID: one, At: now}},
 		session.Remember{Login: session.Login{ID: last, UserID: one, At: now.Add(time.Hour)}}))
 	storetest.Must(t, s.Purge(ctx, now.Add(time.Minute), now.Add(time.Minute)))

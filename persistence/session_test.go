@@ -1,0 +1,24 @@
+package persistence
+
+import (
+	"path/filepath"
+	"testing"
+
+	"castellan/domain/session/sessiontest"
+	"castellan/domain/storetest"
+	"castellan/domain/user/usertest"
+	"castellan/internal/pgtest"
+)
+
+// The births of one process and the change of another: no order of two commits
+// lets a session survive (D-AUTH-11).
+func TestBirthsOfAnotherProcess(t *testing.T) {
+	for name, dsn := range map[string]string{"sqlite": "sqlite:" + filepath.Join(t.TempDir(), "test.db"),
+		"postgres": pgtest.DSN(t)} {
+		t.Run(name, func(t *testing.T) {
+			a, b := openWith(t, dsn, Options{}), openWith(t, dsn, Options{})
+			storetest.Must(t, a.Commit(t.Context(), usertest.Sample(1)))
+			sessiontest.Births(t, NewSessions(b), a, b)
+		})
+	}
+}
