@@ -10,8 +10,8 @@ import (
 
 func TestGeofilterStore(t *testing.T) {
 	suite(t, geofiltertest.Run, func(db *DB) geofiltertest.Stores {
-		return geofiltertest.Stores{Store: NewGeofilters(db), Users: NewUsers(db)}
-	}, "users", "geofilter_country")
+		return geofiltertest.Stores{Store: NewGeofilters(db), Users: NewUsers(db), Outbox: NewOutbox(db)}
+	}, "users", "geofilter_country", "outbox")
 }
 
 func TestAllowedIPStore(t *testing.T) {

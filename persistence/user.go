@@ -63,6 +63,7 @@ type userRow struct {
 	CampaignMail       bool
 	CampaignPush       bool
 	KYCApproved        bool `bun:"kyc_approved,scanonly"` // the database makes it of kyc_confirm
+	Networks           string
 }
 
 type roleRow struct {
@@ -80,8 +81,8 @@ func (r userRow) user() user.User {
 		CV: r.CV, TOTP: r.TOTP, Push: r.Push, Demo: r.Demo, Countries: geo.Filter(r.Countries),
 		CreatedAt: at(r.CreatedAt), WithdrawProhibited: r.WithdrawProhibited, IdentityHash: r.IdentityHash,
 		TaxNumber: r.TaxNumber, BirthDate: r.BirthDate, MustReset: r.MustReset,
-		AddressConfirmed: r.AddressConfirmed,
-		Campaigns:        user.Campaigns{SMS: r.CampaignSMS, Mail: r.CampaignMail, Push: r.CampaignPush}}
+		AddressConfirmed: r.AddressConfirmed, Networks: user.Networks(r.Networks),
+		Campaigns: user.Campaigns{SMS: r.CampaignSMS, Mail: r.CampaignMail, Push: r.CampaignPush}}
 	if r.Roles != "" {
 		u.Roles = strings.Split(r.Roles, ",")
 		slices.Sort(u.Roles)
@@ -98,6 +99,7 @@ func rowOfUser(w user.Add) userRow {
 		WithdrawProhibited: w.WithdrawProhibited, IdentityHash: w.IdentityHash, TaxNumber: w.TaxNumber,
 		BirthDate: w.BirthDate, FullName: user.FoldName(w.User.FullName()), MustReset: w.MustReset,
 		AddressConfirmed: cmp.Or(w.AddressConfirmed, user.WaitingApproval),
+		Networks:         string(w.Networks),
 		CampaignSMS:      w.Campaigns.SMS, CampaignMail: w.Campaigns.Mail, CampaignPush: w.Campaigns.Push}
 }
 
@@ -205,6 +207,12 @@ var userWrites = []engine.Kind{
 		_, err := tx.NewUpdate().With("v", tx.NewValues(&rows)).Model((*userStep)(nil)).ModelTableExpr("users").
 			TableExpr("v").Set("last_login_day = v.seen").Where("users.id = v.id").Where("users.last_login_day < v.seen").
 			Exec(ctx)
+		return err
+	}),
+	engine.Each(func(ctx context.Context, tx bun.Tx, w user.AddNetwork) error {
+		_, err := tx.NewUpdate().Table("users").Set("networks = CASE WHEN LENGTH(networks) < ? THEN networks ELSE "+
+			"SUBSTR(networks, ?) END || ?", user.MaxNetworks*len(w.Mark), len(w.Mark)+1, w.Mark).
+			Where("id = ?", w.UserID).Exec(ctx)
 		return err
 	}),
 	engine.Each(func(ctx context.Context, tx bun.Tx, w user.VerifyMail) error {

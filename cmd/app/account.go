@@ -56,7 +56,8 @@ func (s *service) accounts() error {
 	})
 
 	devices := persistence.NewDevices(s.DB)
-	s.devices = &device.Service{Store: devices, Users: s.users, Commit: s.commit, Ring: s.Ring, Audience: s.publicURL,
+	s.devices = &device.Service{Store: devices, Users: s.users, Commit: s.commit, Ring: s.Ring, Notices: s.starter,
+		Audience: s.publicURL,
 		Loopback: s.cfg.Dev, Now: time.Now, Log: s.log}
 	s.starter.Devices, s.answerer.Devices = s.devices, s.devices
 	s.join(part{
@@ -67,7 +68,7 @@ func (s *service) accounts() error {
 
 	s.geofilters = geofilter.NewLive(persistence.NewGeofilters(s.DB))
 	countries := &geofilter.Service{Store: persistence.NewGeofilters(s.DB), Users: s.users, Commit: s.revoking(),
-		Now: time.Now}
+		Notices: s.starter, Now: time.Now}
 	s.join(part{
 		groups:    groups(httpgeofilter.Group{Service: countries, CDN: cmp.Or(s.cfg.Geo.CDNURL, s.publicURL)}),
 		snapshots: []snapshot{copyOf(s.geofilters, change.Geofilter)},

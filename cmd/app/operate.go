@@ -4,10 +4,16 @@ import (
 	"context"
 	"time"
 
+	"castellan/config"
 	"castellan/domain/admin"
 	"castellan/domain/audit"
+	"castellan/domain/challenge"
+	"castellan/domain/challenge/stepup"
 	"castellan/domain/change"
 	"castellan/domain/commit"
+	"castellan/domain/message"
+	"castellan/domain/outbox"
+	httpapi "castellan/http"
 )
 
 // Changes are those that a command makes to records which nodes cache under a
@@ -34,3 +40,23 @@ func (d *Deployment) Operate(ctx context.Context, topic change.Topic, what audit
 		return done, nil
 	})
 }
+
+// Notices makes notices to owners for a command; a running node delivers them.
+func (d *Deployment) Notices(cfg config.Config) (challenge.Notices, error) {
+	book, err := message.NewBook(httpapi.Title, nil)
+	if err != nil {
+		return nil, err
+	}
+	channels, err := senders(cfg, nil, d.Ring.VAPIDs())
+	return &stepup.Messenger{Config: stepupConfig(cfg), Book: book, Ring: d.Ring, Dispatch: offered(channels),
+		Now: time.Now}, err
+}
+
+// offered is a Dispatcher that knows the channels and delivers nothing.
+type offered map[message.Channel]message.Sender
+
+// Offers implements stepup.Dispatcher.
+func (o offered) Offers(c message.Channel) bool { return o[c] != nil }
+
+// Deliver implements stepup.Dispatcher.
+func (offered) Deliver(outbox.Message, message.Rendered) {}

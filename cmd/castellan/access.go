@@ -127,11 +127,16 @@ func (c userClearGeofilterCmd) Run(e *env) error {
 		return err
 	}
 	defer v.Close()
+	notices, err := v.Notices(e.cfg)
+	if err != nil {
+		return err
+	}
 	filters := geofilter.Service{
-		Store:  persistence.NewGeofilters(v.DB),
-		Users:  persistence.NewUsers(v.DB),
-		Commit: v.DB,
-		Now:    time.Now,
+		Store:   persistence.NewGeofilters(v.DB),
+		Users:   persistence.NewUsers(v.DB),
+		Commit:  v.DB,
+		Notices: notices,
+		Now:     time.Now,
 	}
 	codes, err := filters.Clear(e.ctx, u.ID, audit.Operator)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"castellan/domain/commit"
 	"castellan/domain/geo"
+	"castellan/domain/message"
 )
 
 // Insert adds a challenge with its sealed command (nil for none).
@@ -150,6 +151,12 @@ func (a Account) Owns(n Name) bool {
 		return a.Push
 	}
 	return false
+}
+
+// Notices makes the writes that tell the owner of an account what happened to it; they
+// commit with that. stepup.Messenger is one, and says more.
+type Notices interface {
+	Notice(to Account, k message.Kind, v message.Values, ip string) []commit.Write
 }
 
 // StartRequest asks for a new challenge.

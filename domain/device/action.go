@@ -9,6 +9,7 @@ import (
 	"castellan/domain/challenge"
 	"castellan/domain/fault"
 	"castellan/domain/id"
+	"castellan/domain/message"
 	"castellan/domain/mfa"
 	"castellan/domain/user"
 )
@@ -111,7 +112,12 @@ func (s *Service) add(ctx context.Context, x challenge.Execution) (challenge.Res
 	if err != nil {
 		return none, err
 	}
-	err = s.Commit.Commit(ctx, user.SetPush{UserID: c.UserID, CV: c.CV, Owned: true}, Add{d}, record(x, ActionAdd, d.ID))
+	u, err := s.Users.Get(ctx, c.UserID)
+	if err != nil {
+		return none, err
+	}
+	err = s.Commit.Commit(ctx, append(s.Notices.Notice(u.Account(), message.DeviceAdded, nil, c.Starter.IP),
+		user.SetPush{UserID: c.UserID, CV: c.CV, Owned: true}, Add{d}, record(x, ActionAdd, d.ID))...)
 	return challenge.Result{Success: true, Data: data}, err
 }
 
@@ -134,8 +140,13 @@ func (s *Service) remove(ctx context.Context, x challenge.Execution) (challenge.
 	if !found {
 		return none, fault.New(fault.RecordNotFound, "there is no such device")
 	}
-	err = s.Commit.Commit(ctx, user.SetPush{UserID: c.UserID, CV: c.CV, Owned: left},
-		Remove{UserID: c.UserID, ID: r.DeviceID}, record(x, ActionRemove, r.DeviceID))
+	u, err := s.Users.Get(ctx, c.UserID)
+	if err != nil {
+		return none, err
+	}
+	err = s.Commit.Commit(ctx, append(s.Notices.Notice(u.Account(), message.DeviceRemoved, nil, c.Starter.IP),
+		user.SetPush{UserID: c.UserID, CV: c.CV, Owned: left}, Remove{UserID: c.UserID, ID: r.DeviceID},
+		record(x, ActionRemove, r.DeviceID))...)
 	return challenge.Result{Success: true}, err
 }
 

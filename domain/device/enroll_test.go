@@ -5,12 +5,14 @@ import (
 	"strings"
 	"testing"
 
+	"castellan/domain/challenge/challengetest"
 	"castellan/domain/device"
 	"castellan/domain/device/devicetest"
 	"castellan/domain/fault"
 	"castellan/domain/storetest"
 	"castellan/domain/user"
 	"castellan/domain/user/usertest"
+	"castellan/persistence"
 )
 
 // What adding and removing does to the account, and what it refuses.
@@ -55,6 +57,14 @@ func TestAddAndRemove(t *testing.T) {
 		}
 		_, err = d.run(d.RemoveAction(), 1, device.Removal{DeviceID: p.id})
 		expect(t, "a removed device", err, fault.RecordNotFound, false)
+		told := map[string]int{}
+		for _, n := range challengetest.Told(t, persistence.NewOutbox(d.db)) {
+			told[n]++
+		}
+		mail := usertest.Sample(1).Email
+		if n := device.MaxDevices; len(told) != 2 || told[mail+" device-added "] != n || told[mail+" device-removed "] != n {
+			t.Errorf("told %v", told)
+		}
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"time"
 
+	"castellan/domain/challenge"
 	"castellan/domain/commit"
 	"castellan/domain/fault"
 	"castellan/domain/keyring"
@@ -31,6 +32,7 @@ type Service struct {
 	Users    user.Store
 	Commit   commit.Committer
 	Ring     *keyring.Ring
+	Notices  challenge.Notices
 	Audience string // the public base URL
 	Loopback bool   // push targets may be http URLs of this machine: development mode
 	Now      func() time.Time

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"castellan/domain/challenge"
+	"castellan/domain/challenge/challengetest"
 	"castellan/domain/device"
 	"castellan/domain/device/devicetest"
 	"castellan/domain/fault"
@@ -57,6 +58,7 @@ func onBoth(t *testing.T, test func(t *testing.T, d *desk)) {
 				Ring:     keyringtest.Ring(t, time.Now),
 				Audience: audience, Now: func() time.Time { return time.UnixMilli(d.now.Load()) },
 				Log: slog.New(slog.DiscardHandler)}
+			d.Service.Notices = challengetest.Notices{Now: d.Service.Now}
 			storetest.Must(t, db.Commit(t.Context(), usertest.Sample(1), usertest.Sample(2)))
 			test(t, d)
 		})

@@ -25,6 +25,7 @@ import (
 	"castellan/domain/commit"
 	"castellan/domain/fault"
 	"castellan/domain/geo"
+	"castellan/domain/message"
 	"castellan/domain/session"
 	"castellan/domain/user"
 )
@@ -48,10 +49,11 @@ type Country struct {
 // Service is what an account does with its filter. All fields are needed; of
 // those, Commit by Clear alone.
 type Service struct {
-	Store  Store
-	Users  user.Store
-	Commit commit.Committer
-	Now    func() time.Time
+	Store   Store
+	Users   user.Store
+	Commit  commit.Committer
+	Notices challenge.Notices
+	Now     func() time.Time
 }
 
 // Command is what a challenge keeps of a wish.
@@ -133,6 +135,7 @@ func (s *Service) action(code string, change func(u user.User, cmd Command, now 
 			if err != nil {
 				return challenge.Result{}, nil, err
 			}
+			writes = append(writes, s.Notices.Notice(u.Account(), message.FilterChanged, nil, c.Starter.IP)...)
 			return challenge.Result{Success: true}, append(writes,
 				audit.Record{At: x.Now, ActorID: c.UserID, UserID: c.UserID, Action: code, Target: cmd.Code, Outcome: audit.Success,
 					IP: c.Starter.IP, RequestID: c.Starter.RequestID, Detail: "all sessions ended"}), nil
@@ -181,7 +184,8 @@ func (s *Service) Clear(ctx context.Context, userID string, by audit.By) ([]stri
 		for _, code := range codes {
 			records = append(records, Remove{u.ID, code})
 		}
-		err = s.Commit.Commit(ctx, append(set(u, "", now, records...),
+		err = s.Commit.Commit(ctx, append(append(set(u, "", now, records...),
+			s.Notices.Notice(u.Account(), message.FilterChanged, nil, by.IP)...),
 			by.Did(audit.Record{At: now, UserID: u.ID, Action: ActionClear, Target: u.ID, Detail: string(u.Countries)}))...)
 		if !errors.Is(err, commit.ErrFenced) {
 			return codes, err

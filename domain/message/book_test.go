@@ -102,7 +102,7 @@ func TestNotices(t *testing.T) {
 	for _, kind := range message.Kinds() {
 		bodies := map[string]bool{}
 		for _, lang := range languages {
-			v := message.Values{"device": "Pixel <9>", "time": "21.11.2026 10:30", "ip": "203.0.113.9", "reason": "TOTP"}
+			v := message.Values{"device": "Pixel <9>", "time": "21.11.2026 10:30", "ip": "203.0.113.9", "reason": "Pixel <9>"}
 			m := b.Render(message.MAIL, string(kind), lang, "a@example.com", v)
 			if m.Language != lang || !strings.Contains(m.Subject, "Castellan") ||
 				!strings.Contains(m.Text, "21.11.2026 10:30") || bodies[m.Text] || strings.Contains(m.HTML, "href") {
@@ -118,13 +118,12 @@ func TestNotices(t *testing.T) {
 			if each := kind.Once() == 0; s.HTML != "" || s.Code != "" || each == (s.Text == code.Text) {
 				t.Errorf("%s %s: sms %q", kind, lang, s.Text)
 			}
-			if kind == message.DeviceAdded {
-				if !strings.Contains(m.HTML, "Pixel &lt;9&gt;") || !strings.Contains(m.Text, "Pixel <9>") ||
-					!strings.Contains(s.Text, "Pixel <9>") {
-					t.Errorf("%s: the device is not shown: %q", lang, m.Text)
+			if kind == message.FactorOff {
+				if !strings.Contains(m.HTML, "Pixel &lt;9&gt;") || !strings.Contains(m.Text, "Pixel <9>") {
+					t.Errorf("%s: the factor is not shown: %q", lang, m.Text)
 				}
 				if lang == "ar" && !(strings.Contains(m.HTML, "<bdi>Pixel") && strings.Contains(m.Text, "\u2068Pixel <9>\u2069")) {
-					t.Errorf("the device is not isolated: %q", m.HTML)
+					t.Errorf("the factor is not isolated: %q", m.HTML)
 				}
 			}
 		}

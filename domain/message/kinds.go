@@ -15,15 +15,16 @@ import (
 //
 // A slice that has something new to tell adds a constant, its line in kinds, and its
 // texts in notices.tsv: three languages, with the placeholders of Template; no link,
-// for nobody shall learn to follow links in such mails. An SMS is for the kinds that
+// for nobody shall learn to follow links in such mails, and nothing that a client says
+// of itself, for it may be an attacker who words it. An SMS is for the kinds that
 // are told each time: it is sent where an account has no mail address. Then the
 // slice adds the writes of stepup.Messenger.Notice to the unit of the cause.
 type Kind string
 
 // The kinds. time and ip have values in each of them.
 const (
-	DeviceAdded     Kind = "device-added"   // value: device
-	DeviceRemoved   Kind = "device-removed" // value: device
+	DeviceAdded     Kind = "device-added"
+	DeviceRemoved   Kind = "device-removed"
 	TOTPOn          Kind = "totp-on"
 	TOTPOff         Kind = "totp-off"
 	RecoveryUsed    Kind = "recovery-used"
@@ -31,7 +32,7 @@ const (
 	PhoneChanged    Kind = "phone-changed"
 	MailChanged     Kind = "mail-changed"
 	FilterChanged   Kind = "geofilter-changed"
-	NewNetwork      Kind = "new-network"    // value: device
+	NewNetwork      Kind = "new-network"
 	FactorGuessed   Kind = "factor-guessed" // value: reason, the factor
 	FactorOff       Kind = "factor-off"     // value: reason, the factor
 	// PushBound: pushes of the account met their bound (D-EXT-06).

@@ -72,11 +72,6 @@ type Store interface {
 	MailChanges(ctx context.Context, q Query, p page.Query[Place]) (page.Of[MailChange], error)
 }
 
-// Notices makes the message that tells an account of something.
-type Notices interface {
-	Notice(to challenge.Account, k message.Kind, v message.Values, ip string) []commit.Write
-}
-
 // Service changes accounts for administrators. All fields are needed.
 type Service struct {
 	Users user.Store
@@ -84,7 +79,7 @@ type Service struct {
 	// Changes commits with a Committer that tells this node's revocations of the
 	// sessions that it ends (session.Revoking).
 	Changes admin.Changes
-	Notices Notices
+	Notices challenge.Notices
 	Now     func() time.Time
 }
 

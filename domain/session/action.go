@@ -9,6 +9,7 @@ import (
 	"castellan/domain/challenge"
 	"castellan/domain/commit"
 	"castellan/domain/id"
+	"castellan/domain/message"
 	"castellan/domain/token"
 	"castellan/domain/user"
 )
@@ -21,7 +22,7 @@ func (s *Service) LoginAction() challenge.Action {
 	return challenge.Action{Code: ActionLogin, Flow: challenge.FlowLogin, Build: s.build}
 }
 
-func (s *Service) build(_ context.Context, x challenge.Execution) (challenge.Result, []commit.Write, error) {
+func (s *Service) build(ctx context.Context, x challenge.Execution) (challenge.Result, []commit.Write, error) {
 	var none challenge.Result
 	cmd, err := unpack(x.Command)
 	if err != nil {
@@ -45,13 +46,31 @@ func (s *Service) build(_ context.Context, x challenge.Execution) (challenge.Res
 	if err != nil {
 		return none, nil, fmt.Errorf("login: %w", err)
 	}
+	writes := []commit.Write{
+		Add{made, c.CV},
+		Remember{history(made.UserID, now, c.Starter, true)},
+		user.LoggedIn{UserID: made.UserID, At: now},
+	}
+	told, err := s.arrived(ctx, cmd, c)
 	return challenge.Result{Success: true, Data: data, Headers: map[string]string{string(token.XAuth): signed},
-			UserID: made.UserID, SessionID: made.ID, SV: made.SV},
-		[]commit.Write{
-			Add{made, c.CV},
-			Remember{history(made.UserID, now, c.Starter, true)},
-			user.LoggedIn{UserID: made.UserID, At: now},
-		}, nil
+		UserID: made.UserID, SessionID: made.ID, SV: made.SV}, append(writes, told...), err
+}
+
+// arrived are the writes of a login from a network that the account was never logged
+// in to from (D-EXT-07). A login that never completed makes no network known.
+func (s *Service) arrived(ctx context.Context, cmd command, c challenge.Challenge) ([]commit.Write, error) {
+	if cmd.Network == "" {
+		return nil, nil
+	}
+	writes := []commit.Write{user.AddNetwork{UserID: c.UserID, Mark: cmd.Network}}
+	if !cmd.Told {
+		return writes, nil
+	}
+	u, err := s.Users.Get(ctx, c.UserID)
+	if err != nil {
+		return nil, err
+	}
+	return append(writes, s.Notices.Notice(u.Account(), message.NewNetwork, nil, c.Starter.IP)...), nil
 }
 
 // amr names the methods by which the user was authenticated, in the values of

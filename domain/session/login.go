@@ -30,11 +30,6 @@ type Signer interface {
 	Sign(c token.Claims) (string, error)
 }
 
-// Notices tells owners what happened to their accounts (D-EXT-07).
-type Notices interface {
-	Notice(to challenge.Account, k message.Kind, v message.Values, ip string) []commit.Write
-}
-
 // Service logs people in and out. All fields are needed but Admits and Place.
 type Service struct {
 	Users       user.Store
@@ -43,9 +38,9 @@ type Service struct {
 	Guards      *password.Guards
 	Spray       *password.Spray
 	Starts      challenge.Starts
-	Notices     Notices
 	Commit      commit.Committer
 	Tokens      Signer
+	Notices     challenge.Notices
 	Revocations *Revocations
 	// Conceal is the keyed hash, as text, under which tries for an identifier
 	// that nobody has are counted (D-GEN-14).
@@ -90,13 +85,27 @@ type LoginRequest struct {
 type command struct {
 	Roles    []string
 	DeviceID string
+	// Network is the mark of the network, where the account was never logged in to
+	// from it; Told says that the owner is told of it, which the first login of an
+	// account is not.
+	Network string
+	Told    bool
 }
 
-func (c command) pack() []byte { return pack.String(pack.Strings(nil, c.Roles), c.DeviceID) }
+func (c command) pack() []byte {
+	b := pack.String(pack.Strings(nil, c.Roles), c.DeviceID)
+	if c.Network != "" {
+		b = pack.Bool(pack.String(b, c.Network), c.Told)
+	}
+	return b
+}
 
 func unpack(data []byte) (c command, err error) {
 	in := pack.Read(string(data))
 	c.Roles, c.DeviceID = in.Strings(), in.String()
+	if in.More() {
+		c.Network, c.Told = in.String(), in.Bool()
+	}
 	return c, in.Err()
 }
 
@@ -176,6 +185,11 @@ func (s *Service) start(ctx context.Context, r LoginRequest, seen user.Entrance,
 		with = append(with, user.Rehash{UserID: seen.User.ID, Old: seen.Secret.Hash, New: rehashed})
 	}
 	cmd := command{Roles: seen.User.AllRoles(), DeviceID: r.DeviceID}
+	if network := client.Region(client.Prefix(r.IP)); network != "" {
+		if mark := user.Mark(seen.User.ID, network); !seen.Networks.Has(mark) {
+			cmd.Network, cmd.Told = mark, seen.Networks != ""
+		}
+	}
 	return s.Starts.Start(ctx, challenge.StartRequest{Action: ActionLogin, Account: seen.User.Account(),
 		Starter: r.Starter, Proven: true, Command: cmd.pack(), With: with})
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"castellan/domain/challenge"
+	"castellan/domain/challenge/challengetest"
 	"castellan/domain/commit"
 	"castellan/domain/id"
 	"castellan/domain/message"
@@ -167,10 +168,13 @@ func (e engine) Start(ctx context.Context, r challenge.StartRequest) (challenge.
 	return challenge.Started{Challenge: c, PAuth: "p-auth of " + c.ID}, b.db.Commit(ctx, ws...)
 }
 
-// notices notes what owners are told.
+// notices notes what owners are told of tries; of logins it makes rows.
 type notices struct{ b *bench }
 
-func (n notices) Notice(to challenge.Account, k message.Kind, _ message.Values, _ string) []commit.Write {
+func (n notices) Notice(to challenge.Account, k message.Kind, v message.Values, ip string) []commit.Write {
+	if k == message.NewNetwork {
+		return challengetest.Notices{Now: n.b.svc.Now}.Notice(to, k, v, ip)
+	}
 	n.b.note("tell %s %s", to.Mail, k)
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"castellan/domain/audit"
 	"castellan/domain/commit"
 	"castellan/domain/fault"
+	"castellan/domain/message"
 	"castellan/domain/storetest"
 	"castellan/domain/totp"
 	"castellan/domain/user/usertest"
@@ -43,7 +44,7 @@ func TestRecover(t *testing.T) {
 			string(after.Sealed) != string(before.Sealed) {
 			t.Errorf("the authenticator changed: %+v, %+v, %v", after, u, err)
 		}
-		if told := d.told(); len(told) != 5 || told[0] != "user1@example.com recovery-used 203.0.113.9" {
+		if told := d.told(message.RecoveryUsed); len(told) != 5 || told[0] != "user1@example.com recovery-used 203.0.113.9" {
 			t.Errorf("notices %q", told)
 		}
 		// Each was good for one use; wrong ones count, right ones did not.
@@ -61,8 +62,8 @@ func TestRecover(t *testing.T) {
 		_, err = nodeOf(d).Recover(ctx, d.who, "abcde-fgh27")
 		expect(t, err, fault.RateLimited)
 		storetest.Must(t, d.Verify(ctx, d.who, d.code(0)))
-		if len(d.told()) != 5 {
-			t.Errorf("%d notices", len(d.told()))
+		if len(d.told(message.RecoveryUsed)) != 5 {
+			t.Errorf("%d notices", len(d.told(message.RecoveryUsed)))
 		}
 		d.pass(10*time.Minute - time.Millisecond)
 		_, err = d.Recover(ctx, d.who, "abcde-fgh27")
@@ -103,8 +104,8 @@ func TestRecoverUnderRace(t *testing.T) {
 			}
 			return err
 		})
-		if codes[""] != 1 || codes[fault.RecoveryCodeInvalid] != 5 || codes[fault.RateLimited] != 194 || len(d.told()) != 1 {
-			t.Errorf("%v, %d notices", codes, len(d.told()))
+		if codes[""] != 1 || codes[fault.RecoveryCodeInvalid] != 5 || codes[fault.RateLimited] != 194 || len(d.told(message.RecoveryUsed)) != 1 {
+			t.Errorf("%v, %d notices", codes, len(d.told(message.RecoveryUsed)))
 		}
 	})
 }
@@ -113,8 +114,8 @@ func TestRecoverUnderRace(t *testing.T) {
 func TestRecoverIsOneUnit(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *desk) {
 		d.Commit = unaudited{d.db}
-		if _, err := d.Recover(t.Context(), d.who, d.recovery(0)); !errors.Is(err, errDeaf) || len(d.told()) != 0 {
-			t.Errorf("%v, %d notices", err, len(d.told()))
+		if _, err := d.Recover(t.Context(), d.who, d.recovery(0)); !errors.Is(err, errDeaf) || len(d.told(message.RecoveryUsed)) != 0 {
+			t.Errorf("%v, %d notices", err, len(d.told(message.RecoveryUsed)))
 		}
 		d.Commit = d.db
 		if _, err := d.Recover(t.Context(), d.who, d.recovery(0)); err != nil {

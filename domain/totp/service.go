@@ -31,7 +31,7 @@ type Service struct {
 	Budgets Budgets
 	Commit  commit.Committer
 	Ring    *keyring.Ring
-	Notices Notices
+	Notices challenge.Notices
 	// Rules are those of challenges: wrong codes count together with theirs.
 	Rules    challenge.Rules
 	Recovery Limit
@@ -53,11 +53,6 @@ func DefaultLimit() Limit { return Limit{Attempts: 5, Window: 15 * time.Minute} 
 // Budgets reads what a user has spent; challenge.Store is one.
 type Budgets interface {
 	Budget(ctx context.Context, subject string, flow challenge.Flow) (challenge.Budget, error)
-}
-
-// Notices tells owners what happened to their accounts; stepup.Messenger is one.
-type Notices interface {
-	Notice(to challenge.Account, k message.Kind, v message.Values, ip string) []commit.Write
 }
 
 // Definable is the condition of a setup: TOTP_ALREADY_DEFINED where the caller
@@ -154,14 +149,18 @@ func (s *Service) setup(ctx context.Context, x challenge.Execution) (challenge.R
 		return challenge.Result{}, errors.New("totp: setup without preparation")
 	}
 	c := x.Challenge
+	u, err := s.Users.Get(ctx, c.UserID)
+	if err != nil {
+		return challenge.Result{}, err
+	}
 	switch _, err := s.Store.Get(ctx, c.UserID); {
 	case err == nil:
 		return challenge.Result{}, alreadyDefined()
 	case fault.CodeOf(err) != fault.TOTPNotDefined:
 		return challenge.Result{}, err
 	}
-	err := s.Commit.Commit(ctx, user.SetTOTP{UserID: c.UserID, CV: c.CV, Defined: true}, f.define,
-		s.record(x, ActionSetup, f.define.ID))
+	err = s.Commit.Commit(ctx, append(s.Notices.Notice(u.Account(), message.TOTPOn, nil, c.Starter.IP),
+		user.SetTOTP{UserID: c.UserID, CV: c.CV, Defined: true}, f.define, s.record(x, ActionSetup, f.define.ID))...)
 	if fault.CodeOf(err) == fault.RecordAlreadyExist {
 		err = alreadyDefined()
 	}
@@ -171,11 +170,17 @@ func (s *Service) setup(ctx context.Context, x challenge.Execution) (challenge.R
 func (s *Service) deactivate(ctx context.Context, x challenge.Execution) (challenge.Result, error) {
 	c := x.Challenge
 	d, err := s.Store.Get(ctx, c.UserID)
-	if err == nil {
-		err = s.Commit.Commit(ctx, user.SetTOTP{UserID: c.UserID, CV: c.CV, Defined: false}, Remove{c.UserID},
-			s.record(x, ActionDeactivate, d.ID))
+	if err != nil {
+		return challenge.Result{}, err
 	}
-	return challenge.Result{Success: true}, err
+	u, err := s.Users.Get(ctx, c.UserID)
+	if err != nil {
+		return challenge.Result{}, err
+	}
+	return challenge.Result{Success: true}, s.Commit.Commit(ctx,
+		append(s.Notices.Notice(u.Account(), message.TOTPOff, nil, c.Starter.IP),
+			user.SetTOTP{UserID: c.UserID, CV: c.CV, Defined: false}, Remove{c.UserID},
+			s.record(x, ActionDeactivate, d.ID))...)
 }
 
 func (s *Service) record(x challenge.Execution, action, target string) audit.Record {

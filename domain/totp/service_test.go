@@ -13,12 +13,11 @@ import (
 
 	"castellan/domain/audit"
 	"castellan/domain/challenge"
+	"castellan/domain/challenge/challengetest"
 	"castellan/domain/commit"
 	"castellan/domain/fault"
-	"castellan/domain/id"
 	"castellan/domain/keyring/keyringtest"
 	"castellan/domain/message"
-	"castellan/domain/outbox"
 	"castellan/domain/storetest"
 	"castellan/domain/totp"
 	"castellan/domain/user/usertest"
@@ -40,20 +39,13 @@ type desk struct {
 	mu     sync.Mutex
 }
 
-func (d *desk) Notice(to challenge.Account, k message.Kind, _ message.Values, ip string) []commit.Write {
-	now := d.Now()
-	return []commit.Write{outbox.Add{Message: outbox.Message{ID: id.New(now), UserID: to.UserID, Channel: message.MAIL,
-		Destination: []byte{}, CreatedAt: now, ExpiresAt: now.Add(time.Hour),
-		Payload: []byte(to.Mail + " " + string(k) + " " + ip)}}}
-}
-
-// told are the notices that were committed.
-func (d *desk) told() (all []string) {
+// told are the notices of a kind that were committed.
+func (d *desk) told(kind message.Kind) (all []string) {
 	d.t.Helper()
-	ms, err := persistence.NewOutbox(d.db).Recent(d.t.Context(), nil, 0)
-	storetest.Must(d.t, err)
-	for _, m := range ms {
-		all = append(all, string(m.Payload))
+	for _, n := range challengetest.Told(d.t, persistence.NewOutbox(d.db)) {
+		if strings.Contains(n, " "+string(kind)+" ") {
+			all = append(all, n)
+		}
 	}
 	return all
 }
@@ -77,8 +69,8 @@ func onBoth(t *testing.T, test func(t *testing.T, d *desk)) {
 			d.now.Store(1_700_000_010_000) // the beginning of a step
 			d.Service = &totp.Service{Store: d.store, Users: persistence.NewUsers(db), Budgets: persistence.NewChallenges(db),
 				Commit: db,
-				Ring:   keyringtest.Ring(t, time.Now), Notices: d, Rules: challenge.DefaultRules(), Recovery: totp.DefaultLimit(),
-				Issuer: "Castellan", Now: func() time.Time { return time.UnixMilli(d.now.Load()) }}
+				Ring:   keyringtest.Ring(t, time.Now), Notices: challengetest.Notices{Now: d.clock}, Rules: challenge.DefaultRules(), Recovery: totp.DefaultLimit(),
+				Issuer: "Castellan", Now: d.clock}
 			storetest.Must(t, db.Commit(t.Context(), usertest.Sample(1), usertest.Sample(2)))
 			d.who = audit.By{UserID: usertest.Sample(1).ID, IP: "203.0.113.9", RequestID: "r1"}
 			d.setUp()
@@ -86,6 +78,8 @@ func onBoth(t *testing.T, test func(t *testing.T, d *desk)) {
 		})
 	}
 }
+
+func (d *desk) clock() time.Time { return time.UnixMilli(d.now.Load()) }
 
 func (d *desk) pass(t time.Duration) { d.now.Add(t.Milliseconds()) }
 
@@ -171,6 +165,9 @@ func TestActions(t *testing.T) {
 		u, err := d.Users.Get(t.Context(), d.who.UserID)
 		if err != nil || u.TOTP || u.CV != 3 {
 			t.Errorf("%+v, %v", u, err)
+		}
+		if on, off := d.told(message.TOTPOn), d.told(message.TOTPOff); len(on) != 1 || len(off) != 1 {
+			t.Errorf("told %q, %q", on, off)
 		}
 	})
 }

@@ -87,6 +87,7 @@ type User struct {
 	WithdrawProhibited bool
 	MustReset          bool // its password is refused until it is set anew (D-COR-03)
 	Campaigns          Campaigns
+	Networks           Networks
 	Demo               bool // seeded for development; cannot log in outside of it
 	CreatedAt          time.Time
 }

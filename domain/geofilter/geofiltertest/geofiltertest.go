@@ -13,10 +13,12 @@ import (
 
 	"castellan/domain/audit"
 	"castellan/domain/challenge"
+	"castellan/domain/challenge/challengetest"
 	"castellan/domain/commit"
 	"castellan/domain/fault"
 	"castellan/domain/geo"
 	"castellan/domain/geofilter"
+	"castellan/domain/outbox"
 	"castellan/domain/session"
 	"castellan/domain/storetest"
 	"castellan/domain/user"
@@ -26,7 +28,8 @@ import (
 // Stores are an empty store and the accounts beside it.
 type Stores struct {
 	geofilter.Store
-	Users user.Store
+	Users  user.Store
+	Outbox outbox.Store
 }
 
 // Run runs the suite.
@@ -37,8 +40,9 @@ func Run(t *testing.T, open storetest.Open[Stores]) {
 		t.Run(name, func(t *testing.T) {
 			b := &bench{now: time.UnixMilli(1_700_000_000_000)}
 			s, c := open(t)
-			b.store, b.users, b.commit = s.Store, s.Users, c
+			b.store, b.users, b.outbox, b.commit = s.Store, s.Users, s.Outbox, c
 			b.svc = &geofilter.Service{Store: b.store, Users: b.users, Commit: b.commit, Now: func() time.Time { return b.now }}
+			b.svc.Notices = challengetest.Notices{Now: b.svc.Now}
 			for n := 1; n <= 3; n++ {
 				b.ids = append(b.ids, usertest.Sample(n).ID)
 				storetest.Must(t, b.commit.Commit(t.Context(), usertest.Sample(n)))
@@ -50,6 +54,7 @@ func Run(t *testing.T, open storetest.Open[Stores]) {
 
 type bench struct {
 	store  geofilter.Store
+	outbox outbox.Store
 	users  user.Store
 	commit commit.Committer
 	svc    *geofilter.Service
@@ -209,6 +214,10 @@ func testClear(t *testing.T, b *bench) {
 	if after := b.user(t, 0); err != nil || !slices.Equal(codes, []string{"DE", "TR"}) || after.Countries != "" ||
 		b.codes(t, 0) != nil || after.SV != before.SV+1 || after.CV <= before.CV {
 		t.Errorf("%v, %v; %+v", codes, err, after)
+	}
+	if told := challengetest.Told(t, b.outbox); len(told) != 4 ||
+		told[0] != usertest.Sample(1).Email+" geofilter-changed " {
+		t.Errorf("told %q", told)
 	}
 	if !slices.Equal(b.codes(t, 1), []string{"TR"}) {
 		t.Errorf("another account: %v", b.codes(t, 1))

@@ -44,11 +44,10 @@ type Signer interface {
 // Engine is what the flows need of the challenge engine.
 type Engine interface {
 	challenge.Starts
+	challenge.Notices
 	// Subject is the subject of the decoy for a phone that nobody has, and those that
 	// it had while their key was another one.
 	Subject(ctx context.Context, phone string) (subject string, former []string, err error)
-	// Notice is the message that tells an account of something.
-	Notice(to challenge.Account, k message.Kind, v message.Values, ip string) []commit.Write
 }
 
 // Service changes passwords. All fields are needed but Networks, Phones, Admits

@@ -34,6 +34,7 @@ func Sample(n int) user.Add {
 // writes.
 func Run(t *testing.T, open storetest.Open[user.Store]) {
 	storetest.Run(t, open, storetest.Cases[user.Store]{
+		"Networks":             networks,
 		"AddAndRead":           addAndRead,
 		"Unknown":              unknown,
 		"GuardOfALogin":        guardOfALogin,
