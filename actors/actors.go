@@ -46,6 +46,9 @@ type Deps struct {
 	Uses map[challenge.Name]Uses
 	// Accounts reads the user of a challenge as it is now.
 	Accounts stepup.Accounts
+	// Guessed are the writes that tell the owner of a row of wrong values, and switch
+	// the factor off. The account is that of the challenge, or nobody's for a decoy.
+	Guessed  func(c challenge.Challenge, to challenge.Account, n challenge.Name, row int, ip string) []commit.Write
 	Sessions stepup.Sessions
 	// Seal and Open are those of the keyring.
 	Seal func(plain, ad []byte) []byte

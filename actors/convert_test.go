@@ -14,7 +14,8 @@ import (
 // What is primed is the challenge as it was made, in every field but those
 // that only a step sets.
 func TestPrimeKeepsEverything(t *testing.T) {
-	later := []string{"State", "Version", "Reason", "Wrong", "Last", "Failures", "Generation", "Order", "CompletedAt"}
+	later := []string{"State", "Version", "Reason", "Wrong", "Last", "Failures", "Generation", "Order", "CompletedAt",
+		"Off"} // with factors that are off nothing is primed
 	n := 0
 	var fill func(v reflect.Value)
 	fill = func(v reflect.Value) {

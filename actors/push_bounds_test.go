@@ -178,7 +178,7 @@ func TestPushesUnderRace(t *testing.T) {
 		tired(w)
 		starters := []*stepup.Starter{w.engine.Starter}
 		for range 2 {
-			node, client := w.boot(w.engine.Starter.Ring)
+			node, client := w.boot(w.engine.Starter.Ring, w.engine.Starter.Messenger)
 			defer node.Stop(context.Background())
 			messenger := &stepup.Messenger{Config: w.engine.Starter.Config, Catalog: w.engine.Starter.Catalog,
 				Book: w.engine.Starter.Book, Ring: w.engine.Starter.Ring, UserGate: client, Store: persistence.NewChallenges(w.db),

@@ -12,6 +12,7 @@ import (
 	"castellan/domain/challenge"
 	"castellan/domain/challenge/stepup"
 	"castellan/domain/commit"
+	"castellan/domain/fault"
 	"castellan/domain/outbox"
 )
 
@@ -80,6 +81,11 @@ func (a *challengeActor) stepOf(now time.Time, s challenge.Step, answer challeng
 	out := &step{next: s.Next, budget: s.Budget}
 	if s.Budget != nil {
 		out.writes = []commit.Write{challenge.Spend{Budget: *s.Budget}, stepup.Credentials(*a.state)}
+		told, err := a.guessed(s, answer, by)
+		if err != nil {
+			return nil, err
+		}
+		out.writes = append(out.writes, told...)
 	} else {
 		out.writes = stepup.Guards(*a.state, *a.budget)
 	}
@@ -94,6 +100,9 @@ func (a *challengeActor) stepOf(now time.Time, s challenge.Step, answer challeng
 	case challenge.Closed:
 		out.writes = append(out.writes, a.record(s.Next, audit.Refused, by, "too many wrong values"))
 	case challenge.Executing:
+		if s.Next.Off != 0 { // another factor has proved the user
+			out.writes = append(out.writes, challenge.SwitchOn{UserID: s.Next.UserID})
+		}
 		if action := a.d.Actions[s.Next.Action]; action.Build != nil {
 			if err := a.build(now, action, out, by); err != nil {
 				return nil, err
@@ -105,6 +114,21 @@ func (a *challengeActor) stepOf(now time.Time, s challenge.Step, answer challeng
 		out.writes = append(out.writes, settle)
 	}
 	return out, nil
+}
+
+// guessed are the writes that go with a row of wrong values that somebody should know
+// of. A decoy takes the same steps.
+func (a *challengeActor) guessed(s challenge.Step, answer challenge.Answer, by audit.By) ([]commit.Write, error) {
+	if a.d.Guessed == nil || !a.d.Rules.Notable(s.Row) {
+		return nil, nil
+	}
+	ctx, cancel := a.io()
+	defer cancel()
+	account, err := a.d.Accounts.Account(ctx, a.state.Owner())
+	if err != nil && fault.CodeOf(err) != fault.RecordNotFound {
+		return nil, err
+	}
+	return a.d.Guessed(*a.state, account, answer.Method, s.Row, by.IP), nil
 }
 
 // uses are the writes by which an accepted answer uses up what it needs, such as

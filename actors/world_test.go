@@ -31,6 +31,7 @@ import (
 // world is one node over a real database: engine, actors, and a mailbox in
 // place of the outside.
 type world struct {
+	rules   *challenge.Rules // nil: those of the decisions
 	t       *testing.T
 	db      *persistence.DB
 	node    *cluster.Node
@@ -156,12 +157,6 @@ func (w *world) start() {
 		w.node.Stop(context.Background())
 	}
 	users := accounts{persistence.NewUsers(w.db)}
-	w.node, w.client = w.boot(ring)
-	w.client.Listen(func(n stepup.News) {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.news = append(w.news, n)
-	})
 	book, err := message.NewBook("Castellan", nil)
 	if err != nil {
 		w.t.Fatal(err)
@@ -169,9 +164,16 @@ func (w *world) start() {
 	messenger := &stepup.Messenger{
 		Config: stepup.Config{TTL: 600 * time.Second, Grace: 120 * time.Second, ExecWait: 10 * time.Second, MaxOpen: 5,
 			Lease: 30 * time.Second},
-		Catalog: func() *mfa.Catalog { return w.catalog }, Book: book, Ring: ring, UserGate: w.client,
+		Catalog: func() *mfa.Catalog { return w.catalog }, Book: book, Ring: ring,
 		Store: persistence.NewChallenges(w.db), Outbox: persistence.NewOutbox(w.db), Dispatch: w, Now: time.Now,
 	}
+	w.node, w.client = w.boot(ring, messenger)
+	messenger.UserGate = w.client
+	w.client.Listen(func(n stepup.News) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.news = append(w.news, n)
+	})
 	judge := func(ctx context.Context, userID string, a stepup.Answer) (challenge.Verdict, *challenge.Use, error) {
 		return w.totps.Judge(ctx, userID, a.Value)
 	}
@@ -190,13 +192,17 @@ func (w *world) start() {
 }
 
 // boot makes a node over the rows. It knows no other one, and so it owns everything.
-func (w *world) boot(ring *keyring.Ring) (*cluster.Node, actors.Client) {
+func (w *world) boot(ring *keyring.Ring, messenger *stepup.Messenger) (*cluster.Node, actors.Client) {
+	rules := challenge.DefaultRules()
+	if w.rules != nil {
+		rules = *w.rules
+	}
 	log := slog.New(slog.DiscardHandler)
 	node, warm := cluster.Solo(log), new(actors.WarmCache)
 	node.Register(actors.Kinds(actors.Deps{WarmCache: warm, Store: persistence.NewChallenges(w.db),
 		Outbox: persistence.NewOutbox(w.db), Commit: w.db, Actions: w.actions,
-		Rules: challenge.DefaultRules(), Accounts: accounts{persistence.NewUsers(w.db)}, Sessions: w, Seal: ring.Seal,
-		Open: ring.Open, Grace: 120 * time.Second, Now: time.Now, Log: log,
+		Rules: rules, Guessed: messenger.Guessed(rules), Accounts: accounts{persistence.NewUsers(w.db)}, Sessions: w,
+		Seal: ring.Seal, Open: ring.Open, Grace: 120 * time.Second, Now: time.Now, Log: log,
 		Uses: map[challenge.Name]actors.Uses{challenge.TOTP: totp.Use, challenge.PUSH: stepup.Use}})...)
 	return node, actors.Client{Node: node, WarmCache: warm, Now: time.Now}
 }

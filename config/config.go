@@ -124,6 +124,7 @@ type MFA struct {
 	OTPBudgetWindow     time.Duration     `key:"otp_budget_window" range:"1s..24h" floor:"5m"`
 	TOTPBudget          int               `key:"totp_budget" range:"1..100"`
 	TOTPBudgetWindow    time.Duration     `key:"totp_budget_window" range:"1s..24h" floor:"5m"`
+	FactorAttempts      int               `key:"factor_attempts" range:"20..100"`
 	TOTPIssuer          string            `key:"totp_issuer"`
 	Guarded             map[string]string `key:"guarded"`
 	GuardAdministration bool              `key:"guard_administration"`

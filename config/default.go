@@ -45,6 +45,7 @@ func Default() Config {
 			OTPBudgetWindow:   60 * time.Minute,
 			TOTPBudget:        10,
 			TOTPBudgetWindow:  15 * time.Minute,
+			FactorAttempts:    100,
 			TOTPIssuer:        "Castellan",
 		},
 		Limits: Limits{

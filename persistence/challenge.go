@@ -66,6 +66,8 @@ type budgetRow struct {
 	ID        string `bun:",pk"`
 	Version   int64
 	Body      string
+	OTPRow    int
+	TOTPRow   int
 	UpdatedAt int64
 }
 
@@ -94,8 +96,9 @@ func challengeFences(now clock) []engine.Kind {
 			if v == 0 {
 				v = 1 // inserted
 			}
-			return budgetRow{ID: s.Key(), Version: v, Body: body(budgetBody{s.OTP, s.TOTP}), UpdatedAt: ms(now())}
-		}, "body", "updated_at"),
+			return budgetRow{ID: s.Key(), Version: v, Body: body(budgetBody{s.OTP, s.TOTP}), OTPRow: s.OTPRow,
+				TOTPRow: s.TOTPRow, UpdatedAt: ms(now())}
+		}, "body", "otp_row", "totp_row", "updated_at"),
 	}
 }
 
@@ -107,6 +110,19 @@ var challengeWrites = []engine.Kind{
 	}),
 	engine.Insert(func(w challenge.Record) outcomeRow {
 		return outcomeRow{ChallengeID: w.ChallengeID, CreatedAt: w.CreatedAt, ExpiresAt: w.ExpiresAt, Sealed: w.Sealed}
+	}),
+	engine.Each(func(ctx context.Context, tx bun.Tx, w challenge.SwitchOff) error {
+		_, err := tx.NewUpdate().Table("users").Set("factors_off = factors_off | ?", int64(w.Factor)).
+			Where("id = ?", w.UserID).Exec(ctx)
+		return err
+	}),
+	engine.Each(func(ctx context.Context, tx bun.Tx, w challenge.SwitchOn) error {
+		if _, err := tx.NewUpdate().Table("attempt_budget").Set("otp_row = 0").Set("totp_row = 0").
+			Set("version = version + 1").Where("id IN (?)", bun.List(w.Keys())).Exec(ctx); err != nil {
+			return err
+		}
+		_, err := tx.NewUpdate().Table("users").Set("factors_off = 0").Where("id = ?", w.UserID).Exec(ctx)
+		return err
 	}),
 	engine.All(func(ctx context.Context, tx bun.Tx, ws []challenge.Supersede) error {
 		ids := make([]string, len(ws))
@@ -174,7 +190,7 @@ func (s Challenges) Budget(ctx context.Context, subject string, flow challenge.F
 	if err := json.Unmarshal([]byte(r.Body), &in); err != nil {
 		return b, fmt.Errorf("attempt budget: body: %w", err)
 	}
-	b.Version, b.OTP, b.TOTP = r.Version, in.OTP, in.TOTP
+	b.Version, b.OTP, b.TOTP, b.OTPRow, b.TOTPRow = r.Version, in.OTP, in.TOTP, r.OTPRow, r.TOTPRow
 	return b, nil
 }
 
@@ -262,7 +278,10 @@ func (s Challenges) Stuck(ctx context.Context, before time.Time, max int) (ids [
 func (s Challenges) Purge(ctx context.Context, made time.Time) error {
 	return errors.Join(
 		s.db.Purge(ctx, "challenge", "id", "id < ?", id.Before(made)),
-		s.db.PurgePart(ctx, "attempt_budget", "updated_at < ?", ms(made.Add(-24*time.Hour))))
+		// A row of wrong values has no window, so it stays, but for those of decoys, which
+		// anybody can make.
+		s.db.PurgePart(ctx, "attempt_budget", "updated_at < ? AND (otp_row = 0 AND totp_row = 0 OR id LIKE ?)",
+			ms(made.Add(-24*time.Hour)), challenge.DecoyMark+"%"))
 }
 
 // PurgeOutcomes implements challenge.Store.

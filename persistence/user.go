@@ -8,6 +8,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"castellan/domain/challenge"
 	"castellan/domain/commit"
 	"castellan/domain/fault"
 	"castellan/domain/geo"
@@ -64,6 +65,7 @@ type userRow struct {
 	CampaignPush       bool
 	KYCApproved        bool `bun:"kyc_approved,scanonly"` // the database makes it of kyc_confirm
 	Networks           string
+	FactorsOff         int64
 }
 
 type roleRow struct {
@@ -82,7 +84,8 @@ func (r userRow) user() user.User {
 		CreatedAt: at(r.CreatedAt), WithdrawProhibited: r.WithdrawProhibited, IdentityHash: r.IdentityHash,
 		TaxNumber: r.TaxNumber, BirthDate: r.BirthDate, MustReset: r.MustReset,
 		AddressConfirmed: r.AddressConfirmed, Networks: user.Networks(r.Networks),
-		Campaigns: user.Campaigns{SMS: r.CampaignSMS, Mail: r.CampaignMail, Push: r.CampaignPush}}
+		FactorsOff: challenge.Factors(r.FactorsOff),
+		Campaigns:  user.Campaigns{SMS: r.CampaignSMS, Mail: r.CampaignMail, Push: r.CampaignPush}}
 	if r.Roles != "" {
 		u.Roles = strings.Split(r.Roles, ",")
 		slices.Sort(u.Roles)
@@ -100,6 +103,7 @@ func rowOfUser(w user.Add) userRow {
 		BirthDate: w.BirthDate, FullName: user.FoldName(w.User.FullName()), MustReset: w.MustReset,
 		AddressConfirmed: cmp.Or(w.AddressConfirmed, user.WaitingApproval),
 		Networks:         string(w.Networks),
+		FactorsOff:       int64(w.FactorsOff),
 		CampaignSMS:      w.Campaigns.SMS, CampaignMail: w.Campaigns.Mail, CampaignPush: w.Campaigns.Push}
 }
 

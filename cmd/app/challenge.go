@@ -57,10 +57,17 @@ func (s *service) challenges() error {
 		snapshots: []snapshot{copyOf(policies, change.MFA)},
 	})
 
+	book, err := message.NewBook(httpapi.Title, nil)
+	if err != nil {
+		return err
+	}
 	store, warm := persistence.NewChallenges(s.DB), new(actors.WarmCache)
+	messenger := &stepup.Messenger{Config: stepupConfig(s.cfg), Catalog: policies.Catalog, Book: book, Ring: s.Ring,
+		Store: store, Outbox: persistence.NewOutbox(s.DB), Dispatch: s.dispatch, Now: time.Now}
 	_, embedded := s.cfg.Database.SQLitePath()
 	s.node.Register(actors.Kinds(actors.Deps{WarmCache: warm, Store: store, Outbox: persistence.NewOutbox(s.DB),
 		Commit: s.revoking(), Actions: s.actions, Rules: rules(s.cfg), Accounts: accounts{s.users},
+		Guessed: messenger.Guessed(rules(s.cfg)),
 		Uses: map[challenge.Name]actors.Uses{
 			challenge.TOTP: totp.Use,
 			challenge.PUSH: stepup.Use,
@@ -69,12 +76,7 @@ func (s *service) challenges() error {
 		Open: s.Ring.Open, Grace: s.cfg.MFA.PAuthGrace, Now: time.Now, Log: s.log})...)
 	s.client = actors.Client{Node: s.node, WarmCache: warm, Now: time.Now}
 
-	book, err := message.NewBook(httpapi.Title, nil)
-	if err != nil {
-		return err
-	}
-	messenger := &stepup.Messenger{Config: stepupConfig(s.cfg), Catalog: policies.Catalog, Book: book, Ring: s.Ring,
-		UserGate: s.client, Store: store, Outbox: persistence.NewOutbox(s.DB), Dispatch: s.dispatch, Now: time.Now}
+	messenger.UserGate = s.client
 	s.starter = &stepup.Starter{Messenger: messenger, Actions: s.actions, Accounts: accounts{s.users},
 		Tokens: challengeTokens{s.tokens, time.Now}, Challenges: s.client, Commit: s.commit}
 	s.answerer = &stepup.Answerer{Messenger: messenger, Actions: s.actions, Accounts: accounts{s.users},
@@ -193,6 +195,7 @@ func (t challengeTokens) PAuth(challengeID string, expiresAt time.Time) (string,
 func rules(c config.Config) challenge.Rules {
 	r := challenge.DefaultRules()
 	r.MaxRenewals, r.MethodAttempts, r.ChallengeAttempts = c.MFA.MaxRenewals, c.MFA.MethodAttempts, c.MFA.ChallengeAttempts
+	r.FactorAttempts = c.MFA.FactorAttempts
 	r.OTPBudget, r.OTPBudgetWindowMs = c.MFA.OTPBudget, c.MFA.OTPBudgetWindow.Milliseconds()
 	r.TOTPBudget, r.TOTPBudgetWindowMs = c.MFA.TOTPBudget, c.MFA.TOTPBudgetWindow.Milliseconds()
 	return r

@@ -11,6 +11,7 @@ import (
 	"castellan/cmd/app"
 	"castellan/config"
 	"castellan/domain/audit"
+	"castellan/domain/challenge"
 	"castellan/domain/change"
 	"castellan/domain/fault"
 	"castellan/domain/id"
@@ -136,7 +137,7 @@ func (c userUnlockCmd) Run(e *env) error {
 	}
 	defer v.Close()
 	err = v.Operate(e.ctx, change.Users, audit.Record{Action: "USER_UNLOCK", UserID: u.ID, Target: u.ID},
-		password.ClearGuard{Key: u.ID})
+		password.ClearGuard{Key: u.ID}, challenge.SwitchOn{UserID: u.ID})
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,38 @@ type Budget struct {
 	Version int64 // of its row; 0: there is none yet
 	OTP     []int64
 	TOTP    []int64
+	// OTPRow and TOTPRow are how many wrong values there were one after the other,
+	// without a window: a right one ends the row.
+	OTPRow, TOTPRow int
+}
+
+// Row is how many wrong values of this kind there were one after the other.
+func (b Budget) Row(n Name) int {
+	switch {
+	case n == TOTP:
+		return b.TOTPRow
+	case n.Sent():
+		return b.OTPRow
+	}
+	return 0
+}
+
+// Off tells whether so many values were wrong, one after the other, that none is right
+// any more until another factor proves the user (NIST SP 800-63B).
+func (b Budget) Off(r Rules, n Name) bool {
+	return r.FactorAttempts > 0 && b.Row(n) >= r.FactorAttempts
+}
+
+// EndRow is the budget after a right value of this kind.
+func (b Budget) EndRow(n Name) Budget { return b.withRow(n, 0) }
+
+func (b Budget) withRow(n Name, row int) Budget {
+	if n == TOTP {
+		b.TOTPRow = row
+	} else if n.Sent() {
+		b.OTPRow = row
+	}
+	return b
 }
 
 // Left is how many more wrong values of this kind are evaluated before the user
@@ -40,6 +72,9 @@ func (b Budget) Spend(now time.Time, r Rules, n Name) Budget {
 	times, limit, window := b.of(r, n)
 	if limit == 0 {
 		return b
+	}
+	if !b.Off(r, n) {
+		b = b.withRow(n, b.Row(n)+1)
 	}
 	times = append(slices.Clone(recent(times, now, window)), now.UnixMilli())
 	if n == TOTP {

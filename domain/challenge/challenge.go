@@ -149,6 +149,9 @@ type Body struct {
 	// Commanded says that a sealed command is stored beside the challenge.
 	Commanded bool    `json:"e,omitempty"`
 	Starter   Starter `json:"b,omitzero"`
+	// Off are the factors that were off at a proven start: completing the challenge
+	// proves the user by others, and switches them on.
+	Off Factors `json:"z,omitempty"`
 	// Filter is the user's geographic filter at the start, where the action
 	// keeps it (Action.KeepsFilter).
 	Filter  geo.Filter `json:"o,omitempty"`
@@ -158,6 +161,9 @@ type Body struct {
 // Kind tells a challenge from a decoy. What differs in the rows of the two has
 // the same length, so that writing the one costs what writing the other does.
 type Kind int8
+
+// DecoyMark begins the subject of a decoy, and no id.
+const DecoyMark = "?"
 
 // The kinds. A Decoy is a challenge that stands for an account which does not
 // exist or may not be used (D-PWD-01): it behaves like any other, and no value
@@ -188,6 +194,7 @@ type Rules struct {
 	OTPBudgetWindowMs  int64 // … in this rolling window
 	TOTPBudget         int
 	TOTPBudgetWindowMs int64
+	FactorAttempts     int // wrong values one after the other that switch a factor off
 }
 
 // DefaultRules are the numbers of the decisions.
@@ -196,7 +203,7 @@ func DefaultRules() Rules {
 		RenewCutoffMs: 120_000, CodeMaxAgeMs: 600_000, MaxRenewals: 5,
 		MethodAttempts: 5, ChallengeAttempts: 10,
 		OTPBudget: 20, OTPBudgetWindowMs: 60 * 60_000,
-		TOTPBudget: 10, TOTPBudgetWindowMs: 15 * 60_000,
+		TOTPBudget: 10, TOTPBudgetWindowMs: 15 * 60_000, FactorAttempts: 100,
 	}
 }
 

@@ -46,8 +46,12 @@ type Answer struct {
 type Step struct {
 	Next    Challenge
 	Verdict Verdict
-	// Budget is set when the answer was wrong and counts for the user.
+	// Budget is set when the answer was wrong and counts for the user, or was right
+	// and ended a row of wrong ones.
 	Budget *Budget
+	// Row is how many wrong values of the factor there were one after the other; 0
+	// where this answer did not make it one more.
+	Row int
 	// Refusal is the answer to a wrong value; it may be told only after Next
 	// and Budget are saved.
 	Refusal error
@@ -92,11 +96,17 @@ func (c Challenge) Complete(now time.Time, r Rules, b Budget, a Answer) (Step, e
 	}
 	// A verdict that arrives counts only for what is judged elsewhere: what was sent is compared here, whoever asks.
 	decided := a.Verdict == Right && !m.Name.Sent()
-	switch right := decided || a.Verdict == Undecided && m.Digest.matches(a.Digests); {
+	right := decided || a.Verdict == Undecided && m.Digest.matches(a.Digests)
+	switch right = right && !b.Off(r, m.Name); { // as of a code that nobody knows: a stranger sees no difference
 	case right && m.Number != "" && !m.Digest.matches(a.Digests): // signed, but not with the number that the starter sees
 		return c.wrong(now, r, b, i), nil
 	case right:
-		return c.right(now, i, a), nil
+		step := c.right(now, i, a)
+		if b.Row(m.Name) > 0 {
+			ended := b.EndRow(m.Name)
+			step.Budget = &ended
+		}
+		return step, nil
 	case m.Name == PUSH: // a push is signed or it is nothing: nothing to count
 		return Step{Next: c.clone(), Verdict: Wrong, Refusal: fault.New(fault.DeviceSignatureInvalid,
 			"the device signature is not valid")}, nil
@@ -140,6 +150,9 @@ func (c Challenge) wrong(now time.Time, r Rules, b Budget, i int) Step {
 	if m.Name != PUSH { // only the holder of the device guesses its number: it counts for the challenge alone
 		spent := b.Spend(now, r, m.Name)
 		step.Budget = &spent
+		if spent.Row(m.Name) > b.Row(m.Name) {
+			step.Row = spent.Row(m.Name)
+		}
 	}
 	return step
 }

@@ -136,6 +136,7 @@ type Account struct {
 	Language string
 	// Countries is the account's geographic filter.
 	Countries geo.Filter
+	Off       Factors
 }
 
 // Owns reports whether the account can complete a method of this kind.

@@ -9,6 +9,7 @@ import (
 	"castellan/domain/challenge"
 	"castellan/domain/commit"
 	"castellan/domain/fault"
+	"castellan/domain/user"
 )
 
 // ActionVerify names a refused code at a guarded endpoint in the audit.
@@ -98,18 +99,40 @@ func (s *Service) verify(ctx context.Context, who audit.By, code string) error {
 	if err != nil {
 		return err
 	}
-	if right {
-		return s.Commit.Commit(ctx, commit.Guard{On: commit.AttemptBudget, Key: b.Key(), Version: b.Version},
-			UseStep{UserID: d.UserID, ID: d.ID, Step: step})
+	if right && !b.Off(s.Rules, challenge.TOTP) {
+		return s.Commit.Commit(ctx, accepted(b), UseStep{UserID: d.UserID, ID: d.ID, Step: step})
+	}
+	u, err := s.Users.Get(ctx, who.UserID)
+	if err != nil {
+		return err
 	}
 	spent := b.Spend(now, s.Rules, challenge.TOTP)
-	if err := s.Commit.Commit(ctx, challenge.Spend{Budget: spent}, refused(now, who, ActionVerify, d.ID)); err != nil {
+	writes := s.spent(u, b, spent, s.Rules, who.IP)
+	if err := s.Commit.Commit(ctx, append(writes, refused(now, who, ActionVerify, d.ID))...); err != nil {
 		return err
 	}
 	left := spent.Left(now, s.Rules, challenge.TOTP)
 	refusal := fault.New(fault.OTPInvalid, "the code is not right")
 	refusal.AttemptsLeft = &left
 	return refusal
+}
+
+// spent are the writes of a wrong code that was counted.
+func (s *Service) spent(u user.User, before, after challenge.Budget, r challenge.Rules, ip string) []commit.Write {
+	writes := []commit.Write{challenge.Spend{Budget: after}}
+	if row := after.Row(challenge.TOTP); row > before.Row(challenge.TOTP) {
+		writes = append(writes, challenge.Guessed(s.Notices, u.Account(), after.Flow, challenge.TOTP, row, r, ip)...)
+	}
+	return writes
+}
+
+// accepted is the condition under which a right code was judged; it ends a row of
+// wrong ones.
+func accepted(b challenge.Budget) commit.Write {
+	if b.Row(challenge.TOTP) > 0 {
+		return challenge.Spend{Budget: b.EndRow(challenge.TOTP)}
+	}
+	return commit.Guard{On: commit.AttemptBudget, Key: b.Key(), Version: b.Version}
 }
 
 func refused(now time.Time, who audit.By, action, target string) audit.Record {

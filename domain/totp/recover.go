@@ -16,10 +16,6 @@ import (
 // ActionRecover names the use of a recovery code in the audit.
 const ActionRecover = "TOTP_RECOVER"
 
-// flowRecovery counts wrong recovery codes apart from everything else, so that
-// neither locks the other.
-const flowRecovery challenge.Flow = "TOTP_RECOVER"
-
 // Recover hands out the secret again for a recovery code, which is used up. The
 // authenticator stays as it is (section 3.2 of the interface). The user is told of it by a
 // message that commits with the use.
@@ -47,7 +43,7 @@ func (s *Service) recover(ctx context.Context, who audit.By, code string) (Acces
 	if err != nil {
 		return Access{}, err
 	}
-	b, err := s.Budgets.Budget(ctx, who.UserID, flowRecovery)
+	b, err := s.Budgets.Budget(ctx, who.UserID, challenge.FlowRecovery)
 	if err != nil {
 		return Access{}, err
 	}
@@ -59,16 +55,16 @@ func (s *Service) recover(ctx context.Context, who audit.By, code string) (Acces
 	if err != nil {
 		return Access{}, err
 	}
-	if number == 0 {
-		err := s.Commit.Commit(ctx, challenge.Spend{Budget: b.Spend(now, s.recoveryRules(), challenge.TOTP)},
-			refused(now, who, ActionRecover, d.ID))
+	u, err := s.Users.Get(ctx, who.UserID)
+	if err != nil {
+		return Access{}, err
+	}
+	if number == 0 || b.Off(s.recoveryRules(), challenge.TOTP) {
+		writes := s.spent(u, b, b.Spend(now, s.recoveryRules(), challenge.TOTP), s.recoveryRules(), who.IP)
+		err := s.Commit.Commit(ctx, append(writes, refused(now, who, ActionRecover, d.ID))...)
 		if err == nil {
 			err = fault.New(fault.RecoveryCodeInvalid, "the recovery code is unknown or was used")
 		}
-		return Access{}, err
-	}
-	u, err := s.Users.Get(ctx, who.UserID)
-	if err != nil {
 		return Access{}, err
 	}
 	secret, err := s.open(d)
@@ -80,7 +76,7 @@ func (s *Service) recover(ctx context.Context, who audit.By, code string) (Acces
 		return Access{}, err
 	}
 	err = s.Commit.Commit(ctx, append(s.Notices.Notice(u.Account(), message.RecoveryUsed, nil, who.IP),
-		commit.Guard{On: commit.AttemptBudget, Key: b.Key(), Version: b.Version},
+		accepted(b),
 		UseCode{UserID: d.UserID, ID: d.ID, Number: number, At: now},
 		who.Did(audit.Record{At: now, UserID: who.UserID, Action: ActionRecover, Target: d.ID,
 			Detail: "recovery code " + strconv.Itoa(number)}))...)
@@ -108,5 +104,5 @@ func (s *Service) find(ctx context.Context, d Definition, code string) (number i
 // recoveryRules make the budget of challenges count recovery codes.
 func (s *Service) recoveryRules() challenge.Rules {
 	return challenge.Rules{TOTPBudget: s.Recovery.Attempts,
-		TOTPBudgetWindowMs: int64(s.Recovery.Window / time.Millisecond)}
+		TOTPBudgetWindowMs: int64(s.Recovery.Window / time.Millisecond), FactorAttempts: s.Rules.FactorAttempts}
 }

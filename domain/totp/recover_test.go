@@ -104,8 +104,9 @@ func TestRecoverUnderRace(t *testing.T) {
 			}
 			return err
 		})
-		if codes[""] != 1 || codes[fault.RecoveryCodeInvalid] != 5 || codes[fault.RateLimited] != 194 || len(d.told(message.RecoveryUsed)) != 1 {
-			t.Errorf("%v, %d notices", codes, len(d.told(message.RecoveryUsed)))
+		told := len(d.told(message.RecoveryUsed))
+		if codes[""] != 1 || codes[fault.RecoveryCodeInvalid] != 5 || codes[fault.RateLimited] != 194 || told != 1 {
+			t.Errorf("%v, %d notices", codes, told)
 		}
 	})
 }
@@ -114,8 +115,9 @@ func TestRecoverUnderRace(t *testing.T) {
 func TestRecoverIsOneUnit(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *desk) {
 		d.Commit = unaudited{d.db}
-		if _, err := d.Recover(t.Context(), d.who, d.recovery(0)); !errors.Is(err, errDeaf) || len(d.told(message.RecoveryUsed)) != 0 {
-			t.Errorf("%v, %d notices", err, len(d.told(message.RecoveryUsed)))
+		_, err := d.Recover(t.Context(), d.who, d.recovery(0))
+		if told := d.told(message.RecoveryUsed); !errors.Is(err, errDeaf) || len(told) != 0 {
+			t.Errorf("%v, %d notices", err, len(told))
 		}
 		d.Commit = d.db
 		if _, err := d.Recover(t.Context(), d.who, d.recovery(0)); err != nil {

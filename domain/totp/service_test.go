@@ -68,9 +68,9 @@ func onBoth(t *testing.T, test func(t *testing.T, d *desk)) {
 			d := &desk{t: t, db: db, store: persistence.NewTOTP(db)}
 			d.now.Store(1_700_000_010_000) // the beginning of a step
 			d.Service = &totp.Service{Store: d.store, Users: persistence.NewUsers(db), Budgets: persistence.NewChallenges(db),
-				Commit: db,
-				Ring:   keyringtest.Ring(t, time.Now), Notices: challengetest.Notices{Now: d.clock}, Rules: challenge.DefaultRules(), Recovery: totp.DefaultLimit(),
-				Issuer: "Castellan", Now: d.clock}
+				Commit: db, Ring: keyringtest.Ring(t, time.Now),
+				Notices: challengetest.Notices{Now: d.clock}, Rules: challenge.DefaultRules(),
+				Recovery: totp.DefaultLimit(), Issuer: "Castellan", Now: d.clock}
 			storetest.Must(t, db.Commit(t.Context(), usertest.Sample(1), usertest.Sample(2)))
 			d.who = audit.By{UserID: usertest.Sample(1).ID, IP: "203.0.113.9", RequestID: "r1"}
 			d.setUp()

@@ -88,7 +88,8 @@ type User struct {
 	MustReset          bool // its password is refused until it is set anew (D-COR-03)
 	Campaigns          Campaigns
 	Networks           Networks
-	Demo               bool // seeded for development; cannot log in outside of it
+	FactorsOff         challenge.Factors // second factors that are switched off (D-2FA-13)
+	Demo               bool              // seeded for development; cannot log in outside of it
 	CreatedAt          time.Time
 }
 
@@ -120,5 +121,6 @@ func (u User) AllRoles() []string {
 // (D-2FA-32).
 func (u User) Account() challenge.Account {
 	return challenge.Account{UserID: u.ID, Phone: u.Reachable(), Dial: u.CountryCode, Mail: u.Email, TOTP: u.TOTP,
-		Push: u.Push, CV: u.CV, SV: u.SV, Language: u.Language, Countries: u.Countries}
+		Push: u.Push, CV: u.CV, SV: u.SV, Language: u.Language, Countries: u.Countries,
+		Off: u.FactorsOff}
 }

@@ -166,7 +166,7 @@ func (s *service) login(n int, headers ...string) (xauth, sid string) {
 	now := time.Now()
 	r, ws, err := s.logins.LoginAction().Build(s.t.Context(), challenge.Execution{Now: now, Command: last.Command,
 		Challenge: challenge.Challenge{UserID: last.Account.UserID,
-			Body: challenge.Body{SV: last.Account.SV, Starter: last.Starter}}})
+			Body: challenge.Body{CV: last.Account.CV, SV: last.Account.SV, Starter: last.Starter}}})
 	storetest.Must(s.t, err)
 	storetest.Must(s.t, s.db.Commit(s.t.Context(), ws...))
 	return r.Headers["x-auth"], r.SessionID

@@ -40,4 +40,4 @@ func (s *Messenger) Subject(ctx context.Context, phone string) (subject string, 
 	return subject, slices.DeleteFunc(all, func(s string) bool { return s == subject }), nil
 }
 
-func decoySubject(sum []byte) string { return "?" + id.Encode([16]byte(sum))[1:] }
+func decoySubject(sum []byte) string { return challenge.DecoyMark + id.Encode([16]byte(sum))[1:] }

@@ -49,6 +49,27 @@ func (s *Messenger) Notice(to challenge.Account, k message.Kind, v message.Value
 // noticeTime says when something happened, alike in every language.
 const noticeTime = "2006-01-02 15:04 UTC"
 
+// Guessed is challenge.Guessed for the owner of a challenge. Of a decoy nobody is told:
+// the message is born discarded, and costs what another does.
+func (s *Messenger) Guessed(r challenge.Rules) func(c challenge.Challenge, to challenge.Account, n challenge.Name,
+	row int, ip string) []commit.Write {
+	return func(c challenge.Challenge, to challenge.Account, n challenge.Name, row int, ip string) []commit.Write {
+		known := to.UserID != ""
+		if !known {
+			to = stranger("")
+			to.UserID = c.Owner()
+		}
+		writes := challenge.Guessed(s, to, c.Flow, n, row, r, ip)
+		for i, w := range writes {
+			if once, is := w.(outbox.AddOnce); is && !known {
+				once.State = outbox.Discarded
+				writes[i] = once
+			}
+		}
+		return writes
+	}
+}
+
 func (s *Messenger) notice(to challenge.Account, template string, v message.Values, ip string) (row outbox.Message,
 	text message.Rendered, ok bool) {
 	for _, n := range []challenge.Name{challenge.MAIL, challenge.SMS} {

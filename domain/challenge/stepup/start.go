@@ -47,6 +47,9 @@ func (s *Starter) Start(ctx context.Context, r challenge.StartRequest) (challeng
 	if action.KeepsFilter {
 		c.Filter = r.Account.Countries
 	}
+	if r.Proven {
+		c.Off = r.Account.Off
+	}
 
 	letters := s.letters(c, r)
 	if r.Proven {
@@ -75,7 +78,8 @@ func (s *Starter) Start(ctx context.Context, r challenge.StartRequest) (challeng
 	writes = append(append(writes, Credentials(c)), pushed...)
 	for i := range letters {
 		l := &letters[i]
-		s.seal(l, &c.Methods[l.method], c, r.Proven || grant.Send[i])
+		off := r.Account.Off.Has(c.Flow, c.Methods[l.method].Name) // not offered where the start is proven
+		s.seal(l, &c.Methods[l.method], c, r.Proven || grant.Send[i] && !off)
 		writes = append(writes, outbox.Add{Message: l.row})
 	}
 	for _, w := range wakes {
@@ -92,7 +96,9 @@ func (s *Starter) Start(ctx context.Context, r challenge.StartRequest) (challeng
 	writes = append(append(writes, insert), r.With...)
 	c = insert.Challenge
 	c.Version = 1
-	s.Challenges.Prime(c, insert.Command)
+	if c.Off == 0 { // what is primed has no such set; the owner reads the row
+		s.Challenges.Prime(c, insert.Command)
+	}
 	if err := s.Commit.Commit(ctx, writes...); err != nil {
 		s.Challenges.Refresh(c.ID)
 		return challenge.Started{}, err
@@ -117,6 +123,9 @@ func (s *Starter) offer(now time.Time, r challenge.StartRequest) (mfa.Plan, []mf
 	plan := s.Catalog().Plan(now, r.Action, userID, r.Starter.IP)
 	offer, err := plan.Offer(func(n challenge.Name) bool {
 		owns := r.Account.Owns(n) || r.Decoy != "" // a decoy owns what is asked for
+		if r.Proven && r.Account.Off.Has(s.Actions[r.Action].Flow, n) {
+			return false
+		}
 		return owns && s.reaches(n)
 	})
 	return plan, offer, err

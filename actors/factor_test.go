@@ -1,0 +1,106 @@
+package actors_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"castellan/domain/challenge"
+	"castellan/domain/fault"
+	"castellan/domain/storetest"
+	"castellan/persistence"
+)
+
+// A hundred wrong values of a factor, one after the other, switch it off, whatever
+// windows there are and however many come at once: no value is right any more. The
+// owner is told twice. Another factor that proves him switches it on (D-2FA-13).
+func TestGuessedFactorGoesOff(t *testing.T) {
+	onBoth(t, func(t *testing.T, w *world) {
+		w.rules = new(challenge.DefaultRules())
+		w.rules.OTPBudget, w.rules.ChallengeAttempts, w.rules.MethodAttempts = 1000, 1000, 1000
+		app := w.setUp()
+		w.start() // with these rules
+		w.reload()
+
+		open := []challenge.Challenge{w.begin("LOGIN", ""), w.begin("LOGIN", ""), w.begin("LOGIN", "")}
+		code := w.code(w.method(open[0], challenge.SMS).ID)
+		const guesses = 120
+		refused := make(chan fault.Code, guesses)
+		var wg sync.WaitGroup
+		for i := range guesses {
+			wg.Go(func() {
+				c := open[i%3]
+				n := []challenge.Name{challenge.SMS, challenge.MAIL}[i/3%2]
+				for { // three owners share one budget: one that was overtaken too often asks to come again
+					_, err := w.answer(c, n, wrongOf(w.code(w.method(c, n).ID)))
+					if fault.CodeOf(err) != fault.Unavailable {
+						refused <- fault.CodeOf(err)
+						return
+					}
+				}
+			})
+		}
+		wg.Wait()
+		close(refused)
+		for got := range refused {
+			if got != fault.OTPInvalid {
+				t.Fatalf("a guess was answered %q", got)
+			}
+		}
+		b, err := persistence.NewChallenges(w.db).Budget(t.Context(), w.user.ID, challenge.FlowLogin)
+		storetest.Must(t, err)
+		w.reload()
+		if b.OTPRow != 100 || b.TOTPRow != 0 || len(b.OTP) != guesses ||
+			!w.user.FactorsOff.Has(challenge.FlowLogin, challenge.SMS) {
+			t.Errorf("a row of %d, %d counted; off %b", b.OTPRow, len(b.OTP), w.user.FactorsOff)
+		}
+		if told := w.told(); told["factor-guessed"] != 1 || told["factor-off"] != 1 {
+			t.Errorf("told %v", told)
+		}
+		_, err = w.answer(open[0], challenge.SMS, code)
+		expect(t, err, fault.OTPInvalid) // although it is the right one
+
+		// It is not offered. Another factor is, proves the owner, and switches it on.
+		c := w.begin("LOGIN", "")
+		for _, m := range c.Methods {
+			if m.Name != challenge.TOTP {
+				t.Errorf("%s is offered", m.Name)
+			}
+		}
+		w.clock.Add(60)
+		_, err = w.answer(c, challenge.TOTP, app.code(0))
+		storetest.Must(t, err)
+		w.reload()
+		b, err = persistence.NewChallenges(w.db).Budget(t.Context(), w.user.ID, challenge.FlowLogin)
+		if storetest.Must(t, err); w.user.FactorsOff != 0 || b.OTPRow != 0 {
+			t.Errorf("after a login by another factor: off %b, a row of %d", w.user.FactorsOff, b.OTPRow)
+		}
+		c = w.begin("LOGIN", "")
+		if _, err := w.right(c, challenge.SMS); err != nil {
+			t.Errorf("the factor is on again: %v", err)
+		}
+	})
+}
+
+// told counts the notices by kind. Their rows say it by their ids alone, so the texts
+// are opened.
+func (w *world) told() map[string]int {
+	w.t.Helper()
+	told := map[string]int{}
+	ms, err := persistence.NewOutbox(w.db).Recent(w.t.Context(), nil, 0)
+	storetest.Must(w.t, err)
+	for _, m := range ms {
+		if m.ChallengeID != "" {
+			continue
+		}
+		plain, err := w.engine.Starter.Ring.Open(m.Payload, challenge.PayloadData("", m.MethodID, 0))
+		storetest.Must(w.t, err)
+		for kind, words := range map[string]string{"factor-guessed": "Wrong codes were tried",
+			"factor-off": "account was switched off"} {
+			if strings.Contains(string(plain), words) {
+				told[kind]++
+			}
+		}
+	}
+	return told
+}
