@@ -37,6 +37,7 @@ type RateAsk struct {
 	Instants      []int64                `protobuf:"varint,6,rep,packed,name=instants,proto3" json:"instants,omitempty"` // of each key, when a request is taken back
 	Counts        []int64                `protobuf:"varint,7,rep,packed,name=counts,proto3" json:"counts,omitempty"`     // of each key: requests that are wanted, or taken back; absent: one
 	Ids           []uint64               `protobuf:"fixed64,8,rep,packed,name=ids,proto3" json:"ids,omitempty"`          // of each key: the admission's name, the same when it is asked for again; absent: none
+	Again         []uint32               `protobuf:"varint,9,rep,packed,name=again,proto3" json:"again,omitempty"`       // the numbers, from 0, of the requests that may have been asked before
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -123,6 +124,13 @@ func (x *RateAsk) GetCounts() []int64 {
 func (x *RateAsk) GetIds() []uint64 {
 	if x != nil {
 		return x.Ids
+	}
+	return nil
+}
+
+func (x *RateAsk) GetAgain() []uint32 {
+	if x != nil {
+		return x.Again
 	}
 	return nil
 }
@@ -235,6 +243,7 @@ type RateCopy struct {
 	Aheads        []int64                `protobuf:"varint,9,rep,packed,name=aheads,proto3" json:"aheads,omitempty"` // nanoseconds by which its instant lies ahead; absent: 0
 	Ids           []uint64               `protobuf:"fixed64,10,rep,packed,name=ids,proto3" json:"ids,omitempty"`     // of each: its name; absent: none
 	Without       string                 `protobuf:"bytes,11,opt,name=without,proto3" json:"without,omitempty"`      // instead: the sender wants to go on without this replica, which is silent
+	Again         []uint32               `protobuf:"varint,13,rep,packed,name=again,proto3" json:"again,omitempty"`  // the numbers, from 0, of the admissions that may have been sent before
 	Stood         bool                   `protobuf:"varint,12,opt,name=stood,proto3" json:"stood,omitempty"`         // instead: the sender stood still, and asks what it has missed
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -345,6 +354,13 @@ func (x *RateCopy) GetWithout() string {
 		return x.Without
 	}
 	return ""
+}
+
+func (x *RateCopy) GetAgain() []uint32 {
+	if x != nil {
+		return x.Again
+	}
+	return nil
 }
 
 func (x *RateCopy) GetStood() bool {
@@ -710,7 +726,7 @@ var File_rates_proto protoreflect.FileDescriptor
 
 const file_rates_proto_rawDesc = "" +
 	"\n" +
-	"\vrates.proto\x12\x13castellan.actors.v1\"\xc1\x01\n" +
+	"\vrates.proto\x12\x13castellan.actors.v1\"\xd7\x01\n" +
 	"\aRateAsk\x12\x12\n" +
 	"\x04keys\x18\x01 \x03(\fR\x04keys\x12\x16\n" +
 	"\x06limits\x18\x02 \x03(\x03R\x06limits\x12\x18\n" +
@@ -719,7 +735,8 @@ const file_rates_proto_rawDesc = "" +
 	"\x05modes\x18\x05 \x03(\rR\x05modes\x12\x1a\n" +
 	"\binstants\x18\x06 \x03(\x03R\binstants\x12\x16\n" +
 	"\x06counts\x18\a \x03(\x03R\x06counts\x12\x10\n" +
-	"\x03ids\x18\b \x03(\x06R\x03ids\"\xb6\x01\n" +
+	"\x03ids\x18\b \x03(\x06R\x03ids\x12\x14\n" +
+	"\x05again\x18\t \x03(\rR\x05again\"\xb6\x01\n" +
 	"\n" +
 	"RateAnswer\x12\x1a\n" +
 	"\bverdicts\x18\x01 \x03(\rR\bverdicts\x12\x12\n" +
@@ -728,7 +745,7 @@ const file_rates_proto_rawDesc = "" +
 	"\x05retry\x18\x04 \x03(\x03R\x05retry\x12\x1a\n" +
 	"\binstants\x18\x05 \x03(\x03R\binstants\x12\x18\n" +
 	"\anumbers\x18\x06 \x03(\x04R\anumbers\x12\x16\n" +
-	"\x06counts\x18\a \x03(\x03R\x06counts\"\xc0\x02\n" +
+	"\x06counts\x18\a \x03(\x03R\x06counts\"\xd6\x02\n" +
 	"\bRateCopy\x12\x14\n" +
 	"\x05parts\x18\x01 \x03(\rR\x05parts\x12\x18\n" +
 	"\anumbers\x18\x02 \x03(\x04R\anumbers\x12\x12\n" +
@@ -742,6 +759,7 @@ const file_rates_proto_rawDesc = "" +
 	"\x03ids\x18\n" +
 	" \x03(\x06R\x03ids\x12\x18\n" +
 	"\awithout\x18\v \x01(\tR\awithout\x12\x14\n" +
+	"\x05again\x18\r \x03(\rR\x05again\x12\x14\n" +
 	"\x05stood\x18\f \x01(\bR\x05stood\"h\n" +
 	"\n" +
 	"RateCopied\x12\x14\n" +

@@ -1,6 +1,7 @@
 package ratelimit
 
 import (
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -53,6 +54,7 @@ func (l *Limiter) receiveQueries(from string, question proto.Message, answer fun
 		end, d := begin+int(size), &decisions[i]
 		d.init(l, from, q.Modes[i] == modeAsReplica)
 		d.demands, d.ids = demands[begin:end], ids[begin:end]
+		_, d.again = slices.BinarySearch(q.Again, uint32(i))
 		switch mode := q.Modes[i]; mode {
 		case modeLook:
 			back.Verdicts[i] = uint32(refused)

@@ -12,6 +12,8 @@ type asking struct {
 	ids []uint64
 	may [2 * maxDemands]string // the n members that may have counted it
 	n   int
+
+	again bool // it was asked for before
 }
 
 // name makes names for the admissions of a request. A node that is alone needs none.

@@ -16,6 +16,7 @@ type decision struct {
 	asReplica bool   // the owner is unreachable
 	demands   []ratelimit.Demand
 	ids       []uint64 // the name of each demand's admission; 0: it has none
+	again     bool     // it may have been asked for before
 	order     []int    // when only some demands are decided: which
 	looked    int      // demands for which MayDecide was asked
 	known     []int    // demands whose admissions this node knows already
@@ -39,7 +40,7 @@ var _ ratelimit.Gate = (*decision)(nil)
 func (d *decision) init(l *Limiter, requester string, asReplica bool) {
 	d.limiter, d.placement, d.requester, d.asReplica = l, l.place.Load(), requester, asReplica
 	d.notOwned, d.count, d.ahead = d.notOwned[:0], 0, 0
-	d.order, d.looked, d.known = nil, 0, d.known[:0]
+	d.order, d.looked, d.known, d.again = nil, 0, d.known[:0], false
 	d.pending.left.Store(1)
 	d.pending.failed.Store(false)
 }
@@ -61,8 +62,8 @@ func (d *decision) MayDecide(p int) bool {
 	case !owns && (!d.asReplica || pl.replica[p] != l.self || !part.mayAct() || !l.caughtUp(pl.owner[p])):
 		return false
 	}
-	if d.ids[i] != 0 {
-		if x := part.recent.find(d.ids[i]); x != nil {
+	if now := l.table.Instant(); d.ids[i] != 0 && (d.again || now < part.recent.mergedUntil) {
+		if x := part.recent.find(d.ids[i], now); x != nil {
 			d.known = append(d.known, i)
 			d.repeat(i, p, x)
 		}
@@ -96,7 +97,7 @@ func (d *decision) repeat(i, p int, x *named) {
 	d.instants[i] = x.instant
 	if d.placement.owner[p] == d.limiter.self {
 		part.number++
-		d.copy(i, p, part.number, int64(x.count))
+		d.copy(i, p, part.number, int64(x.count), true)
 	}
 }
 
@@ -113,18 +114,19 @@ func (d *decision) Counted(n, p int, instant, count int64) {
 		l.asReplica.Add(1)
 		return
 	}
-	d.copy(i, p, part.number, count)
+	d.copy(i, p, part.number, count, d.again)
 }
 
 // copy tells the replica of an admission.
-func (d *decision) copy(i, p int, number uint64, count int64) {
+func (d *decision) copy(i, p int, number uint64, count int64, again bool) {
 	l := d.limiter
 	switch replica := d.placement.replica[p]; replica {
 	case "":
 	case d.requester: // the answer tells it
 		d.numbers[i] = number
 	default:
-		x := &update{part: p, number: number, id: d.ids[i], demand: d.demands[i], count: count, ahead: d.ahead}
+		x := &update{part: p, number: number, id: d.ids[i], again: again, demand: d.demands[i], count: count,
+			ahead: d.ahead}
 		if l.member(replica).replicaUnreachable.Load() {
 			l.partitions[p].noteUnreplicated(x)
 		} else {
@@ -204,8 +206,9 @@ func (d *decision) failed() bool { return d.pending.failed.Load() }
 
 // decide makes a decision about a request of this node.
 func (l *Limiter) decide(demands []ratelimit.Demand, ids []uint64, standings []ratelimit.Standing,
-	asReplica bool) verdict {
+	asReplica, again bool) verdict {
 	own := l.beginOwn(demands, ids, asReplica)
+	own.decision.again = again
 	v := own.decision.decide(standings)
 	if !l.finishOwn(own) {
 		v = retry
@@ -258,7 +261,7 @@ func (l *Limiter) forget(demand *ratelimit.Demand, id uint64, instant, count int
 			return // whoever decided tells this node
 		}
 		if id != 0 {
-			forgotten = forgetNamed(windows, part, demand.Key, id, count)
+			forgotten = l.forgetNamed(windows, part, demand.Key, id, count)
 		} else if w := windows.Get(demand.Key); w != nil {
 			for forgotten < count && w.Forget(instant) {
 				forgotten++

@@ -114,7 +114,7 @@ func TestMergeDropsTwins(t *testing.T) {
 					t.Errorf("limit %d: 5 admissions count as %d", limit, n)
 				}
 				for id := range uint64(5) { // each is known by its name
-					if n := forgetNamed(windows, part, d.Key, id+1, 1); n != 1 {
+					if n := c.forgetNamed(windows, part, d.Key, id+1, 1); n != 1 {
 						t.Errorf("limit %d: name %d: %d taken back", limit, id+1, n)
 					}
 				}
@@ -132,16 +132,17 @@ func TestRecent(t *testing.T) {
 	for i := range int64(3 * maxRecent) {
 		r.note(named{id: uint64(i + 1), instant: i, count: 1}, i)
 	}
-	if len(r.at) != maxRecent || r.find(2*maxRecent) != nil || r.find(2*maxRecent+1) == nil ||
-		r.find(3*maxRecent).instant != 3*maxRecent-1 {
-		t.Errorf("%d names", len(r.at))
+	const now = 3 * maxRecent
+	if r.at != nil || r.find(2*maxRecent-64, now) != nil || r.find(2*maxRecent+64, now) == nil ||
+		r.find(now, now).instant != now-1 || r.at == nil {
+		t.Errorf("%d names", len(r.queue)-r.head)
 	}
-	r.trim(3*maxRecent + recentTime)
-	if len(r.at) != 0 || r.find(3*maxRecent) != nil {
+	r.trim(now + recentTime)
+	if len(r.queue) != 0 || r.find(now, now) != nil {
 		t.Errorf("%d names after their time", len(r.at))
 	}
 	r.note(named{id: 7, instant: 0, count: 1}, 0)
-	if x := r.find(7); x == nil || x.id != 7 {
+	if x := r.find(7, 0); x == nil || x.id != 7 {
 		t.Errorf("%+v", x)
 	}
 }

@@ -31,6 +31,7 @@ type query struct {
 	mode      uint32
 	demands   []ratelimit.Demand
 	ids       []uint64 // the names of their admissions
+	again     bool     // they may have been asked for before
 	standings []ratelimit.Standing
 	instants  []int64 // at which each demand was counted, by the other's clock
 	// count is how many are wanted and then granted (modeReserve), or how many are
@@ -54,6 +55,7 @@ func (l *Limiter) query(t target, mode uint32, count int64, ids []uint64, demand
 func (l *Limiter) prepare(t target, mode uint32, count int64, ids []uint64, demands []ratelimit.Demand) *query {
 	q := l.queries.Get().(*query)
 	q.target, q.mode, q.verdict, q.noReply, q.count = t, mode, unreachable, false, count
+	q.again = false
 	q.demands, q.ids, q.instants = append(q.demands[:0], demands...), append(q.ids[:0], ids...), q.instants[:0]
 	q.standings = append(q.standings[:0], make([]ratelimit.Standing, len(demands))...)
 	return q
@@ -149,6 +151,9 @@ func encodeQueries(batch []*query) *pb.RateAsk {
 			}
 			question.Ids = append(question.Ids, id)
 		}
+		if q.again {
+			question.Again = append(question.Again, uint32(len(question.Sizes)))
+		}
 		question.Sizes = append(question.Sizes, uint32(len(q.demands)))
 		question.Modes = append(question.Modes, q.mode)
 	}
@@ -166,7 +171,7 @@ func (l *Limiter) readAnswer(q *query, answer *pb.RateAnswer, i, at int) {
 		switch q.mode {
 		case modeCount, modeAsReplica:
 			q.instants = append(q.instants, answer.Instants[n])
-			if q.verdict == admitted && !l.applyOwn(&q.demands[k], q.ids[k], answer.Numbers[n]) {
+			if q.verdict == admitted && !l.applyOwn(&q.demands[k], q.ids[k], answer.Numbers[n], q.again) {
 				q.verdict = retry
 			}
 		case modeReserve:

@@ -193,6 +193,7 @@ func (l *Limiter) Allow(ctx context.Context, demands []ratelimit.Demand, standin
 	began := l.table.Instant()
 	for pause := time.Millisecond; ; pause = min(2*pause, 20*time.Millisecond) {
 		v := l.decideOnce(&a, demands, standings)
+		a.again = true
 		waited := time.Duration(l.table.Instant() - began)
 		switch {
 		case v == admitted && (waited < leastPatience || ratelimit.Waits(ctx)), v == refused:
@@ -304,7 +305,7 @@ func (l *Limiter) decideOnce(a *asking, demands []ratelimit.Demand, standings []
 	}
 	if here == len(demands) {
 		l.here.Add(1)
-		v := l.decide(demands, a.ids, standings, asReplica)
+		v := l.decide(demands, a.ids, standings, asReplica, a.again)
 		if v != refused {
 			a.counted(l.self)
 		}
@@ -322,7 +323,10 @@ func (l *Limiter) decideOnce(a *asking, demands []ratelimit.Demand, standings []
 			mode = modeAsReplica
 		}
 		if some := pick(demands, targets, t); len(some) > 0 {
-			queries = append(queries, l.query(t, mode, 0, pick(a.ids, targets, t), some...))
+			q := l.prepare(t, mode, 0, pick(a.ids, targets, t), some)
+			q.again = a.again
+			l.member(t.member).queries.put(q)
+			queries = append(queries, q)
 		}
 	}
 	v := admitted
@@ -337,7 +341,7 @@ func (l *Limiter) decideOnce(a *asking, demands []ratelimit.Demand, standings []
 	if here > 0 && v == admitted {
 		own := target{member: l.self}
 		some := make([]ratelimit.Standing, here)
-		if v = l.decide(pick(demands, targets, own), pick(a.ids, targets, own), some, asReplica); v != refused {
+		if v = l.decide(pick(demands, targets, own), pick(a.ids, targets, own), some, asReplica, a.again); v != refused {
 			a.counted(l.self)
 		}
 		put(standings, targets, own, some)

@@ -26,28 +26,52 @@ const (
 )
 
 // recent is the named admissions of the last seconds of a partition, oldest first.
+// Hardly anybody looks for a name, so an index is made when somebody does, and kept
+// for as long as names are remembered.
 type recent struct {
 	queue   []named // from head on
 	head    int
 	dropped int            // entries that have left the queue in front of it
-	at      map[uint64]int // of a name: dropped + its place in queue
+	at      map[uint64]int // of a name: dropped + its place in queue; nil: there is no index
+	wanted  int64          // when a name was looked for last
+	// mergedUntil: until then what was asked for before may come again without saying
+	// so, for states of other nodes were merged.
+	mergedUntil int64
 }
 
 // find is the admission of a name; nil when it is not known.
-func (r *recent) find(id uint64) *named {
+func (r *recent) find(id uint64, now int64) *named {
+	const near = 64
+	for i := len(r.queue) - 1; r.at == nil && i >= max(r.head, len(r.queue)-near); i-- {
+		if r.queue[i].id == id && r.queue[i].count > 0 {
+			return &r.queue[i]
+		}
+	}
+	if r.at == nil && len(r.queue)-r.head <= near {
+		return nil
+	}
+	if r.wanted = now; r.at == nil {
+		r.at = make(map[uint64]int, len(r.queue)-r.head)
+		for i := r.head; i < len(r.queue); i++ {
+			if r.queue[i].count > 0 {
+				r.at[r.queue[i].id] = r.dropped + i
+			}
+		}
+	}
 	if i, ok := r.at[id]; ok {
 		return &r.queue[i-r.dropped]
 	}
 	return nil
 }
 
-// note remembers an admission, and forgets old ones.
+// note remembers an admission, and now and then forgets old ones.
 func (r *recent) note(x named, now int64) {
-	r.trim(now)
-	if r.at == nil {
-		r.at = map[uint64]int{}
+	if len(r.queue)%64 == 0 {
+		r.trim(now)
 	}
-	r.at[x.id] = r.dropped + len(r.queue)
+	if r.at != nil {
+		r.at[x.id] = r.dropped + len(r.queue)
+	}
 	r.queue = append(r.queue, x)
 }
 
@@ -59,6 +83,9 @@ func (r *recent) forget(x *named) {
 
 // trim forgets what is too old, or too much.
 func (r *recent) trim(now int64) {
+	if r.at != nil && now-r.wanted > recentTime {
+		r.at = nil
+	}
 	for r.head < len(r.queue) {
 		x := &r.queue[r.head]
 		if x.instant+recentTime > now && len(r.queue)-r.head < maxRecent {
@@ -82,11 +109,10 @@ func (r *recent) trim(now int64) {
 // clear forgets everything. It keeps little memory.
 func (r *recent) clear() {
 	r.dropped += len(r.queue)
-	r.queue, r.head = r.queue[:0], 0
+	r.queue, r.head, r.at = r.queue[:0], 0, nil
 	if cap(r.queue) > 256 {
-		r.queue, r.at = nil, nil
+		r.queue = nil
 	}
-	clear(r.at)
 }
 
 // byKey are the named admissions of each key, by its hash.
@@ -100,13 +126,14 @@ func (r *recent) byKey() map[uint64][]named {
 	return all
 }
 
-// addOnce counts an admission, unless this node knows its name. The caller has the
+// addOnce counts an admission, unless this node knows its name. Where nothing says
+// that it may have come before, the name is not looked for. The caller has the
 // partition locked.
 func (l *Limiter) addOnce(windows *ratelimit.Partition, part *partition, x *update) {
-	if x.id != 0 && part.recent.find(x.id) != nil {
+	now := l.table.Instant()
+	if x.id != 0 && (x.again || now < part.recent.mergedUntil) && part.recent.find(x.id, now) != nil {
 		return
 	}
-	now := l.table.Instant()
 	instant := windows.GetOrCreate(x.demand.Key).Add(now, x.ahead, x.count, quotaOf(&x.demand))
 	if x.id != 0 {
 		part.recent.note(named{x.id, hashOf(x.demand.Key), instant, int32(x.count)}, now)
@@ -114,8 +141,9 @@ func (l *Limiter) addOnce(windows *ratelimit.Partition, part *partition, x *upda
 }
 
 // forgetNamed takes back at most count admissions of a name, and tells how many.
-func forgetNamed(windows *ratelimit.Partition, part *partition, k ratelimit.Key, id uint64, count int64) (n int64) {
-	x := part.recent.find(id)
+func (l *Limiter) forgetNamed(windows *ratelimit.Partition, part *partition, k ratelimit.Key, id uint64,
+	count int64) (n int64) {
+	x := part.recent.find(id, l.table.Instant())
 	if x == nil {
 		return 0
 	}

@@ -1,6 +1,7 @@
 package ratelimit
 
 import (
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -70,6 +71,7 @@ func (l *Limiter) receiveUpdates(from string, question proto.Message, answer fun
 		if len(q.Counts) > 0 {
 			x.count, x.ahead = min(q.Counts[i], ratelimit.MaxExact), min(max(q.Aheads[i], 0), maxLead*1000)
 		}
+		_, x.again = slices.BinarySearch(q.Again, uint32(i))
 		say(q.Parts[i], l.applyUpdate(x, false))
 	}
 	answer(back)
@@ -102,7 +104,7 @@ func (l *Limiter) applyUpdate(x *update, asRequester bool) (what reply) {
 		case !x.takenBack:
 			l.addOnce(windows, part, x)
 		case x.id != 0:
-			forgetNamed(windows, part, x.demand.Key, x.id, x.count)
+			l.forgetNamed(windows, part, x.demand.Key, x.id, x.count)
 		case w != nil:
 			for range x.count {
 				w.ForgetNewest()
@@ -138,8 +140,8 @@ func (l *Limiter) decidedFor(owner string) (all []uint32) {
 
 // applyOwn is applyUpdate for an admission of this node's own request, of which
 // the owner takes this node for the replica. False: the admission does not hold.
-func (l *Limiter) applyOwn(d *ratelimit.Demand, id, number uint64) bool {
-	x := &update{part: d.Key.Partition(), number: number, id: id, demand: *d, count: 1}
+func (l *Limiter) applyOwn(d *ratelimit.Demand, id, number uint64, again bool) bool {
+	x := &update{part: d.Key.Partition(), number: number, id: id, again: again, demand: *d, count: 1}
 	return number == 0 || l.applyUpdate(x, true) != superseding
 }
 

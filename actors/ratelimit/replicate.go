@@ -16,6 +16,7 @@ type update struct {
 	part      int
 	number    uint64
 	id        uint64 // the admission's name; 0: it has none
+	again     bool   // it may have been sent, or asked for, before
 	demand    ratelimit.Demand
 	takenBack bool // the admission does not count after all
 	count     int64
@@ -51,6 +52,9 @@ func (l *Limiter) sendUpdates(m *member, batch []*update) {
 			x.state.Behind = uint32(len(q.Parts))
 			q.States = append(q.States, x.state)
 			continue
+		}
+		if x.again {
+			q.Again = append(q.Again, uint32(len(q.Parts)))
 		}
 		q.Parts = append(q.Parts, uint32(x.part))
 		q.Numbers = append(q.Numbers, x.number)

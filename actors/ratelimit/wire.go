@@ -131,6 +131,9 @@ func (l *Limiter) addAll(windows *ratelimit.Partition, part *partition, states [
 		}
 	}
 	for key, at := range sums {
+		if len(at.names) > 0 {
+			part.recent.mergedUntil = now + recentTime
+		}
 		slices.SortStableFunc(at.runs, func(a, b run) int { return cmp.Compare(a.instant, b.instant) })
 		w := windows.GetOrCreate(key)
 		for _, r := range at.runs {
