@@ -28,6 +28,8 @@ KUBE_SCORE = --ignore-container-cpu-limit --enable-optional-test container-secco
 
 # The linters of the documents; their rules are in tools/openapi.
 API_TOOLS = tools/openapi/node_modules/.package-lock.json
+# Node's half of the operators' console.
+CONSOLE   = console/node_modules/.package-lock.json
 API_LINT  = cd tools/openapi && \
 	REDOCLY_TELEMETRY=off npx --no redocly lint --max-problems 50 ../../docs/openapi.json && \
 	npx --no spectral lint --ruleset spectral.yaml --fail-severity warn ../../docs/openapi.json ../../docs/asyncapi.json
@@ -37,7 +39,7 @@ GOLDEN = $(shell grep -rlE --include='*_test.go' 'flag\.Bool(Var)?\([^)]*"update
 
 .DEFAULT_GOAL := help
 .PHONY: help run demo cluster build image clean bench
-.PHONY: test test-starved faults test-deps race verify lint tidy size unchanged generate golden
+.PHONY: console test test-starved faults test-deps race verify lint tidy size unchanged generate golden
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -104,6 +106,16 @@ bench: ## measure, on both databases with full durability
 	go test -run '^$$' -bench 'Permission|Endpoint|Fiber|Verify|Sign|Derive|Decide' -benchmem ./http/guard ./http/rest ./domain/token ./domain/password
 	go test -run '^$$' -bench . -benchmem ./domain/firewall ./actors/ratelimit
 
+console: $(CONSOLE) ## build the operators' console anew from console/ into web/console (needs Node)
+	tools/openapi/node_modules/.bin/openapi-typescript docs/openapi.json -o console/src/api.d.ts >/dev/null
+	cd console && npx --no tsc --noEmit
+	go -C tools run ./console ../console ../web/console
+
+# What the console is made with, as its lock file pins it.
+$(CONSOLE): console/package-lock.json $(API_TOOLS)
+	npm --prefix console ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
+
 verify: lint tidy unchanged size ## everything that needs no running: lint, tidy modules, generated and golden files, size
 
 lint: $(API_TOOLS) ## vet, gofmt, staticcheck; the files in deploy/; the documents of the interface
@@ -124,7 +136,7 @@ size: build
 	@scripts/size.sh bin/castellan
 
 unchanged:
-	@scripts/unchanged.sh $(MAKE) --no-print-directory generate golden
+	@scripts/unchanged.sh $(MAKE) --no-print-directory generate golden console
 
 # Generated protobuf code is committed; making it anew is the only step that needs protoc.
 generate: ## run the generators (protobuf apart)

@@ -92,6 +92,7 @@ var sections = []rest.Group{
 	device.Group{},
 	notification.Group{},
 	resource.Roles{},
+	resource.Own{},
 	mfa.Explain{},
 	firewall.Explain{},
 	audit.Group{},

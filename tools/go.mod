@@ -12,7 +12,9 @@ tool (
 )
 
 require (
+	github.com/andybalholm/brotli v1.2.8
 	github.com/compose-spec/compose-go/v2 v2.16.2
+	github.com/evanw/esbuild v0.28.2
 	github.com/oapi-codegen/runtime v1.8.0
 	go.yaml.in/yaml/v3 v3.0.5
 	k8s.io/api v0.32.3

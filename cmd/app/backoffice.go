@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"sync"
 	"time"
 
 	"castellan/domain/approval"
@@ -22,6 +23,7 @@ import (
 	httpnotification "castellan/http/notification"
 	httpparameter "castellan/http/parameter"
 	httpresource "castellan/http/resource"
+	"castellan/http/rest"
 	"castellan/persistence"
 )
 
@@ -34,7 +36,8 @@ func (s *service) backOffice() error {
 		Table: httpapi.Table(), Dev: s.cfg.Dev}
 	registry.Changes.Lock = store.Lock
 	s.join(part{
-		groups: groups(httpresource.Group{Admin: registry}, httpresource.Roles{Admin: registry}),
+		groups: groups(httpresource.Group{Admin: registry}, httpresource.Roles{Admin: registry},
+			httpresource.Own{Table: endpoints, Permits: s.permits}),
 		snapshots: []snapshot{
 			copyOf(s.roles, change.Roles),
 			{topic: change.Users, follow: s.roles.FollowAccounts},
@@ -74,4 +77,12 @@ func (s *service) backOffice() error {
 	linked.Changes.Lock = companies.Lock
 	s.join(part{groups: groups(httpcorporate.Group{Service: linked})})
 	return nil
+}
+
+// endpoints are those of the program; serving them is somebody else's.
+var endpoints = sync.OnceValue(func() []rest.Endpoint { return httpapi.Endpoints() })
+
+// permits says what the guards of requests would.
+func (s *service) permits(who rest.Caller, e *rest.Endpoint) (permitted, asAdmin bool) {
+	return s.guards().Permits(who, e)
 }

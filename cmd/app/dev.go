@@ -21,6 +21,7 @@ import (
 	"castellan/http/system"
 	"castellan/outbound/dispatch"
 	"castellan/persistence"
+	"castellan/web/console"
 )
 
 // login is an account that development mode seeded.
@@ -133,6 +134,9 @@ func banner(w io.Writer, v *Deployment, version, dataDir, url, metrics string) {
 	fmt.Fprintf(w, "    Demo page    %s/\n", url)
 	fmt.Fprintf(w, "    Sent codes   %s/dev/outbox/page   (JSON: %s/dev/outbox?to=…)\n", url, url)
 	fmt.Fprintf(w, "    Interface    %s/docs\n", url)
+	if _, ok := console.Built(); ok {
+		fmt.Fprintf(w, "    Console      %s/console, as admin\n", url)
+	}
 	if metrics != "" {
 		fmt.Fprintf(w, "    Metrics      http://%s/metrics\n", metrics)
 	}

@@ -4,6 +4,8 @@ import (
 	_ "embed"
 	"fmt"
 	"runtime"
+
+	"castellan/web/console"
 )
 
 // notices are the licences of everything that is linked into the program.
@@ -18,7 +20,7 @@ type versionCmd struct {
 
 func (c versionCmd) Run(e *env) error {
 	if c.Licenses {
-		_, err := fmt.Fprint(e.out, notices)
+		_, err := fmt.Fprint(e.out, notices, "\n", console.Notices())
 		return err
 	}
 	_, err := fmt.Fprintf(e.out, "castellan %s (commit %s, %s, %s %s/%s)\n",

@@ -301,6 +301,12 @@ func (g Guards) ActsAsAdmin(who rest.Caller, e *rest.Endpoint) bool {
 	return who.UserID != "" && g.Judge(who.UserID, e.Method, e.Path).Acts()
 }
 
+// Permits tells, by this node's snapshot, whether Authorize lets a caller in, and
+// whether as one who may act for others.
+func (g Guards) Permits(who rest.Caller, e *rest.Endpoint) (permitted, asAdmin bool) {
+	return g.permits(&who, e), g.ActsAsAdmin(who, e)
+}
+
 // Audited tells whether the call of an endpoint is worth an audit row of its
 // own, because a grant says AUDIT.
 func (g Guards) Audited(who rest.Caller, e *rest.Endpoint) bool {

@@ -57,17 +57,19 @@ func (f *file) send(c *fiber.Ctx, cacheControl string) error {
 	return c.Send(body)
 }
 
-// takesGzip reads Accept-Encoding (RFC 9110, section 12.5.3). A client that sends
-// none gets the file as it is.
-func takesGzip(accept string) bool {
+// takesGzip reads Accept-Encoding for gzip under both of its names.
+func takesGzip(accept string) bool { return takes(accept, "gzip") || takes(accept, "x-gzip") }
+
+// takes reads Accept-Encoding (RFC 9110, section 12.5.3). A client that sends none
+// gets the file as it is.
+func takes(accept, coding string) bool {
 	taken := false
 	for part := range strings.SplitSeq(accept, ",") {
-		coding, params, _ := strings.Cut(part, ";")
-		coding = strings.ToLower(strings.TrimSpace(coding))
+		named, params, _ := strings.Cut(part, ";")
 		weight := strings.ReplaceAll(strings.ToLower(params), " ", "")
 		refused := strings.HasPrefix(weight, "q=") && strings.Trim(weight[2:], "0.") == ""
-		switch coding {
-		case "gzip", "x-gzip":
+		switch strings.ToLower(strings.TrimSpace(named)) {
+		case coding:
 			return !refused
 		case "*":
 			taken = !refused

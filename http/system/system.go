@@ -71,11 +71,14 @@ type Options struct {
 	OpenAPI, AsyncAPI func() []byte
 	// Dev adds the demo page and the outbox.
 	Dev *Dev
+	// BasePath stands before every path; Version is the program's.
+	BasePath, Version string
 }
 
 // Mount adds the routes to a server.
 func Mount(s *edge.Server, o Options) {
 	mountHealth(s, o)
+	mountConsole(s, o)
 	document := func(path string, body func() []byte) {
 		made := sync.OnceValue(func() *file { return newFile(body(), fiber.MIMEApplicationJSON) })
 		s.Raw(fiber.MethodGet, path, func(c *fiber.Ctx) error { return made().send(c, revalidate) })

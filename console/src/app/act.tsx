@@ -1,0 +1,67 @@
+/**
+ * A write from the screen: one key for one intention, a challenge where the service wants one, and the refusal where
+ * the person looks. Every screen writes this way.
+ */
+import { Modal } from '@mantine/core';
+import { notifications } from '@mantine/notifications';
+import { useQueryClient } from '@tanstack/react-query';
+import { useState, type ReactNode } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { paths } from '../api';
+import type { Flow, Outcome } from '../../../web/static/castellan-client.js';
+import { Refusal, start, type Writes } from './api';
+import { Challenge } from './challenge';
+
+type Method = 'post' | 'patch' | 'delete';
+
+export interface Act<B> {
+  /** Carries it out, with the values of {places} in the path; resolves with the data of the answer, or undefined after a refusal, which is in `problem`. */
+  run: (body: B, places?: Record<string, string>) => Promise<unknown>;
+  busy: boolean;
+  problem?: Refusal;
+  clear: () => void;
+  /** Place it on the screen: it shows the challenge. */
+  view: ReactNode;
+}
+
+/** touches are the paths whose lists are read anew afterwards. */
+export function useAct<M extends Method, P extends Writes<M> & keyof paths>(method: M, path: P,
+  touches: string[] = [], done?: string): Act<Parameters<typeof start<M, P>>[2]> {
+  const { t } = useTranslation();
+  const queries = useQueryClient();
+  const [flow, setFlow] = useState<Flow>();
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<Refusal>();
+  const [key, setKey] = useState(() => crypto.randomUUID());
+
+  async function run(body: Parameters<typeof start<M, P>>[2], places: Record<string, string> = {}) {
+    setBusy(true);
+    setProblem(undefined);
+    try {
+      const begun = await start(method, path, body, { key, places });
+      if (begun.challenge) setFlow(begun);
+      const outcome: Outcome = await begun.done;
+      if (!outcome.success) throw new Refusal(0, outcome.code ?? '', outcome.message ?? '');
+      setKey(crypto.randomUUID()); // the next intention
+      await Promise.all(touches.map((touched) => queries.invalidateQueries({ queryKey: [touched] })));
+      notifications.show({ message: t(done ?? 'done'), color: 'green' });
+      return outcome.data ?? {};
+    } catch (error) {
+      const refusal = Refusal.of(error, `${method.toUpperCase()} ${String(path)}`);
+      // Without an answer nobody knows whether it happened: the same key makes asking again safe.
+      if (refusal.status !== 0 && refusal.status < 500) setKey(crypto.randomUUID());
+      if (refusal.code !== 'ABANDONED') setProblem(refusal);
+      return undefined;
+    } finally {
+      setFlow(undefined);
+      setBusy(false);
+    }
+  }
+
+  const view = (
+    <Modal opened={!!flow} onClose={() => flow?.close()} title={t('challenge.title')} centered>
+      {flow && <Challenge flow={flow} onCancel={() => flow.close()} />}
+    </Modal>
+  );
+  return { run, busy, problem, clear: () => setProblem(undefined), view };
+}

@@ -1,0 +1,111 @@
+/**
+ * The way to the service: typed reads by openapi-fetch, writes by the client module that integrators copy too, because
+ * any write may turn into a challenge. Types come from docs/openapi.json, so a field that leaves the interface turns
+ * tsc red.
+ */
+import createClient from 'openapi-fetch';
+import type { PathsWithMethod } from 'openapi-typescript-helpers';
+import { CastellanClient, CastellanError, type Flow } from '../../../web/static/castellan-client.js';
+import type { components, paths } from '../api';
+import { session } from './session';
+
+export type Schemas = components['schemas'];
+export type Field = Schemas['FieldProblem'];
+export type Gets = PathsWithMethod<paths, 'get'>;
+
+/** A refusal of the service, or no answer (status 0). Its fields are those of RFC 9457, as the interface has them. */
+export class Refusal extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly requestId = '',
+    readonly errors: Field[] = [],
+    readonly retryAfter = 0,
+    readonly asked = '', // "GET /admin/…", for the explanation
+  ) {
+    super(message);
+  }
+
+  static of(error: unknown, asked = ''): Refusal {
+    if (error instanceof Refusal) return error;
+    if (error instanceof CastellanError) {
+      const e = error as CastellanError & { status: number; code: string; requestId?: string; errors: Field[];
+        retryAfter: number };
+      return new Refusal(e.status, e.code, e.message, e.requestId, e.errors, e.retryAfter, asked);
+    }
+    return new Refusal(0, 'NETWORK', error instanceof Error ? error.message : String(error), '', [], 0, asked);
+  }
+}
+
+const reader = createClient<paths>({ baseUrl: location.origin, cache: 'no-store', credentials: 'omit' });
+
+reader.use({
+  onRequest({ request }) {
+    const { token } = session.now();
+    if (token) request.headers.set('x-auth', token);
+    request.headers.set('accept-language', document.documentElement.lang);
+    return request;
+  },
+  async onResponse({ response, request }) {
+    if (response.ok) return undefined;
+    const problem = await response.clone().json().catch(() => ({}));
+    const refusal = new Refusal(response.status, problem.code ?? `HTTP_${response.status}`,
+      problem.message ?? response.statusText, problem.requestId ?? response.headers.get('x-request-id') ?? '',
+      problem.errors ?? [], Number(response.headers.get('retry-after')) || 0,
+      `${request.method} ${new URL(request.url).pathname}`);
+    if (refusal.status === 401) session.ended(refusal);
+    throw refusal;
+  },
+  onError({ error, request }) {
+    return Refusal.of(error, `${request.method} ${new URL(request.url).pathname}`);
+  },
+});
+
+/** Reads; a refusal is thrown. */
+export const read = reader.GET;
+
+/** One page of a growing list, and the cursor of the next one ('' at the end). */
+export interface Page<T> {
+  rows: T[];
+  next: string;
+}
+
+/** Reads a page of a list; the cursor comes from the Link header of the page before (RFC 8288). */
+export async function readPage<T>(path: Gets, query: Record<string, unknown>, signal?: AbortSignal): Promise<Page<T>> {
+  const asked = reader.GET as (path: string, init: unknown) => Promise<{ data?: unknown; response: Response }>;
+  const { data, response } = await asked(path, { params: { query }, signal });
+  const link = /<([^>]*)>;\s*rel="next"/.exec(response.headers.get('link') ?? '')?.[1];
+  const next = link ? new URL(link, location.origin).searchParams.get('cursor') ?? '' : '';
+  return { rows: (data ?? []) as T[], next };
+}
+
+type Body<P extends keyof paths, M extends string> = paths[P] extends Record<M, { requestBody?: infer B }>
+  ? NonNullable<B> extends { content: { 'application/json': infer J } } ? J : undefined : undefined;
+export type Writes<M extends 'post' | 'patch' | 'delete'> = PathsWithMethod<paths, M>;
+
+/** A fresh client for each write, so that it has the token and the language of the moment. */
+export function client(): CastellanClient {
+  const c = new CastellanClient({ baseUrl: location.origin,
+    headers: { 'accept-language': document.documentElement.lang } });
+  c.xAuth = session.now().token;
+  return c;
+}
+
+/**
+ * Starts a write. The flow is done at once, unless the service wants a challenge first. The key makes a repeated
+ * request the same request (D-EXT-02): the caller makes one key for one intention. places fill {names} in the path.
+ */
+export async function start<M extends 'post' | 'patch' | 'delete', P extends Writes<M>>(method: M, path: P,
+  body: Body<P & keyof paths, M>, { key, places = {} }: { key?: string; places?: Record<string, string> } = {}): Promise<Flow> {
+  const asked = `${method.toUpperCase()} ${String(path)}`;
+  try {
+    const to = String(path).replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(places[name] ?? ''));
+    return await client().start(method.toUpperCase(), to, (body ?? {}) as object,
+      key ? { headers: { 'idempotency-key': key } } : {});
+  } catch (error) {
+    const refusal = Refusal.of(error, asked);
+    if (refusal.status === 401) session.ended(refusal);
+    throw refusal;
+  }
+}

@@ -1,0 +1,101 @@
+/** The frame of every screen: menu by permissions, palette, language, light and dark. */
+import {
+  ActionIcon, AppShell, Burger, Button, Group, Kbd, Loader, Menu, NavLink, ScrollArea, Text, Title, useMantineColorScheme,
+} from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import { spotlight } from '@mantine/spotlight';
+import { IconLanguage, IconLogout, IconMoon, IconSearch } from '@tabler/icons-react';
+import { useQueryClient } from '@tanstack/react-query';
+import { Link, Outlet, useRouterState } from '@tanstack/react-router';
+import { Suspense, useEffect } from 'react';
+import { useTranslation } from 'react-i18next';
+import { client } from './api';
+import { languages, speak, type Language } from './i18n';
+import { Palette } from './palette';
+import { screens, type Screen } from './screens';
+import { session, useMay, useSession } from './session';
+
+const groups: Screen['group'][] = ['work', 'people', 'money', 'content', 'security', 'system', 'own'];
+
+export default function Frame() {
+  const { t } = useTranslation();
+  const { may } = useSession();
+  const [opened, menu] = useDisclosure();
+  const path = useRouterState({ select: (state) => state.location.pathname });
+  useEffect(() => menu.close(), [path]);
+  return (
+    <AppShell header={{ height: 52 }} navbar={{ width: 230, breakpoint: 'sm', collapsed: { mobile: !opened } }} padding="md">
+      <AppShell.Header px="md">
+        <Group h="100%" justify="space-between" wrap="nowrap">
+          <Group gap="sm" wrap="nowrap">
+            <Burger opened={opened} onClick={menu.toggle} hiddenFrom="sm" size="sm" aria-label={t('menu')} />
+            <Text fw={700}>Castellan</Text>
+          </Group>
+          <Tools />
+        </Group>
+      </AppShell.Header>
+      <AppShell.Navbar>
+        <ScrollArea component="nav" aria-label={t('menu')} p="xs">
+          {may && groups.map((group) => <Part key={group} group={group} />)}
+        </ScrollArea>
+      </AppShell.Navbar>
+      <AppShell.Main>
+        {may ? <Suspense fallback={<Loader />}><Outlet /></Suspense> : <Loader aria-label={t('loading')} />}
+      </AppShell.Main>
+      {may && <Palette />}
+    </AppShell>
+  );
+}
+
+function Part({ group }: { group: Screen['group'] }) {
+  const { t } = useTranslation();
+  const may = useMay();
+  const path = useRouterState({ select: (state) => state.location.pathname.replace(/^\/console/, '') || '/' });
+  const shown = screens.filter((s) => s.group === group && !s.inner && s.needs.every(may));
+  if (shown.length === 0) return null;
+  return (
+    <>
+      <Title order={2} size="xs" c="dimmed" tt="uppercase" px="sm" pt="sm">{t(`group.${group}`)}</Title>
+      {shown.map((s) => (
+        <NavLink key={s.path} component={Link} to={s.path as string} label={t(s.title)} py={6} data-testid={`nav-${s.path}`}
+          active={s.path === '/' ? path === '/' : path === s.path || path.startsWith(`${s.path}/`)} />
+      ))}
+    </>
+  );
+}
+
+function Tools() {
+  const { t, i18n } = useTranslation();
+  const { toggleColorScheme } = useMantineColorScheme();
+  const queries = useQueryClient();
+  return (
+    <Group gap="xs" wrap="nowrap">
+      <Button variant="default" size="xs" leftSection={<IconSearch size={14} />} onClick={spotlight.open} visibleFrom="xs"
+        rightSection={<Kbd size="xs">Ctrl K</Kbd>}>{t('palette.title')}</Button>
+      <Menu>
+        <Menu.Target>
+          <ActionIcon variant="default" aria-label={t('language')}><IconLanguage size={16} /></ActionIcon>
+        </Menu.Target>
+        <Menu.Dropdown>
+          {Object.entries(languages).map(([code, name]) => (
+            <Menu.Item key={code} lang={code} onClick={() => speak(code as Language)} disabled={i18n.language === code}
+              data-testid={`language-${code}`}>{name}</Menu.Item>
+          ))}
+        </Menu.Dropdown>
+      </Menu>
+      <ActionIcon variant="default" aria-label={t('theme')} onClick={toggleColorScheme} data-testid="theme">
+        <IconMoon size={16} />
+      </ActionIcon>
+      <ActionIcon variant="default" aria-label={t('logout')} data-testid="logout" onClick={async () => {
+        await client().logout().catch(() => undefined);
+        queries.clear();
+        session.leave();
+      }}><IconLogout size={16} /></ActionIcon>
+    </Group>
+  );
+}
+
+export function Missing() {
+  const { t } = useTranslation();
+  return <Text>{t('missing')}</Text>;
+}

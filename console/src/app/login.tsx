@@ -1,0 +1,94 @@
+/** The login, with every method of a challenge. It stands alone at first, and above the screen when a session ends. */
+import { Alert, Button, Card, Center, PasswordInput, Stack, Tabs, TextInput, Title } from '@mantine/core';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { Flow } from '../../../web/static/castellan-client.js';
+import { client, Refusal } from './api';
+import { Challenge } from './challenge';
+import { Problem } from './problem';
+import { session, useSession } from './session';
+
+export function Login({ onDone }: { onDone: (same: boolean) => void }) {
+  const { t } = useTranslation();
+  const { over } = useSession();
+  const [flow, setFlow] = useState<Flow>();
+  const [problem, setProblem] = useState<unknown>();
+  const start = async (who: Who) => {
+    setProblem(undefined);
+    try {
+      const begun = await client().login(who);
+      setFlow(begun);
+      begun.done.then((outcome) => {
+        const token = outcome.headers['x-auth'];
+        if (!outcome.success || !token) throw new Refusal(0, outcome.code ?? '', outcome.message ?? '');
+        onDone(session.begin(token));
+      }).catch((error: unknown) => {
+        setFlow(undefined);
+        if (Refusal.of(error).code !== 'ABANDONED') setProblem(error);
+      });
+    } catch (error) {
+      setProblem(error);
+    }
+  };
+  return (
+    <Center mih={over ? undefined : '100vh'} p="md">
+      <Card withBorder={!over} w="100%" maw={420} padding="xl" radius="md" component="main">
+        <Stack>
+          <Title order={1} size="h3">{t('login.title')}</Title>
+          {over && <Alert color="yellow">{t(over === 'idle' ? 'login.idle' : 'login.over')}</Alert>}
+          {flow
+            ? <Challenge flow={flow} onCancel={() => { flow.close(); setFlow(undefined); }} />
+            : <Identify onStart={start} />}
+          <Problem of={problem} />
+        </Stack>
+      </Card>
+    </Center>
+  );
+}
+
+interface Who {
+  email?: string;
+  countryCode?: string;
+  phoneNumber?: string;
+  password: string;
+}
+
+function Identify({ onStart }: { onStart: (who: Who) => Promise<void> }) {
+  const { t } = useTranslation();
+  const [busy, setBusy] = useState(false);
+  const [way, setWay] = useState<string | null>('mail');
+  return (
+    <form onSubmit={async (event) => {
+      event.preventDefault();
+      const entry = Object.fromEntries(new FormData(event.currentTarget)) as Record<string, string>;
+      setBusy(true);
+      await onStart(way === 'mail'
+        ? { email: entry.email, password: entry.password ?? '' }
+        : { countryCode: entry.countryCode, phoneNumber: entry.phoneNumber, password: entry.password ?? '' });
+      setBusy(false);
+    }}>
+      <Stack>
+        <Tabs value={way} onChange={setWay}>
+          <Tabs.List grow>
+            <Tabs.Tab value="mail">{t('login.mail')}</Tabs.Tab>
+            <Tabs.Tab value="phone">{t('login.phone')}</Tabs.Tab>
+          </Tabs.List>
+        </Tabs>
+        {way === 'mail'
+          ? <TextInput name="email" type="email" label={t('login.mail')} autoComplete="username" required dir="ltr"
+              data-testid="email" autoFocus />
+          : (
+            <>
+              <TextInput name="countryCode" label={t('login.countryCode')} inputMode="numeric" required dir="ltr"
+                autoComplete="tel-country-code" data-testid="country-code" />
+              <TextInput name="phoneNumber" label={t('login.phone')} inputMode="tel" required dir="ltr"
+                autoComplete="tel-national" data-testid="phone" />
+            </>
+          )}
+        <PasswordInput name="password" label={t('login.password')} autoComplete="current-password" required
+          data-testid="password" />
+        <Button type="submit" loading={busy} data-testid="login">{t('login.go')}</Button>
+      </Stack>
+    </form>
+  );
+}

@@ -1,0 +1,35 @@
+/** What went wrong, always with code and request id, and the way to the explanation where there is one. */
+import { Alert, Code, CopyButton, Group, Text, UnstyledButton } from '@mantine/core';
+import { lazy, Suspense } from 'react';
+import { useTranslation } from 'react-i18next';
+import { Refusal } from './api';
+
+const Why = lazy(() => import('./why')); // it needs the routes, which the login does not
+
+export function Problem({ of }: { of: unknown }) {
+  const { t } = useTranslation();
+  if (!of) return null;
+  const refusal = Refusal.of(of);
+  return (
+    <Alert color="red" role="alert" title={refusal.status === 0 ? t('problem.network') : refusal.message}
+      data-testid="problem">
+      <Group gap="xs" wrap="wrap">
+        <Code>{refusal.code}</Code>
+        {refusal.retryAfter > 0 && <Text size="sm">{t('problem.retry', { seconds: refusal.retryAfter })}</Text>}
+        {refusal.requestId && (
+          <CopyButton value={refusal.requestId}>
+            {({ copied, copy }) => (
+              <UnstyledButton onClick={copy} title={t('copy')}>
+                <Code dir="ltr">{copied ? t('copied') : refusal.requestId}</Code>
+              </UnstyledButton>
+            )}
+          </CopyButton>
+        )}
+        {refusal.asked && <Suspense><Why refusal={refusal} /></Suspense>}
+      </Group>
+      {refusal.errors.length > 1 && (
+        <ul>{refusal.errors.map((e) => <li key={e.field}><Code>{e.field}</Code> {e.message}</li>)}</ul>
+      )}
+    </Alert>
+  );
+}

@@ -1,0 +1,216 @@
+/**
+ * A list of the service, as people expect one. Filters and the place in the list are in the address, so a list is a
+ * link. A page is one request, reached by the cursor of the page before, and nothing is ever counted. Columns are
+ * remembered; rows are chosen one by one, by range (Shift), or all; what is shown leaves as CSV.
+ */
+import { ActionIcon, Alert, Button, Checkbox, Group, Menu, Paper, Skeleton, Stack, Table, Text, Title } from '@mantine/core';
+import { useHotkeys } from '@mantine/hooks';
+import { IconColumns, IconDownload, IconRefresh } from '@tabler/icons-react';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import {
+  columnVisibilityFeature, rowSelectionFeature, tableFeatures, useTable, type ColumnDef,
+} from '@tanstack/react-table';
+import { useEffect, useMemo, useRef, useState, type ReactNode } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { paths } from '../api';
+import { readPage, type Gets, type Page } from '../app/api';
+import { Problem } from '../app/problem';
+import { csv, download } from './csv';
+import { Filters, type Filter } from './filter';
+import { plain } from './show';
+
+/** The record of a list, by its path. */
+export type Row<P extends Gets> = paths[P] extends { get: { responses: { 200: { content: { 'application/json': (infer T)[] } } } } }
+  ? T extends object ? T : never : never;
+type Query<P extends Gets> = paths[P] extends { get: { parameters: { query?: infer Q } } } ? NonNullable<Q> : never;
+/** What a list may be asked for; a name that leaves the interface turns tsc red. */
+export type FilterOf<P extends Gets> = Filter & { name: keyof Query<P> & string };
+
+export interface Column<T> {
+  key: keyof T & string;
+  /** Key of its heading; "users.fullName", say. */
+  title: string;
+  show?: (row: T) => ReactNode;
+  /** Not shown until somebody asks for it. */
+  hidden?: boolean;
+}
+
+export interface ListProps<P extends Gets> {
+  path: P;
+  title: string;
+  columns: Column<Row<P>>[];
+  filters?: FilterOf<P>[];
+  /** Identifies a row; the place in the page where nothing does. */
+  id: (row: Row<P>) => string;
+  /** Where a row leads. */
+  open?: (row: Row<P>) => void;
+  /** Beside the heading: what adds a record. */
+  actions?: ReactNode;
+  /** For the chosen rows: what can be done with all of them. */
+  bulk?: (rows: Row<P>[], clear: () => void) => ReactNode;
+  /** Asked for always, and not in the address. */
+  fixed?: Partial<Query<P>>;
+  /** How many rows a page has; undefined for a list that is never cut. */
+  size?: number | undefined;
+  empty?: string;
+}
+
+const features = tableFeatures({ columnVisibilityFeature, rowSelectionFeature });
+type Features = typeof features;
+
+export function List<P extends Gets>(props: ListProps<P>) {
+  const { path, columns, filters = [], fixed, size = 100, id } = props;
+  const { t } = useTranslation();
+  const search = useSearch({ strict: false }) as Record<string, string>;
+  const navigate = useNavigate();
+  const asked: Record<string, unknown> = { ...fixed, ...(size ? { limit: size } : {}) };
+  for (const { name } of filters) if (search[name]) asked[name] = search[name];
+  if (search.cursor) asked.cursor = search.cursor;
+  const page = useQuery({
+    queryKey: [path, asked],
+    queryFn: ({ signal }) => readPage<Row<P>>(path, asked, signal),
+    placeholderData: keepPreviousData,
+  });
+  const to = (next: Record<string, string | undefined>) =>
+    navigate({ to: '.', search: ((old: object) => ({ ...old, ...next })) as never });
+  const table = useRows(props, page.data);
+  const chosen = table.getSelectedRowModel().rows.map((row) => row.original);
+  const cursor = useCursorKeys(table.getRowModel().rows.length, (n) => {
+    const row = table.getRowModel().rows[n];
+    if (row) props.open?.(row.original);
+  }, (n) => table.getRowModel().rows[n]?.toggleSelected());
+
+  return (
+    <Stack gap="md" data-testid="list" data-path={path}>
+      <Group justify="space-between">
+        <Title order={1} size="h3">{t(props.title)}</Title>
+        <Group gap="xs">
+          {props.actions}
+          <Button variant="default" size="xs" leftSection={<IconDownload size={14} />} disabled={!page.data?.rows.length}
+            onClick={() => download(`${path.split('/').pop()}.csv`, toCSV(table, columns, t))}>CSV</Button>
+          <Columns table={table} columns={columns} />
+          <ActionIcon variant="default" aria-label={t('list.again')} loading={page.isFetching}
+            onClick={() => page.refetch()}><IconRefresh size={16} /></ActionIcon>
+        </Group>
+      </Group>
+      {filters.length > 0 && <Filters filters={filters} values={search}
+        onChange={(values) => to({ ...values, cursor: undefined })} />}
+      <Problem of={page.error} />
+      {chosen.length > 0 && props.bulk && (
+        <Paper withBorder p="xs"><Group>
+          <Text size="sm">{t('list.chosen', { count: chosen.length })}</Text>
+          {props.bulk(chosen, () => table.resetRowSelection())}
+        </Group></Paper>
+      )}
+      <Table.ScrollContainer minWidth={600}>
+        <Table striped highlightOnHover stickyHeader aria-busy={page.isFetching}>
+          <Table.Thead>
+            <Table.Tr>
+              {props.bulk && <Table.Th w={36}><Checkbox aria-label={t('list.all')} checked={table.getIsAllRowsSelected()}
+                indeterminate={table.getIsSomeRowsSelected()} onChange={table.getToggleAllRowsSelectedHandler()} /></Table.Th>}
+              {table.getVisibleLeafColumns().map((c) => <Table.Th key={c.id}>{t(titleOf(columns, c.id))}</Table.Th>)}
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody>
+            {page.isPending && !page.error && <Waiting columns={columns.length} />}
+            {table.getRowModel().rows.map((row, n) => (
+              <Table.Tr key={row.id} data-testid="row" data-at={n === cursor.at || undefined} aria-selected={row.getIsSelected()}
+                className={props.open ? 'opens' : undefined} onClick={() => props.open?.(row.original)}>
+                {props.bulk && <Table.Td><Checkbox aria-label={t('list.choose')} checked={row.getIsSelected()} readOnly
+                  onClick={(event) => cursor.choose(event, n, table)} /></Table.Td>}
+                {row.getVisibleCells().map((cell) => <Table.Td key={cell.id}><table.FlexRender cell={cell} /></Table.Td>)}
+              </Table.Tr>
+            ))}
+          </Table.Tbody>
+        </Table>
+      </Table.ScrollContainer>
+      {page.data?.rows.length === 0 && <Alert color="gray">{t(props.empty ?? 'list.empty')}</Alert>}
+      {size && (search.cursor || page.data?.next) && (
+        <Group justify="flex-end">
+          <Button variant="default" disabled={!search.cursor} onClick={() => to({ cursor: undefined })}>{t('list.first')}</Button>
+          <Button variant="default" disabled={!search.cursor} onClick={() => history.back()}>{t('list.previous')}</Button>
+          <Button variant="default" disabled={!page.data?.next} data-testid="next"
+            onClick={() => to({ cursor: page.data?.next })}>{t('list.next')}</Button>
+        </Group>
+      )}
+    </Stack>
+  );
+
+  function useRows(p: ListProps<P>, data: Page<Row<P>> | undefined) {
+    const rows = useMemo(() => data?.rows ?? [], [data]);
+    const remembered = `castellan.columns.${p.path}`;
+    const [visible, setVisible] = useState<Record<string, boolean>>(() => ({
+      ...Object.fromEntries(columns.filter((c) => c.hidden).map((c) => [c.key, false])),
+      ...JSON.parse(localStorage.getItem(remembered) ?? '{}'),
+    }));
+    useEffect(() => localStorage.setItem(remembered, JSON.stringify(visible)), [remembered, visible]);
+    const [selected, setSelected] = useState<Record<string, true>>({});
+    const defs = useMemo(() => columns.map((c): ColumnDef<Features, Row<P> & object> => ({
+      id: c.key, accessorFn: (row: Row<P>) => row[c.key],
+      cell: ({ row }) => (c.show ? c.show(row.original as Row<P>) : plain((row.original as Row<P>)[c.key])),
+    })), []);
+    return useTable<Features, Row<P> & object>({
+      features, columns: defs, data: rows, getRowId: (row: Row<P>, n: number) => id(row) || String(n),
+      state: { columnVisibility: visible, rowSelection: selected },
+      onColumnVisibilityChange: setVisible, onRowSelectionChange: setSelected,
+    });
+  }
+}
+
+type Rows = ReturnType<typeof useTable<Features, never>>;
+
+function titleOf<T>(columns: Column<T>[], key: string): string {
+  return columns.find((c) => c.key === key)?.title ?? key;
+}
+
+function toCSV<T>(table: unknown, columns: Column<T>[], t: (key: string) => string): string {
+  const rows = table as Rows;
+  const shown = rows.getVisibleLeafColumns().map((c) => c.id);
+  return csv(shown.map((key) => t(titleOf(columns, key))),
+    rows.getRowModel().rows.map((row) => shown.map((key) => (row.original as Record<string, unknown>)[key])));
+}
+
+function Columns<T>({ table, columns }: { table: unknown; columns: Column<T>[] }) {
+  const { t } = useTranslation();
+  return (
+    <Menu closeOnItemClick={false} withinPortal>
+      <Menu.Target>
+        <ActionIcon variant="default" aria-label={t('list.columns')}><IconColumns size={16} /></ActionIcon>
+      </Menu.Target>
+      <Menu.Dropdown>
+        {(table as Rows).getAllLeafColumns().map((c) => (
+          <Menu.Item key={c.id} role="menuitemcheckbox" aria-checked={c.getIsVisible()} onClick={() => c.toggleVisibility()}>
+            {c.getIsVisible() ? '✓ ' : ' '}{t(titleOf(columns, c.id))}
+          </Menu.Item>
+        ))}
+      </Menu.Dropdown>
+    </Menu>
+  );
+}
+
+function Waiting({ columns }: { columns: number }) {
+  return [0, 1, 2, 3, 4].map((n) => (
+    <Table.Tr key={n}><Table.Td colSpan={columns + 1}><Skeleton height={14} my={4} /></Table.Td></Table.Tr>
+  ));
+}
+
+/** j and k go down and up, Enter opens, x chooses; Shift chooses everything since the last choice. */
+function useCursorKeys(count: number, open: (n: number) => void, choose: (n: number) => void) {
+  const [at, setAt] = useState(-1);
+  const last = useRef(0);
+  const move = (by: number) => setAt((old) => Math.min(Math.max(old + by, 0), count - 1));
+  useHotkeys([['j', () => move(1)], ['k', () => move(-1)], ['Enter', () => open(at)],
+    ['x', () => { last.current = at; choose(at); }]]);
+  return {
+    at,
+    choose(event: { shiftKey: boolean; stopPropagation: () => void }, n: number, table: unknown) {
+      event.stopPropagation();
+      const rows = (table as Rows).getRowModel().rows;
+      const to = !rows[n]?.getIsSelected();
+      const [from, until] = event.shiftKey ? [Math.min(last.current, n), Math.max(last.current, n)] : [n, n];
+      for (let i = from; i <= until; i++) rows[i]?.toggleSelected(to);
+      last.current = n;
+    },
+  };
+}

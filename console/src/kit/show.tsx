@@ -1,0 +1,70 @@
+/** How values are shown everywhere: money as the service wrote it, times in the operator's zone, ids that can be copied. */
+import { Badge, Code, CopyButton, Text, Tooltip, UnstyledButton } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { useTranslation } from 'react-i18next';
+
+/** The exact string of the service; nothing here ever counts with it. */
+export function Money({ amount, unit }: { amount?: string | null; unit?: string | null }) {
+  if (amount === undefined || amount === null) return <Nothing />;
+  return <bdi dir="ltr" className="money">{amount}{unit ? ` ${unit}` : ''}</bdi>;
+}
+
+/** An instant of the service: RFC 3339, or milliseconds since 1970. */
+export type Instant = string | number | null | undefined;
+
+export function Time({ at }: { at: Instant }) {
+  const { i18n } = useTranslation();
+  if (at === undefined || at === null || at === '') return <Nothing />;
+  const when = new Date(at);
+  if (Number.isNaN(when.getTime())) return <bdi dir="ltr">{at}</bdi>;
+  const local = new Intl.DateTimeFormat(`${i18n.language}-u-ca-gregory`,
+    { dateStyle: 'medium', timeStyle: 'medium' }).format(when);
+  return (
+    <Tooltip label={<bdi dir="ltr">{when.toISOString().replace('T', ' ').replace('.000Z', '')} UTC</bdi>}>
+      <time dateTime={when.toISOString()}><bdi>{local}</bdi></time>
+    </Tooltip>
+  );
+}
+
+/** An id, a hash or an address: left to right in every language, copied by a click. */
+export function Id({ of, short = false }: { of?: string | number | null; short?: boolean }) {
+  const { t } = useTranslation();
+  if (of === undefined || of === null || of === '') return <Nothing />;
+  const text = String(of);
+  const shown = short && text.length > 14 ? `${text.slice(0, 6)}…${text.slice(-6)}` : text;
+  return (
+    <CopyButton value={text}>
+      {({ copied, copy }) => (
+        <UnstyledButton onClick={(event) => { event.stopPropagation(); copy(); }} title={`${t('copy')}: ${text}`}>
+          <Code dir="ltr">{copied ? t('copied') : shown}</Code>
+        </UnstyledButton>
+      )}
+    </CopyButton>
+  );
+}
+
+const colours: Record<string, string> = {
+  active: 'green', ACTIVE: 'green', done: 'green', SUCCESS: 'green', ALLOW: 'green', APPROVED: 'green', approved: 'green',
+  passive: 'gray', INACTIVE: 'gray', cancelled: 'gray', EXPIRED: 'gray',
+  blocked: 'red', failed: 'red', FAILED: 'red', DENY: 'red', REJECTED: 'red', rejected: 'red', FAILURE: 'red',
+  running: 'blue', queued: 'blue', PENDING: 'yellow', waiting: 'yellow', paused: 'yellow',
+};
+
+export function Status({ of }: { of?: string | boolean | null }) {
+  const { t } = useTranslation();
+  if (of === undefined || of === null || of === '') return <Nothing />;
+  if (typeof of === 'boolean') return <Badge color={of ? 'green' : 'gray'} variant="light">{t(of ? 'yes' : 'no')}</Badge>;
+  return <Badge color={colours[of] ?? 'gray'} variant="light" tt="none">{of}</Badge>;
+}
+
+export function Nothing() {
+  return <Text component="span" c="dimmed" aria-hidden>–</Text>;
+}
+
+/** What a value looks like when nobody said how. */
+export function plain(value: unknown): ReactNode {
+  if (value === undefined || value === null || value === '') return <Nothing />;
+  if (typeof value === 'boolean') return <Status of={value} />;
+  if (typeof value === 'object') return <Code dir="ltr">{JSON.stringify(value)}</Code>;
+  return <bdi>{String(value)}</bdi>;
+}

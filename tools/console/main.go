@@ -1,0 +1,183 @@
+// Command console bundles the sources in console/ into web/console, which is
+// committed and embedded: whoever builds the service needs no Node. esbuild is a
+// library here, pinned by go.sum, and the packages by the hashes in
+// package-lock.json, so the same sources give the same bytes everywhere.
+//
+//	npm --prefix console ci --ignore-scripts && go -C tools run ./console ../console ../web/console
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"sort"
+	"strings"
+
+	"github.com/andybalholm/brotli"
+	"github.com/evanw/esbuild/pkg/api"
+)
+
+func main() {
+	if len(os.Args) != 3 {
+		fmt.Fprintln(os.Stderr, "usage: console SOURCES OUTPUT")
+		os.Exit(2)
+	}
+	if err := run(os.Args[1], os.Args[2]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// Manifest says what the output was made of. Its hashes are hexadecimal SHA-256.
+type Manifest struct {
+	Sources string            `json:"sources"` // hash over the names and bytes of all sources
+	ESBuild string            `json:"esbuild"` // version
+	Entry   map[string]string `json:"entry"`   // main, style, tokens → file
+	Files   map[string]string `json:"files"`   // file without .br or .gz → hash of its plain bytes
+}
+
+func run(sources, output string) error {
+	result := api.Build(options(sources))
+	if len(result.Errors) > 0 {
+		text := api.FormatMessages(result.Errors, api.FormatMessagesOptions{})
+		return errors.New(strings.Join(text, "\n"))
+	}
+	entry, err := entries(result.Metafile)
+	if err != nil {
+		return err
+	}
+	sum, err := Sources(os.DirFS(sources))
+	if err != nil {
+		return err
+	}
+	m := Manifest{Sources: sum, ESBuild: version("github.com/evanw/esbuild"), Entry: entry, Files: map[string]string{}}
+	dist := filepath.Join(output, "dist")
+	if err := os.RemoveAll(dist); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dist, 0o755); err != nil {
+		return err
+	}
+	for _, f := range result.OutputFiles {
+		name := filepath.Base(f.Path)
+		m.Files[name] = hash(f.Contents)
+		if err := compressed(filepath.Join(dist, name), f.Contents); err != nil {
+			return err
+		}
+	}
+	notices, err := notices(sources, result.Metafile)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(output, "NOTICES"), notices, 0o644); err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return err
+	}
+	report(os.Stdout, dist, m)
+	return os.WriteFile(filepath.Join(output, "MANIFEST.json"), append(text, '\n'), 0o644)
+}
+
+func options(sources string) api.BuildOptions {
+	abs, _ := filepath.Abs(sources) // it is there, or the build says so
+	return api.BuildOptions{
+		EntryPoints: []string{"src/main.tsx", "src/tokens.ts"},
+		// One folder without names of chunks in it: they would tell what is behind a permission.
+		EntryNames: "[name]-[hash]", ChunkNames: "part-[hash]", AssetNames: "[name]-[hash]",
+		AbsWorkingDir:     abs,
+		Outdir:            "out", // never written
+		Bundle:            true,
+		Splitting:         true,
+		Format:            api.FormatESModule,
+		Target:            api.ES2022,
+		JSX:               api.JSXAutomatic,
+		MinifySyntax:      true,
+		MinifyWhitespace:  true,
+		MinifyIdentifiers: true,
+		LegalComments:     api.LegalCommentsNone, // the licences are in THIRD_PARTY_NOTICES
+		Define:            map[string]string{"process.env.NODE_ENV": `"production"`},
+		Metafile:          true,
+	}
+}
+
+// entries finds the files that a page names itself, and that tokens.ts became.
+func entries(metafile string) (map[string]string, error) {
+	var meta struct {
+		Outputs map[string]struct {
+			EntryPoint string `json:"entryPoint"`
+			CSSBundle  string `json:"cssBundle"`
+		} `json:"outputs"`
+	}
+	if err := json.Unmarshal([]byte(metafile), &meta); err != nil {
+		return nil, err
+	}
+	found := map[string]string{}
+	for name, out := range meta.Outputs {
+		switch out.EntryPoint {
+		case "src/main.tsx":
+			found["main"], found["style"] = filepath.Base(name), filepath.Base(out.CSSBundle)
+		case "src/tokens.ts":
+			found["tokens"] = filepath.Base(name)
+		}
+	}
+	if len(found) != 3 {
+		return nil, fmt.Errorf("the bundle has the entries %v, want main, style and tokens", found)
+	}
+	return found, nil
+}
+
+// compressed writes name.br and name.gz; nobody needs the plain file.
+func compressed(name string, content []byte) error {
+	var br, gz bytes.Buffer
+	b := brotli.NewWriterLevel(&br, brotli.BestCompression)
+	g, _ := gzip.NewWriterLevel(&gz, gzip.BestCompression) // the level is a known one
+	_, err1 := b.Write(content)
+	_, err2 := g.Write(content)
+	if err := errors.Join(err1, b.Close(), err2, g.Close()); err != nil {
+		return err
+	}
+	return errors.Join(os.WriteFile(name+".br", br.Bytes(), 0o644), os.WriteFile(name+".gz", gz.Bytes(), 0o644))
+}
+
+// report prints what a browser loads first and what there is in all.
+func report(w *os.File, dist string, m Manifest) {
+	var names []string
+	for name := range m.Files {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	all := int64(0)
+	for _, name := range names {
+		gz, err := os.Stat(filepath.Join(dist, name+".gz"))
+		if err != nil {
+			continue
+		}
+		if strings.HasSuffix(name, ".js") {
+			all += gz.Size()
+		}
+		if name == m.Entry["main"] || name == m.Entry["style"] {
+			fmt.Fprintf(w, "%-28s %7d bytes gzipped\n", name, gz.Size())
+		}
+	}
+	fmt.Fprintf(w, "%-28s %7d bytes gzipped, in %d files\n", "all scripts", all, len(names))
+}
+
+func version(module string) string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, d := range info.Deps {
+		if d.Path == module {
+			return d.Version
+		}
+	}
+	return ""
+}

@@ -1,0 +1,171 @@
+//go:build !noconsole
+
+package console_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"castellan/web/console"
+)
+
+const sources = "../../console"
+
+// What is embedded was built from the sources beside it. Node is not needed to see that:
+// a manifest has the hash of all that the output was made of (tools/console, Sources).
+func TestOutputBelongsToItsSources(t *testing.T) {
+	sum := sha256.New()
+	root := os.DirFS(sources)
+	err := fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && entry.Name() == "node_modules":
+			return fs.SkipDir
+		case entry.IsDir(), strings.HasPrefix(entry.Name(), "."), name == "src/api.d.ts":
+			return nil
+		}
+		text, err := fs.ReadFile(root, name)
+		if err == nil {
+			fmt.Fprintf(sum, "%s %s\n", hash(text), name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, _ := console.Built()
+	if got := hex.EncodeToString(sum.Sum(nil)); got != m.Sources {
+		t.Errorf("the sources have the hash %s and the console was built from %s: run make console", got, m.Sources)
+	}
+}
+
+// Each file of the manifest is there in both codings, with the bytes that it names, and
+// nothing else is. All of it adds at most 1.2 MB to the program.
+func TestFilesAreThoseOfTheManifest(t *testing.T) {
+	m, _ := console.Built()
+	all := 0
+	for name, want := range m.Files {
+		zipped, ok := console.File(name, "gz")
+		br, both := console.File(name, "br")
+		if !ok || !both {
+			t.Errorf("%s is not there in both codings", name)
+			continue
+		}
+		all += len(zipped) + len(br)
+		r, err := gzip.NewReader(bytes.NewReader(zipped))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := io.ReadAll(r); err != nil || hash(text) != want {
+			t.Errorf("%s has the hash %s, want %s (%v)", name, hash(text), want, err)
+		}
+	}
+	if found, err := filepath.Glob("dist/*"); err != nil || len(found) != 2*len(m.Files) {
+		t.Errorf("dist has %d files, want two for each of %d (%v)", len(found), len(m.Files), err)
+	}
+	if all > 1_200_000 {
+		t.Errorf("the console adds %d bytes, more than 1.2 MB", all)
+	}
+}
+
+// Every language has the same texts, and the screens ask for no other.
+func TestTexts(t *testing.T) {
+	texts := map[string]map[string]string{}
+	for _, language := range []string{"en", "tr", "ar"} {
+		read(t, filepath.Join(sources, "src/text", language+".json"), &texts, language)
+	}
+	for _, language := range []string{"tr", "ar"} {
+		for key := range texts["en"] {
+			if texts[language][key] == "" {
+				t.Errorf("%s has no text %q", language, key)
+			}
+		}
+		for key := range texts[language] {
+			if _, ok := texts["en"][key]; !ok {
+				t.Errorf("%s has the text %q, which English lacks", language, key)
+			}
+		}
+	}
+	used := map[string]string{}
+	literal := regexp.MustCompile(`\bt\(\s*'([a-z][\w.-]*)'|\btitle: '([a-z][\w.-]*)'|\btitle="([a-z][\w.-]*\.[\w.-]*)"`)
+	for _, name := range scripts(t) {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range literal.FindAllStringSubmatch(string(text), -1) {
+			used[m[1]+m[2]+m[3]] = name
+		}
+	}
+	if len(used) < 40 {
+		t.Fatalf("found %d texts in use: the search is broken", len(used))
+	}
+	for key, name := range used {
+		if texts["en"][key] == "" {
+			t.Errorf("%s uses the text %q, which is nowhere", name, key)
+		}
+	}
+}
+
+// Amounts are texts of the service: no screen makes a number of one.
+func TestNoScreenCounts(t *testing.T) {
+	counting := regexp.MustCompile(`\b(Number|parseFloat|parseInt)\(`)
+	for _, name := range scripts(t) {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n, line := range strings.Split(string(text), "\n") {
+			if counting.MatchString(line) && !strings.Contains(line, "retry-after") {
+				t.Errorf("%s:%d makes a number of a text", name, n+1)
+			}
+		}
+	}
+}
+
+func scripts(t *testing.T) []string {
+	t.Helper()
+	var names []string
+	err := filepath.WalkDir(filepath.Join(sources, "src"), func(name string, entry fs.DirEntry, err error) error {
+		if ext := filepath.Ext(name); err == nil && (ext == ".ts" || ext == ".tsx") && !strings.HasSuffix(name, ".d.ts") {
+			names = append(names, name)
+		}
+		return err
+	})
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func read(t *testing.T, name string, into *map[string]map[string]string, key string) {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m map[string]string
+	if err := json.Unmarshal(text, &m); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	(*into)[key] = m
+}
+
+func hash(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,12 @@
+//go:build noconsole
+
+package console
+
+// Built gives the manifest; ok is false in a program that was built without the console.
+func Built() (m Manifest, ok bool) { return Manifest{}, false }
+
+// File knows no file here.
+func File(name, coding string) (body []byte, ok bool) { return nil, false }
+
+// Notices is empty here.
+func Notices() string { return "" }
