@@ -28,7 +28,8 @@ type Letter struct {
 // Dev is what development mode serves besides: pages that show codes and
 // therefore answer this machine alone. A Host that is no loopback name, and
 // any read from another origin, is refused, so that no page of the web can
-// read them through the developer's browser.
+// read them through the developer's browser. So is what a proxy passed on from
+// elsewhere: many write localhost into Host.
 type Dev struct {
 	// Letters lists the outbox, newest first; to is a phone or an address in
 	// any spelling, "" for all. At most limit, where that is not 0.
@@ -71,6 +72,15 @@ func local(c *fiber.Ctx) error {
 	host := c.Get(fiber.HeaderHost)
 	if !loopback(host) {
 		return fault.New(fault.Forbidden, "development pages answer on localhost alone")
+	}
+	for _, name := range []string{fiber.HeaderXForwardedFor, fiber.HeaderForwarded, "X-Real-IP"} {
+		for _, via := range c.Request().Header.PeekAll(name) {
+			for ip := range strings.SplitSeq(string(via), ",") {
+				if !loopback(strings.TrimSpace(ip)) {
+					return fault.New(fault.Forbidden, "development pages are not read through a proxy")
+				}
+			}
+		}
 	}
 	if site := c.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
 		return fault.New(fault.Forbidden, "development pages are not read from elsewhere")

@@ -29,6 +29,13 @@ type Node struct {
 	endedAt time.Time     // set before that
 }
 
+// For is the node for a subtest, which what goes wrong is told to.
+func (n *Node) For(t testing.TB) *Node {
+	of := *n
+	of.t = t
+	return &of
+}
+
 // Start starts the service with further settings (NAME=value, the name without
 // its prefix) and returns when it serves.
 func (s *Site) Start(settings ...string) *Node {

@@ -69,6 +69,14 @@ func NewSite(t testing.TB, kind string) *Site {
 	return s
 }
 
+// For is the site for a subtest, which what goes wrong is told to. Nothing is to
+// be started by it.
+func (s *Site) For(t testing.TB) *Site {
+	of := *s
+	of.t = t
+	return &of
+}
+
 // Production turns the site into one without development mode; with it go the
 // seeded accounts, the pages and the outbox that shows codes. On PostgreSQL
 // nobody makes a master key, so an operator's hand does.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -177,6 +178,27 @@ func (s *Socket) ExpectClose(code ws.StatusCode, within time.Duration) {
 	f, err := s.TryNext(within)
 	if err != nil || f.Close != code {
 		s.t.Fatalf("got close code %d, text %q, %v; want close code %d", f.Close, f.Text, err, code)
+	}
+}
+
+// Send writes bytes as they are: frames that no client of good will sends.
+func (s *Socket) Send(parts ...[]byte) {
+	s.t.Helper()
+	for _, part := range parts {
+		if _, err := s.conn.Write(part); err != nil {
+			s.t.Fatalf("send: %v", err)
+		}
+	}
+}
+
+// Closed fails the test unless the other side closes, with a frame or without,
+// before anything else comes.
+func (s *Socket) Closed(within time.Duration) {
+	s.t.Helper()
+	f, err := s.TryNext(within)
+	var e net.Error
+	if f.Text != nil || errors.As(err, &e) && e.Timeout() {
+		s.t.Fatalf("still open: %q, %v", f.Text, err)
 	}
 }
 

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"castellan/internal/blackbox"
+)
+
+// untrusted sends a request from a peer that is no proxy, and returns the status.
+func (st stage) untrusted(target string, headers ...string) string {
+	st.t.Helper()
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
+	c, err := d.Dial("tcp", strings.TrimPrefix(st.URL, "http://"))
+	if err != nil {
+		st.t.Fatal(err)
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(within(10)))
+	text := "GET " + target + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+	for _, h := range headers {
+		text += h + "\r\n"
+	}
+	if _, err := io.WriteString(c, text+"\r\n"); err != nil {
+		st.t.Fatal(err)
+	}
+	got, err := io.ReadAll(c)
+	if err != nil {
+		st.t.Fatal(err)
+	}
+	return strings.Fields(string(got) + " none none")[1]
+}
+
+// Headers that say where a request comes from.
+var replaysOfProxies = []replay{
+	{"CVE-2023-41338", "Fiber: a header made a client of anywhere one of this machine", func(t *testing.T, s stage) {
+		for _, h := range []blackbox.Headers{{"X-Forwarded-For": s.ip}, {"X-Forwarded-For": "127.0.0.1, " + s.ip},
+			{"X-Forwarded-For": s.ip + ", 127.0.0.1"}, {"X-Forwarded-For": "::1, " + s.ip}, {"Forwarded": "for=" + s.ip}} {
+			for _, path := range []string{"/dev/outbox", "/dev/outbox/page", "/dev/service", "/"} {
+				s.Do(t, "GET", path, nil, h).Is(t, 403, "FORBIDDEN")
+			}
+		}
+		s.Do(t, "GET", "/dev/outbox", nil, nil).Is(t, 200, "")
+		s.Do(t, "GET", "/dev/outbox", nil, blackbox.Headers{"X-Forwarded-For": "127.0.0.1"}).Is(t, 200, "")
+	}, nil},
+	{"CVE-2026-45045", "Fiber: X-Real-IP was believed whoever sent it", func(t *testing.T, s stage) {
+		p := s.banned()
+		for _, name := range []string{"X-Real-IP", "True-Client-IP", "CF-Connecting-IP", "X-Client-IP", "X-Cluster-Client-IP",
+			"Fastly-Client-IP", "Forwarded"} {
+			p.ask("GET", keysPath, nil, blackbox.Headers{name: s.ip}).Is(t, 403, "ACCESS_DENIED")
+			s.ask("GET", keysPath, nil, blackbox.Headers{name: p.ip}).Is(t, 200, "")
+		}
+		// And where nobody is trusted, the header that is believed elsewhere is not.
+		rule(t, s.Node, s.boss, "peer", "blacklist",
+			map[string]any{"targetEntities": []string{"127.0.0.2"}, "targetResources": []string{"GET " + keysPath}})
+		if got := s.untrusted(keysPath, "X-Forwarded-For: "+s.ip); got != "403" {
+			t.Errorf("a peer that says it is somebody else: %s", got)
+		}
+		if got := s.untrusted("/health/live", "X-Forwarded-For: "+p.ip); got != "200" {
+			t.Errorf("another path: %s", got)
+		}
+	}, nil},
+	{"CVE-2025-64484", "oauth2-proxy: X_Forwarded_For passed the filter and was read as X-Forwarded-For",
+		func(t *testing.T, s stage) {
+			p := s.banned()
+			for _, h := range []string{"X_Forwarded_For: " + s.ip, "X_FORWARDED_FOR: " + s.ip, "X-Forwarded_For: " + s.ip} {
+				if got := p.raw(keysPath, h); got != "403" {
+					t.Errorf("%s: %s", h, got)
+				}
+			}
+			for _, name := range []string{"x_auth", "X_Auth", "x.auth"} {
+				if got := s.raw(blackbox.SessionsPath, name+": "+s.boss["x-auth"]); got != "401" {
+					t.Errorf("%s: %s", name, got)
+				}
+			}
+			if got := s.raw(blackbox.SessionsPath, "X-AUTH: "+s.boss["x-auth"]); got != "200" {
+				t.Errorf("the header itself: %s", got)
+			}
+		}, nil},
+	{"CVE-2026-40575", "oauth2-proxy: X-Forwarded-Uri named the path that was checked, not the one that ran",
+		func(t *testing.T, s stage) {
+			p := s.banned()
+			for _, name := range []string{"X-Forwarded-Uri", "X-Original-Url", "X-Rewrite-Url", "X-Forwarded-Path",
+				"X-Original-Uri",
+				"X-Forwarded-Prefix"} {
+				h := blackbox.Headers{name: "/health/live"}
+				p.ask("GET", keysPath, nil, h).Is(t, 403, "ACCESS_DENIED")
+				s.ask("GET", rulesPath, nil, h).Is(t, 401, "UNAUTHENTICATED")
+				p.ask("GET", "/health/live", nil, blackbox.Headers{name: keysPath}).Is(t, 200, "")
+			}
+			for _, name := range []string{"X-HTTP-Method-Override", "X-Method-Override", "X-HTTP-Method", "X-Forwarded-Method"} {
+				p.ask("GET", keysPath, nil, blackbox.Headers{name: "HEAD"}).Is(t, 403, "ACCESS_DENIED")
+			}
+		}, nil},
+	{"CVE-2024-25124", "Fiber: pages of every origin could be allowed, with credentials", func(t *testing.T, s stage) {
+		preflight := func(origin string) blackbox.Answer {
+			return s.ask("OPTIONS", "/auth/login", nil, blackbox.Headers{"Origin": origin,
+				"Access-Control-Request-Method":  "POST",
+				"Access-Control-Request-Headers": "content-type,p-auth"})
+		}
+		for _, origin := range []string{"https://evil.example.test", "null", appOrigin + ".evil.test",
+			"http://app.example.test", "*"} {
+			for _, a := range []blackbox.Answer{preflight(origin), s.ask("GET", keysPath, nil,
+				blackbox.Headers{"Origin": origin})} {
+				if got := a.Header.Get("Access-Control-Allow-Origin"); got != "" {
+					t.Errorf("%s is allowed as %s", origin, got)
+				}
+			}
+		}
+		if got := preflight(appOrigin).Header.Get("Access-Control-Allow-Origin"); got != appOrigin {
+			t.Errorf("the app is allowed as %q", got)
+		}
+		for _, wild := range []string{"*", "https://*", "null"} {
+			if got := s.s.CommandWith([]string{"HTTP_CORS_ORIGINS=" + wild}, "", "serve"); !slices.Contains([]int{1, 2},
+				got.Code) {
+				t.Errorf("it starts with the origin %s", wild)
+			}
+		}
+	}, nil},
+}
