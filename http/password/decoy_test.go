@@ -56,6 +56,7 @@ func shape(s string) string {
 	s = regexp.MustCompile(`'[^']*'`).ReplaceAllString(s, "'…'")
 	s = regexp.MustCompile(`, 0\) = [01]$`).ReplaceAllString(s, ", 0) = N") // a user's version, and nobody's
 	s = strings.ReplaceAll(s, "FALSE, 2,", "FALSE, 0,")                     // a discarded message and a queued one
+	s = strings.ReplaceAll(s, "TRUE, 2,", "TRUE, 0,")                       // a discarded notice and a queued one
 	return instant.ReplaceAllString(s, "INSTANT")
 }
 

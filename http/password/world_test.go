@@ -178,12 +178,6 @@ func (w *world) start() {
 	actions := challenge.Actions{}
 	commit := session.Revoking{Committer: db, Revocations: w.revoked}
 	w.node = cluster.Solo(log)
-	warm := new(actors.WarmCache)
-	w.node.Register(actors.Kinds(actors.Deps{WarmCache: warm, Store: challenges, Outbox: persistence.NewOutbox(db),
-		Commit: commit, Actions: actions, Rules: challenge.DefaultRules(),
-		Accounts: accounts{w.users}, Sessions: w.revoked, Seal: w.ring.Seal, Open: w.ring.Open, Grace: 120 * time.Second,
-		Now: w.now, Log: log})...)
-	w.client = actors.Client{Node: w.node, WarmCache: warm, Now: w.now}
 	book, err := message.NewBook("Castellan", nil)
 	storetest.Must(w.t, err)
 	catalog := mfa.NewCatalog(mfa.SeedMethods(), mfa.SeedActions(), w.policies)
@@ -192,9 +186,18 @@ func (w *world) start() {
 			Lease: 30 * time.Second, Language: "en",
 			Caps: stepup.Caps{DestinationHour: 20, DestinationDay: 50, UserDay: 60}, PrefixHour: 200,
 			DialDay: map[string]int{"90": 1000}},
-		Catalog: func() *mfa.Catalog { return catalog }, Book: book, Ring: w.ring, UserGate: w.client, Store: challenges,
+		Catalog: func() *mfa.Catalog { return catalog }, Book: book, Ring: w.ring, Store: challenges,
 		Outbox: persistence.NewOutbox(db), Dispatch: w, Now: w.now,
 	}
+	rules := challenge.DefaultRules()
+	rules.FactorAttempts = 15 // which the windows let a stranger reach
+	warm := new(actors.WarmCache)
+	w.node.Register(actors.Kinds(actors.Deps{WarmCache: warm, Store: challenges, Outbox: persistence.NewOutbox(db),
+		Commit: commit, Actions: actions, Rules: rules, Guessed: messenger.Guessed(rules),
+		Accounts: accounts{w.users}, Sessions: w.revoked, Seal: w.ring.Seal, Open: w.ring.Open, Grace: 120 * time.Second,
+		Now: w.now, Log: log})...)
+	w.client = actors.Client{Node: w.node, WarmCache: warm, Now: w.now}
+	messenger.UserGate = w.client
 	w.starter = &stepup.Starter{Messenger: messenger, Actions: actions, Accounts: accounts{w.users}, Tokens: w,
 		Challenges: w.client, Commit: db}
 	w.answers = &stepup.Answerer{Messenger: messenger, Actions: actions, Accounts: accounts{w.users}, Sessions: w.revoked,
