@@ -88,8 +88,12 @@ func (d *Dispatcher) Offers(c message.Channel) bool { return d.o.Senders[c] != n
 
 // Deliver implements stepup.Dispatcher.
 func (d *Dispatcher) Deliver(m outbox.Message, r message.Rendered) {
-	if l := d.lanes[m.Channel]; l != nil && l.add(job{m, r}, d.o.Now()) {
-		d.pump(l)
+	l := d.lanes[m.Channel]
+	if l == nil {
+		return
+	}
+	if j := l.add(m, r, d.o.Now(), &d.workers); j != nil {
+		go d.run(l, j)
 	}
 }
 
@@ -127,33 +131,41 @@ func (d *Dispatcher) Stop() {
 
 // pump begins the attempts that may begin.
 func (d *Dispatcher) pump(l *lane) {
-	for a := l.next(d.o.Now(), &d.workers); a != nil; a = l.next(d.o.Now(), &d.workers) {
-		go func() {
-			defer d.workers.Done()
-			d.deliver(l, a)
+	for j := l.next(d.o.Now(), &d.workers); j != nil; j = l.next(d.o.Now(), &d.workers) {
+		go d.run(l, j)
+	}
+}
+
+// run makes one attempt after the other, as long as somebody has a turn.
+func (d *Dispatcher) run(l *lane, j *job) {
+	for j != nil {
+		d.deliver(l, j)
+		next := l.next(d.o.Now(), &d.workers)
+		if next != nil { // what this one gave free may let go more than one
 			d.pump(l)
-		}()
+		}
+		d.workers.Done()
+		j = next
 	}
 }
 
 // deliver makes one attempt and writes down what came of it.
-func (d *Dispatcher) deliver(l *lane, a *attempt) {
+func (d *Dispatcher) deliver(l *lane, j *job) {
 	began := d.o.Now()
-	if l.stale(a.job, began) {
-		l.end(a, unasked, 0, began)
+	if l.stale(j, began) {
+		l.end(j, unasked, 0, began)
 		return
 	}
-	out, got := d.send(l, a)
+	out, got := d.send(l, j, began)
 	now := d.o.Now()
 	d.settled <- out // while this waits for the disk the place is taken
-	if l.end(a, got, now.Sub(began), now) {
-		d.o.Log.Warn("a host does not answer in time and is left alone", "channel", a.m.Channel, "for", l.rule.Rest)
+	if l.end(j, got, now.Sub(began), now) {
+		d.o.Log.Warn("a host does not answer in time and is left alone", "channel", j.m.Channel, "for", l.rule.Rest)
 	}
 }
 
 // send sends a message, unless it is not to be sent any more or at the moment.
-func (d *Dispatcher) send(l *lane, j *attempt) (outbox.Settle, answer) {
-	now := d.o.Now()
+func (d *Dispatcher) send(l *lane, j *job, now time.Time) (outbox.Settle, answer) {
 	out := outbox.Settle{ID: j.m.ID, At: now, Attempt: j.m.Attempts + 1, Keep: d.o.Keep}
 	if j.m.State == outbox.Discarded {
 		out.State, out.Keep = outbox.Discarded, false

@@ -56,9 +56,9 @@ type lane struct {
 
 // host is a place that messages go to.
 type host struct {
-	name     string
-	lines    []*line // in the order of their turns
-	most     int     // attempts under way at once
+	lines    []*line // with messages, in the order of their turns
+	byUser   map[string]*line
+	most     int // attempts under way at once
 	underWay int
 	rests    rest
 	used     time.Time
@@ -67,10 +67,10 @@ type host struct {
 // line is what waits of one user for one host, oldest first.
 type line struct {
 	user string
-	jobs []job
+	jobs []*job
 }
 
-// user is somebody with an attempt under way, or whose timeouts count.
+// user is somebody with an attempt under way, or whose last one timed out.
 type user struct {
 	busy  bool
 	rests rest
@@ -83,14 +83,11 @@ type rest struct {
 	until    time.Time
 }
 
+// job is a message, and once it has its turn, the attempt to send it.
 type job struct {
-	m outbox.Message
-	r message.Rendered
-}
-
-// attempt is a job that has its turn.
-type attempt struct {
-	job
+	m    outbox.Message
+	r    message.Rendered
+	who  string
 	host *host
 	user *user
 	slow bool // as it was counted
@@ -110,38 +107,40 @@ func newLane(r Rule, s message.Sender, lease time.Duration) *lane {
 }
 
 // add puts a message into the lane; one that finds no place is left to its lease.
-// It reports whether the message may go at once.
-func (l *lane) add(j job, now time.Time) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.waiting >= queueLength {
-		return false
-	}
+// When it may go at once it is returned as an attempt, which running counts: while a
+// place is free nobody waits who could take it.
+func (l *lane) add(m outbox.Message, r message.Rendered, now time.Time, running *sync.WaitGroup) *job {
 	name := ""
 	if l.rule.Host != nil {
-		name = l.rule.Host(j.r.To)
+		name = l.rule.Host(r.To)
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	h := l.hosts[name]
 	if h == nil {
-		h = &host{name: name, most: l.rule.Slow}
+		h = &host{byUser: map[string]*line{}, most: l.rule.Slow}
 		l.hosts[name] = h
 	}
 	h.used = now
-	who := userOf(j.m)
-	if len(h.lines) == 0 {
-		l.turns = append(l.turns, h)
+	j := &job{m: m, r: r, who: userOf(m), host: h}
+	if u := l.users[j.who]; l.open && l.underWay < l.rule.Slots && l.admits(h) && (u == nil || !u.busy) {
+		return l.begin(j, now, running)
 	}
-	i := slices.IndexFunc(h.lines, func(in *line) bool { return in.user == who })
-	if i < 0 {
-		i = len(h.lines)
-		h.lines = append(h.lines, &line{user: who})
+	in := h.byUser[j.who]
+	if l.waiting >= queueLength || in != nil && len(in.jobs) >= mostWaiting {
+		return nil
 	}
-	if len(h.lines[i].jobs) < mostWaiting {
-		h.lines[i].jobs = append(h.lines[i].jobs, j)
-		l.waiting++
+	if in == nil {
+		in = &line{user: j.who}
+		h.byUser[j.who] = in
+		if len(h.lines) == 0 {
+			l.turns = append(l.turns, h)
+		}
+		h.lines = append(h.lines, in)
 	}
-	u := l.users[who]
-	return l.underWay < l.rule.Slots && l.admits(h) && (u == nil || !u.busy)
+	in.jobs = append(in.jobs, j)
+	l.waiting++
+	return nil
 }
 
 // userOf is whose a message is; one of nobody is its own.
@@ -154,7 +153,7 @@ func userOf(m outbox.Message) string {
 
 // next takes the message whose turn it is, and counts its attempt in running; nil
 // when nobody may go.
-func (l *lane) next(now time.Time, running *sync.WaitGroup) *attempt {
+func (l *lane) next(now time.Time, running *sync.WaitGroup) *job {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.open || l.underWay >= l.rule.Slots {
@@ -171,19 +170,30 @@ func (l *lane) next(now time.Time, running *sync.WaitGroup) *attempt {
 			j := in.jobs[0]
 			in.jobs = in.jobs[1:]
 			l.waiting--
-			h.lines = slices.Delete(h.lines, i, i+1)
+			h.lines = without(h.lines, i)
 			if len(in.jobs) > 0 {
 				h.lines = append(h.lines, in)
+			} else {
+				delete(h.byUser, in.user)
 			}
-			l.turns = slices.Delete(l.turns, n, n+1)
+			l.turns = without(l.turns, n)
 			if len(h.lines) > 0 {
 				l.turns = append(l.turns, h)
 			}
-			running.Add(1) // while the lane is open nobody waits for the end of all
-			return l.begin(j, h, in.user, now)
+			return l.begin(j, now, running)
 		}
 	}
 	return nil
+}
+
+// without takes the i-th out of a list. That is mostly the first, and then nothing is
+// moved.
+func without[T any](list []*T, i int) []*T {
+	if i == 0 {
+		list[0] = nil
+		return list[1:]
+	}
+	return slices.Delete(list, i, i+1)
 }
 
 // admits tells whether one more attempt may go to a host.
@@ -194,25 +204,26 @@ func (l *lane) admits(h *host) bool {
 
 func (l *lane) isSlow(h *host) bool { return l.rule.Slow > 0 && h.most <= l.rule.Slow }
 
-func (l *lane) begin(j job, h *host, who string, now time.Time) *attempt {
-	u := l.users[who]
+func (l *lane) begin(j *job, now time.Time, running *sync.WaitGroup) *job {
+	running.Add(1) // while the lane is open nobody waits for the end of all
+	u := l.users[j.who]
 	if u == nil {
 		u = &user{}
-		l.users[who] = u
+		l.users[j.who] = u
 	}
-	a := &attempt{job: j, host: h, user: u, slow: l.isSlow(h)}
-	u.busy, u.used, h.used = true, now, now
-	h.underWay++
+	j.user, j.slow = u, l.isSlow(j.host)
+	u.busy, u.used, j.host.used = true, now, now
+	j.host.underWay++
 	l.underWay++
-	if a.slow {
+	if j.slow {
 		l.slow++
 	}
-	return a
+	return j
 }
 
 // resting is until when neither the host nor the user of an attempt is to be
 // called; the zero time: they may be.
-func (l *lane) resting(a *attempt, now time.Time) time.Time {
+func (l *lane) resting(a *job, now time.Time) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	until := a.host.rests.until
@@ -227,7 +238,7 @@ func (l *lane) resting(a *attempt, now time.Time) time.Time {
 
 // end notes what an attempt tells of its host, and gives its place to others. It
 // reports whether the host or the user begins to rest.
-func (l *lane) end(a *attempt, got answer, took time.Duration, now time.Time) (rests bool) {
+func (l *lane) end(a *job, got answer, took time.Duration, now time.Time) (rests bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	h, u := a.host, a.user
@@ -254,6 +265,9 @@ func (l *lane) end(a *attempt, got answer, took time.Duration, now time.Time) (r
 		}
 		h.most = min(max(h.most, l.rule.Slow), max(l.rule.Most, l.rule.Slow))
 	}
+	if u.rests.timeouts == 0 {
+		delete(l.users, a.who)
+	}
 	return rests
 }
 
@@ -272,7 +286,7 @@ func (l *lane) timeout(r *rest, now time.Time) bool {
 
 // stale tells of a message that waited so long that there is no time left to send
 // it under its lease: some node claims it then.
-func (l *lane) stale(j job, now time.Time) bool {
+func (l *lane) stale(j *job, now time.Time) bool {
 	return j.m.State == outbox.Queued && !j.m.LeaseUntil.IsZero() && !now.Before(j.m.LeaseUntil.Add(-l.lease/2))
 }
 
@@ -288,10 +302,15 @@ func (l *lane) sweep(now time.Time) {
 	for _, h := range l.turns {
 		for _, in := range h.lines {
 			before := len(in.jobs)
-			in.jobs = slices.DeleteFunc(in.jobs, func(j job) bool { return l.stale(j, now) })
+			in.jobs = slices.DeleteFunc(in.jobs, func(j *job) bool { return l.stale(j, now) })
 			l.waiting -= before - len(in.jobs)
 		}
-		h.lines = slices.DeleteFunc(h.lines, func(in *line) bool { return len(in.jobs) == 0 })
+		h.lines = slices.DeleteFunc(h.lines, func(in *line) bool {
+			if len(in.jobs) == 0 {
+				delete(h.byUser, in.user)
+			}
+			return len(in.jobs) == 0
+		})
 	}
 	l.turns = slices.DeleteFunc(l.turns, func(h *host) bool { return len(h.lines) == 0 })
 	for name, h := range l.hosts {
@@ -300,7 +319,7 @@ func (l *lane) sweep(now time.Time) {
 		}
 	}
 	for id, u := range l.users {
-		if !u.busy && (u.rests.timeouts == 0 || now.Sub(u.used) > remembered) {
+		if !u.busy && now.Sub(u.used) > remembered {
 			delete(l.users, id)
 		}
 	}
