@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"net/url"
 	"strings"
+	"time"
 )
 
 // Accounting configures where journals are posted (D-ADM-01).
@@ -13,17 +14,24 @@ type Accounting struct {
 	CAFile string `key:"ca_file"`
 }
 
-// Audit configures where checkpoints of the audit trail are posted (D-EXT-03).
+// Audit configures where checkpoints of the audit trail are posted, and how long rows
+// stay in the database (D-EXT-03).
 type Audit struct {
 	AnchorURL    string `key:"anchor_url"`
 	AnchorSecret Secret `key:"anchor_secret"`
 	AnchorCAFile string `key:"anchor_ca_file"`
+
+	Keep time.Duration `key:"keep" range:"0s..876000h"`
 }
+
+// minAuditKeep keeps what is under way, and what a person still looks for, in the database.
+const minAuditKeep = 30 * 24 * time.Hour
 
 func (k *checker) accounting() {
 	a, b := k.c.Accounting, k.c.Audit
 	k.signed("accounting.", a.URL, a.Secret)
 	k.signed("audit.anchor_", b.AnchorURL, b.AnchorSecret)
+	k.refuse(b.Keep > 0 && b.Keep < minAuditKeep, "audit.keep", "must be 720h or more, or 0s, which keeps all rows")
 }
 
 // signed checks an address to which files are posted, and their signature.

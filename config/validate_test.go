@@ -150,6 +150,8 @@ func TestFaults(t *testing.T) {
 			want: `providers.files (castellan.yaml:1): "a/b" is no name`},
 		{name: "header of an exchange", file: "providers: {key_header: 'X Y'}",
 			want: "providers.key_header (castellan.yaml:1): is not the name of a header"},
+		{name: "audit rows that leave at once", file: "audit: {keep: 24h}",
+			want: "audit.keep (castellan.yaml:1): must be 720h or more"},
 		{name: "secret of journals", file: "accounting: {url: 'https://books.example.com/in', secret: 'x'}",
 			want: "accounting.secret (castellan.yaml:1): must be whsec_ and base64"},
 		{name: "key without a secret", file: "files: {s3_access_key: a}",

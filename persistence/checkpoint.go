@@ -21,7 +21,7 @@ import (
 
 // checkpointRow says how long every chain was. The rows are a chain themselves.
 type checkpointRow struct {
-	bun.BaseModel `bun:"table:audit_checkpoint,alias:p"`
+	bun.BaseModel `bun:"table:audit_checkpoint,alias:p" json:"-"`
 
 	ID      string `bun:",pk"`
 	At      int64
@@ -60,8 +60,12 @@ func (db *DB) Checkpoint(
 	ctx context.Context, now time.Time, key []byte, since audit.Anchor, last bool,
 ) (made audit.Anchor, err error) {
 	err = db.InTx(ctx, func(ctx context.Context) error {
+		gone, err := db.left(ctx, key)
+		if err != nil {
+			return err
+		}
 		mine, err := db.checkpoint(ctx, "counter = ?", since.Counter)
-		if err == nil && since.Counter > 0 && !bytes.Equal(mine.Hash, since.MAC) {
+		if err == nil && since.Counter > gone.last.Mark && !bytes.Equal(mine.Hash, since.MAC) {
 			err = fmt.Errorf("%w: checkpoint %d is gone or was replaced", ErrTampered, since.Counter)
 		}
 		if err != nil {
@@ -78,7 +82,7 @@ func (db *DB) Checkpoint(
 		if err != nil || len(heads) == 0 {
 			return err
 		}
-		if err := before.precedes(heads); err != nil {
+		if err := before.precedes(gone.with(heads)); err != nil {
 			return err
 		}
 		text, err := json.Marshal(heads)
@@ -137,15 +141,53 @@ func (db *DB) VerifyAudit(ctx context.Context, key []byte) (rows int64, err erro
 // Verified is what VerifyAuditSince read.
 type Verified struct {
 	Rows     int64
-	Newest   audit.Anchor // the last checkpoint
-	Anchored int64        // up to which one atLeast vouches
+	Newest   audit.Anchor  // the last checkpoint
+	Anchored int64         // up to which one atLeast vouches
+	Archive  audit.Archive // the last one; the database's history follows it
 }
 
 // VerifyAuditSince walks every chain and names the first broken row, any chain that is
 // shorter than a checkpoint says, and a gap in the checkpoints. Who cuts off the end
 // of everything is found by atLeast alone, a checkpoint that was kept elsewhere; the
-// zero Anchor asks for none.
-func (db *DB) VerifyAuditSince(ctx context.Context, key []byte, atLeast audit.Anchor) (v Verified, err error) {
+// zero Anchor asks for none. What has left is proven by files, where they are given:
+// without them a history is taken from where the archives say that it goes on.
+func (db *DB) VerifyAuditSince(ctx context.Context, key []byte, atLeast audit.Anchor, files ...*Archives) (v Verified,
+	err error) {
+	for {
+		gone, err := db.left(ctx, key)
+		if err != nil {
+			return v, err
+		}
+		v, err = db.verifySince(ctx, key, atLeast, gone, files)
+		if !errors.Is(err, ErrTampered) {
+			return v, err
+		}
+		// Rows may have left meanwhile.
+		if now, again := db.left(ctx, key); again != nil || now.last.Counter == gone.last.Counter {
+			return v, err
+		}
+	}
+}
+
+func (db *DB) verifySince(ctx context.Context, key []byte, atLeast audit.Anchor, gone left,
+	files []*Archives) (v Verified, err error) {
+	for _, f := range files {
+		if err := f.join(gone.rows); err != nil {
+			return v, err
+		}
+		if mac, is := f.marks[atLeast.Counter]; is && !hmac.Equal(mac, atLeast.MAC) {
+			return v, fmt.Errorf("%w: checkpoint %d is another one", ErrTampered, atLeast.Counter)
+		} else if is {
+			v.Anchored = atLeast.Counter
+		}
+	}
+	v.Archive, v.Newest = gone.last.archive(), gone.mark()
+	if atLeast.Counter > 0 && atLeast.Counter <= gone.last.Mark && v.Anchored == 0 {
+		return v, fmt.Errorf("checkpoint %d left with an archive: give the files too (--archive)", atLeast.Counter)
+	}
+	if err := db.verifyLeft(ctx, key, gone); err != nil {
+		return v, err
+	}
 	newest, err := db.checkpoint(ctx, "counter > 0") // before the rows: they grow meanwhile
 	if err != nil {
 		return v, err
@@ -155,8 +197,8 @@ func (db *DB) VerifyAuditSince(ctx context.Context, key []byte, atLeast audit.An
 		return v, err
 	}
 	for name, last := range heads {
-		mac, previous := macOf(key), []byte(nil)
-		for seq := int64(1); seq <= last; {
+		mac, previous := macOf(key), gone.heads[name].Hash
+		for seq := gone.heads[name].Seq + 1; seq <= last; {
 			var page []auditRow
 			if err := db.Conn(ctx).NewSelect().Model(&page).Where("chain = ?", name).Where("seq >= ?", seq).
 				Order("seq").Limit(1000).Scan(ctx); err != nil {
@@ -175,7 +217,7 @@ func (db *DB) VerifyAuditSince(ctx context.Context, key []byte, atLeast audit.An
 			}
 		}
 	}
-	return v, db.verifyCheckpoints(ctx, key, heads, newest.Counter, atLeast, &v)
+	return v, db.verifyCheckpoints(ctx, key, gone.with(heads), newest.Counter, atLeast, &v)
 }
 
 // verifyCheckpoints compares every checkpoint and not the last one alone: those
@@ -183,11 +225,11 @@ func (db *DB) VerifyAuditSince(ctx context.Context, key []byte, atLeast audit.An
 func (db *DB) verifyCheckpoints(
 	ctx context.Context, key []byte, heads map[string]int64, newest int64, atLeast audit.Anchor, v *Verified,
 ) error {
-	mac := macOf(key)
+	mac, left := macOf(key), v.Newest.Counter
 	for after := (checkpointRow{}); ; {
 		var page []checkpointRow
 		if err := db.Conn(ctx).NewSelect().Model(&page).Where("(counter, id) > (?, ?)", after.Counter, after.ID).
-			Where("counter <= ?", newest).Order("counter", "id").Limit(1000).Scan(ctx); err != nil {
+			Where("counter = 0 OR counter > ?", left).Where("counter <= ?", newest).Order("counter", "id").Limit(1000).Scan(ctx); err != nil {
 			return translate(err)
 		}
 		for _, p := range page {

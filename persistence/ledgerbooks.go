@@ -1,7 +1,9 @@
 package persistence
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
@@ -64,17 +66,29 @@ type sealRow struct {
 }
 
 // Audited implements ledger.Books. Rows of one transfer are on one page, as far as
-// it has no more than a page of them.
+// it has no more than a page of them. Those that left the audit are audit_left.
 func (s Ledger) Audited(ctx context.Context, after ledger.Seal) ([]ledger.Seal, error) {
 	target := "target"
 	if s.db.Postgres() {
 		target = `target COLLATE "C"`
 	}
-	return pageOf(ctx, s, engine.Query{
-		Where: "action = '" + ledger.ActionTransfer + "' AND (" + target + ", detail) > ($1, $2)",
-		Order: target + ", detail",
-	}, func(r sealRow) (ledger.Seal, error) { return ledger.Seal{ID: r.Target, Digest: r.Detail}, nil },
-		after.ID, after.Digest)
+	behind := "(" + target + ", detail) > ($1, $2)"
+	seal := func(r sealRow) (ledger.Seal, error) { return ledger.Seal{ID: r.Target, Digest: r.Detail}, nil }
+	here, err := pageOf(ctx, s, engine.Query{Where: "action = '" + ledger.ActionTransfer + "' AND " + behind,
+		Order: target + ", detail"}, seal, after.ID, after.Digest)
+	if err != nil {
+		return nil, err
+	}
+	gone, err := pageOf(ctx, s, engine.Query{From: "audit_left", Columns: "target, detail", Where: behind,
+		Order: target + ", detail"}, seal, after.ID, after.Digest)
+	if err != nil || len(gone) == 0 {
+		return here, err
+	}
+	all := append(here, gone...)
+	slices.SortFunc(all, func(a, b ledger.Seal) int {
+		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Digest, b.Digest))
+	})
+	return all[:min(len(all), booksPage)], nil
 }
 
 // entryRow is one side of a transfer, or a hold.

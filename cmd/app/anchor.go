@@ -13,6 +13,9 @@ import (
 
 	"castellan/config"
 	"castellan/domain/audit"
+	"castellan/domain/blob"
+	"castellan/domain/commit"
+	"castellan/domain/job"
 	"castellan/outbound/courier"
 	"castellan/persistence"
 )
@@ -70,4 +73,55 @@ func (a *anchors) next(ctx context.Context, end bool) error {
 		return err
 	}
 	return a.post(ctx, "audit-checkpoint-"+strconv.FormatInt(made.Counter, 10), "application/json", body)
+}
+
+const (
+	// archiveEvery is how often old rows of the audit leave, where audit.keep is set.
+	archiveEvery = 24 * time.Hour
+	// AuditArea is the area of the files that holds what left.
+	AuditArea = "audit-archive"
+)
+
+// ArchiveAudit lets the next rows of the audit that are older than before leave into
+// files; files nil only tells what would leave. A zero Counter: nothing is that old.
+func (d *Deployment) ArchiveAudit(ctx context.Context, files blob.Store, before time.Time) (audit.Archive, error) {
+	if files == nil {
+		return d.DB.ArchiveAudit(ctx, d.Ring.Audit(), time.Now(), before, nil, nil)
+	}
+	var there []string
+	for f, err := range files.List(ctx, AuditArea) {
+		if err != nil {
+			return audit.Archive{}, err
+		}
+		there = append(there, f.Key)
+	}
+	return d.DB.ArchiveAudit(ctx, d.Ring.Audit(), time.Now(), before, files, there)
+}
+
+// archives is the job that lets old rows of the audit leave, a file at a time.
+func (s *service) archives() {
+	keep := s.cfg.Audit.Keep
+	kind := job.Kind{Name: "archive-audit", Step: func(ctx context.Context, j job.Job) (job.Job, []commit.Write, error) {
+		may, err := s.DB.MayRemoveAudit(ctx)
+		if err != nil || !may {
+			if !may && err == nil {
+				s.log.Warn("old rows of the audit stay: the role of the service may not remove them; " +
+					"run castellan audit archive --write as the owner of the tables")
+			}
+			return j.Finish(""), nil, err
+		}
+		made, err := s.ArchiveAudit(ctx, s.files, time.Now().Add(-keep))
+		if err != nil || made.Counter == 0 {
+			return j.Finish(""), nil, err
+		}
+		s.log.Info("audit archive", "counter", made.Counter, "rows", made.Rows, "name", made.Name,
+			"sha256", fmt.Sprintf("%x", made.Digest))
+		j.Done += made.Rows
+		return j, nil, nil
+	}}
+	p := part{kinds: []job.Kind{kind}}
+	if keep > 0 {
+		p.schedules = []job.Schedule{{Kind: kind.Name, Every: archiveEvery}}
+	}
+	s.join(p)
 }

@@ -43,6 +43,7 @@ func (s *service) filing() error {
 			}}},
 		schedules: []job.Schedule{{Kind: "sweep-files", Every: sweepFiles}},
 	})
+	s.archives()
 	return nil
 }
 

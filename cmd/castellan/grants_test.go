@@ -64,11 +64,16 @@ func TestTheServiceNeedsFewRights(t *testing.T) {
 			t.Errorf("%s verify: exit %d: %s", command, got.Code, got.ErrOut)
 		}
 	}
+	if got := s.Command("", "audit", "archive", "--keep", "720h", "--write"); got.Code != 1 ||
+		!strings.Contains(got.ErrOut, "may not remove audit rows") {
+		t.Errorf("audit archive: exit %d: %s%s", got.Code, got.Out, got.ErrOut)
+	}
 	service := s.Open()
 	defer service.Close()
 	refused(t, service, "UPDATE %", "transfer SET hi = 9", "account SET bounded = FALSE", "asset SET unit = 1",
 		"day SET seq = 9", "audit SET detail = ''")
-	refused(t, service, "DELETE FROM %", "transfer", "account", "asset", "day", "audit", "balance", "hold")
+	refused(t, service, "DELETE FROM %", "transfer", "account", "asset", "day", "audit", "balance", "hold",
+		"audit_archive", "audit_left", "audit_checkpoint")
 	refused(t, service, "TRUNCATE %", "transfer", "account", "asset", "day", "audit", "balance", "hold")
 	refused(t, service, "ALTER TABLE % DISABLE TRIGGER ALL", "transfer", "balance")
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Anchor names a checkpoint of the audit trail (D-EXT-03). Who keeps one outside of
@@ -27,4 +28,13 @@ func ParseAnchor(s string) (Anchor, error) {
 		return Anchor{}, errors.New("want COUNTER:MAC, a number and 64 hexadecimal digits")
 	}
 	return Anchor{Counter: n, MAC: b}, nil
+}
+
+// Archive is a file of rows that left the database.
+type Archive struct {
+	Counter int64 // 1, 2, 3 …; 0: none
+	Name    string
+	Digest  []byte // SHA-256 of the file
+	Rows    int64
+	At      time.Time
 }
