@@ -229,7 +229,8 @@ func (db *DB) verifyCheckpoints(
 	for after := (checkpointRow{}); ; {
 		var page []checkpointRow
 		if err := db.Conn(ctx).NewSelect().Model(&page).Where("(counter, id) > (?, ?)", after.Counter, after.ID).
-			Where("counter = 0 OR counter > ?", left).Where("counter <= ?", newest).Order("counter", "id").Limit(1000).Scan(ctx); err != nil {
+			Where("counter = 0 OR counter > ?", left).Where("counter <= ?", newest).Order("counter", "id").
+			Limit(1000).Scan(ctx); err != nil {
 			return translate(err)
 		}
 		for _, p := range page {
