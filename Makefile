@@ -13,6 +13,9 @@ FAULTS       = ^Test(Cluster|Faults|Database)
 # Money, files and messages while the processes are killed, up to 100 times.
 KILLS        = ^TestFaults(Money|Adjust|Uploads|Journal|Broadcast|Hostile)
 ROUNDS      ?= 10
+# How long make fuzz works on each target, and how many requests make fuzz-long sends.
+FUZZTIME    ?= 10s
+HOSTILE     ?= 10000000
 # Passed on to castellan demo.
 DEMO         ?=
 # Passed on to the benches: make bench BENCH="-rounds 3"
@@ -39,7 +42,7 @@ GOLDEN = $(shell grep -rlE --include='*_test.go' 'flag\.Bool(Var)?\([^)]*"update
 
 .DEFAULT_GOAL := help
 .PHONY: help run demo cluster build image clean bench
-.PHONY: console test test-starved faults test-deps race verify lint tidy size unchanged generate golden
+.PHONY: console test test-starved faults test-deps race fuzz fuzz-long verify lint security tidy size unchanged generate golden
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,8 +61,9 @@ cluster: build ## run three nodes on a throw-away PostgreSQL behind one address
 
 # VCS stamping is ours (LDFLAGS): Go's own fails in a checkout of another user.
 # grpcnotrace: gRPC's traces bring html/template, which keeps the linker from leaving out methods.
-build: ## build ./bin/castellan, one static binary
+build: ## build ./bin/castellan, one static binary, and its bill of materials beside it
 	CGO_ENABLED=0 go build -tags grpcnotrace -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/castellan ./cmd/castellan
+	go -C tools run ./sbom ../bin/castellan '$(VERSION)' ../cmd/castellan/THIRD_PARTY_NOTICES ../bin/castellan.cdx.json
 
 image: ## build the container image
 	docker build --build-arg VERSION='$(VERSION)' --build-arg COMMIT='$(COMMIT)' --build-arg DATE='$(DATE)' -t '$(IMAGE)' .
@@ -116,7 +120,13 @@ $(CONSOLE): console/package-lock.json $(API_TOOLS)
 	npm --prefix console ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
 
-verify: lint tidy unchanged size ## everything that needs no running: lint, tidy modules, generated and golden files, size
+fuzz: ## look for inputs that break a parser, FUZZTIME for each (FUZZTIME=10s)
+	@scripts/fuzz.sh $(FUZZTIME)
+
+fuzz-long: ## spoilt requests to the whole program, ten million (HOSTILE=10000000)
+	go test -count=1 -timeout 24h -run '^TestHostileRequests$$' -v ./http -hostile.requests $(HOSTILE)
+
+verify: lint security tidy unchanged size ## everything that needs no running: lint, security, tidy modules, generated and golden files, size
 
 lint: $(API_TOOLS) ## vet, gofmt, staticcheck; the files in deploy/; the documents of the interface
 	go vet ./...
@@ -127,6 +137,10 @@ lint: $(API_TOOLS) ## vet, gofmt, staticcheck; the files in deploy/; the documen
 	go -C tools run ./deploylint ../deploy
 	@out=$$({ $(API_LINT); } 2>&1) || { echo "$$out"; exit 1; }
 	@out=$$(go tool -modfile=tools/go.mod kube-score score $(KUBE_SCORE) deploy/kubernetes/*.yaml) || { echo "$$out"; exit 1; }
+
+security: ## known vulnerabilities of what is linked (govulncheck), and patterns that are often one (gosec)
+	@scripts/vulnerabilities.sh go tool -modfile=tools/go.mod govulncheck ./...
+	scripts/gosec.sh
 
 tidy:
 	go mod tidy -diff

@@ -157,6 +157,7 @@ func (c *Client) send(ctx context.Context, method, path string, in, out any, opt
 		select {
 		case <-ctx.Done():
 			return nil, err
+		// #nosec G404: how long a repeat waits is no secret.
 		case <-time.After(pause + rand.N(pause)):
 		}
 	}

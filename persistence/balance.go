@@ -165,6 +165,7 @@ func (s Balances) movedPage(ctx context.Context, after, before string) (rows []p
 
 // The ids of accounts of users, as ledger.Account.ID makes them.
 const (
+	// #nosec G101: a part of a query; no credential.
 	userCredited = "t.credit_id >= 'user/' AND t.credit_id < 'user0'"
 	userDebited  = "t.debit_id >= 'user/' AND t.debit_id < 'user0'"
 )

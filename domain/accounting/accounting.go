@@ -66,6 +66,8 @@ type Period struct {
 	From, To, Invoice time.Time
 }
 
+var lastDay = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
+
 // Days are the days of UTC that the period touches.
 func (p Period) Days() int {
 	const day = 24 * time.Hour
@@ -77,6 +79,15 @@ func (p Period) Days() int {
 func (s *Service) Begin(ctx context.Context, by audit.By, p Period) (j job.Job, err error) {
 	if n := p.Days(); n < 1 || n > MaxDays {
 		return j, fault.Invalid("endDate", "must lie within 366 days of startDate")
+	}
+	// JSON writes no time behind the year 9999, and a client may send one as a number.
+	for _, at := range []struct {
+		field string
+		time.Time
+	}{{"endDate", p.To}, {"invoiceDate", p.Invoice}} {
+		if at.After(lastDay) {
+			return j, fault.Invalid(at.field, "must lie before 9999-12-31")
+		}
 	}
 	err = s.Changes.Do(ctx, by, "ACCOUNTING_BEGIN", func(ctx context.Context) (done admin.Done, err error) {
 		var started bool

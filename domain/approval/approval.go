@@ -94,6 +94,7 @@ func (r Request) check() (ps []fault.Problem) {
 // names judges texts that must be there; each comes after its field.
 func names(pairs ...string) (ps []fault.Problem) {
 	for i := 0; i < len(pairs); i += 2 {
+		// #nosec G602: the caller gives pairs.
 		if n := utf8.RuneCountInString(strings.TrimSpace(pairs[i+1])); n == 0 || n > maxNameChars {
 			ps = append(ps, fault.Problem{Field: pairs[i], Message: "must be 1 to 200 characters"})
 		}

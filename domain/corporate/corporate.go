@@ -112,6 +112,7 @@ func (u User) Canonical() (User, error) {
 // texts judges texts that must be there; each comes after its field.
 func texts(most int, pairs ...string) (ps []fault.Problem) {
 	for i := 0; i < len(pairs); i += 2 {
+		// #nosec G602: the caller gives pairs.
 		switch n := utf8.RuneCountInString(strings.TrimSpace(pairs[i+1])); {
 		case n == 0:
 			ps = append(ps, fault.Problem{Field: pairs[i], Message: "must not be blank"})

@@ -22,7 +22,7 @@ const (
 	Unauthenticated         Code = "UNAUTHENTICATED"
 	TokenExpired            Code = "TOKEN_EXPIRED"
 	TokenRevoked            Code = "TOKEN_REVOKED"
-	InvalidCredentials      Code = "INVALID_CREDENTIALS"
+	InvalidCredentials      Code = "INVALID_CREDENTIALS" // #nosec G101: a code; no credential
 	DeviceSignatureRequired Code = "DEVICE_SIGNATURE_REQUIRED"
 	DeviceSignatureInvalid  Code = "DEVICE_SIGNATURE_INVALID"
 

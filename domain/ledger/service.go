@@ -121,6 +121,7 @@ func pause(ctx context.Context, try int) error {
 		return nil
 	}
 	select {
+	// #nosec G404: how long a repeat waits is no secret.
 	case <-time.After(time.Duration(rand.Int64N(int64(min(try, 10)) * int64(time.Millisecond)))):
 		return nil
 	case <-ctx.Done():

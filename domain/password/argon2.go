@@ -55,6 +55,7 @@ func (a *arena) grow(blocks uint32) {
 		a.blocks = make([]block, blocks)
 		return
 	}
+	// #nosec G103: memory of the system, of exactly that many blocks (record 1).
 	a.mapped, a.blocks = m, unsafe.Slice((*block)(unsafe.Pointer(unsafe.SliceData(m))), blocks)
 }
 

@@ -235,6 +235,8 @@ func TestRefusals(t *testing.T) {
 			`{"startDate":null,"endDate":[],"invoiceDate":"x"}`:    "INVALID_FIELD endDate invoiceDate startDate",
 			strings.Replace(period, "2026-01-02", "2025-12-31", 1): "INVALID_FIELD startDate",
 			strings.Replace(period, "2026-01-02", "2027-01-02", 1): "INVALID_FIELD endDate",
+			latest("2026-01-01", "2026-01-02", "253402300800000"):  "INVALID_FIELD invoiceDate",
+			latest("9999-12-01", "9999-12-31", `"2026-01-05"`):     "INVALID_FIELD endDate",
 		} {
 			status, answer := s.Call(begin, body)
 			if status != 400 || apitest.Refusal(answer) != want {
@@ -269,4 +271,9 @@ func TestCourier(t *testing.T) {
 			t.Errorf("%+v: %v", bad, errors.New("was taken"))
 		}
 	}
+}
+
+// latest is a request whose dates JSON may not be able to write.
+func latest(from, to, invoice string) string {
+	return fmt.Sprintf(`{"startDate":%q,"endDate":%q,"invoiceDate":%s}`, from, to, invoice)
 }

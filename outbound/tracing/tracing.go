@@ -95,6 +95,7 @@ func (s sampler) ShouldSample(p sdktrace.SamplingParameters) sdktrace.SamplingRe
 	parent := trace.SpanContextFromContext(p.ParentContext)
 	decision := sdktrace.Drop
 	decides := parent.IsValid() && (!parent.IsRemote() || p.ParentContext.Value(decidedKey{}) != nil)
+	// #nosec G404: which requests are traced is no secret.
 	if decides && parent.IsSampled() || !decides && rand.Float64() < s.ratio {
 		decision = sdktrace.RecordAndSample
 	}
