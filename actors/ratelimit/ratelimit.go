@@ -127,6 +127,7 @@ func New(net Cluster, now func() time.Time, log *slog.Logger) *Limiter {
 	l.queries.New, l.decisions.New = newQuery, newOwnDecision
 	l.ctx, l.stop = context.WithCancel(context.Background())
 	l.place.Store(l.readPlacement())
+	// #nosec G404: names of admissions have to differ between starts; they are no secret.
 	l.names.Store(rand.Uint64())
 	l.still.last.Store(l.table.Instant())
 	net.Serve(queryName, l.receiveQueries)
