@@ -226,6 +226,7 @@ func writeHelp(c *cobra.Command) {
 	if c.HasSubCommands() {
 		fmt.Fprint(out, "\nCommands:\n")
 		listCommands(out, c, c.Root().Name()+" ")
+		fmt.Fprintf(out, "\nRun \"%s <command> --help\" to read more about one.\n", c.Root().Name())
 	}
 }
 
