@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"castellan/internal/blackbox"
 )
@@ -39,7 +40,12 @@ func TestAuditAnchors(t *testing.T) {
 			n := s.Start()
 			n.Session(t, s.Seeded("user"))
 			n.Stop()
-			a := <-posted
+			var a anchor
+			select {
+			case a = <-posted:
+			case <-time.After(30 * time.Second):
+				t.Fatalf("nothing was posted; the log:\n%s", n.Log())
+			}
 			if line := fmt.Sprintf(`counter=%d mac=%s`, a.Counter, a.MAC); !a.signed || !strings.Contains(n.Log(), line) &&
 				!strings.Contains(n.Log(), fmt.Sprintf(`"counter":%d,"mac":"%s"`, a.Counter, a.MAC)) {
 				t.Errorf("posted %+v; the log:\n%s", a, n.Log())
