@@ -28,7 +28,7 @@ var tables = map[string][]string{
 	"allowedip":        {"allowed_ip"},
 	"announcement":     {"announcement"},
 	"approval":         {"deploy_request", "vpn_request"},
-	"audit":            {"audit", "audit_checkpoint"},
+	"audit":            {"audit", "audit_checkpoint", "audit_archive", "audit_left"},
 	"challenge":        {"attempt_budget", "challenge", "outcome", "push"},
 	"broadcast":        nil, // sends to many
 	"change":           {"change"},

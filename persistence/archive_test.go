@@ -161,6 +161,14 @@ func TestAuditArchiveTampering(t *testing.T) {
 				t.Errorf("%s: %+v, %v", what, files, err)
 			}
 		}
+		// Nor does the last one pass that somebody without the key sealed.
+		last, err := readArchive(auditKey, s.files[names[2]])
+		storetest.Must(t, err)
+		_, content, err := last.seal([]byte("another"), archiveRow{})
+		storetest.Must(t, err)
+		if _, err := readArchive(auditKey, content); !errors.Is(err, ErrTampered) {
+			t.Errorf("a file of another key: %v", err)
+		}
 		// A later file alone is proven against the row that names it.
 		late := &Archives{}
 		storetest.Must(t, late.Add(auditKey, names[2], s.files[names[2]]))
