@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 	"sync"
 
@@ -58,20 +59,21 @@ func (f *file) send(c *fiber.Ctx, cacheControl string) error {
 }
 
 // takesGzip reads Accept-Encoding for gzip under both of its names.
-func takesGzip(accept string) bool { return takes(accept, "gzip") || takes(accept, "x-gzip") }
+func takesGzip(accept string) bool { return takes(accept, "gzip", "x-gzip") }
 
-// takes reads Accept-Encoding (RFC 9110, section 12.5.3). A client that sends none
-// gets the file as it is.
-func takes(accept, coding string) bool {
+// takes reads Accept-Encoding (RFC 9110, section 12.5.3) for a coding by its names. A
+// client that sends none gets the file as it is.
+func takes(accept string, names ...string) bool {
 	taken := false
 	for part := range strings.SplitSeq(accept, ",") {
-		named, params, _ := strings.Cut(part, ";")
+		coding, params, _ := strings.Cut(part, ";")
+		coding = strings.ToLower(strings.TrimSpace(coding))
 		weight := strings.ReplaceAll(strings.ToLower(params), " ", "")
 		refused := strings.HasPrefix(weight, "q=") && strings.Trim(weight[2:], "0.") == ""
-		switch strings.ToLower(strings.TrimSpace(named)) {
-		case coding:
+		switch {
+		case slices.Contains(names, coding):
 			return !refused
-		case "*":
+		case coding == "*":
 			taken = !refused
 		}
 	}
