@@ -112,7 +112,7 @@ bench: ## measure, on both databases with full durability
 
 console: $(CONSOLE) ## build the operators' console anew from console/ into web/console (needs Node)
 	tools/openapi/node_modules/.bin/openapi-typescript docs/openapi.json -o console/src/api.d.ts >/dev/null
-	cd console && npx --no tsc --noEmit
+	console/node_modules/.bin/tsc --noEmit -p console
 	go -C tools run ./console ../console ../web/console
 
 # What the console is made with, as its lock file pins it.
