@@ -117,7 +117,8 @@ func (a *userActor) reserve(c *cluster.Context, now time.Time, m *pb.UserReserve
 
 // push judges the bounds on pushes (SEC-16). Rows are read every time, because
 // other owners decide what becomes of a push. Should another owner of the user
-// decide at the same time, both give out the same number, and one of them commits.
+// decide at the same time, both give out the same number, and one of them commits;
+// a push too many is possible where a later number of one commits before an earlier.
 func (a *userActor) push(userID string, now time.Time, m *pb.UserReserve, reply *pb.UserReserved) error {
 	rules := pushRules(m.Push)
 	if rules == (challenge.PushRules{}) {
