@@ -101,7 +101,7 @@ func readArchives(key []byte, names []string) (*persistence.Archives, error) {
 
 type auditArchiveCmd struct {
 	Keep  time.Duration `help:"What is older leaves; 720h or more. Without it: audit.keep." placeholder:"DURATION"`
-	To    string        `help:"Folder instead of the place of the files (files.folder, files.s3_url)." type:"path"`
+	To    string        `help:"Folder instead of the place of the files (files.folder, files.s3_url)."`
 	Write bool          `help:"Do it. Without it the command tells what would leave."`
 }
 
