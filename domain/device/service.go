@@ -159,7 +159,8 @@ func equal(a, b string) int { return subtle.ConstantTimeCompare([]byte(a), []byt
 // nonce that it names; writes commit with that.
 func (s *Service) spend(ctx context.Context, subject string, c Claims, writes ...commit.Write) error {
 	now := s.Now()
-	see, ids := See{At: now, Until: now.Add(remember)}, []string{}
+	see := See{At: now, Until: now.Add(remember)}
+	var ids []string
 	if c.Nonce != "" {
 		until, mine := s.nonceOf(subject, c.Nonce)
 		if !mine || !now.Before(until) {

@@ -36,7 +36,6 @@ type desk struct {
 	who   audit.By
 
 	access map[string]any // what the setup yielded
-	mu     sync.Mutex
 }
 
 // told are the notices of a kind that were committed.
