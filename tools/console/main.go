@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"sort"
 	"strings"
 
@@ -39,6 +40,7 @@ type Manifest struct {
 	ESBuild string            `json:"esbuild"` // version
 	Entry   map[string]string `json:"entry"`   // main, style, tokens → file
 	Files   map[string]string `json:"files"`   // file without .br or .gz → hash of its plain bytes
+	First   []string          `json:"first"`   // the scripts that a browser loads before somebody can log in
 }
 
 func run(sources, output string) error {
@@ -47,7 +49,7 @@ func run(sources, output string) error {
 		text := api.FormatMessages(result.Errors, api.FormatMessagesOptions{})
 		return errors.New(strings.Join(text, "\n"))
 	}
-	entry, err := entries(result.Metafile)
+	entry, first, err := entries(result.Metafile)
 	if err != nil {
 		return err
 	}
@@ -55,7 +57,7 @@ func run(sources, output string) error {
 	if err != nil {
 		return err
 	}
-	m := Manifest{Sources: sum, ESBuild: version("github.com/evanw/esbuild"), Entry: entry, Files: map[string]string{}}
+	m := Manifest{Sources: sum, ESBuild: version("github.com/evanw/esbuild"), Entry: entry, Files: map[string]string{}, First: first}
 	dist := filepath.Join(output, "dist")
 	if err := os.RemoveAll(dist); err != nil {
 		return err
@@ -104,33 +106,61 @@ func options(sources string) api.BuildOptions {
 		LegalComments:     api.LegalCommentsNone, // the licences are in THIRD_PARTY_NOTICES
 		Define:            map[string]string{"process.env.NODE_ENV": `"production"`},
 		Metafile:          true,
+		Plugins:           []api.Plugin{direct(abs)},
 	}
 }
 
-// entries finds the files that a page names itself, and that tokens.ts became.
-func entries(metafile string) (map[string]string, error) {
+// output is what the bundler says of a file that it made.
+type output struct {
+	EntryPoint string `json:"entryPoint"`
+	CSSBundle  string `json:"cssBundle"`
+	Imports    []struct {
+		Path string `json:"path"`
+		Kind string `json:"kind"`
+	} `json:"imports"`
+}
+
+// before are the sources that are loaded before somebody can log in, in English.
+var before = []string{"src/main.tsx", "src/text/en.ts"}
+
+// entries finds the files that a page names itself, and those that it loads first.
+func entries(metafile string) (entry map[string]string, first []string, err error) {
 	var meta struct {
-		Outputs map[string]struct {
-			EntryPoint string `json:"entryPoint"`
-			CSSBundle  string `json:"cssBundle"`
-		} `json:"outputs"`
+		Outputs map[string]output `json:"outputs"`
 	}
 	if err := json.Unmarshal([]byte(metafile), &meta); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	found := map[string]string{}
+	entry, loaded := map[string]string{}, map[string]bool{}
+	var load func(name string)
+	load = func(name string) {
+		if loaded[name] || filepath.Ext(name) != ".js" {
+			return
+		}
+		loaded[name] = true
+		first = append(first, filepath.Base(name))
+		for _, i := range meta.Outputs[name].Imports {
+			if i.Kind == "import-statement" {
+				load(i.Path)
+			}
+		}
+	}
 	for name, out := range meta.Outputs {
 		switch out.EntryPoint {
 		case "src/main.tsx":
-			found["main"], found["style"] = filepath.Base(name), filepath.Base(out.CSSBundle)
+			entry["main"], entry["style"] = filepath.Base(name), filepath.Base(out.CSSBundle)
 		case "src/tokens.ts":
-			found["tokens"] = filepath.Base(name)
+			entry["tokens"] = filepath.Base(name)
+		}
+		if slices.Contains(before, out.EntryPoint) {
+			load(name)
 		}
 	}
-	if len(found) != 3 {
-		return nil, fmt.Errorf("the bundle has the entries %v, want main, style and tokens", found)
+	if len(entry) != 3 {
+		return nil, nil, fmt.Errorf("the bundle has the entries %v, want main, style and tokens", entry)
 	}
-	return found, nil
+	slices.Sort(first)
+	return entry, first, nil
 }
 
 // compressed writes name.br and name.gz; nobody needs the plain file.
@@ -153,7 +183,7 @@ func report(w *os.File, dist string, m Manifest) {
 		names = append(names, name)
 	}
 	sort.Strings(names)
-	all := int64(0)
+	all, first := int64(0), int64(0)
 	for _, name := range names {
 		gz, err := os.Stat(filepath.Join(dist, name+".gz"))
 		if err != nil {
@@ -162,11 +192,11 @@ func report(w *os.File, dist string, m Manifest) {
 		if strings.HasSuffix(name, ".js") {
 			all += gz.Size()
 		}
-		if name == m.Entry["main"] || name == m.Entry["style"] {
-			fmt.Fprintf(w, "%-28s %7d bytes gzipped\n", name, gz.Size())
+		if slices.Contains(m.First, name) {
+			first += gz.Size()
 		}
 	}
-	fmt.Fprintf(w, "%-28s %7d bytes gzipped, in %d files\n", "all scripts", all, len(names))
+	fmt.Fprintf(w, "first load %d bytes of script, gzipped; all scripts %d, in %d files\n", first, all, len(names))
 }
 
 func version(module string) string {

@@ -79,13 +79,43 @@ func TestFilesAreThoseOfTheManifest(t *testing.T) {
 	if all > 1_200_000 {
 		t.Errorf("the console adds %d bytes, more than 1.2 MB", all)
 	}
+	first, scripts := 0, 0
+	for name := range m.Files {
+		zipped, _ := console.File(name, "gz")
+		if strings.HasSuffix(name, ".js") {
+			scripts += len(zipped)
+		}
+		if slices.Contains(m.First, name) {
+			first += len(zipped)
+		}
+	}
+	if first == 0 || first > 180_000 {
+		t.Errorf("%d bytes of script are loaded before the login, want at most 180 kB", first)
+	}
+	if scripts > 450_000 {
+		t.Errorf("all scripts have %d bytes, want at most 450 kB", scripts)
+	}
 }
 
 // Every language has the same texts, and the screens ask for no other.
 func TestTexts(t *testing.T) {
 	texts := map[string]map[string]string{}
 	for _, language := range []string{"en", "tr", "ar"} {
-		read(t, filepath.Join(sources, "src/text", language+".json"), &texts, language)
+		texts[language] = map[string]string{}
+		files, err := filepath.Glob(filepath.Join(sources, "src/text", language, "*.json"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no texts of %s (%v)", language, err)
+		}
+		for _, file := range files {
+			part := map[string]string{}
+			read(t, file, &part)
+			for key, text := range part {
+				if texts[language][key] != "" {
+					t.Errorf("%s has the text %q twice", file, key)
+				}
+				texts[language][key] = text
+			}
+		}
 	}
 	for _, language := range []string{"tr", "ar"} {
 		for key := range texts["en"] {
@@ -152,17 +182,15 @@ func scripts(t *testing.T) []string {
 	return names
 }
 
-func read(t *testing.T, name string, into *map[string]map[string]string, key string) {
+func read(t *testing.T, name string, into any) {
 	t.Helper()
 	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
+	if err == nil {
+		err = json.Unmarshal(text, into)
 	}
-	var m map[string]string
-	if err := json.Unmarshal(text, &m); err != nil {
+	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
-	(*into)[key] = m
 }
 
 func hash(text []byte) string {

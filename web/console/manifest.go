@@ -12,4 +12,5 @@ type Manifest struct {
 	ESBuild string            `json:"esbuild"` // version
 	Entry   map[string]string `json:"entry"`   // main, style and tokens → file
 	Files   map[string]string `json:"files"`   // file → hash of its plain bytes
+	First   []string          `json:"first"`   // the scripts that a browser loads before somebody can log in
 }

@@ -14,6 +14,11 @@ import { Challenge } from './challenge';
 
 type Method = 'post' | 'patch' | 'delete';
 
+/** What the service answers to a call that a second person has to approve (D-EXT-08). */
+interface Sealed {
+  data?: { approvalId?: string };
+}
+
 export interface Act<B> {
   /** Carries it out, with the values of {places} in the path; resolves with the data of the answer, or undefined after a refusal, which is in `problem`. */
   run: (body: B, places?: Record<string, string>) => Promise<unknown>;
@@ -44,7 +49,9 @@ export function useAct<M extends Method, P extends Writes<M> & keyof paths>(meth
       if (!outcome.success) throw new Refusal(0, outcome.code ?? '', outcome.message ?? '');
       setKey(crypto.randomUUID()); // the next intention
       await Promise.all(touches.map((touched) => queries.invalidateQueries({ queryKey: [touched] })));
-      notifications.show({ message: t(done ?? 'done'), color: 'green' });
+      const waits = (outcome.data as Sealed | undefined)?.data?.approvalId;
+      notifications.show(waits ? { message: t('approval.waits'), color: 'yellow', autoClose: false }
+        : { message: t(done ?? 'done'), color: 'green' });
       return outcome.data ?? {};
     } catch (error) {
       const refusal = Refusal.of(error, `${method.toUpperCase()} ${String(path)}`);

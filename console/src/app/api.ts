@@ -65,6 +65,12 @@ reader.use({
 /** Reads; a refusal is thrown. */
 export const read = reader.GET;
 
+/** Reads a path of which only the type of the answer is known; a refusal is thrown. */
+export async function ask<T>(path: Gets, params: Record<string, unknown>, signal?: AbortSignal): Promise<T> {
+  const asked = reader.GET as (path: string, init: unknown) => Promise<{ data?: unknown }>;
+  return (await asked(path, { params, signal })).data as T;
+}
+
 /** One page of a growing list, and the cursor of the next one ('' at the end). */
 export interface Page<T> {
   rows: T[];
@@ -80,7 +86,8 @@ export async function readPage<T>(path: Gets, query: Record<string, unknown>, si
   return { rows: (data ?? []) as T[], next };
 }
 
-type Body<P extends keyof paths, M extends string> = paths[P] extends Record<M, { requestBody?: infer B }>
+/** The body of a write; undefined for one without. */
+export type Body<P extends keyof paths, M extends string> = paths[P] extends Record<M, { requestBody?: infer B }>
   ? NonNullable<B> extends { content: { 'application/json': infer J } } ? J : undefined : undefined;
 export type Writes<M extends 'post' | 'patch' | 'delete'> = PathsWithMethod<paths, M>;
 

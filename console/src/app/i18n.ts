@@ -6,9 +6,9 @@ export const languages = { en: 'English', tr: 'Türkçe', ar: 'العربية' }
 export type Language = keyof typeof languages;
 
 const texts: Record<Language, () => Promise<{ default: object }>> = {
-  en: () => import('../text/en.json'),
-  tr: () => import('../text/tr.json'),
-  ar: () => import('../text/ar.json'),
+  en: () => import('../text/en'),
+  tr: () => import('../text/tr'),
+  ar: () => import('../text/ar'),
 };
 
 export const isRTL = (language: string) => language === 'ar';

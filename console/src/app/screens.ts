@@ -4,6 +4,13 @@
  * loaded when it is opened.
  */
 import type { ComponentType } from 'react';
+import { content } from '../content/screens';
+import { kyc } from '../kyc/screens';
+import { money } from '../money/screens';
+import { own } from '../own/screens';
+import { security } from '../security/screens';
+import { system } from '../system/screens';
+import { user } from '../user/screens';
 
 export interface Screen {
   path: string;
@@ -17,11 +24,5 @@ export interface Screen {
   inner?: boolean;
 }
 
-export const screens: Screen[] = [
-  { path: '/', title: 'home.title', group: 'work', needs: [], load: () => import('../system/home') },
-  { path: '/users', title: 'users.title', group: 'people', needs: ['GET /admin/list-users'], load: () => import('../user/users') },
-  { path: '/users/$id', title: 'user.title', group: 'people', needs: ['GET /admin/list-users'], inner: true,
-    load: () => import('../user/user') },
-  { path: '/audit', title: 'audit.title', group: 'security', needs: ['GET /admin/audit'], load: () => import('../system/audit') },
-  { path: '/jobs', title: 'jobs.title', group: 'system', needs: ['GET /admin/jobs'], load: () => import('../system/jobs') },
-];
+/** In the order of the menu, within each group. */
+export const screens: Screen[] = [...system, ...kyc, ...user, ...money, ...content, ...security, ...own];

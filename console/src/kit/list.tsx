@@ -18,12 +18,12 @@ import { readPage, type Gets, type Page } from '../app/api';
 import { Problem } from '../app/problem';
 import { csv, download } from './csv';
 import { Filters, type Filter } from './filter';
+import type { Query } from './read';
 import { plain } from './show';
 
 /** The record of a list, by its path. */
 export type Row<P extends Gets> = paths[P] extends { get: { responses: { 200: { content: { 'application/json': (infer T)[] } } } } }
   ? T extends object ? T : never : never;
-type Query<P extends Gets> = paths[P] extends { get: { parameters: { query?: infer Q } } } ? NonNullable<Q> : never;
 /** What a list may be asked for; a name that leaves the interface turns tsc red. */
 export type FilterOf<P extends Gets> = Filter & { name: keyof Query<P> & string };
 

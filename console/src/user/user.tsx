@@ -1,5 +1,5 @@
 /** The file of one account: who it is, and its logins. */
-import { Alert, SimpleGrid, Stack, Tabs, Text, Title } from '@mantine/core';
+import { Alert, Stack, Tabs, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';
@@ -7,6 +7,7 @@ import { read } from '../app/api';
 import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
 import { List, type Column, type Row } from '../kit/list';
+import { Fact, Facts } from '../kit/record';
 import { Id, Status, Time, plain } from '../kit/show';
 
 const logins = '/admin/login-history';
@@ -33,13 +34,13 @@ export default function User() {
   return (
     <Stack>
       <Title order={1} size="h3"><bdi>{user.data?.fullName ?? '…'}</bdi></Title>
-      <SimpleGrid cols={{ base: 1, xs: 2, md: 3 }}>
+      <Facts>
         <Fact title="user.id"><Id of={id} /></Fact>
         <Fact title="users.email">{plain(user.data?.email)}</Fact>
         <Fact title="users.phone"><bdi dir="ltr">{user.data?.phoneNumber}</bdi></Fact>
         <Fact title="users.status"><Status of={user.data?.status} /></Fact>
         <Fact title="users.kyc"><Status of={user.data?.kycConfirm} /></Fact>
-      </SimpleGrid>
+      </Facts>
       <Tabs defaultValue="logins" keepMounted={false}>
         <Tabs.List>
           {may(`GET ${logins}`) && <Tabs.Tab value="logins">{t('user.logins')}</Tabs.Tab>}
@@ -50,15 +51,5 @@ export default function User() {
         </Tabs.Panel>
       </Tabs>
     </Stack>
-  );
-}
-
-function Fact({ title, children }: { title: string; children: React.ReactNode }) {
-  const { t } = useTranslation();
-  return (
-    <div>
-      <Text size="xs" c="dimmed">{t(title)}</Text>
-      {children}
-    </div>
   );
 }

@@ -1,0 +1,59 @@
+/** Values over time, drawn by uPlot, which is loaded with the first chart. A table for those who cannot see it. */
+import { Text, useMantineColorScheme, useMantineTheme, VisuallyHidden } from '@mantine/core';
+import { useElementSize } from '@mantine/hooks';
+import { useEffect, useRef } from 'react';
+import { useTranslation } from 'react-i18next';
+import uPlot from 'uplot';
+import 'uplot/dist/uPlot.min.css';
+
+export interface Series {
+  /** Already in the reader's language. */
+  name: string;
+  /** One for each time; null where nothing is known. For the eye only: amounts stand elsewhere, exactly. */
+  values: (number | null)[];
+}
+
+/** times are seconds since 1970, growing. */
+export default function Chart({ title, times, series, height = 200, bars = false }: {
+  title: string; times: number[]; series: Series[]; height?: number; bars?: boolean;
+}) {
+  const { t, i18n } = useTranslation();
+  const { ref, width } = useElementSize();
+  const theme = useMantineTheme();
+  const { colorScheme } = useMantineColorScheme();
+  const plot = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (!plot.current || !width || times.length === 0) return undefined;
+    const style = getComputedStyle(document.documentElement);
+    const ink = style.getPropertyValue('--mantine-color-text').trim();
+    const grid = { stroke: style.getPropertyValue('--mantine-color-default-border').trim(), width: 1 };
+    const colours = ['indigo', 'teal', 'orange', 'grape'].map((name) => theme.colors[name]![5]!);
+    const day = new Intl.DateTimeFormat(`${i18n.language}-u-ca-gregory`, { month: 'short', day: 'numeric' });
+    const drawn = new uPlot({
+      width, height, legend: { show: false }, cursor: { y: false }, scales: { y: { range: (_, low, high) => [Math.min(0, low), high || 1] } },
+      axes: [{ stroke: ink, grid, values: (_, at) => at.map((s) => day.format(new Date(s * 1000))) }, { stroke: ink, grid, size: 60 }],
+      series: [{}, ...series.map((s, n) => ({
+        label: s.name, stroke: colours[n % 4], width: 2,
+        ...(bars ? { fill: `${colours[n % 4]}80`, paths: uPlot.paths.bars!({ size: [0.7, 40] }) } : {}),
+      }))],
+    }, [times, ...series.map((s) => s.values)], plot.current);
+    return () => drawn.destroy();
+  }, [times, series, width, height, bars, colorScheme, i18n.language, theme]);
+  if (times.length === 0) return <Text size="sm" c="dimmed">{t('list.empty')}</Text>;
+  return (
+    <div ref={ref} data-testid="chart">
+      <div ref={plot} dir="ltr" aria-hidden />
+      <VisuallyHidden>
+        <table>
+          <caption>{title}</caption>
+          <tbody>
+            {times.map((at, n) => (
+              <tr key={at}><th scope="row">{new Date(at * 1000).toISOString().slice(0, 10)}</th>
+                {series.map((s) => <td key={s.name}>{s.values[n]}</td>)}</tr>
+            ))}
+          </tbody>
+        </table>
+      </VisuallyHidden>
+    </div>
+  );
+}

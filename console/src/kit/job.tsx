@@ -1,0 +1,38 @@
+/** A long operation: how far it is, how long it still takes, what failed, and the way to stop it. */
+import { Alert, Button, Group, Progress, Stack, Text } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import { useAct } from '../app/act';
+import { Problem } from '../app/problem';
+import { useMay } from '../app/session';
+import { useRead } from './read';
+import { Id, Status } from './show';
+
+const over = new Set(['done', 'failed', 'cancelled']);
+
+export function JobBar({ id }: { id: string }) {
+  const { t } = useTranslation();
+  const may = useMay();
+  const job = useRead('/admin/jobs/{id}', undefined, { places: { id }, every: 1000 });
+  const cancel = useAct('post', '/admin/jobs/{id}/cancel', ['/admin/jobs/{id}', '/admin/jobs']);
+  const j = job.data;
+  if (!j) return <Problem of={job.error} />;
+  const known = j.done + j.failed + j.unknown + j.skipped;
+  return (
+    <Alert color={j.status === 'failed' ? 'red' : 'gray'} data-testid="job">
+      <Stack gap="xs">
+        <Group justify="space-between">
+          <Group gap="xs"><Status of={j.status} /><Text size="sm">{j.type}</Text><Id of={j.id} short /></Group>
+          {!over.has(j.status) && may('POST /admin/jobs/{id}/cancel') && (
+            <Button size="compact-xs" variant="default" loading={cancel.busy} onClick={() => cancel.run(undefined as never, { id })}>
+              {t('jobs.cancel')}</Button>
+          )}
+        </Group>
+        <Progress value={j.total ? (known / j.total) * 100 : 0} animated={j.status === 'running'} aria-label={t('jobs.progress')} />
+        <Text size="sm">{t('jobs.far', { done: j.done, total: j.total, failed: j.failed, unknown: j.unknown, skipped: j.skipped })}</Text>
+        {j.error && <Text size="sm" c="red">{j.error}</Text>}
+        <Problem of={cancel.problem} />
+      </Stack>
+      {cancel.view}
+    </Alert>
+  );
+}

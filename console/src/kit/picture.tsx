@@ -1,0 +1,53 @@
+/**
+ * A picture that needs the session: it is fetched with the token, lives in memory only, and is gone with the element
+ * that shows it. The watermark names who looks and when, so that a photograph of the screen does too.
+ */
+import { Loader } from '@mantine/core';
+import { useEffect, useState, type CSSProperties } from 'react';
+import { Refusal } from '../app/api';
+import { Problem } from '../app/problem';
+import { session, useSession } from '../app/session';
+
+/** Fetches bytes with the session. The caller revokes the address when nobody looks any more. */
+export async function fetchPicture(address: string, signal?: AbortSignal): Promise<string> {
+  const answer = await fetch(address, { headers: { 'x-auth': session.now().token }, cache: 'no-store', credentials: 'omit', signal });
+  if (!answer.ok) {
+    const problem = await answer.json().catch(() => ({}));
+    throw new Refusal(answer.status, problem.code ?? `HTTP_${answer.status}`, problem.message ?? answer.statusText, problem.requestId);
+  }
+  return URL.createObjectURL(await answer.blob());
+}
+
+/** address is one of this service that answers bytes; or a data URL, shown as it is. */
+export function Picture({ address, alt, style }: { address: string; alt: string; style?: CSSProperties }) {
+  const [shown, setShown] = useState('');
+  const [problem, setProblem] = useState<unknown>();
+  useEffect(() => {
+    if (address.startsWith('data:')) {
+      setShown(address);
+      return undefined;
+    }
+    const abort = new AbortController();
+    let url = '';
+    fetchPicture(address, abort.signal).then((made) => {
+      url = made;
+      if (abort.signal.aborted) URL.revokeObjectURL(url);
+      else setShown(url);
+    }, (error: unknown) => { if (!abort.signal.aborted) setProblem(error); });
+    return () => {
+      abort.abort();
+      setShown('');
+      if (url) URL.revokeObjectURL(url);
+    };
+  }, [address]);
+  if (problem) return <Problem of={problem} />;
+  if (!shown) return <Loader size="sm" />;
+  return <img src={shown} alt={alt} draggable={false} style={{ maxWidth: '100%', ...style }} />;
+}
+
+/** Who looks, and when, across a picture. */
+export function Watermark() {
+  const { userId } = useSession();
+  const [at] = useState(() => new Date().toISOString().slice(0, 16).replace('T', ' '));
+  return <div className="watermark" aria-hidden>{Array.from({ length: 12 }, () => `${userId} ${at} UTC`).join('   ')}</div>;
+}

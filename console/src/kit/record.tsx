@@ -1,0 +1,95 @@
+/** One record: its fields side by side, all of it in a drawer, and what it was against what it is. */
+import { Button, Code, CopyButton, Drawer, Group, SimpleGrid, Stack, Table, Text } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { useTranslation } from 'react-i18next';
+import { plain } from './show';
+
+/** Facts stand side by side; each has the key of its name. */
+export function Facts({ children }: { children: ReactNode }) {
+  return <SimpleGrid cols={{ base: 1, xs: 2, md: 3, xl: 4 }}>{children}</SimpleGrid>;
+}
+
+export function Fact({ title, children }: { title: string; children: ReactNode }) {
+  const { t } = useTranslation();
+  return (
+    <div>
+      <Text size="xs" c="dimmed">{t(title)}</Text>
+      {children}
+    </div>
+  );
+}
+
+/** The whole record, as the service sent it. It can be copied: as JSON, as YAML, or as the link to this page. */
+export function Whole({ of, title, onClose, children }: { of?: object; title: string; onClose: () => void; children?: ReactNode }) {
+  const { t } = useTranslation();
+  return (
+    <Drawer opened={!!of} onClose={onClose} title={t(title)} position="right" size="lg">
+      <Stack>
+        {children}
+        <Copies of={of ?? {}} />
+        <Table withRowBorders={false}>
+          <Table.Tbody>
+            {Object.entries(of ?? {}).map(([key, value]) => (
+              <Table.Tr key={key}>
+                <Table.Th w="35%"><Code dir="ltr">{key}</Code></Table.Th>
+                <Table.Td>{typeof value === 'object' && value
+                  ? <Code block dir="ltr">{JSON.stringify(value, null, 2)}</Code> : plain(value)}</Table.Td>
+              </Table.Tr>
+            ))}
+          </Table.Tbody>
+        </Table>
+      </Stack>
+    </Drawer>
+  );
+}
+
+export function Copies({ of }: { of: object }) {
+  const { t } = useTranslation();
+  const kinds = { JSON: () => JSON.stringify(of, null, 2), YAML: () => yaml(of), [t('copy.link')]: () => location.href };
+  return (
+    <Group gap="xs">
+      {Object.entries(kinds).map(([name, text]) => (
+        <CopyButton key={name} value={text()}>
+          {({ copied, copy }) => <Button size="compact-xs" variant="default" onClick={copy}>{copied ? t('copied') : name}</Button>}
+        </CopyButton>
+      ))}
+    </Group>
+  );
+}
+
+/** YAML of plain data. Every text is quoted as JSON quotes it, which YAML 1.2 reads alike (chapter 5.7). */
+export function yaml(value: unknown, indent = ''): string {
+  if (value === null || typeof value !== 'object') return JSON.stringify(value ?? null);
+  const list = Array.isArray(value);
+  const entries = Object.entries(value);
+  if (entries.length === 0) return list ? '[]' : '{}';
+  return entries.map(([key, one]) => {
+    const deep = one !== null && typeof one === 'object' && Object.keys(one as object).length > 0;
+    return `${indent}${list ? '-' : `${JSON.stringify(key)}:`}${deep ? `\n${yaml(one, `${indent}  `)}` : ` ${yaml(one)}`}`;
+  }).join('\n');
+}
+
+/** What a record is and what it will be: the fields that differ, or all. */
+export function Diff({ before, after, all = false }: { before: object; after: object; all?: boolean }) {
+  const { t } = useTranslation();
+  const [old, next] = [before as Record<string, unknown>, after as Record<string, unknown>];
+  const keys = [...new Set([...Object.keys(old), ...Object.keys(next)])]
+    .filter((key) => all || JSON.stringify(old[key]) !== JSON.stringify(next[key]));
+  if (keys.length === 0) return <Text size="sm" c="dimmed">{t('diff.none')}</Text>;
+  return (
+    <Table withTableBorder data-testid="diff">
+      <Table.Thead>
+        <Table.Tr><Table.Th>{t('diff.field')}</Table.Th><Table.Th>{t('diff.before')}</Table.Th><Table.Th>{t('diff.after')}</Table.Th></Table.Tr>
+      </Table.Thead>
+      <Table.Tbody>
+        {keys.map((key) => (
+          <Table.Tr key={key}>
+            <Table.Td><Code dir="ltr">{key}</Code></Table.Td>
+            <Table.Td><del>{plain(old[key])}</del></Table.Td>
+            <Table.Td><ins>{plain(next[key])}</ins></Table.Td>
+          </Table.Tr>
+        ))}
+      </Table.Tbody>
+    </Table>
+  );
+}

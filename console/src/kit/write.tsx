@@ -1,0 +1,182 @@
+/**
+ * A write with a form: a button, a drawer with the fields, what will change, and the refusal beside the field that it
+ * names. What was typed stays until the service has taken it.
+ */
+import {
+  Button, Checkbox, Drawer, FileInput, Group, MultiSelect, Select, Stack, TagsInput, Textarea, TextInput, type ButtonProps,
+} from '@mantine/core';
+import { useEffect, useState, type ReactNode } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { paths } from '../api';
+import { useAct } from '../app/act';
+import type { Body, Writes } from '../app/api';
+import { Problem } from '../app/problem';
+import { useMay } from '../app/session';
+
+type Method = 'post' | 'patch' | 'delete';
+type Values = Record<string, unknown>;
+
+export interface Input<B> {
+  /** Name of the field in the request; tsc knows the names. */
+  name: keyof B & string;
+  /** Key of its label. */
+  title: string;
+  /**
+   * text is the default. money is a text of digits and one point. number is a JSON number that is no amount. list is a
+   * list of texts. file is Base64 of a file (data: a data URL). A list of options is a choice; many: several of them.
+   */
+  kind?: 'text' | 'area' | 'money' | 'number' | 'flag' | 'date' | 'list' | 'file' | 'data' | 'json'
+    | readonly (string | Option)[] | { many: readonly (string | Option)[] };
+  required?: boolean;
+  /** Key of a line of help below the field. */
+  help?: string;
+  accept?: string;
+  /** Shown only while this holds. */
+  when?: (values: Values) => boolean;
+}
+
+export interface Option {
+  value: string;
+  label: string;
+}
+
+export interface WriteProps<M extends Method, P extends Writes<M> & keyof paths> {
+  method: M;
+  path: P;
+  /** Key of the name of the button and of the form. */
+  title: string;
+  fields: Input<Body<P, M>>[];
+  /** What stands in the fields at first. */
+  initial?: Partial<Body<P, M>>;
+  /** Sent with the fields, not shown. */
+  fixed?: Partial<Body<P, M>>;
+  places?: Record<string, string>;
+  /** Paths that are read anew afterwards. */
+  touches?: string[];
+  /** Shown above the button: what will change, say. */
+  before?: (values: Values) => ReactNode;
+  /** Makes the body of what was typed, where that is more than the fields. */
+  make?: (values: Values) => Body<P, M>;
+  /** Has the answer of the service. */
+  onDone?: (answer: unknown) => void;
+  /** The caller opens and closes the form himself; there is no button then. */
+  opened?: boolean;
+  onClose?: () => void;
+  button?: ButtonProps;
+}
+
+export function Write<M extends Method, P extends Writes<M> & keyof paths>(props: WriteProps<M, P>) {
+  const { t } = useTranslation();
+  const may = useMay();
+  const [open, setOpen] = useState(false);
+  if (!may(`${props.method.toUpperCase()} ${String(props.path)}`)) return null;
+  const close = () => { setOpen(false); props.onClose?.(); };
+  return (
+    <>
+      {props.opened === undefined && (
+        <Button size="xs" variant="default" {...props.button} onClick={() => setOpen(true)}
+          data-testid={`write-${String(props.path)}`}>{t(props.title)}</Button>
+      )}
+      <Drawer opened={props.opened ?? open} onClose={close} title={t(props.title)} position="right" size="lg">
+        <Form {...props} close={close} />
+      </Drawer>
+    </>
+  );
+}
+
+function Form<M extends Method, P extends Writes<M> & keyof paths>(props: WriteProps<M, P> & { close: () => void }) {
+  const { t } = useTranslation();
+  const act = useAct(props.method, props.path, props.touches ?? []);
+  const [values, setValues] = useState<Values>(() => ({ ...props.initial }));
+  const shown = props.fields.filter((f) => f.when?.(values) ?? true);
+  const wrong = (name: string) => act.problem?.errors.find((e) => e.field === name || e.field.endsWith(`.${name}`))?.message;
+  const missing = shown.some((f) => f.required && (values[f.name] === undefined || values[f.name] === ''));
+  async function send() {
+    const sent = Object.fromEntries(shown.map((f) => [f.name, values[f.name]]).filter(([, v]) => v !== undefined && v !== ''));
+    const body = props.make ? props.make({ ...props.fixed, ...sent }) : { ...props.fixed, ...sent } as Body<P, M>;
+    const answer = await act.run(body as never, props.places);
+    if (answer === undefined) return;
+    props.onDone?.(answer);
+    props.close();
+  }
+  return (
+    <form onSubmit={(event) => { event.preventDefault(); void send(); }}>
+      <Stack>
+        {shown.map((f) => (
+          <Field key={f.name} field={f as unknown as Input<Values>} value={values[f.name]} error={wrong(f.name)}
+            onChange={(v) => setValues((old) => ({ ...old, [f.name]: v }))} />
+        ))}
+        {props.before?.(values)}
+        <Problem of={act.problem} />
+        <Group justify="flex-end">
+          <Button variant="default" onClick={props.close}>{t('cancel')}</Button>
+          <Button type="submit" loading={act.busy} disabled={missing} data-testid="send">{t(props.title)}</Button>
+        </Group>
+      </Stack>
+      {act.view}
+    </form>
+  );
+}
+
+function Field({ field, value, error, onChange }: {
+  field: Input<Values>; value: unknown; error?: string; onChange: (value: unknown) => void;
+}) {
+  const { t } = useTranslation();
+  const { name, kind = 'text', required = false } = field;
+  const common = { label: t(field.title), error, required, name, 'data-testid': `field-${name}`,
+    description: field.help ? t(field.help) : undefined };
+  const text = value === undefined || value === null ? '' : String(value);
+  const typed = (event: { currentTarget: { value: string } }) => onChange(event.currentTarget.value);
+  if (Array.isArray(kind)) {
+    return <Select {...common} data={[...kind]} value={text || null} clearable={!required} searchable
+      onChange={(v) => onChange(v ?? undefined)} />;
+  }
+  if (typeof kind === 'object' && 'many' in kind) {
+    return <MultiSelect {...common} data={[...kind.many]} value={(value as string[]) ?? []} searchable clearable onChange={onChange} />;
+  }
+  switch (kind) {
+    case 'area': return <Textarea {...common} autosize minRows={3} maxRows={14} value={text} onChange={typed} />;
+    case 'json': return <JSONInput common={common} value={value} onChange={onChange} />;
+    case 'flag': return <Checkbox label={common.label} description={common.description} error={error} name={name}
+      checked={value === true} onChange={(event) => onChange(event.currentTarget.checked)} data-testid={common['data-testid']} />;
+    case 'list': return <TagsInput {...common} value={(value as string[]) ?? []} onChange={onChange} />;
+    case 'file': case 'data': return <FileInput {...common} accept={field.accept} clearable
+      onChange={(file) => { void (file ? encoded(file, kind === 'data').then(onChange) : onChange(undefined)); }} />;
+    case 'number': return <TextInput {...common} inputMode="numeric" dir="ltr" value={text}
+      onChange={(event) => onChange(whole(event.currentTarget.value))} />;
+    case 'money': return <TextInput {...common} inputMode="decimal" dir="ltr" value={text}
+      onChange={(event) => onChange(event.currentTarget.value.replaceAll(/[^\d.-]/g, ''))} />;
+    default: return <TextInput {...common} type={kind === 'date' ? 'date' : 'text'} value={text} onChange={typed} />;
+  }
+}
+
+/** A count or a time, never an amount; what is no number stays a text, and the service says so. */
+function whole(text: string): unknown {
+  if (text === '') return undefined;
+  return /^-?\d+(\.\d+)?$/.test(text) ? JSON.parse(text.replace(/^(-?)0+(?=\d)/, '$1')) : text;
+}
+
+function JSONInput({ common, value, onChange }: { common: object; value: unknown; onChange: (value: unknown) => void }) {
+  const [text, setText] = useState(() => (value === undefined ? '' : JSON.stringify(value, null, 2)));
+  const [bad, setBad] = useState('');
+  useEffect(() => {
+    try {
+      onChange(text.trim() ? JSON.parse(text) : undefined);
+      setBad('');
+    } catch (error) {
+      setBad(String(error instanceof Error ? error.message : error));
+    }
+  }, [text]);
+  return <Textarea {...common} autosize minRows={4} maxRows={24} dir="ltr" value={text} styles={{ input: { fontFamily: 'monospace' } }}
+    error={bad || (common as { error?: string }).error} onChange={(event) => setText(event.currentTarget.value)} />;
+}
+
+/** Base64 of a file, or its data URL. */
+export function encoded(file: Blob, url = false): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(url ? String(reader.result) : String(reader.result).replace(/^[^,]*,/, ''));
+    reader.onerror = () => reject(reader.error ?? new Error('unreadable'));
+    reader.readAsDataURL(file);
+  });
+}

@@ -1,0 +1,5 @@
+/** The screens of documents, identity and AML. */
+import type { Screen } from '../app/screens';
+
+export const kyc: Screen[] = [
+];

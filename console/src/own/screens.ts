@@ -1,0 +1,5 @@
+/** The screens of one's own security. */
+import type { Screen } from '../app/screens';
+
+export const own: Screen[] = [
+];

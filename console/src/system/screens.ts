@@ -1,0 +1,7 @@
+/** The screens of home, jobs and the cluster. */
+import type { Screen } from '../app/screens';
+
+export const system: Screen[] = [
+  { path: '/', title: 'home.title', group: 'work', needs: [], load: () => import('./home') },
+  { path: '/jobs', title: 'jobs.title', group: 'system', needs: ['GET /admin/jobs'], load: () => import('./jobs') },
+];
