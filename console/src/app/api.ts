@@ -38,6 +38,25 @@ export class Refusal extends Error {
   }
 }
 
+/** parse is JSON.parse with the source of each number (ECMAScript 2026, JSON.parse source text access). */
+const parse = JSON.parse as (text: string, revive: (key: string, value: unknown, at: { source?: string }) => unknown) => unknown;
+
+/**
+ * Amounts are JSON numbers, and a number of JavaScript has 53 bits. So a number that has a fraction, an exponent or
+ * more than 15 digits reaches the screens as the text that the service wrote. A browser that does not tell the source
+ * of a number (before Chromium 114, Firefox 135, Safari 18.4) shows what a number of JavaScript keeps of it.
+ */
+async function exact(response: Response): Promise<Response | undefined> {
+  if (!response.headers.get('content-type')?.includes('json')) return undefined;
+  const text = await response.text();
+  const amounts = /\d[.eE]|\d{16}/.test(text);
+  const kept = amounts ? JSON.stringify(parse(text, (_, value, { source } = {}) =>
+    typeof value === 'number' && source && /[.eE]|\d{16}/.test(source) ? source : value)) : text;
+  const headers = new Headers(response.headers);
+  headers.delete('content-length');
+  return new Response(kept || null, { status: response.status, statusText: response.statusText, headers });
+}
+
 const reader = createClient<paths>({ baseUrl: location.origin, cache: 'no-store', credentials: 'omit' });
 
 reader.use({
@@ -48,7 +67,7 @@ reader.use({
     return request;
   },
   async onResponse({ response, request }) {
-    if (response.ok) return undefined;
+    if (response.ok) return exact(response);
     const problem = await response.clone().json().catch(() => ({}));
     const refusal = new Refusal(response.status, problem.code ?? `HTTP_${response.status}`,
       problem.message ?? response.statusText, problem.requestId ?? response.headers.get('x-request-id') ?? '',

@@ -3,8 +3,8 @@ import { Badge, Code, CopyButton, Text, Tooltip, UnstyledButton } from '@mantine
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 
-/** The exact string of the service; nothing here ever counts with it. */
-export function Money({ amount, unit }: { amount?: string | null; unit?: string | null }) {
+/** The exact string of the service (app/api.ts keeps it); nothing here ever counts with it. */
+export function Money({ amount, unit }: { amount?: string | number | null; unit?: string | null }) {
   if (amount === undefined || amount === null) return <Nothing />;
   return <bdi dir="ltr" className="money">{amount}{unit ? ` ${unit}` : ''}</bdi>;
 }
