@@ -7,8 +7,8 @@ import { useTranslation } from 'react-i18next';
 export interface Filter {
   name: string;
   title: string;
-  /** date: a day, as 2026-11-22; flag: yes or no. Text otherwise. */
-  kind?: 'text' | 'date' | 'flag' | readonly string[];
+  /** date: a day, as 2026-11-22; flag: yes or no; a list is a choice. Text otherwise. */
+  kind?: 'text' | 'date' | 'flag' | readonly (string | { value: string; label: string })[];
 }
 
 type Values = Record<string, string | undefined>;

@@ -51,6 +51,10 @@ export interface ListProps<P extends Gets> {
   bulk?: (rows: Row<P>[], clear: () => void) => ReactNode;
   /** Asked for always, and not in the address. */
   fixed?: Partial<Query<P>>;
+  /** Filters without which the service refuses the question: nothing is asked before they are filled in. */
+  needs?: (keyof Query<P> & string)[];
+  /** It stands below the heading of a screen, and its own heading is a smaller one. */
+  inside?: boolean;
   /** How many rows a page has; undefined for a list that is never cut. */
   size?: number | undefined;
   empty?: string;
@@ -67,14 +71,15 @@ export function List<P extends Gets>(props: ListProps<P>) {
   const asked: Record<string, unknown> = { ...fixed, ...(size ? { limit: size } : {}) };
   for (const { name } of filters) if (search[name]) asked[name] = search[name];
   if (search.cursor) asked.cursor = search.cursor;
+  const ready = (props.needs ?? []).every((name) => asked[name] !== undefined);
   const page = useQuery({
-    queryKey: [path, asked],
+    queryKey: [path, asked], enabled: ready,
     queryFn: ({ signal }) => readPage<Row<P>>(path, asked, signal),
     placeholderData: keepPreviousData,
   });
   const to = (next: Record<string, string | undefined>) =>
     navigate({ to: '.', search: ((old: object) => ({ ...old, ...next })) as never });
-  const table = useRows(props, page.data);
+  const table = useRows(props, ready ? page.data : undefined);
   const chosen = table.getSelectedRowModel().rows.map((row) => row.original);
   const cursor = useCursorKeys(table.getRowModel().rows.length, (n) => {
     const row = table.getRowModel().rows[n];
@@ -84,14 +89,14 @@ export function List<P extends Gets>(props: ListProps<P>) {
   return (
     <Stack gap="md" data-testid="list" data-path={path}>
       <Group justify="space-between">
-        <Title order={1} size="h3">{t(props.title)}</Title>
+        <Title order={props.inside ? 2 : 1} size={props.inside ? 'h4' : 'h3'}>{t(props.title)}</Title>
         <Group gap="xs">
           {props.actions}
           <Button variant="default" size="xs" leftSection={<IconDownload size={14} />} disabled={!page.data?.rows.length}
             onClick={() => download(`${path.split('/').pop()}.csv`, toCSV(table, columns, t))}>CSV</Button>
           <Columns table={table} columns={columns} />
           <ActionIcon variant="default" aria-label={t('list.again')} loading={page.isFetching}
-            onClick={() => page.refetch()}><IconRefresh size={16} /></ActionIcon>
+            disabled={!ready} onClick={() => page.refetch()}><IconRefresh size={16} /></ActionIcon>
         </Group>
       </Group>
       {filters.length > 0 && <Filters filters={filters} values={search}
@@ -113,7 +118,7 @@ export function List<P extends Gets>(props: ListProps<P>) {
             </Table.Tr>
           </Table.Thead>
           <Table.Tbody>
-            {page.isPending && !page.error && <Waiting columns={columns.length} />}
+            {page.isLoading && <Waiting columns={columns.length} />}
             {table.getRowModel().rows.map((row, n) => (
               <Table.Tr key={row.id} data-testid="row" data-at={n === cursor.at || undefined} aria-selected={row.getIsSelected()}
                 className={props.open ? 'opens' : undefined} onClick={() => props.open?.(row.original)}>
@@ -125,7 +130,8 @@ export function List<P extends Gets>(props: ListProps<P>) {
           </Table.Tbody>
         </Table>
       </Table.ScrollContainer>
-      {page.data?.rows.length === 0 && <Alert color="gray">{t(props.empty ?? 'list.empty')}</Alert>}
+      {!ready && <Alert color="gray">{t('list.needs')}</Alert>}
+      {ready && page.data?.rows.length === 0 && <Alert color="gray">{t(props.empty ?? 'list.empty')}</Alert>}
       {size && (search.cursor || page.data?.next) && (
         <Group justify="flex-end">
           <Button variant="default" disabled={!search.cursor} onClick={() => to({ cursor: undefined })}>{t('list.first')}</Button>
