@@ -57,7 +57,8 @@ func run(sources, output string) error {
 	if err != nil {
 		return err
 	}
-	m := Manifest{Sources: sum, ESBuild: version("github.com/evanw/esbuild"), Entry: entry, Files: map[string]string{}, First: first}
+	m := Manifest{Sources: sum, ESBuild: version("github.com/evanw/esbuild"), Entry: entry, Files: map[string]string{},
+		First: first}
 	dist := filepath.Join(output, "dist")
 	if err := os.RemoveAll(dist); err != nil {
 		return err
