@@ -308,6 +308,7 @@ func (l Language) Zone() *time.Location {
 // Firewall configures the request rules (D-WAF-01, D-WAF-12).
 type Firewall struct {
 	AppID       string         `key:"app_id"`
+	KeysPerRule int            `key:"keys_per_rule" range:"0..100000000"`
 	BypassCIDRs []netip.Prefix `key:"bypass_cidrs"`
 }
 

@@ -93,7 +93,7 @@ func Default() Config {
 		Tracing:   Tracing{SampleRatio: 1},
 		Log:       Log{Level: "info", Format: "text"},
 		Language:  Language{Default: "en", TimeZone: "UTC"},
-		Firewall:  Firewall{AppID: "API"},
+		Firewall:  Firewall{AppID: "API", KeysPerRule: 200_000},
 		Files:     Files{S3Region: "us-east-1", UserQuota: 100},
 		Blockage:  Blockage{ClosureType: 1},
 		Providers: Providers{KeyHeader: "X-MBX-APIKEY", Timeout: 10 * time.Second, Keep: 90 * 24 * time.Hour},

@@ -38,6 +38,7 @@ type RateAsk struct {
 	Counts        []int64                `protobuf:"varint,7,rep,packed,name=counts,proto3" json:"counts,omitempty"`     // of each key: requests that are wanted, or taken back; absent: one
 	Ids           []uint64               `protobuf:"fixed64,8,rep,packed,name=ids,proto3" json:"ids,omitempty"`          // of each key: the admission's name, the same when it is asked for again; absent: none
 	Again         []uint32               `protobuf:"varint,9,rep,packed,name=again,proto3" json:"again,omitempty"`       // the numbers, from 0, of the requests that may have been asked before
+	Shared        []uint32               `protobuf:"varint,10,rep,packed,name=shared,proto3" json:"shared,omitempty"`    // the numbers, from 0, of the keys whose wider key is asked for, too
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -135,6 +136,13 @@ func (x *RateAsk) GetAgain() []uint32 {
 	return nil
 }
 
+func (x *RateAsk) GetShared() []uint32 {
+	if x != nil {
+		return x.Shared
+	}
+	return nil
+}
+
 // RateAnswer answers a RateAsk.
 type RateAnswer struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
@@ -145,7 +153,8 @@ type RateAnswer struct {
 	Retry         []int64  `protobuf:"varint,4,rep,packed,name=retry,proto3" json:"retry,omitempty"`
 	Instants      []int64  `protobuf:"varint,5,rep,packed,name=instants,proto3" json:"instants,omitempty"`
 	Numbers       []uint64 `protobuf:"varint,6,rep,packed,name=numbers,proto3" json:"numbers,omitempty"`
-	Counts        []int64  `protobuf:"varint,7,rep,packed,name=counts,proto3" json:"counts,omitempty"` // granted beforehand
+	Counts        []int64  `protobuf:"varint,7,rep,packed,name=counts,proto3" json:"counts,omitempty"`   // granted beforehand
+	Sharing       []uint32 `protobuf:"varint,8,rep,packed,name=sharing,proto3" json:"sharing,omitempty"` // of each key: how it is to be counted (domain/ratelimit.Sharing); absent: alone
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -229,6 +238,13 @@ func (x *RateAnswer) GetCounts() []int64 {
 	return nil
 }
 
+func (x *RateAnswer) GetSharing() []uint32 {
+	if x != nil {
+		return x.Sharing
+	}
+	return nil
+}
+
 // RateCopy tells the replica of a partition what its owner counted.
 type RateCopy struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -239,12 +255,13 @@ type RateCopy struct {
 	Periods       []int64                `protobuf:"varint,5,rep,packed,name=periods,proto3" json:"periods,omitempty"` // nanoseconds
 	Taken         []bool                 `protobuf:"varint,6,rep,packed,name=taken,proto3" json:"taken,omitempty"`     // the admission is taken back
 	States        []*RateState           `protobuf:"bytes,7,rep,name=states,proto3" json:"states,omitempty"`
-	Counts        []int64                `protobuf:"varint,8,rep,packed,name=counts,proto3" json:"counts,omitempty"` // of each; absent: one
-	Aheads        []int64                `protobuf:"varint,9,rep,packed,name=aheads,proto3" json:"aheads,omitempty"` // nanoseconds by which its instant lies ahead; absent: 0
-	Ids           []uint64               `protobuf:"fixed64,10,rep,packed,name=ids,proto3" json:"ids,omitempty"`     // of each: its name; absent: none
-	Without       string                 `protobuf:"bytes,11,opt,name=without,proto3" json:"without,omitempty"`      // instead: the sender wants to go on without this replica, which is silent
-	Again         []uint32               `protobuf:"varint,13,rep,packed,name=again,proto3" json:"again,omitempty"`  // the numbers, from 0, of the admissions that may have been sent before
-	Stood         bool                   `protobuf:"varint,12,opt,name=stood,proto3" json:"stood,omitempty"`         // instead: the sender stood still, and asks what it has missed
+	Counts        []int64                `protobuf:"varint,8,rep,packed,name=counts,proto3" json:"counts,omitempty"`  // of each; absent: one
+	Aheads        []int64                `protobuf:"varint,9,rep,packed,name=aheads,proto3" json:"aheads,omitempty"`  // nanoseconds by which its instant lies ahead; absent: 0
+	Ids           []uint64               `protobuf:"fixed64,10,rep,packed,name=ids,proto3" json:"ids,omitempty"`      // of each: its name; absent: none
+	Without       string                 `protobuf:"bytes,11,opt,name=without,proto3" json:"without,omitempty"`       // instead: the sender wants to go on without this replica, which is silent
+	Again         []uint32               `protobuf:"varint,13,rep,packed,name=again,proto3" json:"again,omitempty"`   // the numbers, from 0, of the admissions that may have been sent before
+	Shared        []uint32               `protobuf:"varint,14,rep,packed,name=shared,proto3" json:"shared,omitempty"` // the numbers, from 0, of the admissions whose wider key counts them, too
+	Stood         bool                   `protobuf:"varint,12,opt,name=stood,proto3" json:"stood,omitempty"`          // instead: the sender stood still, and asks what it has missed
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -359,6 +376,13 @@ func (x *RateCopy) GetWithout() string {
 func (x *RateCopy) GetAgain() []uint32 {
 	if x != nil {
 		return x.Again
+	}
+	return nil
+}
+
+func (x *RateCopy) GetShared() []uint32 {
+	if x != nil {
+		return x.Shared
 	}
 	return nil
 }
@@ -548,6 +572,7 @@ type RateState struct {
 	Of            []uint32 `protobuf:"varint,18,rep,packed,name=of,proto3" json:"of,omitempty"`                       // which key of column 7, from 0
 	IdAges        []uint64 `protobuf:"varint,19,rep,packed,name=id_ages,json=idAges,proto3" json:"id_ages,omitempty"` // as in column 11
 	IdCounts      []uint64 `protobuf:"varint,20,rep,packed,name=id_counts,json=idCounts,proto3" json:"id_counts,omitempty"`
+	Shared        []uint32 `protobuf:"varint,21,rep,packed,name=shared,proto3" json:"shared,omitempty"` // which keys of column 7, from 0, are counted together with the wider key
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -722,11 +747,18 @@ func (x *RateState) GetIdCounts() []uint64 {
 	return nil
 }
 
+func (x *RateState) GetShared() []uint32 {
+	if x != nil {
+		return x.Shared
+	}
+	return nil
+}
+
 var File_rates_proto protoreflect.FileDescriptor
 
 const file_rates_proto_rawDesc = "" +
 	"\n" +
-	"\vrates.proto\x12\x13castellan.actors.v1\"\xd7\x01\n" +
+	"\vrates.proto\x12\x13castellan.actors.v1\"\xef\x01\n" +
 	"\aRateAsk\x12\x12\n" +
 	"\x04keys\x18\x01 \x03(\fR\x04keys\x12\x16\n" +
 	"\x06limits\x18\x02 \x03(\x03R\x06limits\x12\x18\n" +
@@ -736,7 +768,9 @@ const file_rates_proto_rawDesc = "" +
 	"\binstants\x18\x06 \x03(\x03R\binstants\x12\x16\n" +
 	"\x06counts\x18\a \x03(\x03R\x06counts\x12\x10\n" +
 	"\x03ids\x18\b \x03(\x06R\x03ids\x12\x14\n" +
-	"\x05again\x18\t \x03(\rR\x05again\"\xb6\x01\n" +
+	"\x05again\x18\t \x03(\rR\x05again\x12\x16\n" +
+	"\x06shared\x18\n" +
+	" \x03(\rR\x06shared\"\xd0\x01\n" +
 	"\n" +
 	"RateAnswer\x12\x1a\n" +
 	"\bverdicts\x18\x01 \x03(\rR\bverdicts\x12\x12\n" +
@@ -745,7 +779,8 @@ const file_rates_proto_rawDesc = "" +
 	"\x05retry\x18\x04 \x03(\x03R\x05retry\x12\x1a\n" +
 	"\binstants\x18\x05 \x03(\x03R\binstants\x12\x18\n" +
 	"\anumbers\x18\x06 \x03(\x04R\anumbers\x12\x16\n" +
-	"\x06counts\x18\a \x03(\x03R\x06counts\"\xd6\x02\n" +
+	"\x06counts\x18\a \x03(\x03R\x06counts\x12\x18\n" +
+	"\asharing\x18\b \x03(\rR\asharing\"\xee\x02\n" +
 	"\bRateCopy\x12\x14\n" +
 	"\x05parts\x18\x01 \x03(\rR\x05parts\x12\x18\n" +
 	"\anumbers\x18\x02 \x03(\x04R\anumbers\x12\x12\n" +
@@ -759,7 +794,8 @@ const file_rates_proto_rawDesc = "" +
 	"\x03ids\x18\n" +
 	" \x03(\x06R\x03ids\x12\x18\n" +
 	"\awithout\x18\v \x01(\tR\awithout\x12\x14\n" +
-	"\x05again\x18\r \x03(\rR\x05again\x12\x14\n" +
+	"\x05again\x18\r \x03(\rR\x05again\x12\x16\n" +
+	"\x06shared\x18\x0e \x03(\rR\x06shared\x12\x14\n" +
 	"\x05stood\x18\f \x01(\bR\x05stood\"h\n" +
 	"\n" +
 	"RateCopied\x12\x14\n" +
@@ -773,7 +809,7 @@ const file_rates_proto_rawDesc = "" +
 	"\x04back\x18\x03 \x01(\bR\x04back\x12\x12\n" +
 	"\x04tell\x18\x04 \x03(\rR\x04tell\x12\x16\n" +
 	"\x06number\x18\x05 \x01(\x04R\x06number\x12\x14\n" +
-	"\x05close\x18\x06 \x01(\bR\x05close\"\xc3\x03\n" +
+	"\x05close\x18\x06 \x01(\bR\x05close\"\xdb\x03\n" +
 	"\tRateState\x12\x12\n" +
 	"\x04part\x18\x01 \x01(\rR\x04part\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x12\n" +
@@ -795,7 +831,8 @@ const file_rates_proto_rawDesc = "" +
 	"\x03ids\x18\x11 \x03(\x06R\x03ids\x12\x0e\n" +
 	"\x02of\x18\x12 \x03(\rR\x02of\x12\x17\n" +
 	"\aid_ages\x18\x13 \x03(\x04R\x06idAges\x12\x1b\n" +
-	"\tid_counts\x18\x14 \x03(\x04R\bidCountsB\x15Z\x13castellan/actors/pbb\x06proto3"
+	"\tid_counts\x18\x14 \x03(\x04R\bidCounts\x12\x16\n" +
+	"\x06shared\x18\x15 \x03(\rR\x06sharedB\x15Z\x13castellan/actors/pbb\x06proto3"
 
 var (
 	file_rates_proto_rawDescOnce sync.Once

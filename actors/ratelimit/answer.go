@@ -82,6 +82,12 @@ func (l *Limiter) receiveQueries(from string, question proto.Message, answer fun
 	}
 	for i, s := range standings {
 		back.Used[i], back.Reset_[i], back.Retry[i] = s.Used, s.Reset, s.Retry
+		if s.Sharing != ratelimit.Alone {
+			if back.Sharing == nil {
+				back.Sharing = make([]uint32, n)
+			}
+			back.Sharing[i] = uint32(s.Sharing)
+		}
 	}
 	finish()
 }
@@ -98,6 +104,11 @@ func demandsOf(q *pb.RateAsk) ([]ratelimit.Demand, bool) {
 			return nil, false
 		}
 		demands[i] = ratelimit.Demand{Key: key, Limit: q.Limits[i], Period: time.Duration(q.Periods[i])}
+	}
+	for _, i := range q.Shared {
+		if int(i) < len(demands) {
+			demands[i].Shared = true
+		}
 	}
 	return demands, true
 }

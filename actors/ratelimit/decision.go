@@ -172,7 +172,7 @@ func (d *decision) decideRest(standings []ratelimit.Standing) verdict {
 	}
 	d.limiter.table.Look(d.limiter.ctx, d.demands, standings)
 	for i := range standings {
-		standings[i].Retry = 0 // it is admitted
+		standings[i].Retry, standings[i].Sharing = 0, ratelimit.Alone // it is admitted
 	}
 	if len(rest) == 0 {
 		return admitted

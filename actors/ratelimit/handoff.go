@@ -331,6 +331,9 @@ func (l *Limiter) chunks(p int, windows *ratelimit.Partition, after []byte) (all
 			s.IdAges = append(s.IdAges, age(x.instant))
 			s.IdCounts = append(s.IdCounts, uint64(x.count))
 		}
+		if w.SharedAt(now) {
+			s.Shared = append(s.Shared, uint32(len(s.Keys)))
+		}
 		s.Keys = append(s.Keys, k.text)
 		s.Periods = append(s.Periods, w.Period())
 		s.Coarse = append(s.Coarse, w.Coarse())

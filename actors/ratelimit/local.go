@@ -14,6 +14,7 @@ import (
 type localLimiter struct {
 	mu   sync.Mutex
 	keys map[ratelimit.Key]*localKey
+	kept *ratelimit.Tally
 	_    [40]byte // neighbours do not share a line of the cache
 }
 
@@ -47,7 +48,15 @@ func (local *localLimiter) key(k ratelimit.Key) *localKey {
 	}
 	at := new(localKey)
 	local.keys[k] = at
+	local.kept.Add(k, 1)
 	return at
+}
+
+// roomFor tells whether what is known of a key can be kept; the caller holds the lock.
+// Without it the owner is asked each time, and a share of the limit does not know what
+// the key has used.
+func (local *localLimiter) roomFor(k ratelimit.Key) bool {
+	return local.keys[k] != nil || !local.kept.Full(k)
 }
 
 // refusalTime is how long a refusal is believed without asking again. A window that
@@ -91,6 +100,10 @@ func (l *Limiter) remember(demands []ratelimit.Demand, standings []ratelimit.Sta
 		}
 		local := l.localOf(d.Key)
 		local.mu.Lock()
+		if !local.roomFor(d.Key) {
+			local.mu.Unlock()
+			continue
+		}
 		at := local.key(d.Key)
 		if v == admitted {
 			at.own.Admit(now, quotaOf(d))
@@ -111,7 +124,8 @@ func (l *Limiter) remember(demands []ratelimit.Demand, standings []ratelimit.Sta
 
 // decideByShare decides without any other node: it admits at most the limit
 // divided by the number of nodes, less what this node has admitted itself, and
-// refuses until its end what an owner has refused (D-WAF-13).
+// refuses until its end what an owner has refused (D-WAF-13). A key that there is no room
+// for shares a wider one.
 func (l *Limiter) decideByShare(demands []ratelimit.Demand, standings []ratelimit.Standing) bool {
 	shares := l.place.Load().shares()
 	now := l.table.Instant()
@@ -123,6 +137,9 @@ func (l *Limiter) decideByShare(demands []ratelimit.Demand, standings []ratelimi
 		local.mu.Lock()
 		if at := local.keys[d.Key]; at == nil {
 			standings[i] = ratelimit.Standing{}
+			if !local.roomFor(d.Key) {
+				standings[i].Sharing = ratelimit.Instead
+			}
 		} else {
 			standings[i] = at.own.Look(now, q)
 			if at.refuses(d, now) {
@@ -130,7 +147,7 @@ func (l *Limiter) decideByShare(demands []ratelimit.Demand, standings []ratelimi
 			}
 		}
 		local.mu.Unlock()
-		admits = admits && standings[i].Retry == 0
+		admits = admits && standings[i].Retry == 0 && standings[i].Sharing == ratelimit.Alone
 	}
 	for i := range demands {
 		if d, local := &demands[i], l.localOf(demands[i].Key); admits {
@@ -160,6 +177,7 @@ func (local *localLimiter) sweep(now int64) (ended map[ratelimit.Key]reservation
 		}
 		if at.until <= now && at.own.Idle(now) && !at.reservation.asking {
 			delete(local.keys, k)
+			local.kept.Add(k, -1)
 		}
 	}
 	if len(local.keys) == 0 {

@@ -145,6 +145,9 @@ func encodeQueries(batch []*query) *pb.RateAsk {
 			question.Periods = append(question.Periods, int64(d.Period))
 			question.Counts = append(question.Counts, max(1, q.count))
 			question.Instants = append(question.Instants, 0)
+			if d.Shared {
+				question.Shared = append(question.Shared, uint32(len(question.Ids)))
+			}
 			id := uint64(0)
 			if i < len(q.ids) {
 				id = q.ids[i]
@@ -168,6 +171,9 @@ func (l *Limiter) readAnswer(q *query, answer *pb.RateAnswer, i, at int) {
 	for k := range q.demands {
 		n := at + k
 		q.standings[k] = ratelimit.Standing{Used: answer.Used[n], Reset: answer.Reset_[n], Retry: answer.Retry[n]}
+		if n < len(answer.Sharing) && answer.Sharing[n] <= uint32(ratelimit.Instead) {
+			q.standings[k].Sharing = ratelimit.Sharing(answer.Sharing[n])
+		}
 		switch q.mode {
 		case modeCount, modeAsReplica:
 			q.instants = append(q.instants, answer.Instants[n])

@@ -101,6 +101,7 @@ type Limiter struct {
 	place         atomic.Pointer[placement]
 	partitions    []partition // the table's locks guard them
 	localLimiters [localShards]localLimiter
+	localKeys     ratelimit.Tally // of localLimiters
 
 	mu                 sync.Mutex // one change of the placement at a time
 	drops              int64
@@ -124,6 +125,9 @@ var _ ratelimit.Limiter = (*Limiter)(nil)
 func New(net Cluster, now func() time.Time, log *slog.Logger) *Limiter {
 	l := &Limiter{net: net, table: ratelimit.NewTable(now), log: log, self: net.Address(),
 		partitions: make([]partition, ratelimit.Partitions), changes: make(chan struct{}, 1)}
+	for i := range l.localLimiters {
+		l.localLimiters[i].kept = &l.localKeys
+	}
 	l.queries.New, l.decisions.New = newQuery, newOwnDecision
 	l.ctx, l.stop = context.WithCancel(context.Background())
 	l.place.Store(l.readPlacement())
@@ -164,6 +168,13 @@ func (l *Limiter) Stats() Stats {
 		Reserved: l.reserved.Load(), AsReplica: l.asReplica.Load(), Shared: l.shared.Load(),
 		Batches: l.batches.Load(), Asked: l.asked.Load(), Copies: l.copies.Load(), Copied: l.copied.Load(),
 		Pulled: l.pulled.Load(), Merged: l.merged.Load()}
+}
+
+// Bound sets how many keys of a rule this node decides about (ratelimit.Tally); it keeps
+// those that it is told of as a replica in addition. It is called before the first request.
+func (l *Limiter) Bound(most int) {
+	l.table.Bound(most)
+	l.localKeys.Bound(most)
 }
 
 // Keys is how many windows this node keeps, as owner and as replica.

@@ -134,7 +134,13 @@ func (l *Limiter) addOnce(windows *ratelimit.Partition, part *partition, x *upda
 	if x.id != 0 && (x.again || now < part.recent.mergedUntil) && part.recent.find(x.id, now) != nil {
 		return
 	}
-	instant := windows.GetOrCreate(x.demand.Key).Add(now, x.ahead, x.count, quotaOf(&x.demand))
+	w := windows.Get(x.demand.Key)
+	if w == nil {
+		if w = windows.GetOrCreate(x.demand.Key); x.demand.Shared {
+			w.ShareFor(now, x.demand.Period)
+		}
+	}
+	instant := w.Add(now, x.ahead, x.count, quotaOf(&x.demand))
 	if x.id != 0 {
 		part.recent.note(named{x.id, hashOf(x.demand.Key), instant, int32(x.count)}, now)
 	}

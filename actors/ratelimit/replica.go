@@ -72,6 +72,7 @@ func (l *Limiter) receiveUpdates(from string, question proto.Message, answer fun
 			x.count, x.ahead = min(q.Counts[i], ratelimit.MaxExact), min(max(q.Aheads[i], 0), maxLead*1000)
 		}
 		_, x.again = slices.BinarySearch(q.Again, uint32(i))
+		_, x.demand.Shared = slices.BinarySearch(q.Shared, uint32(i))
 		say(q.Parts[i], l.applyUpdate(x, false))
 	}
 	answer(back)

@@ -56,6 +56,9 @@ func (l *Limiter) sendUpdates(m *member, batch []*update) {
 		if x.again {
 			q.Again = append(q.Again, uint32(len(q.Parts)))
 		}
+		if x.demand.Shared {
+			q.Shared = append(q.Shared, uint32(len(q.Parts)))
+		}
 		q.Parts = append(q.Parts, uint32(x.part))
 		q.Numbers = append(q.Numbers, x.number)
 		start := len(text)

@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/netip"
 	"slices"
+	"time"
 
 	"castellan/actors/pb"
 	"castellan/domain/ratelimit"
@@ -91,6 +92,7 @@ func (l *Limiter) addAll(windows *ratelimit.Partition, part *partition, states [
 		runs  []run
 		names map[uint64]named
 		quota ratelimit.Quota
+		share bool
 	}
 	sums := map[ratelimit.Key]*sum{}
 	now := l.table.Instant()
@@ -111,6 +113,9 @@ func (l *Limiter) addAll(windows *ratelimit.Partition, part *partition, states [
 					sums[key] = at
 				}
 				at.quota.Period = max(at.quota.Period, s.Periods[i])
+				if _, shared := slices.BinarySearch(s.Shared, uint32(i)); shared {
+					at.share = true
+				}
 				if s.Coarse[i] {
 					at.quota.Limit = ratelimit.MaxExact + 1
 				}
@@ -136,6 +141,9 @@ func (l *Limiter) addAll(windows *ratelimit.Partition, part *partition, states [
 		}
 		slices.SortStableFunc(at.runs, func(a, b run) int { return cmp.Compare(a.instant, b.instant) })
 		w := windows.GetOrCreate(key)
+		if at.share {
+			w.ShareFor(now, time.Duration(at.quota.Period))
+		}
 		for _, r := range at.runs {
 			if at.quota.Limit == ratelimit.MaxExact {
 				r.count = min(r.count, ratelimit.MaxExact)

@@ -114,6 +114,9 @@ func TestChunks(t *testing.T) {
 			for range 100 {
 				p.GetOrCreate(k).Admit(now, ratelimit.Quota{Limit: 200, Period: int64(time.Hour)})
 			}
+			if k == keys[5] || k == keys[800] {
+				p.Get(k).ShareFor(now, time.Hour)
+			}
 		}
 	})
 	var after []byte
@@ -138,6 +141,8 @@ func TestChunks(t *testing.T) {
 			quota := ratelimit.Quota{Limit: 200, Period: int64(time.Hour)}
 			if w := p.Get(k); w == nil || w.Look(b.table.Instant(), quota).Used != 100 {
 				t.Fatalf("%v did not arrive", k)
+			} else if w.SharedAt(b.table.Instant()) != (k == keys[5] || k == keys[800]) {
+				t.Errorf("%v: it is not said which keys are shared", k)
 			}
 		}
 	})

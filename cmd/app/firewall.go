@@ -22,6 +22,7 @@ import (
 type limiter interface {
 	ratelimit.Limiter
 	Sweep()
+	Bound(keysPerRule int)
 	Keys() int
 }
 
@@ -38,12 +39,15 @@ func (s *service) firewall() (err error) {
 		s.clusterLimiter = clusterlimit.New(s.node, nil, s.log)
 		s.limiter = s.clusterLimiter
 	}
+	s.limiter.Bound(cfg.KeysPerRule)
+	s.limits = ratelimit.NewBounded(s.limiter, func(name string) string { return s.Ring.Steady("rate limit", name) },
+		time.Now, s.log)
 	if s.locator, err = Locator(s.cfg); err != nil {
 		return err
 	}
 	store, known := persistence.NewFirewall(s.DB), Resources(s.cfg)
 	live := firewall.NewLive(store, cfg.AppID, time.Now)
-	s.evaluator = &firewall.Evaluator{Rules: live.Current, Limiter: s.limiter, Bypass: cfg.BypassCIDRs, Now: time.Now}
+	s.evaluator = &firewall.Evaluator{Rules: live.Current, Limiter: s.limits, Bypass: cfg.BypassCIDRs, Now: time.Now}
 	admin := &firewall.Admin{Store: store, Changes: s.changes(change.Firewall, live), App: cfg.AppID,
 		Bypass: cfg.BypassCIDRs, Known: known, InForce: rulesInForce(s.feed, live)}
 	s.join(part{
@@ -122,6 +126,9 @@ func (s *service) firewallMetrics(m *metrics) {
 		s.evaluator.Tried.Load)
 	m.gauge("castellan_firewall_keys", "Counters of rate limits in memory.",
 		func() float64 { return float64(s.limiter.Keys()) })
+	m.perRule("castellan_firewall_shared_keys_total",
+		"Requests counted under a key that clients share, because a rule has all of firewall.keys_per_rule.",
+		s.limits.SharedByRule())
 	rate := func(name, help string, read func(clusterlimit.Stats) int64) {
 		m.counter("castellan_ratelimit_"+name, help, func() int64 { return read(s.rateStats()) })
 	}

@@ -59,7 +59,7 @@ func (s *service) login() (err error) {
 	sessions, wrong := persistence.NewSessions(s.DB), persistence.NewPasswordGuards(s.DB)
 	guards := func(r password.GuardRules) *password.Guards { return password.NewGuards(wrong, s.DB, r, time.Now) }
 	s.logins = &session.Service{Users: s.users, Sessions: sessions, Hasher: s.hasher, Guards: guards(guardRules(s.cfg)),
-		Spray:  password.NewSpray(s.limiter, s.cfg.Limits.WrongPerPrefix, s.cfg.Limits.ExemptCIDRs, time.Now),
+		Spray:  password.NewSpray(s.limits, s.cfg.Limits.WrongPerPrefix, s.cfg.Limits.ExemptCIDRs, time.Now),
 		Place:  placeOf(s.cfg.Limits),
 		Starts: s.starter, Notices: s.starter, Commit: s.commit, Tokens: s.tokens, Revocations: s.revocations,
 		Conceal: conceal(s.Ring), Former: former(s.Ring),

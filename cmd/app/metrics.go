@@ -2,6 +2,7 @@ package app
 
 import (
 	"errors"
+	"iter"
 	"log/slog"
 	"maps"
 	"net"
@@ -21,8 +22,8 @@ import (
 )
 
 // metrics is what the node tells Prometheus, on a listener of its own. Labels
-// are route templates, codes and other words of the program, never paths,
-// names or addresses: what a client sends makes no new series.
+// are route templates, codes, other words of the program and labels of firewall rules,
+// never paths, names or addresses: what a client sends makes no new series.
 //
 // A part counts for itself and is read when Prometheus asks: it exports atomic
 // numbers, and its declaration (part.metrics) names them with counter, gauge or,
@@ -80,6 +81,26 @@ func (m *metrics) counters(name, help, label string, reads map[string]func() int
 		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help,
 			ConstLabels: prometheus.Labels{label: value}},
 			func() float64 { return float64(read()) }))
+	}
+}
+
+// perRule are counters of which each rate limit of the firewall has one, once it counts.
+func (m *metrics) perRule(name, help string, read iter.Seq2[string, int64]) {
+	m.registry.MustRegister(ruleCounters{prometheus.NewDesc(name, help, []string{"rule"}, nil), read})
+}
+
+type ruleCounters struct {
+	what *prometheus.Desc
+	read iter.Seq2[string, int64]
+}
+
+// Describe implements prometheus.Collector.
+func (c ruleCounters) Describe(to chan<- *prometheus.Desc) { to <- c.what }
+
+// Collect implements prometheus.Collector.
+func (c ruleCounters) Collect(to chan<- prometheus.Metric) {
+	for rule, n := range c.read {
+		to <- prometheus.MustNewConstMetric(c.what, prometheus.CounterValue, float64(n), strings.TrimSpace(rule))
 	}
 }
 

@@ -45,6 +45,7 @@ import (
 	"castellan/domain/parameter"
 	"castellan/domain/password"
 	"castellan/domain/picture"
+	domainlimit "castellan/domain/ratelimit"
 	"castellan/domain/resource"
 	"castellan/domain/session"
 	"castellan/domain/token"
@@ -92,7 +93,8 @@ type service struct {
 	locator        geo.Locator
 	evaluator      *firewall.Evaluator
 	limiter        limiter
-	clusterLimiter *ratelimit.Limiter // the limiter of a node of a cluster; nil: this node is alone
+	limits         *domainlimit.Bounded // limiter with the bound of a rule's keys: what counts asks it
+	clusterLimiter *ratelimit.Limiter   // the limiter of a node of a cluster; nil: this node is alone
 	tokens         *token.Issuer
 	revocations    *session.Revocations
 	activity       *session.Activity

@@ -34,6 +34,8 @@ type Demand struct {
 	Key    Key
 	Limit  int64
 	Period time.Duration
+	// Shared: the wider key is demanded, too (see Sharing).
+	Shared bool
 }
 
 func (d Demand) quota() Quota { return Quota{Limit: d.Limit, Period: int64(d.Period)} }
@@ -46,6 +48,8 @@ type Limiter interface {
 	// Allow counts a request under every demand, or, when one of them is at its
 	// limit, under none (D-WAF-06). It fills in how each stands then: stands is as
 	// long as demands, and neither is kept. The demands have different keys.
+	// It also admits nothing when a demand is to be counted otherwise and none is at its
+	// limit; its Standing.Sharing says how, and Bounded does so.
 	// UNAVAILABLE when it cannot tell, or when nobody waits any more (see WithClient);
 	// then nothing is counted.
 	Allow(ctx context.Context, demands []Demand, stands []Standing) (admitted bool, err error)

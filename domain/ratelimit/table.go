@@ -18,6 +18,7 @@ type Table struct {
 	// the locks, so that windows see time in order.
 	instant    func() int64
 	partitions [Partitions]Partition
+	tally      Tally
 }
 
 // Partitions is how many partitions the keys are dealt out to. Every process deals
@@ -28,6 +29,7 @@ const Partitions = 1024
 type Partition struct {
 	mu      sync.Mutex
 	windows map[Key]*Window
+	tally   *Tally
 	_       [40]byte // neighbours do not share a line of the cache
 }
 
@@ -45,13 +47,22 @@ var _ Limiter = (*Table)(nil)
 // NewTable returns an empty Table. A nil now is the monotonic clock of the machine,
 // which is also the cheaper one to read.
 func NewTable(now func() time.Time) *Table {
+	t := &Table{}
+	for i := range t.partitions {
+		t.partitions[i].tally = &t.tally
+	}
 	if now == nil {
 		origin := time.Now()
-		return &Table{instant: func() int64 { return int64(time.Since(origin)) }}
+		t.instant = func() int64 { return int64(time.Since(origin)) }
+	} else {
+		origin := now()
+		t.instant = func() int64 { return int64(now().Sub(origin)) }
 	}
-	origin := now()
-	return &Table{instant: func() int64 { return int64(now().Sub(origin)) }}
+	return t
 }
+
+// Bound sets how many keys of a rule are kept (see Tally).
+func (t *Table) Bound(most int) { t.tally.Bound(most) }
 
 // Instant reads the clock of the windows: nanoseconds since some instant of this
 // process.
@@ -113,7 +124,10 @@ func (t *Table) Decide(demands []Demand, stands []Standing, gate Gate) (admitted
 		w := t.partitions[n].windows[demands[i].Key]
 		windows = append(windows, w)
 		stands[i] = look(w, &demands[i], now)
-		admitted = admitted && stands[i].Retry == 0
+		if stands[i].Retry == 0 {
+			stands[i].Sharing = t.tally.sharing(w, &demands[i], now, false)
+		}
+		admitted = admitted && stands[i].Retry == 0 && stands[i].Sharing == Alone
 	}
 	if !admitted {
 		return false, true
@@ -121,6 +135,9 @@ func (t *Table) Decide(demands []Demand, stands []Standing, gate Gate) (admitted
 	for i, n := range at {
 		if windows[i] == nil {
 			windows[i] = t.partitions[n].add(demands[i].Key)
+			if demands[i].Shared {
+				windows[i].ShareFor(now, demands[i].Period)
+			}
 		}
 		windows[i].Admit(now, demands[i].quota())
 		if stands[i].Used++; stands[i].Used == 1 {
@@ -146,7 +163,9 @@ func (t *Table) Reserve(d *Demand, most, share, ahead int64, stand *Standing, ga
 	}
 	now := t.instant()
 	w := part.windows[d.Key]
-	*stand = look(w, d, now)
+	if *stand = look(w, d, now); t.tally.sharing(w, d, now, true) != Alone {
+		return 0, true
+	}
 	if reserved = min(most, (d.Limit-stand.Used)/share); reserved <= 0 {
 		return 0, true
 	}
@@ -163,7 +182,11 @@ func (t *Table) Look(_ context.Context, demands []Demand, stands []Standing) err
 	for i := range demands {
 		p := &t.partitions[demands[i].Key.Partition()]
 		p.mu.Lock()
-		stands[i] = look(p.windows[demands[i].Key], &demands[i], t.instant())
+		now, w := t.instant(), p.windows[demands[i].Key]
+		stands[i] = look(w, &demands[i], now)
+		if stands[i].Retry == 0 {
+			stands[i].Sharing = t.tally.sharing(w, &demands[i], now, true)
+		}
 		p.mu.Unlock()
 	}
 	return nil
@@ -214,6 +237,7 @@ func (p *Partition) add(k Key) *Window {
 	}
 	w := new(Window)
 	p.windows[k] = w
+	p.tally.Add(k, 1)
 	return w
 }
 
@@ -227,6 +251,7 @@ func (t *Table) Sweep() {
 		for k, w := range p.windows {
 			if w.Idle(now) {
 				delete(p.windows, k)
+				p.tally.Add(k, -1)
 			}
 		}
 		if len(p.windows) == 0 {
@@ -270,7 +295,12 @@ func (p *Partition) GetOrCreate(k Key) *Window {
 }
 
 // Clear forgets everything.
-func (p *Partition) Clear() { p.windows = nil }
+func (p *Partition) Clear() {
+	for k := range p.windows {
+		p.tally.Add(k, -1)
+	}
+	p.windows = nil
+}
 
 // Keys are the keys that have a window.
 func (p *Partition) Keys() iter.Seq[Key] { return maps.Keys(p.windows) }

@@ -36,6 +36,8 @@ type Standing struct {
 	Reset int64
 	// Retry is the time in nanoseconds until one more may be admitted; 0: now.
 	Retry int64
+	// Sharing is how the request is to be counted, where that is not Alone.
+	Sharing Sharing
 }
 
 // Window remembers admissions. The zero value has none.
@@ -49,6 +51,8 @@ type Window struct {
 	some   bool  // newest is an admission
 	period int64 // of the rule of the last admission, for Idle
 	lead   int64 // by how much the newest lay ahead at most when it was remembered
+	// sharedUntil: until then the wider key counts its requests, too.
+	sharedUntil int64
 }
 
 // bucket holds the admissions of one grain.
