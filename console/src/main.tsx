@@ -2,7 +2,7 @@
 import '@mantine/core/styles.css';
 import './app/style.css';
 import { createTheme, DirectionProvider, Loader, MantineProvider } from '@mantine/core';
-import { lazy, Suspense } from 'react';
+import { lazy, Suspense, useMemo } from 'react';
 import { createRoot } from 'react-dom/client';
 import { useTranslation } from 'react-i18next';
 import { isRTL, startTexts } from './app/i18n';
@@ -10,15 +10,25 @@ import { Login } from './app/login';
 import { nonce, trust, worker } from './app/page';
 import { shareTabs, useSession } from './app/session';
 
-const theme = createTheme({ primaryColor: 'indigo', defaultRadius: 'sm', cursorType: 'pointer' });
+/** Drawers and dialogs: their cross has a name, and their heading is not the header of the page (role banner). */
+const above = (close: string) => ({ defaultProps: {
+  closeButtonProps: { 'aria-label': close }, attributes: { header: { role: 'presentation' } },
+} });
+
+/** Shade 6 of the primary colour, which Mantine takes, has too little contrast on white (WCAG 2.2, 1.4.3). */
+const theme = (close: string) => createTheme({
+  primaryColor: 'indigo', primaryShade: { light: 7, dark: 8 }, defaultRadius: 'sm', cursorType: 'pointer',
+  components: { Drawer: above(close), Modal: above(close) },
+});
 const Screens = lazy(() => import('./app/app'));
 
 function Console() {
-  const { i18n } = useTranslation();
+  const { i18n, t } = useTranslation();
   const { token, over } = useSession();
+  const look = useMemo(() => theme(t('close')), [t]);
   return (
     <DirectionProvider key={i18n.language} initialDirection={isRTL(i18n.language) ? 'rtl' : 'ltr'} detectDirection={false}>
-      <MantineProvider theme={theme} defaultColorScheme="auto" getStyleNonce={() => nonce}>
+      <MantineProvider theme={look} defaultColorScheme="auto" getStyleNonce={() => nonce}>
         {token || over ? <Suspense fallback={<Loader />}><Screens /></Suspense> : <Login onDone={() => undefined} />}
       </MantineProvider>
     </DirectionProvider>

@@ -16,6 +16,8 @@ interface TrustedTypes {
  * tag passes, nothing else. A script may be the worker of the tokens only.
  */
 export function trust(): void {
+  // What keeps the page from scrolling below a drawer writes a style element of its own, and asks for the nonce here.
+  (globalThis as { __webpack_nonce__?: string }).__webpack_nonce__ = nonce;
   (globalThis as { trustedTypes?: TrustedTypes }).trustedTypes?.createPolicy('default', {
     createHTML: (text: string) => (text.includes('<') ? null : text),
     createScriptURL: (url: string) => (url === worker ? url : null),

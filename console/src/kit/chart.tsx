@@ -29,8 +29,11 @@ export default function Chart({ title, times, series, height = 200, bars = false
     const grid = { stroke: style.getPropertyValue('--mantine-color-default-border').trim(), width: 1 };
     const colours = ['indigo', 'teal', 'orange', 'grape'].map((name) => theme.colors[name]![5]!);
     const day = new Intl.DateTimeFormat(`${i18n.language}-u-ca-gregory`, { month: 'short', day: 'numeric' });
+    const edge = bars ? ((times.at(-1)! - times[0]!) / times.length || 86_400) / 2 : 0; // half a bar
     const drawn = new uPlot({
-      width, height, legend: { show: false }, cursor: { y: false }, scales: { y: { range: (_, low, high) => [Math.min(0, low), high || 1] } },
+      width, height, legend: { show: false }, cursor: { y: false }, scales: {
+        x: { range: (_, from, to) => [from - edge, to + edge] }, y: { range: (_, low, high) => [Math.min(0, low), high || 1] },
+      },
       axes: [{ stroke: ink, grid, values: (_, at) => at.map((s) => day.format(new Date(s * 1000))) }, { stroke: ink, grid, size: 60 }],
       series: [{}, ...series.map((s, n) => ({
         label: s.name, stroke: colours[n % 4], width: 2,

@@ -53,8 +53,8 @@ const colours: Record<string, string> = {
 export function Status({ of }: { of?: string | boolean | null }) {
   const { t } = useTranslation();
   if (of === undefined || of === null || of === '') return <Nothing />;
-  if (typeof of === 'boolean') return <Badge color={of ? 'green' : 'gray'} variant="light">{t(of ? 'yes' : 'no')}</Badge>;
-  return <Badge color={colours[of] ?? 'gray'} variant="light" tt="none">{of}</Badge>;
+  if (typeof of === 'boolean') return <Badge color={of ? 'green' : 'gray'} variant="light" miw="max-content">{t(of ? 'yes' : 'no')}</Badge>;
+  return <Badge color={colours[of] ?? 'gray'} variant="light" tt="none" miw="max-content">{of}</Badge>;
 }
 
 export function Nothing() {
