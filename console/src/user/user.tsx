@@ -1,55 +1,97 @@
-/** The file of one account: who it is, and its logins. */
-import { Alert, Stack, Tabs, Title } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
-import { useParams } from '@tanstack/react-router';
+/** The file of one account: who it is, what may be changed, and all that is known of it. */
+import { Alert, Anchor, Group, Skeleton, Stack, Tabs, Title } from '@mantine/core';
+import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
-import { read } from '../app/api';
 import { Problem } from '../app/problem';
+import { screens } from '../app/screens';
 import { useMay } from '../app/session';
-import { List, type Column, type Row } from '../kit/list';
-import { Fact, Facts } from '../kit/record';
-import { Id, Status, Time, plain } from '../kit/show';
+import { useRead } from '../kit/read';
+import { Copies, Fact, Facts } from '../kit/record';
+import { Id, Status, plain } from '../kit/show';
+import { Actions } from './actions';
+import { Acts, Audit, Documents, Limits, Logins, Mails, Roles } from './tabs';
+import { Story } from './story';
 
-const logins = '/admin/login-history';
+interface Tab {
+  name: string;
+  /** One of these is enough. */
+  needs: string[];
+  show: (id: string) => ReactNode;
+}
 
-const loginColumns: Column<Row<typeof logins>>[] = [
-  { key: 'createdAt', title: 'login.at', show: (l) => <Time at={l.createdAt} /> },
-  { key: 'success', title: 'login.success', show: (l) => <Status of={l.success} /> },
-  { key: 'ipaddress', title: 'audit.ip', show: (l) => <bdi dir="ltr">{l.ipaddress}</bdi> },
-  { key: 'countryName', title: 'login.country' },
-  { key: 'deviceBrand', title: 'login.brand' },
-  { key: 'deviceModel', title: 'login.model' },
+const tabs: Tab[] = [
+  { name: 'story', needs: ['GET /admin/audit', 'GET /admin/login-history', 'GET /admin/get-email-change-history'],
+    show: (id) => <Story id={id} /> },
+  { name: 'logins', needs: ['GET /admin/login-history'], show: (id) => <Logins id={id} /> },
+  { name: 'documents', needs: ['GET /user/get-documents'], show: (id) => <Documents id={id} /> },
+  { name: 'mails', needs: ['GET /admin/get-email-change-history'], show: (id) => <Mails id={id} /> },
+  { name: 'limits', needs: ['GET /admin/user/limit-info'], show: (id) => <Limits id={id} /> },
+  { name: 'roles', needs: ['GET /admin/user-roles'], show: (id) => <Roles id={id} /> },
+  { name: 'audit', needs: ['GET /admin/audit'], show: (id) => <Audit id={id} /> },
+  { name: 'acts', needs: ['GET /admin/audit'], show: (id) => <Acts id={id} /> },
 ];
+
+/** Screens of others that can be asked about one account. */
+const beside = ['/kyc', '/balances', '/transactions', '/withdrawals', '/blockages', '/processes'];
 
 export default function User() {
   const { t } = useTranslation();
   const may = useMay();
   const { id = '' } = useParams({ strict: false }) as { id?: string };
-  const user = useQuery({
-    queryKey: ['/admin/list-users', id],
-    queryFn: async () => (await read('/admin/list-users', { params: { query: { userId: id } } })).data?.[0] ?? null,
-  });
-  if (user.error) return <Problem of={user.error} />;
-  if (user.data === null) return <Alert color="gray">{t('user.none')}</Alert>;
+  const { tab } = useSearch({ strict: false }) as { tab?: string };
+  const navigate = useNavigate();
+  const read = useRead('/admin/list-users', { userId: id });
+  const user = read.data?.[0];
+  const open = tabs.filter((one) => one.needs.some(may));
+  const at = open.find((one) => one.name === tab) ?? open[0];
+  if (read.error) return <Problem of={read.error} />;
+  if (read.data && !user) return <Alert color="gray" title={t('user.title')}>{t('user.none')}</Alert>;
   return (
     <Stack>
-      <Title order={1} size="h3"><bdi>{user.data?.fullName ?? '…'}</bdi></Title>
+      <Group justify="space-between">
+        <Title order={1} size="h3">{user ? <bdi>{user.fullName || user.email || id}</bdi> : <Skeleton w={200} h={24} />}</Title>
+        <Copies of={user ?? {}} />
+      </Group>
       <Facts>
         <Fact title="user.id"><Id of={id} /></Fact>
-        <Fact title="users.email">{plain(user.data?.email)}</Fact>
-        <Fact title="users.phone"><bdi dir="ltr">{user.data?.phoneNumber}</bdi></Fact>
-        <Fact title="users.status"><Status of={user.data?.status} /></Fact>
-        <Fact title="users.kyc"><Status of={user.data?.kycConfirm} /></Fact>
+        <Fact title="users.email"><bdi dir="ltr">{plain(user?.email)}</bdi></Fact>
+        <Fact title="users.phone"><bdi dir="ltr">{plain(user?.phoneNumber)}</bdi></Fact>
+        <Fact title="users.status"><Status of={user?.status} /></Fact>
+        <Fact title="users.kyc"><Status of={user?.kycConfirm} /></Fact>
+        {may('GET /admin/user/limit-info') && <Level id={id} />}
       </Facts>
-      <Tabs defaultValue="logins" keepMounted={false}>
-        <Tabs.List>
-          {may(`GET ${logins}`) && <Tabs.Tab value="logins">{t('user.logins')}</Tabs.Tab>}
-        </Tabs.List>
-        <Tabs.Panel value="logins" pt="md">
-          <List path={logins} title="user.logins" columns={loginColumns} fixed={{ userId: id, limit: 100 }} size={undefined}
-            id={(l) => l.id} />
-        </Tabs.Panel>
-      </Tabs>
+      {user && <Actions user={user} />}
+      <Beside id={id} />
+      {at && (
+        <Tabs value={at.name} keepMounted={false}
+          onChange={(to) => navigate({ to: '.', search: { tab: to ?? undefined } as never })}>
+          <Tabs.List>
+            {open.map((one) => (
+              <Tabs.Tab key={one.name} value={one.name} data-testid={`tab-${one.name}`}>{t(`user.tab.${one.name}`)}</Tabs.Tab>
+            ))}
+          </Tabs.List>
+          {open.map((one) => <Tabs.Panel key={one.name} value={one.name} pt="md">{one.show(id)}</Tabs.Panel>)}
+        </Tabs>
+      )}
     </Stack>
+  );
+}
+
+function Level({ id }: { id: string }) {
+  const { data } = useRead('/admin/user/limit-info', { userId: id });
+  return <Fact title="user.level.name">{plain(data && `${data.levelId} · ${data.levelLabel}`)}</Fact>;
+}
+
+function Beside({ id }: { id: string }) {
+  const { t } = useTranslation();
+  const may = useMay();
+  const shown = screens.filter((s) => beside.includes(s.path) && s.needs.every(may));
+  if (shown.length === 0) return null;
+  return (
+    <Group component="nav" gap="md" aria-label={t('user.beside')}>
+      {shown.map((s) => <Anchor key={s.path} component={Link} size="sm" to={s.path as string} search={{ userId: id } as never}>
+        {t(s.title)}</Anchor>)}
+    </Group>
   );
 }

@@ -1,28 +1,51 @@
 /** The accounts. */
+import { Stack } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
-import { Status } from '../kit/show';
+import { Id, Status } from '../kit/show';
+import { BulkLevel, BulkStatus } from './bulk';
+import { lists, Neighbours, useStatuses } from './parts';
 
 const path = '/admin/list-users';
-type User = Row<typeof path>;
+export type User = Row<typeof path>;
 
-const columns: Column<User>[] = [
+export const userColumns: Column<User>[] = [
+  { key: 'userId', title: 'user.id', show: (u) => <Id of={u.userId} short />, hidden: true },
   { key: 'fullName', title: 'users.fullName' },
   { key: 'email', title: 'users.email', show: (u) => <bdi dir="ltr">{u.email}</bdi> },
   { key: 'phoneNumber', title: 'users.phone', show: (u) => <bdi dir="ltr">{u.phoneNumber}</bdi> },
   { key: 'status', title: 'users.status', show: (u) => <Status of={u.status} /> },
+  { key: 'kycConfirm', title: 'users.kyc', show: (u) => <Status of={u.kycConfirm} /> },
 ];
 
-const filters: FilterOf<typeof path>[] = [
-  { name: 'fullName', title: 'users.fullName' },
-  { name: 'email', title: 'users.email' },
-  { name: 'phoneNumber', title: 'users.phone' },
-  { name: 'kycConfirm', title: 'users.kyc', kind: 'flag' },
-  { name: 'type', title: 'users.type', kind: ['bireysel', 'kurumsal'] },
-];
+/** What can be done with chosen accounts. */
+export const bulk = (users: User[], clear: () => void) => (
+  <>
+    <BulkStatus users={users} onDone={clear} />
+    <BulkLevel users={users} onDone={clear} />
+  </>
+);
 
 export default function Users() {
   const navigate = useNavigate();
-  return <List path={path} title="users.title" columns={columns} filters={filters} fixed={{ isSortedByDate: true }}
-    id={(u) => u.userId} open={(u) => navigate({ to: `/users/${u.userId}` as string })} />;
+  const statuses = useStatuses();
+  const filters: FilterOf<typeof path>[] = [
+    { name: 'fullName', title: 'users.fullName' },
+    { name: 'email', title: 'users.email' },
+    { name: 'phoneNumber', title: 'users.phone' },
+    { name: 'userId', title: 'user.id' },
+    { name: 'identityNumber', title: 'users.identity' },
+    { name: 'taxNumber', title: 'users.tax' },
+    { name: 'birthDate', title: 'users.birth', kind: 'date' },
+    { name: 'status', title: 'users.status', kind: statuses.length ? statuses : 'text' },
+    { name: 'kycConfirm', title: 'users.kyc', kind: 'flag' },
+    { name: 'type', title: 'users.type', kind: ['bireysel', 'kurumsal'] },
+  ];
+  return (
+    <Stack>
+      <Neighbours of={lists} title="users.lists" />
+      <List path={path} title="users.title" columns={userColumns} filters={filters} fixed={{ isSortedByDate: true }}
+        id={(u) => u.userId} open={(u) => navigate({ to: `/users/${u.userId}` as string })} bulk={bulk} />
+    </Stack>
+  );
 }

@@ -1,0 +1,41 @@
+/** The users of companies. */
+import { Stack } from '@mantine/core';
+import { useState } from 'react';
+import { List, type Column, type FilterOf, type Row } from '../kit/list';
+import { Whole } from '../kit/record';
+import { Id, Status } from '../kit/show';
+import { companies } from './applications';
+import { InsertMember, UpdateMember } from './member';
+import { Neighbours, Person } from './parts';
+
+const path = '/admin/get-corporate-users';
+export type Member = Row<typeof path>;
+
+const columns: Column<Member>[] = [
+  { key: 'id', title: 'user.id', show: (m) => <Id of={m.id} /> },
+  { key: 'corporateUserId', title: 'corporate.company', show: (m) => <bdi>{m.corporateUserId}</bdi> },
+  { key: 'userId', title: 'audit.user', show: (m) => <Person id={m.userId} /> },
+  { key: 'role', title: 'user.role' },
+  { key: 'status', title: 'users.status', show: (m) => <Status of={m.status} /> },
+  { key: 'email', title: 'users.email', show: (m) => <bdi dir="ltr">{m.email}</bdi> },
+];
+
+const filters: FilterOf<typeof path>[] = [
+  { name: 'corporateUserId', title: 'corporate.company' },
+  { name: 'userId', title: 'audit.user' },
+  { name: 'status', title: 'users.status' },
+];
+
+export default function Members() {
+  const [open, setOpen] = useState<Member>();
+  return (
+    <Stack>
+      <Neighbours of={companies} title="corporate.title" />
+      <List path={path} title="corporate.users" columns={columns} filters={filters} id={(m) => m.id} open={setOpen}
+        actions={<InsertMember initial={{ status: 'active' }} />} />
+      <Whole of={open} title="corporate.user" onClose={() => setOpen(undefined)}>
+        {open && <UpdateMember of={open} onDone={() => setOpen(undefined)} />}
+      </Whole>
+    </Stack>
+  );
+}

@@ -1,0 +1,60 @@
+/**
+ * Lists of the service, each newest first and read by its cursor, as one stream. Of a list the next page is read when
+ * all that was read of it is shown, so a page of the stream costs at most one request for each list, and what is shown
+ * is in order however long the lists are.
+ */
+export interface Event {
+  kind: string;
+  /** One of its kind. */
+  id: string;
+  /** Milliseconds since 1970. */
+  at: number;
+  record: object;
+}
+
+export interface Source {
+  kind: string;
+  /** Reads the page after a cursor ('' for the first); next is '' at the end. last is the id of the last event read. */
+  page: (cursor: string, last: string, signal?: AbortSignal) => Promise<{ events: Event[]; next: string }>;
+}
+
+/** What is read of each list and not shown yet, and where it goes on; a list that is not in it was not begun. */
+export type Place = Record<string, { waiting: Event[]; next: string; last: string }>;
+
+export interface Taken {
+  events: Event[];
+  place: Place;
+  /** Whether there is something after it. */
+  more: boolean;
+}
+
+/** How often lists may be read for one page of the stream, where nearly everything in them is left out. */
+const mostReads = 10;
+
+/** Takes the next count events, without those that are left out. */
+export async function take(sources: Source[], from: Place, count: number, leftOut: (event: Event) => boolean,
+  signal?: AbortSignal): Promise<Taken> {
+  const place: Place = { ...from };
+  const events: Event[] = [];
+  for (let reads = 0; ;) {
+    const empty = sources.filter(({ kind }) => !place[kind] || (place[kind].waiting.length === 0 && place[kind].next));
+    if (empty.length > 0) {
+      if (reads++ === mostReads) return { events, place, more: true };
+      await Promise.all(empty.map(async ({ kind, page }) => {
+        const at = place[kind] ?? { next: '', last: '' };
+        const read = await page(at.next, at.last, signal);
+        place[kind] = { waiting: read.events, next: read.next, last: read.events.at(-1)?.id ?? at.last };
+      }));
+      continue;
+    }
+    const first = newest(sources.map(({ kind }) => place[kind]?.waiting[0]));
+    if (!first || events.length === count) return { events, place, more: !!first };
+    if (!leftOut(first)) events.push(first);
+    const at = place[first.kind]!;
+    place[first.kind] = { ...at, waiting: at.waiting.slice(1) };
+  }
+}
+
+function newest(heads: (Event | undefined)[]): Event | undefined {
+  return heads.reduce((best, one) => (one && (!best || one.at > best.at) ? one : best), undefined);
+}
