@@ -121,12 +121,16 @@ func (r *readers) of(conn driver.Conn) *reader {
 	return known.(*reader)
 }
 
-// close closes the statements while their connections still live.
+// close closes the statements while their connections still live. Those of a connection
+// that was dropped, such as one whose reading was interrupted, are gone with it.
 func (r *readers) close() {
 	r.Range(func(_, known any) bool {
 		k := known.(*reader)
 		k.mu.Lock()
 		defer k.mu.Unlock()
+		if v, can := k.conn.(driver.Validator); can && !v.IsValid() {
+			return true
+		}
 		for text, s := range k.prepared {
 			s.Close()
 			delete(k.prepared, text)

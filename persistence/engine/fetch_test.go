@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/uptrace/bun"
 
@@ -88,4 +89,26 @@ func TestFetch(t *testing.T) {
 		}
 		wg.Wait()
 	})
+}
+
+// A connection of SQLite whose reading was interrupted is dropped, with the statements
+// that it had prepared: closing the database does not close them again.
+func TestCloseAfterAnInterruptedRead(t *testing.T) {
+	db, err := Open(t.Context(), sqliteFile(t), noteKinds, Options{MaxConns: 1})
+	storetest.Must(t, err)
+	storetest.Must(t, db.Exclusive(t.Context(), func(ctx context.Context) error {
+		_, err := db.Migrate(ctx, noteSchema)
+		return err
+	}))
+	db.Start(func(int) State { return nil })
+	var row noteRow
+	storetest.Wants(t, db.Find(t.Context(), &row, "id = $1", "", "none"), fault.RecordNotFound)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	var n int64
+	if err := db.read.NewRaw("WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c").
+		Scan(ctx, &n); err == nil {
+		t.Fatal("an endless query has ended")
+	}
+	storetest.Must(t, db.Close())
 }
