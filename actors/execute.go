@@ -75,11 +75,7 @@ func (a *challengeActor) once(within context.Context, c challenge.Challenge, sea
 	}
 	var refusal error
 	err = a.d.Commit.InTx(ctx, func(ctx context.Context) (err error) {
-		defer func() {
-			if p := recover(); p != nil {
-				err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-			}
-		}()
+		defer recovered(&err)
 		if gone, err := a.credentialsGone(ctx, c); gone || err != nil {
 			refusal = errMoved
 			return errors.Join(err, errMoved)
@@ -106,18 +102,36 @@ func (a *challengeActor) once(within context.Context, c challenge.Challenge, sea
 	case errors.Is(refusal, errMoved) && errors.Is(err, errMoved):
 		return a.closeExecuting(ctx, c)
 	case refused(refusal):
-		return a.finish(ctx, c, challenge.Failed(asFault(refusal))) // everything of it was rolled back
+		return a.refuse(ctx, action, x, refusal)
 	}
 	return err
 }
 
+// refuse ends an execution that its action refused; everything of it was rolled back.
+func (a *challengeActor) refuse(ctx context.Context, action challenge.Action, x challenge.Execution,
+	refusal error) error {
+	if action.Refused == nil {
+		return a.finish(ctx, x.Challenge, challenge.Failed(asFault(refusal)))
+	}
+	return a.d.Commit.InTx(ctx, func(ctx context.Context) (err error) {
+		defer recovered(&err)
+		if err := action.Refused(ctx, x, refusal); err != nil {
+			return err
+		}
+		return a.finish(ctx, x.Challenge, challenge.Failed(asFault(refusal)))
+	})
+}
+
+// recovered makes an error of a panic; it is deferred.
+func recovered(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+	}
+}
+
 // prepare runs what an action does before its transaction.
 func prepare(ctx context.Context, action challenge.Action, x challenge.Execution) (_ any, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-		}
-	}()
+	defer recovered(&err)
 	return action.Prepare(ctx, x)
 }
 

@@ -111,7 +111,8 @@ type Tokens struct {
 	SessionTTL time.Duration `key:"session_ttl" range:"1m..720h"`
 }
 
-// MFA configures challenges (D-2FA-04, 13, 16, 20, 28, 32 and D-AUTH-05).
+// MFA configures challenges (D-2FA-04, 13, 16, 20, 28, 32 and D-AUTH-05), and what waits
+// for a second person (D-EXT-08).
 type MFA struct {
 	ChallengeTTL        time.Duration     `key:"challenge_ttl" range:"1s..1h"`
 	PAuthGrace          time.Duration     `key:"p_auth_grace" range:"0s..1h"`
@@ -128,6 +129,8 @@ type MFA struct {
 	TOTPIssuer          string            `key:"totp_issuer"`
 	Guarded             map[string]string `key:"guarded"`
 	GuardAdministration bool              `key:"guard_administration"`
+	FourEyes            []string          `key:"four_eyes"`
+	FourEyesTTL         time.Duration     `key:"four_eyes_ttl" range:"1s..24h" floor:"1m"`
 }
 
 // Limits configures the start guards and the caps on messages and pushes

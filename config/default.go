@@ -47,6 +47,7 @@ func Default() Config {
 			TOTPBudgetWindow:  15 * time.Minute,
 			FactorAttempts:    100,
 			TOTPIssuer:        "Castellan",
+			FourEyesTTL:       15 * time.Minute,
 		},
 		Limits: Limits{
 			Enabled:             true,

@@ -225,8 +225,8 @@ var (
 	actionPattern  = regexp.MustCompile(`^[A-Z][A-Z0-9_]{1,63}$`) // D-MFA-05
 )
 
-// mfa checks the form of mfa.guarded; whether the endpoints exist and may be
-// guarded is for the table of endpoints to say (D-2FA-28).
+// mfa checks the form of mfa.guarded and mfa.four_eyes; whether the endpoints exist and
+// may be named there is for the table of endpoints to say (D-2FA-28, D-EXT-08).
 func (k *checker) mfa() {
 	k.refuse(!totpIssuerPattern.MatchString(k.c.MFA.TOTPIssuer) || utf8.RuneCountInString(k.c.MFA.TOTPIssuer) > 64,
 		"mfa.totp_issuer", "must be 1 to 64 characters, starting with a letter or digit, without a colon")
@@ -236,6 +236,10 @@ func (k *checker) mfa() {
 			quote(endpoint)+" is not an endpoint such as POST /auth/password")
 		k.refuse(!actionPattern.MatchString(action), "mfa.guarded",
 			quote(action)+" is not an action code: 2 to 64 capital letters, digits and underscores")
+	}
+	for _, endpoint := range k.c.MFA.FourEyes {
+		k.refuse(!guardedPattern.MatchString(endpoint), "mfa.four_eyes",
+			quote(endpoint)+" is not an endpoint such as POST /auth/password")
 	}
 }
 

@@ -227,6 +227,10 @@ func TestFaults(t *testing.T) {
 			want: `mfa.guarded (castellan.yaml:1): "auth/password" is not an endpoint`},
 		{name: "guarded method", file: "mfa: {guarded: {HEAD /a: A1}}", want: "is not an endpoint"},
 		{name: "guarded query", file: "mfa: {guarded: {'GET /a?b': A1}}", want: "is not an endpoint"},
+		{name: "four eyes", file: "mfa: {four_eyes: [POST /a, auth/password]}",
+			want: `mfa.four_eyes (castellan.yaml:1): "auth/password" is not an endpoint`},
+		{name: "four eyes too long", file: "mfa: {four_eyes_ttl: 25h}", want: "25h is outside 1s to 24h"},
+		{name: "four eyes too short", file: "mfa: {four_eyes_ttl: 10s}", want: "10s is below 1m"},
 		{name: "guarded action", file: "mfa: {guarded: {GET /a: login}}", want: `"login" is not an action code`},
 
 		{name: "mail from", file: "mail: {host: localhost}",

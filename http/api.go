@@ -31,6 +31,7 @@ import (
 	"castellan/http/document"
 	"castellan/http/dropdown"
 	"castellan/http/firewall"
+	"castellan/http/foureyes"
 	"castellan/http/geofilter"
 	"castellan/http/identity"
 	"castellan/http/job"
@@ -95,6 +96,7 @@ var sections = []rest.Group{
 	resource.Own{},
 	mfa.Explain{},
 	firewall.Explain{},
+	foureyes.Group{},
 	audit.Group{},
 	cluster.Group{},
 	job.Group{},

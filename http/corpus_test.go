@@ -112,7 +112,8 @@ func (w wrong) target(x told) (path, body string) {
 		}
 		text, _ = json.Marshal(fields)
 	}
-	return target(x.Endpoint, strings.ReplaceAll(string(text), `"\u0000here"`, w.value))
+	path, body = target(x.Endpoint, string(text)) // before the text becomes one that cannot be read
+	return path, strings.ReplaceAll(body, `"\u0000here"`, w.value)
 }
 
 // spoil is an object with the wrong value.

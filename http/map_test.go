@@ -39,6 +39,7 @@ var tables = map[string][]string{
 	"device":           {"device", "device_proof"},
 	"dropdown":         {"dropdown_option"},
 	"firewall":         {"firewall_rule"},
+	"foureyes":         {"four_eyes"},
 	"geofilter":        {"geofilter_country"},
 	"idempotency":      {"idempotency"},
 	"job":              {"job", "job_item"},

@@ -9,6 +9,27 @@ import (
 	"castellan/http/rest"
 )
 
+// What decides who may do what, and what moves money, can wait for a second person
+// (D-EXT-08).
+func TestWritesForFourEyes(t *testing.T) {
+	money := []string{"POST /admin/transaction/adjust-balance", "POST /admin/update-wallet-withdrawal-crypto-queue",
+		"POST /admin/update-status-transaction", "POST /blockage/insert-blockage-history",
+		"POST /blockage/update-blockage-history", "POST /blockage/delete-blockage-history"}
+	seen := 0
+	for _, e := range httpapi.Endpoints() {
+		wanted := e.Sensitive || slices.Contains(money, e.Key())
+		if wanted {
+			seen++
+		}
+		if why := rest.Solo(e); wanted && why != "" {
+			t.Errorf("%s cannot wait for a second person: %s", e.Key(), why)
+		}
+	}
+	if seen < len(money)+18 {
+		t.Errorf("only %d such writes are there", seen)
+	}
+}
+
 // What mfa.guard_administration puts behind a challenge is complete: whatever changes
 // something in the sections that decide who may do what, and how the service is
 // protected, is in the set, or stands here with the reason why not. Sections without

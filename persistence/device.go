@@ -127,6 +127,16 @@ func (s Devices) List(ctx context.Context, userID string) ([]device.Device, erro
 	return out, nil
 }
 
+// Shared implements device.Store.
+func (s Devices) Shared(ctx context.Context, userID, other string) (bool, error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	found, err := s.db.Conn(ctx).NewSelect().TableExpr("device AS a").
+		Join("JOIN device AS b ON b.public_key = a.public_key").
+		Where("a.user_id = ?", userID).Where("b.user_id = ?", other).Exists(ctx)
+	return found, translate(err)
+}
+
 // Purge implements device.Store.
 func (s Devices) Purge(ctx context.Context, now time.Time) error {
 	return s.db.Purge(ctx, "device_proof", "id", "expires_at <= ?", ms(now))

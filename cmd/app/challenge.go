@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,7 +22,6 @@ import (
 	"castellan/domain/user"
 	httpapi "castellan/http"
 	httpchallenge "castellan/http/challenge"
-	"castellan/http/edge"
 	"castellan/http/guard"
 	httpmfa "castellan/http/mfa"
 	"castellan/http/rest"
@@ -150,8 +148,7 @@ func guardedEndpoints(c config.MFA, all []rest.Endpoint) map[string]string {
 // guarded registers the actions of endpoints that the configuration put behind a
 // challenge. The code of an action that does something of its own would do that
 // instead of what was asked for, so it stops the start.
-func guarded(endpoints map[string]string, actions challenge.Actions,
-	run func(context.Context, edge.Captured) (json.RawMessage, error)) error {
+func guarded(endpoints map[string]string, actions challenge.Actions, run guard.Runner) error {
 	for _, code := range slices.Compact(slices.Sorted(maps.Values(endpoints))) {
 		if code == user.ActionVideoKYC { // it asks for nothing but the challenge, and may guard an endpoint too
 			delete(actions, code)

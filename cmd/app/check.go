@@ -54,7 +54,7 @@ func Check(c config.Config) (faults config.Faults) {
 	refuse("notices.off", message.CheckKinds(c.Notices.Off))
 	refuse("geo.mmdb_file", readable(c.Geo.MMDBFile)) // which is large: it is read when it is needed
 
-	if len(c.MFA.Guarded) == 0 {
+	if len(c.MFA.Guarded)+len(c.MFA.FourEyes) == 0 {
 		return faults
 	}
 	endpoints := map[string]rest.Endpoint{}
@@ -71,6 +71,15 @@ func Check(c config.Config) (faults config.Faults) {
 			refuse("mfa.guarded", fmt.Errorf("%s %s", key, why))
 		case code != user.ActionVideoKYC && mfa.BuiltIn(code):
 			refuse("mfa.guarded", fmt.Errorf("%s is the action of endpoints of its own; choose another code", code))
+		}
+	}
+	for _, key := range c.MFA.FourEyes {
+		e, known := endpoints[key]
+		switch why := rest.Solo(e); {
+		case !known:
+			refuse("mfa.four_eyes", fmt.Errorf("%q is no endpoint", key))
+		case why != "":
+			refuse("mfa.four_eyes", fmt.Errorf("%s %s", key, why))
 		}
 	}
 	return faults

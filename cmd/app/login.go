@@ -113,7 +113,7 @@ func (s *service) revoking() session.Revoking {
 
 // revocationLife is how long anything that a revocation must stop can live.
 func revocationLife(c config.Config) time.Duration {
-	return max(c.Tokens.XAuthTTL, mfa.MaxMethodMs*time.Millisecond+c.MFA.PAuthGrace)
+	return max(c.Tokens.XAuthTTL, mfa.MaxMethodMs*time.Millisecond+c.MFA.PAuthGrace, c.MFA.FourEyesTTL)
 }
 
 // placeOf names what shares places in the queue of hashes. What the operator vouches

@@ -29,6 +29,7 @@ const (
 func (s *service) http() (err error) {
 	cfg := s.cfg
 	guards := s.guards()
+	second := s.fourEyes()
 	s.calls = newCalls(s.DB, guards.Audited, time.Now)
 	repeats := persistence.NewIdempotency(s.DB)
 	s.join(part{
@@ -51,7 +52,7 @@ func (s *service) http() (err error) {
 		Verify:      guard.Verify(s.totps),
 		Starter: guard.Starter{Starts: s.starter, Accounts: accounts{s.users},
 			Public: s.passwords.Public()},
-		Guarded:        cfg.MFA.Guarded,
+		Guarded: cfg.MFA.Guarded, FourEyes: endpointSet(cfg.MFA.FourEyes), SecondPerson: second,
 		TrustedProxies: cfg.HTTP.TrustedProxies, CountryHeader: cfg.HTTP.CountryHeader, CountryOf: s.locator.Country,
 		CORSOrigins: cfg.HTTP.CORSOrigins, BasePath: cfg.HTTP.BasePath, PublicURL: s.publicURL,
 		DefaultLanguage: cfg.Language.Default, MaxConnections: cfg.HTTP.MaxConnections,
@@ -67,7 +68,7 @@ func (s *service) http() (err error) {
 	}
 	web := s.server.App.Server()
 	web.ReadTimeout, web.IdleTimeout, web.WriteTimeout = cfg.HTTP.ReadTimeout, cfg.HTTP.IdleTimeout, cfg.HTTP.WriteTimeout
-	if err := guarded(cfg.MFA.Guarded, s.actions, s.server.RunCaptured); err != nil {
+	if err := guarded(cfg.MFA.Guarded, s.actions, s.server); err != nil {
 		return err
 	}
 	pages := system.Options{Ready: s.ready, Draining: s.draining.Load, OpenAPI: s.openAPI, AsyncAPI: s.asyncAPI,

@@ -109,6 +109,9 @@ type Action struct {
 	// A *fault.Error is a refusal: everything is rolled back and it becomes an
 	// outcome with success false. Any other error is tried again.
 	Exec func(ctx context.Context, x Execution) (Result, error)
+	// Refused, which may accompany Exec, writes what shall stay of a refusal by Exec. It
+	// runs inside the transaction of the outcome.
+	Refused func(ctx context.Context, x Execution, refusal error) error
 	// Describe, where it is set, tells of a command what the approving user is
 	// shown, by the keys of the action's infoTableHeaders (D-2FA-25).
 	Describe func(command []byte) map[string]string

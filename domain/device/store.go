@@ -72,6 +72,9 @@ type Store interface {
 	Get(ctx context.Context, id string) (Device, error)
 	// List returns the devices of a user, newest first.
 	List(ctx context.Context, userID string) ([]Device, error)
+	// Shared tells whether a device of one user is registered, by its key, in the account
+	// of another one too.
+	Shared(ctx context.Context, userID, other string) (bool, error)
 	// Purge forgets the proofs and nonces that need not be remembered at an
 	// instant any more.
 	Purge(ctx context.Context, now time.Time) error

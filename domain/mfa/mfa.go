@@ -37,6 +37,7 @@ const (
 	VerifyEmail     = "VERIFY_EMAIL"
 	DeviceAdd       = "DEVICE_ADD"
 	DeviceRemove    = "DEVICE_REMOVE"
+	ApproveRequest  = "APPROVE_REQUEST"
 )
 
 // Method is the configuration of one kind of factor. Its Code is unique.

@@ -20,7 +20,7 @@ func SeedMethods() []Method {
 func SeedActions() []Action {
 	var out []Action
 	for _, a := range builtIn {
-		if a.Code != DeviceAdd && a.Code != DeviceRemove {
+		if a.Code != DeviceAdd && a.Code != DeviceRemove && a.Code != ApproveRequest {
 			out = append(out, a)
 		}
 	}
@@ -52,6 +52,7 @@ const (
 	HeaderAllowed = "allowed" // the country that enters or leaves the geographic filter
 	HeaderMail    = "email"   // the address to be verified
 	HeaderSubject = "subject" // the device that enters or leaves the account
+	HeaderRequest = "request" // what a request would change
 )
 
 // Titles name the action in a few words: an SMS in Turkish or Arabic has 70
@@ -63,6 +64,7 @@ var builtIn = func() []Action {
 	allowed := Header{HeaderAllowed, Text{"tr": "Ülke", "en": "Country", "ar": "الدولة"}}
 	mail := Header{HeaderMail, Text{"tr": "E-posta adresi", "en": "Email address", "ar": "عنوان البريد الإلكتروني"}}
 	subject := Header{HeaderSubject, Text{"tr": "Hesaptaki cihaz", "en": "Account device", "ar": "جهاز الحساب"}}
+	request := Header{HeaderRequest, Text{"tr": "İstek", "en": "Request", "ar": "الطلب"}}
 	from := []Header{device, ip, country}
 	with := func(h Header) Headers { return append(Headers{h}, from...) }
 	return []Action{
@@ -83,6 +85,7 @@ var builtIn = func() []Action {
 			with(mail)},
 		{DeviceAdd, Text{"tr": "Cihaz ekleme", "en": "New device", "ar": "إضافة جهاز"}, with(subject)},
 		{DeviceRemove, Text{"tr": "Cihaz kaldırma", "en": "Device removal", "ar": "إزالة جهاز"}, with(subject)},
+		{ApproveRequest, Text{"tr": "İstek onayı", "en": "Request approval", "ar": "الموافقة على طلب"}, with(request)},
 	}
 }()
 

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"castellan/domain/admin"
+	"castellan/domain/amount"
 	"castellan/domain/audit"
 	"castellan/domain/challenge"
 	"castellan/domain/commit"
@@ -80,7 +82,8 @@ func (s *Service) UpdateStatus(ctx context.Context, by audit.By, u Update) (out 
 			all[i].Status = u.To
 		}
 		out = Updated{j.ID, all}
-		return admin.Done{Target: j.ID, Detail: fmt.Sprintf("%d to %s", len(all), u.To), Writes: claims}, err
+		return admin.Done{Target: j.ID, Detail: fmt.Sprintf("%d to %s: %s", len(all), u.To, s.total(all)),
+			Writes: claims}, err
 	})
 	switch {
 	case moved(err):
@@ -99,6 +102,27 @@ func (s *Service) UpdateStatus(ctx context.Context, by audit.By, u Update) (out 
 	}
 	out.Deposits, err = s.deposits(ctx, u.IDs)
 	return out, err
+}
+
+// total is the sums of some deposits in words, by currency.
+func (s *Service) total(all []Deposit) string {
+	sums, order := map[string]amount.Amount{}, []string{}
+	for _, d := range all {
+		code := s.code(d.Asset)
+		if _, known := sums[code]; !known {
+			order = append(order, code)
+		}
+		sum, err := sums[code].Add(d.Amount)
+		if err != nil {
+			return "more than an amount can hold"
+		}
+		sums[code] = sum
+	}
+	slices.Sort(order)
+	for i, code := range order {
+		order[i] = sums[code].String() + " " + code
+	}
+	return strings.Join(order, ", ")
 }
 
 // deposits reads deposits in the order of their ids' list; one that is not there has

@@ -50,13 +50,21 @@ func (s *Service) UpdateQueue(ctx context.Context, by audit.By, u QueueUpdate) (
 		if q.Status != HotWalletIsEmpty && q.Status != TimeOut {
 			return done, errNotQueued
 		}
-		done = admin.Done{Target: q.ID, UserID: q.UserID, Detail: fmt.Sprintf("%s to %s", q.Status, u.To)}
+		from := q.Status
 		q.Status = u.To
 		// First of all, so that of two who decide one waits for the other here.
-		if err := s.Changes.Commit.Commit(ctx, SetQueued{q}); err != nil || u.To != QueueSuccess {
+		if err := s.Changes.Commit.Commit(ctx, SetQueued{q}); err != nil {
 			return done, err
 		}
-		return done, s.gone(ctx, by, q, u.CurrencyCode)
+		w, err := s.Store.Withdrawal(ctx, q.ID)
+		if err == nil && u.To == QueueSuccess {
+			w, err = s.gone(ctx, by, q, w, u.CurrencyCode)
+		}
+		detail := fmt.Sprintf("%s to %s: %s %s", from, u.To, w.Amount, s.code(w.Asset))
+		if w.Fee.Sign() > 0 {
+			detail += ", fee " + w.Fee.String()
+		}
+		return admin.Done{Target: q.ID, UserID: q.UserID, Detail: detail}, err
 	})
 	if moved(err) {
 		err = errNotQueued
@@ -66,19 +74,16 @@ func (s *Service) UpdateQueue(ctx context.Context, by audit.By, u QueueUpdate) (
 
 // gone books a withdrawal that has gone out. One that has its transfer was booked,
 // with its fee, before it came into the queue.
-func (s *Service) gone(ctx context.Context, by audit.By, q Queued, code string) error {
+func (s *Service) gone(ctx context.Context, by audit.By, q Queued, w Withdrawal, code string) (_ Withdrawal,
+	err error) {
 	pair, _ := s.Currencies.Catalog().Pair(q.Asset)
 	if !strings.EqualFold(pair.Currency.Code, code) {
-		return fault.Invalid("currencyCode", "is not the currency of the withdrawal")
-	}
-	w, err := s.Store.Withdrawal(ctx, q.ID)
-	if err != nil {
-		return err
+		return w, fault.Invalid("currencyCode", "is not the currency of the withdrawal")
 	}
 	now := s.Changes.Now()
 	if w.TransferID == "" {
 		if w.Fee, err = s.fee(q, pair); err != nil {
-			return err
+			return w, err
 		}
 		from := account(w.UserID, w.Asset)
 		t := ledger.New(now, holdSource, w.ID, from, ledger.Account{Kind: ledger.Treasury, Asset: w.Asset}, w.Amount)
@@ -88,13 +93,19 @@ func (s *Service) gone(ctx context.Context, by audit.By, q Queued, code string) 
 				ledger.Account{Kind: ledger.Fee, Asset: w.Asset}, w.Fee))
 		}
 		if _, err := s.Ledger.Do(ctx, by, m); err != nil {
-			return err
+			return w, err
 		}
 		w.TransferID = t.ID
 	}
 	w.Status = Processing
-	return s.Changes.Commit.Commit(ctx, SetWithdrawal{w}, AddProcess{Process{ID: id.New(now), TransactionID: w.ID,
+	return w, s.Changes.Commit.Commit(ctx, SetWithdrawal{w}, AddProcess{Process{ID: id.New(now), TransactionID: w.ID,
 		UserID: w.UserID, Asset: w.Asset, TxID: q.TxID, Internal: internal(w.ToAddress), Status: Finalized, At: now}})
+}
+
+// code is the code of the currency of an asset.
+func (s *Service) code(asset int64) string {
+	pair, _ := s.Currencies.Catalog().Pair(asset)
+	return pair.Currency.Code
 }
 
 // fee is what a withdrawal costs: what it says itself, else what its currency costs

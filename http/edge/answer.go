@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -17,7 +18,7 @@ func (r *Request) send(out any) error {
 	if err != nil {
 		return err
 	}
-	status := fiber.StatusOK
+	status := cmp.Or(a.Status, fiber.StatusOK)
 	if r.Endpoint.Tagged && hasTag(r.Caller.HasTags, a.Headers) {
 		status, a.Body = fiber.StatusNotModified, nil
 	}

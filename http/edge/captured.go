@@ -27,6 +27,15 @@ func capture(e *rest.Endpoint, who rest.Caller, q rest.Query, body []byte) Captu
 	return Captured{Method: e.Method, Path: e.Path, Params: q.Params, Query: q.Raw, Body: body, Caller: who}
 }
 
+// commandOf is a command as it is kept. PAYLOAD_TOO_LARGE.
+func commandOf(command any) ([]byte, error) {
+	text, err := json.Marshal(command)
+	if err == nil && len(text) > maxCaptured {
+		err = fault.New(fault.PayloadTooLarge, "the request is too large to be kept until it may be carried out")
+	}
+	return text, err
+}
+
 // Index finds endpoints by Key.
 type Index map[string]*rest.Endpoint
 
@@ -50,16 +59,7 @@ func NewIndex(endpoints []rest.Endpoint) Index {
 // of a judge and of the handler.
 func RunCaptured(ctx context.Context, ix Index, c Captured, judges ...func(context.Context, rest.Caller,
 	*rest.Endpoint) error) (json.RawMessage, error) {
-	e := ix[c.Method+" "+c.Path]
-	if e == nil || e.Starts != "" { // a starter's call only prepares: nothing would run
-		return nil, fault.New(fault.NotFound, "no such resource")
-	}
-	for _, judge := range judges {
-		if err := judge(ctx, c.Caller, e); err != nil {
-			return nil, err
-		}
-	}
-	in, _, err := e.Bind(rest.Query{Raw: c.Query, Params: c.Params}, c.Body)
+	e, in, err := bindCaptured(ctx, ix, c, judges...)
 	if err != nil {
 		return nil, err
 	}
@@ -67,6 +67,28 @@ func RunCaptured(ctx context.Context, ix Index, c Captured, judges ...func(conte
 	if err != nil {
 		return nil, err
 	}
+	return keepCaptured(e, out)
+}
+
+// bindCaptured finds the endpoint of a captured request, has its caller judged, and
+// binds it again.
+func bindCaptured(ctx context.Context, ix Index, c Captured, judges ...func(context.Context, rest.Caller,
+	*rest.Endpoint) error) (*rest.Endpoint, any, error) {
+	e := ix[c.Method+" "+c.Path]
+	if e == nil || e.Starts != "" { // a starter's call only prepares: nothing would run
+		return nil, nil, fault.New(fault.NotFound, "no such resource")
+	}
+	for _, judge := range judges {
+		if err := judge(ctx, c.Caller, e); err != nil {
+			return nil, nil, err
+		}
+	}
+	in, _, err := e.Bind(rest.Query{Raw: c.Query, Params: c.Params}, c.Body)
+	return e, in, err
+}
+
+// keepCaptured encodes what a captured request was answered.
+func keepCaptured(e *rest.Endpoint, out any) (json.RawMessage, error) {
 	a, err := e.EncodeToKeep(out)
 	if err != nil {
 		return nil, fmt.Errorf("captured request: %w", err)

@@ -92,5 +92,16 @@ func (o *Options) check(endpoints []rest.Endpoint) (errs []error) {
 			fail("guarded: %s needs Starter", key)
 		}
 	}
+	for key := range o.FourEyes {
+		e := known[key]
+		switch {
+		case e == nil:
+			fail("four eyes: %q is no endpoint", key)
+		case rest.Solo(*e) != "":
+			fail("four eyes: %s %s", key, rest.Solo(*e))
+		case o.SecondPerson == nil:
+			fail("four eyes: %s needs SecondPerson", key)
+		}
+	}
 	return errs
 }

@@ -91,6 +91,10 @@ type Options struct {
 	// Guarded maps an endpoint's Key to the action code of the challenge that its
 	// callers must complete first (D-2FA-28).
 	Guarded map[string]string
+	// FourEyes has the Keys of endpoints whose calls wait for a second person, after
+	// their challenge where they have one. SecondPerson keeps them (D-EXT-08).
+	FourEyes     map[string]bool
+	SecondPerson SecondPerson
 	// Trace begins the request's part in a trace, when its route is known or when it
 	// has none; the context carries it. ended is called with the answer. nil: requests
 	// are not traced, which costs nothing.

@@ -42,6 +42,8 @@ type Request struct {
 	code     fault.Code
 	internal error // what went wrong inside, for the log
 
+	rehearsed *Rehearsal // of a call that waits for a second person
+
 	trace  context.Context // nil until it begins
 	traced func(status int, code fault.Code)
 

@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -152,7 +153,7 @@ func (s *Server) perform(ctx context.Context, r *Request, q rest.Query) error {
 		r.Caller.BodyHash = sha256.Sum256(body)
 		return s.once(ctx, r, q, in, body)
 	}
-	if err := s.verify(ctx, r, in); err != nil {
+	if err := s.ready(ctx, r, q, in, body); err != nil {
 		return err
 	}
 	out, err := s.run(ctx, r, q, in, body)
@@ -179,6 +180,18 @@ func (s *Server) still(ctx context.Context, r *Request) error {
 	}
 	_, err := s.opts.Guards[e.Credential](ctx, r)
 	return err
+}
+
+// ready does what comes before run and outside of any transaction: the one-time code,
+// and the rehearsal of a call that waits for a second person.
+func (s *Server) ready(ctx context.Context, r *Request, q rest.Query, in any, body []byte) error {
+	if err := s.verify(ctx, r, in); err != nil {
+		return err
+	}
+	if s.opts.FourEyes[r.key] && s.opts.Guarded[r.key] == "" {
+		r.rehearsed = s.rehearse(ctx, r.Endpoint, capture(r.Endpoint, r.Caller, q, body), in)
+	}
+	return nil
 }
 
 // verify asks for the one-time code where the endpoint does.
@@ -219,14 +232,16 @@ func isJSON(contentType []byte) bool {
 	return true
 }
 
-// run does what comes after binding and the one-time code: the handler, or the
-// start of a challenge in its place.
+// run does what comes after binding and the one-time code: the handler, or in its place
+// the start of a challenge, or what has the call wait for a second person.
 func (s *Server) run(ctx context.Context, r *Request, q rest.Query, in any, body []byte) (any, error) {
 	e := r.Endpoint
 	var action string
 	var command any
 	if action = s.opts.Guarded[r.key]; action != "" {
 		command = capture(e, r.Caller, q, body)
+	} else if r.rehearsed != nil {
+		return s.stand(ctx, capture(e, r.Caller, q, body), r.rehearsed)
 	} else {
 		out, err := e.Call(ctx, r.Caller, in)
 		if err != nil || e.Starts == "" {
@@ -235,12 +250,9 @@ func (s *Server) run(ctx context.Context, r *Request, q rest.Query, in any, body
 		p := out.(rest.Prepared)
 		action, command = p.Action, p.Command
 	}
-	text, err := json.Marshal(command)
+	text, err := commandOf(command)
 	if err != nil {
 		return nil, err
-	}
-	if len(text) > maxCaptured {
-		return nil, fault.New(fault.PayloadTooLarge, "the request is too large to be kept until the challenge is completed")
 	}
 	out, headers, err := s.opts.Starter.Start(ctx, r.Caller, action, text)
 	if err != nil {
@@ -254,12 +266,12 @@ func (s *Server) once(ctx context.Context, r *Request, q rest.Query, in any, bod
 	e, who := r.Endpoint, r.Caller
 	status, answer, headers, replayed, err := s.opts.Idempotency.Run(ctx, who, who.IdempotencyKey, e.Method, e.Path,
 		who.BodyHash,
-		func(ctx context.Context) error { return s.verify(ctx, r, in) },
+		func(ctx context.Context) error { return s.ready(ctx, r, q, in, body) },
 		func(ctx context.Context) (int, []byte, []rest.Header, error) {
 			out, err := s.run(ctx, r, q, in, body)
 			if err == nil {
 				a, err := e.EncodeToKeep(out)
-				return fiber.StatusOK, a.Body, a.Headers, err
+				return cmp.Or(a.Status, fiber.StatusOK), a.Body, a.Headers, err
 			}
 			f, internal := rest.FaultOf(err)
 			status, contentType, text := r.render(f)

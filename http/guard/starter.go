@@ -73,12 +73,25 @@ func From(who rest.Caller) challenge.Starter {
 	return s
 }
 
+// Runner runs captured requests; edge.Server is one.
+type Runner interface {
+	RehearseCaptured(ctx context.Context, c edge.Captured) (*edge.Rehearsal, error)
+	RunRehearsed(ctx context.Context, c edge.Captured, h *edge.Rehearsal) (json.RawMessage, error)
+}
+
 // Captured is the action that runs a captured request once its challenge is
 // completed: every guard but the second factor judges the caller again, with
 // the state of that moment, and the handler's answer becomes the data. Started
 // for no request, by the endpoint that names actions, it succeeds at that.
-func Captured(code string, run func(ctx context.Context, c edge.Captured) (json.RawMessage, error)) challenge.Action {
+func Captured(code string, run Runner) challenge.Action {
 	return challenge.Action{Code: code, Flow: challenge.FlowSession,
+		Prepare: func(ctx context.Context, x challenge.Execution) (any, error) {
+			var c edge.Captured
+			if err := json.Unmarshal(x.Command, &c); err != nil {
+				return nil, err
+			}
+			return run.RehearseCaptured(ctx, c)
+		},
 		Exec: func(ctx context.Context, x challenge.Execution) (challenge.Result, error) {
 			var c edge.Captured
 			if err := json.Unmarshal(x.Command, &c); err != nil {
@@ -87,7 +100,8 @@ func Captured(code string, run func(ctx context.Context, c edge.Captured) (json.
 			if c.Method == "" {
 				return challenge.Result{Success: true}, nil
 			}
-			data, err := run(ctx, c)
+			rehearsed, _ := x.Prepared.(*edge.Rehearsal)
+			data, err := run.RunRehearsed(ctx, c, rehearsed)
 			if err != nil {
 				return challenge.Result{}, err
 			}

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -14,6 +15,7 @@ type Answer struct {
 	Body        []byte
 	Headers     []Header
 	ContentType string // "" for JSON
+	Status      int    // 0 for 200
 	pooled      *encoder
 }
 
@@ -44,8 +46,8 @@ func (e *encoder) release() {
 	}
 }
 
-func (r Reply[T]) reply() (any, []Header, string, []byte) {
-	return r.Body, r.Headers, r.ContentType, r.Raw
+func (r Reply[T]) reply() (body any, a Answer) {
+	return r.Body, Answer{Body: r.Raw, Headers: r.Headers, ContentType: r.ContentType, Status: r.Status}
 }
 
 // listing tells where an Out may hold a nil slice that must become [].
@@ -85,19 +87,12 @@ func (e *Endpoint) Encode(out any) (Answer, error) {
 	if h, ok := out.(ResponseHeaders); ok {
 		a.Headers = h.ResponseHeaders()
 	}
-	if r, ok := out.(interface {
-		reply() (any, []Header, string, []byte)
-	}); ok {
-		body, headers, contentType, raw := r.reply()
-		a.Headers = headers
-		if raw != nil {
-			a.Body, a.ContentType = raw, contentType
-			if contentType == "" {
-				a.ContentType = "application/octet-stream"
-			}
+	if r, ok := out.(interface{ reply() (any, Answer) }); ok {
+		if out, a = r.reply(); a.Body != nil {
+			a.ContentType = cmp.Or(a.ContentType, "application/octet-stream")
 			return a, nil
 		}
-		out = body
+		a.ContentType = ""
 	}
 	switch out.(type) {
 	case None, nil:

@@ -92,6 +92,9 @@ func (e Endpoint) Reserve() Endpoint { e.Reserved = true; return e }
 // the setting mfa.guard_administration puts it behind a challenge.
 func (e Endpoint) MarkSensitive() Endpoint { e.Sensitive = true; return e }
 
+// Decides says that it decides on requests which wait for a second person (D-EXT-08).
+func (e Endpoint) Decides() Endpoint { e.Deciding = true; return e }
+
 // Binary says that it answers bytes of one of some media types (Reply.Raw) instead of JSON.
 func (e Endpoint) Binary(mediaTypes ...string) Endpoint { e.Produces = mediaTypes; return e }
 
@@ -156,6 +159,27 @@ func Unguardable(e Endpoint) string {
 		return "does not take x-auth"
 	}
 	return ""
+}
+
+// Solo says why the calls of an endpoint cannot wait for a second person (D-EXT-08); ""
+// where they can.
+func Solo(e Endpoint) string {
+	why := ""
+	switch {
+	case e.Starts != "":
+		why = "starts a challenge of its own action"
+	case e.Method == "GET":
+		why = "changes nothing"
+	case Unguardable(e) != "":
+		why = Unguardable(e)
+	case e.Audience != Admin:
+		why = "is not for administrators alone"
+	case e.Deciding:
+		why = "decides on such requests itself"
+	default:
+		return ""
+	}
+	return why + ": only the call of an administrator that can be kept as a command can wait for a second person"
 }
 
 // PathParams are the names in braces of a template.

@@ -108,6 +108,9 @@ func (d *document) refusals(op *huma.Operation, e *Endpoint) {
 	if e.Tagged {
 		op.Responses["304"] = d.notModified()
 	}
+	if Solo(*e) == "" {
+		op.Responses["202"] = d.waiting()
+	}
 	op.Responses["default"] = d.other()
 }
 
@@ -208,6 +211,19 @@ func (d *document) notModified() *huma.Response {
 		r := &huma.Response{Description: "The client has this version.", Headers: map[string]*huma.Param{}}
 		d.header(r, "x-request-id")
 		d.header(r, "etag")
+		d.Components.Responses[name] = r
+	}
+	return &huma.Response{Ref: "#/components/responses/" + name}
+}
+
+// waiting refers to the answer of a call that waits for a second person.
+func (d *document) waiting() *huma.Response {
+	const name = "Waiting"
+	if d.Components.Responses[name] == nil {
+		r := &huma.Response{Description: "Where the configuration says so: nothing is done before a second person has " +
+			"approved it.", Headers: map[string]*huma.Param{},
+			Content: map[string]*huma.MediaType{TypeJSON: {Schema: d.types.use("WaitingRequest")}}}
+		d.header(r, "x-request-id")
 		d.Components.Responses[name] = r
 	}
 	return &huma.Response{Ref: "#/components/responses/" + name}

@@ -154,7 +154,12 @@ type Reply[T any] struct {
 	Headers     []Header
 	ContentType string
 	Raw         []byte
+	Status      int // 0 for 200
 }
+
+// Undone is implemented by an Out that may say, with the status of a success, that
+// nothing was done (D-TX-05).
+type Undone interface{ Undone() (why string, is bool) }
 
 // ResponseHeaders lets an Out carry headers beside the fields it encodes.
 type ResponseHeaders interface{ ResponseHeaders() []Header }
@@ -182,6 +187,7 @@ type Endpoint struct {
 	IPFilter      bool     // the caller's allowed-IP list applies (D-AUTH-09)
 	Reserved      bool     // of Admin: for the role admin alone; grants add nobody (D-AUTH-03)
 	Sensitive     bool     // of those that mfa.guard_administration puts behind a challenge
+	Deciding      bool     // decides on requests that wait for a second person
 	Starts        string   // action code of the challenge that it starts, "" for none
 	Produces      []string // media types of a binary answer, for the document
 	Schema        string   // named schema of its answer, where Out does not say it

@@ -78,6 +78,10 @@ func TestQueueDecisions(t *testing.T) {
 		if n := s.count("audit", "action = 'WITHDRAWAL_QUEUE_STATUS' AND user_id = 'jane'"); n != 5 {
 			t.Errorf("%d audit rows", n)
 		}
+		const detail = "timeOut to waitingApproval: 1 BTC"
+		if n := s.count("audit", "action = 'WITHDRAWAL_QUEUE_STATUS' AND detail = '"+detail+"'"); n != 1 {
+			t.Errorf("%d audit rows say %q", n, detail)
+		}
 	})
 }
 

@@ -83,6 +83,9 @@ type adjusted struct {
 	Message string  `json:"message,omitempty" doc:"why it is refused"`
 }
 
+// Undone implements rest.Undone.
+func (a adjusted) Undone() (why string, is bool) { return a.Message, a.Code != nil }
+
 type record struct {
 	TransactionID string        `json:"transactionId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	UserID        string        `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`

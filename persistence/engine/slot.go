@@ -95,6 +95,9 @@ func (s *slot) join(ctx context.Context, writes []commit.Write) error {
 	if err == nil && len(failed) > 0 {
 		err = commit.ErrFenced
 	}
+	if err == nil {
+		commit.Rehearsed(ctx, writes)
+	}
 	return Translate(err)
 }
 

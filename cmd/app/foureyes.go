@@ -1,0 +1,51 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"castellan/domain/challenge"
+	"castellan/domain/foureyes"
+	"castellan/http/edge"
+	httpfoureyes "castellan/http/foureyes"
+	"castellan/http/guard"
+	"castellan/http/rest"
+	"castellan/persistence"
+)
+
+// fourEyesLife is how long requests for a second person are kept.
+const fourEyesLife = 30 * 24 * time.Hour
+
+// fourEyes builds what has calls wait for a second person. It carries them out by the
+// server, which is made after it.
+func (s *service) fourEyes() guard.SecondPerson {
+	store := persistence.NewFourEyes(s.DB)
+	service := &foureyes.Service{Store: store, Changes: s.changes("", nil), Account: accounts{s.users}.Account,
+		Live: s.revocations.Live, Shared: persistence.NewDevices(s.DB).Shared, Seal: s.Ring.Seal, Open: s.Ring.Open,
+		TTL: s.cfg.MFA.FourEyesTTL,
+		Run: func(ctx context.Context, request json.RawMessage) (json.RawMessage, error) {
+			var c edge.Captured
+			if err := json.Unmarshal(request, &c); err != nil {
+				return nil, err
+			}
+			return s.server.CarryOut(ctx, c)
+		}}
+	group := httpfoureyes.Group{Service: service, Fresh: s.feed.Poll,
+		Permit: func(ctx context.Context, who rest.Caller, key string) error { return s.server.Permit(ctx, who, key) }}
+	s.join(part{
+		groups:  groups(group),
+		actions: []challenge.Action{group.Action()},
+		purge:   func(ctx context.Context, old expiry) error { return store.Purge(ctx, old.now.Add(-fourEyesLife)) },
+	})
+	return guard.SecondPerson{Service: service, Commit: s.commit}
+}
+
+// endpointSet is a set of the keys of endpoints.
+func endpointSet(keys []string) map[string]bool {
+	set := make(map[string]bool, len(keys))
+	for _, key := range keys {
+		set[key] = true
+	}
+	return set
+}

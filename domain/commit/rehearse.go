@@ -1,0 +1,44 @@
+package commit
+
+import (
+	"context"
+	"errors"
+)
+
+// rehearsed are the writes of a rehearsal.
+type rehearsed struct{ writes []Write }
+
+type rehearsedKey struct{}
+
+var (
+	errRehearsed = errors.New("commit: the rehearsal is over")
+	errInside    = errors.New("commit: a part of a transaction cannot be taken back")
+)
+
+// Rehearse runs fn in a transaction of its own, takes back all that fn did, and
+// returns the writes that fn would have committed. What fn gave to After never runs.
+// The errors are those of fn and of the database. Inside InTx there is no rehearsal.
+func Rehearse(ctx context.Context, c Committer, fn func(ctx context.Context) error) ([]Write, error) {
+	if Inside(ctx) {
+		return nil, errInside
+	}
+	var seen rehearsed
+	err := c.InTx(context.WithValue(ctx, rehearsedKey{}, &seen), func(ctx context.Context) error {
+		if err := fn(ctx); err != nil {
+			return err
+		}
+		return errRehearsed
+	})
+	if errors.Is(err, errRehearsed) {
+		return seen.writes, nil
+	}
+	return nil, err
+}
+
+// Rehearsed is for implementations of Committer: it notes writes that have joined the
+// transaction of ctx, where that is a rehearsal.
+func Rehearsed(ctx context.Context, writes []Write) {
+	if seen, is := ctx.Value(rehearsedKey{}).(*rehearsed); is {
+		seen.writes = append(seen.writes, writes...)
+	}
+}

@@ -1,0 +1,133 @@
+package edge
+
+import (
+	"context"
+	"encoding/json"
+
+	"castellan/domain/fault"
+	"castellan/http/rest"
+
+	"github.com/gofiber/fiber/v2"
+)
+
+// SecondPerson keeps calls until another person has decided on them (D-EXT-08).
+type SecondPerson interface {
+	// Rehearse runs fn, which carries c out, and takes all of it back. It says what would
+	// have changed; "" for nothing. The errors are those of fn.
+	Rehearse(ctx context.Context, c Captured, fn func(context.Context) error) (summary string, err error)
+	// Stand keeps command, which is c as JSON, and returns the answer of its call. It
+	// holds the caller's data: it is stored sealed.
+	Stand(ctx context.Context, c Captured, command []byte, summary string) (out any, err error)
+}
+
+// Rehearsal is what a call would come to that waits for a second person.
+type Rehearsal struct {
+	summary string
+	out     any // the answer of a call that would change nothing
+	err     error
+}
+
+// rehearse tries out a call that waits for a second person, so that one which would be
+// refused, or would change nothing, is answered at once. It is nil for other calls. It
+// runs outside of any transaction.
+func (s *Server) rehearse(ctx context.Context, e *rest.Endpoint, c Captured, in any) *Rehearsal {
+	if !s.opts.FourEyes[e.Key()] {
+		return nil
+	}
+	h := new(Rehearsal)
+	h.summary, h.err = s.opts.SecondPerson.Rehearse(ctx, c, func(ctx context.Context) (err error) {
+		h.out, err = e.Call(ctx, c.Caller, in)
+		return err
+	})
+	if _, undone := undone(h.out); undone {
+		h.summary = ""
+	}
+	return h
+}
+
+// stand answers a call that was rehearsed: what it would change waits for a second
+// person.
+func (s *Server) stand(ctx context.Context, c Captured, h *Rehearsal) (any, error) {
+	if h.err != nil || h.summary == "" {
+		return h.out, h.err
+	}
+	command, err := commandOf(c)
+	if err != nil {
+		return nil, err
+	}
+	out, err := s.opts.SecondPerson.Stand(ctx, c, command, h.summary)
+	return rest.Reply[any]{Body: out, Status: fiber.StatusAccepted}, err
+}
+
+// undone is why an answer with the status of a success did nothing.
+func undone(out any) (why string, is bool) {
+	if u, may := out.(rest.Undone); may {
+		return u.Undone()
+	}
+	return "", false
+}
+
+// Permit judges whether a caller may ask for an endpoint, by its key, as Authorize does.
+func (s *Server) Permit(ctx context.Context, who rest.Caller, key string) error {
+	e := s.index[key]
+	switch {
+	case e == nil:
+		return fault.New(fault.NotFound, "no such resource")
+	case s.opts.Authorize == nil:
+		return nil
+	}
+	return s.opts.Authorize(ctx, who, e)
+}
+
+// RehearseCaptured is the rehearsal of a captured request that waits for a second
+// person; nil for one that does not. RunRehearsed gets it.
+func (s *Server) RehearseCaptured(ctx context.Context, c Captured) (*Rehearsal, error) {
+	if !s.opts.FourEyes[c.Method+" "+c.Path] {
+		return nil, nil
+	}
+	e, in, err := s.bindCaptured(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	h := s.rehearse(ctx, e, c, in)
+	return h, h.err
+}
+
+// RunRehearsed is RunCaptured of a captured request with its rehearsal: where there is
+// one, the request waits for a second person.
+func (s *Server) RunRehearsed(ctx context.Context, c Captured, h *Rehearsal) (json.RawMessage, error) {
+	if h == nil {
+		return s.RunCaptured(ctx, c)
+	}
+	out, err := s.stand(ctx, c, h)
+	if err != nil {
+		return nil, err
+	}
+	return keepCaptured(s.index[c.Method+" "+c.Path], out)
+}
+
+// CarryOut runs a request that a second person has approved, judged by the Authorize of
+// the server. Beside the errors of RunCaptured: INVALID_STATE where the answer says
+// that nothing was done.
+func (s *Server) CarryOut(ctx context.Context, c Captured) (json.RawMessage, error) {
+	e, in, err := s.bindCaptured(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	out, err := e.Call(ctx, c.Caller, in)
+	if err != nil {
+		return nil, err
+	}
+	if why, undone := undone(out); undone {
+		return nil, fault.New(fault.InvalidState, "%s", why)
+	}
+	return keepCaptured(e, out)
+}
+
+// bindCaptured judges the caller of a captured request again and binds it.
+func (s *Server) bindCaptured(ctx context.Context, c Captured) (*rest.Endpoint, any, error) {
+	if s.opts.Authorize == nil {
+		return bindCaptured(ctx, s.index, c)
+	}
+	return bindCaptured(ctx, s.index, c, s.opts.Authorize)
+}

@@ -1,0 +1,138 @@
+package edge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"castellan/domain/fault"
+	"castellan/http/rest"
+)
+
+// second keeps what was asked of it. A rehearsal undoes what its change did.
+type second struct {
+	changed    *int
+	rehearsals int
+	stands     []Captured
+	err        error
+}
+
+func (p *second) Rehearse(ctx context.Context, c Captured, fn func(context.Context) error) (string, error) {
+	before := *p.changed
+	p.rehearsals++
+	if err := errors.Join(p.err, fn(ctx)); err != nil {
+		return "", err
+	}
+	defer func() { *p.changed = before }()
+	if *p.changed == before {
+		return "", nil
+	}
+	return "it changes", nil
+}
+
+func (p *second) Stand(_ context.Context, c Captured, command []byte, summary string) (any, error) {
+	var kept Captured
+	if err := json.Unmarshal(command, &kept); err != nil || kept.Path != c.Path || summary != "it changes" {
+		return nil, errors.New("another command than the request")
+	}
+	p.stands = append(p.stands, kept) // c is the request's, whose memory is used again
+	return rest.Data[int]{Data: len(p.stands)}, nil
+}
+
+// done is an answer that may say that nothing was done.
+type done struct {
+	Code int `json:"code"`
+}
+
+func (d done) Undone() (string, bool) { return "not possible", d.Code != 0 }
+
+// A call of a named endpoint is tried out and waits; the same key gets the same answer.
+// What would be refused or would change nothing is answered at once, and what was kept
+// is carried out as its caller.
+func TestFourEyes(t *testing.T) {
+	changed := 0
+	people := &second{changed: &changed}
+	opts := allow()
+	opts.FourEyes, opts.SecondPerson = map[string]bool{"POST /things": true}, people
+	opts.Idempotency = &store{rows: map[string]row{}}
+	var may error
+	opts.Authorize = func(context.Context, rest.Caller, *rest.Endpoint) error { return may }
+	s := serve(t, opts, rest.Post("/things", "", rest.Tenant,
+		func(_ context.Context, who rest.Caller, in echoRequest) (done, error) {
+			switch in.Text {
+			case "no":
+				return done{}, fault.New(fault.InvalidState, "no")
+			case "undone":
+				changed++
+				return done{1}, nil
+			case "same":
+				return done{}, nil
+			}
+			changed++
+			return done{}, nil
+		}, fault.InvalidState).Idempotent())
+	ask := func(text string, status int, body string, headers ...string) {
+		t.Helper()
+		a := do(t, s, "POST", "/things", `{"text":"`+text+`"}`, append(headers, "x-auth: u1")...)
+		if a.status != status || a.body != body && a.code() != body || changed != 0 {
+			t.Errorf("%s: %d %s, changed %d", text, a.status, a.body, changed)
+		}
+	}
+	ask("x", 202, `{"data":1}`)
+	ask("x", 202, `{"data":2}`, "idempotency-key: k")
+	ask("x", 202, `{"data":2}`, "idempotency-key: k")
+	ask("no", 409, "INVALID_STATE")
+	ask("no", 409, "INVALID_STATE", "idempotency-key: l")
+	ask("undone", 200, `{"code":1}`)
+	ask("same", 200, `{"code":0}`)
+	if len(people.stands) != 2 || people.rehearsals != 6 || people.stands[0].Caller.UserID != "u1" {
+		t.Fatalf("%d rehearsals, %+v", people.rehearsals, people.stands)
+	}
+	c := people.stands[0]
+	if out, err := s.CarryOut(t.Context(), c); err != nil || string(out) != `{"code":0}` || changed != 1 {
+		t.Errorf("%s, %v, changed %d", out, err, changed)
+	}
+	changed = 0
+	h, err := s.RehearseCaptured(t.Context(), c) // behind a challenge of its own
+	if out, err2 := s.RunRehearsed(t.Context(), c, h); errors.Join(err, err2) != nil || string(out) != `{"data":3}` {
+		t.Errorf("%s, %v, %v", out, err, err2)
+	}
+	undone := c
+	undone.Body = json.RawMessage(`{"text":"undone"}`)
+	if _, err := s.CarryOut(t.Context(), undone); fault.CodeOf(err) != fault.InvalidState {
+		t.Errorf("what was not done: %v", err)
+	}
+	may = fault.New(fault.Forbidden, "not any more")
+	_, err = s.CarryOut(t.Context(), c)
+	if err2 := s.Permit(t.Context(), c.Caller, "POST /things"); fault.CodeOf(err) != fault.Forbidden || err != err2 {
+		t.Errorf("%v, %v", err, err2)
+	}
+	if err := s.Permit(t.Context(), c.Caller, "POST /others"); fault.CodeOf(err) != fault.NotFound {
+		t.Errorf("%v", err)
+	}
+}
+
+// What cannot wait for a second person stops the start.
+func TestFourEyesRefused(t *testing.T) {
+	opts := allow()
+	opts.Authorize = func(context.Context, rest.Caller, *rest.Endpoint) error { return nil }
+	e := rest.Post("/things", "", rest.Tenant, func(context.Context, rest.Caller, echoRequest) (rest.None, error) {
+		return rest.None{}, nil
+	})
+	opts.FourEyes = map[string]bool{"POST /things": true}
+	if _, err := New(opts, []rest.Endpoint{e}); err == nil {
+		t.Error("nobody keeps the calls")
+	}
+	opts.SecondPerson = &second{}
+	if _, err := New(opts, []rest.Endpoint{e}); err != nil {
+		t.Error(err)
+	}
+	if _, err := New(opts, []rest.Endpoint{e.For(rest.Public)}); err == nil {
+		t.Error("an endpoint that is not for administrators waits")
+	}
+	opts.FourEyes["POST /nothing"] = true
+	if _, err := New(opts, []rest.Endpoint{e}); err == nil {
+		t.Error("what is no endpoint waits")
+	}
+}

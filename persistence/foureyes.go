@@ -1,0 +1,124 @@
+package persistence
+
+import (
+	"context"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/foureyes"
+	"castellan/domain/id"
+	"castellan/domain/page"
+)
+
+// FourEyes implements foureyes.Store.
+type FourEyes struct{ db *DB }
+
+var _ foureyes.Store = FourEyes{}
+
+// NewFourEyes returns the requests for a second person that are kept in db.
+func NewFourEyes(db *DB) FourEyes { return FourEyes{db} }
+
+type fourEyesRow struct {
+	bun.BaseModel `bun:"table:four_eyes,alias:f"`
+
+	ID          string `bun:",pk"`
+	Method      string
+	Path        string
+	Summary     string
+	RequestedBy string
+	RequestedAt int64
+	ExpiresAt   int64
+	Status      string
+	DecidedBy   string
+	DecidedAt   int64
+	Reason      string
+	Sealed      []byte
+	Result      []byte
+}
+
+var fourEyes = table[fourEyesRow, foureyes.Request]{
+	order:  keyset{columns: "id", descending: true},
+	fixed:  []string{"id", "method", "path", "summary", "requested_by", "requested_at", "expires_at"},
+	absent: "no such request",
+	record: func(r fourEyesRow) (foureyes.Request, error) {
+		q := foureyes.Request{ID: r.ID, Method: r.Method, Path: r.Path, Summary: r.Summary, RequestedBy: r.RequestedBy,
+			RequestedAt: at(r.RequestedAt), ExpiresAt: at(r.ExpiresAt), Status: foureyes.Status(r.Status),
+			DecidedBy: r.DecidedBy, Reason: r.Reason, Sealed: r.Sealed, Result: r.Result}
+		if r.DecidedAt > 0 {
+			q.DecidedAt = at(r.DecidedAt)
+		}
+		return q, nil
+	},
+	row: func(q foureyes.Request) fourEyesRow {
+		return fourEyesRow{ID: q.ID, Method: q.Method, Path: q.Path, Summary: q.Summary, RequestedBy: q.RequestedBy,
+			RequestedAt: ms(q.RequestedAt), ExpiresAt: ms(q.ExpiresAt), Status: string(q.Status), DecidedBy: q.DecidedBy,
+			DecidedAt: ms(q.DecidedAt), Reason: q.Reason, Sealed: q.Sealed, Result: q.Result}
+	},
+}
+
+// Add implements foureyes.Store.
+func (s FourEyes) Add(ctx context.Context, r foureyes.Request) error {
+	row := fourEyes.row(r)
+	return write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
+		_, err := tx.NewInsert().Model(&row).Exec(ctx)
+		return err
+	})
+}
+
+// Get implements foureyes.Store.
+func (s FourEyes) Get(ctx context.Context, id string) (foureyes.Request, error) {
+	return fourEyes.find(ctx, s.db, is("id", id))
+}
+
+// Hold implements foureyes.Store.
+func (s FourEyes) Hold(ctx context.Context, id string) (r foureyes.Request, err error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	var row fourEyesRow
+	q := s.db.Conn(ctx).NewSelect().Model(&row).Where("id = ?", id)
+	if s.db.Postgres() { // SQLite has one writer, and every transaction begins as one
+		q = q.For("UPDATE")
+	}
+	if err := q.Scan(ctx); err != nil {
+		return r, fourEyes.translate(err)
+	}
+	return fourEyes.record(row)
+}
+
+// Decide implements foureyes.Store.
+func (s FourEyes) Decide(ctx context.Context, r foureyes.Request) error {
+	return fourEyes.save(ctx, s.db, r, is("id", r.ID), is("status", string(foureyes.Pending)))
+}
+
+func fourEyesFilters(q foureyes.Query) []filter {
+	stored := q.Status
+	if stored == foureyes.Expired {
+		stored = foureyes.Pending
+	}
+	all := []filter{given("status", string(stored))}
+	switch q.Status {
+	case foureyes.Pending:
+		all = append(all, where("expires_at > ?", ms(q.Now)))
+	case foureyes.Expired:
+		all = append(all, where("expires_at <= ?", ms(q.Now)))
+	}
+	return all
+}
+
+func fourEyesOrder(p foureyes.Place) []any { return []any{p.ID} }
+
+// List implements foureyes.Store.
+func (s FourEyes) List(ctx context.Context, q foureyes.Query,
+	p page.Query[foureyes.Place]) (page.Of[foureyes.Request], error) {
+	got, err := listPage(ctx, s.db, fourEyes, p, fourEyesOrder, fourEyesFilters(q))
+	for i := range got.Records {
+		got.Records[i] = got.Records[i].At(q.Now)
+	}
+	return got, err
+}
+
+// Purge implements foureyes.Store. Ids begin with the instant of their making.
+func (s FourEyes) Purge(ctx context.Context, before time.Time) error {
+	return s.db.Purge(ctx, "four_eyes", "id", "id < ?", id.Before(before))
+}

@@ -1,0 +1,81 @@
+package persistence
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"castellan/domain/audit"
+	"castellan/domain/commit"
+	"castellan/domain/device"
+	"castellan/domain/fault"
+	"castellan/domain/foureyes"
+	"castellan/domain/foureyes/foureyestest"
+	"castellan/domain/storetest"
+)
+
+func TestFourEyesStore(t *testing.T) {
+	suite(t, foureyestest.Run, func(db *DB) foureyes.Store { return NewFourEyes(db) }, "four_eyes")
+}
+
+// The list and its filter are read from an index.
+func TestFourEyesAreFoundByIndex(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		q := filtered(db.Conn(t.Context()).NewSelect().Model((*fourEyesRow)(nil)),
+			fourEyesFilters(foureyes.Query{Status: foureyes.Pending, Now: time.Now()})).OrderExpr("id DESC").Limit(2)
+		if plan := explain(t, db, q); !strings.Contains(plan, "four_eyes_status") {
+			t.Errorf("the plan does not use the index:\n%s", plan)
+		}
+	})
+}
+
+// Two accounts have a device in common when one key is registered in both.
+func TestSharedDevices(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		s, ctx := NewDevices(db), t.Context()
+		for i, d := range [][3]string{{"u1", "k1"}, {"u1", "k2"}, {"u2", "k2"}, {"u3", "k3"}} {
+			exec(t, db, `INSERT INTO device (id, user_id, public_key, brand, model, description, platform, status,
+				created_at, last_used_at) VALUES ('d`+string(rune('0'+i))+`', '`+d[0]+`', '`+d[1]+`', '', '', '', '',
+				'`+string(device.Active)+`', 0, 0)`)
+		}
+		for pair, want := range map[[2]string]bool{{"u1", "u2"}: true, {"u2", "u1"}: true, {"u1", "u3"}: false,
+			{"u3", "u2"}: false, {"u4", "u5"}: false} {
+			got, err := s.Shared(ctx, pair[0], pair[1])
+			storetest.Must(t, err)
+			if got != want {
+				t.Errorf("%v: %t", pair, got)
+			}
+		}
+	})
+}
+
+// A rehearsal tells what would have been written, and leaves nothing.
+func TestRehearsal(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		ctx, row, ran := t.Context(), audit.Record{At: time.Now(), Action: "REHEARSED"}, false
+		act := func(ctx context.Context) error {
+			commit.After(ctx, func() { ran = true })
+			return db.InTx(ctx, func(ctx context.Context) error { return db.Commit(ctx, row) })
+		}
+		writes, err := commit.Rehearse(ctx, db, act)
+		storetest.Must(t, err)
+		storetest.Same(t, writes, []commit.Write{row})
+		no := fault.New(fault.InvalidState, "no")
+		if _, err := commit.Rehearse(ctx, db, func(ctx context.Context) error {
+			return errors.Join(act(ctx), no)
+		}); !errors.Is(err, no) {
+			t.Errorf("a rehearsal that is refused: %v", err)
+		}
+		if n, err := db.VerifyAudit(ctx, []byte("audit key of the test")); n != 0 || err != nil || ran {
+			t.Errorf("%d rows are left, %v; what waits for a commit ran: %t", n, err, ran)
+		}
+		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error {
+			if _, err := commit.Rehearse(ctx, db, act); err == nil {
+				t.Error("a part of a transaction was rehearsed")
+			}
+			return nil
+		}))
+	})
+}
