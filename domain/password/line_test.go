@@ -139,6 +139,12 @@ func TestLineOfAnAccount(t *testing.T) {
 			time.Since(began) != 4*time.Second {
 			t.Errorf("after %v in line: %v", time.Since(began), err)
 		}
+		began = time.Now()
+		seen, _ := r.Guard(t.Context(), "u")
+		_, err = g.ChargeSeen(t.Context(), seen, "p", began.Add(-3*time.Second), func(bool) error { return nil })
+		if fault.CodeOf(err) != fault.Overloaded || time.Since(began) != time.Second {
+			t.Errorf("who waited for 3 s before, and %v in line: %v", time.Since(began), err)
+		}
 		for _, a := range held[3:] {
 			a.Wrong()
 		}

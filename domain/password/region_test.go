@@ -88,3 +88,20 @@ func TestTriesOfOneRegionPushNobodyOut(t *testing.T) {
 		t.Errorf("the row keeps %d tries", len(g.Tries))
 	}
 }
+
+// Nor does it close the account for other places, however often it is wrong.
+func TestOneKnownRegionClosesNobody(t *testing.T) {
+	var g Guard
+	r := DefaultGuardRules()
+	g, _ = g.Charge(t0, r, "198.51.100.7/32")
+	g = g.Refund(t0, r, "198.51.100.7/32")
+	for i := range 300 {
+		at := time.Duration(i) * 90 * time.Second
+		if w := try(t, &g, at, "198.51.100.7/32"); w != 0 {
+			t.Fatalf("its try %d waits %v", i, w)
+		}
+		if g.Closed(t0.Add(at), r) || g.wait(t0.Add(at), r, "203.0.113.9/32") != 0 {
+			t.Fatalf("closed for a new place after %d tries of a known one", i+1)
+		}
+	}
+}
