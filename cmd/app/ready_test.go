@@ -11,11 +11,14 @@ import (
 )
 
 // assembled is a service that serves nothing: every part of it, put together.
-func assembled(t *testing.T) *service {
+func assembled(t *testing.T, edit ...func(*config.Config)) *service {
 	t.Helper()
 	cfg := config.Default()
 	cfg.Dev, cfg.DataDir = true, t.TempDir()
 	cfg.Password.Argon2MemoryKiB, cfg.Password.Argon2Time = 64, 1
+	for _, e := range edit {
+		e(&cfg)
+	}
 	cfg = cfg.Resolved()
 	v, err := Open(t.Context(), cfg)
 	if err != nil {
