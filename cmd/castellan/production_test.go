@@ -262,3 +262,31 @@ func TestHundredWrongPasswords(t *testing.T) {
 		from(user.Password, "198.51.100.99").Is(t, 200, "")
 	})
 }
+
+// The files of an embedded database are their owner's alone, also in a folder that
+// was there and is open to others; a start warns of what is open.
+func TestOpenFilesAreWarnedOf(t *testing.T) {
+	t.Parallel()
+	s := blackbox.NewSite(t, "sqlite").Production()
+	file := filepath.Join(s.Dir, "castellan.db")
+	if err := os.Mkdir(s.Dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	files := []string{file, file + "-wal", file + "-shm"}
+	for _, open := range [][]string{{s.Dir}, append(files, s.Dir)} { // the log and the index have the file's mode
+		n := s.Start()
+		for _, name := range files {
+			if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 && !slices.Contains(open, name) {
+				t.Errorf("%s: %v, %v", name, info.Mode(), err)
+			}
+		}
+		log := n.Log()
+		if got := strings.Count(log, "other users of this machine may read it"); got != len(open) {
+			t.Errorf("%d warnings, want one of each of %q", got, open)
+		}
+		n.Stop()
+		if err := os.Chmod(file, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
