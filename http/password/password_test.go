@@ -11,6 +11,7 @@ import (
 	"castellan/domain/challenge"
 	"castellan/domain/id"
 	"castellan/domain/message"
+	"castellan/domain/password"
 	"castellan/domain/storetest"
 	"castellan/domain/token"
 	"castellan/domain/user"
@@ -65,6 +66,10 @@ func TestResetAndUpdate(t *testing.T) {
 			t.Fatal("a refused update had an effect")
 		}
 
+		tried, err := password.NewGuards(persistence.NewPasswordGuards(w.db), w.db, password.DefaultGuardRules(), w.now).
+			Charge(t.Context(), u.ID, "203.0.113.9/32")
+		storetest.Must(t, err)
+		tried.Wrong()
 		if a := w.update(raw, passwordB).is(t, 200, ""); a.body != `{"success":true}` {
 			t.Errorf("%s", a.body)
 		}
@@ -77,6 +82,12 @@ func TestResetAndUpdate(t *testing.T) {
 			t.Errorf("sv %d, cv %d", got.SV, got.CV)
 		}
 		w.expectNotice(u, 1)
+		// The owner's door to an account that is closed to new networks (D-GEN-14).
+		const here = "0.0.0.0/32" // no connection brought the request
+		guard, err := persistence.NewPasswordGuards(w.db).Guard(t.Context(), u.ID)
+		if storetest.Must(t, err); len(guard.Tries) != 0 || len(guard.Good) != 1 || guard.Good[0].Prefix != here {
+			t.Errorf("the account knows %+v after wrong tries %+v", guard.Good, guard.Tries)
+		}
 	})
 }
 
