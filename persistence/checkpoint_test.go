@@ -111,10 +111,22 @@ func TestAuditNoticesCutCheckpoints(t *testing.T) {
 		if made, err := l.marks(three); !errors.Is(err, ErrTampered) {
 			t.Errorf("a process that made checkpoint 3 then made %v, %v", made, err)
 		}
-		// Another history cannot stand in for the published one.
+	})
+}
+
+// Another history, whole in itself, cannot stand in for the published one.
+func TestAuditNoticesAnotherHistory(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		l := newTrail(t, db)
 		l.adds(10)
-		l.mark(one)
-		l.broken("another second checkpoint", two)
+		one := l.mark(audit.Anchor{})
+		published := l.mark(one)
+		exec(t, db, "DELETE FROM audit_checkpoint WHERE counter = 2")
+		l.verifies(10, l.mark(one))
+		l.broken("another second checkpoint", published)
+		if made, err := l.marks(published); !errors.Is(err, ErrTampered) {
+			t.Errorf("the process that made the published one then made %v, %v", made, err)
+		}
 	})
 }
 
