@@ -59,6 +59,60 @@ func TestAskedAgainCountsOnce(t *testing.T) {
 	}
 }
 
+// An owner that waits for its replica, and is asked again meanwhile, counts once.
+func TestLateOwnerCountsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := together(t)
+		defer w.close()
+		time.Sleep(2 * recentTime) // after the merges of the beginning every name is looked for
+		d := demand("r", keyOf("a", "b"), 10)
+		w.nodes["a"].member("b").copying.wait.Store(int64(300 * time.Millisecond))
+		w.freeze("b")
+		go func() {
+			time.Sleep(150 * time.Millisecond)
+			w.thaw("b", false)
+		}()
+		began := time.Now()
+		if ok, err := w.ask(w.nodes["c"], d); !ok || err != nil || time.Since(began) < 2*leastPatience {
+			t.Errorf("after %v: %v, %v", time.Since(began), ok, err)
+		}
+		time.Sleep(time.Second)
+		for _, id := range three {
+			if n := used(t, w.nodes[id], d); n != 1 {
+				t.Errorf("a request counts as %d at %s", n, id)
+			}
+		}
+	})
+}
+
+// A copy that may have come before is looked for by its name, and so is every copy in
+// the time after a merge.
+func TestCopiedTwiceCountsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := together(t)
+		defer w.close()
+		time.Sleep(2 * recentTime)
+		n, d := w.nodes["a"], demand("r", keyOf("b", "a"), 10)
+		p := d.Key.Partition()
+		n.table.WithPartition(p, func(windows *ratelimit.Partition) {
+			part := &n.partitions[p]
+			copied := func(id uint64, again bool, want int64) {
+				t.Helper()
+				n.addOnce(windows, part, &update{part: p, id: id, again: again, demand: d, count: 1})
+				if got := windows.Get(d.Key).Look(n.table.Instant(), quotaOf(&d)).Used; got != want {
+					t.Errorf("%d count after copy %d, want %d", got, id, want)
+				}
+			}
+			copied(1, false, 1)
+			copied(1, true, 1)
+			copied(2, true, 2)
+			part.recent.mergedUntil = n.table.Instant() + recentTime
+			copied(2, false, 2)
+			copied(3, false, 3)
+		})
+	})
+}
+
 // What nobody waits for any more is taken back, wherever it was counted.
 func TestNobodyWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
