@@ -82,6 +82,40 @@ func TestLateOwnerCountsOnce(t *testing.T) {
 				t.Errorf("a request counts as %d at %s", n, id)
 			}
 		}
+		own := make([]ratelimit.Standing, 1)
+		if err := w.nodes["b"].table.Look(t.Context(), []ratelimit.Demand{d}, own); err != nil || own[0].Used != 1 {
+			t.Errorf("the replica has %d, %v", own[0].Used, err)
+		}
+	})
+}
+
+// Who is told that the request cannot be counted is not counted, though the owner has
+// done so before it stood still.
+func TestUndecidedIsTakenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := together(t)
+		defer w.close()
+		d := demand("r", keyOf("a", "b"), 10)
+		w.delay = 10 * time.Millisecond
+		go func() {
+			time.Sleep(15 * time.Millisecond) // the owner has counted, and nobody knows of it
+			w.freeze("a")
+			w.freeze("b")
+			time.Sleep(time.Second)
+			w.thaw("a", false)
+			w.thaw("b", false)
+		}()
+		began := time.Now()
+		ok, err := w.nodes["c"].Allow(t.Context(), []ratelimit.Demand{d}, make([]ratelimit.Standing, 1))
+		if took := time.Since(began); ok || err == nil || took > time.Second {
+			t.Errorf("%v, %v after %v", ok, err, took)
+		}
+		time.Sleep(3 * time.Second)
+		for _, id := range three {
+			if n := used(t, w.nodes[id], d); n != 0 {
+				t.Errorf("%d count at %s", n, id)
+			}
+		}
 	})
 }
 
