@@ -302,3 +302,30 @@ func TestStoodStill(t *testing.T) {
 		}
 	})
 }
+
+// A reservation whose answer was lost is taken back whole: nobody uses it.
+func TestLostReservationIsTakenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := together(t)
+		defer w.close()
+		d := demand("r", keyOf("a", "b"), 10_000)
+		w.nodes["c"].reserve(d, 100)
+		if n := used(t, w.nodes["a"], d); n != 100 {
+			t.Fatalf("%d were reserved", n)
+		}
+		w.delay = 10 * time.Millisecond
+		go func() {
+			time.Sleep(15 * time.Millisecond) // the owner has counted
+			w.freeze("a")
+			time.Sleep(300 * time.Millisecond)
+			w.thaw("a", false)
+		}()
+		w.nodes["c"].reserve(d, 100)
+		time.Sleep(2 * time.Second)
+		for _, id := range three {
+			if n := used(t, w.nodes[id], d); n != 100 { // the first one stays
+				t.Errorf("%d count at %s", n, id)
+			}
+		}
+	})
+}
