@@ -55,8 +55,9 @@ func New(o Options) (*Node, error) {
 	}
 	ms := &membership{n: n, o: o, log: o.Log, started: now, kick: make(chan struct{}, 1),
 		self:  Member{ID: newID(o.ActorAddr, now, name), Address: o.ActorAddr, Version: o.Version},
-		peers: map[string]Member{}, links: map[string]*link{}, activating: map[identity]*pendingActivation{},
-		moved: map[identity]time.Time{}, seen: map[string]bool{}, unreachable: map[string]Member{},
+		peers: map[string]Member{}, links: map[string]*link{}, doubted: map[string]time.Time{},
+		activating: map[identity]*pendingActivation{},
+		moved:      map[identity]time.Time{}, seen: map[string]bool{}, unreachable: map[string]Member{},
 		conns: map[net.Conn]bool{}}
 	ms.met.Store(&[]byte{})
 	ms.ctx, ms.cancel = context.WithCancel(context.Background())
@@ -248,10 +249,7 @@ func (d *delegate) MergeRemoteState([]byte, bool)   {}
 func (e *events) NotifyJoin(n *memberlist.Node)   { e.note(n) }
 func (e *events) NotifyUpdate(n *memberlist.Node) { e.note(n) }
 func (e *events) NotifyLeave(n *memberlist.Node) {
-	e.mu.Lock()
-	delete(e.peers, n.Name)
-	e.mu.Unlock()
-	(*membership)(e).wake()
+	(*membership)(e).giveUp(n.Name)
 }
 
 func (e *events) note(n *memberlist.Node) {
@@ -267,6 +265,7 @@ func (e *events) note(n *memberlist.Node) {
 	}
 	ip, _ := netip.AddrFromSlice(n.Addr)
 	e.mu.Lock()
+	delete(e.doubted, n.Name)
 	e.peers[n.Name] = Member{ID: n.Name, Address: m.Actor, Version: m.Version, Leaving: m.Leaving, Epoch: m.Epoch,
 		gossipsAt: network(ip)}
 	e.mu.Unlock()

@@ -17,6 +17,11 @@ const (
 	// grace is how long former owners are asked after a change: until every
 	// member has seen it.
 	grace = 5 * time.Second
+	// doubtTime is how long a member stays that the gossip has given up, and that answers
+	// this node all the time: long enough to deny it by gossip. It is so much shorter than
+	// releaseTimeout that who has given the member up at once does not take over from it
+	// before its lease has ended here, too.
+	doubtTime = 600 * time.Millisecond
 	// movedTime is how long a member does not activate an identity that it has
 	// released: it may not know the new ring yet.
 	movedTime = 2 * time.Second

@@ -249,6 +249,13 @@ func (l *link) unreachable() bool {
 	return l.membership.clock()-l.answeredAt.Load() > int64(unreachableAfter)
 }
 
+// answersNow reports whether the link to a member is up and the member has answered a
+// ping lately; a nil link is to nobody. The caller holds the membership's lock.
+func (l *link) answersNow() bool {
+	return l != nil && l.taken && l.answers.Load() && l.current.Load() != nil && !l.unreachable() &&
+		!l.dead.Load() && !l.barred.Load()
+}
+
 func (l *link) ping(s *connection) { s.put(&frame{op: opPing, req: uint64(l.membership.clock())}) }
 
 func answerOf(f *frame) any {

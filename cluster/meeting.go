@@ -57,6 +57,23 @@ func (ms *membership) meet() []byte {
 	return text
 }
 
+// giveUp takes a node out whom the gossip does not hear any more. On a starved machine a
+// member is given up that only answered late, and comes back at once; its actors would
+// move to and fro. So one that answers this node stays for doubtTime.
+func (ms *membership) giveUp(id string) {
+	ms.mu.Lock()
+	if m, known := ms.peers[id]; known && !m.Leaving && ms.links[id].answersNow() {
+		if _, doubted := ms.doubted[id]; !doubted {
+			ms.doubted[id] = time.Now()
+		}
+	} else {
+		delete(ms.doubted, id)
+		delete(ms.peers, id)
+	}
+	ms.mu.Unlock()
+	ms.wake()
+}
+
 func (ms *membership) dial(ctx context.Context, address string) (net.Conn, error) {
 	if ms.o.Keys != nil {
 		return (&tls.Dialer{Config: ms.o.Keys.config()}).DialContext(ctx, "tcp", address)

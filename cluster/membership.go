@@ -50,6 +50,7 @@ type membership struct {
 	mu         sync.Mutex
 	peers      map[string]Member // by gossip, which knows no certificates
 	links      map[string]*link
+	doubted    map[string]time.Time // since when: those whom the gossip has given up, and who answer here
 	pastRings  []pastRing
 	activating map[identity]*pendingActivation
 	moved      map[identity]time.Time
@@ -146,6 +147,12 @@ func (ms *membership) rebuild() {
 	}
 	var gone []*link
 	ms.mu.Lock()
+	for id, since := range ms.doubted {
+		if now.Sub(since) > doubtTime || !ms.links[id].answersNow() {
+			delete(ms.doubted, id)
+			delete(ms.peers, id)
+		}
+	}
 	for id, m := range ms.peers {
 		l := ms.links[id]
 		if l == nil || !l.taken || l.dead.Load() || l.barred.Load() {

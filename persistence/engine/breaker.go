@@ -4,17 +4,19 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // A database that does not answer is worse than one that refuses: a caller waits,
 // and the callers behind it wait in turn. The feed of changes is read several
 // times a second, so it tells: once a read of it has been silent for
-// breakerBeats, everything that waits for the database is refused, and so is
+// breakerBeats and nothing else is answered meanwhile, everything that waits for the database is refused, and so is
 // every new request, until a read is answered again.
 //
 // Beats are counted and not time measured: a process that is stopped, or gets no
-// processor, does not take its own silence for the silence of the database.
+// processor, does not take its own silence for the silence of the database. And a read
+// that alone is slow, because it waits for a connection among many, breaks nothing off.
 const (
 	breakerBeat  = 50 * time.Millisecond
 	breakerBeats = 15
@@ -28,6 +30,8 @@ type circuitBreaker struct {
 	closed context.Context // ends while the breaker is open
 	trip   context.CancelCauseFunc
 	open   bool
+	// answers counts the conversations that came to an end by themselves.
+	answers atomic.Int64
 }
 
 func newCircuitBreaker() *circuitBreaker {
@@ -53,11 +57,15 @@ func (b *circuitBreaker) until(ctx context.Context) (context.Context, context.Ca
 func (b *circuitBreaker) watch() (done func(answered bool)) {
 	over := make(chan struct{})
 	go func() {
-		for range breakerBeats {
+		answers := b.answers.Load()
+		for beats := 0; beats < breakerBeats; beats++ {
 			select {
 			case <-over:
 				return
 			case <-time.After(breakerBeat):
+			}
+			if now := b.answers.Load(); now != answers {
+				answers, beats = now, -1
 			}
 		}
 		b.mu.Lock()

@@ -62,6 +62,37 @@ func TestCircuitBreaker(t *testing.T) {
 	})
 }
 
+// A read that alone is slow breaks nothing off: the database answers others. When it
+// answers nobody, the beats count from its last answer.
+func TestSlowReadBreaksNothingOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := &DB{timeout: time.Second, breaker: newCircuitBreaker()}
+		waits, cancel := db.breaker.until(t.Context())
+		defer cancel()
+		done := db.Watch()
+		for range 10 {
+			time.Sleep(breakerBeats / 2 * breakerBeat)
+			_, answered := db.Bound(t.Context())
+			answered()
+		}
+		if waits.Err() != nil {
+			t.Fatal("broken off although others are answered")
+		}
+		// Who is given up says nothing of the database.
+		gone, leave := context.WithCancel(t.Context())
+		_, given := db.Bound(gone)
+		leave()
+		time.Sleep(breakerBeats / 2 * breakerBeat)
+		given()
+		time.Sleep((breakerBeats/2 + 2) * breakerBeat)
+		synctest.Wait()
+		if waits.Err() == nil {
+			t.Error("it still waits")
+		}
+		done(false)
+	})
+}
+
 // A process that is stopped within a transaction does not keep its rows locked, and
 // the error that it gets says that it may try again.
 func TestTransactionsOfAStoppedProcessEnd(t *testing.T) {

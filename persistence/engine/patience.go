@@ -22,7 +22,13 @@ func (db *DB) Bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	}
 	ctx, ended := db.breaker.until(ctx)
 	ctx, cancel := context.WithTimeout(ctx, db.timeout)
-	return ctx, func() { cancel(); ended() }
+	return ctx, func() {
+		if ctx.Err() == nil {
+			db.breaker.answers.Add(1)
+		}
+		cancel()
+		ended()
+	}
 }
 
 // boundPatiently limits a conversation to Patience, and logs once that it waits.
