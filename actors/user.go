@@ -117,8 +117,9 @@ func (a *userActor) reserve(c *cluster.Context, now time.Time, m *pb.UserReserve
 
 // push judges the bounds on pushes (SEC-16). Rows are read every time, because
 // other owners decide what becomes of a push. Should another owner of the user
-// decide at the same time, both give out the same number, and one of them commits;
-// a push too many is possible where a later number of one commits before an earlier.
+// decide at the same time, both give out the same number, and one of them commits. A
+// later number may commit before an earlier one, whichever owner gave that out: for as
+// long as its row may come, a number that is missing counts as sent.
 func (a *userActor) push(userID string, now time.Time, m *pb.UserReserve, reply *pb.UserReserved) error {
 	rules := pushRules(m.Push)
 	if rules == (challenge.PushRules{}) {
@@ -129,11 +130,14 @@ func (a *userActor) push(userID string, now time.Time, m *pb.UserReserve, reply 
 	if err := a.land(ctx, now); err != nil {
 		return err
 	}
-	rows, err := a.d.Store.Pushes(ctx, userID, rules.Most())
+	// A push may be given out until a later one has its row, and have its own only then.
+	since := now.Add(-2 * settling)
+	rows, err := a.d.Store.Pushes(ctx, userID, rules.Most(), since)
 	if err != nil {
 		return err
 	}
 	all := slices.Concat(rows, a.pushes)
+	all = append(all, challenge.Missing(all, since, rules.Most())...)
 	if wait := rules.Wait(now, all); wait > 0 {
 		reply.NoPush, reply.PushWaitMs = true, wait.Milliseconds()
 		return nil

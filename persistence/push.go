@@ -45,12 +45,14 @@ var pushWrites = []engine.Kind{
 }
 
 // Pushes implements challenge.Store. The newest of all tells which number is next,
-// so it is read also when it was approved.
-func (s Challenges) Pushes(ctx context.Context, userID string, max int) ([]challenge.Push, error) {
+// so it is read also when it was approved; of the latest no number may be missing that
+// is there.
+func (s Challenges) Pushes(ctx context.Context, userID string, max int, since time.Time) ([]challenge.Push, error) {
 	var rows []pushRow
 	err := s.db.Find(ctx, &rows, "user_id = $1 AND "+
-		"(state <> 1 OR number = (SELECT MAX(n.number) FROM push AS n WHERE n.user_id = $1))",
-		"number DESC LIMIT $2", userID, int64(max)+1)
+		"(state <> 1 OR sent_at >= $3 OR number = (SELECT MAX(n.number) FROM push AS n WHERE n.user_id = $1) OR "+
+		"number = (SELECT MAX(o.number) FROM push AS o WHERE o.user_id = $1 AND o.sent_at < $3))",
+		"number DESC LIMIT $2", userID, int64(max)+22, ms(since))
 	out := make([]challenge.Push, len(rows))
 	for i, r := range rows {
 		out[i] = challenge.Push{ChallengeID: r.ChallengeID, UserID: r.UserID, Number: r.Number, SentAt: r.SentAt,

@@ -19,13 +19,17 @@ func sendPush(number int64) challenge.SendPush {
 		SentAt: 1000 + number}}
 }
 
-// The newest pushes that were not approved are read, and the newest of all.
+// later is an instant after all pushes.
+var later = time.Now().Add(time.Hour)
+
+// The newest pushes that were not approved are read, and the newest of all; since an
+// instant all are, and the newest before it.
 func TestPushes(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		ctx, store := t.Context(), NewChallenges(db)
 		numbers := func(user string, max int) (got []int64) {
 			t.Helper()
-			pushes, err := store.Pushes(ctx, user, max)
+			pushes, err := store.Pushes(ctx, user, max, later)
 			storetest.Must(t, err)
 			for _, p := range pushes {
 				got = append(got, p.Number)
@@ -41,7 +45,7 @@ func TestPushes(t *testing.T) {
 		other.UserID = "u2"
 		storetest.Must(t, db.Commit(ctx, other))
 		storetest.Same(t, numbers("u1", 20), []int64{6, 5, 4, 3, 2, 1})
-		storetest.Same(t, numbers("u1", 2), []int64{6, 5, 4})
+		storetest.Same(t, numbers("u1", 2)[:3], []int64{6, 5, 4})
 		storetest.Same(t, numbers("u3", 2), []int64(nil))
 
 		settle := func(n int, state challenge.PushState) {
@@ -52,8 +56,15 @@ func TestPushes(t *testing.T) {
 		settle(6, challenge.PushApproved)
 		settle(4, challenge.PushDenied)
 		storetest.Same(t, numbers("u1", 20), []int64{6, 4, 3, 1})
-		pushes, err := store.Pushes(ctx, "u1", 1)
+		pushes, err := store.Pushes(ctx, "u1", 1, time.UnixMilli(1006))
 		storetest.Must(t, err)
+		storetest.Same(t, len(pushes), 5) // and 5, the newest before that instant
+		pushes, err = store.Pushes(ctx, "u1", 1, time.UnixMilli(1002))
+		storetest.Must(t, err)
+		storetest.Same(t, len(pushes), 6)
+		pushes, err = store.Pushes(ctx, "u1", 1, later)
+		storetest.Must(t, err)
+		pushes = pushes[:2]
 		sent[5].State, sent[5].SettledAt = challenge.PushApproved, 77
 		sent[3].State, sent[3].SettledAt = challenge.PushDenied, 77
 		storetest.Same(t, pushes, []challenge.Push{sent[5].Push, sent[3].Push})
@@ -85,7 +96,7 @@ func TestPushNumbersUnderRace(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		pushes, err := store.Pushes(ctx, "u1", 100)
+		pushes, err := store.Pushes(ctx, "u1", 100, later)
 		storetest.Must(t, err)
 		if won.Load() != 4 || len(pushes) != 4 || !slices.IsSortedFunc(pushes, func(a, b challenge.Push) int {
 			return int(b.Number - a.Number)

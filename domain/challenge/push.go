@@ -130,6 +130,29 @@ func (r PushRules) paused(now time.Time, denied []int64) (wait time.Duration) {
 	return wait
 }
 
+// Missing are the pushes whose numbers another owner of the user may have given out, and
+// whose rows may still come: those below a push that was sent since then, and above all
+// that were sent before. They count as sent. pushes are those that Store.Pushes lists, and
+// most is PushRules.Most: the first numbers of a user are no higher.
+func Missing(pushes []Push, since time.Time, most int) (missing []Push) {
+	sorted := slices.SortedFunc(slices.Values(pushes), func(a, b Push) int { return cmp.Compare(a.Number, b.Number) })
+	last := int64(0)
+	if len(sorted) > 0 && sorted[0].Number > int64(most) { // those below were purged
+		last = sorted[0].Number - 1
+	}
+	for _, p := range sorted {
+		if p.SentAt >= since.UnixMilli() {
+			for n := last + 1; n < p.Number; n++ {
+				missing = append(missing, Push{UserID: p.UserID, Number: n, SentAt: p.SentAt})
+			}
+		} else {
+			missing = nil // nobody gives out a number below one that he has seen
+		}
+		last = p.Number
+	}
+	return missing
+}
+
 // NextPush is the number of the push after those.
 func NextPush(pushes []Push) int64 {
 	if len(pushes) == 0 {

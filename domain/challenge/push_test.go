@@ -1,6 +1,7 @@
 package challenge_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -26,6 +27,38 @@ func every(n int, apart, last time.Duration) (all []time.Duration) {
 		all = append(all, last+time.Duration(i)*apart)
 	}
 	return all
+}
+
+// A number that is missing counts where its row may still come: below a push of the last
+// seconds and above all older ones. Numbers of pushes that were purged do not.
+func TestMissingPushes(t *testing.T) {
+	const since = 1000
+	push := func(n, at int64) challenge.Push { return challenge.Push{Number: n, SentAt: at} }
+	for _, c := range []struct {
+		name   string
+		pushes []challenge.Push
+		want   []int64
+	}{
+		{"none", nil, nil},
+		{"all are there", []challenge.Push{push(2, since), push(1, since)}, nil},
+		{"the first", []challenge.Push{push(2, since)}, []int64{1}},
+		{"some", []challenge.Push{push(5, since+5), push(3, since+9), push(2, since-1)}, []int64{4}},
+		{"below an old one", []challenge.Push{push(5, since-1), push(2, since)}, nil},
+		{"below an old one, and above it", []challenge.Push{push(9, since), push(7, since-1), push(5, since)}, []int64{8}},
+		{"an old one at the end", []challenge.Push{push(5, since-1), push(3, since-1)}, nil},
+		{"purged", []challenge.Push{push(59, since), push(57, since)}, []int64{58}},
+		{"the highest of the first", []challenge.Push{push(3, since)}, []int64{1, 2}},
+	} {
+		var got []int64
+		for _, p := range challenge.Missing(c.pushes, time.UnixMilli(since), 3) {
+			if got = append(got, p.Number); p.SentAt < since {
+				t.Errorf("%s: sent at %d", c.name, p.SentAt)
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, not %v", c.name, got, c.want)
+		}
+	}
 }
 
 // Three that were not approved in ten minutes and twenty in a day are the most.

@@ -105,10 +105,11 @@ type Store interface {
 	// Pending reads what Open lists whole, with the sealed commands, newest first.
 	// Of a decoy's subject there is nothing to read.
 	Pending(ctx context.Context, userID string, now time.Time) ([]Insert, error)
-	// Pushes lists the newest pushes of a user that were not approved, newest first,
-	// and before them the newest of all where that was; of the former max at least, if
-	// there are so many.
-	Pushes(ctx context.Context, userID string, max int) ([]Push, error)
+	// Pushes lists the newest pushes of a user that were not approved, newest first: max
+	// at least, if there are so many. With them it lists, also where they were approved,
+	// the newest of all, those sent since an instant (twenty at least) and the newest
+	// before it.
+	Pushes(ctx context.Context, userID string, max int, since time.Time) ([]Push, error)
 	// States reads the states of challenges; unknown ids are left out.
 	States(ctx context.Context, ids []string) (map[string]State, error)
 	// Stuck lists executing challenges without an outcome that were last
