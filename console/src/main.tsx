@@ -18,7 +18,9 @@ const above = (close: string) => ({ defaultProps: {
 /** Shade 6 of the primary colour, which Mantine takes, has too little contrast on white (WCAG 2.2, 1.4.3). */
 const theme = (close: string) => createTheme({
   primaryColor: 'indigo', primaryShade: { light: 7, dark: 8 }, defaultRadius: 'sm', cursorType: 'pointer',
-  components: { Drawer: above(close), Modal: above(close) },
+  respectReducedMotion: true,
+  components: { Drawer: above(close), Modal: above(close),
+    Notification: { defaultProps: { closeButtonProps: { 'aria-label': close } } } },
 });
 const Screens = lazy(() => import('./app/app'));
 

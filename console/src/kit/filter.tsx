@@ -7,6 +7,8 @@ import { useTranslation } from 'react-i18next';
 export interface Filter {
   name: string;
   title: string;
+  /** Makes of what was typed what was meant: a number without its spaces, say. */
+  clean?: (text: string) => string;
   /** date: a day, as 2026-11-22; flag: yes or no; a list is a choice. Text otherwise. */
   kind?: 'text' | 'date' | 'flag' | readonly (string | { value: string; label: string })[];
 }
@@ -23,7 +25,7 @@ export function Filters({ filters, values, onChange }: { filters: Filter[]; valu
   const any = filters.some(({ name }) => values[name]);
   return (
     <Group align="end" gap="xs" role="search">
-      {filters.map(({ name, title, kind = 'text' }, n) => {
+      {filters.map(({ name, title, kind = 'text', clean = (text: string) => text }, n) => {
         const label = t(title);
         if (kind !== 'text' && kind !== 'date') {
           const options = kind === 'flag' ? [{ value: 'true', label: t('yes') }, { value: 'false', label: t('no') }] : [...kind];
@@ -32,8 +34,8 @@ export function Filters({ filters, values, onChange }: { filters: Filter[]; valu
         }
         return <TextInput key={`${name}=${values[name] ?? ''}`} ref={n === 0 ? first : undefined} label={label} size="xs"
           w={150} type={kind === 'date' ? 'date' : 'text'} defaultValue={values[name] ?? ''} data-testid={`filter-${name}`}
-          onBlur={(event) => set(name, event.currentTarget.value.trim())}
-          onKeyDown={(event) => { if (event.key === 'Enter') set(name, event.currentTarget.value.trim()); }} />;
+          onBlur={(event) => set(name, clean(event.currentTarget.value.trim()))}
+          onKeyDown={(event) => { if (event.key === 'Enter') set(name, clean(event.currentTarget.value.trim())); }} />;
       })}
       {any && <Button size="xs" variant="subtle"
         onClick={() => onChange(Object.fromEntries(filters.map(({ name }) => [name, undefined])))}>{t('list.clear')}</Button>}

@@ -47,6 +47,8 @@ export interface ListProps<P extends Gets> {
   open?: (row: Row<P>) => void;
   /** Beside the heading: what adds a record. */
   actions?: ReactNode;
+  /** Between the filters and the rows: a chart of them, say. */
+  above?: ReactNode;
   /** For the chosen rows: what can be done with all of them. */
   bulk?: (rows: Row<P>[], clear: () => void) => ReactNode;
   /** Asked for always, and not in the address. */
@@ -101,6 +103,7 @@ export function List<P extends Gets>(props: ListProps<P>) {
       </Group>
       {filters.length > 0 && <Filters filters={filters} values={search}
         onChange={(values) => to({ ...values, cursor: undefined })} />}
+      {props.above}
       <Problem of={page.error} />
       {chosen.length > 0 && props.bulk && (
         <Paper withBorder p="xs"><Group>

@@ -44,7 +44,7 @@ export function Id({ of, short = false }: { of?: string | number | null; short?:
 }
 
 const colours: Record<string, string> = {
-  active: 'green', ACTIVE: 'green', done: 'green', SUCCESS: 'green', ALLOW: 'green', APPROVED: 'green', approved: 'green',
+  active: 'green', ACTIVE: 'green', done: 'green', SUCCESS: 'green', success: 'green', refused: 'red', ALLOW: 'green', APPROVED: 'green', approved: 'green',
   passive: 'gray', INACTIVE: 'gray', cancelled: 'gray', EXPIRED: 'gray',
   blocked: 'red', failed: 'red', FAILED: 'red', DENY: 'red', REJECTED: 'red', rejected: 'red', FAILURE: 'red',
   running: 'blue', queued: 'blue', PENDING: 'yellow', waiting: 'yellow', paused: 'yellow',
