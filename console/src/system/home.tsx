@@ -29,6 +29,7 @@ const waiting: Work[] = [
   { title: 'home.aml', path: '/admin/user/get-users-without-aml-confirmed', query: {}, to: '/aml' },
   { title: 'home.transactions', path: '/admin/get-waiting-info-transactions', query: {}, to: '/transactions' },
   { title: 'home.withdrawals', path: '/admin/get-withdrawal-crypto-queue', query: { isActive: 'true' }, to: '/withdrawals' },
+  { title: 'home.approvals', path: '/admin/approvals' as Gets, query: { status: 'PENDING' }, to: '/approvals' },
   { title: 'home.deploys', path: '/admin/deploy-request', query: {}, to: '/requests' },
   { title: 'home.vpn', path: '/admin/vpn-request', query: {}, to: '/requests' },
   { title: 'home.corporate', path: '/admin/get-corporate-application', query: { status: 'PENDING' }, to: '/corporate' },

@@ -58,7 +58,8 @@ export function useDiallingCodes(): Option[] {
 export function Person({ id, children }: { id?: string | null; children?: string }) {
   const may = useMay();
   if (!id) return <Nothing />;
-  const name = <bdi dir={children ? undefined : 'ltr'}>{children ?? id}</bdi>;
+  const short = id.length > 14 ? `${id.slice(0, 6)}…${id.slice(-6)}` : id;
+  const name = <bdi dir={children ? undefined : 'ltr'} title={id}>{children ?? short}</bdi>;
   if (!may('GET /admin/list-users')) return name;
   return <Anchor component={Link} to={`/users/${id}` as string} size="sm" onClick={(event) => event.stopPropagation()}>
     {name}</Anchor>;

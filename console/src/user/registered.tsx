@@ -39,8 +39,8 @@ export default function Registered() {
     <Stack>
       <Neighbours of={lists} title="users.lists" />
       <List path={path} title="users.registered" columns={columns} filters={filters} fixed={range} id={(u) => u.userId}
-        open={(u) => navigate({ to: `/users/${u.userId}` as string })} bulk={bulk} />
-      {may(`GET ${counts}`) && <Days {...range} />}
+        open={(u) => navigate({ to: `/users/${u.userId}` as string })} bulk={bulk}
+        above={may(`GET ${counts}`) && <Days {...range} />} />
     </Stack>
   );
 }

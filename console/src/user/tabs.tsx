@@ -7,7 +7,7 @@ import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
 import { List, type Column, type Row } from '../kit/list';
 import { useRead } from '../kit/read';
-import { Fact, Facts, Whole } from '../kit/record';
+import { Whole } from '../kit/record';
 import { Id, Money, Status, Time } from '../kit/show';
 import { Write } from '../kit/write';
 import { File } from './file';
@@ -127,9 +127,14 @@ export function Limits({ id }: Of) {
       {parts.map((part) => (
         <Card key={part.title} withBorder>
           <Title order={2} size="h5" mb="xs">{t(part.title)}</Title>
-          <Facts>{part.of.map(([title, amount]) => (
-            <Fact key={title} title={title}><Money amount={String(amount)} unit="TRY" /></Fact>
-          ))}</Facts>
+          <Table withRowBorders={false}>
+            <Table.Tbody>{part.of.map(([title, amount]) => (
+              <Table.Tr key={title}>
+                <Table.Th scope="row" fw={400}>{t(title)}</Table.Th>
+                <Table.Td ta="end"><Money amount={amount} unit="TRY" /></Table.Td>
+              </Table.Tr>
+            ))}</Table.Tbody>
+          </Table>
         </Card>
       ))}
     </SimpleGrid>

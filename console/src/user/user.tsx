@@ -33,7 +33,7 @@ const tabs: Tab[] = [
 ];
 
 /** Screens of others that can be asked about one account. */
-const beside = ['/kyc', '/balances', '/transactions', '/withdrawals', '/blockages', '/processes'];
+const beside = ['/kyc/$id', '/balances', '/statement', '/transactions', '/withdrawals', '/blockages', '/adjust'];
 
 export default function User() {
   const { t } = useTranslation();
@@ -90,8 +90,8 @@ function Beside({ id }: { id: string }) {
   if (shown.length === 0) return null;
   return (
     <Group component="nav" gap="md" aria-label={t('user.beside')}>
-      {shown.map((s) => <Anchor key={s.path} component={Link} size="sm" to={s.path as string} search={{ userId: id } as never}>
-        {t(s.title)}</Anchor>)}
+      {shown.map((s) => <Anchor key={s.path} component={Link} size="sm" to={s.path.replace('$id', id) as string}
+        search={(s.path.includes('$id') ? {} : { userId: id }) as never}>{t(s.title)}</Anchor>)}
     </Group>
   );
 }

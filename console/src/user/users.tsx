@@ -18,6 +18,18 @@ export const userColumns: Column<User>[] = [
   { key: 'kycConfirm', title: 'users.kyc', show: (u) => <Status of={u.kycConfirm} /> },
 ];
 
+/**
+ * A mail address as it was meant: a Turkish keyboard writes İ and ı for i, and the service refuses both in an address.
+ * In names it takes all four letters i for one.
+ */
+const cleanMail = (text: string) => text.replaceAll(/[İı]/g, 'i');
+
+/** A phone number as the service has it. One with the leading zero of Turkey would be found nowhere. */
+function cleanPhone(text: string): string {
+  const digits = text.replaceAll(/[^\d+]/g, '');
+  return /^0[1-9]\d{9}$/.test(digits) ? `+90${digits.slice(1)}` : digits;
+}
+
 /** What can be done with chosen accounts. */
 export const bulk = (users: User[], clear: () => void) => (
   <>
@@ -31,8 +43,8 @@ export default function Users() {
   const statuses = useStatuses();
   const filters: FilterOf<typeof path>[] = [
     { name: 'fullName', title: 'users.fullName' },
-    { name: 'email', title: 'users.email' },
-    { name: 'phoneNumber', title: 'users.phone' },
+    { name: 'email', title: 'users.email', clean: cleanMail },
+    { name: 'phoneNumber', title: 'users.phone', clean: cleanPhone },
     { name: 'userId', title: 'user.id' },
     { name: 'identityNumber', title: 'users.identity' },
     { name: 'taxNumber', title: 'users.tax' },
