@@ -21,6 +21,7 @@ import (
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 // stepTimeout bounds one gesture: generous, because the machine may be busy with every other package's tests.
@@ -223,6 +224,17 @@ func (tab *Tab) Type(selector, text string) {
 		fmt.Sprintf("(() => { const e = document.querySelector(%q); e.focus(); e.select(); return true; })()", selector),
 	)
 	tab.do("type into "+selector, chromedp.KeyEvent(text))
+}
+
+// ArrowUp is a key for Press.
+const ArrowUp = kb.ArrowUp
+
+// Press gives the focus to an element and presses a key there.
+func (tab *Tab) Press(selector, key string) {
+	tab.t.Helper()
+	tab.See(selector)
+	Value[bool](tab, fmt.Sprintf("(() => { document.querySelector(%q).focus(); return true; })()", selector))
+	tab.do("press a key on "+selector, chromedp.KeyEvent(key))
 }
 
 // Choose selects an option of a select element by its value.

@@ -111,7 +111,8 @@ export function List<P extends Gets>(props: ListProps<P>) {
           {props.bulk(chosen, () => table.resetRowSelection())}
         </Group></Paper>
       )}
-      <Table.ScrollContainer minWidth={600}>
+      {/* The arrow keys scroll a table that is too wide, once it has the focus. */}
+      <Table.ScrollContainer minWidth={600} scrollAreaProps={{ viewportProps: { tabIndex: 0 } }}>
         <Table striped highlightOnHover stickyHeader aria-busy={page.isFetching}>
           <Table.Thead>
             <Table.Tr>

@@ -118,7 +118,7 @@ function Form<M extends Method, P extends Writes<M> & keyof paths>(props: WriteP
   );
 }
 
-function Field({ field, value, error, onChange }: {
+export function Field({ field, value, error, onChange }: {
   field: Input<Values>; value: unknown; error?: string; onChange: (value: unknown) => void;
 }) {
   const { t } = useTranslation();
@@ -141,6 +141,7 @@ function Field({ field, value, error, onChange }: {
       checked={value === true} onChange={(event) => onChange(event.currentTarget.checked)} data-testid={common['data-testid']} />;
     case 'list': return <TagsInput {...common} value={(value as string[]) ?? []} onChange={onChange} />;
     case 'file': case 'data': return <FileInput {...common} accept={field.accept} clearable
+      clearButtonProps={{ 'aria-label': t('list.clear') }}
       onChange={(file) => { void (file ? encoded(file, kind === 'data').then(onChange) : onChange(undefined)); }} />;
     case 'number': return <TextInput {...common} inputMode="numeric" dir="ltr" value={text}
       onChange={(event) => onChange(whole(event.currentTarget.value))} />;

@@ -1,0 +1,64 @@
+/** The parameters: what the service reads without being started anew. A change shows what differs before it is sent. */
+import { Stack, Text } from '@mantine/core';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { useMay } from '../app/session';
+import { List, type Column, type FilterOf, type Row } from '../kit/list';
+import { Diff, Whole } from '../kit/record';
+import { Status, Time } from '../kit/show';
+import { Write } from '../kit/write';
+import { otp } from './parts';
+import { asList, shapes } from './shape';
+
+const path = '/admin/get-parameters';
+const update = '/admin/update-parameters';
+type Parameter = Row<typeof path>;
+type Values = Record<string, unknown>;
+
+const columns: Column<Parameter>[] = [
+  { key: 'code', title: 'parameter.code', show: (p) => <bdi dir="ltr">{p.code}</bdi> },
+  { key: 'name', title: 'parameter.name' },
+  { key: 'isEditable', title: 'parameter.editable', show: (p) => <Status of={p.isEditable} /> },
+  { key: 'updatedAt', title: 'parameter.updated', show: (p) => <Time at={p.updatedAt} /> },
+  { key: 'createdAt', title: 'parameter.created', show: (p) => <Time at={p.createdAt} />, hidden: true },
+];
+
+const filters: FilterOf<typeof path>[] = [
+  { name: 'code', title: 'parameter.code' }, { name: 'isEditable', title: 'parameter.editable', kind: 'flag' },
+];
+
+export default function Parameters() {
+  const may = useMay();
+  const [open, setOpen] = useState<Parameter>();
+  const [changing, setChanging] = useState<Parameter>();
+  return (
+    <>
+      <List path={path} title="parameter.title" columns={columns} filters={filters} size={undefined} id={(p) => String(p.id)}
+        open={(p) => (p.isEditable && may(`POST ${update}`) ? setChanging(p) : setOpen(p))} />
+      <Whole of={open} title="parameter.one" onClose={() => setOpen(undefined)} />
+      {changing && <Change of={changing} onClose={() => setChanging(undefined)} />}
+    </>
+  );
+}
+
+/** A parameter that is one list of texts is edited as a list; another as the object that it is. */
+function Change({ of, onClose }: { of: Parameter; onClose: () => void }) {
+  const { t } = useTranslation();
+  const list = asList(of.json);
+  const shape = shapes[of.code];
+  const now = (values: Values): object => (list ? { [list]: values[list] ?? [] } : (values.json ?? {}) as object);
+  const fields = list
+    ? [{ name: list as never, title: 'parameter.values', kind: 'list' as const, required: true }]
+    : [{ name: 'json' as const, title: 'parameter.json', kind: 'json' as const, required: true }];
+  return <Write method="post" path={update} title="parameter.change" opened onClose={onClose} touches={[path]}
+    initial={(list ? of.json : { json: of.json }) as never}
+    fields={[...fields, otp]}
+    before={(values) => (
+      <Stack gap="xs">
+        <Text fw={700}><bdi dir="ltr">{of.code}</bdi> · {of.name}</Text>
+        {shape && <Text size="sm">{t(shape)}</Text>}
+        <Diff before={of.json} after={now(values)} />
+      </Stack>
+    )}
+    make={(values) => ({ id: of.id, ifUpdatedAt: of.updatedAt, json: now(values) as Values, otp: values.otp }) as never} />;
+}
