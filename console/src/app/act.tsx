@@ -2,21 +2,30 @@
  * A write from the screen: one key for one intention, a challenge where the service wants one, and the refusal where
  * the person looks. Every screen writes this way.
  */
-import { Modal } from '@mantine/core';
+import { Anchor, Modal } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { useQueryClient } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import { useState, type ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { paths } from '../api';
 import type { Flow, Outcome } from '../../../web/static/castellan-client.js';
 import { Refusal, start, type Writes } from './api';
 import { Challenge } from './challenge';
+import { useCode } from './code';
+import { useMay } from './session';
 
 type Method = 'post' | 'patch' | 'delete';
 
 /** What the service answers to a call that a second person has to approve (D-EXT-08). */
 interface Sealed {
   data?: { approvalId?: string };
+}
+
+/** A refusal of the business with the status 200 (D-TX-05). */
+interface Refused {
+  code?: number | null;
+  message?: string;
 }
 
 export interface Act<B> {
@@ -34,6 +43,8 @@ export function useAct<M extends Method, P extends Writes<M> & keyof paths>(meth
   touches: string[] = [], done?: string): Act<Parameters<typeof start<M, P>>[2]> {
   const { t } = useTranslation();
   const queries = useQueryClient();
+  const may = useMay();
+  const code = useCode();
   const [flow, setFlow] = useState<Flow>();
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Refusal>();
@@ -43,14 +54,16 @@ export function useAct<M extends Method, P extends Writes<M> & keyof paths>(meth
     setBusy(true);
     setProblem(undefined);
     try {
-      const begun = await start(method, path, body, { key, places });
+      const begun = await code.with((otp) => start(method, path, body, { key, places, otp }));
       if (begun.challenge) setFlow(begun);
       const outcome: Outcome = await begun.done;
       if (!outcome.success) throw new Refusal(0, outcome.code ?? '', outcome.message ?? '');
+      const refused = outcome.data as Refused | undefined;
+      if (refused?.code === 1) throw new Refusal(200, '1', refused.message ?? '');
       setKey(crypto.randomUUID()); // the next intention
       await Promise.all(touches.map((touched) => queries.invalidateQueries({ queryKey: [touched] })));
       const waits = (outcome.data as Sealed | undefined)?.data?.approvalId;
-      notifications.show(waits ? { message: t('approval.waits'), color: 'yellow', autoClose: false }
+      notifications.show(waits ? { message: <Waits link={may('GET /admin/approvals')} />, color: 'yellow', autoClose: false }
         : { message: t(done ?? 'done'), color: 'green' });
       return outcome.data ?? {};
     } catch (error) {
@@ -66,9 +79,23 @@ export function useAct<M extends Method, P extends Writes<M> & keyof paths>(meth
   }
 
   const view = (
-    <Modal opened={!!flow} onClose={() => flow?.close()} title={t('challenge.title')} centered>
-      {flow && <Challenge flow={flow} onCancel={() => flow.close()} />}
-    </Modal>
+    <>
+      {code.view}
+      <Modal opened={!!flow} onClose={() => flow?.close()} title={t('challenge.title')} centered>
+        {flow && <Challenge flow={flow} onCancel={() => flow.close()} />}
+      </Modal>
+    </>
   );
   return { run, busy, problem, clear: () => setProblem(undefined), view };
+}
+
+/** A second person has to approve it; the requests that wait are a click away for those who may see them. */
+function Waits({ link }: { link: boolean }) {
+  const { t } = useTranslation();
+  return (
+    <>
+      {t('approval.waits')}{' '}
+      {link && <Anchor component={Link} to={'/approvals' as string}>{t('approval.open')}</Anchor>}
+    </>
+  );
 }

@@ -120,15 +120,16 @@ export function client(): CastellanClient {
 
 /**
  * Starts a write. The flow is done at once, unless the service wants a challenge first. The key makes a repeated
- * request the same request (D-EXT-02): the caller makes one key for one intention. places fill {names} in the path.
+ * request the same request (D-EXT-02): the caller makes one key for one intention. places fill {names} in the path;
+ * otp is the authenticator's code, where the service asks for it besides the session (D-AUTH-08).
  */
 export async function start<M extends 'post' | 'patch' | 'delete', P extends Writes<M>>(method: M, path: P,
-  body: Body<P & keyof paths, M>, { key, places = {} }: { key?: string; places?: Record<string, string> } = {}): Promise<Flow> {
+  body: Body<P & keyof paths, M>, { key, places = {}, otp }: { key?: string; places?: Record<string, string>; otp?: string } = {}): Promise<Flow> {
   const asked = `${method.toUpperCase()} ${String(path)}`;
   try {
     const to = String(path).replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(places[name] ?? ''));
     return await client().start(method.toUpperCase(), to, (body ?? {}) as object,
-      key ? { headers: { 'idempotency-key': key } } : {});
+      { headers: { ...(key ? { 'idempotency-key': key } : {}), ...(otp ? { otp } : {}) } });
   } catch (error) {
     const refusal = Refusal.of(error, asked);
     if (refusal.status === 401) session.ended(refusal);
