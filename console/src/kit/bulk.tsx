@@ -23,6 +23,8 @@ export interface BulkProps<T, M extends 'post' | 'patch' | 'delete', P extends W
   onDone?: () => void;
   /** Shown above the rows: a field for the reason, say. */
   children?: ReactNode;
+  /** Whether what stands above the rows is filled in. */
+  ready?: boolean;
   button?: ButtonProps;
 }
 
@@ -63,7 +65,7 @@ export function Bulk<T, M extends 'post' | 'patch' | 'delete', P extends Writes<
           </Table>
           {act.busy && <Progress value={(done.size / props.rows.length) * 100} aria-label={t('bulk.progress')} />}
           <Problem of={act.problem} />
-          <Button loading={act.busy} onClick={all} data-testid="bulk-send">
+          <Button loading={act.busy} disabled={props.ready === false} onClick={all} data-testid="bulk-send">
             {t('bulk.send', { count: props.rows.length - done.size })}</Button>
         </Stack>
       </Modal>

@@ -1,5 +1,5 @@
 /** Values over time, drawn by uPlot, which is loaded with the first chart. A table for those who cannot see it. */
-import { Text, useMantineColorScheme, useMantineTheme, VisuallyHidden } from '@mantine/core';
+import { Group, Text, useMantineColorScheme, useMantineTheme, VisuallyHidden } from '@mantine/core';
 import { useElementSize } from '@mantine/hooks';
 import { useEffect, useRef } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -12,6 +12,10 @@ export interface Series {
   /** One for each time; null where nothing is known. For the eye only: amounts stand elsewhere, exactly. */
   values: (number | null)[];
 }
+
+/** Lines differ by more than their colour. */
+const inks = ['indigo', 'teal', 'orange', 'grape'] as const;
+const dashes = [[], [8, 4], [2, 3], [10, 3, 2, 3]];
 
 /** times are seconds since 1970, growing. */
 export default function Chart({ title, times, series, height = 200, bars = false }: {
@@ -27,8 +31,10 @@ export default function Chart({ title, times, series, height = 200, bars = false
     const style = getComputedStyle(document.documentElement);
     const ink = style.getPropertyValue('--mantine-color-text').trim();
     const grid = { stroke: style.getPropertyValue('--mantine-color-default-border').trim(), width: 1 };
-    const colours = ['indigo', 'teal', 'orange', 'grape'].map((name) => theme.colors[name]![5]!);
-    const day = new Intl.DateTimeFormat(`${i18n.language}-u-ca-gregory`, { month: 'short', day: 'numeric' });
+    const colours = inks.map((name) => theme.colors[name]![5]!);
+    const short = times.at(-1)! - times[0]! < 2 * 86_400;
+    const day = new Intl.DateTimeFormat(`${i18n.language}-u-ca-gregory`,
+      short ? { hour: '2-digit', minute: '2-digit' } : { month: 'short', day: 'numeric' });
     const edge = bars ? ((times.at(-1)! - times[0]!) / times.length || 86_400) / 2 : 0; // half a bar
     const drawn = new uPlot({
       width, height, legend: { show: false }, cursor: { y: false }, scales: {
@@ -36,7 +42,7 @@ export default function Chart({ title, times, series, height = 200, bars = false
       },
       axes: [{ stroke: ink, grid, values: (_, at) => at.map((s) => day.format(new Date(s * 1000))) }, { stroke: ink, grid, size: 60 }],
       series: [{}, ...series.map((s, n) => ({
-        label: s.name, stroke: colours[n % 4], width: 2,
+        label: s.name, stroke: colours[n % 4], width: 2, dash: dashes[n % 4],
         ...(bars ? { fill: `${colours[n % 4]}80`, paths: uPlot.paths.bars!({ size: [0.7, 40] }) } : {}),
       }))],
     }, [times, ...series.map((s) => s.values)], plot.current);
@@ -46,12 +52,23 @@ export default function Chart({ title, times, series, height = 200, bars = false
   return (
     <div ref={ref} data-testid="chart">
       <div ref={plot} dir="ltr" aria-hidden />
+      {series.length > 1 && (
+        <Group gap="md" justify="center" aria-hidden>
+          {series.map((s, n) => (
+            <Group key={s.name} gap={6}>
+              <svg width="28" height="4"><line x1="0" y1="2" x2="28" y2="2" strokeWidth="3" stroke={theme.colors[inks[n % 4]!]![5]}
+                strokeDasharray={dashes[n % 4]!.join(' ')} /></svg>
+              <Text size="xs">{s.name}</Text>
+            </Group>
+          ))}
+        </Group>
+      )}
       <VisuallyHidden>
         <table>
           <caption>{title}</caption>
           <tbody>
             {times.map((at, n) => (
-              <tr key={at}><th scope="row">{new Date(at * 1000).toISOString().slice(0, 10)}</th>
+              <tr key={at}><th scope="row">{new Date(at * 1000).toISOString().slice(0, 16).replace('T', ' ')}</th>
                 {series.map((s) => <td key={s.name}>{s.values[n]}</td>)}</tr>
             ))}
           </tbody>

@@ -1,0 +1,117 @@
+/** Corrects one user's balance. How the accounts stand is shown before it is sent, and what changed afterwards. */
+import { Alert, Autocomplete, Button, Group, SegmentedControl, Stack, Text, Textarea, TextInput, Title } from '@mantine/core';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { useAct } from '../app/act';
+import type { Schemas } from '../app/api';
+import { Problem } from '../app/problem';
+import { useMay } from '../app/session';
+import { useRead } from '../kit/read';
+import { Copies, Fact, Facts } from '../kit/record';
+import { Id, Status } from '../kit/show';
+import { Standing, sums, useAddress } from './parts';
+
+const path = '/admin/transaction/adjust-balance';
+const member = '/admin/get-member-asset-balances';
+const catalogue = '/get-all-currency-network';
+
+type Made = Schemas['BalanceAdjustment'];
+
+interface Values {
+  userId: string;
+  currencyCode: string;
+  networkCode: string;
+  amount: string;
+  type: 'C' | 'D';
+}
+
+export default function Adjust() {
+  const { t } = useTranslation();
+  const [search] = useAddress();
+  const [round, setRound] = useState(0);
+  return (
+    <Stack maw={720}>
+      <Title order={1} size="h3">{t('money.adjust')}</Title>
+      <Text c="dimmed">{t('money.adjust.lead')}</Text>
+      <Form key={round} userId={search.userId ?? ''} onNext={() => setRound(round + 1)} />
+    </Stack>
+  );
+}
+
+/** One adjustment: its id is made once, so that the same one is never booked twice (D-TX-06). */
+function Form({ userId, onNext }: { userId: string; onNext: () => void }) {
+  const { t } = useTranslation();
+  const act = useAct('post', path, [sums, member], 'money.adjusted');
+  const [uniqueId] = useState(() => `console-${crypto.randomUUID()}`);
+  const [values, setValues] = useState<Values>({ userId, currencyCode: '', networkCode: '', amount: '', type: 'C' });
+  const [reason, setReason] = useState('');
+  const [sent, setSent] = useState(false);
+  const [made, setMade] = useState<Made>();
+  const set = (some: Partial<Values>) => setValues((old) => ({ ...old, ...some }));
+  const { codes, networks } = useCodes(values.currencyCode);
+  const wrong = (name: string) => act.problem?.errors.find((e) => e.field === name)?.message;
+  const field = (name: keyof Values) => ({ name, error: wrong(name), required: true, disabled: !!made, 'data-testid': `field-${name}` });
+  const complete = Object.values(values).every(Boolean) && reason.trim() !== '';
+  async function send() {
+    setSent(true);
+    const answer = await act.run({ ...values, uniqueId }) as Schemas['TransactionAdjusted'] | undefined;
+    if (answer?.data && 'transactionId' in answer.data) setMade(answer.data);
+    else setSent(false);
+  }
+  return (
+    <form onSubmit={(event) => { event.preventDefault(); void send(); }}>
+      <Stack>
+        <TextInput {...field('userId')} label={t('money.user')} dir="ltr" value={values.userId}
+          onChange={(event) => set({ userId: event.currentTarget.value.trim() })} />
+        <Group grow align="start">
+          <Autocomplete {...field('currencyCode')} label={t('money.currency')} data={codes} value={values.currencyCode}
+            onChange={(currencyCode) => set({ currencyCode: currencyCode.trim() })} />
+          <Autocomplete {...field('networkCode')} label={t('money.network')} data={networks} value={values.networkCode}
+            onChange={(networkCode) => set({ networkCode: networkCode.trim() })} />
+        </Group>
+        <Group grow align="end">
+          <TextInput {...field('amount')} label={t('money.amount')} inputMode="decimal" dir="ltr" value={values.amount}
+            onChange={(event) => set({ amount: event.currentTarget.value.replaceAll(/[^\d.]/g, '') })} />
+          <SegmentedControl value={values.type} onChange={(type) => set({ type: type as Values['type'] })} disabled={!!made}
+            aria-label={t('money.direction')} data={[{ value: 'C', label: t('money.credit') }, { value: 'D', label: t('money.debit') }]} />
+        </Group>
+        <Textarea label={t('money.reason')} required autosize minRows={2} maxLength={500} value={reason} disabled={!!made}
+          error={wrong('reason')} data-testid="field-reason" onChange={(event) => setReason(event.currentTarget.value)} />
+        <Standing of={[{ userId: values.userId, code: values.currencyCode }]} sent={sent} done={!!made} />
+        <Problem of={act.problem} />
+        {made ? <Booked of={made} onNext={onNext} /> : (
+          <Group justify="flex-end">
+            <Button type="submit" loading={act.busy} disabled={!complete} data-testid="send">{t('money.adjust.go')}</Button>
+          </Group>
+        )}
+      </Stack>
+      {act.view}
+    </form>
+  );
+}
+
+/** What may be chosen, for those who may see the catalogue; others type it. */
+function useCodes(currencyCode: string) {
+  const may = useMay();
+  const pairs = useRead(catalogue, undefined, { enabled: may(`GET ${catalogue}`) }).data ?? [];
+  const codes = [...new Set(pairs.map((p) => p.currencyCode))];
+  return { codes, networks: pairs.filter((p) => p.currencyCode === currencyCode).map((p) => p.networkCode) };
+}
+
+function Booked({ of, onNext }: { of: Made; onNext: () => void }) {
+  const { t } = useTranslation();
+  return (
+    <Alert color="green" title={t('money.adjusted')} data-testid="made">
+      <Stack>
+        <Facts>
+          <Fact title="money.transaction"><Id of={of.transactionId} /></Fact>
+          <Fact title="money.uniqueId"><Id of={of.uniqueId} short /></Fact>
+          <Fact title="money.status"><Status of={String(of.status)} /></Fact>
+          <Fact title="money.address"><Id of={of.toAddress} short /></Fact>
+        </Facts>
+        <Copies of={of} />
+        <Group><Button variant="default" onClick={onNext} data-testid="again">{t('money.another')}</Button></Group>
+      </Stack>
+    </Alert>
+  );
+}

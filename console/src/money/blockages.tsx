@@ -1,0 +1,133 @@
+/** The blockages: those of all users with their names, or those that match; a new one, and the end of one. */
+import { Group, SegmentedControl, Stack, Textarea } from '@mantine/core';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { Schemas } from '../app/api';
+import { useMay } from '../app/session';
+import { Bulk } from '../kit/bulk';
+import { List, type Column, type FilterOf } from '../kit/list';
+import { Whole } from '../kit/record';
+import { Id, Money, Status, Time } from '../kit/show';
+import { Write, type Input } from '../kit/write';
+import { Standing, sums, useAddress } from './parts';
+
+const named = '/admin/blockage/get-all-block-histories';
+const found = '/blockage/get-blockage-history';
+const insert = '/blockage/insert-blockage-history';
+const update = '/blockage/update-blockage-history';
+const remove = '/blockage/delete-blockage-history';
+const touches = [named, found, sums];
+
+type Named = Schemas['NamedBlockage'];
+type Found = Schemas['Blockage'];
+type Any = Named | Found;
+
+const amount = (b: Any) => <Money amount={b.amount} unit={b.currencyCode} />;
+const status = (b: Any) => <Status of={b.status} />;
+const user = (b: Any) => <Id of={b.userId} short />;
+const created = (b: Any) => <Time at={b.createdAt} />;
+
+const namedColumns: Column<Named>[] = [
+  { key: 'id', title: 'money.blockage', show: (b) => <Id of={b.id} /> },
+  { key: 'fullName', title: 'users.fullName' },
+  { key: 'userId', title: 'money.user', show: user },
+  { key: 'amount', title: 'money.amount', show: amount },
+  { key: 'blockTypeId', title: 'money.blockType' },
+  { key: 'status', title: 'money.status', show: status },
+  { key: 'createdAt', title: 'money.at', show: created },
+];
+
+const foundColumns: Column<Found>[] = [
+  { key: 'id', title: 'money.blockage', show: (b) => <Id of={b.id} /> },
+  { key: 'userId', title: 'money.user', show: user },
+  { key: 'amount', title: 'money.amount', show: amount },
+  { key: 'blockTypeId', title: 'money.blockType' },
+  { key: 'status', title: 'money.status', show: status },
+  { key: 'description', title: 'money.reason' },
+  { key: 'createdAt', title: 'money.at', show: created },
+  { key: 'updatedAt', title: 'money.changedAt', show: (b) => <Time at={b.updatedAt} /> },
+];
+
+const filters: FilterOf<typeof found>[] = [
+  { name: 'userId', title: 'money.user' },
+  { name: 'currencyCode', title: 'money.currency' },
+  { name: 'blockTypeId', title: 'money.blockType' },
+  { name: 'status', title: 'money.status', kind: ['active', 'released'] },
+];
+
+const fields: Input<Schemas['AddBlockageRequest']>[] = [
+  { name: 'userId', title: 'money.user', required: true },
+  { name: 'currencyCode', title: 'money.currency', required: true },
+  { name: 'amount', title: 'money.amount', kind: 'money', required: true },
+  { name: 'blockTypeId', title: 'money.blockType', kind: 'number', required: true },
+  { name: 'blockSourceId', title: 'money.blockSource', kind: 'number' },
+  { name: 'description', title: 'money.reason', kind: 'area', required: true },
+];
+
+/** What the filters ask for is told by one list, the names of the users by the other. */
+export default function Blockages() {
+  const { t } = useTranslation();
+  const may = useMay();
+  const [search, go] = useAddress();
+  const [open, setOpen] = useState<Any>();
+  const names = may(`GET ${named}`) && search.view !== 'found' && !search.userId && !search.status && !search.blockTypeId;
+  const actions = <Write method="post" path={insert} title="money.block" fields={fields} touches={touches}
+    initial={{ userId: search.userId, currencyCode: search.currencyCode }}
+    before={(v) => <Standing of={[{ userId: String(v.userId ?? ''), code: String(v.currencyCode ?? '') }]} />} />;
+  const bulk = (rows: Any[], clear: () => void) => <Ends rows={rows} onDone={clear} />;
+  return (
+    <Stack>
+      {may(`GET ${named}`) && (
+        <SegmentedControl w="fit-content" value={names ? 'named' : 'found'} aria-label={t('money.view')}
+          data={[{ value: 'named', label: t('money.named') }, { value: 'found', label: t('money.found') }]}
+          onChange={(view) => go(view === 'found' ? { view } : { view: undefined, userId: undefined, status: undefined,
+            blockTypeId: undefined, cursor: undefined })} />
+      )}
+      {names
+        ? <List key="named" path={named} title="money.blockages" columns={namedColumns} id={(b) => b.id} open={setOpen}
+          filters={[{ name: 'currencyCode', title: 'money.currency' }]} actions={actions} bulk={bulk} />
+        : <List key="found" path={found} title="money.blockages" columns={foundColumns} id={(b) => b.id} open={setOpen}
+          filters={filters} actions={actions} bulk={bulk} />}
+      <Whole of={open} title="money.blockage" onClose={() => setOpen(undefined)}>
+        {open && <Standing of={[{ userId: open.userId, code: open.currencyCode }]} />}
+        {open && <Turn of={open} onDone={() => setOpen(undefined)} />}
+      </Whole>
+    </Stack>
+  );
+}
+
+/** Ends an active one, or makes one active again; the comment says why. */
+function Turn({ of, onDone }: { of: Any; onDone: () => void }) {
+  const active = of.status === 'active';
+  return (
+    <Group>
+      <Write method="post" path={update} title={active ? 'money.release' : 'money.activate'} touches={touches} onDone={onDone}
+        fixed={{ id: of.id, status: active ? 'released' : 'active' }}
+        fields={[{ name: 'comment', title: 'money.reason', kind: 'area', required: true }]}
+        before={() => <Standing of={[{ userId: of.userId, code: of.currencyCode }]} />} />
+    </Group>
+  );
+}
+
+function Ends({ rows, onDone }: { rows: Any[]; onDone: () => void }) {
+  const { t } = useTranslation();
+  const [comment, setComment] = useState('');
+  const common = { method: 'post', rows, touches, onDone, name: (b: Any) => <Line of={b} /> } as const;
+  const active = rows.filter((b) => b.status === 'active');
+  return (
+    <Group gap="xs">
+      {active.length > 0 && (
+        <Bulk {...common} rows={active} path={update} title="money.release"
+          ready={comment.trim() !== ''} body={(b) => ({ id: b.id, status: 'released' as const, comment })}>
+          <Textarea label={t('money.reason')} required autosize minRows={2} maxLength={500} value={comment}
+            onChange={(event) => setComment(event.currentTarget.value)} data-testid="field-comment" />
+        </Bulk>
+      )}
+      <Bulk {...common} path={remove} title="money.delete" body={(b) => ({ id: b.id })} button={{ color: 'red' }} />
+    </Group>
+  );
+}
+
+function Line({ of }: { of: Any }) {
+  return <Group gap="xs"><Id of={of.id} />{user(of)}{amount(of)}{status(of)}</Group>;
+}

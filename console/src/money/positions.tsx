@@ -1,0 +1,57 @@
+/** What came in and went out day by day, over the accounts of all users. One currency's days are drawn, too. */
+import { Loader, Stack } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { lazy, Suspense, useMemo } from 'react';
+import { useTranslation } from 'react-i18next';
+import { readPage } from '../app/api';
+import { List, type Column, type FilterOf, type Row } from '../kit/list';
+import { Money } from '../kit/show';
+import { forTheEye, useAddress } from './parts';
+
+const Chart = lazy(() => import('../kit/chart'));
+
+const path = '/balance/get-daily-position';
+type Day = Row<typeof path>;
+
+const columns: Column<Day>[] = [
+  { key: 'date', title: 'money.day', show: (d) => <bdi dir="ltr">{d.date.slice(0, 10)}</bdi> },
+  { key: 'symbol', title: 'money.currency' },
+  { key: 'deposit', title: 'money.deposit', show: (d) => <Money amount={d.deposit} /> },
+  { key: 'withdrawal', title: 'money.out', show: (d) => <Money amount={d.withdrawal} /> },
+  { key: 'net', title: 'money.net', show: (d) => <Money amount={d.net} /> },
+  { key: 'balance', title: 'money.balance', show: (d) => <Money amount={d.balance} /> },
+];
+
+const filters: FilterOf<typeof path>[] = [
+  { name: 'symbol', title: 'money.currency' },
+  { name: 'startDate', title: 'list.from', kind: 'date' },
+  { name: 'endDate', title: 'list.to', kind: 'date' },
+];
+
+export default function Positions() {
+  const [{ symbol }] = useAddress();
+  return (
+    <Stack>
+      <List path={path} title="money.positions" columns={columns} filters={filters} id={(d) => `${d.date} ${d.symbol}`} />
+      {symbol && <Drawn />}
+    </Stack>
+  );
+}
+
+/** The days that the list shows: it is the same question, so it is asked once. */
+function Drawn() {
+  const { t } = useTranslation();
+  const [search] = useAddress();
+  const asked: Record<string, unknown> = { limit: 100 };
+  for (const name of ['symbol', 'startDate', 'endDate', 'cursor']) if (search[name]) asked[name] = search[name];
+  const page = useQuery({ queryKey: [path, asked], queryFn: ({ signal }) => readPage<Day>(path, asked, signal) });
+  const drawn = useMemo(() => {
+    const days = [...page.data?.rows ?? []].reverse();
+    return {
+      times: days.map((d) => Date.parse(d.date) / 1000),
+      series: ([['balance', 'money.balance'], ['deposit', 'money.deposit'], ['withdrawal', 'money.out']] as const)
+        .map(([key, name]) => ({ name: t(name), values: days.map((d) => forTheEye(d[key])) })),
+    };
+  }, [page.data, t]);
+  return <Suspense fallback={<Loader />}><Chart title={t('money.positions')} {...drawn} /></Suspense>;
+}

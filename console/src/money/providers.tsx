@@ -1,0 +1,123 @@
+/** What providers have: each account by its last reading, the total of all, and one asset over the last 24 hours. */
+import { Loader, Stack, Text } from '@mantine/core';
+import { useQueries } from '@tanstack/react-query';
+import { lazy, Suspense, useMemo, useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { ask, type Schemas } from '../app/api';
+import { Problem } from '../app/problem';
+import { useMay } from '../app/session';
+import { List, type Column, type FilterOf, type Row } from '../kit/list';
+import { useRead } from '../kit/read';
+import { Money, Time } from '../kit/show';
+import { forTheEye, Small, useAddress } from './parts';
+
+const Chart = lazy(() => import('../kit/chart'));
+
+const path = '/process/get-provider-balances';
+const total = '/process/get-provider-balances-total';
+const readings = '/process/get-provider-balances-of-asset';
+
+type Balance = Row<typeof path>;
+type Total = Schemas['ProviderTotal'];
+
+const columns: Column<Balance>[] = [
+  { key: 'accountname', title: 'money.account' },
+  { key: 'assetObject', title: 'money.currency', show: (b) => b.assetObject.asset },
+];
+const listed: Column<Balance>[] = [
+  ...columns,
+  { key: 'free' as 'assetObject', title: 'money.free', show: (b) => <Money amount={b.assetObject.free} /> },
+  { key: 'locked' as 'assetObject', title: 'money.locked', show: (b) => <Money amount={b.assetObject.locked} /> },
+];
+
+const totalColumns: Column<Total>[] = [
+  { key: 'asset', title: 'money.currency' },
+  { key: 'total', title: 'money.total', show: (s) => <Money amount={s.total} /> },
+  { key: 'free', title: 'money.free', show: (s) => <Money amount={s.free} /> },
+  { key: 'locked', title: 'money.locked', show: (s) => <Money amount={s.locked} /> },
+  { key: 'datetime5min', title: 'money.at', show: (s) => <Time at={s.datetime5min} /> },
+];
+
+const filters: FilterOf<typeof path>[] = [
+  { name: 'provider', title: 'money.provider' },
+  { name: 'account', title: 'money.account' },
+];
+
+export default function Providers() {
+  const may = useMay();
+  const [{ provider, asset }, go] = useAddress();
+  return (
+    <Stack>
+      <List path={path} title="money.providers" columns={listed} filters={filters} needs={['provider']} size={undefined}
+        id={(b) => `${b.accountname} ${b.assetObject.asset}`}
+        open={(b) => go({ asset: b.assetObject.asset, of: b.accountname })} />
+      {provider && may(`GET ${total}`) && <Totals key={provider} provider={provider} asset={asset} />}
+      {provider && asset && may(`GET ${readings}`) && <Readings provider={provider} asset={asset} />}
+    </Stack>
+  );
+}
+
+const slot = 300_000; // a provider is read every five minutes
+const hour = 3_600_000;
+
+/**
+ * The totals of each hour of the last 24, and the newest. The readings themselves do not say when they were made
+ * (section 4.9), so the chart asks for the totals of an instant: 25 small questions, once.
+ */
+function Totals({ provider, asset }: { provider: string; asset?: string }) {
+  const { t } = useTranslation();
+  const [now] = useState(() => Date.now());
+  const at = useMemo(() => {
+    const last = now - (now % slot) - slot;
+    const full = last - (last % hour);
+    return [...new Set([...Array.from({ length: 25 }, (_, n) => full - (24 - n) * hour), last])];
+  }, [now]);
+  const answers = useQueries({
+    queries: at.map((datetime5min) => ({
+      queryKey: [total, provider, datetime5min], staleTime: Infinity,
+      queryFn: ({ signal }: { signal: AbortSignal }) =>
+        ask<Total | Total[]>(total, { query: { provider, datetime5min } }, signal),
+    })),
+  });
+  const read = answers.map((a) => (Array.isArray(a.data) ? a.data : a.data ? [a.data] : []));
+  const newest = [...read].reverse().find((one) => one.length > 0) ?? [];
+  const known = read.filter((one) => one.length > 0).length;
+  const drawn = useMemo(() => {
+    const of = (n: number) => read[n]?.find((one) => one.asset === asset);
+    return {
+      times: at.map((ms) => ms / 1000),
+      series: (['total', 'free', 'locked'] as const).map((key) => ({
+        name: t(`money.${key}`),
+        values: at.map((_, n) => { const one = of(n); return one ? forTheEye(one[key]) : null; }) })),
+    };
+  }, [asset, known, at, t]);
+  return (
+    <>
+      <Problem of={answers.find((a) => a.error)?.error} />
+      <Small title="money.totals" rows={newest} columns={totalColumns} id={(s) => s.asset} />
+      {asset && newest.length > 0 && (
+        <Stack gap="xs">
+          <Text fw={600}>{t('money.day24', { asset })}</Text>
+          <Suspense fallback={<Loader />}><Chart title={t('money.day24', { asset })} {...drawn} /></Suspense>
+        </Stack>
+      )}
+    </>
+  );
+}
+
+/** Every reading of the chosen account and asset of the last 24 hours, newest first. */
+function Readings({ provider, asset }: { provider: string; asset: string }) {
+  const [{ of = 'AllAccounts' }] = useAddress();
+  const [from] = useState(() => Date.now() - 24 * hour);
+  const read = useRead(readings, { provider, asset, account: of, from, limit: 100 });
+  return (
+    <>
+      <Problem of={read.error} />
+      <Small title="money.readings" rows={read.data} id={(b) => b.accountname} columns={[
+        columns[0]!,
+        { key: 'free' as 'assetObject', title: 'money.free', show: (b) => <Money amount={b.assetObject.free} /> },
+        { key: 'locked' as 'assetObject', title: 'money.locked', show: (b) => <Money amount={b.assetObject.locked} /> },
+      ]} />
+    </>
+  );
+}

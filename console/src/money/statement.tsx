@@ -1,0 +1,33 @@
+/** What happened to the transactions of one user on their networks, newest first. */
+import { Anchor } from '@mantine/core';
+import { List, type Column, type FilterOf, type Row } from '../kit/list';
+import { Id, Nothing, Status } from '../kit/show';
+
+const path = '/process/get-process-admin';
+
+const columns: Column<Row<typeof path>>[] = [
+  { key: 'transactionId', title: 'money.transaction', show: (p) => <Id of={p.transactionId} short /> },
+  { key: 'networkCode', title: 'money.network' },
+  { key: 'txId', title: 'money.txId', show: (p) => <Id of={p.txId} short /> },
+  { key: 'internalTransaction', title: 'money.internal', show: (p) => <Status of={p.internalTransaction} /> },
+  { key: 'explorerUrl', title: 'money.explorer', show: (p) => <Explorer url={p.explorerUrl} /> },
+];
+
+const filters: FilterOf<typeof path>[] = [
+  { name: 'userId', title: 'money.user' },
+  { name: 'code', title: 'money.currency' },
+  { name: 'startDate', title: 'list.from', kind: 'date' },
+  { name: 'endDate', title: 'list.to', kind: 'date' },
+  { name: 'type', title: 'users.type', kind: ['bireysel', 'kurumsal'] },
+];
+
+export default function Statement() {
+  return <List path={path} title="money.statement" columns={columns} filters={filters} needs={['userId']} id={() => ''} />;
+}
+
+/** A page of somebody else: it is opened only by a click, and is not told where the click came from. */
+export function Explorer({ url }: { url: string }) {
+  if (!/^https?:\/\//.test(url)) return <Nothing />;
+  return <Anchor href={url} target="_blank" rel="noopener noreferrer" dir="ltr" onClick={(event) => event.stopPropagation()}>
+    {new URL(url).hostname}</Anchor>;
+}

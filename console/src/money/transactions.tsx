@@ -1,0 +1,108 @@
+/** The deposits that wait for the treasury: who sent them, and what becomes of those that are chosen. */
+import { Button, Modal, Radio, Stack, Table } from '@mantine/core';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { useAct } from '../app/act';
+import type { Schemas } from '../app/api';
+import { Problem } from '../app/problem';
+import { useMay } from '../app/session';
+import { JobBar } from '../kit/job';
+import { List, type Column, type FilterOf, type Row } from '../kit/list';
+import { Whole } from '../kit/record';
+import { Id, Money, Nothing, plain } from '../kit/show';
+import { Standing, sums } from './parts';
+
+const path = '/admin/get-waiting-info-transactions';
+const decide = '/admin/update-status-transaction';
+type Deposit = Row<typeof path>;
+
+const columns: Column<Deposit>[] = [
+  { key: 'transactionId', title: 'money.transaction', show: (d) => <Id of={d.transactionId} short /> },
+  { key: 'userId', title: 'money.user', show: (d) => <Id of={d.userId} short /> },
+  { key: 'value', title: 'money.amount', show: (d) => <Money amount={d.value} unit={d.currencyCode} /> },
+  { key: 'senderInfo', title: 'money.sender', show: (d) => <Sender of={d.senderInfo} /> },
+  { key: 'status', title: 'money.status' },
+];
+
+const filters: FilterOf<typeof path>[] = [{ name: 'userId', title: 'money.user' }];
+
+/** A name, where the sender has one; all of it is in the record. */
+function Sender({ of }: { of: Deposit['senderInfo'] }) {
+  if (!of) return <Nothing />;
+  const { name } = of as { name?: unknown };
+  return plain(name ?? of);
+}
+
+export default function Transactions() {
+  const { t } = useTranslation();
+  const may = useMay();
+  const [open, setOpen] = useState<Deposit>();
+  const [deciding, setDeciding] = useState<{ rows: Deposit[]; clear: () => void }>();
+  const [job, setJob] = useState('');
+  const close = () => { deciding?.clear(); setDeciding(undefined); };
+  return (
+    <Stack>
+      {job && <JobBar id={job} />}
+      <List path={path} title="money.transactions" columns={columns} filters={filters} id={(d) => d.transactionId} open={setOpen}
+        bulk={may(`POST ${decide}`) ? (rows, clear) => (
+          <Button size="xs" onClick={() => setDeciding({ rows, clear })} data-testid="decide">{t('money.decide')}</Button>
+        ) : undefined} />
+      <Whole of={open} title="money.transaction" onClose={() => setOpen(undefined)} />
+      <Modal opened={!!deciding} onClose={close} title={t('money.decide')} size="lg">
+        {deciding && <Decide rows={deciding.rows} onJob={setJob} onClose={close} />}
+      </Modal>
+    </Stack>
+  );
+}
+
+/** More than this many accounts are not read one by one: the list and the job tell what became of them. */
+const few = 5;
+
+/** The rows are those that were chosen: once they are decided on, the list has them no more. */
+function Decide({ rows, onJob, onClose }: { rows: Deposit[]; onJob: (id: string) => void; onClose: () => void }) {
+  const { t } = useTranslation();
+  const act = useAct('post', decide, [path, sums]);
+  const [status, setStatus] = useState('finalizedDeposit');
+  const [sent, setSent] = useState(false);
+  const [done, setDone] = useState(false);
+  const holdings = rows.map(({ userId, currencyCode }) => ({ userId, code: currencyCode }));
+  async function send() {
+    setSent(true);
+    const answer = await act.run({ transactionIds: rows.map((d) => d.transactionId), status });
+    if (answer === undefined) return setSent(false);
+    const { data } = answer as Schemas['UpdatedTransactions'];
+    if (data && !Array.isArray(data) && 'id' in data) onJob(data.id);
+    setDone(true);
+  }
+  return (
+    <Stack>
+      <Table.ScrollContainer minWidth={300}>
+        <Table>
+          <Table.Tbody>
+            {rows.map((d) => (
+              <Table.Tr key={d.transactionId}>
+                <Table.Td><Id of={d.transactionId} short /></Table.Td>
+                <Table.Td><Id of={d.userId} short /></Table.Td>
+                <Table.Td><Money amount={d.value} unit={d.currencyCode} /></Table.Td>
+                <Table.Td><Sender of={d.senderInfo} /></Table.Td>
+              </Table.Tr>
+            ))}
+          </Table.Tbody>
+        </Table>
+      </Table.ScrollContainer>
+      {new Set(rows.map((d) => `${d.userId} ${d.currencyCode}`)).size <= few && <Standing of={holdings} sent={sent} done={done} />}
+      {!done && (
+        <Radio.Group value={status} onChange={setStatus} label={t('money.becomes')}>
+          <Stack gap="xs" mt="xs">
+            <Radio value="finalizedDeposit" label={t('money.finalizedDeposit')} />
+            <Radio value="waitingSenderInfo" label={t('money.waitingSenderInfo')} />
+          </Stack>
+        </Radio.Group>
+      )}
+      <Problem of={act.problem} />
+      {done ? <Button variant="default" onClick={onClose} data-testid="close">{t('money.close')}</Button>
+        : <Button loading={act.busy} onClick={send} data-testid="send">{t('bulk.send', { count: rows.length })}</Button>}
+      {act.view}
+    </Stack>
+  );
+}
