@@ -82,6 +82,7 @@ func Kinds(d Deps) []cluster.Kind {
 		{Name: KindChallenge, Rows: true, New: func() cluster.Behaviour { return &challengeActor{d: &d} }},
 		{Name: KindUser, Rows: true, New: func() cluster.Behaviour { return &userActor{d: &d} }},
 		{Name: KindProbe, New: func() cluster.Behaviour { return probe{} }},
+		{Name: KindPresence, New: func() cluster.Behaviour { return &presenceActor{now: d.Now} }},
 	}
 }
 

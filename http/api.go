@@ -42,6 +42,7 @@ import (
 	"castellan/http/notification"
 	"castellan/http/parameter"
 	"castellan/http/password"
+	"castellan/http/presence"
 	"castellan/http/provider"
 	"castellan/http/resource"
 	"castellan/http/rest"
@@ -100,6 +101,7 @@ var sections = []rest.Group{
 	audit.Group{},
 	cluster.Group{},
 	job.Group{},
+	presence.Group{},
 	system.Keys{},
 }
 

@@ -50,7 +50,7 @@ var tags = []rest.Tag{
 		Description: "What an account was told, and which of it was read."},
 	{Name: "Additional info", Sections: []string{"4.15 Additional info and identity"},
 		Description: "What an account says of itself, and the options to choose from."},
-	{Name: "KYC and levels", Sections: []string{"4.16 KYC and levels"},
+	{Name: "KYC and levels", Sections: []string{"4.16 KYC and levels", "Extensions: KYC"},
 		Description: "Who an account belongs to and whether it may be used, as administrators decide, and the levels of " +
 			"accounts."},
 	{Name: "Blockages", Sections: []string{"4.17 Blockage"},
@@ -83,6 +83,8 @@ var tags = []rest.Tag{
 		Description: "The nodes and what lives on them, for administrators."},
 	{Name: "Jobs", Sections: []string{"Extensions: jobs"},
 		Description: "Background work such as mailings: what runs, how far it is, and how to stop it, for administrators."},
+	{Name: "Presence", Sections: []string{"Extensions: presence"},
+		Description: "Who has a record open at this moment, for administrators."},
 	{Name: "Public keys", Sections: []string{"Extensions"},
 		Description: "The keys with which clients verify tokens and subscribe to pushes."},
 }

@@ -29,6 +29,9 @@ type identityRow struct {
 	DistrictID   string
 	Address      string
 	OccupationID string
+	FullName     string // as it was confirmed
+	BirthDate    string
+	Registered   bool
 	stamps
 }
 
@@ -83,11 +86,12 @@ func (s Identities) Rehash(ctx context.Context, userID, from, to string) error {
 // Keep implements identity.Store.
 func (s Identities) Keep(ctx context.Context, userID string, p identity.Person, sealed []byte) error {
 	row := identityRow{UserID: userID, Number: sealed, SecondName: p.SecondName, Country: p.Country, CityID: p.CityID,
-		DistrictID: p.DistrictID, Address: p.Address, OccupationID: p.OccupationID}
+		DistrictID: p.DistrictID, Address: p.Address, OccupationID: p.OccupationID, FullName: p.FullName(),
+		BirthDate: p.BirthDate, Registered: p.Registered}
 	row.stamp(ms(s.db.Now()))
 	return write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
 		q := replacing(tx.NewInsert().Model(&row), "number", "second_name", "country", "city_id", "district_id", "address",
-			"occupation_id")
+			"occupation_id", "full_name", "birth_date", "registered")
 		_, err := q.Exec(ctx)
 		return err
 	})
@@ -104,6 +108,12 @@ func replacing(q *bun.InsertQuery, columns ...string) *bun.InsertQuery {
 
 // Sealed implements identity.Store.
 func (s Identities) Sealed(ctx context.Context, userID string) ([]byte, error) {
+	k, err := s.Kept(ctx, userID)
+	return k.Sealed, err
+}
+
+// Kept implements identity.Store.
+func (s Identities) Kept(ctx context.Context, userID string) (identity.Kept, error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	var row identityRow
@@ -111,7 +121,8 @@ func (s Identities) Sealed(ctx context.Context, userID string) ([]byte, error) {
 	if fault.CodeOf(err) == fault.RecordNotFound {
 		err = fault.New(fault.RecordNotFound, "the identity number is not known")
 	}
-	return row.Number, err
+	return identity.Kept{FullName: row.FullName, BirthDate: row.BirthDate, Registered: row.Registered,
+		Sealed: row.Number}, err
 }
 
 // Inform implements identity.Store.

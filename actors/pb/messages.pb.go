@@ -2325,6 +2325,173 @@ func (x *UserSent) GetSend() bool {
 	return false
 }
 
+// PresenceSay tells that a person has the record open that the actor is named
+// after, or leaves it.
+type PresenceSay struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	UserId        string                 `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Leaves        bool                   `protobuf:"varint,3,opt,name=leaves,proto3" json:"leaves,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PresenceSay) Reset() {
+	*x = PresenceSay{}
+	mi := &file_messages_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PresenceSay) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PresenceSay) ProtoMessage() {}
+
+func (x *PresenceSay) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PresenceSay.ProtoReflect.Descriptor instead.
+func (*PresenceSay) Descriptor() ([]byte, []int) {
+	return file_messages_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *PresenceSay) GetUserId() string {
+	if x != nil {
+		return x.UserId
+	}
+	return ""
+}
+
+func (x *PresenceSay) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PresenceSay) GetLeaves() bool {
+	if x != nil {
+		return x.Leaves
+	}
+	return false
+}
+
+// PresenceOthers answers PresenceSay: who else has it open, the first one first.
+type PresenceOthers struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Others        []*Present             `protobuf:"bytes,1,rep,name=others,proto3" json:"others,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PresenceOthers) Reset() {
+	*x = PresenceOthers{}
+	mi := &file_messages_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PresenceOthers) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PresenceOthers) ProtoMessage() {}
+
+func (x *PresenceOthers) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PresenceOthers.ProtoReflect.Descriptor instead.
+func (*PresenceOthers) Descriptor() ([]byte, []int) {
+	return file_messages_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *PresenceOthers) GetOthers() []*Present {
+	if x != nil {
+		return x.Others
+	}
+	return nil
+}
+
+type Present struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	UserId        string                 `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Since         int64                  `protobuf:"varint,3,opt,name=since,proto3" json:"since,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Present) Reset() {
+	*x = Present{}
+	mi := &file_messages_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Present) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Present) ProtoMessage() {}
+
+func (x *Present) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Present.ProtoReflect.Descriptor instead.
+func (*Present) Descriptor() ([]byte, []int) {
+	return file_messages_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *Present) GetUserId() string {
+	if x != nil {
+		return x.UserId
+	}
+	return ""
+}
+
+func (x *Present) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Present) GetSince() int64 {
+	if x != nil {
+		return x.Since
+	}
+	return 0
+}
+
 var File_messages_proto protoreflect.FileDescriptor
 
 const file_messages_proto_rawDesc = "" +
@@ -2541,7 +2708,17 @@ const file_messages_proto_rawDesc = "" +
 	"\x04caps\x18\x02 \x01(\v2\x19.castellan.actors.v1.CapsR\x04caps\x12\x1a\n" +
 	"\bdeadline\x18\x03 \x01(\x03R\bdeadline\"\x1e\n" +
 	"\bUserSent\x12\x12\n" +
-	"\x04send\x18\x01 \x01(\bR\x04sendB\x15Z\x13castellan/actors/pbb\x06proto3"
+	"\x04send\x18\x01 \x01(\bR\x04send\"R\n" +
+	"\vPresenceSay\x12\x17\n" +
+	"\auser_id\x18\x01 \x01(\tR\x06userId\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n" +
+	"\x06leaves\x18\x03 \x01(\bR\x06leaves\"F\n" +
+	"\x0ePresenceOthers\x124\n" +
+	"\x06others\x18\x01 \x03(\v2\x1c.castellan.actors.v1.PresentR\x06others\"L\n" +
+	"\aPresent\x12\x17\n" +
+	"\auser_id\x18\x01 \x01(\tR\x06userId\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
+	"\x05since\x18\x03 \x01(\x03R\x05sinceB\x15Z\x13castellan/actors/pbb\x06proto3"
 
 var (
 	file_messages_proto_rawDescOnce sync.Once
@@ -2555,7 +2732,7 @@ func file_messages_proto_rawDescGZIP() []byte {
 	return file_messages_proto_rawDescData
 }
 
-var file_messages_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_messages_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_messages_proto_goTypes = []any{
 	(*Refusal)(nil),             // 0: castellan.actors.v1.Refusal
 	(*Digest)(nil),              // 1: castellan.actors.v1.Digest
@@ -2586,6 +2763,9 @@ var file_messages_proto_goTypes = []any{
 	(*UserReserved)(nil),        // 26: castellan.actors.v1.UserReserved
 	(*UserSend)(nil),            // 27: castellan.actors.v1.UserSend
 	(*UserSent)(nil),            // 28: castellan.actors.v1.UserSent
+	(*PresenceSay)(nil),         // 29: castellan.actors.v1.PresenceSay
+	(*PresenceOthers)(nil),      // 30: castellan.actors.v1.PresenceOthers
+	(*Present)(nil),             // 31: castellan.actors.v1.Present
 }
 var file_messages_proto_depIdxs = []int32{
 	2,  // 0: castellan.actors.v1.ChallengeView.methods:type_name -> castellan.actors.v1.Method
@@ -2604,11 +2784,12 @@ var file_messages_proto_depIdxs = []int32{
 	23, // 13: castellan.actors.v1.UserReserve.push:type_name -> castellan.actors.v1.PushCaps
 	24, // 14: castellan.actors.v1.UserSend.sending:type_name -> castellan.actors.v1.Sending
 	25, // 15: castellan.actors.v1.UserSend.caps:type_name -> castellan.actors.v1.Caps
-	16, // [16:16] is the sub-list for method output_type
-	16, // [16:16] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	31, // 16: castellan.actors.v1.PresenceOthers.others:type_name -> castellan.actors.v1.Present
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_messages_proto_init() }
@@ -2622,7 +2803,7 @@ func file_messages_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_proto_rawDesc), len(file_messages_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   29,
+			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

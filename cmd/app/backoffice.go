@@ -86,3 +86,22 @@ var endpoints = sync.OnceValue(func() []rest.Endpoint { return httpapi.Endpoints
 func (s *service) permits(who rest.Caller, e *rest.Endpoint) (permitted, asAdmin bool) {
 	return s.guards().Permits(who, e)
 }
+
+// byKey are those endpoints by "METHOD /path".
+var byKey = sync.OnceValue(func() map[string]*rest.Endpoint {
+	m := map[string]*rest.Endpoint{}
+	for i, all := 0, endpoints(); i < len(all); i++ {
+		m[all[i].Key()] = &all[i]
+	}
+	return m
+})
+
+// shows tells whether a caller may ask for an endpoint, and for others where users may ask for themselves.
+func (s *service) shows(who rest.Caller, endpoint string) bool {
+	e := byKey()[endpoint]
+	if e == nil {
+		return false
+	}
+	permitted, asAdmin := s.permits(who, e)
+	return permitted && (asAdmin || e.Audience == rest.Admin)
+}

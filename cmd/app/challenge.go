@@ -24,6 +24,7 @@ import (
 	httpchallenge "castellan/http/challenge"
 	"castellan/http/guard"
 	httpmfa "castellan/http/mfa"
+	httppresence "castellan/http/presence"
 	"castellan/http/rest"
 	"castellan/http/socket"
 	"castellan/persistence"
@@ -85,7 +86,8 @@ func (s *service) challenges() error {
 	s.join(part{
 		groups: groups(
 			httpchallenge.Group{Answers: s.answerer, Now: time.Now, Zone: s.cfg.Language.Zone(), CountryName: geo.Name},
-			httpmfa.Explain{Start: s.starter.Explain}),
+			httpmfa.Explain{Start: s.starter.Explain},
+			httppresence.Group{Rooms: s.client, Users: s.users, Shows: s.shows}),
 		tasks: []task{{stuckAfter, "executing challenges could not be resumed",
 			func(ctx context.Context) error { return s.resume(ctx, store) }}},
 		purge: func(ctx context.Context, old expiry) error {

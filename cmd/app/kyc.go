@@ -1,12 +1,14 @@
 package app
 
 import (
+	"context"
 	"time"
 
 	"castellan/config"
 	"castellan/domain/identity"
 	"castellan/domain/kyc"
 	"castellan/domain/password"
+	"castellan/domain/user"
 	httpidentity "castellan/http/identity"
 	httpkyc "castellan/http/kyc"
 	outboundidentity "castellan/outbound/identity"
@@ -20,6 +22,7 @@ func (s *service) kyc() error {
 		Documents: s.papers.Store, Originals: s.papers, Pictures: s.pictures, Changes: s.changes("", nil),
 		Types: kyc.Types{Front: int64(c.FrontType), Back: int64(c.BackType), Selfie: int64(c.SelfieType),
 			Address: int64(c.AddressType)},
+		Checks:   func(ctx context.Context, u user.User) (identity.Checks, error) { return s.identities.Checks(ctx, u) },
 		Language: s.cfg.Language.Default, Tell: s.starter.Tell}})})
 
 	tries := password.NewGuards(persistence.NewPasswordGuards(s.DB), s.DB,

@@ -53,10 +53,15 @@ type Person struct {
 	BirthDate                 string // YYYY-MM-DD
 	// What follows is kept as it was sent; "" for what was not.
 	Country, CityID, DistrictID, Address, OccupationID string
+	// Registered tells that the national register knew the person.
+	Registered bool
 }
 
 // GivenNames are all names before the surname.
 func (p Person) GivenNames() string { return strings.TrimSpace(p.Name + " " + p.SecondName) }
+
+// FullName is the whole name.
+func (p Person) FullName() string { return strings.TrimSpace(p.GivenNames() + " " + p.Surname) }
 
 // BirthYear is the year of birth.
 func (p Person) BirthYear() int { t, _ := time.Parse(time.DateOnly, p.BirthDate); return t.Year() }
@@ -115,6 +120,8 @@ type Store interface {
 	Keep(ctx context.Context, userID string, p Person, sealed []byte) error
 	// Sealed reads the sealed number of a user. RECORD_NOT_FOUND.
 	Sealed(ctx context.Context, userID string) ([]byte, error)
+	// Kept reads what was kept of a user with the sealed number. RECORD_NOT_FOUND.
+	Kept(ctx context.Context, userID string) (Kept, error)
 	// Hashed lists the accounts with a hash of an identity number whose id follows
 	// after, in the order of their ids.
 	Hashed(ctx context.Context, after string, limit int) ([]Hashed, error)

@@ -100,6 +100,7 @@ func (s *Service) Confirm(ctx context.Context, by audit.By, r Request) (c Confir
 			err = s.allowed(ctx, c.User, p, hashes) // still
 		}
 		if err == nil {
+			p.Registered = r.Register && s.Registry != nil
 			err = s.Store.Keep(ctx, u.ID, p, s.Ring.Seal([]byte(p.Number), sealedFor(u.ID)))
 		}
 		if err == nil {

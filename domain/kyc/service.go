@@ -11,6 +11,7 @@ import (
 	"castellan/domain/commit"
 	"castellan/domain/document"
 	"castellan/domain/fault"
+	"castellan/domain/identity"
 	"castellan/domain/message"
 	"castellan/domain/picture"
 	"castellan/domain/user"
@@ -38,6 +39,8 @@ type Service struct {
 	Pictures *picture.Decoder
 	Changes  admin.Changes // of no topic
 	Types    Types
+	// Checks are what the service found out about an account (identity.Service).
+	Checks   func(ctx context.Context, u user.User) (identity.Checks, error)
 	Language string // of users who have none
 	// Tell makes what tells an account of a decision (stepup.Messenger).
 	Tell func(to challenge.Account, topic, template string, v message.Values, ip string,

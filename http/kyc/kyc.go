@@ -21,7 +21,7 @@ type Group struct{ Service *kyc.Service }
 
 // Endpoints implements rest.Group.
 func (g Group) Endpoints() []rest.Endpoint {
-	return rest.Section(section,
+	return append(rest.Section(section,
 		rest.Get("/user/get-kyc-images", "Show the newest KYC documents", rest.Tenant, g.images,
 			fault.InvalidField, fault.RecordNotFound, fault.Overloaded).
 			For(rest.SelfOrAdmin).
@@ -38,7 +38,13 @@ func (g Group) Endpoints() []rest.Endpoint {
 			Try(`{"userId":"${user.id}","addressConfirmed":"manuelApproved"}`).
 			Doc("updateConfirmed", "The documents that prove an address become active or deActive, and the user is told "+
 				"inside the account, by mail and by SMS. waitingApproval takes a decision back and tells nobody."),
-	)
+	), rest.Section("Extensions: KYC",
+		rest.Get("/admin/kyc-case", "Show what is known of who an account belongs to", rest.Tenant, g.show,
+			fault.RecordNotFound).
+			Try("userId=${user.id}").
+			Doc("getKycCase", "The account, what the service found out about it, and the last decision. A check is null "+
+				"where nobody knows. The identity number itself is not shown."),
+	).For(rest.Admin).Extended()...)
 }
 
 type imagesRequest struct {

@@ -57,6 +57,8 @@ export interface ListProps<P extends Gets> {
   needs?: (keyof Query<P> & string)[];
   /** It stands below the heading of a screen, and its own heading is a smaller one. */
   inside?: boolean;
+  /** Makes the rows that are shown of those of the page: one for several records of one case, say. */
+  gather?: (rows: Row<P>[]) => Row<P>[];
   /** How many rows a page has; undefined for a list that is never cut. */
   size?: number | undefined;
   empty?: string;
@@ -148,7 +150,7 @@ export function List<P extends Gets>(props: ListProps<P>) {
   );
 
   function useRows(p: ListProps<P>, data: Page<Row<P>> | undefined) {
-    const rows = useMemo(() => data?.rows ?? [], [data]);
+    const rows = useMemo(() => (p.gather ? p.gather(data?.rows ?? []) : data?.rows ?? []), [data]);
     const remembered = `castellan.columns.${p.path}`;
     const [visible, setVisible] = useState<Record<string, boolean>>(() => ({
       ...Object.fromEntries(columns.filter((c) => c.hidden).map((c) => [c.key, false])),

@@ -26,11 +26,15 @@ func keep(t *testing.T, s identity.Store, _ commit.Committer) {
 	for _, sealed := range []string{"first", "second"} {
 		for _, id := range []string{"u1", "u2"} {
 			p := identity.Person{SecondName: "Nur", Country: "TR", CityID: "34", DistrictID: "1", Address: "Moda",
-				OccupationID: "7"}
+				OccupationID: "7", Name: sealed, Surname: id, BirthDate: "1990-05-01", Registered: sealed == "second"}
 			storetest.Must(t, s.Keep(t.Context(), id, p, []byte(sealed+id)))
 			got, err := s.Sealed(t.Context(), id)
 			storetest.Must(t, err)
 			storetest.Same(t, string(got), sealed+id)
+			kept, err := s.Kept(t.Context(), id)
+			storetest.Must(t, err)
+			storetest.Same(t, kept, identity.Kept{FullName: sealed + " Nur " + id, BirthDate: "1990-05-01",
+				Registered: sealed == "second", Sealed: got})
 		}
 	}
 }

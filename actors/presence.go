@@ -1,0 +1,63 @@
+package actors
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"castellan/actors/pb"
+	"castellan/cluster"
+	"castellan/domain/presence"
+)
+
+// KindPresence is the kind of the rooms of presence: one for each record that
+// somebody has open. A room stands in no row. One that moves begins empty, and
+// everybody is back with their next word.
+const KindPresence = "presence"
+
+var _ presence.Rooms = Client{}
+
+// Say implements presence.Rooms.
+func (c Client) Say(ctx context.Context, subject string, p presence.Person, leaves bool) ([]presence.Person, error) {
+	r, err := ask[*pb.PresenceOthers](ctx, c, KindPresence, subject, 0, func(int64) proto.Message {
+		return &pb.PresenceSay{UserId: p.UserID, Name: p.Name, Leaves: leaves}
+	})
+	if err != nil {
+		return nil, err
+	}
+	others := make([]presence.Person, len(r.Others))
+	for i, o := range r.Others {
+		others[i] = presence.Person{UserID: o.UserId, Name: o.Name, Since: time.UnixMilli(o.Since)}
+	}
+	return others, nil
+}
+
+// presenceActor is the room of one record. It sleeps once nobody is there.
+type presenceActor struct {
+	now   func() time.Time
+	room  presence.Room
+	armed bool
+}
+
+// Receive implements cluster.Behaviour.
+func (a *presenceActor) Receive(c *cluster.Context, msg any) {
+	now := a.now()
+	switch m := msg.(type) {
+	case *pb.PresenceSay:
+		answer := &pb.PresenceOthers{}
+		for _, o := range a.room.Say(now, presence.Person{UserID: m.UserId, Name: m.Name}, m.Leaves) {
+			answer.Others = append(answer.Others, &pb.Present{UserId: o.UserID, Name: o.Name, Since: o.Since.UnixMilli()})
+		}
+		c.Reply(answer)
+	case wake:
+		a.armed = false
+		if a.room.Empty(now) && c.Passivate() {
+			return
+		}
+	}
+	if !a.armed {
+		a.armed = true
+		c.Self().After(presence.Lifetime, wake{})
+	}
+}

@@ -1,0 +1,26 @@
+/** Keys of a screen. They rest while somebody types, while a dialog is open, and with Ctrl, Alt or Meta. */
+import { useEffect, useRef } from 'react';
+
+type Keys = Record<string, () => void>;
+
+const typing = 'input, textarea, select, [contenteditable="true"]';
+const pressing = 'button, a[href], [role="button"]';
+
+export function useKeys(keys: Keys): void {
+  const latest = useRef(keys);
+  latest.current = keys;
+  useEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      const target = event.target as Element | null;
+      const run = latest.current[event.key];
+      if (!run || event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey || event.repeat && event.key === 'Enter') return;
+      if (target?.closest(typing) && (target as HTMLInputElement).type !== 'checkbox') return;
+      if (event.key === 'Enter' && target?.closest(pressing)) return; // it presses what has the focus
+      if (document.querySelector('[role="dialog"]')) return;
+      event.preventDefault();
+      run();
+    };
+    document.addEventListener('keydown', press);
+    return () => document.removeEventListener('keydown', press);
+  }, []);
+}
