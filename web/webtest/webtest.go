@@ -36,6 +36,7 @@ type Tab struct {
 	t       *testing.T
 	ctx     context.Context
 	console *console
+	profile string // the folder of the browser
 }
 
 // console gathers what the page complained about; it outlives the tests that share a tab.
@@ -77,7 +78,7 @@ func Browser(t *testing.T) *Tab {
 	)
 	allocator, stopBrowser := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, closeTab := chromedp.NewContext(allocator)
-	tab := &Tab{t: t, ctx: ctx, console: &console{}}
+	tab := &Tab{t: t, ctx: ctx, console: &console{}, profile: profile}
 	t.Cleanup(func() {
 		closeTab()
 		stopBrowser()
@@ -97,7 +98,7 @@ func Browser(t *testing.T) *Tab {
 
 // For gives the same tab to a subtest. What the page complains about still fails the test that started the browser.
 func (tab *Tab) For(t *testing.T) *Tab {
-	return &Tab{t: t, ctx: tab.ctx, console: tab.console}
+	return &Tab{t: t, ctx: tab.ctx, console: tab.console, profile: tab.profile}
 }
 
 func find(t *testing.T) string {

@@ -18,6 +18,10 @@ const columns: Column<Found>[] = [
   { key: 'userId', title: 'user.id', show: (u) => <Id of={u.userId} short /> },
 ];
 
+function Name({ of }: { of: Found }) {
+  return <Group gap="xs"><bdi>{of.fullName}</bdi><Status of={of.amlStatus} /><Id of={of.userId} short /></Group>;
+}
+
 export default function Aml() {
   const { t } = useTranslation();
   const may = useMay();
@@ -27,8 +31,7 @@ export default function Aml() {
       open={may('GET /admin/list-users') ? (u) => navigate({ to: `/users/${u.userId}` as string }) : undefined}
       bulk={may('POST /admin/user/update-user-aml-confirmed') ? (rows, clear) => (
         <Bulk method="post" path="/admin/user/update-user-aml-confirmed" title="aml.confirm" rows={rows}
-          name={(u) => <Group gap="xs"><bdi>{u.fullName}</bdi><Status of={u.amlStatus} /><Id of={u.userId} short /></Group>}
-          body={(u) => ({ userId: u.userId })} touches={[path]} onDone={clear}>
+          name={(u) => <Name of={u} />} body={(u) => ({ userId: u.userId })} touches={[path]} onDone={clear}>
           <Text size="sm">{t('aml.lead')}</Text>
         </Bulk>
       ) : undefined} />

@@ -1,6 +1,8 @@
-/** The cockpit: one case with its pictures, its checks and its decision. The next one is read while this one is open. */
+/** The cockpit: one case with its pictures, its checks, its decision. The next one is read while this one is open. */
 import './kyc.css';
-import { ActionIcon, Alert, Anchor, Badge, Button, Group, Kbd, Loader, Modal, SimpleGrid, Stack, Table, Text, Title } from '@mantine/core';
+import {
+  ActionIcon, Alert, Anchor, Badge, Button, Group, Kbd, Loader, Modal, SimpleGrid, Stack, Table, Text, Title,
+} from '@mantine/core';
 import { IconKeyboard } from '@tabler/icons-react';
 import { useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
@@ -70,7 +72,8 @@ function One({ id }: { id: string }) {
   useEffect(() => { if (shots?.shots.length === 0) setReady(true); }, [shots]);
 
   const all = documents.data ?? [];
-  const proposed = all.filter((d) => d.status === 'active' && d.reason === 'waitingApproval' && d.type !== found.data?.types.address);
+  const proposed = all.filter((d) => d.status === 'active' && d.reason === 'waitingApproval'
+    && d.type !== found.data?.types.address);
   const chosen = new Set(all.map((d) => d.id).filter((one) => proposed.some((d) => d.id === one) !== toggled.has(one)));
   const go = (to: string | undefined) => void navigate({ to: (to ? `/kyc/${to}` : '/kyc') as string });
   const onDecide = (sent: Sent) => {
@@ -93,14 +96,18 @@ function One({ id }: { id: string }) {
             && <Anchor component={Link} to={`/users/${id}` as string} size="sm">{t('user.title')}</Anchor>}
         </Group>
         <Group gap="xs">
-          <Button size="xs" variant="default" onClick={later} leftSection={<Kbd size="xs">n</Kbd>}>{t('kyc.later')}</Button>
-          <Button size="xs" variant="default" onClick={() => go(undefined)} leftSection={<Kbd size="xs">b</Kbd>}>{t('kyc.back')}</Button>
-          <ActionIcon variant="default" aria-label={t('kyc.keys')} title="?" onClick={() => setHelp(true)} data-testid="keys">
-            <IconKeyboard size={16} /></ActionIcon>
+          <Button size="xs" variant="default" onClick={later} leftSection={<Kbd size="xs">n</Kbd>}>
+            {t('kyc.later')}</Button>
+          <Button size="xs" variant="default" onClick={() => go(undefined)} leftSection={<Kbd size="xs">b</Kbd>}>
+            {t('kyc.back')}</Button>
+          <ActionIcon variant="default" aria-label={t('kyc.keys')} title="?" onClick={() => setHelp(true)}
+            data-testid="keys"><IconKeyboard size={16} /></ActionIcon>
         </Group>
       </Group>
       <Others of={presence} anyway={anyway} onAnyway={() => setAnyway(true)} />
-      {failed.has(id) && <Alert color="red" title={t('kyc.failed')} data-testid="failed"><Problem of={failed.get(id)} /></Alert>}
+      {failed.has(id) && (
+        <Alert color="red" title={t('kyc.failed')} data-testid="failed"><Problem of={failed.get(id)} /></Alert>
+      )}
       <Problem of={found.error ?? documents.error ?? problem} />
       {!shots && !problem && <Loader size="sm" aria-label={t('loading')} />}
       {shots && (shots.shots.length > 0 ? <Viewer shots={shots.shots} onReady={() => setReady(true)} />
@@ -130,27 +137,36 @@ function One({ id }: { id: string }) {
 function useWhyNot(found: Case | undefined, chosen: number, decided: boolean): string | undefined {
   const { t } = useTranslation();
   if (decided) return t('kyc.not.waiting');
-  if (found && found.kycConfirm !== 'waitingApproval') return t('kyc.not.decided', { state: t(`kyc.verdict.${found.kycConfirm}`) });
+  if (found && found.kycConfirm !== 'waitingApproval') {
+    return t('kyc.not.decided', { state: t(`kyc.verdict.${found.kycConfirm}`) });
+  }
   if (chosen === 0) return t('kyc.not.documents');
   return undefined;
 }
 
-function Others({ of: { others, taken }, anyway, onAnyway }: { of: Presence; anyway: boolean; onAnyway: () => void }) {
+function Others({ of: { others, taken }, anyway, onAnyway }: {
+  of: Presence; anyway: boolean; onAnyway: () => void;
+}) {
   const { t } = useTranslation();
   if (others.length === 0) return null;
   return (
     <Alert color="yellow" role="status" data-testid="others" title={t('kyc.others')}>
       <Group gap="xs">
-        {others.map((o) => <Badge key={o.userId} variant="default" tt="none"><bdi>{o.fullName || o.userId}</bdi></Badge>)}
+        {others.map((o) => (
+          <Badge key={o.userId} variant="default" tt="none"><bdi>{o.fullName || o.userId}</bdi></Badge>
+        ))}
         <Text size="sm">{t('kyc.others.since')} <Time at={others[0]?.since} /></Text>
-        {taken && !anyway && <Button size="compact-sm" variant="default" onClick={onAnyway} data-testid="anyway">{t('kyc.anyway')}</Button>}
+        {taken && !anyway && (
+          <Button size="compact-sm" variant="default" onClick={onAnyway} data-testid="anyway">{t('kyc.anyway')}</Button>
+        )}
       </Group>
     </Alert>
   );
 }
 
 const keys: [string, string][] = [
-  ['1  Enter', 'kyc.key.approve'], ['2  1…8  Enter', 'kyc.key.reject'], ['3  Enter', 'kyc.key.machine'], ['Esc', 'kyc.key.clear'],
+  ['1  Enter', 'kyc.key.approve'], ['2  1…8  Enter', 'kyc.key.reject'], ['3  Enter', 'kyc.key.machine'],
+  ['Esc', 'kyc.key.clear'],
   ['u', 'kyc.key.undo'], ['n', 'kyc.later'], ['b', 'kyc.back'], ['+  −  0', 'kyc.key.zoom'], ['r  l', 'kyc.key.turn'],
   ['← ↑ ↓ →', 'kyc.key.move'], ['?', 'kyc.keys'],
 ];
@@ -161,7 +177,11 @@ function Help({ opened, onClose }: { opened: boolean; onClose: () => void }) {
     <Modal opened={opened} onClose={onClose} title={t('kyc.keys')}>
       <Table>
         <Table.Tbody>
-          {keys.map(([key, what]) => <Table.Tr key={key}><Table.Th><Kbd dir="ltr">{key}</Kbd></Table.Th><Table.Td>{t(what)}</Table.Td></Table.Tr>)}
+          {keys.map(([key, what]) => (
+            <Table.Tr key={key}>
+              <Table.Th><Kbd dir="ltr">{key}</Kbd></Table.Th><Table.Td>{t(what)}</Table.Td>
+            </Table.Tr>
+          ))}
         </Table.Tbody>
       </Table>
       <Text size="sm" c="dimmed" mt="sm">{t('kyc.keys.pictures')}</Text>

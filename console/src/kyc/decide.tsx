@@ -23,13 +23,16 @@ async function inAll(key: string): Promise<Record<string, string>> {
     [language, (await load()).default[key] ?? ''] as const)));
 }
 
-export function Decide({ disabled, why, onDecide }: { disabled: boolean; why?: string; onDecide: (sent: Sent) => void }) {
+export function Decide({ disabled, why, onDecide }: {
+  disabled: boolean; why?: string; onDecide: (sent: Sent) => void;
+}) {
   const { t } = useTranslation();
   const [verdict, setVerdict] = useState<(typeof verdicts)[number]>();
   const [reason, setReason] = useState<number>();
   const [text, setText] = useState('');
   const field = useRef<HTMLInputElement>(null);
-  const ready = !disabled && (verdict === 'rejected' ? reason !== undefined && (reason < own || text.trim() !== '') : verdict !== undefined);
+  const said = reason !== undefined && (reason < own || text.trim() !== '');
+  const ready = !disabled && verdict !== undefined && (verdict !== 'rejected' || said);
   const choose = (n: number) => {
     if (disabled) return;
     setVerdict(verdicts[n]);
@@ -57,8 +60,9 @@ export function Decide({ disabled, why, onDecide }: { disabled: boolean; why?: s
       {why && <Alert color="gray">{why}</Alert>}
       <Group gap="xs">
         {verdicts.map((v, n) => (
-          <Button key={v} size="xs" variant={verdict === v ? 'filled' : 'default'} aria-pressed={verdict === v} disabled={disabled}
-            leftSection={<Kbd size="xs">{n + 1}</Kbd>} onClick={() => choose(n)} data-testid={`verdict-${v}`}>{t(`kyc.do.${v}`)}</Button>
+          <Button key={v} size="xs" variant={verdict === v ? 'filled' : 'default'} aria-pressed={verdict === v}
+            disabled={disabled} leftSection={<Kbd size="xs">{n + 1}</Kbd>} onClick={() => choose(n)}
+            data-testid={`verdict-${v}`}>{t(`kyc.do.${v}`)}</Button>
         ))}
       </Group>
       {verdict === 'rejected' && (
@@ -67,13 +71,16 @@ export function Decide({ disabled, why, onDecide }: { disabled: boolean; why?: s
           <Chip.Group value={reason === undefined ? null : String(reason)} onChange={(v) => because(verdictNumber(v))}>
             <Group gap="xs" role="radiogroup" aria-labelledby="kyc-why">
               {[...reasons, 'own'].map((r, n) => (
-                <Chip key={r} value={String(n)} size="xs" data-testid={`reason-${r}`}>{n + 1} · {t(`kyc.reason.${r}`)}</Chip>
+                <Chip key={r} value={String(n)} size="xs" data-testid={`reason-${r}`}>
+                  {n + 1} · {t(`kyc.reason.${r}`)}</Chip>
               ))}
             </Group>
           </Chip.Group>
-          {reason === own && <TextInput ref={field} label={t('kyc.reason.text')} value={text} maxLength={2000} data-testid="reason-text"
-            onChange={(event) => setText(event.currentTarget.value)}
-            onKeyDown={(event) => { if (event.key === 'Enter') void confirm(); }} />}
+          {reason === own && (
+            <TextInput ref={field} label={t('kyc.reason.text')} value={text} maxLength={2000} data-testid="reason-text"
+              onChange={(event) => setText(event.currentTarget.value)}
+              onKeyDown={(event) => { if (event.key === 'Enter') void confirm(); }} />
+          )}
         </Stack>
       )}
       <Group>

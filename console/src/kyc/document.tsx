@@ -10,7 +10,8 @@ import { Write } from '../kit/write';
 export type Document = Row<'/user/get-documents'>;
 
 /** Where the bytes of a document are. */
-export const fileOf = (id: string) => `/admin/get-document-file?documentInfo=${encodeURIComponent(JSON.stringify({ id }))}`;
+export const fileOf = (id: string) =>
+  `/admin/get-document-file?documentInfo=${encodeURIComponent(JSON.stringify({ id }))}`;
 
 export const isPicture = (d: Document) => d.mimeType.startsWith('image/');
 
@@ -42,7 +43,10 @@ export function Look({ of }: { of: Document }) {
     );
   }
   if (open !== of.id) {
-    return <Group><Button size="xs" variant="default" onClick={() => setOpen(of.id)} data-testid="look">{t('documents.look')}</Button></Group>;
+    return (
+      <Group><Button size="xs" variant="default" onClick={() => setOpen(of.id)} data-testid="look">
+        {t('documents.look')}</Button></Group>
+    );
   }
   return (
     <div className="shown-document" data-testid="looked">
@@ -52,12 +56,15 @@ export function Look({ of }: { of: Document }) {
   );
 }
 
-export function ChangeDocument({ of, onDone, button }: { of: Document; onDone?: (changed: Document) => void; button?: object }) {
+export function ChangeDocument({ of, onDone, button }: {
+  of: Document; onDone?: (changed: Document) => void; button?: object;
+}) {
   return (
     <div>
       <Write key={of.id} method="post" path="/user/update-document" title="documents.change" button={button}
         touches={['/user/get-documents']} fixed={{ id: of.id, userId: of.userId }}
-        initial={{ description: of.description ?? undefined, status: of.status, reason: of.reason ?? undefined }} fields={[
+        initial={{ description: of.description ?? undefined, status: of.status, reason: of.reason ?? undefined }}
+        fields={[
           { name: 'description', title: 'documents.description', kind: 'area' },
           { name: 'status', title: 'documents.status', help: 'documents.status.help' },
           { name: 'reason', title: 'documents.reason', kind: 'area' },

@@ -30,7 +30,8 @@ const filters: FilterOf<typeof path>[] = [
 ];
 
 /** A JSON whole number of what was typed; what is none stays a text, and the service says so. */
-const code = (typed: unknown) => (/^\d{1,9}$/.test(String(typed)) ? JSON.parse(String(typed)) as number : String(typed));
+const code = (typed: unknown) =>
+  (/^\d{1,9}$/.test(String(typed)) ? JSON.parse(String(typed)) as number : String(typed));
 
 export default function Documents() {
   const may = useMay();

@@ -48,7 +48,8 @@ export function Checks({ of }: { of: Case }) {
       </List>
       {of.decision && (
         <Alert mt="xs" color="gray" title={t('kyc.last')}>
-          <Group gap="xs"><Status of={of.decision.kycConfirm} /><Time at={of.decision.decidedAt} /><Id of={of.decision.decidedBy} short /></Group>
+          <Group gap="xs"><Status of={of.decision.kycConfirm} /><Time at={of.decision.decidedAt} />
+            <Id of={of.decision.decidedBy} short /></Group>
           {of.decision.rejectedResult && <Text size="sm"><bdi>{of.decision.rejectedResult}</bdi></Text>}
         </Alert>
       )}
@@ -69,9 +70,12 @@ export function Documents({ of, types, chosen, onChoose }: {
       <Stack gap="xs">
         {of.map((d) => (
           <Stack key={d.id} gap={4} data-testid="case-document">
-            <Checkbox size="xs" checked={chosen.has(d.id)} onChange={(event) => onChoose(d.id, event.currentTarget.checked)}
-              label={<Group gap="xs"><bdi>{d.name}</bdi>{part(d) && <Badge variant="light" tt="none">{t(`kyc.part.${part(d)}`)}</Badge>}
-                <Status of={d.status} />{d.reason && <Text size="xs" c="dimmed"><bdi>{d.reason}</bdi></Text>}</Group>} />
+            <Checkbox size="xs" checked={chosen.has(d.id)}
+              onChange={(event) => onChoose(d.id, event.currentTarget.checked)}
+              label={<Group gap="xs"><bdi>{d.name}</bdi>
+                {part(d) && <Badge variant="light" tt="none">{t(`kyc.part.${part(d)}`)}</Badge>}
+                <Status of={d.status} />
+                {d.reason && <Text size="xs" c="dimmed"><bdi>{d.reason}</bdi></Text>}</Group>} />
             <Group gap="xs">
               {may('GET /admin/get-document-file') && <Look of={d} />}
               <ChangeDocument of={d} button={{ size: 'xs' }} />
@@ -95,17 +99,18 @@ export function Besides({ of }: { of: Case }) {
   const touches = ['/admin/kyc-case', '/user/get-documents', '/admin/list-users'];
   return (
     <Group gap="xs">
-      <Write method="post" path="/user/update-confirmed" title="kyc.confirmAddress" touches={touches} fixed={{ userId: of.userId }}
-        initial={{ addressConfirmed: 'manuelApproved' }} fields={[
+      <Write method="post" path="/user/update-confirmed" title="kyc.confirmAddress" touches={touches}
+        fixed={{ userId: of.userId }} initial={{ addressConfirmed: 'manuelApproved' }} fields={[
           { name: 'addressConfirmed', title: 'kyc.address', required: true,
             kind: decisions.map((value) => ({ value, label: t(`kyc.verdict.${value}`) })) },
           { name: 'addressDescription', title: 'documents.reason', kind: 'area' },
         ]} />
       {levels.data && (
-        <Write method="post" path="/level/update-level" title="kyc.giveLevel" touches={touches} fixed={{ userId: of.userId }} fields={[
-          { name: 'levelId', title: 'kyc.level', required: true,
-            kind: levels.data.map((l) => ({ value: String(l.levelId), label: `${l.levelId} · ${l.levelLabel}` })) },
-        ]} make={(v) => ({ ...v, levelId: levels.data.find((l) => String(l.levelId) === v.levelId)?.levelId }) as never} />
+        <Write method="post" path="/level/update-level" title="kyc.giveLevel" touches={touches}
+          fixed={{ userId: of.userId }} fields={[
+            { name: 'levelId', title: 'kyc.level', required: true,
+              kind: levels.data.map((l) => ({ value: String(l.levelId), label: `${l.levelId} · ${l.levelLabel}` })) },
+          ]} />
       )}
     </Group>
   );

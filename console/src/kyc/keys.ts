@@ -13,7 +13,8 @@ export function useKeys(keys: Keys): void {
     const press = (event: KeyboardEvent) => {
       const target = event.target as Element | null;
       const run = latest.current[event.key];
-      if (!run || event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey || event.repeat && event.key === 'Enter') return;
+      if (!run || event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey) return;
+      if (event.repeat && event.key === 'Enter') return;
       if (target?.closest(typing) && (target as HTMLInputElement).type !== 'checkbox') return;
       if (event.key === 'Enter' && target?.closest(pressing)) return; // it presses what has the focus
       if (document.querySelector('[role="dialog"]')) return;

@@ -39,7 +39,8 @@ function set(next: Partial<State>) {
   state = { ...state, ...next };
   if (state.waiting.length > 0 && !open) {
     addEventListener('beforeunload', asks);
-    notifications.show({ id: bar, position: 'bottom-center', autoClose: false, withCloseButton: false, message: <Bar /> });
+    const message = <Bar />;
+    notifications.show({ id: bar, position: 'bottom-center', autoClose: false, withCloseButton: false, message });
   }
   if (state.waiting.length === 0 && open) {
     removeEventListener('beforeunload', asks);
@@ -94,12 +95,18 @@ function Bar() {
   useEffect(() => {
     if (waiting.some((d) => d.by !== userId)) set(nothing); // somebody else is here now
   }, [waiting, userId]);
-  return <Stack gap="xs" data-testid="undo-bar">{waiting.map((d) => <Waiting key={`${d.userId} ${d.due}`} decision={d} />)}</Stack>;
+  return (
+    <Stack gap="xs" data-testid="undo-bar">
+      {waiting.map((d) => <Waiting key={`${d.userId} ${d.due}`} decision={d} />)}
+    </Stack>
+  );
 }
+
+const touches = ['/user/get-documents', '/admin/kyc-case', '/admin/list-users'];
 
 function Waiting({ decision }: { decision: Decision }) {
   const { t } = useTranslation();
-  const act = useAct('post', '/user/update-kyc', ['/user/get-documents', '/admin/kyc-case', '/admin/list-users'], 'kyc.sent');
+  const act = useAct('post', '/user/update-kyc', touches, 'kyc.sent');
   const [left, setLeft] = useState(() => decision.due - Date.now());
   const [refused, setRefused] = useState(false);
   const sent = useRef(false);

@@ -34,7 +34,11 @@ function Owner({ of }: { of: string }) {
 }
 
 function Documents({ of }: { of: Case }) {
-  return <Group gap={4}>{of.all.map((d) => <Badge key={d.id} variant="default" tt="none"><bdi>{d.name}</bdi></Badge>)}</Group>;
+  return (
+    <Group gap={4}>
+      {of.all.map((d) => <Badge key={d.id} variant="default" tt="none"><bdi>{d.name}</bdi></Badge>)}
+    </Group>
+  );
 }
 
 export default function Queue() {
@@ -48,6 +52,7 @@ export default function Queue() {
   return (
     <List path={path} title="kyc.title" columns={columns} filters={filters} fixed={fixed} size={size} gather={gather}
       id={(d) => d.userId} open={(d) => go(d.userId)} empty="kyc.empty"
-      actions={<Button size="xs" disabled={!first} onClick={() => first && go(first)} data-testid="kyc-begin">{t('kyc.begin')}</Button>} />
+      actions={<Button size="xs" disabled={!first} onClick={() => first && go(first)} data-testid="kyc-begin">
+        {t('kyc.begin')}</Button>} />
   );
 }

@@ -62,7 +62,8 @@ async function load(userId: string, mayOpen: boolean, place: Place): Promise<Sho
   const images = await ask<Answer<'/user/get-kyc-images'>>('/user/get-kyc-images', { query: { userId } });
   const data = images.data as { frontImage?: string | null; backImage?: string | null; selfieImage?: string | null };
   const shots: Shot[] = [];
-  for (const [part, image] of [['front', data.frontImage], ['back', data.backImage], ['selfie', data.selfieImage]] as const) {
+  const parts = { front: data.frontImage, back: data.backImage, selfie: data.selfieImage };
+  for (const [part, image] of Object.entries(parts)) {
     if (image) shots.push({ part, known: true, url: kept(URL.createObjectURL(blob(image))) });
   }
   if (shots.length === 0 && mayOpen) { // what users upload has no type: it is looked at as it came
