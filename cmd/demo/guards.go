@@ -24,7 +24,7 @@ var duties = []struct {
 		"GET /admin/get-document-file", "POST /user/update-document", "GET /admin/levels-info",
 		"GET /admin/login-history", "GET /user/get-kyc-images", "POST /user/update-kyc", "POST /user/update-confirmed",
 		"GET /admin/user/get-users-without-aml-confirmed", "POST /admin/user/update-user-aml-confirmed",
-		"POST /level/update-level", "GET /blockage/get-blockage-history"}},
+		"POST /level/update-level", "GET /blockage/get-blockage-history", "GET /admin/kyc-case", "POST /admin/presence"}},
 	{"treasury", "Treasury", []string{"GET /admin/list-users", "GET /admin/get-last-rates-by-date",
 		"GET /admin/currency/get-all", "POST /admin/transaction/adjust-balance",
 		"GET /admin/get-waiting-info-transactions", "POST /admin/update-status-transaction",
