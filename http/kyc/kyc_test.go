@@ -1,6 +1,7 @@
 package kyc_test
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"castellan/domain/challenge/stepup"
 	"castellan/domain/document"
 	"castellan/domain/fault"
+	"castellan/domain/identity"
 	"castellan/domain/keyring"
 	"castellan/domain/kyc"
 	"castellan/domain/message"
@@ -91,6 +93,9 @@ func serve(t *testing.T, db *persistence.DB) *site {
 	s.Site = apitest.Serve(t, edge.Options{}, httpkyc.Group{Service: &kyc.Service{Store: persistence.NewDecisions(db),
 		Users: s.users, Documents: s.documents.Store, Originals: s.documents, Pictures: picture.NewDecoder(),
 		Changes: changes, Types: kyc.Types{Front: 1, Back: 2, Selfie: 3, Address: 4}, Language: "en",
+		Checks: func(_ context.Context, u user.User) (identity.Checks, error) {
+			return identity.Checks{Number: new(true), Name: new(u.ID == "u1"), Same: 2}, nil
+		},
 		Tell: messenger.Tell}})
 	return s
 }

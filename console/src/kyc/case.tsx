@@ -28,9 +28,16 @@ const documentsOf = (userId: string) => ({ userId, limit: 100 });
 
 /** The case of the address. Each one is a fresh screen: nothing of the one before stays. */
 export default function Cockpit() {
-  const { id = '' } = useParams({ strict: false }) as { id?: string };
+  const { id: at = '' } = useParams({ strict: false }) as { id?: string };
+  const [ahead, setAhead] = useState<string>(); // the next case is shown before the address has followed
+  const navigate = useNavigate();
   useEffect(() => () => keepOnly(), []);
-  return <One key={id} id={id} />;
+  useEffect(() => setAhead(undefined), [at]);
+  const id = ahead ?? at;
+  return <One key={id} id={id} go={(to) => {
+    setAhead(to);
+    void navigate({ to: (to ? `/kyc/${to}` : '/kyc') as string });
+  }} />;
 }
 
 /** Reads the next case before it is asked for, and lets go of those that are done. */
@@ -53,10 +60,9 @@ function usePreload(id: string, next: string | undefined, ready: boolean) {
   }, [id, next, ready]);
 }
 
-function One({ id }: { id: string }) {
+function One({ id, go }: { id: string; go: (to: string | undefined) => void }) {
   const { t } = useTranslation();
   const may = useMay();
-  const navigate = useNavigate();
   const mayOpen = may('GET /admin/get-document-file');
   const found = useRead(casePath, { userId: id }, { enabled: may(`GET ${casePath}`) });
   const documents = useRead(documentsPath, documentsOf(id));
@@ -75,7 +81,6 @@ function One({ id }: { id: string }) {
   const proposed = all.filter((d) => d.status === 'active' && d.reason === 'waitingApproval'
     && d.type !== found.data?.types.address);
   const chosen = new Set(all.map((d) => d.id).filter((one) => proposed.some((d) => d.id === one) !== toggled.has(one)));
-  const go = (to: string | undefined) => void navigate({ to: (to ? `/kyc/${to}` : '/kyc') as string });
   const onDecide = (sent: Sent) => {
     const deciding = shots?.documentId || all.find((d) => chosen.has(d.id))?.id || '';
     decide({ userId: id, name: found.data?.fullName ?? id,

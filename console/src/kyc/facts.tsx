@@ -32,7 +32,8 @@ export function Checks({ of }: { of: Case }) {
   const { t } = useTranslation();
   const { sameNumber, ...found } = of.checks;
   const all: [string, boolean | null][] = [...(['identityNumber', 'register', 'name', 'birthDate'] as const)
-    .map((name): [string, boolean | null] => [name, found[name]]), ['sameNumber', found.identityNumber === null ? null : sameNumber === 0]];
+    .map((name): [string, boolean | null] => [name, found[name]]),
+  ['sameNumber', found.identityNumber === null ? null : sameNumber === 0]];
   return (
     <section aria-labelledby="kyc-checks" data-testid="checks">
       <Title order={2} size="h6" id="kyc-checks">{t('kyc.checks')}</Title>

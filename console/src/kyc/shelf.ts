@@ -24,7 +24,10 @@ export interface Shots {
 interface Place {
   gone: boolean;
   urls: string[];
+  /** Read and decoded before they are shown. */
+  images: HTMLImageElement[];
   shots: Promise<Shots>;
+  now?: Shots;
 }
 
 const shelf = new Map<string, Place>();
@@ -34,9 +37,9 @@ const mostOthers = 3;
 export function take(userId: string, mayOpen: boolean): Promise<Shots> {
   let place = shelf.get(userId);
   if (!place) {
-    const made: Place = { gone: false, urls: [], shots: Promise.resolve({ documentId: '', shots: [] }) };
+    const made: Place = { gone: false, urls: [], images: [], shots: Promise.resolve({ documentId: '', shots: [] }) };
     made.shots = load(userId, mayOpen, made);
-    made.shots.catch(() => shelf.delete(userId)); // the next one to ask tries again
+    made.shots.then((shots) => { made.now = shots; }, () => shelf.delete(userId)); // the next one to ask tries again
     shelf.set(userId, made);
     place = made;
   }
@@ -50,13 +53,21 @@ export function keepOnly(...userIds: string[]): void {
     shelf.delete(userId);
     place.gone = true;
     for (const url of place.urls) URL.revokeObjectURL(url);
+    place.images = [];
   }
 }
 
 async function load(userId: string, mayOpen: boolean, place: Place): Promise<Shots> {
   const kept = (url: string) => {
-    if (place.gone) URL.revokeObjectURL(url);
-    else place.urls.push(url);
+    if (place.gone) {
+      URL.revokeObjectURL(url);
+      return url;
+    }
+    const image = new Image();
+    image.src = url;
+    void image.decode().catch(() => undefined);
+    place.urls.push(url);
+    place.images.push(image);
     return url;
   };
   const images = await ask<Answer<'/user/get-kyc-images'>>('/user/get-kyc-images', { query: { userId } });
@@ -87,7 +98,8 @@ function blob(url: string): Blob {
 
 /** The pictures of the case that is shown. */
 export function useShots(userId: string, mayOpen: boolean): { shots?: Shots; problem?: unknown } {
-  const [state, setState] = useState<{ of: string; shots?: Shots; problem?: unknown }>({ of: '' });
+  const [state, setState] = useState<{ of: string; shots?: Shots; problem?: unknown }>(
+    () => ({ of: userId, shots: shelf.get(userId)?.now }));
   useEffect(() => {
     let live = true;
     take(userId, mayOpen).then((shots) => { if (live) setState({ of: userId, shots }); },
