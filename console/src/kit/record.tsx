@@ -19,14 +19,19 @@ export function Fact({ title, children }: { title: string; children: ReactNode }
   );
 }
 
-/** The whole record, as the service sent it. It can be copied: as JSON, as YAML, or as the link to this page. */
-export function Whole({ of, title, onClose, children }: { of?: object; title: string; onClose: () => void; children?: ReactNode }) {
+/**
+ * The whole record, as the service sent it. It can be copied: as JSON, as YAML, as the link to this page, and, where
+ * curl says how, as the command that makes it anew.
+ */
+export function Whole({ of, title, onClose, children, curl }: {
+  of?: object; title: string; onClose: () => void; children?: ReactNode; curl?: Command;
+}) {
   const { t } = useTranslation();
   return (
     <Drawer opened={!!of} onClose={onClose} title={t(title)} position="right" size="lg">
       <Stack>
         {children}
-        <Copies of={of ?? {}} />
+        <Copies of={of ?? {}} curl={curl} />
         <Table withRowBorders={false}>
           <Table.Tbody>
             {Object.entries(of ?? {}).map(([key, value]) => (
@@ -43,9 +48,22 @@ export function Whole({ of, title, onClose, children }: { of?: object; title: st
   );
 }
 
-export function Copies({ of }: { of: object }) {
+export interface Command {
+  method: string;
+  path: string;
+  body: object;
+}
+
+/** A request of curl; URL and TOKEN are variables of the shell, so that no token is copied. */
+export function shell({ method, path, body }: Command): string {
+  return `curl -s -X ${method} "$URL${path}" -H "x-auth: $TOKEN" -H 'content-type: application/json' \\\n  -d '${
+    JSON.stringify(body).replaceAll("'", "'\\''")}'`;
+}
+
+export function Copies({ of, curl }: { of: object; curl?: Command }) {
   const { t } = useTranslation();
-  const kinds = { JSON: () => JSON.stringify(of, null, 2), YAML: () => yaml(of), [t('copy.link')]: () => location.href };
+  const kinds = { JSON: () => JSON.stringify(of, null, 2), YAML: () => yaml(of), ...(curl ? { curl: () => shell(curl) } : {}),
+    [t('copy.link')]: () => location.href };
   return (
     <Group gap="xs">
       {Object.entries(kinds).map(([name, text]) => (
