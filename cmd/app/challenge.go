@@ -86,7 +86,13 @@ func (s *service) challenges() error {
 	s.join(part{
 		groups: groups(
 			httpchallenge.Group{Answers: s.answerer, Now: time.Now, Zone: s.cfg.Language.Zone(), CountryName: geo.Name},
-			httpmfa.Explain{Start: s.starter.Explain},
+			httpmfa.Explain{Start: s.starter.Explain,
+				Rehearse: func(ctx context.Context, p mfa.Policy) (r stepup.Rehearsal, err error) {
+					if err := admin.Judge(ctx, p); err != nil {
+						return r, err
+					}
+					return s.starter.Rehearse(ctx, persistence.NewAudit(s.DB), p)
+				}},
 			httppresence.Group{Rooms: s.client, Users: s.users, Shows: s.shows}),
 		tasks: []task{{stuckAfter, "executing challenges could not be resumed",
 			func(ctx context.Context) error { return s.resume(ctx, store) }}},

@@ -52,7 +52,8 @@ func (s *service) firewall() (err error) {
 		Bypass: cfg.BypassCIDRs, Known: known, InForce: rulesInForce(s.feed, live)}
 	s.join(part{
 		groups: groups(httpfirewall.Group{Admin: admin},
-			httpfirewall.Explain{Evaluator: s.evaluator, Known: known, CountryOf: s.locator.Country}),
+			httpfirewall.Explain{Evaluator: s.evaluator, Known: known, CountryOf: s.locator.Country,
+				Audit: persistence.NewAudit(s.DB), App: cfg.AppID}),
 		snapshots: []snapshot{copyOf(live, change.Firewall)},
 		tasks: []task{{every: sweepEvery, do: func(context.Context) error {
 			s.limiter.Sweep()

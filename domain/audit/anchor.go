@@ -30,6 +30,13 @@ func ParseAnchor(s string) (Anchor, error) {
 	return Anchor{Counter: n, MAC: b}, nil
 }
 
+// State is how the trail stands by its last checkpoint.
+type State struct {
+	Last   Anchor
+	At     time.Time // of the last checkpoint
+	Broken string    // what does not hold; "" where all holds
+}
+
 // Archive is a file of rows that left the database.
 type Archive struct {
 	Counter int64 // 1, 2, 3 …; 0: none

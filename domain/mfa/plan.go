@@ -49,6 +49,13 @@ func (c *Catalog) Plan(now time.Time, action, userID, ip string) Plan {
 	return c.fallback
 }
 
+// PlanOf is the plan of a policy that may not be stored.
+func (c *Catalog) PlanOf(p Policy) Plan {
+	next := plan(c.methods, p.ActionCode, p.Methods, p.Required)
+	next.NumberMatching = p.NumberMatching
+	return next
+}
+
 // Offer is the part of the plan that an account can complete, in the order of
 // the policy; owned tells what it owns. MFA_NOT_AVAILABLE when that is fewer
 // methods than required or lacks a mandatory one: what is required is never

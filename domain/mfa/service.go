@@ -106,6 +106,15 @@ func (a *Admin) AddCommon(ctx context.Context, by audit.By, p Policy) (id int64,
 	return id, err
 }
 
+// Judge refuses what AddCommon would refuse but a policy that is there already.
+func (a *Admin) Judge(ctx context.Context, p Policy) error {
+	known, err := a.known(ctx)
+	if err != nil {
+		return err
+	}
+	return p.Check(known)
+}
+
 // ChangeCommon changes a COMMON policy. INVALID_FIELD, RECORD_NOT_FOUND.
 func (a *Admin) ChangeCommon(ctx context.Context, by audit.By, c PolicyChange) error {
 	if err := c.Check(); err != nil {

@@ -14,8 +14,12 @@ import (
 
 const section = "Extensions: audit"
 
-// Group serves the endpoint.
-type Group struct{ Store audit.Store }
+// Group serves the endpoints.
+type Group struct {
+	Store audit.Store
+	// State proves the last checkpoint.
+	State func(context.Context) (audit.State, error)
+}
 
 // Endpoints implements rest.Group.
 func (g Group) Endpoints() []rest.Endpoint {
@@ -25,6 +29,10 @@ func (g Group) Endpoints() []rest.Endpoint {
 			Doc("listAudit",
 				"One row for each act that matters for security. The rows of one chain are linked by their "+
 					"hashes, so that a removed or changed row is noticed by castellan audit verify."),
+		rest.Get("/admin/audit/chain", "Tell how the trail stands", rest.Tenant, g.chain).
+			Doc("getAuditChain",
+				"The last checkpoint is proved: its own MAC, the one before it, and that no chain is shorter than it "+
+					"says. Every row is proved by castellan audit verify."),
 	).For(rest.Admin).Extended()
 }
 
@@ -87,4 +95,29 @@ func (g Group) list(ctx context.Context, who rest.Caller, in listRequest) (out r
 		return out, err
 	}
 	return rest.List(ctx, who, in.Paging, q, g.Store.List, show)
+}
+
+type chain struct {
+	Counter int64      `json:"counter" doc:"of the last checkpoint; 0: none yet" example:"1440"`
+	MAC     string     `json:"mac" doc:"of the last checkpoint, in hexadecimal" example:"9f86d081884c7d65"`
+	At      *rest.Time `json:"at" doc:"when it was made; null: none yet"`
+	Holds   bool       `json:"holds" doc:"whether the trail is what the checkpoint says"`
+	Problem *string    `json:"problem" doc:"what does not hold; null where all holds" example:"checkpoint 7 is missing"`
+}
+
+func (chain) SchemaName() string { return "AuditChain" }
+
+func (g Group) chain(ctx context.Context, _ rest.Caller, _ rest.None) (out chain, err error) {
+	s, err := g.State(ctx)
+	if err != nil {
+		return out, err
+	}
+	out = chain{Counter: s.Last.Counter, MAC: hex.EncodeToString(s.Last.MAC), Holds: s.Broken == ""}
+	if s.Last.Counter > 0 {
+		out.At = &rest.Time{Time: s.At}
+	}
+	if s.Broken != "" {
+		out.Problem = &s.Broken
+	}
+	return out, nil
 }

@@ -5,10 +5,12 @@ import (
 	"net/netip"
 	"strings"
 
+	"castellan/domain/audit"
 	"castellan/domain/fault"
 	"castellan/domain/firewall"
 	"castellan/domain/geo"
 	"castellan/http/rest"
+	"castellan/http/wire"
 )
 
 const extension = "Extensions: firewall"
@@ -20,6 +22,9 @@ type Explain struct {
 	Known     firewall.Resources
 	// CountryOf tells where an address is, for requests that do not say.
 	CountryOf func(netip.Addr) string
+	// Audit is what a rule is rehearsed on.
+	Audit audit.Store
+	App   string
 }
 
 // Endpoints implements rest.Group.
@@ -30,6 +35,15 @@ func (g Explain) Endpoints() []rest.Endpoint {
 			fault.InvalidField).
 			Doc("explainFirewall",
 				"Nothing is counted. The answer follows the same rules as a real request at this moment."),
+		rest.Post("/admin/system/waf/rehearse", "Tell what a rule would have refused in the last 24 hours",
+			rest.Tenant, g.rehearse, fault.InvalidField).
+			Body(rest.LargeBody).
+			Try(`{"label":"no-deletions","type":"blacklist","expireAt":0,"targetEntityType":"COUNTRY_CODE",
+				"targetEntities":["AQ"],"targetResources":["DELETE /asset/withdrawal-addresses"]}`).
+			Doc("rehearseFirewallRule",
+				"Nothing is saved. The rule is judged as when it is added, and taken to be active, without a trial and "+
+					"without an end. What it would have refused is found in the audit: reads, and acts that come by "+
+					"more than one endpoint, are not known there."),
 	).For(rest.Admin).Extended()
 }
 
@@ -110,4 +124,24 @@ func (g Explain) read(in explainRequest) (resource string, c firewall.Client, er
 		}
 	}
 	return resource, c, fault.All(ps)
+}
+
+type rehearsal struct {
+	Considered int            `json:"considered" example:"312" doc:"requests at the rule's resources that the audit knows"`
+	Stopped    int            `json:"stopped" example:"12" doc:"those of them that the rule would have refused"`
+	Users      int            `json:"users" example:"3" doc:"accounts among those stopped"`
+	Truncated  bool           `json:"truncated" doc:"there is more than the newest 5000 rows, which were read"`
+	Examples   []wire.Example `json:"examples" doc:"at most 5 of those stopped, newest first"`
+}
+
+func (rehearsal) SchemaName() string { return "FirewallRehearsal" }
+
+func (g Explain) rehearse(ctx context.Context, _ rest.Caller, in addRequest) (out rehearsal, err error) {
+	countryOf := g.CountryOf
+	if countryOf == nil {
+		countryOf = func(netip.Addr) string { return "" }
+	}
+	x, err := firewall.Rehearser{Evaluator: g.Evaluator, Audit: g.Audit, App: g.App, Known: g.Known,
+		CountryOf: countryOf}.Rehearse(ctx, in.rule())
+	return rehearsal{x.Considered, x.Stopped, x.Users, x.Truncated, wire.Examples(x.Examples)}, err
 }

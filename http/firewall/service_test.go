@@ -78,7 +78,8 @@ func serve(t *testing.T, db *persistence.DB) *service {
 		Known:   known,
 		InForce: inForce,
 		Changes: admin.Changes{Commit: db, Now: now, Topic: change.Firewall, Follow: s.live.Follow}}}
-	explain := httpfirewall.Explain{Evaluator: s.evaluator, Known: known, CountryOf: countryOf}
+	explain := httpfirewall.Explain{Evaluator: s.evaluator, Known: known, CountryOf: countryOf,
+		Audit: persistence.NewAudit(db), App: "API"}
 	s.Site = apitest.Serve(t, edge.Options{Guards: guards.Table(), Authorize: guards.Authorize, CountryOf: countryOf,
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/32")}, // what a test's connection comes from
 		Firewall: guard.Firewall{Evaluator: s.evaluator, Tokens: apitest.Tokens{}, Live: alive,

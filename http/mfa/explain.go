@@ -9,6 +9,7 @@ import (
 	"castellan/domain/fault"
 	"castellan/domain/mfa"
 	"castellan/http/rest"
+	"castellan/http/wire"
 )
 
 const extension = "Extensions: multi-factor administration"
@@ -17,6 +18,8 @@ const extension = "Extensions: multi-factor administration"
 // decided.
 type Explain struct {
 	Start func(ctx context.Context, action, userID, ip string) (stepup.Explanation, error)
+	// Rehearse judges a policy and tells what it would have come to.
+	Rehearse func(ctx context.Context, p mfa.Policy) (stepup.Rehearsal, error)
 }
 
 // Endpoints implements rest.Group.
@@ -27,6 +30,14 @@ func (g Explain) Endpoints() []rest.Endpoint {
 			fault.InvalidField, fault.RecordNotFound).
 			Doc("explainMfa",
 				"Nothing is started and nothing is sent. The answer follows the same rules as a real start."),
+		rest.Post("/admin/system/mfa/rehearse", "Tell what a policy would have changed in the last 24 hours",
+			rest.Tenant, g.rehearse, fault.InvalidField).
+			Try(`{"actionCode":"DURING_VIDEO_KYC","name":"Both","expireAt":0,"required":2,
+				"methods":[["SMS"],["MAIL"]]}`).
+			Doc("rehearseMfaPolicy",
+				"Nothing is saved. The policy is judged as when it is added, and taken to hold for everybody who has no "+
+					"policy of their own. The challenges are those that the audit knows; what an account owns is what "+
+					"it owns now."),
 	).For(rest.Admin).Extended()
 }
 
@@ -106,4 +117,24 @@ func text(s *string) string {
 		return ""
 	}
 	return *s
+}
+
+type rehearsal struct {
+	Considered int            `json:"considered" example:"312" doc:"challenges of the action that the audit knows"`
+	Changed    int            `json:"changed" example:"41" doc:"those that would have asked for something else"`
+	Stopped    int            `json:"stopped" example:"12" doc:"those of them for which the account lacks methods now"`
+	Users      int            `json:"users" example:"3" doc:"accounts among those changed"`
+	Truncated  bool           `json:"truncated" doc:"the audit has more than was read: the newest 1000 rows"`
+	Examples   []wire.Example `json:"examples" doc:"at most 5 of those stopped, else of those changed"`
+}
+
+func (rehearsal) SchemaName() string { return "MfaRehearsal" }
+
+func (g Explain) rehearse(ctx context.Context, _ rest.Caller, in addCommonRequest) (out rehearsal, err error) {
+	p, err := in.policy()
+	if err != nil {
+		return out, err
+	}
+	x, err := g.Rehearse(ctx, p)
+	return rehearsal{x.Considered, x.Changed, x.Stopped, x.Users, x.Truncated, wire.Examples(x.Examples)}, err
 }
