@@ -177,6 +177,7 @@ func TestConfigCommand(t *testing.T) {
 // Migrations are applied once, by whichever process comes first.
 func TestMigrateSideBySide(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		s.Empty()
 		got := make([]blackbox.Output, 4)
 		var all sync.WaitGroup
 		for i := range got {

@@ -69,6 +69,16 @@ func NewSite(t testing.TB, kind string) *Site {
 	return s
 }
 
+// Empty gives the site a database without tables, for a test of the migrations.
+func (s *Site) Empty() *Site {
+	s.t.Helper()
+	if s.Kind == "postgres" { // a file is made by the first process
+		s.DSN = pgtest.Empty(s.t)
+		s.settings["CASTELLAN_DATABASE_URL"] = s.DSN
+	}
+	return s
+}
+
 // For is the site for a subtest, which what goes wrong is told to. Nothing is to
 // be started by it.
 func (s *Site) For(t testing.TB) *Site {

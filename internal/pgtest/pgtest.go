@@ -15,6 +15,7 @@
 package pgtest
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -32,14 +33,33 @@ import (
 // tests may create and drop databases of their own. It must be a URL.
 const EnvServer = "CASTELLAN_TEST_POSTGRES"
 
+// EnvTemplate names the variable with the database of that server that DSN copies:
+// one with all migrations applied (cmd/pgserve makes it), which costs a quarter of
+// applying them. Unset, DSN hands out empty databases.
+const EnvTemplate = "CASTELLAN_TEST_TEMPLATE"
+
 // shared starts the server of this process. Nothing stops it while the process
 // lives: it ends with the process (see Server), so no TestMain is needed.
 var shared = sync.OnceValues(func() (*Server, error) { return Start() })
 
-// DSN returns the address of a new, empty database that only this test uses and
-// that is dropped at its end, connections left open included. It fails the test
-// when no server can be had. Safe for parallel tests and parallel packages.
+// DSN returns the address of a new database without a row that only this test uses
+// and that is dropped at its end, connections left open included. Its tables are
+// there or not (EnvTemplate): whoever migrates it finds nothing left to do, or all.
+// DSN fails the test when no server can be had. Safe for parallel tests and packages.
 func DSN(t testing.TB) string {
+	t.Helper()
+	return created(t, cmp.Or(os.Getenv(EnvTemplate), "template0"))
+}
+
+// Empty is DSN for a test of the migrations themselves: no table is there.
+func Empty(t testing.TB) string {
+	t.Helper()
+	return created(t, "template0")
+}
+
+// created copies a template, file by file: through the server's log, which a test's
+// database has no use for, the copy takes twice the time.
+func created(t testing.TB, template string) string {
 	t.Helper()
 	server := os.Getenv(EnvServer)
 	if server == "" {
@@ -47,7 +67,7 @@ func DSN(t testing.TB) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		server = s.DSN()
+		server, template = s.DSN(), "template0"
 	}
 	// Random, since packages on one server do not know each other.
 	name := "t_" + strings.ToLower(rand.Text())
@@ -55,9 +75,8 @@ func DSN(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// template0 rather than the default: nobody can be connected to it, so no
-	// other test's connection can make the copy fail.
-	if err := do(server, "CREATE DATABASE "+name+" TEMPLATE template0"); err != nil {
+	// Nobody is connected to either template, so no connection can make the copy fail.
+	if err := do(server, "CREATE DATABASE "+name+" TEMPLATE "+template+" STRATEGY file_copy"); err != nil {
 		t.Fatalf("pgtest: create a database: %v", err)
 	}
 	t.Cleanup(func() {

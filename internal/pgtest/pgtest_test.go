@@ -60,6 +60,7 @@ func start(t *testing.T, options ...Option) *Server {
 func TestDSN(t *testing.T) {
 	s := start(t)
 	t.Setenv(EnvServer, s.DSN())
+	t.Setenv(EnvTemplate, "")
 	const exists = "SELECT count(*) FROM pg_database WHERE datname = $1"
 
 	var name string
@@ -84,6 +85,27 @@ func TestDSN(t *testing.T) {
 	})
 	if n := query[int](t, s.DSN(), exists, name); n != 0 {
 		t.Errorf("%s is still there after its test", name)
+	}
+}
+
+// What a test gets is a copy of the template; a test of migrations gets nothing.
+func TestDSNCopiesTheTemplate(t *testing.T) {
+	s := start(t)
+	template, err := s.Database("made_before")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := do(template, "CREATE TABLE mine (id int)"); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(EnvServer, s.DSN())
+	t.Setenv(EnvTemplate, "made_before")
+	const tables = "SELECT count(*) FROM pg_tables WHERE tablename = 'mine'"
+	if n := query[int](t, DSN(t), tables); n != 1 {
+		t.Error("the copy lacks the table of the template")
+	}
+	if n := query[int](t, Empty(t), tables); n != 0 {
+		t.Error("the empty database has a table of the template")
 	}
 }
 

@@ -111,6 +111,14 @@ func (s *Server) DSN() string {
 	return fmt.Sprintf("postgres://app@127.0.0.1:%d/postgres?sslmode=disable", s.port)
 }
 
+// Database makes an empty database of the server and returns its address.
+func (s *Server) Database(name string) (dsn string, err error) {
+	if err := do(s.DSN(), "CREATE DATABASE "+name+" TEMPLATE template0"); err != nil {
+		return "", err
+	}
+	return withDatabase(s.DSN(), name)
+}
+
 // PID is the process id of the server's first process, the parent of all others;
 // 0 when it does not run.
 func (s *Server) PID() int {

@@ -3,7 +3,8 @@
  * names. What was typed stays until the service has taken it.
  */
 import {
-  Button, Checkbox, Drawer, FileInput, Group, MultiSelect, Select, Stack, TagsInput, Textarea, TextInput, type ButtonProps,
+  Button, Checkbox, Drawer, FileInput, Group, MultiSelect, PasswordInput, Select, Stack, TagsInput, Textarea, TextInput,
+  type ButtonProps,
 } from '@mantine/core';
 import { useEffect, useState, type ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -23,9 +24,9 @@ export interface Input<B> {
   title: string;
   /**
    * text is the default. money is a text of digits and one point. number is a JSON number that is no amount. list is a
-   * list of texts. file is Base64 of a file (data: a data URL). A list of options is a choice; many: several of them.
+   * list of texts. secret is never shown. file is Base64 of a file (data: a data URL). A list of options is a choice; many: several of them.
    */
-  kind?: 'text' | 'area' | 'money' | 'number' | 'flag' | 'date' | 'list' | 'file' | 'data' | 'json'
+  kind?: 'text' | 'area' | 'secret' | 'money' | 'number' | 'flag' | 'date' | 'list' | 'file' | 'data' | 'json'
     | readonly (string | Option)[] | { many: readonly (string | Option)[] };
   required?: boolean;
   /** Key of a line of help below the field. */
@@ -136,6 +137,7 @@ export function Field({ field, value, error, onChange }: {
   }
   switch (kind) {
     case 'area': return <Textarea {...common} autosize minRows={3} maxRows={14} value={text} onChange={typed} />;
+    case 'secret': return <PasswordInput {...common} autoComplete="off" value={text} onChange={typed} />;
     case 'json': return <JSONInput common={common} value={value} onChange={onChange} />;
     case 'flag': return <Checkbox label={common.label} description={common.description} error={error} name={name}
       checked={value === true} onChange={(event) => onChange(event.currentTarget.checked)} data-testid={common['data-testid']} />;

@@ -1,9 +1,8 @@
 /** The background jobs: how far each is, what failed, and the way to stop one. */
-import { Button, Progress } from '@mantine/core';
+import { Progress } from '@mantine/core';
+import { useNavigate } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';
-import { useAct } from '../app/act';
-import { Problem } from '../app/problem';
-import { useMay } from '../app/session';
+import { Bulk } from '../kit/bulk';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
 import { Id, Status, Time } from '../kit/show';
 
@@ -42,20 +41,13 @@ function Far({ job }: { job: Job }) {
 }
 
 export default function Jobs() {
-  const { t } = useTranslation();
-  const may = useMay();
-  const cancel = useAct('post', '/admin/jobs/{id}/cancel', [path]);
+  const navigate = useNavigate();
   return (
-    <>
-      <Problem of={cancel.problem} />
-      {cancel.view}
-      <List path={path} title="jobs.title" columns={columns} filters={filters} id={(j) => j.id}
-        bulk={may('POST /admin/jobs/{id}/cancel') ? (jobs, clear) => (
-          <Button size="xs" color="red" loading={cancel.busy} onClick={async () => {
-            for (const { id } of jobs) await cancel.run(undefined as never, { id });
-            clear();
-          }}>{t('jobs.cancel')}</Button>
-        ) : undefined} />
-    </>
+    <List path={path} title="jobs.title" columns={columns} filters={filters} id={(j) => j.id}
+      open={(j) => navigate({ to: `/jobs/${j.id}` as string })}
+      bulk={(jobs, clear) => (
+        <Bulk method="post" path="/admin/jobs/{id}/cancel" title="jobs.cancel" rows={jobs} name={(j) => `${j.type} ${j.id}`}
+          body={() => undefined as never} places={({ id }) => ({ id })} touches={[path]} onDone={clear} button={{ color: 'red' }} />
+      )} />
   );
 }

@@ -3,12 +3,14 @@
 //	go run ./internal/pgtest/cmd/pgserve go test ./...
 //
 // The command finds the server's address in CASTELLAN_TEST_POSTGRES, so that all
-// packages of one test run share one server instead of starting one each. Where
-// that variable is set already, the command runs on the server it names. The
-// exit status is the command's.
+// packages of one test run share one server instead of starting one each. The
+// tables are made once, in a database that each test copies. Where the variable is
+// set already, the command runs on the server it names. The exit status is the
+// command's.
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -17,6 +19,7 @@ import (
 	"syscall"
 
 	"castellan/internal/pgtest"
+	"castellan/persistence"
 )
 
 func main() {
@@ -46,7 +49,10 @@ func run(args []string) (int, error) {
 			return 1, err
 		}
 		defer server.Stop()
-		cmd.Env = append(os.Environ(), pgtest.EnvServer+"="+server.DSN())
+		if err := migrated(server.Database(template)); err != nil {
+			return 1, fmt.Errorf("pgserve: make the tables: %w", err)
+		}
+		cmd.Env = append(os.Environ(), pgtest.EnvServer+"="+server.DSN(), pgtest.EnvTemplate+"="+template)
 	}
 	if err := cmd.Start(); err != nil {
 		return 1, fmt.Errorf("pgserve: %w", err)
@@ -69,4 +75,19 @@ func run(args []string) (int, error) {
 	default:
 		return 1, fmt.Errorf("pgserve: %w", err)
 	}
+}
+
+// template is the database that the tests copy.
+const template = "castellan_template"
+
+func migrated(dsn string, err error) error {
+	if err != nil {
+		return err
+	}
+	db, err := persistence.Open(context.Background(), dsn, persistence.Options{})
+	if err != nil {
+		return err
+	}
+	_, err = db.Migrate(context.Background())
+	return errors.Join(err, db.Close())
 }
