@@ -7,7 +7,7 @@ IMAGE   ?= castellan:$(VERSION)
 
 # What test and race look at; narrow it while working: make test PKG=./domain/...
 PKG          ?= ./...
-TEST_TIMEOUT ?= 10m
+TEST_TIMEOUT ?= 30m
 # Tests of nodes, networks and databases that fail.
 FAULTS       = ^Test(Cluster|Faults|Database)
 # Money, files and messages while the processes are killed, up to 100 times.

@@ -18,7 +18,7 @@ import (
 func TestConsoleScreens(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite")
-	if got := s.Command("", "demo", "--users", "40"); got.Code != 0 {
+	if got := s.Command("", "demo", "--users", "100"); got.Code != 0 {
 		t.Fatal(got.ErrOut)
 	}
 	n := s.Start()

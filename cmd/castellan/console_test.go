@@ -47,5 +47,5 @@ func consoleLogin(t *testing.T, tab *webtest.Tab, n *blackbox.Node, who blackbox
 	tab.Click(`[data-testid="login"]`)
 	tab.See(`[data-testid="method-MAIL"]`)
 	tab.Type(`[data-testid="code-MAIL"] input`, n.Code(t, who, "MAIL"))
-	tab.See(`h1`)
+	tab.Until(`document.querySelector('[data-testid="nav-/"]') !== null`)
 }

@@ -65,6 +65,7 @@ func mountConsole(s *edge.Server, o Options) {
 			built.Entry["main"], html.EscapeString(o.Version)))
 	}
 	s.Raw(fiber.MethodGet, "/console", page)
+	s.Raw(fiber.MethodGet, "/console/", page)
 	s.Raw(fiber.MethodGet, "/console/files/:file", consoleFile)
 	for deep := "/console/:a"; strings.Count(deep, "/") < 6; deep += "/:" + string(rune('a'+strings.Count(deep, "/"))) {
 		s.Raw(fiber.MethodGet, deep, page)

@@ -7,6 +7,7 @@ import createClient from 'openapi-fetch';
 import type { PathsWithMethod } from 'openapi-typescript-helpers';
 import { CastellanClient, CastellanError, type Flow } from '../../../web/static/castellan-client.js';
 import type { components, paths } from '../api';
+import { base } from './page';
 import { session } from './session';
 
 export type Schemas = components['schemas'];
@@ -57,7 +58,7 @@ async function exact(response: Response): Promise<Response | undefined> {
   return new Response(kept || null, { status: response.status, statusText: response.statusText, headers });
 }
 
-const reader = createClient<paths>({ baseUrl: location.origin, cache: 'no-store', credentials: 'omit' });
+const reader = createClient<paths>({ baseUrl: `${location.origin}${base}`, cache: 'no-store', credentials: 'omit' });
 
 reader.use({
   onRequest({ request }) {
@@ -112,7 +113,7 @@ export type Writes<M extends 'post' | 'patch' | 'delete'> = PathsWithMethod<path
 
 /** A fresh client for each write, so that it has the token and the language of the moment. */
 export function client(): CastellanClient {
-  const c = new CastellanClient({ baseUrl: location.origin,
+  const c = new CastellanClient({ baseUrl: `${location.origin}${base}`,
     headers: { 'accept-language': document.documentElement.lang } });
   c.xAuth = session.now().token;
   return c;

@@ -50,7 +50,7 @@ export default function Frame() {
 function Part({ group }: { group: Screen['group'] }) {
   const { t } = useTranslation();
   const may = useMay();
-  const path = useRouterState({ select: (state) => state.location.pathname.replace(/^\/console/, '') || '/' });
+  const path = useRouterState({ select: (state) => state.location.pathname.replace(/^.*?\/console/, '') || '/' });
   const shown = screens.filter((s) => s.group === group && !s.inner && s.needs.every(may));
   if (shown.length === 0) return null;
   return (

@@ -5,6 +5,8 @@ function meta(name: string): HTMLMetaElement | null {
 
 export const nonce = meta('castellan-nonce')?.nonce ?? '';
 export const worker = meta('castellan-tokens')?.content;
+/** Where the service begins, when it does not at the top of its host: "" or "/castellan". */
+export const base = worker?.replace(/\/console\/.*$/, '') ?? '';
 export const version = meta('castellan-version')?.content ?? '';
 
 interface TrustedTypes {

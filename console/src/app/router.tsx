@@ -1,6 +1,7 @@
 /** The routes, made of the list of screens. The search of each address is kept as it is: text by name. */
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router';
 import Frame, { Missing } from './frame';
+import { base } from './page';
 import { screens } from './screens';
 
 const root = createRootRoute({ component: Frame, notFoundComponent: Missing });
@@ -15,7 +16,7 @@ const routes = screens.map(({ path, load }) => createRoute({
 
 export const router = createRouter({
   routeTree: root.addChildren(routes),
-  basepath: '/console',
+  basepath: `${base}/console`,
   defaultPreload: 'intent',
   // Plain names and values, so that an address can be read and typed.
   parseSearch: (text) => Object.fromEntries(new URLSearchParams(text)),
