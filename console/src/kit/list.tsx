@@ -114,7 +114,8 @@ export function List<P extends Gets>(props: ListProps<P>) {
         </Group></Paper>
       )}
       {/* The arrow keys scroll a table that is too wide, once it has the focus. */}
-      <Table.ScrollContainer minWidth={600} scrollAreaProps={{ viewportProps: { tabIndex: 0 } }}>
+      <Table.ScrollContainer minWidth={600}
+        scrollAreaProps={{ viewportProps: { tabIndex: 0, role: 'region', 'aria-label': t(props.title) } }}>
         <Table striped highlightOnHover stickyHeader aria-busy={page.isFetching}>
           <Table.Thead>
             <Table.Tr>

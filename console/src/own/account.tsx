@@ -40,9 +40,9 @@ export default function Account() {
         <Fact title="own.totp"><Status of={profile.data?.totp} /></Fact>
       </Facts>
       {may('GET /user/limit-info') && <Limits />}
-      {may(`GET ${assets}`) && <List path={assets} title="own.balances" order={2} columns={assetColumns} size={undefined}
+      {may(`GET ${assets}`) && <List path={assets} title="own.balances" inside columns={assetColumns} size={undefined}
         id={(a) => `${a.currencyCode} ${a.networkCode}`} />}
-      {may(`GET ${waiting}`) && <List path={waiting} title="own.waiting" order={2} columns={waitingColumns}
+      {may(`GET ${waiting}`) && <List path={waiting} title="own.waiting" inside columns={waitingColumns}
         id={(w) => w.transactionId} />}
     </Stack>
   );

@@ -106,7 +106,7 @@ function Devices() {
   return (
     <Stack>
       <Problem of={remove.problem} />
-      <List path={devices} title="own.devices" order={2} columns={deviceColumns} size={undefined} id={(d) => d.deviceId} empty="own.noDevices"
+      <List path={devices} title="own.devices" inside columns={deviceColumns} size={undefined} id={(d) => d.deviceId} empty="own.noDevices"
         bulk={may(`DELETE ${devices}`) ? (rows, clear) => (
           <Button size="xs" color="red" loading={remove.busy} onClick={async () => {
             for (const { deviceId } of rows) if (!await remove.run({ deviceId })) return;
@@ -135,7 +135,7 @@ function Sessions() {
   return (
     <Stack>
       <Problem of={end.problem} />
-      <List path={sessions} title="own.sessions" order={2} columns={sessionColumns} size={undefined} id={(s) => s.sessionId}
+      <List path={sessions} title="own.sessions" inside columns={sessionColumns} size={undefined} id={(s) => s.sessionId}
         bulk={(rows, clear) => (
           <Button size="xs" color="red" loading={end.busy} data-testid="end-sessions" onClick={async () => {
             for (const { sessionId } of rows) if (!await end.run({ sessionId })) return;
