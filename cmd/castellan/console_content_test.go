@@ -131,7 +131,7 @@ func (e editor) contract() {
 	e.Click(marked("section-save"))
 	e.Until(`document.querySelectorAll('[data-testid="section"]').length === 3`)
 	e.gone(`[role="dialog"]`)
-	e.Press(`[data-testid="section"]:last-child [data-testid="handle"]`, webtest.ArrowUp)
+	e.PressOn(`[data-testid="section"]:last-child [data-testid="handle"]`, webtest.ArrowUp)
 	e.See(marked("order-changed"))
 	const focused = `document.activeElement.closest('[data-testid="section"]')?.querySelector('h2')?.textContent`
 	e.Until(focused + ` === 'Scope'`)
@@ -159,7 +159,7 @@ func (e editor) announcement() {
 	e.See(marked("look"))
 	e.says("Pazartesi açıyoruz.")
 	e.look("announcement")
-	e.Press(`[role="dialog"]`, "\x1b")
+	e.PressOn(`[role="dialog"]`, "\x1b")
 	e.gone(`[role="dialog"]`)
 }
 
@@ -196,7 +196,7 @@ func (e editor) mailing(recipient string) {
 	e.Type(marked("field-messageBody"), strings.Repeat("ş", 71))
 	e.says("71 characters, 2 parts")
 	e.look("sms-form")
-	e.Press(`[role="dialog"]`, "\x1b")
+	e.PressOn(`[role="dialog"]`, "\x1b")
 	e.gone(`[role="dialog"]`)
 }
 

@@ -52,7 +52,7 @@ func TestConsoleScreens(t *testing.T) {
 			step := look.name + " " + screen
 			webtest.Value[bool](tab, fmt.Sprintf(`(document.querySelector('[data-testid="nav-%s"]').click(), true)`, screen))
 			tab.Until(fmt.Sprintf(`location.pathname.replace(/\/$/, '') === '/console%s'.replace(/\/$/, '')`, screen))
-			tab.Until(settled)
+			tab.Until(drawn)
 			tab.Screenshot(t, filepath.Join(t.ArtifactDir(), look.name, strings.ReplaceAll(screen, "/", "_")+".png"))
 			if cut := webtest.Value[[]string](tab, cutOff); len(cut) > 0 {
 				t.Errorf("%s: cut off: %v", step, cut)
@@ -77,8 +77,8 @@ func TestConsoleScreens(t *testing.T) {
 // fewest is how many screens the menu of an administrator has at least.
 const fewest = 5
 
-// settled: the heading is there and nothing is on its way.
-const settled = `document.querySelectorAll('main h1').length === 1 &&
+// drawn: the heading is there and nothing is on its way.
+const drawn = `document.querySelectorAll('main h1').length === 1 &&
 	!document.querySelector('main .mantine-Loader-root, main .mantine-Skeleton-root, main [aria-busy="true"]')`
 
 // cutOff are elements whose text does not fit, and the page when it is wider than the window.

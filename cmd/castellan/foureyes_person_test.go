@@ -14,7 +14,7 @@ import (
 // approves by its signature.
 func TestFourEyesAnotherPerson(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
-		d := newDesk(t, s)
+		d := newCounter(t, s)
 		own := enroll(t, d.Node, d.asker, d.boss["x-auth"], "ES256", "")
 		d.boss = d.login(t, d.asker)
 		twin := s.AddUser("admin")
@@ -55,7 +55,7 @@ func TestFourEyesAnotherPerson(t *testing.T) {
 }
 
 // grants gives an account a role of its own with some endpoints, and returns its id.
-func (d *desk) grants(t *testing.T, a blackbox.Account, keys ...string) (roleID int64) {
+func (d *counter) grants(t *testing.T, a blackbox.Account, keys ...string) (roleID int64) {
 	t.Helper()
 	who := admin(t, d.Site, d.Node)
 	var resources []struct {
@@ -83,7 +83,7 @@ func (d *desk) grants(t *testing.T, a blackbox.Account, keys ...string) (roleID 
 // what cannot be done any more.
 func TestFourEyesFail(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
-		d := newDesk(t, s)
+		d := newCounter(t, s)
 		clerk := s.AddUser("user")
 		d.grants(t, clerk, adjustKey)
 		who := d.login(t, clerk)
@@ -132,7 +132,7 @@ func TestFourEyesFail(t *testing.T) {
 // begun before.
 func TestFourEyesExpire(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
-		d := newDesk(t, s, "MFA_FOUR_EYES_TTL=8s")
+		d := newCounter(t, s, "MFA_FOUR_EYES_TTL=8s")
 		id := d.adjust(t, d.boss)
 		f := d.approving(t, id, d.other)
 		code := d.Code(t, d.chief, "SMS")
@@ -174,7 +174,7 @@ func TestFourEyesOfAdministration(t *testing.T) {
 		named = append(named, b[0])
 	}
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
-		d := newDesk(t, s)
+		d := newCounter(t, s)
 		role := d.grants(t, d.customer)
 		d.Stop()
 		d.Node = s.Start("MFA_FOUR_EYES=" + strings.Join(named, ","))

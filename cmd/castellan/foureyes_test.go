@@ -24,8 +24,8 @@ type approvalRecord struct {
 	Result                                                    json.RawMessage
 }
 
-// desk is a service where adjustments wait for a second person.
-type desk struct {
+// counter is a service where adjustments wait for a second person.
+type counter struct {
 	*blackbox.Node
 	*blackbox.Site
 	boss, other            blackbox.Headers
@@ -33,38 +33,38 @@ type desk struct {
 	n                      int
 }
 
-func newDesk(t *testing.T, s *blackbox.Site, settings ...string) *desk {
+func newCounter(t *testing.T, s *blackbox.Site, settings ...string) *counter {
 	t.Helper()
 	s.Set(append([]string{"LIMITS_ENABLED=false", "LOG_LEVEL=info", "MFA_FOUR_EYES=" + adjustKey}, settings...)...)
 	n := s.Start()
 	s.Exec(`UPDATE parameter SET json = '{"BTC":{"BTC":"bc1qtreasury"}}' WHERE code = 'TREASURY'`)
 	n.Stop()
-	d := &desk{Node: s.Start(), Site: s, asker: s.AddUser("admin"), chief: s.AddUser("admin"), customer: s.AddUser("user")}
+	d := &counter{Node: s.Start(), Site: s, asker: s.AddUser("admin"), chief: s.AddUser("admin"), customer: s.AddUser("user")}
 	d.boss, d.other = d.login(t, d.asker), d.login(t, d.chief)
 	return d
 }
 
-func (d *desk) login(t *testing.T, a blackbox.Account) blackbox.Headers {
+func (d *counter) login(t *testing.T, a blackbox.Account) blackbox.Headers {
 	t.Helper()
 	token, _ := d.Session(t, a)
 	return blackbox.Headers{"x-auth": token}
 }
 
 // adjustment is the body of another adjustment.
-func (d *desk) adjustment(kind, amount string) string {
+func (d *counter) adjustment(kind, amount string) string {
 	d.n++
 	return fmt.Sprintf(`{"userId":%q,"currencyCode":"BTC","networkCode":"BTC","amount":%s,"type":%q,`+
 		`"uniqueId":"secret-%d"}`, d.customer.ID, amount, kind, d.n)
 }
 
 // ask sends a request that has to wait, and returns the id of its approval.
-func (d *desk) ask(t *testing.T, method, path, body string, who blackbox.Headers) string {
+func (d *counter) ask(t *testing.T, method, path, body string, who blackbox.Headers) string {
 	t.Helper()
 	return standing(t, d.Do(t, method, path, body, who).Is(t, 202, "").Body)
 }
 
 // adjust asks for a credit.
-func (d *desk) adjust(t *testing.T, who blackbox.Headers) string {
+func (d *counter) adjust(t *testing.T, who blackbox.Headers) string {
 	t.Helper()
 	return d.ask(t, "POST", adjustPath, d.adjustment("C", "0.25"), who)
 }
@@ -85,7 +85,7 @@ func standing(t *testing.T, body []byte) string {
 }
 
 // approving starts the challenge of an approval.
-func (d *desk) approving(t *testing.T, id string, who blackbox.Headers) blackbox.Flow {
+func (d *counter) approving(t *testing.T, id string, who blackbox.Headers) blackbox.Flow {
 	t.Helper()
 	return blackbox.FlowOf(t, d.Do(t, "POST", approvalsPath+"/"+id+"/approve", nil, who))
 }
@@ -110,25 +110,25 @@ func outcome(t *testing.T, a blackbox.Answer) settled {
 }
 
 // approve approves a request with an account's SMS.
-func (d *desk) approve(t *testing.T, id string, a blackbox.Account, who blackbox.Headers) settled {
+func (d *counter) approve(t *testing.T, id string, a blackbox.Account, who blackbox.Headers) settled {
 	t.Helper()
 	f := d.approving(t, id, who)
 	return outcome(t, d.Complete(t, f, f.Method(t, "SMS"), d.Code(t, a, "SMS")))
 }
 
-func (d *desk) read(t *testing.T, id string) (r approvalRecord) {
+func (d *counter) read(t *testing.T, id string) (r approvalRecord) {
 	t.Helper()
 	d.Ok(t, "GET", approvalsPath+"/"+id, nil, d.other).Read(t, &r)
 	return r
 }
 
-func (d *desk) transfers() int { return d.Count("transfer") }
+func (d *counter) transfers() int { return d.Count("transfer") }
 
 // An adjustment waits for a second person, who carries it out as the first one asked
 // for it, once.
 func TestFourEyes(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
-		d := newDesk(t, s)
+		d := newCounter(t, s)
 		body := d.adjustment("C", "0.25")
 		keyed := blackbox.Headers{"x-auth": d.boss["x-auth"], "idempotency-key": "once"}
 		first := d.Do(t, "POST", adjustPath, body, keyed).Is(t, 202, "").Keys(t, "data")
@@ -217,7 +217,7 @@ func sortedKeys(t *testing.T, object []byte) (names []string) {
 func TestFourEyesOnce(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		const people = 10
-		d := newDesk(t, s)
+		d := newCounter(t, s)
 		id := d.adjust(t, d.boss)
 		var flows [people]blackbox.Flow
 		var codes [people]string
@@ -252,7 +252,7 @@ func TestFourEyesOnce(t *testing.T) {
 // repeated after it.
 func TestFourEyesSurviveKills(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
-		d := newDesk(t, s)
+		d := newCounter(t, s)
 		for round := 1; round <= 4; round++ {
 			id := d.adjust(t, d.boss)
 			f := d.approving(t, id, d.other)

@@ -227,11 +227,11 @@ func (tab *Tab) Type(selector, text string) {
 	tab.do("type into "+selector, chromedp.KeyEvent(text))
 }
 
-// ArrowUp is a key for Press.
+// ArrowUp is a key for Press and PressOn.
 const ArrowUp = kb.ArrowUp
 
-// Press gives the focus to an element and presses a key there.
-func (tab *Tab) Press(selector, key string) {
+// PressOn gives the focus to an element and presses a key there.
+func (tab *Tab) PressOn(selector, key string) {
 	tab.t.Helper()
 	tab.See(selector)
 	Value[bool](tab, fmt.Sprintf("(() => { document.querySelector(%q).focus(); return true; })()", selector))
