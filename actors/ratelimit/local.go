@@ -100,11 +100,14 @@ func (l *Limiter) remember(demands []ratelimit.Demand, standings []ratelimit.Sta
 		}
 		local := l.localOf(d.Key)
 		local.mu.Lock()
-		if !local.roomFor(d.Key) {
+		at := local.keys[d.Key]
+		if at == nil && local.kept.Full(d.Key) {
 			local.mu.Unlock()
 			continue
 		}
-		at := local.key(d.Key)
+		if at == nil {
+			at = local.key(d.Key)
+		}
 		if v == admitted {
 			at.own.Admit(now, quotaOf(d))
 			if at.refuses(d, now) { // what was counted then was taken back
