@@ -65,6 +65,9 @@ func TestDeployedSettings(t *testing.T) {
 				!slices.ContainsFunc(c.Cluster.Join, func(s string) bool { return strings.HasSuffix(s, ":7946") }) {
 				t.Errorf("%s: %+v forms no cluster", file, c.Cluster)
 			}
+			if len(c.HTTP.TrustedProxies) == 0 {
+				t.Errorf("%s: every client is the proxy", file)
+			}
 		}
 	}
 }
