@@ -61,6 +61,10 @@ type Error struct {
 	AttemptsLeft *int       `json:"attemptsLeft"`
 	RequestID    string     `json:"requestId"`
 
+	// ApprovalID is set where Status is 202: nothing is done before a second person has
+	// approved the call.
+	ApprovalID string `json:"-"`
+
 	RetryAfter time.Duration `json:"-"` // 0: not said
 	nonce      string        // asks a device to sign again
 }
@@ -215,6 +219,12 @@ func refusal(resp *http.Response, body []byte) error {
 	e := &Error{}
 	if json.Unmarshal(body, e) != nil {
 		e = &Error{}
+	}
+	if resp.StatusCode == http.StatusAccepted {
+		var waits struct{ Data struct{ ApprovalID string } }
+		if json.Unmarshal(body, &waits) == nil {
+			e.ApprovalID, e.Detail = waits.Data.ApprovalID, "the call waits for a second person"
+		}
 	}
 	e.Status, e.nonce = resp.StatusCode, resp.Header.Get("device-signature-nonce")
 	if s, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil {

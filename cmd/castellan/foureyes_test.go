@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/client"
 	"castellan/internal/blackbox"
 )
 
@@ -134,6 +136,16 @@ func TestFourEyes(t *testing.T) {
 		first := d.Do(t, "POST", adjustPath, body, keyed).Is(t, 202, "").Keys(t, "data")
 		again := d.Do(t, "POST", adjustPath, body, keyed).Is(t, 202, "").With(t, "idempotency-replayed", "true")
 		id := standing(t, first.Body)
+		sdk, err := client.New(d.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sdk.Token = d.boss["x-auth"]
+		var waits *client.Error
+		err = sdk.Call(t.Context(), "POST", adjustPath, json.RawMessage(body), nil, client.Once("once"))
+		if !errors.As(err, &waits) || waits.Status != 202 || waits.ApprovalID != id {
+			t.Errorf("the client says %v of %s", err, id)
+		}
 		if string(again.Body) != string(first.Body) || s.Count("four_eyes") != 1 || d.transfers() != 0 {
 			t.Fatalf("%s, then %s: %d requests, %d transfers", first, again, s.Count("four_eyes"), d.transfers())
 		}
@@ -212,12 +224,17 @@ func sortedKeys(t *testing.T, object []byte) (names []string) {
 	return names
 }
 
-// Of two hundred approvals at the same moment, by ten people, one carries the request
-// out, and its person alone is told so.
+// Of two hundred approvals at the same moment, by ten people and on two nodes where the
+// database can serve two, one carries the request out, and its person alone is told so.
 func TestFourEyesOnce(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		const people = 10
 		d := newCounter(t, s)
+		nodes := []*blackbox.Node{d.Node, d.Node}
+		if !strings.HasPrefix(s.DSN, "sqlite:") {
+			nodes[1] = s.Start()
+			defer nodes[1].Stop()
+		}
 		id := d.adjust(t, d.boss)
 		var flows [people]blackbox.Flow
 		var codes [people]string
@@ -228,7 +245,7 @@ func TestFourEyesOnce(t *testing.T) {
 		}
 		answers := crowd(t, 200, func(i int) (blackbox.Answer, error) {
 			p := i % people
-			return d.TryComplete(flows[p], flows[p].Method(t, "SMS"), codes[p])
+			return nodes[p%2].TryComplete(flows[p], flows[p].Method(t, "SMS"), codes[p])
 		})
 		won := map[int]bool{}
 		for i, a := range answers {

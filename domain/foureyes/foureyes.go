@@ -88,12 +88,8 @@ const maxSummary = 2000
 
 // Summary says in the words of the audit what some rows of it report. A row's target
 // is named where the request itself names it: what a rehearsal made has another id
-// than what will be made. Seals of the ledger say nothing to a person. It is empty
-// where there are no rows, which means that nothing would change.
-func Summary(rows []audit.Record, key string, names func(string) bool) string {
-	if len(rows) == 0 {
-		return ""
-	}
+// than what will be made. Seals of the ledger say nothing to a person.
+func Summary(rows []audit.Record, names func(target string) bool) string {
 	var parts []string
 	for _, r := range rows {
 		if r.Action == ledger.ActionTransfer {
@@ -112,11 +108,8 @@ func Summary(rows []audit.Record, key string, names func(string) bool) string {
 		parts = append(parts, part)
 	}
 	text := strings.Join(parts, "; ")
-	switch {
-	case text == "":
-		return key
-	case utf8.RuneCountInString(text) > maxSummary:
-		return string([]rune(text)[:maxSummary]) + " …"
+	if utf8.RuneCountInString(text) > maxSummary {
+		text = string([]rune(text)[:maxSummary]) + " …"
 	}
 	return text
 }

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"net/url"
 	"strings"
@@ -28,12 +29,15 @@ type standing struct {
 }
 
 // Rehearse implements edge.SecondPerson. What would have changed is what the audit
-// would have been told.
+// would have been told; nothing, where nothing at all was written.
 func (p SecondPerson) Rehearse(ctx context.Context, c edge.Captured,
 	fn func(context.Context) error) (summary string, err error) {
 	writes, err := commit.Rehearse(ctx, p.Commit, fn)
 	if err != nil {
 		return "", err
+	}
+	if len(writes) == 0 {
+		return "", nil
 	}
 	var rows []audit.Record
 	for _, w := range writes {
@@ -41,7 +45,8 @@ func (p SecondPerson) Rehearse(ctx context.Context, c edge.Captured,
 			rows = append(rows, row)
 		}
 	}
-	return foureyes.Summary(rows, c.Method+" "+c.Path, func(target string) bool { return names(c, target) }), nil
+	said := foureyes.Summary(rows, func(target string) bool { return names(c, target) })
+	return cmp.Or(said, c.Method+" "+c.Path), nil
 }
 
 // names tells whether a request itself names a record.

@@ -100,6 +100,10 @@ func TestUpdateStatus(t *testing.T) {
 		if n := s.count("audit", "action = 'TRANSACTION_STATUS' AND actor_id = 'admin' AND user_id = 'jane'"); n != 6 {
 			t.Errorf("%d audit rows", n)
 		}
+		const detail = "1 to finalizedDeposit: 0.25 BTC" // what a second person reads
+		if n := s.count("audit", "action = 'TRANSACTION_STATUS_START' AND detail = '"+detail+"'"); n != 3 {
+			t.Errorf("%d audit rows say %q", n, detail)
+		}
 	})
 }
 

@@ -1,0 +1,38 @@
+package foureyes
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"castellan/domain/audit"
+	"castellan/domain/ledger"
+)
+
+// A summary names what the request names, and not what a rehearsal has made up.
+func TestSummary(t *testing.T) {
+	names := func(target string) bool { return target == "clerk" }
+	for want, rows := range map[string][]audit.Record{
+		"": {{Action: ledger.ActionTransfer, Target: "t", Detail: "digest"}},
+		"ADJUST_BALANCE of u1: C 0.25 BTC": {{Action: "ADJUST_BALANCE", Target: "fresh", UserID: "u1", Detail: "C 0.25 BTC"},
+			{Action: ledger.ActionTransfer, Target: "t", Detail: "digest"}},
+		"ROLE_ADD clerk: name Clerk; OTHER":                 {{Action: "ROLE_ADD", Target: "clerk", Detail: "name Clerk"}, {Action: "OTHER"}},
+		"CLOSE of clerk":                                    {{Action: "CLOSE", Target: "clerk", UserID: "clerk"}},
+		"LONG: " + strings.Repeat("ü", maxSummary-6) + " …": {{Action: "LONG", Detail: strings.Repeat("ü", maxSummary)}},
+	} {
+		if got := Summary(rows, names); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// Time alone expires a request, and only one that waits.
+func TestAt(t *testing.T) {
+	at := time.UnixMilli(1_700_000_000_000)
+	for status, want := range map[Status]Status{Pending: Expired, Approved: Approved, Refused: Refused, Failed: Failed} {
+		r := Request{Status: status, ExpiresAt: at}
+		if got := r.At(at).Status; got != want || r.At(at.Add(-time.Millisecond)).Status != status {
+			t.Errorf("%s is %s", status, got)
+		}
+	}
+}
