@@ -12,13 +12,15 @@ import (
 // A summary names what the request names, and not what a rehearsal has made up.
 func TestSummary(t *testing.T) {
 	names := func(target string) bool { return target == "clerk" }
+	seal, long := audit.Record{Action: ledger.ActionTransfer, Target: "t", Detail: "digest"}, strings.Repeat("ü", maxSummary)
 	for want, rows := range map[string][]audit.Record{
-		"": {{Action: ledger.ActionTransfer, Target: "t", Detail: "digest"}},
-		"ADJUST_BALANCE of u1: C 0.25 BTC": {{Action: "ADJUST_BALANCE", Target: "fresh", UserID: "u1", Detail: "C 0.25 BTC"},
-			{Action: ledger.ActionTransfer, Target: "t", Detail: "digest"}},
-		"ROLE_ADD clerk: name Clerk; OTHER":                 {{Action: "ROLE_ADD", Target: "clerk", Detail: "name Clerk"}, {Action: "OTHER"}},
-		"CLOSE of clerk":                                    {{Action: "CLOSE", Target: "clerk", UserID: "clerk"}},
-		"LONG: " + strings.Repeat("ü", maxSummary-6) + " …": {{Action: "LONG", Detail: strings.Repeat("ü", maxSummary)}},
+		"": {seal},
+		"ADJUST_BALANCE of u1: C 0.25 BTC": {
+			{Action: "ADJUST_BALANCE", Target: "fresh", UserID: "u1", Detail: "C 0.25 BTC"}, seal},
+		"ROLE_ADD clerk: name Clerk; OTHER": {
+			{Action: "ROLE_ADD", Target: "clerk", Detail: "name Clerk"}, {Action: "OTHER"}},
+		"CLOSE of clerk": {{Action: "CLOSE", Target: "clerk", UserID: "clerk"}},
+		"LONG: " + strings.Repeat("ü", maxSummary-6) + " …": {{Action: "LONG", Detail: long}},
 	} {
 		if got := Summary(rows, names); got != want {
 			t.Errorf("%q, want %q", got, want)
