@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"castellan/internal/blackbox"
@@ -142,6 +143,15 @@ func (d desk) walks(boss blackbox.Account) {
 	tab.See(`[data-testid="chart"]`)
 	d.looked("home")
 	tab.Click(`[data-testid="nav-/users"]`)
+	d.rows(4, boss.Mail)
+	for field, typed := range map[string]string{"email": strings.Replace(strings.ToUpper(boss.Mail), "I", "İ", 1),
+		"phoneNumber": "0" + boss.Phone[:3] + " " + boss.Phone[3:]} { // as a Turkish keyboard writes them
+		tab.Type(`[data-testid="filter-`+field+`"]`, typed+"\r")
+		tab.Until(`document.querySelectorAll('[data-testid="row"]').length === 1`)
+		d.rows(1, boss.Mail)
+		tab.Click(`[data-testid="clear"]`)
+		d.rows(4, boss.Mail)
+	}
 	tab.Click(`[data-testid="go-/users/registered"]`)
 	tab.See(`[data-testid="chart"]`)
 	d.rows(4, "Işıl Yılmaz")

@@ -37,7 +37,7 @@ export function Filters({ filters, values, onChange }: { filters: Filter[]; valu
           onBlur={(event) => set(name, clean(event.currentTarget.value.trim()))}
           onKeyDown={(event) => { if (event.key === 'Enter') set(name, clean(event.currentTarget.value.trim())); }} />;
       })}
-      {any && <Button size="xs" variant="subtle"
+      {any && <Button size="xs" variant="subtle" data-testid="clear"
         onClick={() => onChange(Object.fromEntries(filters.map(({ name }) => [name, undefined])))}>{t('list.clear')}</Button>}
     </Group>
   );

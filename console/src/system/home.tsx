@@ -46,7 +46,7 @@ export default function Home() {
     <Stack>
       <Title order={1} size="h3">{t('home.title')}</Title>
       {shown.length === 0 && <Text>{t('home.nothing')}</Text>}
-      <SimpleGrid cols={{ base: 1, xs: 2, md: 3, xl: 5 }}>
+      <SimpleGrid cols={{ base: 2, md: 3, xl: 5 }}>
         {shown.map((w) => <Waiting key={w.title} {...w} />)}
       </SimpleGrid>
       {may('GET /admin/jobs') && may('GET /admin/jobs/{id}') && <Running />}
