@@ -64,7 +64,7 @@ export function useAct<M extends Method, P extends Writes<M> & keyof paths>(meth
       await Promise.all(touches.map((touched) => queries.invalidateQueries({ queryKey: [touched] })));
       const waits = (outcome.data as Sealed | undefined)?.data?.approvalId;
       notifications.show(waits ? { message: <Waits link={may('GET /admin/approvals')} />, color: 'yellow', autoClose: false }
-        : { message: t(done ?? 'done'), color: 'green' });
+        : { id: `done ${String(path)}`, message: t(done ?? 'done'), color: 'green' }); // once for a hundred rows
       return outcome.data ?? {};
     } catch (error) {
       const refusal = Refusal.of(error, `${method.toUpperCase()} ${String(path)}`);

@@ -5,12 +5,15 @@
 import { Loader } from '@mantine/core';
 import { useEffect, useState, type CSSProperties } from 'react';
 import { Refusal } from '../app/api';
+import { base } from '../app/page';
 import { Problem } from '../app/problem';
 import { session, useSession } from '../app/session';
 
 /** Fetches bytes with the session. The caller revokes the address when nobody looks any more. */
 export async function fetchPicture(address: string, signal?: AbortSignal): Promise<string> {
-  const answer = await fetch(address, { headers: { 'x-auth': session.now().token }, cache: 'no-store', credentials: 'omit', signal });
+  const answer = await fetch(`${base}${address}`, {
+    headers: { 'x-auth': session.now().token }, cache: 'no-store', credentials: 'omit', signal,
+  });
   if (!answer.ok) {
     const problem = await answer.json().catch(() => ({}));
     throw new Refusal(answer.status, problem.code ?? `HTTP_${answer.status}`, problem.message ?? answer.statusText, problem.requestId);

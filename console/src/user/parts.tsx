@@ -12,7 +12,7 @@ import type { Option } from '../kit/write';
 export function Neighbours({ of, title }: { of: string[]; title: string }) {
   const { t } = useTranslation();
   const may = useMay();
-  const path = useRouterState({ select: (state) => state.location.pathname.replace(/^\/console/, '') });
+  const path = useRouterState({ select: (state) => state.location.pathname.replace(/^.*?\/console/, '') });
   const shown = screens.filter((s) => of.includes(s.path) && s.needs.every(may));
   if (shown.length < 2) return null;
   return (
