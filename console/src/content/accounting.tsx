@@ -11,20 +11,30 @@ export default function Accounting() {
   const { t } = useTranslation();
   const [, follow] = useJob();
   return (
-    <JobScreen title="accounting.title" kinds={['accounting-integration']} actions={(
-      <Write method="post" path={path} title="accounting.begin" touches={['/admin/jobs']} button={{ variant: 'filled' }}
-        fields={[
-          { name: 'startDate', title: 'accounting.start', kind: 'date', required: true },
-          { name: 'endDate', title: 'accounting.end', kind: 'date', required: true, help: 'accounting.endHelp' },
-          { name: 'invoiceDate', title: 'accounting.invoice', kind: 'date', required: true },
-        ]}
-        before={() => <Alert color="gray">{t('accounting.lead')}</Alert>}
-        onDone={(answer) => follow(said<{ id: string }>(answer).id)} />
-    )}>
+    <JobScreen
+      title="accounting.title"
+      kinds={['accounting-integration']}
+      actions={
+        <Write
+          method="post"
+          path={path}
+          title="accounting.begin"
+          touches={['/admin/jobs']}
+          button={{ variant: 'filled' }}
+          fields={[
+            { name: 'startDate', title: 'accounting.start', kind: 'date', required: true },
+            { name: 'endDate', title: 'accounting.end', kind: 'date', required: true, help: 'accounting.endHelp' },
+            { name: 'invoiceDate', title: 'accounting.invoice', kind: 'date', required: true },
+          ]}
+          before={() => <Alert color="gray">{t('accounting.lead')}</Alert>}
+          onDone={(answer) => follow(said<{ id: string }>(answer).id)}
+        />
+      }>
       {(job) => (
         <Group gap="xs">
           <Text size="sm">{t('accounting.files')}</Text>
-          <Id of={`accounting/${job}.csv`} /><Id of={`accounting/${job}.json`} />
+          <Id of={`accounting/${job}.csv`} />
+          <Id of={`accounting/${job}.json`} />
         </Group>
       )}
     </JobScreen>

@@ -1,5 +1,5 @@
 /** The agreements as one account sees them, and a new version for all, which a job mails. */
-import { Alert, Stack } from '@mantine/core';
+import { Alert } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { JobBar } from '../kit/job';
@@ -24,7 +24,8 @@ const columns: Column<Agreement>[] = [
 ];
 
 const filters: FilterOf<typeof path>[] = [
-  { name: 'userId', title: 'agreement.account' }, { name: 'version', title: 'agreement.version' },
+  { name: 'userId', title: 'agreement.account' },
+  { name: 'version', title: 'agreement.version' },
 ];
 
 export default function Agreements() {
@@ -34,25 +35,45 @@ export default function Agreements() {
   const [open, setOpen] = useState<Agreement>();
   const [job, follow] = useJob();
   return (
-    <Stack>
-      {job && may('GET /admin/jobs/{id}') && <JobBar id={job} />}
-      <List path={path} title="agreement.title" columns={columns} filters={filters} fixed={{ userId }} size={undefined}
-        id={(a) => String(a.id)} open={setOpen} actions={(
-          <Write method="post" path={publish} title="agreement.publish" touches={[path]} button={{ variant: 'filled' }}
+    <>
+      <List
+        path={path}
+        title="agreement.title"
+        columns={columns}
+        filters={filters}
+        fixed={{ userId }}
+        size={undefined}
+        id={(a) => String(a.id)}
+        open={setOpen}
+        above={job && may('GET /admin/jobs/{id}') && <JobBar id={job} />}
+        actions={
+          <Write
+            method="post"
+            path={publish}
+            title="agreement.publish"
+            touches={[path]}
+            button={{ variant: 'filled' }}
             fixed={{ userId }}
             fields={[
               { name: 'name', title: 'agreement.name', required: true, help: 'agreement.nameHelp' },
               { name: 'description', title: 'agreement.description', kind: 'area', required: true },
               { name: 'version', title: 'agreement.version', help: 'agreement.versionHelp' },
-              { name: 'base64String', title: 'agreement.file', kind: 'file', required: true,
-                accept: '.pdf,.doc,.docx,.txt' },
+              {
+                name: 'base64String',
+                title: 'agreement.file',
+                kind: 'file',
+                required: true,
+                accept: '.pdf,.doc,.docx,.txt',
+              },
               { name: 'isAcceptRequired', title: 'agreement.required', kind: 'flag' },
               { name: 'sendEmail', title: 'agreement.mail', kind: 'flag' },
             ]}
             before={(values) => values.sendEmail === true && <Alert color="yellow">{t('agreement.mailHelp')}</Alert>}
-            onDone={(answer) => follow(said<{ id: string | null }>(answer).id)} />
-        )} />
+            onDone={(answer) => follow(said<{ id: string | null }>(answer).id)}
+          />
+        }
+      />
       <Whole of={open} title="agreement.one" onClose={() => setOpen(undefined)} />
-    </Stack>
+    </>
   );
 }

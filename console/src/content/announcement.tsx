@@ -1,4 +1,4 @@
-/** The form of an announcement: its texts by language, when and where it is shown, its pictures, and how it will look. */
+/** The form of an announcement: its texts by language, when it is shown, its pictures, and how it will look. */
 import { Button, Drawer, FileInput, Group, SimpleGrid, Stack, Tabs, Textarea, TextInput, Title } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -29,7 +29,13 @@ const none: Texts = { title: '', message: '', html: '' };
 const fields: Input<Values>[] = [
   { name: 'startDate', title: 'announcement.start', required: true, kind: 'date' },
   { name: 'endDate', title: 'announcement.end', required: true, kind: 'date' },
-  { name: 'priority', title: 'announcement.priority', required: true, kind: 'number', help: 'announcement.priorityHelp' },
+  {
+    name: 'priority',
+    title: 'announcement.priority',
+    required: true,
+    kind: 'number',
+    help: 'announcement.priorityHelp',
+  },
   { name: 'orderNo', title: 'announcement.order', kind: 'number' },
   { name: 'isActive', title: 'announcement.active', kind: 'flag' },
   { name: 'isPinned', title: 'announcement.pinned', kind: 'flag' },
@@ -45,19 +51,28 @@ const ofSlider: Input<Values>[] = [
 ];
 
 const pictureField: Record<Platform, 'webSliderImageData' | 'iosSliderImageData' | 'sliderImageData'> = {
-  web: 'webSliderImageData', ios: 'iosSliderImageData', android: 'sliderImageData',
+  web: 'webSliderImageData',
+  ios: 'iosSliderImageData',
+  android: 'sliderImageData',
 };
 
 export function AnnouncementForm({ of, onClose }: { of?: Announcement; onClose: () => void }) {
   const { t } = useTranslation();
   const texts = useTexts(of?.id);
   if (of && !texts.data) return <Problem of={texts.error} />;
-  const stored = Object.fromEntries(spoken.map((language) => {
-    const a = texts.data?.[language];
-    return [language, a ? { title: a.title, message: a.message, html: a.htmlContent ?? '' } : none];
-  })) as ByLanguage;
+  const stored = Object.fromEntries(
+    spoken.map((language) => {
+      const a = texts.data?.[language];
+      return [language, a ? { title: a.title, message: a.message, html: a.htmlContent ?? '' } : none];
+    }),
+  ) as ByLanguage;
   return (
-    <Drawer opened onClose={onClose} position="right" size="xl" title={t(of ? 'announcement.change' : 'announcement.add')}>
+    <Drawer
+      opened
+      onClose={onClose}
+      position="right"
+      size="xl"
+      title={t(of ? 'announcement.change' : 'announcement.add')}>
       <Form of={of} stored={of ? stored : { tr: none, en: none, ar: none }} onClose={onClose} />
     </Drawer>
   );
@@ -74,20 +89,26 @@ function words(texts: ByLanguage): Partial<Change> {
     const by = one ? {} : Object.fromEntries(written.map((language) => [language, texts[language][name]]));
     return [texts[written[0] ?? 'en'][name], by];
   };
-  const [[title, titleJson], [message, messageJson], [html, htmlContentJson]] = [of('title'), of('message'), of('html')];
+  const [[title, titleJson], [message, messageJson], [html, htmlContentJson]] = [
+    of('title'),
+    of('message'),
+    of('html'),
+  ];
   return { title, titleJson, message, messageJson, htmlContent: html || null, htmlContentJson };
 }
 
 const day = (at: string) => at.slice(0, 10);
 
-function Form({ of, stored, onClose }: { of?: Announcement; stored: ByLanguage; onClose: () => void }) {
+function Form({ of, stored: read, onClose }: { of?: Announcement; stored: ByLanguage; onClose: () => void }) {
   const { t } = useTranslation();
   const adding = useAct('post', add, [path]);
   const changing = useAct('post', update, [path]);
   const act = of ? changing : adding;
+  const [stored] = useState(read);
   const [texts, setTexts] = useState(stored);
-  const [values, setValues] = useState<Values>(() => (of
-    ? { ...of, startDate: day(of.startDate), endDate: day(of.endDate) } : { isActive: true, priority: 0 }));
+  const [values, setValues] = useState<Values>(() =>
+    of ? { ...of, startDate: day(of.startDate), endDate: day(of.endDate) } : { isActive: true, priority: 0 },
+  );
   const [pictures, setPictures] = useState<Partial<Record<Platform, string>>>({});
   const wrong = (name: string) => act.problem?.errors.find((e) => e.field === name)?.message;
   const shown = [...fields, ...(values.showSlider === true ? ofSlider : [])];
@@ -98,7 +119,8 @@ function Form({ of, stored, onClose }: { of?: Announcement; stored: ByLanguage; 
   });
   async function save() {
     const body = {
-      ...(of ? { id: of.id } : {}), ...(!of || texts !== stored ? words(texts) : {}),
+      ...(of ? { id: of.id } : {}),
+      ...(!of || texts !== stored ? words(texts) : {}),
       ...Object.fromEntries(touched.map(({ name }) => [name, values[name]])),
       ...Object.fromEntries(platforms.filter((p) => pictures[p]).map((p) => [pictureField[p], pictures[p]])),
     };
@@ -107,39 +129,67 @@ function Form({ of, stored, onClose }: { of?: Announcement; stored: ByLanguage; 
     if (done) onClose();
   }
   const stored3: Record<Platform, string | null | undefined> = {
-    web: of?.webSliderImageUrl, ios: of?.iosSliderImageUrl, android: of?.sliderImageUrl,
+    web: of?.webSliderImageUrl,
+    ios: of?.iosSliderImageUrl,
+    android: of?.sliderImageUrl,
   };
   return (
-    <form onSubmit={(event) => { event.preventDefault(); void save(); }}>
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        void save();
+      }}>
       <Stack>
         <TextsIn texts={texts} onChange={setTexts} wrong={wrong} />
         <SimpleGrid cols={{ base: 1, sm: 2 }}>
-          {shown.map((f) => <Field key={f.name} field={f} value={values[f.name]} error={wrong(f.name)}
-            onChange={(v) => setValues((old) => ({ ...old, [f.name]: v }))} />)}
+          {shown.map((f) => (
+            <Field
+              key={f.name}
+              field={f}
+              value={values[f.name]}
+              error={wrong(f.name)}
+              onChange={(v) => setValues((old) => ({ ...old, [f.name]: v }))}
+            />
+          ))}
         </SimpleGrid>
         {values.showSlider === true && (
           <SimpleGrid cols={{ base: 1, sm: 3 }}>
             {platforms.map((p) => (
-              <FileInput key={p} label={t('announcement.picture', { platform: t(`announcement.${p}`) })} clearable
+              <FileInput
+                key={p}
+                label={t('announcement.picture', { platform: t(`announcement.${p}`) })}
+                clearable
                 clearButtonProps={{ 'aria-label': t('list.clear') }}
-                accept="image/png,image/jpeg,image/webp,image/gif" error={wrong(pictureField[p])} data-testid={`picture-${p}`}
+                accept="image/png,image/jpeg,image/webp,image/gif"
+                error={wrong(pictureField[p])}
+                data-testid={`picture-${p}`}
                 onChange={(file) => {
                   if (file) void encoded(file, true).then((data) => setPictures((old) => ({ ...old, [p]: data })));
                   else setPictures((old) => ({ ...old, [p]: undefined }));
-                }} />
+                }}
+              />
             ))}
           </SimpleGrid>
         )}
-        <Title order={3} size="h5">{t('announcement.preview')}</Title>
-        <Preview look={(language) => ({
-          ...(texts[language].title ? texts[language] : texts[spoken.find((l) => texts[l].title) ?? language]),
-          pictures: Object.fromEntries(platforms.map((p) => [p, pictures[p] ?? stored3[p]])),
-          slider: values.showSlider === true, pinned: values.isPinned === true,
-        })} />
+        <Title order={3} size="h5">
+          {t('announcement.preview')}
+        </Title>
+        <Preview
+          look={(language) => ({
+            ...(texts[language].title ? texts[language] : texts[spoken.find((l) => texts[l].title) ?? language]),
+            pictures: Object.fromEntries(platforms.map((p) => [p, pictures[p] ?? stored3[p]])),
+            slider: values.showSlider === true,
+            pinned: values.isPinned === true,
+          })}
+        />
         <Problem of={act.problem} />
         <Group justify="flex-end">
-          <Button variant="default" onClick={onClose}>{t('cancel')}</Button>
-          <Button type="submit" loading={act.busy} data-testid="announcement-save">{t('content.save')}</Button>
+          <Button variant="default" onClick={onClose}>
+            {t('cancel')}
+          </Button>
+          <Button type="submit" loading={act.busy} data-testid="announcement-save">
+            {t('content.save')}
+          </Button>
         </Group>
       </Stack>
       {act.view}
@@ -147,29 +197,58 @@ function Form({ of, stored, onClose }: { of?: Announcement; stored: ByLanguage; 
   );
 }
 
-function TextsIn({ texts, onChange, wrong }: {
-  texts: ByLanguage; onChange: (texts: ByLanguage) => void; wrong: (name: string) => string | undefined;
+function TextsIn({
+  texts,
+  onChange,
+  wrong,
+}: {
+  texts: ByLanguage;
+  onChange: (texts: ByLanguage) => void;
+  wrong: (name: string) => string | undefined;
 }) {
   const { t } = useTranslation();
   return (
     <Tabs defaultValue="tr">
       <Tabs.List aria-label={t('language')}>
-        {spoken.map((language) => <Tabs.Tab key={language} value={language} lang={language} data-testid={`texts-${language}`}>
-          {languages[language]}</Tabs.Tab>)}
+        {spoken.map((language) => (
+          <Tabs.Tab key={language} value={language} lang={language} data-testid={`texts-${language}`}>
+            {languages[language]}
+          </Tabs.Tab>
+        ))}
       </Tabs.List>
       {spoken.map((language) => {
-        const set = (name: keyof Texts, text: string) => onChange({ ...texts, [language]: { ...texts[language], [name]: text } });
+        const set = (name: keyof Texts, text: string) =>
+          onChange({ ...texts, [language]: { ...texts[language], [name]: text } });
         const dir = language === 'ar' ? 'rtl' : 'ltr';
         return (
           <Tabs.Panel key={language} value={language} pt="sm">
             <Stack>
-              <TextInput label={t('announcement.subject')} value={texts[language].title} dir={dir} error={wrong('title')}
-                data-testid={`title-${language}`} onChange={(event) => set('title', event.currentTarget.value)} />
-              <Textarea label={t('announcement.message')} value={texts[language].message} dir={dir} autosize minRows={2}
-                error={wrong('message')} data-testid={`message-${language}`}
-                onChange={(event) => set('message', event.currentTarget.value)} />
-              <Editor label={t('announcement.html')} value={texts[language].html} name={`html-${language}`} dir={dir}
-                error={wrong('htmlContent')} onChange={(text) => set('html', text)} />
+              <TextInput
+                label={t('announcement.subject')}
+                value={texts[language].title}
+                dir={dir}
+                error={wrong('title')}
+                data-testid={`title-${language}`}
+                onChange={(event) => set('title', event.currentTarget.value)}
+              />
+              <Textarea
+                label={t('announcement.message')}
+                value={texts[language].message}
+                dir={dir}
+                autosize
+                minRows={2}
+                error={wrong('message')}
+                data-testid={`message-${language}`}
+                onChange={(event) => set('message', event.currentTarget.value)}
+              />
+              <Editor
+                label={t('announcement.html')}
+                value={texts[language].html}
+                name={`html-${language}`}
+                dir={dir}
+                error={wrong('htmlContent')}
+                onChange={(text) => set('html', text)}
+              />
             </Stack>
           </Tabs.Panel>
         );

@@ -29,7 +29,8 @@ const columns: Column<Announcement>[] = [
 ];
 
 const filters: FilterOf<typeof path>[] = [
-  { name: 'isActive', title: 'announcement.active', kind: 'flag' }, { name: 'slug', title: 'announcement.slug' },
+  { name: 'isActive', title: 'announcement.active', kind: 'flag' },
+  { name: 'slug', title: 'announcement.slug' },
 ];
 
 export default function Announcements() {
@@ -40,29 +41,70 @@ export default function Announcements() {
   const remove = '/announcement/delete';
   return (
     <>
-      <List path={path} title="announcement.title" columns={columns} filters={filters} size={undefined} id={(a) => String(a.id)}
+      <List
+        path={path}
+        title="announcement.title"
+        columns={columns}
+        filters={filters}
+        size={undefined}
+        id={(a) => String(a.id)}
         open={setOpen}
-        actions={may('POST /announcement/add') && (
-          <Button size="xs" onClick={() => setEditing('new')} data-testid="announcement-add">{t('announcement.add')}</Button>
-        )}
-        bulk={may(`POST ${remove}`) ? (rows, clear) => (
-          <Bulk method="post" path={remove} title="announcement.delete" rows={rows} name={(a) => <bdi>{a.title}</bdi>}
-            body={(a) => ({ id: a.id })} touches={[path]} onDone={clear} button={{ color: 'red', variant: 'light' }} />
-        ) : undefined} />
+        actions={
+          may('POST /announcement/add') && (
+            <Button size="xs" onClick={() => setEditing('new')} data-testid="announcement-add">
+              {t('announcement.add')}
+            </Button>
+          )
+        }
+        bulk={
+          may(`POST ${remove}`)
+            ? (rows, clear) => (
+                <Bulk
+                  method="post"
+                  path={remove}
+                  title="announcement.delete"
+                  rows={rows}
+                  name={(a) => <bdi>{a.title}</bdi>}
+                  body={(a) => ({ id: a.id })}
+                  touches={[path]}
+                  onDone={clear}
+                  button={{ color: 'red', variant: 'light' }}
+                />
+              )
+            : undefined
+        }
+      />
       <Whole of={open} title="announcement.one" onClose={() => setOpen(undefined)}>
         {open && (
           <Stack>
             <Group>
-              <Button size="xs" data-testid="announcement-edit" onClick={() => { setEditing(open); setOpen(undefined); }}>
-                {t('announcement.change')}</Button>
-              <Write method="post" path={remove} title="announcement.delete" touches={[path]} fields={[]} fixed={{ id: open.id }}
-                button={{ color: 'red', variant: 'light' }} onDone={() => setOpen(undefined)} />
+              <Button
+                size="xs"
+                data-testid="announcement-edit"
+                onClick={() => {
+                  setEditing(open);
+                  setOpen(undefined);
+                }}>
+                {t('announcement.change')}
+              </Button>
+              <Write
+                method="post"
+                path={remove}
+                title="announcement.delete"
+                touches={[path]}
+                fields={[]}
+                fixed={{ id: open.id }}
+                button={{ color: 'red', variant: 'light' }}
+                onDone={() => setOpen(undefined)}
+              />
             </Group>
             <Told id={open.id} />
           </Stack>
         )}
       </Whole>
-      {editing && <AnnouncementForm of={editing === 'new' ? undefined : editing} onClose={() => setEditing(undefined)} />}
+      {editing && (
+        <AnnouncementForm of={editing === 'new' ? undefined : editing} onClose={() => setEditing(undefined)} />
+      )}
     </>
   );
 }

@@ -16,34 +16,53 @@ type Kind = 'flag' | 'money' | 'number';
 /** The fields of each section, as they are sent. What the service wants as text has no kind. */
 const parts: Record<Part, [name: string, title: string, kind?: Kind, optional?: true][]> = {
   currency: [
-    ['code', 'currency.code'], ['name', 'currency.name'], ['network', 'currency.network'], ['image', 'currency.image'],
-    ['pngimage', 'currency.png'], ['formatassetprice', 'currency.price', 'money'],
-    ['formatorderquantity', 'currency.quantity', 'money'], ['threshold', 'currency.threshold', 'money'],
-    ['marketdataid', 'currency.market'], ['marketlistingslug', 'currency.slug'],
-    ['depositEnable', 'currency.deposit', 'flag'], ['withdrawEnable', 'currency.withdraw', 'flag'],
+    ['code', 'currency.code'],
+    ['name', 'currency.name'],
+    ['network', 'currency.network'],
+    ['image', 'currency.image'],
+    ['pngimage', 'currency.png'],
+    ['formatassetprice', 'currency.price', 'money'],
+    ['formatorderquantity', 'currency.quantity', 'money'],
+    ['threshold', 'currency.threshold', 'money'],
+    ['marketdataid', 'currency.market'],
+    ['marketlistingslug', 'currency.slug'],
+    ['depositEnable', 'currency.deposit', 'flag'],
+    ['withdrawEnable', 'currency.withdraw', 'flag'],
   ],
   currencyNetwork: [
-    ['networkCode', 'currency.networkCode'], ['networkName', 'currency.networkName'], ['kytNetworkName', 'currency.kyt'],
+    ['networkCode', 'currency.networkCode'],
+    ['networkName', 'currency.networkName'],
+    ['kytNetworkName', 'currency.kyt'],
   ],
   currencyOfNetwork: [
-    ['currencyCode', 'currency.linkCurrency'], ['networkCode', 'currency.linkNetwork'],
-    ['screeningSymbol', 'currency.screening'], ['formatPrecision', 'currency.precision'],
-    ['mintAddress', 'currency.mint', undefined, true], ['walletProviderId', 'currency.provider', 'number'],
-    ['walletCurrencyId', 'currency.walletCurrency', 'number'], ['networkId', 'currency.walletNetwork', 'number'],
-    ['depositAddressAvailable', 'currency.addresses', 'flag'], ['depositEnable', 'currency.linkDeposit', 'flag'],
+    ['currencyCode', 'currency.linkCurrency'],
+    ['networkCode', 'currency.linkNetwork'],
+    ['screeningSymbol', 'currency.screening'],
+    ['formatPrecision', 'currency.precision'],
+    ['mintAddress', 'currency.mint', undefined, true],
+    ['walletProviderId', 'currency.provider', 'number'],
+    ['walletCurrencyId', 'currency.walletCurrency', 'number'],
+    ['networkId', 'currency.walletNetwork', 'number'],
+    ['depositAddressAvailable', 'currency.addresses', 'flag'],
+    ['depositEnable', 'currency.linkDeposit', 'flag'],
     ['withdrawEnable', 'currency.linkWithdraw', 'flag'],
   ],
 };
 
 const switches: Record<Part, string> = {
-  currency: 'currency.withCurrency', currencyNetwork: 'currency.withNetwork', currencyOfNetwork: 'currency.withLink',
+  currency: 'currency.withCurrency',
+  currencyNetwork: 'currency.withNetwork',
+  currencyOfNetwork: 'currency.withLink',
 };
 
 /** One form for three sections: each has a switch, and its fields are there while it is on. */
 const fields = (Object.keys(parts) as Part[]).flatMap((part): Input<Values>[] => [
   { name: `${part}.enabled`, title: switches[part], kind: 'flag' },
   ...parts[part].map(([name, title, kind, optional]): Input<Values> => ({
-    name: `${part}.${name}`, title, kind: kind ?? 'text', required: kind !== 'flag' && !optional,
+    name: `${part}.${name}`,
+    title,
+    kind: kind ?? 'text',
+    required: kind !== 'flag' && !optional,
     when: (values) => values[`${part}.enabled`] === true,
   })),
 ]);
@@ -55,7 +74,8 @@ const fields = (Object.keys(parts) as Part[]).flatMap((part): Input<Values>[] =>
 function request(values: Values): Record<Part, Values> {
   const link = (name: string) => values[`currencyOfNetwork.${name}`];
   const codes: Values = {
-    'currency.code': link('currencyCode'), 'currencyNetwork.networkCode': link('networkCode'),
+    'currency.code': link('currencyCode'),
+    'currencyNetwork.networkCode': link('networkCode'),
     'currencyOfNetwork.currencyCode': values['currency.code'],
     'currencyOfNetwork.networkCode': values['currencyNetwork.networkCode'],
   };
@@ -64,60 +84,111 @@ function request(values: Values): Record<Part, Values> {
     const id = values[`${part}.id`];
     const all = parts[part].map(([name, , kind]): [string, unknown] => {
       const key = `${part}.${name}`;
-      const empty = kind === 'flag' ? false : kind ? '0' : name === 'mintAddress' ? '' : codes[key] ?? '-';
+      const empty = kind === 'flag' ? false : kind ? '0' : name === 'mintAddress' ? '' : (codes[key] ?? '-');
       return [name, values[key] ?? (enabled && !kind && name !== 'mintAddress' ? '' : empty)];
     });
     return { ...(id === undefined ? {} : { id }), enabled, ...Object.fromEntries(all) };
   };
-  return { currency: section('currency'), currencyNetwork: section('currencyNetwork'),
-    currencyOfNetwork: section('currencyOfNetwork') };
+  return {
+    currency: section('currency'),
+    currencyNetwork: section('currencyNetwork'),
+    currencyOfNetwork: section('currencyOfNetwork'),
+  };
 }
 
 const on: Values = { 'currency.enabled': true, 'currencyNetwork.enabled': true, 'currencyOfNetwork.enabled': true };
 
 export function Setup() {
-  return <Write method="post" path={setup} title="currency.add" touches={touches} button={{ variant: 'filled' }}
-    fields={fields as unknown as Input<Body<typeof setup, 'post'>>[]}
-    initial={{ ...on, 'currency.depositEnable': true, 'currency.withdrawEnable': true } as never}
-    make={(values) => request(values) as never} />;
+  return (
+    <Write
+      method="post"
+      path={setup}
+      title="currency.add"
+      touches={touches}
+      button={{ variant: 'filled' }}
+      fields={fields as unknown as Input<Body<typeof setup, 'post'>>[]}
+      initial={{ ...on, 'currency.depositEnable': true, 'currency.withdrawEnable': true } as never}
+      make={(values) => request(values) as never}
+    />
+  );
 }
 
 /** Amounts stay the text that they are. */
 function flat(part: Part, record: object): Values {
   const kinds = new Map(parts[part].map(([name, , kind]) => [name, kind]));
-  return Object.fromEntries(Object.entries(record).filter(([name]) => kinds.has(name))
-    .map(([name, value]) => [`${part}.${name}`, kinds.get(name) === 'money' ? String(value) : value]));
+  return Object.fromEntries(
+    Object.entries(record)
+      .filter(([name]) => kinds.has(name))
+      .map(([name, value]) => [`${part}.${name}`, kinds.get(name) === 'money' ? String(value) : value]),
+  );
 }
 
-export function Change({ currency, network, link, onDone }: {
-  currency: Currency; network: Network; link: Link; onDone: () => void;
+export function Change({
+  currency,
+  network,
+  link,
+  onDone,
+}: {
+  currency: Currency;
+  network: Network;
+  link: Link;
+  onDone: () => void;
 }) {
-  const before = { ...flat('currency', currency), ...flat('currencyNetwork', network), ...flat('currencyOfNetwork', link) };
-  return <Write method="post" path={update} title="currency.change" touches={touches} onDone={onDone}
-    fields={fields as unknown as Input<Body<typeof update, 'post'>>[]}
-    initial={{ ...on, ...before } as never}
-    fixed={{ 'currency.id': currency.id, 'currencyNetwork.id': network.id, 'currencyOfNetwork.id': link.id } as never}
-    before={(values) => <Diff before={sent(values, before)} after={sent(values, values)} />}
-    make={(values) => request(values) as never} />;
+  const before = {
+    ...flat('currency', currency),
+    ...flat('currencyNetwork', network),
+    ...flat('currencyOfNetwork', link),
+  };
+  return (
+    <Write
+      method="post"
+      path={update}
+      title="currency.change"
+      touches={touches}
+      onDone={onDone}
+      fields={fields as unknown as Input<Body<typeof update, 'post'>>[]}
+      initial={{ ...on, ...before } as never}
+      fixed={
+        { 'currency.id': currency.id, 'currencyNetwork.id': network.id, 'currencyOfNetwork.id': link.id } as never
+      }
+      before={(values) => (
+        <div style={{ overflowWrap: 'anywhere' }}>
+          <Diff before={sent(values, before)} after={sent(values, values)} />
+        </div>
+      )}
+      make={(values) => request(values) as never}
+    />
+  );
 }
 
 /** The fields of the sections that are sent. */
 function sent(values: Values, of: Values): Values {
-  return Object.fromEntries(Object.entries(of).filter(([key]) => !key.endsWith('.enabled')
-    && values[`${key.split('.')[0]}.enabled`] === true));
+  return Object.fromEntries(
+    Object.entries(of).filter(
+      ([key]) => !key.endsWith('.enabled') && values[`${key.split('.')[0]}.enabled`] === true,
+    ),
+  );
 }
 
 export function Activate({ currency, link, onDone }: { currency: Currency; link: Link; onDone: () => void }) {
   const before = { currency: currency.isActive, currencyOfNetwork: link.isActive };
-  return <Write method="post" path={activate} title="currency.activate" touches={touches} onDone={onDone}
-    fields={[
-      { name: 'currency', title: 'currency.currencyActive', kind: 'flag' },
-      { name: 'currencyOfNetwork', title: 'currency.linkActive', kind: 'flag' },
-    ]}
-    initial={before as never}
-    before={(values) => <Diff before={before} after={values} />}
-    make={(values) => ({
-      currency: { id: currency.id, isActive: values.currency === true },
-      currencyOfNetwork: { id: link.id, isActive: values.currencyOfNetwork === true },
-    })} />;
+  return (
+    <Write
+      method="post"
+      path={activate}
+      title="currency.activate"
+      touches={touches}
+      onDone={onDone}
+      fields={[
+        { name: 'currency', title: 'currency.currencyActive', kind: 'flag' },
+        { name: 'currencyOfNetwork', title: 'currency.linkActive', kind: 'flag' },
+      ]}
+      initial={before as never}
+      before={(values) => <Diff before={before} after={values} />}
+      make={(values) => ({
+        currency: { id: currency.id, isActive: values.currency === true },
+        currencyOfNetwork: { id: link.id, isActive: values.currencyOfNetwork === true },
+      })}
+    />
+  );
 }

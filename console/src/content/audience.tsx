@@ -10,8 +10,16 @@ const counts = '/user/total-count-by-status';
  * For how many at most. The service counts recipients when the job begins, and says so in its answer; before that it
  * tells how many accounts there are by status. Of those some cannot be reached, or do not let campaigns come.
  */
-export function Audience({ ids, statuses = [], narrowed = false, sms = false }: {
-  ids?: string[]; statuses?: string[]; narrowed?: boolean; sms?: boolean;
+export function Audience({
+  ids,
+  statuses = [],
+  narrowed = false,
+  sms = false,
+}: {
+  ids?: string[];
+  statuses?: string[];
+  narrowed?: boolean;
+  sms?: boolean;
 }) {
   const { t } = useTranslation();
   const may = useMay();
@@ -28,16 +36,30 @@ export function Audience({ ids, statuses = [], narrowed = false, sms = false }: 
 }
 
 /** By which ways a topic goes out, as the parameter NOTIFICATION_TOPICS says. */
-export function Channels({ topic, topics }: {
-  topic: string; topics?: { topics?: Record<string, string[]>; other?: string[] };
+export function Channels({
+  topic,
+  topics,
+}: {
+  topic: string;
+  topics?: { topics?: Record<string, string[]>; other?: string[] };
 }) {
   const { t } = useTranslation();
-  if (!topics || !topic) return null;
+  if (!topics) return null;
+  if (!topic)
+    return (
+      <Text size="sm">
+        {t('mailing.known')} <bdi dir="ltr">{Object.keys(topics.topics ?? {}).join(', ')}</bdi>
+      </Text>
+    );
   const ways = topics.topics?.[topic] ?? topics.other ?? [];
   return (
     <Group gap="xs" data-testid="channels">
       <Text size="sm">{t('mailing.ways')}</Text>
-      {ways.map((way) => <Badge key={way} variant="light" tt="none">{t(`mailing.way.${way}`)}</Badge>)}
+      {ways.map((way) => (
+        <Badge key={way} variant="light" tt="none">
+          {t(`mailing.way.${way}`)}
+        </Badge>
+      ))}
       {ways.length === 0 && <Text size="sm">{t('mailing.noWay')}</Text>}
     </Group>
   );
@@ -48,8 +70,12 @@ export function Letter({ title, body, language }: { title: string; body: string;
   if (!title && !body) return null;
   return (
     <Paper withBorder p="sm" dir={dir} lang={language || undefined} maw={340}>
-      <Text fw={700} dir={dir}>{title}</Text>
-      <Text size="sm" dir={dir} style={{ whiteSpace: 'pre-wrap' }}>{body}</Text>
+      <Text fw={700} dir={dir}>
+        {title}
+      </Text>
+      <Text size="sm" dir={dir} style={{ whiteSpace: 'pre-wrap' }}>
+        {body}
+      </Text>
     </Paper>
   );
 }
@@ -67,5 +93,9 @@ export function partsOf(text: string): { characters: number; parts: number } {
 export function Length({ text }: { text: string }) {
   const { t } = useTranslation();
   const { characters, parts } = partsOf(text);
-  return <Text size="sm" c="dimmed" data-testid="parts">{t('mailing.length', { characters, count: parts })}</Text>;
+  return (
+    <Text size="sm" c="dimmed" data-testid="parts">
+      {t('mailing.length', { characters, count: parts })}
+    </Text>
+  );
 }

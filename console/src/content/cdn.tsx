@@ -20,12 +20,23 @@ export default function CDN() {
   return (
     <Stack>
       <Group justify="space-between">
-        <Title order={1} size="h3">{t('cdn.title')}</Title>
-        <Write method="post" path="/admin/cdn/upload" title="cdn.upload" button={{ variant: 'filled' }}
+        <Title order={1} size="h3">
+          {t('cdn.title')}
+        </Title>
+        <Write
+          method="post"
+          path="/admin/cdn/upload"
+          title="cdn.upload"
+          button={{ variant: 'filled' }}
           initial={{ useSuffix: true }}
           fields={[
-            { name: 'imageData', title: 'cdn.picture', kind: 'file', required: true,
-              accept: 'image/png,image/jpeg,image/webp,image/gif' },
+            {
+              name: 'imageData',
+              title: 'cdn.picture',
+              kind: 'file',
+              required: true,
+              accept: 'image/png,image/jpeg,image/webp,image/gif',
+            },
             { name: 'imageName', title: 'cdn.name', required: true, help: 'cdn.nameHelp' },
             { name: 'folderType', title: 'cdn.folder', required: true, kind: folders ?? 'text' },
             { name: 'useSuffix', title: 'cdn.suffix', kind: 'flag', help: 'cdn.suffixHelp' },
@@ -33,7 +44,8 @@ export default function CDN() {
           onDone={(answer) => {
             const { imageUrl } = said<{ imageUrl: string | null }>(answer);
             if (imageUrl) setUploaded((old) => [imageUrl, ...old]);
-          }} />
+          }}
+        />
       </Group>
       <Text size="sm">{t('cdn.lead')}</Text>
       {uploaded.length === 0 && <Alert color="gray">{t('cdn.none')}</Alert>}
@@ -42,7 +54,9 @@ export default function CDN() {
           <Paper key={address} withBorder p="sm" data-testid="uploaded">
             <Stack gap="xs">
               <Shown address={address} alt={t('cdn.uploaded')} />
-              <div style={{ overflowWrap: 'anywhere' }}><Id of={address} /></div>
+              <div style={{ overflowWrap: 'anywhere' }}>
+                <Id of={address} />
+              </div>
             </Stack>
           </Paper>
         ))}

@@ -35,10 +35,15 @@ export default function Contract() {
   return (
     <Stack>
       <Group justify="space-between">
-        <Title order={1} size="h3"><bdi>{contract?.name ?? t('contract.one')}</bdi></Title>
+        <Title order={1} size="h3">
+          <bdi>{contract?.name ?? t('contract.one')}</bdi>
+        </Title>
         <Group gap="xs">
-          {may('POST /admin/create-contract-detail') && <Button size="xs" onClick={() => setEditing('new')} data-testid="section-add">
-            {t('contract.add')}</Button>}
+          {may('POST /admin/create-contract-detail') && (
+            <Button size="xs" onClick={() => setEditing('new')} data-testid="section-add">
+              {t('contract.add')}
+            </Button>
+          )}
           <AddMany contractId={id} />
           <Replace sections={picked.length ? picked : order.rows} />
           {picked.length > 0 && <DeleteMany sections={picked} onDone={after} />}
@@ -46,21 +51,40 @@ export default function Contract() {
       </Group>
       {contract && (
         <Facts>
-          <Fact title="contract.code"><Id of={contract.code} /></Fact>
+          <Fact title="contract.code">
+            <Id of={contract.code} />
+          </Fact>
           <Fact title="contract.version">{contract.version ?? '–'}</Fact>
-          <Fact title="contract.active"><Status of={contract.isActive} /></Fact>
-          <Fact title="contract.created"><Time at={contract.createdAt} /></Fact>
+          <Fact title="contract.active">
+            <Status of={contract.isActive} />
+          </Fact>
+          <Fact title="contract.created">
+            <Time at={contract.createdAt} />
+          </Fact>
         </Facts>
       )}
       <Problem of={stored.error} />
       {stored.data?.length === 0 && <Alert color="gray">{t('contract.empty')}</Alert>}
       {order.changed && <SaveOrder contractId={id} order={order} />}
-      <Sections order={order} onEdit={setEditing} chosen={chosen} onChoose={(one) => setChosen((old) => {
-        const next = new Set(old);
-        if (!next.delete(one)) next.add(one);
-        return next;
-      })} />
-      {editing && <SectionForm contractId={id} of={editing === 'new' ? undefined : editing} onClose={() => setEditing(undefined)} />}
+      <Sections
+        order={order}
+        onEdit={setEditing}
+        chosen={chosen}
+        onChoose={(one) =>
+          setChosen((old) => {
+            const next = new Set(old);
+            if (!next.delete(one)) next.add(one);
+            return next;
+          })
+        }
+      />
+      {editing && (
+        <SectionForm
+          contractId={id}
+          of={editing === 'new' ? undefined : editing}
+          onClose={() => setEditing(undefined)}
+        />
+      )}
     </Stack>
   );
 }
@@ -74,11 +98,19 @@ function SaveOrder({ contractId, order }: { contractId: string; order: ReturnTyp
         <Text size="sm">{t('contract.orderChanged')}</Text>
         <Problem of={act.problem} />
         <Group>
-          <Button size="xs" loading={act.busy} data-testid="order-save" onClick={async () => {
-            const moved = order.rows.map((row, n) => ({ id: row.id, orderNo: n }));
-            if (await act.run({ contractId, details: moved })) order.reset();
-          }}>{t('contract.orderSave')}</Button>
-          <Button size="xs" variant="default" onClick={order.reset}>{t('cancel')}</Button>
+          <Button
+            size="xs"
+            loading={act.busy}
+            data-testid="order-save"
+            onClick={async () => {
+              const moved = order.rows.map((row, n) => ({ id: row.id, orderNo: n }));
+              if (await act.run({ contractId, details: moved })) order.reset();
+            }}>
+            {t('contract.orderSave')}
+          </Button>
+          <Button size="xs" variant="default" onClick={order.reset}>
+            {t('cancel')}
+          </Button>
         </Group>
       </Stack>
       {act.view}
@@ -86,8 +118,15 @@ function SaveOrder({ contractId, order }: { contractId: string; order: ReturnTyp
   );
 }
 
-function Sections({ order, chosen, onChoose, onEdit }: {
-  order: ReturnType<typeof useOrder<Section>>; chosen: ReadonlySet<number>; onChoose: (id: number) => void;
+function Sections({
+  order,
+  chosen,
+  onChoose,
+  onEdit,
+}: {
+  order: ReturnType<typeof useOrder<Section>>;
+  chosen: ReadonlySet<number>;
+  onChoose: (id: number) => void;
   onEdit: (section: Section) => void;
 }) {
   const { t } = useTranslation();
@@ -113,42 +152,95 @@ function Sections({ order, chosen, onChoose, onEdit }: {
   };
   return (
     <>
-    <VisuallyHidden role="status" aria-live="polite">
-      {moved && t('contract.moved', { title: moved.title, place: moved.place, count: order.rows.length })}</VisuallyHidden>
-    <Stack gap="xs" component="ol" p={0} m={0} style={{ listStyle: 'none' }}>
-      {order.rows.map((row, n) => (
-        <Paper key={row.id} withBorder p="sm" component="li" data-testid="section" data-id={row.id}
-          onDragOver={(event) => event.preventDefault()}
-          onDrop={() => { if (dragged.current !== undefined) move(dragged.current, n); }}>
-          <Group justify="space-between" mb="xs">
-            <Group gap="xs">
-              <Checkbox aria-label={`${t('list.choose')}: ${row.title}`} checked={chosen.has(row.id)} onChange={() => onChoose(row.id)} />
-              {movable && (
-                <>
-                  <ActionIcon variant="subtle" draggable data-handle={row.id} data-testid="handle" onKeyDown={keys(n)}
-                    aria-label={t('contract.handle', { title: row.title })} style={{ cursor: 'grab' }}
-                    onDragStart={() => { dragged.current = n; }} onDragEnd={() => { dragged.current = undefined; }}>
-                    <IconGripVertical size={16} /></ActionIcon>
-                  <ActionIcon variant="subtle" aria-label={t('contract.up', { title: row.title })} disabled={n === 0}
-                    onClick={() => move(n, n - 1)}><IconArrowUp size={16} /></ActionIcon>
-                  <ActionIcon variant="subtle" aria-label={t('contract.down', { title: row.title })}
-                    disabled={n === order.rows.length - 1} onClick={() => move(n, n + 1)}><IconArrowDown size={16} /></ActionIcon>
-                </>
-              )}
-              <Title order={2} size="h5"><bdi>{row.title || t('contract.untitled')}</bdi></Title>
+      <VisuallyHidden role="status" aria-live="polite">
+        {moved && t('contract.moved', { title: moved.title, place: moved.place, count: order.rows.length })}
+      </VisuallyHidden>
+      <Stack gap="xs" component="ol" p={0} m={0} style={{ listStyle: 'none' }}>
+        {order.rows.map((row, n) => (
+          <Paper
+            key={row.id}
+            withBorder
+            p="sm"
+            component="li"
+            data-testid="section"
+            data-id={row.id}
+            onDragOver={(event) => event.preventDefault()}
+            onDrop={(event) => {
+              event.preventDefault();
+              if (dragged.current !== undefined) move(dragged.current, n);
+            }}>
+            <Group justify="space-between" mb="xs">
+              <Group gap="xs">
+                <Checkbox
+                  aria-label={`${t('list.choose')}: ${row.title}`}
+                  checked={chosen.has(row.id)}
+                  onChange={() => onChoose(row.id)}
+                />
+                {movable && (
+                  <>
+                    <ActionIcon
+                      variant="subtle"
+                      draggable
+                      data-handle={row.id}
+                      data-testid="handle"
+                      onKeyDown={keys(n)}
+                      aria-label={t('contract.handle', { title: row.title })}
+                      style={{ cursor: 'grab' }}
+                      onDragStart={(event) => {
+                        event.dataTransfer.setData('text/plain', row.title);
+                        dragged.current = n;
+                      }}
+                      onDragEnd={() => {
+                        dragged.current = undefined;
+                      }}>
+                      <IconGripVertical size={16} />
+                    </ActionIcon>
+                    <ActionIcon
+                      variant="subtle"
+                      aria-label={t('contract.up', { title: row.title })}
+                      disabled={n === 0}
+                      onClick={() => move(n, n - 1)}>
+                      <IconArrowUp size={16} />
+                    </ActionIcon>
+                    <ActionIcon
+                      variant="subtle"
+                      aria-label={t('contract.down', { title: row.title })}
+                      disabled={n === order.rows.length - 1}
+                      onClick={() => move(n, n + 1)}>
+                      <IconArrowDown size={16} />
+                    </ActionIcon>
+                  </>
+                )}
+                <Title order={2} size="h5">
+                  <bdi>{row.title || t('contract.untitled')}</bdi>
+                </Title>
+              </Group>
+              <Group gap="xs">
+                {may('POST /admin/update-contract-detail') && (
+                  <Button size="compact-xs" variant="default" data-testid="section-edit" onClick={() => onEdit(row)}>
+                    {t('contract.edit')}
+                  </Button>
+                )}
+                <Write
+                  method="post"
+                  path="/admin/delete-contract-detail"
+                  title="contract.delete"
+                  touches={[details]}
+                  fields={[]}
+                  fixed={{ id: row.id }}
+                  button={{ size: 'compact-xs', color: 'red', variant: 'light' }}
+                  before={() => (
+                    <Text>
+                      <bdi>{row.title}</bdi>
+                    </Text>
+                  )}
+                />
+              </Group>
             </Group>
-            <Group gap="xs">
-              {may('POST /admin/update-contract-detail') && <Button size="compact-xs" variant="default" data-testid="section-edit"
-                onClick={() => onEdit(row)}>{t('contract.edit')}</Button>}
-              <Write method="post" path="/admin/delete-contract-detail" title="contract.delete" touches={[details]} fields={[]}
-                fixed={{ id: row.id }} button={{ size: 'compact-xs', color: 'red', variant: 'light' }}
-                before={() => <Text><bdi>{row.title}</bdi></Text>} />
-            </Group>
-          </Group>
-          <RichText html={row.content} />
-        </Paper>
-      ))}
-    </Stack>
+            <RichText html={row.content} />
+          </Paper>
+        ))}
+      </Stack>
     </>
   );
 }

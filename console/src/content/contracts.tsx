@@ -20,7 +20,18 @@ const filters: FilterOf<typeof path>[] = [{ name: 'code', title: 'contract.code'
 export default function Contracts() {
   const navigate = useNavigate();
   const may = useMay();
-  return <List path={path} title="contract.title" columns={columns} filters={filters} size={undefined} id={(c) => String(c.id)}
-    empty="contract.none"
-    {...(may('GET /admin/get-contract-details') ? { open: (c: Contract) => navigate({ to: `/contracts/${c.id}` as string }) } : {})} />;
+  return (
+    <List
+      path={path}
+      title="contract.title"
+      columns={columns}
+      filters={filters}
+      size={undefined}
+      id={(c) => String(c.id)}
+      empty="contract.none"
+      {...(may('GET /admin/get-contract-details')
+        ? { open: (c: Contract) => navigate({ to: `/contracts/${c.id}` as string }) }
+        : {})}
+    />
+  );
 }

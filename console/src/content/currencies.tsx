@@ -29,8 +29,16 @@ const ofCurrency: Column<Currency>[] = [
   { key: 'code', title: 'currency.code', show: (c) => code(c.code) },
   { key: 'name', title: 'currency.name' },
   { key: 'network', title: 'currency.network', show: (c) => code(c.network) },
-  { key: 'threshold', title: 'currency.threshold', show: (c) => <bdi dir="ltr" className="money">{c.threshold}</bdi> },
-  ...ways as unknown as Column<Currency>[],
+  {
+    key: 'threshold',
+    title: 'currency.threshold',
+    show: (c) => (
+      <bdi dir="ltr" className="money">
+        {c.threshold}
+      </bdi>
+    ),
+  },
+  ...(ways as unknown as Column<Currency>[]),
 ];
 
 const ofNetwork: Column<Network>[] = [
@@ -46,8 +54,12 @@ const ofLink: Column<Link>[] = [
   { key: 'formatPrecision', title: 'currency.precision', show: (l) => code(l.formatPrecision) },
   { key: 'screeningSymbol', title: 'currency.screening', show: (l) => code(l.screeningSymbol), hidden: true },
   { key: 'mintAddress', title: 'currency.mint', show: (l) => <Id of={l.mintAddress} short />, hidden: true },
-  { key: 'depositAddressAvailable', title: 'currency.addresses', show: (l) => <Status of={l.depositAddressAvailable} /> },
-  ...ways as unknown as Column<Link>[],
+  {
+    key: 'depositAddressAvailable',
+    title: 'currency.addresses',
+    show: (l) => <Status of={l.depositAddressAvailable} />,
+  },
+  ...(ways as unknown as Column<Link>[]),
 ];
 
 const seen: Column<Row<typeof published>>[] = [
@@ -62,35 +74,83 @@ const seen: Column<Row<typeof published>>[] = [
 ];
 
 const bySymbol: FilterOf<typeof path>[] = [
-  { name: 'symbol', title: 'currency.code' }, { name: 'isActive', title: 'currency.active', kind: 'flag' },
+  { name: 'symbol', title: 'currency.code' },
+  { name: 'isActive', title: 'currency.active', kind: 'flag' },
 ];
 
 export default function Currencies() {
-  const admin = (type: 'CURRENCY' | 'CURRENCY_NETWORK' | 'CURRENCY_OF_NETWORK', columns: unknown, filters: typeof bySymbol = []) =>
+  const admin =
+    (
+      type: 'CURRENCY' | 'CURRENCY_NETWORK' | 'CURRENCY_OF_NETWORK',
+      columns: unknown,
+      filters: typeof bySymbol = [],
+    ) =>
     () => <Records key={type} type={type} columns={columns as Column<Any>[]} filters={filters} />;
   return (
-    <Sheets label="currency.title" sheets={[
-      { name: 'currencies', title: 'currency.title', needs: `GET ${path}`, show: admin('CURRENCY', ofCurrency, bySymbol) },
-      { name: 'networks', title: 'currency.networks', needs: `GET ${path}`,
-        show: admin('CURRENCY_NETWORK', ofNetwork, [{ name: 'networkCode', title: 'currency.code' }]) },
-      { name: 'links', title: 'currency.links', needs: `GET ${path}`, show: admin('CURRENCY_OF_NETWORK', ofLink) },
-      { name: 'published', title: 'currency.published', needs: `GET ${published}`, show: () => (
-        <List path={published} title="currency.published" columns={seen} size={undefined} id={(l) => String(l.id)}
-          filters={[{ name: 'currencyOfNetworkIsActive', title: 'currency.active', kind: 'flag' }]} />
-      ) },
-    ]} />
+    <Sheets
+      label="currency.title"
+      sheets={[
+        {
+          name: 'currencies',
+          title: 'currency.title',
+          needs: `GET ${path}`,
+          show: admin('CURRENCY', ofCurrency, bySymbol),
+        },
+        {
+          name: 'networks',
+          title: 'currency.networks',
+          needs: `GET ${path}`,
+          show: admin('CURRENCY_NETWORK', ofNetwork, [{ name: 'networkCode', title: 'currency.code' }]),
+        },
+        { name: 'links', title: 'currency.links', needs: `GET ${path}`, show: admin('CURRENCY_OF_NETWORK', ofLink) },
+        {
+          name: 'published',
+          title: 'currency.published',
+          needs: `GET ${published}`,
+          show: () => (
+            <List
+              path={published}
+              title="currency.published"
+              columns={seen}
+              size={undefined}
+              id={(l) => String(l.id)}
+              filters={[{ name: 'currencyOfNetworkIsActive', title: 'currency.active', kind: 'flag' }]}
+            />
+          ),
+        },
+      ]}
+    />
   );
 }
 
-function Records({ type, columns, filters }: {
-  type: 'CURRENCY' | 'CURRENCY_NETWORK' | 'CURRENCY_OF_NETWORK'; columns: Column<Any>[]; filters: typeof bySymbol;
+function Records({
+  type,
+  columns,
+  filters,
+}: {
+  type: 'CURRENCY' | 'CURRENCY_NETWORK' | 'CURRENCY_OF_NETWORK';
+  columns: Column<Any>[];
+  filters: typeof bySymbol;
 }) {
   const [open, setOpen] = useState<Any>();
-  const titles = { CURRENCY: 'currency.title', CURRENCY_NETWORK: 'currency.networks', CURRENCY_OF_NETWORK: 'currency.links' };
+  const titles = {
+    CURRENCY: 'currency.title',
+    CURRENCY_NETWORK: 'currency.networks',
+    CURRENCY_OF_NETWORK: 'currency.links',
+  };
   return (
     <>
-      <List path={path} title={titles[type]} columns={columns} filters={filters} fixed={{ type }} size={undefined}
-        id={(c) => String(c.id)} open={setOpen} actions={<Setup />} />
+      <List
+        path={path}
+        title={titles[type]}
+        columns={columns}
+        filters={filters}
+        fixed={{ type }}
+        size={undefined}
+        id={(c) => String(c.id)}
+        open={setOpen}
+        actions={<Setup />}
+      />
       <Whole of={open} title="currency.one" onClose={() => setOpen(undefined)}>
         {open && <Around of={open} onDone={() => setOpen(undefined)} />}
       </Whole>
@@ -104,16 +164,22 @@ function Around({ of, onDone }: { of: Any; onDone: () => void }) {
   const all = useQuery({
     queryKey: [path, 'around'],
     queryFn: async () => {
-      const of3 = (['CURRENCY', 'CURRENCY_NETWORK', 'CURRENCY_OF_NETWORK'] as const)
-        .map(async (type) => (await read(path, { params: { query: { type } } })).data ?? []);
+      const of3 = (['CURRENCY', 'CURRENCY_NETWORK', 'CURRENCY_OF_NETWORK'] as const).map(
+        async (type) => (await read(path, { params: { query: { type } } })).data ?? [],
+      );
       const [currencies, networks, links] = await Promise.all(of3);
       return { currencies: currencies as Currency[], networks: networks as Network[], links: links as Link[] };
     },
   });
   if (!all.data) return all.error ? <Problem of={all.error} /> : <Loader size="sm" />;
   const { currencies, networks, links } = all.data;
-  const mine = links.filter((l) => ('currencyCode' in of ? l.id === of.id
-    : 'code' in of ? l.currencyCode === of.code : l.networkCode === of.networkCode));
+  const mine = links.filter((l) =>
+    'currencyCode' in of
+      ? l.id === of.id
+      : 'code' in of
+        ? l.currencyCode === of.code
+        : l.networkCode === of.networkCode,
+  );
   if (mine.length === 0) return <Alert color="gray">{t('currency.alone')}</Alert>;
   return mine.map((link) => {
     const currency = currencies.find((c) => c.code === link.currencyCode);
@@ -121,7 +187,11 @@ function Around({ of, onDone }: { of: Any; onDone: () => void }) {
     if (!currency || !network) return null;
     return (
       <Stack key={link.id} gap="xs">
-        <Title order={3} size="h5"><bdi dir="ltr">{link.currencyCode} / {link.networkCode}</bdi></Title>
+        <Title order={3} size="h5">
+          <bdi dir="ltr">
+            {link.currencyCode} / {link.networkCode}
+          </bdi>
+        </Title>
         <Group>
           <Change currency={currency} network={network} link={link} onDone={onDone} />
           <Activate currency={currency} link={link} onDone={onDone} />

@@ -21,9 +21,22 @@ const tools: Tool[] = [
   { name: 'a', title: 'content.link', before: '<a href="https://">', after: '</a>' },
 ];
 
-export function Editor({ label, value, onChange, name, dir = 'auto', error, extra }: {
-  label: string; value: string; onChange: (text: string) => void; name: string; dir?: 'auto' | 'rtl' | 'ltr';
-  error?: string; extra?: ReactNode;
+export function Editor({
+  label,
+  value,
+  onChange,
+  name,
+  dir = 'auto',
+  error,
+  extra,
+}: {
+  label: string;
+  value: string;
+  onChange: (text: string) => void;
+  name: string;
+  dir?: 'auto' | 'rtl' | 'ltr';
+  error?: string;
+  extra?: ReactNode;
 }) {
   const { t } = useTranslation();
   const area = useRef<HTMLTextAreaElement>(null);
@@ -47,17 +60,45 @@ export function Editor({ label, value, onChange, name, dir = 'auto', error, extr
     <SimpleGrid cols={{ base: 1, md: 2 }}>
       <Stack gap="xs">
         <Group gap={4} role="toolbar" aria-label={t('content.tools')}>
-          {tools.map((tool) => <Button key={tool.name} size="compact-xs" variant="default" onClick={() => wrap(tool)}
-            data-testid={`tool-${tool.name}`}>{t(tool.title)}</Button>)}
+          {tools.map((tool) => (
+            <Button
+              key={tool.name}
+              size="compact-xs"
+              variant="default"
+              onClick={() => wrap(tool)}
+              data-testid={`tool-${tool.name}`}>
+              {t(tool.title)}
+            </Button>
+          ))}
         </Group>
-        <Textarea ref={area} label={label} value={value} dir={dir} autosize minRows={8} maxRows={20} error={error} name={name}
-          data-testid={`field-${name}`} onKeyDown={press} onChange={(event) => onChange(event.currentTarget.value)} />
+        <Textarea
+          ref={area}
+          label={label}
+          value={value}
+          dir={dir}
+          autosize
+          minRows={8}
+          maxRows={20}
+          error={error}
+          name={name}
+          data-testid={`field-${name}`}
+          onKeyDown={press}
+          onChange={(event) => onChange(event.currentTarget.value)}
+        />
         {extra}
       </Stack>
       <Stack gap="xs">
-        <Text size="sm" fw={500}>{t('content.preview')}</Text>
+        <Text size="sm" fw={500}>
+          {t('content.preview')}
+        </Text>
         <Paper withBorder p="sm" mih={120}>
-          {value.trim() ? <RichText html={value} dir={dir} /> : <Text size="sm" c="dimmed">{t('content.empty')}</Text>}
+          {value.trim() ? (
+            <RichText html={value} dir={dir} />
+          ) : (
+            <Text size="sm" c="dimmed">
+              {t('content.empty')}
+            </Text>
+          )}
         </Paper>
       </Stack>
     </SimpleGrid>

@@ -14,8 +14,13 @@ export function useOrder<T extends { id: number }>(stored: T[]): Order<T> {
   const known = new Set(stored.map((row) => row.id));
   // What was added or deleted meanwhile is in the order that the service has.
   const kept = ids?.filter((id) => known.has(id)) ?? [];
-  const rows = ids === undefined ? stored
-    : [...kept.map((id) => stored.find((row) => row.id === id)!), ...stored.filter((row) => !kept.includes(row.id))];
+  const rows =
+    ids === undefined
+      ? stored
+      : [
+          ...kept.map((id) => stored.find((row) => row.id === id)!),
+          ...stored.filter((row) => !kept.includes(row.id)),
+        ];
   return {
     rows,
     changed: rows.some((row, n) => row !== stored[n]),

@@ -1,5 +1,5 @@
 /** The parameters: what the service reads without being started anew. A change shows what differs before it is sent. */
-import { Stack, Text } from '@mantine/core';
+import { List as Lines, Stack, Text } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useMay } from '../app/session';
@@ -7,7 +7,6 @@ import { List, type Column, type FilterOf, type Row } from '../kit/list';
 import { Diff, Whole } from '../kit/record';
 import { Status, Time } from '../kit/show';
 import { Write } from '../kit/write';
-import { otp } from './parts';
 import { asList, shapes } from './shape';
 
 const path = '/admin/get-parameters';
@@ -24,7 +23,8 @@ const columns: Column<Parameter>[] = [
 ];
 
 const filters: FilterOf<typeof path>[] = [
-  { name: 'code', title: 'parameter.code' }, { name: 'isEditable', title: 'parameter.editable', kind: 'flag' },
+  { name: 'code', title: 'parameter.code' },
+  { name: 'isEditable', title: 'parameter.editable', kind: 'flag' },
 ];
 
 export default function Parameters() {
@@ -33,11 +33,47 @@ export default function Parameters() {
   const [changing, setChanging] = useState<Parameter>();
   return (
     <>
-      <List path={path} title="parameter.title" columns={columns} filters={filters} size={undefined} id={(p) => String(p.id)}
-        open={(p) => (p.isEditable && may(`POST ${update}`) ? setChanging(p) : setOpen(p))} />
+      <List
+        path={path}
+        title="parameter.title"
+        columns={columns}
+        filters={filters}
+        size={undefined}
+        id={(p) => String(p.id)}
+        open={(p) => (p.isEditable && may(`POST ${update}`) ? setChanging(p) : setOpen(p))}
+      />
       <Whole of={open} title="parameter.one" onClose={() => setOpen(undefined)} />
       {changing && <Change of={changing} onClose={() => setChanging(undefined)} />}
     </>
+  );
+}
+
+/** What a list gains and loses; of any other object the members that differ. */
+function Changes({ before, after, list }: { before: object; after: object; list?: string }) {
+  const { t } = useTranslation();
+  if (!list) return <Diff before={before} after={after} />;
+  const [old, next] = [(before as Record<string, string[]>)[list]!, (after as Record<string, string[]>)[list]!];
+  const [gone, come] = [old.filter((v) => !next.includes(v)), next.filter((v) => !old.includes(v))];
+  if (gone.length + come.length === 0) return <Diff before={{}} after={{}} />;
+  return (
+    <Lines type="unordered" data-testid="diff">
+      {gone.map((v) => (
+        <Lines.Item key={v}>
+          {t('parameter.gone')}{' '}
+          <del>
+            <bdi>{v}</bdi>
+          </del>
+        </Lines.Item>
+      ))}
+      {come.map((v) => (
+        <Lines.Item key={v}>
+          {t('parameter.come')}{' '}
+          <ins>
+            <bdi>{v}</bdi>
+          </ins>
+        </Lines.Item>
+      ))}
+    </Lines>
   );
 }
 
@@ -46,19 +82,32 @@ function Change({ of, onClose }: { of: Parameter; onClose: () => void }) {
   const { t } = useTranslation();
   const list = asList(of.json);
   const shape = shapes[of.code];
-  const now = (values: Values): object => (list ? { [list]: values[list] ?? [] } : (values.json ?? {}) as object);
+  const now = (values: Values): object => (list ? { [list]: values[list] ?? [] } : ((values.json ?? {}) as object));
   const fields = list
     ? [{ name: list as never, title: 'parameter.values', kind: 'list' as const, required: true }]
     : [{ name: 'json' as const, title: 'parameter.json', kind: 'json' as const, required: true }];
-  return <Write method="post" path={update} title="parameter.change" opened onClose={onClose} touches={[path]}
-    initial={(list ? of.json : { json: of.json }) as never}
-    fields={[...fields, otp]}
-    before={(values) => (
-      <Stack gap="xs">
-        <Text fw={700}><bdi dir="ltr">{of.code}</bdi> · {of.name}</Text>
-        {shape && <Text size="sm">{t(shape)}</Text>}
-        <Diff before={of.json} after={now(values)} />
-      </Stack>
-    )}
-    make={(values) => ({ id: of.id, ifUpdatedAt: of.updatedAt, json: now(values) as Values, otp: values.otp }) as never} />;
+  return (
+    <Write
+      method="post"
+      path={update}
+      title="parameter.change"
+      opened
+      onClose={onClose}
+      touches={[path]}
+      initial={(list ? of.json : { json: of.json }) as never}
+      fields={fields}
+      before={(values) => (
+        <Stack gap="xs">
+          <Text fw={700}>
+            <bdi dir="ltr">{of.code}</bdi> · {of.name}
+          </Text>
+          {shape && <Text size="sm">{t(shape)}</Text>}
+          <div style={{ overflowWrap: 'anywhere' }}>
+            <Changes before={of.json} after={now(values)} list={list} />
+          </div>
+        </Stack>
+      )}
+      make={(values) => ({ id: of.id, ifUpdatedAt: of.updatedAt, json: now(values) as Values })}
+    />
+  );
 }

@@ -1,5 +1,5 @@
-/** What several screens of the back office share: tabs that are an address, lists of jobs, and the code of a write. */
-import { Progress, Stack, Tabs, Title } from '@mantine/core';
+/** What several screens of the back office share: tabs that are an address, and lists of jobs. */
+import { Group, Progress, Stack, Tabs, Title } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useEffect, type ReactNode } from 'react';
@@ -9,9 +9,6 @@ import { JobBar } from '../kit/job';
 import { List, type Column, type Row } from '../kit/list';
 import { useRead } from '../kit/read';
 import { Id, Status, Time } from '../kit/show';
-
-/** The code of the caller's authenticator, where an endpoint asks for it in the request itself (D-AUTH-08). */
-export const otp = { name: 'otp' as never, title: 'content.otp', help: 'content.otpHelp', required: true };
 
 /** What an answer says in `data`. */
 export function said<T>(answer: unknown): T {
@@ -38,11 +35,22 @@ export function Sheets({ sheets, label }: { sheets: Sheet[]; label: string }) {
   const shown = open.find((s) => s.name === tab) ?? open[0];
   if (!shown) return null;
   return (
-    <Tabs value={shown.name} keepMounted={false} onChange={(name) => navigate({ to: '.', search: { tab: name ?? '' } as never })}>
+    <Tabs
+      value={shown.name}
+      keepMounted={false}
+      onChange={(name) => navigate({ to: '.', search: { tab: name ?? '' } as never })}>
       <Tabs.List aria-label={t(label)}>
-        {open.map((s) => <Tabs.Tab key={s.name} value={s.name} data-testid={`tab-${s.name}`}>{t(s.title)}</Tabs.Tab>)}
+        {open.map((s) => (
+          <Tabs.Tab key={s.name} value={s.name} data-testid={`tab-${s.name}`}>
+            {t(s.title)}
+          </Tabs.Tab>
+        ))}
       </Tabs.List>
-      {open.map((s) => <Tabs.Panel key={s.name} value={s.name} pt="md">{s.name === shown.name && s.show()}</Tabs.Panel>)}
+      {open.map((s) => (
+        <Tabs.Panel key={s.name} value={s.name} pt="md">
+          {s.name === shown.name && s.show()}
+        </Tabs.Panel>
+      ))}
     </Tabs>
   );
 }
@@ -65,16 +73,27 @@ function Far({ job }: { job: Job }) {
   const { t } = useTranslation();
   return (
     <>
-      <bdi dir="ltr">{job.done} / {job.total}</bdi>
-      {job.status === 'running' && <Progress value={job.total ? (job.done / job.total) * 100 : 0} size="sm"
-        aria-label={t('content.jobDone')} />}
+      <bdi dir="ltr">
+        {job.done} / {job.total}
+      </bdi>
+      {job.status === 'running' && (
+        <Progress value={job.total ? (job.done / job.total) * 100 : 0} size="sm" aria-label={t('content.jobDone')} />
+      )}
     </>
   );
 }
 
-/** A screen whose writes start jobs: the job that the address names above, those of its kinds below. */
-export function JobScreen({ title, kinds, actions, children }: {
-  title: string; kinds: readonly string[]; actions: ReactNode; children?: (job: string) => ReactNode;
+/** A screen whose writes start jobs: the job that the address names, and those of its kinds below. */
+export function JobScreen({
+  title,
+  kinds,
+  actions,
+  children,
+}: {
+  title: string;
+  kinds: readonly string[];
+  actions: ReactNode;
+  children?: (job: string) => ReactNode;
 }) {
   const { t } = useTranslation();
   const may = useMay();
@@ -82,17 +101,40 @@ export function JobScreen({ title, kinds, actions, children }: {
   const queries = useQueryClient();
   const followed = job && may('GET /admin/jobs/{id}');
   const state = useRead('/admin/jobs/{id}', undefined, { places: { id: job }, enabled: !!followed }).data?.status;
-  useEffect(() => { void queries.invalidateQueries({ queryKey: [jobs] }); }, [state, queries]); // the list shows it too
-  return (
-    <Stack>
+  useEffect(() => {
+    void queries.invalidateQueries({ queryKey: [jobs] });
+  }, [state, queries]); // the list shows it too
+  const above = (
+    <>
       {followed && <JobBar id={job} />}
       {job && children?.(job)}
-      {may(`GET ${jobs}`)
-        ? <List path={jobs} title={title} columns={jobColumns} fixed={{ type: kinds[0] }} actions={actions}
-            filters={kinds.length > 1 ? [{ name: 'type', title: 'content.jobType', kind: kinds }] : []}
-            id={(j) => j.id} open={(j) => follow(j.id)} />
-        : <><Title order={1} size="h3">{t(title)}</Title>{actions}</>}
-    </Stack>
+    </>
+  );
+  if (!may(`GET ${jobs}`)) {
+    return (
+      <Stack>
+        <Group justify="space-between">
+          <Title order={1} size="h3">
+            {t(title)}
+          </Title>
+          <Group gap="xs">{actions}</Group>
+        </Group>
+        {above}
+      </Stack>
+    );
+  }
+  return (
+    <List
+      path={jobs}
+      title={title}
+      columns={jobColumns}
+      fixed={{ type: kinds[0] }}
+      actions={actions}
+      above={above}
+      filters={kinds.length > 1 ? [{ name: 'type', title: 'content.jobType', kind: kinds }] : []}
+      id={(j) => j.id}
+      open={(j) => follow(j.id)}
+    />
   );
 }
 
@@ -100,5 +142,10 @@ export function JobScreen({ title, kinds, actions, children }: {
 export function useJob(): [string, (id?: string | null) => void] {
   const navigate = useNavigate();
   const { job = '' } = useSearch({ strict: false }) as { job?: string };
-  return [job, (id) => { if (id) void navigate({ to: '.', search: ((old: object) => ({ ...old, job: id })) as never }); }];
+  return [
+    job,
+    (id) => {
+      if (id) void navigate({ to: '.', search: ((old: object) => ({ ...old, job: id })) as never });
+    },
+  ];
 }

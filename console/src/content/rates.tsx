@@ -15,7 +15,15 @@ type Rate = Row<typeof path>;
 const columns: Column<Rate>[] = [
   { key: 'base', title: 'rate.base', show: (r) => <bdi dir="ltr">{r.base}</bdi> },
   { key: 'quote', title: 'rate.quote', show: (r) => <bdi dir="ltr">{r.quote}</bdi> },
-  { key: 'rate', title: 'rate.rate', show: (r) => <bdi dir="ltr" className="money">{r.rate}</bdi> },
+  {
+    key: 'rate',
+    title: 'rate.rate',
+    show: (r) => (
+      <bdi dir="ltr" className="money">
+        {r.rate}
+      </bdi>
+    ),
+  },
   { key: 'date', title: 'rate.since', show: (r) => <Time at={r.date} /> },
 ];
 
@@ -31,9 +39,20 @@ export default function Rates() {
   const { date } = useSearch({ strict: false }) as { date?: string };
   return (
     <Stack>
-      <List path={path} title="rate.title" columns={columns} filters={filters} fixed={{ date: now }} size={undefined}
-        id={(r) => `${r.base} ${r.quote}`} />
-      {date && <Text size="sm" c="dimmed">{t('rate.moved')}</Text>}
+      <List
+        path={path}
+        title="rate.title"
+        columns={columns}
+        filters={filters}
+        fixed={{ date: now }}
+        size={undefined}
+        id={(r) => `${r.base} ${r.quote}`}
+      />
+      {date && (
+        <Text size="sm" c="dimmed">
+          {t('rate.moved')}
+        </Text>
+      )}
       {may('GET /rates/get-currency-rates') && <Pair />}
     </Stack>
   );
@@ -46,19 +65,42 @@ function Pair() {
   const rate = useRead('/rates/get-currency-rates', asked, { enabled: !!asked });
   return (
     <Paper withBorder p="md">
-      <form onSubmit={(event) => { event.preventDefault(); setAsked({ ...typed }); }}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          setAsked({ ...typed });
+        }}>
         <Stack>
-          <Title order={2} size="h4">{t('rate.pair')}</Title>
+          <Title order={2} size="h4">
+            {t('rate.pair')}
+          </Title>
           <Group align="end">
             {(['base', 'quote'] as const).map((name) => (
-              <TextInput key={name} label={t(`rate.${name}`)} dir="ltr" w={120} value={typed[name]} data-testid={`rate-${name}`}
-                onChange={(event) => { const { value } = event.currentTarget; setTyped((old) => ({ ...old, [name]: value })); }} />
+              <TextInput
+                key={name}
+                label={t(`rate.${name}`)}
+                dir="ltr"
+                w={120}
+                value={typed[name]}
+                data-testid={`rate-${name}`}
+                onChange={(event) => {
+                  const { value } = event.currentTarget;
+                  setTyped((old) => ({ ...old, [name]: value }));
+                }}
+              />
             ))}
-            <Button type="submit" variant="default" loading={rate.isFetching} data-testid="rate-ask">{t('rate.ask')}</Button>
+            <Button type="submit" variant="default" loading={rate.isFetching} data-testid="rate-ask">
+              {t('rate.ask')}
+            </Button>
           </Group>
           <Problem of={rate.error} />
-          {rate.data && <Text data-testid="rate-answer"><bdi dir="ltr" className="money">
-            1 {rate.data.base} = {rate.data.rate} {rate.data.quote}</bdi></Text>}
+          {rate.data && (
+            <Text data-testid="rate-answer">
+              <bdi dir="ltr" className="money">
+                1 {rate.data.base} = {rate.data.rate} {rate.data.quote}
+              </bdi>
+            </Text>
+          )}
         </Stack>
       </form>
     </Paper>

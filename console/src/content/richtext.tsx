@@ -15,17 +15,47 @@ interface Element {
 const token = /<!--[\s\S]*?(?:-->|$)|<\/?([a-zA-Z][a-zA-Z0-9]*)((?:"[^"]*"|'[^']*'|[^>"'])*)>|[^<]+|</g;
 const attribute = /([a-zA-Z-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))/g;
 const empty = new Set(['br', 'hr', 'img', 'wbr', 'col']);
-const silent = new Set(['script', 'style', 'iframe', 'noscript', 'template', 'object', 'textarea', 'title', 'select']);
-const closesParagraph = new Set(['p', 'div', 'section', 'article', 'ul', 'ol', 'table', 'blockquote', 'pre', 'figure', 'hr',
-  'h1', 'h2', 'h3', 'h4', 'h5', 'h6']);
+const silent = new Set([
+  'script',
+  'style',
+  'iframe',
+  'noscript',
+  'template',
+  'object',
+  'textarea',
+  'title',
+  'select',
+]);
+const closesParagraph = new Set([
+  'p',
+  'div',
+  'section',
+  'article',
+  'ul',
+  'ol',
+  'table',
+  'blockquote',
+  'pre',
+  'figure',
+  'hr',
+  'h1',
+  'h2',
+  'h3',
+  'h4',
+  'h5',
+  'h6',
+]);
 const named: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: '\u00a0' };
 
 function decoded(text: string): string {
-  return text.replaceAll(/&(?:#(\d{1,7})|#x([\da-f]{1,6})|([a-z]+));/gi, (whole, ten?: string, hex?: string, name?: string) => {
-    if (name) return named[name.toLowerCase()] ?? whole;
-    const point = ten ? +ten : +`0x${hex}`;
-    return point > 0 && point <= 0x10ffff ? String.fromCodePoint(point) : whole;
-  });
+  return text.replaceAll(
+    /&(?:#(\d{1,7})|#x([\da-f]{1,6})|([a-z]+));/gi,
+    (whole, ten?: string, hex?: string, name?: string) => {
+      if (name) return named[name.toLowerCase()] ?? whole;
+      const point = ten ? +ten : +`0x${hex}`;
+      return point > 0 && point <= 0x10ffff ? String.fromCodePoint(point) : whole;
+    },
+  );
 }
 
 /** Reads HTML as far as a preview needs it: a tag that is left open ends with its parent. */
@@ -59,10 +89,57 @@ export function parse(html: string): Element {
   return root;
 }
 
-const plain = new Set(['article', 'aside', 'blockquote', 'div', 'figcaption', 'figure', 'p', 'section', 'span', 'abbr', 'b',
-  'bdi', 'bdo', 'cite', 'code', 'del', 'dfn', 'em', 'i', 'ins', 'kbd', 'mark', 'pre', 'q', 's', 'samp', 'small', 'strong',
-  'sub', 'sup', 'u', 'var', 'ul', 'ol', 'li', 'dl', 'dt', 'dd', 'table', 'caption', 'thead', 'tbody', 'tfoot', 'tr', 'td',
-  'th', 'br', 'hr', 'wbr']);
+const plain = new Set([
+  'article',
+  'aside',
+  'blockquote',
+  'div',
+  'figcaption',
+  'figure',
+  'p',
+  'section',
+  'span',
+  'abbr',
+  'b',
+  'bdi',
+  'bdo',
+  'cite',
+  'code',
+  'del',
+  'dfn',
+  'em',
+  'i',
+  'ins',
+  'kbd',
+  'mark',
+  'pre',
+  'q',
+  's',
+  'samp',
+  'small',
+  'strong',
+  'sub',
+  'sup',
+  'u',
+  'var',
+  'ul',
+  'ol',
+  'li',
+  'dl',
+  'dt',
+  'dd',
+  'table',
+  'caption',
+  'thead',
+  'tbody',
+  'tfoot',
+  'tr',
+  'td',
+  'th',
+  'br',
+  'hr',
+  'wbr',
+]);
 /** Headings of a text are none of the page around it. */
 const sizes: Record<string, string> = { h1: '1.5em', h2: '1.3em', h3: '1.15em', h4: '1em', h5: '1em', h6: '1em' };
 const borders: CSSProperties = { border: '1px solid var(--mantine-color-default-border)', padding: 4 };
@@ -73,11 +150,23 @@ function shown(node: Element | string, key: number): ReactNode {
   const children = node.children.map(shown);
   const dir = /^(rtl|ltr|auto)$/i.test(attributes.dir ?? '') ? attributes.dir : undefined;
   if (tag in sizes) {
-    return <div key={key} dir={dir} style={{ fontWeight: 700, fontSize: sizes[tag], marginBlock: '0.6em' }}>{children}</div>;
+    return (
+      <div key={key} dir={dir} style={{ fontWeight: 700, fontSize: sizes[tag], marginBlock: '0.6em' }}>
+        {children}
+      </div>
+    );
   }
   if (tag === 'a' && /^(https?:|mailto:)/i.test(attributes.href ?? '')) {
-    return <a key={key} href={attributes.href} rel="nofollow noreferrer" target="_blank"
-      style={{ color: 'inherit', textDecoration: 'underline' }}>{children}</a>;
+    return (
+      <a
+        key={key}
+        href={attributes.href}
+        rel="nofollow noreferrer"
+        target="_blank"
+        style={{ color: 'inherit', textDecoration: 'underline' }}>
+        {children}
+      </a>
+    );
   }
   if (tag === 'img') return <Shown key={key} address={attributes.src ?? ''} alt={attributes.alt ?? ''} />;
   if (!plain.has(tag)) return <Fragment key={key}>{children}</Fragment>;
@@ -94,5 +183,9 @@ export function Shown({ address, alt }: { address: string; alt: string }) {
 }
 
 export function RichText({ html, dir = 'auto' }: { html: string; dir?: 'auto' | 'rtl' | 'ltr' }) {
-  return <div dir={dir} data-testid="richtext" style={{ overflowWrap: 'anywhere' }}>{parse(html).children.map(shown)}</div>;
+  return (
+    <div dir={dir} data-testid="richtext" style={{ overflowWrap: 'anywhere' }}>
+      {parse(html).children.map(shown)}
+    </div>
+  );
 }

@@ -21,7 +21,8 @@ export const content: Screen[] = [
     load: () => import('./agreements') },
   { path: '/mailings', title: 'mailing.title', group: 'content', needs: ['POST /admin/send-notification'],
     load: () => import('./mailings') },
-  { path: '/cdn', title: 'cdn.title', group: 'content', needs: ['POST /admin/cdn/upload'], load: () => import('./cdn') },
+  { path: '/cdn', title: 'cdn.title', group: 'content', needs: ['POST /admin/cdn/upload'],
+    load: () => import('./cdn') },
   { path: '/parameters', title: 'parameter.title', group: 'system', needs: ['GET /admin/get-parameters'],
     load: () => import('./parameters') },
 ];

@@ -21,16 +21,41 @@ export function SectionForm({ contractId, of, onClose }: { contractId: string; o
   }
   return (
     <Drawer opened onClose={onClose} position="right" size="xl" title={t(of ? 'contract.edit' : 'contract.add')}>
-      <form onSubmit={(event) => { event.preventDefault(); void save(); }}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          void save();
+        }}>
         <Stack>
-          <TextInput label={t('contract.sectionTitle')} value={title} required error={wrong('title')} name="title" dir="auto"
-            data-testid="field-title" onChange={(event) => setTitle(event.currentTarget.value)} />
-          <Editor label={t('contract.content')} value={content} onChange={setContent} name="content" error={wrong('content')} />
+          <TextInput
+            label={t('contract.sectionTitle')}
+            value={title}
+            required
+            error={wrong('title')}
+            name="title"
+            dir="auto"
+            data-testid="field-title"
+            onChange={(event) => setTitle(event.currentTarget.value)}
+          />
+          <Editor
+            label={t('contract.content')}
+            value={content}
+            onChange={setContent}
+            name="content"
+            error={wrong('content')}
+          />
           <Problem of={act.problem} />
           <Group justify="flex-end">
-            <Button variant="default" onClick={onClose}>{t('cancel')}</Button>
-            <Button type="submit" loading={act.busy} disabled={!title.trim() || content === of?.content && title === of.title}
-              data-testid="section-save">{t('content.save')}</Button>
+            <Button variant="default" onClick={onClose}>
+              {t('cancel')}
+            </Button>
+            <Button
+              type="submit"
+              loading={act.busy}
+              disabled={!title.trim() || (content === of?.content && title === of.title)}
+              data-testid="section-save">
+              {t('content.save')}
+            </Button>
           </Group>
         </Stack>
         {act.view}

@@ -2,14 +2,24 @@
 
 /** Key of the words for the shape of a parameter that the service reads, by code (domain/parameter). */
 export const shapes: Record<string, string> = {
-  USER_STATUS: 'parameter.codes', USER_TYPE: 'parameter.codes', DOCUMENT_STATUS: 'parameter.codes',
-  DOCUMENT_REASON: 'parameter.codes', DOCUMENT_TYPE: 'parameter.codes', CDN: 'parameter.folders',
-  AMLCONTROL: 'parameter.ignored', TREASURY: 'parameter.addresses', WITHDRAWAL_FEE: 'parameter.fees',
-  EXPLORER: 'parameter.explorers', NOTIFICATION_TOPICS: 'parameter.topics', EXPLANATION: 'parameter.length',
+  USER_STATUS: 'parameter.codes',
+  USER_TYPE: 'parameter.codes',
+  DOCUMENT_STATUS: 'parameter.codes',
+  DOCUMENT_REASON: 'parameter.codes',
+  DOCUMENT_TYPE: 'parameter.codes',
+  CDN: 'parameter.folders',
+  AMLCONTROL: 'parameter.ignored',
+  TREASURY: 'parameter.addresses',
+  WITHDRAWAL_FEE: 'parameter.fees',
+  EXPLORER: 'parameter.explorers',
+  NOTIFICATION_TOPICS: 'parameter.topics',
+  EXPLANATION: 'parameter.length',
 };
 
 /** The name of the one list of texts that an object is, if it is one. */
 export function asList(object: Record<string, unknown>): string | undefined {
   const [[name, value] = ['', undefined], ...more] = Object.entries(object);
-  return more.length === 0 && Array.isArray(value) && value.every((one) => typeof one === 'string') ? name : undefined;
+  return more.length === 0 && Array.isArray(value) && value.every((one) => typeof one === 'string')
+    ? name
+    : undefined;
 }

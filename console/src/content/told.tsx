@@ -24,22 +24,32 @@ export interface Look {
 }
 
 export function lookOf(a: Announcement): Look {
-  return { title: a.title, message: a.message, html: a.htmlContent ?? '', slider: a.showSlider === true, pinned: a.isPinned === true,
-    pictures: { web: a.webSliderImageUrl, ios: a.iosSliderImageUrl, android: a.sliderImageUrl } };
+  return {
+    title: a.title,
+    message: a.message,
+    html: a.htmlContent ?? '',
+    slider: a.showSlider === true,
+    pinned: a.isPinned === true,
+    pictures: { web: a.webSliderImageUrl, ios: a.iosSliderImageUrl, android: a.sliderImageUrl },
+  };
 }
 
 /** Reads an announcement in each language; the service answers in the one of the request. */
 export function useTexts(id: number | undefined) {
   const path = '/announcement/get';
   return useQuery({
-    queryKey: [path, 'languages', id], enabled: id !== undefined,
+    queryKey: [path, 'languages', id],
+    enabled: id !== undefined,
     queryFn: async () => {
       const all = spoken.map(async (language) => {
         const query = { id, _requesterLanguage: language };
         return (await read(path, { params: { query } })).data?.[0];
       });
       const found = await Promise.all(all);
-      return Object.fromEntries(spoken.map((language, n) => [language, found[n]])) as Record<Language, Announcement | undefined>;
+      return Object.fromEntries(spoken.map((language, n) => [language, found[n]])) as Record<
+        Language,
+        Announcement | undefined
+      >;
     },
   });
 }
@@ -49,10 +59,14 @@ export function Told({ id }: { id: number }) {
   const texts = useTexts(id);
   if (texts.error) return <Problem of={texts.error} />;
   if (!texts.data) return null;
-  return <Preview look={(language) => {
-    const a = texts.data[language];
-    return a ? lookOf(a) : { title: '', message: '', html: '', pictures: {}, slider: false, pinned: false };
-  }} />;
+  return (
+    <Preview
+      look={(language) => {
+        const a = texts.data[language];
+        return a ? lookOf(a) : { title: '', message: '', html: '', pictures: {}, slider: false, pinned: false };
+      }}
+    />
+  );
 }
 
 /** The widths are for the eye: a phone, and a part of a page. */
@@ -68,17 +82,44 @@ export function Preview({ look }: { look: (language: Language) => Look }) {
   return (
     <Stack gap="xs" data-testid="look">
       <Group>
-        <SegmentedControl size="xs" value={platform} onChange={(v) => setPlatform(v as Platform)} aria-label={t('announcement.platform')}
-          data={platforms.map((value) => ({ value, label: t(`announcement.${value}`) }))} />
-        <SegmentedControl size="xs" value={language} onChange={(v) => setLanguage(v as Language)} aria-label={t('language')}
-          data={spoken.map((value) => ({ value, label: languages[value] }))} />
+        <SegmentedControl
+          size="xs"
+          value={platform}
+          onChange={(v) => setPlatform(v as Platform)}
+          aria-label={t('announcement.platform')}
+          data={platforms.map((value) => ({ value, label: t(`announcement.${value}`) }))}
+        />
+        <SegmentedControl
+          size="xs"
+          value={language}
+          onChange={(v) => setLanguage(v as Language)}
+          aria-label={t('language')}
+          data={spoken.map((value) => ({ value, label: languages[value] }))}
+        />
       </Group>
-      <Paper withBorder p="md" dir={dir} lang={language} maw={widths[platform]} w="100%" style={{ textAlign: 'start' }}>
+      <Paper
+        withBorder
+        p="md"
+        dir={dir}
+        lang={language}
+        maw={widths[platform]}
+        w="100%"
+        style={{ textAlign: 'start' }}>
         <Stack gap="xs">
           {slider && picture && <Shown address={picture} alt={title} />}
-          {slider && !picture && <Text size="sm" c="dimmed" dir="auto">{t('announcement.noPicture')}</Text>}
-          {pinned && <Badge variant="light" w="fit-content">{t('announcement.pinned')}</Badge>}
-          <Text fw={700} size="lg">{title}</Text>
+          {slider && !picture && (
+            <Text size="sm" c="dimmed" dir="auto">
+              {t('announcement.noPicture')}
+            </Text>
+          )}
+          {pinned && (
+            <Badge variant="light" w="fit-content">
+              {t('announcement.pinned')}
+            </Badge>
+          )}
+          <Text fw={700} size="lg">
+            {title}
+          </Text>
           <Text style={{ whiteSpace: 'pre-wrap' }}>{message}</Text>
           {html && <RichText html={html} dir={dir} />}
         </Stack>

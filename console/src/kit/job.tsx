@@ -1,5 +1,6 @@
 /** A long operation: how far it is, how long it still takes, what failed, and the way to stop it. */
 import { Alert, Button, Group, Progress, Stack, Text } from '@mantine/core';
+import { useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useAct } from '../app/act';
 import { Problem } from '../app/problem';
@@ -12,7 +13,9 @@ const over = new Set(['done', 'failed', 'cancelled']);
 export function JobBar({ id }: { id: string }) {
   const { t } = useTranslation();
   const may = useMay();
-  const job = useRead('/admin/jobs/{id}', undefined, { places: { id }, every: 1000 });
+  const [ended, setEnded] = useState('');
+  const job = useRead('/admin/jobs/{id}', undefined, { places: { id }, every: ended !== id && 1000 });
+  useEffect(() => { if (over.has(job.data?.status ?? '')) setEnded(id); }, [job.data?.status, id]);
   const cancel = useAct('post', '/admin/jobs/{id}/cancel', ['/admin/jobs/{id}', '/admin/jobs']);
   const j = job.data;
   if (!j) return <Problem of={job.error} />;
