@@ -178,7 +178,7 @@ func (e editor) parameter() {
 	e.Until(`document.querySelectorAll('[data-testid="row"]').length === 1`)
 	e.Click(marked("row"))
 	e.Type(marked("field-folderTypes"), "badge")
-	e.Press(marked("send"), "\t") // who leaves the field has written its last value
+	e.PressOn(marked("send"), "\t") // who leaves the field has written its last value
 	e.Until(`document.querySelector('[data-testid="diff"] ins')?.textContent.includes('badge')`)
 	e.look("parameter")
 	e.confirmed()
