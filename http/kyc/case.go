@@ -55,7 +55,7 @@ type lastDecision struct {
 	RejectedResult *string   `json:"rejectedResult" example:"The picture is blurred."`
 	DocumentID     string    `json:"documentId" example:"01JD3XF9P2E6H4J8K3N5Q7S1TV"`
 	DecidedBy      string    `json:"decidedBy" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
-	DecidedAt      rest.Time `json:"decidedAt"`
+	DecidedAt      rest.Time `json:"decidedAt" example:"2026-01-31T10:00:00.000Z"`
 }
 
 // SchemaName names the schema in the published document.

@@ -36,20 +36,21 @@ func (g Group) Endpoints() []rest.Endpoint {
 		rest.Post("/admin/presence", "Say that the caller has a record open, and learn who else has", rest.Tenant, g.say,
 			fault.InvalidField, fault.Overloaded, fault.Unavailable).
 			Try(`{"subject":"kyc/${user.id}"}`).
-			Doc("sayPresence", "It counts for 30 seconds; a client repeats it every 10. leaves: true ends it at once. It "+
-				"warns and keeps nobody out. Only who may see the record may ask."),
+			Doc("sayPresence", "The kinds are kyc, user, transaction and withdrawal. It counts for 30 seconds; a client "+
+				"repeats it every 10. leaves: true ends it at once. It warns and keeps nobody out. Only who may see the "+
+				"record may ask."),
 	).For(rest.Admin).Extended()
 }
 
 type sayRequest struct {
-	Subject string `json:"subject" maxLength:"100" doc:"kyc, user, transaction or withdrawal, / and its id" example:"kyc/01JD3X4Q"`
+	Subject string `json:"subject" maxLength:"100" doc:"its kind, a slash, and its id" example:"kyc/01JD3X4Q7V0S8D4T"`
 	Leaves  bool   `json:"leaves" default:"false"`
 }
 
 type person struct {
 	UserID   string    `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	FullName string    `json:"fullName" example:"Ayşe Yılmaz"`
-	Since    rest.Time `json:"since"`
+	Since    rest.Time `json:"since" example:"2026-01-31T10:00:00.000Z"`
 }
 
 // SchemaName names the schema in the published document.
