@@ -128,7 +128,6 @@ func TestConsoleKYC(t *testing.T) {
 		c := newCases(t, s, 4, 1, 3)
 		s.Exec("UPDATE users SET aml_status = 'risky' WHERE email IN ('case0@example.test', 'case1@example.test')")
 		fourth, third, second, first := c.ids[0], c.ids[1], c.ids[2], c.ids[3] // the newest documents come first
-		c.Ok(t, "POST", "/admin/presence", map[string]any{"subject": "kyc/" + third}, c.admin)
 		tab := webtest.Browser(t)
 		shot := func(name string) { tab.Screenshot(t, filepath.Join(t.ArtifactDir(), "kyc", name+".png")) }
 		consoleLogin(t, tab, c.Node, c.reviewer, "/kyc")
@@ -162,6 +161,7 @@ func TestConsoleKYC(t *testing.T) {
 		tab.Until(`!document.querySelector('[data-testid="undo"]') && ` + leaves)
 		tab.Press("22\r") // rejected, because a part is missing
 		tab.Until(caseIs(second))
+		c.Ok(t, "POST", "/admin/presence", map[string]any{"subject": "kyc/" + third}, c.admin) // counts for 30 s
 		tab.Press("1\r")
 		tab.Until(caseIs(third))
 		tab.See(`[data-testid="others"]`)
@@ -211,11 +211,11 @@ func (c *cases) nextIsThere(tab *webtest.Tab, next, keys string) {
 	tab.Press(keys)
 	tab.Until("window.shown > 0")
 	took := webtest.Value[float64](tab, "window.shown - window.pressed")
-	asked := webtest.Value[int](tab, fmt.Sprintf(`performance.getEntriesByType('resource')
-		.filter((e) => e.name.includes('get-kyc-images?userId=%s')).length`, next))
-	c.t.Logf("the next case is shown after %.0f ms", took)
-	if asked != 1 || took > 1000 { // 200 ms on a calm machine
-		c.t.Errorf("the next case was asked for %d times and shown after %.0f ms", asked, took)
+	late := webtest.Value[int](tab, fmt.Sprintf(`performance.getEntriesByType('resource')
+		.filter((e) => e.name.includes('get-kyc-images?userId=%s') && e.responseEnd > window.pressed).length`, next))
+	c.t.Logf("the next case is shown after %.0f ms", took) // 200 ms at most, on a calm machine
+	if late != 0 {
+		c.t.Errorf("the pictures of the next case were read %d times after the decision", late)
 	}
 }
 
