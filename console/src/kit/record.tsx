@@ -37,7 +37,7 @@ export function Whole({ of, title, onClose, children, curl }: {
             {Object.entries(of ?? {}).map(([key, value]) => (
               <Table.Tr key={key}>
                 <Table.Th w="35%"><Code dir="ltr">{key}</Code></Table.Th>
-                <Table.Td>{typeof value === 'object' && value
+                <Table.Td style={{ overflowWrap: 'anywhere' }}>{typeof value === 'object' && value
                   ? <Code block dir="ltr">{JSON.stringify(value, null, 2)}</Code> : plain(value)}</Table.Td>
               </Table.Tr>
             ))}

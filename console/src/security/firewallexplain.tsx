@@ -37,7 +37,8 @@ export default function FirewallExplain() {
             </Group>
           </Alert>
           {rules.length === 0 ? <Text size="sm">{t('firewallWhy.noRules')}</Text> : (
-            <Table.ScrollContainer minWidth={600}>
+            <Table.ScrollContainer minWidth={600}
+              scrollAreaProps={{ viewportProps: { tabIndex: 0, role: 'region', 'aria-label': t('firewallWhy.reason') } }}>
               <Table striped>
                 <Table.Thead><Table.Tr>
                   <Table.Th>{t('firewall.label')}</Table.Th><Table.Th>{t('firewall.type')}</Table.Th>

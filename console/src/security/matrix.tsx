@@ -52,7 +52,8 @@ export function Matrix() {
           onChange={(e) => setContext(e.currentTarget.value as 'API' | 'UI')} />
       </Group>
       <Problem of={roles.error ?? resources.error ?? granted.error} />
-      <Table.ScrollContainer minWidth={500} maxHeight="70vh">
+      <Table.ScrollContainer minWidth={500} maxHeight="70vh"
+        scrollAreaProps={{ viewportProps: { tabIndex: 0, role: 'region', 'aria-label': t('roles.matrix') } }}>
         <Table striped stickyHeader data-testid="matrix">
           <Table.Thead><Table.Tr>
             <Table.Th>{t('roles.resource')}</Table.Th>

@@ -42,7 +42,8 @@ export default function MfaExplain() {
             <Fact title="mfaWhy.missing">{plain(x.missing.join(', '))}</Fact>
           </Facts>
           {x.candidates.length > 0 && (
-            <Table.ScrollContainer minWidth={600}>
+            <Table.ScrollContainer minWidth={600}
+              scrollAreaProps={{ viewportProps: { tabIndex: 0, role: 'region', 'aria-label': t('firewallWhy.reason') } }}>
               <Table striped>
                 <Table.Thead><Table.Tr>
                   <Table.Th>{t('mfa.name')}</Table.Th><Table.Th>{t('mfaWhy.entity')}</Table.Th>

@@ -43,7 +43,8 @@ function Shown({ text, stopped = 0, examples = [], truncated, error, hint }: {
         {hint && <Text size="xs">{hint}</Text>}
         {truncated && <Text size="xs">{t('rehearse.truncated')}</Text>}
         {examples.length > 0 && (
-          <Table.ScrollContainer minWidth={420}>
+          <Table.ScrollContainer minWidth={420}
+            scrollAreaProps={{ viewportProps: { tabIndex: 0, role: 'region', 'aria-label': t('rehearse.title') } }}>
             <Table>
               <Table.Tbody>
                 {examples.map((e) => (

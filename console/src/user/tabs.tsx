@@ -1,6 +1,5 @@
 /** The lists of an account's file. */
-import { Alert, Anchor, Card, Code, SimpleGrid, Stack, Table, Title } from '@mantine/core';
-import { Link } from '@tanstack/react-router';
+import { Alert, Card, Code, SimpleGrid, Stack, Table, Title } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Problem } from '../app/problem';
@@ -9,6 +8,7 @@ import { List, type Column, type Row } from '../kit/list';
 import { useRead } from '../kit/read';
 import { Whole } from '../kit/record';
 import { Id, Money, Status, Time } from '../kit/show';
+import { Why } from '../kit/why';
 import { Write } from '../kit/write';
 import { File } from './file';
 import { loginColumns, type Login } from './logins';
@@ -26,19 +26,10 @@ export function Logins({ id }: Of) {
       <List path="/admin/login-history" title="user.logins" columns={loginColumns} fixed={{ userId: id, limit: 200 }}
         size={undefined} inside id={(l) => l.id} open={setOpen} />
       <Whole of={open} title="story.login" onClose={() => setOpen(undefined)}>
-        {open && !open.success && <WhyRefused of={open} />}
+        {open && !open.success && <Why action="LOGIN" resource="POST /auth/login" userId={id} ip={open.ipaddress} />}
       </Whole>
     </>
   );
-}
-
-/** From a refused login to the rules that its request would meet. */
-function WhyRefused({ of }: { of: Login }) {
-  const { t } = useTranslation();
-  const may = useMay();
-  if (!may('POST /admin/system/waf/explain')) return null;
-  return <Anchor component={Link} to={'/firewall/explain' as string} size="sm"
-    search={{ resource: 'POST /auth/login', userId: of.userId ?? '', ip: of.ipaddress } as never}>{t('why')}</Anchor>;
 }
 
 const mails: Column<Row<'/admin/get-email-change-history'>>[] = [
