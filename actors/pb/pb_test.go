@@ -64,6 +64,10 @@ var earlier = []struct {
 		&UserSend{Sending: &Sending{Channel: "MAIL"}, Caps: &Caps{UserDay: 1}, Deadline: 2}},
 	{"0801",
 		&UserSent{Send: true}},
+	{"0a017512016e1801",
+		&PresenceSay{UserId: "u", Name: "n", Leaves: true}},
+	{"0a080a017512016e1801",
+		&PresenceOthers{Others: []*Present{{UserId: "u", Name: "n", Since: 1}}}},
 	// Of the first version that counted together.
 }
 
