@@ -225,7 +225,8 @@ func (e editor) currency() {
 	e.See(marked("row"))
 	e.look("currencies")
 	e.Click(marked("write-/admin/assets/setup"))
-	for name, value := range map[string]string{"currency.code": "AVAX", "currency.name": "Avalanche", "currency.network": "AVAXC",
+	for name, value := range map[string]string{
+		"currency.code": "AVAX", "currency.name": "Avalanche", "currency.network": "AVAXC",
 		"currency.image": "https://cdn.example.com/avax.svg", "currency.pngimage": "/coins/avax.png",
 		"currency.formatassetprice": "0.01", "currency.formatorderquantity": "0.0001", "currency.threshold": "0.5",
 		"currency.marketdataid": "5805", "currency.marketlistingslug": "avalanche", "currencyNetwork.networkCode": "AVAXC",

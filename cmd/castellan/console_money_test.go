@@ -110,7 +110,7 @@ func (m *till) look() {
 
 // adjust corrects a balance. The account is shown before, and what changed after.
 func (m *till) adjust() {
-	user := m.s.Text("SELECT owner FROM account WHERE id LIKE 'user/1/%' ORDER BY owner LIMIT 1") // asset 1: BTC on its network
+	user := m.s.Text("SELECT owner FROM account WHERE id LIKE 'user/1/%' ORDER BY owner LIMIT 1") // 1: BTC
 	m.open("/adjust")
 	m.field("userId", user)
 	m.field("currencyCode", "BTC")

@@ -67,8 +67,7 @@ func TestConsoleScreens(t *testing.T) {
 				tab.NoBarriers(step)
 			}
 		}
-		if foreign := webtest.Value[[]string](tab, `performance.getEntriesByType('resource').map((r) => r.name)
-			.filter((name) => !name.startsWith(location.origin) && !name.startsWith('blob:') && !name.startsWith('data:'))`); len(foreign) > 0 {
+		if foreign := webtest.Value[[]string](tab, elsewhere); len(foreign) > 0 {
 			t.Errorf("%s: the page asked %v", look.name, foreign)
 		}
 	}
@@ -84,7 +83,8 @@ const drawn = `document.querySelectorAll('main h1').length === 1 &&
 // cutOff are elements whose text does not fit, and the page when it is wider than the window.
 const cutOff = `(() => {
 	const found = [];
-	if (document.documentElement.scrollWidth > innerWidth + 1) found.push('the page: ' + document.documentElement.scrollWidth);
+	const wide = document.documentElement.scrollWidth;
+	if (wide > innerWidth + 1) found.push('the page: ' + wide);
 	for (const e of document.querySelectorAll('main *, header *, nav *')) {
 		const style = getComputedStyle(e);
 		const hides = style.overflowX === 'hidden' || style.overflowX === 'clip';
@@ -102,6 +102,10 @@ const missing = `[...document.querySelector('#console').innerText.matchAll(/(?<!
 // areas are the first words of the keys.
 const areas = `home|users|user|audit|jobs|cluster|own|list|login|palette|problem|group|challenge|kyc|aml|document|mfa|` +
 	`firewall|roles|balances|adjust|withdrawal|blockage|provider|approval|contract|announcement|currency|parameter|corporate`
+
+// elsewhere are the requests that did not go to the console's own service.
+const elsewhere = `performance.getEntriesByType('resource').map((r) => r.name)
+	.filter((name) => ![location.origin, 'blob:', 'data:'].some((own) => name.startsWith(own)))`
 
 // complaints are the refusals that the screen shows.
 const complaints = `[...document.querySelectorAll('main [data-testid="problem"]')].map((e) => e.innerText.replaceAll('\n', ' '))`

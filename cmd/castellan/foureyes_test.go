@@ -41,7 +41,8 @@ func newCounter(t *testing.T, s *blackbox.Site, settings ...string) *counter {
 	n := s.Start()
 	s.Exec(`UPDATE parameter SET json = '{"BTC":{"BTC":"bc1qtreasury"}}' WHERE code = 'TREASURY'`)
 	n.Stop()
-	d := &counter{Node: s.Start(), Site: s, asker: s.AddUser("admin"), chief: s.AddUser("admin"), customer: s.AddUser("user")}
+	d := &counter{Node: s.Start(), Site: s,
+		asker: s.AddUser("admin"), chief: s.AddUser("admin"), customer: s.AddUser("user")}
 	d.boss, d.other = d.login(t, d.asker), d.login(t, d.chief)
 	return d
 }

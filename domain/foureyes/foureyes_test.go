@@ -12,7 +12,8 @@ import (
 // A summary names what the request names, and not what a rehearsal has made up.
 func TestSummary(t *testing.T) {
 	names := func(target string) bool { return target == "clerk" }
-	seal, long := audit.Record{Action: ledger.ActionTransfer, Target: "t", Detail: "digest"}, strings.Repeat("ü", maxSummary)
+	seal := audit.Record{Action: ledger.ActionTransfer, Target: "t", Detail: "digest"}
+	long := strings.Repeat("ü", maxSummary)
 	for want, rows := range map[string][]audit.Record{
 		"": {seal},
 		"ADJUST_BALANCE of u1: C 0.25 BTC": {

@@ -40,6 +40,7 @@ type Manifest struct {
 	ESBuild string            `json:"esbuild"` // version
 	Entry   map[string]string `json:"entry"`   // main, style, tokens → file
 	Files   map[string]string `json:"files"`   // file without .br or .gz → hash of its plain bytes
+	Texts   map[string]string `json:"texts"`   // language → file; a browser loads one
 	First   []string          `json:"first"`   // the scripts that a browser loads before somebody can log in
 }
 
@@ -49,7 +50,7 @@ func run(sources, output string) error {
 		text := api.FormatMessages(result.Errors, api.FormatMessagesOptions{})
 		return errors.New(strings.Join(text, "\n"))
 	}
-	entry, first, err := entries(result.Metafile)
+	entry, texts, first, err := entries(result.Metafile)
 	if err != nil {
 		return err
 	}
@@ -57,8 +58,8 @@ func run(sources, output string) error {
 	if err != nil {
 		return err
 	}
-	m := Manifest{Sources: sum, ESBuild: version("github.com/evanw/esbuild"), Entry: entry, Files: map[string]string{},
-		First: first}
+	m := Manifest{Sources: sum, ESBuild: version("github.com/evanw/esbuild"), Entry: entry, Texts: texts,
+		Files: map[string]string{}, First: first}
 	dist := filepath.Join(output, "dist")
 	if err := os.RemoveAll(dist); err != nil {
 		return err
@@ -125,14 +126,15 @@ type output struct {
 var before = []string{"src/main.tsx", "src/text/en.ts"}
 
 // entries finds the files that a page names itself, and those that it loads first.
-func entries(metafile string) (entry map[string]string, first []string, err error) {
+func entries(metafile string) (entry, texts map[string]string, first []string, err error) {
 	var meta struct {
 		Outputs map[string]output `json:"outputs"`
 	}
 	if err := json.Unmarshal([]byte(metafile), &meta); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	entry, loaded := map[string]string{}, map[string]bool{}
+	entry, texts = map[string]string{}, map[string]string{}
+	loaded := map[string]bool{}
 	var load func(name string)
 	load = func(name string) {
 		if loaded[name] || filepath.Ext(name) != ".js" {
@@ -153,15 +155,18 @@ func entries(metafile string) (entry map[string]string, first []string, err erro
 		case "src/tokens.ts":
 			entry["tokens"] = filepath.Base(name)
 		}
+		if file, ok := strings.CutPrefix(out.EntryPoint, "src/text/"); ok {
+			texts[strings.TrimSuffix(file, ".ts")] = filepath.Base(name)
+		}
 		if slices.Contains(before, out.EntryPoint) {
 			load(name)
 		}
 	}
 	if len(entry) != 3 {
-		return nil, nil, fmt.Errorf("the bundle has the entries %v, want main, style and tokens", entry)
+		return nil, nil, nil, fmt.Errorf("the bundle has the entries %v, want main, style and tokens", entry)
 	}
 	slices.Sort(first)
-	return entry, first, nil
+	return entry, texts, first, nil
 }
 
 // compressed writes name.br and name.gz; nobody needs the plain file.
@@ -184,13 +189,13 @@ func report(w *os.File, dist string, m Manifest) {
 		names = append(names, name)
 	}
 	sort.Strings(names)
-	all, first := int64(0), int64(0)
+	all, first := int64(0), int64(0) // all that one browser may ever load
 	for _, name := range names {
 		gz, err := os.Stat(filepath.Join(dist, name+".gz"))
 		if err != nil {
 			continue
 		}
-		if strings.HasSuffix(name, ".js") {
+		if strings.HasSuffix(name, ".js") && name != m.Texts["tr"] && name != m.Texts["ar"] {
 			all += gz.Size()
 		}
 		if slices.Contains(m.First, name) {

@@ -12,5 +12,6 @@ type Manifest struct {
 	ESBuild string            `json:"esbuild"` // version
 	Entry   map[string]string `json:"entry"`   // main, style and tokens → file
 	Files   map[string]string `json:"files"`   // file → hash of its plain bytes
+	Texts   map[string]string `json:"texts"`   // language → file; a browser loads one
 	First   []string          `json:"first"`   // the scripts that a browser loads before somebody can log in
 }
