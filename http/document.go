@@ -44,7 +44,7 @@ var tags = []rest.Tag{
 		Description: "What staff asks for and an administrator approves or rejects."},
 	{Name: "Balances", Sections: []string{"4.9 Process and balance"},
 		Description: "What users have, day by day too, and what the house has at other platforms, for administrators."},
-	{Name: "Transactions", Sections: []string{"4.14 Transactions"},
+	{Name: "Transactions", Sections: []string{"4.14 Transactions", "Extensions: transactions"},
 		Description: "What comes in, what goes out, and corrections of balances, for administrators."},
 	{Name: "Notifications", Sections: []string{"Extensions: notifications", "Extensions: agreements"},
 		Description: "What an account was told, and which of it was read."},

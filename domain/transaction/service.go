@@ -50,6 +50,8 @@ type Adjustment struct {
 	Direction                 Direction
 	UniqueID                  string
 	At                        time.Time // when it counts from; zero: now
+	// Reason goes to the audit, and tells no adjustment from another.
+	Reason string
 }
 
 // Adjusted is an adjustment as it was first made.
@@ -75,6 +77,49 @@ func (a Adjustment) check() error {
 	return fault.All(ps)
 }
 
+// planned is what an adjustment moves, and between whom.
+type planned struct {
+	pair              currency.Listed
+	account, treasury ledger.Account
+	transfer          ledger.Transfer
+	to                string // the address where the amount goes
+}
+
+// plan judges what can be judged before the ledger is asked. The errors are those of
+// Adjust.
+func (s *Service) plan(ctx context.Context, a Adjustment) (p planned, err error) {
+	if err := a.check(); err != nil {
+		return p, err
+	}
+	pair, ok := s.Currencies.Catalog().Info(&a.CurrencyCode, &a.NetworkCode)
+	if !ok {
+		return p, fault.New(fault.RecordNotFound, "there is no such currency on this network")
+	}
+	if !a.Amount.Fits(pair.Decimals()) {
+		return p, ledger.ErrPrecision
+	}
+	if _, err := s.Users.Get(ctx, a.UserID); err != nil {
+		if fault.CodeOf(err) == fault.RecordNotFound {
+			err = fault.New(fault.RecordNotFound, "there is no such user")
+		}
+		return p, err
+	}
+	p.pair = pair
+	p.account = ledger.Account{Kind: ledger.User, Owner: a.UserID, Asset: pair.ID}
+	p.treasury = ledger.Account{Kind: ledger.Treasury, Asset: pair.ID}
+	p.transfer = ledger.New(s.Now(), kindAdjustment, a.UniqueID, p.treasury, p.account, a.Amount)
+	p.transfer.EffectiveAt = a.At
+	p.to = Address(p.account)
+	if a.Direction == Debit {
+		p.transfer.Debit, p.transfer.Credit = p.account, p.treasury
+		p.to = parameter.Treasury.In(s.Parameters.Set())[pair.Currency.Code][pair.Network.Code]
+		if p.to == "" {
+			return p, fault.New(fault.InvalidState, "the treasury has no address for this currency and network")
+		}
+	}
+	return p, nil
+}
+
 // Adjust corrects a user's balance, once for each unique id: a deposit from the
 // treasury, or a withdrawal to its address (D-TX-10). The movement, its row, the
 // user's coin address and the audit row commit together. The same adjustment again
@@ -84,49 +129,35 @@ func (a Adjustment) check() error {
 // INVALID_STATE where the treasury has no address or the balance does not suffice;
 // RECORD_ALREADY_EXIST where the unique id belongs to another adjustment.
 func (s *Service) Adjust(ctx context.Context, by audit.By, a Adjustment) (Adjusted, error) {
-	if err := a.check(); err != nil {
+	p, err := s.plan(ctx, a)
+	if err != nil {
 		return Adjusted{}, err
 	}
-	pair, ok := s.Currencies.Catalog().Info(&a.CurrencyCode, &a.NetworkCode)
-	if !ok {
-		return Adjusted{}, fault.New(fault.RecordNotFound, "there is no such currency on this network")
-	}
-	if !a.Amount.Fits(pair.Decimals()) {
-		return Adjusted{}, ledger.ErrPrecision
-	}
-	if _, err := s.Users.Get(ctx, a.UserID); err != nil {
-		if fault.CodeOf(err) == fault.RecordNotFound {
-			err = fault.New(fault.RecordNotFound, "there is no such user")
-		}
-		return Adjusted{}, err
-	}
-	account := ledger.Account{Kind: ledger.User, Owner: a.UserID, Asset: pair.ID}
-	treasury := ledger.Account{Kind: ledger.Treasury, Asset: pair.ID}
-	now := s.Now()
-	t := ledger.New(now, kindAdjustment, a.UniqueID, treasury, account, a.Amount)
-	t.EffectiveAt = a.At
-	with := []commit.Write{AddAddress{Account: account, At: t.At}}
-	to := Address(account)
+	t := p.transfer
+	with := []commit.Write{AddAddress{Account: p.account, At: t.At}}
 	if a.Direction == Credit {
-		with = append(with, AddDeposit{Deposit{ID: t.ID, UserID: a.UserID, Asset: pair.ID, Amount: a.Amount,
-			Status: Finalized, TxID: a.UniqueID, ToAddress: to, TransferID: t.ID, At: t.At}})
+		with = append(with, AddDeposit{Deposit{ID: t.ID, UserID: a.UserID, Asset: p.pair.ID, Amount: a.Amount,
+			Status: Finalized, TxID: a.UniqueID, ToAddress: p.to, TransferID: t.ID, At: t.At}})
 	} else {
-		t.Debit, t.Credit = account, treasury
-		to = parameter.Treasury.In(s.Parameters.Set())[pair.Currency.Code][pair.Network.Code]
-		if to == "" {
-			return Adjusted{}, fault.New(fault.InvalidState, "the treasury has no address for this currency and network")
-		}
-		with = append(with, AddWithdrawal{Withdrawal{ID: t.ID, UserID: a.UserID, Asset: pair.ID, Amount: a.Amount,
-			Status: Finalized, ToAddress: to, TransferID: t.ID, At: t.At}})
+		with = append(with, AddWithdrawal{Withdrawal{ID: t.ID, UserID: a.UserID, Asset: p.pair.ID, Amount: a.Amount,
+			Status: Finalized, ToAddress: p.to, TransferID: t.ID, At: t.At}})
 	}
-	with = append(with, by.Did(audit.Record{At: now, Action: "ADJUST_BALANCE", UserID: a.UserID, Target: t.ID,
-		Detail: string(a.Direction) + " " + a.Amount.String() + " " + pair.Currency.Code}))
+	with = append(with, by.Did(audit.Record{At: t.At, Action: "ADJUST_BALANCE", UserID: a.UserID, Target: t.ID,
+		Detail: because(string(a.Direction)+" "+a.Amount.String()+" "+p.pair.Currency.Code, a.Reason)}))
 	r, err := s.Ledger.Do(ctx, by, ledger.Movement{Transfers: []ledger.Transfer{t}, With: with})
 	if err != nil {
 		return Adjusted{}, err
 	}
 	first := r.Transfers[0]
-	a.CurrencyCode, a.NetworkCode, a.At = pair.Currency.Code, pair.Network.Code, first.EffectiveAt
-	return Adjusted{Adjustment: a, TransactionID: first.ID, Address: Address(account), ToAddress: to, Status: Finalized,
+	a.CurrencyCode, a.NetworkCode, a.At = p.pair.Currency.Code, p.pair.Network.Code, first.EffectiveAt
+	return Adjusted{Adjustment: a, TransactionID: first.ID, Address: Address(p.account), ToAddress: p.to, Status: Finalized,
 		CreatedAt: first.At}, nil
+}
+
+// because is what an audit row tells of a change, with the reason where one was given.
+func because(detail, reason string) string {
+	if reason == "" {
+		return detail
+	}
+	return detail + "; " + reason
 }

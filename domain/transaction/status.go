@@ -34,6 +34,8 @@ const (
 type Update struct {
 	IDs []string // different ones, at most MaxUpdated
 	To  Status
+	// Reason is for the audit.
+	Reason string
 }
 
 // Updated tells of an update that is under way or done.
@@ -82,8 +84,8 @@ func (s *Service) UpdateStatus(ctx context.Context, by audit.By, u Update) (out 
 			all[i].Status = u.To
 		}
 		out = Updated{j.ID, all}
-		return admin.Done{Target: j.ID, Detail: fmt.Sprintf("%d to %s: %s", len(all), u.To, s.total(all)),
-			Writes: claims}, err
+		return admin.Done{Target: j.ID, Writes: claims,
+			Detail: because(fmt.Sprintf("%d to %s: %s", len(all), u.To, s.total(all)), u.Reason)}, err
 	})
 	switch {
 	case moved(err):

@@ -25,6 +25,7 @@ type QueueUpdate struct {
 	ID           string
 	To           QueueStatus
 	CurrencyCode string
+	Reason       string // for the audit
 }
 
 var errNotQueued = fault.New(fault.InvalidState,
@@ -64,7 +65,7 @@ func (s *Service) UpdateQueue(ctx context.Context, by audit.By, u QueueUpdate) (
 		if w.Fee.Sign() > 0 {
 			detail += ", fee " + w.Fee.String()
 		}
-		return admin.Done{Target: q.ID, UserID: q.UserID, Detail: detail}, err
+		return admin.Done{Target: q.ID, UserID: q.UserID, Detail: because(detail, u.Reason)}, err
 	})
 	if moved(err) {
 		err = errNotQueued

@@ -92,6 +92,7 @@ type decideRequest struct {
 	WithdrawalID string  `json:"withdrawalId" maxLength:"64" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	Status       int     `json:"status" doc:"4: success, 5: waitingApproval" example:"4"`
 	CurrencyCode *string `json:"currencyCode" maxLength:"64" doc:"required where status is 4" example:"BTC"`
+	Reason       *string `json:"reason" maxLength:"500" doc:"for the audit" example:"Sent by hand"`
 }
 
 // Validate asks for one of the two statuses, and for the currency of a success.
@@ -109,7 +110,8 @@ func (in decideRequest) Validate() error {
 
 func (g Group) decide(ctx context.Context, who rest.Caller, in decideRequest) (out rest.Data[queued], err error) {
 	q, err := g.Service.UpdateQueue(ctx, who.By(), transaction.QueueUpdate{ID: in.WithdrawalID,
-		To: transaction.QueueStatus(in.Status), CurrencyCode: strings.TrimSpace(rest.Or(in.CurrencyCode, ""))})
+		To: transaction.QueueStatus(in.Status), CurrencyCode: strings.TrimSpace(rest.Or(in.CurrencyCode, "")),
+		Reason: strings.TrimSpace(rest.Or(in.Reason, ""))})
 	return rest.Data[queued]{Data: g.showQueued(q)}, err
 }
 

@@ -108,6 +108,7 @@ func (c *statusCode) UnmarshalJSON(b []byte) error {
 type updateRequest struct {
 	TransactionIDs []string   `json:"transactionIds" maxItems:"1000" maxLength:"64"`
 	Status         statusCode `json:"status" schema:"TransactionStatusCode"`
+	Reason         *string    `json:"reason" maxLength:"500" doc:"for the audit" example:"The sender is known"`
 
 	to transaction.Status
 }
@@ -151,7 +152,8 @@ type updated struct {
 func (updated) SchemaName() string { return "UpdatedTransactions" }
 
 func (g Group) update(ctx context.Context, who rest.Caller, in updateRequest) (out updated, err error) {
-	u, err := g.Service.UpdateStatus(ctx, who.By(), transaction.Update{IDs: in.TransactionIDs, To: in.to})
+	u, err := g.Service.UpdateStatus(ctx, who.By(), transaction.Update{IDs: in.TransactionIDs, To: in.to,
+		Reason: strings.TrimSpace(rest.Or(in.Reason, ""))})
 	out.Data.Value = begun{true, u.JobID, len(in.TransactionIDs)}
 	if u.Deposits != nil {
 		out.Data.Value = rest.Each(u.Deposits, g.showReceived)

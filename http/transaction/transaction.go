@@ -4,6 +4,7 @@ package transaction
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"castellan/domain/amount"
@@ -15,6 +16,7 @@ import (
 const (
 	section = "4.14 Transactions"
 	lists   = "4.9 Process and balance"
+	more    = "Extensions: transactions"
 )
 
 // Group serves the section.
@@ -48,6 +50,11 @@ func (g Group) Endpoints() []rest.Endpoint {
 			Doc("adjustBalance", "Once for each uniqueId: the same request again gets the first answer. C is a deposit, "+
 				"D a withdrawal to the treasury's address. A refusal of the business (an unknown currency, network or "+
 				"user, a balance that does not suffice, a uniqueId of another request) has the status 200 and code 1."),
+		rest.Get("/admin/transaction/adjust-balance/preview", "Tell what an adjustment would change", rest.Tenant, g.preview,
+			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).Of(more).Extended().
+			Try("userId=${user.id}&currencyCode=BTC&networkCode=BTC&amount=0.25&type=C").
+			Doc("previewAdjustment", "Both accounts, that of the user and that of the treasury, before and after. Nothing "+
+				"is booked. What the adjustment would be refused for this is refused for."),
 		rest.Post("/admin/update-wallet-withdrawal-crypto-queue", "Decide on a withdrawal in the queue", rest.Tenant,
 			g.decide, fault.InvalidField, fault.RecordNotFound, fault.InvalidState).Idempotent().
 			Try(`{"withdrawalId":"${withdrawal.queued}","status":4,"currencyCode":"BTC"}`).
@@ -74,6 +81,7 @@ type adjustRequest struct {
 	Type         string        `json:"type" enum:"C,D" doc:"C: credit, a deposit. D: debit, a withdrawal"`
 	UniqueID     string        `json:"uniqueId" doc.maxLength:"128" example:"correction-2026-01"`
 	Timestamp    *int64        `json:"timestamp" minimum:"1" maximum:"253402300799999" doc:"in ms; when it counts from"`
+	Reason       *string       `json:"reason" maxLength:"500" doc:"for the audit" example:"A deposit was booked short"`
 }
 
 // adjusted is the answer: code is null, or 1 beside a message (D-TX-05).
@@ -106,7 +114,8 @@ func (record) SchemaName() string { return "BalanceAdjustment" }
 
 func (g Group) adjust(ctx context.Context, who rest.Caller, in adjustRequest) (adjusted, error) {
 	a := transaction.Adjustment{UserID: in.UserID, CurrencyCode: in.CurrencyCode, NetworkCode: in.NetworkCode,
-		Amount: in.Amount, Direction: transaction.Direction(in.Type), UniqueID: in.UniqueID}
+		Amount: in.Amount, Direction: transaction.Direction(in.Type), UniqueID: in.UniqueID,
+		Reason: strings.TrimSpace(rest.Or(in.Reason, ""))}
 	if in.Timestamp != nil {
 		a.At = time.UnixMilli(*in.Timestamp).UTC()
 	}
