@@ -35,10 +35,10 @@ func TestConsoleMoney(t *testing.T) {
 		m.credit(app)
 		m.send()
 		m.block()
+		m.open("/audit")
 		for _, action := range []string{
 			"ADJUST_BALANCE", "TRANSACTION_STATUS_START", "WITHDRAWAL_QUEUE_STATUS", "BLOCKAGE_ADD", "BLOCKAGE_UPDATE",
 		} {
-			m.open("/audit")
 			m.filter("action", action)
 			m.has(action)
 		}
@@ -47,8 +47,9 @@ func TestConsoleMoney(t *testing.T) {
 
 func (m *till) open(path string) {
 	m.t.Helper()
+	webtest.Value[bool](m.tab, `(() => { window.headingBefore = document.querySelector('h1'); return true; })()`)
 	m.tab.Click(fmt.Sprintf(`[data-testid="nav-%s"]`, path))
-	m.tab.Until(fmt.Sprintf(`location.pathname === '/console%s' && !!document.querySelector('h1')`, path))
+	m.tab.Until(`![null, window.headingBefore].includes(document.querySelector('h1'))`) // the screen before may stay a while
 }
 
 func (m *till) filter(name, value string) {
@@ -118,11 +119,15 @@ func (m *till) adjust() {
 	m.field("amount", "0.00000001")
 	m.field("reason", "A deposit that was booked short")
 	m.tab.See(`[data-testid="standing"] .money`)
+	m.tab.Until(`document.querySelectorAll('[data-testid="preview"] [data-testid="diff"]').length === 2`)
 	m.seen("adjust")
 	m.tab.Click(theSend)
 	m.tab.See(`[data-testid="made"]`)
 	m.tab.See(theDiff)
 	m.seen("adjusted")
+	if got := m.s.Count("audit WHERE detail = 'C 0.00000001 BTC; A deposit that was booked short'"); got != 1 {
+		m.t.Errorf("%d rows of the audit have the reason, want one", got)
+	}
 	if got := m.s.Count("deposit WHERE user_id = '" + user + "' AND tx_id LIKE 'console-%'"); got != 1 {
 		m.t.Errorf("%d deposits of the adjustment, want one", got)
 	}
@@ -135,6 +140,7 @@ func (m *till) credit(app *authenticator) {
 	m.tab.Click(aChoice)
 	m.tab.Click(`[data-testid="decide"]`)
 	m.tab.See(`[data-testid="standing"]`)
+	m.field("reason", "The sender is known")
 	m.seen("deposits")
 	m.tab.Click(theSend)
 	m.tab.See(`[data-testid="otp"]`)
@@ -153,6 +159,7 @@ func (m *till) send() {
 	m.tab.Click(aChoice)
 	m.tab.Click(`[data-testid="bulk-/admin/update-wallet-withdrawal-crypto-queue"]`)
 	m.tab.See(theOpen)
+	m.field("reason", "Sent by hand")
 	m.seen("withdrawals")
 	m.tab.Click(`[data-testid="bulk-send"]`)
 	m.tab.Until(noDialog)

@@ -1,5 +1,6 @@
 /** Corrects one user's balance. How the accounts stand is shown before it is sent, and what changed afterwards. */
 import { Alert, Autocomplete, Button, Group, SegmentedControl, Stack, Text, Textarea, TextInput, Title } from '@mantine/core';
+import { useDebouncedValue } from '@mantine/hooks';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useAct } from '../app/act';
@@ -7,11 +8,12 @@ import type { Schemas } from '../app/api';
 import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
 import { useRead } from '../kit/read';
-import { Copies, Fact, Facts } from '../kit/record';
+import { Copies, Diff, Fact, Facts } from '../kit/record';
 import { Id, Status } from '../kit/show';
 import { Standing, sums, useAddress } from './parts';
 
 const path = '/admin/transaction/adjust-balance';
+const previewing = '/admin/transaction/adjust-balance/preview';
 const member = '/admin/get-member-asset-balances';
 const catalogue = '/get-all-currency-network';
 
@@ -54,7 +56,7 @@ function Form({ userId, onNext }: { userId: string; onNext: () => void }) {
   const complete = Object.values(values).every(Boolean) && reason.trim() !== '';
   async function send() {
     setSent(true);
-    const answer = await act.run({ ...values, uniqueId }) as Schemas['TransactionAdjusted'] | undefined;
+    const answer = await act.run({ ...values, uniqueId, reason }) as Schemas['TransactionAdjusted'] | undefined;
     if (answer?.data && 'transactionId' in answer.data) setMade(answer.data);
     else setSent(false);
   }
@@ -77,6 +79,7 @@ function Form({ userId, onNext }: { userId: string; onNext: () => void }) {
         </Group>
         <Textarea label={t('money.reason')} required autosize minRows={2} maxLength={500} value={reason} disabled={!!made}
           error={wrong('reason')} data-testid="field-reason" onChange={(event) => setReason(event.currentTarget.value)} />
+        {!made && <Preview of={values} />}
         <Standing of={[{ userId: values.userId, code: values.currencyCode }]} sent={sent} done={!!made} />
         <Problem of={act.problem} />
         {made ? <Booked of={made} onNext={onNext} /> : (
@@ -87,6 +90,29 @@ function Form({ userId, onNext }: { userId: string; onNext: () => void }) {
       </Stack>
       {act.view}
     </form>
+  );
+}
+
+/** Both accounts as they are and as they would be; the service counts. */
+function Preview({ of }: { of: Values }) {
+  const { t } = useTranslation();
+  const may = useMay();
+  const [asked] = useDebouncedValue(of, 400); // not one question for each letter that is typed
+  const enabled = may(`GET ${previewing}`) && Object.values(asked).every(Boolean);
+  const read = useRead(previewing, asked, { enabled });
+  if (!enabled) return null;
+  return (
+    <Stack gap="xs" data-testid="preview">
+      <Problem of={read.error} />
+      {read.data && (
+        <>
+          <Text size="sm" fw={600}>{t('money.user')}</Text>
+          <Diff {...read.data.user} all />
+          <Text size="sm" fw={600}>{t('money.treasury')}</Text>
+          <Diff {...read.data.treasury} all />
+        </>
+      )}
+    </Stack>
   );
 }
 

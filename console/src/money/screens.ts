@@ -2,6 +2,7 @@
 import type { Screen } from '../app/screens';
 
 export const money: Screen[] = [
+  { path: '/approvals', title: 'approvals.title', group: 'work', needs: ['GET /admin/approvals'], load: () => import('./approvals') },
   { path: '/transactions', title: 'money.transactions', group: 'work', needs: ['GET /admin/get-waiting-info-transactions'],
     load: () => import('./transactions') },
   { path: '/withdrawals', title: 'money.withdrawals', group: 'work', needs: ['GET /admin/get-withdrawal-crypto-queue'],

@@ -1,5 +1,5 @@
 /** The deposits that wait for the treasury: who sent them, and what becomes of those that are chosen. */
-import { Button, Modal, Radio, Stack, Table } from '@mantine/core';
+import { Button, Modal, Radio, Stack, Table, Textarea } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useAct } from '../app/act';
@@ -63,12 +63,13 @@ function Decide({ rows, onJob, onClose }: { rows: Deposit[]; onJob: (id: string)
   const { t } = useTranslation();
   const act = useAct('post', decide, [path, sums]);
   const [status, setStatus] = useState('finalizedDeposit');
+  const [reason, setReason] = useState('');
   const [sent, setSent] = useState(false);
   const [done, setDone] = useState(false);
   const holdings = rows.map(({ userId, currencyCode }) => ({ userId, code: currencyCode }));
   async function send() {
     setSent(true);
-    const answer = await act.run({ transactionIds: rows.map((d) => d.transactionId), status });
+    const answer = await act.run({ transactionIds: rows.map((d) => d.transactionId), status, reason });
     if (answer === undefined) return setSent(false);
     const { data } = answer as Schemas['UpdatedTransactions'];
     if (data && !Array.isArray(data) && 'id' in data) onJob(data.id);
@@ -99,9 +100,11 @@ function Decide({ rows, onJob, onClose }: { rows: Deposit[]; onJob: (id: string)
           </Stack>
         </Radio.Group>
       )}
+      {!done && <Textarea label={t('money.reason')} required autosize minRows={2} maxLength={500} value={reason}
+        data-testid="field-reason" onChange={(event) => setReason(event.currentTarget.value)} />}
       <Problem of={act.problem} />
       {done ? <Button variant="default" onClick={onClose} data-testid="close">{t('money.close')}</Button>
-        : <Button loading={act.busy} onClick={send} data-testid="send">{t('bulk.send', { count: rows.length })}</Button>}
+        : <Button loading={act.busy} disabled={reason.trim() === ''} onClick={send} data-testid="send">{t('bulk.send', { count: rows.length })}</Button>}
       {act.view}
     </Stack>
   );

@@ -1,6 +1,7 @@
 /** The queue of withdrawals: what waits for the hot wallet or has timed out, and what becomes of it. */
-import { Group, Stack } from '@mantine/core';
+import { Group, Stack, Textarea } from '@mantine/core';
 import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
 import { Bulk } from '../kit/bulk';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
 import { Whole } from '../kit/record';
@@ -54,15 +55,20 @@ export default function Withdrawals() {
 
 /** What has been decided on stands by: it is not sent again. */
 function Decisions({ rows, onDone }: { rows: Withdrawal[]; onDone: () => void }) {
+  const { t } = useTranslation();
+  const [reason, setReason] = useState('');
   const common = {
     method: 'post' as const, path: decide as typeof decide, rows: rows.filter((w) => undecided.has(w.transactionDescription)),
     touches: [path, sums], onDone, name: (w: Withdrawal) => <Line of={w} />,
+    ready: reason.trim() !== '',
+    children: <Textarea label={t('money.reason')} required autosize minRows={2} maxLength={500} value={reason}
+      data-testid="field-reason" onChange={(event) => setReason(event.currentTarget.value)} />,
   };
   if (common.rows.length === 0) return null;
   return (
     <Group gap="xs">
-      <Bulk {...common} title="money.sent" body={(w) => ({ withdrawalId: w.id, status: 4, currencyCode: w.code })} />
-      <Bulk {...common} title="money.toApproval" body={(w) => ({ withdrawalId: w.id, status: 5 })} />
+      <Bulk {...common} title="money.sent" body={(w) => ({ withdrawalId: w.id, status: 4, currencyCode: w.code, reason })} />
+      <Bulk {...common} title="money.toApproval" body={(w) => ({ withdrawalId: w.id, status: 5, reason })} />
     </Group>
   );
 }

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"testing"
+
+	"castellan/internal/blackbox"
+	"castellan/web/webtest"
+)
+
+// A second person sees what an adjustment would change and who asked, approves it with a code, and it is booked. Of
+// a request of one's own the console says that somebody else has to approve it; it can be taken back.
+func TestConsoleApprovals(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		d := newDesk(t, s)
+		d.adjust(t, d.boss)
+		m := &till{t, s, d.Node, webtest.Browser(t)}
+		consoleLogin(t, m.tab, d.Node, d.chief, "/approvals")
+		m.tab.Click(aRow)
+		m.tab.See(`[data-testid="summary"]`)
+		m.seen("approval")
+		m.tab.Click(`[data-testid="approve"]`)
+		m.tab.See(`[data-testid="method-MAIL"]`)
+		m.tab.Type(`[data-testid="code-MAIL"] input`, d.Code(t, d.chief, "MAIL"))
+		m.tab.Until(`!document.querySelector('[data-testid="challenge"]')`)
+		m.tab.Until(`document.querySelector('[role="dialog"]').innerText.includes('APPROVED')`)
+		if got := s.Count("transfer"); got != 1 {
+			t.Errorf("%d transfers, want that of the request", got)
+		}
+		d.adjust(t, d.other)
+		m.tab.Click(`[role="dialog"] header button`)
+		m.tab.Until(noDialog)
+		m.tab.Click(`[aria-label="Read again"]`)
+		m.has("PENDING")
+		m.tab.Click(aRow)
+		m.tab.See(`[data-testid="own"]`)
+		m.tab.Click(`[data-testid="write-/admin/approvals/{id}/refuse"]`)
+		m.field("reason", "The amount is wrong")
+		m.tab.Click(theSend)
+		m.has("REFUSED")
+		m.seen("taken back")
+	})
+}
