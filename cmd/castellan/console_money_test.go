@@ -49,7 +49,8 @@ func (m *till) open(path string) {
 	m.t.Helper()
 	webtest.Value[bool](m.tab, `(() => { window.headingBefore = document.querySelector('h1'); return true; })()`)
 	m.tab.Click(fmt.Sprintf(`[data-testid="nav-%s"]`, path))
-	m.tab.Until(`![null, window.headingBefore].includes(document.querySelector('h1'))`) // the screen before may stay a while
+	// The screen before may stay a while.
+	m.tab.Until(`![null, window.headingBefore].includes(document.querySelector('h1'))`)
 }
 
 func (m *till) filter(name, value string) {

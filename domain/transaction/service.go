@@ -150,8 +150,8 @@ func (s *Service) Adjust(ctx context.Context, by audit.By, a Adjustment) (Adjust
 	}
 	first := r.Transfers[0]
 	a.CurrencyCode, a.NetworkCode, a.At = p.pair.Currency.Code, p.pair.Network.Code, first.EffectiveAt
-	return Adjusted{Adjustment: a, TransactionID: first.ID, Address: Address(p.account), ToAddress: p.to, Status: Finalized,
-		CreatedAt: first.At}, nil
+	return Adjusted{Adjustment: a, TransactionID: first.ID, Address: Address(p.account), ToAddress: p.to,
+		Status: Finalized, CreatedAt: first.At}, nil
 }
 
 // because is what an audit row tells of a change, with the reason where one was given.

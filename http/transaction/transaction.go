@@ -52,7 +52,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 				"user, a balance that does not suffice, a uniqueId of another request) has the status 200 and code 1."),
 		rest.Get("/admin/transaction/adjust-balance/preview", "Tell what an adjustment would change", rest.Tenant, g.preview,
 			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).Of(more).Extended().
-			Try("userId=${user.id}&currencyCode=BTC&networkCode=BTC&amount=0.25&type=C").
+			Try("userId=x&currencyCode=BTC&networkCode=BTC&amount=0.25&type=C", fault.RecordNotFound).
 			Doc("previewAdjustment", "Both accounts, that of the user and that of the treasury, before and after. Nothing "+
 				"is booked. What the adjustment would be refused for this is refused for."),
 		rest.Post("/admin/update-wallet-withdrawal-crypto-queue", "Decide on a withdrawal in the queue", rest.Tenant,
