@@ -11,7 +11,7 @@ import (
 // a request of one's own the console says that somebody else has to approve it; it can be taken back.
 func TestConsoleApprovals(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
-		d := newDesk(t, s)
+		d := newCounter(t, s)
 		d.adjust(t, d.boss)
 		m := &till{t, s, d.Node, webtest.Browser(t)}
 		consoleLogin(t, m.tab, d.Node, d.chief, "/approvals")

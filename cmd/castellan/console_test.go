@@ -26,6 +26,7 @@ func TestConsole(t *testing.T) {
 		tab.Click(`[data-testid="row"]`)
 		tab.Until(fmt.Sprintf(`location.pathname.startsWith('/console/users/') &&
 			document.body.innerText.includes(%q)`, demo.Mail))
+		tab.Until(drawn)
 		shot("user")
 		tab.NoBarriers("user")
 		tab.Click(`[data-testid="nav-/audit"]`)

@@ -19,7 +19,7 @@ const above = (close: string) => ({ defaultProps: {
 const theme = (close: string) => createTheme({
   primaryColor: 'indigo', primaryShade: { light: 7, dark: 8 }, defaultRadius: 'sm', cursorType: 'pointer',
   respectReducedMotion: true,
-  components: { Drawer: above(close), Modal: above(close),
+  components: { Loader: { defaultProps: { role: 'status' } }, Drawer: above(close), Modal: above(close),
     Notification: { defaultProps: { closeButtonProps: { 'aria-label': close } } } },
 });
 const Screens = lazy(() => import('./app/app'));

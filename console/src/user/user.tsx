@@ -1,5 +1,5 @@
 /** The file of one account: who it is, what may be changed, and all that is known of it. */
-import { Alert, Anchor, Group, Skeleton, Stack, Tabs, Title } from '@mantine/core';
+import { Alert, Anchor, Group, Stack, Tabs, Title } from '@mantine/core';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -50,7 +50,7 @@ export default function User() {
   return (
     <Stack>
       <Group justify="space-between">
-        <Title order={1} size="h3">{user ? <bdi>{user.fullName || user.email || id}</bdi> : <Skeleton w={200} h={24} />}</Title>
+        <Title order={1} size="h3"><bdi>{user?.fullName || user?.email || id}</bdi></Title>
         <Copies of={user ?? {}} />
       </Group>
       <Facts>
