@@ -42,8 +42,10 @@ func TestConsoleScreens(t *testing.T) {
 	for _, look := range looks {
 		tab.View(look.view)
 		tab.Open(n.URL + "/console")
+		tab.See(`[data-testid="email"]`) // by then the page has written its own choice
 		webtest.Value[bool](tab, fmt.Sprintf(`(localStorage.setItem('castellan.language', %q), true)`, look.language))
 		consoleLogin(t, tab, n, boss, "/"+look.query)
+		tab.Until(fmt.Sprintf(`document.documentElement.lang === %q`, look.language))
 		screens := webtest.Value[[]string](tab, `[...document.querySelectorAll('[data-testid^="nav-"]')]
 			.map((link) => link.dataset.testid.slice(4))`)
 		if len(screens) < fewest {
