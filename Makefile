@@ -42,7 +42,7 @@ GOLDEN = $(shell grep -rlE --include='*_test.go' 'flag\.Bool(Var)?\([^)]*"update
 
 .DEFAULT_GOAL := help
 .PHONY: help run demo cluster build image clean bench
-.PHONY: console test test-starved faults test-deps race fuzz fuzz-long verify lint security tidy size unchanged generate golden
+.PHONY: console tour test test-starved faults test-deps race fuzz fuzz-long verify lint security tidy size unchanged generate golden
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -114,6 +114,9 @@ console: $(CONSOLE) ## build the operators' console anew from console/ into web/
 	tools/openapi/node_modules/.bin/openapi-typescript docs/openapi.json -o console/src/api.d.ts >/dev/null
 	console/node_modules/.bin/tsc --noEmit -p console
 	go -C tools run ./console ../console ../web/console
+
+tour: ## make the pictures of docs/console-tour.md anew, from the browser tests
+	$(WITH_POSTGRES) scripts/tour.sh
 
 # What the console is made with, as its lock file pins it.
 $(CONSOLE): console/package-lock.json $(API_TOOLS)

@@ -1,0 +1,14 @@
+#!/bin/sh
+# Makes the pictures of docs/console-tour.md anew, from the browser tests.
+set -eu
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+go test -count=1 -run '^TestConsole(Screens|Security|Approvals)$' -artifacts -outputdir "$out" ./cmd/castellan
+picture() { # FROM TO: the first picture of that name
+	find "$out" -path "*/$1.png" | sort | head -1 | xargs -I{} cp {} "docs/pictures/console-$2.png"
+}
+picture light-en/_ home
+picture console/firewall-rehearsed firewall
+picture money/approval approval
+picture console/roles roles
+picture dark-ar-phone/_me arabic
