@@ -67,7 +67,7 @@ func (e editor) to(path string) {
 func (e editor) look(name string) {
 	e.t.Helper()
 	e.Screenshot(e.t, filepath.Join(e.t.ArtifactDir(), "console", name+".png"))
-	e.NoBarriers(name)
+	barriers(e.t, e.Tab, name)
 }
 
 // says waits until a text can be read.

@@ -133,7 +133,7 @@ func TestConsoleKYC(t *testing.T) {
 		consoleLogin(t, tab, c.Node, c.reviewer, "/kyc")
 		tab.Until(`document.querySelectorAll('[data-testid="row"]').length === 4`)
 		shot("queue")
-		tab.NoBarriers("queue")
+		barriers(t, tab, "queue")
 
 		tab.Press("j\r")
 		tab.Until(caseIs(first))
@@ -146,7 +146,7 @@ func TestConsoleKYC(t *testing.T) {
 		shot("keys")
 		tab.Press("\x1b")
 		tab.Until(`!document.querySelector('[role="dialog"]')`)
-		tab.NoBarriers("case")
+		barriers(t, tab, "case")
 
 		c.nextIsThere(tab, second, "1\r")
 		tab.See(`[data-testid="undo"]`)
@@ -155,7 +155,7 @@ func TestConsoleKYC(t *testing.T) {
 			t.Error("the page goes without a question while a decision waits")
 		}
 		shot("undo")
-		tab.NoBarriers("undo")
+		barriers(t, tab, "undo")
 		tab.Press("u")
 		tab.Until(caseIs(first))
 		tab.Until(`!document.querySelector('[data-testid="undo"]') && ` + leaves)
@@ -175,7 +175,7 @@ func TestConsoleKYC(t *testing.T) {
 
 		tab.Click(`[data-testid="nav-/aml"]`)
 		tab.Until(`document.querySelectorAll('[data-testid="row"]').length === 2`)
-		tab.NoBarriers("aml")
+		barriers(t, tab, "aml")
 		tab.Click(`thead input[type="checkbox"]`)
 		tab.Click(`[data-testid="bulk-/admin/user/update-user-aml-confirmed"]`)
 		tab.See(`[data-testid="bulk-send"]`)
@@ -262,12 +262,12 @@ func (c *cases) documents(tab *webtest.Tab, shot func(string)) {
 	tab.Type(`[data-testid="filter-userId"]`, c.ids[0])
 	tab.Press("\r")
 	tab.Until(`document.querySelectorAll('[data-testid="row"]').length === 2`)
-	tab.NoBarriers("documents")
+	barriers(c.t, tab, "documents")
 	tab.Click(`[data-testid="row"]`)
 	tab.Click(`[data-testid="look"]`)
 	tab.Until(`document.querySelector('[data-testid="looked"] img')?.naturalWidth === 320`)
 	shot("document")
-	tab.NoBarriers("document")
+	barriers(c.t, tab, "document")
 	tab.Click(`[data-testid="write-/user/update-document"]`)
 	tab.Type(`[data-testid="field-description"]`, "looked at twice")
 	tab.Click(`[data-testid="send"]`)
@@ -284,12 +284,12 @@ func (c *cases) views(tab *webtest.Tab, id string) {
 	tab.Until(caseIs(id))
 	shot := func(name string) { tab.Screenshot(c.t, filepath.Join(c.t.ArtifactDir(), "kyc", name+".png")) }
 	tab.Click(`[data-testid="theme"]`)
-	tab.NoBarriers("case in the dark")
+	barriers(c.t, tab, "case in the dark")
 	shot("case-dark")
 	tab.View(webtest.Phone)
 	tab.Until(caseIs(id))
 	shot("case-phone")
-	tab.NoBarriers("case on a phone")
+	barriers(c.t, tab, "case on a phone")
 	if wide := webtest.Value[int](tab, "document.documentElement.scrollWidth - innerWidth"); wide > 0 {
 		c.t.Errorf("the case is %d pixels too wide for a phone", wide)
 	}

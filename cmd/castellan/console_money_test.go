@@ -75,7 +75,7 @@ func (m *till) has(text string) {
 func (m *till) seen(name string) {
 	m.t.Helper()
 	m.tab.Screenshot(m.t, filepath.Join(m.t.ArtifactDir(), "money", name+".png"))
-	m.tab.NoBarriers(name)
+	barriers(m.t, m.tab, name)
 }
 
 const (

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"flag"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -37,7 +36,6 @@ func TestConsoleScreens(t *testing.T) {
 		{"longer", webtest.View{Width: 1280, Height: 900}, "en", "?pseudo=1", false},
 		{"longer-phone", webtest.View{Width: 390, Height: 844, Phone: true}, "en", "?pseudo=1", false},
 	}
-	pictures := flag.Lookup("test.artifacts").Value.String() == "true" // for people; they take half of the time
 	tab := webtest.Browser(t)
 	for _, look := range looks {
 		tab.View(look.view)
@@ -56,9 +54,7 @@ func TestConsoleScreens(t *testing.T) {
 			webtest.Value[bool](tab, fmt.Sprintf(`(document.querySelector('[data-testid="nav-%s"]').click(), true)`, screen))
 			tab.Until(fmt.Sprintf(`location.pathname.replace(/\/$/, '') === '/console%s'.replace(/\/$/, '')`, screen))
 			tab.Until(drawn)
-			if pictures {
-				tab.Screenshot(t, filepath.Join(t.ArtifactDir(), look.name, strings.ReplaceAll(screen, "/", "_")+".png"))
-			}
+			tab.Screenshot(t, filepath.Join(t.ArtifactDir(), look.name, strings.ReplaceAll(screen, "/", "_")+".png"))
 			if cut := webtest.Value[[]string](tab, cutOff); len(cut) > 0 {
 				t.Errorf("%s: cut off: %v", step, cut)
 			}

@@ -61,7 +61,7 @@ type officer struct {
 func (c *officer) shot(name string) {
 	c.t.Helper()
 	c.Screenshot(c.t, filepath.Join(c.t.ArtifactDir(), "console", name+".png"))
-	c.NoBarriers(name)
+	barriers(c.t, c.Tab, name)
 }
 
 func mark(name string) string { return fmt.Sprintf("[data-testid=%q]", name) }

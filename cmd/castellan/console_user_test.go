@@ -93,7 +93,7 @@ func (d desk) rows(least int, text string) {
 // looked is what every screen gets: nobody is kept out, and a picture.
 func (d desk) looked(name string) {
 	d.t.Helper()
-	d.tab.NoBarriers(name)
+	barriers(d.t, d.tab, name)
 	d.shot(name)
 }
 

@@ -150,6 +150,9 @@ func TestHostilePathsMakeNoSeries(t *testing.T) {
 	series := func() map[string]bool {
 		all := map[string]bool{}
 		for name, family := range scrape(t, addr) {
+			if strings.HasPrefix(name, "castellan_jobs_") {
+				continue // the service has work of its own meanwhile
+			}
 			for _, m := range family.GetMetric() {
 				all[fmt.Sprint(name, m.GetLabel())] = true
 			}

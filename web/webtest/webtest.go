@@ -10,6 +10,7 @@ package webtest
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"iter"
 	"os"
@@ -284,9 +285,12 @@ func Value[T any](tab *Tab, expression string) T {
 	return value
 }
 
-// Screenshot writes the whole page, below the fold included, as a PNG.
+// Screenshot writes the whole page, below the fold included, as a PNG: for people, who ask by -artifacts.
 func (tab *Tab) Screenshot(t *testing.T, path string) {
 	t.Helper()
+	if f := flag.Lookup("test.artifacts"); f == nil || f.Value.String() != "true" {
+		return
+	}
 	ctx, cancel := context.WithTimeout(tab.ctx, stepTimeout)
 	defer cancel()
 	if err := tab.picture(ctx, path); err != nil {
