@@ -11,17 +11,28 @@ import { nonce, trust, worker } from './app/page';
 import { shareTabs, useSession } from './app/session';
 
 /** Drawers and dialogs: their cross has a name, and their heading is not the header of the page (role banner). */
-const above = (close: string) => ({ defaultProps: {
-  closeButtonProps: { 'aria-label': close }, attributes: { header: { role: 'presentation' } },
-} });
+const above = (close: string) => ({
+  defaultProps: {
+    closeButtonProps: { 'aria-label': close },
+    attributes: { header: { role: 'presentation' } },
+  },
+});
 
 /** Shade 6 of the primary colour, which Mantine takes, has too little contrast on white (WCAG 2.2, 1.4.3). */
-const theme = (close: string) => createTheme({
-  primaryColor: 'indigo', primaryShade: { light: 7, dark: 8 }, defaultRadius: 'sm', cursorType: 'pointer',
-  respectReducedMotion: true,
-  components: { Loader: { defaultProps: { role: 'status' } }, Drawer: above(close), Modal: above(close),
-    Notification: { defaultProps: { closeButtonProps: { 'aria-label': close } } } },
-});
+const theme = (close: string) =>
+  createTheme({
+    primaryColor: 'indigo',
+    primaryShade: { light: 7, dark: 8 },
+    defaultRadius: 'sm',
+    cursorType: 'pointer',
+    respectReducedMotion: true,
+    components: {
+      Loader: { defaultProps: { role: 'status' } },
+      Drawer: above(close),
+      Modal: above(close),
+      Notification: { defaultProps: { closeButtonProps: { 'aria-label': close } } },
+    },
+  });
 const Screens = lazy(() => import('./app/app'));
 
 function Console() {
@@ -29,9 +40,19 @@ function Console() {
   const { token, over } = useSession();
   const look = useMemo(() => theme(t('close')), [t]);
   return (
-    <DirectionProvider key={i18n.language} initialDirection={isRTL(i18n.language) ? 'rtl' : 'ltr'} detectDirection={false}>
+    <DirectionProvider
+      key={i18n.language}
+      initialDirection={isRTL(i18n.language) ? 'rtl' : 'ltr'}
+      detectDirection={false}
+    >
       <MantineProvider theme={look} defaultColorScheme="auto" getStyleNonce={() => nonce}>
-        {token || over ? <Suspense fallback={<Loader />}><Screens /></Suspense> : <Login onDone={() => undefined} />}
+        {token || over ? (
+          <Suspense fallback={<Loader />}>
+            <Screens />
+          </Suspense>
+        ) : (
+          <Login onDone={() => undefined} />
+        )}
       </MantineProvider>
     </DirectionProvider>
   );

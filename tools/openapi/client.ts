@@ -17,7 +17,8 @@ function fail(step: string, status: number, problem: Problem | undefined): never
 }
 
 async function codeFromOutbox(): Promise<string> {
-  const letters = (await (await fetch(`${baseUrl}/dev/outbox?to=${encodeURIComponent(email)}`)).json()) as { code: string }[];
+  const outbox = await fetch(`${baseUrl}/dev/outbox?to=${encodeURIComponent(email)}`);
+  const letters = (await outbox.json()) as { code: string }[];
   return letters[0]?.code ?? '';
 }
 
@@ -57,14 +58,24 @@ if (after.error?.code !== 'TOKEN_REVOKED') fail('after the logout', after.respon
 // What must compile, though nothing sends it here: a device's key, texts by
 // language, and pairs of methods.
 export const device: components['schemas']['AddDeviceRequest'] = {
-  brand: 'Google', model: 'Pixel 9', description: '', platform: 'android',
+  brand: 'Google',
+  model: 'Pixel 9',
+  description: '',
+  platform: 'android',
   publicKey: { kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' },
   pushTarget: { type: 'webhook', url: 'https://wake.example.com/device' },
 };
 export const action: components['schemas']['AddMfaActionRequest'] = {
-  actionCode: 'LOGIN', title: { en: 'Login', tr: 'Giriş' }, infoTableHeaders: { currency: { en: 'Currency' } },
+  actionCode: 'LOGIN',
+  title: { en: 'Login', tr: 'Giriş' },
+  infoTableHeaders: { currency: { en: 'Currency' } },
 };
 export const policy: components['schemas']['AddMfaPolicyRequest'] = {
-  actionCode: 'LOGIN', name: 'Login', expireAt: 0, required: 1, methods: [['SMS', 'login'], ['TOTP']],
+  actionCode: 'LOGIN',
+  name: 'Login',
+  expireAt: 0,
+  required: 1,
+  methods: [['SMS', 'login'], ['TOTP']],
 };
-export const keys: (set: components['schemas']['JwkSet']) => (string | undefined)[] = (set) => set.keys.map((key) => key.kid);
+export const keys: (set: components['schemas']['JwkSet']) => (string | undefined)[] = (set) =>
+  set.keys.map((key) => key.kid);

@@ -29,7 +29,10 @@ interface Refused {
 }
 
 export interface Act<B> {
-  /** Carries it out, with the values of {places} in the path; resolves with the data of the answer, or undefined after a refusal, which is in `problem`. */
+  /**
+   * Carries it out, with the values of {places} in the path. Resolves with the data of the answer, or with undefined
+   * after a refusal, which is in `problem`.
+   */
   run: (body: B, places?: Record<string, string>) => Promise<unknown>;
   busy: boolean;
   problem?: Refusal;
@@ -39,8 +42,12 @@ export interface Act<B> {
 }
 
 /** touches are the paths whose lists are read anew afterwards. */
-export function useAct<M extends Method, P extends Writes<M> & keyof paths>(method: M, path: P,
-  touches: string[] = [], done?: string): Act<Parameters<typeof start<M, P>>[2]> {
+export function useAct<M extends Method, P extends Writes<M> & keyof paths>(
+  method: M,
+  path: P,
+  touches: string[] = [],
+  done?: string,
+): Act<Parameters<typeof start<M, P>>[2]> {
   const { t } = useTranslation();
   const queries = useQueryClient();
   const may = useMay();
@@ -63,8 +70,11 @@ export function useAct<M extends Method, P extends Writes<M> & keyof paths>(meth
       setKey(crypto.randomUUID()); // the next intention
       await Promise.all(touches.map((touched) => queries.invalidateQueries({ queryKey: [touched] })));
       const waits = (outcome.data as Sealed | undefined)?.data?.approvalId;
-      notifications.show(waits ? { message: <Waits link={may('GET /admin/approvals')} />, color: 'yellow', autoClose: false }
-        : { id: `done ${String(path)}`, message: t(done ?? 'done'), color: 'green' }); // once for a hundred rows
+      notifications.show(
+        waits
+          ? { message: <Waits link={may('GET /admin/approvals')} />, color: 'yellow', autoClose: false }
+          : { id: `done ${String(path)}`, message: t(done ?? 'done'), color: 'green' },
+      ); // once for a hundred rows
       return outcome.data ?? {};
     } catch (error) {
       const refusal = Refusal.of(error, `${method.toUpperCase()} ${String(path)}`);
@@ -95,7 +105,11 @@ function Waits({ link }: { link: boolean }) {
   return (
     <>
       {t('approval.waits')}{' '}
-      {link && <Anchor component={Link} to={'/approvals' as string}>{t('approval.open')}</Anchor>}
+      {link && (
+        <Anchor component={Link} to={'/approvals' as string}>
+          {t('approval.open')}
+        </Anchor>
+      )}
     </>
   );
 }

@@ -31,8 +31,13 @@ export class Refusal extends Error {
   static of(error: unknown, asked = ''): Refusal {
     if (error instanceof Refusal) return error;
     if (error instanceof CastellanError) {
-      const e = error as CastellanError & { status: number; code: string; requestId?: string; errors: Field[];
-        retryAfter: number };
+      const e = error as CastellanError & {
+        status: number;
+        code: string;
+        requestId?: string;
+        errors: Field[];
+        retryAfter: number;
+      };
       return new Refusal(e.status, e.code, e.message, e.requestId, e.errors, e.retryAfter, asked);
     }
     return new Refusal(0, 'NETWORK', error instanceof Error ? error.message : String(error), '', [], 0, asked);
@@ -40,7 +45,10 @@ export class Refusal extends Error {
 }
 
 /** parse is JSON.parse with the source of each number (ECMAScript 2026, JSON.parse source text access). */
-const parse = JSON.parse as (text: string, revive: (key: string, value: unknown, at: { source?: string }) => unknown) => unknown;
+const parse = JSON.parse as (
+  text: string,
+  revive: (key: string, value: unknown, at: { source?: string }) => unknown,
+) => unknown;
 
 /**
  * Amounts are JSON numbers, and a number of JavaScript has 53 bits. So a number that has a fraction, an exponent or
@@ -51,8 +59,13 @@ async function exact(response: Response): Promise<Response | undefined> {
   if (!response.headers.get('content-type')?.includes('json')) return undefined;
   const text = await response.text();
   const amounts = /\d[.eE]|\d{16}/.test(text);
-  const kept = amounts ? JSON.stringify(parse(text, (_, value, { source } = {}) =>
-    typeof value === 'number' && source && /[.eE]|\d{16}/.test(source) ? source : value)) : text;
+  const kept = amounts
+    ? JSON.stringify(
+        parse(text, (_, value, { source } = {}) =>
+          typeof value === 'number' && source && /[.eE]|\d{16}/.test(source) ? source : value,
+        ),
+      )
+    : text;
   const headers = new Headers(response.headers);
   headers.delete('content-length');
   return new Response(kept || null, { status: response.status, statusText: response.statusText, headers });
@@ -69,11 +82,19 @@ reader.use({
   },
   async onResponse({ response, request }) {
     if (response.ok) return exact(response);
-    const problem = await response.clone().json().catch(() => ({}));
-    const refusal = new Refusal(response.status, problem.code ?? `HTTP_${response.status}`,
-      problem.message ?? response.statusText, problem.requestId ?? response.headers.get('x-request-id') ?? '',
-      problem.errors ?? [], Number(response.headers.get('retry-after')) || 0,
-      `${request.method} ${new URL(request.url).pathname}`);
+    const problem = await response
+      .clone()
+      .json()
+      .catch(() => ({}));
+    const refusal = new Refusal(
+      response.status,
+      problem.code ?? `HTTP_${response.status}`,
+      problem.message ?? response.statusText,
+      problem.requestId ?? response.headers.get('x-request-id') ?? '',
+      problem.errors ?? [],
+      Number(response.headers.get('retry-after')) || 0,
+      `${request.method} ${new URL(request.url).pathname}`,
+    );
     if (refusal.status === 401) session.ended(refusal);
     throw refusal;
   },
@@ -102,19 +123,25 @@ export async function readPage<T>(path: Gets, query: Record<string, unknown>, si
   const asked = reader.GET as (path: string, init: unknown) => Promise<{ data?: unknown; response: Response }>;
   const { data, response } = await asked(path, { params: { query }, signal });
   const link = /<([^>]*)>;\s*rel="next"/.exec(response.headers.get('link') ?? '')?.[1];
-  const next = link ? new URL(link, location.origin).searchParams.get('cursor') ?? '' : '';
+  const next = link ? (new URL(link, location.origin).searchParams.get('cursor') ?? '') : '';
   return { rows: (data ?? []) as T[], next };
 }
 
 /** The body of a write; undefined for one without. */
-export type Body<P extends keyof paths, M extends string> = paths[P] extends Record<M, { requestBody?: infer B }>
-  ? NonNullable<B> extends { content: { 'application/json': infer J } } ? J : undefined : undefined;
+export type Body<P extends keyof paths, M extends string> =
+  paths[P] extends Record<M, { requestBody?: infer B }>
+    ? NonNullable<B> extends { content: { 'application/json': infer J } }
+      ? J
+      : undefined
+    : undefined;
 export type Writes<M extends 'post' | 'patch' | 'delete'> = PathsWithMethod<paths, M>;
 
 /** A fresh client for each write, so that it has the token and the language of the moment. */
 export function client(): CastellanClient {
-  const c = new CastellanClient({ baseUrl: `${location.origin}${base}`,
-    headers: { 'accept-language': document.documentElement.lang } });
+  const c = new CastellanClient({
+    baseUrl: `${location.origin}${base}`,
+    headers: { 'accept-language': document.documentElement.lang },
+  });
   c.xAuth = session.now().token;
   return c;
 }
@@ -124,13 +151,18 @@ export function client(): CastellanClient {
  * request the same request (D-EXT-02): the caller makes one key for one intention. places fill {names} in the path;
  * otp is the authenticator's code, where the service asks for it besides the session (D-AUTH-08).
  */
-export async function start<M extends 'post' | 'patch' | 'delete', P extends Writes<M>>(method: M, path: P,
-  body: Body<P & keyof paths, M>, { key, places = {}, otp }: { key?: string; places?: Record<string, string>; otp?: string } = {}): Promise<Flow> {
+export async function start<M extends 'post' | 'patch' | 'delete', P extends Writes<M>>(
+  method: M,
+  path: P,
+  body: Body<P & keyof paths, M>,
+  { key, places = {}, otp }: { key?: string; places?: Record<string, string>; otp?: string } = {},
+): Promise<Flow> {
   const asked = `${method.toUpperCase()} ${String(path)}`;
   try {
     const to = String(path).replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(places[name] ?? ''));
-    return await client().start(method.toUpperCase(), to, (body ?? {}) as object,
-      { headers: { ...(key ? { 'idempotency-key': key } : {}), ...(otp ? { otp } : {}) } });
+    return await client().start(method.toUpperCase(), to, (body ?? {}) as object, {
+      headers: { ...(key ? { 'idempotency-key': key } : {}), ...(otp ? { otp } : {}) },
+    });
   } catch (error) {
     const refusal = Refusal.of(error, asked);
     if (refusal.status === 401) session.ended(refusal);

@@ -32,7 +32,9 @@ export default function Screens() {
   useEffect(() => () => queries.clear(), []); // the next one here may be somebody else
   useEffect(() => {
     if (!idle || !session.now().token) return;
-    void client().logout().catch(() => undefined);
+    void client()
+      .logout()
+      .catch(() => undefined);
     session.ended('idle');
   }, [idle]);
   useEffect(() => {
@@ -51,8 +53,13 @@ export default function Screens() {
       <ModalsProvider>
         <Notifications position="bottom-right" />
         <RouterProvider router={router} />
-        <Modal opened={!token} onClose={() => session.leave()} centered overlayProps={{ blur: 12 }}
-          closeOnClickOutside={false}>
+        <Modal
+          opened={!token}
+          onClose={() => session.leave()}
+          centered
+          overlayProps={{ blur: 12 }}
+          closeOnClickOutside={false}
+        >
           {!token && <Login onDone={begun} />}
         </Modal>
       </ModalsProvider>

@@ -24,9 +24,13 @@ export function Challenge({ flow, onCancel }: { flow: Flow; onCancel: () => void
   return (
     <Stack gap="lg" data-testid="challenge">
       <Text c="dimmed">{t('challenge.lead')}</Text>
-      {flow.methods.map((m: Method) => <Answer key={m.id} flow={flow} method={m} first={m === open[0]} />)}
+      {flow.methods.map((m: Method) => (
+        <Answer key={m.id} flow={flow} method={m} first={m === open[0]} />
+      ))}
       <Group justify="flex-end">
-        <Button variant="default" onClick={onCancel} data-testid="challenge-cancel">{t('cancel')}</Button>
+        <Button variant="default" onClick={onCancel} data-testid="challenge-cancel">
+          {t('cancel')}
+        </Button>
       </Group>
     </Stack>
   );
@@ -55,25 +59,49 @@ function Answer({ flow, method, first }: { flow: Flow; method: Method; first: bo
     }
   };
   const name = t(`method.${method.name}`);
-  if (method.complete) return <Alert color="green" title={name}>{t('challenge.complete')}</Alert>;
+  if (method.complete)
+    return (
+      <Alert color="green" title={name}>
+        {t('challenge.complete')}
+      </Alert>
+    );
   const renewal = flow.renewal(method);
   return (
     <Stack gap="xs" data-testid={`method-${method.name}`}>
       <Group justify="space-between" wrap="nowrap">
-        <Title order={3} size="h5">{name} {method.hint && <bdi dir="ltr">{method.hint}</bdi>}</Title>
-        <Text size="sm" c="dimmed" dir="ltr">{left(method.expiresAt)}</Text>
+        <Title order={3} size="h5">
+          {name} {method.hint && <bdi dir="ltr">{method.hint}</bdi>}
+        </Title>
+        <Text size="sm" c="dimmed" dir="ltr">
+          {left(method.expiresAt)}
+        </Text>
       </Group>
-      {method.name === 'PUSH'
-        ? <Waiting number={method.matchNumber} />
-        : (
-          <PinInput length={6} value={value} onChange={setValue} type="number" oneTimeCode autoFocus={first}
-            disabled={busy} aria-label={name} data-testid={`code-${method.name}`} dir="ltr"
-            getInputProps={(place: number) => ({ 'aria-label': t('challenge.digit', { name, place: place + 1 }) })}
-            onComplete={(code) => run(() => flow.complete(method.id, method.name, code))} />
-        )}
+      {method.name === 'PUSH' ? (
+        <Waiting number={method.matchNumber} />
+      ) : (
+        <PinInput
+          length={6}
+          value={value}
+          onChange={setValue}
+          type="number"
+          oneTimeCode
+          autoFocus={first}
+          disabled={busy}
+          aria-label={name}
+          data-testid={`code-${method.name}`}
+          dir="ltr"
+          getInputProps={(place: number) => ({ 'aria-label': t('challenge.digit', { name, place: place + 1 }) })}
+          onComplete={(code) => run(() => flow.complete(method.id, method.name, code))}
+        />
+      )}
       {renewal !== 'none' && (
-        <Button variant="subtle" size="compact-sm" w="fit-content" disabled={renewal !== 'open' || busy}
-          onClick={() => run(() => flow.renew(method.id, method.name))}>
+        <Button
+          variant="subtle"
+          size="compact-sm"
+          w="fit-content"
+          disabled={renewal !== 'open' || busy}
+          onClick={() => run(() => flow.renew(method.id, method.name))}
+        >
           {renewal === 'early' ? t('challenge.renewIn', { time: left(method.renewAt) }) : t('challenge.renew')}
         </Button>
       )}
@@ -87,7 +115,11 @@ function Waiting({ number }: { number?: string }) {
   return (
     <Center>
       <Stack align="center" gap="xs">
-        {number && <Title order={2} dir="ltr" data-testid="match-number">{number}</Title>}
+        {number && (
+          <Title order={2} dir="ltr" data-testid="match-number">
+            {number}
+          </Title>
+        )}
         <Text size="sm">{t(number ? 'challenge.match' : 'challenge.push')}</Text>
         <Loader type="dots" aria-hidden />
       </Stack>

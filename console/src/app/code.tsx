@@ -23,7 +23,10 @@ export function useCode(): Code {
     setValue('');
     setOpen(true);
     return new Promise((resolve) => {
-      answer.current = (otp) => { setOpen(false); resolve(otp); };
+      answer.current = (otp) => {
+        setOpen(false);
+        resolve(otp);
+      };
     });
   }
 
@@ -45,14 +48,26 @@ export function useCode(): Code {
     <Modal opened={open} onClose={() => answer.current?.()} title={t('code.title')} centered>
       <Stack data-testid="otp">
         <Text c="dimmed">{t('code.lead')}</Text>
-        <PinInput length={6} value={value} onChange={setValue} type="number" oneTimeCode autoFocus dir="ltr"
-          aria-label={t('method.TOTP')} data-testid="otp-code" onComplete={(otp) => answer.current?.(otp)}
+        <PinInput
+          length={6}
+          value={value}
+          onChange={setValue}
+          type="number"
+          oneTimeCode
+          autoFocus
+          dir="ltr"
+          aria-label={t('method.TOTP')}
+          data-testid="otp-code"
+          onComplete={(otp) => answer.current?.(otp)}
           getInputProps={(place: number) => ({
             'aria-label': t('challenge.digit', { name: t('method.TOTP'), place: place + 1 }),
-          })} />
+          })}
+        />
         <Problem of={wrong} />
         <Group justify="flex-end">
-          <Button variant="default" onClick={() => answer.current?.()}>{t('cancel')}</Button>
+          <Button variant="default" onClick={() => answer.current?.()}>
+            {t('cancel')}
+          </Button>
         </Group>
       </Stack>
     </Modal>

@@ -1,6 +1,18 @@
 /** The frame of every screen: menu by permissions, palette, language, light and dark. */
 import {
-  ActionIcon, AppShell, Burger, Button, Group, Kbd, Loader, Menu, NavLink, ScrollArea, Text, Title, useMantineColorScheme,
+  ActionIcon,
+  AppShell,
+  Burger,
+  Button,
+  Group,
+  Kbd,
+  Loader,
+  Menu,
+  NavLink,
+  ScrollArea,
+  Text,
+  Title,
+  useMantineColorScheme,
 } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { spotlight } from '@mantine/spotlight';
@@ -24,7 +36,11 @@ export default function Frame() {
   const path = useRouterState({ select: (state) => state.location.pathname });
   useEffect(() => menu.close(), [path]);
   return (
-    <AppShell header={{ height: 52 }} navbar={{ width: 230, breakpoint: 'sm', collapsed: { mobile: !opened } }} padding="md">
+    <AppShell
+      header={{ height: 52 }}
+      navbar={{ width: 230, breakpoint: 'sm', collapsed: { mobile: !opened } }}
+      padding="md"
+    >
       <AppShell.Header px="md">
         <Group h="100%" justify="space-between" wrap="nowrap">
           <Group gap="sm" wrap="nowrap">
@@ -40,7 +56,13 @@ export default function Frame() {
         </ScrollArea>
       </AppShell.Navbar>
       <AppShell.Main>
-        {may ? <Suspense fallback={<Loader />}><Outlet /></Suspense> : <Loader aria-label={t('loading')} />}
+        {may ? (
+          <Suspense fallback={<Loader />}>
+            <Outlet />
+          </Suspense>
+        ) : (
+          <Loader aria-label={t('loading')} />
+        )}
       </AppShell.Main>
       {may && <Palette />}
     </AppShell>
@@ -55,10 +77,19 @@ function Part({ group }: { group: Screen['group'] }) {
   if (shown.length === 0) return null;
   return (
     <>
-      <Title order={2} size="xs" c="dimmed" tt="uppercase" px="sm" pt="sm">{t(`group.${group}`)}</Title>
+      <Title order={2} size="xs" c="dimmed" tt="uppercase" px="sm" pt="sm">
+        {t(`group.${group}`)}
+      </Title>
       {shown.map((s) => (
-        <NavLink key={s.path} component={Link} to={s.path as string} label={t(s.title)} py={6} data-testid={`nav-${s.path}`}
-          active={s.path === '/' ? path === '/' : path === s.path || path.startsWith(`${s.path}/`)} />
+        <NavLink
+          key={s.path}
+          component={Link}
+          to={s.path as string}
+          label={t(s.title)}
+          py={6}
+          data-testid={`nav-${s.path}`}
+          active={s.path === '/' ? path === '/' : path === s.path || path.startsWith(`${s.path}/`)}
+        />
       ))}
     </>
   );
@@ -70,27 +101,53 @@ function Tools() {
   const queries = useQueryClient();
   return (
     <Group gap="xs" wrap="nowrap">
-      <Button variant="default" size="xs" leftSection={<IconSearch size={14} />} onClick={spotlight.open} visibleFrom="xs"
-        rightSection={<Kbd size="xs">Ctrl K</Kbd>}>{t('palette.title')}</Button>
+      <Button
+        variant="default"
+        size="xs"
+        leftSection={<IconSearch size={14} />}
+        onClick={spotlight.open}
+        visibleFrom="xs"
+        rightSection={<Kbd size="xs">Ctrl K</Kbd>}
+      >
+        {t('palette.title')}
+      </Button>
       <Menu>
         <Menu.Target>
-          <ActionIcon variant="default" aria-label={t('language')}><IconLanguage size={16} /></ActionIcon>
+          <ActionIcon variant="default" aria-label={t('language')}>
+            <IconLanguage size={16} />
+          </ActionIcon>
         </Menu.Target>
         <Menu.Dropdown>
           {Object.entries(languages).map(([code, name]) => (
-            <Menu.Item key={code} lang={code} onClick={() => speak(code as Language)} disabled={i18n.language === code}
-              data-testid={`language-${code}`}>{name}</Menu.Item>
+            <Menu.Item
+              key={code}
+              lang={code}
+              onClick={() => speak(code as Language)}
+              disabled={i18n.language === code}
+              data-testid={`language-${code}`}
+            >
+              {name}
+            </Menu.Item>
           ))}
         </Menu.Dropdown>
       </Menu>
       <ActionIcon variant="default" aria-label={t('theme')} onClick={toggleColorScheme} data-testid="theme">
         <IconMoon size={16} />
       </ActionIcon>
-      <ActionIcon variant="default" aria-label={t('logout')} data-testid="logout" onClick={async () => {
-        await client().logout().catch(() => undefined);
-        queries.clear();
-        session.leave();
-      }}><IconLogout size={16} /></ActionIcon>
+      <ActionIcon
+        variant="default"
+        aria-label={t('logout')}
+        data-testid="logout"
+        onClick={async () => {
+          await client()
+            .logout()
+            .catch(() => undefined);
+          queries.clear();
+          session.leave();
+        }}
+      >
+        <IconLogout size={16} />
+      </ActionIcon>
     </Group>
   );
 }

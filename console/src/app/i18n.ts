@@ -25,8 +25,12 @@ function preferred(): Language {
 
 export async function startTexts(): Promise<void> {
   await i18next.use(initReactI18next).init({
-    lng: 'none', fallbackLng: false, interpolation: { escapeValue: false }, returnNull: false,
-    keySeparator: false, nsSeparator: false, // keys are flat: "users.title"
+    lng: 'none',
+    fallbackLng: false,
+    interpolation: { escapeValue: false },
+    returnNull: false,
+    keySeparator: false,
+    nsSeparator: false, // keys are flat: "users.title"
   });
   await speak(preferred());
 }
@@ -43,6 +47,10 @@ export async function speak(language: Language): Promise<void> {
 }
 
 function longer(words: object): Record<string, string> {
-  return Object.fromEntries(Object.entries(words).map(([key, text]: [string, string]) =>
-    [key, `${text}${'·'.repeat(Math.ceil(text.length * 0.4))}`]));
+  return Object.fromEntries(
+    Object.entries(words).map(([key, text]: [string, string]) => [
+      key,
+      `${text}${'·'.repeat(Math.ceil(text.length * 0.4))}`,
+    ]),
+  );
 }

@@ -18,14 +18,16 @@ export function Login({ onDone }: { onDone: (same: boolean) => void }) {
     try {
       const begun = await client().login(who);
       setFlow(begun);
-      begun.done.then((outcome) => {
-        const token = outcome.headers['x-auth'];
-        if (!outcome.success || !token) throw new Refusal(0, outcome.code ?? '', outcome.message ?? '');
-        onDone(session.begin(token));
-      }).catch((error: unknown) => {
-        setFlow(undefined);
-        if (Refusal.of(error).code !== 'ABANDONED') setProblem(error);
-      });
+      begun.done
+        .then((outcome) => {
+          const token = outcome.headers['x-auth'];
+          if (!outcome.success || !token) throw new Refusal(0, outcome.code ?? '', outcome.message ?? '');
+          onDone(session.begin(token));
+        })
+        .catch((error: unknown) => {
+          setFlow(undefined);
+          if (Refusal.of(error).code !== 'ABANDONED') setProblem(error);
+        });
     } catch (error) {
       setProblem(error);
     }
@@ -34,11 +36,21 @@ export function Login({ onDone }: { onDone: (same: boolean) => void }) {
     <Center mih={over ? undefined : '100vh'} p="md">
       <Card withBorder={!over} w="100%" maw={420} padding="xl" radius="md" component="main">
         <Stack>
-          <Title order={1} size="h3">{t('login.title')}</Title>
+          <Title order={1} size="h3">
+            {t('login.title')}
+          </Title>
           {over && <Alert color="yellow">{t(over === 'idle' ? 'login.idle' : 'login.over')}</Alert>}
-          {flow
-            ? <Challenge flow={flow} onCancel={() => { flow.close(); setFlow(undefined); }} />
-            : <Identify onStart={start} />}
+          {flow ? (
+            <Challenge
+              flow={flow}
+              onCancel={() => {
+                flow.close();
+                setFlow(undefined);
+              }}
+            />
+          ) : (
+            <Identify onStart={start} />
+          )}
           <Problem of={problem} />
         </Stack>
       </Card>
@@ -58,15 +70,19 @@ function Identify({ onStart }: { onStart: (who: Who) => Promise<void> }) {
   const [busy, setBusy] = useState(false);
   const [way, setWay] = useState<string | null>('mail');
   return (
-    <form onSubmit={async (event) => {
-      event.preventDefault();
-      const entry = Object.fromEntries(new FormData(event.currentTarget)) as Record<string, string>;
-      setBusy(true);
-      await onStart(way === 'mail'
-        ? { email: entry.email, password: entry.password ?? '' }
-        : { countryCode: entry.countryCode, phoneNumber: entry.phoneNumber, password: entry.password ?? '' });
-      setBusy(false);
-    }}>
+    <form
+      onSubmit={async (event) => {
+        event.preventDefault();
+        const entry = Object.fromEntries(new FormData(event.currentTarget)) as Record<string, string>;
+        setBusy(true);
+        await onStart(
+          way === 'mail'
+            ? { email: entry.email, password: entry.password ?? '' }
+            : { countryCode: entry.countryCode, phoneNumber: entry.phoneNumber, password: entry.password ?? '' },
+        );
+        setBusy(false);
+      }}
+    >
       <Stack>
         <Tabs value={way} onChange={setWay}>
           <Tabs.List grow>
@@ -74,20 +90,49 @@ function Identify({ onStart }: { onStart: (who: Who) => Promise<void> }) {
             <Tabs.Tab value="phone">{t('login.phone')}</Tabs.Tab>
           </Tabs.List>
         </Tabs>
-        {way === 'mail'
-          ? <TextInput name="email" type="email" label={t('login.mail')} autoComplete="username" required dir="ltr"
-              data-testid="email" autoFocus />
-          : (
-            <>
-              <TextInput name="countryCode" label={t('login.countryCode')} inputMode="numeric" required dir="ltr"
-                autoComplete="tel-country-code" data-testid="country-code" />
-              <TextInput name="phoneNumber" label={t('login.phone')} inputMode="tel" required dir="ltr"
-                autoComplete="tel-national" data-testid="phone" />
-            </>
-          )}
-        <PasswordInput name="password" label={t('login.password')} autoComplete="current-password" required
-          data-testid="password" />
-        <Button type="submit" loading={busy} data-testid="login">{t('login.go')}</Button>
+        {way === 'mail' ? (
+          <TextInput
+            name="email"
+            type="email"
+            label={t('login.mail')}
+            autoComplete="username"
+            required
+            dir="ltr"
+            data-testid="email"
+            autoFocus
+          />
+        ) : (
+          <>
+            <TextInput
+              name="countryCode"
+              label={t('login.countryCode')}
+              inputMode="numeric"
+              required
+              dir="ltr"
+              autoComplete="tel-country-code"
+              data-testid="country-code"
+            />
+            <TextInput
+              name="phoneNumber"
+              label={t('login.phone')}
+              inputMode="tel"
+              required
+              dir="ltr"
+              autoComplete="tel-national"
+              data-testid="phone"
+            />
+          </>
+        )}
+        <PasswordInput
+          name="password"
+          label={t('login.password')}
+          autoComplete="current-password"
+          required
+          data-testid="password"
+        />
+        <Button type="submit" loading={busy} data-testid="login">
+          {t('login.go')}
+        </Button>
       </Stack>
     </form>
   );

@@ -19,10 +19,12 @@ export function places(text: string, may: (endpoint: string) => boolean): Place[
   const users = may('GET /admin/list-users');
   if (/^[0-9A-HJKMNP-TV-Z]{26}$/i.test(text)) {
     if (users) found.push({ title: 'palette.user', to: `/users/${text.toUpperCase()}` });
-    if (may('GET /admin/audit')) found.push({ title: 'palette.audit', to: '/audit', search: { userId: text.toUpperCase() } });
+    if (may('GET /admin/audit'))
+      found.push({ title: 'palette.audit', to: '/audit', search: { userId: text.toUpperCase() } });
     if (may('GET /admin/jobs')) found.push({ title: 'palette.job', to: `/jobs/${text.toUpperCase()}` });
   }
-  if (users && /^[^\s@]+@[^\s@]+$/.test(text)) found.push({ title: 'palette.mail', to: '/users', search: { email: text } });
+  if (users && /^[^\s@]+@[^\s@]+$/.test(text))
+    found.push({ title: 'palette.mail', to: '/users', search: { email: text } });
   if (users && /^\+[\d\s()-]{7,}$/.test(text)) {
     found.push({ title: 'palette.phone', to: '/users', search: { phoneNumber: text.replaceAll(/[^\d+]/g, '') } });
   }
@@ -41,14 +43,26 @@ export function Palette() {
   const [text, setText] = useState('');
   const go = (to: string, search: Record<string, string> = {}) => navigate({ to, search: search as never });
   const pasted = places(text.trim(), may).map((place): SpotlightActionData => ({
-    id: `go ${place.title}`, label: t(place.title), description: text.trim(), onClick: () => go(place.to, place.search),
+    id: `go ${place.title}`,
+    label: t(place.title),
+    description: text.trim(),
+    onClick: () => go(place.to, place.search),
   }));
-  const named = screens.filter((s) => !s.inner && s.needs.every(may))
+  const named = screens
+    .filter((s) => !s.inner && s.needs.every(may))
     .filter((s) => folded(t(s.title)).includes(folded(text.trim())))
     .map((s): SpotlightActionData => ({ id: s.path, label: t(s.title), onClick: () => go(s.path) }));
   return (
-    <Spotlight shortcut={['mod + K']} actions={[...pasted, ...named]} query={text} onQueryChange={setText}
-      filter={(_, actions) => actions} nothingFound={t('palette.nothing')} highlightQuery limit={12}
-      searchProps={{ placeholder: t('palette.hint'), 'aria-label': t('palette.title') }} />
+    <Spotlight
+      shortcut={['mod + K']}
+      actions={[...pasted, ...named]}
+      query={text}
+      onQueryChange={setText}
+      filter={(_, actions) => actions}
+      nothingFound={t('palette.nothing')}
+      highlightQuery
+      limit={12}
+      searchProps={{ placeholder: t('palette.hint'), 'aria-label': t('palette.title') }}
+    />
   );
 }

@@ -11,8 +11,12 @@ export function Problem({ of }: { of: unknown }) {
   if (!of) return null;
   const refusal = Refusal.of(of);
   return (
-    <Alert color="red" role="alert" title={refusal.status === 0 ? t('problem.network') : refusal.message}
-      data-testid="problem">
+    <Alert
+      color="red"
+      role="alert"
+      title={refusal.status === 0 ? t('problem.network') : refusal.message}
+      data-testid="problem"
+    >
       <Group gap="xs" wrap="wrap">
         <Code>{refusal.code}</Code>
         {refusal.retryAfter > 0 && <Text size="sm">{t('problem.retry', { seconds: refusal.retryAfter })}</Text>}
@@ -25,10 +29,20 @@ export function Problem({ of }: { of: unknown }) {
             )}
           </CopyButton>
         )}
-        {refusal.asked && <Suspense><Why refusal={refusal} /></Suspense>}
+        {refusal.asked && (
+          <Suspense>
+            <Why refusal={refusal} />
+          </Suspense>
+        )}
       </Group>
       {refusal.errors.length > 1 && (
-        <ul>{refusal.errors.map((e) => <li key={e.field}><Code>{e.field}</Code> {e.message}</li>)}</ul>
+        <ul>
+          {refusal.errors.map((e) => (
+            <li key={e.field}>
+              <Code>{e.field}</Code> {e.message}
+            </li>
+          ))}
+        </ul>
       )}
     </Alert>
   );

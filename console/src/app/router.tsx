@@ -7,12 +7,21 @@ import { screens } from './screens';
 const root = createRootRoute({ component: Frame, notFoundComponent: Missing });
 
 function texts(search: Record<string, unknown>): Record<string, string> {
-  return Object.fromEntries(Object.entries(search).filter(([, v]) => v !== undefined && v !== '').map(([k, v]) => [k, String(v)]));
+  return Object.fromEntries(
+    Object.entries(search)
+      .filter(([, v]) => v !== undefined && v !== '')
+      .map(([k, v]) => [k, String(v)]),
+  );
 }
 
-const routes = screens.map(({ path, load }) => createRoute({
-  getParentRoute: () => root, path, component: lazyRouteComponent(load), validateSearch: texts,
-}));
+const routes = screens.map(({ path, load }) =>
+  createRoute({
+    getParentRoute: () => root,
+    path,
+    component: lazyRouteComponent(load),
+    validateSearch: texts,
+  }),
+);
 
 export const router = createRouter({
   routeTree: root.addChildren(routes),

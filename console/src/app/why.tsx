@@ -13,7 +13,13 @@ export default function Why({ refusal }: { refusal: Refusal }) {
   const { userId } = useSession();
   if (!byFirewall.has(refusal.code) || !refusal.asked || !may('POST /admin/system/waf/explain')) return null;
   return (
-    <Anchor component={Link} to={'/firewall/explain' as string} search={{ resource: refusal.asked, userId } as never}
-      size="sm">{t('why')}</Anchor>
+    <Anchor
+      component={Link}
+      to={'/firewall/explain' as string}
+      search={{ resource: refusal.asked, userId } as never}
+      size="sm"
+    >
+      {t('why')}
+    </Anchor>
   );
 }

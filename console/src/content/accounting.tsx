@@ -29,7 +29,8 @@ export default function Accounting() {
           before={() => <Alert color="gray">{t('accounting.lead')}</Alert>}
           onDone={(answer) => follow(said<{ id: string }>(answer).id)}
         />
-      }>
+      }
+    >
       {(job) => (
         <Group gap="xs">
           <Text size="sm">{t('accounting.files')}</Text>

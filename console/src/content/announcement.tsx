@@ -72,7 +72,8 @@ export function AnnouncementForm({ of, onClose }: { of?: Announcement; onClose: 
       onClose={onClose}
       position="right"
       size="xl"
-      title={t(of ? 'announcement.change' : 'announcement.add')}>
+      title={t(of ? 'announcement.change' : 'announcement.add')}
+    >
       <Form of={of} stored={of ? stored : { tr: none, en: none, ar: none }} onClose={onClose} />
     </Drawer>
   );
@@ -138,7 +139,8 @@ function Form({ of, stored: read, onClose }: { of?: Announcement; stored: ByLang
       onSubmit={(event) => {
         event.preventDefault();
         void save();
-      }}>
+      }}
+    >
       <Stack>
         <TextsIn texts={texts} onChange={setTexts} wrong={wrong} />
         <SimpleGrid cols={{ base: 1, sm: 2 }}>

@@ -84,7 +84,8 @@ export default function Announcements() {
                 onClick={() => {
                   setEditing(open);
                   setOpen(undefined);
-                }}>
+                }}
+              >
                 {t('announcement.change')}
               </Button>
               <Write

@@ -148,9 +148,7 @@ export function Change({
       onDone={onDone}
       fields={fields as unknown as Input<Body<typeof update, 'post'>>[]}
       initial={{ ...on, ...before } as never}
-      fixed={
-        { 'currency.id': currency.id, 'currencyNetwork.id': network.id, 'currencyOfNetwork.id': link.id } as never
-      }
+      fixed={{ 'currency.id': currency.id, 'currencyNetwork.id': network.id, 'currencyOfNetwork.id': link.id } as never}
       before={(values) => (
         <div style={{ overflowWrap: 'anywhere' }}>
           <Diff before={sent(values, before)} after={sent(values, values)} />
@@ -164,9 +162,7 @@ export function Change({
 /** The fields of the sections that are sent. */
 function sent(values: Values, of: Values): Values {
   return Object.fromEntries(
-    Object.entries(of).filter(
-      ([key]) => !key.endsWith('.enabled') && values[`${key.split('.')[0]}.enabled`] === true,
-    ),
+    Object.entries(of).filter(([key]) => !key.endsWith('.enabled') && values[`${key.split('.')[0]}.enabled`] === true),
   );
 }
 

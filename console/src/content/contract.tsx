@@ -105,7 +105,8 @@ function SaveOrder({ contractId, order }: { contractId: string; order: ReturnTyp
             onClick={async () => {
               const moved = order.rows.map((row, n) => ({ id: row.id, orderNo: n }));
               if (await act.run({ contractId, details: moved })) order.reset();
-            }}>
+            }}
+          >
             {t('contract.orderSave')}
           </Button>
           <Button size="xs" variant="default" onClick={order.reset}>
@@ -168,7 +169,8 @@ function Sections({
             onDrop={(event) => {
               event.preventDefault();
               if (dragged.current !== undefined) move(dragged.current, n);
-            }}>
+            }}
+          >
             <Group justify="space-between" mb="xs">
               <Group gap="xs">
                 <Checkbox
@@ -192,21 +194,24 @@ function Sections({
                       }}
                       onDragEnd={() => {
                         dragged.current = undefined;
-                      }}>
+                      }}
+                    >
                       <IconGripVertical size={16} />
                     </ActionIcon>
                     <ActionIcon
                       variant="subtle"
                       aria-label={t('contract.up', { title: row.title })}
                       disabled={n === 0}
-                      onClick={() => move(n, n - 1)}>
+                      onClick={() => move(n, n - 1)}
+                    >
                       <IconArrowUp size={16} />
                     </ActionIcon>
                     <ActionIcon
                       variant="subtle"
                       aria-label={t('contract.down', { title: row.title })}
                       disabled={n === order.rows.length - 1}
-                      onClick={() => move(n, n + 1)}>
+                      onClick={() => move(n, n + 1)}
+                    >
                       <IconArrowDown size={16} />
                     </ActionIcon>
                   </>

@@ -80,11 +80,7 @@ const bySymbol: FilterOf<typeof path>[] = [
 
 export default function Currencies() {
   const admin =
-    (
-      type: 'CURRENCY' | 'CURRENCY_NETWORK' | 'CURRENCY_OF_NETWORK',
-      columns: unknown,
-      filters: typeof bySymbol = [],
-    ) =>
+    (type: 'CURRENCY' | 'CURRENCY_NETWORK' | 'CURRENCY_OF_NETWORK', columns: unknown, filters: typeof bySymbol = []) =>
     () => <Records key={type} type={type} columns={columns as Column<Any>[]} filters={filters} />;
   return (
     <Sheets

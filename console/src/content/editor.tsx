@@ -66,7 +66,8 @@ export function Editor({
               size="compact-xs"
               variant="default"
               onClick={() => wrap(tool)}
-              data-testid={`tool-${tool.name}`}>
+              data-testid={`tool-${tool.name}`}
+            >
               {t(tool.title)}
             </Button>
           ))}

@@ -44,7 +44,8 @@ export default function Mailings() {
           <Notification onDone={onDone} />
           <SMS onDone={onDone} />
         </>
-      }>
+      }
+    >
       {(job) => started?.id === job && <Begun of={started} />}
     </JobScreen>
   );

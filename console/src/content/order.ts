@@ -17,10 +17,7 @@ export function useOrder<T extends { id: number }>(stored: T[]): Order<T> {
   const rows =
     ids === undefined
       ? stored
-      : [
-          ...kept.map((id) => stored.find((row) => row.id === id)!),
-          ...stored.filter((row) => !kept.includes(row.id)),
-        ];
+      : [...kept.map((id) => stored.find((row) => row.id === id)!), ...stored.filter((row) => !kept.includes(row.id))];
   return {
     rows,
     changed: rows.some((row, n) => row !== stored[n]),

@@ -38,7 +38,8 @@ export function Sheets({ sheets, label }: { sheets: Sheet[]; label: string }) {
     <Tabs
       value={shown.name}
       keepMounted={false}
-      onChange={(name) => navigate({ to: '.', search: { tab: name ?? '' } as never })}>
+      onChange={(name) => navigate({ to: '.', search: { tab: name ?? '' } as never })}
+    >
       <Tabs.List aria-label={t(label)}>
         {open.map((s) => (
           <Tabs.Tab key={s.name} value={s.name} data-testid={`tab-${s.name}`}>

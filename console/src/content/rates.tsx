@@ -69,7 +69,8 @@ function Pair() {
         onSubmit={(event) => {
           event.preventDefault();
           setAsked({ ...typed });
-        }}>
+        }}
+      >
         <Stack>
           <Title order={2} size="h4">
             {t('rate.pair')}

@@ -271,7 +271,8 @@ function Decide<T extends Deploy | VPN>({
       touches={[touches]}
       onDone={onDone}
       button={{ color: colours[status], variant: 'light' }}
-      body={(row) => ({ id: row.id, status, ...(comment.trim() ? { comment: comment.trim() } : {}) })}>
+      body={(row) => ({ id: row.id, status, ...(comment.trim() ? { comment: comment.trim() } : {}) })}
+    >
       <TextInput
         label={t('request.comment')}
         description={t('request.commentHelp')}

@@ -15,17 +15,7 @@ interface Element {
 const token = /<!--[\s\S]*?(?:-->|$)|<\/?([a-zA-Z][a-zA-Z0-9]*)((?:"[^"]*"|'[^']*'|[^>"'])*)>|[^<]+|</g;
 const attribute = /([a-zA-Z-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))/g;
 const empty = new Set(['br', 'hr', 'img', 'wbr', 'col']);
-const silent = new Set([
-  'script',
-  'style',
-  'iframe',
-  'noscript',
-  'template',
-  'object',
-  'textarea',
-  'title',
-  'select',
-]);
+const silent = new Set(['script', 'style', 'iframe', 'noscript', 'template', 'object', 'textarea', 'title', 'select']);
 const closesParagraph = new Set([
   'p',
   'div',
@@ -163,7 +153,8 @@ function shown(node: Element | string, key: number): ReactNode {
         href={attributes.href}
         rel="nofollow noreferrer"
         target="_blank"
-        style={{ color: 'inherit', textDecoration: 'underline' }}>
+        style={{ color: 'inherit', textDecoration: 'underline' }}
+      >
         {children}
       </a>
     );

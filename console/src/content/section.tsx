@@ -25,7 +25,8 @@ export function SectionForm({ contractId, of, onClose }: { contractId: string; o
         onSubmit={(event) => {
           event.preventDefault();
           void save();
-        }}>
+        }}
+      >
         <Stack>
           <TextInput
             label={t('contract.sectionTitle')}
@@ -53,7 +54,8 @@ export function SectionForm({ contractId, of, onClose }: { contractId: string; o
               type="submit"
               loading={act.busy}
               disabled={!title.trim() || (content === of?.content && title === of.title)}
-              data-testid="section-save">
+              data-testid="section-save"
+            >
               {t('content.save')}
             </Button>
           </Group>

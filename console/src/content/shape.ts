@@ -19,7 +19,5 @@ export const shapes: Record<string, string> = {
 /** The name of the one list of texts that an object is, if it is one. */
 export function asList(object: Record<string, unknown>): string | undefined {
   const [[name, value] = ['', undefined], ...more] = Object.entries(object);
-  return more.length === 0 && Array.isArray(value) && value.every((one) => typeof one === 'string')
-    ? name
-    : undefined;
+  return more.length === 0 && Array.isArray(value) && value.every((one) => typeof one === 'string') ? name : undefined;
 }

@@ -97,14 +97,7 @@ export function Preview({ look }: { look: (language: Language) => Look }) {
           data={spoken.map((value) => ({ value, label: languages[value] }))}
         />
       </Group>
-      <Paper
-        withBorder
-        p="md"
-        dir={dir}
-        lang={language}
-        maw={widths[platform]}
-        w="100%"
-        style={{ textAlign: 'start' }}>
+      <Paper withBorder p="md" dir={dir} lang={language} maw={widths[platform]} w="100%" style={{ textAlign: 'start' }}>
         <Stack gap="xs">
           {slider && picture && <Shown address={picture} alt={title} />}
           {slider && !picture && (

@@ -4,13 +4,20 @@ import type { paths } from '../api';
 import { start, type Body, type Writes } from '../app/api';
 
 /** What a POST answers. */
-export type Reply<P extends keyof paths> = paths[P] extends { post: { responses: { 200: { content: { 'application/json': infer T } } } } }
-  ? T : never;
+export type Reply<P extends keyof paths> = paths[P] extends {
+  post: { responses: { 200: { content: { 'application/json': infer T } } } };
+}
+  ? T
+  : never;
 
 /** Asks as soon as there is a body, and again when it changes. */
-export function useAnswer<P extends Writes<'post'> & keyof paths>(path: P, body: Body<P, 'post'> | undefined): UseQueryResult<Reply<P>> {
+export function useAnswer<P extends Writes<'post'> & keyof paths>(
+  path: P,
+  body: Body<P, 'post'> | undefined,
+): UseQueryResult<Reply<P>> {
   return useQuery({
-    queryKey: [path, body], enabled: body !== undefined,
+    queryKey: [path, body],
+    enabled: body !== undefined,
     queryFn: async () => (await (await start('post', path, body as never)).done).data as Reply<P>,
   });
 }

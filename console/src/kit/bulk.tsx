@@ -1,4 +1,4 @@
-/** One write for each chosen row: what will happen is shown first, then how each went. What failed can be tried again. */
+/** One write for each chosen row: what will happen is shown first, then how each went. A failed one can be repeated. */
 import { Button, Modal, Progress, Stack, Table, type ButtonProps } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
@@ -28,7 +28,9 @@ export interface BulkProps<T, M extends 'post' | 'patch' | 'delete', P extends W
   button?: ButtonProps;
 }
 
-export function Bulk<T, M extends 'post' | 'patch' | 'delete', P extends Writes<M> & keyof paths>(props: BulkProps<T, M, P>) {
+export function Bulk<T, M extends 'post' | 'patch' | 'delete', P extends Writes<M> & keyof paths>(
+  props: BulkProps<T, M, P>,
+) {
   const { t } = useTranslation();
   const may = useMay();
   const queries = useQueryClient();
@@ -39,7 +41,7 @@ export function Bulk<T, M extends 'post' | 'patch' | 'delete', P extends Writes<
   async function all() {
     for (const row of props.rows) {
       if (done.has(row)) continue;
-      if (await act.run(props.body(row) as never, props.places?.(row)) === undefined) return;
+      if ((await act.run(props.body(row) as never, props.places?.(row))) === undefined) return;
       setDone((old) => new Set(old).add(row));
     }
     await Promise.all((props.touches ?? []).map((path) => queries.invalidateQueries({ queryKey: [path] })));
@@ -48,8 +50,19 @@ export function Bulk<T, M extends 'post' | 'patch' | 'delete', P extends Writes<
   }
   return (
     <>
-      <Button size="xs" variant="default" {...props.button} onClick={() => { setDone(new Set()); act.clear(); setOpen(true); }}
-        data-testid={`bulk-${String(props.path)}`}>{t(props.title)}</Button>
+      <Button
+        size="xs"
+        variant="default"
+        {...props.button}
+        onClick={() => {
+          setDone(new Set());
+          act.clear();
+          setOpen(true);
+        }}
+        data-testid={`bulk-${String(props.path)}`}
+      >
+        {t(props.title)}
+      </Button>
       <Modal opened={open} onClose={() => setOpen(false)} title={t(props.title)} size="lg">
         <Stack>
           {props.children}
@@ -66,7 +79,8 @@ export function Bulk<T, M extends 'post' | 'patch' | 'delete', P extends Writes<
           {act.busy && <Progress value={(done.size / props.rows.length) * 100} aria-label={t('bulk.progress')} />}
           <Problem of={act.problem} />
           <Button loading={act.busy} disabled={props.ready === false} onClick={all} data-testid="bulk-send">
-            {t('bulk.send', { count: props.rows.length - done.size })}</Button>
+            {t('bulk.send', { count: props.rows.length - done.size })}
+          </Button>
         </Stack>
       </Modal>
       {act.view}

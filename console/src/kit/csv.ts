@@ -1,6 +1,7 @@
 /** CSV of what is shown (RFC 4180). A cell that a spreadsheet would run as a formula begins with an apostrophe. */
 export function cell(value: unknown): string {
-  let text = value === undefined || value === null ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value);
+  let text =
+    value === undefined || value === null ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value);
   if (/^[=+\-@\t\r]/.test(text)) text = `'${text}`;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -15,7 +15,15 @@ export interface Filter {
 
 type Values = Record<string, string | undefined>;
 
-export function Filters({ filters, values, onChange }: { filters: Filter[]; values: Values; onChange: (v: Values) => void }) {
+export function Filters({
+  filters,
+  values,
+  onChange,
+}: {
+  filters: Filter[];
+  values: Values;
+  onChange: (v: Values) => void;
+}) {
   const { t } = useTranslation();
   const first = useRef<HTMLInputElement>(null);
   useHotkeys([['/', () => first.current?.focus()]]);
@@ -28,17 +36,54 @@ export function Filters({ filters, values, onChange }: { filters: Filter[]; valu
       {filters.map(({ name, title, kind = 'text', clean = (text: string) => text }, n) => {
         const label = t(title);
         if (kind !== 'text' && kind !== 'date') {
-          const options = kind === 'flag' ? [{ value: 'true', label: t('yes') }, { value: 'false', label: t('no') }] : [...kind];
-          return <Select key={name} label={label} data={options} value={values[name] ?? null} clearable size="xs" w={150}
-            onChange={(value) => set(name, value ?? '')} data-testid={`filter-${name}`} />;
+          const options =
+            kind === 'flag'
+              ? [
+                  { value: 'true', label: t('yes') },
+                  { value: 'false', label: t('no') },
+                ]
+              : [...kind];
+          return (
+            <Select
+              key={name}
+              label={label}
+              data={options}
+              value={values[name] ?? null}
+              clearable
+              size="xs"
+              w={150}
+              onChange={(value) => set(name, value ?? '')}
+              data-testid={`filter-${name}`}
+            />
+          );
         }
-        return <TextInput key={`${name}=${values[name] ?? ''}`} ref={n === 0 ? first : undefined} label={label} size="xs"
-          w={150} type={kind === 'date' ? 'date' : 'text'} defaultValue={values[name] ?? ''} data-testid={`filter-${name}`}
-          onBlur={(event) => set(name, clean(event.currentTarget.value.trim()))}
-          onKeyDown={(event) => { if (event.key === 'Enter') set(name, clean(event.currentTarget.value.trim())); }} />;
+        return (
+          <TextInput
+            key={`${name}=${values[name] ?? ''}`}
+            ref={n === 0 ? first : undefined}
+            label={label}
+            size="xs"
+            w={150}
+            type={kind === 'date' ? 'date' : 'text'}
+            defaultValue={values[name] ?? ''}
+            data-testid={`filter-${name}`}
+            onBlur={(event) => set(name, clean(event.currentTarget.value.trim()))}
+            onKeyDown={(event) => {
+              if (event.key === 'Enter') set(name, clean(event.currentTarget.value.trim()));
+            }}
+          />
+        );
       })}
-      {any && <Button size="xs" variant="subtle" data-testid="clear"
-        onClick={() => onChange(Object.fromEntries(filters.map(({ name }) => [name, undefined])))}>{t('list.clear')}</Button>}
+      {any && (
+        <Button
+          size="xs"
+          variant="subtle"
+          data-testid="clear"
+          onClick={() => onChange(Object.fromEntries(filters.map(({ name }) => [name, undefined])))}
+        >
+          {t('list.clear')}
+        </Button>
+      )}
     </Group>
   );
 }

@@ -15,7 +15,9 @@ export function JobBar({ id }: { id: string }) {
   const may = useMay();
   const [ended, setEnded] = useState('');
   const job = useRead('/admin/jobs/{id}', undefined, { places: { id }, every: ended !== id && 1000 });
-  useEffect(() => { if (over.has(job.data?.status ?? '')) setEnded(id); }, [job.data?.status, id]);
+  useEffect(() => {
+    if (over.has(job.data?.status ?? '')) setEnded(id);
+  }, [job.data?.status, id]);
   const cancel = useAct('post', '/admin/jobs/{id}/cancel', ['/admin/jobs/{id}', '/admin/jobs']);
   const j = job.data;
   if (!j) return <Problem of={job.error} />;
@@ -24,15 +26,35 @@ export function JobBar({ id }: { id: string }) {
     <Alert color={j.status === 'failed' ? 'red' : 'gray'} data-testid="job">
       <Stack gap="xs">
         <Group justify="space-between">
-          <Group gap="xs"><Status of={j.status} /><Text size="sm">{j.type}</Text><Id of={j.id} short /></Group>
+          <Group gap="xs">
+            <Status of={j.status} />
+            <Text size="sm">{j.type}</Text>
+            <Id of={j.id} short />
+          </Group>
           {!over.has(j.status) && may('POST /admin/jobs/{id}/cancel') && (
-            <Button size="compact-xs" variant="default" loading={cancel.busy} onClick={() => cancel.run(undefined as never, { id })}>
-              {t('jobs.cancel')}</Button>
+            <Button
+              size="compact-xs"
+              variant="default"
+              loading={cancel.busy}
+              onClick={() => cancel.run(undefined as never, { id })}
+            >
+              {t('jobs.cancel')}
+            </Button>
           )}
         </Group>
-        <Progress value={j.total ? (known / j.total) * 100 : 0} animated={j.status === 'running'} aria-label={t('jobs.progress')} />
-        <Text size="sm">{t('jobs.far', { done: j.done, total: j.total, failed: j.failed, unknown: j.unknown, skipped: j.skipped })}</Text>
-        {j.error && <Text size="sm" c="red">{j.error}</Text>}
+        <Progress
+          value={j.total ? (known / j.total) * 100 : 0}
+          animated={j.status === 'running'}
+          aria-label={t('jobs.progress')}
+        />
+        <Text size="sm">
+          {t('jobs.far', { done: j.done, total: j.total, failed: j.failed, unknown: j.unknown, skipped: j.skipped })}
+        </Text>
+        {j.error && (
+          <Text size="sm" c="red">
+            {j.error}
+          </Text>
+        )}
         <Problem of={cancel.problem} />
       </Stack>
       {cancel.view}

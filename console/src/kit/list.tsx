@@ -3,13 +3,30 @@
  * link. A page is one request, reached by the cursor of the page before, and nothing is ever counted. Columns are
  * remembered; rows are chosen one by one, by range (Shift), or all; what is shown leaves as CSV.
  */
-import { ActionIcon, Alert, Button, Checkbox, Group, Menu, Paper, Skeleton, Stack, Table, Text, Title } from '@mantine/core';
+import {
+  ActionIcon,
+  Alert,
+  Button,
+  Checkbox,
+  Group,
+  Menu,
+  Paper,
+  Skeleton,
+  Stack,
+  Table,
+  Text,
+  Title,
+} from '@mantine/core';
 import { useHotkeys } from '@mantine/hooks';
 import { IconColumns, IconDownload, IconRefresh } from '@tabler/icons-react';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import {
-  columnVisibilityFeature, rowSelectionFeature, tableFeatures, useTable, type ColumnDef,
+  columnVisibilityFeature,
+  rowSelectionFeature,
+  tableFeatures,
+  useTable,
+  type ColumnDef,
 } from '@tanstack/react-table';
 import { useEffect, useMemo, useRef, useState, type ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -22,8 +39,13 @@ import type { Query } from './read';
 import { plain } from './show';
 
 /** The record of a list, by its path. */
-export type Row<P extends Gets> = paths[P] extends { get: { responses: { 200: { content: { 'application/json': (infer T)[] } } } } }
-  ? T extends object ? T : never : never;
+export type Row<P extends Gets> = paths[P] extends {
+  get: { responses: { 200: { content: { 'application/json': (infer T)[] } } } };
+}
+  ? T extends object
+    ? T
+    : never
+  : never;
 /** What a list may be asked for; a name that leaves the interface turns tsc red. */
 export type FilterOf<P extends Gets> = Filter & { name: keyof Query<P> & string };
 
@@ -77,7 +99,8 @@ export function List<P extends Gets>(props: ListProps<P>) {
   if (search.cursor) asked.cursor = search.cursor;
   const ready = (props.needs ?? []).every((name) => asked[name] !== undefined);
   const page = useQuery({
-    queryKey: [path, asked], enabled: ready,
+    queryKey: [path, asked],
+    enabled: ready,
     queryFn: ({ signal }) => readPage<Row<P>>(path, asked, signal),
     placeholderData: keepPreviousData,
   });
@@ -85,53 +108,106 @@ export function List<P extends Gets>(props: ListProps<P>) {
     navigate({ to: '.', search: ((old: object) => ({ ...old, ...next })) as never });
   const table = useRows(props, ready ? page.data : undefined);
   const chosen = table.getSelectedRowModel().rows.map((row) => row.original);
-  const cursor = useCursorKeys(table.getRowModel().rows.length, (n) => {
-    const row = table.getRowModel().rows[n];
-    if (row) props.open?.(row.original);
-  }, (n) => table.getRowModel().rows[n]?.toggleSelected());
+  const cursor = useCursorKeys(
+    table.getRowModel().rows.length,
+    (n) => {
+      const row = table.getRowModel().rows[n];
+      if (row) props.open?.(row.original);
+    },
+    (n) => table.getRowModel().rows[n]?.toggleSelected(),
+  );
 
   return (
     <Stack gap="md" data-testid="list" data-path={path}>
       <Group justify="space-between">
-        <Title order={props.inside ? 2 : 1} size={props.inside ? 'h4' : 'h3'}>{t(props.title)}</Title>
+        <Title order={props.inside ? 2 : 1} size={props.inside ? 'h4' : 'h3'}>
+          {t(props.title)}
+        </Title>
         <Group gap="xs">
           {props.actions}
-          <Button variant="default" size="xs" leftSection={<IconDownload size={14} />} disabled={!page.data?.rows.length}
-            onClick={() => download(`${path.split('/').pop()}.csv`, toCSV(table, columns, t))}>CSV</Button>
+          <Button
+            variant="default"
+            size="xs"
+            leftSection={<IconDownload size={14} />}
+            disabled={!page.data?.rows.length}
+            onClick={() => download(`${path.split('/').pop()}.csv`, toCSV(table, columns, t))}
+          >
+            CSV
+          </Button>
           <Columns table={table} columns={columns} />
-          <ActionIcon variant="default" aria-label={t('list.again')} loading={page.isFetching}
-            disabled={!ready} onClick={() => page.refetch()}><IconRefresh size={16} /></ActionIcon>
+          <ActionIcon
+            variant="default"
+            aria-label={t('list.again')}
+            loading={page.isFetching}
+            disabled={!ready}
+            onClick={() => page.refetch()}
+          >
+            <IconRefresh size={16} />
+          </ActionIcon>
         </Group>
       </Group>
-      {filters.length > 0 && <Filters filters={filters} values={search}
-        onChange={(values) => to({ ...values, cursor: undefined })} />}
+      {filters.length > 0 && (
+        <Filters filters={filters} values={search} onChange={(values) => to({ ...values, cursor: undefined })} />
+      )}
       {props.above}
       <Problem of={page.error} />
       {chosen.length > 0 && props.bulk && (
-        <Paper withBorder p="xs"><Group>
-          <Text size="sm">{t('list.chosen', { count: chosen.length })}</Text>
-          {props.bulk(chosen, () => table.resetRowSelection())}
-        </Group></Paper>
+        <Paper withBorder p="xs">
+          <Group>
+            <Text size="sm">{t('list.chosen', { count: chosen.length })}</Text>
+            {props.bulk(chosen, () => table.resetRowSelection())}
+          </Group>
+        </Paper>
       )}
       {/* The arrow keys scroll a table that is too wide, once it has the focus. */}
-      <Table.ScrollContainer minWidth={600}
-        scrollAreaProps={{ viewportProps: { tabIndex: 0, role: 'region', 'aria-label': t(props.title) } }}>
+      <Table.ScrollContainer
+        minWidth={600}
+        scrollAreaProps={{ viewportProps: { tabIndex: 0, role: 'region', 'aria-label': t(props.title) } }}
+      >
         <Table striped highlightOnHover stickyHeader aria-busy={page.isFetching}>
           <Table.Thead>
             <Table.Tr>
-              {props.bulk && <Table.Th w={36}><Checkbox aria-label={t('list.all')} checked={table.getIsAllRowsSelected()}
-                indeterminate={table.getIsSomeRowsSelected()} onChange={table.getToggleAllRowsSelectedHandler()} /></Table.Th>}
-              {table.getVisibleLeafColumns().map((c) => <Table.Th key={c.id}>{t(titleOf(columns, c.id))}</Table.Th>)}
+              {props.bulk && (
+                <Table.Th w={36}>
+                  <Checkbox
+                    aria-label={t('list.all')}
+                    checked={table.getIsAllRowsSelected()}
+                    indeterminate={table.getIsSomeRowsSelected()}
+                    onChange={table.getToggleAllRowsSelectedHandler()}
+                  />
+                </Table.Th>
+              )}
+              {table.getVisibleLeafColumns().map((c) => (
+                <Table.Th key={c.id}>{t(titleOf(columns, c.id))}</Table.Th>
+              ))}
             </Table.Tr>
           </Table.Thead>
           <Table.Tbody>
             {page.isLoading && <Waiting columns={columns.length} />}
             {table.getRowModel().rows.map((row, n) => (
-              <Table.Tr key={row.id} data-testid="row" data-at={n === cursor.at || undefined} aria-selected={row.getIsSelected()}
-                className={props.open ? 'opens' : undefined} onClick={() => props.open?.(row.original)}>
-                {props.bulk && <Table.Td><Checkbox aria-label={t('list.choose')} checked={row.getIsSelected()} readOnly
-                  onClick={(event) => cursor.choose(event, n, table)} /></Table.Td>}
-                {row.getVisibleCells().map((cell) => <Table.Td key={cell.id}><table.FlexRender cell={cell} /></Table.Td>)}
+              <Table.Tr
+                key={row.id}
+                data-testid="row"
+                data-at={n === cursor.at || undefined}
+                aria-selected={row.getIsSelected()}
+                className={props.open ? 'opens' : undefined}
+                onClick={() => props.open?.(row.original)}
+              >
+                {props.bulk && (
+                  <Table.Td>
+                    <Checkbox
+                      aria-label={t('list.choose')}
+                      checked={row.getIsSelected()}
+                      readOnly
+                      onClick={(event) => cursor.choose(event, n, table)}
+                    />
+                  </Table.Td>
+                )}
+                {row.getVisibleCells().map((cell) => (
+                  <Table.Td key={cell.id}>
+                    <table.FlexRender cell={cell} />
+                  </Table.Td>
+                ))}
               </Table.Tr>
             ))}
           </Table.Tbody>
@@ -141,17 +217,27 @@ export function List<P extends Gets>(props: ListProps<P>) {
       {ready && page.data?.rows.length === 0 && <Alert color="gray">{t(props.empty ?? 'list.empty')}</Alert>}
       {!!size && (search.cursor || page.data?.next) && (
         <Group justify="flex-end">
-          <Button variant="default" disabled={!search.cursor} onClick={() => to({ cursor: undefined })}>{t('list.first')}</Button>
-          <Button variant="default" disabled={!search.cursor} onClick={() => history.back()}>{t('list.previous')}</Button>
-          <Button variant="default" disabled={!page.data?.next} data-testid="next"
-            onClick={() => to({ cursor: page.data?.next })}>{t('list.next')}</Button>
+          <Button variant="default" disabled={!search.cursor} onClick={() => to({ cursor: undefined })}>
+            {t('list.first')}
+          </Button>
+          <Button variant="default" disabled={!search.cursor} onClick={() => history.back()}>
+            {t('list.previous')}
+          </Button>
+          <Button
+            variant="default"
+            disabled={!page.data?.next}
+            data-testid="next"
+            onClick={() => to({ cursor: page.data?.next })}
+          >
+            {t('list.next')}
+          </Button>
         </Group>
       )}
     </Stack>
   );
 
   function useRows(p: ListProps<P>, data: Page<Row<P>> | undefined) {
-    const rows = useMemo(() => (p.gather ? p.gather(data?.rows ?? []) : data?.rows ?? []), [data]);
+    const rows = useMemo(() => (p.gather ? p.gather(data?.rows ?? []) : (data?.rows ?? [])), [data]);
     const remembered = `castellan.columns.${p.path}`;
     const [visible, setVisible] = useState<Record<string, boolean>>(() => ({
       ...Object.fromEntries(columns.filter((c) => c.hidden).map((c) => [c.key, false])),
@@ -159,14 +245,23 @@ export function List<P extends Gets>(props: ListProps<P>) {
     }));
     useEffect(() => localStorage.setItem(remembered, JSON.stringify(visible)), [remembered, visible]);
     const [selected, setSelected] = useState<Record<string, true>>({});
-    const defs = useMemo(() => columns.map((c): ColumnDef<Features, Row<P> & object> => ({
-      id: c.key, accessorFn: (row: Row<P>) => row[c.key],
-      cell: ({ row }) => (c.show ? c.show(row.original as Row<P>) : plain((row.original as Row<P>)[c.key])),
-    })), []);
+    const defs = useMemo(
+      () =>
+        columns.map((c): ColumnDef<Features, Row<P> & object> => ({
+          id: c.key,
+          accessorFn: (row: Row<P>) => row[c.key],
+          cell: ({ row }) => (c.show ? c.show(row.original as Row<P>) : plain((row.original as Row<P>)[c.key])),
+        })),
+      [],
+    );
     return useTable<Features, Row<P> & object>({
-      features, columns: defs, data: rows, getRowId: (row: Row<P>, n: number) => id(row) || String(n),
+      features,
+      columns: defs,
+      data: rows,
+      getRowId: (row: Row<P>, n: number) => id(row) || String(n),
       state: { columnVisibility: visible, rowSelection: selected },
-      onColumnVisibilityChange: setVisible, onRowSelectionChange: setSelected,
+      onColumnVisibilityChange: setVisible,
+      onRowSelectionChange: setSelected,
     });
   }
 }
@@ -180,8 +275,10 @@ function titleOf<T>(columns: Column<T>[], key: string): string {
 function toCSV<T>(table: unknown, columns: Column<T>[], t: (key: string) => string): string {
   const rows = table as Rows;
   const shown = rows.getVisibleLeafColumns().map((c) => c.id);
-  return csv(shown.map((key) => t(titleOf(columns, key))),
-    rows.getRowModel().rows.map((row) => shown.map((key) => (row.original as Record<string, unknown>)[key])));
+  return csv(
+    shown.map((key) => t(titleOf(columns, key))),
+    rows.getRowModel().rows.map((row) => shown.map((key) => (row.original as Record<string, unknown>)[key])),
+  );
 }
 
 function Columns<T>({ table, columns }: { table: unknown; columns: Column<T>[] }) {
@@ -189,12 +286,20 @@ function Columns<T>({ table, columns }: { table: unknown; columns: Column<T>[] }
   return (
     <Menu closeOnItemClick={false} withinPortal>
       <Menu.Target>
-        <ActionIcon variant="default" aria-label={t('list.columns')}><IconColumns size={16} /></ActionIcon>
+        <ActionIcon variant="default" aria-label={t('list.columns')}>
+          <IconColumns size={16} />
+        </ActionIcon>
       </Menu.Target>
       <Menu.Dropdown>
         {(table as Rows).getAllLeafColumns().map((c) => (
-          <Menu.Item key={c.id} role="menuitemcheckbox" aria-checked={c.getIsVisible()} onClick={() => c.toggleVisibility()}>
-            {c.getIsVisible() ? '✓ ' : ' '}{t(titleOf(columns, c.id))}
+          <Menu.Item
+            key={c.id}
+            role="menuitemcheckbox"
+            aria-checked={c.getIsVisible()}
+            onClick={() => c.toggleVisibility()}
+          >
+            {c.getIsVisible() ? '✓ ' : ' '}
+            {t(titleOf(columns, c.id))}
           </Menu.Item>
         ))}
       </Menu.Dropdown>
@@ -204,7 +309,11 @@ function Columns<T>({ table, columns }: { table: unknown; columns: Column<T>[] }
 
 function Waiting({ columns }: { columns: number }) {
   return [0, 1, 2, 3, 4].map((n) => (
-    <Table.Tr key={n}><Table.Td colSpan={columns + 1}><Skeleton height={14} my={4} /></Table.Td></Table.Tr>
+    <Table.Tr key={n}>
+      <Table.Td colSpan={columns + 1}>
+        <Skeleton height={14} my={4} />
+      </Table.Td>
+    </Table.Tr>
   ));
 }
 
@@ -213,8 +322,18 @@ function useCursorKeys(count: number, open: (n: number) => void, choose: (n: num
   const [at, setAt] = useState(-1);
   const last = useRef(0);
   const move = (by: number) => setAt((old) => Math.min(Math.max(old + by, 0), count - 1));
-  useHotkeys([['j', () => move(1)], ['k', () => move(-1)], ['Enter', () => open(at)],
-    ['x', () => { last.current = at; choose(at); }]]);
+  useHotkeys([
+    ['j', () => move(1)],
+    ['k', () => move(-1)],
+    ['Enter', () => open(at)],
+    [
+      'x',
+      () => {
+        last.current = at;
+        choose(at);
+      },
+    ],
+  ]);
   return {
     at,
     choose(event: { shiftKey: boolean; stopPropagation: () => void }, n: number, table: unknown) {

@@ -12,11 +12,19 @@ import { session, useSession } from '../app/session';
 /** Fetches bytes with the session. The caller revokes the address when nobody looks any more. */
 export async function fetchPicture(address: string, signal?: AbortSignal): Promise<string> {
   const answer = await fetch(`${base}${address}`, {
-    headers: { 'x-auth': session.now().token }, cache: 'no-store', credentials: 'omit', signal,
+    headers: { 'x-auth': session.now().token },
+    cache: 'no-store',
+    credentials: 'omit',
+    signal,
   });
   if (!answer.ok) {
     const problem = await answer.json().catch(() => ({}));
-    throw new Refusal(answer.status, problem.code ?? `HTTP_${answer.status}`, problem.message ?? answer.statusText, problem.requestId);
+    throw new Refusal(
+      answer.status,
+      problem.code ?? `HTTP_${answer.status}`,
+      problem.message ?? answer.statusText,
+      problem.requestId,
+    );
   }
   return URL.createObjectURL(await answer.blob());
 }
@@ -32,11 +40,16 @@ export function Picture({ address, alt, style }: { address: string; alt: string;
     }
     const abort = new AbortController();
     let url = '';
-    fetchPicture(address, abort.signal).then((made) => {
-      url = made;
-      if (abort.signal.aborted) URL.revokeObjectURL(url);
-      else setShown(url);
-    }, (error: unknown) => { if (!abort.signal.aborted) setProblem(error); });
+    fetchPicture(address, abort.signal).then(
+      (made) => {
+        url = made;
+        if (abort.signal.aborted) URL.revokeObjectURL(url);
+        else setShown(url);
+      },
+      (error: unknown) => {
+        if (!abort.signal.aborted) setProblem(error);
+      },
+    );
     return () => {
       abort.abort();
       setShown('');
@@ -52,5 +65,9 @@ export function Picture({ address, alt, style }: { address: string; alt: string;
 export function Watermark() {
   const { userId } = useSession();
   const [at] = useState(() => new Date().toISOString().slice(0, 16).replace('T', ' '));
-  return <div className="watermark" aria-hidden>{Array.from({ length: 12 }, () => `${userId} ${at} UTC`).join('   ')}</div>;
+  return (
+    <div className="watermark" aria-hidden>
+      {Array.from({ length: 12 }, () => `${userId} ${at} UTC`).join('   ')}
+    </div>
+  );
 }

@@ -4,17 +4,30 @@ import type { paths } from '../api';
 import { ask, type Gets } from '../app/api';
 
 /** What an endpoint answers. */
-export type Answer<P extends Gets> = paths[P] extends { get: { responses: { 200: { content: { 'application/json': infer T } } } } }
-  ? T : never;
+export type Answer<P extends Gets> = paths[P] extends {
+  get: { responses: { 200: { content: { 'application/json': infer T } } } };
+}
+  ? T
+  : never;
 /** What an endpoint may be asked for. */
-export type Query<P extends Gets> = paths[P] extends { get: { parameters: { query?: infer Q } } } ? NonNullable<Q> : never;
+export type Query<P extends Gets> = paths[P] extends { get: { parameters: { query?: infer Q } } }
+  ? NonNullable<Q>
+  : never;
 
 /** Reads an endpoint; a write that touches its path reads it anew. places fill {names} in the path. */
-export function useRead<P extends Gets>(path: P, query?: Query<P>,
-  { enabled = true, every, places }: { enabled?: boolean; every?: number | false; places?: Record<string, string> } = {},
+export function useRead<P extends Gets>(
+  path: P,
+  query?: Query<P>,
+  {
+    enabled = true,
+    every,
+    places,
+  }: { enabled?: boolean; every?: number | false; places?: Record<string, string> } = {},
 ): UseQueryResult<Answer<P>> {
   return useQuery({
-    queryKey: [path, query ?? {}, places ?? {}], enabled, refetchInterval: every ?? false,
+    queryKey: [path, query ?? {}, places ?? {}],
+    enabled,
+    refetchInterval: every ?? false,
     queryFn: ({ signal }) => ask<Answer<P>>(path, { query, path: places }, signal),
   }) as UseQueryResult<Answer<P>>;
 }

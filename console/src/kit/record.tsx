@@ -13,7 +13,9 @@ export function Fact({ title, children }: { title: string; children: ReactNode }
   const { t } = useTranslation();
   return (
     <div>
-      <Text size="xs" c="dimmed">{t(title)}</Text>
+      <Text size="xs" c="dimmed">
+        {t(title)}
+      </Text>
       {children}
     </div>
   );
@@ -23,8 +25,18 @@ export function Fact({ title, children }: { title: string; children: ReactNode }
  * The whole record, as the service sent it. It can be copied: as JSON, as YAML, as the link to this page, and, where
  * curl says how, as the command that makes it anew.
  */
-export function Whole({ of, title, onClose, children, curl }: {
-  of?: object; title: string; onClose: () => void; children?: ReactNode; curl?: Command;
+export function Whole({
+  of,
+  title,
+  onClose,
+  children,
+  curl,
+}: {
+  of?: object;
+  title: string;
+  onClose: () => void;
+  children?: ReactNode;
+  curl?: Command;
 }) {
   const { t } = useTranslation();
   return (
@@ -36,9 +48,18 @@ export function Whole({ of, title, onClose, children, curl }: {
           <Table.Tbody>
             {Object.entries(of ?? {}).map(([key, value]) => (
               <Table.Tr key={key}>
-                <Table.Th w="35%"><Code dir="ltr">{key}</Code></Table.Th>
-                <Table.Td style={{ overflowWrap: 'anywhere' }}>{typeof value === 'object' && value
-                  ? <Code block dir="ltr">{JSON.stringify(value, null, 2)}</Code> : plain(value)}</Table.Td>
+                <Table.Th w="35%">
+                  <Code dir="ltr">{key}</Code>
+                </Table.Th>
+                <Table.Td style={{ overflowWrap: 'anywhere' }}>
+                  {typeof value === 'object' && value ? (
+                    <Code block dir="ltr">
+                      {JSON.stringify(value, null, 2)}
+                    </Code>
+                  ) : (
+                    plain(value)
+                  )}
+                </Table.Td>
               </Table.Tr>
             ))}
           </Table.Tbody>
@@ -56,19 +77,28 @@ export interface Command {
 
 /** A request of curl; URL and TOKEN are variables of the shell, so that no token is copied. */
 export function shell({ method, path, body }: Command): string {
-  return `curl -s -X ${method} "$URL${path}" -H "x-auth: $TOKEN" -H 'content-type: application/json' \\\n  -d '${
-    JSON.stringify(body).replaceAll("'", "'\\''")}'`;
+  const quoted = JSON.stringify(body).replaceAll("'", "'\\''");
+  const asked = `curl -s -X ${method} "$URL${path}" -H "x-auth: $TOKEN"`;
+  return `${asked} -H 'content-type: application/json' \\\n  -d '${quoted}'`;
 }
 
 export function Copies({ of, curl }: { of: object; curl?: Command }) {
   const { t } = useTranslation();
-  const kinds = { JSON: () => JSON.stringify(of, null, 2), YAML: () => yaml(of), ...(curl ? { curl: () => shell(curl) } : {}),
-    [t('copy.link')]: () => location.href };
+  const kinds = {
+    JSON: () => JSON.stringify(of, null, 2),
+    YAML: () => yaml(of),
+    ...(curl ? { curl: () => shell(curl) } : {}),
+    [t('copy.link')]: () => location.href,
+  };
   return (
     <Group gap="xs">
       {Object.entries(kinds).map(([name, text]) => (
         <CopyButton key={name} value={text()}>
-          {({ copied, copy }) => <Button size="compact-xs" variant="default" onClick={copy}>{copied ? t('copied') : name}</Button>}
+          {({ copied, copy }) => (
+            <Button size="compact-xs" variant="default" onClick={copy}>
+              {copied ? t('copied') : name}
+            </Button>
+          )}
         </CopyButton>
       ))}
     </Group>
@@ -81,30 +111,49 @@ export function yaml(value: unknown, indent = ''): string {
   const list = Array.isArray(value);
   const entries = Object.entries(value);
   if (entries.length === 0) return list ? '[]' : '{}';
-  return entries.map(([key, one]) => {
-    const deep = one !== null && typeof one === 'object' && Object.keys(one as object).length > 0;
-    return `${indent}${list ? '-' : `${JSON.stringify(key)}:`}${deep ? `\n${yaml(one, `${indent}  `)}` : ` ${yaml(one)}`}`;
-  }).join('\n');
+  return entries
+    .map(([key, one]) => {
+      const deep = one !== null && typeof one === 'object' && Object.keys(one as object).length > 0;
+      const name = list ? '-' : `${JSON.stringify(key)}:`;
+      return `${indent}${name}${deep ? `\n${yaml(one, `${indent}  `)}` : ` ${yaml(one)}`}`;
+    })
+    .join('\n');
 }
 
 /** What a record is and what it will be: the fields that differ, or all. */
 export function Diff({ before, after, all = false }: { before: object; after: object; all?: boolean }) {
   const { t } = useTranslation();
   const [old, next] = [before as Record<string, unknown>, after as Record<string, unknown>];
-  const keys = [...new Set([...Object.keys(old), ...Object.keys(next)])]
-    .filter((key) => all || JSON.stringify(old[key]) !== JSON.stringify(next[key]));
-  if (keys.length === 0) return <Text size="sm" c="dimmed">{t('diff.none')}</Text>;
+  const keys = [...new Set([...Object.keys(old), ...Object.keys(next)])].filter(
+    (key) => all || JSON.stringify(old[key]) !== JSON.stringify(next[key]),
+  );
+  if (keys.length === 0)
+    return (
+      <Text size="sm" c="dimmed">
+        {t('diff.none')}
+      </Text>
+    );
   return (
     <Table withTableBorder data-testid="diff">
       <Table.Thead>
-        <Table.Tr><Table.Th>{t('diff.field')}</Table.Th><Table.Th>{t('diff.before')}</Table.Th><Table.Th>{t('diff.after')}</Table.Th></Table.Tr>
+        <Table.Tr>
+          <Table.Th>{t('diff.field')}</Table.Th>
+          <Table.Th>{t('diff.before')}</Table.Th>
+          <Table.Th>{t('diff.after')}</Table.Th>
+        </Table.Tr>
       </Table.Thead>
       <Table.Tbody>
         {keys.map((key) => (
           <Table.Tr key={key}>
-            <Table.Td><Code dir="ltr">{key}</Code></Table.Td>
-            <Table.Td><del>{plain(old[key])}</del></Table.Td>
-            <Table.Td><ins>{plain(next[key])}</ins></Table.Td>
+            <Table.Td>
+              <Code dir="ltr">{key}</Code>
+            </Table.Td>
+            <Table.Td>
+              <del>{plain(old[key])}</del>
+            </Table.Td>
+            <Table.Td>
+              <ins>{plain(next[key])}</ins>
+            </Table.Td>
           </Table.Tr>
         ))}
       </Table.Tbody>

@@ -1,4 +1,4 @@
-/** How values are shown everywhere: money as the service wrote it, times in the operator's zone, ids that can be copied. */
+/** How values are shown: money as the service wrote it, times in the operator's zone, ids that can be copied. */
 import { Badge, Code, CopyButton, Text, Tooltip, UnstyledButton } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -6,7 +6,12 @@ import { useTranslation } from 'react-i18next';
 /** The exact string of the service (app/api.ts keeps it); nothing here ever counts with it. */
 export function Money({ amount, unit }: { amount?: string | number | null; unit?: string | null }) {
   if (amount === undefined || amount === null) return <Nothing />;
-  return <bdi dir="ltr" className="money">{amount}{unit ? ` ${unit}` : ''}</bdi>;
+  return (
+    <bdi dir="ltr" className="money">
+      {amount}
+      {unit ? ` ${unit}` : ''}
+    </bdi>
+  );
 }
 
 /** An instant of the service: RFC 3339, or milliseconds since 1970. */
@@ -17,11 +22,15 @@ export function Time({ at }: { at: Instant }) {
   if (at === undefined || at === null || at === '') return <Nothing />;
   const when = new Date(at);
   if (Number.isNaN(when.getTime())) return <bdi dir="ltr">{at}</bdi>;
-  const local = new Intl.DateTimeFormat(`${i18n.language}-u-ca-gregory`,
-    { dateStyle: 'medium', timeStyle: 'medium' }).format(when);
+  const local = new Intl.DateTimeFormat(`${i18n.language}-u-ca-gregory`, {
+    dateStyle: 'medium',
+    timeStyle: 'medium',
+  }).format(when);
   return (
     <Tooltip label={<bdi dir="ltr">{when.toISOString().replace('T', ' ').replace('.000Z', '')} UTC</bdi>}>
-      <time dateTime={when.toISOString()}><bdi>{local}</bdi></time>
+      <time dateTime={when.toISOString()}>
+        <bdi>{local}</bdi>
+      </time>
     </Tooltip>
   );
 }
@@ -35,7 +44,13 @@ export function Id({ of, short = false }: { of?: string | number | null; short?:
   return (
     <CopyButton value={text}>
       {({ copied, copy }) => (
-        <UnstyledButton onClick={(event) => { event.stopPropagation(); copy(); }} title={`${t('copy')}: ${text}`}>
+        <UnstyledButton
+          onClick={(event) => {
+            event.stopPropagation();
+            copy();
+          }}
+          title={`${t('copy')}: ${text}`}
+        >
           <Code dir="ltr">{copied ? t('copied') : shown}</Code>
         </UnstyledButton>
       )}
@@ -44,21 +59,55 @@ export function Id({ of, short = false }: { of?: string | number | null; short?:
 }
 
 const colours: Record<string, string> = {
-  active: 'green', ACTIVE: 'green', done: 'green', SUCCESS: 'green', success: 'green', refused: 'red', ALLOW: 'green', APPROVED: 'green', approved: 'green',
-  passive: 'gray', INACTIVE: 'gray', cancelled: 'gray', EXPIRED: 'gray',
-  blocked: 'red', failed: 'red', FAILED: 'red', DENY: 'red', REJECTED: 'red', rejected: 'red', FAILURE: 'red',
-  running: 'blue', queued: 'blue', PENDING: 'yellow', waiting: 'yellow', paused: 'yellow',
+  active: 'green',
+  ACTIVE: 'green',
+  done: 'green',
+  SUCCESS: 'green',
+  success: 'green',
+  refused: 'red',
+  ALLOW: 'green',
+  APPROVED: 'green',
+  approved: 'green',
+  passive: 'gray',
+  INACTIVE: 'gray',
+  cancelled: 'gray',
+  EXPIRED: 'gray',
+  blocked: 'red',
+  failed: 'red',
+  FAILED: 'red',
+  DENY: 'red',
+  REJECTED: 'red',
+  rejected: 'red',
+  FAILURE: 'red',
+  running: 'blue',
+  queued: 'blue',
+  PENDING: 'yellow',
+  waiting: 'yellow',
+  paused: 'yellow',
 };
 
 export function Status({ of }: { of?: string | boolean | null }) {
   const { t } = useTranslation();
   if (of === undefined || of === null || of === '') return <Nothing />;
-  if (typeof of === 'boolean') return <Badge color={of ? 'green' : 'gray'} variant="light" miw="max-content">{t(of ? 'yes' : 'no')}</Badge>;
-  return <Badge color={colours[of] ?? 'gray'} variant="light" tt="none" miw="max-content">{of}</Badge>;
+  if (typeof of === 'boolean')
+    return (
+      <Badge color={of ? 'green' : 'gray'} variant="light" miw="max-content">
+        {t(of ? 'yes' : 'no')}
+      </Badge>
+    );
+  return (
+    <Badge color={colours[of] ?? 'gray'} variant="light" tt="none" miw="max-content">
+      {of}
+    </Badge>
+  );
 }
 
 export function Nothing() {
-  return <Text component="span" c="dimmed" aria-hidden>–</Text>;
+  return (
+    <Text component="span" c="dimmed" aria-hidden>
+      –
+    </Text>
+  );
 }
 
 /** What a value looks like when nobody said how. */

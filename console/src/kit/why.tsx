@@ -23,10 +23,28 @@ export function Why({ action, resource, userId, ip, country }: Inputs) {
   if (!factor && !rules) return null;
   return (
     <Group gap="sm">
-      {factor && <Anchor component={Link} to={'/mfa/explain' as string} size="sm" data-testid="why-mfa"
-        search={{ actionCode: action, userId, ip } as never}>{t('why.factor')}</Anchor>}
-      {rules && <Anchor component={Link} to={'/firewall/explain' as string} size="sm" data-testid="why-firewall"
-        search={{ resource, userId, ip, countryCode: country } as never}>{t('why.firewall')}</Anchor>}
+      {factor && (
+        <Anchor
+          component={Link}
+          to={'/mfa/explain' as string}
+          size="sm"
+          data-testid="why-mfa"
+          search={{ actionCode: action, userId, ip } as never}
+        >
+          {t('why.factor')}
+        </Anchor>
+      )}
+      {rules && (
+        <Anchor
+          component={Link}
+          to={'/firewall/explain' as string}
+          size="sm"
+          data-testid="why-firewall"
+          search={{ resource, userId, ip, countryCode: country } as never}
+        >
+          {t('why.firewall')}
+        </Anchor>
+      )}
     </Group>
   );
 }

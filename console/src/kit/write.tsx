@@ -3,7 +3,18 @@
  * names. What was typed stays until the service has taken it.
  */
 import {
-  Button, Checkbox, Drawer, FileInput, Group, MultiSelect, PasswordInput, Select, Stack, TagsInput, Textarea, TextInput,
+  Button,
+  Checkbox,
+  Drawer,
+  FileInput,
+  Group,
+  MultiSelect,
+  PasswordInput,
+  Select,
+  Stack,
+  TagsInput,
+  Textarea,
+  TextInput,
   type ButtonProps,
 } from '@mantine/core';
 import { useEffect, useState, type ReactNode } from 'react';
@@ -24,10 +35,23 @@ export interface Input<B> {
   title: string;
   /**
    * text is the default. money is a text of digits and one point. number is a JSON number that is no amount. list is a
-   * list of texts. secret is never shown. file is Base64 of a file (data: a data URL). A list of options is a choice; many: several of them.
+   * list of texts. secret is never shown. file is Base64 of a file (data: a data URL). A list of options is a choice;
+   * many: several of them.
    */
-  kind?: 'text' | 'area' | 'secret' | 'money' | 'number' | 'flag' | 'date' | 'list' | 'file' | 'data' | 'json'
-    | readonly (string | Option)[] | { many: readonly (string | Option)[] };
+  kind?:
+    | 'text'
+    | 'area'
+    | 'secret'
+    | 'money'
+    | 'number'
+    | 'flag'
+    | 'date'
+    | 'list'
+    | 'file'
+    | 'data'
+    | 'json'
+    | readonly (string | Option)[]
+    | { many: readonly (string | Option)[] };
   required?: boolean;
   /** Key of a line of help below the field. */
   help?: string;
@@ -71,12 +95,22 @@ export function Write<M extends Method, P extends Writes<M> & keyof paths>(props
   const may = useMay();
   const [open, setOpen] = useState(false);
   if (!may(`${props.method.toUpperCase()} ${String(props.path)}`)) return null;
-  const close = () => { setOpen(false); props.onClose?.(); };
+  const close = () => {
+    setOpen(false);
+    props.onClose?.();
+  };
   return (
     <>
       {props.opened === undefined && (
-        <Button size="xs" variant="default" {...props.button} onClick={() => setOpen(true)}
-          data-testid={`write-${String(props.path)}`}>{t(props.title)}</Button>
+        <Button
+          size="xs"
+          variant="default"
+          {...props.button}
+          onClick={() => setOpen(true)}
+          data-testid={`write-${String(props.path)}`}
+        >
+          {t(props.title)}
+        </Button>
       )}
       <Drawer opened={props.opened ?? open} onClose={close} title={t(props.title)} position="right" size="lg">
         <Form {...props} close={close} />
@@ -90,28 +124,45 @@ function Form<M extends Method, P extends Writes<M> & keyof paths>(props: WriteP
   const act = useAct(props.method, props.path, props.touches ?? []);
   const [values, setValues] = useState<Values>(() => ({ ...props.initial }));
   const shown = props.fields.filter((f) => f.when?.(values) ?? true);
-  const wrong = (name: string) => act.problem?.errors.find((e) => e.field === name || e.field.endsWith(`.${name}`))?.message;
+  const wrong = (name: string) =>
+    act.problem?.errors.find((e) => e.field === name || e.field.endsWith(`.${name}`))?.message;
   const missing = shown.some((f) => f.required && (values[f.name] === undefined || values[f.name] === ''));
   async function send() {
-    const sent = Object.fromEntries(shown.map((f) => [f.name, values[f.name]]).filter(([, v]) => v !== undefined && v !== ''));
-    const body = props.make ? props.make({ ...props.fixed, ...sent }) : { ...props.fixed, ...sent } as Body<P, M>;
+    const sent = Object.fromEntries(
+      shown.map((f) => [f.name, values[f.name]]).filter(([, v]) => v !== undefined && v !== ''),
+    );
+    const body = props.make ? props.make({ ...props.fixed, ...sent }) : ({ ...props.fixed, ...sent } as Body<P, M>);
     const answer = await act.run(body as never, props.places);
     if (answer === undefined) return;
     props.onDone?.(answer);
     props.close();
   }
   return (
-    <form onSubmit={(event) => { event.preventDefault(); void send(); }}>
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        void send();
+      }}
+    >
       <Stack>
         {shown.map((f) => (
-          <Field key={f.name} field={f as unknown as Input<Values>} value={values[f.name]} error={wrong(f.name)}
-            onChange={(v) => setValues((old) => ({ ...old, [f.name]: v }))} />
+          <Field
+            key={f.name}
+            field={f as unknown as Input<Values>}
+            value={values[f.name]}
+            error={wrong(f.name)}
+            onChange={(v) => setValues((old) => ({ ...old, [f.name]: v }))}
+          />
         ))}
         {props.before?.(values)}
         <Problem of={act.problem} />
         <Group justify="flex-end">
-          <Button variant="default" onClick={props.close}>{t('cancel')}</Button>
-          <Button type="submit" loading={act.busy} disabled={missing} data-testid="send">{t(props.title)}</Button>
+          <Button variant="default" onClick={props.close}>
+            {t('cancel')}
+          </Button>
+          <Button type="submit" loading={act.busy} disabled={missing} data-testid="send">
+            {t(props.title)}
+          </Button>
         </Group>
       </Stack>
       {act.view}
@@ -119,37 +170,109 @@ function Form<M extends Method, P extends Writes<M> & keyof paths>(props: WriteP
   );
 }
 
-export function Field({ field, value, error, onChange }: {
-  field: Input<Values>; value: unknown; error?: string; onChange: (value: unknown) => void;
+export function Field({
+  field,
+  value,
+  error,
+  onChange,
+}: {
+  field: Input<Values>;
+  value: unknown;
+  error?: string;
+  onChange: (value: unknown) => void;
 }) {
   const { t } = useTranslation();
   const { name, kind = 'text', required = false } = field;
-  const common = { label: t(field.title), error, required, name, 'data-testid': `field-${name}`,
-    description: field.help ? t(field.help) : undefined };
+  const common = {
+    label: t(field.title),
+    error,
+    required,
+    name,
+    'data-testid': `field-${name}`,
+    description: field.help ? t(field.help) : undefined,
+  };
   const text = value === undefined || value === null ? '' : String(value);
   const typed = (event: { currentTarget: { value: string } }) => onChange(event.currentTarget.value);
   if (Array.isArray(kind)) {
-    return <Select {...common} data={[...kind]} value={text || null} clearable={!required} searchable
-      onChange={(v) => onChange(v ?? undefined)} />;
+    return (
+      <Select
+        {...common}
+        data={[...kind]}
+        value={text || null}
+        clearable={!required}
+        searchable
+        onChange={(v) => onChange(v ?? undefined)}
+      />
+    );
   }
   if (typeof kind === 'object' && 'many' in kind) {
-    return <MultiSelect {...common} data={[...kind.many]} value={(value as string[]) ?? []} searchable clearable onChange={onChange} />;
+    return (
+      <MultiSelect
+        {...common}
+        data={[...kind.many]}
+        value={(value as string[]) ?? []}
+        searchable
+        clearable
+        onChange={onChange}
+      />
+    );
   }
   switch (kind) {
-    case 'area': return <Textarea {...common} autosize minRows={3} maxRows={14} value={text} onChange={typed} />;
-    case 'secret': return <PasswordInput {...common} autoComplete="off" value={text} onChange={typed} />;
-    case 'json': return <JSONInput common={common} value={value} onChange={onChange} />;
-    case 'flag': return <Checkbox label={common.label} description={common.description} error={error} name={name}
-      checked={value === true} onChange={(event) => onChange(event.currentTarget.checked)} data-testid={common['data-testid']} />;
-    case 'list': return <TagsInput {...common} value={(value as string[]) ?? []} onChange={onChange} />;
-    case 'file': case 'data': return <FileInput {...common} accept={field.accept} clearable
-      clearButtonProps={{ 'aria-label': t('list.clear') }}
-      onChange={(file) => { void (file ? encoded(file, kind === 'data').then(onChange) : onChange(undefined)); }} />;
-    case 'number': return <TextInput {...common} inputMode="numeric" dir="ltr" value={text}
-      onChange={(event) => onChange(whole(event.currentTarget.value))} />;
-    case 'money': return <TextInput {...common} inputMode="decimal" dir="ltr" value={text}
-      onChange={(event) => onChange(event.currentTarget.value.replaceAll(/[^\d.-]/g, ''))} />;
-    default: return <TextInput {...common} type={kind === 'date' ? 'date' : 'text'} value={text} onChange={typed} />;
+    case 'area':
+      return <Textarea {...common} autosize minRows={3} maxRows={14} value={text} onChange={typed} />;
+    case 'secret':
+      return <PasswordInput {...common} autoComplete="off" value={text} onChange={typed} />;
+    case 'json':
+      return <JSONInput common={common} value={value} onChange={onChange} />;
+    case 'flag':
+      return (
+        <Checkbox
+          label={common.label}
+          description={common.description}
+          error={error}
+          name={name}
+          checked={value === true}
+          onChange={(event) => onChange(event.currentTarget.checked)}
+          data-testid={common['data-testid']}
+        />
+      );
+    case 'list':
+      return <TagsInput {...common} value={(value as string[]) ?? []} onChange={onChange} />;
+    case 'file':
+    case 'data':
+      return (
+        <FileInput
+          {...common}
+          accept={field.accept}
+          clearable
+          clearButtonProps={{ 'aria-label': t('list.clear') }}
+          onChange={(file) => {
+            void (file ? encoded(file, kind === 'data').then(onChange) : onChange(undefined));
+          }}
+        />
+      );
+    case 'number':
+      return (
+        <TextInput
+          {...common}
+          inputMode="numeric"
+          dir="ltr"
+          value={text}
+          onChange={(event) => onChange(whole(event.currentTarget.value))}
+        />
+      );
+    case 'money':
+      return (
+        <TextInput
+          {...common}
+          inputMode="decimal"
+          dir="ltr"
+          value={text}
+          onChange={(event) => onChange(event.currentTarget.value.replaceAll(/[^\d.-]/g, ''))}
+        />
+      );
+    default:
+      return <TextInput {...common} type={kind === 'date' ? 'date' : 'text'} value={text} onChange={typed} />;
   }
 }
 
@@ -159,7 +282,15 @@ function whole(text: string): unknown {
   return /^-?\d+(\.\d+)?$/.test(text) ? JSON.parse(text.replace(/^(-?)0+(?=\d)/, '$1')) : text;
 }
 
-function JSONInput({ common, value, onChange }: { common: object; value: unknown; onChange: (value: unknown) => void }) {
+function JSONInput({
+  common,
+  value,
+  onChange,
+}: {
+  common: object;
+  value: unknown;
+  onChange: (value: unknown) => void;
+}) {
   const [text, setText] = useState(() => (value === undefined ? '' : JSON.stringify(value, null, 2)));
   const [bad, setBad] = useState('');
   useEffect(() => {
@@ -170,8 +301,19 @@ function JSONInput({ common, value, onChange }: { common: object; value: unknown
       setBad(String(error instanceof Error ? error.message : error));
     }
   }, [text]);
-  return <Textarea {...common} autosize minRows={4} maxRows={24} dir="ltr" value={text} styles={{ input: { fontFamily: 'monospace' } }}
-    error={bad || (common as { error?: string }).error} onChange={(event) => setText(event.currentTarget.value)} />;
+  return (
+    <Textarea
+      {...common}
+      autosize
+      minRows={4}
+      maxRows={24}
+      dir="ltr"
+      value={text}
+      styles={{ input: { fontFamily: 'monospace' } }}
+      error={bad || (common as { error?: string }).error}
+      onChange={(event) => setText(event.currentTarget.value)}
+    />
+  );
 }
 
 /** Base64 of a file, or its data URL. */

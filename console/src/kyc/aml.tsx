@@ -19,7 +19,13 @@ const columns: Column<Found>[] = [
 ];
 
 function Name({ of }: { of: Found }) {
-  return <Group gap="xs"><bdi>{of.fullName}</bdi><Status of={of.amlStatus} /><Id of={of.userId} short /></Group>;
+  return (
+    <Group gap="xs">
+      <bdi>{of.fullName}</bdi>
+      <Status of={of.amlStatus} />
+      <Id of={of.userId} short />
+    </Group>
+  );
 }
 
 export default function Aml() {
@@ -27,13 +33,31 @@ export default function Aml() {
   const may = useMay();
   const navigate = useNavigate();
   return (
-    <List path={path} title="aml.title" columns={columns} id={(u) => u.userId} empty="aml.empty"
+    <List
+      path={path}
+      title="aml.title"
+      columns={columns}
+      id={(u) => u.userId}
+      empty="aml.empty"
       open={may('GET /admin/list-users') ? (u) => navigate({ to: `/users/${u.userId}` as string }) : undefined}
-      bulk={may('POST /admin/user/update-user-aml-confirmed') ? (rows, clear) => (
-        <Bulk method="post" path="/admin/user/update-user-aml-confirmed" title="aml.confirm" rows={rows}
-          name={(u) => <Name of={u} />} body={(u) => ({ userId: u.userId })} touches={[path]} onDone={clear}>
-          <Text size="sm">{t('aml.lead')}</Text>
-        </Bulk>
-      ) : undefined} />
+      bulk={
+        may('POST /admin/user/update-user-aml-confirmed')
+          ? (rows, clear) => (
+              <Bulk
+                method="post"
+                path="/admin/user/update-user-aml-confirmed"
+                title="aml.confirm"
+                rows={rows}
+                name={(u) => <Name of={u} />}
+                body={(u) => ({ userId: u.userId })}
+                touches={[path]}
+                onDone={clear}
+              >
+                <Text size="sm">{t('aml.lead')}</Text>
+              </Bulk>
+            )
+          : undefined
+      }
+    />
   );
 }

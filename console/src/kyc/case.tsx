@@ -1,7 +1,20 @@
 /** The cockpit: one case with its pictures, its checks, its decision. The next one is read while this one is open. */
 import './kyc.css';
 import {
-  ActionIcon, Alert, Anchor, Badge, Button, Group, Kbd, Loader, Modal, SimpleGrid, Stack, Table, Text, Title,
+  ActionIcon,
+  Alert,
+  Anchor,
+  Badge,
+  Button,
+  Group,
+  Kbd,
+  Loader,
+  Modal,
+  SimpleGrid,
+  Stack,
+  Table,
+  Text,
+  Title,
 } from '@mantine/core';
 import { IconKeyboard } from '@tabler/icons-react';
 import { useQueryClient } from '@tanstack/react-query';
@@ -34,10 +47,16 @@ export default function Cockpit() {
   useEffect(() => () => keepOnly(), []);
   useEffect(() => setAhead(undefined), [at]);
   const id = ahead ?? at;
-  return <One key={id} id={id} go={(to) => {
-    setAhead(to);
-    void navigate({ to: (to ? `/kyc/${to}` : '/kyc') as string });
-  }} />;
+  return (
+    <One
+      key={id}
+      id={id}
+      go={(to) => {
+        setAhead(to);
+        void navigate({ to: (to ? `/kyc/${to}` : '/kyc') as string });
+      }}
+    />
+  );
 }
 
 /** Reads the next case before it is asked for, and lets go of those that are done. */
@@ -51,11 +70,17 @@ function usePreload(id: string, next: string | undefined, ready: boolean) {
     if (!next) return;
     void take(next, mayOpen).catch(() => undefined);
     const query = documentsOf(next);
-    void queries.prefetchQuery({ queryKey: [documentsPath, query, {}],
-      queryFn: ({ signal }) => ask(documentsPath, { query }, signal), staleTime: 60_000 });
+    void queries.prefetchQuery({
+      queryKey: [documentsPath, query, {}],
+      queryFn: ({ signal }) => ask(documentsPath, { query }, signal),
+      staleTime: 60_000,
+    });
     if (may(`GET ${casePath}`)) {
-      void queries.prefetchQuery({ queryKey: [casePath, { userId: next }, {}],
-        queryFn: ({ signal }) => ask(casePath, { query: { userId: next } }, signal), staleTime: 60_000 });
+      void queries.prefetchQuery({
+        queryKey: [casePath, { userId: next }, {}],
+        queryFn: ({ signal }) => ask(casePath, { query: { userId: next } }, signal),
+        staleTime: 60_000,
+      });
     }
   }, [id, next, ready]);
 }
@@ -75,62 +100,110 @@ function One({ id, go }: { id: string; go: (to: string | undefined) => void }) {
   const [anyway, setAnyway] = useState(false);
   const [toggled, setToggled] = useState<ReadonlySet<string>>(new Set());
   usePreload(id, next, ready || shots?.shots.length === 0 || !!problem);
-  useEffect(() => { if (shots?.shots.length === 0) setReady(true); }, [shots]);
+  useEffect(() => {
+    if (shots?.shots.length === 0) setReady(true);
+  }, [shots]);
 
   const all = documents.data ?? [];
-  const proposed = all.filter((d) => d.status === 'active' && d.reason === 'waitingApproval'
-    && d.type !== found.data?.types.address);
+  const proposed = all.filter(
+    (d) => d.status === 'active' && d.reason === 'waitingApproval' && d.type !== found.data?.types.address,
+  );
   const chosen = new Set(all.map((d) => d.id).filter((one) => proposed.some((d) => d.id === one) !== toggled.has(one)));
   const onDecide = (sent: Sent) => {
     const deciding = shots?.documentId || all.find((d) => chosen.has(d.id))?.id || '';
-    decide({ userId: id, name: found.data?.fullName ?? id,
-      body: { ...sent, userId: id, userDocumentId: [...chosen], documentId: deciding } });
+    decide({
+      userId: id,
+      name: found.data?.fullName ?? id,
+      body: { ...sent, userId: id, userDocumentId: [...chosen], documentId: deciding },
+    });
     go(next);
   };
-  const later = () => { skip(id); go(next); };
-  const back = () => { const whose = undo(); if (whose) go(whose); };
+  const later = () => {
+    skip(id);
+    go(next);
+  };
+  const back = () => {
+    const whose = undo();
+    if (whose) go(whose);
+  };
   useKeys({ n: later, u: back, b: () => go(undefined), '?': () => setHelp(true) });
 
-  const why = useWhyNot(found.data, chosen.size, waiting.some((d) => d.userId === id));
+  const why = useWhyNot(
+    found.data,
+    chosen.size,
+    waiting.some((d) => d.userId === id),
+  );
   return (
     <Stack data-testid="case" data-case={id} data-ready={ready || undefined}>
       <Group justify="space-between">
         <Group gap="xs">
-          <Title order={1} size="h3"><bdi>{found.data?.fullName ?? t('kyc.case')}</bdi></Title>
-          {found.data && may('GET /admin/list-users')
-            && <Anchor component={Link} to={`/users/${id}` as string} size="sm">{t('user.title')}</Anchor>}
+          <Title order={1} size="h3">
+            <bdi>{found.data?.fullName ?? t('kyc.case')}</bdi>
+          </Title>
+          {found.data && may('GET /admin/list-users') && (
+            <Anchor component={Link} to={`/users/${id}` as string} size="sm">
+              {t('user.title')}
+            </Anchor>
+          )}
         </Group>
         <Group gap="xs">
           <Button size="xs" variant="default" onClick={later} leftSection={<Kbd size="xs">n</Kbd>}>
-            {t('kyc.later')}</Button>
+            {t('kyc.later')}
+          </Button>
           <Button size="xs" variant="default" onClick={() => go(undefined)} leftSection={<Kbd size="xs">b</Kbd>}>
-            {t('kyc.back')}</Button>
-          <ActionIcon variant="default" aria-label={t('kyc.keys')} title="?" onClick={() => setHelp(true)}
-            data-testid="keys"><IconKeyboard size={16} /></ActionIcon>
+            {t('kyc.back')}
+          </Button>
+          <ActionIcon
+            variant="default"
+            aria-label={t('kyc.keys')}
+            title="?"
+            onClick={() => setHelp(true)}
+            data-testid="keys"
+          >
+            <IconKeyboard size={16} />
+          </ActionIcon>
         </Group>
       </Group>
       <Others of={presence} anyway={anyway} onAnyway={() => setAnyway(true)} />
       {failed.has(id) && (
-        <Alert color="red" title={t('kyc.failed')} data-testid="failed"><Problem of={failed.get(id)} /></Alert>
+        <Alert color="red" title={t('kyc.failed')} data-testid="failed">
+          <Problem of={failed.get(id)} />
+        </Alert>
       )}
       <Problem of={found.error ?? documents.error ?? problem} />
       {!shots && !problem && <Loader size="sm" aria-label={t('loading')} />}
-      {shots && (shots.shots.length > 0 ? <Viewer shots={shots.shots} onReady={() => setReady(true)} />
-        : <Alert color="gray">{t('kyc.noPictures')}</Alert>)}
+      {shots &&
+        (shots.shots.length > 0 ? (
+          <Viewer shots={shots.shots} onReady={() => setReady(true)} />
+        ) : (
+          <Alert color="gray">{t('kyc.noPictures')}</Alert>
+        ))}
       <SimpleGrid cols={{ base: 1, md: 2 }}>
         <Stack>
-          {may('POST /user/update-kyc') && <Decide why={why} onDecide={onDecide}
-            disabled={!!why || !shots || !documents.data || (presence.taken && !anyway)} />}
+          {may('POST /user/update-kyc') && (
+            <Decide
+              why={why}
+              onDecide={onDecide}
+              disabled={!!why || !shots || !documents.data || (presence.taken && !anyway)}
+            />
+          )}
           {found.data && <Checks of={found.data} />}
         </Stack>
         <Stack>
           {found.data && <Account of={found.data} />}
           {found.data && <Besides of={found.data} />}
-          <Documents of={all} types={found.data?.types} chosen={chosen} onChoose={(one) => setToggled((old) => {
-            const now = new Set(old);
-            if (!now.delete(one)) now.add(one);
-            return now;
-          })} />
+          <Documents
+            of={all}
+            types={found.data?.types}
+            chosen={chosen}
+            onChoose={(one) =>
+              setToggled((old) => {
+                const now = new Set(old);
+                if (!now.delete(one)) now.add(one);
+                return now;
+              })
+            }
+          />
         </Stack>
       </SimpleGrid>
       <Help opened={help} onClose={() => setHelp(false)} />
@@ -149,20 +222,24 @@ function useWhyNot(found: Case | undefined, chosen: number, decided: boolean): s
   return undefined;
 }
 
-function Others({ of: { others, taken }, anyway, onAnyway }: {
-  of: Presence; anyway: boolean; onAnyway: () => void;
-}) {
+function Others({ of: { others, taken }, anyway, onAnyway }: { of: Presence; anyway: boolean; onAnyway: () => void }) {
   const { t } = useTranslation();
   if (others.length === 0) return null;
   return (
     <Alert color="yellow" role="status" data-testid="others" title={t('kyc.others')}>
       <Group gap="xs">
         {others.map((o) => (
-          <Badge key={o.userId} variant="default" tt="none"><bdi>{o.fullName || o.userId}</bdi></Badge>
+          <Badge key={o.userId} variant="default" tt="none">
+            <bdi>{o.fullName || o.userId}</bdi>
+          </Badge>
         ))}
-        <Text size="sm">{t('kyc.others.since')} <Time at={others[0]?.since} /></Text>
+        <Text size="sm">
+          {t('kyc.others.since')} <Time at={others[0]?.since} />
+        </Text>
         {taken && !anyway && (
-          <Button size="compact-sm" variant="default" onClick={onAnyway} data-testid="anyway">{t('kyc.anyway')}</Button>
+          <Button size="compact-sm" variant="default" onClick={onAnyway} data-testid="anyway">
+            {t('kyc.anyway')}
+          </Button>
         )}
       </Group>
     </Alert>
@@ -170,10 +247,17 @@ function Others({ of: { others, taken }, anyway, onAnyway }: {
 }
 
 const keys: [string, string][] = [
-  ['1  Enter', 'kyc.key.approve'], ['2  1…8  Enter', 'kyc.key.reject'], ['3  Enter', 'kyc.key.machine'],
+  ['1  Enter', 'kyc.key.approve'],
+  ['2  1…8  Enter', 'kyc.key.reject'],
+  ['3  Enter', 'kyc.key.machine'],
   ['Esc', 'kyc.key.clear'],
-  ['u', 'kyc.key.undo'], ['n', 'kyc.later'], ['b', 'kyc.back'], ['+  −  0', 'kyc.key.zoom'], ['r  l', 'kyc.key.turn'],
-  ['← ↑ ↓ →', 'kyc.key.move'], ['?', 'kyc.keys'],
+  ['u', 'kyc.key.undo'],
+  ['n', 'kyc.later'],
+  ['b', 'kyc.back'],
+  ['+  −  0', 'kyc.key.zoom'],
+  ['r  l', 'kyc.key.turn'],
+  ['← ↑ ↓ →', 'kyc.key.move'],
+  ['?', 'kyc.keys'],
 ];
 
 function Help({ opened, onClose }: { opened: boolean; onClose: () => void }) {
@@ -184,12 +268,17 @@ function Help({ opened, onClose }: { opened: boolean; onClose: () => void }) {
         <Table.Tbody>
           {keys.map(([key, what]) => (
             <Table.Tr key={key}>
-              <Table.Th><Kbd dir="ltr">{key}</Kbd></Table.Th><Table.Td>{t(what)}</Table.Td>
+              <Table.Th>
+                <Kbd dir="ltr">{key}</Kbd>
+              </Table.Th>
+              <Table.Td>{t(what)}</Table.Td>
             </Table.Tr>
           ))}
         </Table.Tbody>
       </Table>
-      <Text size="sm" c="dimmed" mt="sm">{t('kyc.keys.pictures')}</Text>
+      <Text size="sm" c="dimmed" mt="sm">
+        {t('kyc.keys.pictures')}
+      </Text>
     </Modal>
   );
 }

@@ -44,7 +44,7 @@ export function useNext(userId: string): string[] {
   const queue = useQueue();
   const { waiting, settled, failed } = usePending();
   const at = queue.indexOf(userId);
-  const open = (id: string) => id !== userId && !settled.has(id) && !skipped.has(id) && !failed.has(id)
-    && !waiting.some((d) => d.userId === id);
+  const open = (id: string) =>
+    id !== userId && !settled.has(id) && !skipped.has(id) && !failed.has(id) && !waiting.some((d) => d.userId === id);
   return [...queue.slice(at + 1), ...queue.slice(0, Math.max(at, 0))].filter(open);
 }

@@ -14,17 +14,28 @@ export const reasons = ['blurred', 'cut', 'expired', 'name', 'face', 'wrong', 'f
 const own = reasons.length;
 
 const words: Record<keyof typeof languages, () => Promise<{ default: Record<string, string> }>> = {
-  tr: () => import('../text/tr'), en: () => import('../text/en'), ar: () => import('../text/ar'),
+  tr: () => import('../text/tr'),
+  en: () => import('../text/en'),
+  ar: () => import('../text/ar'),
 };
 
 /** A reason in every language: the account reads it in its own. */
 async function inAll(key: string): Promise<Record<string, string>> {
-  return Object.fromEntries(await Promise.all(Object.entries(words).map(async ([language, load]) =>
-    [language, (await load()).default[key] ?? ''] as const)));
+  return Object.fromEntries(
+    await Promise.all(
+      Object.entries(words).map(async ([language, load]) => [language, (await load()).default[key] ?? ''] as const),
+    ),
+  );
 }
 
-export function Decide({ disabled, why, onDecide }: {
-  disabled: boolean; why?: string; onDecide: (sent: Sent) => void;
+export function Decide({
+  disabled,
+  why,
+  onDecide,
+}: {
+  disabled: boolean;
+  why?: string;
+  onDecide: (sent: Sent) => void;
 }) {
   const { t } = useTranslation();
   const [verdict, setVerdict] = useState<(typeof verdicts)[number]>();
@@ -51,41 +62,76 @@ export function Decide({ disabled, why, onDecide }: {
       onDecide({ kycConfirm: verdict, rejectedResult: t(key), rejectedResultJson: await inAll(key) });
     }
   }
-  const numbers = verdict === 'rejected'
-    ? Object.fromEntries(Array.from({ length: own + 1 }, (_, n) => [String(n + 1), () => because(n)]))
-    : Object.fromEntries(verdicts.map((_, n) => [String(n + 1), () => choose(n)]));
-  useKeys({ ...numbers, Enter: () => void confirm(), Escape: () => { setVerdict(undefined); setReason(undefined); } });
+  const numbers =
+    verdict === 'rejected'
+      ? Object.fromEntries(Array.from({ length: own + 1 }, (_, n) => [String(n + 1), () => because(n)]))
+      : Object.fromEntries(verdicts.map((_, n) => [String(n + 1), () => choose(n)]));
+  useKeys({
+    ...numbers,
+    Enter: () => void confirm(),
+    Escape: () => {
+      setVerdict(undefined);
+      setReason(undefined);
+    },
+  });
   return (
     <Stack gap="xs" data-testid="decide" data-verdict={verdict}>
       {why && <Alert color="gray">{why}</Alert>}
       <Group gap="xs">
         {verdicts.map((v, n) => (
-          <Button key={v} size="xs" variant={verdict === v ? 'filled' : 'default'} aria-pressed={verdict === v}
-            disabled={disabled} leftSection={<Kbd size="xs">{n + 1}</Kbd>} onClick={() => choose(n)}
-            data-testid={`verdict-${v}`}>{t(`kyc.do.${v}`)}</Button>
+          <Button
+            key={v}
+            size="xs"
+            variant={verdict === v ? 'filled' : 'default'}
+            aria-pressed={verdict === v}
+            disabled={disabled}
+            leftSection={<Kbd size="xs">{n + 1}</Kbd>}
+            onClick={() => choose(n)}
+            data-testid={`verdict-${v}`}
+          >
+            {t(`kyc.do.${v}`)}
+          </Button>
         ))}
       </Group>
       {verdict === 'rejected' && (
         <Stack gap="xs">
-          <Text size="sm" fw={600} id="kyc-why">{t('kyc.why')}</Text>
+          <Text size="sm" fw={600} id="kyc-why">
+            {t('kyc.why')}
+          </Text>
           <Chip.Group value={reason === undefined ? null : String(reason)} onChange={(v) => because(verdictNumber(v))}>
             <Group gap="xs" role="radiogroup" aria-labelledby="kyc-why">
               {[...reasons, 'own'].map((r, n) => (
                 <Chip key={r} value={String(n)} size="xs" data-testid={`reason-${r}`}>
-                  {n + 1} · {t(`kyc.reason.${r}`)}</Chip>
+                  {n + 1} · {t(`kyc.reason.${r}`)}
+                </Chip>
               ))}
             </Group>
           </Chip.Group>
           {reason === own && (
-            <TextInput ref={field} label={t('kyc.reason.text')} value={text} maxLength={2000} data-testid="reason-text"
+            <TextInput
+              ref={field}
+              label={t('kyc.reason.text')}
+              value={text}
+              maxLength={2000}
+              data-testid="reason-text"
               onChange={(event) => setText(event.currentTarget.value)}
-              onKeyDown={(event) => { if (event.key === 'Enter') void confirm(); }} />
+              onKeyDown={(event) => {
+                if (event.key === 'Enter') void confirm();
+              }}
+            />
           )}
         </Stack>
       )}
       <Group>
-        <Button size="sm" disabled={!ready} onClick={() => void confirm()} rightSection={<Kbd size="xs">Enter</Kbd>}
-          data-testid="confirm">{t('kyc.confirm')}</Button>
+        <Button
+          size="sm"
+          disabled={!ready}
+          onClick={() => void confirm()}
+          rightSection={<Kbd size="xs">Enter</Kbd>}
+          data-testid="confirm"
+        >
+          {t('kyc.confirm')}
+        </Button>
       </Group>
     </Stack>
   );

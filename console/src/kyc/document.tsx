@@ -36,16 +36,25 @@ export function Look({ of }: { of: Document }) {
   if (!isPicture(of)) {
     return (
       <>
-        <Group><Button size="xs" variant="default" onClick={save}>{t('documents.download')}</Button>
-          <Text size="sm" c="dimmed">{t('documents.download.lead')}</Text></Group>
+        <Group>
+          <Button size="xs" variant="default" onClick={save}>
+            {t('documents.download')}
+          </Button>
+          <Text size="sm" c="dimmed">
+            {t('documents.download.lead')}
+          </Text>
+        </Group>
         <Problem of={problem} />
       </>
     );
   }
   if (open !== of.id) {
     return (
-      <Group><Button size="xs" variant="default" onClick={() => setOpen(of.id)} data-testid="look">
-        {t('documents.look')}</Button></Group>
+      <Group>
+        <Button size="xs" variant="default" onClick={() => setOpen(of.id)} data-testid="look">
+          {t('documents.look')}
+        </Button>
+      </Group>
     );
   }
   return (
@@ -56,19 +65,33 @@ export function Look({ of }: { of: Document }) {
   );
 }
 
-export function ChangeDocument({ of, onDone, button }: {
-  of: Document; onDone?: (changed: Document) => void; button?: object;
+export function ChangeDocument({
+  of,
+  onDone,
+  button,
+}: {
+  of: Document;
+  onDone?: (changed: Document) => void;
+  button?: object;
 }) {
   return (
     <div>
-      <Write key={of.id} method="post" path="/user/update-document" title="documents.change" button={button}
-        touches={['/user/get-documents']} fixed={{ id: of.id, userId: of.userId }}
+      <Write
+        key={of.id}
+        method="post"
+        path="/user/update-document"
+        title="documents.change"
+        button={button}
+        touches={['/user/get-documents']}
+        fixed={{ id: of.id, userId: of.userId }}
         initial={{ description: of.description ?? undefined, status: of.status, reason: of.reason ?? undefined }}
         fields={[
           { name: 'description', title: 'documents.description', kind: 'area' },
           { name: 'status', title: 'documents.status', help: 'documents.status.help' },
           { name: 'reason', title: 'documents.reason', kind: 'area' },
-        ]} onDone={(answer) => onDone?.((answer as { data: Document }).data)} />
+        ]}
+        onDone={(answer) => onDone?.((answer as { data: Document }).data)}
+      />
     </div>
   );
 }

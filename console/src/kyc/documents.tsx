@@ -31,31 +31,51 @@ const filters: FilterOf<typeof path>[] = [
 
 /** A JSON whole number of what was typed; what is none stays a text, and the service says so. */
 const code = (typed: unknown) =>
-  (/^\d{1,9}$/.test(String(typed)) ? JSON.parse(String(typed)) as number : String(typed));
+  /^\d{1,9}$/.test(String(typed)) ? (JSON.parse(String(typed)) as number) : String(typed);
 
 export default function Documents() {
   const may = useMay();
   const [open, setOpen] = useState<Document>();
   const actions = (
     <>
-      <Write method="post" path="/admin/save-document" title="documents.save" touches={[path]} fields={[
-        { name: 'userId', title: 'documents.owner', required: true },
-        { name: 'documentName', title: 'documents.name', required: true, help: 'documents.name.help' },
-        { name: 'type', title: 'documents.type', required: true, help: 'documents.type.help' },
-        { name: 'base64String', title: 'documents.file', kind: 'file', required: true, accept: accepted },
-        { name: 'description', title: 'documents.description', kind: 'area' },
-      ]} make={(v) => ({ ...v, type: code(v.type) }) as never} />
-      <Write method="post" path="/document/upload-document" title="documents.upload" touches={[path]} fields={[
-        { name: 'fileName', title: 'documents.name', required: true, help: 'documents.name.help' },
-        { name: 'base64Data', title: 'documents.file', kind: 'file', required: true, accept: accepted },
-        { name: 'description', title: 'documents.description', kind: 'area', required: true },
-      ]} />
+      <Write
+        method="post"
+        path="/admin/save-document"
+        title="documents.save"
+        touches={[path]}
+        fields={[
+          { name: 'userId', title: 'documents.owner', required: true },
+          { name: 'documentName', title: 'documents.name', required: true, help: 'documents.name.help' },
+          { name: 'type', title: 'documents.type', required: true, help: 'documents.type.help' },
+          { name: 'base64String', title: 'documents.file', kind: 'file', required: true, accept: accepted },
+          { name: 'description', title: 'documents.description', kind: 'area' },
+        ]}
+        make={(v) => ({ ...v, type: code(v.type) }) as never}
+      />
+      <Write
+        method="post"
+        path="/document/upload-document"
+        title="documents.upload"
+        touches={[path]}
+        fields={[
+          { name: 'fileName', title: 'documents.name', required: true, help: 'documents.name.help' },
+          { name: 'base64Data', title: 'documents.file', kind: 'file', required: true, accept: accepted },
+          { name: 'description', title: 'documents.description', kind: 'area', required: true },
+        ]}
+      />
     </>
   );
   return (
     <>
-      <List path={path} title="documents.title" columns={columns} filters={filters} id={(d) => d.id} actions={actions}
-        open={setOpen} />
+      <List
+        path={path}
+        title="documents.title"
+        columns={columns}
+        filters={filters}
+        id={(d) => d.id}
+        actions={actions}
+        open={setOpen}
+      />
       <Whole of={open} title="documents.one" onClose={() => setOpen(undefined)}>
         {open && (
           <Stack>

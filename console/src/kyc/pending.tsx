@@ -55,10 +55,13 @@ function asks(event: BeforeUnloadEvent) {
 }
 
 export function usePending(): State {
-  return useSyncExternalStore((listener) => {
-    listeners.add(listener);
-    return () => listeners.delete(listener);
-  }, () => state);
+  return useSyncExternalStore(
+    (listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    () => state,
+  );
 }
 
 export function decide(decision: Omit<Decision, 'due' | 'by'>) {
@@ -97,7 +100,9 @@ function Bar() {
   }, [waiting, userId]);
   return (
     <Stack gap="xs" data-testid="undo-bar">
-      {waiting.map((d) => <Waiting key={`${d.userId} ${d.due}`} decision={d} />)}
+      {waiting.map((d) => (
+        <Waiting key={`${d.userId} ${d.due}`} decision={d} />
+      ))}
     </Stack>
   );
 }
@@ -131,11 +136,20 @@ function Waiting({ decision }: { decision: Decision }) {
   return (
     <div>
       <Group justify="space-between" wrap="nowrap" gap="xs">
-        <Text size="sm"><bdi>{decision.name}</bdi>: {t(`kyc.verdict.${decision.body.kycConfirm}`)}</Text>
+        <Text size="sm">
+          <bdi>{decision.name}</bdi>: {t(`kyc.verdict.${decision.body.kycConfirm}`)}
+        </Text>
         {left > 0 && (
-          <Button size="compact-sm" variant="light" data-testid="undo" onClick={() => {
-            if (undo(decision.userId)) void open(decision.userId);
-          }}>{t('kyc.undo', { seconds })}</Button>
+          <Button
+            size="compact-sm"
+            variant="light"
+            data-testid="undo"
+            onClick={() => {
+              if (undo(decision.userId)) void open(decision.userId);
+            }}
+          >
+            {t('kyc.undo', { seconds })}
+          </Button>
         )}
       </Group>
       <Progress size="xs" value={(Math.max(0, left) / undoMs) * 100} aria-label={t('kyc.undo.left')} />

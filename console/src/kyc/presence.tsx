@@ -28,12 +28,16 @@ export function usePresence(subject: string): Presence {
     if (!may) return undefined;
     let live = true;
     let first = true;
-    const beat = () => say(subject, false).then((others) => {
-      if (!live) return;
-      const met = first && others.length > 0;
-      first = false;
-      setState((old) => ({ others, taken: others.length > 0 && (old.taken || met) }));
-    }, () => undefined);
+    const beat = () =>
+      say(subject, false).then(
+        (others) => {
+          if (!live) return;
+          const met = first && others.length > 0;
+          first = false;
+          setState((old) => ({ others, taken: others.length > 0 && (old.taken || met) }));
+        },
+        () => undefined,
+      );
     setState({ others: [], taken: false });
     void beat();
     const clock = setInterval(beat, beatMs);

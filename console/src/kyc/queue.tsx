@@ -28,7 +28,11 @@ function Owner({ of }: { of: string }) {
       <Id of={of} />
       {waiting.some((d) => d.userId === of) && <Status of={t('kyc.waiting')} />}
       {settled.has(of) && <Status of={t('kyc.settled')} />}
-      {failed.has(of) && <Badge color="red" variant="light" tt="none">{t('kyc.failed')}</Badge>}
+      {failed.has(of) && (
+        <Badge color="red" variant="light" tt="none">
+          {t('kyc.failed')}
+        </Badge>
+      )}
     </Group>
   );
 }
@@ -36,7 +40,11 @@ function Owner({ of }: { of: string }) {
 function Documents({ of }: { of: Case }) {
   return (
     <Group gap={4}>
-      {of.all.map((d) => <Badge key={d.id} variant="default" tt="none"><bdi>{d.name}</bdi></Badge>)}
+      {of.all.map((d) => (
+        <Badge key={d.id} variant="default" tt="none">
+          <bdi>{d.name}</bdi>
+        </Badge>
+      ))}
     </Group>
   );
 }
@@ -50,9 +58,22 @@ export default function Queue() {
   const first = queue.find((id) => !settled.has(id) && !waiting.some((d) => d.userId === id));
   const go = (id: string) => navigate({ to: `/kyc/${id}` as string });
   return (
-    <List path={path} title="kyc.title" columns={columns} filters={filters} fixed={fixed} size={size} gather={gather}
-      id={(d) => d.userId} open={(d) => go(d.userId)} empty="kyc.empty"
-      actions={<Button size="xs" disabled={!first} onClick={() => first && go(first)} data-testid="kyc-begin">
-        {t('kyc.begin')}</Button>} />
+    <List
+      path={path}
+      title="kyc.title"
+      columns={columns}
+      filters={filters}
+      fixed={fixed}
+      size={size}
+      gather={gather}
+      id={(d) => d.userId}
+      open={(d) => go(d.userId)}
+      empty="kyc.empty"
+      actions={
+        <Button size="xs" disabled={!first} onClick={() => first && go(first)} data-testid="kyc-begin">
+          {t('kyc.begin')}
+        </Button>
+      }
+    />
   );
 }

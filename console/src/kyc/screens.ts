@@ -2,13 +2,33 @@
 import type { Screen } from '../app/screens';
 
 export const kyc: Screen[] = [
-  { path: '/kyc', title: 'kyc.title', group: 'work',
+  {
+    path: '/kyc',
+    title: 'kyc.title',
+    group: 'work',
     needs: ['GET /user/get-documents', 'GET /user/get-kyc-images', 'POST /user/update-kyc'],
-    load: () => import('./queue') },
-  { path: '/kyc/$id', title: 'kyc.case', group: 'work',
-    needs: ['GET /user/get-documents', 'GET /user/get-kyc-images'], inner: true, load: () => import('./case') },
-  { path: '/aml', title: 'aml.title', group: 'work', needs: ['GET /admin/user/get-users-without-aml-confirmed'],
-    load: () => import('./aml') },
-  { path: '/documents', title: 'documents.title', group: 'people', needs: ['GET /user/get-documents'],
-    load: () => import('./documents') },
+    load: () => import('./queue'),
+  },
+  {
+    path: '/kyc/$id',
+    title: 'kyc.case',
+    group: 'work',
+    needs: ['GET /user/get-documents', 'GET /user/get-kyc-images'],
+    inner: true,
+    load: () => import('./case'),
+  },
+  {
+    path: '/aml',
+    title: 'aml.title',
+    group: 'work',
+    needs: ['GET /admin/user/get-users-without-aml-confirmed'],
+    load: () => import('./aml'),
+  },
+  {
+    path: '/documents',
+    title: 'documents.title',
+    group: 'people',
+    needs: ['GET /user/get-documents'],
+    load: () => import('./documents'),
+  },
 ];

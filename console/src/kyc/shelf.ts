@@ -39,7 +39,12 @@ export function take(userId: string, mayOpen: boolean): Promise<Shots> {
   if (!place) {
     const made: Place = { gone: false, urls: [], images: [], shots: Promise.resolve({ documentId: '', shots: [] }) };
     made.shots = load(userId, mayOpen, made);
-    made.shots.then((shots) => { made.now = shots; }, () => shelf.delete(userId)); // the next one to ask tries again
+    made.shots.then(
+      (shots) => {
+        made.now = shots;
+      },
+      () => shelf.delete(userId),
+    ); // the next one to ask tries again
     shelf.set(userId, made);
     place = made;
   }
@@ -77,7 +82,8 @@ async function load(userId: string, mayOpen: boolean, place: Place): Promise<Sho
   for (const [part, image] of Object.entries(parts)) {
     if (image) shots.push({ part, known: true, url: kept(URL.createObjectURL(blob(image))) });
   }
-  if (shots.length === 0 && mayOpen) { // what users upload has no type: it is looked at as it came
+  if (shots.length === 0 && mayOpen) {
+    // what users upload has no type: it is looked at as it came
     const query = { userId, status: 'active', reason: 'waitingApproval' };
     const waiting = await ask<Document[]>('/user/get-documents', { query });
     for (const d of waiting.filter(isPicture).slice(0, mostOthers)) {
@@ -98,13 +104,23 @@ function blob(url: string): Blob {
 
 /** The pictures of the case that is shown. */
 export function useShots(userId: string, mayOpen: boolean): { shots?: Shots; problem?: unknown } {
-  const [state, setState] = useState<{ of: string; shots?: Shots; problem?: unknown }>(
-    () => ({ of: userId, shots: shelf.get(userId)?.now }));
+  const [state, setState] = useState<{ of: string; shots?: Shots; problem?: unknown }>(() => ({
+    of: userId,
+    shots: shelf.get(userId)?.now,
+  }));
   useEffect(() => {
     let live = true;
-    take(userId, mayOpen).then((shots) => { if (live) setState({ of: userId, shots }); },
-      (problem: unknown) => { if (live) setState({ of: userId, problem }); });
-    return () => { live = false; };
+    take(userId, mayOpen).then(
+      (shots) => {
+        if (live) setState({ of: userId, shots });
+      },
+      (problem: unknown) => {
+        if (live) setState({ of: userId, problem });
+      },
+    );
+    return () => {
+      live = false;
+    };
   }, [userId, mayOpen]);
   return state.of === userId ? state : {};
 }

@@ -47,8 +47,12 @@ export function Viewer({ shots, onReady }: { shots: Shot[]; onReady?: () => void
   ];
   const by = (x: number, y: number) => () => setView((v) => move(v, x, y));
   useKeys({
-    ...Object.fromEntries(tools.map(({ key, run }) => [key, run])), '=': () => setView((v) => zoom(v, step)),
-    ArrowLeft: by(stride, 0), ArrowRight: by(-stride, 0), ArrowUp: by(0, stride), ArrowDown: by(0, -stride),
+    ...Object.fromEntries(tools.map(({ key, run }) => [key, run])),
+    '=': () => setView((v) => zoom(v, step)),
+    ArrowLeft: by(stride, 0),
+    ArrowRight: by(-stride, 0),
+    ArrowUp: by(0, stride),
+    ArrowDown: by(0, -stride),
   });
   const one = () => {
     loaded.current += 1;
@@ -58,13 +62,25 @@ export function Viewer({ shots, onReady }: { shots: Shot[]; onReady?: () => void
     <div data-testid="viewer" data-scale={view.scale.toFixed(2)} data-turn={view.turn}>
       <Group gap="xs" mb="xs" role="toolbar" aria-label={t('kyc.tools')}>
         {tools.map(({ key, name, icon: Icon, run }) => (
-          <ActionIcon key={key} variant="default" onClick={run} aria-label={t(name)} title={`${t(name)} (${key})`}
-            data-testid={name}><Icon size={16} /></ActionIcon>
+          <ActionIcon
+            key={key}
+            variant="default"
+            onClick={run}
+            aria-label={t(name)}
+            title={`${t(name)} (${key})`}
+            data-testid={name}
+          >
+            <Icon size={16} />
+          </ActionIcon>
         ))}
-        <Text size="sm" c="dimmed" aria-hidden><bdi dir="ltr">{Math.round(view.scale * 100)} %</bdi></Text>
+        <Text size="sm" c="dimmed" aria-hidden>
+          <bdi dir="ltr">{Math.round(view.scale * 100)} %</bdi>
+        </Text>
       </Group>
       <SimpleGrid cols={{ base: 1, sm: Math.min(shots.length, 2), lg: Math.min(shots.length, 3) }} spacing="xs">
-        {shots.map((shot) => <Pane key={shot.url} shot={shot} view={view} setView={setView} onLoad={one} />)}
+        {shots.map((shot) => (
+          <Pane key={shot.url} shot={shot} view={view} setView={setView} onLoad={one} />
+        ))}
       </SimpleGrid>
     </div>
   );
@@ -79,10 +95,21 @@ function Pane({ shot, view, setView, onLoad }: { shot: Shot; view: View; setView
   const hands = useHands(pane, setView);
   return (
     <figure className="kyc-pane-frame">
-      <figcaption><Text size="sm" c="dimmed" truncate><bdi>{name}</bdi></Text></figcaption>
+      <figcaption>
+        <Text size="sm" c="dimmed" truncate>
+          <bdi>{name}</bdi>
+        </Text>
+      </figcaption>
       <div ref={pane} className="kyc-pane" data-zoomed={view.scale > 1 || undefined} {...hands}>
-        <img src={shot.url} alt={name} draggable={false} onLoad={onLoad} onError={onLoad} data-testid="shot"
-          style={{ transform: `translate(${view.x}px, ${view.y}px) scale(${view.scale}) rotate(${view.turn}deg)` }} />
+        <img
+          src={shot.url}
+          alt={name}
+          draggable={false}
+          onLoad={onLoad}
+          onError={onLoad}
+          data-testid="shot"
+          style={{ transform: `translate(${view.x}px, ${view.y}px) scale(${view.scale}) rotate(${view.turn}deg)` }}
+        />
         <Watermark />
       </div>
     </figure>
@@ -98,7 +125,8 @@ function useHands(pane: { current: HTMLDivElement | null }, setView: Set) {
   };
   useEffect(() => {
     const element = pane.current;
-    const wheel = (event: WheelEvent) => { // React's own listener could not keep the page from scrolling
+    const wheel = (event: WheelEvent) => {
+      // React's own listener could not keep the page from scrolling
       event.preventDefault();
       const [x, y] = middle(event.clientX, event.clientY);
       setView((v) => zoom(v, Math.exp(-event.deltaY / 400), x, y));
@@ -106,7 +134,9 @@ function useHands(pane: { current: HTMLDivElement | null }, setView: Set) {
     element?.addEventListener('wheel', wheel, { passive: false });
     return () => element?.removeEventListener('wheel', wheel);
   }, []);
-  const leave = (event: PointerEvent) => { hands.current.delete(event.pointerId); };
+  const leave = (event: PointerEvent) => {
+    hands.current.delete(event.pointerId);
+  };
   return {
     onPointerDown(event: PointerEvent) {
       event.currentTarget.setPointerCapture(event.pointerId);

@@ -1,5 +1,16 @@
 /** Corrects one user's balance. How the accounts stand is shown before it is sent, and what changed afterwards. */
-import { Alert, Autocomplete, Button, Group, SegmentedControl, Stack, Text, Textarea, TextInput, Title } from '@mantine/core';
+import {
+  Alert,
+  Autocomplete,
+  Button,
+  Group,
+  SegmentedControl,
+  Stack,
+  Text,
+  Textarea,
+  TextInput,
+  Title,
+} from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -33,7 +44,9 @@ export default function Adjust() {
   const [round, setRound] = useState(0);
   return (
     <Stack maw={720}>
-      <Title order={1} size="h3">{t('money.adjust')}</Title>
+      <Title order={1} size="h3">
+        {t('money.adjust')}
+      </Title>
       <Text c="dimmed">{t('money.adjust.lead')}</Text>
       <Form key={round} userId={search.userId ?? ''} onNext={() => setRound(round + 1)} />
     </Stack>
@@ -52,39 +65,93 @@ function Form({ userId, onNext }: { userId: string; onNext: () => void }) {
   const set = (some: Partial<Values>) => setValues((old) => ({ ...old, ...some }));
   const { codes, networks } = useCodes(values.currencyCode);
   const wrong = (name: string) => act.problem?.errors.find((e) => e.field === name)?.message;
-  const field = (name: keyof Values) => ({ name, error: wrong(name), required: true, disabled: !!made, 'data-testid': `field-${name}` });
+  const field = (name: keyof Values) => ({
+    name,
+    error: wrong(name),
+    required: true,
+    disabled: !!made,
+    'data-testid': `field-${name}`,
+  });
   const complete = Object.values(values).every(Boolean) && reason.trim() !== '';
   async function send() {
     setSent(true);
-    const answer = await act.run({ ...values, uniqueId, reason }) as Schemas['TransactionAdjusted'] | undefined;
+    const answer = (await act.run({ ...values, uniqueId, reason })) as Schemas['TransactionAdjusted'] | undefined;
     if (answer?.data && 'transactionId' in answer.data) setMade(answer.data);
     else setSent(false);
   }
   return (
-    <form onSubmit={(event) => { event.preventDefault(); void send(); }}>
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        void send();
+      }}
+    >
       <Stack>
-        <TextInput {...field('userId')} label={t('money.user')} dir="ltr" value={values.userId}
-          onChange={(event) => set({ userId: event.currentTarget.value.trim() })} />
+        <TextInput
+          {...field('userId')}
+          label={t('money.user')}
+          dir="ltr"
+          value={values.userId}
+          onChange={(event) => set({ userId: event.currentTarget.value.trim() })}
+        />
         <Group grow align="start">
-          <Autocomplete {...field('currencyCode')} label={t('money.currency')} data={codes} value={values.currencyCode}
-            onChange={(currencyCode) => set({ currencyCode: currencyCode.trim() })} />
-          <Autocomplete {...field('networkCode')} label={t('money.network')} data={networks} value={values.networkCode}
-            onChange={(networkCode) => set({ networkCode: networkCode.trim() })} />
+          <Autocomplete
+            {...field('currencyCode')}
+            label={t('money.currency')}
+            data={codes}
+            value={values.currencyCode}
+            onChange={(currencyCode) => set({ currencyCode: currencyCode.trim() })}
+          />
+          <Autocomplete
+            {...field('networkCode')}
+            label={t('money.network')}
+            data={networks}
+            value={values.networkCode}
+            onChange={(networkCode) => set({ networkCode: networkCode.trim() })}
+          />
         </Group>
         <Group grow align="end">
-          <TextInput {...field('amount')} label={t('money.amount')} inputMode="decimal" dir="ltr" value={values.amount}
-            onChange={(event) => set({ amount: event.currentTarget.value.replaceAll(/[^\d.]/g, '') })} />
-          <SegmentedControl value={values.type} onChange={(type) => set({ type: type as Values['type'] })} disabled={!!made}
-            aria-label={t('money.direction')} data={[{ value: 'C', label: t('money.credit') }, { value: 'D', label: t('money.debit') }]} />
+          <TextInput
+            {...field('amount')}
+            label={t('money.amount')}
+            inputMode="decimal"
+            dir="ltr"
+            value={values.amount}
+            onChange={(event) => set({ amount: event.currentTarget.value.replaceAll(/[^\d.]/g, '') })}
+          />
+          <SegmentedControl
+            value={values.type}
+            onChange={(type) => set({ type: type as Values['type'] })}
+            disabled={!!made}
+            aria-label={t('money.direction')}
+            data={[
+              { value: 'C', label: t('money.credit') },
+              { value: 'D', label: t('money.debit') },
+            ]}
+          />
         </Group>
-        <Textarea label={t('money.reason')} required autosize minRows={2} maxLength={500} value={reason} disabled={!!made}
-          error={wrong('reason')} data-testid="field-reason" onChange={(event) => setReason(event.currentTarget.value)} />
+        <Textarea
+          label={t('money.reason')}
+          required
+          autosize
+          minRows={2}
+          maxLength={500}
+          value={reason}
+          disabled={!!made}
+          error={wrong('reason')}
+          data-testid="field-reason"
+          onChange={(event) => setReason(event.currentTarget.value)}
+        />
         {!made && <Preview of={values} />}
         <Standing of={[{ userId: values.userId, code: values.currencyCode }]} sent={sent} done={!!made} />
         <Problem of={act.problem} />
-        {made ? <Booked of={made} onNext={onNext} /> : (
+        {made ? (
+          <Booked of={made} onNext={onNext} />
+        ) : (
           <Group justify="flex-end">
-            <Button type="submit" loading={act.busy} disabled={!complete} data-testid="send">{t('money.adjust.go')}</Button>
+            <Button type="submit" loading={act.busy} disabled={!complete} data-testid="send">
+              {t('money.adjust.go')}
+            </Button>
           </Group>
         )}
       </Stack>
@@ -106,9 +173,13 @@ function Preview({ of }: { of: Values }) {
       <Problem of={read.error} />
       {read.data && (
         <>
-          <Text size="sm" fw={600}>{t('money.user')}</Text>
+          <Text size="sm" fw={600}>
+            {t('money.user')}
+          </Text>
           <Diff {...read.data.user} all />
-          <Text size="sm" fw={600}>{t('money.treasury')}</Text>
+          <Text size="sm" fw={600}>
+            {t('money.treasury')}
+          </Text>
           <Diff {...read.data.treasury} all />
         </>
       )}
@@ -130,13 +201,25 @@ function Booked({ of, onNext }: { of: Made; onNext: () => void }) {
     <Alert color="green" title={t('money.adjusted')} data-testid="made">
       <Stack>
         <Facts>
-          <Fact title="money.transaction"><Id of={of.transactionId} /></Fact>
-          <Fact title="money.uniqueId"><Id of={of.uniqueId} short /></Fact>
-          <Fact title="money.status"><Status of={String(of.status)} /></Fact>
-          <Fact title="money.address"><Id of={of.toAddress} short /></Fact>
+          <Fact title="money.transaction">
+            <Id of={of.transactionId} />
+          </Fact>
+          <Fact title="money.uniqueId">
+            <Id of={of.uniqueId} short />
+          </Fact>
+          <Fact title="money.status">
+            <Status of={String(of.status)} />
+          </Fact>
+          <Fact title="money.address">
+            <Id of={of.toAddress} short />
+          </Fact>
         </Facts>
         <Copies of={of} />
-        <Group><Button variant="default" onClick={onNext} data-testid="again">{t('money.another')}</Button></Group>
+        <Group>
+          <Button variant="default" onClick={onNext} data-testid="again">
+            {t('money.another')}
+          </Button>
+        </Group>
       </Stack>
     </Alert>
   );

@@ -20,7 +20,15 @@ type Approval = Row<typeof path>;
 
 const columns: Column<Approval>[] = [
   { key: 'requestedAt', title: 'approvals.at', show: (a) => <Time at={a.requestedAt} /> },
-  { key: 'path', title: 'approvals.call', show: (a) => <bdi dir="ltr">{a.method} {a.path}</bdi> },
+  {
+    key: 'path',
+    title: 'approvals.call',
+    show: (a) => (
+      <bdi dir="ltr">
+        {a.method} {a.path}
+      </bdi>
+    ),
+  },
   { key: 'summary', title: 'approvals.summary' },
   { key: 'requestedBy', title: 'approvals.by', show: (a) => <Id of={a.requestedBy} short /> },
   { key: 'status', title: 'approvals.status', show: (a) => <Status of={a.status} /> },
@@ -49,7 +57,11 @@ function Left({ of }: { of: Approval }) {
   useInterval(() => setNow(Date.now()), 1000, { autoInvoke: true });
   const seconds = Math.floor((Date.parse(of.expiresAt) - now) / 1000);
   if (of.status !== 'PENDING' || seconds < 0) return <Time at={of.expiresAt} />;
-  return <bdi dir="ltr">{Math.floor(seconds / 60)}:{String(seconds % 60).padStart(2, '0')}</bdi>;
+  return (
+    <bdi dir="ltr">
+      {Math.floor(seconds / 60)}:{String(seconds % 60).padStart(2, '0')}
+    </bdi>
+  );
 }
 
 /** One request, as it is now: somebody else may decide while it is looked at. */
@@ -64,20 +76,42 @@ function Case({ first, onClose }: { first: Approval; onClose: () => void }) {
   return (
     <Whole of={now} title="approvals.one" onClose={onClose}>
       <Stack>
-        <Text data-testid="summary"><bdi>{now.summary}</bdi></Text>
-        <Group gap="xs"><Status of={now.status} /><Left of={now} /></Group>
+        <Text data-testid="summary">
+          <bdi>{now.summary}</bdi>
+        </Text>
+        <Group gap="xs">
+          <Status of={now.status} />
+          <Left of={now} />
+        </Group>
         <Problem of={read.error} />
         {now.status === 'PENDING' && (
           <>
-            {own && <Alert color="yellow" data-testid="own">{t('approvals.own')}</Alert>}
+            {own && (
+              <Alert color="yellow" data-testid="own">
+                {t('approvals.own')}
+              </Alert>
+            )}
             <Problem of={act.problem} />
             <Group>
               {!own && may(`POST ${approve}`) && (
-                <Button loading={act.busy} data-testid="approve"
-                  onClick={() => { void act.run(undefined as never, { id: now.id }); }}>{t('approvals.approve')}</Button>
+                <Button
+                  loading={act.busy}
+                  data-testid="approve"
+                  onClick={() => {
+                    void act.run(undefined as never, { id: now.id });
+                  }}
+                >
+                  {t('approvals.approve')}
+                </Button>
               )}
-              <Write method="post" path={refuse} title={own ? 'approvals.takeBack' : 'approvals.refuse'} places={{ id: now.id }}
-                fields={[{ name: 'reason', title: 'approvals.reason', kind: 'area', required: true }]} touches={[path, one]} />
+              <Write
+                method="post"
+                path={refuse}
+                title={own ? 'approvals.takeBack' : 'approvals.refuse'}
+                places={{ id: now.id }}
+                fields={[{ name: 'reason', title: 'approvals.reason', kind: 'area', required: true }]}
+                touches={[path, one]}
+              />
             </Group>
           </>
         )}

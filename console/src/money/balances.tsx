@@ -37,8 +37,15 @@ export default function Balances() {
   const [{ userId }] = useAddress();
   return (
     <Stack>
-      <List path={sums} title="money.balances" columns={columns} filters={filters} size={undefined}
-        id={(s) => s.currencyCode} actions={userId && <Ways userId={userId} />} />
+      <List
+        path={sums}
+        title="money.balances"
+        columns={columns}
+        filters={filters}
+        size={undefined}
+        id={(s) => s.currencyCode}
+        actions={userId && <Ways userId={userId} />}
+      />
       {userId && <Networks userId={userId} />}
     </Stack>
   );
@@ -51,7 +58,12 @@ function Networks({ userId }: { userId: string }) {
   return (
     <>
       <Problem of={read.error} />
-      <Small title="money.networks" rows={read.data} columns={byNetwork} id={(b) => `${b.currencyCode} ${b.networkCode}`} />
+      <Small
+        title="money.networks"
+        rows={read.data}
+        columns={byNetwork}
+        id={(b) => `${b.currencyCode} ${b.networkCode}`}
+      />
     </>
   );
 }
@@ -68,10 +80,19 @@ function Ways({ userId }: { userId: string }) {
   const may = useMay();
   return (
     <Group gap="xs">
-      {ways.filter((w) => may(w.needs)).map((w) => (
-        <Button key={w.to} component={Link} to={`${w.to}?userId=${encodeURIComponent(userId)}` as string} size="xs"
-          variant="default">{t(w.title)}</Button>
-      ))}
+      {ways
+        .filter((w) => may(w.needs))
+        .map((w) => (
+          <Button
+            key={w.to}
+            component={Link}
+            to={`${w.to}?userId=${encodeURIComponent(userId)}` as string}
+            size="xs"
+            variant="default"
+          >
+            {t(w.title)}
+          </Button>
+        ))}
     </Group>
   );
 }

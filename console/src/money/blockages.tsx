@@ -70,24 +70,65 @@ export default function Blockages() {
   const may = useMay();
   const [search, go] = useAddress();
   const [open, setOpen] = useState<Any>();
-  const names = may(`GET ${named}`) && search.view !== 'found' && !search.userId && !search.status && !search.blockTypeId;
-  const actions = <Write method="post" path={insert} title="money.block" fields={fields} touches={touches}
-    initial={{ userId: search.userId, currencyCode: search.currencyCode }}
-    before={(v) => <Standing of={[{ userId: String(v.userId ?? ''), code: String(v.currencyCode ?? '') }]} />} />;
+  const names =
+    may(`GET ${named}`) && search.view !== 'found' && !search.userId && !search.status && !search.blockTypeId;
+  const actions = (
+    <Write
+      method="post"
+      path={insert}
+      title="money.block"
+      fields={fields}
+      touches={touches}
+      initial={{ userId: search.userId, currencyCode: search.currencyCode }}
+      before={(v) => <Standing of={[{ userId: String(v.userId ?? ''), code: String(v.currencyCode ?? '') }]} />}
+    />
+  );
   const bulk = (rows: Any[], clear: () => void) => <Ends rows={rows} onDone={clear} />;
   return (
     <Stack>
       {may(`GET ${named}`) && (
-        <SegmentedControl w="fit-content" value={names ? 'named' : 'found'} aria-label={t('money.view')}
-          data={[{ value: 'named', label: t('money.named') }, { value: 'found', label: t('money.found') }]}
-          onChange={(view) => go(view === 'found' ? { view } : { view: undefined, userId: undefined, status: undefined,
-            blockTypeId: undefined, cursor: undefined })} />
+        <SegmentedControl
+          w="fit-content"
+          value={names ? 'named' : 'found'}
+          aria-label={t('money.view')}
+          data={[
+            { value: 'named', label: t('money.named') },
+            { value: 'found', label: t('money.found') },
+          ]}
+          onChange={(view) =>
+            go(
+              view === 'found'
+                ? { view }
+                : { view: undefined, userId: undefined, status: undefined, blockTypeId: undefined, cursor: undefined },
+            )
+          }
+        />
       )}
-      {names
-        ? <List key="named" path={named} title="money.blockages" columns={namedColumns} id={(b) => b.id} open={setOpen}
-          filters={[{ name: 'currencyCode', title: 'money.currency' }]} actions={actions} bulk={bulk} />
-        : <List key="found" path={found} title="money.blockages" columns={foundColumns} id={(b) => b.id} open={setOpen}
-          filters={filters} actions={actions} bulk={bulk} />}
+      {names ? (
+        <List
+          key="named"
+          path={named}
+          title="money.blockages"
+          columns={namedColumns}
+          id={(b) => b.id}
+          open={setOpen}
+          filters={[{ name: 'currencyCode', title: 'money.currency' }]}
+          actions={actions}
+          bulk={bulk}
+        />
+      ) : (
+        <List
+          key="found"
+          path={found}
+          title="money.blockages"
+          columns={foundColumns}
+          id={(b) => b.id}
+          open={setOpen}
+          filters={filters}
+          actions={actions}
+          bulk={bulk}
+        />
+      )}
       <Whole of={open} title="money.blockage" onClose={() => setOpen(undefined)}>
         {open && <Standing of={[{ userId: open.userId, code: open.currencyCode }]} />}
         {open && <Turn of={open} onDone={() => setOpen(undefined)} />}
@@ -101,10 +142,16 @@ function Turn({ of, onDone }: { of: Any; onDone: () => void }) {
   const active = of.status === 'active';
   return (
     <Group>
-      <Write method="post" path={update} title={active ? 'money.release' : 'money.activate'} touches={touches} onDone={onDone}
+      <Write
+        method="post"
+        path={update}
+        title={active ? 'money.release' : 'money.activate'}
+        touches={touches}
+        onDone={onDone}
         fixed={{ id: of.id, status: active ? 'released' : 'active' }}
         fields={[{ name: 'comment', title: 'money.reason', kind: 'area', required: true }]}
-        before={() => <Standing of={[{ userId: of.userId, code: of.currencyCode }]} />} />
+        before={() => <Standing of={[{ userId: of.userId, code: of.currencyCode }]} />}
+      />
     </Group>
   );
 }
@@ -117,10 +164,24 @@ function Ends({ rows, onDone }: { rows: Any[]; onDone: () => void }) {
   return (
     <Group gap="xs">
       {active.length > 0 && (
-        <Bulk {...common} rows={active} path={update} title="money.release"
-          ready={comment.trim() !== ''} body={(b) => ({ id: b.id, status: 'released' as const, comment })}>
-          <Textarea label={t('money.reason')} required autosize minRows={2} maxLength={500} value={comment}
-            onChange={(event) => setComment(event.currentTarget.value)} data-testid="field-comment" />
+        <Bulk
+          {...common}
+          rows={active}
+          path={update}
+          title="money.release"
+          ready={comment.trim() !== ''}
+          body={(b) => ({ id: b.id, status: 'released' as const, comment })}
+        >
+          <Textarea
+            label={t('money.reason')}
+            required
+            autosize
+            minRows={2}
+            maxLength={500}
+            value={comment}
+            onChange={(event) => setComment(event.currentTarget.value)}
+            data-testid="field-comment"
+          />
         </Bulk>
       )}
       <Bulk {...common} path={remove} title="money.delete" body={(b) => ({ id: b.id })} button={{ color: 'red' }} />
@@ -129,5 +190,12 @@ function Ends({ rows, onDone }: { rows: Any[]; onDone: () => void }) {
 }
 
 function Line({ of }: { of: Any }) {
-  return <Group gap="xs"><Id of={of.id} />{user(of)}{amount(of)}{status(of)}</Group>;
+  return (
+    <Group gap="xs">
+      <Id of={of.id} />
+      {user(of)}
+      {amount(of)}
+      {status(of)}
+    </Group>
+  );
 }

@@ -26,21 +26,43 @@ export function useAddress(): [Search, (next: Search) => void] {
 }
 
 /** A table of few rows below another part; it is never cut. */
-export function Small<T extends object>({ title, rows, columns, id }: {
-  title: string; rows?: T[]; columns: Column<T>[]; id: (row: T) => string;
+export function Small<T extends object>({
+  title,
+  rows,
+  columns,
+  id,
+}: {
+  title: string;
+  rows?: T[];
+  columns: Column<T>[];
+  id: (row: T) => string;
 }) {
   const { t } = useTranslation();
   return (
     <Stack gap="xs" data-testid={`small-${title}`}>
-      <Title order={2} size="h5">{t(title)}</Title>
-      {rows?.length === 0 ? <Text size="sm" c="dimmed">{t('list.empty')}</Text> : (
+      <Title order={2} size="h5">
+        {t(title)}
+      </Title>
+      {rows?.length === 0 ? (
+        <Text size="sm" c="dimmed">
+          {t('list.empty')}
+        </Text>
+      ) : (
         <Table.ScrollContainer minWidth={400}>
           <Table>
-            <Table.Thead><Table.Tr>{columns.map((c) => <Table.Th key={c.key}>{t(c.title)}</Table.Th>)}</Table.Tr></Table.Thead>
+            <Table.Thead>
+              <Table.Tr>
+                {columns.map((c) => (
+                  <Table.Th key={c.key}>{t(c.title)}</Table.Th>
+                ))}
+              </Table.Tr>
+            </Table.Thead>
             <Table.Tbody>
               {rows?.map((row, n) => (
                 <Table.Tr key={`${id(row)} ${n}`}>
-                  {columns.map((c) => <Table.Td key={c.key}>{c.show ? c.show(row) : plain(row[c.key])}</Table.Td>)}
+                  {columns.map((c) => (
+                    <Table.Td key={c.key}>{c.show ? c.show(row) : plain(row[c.key])}</Table.Td>
+                  ))}
                 </Table.Tr>
               ))}
             </Table.Tbody>
@@ -68,10 +90,15 @@ const none: Partial<Sum> = {};
 export function Standing({ of, sent = false, done = false }: { of: Holding[]; sent?: boolean; done?: boolean }) {
   const { t } = useTranslation();
   const [settled] = useDebouncedValue(JSON.stringify(of), 400); // not one question for each letter that is typed
-  const one = [...new Map((JSON.parse(settled) as Holding[]).filter((h) => h.userId && h.code).map((h) => [`${h.userId} ${h.code}`, h])).values()];
+  const one = [
+    ...new Map(
+      (JSON.parse(settled) as Holding[]).filter((h) => h.userId && h.code).map((h) => [`${h.userId} ${h.code}`, h]),
+    ).values(),
+  ];
   const answers = useQueries({
     queries: one.map(({ userId, code }) => ({
-      queryKey: [sums, { userId, code }], staleTime: 0,
+      queryKey: [sums, { userId, code }],
+      staleTime: 0,
       queryFn: ({ signal }: { signal: AbortSignal }) => ask<Sum[]>(sums, { query: { userId, code } }, signal),
     })),
   });
@@ -86,15 +113,20 @@ export function Standing({ of, sent = false, done = false }: { of: Holding[]; se
   if (one.length === 0) return null;
   return (
     <Stack gap="xs" data-testid="standing">
-      <Text size="sm" fw={600}>{t(done ? 'money.changed' : 'money.before')}</Text>
+      <Text size="sm" fw={600}>
+        {t(done ? 'money.changed' : 'money.before')}
+      </Text>
       {one.map((h, n) => {
         const now = answers[n]?.data?.[0] ?? none;
         return (
           <div key={`${h.userId} ${h.code}`}>
             <Id of={h.userId} short /> <bdi dir="ltr">{h.code}</bdi>
             <Problem of={answers[n]?.error} />
-            {done ? <Diff before={amounts(before.current.get(`${h.userId} ${h.code}`) ?? none)} after={amounts(now)} />
-              : answers[n]?.data && <Amounts of={now} />}
+            {done ? (
+              <Diff before={amounts(before.current.get(`${h.userId} ${h.code}`) ?? none)} after={amounts(now)} />
+            ) : (
+              answers[n]?.data && <Amounts of={now} />
+            )}
           </div>
         );
       })}
@@ -108,12 +140,22 @@ function amounts({ balance, available, locked }: Partial<Sum>) {
 
 function Amounts({ of }: { of: Partial<Sum> }) {
   const { t } = useTranslation();
-  if (of.balance === undefined) return <Text size="sm" c="dimmed">{t('money.noAccount')}</Text>;
+  if (of.balance === undefined)
+    return (
+      <Text size="sm" c="dimmed">
+        {t('money.noAccount')}
+      </Text>
+    );
   return (
     <Table withTableBorder>
       <Table.Tbody>
         {(['balance', 'available', 'locked'] as const).map((key) => (
-          <Table.Tr key={key}><Table.Th>{t(`money.${key}`)}</Table.Th><Table.Td><Money amount={of[key]} /></Table.Td></Table.Tr>
+          <Table.Tr key={key}>
+            <Table.Th>{t(`money.${key}`)}</Table.Th>
+            <Table.Td>
+              <Money amount={of[key]} />
+            </Table.Td>
+          </Table.Tr>
         ))}
       </Table.Tbody>
     </Table>

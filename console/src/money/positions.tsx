@@ -32,7 +32,13 @@ export default function Positions() {
   const [{ symbol }] = useAddress();
   return (
     <Stack>
-      <List path={path} title="money.positions" columns={columns} filters={filters} id={(d) => `${d.date} ${d.symbol}`} />
+      <List
+        path={path}
+        title="money.positions"
+        columns={columns}
+        filters={filters}
+        id={(d) => `${d.date} ${d.symbol}`}
+      />
       {symbol && <Drawn />}
     </Stack>
   );
@@ -46,12 +52,21 @@ function Drawn() {
   for (const name of ['symbol', 'startDate', 'endDate', 'cursor']) if (search[name]) asked[name] = search[name];
   const page = useQuery({ queryKey: [path, asked], queryFn: ({ signal }) => readPage<Day>(path, asked, signal) });
   const drawn = useMemo(() => {
-    const days = [...page.data?.rows ?? []].reverse();
+    const days = [...(page.data?.rows ?? [])].reverse();
     return {
       times: days.map((d) => Date.parse(d.date) / 1000),
-      series: ([['balance', 'money.balance'], ['deposit', 'money.deposit'], ['withdrawal', 'money.out']] as const)
-        .map(([key, name]) => ({ name: t(name), values: days.map((d) => forTheEye(d[key])) })),
+      series: (
+        [
+          ['balance', 'money.balance'],
+          ['deposit', 'money.deposit'],
+          ['withdrawal', 'money.out'],
+        ] as const
+      ).map(([key, name]) => ({ name: t(name), values: days.map((d) => forTheEye(d[key])) })),
     };
   }, [page.data, t]);
-  return <Suspense fallback={<Loader />}><Chart title={t('money.positions')} {...drawn} /></Suspense>;
+  return (
+    <Suspense fallback={<Loader />}>
+      <Chart title={t('money.positions')} {...drawn} />
+    </Suspense>
+  );
 }

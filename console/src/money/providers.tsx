@@ -48,9 +48,16 @@ export default function Providers() {
   const [{ provider, asset }, go] = useAddress();
   return (
     <Stack>
-      <List path={path} title="money.providers" columns={listed} filters={filters} needs={['provider']} size={undefined}
+      <List
+        path={path}
+        title="money.providers"
+        columns={listed}
+        filters={filters}
+        needs={['provider']}
+        size={undefined}
         id={(b) => `${b.accountname} ${b.assetObject.asset}`}
-        open={(b) => go({ asset: b.assetObject.asset, of: b.accountname })} />
+        open={(b) => go({ asset: b.assetObject.asset, of: b.accountname })}
+      />
       {provider && may(`GET ${total}`) && <Totals key={provider} provider={provider} asset={asset} />}
       {provider && asset && may(`GET ${readings}`) && <Readings provider={provider} asset={asset} />}
     </Stack>
@@ -74,7 +81,8 @@ function Totals({ provider, asset }: { provider: string; asset?: string }) {
   }, [now]);
   const answers = useQueries({
     queries: at.map((datetime5min) => ({
-      queryKey: [total, provider, datetime5min], staleTime: Infinity,
+      queryKey: [total, provider, datetime5min],
+      staleTime: Infinity,
       queryFn: ({ signal }: { signal: AbortSignal }) =>
         ask<Total | Total[]>(total, { query: { provider, datetime5min } }, signal),
     })),
@@ -88,7 +96,11 @@ function Totals({ provider, asset }: { provider: string; asset?: string }) {
       times: at.map((ms) => ms / 1000),
       series: (['total', 'free', 'locked'] as const).map((key) => ({
         name: t(`money.${key}`),
-        values: at.map((_, n) => { const one = of(n); return one ? forTheEye(one[key]) : null; }) })),
+        values: at.map((_, n) => {
+          const one = of(n);
+          return one ? forTheEye(one[key]) : null;
+        }),
+      })),
     };
   }, [asset, known, at, t]);
   return (
@@ -98,7 +110,9 @@ function Totals({ provider, asset }: { provider: string; asset?: string }) {
       {asset && newest.length > 0 && (
         <Stack gap="xs">
           <Text fw={600}>{t('money.day24', { asset })}</Text>
-          <Suspense fallback={<Loader />}><Chart title={t('money.day24', { asset })} {...drawn} /></Suspense>
+          <Suspense fallback={<Loader />}>
+            <Chart title={t('money.day24', { asset })} {...drawn} />
+          </Suspense>
         </Stack>
       )}
     </>
@@ -113,11 +127,20 @@ function Readings({ provider, asset }: { provider: string; asset: string }) {
   return (
     <>
       <Problem of={read.error} />
-      <Small title="money.readings" rows={read.data} id={(b) => b.accountname} columns={[
-        columns[0]!,
-        { key: 'free' as 'assetObject', title: 'money.free', show: (b) => <Money amount={b.assetObject.free} /> },
-        { key: 'locked' as 'assetObject', title: 'money.locked', show: (b) => <Money amount={b.assetObject.locked} /> },
-      ]} />
+      <Small
+        title="money.readings"
+        rows={read.data}
+        id={(b) => b.accountname}
+        columns={[
+          columns[0]!,
+          { key: 'free' as 'assetObject', title: 'money.free', show: (b) => <Money amount={b.assetObject.free} /> },
+          {
+            key: 'locked' as 'assetObject',
+            title: 'money.locked',
+            show: (b) => <Money amount={b.assetObject.locked} />,
+          },
+        ]}
+      />
     </>
   );
 }

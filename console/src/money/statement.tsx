@@ -22,12 +22,17 @@ const filters: FilterOf<typeof path>[] = [
 ];
 
 export default function Statement() {
-  return <List path={path} title="money.statement" columns={columns} filters={filters} needs={['userId']} id={() => ''} />;
+  return (
+    <List path={path} title="money.statement" columns={columns} filters={filters} needs={['userId']} id={() => ''} />
+  );
 }
 
 /** A page of somebody else: it is opened only by a click, and is not told where the click came from. */
 export function Explorer({ url }: { url: string }) {
   if (!/^https?:\/\//.test(url)) return <Nothing />;
-  return <Anchor href={url} target="_blank" rel="noopener noreferrer" dir="ltr" onClick={(event) => event.stopPropagation()}>
-    {new URL(url).hostname}</Anchor>;
+  return (
+    <Anchor href={url} target="_blank" rel="noopener noreferrer" dir="ltr" onClick={(event) => event.stopPropagation()}>
+      {new URL(url).hostname}
+    </Anchor>
+  );
 }

@@ -39,14 +39,30 @@ export default function Transactions() {
   const [open, setOpen] = useState<Deposit>();
   const [deciding, setDeciding] = useState<{ rows: Deposit[]; clear: () => void }>();
   const [job, setJob] = useState('');
-  const close = () => { deciding?.clear(); setDeciding(undefined); };
+  const close = () => {
+    deciding?.clear();
+    setDeciding(undefined);
+  };
   return (
     <Stack>
       {job && <JobBar id={job} />}
-      <List path={path} title="money.transactions" columns={columns} filters={filters} id={(d) => d.transactionId} open={setOpen}
-        bulk={may(`POST ${decide}`) ? (rows, clear) => (
-          <Button size="xs" onClick={() => setDeciding({ rows, clear })} data-testid="decide">{t('money.decide')}</Button>
-        ) : undefined} />
+      <List
+        path={path}
+        title="money.transactions"
+        columns={columns}
+        filters={filters}
+        id={(d) => d.transactionId}
+        open={setOpen}
+        bulk={
+          may(`POST ${decide}`)
+            ? (rows, clear) => (
+                <Button size="xs" onClick={() => setDeciding({ rows, clear })} data-testid="decide">
+                  {t('money.decide')}
+                </Button>
+              )
+            : undefined
+        }
+      />
       <Whole of={open} title="money.transaction" onClose={() => setOpen(undefined)} />
       <Modal opened={!!deciding} onClose={close} title={t('money.decide')} size="lg">
         {deciding && <Decide rows={deciding.rows} onJob={setJob} onClose={close} />}
@@ -82,16 +98,26 @@ function Decide({ rows, onJob, onClose }: { rows: Deposit[]; onJob: (id: string)
           <Table.Tbody>
             {rows.map((d) => (
               <Table.Tr key={d.transactionId}>
-                <Table.Td><Id of={d.transactionId} short /></Table.Td>
-                <Table.Td><Id of={d.userId} short /></Table.Td>
-                <Table.Td><Money amount={d.value} unit={d.currencyCode} /></Table.Td>
-                <Table.Td><Sender of={d.senderInfo} /></Table.Td>
+                <Table.Td>
+                  <Id of={d.transactionId} short />
+                </Table.Td>
+                <Table.Td>
+                  <Id of={d.userId} short />
+                </Table.Td>
+                <Table.Td>
+                  <Money amount={d.value} unit={d.currencyCode} />
+                </Table.Td>
+                <Table.Td>
+                  <Sender of={d.senderInfo} />
+                </Table.Td>
               </Table.Tr>
             ))}
           </Table.Tbody>
         </Table>
       </Table.ScrollContainer>
-      {new Set(rows.map((d) => `${d.userId} ${d.currencyCode}`)).size <= few && <Standing of={holdings} sent={sent} done={done} />}
+      {new Set(rows.map((d) => `${d.userId} ${d.currencyCode}`)).size <= few && (
+        <Standing of={holdings} sent={sent} done={done} />
+      )}
       {!done && (
         <Radio.Group value={status} onChange={setStatus} label={t('money.becomes')}>
           <Stack gap="xs" mt="xs">
@@ -100,11 +126,28 @@ function Decide({ rows, onJob, onClose }: { rows: Deposit[]; onJob: (id: string)
           </Stack>
         </Radio.Group>
       )}
-      {!done && <Textarea label={t('money.reason')} required autosize minRows={2} maxLength={500} value={reason}
-        data-testid="field-reason" onChange={(event) => setReason(event.currentTarget.value)} />}
+      {!done && (
+        <Textarea
+          label={t('money.reason')}
+          required
+          autosize
+          minRows={2}
+          maxLength={500}
+          value={reason}
+          data-testid="field-reason"
+          onChange={(event) => setReason(event.currentTarget.value)}
+        />
+      )}
       <Problem of={act.problem} />
-      {done ? <Button variant="default" onClick={onClose} data-testid="close">{t('money.close')}</Button>
-        : <Button loading={act.busy} disabled={reason.trim() === ''} onClick={send} data-testid="send">{t('bulk.send', { count: rows.length })}</Button>}
+      {done ? (
+        <Button variant="default" onClick={onClose} data-testid="close">
+          {t('money.close')}
+        </Button>
+      ) : (
+        <Button loading={act.busy} disabled={reason.trim() === ''} onClick={send} data-testid="send">
+          {t('bulk.send', { count: rows.length })}
+        </Button>
+      )}
       {act.view}
     </Stack>
   );

@@ -44,8 +44,15 @@ export default function Withdrawals() {
   const [open, setOpen] = useState<Withdrawal>();
   return (
     <Stack>
-      <List path={path} title="money.withdrawals" columns={columns} filters={filters} id={(w) => w.id} open={setOpen}
-        bulk={(rows, clear) => <Decisions rows={rows} onDone={clear} />} />
+      <List
+        path={path}
+        title="money.withdrawals"
+        columns={columns}
+        filters={filters}
+        id={(w) => w.id}
+        open={setOpen}
+        bulk={(rows, clear) => <Decisions rows={rows} onDone={clear} />}
+      />
       <Whole of={open} title="money.withdrawal" onClose={() => setOpen(undefined)}>
         {open && <Standing of={[{ userId: open.userId, code: open.code }]} />}
       </Whole>
@@ -58,16 +65,34 @@ function Decisions({ rows, onDone }: { rows: Withdrawal[]; onDone: () => void })
   const { t } = useTranslation();
   const [reason, setReason] = useState('');
   const common = {
-    method: 'post' as const, path: decide as typeof decide, rows: rows.filter((w) => undecided.has(w.transactionDescription)),
-    touches: [path, sums], onDone, name: (w: Withdrawal) => <Line of={w} />,
+    method: 'post' as const,
+    path: decide as typeof decide,
+    rows: rows.filter((w) => undecided.has(w.transactionDescription)),
+    touches: [path, sums],
+    onDone,
+    name: (w: Withdrawal) => <Line of={w} />,
     ready: reason.trim() !== '',
-    children: <Textarea label={t('money.reason')} required autosize minRows={2} maxLength={500} value={reason}
-      data-testid="field-reason" onChange={(event) => setReason(event.currentTarget.value)} />,
+    children: (
+      <Textarea
+        label={t('money.reason')}
+        required
+        autosize
+        minRows={2}
+        maxLength={500}
+        value={reason}
+        data-testid="field-reason"
+        onChange={(event) => setReason(event.currentTarget.value)}
+      />
+    ),
   };
   if (common.rows.length === 0) return null;
   return (
     <Group gap="xs">
-      <Bulk {...common} title="money.sent" body={(w) => ({ withdrawalId: w.id, status: 4, currencyCode: w.code, reason })} />
+      <Bulk
+        {...common}
+        title="money.sent"
+        body={(w) => ({ withdrawalId: w.id, status: 4, currencyCode: w.code, reason })}
+      />
       <Bulk {...common} title="money.toApproval" body={(w) => ({ withdrawalId: w.id, status: 5, reason })} />
     </Group>
   );
@@ -76,7 +101,11 @@ function Decisions({ rows, onDone }: { rows: Withdrawal[]; onDone: () => void })
 function Line({ of }: { of: Withdrawal }) {
   return (
     <Group gap="xs">
-      <Id of={of.id} short /><Id of={of.userId} short /><bdi dir="ltr">{of.code} / {of.network}</bdi>
+      <Id of={of.id} short />
+      <Id of={of.userId} short />
+      <bdi dir="ltr">
+        {of.code} / {of.network}
+      </bdi>
       <Id of={of.address} short />
       <Status of={of.transactionDescription} />
     </Group>

@@ -33,17 +33,32 @@ export default function Account() {
   const profile = useRead('/user/user-profile');
   return (
     <Stack gap="xl">
-      <Title order={1} size="h3">{t('own.account')}</Title>
+      <Title order={1} size="h3">
+        {t('own.account')}
+      </Title>
       <Problem of={profile.error} />
       <Facts>
-        <Fact title="own.prohibited"><Status of={profile.data?.isWithdrawProhibited} /></Fact>
-        <Fact title="own.totp"><Status of={profile.data?.totp} /></Fact>
+        <Fact title="own.prohibited">
+          <Status of={profile.data?.isWithdrawProhibited} />
+        </Fact>
+        <Fact title="own.totp">
+          <Status of={profile.data?.totp} />
+        </Fact>
       </Facts>
       {may('GET /user/limit-info') && <Limits />}
-      {may(`GET ${assets}`) && <List path={assets} title="own.balances" inside columns={assetColumns} size={undefined}
-        id={(a) => `${a.currencyCode} ${a.networkCode}`} />}
-      {may(`GET ${waiting}`) && <List path={waiting} title="own.waiting" inside columns={waitingColumns}
-        id={(w) => w.transactionId} />}
+      {may(`GET ${assets}`) && (
+        <List
+          path={assets}
+          title="own.balances"
+          inside
+          columns={assetColumns}
+          size={undefined}
+          id={(a) => `${a.currencyCode} ${a.networkCode}`}
+        />
+      )}
+      {may(`GET ${waiting}`) && (
+        <List path={waiting} title="own.waiting" inside columns={waitingColumns} id={(w) => w.transactionId} />
+      )}
     </Stack>
   );
 }
@@ -57,10 +72,18 @@ function Limits() {
       {l && (
         <Facts>
           <Fact title="own.level">{l.levelLabel}</Fact>
-          <Fact title="own.creditDaily"><Money amount={l.creditRemainingDaily} /></Fact>
-          <Fact title="own.creditMonthly"><Money amount={l.creditRemainingMonthly} /></Fact>
-          <Fact title="own.debitDaily"><Money amount={l.debitRemainingDaily} /></Fact>
-          <Fact title="own.debitMonthly"><Money amount={l.debitRemainingMonthly} /></Fact>
+          <Fact title="own.creditDaily">
+            <Money amount={l.creditRemainingDaily} />
+          </Fact>
+          <Fact title="own.creditMonthly">
+            <Money amount={l.creditRemainingMonthly} />
+          </Fact>
+          <Fact title="own.debitDaily">
+            <Money amount={l.debitRemainingDaily} />
+          </Fact>
+          <Fact title="own.debitMonthly">
+            <Money amount={l.debitRemainingMonthly} />
+          </Fact>
         </Facts>
       )}
     </>

@@ -26,15 +26,48 @@ export default function Countries() {
   return (
     <Stack>
       <Problem of={remove.problem} />
-      <List path={path} title="own.countries" columns={columns} size={undefined} id={(c) => c.countryCode} empty="own.anywhere"
-        actions={<Write method="post" path={path} title="own.addCountry" touches={[path]} fields={[{ name: 'countryCode',
-          title: 'own.country', kind: known.length ? known : 'text', required: true, help: 'own.countryHelp' }]} />}
-        bulk={may(`DELETE ${path}`) ? (rows, clear) => (
-          <Button size="xs" color="red" loading={remove.busy} onClick={async () => {
-            for (const { countryCode } of rows) if (!await remove.run({ countryCode })) return;
-            clear();
-          }}>{t('own.remove')}</Button>
-        ) : undefined} />
+      <List
+        path={path}
+        title="own.countries"
+        columns={columns}
+        size={undefined}
+        id={(c) => c.countryCode}
+        empty="own.anywhere"
+        actions={
+          <Write
+            method="post"
+            path={path}
+            title="own.addCountry"
+            touches={[path]}
+            fields={[
+              {
+                name: 'countryCode',
+                title: 'own.country',
+                kind: known.length ? known : 'text',
+                required: true,
+                help: 'own.countryHelp',
+              },
+            ]}
+          />
+        }
+        bulk={
+          may(`DELETE ${path}`)
+            ? (rows, clear) => (
+                <Button
+                  size="xs"
+                  color="red"
+                  loading={remove.busy}
+                  onClick={async () => {
+                    for (const { countryCode } of rows) if (!(await remove.run({ countryCode }))) return;
+                    clear();
+                  }}
+                >
+                  {t('own.remove')}
+                </Button>
+              )
+            : undefined
+        }
+      />
       {remove.view}
     </Stack>
   );

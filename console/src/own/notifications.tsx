@@ -24,12 +24,29 @@ export default function Notifications() {
   return (
     <>
       <Problem of={read.problem} />
-      <List path={path} title="own.notifications" columns={columns} filters={filters} id={(n) => n.id}
-        actions={<Button size="xs" variant="default" loading={read.busy} onClick={() => read.run({ all: true })}>{t('own.readAll')}</Button>}
+      <List
+        path={path}
+        title="own.notifications"
+        columns={columns}
+        filters={filters}
+        id={(n) => n.id}
+        actions={
+          <Button size="xs" variant="default" loading={read.busy} onClick={() => read.run({ all: true })}>
+            {t('own.readAll')}
+          </Button>
+        }
         bulk={(rows, clear) => (
-          <Button size="xs" loading={read.busy} onClick={async () => { if (await read.run({ ids: rows.map((n) => n.id) })) clear(); }}>
-            {t('own.markRead')}</Button>
-        )} />
+          <Button
+            size="xs"
+            loading={read.busy}
+            onClick={async () => {
+              if (await read.run({ ids: rows.map((n) => n.id) })) clear();
+            }}
+          >
+            {t('own.markRead')}
+          </Button>
+        )}
+      />
       {read.view}
     </>
   );

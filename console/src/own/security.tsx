@@ -18,15 +18,25 @@ export default function Security() {
   const { t } = useTranslation();
   return (
     <Stack gap="xl">
-      <Title order={1} size="h3">{t('own.security')}</Title>
+      <Title order={1} size="h3">
+        {t('own.security')}
+      </Title>
       <Card withBorder>
         <Group justify="space-between">
-          <Title order={2} size="h5">{t('own.password')}</Title>
-          <Write method="post" path="/auth/password" title="own.changePassword" touches={[sessions]} fields={[
-            { name: 'oldPassword', title: 'own.oldPassword', kind: 'secret', required: true },
-            { name: 'password', title: 'own.newPassword', kind: 'secret', required: true },
-            { name: 'passwordVerify', title: 'own.again', kind: 'secret', required: true },
-          ]} />
+          <Title order={2} size="h5">
+            {t('own.password')}
+          </Title>
+          <Write
+            method="post"
+            path="/auth/password"
+            title="own.changePassword"
+            touches={[sessions]}
+            fields={[
+              { name: 'oldPassword', title: 'own.oldPassword', kind: 'secret', required: true },
+              { name: 'password', title: 'own.newPassword', kind: 'secret', required: true },
+              { name: 'passwordVerify', title: 'own.again', kind: 'secret', required: true },
+            ]}
+          />
         </Group>
       </Card>
       <Authenticator />
@@ -54,30 +64,65 @@ function Authenticator() {
     <Card withBorder>
       <Stack>
         <Group justify="space-between">
-          <Group><Title order={2} size="h5">{t('own.totp')}</Title><Status of={on} /></Group>
+          <Group>
+            <Title order={2} size="h5">
+              {t('own.totp')}
+            </Title>
+            <Status of={on} />
+          </Group>
           <Group gap="xs">
             {on === false && may('POST /auth/totp/setup') && (
-              <Button size="xs" loading={setup.busy} data-testid="totp-setup" onClick={async () => {
-                const made = await setup.run(undefined as never);
-                if (made) setSecret(made as Secret);
-              }}>{t('own.totpSetup')}</Button>
+              <Button
+                size="xs"
+                loading={setup.busy}
+                data-testid="totp-setup"
+                onClick={async () => {
+                  const made = await setup.run(undefined as never);
+                  if (made) setSecret(made as Secret);
+                }}
+              >
+                {t('own.totpSetup')}
+              </Button>
             )}
-            {on && <Write method="post" path="/auth/totp/recover" title="own.totpRecover" onDone={(made) => setSecret(made as Secret)}
-              fields={[{ name: 'recoveryCode', title: 'own.recoveryCode', required: true }]} />}
-            {on && <Write method="post" path="/auth/totp/deactivate" title="own.totpOff" fields={[]}
-              touches={['/user/user-profile']} button={{ color: 'red' }} />}
+            {on && (
+              <Write
+                method="post"
+                path="/auth/totp/recover"
+                title="own.totpRecover"
+                onDone={(made) => setSecret(made as Secret)}
+                fields={[{ name: 'recoveryCode', title: 'own.recoveryCode', required: true }]}
+              />
+            )}
+            {on && (
+              <Write
+                method="post"
+                path="/auth/totp/deactivate"
+                title="own.totpOff"
+                fields={[]}
+                touches={['/user/user-profile']}
+                button={{ color: 'red' }}
+              />
+            )}
           </Group>
         </Group>
         <Problem of={setup.problem} />
         {secret && (
-          <Alert color="yellow" title={t('own.once')} withCloseButton closeButtonLabel={t('close')} onClose={() => setSecret(undefined)}>
+          <Alert
+            color="yellow"
+            title={t('own.once')}
+            withCloseButton
+            closeButtonLabel={t('close')}
+            onClose={() => setSecret(undefined)}
+          >
             <Stack>
               {secret.qrDataUrl && <Picture address={secret.qrDataUrl} alt={t('own.qr')} style={{ width: 200 }} />}
               <Id of={secret.base32} />
               {secret.recoveryCodes && (
                 <>
                   <Text size="sm">{t('own.recoveryCodes')}</Text>
-                  <Code block dir="ltr">{secret.recoveryCodes.join('\n')}</Code>
+                  <Code block dir="ltr">
+                    {secret.recoveryCodes.join('\n')}
+                  </Code>
                 </>
               )}
             </Stack>
@@ -106,13 +151,32 @@ function Devices() {
   return (
     <Stack>
       <Problem of={remove.problem} />
-      <List path={devices} title="own.devices" inside columns={deviceColumns} size={undefined} id={(d) => d.deviceId} empty="own.noDevices"
-        bulk={may(`DELETE ${devices}`) ? (rows, clear) => (
-          <Button size="xs" color="red" loading={remove.busy} onClick={async () => {
-            for (const { deviceId } of rows) if (!await remove.run({ deviceId })) return;
-            clear();
-          }}>{t('own.remove')}</Button>
-        ) : undefined} />
+      <List
+        path={devices}
+        title="own.devices"
+        inside
+        columns={deviceColumns}
+        size={undefined}
+        id={(d) => d.deviceId}
+        empty="own.noDevices"
+        bulk={
+          may(`DELETE ${devices}`)
+            ? (rows, clear) => (
+                <Button
+                  size="xs"
+                  color="red"
+                  loading={remove.busy}
+                  onClick={async () => {
+                    for (const { deviceId } of rows) if (!(await remove.run({ deviceId }))) return;
+                    clear();
+                  }}
+                >
+                  {t('own.remove')}
+                </Button>
+              )
+            : undefined
+        }
+      />
       {remove.view}
     </Stack>
   );
@@ -135,13 +199,28 @@ function Sessions() {
   return (
     <Stack>
       <Problem of={end.problem} />
-      <List path={sessions} title="own.sessions" inside columns={sessionColumns} size={undefined} id={(s) => s.sessionId}
+      <List
+        path={sessions}
+        title="own.sessions"
+        inside
+        columns={sessionColumns}
+        size={undefined}
+        id={(s) => s.sessionId}
         bulk={(rows, clear) => (
-          <Button size="xs" color="red" loading={end.busy} data-testid="end-sessions" onClick={async () => {
-            for (const { sessionId } of rows) if (!await end.run({ sessionId })) return;
-            clear();
-          }}>{t('own.end')}</Button>
-        )} />
+          <Button
+            size="xs"
+            color="red"
+            loading={end.busy}
+            data-testid="end-sessions"
+            onClick={async () => {
+              for (const { sessionId } of rows) if (!(await end.run({ sessionId }))) return;
+              clear();
+            }}
+          >
+            {t('own.end')}
+          </Button>
+        )}
+      />
       {end.view}
     </Stack>
   );

@@ -17,7 +17,11 @@ type Entry = Row<typeof path>;
 const columns: Column<Entry>[] = [
   { key: 'at', title: 'audit.at', show: (e) => <Time at={e.at} /> },
   { key: 'action', title: 'audit.action' },
-  { key: 'outcome', title: 'audit.outcome', show: (e) => <Status of={e.outcome === 'refused' ? 'FAILURE' : 'SUCCESS'} /> },
+  {
+    key: 'outcome',
+    title: 'audit.outcome',
+    show: (e) => <Status of={e.outcome === 'refused' ? 'FAILURE' : 'SUCCESS'} />,
+  },
   { key: 'actorId', title: 'audit.actor', show: (e) => <Id of={e.actorId} short /> },
   { key: 'userId', title: 'audit.user', show: (e) => <Id of={e.userId} short /> },
   { key: 'target', title: 'audit.target' },
@@ -39,8 +43,15 @@ export default function Audit() {
   const [open, setOpen] = useState<Entry>();
   return (
     <Stack>
-      <List path={path} title="audit.title" columns={columns} filters={filters} id={(e) => e.id} open={setOpen}
-        actions={may('GET /admin/audit/chain') && <Chain />} />
+      <List
+        path={path}
+        title="audit.title"
+        columns={columns}
+        filters={filters}
+        id={(e) => e.id}
+        open={setOpen}
+        actions={may('GET /admin/audit/chain') && <Chain />}
+      />
       <Whole of={open} title="audit.entry" onClose={() => setOpen(undefined)}>
         {open && <Links entry={open} onLeave={() => setOpen(undefined)} />}
       </Whole>
@@ -55,9 +66,9 @@ function Chain() {
   const c = chain.data;
   if (!c) return <Problem of={chain.error} />;
   return (
-    <Alert color={c.holds ? c.at ? 'green' : 'gray' : 'red'} py={4} data-testid="chain" data-holds={c.holds}>
+    <Alert color={c.holds ? (c.at ? 'green' : 'gray') : 'red'} py={4} data-testid="chain" data-holds={c.holds}>
       <Group gap="xs">
-        {t(c.holds ? c.at ? 'audit.holds' : 'audit.noCheckpoint' : 'audit.broken', { counter: c.counter })}
+        {t(c.holds ? (c.at ? 'audit.holds' : 'audit.noCheckpoint') : 'audit.broken', { counter: c.counter })}
         {c.at && <Time at={c.at} />}
         {c.problem && <bdi dir="ltr">{c.problem}</bdi>}
       </Group>
@@ -72,7 +83,9 @@ function Links({ entry: e, onLeave }: { entry: Entry; onLeave: () => void }) {
   const { t } = useTranslation();
   const may = useMay();
   const link = (title: string, to: string, search: Record<string, string> = {}) => (
-    <Anchor key={title} component={Link} to={to} search={search as never} size="sm" onClick={onLeave}>{t(title)}</Anchor>
+    <Anchor key={title} component={Link} to={to} search={search as never} size="sm" onClick={onLeave}>
+      {t(title)}
+    </Anchor>
   );
   const actions = useRead('/admin/system/mfa/actions', undefined, { enabled: may('GET /admin/system/mfa/actions') });
   const guarded = new Set(['DEVICE_ADD', 'DEVICE_REMOVE', ...(actions.data?.map((a) => a.actionCode) ?? [])]);
@@ -81,11 +94,16 @@ function Links({ entry: e, onLeave }: { entry: Entry; onLeave: () => void }) {
     <Stack gap="xs" data-testid="links">
       <Group gap="md">
         {ulid.test(e.userId) && may('GET /admin/list-users') && link('audit.toUser', `/users/${e.userId}`)}
-        {ulid.test(e.actorId) && e.actorId !== e.userId && may('GET /admin/list-users') && link('audit.toActor', `/users/${e.actorId}`)}
+        {ulid.test(e.actorId) &&
+          e.actorId !== e.userId &&
+          may('GET /admin/list-users') &&
+          link('audit.toActor', `/users/${e.actorId}`)}
         {e.userId && link('audit.allOfUser', '/audit', { userId: e.userId })}
         {e.actorId && link('audit.allOfActor', '/audit', { actorId: e.actorId, from: day, to: day })}
         {link('audit.allOfAction', '/audit', { action: e.action })}
-        {e.action.startsWith('FIREWALL_RULE') && may('GET /admin/system/waf/rules') && link('audit.toRules', '/firewall')}
+        {e.action.startsWith('FIREWALL_RULE') &&
+          may('GET /admin/system/waf/rules') &&
+          link('audit.toRules', '/firewall')}
       </Group>
       <Why {...inputs(e, guarded)} />
     </Stack>
@@ -95,7 +113,8 @@ function Links({ entry: e, onLeave }: { entry: Entry; onLeave: () => void }) {
 /** What an explanation of the entry asks for: its challenge, or the endpoint that was refused. */
 function inputs(e: Entry, guarded: ReadonlySet<string>) {
   const who = { userId: (ulid.test(e.userId) ? e.userId : e.actorId) || undefined, ip: e.ip || undefined };
-  if (e.action === 'DENIED' || e.action === 'CALL') return { ...who, userId: e.actorId || undefined, resource: e.target };
+  if (e.action === 'DENIED' || e.action === 'CALL')
+    return { ...who, userId: e.actorId || undefined, resource: e.target };
   if (e.action === 'LOGIN') return { ...who, action: 'LOGIN', resource: 'POST /auth/login' };
   return guarded.has(e.action) ? { ...who, action: e.action } : {};
 }

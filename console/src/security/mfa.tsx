@@ -27,15 +27,33 @@ export default function Mfa() {
   const navigate = useNavigate();
   const { tab = 'policies' } = useSearch({ strict: false }) as { tab?: string };
   return (
-    <Tabs value={tab} keepMounted={false} onChange={(next) => navigate({ to: '.', search: { tab: next ?? undefined } as never })}>
+    <Tabs
+      value={tab}
+      keepMounted={false}
+      onChange={(next) => navigate({ to: '.', search: { tab: next ?? undefined } as never })}
+    >
       <Tabs.List mb="md">
         <Tabs.Tab value="policies">{t('mfa.policies')}</Tabs.Tab>
-        {may(`GET ${actionsPath}`) && <Tabs.Tab value="actions" data-testid="tab-actions">{t('mfa.actions')}</Tabs.Tab>}
-        {may(`GET ${methodsPath}`) && <Tabs.Tab value="methods" data-testid="tab-methods">{t('mfa.methods')}</Tabs.Tab>}
+        {may(`GET ${actionsPath}`) && (
+          <Tabs.Tab value="actions" data-testid="tab-actions">
+            {t('mfa.actions')}
+          </Tabs.Tab>
+        )}
+        {may(`GET ${methodsPath}`) && (
+          <Tabs.Tab value="methods" data-testid="tab-methods">
+            {t('mfa.methods')}
+          </Tabs.Tab>
+        )}
       </Tabs.List>
-      <Tabs.Panel value="policies"><Policies /></Tabs.Panel>
-      <Tabs.Panel value="actions"><Actions /></Tabs.Panel>
-      <Tabs.Panel value="methods"><Methods /></Tabs.Panel>
+      <Tabs.Panel value="policies">
+        <Policies />
+      </Tabs.Panel>
+      <Tabs.Panel value="actions">
+        <Actions />
+      </Tabs.Panel>
+      <Tabs.Panel value="methods">
+        <Methods />
+      </Tabs.Panel>
     </Tabs>
   );
 }
@@ -44,9 +62,15 @@ const policyColumns: Column<Policy>[] = [
   { key: 'actionCode', title: 'mfa.action', show: (p) => <bdi dir="ltr">{p.actionCode}</bdi> },
   { key: 'name', title: 'mfa.name' },
   { key: 'entityType', title: 'mfaWhy.entity', show: (p) => <Status of={p.entityType} /> },
-  { key: 'detail', title: 'mfa.needs', show: (p) => (
-    <bdi dir="ltr">{p.detail.required} / {p.detail.methods.map(([code]) => code).join(', ')}</bdi>
-  ) },
+  {
+    key: 'detail',
+    title: 'mfa.needs',
+    show: (p) => (
+      <bdi dir="ltr">
+        {p.detail.required} / {p.detail.methods.map(([code]) => code).join(', ')}
+      </bdi>
+    ),
+  },
   { key: 'expireAt', title: 'mfa.expireAt', show: (p) => <Expires at={p.expireAt} /> },
 ];
 
@@ -62,20 +86,54 @@ function Policies() {
   const [change, setChange] = useState<Policy>();
   return (
     <>
-      <List path={policiesPath} title="mfa.title" columns={policyColumns} size={undefined} id={(p) => String(p.id)} open={setOpen} actions={<>
-        {may('POST /admin/system/mfa/explain') && <Anchor component={Link} to={'/mfa/explain' as string} size="sm">
-          {t('mfaWhy.title')}</Anchor>}
-        {may(`POST ${common}`) && <AddPolicy />}
-      </>} />
-      <Whole of={open} title="mfa.policy" onClose={() => setOpen(undefined)}
-        curl={open && { method: 'POST', path: common, body: draftOf(open) }}>
+      <List
+        path={policiesPath}
+        title="mfa.title"
+        columns={policyColumns}
+        size={undefined}
+        id={(p) => String(p.id)}
+        open={setOpen}
+        actions={
+          <>
+            {may('POST /admin/system/mfa/explain') && (
+              <Anchor component={Link} to={'/mfa/explain' as string} size="sm">
+                {t('mfaWhy.title')}
+              </Anchor>
+            )}
+            {may(`POST ${common}`) && <AddPolicy />}
+          </>
+        }
+      />
+      <Whole
+        of={open}
+        title="mfa.policy"
+        onClose={() => setOpen(undefined)}
+        curl={open && { method: 'POST', path: common, body: draftOf(open) }}
+      >
         {open && (
           <Group gap="xs">
             {may(`PATCH ${common}`) && open.entityType === 'GENERAL' && (
-              <Button size="xs" data-testid="policy-change" onClick={() => { setChange(open); setOpen(undefined); }}>{t('mfa.change')}</Button>
+              <Button
+                size="xs"
+                data-testid="policy-change"
+                onClick={() => {
+                  setChange(open);
+                  setOpen(undefined);
+                }}
+              >
+                {t('mfa.change')}
+              </Button>
             )}
-            {may('POST /admin/system/mfa/explain') && <Anchor component={Link} to={'/mfa/explain' as string} size="sm"
-              search={{ actionCode: open.actionCode } as never}>{t('why.factor')}</Anchor>}
+            {may('POST /admin/system/mfa/explain') && (
+              <Anchor
+                component={Link}
+                to={'/mfa/explain' as string}
+                size="sm"
+                search={{ actionCode: open.actionCode } as never}
+              >
+                {t('why.factor')}
+              </Anchor>
+            )}
           </Group>
         )}
       </Whole>
@@ -91,8 +149,13 @@ function useFields(): Input<Draft>[] {
   return [
     { name: 'actionCode', title: 'mfa.action', required: true, kind: actions.data?.map((a) => a.actionCode) ?? 'text' },
     { name: 'name', title: 'mfa.name', required: true },
-    { name: 'methods', title: 'mfa.methods', required: true, help: 'mfa.methodsHelp',
-      kind: methods.data ? { many: methods.data.map((m) => m.methodCode) } : 'list' },
+    {
+      name: 'methods',
+      title: 'mfa.methods',
+      required: true,
+      help: 'mfa.methodsHelp',
+      kind: methods.data ? { many: methods.data.map((m) => m.methodCode) } : 'list',
+    },
     { name: 'required', title: 'mfa.required', kind: 'number', required: true, help: 'mfa.requiredHelp' },
     { name: 'numberMatching', title: 'mfa.numbers', kind: 'flag', help: 'mfa.numbersHelp' },
     { name: 'expireAt', title: 'mfa.expireAt', kind: 'date', help: 'firewall.expireHelp' },
@@ -117,8 +180,18 @@ function Tried({ policy }: { policy: Draft }) {
 }
 
 function AddPolicy() {
-  return <Write method="post" path={common} title="mfa.addPolicy" touches={[policiesPath]} fields={useFields()}
-    initial={{ required: 1 }} make={(v) => draft(v)} before={(v) => <Tried policy={draft(v)} />} />;
+  return (
+    <Write
+      method="post"
+      path={common}
+      title="mfa.addPolicy"
+      touches={[policiesPath]}
+      fields={useFields()}
+      initial={{ required: 1 }}
+      make={(v) => draft(v)}
+      before={(v) => <Tried policy={draft(v)} />}
+    />
+  );
 }
 
 function draftOf(p: Policy): Draft {
@@ -130,21 +203,40 @@ function ChangePolicy({ policy, onClose }: { policy: Policy; onClose: () => void
   const codes = policy.detail.methods.map(([code]) => code);
   const day = policy.expireAt ? new Date(policy.expireAt).toISOString().slice(0, 10) : undefined;
   const make = (v: Record<string, unknown>) => {
-    const next = draft({ ...v, expireAt: v.expireAt === day ? policy.expireAt : v.expireAt ?? 0 }, policy);
+    const next = draft({ ...v, expireAt: v.expireAt === day ? policy.expireAt : (v.expireAt ?? 0) }, policy);
     return { ...next, numberMatching: v.numberMatching === true };
   };
-  return <Write method="patch" path={common} title="mfa.change" touches={[policiesPath]} opened onClose={onClose} fixed={{ id: policy.id }}
-    fields={useFields().filter(({ name }) => name !== 'actionCode') as never}
-    initial={{ name: policy.name, methods: codes, required: policy.detail.required, numberMatching: policy.detail.numberMatching,
-      expireAt: day } as never}
-    make={(v) => make(v) as never}
-    before={(v) => {
-      const { numberMatching, ...next } = { ...before, ...make(v) };
-      return <>
-        <Diff before={before} after={numberMatching ? { ...next, numberMatching } : next} />
-        <Tried policy={{ ...next, ...(numberMatching ? { numberMatching } : {}) }} />
-      </>;
-    }} />;
+  return (
+    <Write
+      method="patch"
+      path={common}
+      title="mfa.change"
+      touches={[policiesPath]}
+      opened
+      onClose={onClose}
+      fixed={{ id: policy.id }}
+      fields={useFields().filter(({ name }) => name !== 'actionCode') as never}
+      initial={
+        {
+          name: policy.name,
+          methods: codes,
+          required: policy.detail.required,
+          numberMatching: policy.detail.numberMatching,
+          expireAt: day,
+        } as never
+      }
+      make={(v) => make(v) as never}
+      before={(v) => {
+        const { numberMatching, ...next } = { ...before, ...make(v) };
+        return (
+          <>
+            <Diff before={before} after={numberMatching ? { ...next, numberMatching } : next} />
+            <Tried policy={{ ...next, ...(numberMatching ? { numberMatching } : {}) }} />
+          </>
+        );
+      }}
+    />
+  );
 }
 
 const actionColumns: Column<Action>[] = [
@@ -163,18 +255,59 @@ function Actions() {
   ];
   return (
     <>
-      <List path={actionsPath} title="mfa.actions" columns={actionColumns} size={undefined} id={(a) => a.actionCode} open={setOpen}
+      <List
+        path={actionsPath}
+        title="mfa.actions"
+        columns={actionColumns}
+        size={undefined}
+        id={(a) => a.actionCode}
+        open={setOpen}
         filters={[{ name: 'actionCode', title: 'mfa.action' }]}
-        actions={<Write method="post" path={actionsPath} title="mfa.addAction" touches={[actionsPath]}
-          initial={{ title: { en: '', tr: '', ar: '' }, infoTableHeaders: {} }}
-          fields={[{ name: 'actionCode', title: 'mfa.action', required: true }, ...texts]} />} />
-      <Whole of={open} title="mfa.action" onClose={() => setOpen(undefined)} curl={open && { method: 'POST', path: actionsPath, body: open }}>
+        actions={
+          <Write
+            method="post"
+            path={actionsPath}
+            title="mfa.addAction"
+            touches={[actionsPath]}
+            initial={{ title: { en: '', tr: '', ar: '' }, infoTableHeaders: {} }}
+            fields={[{ name: 'actionCode', title: 'mfa.action', required: true }, ...texts]}
+          />
+        }
+      />
+      <Whole
+        of={open}
+        title="mfa.action"
+        onClose={() => setOpen(undefined)}
+        curl={open && { method: 'POST', path: actionsPath, body: open }}
+      >
         {open && may(`PATCH ${actionsPath}`) && (
-          <Group><Button size="xs" data-testid="action-change" onClick={() => { setChange(open); setOpen(undefined); }}>{t('mfa.change')}</Button></Group>
+          <Group>
+            <Button
+              size="xs"
+              data-testid="action-change"
+              onClick={() => {
+                setChange(open);
+                setOpen(undefined);
+              }}
+            >
+              {t('mfa.change')}
+            </Button>
+          </Group>
         )}
       </Whole>
-      {change && <Write method="patch" path={actionsPath} title="mfa.change" touches={[actionsPath]} opened
-        onClose={() => setChange(undefined)} fixed={{ actionCode: change.actionCode }} initial={change} fields={texts as never} />}
+      {change && (
+        <Write
+          method="patch"
+          path={actionsPath}
+          title="mfa.change"
+          touches={[actionsPath]}
+          opened
+          onClose={() => setChange(undefined)}
+          fixed={{ actionCode: change.actionCode }}
+          initial={change}
+          fields={texts as never}
+        />
+      )}
     </>
   );
 }
@@ -201,18 +334,59 @@ function Methods() {
   ];
   return (
     <>
-      <List path={methodsPath} title="mfa.methods" columns={methodColumns} size={undefined} id={(m) => m.methodCode} open={setOpen}
+      <List
+        path={methodsPath}
+        title="mfa.methods"
+        columns={methodColumns}
+        size={undefined}
+        id={(m) => m.methodCode}
+        open={setOpen}
         filters={[{ name: 'methodCode', title: 'mfa.method' }]}
-        actions={<Write method="post" path={methodsPath} title="mfa.addMethod" touches={[methodsPath]}
-          fields={[{ name: 'methodCode', title: 'mfa.method', required: true }, ...times]} />} />
-      <Whole of={open} title="mfa.method" onClose={() => setOpen(undefined)} curl={open && { method: 'POST', path: methodsPath, body: open }}>
+        actions={
+          <Write
+            method="post"
+            path={methodsPath}
+            title="mfa.addMethod"
+            touches={[methodsPath]}
+            fields={[{ name: 'methodCode', title: 'mfa.method', required: true }, ...times]}
+          />
+        }
+      />
+      <Whole
+        of={open}
+        title="mfa.method"
+        onClose={() => setOpen(undefined)}
+        curl={open && { method: 'POST', path: methodsPath, body: open }}
+      >
         {open && may(`PATCH ${methodsPath}`) && (
-          <Group><Button size="xs" data-testid="method-change" onClick={() => { setChange(open); setOpen(undefined); }}>{t('mfa.change')}</Button></Group>
+          <Group>
+            <Button
+              size="xs"
+              data-testid="method-change"
+              onClick={() => {
+                setChange(open);
+                setOpen(undefined);
+              }}
+            >
+              {t('mfa.change')}
+            </Button>
+          </Group>
         )}
       </Whole>
-      {change && <Write method="patch" path={methodsPath} title="mfa.change" touches={[methodsPath]} opened
-        onClose={() => setChange(undefined)} fixed={{ methodCode: change.methodCode }} initial={change} fields={times as never}
-        before={(v) => <Diff before={change} after={{ ...change, ...v }} />} />}
+      {change && (
+        <Write
+          method="patch"
+          path={methodsPath}
+          title="mfa.change"
+          touches={[methodsPath]}
+          opened
+          onClose={() => setChange(undefined)}
+          fixed={{ methodCode: change.methodCode }}
+          initial={change}
+          fields={times as never}
+          before={(v) => <Diff before={change} after={{ ...change, ...v }} />}
+        />
+      )}
     </>
   );
 }

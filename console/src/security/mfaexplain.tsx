@@ -21,14 +21,30 @@ export default function MfaExplain() {
   return (
     <Stack>
       <Group justify="space-between">
-        <Title order={1} size="h3">{t('mfaWhy.title')}</Title>
-        {may('GET /admin/system/mfa/policies') && <Anchor component={Link} to={'/mfa' as string} size="sm">{t('mfa.title')}</Anchor>}
+        <Title order={1} size="h3">
+          {t('mfaWhy.title')}
+        </Title>
+        {may('GET /admin/system/mfa/policies') && (
+          <Anchor component={Link} to={'/mfa' as string} size="sm">
+            {t('mfa.title')}
+          </Anchor>
+        )}
       </Group>
-      <Text size="sm" c="dimmed">{t('mfaWhy.lead')}</Text>
-      <Question fields={[
-        { name: 'actionCode', title: 'explain.action', required: true, options: actions.data?.map((a) => a.actionCode) ?? [] },
-        { name: 'userId', title: 'explain.user' }, { name: 'ip', title: 'explain.ip' },
-      ]} />
+      <Text size="sm" c="dimmed">
+        {t('mfaWhy.lead')}
+      </Text>
+      <Question
+        fields={[
+          {
+            name: 'actionCode',
+            title: 'explain.action',
+            required: true,
+            options: actions.data?.map((a) => a.actionCode) ?? [],
+          },
+          { name: 'userId', title: 'explain.user' },
+          { name: 'ip', title: 'explain.ip' },
+        ]}
+      />
       <Problem of={answer.error} />
       {x && (
         <>
@@ -36,24 +52,38 @@ export default function MfaExplain() {
             {t(enough ? 'mfaWhy.starts' : 'mfaWhy.refused', { required: x.required, offered: x.offered.length })}
           </Alert>
           <Facts>
-            <Fact title="mfaWhy.policy">{x.policyId === null ? <Text size="sm">{t('mfaWhy.builtIn')}</Text> : <Id of={x.policyId} />}</Fact>
+            <Fact title="mfaWhy.policy">
+              {x.policyId === null ? <Text size="sm">{t('mfaWhy.builtIn')}</Text> : <Id of={x.policyId} />}
+            </Fact>
             <Fact title="mfaWhy.entity">{plain(x.entityType)}</Fact>
             <Fact title="mfaWhy.offered">{plain(x.offered.join(', '))}</Fact>
             <Fact title="mfaWhy.missing">{plain(x.missing.join(', '))}</Fact>
           </Facts>
           {x.candidates.length > 0 && (
-            <Table.ScrollContainer minWidth={600}
-              scrollAreaProps={{ viewportProps: { tabIndex: 0, role: 'region', 'aria-label': t('firewallWhy.reason') } }}>
+            <Table.ScrollContainer
+              minWidth={600}
+              scrollAreaProps={{
+                viewportProps: { tabIndex: 0, role: 'region', 'aria-label': t('firewallWhy.reason') },
+              }}
+            >
               <Table striped>
-                <Table.Thead><Table.Tr>
-                  <Table.Th>{t('mfa.name')}</Table.Th><Table.Th>{t('mfaWhy.entity')}</Table.Th>
-                  <Table.Th>{t('mfa.expireAt')}</Table.Th><Table.Th>{t('firewallWhy.reason')}</Table.Th>
-                </Table.Tr></Table.Thead>
+                <Table.Thead>
+                  <Table.Tr>
+                    <Table.Th>{t('mfa.name')}</Table.Th>
+                    <Table.Th>{t('mfaWhy.entity')}</Table.Th>
+                    <Table.Th>{t('mfa.expireAt')}</Table.Th>
+                    <Table.Th>{t('firewallWhy.reason')}</Table.Th>
+                  </Table.Tr>
+                </Table.Thead>
                 <Table.Tbody>
                   {x.candidates.map((c) => (
                     <Table.Tr key={c.policyId} data-testid="verdict">
-                      <Table.Td><bdi>{c.name}</bdi></Table.Td>
-                      <Table.Td><Status of={c.entityType} /> {c.entityId && <Id of={c.entityId} short />}</Table.Td>
+                      <Table.Td>
+                        <bdi>{c.name}</bdi>
+                      </Table.Td>
+                      <Table.Td>
+                        <Status of={c.entityType} /> {c.entityId && <Id of={c.entityId} short />}
+                      </Table.Td>
                       <Table.Td>{c.expireAt ? <Time at={c.expireAt} /> : t('firewall.never')}</Table.Td>
                       <Table.Td>{t(`mfaWhy.${c.verdict}`)}</Table.Td>
                     </Table.Tr>

@@ -18,20 +18,40 @@ export function Question({ fields }: { fields: Asked[] }) {
   const navigate = useNavigate();
   const [typed, setTyped] = useState<Record<string, string>>(search);
   return (
-    <form role="search" onSubmit={(event) => {
-      event.preventDefault();
-      const next = Object.fromEntries(fields.map(({ name }) => [name, typed[name]?.trim() || undefined]));
-      void navigate({ to: '.', search: next as never });
-    }}>
+    <form
+      role="search"
+      onSubmit={(event) => {
+        event.preventDefault();
+        const next = Object.fromEntries(fields.map(({ name }) => [name, typed[name]?.trim() || undefined]));
+        void navigate({ to: '.', search: next as never });
+      }}
+    >
       <Group align="end" gap="xs">
         {fields.map(({ name, title, required, options }) => {
-          const common = { label: t(title), required, size: 'xs', w: options ? 280 : 220, dir: 'ltr' as const,
-            value: typed[name] ?? '', 'data-testid': `ask-${name}` };
-          return options
-            ? <Autocomplete key={name} {...common} data={options} limit={50} onChange={(v) => setTyped({ ...typed, [name]: v })} />
-            : <TextInput key={name} {...common} onChange={(e) => setTyped({ ...typed, [name]: e.currentTarget.value })} />;
+          const common = {
+            label: t(title),
+            required,
+            size: 'xs',
+            w: options ? 280 : 220,
+            dir: 'ltr' as const,
+            value: typed[name] ?? '',
+            'data-testid': `ask-${name}`,
+          };
+          return options ? (
+            <Autocomplete
+              key={name}
+              {...common}
+              data={options}
+              limit={50}
+              onChange={(v) => setTyped({ ...typed, [name]: v })}
+            />
+          ) : (
+            <TextInput key={name} {...common} onChange={(e) => setTyped({ ...typed, [name]: e.currentTarget.value })} />
+          );
         })}
-        <Button type="submit" size="xs" data-testid="ask">{t('explain.ask')}</Button>
+        <Button type="submit" size="xs" data-testid="ask">
+          {t('explain.ask')}
+        </Button>
       </Group>
     </form>
   );

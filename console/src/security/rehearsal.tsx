@@ -12,8 +12,16 @@ export function RuleRehearsal({ rule }: { rule?: Schemas['RehearseFirewallRuleRe
   const body = useSettled(rule);
   const answer = useAnswer('/admin/system/waf/rehearse', body);
   const x = answer.data;
-  return <Shown error={answer.error} stopped={x?.stopped} examples={x?.examples} truncated={x?.truncated}
-    text={x && t('rehearse.rule', { stopped: x.stopped, considered: x.considered, users: x.users })} hint={t('rehearse.reads')} />;
+  return (
+    <Shown
+      error={answer.error}
+      stopped={x?.stopped}
+      examples={x?.examples}
+      truncated={x?.truncated}
+      text={x && t('rehearse.rule', { stopped: x.stopped, considered: x.considered, users: x.users })}
+      hint={t('rehearse.reads')}
+    />
+  );
 }
 
 export function PolicyRehearsal({ policy }: { policy?: Schemas['RehearseMfaPolicyRequest'] }) {
@@ -21,36 +29,81 @@ export function PolicyRehearsal({ policy }: { policy?: Schemas['RehearseMfaPolic
   const body = useSettled(policy);
   const answer = useAnswer('/admin/system/mfa/rehearse', body);
   const x = answer.data;
-  return <Shown error={answer.error} stopped={x?.stopped} examples={x?.examples} truncated={x?.truncated}
-    text={x && t('rehearse.policy', { stopped: x.stopped, changed: x.changed, considered: x.considered, users: x.users })} />;
+  return (
+    <Shown
+      error={answer.error}
+      stopped={x?.stopped}
+      examples={x?.examples}
+      truncated={x?.truncated}
+      text={
+        x && t('rehearse.policy', { stopped: x.stopped, changed: x.changed, considered: x.considered, users: x.users })
+      }
+    />
+  );
 }
 
 /** Asks when nobody has typed for a moment. */
 function useSettled<T>(value: T): T {
   const [text] = useDebouncedValue(JSON.stringify(value), 500);
-  return text === undefined ? undefined as T : JSON.parse(text);
+  return text === undefined ? (undefined as T) : JSON.parse(text);
 }
 
-function Shown({ text, stopped = 0, examples = [], truncated, error, hint }: {
-  text?: string; stopped?: number; examples?: Schemas['RehearsalExample'][]; truncated?: boolean; error: unknown; hint?: string;
+function Shown({
+  text,
+  stopped = 0,
+  examples = [],
+  truncated,
+  error,
+  hint,
+}: {
+  text?: string;
+  stopped?: number;
+  examples?: Schemas['RehearsalExample'][];
+  truncated?: boolean;
+  error: unknown;
+  hint?: string;
 }) {
   const { t } = useTranslation();
-  if (error) return <Text size="sm" c="dimmed" data-testid="rehearsal-problem">{Refusal.of(error).message}</Text>;
+  if (error)
+    return (
+      <Text size="sm" c="dimmed" data-testid="rehearsal-problem">
+        {Refusal.of(error).message}
+      </Text>
+    );
   return (
-    <Alert color={stopped > 0 ? 'yellow' : 'gray'} title={t('rehearse.title')} aria-live="polite" data-testid="rehearsal">
+    <Alert
+      color={stopped > 0 ? 'yellow' : 'gray'}
+      title={t('rehearse.title')}
+      aria-live="polite"
+      data-testid="rehearsal"
+    >
       <Stack gap="xs">
-        <Text size="sm" data-stopped={text ? stopped : undefined}>{text ?? t('rehearse.waits')}</Text>
+        <Text size="sm" data-stopped={text ? stopped : undefined}>
+          {text ?? t('rehearse.waits')}
+        </Text>
         {hint && <Text size="xs">{hint}</Text>}
         {truncated && <Text size="xs">{t('rehearse.truncated')}</Text>}
         {examples.length > 0 && (
-          <Table.ScrollContainer minWidth={420}
-            scrollAreaProps={{ viewportProps: { tabIndex: 0, role: 'region', 'aria-label': t('rehearse.title') } }}>
+          <Table.ScrollContainer
+            minWidth={420}
+            scrollAreaProps={{ viewportProps: { tabIndex: 0, role: 'region', 'aria-label': t('rehearse.title') } }}
+          >
             <Table>
               <Table.Tbody>
                 {examples.map((e) => (
                   <Table.Tr key={e.requestId}>
-                    <Table.Td><Time at={e.at} /></Table.Td><Table.Td><bdi dir="ltr">{e.action}</bdi></Table.Td>
-                    <Table.Td><bdi dir="ltr">{e.ip}</bdi></Table.Td><Table.Td><Id of={e.userId} short /></Table.Td>
+                    <Table.Td>
+                      <Time at={e.at} />
+                    </Table.Td>
+                    <Table.Td>
+                      <bdi dir="ltr">{e.action}</bdi>
+                    </Table.Td>
+                    <Table.Td>
+                      <bdi dir="ltr">{e.ip}</bdi>
+                    </Table.Td>
+                    <Table.Td>
+                      <Id of={e.userId} short />
+                    </Table.Td>
                   </Table.Tr>
                 ))}
               </Table.Tbody>

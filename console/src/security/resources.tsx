@@ -41,8 +41,12 @@ function useResourceFields(): Input<Schemas['SaveResourceRequest']>[] {
     { name: 'code', title: 'roles.code', required: true },
     { name: 'name', title: 'roles.name', required: true },
     { name: 'resourceContext', title: 'roles.context', kind: contexts, required: true },
-    { name: 'resourceTypeId', title: 'roles.type', required: true,
-      kind: (types.data ?? []).map((y) => ({ value: String(y.id), label: `${y.code} (${y.resourceContext})` })) },
+    {
+      name: 'resourceTypeId',
+      title: 'roles.type',
+      required: true,
+      kind: (types.data ?? []).map((y) => ({ value: String(y.id), label: `${y.code} (${y.resourceContext})` })),
+    },
     { name: 'parentResourceId', title: 'roles.parent', kind: 'number' },
     { name: 'status', title: 'roles.status', required: true, kind: statuses(t) },
     { name: 'allResourceActions', title: 'roles.actionsOf', kind: 'json' },
@@ -51,7 +55,10 @@ function useResourceFields(): Input<Schemas['SaveResourceRequest']>[] {
 }
 
 function statuses(t: (key: string) => string) {
-  return [{ value: '1', label: t('roles.active') }, { value: '0', label: t('roles.passive') }];
+  return [
+    { value: '1', label: t('roles.active') },
+    { value: '0', label: t('roles.passive') },
+  ];
 }
 
 /** The service wants a number where the form has a choice. */
@@ -65,22 +72,75 @@ export function Resources() {
   const fields = useResourceFields();
   return (
     <>
-      <List path={listed} title="roles.resources" columns={columns} size={undefined} id={(r) => String(r.resourceId)} open={setOpen}
+      <List
+        path={listed}
+        title="roles.resources"
+        columns={columns}
+        size={undefined}
+        id={(r) => String(r.resourceId)}
+        open={setOpen}
         filters={[{ name: 'resourceContext', title: 'roles.context', kind: contexts }]}
-        actions={<Write method="post" path={one} title="roles.addResource" touches={[listed]} fields={fields}
-          initial={{ resourceContext: 'UI', status: '1' as never }} make={(v) => numbered(v) as never} />}
-        bulk={(rows, clear) => <Bulk method="delete" path={one} title="roles.removeResource" rows={rows} touches={[listed]} onDone={clear}
-          name={(r) => <bdi dir="ltr">{r.resourceCode}</bdi>} body={(r) => ({ resourceId: r.resourceId })} />} />
+        actions={
+          <Write
+            method="post"
+            path={one}
+            title="roles.addResource"
+            touches={[listed]}
+            fields={fields}
+            initial={{ resourceContext: 'UI', status: '1' as never }}
+            make={(v) => numbered(v) as never}
+          />
+        }
+        bulk={(rows, clear) => (
+          <Bulk
+            method="delete"
+            path={one}
+            title="roles.removeResource"
+            rows={rows}
+            touches={[listed]}
+            onDone={clear}
+            name={(r) => <bdi dir="ltr">{r.resourceCode}</bdi>}
+            body={(r) => ({ resourceId: r.resourceId })}
+          />
+        )}
+      />
       <Whole of={open} title="roles.resource" onClose={() => setOpen(undefined)}>
         {open && may(`POST ${one}`) && (
-          <Group><Button size="xs" onClick={() => { setChange(open); setOpen(undefined); }}>{t('roles.change')}</Button></Group>
+          <Group>
+            <Button
+              size="xs"
+              onClick={() => {
+                setChange(open);
+                setOpen(undefined);
+              }}
+            >
+              {t('roles.change')}
+            </Button>
+          </Group>
         )}
       </Whole>
-      {change && <Write method="post" path={one} title="roles.change" touches={[listed]} fields={fields} opened
-        onClose={() => setChange(undefined)} fixed={{ resourceId: change.resourceId }} make={(v) => numbered(v) as never}
-        initial={{ code: change.resourceCode, name: change.resourceName, resourceTypeId: String(change.resourceTypeId),
-          status: '1' as never, resourceContext: /^[A-Z]+ \//.test(change.resourceCode) ? 'API' : 'UI',
-          allResourceActions: change.allResourceActions ?? undefined, menuItemProperties: change.menuItemProperties ?? undefined }} />}
+      {change && (
+        <Write
+          method="post"
+          path={one}
+          title="roles.change"
+          touches={[listed]}
+          fields={fields}
+          opened
+          onClose={() => setChange(undefined)}
+          fixed={{ resourceId: change.resourceId }}
+          make={(v) => numbered(v) as never}
+          initial={{
+            code: change.resourceCode,
+            name: change.resourceName,
+            resourceTypeId: String(change.resourceTypeId),
+            status: '1' as never,
+            resourceContext: /^[A-Z]+ \//.test(change.resourceCode) ? 'API' : 'UI',
+            allResourceActions: change.allResourceActions ?? undefined,
+            menuItemProperties: change.menuItemProperties ?? undefined,
+          }}
+        />
+      )}
     </>
   );
 }
@@ -107,20 +167,72 @@ export function ResourceTypes() {
   ];
   return (
     <>
-      <List path={typesPath} title="roles.types" columns={typeColumns} size={undefined} id={(y) => String(y.id)} open={setOpen}
-        actions={<Write method="post" path={typePath} title="roles.addType" touches={[typesPath]} fields={fields}
-          initial={{ resourceContext: 'UI', status: '1' as never }} make={(v) => numbered(v) as never} />}
-        bulk={(rows, clear) => <Bulk method="delete" path={typePath} title="roles.removeType" rows={rows} touches={[typesPath]} onDone={clear}
-          name={(y) => <bdi dir="ltr">{y.code}</bdi>} body={(y) => ({ resourceTypeId: y.id })} />} />
+      <List
+        path={typesPath}
+        title="roles.types"
+        columns={typeColumns}
+        size={undefined}
+        id={(y) => String(y.id)}
+        open={setOpen}
+        actions={
+          <Write
+            method="post"
+            path={typePath}
+            title="roles.addType"
+            touches={[typesPath]}
+            fields={fields}
+            initial={{ resourceContext: 'UI', status: '1' as never }}
+            make={(v) => numbered(v) as never}
+          />
+        }
+        bulk={(rows, clear) => (
+          <Bulk
+            method="delete"
+            path={typePath}
+            title="roles.removeType"
+            rows={rows}
+            touches={[typesPath]}
+            onDone={clear}
+            name={(y) => <bdi dir="ltr">{y.code}</bdi>}
+            body={(y) => ({ resourceTypeId: y.id })}
+          />
+        )}
+      />
       <Whole of={open} title="roles.type" onClose={() => setOpen(undefined)}>
         {open && may(`POST ${typePath}`) && (
-          <Group><Button size="xs" onClick={() => { setChange(open); setOpen(undefined); }}>{t('roles.change')}</Button></Group>
+          <Group>
+            <Button
+              size="xs"
+              onClick={() => {
+                setChange(open);
+                setOpen(undefined);
+              }}
+            >
+              {t('roles.change')}
+            </Button>
+          </Group>
         )}
       </Whole>
-      {change && <Write method="post" path={typePath} title="roles.change" touches={[typesPath]} fields={fields} opened
-        onClose={() => setChange(undefined)} fixed={{ resourceTypeId: change.id }} make={(v) => numbered(v) as never}
-        initial={{ code: change.code, name: change.name, resourceContext: change.resourceContext, status: String(change.status) as never,
-          allResourceActions: change.allResourceActions ?? undefined }} />}
+      {change && (
+        <Write
+          method="post"
+          path={typePath}
+          title="roles.change"
+          touches={[typesPath]}
+          fields={fields}
+          opened
+          onClose={() => setChange(undefined)}
+          fixed={{ resourceTypeId: change.id }}
+          make={(v) => numbered(v) as never}
+          initial={{
+            code: change.code,
+            name: change.name,
+            resourceContext: change.resourceContext,
+            status: String(change.status) as never,
+            allResourceActions: change.allResourceActions ?? undefined,
+          }}
+        />
+      )}
     </>
   );
 }

@@ -25,11 +25,23 @@ export default function Roles() {
   const { tab = 'matrix' } = useSearch({ strict: false }) as { tab?: string };
   const shown = tabs.filter(({ needs }) => needs.every(may));
   return (
-    <Tabs value={tab} keepMounted={false} onChange={(next) => navigate({ to: '.', search: { tab: next ?? undefined } as never })}>
+    <Tabs
+      value={tab}
+      keepMounted={false}
+      onChange={(next) => navigate({ to: '.', search: { tab: next ?? undefined } as never })}
+    >
       <Tabs.List mb="md">
-        {shown.map(({ name }) => <Tabs.Tab key={name} value={name} data-testid={`tab-${name}`}>{t(`roles.${name}`)}</Tabs.Tab>)}
+        {shown.map(({ name }) => (
+          <Tabs.Tab key={name} value={name} data-testid={`tab-${name}`}>
+            {t(`roles.${name}`)}
+          </Tabs.Tab>
+        ))}
       </Tabs.List>
-      {shown.map(({ name, view: View }) => <Tabs.Panel key={name} value={name}><View /></Tabs.Panel>)}
+      {shown.map(({ name, view: View }) => (
+        <Tabs.Panel key={name} value={name}>
+          <View />
+        </Tabs.Panel>
+      ))}
     </Tabs>
   );
 }
@@ -46,9 +58,24 @@ function Log() {
   const columns: Column<Row<typeof log>>[] = [
     { key: 'createdAt', title: 'roles.at', show: (e) => <Time at={e.createdAt} /> },
     { key: 'roleId', title: 'roles.role', show: (e) => <bdi>{role.get(e.roleId) ?? e.roleId}</bdi> },
-    { key: 'resourceId', title: 'roles.resource', show: (e) => <bdi dir="ltr">{resource.get(e.resourceId) ?? e.resourceId}</bdi> },
+    {
+      key: 'resourceId',
+      title: 'roles.resource',
+      show: (e) => <bdi dir="ltr">{resource.get(e.resourceId) ?? e.resourceId}</bdi>,
+    },
     { key: 'permission', title: 'roles.permission', show: (e) => <Status of={e.permission} /> },
   ];
-  return <List key={`${role.size} ${resource.size}`} path={log} title="roles.log" columns={columns} id={(e) => e.id}
-    filters={[{ name: 'roleId', title: 'roles.roleId' }, { name: 'resourceId', title: 'roles.resourceId' }]} />;
+  return (
+    <List
+      key={`${role.size} ${resource.size}`}
+      path={log}
+      title="roles.log"
+      columns={columns}
+      id={(e) => e.id}
+      filters={[
+        { name: 'roleId', title: 'roles.roleId' },
+        { name: 'resourceId', title: 'roles.resourceId' },
+      ]}
+    />
+  );
 }

@@ -28,7 +28,12 @@ const waiting: Work[] = [
   { title: 'home.kyc', path: '/user/get-documents', query: { reason: 'waitingApproval' }, to: '/kyc', search: {} },
   { title: 'home.aml', path: '/admin/user/get-users-without-aml-confirmed', query: {}, to: '/aml' },
   { title: 'home.transactions', path: '/admin/get-waiting-info-transactions', query: {}, to: '/transactions' },
-  { title: 'home.withdrawals', path: '/admin/get-withdrawal-crypto-queue', query: { isActive: 'true' }, to: '/withdrawals' },
+  {
+    title: 'home.withdrawals',
+    path: '/admin/get-withdrawal-crypto-queue',
+    query: { isActive: 'true' },
+    to: '/withdrawals',
+  },
   { title: 'home.approvals', path: '/admin/approvals' as Gets, query: { status: 'PENDING' }, to: '/approvals' },
   { title: 'home.deploys', path: '/admin/deploy-request', query: {}, to: '/requests' },
   { title: 'home.vpn', path: '/admin/vpn-request', query: {}, to: '/requests' },
@@ -44,10 +49,14 @@ export default function Home() {
   const shown = waiting.filter((w) => may(`GET ${w.path}`));
   return (
     <Stack>
-      <Title order={1} size="h3">{t('home.title')}</Title>
+      <Title order={1} size="h3">
+        {t('home.title')}
+      </Title>
       {shown.length === 0 && <Text>{t('home.nothing')}</Text>}
       <SimpleGrid cols={{ base: 2, md: 3, xl: 5 }}>
-        {shown.map((w) => <Waiting key={w.title} {...w} />)}
+        {shown.map((w) => (
+          <Waiting key={w.title} {...w} />
+        ))}
       </SimpleGrid>
       {may('GET /admin/jobs') && may('GET /admin/jobs/{id}') && <Running />}
       <SimpleGrid cols={{ base: 1, lg: 2 }}>
@@ -65,18 +74,24 @@ function Waiting({ title, path, query, to, search = query }: Work) {
   const { t } = useTranslation();
   const may = useMay();
   const page = useQuery({
-    queryKey: [path, 'waiting', query], refetchInterval: 60_000,
+    queryKey: [path, 'waiting', query],
+    refetchInterval: 60_000,
     queryFn: ({ signal }) => readPage<unknown>(path, { ...query, limit: most }, signal),
   });
   const n = page.data?.rows.length ?? 0;
   return (
     <Card withBorder data-testid={`waits-${title}`}>
-      <Text size="sm" c="dimmed">{t(title)}</Text>
+      <Text size="sm" c="dimmed">
+        {t(title)}
+      </Text>
       <Group justify="space-between" align="end">
-        <Text fz={28} fw={700} dir="ltr">{page.data ? `${n}${page.data.next ? '+' : ''}` : '–'}</Text>
+        <Text fz={28} fw={700} dir="ltr">
+          {page.data ? `${n}${page.data.next ? '+' : ''}` : '–'}
+        </Text>
         {screens.some((s) => s.path === to && s.needs.every(may)) && (
           <Anchor component={Link} to={to as string} search={search as never} aria-label={`${t('open')}: ${t(title)}`}>
-            {t('open')}</Anchor>
+            {t('open')}
+          </Anchor>
         )}
       </Group>
       <Problem of={page.error} />
@@ -91,8 +106,12 @@ function Running() {
   if (!jobs.data?.length) return null;
   return (
     <Stack gap="xs" data-testid="running">
-      <Title order={2} size="h5">{t('home.jobs')}</Title>
-      {jobs.data.map((job) => <JobBar key={job.id} id={job.id} />)}
+      <Title order={2} size="h5">
+        {t('home.jobs')}
+      </Title>
+      {jobs.data.map((job) => (
+        <JobBar key={job.id} id={job.id} />
+      ))}
     </Stack>
   );
 }
@@ -102,16 +121,22 @@ function LastMonth() {
   const read = useRead('/user/last-month-user-count-day-by-day');
   const { times, series } = useMemo(() => {
     const days = read.data ?? [];
-    return { times: days.map((d) => Date.parse(d.description) / 1000),
-      series: [{ name: t('home.registrations'), values: days.map((d) => d.customerCount) }] };
+    return {
+      times: days.map((d) => Date.parse(d.description) / 1000),
+      series: [{ name: t('home.registrations'), values: days.map((d) => d.customerCount) }],
+    };
   }, [read.data, t]);
   return (
     <Card withBorder>
-      <Title order={2} size="h5">{t('home.registrations')}</Title>
+      <Title order={2} size="h5">
+        {t('home.registrations')}
+      </Title>
       <Problem of={read.error} />
-      {read.data && <Suspense fallback={<Skeleton height={200} />}>
-        <Chart title={t('home.registrations')} times={times} series={series} bars />
-      </Suspense>}
+      {read.data && (
+        <Suspense fallback={<Skeleton height={200} />}>
+          <Chart title={t('home.registrations')} times={times} series={series} bars />
+        </Suspense>
+      )}
     </Card>
   );
 }
@@ -129,17 +154,29 @@ function Shares({ title, of, error }: { title: string; of?: Share[]; error: unkn
   const all = (of ?? []).reduce((sum, one) => sum + one.total, 0);
   return (
     <Card withBorder>
-      <Title order={2} size="h5">{t(title)}</Title>
+      <Title order={2} size="h5">
+        {t(title)}
+      </Title>
       <Problem of={error} />
       <Table withRowBorders={false}>
         <Table.Tbody>
           {of?.map(({ name, total, search }) => (
             <Table.Tr key={name}>
-              <Table.Th scope="row" fw={400} w="35%">{search && may('GET /admin/list-users')
-                ? <Anchor component={Link} to={'/users' as string} search={search as never}><bdi>{name}</bdi></Anchor>
-                : <bdi>{name}</bdi>}</Table.Th>
-              <Table.Td><Progress value={all ? (total / all) * 100 : 0} aria-label={name} /></Table.Td>
-              <Table.Td ta="end" w={80} className="money"><bdi dir="ltr">{total}</bdi></Table.Td>
+              <Table.Th scope="row" fw={400} w="35%">
+                {search && may('GET /admin/list-users') ? (
+                  <Anchor component={Link} to={'/users' as string} search={search as never}>
+                    <bdi>{name}</bdi>
+                  </Anchor>
+                ) : (
+                  <bdi>{name}</bdi>
+                )}
+              </Table.Th>
+              <Table.Td>
+                <Progress value={all ? (total / all) * 100 : 0} aria-label={name} />
+              </Table.Td>
+              <Table.Td ta="end" w={80} className="money">
+                <bdi dir="ltr">{total}</bdi>
+              </Table.Td>
             </Table.Tr>
           ))}
         </Table.Tbody>
@@ -150,12 +187,22 @@ function Shares({ title, of, error }: { title: string; of?: Share[]; error: unkn
 
 function Statuses() {
   const { data, error } = useRead('/user/total-count-by-status');
-  return <Shares title="home.accounts" error={error}
-    of={data?.map((s) => ({ name: s.statusName, total: s.total, search: { status: s.statusCode } }))} />;
+  return (
+    <Shares
+      title="home.accounts"
+      error={error}
+      of={data?.map((s) => ({ name: s.statusName, total: s.total, search: { status: s.statusCode } }))}
+    />
+  );
 }
 
 function Levels() {
   const { data, error } = useRead('/admin/get-count-of-users-by-level');
-  return <Shares title="home.levels" error={error}
-    of={data?.map((l) => ({ name: `${l.levelId} · ${l.levelLabel}`, total: l.total }))} />;
+  return (
+    <Shares
+      title="home.levels"
+      error={error}
+      of={data?.map((l) => ({ name: `${l.levelId} · ${l.levelLabel}`, total: l.total }))}
+    />
+  );
 }

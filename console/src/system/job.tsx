@@ -13,15 +13,25 @@ export default function Job() {
   const job = useRead('/admin/jobs/{id}', undefined, { places: { id } });
   return (
     <Stack>
-      <Title order={1} size="h3">{t('jobs.job')}</Title>
+      <Title order={1} size="h3">
+        {t('jobs.job')}
+      </Title>
       <JobBar id={id} />
       {job.data && (
         <>
           <Facts>
-            <Fact title="jobs.id"><Id of={id} /></Fact>
-            <Fact title="jobs.type"><bdi>{job.data.type}</bdi></Fact>
-            <Fact title="jobs.started"><Time at={job.data.startedAt} /></Fact>
-            <Fact title="jobs.finished"><Time at={job.data.finishedAt} /></Fact>
+            <Fact title="jobs.id">
+              <Id of={id} />
+            </Fact>
+            <Fact title="jobs.type">
+              <bdi>{job.data.type}</bdi>
+            </Fact>
+            <Fact title="jobs.started">
+              <Time at={job.data.startedAt} />
+            </Fact>
+            <Fact title="jobs.finished">
+              <Time at={job.data.finishedAt} />
+            </Fact>
           </Facts>
           <Copies of={job.data} />
         </>

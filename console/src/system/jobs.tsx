@@ -34,7 +34,9 @@ function Far({ job }: { job: Job }) {
   const part = job.total ? Math.min(100, (job.done / job.total) * 100) : 0;
   return (
     <>
-      <bdi dir="ltr">{job.done} / {job.total}</bdi>
+      <bdi dir="ltr">
+        {job.done} / {job.total}
+      </bdi>
       {job.status === 'running' && <Progress value={part} size="sm" animated aria-label={t('jobs.done')} />}
     </>
   );
@@ -43,11 +45,27 @@ function Far({ job }: { job: Job }) {
 export default function Jobs() {
   const navigate = useNavigate();
   return (
-    <List path={path} title="jobs.title" columns={columns} filters={filters} id={(j) => j.id}
+    <List
+      path={path}
+      title="jobs.title"
+      columns={columns}
+      filters={filters}
+      id={(j) => j.id}
       open={(j) => navigate({ to: `/jobs/${j.id}` as string })}
       bulk={(jobs, clear) => (
-        <Bulk method="post" path="/admin/jobs/{id}/cancel" title="jobs.cancel" rows={jobs} name={(j) => `${j.type} ${j.id}`}
-          body={() => undefined as never} places={({ id }) => ({ id })} touches={[path]} onDone={clear} button={{ color: 'red' }} />
-      )} />
+        <Bulk
+          method="post"
+          path="/admin/jobs/{id}/cancel"
+          title="jobs.cancel"
+          rows={jobs}
+          name={(j) => `${j.type} ${j.id}`}
+          body={() => undefined as never}
+          places={({ id }) => ({ id })}
+          touches={[path]}
+          onDone={clear}
+          button={{ color: 'red' }}
+        />
+      )}
+    />
   );
 }

@@ -4,6 +4,19 @@ import type { Screen } from '../app/screens';
 export const system: Screen[] = [
   { path: '/', title: 'home.title', group: 'work', needs: [], load: () => import('./home') },
   { path: '/jobs', title: 'jobs.title', group: 'system', needs: ['GET /admin/jobs'], load: () => import('./jobs') },
-  { path: '/jobs/$id', title: 'jobs.job', group: 'system', needs: ['GET /admin/jobs/{id}'], inner: true, load: () => import('./job') },
-  { path: '/cluster', title: 'cluster.title', group: 'system', needs: ['GET /admin/cluster'], load: () => import('./cluster') },
+  {
+    path: '/jobs/$id',
+    title: 'jobs.job',
+    group: 'system',
+    needs: ['GET /admin/jobs/{id}'],
+    inner: true,
+    load: () => import('./job'),
+  },
+  {
+    path: '/cluster',
+    title: 'cluster.title',
+    group: 'system',
+    needs: ['GET /admin/cluster'],
+    load: () => import('./cluster'),
+  },
 ];

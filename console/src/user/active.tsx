@@ -16,8 +16,15 @@ export default function Active() {
   return (
     <Stack>
       <Neighbours of={lists} title="users.lists" />
-      <List path={path} title="users.active" columns={userColumns} filters={filters} id={(u) => u.userId}
-        open={(u) => navigate({ to: `/users/${u.userId}` as string })} bulk={bulk} />
+      <List
+        path={path}
+        title="users.active"
+        columns={userColumns}
+        filters={filters}
+        id={(u) => u.userId}
+        open={(u) => navigate({ to: `/users/${u.userId}` as string })}
+        bulk={bulk}
+      />
     </Stack>
   );
 }

@@ -52,9 +52,14 @@ function Next({ of }: { of: Application }) {
     <>
       <InsertMember initial={{ status: 'active', role: 'owner' }} />
       {may('GET /admin/list-users') && (
-        <Button size="xs" variant="default" w="fit-content"
-          onClick={() => navigate({ to: '/users' as string, search: { taxNumber: of.taxNumber } as never })}>
-          {t('corporate.accounts')}</Button>
+        <Button
+          size="xs"
+          variant="default"
+          w="fit-content"
+          onClick={() => navigate({ to: '/users' as string, search: { taxNumber: of.taxNumber } as never })}
+        >
+          {t('corporate.accounts')}
+        </Button>
       )}
     </>
   );

@@ -21,12 +21,21 @@ export function BulkStatus({ users, onDone }: Chosen) {
   const [reason, setReason] = useState('');
   const status = chosen ?? statuses[0]?.value ?? '';
   return (
-    <Bulk method="post" path="/admin/user/close-user-authentication" title="user.status" rows={users} name={named}
-      touches={touches} onDone={onDone}
-      body={(u) => ({ userId: u.userId, status, ...(reason ? { closedUserReason: reason } : {}) })}>
-      {statuses.length
-        ? <Select label={t('users.status')} data={statuses} value={status} onChange={setChosen} allowDeselect={false} />
-        : <TextInput label={t('users.status')} value={status} onChange={(e) => setChosen(e.currentTarget.value)} />}
+    <Bulk
+      method="post"
+      path="/admin/user/close-user-authentication"
+      title="user.status"
+      rows={users}
+      name={named}
+      touches={touches}
+      onDone={onDone}
+      body={(u) => ({ userId: u.userId, status, ...(reason ? { closedUserReason: reason } : {}) })}
+    >
+      {statuses.length ? (
+        <Select label={t('users.status')} data={statuses} value={status} onChange={setChosen} allowDeselect={false} />
+      ) : (
+        <TextInput label={t('users.status')} value={status} onChange={(e) => setChosen(e.currentTarget.value)} />
+      )}
       <TextInput label={t('user.reason')} value={reason} onChange={(e) => setReason(e.currentTarget.value)} />
       <Alert color="yellow">{t('user.status.effect')}</Alert>
     </Bulk>
@@ -40,8 +49,16 @@ export function BulkLevel({ users, onDone }: Chosen) {
   const level = chosen ?? levels[0]?.value ?? '';
   if (levels.length === 0) return null;
   return (
-    <Bulk method="post" path="/level/update-level" title="user.level" rows={users} name={named} touches={touches}
-      onDone={onDone} body={(u) => ({ userId: u.userId, levelId: level })}>
+    <Bulk
+      method="post"
+      path="/level/update-level"
+      title="user.level"
+      rows={users}
+      name={named}
+      touches={touches}
+      onDone={onDone}
+      body={(u) => ({ userId: u.userId, levelId: level })}
+    >
       <Select label={t('user.level.name')} data={levels} value={level} onChange={setChosen} allowDeselect={false} />
     </Bulk>
   );

@@ -16,7 +16,10 @@ export function File({ of }: { of: { id: string; mimeType: string; name: string 
   const image = of.mimeType.startsWith('image/');
   if (shown) {
     return (
-      <Box pos="relative"><Picture address={address} alt={of.name} /><Watermark /></Box>
+      <Box pos="relative">
+        <Picture address={address} alt={of.name} />
+        <Watermark />
+      </Box>
     );
   }
   async function save() {
@@ -33,8 +36,14 @@ export function File({ of }: { of: { id: string; mimeType: string; name: string 
   }
   return (
     <Group>
-      <Button size="xs" variant="default" onClick={() => (image ? setShown(true) : void save())} data-testid="show-file">
-        {t(image ? 'user.file.show' : 'user.file.save')}</Button>
+      <Button
+        size="xs"
+        variant="default"
+        onClick={() => (image ? setShown(true) : void save())}
+        data-testid="show-file"
+      >
+        {t(image ? 'user.file.show' : 'user.file.save')}
+      </Button>
       <Problem of={problem} />
     </Group>
   );

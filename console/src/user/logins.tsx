@@ -20,7 +20,8 @@ export const loginColumns: Column<Login>[] = [
 ];
 
 const columns: Column<Login>[] = [
-  { key: 'userId', title: 'audit.user', show: (l) => <Person id={l.userId} /> }, ...loginColumns,
+  { key: 'userId', title: 'audit.user', show: (l) => <Person id={l.userId} /> },
+  ...loginColumns,
 ];
 
 const filters: FilterOf<typeof path>[] = [{ name: 'ipaddress', title: 'audit.ip' }];
@@ -30,8 +31,16 @@ export default function Logins() {
   return (
     <Stack>
       <Neighbours of={lists} title="users.lists" />
-      <List path={path} title="users.logins" columns={columns} filters={filters} needs={['ipaddress']} size={undefined}
-        id={(l) => l.id} open={setOpen} />
+      <List
+        path={path}
+        title="users.logins"
+        columns={columns}
+        filters={filters}
+        needs={['ipaddress']}
+        size={undefined}
+        id={(l) => l.id}
+        open={setOpen}
+      />
       <Whole of={open} title="story.login" onClose={() => setOpen(undefined)} />
     </Stack>
   );

@@ -9,7 +9,12 @@ const touches = ['/admin/get-corporate-users'];
 export function InsertMember({ initial }: { initial: Partial<Schemas['InsertCorporateUserRequest']> }) {
   const codes = useDiallingCodes();
   return (
-    <Write method="post" path="/admin/insert-corporate-user" title="corporate.insert" touches={touches} initial={initial}
+    <Write
+      method="post"
+      path="/admin/insert-corporate-user"
+      title="corporate.insert"
+      touches={touches}
+      initial={initial}
       button={{ w: 'fit-content' }}
       fields={[
         { name: 'corporateUserId', title: 'corporate.company', required: true },
@@ -19,7 +24,8 @@ export function InsertMember({ initial }: { initial: Partial<Schemas['InsertCorp
         { name: 'countryCode', title: 'login.countryCode', required: true, kind: codes.length ? codes : 'text' },
         { name: 'phoneNumber', title: 'users.phone', required: true },
         { name: 'email', title: 'users.email', required: true },
-      ]} />
+      ]}
+    />
   );
 }
 
@@ -27,11 +33,19 @@ export function InsertMember({ initial }: { initial: Partial<Schemas['InsertCorp
 export function UpdateMember({ of, onDone }: { of: Member; onDone: () => void }) {
   const codes = useDiallingCodes();
   return (
-    <Write method="post" path="/admin/update-corporate-user" title="corporate.update" touches={touches}
-      fixed={{ id: of.id }} onDone={onDone} button={{ w: 'fit-content' }}
+    <Write
+      method="post"
+      path="/admin/update-corporate-user"
+      title="corporate.update"
+      touches={touches}
+      fixed={{ id: of.id }}
+      onDone={onDone}
+      button={{ w: 'fit-content' }}
       initial={{ corporateUserId: of.corporateUserId, role: of.role, status: of.status, email: of.email }}
       make={(values) => {
-        const changed = Object.entries(values).filter(([name, value]) => name === 'id' || value !== of[name as keyof Member]);
+        const changed = Object.entries(values).filter(
+          ([name, value]) => name === 'id' || value !== of[name as keyof Member],
+        );
         if (of.email && !values.email) changed.push(['email', null]);
         return Object.fromEntries(changed) as Schemas['UpdateCorporateUserRequest'];
       }}
@@ -40,8 +54,14 @@ export function UpdateMember({ of, onDone }: { of: Member; onDone: () => void })
         { name: 'role', title: 'user.role' },
         { name: 'status', title: 'users.status' },
         { name: 'email', title: 'users.email' },
-        { name: 'countryCode', title: 'login.countryCode', kind: codes.length ? codes : 'text', help: 'corporate.keep' },
+        {
+          name: 'countryCode',
+          title: 'login.countryCode',
+          kind: codes.length ? codes : 'text',
+          help: 'corporate.keep',
+        },
         { name: 'phoneNumber', title: 'users.phone', help: 'corporate.keep' },
-      ]} />
+      ]}
+    />
   );
 }

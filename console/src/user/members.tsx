@@ -31,8 +31,15 @@ export default function Members() {
   return (
     <Stack>
       <Neighbours of={companies} title="corporate.title" />
-      <List path={path} title="corporate.users" columns={columns} filters={filters} id={(m) => m.id} open={setOpen}
-        actions={<InsertMember initial={{ status: 'active' }} />} />
+      <List
+        path={path}
+        title="corporate.users"
+        columns={columns}
+        filters={filters}
+        id={(m) => m.id}
+        open={setOpen}
+        actions={<InsertMember initial={{ status: 'active' }} />}
+      />
       <Whole of={open} title="corporate.user" onClose={() => setOpen(undefined)}>
         {open && <UpdateMember of={open} onDone={() => setOpen(undefined)} />}
       </Whole>

@@ -32,19 +32,26 @@ export interface Taken {
 const mostReads = 10;
 
 /** Takes the next count events, without those that are left out. */
-export async function take(sources: Source[], from: Place, count: number, leftOut: (event: Event) => boolean,
-  signal?: AbortSignal): Promise<Taken> {
+export async function take(
+  sources: Source[],
+  from: Place,
+  count: number,
+  leftOut: (event: Event) => boolean,
+  signal?: AbortSignal,
+): Promise<Taken> {
   const place: Place = { ...from };
   const events: Event[] = [];
   for (let reads = 0; ;) {
     const empty = sources.filter(({ kind }) => !place[kind] || (place[kind].waiting.length === 0 && place[kind].next));
     if (empty.length > 0) {
       if (reads++ === mostReads) return { events, place, more: true };
-      await Promise.all(empty.map(async ({ kind, page }) => {
-        const at = place[kind] ?? { next: '', last: '' };
-        const read = await page(at.next, at.last, signal);
-        place[kind] = { waiting: read.events, next: read.next, last: read.events.at(-1)?.id ?? at.last };
-      }));
+      await Promise.all(
+        empty.map(async ({ kind, page }) => {
+          const at = place[kind] ?? { next: '', last: '' };
+          const read = await page(at.next, at.last, signal);
+          place[kind] = { waiting: read.events, next: read.next, last: read.events.at(-1)?.id ?? at.last };
+        }),
+      );
       continue;
     }
     const first = newest(sources.map(({ kind }) => place[kind]?.waiting[0]));

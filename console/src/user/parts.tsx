@@ -1,4 +1,4 @@
-/** Parts that the screens of accounts share: the way from one list to its neighbours, choices, and links to an account. */
+/** Parts that the screens of accounts share: the way to neighbouring lists, choices, and links to an account. */
 import { Anchor, Button, Group } from '@mantine/core';
 import { Link, useRouterState } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';
@@ -18,8 +18,17 @@ export function Neighbours({ of, title }: { of: string[]; title: string }) {
   return (
     <Group component="nav" gap="xs" aria-label={t(title)}>
       {shown.map((s) => (
-        <Button key={s.path} component={Link} to={s.path as string} size="xs" variant={s.path === path ? 'filled' : 'default'}
-          aria-current={s.path === path ? 'page' : undefined} data-testid={`go-${s.path}`}>{t(s.title)}</Button>
+        <Button
+          key={s.path}
+          component={Link}
+          to={s.path as string}
+          size="xs"
+          variant={s.path === path ? 'filled' : 'default'}
+          aria-current={s.path === path ? 'page' : undefined}
+          data-testid={`go-${s.path}`}
+        >
+          {t(s.title)}
+        </Button>
       ))}
     </Group>
   );
@@ -49,9 +58,12 @@ export function useDiallingCodes(): Option[] {
   const { data } = useRead(path, undefined, { enabled: may(`GET ${path}`) });
   const names = new Map<string, string[]>();
   for (const { phoneCode, countryName } of data ?? []) {
-    if (phoneCode) names.set(phoneCode, [...names.get(phoneCode) ?? [], countryName]);
+    if (phoneCode) names.set(phoneCode, [...(names.get(phoneCode) ?? []), countryName]);
   }
-  return [...names].map(([value, of]) => ({ value, label: `+${value} ${of.slice(0, 3).join(', ')}${of.length > 3 ? '…' : ''}` }));
+  return [...names].map(([value, of]) => ({
+    value,
+    label: `+${value} ${of.slice(0, 3).join(', ')}${of.length > 3 ? '…' : ''}`,
+  }));
 }
 
 /** Leads to the file of an account. */
@@ -59,10 +71,17 @@ export function Person({ id, children }: { id?: string | null; children?: string
   const may = useMay();
   if (!id) return <Nothing />;
   const short = id.length > 14 ? `${id.slice(0, 6)}…${id.slice(-6)}` : id;
-  const name = <bdi dir={children ? undefined : 'ltr'} title={id}>{children ?? short}</bdi>;
+  const name = (
+    <bdi dir={children ? undefined : 'ltr'} title={id}>
+      {children ?? short}
+    </bdi>
+  );
   if (!may('GET /admin/list-users')) return name;
-  return <Anchor component={Link} to={`/users/${id}` as string} size="sm" onClick={(event) => event.stopPropagation()}>
-    {name}</Anchor>;
+  return (
+    <Anchor component={Link} to={`/users/${id}` as string} size="sm" onClick={(event) => event.stopPropagation()}>
+      {name}
+    </Anchor>
+  );
 }
 
 /** An IP address; it leads to all logins from there. */
@@ -70,6 +89,16 @@ export function Address({ of }: { of?: string | null }) {
   const may = useMay();
   if (!of) return <Nothing />;
   if (!may('GET /admin/login-history-v2')) return <bdi dir="ltr">{of}</bdi>;
-  return <Anchor component={Link} to={'/users/logins' as string} search={{ ipaddress: of } as never} size="sm" dir="ltr"
-    onClick={(event) => event.stopPropagation()}>{of}</Anchor>;
+  return (
+    <Anchor
+      component={Link}
+      to={'/users/logins' as string}
+      search={{ ipaddress: of } as never}
+      size="sm"
+      dir="ltr"
+      onClick={(event) => event.stopPropagation()}
+    >
+      {of}
+    </Anchor>
+  );
 }

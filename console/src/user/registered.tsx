@@ -18,7 +18,7 @@ const dayMs = 86_400_000;
 
 const columns: Column<Row<typeof path>>[] = [
   { key: 'createdAt', title: 'users.since', show: (u) => <Time at={u.createdAt} /> },
-  ...userColumns as Column<Row<typeof path>>[],
+  ...(userColumns as Column<Row<typeof path>>[]),
 ];
 
 const filters: FilterOf<typeof path>[] = [
@@ -38,9 +38,17 @@ export default function Registered() {
   return (
     <Stack>
       <Neighbours of={lists} title="users.lists" />
-      <List path={path} title="users.registered" columns={columns} filters={filters} fixed={range} id={(u) => u.userId}
-        open={(u) => navigate({ to: `/users/${u.userId}` as string })} bulk={bulk}
-        above={may(`GET ${counts}`) && <Days {...range} />} />
+      <List
+        path={path}
+        title="users.registered"
+        columns={columns}
+        filters={filters}
+        fixed={range}
+        id={(u) => u.userId}
+        open={(u) => navigate({ to: `/users/${u.userId}` as string })}
+        bulk={bulk}
+        above={may(`GET ${counts}`) && <Days {...range} />}
+      />
     </Stack>
   );
 }
@@ -53,16 +61,22 @@ function Days({ beginDate, endDate }: { beginDate: string; endDate: string }) {
     const known = new Map((read.data ?? []).map((d) => [d.description, d.customerCount]));
     const days: number[] = [];
     for (let at = Date.parse(beginDate); at <= Date.parse(endDate) && days.length < 3660; at += dayMs) days.push(at);
-    return { times: days.map((at) => at / 1000),
-      series: [{ name: t('users.registered'), values: days.map((at) => known.get(day(at)) ?? 0) }] };
+    return {
+      times: days.map((at) => at / 1000),
+      series: [{ name: t('users.registered'), values: days.map((at) => known.get(day(at)) ?? 0) }],
+    };
   }, [read.data, beginDate, endDate, t]);
   return (
     <Card withBorder>
-      <Title order={2} size="h5">{t('users.perDay')}</Title>
+      <Title order={2} size="h5">
+        {t('users.perDay')}
+      </Title>
       <Problem of={read.error} />
-      {read.data && <Suspense fallback={<Skeleton height={200} />}>
-        <Chart title={t('users.perDay')} times={times} series={series} bars={times.length < 100} />
-      </Suspense>}
+      {read.data && (
+        <Suspense fallback={<Skeleton height={200} />}>
+          <Chart title={t('users.perDay')} times={times} series={series} bars={times.length < 100} />
+        </Suspense>
+      )}
     </Card>
   );
 }

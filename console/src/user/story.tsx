@@ -27,31 +27,59 @@ export function Story({ id }: { id: string }) {
   const [open, setOpen] = useState<Event>();
   const pages = useInfiniteQuery({
     queryKey: ['story', id, asked.map((k) => k.kind)],
-    queryFn: ({ pageParam, signal }) => take(asked.map((k) => source(k, id)), pageParam, pageSize,
-      (event) => repeats(event, chosen, id), signal),
+    queryFn: ({ pageParam, signal }) =>
+      take(
+        asked.map((k) => source(k, id)),
+        pageParam,
+        pageSize,
+        (event) => repeats(event, chosen, id),
+        signal,
+      ),
     initialPageParam: {} as Place,
     getNextPageParam: (last) => (last.more ? last.place : undefined),
   });
   const events = (pages.data?.pages ?? []).flatMap((page) => page.events);
   return (
     <Stack data-testid="story">
-      <Title order={2} size="h4">{t('user.tab.story')}</Title>
-      <Chip.Group multiple value={chosen} onChange={(next) => navigate({ to: '.',
-        search: ((old: object) => ({ ...old, kinds: next.length ? next.join(' ') : undefined })) as never })}>
+      <Title order={2} size="h4">
+        {t('user.tab.story')}
+      </Title>
+      <Chip.Group
+        multiple
+        value={chosen}
+        onChange={(next) =>
+          navigate({
+            to: '.',
+            search: ((old: object) => ({ ...old, kinds: next.length ? next.join(' ') : undefined })) as never,
+          })
+        }
+      >
         <Group gap="xs" role="group" aria-label={t('story.kinds')}>
-          {known.map((k) => <Chip key={k.kind} value={k.kind} size="xs" data-testid={`kind-${k.kind}`}>
-            {t(`story.kind.${k.kind}`)}</Chip>)}
+          {known.map((k) => (
+            <Chip key={k.kind} value={k.kind} size="xs" data-testid={`kind-${k.kind}`}>
+              {t(`story.kind.${k.kind}`)}
+            </Chip>
+          ))}
         </Group>
       </Chip.Group>
       <Problem of={pages.error} />
       {pages.isPending && asked.length > 0 && <Loader aria-label={t('loading')} />}
       {pages.data && events.length === 0 && !pages.hasNextPage && <Alert color="gray">{t('list.empty')}</Alert>}
       <Timeline bulletSize={26} lineWidth={2}>
-        {events.map((event) => <One key={`${event.kind} ${event.id}`} event={event} onOpen={() => setOpen(event)} />)}
+        {events.map((event) => (
+          <One key={`${event.kind} ${event.id}`} event={event} onOpen={() => setOpen(event)} />
+        ))}
       </Timeline>
       {pages.hasNextPage && (
-        <Button variant="default" w="fit-content" loading={pages.isFetchingNextPage} data-testid="older"
-          onClick={() => pages.fetchNextPage()}>{t('story.older')}</Button>
+        <Button
+          variant="default"
+          w="fit-content"
+          loading={pages.isFetchingNextPage}
+          data-testid="older"
+          onClick={() => pages.fetchNextPage()}
+        >
+          {t('story.older')}
+        </Button>
       )}
       <Whole of={open?.record} title={`story.kind.${open?.kind ?? 'audit'}`} onClose={() => setOpen(undefined)} />
     </Stack>
@@ -62,15 +90,34 @@ function One({ event, onOpen }: { event: Event; onOpen: () => void }) {
   const { t } = useTranslation();
   const { icon: Icon, title, bad, what } = looks(event, t);
   return (
-    <Timeline.Item bullet={<Icon size={14} aria-hidden />} color={bad ? 'red' : undefined} data-testid="event"
-      data-kind={event.kind} title={(
+    <Timeline.Item
+      bullet={<Icon size={14} aria-hidden />}
+      color={bad ? 'red' : undefined}
+      data-testid="event"
+      data-kind={event.kind}
+      title={
         <Group gap="xs">
-          <UnstyledButton onClick={onOpen}><Text td="underline" component="span" fw={600}>{title}</Text></UnstyledButton>
-          {bad && <Badge color="red" variant="light" tt="none">{t('story.refused')}</Badge>}
+          <UnstyledButton onClick={onOpen}>
+            <Text td="underline" component="span" fw={600}>
+              {title}
+            </Text>
+          </UnstyledButton>
+          {bad && (
+            <Badge color="red" variant="light" tt="none">
+              {t('story.refused')}
+            </Badge>
+          )}
         </Group>
-      )}>
-      {what && <Text size="sm" component="div">{what}</Text>}
-      <Text size="xs" c="dimmed" component="div">{t(`story.kind.${event.kind}`)} · <Time at={event.at} /></Text>
+      }
+    >
+      {what && (
+        <Text size="sm" component="div">
+          {what}
+        </Text>
+      )}
+      <Text size="xs" c="dimmed" component="div">
+        {t(`story.kind.${event.kind}`)} · <Time at={event.at} />
+      </Text>
     </Timeline.Item>
   );
 }

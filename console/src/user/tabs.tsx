@@ -23,8 +23,16 @@ export function Logins({ id }: Of) {
   const [open, setOpen] = useState<Login>();
   return (
     <>
-      <List path="/admin/login-history" title="user.logins" columns={loginColumns} fixed={{ userId: id, limit: 200 }}
-        size={undefined} inside id={(l) => l.id} open={setOpen} />
+      <List
+        path="/admin/login-history"
+        title="user.logins"
+        columns={loginColumns}
+        fixed={{ userId: id, limit: 200 }}
+        size={undefined}
+        inside
+        id={(l) => l.id}
+        open={setOpen}
+      />
       <Whole of={open} title="story.login" onClose={() => setOpen(undefined)}>
         {open && !open.success && <Why action="LOGIN" resource="POST /auth/login" userId={id} ip={open.ipaddress} />}
       </Whole>
@@ -40,9 +48,20 @@ const mails: Column<Row<'/admin/get-email-change-history'>>[] = [
 ];
 
 export function Mails({ id }: Of) {
-  return <List path="/admin/get-email-change-history" title="user.mails" columns={mails} fixed={{ userId: id }} inside
-    filters={[{ name: 'startDate', title: 'list.from', kind: 'date' }, { name: 'endDate', title: 'list.to', kind: 'date' }]}
-    id={(m) => String(m.id)} />;
+  return (
+    <List
+      path="/admin/get-email-change-history"
+      title="user.mails"
+      columns={mails}
+      fixed={{ userId: id }}
+      inside
+      filters={[
+        { name: 'startDate', title: 'list.from', kind: 'date' },
+        { name: 'endDate', title: 'list.to', kind: 'date' },
+      ]}
+      id={(m) => String(m.id)}
+    />
+  );
 }
 
 type Document = Row<'/user/get-documents'>;
@@ -60,9 +79,20 @@ export function Documents({ id }: Of) {
   const [open, setOpen] = useState<Document>();
   return (
     <>
-      <List path="/user/get-documents" title="user.tab.documents" columns={documents} fixed={{ userId: id }} inside
-        filters={[{ name: 'type', title: 'users.type' }, { name: 'status', title: 'users.status' },
-          { name: 'reason', title: 'user.decision' }]} id={(d) => d.id} open={setOpen} />
+      <List
+        path="/user/get-documents"
+        title="user.tab.documents"
+        columns={documents}
+        fixed={{ userId: id }}
+        inside
+        filters={[
+          { name: 'type', title: 'users.type' },
+          { name: 'status', title: 'users.status' },
+          { name: 'reason', title: 'user.decision' },
+        ]}
+        id={(d) => d.id}
+        open={setOpen}
+      />
       <Whole of={open} title="story.document" onClose={() => setOpen(undefined)}>
         {open && <File key={open.id} of={open} />}
       </Whole>
@@ -82,15 +112,28 @@ const about: Column<Entry>[] = [
   { key: 'ip', title: 'audit.ip', show: (e) => <Address of={e.ip} /> },
   { key: 'requestId', title: 'audit.request', show: (e) => <Id of={e.requestId} short />, hidden: true },
 ];
-const by = about.map((c) => (c.key === 'actorId' ? { ...c, hidden: true } : c.key === 'userId' ? { ...c, hidden: false } : c));
+const by = about.map((c) =>
+  c.key === 'actorId' ? { ...c, hidden: true } : c.key === 'userId' ? { ...c, hidden: false } : c,
+);
 
 function Entries({ fixed, columns, title }: { fixed: object; columns: typeof about; title: string }) {
   const [open, setOpen] = useState<Entry>();
   return (
     <>
-      <List path="/admin/audit" title={title} columns={columns} fixed={fixed} inside id={(e) => e.id} open={setOpen}
-        filters={[{ name: 'action', title: 'audit.action' }, { name: 'from', title: 'list.from', kind: 'date' },
-          { name: 'to', title: 'list.to', kind: 'date' }]} />
+      <List
+        path="/admin/audit"
+        title={title}
+        columns={columns}
+        fixed={fixed}
+        inside
+        id={(e) => e.id}
+        open={setOpen}
+        filters={[
+          { name: 'action', title: 'audit.action' },
+          { name: 'from', title: 'list.from', kind: 'date' },
+          { name: 'to', title: 'list.to', kind: 'date' },
+        ]}
+      />
       <Whole of={open} title="audit.entry" onClose={() => setOpen(undefined)} />
     </>
   );
@@ -106,25 +149,52 @@ export function Limits({ id }: Of) {
   const { data: l, error } = useRead('/admin/user/limit-info', { userId: id });
   if (!l) return <Problem of={error} />;
   const parts = [
-    { title: 'limits.left', of: [['limits.inDaily', l.creditRemainingDaily], ['limits.outDaily', l.debitRemainingDaily],
-      ['limits.inMonthly', l.creditRemainingMonthly], ['limits.outMonthly', l.debitRemainingMonthly]] },
-    { title: 'limits.send', of: [['limits.tryDaily', l.sendLimitTRYDaily], ['limits.tryMonthly', l.sendLimitTRYMonthly],
-      ['limits.cryptoDaily', l.sendLimitCryptoDaily], ['limits.cryptoMonthly', l.sendLimitCryptoMonthly]] },
-    { title: 'limits.receive', of: [['limits.tryDaily', l.receiveLimitTRYDaily],
-      ['limits.cryptoDaily', l.receiveLimitCryptoDaily]] },
+    {
+      title: 'limits.left',
+      of: [
+        ['limits.inDaily', l.creditRemainingDaily],
+        ['limits.outDaily', l.debitRemainingDaily],
+        ['limits.inMonthly', l.creditRemainingMonthly],
+        ['limits.outMonthly', l.debitRemainingMonthly],
+      ],
+    },
+    {
+      title: 'limits.send',
+      of: [
+        ['limits.tryDaily', l.sendLimitTRYDaily],
+        ['limits.tryMonthly', l.sendLimitTRYMonthly],
+        ['limits.cryptoDaily', l.sendLimitCryptoDaily],
+        ['limits.cryptoMonthly', l.sendLimitCryptoMonthly],
+      ],
+    },
+    {
+      title: 'limits.receive',
+      of: [
+        ['limits.tryDaily', l.receiveLimitTRYDaily],
+        ['limits.cryptoDaily', l.receiveLimitCryptoDaily],
+      ],
+    },
   ] as const;
   return (
     <SimpleGrid cols={{ base: 1, md: 3 }} data-testid="limits">
       {parts.map((part) => (
         <Card key={part.title} withBorder>
-          <Title order={2} size="h5" mb="xs">{t(part.title)}</Title>
+          <Title order={2} size="h5" mb="xs">
+            {t(part.title)}
+          </Title>
           <Table withRowBorders={false}>
-            <Table.Tbody>{part.of.map(([title, amount]) => (
-              <Table.Tr key={title}>
-                <Table.Th scope="row" fw={400}>{t(title)}</Table.Th>
-                <Table.Td ta="end"><Money amount={amount} unit="TRY" /></Table.Td>
-              </Table.Tr>
-            ))}</Table.Tbody>
+            <Table.Tbody>
+              {part.of.map(([title, amount]) => (
+                <Table.Tr key={title}>
+                  <Table.Th scope="row" fw={400}>
+                    {t(title)}
+                  </Table.Th>
+                  <Table.Td ta="end">
+                    <Money amount={amount} unit="TRY" />
+                  </Table.Td>
+                </Table.Tr>
+              ))}
+            </Table.Tbody>
           </Table>
         </Card>
       ))}
@@ -138,31 +208,51 @@ export function Roles({ id }: Of) {
   const path = '/admin/user-roles';
   const held = useRead(path, { userId: id });
   const all = useRead('/admin/roles', undefined, { enabled: may('GET /admin/roles') });
-  const others = (all.data ?? []).filter((r) => !held.data?.some((h) => h.roleCode === r.code))
+  const others = (all.data ?? [])
+    .filter((r) => !held.data?.some((h) => h.roleCode === r.code))
     .map((r) => ({ value: r.code, label: r.name ? `${r.code} · ${r.name}` : r.code }));
   const touches = [path, 'story', '/admin/audit'];
   return (
     <Stack data-testid="roles">
-      <Title order={2} size="h4">{t('user.tab.roles')}</Title>
+      <Title order={2} size="h4">
+        {t('user.tab.roles')}
+      </Title>
       <Problem of={held.error} />
       {held.data?.length === 0 && <Alert color="gray">{t('list.empty')}</Alert>}
       <Table>
         <Table.Tbody>
           {held.data?.map((r) => (
             <Table.Tr key={r.roleCode}>
-              <Table.Td><Code dir="ltr">{r.roleCode}</Code></Table.Td>
-              <Table.Td><Time at={r.createdAt} /></Table.Td>
+              <Table.Td>
+                <Code dir="ltr">{r.roleCode}</Code>
+              </Table.Td>
+              <Table.Td>
+                <Time at={r.createdAt} />
+              </Table.Td>
               <Table.Td ta="end">
-                <Write method="delete" path={path} title="user.role.take" touches={touches} fields={[]}
-                  fixed={{ userId: id, roleCode: r.roleCode }} before={() => <Code dir="ltr">{r.roleCode}</Code>} />
+                <Write
+                  method="delete"
+                  path={path}
+                  title="user.role.take"
+                  touches={touches}
+                  fields={[]}
+                  fixed={{ userId: id, roleCode: r.roleCode }}
+                  before={() => <Code dir="ltr">{r.roleCode}</Code>}
+                />
               </Table.Td>
             </Table.Tr>
           ))}
         </Table.Tbody>
       </Table>
-      <Write method="post" path={path} title="user.role.give" touches={touches} fixed={{ userId: id }}
+      <Write
+        method="post"
+        path={path}
+        title="user.role.give"
+        touches={touches}
+        fixed={{ userId: id }}
         fields={[{ name: 'roleCode', title: 'user.role', required: true, kind: others.length ? others : 'text' }]}
-        button={{ w: 'fit-content' }} />
+        button={{ w: 'fit-content' }}
+      />
     </Stack>
   );
 }

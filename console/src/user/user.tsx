@@ -21,8 +21,11 @@ interface Tab {
 }
 
 const tabs: Tab[] = [
-  { name: 'story', needs: ['GET /admin/audit', 'GET /admin/login-history', 'GET /admin/get-email-change-history'],
-    show: (id) => <Story id={id} /> },
+  {
+    name: 'story',
+    needs: ['GET /admin/audit', 'GET /admin/login-history', 'GET /admin/get-email-change-history'],
+    show: (id) => <Story id={id} />,
+  },
   { name: 'logins', needs: ['GET /admin/login-history'], show: (id) => <Logins id={id} /> },
   { name: 'documents', needs: ['GET /user/get-documents'], show: (id) => <Documents id={id} /> },
   { name: 'mails', needs: ['GET /admin/get-email-change-history'], show: (id) => <Mails id={id} /> },
@@ -46,32 +49,58 @@ export default function User() {
   const open = tabs.filter((one) => one.needs.some(may));
   const at = open.find((one) => one.name === tab) ?? open[0];
   if (read.error) return <Problem of={read.error} />;
-  if (read.data && !user) return <Alert color="gray" title={t('user.title')}>{t('user.none')}</Alert>;
+  if (read.data && !user)
+    return (
+      <Alert color="gray" title={t('user.title')}>
+        {t('user.none')}
+      </Alert>
+    );
   return (
     <Stack>
       <Group justify="space-between">
-        <Title order={1} size="h3"><bdi>{user?.fullName || user?.email || id}</bdi></Title>
+        <Title order={1} size="h3">
+          <bdi>{user?.fullName || user?.email || id}</bdi>
+        </Title>
         <Copies of={user ?? {}} />
       </Group>
       <Facts>
-        <Fact title="user.id"><Id of={id} /></Fact>
-        <Fact title="users.email"><bdi dir="ltr">{plain(user?.email)}</bdi></Fact>
-        <Fact title="users.phone"><bdi dir="ltr">{plain(user?.phoneNumber)}</bdi></Fact>
-        <Fact title="users.status"><Status of={user?.status} /></Fact>
-        <Fact title="users.kyc"><Status of={user?.kycConfirm} /></Fact>
+        <Fact title="user.id">
+          <Id of={id} />
+        </Fact>
+        <Fact title="users.email">
+          <bdi dir="ltr">{plain(user?.email)}</bdi>
+        </Fact>
+        <Fact title="users.phone">
+          <bdi dir="ltr">{plain(user?.phoneNumber)}</bdi>
+        </Fact>
+        <Fact title="users.status">
+          <Status of={user?.status} />
+        </Fact>
+        <Fact title="users.kyc">
+          <Status of={user?.kycConfirm} />
+        </Fact>
         {may('GET /admin/user/limit-info') && <Level id={id} />}
       </Facts>
       {user && <Actions user={user} />}
       <Beside id={id} />
       {at && (
-        <Tabs value={at.name} keepMounted={false}
-          onChange={(to) => navigate({ to: '.', search: { tab: to ?? undefined } as never })}>
+        <Tabs
+          value={at.name}
+          keepMounted={false}
+          onChange={(to) => navigate({ to: '.', search: { tab: to ?? undefined } as never })}
+        >
           <Tabs.List>
             {open.map((one) => (
-              <Tabs.Tab key={one.name} value={one.name} data-testid={`tab-${one.name}`}>{t(`user.tab.${one.name}`)}</Tabs.Tab>
+              <Tabs.Tab key={one.name} value={one.name} data-testid={`tab-${one.name}`}>
+                {t(`user.tab.${one.name}`)}
+              </Tabs.Tab>
             ))}
           </Tabs.List>
-          {open.map((one) => <Tabs.Panel key={one.name} value={one.name} pt="md">{one.show(id)}</Tabs.Panel>)}
+          {open.map((one) => (
+            <Tabs.Panel key={one.name} value={one.name} pt="md">
+              {one.show(id)}
+            </Tabs.Panel>
+          ))}
         </Tabs>
       )}
     </Stack>
@@ -90,8 +119,17 @@ function Beside({ id }: { id: string }) {
   if (shown.length === 0) return null;
   return (
     <Group component="nav" gap="md" aria-label={t('user.beside')}>
-      {shown.map((s) => <Anchor key={s.path} component={Link} size="sm" to={s.path.replace('$id', id) as string}
-        search={(s.path.includes('$id') ? {} : { userId: id }) as never}>{t(s.title)}</Anchor>)}
+      {shown.map((s) => (
+        <Anchor
+          key={s.path}
+          component={Link}
+          size="sm"
+          to={s.path.replace('$id', id) as string}
+          search={(s.path.includes('$id') ? {} : { userId: id }) as never}
+        >
+          {t(s.title)}
+        </Anchor>
+      ))}
     </Group>
   );
 }

@@ -19,7 +19,7 @@ export const userColumns: Column<User>[] = [
 ];
 
 /**
- * A mail address as it was meant: a Turkish keyboard writes İ and ı for i, and the service refuses both in an address.
+ * A mail address as it was meant: a Turkish keyboard writes İ and ı for i, and the service refuses both.
  * In names it takes all four letters i for one.
  */
 const cleanMail = (text: string) => text.replaceAll(/[İı]/g, 'i');
@@ -56,8 +56,16 @@ export default function Users() {
   return (
     <Stack>
       <Neighbours of={lists} title="users.lists" />
-      <List path={path} title="users.title" columns={userColumns} filters={filters} fixed={{ isSortedByDate: true }}
-        id={(u) => u.userId} open={(u) => navigate({ to: `/users/${u.userId}` as string })} bulk={bulk} />
+      <List
+        path={path}
+        title="users.title"
+        columns={userColumns}
+        filters={filters}
+        fixed={{ isSortedByDate: true }}
+        id={(u) => u.userId}
+        open={(u) => navigate({ to: `/users/${u.userId}` as string })}
+        bulk={bulk}
+      />
     </Stack>
   );
 }
