@@ -11,6 +11,7 @@ package demo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -89,10 +90,26 @@ type run struct {
 	agreements []int64 // that must be accepted
 }
 
+// tries is how often a run begins while the database cuts its transactions off, as
+// PostgreSQL does with one that computes for five seconds on a stalling machine.
+const tries = 5
+
 // Run fills the database of w, which holds no people, or goes on where a run of the
 // same options was cut off. It proves the ledger in the end. ErrPeople, ErrFinished,
 // and an error that names the options of an unfinished run with others.
 func Run(ctx context.Context, w World, o Options) (Summary, error) {
+	for n := 1; ; n++ {
+		s, err := begun(ctx, w, o)
+		cut := fault.CodeOf(err) == fault.Unavailable || errors.Is(err, commit.ErrUnknown)
+		if !cut || n == tries || ctx.Err() != nil {
+			return s, err
+		}
+		w.Progress(0, 0, "the database ended a transaction; what is done stands, the run goes on")
+	}
+}
+
+// begun is a run, or the rest of one.
+func begun(ctx context.Context, w World, o Options) (Summary, error) {
 	r := &run{World: w, Options: o, start: o.Now.AddDate(0, 0, -days)}
 	for i := range team {
 		r.team = append(r.team, r.member(i))

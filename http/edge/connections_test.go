@@ -110,6 +110,13 @@ func TestTooManyConnections(t *testing.T) {
 	}
 }
 
+// isLast says whether the connection of a client is the one that became idle last.
+func (i *idleList) isLast(client string) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.last != nil && i.last.RemoteAddr().String() == client
+}
+
 // TestLongestIdleMakesRoom: when all places are taken the connection that has waited
 // longest for a request is closed for the new one, and none that is served
 // (D-GEN-22).
@@ -117,13 +124,21 @@ func TestLongestIdleMakesRoom(t *testing.T) {
 	opts := allow()
 	opts.MaxConnections = 3
 	release, waits := hold(t)
-	addr := listen(t, serve(t, opts, waits, rest.Get("/x", "", rest.NoAuth, nothing)))
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, opts, waits, rest.Get("/x", "", rest.NoAuth, nothing))
+	l, addr := newListener(tcp, s), tcp.Addr().String()
+	go s.App.Listener(l)
+	t.Cleanup(func() { s.App.Shutdown() })
 	ask := func(c net.Conn) {
 		t.Helper()
 		io.WriteString(c, xRequest)
 		if a := answered(t, c); a.status != 200 {
 			t.Fatalf("%d %s", a.status, a.body)
 		}
+		until(t, "waiting last", func() bool { return l.idle.isLast(c.LocalAddr().String()) })
 	}
 	busy, first, second := dial(t, addr), dial(t, addr), dial(t, addr)
 	io.WriteString(busy, holdRequest)
@@ -131,7 +146,6 @@ func TestLongestIdleMakesRoom(t *testing.T) {
 	ask(first)
 	ask(second)
 	ask(first) // now second has waited longest
-	time.Sleep(20 * time.Millisecond)
 	ask(dial(t, addr))
 	if text := receive(t, second); text != "" {
 		t.Errorf("the longest idle one got %q", text)
