@@ -141,7 +141,8 @@ func banner(w io.Writer, v *Deployment, version, dataDir, url, metrics string) {
 		fmt.Fprintf(w, "    Metrics      http://%s/metrics\n", metrics)
 	}
 	for _, l := range v.logins {
-		fmt.Fprintf(w, "    Log in as    %-5s  +%s %s  password %s\n", l.role, l.countryCode, l.phone, l.password)
+		fmt.Fprintf(w, "    Log in as    %-5s  +%s %s  password %s  or by mail %s\n", l.role, l.countryCode, l.phone,
+			l.password, l.mail)
 	}
 	fmt.Fprintf(w, "    Logins are kept in %s\n", loginsFile(dataDir))
 	if _, err := os.Stat(DemoLoginsFile(dataDir)); err == nil {
