@@ -40,6 +40,16 @@ func TestAnswersCarryTheirHeaders(t *testing.T) {
 				t.Errorf("%s: no x-request-id", name)
 			}
 		}
+		console := n.Ok(t, "GET", "/console", nil, nil).Header.Get("Content-Security-Policy")
+		before, after, _ := strings.Cut(console, "'nonce-")
+		nonce, after, _ := strings.Cut(after, "'")
+		if again := n.Ok(t, "GET", "/console/users/x", nil, nil).Header.Get("Content-Security-Policy"); len(nonce) < 16 ||
+			strings.Contains(again, nonce) || before+"'nonce-…'"+after != "default-src 'none'; script-src 'self'; "+
+			"style-src 'self' 'nonce-…'; img-src 'self' blob: data:; connect-src 'self'; font-src 'self'; "+
+			"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "+
+			"trusted-types default" {
+			t.Errorf("the console's policies are %s and %s", console, again)
+		}
 		n.Do(t, "GET", "/nothing", nil, nil).Is(t, 404, "NOT_FOUND")
 		n.Do(t, "DELETE", "/auth/login", nil, nil).Is(t, 405, "METHOD_NOT_ALLOWED")
 		n.Do(t, "HEAD", "/health/live", nil, nil).Is(t, 200, "")

@@ -19,10 +19,10 @@ import (
 
 // consolePolicy is the content security policy of the console: nothing inline but
 // styles with the nonce of the page, nothing from elsewhere, and HTML or addresses of
-// scripts only as its one policy of Trusted Types lets them. A source cannot be more
-// precise than 'self' for sockets.
+// scripts only as its one policy of Trusted Types lets them. Where 'self' is HTTP alone
+// in a browser, its challenges are polled.
 const consolePolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-%s'; " +
-	"img-src 'self' blob: data:; connect-src 'self'%s; font-src 'self'; base-uri 'none'; form-action 'none'; " +
+	"img-src 'self' blob: data:; connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; " +
 	"frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types default"
 
 // consolePage is the one page of the console. Every address below /console is this
@@ -52,13 +52,9 @@ func mountConsole(s *edge.Server, o Options) {
 	if !ok {
 		return
 	}
-	sockets := ""
-	if o.Dev != nil {
-		sockets = " ws://localhost:* ws://127.0.0.1:*"
-	}
 	page := func(c *fiber.Ctx) error {
 		nonce := rand.Text()
-		c.Set(fiber.HeaderContentSecurityPolicy, fmt.Sprintf(consolePolicy, nonce, sockets))
+		c.Set(fiber.HeaderContentSecurityPolicy, fmt.Sprintf(consolePolicy, nonce))
 		c.Set(fiber.HeaderCacheControl, "no-store")
 		c.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
 		return c.SendString(fmt.Sprintf(consolePage, nonce, o.BasePath, built.Entry["tokens"], built.Entry["style"],
