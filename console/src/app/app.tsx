@@ -4,7 +4,7 @@ import '@mantine/spotlight/styles.css';
 import { Modal } from '@mantine/core';
 import { useIdle } from '@mantine/hooks';
 import { ModalsProvider } from '@mantine/modals';
-import { Notifications } from '@mantine/notifications';
+import { notifications } from '@mantine/notifications';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { useEffect } from 'react';
@@ -29,7 +29,13 @@ const queries = new QueryClient({
 export default function Screens() {
   const { token, may } = useSession();
   const idle = useIdle(IDLE_MS, { initialState: false });
-  useEffect(() => () => queries.clear(), []); // the next one here may be somebody else
+  useEffect(() => {
+    // The next one here may be somebody else.
+    return () => {
+      queries.clear();
+      notifications.clean();
+    };
+  }, []);
   useEffect(() => {
     if (!idle || !session.now().token) return;
     void client()
@@ -51,7 +57,6 @@ export default function Screens() {
   return (
     <QueryClientProvider client={queries}>
       <ModalsProvider>
-        <Notifications position="bottom-right" />
         <RouterProvider router={router} />
         <Modal
           opened={!token}

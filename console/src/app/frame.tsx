@@ -15,6 +15,7 @@ import {
   useMantineColorScheme,
 } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
+import { Notifications } from '@mantine/notifications';
 import { spotlight } from '@mantine/spotlight';
 import { IconLanguage, IconLogout, IconMoon, IconSearch } from '@tabler/icons-react';
 import { useQueryClient } from '@tanstack/react-query';
@@ -65,6 +66,8 @@ export default function Frame() {
         )}
       </AppShell.Main>
       {may && <Palette />}
+      {/* Here, below the routes: what it shows may be a link. */}
+      <Notifications position="bottom-right" />
     </AppShell>
   );
 }
