@@ -5,6 +5,7 @@ import { createTheme, DirectionProvider, Loader, MantineProvider } from '@mantin
 import { lazy, Suspense, useMemo } from 'react';
 import { createRoot } from 'react-dom/client';
 import { useTranslation } from 'react-i18next';
+import { keepFocus } from './app/focus';
 import { isRTL, startTexts } from './app/i18n';
 import { Login } from './app/login';
 import { nonce, trust, worker } from './app/page';
@@ -59,5 +60,6 @@ function Console() {
 }
 
 trust();
+keepFocus();
 await Promise.all([shareTabs(worker), startTexts()]);
 createRoot(document.getElementById('console')!).render(<Console />);

@@ -46,6 +46,7 @@ function Answer({ flow, method, first }: { flow: Flow; method: Method; first: bo
   const [value, setValue] = useState('');
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Refusal>();
+  const [wrong, setWrong] = useState(0);
   const run = async (work: () => Promise<unknown>) => {
     setBusy(true);
     setProblem(undefined);
@@ -54,6 +55,7 @@ function Answer({ flow, method, first }: { flow: Flow; method: Method; first: bo
     } catch (error) {
       setProblem(Refusal.of(error));
       setValue('');
+      setWrong((n) => n + 1);
     } finally {
       setBusy(false);
     }
@@ -80,17 +82,21 @@ function Answer({ flow, method, first }: { flow: Flow; method: Method; first: bo
         <Waiting number={method.matchNumber} />
       ) : (
         <PinInput
+          key={wrong} // after a wrong code the first digit has the focus
           length={6}
           value={value}
           onChange={setValue}
           type="number"
           oneTimeCode
-          autoFocus={first}
+          autoFocus={first || wrong > 0}
           disabled={busy}
           aria-label={name}
           data-testid={`code-${method.name}`}
           dir="ltr"
-          getInputProps={(place: number) => ({ 'aria-label': t('challenge.digit', { name, place: place + 1 }) })}
+          getInputProps={(place: number) => ({
+            'aria-label': t('challenge.digit', { name, place: place + 1 }),
+            'data-autofocus': (place === 0 && first) || undefined, // a dialog gives the focus to what says so
+          })}
           onComplete={(code) => run(() => flow.complete(method.id, method.name, code))}
         />
       )}

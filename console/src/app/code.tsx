@@ -61,6 +61,7 @@ export function useCode(): Code {
           onComplete={(otp) => answer.current?.(otp)}
           getInputProps={(place: number) => ({
             'aria-label': t('challenge.digit', { name: t('method.TOTP'), place: place + 1 }),
+            'data-autofocus': place === 0 || undefined,
           })}
         />
         <Problem of={wrong} />

@@ -145,9 +145,10 @@ function Form<M extends Method, P extends Writes<M> & keyof paths>(props: WriteP
       }}
     >
       <Stack>
-        {shown.map((f) => (
+        {shown.map((f, n) => (
           <Field
             key={f.name}
+            first={n === 0}
             field={f as unknown as Input<Values>}
             value={values[f.name]}
             error={wrong(f.name)}
@@ -175,10 +176,13 @@ export function Field({
   value,
   error,
   onChange,
+  first,
 }: {
   field: Input<Values>;
   value: unknown;
   error?: string;
+  /** It has the focus when the form opens. */
+  first?: boolean;
   onChange: (value: unknown) => void;
 }) {
   const { t } = useTranslation();
@@ -189,6 +193,7 @@ export function Field({
     required,
     name,
     'data-testid': `field-${name}`,
+    'data-autofocus': first || undefined,
     description: field.help ? t(field.help) : undefined,
   };
   const text = value === undefined || value === null ? '' : String(value);
