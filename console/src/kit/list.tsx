@@ -28,7 +28,7 @@ import {
   useTable,
   type ColumnDef,
 } from '@tanstack/react-table';
-import { useEffect, useMemo, useRef, useState, type ReactNode } from 'react';
+import { useEffect, useMemo, useRef, useState, type FocusEvent, type KeyboardEvent, type ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { paths } from '../api';
 import { readPage, type Gets, type Page } from '../app/api';
@@ -182,13 +182,14 @@ export function List<P extends Gets>(props: ListProps<P>) {
               ))}
             </Table.Tr>
           </Table.Thead>
-          <Table.Tbody>
+          <Table.Tbody ref={cursor.body}>
             {page.isLoading && <Waiting columns={columns.length} />}
             {table.getRowModel().rows.map((row, n) => (
               <Table.Tr
                 key={row.id}
                 data-testid="row"
                 data-at={n === cursor.at || undefined}
+                {...cursor.row(n)}
                 aria-selected={row.getIsSelected()}
                 className={props.open ? 'opens' : undefined}
                 onClick={() => props.open?.(row.original)}
@@ -317,18 +318,25 @@ function Waiting({ columns }: { columns: number }) {
   ));
 }
 
-/** j and k go down and up, Enter opens, x chooses; Shift chooses everything since the last choice. */
+/**
+ * j and k take the focus down and up the rows, Enter opens, x chooses; Shift chooses everything since the last choice.
+ * They rest while a dialog is open.
+ */
 function useCursorKeys(count: number, open: (n: number) => void, choose: (n: number) => void) {
   const [at, setAt] = useState(-1);
   const last = useRef(0);
-  const move = (by: number) => setAt((old) => Math.min(Math.max(old + by, 0), count - 1));
+  const body = useRef<HTMLTableSectionElement>(null);
+  const free = () => !document.querySelector('[role="dialog"]');
+  const move = (by: number) => {
+    if (free()) body.current?.rows[Math.min(Math.max(at + by, 0), count - 1)]?.focus();
+  };
   useHotkeys([
     ['j', () => move(1)],
     ['k', () => move(-1)],
-    ['Enter', () => open(at)],
     [
       'x',
       () => {
+        if (!free()) return;
         last.current = at;
         choose(at);
       },
@@ -336,6 +344,15 @@ function useCursorKeys(count: number, open: (n: number) => void, choose: (n: num
   ]);
   return {
     at,
+    body,
+    /** What a row needs: one of them is reached by Tab. */
+    row: (n: number) => ({
+      tabIndex: n === Math.max(at, 0) ? 0 : -1,
+      onFocus: (event: FocusEvent) => event.target === event.currentTarget && setAt(n),
+      onKeyDown: (event: KeyboardEvent) => {
+        if (event.key === 'Enter' && event.target === event.currentTarget) open(n);
+      },
+    }),
     choose(event: { shiftKey: boolean; stopPropagation: () => void }, n: number, table: unknown) {
       event.stopPropagation();
       const rows = (table as Rows).getRowModel().rows;
