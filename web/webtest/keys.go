@@ -1,0 +1,104 @@
+package webtest
+
+import (
+	"fmt"
+
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// Keys for Keyboard.Press besides letters and digits.
+const (
+	TabKey    = kb.Tab
+	Enter     = kb.Enter
+	Escape    = kb.Escape
+	Space     = " "
+	ArrowDown = kb.ArrowDown
+)
+
+// mostTabs bounds the way to an element: no screen has more stops before its end.
+const mostTabs = 400
+
+// Keyboard walks a page as somebody does who has no mouse: by real keys alone. After each of its steps something that
+// can be seen has the focus, or the test fails.
+type Keyboard struct{ tab *Tab }
+
+// Keyboard is the tab for somebody without a mouse.
+func (tab *Tab) Keyboard() Keyboard { return Keyboard{tab} }
+
+// held waits until something that can be seen has the focus, and names what is wrong where nothing has: "" when all is
+// well. A field that only its label shows counts by its label. Handing the focus over takes a dialog some frames.
+const held = `new Promise((resolve) => {
+	const until = performance.now() + 2000;
+	const look = () => {
+		const e = document.activeElement;
+		const shown = e?.labels?.[0] ?? e;
+		const box = shown?.getBoundingClientRect();
+		const wrong = !e || e === document.body || e === document.documentElement ? 'nothing has the focus'
+			: !shown.checkVisibility({ visibilityProperty: true, opacityProperty: true })
+				? 'what has the focus cannot be seen: ' + e.outerHTML.slice(0, 200)
+			: box.bottom < 0 || box.top > innerHeight || box.right < 0 || box.left > innerWidth
+				? 'what has the focus is outside the window: ' + e.outerHTML.slice(0, 200) : '';
+		if (!wrong || performance.now() > until) resolve(wrong);
+		else requestAnimationFrame(look);
+	};
+	look();
+})`
+
+// Holds fails the test unless something that can be seen has the focus.
+func (k Keyboard) Holds(step string) {
+	k.tab.t.Helper()
+	if wrong := Value[string](k.tab, held); wrong != "" {
+		k.tab.t.Errorf("%s: %s", step, wrong)
+	}
+}
+
+// Press presses keys, one after the other, wherever the focus is.
+func (k Keyboard) Press(keys string) {
+	k.tab.t.Helper()
+	k.tab.do("press "+keys, chromedp.KeyEvent(keys, raw))
+	k.Holds(fmt.Sprintf("after %q", keys))
+}
+
+// raw makes a key as a keyboard does: the letter is not typed where the page has taken the key for itself.
+func raw(event *input.DispatchKeyEventParams) {
+	if event.Type == kb.KeyDown {
+		event.Type = kb.KeyRawDown
+	}
+}
+
+// To goes forward by the key Tab until an element has the focus that the selector names.
+func (k Keyboard) To(selector string) { k.tab.t.Helper(); k.walk(selector) }
+
+// Back goes backward, by Shift and Tab.
+func (k Keyboard) Back(selector string) {
+	k.tab.t.Helper()
+	k.walk(selector, chromedp.KeyModifiers(chromedp.ModifierShift))
+}
+
+func (k Keyboard) walk(selector string, options ...chromedp.KeyOption) {
+	k.tab.t.Helper()
+	k.tab.See(selector)
+	k.Holds("before going to " + selector)
+	at := fmt.Sprintf(`(document.activeElement.matches(%q) ? 'there' : document.activeElement.tagName)`, selector)
+	for range mostTabs {
+		switch Value[string](k.tab, at) {
+		case "there":
+			k.Holds("at " + selector)
+			return
+		case "BODY", "HTML":
+			k.tab.t.Errorf("on the way to %s nothing has the focus", selector)
+		}
+		k.tab.do("press Tab", chromedp.KeyEvent(TabKey, append(options, raw)...))
+	}
+	k.tab.t.Fatalf("the key Tab does not lead to %s", selector)
+}
+
+// Fill goes forward to a field and replaces what it holds.
+func (k Keyboard) Fill(selector, text string) {
+	k.tab.t.Helper()
+	k.To(selector)
+	k.tab.do("select all", chromedp.KeyEvent("a", raw, chromedp.KeyModifiers(chromedp.ModifierCtrl)))
+	k.Press(text)
+}
