@@ -171,6 +171,20 @@ func (st stage) app(a blackbox.Account, me blackbox.Headers) *authenticator {
 	return enrolled(st.t, st.Node, a, me)
 }
 
+// withApp is an account that is logged in and has an authenticator.
+func (st stage) withApp() (blackbox.Account, blackbox.Headers, *authenticator) {
+	st.t.Helper()
+	a, me := st.known()
+	return a, me, st.app(a, me)
+}
+
+// refusesUsed fails the test unless a challenge refuses a code that was used, and takes the next.
+func (st stage) refusesUsed(f blackbox.Flow, app *authenticator, used string) {
+	st.t.Helper()
+	st.complete(f, f.Method(st.t, "TOTP"), used).Is(st.t, 422, "OTP_INVALID")
+	st.complete(f, f.Method(st.t, "TOTP"), app.next(st.t)).Is(st.t, 200, "")
+}
+
 // alive fails the test unless the service answers as ever.
 func (st stage) alive() { st.t.Helper(); st.ask("GET", keysPath, nil, nil).Is(st.t, 200, "") }
 
