@@ -38,7 +38,7 @@ const Screens = lazy(() => import('./app/app'));
 
 function Console() {
   const { i18n, t } = useTranslation();
-  const { token, over } = useSession();
+  const { token, userId, over } = useSession();
   const look = useMemo(() => theme(t('close')), [t]);
   return (
     <DirectionProvider
@@ -49,7 +49,7 @@ function Console() {
       <MantineProvider theme={look} defaultColorScheme="auto" getStyleNonce={() => nonce}>
         {token || over ? (
           <Suspense fallback={<Loader />}>
-            <Screens />
+            <Screens key={userId} />
           </Suspense>
         ) : (
           <Login onDone={() => undefined} />

@@ -6,7 +6,7 @@ import { Anchor, Modal } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { useState, type ReactNode } from 'react';
+import { useRef, useState, type ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { paths } from '../api';
 import type { Flow, Outcome } from '../../../web/static/castellan-client.js';
@@ -55,19 +55,23 @@ export function useAct<M extends Method, P extends Writes<M> & keyof paths>(
   const [flow, setFlow] = useState<Flow>();
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Refusal>();
-  const [key, setKey] = useState(() => crypto.randomUUID());
+  // One key for one intention, which is what is asked of whom: another row or a changed form is another one.
+  const keys = useRef(new Map<string, string>());
 
   async function run(body: Parameters<typeof start<M, P>>[2], places: Record<string, string> = {}) {
     setBusy(true);
     setProblem(undefined);
+    const intention = JSON.stringify([places, body]);
+    const key = keys.current.get(intention) ?? crypto.randomUUID();
+    keys.current.set(intention, key);
     try {
       const begun = await code.with((otp) => start(method, path, body, { key, places, otp }));
       if (begun.challenge) setFlow(begun);
       const outcome: Outcome = await begun.done;
-      if (!outcome.success) throw new Refusal(0, outcome.code ?? '', outcome.message ?? '');
+      if (!outcome.success) throw Refusal.outcome(outcome);
       const refused = outcome.data as Refused | undefined;
       if (refused?.code === 1) throw new Refusal(200, '1', refused.message ?? '');
-      setKey(crypto.randomUUID()); // the next intention
+      keys.current.delete(intention); // the same once more is another one
       await Promise.all(touches.map((touched) => queries.invalidateQueries({ queryKey: [touched] })));
       const waits = (outcome.data as Sealed | undefined)?.data?.approvalId;
       notifications.show(
@@ -79,7 +83,7 @@ export function useAct<M extends Method, P extends Writes<M> & keyof paths>(
     } catch (error) {
       const refusal = Refusal.of(error, `${method.toUpperCase()} ${String(path)}`);
       // Without an answer nobody knows whether it happened: the same key makes asking again safe.
-      if (refusal.status !== 0 && refusal.status < 500) setKey(crypto.randomUUID());
+      if (refusal.status !== 0 && refusal.status < 500) keys.current.delete(intention);
       if (refusal.code !== 'ABANDONED') setProblem(refusal);
       return undefined;
     } finally {

@@ -5,7 +5,7 @@
  */
 import createClient from 'openapi-fetch';
 import type { PathsWithMethod } from 'openapi-typescript-helpers';
-import { CastellanClient, CastellanError, type Flow } from '../../../web/static/castellan-client.js';
+import { CastellanClient, CastellanError, type Flow, type Outcome } from '../../../web/static/castellan-client.js';
 import type { components, paths } from '../api';
 import { base } from './page';
 import { session } from './session';
@@ -24,8 +24,14 @@ export class Refusal extends Error {
     readonly errors: Field[] = [],
     readonly retryAfter = 0,
     readonly asked = '', // "GET /admin/…", for the explanation
+    readonly attemptsLeft?: number, // of a wrong code
   ) {
     super(message);
+  }
+
+  /** A challenge that ended without success: somebody said no on the device, say. */
+  static outcome({ code = '', message = '' }: Outcome): Refusal {
+    return new Refusal(200, code, message);
   }
 
   static of(error: unknown, asked = ''): Refusal {
@@ -37,8 +43,9 @@ export class Refusal extends Error {
         requestId?: string;
         errors: Field[];
         retryAfter: number;
+        attemptsLeft?: number;
       };
-      return new Refusal(e.status, e.code, e.message, e.requestId, e.errors, e.retryAfter, asked);
+      return new Refusal(e.status, e.code, e.message, e.requestId, e.errors, e.retryAfter, asked, e.attemptsLeft);
     }
     return new Refusal(0, 'NETWORK', error instanceof Error ? error.message : String(error), '', [], 0, asked);
   }
@@ -71,12 +78,19 @@ async function exact(response: Response): Promise<Response | undefined> {
   return new Response(kept || null, { status: response.status, statusText: response.statusText, headers });
 }
 
+/** What a refusal says of the session that it was asked with. */
+function refused({ status, code }: Refusal, token: string) {
+  if (status === 401) session.ended('over', token);
+  if (code === 'FORBIDDEN') session.doubt();
+}
+
 const reader = createClient<paths>({ baseUrl: `${location.origin}${base}`, cache: 'no-store', credentials: 'omit' });
 
 reader.use({
   onRequest({ request }) {
     const { token } = session.now();
-    if (token) request.headers.set('x-auth', token);
+    if (!token) throw new Refusal(401, 'UNAUTHENTICATED', ''); // below the login nothing is asked
+    request.headers.set('x-auth', token);
     request.headers.set('accept-language', document.documentElement.lang);
     return request;
   },
@@ -95,7 +109,7 @@ reader.use({
       Number(response.headers.get('retry-after')) || 0,
       `${request.method} ${new URL(request.url).pathname}`,
     );
-    if (refusal.status === 401) session.ended(refusal);
+    refused(refusal, request.headers.get('x-auth') ?? '');
     throw refusal;
   },
   onError({ error, request }) {
@@ -158,6 +172,7 @@ export async function start<M extends 'post' | 'patch' | 'delete', P extends Wri
   { key, places = {}, otp }: { key?: string; places?: Record<string, string>; otp?: string } = {},
 ): Promise<Flow> {
   const asked = `${method.toUpperCase()} ${String(path)}`;
+  const { token } = session.now();
   try {
     const to = String(path).replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(places[name] ?? ''));
     return await client().start(method.toUpperCase(), to, (body ?? {}) as object, {
@@ -165,7 +180,7 @@ export async function start<M extends 'post' | 'patch' | 'delete', P extends Wri
     });
   } catch (error) {
     const refusal = Refusal.of(error, asked);
-    if (refusal.status === 401) session.ended(refusal);
+    refused(refusal, token);
     throw refusal;
   }
 }

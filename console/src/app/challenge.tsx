@@ -8,7 +8,8 @@ import { Problem } from './problem';
 
 type Method = Flow['methods'][number];
 
-export function Challenge({ flow, onCancel }: { flow: Flow; onCancel: () => void }) {
+/** level is that of the headings: what stands above it is a page, or a dialog. */
+export function Challenge({ flow, level = 3, onCancel }: { flow: Flow; level?: 2 | 3; onCancel: () => void }) {
   const { t } = useTranslation();
   const [, redraw] = useReducer((n: number) => n + 1, 0);
   useEffect(() => {
@@ -20,12 +21,18 @@ export function Challenge({ flow, onCancel }: { flow: Flow; onCancel: () => void
       for (const name of events) flow.removeEventListener(name, redraw);
     };
   }, [flow]);
+  const away = useAway(flow);
   const open = flow.methods.filter((m: Method) => !m.complete);
   return (
     <Stack gap="lg" data-testid="challenge">
       <Text c="dimmed">{t('challenge.lead')}</Text>
+      {away && (
+        <Alert color="yellow" role="status" data-testid="away">
+          {t('challenge.away')}
+        </Alert>
+      )}
       {flow.methods.map((m: Method) => (
-        <Answer key={m.id} flow={flow} method={m} first={m === open[0]} />
+        <Answer key={m.id} flow={flow} method={m} level={level} first={m === open[0]} />
       ))}
       <Group justify="flex-end">
         <Button variant="default" onClick={onCancel} data-testid="challenge-cancel">
@@ -36,12 +43,41 @@ export function Challenge({ flow, onCancel }: { flow: Flow; onCancel: () => void
   );
 }
 
+const AWAY_MS = 20_000; // longer than a flow waits before it asks again
+
+/** Whether the flow cannot reach the service; it goes on trying by itself. */
+function useAway(flow: Flow): boolean {
+  const [since, setSince] = useState(0);
+  useEffect(() => {
+    const lost = () => setSince(Date.now());
+    const found = () => setSince(0);
+    const transport = (event: Event) =>
+      (event as CustomEvent<{ name: string }>).detail.name === 'socket' ? found() : undefined;
+    flow.addEventListener('error', lost);
+    flow.addEventListener('method', found);
+    flow.addEventListener('transport', transport);
+    return () => {
+      flow.removeEventListener('error', lost);
+      flow.removeEventListener('method', found);
+      flow.removeEventListener('transport', transport);
+    };
+  }, [flow]);
+  return Date.now() - since < AWAY_MS; // asked again every second
+}
+
 function left(until: number): string {
   const s = Math.max(0, Math.round((until - Date.now()) / 1000));
   return `${Math.floor(s / 60)}:${String(s % 60).padStart(2, '0')}`;
 }
 
-function Answer({ flow, method, first }: { flow: Flow; method: Method; first: boolean }) {
+interface AnswerProps {
+  flow: Flow;
+  method: Method;
+  level: 2 | 3;
+  first: boolean;
+}
+
+function Answer({ flow, method, level, first }: AnswerProps) {
   const { t } = useTranslation();
   const [value, setValue] = useState('');
   const [busy, setBusy] = useState(false);
@@ -53,7 +89,9 @@ function Answer({ flow, method, first }: { flow: Flow; method: Method; first: bo
     try {
       await work();
     } catch (error) {
-      setProblem(Refusal.of(error));
+      const refusal = Refusal.of(error);
+      setProblem(refusal);
+      if (refusal.status === 0) return; // nobody has seen the code: it stays
       setValue('');
       setWrong((n) => n + 1);
     } finally {
@@ -71,7 +109,7 @@ function Answer({ flow, method, first }: { flow: Flow; method: Method; first: bo
   return (
     <Stack gap="xs" data-testid={`method-${method.name}`}>
       <Group justify="space-between" wrap="nowrap">
-        <Title order={3} size="h5">
+        <Title order={level} size="h5">
           {name} {method.hint && <bdi dir="ltr">{method.hint}</bdi>}
         </Title>
         <Text size="sm" c="dimmed" dir="ltr">
@@ -100,11 +138,23 @@ function Answer({ flow, method, first }: { flow: Flow; method: Method; first: bo
           onComplete={(code) => run(() => flow.complete(method.id, method.name, code))}
         />
       )}
+      {problem?.status === 0 && value.length === 6 && (
+        <Button
+          variant="default"
+          size="compact-sm"
+          w="fit-content"
+          disabled={busy}
+          onClick={() => run(() => flow.complete(method.id, method.name, value))}
+        >
+          {t('again')}
+        </Button>
+      )}
       {renewal !== 'none' && (
         <Button
           variant="subtle"
           size="compact-sm"
           w="fit-content"
+          data-testid="renew"
           disabled={renewal !== 'open' || busy}
           onClick={() => run(() => flow.renew(method.id, method.name))}
         >
@@ -122,9 +172,9 @@ function Waiting({ number }: { number?: string }) {
     <Center>
       <Stack align="center" gap="xs">
         {number && (
-          <Title order={2} dir="ltr" data-testid="match-number">
+          <Text fz={28} fw={700} dir="ltr" data-testid="match-number">
             {number}
-          </Title>
+          </Text>
         )}
         <Text size="sm">{t(number ? 'challenge.match' : 'challenge.push')}</Text>
         <Loader type="dots" aria-hidden />

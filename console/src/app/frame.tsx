@@ -1,6 +1,7 @@
 /** The frame of every screen: menu by permissions, palette, language, light and dark. */
 import {
   ActionIcon,
+  Anchor,
   AppShell,
   Burger,
   Button,
@@ -10,6 +11,7 @@ import {
   Menu,
   NavLink,
   ScrollArea,
+  Stack,
   Text,
   Title,
   useMantineColorScheme,
@@ -18,13 +20,14 @@ import { useDisclosure } from '@mantine/hooks';
 import { Notifications } from '@mantine/notifications';
 import { spotlight } from '@mantine/spotlight';
 import { IconLanguage, IconLogout, IconMoon, IconSearch } from '@tabler/icons-react';
-import { useQueryClient } from '@tanstack/react-query';
 import { Link, Outlet, useRouterState } from '@tanstack/react-router';
 import { Suspense, useEffect } from 'react';
 import { useTranslation } from 'react-i18next';
 import { client } from './api';
 import { languages, speak, type Language } from './i18n';
 import { Palette } from './palette';
+import { usePermissions } from './permissions';
+import { Problem } from './problem';
 import { screens, type Screen } from './screens';
 import { session, useMay, useSession } from './session';
 
@@ -33,6 +36,7 @@ const groups: Screen['group'][] = ['work', 'people', 'money', 'content', 'securi
 export default function Frame() {
   const { t } = useTranslation();
   const { may } = useSession();
+  const permissions = usePermissions();
   const [opened, menu] = useDisclosure();
   const path = useRouterState({ select: (state) => state.location.pathname });
   useEffect(() => menu.close(), [path]);
@@ -61,6 +65,8 @@ export default function Frame() {
           <Suspense fallback={<Loader />}>
             <Outlet />
           </Suspense>
+        ) : permissions.error ? (
+          <Again of={permissions.error} onClick={() => void permissions.refetch()} />
         ) : (
           <Loader aria-label={t('loading')} />
         )}
@@ -101,7 +107,6 @@ function Part({ group }: { group: Screen['group'] }) {
 function Tools() {
   const { t, i18n } = useTranslation();
   const { toggleColorScheme } = useMantineColorScheme();
-  const queries = useQueryClient();
   return (
     <Group gap="xs" wrap="nowrap">
       <Button
@@ -141,12 +146,11 @@ function Tools() {
         variant="default"
         aria-label={t('logout')}
         data-testid="logout"
-        onClick={async () => {
-          await client()
+        onClick={() => {
+          void client()
             .logout()
             .catch(() => undefined);
-          queries.clear();
-          session.leave();
+          session.leave(); // also where the service cannot be reached
         }}
       >
         <IconLogout size={16} />
@@ -155,7 +159,34 @@ function Tools() {
   );
 }
 
-export function Missing() {
+/** What went wrong instead of a screen, and the way to try it once more. */
+export function Again({ of, onClick }: { of: unknown; onClick: () => void }) {
   const { t } = useTranslation();
-  return <Text>{t('missing')}</Text>;
+  return (
+    <Stack align="start">
+      <Problem of={of} />
+      <Button variant="default" onClick={onClick} data-testid="again">
+        {t('again')}
+      </Button>
+    </Stack>
+  );
+}
+
+export function Missing() {
+  return <Nowhere text="missing" />;
+}
+
+/** There is no such screen, or it is not for everybody. */
+export function Nowhere({ text }: { text: string }) {
+  const { t } = useTranslation();
+  return (
+    <Stack align="start" data-testid={text}>
+      <Title order={1} size="h3">
+        {t(text)}
+      </Title>
+      <Anchor component={Link} to={'/' as string}>
+        {t('home.title')}
+      </Anchor>
+    </Stack>
+  );
 }

@@ -1,6 +1,6 @@
 /** The login, with every method of a challenge. It stands alone at first, and above the screen when a session ends. */
 import { Alert, Button, Card, Center, PasswordInput, Stack, Tabs, TextInput, Title } from '@mantine/core';
-import { useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Flow } from '../../../web/static/castellan-client.js';
 import { client, Refusal } from './api';
@@ -13,15 +13,21 @@ export function Login({ onDone }: { onDone: (same: boolean) => void }) {
   const { over } = useSession();
   const [flow, setFlow] = useState<Flow>();
   const [problem, setProblem] = useState<unknown>();
+  // What was typed stays for the next try, without the password.
+  const [typed, setTyped] = useState<Partial<Who>>({});
+  const open = useRef<Flow>(undefined);
+  useEffect(() => () => open.current?.close(), []); // another tab was faster
   const start = async (who: Who) => {
     setProblem(undefined);
+    setTyped({ ...who, password: '' });
     try {
       const begun = await client().login(who);
+      open.current = begun;
       setFlow(begun);
       begun.done
         .then((outcome) => {
           const token = outcome.headers['x-auth'];
-          if (!outcome.success || !token) throw new Refusal(0, outcome.code ?? '', outcome.message ?? '');
+          if (!outcome.success || !token) throw Refusal.outcome(outcome);
           onDone(session.begin(token));
         })
         .catch((error: unknown) => {
@@ -34,7 +40,7 @@ export function Login({ onDone }: { onDone: (same: boolean) => void }) {
   };
   return (
     <Center mih={over ? undefined : '100vh'} p="md">
-      <Card withBorder={!over} w="100%" maw={420} padding="xl" radius="md" component="main">
+      <Card withBorder={!over} w="100%" maw={420} padding="xl" radius="md" component={over ? 'div' : 'main'}>
         <Stack>
           <Title order={1} size="h3">
             {t('login.title')}
@@ -43,13 +49,14 @@ export function Login({ onDone }: { onDone: (same: boolean) => void }) {
           {flow ? (
             <Challenge
               flow={flow}
+              level={2}
               onCancel={() => {
                 flow.close();
                 setFlow(undefined);
               }}
             />
           ) : (
-            <Identify onStart={start} />
+            <Identify typed={typed} onStart={start} />
           )}
           <Problem of={problem} />
         </Stack>
@@ -65,10 +72,10 @@ interface Who {
   password: string;
 }
 
-function Identify({ onStart }: { onStart: (who: Who) => Promise<void> }) {
+function Identify({ typed, onStart }: { typed: Partial<Who>; onStart: (who: Who) => Promise<void> }) {
   const { t } = useTranslation();
   const [busy, setBusy] = useState(false);
-  const [way, setWay] = useState<string | null>('mail');
+  const [way, setWay] = useState<string | null>(typed.phoneNumber ? 'phone' : 'mail');
   return (
     <form
       onSubmit={async (event) => {
@@ -94,17 +101,19 @@ function Identify({ onStart }: { onStart: (who: Who) => Promise<void> }) {
           <TextInput
             name="email"
             type="email"
+            defaultValue={typed.email}
             label={t('login.mail')}
             autoComplete="username"
             required
             dir="ltr"
             data-testid="email"
-            autoFocus
+            autoFocus={!typed.email}
           />
         ) : (
           <>
             <TextInput
               name="countryCode"
+              defaultValue={typed.countryCode}
               label={t('login.countryCode')}
               inputMode="numeric"
               required
@@ -114,6 +123,7 @@ function Identify({ onStart }: { onStart: (who: Who) => Promise<void> }) {
             />
             <TextInput
               name="phoneNumber"
+              defaultValue={typed.phoneNumber}
               label={t('login.phone')}
               inputMode="tel"
               required
@@ -127,6 +137,7 @@ function Identify({ onStart }: { onStart: (who: Who) => Promise<void> }) {
           name="password"
           label={t('login.password')}
           autoComplete="current-password"
+          autoFocus={!!(typed.email || typed.phoneNumber)}
           required
           data-testid="password"
         />

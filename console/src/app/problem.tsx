@@ -14,11 +14,14 @@ export function Problem({ of }: { of: unknown }) {
     <Alert
       color="red"
       role="alert"
-      title={refusal.status === 0 ? t('problem.network') : refusal.message}
+      title={refusal.status === 0 ? t('problem.network') : refusal.message || t('problem.refused')}
       data-testid="problem"
     >
       <Group gap="xs" wrap="wrap">
-        <Code>{refusal.code}</Code>
+        {refusal.code && <Code>{refusal.code}</Code>}
+        {refusal.attemptsLeft !== undefined && (
+          <Text size="sm">{t('problem.attempts', { count: refusal.attemptsLeft })}</Text>
+        )}
         {refusal.retryAfter > 0 && <Text size="sm">{t('problem.retry', { seconds: refusal.retryAfter })}</Text>}
         {refusal.requestId && (
           <CopyButton value={refusal.requestId}>

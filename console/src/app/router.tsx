@@ -1,8 +1,45 @@
 /** The routes, made of the list of screens. The search of each address is kept as it is: text by name. */
-import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router';
-import Frame, { Missing } from './frame';
+import { Loader } from '@mantine/core';
+import { createRootRoute, createRoute, createRouter, type ErrorComponentProps } from '@tanstack/react-router';
+import { useCallback, useEffect, useState, type ComponentType } from 'react';
+import { useTranslation } from 'react-i18next';
+import Frame, { Again, Missing, Nowhere } from './frame';
 import { base } from './page';
-import { screens } from './screens';
+import { screens, type Screen } from './screens';
+import { useMay } from './session';
+
+/**
+ * A screen, once its script is here, for those who may see it. Where the script cannot be read the person decides when
+ * to try again: the router's own way reloads the page, and with it goes what was typed.
+ */
+function place({ load, needs }: Screen) {
+  let Page: ComponentType | undefined;
+  const preload = async () => {
+    Page ??= (await load()).default;
+  };
+  function Place() {
+    const { t } = useTranslation();
+    const may = useMay();
+    const [, redraw] = useState(0);
+    const [problem, setProblem] = useState<unknown>();
+    const fetch = useCallback(() => {
+      setProblem(undefined);
+      preload().then(() => redraw((n) => n + 1), setProblem);
+    }, []);
+    useEffect(() => {
+      if (!Page) fetch();
+    }, [fetch]);
+    if (!needs.every(may)) return <Nowhere text="forbidden" />;
+    if (Page) return <Page />;
+    return problem ? <Again of={problem} onClick={fetch} /> : <Loader aria-label={t('loading')} />;
+  }
+  return Object.assign(Place, { preload: () => preload().catch(() => undefined) });
+}
+
+/** A screen that fell over; the frame around it stands. */
+function Broken({ error, reset }: ErrorComponentProps) {
+  return <Again of={error} onClick={reset} />;
+}
 
 const root = createRootRoute({ component: Frame, notFoundComponent: Missing });
 
@@ -14,11 +51,11 @@ function texts(search: Record<string, unknown>): Record<string, string> {
   );
 }
 
-const routes = screens.map(({ path, load }) =>
+const routes = screens.map((screen) =>
   createRoute({
     getParentRoute: () => root,
-    path,
-    component: lazyRouteComponent(load),
+    path: screen.path,
+    component: place(screen),
     validateSearch: texts,
   }),
 );
@@ -27,6 +64,7 @@ export const router = createRouter({
   routeTree: root.addChildren(routes),
   basepath: `${base}/console`,
   defaultPreload: 'intent',
+  defaultErrorComponent: Broken,
   // Plain names and values, so that an address can be read and typed.
   parseSearch: (text) => Object.fromEntries(new URLSearchParams(text)),
   stringifySearch: (search) => {

@@ -3,20 +3,29 @@
  * no cookie and no address.
  */
 import { useSyncExternalStore } from 'react';
-import type { Refusal } from './api';
+
+/** How a session ended under somebody's hands: nobody touched the console, or the service refused the token. */
+type End = 'idle' | 'over';
 
 export interface Session {
   token: string;
   userId: string;
   /** What the caller may ask, as "GET /admin/list-users"; undefined until it is known. */
   may?: ReadonlySet<string>;
+  /** Grows when the service refused what the menu offers: somebody changed the permissions. */
+  doubts: number;
   /** Set when a session ended under somebody's hands: the screen stays, with the login above it. */
-  over?: Refusal | 'idle';
+  over?: End;
 }
 
-let current: Session = { token: '', userId: '' };
+const nobody: Session = { token: '', userId: '', doubts: 0 };
+let current = nobody;
 const listeners = new Set<() => void>();
 let port: MessagePort | undefined;
+let touched = Date.now();
+let told = 0;
+
+const TELL_MS = 5_000; // so often at most other tabs hear of a touch
 
 function set(next: Session) {
   current = next;
@@ -38,25 +47,61 @@ export const session = {
   begin(token: string, from: 'here' | 'tab' = 'here') {
     const userId = claims(token).sub ?? '';
     const same = current.userId === userId;
-    set({ token, userId, may: same ? current.may : undefined });
+    touched = Math.max(touched, Date.now());
+    set({ ...nobody, token, userId, may: same ? current.may : undefined });
     if (from === 'here') port?.postMessage({ token });
     return same;
   },
   permits(may: Iterable<string>) {
     set({ ...current, may: new Set(may) });
   },
-  /** The service refused the token, or nobody touched the console: what was typed stays below the login. */
-  ended(why: Refusal | 'idle') {
-    if (!current.token) return;
+  /** The service refused what the menu offers. */
+  doubt() {
+    set({ ...current, doubts: current.doubts + 1 });
+  },
+  /**
+   * The service refused the token, or nobody touched the console: what was typed stays below the login. A late answer
+   * to an older token ends nothing.
+   */
+  ended(why: End, token = current.token) {
+    if (!token || token !== current.token) return;
     set({ ...current, token: '', over: why });
-    port?.postMessage({ token: '' });
+    port?.postMessage({ end: token, why }); // heard again, it ends nothing any more
   },
-  /** Forget everything. */
+  /** Forget everything, in all tabs. */
   leave() {
-    set({ token: '', userId: '' });
-    port?.postMessage({ token: '' });
+    const { token } = current;
+    set(nobody);
+    port?.postMessage({ end: token, why: 'left' });
   },
+  /** Somebody is there. */
+  touch() {
+    touched = Date.now();
+    if (touched - told < TELL_MS) return;
+    told = touched;
+    port?.postMessage({ touched });
+  },
+  /** When somebody last touched this tab, or, a few seconds late, another one. */
+  touched: () => touched,
 };
+
+interface Said {
+  token?: string;
+  end?: string;
+  why?: End | 'left';
+  touched?: number;
+}
+
+/** What happened in some tab, this one included. */
+function hear(said: Said) {
+  touched = Math.max(touched, said.touched ?? 0);
+  if (said.token && said.token !== current.token) session.begin(said.token, 'tab');
+  if (said.why === 'left') {
+    if (said.end === current.token) set(nobody); // also where the login is above the screen
+  } else if (said.why) {
+    session.ended(said.why, said.end);
+  }
+}
 
 /** Joins the tabs; resolves once it is known whether another tab is logged in. */
 export function shareTabs(worker: string | undefined): Promise<void> {
@@ -66,14 +111,17 @@ export function shareTabs(worker: string | undefined): Promise<void> {
     const giveUp = setTimeout(resolve, 1000);
     shared.onerror = () => resolve();
     port = shared.port;
-    port.onmessage = ({ data }: MessageEvent<{ token: string }>) => {
-      if (data.token && data.token !== current.token) session.begin(data.token, 'tab');
-      if (!data.token && current.token) set({ token: '', userId: current.userId, over: 'idle' });
+    port.onmessage = ({ data }: MessageEvent<Said>) => {
+      hear(data);
       clearTimeout(giveUp);
       resolve();
     };
     port.start();
     addEventListener('pagehide', () => port?.postMessage('gone'));
+    // A page that the browser kept and shows again has heard nothing meanwhile.
+    addEventListener('pageshow', (event) => {
+      if (event.persisted) location.reload();
+    });
   });
 }
 
