@@ -2,7 +2,6 @@ package webtest
 
 import (
 	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 )
@@ -13,7 +12,7 @@ func (tab *Tab) Another() *Tab {
 	t.Helper()
 	ctx, closeTab := chromedp.NewContext(tab.ctx)
 	t.Cleanup(closeTab)
-	other := &Tab{t: t, ctx: ctx, console: tab.console, profile: tab.profile}
+	other := &Tab{t: t, ctx: ctx, console: tab.console, profile: tab.profile, shut: closeTab}
 	messages := chromedp.Console(ctx)
 	if err := chromedp.Do(ctx); err != nil {
 		t.Fatalf("open a tab: %v", err)
@@ -22,6 +21,9 @@ func (tab *Tab) Another() *Tab {
 	other.View(Desktop)
 	return other
 }
+
+// Shut closes a tab that Another opened.
+func (tab *Tab) Shut() { tab.shut() }
 
 // Front shows the tab; one behind another draws nothing, and Until waits for what is drawn.
 func (tab *Tab) Front() *Tab {
@@ -44,16 +46,20 @@ func (tab *Tab) Back() {
 	Value[bool](tab, "(history.back(), true)")
 }
 
+// network are the parameters of Network.emulateNetworkConditions, which tells the page of its state too.
+type network struct {
+	Offline  bool    `json:"offline"`
+	Latency  float64 `json:"latency"`
+	Download float64 `json:"downloadThroughput"`
+	Upload   float64 `json:"uploadThroughput"`
+}
+
+var emulateNetwork = cdp.Command[network, cdp.Empty]{Method: "Network.emulateNetworkConditions"}
+
 // Offline takes the network from the page, or gives it back.
 func (tab *Tab) Offline(off bool) {
 	tab.t.Helper()
-	state := network.OverrideNetworkStateParams{Offline: off, DownloadThroughput: -1, UploadThroughput: -1}
-	if _, err := chromedp.Call(tab.ctx, network.OverrideNetworkState, state); err != nil {
-		tab.fail("tell the page of its network", err)
-	}
-	rules := network.EmulateNetworkConditionsByRuleParams{MatchedNetworkConditions: []*network.Conditions{
-		{Offline: off, DownloadThroughput: -1, UploadThroughput: -1}}}
-	if _, err := chromedp.Call(tab.ctx, network.EmulateNetworkConditionsByRule, rules); err != nil {
+	if _, err := chromedp.Call(tab.ctx, emulateNetwork, network{Offline: off, Download: -1, Upload: -1}); err != nil {
 		tab.fail("take the network", err)
 	}
 }

@@ -13,7 +13,7 @@ import type { Flow, Outcome } from '../../../web/static/castellan-client.js';
 import { Refusal, start, type Writes } from './api';
 import { Challenge } from './challenge';
 import { useCode } from './code';
-import { useMay } from './session';
+import { session, useMay } from './session';
 
 type Method = 'post' | 'patch' | 'delete';
 
@@ -57,11 +57,19 @@ export function useAct<M extends Method, P extends Writes<M> & keyof paths>(
   const [problem, setProblem] = useState<Refusal>();
   // One key for one intention, which is what is asked of whom: another row or a changed form is another one.
   const keys = useRef(new Map<string, string>());
+  // A double click is one click.
+  const under = useRef(new Map<string, Promise<unknown>>());
 
-  async function run(body: Parameters<typeof start<M, P>>[2], places: Record<string, string> = {}) {
+  function run(body: Parameters<typeof start<M, P>>[2], places: Record<string, string> = {}) {
+    const intention = JSON.stringify([places, body]);
+    const going = under.current.get(intention) ?? once(body, places, intention);
+    under.current.set(intention, going);
+    return going.finally(() => under.current.delete(intention));
+  }
+
+  async function once(body: Parameters<typeof start<M, P>>[2], places: Record<string, string>, intention: string) {
     setBusy(true);
     setProblem(undefined);
-    const intention = JSON.stringify([places, body]);
     const key = keys.current.get(intention) ?? crypto.randomUUID();
     keys.current.set(intention, key);
     try {
@@ -84,7 +92,8 @@ export function useAct<M extends Method, P extends Writes<M> & keyof paths>(
       const refusal = Refusal.of(error, `${method.toUpperCase()} ${String(path)}`);
       // Without an answer nobody knows whether it happened: the same key makes asking again safe.
       if (refusal.status !== 0 && refusal.status < 500) keys.current.delete(intention);
-      if (refusal.code !== 'ABANDONED') setProblem(refusal);
+      const over = refusal.status === 401 && !session.now().token; // the login above the screen says it
+      if (refusal.code !== 'ABANDONED' && !over) setProblem(refusal);
       return undefined;
     } finally {
       setFlow(undefined);

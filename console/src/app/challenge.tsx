@@ -131,6 +131,7 @@ function Answer({ flow, method, level, first }: AnswerProps) {
           aria-label={name}
           data-testid={`code-${method.name}`}
           dir="ltr"
+          w="fit-content"
           getInputProps={(place: number) => ({
             'aria-label': t('challenge.digit', { name, place: place + 1 }),
             'data-autofocus': (place === 0 && first) || undefined, // a dialog gives the focus to what says so

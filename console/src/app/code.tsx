@@ -56,6 +56,7 @@ export function useCode(): Code {
           oneTimeCode
           autoFocus
           dir="ltr"
+          w="fit-content"
           aria-label={t('method.TOTP')}
           data-testid="otp-code"
           onComplete={(otp) => answer.current?.(otp)}

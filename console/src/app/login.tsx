@@ -16,8 +16,11 @@ export function Login({ onDone }: { onDone: (same: boolean) => void }) {
   // What was typed stays for the next try, without the password.
   const [typed, setTyped] = useState<Partial<Who>>({});
   const open = useRef<Flow>(undefined);
+  const busy = useRef(false); // a double click is one click
   useEffect(() => () => open.current?.close(), []); // another tab was faster
   const start = async (who: Who) => {
+    if (busy.current) return;
+    busy.current = true;
     setProblem(undefined);
     setTyped({ ...who, password: '' });
     try {
@@ -36,6 +39,8 @@ export function Login({ onDone }: { onDone: (same: boolean) => void }) {
         });
     } catch (error) {
       setProblem(error);
+    } finally {
+      busy.current = false;
     }
   };
   return (

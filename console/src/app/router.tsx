@@ -1,8 +1,9 @@
 /** The routes, made of the list of screens. The search of each address is kept as it is: text by name. */
 import { Loader } from '@mantine/core';
 import { createRootRoute, createRoute, createRouter, type ErrorComponentProps } from '@tanstack/react-router';
-import { useCallback, useEffect, useState, type ComponentType } from 'react';
+import { useEffect, useState, type ComponentType } from 'react';
 import { useTranslation } from 'react-i18next';
+import { Refusal } from './api';
 import Frame, { Again, Missing, Nowhere } from './frame';
 import { base } from './page';
 import { screens, type Screen } from './screens';
@@ -10,7 +11,7 @@ import { useMay } from './session';
 
 /**
  * A screen, once its script is here, for those who may see it. Where the script cannot be read the person decides when
- * to try again: the router's own way reloads the page, and with it goes what was typed.
+ * to try again: the router's own way reloads the page at once, and without a network nothing comes back.
  */
 function place({ load, needs }: Screen) {
   let Page: ComponentType | undefined;
@@ -22,23 +23,27 @@ function place({ load, needs }: Screen) {
     const may = useMay();
     const [, redraw] = useState(0);
     const [problem, setProblem] = useState<unknown>();
-    const fetch = useCallback(() => {
-      setProblem(undefined);
-      preload().then(() => redraw((n) => n + 1), setProblem);
-    }, []);
+    const fetched = () => redraw((n) => n + 1);
     useEffect(() => {
-      if (!Page) fetch();
-    }, [fetch]);
+      if (!Page) preload().then(fetched, setProblem);
+    }, []);
+    const again = () => preload().then(fetched, anew);
     if (!needs.every(may)) return <Nowhere text="forbidden" />;
     if (Page) return <Page />;
-    return problem ? <Again of={problem} onClick={fetch} /> : <Loader aria-label={t('loading')} />;
+    return problem ? <Again of={problem} onClick={() => void again()} /> : <Loader aria-label={t('loading')} />;
   }
   return Object.assign(Place, { preload: () => preload().catch(() => undefined) });
 }
 
+/** Chromium never asks again for a script that it once could not read; but for the page, once there is a service. */
+async function anew() {
+  const page = await fetch(location.href, { cache: 'no-store' }).catch(() => undefined);
+  if (page?.ok) location.reload();
+}
+
 /** A screen that fell over; the frame around it stands. */
 function Broken({ error, reset }: ErrorComponentProps) {
-  return <Again of={error} onClick={reset} />;
+  return <Again of={new Refusal(200, 'PAGE', String(error))} onClick={reset} />;
 }
 
 const root = createRootRoute({ component: Frame, notFoundComponent: Missing });
