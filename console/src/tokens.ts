@@ -15,6 +15,7 @@ let touched = 0;
   port.onmessage = ({ data }: MessageEvent<Said>) => {
     if (data === 'gone') {
       ports.delete(port);
+      if (ports.size === 0) token = ''; // the browser may keep this worker for the page that is read anew
       return;
     }
     if (data.end !== undefined) {

@@ -12,7 +12,7 @@ func (tab *Tab) Another() *Tab {
 	t.Helper()
 	ctx, closeTab := chromedp.NewContext(tab.ctx)
 	t.Cleanup(closeTab)
-	other := &Tab{t: t, ctx: ctx, console: tab.console, profile: tab.profile, shut: closeTab}
+	other := &Tab{t: t, ctx: ctx, console: tab.console, profile: tab.profile}
 	messages := chromedp.Console(ctx)
 	if err := chromedp.Do(ctx); err != nil {
 		t.Fatalf("open a tab: %v", err)
@@ -22,8 +22,13 @@ func (tab *Tab) Another() *Tab {
 	return other
 }
 
-// Shut closes a tab that Another opened.
-func (tab *Tab) Shut() { tab.shut() }
+// Shut closes a tab that Another opened, and returns when it is gone.
+func (tab *Tab) Shut() {
+	tab.t.Helper()
+	if err := chromedp.Cancel(tab.ctx); err != nil {
+		tab.t.Fatalf("close a tab: %v", err)
+	}
+}
 
 // Front shows the tab; one behind another draws nothing, and Until waits for what is drawn.
 func (tab *Tab) Front() *Tab {

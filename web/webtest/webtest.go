@@ -38,7 +38,6 @@ type Tab struct {
 	ctx     context.Context
 	console *console
 	profile string // the folder of the browser
-	shut    func() // closes it, where Another opened it
 }
 
 // console gathers what the page complained about; it outlives the tests that share a tab.
