@@ -198,8 +198,8 @@ func (p *pair) keepsNothing() {
 	for _, secret := range p.secrets {
 		texts = append(texts, []byte(secret))
 	}
-	const stored = `(async () => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, location.href,
-		history.state, document.documentElement.outerHTML, await indexedDB.databases(), await caches.keys(),
+	const stored = `(async () => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie,
+		location.href, history.state, document.documentElement.outerHTML, await indexedDB.databases(), await caches.keys(),
 		performance.getEntries().map((e) => e.name)]))()`
 	for _, tab := range []*webtest.Tab{p.one, p.two} {
 		kept := webtest.Value[string](tab, stored)

@@ -83,6 +83,9 @@ function Part({ group }: { group: Screen['group'] }) {
   const may = useMay();
   const path = useRouterState({ select: (state) => state.location.pathname.replace(/^.*?\/console/, '') || '/' });
   const shown = screens.filter((s) => s.group === group && !s.inner && s.needs.every(may));
+  // The screen itself, or the one that it was reached from; never two: /me is not open when /me/account is.
+  const above = shown.filter((s) => s.path === path || (s.path !== '/' && path.startsWith(`${s.path}/`)));
+  const here = above.sort((a, b) => b.path.length - a.path.length)[0];
   if (shown.length === 0) return null;
   return (
     <>
@@ -97,7 +100,7 @@ function Part({ group }: { group: Screen['group'] }) {
           label={t(s.title)}
           py={6}
           data-testid={`nav-${s.path}`}
-          active={s.path === '/' ? path === '/' : path === s.path || path.startsWith(`${s.path}/`)}
+          active={s === here}
         />
       ))}
     </>
