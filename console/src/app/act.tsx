@@ -5,7 +5,7 @@
 import { Anchor, Modal } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { useQueryClient } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
+import { useNavigate } from '@tanstack/react-router';
 import { useRef, useState, type ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { paths } from '../api';
@@ -51,6 +51,7 @@ export function useAct<M extends Method, P extends Writes<M> & keyof paths>(
   const { t } = useTranslation();
   const queries = useQueryClient();
   const may = useMay();
+  const navigate = useNavigate();
   const code = useCode();
   const [flow, setFlow] = useState<Flow>();
   const [busy, setBusy] = useState(false);
@@ -80,11 +81,21 @@ export function useAct<M extends Method, P extends Writes<M> & keyof paths>(
       const refused = outcome.data as Refused | undefined;
       if (refused?.code === 1) throw new Refusal(200, '1', refused.message ?? '');
       keys.current.delete(intention); // the same once more is another one
-      await Promise.all(touches.map((touched) => queries.invalidateQueries({ queryKey: [touched] })));
       const waits = (outcome.data as Sealed | undefined)?.data?.approvalId;
+      const stale = waits ? ['/admin/approvals'] : touches;
+      await Promise.all(stale.map((touched) => queries.invalidateQueries({ queryKey: [touched] })));
       notifications.show(
         waits
-          ? { message: <Waits link={may('GET /admin/approvals')} />, color: 'yellow', autoClose: false }
+          ? {
+              message: (
+                <Waits
+                  open={may('GET /admin/approvals') ? () => navigate({ to: '/approvals' as string }) : undefined}
+                />
+              ),
+              id: 'waits', // once for a hundred rows
+              color: 'yellow',
+              autoClose: 15_000,
+            }
           : { id: `done ${String(path)}`, message: t(done ?? 'done'), color: 'green' },
       ); // once for a hundred rows
       return outcome.data ?? {};
@@ -112,14 +123,17 @@ export function useAct<M extends Method, P extends Writes<M> & keyof paths>(
   return { run, busy, problem, clear: () => setProblem(undefined), view };
 }
 
-/** A second person has to approve it; the requests that wait are a click away for those who may see them. */
-function Waits({ link }: { link: boolean }) {
+/**
+ * A second person has to approve it; the requests that wait are a click away for those who may see them. Notifications
+ * stand outside of the routes, so it is no Link.
+ */
+function Waits({ open }: { open?: () => void }) {
   const { t } = useTranslation();
   return (
     <>
       {t('approval.waits')}{' '}
-      {link && (
-        <Anchor component={Link} to={'/approvals' as string}>
+      {open && (
+        <Anchor component="button" type="button" size="sm" onClick={open} data-testid="see-approvals">
           {t('approval.open')}
         </Anchor>
       )}
