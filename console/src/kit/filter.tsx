@@ -63,7 +63,7 @@ export function Filters({
             ref={n === 0 ? first : undefined}
             label={label}
             size="xs"
-            w={150}
+            w={/id$/i.test(name) ? 250 : 150}
             type={kind === 'date' ? 'date' : 'text'}
             defaultValue={values[name] ?? ''}
             data-testid={`filter-${name}`}

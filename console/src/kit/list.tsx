@@ -54,6 +54,8 @@ export interface Column<T> {
   /** Key of its heading; "users.fullName", say. */
   title: string;
   show?: (row: T) => ReactNode;
+  /** What the CSV has of it, where that is not the member of this key. */
+  text?: (row: T) => unknown;
   /** Not shown until somebody asks for it. */
   hidden?: boolean;
 }
@@ -278,7 +280,12 @@ function toCSV<T>(table: unknown, columns: Column<T>[], t: (key: string) => stri
   const shown = rows.getVisibleLeafColumns().map((c) => c.id);
   return csv(
     shown.map((key) => t(titleOf(columns, key))),
-    rows.getRowModel().rows.map((row) => shown.map((key) => (row.original as Record<string, unknown>)[key])),
+    rows.getRowModel().rows.map(({ original }) =>
+      shown.map((key) => {
+        const text = columns.find((c) => c.key === key)?.text;
+        return text ? text(original) : (original as Record<string, unknown>)[key];
+      }),
+    ),
   );
 }
 

@@ -120,8 +120,18 @@ export function yaml(value: unknown, indent = ''): string {
     .join('\n');
 }
 
-/** What a record is and what it will be: the fields that differ, or all. */
-export function Diff({ before, after, all = false }: { before: object; after: object; all?: boolean }) {
+/** What a record is and what it will be: the fields that differ, or all. names are keys of what fields are called. */
+export function Diff({
+  before,
+  after,
+  all = false,
+  names = {},
+}: {
+  before: object;
+  after: object;
+  all?: boolean;
+  names?: Record<string, string>;
+}) {
   const { t } = useTranslation();
   const [old, next] = [before as Record<string, unknown>, after as Record<string, unknown>];
   const keys = [...new Set([...Object.keys(old), ...Object.keys(next)])].filter(
@@ -134,7 +144,7 @@ export function Diff({ before, after, all = false }: { before: object; after: ob
       </Text>
     );
   return (
-    <Table withTableBorder data-testid="diff">
+    <Table withTableBorder data-testid="diff" style={{ overflowWrap: 'anywhere' }}>
       <Table.Thead>
         <Table.Tr>
           <Table.Th>{t('diff.field')}</Table.Th>
@@ -143,19 +153,26 @@ export function Diff({ before, after, all = false }: { before: object; after: ob
         </Table.Tr>
       </Table.Thead>
       <Table.Tbody>
-        {keys.map((key) => (
-          <Table.Tr key={key}>
-            <Table.Td>
-              <Code dir="ltr">{key}</Code>
-            </Table.Td>
-            <Table.Td>
-              <del>{plain(old[key])}</del>
-            </Table.Td>
-            <Table.Td>
-              <ins>{plain(next[key])}</ins>
-            </Table.Td>
-          </Table.Tr>
-        ))}
+        {keys.map((key) => {
+          const same = JSON.stringify(old[key]) === JSON.stringify(next[key]);
+          return (
+            <Table.Tr key={key}>
+              <Table.Td>{names[key] ? t(names[key]) : <Code dir="ltr">{key}</Code>}</Table.Td>
+              {same ? (
+                <Table.Td colSpan={2}>{plain(old[key])}</Table.Td>
+              ) : (
+                <>
+                  <Table.Td>
+                    <del>{plain(old[key])}</del>
+                  </Table.Td>
+                  <Table.Td>
+                    <ins>{plain(next[key])}</ins>
+                  </Table.Td>
+                </>
+              )}
+            </Table.Tr>
+          );
+        })}
       </Table.Tbody>
     </Table>
   );

@@ -51,7 +51,9 @@ export function Id({ of, short = false }: { of?: string | number | null; short?:
           }}
           title={`${t('copy')}: ${text}`}
         >
-          <Code dir="ltr">{copied ? t('copied') : shown}</Code>
+          <Code dir="ltr" style={shown === text ? undefined : { whiteSpace: 'nowrap' }}>
+            {copied ? t('copied') : shown}
+          </Code>
         </UnstyledButton>
       )}
     </CopyButton>
@@ -84,6 +86,9 @@ const colours: Record<string, string> = {
   PENDING: 'yellow',
   waiting: 'yellow',
   paused: 'yellow',
+  waitingApproval: 'yellow',
+  timeOut: 'yellow',
+  hotWalletInsufficientBalance: 'red',
 };
 
 export function Status({ of }: { of?: string | boolean | null }) {

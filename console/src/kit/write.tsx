@@ -161,7 +161,7 @@ function Form<M extends Method, P extends Writes<M> & keyof paths>(props: WriteP
           <Button variant="default" onClick={props.close}>
             {t('cancel')}
           </Button>
-          <Button type="submit" loading={act.busy} disabled={missing} data-testid="send">
+          <Button type="submit" color={props.button?.color} loading={act.busy} disabled={missing} data-testid="send">
             {t(props.title)}
           </Button>
         </Group>
