@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -53,13 +54,29 @@ type savedJob struct {
 	StartedAt  int64
 	FinishedAt int64
 	Owner      string
+	Failures   string // JSON; "" for none
 }
 
 func savedOf(j job.Job) savedJob {
 	return savedJob{ID: j.ID, Version: j.Version, State: string(j.State), Cancel: j.Cancel, Cursor: j.Cursor,
 		Total: j.Total, Done: j.Done, Failed: j.Failed, Unknown: j.Unknown, Skipped: j.Skipped, Attempts: j.Attempts,
 		NextAt: ms(j.NextAt), BeatAt: ms(j.BeatAt), Result: j.Result, Error: j.Error, StartedAt: ms(j.StartedAt),
-		FinishedAt: ms(j.FinishedAt), Owner: j.Owner}
+		FinishedAt: ms(j.FinishedAt), Owner: j.Owner, Failures: failuresText(j.Failures)}
+}
+
+func failuresText(all []job.Failure) string {
+	if len(all) == 0 {
+		return ""
+	}
+	text, _ := json.Marshal(all) // texts and numbers alone
+	return string(text)
+}
+
+func failuresOf(text string) (all []job.Failure, err error) {
+	if text != "" {
+		err = json.Unmarshal([]byte(text), &all)
+	}
+	return all, err
 }
 
 type jobItemRow struct {
@@ -82,7 +99,7 @@ type jobItemState struct {
 var jobFences = []engine.Kind{
 	engine.FencedByVersion(false, func(w job.Save) savedJob { return savedOf(w.Job) }, "state", "cancel", "cursor",
 		"total", "done", "failed", "unknown", "skipped", "attempts", "next_at", "beat_at", "result", "error",
-		"started_at", "finished_at", "owner"),
+		"started_at", "finished_at", "owner", "failures"),
 }
 
 var jobWrites = []engine.Kind{
@@ -100,12 +117,13 @@ var (
 	jobs = table[jobRow, job.Job]{
 		order: keyset{columns: "id", descending: true},
 		record: func(r jobRow) (job.Job, error) {
+			failures, err := failuresOf(r.Failures)
 			return job.Job{ID: r.ID, Kind: r.Kind, Key: r.Key, State: job.State(r.State), Version: r.Version,
 				Cancel: r.Cancel, Cursor: r.Cursor, Total: r.Total,
 				Counts:   job.Counts{Done: r.Done, Failed: r.Failed, Unknown: r.Unknown, Skipped: r.Skipped},
 				Attempts: r.Attempts, NextAt: at(r.NextAt), BeatAt: at(r.BeatAt), Params: r.Params, Result: r.Result,
 				Error: r.Error, ActorID: r.ActorID, CreatedAt: at(r.CreatedAt), StartedAt: at(r.StartedAt),
-				FinishedAt: at(r.FinishedAt), Owner: r.Owner}, nil
+				FinishedAt: at(r.FinishedAt), Owner: r.Owner, Failures: failures}, err
 		},
 	}
 	jobItems = table[jobItemRow, job.Item]{

@@ -94,6 +94,7 @@ func (r *Runner) recover(ctx context.Context, j Job, lost []Item) (Job, error) {
 type outcome struct {
 	state  ItemState
 	text   string
+	failed error // why the item has failed, for good
 	later  error // nothing was sent, and it is worth another attempt
 	writes []commit.Write
 }
@@ -135,7 +136,8 @@ func (r *Runner) window(ctx context.Context, k Items, j, open Job, window []Item
 	for i, item := range slices.Backward(window) {
 		o := outcomes[i]
 		if lastTry && o.later != nil {
-			o.state, o.text = ItemFailed, public(o.later)
+			o.state, o.text, o.failed = ItemFailed, public(o.later), o.later
+			outcomes[i] = o
 		}
 		if o.state == ItemNew {
 			next.Cursor = strconv.FormatInt(item.N-1, 10)
@@ -143,6 +145,11 @@ func (r *Runner) window(ctx context.Context, k Items, j, open Job, window []Item
 		next.Counts.add(o.state)
 		item.State, item.Error = o.state, o.text
 		writes = append(append(writes, SetItem{item}), o.writes...)
+	}
+	for i, o := range outcomes {
+		if o.failed != nil {
+			next = next.Fail(window[i].Ref, o.failed)
+		}
 	}
 	if k.Group > 0 && endOf(next.Cursor)%int64(k.Group) == 0 && endOf(next.Cursor) < next.Total {
 		next.Rest = k.Pause
@@ -170,12 +177,11 @@ func endOf(cursor string) int64 {
 	return n
 }
 
+// add counts an item; Job.Fail counts those that failed.
 func (c *Counts) add(s ItemState) {
 	switch s {
 	case ItemDone:
 		c.Done++
-	case ItemFailed:
-		c.Failed++
 	case ItemUnknown:
 		c.Unknown++
 	case ItemSkipped:
@@ -226,5 +232,5 @@ func (r *Runner) send(ctx context.Context, k Items, j Job, ref string) outcome {
 	if fault.CodeOf(err) == fault.Internal {
 		r.Log.Warn("an item of a job failed", "job", j.ID, "kind", j.Kind, "ref", ref, "err", err)
 	}
-	return outcome{state: ItemFailed, text: public(err), writes: writes}
+	return outcome{state: ItemFailed, text: public(err), failed: err, writes: writes}
 }

@@ -90,6 +90,8 @@ type Job struct {
 	Cursor string
 	Total  int64
 	Counts
+	// Failures are the failed by reason; what Job.Fail has not counted is in none.
+	Failures []Failure
 
 	Attempts int       // failed attempts of the present step
 	NextAt   time.Time // when it is due; zero when it is over
@@ -138,7 +140,7 @@ type Kind struct {
 	Name string // as the interface shows it in type
 	// Step takes a job one step further: it returns the job as it is afterwards and
 	// the writes that commit with it. It sets Cursor, Total, the counts, Result and
-	// Rest, and ends the job by Finish; everything else is not its own. ctx ends when
+	// Rest, counts what failed by Fail, and ends the job by Finish; everything else is not its own. ctx ends when
 	// the job is cancelled or leaves this node; then the step is forgotten and counts
 	// as no attempt.
 	Step  func(ctx context.Context, j Job) (next Job, writes []commit.Write, err error)

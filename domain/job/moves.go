@@ -25,6 +25,7 @@ func (j Job) begun(now time.Time) Job {
 func (j Job) stepped(next Job, now time.Time) Job {
 	j = j.begun(now)
 	j.Cursor, j.Total, j.Counts, j.Result = next.Cursor, next.Total, next.Counts, next.Result
+	j.Failures = next.Failures
 	j.Attempts, j.Error = 0, ""
 	switch {
 	case j.Cancel:

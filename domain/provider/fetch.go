@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"castellan/domain/commit"
+	"castellan/domain/fault"
 	"castellan/domain/job"
 )
 
@@ -82,7 +83,7 @@ func Fetching(sources Sources, watch Watch) (job.Kind, job.Schedule) {
 			case at.Number < len(pauses):
 				at.Again = append(at.Again, text)
 			default:
-				j.Failed++
+				j = j.Fail(text, fault.New(fault.Unavailable, "the provider did not tell its balances"))
 			}
 		}
 		if len(at.Left) == 0 && len(at.Again) > 0 {

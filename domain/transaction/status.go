@@ -200,7 +200,7 @@ func (s *Service) step(ctx context.Context, j job.Job) (job.Job, []commit.Write,
 	case "":
 		j.Done++
 	case fault.InvalidState, fault.InvalidField, fault.RecordNotFound:
-		j.Failed++
+		j = j.Fail(p.IDs[at], err)
 	default:
 		return j, nil, err
 	}

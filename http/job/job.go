@@ -45,7 +45,7 @@ func (g Group) list(ctx context.Context, who rest.Caller, in listRequest) (out r
 		return out, fault.Invalid("type", "must not be blank")
 	}
 	q := job.Query{Kind: rest.Or(in.Type, ""), State: job.State(rest.Or(in.Status, ""))}
-	return rest.List(ctx, who, in.Paging, q, g.Service.Store.List, show)
+	return rest.List(ctx, who, in.Paging, q, g.Service.Store.List, show(who))
 }
 
 type record struct {
@@ -60,13 +60,39 @@ type record struct {
 	StartedAt  *rest.Time `json:"startedAt" example:"2026-01-31T10:00:00.000Z" doc:"null before its first step"`
 	FinishedAt *rest.Time `json:"finishedAt" example:"2026-01-31T10:05:00.000Z" doc:"null until it is over"`
 	Error      *string    `json:"error" example:"the mail server is away" doc:"why the last attempt failed"`
+	Failures   []failure  `json:"failures,omitempty" doc:"the failed by reason; left out where none is known"`
 }
 
 func (record) SchemaName() string { return "Job" }
 
-func show(j job.Job) record {
+// failure is how many items failed for one reason.
+type failure struct {
+	Reason string   `json:"reason" example:"INVALID_STATE" doc:"a code of errors; OTHER: of further reasons"`
+	Text   string   `json:"text" example:"refused by the other side (MAIL)" doc:"in the language of the caller"`
+	Count  int64    `json:"count" example:"17"`
+	First  []string `json:"first" doc:"ids of the first items" example:"[\"01JD3X4Q7V0S8D4T2M6B9N1ZKA\"]"`
+}
+
+func (failure) SchemaName() string { return "JobFailure" }
+
+// show is a job in the language of a caller.
+func show(who rest.Caller) func(job.Job) record {
+	return func(j job.Job) record {
+		r := shown(j)
+		for i, f := range j.Failures {
+			r.Failures[i] = failure{f.Reason, f.Text, f.Count, f.Refs}
+			if text, ok := rest.Translated(f.Text, who.Language); ok && who.Language != "en" {
+				r.Failures[i].Text = text
+			}
+		}
+		return r
+	}
+}
+
+func shown(j job.Job) record {
 	r := record{ID: j.ID, Type: j.Kind, Status: string(j.State), Done: j.Done, Total: j.Total, Failed: j.Failed,
-		Unknown: j.Unknown, Skipped: j.Skipped, StartedAt: instant(j.StartedAt), FinishedAt: instant(j.FinishedAt)}
+		Unknown: j.Unknown, Skipped: j.Skipped, StartedAt: instant(j.StartedAt), FinishedAt: instant(j.FinishedAt),
+		Failures: make([]failure, len(j.Failures))}
 	if j.Error != "" {
 		r.Error = &j.Error
 	}
@@ -95,7 +121,7 @@ func (g Group) show(ctx context.Context, who rest.Caller, in oneRequest) (out re
 	if err != nil {
 		return out, err
 	}
-	out = rest.Reply[record]{Body: show(j), Headers: []rest.Header{{Name: "ETag", Value: tag(j)}}}
+	out = rest.Reply[record]{Body: show(who)(j), Headers: []rest.Header{{Name: "ETag", Value: tag(j)}}}
 	if who.Wait > 0 {
 		out.Headers = append(out.Headers,
 			rest.Header{Name: "Preference-Applied", Value: fmt.Sprintf("wait=%d", int(who.Wait.Seconds()))})
@@ -112,5 +138,5 @@ func (g Group) cancel(ctx context.Context, who rest.Caller, in oneRequest) (rest
 		return rest.Data[record]{}, err
 	}
 	j, err := g.Service.Await(ctx, in.ID, cancelWait, func(j job.Job) bool { return j.State.Over() })
-	return rest.Data[record]{Data: show(j)}, err
+	return rest.Data[record]{Data: show(who)(j)}, err
 }

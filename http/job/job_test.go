@@ -2,14 +2,17 @@ package job_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"castellan/domain/admin"
 	"castellan/domain/audit"
+	"castellan/domain/fault"
 	"castellan/domain/job"
 	"castellan/domain/page"
 	"castellan/domain/storetest"
@@ -92,6 +95,17 @@ func TestListAndShow(t *testing.T) {
 			old + "x": "RECORD_NOT_FOUND", "%25": "NOT_FOUND", "a%20b": "NOT_FOUND", "%00": "NOT_FOUND"} {
 			s.Wants("GET /admin/jobs/"+id, "", 404, code)
 			s.Wants("POST /admin/jobs/"+id+"/cancel", "", 404, code)
+		}
+		s.set(fresh, func(j *job.Job) {
+			*j = j.Fail("u1", fault.New(fault.InvalidState, "refused by the other side (MAIL)")).Fail("u2", errors.New("x"))
+		})
+		s.Wants("GET /admin/jobs/"+fresh, "", 200, strings.Replace(strings.Replace(b, `"failed":0`, `"failed":2`, 1), `}`,
+			`,"failures":[{"reason":"INVALID_STATE","text":"refused by the other side (MAIL)","count":1,"first":["u1"]},`+
+				`{"reason":"INTERNAL","text":"internal error; the log of the service tells more","count":1,"first":["u2"]}]}`, 1))
+		s.set(fresh, func(j *job.Job) { j.Failures = []job.Failure{{Text: "is required", Refs: []string{}}} })
+		if _, body := s.Send("GET /admin/jobs/"+fresh, "", "Accept-Language", "tr"); !strings.Contains(body,
+			`"text":"zorunludur"`) {
+			t.Errorf("in Turkish: %s", body)
 		}
 		s.As("u").Wants("GET /admin/jobs", "", 403, "FORBIDDEN")
 		s.As("u").Wants("POST /admin/jobs/"+fresh+"/cancel", "", 403, "FORBIDDEN")

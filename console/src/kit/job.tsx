@@ -1,8 +1,9 @@
 /** A long operation: how far it is, how long it still takes, what failed, and the way to stop it. */
-import { Alert, Button, Group, Progress, Stack, Text } from '@mantine/core';
+import { Alert, Button, Code, Group, List, Progress, Stack, Text } from '@mantine/core';
 import { useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useAct } from '../app/act';
+import type { Schemas } from '../app/api';
 import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
 import { useRead } from './read';
@@ -51,13 +52,38 @@ export function JobBar({ id }: { id: string }) {
           {t('jobs.far', { done: j.done, total: j.total, failed: j.failed, unknown: j.unknown, skipped: j.skipped })}
         </Text>
         {j.error && (
-          <Text size="sm" c="red">
+          <Text size="sm" fw={500}>
             {j.error}
+          </Text>
+        )}
+        {j.failures && <Failures of={j.failures} />}
+        {j.unknown > 0 && over.has(j.status) && (
+          <Text size="sm">
+            {t('jobs.resend')} <Id of={`castellan jobs resend ${j.id}`} />
           </Text>
         )}
         <Problem of={cancel.problem} />
       </Stack>
       {cancel.view}
     </Alert>
+  );
+}
+
+/** Why items failed, and which of them were the first. */
+function Failures({ of }: { of: Schemas['JobFailure'][] }) {
+  const { t } = useTranslation();
+  return (
+    <List size="sm" data-testid="failures">
+      {of.map((f) => (
+        <List.Item key={f.reason + f.text}>
+          <bdi dir="ltr">{f.count}</bdi> × <bdi>{f.text || t('jobs.other')}</bdi> <Code>{f.reason}</Code>
+          <Group gap={4}>
+            {f.first.map((id) => (
+              <Id key={id} of={id} short />
+            ))}
+          </Group>
+        </List.Item>
+      ))}
+    </List>
   );
 }

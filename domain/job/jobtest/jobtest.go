@@ -80,7 +80,8 @@ func roundTrip(t *testing.T, s job.Store, c commit.Committer) {
 	want := job.Job{ID: j.ID, Kind: "k", Key: j.ID, State: job.Failed, Version: 1, Cancel: true, Cursor: "c", Total: 9,
 		Counts: job.Counts{Done: 1, Failed: 2, Unknown: 3, Skipped: 4}, Attempts: 5, NextAt: now.Add(1e6),
 		BeatAt: now.Add(2e6), Params: j.Params, Result: "r", Error: "e", ActorID: "u1", CreatedAt: now,
-		StartedAt: now.Add(3e6), FinishedAt: now.Add(4e6), Owner: "o"}
+		StartedAt: now.Add(3e6), FinishedAt: now.Add(4e6), Owner: "o",
+		Failures: []job.Failure{{Reason: "INVALID_STATE", Text: "it's \"no\"", Count: 2, Refs: []string{"a", "b"}}}}
 	got := set(t, s, c, j.ID, func(j *job.Job) { *j = want })
 	want.Version = 2
 	storetest.Same(t, got, want)

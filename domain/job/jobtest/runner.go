@@ -189,6 +189,9 @@ func itemsFailAlone(t *testing.T, s job.Store, c commit.Committer) {
 		t.Errorf("%+v", j)
 	}
 	w.wantsCounts(id, 550, job.Counts{Done: 545, Failed: 2, Unknown: 2, Skipped: 1})
+	storetest.Same(t, w.get(id).Failures, []job.Failure{
+		{Reason: "INTERNAL", Text: "internal error; the log of the service tells more", Count: 1, Refs: []string{"r00001"}},
+		{Reason: "INVALID_STATE", Text: "no such inbox", Count: 1, Refs: []string{"r00002"}}})
 	items, err := s.Items(t.Context(), job.ItemQuery{JobID: id, After: 1, Limit: 2})
 	must(t, err)
 	if items[0].Error != "internal error; the log of the service tells more" || items[1].Error != "no such inbox" {
