@@ -21,18 +21,32 @@ const fourEyesLife = 30 * 24 * time.Hour
 // server, which is made after it.
 func (s *service) fourEyes() guard.SecondPerson {
 	store := persistence.NewFourEyes(s.DB)
+	captured := func(request json.RawMessage) (c edge.Captured, err error) {
+		err = json.Unmarshal(request, &c)
+		return c, err
+	}
 	service := &foureyes.Service{Store: store, Changes: s.changes("", nil), Account: accounts{s.users}.Account,
 		Live: s.revocations.Live, Shared: persistence.NewDevices(s.DB).Shared, Seal: s.Ring.Seal, Open: s.Ring.Open,
 		TTL: s.cfg.MFA.FourEyesTTL,
 		Run: func(ctx context.Context, request json.RawMessage) (json.RawMessage, error) {
-			var c edge.Captured
-			if err := json.Unmarshal(request, &c); err != nil {
+			c, err := captured(request)
+			if err != nil {
 				return nil, err
 			}
 			return s.server.CarryOut(ctx, c)
 		}}
 	group := httpfoureyes.Group{Service: service, Fresh: s.feed.Poll,
-		Permit: func(ctx context.Context, who rest.Caller, key string) error { return s.server.Permit(ctx, who, key) }}
+		Permit: func(ctx context.Context, who rest.Caller, key string) error { return s.server.Permit(ctx, who, key) },
+		Look: func(ctx context.Context, request json.RawMessage) (fields json.RawMessage, all []rest.Change, err error) {
+			c, err := captured(request)
+			if err != nil {
+				return nil, nil, err
+			}
+			if fields, err = c.Asked(); err == nil {
+				all, err = s.server.Preview(ctx, c)
+			}
+			return fields, all, err
+		}}
 	s.join(part{
 		groups:  groups(group),
 		actions: []challenge.Action{group.Action()},

@@ -29,11 +29,16 @@ func TestFourEyesAnotherPerson(t *testing.T) {
 
 		// One who may approve requests, and may not ask for this endpoint.
 		clerk := s.AddUser("user")
-		d.grants(t, clerk, "POST "+approvalsPath+"/{id}/approve", "POST "+approvalsPath+"/{id}/refuse")
+		d.grants(t, clerk, "POST "+approvalsPath+"/{id}/approve", "POST "+approvalsPath+"/{id}/refuse",
+			"GET "+approvalsPath+"/{id}")
 		who := d.login(t, clerk)
 		d.Do(t, "POST", approvalsPath+"/"+id+"/approve", nil, who).Is(t, 403, "FORBIDDEN")
 		d.Do(t, "POST", approvalsPath+"/"+id+"/refuse", `{"reason":"no"}`, who).Is(t, 403, "FORBIDDEN")
 		d.Do(t, "GET", approvalsPath, nil, who).Is(t, 403, "FORBIDDEN")
+		var told approvalRecord
+		if d.Ok(t, "GET", approvalsPath+"/"+id, nil, who).Read(t, &told); told.Request != nil || told.Changes != nil {
+			t.Errorf("it tells what was asked for: %+v", told)
+		}
 
 		phone := enroll(t, d.Node, d.chief, d.other["x-auth"], "ES256", "")
 		d.other = d.login(t, d.chief)
@@ -123,6 +128,10 @@ func TestFourEyesFail(t *testing.T) {
 		second := d.ask(t, "POST", adjustPath, d.adjustment("D", "0.2"), d.boss)
 		if got := d.approve(t, first, d.chief, d.other); !got.Success {
 			t.Fatalf("%+v", got)
+		}
+		if r := d.read(t, second); r.Refusal == nil || *r.Refusal != "the available balance does not suffice" ||
+			r.Changes != nil || r.Request["type"] != "D" {
+			t.Errorf("without the balance it tells %+v", r)
 		}
 		fails("without the balance", second, "INVALID_STATE", 2)
 	})

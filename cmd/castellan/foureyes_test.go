@@ -24,6 +24,12 @@ type approvalRecord struct {
 	ID, Method, Path, Summary, RequestedBy, Status, ExpiresAt string
 	DecidedBy, DecidedAt, Reason                              *string
 	Result                                                    json.RawMessage
+	Request                                                   map[string]any
+	Changes                                                   []struct {
+		Of, ID        string
+		Before, After map[string]any
+	}
+	Refusal *string
 }
 
 // counter is a service where adjustments wait for a second person.
@@ -180,12 +186,19 @@ func TestFourEyes(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 
+		// What waits shows what was asked for, and both accounts before and after.
+		if len(r.Changes) != 2 || r.Changes[0].Of != "user" || r.Changes[0].ID != d.customer.ID || r.Refusal != nil ||
+			fmt.Sprint(r.Changes[0].Before, r.Changes[0].After) != "map[available:0 balance:0 locked:0] "+
+				"map[available:0.25 balance:0.25 locked:0]" || r.Changes[1].Of != "treasury" ||
+			fmt.Sprint(r.Changes[1].After) != "map[balance:-0.25]" || r.Request["uniqueId"] != "secret-1" {
+			t.Errorf("it would change %+v of %v", r.Changes, r.Request)
+		}
 		d.Do(t, "POST", approvalsPath+"/"+id+"/approve", nil, d.boss).Is(t, 403, "FORBIDDEN")
 		d.Do(t, "POST", approvalsPath+"/none/approve", nil, d.other).Is(t, 404, "RECORD_NOT_FOUND")
 		got := d.approve(t, id, d.chief, d.other)
 		r = d.read(t, id)
 		if !got.Success || got.Data.Status != "APPROVED" || r.Status != "APPROVED" || *r.DecidedBy != d.chief.ID ||
-			r.DecidedAt == nil || !strings.Contains(string(r.Result), `"amount":0.25`) || d.transfers() != 1 {
+			r.DecidedAt == nil || r.Request != nil || r.Changes != nil || !strings.Contains(string(r.Result), `"amount":0.25`) || d.transfers() != 1 {
 			t.Fatalf("%+v, then %+v, %d transfers", got, r, d.transfers())
 		}
 		for actor, action := range map[string]string{d.asker.ID: "ADJUST_BALANCE", d.chief.ID: "FOUR_EYES_APPROVE"} {

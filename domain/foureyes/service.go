@@ -157,15 +157,32 @@ func (s *Service) Approve(ctx context.Context, by audit.By, id string, may func(
 	return s.decide(ctx, by, r, Approved, actApprove, result)
 }
 
-// carryOut does what was asked for, if the requester may still ask for it.
-func (s *Service) carryOut(ctx context.Context, r Request) (json.RawMessage, error) {
+// opened is what is sealed of a request.
+func (s *Service) opened(r Request) (h held, err error) {
 	plain, err := s.Open(r.Sealed, HeldData(r.ID))
 	if err != nil {
-		return nil, fmt.Errorf("open the request %s: %w", r.ID, err)
+		return h, fmt.Errorf("open the request %s: %w", r.ID, err)
 	}
-	var h held
 	if err := json.Unmarshal(plain, &h); err != nil {
-		return nil, fmt.Errorf("read the request %s: %w", r.ID, err)
+		return h, fmt.Errorf("read the request %s: %w", r.ID, err)
+	}
+	return h, nil
+}
+
+// Asked is what Run would get of a request that waits; nil of any other.
+func (s *Service) Asked(r Request) (json.RawMessage, error) {
+	if r.At(s.Changes.Now()).Status != Pending {
+		return nil, nil
+	}
+	h, err := s.opened(r)
+	return h.Request, err
+}
+
+// carryOut does what was asked for, if the requester may still ask for it.
+func (s *Service) carryOut(ctx context.Context, r Request) (json.RawMessage, error) {
+	h, err := s.opened(r)
+	if err != nil {
+		return nil, err
 	}
 	account, err := s.Account(ctx, r.RequestedBy)
 	if err != nil && fault.CodeOf(err) != fault.RecordNotFound {

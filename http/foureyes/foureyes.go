@@ -7,6 +7,7 @@ package foureyes
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"castellan/domain/challenge"
 	"castellan/domain/fault"
@@ -28,6 +29,9 @@ type Group struct {
 	Permit func(ctx context.Context, who rest.Caller, key string) error
 	// Fresh brings what Permit judges by up to date.
 	Fresh func(ctx context.Context) error
+	// Look tells the fields of a request that waits, without secrets, and what it would
+	// change now. An error beside fields is what it would be refused for.
+	Look func(ctx context.Context, request json.RawMessage) (fields json.RawMessage, all []rest.Change, err error)
 }
 
 // Endpoints implements rest.Group.
@@ -39,7 +43,9 @@ func (g Group) Endpoints() []rest.Endpoint {
 		rest.Get("/admin/approvals/{id}", "Show a request that waits, or has waited, for a second person", rest.Tenant,
 			g.show, fault.RecordNotFound).
 			Try("id=01JD3X4Q7V0S8D4T2M6B9N1ZKA", fault.RecordNotFound).
-			Doc("getApproval", "Its status says whether it was approved, and result what it was answered then."),
+			Doc("getApproval", "Its status says whether it was approved, and result what it was answered then. While it "+
+				"waits, the requester and who may ask for the endpoint see what was asked for, and, of those that can "+
+				"say it, what it would change as things stand now."),
 		rest.Start2FA("POST", approvePath, "Approve a request of another person once the challenge is complete",
 			rest.Tenant, foureyes.ActionApprove, g.approve, fault.RecordNotFound, fault.InvalidState,
 			fault.MFANotAvailable).
@@ -73,7 +79,21 @@ type record struct {
 	DecidedAt   *rest.Time `json:"decidedAt" doc:"null: nobody has decided" example:"2026-01-31T10:05:00.000Z"`
 	Reason      *string    `json:"reason" doc:"of a refusal" example:"Nobody knows this user"`
 	Result      *rest.JSON `json:"result" schema:"ApprovalResult"`
+
+	Request *rest.JSON `json:"request,omitempty" schema:"ApprovalRequest"`
+	Changes []change   `json:"changes,omitempty" doc:"of one request that waits: what it would change now"`
+	Refusal *string    `json:"refusal,omitempty" doc:"why it would be refused now" example:"the balance is too small"`
 }
+
+// change is what a request would make of one record.
+type change struct {
+	Of     string    `json:"of" doc:"what it is" example:"treasury"`
+	ID     string    `json:"id" doc:"empty where of says all" example:""`
+	Before rest.JSON `json:"before" schema:"ApprovalState"`
+	After  rest.JSON `json:"after" schema:"ApprovalState"`
+}
+
+func (change) SchemaName() string { return "ApprovalChange" }
 
 func (record) SchemaName() string { return "Approval" }
 
@@ -118,12 +138,46 @@ type oneRequest struct {
 	ID string `json:"id" maxLength:"64"`
 }
 
-func (g Group) show(ctx context.Context, _ rest.Caller, in oneRequest) (record, error) {
+func (g Group) show(ctx context.Context, who rest.Caller, in oneRequest) (out record, err error) {
 	r, err := g.Service.Store.Get(ctx, in.ID)
 	if err != nil {
-		return record{}, err
+		return out, err
 	}
-	return g.recordOf(r)
+	if out, err = g.recordOf(r); err != nil || who.UserID != r.RequestedBy && g.may(ctx, who)(r) != nil {
+		return out, err
+	}
+	return out, g.look(ctx, who, r, &out)
+}
+
+// look adds what a request that waits asks for, and what it would change.
+func (g Group) look(ctx context.Context, who rest.Caller, r foureyes.Request, out *record) error {
+	asked, err := g.Service.Asked(r)
+	if asked == nil || err != nil {
+		return err
+	}
+	fields, all, err := g.Look(ctx, asked)
+	if fields == nil {
+		return err
+	}
+	out.Request = new(rest.JSON(fields))
+	var refusal *fault.Error
+	if errors.As(err, &refusal) && refusal.Code != fault.Internal {
+		text, ok := rest.Translated(refusal.Message, who.Language)
+		if !ok || who.Language == "en" {
+			text = refusal.Message
+		}
+		out.Refusal = &text
+		return nil
+	}
+	for _, c := range all {
+		before, err1 := json.Marshal(c.Before)
+		after, err2 := json.Marshal(c.After)
+		if err := errors.Join(err1, err2); err != nil {
+			return err
+		}
+		out.Changes = append(out.Changes, change{c.Of, c.ID, before, after})
+	}
+	return err
 }
 
 // may tells whether a caller may ask for the endpoint of a request.

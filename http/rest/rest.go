@@ -201,6 +201,7 @@ type Endpoint struct {
 	lists   listing
 	call    func(context.Context, Caller, any) (any, error)
 	check   func(in any) error // Checked
+	preview func(ctx context.Context, in any) ([]Change, error)
 	refusal func(status int, f *fault.Error) any
 }
 

@@ -1,8 +1,17 @@
 package transaction_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
+
+	"castellan/domain/fault"
+	"castellan/domain/storetest"
+	"castellan/domain/transaction"
+	"castellan/http/edge"
+	"castellan/http/rest"
+	httptransaction "castellan/http/transaction"
 )
 
 const previewing = "GET /admin/transaction/adjust-balance/preview"
@@ -62,6 +71,42 @@ func TestAdjustmentReason(t *testing.T) {
 		s.Wants(adjust, body("$more", `,"reason":"something else"`), 200, first)
 		if got := s.count("audit", "detail = 'C 0.25 BTC; A deposit was booked short'"); got != 1 {
 			t.Errorf("%d rows of the audit with the reason, want one", got)
+		}
+	})
+}
+
+// Who decides on a request for a second person sees the deposits and the withdrawal that it
+// names, before and after. Nothing of them changes.
+func TestChanges(t *testing.T) {
+	both(t, func(s site) {
+		s.deposit(transaction.Finalized, "10")
+		one, other := s.deposit(transaction.WaitingTreasury, "1"), s.deposit(transaction.WaitingTreasury, "2")
+		queued := s.enqueue(transaction.TimeOut, "3", func(*transaction.Queued) {})
+		table := edge.NewIndex(httptransaction.Group{Service: s.service,
+			Numbers: httptransaction.Numbers{FinalizedDeposit: 2, HotWallet: 6, TimeOut: 7}}.Endpoints())
+		for _, c := range []struct{ key, body, want string }{
+			{"POST /admin/update-status-transaction", `{"transactionIds":["` + one + `","` + other + `"],"status":2}`,
+				"deposit " + one + ` {"userId":"jane","currencyCode":"BTC","amount":1,"status":"waitingTreasuryApproval"} ` +
+					`{"userId":"jane","currencyCode":"BTC","amount":1,"status":"finalizedDeposit"}; deposit ` + other +
+					` {"userId":"jane","currencyCode":"BTC","amount":2,"status":"waitingTreasuryApproval"} ` +
+					`{"userId":"jane","currencyCode":"BTC","amount":2,"status":"finalizedDeposit"}`},
+			{decide, decision(queued, "4", `"BTC"`), "withdrawal " + queued +
+				` {"userId":"jane","currencyCode":"BTC","amount":3,"address":"bc1away","status":"timeOut"} ` +
+				`{"userId":"jane","currencyCode":"BTC","amount":3,"address":"bc1away","status":"success"}`},
+			{decide, decision("none", "4", `"BTC"`), "RECORD_NOT_FOUND"},
+		} {
+			in, _, err := table[c.key].Bind(rest.Query{}, []byte(c.body))
+			storetest.Must(t, err)
+			all, err := table[c.key].Preview(t.Context(), in)
+			var got []string
+			for _, ch := range all {
+				before, _ := json.Marshal(ch.Before)
+				after, _ := json.Marshal(ch.After)
+				got = append(got, fmt.Sprintf("%s %s %s %s", ch.Of, ch.ID, before, after))
+			}
+			if text := strings.Join(got, "; "); text != c.want && string(fault.CodeOf(err)) != c.want {
+				t.Errorf("%s: %v\n got %s\nwant %s", c.key, err, text, c.want)
+			}
 		}
 	})
 }

@@ -1,0 +1,83 @@
+package edge
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"castellan/http/rest"
+)
+
+// Preview tells what a captured request would change. Nobody's right to it is judged.
+func (s *Server) Preview(ctx context.Context, c Captured) ([]rest.Change, error) {
+	e, in, err := bindCaptured(ctx, s.index, c)
+	if err != nil {
+		return nil, err
+	}
+	return e.Preview(ctx, in)
+}
+
+// maxAsked bounds a text of Asked, in characters: a file is not for reading.
+const maxAsked = 1000
+
+// Asked are the fields of a captured request as an object, for a person to read: a long
+// text is cut, and what is called like a secret is left out.
+func (c Captured) Asked() (json.RawMessage, error) {
+	all := map[string]any{}
+	for name, value := range c.Params {
+		all[name] = value
+	}
+	query, err := url.ParseQuery(c.Query)
+	if err != nil {
+		return nil, fmt.Errorf("captured query: %w", err)
+	}
+	for name := range query {
+		all[name] = query.Get(name)
+	}
+	if len(c.Body) > 0 {
+		body := json.NewDecoder(bytes.NewReader(c.Body))
+		body.UseNumber() // an amount stays as it was written
+		if err := body.Decode(&all); err != nil {
+			return nil, fmt.Errorf("captured body: %w", err)
+		}
+	}
+	return json.Marshal(readable(all))
+}
+
+func readable(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		for name, one := range value {
+			if secret(name) {
+				delete(value, name)
+			} else {
+				value[name] = readable(one)
+			}
+		}
+	case []any:
+		for i, one := range value {
+			value[i] = readable(one)
+		}
+	case string:
+		if n := utf8.RuneCountInString(value); n > maxAsked {
+			return fmt.Sprintf("%s … (%d)", string([]rune(value)[:maxAsked/10]), n)
+		}
+	}
+	return value
+}
+
+// secret tells whether a field is called like what nobody is shown. No endpoint whose
+// calls may wait has such a field today.
+func secret(name string) bool {
+	name = strings.ToLower(name)
+	for _, part := range []string{"password", "secret", "token", "privatekey"} {
+		if strings.Contains(name, part) {
+			return true
+		}
+	}
+	return name == "otp" || name == "pin"
+}
