@@ -1,19 +1,23 @@
 /** Requests for deployments and for VPN access: what waits is decided here, one by one or many at once. */
 import { Alert, Group, TextInput } from '@mantine/core';
-import { useState } from 'react';
+import { useState, type ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
+import type { Body } from '../app/api';
 import { useSession } from '../app/session';
 import { Bulk } from '../kit/bulk';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
 import { Whole } from '../kit/record';
 import { Id, Status, Time } from '../kit/show';
-import { Write } from '../kit/write';
+import { Write, type Input } from '../kit/write';
 import { Sheets } from './parts';
 
 const deploys = '/admin/deploy-request';
 const vpns = '/admin/vpn-request';
+const changeDeploy = '/admin/update-deploy-request';
+const changeVPN = '/admin/update-vpn-request';
 type Deploy = Row<typeof deploys>;
 type VPN = Row<typeof vpns>;
+type Any = Deploy | VPN;
 
 const statuses = ['PENDING', 'APPROVED', 'REJECTED', 'ALL'] as const;
 const decisions = ['APPROVED', 'REJECTED'] as const;
@@ -21,7 +25,7 @@ const titles = { APPROVED: 'request.approve', REJECTED: 'request.reject' };
 const colours = { APPROVED: 'green', REJECTED: 'red' };
 
 /** The columns of both; a request is a record of either. */
-function people<T extends Deploy | VPN>(): Column<T>[] {
+function people<T extends Any>(): Column<T>[] {
   return [
     { key: 'requestor_userid', title: 'request.by', show: (r) => <Id of={r.requestor_userid} short /> },
     { key: 'created_at', title: 'request.at', show: (r) => <Time at={r.created_at} /> },
@@ -75,157 +79,150 @@ const vpnFilters: FilterOf<typeof vpns>[] = [
   { name: 'type', title: 'request.type' },
 ];
 
+const askDeploy: Input<Body<typeof deploys, 'post'>>[] = [
+  { name: 'service_name', title: 'request.service', required: true },
+  { name: 'original_service_name', title: 'request.original', required: true },
+  { name: 'build_number', title: 'request.build', required: true },
+  { name: 'duration_minutes', title: 'request.minutes', required: true, kind: 'number' },
+  { name: 'type', title: 'request.type', required: true },
+  { name: 'comment', title: 'request.comment', required: true, kind: 'area' },
+];
+
+const askVPN: Input<Body<typeof vpns, 'post'>>[] = [
+  { name: 'userId', title: 'request.by', required: true, help: 'request.byHelp' },
+  { name: 'user_name', title: 'request.login', required: true },
+  { name: 'type', title: 'request.type', required: true },
+  { name: 'comment', title: 'request.comment', kind: 'area' },
+];
+
+const status = { name: 'status', title: 'request.status', required: true, kind: statuses.slice(0, 3) } as const;
+
+const editDeploy: Input<Body<typeof changeDeploy, 'post'>>[] = [
+  { name: 'service_name', title: 'request.service', required: true },
+  { name: 'original_service_name', title: 'request.original', required: true },
+  { name: 'build_number', title: 'request.build', required: true },
+  { name: 'duration_minutes', title: 'request.minutes', required: true, kind: 'number' },
+  status,
+  { name: 'comment', title: 'request.comment', required: true, kind: 'area' },
+];
+
+const editVPN: Input<Body<typeof changeVPN, 'post'>>[] = [
+  { name: 'user_name', title: 'request.login', required: true },
+  status,
+  { name: 'comment', title: 'request.comment', kind: 'area' },
+];
+
 export default function Requests() {
   return (
     <Sheets
       label="request.title"
       sheets={[
-        { name: 'deploy', title: 'request.deploys', needs: `GET ${deploys}`, show: () => <Deploys /> },
-        { name: 'vpn', title: 'request.vpns', needs: `GET ${vpns}`, show: () => <VPNs /> },
+        {
+          name: 'deploy',
+          title: 'request.deploys',
+          needs: `GET ${deploys}`,
+          show: () => (
+            <Board
+              key="deploy"
+              path={deploys}
+              change={changeDeploy}
+              title="request.deploys"
+              askTitle="request.askDeploy"
+              columns={deployColumns}
+              filters={deployFilters}
+              ask={askDeploy}
+              edit={editDeploy}
+              name={(d: Deploy) => (
+                <bdi dir="ltr">
+                  {d.service_name} {d.build_number}
+                </bdi>
+              )}
+            />
+          ),
+        },
+        {
+          name: 'vpn',
+          title: 'request.vpns',
+          needs: `GET ${vpns}`,
+          show: () => (
+            <Board
+              key="vpn"
+              path={vpns}
+              change={changeVPN}
+              title="request.vpns"
+              askTitle="request.askVpn"
+              columns={vpnColumns}
+              filters={vpnFilters}
+              ask={askVPN}
+              edit={editVPN}
+              name={(v: VPN) => (
+                <bdi dir="ltr">
+                  {v.user_name} · {v.type}
+                </bdi>
+              )}
+            />
+          ),
+        },
       ]}
     />
   );
 }
 
-function Deploys() {
-  const [open, setOpen] = useState<Deploy>();
+/** The requests of one sort: asked for, decided on one by one or many at once, and corrected. */
+function Board<P extends typeof deploys | typeof vpns, C extends typeof changeDeploy | typeof changeVPN>({
+  path,
+  change,
+  title,
+  askTitle,
+  columns,
+  filters,
+  ask,
+  edit,
+  name,
+}: {
+  path: P;
+  change: C;
+  title: string;
+  askTitle: string;
+  columns: Column<Row<P>>[];
+  filters: FilterOf<P>[];
+  ask: Input<Body<P, 'post'>>[];
+  edit: Input<Body<C, 'post'>>[];
+  name: (row: Row<P>) => ReactNode;
+}) {
+  const [open, setOpen] = useState<Row<P>>();
   const close = () => setOpen(undefined);
-  const change = '/admin/update-deploy-request';
-  return (
-    <>
-      <List
-        path={deploys}
-        title="request.deploys"
-        columns={deployColumns}
-        filters={deployFilters}
-        id={(d) => String(d.id)}
-        open={setOpen}
-        empty="request.none"
-        actions={
-          <Write
-            method="post"
-            path={deploys}
-            title="request.askDeploy"
-            touches={[deploys]}
-            fields={[
-              { name: 'service_name', title: 'request.service', required: true },
-              { name: 'original_service_name', title: 'request.original', required: true },
-              { name: 'build_number', title: 'request.build', required: true },
-              { name: 'duration_minutes', title: 'request.minutes', required: true, kind: 'number' },
-              { name: 'type', title: 'request.type', required: true },
-              { name: 'comment', title: 'request.comment', required: true, kind: 'area' },
-            ]}
-          />
-        }
-        bulk={(rows, clear) => (
-          <Decide
-            path={change}
-            touches={deploys}
-            rows={rows}
-            onDone={clear}
-            name={(d) => (
-              <bdi dir="ltr">
-                {d.service_name} {d.build_number}
-              </bdi>
-            )}
-          />
-        )}
-      />
-      <Whole of={open} title="request.one" onClose={close}>
-        {open && (
-          <>
-            <Own of={open} />
-            <Group>
-              <Decide
-                path={change}
-                touches={deploys}
-                rows={[open]}
-                onDone={close}
-                name={(d) => (
-                  <bdi dir="ltr">
-                    {d.service_name} {d.build_number}
-                  </bdi>
-                )}
-              />
-              <Write
-                method="post"
-                path={change}
-                title="request.change"
-                touches={[deploys]}
-                onDone={close}
-                fixed={{ id: open.id }}
-                initial={open}
-                fields={[
-                  { name: 'service_name', title: 'request.service', required: true },
-                  { name: 'original_service_name', title: 'request.original', required: true },
-                  { name: 'build_number', title: 'request.build', required: true },
-                  { name: 'duration_minutes', title: 'request.minutes', required: true, kind: 'number' },
-                  { name: 'status', title: 'request.status', required: true, kind: statuses.slice(0, 3) },
-                  { name: 'comment', title: 'request.comment', required: true, kind: 'area' },
-                ]}
-              />
-            </Group>
-          </>
-        )}
-      </Whole>
-    </>
-  );
-}
-
-function VPNs() {
-  const [open, setOpen] = useState<VPN>();
-  const close = () => setOpen(undefined);
-  const change = '/admin/update-vpn-request';
-  const name = (v: VPN) => (
-    <bdi dir="ltr">
-      {v.user_name} · {v.type}
-    </bdi>
+  const decide = (rows: Row<P>[], onDone: () => void) => (
+    <Decide path={change} touches={path} rows={rows as Any[]} name={name as (row: Any) => ReactNode} onDone={onDone} />
   );
   return (
     <>
       <List
-        path={vpns}
-        title="request.vpns"
-        columns={vpnColumns}
-        filters={vpnFilters}
-        id={(v) => String(v.id)}
+        path={path}
+        title={title}
+        columns={columns}
+        filters={filters}
+        id={(r) => String((r as Any).id)}
         open={setOpen}
         empty="request.none"
-        actions={
-          <Write
-            method="post"
-            path={vpns}
-            title="request.askVpn"
-            touches={[vpns]}
-            fields={[
-              { name: 'userId', title: 'request.by', required: true, help: 'request.byHelp' },
-              { name: 'user_name', title: 'request.login', required: true },
-              { name: 'type', title: 'request.type', required: true },
-              { name: 'comment', title: 'request.comment', kind: 'area' },
-            ]}
-          />
-        }
-        bulk={(rows, clear) => <Decide path={change} touches={vpns} rows={rows} name={name} onDone={clear} />}
+        actions={<Write method="post" path={path} title={askTitle} touches={[path]} fields={ask} />}
+        bulk={decide}
       />
       <Whole of={open} title="request.one" onClose={close}>
         {open && (
           <>
-            <Own of={open} />
+            <Own of={open as Any} />
             <Group>
-              <Decide path={change} touches={vpns} rows={[open]} name={name} onDone={close} />
+              {decide([open], close)}
               <Write
                 method="post"
                 path={change}
                 title="request.change"
-                touches={[vpns]}
+                touches={[path]}
                 onDone={close}
-                fixed={{ id: open.id }}
-                initial={open}
-                fields={[
-                  { name: 'user_name', title: 'request.login', required: true },
-                  { name: 'status', title: 'request.status', required: true, kind: statuses.slice(0, 3) },
-                  { name: 'comment', title: 'request.comment', kind: 'area' },
-                ]}
+                fixed={{ id: (open as Any).id } as never}
+                initial={open as never}
+                fields={edit}
               />
             </Group>
           </>
@@ -236,7 +233,7 @@ function VPNs() {
 }
 
 /** The service lets people decide on what they asked for themselves; the screen says so. */
-function Own({ of }: { of: Deploy | VPN }) {
+function Own({ of }: { of: Any }) {
   const { t } = useTranslation();
   const { userId } = useSession();
   return of.requestor_userid === userId && of.status === 'PENDING' ? (
@@ -245,17 +242,17 @@ function Own({ of }: { of: Deploy | VPN }) {
 }
 
 /** Approve and reject, with a comment that takes the place of the request's own where one is written. */
-function Decide<T extends Deploy | VPN>({
+function Decide({
   path,
   touches,
   rows,
   name,
   onDone,
 }: {
-  path: '/admin/update-deploy-request' | '/admin/update-vpn-request';
+  path: typeof changeDeploy | typeof changeVPN;
   touches: string;
-  rows: T[];
-  name: (row: T) => React.ReactNode;
+  rows: Any[];
+  name: (row: Any) => ReactNode;
   onDone: () => void;
 }) {
   const { t } = useTranslation();
