@@ -7,8 +7,8 @@ import (
 	"castellan/web/webtest"
 )
 
-// A second person sees what an adjustment would change and who asked, approves it with a code, and it is booked. Of
-// a request of one's own the console says that somebody else has to approve it; it can be taken back.
+// A second person sees what an adjustment would change and who asked, approves it with a code, and it is booked. What
+// one books oneself waits: the console says so, and that somebody else has to approve it; it can be taken back.
 func TestConsoleApprovals(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		d := newCounter(t, s)
@@ -17,6 +17,8 @@ func TestConsoleApprovals(t *testing.T) {
 		consoleLogin(t, m.tab, d.Node, d.chief, "/approvals")
 		m.tab.Click(aRow)
 		m.tab.See(`[data-testid="summary"]`)
+		m.tab.Until(`document.querySelectorAll('[data-testid="change"] ins').length === 3`) // of both accounts
+		m.tab.Until(`document.querySelector('[data-testid="asked"]').innerText.includes('secret-1')`)
 		m.seen("approval")
 		m.tab.Click(`[data-testid="approve"]`)
 		m.tab.See(`[data-testid="method-MAIL"]`)
@@ -26,10 +28,16 @@ func TestConsoleApprovals(t *testing.T) {
 		if got := s.Count("transfer"); got != 1 {
 			t.Errorf("%d transfers, want that of the request", got)
 		}
-		d.adjust(t, d.other)
 		m.tab.Click(`[role="dialog"] header button`)
 		m.tab.Until(noDialog)
-		m.tab.Click(`[aria-label="Read again"]`)
+		m.open("/adjust")
+		for name, value := range map[string]string{"userId": d.customer.ID, "currencyCode": "BTC", "networkCode": "BTC",
+			"amount": "0.5", "reason": "Booked short"} {
+			m.field(name, value)
+		}
+		m.tab.Click(theSend)
+		m.tab.See(`[data-testid="waits"]`)
+		m.tab.Click(`[data-testid="see-approvals"]`)
 		m.has("PENDING")
 		m.tab.Click(aRow)
 		m.tab.See(`[data-testid="own"]`)

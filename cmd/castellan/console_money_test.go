@@ -120,7 +120,7 @@ func (m *till) adjust() {
 	m.field("networkCode", "BTC")
 	m.field("amount", "0.00000001")
 	m.field("reason", "A deposit that was booked short")
-	m.tab.See(`[data-testid="standing"] .money`)
+	m.tab.See(`[data-testid="owner"] a`)
 	m.tab.Until(`document.querySelectorAll('[data-testid="preview"] [data-testid="diff"]').length === 2`)
 	m.seen("adjust")
 	m.tab.Click(theSend)

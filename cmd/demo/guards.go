@@ -34,8 +34,10 @@ var duties = []struct {
 		"GET /get-all-currency-network", "GET /admin/blockage/get-all-block-histories",
 		"GET /blockage/get-blockage-history", "POST /blockage/insert-blockage-history",
 		"POST /blockage/update-blockage-history", "GET /process/get-provider-balances",
-		"GET /process/get-provider-balances-of-asset", "GET /process/get-provider-balances-total", "GET /admin/jobs/{id}",
-		"GET /admin/audit"}},
+		"GET /process/get-provider-balances-of-asset", "GET /process/get-provider-balances-total", "GET /admin/jobs",
+		"GET /admin/jobs/{id}", "POST /admin/jobs/{id}/cancel", "GET /admin/approvals", "GET /admin/approvals/{id}",
+		"POST /admin/approvals/{id}/approve", "POST /admin/approvals/{id}/refuse",
+		"POST /integration/begin-accounting-integration", "GET /admin/audit"}},
 	{"support", "Support", []string{"GET /admin/list-users", "GET /admin/login-history", "GET /admin/login-history-v2",
 		"GET /admin/get-email-change-history", "POST /admin/send-notification"}},
 }

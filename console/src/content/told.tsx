@@ -73,9 +73,9 @@ export function Told({ id }: { id: number }) {
 const widths: Record<Platform, number> = { web: 720, ios: 340, android: 340 };
 
 export function Preview({ look }: { look: (language: Language) => Look }) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const [platform, setPlatform] = useState<Platform>('web');
-  const [language, setLanguage] = useState<Language>('tr');
+  const [language, setLanguage] = useState(i18n.language as Language);
   const { title, message, html, pictures, slider, pinned } = look(language);
   const dir = language === 'ar' ? 'rtl' : 'ltr';
   const picture = pictures[platform];

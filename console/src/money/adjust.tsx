@@ -20,8 +20,8 @@ import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
 import { useRead } from '../kit/read';
 import { Copies, Diff, Fact, Facts } from '../kit/record';
-import { Id, Status } from '../kit/show';
-import { Standing, sums, useAddress } from './parts';
+import { Id } from '../kit/show';
+import { names, Owner, Standing, sums, useAddress } from './parts';
 
 const path = '/admin/transaction/adjust-balance';
 const previewing = '/admin/transaction/adjust-balance/preview';
@@ -56,12 +56,14 @@ export default function Adjust() {
 /** One adjustment: its id is made once, so that the same one is never booked twice (D-TX-06). */
 function Form({ userId, onNext }: { userId: string; onNext: () => void }) {
   const { t } = useTranslation();
+  const may = useMay();
   const act = useAct('post', path, [sums, member], 'money.adjusted');
   const [uniqueId] = useState(() => `console-${crypto.randomUUID()}`);
   const [values, setValues] = useState<Values>({ userId, currencyCode: '', networkCode: '', amount: '', type: 'C' });
   const [reason, setReason] = useState('');
   const [sent, setSent] = useState(false);
   const [made, setMade] = useState<Made>();
+  const [waits, setWaits] = useState(false); // for a second person
   const set = (some: Partial<Values>) => setValues((old) => ({ ...old, ...some }));
   const { codes, networks } = useCodes(values.currencyCode);
   const wrong = (name: string) => act.problem?.errors.find((e) => e.field === name)?.message;
@@ -69,15 +71,16 @@ function Form({ userId, onNext }: { userId: string; onNext: () => void }) {
     name,
     error: wrong(name),
     required: true,
-    disabled: !!made,
+    disabled: !!made || waits,
     'data-testid': `field-${name}`,
   });
   const complete = Object.values(values).every(Boolean) && reason.trim() !== '';
   async function send() {
     setSent(true);
     const answer = (await act.run({ ...values, uniqueId, reason })) as Schemas['TransactionAdjusted'] | undefined;
-    if (answer?.data && 'transactionId' in answer.data) setMade(answer.data);
-    else setSent(false);
+    if (answer?.data && 'transactionId' in answer.data) return setMade(answer.data);
+    setWaits(!!answer?.data && 'approvalId' in answer.data);
+    setSent(false);
   }
   return (
     <form
@@ -94,6 +97,7 @@ function Form({ userId, onNext }: { userId: string; onNext: () => void }) {
           value={values.userId}
           onChange={(event) => set({ userId: event.currentTarget.value.trim() })}
         />
+        <Owner userId={values.userId} here="/adjust" />
         <Group grow align="start">
           <Autocomplete
             {...field('currencyCode')}
@@ -122,7 +126,7 @@ function Form({ userId, onNext }: { userId: string; onNext: () => void }) {
           <SegmentedControl
             value={values.type}
             onChange={(type) => set({ type: type as Values['type'] })}
-            disabled={!!made}
+            disabled={!!made || waits}
             aria-label={t('money.direction')}
             data={[
               { value: 'C', label: t('money.credit') },
@@ -137,17 +141,31 @@ function Form({ userId, onNext }: { userId: string; onNext: () => void }) {
           minRows={2}
           maxLength={500}
           value={reason}
-          disabled={!!made}
+          disabled={!!made || waits}
           error={wrong('reason')}
           data-testid="field-reason"
           onChange={(event) => setReason(event.currentTarget.value)}
         />
         {!made && <Preview of={values} />}
-        <Standing of={[{ userId: values.userId, code: values.currencyCode }]} sent={sent} done={!!made} />
+        <Standing
+          of={[{ userId: values.userId, code: values.currencyCode }]}
+          sent={sent}
+          done={!!made}
+          quiet={may(`GET ${previewing}`)}
+        />
         <Problem of={act.problem} />
-        {made ? (
-          <Booked of={made} onNext={onNext} />
-        ) : (
+        {made && <Booked of={made} onNext={onNext} />}
+        {waits && (
+          <Alert color="yellow" data-testid="waits">
+            <Stack align="start">
+              {t('approval.waits')}
+              <Button variant="default" onClick={onNext}>
+                {t('money.another')}
+              </Button>
+            </Stack>
+          </Alert>
+        )}
+        {!made && !waits && (
           <Group justify="flex-end">
             <Button type="submit" loading={act.busy} disabled={!complete} data-testid="send">
               {t('money.adjust.go')}
@@ -176,11 +194,11 @@ function Preview({ of }: { of: Values }) {
           <Text size="sm" fw={600}>
             {t('money.user')}
           </Text>
-          <Diff {...read.data.user} all />
+          <Diff {...read.data.user} names={names} all />
           <Text size="sm" fw={600}>
             {t('money.treasury')}
           </Text>
-          <Diff {...read.data.treasury} all />
+          <Diff {...read.data.treasury} names={names} all />
         </>
       )}
     </Stack>
@@ -206,9 +224,6 @@ function Booked({ of, onNext }: { of: Made; onNext: () => void }) {
           </Fact>
           <Fact title="money.uniqueId">
             <Id of={of.uniqueId} short />
-          </Fact>
-          <Fact title="money.status">
-            <Status of={String(of.status)} />
           </Fact>
           <Fact title="money.address">
             <Id of={of.toAddress} short />

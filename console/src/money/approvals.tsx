@@ -1,5 +1,5 @@
 /** Requests that wait for a second person: what each would change, who asked, how long it lives; yes or no. */
-import { Alert, Button, Group, Stack, Text } from '@mantine/core';
+import { Alert, Button, Group, Stack, Table, Text } from '@mantine/core';
 import { useInterval } from '@mantine/hooks';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -8,9 +8,10 @@ import { Problem } from '../app/problem';
 import { useMay, useSession } from '../app/session';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
 import { useRead } from '../kit/read';
-import { Whole } from '../kit/record';
-import { Id, Status, Time } from '../kit/show';
+import { Diff, Whole } from '../kit/record';
+import { Id, plain, Status, Time } from '../kit/show';
 import { Write } from '../kit/write';
+import { names, Owner } from './parts';
 
 const path = '/admin/approvals';
 const one = '/admin/approvals/{id}';
@@ -72,9 +73,10 @@ function Case({ first, onClose }: { first: Approval; onClose: () => void }) {
   const act = useAct('post', approve, [path, one], 'approvals.approved');
   const read = useRead(one, undefined, { places: { id: first.id }, every: 5000, enabled: may(`GET ${one}`) });
   const now = read.data ?? first;
+  const { changes: _, request: __, refusal: ___, ...rest } = now; // shown above the record
   const own = now.requestedBy === userId;
   return (
-    <Whole of={now} title="approvals.one" onClose={onClose}>
+    <Whole of={rest} title="approvals.one" onClose={onClose}>
       <Stack>
         <Text data-testid="summary">
           <bdi>{now.summary}</bdi>
@@ -82,8 +84,13 @@ function Case({ first, onClose }: { first: Approval; onClose: () => void }) {
         <Group gap="xs">
           <Status of={now.status} />
           <Left of={now} />
+          <Text size="sm" c="dimmed">
+            {t('approvals.by')}
+          </Text>
+          <Owner userId={now.requestedBy} bare />
         </Group>
         <Problem of={read.error} />
+        <Asked of={now} />
         {now.status === 'PENDING' && (
           <>
             {own && (
@@ -118,5 +125,54 @@ function Case({ first, onClose }: { first: Approval; onClose: () => void }) {
       </Stack>
       {act.view}
     </Whole>
+  );
+}
+
+/** What each thing is called that a request changes. */
+const kinds: Record<string, string> = {
+  user: 'money.user',
+  treasury: 'money.treasury',
+  deposit: 'money.transaction',
+  withdrawal: 'money.withdrawal',
+};
+
+/** Whom and what a request is about: both sides of each change, as things stand now, and what was typed. */
+function Asked({ of }: { of: Approval }) {
+  const { t } = useTranslation();
+  const { userId } = { ...of.changes?.[0]?.before, ...of.request } as { userId?: unknown };
+  return (
+    <>
+      {of.refusal && (
+        <Alert color="red" title={t('approvals.refusal')} data-testid="refusal">
+          {of.refusal}
+        </Alert>
+      )}
+      {typeof userId === 'string' && <Owner userId={userId} />}
+      {of.changes?.map((c) => (
+        <Stack key={c.of + c.id} gap={4} data-testid="change">
+          <Text size="sm" fw={600}>
+            {t(kinds[c.of] ?? c.of)} {c.id && <Id of={c.id} short />}
+          </Text>
+          <Diff before={c.before} after={c.after} names={names} all />
+        </Stack>
+      ))}
+      {of.request && (
+        <Stack gap={4}>
+          <Text size="sm" fw={600}>
+            {t('approvals.request')}
+          </Text>
+          <Table withTableBorder data-testid="asked">
+            <Table.Tbody>
+              {Object.entries(of.request).map(([name, value]) => (
+                <Table.Tr key={name}>
+                  <Table.Th w="35%">{names[name] ? t(names[name]) : <bdi dir="ltr">{name}</bdi>}</Table.Th>
+                  <Table.Td style={{ overflowWrap: 'anywhere' }}>{plain(value)}</Table.Td>
+                </Table.Tr>
+              ))}
+            </Table.Tbody>
+          </Table>
+        </Stack>
+      )}
+    </>
   );
 }

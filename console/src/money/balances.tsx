@@ -1,13 +1,11 @@
 /** What users have: totals by currency, as the service adds them up, and one user's by network. */
-import { Button, Group, Stack } from '@mantine/core';
-import { Link } from '@tanstack/react-router';
-import { useTranslation } from 'react-i18next';
+import { Stack } from '@mantine/core';
 import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
 import { useRead } from '../kit/read';
 import { Money } from '../kit/show';
-import { Small, sums, useAddress } from './parts';
+import { Owner, Small, sums, useAddress } from './parts';
 
 const networks = '/admin/get-member-asset-balances';
 
@@ -44,7 +42,7 @@ export default function Balances() {
         filters={filters}
         size={undefined}
         id={(s) => s.currencyCode}
-        actions={userId && <Ways userId={userId} />}
+        above={userId && <Owner userId={userId} here="/balances" />}
       />
       {userId && <Networks userId={userId} />}
     </Stack>
@@ -65,34 +63,5 @@ function Networks({ userId }: { userId: string }) {
         id={(b) => `${b.currencyCode} ${b.networkCode}`}
       />
     </>
-  );
-}
-
-const ways = [
-  { to: '/statement', needs: 'GET /process/get-process-admin', title: 'money.statement' },
-  { to: '/blockages', needs: 'GET /blockage/get-blockage-history', title: 'money.blockages' },
-  { to: '/adjust', needs: 'POST /admin/transaction/adjust-balance', title: 'money.adjust' },
-];
-
-/** From one user's balances to what else there is of that money. */
-function Ways({ userId }: { userId: string }) {
-  const { t } = useTranslation();
-  const may = useMay();
-  return (
-    <Group gap="xs">
-      {ways
-        .filter((w) => may(w.needs))
-        .map((w) => (
-          <Button
-            key={w.to}
-            component={Link}
-            to={`${w.to}?userId=${encodeURIComponent(userId)}` as string}
-            size="xs"
-            variant="default"
-          >
-            {t(w.title)}
-          </Button>
-        ))}
-    </Group>
   );
 }

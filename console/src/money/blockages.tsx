@@ -9,7 +9,7 @@ import { List, type Column, type FilterOf } from '../kit/list';
 import { Whole } from '../kit/record';
 import { Id, Money, Status, Time } from '../kit/show';
 import { Write, type Input } from '../kit/write';
-import { Standing, sums, useAddress } from './parts';
+import { Owner, Standing, sums, useAddress } from './parts';
 
 const named = '/admin/blockage/get-all-block-histories';
 const found = '/blockage/get-blockage-history';
@@ -80,7 +80,12 @@ export default function Blockages() {
       fields={fields}
       touches={touches}
       initial={{ userId: search.userId, currencyCode: search.currencyCode }}
-      before={(v) => <Standing of={[{ userId: String(v.userId ?? ''), code: String(v.currencyCode ?? '') }]} />}
+      before={(v) => (
+        <>
+          <Owner userId={String(v.userId ?? '')} />
+          <Standing of={[{ userId: String(v.userId ?? ''), code: String(v.currencyCode ?? '') }]} />
+        </>
+      )}
     />
   );
   const bulk = (rows: Any[], clear: () => void) => <Ends rows={rows} onDone={clear} />;
@@ -127,10 +132,12 @@ export default function Blockages() {
           filters={filters}
           actions={actions}
           bulk={bulk}
+          above={<Owner userId={search.userId ?? ''} here="/blockages" />}
         />
       )}
       <Whole of={open} title="money.blockage" onClose={() => setOpen(undefined)}>
-        {open && <Standing of={[{ userId: open.userId, code: open.currencyCode }]} />}
+        {open && <Owner userId={open.userId} />}
+        {open && <Standing of={[{ userId: open.userId, code: open.currencyCode }]} title="money.now" />}
         {open && <Turn of={open} onDone={() => setOpen(undefined)} />}
       </Whole>
     </Stack>

@@ -1,13 +1,15 @@
 /** What the screens of money share: small tables, and how accounts stand. */
-import { Stack, Table, Text, Title } from '@mantine/core';
+import { Anchor, Button, Group, Stack, Table, Text, Title } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { useQueries } from '@tanstack/react-query';
-import { useNavigate, useSearch } from '@tanstack/react-router';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useEffect, useRef } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ask, type Schemas } from '../app/api';
 import { Problem } from '../app/problem';
+import { useMay } from '../app/session';
 import type { Column } from '../kit/list';
+import { useRead } from '../kit/read';
 import { Diff } from '../kit/record';
 import { Id, Money, plain } from '../kit/show';
 
@@ -73,6 +75,72 @@ export function Small<T extends object>({
   );
 }
 
+const users = '/admin/list-users';
+const ways = [
+  { to: '/balances', needs: 'GET /admin/get-member-asset-balances-sum', title: 'money.balances' },
+  { to: '/statement', needs: 'GET /process/get-process-admin', title: 'money.statement' },
+  { to: '/blockages', needs: 'GET /blockage/get-blockage-history', title: 'money.blockages' },
+  { to: '/adjust', needs: 'POST /admin/transaction/adjust-balance', title: 'money.adjust' },
+];
+
+/** Whose account it is, and the ways to what else there is of its money. here is the screen that shows it. */
+export function Owner({ userId, here, bare = false }: { userId: string; here?: string; bare?: boolean }) {
+  const { t } = useTranslation();
+  const may = useMay();
+  const whole = /^[0-9A-Z]{26}$/.test(userId); // not while it is typed
+  const read = useRead(users, { userId }, { enabled: whole && may(`GET ${users}`) });
+  const open = ways.filter((w) => !bare && w.to !== here && may(w.needs));
+  if (!whole) return null;
+  const user = read.data?.[0];
+  return (
+    <Group gap="xs" data-testid="owner">
+      {user && (
+        <Anchor component={Link} to={`/users/${userId}` as string} fw={600} size="sm">
+          <bdi>{user.fullName || user.email || userId}</bdi>
+        </Anchor>
+      )}
+      {read.data?.length === 0 && (
+        <Text size="sm" c="dimmed">
+          {t('money.nobody')}
+        </Text>
+      )}
+      {open.map((w) => (
+        <Button
+          key={w.to}
+          component={Link}
+          to={w.to as string}
+          search={{ userId } as never}
+          size="compact-xs"
+          variant="default"
+        >
+          {t(w.title)}
+        </Button>
+      ))}
+    </Group>
+  );
+}
+
+const digits = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+
+/** When a transaction was made: its id begins with the milliseconds since 1970 (ULID). */
+export function madeAt(id: string): number {
+  return [...id.slice(0, 10)].reduce((ms, digit) => ms * 32 + digits.indexOf(digit), 0);
+}
+
+/** What the fields of a change are called. */
+export const names: Record<string, string> = {
+  balance: 'money.balance',
+  available: 'money.available',
+  locked: 'money.locked',
+  userId: 'money.user',
+  currencyCode: 'money.currency',
+  networkCode: 'money.network',
+  amount: 'money.amount',
+  address: 'money.address',
+  status: 'money.status',
+  reason: 'money.reason',
+};
+
 /** What a user has of a currency, over all its networks. */
 export interface Holding {
   userId: string;
@@ -87,7 +155,20 @@ export const sums = '/admin/get-member-asset-balances-sum';
 const none: Partial<Sum> = {};
 
 /** How these accounts stand, from the service; once done, beside how they stood when it was sent. */
-export function Standing({ of, sent = false, done = false }: { of: Holding[]; sent?: boolean; done?: boolean }) {
+export function Standing({
+  of,
+  sent = false,
+  done = false,
+  title = 'money.before',
+  quiet = false,
+}: {
+  of: Holding[];
+  sent?: boolean;
+  done?: boolean;
+  title?: string;
+  /** Shown once done: until then a preview says more. */
+  quiet?: boolean;
+}) {
   const { t } = useTranslation();
   const [settled] = useDebouncedValue(JSON.stringify(of), 400); // not one question for each letter that is typed
   const one = [
@@ -110,11 +191,11 @@ export function Standing({ of, sent = false, done = false }: { of: Holding[]; se
       if (seen) before.current.set(`${h.userId} ${h.code}`, seen[0] ?? none);
     });
   });
-  if (one.length === 0) return null;
+  if (one.length === 0 || (quiet && !done)) return null;
   return (
     <Stack gap="xs" data-testid="standing">
       <Text size="sm" fw={600}>
-        {t(done ? 'money.changed' : 'money.before')}
+        {t(done ? 'money.changed' : title)}
       </Text>
       {one.map((h, n) => {
         const now = answers[n]?.data?.[0] ?? none;
@@ -123,7 +204,12 @@ export function Standing({ of, sent = false, done = false }: { of: Holding[]; se
             <Id of={h.userId} short /> <bdi dir="ltr">{h.code}</bdi>
             <Problem of={answers[n]?.error} />
             {done ? (
-              <Diff before={amounts(before.current.get(`${h.userId} ${h.code}`) ?? none)} after={amounts(now)} />
+              <Diff
+                before={amounts(before.current.get(`${h.userId} ${h.code}`) ?? none)}
+                after={amounts(now)}
+                names={names}
+                all
+              />
             ) : (
               answers[n]?.data && <Amounts of={now} />
             )}

@@ -1,15 +1,27 @@
 /** What happened to the transactions of one user on their networks, newest first. */
 import { Anchor } from '@mantine/core';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
-import { Id, Nothing, Status } from '../kit/show';
+import { Id, Nothing, Status, Time } from '../kit/show';
+import { madeAt, Owner, useAddress } from './parts';
 
 const path = '/process/get-process-admin';
 
 const columns: Column<Row<typeof path>>[] = [
+  {
+    key: 'at' as 'transactionId',
+    title: 'money.at',
+    show: (p) => <Time at={madeAt(p.transactionId)} />,
+    text: (p) => new Date(madeAt(p.transactionId)).toISOString(),
+  },
   { key: 'transactionId', title: 'money.transaction', show: (p) => <Id of={p.transactionId} short /> },
   { key: 'networkCode', title: 'money.network' },
   { key: 'txId', title: 'money.txId', show: (p) => <Id of={p.txId} short /> },
-  { key: 'internalTransaction', title: 'money.internal', show: (p) => <Status of={p.internalTransaction} /> },
+  {
+    key: 'internalTransaction',
+    title: 'money.internal',
+    show: (p) => <Status of={p.internalTransaction} />,
+    hidden: true,
+  },
   { key: 'explorerUrl', title: 'money.explorer', show: (p) => <Explorer url={p.explorerUrl} /> },
 ];
 
@@ -22,8 +34,17 @@ const filters: FilterOf<typeof path>[] = [
 ];
 
 export default function Statement() {
+  const [{ userId = '' }] = useAddress();
   return (
-    <List path={path} title="money.statement" columns={columns} filters={filters} needs={['userId']} id={() => ''} />
+    <List
+      path={path}
+      title="money.statement"
+      columns={columns}
+      filters={filters}
+      needs={['userId']}
+      above={<Owner userId={userId} here="/statement" />}
+      id={() => ''}
+    />
   );
 }
 

@@ -1,5 +1,5 @@
 /** The deposits that wait for the treasury: who sent them, and what becomes of those that are chosen. */
-import { Button, Modal, Radio, Stack, Table, Textarea } from '@mantine/core';
+import { Alert, Button, Group, Modal, Radio, Stack, Table, Textarea } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useAct } from '../app/act';
@@ -9,8 +9,8 @@ import { useMay } from '../app/session';
 import { JobBar } from '../kit/job';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
 import { Whole } from '../kit/record';
-import { Id, Money, Nothing, plain } from '../kit/show';
-import { Standing, sums } from './parts';
+import { Id, Money, Nothing, plain, Time } from '../kit/show';
+import { madeAt, Owner, Standing, sums } from './parts';
 
 const path = '/admin/get-waiting-info-transactions';
 const decide = '/admin/update-status-transaction';
@@ -21,7 +21,13 @@ const columns: Column<Deposit>[] = [
   { key: 'userId', title: 'money.user', show: (d) => <Id of={d.userId} short /> },
   { key: 'value', title: 'money.amount', show: (d) => <Money amount={d.value} unit={d.currencyCode} /> },
   { key: 'senderInfo', title: 'money.sender', show: (d) => <Sender of={d.senderInfo} /> },
-  { key: 'status', title: 'money.status' },
+  {
+    key: 'at' as 'transactionId',
+    title: 'money.since',
+    show: (d) => <Time at={madeAt(d.transactionId)} />,
+    text: (d) => new Date(madeAt(d.transactionId)).toISOString(),
+  },
+  { key: 'status', title: 'money.status', hidden: true }, // all of them wait
 ];
 
 const filters: FilterOf<typeof path>[] = [{ name: 'userId', title: 'money.user' }];
@@ -63,7 +69,27 @@ export default function Transactions() {
             : undefined
         }
       />
-      <Whole of={open} title="money.transaction" onClose={() => setOpen(undefined)} />
+      <Whole of={open} title="money.transaction" onClose={() => setOpen(undefined)}>
+        {open && (
+          <>
+            <Owner userId={open.userId} />
+            <Standing of={[{ userId: open.userId, code: open.currencyCode }]} title="money.now" />
+            {may(`POST ${decide}`) && (
+              <Group>
+                <Button
+                  size="xs"
+                  onClick={() => {
+                    setOpen(undefined);
+                    setDeciding({ rows: [open], clear: () => undefined });
+                  }}
+                >
+                  {t('money.decide')}
+                </Button>
+              </Group>
+            )}
+          </>
+        )}
+      </Whole>
       <Modal opened={!!deciding} onClose={close} title={t('money.decide')} size="lg">
         {deciding && <Decide rows={deciding.rows} onJob={setJob} onClose={close} />}
       </Modal>
@@ -74,14 +100,26 @@ export default function Transactions() {
 /** More than this many accounts are not read one by one: the list and the job tell what became of them. */
 const few = 5;
 
-/** The rows are those that were chosen: once they are decided on, the list has them no more. */
-function Decide({ rows, onJob, onClose }: { rows: Deposit[]; onJob: (id: string) => void; onClose: () => void }) {
+/**
+ * The rows are those that were chosen: once they are decided on, the list has them no more. Of a deposit whose sender
+ * is not known the service takes no decision (D-TX-04).
+ */
+function Decide({
+  rows: chosen,
+  onJob,
+  onClose,
+}: {
+  rows: Deposit[];
+  onJob: (id: string) => void;
+  onClose: () => void;
+}) {
   const { t } = useTranslation();
   const act = useAct('post', decide, [path, sums]);
   const [status, setStatus] = useState('finalizedDeposit');
   const [reason, setReason] = useState('');
   const [sent, setSent] = useState(false);
   const [done, setDone] = useState(false);
+  const rows = chosen.filter((d) => d.senderInfo);
   const holdings = rows.map(({ userId, currencyCode }) => ({ userId, code: currencyCode }));
   async function send() {
     setSent(true);
@@ -93,6 +131,11 @@ function Decide({ rows, onJob, onClose }: { rows: Deposit[]; onJob: (id: string)
   }
   return (
     <Stack>
+      {rows.length < chosen.length && (
+        <Alert color="yellow" data-testid="nobody">
+          {t('money.noSender', { count: chosen.length - rows.length })}
+        </Alert>
+      )}
       <Table.ScrollContainer minWidth={300}>
         <Table>
           <Table.Tbody>
@@ -144,8 +187,13 @@ function Decide({ rows, onJob, onClose }: { rows: Deposit[]; onJob: (id: string)
           {t('money.close')}
         </Button>
       ) : (
-        <Button loading={act.busy} disabled={reason.trim() === ''} onClick={send} data-testid="send">
-          {t('bulk.send', { count: rows.length })}
+        <Button
+          loading={act.busy}
+          disabled={reason.trim() === '' || rows.length === 0}
+          onClick={send}
+          data-testid="send"
+        >
+          {t(`money.${status}`)} ({rows.length})
         </Button>
       )}
       {act.view}

@@ -5,8 +5,8 @@ import { useTranslation } from 'react-i18next';
 import { Bulk } from '../kit/bulk';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
 import { Whole } from '../kit/record';
-import { Id, Status } from '../kit/show';
-import { Standing, sums } from './parts';
+import { Id, Status, Time } from '../kit/show';
+import { madeAt, Owner, Standing, sums } from './parts';
 import { Explorer } from './statement';
 
 const path = '/admin/get-withdrawal-crypto-queue';
@@ -19,6 +19,12 @@ const columns: Column<Withdrawal>[] = [
   { key: 'code', title: 'money.currency' },
   { key: 'network', title: 'money.network' },
   { key: 'address', title: 'money.address', show: (w) => <Id of={w.address} short /> },
+  {
+    key: 'at' as 'id',
+    title: 'money.since',
+    show: (w) => <Time at={madeAt(w.id)} />,
+    text: (w) => new Date(madeAt(w.id)).toISOString(),
+  },
   { key: 'transactionDescription', title: 'money.status', show: (w) => <Status of={w.transactionDescription} /> },
   { key: 'explorerUrl', title: 'money.explorer', show: (w) => <Explorer url={w.explorerUrl} />, hidden: true },
 ];
@@ -32,7 +38,15 @@ const filters: FilterOf<typeof path>[] = [
   { name: 'txId', title: 'money.txId' },
   { name: 'id', title: 'money.withdrawal' },
   { name: 'isActive', title: 'money.open', kind: 'flag' },
-  { name: 'statusCode', title: 'money.statusCode', kind: ['4', '5', '6', '7'] },
+  {
+    name: 'statusCode',
+    title: 'money.status',
+    // The numbers of the last two may be set otherwise (D-TX-02); then they are typed into the address.
+    kind: ['4 success', '5 waitingApproval', '6 hotWalletInsufficientBalance', '7 timeOut'].map((label) => ({
+      value: label.slice(0, 1),
+      label,
+    })),
+  },
   { name: 'startDate', title: 'list.from', kind: 'date' },
   { name: 'endDate', title: 'list.to', kind: 'date' },
 ];
@@ -54,7 +68,13 @@ export default function Withdrawals() {
         bulk={(rows, clear) => <Decisions rows={rows} onDone={clear} />}
       />
       <Whole of={open} title="money.withdrawal" onClose={() => setOpen(undefined)}>
-        {open && <Standing of={[{ userId: open.userId, code: open.code }]} />}
+        {open && (
+          <>
+            <Owner userId={open.userId} />
+            <Standing of={[{ userId: open.userId, code: open.code }]} title="money.now" />
+            <Decisions rows={[open]} onDone={() => setOpen(undefined)} />
+          </>
+        )}
       </Whole>
     </Stack>
   );
