@@ -198,7 +198,8 @@ func TestFourEyes(t *testing.T) {
 		got := d.approve(t, id, d.chief, d.other)
 		r = d.read(t, id)
 		if !got.Success || got.Data.Status != "APPROVED" || r.Status != "APPROVED" || *r.DecidedBy != d.chief.ID ||
-			r.DecidedAt == nil || r.Request != nil || r.Changes != nil || !strings.Contains(string(r.Result), `"amount":0.25`) || d.transfers() != 1 {
+			r.DecidedAt == nil || r.Request != nil || r.Changes != nil ||
+			!strings.Contains(string(r.Result), `"amount":0.25`) || d.transfers() != 1 {
 			t.Fatalf("%+v, then %+v, %d transfers", got, r, d.transfers())
 		}
 		for actor, action := range map[string]string{d.asker.ID: "ADJUST_BALANCE", d.chief.ID: "FOUR_EYES_APPROVE"} {

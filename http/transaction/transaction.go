@@ -35,8 +35,8 @@ func (g Group) Endpoints() []rest.Endpoint {
 		rest.Get("/admin/get-waiting-info-transactions", "List the deposits that wait for the treasury", rest.Tenant,
 			g.waiting, fault.InvalidField).
 			Doc("listWaitingTransactions", "Newest first. senderInfo is null while it is not known."),
-		rest.Previewed(rest.Checked(rest.Post("/admin/update-status-transaction", "Decide on deposits that wait for the treasury",
-			rest.Tenant, g.update, fault.InvalidField, fault.RecordNotFound, fault.InvalidState).Verified().Idempotent().
+		rest.Previewed(rest.Checked(rest.Post("/admin/update-status-transaction",
+			"Decide on deposits that wait for the treasury", rest.Tenant, g.update, fault.InvalidField, fault.RecordNotFound, fault.InvalidState).Verified().Idempotent().
 			Body(rest.LargeBody).
 			Try(`{"transactionIds":["${deposit.waiting}"],"status":"finalizedDeposit"}`).
 			Doc("updateTransactionStatus", "All records are checked before the first one changes. One record changes "+
