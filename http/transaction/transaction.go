@@ -36,8 +36,8 @@ func (g Group) Endpoints() []rest.Endpoint {
 			g.waiting, fault.InvalidField).
 			Doc("listWaitingTransactions", "Newest first. senderInfo is null while it is not known."),
 		rest.Previewed(rest.Checked(rest.Post("/admin/update-status-transaction",
-			"Decide on deposits that wait for the treasury", rest.Tenant, g.update, fault.InvalidField, fault.RecordNotFound, fault.InvalidState).Verified().Idempotent().
-			Body(rest.LargeBody).
+			"Decide on deposits that wait for the treasury", rest.Tenant, g.update, fault.InvalidField,
+			fault.RecordNotFound, fault.InvalidState).Verified().Idempotent().Body(rest.LargeBody).
 			Try(`{"transactionIds":["${deposit.waiting}"],"status":"finalizedDeposit"}`).
 			Doc("updateTransactionStatus", "All records are checked before the first one changes. One record changes "+
 				"every half a second; finalizedDeposit credits it. Up to 20 records are answered when all have changed, "+
