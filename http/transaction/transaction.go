@@ -49,14 +49,16 @@ func (g Group) Endpoints() []rest.Endpoint {
 				`"uniqueId":"correction-2026-01"}`).
 			Doc("adjustBalance", "Once for each uniqueId: the same request again gets the first answer. C is a deposit, "+
 				"D a withdrawal to the treasury's address. A refusal of the business (an unknown currency, network or "+
-				"user, a balance that does not suffice, a uniqueId of another request) has the status 200 and code 1."), g.adjusting),
+				"user, a balance that does not suffice, a uniqueId of another request) has the status 200 and code 1."),
+			g.adjusting),
 		rest.Get("/admin/transaction/adjust-balance/preview", "Tell what an adjustment would change", rest.Tenant, g.preview,
 			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).Of(more).Extended().
 			Try("userId=x&currencyCode=BTC&networkCode=BTC&amount=0.25&type=C", fault.RecordNotFound).
 			Doc("previewAdjustment", "Both accounts, that of the user and that of the treasury, before and after. Nothing "+
 				"is booked. What the adjustment would be refused for this is refused for."),
 		rest.Previewed(rest.Post("/admin/update-wallet-withdrawal-crypto-queue",
-			"Decide on a withdrawal in the queue", rest.Tenant, g.decide, fault.InvalidField, fault.RecordNotFound, fault.InvalidState).Idempotent().
+			"Decide on a withdrawal in the queue", rest.Tenant, g.decide, fault.InvalidField, fault.RecordNotFound,
+			fault.InvalidState).Idempotent().
 			Try(`{"withdrawalId":"${withdrawal.queued}","status":4,"currencyCode":"BTC"}`).
 			Doc("updateWithdrawalQueue", "Of a withdrawal that waits for the hot wallet or has timed out. 4 says that it "+
 				"has gone out: the amount and the fee, its own or else that of the currency, are booked. 5 has it wait "+
