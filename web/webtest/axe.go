@@ -25,20 +25,47 @@ type violation struct {
 // axeTags are the rules that are asked for: WCAG 2.0 to 2.2, levels A and AA, and the rules of good practice.
 var axeTags = []string{"wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"}
 
+// colourRules are the rules whose outcome hangs on colours. All others see the same in light and dark.
+var colourRules = []string{"color-contrast", "link-in-text-block"}
+
+// alike are the rows of a long list after the first dozen: they are made as those are, and are most of the work.
+const alike = "tbody tr:nth-child(n+13)"
+
 // NoBarriers fails the test when axe-core finds that the page, as it stands, keeps a person out: text that cannot be
 // read, a field without a name, a heading level left out. step names the state of the page for the message.
 func (tab *Tab) NoBarriers(step string) {
 	tab.t.Helper()
+	tab.axe(step, "tag", axeTags)
+}
+
+// OtherColours has axe-core look at the console with its other colours, dark instead of light or the other way round,
+// for what colours decide. It is the attribute that the console's own switch sets.
+func (tab *Tab) OtherColours(step string) {
+	tab.t.Helper()
+	flip := func() string {
+		return Value[string](tab, `(() => {
+			const root = document.documentElement;
+			root.dataset.mantineColorScheme = root.dataset.mantineColorScheme === 'dark' ? 'light' : 'dark';
+			for (const one of document.getAnimations()) if (one instanceof CSSTransition) one.finish();
+			return root.dataset.mantineColorScheme; })()`)
+	}
+	tab.axe(step+" in "+flip(), "rule", colourRules)
+	flip()
+}
+
+func (tab *Tab) axe(step, kind string, names []string) {
+	tab.t.Helper()
 	if !Value[bool](tab, "typeof window.axe === 'object'") {
 		Value[bool](tab, "(() => { "+axe+"; return true; })()")
 	}
-	tags, err := json.Marshal(axeTags)
+	values, err := json.Marshal(names)
 	if err != nil {
 		tab.t.Fatal(err)
 	}
-	found := Value[[]violation](tab, fmt.Sprintf(`window.axe.run(document, { runOnly: %s, resultTypes: ['violations'] })
+	found := Value[[]violation](tab, fmt.Sprintf(`window.axe.run({ exclude: %q },
+		{ runOnly: { type: %q, values: %s }, resultTypes: ['violations'] })
 		.then((result) => result.violations.map(({ id, impact, help, nodes }) => ({ id, impact, help,
-			nodes: nodes.map(({ html, failureSummary }) => ({ html, failureSummary })) })))`, tags))
+			nodes: nodes.map(({ html, failureSummary }) => ({ html, failureSummary })) })))`, alike, kind, values))
 	for _, one := range found {
 		tab.t.Errorf("%s: %s", step, one)
 	}
