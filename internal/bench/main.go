@@ -40,6 +40,8 @@ var measurements = []struct {
 	{"mailing", "logins beside a mailing to everybody, and without one", mailing},
 	{"ledger", "movements of money: the committer, over HTTP, and two nodes on one PostgreSQL", movements},
 	{"pages", "pages of a list of a million accounts", pages},
+	{"console", "the operators' console in Chromium: when somebody can log in, and its size", operators},
+	{"console-million", "pages of a list of a million accounts in Chromium", million},
 	{"decoy", "known and unknown phones at the reset of a password", decoy},
 }
 
@@ -118,7 +120,7 @@ func run() (err error) {
 		fmt.Fprintln(flag.CommandLine.Output(), "usage: bench [flags]")
 		flag.PrintDefaults()
 		for _, m := range measurements {
-			fmt.Fprintf(flag.CommandLine.Output(), "  %-9s %s\n", m.name, m.about)
+			fmt.Fprintf(flag.CommandLine.Output(), "  %-15s %s\n", m.name, m.about)
 		}
 	}
 	flag.Parse()

@@ -1,0 +1,283 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+
+	web "castellan/web/console"
+)
+
+// slowdown is how much slower than this machine's processor the browser's page is
+// while the console starts: what the promise says.
+const slowdown = 4
+
+// operators measures how soon somebody can log in to the console, with an empty cache
+// and the second time, and how large the console is.
+func operators(b *bench) error {
+	places, err := b.places(cheap()...)
+	if err != nil {
+		return err
+	}
+	p := places[0] // the database plays no part in it
+	for _, other := range places {
+		defer other.bare.close()
+	}
+	if err := p.seed(); err != nil {
+		return err
+	}
+	s, err := start(roleService, p.environ)
+	if err != nil {
+		return err
+	}
+	defer s.stop()
+	chromium, stop, err := browse()
+	if err != nil {
+		return err
+	}
+	defer stop()
+	of := series{}
+	for range b.rounds {
+		b.await()
+		if err := opened(chromium, "http://"+s.addr+"/console", of); err != nil {
+			return err
+		}
+	}
+	all, first := sizes()
+	r := &b.report
+	r.begin("The operators' console until somebody can type, the page %d times slower than this machine", slowdown)
+	r.line("navigation to a usable login, empty cache", "ms", of["cold"], atMost(1500))
+	r.line("the same, from the cache", "ms", of["warm"], bar{})
+	r.line("scripts before the login, as gzip", "kB", []float64{float64(first) / 1e3}, atMost(180))
+	r.line("bytes that the browser took, all kinds", "kB", of["bytes"], bar{})
+	r.line("the console's part of the binary", "MB", []float64{float64(all) / 1e6}, atMost(1.2))
+	return nil
+}
+
+// sizes are the bytes of the console in the program, in both codings, and those of the
+// scripts that are loaded before somebody can log in.
+func sizes() (all, first int) {
+	m, _ := web.Built()
+	for name := range m.Files {
+		zipped, _ := web.File(name, "gz")
+		br, _ := web.File(name, "br")
+		all += len(zipped) + len(br)
+		if slices.Contains(m.First, name) {
+			first += len(zipped)
+		}
+	}
+	return all, first
+}
+
+// browse starts Chromium without a window.
+func browse() (ctx context.Context, stop func(), err error) {
+	path, err := exec.LookPath("chromium")
+	if err != nil {
+		return nil, nil, fmt.Errorf("the console is measured in Chromium (Debian: apt-get install chromium): %w", err)
+	}
+	dir, err := os.MkdirTemp("", "bench-browser-")
+	if err != nil {
+		return nil, nil, err
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.UserDataDir(dir),
+		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("no-proxy-server", true))
+	allocator, end := chromedp.NewExecAllocator(context.Background(), options...)
+	ctx, leave := chromedp.NewContext(allocator)
+	stop = func() {
+		leave()
+		end()
+		os.RemoveAll(dir)
+	}
+	if err := chromedp.Do(ctx); err != nil {
+		stop()
+		return nil, nil, err
+	}
+	return ctx, stop, nil
+}
+
+// usable resolves with the time since the navigation when the first field of the login
+// has the focus and the page has nothing left to do.
+const usable = `window.usable = new Promise((resolve) => {
+	const look = () => {
+		const field = document.querySelector('[data-testid="email"]');
+		if (field && document.activeElement === field) setTimeout(() => resolve(performance.now()));
+		else requestAnimationFrame(look);
+	};
+	requestAnimationFrame(look);
+});`
+
+// fresh is a tab that has no cache and shares nothing with others.
+func fresh(chromium context.Context) (tab context.Context, leave func()) {
+	tab, closed := chromedp.NewContext(chromium, chromedp.WithNewBrowserContext())
+	tab, late := context.WithTimeout(tab, time.Minute)
+	return tab, func() { late(); closed() }
+}
+
+// opened opens the console twice in a fresh tab, and types into the login.
+func opened(chromium context.Context, url string, of series) error {
+	tab, leave := fresh(chromium)
+	defer leave()
+	_, err := chromedp.Call(tab, page.AddScriptToEvaluateOnNewDocument,
+		page.AddScriptToEvaluateOnNewDocumentParams{Source: usable})
+	if err == nil {
+		_, err = chromedp.Call(tab, emulation.SetCPUThrottlingRate,
+			emulation.SetCPUThrottlingRateParams{Rate: slowdown})
+	}
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{"cold", "warm"} {
+		if err := chromedp.Do(tab, chromedp.Navigate("about:blank"), chromedp.Navigate(url)); err != nil {
+			return err
+		}
+		took, err := evaluated[float64](tab, "window.usable")
+		if err != nil {
+			return err
+		}
+		if err := chromedp.Do(tab, chromedp.KeyEvent("a")); err != nil {
+			return err
+		}
+		typed, err := evaluated[string](tab, `document.querySelector('[data-testid="email"]').value`)
+		if err != nil || typed != "a" {
+			return errors.Join(err, fmt.Errorf("the field has %q after the key a", typed))
+		}
+		of.add(name, took)
+		if name == "cold" {
+			bytes, err := evaluated[float64](tab, `['navigation', 'resource'].flatMap((k) => performance.getEntriesByType(k))
+				.reduce((sum, r) => sum + r.transferSize, 0)`)
+			if err != nil {
+				return err
+			}
+			of.add("bytes", bytes/1e3)
+		}
+	}
+	return nil
+}
+
+func evaluated[T any](tab context.Context, expression string) (T, error) {
+	return chromedp.Run(tab, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+}
+
+// million measures how soon a page of a list of a million accounts is there for whoever
+// looks: the first one, and the thousandth by its address.
+func million(b *bench) error {
+	places, err := b.places(cheap()...)
+	if err != nil {
+		return err
+	}
+	many := 1_000_000
+	if b.quick {
+		many /= 10
+	}
+	chromium, stop, err := browse()
+	if err != nil {
+		return err
+	}
+	defer stop()
+	b.report.begin("Pages of 100 of the list of users in the browser, %d accounts, from the request to the rows", many)
+	for _, p := range places {
+		defer p.bare.close()
+		if err := b.millionOn(p, many, chromium); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+	}
+	return nil
+}
+
+func (b *bench) millionOn(p *place, many int, chromium context.Context) error {
+	if err := p.seed(); err != nil {
+		return err
+	}
+	if err := p.copies(many); err != nil {
+		return fmt.Errorf("copy accounts: %w", err)
+	}
+	s, err := start(roleService, p.environ)
+	if err != nil {
+		return err
+	}
+	defer s.stop()
+	v, token, err := administrator(s)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	// The thousandth page, as a client comes to it.
+	next := "/admin/list-users?limit=100"
+	for range min(999, many/100-1) {
+		if status, err := v.do("GET", next, token, ""); err != nil || status != 200 {
+			return errors.Join(err, fmt.Errorf("%s: %d", next, status))
+		}
+		next = v.next
+	}
+	_, cursor, _ := strings.Cut(next, "cursor=")
+	cursor, _, _ = strings.Cut(cursor, "&")
+	of := series{}
+	for range b.rounds {
+		b.await()
+		for name, query := range map[string]string{"page 1": "", "page 1000": "?cursor=" + cursor} {
+			took, answered, asked, err := listing(chromium, "http://"+s.addr+"/console/users"+query,
+				strings.TrimPrefix(token, "x-auth: "))
+			if err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			if len(asked) != 1 || strings.Contains(asked[0], "count=") {
+				return fmt.Errorf("%s took the requests %q, want one that counts nothing", name, asked)
+			}
+			of.add(name, took)
+			of.add(name+", the answer", answered)
+		}
+		last := func(name string) float64 { return of[name][len(of[name])-1] }
+		of.add("grown", last("page 1000")/last("page 1"))
+	}
+	r := &b.report
+	r.line(p.name+": page 1", "ms", of["page 1"], atMost(300))
+	r.line(p.name+": page 1000", "ms", of["page 1000"], atMost(300))
+	r.line(p.name+": page 1, of it until the answer", "ms", of["page 1, the answer"], bar{})
+	r.line(p.name+": page 1000, of it until the answer", "ms", of["page 1000, the answer"], bar{})
+	r.line(p.name+": page 1000, in first ones", "×", of["grown"], atMost(1.25))
+	return nil
+}
+
+// shown resolves with the milliseconds from the request of a list to its rows, with those
+// to its answer, and with the lists that the page asked for.
+const shown = `new Promise((resolve) => {
+	const look = () => {
+		const asked = performance.getEntriesByType('resource').filter((r) => r.name.includes('/admin/list-'));
+		if (document.querySelectorAll('[data-testid="row"]').length < 100 || asked.length === 0)
+			return requestAnimationFrame(look);
+		setTimeout(() => resolve([performance.now() - asked[0].startTime, asked[0].duration,
+			...asked.map((r) => r.name)].map(String)));
+	};
+	look();
+})`
+
+// listing opens a list in a fresh tab, with the session of another one.
+func listing(chromium context.Context, url, token string) (took, answered float64, asked []string, err error) {
+	tab, leave := fresh(chromium)
+	defer leave()
+	login := chromedp.CSS(`[data-testid="email"]`)
+	if err := chromedp.Do(tab, chromedp.Navigate(url), chromedp.WaitVisible(login)); err != nil {
+		return 0, 0, nil, err
+	}
+	if _, err := evaluated[bool](tab, fmt.Sprintf(`(() => {
+		const at = document.querySelector('meta[name="castellan-tokens"]').content;
+		new SharedWorker(at, { type: 'module', name: 'castellan' }).port.postMessage({ token: %q });
+		return true; })()`, token)); err != nil {
+		return 0, 0, nil, err
+	}
+	found, err := evaluated[[]string](tab, shown)
+	if err != nil || len(found) < 2 {
+		return 0, 0, nil, err
+	}
+	_, err = fmt.Sscan(found[0]+" "+found[1], &took, &answered)
+	return took, answered, found[2:], err
+}
