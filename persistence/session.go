@@ -12,6 +12,7 @@ import (
 
 	"castellan/domain/fault"
 	"castellan/domain/id"
+	"castellan/domain/page"
 	"castellan/domain/session"
 	"castellan/persistence/engine"
 )
@@ -272,9 +273,12 @@ var logins = table[loginRow, session.Login]{
 	},
 }
 
+func loginOrder(p session.LoginPlace) []any { return []any{p.ID} }
+
 // Logins implements session.Store.
-func (s Sessions) Logins(ctx context.Context, userID string, limit int) ([]session.Login, error) {
-	return logins.list(ctx, s.db, part{where: []filter{is("user_id", userID)}, limit: limit})
+func (s Sessions) Logins(ctx context.Context, userID string,
+	q page.Query[session.LoginPlace]) (page.Of[session.Login], error) {
+	return listPage(ctx, s.db, logins, q, loginOrder, []filter{is("user_id", userID)})
 }
 
 // LoginsFrom implements session.Store.

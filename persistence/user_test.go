@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"castellan/domain/commit"
+	"castellan/domain/page"
 	"castellan/domain/password"
 	"castellan/domain/password/passwordtest"
 	"castellan/domain/session"
@@ -60,8 +61,9 @@ func TestPurgeTakesAsManyBatchesAsItNeeds(t *testing.T) {
 		}))
 		store := NewSessions(db)
 		storetest.Must(t, store.Purge(ctx, time.Time{}, usertest.Now.Add(time.Minute)))
-		if left, err := store.Logins(ctx, "u", 100); err != nil || len(left) != young {
-			t.Errorf("%d lines are left, %v", len(left), err)
+		left, err := store.Logins(ctx, "u", page.Query[session.LoginPlace]{})
+		if err != nil || len(left.Records) != young {
+			t.Errorf("%d lines are left, %v", len(left.Records), err)
 		}
 	})
 }

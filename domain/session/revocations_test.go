@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"castellan/domain/page"
 )
 
 func table() (*Revocations, *time.Time) {
@@ -102,11 +104,13 @@ type loader struct{ listed }
 func (loader) Get(context.Context, string, string, time.Time) (s Session, err error) { return }
 func (loader) List(context.Context, string, time.Time, int) (s []Session, err error) { return }
 func (loader) Count(context.Context, string, time.Time) (n int, err error)           { return }
-func (loader) Logins(context.Context, string, int) (l []Login, err error)            { return }
-func (loader) LoginsFrom(context.Context, string, int) (l []Login, err error)        { return }
-func (loader) TakeRefused(context.Context, time.Time, int) (r []Refused, err error)  { return }
-func (loader) Extend(context.Context, string, string, time.Time) error               { return nil }
-func (loader) Purge(context.Context, time.Time, time.Time) error                     { return nil }
+func (loader) Logins(context.Context, string, page.Query[LoginPlace]) (l page.Of[Login], err error) {
+	return
+}
+func (loader) LoginsFrom(context.Context, string, int) (l []Login, err error)       { return }
+func (loader) TakeRefused(context.Context, time.Time, int) (r []Refused, err error) { return }
+func (loader) Extend(context.Context, string, string, time.Time) error              { return nil }
+func (loader) Purge(context.Context, time.Time, time.Time) error                    { return nil }
 
 // What one goroutine was told is revoked, every other sees at once.
 func TestRevocationsUnderRace(t *testing.T) {

@@ -47,6 +47,12 @@ type Login struct {
 	Success     bool
 }
 
+// LoginPlace is where a login stands in the history, newest first.
+type LoginPlace struct{ ID string }
+
+// Mark implements page.Marked.
+func (l Login) Mark() LoginPlace { return LoginPlace{l.ID} }
+
 // Revocation is what the nodes must know of an end: the id of a session, or,
 // where SessionID is "", the least version of the user's that still counts.
 type Revocation struct {

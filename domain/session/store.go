@@ -6,6 +6,7 @@ import (
 
 	"castellan/domain/change"
 	"castellan/domain/commit"
+	"castellan/domain/page"
 	"castellan/domain/user"
 )
 
@@ -126,8 +127,8 @@ type Store interface {
 	// Revoked lists what was ended at or after since: sessions one by one, and
 	// versions that rose.
 	Revoked(ctx context.Context, since time.Time) ([]Revocation, error)
-	// Logins returns the history of a user, newest first, at most limit.
-	Logins(ctx context.Context, userID string, limit int) ([]Login, error)
+	// Logins returns a page of the history of a user, newest first.
+	Logins(ctx context.Context, userID string, q page.Query[LoginPlace]) (page.Of[Login], error)
 	// LoginsFrom returns the history of an address over all users.
 	LoginsFrom(ctx context.Context, ip string, limit int) ([]Login, error)
 	// TakeRefused removes what was added by Refused for minutes that began before an

@@ -16,6 +16,7 @@ import (
 	"castellan/domain/commit"
 	"castellan/domain/id"
 	"castellan/domain/message"
+	"castellan/domain/page"
 	"castellan/domain/password"
 	"castellan/domain/ratelimit"
 	"castellan/domain/session"
@@ -215,7 +216,7 @@ func (b *bench) guard(key string) password.Guard {
 
 func (b *bench) history(u user.User) []session.Login {
 	b.t.Helper()
-	l, err := persistence.NewSessions(b.db).Logins(b.t.Context(), u.ID, 1000)
+	l, err := persistence.NewSessions(b.db).Logins(b.t.Context(), u.ID, page.Query[session.LoginPlace]{})
 	storetest.Must(b.t, err)
-	return l
+	return l.Records
 }

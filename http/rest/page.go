@@ -29,6 +29,18 @@ type Paging struct {
 
 func (p *Paging) sent(query url.Values) { p.query = query }
 
+// Recent is the Paging of login-history, which keeps the limit that the interface gives it. rest.Paging(r) is the same
+// for List.
+type Recent struct {
+	Limit  int     `json:"limit" default:"5" minimum:"1" maximum:"1000" doc:"how many at most"`
+	Cursor *string `json:"cursor" doc:"from the Link header of the page before"`
+	Count  *bool   `json:"count" doc:"true: the number of all in the header x-total-count"`
+
+	query url.Values
+}
+
+func (r *Recent) sent(query url.Values) { r.query = query }
+
 // asQuery is what a request sent as if all had come in its query, because a link
 // carries no body (D-GEN-01, D-GEN-11). The request was read by the plan before.
 func (p *plan) asQuery(raw string, body []byte) url.Values {

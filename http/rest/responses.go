@@ -44,7 +44,8 @@ func (d *document) header(r *huma.Response, name string) {
 func (d *document) success(e *Endpoint) *huma.Response {
 	r := &huma.Response{Description: "Done.", Headers: map[string]*huma.Param{}}
 	d.header(r, "x-request-id")
-	if _, paged := e.In.FieldByName("Paging"); paged {
+	_, paged := e.In.FieldByName("Paging")
+	if _, recent := e.In.FieldByName("Recent"); paged || recent {
 		d.header(r, "link")
 		d.header(r, "x-total-count")
 	}

@@ -42,12 +42,11 @@ func (g Group) showLogin(language string) func(session.Login) login {
 
 type loginsRequest struct {
 	UserID string `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
-	Limit  int    `json:"limit" default:"5" minimum:"1" maximum:"1000" doc:"how many at most"`
+	rest.Recent
 }
 
-func (g Group) logins(ctx context.Context, who rest.Caller, in loginsRequest) ([]login, error) {
-	all, err := g.Sessions.Logins(ctx, in.UserID, in.Limit)
-	return rest.Each(all, g.showLogin(who.Language)), err
+func (g Group) logins(ctx context.Context, who rest.Caller, in loginsRequest) (rest.Reply[[]login], error) {
+	return rest.List(ctx, who, rest.Paging(in.Recent), in.UserID, g.Sessions.Logins, g.showLogin(who.Language))
 }
 
 // maxLogins bounds the history of an address.

@@ -2,6 +2,7 @@ package user_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -48,6 +49,13 @@ func TestLoginHistory(t *testing.T) {
 		s.Wants(mine, "", 200, "["+line(6, true)+","+line(4, true)+","+line(3, false)+","+line(2, true)+","+
 			line(1, false)+"]")
 		s.Wants(mine+"&limit=1", "", 200, "["+line(6, true)+"]")
+		res, _ := s.Send(mine+"&limit=4&count=true", "")
+		_, cursor, _ := strings.Cut(res.Header.Get("Link"), "cursor=")
+		cursor, _, _ = strings.Cut(cursor, "&")
+		s.Wants(mine+"&limit=4&cursor="+cursor, "", 200, "["+line(1, false)+","+line(0, true)+"]")
+		if n := res.Header.Get("X-Total-Count"); n != "6" {
+			t.Errorf("%s of 6 are counted", n)
+		}
 		s.Wants("GET /admin/login-history?userId=nobody", "", 200, "[]")
 		for _, ip := range []string{"2001:db8::1", "2001:DB8:0::1"} {
 			s.Wants(from+"?ipaddress="+ip, "", 200, `[{"id":"L5","userId":null,"ipaddress":"2001:db8::1","deviceBrand":"b",`+

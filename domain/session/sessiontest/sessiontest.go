@@ -14,6 +14,8 @@ import (
 	"castellan/domain/commit"
 	"castellan/domain/fault"
 	"castellan/domain/id"
+	"castellan/domain/page"
+	"castellan/domain/page/pagetest"
 	"castellan/domain/session"
 	"castellan/domain/storetest"
 	"castellan/domain/user/usertest"
@@ -233,13 +235,10 @@ func logins(t *testing.T, s session.Store, c commit.Committer) {
 		l.ID, l.At = fmt.Sprint("l", i), now.Add(time.Duration(i)*time.Second)
 		storetest.Must(t, c.Commit(ctx, session.Remember{Login: l}))
 	}
-	mine, err := s.Logins(ctx, one, 10)
-	storetest.Must(t, err)
-	if len(mine) != 2 || mine[0].ID != "l1" || mine[1] != (session.Login{ID: "l0", UserID: one, At: now, IP: "192.0.2.1",
-		Country: "TR", Brand: "b", Model: "m",
-		Description: "d'", Success: true}) {
-		t.Errorf("by user: %+v", mine)
-	}
+	pagetest.Check(t, s.Logins, one, []session.Login{
+		{ID: "l1", UserID: one, At: now.Add(time.Second), IP: "192.0.2.2"},
+		{ID: "l0", UserID: one, At: now, IP: "192.0.2.1", Country: "TR", Brand: "b", Model: "m", Description: "d'",
+			Success: true}})
 	from, err := s.LoginsFrom(ctx, "192.0.2.1", 2)
 	storetest.Must(t, err)
 	if len(from) != 2 || from[0].ID != "l3" || from[1].ID != "l2" {
@@ -260,7 +259,8 @@ func purge(t *testing.T, s session.Store, c commit.Committer) {
 	if got := ids(t, s, one, now.Add(-time.Minute)); len(got) != 2 || slices.Contains(got, old.ID) {
 		t.Errorf("sessions left: %v", got)
 	}
-	if l, _ := s.Logins(ctx, one, 10); len(l) != 1 || l[0].ID != last {
+	l, err := s.Logins(ctx, one, page.Query[session.LoginPlace]{})
+	if storetest.Must(t, err); len(l.Records) != 1 || l.Records[0].ID != last {
 		t.Errorf("history left: %+v", l)
 	}
 }
