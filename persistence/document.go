@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"strings"
 
 	"github.com/uptrace/bun"
 
@@ -48,7 +49,6 @@ type quotaRow struct {
 }
 
 var documents = table[documentRow, document.Document]{
-	order:  keyset{columns: "id", descending: true},
 	fixed:  []string{"id", "user_id", "mime_type", "path", "size", "created_at", "updated_at"},
 	absent: "no such document",
 	record: func(r documentRow) (document.Document, error) {
@@ -69,8 +69,34 @@ var documents = table[documentRow, document.Document]{
 	},
 }
 
+// documentRead is a document with what a list tells of its owner.
+type documentRead struct {
+	documentRow `bun:",extend"`
+
+	OwnerName    string `bun:",scanonly"`
+	OwnerSurname string `bun:",scanonly"`
+	OwnerKYC     string `bun:"owner_kyc,scanonly"`
+}
+
+// documentList is a list of documents. The ids are those of creation, so both orders have the same indexes.
+func documentList(oldest bool) table[documentRead, document.Document] {
+	return table[documentRead, document.Document]{
+		order: keyset{columns: "d.id", descending: !oldest},
+		join: func(q *bun.SelectQuery) *bun.SelectQuery {
+			return q.ColumnExpr("d.*, COALESCE(u.name, '') AS owner_name, COALESCE(u.surname, '') AS owner_surname, " +
+				"COALESCE(u.kyc_confirm, '') AS owner_kyc").Join("LEFT JOIN users AS u ON u.id = d.user_id")
+		},
+		record: func(r documentRead) (document.Document, error) {
+			d, err := documents.record(r.documentRow)
+			d.OwnerName, d.OwnerKYC = strings.TrimSpace(r.OwnerName+" "+r.OwnerSurname), r.OwnerKYC
+			return d, err
+		},
+	}
+}
+
 func documentFilters(q document.Query) []filter {
-	return []filter{sent("user_id", q.UserID), sent("type", q.Type), sent("status", q.Status), sent("reason", q.Reason)}
+	return []filter{sent("d.user_id", q.UserID), sent("d.type", q.Type), sent("d.status", q.Status),
+		sent("d.reason", q.Reason), sent("u.kyc_confirm", q.OwnerKYC)}
 }
 
 func documentOrder(p document.Place) []any { return []any{p.ID} }
@@ -126,7 +152,7 @@ func (s Documents) Change(ctx context.Context, id string,
 // List implements document.Store.
 func (s Documents) List(ctx context.Context, q document.Query,
 	p page.Query[document.Place]) (page.Of[document.Document], error) {
-	return listPage(ctx, s.db, documents, p, documentOrder, documentFilters(q))
+	return listPage(ctx, s.db, documentList(q.Oldest), p, documentOrder, documentFilters(q))
 }
 
 // Owned implements document.Store.

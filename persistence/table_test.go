@@ -90,7 +90,7 @@ func TestPagesAreFoundByIndex(t *testing.T) {
 		kept := func(q document.Query) *bun.SelectQuery {
 			p := partOf(page.Query[document.Place]{After: &document.Place{ID: "9"}, Limit: 10}, documentOrder,
 				documentFilters(q))
-			return documents.selected(db.Conn(t.Context()).NewSelect().Model((*documentRow)(nil)), p)
+			return documentList(q.Oldest).selected(db.Conn(t.Context()).NewSelect().Model((*documentRead)(nil)), p)
 		}
 		mails := func(q profile.Query) *bun.SelectQuery {
 			p := partOf(page.Query[profile.Place]{After: &profile.Place{At: at, ID: 9}, Limit: 10}, mailChangeOrder,
@@ -136,17 +136,19 @@ func TestPagesAreFoundByIndex(t *testing.T) {
 			"deploys of a service": {asked(approval.DeployQuery{ServiceName: new("s")}), "deploy_request_service"},
 			"deploys of an original": {asked(approval.DeployQuery{OriginalServiceName: new("s")}),
 				"deploy_request_original"},
-			"deploys of a type":        {asked(approval.DeployQuery{Type: new("t")}), "deploy_request_type"},
-			"VPNs of a status":         {vpn(approval.VPNQuery{Status: &pending}), "vpn_request_status"},
-			"VPNs of a name":           {vpn(approval.VPNQuery{UserName: new("n")}), "vpn_request_user_name"},
-			"VPNs of a type":           {vpn(approval.VPNQuery{Type: new("t")}), "vpn_request_type"},
-			"members of a role":        {held(resource.MemberQuery{RoleCode: "r"}), "user_role_by_role"},
-			"jobs of a type":           {work(job.Query{Kind: "k"}), "job_kind"},
-			"jobs in a state":          {work(job.Query{State: job.Done}), "job_state"},
-			"documents of one":         {kept(document.Query{UserID: new("u")}), "document_user"},
-			"documents of a type":      {kept(document.Query{Type: new(int64(1))}), "document_type"},
-			"documents of a status":    {kept(document.Query{Status: new("s")}), "document_status"},
-			"documents for a reason":   {kept(document.Query{Reason: new("r")}), "document_reason"},
+			"deploys of a type":      {asked(approval.DeployQuery{Type: new("t")}), "deploy_request_type"},
+			"VPNs of a status":       {vpn(approval.VPNQuery{Status: &pending}), "vpn_request_status"},
+			"VPNs of a name":         {vpn(approval.VPNQuery{UserName: new("n")}), "vpn_request_user_name"},
+			"VPNs of a type":         {vpn(approval.VPNQuery{Type: new("t")}), "vpn_request_type"},
+			"members of a role":      {held(resource.MemberQuery{RoleCode: "r"}), "user_role_by_role"},
+			"jobs of a type":         {work(job.Query{Kind: "k"}), "job_kind"},
+			"jobs in a state":        {work(job.Query{State: job.Done}), "job_state"},
+			"documents of one":       {kept(document.Query{UserID: new("u")}), "document_user"},
+			"documents of a type":    {kept(document.Query{Type: new(int64(1))}), "document_type"},
+			"documents of a status":  {kept(document.Query{Status: new("s")}), "document_status"},
+			"documents for a reason": {kept(document.Query{Reason: new("r")}), "document_reason"},
+			"documents that wait, oldest": {kept(document.Query{Reason: new("r"), OwnerKYC: new("w"), Oldest: true}),
+				"document_reason"},
 			"companies' users of one":  {linked(corporate.UserQuery{UserID: new("u")}), "corporate_user_user"},
 			"users of a company":       {linked(corporate.UserQuery{CorporateUserID: new("c")}), "corporate_user_company"},
 			"companies' users, status": {linked(corporate.UserQuery{Status: new("s")}), "corporate_user_status"},

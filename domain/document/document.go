@@ -71,9 +71,11 @@ type Document struct {
 	Path                        string // the key of the sealed bytes
 	Size                        int64  // of the bytes as they came
 	CreatedAt                   time.Time
+	// OwnerName and OwnerKYC are of the account whose it is, where a list has them.
+	OwnerName, OwnerKYC string
 }
 
-// Place is where a document stands in a list, newest first.
+// Place is where a document stands in a list.
 type Place struct{ ID string }
 
 // Mark implements page.Marked.

@@ -31,6 +31,9 @@ type Query struct {
 	Type   *int64
 	Status *string
 	Reason *string
+	// OwnerKYC is what is decided on the identity of whose it is.
+	OwnerKYC *string
+	Oldest   bool // first; else the newest
 }
 
 // Store keeps the rows of documents. Every method joins the transaction that its context carries. It is safe for

@@ -73,11 +73,22 @@ type record struct {
 	Reason      *string   `json:"reason" example:"waitingApproval"`
 	FilePath    string    `json:"filePath" example:"document/TV/S1/01JD3XF9P2E6H4J8K3N5Q7S1TV"`
 	CreatedAt   rest.Time `json:"createdAt"`
+	// Of whose it is; in a list for administrators.
+	FullName   *string `json:"fullName,omitempty" doc:"of the account, for administrators" example:"Ayşe Yılmaz"`
+	KYCConfirm *string `json:"kycConfirm,omitempty" doc:"of the account, for administrators" example:"waitingApproval"`
 }
 
 func show(d document.Document) record {
-	return record{d.ID, d.UserID, d.Name, d.MimeType, d.Type, d.Description, d.Status, d.Reason, d.Path,
-		rest.Time{Time: d.CreatedAt}}
+	return record{ID: d.ID, UserID: d.UserID, Name: d.Name, MimeType: d.MimeType, Type: d.Type,
+		Description: d.Description, Status: d.Status, Reason: d.Reason, FilePath: d.Path,
+		CreatedAt: rest.Time{Time: d.CreatedAt}}
+}
+
+// showOwned shows a document to somebody who may know whose it is.
+func showOwned(d document.Document) record {
+	r := show(d)
+	r.FullName, r.KYCConfirm = rest.Filled(d.OwnerName), rest.Filled(d.OwnerKYC)
+	return r
 }
 
 // texts are a text by language.
@@ -131,18 +142,25 @@ type listRequest struct {
 	Type   *rest.ID `json:"type" example:"1"`
 	Status *string  `json:"status" example:"active"`
 	Reason *string  `json:"reason" example:"waitingApproval"`
+	// Extensions (D-DOC-07).
+	KYCConfirm *string `json:"kycConfirm" doc:"of the account; for administrators" example:"waitingApproval"`
+	Order      string  `json:"order" default:"newest" enum:"newest,oldest" doc:"which come first"`
 	rest.Paging
 }
 
 func (g Group) list(ctx context.Context, who rest.Caller, in listRequest) (rest.Reply[[]record], error) {
-	q := document.Query{UserID: in.UserID, Type: (*int64)(in.Type), Status: in.Status, Reason: in.Reason}
-	if !who.AsAdmin {
+	q := document.Query{UserID: in.UserID, Type: (*int64)(in.Type), Status: in.Status, Reason: in.Reason,
+		Oldest: in.Order == "oldest"}
+	showing := show
+	if who.AsAdmin {
+		showing, q.OwnerKYC = showOwned, in.KYCConfirm
+	} else {
 		if in.UserID != nil && *in.UserID != who.UserID {
 			return rest.Reply[[]record]{}, fault.New(fault.Forbidden, "these are the documents of another user")
 		}
 		q.UserID = &who.UserID
 	}
-	return rest.List(ctx, who, in.Paging, q, g.Service.Store.List, show)
+	return rest.List(ctx, who, in.Paging, q, g.Service.Store.List, showing)
 }
 
 type changeRequest struct {

@@ -53,7 +53,7 @@ func serve(t *testing.T, db *persistence.DB) *service {
 	users := persistence.NewUsers(db)
 	for _, id := range []string{"u1", "u2", "admin"} {
 		u := user.New(id, now())
-		u.Email = id + "@example.com"
+		u.Email, u.Name, u.Surname = id+"@example.com", "Ay", id
 		storetest.Must(t, db.Commit(t.Context(), user.Add{User: u}))
 	}
 	s := &service{t: t, db: db, files: files}
@@ -264,11 +264,23 @@ func TestChangeAndFilters(t *testing.T) {
 		for query, want := range map[string]string{
 			"?status=deActive": "a.pdf", "?status=active": "b.pdf", "?reason=waitingApproval": "b.pdf", "?type=0": "b.pdf a.pdf",
 			"?type=1": "", "?status=x": "", "?reason=blurred%20at%20the%20edge&userId=u1": "a.pdf", "?limit=1": "b.pdf",
-			"?userId=u2": "",
+			"?userId=u2": "", "?order=oldest": "a.pdf b.pdf", "?order=oldest&limit=1": "a.pdf", "?order=newest": "b.pdf a.pdf",
+			"?kycConfirm=waitingApproval": "b.pdf a.pdf", "?kycConfirm=rejected": "",
 		} {
 			if got := names(s.listed("admin", query)); got != want {
 				t.Errorf("%s: %q, want %q", query, got, want)
 			}
+		}
+		if get("fullName") != "Ay u1" || get("kycConfirm") != "waitingApproval" { // D-DOC-07
+			t.Errorf("%v", s.listed("admin", ""))
+		}
+		for _, d := range s.listed("u1", "?kycConfirm=rejected") {
+			if _, told := d["kycConfirm"]; told {
+				t.Errorf("a user sees %v", d)
+			}
+		}
+		if own := names(s.listed("u1", "?kycConfirm=rejected")); own != "b.pdf a.pdf" {
+			t.Errorf("a user filters by the state of accounts: %q", own)
 		}
 		res, _ := s.Send(list+"?limit=1&count=true", "")
 		if res.Header.Get("X-Total-Count") != "2" || !strings.Contains(res.Header.Get("Link"), `rel="next"`) {
@@ -295,6 +307,7 @@ func TestChangeAndFilters(t *testing.T) {
 		storetest.Same(t, s.listed("admin", ""), before)
 		s.Wants(list+"?type=x", "", 400, "INVALID_FIELD type")
 		s.Wants(list+"?limit=0", "", 400, "INVALID_FIELD limit")
+		s.Wants(list+"?order=x", "", 400, "INVALID_FIELD order")
 	})
 }
 

@@ -99,6 +99,10 @@ func list(t *testing.T, s document.Store, _ commit.Committer) {
 		{document.Query{Reason: new("blurred"), UserID: new("u1")}, nil},
 	} {
 		pagetest.Check(t, s.List, c.q, c.want)
+		oldest := slices.Clone(c.want)
+		slices.Reverse(oldest)
+		c.q.Oldest = true
+		pagetest.Check(t, s.List, c.q, oldest)
 	}
 }
 
