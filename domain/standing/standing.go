@@ -161,12 +161,20 @@ func (s *Service) set(ctx context.Context, by audit.By, next Standing) (u user.U
 			m.With = append(m.With, s.known(u, next)...)
 		}
 		m.With = append(m.With, by.Did(audit.Record{At: next.At, Action: ActionStatus, UserID: u.ID, Target: u.ID,
-			Detail: fmt.Sprintf("%s -> %s%s", u.Status, next.Status, told)}))
+			Detail: because(fmt.Sprintf("%s -> %s%s", u.Status, next.Status, told), next.Reason)}))
 		u.Status = next.Status
 		return m, nil
 	}
 	_, err = money.Decide(ctx, by, accounts, plan)
 	return u, err
+}
+
+// because is a detail with the reason, where one was given: whoever reads of the change asks why.
+func because(detail, reason string) string {
+	if reason == "" {
+		return detail
+	}
+	return detail + "; " + reason
 }
 
 // known is what the nodes are told of another status.
