@@ -13,6 +13,13 @@ export interface Place {
   search?: Record<string, string>;
 }
 
+/** A phone number as the service has it. As people in Turkey say theirs it would be found nowhere. */
+export function national(text: string): string {
+  const digits = text.replaceAll(/[^\d+]/g, '');
+  const turkish = /^0?(5\d{9})$/.exec(digits) ?? /^0([1-9]\d{9})$/.exec(digits);
+  return turkish ? `+90${turkish[1]}` : digits;
+}
+
 /** Where a pasted text may belong. Nothing is asked before somebody chooses. */
 export function places(text: string, may: (endpoint: string) => boolean): Place[] {
   const found: Place[] = [];
@@ -25,11 +32,15 @@ export function places(text: string, may: (endpoint: string) => boolean): Place[
   }
   if (users && /^[^\s@]+@[^\s@]+$/.test(text))
     found.push({ title: 'palette.mail', to: '/users', search: { email: text } });
-  if (users && /^\+[\d\s()-]{7,}$/.test(text)) {
-    found.push({ title: 'palette.phone', to: '/users', search: { phoneNumber: text.replaceAll(/[^\d+]/g, '') } });
+  if (users && /^[+\d][\d\s()-]{7,}$/.test(text)) {
+    found.push({ title: 'palette.phone', to: '/users', search: { phoneNumber: national(text) } });
   }
+  if (users && /^\p{L}[\p{L}\p{M}\s.'’-]+$/u.test(text))
+    found.push({ title: 'palette.name', to: '/users', search: { fullName: text } });
   return found;
 }
+
+const byName = 'go palette.name'; // a screen with that name comes first
 
 /** Small letters of both Turkish i's are one for a search. */
 export function folded(text: string): string {
@@ -55,7 +66,7 @@ export function Palette() {
   return (
     <Spotlight
       shortcut={['mod + K']}
-      actions={[...pasted, ...named]}
+      actions={[...pasted.filter((p) => p.id !== byName), ...named, ...pasted.filter((p) => p.id === byName)]}
       query={text}
       onQueryChange={setText}
       filter={(_, actions) => actions}

@@ -7,6 +7,8 @@ import { useTranslation } from 'react-i18next';
 export interface Filter {
   name: string;
   title: string;
+  /** Key of what stands in the empty field: what has to be typed. */
+  hint?: string;
   /** Makes of what was typed what was meant: a number without its spaces, say. */
   clean?: (text: string) => string;
   /** date: a day, as 2026-11-22; flag: yes or no; a list is a choice. Text otherwise. */
@@ -33,7 +35,7 @@ export function Filters({
   const any = filters.some(({ name }) => values[name]);
   return (
     <Group align="end" gap="xs" role="search">
-      {filters.map(({ name, title, kind = 'text', clean = (text: string) => text }, n) => {
+      {filters.map(({ name, title, hint, kind = 'text', clean = (text: string) => text }, n) => {
         const label = t(title);
         if (kind !== 'text' && kind !== 'date') {
           const options =
@@ -65,6 +67,7 @@ export function Filters({
             size="xs"
             w={/id$/i.test(name) ? 250 : 150}
             type={kind === 'date' ? 'date' : 'text'}
+            placeholder={hint && t(hint)}
             defaultValue={values[name] ?? ''}
             data-testid={`filter-${name}`}
             onBlur={(event) => set(name, clean(event.currentTarget.value.trim()))}

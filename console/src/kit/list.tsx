@@ -17,7 +17,6 @@ import {
   Text,
   Title,
 } from '@mantine/core';
-import { useHotkeys } from '@mantine/hooks';
 import { IconColumns, IconDownload, IconRefresh } from '@tabler/icons-react';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
@@ -35,6 +34,7 @@ import { readPage, type Gets, type Page } from '../app/api';
 import { Problem } from '../app/problem';
 import { csv, download } from './csv';
 import { Filters, type Filter } from './filter';
+import { useKeys } from './keys';
 import type { Query } from './read';
 import { plain } from './show';
 
@@ -174,7 +174,7 @@ export function List<P extends Gets>(props: ListProps<P>) {
                   <Checkbox
                     aria-label={t('list.all')}
                     checked={table.getIsAllRowsSelected()}
-                    indeterminate={table.getIsSomeRowsSelected()}
+                    indeterminate={table.getIsSomeRowsSelected() && !table.getIsAllRowsSelected()}
                     onChange={table.getToggleAllRowsSelectedHandler()}
                   />
                 </Table.Th>
@@ -333,22 +333,15 @@ function useCursorKeys(count: number, open: (n: number) => void, choose: (n: num
   const [at, setAt] = useState(-1);
   const last = useRef(0);
   const body = useRef<HTMLTableSectionElement>(null);
-  const free = () => !document.querySelector('[role="dialog"]');
-  const move = (by: number) => {
-    if (free()) body.current?.rows[Math.min(Math.max(at + by, 0), count - 1)]?.focus();
-  };
-  useHotkeys([
-    ['j', () => move(1)],
-    ['k', () => move(-1)],
-    [
-      'x',
-      () => {
-        if (!free()) return;
-        last.current = at;
-        choose(at);
-      },
-    ],
-  ]);
+  const move = (by: number) => body.current?.rows[Math.min(Math.max(at + by, 0), count - 1)]?.focus();
+  useKeys({
+    j: () => move(1),
+    k: () => move(-1),
+    x: () => {
+      last.current = at;
+      choose(at);
+    },
+  });
   return {
     at,
     body,

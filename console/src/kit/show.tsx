@@ -61,6 +61,11 @@ export function Id({ of, short = false }: { of?: string | number | null; short?:
 }
 
 const colours: Record<string, string> = {
+  manuelApproved: 'green',
+  ocrOrNfcApproved: 'green',
+  waitingApproval: 'yellow',
+  closed: 'red',
+  risky: 'red',
   active: 'green',
   ACTIVE: 'green',
   done: 'green',
@@ -91,7 +96,8 @@ const colours: Record<string, string> = {
   hotWalletInsufficientBalance: 'red',
 };
 
-export function Status({ of }: { of?: string | boolean | null }) {
+/** A state, by its code. Where the reader's language has a name for it, that is shown. */
+export function Status({ of, name }: { of?: string | boolean | null; name?: string }) {
   const { t } = useTranslation();
   if (of === undefined || of === null || of === '') return <Nothing />;
   if (typeof of === 'boolean')
@@ -102,7 +108,7 @@ export function Status({ of }: { of?: string | boolean | null }) {
     );
   return (
     <Badge color={colours[of] ?? 'gray'} variant="light" tt="none" miw="max-content">
-      {of}
+      {name ?? of}
     </Badge>
   );
 }

@@ -206,6 +206,7 @@ export function Field({
         value={text || null}
         clearable={!required}
         searchable
+        selectFirstOptionOnChange // Enter takes what was typed for, and does not send what was chosen before
         onChange={(v) => onChange(v ?? undefined)}
       />
     );
