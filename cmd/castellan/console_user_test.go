@@ -16,8 +16,8 @@ var supportCalls = []string{"GET /admin/list-users", "GET /admin/login-history",
 	"GET /admin/get-email-change-history", "GET /admin/audit", "POST /admin/user/update-fullname"}
 
 // Somebody of the support finds a user by a name that is written with the other letters i, corrects the name after a
-// challenge, and sees it in the user's story and in the audit. What the role does not let is not on the screen. Then
-// an administrator walks through home, the other lists of accounts and the companies, and adds a user of a company.
+// challenge, and sees it in the user's story and in the audit. What the role does not let is not on the screen, and a
+// list of the story that cannot be read is named in it while the others go on. Then an administrator walks through home, the other lists of accounts and the companies, and adds a user of a company.
 func TestConsoleUser(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		got := s.Command("", "corporate", "add", "Işık Ticaret A.Ş.", "1234567890", "--status", "PENDING")
@@ -30,7 +30,7 @@ func TestConsoleUser(t *testing.T) {
 		n.Ok(t, "POST", "/admin/system/mfa/actions", newAction("RENAME"), head)
 		n.Ok(t, "POST", "/admin/system/mfa/policies/common", `{"actionCode":"RENAME","name":"mail","expireAt":0,`+
 			`"required":1,"methods":[["MAIL"]]}`, head)
-		giveRole(t, n, head, agent, "support", supportCalls)
+		granted := giveRole(t, n, head, agent, "support", supportCalls)
 		f := blackbox.FlowOf(t, n.Do(t, "POST", "/admin/user/update-fullname",
 			`{"userId":"`+who.ID+`","name":"Işıl","surname":"Yilmaz"}`, head))
 		n.Complete(t, f, f.Method(t, "MAIL"), n.Code(t, boss, "MAIL")).Is(t, 200, "")
@@ -40,13 +40,16 @@ func TestConsoleUser(t *testing.T) {
 			}
 			if i == 15 {
 				n.Session(t, who)
+				n.Do(t, "POST", "/auth/login", `{"email":"`+who.Mail+`","password":"not this one"}`, nil).Is(t, 401, "INVALID_CREDENTIALS")
 			}
 		}
 		tab := webtest.Browser(t)
 		d := desk{t, n, tab, func(name string) {
 			tab.Screenshot(t, filepath.Join(t.ArtifactDir(), "console-user", name+".png"))
 		}}
-		d.corrects(agent, who, s.Count("audit WHERE user_id = $1 AND action <> 'LOGIN'", who.ID))
+		d.corrects(agent, who, s.Count("audit WHERE user_id = $1 AND action <> 'LOGIN'", who.ID), func(method string) {
+			n.Ok(t, method, "/admin/role-resource-permission", granted("GET /admin/login-history"), head)
+		})
 		tab.Click(`[data-testid="logout"]`)
 		tab.See(`[data-testid="login"]`)
 		d.walks(boss)
@@ -54,8 +57,9 @@ func TestConsoleUser(t *testing.T) {
 	})
 }
 
-// giveRole makes a role that may make the calls, and gives it to an account.
-func giveRole(t *testing.T, n *blackbox.Node, head blackbox.Headers, to blackbox.Account, code string, calls []string) {
+// giveRole makes a role that may make the calls, and gives it to an account. It returns what grants a call.
+func giveRole(t *testing.T, n *blackbox.Node, head blackbox.Headers, to blackbox.Account, code string,
+	calls []string) func(call string) map[string]any {
 	t.Helper()
 	var role struct{ Data struct{ ID int64 } }
 	n.Ok(t, "POST", "/admin/roles", map[string]any{"code": code, "name": code}, head).Read(t, &role)
@@ -68,11 +72,14 @@ func giveRole(t *testing.T, n *blackbox.Node, head blackbox.Headers, to blackbox
 	for _, r := range all {
 		ids[r.ResourceCode] = r.ResourceID
 	}
+	grant := func(call string) map[string]any {
+		return map[string]any{"roleId": role.Data.ID, "resourceId": ids[call], "permission": "ALLOW"}
+	}
 	for _, call := range calls {
-		n.Ok(t, "POST", "/admin/role-resource-permission",
-			map[string]any{"roleId": role.Data.ID, "resourceId": ids[call], "permission": "ALLOW"}, head)
+		n.Ok(t, "POST", "/admin/role-resource-permission", grant(call), head)
 	}
 	n.Ok(t, "POST", "/admin/user-roles", map[string]any{"userId": to.ID, "roleCode": code}, head)
+	return grant
 }
 
 // desk is a browser at the console.
@@ -97,8 +104,9 @@ func (d desk) looked(name string) {
 	d.shot(name)
 }
 
-// corrects is the work of the support; the story has so many entries of the audit, and a login.
-func (d desk) corrects(agent, who blackbox.Account, entries int) {
+// corrects is the work of the support; the story has so many entries of the audit, a login and a refused one. grants
+// gives (POST) or takes (DELETE) the list of logins.
+func (d desk) corrects(agent, who blackbox.Account, entries int, grants func(method string)) {
 	t, tab := d.t, d.tab
 	t.Helper()
 	consoleLogin(t, tab, d.n, agent, "/users?fullName="+url.QueryEscape("IŞIL yılmaz"))
@@ -113,7 +121,12 @@ func (d desk) corrects(agent, who blackbox.Account, entries int) {
 		const at = all.map((one) => one.querySelector('time').dateTime);
 		const login = all.findIndex((one) => one.dataset.kind === 'login');
 		return all.length === %d && login > 10 && login < all.length - 10 &&
-			at.every((one, n) => n === 0 || at[n - 1] >= one); })()`, entries+1))
+			at.every((one, n) => n === 0 || at[n - 1] >= one); })()`, entries+2))
+	tab.Click(`[data-testid="event"][data-kind="login"] button`)
+	tab.See(`[data-testid="refused"]`)
+	d.looked("refused")
+	tab.Press("\x1b")
+	tab.Until(`!document.querySelector('[role="dialog"]')`)
 	const dead = `['write-/admin/user/update-email', 'tab-documents', 'tab-roles', 'nav-/corporate',
 		'go-/users/registered'].filter((id) => document.querySelector('[data-testid="' + id + '"]')).length`
 	if n := webtest.Value[int](tab, dead); n != 0 {
@@ -122,6 +135,7 @@ func (d desk) corrects(agent, who blackbox.Account, entries int) {
 	tab.Click(`[data-testid="write-/admin/user/update-fullname"]`)
 	tab.Type(`[data-testid="field-surname"]`, "Yılmaz")
 	d.looked("correct")
+	grants("DELETE")
 	had := d.n.Letters(t, agent.Mail)
 	tab.Click(`[data-testid="send"]`)
 	tab.See(`[data-testid="method-MAIL"]`)
@@ -130,6 +144,12 @@ func (d desk) corrects(agent, who blackbox.Account, entries int) {
 	tab.Until(`document.querySelector('h1').innerText === 'Işıl Yılmaz'`)
 	tab.Until(`[...document.querySelectorAll('[data-testid="event"]')]
 		.filter((one) => one.innerText.includes('Name changed')).length === 2`)
+	tab.Until(`document.querySelector('[data-testid="gap"][data-kind="login"]').innerText.includes('FORBIDDEN')`)
+	d.looked("gap")
+	grants("POST")
+	tab.Click(`[data-testid="again"]`)
+	tab.Until(`!document.querySelector('[data-testid="gap"]')`)
+	tab.See(`[data-testid="event"][data-kind="login"]`)
 	tab.Click(`[data-testid="tab-audit"]`)
 	d.rows(1, "USER_UPDATE_FULLNAME")
 	d.looked("audit")
@@ -144,15 +164,29 @@ func (d desk) walks(boss blackbox.Account) {
 	d.looked("home")
 	tab.Click(`[data-testid="nav-/users"]`)
 	d.rows(4, boss.Mail)
-	for field, typed := range map[string]string{"email": strings.Replace(strings.ToUpper(boss.Mail), "I", "İ", 1),
-		"phoneNumber": "0" + boss.Phone[:3] + " " + boss.Phone[3:]} { // as a Turkish keyboard writes them
-		tab.Type(`[data-testid="filter-`+field+`"]`, typed+"\r")
+	tab.Click(`thead input`)
+	tab.Until(`document.querySelector('thead input').checked && !document.querySelector('thead input').indeterminate`)
+	tab.Click(`[data-testid="bulk-/admin/user/close-user-authentication"]`)
+	tab.See(`[data-testid="bulk-status"]`)
+	tab.Until(`document.querySelector('[data-testid="bulk-send"]').disabled`) // until somebody says what it shall be
+	d.looked("bulk")
+	tab.Press("\x1b")
+	tab.Until(`!document.querySelector('[role="dialog"]')`)
+	tab.Click(`thead input`)
+	for _, find := range [][2]string{{"email", strings.Replace(strings.ToUpper(boss.Mail), "I", "İ", 1)},
+		{"phoneNumber", "0" + boss.Phone[:3] + " " + boss.Phone[3:]}, {"phoneNumber", boss.Phone}} {
+		tab.Type(`[data-testid="filter-`+find[0]+`"]`, find[1]+"\r") // as people in Turkey write them
 		tab.Until(`document.querySelectorAll('[data-testid="row"]').length === 1`)
 		d.rows(1, boss.Mail)
 		tab.Click(`[data-testid="clear"]`)
 		d.rows(4, boss.Mail)
 	}
-	tab.Click(`[data-testid="go-/users/registered"]`)
+	tab.Click(`header button:has(kbd)`)
+	tab.Type(`.mantine-Spotlight-search`, "yılmaz")
+	tab.Click(`.mantine-Spotlight-action`)
+	tab.Until(`document.querySelectorAll('[data-testid="row"]').length === 1`)
+	d.rows(1, "Işıl Yılmaz")
+	tab.PressOn(`[data-testid="go-/users/registered"]`, "\r") // Enter is a key of the list, and of the link
 	tab.See(`[data-testid="chart"]`)
 	d.rows(4, "Işıl Yılmaz")
 	d.looked("registered")

@@ -19,7 +19,7 @@ import {
 import { IconKeyboard } from '@tabler/icons-react';
 import { useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
-import { useEffect, useState } from 'react';
+import { Activity, useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ask } from '../app/api';
 import { Problem } from '../app/problem';
@@ -29,7 +29,7 @@ import { Time } from '../kit/show';
 import { skip, useNext } from './cases';
 import { Decide, type Sent } from './decide';
 import { Account, Besides, Checks, Documents, type Case } from './facts';
-import { useKeys } from './keys';
+import { useKeys } from '../kit/keys';
 import { decide, undo, usePending } from './pending';
 import { usePresence, type Presence } from './presence';
 import { keepOnly, take, useShots } from './shelf';
@@ -39,53 +39,73 @@ const casePath = '/admin/kyc-case';
 const documentsPath = '/user/get-documents';
 const documentsOf = (userId: string) => ({ userId, limit: 100 });
 
-/** The case of the address. Each one is a fresh screen: nothing of the one before stays. */
+/**
+ * The case of the address. Each one is a fresh screen: nothing of the one before stays. The next one is drawn ahead,
+ * hidden, and none of its effects runs before it is shown.
+ */
 export default function Cockpit() {
   const { id: at = '' } = useParams({ strict: false }) as { id?: string };
   const [ahead, setAhead] = useState<string>(); // the next case is shown before the address has followed
   const navigate = useNavigate();
   useEffect(() => () => keepOnly(), []);
-  useEffect(() => setAhead(undefined), [at]);
+  useEffect(() => setAhead((to) => (to === at ? undefined : to)), [at]);
   const id = ahead ?? at;
-  return (
-    <One
-      key={id}
-      id={id}
-      go={(to) => {
-        setAhead(to);
-        void navigate({ to: (to ? `/kyc/${to}` : '/kyc') as string });
-      }}
-    />
-  );
+  const [next] = useNext(id);
+  const [ready, setReady] = useState('');
+  const drawn = usePreload(id, next, ready === id);
+  const go = (to: string | undefined) => {
+    setAhead(to);
+    setTimeout(() => void navigate({ to: (to ? `/kyc/${to}` : '/kyc') as string })); // the screen first
+  };
+  return [...new Set([id, drawn ?? id])].map((one) => (
+    <Activity key={one} mode={one === id ? 'visible' : 'hidden'}>
+      <One id={one} next={one === id ? next : undefined} go={go} onReady={setReady} />
+    </Activity>
+  ));
 }
 
-/** Reads the next case before it is asked for, and lets go of those that are done. */
-function usePreload(id: string, next: string | undefined, ready: boolean) {
+/** Reads the next case before it is asked for, and lets go of those that are done. Tells which one is all here. */
+function usePreload(id: string, next: string | undefined, ready: boolean): string | undefined {
   const may = useMay();
   const queries = useQueryClient();
   const mayOpen = may('GET /admin/get-document-file');
+  const [here, setHere] = useState<string>();
   useEffect(() => {
-    if (!ready) return;
+    if (!ready) return undefined;
     keepOnly(...[id, next ?? ''].filter(Boolean));
-    if (!next) return;
-    void take(next, mayOpen).catch(() => undefined);
+    if (!next) return undefined;
+    let live = true;
     const query = documentsOf(next);
-    void queries.prefetchQuery({
-      queryKey: [documentsPath, query, {}],
-      queryFn: ({ signal }) => ask(documentsPath, { query }, signal),
-      staleTime: 60_000,
-    });
-    if (may(`GET ${casePath}`)) {
-      void queries.prefetchQuery({
-        queryKey: [casePath, { userId: next }, {}],
-        queryFn: ({ signal }) => ask(casePath, { query: { userId: next } }, signal),
+    const read = (path: typeof casePath | typeof documentsPath, asked: object) =>
+      queries.prefetchQuery({
+        queryKey: [path, asked, {}],
+        queryFn: ({ signal }) => ask(path, { query: asked }, signal),
         staleTime: 60_000,
       });
-    }
+    void Promise.all([
+      take(next, mayOpen),
+      read(documentsPath, query),
+      may(`GET ${casePath}`) && read(casePath, { userId: next }),
+    ]).then(
+      () => live && setHere(next),
+      () => undefined, // it is read again, and the failure shown, when it is open
+    );
+    return () => {
+      live = false;
+    };
   }, [id, next, ready]);
+  return here === next ? here : undefined;
 }
 
-function One({ id, go }: { id: string; go: (to: string | undefined) => void }) {
+interface OneProps {
+  id: string;
+  next?: string;
+  go: (to: string | undefined) => void;
+  /** Its pictures are here. */
+  onReady: (id: string) => void;
+}
+
+function One({ id, next, go, onReady }: OneProps) {
   const { t } = useTranslation();
   const may = useMay();
   const mayOpen = may('GET /admin/get-document-file');
@@ -94,15 +114,15 @@ function One({ id, go }: { id: string; go: (to: string | undefined) => void }) {
   const { shots, problem } = useShots(id, mayOpen);
   const presence = usePresence(`kyc/${id}`);
   const { waiting, failed } = usePending();
-  const [next] = useNext(id);
-  const [ready, setReady] = useState(false);
+  const [loaded, setLoaded] = useState(false);
+  const ready = loaded || shots?.shots.length === 0;
+  const done = ready || !!problem;
   const [help, setHelp] = useState(false);
   const [anyway, setAnyway] = useState(false);
   const [toggled, setToggled] = useState<ReadonlySet<string>>(new Set());
-  usePreload(id, next, ready || shots?.shots.length === 0 || !!problem);
   useEffect(() => {
-    if (shots?.shots.length === 0) setReady(true);
-  }, [shots]);
+    if (done) onReady(id);
+  }, [done]);
 
   const all = documents.data ?? [];
   const proposed = all.filter(
@@ -174,7 +194,7 @@ function One({ id, go }: { id: string; go: (to: string | undefined) => void }) {
       {!shots && !problem && <Loader size="sm" aria-label={t('loading')} />}
       {shots &&
         (shots.shots.length > 0 ? (
-          <Viewer shots={shots.shots} onReady={() => setReady(true)} />
+          <Viewer shots={shots.shots} onReady={() => setLoaded(true)} />
         ) : (
           <Alert color="gray">{t('kyc.noPictures')}</Alert>
         ))}
@@ -216,7 +236,8 @@ function useWhyNot(found: Case | undefined, chosen: number, decided: boolean): s
   const { t } = useTranslation();
   if (decided) return t('kyc.not.waiting');
   if (found && found.kycConfirm !== 'waitingApproval') {
-    return t('kyc.not.decided', { state: t(`kyc.verdict.${found.kycConfirm}`) });
+    const state = t(`kyc.verdict.${found.kycConfirm}`);
+    return t(found.addressConfirmed === 'waitingApproval' ? 'kyc.not.address' : 'kyc.not.decided', { state });
   }
   if (chosen === 0) return t('kyc.not.documents');
   return undefined;

@@ -1,10 +1,10 @@
 /** The decision on a case, in three keys at most: 1 and Enter, or 2, the number of a reason, and Enter. */
 import { Alert, Button, Chip, Group, Kbd, Stack, Text, TextInput } from '@mantine/core';
-import { useRef, useState } from 'react';
+import { useId, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Body } from '../app/api';
 import type { languages } from '../app/i18n';
-import { useKeys } from './keys';
+import { useKeys } from '../kit/keys';
 
 export type Sent = Pick<Body<'/user/update-kyc', 'post'>, 'kycConfirm' | 'rejectedResult' | 'rejectedResultJson'>;
 
@@ -42,6 +42,7 @@ export function Decide({
   const [reason, setReason] = useState<number>();
   const [text, setText] = useState('');
   const field = useRef<HTMLInputElement>(null);
+  const heading = useId();
   const said = reason !== undefined && (reason < own || text.trim() !== '');
   const ready = !disabled && verdict !== undefined && (verdict !== 'rejected' || said);
   const choose = (n: number) => {
@@ -95,11 +96,11 @@ export function Decide({
       </Group>
       {verdict === 'rejected' && (
         <Stack gap="xs">
-          <Text size="sm" fw={600} id="kyc-why">
+          <Text size="sm" fw={600} id={heading}>
             {t('kyc.why')}
           </Text>
           <Chip.Group value={reason === undefined ? null : String(reason)} onChange={(v) => because(verdictNumber(v))}>
-            <Group gap="xs" role="radiogroup" aria-labelledby="kyc-why">
+            <Group gap="xs" role="radiogroup" aria-labelledby={heading}>
               {[...reasons, 'own'].map((r, n) => (
                 <Chip key={r} value={String(n)} size="xs" data-testid={`reason-${r}`}>
                   {n + 1} · {t(`kyc.reason.${r}`)}

@@ -1,5 +1,5 @@
 /** One document: its picture, in memory only, and the change of what is said of it. */
-import { Button, Group, Text } from '@mantine/core';
+import { Button, Text } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Problem } from '../app/problem';
@@ -36,25 +36,21 @@ export function Look({ of }: { of: Document }) {
   if (!isPicture(of)) {
     return (
       <>
-        <Group>
-          <Button size="xs" variant="default" onClick={save}>
-            {t('documents.download')}
-          </Button>
-          <Text size="sm" c="dimmed">
-            {t('documents.download.lead')}
-          </Text>
-        </Group>
+        <Button size="xs" w="fit-content" variant="default" onClick={save}>
+          {t('documents.download')}
+        </Button>
+        <Text size="xs" c="dimmed" flex={1} miw={160}>
+          {t('documents.download.lead')}
+        </Text>
         <Problem of={problem} />
       </>
     );
   }
   if (open !== of.id) {
     return (
-      <Group>
-        <Button size="xs" variant="default" onClick={() => setOpen(of.id)} data-testid="look">
-          {t('documents.look')}
-        </Button>
-      </Group>
+      <Button size="xs" w="fit-content" variant="default" onClick={() => setOpen(of.id)} data-testid="look">
+        {t('documents.look')}
+      </Button>
     );
   }
   return (

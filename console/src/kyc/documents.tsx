@@ -4,8 +4,9 @@ import { useState } from 'react';
 import { useMay } from '../app/session';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
 import { Whole } from '../kit/record';
-import { Id, plain, Status, Time } from '../kit/show';
+import { plain, Status, Time } from '../kit/show';
 import { Write } from '../kit/write';
+import { Person } from '../user/parts';
 import { ChangeDocument, Look } from './document';
 
 const path = '/user/get-documents';
@@ -17,7 +18,7 @@ const columns: Column<Document>[] = [
   { key: 'type', title: 'documents.type' },
   { key: 'status', title: 'documents.status', show: (d) => <Status of={d.status} /> },
   { key: 'reason', title: 'documents.reason', show: (d) => plain(d.reason) },
-  { key: 'userId', title: 'documents.owner', show: (d) => <Id of={d.userId} short /> },
+  { key: 'userId', title: 'documents.owner', show: (d) => <Person id={d.userId}>{d.fullName}</Person> },
   { key: 'mimeType', title: 'documents.mime', show: (d) => <bdi dir="ltr">{d.mimeType}</bdi>, hidden: true },
   { key: 'description', title: 'documents.description', hidden: true },
 ];

@@ -1,6 +1,7 @@
 /** What is known of a case: the account, the checks of the service, its documents. */
 import { Alert, Badge, Checkbox, Group, List, Stack, Text, Title } from '@mantine/core';
 import { IconAlertTriangle, IconCheck, IconQuestionMark } from '@tabler/icons-react';
+import { useId } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useMay } from '../app/session';
 import type { Answer } from '../kit/read';
@@ -8,9 +9,16 @@ import { useRead } from '../kit/read';
 import { Fact, Facts } from '../kit/record';
 import { Id, plain, Status, Time } from '../kit/show';
 import { Write } from '../kit/write';
+import { Person, Standing } from '../user/parts';
 import { ChangeDocument, Look, type Document } from './document';
 
 export type Case = Answer<'/admin/kyc-case'>;
+
+/** A decision on an identity or an address, in the reader's words. */
+export function Verdict({ of }: { of?: string | null }) {
+  const { t } = useTranslation();
+  return <Status of={of} name={of ? t(`kyc.verdict.${of}`, { defaultValue: of }) : undefined} />;
+}
 
 export function Account({ of }: { of: Case }) {
   return (
@@ -19,14 +27,14 @@ export function Account({ of }: { of: Case }) {
         <Id of={of.userId} short />
       </Fact>
       <Fact title="kyc.state">
-        <Status of={of.kycConfirm} />
+        <Verdict of={of.kycConfirm} />
       </Fact>
       <Fact title="users.status">
-        <Status of={of.status} />
+        <Standing of={of.status} />
       </Fact>
       <Fact title="kyc.born">{of.birthDate ? <bdi dir="ltr">{of.birthDate}</bdi> : plain(null)}</Fact>
       <Fact title="kyc.address">
-        <Status of={of.addressConfirmed} />
+        <Verdict of={of.addressConfirmed} />
       </Fact>
       <Fact title="aml.status">
         <Status of={of.amlStatus} />
@@ -42,6 +50,7 @@ export function Account({ of }: { of: Case }) {
 /** What the service found out, good, bad or unknown: by a sign and by words, not by colour alone. */
 export function Checks({ of }: { of: Case }) {
   const { t } = useTranslation();
+  const heading = useId(); // the next case stands on the page too, hidden
   const { sameNumber, ...found } = of.checks;
   const all: [string, boolean | null][] = [
     ...(['identityNumber', 'register', 'name', 'birthDate'] as const).map((name): [string, boolean | null] => [
@@ -51,8 +60,8 @@ export function Checks({ of }: { of: Case }) {
     ['sameNumber', found.identityNumber === null ? null : sameNumber === 0],
   ];
   return (
-    <section aria-labelledby="kyc-checks" data-testid="checks">
-      <Title order={2} size="h6" id="kyc-checks">
+    <section aria-labelledby={heading} data-testid="checks">
+      <Title order={2} size="h6" id={heading}>
         {t('kyc.checks')}
       </Title>
       <List size="sm" listStyleType="none" spacing={2}>
@@ -78,9 +87,9 @@ export function Checks({ of }: { of: Case }) {
       {of.decision && (
         <Alert mt="xs" color="gray" title={t('kyc.last')}>
           <Group gap="xs">
-            <Status of={of.decision.kycConfirm} />
+            <Verdict of={of.decision.kycConfirm} />
             <Time at={of.decision.decidedAt} />
-            <Id of={of.decision.decidedBy} short />
+            <Person id={of.decision.decidedBy} />
           </Group>
           {of.decision.rejectedResult && (
             <Text size="sm">
@@ -107,10 +116,11 @@ export function Documents({
 }) {
   const { t } = useTranslation();
   const may = useMay();
+  const heading = useId();
   const part = (d: Document) => Object.entries(types ?? {}).find(([, code]) => code === d.type)?.[0];
   return (
-    <section aria-labelledby="kyc-documents">
-      <Title order={2} size="h6" id="kyc-documents">
+    <section aria-labelledby={heading}>
+      <Title order={2} size="h6" id={heading}>
         {t('kyc.documents')}
       </Title>
       <Stack gap="xs">
@@ -129,11 +139,7 @@ export function Documents({
                     </Badge>
                   )}
                   <Status of={d.status} />
-                  {d.reason && (
-                    <Text size="xs" c="dimmed">
-                      <bdi>{d.reason}</bdi>
-                    </Text>
-                  )}
+                  {d.reason && <Verdict of={d.reason} />}
                 </Group>
               }
             />

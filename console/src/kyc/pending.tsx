@@ -12,6 +12,7 @@ import type { Body, Refusal } from '../app/api';
 import { session, useSession } from '../app/session';
 
 export const undoMs = 10_000;
+const tickMs = 500; // many may wait, and each tick draws
 
 export interface Decision {
   userId: string;
@@ -116,7 +117,7 @@ function Waiting({ decision }: { decision: Decision }) {
   const [refused, setRefused] = useState(false);
   const sent = useRef(false);
   useEffect(() => {
-    const clock = setInterval(() => setLeft(decision.due - Date.now()), 200);
+    const clock = setInterval(() => setLeft(decision.due - Date.now()), tickMs);
     return () => clearInterval(clock);
   }, [decision]);
   useEffect(() => {
@@ -152,7 +153,12 @@ function Waiting({ decision }: { decision: Decision }) {
           </Button>
         )}
       </Group>
-      <Progress size="xs" value={(Math.max(0, left) / undoMs) * 100} aria-label={t('kyc.undo.left')} />
+      <Progress
+        size="xs"
+        value={(Math.max(0, left) / undoMs) * 100}
+        transitionDuration={tickMs}
+        aria-label={t('kyc.undo.left')}
+      />
       {act.view}
     </div>
   );

@@ -1,31 +1,53 @@
 /** The queue of identities that wait for a decision: one row a case. */
-import { Badge, Button, Group } from '@mantine/core';
-import { useNavigate } from '@tanstack/react-router';
+import { Badge, Button, Group, Switch, Text } from '@mantine/core';
+import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useEffect } from 'react';
 import { useTranslation } from 'react-i18next';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
 import { Id, Status, Time } from '../kit/show';
-import { fixed, forgetSkipped, gather, path, size, useQueue, type Case } from './cases';
+import { everything, forgetSkipped, gather, identities, path, size, useQueue, type Case } from './cases';
+import { Verdict } from './facts';
 import { usePending } from './pending';
 
 const columns: Column<Row<typeof path>>[] = [
-  { key: 'userId', title: 'documents.owner', show: (d) => <Owner of={d.userId} /> },
-  { key: 'createdAt', title: 'kyc.since', show: (d) => <Time at={(d as Case).all.at(-1)?.createdAt} /> },
+  { key: 'fullName', title: 'users.fullName', show: (d) => <Owner of={d} /> },
+  { key: 'createdAt', title: 'kyc.since', show: (d) => <Since at={d.createdAt} /> },
   { key: 'name', title: 'kyc.documents', show: (d) => <Documents of={d as Case} /> },
-  { key: 'type', title: 'documents.type', hidden: true },
+  { key: 'kycConfirm', title: 'kyc.state', show: (d) => <Verdict of={d.kycConfirm} />, hidden: true },
+  { key: 'userId', title: 'user.id', show: (d) => <Id of={d.userId} short />, hidden: true },
 ];
 
-const filters: FilterOf<typeof path>[] = [
-  { name: 'userId', title: 'documents.owner' },
-  { name: 'type', title: 'documents.type' },
-];
+const filters: FilterOf<typeof path>[] = [{ name: 'userId', title: 'user.id' }];
 
-function Owner({ of }: { of: string }) {
+const units = [
+  ['day', 86_400_000],
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+] as const;
+
+/** Since when, and how long that is. */
+function Since({ at }: { at: string }) {
+  const { i18n } = useTranslation();
+  const past = Date.now() - Date.parse(at);
+  const [unit, ms] = units.find(([, one]) => past >= one) ?? units[2];
+  const ago = new Intl.RelativeTimeFormat(i18n.language, { numeric: 'auto' }).format(-Math.floor(past / ms), unit);
+  return (
+    <Group gap="xs" wrap="nowrap">
+      <Time at={at} />
+      <Text size="sm" c="dimmed">
+        {ago}
+      </Text>
+    </Group>
+  );
+}
+
+function Owner({ of: { userId: of, fullName: name, kycConfirm } }: { of: Row<typeof path> }) {
   const { t } = useTranslation();
   const { waiting, settled, failed } = usePending();
   return (
     <Group gap="xs">
-      <Id of={of} />
+      {name ? <bdi>{name}</bdi> : <Id of={of} />}
+      {kycConfirm !== 'waitingApproval' && <Verdict of={kycConfirm} />}
       {waiting.some((d) => d.userId === of) && <Status of={t('kyc.waiting')} />}
       {settled.has(of) && <Status of={t('kyc.settled')} />}
       {failed.has(of) && (
@@ -52,6 +74,7 @@ function Documents({ of }: { of: Case }) {
 export default function Queue() {
   const { t } = useTranslation();
   const navigate = useNavigate();
+  const search = useSearch({ strict: false }) as { all?: string };
   const queue = useQueue();
   const { waiting, settled } = usePending();
   useEffect(forgetSkipped, []);
@@ -63,16 +86,27 @@ export default function Queue() {
       title="kyc.title"
       columns={columns}
       filters={filters}
-      fixed={fixed}
+      fixed={search.all ? everything : identities}
       size={size}
       gather={gather}
       id={(d) => d.userId}
       open={(d) => go(d.userId)}
       empty="kyc.empty"
       actions={
-        <Button size="xs" disabled={!first} onClick={() => first && go(first)} data-testid="kyc-begin">
-          {t('kyc.begin')}
-        </Button>
+        <>
+          <Switch
+            size="xs"
+            label={t('kyc.all')}
+            checked={!!search.all}
+            data-testid="kyc-all"
+            onChange={(event) =>
+              navigate({ to: '.', search: { all: event.currentTarget.checked ? 'true' : undefined } as never })
+            }
+          />
+          <Button size="xs" disabled={!first} onClick={() => first && go(first)} data-testid="kyc-begin">
+            {t('kyc.begin')}
+          </Button>
+        </>
       }
     />
   );

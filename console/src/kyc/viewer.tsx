@@ -7,7 +7,7 @@ import { IconRotate, IconRotateClockwise, IconZoomIn, IconZoomOut, IconZoomReset
 import { useEffect, useRef, useState, type PointerEvent } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Watermark } from '../kit/picture';
-import { useKeys } from './keys';
+import { useKeys } from '../kit/keys';
 import type { Shot } from './shelf';
 
 interface View {
@@ -37,7 +37,7 @@ const turn = (v: View, by: number): View => ({ ...v, turn: v.turn + by });
 export function Viewer({ shots, onReady }: { shots: Shot[]; onReady?: () => void }) {
   const { t } = useTranslation();
   const [view, setView] = useState(still);
-  const loaded = useRef(0);
+  const loaded = useRef(new Set<string>());
   const tools = [
     { key: '+', name: 'kyc.zoomIn', icon: IconZoomIn, run: () => setView((v) => zoom(v, step)) },
     { key: '-', name: 'kyc.zoomOut', icon: IconZoomOut, run: () => setView((v) => zoom(v, 1 / step)) },
@@ -54,9 +54,9 @@ export function Viewer({ shots, onReady }: { shots: Shot[]; onReady?: () => void
     ArrowUp: by(0, stride),
     ArrowDown: by(0, -stride),
   });
-  const one = () => {
-    loaded.current += 1;
-    if (loaded.current === shots.length) onReady?.();
+  const one = (url: string) => {
+    loaded.current.add(url);
+    if (loaded.current.size === shots.length) onReady?.();
   };
   return (
     <div data-testid="viewer" data-scale={view.scale.toFixed(2)} data-turn={view.turn}>
@@ -79,7 +79,7 @@ export function Viewer({ shots, onReady }: { shots: Shot[]; onReady?: () => void
       </Group>
       <SimpleGrid cols={{ base: 1, sm: Math.min(shots.length, 2), lg: Math.min(shots.length, 3) }} spacing="xs">
         {shots.map((shot) => (
-          <Pane key={shot.url} shot={shot} view={view} setView={setView} onLoad={one} />
+          <Pane key={shot.url} shot={shot} view={view} setView={setView} onLoad={() => one(shot.url)} />
         ))}
       </SimpleGrid>
     </div>
@@ -91,6 +91,10 @@ type Set = (next: (v: View) => View) => void;
 function Pane({ shot, view, setView, onLoad }: { shot: Shot; view: View; setView: Set; onLoad: () => void }) {
   const { t } = useTranslation();
   const pane = useRef<HTMLDivElement>(null);
+  const image = useRef<HTMLImageElement>(null);
+  useEffect(() => {
+    if (image.current?.complete) onLoad(); // it was drawn ahead, where nobody hears of its load
+  }, []);
   const name = shot.known ? t(`kyc.part.${shot.part}`) : shot.part;
   const hands = useHands(pane, setView);
   return (
@@ -102,6 +106,7 @@ function Pane({ shot, view, setView, onLoad }: { shot: Shot; view: View; setView
       </figcaption>
       <div ref={pane} className="kyc-pane" data-zoomed={view.scale > 1 || undefined} {...hands}>
         <img
+          ref={image}
           src={shot.url}
           alt={name}
           draggable={false}

@@ -25,7 +25,13 @@ interface Work {
 }
 
 const waiting: Work[] = [
-  { title: 'home.kyc', path: '/user/get-documents', query: { reason: 'waitingApproval' }, to: '/kyc', search: {} },
+  {
+    title: 'home.kyc',
+    path: '/user/get-documents',
+    query: { reason: 'waitingApproval', kycConfirm: 'waitingApproval' },
+    to: '/kyc',
+    search: {},
+  },
   { title: 'home.aml', path: '/admin/user/get-users-without-aml-confirmed', query: {}, to: '/aml' },
   { title: 'home.transactions', path: '/admin/get-waiting-info-transactions', query: {}, to: '/transactions' },
   {

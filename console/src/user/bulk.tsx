@@ -1,9 +1,9 @@
 /** One change for several accounts. */
-import { Alert, Select, TextInput } from '@mantine/core';
+import { Alert, Group, Select, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Bulk } from '../kit/bulk';
-import { useLevels, useStatuses } from './parts';
+import { Standing, useLevels, useStatuses } from './parts';
 import type { User } from './users';
 
 interface Chosen {
@@ -11,7 +11,18 @@ interface Chosen {
   onDone: () => void;
 }
 
-const named = (u: User) => <bdi>{u.fullName || u.email || u.userId}</bdi>;
+const named = (u: User, to?: string) => (
+  <Group gap="xs">
+    <bdi>{u.fullName}</bdi>
+    <bdi dir="ltr">{u.email || u.userId}</bdi>
+    <Standing of={u.status} />
+    {to && to !== u.status && (
+      <>
+        → <Standing of={to} />
+      </>
+    )}
+  </Group>
+);
 const touches = ['/admin/list-users', '/admin/get-active-users', '/admin/get-users-by-register-date'];
 
 export function BulkStatus({ users, onDone }: Chosen) {
@@ -19,25 +30,34 @@ export function BulkStatus({ users, onDone }: Chosen) {
   const statuses = useStatuses();
   const [chosen, setChosen] = useState<string | null>(null);
   const [reason, setReason] = useState('');
-  const status = chosen ?? statuses[0]?.value ?? '';
+  const status = chosen ?? ''; // whoever sends chose it: active would open what is closed
   return (
     <Bulk
       method="post"
       path="/admin/user/close-user-authentication"
       title="user.status"
       rows={users}
-      name={named}
+      name={(u) => named(u, status)}
+      ready={status !== ''}
       touches={touches}
       onDone={onDone}
       body={(u) => ({ userId: u.userId, status, ...(reason ? { closedUserReason: reason } : {}) })}
     >
       {statuses.length ? (
-        <Select label={t('users.status')} data={statuses} value={status} onChange={setChosen} allowDeselect={false} />
+        <Select
+          label={t('users.status')}
+          data={statuses}
+          value={chosen}
+          onChange={setChosen}
+          allowDeselect={false}
+          required
+          data-testid="bulk-status"
+        />
       ) : (
         <TextInput label={t('users.status')} value={status} onChange={(e) => setChosen(e.currentTarget.value)} />
       )}
       <TextInput label={t('user.reason')} value={reason} onChange={(e) => setReason(e.currentTarget.value)} />
-      <Alert color="yellow">{t('user.status.effect')}</Alert>
+      {status && <Alert color="yellow">{t(status === 'active' ? 'user.status.opens' : 'user.status.effect')}</Alert>}
     </Bulk>
   );
 }
@@ -46,7 +66,7 @@ export function BulkLevel({ users, onDone }: Chosen) {
   const { t } = useTranslation();
   const levels = useLevels();
   const [chosen, setChosen] = useState<string | null>(null);
-  const level = chosen ?? levels[0]?.value ?? '';
+  const level = chosen ?? '';
   if (levels.length === 0) return null;
   return (
     <Bulk
@@ -54,12 +74,20 @@ export function BulkLevel({ users, onDone }: Chosen) {
       path="/level/update-level"
       title="user.level"
       rows={users}
-      name={named}
+      name={(u) => named(u)}
+      ready={level !== ''}
       touches={touches}
       onDone={onDone}
       body={(u) => ({ userId: u.userId, levelId: level })}
     >
-      <Select label={t('user.level.name')} data={levels} value={level} onChange={setChosen} allowDeselect={false} />
+      <Select
+        label={t('user.level.name')}
+        data={levels}
+        value={chosen}
+        onChange={setChosen}
+        allowDeselect={false}
+        required
+      />
     </Bulk>
   );
 }

@@ -1,9 +1,11 @@
 /** The logins from one address, over all accounts. */
-import { Stack } from '@mantine/core';
+import { Alert, Stack } from '@mantine/core';
 import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
 import { Whole } from '../kit/record';
-import { Status, Time } from '../kit/show';
+import { plain, Status, Time } from '../kit/show';
+import { Why } from '../kit/why';
 import { Address, lists, Neighbours, Person } from './parts';
 
 const path = '/admin/login-history-v2';
@@ -11,13 +13,36 @@ export type Login = Row<typeof path>;
 
 export const loginColumns: Column<Login>[] = [
   { key: 'createdAt', title: 'login.at', show: (l) => <Time at={l.createdAt} /> },
-  { key: 'success', title: 'login.success', show: (l) => <Status of={l.success} /> },
+  { key: 'success', title: 'audit.outcome', show: (l) => <Outcome of={l} /> },
   { key: 'ipaddress', title: 'audit.ip', show: (l) => <Address of={l.ipaddress} /> },
   { key: 'countryName', title: 'login.country' },
-  { key: 'deviceBrand', title: 'login.brand' },
+  {
+    key: 'deviceBrand',
+    title: 'login.brand',
+    show: (l) => plain(l.deviceBrand || (l.deviceModel ? '' : l.deviceDesc)),
+  },
   { key: 'deviceModel', title: 'login.model' },
   { key: 'deviceDesc', title: 'users.client', hidden: true },
 ];
+
+function Outcome({ of }: { of: Login }) {
+  const { t } = useTranslation();
+  return (
+    <Status of={of.success ? 'success' : 'refused'} name={t(of.success ? 'story.login' : 'story.login.refused')} />
+  );
+}
+
+/** Why a login may have been refused: the service tells nobody which it was, so that strangers learn nothing. */
+export function Refused({ of }: { of: Login }) {
+  const { t } = useTranslation();
+  if (of.success) return null;
+  return (
+    <Alert color="gray" title={t('story.login.refused')} data-testid="refused">
+      {t('story.login.why')}
+      <Why action="LOGIN" resource="POST /auth/login" userId={of.userId ?? undefined} ip={of.ipaddress} />
+    </Alert>
+  );
+}
 
 const columns: Column<Login>[] = [
   { key: 'userId', title: 'audit.user', show: (l) => <Person id={l.userId} /> },
@@ -41,7 +66,9 @@ export default function Logins() {
         id={(l) => l.id}
         open={setOpen}
       />
-      <Whole of={open} title="story.login" onClose={() => setOpen(undefined)} />
+      <Whole of={open} title="story.login" onClose={() => setOpen(undefined)}>
+        {open && <Refused of={open} />}
+      </Whole>
     </Stack>
   );
 }

@@ -1,7 +1,7 @@
 /**
  * Lists of the service, each newest first and read by its cursor, as one stream. Of a list the next page is read when
  * all that was read of it is shown, so a page of the stream costs at most one request for each list, and what is shown
- * is in order however long the lists are.
+ * is in order however long the lists are. A list that fails ends there, and the others go on.
  */
 export interface Event {
   kind: string;
@@ -14,15 +14,17 @@ export interface Event {
 
 export interface Source {
   kind: string;
-  /** Reads the page after a cursor ('' for the first); next is '' at the end. last is the id of the last event read. */
-  page: (cursor: string, last: string, signal?: AbortSignal) => Promise<{ events: Event[]; next: string }>;
+  /** Reads the page after a cursor ('' for the first); next is '' at the end. */
+  page: (cursor: string, signal?: AbortSignal) => Promise<{ events: Event[]; next: string }>;
 }
 
 /** What is read of each list and not shown yet, and where it goes on; a list that is not in it was not begun. */
-export type Place = Record<string, { waiting: Event[]; next: string; last: string }>;
+export type Place = Record<string, { waiting: Event[]; next: string }>;
 
 export interface Taken {
   events: Event[];
+  /** Lists that could not be read: what they know from here on is missing. */
+  failed: { kind: string; problem: unknown }[];
   place: Place;
   /** Whether there is something after it. */
   more: boolean;
@@ -31,7 +33,7 @@ export interface Taken {
 /** How often lists may be read for one page of the stream, where nearly everything in them is left out. */
 const mostReads = 10;
 
-/** Takes the next count events, without those that are left out. */
+/** Takes the next count events, without those that are left out. It fails when every list does. */
 export async function take(
   sources: Source[],
   from: Place,
@@ -41,21 +43,28 @@ export async function take(
 ): Promise<Taken> {
   const place: Place = { ...from };
   const events: Event[] = [];
+  const failed: Taken['failed'] = [];
   for (let reads = 0; ;) {
     const empty = sources.filter(({ kind }) => !place[kind] || (place[kind].waiting.length === 0 && place[kind].next));
     if (empty.length > 0) {
-      if (reads++ === mostReads) return { events, place, more: true };
+      if (reads++ === mostReads) return { events, failed, place, more: true };
       await Promise.all(
         empty.map(async ({ kind, page }) => {
-          const at = place[kind] ?? { next: '', last: '' };
-          const read = await page(at.next, at.last, signal);
-          place[kind] = { waiting: read.events, next: read.next, last: read.events.at(-1)?.id ?? at.last };
+          try {
+            const read = await page(place[kind]?.next ?? '', signal);
+            place[kind] = { waiting: read.events, next: read.next };
+          } catch (problem) {
+            if (signal?.aborted) throw problem;
+            place[kind] = { waiting: [], next: '' };
+            failed.push({ kind, problem });
+          }
         }),
       );
+      if (failed.length === sources.length) throw failed[0]!.problem;
       continue;
     }
     const first = newest(sources.map(({ kind }) => place[kind]?.waiting[0]));
-    if (!first || events.length === count) return { events, place, more: !!first };
+    if (!first || events.length === count) return { events, failed, place, more: !!first };
     if (!leftOut(first)) events.push(first);
     const at = place[first.kind]!;
     place[first.kind] = { ...at, waiting: at.waiting.slice(1) };

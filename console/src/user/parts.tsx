@@ -3,8 +3,8 @@ import { Anchor, Button, Group } from '@mantine/core';
 import { Link, useRouterState } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';
 import { screens } from '../app/screens';
-import { useMay } from '../app/session';
-import { Nothing } from '../kit/show';
+import { useMay, useSession } from '../app/session';
+import { Nothing, Status } from '../kit/show';
 import { useRead } from '../kit/read';
 import type { Option } from '../kit/write';
 
@@ -44,6 +44,12 @@ export function useStatuses(): Option[] {
   return (data ?? []).map((s) => ({ value: s.statusCode, label: s.statusName }));
 }
 
+/** The status of an account, by the name that it has in the reader's language. */
+export function Standing({ of }: { of?: string }) {
+  const name = useStatuses().find((s) => s.value === of)?.label;
+  return <Status of={of} name={name} />;
+}
+
 export function useLevels(): Option[] {
   const may = useMay();
   const path = '/admin/levels-info';
@@ -68,12 +74,15 @@ export function useDiallingCodes(): Option[] {
 
 /** Leads to the file of an account. */
 export function Person({ id, children }: { id?: string | null; children?: string }) {
+  const { t } = useTranslation();
   const may = useMay();
+  const own = useSession().userId === id;
   if (!id) return <Nothing />;
   const short = id.length > 14 ? `${id.slice(0, 6)}…${id.slice(-6)}` : id;
+  const known = children || (own ? t('user.you') : undefined);
   const name = (
-    <bdi dir={children ? undefined : 'ltr'} title={id}>
-      {children ?? short}
+    <bdi dir={known ? undefined : 'ltr'} title={id}>
+      {known ?? short}
     </bdi>
   );
   if (!may('GET /admin/list-users')) return name;

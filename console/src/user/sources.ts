@@ -56,37 +56,17 @@ export const kinds = [
   }),
 ];
 
-/** Lists that come in one piece: the logins, of which the service tells the last ones, and the roles of an account. */
-const steps = [size, 250, 1000];
-
 export function source({ kind, path, query, event }: (typeof kinds)[number], id: string): Source {
-  const events = (rows: object[]): Event[] =>
-    rows.map((record) => {
-      const { id: own, at } = event(record as never);
-      return { kind, id: own, at: Date.parse(at), record };
-    });
-  if (kind === 'login') {
-    return {
-      kind,
-      page: async (cursor, last, signal) => {
-        const step = cursor === '' ? 0 : (JSON.parse(cursor) as number);
-        const limit = steps[step]!;
-        const all = events((await readPage<object>(path, { ...query(id), limit }, signal)).rows);
-        const seen = all.findIndex((one) => one.id === last) + 1; // those before were shown, or are too new
-        return {
-          events: all.slice(seen),
-          next: all.length === limit && step + 1 < steps.length ? String(step + 1) : '',
-        };
-      },
-    };
-  }
   return {
     kind,
-    page: async (cursor, _, signal) => {
+    page: async (cursor, signal) => {
       const read = await readPage<object>(path, { ...query(id), limit: size, ...(cursor ? { cursor } : {}) }, signal);
-      const rows = events(read.rows);
-      if (kind === 'role') rows.sort((a, b) => b.at - a.at);
-      return { events: rows, next: read.next };
+      const events = read.rows.map((record): Event => {
+        const { id: own, at } = event(record as never);
+        return { kind, id: own, at: Date.parse(at), record };
+      });
+      if (kind === 'role') events.sort((a, b) => b.at - a.at); // these come in one piece, by their code
+      return { events, next: read.next };
     },
   };
 }

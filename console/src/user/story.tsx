@@ -1,5 +1,6 @@
 /** One story per person: what the service knows of an account, as one stream by time. */
 import { Alert, Badge, Button, Chip, Group, Loader, Stack, Text, Timeline, Title, UnstyledButton } from '@mantine/core';
+import { IconAlertTriangle } from '@tabler/icons-react';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -11,6 +12,7 @@ import { Time } from '../kit/show';
 import { take, type Event, type Place } from './merge';
 import { kinds, source } from './sources';
 import { looks, repeats } from './events';
+import { Refused, type Login } from './logins';
 
 const pageSize = 50;
 /** Kinds that are shown when somebody asks for them: so many that they hide the others. */
@@ -38,7 +40,8 @@ export function Story({ id }: { id: string }) {
     initialPageParam: {} as Place,
     getNextPageParam: (last) => (last.more ? last.place : undefined),
   });
-  const events = (pages.data?.pages ?? []).flatMap((page) => page.events);
+  const read = pages.data?.pages ?? [];
+  const nothing = read.every((page) => page.events.length + page.failed.length === 0) && !pages.hasNextPage;
   return (
     <Stack data-testid="story">
       <Title order={2} size="h4">
@@ -64,11 +67,16 @@ export function Story({ id }: { id: string }) {
       </Chip.Group>
       <Problem of={pages.error} />
       {pages.isPending && asked.length > 0 && <Loader aria-label={t('loading')} />}
-      {pages.data && events.length === 0 && !pages.hasNextPage && <Alert color="gray">{t('list.empty')}</Alert>}
+      {pages.data && nothing && <Alert color="gray">{t('list.empty')}</Alert>}
       <Timeline bulletSize={26} lineWidth={2}>
-        {events.map((event) => (
-          <One key={`${event.kind} ${event.id}`} event={event} onOpen={() => setOpen(event)} />
-        ))}
+        {read.flatMap((page) => [
+          ...page.failed.map((f) => (
+            <Gap key={`gap ${f.kind}`} {...f} busy={pages.isFetching} again={() => void pages.refetch()} />
+          )),
+          ...page.events.map((event) => (
+            <One key={`${event.kind} ${event.id}`} event={event} onOpen={() => setOpen(event)} />
+          )),
+        ])}
       </Timeline>
       {pages.hasNextPage && (
         <Button
@@ -81,8 +89,29 @@ export function Story({ id }: { id: string }) {
           {t('story.older')}
         </Button>
       )}
-      <Whole of={open?.record} title={`story.kind.${open?.kind ?? 'audit'}`} onClose={() => setOpen(undefined)} />
+      <Whole of={open?.record} title={`story.kind.${open?.kind ?? 'audit'}`} onClose={() => setOpen(undefined)}>
+        {open?.kind === 'login' && <Refused of={open.record as Login} />}
+      </Whole>
     </Stack>
+  );
+}
+
+/** Where a list could not be read: what it knows from there on is missing, and that is said. */
+function Gap({ kind, problem, busy, again }: { kind: string; problem: unknown; busy: boolean; again: () => void }) {
+  const { t } = useTranslation();
+  return (
+    <Timeline.Item
+      bullet={<IconAlertTriangle size={14} aria-hidden />}
+      color="red"
+      data-testid="gap"
+      data-kind={kind}
+      title={t('story.gap', { kind: t(`story.kind.${kind}`) })}
+    >
+      <Problem of={problem} />
+      <Button size="xs" variant="default" mt="xs" loading={busy} onClick={again} data-testid="again">
+        {t('story.again')}
+      </Button>
+    </Timeline.Item>
   );
 }
 

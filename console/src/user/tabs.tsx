@@ -8,17 +8,15 @@ import { List, type Column, type Row } from '../kit/list';
 import { useRead } from '../kit/read';
 import { Whole } from '../kit/record';
 import { Id, Money, Status, Time } from '../kit/show';
-import { Why } from '../kit/why';
 import { Write } from '../kit/write';
 import { File } from './file';
-import { loginColumns, type Login } from './logins';
+import { loginColumns, Refused, type Login } from './logins';
 import { Address, Person } from './parts';
 
 interface Of {
   id: string;
 }
 
-/** The service lists the last ones in one piece. */
 export function Logins({ id }: Of) {
   const [open, setOpen] = useState<Login>();
   return (
@@ -27,14 +25,13 @@ export function Logins({ id }: Of) {
         path="/admin/login-history"
         title="user.logins"
         columns={loginColumns}
-        fixed={{ userId: id, limit: 200 }}
-        size={undefined}
+        fixed={{ userId: id }}
         inside
         id={(l) => l.id}
         open={setOpen}
       />
       <Whole of={open} title="story.login" onClose={() => setOpen(undefined)}>
-        {open && !open.success && <Why action="LOGIN" resource="POST /auth/login" userId={id} ip={open.ipaddress} />}
+        {open && <Refused of={open} />}
       </Whole>
     </>
   );

@@ -11,6 +11,7 @@ import { Copies, Fact, Facts } from '../kit/record';
 import { Id, Status, plain } from '../kit/show';
 import { Actions } from './actions';
 import { Acts, Audit, Documents, Limits, Logins, Mails, Roles } from './tabs';
+import { Standing } from './parts';
 import { Story } from './story';
 
 interface Tab {
@@ -74,7 +75,7 @@ export default function User() {
           <bdi dir="ltr">{plain(user?.phoneNumber)}</bdi>
         </Fact>
         <Fact title="users.status">
-          <Status of={user?.status} />
+          <Standing of={user?.status} />
         </Fact>
         <Fact title="users.kyc">
           <Status of={user?.kycConfirm} />

@@ -1,10 +1,11 @@
 /** The accounts. */
 import { Stack } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
+import { national } from '../app/palette';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
 import { Id, Status } from '../kit/show';
 import { BulkLevel, BulkStatus } from './bulk';
-import { lists, Neighbours, useStatuses } from './parts';
+import { lists, Neighbours, Standing, useStatuses } from './parts';
 
 const path = '/admin/list-users';
 export type User = Row<typeof path>;
@@ -14,7 +15,7 @@ export const userColumns: Column<User>[] = [
   { key: 'fullName', title: 'users.fullName' },
   { key: 'email', title: 'users.email', show: (u) => <bdi dir="ltr">{u.email}</bdi> },
   { key: 'phoneNumber', title: 'users.phone', show: (u) => <bdi dir="ltr">{u.phoneNumber}</bdi> },
-  { key: 'status', title: 'users.status', show: (u) => <Status of={u.status} /> },
+  { key: 'status', title: 'users.status', show: (u) => <Standing of={u.status} /> },
   { key: 'kycConfirm', title: 'users.kyc', show: (u) => <Status of={u.kycConfirm} /> },
 ];
 
@@ -23,12 +24,6 @@ export const userColumns: Column<User>[] = [
  * In names it takes all four letters i for one.
  */
 const cleanMail = (text: string) => text.replaceAll(/[İı]/g, 'i');
-
-/** A phone number as the service has it. One with the leading zero of Turkey would be found nowhere. */
-function cleanPhone(text: string): string {
-  const digits = text.replaceAll(/[^\d+]/g, '');
-  return /^0[1-9]\d{9}$/.test(digits) ? `+90${digits.slice(1)}` : digits;
-}
 
 /** What can be done with chosen accounts. */
 export const bulk = (users: User[], clear: () => void) => (
@@ -43,8 +38,8 @@ export default function Users() {
   const statuses = useStatuses();
   const filters: FilterOf<typeof path>[] = [
     { name: 'fullName', title: 'users.fullName' },
-    { name: 'email', title: 'users.email', clean: cleanMail },
-    { name: 'phoneNumber', title: 'users.phone', clean: cleanPhone },
+    { name: 'email', title: 'users.email', clean: cleanMail, hint: 'users.whole' },
+    { name: 'phoneNumber', title: 'users.phone', clean: national, hint: 'users.whole' },
     { name: 'userId', title: 'user.id' },
     { name: 'identityNumber', title: 'users.identity' },
     { name: 'taxNumber', title: 'users.tax' },
