@@ -128,7 +128,7 @@ func TestConsoleKYC(t *testing.T) {
 		c := newCases(t, s, 4, 1, 3)
 		s.Exec("UPDATE users SET aml_status = 'risky' WHERE email IN ('case0@example.test', 'case1@example.test')")
 		first, second, third, fourth := c.ids[0], c.ids[1], c.ids[2], c.ids[3] // who waits longest comes first
-		decided := c.site.AddUser("user") // the address alone waits: no identity check
+		decided := c.site.AddUser("user")                                      // the address alone waits: no identity check
 		c.Ok(t, "POST", "/admin/save-document", map[string]any{"userId": decided.ID, "type": 4,
 			"documentName": "bill.png", "base64String": noise(99)}, c.admin)
 		s.Exec("UPDATE users SET kyc_confirm = 'manuelApproved' WHERE id = '" + decided.ID + "'")

@@ -53,7 +53,10 @@ func TestConsoleUser(t *testing.T) {
 		tab.Click(`[data-testid="logout"]`)
 		tab.See(`[data-testid="login"]`)
 		d.walks(boss)
-		d.looksInArabic(who)
+		reason := strings.Repeat("untraceable", 6)
+		n.Ok(t, "POST", "/admin/user/close-user-authentication", map[string]any{"userId": who.ID, "status": "passive",
+			"closedUserReason": reason}, head)
+		d.looksInArabic(who, reason)
 	})
 }
 
@@ -182,7 +185,7 @@ func (d desk) walks(boss blackbox.Account) {
 		d.rows(4, boss.Mail)
 	}
 	tab.Click(`header button:has(kbd)`)
-	tab.Type(`.mantine-Spotlight-search`, "yılmaz")
+	tab.Type(`input[aria-label="Search"]`, "yılmaz")
 	tab.Click(`.mantine-Spotlight-action`)
 	tab.Until(`document.querySelectorAll('[data-testid="row"]').length === 1`)
 	d.rows(1, "Işıl Yılmaz")
@@ -219,8 +222,9 @@ func (d desk) walks(boss blackbox.Account) {
 	d.rows(1, "CORPORATE_USER_ADD")
 }
 
-// looksInArabic looks at a user's file on a telephone, in the dark, from right to left.
-func (d desk) looksInArabic(who blackbox.Account) {
+// looksInArabic looks at a user's file on a telephone, in the dark, from right to left. The story tells why the account
+// was closed, in one long word.
+func (d desk) looksInArabic(who blackbox.Account, reason string) {
 	tab := d.tab
 	d.t.Helper()
 	tab.Click(`[aria-label="Language"]`)
@@ -231,6 +235,7 @@ func (d desk) looksInArabic(who blackbox.Account) {
 	tab.Until(`document.querySelectorAll('[data-testid="row"]').length === 1`)
 	tab.Click(`[data-testid="row"]`)
 	tab.See(`[data-testid="event"][data-kind="login"]`)
+	tab.Until(fmt.Sprintf(`document.querySelector('[data-testid="story"]').innerText.includes(%q)`, reason))
 	tab.Click(`[data-testid="theme"]`)
 	tab.View(webtest.Phone)
 	tab.Until(`document.documentElement.scrollWidth <= document.documentElement.clientWidth`)

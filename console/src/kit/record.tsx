@@ -12,7 +12,7 @@ export function Facts({ children }: { children: ReactNode }) {
 export function Fact({ title, children }: { title: string; children: ReactNode }) {
   const { t } = useTranslation();
   return (
-    <div>
+    <div className="fact">
       <Text size="xs" c="dimmed">
         {t(title)}
       </Text>
