@@ -128,8 +128,8 @@ func TestConsoleKYC(t *testing.T) {
 		c := newCases(t, s, 4, 1, 3)
 		s.Exec("UPDATE users SET aml_status = 'risky' WHERE email IN ('case0@example.test', 'case1@example.test')")
 		first, second, third, fourth := c.ids[0], c.ids[1], c.ids[2], c.ids[3] // who waits longest comes first
-		decided := c.site.AddUser("user")                                      // the address alone waits: no identity check
-		c.Ok(t, "POST", "/admin/save-document", map[string]any{"userId": decided.ID, "type": 4,
+		decided := c.site.AddUser("user")
+		c.Ok(t, "POST", "/admin/save-document", map[string]any{"userId": decided.ID, "type": 4, // the address alone waits
 			"documentName": "bill.png", "base64String": noise(99)}, c.admin)
 		s.Exec("UPDATE users SET kyc_confirm = 'manuelApproved' WHERE id = '" + decided.ID + "'")
 		tab := webtest.Browser(t)
@@ -158,6 +158,7 @@ func TestConsoleKYC(t *testing.T) {
 		tab.Until(`!document.querySelector('[role="dialog"]')`)
 		barriers(t, tab, "case")
 
+		tab.Until(`document.querySelector('[data-testid="absent"]').innerText.includes('Back')`)
 		c.nextIsThere(tab, second, "1\r")
 		tab.See(`[data-testid="undo"]`)
 		const leaves = `dispatchEvent(new Event('beforeunload', { cancelable: true }))`

@@ -32,7 +32,7 @@ import { Account, Besides, Checks, Documents, type Case } from './facts';
 import { useKeys } from '../kit/keys';
 import { decide, undo, usePending } from './pending';
 import { usePresence, type Presence } from './presence';
-import { keepOnly, take, useShots } from './shelf';
+import { keepOnly, take, useShots, type Shot } from './shelf';
 import { Viewer } from './viewer';
 
 const casePath = '/admin/kyc-case';
@@ -194,7 +194,10 @@ function One({ id, next, go, onReady }: OneProps) {
       {!shots && !problem && <Loader size="sm" aria-label={t('loading')} />}
       {shots &&
         (shots.shots.length > 0 ? (
-          <Viewer shots={shots.shots} onReady={() => setLoaded(true)} />
+          <>
+            <Absent of={shots.shots} />
+            <Viewer shots={shots.shots} onReady={() => setLoaded(true)} />
+          </>
         ) : (
           <Alert color="gray">{t('kyc.noPictures')}</Alert>
         ))}
@@ -228,6 +231,18 @@ function One({ id, next, go, onReady }: OneProps) {
       </SimpleGrid>
       <Help opened={help} onClose={() => setHelp(false)} />
     </Stack>
+  );
+}
+
+/** The parts of an identity that nobody uploaded: what is not there is easily overlooked. */
+function Absent({ of }: { of: Shot[] }) {
+  const { t } = useTranslation();
+  const parts = ['front', 'back', 'selfie'].filter((part) => !of.some((shot) => shot.known && shot.part === part));
+  if (parts.length === 0 || of.some((shot) => !shot.known)) return null; // what has no type may be any of them
+  return (
+    <Text size="sm" data-testid="absent">
+      {t('kyc.absent')} {parts.map((part) => t(`kyc.part.${part}`)).join(', ')}
+    </Text>
   );
 }
 
@@ -269,7 +284,7 @@ function Others({ of: { others, taken }, anyway, onAnyway }: { of: Presence; any
 
 const keys: [string, string][] = [
   ['1  Enter', 'kyc.key.approve'],
-  ['2  1…8  Enter', 'kyc.key.reject'],
+  ['2  1…9  Enter', 'kyc.key.reject'],
   ['3  Enter', 'kyc.key.machine'],
   ['Esc', 'kyc.key.clear'],
   ['u', 'kyc.key.undo'],

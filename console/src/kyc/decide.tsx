@@ -9,7 +9,7 @@ import { useKeys } from '../kit/keys';
 export type Sent = Pick<Body<'/user/update-kyc', 'post'>, 'kycConfirm' | 'rejectedResult' | 'rejectedResultJson'>;
 
 const verdicts = ['manuelApproved', 'rejected', 'ocrOrNfcApproved'] as const;
-export const reasons = ['blurred', 'cut', 'expired', 'name', 'face', 'wrong', 'forged'] as const;
+export const reasons = ['blurred', 'cut', 'expired', 'name', 'face', 'wrong', 'forged', 'missing'] as const;
 /** The last number is a reason in one's own words. */
 const own = reasons.length;
 

@@ -13,7 +13,7 @@ interface Chosen {
 
 const named = (u: User, to?: string) => (
   <Group gap="xs">
-    <bdi>{u.fullName}</bdi>
+    {u.fullName && <bdi>{u.fullName}</bdi>}
     <bdi dir="ltr">{u.email || u.userId}</bdi>
     <Standing of={u.status} />
     {to && to !== u.status && (
