@@ -3,6 +3,8 @@ package persistence
 import (
 	"context"
 
+	"github.com/uptrace/bun"
+
 	"castellan/domain/audit"
 	"castellan/domain/page"
 )
@@ -26,9 +28,13 @@ var auditRows = table[auditRow, audit.Stored]{
 }
 
 func auditFilters(q audit.Query) []filter {
-	fs := []filter{given("user_id", q.UserID), given("actor_id", q.ActorID), given("action", q.Action)}
-	if q.UserID != "" {
-		fs = append(fs, where("user_id <> ''")) // so that the index of accounts serves
+	fs := []filter{given("actor_id", q.ActorID), given("action", q.Action)}
+	for _, sought := range [...]struct{ column, value string }{{"user_id", q.UserID}, {"request_id", q.RequestID},
+		{"ip", q.IP}, {"target", q.Target}} {
+		if sought.value != "" {
+			// The second says that the index of the column, which has no blank, serves.
+			fs = append(fs, is(sought.column, sought.value), where("? <> ''", bun.Ident(sought.column)))
+		}
 	}
 	if !q.From.IsZero() {
 		fs = append(fs, where("at >= ?", ms(q.From)))

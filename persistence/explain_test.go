@@ -16,11 +16,12 @@ func explain(t *testing.T, db *DB, query *bun.SelectQuery) string {
 	return explainText(t, db, query.String())
 }
 
-func explainText(t *testing.T, db *DB, query string) string {
+func explainText(t *testing.T, db *DB, query string, settings ...string) string {
 	t.Helper()
 	ctx, pool, texts := t.Context(), "readers", []string{"EXPLAIN QUERY PLAN " + query}
 	if db.Postgres() {
-		pool, texts = "pool", []string{"SET enable_seqscan = off", "SET enable_sort = off", "EXPLAIN " + query}
+		pool, texts = "pool", append([]string{"SET enable_seqscan = off", "SET enable_sort = off"}, settings...)
+		texts = append(texts, "EXPLAIN "+query)
 	}
 	conn, err := db.Pools()[pool].Conn(ctx)
 	storetest.Must(t, err)

@@ -126,9 +126,11 @@ func TestPagesAreFoundByIndex(t *testing.T) {
 			"blockages of a status": {blocked(blockage.Query{Status: new(blockage.Active)}), "blockage_status"},
 			"risky users":           {risky, "users_aml"},
 
-			"audit":        {audits(audit.Query{}, nil), "audit_at"},
-			"audit, later": {audits(audit.Query{}, &audit.Place{At: at, Chain: "c", Seq: 1}), "audit_at"},
-			"audit of one": {audits(audit.Query{UserID: "u1"}, nil), "audit_user"},
+			"audit":                 {audits(audit.Query{}, nil), "audit_at"},
+			"audit, later":          {audits(audit.Query{}, &audit.Place{At: at, Chain: "c", Seq: 1}), "audit_at"},
+			"audit of one":          {audits(audit.Query{UserID: "u1"}, nil), "audit_user"},
+			"audit from an address": {audits(audit.Query{IP: "::1"}, &audit.Place{At: at, Chain: "c", Seq: 1}), "audit_ip"},
+			"audit of a record":     {audits(audit.Query{Target: "t"}, nil), "audit_target"},
 			"log of a role": {lines(resource.LogQuery{RoleID: new(int64(1))}, resource.LogPlace{ID: 9}),
 				"role_resource_permission_log_role"},
 			"members":              {held(resource.MemberQuery{}), "user_role_created"},
@@ -162,6 +164,11 @@ func TestPagesAreFoundByIndex(t *testing.T) {
 			"addresses of one": {mails(profile.Query{UserID: "u", From: at, To: at}), "email_change_user"},
 		} {
 			wantsIndex(t, db, name, c.query, c.index)
+		}
+		// What one request did is so little that it is sorted.
+		plan := explainText(t, db, audits(audit.Query{RequestID: "r"}, nil).String(), "SET enable_sort = on")
+		if !strings.Contains(plan, "audit_request") {
+			t.Errorf("audit of a request is planned as\n%s", plan)
 		}
 	})
 }

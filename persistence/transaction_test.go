@@ -37,6 +37,8 @@ func TestTransactionsAreFoundByIndex(t *testing.T) {
 			"own that wait":     {waits(transaction.WaitingQuery{UserID: "u"}), "deposit_waiting"},
 			"for the treasury":  {waits(transaction.WaitingQuery{Treasury: true}), "deposit_status"},
 			"of one":            {waits(transaction.WaitingQuery{UserID: "u", Treasury: true}), "deposit_"},
+			"of a hash":         {waits(transaction.WaitingQuery{TxID: "x", Treasury: true}), "deposit_waiting_tx"},
+			"to one's address":  {waits(transaction.WaitingQuery{ToAddress: "x", Treasury: true}), "deposit_waiting_address"},
 			"queue":             {queue(transaction.QueueQuery{}), "withdrawal_queue"},
 			"queue of a user":   {queue(transaction.QueueQuery{UserID: text}), "withdrawal_queue_user"},
 			"of an asset":       {queue(transaction.QueueQuery{Assets: []int64{1}}), "withdrawal_queue_asset"},

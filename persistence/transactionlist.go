@@ -89,10 +89,15 @@ var processes = table[processRow, transaction.Process]{
 func transactionOrder(p transaction.Place) []any { return []any{p.ID} }
 
 func waitingFilters(q transaction.WaitingQuery) []filter {
-	if q.Treasury {
-		return []filter{given("user_id", q.UserID), is("status", int(transaction.WaitingTreasury))}
+	fs := []filter{given("user_id", q.UserID), given("tx_id", q.TxID), given("to_address", q.ToAddress)}
+	switch treasury := int(transaction.WaitingTreasury); {
+	case !q.Treasury:
+		return append(fs, where("status < 0"))
+	case q.TxID == "" && q.ToAddress == "":
+		return append(fs, is("status", treasury))
+	default: // the plus keeps SQLite from the index of the status: few have a hash, many wait
+		return append(fs, where("status < 0"), where("+status = ?", treasury))
 	}
-	return []filter{given("user_id", q.UserID), where("status < 0")}
 }
 
 // spanFilters select rows by the instant with which their ids begin.

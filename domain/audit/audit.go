@@ -75,6 +75,7 @@ func (s Stored) Mark() Place { return Place{At: s.At, Chain: s.Chain, Seq: s.Seq
 // Query selects rows. What is zero selects nothing out.
 type Query struct {
 	UserID, ActorID, Action string
+	RequestID, IP, Target   string
 	From, To                time.Time // inclusive
 }
 

@@ -39,8 +39,9 @@ func (p Process) Mark() Place { return Place{p.ID} }
 
 // WaitingQuery selects deposits that wait; what is zero selects nothing out.
 type WaitingQuery struct {
-	UserID   string
-	Treasury bool // only those that wait for the treasury
+	UserID          string
+	TxID, ToAddress string
+	Treasury        bool // only those that wait for the treasury
 }
 
 // Span is a time from From to To, both included; zero: without that end.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
+	"net/netip"
 
 	"castellan/domain/audit"
 	"castellan/domain/fault"
@@ -40,6 +41,9 @@ type listRequest struct {
 	UserID  *string    `json:"userId" doc:"whose account it concerns"`
 	ActorID *string    `json:"actorId" doc:"who did it: a user id, or operator for the command line"`
 	Action  *string    `json:"action" example:"LOGIN"`
+	Request *string    `json:"requestId" doc:"what one request did" example:"01JD3XE5GNQ0V8X7C3W5T2B6RE"`
+	IP      *string    `json:"ip" doc:"what came from an address" example:"203.0.113.7"`
+	Target  *string    `json:"target" doc:"what concerns a record: a challenge, a transfer, a rule"`
 	From    *rest.Time `json:"from" doc:"inclusive"`
 	To      *rest.Time `json:"to" doc:"inclusive; a date includes that whole day"`
 	rest.Paging
@@ -57,7 +61,14 @@ func (in listRequest) query() (q audit.Query, err error) {
 		return *s
 	}
 	q = audit.Query{UserID: text("userId", in.UserID), ActorID: text("actorId", in.ActorID),
-		Action: text("action", in.Action)}
+		Action: text("action", in.Action), RequestID: text("requestId", in.Request), Target: text("target", in.Target)}
+	if in.IP != nil {
+		ip, err := netip.ParseAddr(*in.IP)
+		if err != nil {
+			problems = append(problems, fault.Problem{Field: "ip", Message: "is not an IP address"})
+		}
+		q.IP = ip.Unmap().WithZone("").String() // as the audit writes it
+	}
 	if err := fault.All(problems); err != nil {
 		return q, err
 	}

@@ -77,15 +77,26 @@ func (g Group) own(ctx context.Context, who rest.Caller, in ownRequest) (rest.Re
 }
 
 type waitingRequest struct {
-	UserID *string `json:"userId" maxLength:"64" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	UserID    *string `json:"userId" maxLength:"64" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	TxID      *string `json:"txId" maxLength:"256" doc:"the hash of the transaction on its network"`
+	ToAddress *string `json:"toAddress" maxLength:"256" doc:"the address that it came to"`
 	rest.Paging
 }
 
 func (g Group) waiting(ctx context.Context, who rest.Caller, in waitingRequest) (rest.Reply[[]received], error) {
-	if in.UserID != nil && *in.UserID == "" {
-		return rest.Reply[[]received]{}, fault.Invalid("userId", "must not be blank")
+	q := transaction.WaitingQuery{Treasury: true}
+	var ps []fault.Problem
+	for _, sought := range [...]struct {
+		field    string
+		sent, to *string
+	}{{"userId", in.UserID, &q.UserID}, {"txId", in.TxID, &q.TxID}, {"toAddress", in.ToAddress, &q.ToAddress}} {
+		if *sought.to = rest.Or(sought.sent, ""); sought.sent != nil && *sought.to == "" {
+			ps = append(ps, fault.Problem{Field: sought.field, Message: "must not be blank"})
+		}
 	}
-	q := transaction.WaitingQuery{UserID: rest.Or(in.UserID, ""), Treasury: true}
+	if err := fault.All(ps); err != nil {
+		return rest.Reply[[]received]{}, err
+	}
 	return rest.List(ctx, who, in.Paging, q, g.Service.Store.Waiting, g.showReceived)
 }
 

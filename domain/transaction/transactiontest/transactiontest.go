@@ -147,10 +147,14 @@ func credited(w *world) {
 
 func waiting(w *world) {
 	ids := map[string]string{}
+	var forTreasury transaction.Deposit
 	for name, s := range map[string]transaction.Status{"a": -9, "b": -5} {
 		d := w.deposit(s, "1")
 		w.do(transaction.Receive(d))
 		ids[d.ID] = name
+		if d.Status == transaction.WaitingTreasury {
+			forTreasury = d
+		}
 	}
 	for _, c := range []struct {
 		q    transaction.WaitingQuery
@@ -159,6 +163,10 @@ func waiting(w *world) {
 		{transaction.WaitingQuery{UserID: w.user}, 2},
 		{transaction.WaitingQuery{UserID: w.user, Treasury: true}, 1},
 		{transaction.WaitingQuery{UserID: "nobody"}, 0},
+		{transaction.WaitingQuery{UserID: w.user, TxID: forTreasury.TxID, Treasury: true}, 1},
+		{transaction.WaitingQuery{TxID: "nothing", Treasury: true}, 0},
+		{transaction.WaitingQuery{UserID: w.user, ToAddress: forTreasury.ToAddress, Treasury: true}, 1},
+		{transaction.WaitingQuery{ToAddress: "nowhere", Treasury: true}, 0},
 	} {
 		got, err := w.Waiting(w.Context(), c.q, page.Query[transaction.Place]{Count: true})
 		if storetest.Must(w, err); len(got.Records) != c.want || got.Total != c.want {
