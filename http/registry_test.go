@@ -159,6 +159,13 @@ func TestResources(t *testing.T) {
 				`,"allResourceActions":[1,{"a":null}],"menuItemProperties":"text"}`
 		}
 		s.wants("GET /resource/resources", `{"resourceContext":"UI"}`, 200, "["+home("["+a+"]")+"]")
+		// D-RES-01: with status and context for who asks.
+		extra := func(record string, status int) string {
+			return strings.TrimSuffix(record, "}") + fmt.Sprintf(`,"status":%d,"resourceContext":"UI"}`, status)
+		}
+		passive := extra(strings.Replace(a, w, extra(w, 1), 1), 0)
+		s.wants("GET /resource/resources?resourceContext=UI&stored=true", "", 200,
+			"["+extra(home("["+passive+"]"), 1)+"]")
 		if n := len(s.list("GET /resource/resources")); n != len(httpapi.Table())+1 {
 			t.Errorf("%d without a filter", n)
 		}

@@ -38,7 +38,7 @@ func (s *service) backOffice() error {
 	registry.Changes.Lock = store.Lock
 	s.join(part{
 		groups: groups(httpresource.Group{Admin: registry}, httpresource.Roles{Admin: registry},
-			httpresource.Own{Table: endpoints, Permits: s.permits}),
+			httpresource.Own{Table: endpoints, Permits: s.permits, Action: s.actionOf}),
 		snapshots: []snapshot{
 			copyOf(s.roles, change.Roles),
 			{topic: change.Users, follow: s.roles.FollowAccounts},
@@ -87,6 +87,12 @@ var endpoints = sync.OnceValue(func() []rest.Endpoint { return httpapi.Endpoints
 // permits says what the guards of requests would.
 func (s *service) permits(who rest.Caller, e *rest.Endpoint) (permitted, asAdmin bool) {
 	return s.guards().Permits(who, e)
+}
+
+// actionOf is the code of the challenge that a call of an endpoint starts: that of the
+// configuration, or its own; where the request says which of some, all of these.
+func (s *service) actionOf(e *rest.Endpoint) string {
+	return cmp.Or(s.cfg.MFA.Guarded[e.Key()], e.Starts)
 }
 
 // byKey are those endpoints by "METHOD /path".

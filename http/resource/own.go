@@ -13,6 +13,8 @@ type Own struct {
 	Table func() []rest.Endpoint
 	// Permits says what the guards would; asAdmin: the caller may also act for others there.
 	Permits func(who rest.Caller, e *rest.Endpoint) (permitted, asAdmin bool)
+	// Action is the code of the challenge that a call starts, "" for none.
+	Action func(e *rest.Endpoint) string
 }
 
 // Endpoints implements rest.Group.
@@ -30,6 +32,7 @@ type ownPermission struct {
 	Method  string `json:"method" example:"GET"`
 	Path    string `json:"path" doc:"as in the description of the interface" example:"/admin/list-users"`
 	AsAdmin bool   `json:"asAdmin" doc:"the caller may act for others"`
+	Action  string `json:"action,omitempty" doc:"of the challenge that a call starts; left out where there is none" example:"LOGIN"`
 }
 
 func (ownPermission) SchemaName() string { return "OwnPermission" }
@@ -42,7 +45,7 @@ func (g Own) list(_ context.Context, who rest.Caller, _ rest.None) ([]ownPermiss
 		switch e.Audience {
 		case rest.SelfUser, rest.SelfOrAdmin, rest.Admin:
 			if permitted, asAdmin := g.Permits(who, e); permitted {
-				may = append(may, ownPermission{e.Method, e.Path, asAdmin})
+				may = append(may, ownPermission{e.Method, e.Path, asAdmin, g.Action(e)})
 			}
 		}
 	}

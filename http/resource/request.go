@@ -9,6 +9,7 @@ import (
 
 type resourceFilter struct {
 	ResourceContext *string `json:"resourceContext" enum:"UI,API"`
+	Stored          *bool   `json:"stored" doc:"true: each record has its status and its context too"`
 }
 
 type resourceRequest struct {

@@ -74,6 +74,10 @@ type record struct {
 	SubResources       *[]record `json:"subResources" doc:"the resources nested in it; null where there are none"`
 	AllResourceActions rest.JSON `json:"allResourceActions" doc:"any JSON, as it was sent"`
 	MenuItemProperties rest.JSON `json:"menuItemProperties" doc:"any JSON, as it was sent"`
+
+	// Only for who asks for them: the interface lists the record without (D-RES-01).
+	Status          *int    `json:"status,omitempty" doc:"1 active, 0 passive; sent where stored is true"`
+	ResourceContext *string `json:"resourceContext,omitempty" enum:"UI,API" doc:"sent where stored is true"`
 }
 
 // resources lists the resources without a parent, each with its nested ones.
@@ -88,17 +92,20 @@ func (g Group) resources(ctx context.Context, _ rest.Caller, in resourceFilter) 
 	for _, r := range all {
 		below[r.ParentID] = append(below[r.ParentID], r)
 	}
-	return tree(below, 0), err
+	return tree(below, 0, in.Stored != nil && *in.Stored), err
 }
 
-func tree(below map[int64][]resource.Resource, parent int64) []record {
+func tree(below map[int64][]resource.Resource, parent int64, stored bool) []record {
 	out := make([]record, 0, len(below[parent]))
 	for _, r := range below[parent] {
 		x := record{ResourceID: r.ID, ResourceCode: r.Code, ResourceName: r.Name, ResourceTypeID: r.TypeID,
 			ResourceTypeCode:   r.TypeCode,
 			AllResourceActions: rest.JSON(r.Actions), MenuItemProperties: rest.JSON(r.MenuItem)}
-		if nested := tree(below, r.ID); len(nested) > 0 {
+		if nested := tree(below, r.ID, stored); len(nested) > 0 {
 			x.SubResources = &nested
+		}
+		if stored {
+			x.Status, x.ResourceContext = new(int(r.Status)), new(string(r.Context))
 		}
 		out = append(out, x)
 	}
