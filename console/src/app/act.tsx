@@ -56,6 +56,7 @@ export function useAct<M extends Method, P extends Writes<M> & keyof paths>(
   const [flow, setFlow] = useState<Flow>();
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Refusal>();
+  const asked = `${method.toUpperCase()} ${String(path)}`;
   // One key for one intention, which is what is asked of whom: another row or a changed form is another one.
   const keys = useRef(new Map<string, string>());
   // A double click is one click.
@@ -77,7 +78,7 @@ export function useAct<M extends Method, P extends Writes<M> & keyof paths>(
       const begun = await code.with((otp) => start(method, path, body, { key, places, otp }));
       if (begun.challenge) setFlow(begun);
       const outcome: Outcome = await begun.done;
-      if (!outcome.success) throw Refusal.outcome(outcome);
+      if (!outcome.success) throw Refusal.outcome(outcome, asked);
       const refused = outcome.data as Refused | undefined;
       if (refused?.code === 1) throw new Refusal(200, '1', refused.message ?? '');
       keys.current.delete(intention); // the same once more is another one
@@ -100,7 +101,7 @@ export function useAct<M extends Method, P extends Writes<M> & keyof paths>(
       ); // once for a hundred rows
       return outcome.data ?? {};
     } catch (error) {
-      const refusal = Refusal.of(error, `${method.toUpperCase()} ${String(path)}`);
+      const refusal = Refusal.of(error, asked);
       // Without an answer nobody knows whether it happened: the same key makes asking again safe.
       if (refusal.status !== 0 && refusal.status < 500) keys.current.delete(intention);
       const over = refusal.status === 401 && !session.now().token; // the login above the screen says it
@@ -116,7 +117,7 @@ export function useAct<M extends Method, P extends Writes<M> & keyof paths>(
     <>
       {code.view}
       <Modal opened={!!flow} onClose={() => flow?.close()} title={t('challenge.title')} centered>
-        {flow && <Challenge flow={flow} onCancel={() => flow.close()} />}
+        {flow && <Challenge flow={flow} asked={asked} onCancel={() => flow.close()} />}
       </Modal>
     </>
   );

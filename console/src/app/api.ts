@@ -30,8 +30,8 @@ export class Refusal extends Error {
   }
 
   /** A challenge that ended without success: somebody said no on the device, say. */
-  static outcome({ code = '', message = '' }: Outcome): Refusal {
-    return new Refusal(200, code, message);
+  static outcome({ code = '', message = '' }: Outcome, asked = ''): Refusal {
+    return new Refusal(200, code, message, '', [], 0, asked);
   }
 
   static of(error: unknown, asked = ''): Refusal {
@@ -84,6 +84,11 @@ function refused({ status, code }: Refusal, token: string) {
   if (code === 'FORBIDDEN') session.doubt();
 }
 
+/** "GET /admin/jobs/…": where the service begins is no part of it. */
+function key({ method, url }: Request): string {
+  return `${method} ${new URL(url).pathname.slice(base.length)}`;
+}
+
 const reader = createClient<paths>({ baseUrl: `${location.origin}${base}`, cache: 'no-store', credentials: 'omit' });
 
 reader.use({
@@ -107,13 +112,13 @@ reader.use({
       problem.requestId ?? response.headers.get('x-request-id') ?? '',
       problem.errors ?? [],
       Number(response.headers.get('retry-after')) || 0,
-      `${request.method} ${new URL(request.url).pathname}`,
+      key(request),
     );
     refused(refusal, request.headers.get('x-auth') ?? '');
     throw refusal;
   },
   onError({ error, request }) {
-    return Refusal.of(error, `${request.method} ${new URL(request.url).pathname}`);
+    return Refusal.of(error, key(request));
   },
 });
 

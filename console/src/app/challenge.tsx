@@ -1,6 +1,6 @@
 /** A challenge on the screen: every method of it, with its deadline, until the flow is done. Login uses it too. */
 import { Alert, Button, Center, Group, Loader, PinInput, Stack, Text, Title } from '@mantine/core';
-import { useEffect, useReducer, useState } from 'react';
+import { lazy, Suspense, useEffect, useReducer, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Flow } from '../../../web/static/castellan-client.js';
 import { Refusal } from './api';
@@ -8,8 +8,18 @@ import { Problem } from './problem';
 
 type Method = Flow['methods'][number];
 
-/** level is that of the headings: what stands above it is a page, or a dialog. */
-export function Challenge({ flow, level = 3, onCancel }: { flow: Flow; level?: 2 | 3; onCancel: () => void }) {
+const Why = lazy(() => import('./why')); // it needs the routes, which the login does not
+
+interface Props {
+  flow: Flow;
+  /** Of the headings: what stands above it is a page, or a dialog. */
+  level?: 2 | 3;
+  /** The write that it stands in front of; a login has none, for nobody there may ask why. */
+  asked?: string;
+  onCancel: () => void;
+}
+
+export function Challenge({ flow, level = 3, asked, onCancel }: Props) {
   const { t } = useTranslation();
   const [, redraw] = useReducer((n: number) => n + 1, 0);
   useEffect(() => {
@@ -34,7 +44,8 @@ export function Challenge({ flow, level = 3, onCancel }: { flow: Flow; level?: 2
       {flow.methods.map((m: Method) => (
         <Answer key={m.id} flow={flow} method={m} level={level} first={m === open[0]} />
       ))}
-      <Group justify="flex-end">
+      <Group justify="space-between">
+        <Suspense fallback={<span />}>{asked ? <Why asked={asked} /> : <span />}</Suspense>
         <Button variant="default" onClick={onCancel} data-testid="challenge-cancel">
           {t('cancel')}
         </Button>
@@ -83,13 +94,13 @@ function Answer({ flow, method, level, first }: AnswerProps) {
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Refusal>();
   const [wrong, setWrong] = useState(0);
-  const run = async (work: () => Promise<unknown>) => {
+  const run = async (step: 'complete' | 'renew', work: () => Promise<unknown>) => {
     setBusy(true);
     setProblem(undefined);
     try {
       await work();
     } catch (error) {
-      const refusal = Refusal.of(error);
+      const refusal = Refusal.of(error, `POST /auth/2fa/challenge/${step}`);
       setProblem(refusal);
       if (refusal.status === 0) return; // nobody has seen the code: it stays
       setValue('');
@@ -136,7 +147,7 @@ function Answer({ flow, method, level, first }: AnswerProps) {
             'aria-label': t('challenge.digit', { name, place: place + 1 }),
             'data-autofocus': (place === 0 && first) || undefined, // a dialog gives the focus to what says so
           })}
-          onComplete={(code) => run(() => flow.complete(method.id, method.name, code))}
+          onComplete={(code) => run('complete', () => flow.complete(method.id, method.name, code))}
         />
       )}
       {problem?.status === 0 && value.length === 6 && (
@@ -145,7 +156,7 @@ function Answer({ flow, method, level, first }: AnswerProps) {
           size="compact-sm"
           w="fit-content"
           disabled={busy}
-          onClick={() => run(() => flow.complete(method.id, method.name, value))}
+          onClick={() => run('complete', () => flow.complete(method.id, method.name, value))}
         >
           {t('again')}
         </Button>
@@ -157,7 +168,7 @@ function Answer({ flow, method, level, first }: AnswerProps) {
           w="fit-content"
           data-testid="renew"
           disabled={renewal !== 'open' || busy}
-          onClick={() => run(() => flow.renew(method.id, method.name))}
+          onClick={() => run('renew', () => flow.renew(method.id, method.name))}
         >
           {renewal === 'early' ? t('challenge.renewIn', { time: left(method.renewAt) }) : t('challenge.renew')}
         </Button>

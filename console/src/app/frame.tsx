@@ -117,6 +117,7 @@ function Tools() {
         size="xs"
         leftSection={<IconSearch size={14} />}
         onClick={spotlight.open}
+        data-testid="palette"
         visibleFrom="xs"
         rightSection={<Kbd size="xs">Ctrl K</Kbd>}
       >

@@ -20,23 +20,52 @@ export function national(text: string): string {
   return turkish ? `+90${turkish[1]}` : digits;
 }
 
+/** What a pasted text looks like. */
+const looks = {
+  id: /^[0-9A-HJKMNP-TV-Z]{26}$/i,
+  mail: /^[^\s@]+@[^\s@]+$/,
+  phone: /^[+\d][\d\s()-]{7,}$/,
+  ip: /^(\d{1,3}(\.\d{1,3}){3}|(?=.*:.*:)[\da-f:]+(\d{1,3}(\.\d{1,3}){3})?)$/i,
+  name: /^\p{L}[\p{L}\p{M}\s.'’-]+$/u,
+  hash: /^((0x)?[\da-f]{64}|[1-9A-HJ-NP-Za-km-z]{80,90})$/i,
+  /** No network has shorter addresses; those of the service itself have colons. */
+  address: /^[\w:+/=-]{24,128}$/,
+};
+
 /** Where a pasted text may belong. Nothing is asked before somebody chooses. */
 export function places(text: string, may: (endpoint: string) => boolean): Place[] {
   const found: Place[] = [];
-  const users = may('GET /admin/list-users');
-  if (/^[0-9A-HJKMNP-TV-Z]{26}$/i.test(text)) {
-    if (users) found.push({ title: 'palette.user', to: `/users/${text.toUpperCase()}` });
-    if (may('GET /admin/audit'))
-      found.push({ title: 'palette.audit', to: '/audit', search: { userId: text.toUpperCase() } });
-    if (may('GET /admin/jobs')) found.push({ title: 'palette.job', to: `/jobs/${text.toUpperCase()}` });
+  const add = (needs: string, title: string, to: string, search?: Record<string, string>) => {
+    if (may(needs)) found.push({ title: `palette.${title}`, to, search });
+  };
+  const users = 'GET /admin/list-users';
+  const audit = 'GET /admin/audit';
+  const deposits = 'GET /admin/get-waiting-info-transactions';
+  const withdrawals = 'GET /admin/get-withdrawal-crypto-queue';
+  const is = (look: keyof typeof looks) => looks[look].test(text);
+  if (is('id')) {
+    const id = text.toUpperCase();
+    add(users, 'user', `/users/${id}`);
+    add(audit, 'request', '/audit', { requestId: id });
+    add(audit, 'target', '/audit', { target: id });
+    add(audit, 'audit', '/audit', { userId: id });
+    add(withdrawals, 'withdrawal', '/withdrawals', { id });
+    add('GET /admin/jobs', 'job', `/jobs/${id}`);
+  } else if (is('mail')) {
+    add(users, 'mail', '/users', { email: text });
+  } else if (is('phone')) {
+    add(users, 'phone', '/users', { phoneNumber: national(text) });
+  } else if (is('ip')) {
+    add('GET /admin/login-history-v2', 'logins', '/users/logins', { ipaddress: text });
+    add(audit, 'ip', '/audit', { ip: text });
+  } else if (is('address')) {
+    const kinds = is('hash') ? ['txId', 'address'] : ['address', 'txId'];
+    for (const kind of kinds) {
+      add(withdrawals, `${kind}.withdrawal`, '/withdrawals', { [kind]: text });
+      add(deposits, `${kind}.deposit`, '/transactions', { [kind === 'address' ? 'toAddress' : kind]: text });
+    }
   }
-  if (users && /^[^\s@]+@[^\s@]+$/.test(text))
-    found.push({ title: 'palette.mail', to: '/users', search: { email: text } });
-  if (users && /^[+\d][\d\s()-]{7,}$/.test(text)) {
-    found.push({ title: 'palette.phone', to: '/users', search: { phoneNumber: national(text) } });
-  }
-  if (users && /^\p{L}[\p{L}\p{M}\s.'’-]+$/u.test(text))
-    found.push({ title: 'palette.name', to: '/users', search: { fullName: text } });
+  if (is('name')) add(users, 'name', '/users', { fullName: text });
   return found;
 }
 
@@ -53,12 +82,16 @@ export function Palette() {
   const navigate = useNavigate();
   const [text, setText] = useState('');
   const go = (to: string, search: Record<string, string> = {}) => navigate({ to, search: search as never });
-  const pasted = places(text.trim(), may).map((place): SpotlightActionData => ({
-    id: `go ${place.title}`,
-    label: t(place.title),
-    description: text.trim(),
-    onClick: () => go(place.to, place.search),
-  }));
+  const pasted = places(text.trim(), may).map(
+    (place) =>
+      ({
+        id: `go ${place.title}`,
+        label: t(place.title),
+        description: text.trim(),
+        onClick: () => go(place.to, place.search),
+        'data-testid': `go-${place.title}`,
+      }) as SpotlightActionData,
+  );
   const named = screens
     .filter((s) => !s.inner && s.needs.every(may))
     .filter((s) => folded(t(s.title)).includes(folded(text.trim())))

@@ -9,10 +9,10 @@ const forOthers = new Set(['/user/get-documents', '/user/get-kyc-images', '/user
 
 async function load(signal: AbortSignal): Promise<true> {
   const { data } = await read('/auth/permissions', { signal });
+  const all = data ?? [];
   session.permits(
-    (data ?? []).map(
-      ({ method, path, asAdmin }) => `${method} ${path}${forOthers.has(path) && !asAdmin ? ' own' : ''}`,
-    ),
+    all.map(({ method, path, asAdmin }) => `${method} ${path}${forOthers.has(path) && !asAdmin ? ' own' : ''}`),
+    all.flatMap(({ method, path, action }) => (action ? [[`${method} ${path}`, action]] : [])),
   );
   return true;
 }

@@ -34,7 +34,7 @@ export function Problem({ of }: { of: unknown }) {
         )}
         {refusal.asked && (
           <Suspense>
-            <Why refusal={refusal} />
+            <Why asked={refusal.asked} code={refusal.code} />
           </Suspense>
         )}
       </Group>

@@ -12,6 +12,8 @@ export interface Session {
   userId: string;
   /** What the caller may ask, as "GET /admin/list-users"; undefined until it is known. */
   may?: ReadonlySet<string>;
+  /** The action of the challenge that a call starts, by endpoint. */
+  guards?: ReadonlyMap<string, string>;
   /** Grows when the service refused what the menu offers: somebody changed the permissions. */
   doubts: number;
   /** Set when a session ended under somebody's hands: the screen stays, with the login above it. */
@@ -48,12 +50,13 @@ export const session = {
     const userId = claims(token).sub ?? '';
     const same = current.userId === userId;
     touched = Math.max(touched, Date.now());
-    set({ ...nobody, token, userId, may: same ? current.may : undefined });
+    const known = same ? { may: current.may, guards: current.guards } : {};
+    set({ ...nobody, token, userId, ...known });
     if (from === 'here') port?.postMessage({ token });
     return same;
   },
-  permits(may: Iterable<string>) {
-    set({ ...current, may: new Set(may) });
+  permits(may: Iterable<string>, guards: Iterable<[string, string]>) {
+    set({ ...current, may: new Set(may), guards: new Map(guards) });
   },
   /** The service refused what the menu offers. */
   doubt() {

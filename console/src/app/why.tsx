@@ -1,25 +1,32 @@
-/** "Why?": from a refusal to the explanation, with that request's own inputs (the firewall's or the policies'). */
-import { Anchor } from '@mantine/core';
-import { Link } from '@tanstack/react-router';
-import { useTranslation } from 'react-i18next';
-import type { Refusal } from './api';
+/**
+ * "Why?" beside a refusal or a challenge: to the explanation with the inputs of that request (the firewall's or the
+ * policies'). It opens beside this page, so that what was typed here stays.
+ */
+import { useRead } from '../kit/read';
+import { Why } from '../kit/why';
 import { useMay, useSession } from './session';
 
 const byFirewall = new Set(['RATE_LIMITED', 'ACCESS_DENIED', 'GEO_BLOCKED', 'IP_NOT_ALLOWED', 'FORBIDDEN']);
+const byFactor = new Set([
+  'MFA_NOT_AVAILABLE',
+  'METHOD_LOCKED',
+  'METHOD_EXPIRED',
+  'CHALLENGE_EXPIRED',
+  'CHALLENGE_CLOSED',
+]);
 
-export default function Why({ refusal }: { refusal: Refusal }) {
-  const { t } = useTranslation();
+/** asked is the endpoint; without a code of a refusal it is the challenge that is asked about. */
+export default function WhyOf({ asked, code }: { asked: string; code?: string }) {
   const may = useMay();
-  const { userId } = useSession();
-  if (!byFirewall.has(refusal.code) || !refusal.asked || !may('POST /admin/system/waf/explain')) return null;
-  return (
-    <Anchor
-      component={Link}
-      to={'/firewall/explain' as string}
-      search={{ resource: refusal.asked, userId } as never}
-      size="sm"
-    >
-      {t('why')}
-    </Anchor>
-  );
+  const { token, userId, guards } = useSession();
+  const action = !code || byFactor.has(code) ? guards?.get(asked) : undefined;
+  const resource = code && byFirewall.has(code) ? asked : undefined;
+  const shown =
+    !!token &&
+    ((action && may('POST /admin/system/mfa/explain')) || (resource && may('POST /admin/system/waf/explain')));
+  // From where one asks is known of one's session.
+  const sessions = useRead('/auth/sessions', undefined, { enabled: !!shown });
+  const ip = sessions.data?.find((s) => s.current)?.ip;
+  if (!shown) return null;
+  return <Why action={action} resource={resource} code={code} userId={userId} ip={ip} aside />;
 }

@@ -13,38 +13,34 @@ export interface Inputs {
   userId?: string;
   ip?: string;
   country?: string;
+  /** Of the refusal: not all are the firewall's. */
+  code?: string;
+  /** It opens beside this page. */
+  aside?: boolean;
 }
 
-export function Why({ action, resource, userId, ip, country }: Inputs) {
+export function Why({ action, resource, userId, ip, country, code, aside }: Inputs) {
   const { t } = useTranslation();
   const may = useMay();
+  const link = (name: string, to: string, search: Record<string, string | undefined>) => (
+    <Anchor
+      component={Link}
+      to={to}
+      size="sm"
+      data-testid={`why-${name}`}
+      search={search as never}
+      target={aside ? '_blank' : undefined}
+    >
+      {t(`why.${name}`)}
+    </Anchor>
+  );
   const factor = action && may('POST /admin/system/mfa/explain');
   const rules = resource && may('POST /admin/system/waf/explain');
   if (!factor && !rules) return null;
   return (
     <Group gap="sm">
-      {factor && (
-        <Anchor
-          component={Link}
-          to={'/mfa/explain' as string}
-          size="sm"
-          data-testid="why-mfa"
-          search={{ actionCode: action, userId, ip } as never}
-        >
-          {t('why.factor')}
-        </Anchor>
-      )}
-      {rules && (
-        <Anchor
-          component={Link}
-          to={'/firewall/explain' as string}
-          size="sm"
-          data-testid="why-firewall"
-          search={{ resource, userId, ip, countryCode: country } as never}
-        >
-          {t('why.firewall')}
-        </Anchor>
-      )}
+      {factor && link('mfa', '/mfa/explain', { actionCode: action, userId, ip })}
+      {rules && link('firewall', '/firewall/explain', { resource, userId, ip, countryCode: country, code })}
     </Group>
   );
 }
