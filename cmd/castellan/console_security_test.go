@@ -15,13 +15,21 @@ import (
 // it in the log, raises a policy, and finds all of it in the audit.
 func TestConsoleSecurity(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
-		n := s.Start()
+		n := s.Start("MFA_GUARDED=PATCH /admin/system/waf/rules=RULE_CHANGE")
 		boss, demo := s.Seeded("admin"), s.Seeded("user")
 		auth, _ := n.Session(t, boss)
 		admin := blackbox.Headers{"x-auth": auth}
 		n.Ok(t, "POST", "/admin/system/mfa/policies/common", map[string]any{"actionCode": "LOGIN", "name": "One of two",
 			"expireAt": 0, "required": 1, "methods": [][]string{{"SMS"}, {"MAIL"}}}, admin)
+		n.Ok(t, "POST", "/admin/system/mfa/actions", newAction("RULE_CHANGE"), admin)
+		n.Ok(t, "POST", "/admin/system/mfa/policies/common", `{"actionCode":"RULE_CHANGE","name":"Mail","expireAt":0,`+
+			`"required":1,"methods":[["MAIL"]]}`, admin)
 		n.Ok(t, "POST", "/admin/roles", map[string]any{"code": "auditor", "name": "Auditor"}, admin)
+		var page struct{ ID int64 }
+		n.Ok(t, "POST", "/resource/resource-type",
+			`{"code":"page","name":"Page","status":1,"resourceContext":"UI"}`, admin).Read(t, &page)
+		n.Ok(t, "POST", "/resource/resource", fmt.Sprintf(`{"code":"/desk","name":"Desk","status":0,"resourceTypeId":%d,`+
+			`"resourceContext":"UI"}`, page.ID), admin)
 		wrong := demo
 		wrong.Password = "not the password"
 		n.Do(t, "POST", "/auth/login", blackbox.LoginBody(wrong), nil).Is(t, 401, "INVALID_CREDENTIALS")
@@ -41,11 +49,13 @@ func TestConsoleSecurity(t *testing.T) {
 		n.Do(t, "POST", "/admin/system/mfa/rehearse", policy, blackbox.Headers{"x-auth": mine}).Is(t, 403, "FORBIDDEN")
 
 		tab := webtest.Browser(t)
-		c := &officer{tab, t}
+		c := &officer{tab, t, n, boss}
 		consoleLogin(t, tab, n, boss, "/firewall")
 		c.makesRule()
 		c.explainsRefusal()
+		c.pastes()
 		c.grants()
+		c.keepsPassive(admin)
 		c.raisesPolicy()
 		c.findsAll()
 		c.looksAround()
@@ -55,7 +65,9 @@ func TestConsoleSecurity(t *testing.T) {
 // officer works with the screens of the area security.
 type officer struct {
 	*webtest.Tab
-	t *testing.T
+	t    *testing.T
+	n    *blackbox.Node
+	boss blackbox.Account
 }
 
 func (c *officer) shot(name string) {
@@ -89,8 +101,37 @@ func (c *officer) makesRule() {
 	c.See(mark("rule-trial"))
 	c.shows("curl")
 	c.shot("firewall-rule")
+	// The change is behind a challenge, which says why it is there, beside this page.
+	had := len(c.n.Letters(c.t, c.boss.Mail))
 	c.Click(mark("rule-status"))
+	c.See(mark("method-MAIL"))
+	c.Until(`(() => { const why = document.querySelector('[data-testid="why-mfa"]');
+		const asked = new URL(why?.href ?? location.href).searchParams;
+		return asked.get('actionCode') === 'RULE_CHANGE' && asked.get('ip') === '127.0.0.1' &&
+			asked.get('userId').length === 26 && why.target === '_blank'; })()`)
+	c.shot("firewall-challenge")
+	blackbox.Until(c.t, within(10), "the code", func() bool { return len(c.n.Letters(c.t, c.boss.Mail)) > had })
+	c.Type(mark("code-MAIL")+" input", c.n.Code(c.t, c.boss, "MAIL"))
 	c.shows("INACTIVE")
+}
+
+// rows waits until so many rows are listed at an address that has the text.
+func (c *officer) rows(at string, want int) {
+	c.t.Helper()
+	c.Until(fmt.Sprintf(`location.href.includes(%q) && !document.querySelector('main [aria-busy="true"]') &&
+		document.querySelectorAll('[data-testid="row"]').length === %d`, at, want))
+}
+
+// explains opens the first entry of the audit, and by its link the explanation.
+func (c *officer) explains(by, name string) {
+	c.t.Helper()
+	c.Click(mark("row") + " td")
+	c.See(mark("why-" + by))
+	c.shot(name + "-entry")
+	c.Click(mark("why-" + by))
+	c.See(mark("decision"))
+	c.See(mark("verdict"))
+	c.shot(name + "-explain")
 }
 
 func (c *officer) explainsRefusal() {
@@ -98,15 +139,34 @@ func (c *officer) explainsRefusal() {
 	c.Click(mark("nav-/audit"))
 	c.See(mark("chain"))
 	c.Type(mark("filter-action"), "DENIED\r")
-	c.Until(`location.search.includes('DENIED') && document.querySelectorAll('[data-testid="row"]').length === 2`)
+	c.rows("DENIED", 2)
 	c.Click(mark("row") + " td")
-	c.See(mark("why-firewall"))
-	c.shot("audit-entry")
-	c.Click(mark("why-firewall"))
-	c.See(mark("decision"))
+	c.Click(mark("to-audit.allOfRequest")) // the other entries of the same request: none
+	c.rows("requestId=", 1)
+	c.explains("firewall", "firewall")
 	c.shows("ALLOW") // no rule refused it: the permission was missing
-	c.See(mark("verdict"))
-	c.shot("firewall-explain")
+	c.See(mark("elsewhere"))
+}
+
+// pastes has the palette take what is found elsewhere: each leads to its page.
+func (c *officer) pastes() {
+	c.t.Helper()
+	request := c.n.Do(c.t, "GET", "/admin/roles", nil, nil).Header.Get("X-Request-Id")
+	for _, pasted := range []struct{ text, choice, at string }{
+		{request, "request", "/audit?requestId=" + request}, {request, "target", "/audit?target=" + request},
+		{"127.0.0.1", "ip", "/audit?ip=127.0.0.1"}, {"2001:db8::7", "logins", "/users/logins?ipaddress=2001"},
+		{"0x" + strings.Repeat("9f", 20), "address.withdrawal", "/withdrawals?address=0x9f9f"},
+		{strings.Repeat("9f", 32), "txId.deposit", "/transactions?txId=9f9f"},
+	} {
+		c.Click(mark("palette"))
+		c.Type(`input[aria-label="Search"]`, pasted.text)
+		c.Click(mark("go-palette." + pasted.choice))
+		c.Until(fmt.Sprintf(`location.href.includes(%q) && !document.querySelector('main [aria-busy="true"]') &&
+			!document.querySelector('[role="dialog"]')`, pasted.at))
+		if pasted.choice == "ip" {
+			c.shot("audit-ip")
+		}
+	}
 }
 
 func (c *officer) grants() {
@@ -164,11 +224,31 @@ func (c *officer) findsAll() {
 	// A failed login leads to the policies.
 	c.Type(mark("filter-action"), "LOGIN\r")
 	c.Until(`[...document.querySelectorAll('[data-testid="row"]')].every((r) => r.innerText.includes('LOGIN'))`)
-	c.Click(mark("row") + " td")
-	c.Click(mark("why-mfa"))
-	c.See(mark("decision"))
-	c.See(mark("verdict"))
-	c.shot("mfa-explain")
+	c.explains("mfa", "mfa")
+}
+
+// keepsPassive changes the name of a resource that is passive; it stays passive.
+func (c *officer) keepsPassive(admin blackbox.Headers) {
+	c.t.Helper()
+	c.goes("/roles?tab=resources&resourceContext=UI")
+	c.rows("resourceContext=UI", 1)
+	c.shows("INACTIVE")
+	c.Click(mark("row") + " td:nth-child(2)") // the first has the box by which it is chosen
+	c.Click(mark("resource-change"))
+	c.Type(mark("field-name"), "Front desk")
+	c.Click(mark("send"))
+	c.shows("Front desk")
+	got := c.n.Ok(c.t, "GET", "/resource/resources?resourceContext=UI&stored=true", nil, admin)
+	if !strings.Contains(string(got.Body), `"resourceName":"Front desk"`) ||
+		!strings.Contains(string(got.Body), `"status":0,"resourceContext":"UI"`) {
+		c.t.Errorf("after the change of the name: %s", got.Body)
+	}
+}
+
+// goes to a page of the console as a link does.
+func (c *officer) goes(path string) {
+	c.t.Helper()
+	webtest.Value[bool](c.Tab, "(() => { history.pushState({}, '', '/console"+path+"'); return true; })()")
 }
 
 // looksAround sees each screen on a phone, in Arabic and in the dark.
@@ -186,7 +266,7 @@ func (c *officer) looksAround() {
 		{"mfa", "/mfa", row("/admin/system/mfa/policies")},
 		{"mfa-explain", "/mfa/explain?actionCode=LOGIN", mark("decision")}, {"audit", "/audit", row("/admin/audit")},
 	} {
-		webtest.Value[bool](c.Tab, "(() => { history.pushState({}, '', '/console"+screen.path+"'); return true; })()")
+		c.goes(screen.path)
 		c.See(screen.see)
 		c.Until(`document.documentElement.scrollWidth <= document.documentElement.clientWidth`)
 		c.shot("phone-" + screen.name)

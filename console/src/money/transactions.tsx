@@ -30,7 +30,11 @@ const columns: Column<Deposit>[] = [
   { key: 'status', title: 'money.status', hidden: true }, // all of them wait
 ];
 
-const filters: FilterOf<typeof path>[] = [{ name: 'userId', title: 'money.user' }];
+const filters: FilterOf<typeof path>[] = [
+  { name: 'userId', title: 'money.user' },
+  { name: 'txId', title: 'money.txId' },
+  { name: 'toAddress', title: 'money.address' },
+];
 
 /** A name, where the sender has one; all of it is in the record. */
 function Sender({ of }: { of: Deposit['senderInfo'] }) {

@@ -1,32 +1,30 @@
 /** The audit, newest first: who did what to whom, from where, and how it ended; and whether the trail is whole. */
-import { Alert, Anchor, Group, Stack } from '@mantine/core';
-import { Link } from '@tanstack/react-router';
+import { Alert, Group, Stack } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
-import { List, type Column, type FilterOf, type Row } from '../kit/list';
+import { List, type Column, type FilterOf } from '../kit/list';
 import { useRead } from '../kit/read';
 import { Whole } from '../kit/record';
 import { Id, Status, Time } from '../kit/show';
-import { Why } from '../kit/why';
+import { Links, ulid, type Entry } from './entry';
 
 const path = '/admin/audit';
-type Entry = Row<typeof path>;
 
 const columns: Column<Entry>[] = [
   { key: 'at', title: 'audit.at', show: (e) => <Time at={e.at} /> },
   { key: 'action', title: 'audit.action' },
-  {
-    key: 'outcome',
-    title: 'audit.outcome',
-    show: (e) => <Status of={e.outcome === 'refused' ? 'FAILURE' : 'SUCCESS'} />,
-  },
+  { key: 'outcome', title: 'audit.outcome', show: (e) => <Status of={e.outcome} /> },
   { key: 'actorId', title: 'audit.actor', show: (e) => <Id of={e.actorId} short /> },
   { key: 'userId', title: 'audit.user', show: (e) => <Id of={e.userId} short /> },
-  { key: 'target', title: 'audit.target' },
-  { key: 'detail', title: 'audit.detail' },
   { key: 'ip', title: 'audit.ip', show: (e) => <bdi dir="ltr">{e.ip}</bdi> },
+  {
+    key: 'target',
+    title: 'audit.target',
+    show: (e) => (ulid.test(e.target) ? <Id of={e.target} short /> : <bdi dir="ltr">{e.target}</bdi>),
+  },
+  { key: 'detail', title: 'audit.detail', show: (e) => <bdi style={{ overflowWrap: 'anywhere' }}>{e.detail}</bdi> },
   { key: 'requestId', title: 'audit.request', show: (e) => <Id of={e.requestId} short />, hidden: true },
 ];
 
@@ -34,6 +32,9 @@ const filters: FilterOf<typeof path>[] = [
   { name: 'userId', title: 'audit.user' },
   { name: 'actorId', title: 'audit.actor' },
   { name: 'action', title: 'audit.action' },
+  { name: 'ip', title: 'audit.ip' },
+  { name: 'target', title: 'audit.target' },
+  { name: 'requestId', title: 'audit.request' },
   { name: 'from', title: 'list.from', kind: 'date' },
   { name: 'to', title: 'list.to', kind: 'date' },
 ];
@@ -74,47 +75,4 @@ function Chain() {
       </Group>
     </Alert>
   );
-}
-
-const ulid = /^[0-9A-HJKMNP-TV-Z]{26}$/;
-
-/** From an entry to all that it is about. */
-function Links({ entry: e, onLeave }: { entry: Entry; onLeave: () => void }) {
-  const { t } = useTranslation();
-  const may = useMay();
-  const link = (title: string, to: string, search: Record<string, string> = {}) => (
-    <Anchor key={title} component={Link} to={to} search={search as never} size="sm" onClick={onLeave}>
-      {t(title)}
-    </Anchor>
-  );
-  const actions = useRead('/admin/system/mfa/actions', undefined, { enabled: may('GET /admin/system/mfa/actions') });
-  const guarded = new Set(['DEVICE_ADD', 'DEVICE_REMOVE', ...(actions.data?.map((a) => a.actionCode) ?? [])]);
-  const day = e.at.slice(0, 10);
-  return (
-    <Stack gap="xs" data-testid="links">
-      <Group gap="md">
-        {ulid.test(e.userId) && may('GET /admin/list-users') && link('audit.toUser', `/users/${e.userId}`)}
-        {ulid.test(e.actorId) &&
-          e.actorId !== e.userId &&
-          may('GET /admin/list-users') &&
-          link('audit.toActor', `/users/${e.actorId}`)}
-        {e.userId && link('audit.allOfUser', '/audit', { userId: e.userId })}
-        {e.actorId && link('audit.allOfActor', '/audit', { actorId: e.actorId, from: day, to: day })}
-        {link('audit.allOfAction', '/audit', { action: e.action })}
-        {e.action.startsWith('FIREWALL_RULE') &&
-          may('GET /admin/system/waf/rules') &&
-          link('audit.toRules', '/firewall')}
-      </Group>
-      <Why {...inputs(e, guarded)} />
-    </Stack>
-  );
-}
-
-/** What an explanation of the entry asks for: its challenge, or the endpoint that was refused. */
-function inputs(e: Entry, guarded: ReadonlySet<string>) {
-  const who = { userId: (ulid.test(e.userId) ? e.userId : e.actorId) || undefined, ip: e.ip || undefined };
-  if (e.action === 'DENIED' || e.action === 'CALL')
-    return { ...who, userId: e.actorId || undefined, resource: e.target };
-  if (e.action === 'LOGIN') return { ...who, action: 'LOGIN', resource: 'POST /auth/login' };
-  return guarded.has(e.action) ? { ...who, action: e.action } : {};
 }

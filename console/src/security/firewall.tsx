@@ -31,7 +31,7 @@ const columns: Column<Rule>[] = [
       <Group gap={4} wrap="nowrap">
         <Status of={r.status} />
         {r.dryRun && (
-          <Badge color="yellow" variant="light" tt="none">
+          <Badge color="yellow" variant="light" tt="none" miw="max-content">
             <Word of="firewall.trial" />
           </Badge>
         )}
@@ -52,7 +52,13 @@ const columns: Column<Rule>[] = [
     key: 'limit',
     title: 'firewall.limit',
     show: (r) =>
-      r.limit && r.period ? <Word of="firewall.per" limit={r.limit} seconds={r.period / 1000} /> : <Nothing />,
+      r.limit && r.period ? (
+        <span style={{ whiteSpace: 'nowrap' }}>
+          <Word of="firewall.per" limit={r.limit} seconds={r.period / 1000} />
+        </span>
+      ) : (
+        <Nothing />
+      ),
   },
   {
     key: 'expireAt',

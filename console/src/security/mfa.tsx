@@ -89,6 +89,7 @@ function Policies() {
       <List
         path={policiesPath}
         title="mfa.title"
+        empty="mfa.noPolicies"
         columns={policyColumns}
         size={undefined}
         id={(p) => String(p.id)}
@@ -131,7 +132,7 @@ function Policies() {
                 size="sm"
                 search={{ actionCode: open.actionCode } as never}
               >
-                {t('why.factor')}
+                {t('why.mfa')}
               </Anchor>
             )}
           </Group>

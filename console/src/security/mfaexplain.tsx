@@ -1,14 +1,13 @@
 /** Which policy guards an action for somebody, and which methods a challenge would offer. */
-import { Alert, Anchor, Group, Stack, Table, Text, Title } from '@mantine/core';
-import { Link, useSearch } from '@tanstack/react-router';
+import { Alert, Text } from '@mantine/core';
+import { useSearch } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';
-import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
 import { useAnswer } from '../kit/answer';
 import { useRead } from '../kit/read';
 import { Fact, Facts } from '../kit/record';
 import { Id, Status, Time, plain } from '../kit/show';
-import { Question } from './question';
+import { Explained, Verdicts } from './explained';
 
 export default function MfaExplain() {
   const { t } = useTranslation();
@@ -19,33 +18,22 @@ export default function MfaExplain() {
   const x = answer.data;
   const enough = x && x.offered.length >= x.required;
   return (
-    <Stack>
-      <Group justify="space-between">
-        <Title order={1} size="h3">
-          {t('mfaWhy.title')}
-        </Title>
-        {may('GET /admin/system/mfa/policies') && (
-          <Anchor component={Link} to={'/mfa' as string} size="sm">
-            {t('mfa.title')}
-          </Anchor>
-        )}
-      </Group>
-      <Text size="sm" c="dimmed">
-        {t('mfaWhy.lead')}
-      </Text>
-      <Question
-        fields={[
-          {
-            name: 'actionCode',
-            title: 'explain.action',
-            required: true,
-            options: actions.data?.map((a) => a.actionCode) ?? [],
-          },
-          { name: 'userId', title: 'explain.user' },
-          { name: 'ip', title: 'explain.ip' },
-        ]}
-      />
-      <Problem of={answer.error} />
+    <Explained
+      area="mfa"
+      back="/mfa"
+      needs="GET /admin/system/mfa/policies"
+      error={answer.error}
+      fields={[
+        {
+          name: 'actionCode',
+          title: 'explain.action',
+          required: true,
+          options: actions.data?.map((a) => a.actionCode) ?? [],
+        },
+        { name: 'userId', title: 'explain.user' },
+        { name: 'ip', title: 'explain.ip' },
+      ]}
+    >
       {x && (
         <>
           <Alert color={enough ? 'green' : 'red'} data-testid="decision">
@@ -60,40 +48,23 @@ export default function MfaExplain() {
             <Fact title="mfaWhy.missing">{plain(x.missing.join(', '))}</Fact>
           </Facts>
           {x.candidates.length > 0 && (
-            <Table.ScrollContainer
-              minWidth={600}
-              scrollAreaProps={{
-                viewportProps: { tabIndex: 0, role: 'region', 'aria-label': t('firewallWhy.reason') },
-              }}
-            >
-              <Table striped>
-                <Table.Thead>
-                  <Table.Tr>
-                    <Table.Th>{t('mfa.name')}</Table.Th>
-                    <Table.Th>{t('mfaWhy.entity')}</Table.Th>
-                    <Table.Th>{t('mfa.expireAt')}</Table.Th>
-                    <Table.Th>{t('firewallWhy.reason')}</Table.Th>
-                  </Table.Tr>
-                </Table.Thead>
-                <Table.Tbody>
-                  {x.candidates.map((c) => (
-                    <Table.Tr key={c.policyId} data-testid="verdict">
-                      <Table.Td>
-                        <bdi>{c.name}</bdi>
-                      </Table.Td>
-                      <Table.Td>
-                        <Status of={c.entityType} /> {c.entityId && <Id of={c.entityId} short />}
-                      </Table.Td>
-                      <Table.Td>{c.expireAt ? <Time at={c.expireAt} /> : t('firewall.never')}</Table.Td>
-                      <Table.Td>{t(`mfaWhy.${c.verdict}`)}</Table.Td>
-                    </Table.Tr>
-                  ))}
-                </Table.Tbody>
-              </Table>
-            </Table.ScrollContainer>
+            <Verdicts
+              heads={['mfa.name', 'mfaWhy.entity', 'mfa.expireAt', 'firewallWhy.reason']}
+              rows={x.candidates.map((c) => ({
+                key: c.policyId,
+                cells: [
+                  <bdi>{c.name}</bdi>,
+                  <>
+                    <Status of={c.entityType} /> {c.entityId && <Id of={c.entityId} short />}
+                  </>,
+                  c.expireAt ? <Time at={c.expireAt} /> : t('firewall.never'),
+                  t(`mfaWhy.${c.verdict}`),
+                ],
+              }))}
+            />
           )}
         </>
       )}
-    </Stack>
+    </Explained>
   );
 }

@@ -26,7 +26,9 @@ export function flat(list: Resource[]): Resource[] {
 const columns: Column<Resource>[] = [
   { key: 'resourceCode', title: 'roles.resource', show: (r) => <bdi dir="ltr">{r.resourceCode}</bdi> },
   { key: 'resourceName', title: 'roles.name' },
+  { key: 'resourceContext', title: 'roles.context' },
   { key: 'resourceTypeCode', title: 'roles.type' },
+  { key: 'status', title: 'roles.status', show: (r) => <Status of={r.status === 1 ? 'ACTIVE' : 'INACTIVE'} /> },
   { key: 'subResources', title: 'roles.nested', show: (r) => String(flat(r.subResources ?? []).length || '–') },
   { key: 'resourceId', title: 'roles.resourceId', hidden: true },
 ];
@@ -79,6 +81,7 @@ export function Resources() {
         size={undefined}
         id={(r) => String(r.resourceId)}
         open={setOpen}
+        fixed={{ stored: true }}
         filters={[{ name: 'resourceContext', title: 'roles.context', kind: contexts }]}
         actions={
           <Write
@@ -109,6 +112,7 @@ export function Resources() {
           <Group>
             <Button
               size="xs"
+              data-testid="resource-change"
               onClick={() => {
                 setChange(open);
                 setOpen(undefined);
@@ -134,8 +138,8 @@ export function Resources() {
             code: change.resourceCode,
             name: change.resourceName,
             resourceTypeId: String(change.resourceTypeId),
-            status: '1' as never,
-            resourceContext: /^[A-Z]+ \//.test(change.resourceCode) ? 'API' : 'UI',
+            status: String(change.status) as never,
+            resourceContext: change.resourceContext,
             allResourceActions: change.allResourceActions ?? undefined,
             menuItemProperties: change.menuItemProperties ?? undefined,
           }}

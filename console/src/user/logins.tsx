@@ -39,7 +39,7 @@ export function Refused({ of }: { of: Login }) {
   return (
     <Alert color="gray" title={t('story.login.refused')} data-testid="refused">
       {t('story.login.why')}
-      <Why action="LOGIN" resource="POST /auth/login" userId={of.userId ?? undefined} ip={of.ipaddress} />
+      <Why action="LOGIN" resource="POST /auth/login" userId={of.userId || undefined} ip={of.ipaddress} />
     </Alert>
   );
 }

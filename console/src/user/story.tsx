@@ -9,6 +9,7 @@ import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
 import { Whole } from '../kit/record';
 import { Time } from '../kit/show';
+import { Links, type Entry } from '../security/entry';
 import { take, type Event, type Place } from './merge';
 import { kinds, source } from './sources';
 import { looks, repeats } from './events';
@@ -17,6 +18,8 @@ import { Refused, type Login } from './logins';
 const pageSize = 50;
 /** Kinds that are shown when somebody asks for them: so many that they hide the others. */
 const rather = new Set(['act', 'movement']);
+/** Kinds whose record is an entry of the audit. */
+const audited = new Set(['audit', 'act', 'movement']);
 
 export function Story({ id }: { id: string }) {
   const { t } = useTranslation();
@@ -91,6 +94,7 @@ export function Story({ id }: { id: string }) {
       )}
       <Whole of={open?.record} title={`story.kind.${open?.kind ?? 'audit'}`} onClose={() => setOpen(undefined)}>
         {open?.kind === 'login' && <Refused of={open.record as Login} />}
+        {audited.has(open?.kind ?? '') && <Links entry={open!.record as Entry} onLeave={() => setOpen(undefined)} />}
       </Whole>
     </Stack>
   );

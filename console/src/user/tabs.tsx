@@ -9,6 +9,7 @@ import { useRead } from '../kit/read';
 import { Whole } from '../kit/record';
 import { Id, Money, Status, Time } from '../kit/show';
 import { Write } from '../kit/write';
+import { Links } from '../security/entry';
 import { File } from './file';
 import { loginColumns, Refused, type Login } from './logins';
 import { Address, Person } from './parts';
@@ -131,7 +132,9 @@ function Entries({ fixed, columns, title }: { fixed: object; columns: typeof abo
           { name: 'to', title: 'list.to', kind: 'date' },
         ]}
       />
-      <Whole of={open} title="audit.entry" onClose={() => setOpen(undefined)} />
+      <Whole of={open} title="audit.entry" onClose={() => setOpen(undefined)}>
+        {open && <Links entry={open} onLeave={() => setOpen(undefined)} />}
+      </Whole>
     </>
   );
 }
