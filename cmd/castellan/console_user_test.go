@@ -50,6 +50,10 @@ func TestConsoleUser(t *testing.T) {
 		d.corrects(agent, who, s.Count("audit WHERE user_id = $1 AND action <> 'LOGIN'", who.ID), func(method string) {
 			n.Ok(t, method, "/admin/role-resource-permission", granted("GET /admin/login-history"), head)
 		})
+		// What was taken away leaves the menu once it is refused.
+		n.Ok(t, "DELETE", "/admin/user-roles", `{"userId":"`+agent.ID+`","roleCode":"support"}`, head)
+		tab.Click(`[data-testid="nav-/audit"]`)
+		tab.Until(`document.querySelector('[data-testid="nav-/me"]') && !document.querySelector('[data-testid="nav-/audit"]')`)
 		tab.Click(`[data-testid="logout"]`)
 		tab.See(`[data-testid="login"]`)
 		d.walks(boss)

@@ -123,6 +123,9 @@ function Tools() {
       >
         {t('palette.title')}
       </Button>
+      <ActionIcon variant="default" aria-label={t('palette.title')} onClick={spotlight.open} hiddenFrom="xs">
+        <IconSearch size={16} />
+      </ActionIcon>
       <Menu>
         <Menu.Target>
           <ActionIcon variant="default" aria-label={t('language')}>

@@ -1,5 +1,5 @@
 /** What guards one's own account: password, authenticator, devices, sessions. */
-import { Alert, Button, Card, Code, Group, Stack, Text, Title } from '@mantine/core';
+import { Alert, Badge, Button, Card, Code, Group, Stack, Text, Title } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useAct } from '../app/act';
@@ -68,7 +68,11 @@ function Authenticator() {
             <Title order={2} size="h5">
               {t('own.totp')}
             </Title>
-            <Status of={on} />
+            {on !== undefined && (
+              <Badge color={on ? 'green' : 'gray'} variant="light" tt="none">
+                {t(on ? 'own.totpIsOn' : 'own.totpIsOff')}
+              </Badge>
+            )}
           </Group>
           <Group gap="xs">
             {on === false && may('POST /auth/totp/setup') && (

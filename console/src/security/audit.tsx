@@ -1,5 +1,5 @@
 /** The audit, newest first: who did what to whom, from where, and how it ended; and whether the trail is whole. */
-import { Alert, Group, Stack } from '@mantine/core';
+import { Alert, Group, Stack, Text } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Problem } from '../app/problem';
@@ -24,9 +24,18 @@ const columns: Column<Entry>[] = [
     title: 'audit.target',
     show: (e) => (ulid.test(e.target) ? <Id of={e.target} short /> : <bdi dir="ltr">{e.target}</bdi>),
   },
-  { key: 'detail', title: 'audit.detail', show: (e) => <bdi style={{ overflowWrap: 'anywhere' }}>{e.detail}</bdi> },
+  { key: 'detail', title: 'audit.detail', show: (e) => <Detail of={e.detail} /> },
   { key: 'requestId', title: 'audit.request', show: (e) => <Id of={e.requestId} short />, hidden: true },
 ];
+
+/** Two lines of it; all of it is in the entry. */
+function Detail({ of }: { of: string }) {
+  return (
+    <Text size="sm" miw={220} lineClamp={2} style={{ overflowWrap: 'anywhere' }} title={of} data-cut="meant">
+      <bdi>{of}</bdi>
+    </Text>
+  );
+}
 
 const filters: FilterOf<typeof path>[] = [
   { name: 'userId', title: 'audit.user' },

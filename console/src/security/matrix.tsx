@@ -92,7 +92,7 @@ export function Matrix() {
         <Table striped stickyHeader data-testid="matrix">
           <Table.Thead>
             <Table.Tr>
-              <Table.Th>{t('roles.resource')}</Table.Th>
+              <Table.Th className="stays">{t('roles.resource')}</Table.Th>
               {columns.map((r) => (
                 <Table.Th key={r.id} title={r.name}>
                   <bdi>{r.code}</bdi>
@@ -104,7 +104,7 @@ export function Matrix() {
             {granted.data &&
               rows.slice(0, most).map((resource) => (
                 <Table.Tr key={resource.resourceId}>
-                  <Table.Th scope="row" fw={400}>
+                  <Table.Th scope="row" fw={400} className="stays">
                     <bdi dir="ltr">{resource.resourceCode}</bdi>
                     <Text size="xs" c="dimmed">
                       {resource.resourceName}

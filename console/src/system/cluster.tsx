@@ -4,7 +4,7 @@ import { useTranslation } from 'react-i18next';
 import { Problem } from '../app/problem';
 import { useRead } from '../kit/read';
 import { Fact, Facts } from '../kit/record';
-import { Id, Status } from '../kit/show';
+import { Id, Status, plain } from '../kit/show';
 
 export default function Cluster() {
   const { t } = useTranslation();
@@ -54,7 +54,7 @@ export default function Cluster() {
                         <bdi dir="ltr">{m.address}</bdi>
                       </Table.Td>
                       <Table.Td>
-                        <bdi dir="ltr">{m.version}</bdi>
+                        <bdi dir="ltr">{plain(m.version)}</bdi>
                       </Table.Td>
                       <Table.Td>
                         <Status of={m.leaving} />
