@@ -9,6 +9,7 @@ import { keepFocus } from './app/focus';
 import { isRTL, startTexts } from './app/i18n';
 import { Login } from './app/login';
 import { nonce, trust, worker } from './app/page';
+import { Problem } from './app/problem';
 import { shareTabs, useSession } from './app/session';
 
 /** Drawers and dialogs: their cross has a name, and their heading is not the header of the page (role banner). */
@@ -34,7 +35,7 @@ const theme = (close: string) =>
       Notification: { defaultProps: { closeButtonProps: { 'aria-label': close } } },
     },
   });
-const Screens = lazy(() => import('./app/app'));
+const Screens = lazy(() => import('./app/app').catch((error: unknown) => ({ default: () => <Problem of={error} /> })));
 
 function Console() {
   const { i18n, t } = useTranslation();

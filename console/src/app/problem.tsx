@@ -4,7 +4,8 @@ import { lazy, Suspense } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Refusal } from './api';
 
-const Why = lazy(() => import('./why')); // it needs the routes, which the login does not
+// It needs the routes, which the login does not. A problem is shown without it where it cannot be read.
+const Why = lazy(() => import('./why').catch(() => ({ default: () => null })));
 
 export function Problem({ of }: { of: unknown }) {
   const { t } = useTranslation();
@@ -32,7 +33,7 @@ export function Problem({ of }: { of: unknown }) {
             )}
           </CopyButton>
         )}
-        {refusal.asked && (
+        {refusal.asked && refusal.status > 0 && (
           <Suspense>
             <Why asked={refusal.asked} code={refusal.code} />
           </Suspense>
