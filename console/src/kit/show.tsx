@@ -91,7 +91,6 @@ const colours: Record<string, string> = {
   PENDING: 'yellow',
   waiting: 'yellow',
   paused: 'yellow',
-  waitingApproval: 'yellow',
   timeOut: 'yellow',
   hotWalletInsufficientBalance: 'red',
 };
