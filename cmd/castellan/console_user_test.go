@@ -30,7 +30,7 @@ func TestConsoleUser(t *testing.T) {
 		n.Ok(t, "POST", "/admin/system/mfa/actions", newAction("RENAME"), head)
 		n.Ok(t, "POST", "/admin/system/mfa/policies/common", `{"actionCode":"RENAME","name":"mail","expireAt":0,`+
 			`"required":1,"methods":[["MAIL"]]}`, head)
-		granted := giveRole(t, n, head, agent, "support", supportCalls)
+		giveRole(t, n, head, agent, "support", supportCalls)
 		f := blackbox.FlowOf(t, n.Do(t, "POST", "/admin/user/update-fullname",
 			`{"userId":"`+who.ID+`","name":"Işıl","surname":"Yilmaz"}`, head))
 		n.Complete(t, f, f.Method(t, "MAIL"), n.Code(t, boss, "MAIL")).Is(t, 200, "")
@@ -47,8 +47,11 @@ func TestConsoleUser(t *testing.T) {
 		d := desk{t, n, tab, func(name string) {
 			tab.Screenshot(t, filepath.Join(t.ArtifactDir(), "console-user", name+".png"))
 		}}
-		d.corrects(agent, who, s.Count("audit WHERE user_id = $1 AND action <> 'LOGIN'", who.ID), func(method string) {
-			n.Ok(t, method, "/admin/role-resource-permission", granted("GET /admin/login-history"), head)
+		rule(t, n, head, "wall", "blacklist", map[string]any{"targetEntities": []string{"127.0.0.1"},
+			"targetResources": []string{"GET /admin/login-history"}})
+		status(t, n, "wall", "INACTIVE", head)
+		d.corrects(agent, who, s.Count("audit WHERE user_id = $1 AND action <> 'LOGIN'", who.ID), func(to string) {
+			status(t, n, "wall", to, head)
 		})
 		// What was taken away leaves the menu once it is refused.
 		n.Ok(t, "DELETE", "/admin/user-roles", `{"userId":"`+agent.ID+`","roleCode":"support"}`, head)
@@ -64,9 +67,8 @@ func TestConsoleUser(t *testing.T) {
 	})
 }
 
-// giveRole makes a role that may make the calls, and gives it to an account. It returns what grants a call.
-func giveRole(t *testing.T, n *blackbox.Node, head blackbox.Headers, to blackbox.Account, code string,
-	calls []string) func(call string) map[string]any {
+// giveRole makes a role that may make the calls, and gives it to an account.
+func giveRole(t *testing.T, n *blackbox.Node, head blackbox.Headers, to blackbox.Account, code string, calls []string) {
 	t.Helper()
 	var role struct{ Data struct{ ID int64 } }
 	n.Ok(t, "POST", "/admin/roles", map[string]any{"code": code, "name": code}, head).Read(t, &role)
@@ -79,14 +81,11 @@ func giveRole(t *testing.T, n *blackbox.Node, head blackbox.Headers, to blackbox
 	for _, r := range all {
 		ids[r.ResourceCode] = r.ResourceID
 	}
-	grant := func(call string) map[string]any {
-		return map[string]any{"roleId": role.Data.ID, "resourceId": ids[call], "permission": "ALLOW"}
-	}
 	for _, call := range calls {
-		n.Ok(t, "POST", "/admin/role-resource-permission", grant(call), head)
+		n.Ok(t, "POST", "/admin/role-resource-permission",
+			map[string]any{"roleId": role.Data.ID, "resourceId": ids[call], "permission": "ALLOW"}, head)
 	}
 	n.Ok(t, "POST", "/admin/user-roles", map[string]any{"userId": to.ID, "roleCode": code}, head)
-	return grant
 }
 
 // desk is a browser at the console.
@@ -111,9 +110,9 @@ func (d desk) looked(name string) {
 	d.shot(name)
 }
 
-// corrects is the work of the support; the story has so many entries of the audit, a login and a refused one. grants
-// gives (POST) or takes (DELETE) the list of logins.
-func (d desk) corrects(agent, who blackbox.Account, entries int, grants func(method string)) {
+// corrects is the work of the support; the story has so many entries of the audit, a login and a refused one. The wall
+// keeps the list of logins away while it is ACTIVE.
+func (d desk) corrects(agent, who blackbox.Account, entries int, wall func(status string)) {
 	t, tab := d.t, d.tab
 	t.Helper()
 	consoleLogin(t, tab, d.n, agent, "/users?fullName="+url.QueryEscape("IŞIL yılmaz"))
@@ -142,7 +141,7 @@ func (d desk) corrects(agent, who blackbox.Account, entries int, grants func(met
 	tab.Click(`[data-testid="write-/admin/user/update-fullname"]`)
 	tab.Type(`[data-testid="field-surname"]`, "Yılmaz")
 	d.looked("correct")
-	grants("DELETE")
+	wall("ACTIVE")
 	had := d.n.Letters(t, agent.Mail)
 	tab.Click(`[data-testid="send"]`)
 	tab.See(`[data-testid="method-MAIL"]`)
@@ -151,9 +150,9 @@ func (d desk) corrects(agent, who blackbox.Account, entries int, grants func(met
 	tab.Until(`document.querySelector('h1').innerText === 'Işıl Yılmaz'`)
 	tab.Until(`[...document.querySelectorAll('[data-testid="event"]')]
 		.filter((one) => one.innerText.includes('Name changed')).length === 2`)
-	tab.Until(`document.querySelector('[data-testid="gap"][data-kind="login"]').innerText.includes('FORBIDDEN')`)
+	tab.See(`[data-testid="gap"][data-kind="login"] [data-testid="problem"]`)
 	d.looked("gap")
-	grants("POST")
+	wall("INACTIVE")
 	tab.Click(`[data-testid="again"]`)
 	tab.Until(`!document.querySelector('[data-testid="gap"]')`)
 	tab.See(`[data-testid="event"][data-kind="login"]`)
