@@ -17,7 +17,8 @@ var supportCalls = []string{"GET /admin/list-users", "GET /admin/login-history",
 
 // Somebody of the support finds a user by a name that is written with the other letters i, corrects the name after a
 // challenge, and sees it in the user's story and in the audit. What the role does not let is not on the screen, and a
-// list of the story that cannot be read is named in it while the others go on. Then an administrator walks through home, the other lists of accounts and the companies, and adds a user of a company.
+// list of the story that cannot be read is named in it while the others go on. Then an administrator walks
+// through home, the other lists of accounts and the companies, and adds a user of a company.
 func TestConsoleUser(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		got := s.Command("", "corporate", "add", "Işık Ticaret A.Ş.", "1234567890", "--status", "PENDING")
@@ -40,7 +41,8 @@ func TestConsoleUser(t *testing.T) {
 			}
 			if i == 15 {
 				n.Session(t, who)
-				n.Do(t, "POST", "/auth/login", `{"email":"`+who.Mail+`","password":"not this one"}`, nil).Is(t, 401, "INVALID_CREDENTIALS")
+				n.Do(t, "POST", "/auth/login", `{"email":"`+who.Mail+`","password":"not this one"}`, nil).
+					Is(t, 401, "INVALID_CREDENTIALS")
 			}
 		}
 		tab := webtest.Browser(t)
