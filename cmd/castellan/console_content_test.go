@@ -19,9 +19,10 @@ type editor struct {
 	auth *authenticator
 }
 
-// An editor makes a section of a contract and moves it by a key, publishes an announcement, changes a parameter whose
-// difference he sees first, sends a mailing and sees its job end, uploads a picture, adds a currency, begins the
-// accounting of a period, publishes an agreement, and approves a deployment. The audit has all of it.
+// An editor makes a section of a contract, moves it by a key and by drag, and writes many at once. He publishes an
+// announcement, changes a parameter whose difference he sees first, sends a mailing and sees its job end, uploads a
+// picture, adds a currency and changes it, begins the accounting of a period, publishes an agreement, and decides on a
+// deployment and on VPN access. The audit has all of it.
 func TestConsoleContent(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
@@ -34,6 +35,8 @@ func TestConsoleContent(t *testing.T) {
 			"comment": "Fixes the daily limits"}, who)
 		var found []map[string]any
 		n.Ok(t, "GET", "/admin/list-users?email="+s.Seeded("user").Mail, nil, who).Read(t, &found)
+		n.Ok(t, "POST", "/admin/vpn-request", map[string]any{"userId": found[0]["userId"], "user_name": "jane",
+			"type": "new"}, who)
 		tab := webtest.Browser(t)
 		consoleLogin(t, tab, n, boss, "/contracts")
 		e := editor{Tab: tab, t: t, auth: enrolled(t, n, boss, who)}
@@ -47,7 +50,7 @@ func TestConsoleContent(t *testing.T) {
 		e.agreement()
 		e.deployment()
 		e.audited("CONTRACT_DETAIL_ADD", "CONTRACT_DETAIL_REORDER", "ANNOUNCEMENT_ADD", "PARAMETER_UPDATE",
-			"NOTIFICATION_SEND", "CDN_UPLOAD", "ASSETS_SETUP", "ACCOUNTING_BEGIN", "AGREEMENT_ADD", "DEPLOY_REQUEST_UPDATE")
+			"NOTIFICATION_SEND", "CDN_UPLOAD", "ASSETS_SETUP", "ACCOUNTING_BEGIN", "AGREEMENT_ADD", "DEPLOY_REQUEST_UPDATE", "VPN_REQUEST_UPDATE")
 		e.inArabic()
 	})
 }
@@ -150,7 +153,34 @@ func (e editor) contract() {
 	e.gone(marked("order-changed"))
 	const titles = `[...document.querySelectorAll('[data-testid="section"] h2')].map((h) => h.textContent).join()`
 	e.Until(titles + ` === 'Fees,Scope,End'`)
+	webtest.Value[bool](e.Tab, dragLastToFirst)
+	e.Until(titles + ` === 'End,Fees,Scope'`)
+	e.Click(marked("order-save"))
+	e.gone(marked("order-changed"))
+	e.Click(marked("write-/admin/bulk-create-contract-details"))
+	e.Type(marked("field-text"), "# Law\rThat of Ankara.\r# Rest\rNone.")
+	e.send()
+	e.Until(titles + ` === 'End,Fees,Scope,Law,Rest'`)
+	e.Click(marked("write-/admin/bulk-update-contract-details"))
+	e.Type(marked("field-find"), "Ankara")
+	e.Type(marked("field-put"), "İzmir")
+	e.Until(`document.querySelectorAll('[data-testid="diff"] ins').length === 1`)
+	e.send()
+	e.says("That of İzmir.")
+	e.Click(`[data-testid="section"]:last-child input[type="checkbox"]`)
+	e.Click(marked("write-/admin/delete-multiple-contract-details"))
+	e.send()
+	e.Until(titles + ` === 'End,Fees,Scope,Law'`)
 }
+
+// dragLastToFirst drags the last section of a contract onto the first.
+const dragLastToFirst = `(() => {
+	const sections = [...document.querySelectorAll('[data-testid="section"]')];
+	const handle = sections.at(-1).querySelector('[data-testid="handle"]');
+	const dataTransfer = new DataTransfer();
+	const tell = (at, name) => at.dispatchEvent(new DragEvent(name, { bubbles: true, cancelable: true, dataTransfer }));
+	return tell(handle, 'dragstart') && !tell(sections[0], 'dragover') && !tell(sections[0], 'drop');
+})()`
 
 func (e editor) announcement() {
 	e.t.Helper()
@@ -249,6 +279,12 @@ func (e editor) currency() {
 	e.Click(marked("field-currencyOfNetwork"))
 	e.See(marked("diff"))
 	e.send()
+	e.Click(marked("row"))
+	e.Click(marked("write-/admin/assets/setup-update"))
+	e.put(marked("field-currency.name"), "Avalanche C")
+	e.Until(`document.querySelectorAll('[data-testid="diff"] ins').length === 1`)
+	e.send()
+	e.says("Avalanche C")
 	e.Click(marked("tab-published"))
 	e.says("Avalanche")
 	e.look("currencies-published")
@@ -299,7 +335,17 @@ func (e editor) deployment() {
 	e.says("Looked at together")
 	e.look("requests")
 	e.Click(marked("tab-vpn"))
-	e.says("VPN access")
+	e.Click(marked("row") + " td:nth-child(3)")
+	e.Click(marked("write-/admin/update-vpn-request"))
+	e.Type(marked("field-comment"), "Until June")
+	e.send()
+	e.says("Until June")
+	e.gone(`[role="dialog"]`)
+	e.Click(marked("row") + " td:nth-child(3)")
+	e.Click(`[role="dialog"] ` + marked("bulk-/admin/update-vpn-request"))
+	e.Click(marked("bulk-send"))
+	e.gone(marked("row"))
+	e.gone(`[role="dialog"]`)
 }
 
 // audited finds the actions in the audit.
