@@ -22,12 +22,21 @@ type Total = Schemas['ProviderTotal'];
 
 const columns: Column<Balance>[] = [
   { key: 'accountname', title: 'money.account' },
-  { key: 'assetObject', title: 'money.currency', show: (b) => b.assetObject.asset },
+  {
+    key: 'assetObject',
+    title: 'money.currency',
+    show: (b) => b.assetObject.asset,
+    text: (b) => b.assetObject.asset,
+  },
 ];
 const listed: Column<Balance>[] = [
   ...columns,
-  { key: 'free' as 'assetObject', title: 'money.free', show: (b) => <Money amount={b.assetObject.free} /> },
-  { key: 'locked' as 'assetObject', title: 'money.locked', show: (b) => <Money amount={b.assetObject.locked} /> },
+  ...(['free', 'locked'] as const).map((name): Column<Balance> => ({
+    key: name as 'assetObject',
+    title: `money.${name}`,
+    show: (b) => <Money amount={b.assetObject[name]} />,
+    text: (b) => b.assetObject[name],
+  })),
 ];
 
 const totalColumns: Column<Total>[] = [
