@@ -160,7 +160,7 @@ func (k *hands) adjusts() {
 	k.To(theSend)
 	k.Press(webtest.Enter)
 	blackbox.Until(k.t, within(10), "the adjustment waits", func() bool { return k.s.Count("four_eyes") == 1 })
-	k.tab.Until(`!document.querySelector('[data-testid="send"]').disabled`)
+	k.tab.Until(`!document.querySelector('[data-testid="send"]:disabled')`)
 	k.Holds("after the request")
 }
 
