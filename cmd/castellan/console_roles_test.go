@@ -49,8 +49,9 @@ func rolesOf(t *testing.T, n *blackbox.Node, reader blackbox.Account) {
 	}{
 		{"identity checks", demoAccount(2),
 			append([]string{"/", "/kyc", "/aml", "/documents", "/users", "/blockages"}, ownMenu...)},
-		{"treasury", demoAccount(3), append([]string{"/", "/transactions", "/withdrawals", "/users", "/balances",
-			"/statement", "/adjust", "/blockages", "/positions", "/providers", "/currencies", "/rates", "/audit"}, ownMenu...)},
+		{"treasury", demoAccount(3), append([]string{"/", "/approvals", "/transactions", "/withdrawals", "/users",
+			"/balances", "/statement", "/adjust", "/blockages", "/positions", "/providers", "/currencies", "/rates",
+			"/accounting", "/audit", "/jobs"}, ownMenu...)},
 		{"support", demoAccount(4), append([]string{"/", "/users", "/mailings"}, ownMenu...)},
 		{"reader", reader, slices.DeleteFunc(slices.Clone(wholeMenu), func(path string) bool {
 			return slices.Contains(toWrite, path) || path == "/roles" // those are for administrators alone
