@@ -58,7 +58,8 @@ func TestConsoleUser(t *testing.T) {
 		// What was taken away leaves the menu once it is refused.
 		n.Ok(t, "DELETE", "/admin/user-roles", `{"userId":"`+agent.ID+`","roleCode":"support"}`, head)
 		tab.Click(`[data-testid="nav-/audit"]`)
-		tab.Until(`document.querySelector('[data-testid="nav-/me"]') && !document.querySelector('[data-testid="nav-/audit"]')`)
+		tab.Until(`document.querySelector('[data-testid="nav-/me"]') &&
+			!document.querySelector('[data-testid="nav-/audit"]')`)
 		tab.Click(`[data-testid="logout"]`)
 		tab.See(`[data-testid="login"]`)
 		d.walks(boss)

@@ -32,7 +32,7 @@ type ownPermission struct {
 	Method  string `json:"method" example:"GET"`
 	Path    string `json:"path" doc:"as in the description of the interface" example:"/admin/list-users"`
 	AsAdmin bool   `json:"asAdmin" doc:"the caller may act for others"`
-	Action  string `json:"action,omitempty" doc:"of the challenge that a call starts; left out where there is none" example:"LOGIN"`
+	Action  string `json:"action,omitempty" doc:"of the challenge that a call starts, if any" example:"LOGIN"`
 }
 
 func (ownPermission) SchemaName() string { return "OwnPermission" }
