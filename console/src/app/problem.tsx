@@ -3,12 +3,15 @@ import { Alert, Code, CopyButton, Group, Text, UnstyledButton } from '@mantine/c
 import { lazy, Suspense } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Refusal } from './api';
+import { useSession } from './session';
 
-// It needs the routes, which the login does not. A problem is shown without it where it cannot be read.
+// It asks the service and leads to a screen, so it is for who is logged in. A problem is shown without it where the
+// script of it cannot be read.
 const Why = lazy(() => import('./why').catch(() => ({ default: () => null })));
 
 export function Problem({ of }: { of: unknown }) {
   const { t } = useTranslation();
+  const { token } = useSession();
   if (!of) return null;
   const refusal = Refusal.of(of);
   return (
@@ -33,7 +36,7 @@ export function Problem({ of }: { of: unknown }) {
             )}
           </CopyButton>
         )}
-        {refusal.asked && refusal.status > 0 && (
+        {token && refusal.asked && refusal.status > 0 && (
           <Suspense>
             <Why asked={refusal.asked} code={refusal.code} />
           </Suspense>
