@@ -1,5 +1,5 @@
 /** A long operation: how far it is, how long it still takes, what failed, and the way to stop it. */
-import { Alert, Button, Code, Group, List, Progress, Stack, Text } from '@mantine/core';
+import { Alert, Button, Code, Group, List, Progress, Skeleton, Stack, Text } from '@mantine/core';
 import { useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useAct } from '../app/act';
@@ -21,7 +21,7 @@ export function JobBar({ id }: { id: string }) {
   }, [job.data?.status, id]);
   const cancel = useAct('post', '/admin/jobs/{id}/cancel', ['/admin/jobs/{id}', '/admin/jobs']);
   const j = job.data;
-  if (!j) return <Problem of={job.error} />;
+  if (!j) return job.error ? <Problem of={job.error} /> : <Skeleton height={100} />;
   const known = j.done + j.failed + j.unknown + j.skipped;
   return (
     <Alert color={j.status === 'failed' ? 'red' : 'gray'} data-testid="job">

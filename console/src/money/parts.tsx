@@ -139,6 +139,7 @@ export const names: Record<string, string> = {
   address: 'money.address',
   status: 'money.status',
   reason: 'money.reason',
+  uniqueId: 'money.uniqueId',
 };
 
 /** What a user has of a currency, over all its networks. */

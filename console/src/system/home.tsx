@@ -138,9 +138,13 @@ function LastMonth() {
         {t('home.registrations')}
       </Title>
       <Problem of={read.error} />
-      {read.data && (
+      {!read.error && (
         <Suspense fallback={<Skeleton height={200} />}>
-          <Chart title={t('home.registrations')} times={times} series={series} bars />
+          {read.data ? (
+            <Chart title={t('home.registrations')} times={times} series={series} bars />
+          ) : (
+            <Skeleton height={200} />
+          )}
         </Suspense>
       )}
     </Card>
