@@ -52,7 +52,6 @@ func TestConsoleContent(t *testing.T) {
 		e.audited("CONTRACT_DETAIL_ADD", "CONTRACT_DETAIL_REORDER", "ANNOUNCEMENT_ADD", "PARAMETER_UPDATE",
 			"NOTIFICATION_SEND", "CDN_UPLOAD", "ASSETS_SETUP", "ACCOUNTING_BEGIN", "AGREEMENT_ADD", "DEPLOY_REQUEST_UPDATE",
 			"VPN_REQUEST_UPDATE")
-		e.inArabic()
 	})
 }
 
@@ -356,24 +355,5 @@ func (e editor) audited(actions ...string) {
 	e.See(marked("row"))
 	for _, action := range actions {
 		e.says(action)
-	}
-}
-
-// inArabic looks at every screen on a phone, dark and from right to left.
-func (e editor) inArabic() {
-	e.t.Helper()
-	e.Click(`button[aria-label="Language"]`)
-	e.Click(marked("language-ar"))
-	e.Until(`document.documentElement.dir === 'rtl'`)
-	dark := webtest.Phone
-	dark.Dark = true
-	e.View(dark)
-	for _, path := range []string{"/currencies", "/rates", "/contracts", "/announcements", "/agreements", "/mailings",
-		"/parameters", "/accounting", "/cdn", "/requests"} {
-		webtest.Value[bool](e.Tab, fmt.Sprintf(
-			`(() => { document.querySelector('[data-testid="nav-%s"]').click(); return true; })()`, path))
-		e.Until(fmt.Sprintf("location.pathname === '/console%s' && !!document.querySelector('h1')", path))
-		e.Until(`!document.querySelector('[aria-busy="true"]')`)
-		e.look("ar" + strings.ReplaceAll(path, "/", "-"))
 	}
 }

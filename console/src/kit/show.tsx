@@ -1,5 +1,5 @@
 /** How values are shown: money as the service wrote it, times in the operator's zone, ids that can be copied. */
-import { Badge, Code, CopyButton, Text, Tooltip, UnstyledButton } from '@mantine/core';
+import { Badge, Code, CopyButton, Text, UnstyledButton } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 
@@ -17,21 +17,34 @@ export function Money({ amount, unit }: { amount?: string | number | null; unit?
 /** An instant of the service: RFC 3339, or milliseconds since 1970. */
 export type Instant = string | number | null | undefined;
 
+const dates = new Map<string, Intl.DateTimeFormat>();
+
+/** Dates of a language, by the Gregorian calendar and in the operator's zone. A list asks for hundreds: each is made once. */
+export function dateFormat(language: string, timeStyle?: 'medium'): Intl.DateTimeFormat {
+  const name = language + (timeStyle ?? '');
+  let known = dates.get(name);
+  if (!known) {
+    known = new Intl.DateTimeFormat(`${language}-u-ca-gregory`, { dateStyle: 'medium', timeStyle });
+    dates.set(name, known);
+  }
+  return known;
+}
+
+/** An instant of the service, RFC 3339 in UTC, as it is read beside the operator's own time. */
+export function inUTC(at: string): string {
+  return `${at.replace('T', ' ').replace(/(\.000)?Z$/, '')} UTC`;
+}
+
 export function Time({ at }: { at: Instant }) {
   const { i18n } = useTranslation();
   if (at === undefined || at === null || at === '') return <Nothing />;
   const when = new Date(at);
   if (Number.isNaN(when.getTime())) return <bdi dir="ltr">{at}</bdi>;
-  const local = new Intl.DateTimeFormat(`${i18n.language}-u-ca-gregory`, {
-    dateStyle: 'medium',
-    timeStyle: 'medium',
-  }).format(when);
+  const exact = when.toISOString();
   return (
-    <Tooltip label={<bdi dir="ltr">{when.toISOString().replace('T', ' ').replace('.000Z', '')} UTC</bdi>}>
-      <time dateTime={when.toISOString()}>
-        <bdi>{local}</bdi>
-      </time>
-    </Tooltip>
+    <time dateTime={exact} title={inUTC(exact)}>
+      <bdi>{dateFormat(i18n.language, 'medium').format(when)}</bdi>
+    </time>
   );
 }
 

@@ -4,7 +4,7 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useEffect } from 'react';
 import { useTranslation } from 'react-i18next';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
-import { Id, Status } from '../kit/show';
+import { dateFormat, Id, inUTC, Status } from '../kit/show';
 import { everything, forgetSkipped, gather, identities, path, size, useQueue, type Case } from './cases';
 import { Verdict } from './facts';
 import { usePending } from './pending';
@@ -33,10 +33,8 @@ function Since({ at }: { at: string }) {
   const ago = new Intl.RelativeTimeFormat(i18n.language, { numeric: 'auto' }).format(-Math.floor(past / ms), unit);
   return (
     <Group gap="xs" wrap="nowrap">
-      <time dateTime={at} title={`${at.slice(0, 19).replace('T', ' ')} UTC`}>
-        <bdi>
-          {new Intl.DateTimeFormat(`${i18n.language}-u-ca-gregory`, { dateStyle: 'medium' }).format(new Date(at))}
-        </bdi>
+      <time dateTime={at} title={inUTC(at)}>
+        <bdi>{dateFormat(i18n.language).format(new Date(at))}</bdi>
       </time>
       <Text size="sm" c="dimmed">
         {ago}
