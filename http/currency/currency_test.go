@@ -2,6 +2,7 @@ package currency_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -300,19 +301,24 @@ func TestLists(t *testing.T) {
 	})
 }
 
-// Two administrators at once: one setup, one winner, and nothing of the other.
+// Several administrators at once: one setup, one winner, and nothing of the others, who may cost ids.
 func TestRacingSetups(t *testing.T) {
 	both(t, func(t *testing.T, s *service) {
+		made := make(chan string, 6)
 		won := storetest.Race(t, 6, fault.RecordAlreadyExist, func(int) error {
 			status, answer := s.Call("POST admin/assets/setup", setup())
 			if status == 200 {
+				made <- answer
 				return nil
 			}
 			return fault.New(fault.Code(apitest.Refusal(answer)), "refused")
 		})
 		if won != 1 {
-			t.Errorf("%d of 6 were set up", won)
+			t.Fatalf("%d of 6 were set up", won)
 		}
-		s.trail(t, "ASSETS_SETUP currency 8 (currency 8, network 6, pair 9)")
+		var ids struct{ CurrencyID, CurrencyNetworkID, CurrencyOfNetworkID int }
+		storetest.Must(t, json.Unmarshal([]byte(<-made), &ids))
+		s.trail(t, fmt.Sprintf("ASSETS_SETUP currency %d (currency %[1]d, network %d, pair %d)",
+			ids.CurrencyID, ids.CurrencyNetworkID, ids.CurrencyOfNetworkID))
 	})
 }

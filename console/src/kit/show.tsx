@@ -19,7 +19,7 @@ export type Instant = string | number | null | undefined;
 
 const dates = new Map<string, Intl.DateTimeFormat>();
 
-/** Dates of a language, by the Gregorian calendar and in the operator's zone. A list asks for hundreds: each is made once. */
+/** Dates of a language, in the Gregorian calendar and the operator's zone. A list asks for hundreds: one is kept. */
 export function dateFormat(language: string, timeStyle?: 'medium'): Intl.DateTimeFormat {
   const name = language + (timeStyle ?? '');
   let known = dates.get(name);

@@ -155,7 +155,7 @@ export const sums = '/admin/get-member-asset-balances-sum';
 /** Without such an account yet there is nothing of it. */
 const none: Partial<Sum> = {};
 
-/** How these accounts stand, from the service; once done, beside how they stood when it was sent. */
+/** How these accounts stand, for who may ask; once done, beside how they stood when it was sent. */
 export function Standing({
   of,
   sent = false,
@@ -172,11 +172,8 @@ export function Standing({
 }) {
   const { t } = useTranslation();
   const [settled] = useDebouncedValue(JSON.stringify(of), 400); // not one question for each letter that is typed
-  const one = [
-    ...new Map(
-      (JSON.parse(settled) as Holding[]).filter((h) => h.userId && h.code).map((h) => [`${h.userId} ${h.code}`, h]),
-    ).values(),
-  ];
+  const asked = useMay()(`GET ${sums}`) ? (JSON.parse(settled) as Holding[]) : [];
+  const one = [...new Map(asked.filter((h) => h.userId && h.code).map((h) => [`${h.userId} ${h.code}`, h])).values()];
   const answers = useQueries({
     queries: one.map(({ userId, code }) => ({
       queryKey: [sums, { userId, code }],
