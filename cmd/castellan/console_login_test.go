@@ -33,6 +33,7 @@ func TestConsoleLogin(t *testing.T) {
 		d := &doorway{Tab: webtest.Browser(t), t: t, n: n, at: "http://" + between.Addr(),
 			boss: boss, chief: chief,
 			app: enrolled(t, n, boss, head), phone: enroll(t, n, chief, theirs, device.ES256, "")}
+		d.speaks()
 		d.byDevice()
 		d.byCode()
 		d.throughCuts(between)
@@ -57,6 +58,21 @@ func (d *doorway) shot(name string) {
 	d.t.Helper()
 	barriers(d.t, d.Tab, name)
 	d.Screenshot(d.t, filepath.Join(d.t.ArtifactDir(), "console-login", name+".png"))
+}
+
+// speaks chooses a language before anybody is known. What was typed stays while the direction of reading does.
+func (d *doorway) speaks() {
+	d.t.Helper()
+	d.Open(d.at + "/console")
+	d.Type(mark("email"), d.boss.Mail)
+	d.Click(mark("login-language-tr"))
+	d.Until(`document.querySelector('[data-testid="login"]').innerText === 'Giriş yap'`)
+	d.Until(fmt.Sprintf(`document.querySelector('[data-testid="email"]').value === %q`, d.boss.Mail))
+	d.Click(mark("login-language-ar"))
+	d.Until(`document.documentElement.dir === 'rtl' && document.documentElement.lang === 'ar'`)
+	d.shot("arabic")
+	d.Click(mark("login-language-en"))
+	d.Until(`document.documentElement.dir === 'ltr'`)
 }
 
 // begins logs in as far as the challenge.

@@ -41,12 +41,9 @@ function Console() {
   const { i18n, t } = useTranslation();
   const { token, userId, over } = useSession();
   const look = useMemo(() => theme(t('close')), [t]);
+  const direction = isRTL(i18n.language) ? 'rtl' : 'ltr';
   return (
-    <DirectionProvider
-      key={i18n.language}
-      initialDirection={isRTL(i18n.language) ? 'rtl' : 'ltr'}
-      detectDirection={false}
-    >
+    <DirectionProvider key={direction} initialDirection={direction} detectDirection={false}>
       <MantineProvider theme={look} defaultColorScheme="auto" getStyleNonce={() => nonce}>
         {token || over ? (
           <Suspense fallback={<Loader />}>

@@ -1,10 +1,23 @@
 /** The login, with every method of a challenge. It stands alone at first, and above the screen when a session ends. */
-import { Alert, Button, Card, Center, PasswordInput, Stack, Tabs, TextInput, Title } from '@mantine/core';
+import {
+  Alert,
+  Anchor,
+  Button,
+  Card,
+  Center,
+  Group,
+  PasswordInput,
+  Stack,
+  Tabs,
+  TextInput,
+  Title,
+} from '@mantine/core';
 import { useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Flow } from '../../../web/static/castellan-client.js';
 import { client, Refusal } from './api';
 import { Challenge } from './challenge';
+import { languages, speak, type Language } from './i18n';
 import { Problem } from './problem';
 import { session, useSession } from './session';
 
@@ -64,9 +77,34 @@ export function Login({ onDone }: { onDone: (same: boolean) => void }) {
             <Identify typed={typed} onStart={start} />
           )}
           <Problem of={problem} />
+          <Languages />
         </Stack>
       </Card>
     </Center>
+  );
+}
+
+/** Who cannot read the browser's language cannot look for the menu that changes it. */
+function Languages() {
+  const { i18n } = useTranslation();
+  return (
+    <Group justify="center" gap="lg">
+      {Object.entries(languages).map(([code, name]) => (
+        <Anchor
+          key={code}
+          component="button"
+          type="button"
+          size="sm"
+          lang={code}
+          aria-current={i18n.language === code || undefined}
+          underline={i18n.language === code ? 'never' : 'always'}
+          onClick={() => speak(code as Language)}
+          data-testid={`login-language-${code}`}
+        >
+          {name}
+        </Anchor>
+      ))}
+    </Group>
   );
 }
 

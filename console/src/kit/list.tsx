@@ -244,7 +244,7 @@ export function List<P extends Gets>(props: ListProps<P>) {
     const remembered = `castellan.columns.${p.path}`;
     const [visible, setVisible] = useState<Record<string, boolean>>(() => ({
       ...Object.fromEntries(columns.filter((c) => c.hidden).map((c) => [c.key, false])),
-      ...JSON.parse(localStorage.getItem(remembered) ?? '{}'),
+      ...recall(remembered),
     }));
     useEffect(() => localStorage.setItem(remembered, JSON.stringify(visible)), [remembered, visible]);
     const [selected, setSelected] = useState<Record<string, true>>({});
@@ -266,6 +266,15 @@ export function List<P extends Gets>(props: ListProps<P>) {
       onColumnVisibilityChange: setVisible,
       onRowSelectionChange: setSelected,
     });
+  }
+}
+
+/** Which columns were shown; what somebody else wrote there counts for nothing. */
+function recall(name: string): Record<string, boolean> {
+  try {
+    return JSON.parse(localStorage.getItem(name) ?? '{}');
+  } catch {
+    return {};
   }
 }
 
