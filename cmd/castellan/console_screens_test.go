@@ -102,9 +102,11 @@ func turns(t *testing.T, tab *webtest.Tab) {
 	}
 }
 
-// drawn: the heading is there and nothing is on its way.
+// drawn: the heading is there, nothing is on its way, and each chart has its lines.
 const drawn = `document.querySelectorAll('main h1').length === 1 &&
-	!document.querySelector('main .mantine-Loader-root, main .mantine-Skeleton-root, main [aria-busy="true"]')`
+	!document.querySelector('main .mantine-Loader-root, main .mantine-Skeleton-root, main [aria-busy="true"]') &&
+	![...document.querySelectorAll('main [data-testid="chart"]')]
+		.some((e) => e.checkVisibility() && !e.querySelector('canvas'))`
 
 // cutOff are elements whose text does not fit, and the page when it is wider than the window.
 const cutOff = `(() => {

@@ -86,7 +86,7 @@ export default function Chart({
     );
   return (
     <div ref={ref} data-testid="chart">
-      <div ref={plot} dir="ltr" aria-hidden />
+      <div ref={plot} dir="ltr" aria-hidden style={{ minHeight: height }} />
       {series.length > 1 && (
         <Group gap="md" justify="center" aria-hidden>
           {series.map((s, n) => (
