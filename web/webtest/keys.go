@@ -30,7 +30,7 @@ func (tab *Tab) Keyboard() Keyboard { return Keyboard{tab} }
 // held waits until something that can be seen has the focus, and names what is wrong where nothing has: "" when all is
 // well. A field that only its label shows counts by its label. Handing the focus over takes a dialog some frames.
 const held = `new Promise((resolve) => {
-	const until = performance.now() + 2000;
+	const until = performance.now() + 20_000; // on a busy machine a screen takes seconds to load
 	const look = () => {
 		const e = document.activeElement;
 		const shown = e?.labels?.[0] ?? e;
