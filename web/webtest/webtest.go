@@ -230,9 +230,9 @@ func (tab *Tab) Type(selector, text string) {
 		fmt.Sprintf("(() => { const e = document.querySelector(%q); e.focus(); e.select(); return true; })()", selector),
 	)
 	for keys := range strings.SplitAfterSeq(text, "\r") {
-		_, last := utf8.DecodeLastRuneInString(strings.TrimRight(keys, "\r"))
-		at := len(strings.TrimRight(keys, "\r")) - last
-		tab.do("type into "+selector, insert(keys[:at]), chromedp.KeyEvent(keys[at:]))
+		end := len(strings.TrimRight(keys, "\r"))
+		_, last := utf8.DecodeLastRuneInString(keys[:end])
+		tab.do("type into "+selector, insert(keys[:end-last]), chromedp.KeyEvent(keys[end-last:]))
 	}
 }
 

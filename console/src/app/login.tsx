@@ -77,14 +77,17 @@ export function Login({ onDone }: { onDone: (same: boolean) => void }) {
             <Identify typed={typed} onStart={start} />
           )}
           <Problem of={problem} />
-          <Languages />
+          {!flow && !over && <Languages />}
         </Stack>
       </Card>
     </Center>
   );
 }
 
-/** Who cannot read the browser's language cannot look for the menu that changes it. */
+/**
+ * Who cannot read the browser's language cannot look for the menu that changes it. A change of direction builds the
+ * page anew, so it is not offered where that would lose a challenge or the screen below.
+ */
 function Languages() {
   const { i18n } = useTranslation();
   return (
