@@ -29,16 +29,16 @@ type allowedRow struct {
 }
 
 var allowedIPWrites = []engine.Kind{
-	engine.Each(func(ctx context.Context, tx bun.Tx, w allowedip.Allow) error {
-		row := allowedRow{UserID: w.UserID, Network: w.Network.String(), CreatedAt: ms(w.At)}
-		_, err := tx.NewInsert().Model(&row).On("CONFLICT DO NOTHING").Returning("NULL").Exec(ctx)
-		return err
-	}),
-	engine.Each(func(ctx context.Context, tx bun.Tx, w allowedip.Disallow) error {
-		_, err := tx.NewDelete().Table("allowed_ip").Where("user_id = ?", w.UserID).
-			Where("network = ?", w.Network.String()).Exec(ctx)
-		return err
-	}),
+	engine.Update("INSERT INTO allowed_ip (user_id, network, created_at) "+
+		"SELECT v.user_id, v.network, v.created_at {FROM v} WHERE TRUE ON CONFLICT DO NOTHING",
+		func(w allowedip.Allow) allowedRow {
+			return allowedRow{UserID: w.UserID, Network: w.Network.String(), CreatedAt: ms(w.At)}
+		}),
+	engine.Update("DELETE FROM allowed_ip {USING v} "+
+		"WHERE allowed_ip.user_id = v.user_id AND allowed_ip.network = v.network",
+		func(w allowedip.Disallow) allowedRow {
+			return allowedRow{UserID: w.UserID, Network: w.Network.String()}
+		}),
 }
 
 // allowed is one line of a user's list.

@@ -111,30 +111,29 @@ var challengeWrites = []engine.Kind{
 	engine.Insert(func(w challenge.Record) outcomeRow {
 		return outcomeRow{ChallengeID: w.ChallengeID, CreatedAt: w.CreatedAt, ExpiresAt: w.ExpiresAt, Sealed: w.Sealed}
 	}),
-	engine.Each(func(ctx context.Context, tx bun.Tx, w challenge.SwitchOff) error {
-		_, err := tx.NewUpdate().Table("users").Set("factors_off = factors_off | ?", int64(w.Factor)).
-			Where("id = ?", w.UserID).Exec(ctx)
-		return err
+	setUser("factors_off = users.factors_off | v.n", func(w challenge.SwitchOff) userStep {
+		return userStep{ID: w.UserID, N: int64(w.Factor)}
 	}),
-	engine.Each(func(ctx context.Context, tx bun.Tx, w challenge.SwitchOn) error {
-		if _, err := tx.NewUpdate().Table("attempt_budget").Set("otp_row = 0").Set("totp_row = 0").
-			Set("version = version + 1").Where("id IN (?)", bun.List(w.Keys())).Exec(ctx); err != nil {
-			return err
-		}
-		_, err := tx.NewUpdate().Table("users").Set("factors_off = 0").Where("id = ?", w.UserID).Exec(ctx)
-		return err
-	}),
-	engine.All(func(ctx context.Context, tx bun.Tx, ws []challenge.Supersede) error {
-		ids := make([]string, len(ws))
-		for i, w := range ws {
-			ids[i] = w.ID
-		}
-		// The reason is in the body, which only its owner writes: a closed
-		// challenge whose body says nothing was superseded.
-		_, err := tx.NewUpdate().Table("challenge").Set("state = ?", challenge.Closed).Set("version = version + 1").
-			Where("id IN (?)", bun.List(ids)).Where("state = ?", challenge.Pending).Exec(ctx)
-		return err
-	}),
+	engine.Several(
+		engine.UpdateMany("UPDATE attempt_budget SET otp_row = 0, totp_row = 0, version = attempt_budget.version + 1 "+
+			"{FROM v} WHERE attempt_budget.id = v.id", func(w challenge.SwitchOn) (rows []userStep) {
+			for _, key := range w.Keys() {
+				rows = append(rows, userStep{ID: key})
+			}
+			return rows
+		}),
+		setUser("factors_off = 0", func(w challenge.SwitchOn) userStep { return userStep{ID: w.UserID} })),
+	// The reason is in the body, which only its owner writes: a closed challenge whose
+	// body has no reason was superseded.
+	engine.Update("UPDATE challenge SET state = v.state, version = challenge.version + 1 {FROM v} "+
+		fmt.Sprintf("WHERE challenge.id = v.id AND challenge.state = %d", challenge.Pending),
+		func(w challenge.Supersede) supersedeRow { return supersedeRow{w.ID, int16(challenge.Closed)} }),
+}
+
+// supersedeRow is the row of challenge.Supersede.
+type supersedeRow struct {
+	ID    string
+	State int16
 }
 
 // Load implements challenge.Store.

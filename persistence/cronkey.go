@@ -28,16 +28,8 @@ type cronKeyRow struct {
 }
 
 var cronKeyFences = []engine.Kind{
-	engine.AllFenced(func(w cronkey.Remove) string { return w.Name },
-		func(ctx context.Context, tx bun.Tx, ws []cronkey.Remove) (gone []string, err error) {
-			names := make([]string, len(ws))
-			for i, w := range ws {
-				names[i] = w.Name
-			}
-			_, err = tx.NewDelete().Table("cron_key").Where("name IN (?)", bun.List(names)).Returning("name").
-				Exec(ctx, &gone)
-			return gone, err
-		}),
+	engine.Fenced("DELETE FROM cron_key {USING v} WHERE cron_key.name = v.name {RETURNING cron_key.name}",
+		func(w cronkey.Remove) cronKeyRow { return cronKeyRow{Name: w.Name} }),
 }
 
 var cronKeyWrites = []engine.Kind{

@@ -50,7 +50,7 @@ func (r deviceRow) device() (device.Device, error) {
 	return d, nil
 }
 
-// useRow is the change of a device by Use.
+// useRow is the row of device.Use and device.Remove.
 type useRow struct {
 	bun.BaseModel `bun:"table:device"`
 
@@ -77,25 +77,25 @@ var deviceFences = []engine.Kind{
 }
 
 var deviceWrites = []engine.Kind{
-	engine.Each(func(ctx context.Context, tx bun.Tx, w device.Add) error {
+	engine.Insert(func(w device.Add) deviceRow {
 		r := deviceRow{ID: w.ID, UserID: w.UserID, PublicKey: w.Key.JWK(), Brand: w.Brand, Model: w.Model,
 			Description: w.Description, Platform: w.Platform, Target: w.Target, Status: string(w.Status),
 			CreatedAt: ms(w.CreatedAt)}
 		if !w.LastUsedAt.IsZero() {
 			r.LastUsedAt = ms(w.LastUsedAt)
 		}
-		_, err := tx.NewInsert().Model(&r).Returning("NULL").Exec(ctx)
-		return err
+		return r
 	}),
-	engine.Each(func(ctx context.Context, tx bun.Tx, w device.Remove) error {
-		_, err := tx.NewDelete().Table("device").Where("id = ?", w.ID).Where("user_id = ?", w.UserID).Exec(ctx)
-		return err
-	}),
-	engine.Each(func(ctx context.Context, tx bun.Tx, w device.Mute) error {
-		_, err := tx.NewUpdate().Table("device").Set("target = NULL").Where("id = ?", w.ID).
-			Where("target = ?", w.Target).Exec(ctx)
-		return err
-	}),
+	engine.Update("DELETE FROM device {USING v} WHERE device.id = v.id AND device.user_id = v.user_id",
+		func(w device.Remove) useRow { return useRow{ID: w.ID, UserID: w.UserID} }),
+	engine.Update("UPDATE device SET target = NULL {FROM v} WHERE device.id = v.id AND device.target = v.target",
+		func(w device.Mute) muteRow { return muteRow{w.ID, w.Target} }),
+}
+
+// muteRow is the row of device.Mute.
+type muteRow struct {
+	ID     string
+	Target []byte
 }
 
 // Get implements device.Store.

@@ -39,16 +39,12 @@ type filterRow struct {
 }
 
 var geofilterWrites = []engine.Kind{
-	engine.Each(func(ctx context.Context, tx bun.Tx, w geofilter.Add) error {
-		row := countryRow{UserID: w.UserID, Code: w.Code, CreatedAt: ms(w.CreatedAt), UpdatedAt: ms(w.UpdatedAt)}
-		_, err := tx.NewInsert().Model(&row).Returning("NULL").Exec(ctx)
-		return err
+	engine.Insert(func(w geofilter.Add) countryRow {
+		return countryRow{UserID: w.UserID, Code: w.Code, CreatedAt: ms(w.CreatedAt), UpdatedAt: ms(w.UpdatedAt)}
 	}),
-	engine.Each(func(ctx context.Context, tx bun.Tx, w geofilter.Remove) error {
-		_, err := tx.NewDelete().Table("geofilter_country").Where("user_id = ?", w.UserID).Where("code = ?", w.Code).
-			Exec(ctx)
-		return err
-	}),
+	engine.Update("DELETE FROM geofilter_country {USING v} "+
+		"WHERE geofilter_country.user_id = v.user_id AND geofilter_country.code = v.code",
+		func(w geofilter.Remove) countryRow { return countryRow{UserID: w.UserID, Code: w.Code} }),
 }
 
 var (

@@ -48,10 +48,17 @@ func passwordFences(now clock) []engine.Kind {
 	}
 }
 
+// The row of a guard stays when it is cleared: a new row would begin with version 1
+// again, and a try that is being judged could bring the old tries back.
 func passwordWrites(now clock) []engine.Kind {
 	return []engine.Kind{
-		// The row stays: a new row would begin with version 1 again, and a try that
-		// is being judged could bring the old tries back.
+		engine.Update("INSERT INTO password_guard (id, version, body, until, updated_at) "+
+			"SELECT v.id, v.version, v.body, v.until, v.updated_at {FROM v} WHERE TRUE ON CONFLICT (id) DO UPDATE SET "+
+			"version = password_guard.version + 1, body = excluded.body, until = excluded.until, "+
+			"updated_at = excluded.updated_at", func(w password.ResetGuard) guardRow {
+			return guardRow{ID: w.Key, Version: 1, Body: body(guardBody{Good: []password.Good{w.Good}}),
+				Until: ms(w.Until), UpdatedAt: ms(now())}
+		}),
 		engine.Each(func(ctx context.Context, tx bun.Tx, w password.ClearGuard) error {
 			return clearGuard(ctx, tx, w, now())
 		}),
@@ -59,14 +66,7 @@ func passwordWrites(now clock) []engine.Kind {
 }
 
 func clearGuard(ctx context.Context, tx bun.Tx, w password.ClearGuard, now time.Time) error {
-	if w.Good != nil {
-		r := guardRow{ID: w.Key, Version: 1, Body: body(guardBody{Good: []password.Good{*w.Good}}), Until: ms(w.Until),
-			UpdatedAt: ms(now)}
-		_, err := tx.NewInsert().Model(&r).On("CONFLICT (id) DO UPDATE").Set("version = t.version + 1").
-			Set("body = excluded.body").Set("until = excluded.until").Set("updated_at = excluded.updated_at").Exec(ctx)
-		return err
-	}
-	// The update takes the row before it is read: nobody changes it in between.
+	// The update takes the row before it is read, so that no other write comes between.
 	var r guardRow
 	err := tx.NewUpdate().Table("password_guard").Set("version = version + 1").Set("updated_at = ?", ms(now)).
 		Where("id = ?", w.Key).Returning("*").Scan(ctx, &r)

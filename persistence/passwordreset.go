@@ -29,30 +29,18 @@ type resetTokenRow struct {
 }
 
 var resetFences = []engine.Kind{
-	engine.AllFenced(func(w replace.Redeem) string { return w.ID },
-		func(ctx context.Context, tx bun.Tx, ws []replace.Redeem) (gone []string, err error) {
-			ids := make([]string, len(ws))
-			for i, w := range ws {
-				ids[i] = w.ID
-			}
-			_, err = tx.NewDelete().Table("reset_token").Where("id IN (?)", bun.List(ids)).Returning("id").
-				Exec(ctx, &gone)
-			return gone, err
-		}),
+	engine.Fenced("DELETE FROM reset_token {USING v} WHERE reset_token.id = v.id {RETURNING reset_token.id}",
+		func(w replace.Redeem) resetTokenRow { return resetTokenRow{ID: w.ID} }),
 }
 
 var resetWrites = []engine.Kind{
-	engine.All(func(ctx context.Context, tx bun.Tx, ws []replace.Issue) error {
-		rows := make([]resetTokenRow, len(ws))
-		for i, w := range ws {
-			rows[i] = resetTokenRow{UserID: w.UserID, ID: w.ID, CV: w.CV, CreatedAt: ms(w.CreatedAt),
+	engine.Update("INSERT INTO reset_token (user_id, id, cv, created_at, expires_at) "+
+		"SELECT v.user_id, v.id, v.cv, v.created_at, v.expires_at {FROM v} WHERE TRUE ON CONFLICT (user_id) DO UPDATE "+
+		"SET id = excluded.id, cv = excluded.cv, created_at = excluded.created_at, expires_at = excluded.expires_at",
+		func(w replace.Issue) resetTokenRow {
+			return resetTokenRow{UserID: w.UserID, ID: w.ID, CV: w.CV, CreatedAt: ms(w.CreatedAt),
 				ExpiresAt: ms(w.ExpiresAt)}
-		}
-		_, err := tx.NewInsert().Model(&rows).On("CONFLICT (user_id) DO UPDATE").Set("id = EXCLUDED.id").
-			Set("cv = EXCLUDED.cv").
-			Set("created_at = EXCLUDED.created_at").Set("expires_at = EXCLUDED.expires_at").Returning("NULL").Exec(ctx)
-		return err
-	}),
+		}),
 }
 
 // Token implements replace.Store.

@@ -30,10 +30,9 @@ type mailChangeRow struct {
 }
 
 var profileWrites = []engine.Kind{
-	engine.Each(func(ctx context.Context, tx bun.Tx, w profile.AddMailChange) error {
-		row := mailChangeRow{UserID: w.UserID, OldEmail: w.Old, NewEmail: w.New, ChangedBy: w.ChangedBy, CreatedAt: ms(w.At)}
-		_, err := tx.NewInsert().Model(&row).ExcludeColumn("id").Returning("NULL").Exec(ctx)
-		return err
+	engine.Insert(func(w profile.AddMailChange) mailChangeRow {
+		return mailChangeRow{UserID: w.UserID, OldEmail: w.Old, NewEmail: w.New, ChangedBy: w.ChangedBy,
+			CreatedAt: ms(w.At)}
 	}),
 }
 

@@ -50,7 +50,7 @@ func (r sessionRow) session() session.Session {
 		Model: r.Model, Description: r.Description, DeviceID: r.DeviceID, SV: r.SV, AMR: strings.Fields(r.AMR)}
 }
 
-// sessionStep is the change of a session by End or Seen.
+// sessionStep is the row of Only, End and Seen.
 type sessionStep struct {
 	bun.BaseModel `bun:"table:session"`
 
@@ -96,43 +96,22 @@ var sessionFences = []engine.Kind{
 				Model: w.Model, Description: w.Description, DeviceID: w.DeviceID, SV: w.SV,
 				AMR: strings.Join(w.AMR, " ")}, w.CV}
 		}),
-	engine.AllFenced(func(w session.Only) string { return w.UserID },
-		func(ctx context.Context, tx bun.Tx, ws []session.Only) (stand []string, err error) {
-			for _, w := range ws {
-				others := livingIn(tx, (*sessionRow)(nil), w.UserID, w.At)
-				if len(w.IDs) > 0 {
-					others = others.Where("s.id NOT IN (?)", bun.List(w.IDs))
-				}
-				n, err := others.Count(ctx)
-				if err != nil {
-					return nil, err
-				}
-				if n == 0 {
-					stand = append(stand, w.UserID)
-				}
-			}
-			return stand, nil
+	// LIKE finds an id among those that are listed: ids hold neither % nor _.
+	engine.Fenced("SELECT v.user_id {FROM v} WHERE NOT EXISTS (SELECT 1 FROM session AS s "+
+		"JOIN users AS u ON u.id = s.user_id WHERE s.user_id = v.user_id AND s.ended_at = 0 AND s.expires_at > v.at "+
+		"AND s.sv >= u.sv AND v.id NOT LIKE '%' || s.id || '%')",
+		func(w session.Only) sessionStep {
+			return sessionStep{UserID: w.UserID, At: ms(w.At), ID: strings.Join(w.IDs, " ")}
 		}),
 }
 
 var sessionWrites = []engine.Kind{
-	engine.All(func(ctx context.Context, tx bun.Tx, ws []session.End) error {
-		rows := make([]sessionStep, len(ws))
-		for i, w := range ws {
-			rows[i] = sessionStep{ID: w.SessionID, UserID: w.UserID, At: ms(w.At)}
-		}
-		_, err := stepSessions(tx, rows).Set("ended_at = v.at").Where("session.user_id = v.user_id").
-			Where("session.ended_at = 0").Exec(ctx)
-		return err
-	}),
-	engine.All(func(ctx context.Context, tx bun.Tx, ws []session.Seen) error {
-		rows := make([]sessionStep, len(ws))
-		for i, w := range ws {
-			rows[i] = sessionStep{ID: w.SessionID, At: ms(w.At)}
-		}
-		_, err := stepSessions(tx, rows).Set("last_seen_at = v.at").Where("session.last_seen_at < v.at").Exec(ctx)
-		return err
-	}),
+	engine.Update("UPDATE session SET ended_at = v.at {FROM v} "+
+		"WHERE session.id = v.id AND session.user_id = v.user_id AND session.ended_at = 0",
+		func(w session.End) sessionStep { return sessionStep{ID: w.SessionID, UserID: w.UserID, At: ms(w.At)} }),
+	engine.Update("UPDATE session SET last_seen_at = v.at {FROM v} "+
+		"WHERE session.id = v.id AND session.last_seen_at < v.at",
+		func(w session.Seen) sessionStep { return sessionStep{ID: w.SessionID, At: ms(w.At)} }),
 	engine.Insert(func(w session.Remember) loginRow {
 		return loginRow{ID: w.ID, UserID: w.UserID, CreatedAt: ms(w.At), IP: w.IP, Country: w.Country,
 			Brand: w.Brand, Model: w.Model, Description: w.Description, Success: w.Success}
@@ -179,19 +158,9 @@ func (s Sessions) TakeRefused(ctx context.Context, before time.Time, limit int) 
 	return out, nil
 }
 
-func stepSessions(tx bun.Tx, rows []sessionStep) *bun.UpdateQuery {
-	slices.SortFunc(rows, func(a, b sessionStep) int { return strings.Compare(a.ID, b.ID) })
-	return tx.NewUpdate().With("v", tx.NewValues(&rows)).Model((*sessionStep)(nil)).ModelTableExpr("session").
-		TableExpr("v").Where("session.id = v.id")
-}
-
 // living selects the sessions of a user that have neither ended nor expired.
 func (s Sessions) living(ctx context.Context, rows any, userID string, now time.Time) *bun.SelectQuery {
-	return livingIn(s.db.Conn(ctx), rows, userID, now)
-}
-
-func livingIn(db bun.IDB, rows any, userID string, now time.Time) *bun.SelectQuery {
-	return db.NewSelect().Model(rows).Join("JOIN users AS u ON u.id = s.user_id").
+	return s.db.Conn(ctx).NewSelect().Model(rows).Join("JOIN users AS u ON u.id = s.user_id").
 		Where("s.user_id = ?", userID).Where("s.ended_at = 0").Where("s.expires_at > ?", ms(now)).Where("s.sv >= u.sv")
 }
 

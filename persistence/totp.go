@@ -72,28 +72,23 @@ var totpFences = []engine.Kind{
 }
 
 var totpWrites = []engine.Kind{
-	engine.Each(func(ctx context.Context, tx bun.Tx, w totp.Define) error {
-		_, err := tx.NewInsert().Model(&totpRow{UserID: w.UserID, ID: w.ID, Secret: w.Sealed, LastStep: w.LastStep,
-			CreatedAt: ms(w.CreatedAt)}).Returning("NULL").Exec(ctx)
-		if err != nil || len(w.Codes) == 0 {
-			return err
-		}
-		codes := make([]recoveryRow, len(w.Codes))
-		for i, c := range w.Codes {
-			codes[i] = recoveryRow{UserID: w.UserID, Number: i + 1, TOTPID: w.ID, HashKey: c.Key, Hash: c.Sum}
-		}
-		_, err = tx.NewInsert().Model(&codes).Returning("NULL").Exec(ctx)
-		return err
-	}),
-	engine.Each(func(ctx context.Context, tx bun.Tx, w totp.Remove) error {
-		for _, table := range []string{"totp", "recovery_code"} {
-			if _, err := tx.NewDelete().Table(table).Where("user_id = ?", w.UserID).Exec(ctx); err != nil {
-				return err
+	engine.Several(
+		engine.Insert(func(w totp.Define) totpRow {
+			return totpRow{UserID: w.UserID, ID: w.ID, Secret: w.Sealed, LastStep: w.LastStep, CreatedAt: ms(w.CreatedAt)}
+		}),
+		engine.InsertMany(func(w totp.Define) []recoveryRow {
+			codes := make([]recoveryRow, len(w.Codes))
+			for i, c := range w.Codes {
+				codes[i] = recoveryRow{UserID: w.UserID, Number: i + 1, TOTPID: w.ID, HashKey: c.Key, Hash: c.Sum}
 			}
-		}
-		return nil
-	}),
+			return codes
+		})),
+	engine.Several(
+		engine.Update("DELETE FROM totp {USING v} WHERE totp.user_id = v.user_id", ownerOfTOTP),
+		engine.Update("DELETE FROM recovery_code {USING v} WHERE recovery_code.user_id = v.user_id", ownerOfTOTP)),
 }
+
+func ownerOfTOTP(w totp.Remove) stepRow { return stepRow{UserID: w.UserID} }
 
 // Get implements totp.Store.
 func (s TOTP) Get(ctx context.Context, userID string) (totp.Definition, error) {

@@ -3,6 +3,7 @@ package persistence
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -83,7 +84,7 @@ func (r userRow) user() user.User {
 		CV: r.CV, TOTP: r.TOTP, Push: r.Push, Demo: r.Demo, Countries: geo.Filter(r.Countries),
 		CreatedAt: at(r.CreatedAt), WithdrawProhibited: r.WithdrawProhibited, IdentityHash: r.IdentityHash,
 		TaxNumber: r.TaxNumber, BirthDate: r.BirthDate, MustReset: r.MustReset,
-		AddressConfirmed: r.AddressConfirmed, Networks: user.Networks(r.Networks),
+		AddressConfirmed: r.AddressConfirmed, Networks: user.Networks(r.Networks), LastLoginDay: r.LastLoginDay,
 		FactorsOff: challenge.Factors(r.FactorsOff),
 		Campaigns:  user.Campaigns{SMS: r.CampaignSMS, Mail: r.CampaignMail, Push: r.CampaignPush}}
 	if r.Roles != "" {
@@ -107,61 +108,79 @@ func rowOfUser(w user.Add) userRow {
 		CampaignSMS:      w.Campaigns.SMS, CampaignMail: w.Campaigns.Mail, CampaignPush: w.Campaigns.Push}
 }
 
-// userStep is the row of the fenced changes of an account.
+// userStep is the row of the changes of an account that need few columns.
 type userStep struct {
 	bun.BaseModel `bun:"table:users"`
 
-	ID      string
-	Seen    int64 // the version, of whichever kind, that the writer saw
-	At      int64
-	Hash    string
-	Defined bool
-	Text    string
-	Dial    string
+	ID   string
+	Seen int64 // the version, of whichever kind, that the writer saw
+	Text string
+	Dial string // the dialling code
+	N    int64
+	Yes  bool
 }
 
-// userFence makes one UPDATE of many rows that takes effect where the column still
-// holds the version that the writer saw.
-func userFence[W commit.Fence](column string, row func(W) userStep, set string) engine.Kind {
-	return engine.AllFenced(func(w W) string { key, _ := w.Fence(); return key },
-		func(ctx context.Context, tx bun.Tx, ws []W) (changed []string, err error) {
-			rows := make([]userStep, len(ws))
-			for i, w := range ws {
-				rows[i] = row(w)
-			}
-			_, err = tx.NewUpdate().With("v", tx.NewValues(&rows)).Model((*userStep)(nil)).ModelTableExpr("users").
-				TableExpr("v").Set(set).Where("users.id = v.id").Where("? = v.seen", bun.Ident("users."+column)).
-				Returning("users.id").Exec(ctx, &changed)
-			return changed, err
-		})
+// personRow is the row of the changes of who an account belongs to.
+type personRow struct {
+	bun.BaseModel `bun:"table:users"`
+
+	ID, Name, Surname, FullName, IdentityHash, BirthDate string
+}
+
+// loggedInRow is the row of user.LoggedIn. Mark is empty for a known network.
+type loggedInRow struct {
+	bun.BaseModel `bun:"table:users"`
+
+	ID   string
+	Day  int64
+	Mark string
+}
+
+// userFence is an UPDATE that takes effect where the column still holds the version
+// that the writer saw.
+func userFence[W commit.Fence](column, set string, row func(W) userStep) engine.Kind {
+	return engine.Fenced("UPDATE users SET "+set+" {FROM v} WHERE users.id = v.id AND users."+column+
+		" = v.seen {RETURNING users.id}", row)
+}
+
+// setUser is an UPDATE of an account that nothing refuses.
+func setUser[W commit.Write](set string, row func(W) userStep) engine.Kind {
+	return engine.Update("UPDATE users SET "+set+" {FROM v} WHERE users.id = v.id", row)
 }
 
 // Writes that are fenced by cv come before EndSessions, which raises cv beside sv:
 // a unit may hold both.
 var userFences = []engine.Kind{
-	userFence("cv", func(w user.SetPassword) userStep { return userStep{ID: w.UserID, Seen: w.CV, Hash: w.Hash} },
-		"previous_hash = users.password_hash, password_hash = v.hash, must_reset = FALSE, cv = users.cv + 1"),
-	userFence("cv", func(w user.SetCountries) userStep {
+	userFence("cv",
+		"previous_hash = users.password_hash, password_hash = v.text, must_reset = FALSE, cv = users.cv + 1",
+		func(w user.SetPassword) userStep { return userStep{ID: w.UserID, Seen: w.CV, Text: w.Hash} }),
+	userFence("cv", "countries = v.text, cv = users.cv + 1", func(w user.SetCountries) userStep {
 		return userStep{ID: w.UserID, Seen: w.CV, Text: string(w.Countries)}
-	},
-		"countries = v.text, cv = users.cv + 1"),
-	userFence("cv", func(w user.SetPhone) userStep {
+	}),
+	userFence("cv", "country_code = v.dial, phone = v.text, cv = users.cv + 1", func(w user.SetPhone) userStep {
 		return userStep{ID: w.UserID, Seen: w.CV, Text: w.Phone, Dial: w.CountryCode}
-	},
-		"country_code = v.dial, phone = v.text, cv = users.cv + 1"),
-	userFence("cv", func(w user.SetMail) userStep { return userStep{ID: w.UserID, Seen: w.CV, Text: w.Mail} },
-		"email = v.text, email_verified = FALSE, cv = users.cv + 1"),
-	userFence("cv", func(w user.SetStatus) userStep {
+	}),
+	userFence("cv", "email = v.text, email_verified = FALSE, cv = users.cv + 1", func(w user.SetMail) userStep {
+		return userStep{ID: w.UserID, Seen: w.CV, Text: w.Mail}
+	}),
+	userFence("cv", "status = v.text, cv = users.cv + 1", func(w user.SetStatus) userStep {
 		return userStep{ID: w.UserID, Seen: w.CV, Text: string(w.Status)}
-	},
-		"status = v.text, cv = users.cv + 1"),
-	userFence("sv", func(w user.EndSessions) userStep { return userStep{ID: w.UserID, Seen: w.SV, At: ms(w.At)} },
-		"sv = users.sv + 1, cv = users.cv + 1, sv_at = v.at"),
-	userFence("cv", func(w user.SetTOTP) userStep { return userStep{ID: w.UserID, Seen: w.CV, Defined: w.Defined} },
-		"totp = v.defined, cv = users.cv + 1"),
-	userFence("cv", func(w user.SetPush) userStep { return userStep{ID: w.UserID, Seen: w.CV, Defined: w.Owned} },
-		"push = v.defined, cv = users.cv + 1"),
+	}),
+	userFence("sv", "sv = users.sv + 1, cv = users.cv + 1, sv_at = v.n", func(w user.EndSessions) userStep {
+		return userStep{ID: w.UserID, Seen: w.SV, N: ms(w.At)}
+	}),
+	userFence("cv", "totp = v.yes, cv = users.cv + 1", func(w user.SetTOTP) userStep {
+		return userStep{ID: w.UserID, Seen: w.CV, Yes: w.Defined}
+	}),
+	userFence("cv", "push = v.yes, cv = users.cv + 1", func(w user.SetPush) userStep {
+		return userStep{ID: w.UserID, Seen: w.CV, Yes: w.Owned}
+	}),
 }
+
+// networksWith are the networks with one more mark, without the oldest where they are
+// at their bound.
+var networksWith = fmt.Sprintf("CASE WHEN v.mark = '' OR LENGTH(users.networks) < %d THEN users.networks "+
+	"ELSE SUBSTR(users.networks, %d) END || v.mark", user.MaxNetworks*user.MarkLen, user.MarkLen+1)
 
 var userWrites = []engine.Kind{
 	engine.All(func(ctx context.Context, tx bun.Tx, ws []user.Add) error {
@@ -179,54 +198,29 @@ var userWrites = []engine.Kind{
 		_, err := tx.NewInsert().Model(&roles).Returning("NULL").Exec(ctx)
 		return err
 	}),
-	engine.Each(func(ctx context.Context, tx bun.Tx, w user.Rehash) error {
-		_, err := tx.NewUpdate().Table("users").Set("password_hash = ?", w.New).Where("id = ?", w.UserID).
-			Where("password_hash = ?", w.Old).Exec(ctx)
-		return err
+	engine.Update("UPDATE users SET password_hash = v.text {FROM v} "+
+		"WHERE users.id = v.id AND users.password_hash = v.dial",
+		func(w user.Rehash) userStep { return userStep{ID: w.UserID, Text: w.New, Dial: w.Old} }),
+	setUser("cv = users.cv + 1", func(w user.Touch) userStep { return userStep{ID: w.UserID} }),
+	setUser("aml_status = v.text", func(w user.SetAMLStatus) userStep {
+		return userStep{ID: w.UserID, Text: w.Status}
 	}),
-	engine.Each(func(ctx context.Context, tx bun.Tx, w user.Touch) error {
-		_, err := tx.NewUpdate().Table("users").Set("cv = cv + 1").Where("id = ?", w.UserID).Exec(ctx)
-		return err
-	}),
-	engine.Each(func(ctx context.Context, tx bun.Tx, w user.SetAMLStatus) error {
-		_, err := tx.NewUpdate().Table("users").Set("aml_status = ?", w.Status).Where("id = ?", w.UserID).Exec(ctx)
-		return err
-	}),
-	engine.Each(func(ctx context.Context, tx bun.Tx, w user.SetLevel) error {
-		_, err := tx.NewUpdate().Table("users").Set("level = ?", w.Level).Where("id = ?", w.UserID).Exec(ctx)
-		return err
-	}),
-	engine.Each(func(ctx context.Context, tx bun.Tx, w user.SetName) error {
+	setUser("level = v.n", func(w user.SetLevel) userStep { return userStep{ID: w.UserID, N: int64(w.Level)} }),
+	engine.Update("UPDATE users SET name = v.name, surname = v.surname, full_name = v.full_name {FROM v} "+
+		"WHERE users.id = v.id", func(w user.SetName) personRow {
 		named := user.User{Name: w.Name, Surname: w.Surname}
-		_, err := tx.NewUpdate().Table("users").Set("name = ?", w.Name).Set("surname = ?", w.Surname).
-			Set("full_name = ?", user.FoldName(named.FullName())).Where("id = ?", w.UserID).Exec(ctx)
-		return err
+		return personRow{ID: w.UserID, Name: w.Name, Surname: w.Surname, FullName: user.FoldName(named.FullName())}
 	}),
-	engine.All(func(ctx context.Context, tx bun.Tx, ws []user.LoggedIn) error {
-		rows := make([]userStep, len(ws))
-		for i, w := range ws {
-			rows[i] = userStep{ID: w.UserID, Seen: ms(w.At) / dayMillis}
-		}
-		slices.SortFunc(rows, func(a, b userStep) int { return strings.Compare(a.ID, b.ID) })
-		_, err := tx.NewUpdate().With("v", tx.NewValues(&rows)).Model((*userStep)(nil)).ModelTableExpr("users").
-			TableExpr("v").Set("last_login_day = v.seen").Where("users.id = v.id").Where("users.last_login_day < v.seen").
-			Exec(ctx)
-		return err
-	}),
-	engine.Each(func(ctx context.Context, tx bun.Tx, w user.AddNetwork) error {
-		_, err := tx.NewUpdate().Table("users").Set("networks = CASE WHEN LENGTH(networks) < ? THEN networks ELSE "+
-			"SUBSTR(networks, ?) END || ?", user.MaxNetworks*len(w.Mark), len(w.Mark)+1, w.Mark).
-			Where("id = ?", w.UserID).Exec(ctx)
-		return err
-	}),
-	engine.Each(func(ctx context.Context, tx bun.Tx, w user.VerifyMail) error {
-		_, err := tx.NewUpdate().Table("users").Set("email_verified = TRUE").Where("id = ?", w.UserID).Exec(ctx)
-		return err
-	}),
-	engine.Each(func(ctx context.Context, tx bun.Tx, w user.SetWithdrawProhibited) error {
-		_, err := tx.NewUpdate().Table("users").Set("withdraw_prohibited = ?", w.Prohibited).Where("id = ?", w.UserID).
-			Exec(ctx)
-		return err
+	// A row whose day and network are known is left alone, and with it its indexes.
+	engine.Update("UPDATE users SET networks = "+networksWith+", last_login_day = CASE "+
+		"WHEN users.last_login_day < v.day THEN v.day ELSE users.last_login_day END {FROM v} "+
+		"WHERE users.id = v.id AND (users.last_login_day < v.day OR v.mark <> '')",
+		func(w user.LoggedIn) loggedInRow {
+			return loggedInRow{ID: w.UserID, Day: user.LoginDay(w.At), Mark: w.Network}
+		}),
+	setUser("email_verified = TRUE", func(w user.VerifyMail) userStep { return userStep{ID: w.UserID} }),
+	setUser("withdraw_prohibited = v.yes", func(w user.SetWithdrawProhibited) userStep {
+		return userStep{ID: w.UserID, Yes: w.Prohibited}
 	}),
 	engine.All(func(ctx context.Context, tx bun.Tx, ws []user.Grant) error {
 		rows := make([]roleRow, len(ws))

@@ -3,8 +3,6 @@ package persistence
 import (
 	"context"
 
-	"github.com/uptrace/bun"
-
 	"castellan/domain/fault"
 	"castellan/domain/user"
 	"castellan/persistence/engine"
@@ -12,21 +10,18 @@ import (
 
 // standingWrites are the decisions on an account, which go with Hold.
 var standingWrites = []engine.Kind{
-	engine.Each(func(ctx context.Context, tx bun.Tx, w user.SetKYC) error {
-		_, err := tx.NewUpdate().Table("users").Set("kyc_confirm = ?", w.KYCConfirm).Where("id = ?", w.UserID).Exec(ctx)
-		return err
+	setUser("kyc_confirm = v.text", func(w user.SetKYC) userStep {
+		return userStep{ID: w.UserID, Text: w.KYCConfirm}
 	}),
-	engine.Each(func(ctx context.Context, tx bun.Tx, w user.SetAddressConfirmed) error {
-		_, err := tx.NewUpdate().Table("users").Set("address_confirmed = ?", w.AddressConfirmed).
-			Where("id = ?", w.UserID).Exec(ctx)
-		return err
+	setUser("address_confirmed = v.text", func(w user.SetAddressConfirmed) userStep {
+		return userStep{ID: w.UserID, Text: w.AddressConfirmed}
 	}),
-	engine.Each(func(ctx context.Context, tx bun.Tx, w user.SetPerson) error {
-		_, err := tx.NewUpdate().Table("users").Set("name = ?", w.Name).Set("surname = ?", w.Surname).
-			Set("full_name = ?", user.FoldName(w.FullName())).Set("identity_hash = ?", w.IdentityHash).
-			Set("birth_date = ?", w.BirthDate).Where("id = ?", w.UserID).Exec(ctx)
-		return err
-	}),
+	engine.Update("UPDATE users SET name = v.name, surname = v.surname, full_name = v.full_name, "+
+		"identity_hash = v.identity_hash, birth_date = v.birth_date {FROM v} WHERE users.id = v.id",
+		func(w user.SetPerson) personRow {
+			return personRow{ID: w.UserID, Name: w.Name, Surname: w.Surname, FullName: user.FoldName(w.FullName()),
+				IdentityHash: w.IdentityHash, BirthDate: w.BirthDate}
+		}),
 }
 
 // Hold implements user.Store.

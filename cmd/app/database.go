@@ -94,8 +94,14 @@ func (s *service) databaseMetrics(m *metrics) {
 	took := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "castellan_commit_duration_seconds",
 		Help:    "Time of a transaction of gathered units, flush of the disk included.",
 		Buckets: []float64{.00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1}})
-	m.registry.MustRegister(statements, size, took)
+	functions := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "castellan_commit_functions_total",
+		Help: "Transactions that left the executor of statements, by the type of write that made them."},
+		[]string{"write"})
+	m.registry.MustRegister(statements, size, took, functions)
 	s.DB.OnCommit(func(c persistence.Committed) {
+		for _, write := range c.Functions {
+			functions.WithLabelValues(write).Inc()
+		}
 		statements.Add(float64(c.Statements))
 		size.Observe(float64(c.Units))
 		took.Observe(c.Took.Seconds())

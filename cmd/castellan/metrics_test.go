@@ -93,6 +93,11 @@ func TestMetrics(t *testing.T) {
 				t.Errorf("%s: %v, want 1", want, at)
 			}
 		}
+		seeds := value(got, "castellan_commit_functions_total", "write=user.Add") +
+			value(got, "castellan_commit_functions_total", "write=user.Grant")
+		if all := value(got, "castellan_commit_functions_total"); all != seeds {
+			t.Errorf("%v transactions left the executor, of which %v made accounts and grants", all, seeds)
+		}
 		for name, labels := range map[string][]string{
 			"castellan_challenges_started_total":      nil,
 			"castellan_firewall_decisions_total":      {"outcome=allow"},

@@ -36,6 +36,9 @@ type Supersede struct{ ID string }
 // Table implements commit.Write.
 func (Supersede) Table() string { return "challenge" }
 
+// Row tells the writer which row it changes.
+func (w Supersede) Row() string { return w.ID }
+
 // Spend saves a Budget. It is fenced by Budget.Version; 0 inserts.
 type Spend struct{ Budget }
 

@@ -50,28 +50,26 @@ func (s *Service) build(ctx context.Context, x challenge.Execution) (challenge.R
 	writes := []commit.Write{
 		Add{made, c.CV},
 		Remember{history(made.UserID, now, c.Starter, true)},
-		user.LoggedIn{UserID: made.UserID, At: now},
+	}
+	if user.LoginDay(now) > cmd.Day || cmd.Network != "" {
+		writes = append(writes, user.LoggedIn{UserID: made.UserID, At: now, Network: cmd.Network})
 	}
 	told, err := s.arrived(ctx, cmd, c)
 	return challenge.Result{Success: true, Data: data, Headers: map[string]string{string(token.XAuth): signed},
 		UserID: made.UserID, SessionID: made.ID, SV: made.SV}, append(writes, told...), err
 }
 
-// arrived are the writes of a login from a network that the account was never logged
-// in to from (D-EXT-07). A login that never completed makes no network known.
+// arrived returns the notice of a login from a network that is new to the account
+// (D-EXT-07).
 func (s *Service) arrived(ctx context.Context, cmd command, c challenge.Challenge) ([]commit.Write, error) {
-	if cmd.Network == "" {
-		return nil, nil
-	}
-	writes := []commit.Write{user.AddNetwork{UserID: c.UserID, Mark: cmd.Network}}
 	if !cmd.Told {
-		return writes, nil
+		return nil, nil
 	}
 	u, err := s.Users.Get(ctx, c.UserID)
 	if err != nil {
 		return nil, err
 	}
-	return append(writes, s.Notices.Notice(u.Account(), message.NewNetwork, nil, c.Starter.IP)...), nil
+	return s.Notices.Notice(u.Account(), message.NewNetwork, nil, c.Starter.IP), nil
 }
 
 // amr names the methods by which the user was authenticated, in the values of

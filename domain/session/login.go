@@ -90,21 +90,23 @@ type command struct {
 	// account is not.
 	Network string
 	Told    bool
+	// Day is the day of the account's last login (user.LoginDay) before this one.
+	Day int64
 }
 
 func (c command) pack() []byte {
 	b := pack.String(pack.Strings(nil, c.Roles), c.DeviceID)
-	if c.Network != "" {
-		b = pack.Bool(pack.String(b, c.Network), c.Told)
-	}
-	return b
+	return pack.Int(pack.Bool(pack.String(b, c.Network), c.Told), c.Day)
 }
 
 func unpack(data []byte) (c command, err error) {
 	in := pack.Read(string(data))
 	c.Roles, c.DeviceID = in.Strings(), in.String()
-	if in.More() {
+	if in.More() { // earlier versions wrote neither, or no day
 		c.Network, c.Told = in.String(), in.Bool()
+	}
+	if in.More() {
+		c.Day = in.Int()
 	}
 	return c, in.Err()
 }
@@ -184,7 +186,7 @@ func (s *Service) start(ctx context.Context, r LoginRequest, seen user.Entrance,
 	if rehashed != "" {
 		with = append(with, user.Rehash{UserID: seen.User.ID, Old: seen.Secret.Hash, New: rehashed})
 	}
-	cmd := command{Roles: seen.User.AllRoles(), DeviceID: r.DeviceID}
+	cmd := command{Roles: seen.User.AllRoles(), DeviceID: r.DeviceID, Day: seen.User.LastLoginDay}
 	if network := client.Region(client.Prefix(r.IP)); network != "" {
 		if mark := user.Mark(seen.User.ID, network); !seen.Networks.Has(mark) {
 			cmd.Network, cmd.Told = mark, seen.Networks != ""

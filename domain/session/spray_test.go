@@ -125,7 +125,7 @@ func TestDoorsOfAClosedAccount(t *testing.T) {
 	b.tries(at("192.0.2.1", request(1, "kedi7şekeR")), fault.InvalidCredentials)
 	attack()
 	b.tries(at("198.51.100.7", request(1, secret)), "") // still known after the unlock
-	storetest.Must(t, b.db.Commit(t.Context(), password.Anew(u.ID, "192.0.2.77/32", b.now)))
+	storetest.Must(t, b.db.Commit(t.Context(), password.ResetBy(u.ID, "192.0.2.77/32", b.now)))
 	attack()
 	b.tries(at("192.0.2.77", request(1, secret)), "")
 	b.tries(at("198.51.100.7", request(1, secret)), fault.RateLimited) // whoever was there knew the old password

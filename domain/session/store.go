@@ -63,6 +63,9 @@ type Seen struct {
 // Table implements commit.Write.
 func (Seen) Table() string { return "session" }
 
+// Row tells the writer which row it changes.
+func (w Seen) Row() string { return w.SessionID }
+
 // Remember inserts a line of the login history.
 type Remember struct{ Login }
 

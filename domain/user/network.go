@@ -6,12 +6,13 @@ import (
 )
 
 // Networks are the networks from which an account was logged in to, oldest first:
-// marks of markLen characters, one after the other. They stand in the account's row,
+// marks of MarkLen characters, one after the other. They stand in the account's row,
 // so that a login knows them without another read (D-EXT-07).
 type Networks string
 
 const (
-	markLen = 4
+	// MarkLen is the length of a mark in bytes.
+	MarkLen = 4
 	// MaxNetworks bounds what is remembered; beyond it the oldest is forgotten.
 	MaxNetworks = 256
 )
@@ -25,19 +26,10 @@ func Mark(userID, network string) string {
 
 // Has tells whether a mark is among the networks.
 func (n Networks) Has(mark string) bool {
-	for ; len(n) >= markLen; n = n[markLen:] {
-		if string(n[:markLen]) == mark {
+	for ; len(n) >= MarkLen; n = n[MarkLen:] {
+		if string(n[:MarkLen]) == mark {
 			return true
 		}
 	}
 	return false
 }
-
-// AddNetwork remembers a network by its mark.
-type AddNetwork struct{ UserID, Mark string }
-
-// Table implements commit.Write.
-func (AddNetwork) Table() string { return "users" }
-
-// Row tells the writer which row it changes.
-func (w AddNetwork) Row() string { return w.UserID }

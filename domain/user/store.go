@@ -261,12 +261,16 @@ func (SetMail) Table() string { return "users" }
 // Fence implements commit.Fence.
 func (w SetMail) Fence() (string, int64) { return w.UserID, w.CV }
 
-// LoggedIn notes the day (UTC) of a login, by which active accounts are found. An
-// earlier one than is known changes nothing.
+// LoggedIn records the day (UTC) of a login, by which active accounts are found, and the
+// network it came from. A day that is not later than the recorded one changes nothing.
 type LoggedIn struct {
-	UserID string
-	At     time.Time
+	UserID  string
+	At      time.Time
+	Network string // the mark of a network to remember; "" for none
 }
+
+// LoginDay is the day (UTC) of an instant, counted from 1970-01-01.
+func LoginDay(at time.Time) int64 { return at.Unix() / (24 * 60 * 60) }
 
 // Table implements commit.Write.
 func (LoggedIn) Table() string { return "users" }

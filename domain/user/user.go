@@ -88,6 +88,7 @@ type User struct {
 	MustReset          bool // its password is refused until it is set anew (D-COR-03)
 	Campaigns          Campaigns
 	Networks           Networks
+	LastLoginDay       int64             // LoginDay of the last login; 0 before the first
 	FactorsOff         challenge.Factors // second factors that are switched off (D-2FA-13)
 	Demo               bool              // seeded for development; cannot log in outside of it
 	CreatedAt          time.Time

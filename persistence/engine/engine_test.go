@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"testing"
 	"testing/fstest"
 
@@ -55,7 +56,7 @@ func guardNote(id string, v int64) commit.Guard { return commit.Guard{Key: id, V
 var noteKinds = Kinds{
 	Guards: map[commit.GuardedTable]Versioned{0: {Table: "note", Column: "version"}},
 	Fences: []Kind{FencedByVersion(false, saveNote.step, "text")},
-	Writes: []Kind{Insert(addNote.row)},
+	Writes: slices.Concat([]Kind{Insert(addNote.row)}, functionKinds),
 }
 
 const noteColumns = "(id TEXT PRIMARY KEY, version BIGINT NOT NULL, text TEXT NOT NULL"

@@ -20,6 +20,7 @@ func (db *DB) ExplainWrite(ctx context.Context, w commit.Write) (plans []string,
 	if err != nil {
 		return nil, err
 	}
+	db.writer.batch.bind(steps)
 	for _, s := range steps[0].statements {
 		for _, text := range []string{s.postgres, s.failFast} {
 			if text == "" {

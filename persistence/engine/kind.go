@@ -33,14 +33,22 @@ type Kind struct {
 	kind
 }
 
+// Function is the type of the writes that run a function of their slice (Each, All), ""
+// for a kind that is made of statements.
+func (k Kind) Function() string {
+	if k.run == nil {
+		return ""
+	}
+	return k.write.String()
+}
+
 // kind makes the writes of one type in one transaction: either bind makes
-// statements of them, or run does something of its own and returns the indexes
-// of the writes that were refused.
+// statements of them, or run does something of its own.
 type kind struct {
 	order     int
 	refusable bool // a guard or a fence
 	bind      func(state State, ws []commit.Write) []boundStatement
-	run       func(ctx context.Context, tx bun.Tx, ws []commit.Write) (refused []int, err error)
+	run       func(ctx context.Context, tx bun.Tx, ws []commit.Write) error
 }
 
 // kindSet finds the kind of a write.
@@ -100,15 +108,72 @@ func InsertInOrder[W commit.Write, R any](row func(State, W) R) Kind {
 	})
 }
 
-// Update makes an UPDATE that nothing refuses, from a statement's template.
-func Update[W commit.Write, R any](template string, row func(W) R) Kind {
-	update := sync.OnceValue(func() *statement { return statementOf[R](template) })
+// InsertMany makes INSERTs of any number of rows for each write.
+func InsertMany[W commit.Write, R any](rows func(W) []R) Kind {
+	return many(func() *statement { return insertOf[R](tableOf[R](), "") }, rows)
+}
+
+// UpdateMany is Update with any number of rows for each write, in the order of the
+// writes' rows.
+func UpdateMany[W commit.Write, R any](template string, rows func(W) []R) Kind {
+	return many(func() *statement { return statementOf[R](template) }, rows)
+}
+
+func many[W commit.Write, R any](of func() *statement, rows func(W) []R) Kind {
+	s := sync.OnceValue(of)
 	return statements[W](func(_ State, ws []commit.Write) []boundStatement {
-		return []boundStatement{bindRows(update(), rowsOf(ws, row), nil, nil)}
+		all := slices.Concat(rowsOf(inRowOrder(ws), rows)...)
+		if len(all) == 0 {
+			return nil
+		}
+		return []boundStatement{bindRows(s(), all, nil, nil)}
 	})
 }
 
-// Each runs do for one write after the other, for writes that are rare.
+// Update makes an UPDATE or a DELETE that nothing refuses, from a statement's
+// template. The rows of writes that name theirs (changesRow) are changed in the order of
+// their keys: two processes that take rows in one order cannot deadlock.
+func Update[W commit.Write, R any](template string, row func(W) R) Kind {
+	update := sync.OnceValue(func() *statement { return statementOf[R](template) })
+	return statements[W](func(_ State, ws []commit.Write) []boundStatement {
+		return []boundStatement{bindRows(update(), rowsOf(inRowOrder(ws), row), nil, nil)}
+	})
+}
+
+// changesRow is an unfenced write that changes one row. The writer never puts two
+// units that change the same row into one transaction.
+type changesRow interface{ Row() string }
+
+// inRowOrder returns writes of one type in the order of their rows, or as they are where
+// the type does not name its row.
+func inRowOrder(ws []commit.Write) []commit.Write {
+	if _, names := ws[0].(changesRow); !names || len(ws) == 1 {
+		return ws
+	}
+	sorted := slices.Clone(ws)
+	slices.SortStableFunc(sorted, func(a, b commit.Write) int {
+		return strings.Compare(a.(changesRow).Row(), b.(changesRow).Row())
+	})
+	return sorted
+}
+
+// Several makes the statements of several kinds of one type of write, in their order.
+// None of them can refuse a write.
+func Several(kinds ...Kind) Kind {
+	k := Kind{write: kinds[0].write}
+	k.bind = func(state State, ws []commit.Write) (bound []boundStatement) {
+		for _, each := range kinds {
+			bound = append(bound, each.bind(state, ws)...)
+		}
+		return bound
+	}
+	return k
+}
+
+// Each runs do for one write after the other, for writes that are rare. A unit with
+// such a write leaves the executor: it gets a transaction with one round trip for each
+// statement (Committed.Functions). Use statements wherever a login, a challenge, a
+// push, a socket or the ledger makes the write.
 func Each[W commit.Write](do func(ctx context.Context, tx bun.Tx, w W) error) Kind {
 	return All(func(ctx context.Context, tx bun.Tx, ws []W) error {
 		for _, w := range ws {
@@ -120,35 +185,10 @@ func Each[W commit.Write](do func(ctx context.Context, tx bun.Tx, w W) error) Ki
 	})
 }
 
-// All runs do once for all writes of a transaction.
+// All runs do once for all writes of a transaction, for writes that are rare (Each).
 func All[W commit.Write](do func(ctx context.Context, tx bun.Tx, ws []W) error) Kind {
-	return Kind{reflect.TypeFor[W](), kind{run: func(ctx context.Context, tx bun.Tx, ws []commit.Write) ([]int, error) {
-		return nil, do(ctx, tx, rowsOf(ws, func(w W) W { return w }))
-	}}}
-}
-
-// AllFenced runs do once for all writes of a transaction, in the order of their
-// keys. do returns the keys of the rows that it changed; the other writes are
-// refused.
-func AllFenced[W commit.Write](key func(W) string,
-	do func(ctx context.Context, tx bun.Tx, ws []W) (changed []string, err error)) Kind {
-	return Kind{reflect.TypeFor[W](), kind{run: func(ctx context.Context, tx bun.Tx, ws []commit.Write) ([]int, error) {
-		order, keys := byKey(ws, key)
-		sorted := make([]W, len(ws))
-		for n, i := range order {
-			sorted[n] = ws[i].(W)
-		}
-		changed, err := do(ctx, tx, sorted)
-		if err != nil {
-			return nil, err
-		}
-		var refused []int
-		for n, i := range order {
-			if !slices.Contains(changed, keys[n]) {
-				refused = append(refused, i)
-			}
-		}
-		return refused, nil
+	return Kind{reflect.TypeFor[W](), kind{run: func(ctx context.Context, tx bun.Tx, ws []commit.Write) error {
+		return do(ctx, tx, rowsOf(ws, func(w W) W { return w }))
 	}}}
 }
 
@@ -168,9 +208,8 @@ func byKey[W commit.Write](ws []commit.Write, key func(W) string) (order []int, 
 
 func fenceKey[W commit.Fence](w W) string { key, _ := w.Fence(); return key }
 
-// Fenced makes an UPDATE with a condition of its own, from a statement's template
-// that returns the key of the fence. A row that the condition leaves out is
-// refused.
+// Fenced makes a statement with a condition of its own, from a template that returns
+// the key of the fence. A row that the condition leaves out is refused.
 func Fenced[W commit.Fence, R any](template string, row func(W) R) Kind {
 	return refusable(sync.OnceValue(func() *statement { return statementOf[R](template) }), row)
 }

@@ -91,6 +91,7 @@ func (s *slot) join(ctx context.Context, writes []commit.Write) error {
 	if err != nil {
 		return err
 	}
+	s.bind(steps)
 	failed, err := s.apply(ctx, steps)
 	if err == nil && len(failed) > 0 {
 		err = commit.ErrFenced

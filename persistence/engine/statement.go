@@ -19,7 +19,7 @@ import (
 //
 //	UPDATE t SET c = v.c {FROM v} WHERE t.id = v.id {RETURNING t.id}
 //
-// The parts in braces are for PostgreSQL alone.
+// The parts in braces are for PostgreSQL alone. A DELETE has {USING v}.
 type statement struct {
 	columns []column
 	// postgres is the text of PostgreSQL; its parameters are the columns.
@@ -43,6 +43,7 @@ type column struct {
 
 var (
 	valueRefs = regexp.MustCompile(`\bv\.(\w+)`)
+	valueRows = regexp.MustCompile(`\b(FROM|USING) v\b`)
 	braces    = regexp.MustCompile(` ?\{([^}]*)\}`)
 )
 
@@ -68,8 +69,10 @@ func newStatement(postgres, sqlite string, cs []column) *statement {
 	for i, c := range cs {
 		arrays[i], names[i] = fmt.Sprintf("$%d::%s[]", i+1, c.typ), c.name
 	}
-	from := "FROM unnest(" + strings.Join(arrays, ", ") + ") AS v (" + strings.Join(names, ", ") + ")"
-	s.postgres = strings.Replace(braces.ReplaceAllString(postgres, " $1"), "FROM v", from, 1)
+	v := " unnest(" + strings.Join(arrays, ", ") + ") AS v (" + strings.Join(names, ", ") + ")"
+	s.postgres = valueRows.ReplaceAllStringFunc(braces.ReplaceAllString(postgres, " $1"), func(rows string) string {
+		return strings.TrimSuffix(rows, " v") + v
+	})
 	if s.asks || strings.Contains(s.postgres, "RETURNING") {
 		s.failFast = "WITH stand AS (" + s.postgres + ") " +
 			"SELECT 1 / (count(*) = cardinality(" + arrays[0] + "))::int FROM stand"

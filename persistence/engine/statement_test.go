@@ -43,6 +43,12 @@ func TestStatementText(t *testing.T) {
 			"UPDATE t SET state = v.state " + from + " WHERE t.id = v.id AND t.state <> v.state",
 			[]int{2, 0, 2},
 		},
+		"delete": {
+			statementOf[row]("DELETE FROM t {USING v} WHERE t.id = v.id"),
+			"DELETE FROM t WHERE t.id = ?",
+			"DELETE FROM t " + strings.Replace(from, "FROM", "USING", 1) + " WHERE t.id = v.id",
+			[]int{0},
+		},
 		"insert": {
 			insertOf[row]("t", "ON CONFLICT (id) DO NOTHING {RETURNING id}"),
 			"INSERT INTO t (id, version, state, sealed, keep) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",

@@ -26,7 +26,8 @@ type step struct {
 	statements []boundStatement
 }
 
-// stepsOf sorts the writes of units into the steps of a transaction.
+// stepsOf sorts the writes of units into the steps of a transaction, which have no
+// statements yet (bind).
 func (s *slot) stepsOf(units []*unit) ([]step, error) {
 	var steps []step
 	for i, u := range units {
@@ -47,12 +48,16 @@ func (s *slot) stepsOf(units []*unit) ([]step, error) {
 		}
 	}
 	slices.SortFunc(steps, func(a, b step) int { return cmp.Compare(a.kind.order, b.kind.order) })
+	return steps, nil
+}
+
+// bind makes the statements of steps.
+func (s *slot) bind(steps []step) {
 	for i := range steps {
 		if t := &steps[i]; t.kind.bind != nil {
 			t.statements = t.kind.bind(s.state, t.writes)
 		}
 	}
-	return steps, nil
 }
 
 // count is how many statements steps are made of.
@@ -63,9 +68,22 @@ func count(steps []step) (n int) {
 	return n
 }
 
-// onlyStatements tells whether no step runs a function of its slice.
-func onlyStatements(steps []step) bool {
-	return !slices.ContainsFunc(steps, func(s step) bool { return s.kind.bind == nil })
+// functions returns the types of writes in steps that run a function of their slice, and
+// the units, by index, that have such a write.
+func functions(steps []step) (types []string, units map[int]bool) {
+	for _, s := range steps {
+		if s.kind.bind != nil {
+			continue
+		}
+		if units == nil {
+			units = map[int]bool{}
+		}
+		types = append(types, fmt.Sprintf("%T", s.writes[0]))
+		for _, u := range s.units {
+			units[u] = true
+		}
+	}
+	return types, units
 }
 
 // apply runs steps one after the other in the slot's transaction. It ends after
@@ -79,7 +97,7 @@ func (s *slot) apply(ctx context.Context, steps []step) (failed map[int]bool, er
 		}
 		var missing []int
 		if t.kind.bind == nil {
-			missing, err = t.kind.run(ctx, s.tx, t.writes)
+			err = t.kind.run(ctx, s.tx, t.writes)
 		}
 		for j := 0; j < len(t.statements) && err == nil; j++ {
 			var more []int

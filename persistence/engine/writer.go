@@ -61,6 +61,9 @@ type writer struct {
 type Committed struct {
 	Units, Statements int // a statement for many rows counts once
 	Took              time.Duration
+	// Functions are the types of writes for which the transaction left the executor of
+	// statements, sorted as they ran; none in a transaction of statements alone.
+	Functions []string
 }
 
 // OnCommit has observe told of every commit of gathered units, for metrics. It
@@ -264,8 +267,13 @@ func fencedRow(w commit.Write) (rowKey, bool) {
 func (w *writer) commit(units []*unit) {
 	for len(units) > 0 {
 		began := time.Now()
-		failed, statements, err := w.once(units)
+		failed, done, err := w.once(units)
+		var mixed mixedBatch
 		switch {
+		case errors.As(err, &mixed):
+			w.commit(mixed.statements)
+			units = mixed.functions
+			continue
 		case err != nil && len(units) > 1 && !down(err):
 			for _, u := range units {
 				w.commit([]*unit{u})
@@ -277,7 +285,8 @@ func (w *writer) commit(units []*unit) {
 			}
 			return
 		case len(failed) == 0:
-			w.committed(units, statements, time.Since(began))
+			done.Units, done.Took = len(units), time.Since(began)
+			w.committed(units, done)
 			return
 		}
 		// Fences failed: those units are told, the others start over.
@@ -293,11 +302,11 @@ func (w *writer) commit(units []*unit) {
 	}
 }
 
-func (w *writer) committed(units []*unit, statements int, took time.Duration) {
+func (w *writer) committed(units []*unit, done Committed) {
 	w.batches.Add(1)
 	w.units.Add(int64(len(units)))
 	if observe := w.observe.Load(); observe != nil {
-		(*observe)(Committed{Units: len(units), Statements: statements, Took: took})
+		(*observe)(done)
 	}
 	for _, u := range units {
 		u.size = len(units)
@@ -310,28 +319,51 @@ func down(err error) bool {
 	return fault.CodeOf(err) == fault.Unavailable || errors.Is(err, commit.ErrUnknown)
 }
 
-// once applies units in one transaction. When fences failed nothing is
-// committed and the failed units are named by index.
-func (w *writer) once(units []*unit) (failed map[int]bool, statements int, err error) {
+// mixedBatch is a batch in which some units run a function of their slice. Nothing of it
+// was written: the others need not leave the executor because of them.
+type mixedBatch struct{ statements, functions []*unit }
+
+func (mixedBatch) Error() string { return "persistence: some units of the batch are no statements" }
+
+func mixed(units []*unit, functions map[int]bool) (m mixedBatch) {
+	for i, u := range units {
+		if functions[i] {
+			m.functions = append(m.functions, u)
+		} else {
+			m.statements = append(m.statements, u)
+		}
+	}
+	return m
+}
+
+// once applies units in one transaction. When fences failed nothing is committed and
+// the failed units are named by index. A mixedBatch is returned as an error, untried.
+func (w *writer) once(units []*unit) (failed map[int]bool, done Committed, err error) {
 	ctx, cancel := w.db.Bound(context.Background())
 	defer cancel()
 	s := w.batch
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := w.outage.since(units[0].since); err != nil { // the first is the oldest
-		return nil, 0, err
+		return nil, done, err
 	}
 	began := time.Now()
 	defer func() { w.outage.note(began, err) }()
-	undo := s.remember()
 	steps, err := s.stepsOf(units)
-	if err == nil {
-		w.db.trace.steps(ctx, steps)
-		if onlyStatements(steps) {
-			failed, err = w.db.executor.transact(ctx, steps, slices.ContainsFunc(units, (*unit).flushes))
-		} else {
-			failed, err = s.transact(ctx, w.db.write, steps)
-		}
+	if err != nil {
+		return nil, done, Translate(err)
 	}
-	return failed, count(steps), s.ended(undo, failed, err)
+	types, of := functions(steps)
+	if 0 < len(of) && len(of) < len(units) {
+		return nil, done, mixed(units, of)
+	}
+	undo := s.remember()
+	s.bind(steps)
+	w.db.trace.steps(ctx, steps)
+	if len(of) == 0 {
+		failed, err = w.db.executor.transact(ctx, steps, slices.ContainsFunc(units, (*unit).flushes))
+	} else {
+		failed, err = s.transact(ctx, w.db.write, steps)
+	}
+	return failed, Committed{Statements: count(steps), Functions: types}, s.ended(undo, failed, err)
 }

@@ -163,7 +163,7 @@ func clearGuard(t *testing.T, s password.GuardStore, c commit.Committer) {
 		t.Errorf("another account was cleared: %+v", g)
 	}
 	for i, key := range []string{"u", "fresh"} { // with a row and without
-		storetest.Must(t, c.Commit(ctx, password.Anew(key, "here", now)))
+		storetest.Must(t, c.Commit(ctx, password.ResetBy(key, "here", now)))
 		if g := load(t, s, key); len(g.Tries) != 0 || len(g.Good) != 1 || g.Good[0].Prefix != "here" ||
 			g.Version != int64(3-2*i) {
 			t.Errorf("%s anew: %+v", key, g)

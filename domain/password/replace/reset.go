@@ -208,7 +208,7 @@ func (s *Service) update(ctx context.Context, r UpdateRequest) error {
 		Redeem{UserID: u.ID, ID: t.ID},
 		// The wrong tries were for the password that is gone, and so were the good ones:
 		// from now on the account knows whoever proved phone and mail (D-GEN-14).
-		password.Anew(u.ID, prefix(r.From.IP), now),
+		password.ResetBy(u.ID, prefix(r.From.IP), now),
 		record(now, u.ID, ActionSet, audit.Success, r.From, "with ot-auth; all sessions ended"))
 	return s.Commit.Commit(ctx, append(writes, s.told(u, r.From.IP)...)...)
 }

@@ -1,0 +1,34 @@
+package persistence
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+// Every other write is made of statements. A write that a login, a challenge, a push, a
+// socket or a transfer can make must not be listed here: its batch would leave the
+// pipelined executor, and a login would cost three times as much on PostgreSQL.
+var functionWrites = []string{
+	"balance.Summed",      // once a day
+	"password.ClearGuard", // an operator unlocks an account
+	"provider.Arrived",    // every five minutes
+	"rate.Arrived",        // every few minutes
+	"user.Add",
+	"user.Grant",
+	"user.Revoke",
+}
+
+func TestWritesThatAreFunctions(t *testing.T) {
+	ks := kinds(time.Now)
+	var got []string
+	for _, k := range slices.Concat(ks.Fences, ks.Writes, ks.Deltas) {
+		if f := k.Function(); f != "" {
+			got = append(got, f)
+		}
+	}
+	slices.Sort(got)
+	if !slices.Equal(got, functionWrites) {
+		t.Errorf("functions: %q\nlisted: %q", got, functionWrites)
+	}
+}
