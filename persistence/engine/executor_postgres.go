@@ -21,7 +21,8 @@ type postgresExecutor struct {
 	conn  *pgx.Conn
 	used  time.Time
 
-	prepared map[string]bool // texts of the statements that conn has
+	prepared map[string]string // text of a statement → its name on conn
+	pipeline pipeline
 }
 
 func newPostgresExecutor(cfg *pgx.ConnConfig, limit func() time.Duration) *postgresExecutor {
@@ -50,7 +51,7 @@ func (e *postgresExecutor) ready(ctx context.Context) (*pgx.Conn, error) {
 	e.cfg.ConnectTimeout = e.limit()
 	var err error
 	e.conn, err = pgx.ConnectConfig(ctx, e.cfg)
-	e.prepared = map[string]bool{}
+	e.prepared = map[string]string{}
 	return e.conn, err
 }
 
@@ -98,58 +99,66 @@ func (e *postgresExecutor) transact(ctx context.Context, steps []step, flush boo
 // lost is an error of a connection that broke before anything was committed.
 func lost(err error) error { return fmt.Errorf("%w: %w", driver.ErrBadConn, err) }
 
-// prepare makes sure that the connection has a statement. The library's own cache
-// would forget all statements of a transaction that was refused.
-func (e *postgresExecutor) prepare(ctx context.Context, conn *pgx.Conn, text string) error {
-	if e.prepared[text] {
-		return nil
+// prepare returns the name of a statement, which the connection has from then on. The
+// library's own cache would forget all statements of a transaction that was refused.
+func (e *postgresExecutor) prepare(ctx context.Context, conn *pgx.Conn, text string) (name string, err error) {
+	if name, ok := e.prepared[text]; ok {
+		return name, nil
 	}
-	if _, err := conn.Prepare(ctx, text, text); err != nil {
+	made, err := conn.Prepare(ctx, text, text)
+	if err != nil {
 		if conn.IsClosed() {
 			err = lost(err)
 		}
-		return err
+		return "", err
 	}
-	e.prepared[text] = true
-	return nil
+	e.prepared[text] = made.Name
+	return made.Name, nil
 }
 
 // errRefused means that the transaction was rolled back because rows were refused.
 var errRefused = errors.New("persistence: rows were refused")
 
 // failFast makes steps and commits them, or returns errRefused. An error of a
-// statement has rolled them back. After any other error nobody knows whether they
-// were committed, unless nothing was sent.
+// statement has rolled them back. After any other error it is unknown whether they
+// were committed, unless not all was sent.
 func (e *postgresExecutor) failFast(ctx context.Context, conn *pgx.Conn, steps []step, flush bool) error {
-	var b pgx.Batch
+	e.pipeline.reset()
 	for _, s := range steps {
 		for i := range s.statements {
-			text := s.statements[i].postgres
-			if s.statements[i].keys != nil {
-				text = s.statements[i].failFast
+			b := &s.statements[i]
+			text := b.postgres
+			if b.keys != nil {
+				text = b.failFast
 			}
-			if err := e.prepare(ctx, conn, text); err != nil {
+			name, err := e.prepare(ctx, conn, text)
+			if err != nil {
 				return err
 			}
-			b.Queue(text, s.statements[i].arrays()...)
+			e.pipeline.execute(name, b)
 		}
 	}
 	if !flush {
-		if err := e.prepare(ctx, conn, unflushed); err != nil {
+		name, err := e.prepare(ctx, conn, unflushed)
+		if err != nil {
 			return err
 		}
-		b.Queue(unflushed)
+		e.pipeline.execute(name, nil)
 	}
-	answers := conn.SendBatch(ctx, &b)
+	e.pipeline.sync()
+	pg := conn.PgConn()
+	if err := e.pipeline.send(ctx, pg.Conn()); err != nil {
+		e.close()
+		return lost(err)
+	}
 	for _, s := range steps {
 		for i := range s.statements {
-			if _, err := answers.Exec(); err != nil {
-				answers.Close() // says the same
-				return e.failed(conn, s, s.statements[i].keys != nil, err)
+			if err := answered(ctx, pg); err != nil {
+				return e.failed(ctx, conn, s, s.statements[i].keys != nil, err)
 			}
 		}
 	}
-	if err := answers.Close(); err != nil {
+	if err := ended(ctx, pg); err != nil {
 		e.close()
 		return commitError{err}
 	}
@@ -157,17 +166,19 @@ func (e *postgresExecutor) failFast(ctx context.Context, conn *pgx.Conn, steps [
 	return nil
 }
 
-// failed is what the error of a statement of failFast means.
-func (e *postgresExecutor) failed(conn *pgx.Conn, s step, refusable bool, err error) error {
+// failed is what the error of a statement of failFast means. The connection is ready
+// again or closed when it returns.
+func (e *postgresExecutor) failed(ctx context.Context, conn *pgx.Conn, s step, refusable bool, err error) error {
 	var answer *pgconn.PgError
-	switch {
-	case !errors.As(err, &answer) && !pgconn.SafeToRetry(err):
+	if !errors.As(err, &answer) {
 		e.close()
 		return commitError{err}
-	case answer != nil && answer.Code == refusedCode && refusable:
+	}
+	if ended(ctx, conn.PgConn()) != nil {
+		e.close()
+	}
+	if answer.Code == refusedCode && refusable {
 		return errRefused
-	case answer == nil && conn.IsClosed():
-		err = lost(err)
 	}
 	return fmt.Errorf("%s: %w", s.writes[0].Table(), err)
 }

@@ -39,6 +39,7 @@ type column struct {
 	name  string
 	index []int
 	typ   string // of PostgreSQL
+	oid   uint32 // of typ
 }
 
 var (
@@ -130,6 +131,7 @@ func columnsOf(row reflect.Type) []column {
 		if c.typ == "" || f.NullZero {
 			panic(fmt.Sprintf("persistence: a statement cannot hold %s.%s", row, f.GoName))
 		}
+		c.oid = elementOIDs[c.typ]
 		cs = append(cs, c)
 	}
 	return cs
