@@ -210,11 +210,6 @@ func BenchmarkLedgerVerify(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		// A database in use knows how many rows it has. One that was loaded a moment ago takes
-		// the audit rows of transfers for few and sorts them for every page.
-		if _, err := db.Conn(b.Context()).ExecContext(b.Context(), "ANALYZE"); err != nil {
-			b.Fatal(err)
-		}
 		peak := peakHeap()
 		b.ResetTimer()
 		defer func() { b.ReportMetric(float64(peak())/1e6, "MB") }()

@@ -57,21 +57,27 @@ func (db *DB) fetchOn(ctx context.Context, c *sql.Conn, p *preparedQuery, args [
 type snapshotKey struct{}
 
 // Snapshot runs fn with a context in which Find and Ask read one state of the
-// database, for as long as fn runs. A writer waits for nobody who reads so.
+// database, for as long as fn runs, and without blocking a writer. It is for long
+// readings page by page: every query must find its page by an index that has its order.
 func (db *DB) Snapshot(ctx context.Context, fn func(ctx context.Context) error) error {
 	c, err := db.read.DB.Conn(ctx)
 	if err != nil {
 		return Translate(err)
 	}
 	defer c.Close()
-	begin := "BEGIN"
+	begin := []string{"BEGIN"}
 	if db.Postgres() {
-		begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-	}
-	if _, err := c.ExecContext(ctx, begin); err != nil {
-		return Translate(err)
+		// Before its first ANALYZE the planner takes a loaded table for small, and would
+		// sort the rest of it for every page.
+		begin = []string{"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "SET LOCAL enable_sort = off",
+			"SET LOCAL enable_bitmapscan = off", "SET LOCAL enable_seqscan = off"}
 	}
 	defer c.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
+	for _, text := range begin {
+		if _, err := c.ExecContext(ctx, text); err != nil {
+			return Translate(err)
+		}
+	}
 	return fn(context.WithValue(ctx, snapshotKey{}, c))
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"castellan/domain/fault"
 	"castellan/domain/storetest"
+	"castellan/internal/pgtest"
 )
 
 // Values of every type come back as they were written, and NULL as the zero value,
@@ -111,4 +112,20 @@ func TestCloseAfterAnInterruptedRead(t *testing.T) {
 		t.Fatal("an endless query has ended")
 	}
 	storetest.Must(t, db.Close())
+}
+
+// Pages of a snapshot are found by an index even before the first ANALYZE, when the
+// planner takes every table for small. Other readers keep their plans.
+func TestSnapshotPlansByIndex(t *testing.T) {
+	db := open(t, pgtest.DSN(t))
+	settings := Query{From: "(SELECT 1) AS one", Columns: "current_setting('enable_sort') || ' ' || " +
+		"current_setting('enable_bitmapscan') || ' ' || current_setting('enable_seqscan') AS id"}
+	var inside, outside struct{ ID string }
+	storetest.Must(t, db.Snapshot(t.Context(), func(ctx context.Context) error {
+		return db.Ask(ctx, &inside, settings)
+	}))
+	storetest.Must(t, db.Ask(t.Context(), &outside, settings))
+	if inside.ID != "off off off" || outside.ID != "on on on" {
+		t.Errorf("settings of a snapshot: %s; of the next reader: %s", inside.ID, outside.ID)
+	}
 }
