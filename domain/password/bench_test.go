@@ -37,7 +37,7 @@ func BenchmarkTry(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		slot, err := h.acquire(b.Context(), who)
+		slot, err := h.acquire(b.Context(), place)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -16,7 +16,7 @@ import (
 type HasherOptions struct {
 	Params Params        // DefaultParams
 	Slots  int           // hashes at once; one less than the processors, at least 1
-	Queue  int           // callers that may wait for a slot
+	Queue  int           // callers that may wait for a slot; known ones have an eighth more
 	Wait   time.Duration // the longest wait for a slot, since Caller.Since; 5 s
 	Idle   time.Duration // after it an unused hasher gives its memory back; 1 min
 }
@@ -42,7 +42,7 @@ type Hasher struct {
 // Caller is who asks for a place.
 type Caller struct {
 	// Site shares its places and its turns (client.Site). "" is work of the service
-	// itself, or of a network that the operator vouches for: its share has no bound.
+	// itself, or of a network that the operator vouches for: it is never displaced.
 	Site string
 	// Known tells that the account knows the caller: by a session, a token or a good
 	// login from its prefix.
@@ -99,39 +99,46 @@ func (h *Hasher) Refused() int64 {
 	return h.refused
 }
 
-// Place is a caller's place in the queue. Every hash of the caller waits its
-// turn anew. It must be left.
+// Place is a caller's place in the queue. Every hash of the caller waits its own turn.
+// It must be left.
 type Place struct {
 	h    *Hasher
 	who  Caller
-	left sync.Once
+	held bool // until it is left or another caller takes it; under Hasher.mu
 }
 
-// Full refuses a caller of a site for whom there would be no place, whoever it is.
-// Ask before anything that costs: it costs nothing and keeps nothing.
+// Full refuses a caller of a site for which there would be no place even if its account
+// knew it. Ask before anything that costs: it costs nothing and keeps nothing.
 //
 // Errors: OVERLOADED.
 func (h *Hasher) Full(site string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.places.full(site) {
+	if !h.places.free(true) && h.places.displaceable(Caller{Site: site, Known: true}) == nil {
 		h.refused++
 		return h.overloaded()
 	}
 	return nil
 }
 
-// Admit takes a place. When there is none the caller is refused at no cost.
+// Admit takes a place. When none is free it takes that of another caller, whose wait for
+// a slot then ends with OVERLOADED: of the newest one of the site that holds the most
+// places, if that is more than the caller's site holds.
 //
 // Errors: OVERLOADED.
 func (h *Hasher) Admit(who Caller) (*Place, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.places.admit(who) {
+	displaced, ok := h.places.admit(who)
+	if !ok {
 		h.refused++
 		return nil, h.overloaded()
 	}
-	return &Place{h: h, who: who}, nil
+	if displaced != nil {
+		displaced.place.held = false
+		displaced.slot <- nil
+	}
+	return &Place{h: h, who: who, held: true}, nil
 }
 
 // Leave gives the place up. A second call does nothing, nor does one of no place.
@@ -139,11 +146,12 @@ func (p *Place) Leave() {
 	if p == nil {
 		return
 	}
-	p.left.Do(func() {
-		p.h.mu.Lock()
+	p.h.mu.Lock()
+	defer p.h.mu.Unlock()
+	if p.held {
 		p.h.places.leave(p.who)
-		p.h.mu.Unlock()
-	})
+		p.held = false
+	}
 }
 
 // Verify reports whether password has the stored hash phc, and whether that
@@ -164,7 +172,7 @@ func (p *Place) Verify(ctx context.Context, password, phc string) (right, stale 
 		return false, false, err
 	}
 	normal, ok := Normalize(password)
-	got, err := p.h.run(ctx, p.who, normal, want.salt, want.params, uint32(len(want.tag)))
+	got, err := p.h.run(ctx, p, normal, want.salt, want.params, uint32(len(want.tag)))
 	if err != nil {
 		return false, false, err
 	}
@@ -182,7 +190,7 @@ func (p *Place) Hash(ctx context.Context, password string) (phc string, err erro
 		return "", errors.New("password: not a text that can be hashed")
 	}
 	s := stored{params: p.h.params, salt: random(saltBytes)}
-	if s.tag, err = p.h.run(ctx, p.who, normal, s.salt, s.params, tagBytes); err != nil {
+	if s.tag, err = p.h.run(ctx, p, normal, s.salt, s.params, tagBytes); err != nil {
 		return "", err
 	}
 	return s.String(), nil
@@ -211,9 +219,9 @@ func (h *Hasher) Verify(ctx context.Context, password, phc string) (right, stale
 	return p.Verify(ctx, password, phc)
 }
 
-func (h *Hasher) run(ctx context.Context, who Caller, password string, salt []byte, params Params,
+func (h *Hasher) run(ctx context.Context, p *Place, password string, salt []byte, params Params,
 	n uint32) ([]byte, error) {
-	a, err := h.acquire(ctx, who)
+	a, err := h.acquire(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +232,7 @@ func (h *Hasher) run(ctx context.Context, who Caller, password string, salt []by
 }
 
 // acquire waits for a slot, in the caller's turn.
-func (h *Hasher) acquire(ctx context.Context, who Caller) (*arena, error) {
+func (h *Hasher) acquire(ctx context.Context, p *Place) (*arena, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -238,17 +246,20 @@ func (h *Hasher) acquire(ctx context.Context, who Caller) (*arena, error) {
 		h.mu.Unlock()
 		return a, nil
 	}
-	turn := h.places.wait(who)
+	turn := h.places.wait(p)
 	h.mu.Unlock()
 
 	wait := h.wait
-	if !who.Since.IsZero() {
-		wait -= time.Since(who.Since)
+	if !p.who.Since.IsZero() {
+		wait -= time.Since(p.who.Since)
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
 	case a := <-turn.slot:
+		if a == nil {
+			return nil, h.displaced()
+		}
 		return a, nil
 	case <-ctx.Done():
 	case <-timer.C:
@@ -257,6 +268,9 @@ func (h *Hasher) acquire(ctx context.Context, who Caller) (*arena, error) {
 	select {
 	case a := <-turn.slot: // the turn came in the same moment: pass it on
 		h.mu.Unlock()
+		if a == nil {
+			return nil, h.displaced()
+		}
 		h.done(a)
 	default:
 		turn.giveUp()
@@ -269,6 +283,14 @@ func (h *Hasher) acquire(ctx context.Context, who Caller) (*arena, error) {
 		return nil, err
 	}
 	return nil, h.overloaded()
+}
+
+// displaced is the error of a caller whose place another one took.
+func (h *Hasher) displaced() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.refused++
+	return h.overloaded()
 }
 
 // done hands the slot and its memory to the caller whose turn it is.

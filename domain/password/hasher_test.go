@@ -28,6 +28,9 @@ func small(t *testing.T, o HasherOptions) *Hasher {
 	return h
 }
 
+// ownPlace is a caller of the service itself, which holds no place.
+func ownPlace(h *Hasher) *Place { return &Place{h: h, who: own} }
+
 func (h *Hasher) kept() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -111,14 +114,14 @@ func TestPlacesAreBounded(t *testing.T) {
 func TestSlotsAreServedInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := small(t, HasherOptions{Slots: 2, Wait: time.Hour})
-		one, _ := h.acquire(t.Context(), own)
-		two, _ := h.acquire(t.Context(), own)
+		one, _ := h.acquire(t.Context(), ownPlace(h))
+		two, _ := h.acquire(t.Context(), ownPlace(h))
 		var mu sync.Mutex
 		var order []int
 		var wg sync.WaitGroup
 		for i := range 20 {
 			wg.Go(func() {
-				a, err := h.acquire(t.Context(), own)
+				a, err := h.acquire(t.Context(), ownPlace(h))
 				if err != nil {
 					t.Error(err)
 					return
@@ -153,7 +156,7 @@ func TestSlotsAreServedInOrder(t *testing.T) {
 func TestWaitEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := small(t, HasherOptions{Slots: 1, Wait: 5 * time.Second})
-		held, _ := h.acquire(t.Context(), own)
+		held, _ := h.acquire(t.Context(), ownPlace(h))
 		start := time.Now()
 		if _, err := h.Hash(t.Context(), "kedi7şeker"); fault.CodeOf(err) != fault.Overloaded ||
 			time.Since(start) != 5*time.Second {
@@ -189,7 +192,7 @@ func TestSlotsUnderRace(t *testing.T) {
 		wg.Go(func() {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i%5)*time.Millisecond+time.Microsecond)
 			defer cancel()
-			a, err := h.acquire(ctx, own)
+			a, err := h.acquire(ctx, ownPlace(h))
 			if err != nil {
 				return
 			}

@@ -30,7 +30,7 @@ func logIn(t *testing.T, g *Guards, r *rows, h *Hasher, prefix string) error {
 	if err != nil {
 		return err
 	}
-	slot, err := h.acquire(t.Context(), who)
+	slot, err := h.acquire(t.Context(), place)
 	if err != nil {
 		return errors.Join(err, a.Return(t.Context()))
 	}

@@ -77,7 +77,7 @@ func TestOverflowIsRefusedAtNoCost(t *testing.T) {
 	var wg sync.WaitGroup
 	for range callers {
 		wg.Go(func() {
-			p, err := h.Admit(own)
+			p, err := h.Admit(Caller{})
 			mu.Lock()
 			defer mu.Unlock()
 			switch {

@@ -2,28 +2,31 @@ package password
 
 import "container/list"
 
-// places are who was admitted to a hasher and who waits for a slot. Not safe for
-// concurrent use: the hasher's lock guards them.
+// places are the callers that were admitted to a hasher, those that hash and those that
+// wait for a slot. Not safe for concurrent use: the hasher's lock guards them.
 //
 // The one idea: sites take turns, each in the order of its own callers. So a site
 // with many callers makes another wait for one hash, and not for all of its own.
 // Callers whom their account knows wait in turns of their own, which alternate with
 // those of the others: neither can keep the other waiting longer than one hash.
+//
+// A site may use every free place. When none is free, a newcomer takes the place of the
+// newest waiter of the site that holds the most (D-PWD-05).
 type places struct {
-	room, share, reserve int
+	room, reserve int // places for all callers; further ones for callers whom their account knows
 
 	admitted int
 	held     map[string]int // site → admitted; without ""
 	turns    [2]turns       // of callers who are known, and of the others
 	last     int            // of turns, which was served last
+	waiters  int64          // that ever waited
 }
 
-// shares is the part of all places that a site may hold at most (D-PWD-05), and the
-// part that is kept for callers whom their account knows.
-const shares = 8
+// reserved is the part of the places that known callers have on top (D-PWD-05).
+const reserved = 8
 
 func newPlaces(room int) places {
-	return places{room: room, share: max(1, room/shares), reserve: room / shares, held: map[string]int{}, last: others}
+	return places{room: room, reserve: room / reserved, held: map[string]int{}, last: others}
 }
 
 const (
@@ -31,20 +34,50 @@ const (
 	others
 )
 
-// full tells that a caller of a site would be refused whoever it is.
-func (p *places) full(site string) bool {
-	return p.admitted >= p.room || site != "" && p.held[site] >= p.share
+// free reports whether a caller finds a free place.
+func (p *places) free(known bool) bool {
+	return p.admitted < p.room || known && p.admitted < p.room+p.reserve
 }
 
-func (p *places) admit(c Caller) bool {
-	if p.full(c.Site) || !c.Known && p.admitted >= p.room-p.reserve {
-		return false
+// admit gives a caller a place, a free one or that of the waiter who is displaced; false
+// when there is neither.
+func (p *places) admit(c Caller) (displaced *waiter, ok bool) {
+	if !p.free(c.Known) {
+		if displaced = p.displaceable(c); displaced == nil {
+			return nil, false
+		}
+		displaced.giveUp()
+		p.leave(displaced.place.who)
 	}
 	p.admitted++
 	if c.Site != "" {
 		p.held[c.Site]++
 	}
-	return true
+	return displaced, true
+}
+
+// displaceable is the newest waiter of the site that holds the most places, of those
+// that hold more than the caller's. A stranger displaces only strangers. Callers without a
+// site are not displaced.
+func (p *places) displaceable(c Caller) *waiter {
+	var of *waiter
+	from := others
+	if c.Known {
+		from = known
+	}
+	for i := from; i <= others; i++ {
+		for site, l := range p.turns[i].lines {
+			w := l.waiters.Back().Value.(*waiter)
+			if site == "" || p.held[site] <= p.held[c.Site] {
+				continue
+			}
+			if of == nil || p.held[site] > p.held[of.line.site] ||
+				p.held[site] == p.held[of.line.site] && w.number > of.number {
+				of = w
+			}
+		}
+	}
+	return of
 }
 
 func (p *places) leave(c Caller) {
@@ -57,20 +90,23 @@ func (p *places) leave(c Caller) {
 	}
 }
 
-// waiter waits for a slot.
+// waiter waits for a slot, or for nil when another caller took its place.
 type waiter struct {
-	slot chan *arena
-	line *line
-	at   *list.Element // in line
+	slot   chan *arena
+	place  *Place
+	number int64 // later waiters have greater ones
+	line   *line
+	at     *list.Element // in line
 }
 
 // wait puts a caller at the end of its site's line.
-func (p *places) wait(c Caller) *waiter {
+func (p *places) wait(place *Place) *waiter {
 	t := &p.turns[others]
-	if c.Known {
+	if place.who.Known {
 		t = &p.turns[known]
 	}
-	return t.wait(c.Site)
+	p.waiters++
+	return t.wait(&waiter{slot: make(chan *arena, 1), place: place, number: p.waiters})
 }
 
 // next takes out who is served next; nil: nobody waits.
@@ -102,7 +138,8 @@ type line struct {
 	at      *list.Element
 }
 
-func (t *turns) wait(site string) *waiter {
+func (t *turns) wait(w *waiter) *waiter {
+	site := w.place.who.Site
 	l := t.lines[site]
 	if l == nil {
 		if t.lines == nil {
@@ -112,8 +149,7 @@ func (t *turns) wait(site string) *waiter {
 		l.at = t.order.PushBack(l)
 		t.lines[site] = l
 	}
-	w := &waiter{slot: make(chan *arena, 1), line: l}
-	w.at = l.waiters.PushBack(w)
+	w.line, w.at = l, l.waiters.PushBack(w)
 	t.waiting++
 	return w
 }

@@ -3,6 +3,7 @@ package password
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
@@ -21,7 +22,7 @@ func (h *Hasher) hash(ctx context.Context, who Caller) error {
 		return err
 	}
 	defer p.Leave()
-	a, err := h.acquire(ctx, who)
+	a, err := h.acquire(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -65,47 +66,157 @@ func TestOneHostKeepsNobodyWaiting(t *testing.T) {
 		stop()
 		wg.Wait()
 		if refused == 0 {
-			t.Error("150 callers had a place: an eighth of 129 is 16")
+			t.Error("150 callers had one of 129 places")
 		}
 		time.Sleep(h.idle + time.Second)
 	})
 }
 
-func TestShareOfPlaces(t *testing.T) {
-	h := small(t, HasherOptions{Slots: 1, Queue: 127})
-	take := func(site string, known bool) (n int) {
-		for n < 1000 {
-			if _, err := h.Admit(Caller{Site: site, Known: known}); err != nil {
-				return n
-			}
-			n++
+// admitAll takes places for a site until one is refused, and returns how many it got.
+func admitAll(h *Hasher, c Caller) (n int) {
+	for n < 1000 {
+		if _, err := h.Admit(c); err != nil {
+			return n
 		}
-		return n
+		n++
 	}
-	if n := take("a", false); n != 16 {
-		t.Errorf("a site holds %d of 128 places", n)
+	return n
+}
+
+// A site may use every free place; an eighth more is for known callers alone.
+func TestFreePlaces(t *testing.T) {
+	h := small(t, HasherOptions{Slots: 1, Queue: 127})
+	if n := admitAll(h, Caller{Site: "a"}); n != 128 {
+		t.Errorf("one site took %d of 128 places", n)
 	}
-	if h.Full("a") == nil || h.Full("b") != nil {
-		t.Error("the site with its share is full, another is not")
+	if n := admitAll(h, Caller{Site: "b"}); n != 0 {
+		t.Errorf("none is free and nobody waits: a stranger took %d", n)
 	}
-	for i := range 5 {
-		take(fmt.Sprint("b", i), false)
-	}
-	if n := take("last", false); n != 16 {
-		t.Errorf("the seventh site holds %d", n)
-	}
-	if n := take("late", false); n != 0 || h.Full("late") != nil {
-		t.Errorf("of the last eighth a stranger took %d", n)
-	}
-	if n := take("owner", true); n != 16 {
-		t.Errorf("of the last eighth those who are known took %d", n)
-	}
-	if h.Full("anybody") == nil {
-		t.Error("everything is taken")
+	if n := admitAll(h, knownAt("c")); n != 16 || h.Full("d") == nil {
+		t.Errorf("known callers took %d of the last 16", n)
 	}
 	h = small(t, HasherOptions{Slots: 1, Queue: 127})
-	if n := take("", true); n != 128 {
+	if n := admitAll(h, own); n != 144 {
 		t.Errorf("the service's own work had %d places", n)
+	}
+}
+
+// 128 clients behind one address log in at one moment, and all of them get in.
+func TestOneAddressOfManyClients(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := small(t, HasherOptions{Slots: 1, Queue: 128, Wait: 20 * time.Second})
+		var wg sync.WaitGroup
+		for i := range 128 {
+			wg.Go(func() {
+				for range 2 {
+					if err := h.hash(t.Context(), Caller{Site: "office"}); err != nil {
+						t.Errorf("client %d: %v", i, err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		time.Sleep(h.idle + time.Second)
+	})
+}
+
+// The caller whose place is taken is told at once.
+func TestDisplacedCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := small(t, HasherOptions{Slots: 1, Queue: 2, Wait: 10 * time.Second})
+		answers := make([]chan error, 4)
+		for i, site := range []string{"a", "a", "a", "b"} {
+			answers[i] = make(chan error, 1)
+			go func() { answers[i] <- h.hash(t.Context(), Caller{Site: site}) }()
+			synctest.Wait()
+		}
+		select {
+		case err := <-answers[2]:
+			if fault.CodeOf(err) != fault.Overloaded {
+				t.Errorf("the newest of three: %v", err)
+			}
+		default:
+			t.Error("the newest of three was not displaced")
+		}
+		for _, i := range []int{0, 1, 3} {
+			if err := <-answers[i]; err != nil {
+				t.Errorf("caller %d: %v", i, err)
+			}
+		}
+		if h.Refused() != 1 || h.places.admitted != 0 || len(h.places.held) != 0 {
+			t.Errorf("%d refused, %d still admitted, %v", h.Refused(), h.places.admitted, h.places.held)
+		}
+		time.Sleep(h.idle + time.Second)
+	})
+}
+
+// modelPlace is a place as a plain list knows it.
+type modelPlace struct {
+	place   *Place
+	waiting *waiter
+}
+
+// Against a plain list: a caller is refused only when no place is free and its own site
+// holds as many as any other that has a waiter it may displace; and the displaced one
+// is the newest such waiter of the site that holds the most.
+func TestPlacesAgainstAList(t *testing.T) {
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		p := newPlaces(16)
+		var list []modelPlace
+		held := func(site string) (n int) {
+			for _, m := range list {
+				if m.place.who.Site == site && site != "" {
+					n++
+				}
+			}
+			return n
+		}
+		for step := range 400 {
+			switch r.IntN(4) {
+			case 0, 1:
+				c := Caller{Site: []string{"", "a", "a", "a", "b", "b", "c", "d"}[r.IntN(8)], Known: r.IntN(4) == 0}
+				free := len(list) < 16 || c.Known && len(list) < 18
+				want := -1
+				for i, m := range list { // the list is in the order of arrival, and so are its waiters
+					if free || m.waiting == nil || m.place.who.Site == "" || m.place.who.Known && !c.Known ||
+						held(m.place.who.Site) <= held(c.Site) {
+						continue
+					}
+					if want < 0 || held(m.place.who.Site) >= held(list[want].place.who.Site) {
+						want = i
+					}
+				}
+				displaced, ok := p.admit(c)
+				if ok != (free || want >= 0) || displaced != nil && (want < 0 || displaced != list[want].waiting) ||
+					displaced == nil && want >= 0 {
+					t.Fatalf("seed %d, step %d: admitted %v, displaced %v, want %d of %v", seed, step, ok, displaced, want, list)
+				}
+				if want >= 0 {
+					list = slices.Delete(list, want, want+1)
+				}
+				if ok {
+					m := modelPlace{place: &Place{who: c, held: true}}
+					m.waiting = p.wait(m.place)
+					list = append(list, m)
+				}
+			case 2:
+				if w := p.next(); w != nil {
+					i := slices.IndexFunc(list, func(m modelPlace) bool { return m.waiting == w })
+					list[i].waiting = nil
+				}
+			default:
+				i := slices.IndexFunc(list, func(m modelPlace) bool { return m.waiting == nil })
+				if i >= 0 {
+					p.leave(list[i].place.who)
+					list = slices.Delete(list, i, i+1)
+				}
+			}
+			if p.admitted != len(list) || p.held["a"] != held("a") {
+				t.Fatalf("seed %d, step %d: %d admitted, %d of a; want %d and %d", seed, step, p.admitted, p.held["a"],
+					len(list), held("a"))
+			}
+		}
 	}
 }
 
@@ -128,7 +239,7 @@ func TestTurnsOfSites(t *testing.T) {
 		p := newPlaces(100)
 		var waiters []*waiter
 		for _, who := range c.callers {
-			waiters = append(waiters, p.wait(who))
+			waiters = append(waiters, p.wait(&Place{who: who}))
 		}
 		var got []int
 		for w := p.next(); w != nil; w = p.next() {
@@ -139,8 +250,9 @@ func TestTurnsOfSites(t *testing.T) {
 		}
 	}
 	p := newPlaces(100)
-	first, second := p.wait(Caller{Site: "a"}), p.wait(Caller{Site: "a"})
-	third := p.wait(Caller{Site: "b"})
+	at := func(site string) *Place { return &Place{who: Caller{Site: site}} }
+	first, second := p.wait(at("a")), p.wait(at("a"))
+	third := p.wait(at("b"))
 	first.giveUp()
 	third.giveUp()
 	if w := p.next(); w != second || p.next() != nil || p.waiting() != 0 {
@@ -152,7 +264,7 @@ func TestTurnsOfSites(t *testing.T) {
 func TestWaitCountsFromSince(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := small(t, HasherOptions{Slots: 1, Queue: 10, Wait: 5 * time.Second})
-		held, _ := h.acquire(t.Context(), own)
+		held, _ := h.acquire(t.Context(), ownPlace(h))
 		began := time.Now()
 		time.Sleep(3 * time.Second)
 		if err := h.hash(t.Context(), Caller{Site: "a", Since: began}); fault.CodeOf(err) != fault.Overloaded ||
