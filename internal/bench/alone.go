@@ -28,7 +28,7 @@ func alone(b *bench) error {
 }
 
 func (b *bench) aloneOn(p *place, n int) error {
-	if err := p.seed(); err != nil {
+	if err := p.seed(1); err != nil {
 		return err
 	}
 	s, err := start(roleService, p.environ)

@@ -59,7 +59,7 @@ func (b *bench) beginOnce(binary string, of series) error {
 		}
 		c := exec.Command(binary, "serve")
 		c.Env = append(
-			plainEnviron(),
+			environ(),
 			"CASTELLAN_HTTP_ADDR="+addr,
 			"CASTELLAN_DATA_DIR="+dir,
 			"CASTELLAN_HTTP_PUBLIC_URL=https://id.example.com",

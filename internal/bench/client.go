@@ -23,8 +23,11 @@ type client struct {
 	next         string // path of the next page; "" on the last one
 }
 
-func dial(addr string) (*client, error) {
-	c, err := net.Dial("tcp", addr)
+func dial(addr string) (*client, error) { return dialFrom(addr, net.IPv4(127, 0, 0, 1)) }
+
+// dialFrom is dial from an address of this machine.
+func dialFrom(addr string, from net.IP) (*client, error) {
+	c, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: from}}).Dial("tcp", addr)
 	if err != nil {
 		return nil, err
 	}

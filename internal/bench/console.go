@@ -32,7 +32,7 @@ func operators(b *bench) error {
 	for _, other := range places {
 		defer other.bare.close()
 	}
-	if err := p.seed(); err != nil {
+	if err := p.seed(1); err != nil {
 		return err
 	}
 	s, err := start(roleService, p.environ)
@@ -194,7 +194,7 @@ func million(b *bench) error {
 }
 
 func (b *bench) millionOn(p *place, many int, chromium context.Context) error {
-	if err := p.seed(); err != nil {
+	if err := p.seed(1); err != nil {
 		return err
 	}
 	if err := p.copies(many); err != nil {

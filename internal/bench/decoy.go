@@ -66,7 +66,7 @@ var decoySteps = []struct {
 }
 
 func (b *bench) decoyOn(p *place, each int) error {
-	if err := p.seed(); err != nil {
+	if err := p.seed(1); err != nil {
 		return err
 	}
 	s, err := start(roleService, p.environ)

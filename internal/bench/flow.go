@@ -25,7 +25,7 @@ func flow(b *bench) error {
 	servers := make([]*server, len(places))
 	for i, p := range places {
 		defer p.bare.close()
-		if err := p.seed(); err != nil {
+		if err := p.seed(b.rounds); err != nil {
 			return fmt.Errorf("%s: seed: %w", p.name, err)
 		}
 		if servers[i], err = start(roleService, p.environ); err != nil {
@@ -40,7 +40,7 @@ func flow(b *bench) error {
 
 	bare := series{}
 	of := make([]series, len(places))
-	warm, span := b.long(2*time.Second), b.long(6*time.Second)
+	warm, span := b.long(time.Second), b.long(6*time.Second)
 	for round := range b.rounds {
 		b.await()
 		if err := measureFloor(floor, b.clients, b.long(2*time.Second), bare); err != nil {
@@ -58,20 +58,26 @@ func flow(b *bench) error {
 			if err != nil {
 				return err
 			}
-			w, err := flows(servers[i], p.process, b.clients, warm, span)
+			first, err := firsts(servers[i], p.process, b.clients, round, b.people())
+			var w window
+			if err == nil {
+				w, err = flows(servers[i], p.process, b.clients, round, b.people(), warm, span)
+			}
 			if err := stop(); err != nil {
 				return err
 			}
 			if err != nil {
 				return fmt.Errorf("%s: %w", p.name, err)
 			}
-			of[i].add("rate", w.rate())
-			of[i].add("server", w.each(w.server))
+			for name, w := range map[string]window{"first ": first, "": w} {
+				of[i].add(name+"rate", w.rate())
+				of[i].add(name+"server", w.each(w.server))
+				of[i].add(name+"base", w.each(w.base))
+				of[i].add(name+"requests", w.each(w.server)*1e3/bare["cpu"][round])
+			}
 			of[i].add("net", w.each(w.server)-hash.Seconds()*1e3)
-			of[i].add("base", w.each(w.base))
 			of[i].add("driver", w.each(w.driver))
 			of[i].add("others", w.others.Seconds()/w.took.Seconds())
-			of[i].add("requests", w.each(w.server)*1e3/bare["cpu"][round])
 		}
 	}
 
@@ -83,9 +89,15 @@ func flow(b *bench) error {
 	for i, p := range places {
 		s, least, most := of[i], atLeast(3500), atMost(0.35)
 		if p.process != 0 {
-			least, most = atLeast(2000), bar{}
+			least, most = atLeast(3000), bar{}
 		}
-		r.line(p.name+": logins", "/s", s["rate"], least)
+		r.line(p.name+": first logins of an account", "/s", s["first rate"], bar{})
+		r.line(p.name+": CPU of the service per first login", "ms", s["first server"], bar{})
+		r.line(p.name+": … in bare requests", "×", s["first requests"], bar{})
+		if p.process != 0 {
+			r.line(p.name+": CPU of its processes per first login", "ms", s["first base"], bar{})
+		}
+		r.line(p.name+": returning logins", "/s", s["rate"], least)
 		r.line(p.name+": CPU of the service per login", "ms", s["server"], bar{})
 		r.line(p.name+": … without argon2id", "ms", s["net"], most)
 		if p.process != 0 {
@@ -175,8 +187,8 @@ func leastHash(environ []string) (time.Duration, error) {
 	return hashTime(environ, 2000)
 }
 
-func hashTime(environ []string, n int) (time.Duration, error) {
-	cfg, err := config.Load("", append(plainEnviron(), environ...))
+func hashTime(settings []string, n int) (time.Duration, error) {
+	cfg, err := config.Load("", append(environ(), settings...))
 	if err != nil {
 		return 0, err
 	}

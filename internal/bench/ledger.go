@@ -152,7 +152,7 @@ func (m *mover) move(ctx context.Context, db *persistence.DB, from ledger.Accoun
 
 // adjusted measures adjust-balance over HTTP.
 func (b *bench) adjusted(p *place) error {
-	if err := p.seed(); err != nil {
+	if err := p.seed(1); err != nil {
 		return err
 	}
 	nodes := 1

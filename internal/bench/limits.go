@@ -113,7 +113,7 @@ const keysPath = "/.well-known/jwks.json"
 // at the rates of this bench.
 func (p *place) limit() error {
 	ctx := context.Background()
-	cfg, err := config.Load("", append(plainEnviron(), p.environ...))
+	cfg, err := config.Load("", append(environ(), p.environ...))
 	if err != nil {
 		return err
 	}

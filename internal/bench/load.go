@@ -4,13 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// people is how many accounts log in, in turn.
+// people is how many accounts log in, in turn, in one round.
 const people = 5000
+
+// account is the number of an account of a round. The account people is the administrator.
+func account(round, i int) int { return round*(people+1) + i }
 
 const password = "correct horse battery staple"
 
@@ -28,13 +32,18 @@ type visitor struct {
 	code chan string
 }
 
-func newVisitor(s *server) (*visitor, error) {
-	c, err := dial(s.addr)
+func newVisitor(s *server) (*visitor, error) { return visitorFrom(s, net.IPv4(127, 0, 0, 1)) }
+
+func visitorFrom(s *server, from net.IP) (*visitor, error) {
+	c, err := dialFrom(s.addr, from)
 	if err != nil {
 		return nil, err
 	}
 	return &visitor{client: c, s: s, code: make(chan string, 1)}, nil
 }
+
+// home is the address of a client, in a network (/24) of its own.
+func home(client int) net.IP { return net.IPv4(127, 1, byte(client), 1) }
 
 // administrator is a client who has logged in as one; header is the line of the token.
 func administrator(s *server) (v *visitor, header string, err error) {
@@ -238,22 +247,59 @@ func load(
 	return w, errors.Join(failed, err)
 }
 
-// flows is load of whole logins.
-func flows(s *server, base, clients int, warm, span time.Duration) (window, error) {
+// flows is load of whole logins by the first n accounts of a round. Each client has a network and
+// accounts of its own, so that an account that has logged in before returns.
+func flows(s *server, base, clients, round, n int, warm, span time.Duration) (window, error) {
+	client := 0
 	return load(
 		clients,
 		warm,
 		span,
 		meter{server: s.pid(), base: base},
 		func() (func(context.Context, int) error, func(), error) {
-			v, err := newVisitor(s)
+			v, err := visitorFrom(s, home(client))
 			if err != nil {
 				return nil, nil, err
 			}
-			return func(ctx context.Context, i int) error {
-				_, _, err := v.flow(ctx, i)
+			first, i := client, client
+			client++
+			return func(ctx context.Context, _ int) error {
+				_, _, err := v.flow(ctx, account(round, i))
+				if i += clients; i >= n {
+					i = first
+				}
 				return err
 			}, func() { v.Close() }, nil
 		},
 	)
+}
+
+// firsts measures the first login of each of the first n accounts of a round.
+func firsts(s *server, base, clients, round, n int) (window, error) {
+	ctx, stop := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer stop()
+	visitors := make([]*visitor, clients)
+	for k := range visitors {
+		v, err := visitorFrom(s, home(k))
+		if err != nil {
+			return window{}, err
+		}
+		defer v.Close()
+		visitors[k] = v
+	}
+	var count atomic.Int64
+	return meter{server: s.pid(), base: base, count: &count}.during(func() error {
+		failed := make([]error, clients)
+		var running sync.WaitGroup
+		for k, v := range visitors {
+			running.Go(func() {
+				for i := k; i < n && failed[k] == nil; i += clients {
+					_, _, failed[k] = v.flow(ctx, account(round, i))
+					count.Add(1)
+				}
+			})
+		}
+		running.Wait()
+		return errors.Join(failed...)
+	})
 }

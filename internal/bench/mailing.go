@@ -27,7 +27,7 @@ func mailing(b *bench) error {
 }
 
 func (b *bench) besideMailing(p *place, warm, span time.Duration) error {
-	if err := p.seed(); err != nil {
+	if err := p.seed(1); err != nil {
 		return err
 	}
 	s, err := start(roleService, p.environ)
@@ -52,7 +52,7 @@ func (b *bench) besideMailing(p *place, warm, span time.Duration) error {
 					return err
 				}
 			}
-			w, err := flows(s, p.process, b.clients, warm, span)
+			w, err := flows(s, p.process, b.clients, 0, people, warm, span)
 			if err != nil {
 				return err
 			}

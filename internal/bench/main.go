@@ -67,6 +67,14 @@ func (b *bench) long(d time.Duration) time.Duration {
 	return d
 }
 
+// people is how many accounts log in for the first time in a round.
+func (b *bench) people() int {
+	if b.quick {
+		return people / 4
+	}
+	return people
+}
+
 // await waits for a moment in which no other process works, where the bench was
 // asked to: another's work on a shared core is in every number.
 func (b *bench) await() {

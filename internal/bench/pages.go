@@ -43,7 +43,7 @@ var listed = []struct{ about, query string }{
 }
 
 func (b *bench) pagesOf(p *place, many int) error {
-	if err := p.seed(); err != nil {
+	if err := p.seed(1); err != nil {
 		return err
 	}
 	if err := p.copies(many); err != nil {

@@ -45,7 +45,7 @@ func lively() []string {
 // besideTheHash is the processor time of a login without its hash, as a part of
 // the real hash.
 func (b *bench) besideTheHash(p *place, real time.Duration) error {
-	if err := p.seed(); err != nil {
+	if err := p.seed(1); err != nil {
 		return err
 	}
 	least, err := leastHash(p.environ)
@@ -125,7 +125,7 @@ func during(s *server, token string, f func() error) ([]float64, error) {
 // crowd sends many at once, and then ten times as many as can be served.
 func (b *bench) crowd(p *place) error {
 	const together, lines = 64, 400
-	if err := p.seed(); err != nil {
+	if err := p.seed(1); err != nil {
 		return err
 	}
 	s, err := start(roleService, p.environ)

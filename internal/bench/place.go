@@ -103,11 +103,12 @@ func (b *bench) postgresql(settings []string) (*place, error) {
 	return p, err
 }
 
-// seed migrates the database and makes the accounts, whose password has one
-// hash of the configured cost; the one after the last is an administrator.
-func (p *place) seed() error {
+// seed migrates the database and makes the accounts of so many rounds, whose password has
+// one hash of the configured cost; the one after those of the first round is an
+// administrator.
+func (p *place) seed(rounds int) error {
 	ctx := context.Background()
-	cfg, err := config.Load("", append(plainEnviron(), p.environ...))
+	cfg, err := config.Load("", append(environ(), p.environ...))
 	if err != nil {
 		return err
 	}
@@ -124,9 +125,9 @@ func (p *place) seed() error {
 		return err
 	}
 	defer v.Close()
-	for i := 0; i <= people; {
+	for i := 0; i < account(rounds, 0); {
 		var ws []commit.Write
-		for ; i <= people && len(ws) < 500; i++ {
+		for ; i < account(rounds, 0) && len(ws) < 500; i++ {
 			u := user.New(id.New(time.Now()), time.Now())
 			if p.users = append(p.users, u.ID); i == people {
 				u.Roles = []string{user.RoleAdmin}

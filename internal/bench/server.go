@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -23,9 +24,9 @@ type server struct {
 	codes *codes
 }
 
-// start runs this program in a role and returns when it answers. environ is
-// the child's whole configuration.
-func start(role string, environ []string) (*server, error) {
+// start runs this program in a role and returns when it answers. settings are added to
+// the environment.
+func start(role string, settings []string) (*server, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -35,7 +36,7 @@ func start(role string, environ []string) (*server, error) {
 		return nil, err
 	}
 	s := &server{addr: addr, cmd: exec.Command(self), codes: newCodes()}
-	s.cmd.Env = append(append(plainEnviron(), environ...), childRole+"="+role, "CASTELLAN_HTTP_ADDR="+addr,
+	s.cmd.Env = append(append(environ(), settings...), childRole+"="+role, "CASTELLAN_HTTP_ADDR="+addr,
 		"CASTELLAN_HTTP_MAX_CONNECTIONS_PER_IP=0") // all clients have one address
 	s.cmd.Stderr = os.Stderr
 	r, w, err := os.Pipe()
@@ -63,15 +64,11 @@ func start(role string, environ []string) (*server, error) {
 	return s, nil
 }
 
-// plainEnviron is the environment without settings of the service.
-func plainEnviron() []string {
-	var out []string
-	for _, v := range os.Environ() {
-		if !strings.HasPrefix(v, "CASTELLAN_") {
-			out = append(out, v)
-		}
-	}
-	return out
+// environ is the environment with the settings of the service, so that a bench can be run
+// with CASTELLAN_… settings of one's own. What a bench sets itself comes after them.
+// CASTELLAN_TEST_… is for tests and no setting.
+func environ() []string {
+	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "CASTELLAN_TEST_") })
 }
 
 func (s *server) pid() int { return s.cmd.Process.Pid }
