@@ -38,7 +38,7 @@ func TestAskedAgainCountsOnce(t *testing.T) {
 			defer w.close()
 			d := demand("r", keyOf("a", "b"), 10)
 			for range 3 {
-				w.delay = 10 * time.Millisecond
+				w.delay.Store(int64(10 * time.Millisecond))
 				go func() { // the owner has counted, its replica b knows of it, and its answer has not left
 					time.Sleep(when)
 					w.freeze("a")
@@ -96,7 +96,7 @@ func TestUndecidedIsTakenBack(t *testing.T) {
 		w := together(t)
 		defer w.close()
 		d := demand("r", keyOf("a", "b"), 10)
-		w.delay = 10 * time.Millisecond
+		w.delay.Store(int64(10 * time.Millisecond))
 		go func() {
 			time.Sleep(15 * time.Millisecond) // the owner has counted, and nobody knows of it
 			w.freeze("a")
@@ -313,7 +313,7 @@ func TestLostReservationIsTakenBack(t *testing.T) {
 		if n := used(t, w.nodes["a"], d); n != 100 {
 			t.Fatalf("%d were reserved", n)
 		}
-		w.delay = 10 * time.Millisecond
+		w.delay.Store(int64(10 * time.Millisecond))
 		go func() {
 			time.Sleep(15 * time.Millisecond) // the owner has counted
 			w.freeze("a")

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,7 +24,7 @@ type world struct {
 	t     *testing.T
 	mu    sync.Mutex
 	nodes map[string]*node
-	delay time.Duration
+	delay atomic.Int64  // nanoseconds
 	pause time.Duration // between two requests of a client
 }
 
@@ -54,7 +55,9 @@ type pastView struct {
 }
 
 func newWorld(t *testing.T) *world {
-	return &world{t: t, nodes: map[string]*node{}, delay: 200 * time.Microsecond, pause: time.Millisecond}
+	w := &world{t: t, nodes: map[string]*node{}, pause: time.Millisecond}
+	w.delay.Store(int64(200 * time.Microsecond))
+	return w
 }
 
 // start adds nodes, each of which is alone at first.
@@ -226,7 +229,7 @@ func (n *node) link(to string) chan func() {
 }
 
 func (n *node) send(to *node, do func()) {
-	at := time.Now().Add(n.w.delay)
+	at := time.Now().Add(time.Duration(n.w.delay.Load()))
 	n.link(to.id) <- func() {
 		time.Sleep(time.Until(at))
 		if n.awake() && to.awake() {

@@ -13,10 +13,7 @@ func alone(b *bench) error {
 	if err != nil {
 		return err
 	}
-	n := 400
-	if b.quick {
-		n = 100
-	}
+	n := b.many(400, 100, 5)
 	b.report.begin("Latency without load, %d logins per round", n)
 	for _, p := range places {
 		defer p.bare.close()

@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"time"
+
+	"castellan/internal/porttest"
 )
 
 // begin measures the program as operators get it: how large it is, how soon it
@@ -21,7 +23,7 @@ func begin(b *bench) error {
 		"-s -w",
 		"-o",
 		binary,
-		"./cmd/castellan",
+		"castellan/cmd/castellan",
 	)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
@@ -53,7 +55,7 @@ func (b *bench) beginOnce(binary string, of series) error {
 		return err
 	}
 	for _, name := range []string{"cold", "warm"} {
-		addr, err := freeAddr()
+		addr, err := porttest.Find()
 		if err != nil {
 			return err
 		}

@@ -174,10 +174,7 @@ func million(b *bench) error {
 	if err != nil {
 		return err
 	}
-	many := 1_000_000
-	if b.quick {
-		many /= 10
-	}
+	many := b.many(1_000_000, 100_000, 20_000)
 	chromium, stop, err := browse()
 	if err != nil {
 		return err

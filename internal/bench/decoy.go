@@ -16,10 +16,7 @@ func decoy(b *bench) error {
 	if err != nil {
 		return err
 	}
-	each := 2000
-	if b.quick {
-		each = 500
-	}
+	each := b.many(2000, 500, 20)
 	b.report.begin("Known and unknown phones at the reset, %d of each, %d runs in turns", each, decoyRuns)
 	for _, p := range places {
 		defer p.bare.close()

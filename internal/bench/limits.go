@@ -14,6 +14,7 @@ import (
 	"castellan/cmd/app"
 	"castellan/config"
 	"castellan/domain/firewall"
+	"castellan/internal/porttest"
 	"castellan/persistence"
 )
 
@@ -141,11 +142,11 @@ func (b *bench) cluster(environ []string, n int) (all []*server, err error) {
 	}
 	var seed string
 	for range n {
-		gossip, err := freeAddr()
+		gossip, err := porttest.Find()
 		if err != nil {
 			return all, err
 		}
-		actors, err := freeAddr()
+		actors, err := porttest.Find()
 		if err != nil {
 			return all, err
 		}

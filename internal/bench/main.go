@@ -48,6 +48,7 @@ var measurements = []struct {
 // bench is what measurements share.
 type bench struct {
 	quick   bool
+	smoke   bool // the least that shows that a measurement runs
 	rounds  int
 	clients int
 	profile string // folder for CPU profiles; "" for none
@@ -61,19 +62,22 @@ type bench struct {
 
 // long is a span of time that -quick shortens.
 func (b *bench) long(d time.Duration) time.Duration {
-	if b.quick {
-		return d / 4
+	return time.Duration(b.many(int(d), int(d/4), int(d/60)))
+}
+
+// many is a number that depends on how thorough the measurement is.
+func (b *bench) many(whole, quick, smoke int) int {
+	switch {
+	case b.smoke:
+		return smoke
+	case b.quick:
+		return quick
 	}
-	return d
+	return whole
 }
 
 // people is how many accounts log in for the first time in a round.
-func (b *bench) people() int {
-	if b.quick {
-		return people / 4
-	}
-	return people
-}
+func (b *bench) people() int { return b.many(people, people/4, 64) }
 
 // await waits for a moment in which no other process works, where the bench was
 // asked to: another's work on a shared core is in every number.
@@ -116,6 +120,7 @@ func run() (err error) {
 	flag.IntVar(&b.rounds, "rounds", 5, "rounds of which the median is taken")
 	flag.IntVar(&b.clients, "clients", 128, "connections of the load")
 	flag.BoolVar(&b.quick, "quick", false, "shorter rounds: a look, not a measurement")
+	flag.BoolVar(&b.smoke, "smoke", false, "the shortest run that shows that a bench works")
 	flag.StringVar(&b.on, "on", "", "measure on this database only: sqlite or postgresql")
 	flag.StringVar(&b.profile, "profile", "", "folder to write CPU profiles of the service under load to")
 	flag.DurationVar(

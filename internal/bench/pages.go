@@ -18,10 +18,7 @@ func pages(b *bench) error {
 	if err != nil {
 		return err
 	}
-	many := 1_000_000
-	if b.quick {
-		many /= 10
-	}
+	many := b.many(1_000_000, 100_000, 20_000)
 	b.report.begin("Pages of 100 of GET /admin/list-users, %d accounts, median time of an answer", many)
 	for _, p := range places {
 		defer p.bare.close()

@@ -6,13 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"castellan/internal/porttest"
 )
 
 // server is a child that serves.
@@ -31,7 +32,7 @@ func start(role string, settings []string) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	addr, err := freeAddr()
+	addr, err := porttest.Find()
 	if err != nil {
 		return nil, err
 	}
@@ -113,14 +114,6 @@ func ready(addr string, within time.Duration) (time.Duration, error) {
 		time.Sleep(500 * time.Microsecond)
 	}
 	return 0, fmt.Errorf("no answer from %s within %s", addr, within)
-}
-
-func freeAddr() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
 }
 
 // codes are the codes of messages on their way to the user who logs in, by the id

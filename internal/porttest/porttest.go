@@ -2,24 +2,31 @@
 package porttest
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
 	"testing"
 )
 
-// Free is an address on loopback that nothing listens at. It lies below the ports
-// that the system hands out by itself, so that no connection takes it before the
-// server does.
+// Free is an address on loopback that nothing listens at (Find).
 func Free(t testing.TB) string {
 	t.Helper()
+	addr, err := Find()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return addr
+}
+
+// Find returns an address on loopback that nothing listens at. Its port is below those
+// that the system assigns to connections, so that none takes it before the server does.
+func Find() (string, error) {
 	for range 100 {
 		addr := fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000))
 		if l, err := net.Listen("tcp", addr); err == nil {
-			l.Close()
-			return addr
+			return addr, l.Close()
 		}
 	}
-	t.Fatal("no free port")
-	return ""
+	return "", errors.New("no free port")
 }
