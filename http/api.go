@@ -147,7 +147,8 @@ func Table() registry.Table {
 	endpoints := Endpoints()
 	t := make(registry.Table, 0, len(endpoints)+1)
 	for _, e := range endpoints {
-		t = append(t, registry.Endpoint{Method: e.Method, Path: e.Path, Name: e.Summary, Reserved: e.Reserved})
+		t = append(t, registry.Endpoint{Method: e.Method, Path: e.Path, Name: e.Summary, Reserved: e.Reserved,
+			Open: e.Audience == rest.SelfUser || e.Audience == rest.SelfOrAdmin, ForOthers: e.Audience == rest.SelfOrAdmin})
 	}
 	return append(t, registry.Endpoint{Method: "GET", Path: socket.Path, Name: "Socket of a challenge"})
 }

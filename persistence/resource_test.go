@@ -46,7 +46,7 @@ func TestResourceAdmin(t *testing.T) {
 			return resource.Sync(ctx, store, table, time.Now())
 		}))
 		node := func() (*resource.Live, *change.Reader) {
-			live := resource.NewLive(store, users)
+			live := resource.NewLive(store, users, nil)
 			feed := change.NewReader(NewChanges(db), time.Now)
 			feed.On(change.Roles, live.Follow)
 			feed.On(change.Users, live.FollowAccounts)

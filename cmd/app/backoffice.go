@@ -32,7 +32,7 @@ import (
 // trail of what they did.
 func (s *service) backOffice() error {
 	store := persistence.NewResources(s.DB)
-	s.roles = resource.NewLive(store, s.users)
+	s.roles = resource.NewLive(store, s.users, httpapi.Table())
 	registry := &resource.Admin{Store: store, Accounts: s.users, Changes: s.changes(change.Roles, s.roles),
 		Table: httpapi.Table(), Dev: s.cfg.Dev}
 	registry.Changes.Lock = store.Lock

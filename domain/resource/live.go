@@ -18,7 +18,7 @@ type Verdict struct {
 
 // Acts reports whether the account passes what is meant for administrators:
 // by the role admin, or by a grant (D-AUTH-03).
-func (v Verdict) Acts() bool { return v.Admin || v.Permission == Allow || v.Permission == Audit }
+func (v Verdict) Acts() bool { return v.Admin || v.Permission.acts() }
 
 // Denied reports whether the account is kept out of what is open to users.
 func (v Verdict) Denied() bool { return !v.Admin && v.Permission == Deny }
@@ -45,6 +45,9 @@ type Live struct {
 	store    Store
 	accounts Accounts
 	held     *change.Snapshot[snapshot]
+	// open holds the endpoints that users may use unless denied, usersOnly those of them
+	// where a grant does not let the holder act for others. Both are fixed.
+	open, usersOnly map[target]bool
 }
 
 type target struct{ method, path string }
@@ -62,12 +65,17 @@ type profile struct {
 	roles  []string // sorted, without user
 	admin  bool
 	grants map[target]Permission
+	denied []target // those of grants that say DENY
 }
 
 // NewLive returns a Live that knows no role and no grant until Reload: nothing
 // meant for administrators can be used.
-func NewLive(s Store, a Accounts) *Live {
-	l := &Live{store: s, accounts: a}
+func NewLive(s Store, a Accounts, t Table) *Live {
+	l := &Live{store: s, accounts: a, open: map[target]bool{}, usersOnly: map[target]bool{}}
+	for _, e := range t {
+		at := target{e.Method, e.Path}
+		l.open[at], l.usersOnly[at] = e.Open, e.Open && !e.ForOthers
+	}
 	l.held = change.NewSnapshot(&snapshot{everyone: &profile{}}, l.load, l.apply)
 	return l
 }
@@ -213,6 +221,11 @@ func newProfile(roles []string, byRole map[string][]Grant) *profile {
 			if at := (target{method, path}); weight[g.Permission] > weight[p.grants[at]] {
 				p.grants[at] = g.Permission
 			}
+		}
+	}
+	for at, permission := range p.grants {
+		if permission == Deny {
+			p.denied = append(p.denied, at)
 		}
 	}
 	return p

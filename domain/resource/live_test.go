@@ -85,7 +85,7 @@ func TestJudge(t *testing.T) {
 			"user": {"plain row"},
 		},
 	}
-	live := resource.NewLive(n, n)
+	live := resource.NewLive(n, n, nil)
 	if v := live.Judge("root", "GET", "/x"); v.Admin || v.Acts() {
 		t.Error("acts before the first reload")
 	}
@@ -128,7 +128,7 @@ func TestJudge(t *testing.T) {
 
 func TestLiveKeepsWhatItHas(t *testing.T) {
 	n := &node{held: map[string][]string{"admin": {"root"}}}
-	live := resource.NewLive(n, n)
+	live := resource.NewLive(n, n, nil)
 	if err := live.Reload(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func TestLiveKeepsWhatItHas(t *testing.T) {
 // the grants; everything is read for a key that says neither.
 func TestFollow(t *testing.T) {
 	n := &node{held: map[string][]string{"admin": {"root"}, "b": {"two"}, "a": {"two"}}}
-	live := resource.NewLive(n, n)
+	live := resource.NewLive(n, n, nil)
 	if err := live.Reload(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func TestLiveNeverGoesBack(t *testing.T) {
 			close(second)
 		}
 	}}
-	live := resource.NewLive(n, n)
+	live := resource.NewLive(n, n, nil)
 	errs := make(chan error, 2)
 	go func() { errs <- live.Reload(t.Context()) }()
 	<-inFirst
@@ -224,7 +224,7 @@ func BenchmarkReload(b *testing.B) {
 		role := fmt.Sprint("r", i%10)
 		n.held[role] = append(n.held[role], fmt.Sprintf("%026d", i))
 	}
-	live := resource.NewLive(n, n)
+	live := resource.NewLive(n, n, nil)
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := live.Reload(b.Context()); err != nil {

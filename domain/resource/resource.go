@@ -89,6 +89,9 @@ const (
 	Revoked Permission = "REVOKE"
 )
 
+// acts reports whether the permission lets the holder act as an administrator.
+func (p Permission) acts() bool { return p == Allow || p == Audit }
+
 // Role is what accounts hold and permissions are granted to.
 type Role struct {
 	ID        int64
@@ -140,6 +143,9 @@ type Endpoint struct {
 	Method, Path, Name string
 	// Reserved endpoints accept the role admin alone and cannot be granted.
 	Reserved bool
+	// Open endpoints are permitted to every user who is not denied. ForOthers: a grant
+	// lets the holder act for other users.
+	Open, ForOthers bool
 }
 
 // Code is the endpoint's resource code.

@@ -27,7 +27,7 @@ func (n node) Holders(context.Context) (map[string][]string, error)           { 
 func (n node) Get(context.Context, string) (user.User, error)                 { return user.User{}, nil }
 func (n node) live(t testing.TB) *resource.Live {
 	t.Helper()
-	l := resource.NewLive(n, n)
+	l := resource.NewLive(n, n, nil)
 	if err := l.Reload(t.Context()); err != nil {
 		t.Fatal(err)
 	}
