@@ -37,6 +37,7 @@ func TestEverythingIsBehindTheFirewall(t *testing.T) {
 	s, err := edge.New(edge.Options{Guards: guards, Starter: starter{}, Idempotency: idempotency{},
 		Authorize:   func(context.Context, rest.Caller, *rest.Endpoint) error { t.Error("authorized"); return nil },
 		ActsAsAdmin: func(rest.Caller, *rest.Endpoint) bool { return false },
+		MayName:     func(context.Context, rest.Caller, *rest.Endpoint, any) error { t.Error("named"); return nil },
 		Verify:      func(context.Context, rest.Caller, *rest.Endpoint, any) error { t.Error("verified"); return nil },
 		Firewall: func(_ context.Context, _ *edge.Request, key string) error {
 			judged = append(judged, key)

@@ -79,12 +79,13 @@ func serve(t *testing.T, db *persistence.DB) *service {
 	devices := &device.Service{Store: persistence.NewDevices(db), Users: users, Commit: db, Ring: ring,
 		Audience: "https://id.example.com", Now: time.Now, Log: slog.Default()}
 	guards := guard.Guards{Tokens: s.tokens, Devices: devices, Tenant: "default", Judge: live.Judge,
-		Cron: func(header string) (string, bool) { return "rates", header == scheduled },
-		Feed: &changetest.Feed{}, Live: func(string, string, int64) bool { return true },
+		MayWrite: live.MayWrite,
+		Cron:     func(header string) (string, bool) { return "rates", header == scheduled },
+		Feed:     &changetest.Feed{}, Live: func(string, string, int64) bool { return true },
 		AllowsIP: func(string, netip.Addr) bool { return true }}
 	var err error
 	s.srv, err = edge.New(edge.Options{Guards: guards.Table(), Authorize: guards.Authorize,
-		ActsAsAdmin: guards.ActsAsAdmin, Starter: guard.Starter{}, Idempotency: &guard.Idempotent{},
+		ActsAsAdmin: guards.ActsAsAdmin, MayName: guards.MayName, Starter: guard.Starter{}, Idempotency: &guard.Idempotent{},
 		Verify: func(context.Context, rest.Caller, *rest.Endpoint, any) error { return nil }},
 		httpapi.Endpoints(httpresource.Group{Admin: admin}, httpresource.Roles{Admin: admin}))
 	storetest.Must(t, err)

@@ -55,7 +55,10 @@ type ApplicationQuery struct {
 }
 
 // UserQuery selects users; nil: any.
-type UserQuery struct{ UserID, CorporateUserID, Status *string }
+type UserQuery struct {
+	ID                              *int64
+	UserID, CorporateUserID, Status *string
+}
 
 // Store keeps both. Every method joins the transaction that its context carries. It
 // is safe for concurrent use and passes corporatetest.Run.

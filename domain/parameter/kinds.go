@@ -94,6 +94,40 @@ func (i Ignored) Check() string {
 	return ""
 }
 
+// IgnoredDiffer returns the users that one of two objects of AMLControl ignores and the
+// other does not, in the order of their ids.
+func IgnoredDiffer(before, after json.RawMessage) (users []string) {
+	was, is := ignoredIn(before), ignoredIn(after)
+	for id := range was {
+		if !is[id] {
+			users = append(users, id)
+		}
+	}
+	for id := range is {
+		if !was[id] {
+			users = append(users, id)
+		}
+	}
+	slices.Sort(users)
+	return users
+}
+
+// ignoredIn returns the users that an object of AMLControl ignores. The service decodes
+// the name of a member in any case and a query matches it exactly, so both readings count.
+func ignoredIn(object json.RawMessage) map[string]bool {
+	var decoded Ignored
+	var members map[string]json.RawMessage
+	var exact []string
+	_ = json.Unmarshal(object, &decoded) // an object of another shape ignores no user
+	_ = json.Unmarshal(object, &members)
+	_ = json.Unmarshal(members["ignoredUsers"], &exact)
+	users := map[string]bool{}
+	for _, id := range append(decoded.IgnoredUsers, exact...) {
+		users[id] = true
+	}
+	return users
+}
+
 // Addresses are the treasury's addresses by currency code and network code
 // (D-TX-10).
 type Addresses map[string]map[string]string

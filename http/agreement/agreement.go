@@ -25,7 +25,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 		rest.Post("/admin/terms-of-service", "Publish a version of an agreement and mail it", rest.Tenant, g.publish,
 			fault.InvalidField, fault.RecordNotFound, fault.RecordAlreadyExist).Idempotent().Body(rest.FileBody).
 			Try(`{"base64String":"JVBERi0xLjQKJSVFT0YK","name":"Terms of service","description":"Fees changed",`+
-				`"userId":"${admin.id}"}`).
+				`"userId":"${admin.id}"}`).Names(rest.General, "userId").
 			Doc("publishAgreement", "The file is a PDF, a Word document or plain text. Without a version it is the one "+
 				"after the newest of that name. With sendEmail a job mails it to every active user who has an "+
 				"address, in groups of 800; id names the job."),

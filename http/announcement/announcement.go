@@ -45,7 +45,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 			fault.InvalidField, fault.RecordNotFound).
 			TryLast(`{"id":${addAnnouncement.data.id}}`).
 			Doc("deleteAnnouncement", "It is gone for good, with its pictures."),
-	)
+	).NamesNoUser("the ids are those of announcements")
 }
 
 type record struct {

@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"castellan/domain/change/changetest"
@@ -20,6 +21,7 @@ import (
 	"castellan/domain/resource"
 	"castellan/domain/storetest"
 	"castellan/domain/token"
+	"castellan/domain/user"
 	"castellan/http/edge"
 	"castellan/http/guard"
 	"castellan/http/rest"
@@ -62,14 +64,17 @@ type Site struct {
 }
 
 // Serve serves groups. Options without guards get those of the program. A caller
-// is a name: "admin" is an administrator, "nobody" sends no token, "nonsense" one
-// that is none, "cron:rates" is the scheduled client rates, and every other name
-// is a user of that id.
+// is a name: "admin" is an administrator, "clerk" is granted every endpoint that is
+// not reserved, "nobody" sends no token, "nonsense" one that is none, "cron:rates" is
+// the scheduled client rates, and every other name is a user of that id.
 func Serve(t *testing.T, o edge.Options, groups ...rest.Group) *Site {
 	t.Helper()
 	if o.Guards == nil {
 		guards := Guards()
 		o.Guards, o.Authorize, o.ActsAsAdmin = guards.Table(), guards.Authorize, guards.ActsAsAdmin
+	}
+	if o.MayName == nil {
+		o.MayName = Guards().MayName
 	}
 	var all []rest.Endpoint
 	for _, g := range groups {
@@ -84,10 +89,42 @@ func Serve(t *testing.T, o edge.Options, groups ...rest.Group) *Site {
 func Guards() guard.Guards {
 	return guard.Guards{
 		Tokens: Tokens{}, Tenant: "t1", Feed: &changetest.Feed{},
-		Live:  func(string, string, int64) bool { return true },
-		Cron:  func(header string) (string, bool) { return header, header != "" },
-		Judge: func(user, _, _ string) resource.Verdict { return resource.Verdict{Admin: user == "admin"} },
+		Live: func(string, string, int64) bool { return true },
+		Cron: func(header string) (string, bool) { return header, header != "" },
+		Judge: func(caller, _, _ string) resource.Verdict {
+			v := resource.Verdict{Admin: caller == "admin"}
+			if caller == "clerk" {
+				v.Permission = resource.Allow
+			}
+			return v
+		},
+		MayWrite: MayWrite,
 	}
+}
+
+// MayWrite judges as the program does, where "admin" alone holds a role.
+func MayWrite(caller, userID string, m resource.Matter) error {
+	return roles().MayWrite(caller, userID, m)
+}
+
+var roles = sync.OnceValue(func() *resource.Live {
+	live := resource.NewLive(noGrants{}, oneAdmin{}, nil)
+	if err := live.Reload(context.Background()); err != nil {
+		panic(err)
+	}
+	return live
+})
+
+type noGrants struct{ resource.Store }
+
+func (noGrants) Grants(context.Context, resource.GrantQuery) ([]resource.Grant, error) {
+	return nil, nil
+}
+
+type oneAdmin struct{ resource.Accounts }
+
+func (oneAdmin) Holders(context.Context) (map[string][]string, error) {
+	return map[string][]string{user.RoleAdmin: {"admin"}}, nil
 }
 
 // Tokens takes a name for its own token.

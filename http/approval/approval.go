@@ -25,17 +25,19 @@ func (g Group) Endpoints() []rest.Endpoint {
 		rest.Post("/admin/update-deploy-request", "Approve, reject or change a deploy request", rest.Tenant,
 			g.changeDeploy, fault.InvalidField, fault.RecordNotFound).
 			Try(`{"id":${addDeployRequest.data.id},"status":"APPROVED"}`).
+			NamesNoUser("a deployment concerns no account").
 			Doc("updateDeployRequest", changes),
 		rest.Get("/admin/vpn-request", "List VPN requests, newest first", rest.Tenant, g.vpns, fault.InvalidField).
 			Doc("listVpnRequests", pendingOnly),
 		rest.Post("/admin/vpn-request", "Ask for VPN access of a user", rest.Tenant, g.addVPN,
 			fault.InvalidField, fault.RecordNotFound).
 			Try(`{"userId":"${user.id}","user_name":"jane","type":"developer","comment":"Works from home"}`).
+			Names(rest.General, "userId").
 			Doc("addVpnRequest", "The user of userId becomes the requestor; name and surname come from the account."),
-		rest.Post("/admin/update-vpn-request", "Approve, reject or change a VPN request", rest.Tenant, g.changeVPN,
+		rest.NamesBy(rest.Post("/admin/update-vpn-request", "Approve, reject or change a VPN request", rest.Tenant, g.changeVPN,
 			fault.InvalidField, fault.RecordNotFound).
 			Try(`{"id":${addVpnRequest.data.id},"status":"REJECTED","comment":"The contract ends soon"}`).
-			Doc("updateVpnRequest", changes),
+			Doc("updateVpnRequest", changes), g.requestor),
 	)
 }
 

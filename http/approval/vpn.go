@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"castellan/domain/approval"
+	"castellan/domain/page"
 	"castellan/http/rest"
 )
 
@@ -65,6 +66,13 @@ type changeVPNRequest struct {
 	UserName *string `json:"user_name" doc.maxLength:"200" example:"jane"`
 	Status   *string `json:"status" enum:"PENDING,APPROVED,REJECTED"`
 	Comment  *string `json:"comment" doc.maxLength:"2000" example:"Works from home"`
+}
+
+// requestor names the user whose access a request is about.
+func (g Group) requestor(ctx context.Context, _ rest.Caller, in changeVPNRequest) (rest.Named, error) {
+	found, err := g.Service.VPNs.List(ctx, approval.VPNQuery{ID: (*int64)(&in.ID)}, page.Query[approval.Place]{Limit: 1})
+	return rest.Named{Matter: rest.General,
+		Users: rest.Each(found.Records, func(v approval.VPN) string { return v.RequestorID })}, err
 }
 
 func (g Group) changeVPN(ctx context.Context, who rest.Caller, in changeVPNRequest) (rest.Data[vpnRecord], error) {

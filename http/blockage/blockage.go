@@ -31,18 +31,31 @@ func (g Group) Endpoints() []rest.Endpoint {
 		rest.Post("/blockage/insert-blockage-history", "Block an amount of a user", rest.Tenant, g.insert,
 			fault.InvalidField, fault.RecordNotFound).For(rest.Admin).Idempotent().
 			Try(`{"userId":"${user.id}","currencyCode":"BTC","blockTypeId":2,"amount":0.1,"description":"Court order"}`).
+			Names(rest.Standing, "userId").
 			Doc("addBlockage", "What is available falls by the amount. The amount may exceed it, and then holds what "+
 				"comes in later, too. Of a currency on several networks what is available there is locked first."),
-		rest.Post("/blockage/update-blockage-history", "Release a blockage, or make it active again", rest.Tenant, g.update,
+		rest.NamesBy(rest.Post("/blockage/update-blockage-history", "Release a blockage, or make it active again", rest.Tenant, g.update,
 			fault.InvalidField, fault.RecordNotFound).For(rest.Admin).
 			Try(`{"id":"${addBlockage.data.id}","status":"released","comment":"The order was withdrawn"}`).
 			Doc("updateBlockage", "Of a status that it has nothing changes. What closing an account has blocked and an "+
 				"administrator makes active again stays when the account is opened."),
-		rest.Post("/blockage/delete-blockage-history", "Delete a blockage", rest.Tenant, g.remove,
+			func(ctx context.Context, _ rest.Caller, in updateRequest) (rest.Named, error) {
+				return g.owner(ctx, in.ID)
+			}),
+		rest.NamesBy(rest.Post("/blockage/delete-blockage-history", "Delete a blockage", rest.Tenant, g.remove,
 			fault.InvalidField, fault.RecordNotFound).For(rest.Admin).
 			TryLast(`{"id":"${addBlockage.data.id}"}`).
 			Doc("deleteBlockage", "It is released, and no list shows it any more."),
+			func(ctx context.Context, _ rest.Caller, in removeRequest) (rest.Named, error) {
+				return g.owner(ctx, in.ID)
+			}),
 	)
+}
+
+// owner names the user of a blockage.
+func (g Group) owner(ctx context.Context, id rest.ID) (rest.Named, error) {
+	b, err := g.Service.Store.Get(ctx, int64(id))
+	return rest.Named{Users: []string{b.UserID}, Matter: rest.Standing}, err
 }
 
 // record is a blockage with its user and currency.

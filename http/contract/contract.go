@@ -60,7 +60,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 			Try(`{"contractId":${listContracts.0.id},"details":[{"id":${addContractDetails.data.1.id},"orderNo":0}]}`).
 			Doc("reorderContractDetails", "All of them or none. The answer has all details of the contract in their "+
 				"new order."),
-	)
+	).NamesNoUser("the ids are those of contracts and their details")
 }
 
 type record struct {

@@ -10,6 +10,7 @@ import (
 
 	"castellan/domain/corporate"
 	"castellan/domain/fault"
+	"castellan/domain/page"
 	"castellan/http/rest"
 )
 
@@ -30,14 +31,15 @@ func (g Group) Endpoints() []rest.Endpoint {
 			Doc("listCorporateUsers", "A user is listed where it has everything that is asked for."),
 		rest.Post("/admin/insert-corporate-user", "Link a user to a company", rest.Tenant, g.insert,
 			fault.InvalidField, fault.RecordNotFound, fault.RecordAlreadyExist).RefuseWith(refuseInsert).
+			Names(rest.General, "userId").
 			Doc("insertCorporateUser", "Without userId an account is made. It has a placeholder for a phone number and "+
 				"lets no campaign come, and its password must be reset before the first login. The same request again "+
 				"gets the first answer."),
-		rest.Post("/admin/update-corporate-user", "Change a user of a company", rest.Tenant, g.change,
+		rest.NamesBy(rest.Post("/admin/update-corporate-user", "Change a user of a company", rest.Tenant, g.change,
 			fault.InvalidField, fault.RecordNotFound, fault.RecordAlreadyExist).RefuseWith(refuseChange).
 			Try(`{"id":"${insertCorporateUser.id}","status":"passive"}`).
 			Doc("updateCorporateUser", "Fields that are not sent stay as they are; one besides id and userId is needed. "+
-				"null clears email."),
+				"null clears email."), g.linked),
 	)
 }
 
@@ -186,6 +188,17 @@ type changed struct {
 }
 
 func (changed) SchemaName() string { return "CorporateUserUpdated" }
+
+// linked names the user of a link, and the one that takes the place.
+func (g Group) linked(ctx context.Context, _ rest.Caller, in changeRequest) (rest.Named, error) {
+	found, err := g.Service.Store.Users(ctx, corporate.UserQuery{ID: (*int64)(&in.ID)}, page.Query[corporate.Place]{Limit: 1})
+	n := rest.Named{Matter: rest.General,
+		Users: rest.Each(found.Records, func(u corporate.User) string { return u.UserID })}
+	if in.UserID != nil {
+		n.Users = append(n.Users, *in.UserID)
+	}
+	return n, err
+}
 
 func (g Group) change(ctx context.Context, who rest.Caller, in changeRequest) (changed, error) {
 	return changed{}, g.Service.Change(ctx, who.By(), int64(in.ID), func(u *corporate.User) {

@@ -54,11 +54,13 @@ func (g Group) Endpoints() []rest.Endpoint {
 			Try(fmt.Sprintf(trySetup, `"id":${setUpAssets.currencyId},`, `"id":${setUpAssets.currencyNetworkId},`,
 				`"id":${setUpAssets.currencyOfNetworkId},`, "Avalanche (AVAX)")).
 			Doc("updateAssets", "All or nothing. A section that is not enabled stays as it is. Whether something is "+
-				"active stays too. A link keeps its currency, its network and at least its decimals."),
+				"active stays too. A link keeps its currency, its network and at least its decimals.").
+			NamesNoUser("the ids are those of currencies, networks and links"),
 		rest.Post("/admin/currency-activate", "Say whether a currency and its link are active", rest.Tenant, g.activate,
 			fault.RecordNotFound).
 			Try(`{"currency":{"id":${setUpAssets.currencyId},"isActive":true},`+
 				`"currencyOfNetwork":{"id":${setUpAssets.currencyOfNetworkId},"isActive":false}}`).
+			NamesNoUser("the ids are those of a currency and a link").
 			Doc("activateCurrency", "Both or neither. The link must be one of the currency."),
 		rest.Get("/rates/get-currency-rates", "Tell an exchange rate", rest.TenantOrCron, g.rate, fault.RecordNotFound).
 			For(rest.SelfUser).

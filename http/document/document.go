@@ -33,12 +33,14 @@ func (g Group) Endpoints() []rest.Endpoint {
 		rest.Post("/admin/save-document", "Keep a document of a user", rest.Tenant, g.save,
 			fault.InvalidField, fault.RecordNotFound, fault.RecordLimitReached).Body(rest.FileBody).
 			Try(`{"userId":"${user.id}","base64String":"`+rest.ExampleFile+`","documentName":"passport.png","type":1}`).
+			Names(rest.General, "userId").
 			Doc("saveDocument", "A picture (PNG, JPEG, WebP, GIF) or a PDF. It is kept as it came, and sealed."),
-		rest.Post("/user/update-document", "Change a document", rest.Tenant, g.change,
+		rest.NamesBy(rest.Post("/user/update-document", "Change a document", rest.Tenant, g.change,
 			fault.InvalidField, fault.RecordNotFound).
 			For(rest.SelfOrAdmin).
 			Try(`{"id":"${saveDocument.data.id}","description":"My new passport"}`).
 			Doc("updateDocument", "Users change the description of the own ones. Fields that are not sent stay as they are."),
+			g.owner),
 		rest.Get("/admin/get-document-file", "Download a document", rest.Tenant, g.file,
 			fault.InvalidField, fault.RecordNotFound).
 			Try(`documentInfo={"id":"${saveDocument.data.id}"}`).
@@ -170,6 +172,16 @@ type changeRequest struct {
 	DescriptionJSON *texts                `json:"descriptionJson"`
 	Status          *string               `json:"status" doc:"one of the parameter DOCUMENT_STATUS" example:"deActive"`
 	Reason          rest.Nullable[string] `json:"reason" doc.maxLength:"2000" example:"blurred"`
+}
+
+// owner names the user of a document. Status and reason decide about KYC.
+func (g Group) owner(ctx context.Context, _ rest.Caller, in changeRequest) (rest.Named, error) {
+	m := rest.General
+	if in.Status != nil || in.Reason.Sent {
+		m = rest.Standing
+	}
+	d, err := g.Service.Store.Get(ctx, in.ID)
+	return rest.Named{Users: []string{d.UserID}, Matter: m}, err
 }
 
 func (g Group) change(ctx context.Context, who rest.Caller, in changeRequest) (rest.Data[record], error) {

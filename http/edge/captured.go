@@ -63,6 +63,10 @@ func RunCaptured(ctx context.Context, ix Index, c Captured, judges ...func(conte
 	if err != nil {
 		return nil, err
 	}
+	return callCaptured(ctx, e, c, in)
+}
+
+func callCaptured(ctx context.Context, e *rest.Endpoint, c Captured, in any) (json.RawMessage, error) {
 	out, err := e.Call(ctx, c.Caller, in)
 	if err != nil {
 		return nil, err
@@ -103,13 +107,27 @@ func keepCaptured(e *rest.Endpoint, out any) (json.RawMessage, error) {
 }
 
 // RunCaptured runs a captured request against the server's table, judged by its
-// Authorize.
+// Authorize and MayName.
 func (s *Server) RunCaptured(ctx context.Context, c Captured) (json.RawMessage, error) {
 	if e := s.index[c.Method+" "+c.Path]; e != nil {
 		c.Caller.AsAdmin = s.asAdmin(c.Caller, e)
 	}
-	if s.opts.Authorize == nil {
-		return RunCaptured(ctx, s.index, c)
+	e, in, err := s.bindCaptured(ctx, c)
+	if err != nil {
+		return nil, err
 	}
-	return RunCaptured(ctx, s.index, c, s.opts.Authorize)
+	return callCaptured(ctx, e, c, in)
+}
+
+// bindCaptured judges the caller of a captured request again and binds it.
+func (s *Server) bindCaptured(ctx context.Context, c Captured) (e *rest.Endpoint, in any, err error) {
+	if s.opts.Authorize == nil {
+		e, in, err = bindCaptured(ctx, s.index, c)
+	} else {
+		e, in, err = bindCaptured(ctx, s.index, c, s.opts.Authorize)
+	}
+	if err == nil {
+		err = s.mayName(ctx, c.Caller, e, in)
+	}
+	return e, in, err
 }

@@ -63,6 +63,9 @@ func (o *Options) check(endpoints []rest.Endpoint) (errs []error) {
 		if e.Audience == rest.SelfOrAdmin && o.ActsAsAdmin == nil {
 			fail("%s: audience %q needs ActsAsAdmin", key, e.Audience)
 		}
+		if e.Naming.Declared() && o.MayName == nil {
+			fail("%s: an endpoint whose requests name users needs MayName", key)
+		}
 		if e.Reserved && e.Audience != rest.Admin {
 			fail("%s: only the audience %q can be reserved", key, rest.Admin)
 		}

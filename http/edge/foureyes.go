@@ -79,6 +79,19 @@ func (s *Server) Permit(ctx context.Context, who rest.Caller, key string) error 
 	return s.opts.Authorize(ctx, who, e)
 }
 
+// PermitCaptured judges whether a caller may make a captured request: the endpoint, as
+// Permit does, and the users that the request names.
+func (s *Server) PermitCaptured(ctx context.Context, who rest.Caller, c Captured) error {
+	if err := s.Permit(ctx, who, c.Method+" "+c.Path); err != nil {
+		return err
+	}
+	e, in, err := bindCaptured(ctx, s.index, c)
+	if err != nil {
+		return nil // it cannot run: CarryOut says why
+	}
+	return s.mayName(ctx, who, e, in)
+}
+
 // RehearseCaptured is the rehearsal of a captured request that waits for a second
 // person; nil for one that does not. RunRehearsed gets it.
 func (s *Server) RehearseCaptured(ctx context.Context, c Captured) (*Rehearsal, error) {
@@ -106,8 +119,8 @@ func (s *Server) RunRehearsed(ctx context.Context, c Captured, h *Rehearsal) (js
 	return keepCaptured(s.index[c.Method+" "+c.Path], out)
 }
 
-// CarryOut runs a request that a second person has approved, judged by the Authorize of
-// the server. Beside the errors of RunCaptured: INVALID_STATE where the answer says
+// CarryOut runs a request that a second person has approved, judged by the Authorize and
+// the MayName of the server. Beside the errors of RunCaptured: INVALID_STATE where the answer says
 // that nothing was done.
 func (s *Server) CarryOut(ctx context.Context, c Captured) (json.RawMessage, error) {
 	e, in, err := s.bindCaptured(ctx, c)
@@ -122,12 +135,4 @@ func (s *Server) CarryOut(ctx context.Context, c Captured) (json.RawMessage, err
 		return nil, fault.New(fault.InvalidState, "%s", why)
 	}
 	return keepCaptured(e, out)
-}
-
-// bindCaptured judges the caller of a captured request again and binds it.
-func (s *Server) bindCaptured(ctx context.Context, c Captured) (*rest.Endpoint, any, error) {
-	if s.opts.Authorize == nil {
-		return bindCaptured(ctx, s.index, c)
-	}
-	return bindCaptured(ctx, s.index, c, s.opts.Authorize)
 }

@@ -82,6 +82,9 @@ type Options struct {
 	// ActsAsAdmin tells whether a caller whom Authorize let in may act for others
 	// at an endpoint of audience SelfOrAdmin; it fills Caller.AsAdmin.
 	ActsAsAdmin func(who rest.Caller, e *rest.Endpoint) bool
+	// MayName judges the users that a bound request names, where the endpoint declares
+	// them (rest.Naming). It also judges captured requests again before they run.
+	MayName func(ctx context.Context, who rest.Caller, e *rest.Endpoint, in any) error
 	// Verify checks Caller.OTP for endpoints marked Verified, after binding and
 	// outside of any transaction: a wrong code stays counted and a right one used,
 	// also when the request fails later.

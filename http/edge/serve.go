@@ -130,6 +130,14 @@ func (s *Server) asAdmin(who rest.Caller, e *rest.Endpoint) bool {
 	return e.Audience == rest.SelfOrAdmin && s.opts.ActsAsAdmin != nil && s.opts.ActsAsAdmin(who, e)
 }
 
+// mayName judges the users that a bound request names.
+func (s *Server) mayName(ctx context.Context, who rest.Caller, e *rest.Endpoint, in any) error {
+	if !e.Naming.Declared() {
+		return nil
+	}
+	return s.opts.MayName(ctx, who, e, in)
+}
+
 // perform reads the fields of a request whose caller is established, runs it and
 // answers.
 func (s *Server) perform(ctx context.Context, r *Request, q rest.Query) error {
@@ -144,6 +152,9 @@ func (s *Server) perform(ctx context.Context, r *Request, q rest.Query) error {
 	in, more, err := e.Bind(q, body)
 	r.language(more.Language)
 	if err != nil {
+		return err
+	}
+	if err := s.mayName(ctx, r.Caller, e, in); err != nil {
 		return err
 	}
 	if r.Caller.OTP == "" {

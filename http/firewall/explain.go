@@ -34,7 +34,8 @@ func (g Explain) Endpoints() []rest.Endpoint {
 			rest.Tenant, g.explain,
 			fault.InvalidField).
 			Doc("explainFirewall",
-				"Nothing is counted. The answer follows the same rules as a real request at this moment."),
+				"Nothing is counted. The answer follows the same rules as a real request at this moment.").
+			NamesNoUser("it changes nothing"),
 		rest.Post("/admin/system/waf/rehearse", "Tell what a rule would have refused in the last 24 hours",
 			rest.Tenant, g.rehearse, fault.InvalidField).
 			Body(rest.LargeBody).
@@ -43,7 +44,8 @@ func (g Explain) Endpoints() []rest.Endpoint {
 			Doc("rehearseFirewallRule",
 				"Nothing is saved. The rule is judged as when it is added, and taken to be active, without a trial and "+
 					"without an end. What it would have refused is found in the audit: reads, and acts that come by "+
-					"more than one endpoint, are not known there."),
+					"more than one endpoint, are not known there.").
+			NamesNoUser("it changes nothing"),
 	).For(rest.Admin).Extended()
 }
 

@@ -25,20 +25,20 @@ func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
 		rest.Get(firewall.RulesPath, "List the rules of the firewall", rest.Tenant, g.list, fault.InvalidField).
 			Doc("listFirewallRules", "The rules as they are stored, in order of creation."),
-		rest.Post(firewall.RulesPath, "Add a rule", rest.Tenant, g.add, fault.InvalidField, fault.RecordAlreadyExist).
+		rest.NamesBy(rest.Post(firewall.RulesPath, "Add a rule", rest.Tenant, g.add, fault.InvalidField, fault.RecordAlreadyExist).
 			Body(rest.LargeBody).
 			Try(`{"label":"audit-user","type":"rate_limit","period":60000,"limit":100,"expireAt":0,
 				"targetEntityType":"USER_ID","targetResources":["GET /admin/audit"],"status":"ACTIVE"}`).
 			Doc("addFirewallRule",
 				"A rule counts (rate_limit) or decides (whitelist, blacklist, whitelist_force) for entities "+
-					"and resources. It holds on every node within a second."),
-		rest.Patch(firewall.RulesPath, "Change a rule", rest.Tenant, g.change, fault.InvalidField,
+					"and resources. It holds on every node within a second."), g.targets),
+		rest.NamesBy(rest.Patch(firewall.RulesPath, "Change a rule", rest.Tenant, g.change, fault.InvalidField,
 			fault.RecordNotFound).
 			Body(rest.LargeBody).
 			Try(`{"label":"audit-user","limit":200}`).
 			Doc("updateFirewallRule",
 				"The label names the rule. Fields that are not sent stay as they are; null clears limit and "+
-					"period."),
+					"period."), g.retargets),
 	).For(rest.Admin).MarkSensitive()
 }
 
@@ -74,6 +74,29 @@ func show(r firewall.Rule) record {
 
 func (g Group) add(ctx context.Context, who rest.Caller, in addRequest) (rest.None, error) {
 	return rest.None{}, g.Admin.Add(ctx, author(who, in.Force), in.rule())
+}
+
+// targets names the users that a new rule is about.
+func (g Group) targets(_ context.Context, _ rest.Caller, in addRequest) (rest.Named, error) {
+	return usersOf(in.rule()), nil
+}
+
+// retargets names the users that a rule is about before and after a change.
+func (g Group) retargets(ctx context.Context, _ rest.Caller, in changeRequest) (n rest.Named, err error) {
+	found, err := g.Admin.Store.Rules(ctx, firewall.Query{Labels: []string{in.Label}})
+	for _, r := range found {
+		r.Entities = append(r.Entities, rest.Or(in.TargetEntities, nil)...)
+		n = usersOf(r)
+	}
+	return n, err
+}
+
+func usersOf(r firewall.Rule) rest.Named {
+	n := rest.Named{Matter: rest.General}
+	if r.EntityType == firewall.UserID {
+		n.Users = r.Entities
+	}
+	return n
 }
 
 func (g Group) change(ctx context.Context, who rest.Caller, in changeRequest) (rest.None, error) {

@@ -37,6 +37,9 @@ type Guards struct {
 	Feed Feed
 	// Judge looks into the node's snapshot of roles and grants.
 	Judge func(userID, method, path string) resource.Verdict
+	// MayWrite judges by the same snapshot whether a caller may decide a matter of a user;
+	// it is needed where an endpoint declares the users that its requests name.
+	MayWrite func(caller, userID string, m resource.Matter) error
 	// Geo judges from where accounts are used; nil: they may be from everywhere.
 	Geo *Geo
 	// AllowsIP looks into the node's snapshot of allowed addresses; it is needed

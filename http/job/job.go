@@ -27,10 +27,10 @@ func (g Group) Endpoints() []rest.Endpoint {
 			fault.RecordNotFound).Holds().Tags().Try("id=${listJobs.type=sweep-files.id}").
 			Doc("getJob", "With Prefer: wait=N the answer comes when the job is over, or when it is no longer as "+
 				"If-None-Match names it, and after N seconds in any case."),
-		rest.Post("/admin/jobs/{id}/cancel", "Cancel a background job", rest.Tenant, g.cancel, fault.RecordNotFound).
+		rest.NamesBy(rest.Post("/admin/jobs/{id}/cancel", "Cancel a background job", rest.Tenant, g.cancel, fault.RecordNotFound).
 			TryLast(`{"id":"${listJobs.type=sweep-files.id}"}`).
 			Doc("cancelJob", "It ends before its next step; the answer waits up to two seconds for that. What was not "+
-				"come to counts as skipped. A job that is over stays as it is."),
+				"come to counts as skipped. A job that is over stays as it is."), g.starter),
 	).For(rest.Admin).Extended()
 }
 
@@ -131,6 +131,12 @@ func (g Group) show(ctx context.Context, who rest.Caller, in oneRequest) (out re
 
 // cancelWait is how long the answer to a cancel waits for the end of the job.
 const cancelWait = 2 * time.Second
+
+// starter names the user who started a job.
+func (g Group) starter(ctx context.Context, _ rest.Caller, in oneRequest) (rest.Named, error) {
+	j, err := g.Service.Store.Get(ctx, in.ID)
+	return rest.Named{Users: []string{j.ActorID}, Matter: rest.General}, err
+}
 
 func (g Group) cancel(ctx context.Context, who rest.Caller, in oneRequest) (rest.Data[record], error) {
 	err := g.Service.Cancel(ctx, who.By(), in.ID)

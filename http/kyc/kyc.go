@@ -30,12 +30,12 @@ func (g Group) Endpoints() []rest.Endpoint {
 		rest.Post("/user/update-kyc", "Decide who an account belongs to", rest.Tenant, g.decide,
 			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).
 			Try(`{"userId":"${user.id}","kycConfirm":"manuelApproved","userDocumentId":["${saveDocument.data.id}"],`+
-				`"documentId":"${saveDocument.data.id}"}`).
+				`"documentId":"${saveDocument.data.id}"}`).Names(rest.Standing, "userId").
 			Doc("updateKyc", "Once, of an account that waits for it. The documents become active or deActive, and the user "+
 				"is told inside the account and by mail."),
 		rest.Post("/user/update-confirmed", "Decide on the address of an account", rest.Tenant, g.confirm,
 			fault.InvalidField, fault.RecordNotFound).
-			Try(`{"userId":"${user.id}","addressConfirmed":"manuelApproved"}`).
+			Try(`{"userId":"${user.id}","addressConfirmed":"manuelApproved"}`).Names(rest.Standing, "userId").
 			Doc("updateConfirmed", "The documents that prove an address become active or deActive, and the user is told "+
 				"inside the account, by mail and by SMS. waitingApproval takes a decision back and tells nobody."),
 	), rest.Section("Extensions: KYC",

@@ -24,7 +24,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 			Doc("listLevels", "In the order of their numbers. Limits are in TRY."),
 		rest.Post("/level/update-level", "Give an account a level", rest.Tenant, g.give, fault.InvalidField,
 			fault.RecordNotFound).
-			Try(`{"userId":"${user.id}","levelId":1}`).
+			Try(`{"userId":"${user.id}","levelId":1}`).Names(rest.Standing, "userId").
 			Doc("updateLevel", "Its limits hold at once. Of a level that the account has nothing changes."),
 	)
 }

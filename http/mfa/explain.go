@@ -29,7 +29,8 @@ func (g Explain) Endpoints() []rest.Endpoint {
 			"offered", rest.Tenant, g.explain,
 			fault.InvalidField, fault.RecordNotFound).
 			Doc("explainMfa",
-				"Nothing is started and nothing is sent. The answer follows the same rules as a real start."),
+				"Nothing is started and nothing is sent. The answer follows the same rules as a real start.").
+			NamesNoUser("it changes nothing"),
 		rest.Post("/admin/system/mfa/rehearse", "Tell what a policy would have changed in the last 24 hours",
 			rest.Tenant, g.rehearse, fault.InvalidField).
 			Try(`{"actionCode":"DURING_VIDEO_KYC","name":"Both","expireAt":0,"required":2,

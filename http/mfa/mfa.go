@@ -64,6 +64,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 		rest.Patch(common, "Change a COMMON policy", rest.Tenant, g.changeCommon, fault.InvalidField,
 			fault.RecordNotFound).
 			Try(`{"id":${listMfaPolicies.0.id},"name":"Login by SMS"}`).
+			NamesNoUser("a COMMON policy holds for every account").
 			Doc("updateMfaPolicy",
 				"Fields that are not sent stay as they are. Challenges under way keep the policy that they "+
 					"were started with."),

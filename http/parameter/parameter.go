@@ -24,11 +24,11 @@ func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
 		rest.Get("/admin/get-parameters", "List the system parameters", rest.Tenant, g.list, fault.InvalidField).
 			Doc("listParameters", "Lists of codes, folders of uploads and other values that the service reads."),
-		rest.Post("/admin/update-parameters", "Change a system parameter", rest.Tenant, g.update,
+		rest.NamesBy(rest.Post("/admin/update-parameters", "Change a system parameter", rest.Tenant, g.update,
 			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).Verified().Body(rest.LargeBody).MarkSensitive().
 			Try(`{"id":${listParameters.0.id},"json":${listParameters.0.json}}`).
 			Doc("updateParameter", "The object is replaced as a whole, on every node. Of two administrators who send "+
-				"the ifUpdatedAt of one version the second is refused."),
+				"the ifUpdatedAt of one version the second is refused."), g.ignored),
 	)
 }
 
@@ -65,6 +65,17 @@ type updateRequest struct {
 	JSON rest.JSON `json:"json" schema:"ParameterValues"`
 	// IfUpdatedAt is an option of ours.
 	IfUpdatedAt *rest.Time `json:"ifUpdatedAt" doc:"extension: the version to be changed; another is refused"`
+}
+
+// ignored names the users whom a change of AMLCONTROL exempts from the AML control, or no
+// longer exempts.
+func (g Group) ignored(ctx context.Context, _ rest.Caller, in updateRequest) (rest.Named, error) {
+	found, err := g.Service.Store.List(ctx, parameter.Query{ID: (*int64)(&in.ID), Code: &parameter.AMLControl.Code})
+	n := rest.Named{Matter: rest.Standing}
+	for _, p := range found {
+		n.Users = parameter.IgnoredDiffer(p.JSON, json.RawMessage(in.JSON))
+	}
+	return n, err
 }
 
 func (g Group) update(ctx context.Context, who rest.Caller, in updateRequest) (rest.Data[record], error) {

@@ -38,7 +38,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 			Try(`{"subject":"kyc/${user.id}"}`).
 			Doc("sayPresence", "The kinds are kyc, user, transaction and withdrawal. It counts for 30 seconds; a client "+
 				"repeats it every 10. leaves: true ends it at once. It warns and keeps nobody out. Only who may see the "+
-				"record may ask."),
+				"record may ask.").NamesNoUser("it changes no record"),
 	).For(rest.Admin).Extended()
 }
 

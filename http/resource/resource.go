@@ -62,7 +62,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 			Doc("listPermissionLog",
 				"One row for each permission that was granted to a role or taken from it, with the "+
 					"administrator and the time."),
-	).For(rest.Admin).Reserve().MarkSensitive()
+	).For(rest.Admin).Reserve().MarkSensitive().NamesNoUser("the ids are those of resources and their types")
 }
 
 type record struct {

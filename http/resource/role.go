@@ -41,11 +41,11 @@ func (g Roles) Endpoints() []rest.Endpoint {
 					"first, by pages."),
 		rest.Post(members, "Give an account a role", rest.Tenant, g.give, fault.InvalidField, fault.RecordNotFound,
 			fault.RecordAlreadyExist).
-			Try(`{"userId":"${user.id}","roleCode":"auditor"}`).
+			Try(`{"userId":"${user.id}","roleCode":"auditor"}`).Names(rest.General, "userId").
 			Doc("addRoleMember", "The account may use the role at once; it needs no new login."),
 		rest.Delete(members, "Take a role from an account", rest.Tenant, g.take, fault.InvalidField,
 			fault.RecordNotFound, fault.InvalidState).
-			Try(`{"userId":"${user.id}","roleCode":"auditor"}`).
+			Try(`{"userId":"${user.id}","roleCode":"auditor"}`).Names(rest.General, "userId").
 			Doc("removeRoleMember", "The last administrator cannot lose the role admin."),
 		rest.Get(permissions, "List what roles are granted", rest.Tenant, g.permissions, fault.InvalidField).
 			Doc("listRolePermissions", "With roleId only what this role is granted."),
@@ -59,7 +59,7 @@ func (g Roles) Endpoints() []rest.Endpoint {
 			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).
 			Try(`{"roleId":${addRole.data.id},`+anEndpoint+`}`).
 			Doc("revokeRolePermission", "The change is in the permission log."),
-	).For(rest.Admin).Reserve().MarkSensitive().Extended()
+	).For(rest.Admin).Reserve().MarkSensitive().Extended().NamesNoUser("the ids are those of roles and resources")
 }
 
 type role struct {

@@ -195,6 +195,7 @@ type Endpoint struct {
 	Tokens []string
 	Waits  bool // heeds Caller.Wait, for the document
 	Tagged bool // its answer has an ETag; where the client has that version, it is 304
+	Naming Naming
 
 	example *Example
 	plan    *plan

@@ -19,19 +19,22 @@ type Group struct{ Service *standing.Service }
 // Endpoints implements rest.Group.
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
-		rest.Post("/admin/user/close-user-authentication", "Set the status of an account", rest.Tenant, g.set,
+		rest.NamesBy(rest.Post("/admin/user/close-user-authentication", "Set the status of an account", rest.Tenant, g.set,
 			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).
 			Try(`{"userId":"${user.id}","status":"active","description":"The papers are complete"}`).
 			Doc("setUserStatus", "Without userId it is the caller's own account. Any status but active ends the sessions of "+
 				"the account, keeps it from logging in, and blocks all that is available, by one blockage for each currency; "+
 				"active releases those. All of that happens at once or not at all. The same again changes nothing, but "+
 				"blocks what has come in since. The last active administrator cannot be closed."),
+			func(_ context.Context, who rest.Caller, in setRequest) (rest.Named, error) {
+				return rest.Named{Users: []string{rest.Or(in.UserID, who.UserID)}, Matter: rest.Standing}, nil
+			}),
 		rest.Get("/admin/user/get-users-without-aml-confirmed", "List the accounts that the AML control found, newest "+
 			"first", rest.Tenant, g.risky, fault.InvalidField).
 			Doc("listUsersWithoutAmlConfirmed", "Those that an administrator has confirmed are left out."),
 		rest.Post("/admin/user/update-user-aml-confirmed", "Confirm that an account is harmless", rest.Tenant, g.confirm,
 			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).
-			Try(`{"userId":"${user.id}"}`).
+			Try(`{"userId":"${user.id}"}`).Names(rest.Standing, "userId").
 			Doc("confirmUserAml", "Its AML status becomes notRisky, and the account is noted in ignoredUsers of the "+
 				"parameter AMLCONTROL. Of one that is notRisky nothing changes."),
 	)

@@ -239,8 +239,9 @@ func TestStatusRefuses(t *testing.T) {
 	})
 }
 
-// D-AUTH-03: of two administrators who close each other one stays; without userId it is
-// the caller.
+// D-AUTH-03: of two administrators who close each other one stays. An administrator cannot
+// set the status or the AML status of the own account, which is also the one without
+// userId, and another role cannot set those of an administrator.
 func TestTheLastAdministratorStays(t *testing.T) {
 	both(t, func(s site) {
 		won := storetest.Race(t, 2, fault.InvalidState, func(i int) error {
@@ -258,8 +259,13 @@ func TestTheLastAdministratorStays(t *testing.T) {
 		own := user.New("admin", time.Now())
 		own.Name, own.Surname, own.Email, own.Roles = "Jane", "Doe", "admin@example.com", []string{user.RoleAdmin}
 		storetest.Must(t, s.db.Commit(t.Context(), user.Add{User: own}))
-		s.Wants(set, `{"status":"passive"}`, 200, answer("admin", "passive", "null", "null"))
-		if u, err := s.users.Get(t.Context(), "admin"); err != nil || u.Status != user.Passive || u.SV != 2 {
+		for _, body := range []string{`{"status":"passive"}`, `{"userId":"admin","status":"passive"}`} {
+			s.Wants(set, body, 403, "FORBIDDEN")
+		}
+		s.Wants(confirm, `{"userId":"admin"}`, 403, "FORBIDDEN")
+		s.As("clerk").Wants(set, `{"userId":"admin","status":"passive"}`, 403, "FORBIDDEN")
+		s.As("clerk").Wants(confirm, `{"userId":"admin"}`, 403, "FORBIDDEN")
+		if u, err := s.users.Get(t.Context(), "admin"); err != nil || u.Status != user.Active || u.SV != 1 {
 			t.Errorf("%+v, %v", u, err)
 		}
 	})

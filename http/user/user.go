@@ -69,15 +69,18 @@ func (g Group) Endpoints() []rest.Endpoint {
 		rest.Post("/admin/user/update-fullname", "Change the name of an account", rest.Tenant, g.setName,
 			fault.InvalidField, fault.RecordNotFound).
 			Try(`{"userId":"${user.id}","name":"Ayşe","surname":"Yılmaz"}`).
+			Names(rest.General, "userId").
 			Doc("updateFullName", "Sessions go on."),
 		rest.Post("/admin/user/update-phonenumber", "Change the phone number of an account", rest.Tenant, g.setPhone,
 			fault.InvalidField, fault.RecordNotFound, fault.RecordAlreadyExist).
 			Try(`{"userId":"${user.id}","phoneNum":"${user.phone}","countryCode":"90"}`).
+			Names(rest.Contact, "userId").
 			Doc("updatePhoneNumber", "Another number ends all sessions of the account and what was begun in them, and "+
 				"both numbers and the mail address are told. The same number changes nothing."),
 		rest.Post("/admin/user/update-email", "Change the mail address of an account", rest.Tenant, g.setMail,
 			fault.InvalidField, fault.RecordNotFound, fault.RecordAlreadyExist).
 			Try(`{"userId":"${user.id}","mailAddress":"demo@demo.castellan.test"}`).
+			Names(rest.Contact, "userId").
 			Doc("updateEmail", "Another address ends all sessions of the account and what was begun in them, and both "+
 				"addresses are told; the old one is kept in the history. The same address changes nothing."),
 		rest.Get("/admin/get-email-change-history", "List the mail addresses that an account had, newest first",

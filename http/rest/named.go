@@ -1,0 +1,108 @@
+package rest
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	"castellan/domain/resource"
+)
+
+// The matters of Names, so that a section needs no more of the registry than these.
+const (
+	General  = resource.General
+	Contact  = resource.Contact
+	Standing = resource.Standing
+)
+
+// Named are the users that a request names, and what it decides about them (D-AUTH-03).
+type Named struct {
+	Users  []string
+	Matter resource.Matter
+}
+
+// Naming is what an endpoint declares about the users that its requests name. Every write
+// of the audiences Admin and SelfOrAdmin whose request has a field that can name a user
+// declares it by Names, NamesBy or NamesNoUser; a test walks the table.
+type Naming struct {
+	// Rows: the users are those of a list whose rows are judged when they run.
+	Rows bool
+	// NoUser is why the fields name no user.
+	NoUser string
+
+	find func(ctx context.Context, who Caller, in any) (Named, error)
+}
+
+// Declared reports whether requests name users.
+func (n Naming) Declared() bool { return n.find != nil }
+
+// Names declares that the fields hold ids of users, about whom the request decides m. A
+// field is a string or a list of strings; one that is not sent names no user.
+func (e Endpoint) Names(m resource.Matter, fields ...string) Endpoint {
+	at := make([][]int, len(fields))
+	for i, name := range fields {
+		n, known := e.plan.index[name]
+		if !known || !isText(textOf(e.plan.fields[n].typ)) {
+			panic(fmt.Sprintf("rest: %s: the field %q does not hold ids of users", e.Key(), name))
+		}
+		at[i] = e.plan.fields[n].index
+	}
+	e.Naming.find = func(_ context.Context, _ Caller, in any) (Named, error) {
+		all := Named{Matter: m}
+		for _, index := range at {
+			v := reflect.ValueOf(in).Elem().FieldByIndex(index)
+			if v.Kind() == reflect.Pointer {
+				if v.IsNil() {
+					continue
+				}
+				v = v.Elem()
+			}
+			eachString(v, func(id string) bool { all.Users = append(all.Users, id); return true })
+		}
+		return all, nil
+	}
+	return e
+}
+
+func textOf(t reflect.Type) reflect.Type {
+	if t.Kind() == reflect.Pointer {
+		return t.Elem()
+	}
+	return t
+}
+
+// NamesBy is Endpoint.Names for a request that names a record of a user, or whose fields
+// decide what it is about. In is the type of the request. RECORD_NOT_FOUND of find names
+// no user: the handler answers for a record that does not exist.
+func NamesBy[In any](e Endpoint, find func(ctx context.Context, who Caller, in In) (Named, error)) Endpoint {
+	if e.In != reflect.TypeFor[In]() {
+		panic(fmt.Sprintf("rest: %s: the request is a %v", e.Key(), e.In))
+	}
+	e.Naming.find = func(ctx context.Context, who Caller, in any) (Named, error) { return find(ctx, who, *in.(*In)) }
+	return e
+}
+
+// Rows declares that the named users are rows of a list. A row whose user may not be
+// named fails when it runs and the others are done; the request is refused only when
+// every row would fail.
+func (e Endpoint) Rows() Endpoint { e.Naming.Rows = true; return e }
+
+// NamesNoUser declares why the fields of the request, such as an id, name no user.
+func (e Endpoint) NamesNoUser(reason string) Endpoint { e.Naming.NoUser = reason; return e }
+
+// NamesNoUser is Endpoint.NamesNoUser of those that change something and declare no user.
+func (es Endpoints) NamesNoUser(reason string) Endpoints {
+	return es.each(func(e *Endpoint) {
+		if e.Method != "GET" && !e.Naming.Declared() && e.Naming.NoUser == "" {
+			e.Naming.NoUser = reason
+		}
+	})
+}
+
+// Named are the users that a bound request names; none where the endpoint declares none.
+func (e *Endpoint) Named(ctx context.Context, who Caller, in any) (Named, error) {
+	if !e.Naming.Declared() {
+		return Named{}, nil
+	}
+	return e.Naming.find(ctx, who, in)
+}
