@@ -11,6 +11,7 @@ import (
 	"castellan/domain/job"
 	"castellan/domain/ledger"
 	"castellan/domain/limit"
+	"castellan/domain/resource"
 	"castellan/domain/transaction"
 	httpbalance "castellan/http/balance"
 	httplimit "castellan/http/limit"
@@ -38,7 +39,8 @@ func (s *service) money() error {
 		Jobs: s.jobs, Messenger: s.starter.Messenger,
 		Await: func(ctx context.Context, id string) (job.Job, error) {
 			return s.jobs.Await(ctx, id, updateWait, func(j job.Job) bool { return j.State.Over() })
-		}}
+		},
+		MayMove: func(caller, userID string) error { return s.roles.MayWrite(caller, userID, resource.Standing) }}
 	numbers := s.cfg.Transactions
 	var unexplained atomic.Int64
 	s.join(part{

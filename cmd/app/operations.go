@@ -15,6 +15,7 @@ import (
 	"castellan/domain/job"
 	"castellan/domain/message"
 	"castellan/domain/outbox"
+	"castellan/domain/resource"
 	httpaccounting "castellan/http/accounting"
 	httpagreement "castellan/http/agreement"
 	httpbroadcast "castellan/http/broadcast"
@@ -28,7 +29,8 @@ import (
 func (s *service) operations() error {
 	post := broadcast.Post{Senders: s.senders, Keep: s.keep}
 	many := &broadcast.Service{Users: s.users, Devices: persistence.NewDevices(s.DB), Jobs: s.jobs,
-		Changes: s.changes("", nil), Parameters: s.parameters, Post: post, Open: s.Ring.Open}
+		Changes: s.changes("", nil), Parameters: s.parameters, Post: post, Open: s.Ring.Open,
+		MayTell: func(caller, userID string) error { return s.roles.MayWrite(caller, userID, resource.General) }}
 	store := persistence.NewAgreements(s.DB)
 	terms := &agreement.Service{Store: store, Files: s.files, Users: s.users, Jobs: s.jobs, Changes: s.changes("", nil)}
 	s.join(part{groups: groups(httpbroadcast.Group{Service: many}), kinds: many.Kinds()})

@@ -54,6 +54,9 @@ type Service struct {
 	Post       Post
 	// Open opens the push target of a device; it is that of the keyring.
 	Open func(sealed, ad []byte) ([]byte, error)
+	// MayTell judges whether a caller may send to a user (D-AUTH-03), when it is the
+	// turn of that recipient.
+	MayTell func(caller, userID string) error
 }
 
 // Started tells of a job that was started.
@@ -214,6 +217,9 @@ func (s *Service) recipients(ctx context.Context, j job.Job, after string, limit
 func (s *Service) text(ctx context.Context, j job.Job, userID string) ([]commit.Write, error) {
 	var p sending
 	if err := j.Into(&p); err != nil {
+		return nil, err
+	}
+	if err := s.MayTell(j.ActorID, userID); err != nil {
 		return nil, err
 	}
 	u, err := s.Users.Get(ctx, userID)

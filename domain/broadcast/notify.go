@@ -27,6 +27,9 @@ func (s *Service) notify(ctx context.Context, j job.Job, userID string) ([]commi
 	if err := j.Into(&p); err != nil {
 		return nil, err
 	}
+	if err := s.MayTell(j.ActorID, userID); err != nil {
+		return nil, err
+	}
 	u, err := s.Users.Get(ctx, userID)
 	switch {
 	case fault.CodeOf(err) == fault.RecordNotFound, err == nil && !u.Active():

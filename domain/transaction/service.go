@@ -34,6 +34,9 @@ type Service struct {
 	// answered when it is done must be over.
 	Await     func(ctx context.Context, jobID string) (job.Job, error)
 	Messenger Messenger
+	// MayMove judges whether a caller may decide on money of a user (D-AUTH-03). A row of
+	// an update is judged when it moves.
+	MayMove func(caller, userID string) error
 }
 
 // Messenger makes what tells a user of something, on each channel that the account

@@ -44,6 +44,8 @@ type Updated struct {
 	// Deposits are those of the update in its order, after it; nil where the job goes
 	// on behind the answer.
 	Deposits []Deposit
+	// Failed is why deposits have not moved, by their ids.
+	Failed map[string]fault.Code
 }
 
 // updating is the parameters of a job.
@@ -66,7 +68,8 @@ var (
 // It returns when the job is done, or at once for more than 20 records. Inside a
 // transaction (an idempotency key, a challenge) the answer is made before the job
 // runs: it shows the records as the job leaves them, and the transaction's end waits
-// for the job.
+// for the job. A record of a user whose money the caller may not decide on fails, and
+// the others move.
 //
 // Errors: RECORD_NOT_FOUND; INVALID_STATE for a record that does not wait for the
 // treasury or is being moved, then for one without information about its sender.
@@ -81,9 +84,11 @@ func (s *Service) UpdateStatus(ctx context.Context, by audit.By, u Update) (out 
 		for i, d := range all {
 			d.JobID = j.ID
 			claims[i] = SetDeposit{d}
-			all[i].Status = u.To
+			if s.MayMove(by.UserID, d.UserID) == nil {
+				all[i].Status = u.To
+			}
 		}
-		out = Updated{j.ID, all}
+		out = Updated{j.ID, all, s.failed(by, u, all)}
 		return admin.Done{Target: j.ID, Writes: claims,
 			Detail: because(fmt.Sprintf("%d to %s: %s", len(all), u.To, s.total(all)), u.Reason)}, err
 	})
@@ -103,7 +108,23 @@ func (s *Service) UpdateStatus(ctx context.Context, by audit.By, u Update) (out 
 		return Updated{JobID: out.JobID}, nil // the job goes on
 	}
 	out.Deposits, err = s.deposits(ctx, u.IDs)
+	out.Failed = s.failed(by, u, out.Deposits)
 	return out, err
+}
+
+// failed is why deposits have not moved.
+func (s *Service) failed(by audit.By, u Update, all []Deposit) map[string]fault.Code {
+	failed := map[string]fault.Code{}
+	for _, d := range all {
+		if d.Status == u.To {
+			continue
+		}
+		failed[d.ID] = fault.InvalidState
+		if err := s.MayMove(by.UserID, d.UserID); err != nil {
+			failed[d.ID] = fault.CodeOf(err)
+		}
+	}
+	return failed
 }
 
 // total is the sums of some deposits in words, by currency.
@@ -199,7 +220,7 @@ func (s *Service) step(ctx context.Context, j job.Job) (job.Job, []commit.Write,
 	switch err := s.move(ctx, j.ID, p, p.IDs[at]); fault.CodeOf(err) {
 	case "":
 		j.Done++
-	case fault.InvalidState, fault.InvalidField, fault.RecordNotFound:
+	case fault.InvalidState, fault.InvalidField, fault.RecordNotFound, fault.Forbidden:
 		j = j.Fail(p.IDs[at], err)
 	default:
 		return j, nil, err
@@ -225,6 +246,9 @@ func (s *Service) move(ctx context.Context, jobID string, p updating, id string)
 			return done, nil
 		case d.JobID != jobID || from != WaitingTreasury:
 			return done, errNotWaiting
+		}
+		if err := s.MayMove(p.By.UserID, d.UserID); err != nil {
+			return done, err
 		}
 		done = admin.Done{Target: d.ID, UserID: d.UserID, Detail: fmt.Sprintf("%s to %s", d.Status, p.To)}
 		d.Status = p.To

@@ -28,11 +28,13 @@ func (g Group) Endpoints() []rest.Endpoint {
 		rest.Post("/admin/send-notification", "Notify users in their account, by push and by mail", rest.Tenant, g.notify,
 			fault.InvalidField).Verified().Idempotent().Body(rest.LargeBody).
 			Try(`{"memberId":["${admin.id}"],"topic":"campaign","title":"New currency","body":"SOL can be traded."}`).
+			Names(rest.General, "memberId").Rows().
 			Doc("sendNotification", "The parameter NOTIFICATION_TOPICS says which channels a topic has. The job that is "+
 				"named sends to each active recipient. unknown lists ids that nobody has."),
 		rest.Post("/send-bulk-sms", "Send an SMS to the users with a Turkish number", rest.Tenant, g.text,
 			fault.InvalidField).Idempotent().Body(rest.LargeBody).
 			Try(`{"userIds":["${user.id}"],"messageBody":"SOL can be traded from today.","filter":{"status":"active"}}`).
+			Names(rest.General, "userIds").Rows().
 			Doc("sendBulkSms", "sendAllUsers: true goes before userIds. The filter narrows either; a key that it does "+
 				"not know is refused. count is how many the job will send."),
 	)

@@ -21,6 +21,7 @@ import (
 	"castellan/domain/notification"
 	"castellan/domain/page"
 	"castellan/domain/parameter"
+	"castellan/domain/resource"
 	"castellan/domain/storetest"
 	"castellan/domain/user"
 	"castellan/http/apitest"
@@ -71,7 +72,8 @@ func both(t *testing.T, test func(t *testing.T, s *service)) {
 			Jobs: s.jobs.Service, Changes: admin.Changes{Commit: db, Now: clock},
 			Parameters: parameter.NewLive(persistence.NewParameters(db)), Open: ring.Open,
 			Post: broadcast.Post{Senders: map[message.Channel]message.Sender{
-				message.MAIL: s, message.SMS: s, message.Push: s}}}
+				message.MAIL: s, message.SMS: s, message.Push: s}},
+			MayTell: func(caller, userID string) error { return apitest.MayWrite(caller, userID, resource.General) }}
 		for _, k := range many.Kinds() {
 			s.jobs.Kinds[k.Name] = k
 		}

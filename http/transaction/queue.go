@@ -108,6 +108,12 @@ func (in decideRequest) Validate() error {
 	return fault.All(ps)
 }
 
+// queueOwner names the user of an entry of the queue.
+func (g Group) queueOwner(ctx context.Context, _ rest.Caller, in decideRequest) (rest.Named, error) {
+	q, err := g.Service.Store.Queued(ctx, in.WithdrawalID)
+	return rest.Named{Users: []string{q.UserID}, Matter: rest.Standing}, err
+}
+
 func (g Group) decide(ctx context.Context, who rest.Caller, in decideRequest) (out rest.Data[queued], err error) {
 	q, err := g.Service.UpdateQueue(ctx, who.By(), transaction.QueueUpdate{ID: in.WithdrawalID,
 		To: transaction.QueueStatus(in.Status), CurrencyCode: strings.TrimSpace(rest.Or(in.CurrencyCode, "")),

@@ -19,6 +19,7 @@ import (
 	"castellan/domain/message"
 	"castellan/domain/outbox"
 	"castellan/domain/parameter"
+	"castellan/domain/resource"
 	"castellan/domain/storetest"
 	"castellan/domain/transaction"
 	"castellan/domain/user"
@@ -110,7 +111,10 @@ func both(t *testing.T, test func(s site)) {
 				return j, nil
 			},
 			Messenger: &stepup.Messenger{Config: stepup.Config{Lease: time.Minute, Language: "en"}, Book: book, Ring: ring,
-				Dispatch: post{}, Now: s.now}}
+				Dispatch: post{}, Now: s.now},
+			MayMove: func(caller, userID string) error {
+				return apitest.MayWrite(caller, userID, resource.Standing)
+			}}
 		s.jobs.Kinds[transaction.UpdateKind] = s.service.Kind()
 		repeats := &guard.Idempotent{Store: persistence.NewIdempotency(db), Commit: db, Ring: ring, Now: time.Now}
 		s.Site = apitest.Serve(t, edge.Options{Idempotency: repeats, Verify: verify}, httptransaction.Group{

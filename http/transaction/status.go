@@ -45,6 +45,7 @@ type received struct {
 	CurrencyCode  string        `json:"currencyCode" example:"BTC"`
 	Value         amount.Amount `json:"value" example:"0.25"`
 	SenderInfo    rest.JSON     `json:"senderInfo" schema:"SenderInfo"`
+	Failed        string        `json:"failed,omitempty" doc:"of an update: why it has not changed" example:"FORBIDDEN"`
 }
 
 func (received) SchemaName() string { return "ReceivedTransaction" }
@@ -63,7 +64,8 @@ func orNull(s string) *string {
 }
 
 func (g Group) showReceived(d transaction.Deposit) received {
-	return received{d.ID, d.UserID, g.Numbers.status(d.Status), g.code(d.Asset), d.Amount, rest.JSON(d.SenderInfo)}
+	return received{TransactionID: d.ID, UserID: d.UserID, Status: g.Numbers.status(d.Status),
+		CurrencyCode: g.code(d.Asset), Value: d.Amount, SenderInfo: rest.JSON(d.SenderInfo)}
 }
 
 type ownRequest struct{ rest.Paging }
@@ -147,6 +149,13 @@ func (g Group) check(in *updateRequest) error {
 	return fault.All(ps)
 }
 
+// owners names the users of the deposits. An id that no deposit has names no user.
+func (g Group) owners(ctx context.Context, _ rest.Caller, in updateRequest) (rest.Named, error) {
+	found, err := g.Service.Store.Deposits(ctx, in.TransactionIDs...)
+	return rest.Named{Matter: rest.Standing,
+		Users: rest.Each(found, func(d transaction.Deposit) string { return d.UserID })}, err
+}
+
 // begun says that a job goes on behind the answer.
 type begun struct {
 	Accepted bool   `json:"accepted"`
@@ -167,7 +176,11 @@ func (g Group) update(ctx context.Context, who rest.Caller, in updateRequest) (o
 		Reason: strings.TrimSpace(rest.Or(in.Reason, ""))})
 	out.Data.Value = begun{true, u.JobID, len(in.TransactionIDs)}
 	if u.Deposits != nil {
-		out.Data.Value = rest.Each(u.Deposits, g.showReceived)
+		out.Data.Value = rest.Each(u.Deposits, func(d transaction.Deposit) received {
+			r := g.showReceived(d)
+			r.Failed = string(u.Failed[d.ID])
+			return r
+		})
 	}
 	return out, err
 }

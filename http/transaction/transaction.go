@@ -35,18 +35,20 @@ func (g Group) Endpoints() []rest.Endpoint {
 		rest.Get("/admin/get-waiting-info-transactions", "List the deposits that wait for the treasury", rest.Tenant,
 			g.waiting, fault.InvalidField).
 			Doc("listWaitingTransactions", "Newest first. senderInfo is null while it is not known."),
-		rest.Previewed(rest.Checked(rest.Post("/admin/update-status-transaction",
+		rest.Previewed(rest.NamesBy(rest.Checked(rest.Post("/admin/update-status-transaction",
 			"Decide on deposits that wait for the treasury", rest.Tenant, g.update, fault.InvalidField,
 			fault.RecordNotFound, fault.InvalidState).Verified().Idempotent().Body(rest.LargeBody).
 			Try(`{"transactionIds":["${deposit.waiting}"],"status":"finalizedDeposit"}`).
 			Doc("updateTransactionStatus", "All records are checked before the first one changes. One record changes "+
 				"every half a second; finalizedDeposit credits it. Up to 20 records are answered when all have changed, "+
-				"with the records; more are answered at once with the job that goes on. Owners are told inside "+
-				"their account, by mail and by SMS."), g.check), g.updating),
+				"with the records; more are answered at once with the job that goes on. A record of a user whose money "+
+				"the caller may not decide on fails alone, with FORBIDDEN. Owners are told inside "+
+				"their account, by mail and by SMS."), g.check), g.owners).Rows(), g.updating),
 		rest.Previewed(rest.Post("/admin/transaction/adjust-balance", "Correct the balance of a user", rest.Tenant, g.adjust,
 			fault.InvalidField).Idempotent().RefuseWith(malformed).
 			Try(`{"userId":"${user.id}","currencyCode":"BTC","networkCode":"BTC","amount":0.25,"type":"C",`+
 				`"uniqueId":"correction-2026-01"}`).
+			Names(rest.Standing, "userId").
 			Doc("adjustBalance", "Once for each uniqueId: the same request again gets the first answer. C is a deposit, "+
 				"D a withdrawal to the treasury's address. A refusal of the business (an unknown currency, network or "+
 				"user, a balance that does not suffice, a uniqueId of another request) has the status 200 and code 1."),
@@ -56,13 +58,13 @@ func (g Group) Endpoints() []rest.Endpoint {
 			Try("userId=x&currencyCode=BTC&networkCode=BTC&amount=0.25&type=C", fault.RecordNotFound).
 			Doc("previewAdjustment", "Both accounts, that of the user and that of the treasury, before and after. Nothing "+
 				"is booked. What the adjustment would be refused for this is refused for."),
-		rest.Previewed(rest.Post("/admin/update-wallet-withdrawal-crypto-queue",
+		rest.Previewed(rest.NamesBy(rest.Post("/admin/update-wallet-withdrawal-crypto-queue",
 			"Decide on a withdrawal in the queue", rest.Tenant, g.decide, fault.InvalidField, fault.RecordNotFound,
 			fault.InvalidState).Idempotent().
 			Try(`{"withdrawalId":"${withdrawal.queued}","status":4,"currencyCode":"BTC"}`).
 			Doc("updateWithdrawalQueue", "Of a withdrawal that waits for the hot wallet or has timed out. 4 says that it "+
 				"has gone out: the amount and the fee, its own or else that of the currency, are booked. 5 has it wait "+
-				"for approval."), g.deciding),
+				"for approval."), g.queueOwner), g.deciding),
 		rest.Get("/process/get-process-admin", "List the processes of a user", rest.Tenant, g.processes,
 			fault.InvalidField).Of(lists).
 			Try("userId=${user.id}&type=bireysel").
