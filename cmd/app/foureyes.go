@@ -37,6 +37,13 @@ func (s *service) fourEyes() guard.SecondPerson {
 		}}
 	group := httpfoureyes.Group{Service: service, Fresh: s.feed.Poll,
 		Permit: func(ctx context.Context, who rest.Caller, key string) error { return s.server.Permit(ctx, who, key) },
+		Judge: func(ctx context.Context, who rest.Caller, request json.RawMessage) error {
+			c, err := captured(request)
+			if err != nil {
+				return err
+			}
+			return s.server.PermitCaptured(ctx, who, c)
+		},
 		Look: func(ctx context.Context, request json.RawMessage) (fields json.RawMessage, all []rest.Change, err error) {
 			c, err := captured(request)
 			if err != nil {

@@ -20,6 +20,8 @@ import (
 const (
 	section     = "Extensions: approvals"
 	approvePath = "/admin/approvals/{id}/approve"
+	// judgedByRequest is why the id of a request names no user.
+	judgedByRequest = "the users that the request itself names are judged for its approver too"
 )
 
 // Group serves the section.
@@ -27,6 +29,9 @@ type Group struct {
 	Service *foureyes.Service
 	// Permit judges whether a caller may ask for an endpoint, by its key.
 	Permit func(ctx context.Context, who rest.Caller, key string) error
+	// Judge judges whether a caller may make a request that waits: the users that it names
+	// count too (D-AUTH-03).
+	Judge func(ctx context.Context, who rest.Caller, request json.RawMessage) error
 	// Fresh brings what Permit judges by up to date.
 	Fresh func(ctx context.Context) error
 	// Look tells the fields of a request that waits, without secrets, and what it would
@@ -53,11 +58,12 @@ func (g Group) Endpoints() []rest.Endpoint {
 			Doc("approveRequest", "Starts a challenge. When it is complete the request is carried out, and "+
 				"execResult.data is its record. It takes another person than the requester, without a device in common, "+
 				"who may ask for the same endpoint. What the requester may no longer do is not done: the status is FAILED "+
-				"then, and execResult says why."),
+				"then, and execResult says why.").NamesNoUser(judgedByRequest),
 		rest.Post("/admin/approvals/{id}/refuse", "Refuse a request of another person, or take back one's own",
 			rest.Tenant, g.refuse, fault.InvalidField, fault.RecordNotFound, fault.InvalidState).Decides().
 			Try(`{"id":"01JD3X4Q7V0S8D4T2M6B9N1ZKA","reason":"Nobody knows this user"}`, fault.RecordNotFound).
-			Doc("refuseRequest", "It takes the requester, or who may ask for the same endpoint."),
+			Doc("refuseRequest", "It takes the requester, or who may ask for the same endpoint.").
+			NamesNoUser(judgedByRequest),
 	).For(rest.Admin).Extended()
 }
 
@@ -180,9 +186,19 @@ func (g Group) look(ctx context.Context, who rest.Caller, r foureyes.Request, ou
 	return err
 }
 
-// may tells whether a caller may ask for the endpoint of a request.
+// may judges whether a caller may make a request; of one that no longer waits, whether
+// the caller may use its endpoint.
 func (g Group) may(ctx context.Context, who rest.Caller) func(foureyes.Request) error {
-	return func(r foureyes.Request) error { return g.Permit(ctx, who, r.Key()) }
+	return func(r foureyes.Request) error {
+		if err := g.Permit(ctx, who, r.Key()); err != nil {
+			return err
+		}
+		asked, err := g.Service.Asked(r)
+		if asked == nil || err != nil {
+			return err
+		}
+		return g.Judge(ctx, who, asked)
+	}
 }
 
 // approval is the command of the challenge in front of an approval.
@@ -232,7 +248,7 @@ func (g Group) Action() challenge.Action {
 				if err := g.Permit(ctx, a.Approver, "POST "+approvePath); err != nil {
 					return err
 				}
-				return g.Permit(ctx, a.Approver, r.Key())
+				return g.may(ctx, a.Approver)(r)
 			})
 			if err != nil {
 				return challenge.Result{}, err
