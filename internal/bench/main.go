@@ -11,6 +11,10 @@
 //
 //	go run ./internal/bench [-rounds N] [-only NAME,…] [-on DATABASE] [-quick] [-calm 1m] [-profile DIR]
 //
+// With -program it compares versions of the service, round by round in turns (compare.go):
+//
+//	go run ./internal/bench -program old=/path/of/castellan -program new=bin/castellan [-only flow,firewall,begin]
+//
 // On more than two processors start it under "taskset -c 0,1": the promises are
 // made for two. Start reading at measurements.
 package main
@@ -27,11 +31,13 @@ import (
 	"castellan/internal/pgtest"
 )
 
-// measurements in the order in which they run.
-var measurements = []struct {
+type measurement struct {
 	name, about string
 	run         func(*bench) error
-}{
+}
+
+// measurements in the order in which they run.
+var measurements = []measurement{
 	{"flow", "whole logins under load, on both databases", flow},
 	{"alone", "latency of the two steps without load", alone},
 	{"password", "logins with the real hash: its neighbours, a crowd, a flood", passwords},
@@ -56,6 +62,9 @@ type bench struct {
 	calm    time.Duration
 	dir     string
 	report  report
+
+	programs programs // to be compared
+	binary   string   // castellan, once it is built
 
 	pg *pgtest.Server
 }
@@ -121,6 +130,7 @@ func run() (err error) {
 	flag.IntVar(&b.clients, "clients", 128, "connections of the load")
 	flag.BoolVar(&b.quick, "quick", false, "shorter rounds: a look, not a measurement")
 	flag.BoolVar(&b.smoke, "smoke", false, "the shortest run that shows that a bench works")
+	flag.Var(&b.programs, "program", "compare builds of castellan, or of this bench, of any version: `NAME=PATH`, repeated")
 	flag.StringVar(&b.on, "on", "", "measure on this database only: sqlite or postgresql")
 	flag.StringVar(&b.profile, "profile", "", "folder to write CPU profiles of the service under load to")
 	flag.DurationVar(
@@ -135,16 +145,19 @@ func run() (err error) {
 		for _, m := range measurements {
 			fmt.Fprintf(flag.CommandLine.Output(), "  %-15s %s\n", m.name, m.about)
 		}
+		fmt.Fprintln(flag.CommandLine.Output(), "with -program:")
+		for _, m := range comparisons {
+			fmt.Fprintf(flag.CommandLine.Output(), "  %-15s %s\n", m.name, m.about)
+		}
 	}
 	flag.Parse()
+	all := measurements
+	if len(b.programs) > 0 {
+		all = comparisons
+	}
 	names := strings.FieldsFunc(*only, func(r rune) bool { return r == ',' })
 	for _, n := range names {
-		if !slices.ContainsFunc(measurements, func(m struct {
-			name, about string
-			run         func(*bench) error
-		}) bool {
-			return m.name == n
-		}) {
+		if !slices.ContainsFunc(all, func(m measurement) bool { return m.name == n }) {
 			return fmt.Errorf("there is no measurement %q", n)
 		}
 	}
@@ -165,7 +178,7 @@ func run() (err error) {
 		b.clients,
 		loadAverage(),
 	)
-	for _, m := range measurements {
+	for _, m := range all {
 		if len(names) > 0 && !slices.Contains(names, m.name) {
 			continue
 		}

@@ -1,14 +1,10 @@
 package main
 
 import (
-	"context"
-	"database/sql"
 	"fmt"
 	"net/url"
 	"strings"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 )
 
 // pages measures what a page of a long list costs at its beginning, in its middle and
@@ -114,65 +110,9 @@ func (b *bench) pagesOf(p *place, many int) error {
 
 // copies makes accounts as copies of a seeded one, until there are so many.
 func (p *place) copies(many int) error {
-	ctx := context.Background()
-	var columns func() ([]string, error)
-	var exec func(statement string) error
-	if file, ok := strings.CutPrefix(p.dsn, "sqlite:"); ok {
-		db, err := sql.Open("sqlite", "file:"+file)
-		if err != nil {
-			return err
-		}
-		defer db.Close()
-		columns = func() (names []string, err error) {
-			rows, err := db.Query("SELECT name FROM pragma_table_info('users')") // without generated ones
-			if err != nil {
-				return nil, err
-			}
-			defer rows.Close()
-			for rows.Next() {
-				var name string
-				if err := rows.Scan(&name); err != nil {
-					return nil, err
-				}
-				names = append(names, name)
-			}
-			return names, rows.Err()
-		}
-		exec = func(s string) error { _, err := db.Exec(s); return err }
-	} else {
-		conn, err := pgx.Connect(ctx, p.dsn)
-		if err != nil {
-			return err
-		}
-		defer conn.Close(ctx)
-		columns = func() ([]string, error) {
-			rows, err := conn.Query(ctx, "SELECT column_name FROM information_schema.columns "+
-				"WHERE table_name = 'users' AND is_generated = 'NEVER'")
-			if err != nil {
-				return nil, err
-			}
-			return pgx.CollectRows(rows, pgx.RowTo[string])
-		}
-		exec = func(s string) error { _, err := conn.Exec(ctx, s); return err }
-	}
-	names, err := columns()
-	if err != nil {
+	if err := p.clone("u1@bench.castellan.test", 1, many-people-1, map[string]string{
+		"id": "'PAGE' || k", "email": "'page' || k || '@bench.castellan.test'", "phone": "'+90599' || k"}); err != nil {
 		return err
 	}
-	own := map[string]string{"id": "'PAGE' || k", "email": "'page' || k || '@bench.castellan.test'",
-		"phone": "'+90599' || k"}
-	values := make([]string, len(names))
-	for i, name := range names {
-		if values[i] = own[name]; values[i] == "" {
-			values[i] = "u." + name
-		}
-	}
-	err = exec(fmt.Sprintf(`INSERT INTO users (%s)
-		WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
-		SELECT %s FROM (SELECT SUBSTR(CAST(10000000 + i AS TEXT), 2) AS k FROM n) AS m, users AS u WHERE u.email = '%s'`,
-		strings.Join(names, ", "), many-people-1, strings.Join(values, ", "), "u1@bench.castellan.test"))
-	if err != nil {
-		return err
-	}
-	return exec("ANALYZE users")
+	return p.exec("ANALYZE users")
 }

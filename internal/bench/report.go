@@ -53,9 +53,10 @@ type line struct {
 
 // report gathers what is printed after a measurement.
 type report struct {
-	title string
-	lines []line
-	notes []string
+	title    string
+	lines    []line
+	contests []*contest
+	notes    []string
 }
 
 func (r *report) begin(format string, args ...any) { r.title = fmt.Sprintf(format, args...) }
@@ -80,6 +81,9 @@ func (r *report) print(w io.Writer) {
 		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\t%s\n", l.name, figure(m), l.unit, spread, promise, l.bar.verdict(m))
 	}
 	t.Flush()
+	for _, c := range r.contests {
+		c.print(w)
+	}
 	for _, n := range r.notes {
 		fmt.Fprintf(w, "  %s\n", n)
 	}

@@ -32,13 +32,19 @@ func start(role string, settings []string) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
+	return launch(exec.Command(self), append(slices.Clone(settings), childRole+"="+role))
+}
+
+// launch starts a command that serves and returns when it answers. settings are added to
+// the environment.
+func launch(cmd *exec.Cmd, settings []string) (*server, error) {
 	addr, err := porttest.Find()
 	if err != nil {
 		return nil, err
 	}
-	s := &server{addr: addr, cmd: exec.Command(self), codes: newCodes()}
-	s.cmd.Env = append(append(environ(), settings...), childRole+"="+role, "CASTELLAN_HTTP_ADDR="+addr,
-		"CASTELLAN_HTTP_MAX_CONNECTIONS_PER_IP=0") // all clients have one address
+	s := &server{addr: addr, cmd: cmd, codes: newCodes()}
+	s.cmd.Env = append(append(environ(), settings...), "CASTELLAN_HTTP_ADDR="+addr,
+		"CASTELLAN_HTTP_MAX_CONNECTIONS_PER_IP=0") // most clients have one address
 	s.cmd.Stderr = os.Stderr
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -139,16 +145,22 @@ func (c *codes) read(r io.ReadCloser) {
 	defer r.Close()
 	for lines := bufio.NewScanner(r); lines.Scan(); {
 		key, code, _ := strings.Cut(lines.Text(), " ")
-		_, rest, _ := strings.Cut(key, ".")
-		method, _, _ := strings.Cut(rest, ".")
-		c.mu.Lock()
-		if to := c.wanted[method]; to != nil {
-			delete(c.wanted, method)
-			to <- code
-		} else if !c.drop {
-			c.came[method] = code
-		}
-		c.mu.Unlock()
+		c.deliver(key, code)
+	}
+}
+
+// deliver hands the code of a message, whose key is "challenge.method.generation", to
+// the login that waits for it.
+func (c *codes) deliver(key, code string) {
+	_, rest, _ := strings.Cut(key, ".")
+	method, _, _ := strings.Cut(rest, ".")
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if to := c.wanted[method]; to != nil {
+		delete(c.wanted, method)
+		to <- code
+	} else if !c.drop {
+		c.came[method] = code
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"testing"
 )
@@ -21,17 +22,32 @@ func TestEveryBenchRuns(t *testing.T) {
 			shared.pg.Stop()
 		}
 	}()
+	run := func(t *testing.T, m measurement, ps programs) {
+		b := &bench{smoke: true, rounds: 1, clients: 16, dir: t.TempDir(), pg: shared.pg, binary: shared.binary, programs: ps}
+		err := m.run(b)
+		shared.pg = b.pg
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(b.report.lines)+len(b.report.contests) == 0 {
+			t.Error("the bench reports nothing")
+		}
+	}
+	binary, err := shared.build()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, m := range measurements {
-		t.Run(m.name, func(t *testing.T) {
-			b := &bench{smoke: true, rounds: 1, clients: 16, dir: t.TempDir(), pg: shared.pg}
-			err := m.run(b)
-			shared.pg = b.pg
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(b.report.lines) == 0 {
-				t.Error("the bench reports nothing")
-			}
-		})
+		t.Run(m.name, func(t *testing.T) { run(t, m, nil) })
+	}
+	var ps programs
+	self, err := os.Executable()
+	for name, path := range map[string]string{"bench": self, "castellan": binary} {
+		if err := errors.Join(err, ps.Set(name+"="+path)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, m := range comparisons {
+		t.Run("compare "+m.name, func(t *testing.T) { run(t, m, ps) })
 	}
 }

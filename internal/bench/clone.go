@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// clone adds copies of an account to the table of accounts, numbered from first to last.
+// values are SQL expressions for columns that differ from the original. In them k is the
+// number, as a text of seven digits; values of columns that do not exist are ignored. So
+// clone knows nothing of the version of the service that made the table.
+func (p *place) clone(email string, first, last int, values map[string]string) error {
+	names, err := p.columns("users")
+	if err != nil {
+		return err
+	}
+	exprs := make([]string, len(names))
+	for i, name := range names {
+		if exprs[i] = values[name]; exprs[i] == "" {
+			exprs[i] = "u." + name
+		}
+	}
+	return p.exec(fmt.Sprintf(`INSERT INTO users (%s)
+		WITH RECURSIVE n (i) AS (SELECT %d UNION ALL SELECT i + 1 FROM n WHERE i < %d)
+		SELECT %s FROM (SELECT SUBSTR(CAST(10000000 + i AS TEXT), 2) AS k FROM n) AS m, users AS u WHERE u.email = '%s'`,
+		strings.Join(names, ", "), first, last, strings.Join(exprs, ", "), email))
+}
+
+// columns are the names of the columns of a table, without generated ones.
+func (p *place) columns(table string) (names []string, err error) {
+	if p.process != 0 {
+		conn, err := pgx.Connect(context.Background(), p.dsn)
+		if err != nil {
+			return nil, err
+		}
+		defer conn.Close(context.Background())
+		rows, err := conn.Query(context.Background(), "SELECT column_name FROM information_schema.columns "+
+			"WHERE table_name = $1 AND is_generated = 'NEVER'", table)
+		if err != nil {
+			return nil, err
+		}
+		return pgx.CollectRows(rows, pgx.RowTo[string])
+	}
+	db, err := p.sqlite()
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	rows, err := db.Query("SELECT name FROM pragma_table_info(?)", table)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, err
+		}
+		names = append(names, name)
+	}
+	return names, rows.Err()
+}
+
+// exec runs a statement beside the service.
+func (p *place) exec(statement string) error {
+	if p.process != 0 {
+		conn, err := pgx.Connect(context.Background(), p.dsn)
+		if err != nil {
+			return err
+		}
+		defer conn.Close(context.Background())
+		_, err = conn.Exec(context.Background(), statement)
+		return err
+	}
+	db, err := p.sqlite()
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	_, err = db.Exec(statement)
+	return err
+}
+
+func (p *place) sqlite() (*sql.DB, error) {
+	return sql.Open("sqlite", "file:"+strings.TrimPrefix(p.dsn, "sqlite:"))
+}

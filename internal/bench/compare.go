@@ -1,0 +1,163 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// comparisons are the measurements of -program, in the order in which they run. Each
+// round measures every program, in alternating order, so that a disturbance of the machine
+// hits all of them alike.
+var comparisons = []measurement{
+	{"flow", "whole logins under load, first and returning ones, on both databases", compareFlows},
+	{"firewall", "a request without rules of the firewall, and behind them", compareFirewalls},
+	{"begin", "start and idle memory", compareBegins},
+}
+
+// contender is a program at work on one database.
+type contender struct {
+	program
+	at  *place
+	s   *server
+	end func() error
+	of  series
+}
+
+// contend starts every program on databases of its own with the accounts of so many
+// rounds, and returns the contenders by database.
+func (b *bench) contend(rounds int, places func() ([]*place, error)) (by [][]*contender, stop func() error,
+	err error) {
+	var all []*contender
+	stop = func() (err error) {
+		for _, c := range all {
+			if c.end != nil {
+				err = errors.Join(err, c.end())
+			}
+			c.at.bare.close()
+		}
+		return err
+	}
+	for _, p := range b.programs {
+		places, err := places()
+		if err != nil {
+			return nil, nil, errors.Join(err, stop())
+		}
+		for i, at := range places {
+			c := &contender{program: p, at: at, of: series{}}
+			all = append(all, c)
+			if err = p.seed(at, rounds); err == nil {
+				c.s, c.end, err = p.start(at.environ)
+			}
+			if err != nil {
+				return nil, nil, errors.Join(fmt.Errorf("%s on %s: %w", p.name, at.name, err), stop())
+			}
+			if len(by) <= i {
+				by = append(by, nil)
+			}
+			by[i] = append(by[i], c)
+		}
+	}
+	return by, stop, nil
+}
+
+// turns are the contenders of a round: every second round begins with the last one.
+func turns[T any](all []T, round int) []T {
+	all = slices.Clone(all)
+	if round%2 == 1 {
+		slices.Reverse(all)
+	}
+	return all
+}
+
+// settle has PostgreSQL write what earlier loads left to it.
+func (c *contender) settle() error {
+	if c.at.process == 0 {
+		return nil
+	}
+	return c.at.exec("CHECKPOINT")
+}
+
+// compareFlows is flow for programs.
+func compareFlows(b *bench) (err error) {
+	floor, err := start(roleFiber, nil)
+	if err != nil {
+		return err
+	}
+	defer floor.stop()
+	by, stop, err := b.contend(b.rounds, func() ([]*place, error) { return b.places(cheap()...) })
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	bare := series{}
+	warm, span := b.long(time.Second), b.long(6*time.Second)
+	for round := range b.rounds {
+		if err := b.bareRound(floor, bare); err != nil {
+			return err
+		}
+		for _, contenders := range by {
+			for _, c := range turns(contenders, round) {
+				if err := b.contendFlows(c, round, warm, span, bare["cpu"][round]); err != nil {
+					return fmt.Errorf("%s on %s: %w", c.name, c.at.name, err)
+				}
+			}
+		}
+	}
+	b.report.begin("Whole logins by programs in turns, %d clients, %d first logins and %s of returning ones a round",
+		b.clients, b.people(), span)
+	b.report.line("bare Fiber handler: CPU per request", "µs", bare["cpu"], bar{})
+	for _, contenders := range by {
+		for _, kind := range []string{"first", "returning"} {
+			t := b.report.contest(contenders[0].at.name+", "+kind+" logins", contenders)
+			t.row("logins", "/s", kind+" rate")
+			t.row("CPU of the service", "ms", kind+" server")
+			t.row("… in bare requests", "×", kind+" server bare")
+			if contenders[0].at.process != 0 {
+				t.row("CPU of PostgreSQL", "ms", kind+" base")
+				t.row("… in bare requests", "×", kind+" base bare")
+			}
+			t.row("CPU of the driver", "ms", kind+" driver")
+			t.row("processors used by others", "", kind+" others")
+		}
+	}
+	return nil
+}
+
+// bareRound measures the bare handler for a round.
+func (b *bench) bareRound(floor *server, bare series) error {
+	b.await()
+	return measureFloor(floor, b.clients, b.long(2*time.Second), bare)
+}
+
+// contendFlows measures a contender for one round; bare is the CPU of a bare request, in µs.
+func (b *bench) contendFlows(c *contender, round int, warm, span time.Duration, bare float64) error {
+	if err := c.settle(); err != nil {
+		return err
+	}
+	b.await()
+	first, err := firsts(c.s, c.at.process, b.clients, round, b.people())
+	if err != nil {
+		return err
+	}
+	stop := func() error { return nil }
+	if c.bench { // castellan takes no orders
+		if stop, err = b.profiled(c.s, fmt.Sprintf("flow-%s-%s-%d.prof", c.name, c.at.name, round+1)); err != nil {
+			return err
+		}
+	}
+	again, err := flows(c.s, c.at.process, b.clients, round, b.people(), warm, span)
+	if err = errors.Join(err, stop()); err != nil {
+		return err
+	}
+	for kind, w := range map[string]window{"first": first, "returning": again} {
+		c.of.add(kind+" rate", w.rate())
+		for what, used := range map[string]time.Duration{"server": w.server, "base": w.base, "driver": w.driver} {
+			c.of.add(kind+" "+what, w.each(used))
+			c.of.add(kind+" "+what+" bare", w.each(used)*1e3/bare)
+		}
+		c.of.add(kind+" others", w.others.Seconds()/w.took.Seconds())
+	}
+	return nil
+}

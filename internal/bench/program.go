@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"debug/buildinfo"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"castellan/cmd/app"
+	"castellan/config"
+)
+
+// program is a build of the service that is compared with others. It is started with
+// settings only, so that it may be of any version. A build of castellan sends its codes
+// to an SMS gateway of the driver; a build of this bench, as for the other measurements,
+// through a pipe.
+type program struct {
+	name, path string
+	bench      bool // path is a build of this bench
+}
+
+// programs are the value of the flag -program.
+type programs []program
+
+func (ps *programs) String() string { return "" }
+
+// Set adds "NAME=PATH".
+func (ps *programs) Set(v string) error {
+	name, path, ok := strings.Cut(v, "=")
+	if !ok || name == "" {
+		return fmt.Errorf("%q is not NAME=PATH", v)
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	info, err := buildinfo.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	p := program{name: name, path: path}
+	switch info.Path {
+	case "castellan/cmd/castellan":
+	case "castellan/internal/bench", "castellan/internal/bench.test":
+		p.bench = true
+	default:
+		return fmt.Errorf("%s is a build of %s, neither of castellan nor of its bench", path, info.Path)
+	}
+	*ps = append(*ps, p)
+	return nil
+}
+
+// command serves; settings are those that it needs beside the ones of the caller.
+func (p program) command() (cmd *exec.Cmd, settings []string) {
+	if p.bench {
+		return exec.Command(p.path), []string{childRole + "=" + roleService}
+	}
+	return exec.Command(p.path, "serve"), nil
+}
+
+// start starts the program and returns when it answers. end stops it.
+func (p program) start(settings []string) (s *server, end func() error, err error) {
+	cmd, more := p.command()
+	settings = append(slices.Clone(settings), more...)
+	if p.bench {
+		if s, err = launch(cmd, settings); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", p.name, err)
+		}
+		return s, s.stop, nil
+	}
+	g, err := newGateway()
+	if err != nil {
+		return nil, nil, err
+	}
+	if s, err = launch(cmd, append(settings, g.settings()...)); err != nil {
+		g.listener.Close()
+		return nil, nil, fmt.Errorf("%s: %w", p.name, err)
+	}
+	s.codes = g.codes
+	return s, func() error {
+		defer g.listener.Close()
+		s.cmd.Process.Signal(syscall.SIGTERM) // fails when it has ended; stop tells
+		return s.stop()
+	}, nil
+}
+
+// The accounts that every version makes in development mode, by their mail addresses.
+const (
+	demoUser  = "demo@demo.castellan.test"
+	demoAdmin = "admin@demo.castellan.test"
+)
+
+// seed has the program make its schema, and adds the accounts of so many rounds as copies
+// of its demo user. They are numbered as those of place.seed. The administrator is that of
+// the program, whose roles are in other tables as well.
+func (p program) seed(at *place, rounds int) error {
+	_, end, err := p.start(at.environ)
+	if err != nil {
+		return err
+	}
+	if err := end(); err != nil {
+		return fmt.Errorf("%s: %w", p.name, err)
+	}
+	cfg, err := config.Load("", append(environ(), at.environ...))
+	if err != nil {
+		return err
+	}
+	hasher, err := app.NewHasher(cfg)
+	if err != nil {
+		return err
+	}
+	hash, err := hasher.Hash(context.Background(), password)
+	if err != nil {
+		return err
+	}
+	values := map[string]string{"id": "'01J0000000000000000' || k", "email": "'u' || k || '@bench.castellan.test'",
+		"phone": "'+90533' || k", "password_hash": "'" + hash + "'"}
+	err = errors.Join(
+		at.exec(fmt.Sprintf("UPDATE users SET phone = '+90%s', password_hash = '%s' WHERE email = '%s'", phone(people), hash,
+			demoAdmin)),
+		at.clone(demoUser, 0, people-1, values))
+	if err == nil && rounds > 1 {
+		err = at.clone(demoUser, people+1, account(rounds, 0)-1, values)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: accounts: %w", p.name, err)
+	}
+	return at.exec("ANALYZE users")
+}
