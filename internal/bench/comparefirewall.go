@@ -63,7 +63,7 @@ func compareFirewalls(b *bench) (err error) {
 	return nil
 }
 
-// addRules creates rules of all types as an administrator.
+// addRules creates rules of all types as an administrator, and checks that they are in force.
 func addRules(s *server) error {
 	v, header, err := administrator(s)
 	if err != nil {
@@ -81,19 +81,27 @@ func addRules(s *server) error {
 		}
 		return err
 	}
+	const limit = `"targetAllEntities":true,"period":10000,"limit":1000000`
 	for i := range 32 {
 		if err := errors.Join(
-			add("blacklist", "IP", fmt.Sprintf(`"targetAllEntities":false,"targetEntities":["203.0.%d.0/24","198.51.100.%d"]`, i, i)),
-			add("blacklist", "USER_ID", fmt.Sprintf(`"targetAllEntities":false,"targetEntities":["bad %d"]`, i)),
-			add("whitelist", "IP", fmt.Sprintf(`"targetAllEntities":false,"targetEntities":["10.%d.0.0/16"]`, i+100)),
+			add("blacklist", "IP", fmt.Sprintf(`"targetEntities":["203.0.%d.0/24","198.51.100.%d"]`, i, i)),
+			add("blacklist", "USER_ID", fmt.Sprintf(`"targetEntities":["bad %d"]`, i)),
+			add("whitelist", "IP", fmt.Sprintf(`"targetEntities":["10.%d.0.0/16"]`, i+100)),
 		); err != nil {
 			return err
 		}
 	}
-	return errors.Join(
-		add("blacklist", "COUNTRY_CODE", `"targetAllEntities":false,"targetEntities":["AQ"]`),
-		add("rate_limit", "USER_ID", `"targetAllEntities":true,"period":10000,"limit":1000000`),
-		add("rate_limit", "IP", `"targetAllEntities":true,"period":10000,"limit":1000000`),
-		add("rate_limit", "COUNTRY_CODE", `"targetAllEntities":true,"period":10000,"limit":1000000`),
-	)
+	if err := errors.Join(
+		add("blacklist", "COUNTRY_CODE", `"targetEntities":["AQ"]`),
+		add("rate_limit", "USER_ID", limit),
+		add("rate_limit", "IP", limit),
+		add("rate_limit", "COUNTRY_CODE", limit),
+	); err != nil {
+		return err
+	}
+	status, err := v.do("GET", keysPath, "X-Forwarded-For: 203.0.31.1", "")
+	if err == nil && status != 403 {
+		err = fmt.Errorf("an address of a blacklist: %w", refusal{status: status, body: string(v.body)})
+	}
+	return err
 }

@@ -130,7 +130,7 @@ func run() (err error) {
 	flag.IntVar(&b.clients, "clients", 128, "connections of the load")
 	flag.BoolVar(&b.quick, "quick", false, "shorter rounds: a look, not a measurement")
 	flag.BoolVar(&b.smoke, "smoke", false, "the shortest run that shows that a bench works")
-	flag.Var(&b.programs, "program", "compare builds of castellan, or of this bench, of any version: `NAME=PATH`, repeated")
+	flag.Var(&b.programs, "program", "compare builds of castellan or of this bench: `NAME=PATH`, repeated")
 	flag.StringVar(&b.on, "on", "", "measure on this database only: sqlite or postgresql")
 	flag.StringVar(&b.profile, "profile", "", "folder to write CPU profiles of the service under load to")
 	flag.DurationVar(
