@@ -123,7 +123,7 @@ func (h *Hasher) Full(site string) error {
 
 // Admit takes a place. When none is free it takes that of another caller, whose wait for
 // a slot then ends with OVERLOADED: of the newest one of the site that holds the most
-// places, if that is more than the caller's site holds.
+// places, if that site then still holds as many as the caller's.
 //
 // Errors: OVERLOADED.
 func (h *Hasher) Admit(who Caller) (*Place, error) {

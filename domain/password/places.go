@@ -16,6 +16,7 @@ type places struct {
 	room, reserve int // places for all callers; further ones for callers whom their account knows
 
 	admitted int
+	known    int            // of those admitted: callers whom their account knows
 	held     map[string]int // site → admitted; without ""
 	turns    [2]turns       // of callers who are known, and of the others
 	last     int            // of turns, which was served last
@@ -50,25 +51,29 @@ func (p *places) admit(c Caller) (displaced *waiter, ok bool) {
 		p.leave(displaced.place.who)
 	}
 	p.admitted++
+	if c.Known {
+		p.known++
+	}
 	if c.Site != "" {
 		p.held[c.Site]++
 	}
 	return displaced, true
 }
 
-// displaceable is the newest waiter of the site that holds the most places, of those
-// that hold more than the caller's. A stranger displaces only strangers. Callers without a
-// site are not displaced.
+// displaceable is the newest waiter of the site that holds the most places, of those that
+// would still hold as many as the caller's. So of two equal callers the first one stays.
+// A stranger displaces a known caller only while known callers hold more than the places
+// that are theirs. Callers without a site are not displaced.
 func (p *places) displaceable(c Caller) *waiter {
 	var of *waiter
 	from := others
-	if c.Known {
+	if c.Known || p.known > p.reserve {
 		from = known
 	}
 	for i := from; i <= others; i++ {
 		for site, l := range p.turns[i].lines {
 			w := l.waiters.Back().Value.(*waiter)
-			if site == "" || p.held[site] <= p.held[c.Site] {
+			if site == "" || p.held[site] <= p.held[c.Site]+1 {
 				continue
 			}
 			if of == nil || p.held[site] > p.held[of.line.site] ||
@@ -82,6 +87,9 @@ func (p *places) displaceable(c Caller) *waiter {
 
 func (p *places) leave(c Caller) {
 	p.admitted--
+	if c.Known {
+		p.known--
+	}
 	if c.Site == "" {
 		return
 	}

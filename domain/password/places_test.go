@@ -150,14 +150,110 @@ func TestDisplacedCaller(t *testing.T) {
 	})
 }
 
+// Known callers of one address fill the queue. A stranger elsewhere gets a place, down to
+// the places that known callers have for themselves.
+func TestKnownCallersKeepOnlyTheirPlaces(t *testing.T) {
+	p := newPlaces(16)
+	for range 18 {
+		place := &Place{who: knownAt("office")}
+		if _, ok := p.admit(place.who); !ok {
+			t.Fatal("a known caller was refused a free place")
+		}
+		p.wait(place)
+	}
+	admitted := 0
+	for i := range 20 {
+		place := &Place{who: from(i)}
+		if _, ok := p.admit(place.who); !ok {
+			continue
+		}
+		admitted++
+		p.wait(place)
+	}
+	if admitted != 16 || p.held["office"] != 2 {
+		t.Errorf("%d strangers were admitted, %d known callers are left", admitted, p.held["office"])
+	}
+}
+
+// One host keeps the queue full. Whatever the others do, none of them is refused, and the
+// host is served at most once before another waiting caller is (D-PWD-05).
+func TestTurnsBesideAFullQueue(t *testing.T) {
+	for seed := range uint64(30) {
+		synctest.Test(t, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 2))
+			h := small(t, HasherOptions{Slots: 1, Queue: 20, Wait: time.Minute})
+			ctx, stop := context.WithCancel(t.Context())
+			var mu sync.Mutex
+			var served []string // sites, in the order in which their hashes began
+			hash := func(ctx context.Context, who Caller) (seen []string, err error) {
+				p, err := h.Admit(who)
+				if err != nil {
+					return nil, err
+				}
+				defer p.Leave()
+				mu.Lock()
+				before := len(served)
+				mu.Unlock()
+				a, err := h.acquire(ctx, p)
+				if err != nil {
+					return nil, err
+				}
+				mu.Lock()
+				seen = slices.Clone(served[before:])
+				served = append(served, who.Site)
+				mu.Unlock()
+				time.Sleep(turnTime)
+				h.done(a)
+				return seen, nil
+			}
+			var host, others sync.WaitGroup
+			for range 30 {
+				host.Go(func() {
+					for ctx.Err() == nil {
+						if _, err := hash(ctx, Caller{Site: "host"}); err != nil {
+							time.Sleep(10 * time.Millisecond)
+						}
+					}
+				})
+			}
+			time.Sleep(time.Second)
+			for i := range 6 {
+				who := Caller{Site: fmt.Sprint("other ", i/2), Known: r.IntN(2) == 0}
+				pauses := make([]time.Duration, 10)
+				for k := range pauses {
+					pauses[k] = time.Duration(r.IntN(1000)) * time.Millisecond
+				}
+				others.Go(func() {
+					for _, pause := range pauses {
+						time.Sleep(pause)
+						seen, err := hash(t.Context(), who)
+						if err != nil {
+							t.Errorf("seed %d: %v: %v", seed, who, err)
+						}
+						if hosts := len(seen) - len(slices.DeleteFunc(seen, func(s string) bool { return s == "host" })); hosts > 1+
+							(len(seen)-hosts) {
+							t.Errorf("seed %d: %v waited for %d turns of the host and %d of others", seed, who, hosts,
+								len(seen)-hosts)
+						}
+					}
+				})
+			}
+			others.Wait()
+			stop()
+			host.Wait()
+			time.Sleep(h.idle + time.Second)
+		})
+	}
+}
+
 // modelPlace is a place as a plain list knows it.
 type modelPlace struct {
 	place   *Place
 	waiting *waiter
 }
 
-// Against a plain list: a caller is refused only when no place is free and its own site
-// holds as many as any other that has a waiter it may displace; and the displaced one
+// Against a plain list: a caller is refused only when no place is free and no other site
+// with a waiter it may displace would still hold as many as its own; and the displaced one
 // is the newest such waiter of the site that holds the most.
 func TestPlacesAgainstAList(t *testing.T) {
 	for seed := range uint64(200) {
@@ -172,15 +268,24 @@ func TestPlacesAgainstAList(t *testing.T) {
 			}
 			return n
 		}
+		knowns := func() (n int) {
+			for _, m := range list {
+				if m.place.who.Known {
+					n++
+				}
+			}
+			return n
+		}
+		often := 2 + r.IntN(4) // one of so many callers is known
 		for step := range 400 {
 			switch r.IntN(4) {
 			case 0, 1:
-				c := Caller{Site: []string{"", "a", "a", "a", "b", "b", "c", "d"}[r.IntN(8)], Known: r.IntN(4) == 0}
+				c := Caller{Site: []string{"", "a", "a", "a", "b", "b", "c", "d"}[r.IntN(8)], Known: r.IntN(often) == 0}
 				free := len(list) < 16 || c.Known && len(list) < 18
 				want := -1
 				for i, m := range list { // the list is in the order of arrival, and so are its waiters
-					if free || m.waiting == nil || m.place.who.Site == "" || m.place.who.Known && !c.Known ||
-						held(m.place.who.Site) <= held(c.Site) {
+					if free || m.waiting == nil || m.place.who.Site == "" || held(m.place.who.Site) <= held(c.Site)+1 ||
+						m.place.who.Known && !c.Known && knowns() <= 2 {
 						continue
 					}
 					if want < 0 || held(m.place.who.Site) >= held(list[want].place.who.Site) {
