@@ -77,7 +77,12 @@ func sqliteFile(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDi
 
 func open(t *testing.T, dsn string) *DB {
 	t.Helper()
-	db, err := Open(t.Context(), dsn, noteKinds, Options{})
+	return openWith(t, dsn, Options{})
+}
+
+func openWith(t *testing.T, dsn string, o Options) *DB {
+	t.Helper()
+	db, err := Open(t.Context(), dsn, noteKinds, o)
 	storetest.Must(t, err)
 	t.Cleanup(func() {
 		if err := db.Close(); err != nil {

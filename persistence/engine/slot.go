@@ -86,12 +86,13 @@ func (s *slot) transact(ctx context.Context, write *bun.DB, steps []step) (faile
 }
 
 // join makes writes part of the slot's transaction.
-func (s *slot) join(ctx context.Context, writes []commit.Write) error {
+func (s *slot) join(ctx context.Context, trace tracer, writes []commit.Write) error {
 	steps, err := s.stepsOf([]*unit{{writes: writes}})
 	if err != nil {
 		return err
 	}
 	s.bind(steps)
+	trace.steps(ctx, steps)
 	failed, err := s.apply(ctx, steps)
 	if err == nil && len(failed) > 0 {
 		err = commit.ErrFenced

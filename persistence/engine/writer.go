@@ -135,7 +135,7 @@ func (db *DB) Commit(ctx context.Context, writes ...commit.Write) error {
 // part of an interactive transaction.
 func (db *DB) CommitGathered(ctx context.Context, writes ...commit.Write) (units int, err error) {
 	if s, ok := ctx.Value(txKey{}).(*slot); ok {
-		return 0, s.join(ctx, writes)
+		return 0, s.join(ctx, db.trace, writes)
 	}
 	if err := db.admitted(ctx); err != nil {
 		return 0, err

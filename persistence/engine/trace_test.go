@@ -1,0 +1,32 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"castellan/domain/storetest"
+	"castellan/internal/pgtest"
+)
+
+// The trace gets the writes of an interactive transaction as it gets those of the writer.
+func TestTraceOfInteractiveTransaction(t *testing.T) {
+	for name, dsn := range map[string]string{"sqlite": sqliteFile(t), "postgres": pgtest.DSN(t)} {
+		t.Run(name, func(t *testing.T) {
+			var traced []string
+			db := openWith(t, dsn, Options{Trace: func(_ context.Context, statement string) {
+				traced = append(traced, statement)
+			}})
+			storetest.Must(t, db.Commit(t.Context(), addNote{ID: "a", Text: "old"}))
+			traced = nil
+			storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error {
+				return db.Commit(ctx, renameNote{"a", "new"}, dropNote{"b"})
+			}))
+			want := []string{"BEGIN", "UPDATE note SET text = 'new' WHERE note.id = 'a'", "DELETE FROM note WHERE note.id = 'b'",
+				"COMMIT"}
+			if !slices.Equal(traced, want) {
+				t.Errorf("traced %q, want %q", traced, want)
+			}
+		})
+	}
+}
