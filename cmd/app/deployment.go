@@ -30,13 +30,13 @@ const connectTime = 20 * time.Second
 // its lock at every start, from the beginning where the database went away
 // meanwhile. What is wrong in any other way, or with an embedded one, is told at
 // once.
-func opened(ctx context.Context, cfg config.Config, now func() time.Time, setUp func(context.Context,
+func opened(ctx context.Context, cfg config.Config, options persistence.Options, setUp func(context.Context,
 	*persistence.DB) error) (*persistence.DB, error) {
 	patience := time.Now().Add(connectTime)
 	if _, embedded := cfg.Database.SQLitePath(); embedded {
 		patience = time.Time{}
 	}
-	options := persistence.Options{MaxConns: cfg.Database.MaxConnections, Patient: true, Now: now}
+	options.MaxConns, options.Patient = cfg.Database.MaxConnections, true
 	for waits := false; ; waits = true {
 		db, err := persistence.Open(ctx, cfg.Database.URL.Reveal(), options)
 		if err == nil {
@@ -62,7 +62,7 @@ func opened(ctx context.Context, cfg config.Config, now func() time.Time, setUp 
 // OpenDatabase opens the database, brings it to this version, and names the
 // migrations that it applied.
 func OpenDatabase(ctx context.Context, cfg config.Config) (db *persistence.DB, applied []string, err error) {
-	db, err = opened(ctx, cfg, time.Now, func(ctx context.Context, db *persistence.DB) (err error) {
+	db, err = opened(ctx, cfg, persistence.Options{}, func(ctx context.Context, db *persistence.DB) (err error) {
 		applied, err = db.Migrate(ctx)
 		return err
 	})
@@ -88,8 +88,13 @@ func Open(ctx context.Context, cfg config.Config) (*Deployment, error) {
 
 // OpenAt is Open with the clock by which the database stamps rows.
 func OpenAt(ctx context.Context, cfg config.Config, now func() time.Time) (*Deployment, error) {
+	return openWith(ctx, cfg, persistence.Options{Now: now})
+}
+
+// openWith is Open with the clock and the trace of the options.
+func openWith(ctx context.Context, cfg config.Config, o persistence.Options) (*Deployment, error) {
 	var v *Deployment
-	_, err := opened(ctx, cfg, now, func(ctx context.Context, db *persistence.DB) error {
+	_, err := opened(ctx, cfg, o, func(ctx context.Context, db *persistence.DB) error {
 		v = &Deployment{DB: db}
 		return v.setUp(ctx, cfg)
 	})

@@ -144,6 +144,9 @@ type Options struct {
 	// Senders go before those of the configuration: what is sent on their
 	// channels stays in this process.
 	Senders map[message.Channel]message.Sender
+	// Trace, where set, receives every statement (persistence.Options). It is for tests:
+	// the text holds secrets.
+	Trace func(ctx context.Context, statement string)
 }
 
 // Serve runs the service until ctx ends and everything under way has finished.
@@ -152,7 +155,7 @@ func Serve(ctx context.Context, cfg config.Config, o Options) error {
 	for _, w := range cfg.Warnings() {
 		o.Log.Warn("configuration", "warning", w)
 	}
-	d, err := Open(ctx, cfg)
+	d, err := openWith(ctx, cfg, persistence.Options{Trace: o.Trace})
 	if err != nil {
 		return err
 	}
