@@ -15,6 +15,7 @@ type Proxy struct {
 
 	mu    sync.Mutex
 	mode  Network
+	tap   func() io.Writer
 	open  map[net.Conn]bool
 	moved chan struct{} // closed at each change of the mode
 	ended bool
@@ -100,6 +101,24 @@ func (p *Proxy) Become(n Network) {
 	}
 }
 
+// Tap calls open for each new connection. The writer gets what the service sends on it,
+// before the database does.
+func (p *Proxy) Tap(open func() io.Writer) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tap = open
+}
+
+// tapped returns the writer of what the service sends to the database.
+func (p *Proxy) tapped(database io.Writer) io.Writer {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.tap == nil {
+		return database
+	}
+	return io.MultiWriter(p.tap(), database)
+}
+
 func (p *Proxy) reset() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -158,7 +177,7 @@ func (p *Proxy) serve(c net.Conn) {
 		p.carry(c, d)
 		c.Close()
 	}()
-	p.carry(d, c)
+	p.carry(p.tapped(d), c)
 	d.Close()
 	<-back
 }

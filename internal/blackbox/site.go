@@ -54,11 +54,18 @@ type Site struct {
 // nothing. Nothing runs yet.
 func NewSite(t testing.TB, kind string) *Site {
 	t.Helper()
-	s := &Site{Kind: kind, Dir: filepath.Join(t.TempDir(), "data"), t: t}
 	if kind == "postgres" {
-		s.DSN = pgtest.DSN(t)
-	} else {
-		s.DSN = "sqlite:" + filepath.Join(s.Dir, "castellan.db")
+		return NewSiteOn(t, pgtest.DSN(t))
+	}
+	return NewSiteOn(t, "")
+}
+
+// NewSiteOn is NewSite on an empty database of PostgreSQL; "" means SQLite.
+func NewSiteOn(t testing.TB, dsn string) *Site {
+	t.Helper()
+	s := &Site{Kind: "postgres", DSN: dsn, Dir: filepath.Join(t.TempDir(), "data"), t: t}
+	if dsn == "" {
+		s.Kind, s.DSN = "sqlite", "sqlite:"+filepath.Join(s.Dir, "castellan.db")
 	}
 	s.settings = map[string]string{
 		"CASTELLAN_DEV": "true", "CASTELLAN_DATA_DIR": s.Dir, "CASTELLAN_DATABASE_URL": s.DSN,
