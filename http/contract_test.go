@@ -72,6 +72,44 @@ func TestTableEqualsTheInterface(t *testing.T) {
 	}
 }
 
+// The map of endpoints lists each endpoint once, under the section that it has in the interface or as an extension.
+func TestMapListsEndpointsUnderTheirSection(t *testing.T) {
+	text, err := os.ReadFile("../docs/endpoints.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{}
+	for key, l := range table(t) {
+		want[key] = l.section
+	}
+	for _, e := range httpapi.Endpoints() {
+		if e.Extension {
+			want[e.Key()] = e.Section
+		}
+	}
+	section, have := "", map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		if heading, ok := strings.CutPrefix(line, "## "); ok {
+			section = strings.TrimSpace(heading)
+		}
+		if row, ok := strings.CutPrefix(line, "| `"); ok && section != "Sections" {
+			key, _, _ := strings.Cut(row, "`")
+			if have[key] != "" {
+				t.Errorf("%s is listed twice", key)
+			}
+			have[key] = section
+		}
+	}
+	for key, section := range want {
+		if have[key] != section {
+			t.Errorf("%s is listed under %q, want %q", key, have[key], section)
+		}
+	}
+	if len(have) != len(want) {
+		t.Errorf("the map lists %d endpoints, want %d", len(have), len(want))
+	}
+}
+
 // Every endpoint says what it answers with and how it may refuse.
 func TestEveryEndpointIsDescribed(t *testing.T) {
 	for _, e := range httpapi.Endpoints() {

@@ -94,8 +94,8 @@ code: find the endpoint below, take its section, and read the section's file, th
 func TestGoldenMap(t *testing.T) {
 	var out bytes.Buffer
 	out.WriteString(mapHead + "## Sections\n\n| section | file | domain | tables |\n|---|---|---|---|\n")
-	var list bytes.Buffer
-	listed := map[string]bool{}
+	var order []string              // sections by their first endpoint
+	listed := map[string][]string{} // the lines of a section, which several groups may share
 	for _, group := range sections {
 		file := tableFile(t, group)
 		slicesOf := domainOf(t, path.Dir(file))
@@ -108,16 +108,19 @@ func TestGoldenMap(t *testing.T) {
 			if !slices.Contains(names, e.Section) {
 				names = append(names, e.Section)
 			}
-			if !listed[e.Section] {
-				listed[e.Section] = true
-				fmt.Fprintf(&list, "\n## %s\n\n| endpoint | what it does | for |\n|---|---|---|\n", e.Section)
+			if listed[e.Section] == nil {
+				order = append(order, e.Section)
 			}
-			fmt.Fprintf(&list, "| `%s %s` | %s | %s |\n", e.Method, e.Path, e.Summary, e.Audience)
+			listed[e.Section] = append(listed[e.Section],
+				fmt.Sprintf("| `%s %s` | %s | %s |\n", e.Method, e.Path, e.Summary, e.Audience))
 		}
 		fmt.Fprintf(&out, "| %s | [%s](../http/%s) | %s | %s |\n", strings.Join(names, "; "), file, file,
 			code(slicesOf), code(rows))
 	}
-	out.Write(list.Bytes())
+	for _, section := range order {
+		fmt.Fprintf(&out, "\n## %s\n\n| endpoint | what it does | for |\n|---|---|---|\n%s",
+			section, strings.Join(listed[section], ""))
+	}
 
 	const golden = "../docs/endpoints.md"
 	if flag.Lookup("update").Value.String() == "true" {
