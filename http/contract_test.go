@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"flag"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -107,6 +108,39 @@ func TestMapListsEndpointsUnderTheirSection(t *testing.T) {
 	}
 	if len(have) != len(want) {
 		t.Errorf("the map lists %d endpoints, want %d", len(have), len(want))
+	}
+}
+
+// D-GEN-12 and the page for operators name the three body limits of the code, and no endpoint has another limit.
+func TestDocumentsNameTheBodyLimits(t *testing.T) {
+	limits := map[int]string{rest.DefaultBodyLimit: "", rest.LargeBody: "", rest.FileBody: ""}
+	for bytes := range limits {
+		limits[bytes] = fmt.Sprintf("%d KiB", bytes>>10)
+		if bytes >= 1<<20 {
+			limits[bytes] = fmt.Sprintf("%d MiB", bytes>>20)
+		}
+	}
+	for _, place := range [][3]string{
+		{"../docs/decisions/gen.md", "## D-GEN-12:", "\n## "},
+		{"../docs/operations.md", "**Memory of requests.**", "\n\n"},
+	} {
+		file, start, end := place[0], place[1], place[2]
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, part, _ := strings.Cut(string(text), start)
+		part, _, _ = strings.Cut(part, end)
+		for _, limit := range limits {
+			if !strings.Contains(part, limit) {
+				t.Errorf("%s: %q does not name the limit of %s", file, start, limit)
+			}
+		}
+	}
+	for _, e := range httpapi.Endpoints() {
+		if _, known := limits[e.BodyLimit]; !known && e.BodyLimit != 0 {
+			t.Errorf("%s has a body limit of %d bytes, which the documents do not name", e.Key(), e.BodyLimit)
+		}
 	}
 }
 
