@@ -90,11 +90,14 @@ func (s *Server) receive(r *Request, limit int) error {
 		_ = r.fctx.Conn().SetReadDeadline(time.Now().Add(largeReadTimeout))
 	}
 	s.leave(r)
-	fields := r.fctx.Request.Header.Len()
+	fields := 0
+	if r.body.announced == unknownLength { // only chunks can have trailers behind them
+		fields = r.fctx.Request.Header.Len()
+	}
 	if err := s.readAll(r, stream, limit); err != nil {
 		return err
 	}
-	if r.fctx.Request.Header.Len() != fields {
+	if r.body.announced == unknownLength && r.fctx.Request.Header.Len() != fields {
 		return fault.New(fault.InvalidField, "trailers are not accepted")
 	}
 	r.body.whole = true

@@ -45,19 +45,19 @@ func framing(h *fasthttp.RequestHeader) (announced int64, why string) {
 		switch {
 		case !token(name):
 			return 0, "the name of a header is not a token"
-		case bytes.EqualFold(name, contentLength):
+		case isName(name, contentLength):
 			length = true
 			n, err := strconv.ParseInt(string(bytes.Trim(value, " \t")), 10, 64)
 			if err != nil || n < 0 {
 				return 0, "the length is not a number"
 			}
 			announced = n
-		case bytes.EqualFold(name, transferEncoding):
+		case isName(name, transferEncoding):
 			if coded || !bytes.EqualFold(bytes.Trim(value, " \t"), chunked) { // RFC 9112, section 6.3
 				return 0, "the transfer coding is not exactly chunked"
 			}
 			coded, announced = true, unknownLength
-		case bytes.EqualFold(name, trailer):
+		case isName(name, trailer):
 			return 0, "trailers are not accepted"
 		}
 		raw = raw[n+1:]
@@ -72,6 +72,10 @@ var (
 	colon, chunked                           = []byte(":"), []byte("chunked")
 	contentLength, transferEncoding, trailer = []byte("content-length"), []byte("transfer-encoding"), []byte("trailer")
 )
+
+// isName compares the name of a header, a token, with a name in lower case. Tokens are ASCII, so equal names have equal
+// lengths, which spares most comparisons.
+func isName(name, lower []byte) bool { return len(name) == len(lower) && bytes.EqualFold(name, lower) }
 
 // token tells whether a name is one of RFC 9110, section 5.6.2. fasthttp takes
 // spaces for parts of a name, where a proxy might see another header.
@@ -112,13 +116,7 @@ func canonical(target []byte) *fault.Error {
 	case len(target) == 0 || target[0] != '/':
 		return fault.New(fault.InvalidField, "the request target must be a path")
 	}
-	path := target
-	for i, ch := range target {
-		if ch == '?' {
-			path = target[:i]
-			break
-		}
-	}
+	path, _, _ := bytes.Cut(target, questionMark)
 	for _, ch := range target[len(path):] {
 		if ch <= ' ' || ch == '#' || ch == 0x7f {
 			return fault.New(fault.InvalidField, "the query contains a character that must be encoded")
@@ -131,9 +129,10 @@ func canonical(target []byte) *fault.Error {
 			if i > 0 && path[i-1] == '/' || dot {
 				return fault.New(fault.NotFound, "no such resource")
 			}
+		case pathBytes[ch]:
 		case ch <= ' ' || ch == '\\' || ch == '#' || ch >= 0x7f:
 			return fault.New(fault.InvalidField, "the path contains a character that is not allowed")
-		case !pathBytes[ch]:
+		default:
 			return fault.New(fault.NotFound, "no such resource")
 		}
 		dot = ch == '.' && (dot || path[i-1] == '/')

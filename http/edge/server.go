@@ -282,6 +282,8 @@ func (s *Server) leave(r *Request) {
 	}
 }
 
+var requestIDHeader = []byte("X-Request-Id")
+
 // begin readies a pooled Request and the headers that every answer carries.
 func (s *Server) begin(fctx *fasthttp.RequestCtx) *Request {
 	r := s.pool.Get().(*Request)
@@ -292,7 +294,7 @@ func (s *Server) begin(fctx *fasthttp.RequestCtx) *Request {
 	for i := range s.fixed {
 		h.SetCanonical(s.fixed[i][0], s.fixed[i][1])
 	}
-	h.Set("X-Request-Id", r.Caller.RequestID)
+	h.SetCanonical(requestIDHeader, []byte(r.Caller.RequestID))
 	return r
 }
 

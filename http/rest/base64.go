@@ -55,7 +55,7 @@ var base64Codec = codec{
 			b.refuse("must be a string")
 			return
 		}
-		setBase64(b, v, b.c.key()) // which copies nothing
+		setBase64(b, v, b.c.unquote(b.c.raw()))
 	},
 	text: func(b *binder, v reflect.Value, s string) { setBase64(b, v, []byte(s)) },
 }

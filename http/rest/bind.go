@@ -112,7 +112,6 @@ func (b *binder) body(p *plan, v reflect.Value, got *bitset, body []byte) {
 		return
 	}
 	b.c = newCursor(body)
-	defer b.c.done()
 	before := *got
 	b.members(p, v, got, &before)
 }
@@ -121,16 +120,18 @@ func (b *binder) body(p *plan, v reflect.Value, got *bitset, body []byte) {
 // over this one. For the outermost object, where skip is not nil, the extras are
 // noted too.
 func (b *binder) members(p *plan, v reflect.Value, got, skip *bitset) {
+	i := -1
 	for more := b.c.open(); more; more = b.c.next() {
 		key := b.c.key()
 		if skip != nil && len(key) > 2 && (key[0] == '_' || key[0] == 'o') {
 			b.extra(key)
 		}
-		i, known := p.index[string(key)]
-		if !known || skip != nil && skip.has(i) {
+		next, known := p.find(key, i+1)
+		if !known || skip != nil && skip.has(next) {
 			b.c.raw()
 			continue
 		}
+		i = next
 		f := &p.fields[i]
 		if b.c.peek() == 'n' && !f.nullable { // null is the same as not sent (D-GEN-10)
 			b.c.raw()
@@ -322,11 +323,10 @@ func (b *binder) reread(s string, read func()) {
 		b.fail("must be JSON")
 		return
 	}
-	at := b.c
+	outer := b.c
 	b.c = newCursor(text)
 	read()
-	b.c.done()
-	b.c = at
+	b.c = outer
 }
 
 // unquery undoes the encoding of a query's key or value. What needs none is not

@@ -62,7 +62,6 @@ func (p *plan) asQuery(raw string, body []byte) url.Values {
 		return q
 	}
 	c := newCursor(body)
-	defer c.done()
 	for more := c.open(); more; more = c.next() {
 		key := string(c.key())
 		i, known := p.index[key]

@@ -32,6 +32,16 @@ type plan struct {
 	index  map[string]int // wire names and aliases
 }
 
+// find returns the index of a field by its name in a request. It tries guess first: most clients send the fields in the
+// order of the API description.
+func (p *plan) find(name []byte, guess int) (i int, known bool) {
+	if guess < len(p.fields) && p.fields[guess].name == string(name) {
+		return guess, true
+	}
+	i, known = p.index[string(name)]
+	return i, known
+}
+
 type field struct {
 	name, alias string
 	index       []int
