@@ -1,15 +1,14 @@
 package apitest
 
 import (
-	"context"
 	"log/slog"
 	"testing"
 	"time"
 
 	"castellan/domain/admin"
 	"castellan/domain/job"
+	"castellan/domain/job/jobtest"
 	"castellan/domain/keyring"
-	"castellan/domain/storetest"
 	"castellan/persistence"
 )
 
@@ -35,18 +34,5 @@ func NewJobs(t *testing.T, db *persistence.DB, ring *keyring.Ring, now func() ti
 // with the instant until which the job pauses; it moves the clock.
 func (j *Jobs) Finish(t *testing.T, id string, pause func(until time.Time)) (job.Job, []job.Item) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	for over := false; !over; {
-		due, ended, err := j.run.Step(ctx, id)
-		storetest.Must(t, err)
-		if over = ended; !over {
-			pause(due)
-		}
-	}
-	end, err := j.Store.Get(ctx, id)
-	storetest.Must(t, err)
-	items, err := j.Store.Items(ctx, job.ItemQuery{JobID: id})
-	storetest.Must(t, err)
-	return end, items
+	return jobtest.Finish(t, j.run, id, pause)
 }

@@ -170,3 +170,23 @@ func (k *killed) Commit(ctx context.Context, ws ...commit.Write) error {
 	}
 	return k.Committer.Commit(ctx, ws...)
 }
+
+// Finish takes a job to its end and returns it with its items. pause is called with the instant until which the job
+// pauses; it moves the clock of the runner.
+func Finish(t *testing.T, r *job.Runner, id string, pause func(until time.Time)) (job.Job, []job.Item) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for over := false; !over; {
+		due, ended, err := r.Step(ctx, id)
+		storetest.Must(t, err)
+		if over = ended; !over {
+			pause(due)
+		}
+	}
+	end, err := r.Store.Get(ctx, id)
+	storetest.Must(t, err)
+	items, err := r.Store.Items(ctx, job.ItemQuery{JobID: id})
+	storetest.Must(t, err)
+	return end, items
+}
