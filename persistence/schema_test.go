@@ -1,0 +1,65 @@
+package persistence
+
+import (
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"castellan/domain/storetest"
+	"castellan/internal/pgtest"
+)
+
+// Both databases have the same indexes: unique or not, of the same columns, with the same conditions. The tables of
+// PostgreSQL are made by the migrations of this tree, never copied from a template that an older program made.
+func TestIndexConditionsAgree(t *testing.T) {
+	sqlite := indexesOf(t, openWith(t, "sqlite:"+filepath.Join(t.TempDir(), "test.db"), Options{}),
+		`SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL`)
+	postgres := indexesOf(t, openWith(t, pgtest.Empty(t), Options{}),
+		`SELECT indexname AS name, indexdef AS sql FROM pg_indexes WHERE schemaname = current_schema()
+		 AND indexname NOT IN (SELECT conname FROM pg_constraint)`)
+	if want := "unique (user_id, currency_id) where closure and status = 'active'"; sqlite["blockage_closure"] != want {
+		t.Errorf("blockage_closure is %q, want %q", sqlite["blockage_closure"], want)
+	}
+	names := maps.Clone(sqlite)
+	maps.Copy(names, postgres)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if sqlite[name] != postgres[name] {
+			t.Errorf("%s: SQLite has %q, PostgreSQL has %q", name, sqlite[name], postgres[name])
+		}
+	}
+	if len(sqlite) < 20 {
+		t.Errorf("only %d indexes were read", len(sqlite))
+	}
+}
+
+var (
+	indexText = regexp.MustCompile(`(?is)^CREATE( UNIQUE)? INDEX .*? ON [^(]*\((.*?)\)(?: WHERE (.*))?$`)
+	spelling  = regexp.MustCompile(`::\w+(\[\])?|[()\s]+`)
+)
+
+// indexesOf returns whether each index is unique, its columns and the condition it is limited by, in one spelling.
+func indexesOf(t *testing.T, db *DB, query string) map[string]string {
+	t.Helper()
+	var rows []struct{ Name, SQL string }
+	storetest.Must(t, db.Conn(t.Context()).NewRaw(query).Scan(t.Context(), &rows))
+	all := map[string]string{}
+	for _, r := range rows {
+		r.SQL = strings.ReplaceAll(r.SQL, ` COLLATE "C"`, "") // SQLite compares bytes
+		m := indexText.FindStringSubmatch(r.SQL)
+		if m == nil {
+			t.Fatalf("%s cannot be read: %s", r.Name, r.SQL)
+		}
+		for i := range m {
+			m[i] = strings.Join(strings.Fields(spelling.ReplaceAllString(m[i], " ")), " ")
+			m[i] = strings.ReplaceAll(strings.ToLower(m[i]), " include ", ", ") // SQLite has no INCLUDE
+		}
+		all[r.Name] = strings.TrimSpace(m[1] + " (" + m[2] + ")")
+		if m[3] != "" {
+			all[r.Name] += " where " + m[3]
+		}
+	}
+	return all
+}
