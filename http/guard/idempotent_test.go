@@ -122,6 +122,37 @@ func TestIdempotencyOnADatabase(t *testing.T) {
 	})
 }
 
+// A key belongs to its caller and to the operation: the same key of another user, of a scheduled client or at another
+// endpoint is another key, and its answer is never shown.
+func TestIdempotencyKeysAreNotShared(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, db *persistence.DB) {
+		i := &guard.Idempotent{Store: persistence.NewIdempotency(db), Commit: db, Ring: keyringtest.Ring(t, time.Now),
+			Now: time.Now}
+		for _, c := range []struct {
+			who          rest.Caller
+			method, path string
+		}{
+			{rest.Caller{UserID: "u1"}, "POST", "/x"}, {rest.Caller{UserID: "u2"}, "POST", "/x"},
+			{rest.Caller{Cron: "u1"}, "POST", "/x"}, {rest.Caller{UserID: "u1"}, "POST", "/y"},
+			{rest.Caller{UserID: "u1"}, "PUT", "/x"},
+		} {
+			mine := c.who.UserID + c.who.Cron + c.method + c.path
+			for n := range 2 {
+				ran := false
+				_, body, _, replayed, err := i.Run(t.Context(), c.who, "k", c.method, c.path, [32]byte{1},
+					func(context.Context) error { return nil },
+					func(context.Context) (int, []byte, []rest.Header, error) {
+						ran = true
+						return 200, []byte(mine), nil, nil
+					})
+				if err != nil || ran != (n == 0) || replayed != (n == 1) || string(body) != mine {
+					t.Errorf("%s, call %d: ran %t, replayed %t, %s, %v", mine, n, ran, replayed, body, err)
+				}
+			}
+		}
+	})
+}
+
 // An answer is found again after the hashing key was replaced, and one that is kept
 // afterwards when the old key has ended.
 func TestIdempotencyOutlivesAReplacedKey(t *testing.T) {
