@@ -337,16 +337,16 @@ func TestSentMessagesAreKept(t *testing.T) {
 func TestLongPush(t *testing.T) {
 	w := newWorld(t)
 	w.device("ada", "ada-phone", func(*device.Device) {})
-	long := notification.Message{Title: "T", Body: strings.Repeat("<", notification.MaxBody), ImageURL: "https://e.example"}
+	long := notification.Message{Title: "T", Body: strings.Repeat("<", notification.MaxBody), ImageURL: "https://e.test"}
 	w.finish(w.notify(broadcast.Notice{Message: long, UserIDs: []string{"ada"}}).JobID)
 	if text := w.sent["ada-phone"].Text; len(text) > 3000 || len(text) < 1500 || !strings.Contains(text, "…") ||
-		!strings.Contains(text, "e.example") {
+		!strings.Contains(text, "e.test") {
 		t.Errorf("%d bytes: %.100s", len(text), text)
 	}
 	long.Title, long.Body = strings.Repeat("<", notification.MaxTitle), "B"
-	long.Topic, long.ImageURL = strings.Repeat("&", notification.MaxTopic), "https://e.example/"+strings.Repeat("&", 1000)
+	long.Topic, long.ImageURL = strings.Repeat("&", notification.MaxTopic), "https://e.test/"+strings.Repeat("&", 1000)
 	w.finish(w.notify(broadcast.Notice{Message: long, UserIDs: []string{"ada"}}).JobID)
-	if text := w.sent["ada-phone"].Text; len(text) > 3000 || strings.Contains(text, "e.example") ||
+	if text := w.sent["ada-phone"].Text; len(text) > 3000 || strings.Contains(text, "e.test") ||
 		!strings.Contains(text, `"body":"B"`) {
 		t.Errorf("%d bytes: %.100s", len(text), text)
 	}
