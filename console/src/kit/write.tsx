@@ -24,6 +24,8 @@ import { useAct } from '../app/act';
 import type { Body, Writes } from '../app/api';
 import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
+import type { Bounds } from './amount';
+import { AmountInput } from './amountinput';
 
 type Method = 'post' | 'patch' | 'delete';
 type Values = Record<string, unknown>;
@@ -34,9 +36,9 @@ export interface Input<B> {
   /** Key of its label. */
   title: string;
   /**
-   * text is the default. money is a text of digits and one point. number is a JSON number that is no amount. list is a
-   * list of texts. secret is never shown. file is Base64 of a file (data: a data URL). A list of options is a choice;
-   * many: several of them.
+   * text is the default. money is an amount, and a test holds that every amount of the interface has this kind. number
+   * is a JSON number that is no amount. list is a list of texts. secret is never shown. file is Base64 of a file (data:
+   * a data URL). A list of options is a choice; many: several of them.
    */
   kind?:
     | 'text'
@@ -56,6 +58,8 @@ export interface Input<B> {
   /** Key of a line of help below the field. */
   help?: string;
   accept?: string;
+  /** Currency and decimals of an amount, from what the form holds. */
+  bounds?: (values: Values) => Bounds;
   /** Shown only while this holds. */
   when?: (values: Values) => boolean;
 }
@@ -152,6 +156,7 @@ function Form<M extends Method, P extends Writes<M> & keyof paths>(props: WriteP
             field={f as unknown as Input<Values>}
             value={values[f.name]}
             error={wrong(f.name)}
+            bounds={f.bounds?.(values)}
             onChange={(v) => setValues((old) => ({ ...old, [f.name]: v }))}
           />
         ))}
@@ -175,12 +180,14 @@ export function Field({
   field,
   value,
   error,
+  bounds,
   onChange,
   first,
 }: {
   field: Input<Values>;
   value: unknown;
   error?: string;
+  bounds?: Bounds;
   /** It has the focus when the form opens. */
   first?: boolean;
   onChange: (value: unknown) => void;
@@ -259,34 +266,22 @@ export function Field({
       );
     case 'number':
       return (
-        <TextInput
+        <AmountInput
           {...common}
-          inputMode="numeric"
-          dir="ltr"
+          {...count}
           value={text}
-          onChange={(event) => onChange(whole(event.currentTarget.value))}
+          onChange={(typed) => onChange(typed === '' ? undefined : JSON.parse(typed))}
         />
       );
     case 'money':
-      return (
-        <TextInput
-          {...common}
-          inputMode="decimal"
-          dir="ltr"
-          value={text}
-          onChange={(event) => onChange(event.currentTarget.value.replaceAll(/[^\d.-]/g, ''))}
-        />
-      );
+      return <AmountInput {...common} {...bounds} value={text} onChange={onChange} />;
     default:
       return <TextInput {...common} type={kind === 'date' ? 'date' : 'text'} value={text} onChange={typed} />;
   }
 }
 
-/** A count or a time, never an amount; what is no number stays a text, and the service says so. */
-function whole(text: string): unknown {
-  if (text === '') return undefined;
-  return /^-?\d+(\.\d+)?$/.test(text) ? JSON.parse(text.replace(/^(-?)0+(?=\d)/, '$1')) : text;
-}
+/** A count, a time or an id: a whole number that JavaScript keeps exactly. */
+const count = { decimals: 0, digits: 15, signed: true, quiet: true };
 
 function JSONInput({
   common,

@@ -4,6 +4,7 @@ import {
   Autocomplete,
   Button,
   Group,
+  Input,
   SegmentedControl,
   Stack,
   Text,
@@ -18,15 +19,15 @@ import { useAct } from '../app/act';
 import type { Schemas } from '../app/api';
 import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
+import { AmountInput } from '../kit/amountinput';
 import { useRead } from '../kit/read';
 import { Copies, Diff, Fact, Facts } from '../kit/record';
 import { Id } from '../kit/show';
-import { names, Owner, Standing, sums, useAddress } from './parts';
+import { decimalsOf, names, Owner, Standing, sums, useAddress, usePairs } from './parts';
 
 const path = '/admin/transaction/adjust-balance';
 const previewing = '/admin/transaction/adjust-balance/preview';
 const member = '/admin/get-member-asset-balances';
-const catalogue = '/get-all-currency-network';
 
 type Made = Schemas['BalanceAdjustment'];
 
@@ -65,7 +66,8 @@ function Form({ userId, onNext }: { userId: string; onNext: () => void }) {
   const [made, setMade] = useState<Made>();
   const [waits, setWaits] = useState(false); // for a second person
   const set = (some: Partial<Values>) => setValues((old) => ({ ...old, ...some }));
-  const { codes, networks } = useCodes(values.currencyCode);
+  const pairs = usePairs();
+  const ofCurrency = pairs.filter((p) => p.currencyCode === values.currencyCode);
   const wrong = (name: string) => act.problem?.errors.find((e) => e.field === name)?.message;
   const field = (name: keyof Values) => ({
     name,
@@ -102,37 +104,40 @@ function Form({ userId, onNext }: { userId: string; onNext: () => void }) {
           <Autocomplete
             {...field('currencyCode')}
             label={t('money.currency')}
-            data={codes}
+            data={[...new Set(pairs.map((p) => p.currencyCode))]}
             value={values.currencyCode}
             onChange={(currencyCode) => set({ currencyCode: currencyCode.trim() })}
           />
           <Autocomplete
             {...field('networkCode')}
             label={t('money.network')}
-            data={networks}
+            data={ofCurrency.map((p) => p.networkCode)}
             value={values.networkCode}
             onChange={(networkCode) => set({ networkCode: networkCode.trim() })}
           />
         </Group>
-        <Group grow align="end">
-          <TextInput
+        <Group grow align="start">
+          <AmountInput
             {...field('amount')}
             label={t('money.amount')}
-            inputMode="decimal"
-            dir="ltr"
             value={values.amount}
-            onChange={(event) => set({ amount: event.currentTarget.value.replaceAll(/[^\d.]/g, '') })}
+            unit={values.currencyCode}
+            decimals={decimalsOf(pairs, values.currencyCode, values.networkCode)}
+            onChange={(amount) => set({ amount })}
           />
-          <SegmentedControl
-            value={values.type}
-            onChange={(type) => set({ type: type as Values['type'] })}
-            disabled={!!made || waits}
-            aria-label={t('money.direction')}
-            data={[
-              { value: 'C', label: t('money.credit') },
-              { value: 'D', label: t('money.debit') },
-            ]}
-          />
+          <Input.Wrapper label={t('money.direction')} labelElement="div">
+            <SegmentedControl
+              fullWidth
+              value={values.type}
+              onChange={(type) => set({ type: type as Values['type'] })}
+              disabled={!!made || waits}
+              aria-label={t('money.direction')}
+              data={[
+                { value: 'C', label: t('money.credit') },
+                { value: 'D', label: t('money.debit') },
+              ]}
+            />
+          </Input.Wrapper>
         </Group>
         <Textarea
           label={t('money.reason')}
@@ -203,14 +208,6 @@ function Preview({ of }: { of: Values }) {
       )}
     </Stack>
   );
-}
-
-/** What may be chosen, for those who may see the catalogue; others type it. */
-function useCodes(currencyCode: string) {
-  const may = useMay();
-  const pairs = useRead(catalogue, undefined, { enabled: may(`GET ${catalogue}`) }).data ?? [];
-  const codes = [...new Set(pairs.map((p) => p.currencyCode))];
-  return { codes, networks: pairs.filter((p) => p.currencyCode === currencyCode).map((p) => p.networkCode) };
 }
 
 function Booked({ of, onNext }: { of: Made; onNext: () => void }) {

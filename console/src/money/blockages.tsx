@@ -9,7 +9,7 @@ import { List, type Column, type FilterOf } from '../kit/list';
 import { Whole } from '../kit/record';
 import { Id, Money, Status, Time } from '../kit/show';
 import { Write, type Input } from '../kit/write';
-import { Owner, Standing, sums, useAddress } from './parts';
+import { decimalsOf, Owner, Standing, sums, useAddress, usePairs } from './parts';
 
 const named = '/admin/blockage/get-all-block-histories';
 const found = '/blockage/get-blockage-history';
@@ -55,10 +55,19 @@ const filters: FilterOf<typeof found>[] = [
   { name: 'status', title: 'money.status', kind: ['active', 'released'] },
 ];
 
-const fields: Input<Schemas['AddBlockageRequest']>[] = [
+const fields = (pairs: ReturnType<typeof usePairs>): Input<Schemas['AddBlockageRequest']>[] => [
   { name: 'userId', title: 'money.user', required: true },
   { name: 'currencyCode', title: 'money.currency', required: true },
-  { name: 'amount', title: 'money.amount', kind: 'money', required: true },
+  {
+    name: 'amount',
+    title: 'money.amount',
+    kind: 'money',
+    required: true,
+    bounds: ({ currencyCode }) => {
+      const unit = String(currencyCode ?? '');
+      return { unit, decimals: decimalsOf(pairs, unit) };
+    },
+  },
   { name: 'blockTypeId', title: 'money.blockType', kind: 'number', required: true },
   { name: 'blockSourceId', title: 'money.blockSource', kind: 'number' },
   { name: 'description', title: 'money.reason', kind: 'area', required: true },
@@ -70,6 +79,7 @@ export default function Blockages() {
   const may = useMay();
   const [search, go] = useAddress();
   const [open, setOpen] = useState<Any>();
+  const pairs = usePairs(may(`POST ${insert}`));
   const names =
     may(`GET ${named}`) && search.view !== 'found' && !search.userId && !search.status && !search.blockTypeId;
   const actions = (
@@ -77,7 +87,7 @@ export default function Blockages() {
       method="post"
       path={insert}
       title="money.block"
-      fields={fields}
+      fields={fields(pairs)}
       touches={touches}
       initial={{ userId: search.userId, currencyCode: search.currencyCode }}
       before={(v) => (

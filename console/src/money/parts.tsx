@@ -75,6 +75,21 @@ export function Small<T extends object>({
   );
 }
 
+const catalogue = '/get-all-currency-network';
+type Pair = Schemas['CurrencyNetworkListed'];
+
+/** Each currency on each network, for callers who may read the catalogue; none for others. */
+export function usePairs(enabled = true): Pair[] {
+  const may = useMay();
+  return useRead(catalogue, undefined, { enabled: enabled && may(`GET ${catalogue}`) }).data ?? [];
+}
+
+/** Most decimals of an amount of a currency: on one network, or on any. Unknown where the catalogue does not say. */
+export function decimalsOf(pairs: Pair[], currencyCode: string, networkCode?: string): number | undefined {
+  const all = pairs.filter((p) => p.currencyCode === currencyCode && p.networkCode === (networkCode ?? p.networkCode));
+  return all.length > 0 ? Math.max(...all.map((p) => p.decimals)) : undefined;
+}
+
 const users = '/admin/list-users';
 const ways = [
   { to: '/balances', needs: 'GET /admin/get-member-asset-balances-sum', title: 'money.balances' },
