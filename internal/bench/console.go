@@ -174,7 +174,7 @@ func million(b *bench) error {
 	if err != nil {
 		return err
 	}
-	many := b.many(1_000_000, 100_000, 20_000)
+	many := b.many(1_000_000, 100_000, 2_000)
 	chromium, stop, err := browse()
 	if err != nil {
 		return err

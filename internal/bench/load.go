@@ -10,8 +10,10 @@ import (
 	"time"
 )
 
-// people is how many accounts log in, in turn, in one round.
-const people = 5000
+// people is how many accounts log in, in turn, in one round: smokePeople with -smoke.
+var people = 5000
+
+const smokePeople = 200
 
 // account is the number of an account of a round. The account people is the administrator.
 func account(round, i int) int { return round*(people+1) + i }
@@ -221,7 +223,7 @@ func load(
 					return
 				default:
 				}
-				if err := step(ctx, int(next.Add(1)%people)); err != nil {
+				if err := step(ctx, int(next.Add(1))%people); err != nil {
 					fail(err)
 					return
 				}

@@ -151,6 +151,9 @@ func run() (err error) {
 		}
 	}
 	flag.Parse()
+	if b.smoke {
+		people = smokePeople
+	}
 	all := measurements
 	if len(b.programs) > 0 {
 		all = comparisons

@@ -14,7 +14,7 @@ func pages(b *bench) error {
 	if err != nil {
 		return err
 	}
-	many := b.many(1_000_000, 100_000, 20_000)
+	many := b.many(1_000_000, 100_000, 2_000)
 	b.report.begin("Pages of 100 of GET /admin/list-users, %d accounts, median time of an answer", many)
 	for _, p := range places {
 		defer p.bare.close()

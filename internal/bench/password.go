@@ -124,7 +124,7 @@ func during(s *server, token string, f func() error) ([]float64, error) {
 
 // crowd sends many at once, and then ten times as many as can be served.
 func (b *bench) crowd(p *place) error {
-	const together, lines = 64, 400
+	together, lines := b.many(64, 64, 8), b.many(400, 400, 40)
 	if err := p.seed(1); err != nil {
 		return err
 	}

@@ -3,6 +3,9 @@ package main
 import (
 	"errors"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -16,6 +19,7 @@ func TestMain(m *testing.M) {
 
 // Every bench runs to its end. Its figures mean nothing here.
 func TestEveryBenchRuns(t *testing.T) {
+	people = smokePeople
 	shared := &bench{dir: t.TempDir()}
 	defer func() {
 		if shared.pg != nil {
@@ -25,6 +29,10 @@ func TestEveryBenchRuns(t *testing.T) {
 	run := func(t *testing.T, m measurement, ps programs) {
 		b := &bench{smoke: true, rounds: 1, clients: 16, dir: t.TempDir(), pg: shared.pg, binary: shared.binary, programs: ps}
 		err := m.run(b)
+		if starved := (refusal{}); errors.As(err, &starved) && strings.Contains(starved.body, `"code":"UNAVAILABLE"`) {
+			b.report = report{}
+			err = m.run(b) // the database had no processor for most of a second
+		}
 		shared.pg = b.pg
 		if err != nil {
 			t.Fatal(err)
@@ -33,16 +41,17 @@ func TestEveryBenchRuns(t *testing.T) {
 			t.Error("the bench reports nothing")
 		}
 	}
-	binary, err := shared.build()
-	if err != nil {
-		t.Fatal(err)
+	shared.binary = filepath.Join(shared.dir, "castellan")
+	// Unlike the release it links packages that the tests have compiled already.
+	if out, err := exec.Command("go", "build", "-o", shared.binary, "castellan/cmd/castellan").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
 	}
 	for _, m := range measurements {
 		t.Run(m.name, func(t *testing.T) { run(t, m, nil) })
 	}
 	var ps programs
 	self, err := os.Executable()
-	for name, path := range map[string]string{"bench": self, "castellan": binary} {
+	for name, path := range map[string]string{"bench": self, "castellan": shared.binary} {
 		if err := errors.Join(err, ps.Set(name+"="+path)); err != nil {
 			t.Fatal(err)
 		}
