@@ -3,12 +3,17 @@ package persistencetest
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 
+	"castellan/domain/audit"
 	"castellan/domain/commit"
+	"castellan/domain/page"
 	"castellan/domain/storetest"
 	"castellan/persistence"
 )
@@ -52,10 +57,77 @@ var template = sync.OnceValues(func() (file []byte, err error) {
 	return os.ReadFile(name)
 })
 
-// Suite opens the store of a suite on SQLite, each time in a database of its own.
-func Suite[S any](open func(db *persistence.DB) S) storetest.Open[S] {
+// Suite opens the store of a suite on SQLite, each time in a database of its own. Rows that the migrations make are
+// removed from tables; a table that refers to another one comes before it.
+func Suite[S any](open func(db *persistence.DB) S, tables ...string) storetest.Open[S] {
 	return func(t *testing.T) (S, commit.Committer) {
 		db := SQLite(t)
+		for _, table := range tables {
+			Exec(t, db, "DELETE FROM "+table)
+		}
 		return open(db), db
 	}
+}
+
+// Exec runs one statement.
+func Exec(t testing.TB, db *persistence.DB, statement string, args ...any) {
+	t.Helper()
+	storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error {
+		_, err := db.Conn(ctx).ExecContext(ctx, statement, args...)
+		return err
+	}))
+}
+
+// Acts returns the rows of the audit, oldest first, as action, actor, account, target and detail.
+func Acts(t testing.TB, db *persistence.DB) (acts []string) {
+	t.Helper()
+	rows, err := persistence.NewAudit(db).List(t.Context(), audit.Query{}, page.Query[audit.Place]{})
+	storetest.Must(t, err)
+	for _, r := range slices.Backward(rows.Records) {
+		act := r.Action
+		for _, part := range []string{r.ActorID, r.UserID, r.Target, r.Detail} {
+			act += "|" + part
+		}
+		if r.Outcome != audit.Success {
+			act += "|" + string(r.Outcome)
+		}
+		acts = append(acts, act)
+	}
+	return acts
+}
+
+// Fails checks that an operation fails while one of the tables cannot be used, and that it changes nothing then. Each
+// table is taken away in turn; names are separated by spaces. In the end the operation must succeed.
+func Fails(t testing.TB, db *persistence.DB, tables string, do func(ctx context.Context) error) {
+	t.Helper()
+	names := strings.Fields(tables)
+	before := rows(t, db, names)
+	for _, missing := range names {
+		Exec(t, db, "ALTER TABLE "+missing+" RENAME TO broken")
+		err := do(t.Context())
+		Exec(t, db, "ALTER TABLE broken RENAME TO "+missing)
+		if err == nil {
+			t.Errorf("no error without the table %s", missing)
+		}
+		for name, content := range rows(t, db, names) {
+			if content != before[name] {
+				t.Errorf("without the table %s it changed the table %s", missing, name)
+			}
+		}
+	}
+	if err := do(t.Context()); err != nil {
+		t.Errorf("with all tables: %v", err)
+	}
+}
+
+// rows are the contents of tables.
+func rows(t testing.TB, db *persistence.DB, tables []string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, name := range tables {
+		var content []map[string]any
+		storetest.Must(t, db.Conn(t.Context()).NewSelect().Table(name).Scan(t.Context(), &content))
+		all[name] = fmt.Sprint(content)
+	}
+	return all
 }
