@@ -51,23 +51,29 @@ type person struct {
 
 // onBoth runs a test on a program with each database.
 func onBoth(t *testing.T, test func(t *testing.T, l *live)) {
-	for name, dsn := range map[string]func(dir string) string{
-		"sqlite":   func(dir string) string { return "sqlite:" + filepath.Join(dir, "castellan.db") },
-		"postgres": func(string) string { return pgtest.DSN(t) },
-	} {
+	for name, dsn := range map[string]func(t *testing.T, dir string) string{"sqlite": sqliteDSN,
+		"postgres": postgresDSN} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			test(t, start(t, dir, dsn(dir)))
+			test(t, start(t, dir, dsn(t, dir)))
 		})
 	}
 }
 
-func start(t testing.TB, dir, dsn string) *live {
+func sqliteDSN(_ *testing.T, dir string) string {
+	return "sqlite:" + filepath.Join(dir, "castellan.db")
+}
+func postgresDSN(t *testing.T, _ string) string { return pgtest.DSN(t) }
+
+func start(t testing.TB, dir, dsn string, edits ...func(*config.Config)) *live {
 	t.Helper()
 	cfg := config.Default()
 	cfg.Dev, cfg.DataDir, cfg.Database.URL, cfg.HTTP.Addr = true, dir, config.Secret(dsn), porttest.Free(t)
 	cfg.Password.Argon2MemoryKiB, cfg.Password.Argon2Time, cfg.Limits.Enabled = 8, 1, false
 	cfg.HTTP.TrustedProxies, cfg.HTTP.CountryHeader = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, "country"
+	for _, edit := range edits {
+		edit(&cfg)
+	}
 	cfg = cfg.Resolved()
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

@@ -72,7 +72,8 @@ func applicationFilters(q corporate.ApplicationQuery) []filter {
 }
 
 func corporateFilters(q corporate.UserQuery) []filter {
-	return []filter{sent("id", q.ID), sent("user_id", q.UserID), sent("corporate_user_id", q.CorporateUserID), sent("status", q.Status)}
+	return []filter{sent("id", q.ID), sent("user_id", q.UserID), sent("corporate_user_id", q.CorporateUserID),
+		sent("status", q.Status)}
 }
 
 func corporateOrder(p corporate.Place) []any { return []any{p.ID} }

@@ -212,3 +212,16 @@ func Refusal(answer string) string {
 	}
 	return p.Code
 }
+
+// WantsBound checks a write about the account of the administrator "admin" (D-AUTH-03): a
+// clerk is refused, and so is the administrator where own says that the matter of the
+// own account is another's to decide.
+func (s *Site) WantsBound(line, body string, own bool, headers ...string) {
+	s.t.Helper()
+	for caller, refused := range map[string]bool{"clerk": true, "admin": own} {
+		status, answer := s.As(caller).Call(line, body, headers...)
+		if (status == http.StatusForbidden && Refusal(answer) == string(fault.Forbidden)) != refused {
+			s.t.Errorf("%s as %s %s: %d %s, refused %t is wanted", line, caller, body, status, answer, refused)
+		}
+	}
+}

@@ -34,8 +34,8 @@ func (g Group) Endpoints() []rest.Endpoint {
 			Try(`{"userId":"${user.id}","user_name":"jane","type":"developer","comment":"Works from home"}`).
 			Names(rest.General, "userId").
 			Doc("addVpnRequest", "The user of userId becomes the requestor; name and surname come from the account."),
-		rest.NamesBy(rest.Post("/admin/update-vpn-request", "Approve, reject or change a VPN request", rest.Tenant, g.changeVPN,
-			fault.InvalidField, fault.RecordNotFound).
+		rest.NamesBy(rest.Post("/admin/update-vpn-request", "Approve, reject or change a VPN request", rest.Tenant,
+			g.changeVPN, fault.InvalidField, fault.RecordNotFound).
 			Try(`{"id":${addVpnRequest.data.id},"status":"REJECTED","comment":"The contract ends soon"}`).
 			Doc("updateVpnRequest", changes), g.requestor),
 	)

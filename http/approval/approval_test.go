@@ -97,6 +97,10 @@ func TestVPNRequests(t *testing.T) {
 			s.Wants("GET vpn-request"+query, "", 200, "["+want+"]")
 		}
 		s.Wants("POST vpn-request", `{"userId":"nobody","user_name":"j","type":"t"}`, 404, "RECORD_NOT_FOUND") // D-DVP-05
+		theirs, err := persistence.NewVPNs(db).Add(t.Context(), approval.VPN{Request: approval.Request{RequestorID: "admin"}})
+		storetest.Must(t, err)
+		s.As("clerk").Wants("POST update-vpn-request", fmt.Sprintf(`{"id":%d,"comment":"x"}`, theirs), 403, "FORBIDDEN")
+		s.WantsBound("POST vpn-request", `{"userId":"admin","user_name":"j","type":"t"}`, false)
 		// REQ-DVP-08, 10
 		s.Wants("POST update-vpn-request", `{"id":1,"status":"APPROVED","comment":"ok"}`, 200,
 			`{"data":`+record("j", "APPROVED", "ok", `"admin"`)+`}`)

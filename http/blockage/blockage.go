@@ -34,8 +34,8 @@ func (g Group) Endpoints() []rest.Endpoint {
 			Names(rest.Standing, "userId").
 			Doc("addBlockage", "What is available falls by the amount. The amount may exceed it, and then holds what "+
 				"comes in later, too. Of a currency on several networks what is available there is locked first."),
-		rest.NamesBy(rest.Post("/blockage/update-blockage-history", "Release a blockage, or make it active again", rest.Tenant, g.update,
-			fault.InvalidField, fault.RecordNotFound).For(rest.Admin).
+		rest.NamesBy(rest.Post("/blockage/update-blockage-history", "Release a blockage, or make it active again",
+			rest.Tenant, g.update, fault.InvalidField, fault.RecordNotFound).For(rest.Admin).
 			Try(`{"id":"${addBlockage.data.id}","status":"released","comment":"The order was withdrawn"}`).
 			Doc("updateBlockage", "Of a status that it has nothing changes. What closing an account has blocked and an "+
 				"administrator makes active again stays when the account is opened."),

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -32,6 +33,8 @@ type site struct {
 	db    *persistence.DB
 	l     *ledger.Ledger
 	pairs *currency.Catalog
+
+	service *blockage.Service
 }
 
 func both(t *testing.T, test func(s site)) {
@@ -51,7 +54,7 @@ func both(t *testing.T, test func(s site)) {
 		repeats := &guard.Idempotent{Store: persistence.NewIdempotency(db), Commit: db,
 			Ring: keyringtest.Ring(t, time.Now), Now: time.Now}
 		s := site{apitest.Serve(t, edge.Options{Idempotency: repeats}, httpblockage.Group{Service: service}), t, db, l,
-			live.Catalog()}
+			live.Catalog(), service}
 		for pair, sum := range map[string]string{"BTC/BTC": "10", "USDT/ETH": "5", "USDT/TRX": "3"} {
 			storetest.Must(t, s.pay("jane", pair, sum))
 		}
@@ -286,6 +289,16 @@ func TestListOfBlockages(t *testing.T) {
 			s.As("jane").Wants(line, "", 403, "FORBIDDEN")
 			s.As("nobody").Wants(line, "", 401, "UNAUTHENTICATED")
 		}
+		boss := user.New("admin", time.Now())
+		boss.Phone = "+905321234569"
+		storetest.Must(t, s.db.Commit(t.Context(), user.Add{User: boss}))
+		b, err := s.service.Insert(t.Context(), audit.Operator, blockage.Request{UserID: "admin", CurrencyCode: "BTC",
+			TypeID: 5, Amount: amount.Must("1")})
+		storetest.Must(t, err)
+		theirs := strconv.FormatInt(b.ID, 10)
+		s.WantsBound(insert, `{"userId":"admin","currencyCode":"BTC","blockTypeId":2,"amount":1}`, true)
+		s.WantsBound(update, `{"id":"`+theirs+`","status":"released"}`, true)
+		s.WantsBound(remove, `{"id":"`+theirs+`"}`, true)
 	})
 }
 

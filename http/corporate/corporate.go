@@ -191,7 +191,8 @@ func (changed) SchemaName() string { return "CorporateUserUpdated" }
 
 // linked names the user of a link, and the one that takes the place.
 func (g Group) linked(ctx context.Context, _ rest.Caller, in changeRequest) (rest.Named, error) {
-	found, err := g.Service.Store.Users(ctx, corporate.UserQuery{ID: (*int64)(&in.ID)}, page.Query[corporate.Place]{Limit: 1})
+	found, err := g.Service.Store.Users(ctx, corporate.UserQuery{ID: (*int64)(&in.ID)},
+		page.Query[corporate.Place]{Limit: 1})
 	n := rest.Named{Matter: rest.General,
 		Users: rest.Each(found.Records, func(u corporate.User) string { return u.UserID })}
 	if in.UserID != nil {

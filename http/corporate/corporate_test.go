@@ -208,6 +208,12 @@ func TestRefusals(t *testing.T) {
 			s.As("nobody").Wants(line, `{}`, 401, "UNAUTHENTICATED")
 			s.As("jane").Wants(line, `{}`, 403, "FORBIDDEN")
 		}
+		s.WantsBound(insert, `{"userId":"admin",`+ann+`}`, false)
+		s.WantsBound(update, `{"id":1,"userId":"admin","status":"x"}`, false)
+		theirs, err := s.service.Store.AddUser(t.Context(), corporate.User{UserID: "admin", CorporateUserID: "x",
+			Status: "x", Role: "x", CountryCode: "90", PhoneNumber: "5321234567"})
+		storetest.Must(t, err)
+		s.As("clerk").Wants(update, fmt.Sprintf(`{"id":%d,"status":"y"}`, theirs), 403, "FORBIDDEN")
 		if got := s.audited(); strings.Count(got, "\n") != 2 {
 			t.Errorf("audited\n%s", got)
 		}

@@ -47,6 +47,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 		rest.Post("/admin/assets/setup", "Add a currency, a network and their link", rest.Tenant, g.setup,
 			fault.RecordAlreadyExist).
 			Try(fmt.Sprintf(trySetup, "", "", "", "Avalanche")).
+			NamesNoUser("the ids are those of networks, wallets and market data").
 			Doc("setUpAssets", "All or nothing. A section that is not enabled is left out; what it would add must "+
 				"exist where another section refers to it."),
 		rest.Post("/admin/assets/setup-update", "Change a currency, a network and their link", rest.Tenant, g.update,

@@ -203,6 +203,12 @@ func TestAccess(t *testing.T) {
 			s.As("u1").Wants(change, body("id", id, field, "deActive"), 403, "FORBIDDEN")
 		}
 		s.Wants(change, body("id", id, "userId", "u2", "status", "deActive"), 404, "RECORD_NOT_FOUND")
+		s.upload("admin", "boss.pdf", pdf)
+		bosses := s.listed("admin", "?userId=admin")[0]["id"].(string)
+		s.WantsBound(change, body("id", bosses, "description", "x"), false)
+		s.WantsBound(change, body("id", bosses, "status", "active"), true)
+		s.WantsBound(change, body("id", bosses, "reason", "approved"), true)
+		s.WantsBound(save, body("userId", "admin", "base64String", coded(pdf), "documentName", "x.pdf", "type", 1), false)
 		for _, line := range []string{file, save} {
 			s.As("u1").Wants(line, body("documentInfo", map[string]string{"id": id}, "userId", "u1"), 403, "FORBIDDEN")
 		}

@@ -25,7 +25,8 @@ func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
 		rest.Get(firewall.RulesPath, "List the rules of the firewall", rest.Tenant, g.list, fault.InvalidField).
 			Doc("listFirewallRules", "The rules as they are stored, in order of creation."),
-		rest.NamesBy(rest.Post(firewall.RulesPath, "Add a rule", rest.Tenant, g.add, fault.InvalidField, fault.RecordAlreadyExist).
+		rest.NamesBy(rest.Post(firewall.RulesPath, "Add a rule", rest.Tenant, g.add, fault.InvalidField,
+			fault.RecordAlreadyExist).
 			Body(rest.LargeBody).
 			Try(`{"label":"audit-user","type":"rate_limit","period":60000,"limit":100,"expireAt":0,
 				"targetEntityType":"USER_ID","targetResources":["GET /admin/audit"],"status":"ACTIVE"}`).

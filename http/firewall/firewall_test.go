@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"castellan/domain/firewall"
 	"castellan/domain/storetest"
+	"castellan/http/apitest"
 )
 
 // Section 4.5 of the interface on the wire (REQ-WAF-01…07, 18, D-WAF-01, 02, 03, 09, 14, 17, 18).
@@ -58,6 +60,22 @@ func TestRules(t *testing.T) {
 				t.Errorf("%s: %s", c.sent, body)
 			}
 		}
+
+		// A rule about an administrator is another administrator's to write, before and after a change.
+		clerk := func(method, body string, status int, want string) {
+			t.Helper()
+			res, answer := s.As("clerk").Send(method+" "+firewall.RulesPath, body, "X-Forwarded-For", admins)
+			if res.StatusCode != status || apitest.Refusal(answer) != want {
+				t.Errorf("%s %s by a clerk: %d %s", method, body, res.StatusCode, answer)
+			}
+		}
+		const ofUsers = `"type":"rate_limit","period":1,"limit":1,"expireAt":0,"targetEntityType":"USER_ID","targetEntities":`
+		s.wants("POST", `{"appId":"l6","label":"l6",`+ofUsers+`["admin"]}`, 200, "{}")
+		clerk("PATCH", `{"label":"l6","targetEntities":["u1"]}`, 403, "FORBIDDEN")
+		clerk("PATCH", `{"label":"l1","targetEntities":["u1","admin"]}`, 403, "FORBIDDEN")
+		clerk("POST", `{"appId":"l7","label":"l7",`+ofUsers+`["u1","admin"]}`, 403, "FORBIDDEN")
+		clerk("PATCH", `{"label":"none","limit":1}`, 404, "RECORD_NOT_FOUND")
+		clerk("PATCH", `{"label":"l1","limit":0}`, 400, "INVALID_FIELD limit")
 
 		// Faults, each named.
 		const good = `"label":"x","type":"rate_limit","period":1,"limit":1,"expireAt":0,"targetEntityType":"IP"`

@@ -27,7 +27,8 @@ func (g Group) Endpoints() []rest.Endpoint {
 			fault.RecordNotFound).Holds().Tags().Try("id=${listJobs.type=sweep-files.id}").
 			Doc("getJob", "With Prefer: wait=N the answer comes when the job is over, or when it is no longer as "+
 				"If-None-Match names it, and after N seconds in any case."),
-		rest.NamesBy(rest.Post("/admin/jobs/{id}/cancel", "Cancel a background job", rest.Tenant, g.cancel, fault.RecordNotFound).
+		rest.NamesBy(rest.Post("/admin/jobs/{id}/cancel", "Cancel a background job", rest.Tenant, g.cancel,
+			fault.RecordNotFound).
 			TryLast(`{"id":"${listJobs.type=sweep-files.id}"}`).
 			Doc("cancelJob", "It ends before its next step; the answer waits up to two seconds for that. What was not "+
 				"come to counts as skipped. A job that is over stays as it is."), g.starter),

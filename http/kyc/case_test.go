@@ -36,3 +36,13 @@ func TestCase(t *testing.T) {
 		s.As("u1").Wants(path+"u1", "", 403, "FORBIDDEN")
 	})
 }
+
+// KYC of an administrator is decided by another administrator (D-AUTH-03).
+func TestDecisionsOnAdministrators(t *testing.T) {
+	both(t, func(s *site) {
+		s.WantsBound(decide, body("userId", "admin", "kycConfirm", "manuelApproved", "userDocumentId", []string{"x"},
+			"documentId", "x"), true)
+		s.WantsBound(confirm, body("userId", "admin", "addressConfirmed", "approved"), true)
+		s.As("clerk").Wants(confirm, body("userId", "nobody", "addressConfirmed", "approved"), 404, "RECORD_NOT_FOUND")
+	})
+}

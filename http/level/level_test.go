@@ -67,6 +67,7 @@ func TestUpdateLevel(t *testing.T) {
 		s.Wants(line, `{"userId":"jane","levelId":0}`, 200,
 			`{"data":{"userId":"jane","levelId":0,"levelLabel":"Unconfirmed"}}`)
 		has(0, 2)
+		s.WantsBound(line, `{"userId":"admin","levelId":2}`, true)
 		s.As("jane").Wants(line, `{"userId":"jane","levelId":2}`, 403, "FORBIDDEN")
 		s.As("nobody").Wants(line, `{"userId":"jane","levelId":2}`, 401, "UNAUTHENTICATED")
 	})

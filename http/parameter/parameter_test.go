@@ -156,6 +156,12 @@ func TestRefusals(t *testing.T) {
 		if status, answer := s.Call("POST update-parameters", body, "otp", "1"); status != 422 {
 			t.Errorf("a wrong code: %d %s", status, answer)
 		}
+		for _, object := range []string{`{"ignoredUsers":["admin"]}`, `{"ignoredUsers":["admin"],"IgnoredUsers":[]}`,
+			`{"IGNOREDUSERS":["admin"]}`} {
+			s.WantsBound("POST update-parameters", fmt.Sprintf(`{"id":%d,"json":%s}`, s.id(t, "AMLCONTROL"), object), true)
+			s.As("clerk").Wants("POST update-parameters", fmt.Sprintf(`{"id":%d,"json":%s}`, free, object), 403,
+				"OTP_REQUIRED")
+		}
 		for _, line := range []string{"GET get-parameters", "POST update-parameters"} {
 			s.As("u1").Wants(line, body, 403, "FORBIDDEN")
 			s.As("nobody").Wants(line, body, 401, "UNAUTHENTICATED")

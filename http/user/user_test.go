@@ -171,6 +171,9 @@ func TestWhoMayAsk(t *testing.T) {
 			s.As("u1").Wants(line, "{}", 403, "FORBIDDEN")
 			s.As("nobody").Wants(line, "{}", 401, "UNAUTHENTICATED")
 		}
+		s.WantsBound(setName, `{"userId":"admin","name":"a","surname":"b"}`, false)
+		s.WantsBound(setPhone, `{"userId":"admin","phoneNum":"5321234567","countryCode":"90"}`, true)
+		s.WantsBound(setMail, `{"userId":"admin","mailAddress":"a@example.com"}`, true)
 		s.As("01USER00000000000000000001").Wants("GET /user/user-profile", "", 200,
 			`{"totp":false,"isWithdrawProhibited":false}`)
 	})

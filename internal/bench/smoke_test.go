@@ -43,7 +43,8 @@ func TestEveryBenchRuns(t *testing.T) {
 	}
 	shared.binary = filepath.Join(shared.dir, "castellan")
 	// Unlike the release it links packages that the tests have compiled already.
-	if out, err := exec.Command("go", "build", "-o", shared.binary, "castellan/cmd/castellan").CombinedOutput(); err != nil {
+	build := exec.Command("go", "build", "-o", shared.binary, "castellan/cmd/castellan")
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	for _, m := range measurements {
