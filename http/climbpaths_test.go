@@ -50,7 +50,8 @@ func body(text string) func(op, of *climber) string {
 	return func(op, of *climber) string {
 		return strings.NewReplacer("$USER", of.ID, "$DOCUMENT", of.document, "$BLOCKAGE", of.blockage,
 			"$DEPOSIT", of.deposit, "$WITHDRAWAL", of.withdrawal, "$LINK", of.link, "$VPN", of.vpn,
-			"$RULE", of.rule, "$PHONE", of.Phone, "$MAIL", of.Mail, "$OPERATOR", fmt.Sprint(op.index), "$FILE", rest.ExampleFile).Replace(text)
+			"$RULE", of.rule, "$PHONE", of.Phone, "$MAIL", of.Mail, "$OPERATOR", fmt.Sprint(op.index),
+			"$FILE", rest.ExampleFile).Replace(text)
 	}
 }
 
