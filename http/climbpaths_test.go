@@ -66,11 +66,13 @@ func climbPaths() []path {
 		p.attack, p.harmless = both(text)
 		return p
 	}
-	const adjust = `{"userId":"$USER","networkCode":"BTC","amount":1,"type":"C","uniqueId":"of $OPERATOR $USER","currencyCode":`
+	const adjust = `{"userId":"$USER","networkCode":"BTC","amount":1,"type":"C",` +
+		`"uniqueId":"of $OPERATOR $USER","currencyCode":`
 	const block = `{"userId":"$USER","blockTypeId":2,"amount":0.001,"currencyCode":`
 	const link = `{"userId":"$USER","corporateUserId":"acme","status":"active","role":"owner","countryCode":"90",` +
 		`"phoneNumber":"$PHONE","email":"$MAIL"}`
-	const rule = `{"label":"rule of $OPERATOR $USER","expireAt":0,"targetEntityType":"USER_ID","targetEntities":["$USER"],` +
+	const rule = `{"label":"rule of $OPERATOR $USER","expireAt":0,"targetEntityType":"USER_ID",` +
+		`"targetEntities":["$USER"],` +
 		`"targetAllResources":true,"status":"ACTIVE","type":`
 	const terms = `{"base64String":"JVBERi0xLjQKJSVFT0YK","description":"x","userId":"$USER","name":`
 	all := []path{
@@ -78,7 +80,8 @@ func climbPaths() []path {
 		pair("POST /admin/user/update-phonenumber", rest.Contact,
 			`{"userId":"$USER","phoneNum":"55599900$OPERATOR","countryCode":"90"}`,
 			`{"userId":"$USER","phoneNum":"$PHONE","countryCode":"90"}`),
-		pair("POST /admin/user/update-email", rest.Contact, `{"userId":"$USER","mailAddress":"operator$OPERATOR@example.test"}`,
+		pair("POST /admin/user/update-email", rest.Contact,
+			`{"userId":"$USER","mailAddress":"operator$OPERATOR@example.test"}`,
 			`{"userId":"$USER","mailAddress":"$MAIL"}`),
 		pair("POST /admin/user/close-user-authentication", rest.Standing, `{"userId":"$USER","status":"blocked"}`,
 			`{"userId":"$USER","status":"active"}`),
