@@ -44,6 +44,7 @@ type world struct {
 	sent    map[string]message.Rendered // by recipient
 	answers map[string][]error          // of a sender to a recipient, in turn
 	keys    map[string]bool
+	higher  string // the account that no caller may write to (D-AUTH-03)
 }
 
 func (w *world) Send(_ context.Context, key string, m message.Rendered) error {
@@ -72,7 +73,7 @@ func newWorld(t *testing.T) *world {
 	changes := admin.Changes{Commit: db, Now: clock}
 	w.Service = &broadcast.Service{Users: persistence.NewUsers(db), Devices: persistence.NewDevices(db),
 		Jobs:    &job.Service{Store: jobs, Changes: changes, Seal: ring.Seal},
-		Changes: changes, Parameters: live, Open: ring.Open,
+		Changes: changes, Parameters: live, Open: ring.Open, MayTell: w.mayTell,
 		Post: broadcast.Post{Senders: map[message.Channel]message.Sender{message.MAIL: w, message.SMS: w, message.Push: w}}}
 	for _, k := range w.Kinds() {
 		kinds[k.Name] = k
@@ -208,6 +209,33 @@ func TestSMSNeedsATurkishNumber(t *testing.T) {
 	if _, err := w.Text(t.Context(), audit.By{}, broadcast.SMS{Filter: user.Audience{Types: []string{"x"}}}); fault.CodeOf(
 		err) != fault.InvalidField {
 		t.Errorf("an unknown type: %v", err)
+	}
+}
+
+func (w *world) mayTell(caller, userID string) error {
+	if userID == w.higher {
+		return fault.New(fault.Forbidden, "%s holds fewer permissions", caller)
+	}
+	return nil
+}
+
+// A recipient who holds more permissions than the caller gets neither an SMS nor a notice.
+func TestHigherRecipient(t *testing.T) {
+	w := newWorld(t)
+	w.higher = "ada"
+	refused := "ada:failed(boss holds fewer permissions)"
+	if got := w.finish(w.text(broadcast.SMS{UserIDs: []string{"ada", "cem"}}).JobID); got != refused+" cem:done" {
+		t.Error(got)
+	}
+	if got := w.took(); got != "+90cem" {
+		t.Error(got)
+	}
+	n := broadcast.Notice{Message: notification.Message{Title: "T", Body: "B"}, UserIDs: []string{"ada", "ben"}}
+	if got := w.finish(w.notify(n).JobID); got != refused+" ben:done" {
+		t.Error(got)
+	}
+	if sent, in := w.took(), w.inApp("ada"); strings.Contains(sent, "ada") || in != 0 {
+		t.Error(sent, in)
 	}
 }
 

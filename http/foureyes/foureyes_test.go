@@ -31,6 +31,7 @@ type office struct {
 	group     httpfoureyes.Group
 	now       time.Time
 	permitted []string
+	lower     string   // an account that holds fewer permissions than the user named by the request (D-AUTH-03)
 	commands  []string // of the challenges that were started
 	refusal   error    // of what was asked for, by Look and Run
 }
@@ -60,6 +61,12 @@ func newOffice(t *testing.T) *office {
 			return nil
 		},
 		Fresh: func(context.Context) error { return nil },
+		Judge: func(_ context.Context, who rest.Caller, request json.RawMessage) error {
+			if who.UserID == o.lower && string(request) == `{"n":2}` {
+				return fault.New(fault.Forbidden, "the request names a user who holds more permissions")
+			}
+			return nil
+		},
 		Look: func(_ context.Context, request json.RawMessage) (json.RawMessage, []rest.Change, error) {
 			return request, []rest.Change{{Of: "thing", ID: "7", Before: map[string]int{"n": 1}, After: nil}}, o.refusal
 		},
@@ -96,7 +103,9 @@ func TestContentNeedsPermission(t *testing.T) {
 	for who, want := range map[string]string{"clerk": content, "boss": content, "other": ""} {
 		o.As(who).Wants("GET /"+id, "", 200, "{"+pending(id)+want+"}")
 	}
-	o.permitted = nil
+	o.lower = "boss"
+	o.As("boss").Wants("GET /"+id, "", 200, "{"+pending(id)+"}")
+	o.permitted, o.lower = nil, ""
 	o.As("boss").Wants("GET /"+id, "", 200, "{"+pending(id)+"}")
 	o.As("boss").Wants("GET /unknown", "", 404, "RECORD_NOT_FOUND")
 	o.As("boss").Wants("GET ", "", 200, "[{"+pending(id)+"}]")
@@ -159,8 +168,9 @@ func TestApproveStartsAChallenge(t *testing.T) {
 	o := newOffice(t)
 	id := o.stand()
 	o.permitted = append(o.permitted, "clerk")
-	for who, want := range map[string]string{"clerk": "FORBIDDEN", "other": "FORBIDDEN"} {
-		o.As(who).Wants("POST /"+id+"/approve", "", 403, want)
+	o.permitted, o.lower = append(o.permitted, "low"), "low"
+	for _, who := range []string{"clerk", "other", "low"} {
+		o.As(who).Wants("POST /"+id+"/approve", "", 403, "FORBIDDEN")
 	}
 	o.As("boss").Wants("POST /unknown/approve", "", 404, "RECORD_NOT_FOUND")
 	if len(o.commands) != 0 {
@@ -206,7 +216,10 @@ func TestApproval(t *testing.T) {
 	}
 	_, err = o.execute(id, "boss")
 	storetest.Wants(t, err, fault.Forbidden)
-	o.group.Permit = permit
+	o.group.Permit, o.lower = permit, "boss"
+	_, err = o.execute(id, "boss")
+	storetest.Wants(t, err, fault.Forbidden)
+	o.lower = ""
 	got, err := o.execute(id, "boss")
 	storetest.Must(t, err)
 	want := strings.NewReplacer(`"PENDING","decidedBy":null,"decidedAt":null,"reason":null,"result":null`,
