@@ -46,7 +46,7 @@ func (r *run) money(b *ledger.Batch, p *person) error {
 		a := r.assets[(first+n)%len(r.assets)]
 		u := purse{run: r, person: p, b: b, a: a, user: ledger.Account{Kind: ledger.User, Owner: p.ID, Asset: a.id}}
 		err := u.history(moves)
-		if err == nil && n == 0 && p.place >= 0 {
+		if err == nil && n == 0 && p.place >= 0 && !p.staff() {
 			at := u.between(p.CreatedAt.Add(time.Hour), r.Now.Add(-2*time.Hour))
 			if err = u.waiting(at); err == nil {
 				err = u.block(at.Add(20 * time.Minute))

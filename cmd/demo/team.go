@@ -55,6 +55,10 @@ func (r *run) member(i int) *person {
 	return p
 }
 
+// staff reports whether p belongs to the staff. Nothing waits on these accounts, since their owners could not
+// decide about it (D-AUTH-03).
+func (p *person) staff() bool { return p.named != nil && len(p.named.roles) > 0 }
+
 func (n named) phone(i int) string { return fmt.Sprint(firstNumber + i) }
 
 // recruit makes the accounts of the team, without passwords.

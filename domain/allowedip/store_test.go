@@ -1,0 +1,15 @@
+package allowedip_test
+
+import (
+	"testing"
+
+	"castellan/domain/allowedip"
+	"castellan/domain/allowedip/allowediptest"
+	"castellan/persistence"
+	"castellan/persistence/persistencetest"
+)
+
+// The contract holds on SQLite; package persistence runs it on both databases.
+func TestStore(t *testing.T) {
+	allowediptest.Run(t, persistencetest.Suite(func(db *persistence.DB) allowedip.Store { return persistence.NewAllowedIPs(db) }))
+}

@@ -1,0 +1,15 @@
+package notification_test
+
+import (
+	"testing"
+
+	"castellan/domain/notification"
+	"castellan/domain/notification/notificationtest"
+	"castellan/persistence"
+	"castellan/persistence/persistencetest"
+)
+
+// The contract holds on SQLite; package persistence runs it on both databases.
+func TestStore(t *testing.T) {
+	notificationtest.Run(t, persistencetest.Suite(func(db *persistence.DB) notification.Store { return persistence.NewNotifications(db) }))
+}

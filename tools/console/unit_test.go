@@ -1,0 +1,22 @@
+package main
+
+import (
+	"path/filepath"
+	"testing"
+
+	"castellan/tools/console/unit"
+)
+
+// The modules of the console that need no browser do what their tests say.
+func TestModules(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if modules, err := unit.Modules(root); err != nil || len(modules) < 5 {
+		t.Fatalf("%v, %v", modules, err)
+	}
+	if out, err := unit.Run(t.Context(), root, filepath.Join(root, "console")); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

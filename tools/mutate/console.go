@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"castellan/tools/console/unit"
+)
+
+// consoleRunner tests a copy of the console's sources: the type check stands for the compiler, the unit tests run in
+// Node.
+type consoleRunner struct {
+	root, dir string // of the copy
+}
+
+// findConsole returns the faults that fit in the modules of the console that have unit tests.
+func findConsole(root, temp string) ([]mutant, error) {
+	run := &consoleRunner{root: root, dir: filepath.Join(temp, "console")}
+	if err := run.copy(); err != nil {
+		return nil, err
+	}
+	modules, err := unit.Modules(root)
+	if err != nil {
+		return nil, err
+	}
+	u := &target{name: "console", run: run, tested: true}
+	var all []mutant
+	for _, name := range modules {
+		file := filepath.Join("console/src", name)
+		source, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			return nil, err
+		}
+		found := faultsInScript(file, source)
+		for i := range found {
+			found[i].unit = u
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+// copy makes a folder in which the sources may change. All that they import from elsewhere is linked.
+func (c *consoleRunner) copy() error {
+	if err := os.CopyFS(filepath.Join(c.dir, "console/src"), os.DirFS(filepath.Join(c.root, "console/src"))); err != nil {
+		return err
+	}
+	for _, name := range []string{"web", "tools", "console/node_modules", "console/tsconfig.json"} {
+		if err := os.Symlink(filepath.Join(c.root, name), filepath.Join(c.dir, name)); err != nil {
+			return err
+		}
+	}
+	types := exec.Command(filepath.Join(c.root, "tools/openapi/node_modules/.bin/openapi-typescript"),
+		filepath.Join(c.root, "docs/openapi.json"), "-o", filepath.Join(c.dir, "console/src/api.d.ts"))
+	if out, err := types.CombinedOutput(); err != nil {
+		return fmt.Errorf("types of the interface: %w\n%s", err, out)
+	}
+	return nil
+}
+
+func (c *consoleRunner) try(ctx context.Context, file string, source []byte, bound time.Duration) (outcome, string,
+	error) {
+	if file != "" {
+		name := filepath.Join(c.dir, file)
+		before, err := os.ReadFile(name)
+		if err != nil {
+			return 0, "", err
+		}
+		defer os.WriteFile(name, before, 0o644)
+		if err := os.WriteFile(name, source, 0o644); err != nil {
+			return 0, "", err
+		}
+	}
+	tsc := exec.CommandContext(ctx, filepath.Join(c.dir, "console/node_modules/.bin/tsc"), "--noEmit", "--pretty", "false",
+		"-p", "console")
+	tsc.Dir = c.dir
+	if out, err := tsc.CombinedOutput(); err != nil {
+		if file == "" {
+			return 0, "", fmt.Errorf("tsc without a fault: %w\n%s", err, out)
+		}
+		return broken, string(out), ctx.Err()
+	}
+	bounded, cancel := context.WithTimeout(ctx, bound)
+	defer cancel()
+	out, err := unit.Run(bounded, c.root, filepath.Join(c.dir, "console"))
+	switch {
+	case ctx.Err() != nil:
+		return 0, "", ctx.Err()
+	case bounded.Err() != nil:
+		return timedOut, out, nil
+	case err != nil && strings.TrimSpace(out) == "":
+		return 0, "", err
+	case err != nil:
+		return caught, out, nil
+	}
+	return survived, out, nil
+}
