@@ -43,6 +43,7 @@ func (v *Deployment) seedLogins(ctx context.Context, cfg config.Config) error {
 	if err != nil {
 		return err
 	}
+	defer hasher.Trim() // it serves no request
 	logins := []login{
 		{role: user.RoleAdmin, countryCode: "90", phone: "5320000001", mail: "admin@demo.castellan.test",
 			password: RandomPassword()},

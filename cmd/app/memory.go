@@ -14,6 +14,10 @@ import (
 // it for the next one, and collect an idle heap every two minutes only, but a
 // service that thousands of idle sockets hang on is mostly idle. It is given
 // back again when the actors that the burst woke have gone to sleep.
+//
+// The start counts as a burst: more than half of the heap is garbage of tables that
+// were read and plans that were made. It is given back whatever its size, and with it
+// the pages of the program that only the start needed.
 const (
 	memoryLook = time.Second
 	busyBytes  = 32 << 20 // allocated between two looks: some 700 logins
@@ -43,7 +47,7 @@ func keepMemory(ctx context.Context) {
 	tick := time.NewTicker(memoryLook)
 	defer tick.Stop()
 	last, _ := heap()
-	quiet := asleep // looks since the last burst
+	quiet, starting := 0, true // quiet: looks since the last burst
 	for {
 		select {
 		case <-ctx.Done():
@@ -63,8 +67,12 @@ func keepMemory(ctx context.Context) {
 			if quiet == over {
 				let(calmPercent)
 			}
-			if (quiet == over || quiet == asleep) && held > smallHeap {
+			if quiet == over && starting || (quiet == over || quiet == asleep) && held > smallHeap {
 				debug.FreeOSMemory()
+			}
+			if quiet == over && starting {
+				starting = false
+				releaseProgramPages()
 			}
 		}
 		last = allocated

@@ -56,6 +56,34 @@ func TestMemoryOfABurst(t *testing.T) {
 	})
 }
 
+// A start leaves garbage too small to matter after a burst. It is given back all the same, once.
+func TestMemoryOfTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		debug.FreeOSMemory()
+		for range 12 {
+			burst = append(burst, make([]byte, 1<<20))
+		}
+		burst = nil
+		ctx, stop := context.WithCancel(t.Context())
+		go keepMemory(ctx)
+		synctest.Wait()
+		_, before := heap()
+		time.Sleep(over*memoryLook + memoryLook/2)
+		_, after := heap()
+		if before < 12<<20 || after > before-12<<20 || after > smallHeap {
+			t.Errorf("%d MiB are held after the start, %d before", after>>20, before>>20)
+		}
+		burst = append(burst, make([]byte, 12<<20))
+		burst = nil
+		time.Sleep(asleep * memoryLook)
+		if _, later := heap(); later < 12<<20 {
+			t.Errorf("%d MiB are held: collected again", later>>20)
+		}
+		stop()
+		synctest.Wait()
+	})
+}
+
 // An operator who set GOGC is left alone.
 func TestMemoryAsTheOperatorSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -11,9 +11,15 @@ import (
 
 func TestMain(m *testing.M) {
 	blackbox.Main(m, func() {
-		if len(os.Args) == 2 && os.Args[1] == moverRole {
-			mover()
-			return
+		if len(os.Args) == 2 {
+			switch os.Args[1] {
+			case moverRole:
+				mover()
+				return
+			case idleRole:
+				idle()
+				return
+			}
 		}
 		main()
 	})

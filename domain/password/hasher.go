@@ -307,14 +307,15 @@ func (h *Hasher) done(a *arena) {
 	h.running--
 	h.arenas = append(h.arenas, a)
 	if h.release == nil {
-		h.release = time.AfterFunc(h.idle, h.trim)
+		h.release = time.AfterFunc(h.idle, h.Trim)
 	} else {
 		h.release.Reset(h.idle)
 	}
 }
 
-// trim drops the memory of a hasher that is idle.
-func (h *Hasher) trim() {
+// Trim frees the memory of the slots if no hash is running. It happens by itself after Idle; call it earlier for a
+// hasher that is not needed any more.
+func (h *Hasher) Trim() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.running == 0 {

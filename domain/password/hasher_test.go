@@ -234,3 +234,18 @@ func ExampleHasher() {
 	fmt.Println(right, stale)
 	// Output: true false
 }
+
+// A hasher that is not needed any more gives its memory back before it was idle for long, and still works.
+func TestTrim(t *testing.T) {
+	h := small(t, HasherOptions{Idle: time.Hour})
+	for range 2 {
+		if _, err := h.Hash(t.Context(), "kedi7şeker"); err != nil {
+			t.Fatal(err)
+		}
+		a := h.arenas[0]
+		h.Trim()
+		if len(h.arenas) != 0 || a.blocks != nil {
+			t.Errorf("%d arenas are kept, one with %d blocks", len(h.arenas), len(a.blocks))
+		}
+	}
+}

@@ -48,14 +48,14 @@ func (s *Site) Start(settings ...string) *Node {
 // Begin starts the service and returns at once.
 func (s *Site) Begin(settings ...string) *Node {
 	s.t.Helper()
-	return s.begin(exec.Command(os.Args[0], "serve"), settings)
+	return s.begin(exec.Command(s.program(), "serve"), settings)
 }
 
 // Run starts the program with other arguments and returns at once. It is ready when
 // it writes where it serves.
 func (s *Site) Run(args ...string) *Node {
 	s.t.Helper()
-	return s.begin(exec.Command(os.Args[0], args...), nil)
+	return s.begin(exec.Command(s.program(), args...), nil)
 }
 
 func (s *Site) begin(cmd *exec.Cmd, settings []string) *Node {

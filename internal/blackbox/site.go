@@ -2,6 +2,7 @@ package blackbox
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"database/sql"
@@ -44,6 +45,8 @@ type Site struct {
 	Kind string // of the database: one of Databases
 	DSN  string
 	Dir  string // the data folder
+	// Program is the file of another version of the program; "" is the test binary.
+	Program string
 
 	t        testing.TB
 	settings map[string]string
@@ -175,7 +178,7 @@ func (s *Site) CommandWith(settings []string, stdin string, args ...string) Outp
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), commandTime)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, os.Args[0], args...)
+	cmd := exec.CommandContext(ctx, s.program(), args...)
 	var out, errOut bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &errOut
 	life := s.own(cmd, settings)
@@ -190,6 +193,8 @@ func (s *Site) CommandWith(settings []string, stdin string, args ...string) Outp
 	}
 	return Output{cmd.ProcessState.ExitCode(), out.String(), errOut.String()}
 }
+
+func (s *Site) program() string { return cmp.Or(s.Program, os.Args[0]) }
 
 // own gives a command its environment and ties its life to this process. The
 // returned function lets go once the command has ended.
