@@ -1,15 +1,15 @@
 /** The console starts here: trust, tabs, texts, then the login. The rest is loaded when somebody is logged in. */
 import '@mantine/core/styles.css';
 import './app/style.css';
-import { createTheme, DirectionProvider, Loader, MantineProvider } from '@mantine/core';
-import { lazy, Suspense, useMemo } from 'react';
+import { createTheme, DirectionProvider, MantineProvider } from '@mantine/core';
+import { useMemo } from 'react';
 import { createRoot } from 'react-dom/client';
 import { useTranslation } from 'react-i18next';
+import { deferred } from './app/deferred';
 import { keepFocus } from './app/focus';
 import { isRTL, startTexts } from './app/i18n';
 import { Login } from './app/login';
 import { nonce, trust, worker } from './app/page';
-import { Problem } from './app/problem';
 import { shareTabs, useSession } from './app/session';
 
 /** Drawers and dialogs: their cross has a name, and their heading is not the header of the page (role banner). */
@@ -35,7 +35,7 @@ const theme = (close: string) =>
       Notification: { defaultProps: { closeButtonProps: { 'aria-label': close } } },
     },
   });
-const Screens = lazy(() => import('./app/app').catch((error: unknown) => ({ default: () => <Problem of={error} /> })));
+const Screens = deferred(() => import('./app/app'));
 
 function Console() {
   const { i18n, t } = useTranslation();
@@ -45,13 +45,7 @@ function Console() {
   return (
     <DirectionProvider key={direction} initialDirection={direction} detectDirection={false}>
       <MantineProvider theme={look} defaultColorScheme="auto" getStyleNonce={() => nonce}>
-        {token || over ? (
-          <Suspense fallback={<Loader />}>
-            <Screens key={userId} />
-          </Suspense>
-        ) : (
-          <Login onDone={() => undefined} />
-        )}
+        {token || over ? <Screens key={userId} /> : <Login onDone={() => undefined} />}
       </MantineProvider>
     </DirectionProvider>
   );

@@ -1,14 +1,12 @@
 /** A challenge on the screen: every method of it, with its deadline, until the flow is done. Login uses it too. */
 import { Alert, Button, Center, Group, Loader, PinInput, Stack, Text, Title } from '@mantine/core';
-import { lazy, Suspense, useEffect, useReducer, useState } from 'react';
+import { Suspense, useEffect, useReducer, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Flow } from '../../../web/static/castellan-client.js';
 import { Refusal } from './api';
-import { Problem } from './problem';
+import { Problem, Why } from './problem';
 
 type Method = Flow['methods'][number];
-
-const Why = lazy(() => import('./why')); // it needs the routes, which the login does not
 
 interface Props {
   flow: Flow;

@@ -17,13 +17,14 @@ import {
   useMantineColorScheme,
 } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
-import { Notifications } from '@mantine/notifications';
+import { Notifications, notifications } from '@mantine/notifications';
 import { spotlight } from '@mantine/spotlight';
 import { IconLanguage, IconLogout, IconMoon, IconSearch } from '@tabler/icons-react';
 import { Link, Outlet, useRouterState } from '@tanstack/react-router';
 import { Suspense, useEffect } from 'react';
 import { useTranslation } from 'react-i18next';
 import { client } from './api';
+import { Again } from './deferred';
 import { languages, speak, type Language } from './i18n';
 import { Palette } from './palette';
 import { usePermissions } from './permissions';
@@ -66,7 +67,7 @@ export default function Frame() {
             <Outlet />
           </Suspense>
         ) : permissions.error ? (
-          <Again of={permissions.error} onClick={() => void permissions.refetch()} />
+          <Again of={permissions.error} onClick={() => permissions.refetch()} />
         ) : (
           <Loader aria-label={t('loading')} />
         )}
@@ -137,7 +138,11 @@ function Tools() {
             <Menu.Item
               key={code}
               lang={code}
-              onClick={() => speak(code as Language)}
+              onClick={() => {
+                speak(code as Language).catch((error: unknown) =>
+                  notifications.show({ color: 'red', message: <Problem of={error} /> }),
+                );
+              }}
               disabled={i18n.language === code}
               data-testid={`language-${code}`}
             >
@@ -163,19 +168,6 @@ function Tools() {
         <IconLogout size={16} />
       </ActionIcon>
     </Group>
-  );
-}
-
-/** What went wrong instead of a screen, and the way to try it once more. */
-export function Again({ of, onClick }: { of: unknown; onClick: () => void }) {
-  const { t } = useTranslation();
-  return (
-    <Stack align="start">
-      <Problem of={of} />
-      <Button variant="default" onClick={onClick} data-testid="again">
-        {t('again')}
-      </Button>
-    </Stack>
   );
 }
 

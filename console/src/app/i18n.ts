@@ -1,6 +1,7 @@
 /** Languages: tr, en, ar. A text that is missing is shown as its key, and a test finds it. */
 import i18next from 'i18next';
 import { initReactI18next } from 'react-i18next';
+import { script } from './script';
 
 export const languages = { en: 'English', tr: 'Türkçe', ar: 'العربية' } as const;
 export type Language = keyof typeof languages;
@@ -37,7 +38,7 @@ export async function startTexts(): Promise<void> {
 
 /** Changes the language; pseudo is English forty percent longer, for tests of the layout. */
 export async function speak(language: Language): Promise<void> {
-  const { default: words } = await texts[language]();
+  const { default: words } = await script(texts[language]);
   const pseudo = new URLSearchParams(location.search).has('pseudo');
   i18next.addResourceBundle(language, 'translation', pseudo ? longer(words) : words, true, true);
   await i18next.changeLanguage(language);

@@ -77,7 +77,7 @@ export function Login({ onDone }: { onDone: (same: boolean) => void }) {
             <Identify typed={typed} onStart={start} />
           )}
           <Problem of={problem} />
-          {!flow && !over && <Languages />}
+          {!flow && !over && <Languages onProblem={setProblem} />}
         </Stack>
       </Card>
     </Center>
@@ -88,7 +88,7 @@ export function Login({ onDone }: { onDone: (same: boolean) => void }) {
  * Who cannot read the browser's language cannot look for the menu that changes it. A change of direction builds the
  * page anew, so it is not offered where that would lose a challenge or the screen below.
  */
-function Languages() {
+function Languages({ onProblem }: { onProblem: (problem: unknown) => void }) {
   const { i18n } = useTranslation();
   return (
     <Group justify="center" gap="lg">
@@ -101,7 +101,7 @@ function Languages() {
           lang={code}
           aria-current={i18n.language === code || undefined}
           underline={i18n.language === code ? 'never' : 'always'}
-          onClick={() => speak(code as Language)}
+          onClick={() => speak(code as Language).then(() => onProblem(undefined), onProblem)}
           data-testid={`login-language-${code}`}
         >
           {name}

@@ -3,11 +3,11 @@ import { Alert, Code, CopyButton, Group, Text, UnstyledButton } from '@mantine/c
 import { lazy, Suspense } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Refusal } from './api';
+import { script } from './script';
 import { useSession } from './session';
 
-// It asks the service and leads to a screen, so it is for who is logged in. A problem is shown without it where the
-// script of it cannot be read.
-const Why = lazy(() => import('./why').catch(() => ({ default: () => null })));
+/** The way to the explanation, which needs the routes and so a login. Where its script is missing it is left out. */
+export const Why = lazy(() => script(() => import('./why')).catch(() => ({ default: () => null })));
 
 export function Problem({ of }: { of: unknown }) {
   const { t } = useTranslation();

@@ -4,6 +4,8 @@ import { useId, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Body } from '../app/api';
 import type { languages } from '../app/i18n';
+import { Problem } from '../app/problem';
+import { script } from '../app/script';
 import { useKeys } from '../kit/keys';
 
 export type Sent = Pick<Body<'/user/update-kyc', 'post'>, 'kycConfirm' | 'rejectedResult' | 'rejectedResultJson'>;
@@ -23,7 +25,9 @@ const words: Record<keyof typeof languages, () => Promise<{ default: Record<stri
 async function inAll(key: string): Promise<Record<string, string>> {
   return Object.fromEntries(
     await Promise.all(
-      Object.entries(words).map(async ([language, load]) => [language, (await load()).default[key] ?? ''] as const),
+      Object.entries(words).map(
+        async ([language, load]) => [language, (await script(load)).default[key] ?? ''] as const,
+      ),
     ),
   );
 }
@@ -41,6 +45,7 @@ export function Decide({
   const [verdict, setVerdict] = useState<(typeof verdicts)[number]>();
   const [reason, setReason] = useState<number>();
   const [text, setText] = useState('');
+  const [problem, setProblem] = useState<unknown>(); // the words of a reason could not be loaded
   const field = useRef<HTMLInputElement>(null);
   const heading = useId();
   const said = reason !== undefined && (reason < own || text.trim() !== '');
@@ -60,7 +65,11 @@ export function Decide({
     else if (reason === own) onDecide({ kycConfirm: verdict, rejectedResult: text.trim() });
     else {
       const key = `kyc.reason.${reasons[reason!]}`;
-      onDecide({ kycConfirm: verdict, rejectedResult: t(key), rejectedResultJson: await inAll(key) });
+      setProblem(undefined);
+      await inAll(key).then(
+        (all) => onDecide({ kycConfirm: verdict, rejectedResult: t(key), rejectedResultJson: all }),
+        setProblem,
+      );
     }
   }
   const numbers =
@@ -123,6 +132,7 @@ export function Decide({
           )}
         </Stack>
       )}
+      <Problem of={problem} />
       <Group>
         <Button
           size="sm"

@@ -1,14 +1,15 @@
 /** What came in and went out day by day, over the accounts of all users. One currency's days are drawn, too. */
-import { Loader, Stack } from '@mantine/core';
+import { Stack } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { lazy, Suspense, useMemo } from 'react';
+import { useMemo } from 'react';
 import { useTranslation } from 'react-i18next';
 import { readPage } from '../app/api';
+import { deferred } from '../app/deferred';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
 import { Money } from '../kit/show';
 import { forTheEye, useAddress } from './parts';
 
-const Chart = lazy(() => import('../kit/chart'));
+const Chart = deferred(() => import('../kit/chart'));
 
 const path = '/balance/get-daily-position';
 type Day = Row<typeof path>;
@@ -64,9 +65,5 @@ function Drawn() {
       ).map(([key, name]) => ({ name: t(name), values: days.map((d) => forTheEye(d[key])) })),
     };
   }, [page.data, t]);
-  return (
-    <Suspense fallback={<Loader />}>
-      <Chart title={t('money.positions')} {...drawn} />
-    </Suspense>
-  );
+  return <Chart title={t('money.positions')} {...drawn} />;
 }

@@ -1,9 +1,10 @@
 /** What providers have: each account by its last reading, the total of all, and one asset over the last 24 hours. */
-import { Loader, Stack, Text } from '@mantine/core';
+import { Stack, Text } from '@mantine/core';
 import { useQueries } from '@tanstack/react-query';
-import { lazy, Suspense, useMemo, useState } from 'react';
+import { useMemo, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ask, type Schemas } from '../app/api';
+import { deferred } from '../app/deferred';
 import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
@@ -11,7 +12,7 @@ import { useRead } from '../kit/read';
 import { Money, Time } from '../kit/show';
 import { forTheEye, Small, useAddress } from './parts';
 
-const Chart = lazy(() => import('../kit/chart'));
+const Chart = deferred(() => import('../kit/chart'));
 
 const path = '/process/get-provider-balances';
 const total = '/process/get-provider-balances-total';
@@ -119,9 +120,7 @@ function Totals({ provider, asset }: { provider: string; asset?: string }) {
       {asset && newest.length > 0 && (
         <Stack gap="xs">
           <Text fw={600}>{t('money.day24', { asset })}</Text>
-          <Suspense fallback={<Loader />}>
-            <Chart title={t('money.day24', { asset })} {...drawn} />
-          </Suspense>
+          <Chart title={t('money.day24', { asset })} {...drawn} />
         </Stack>
       )}
     </>

@@ -2,9 +2,10 @@
 import { Anchor, Card, Group, Progress, SimpleGrid, Skeleton, Stack, Table, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { lazy, Suspense, useMemo } from 'react';
+import { useMemo } from 'react';
 import { useTranslation } from 'react-i18next';
 import { readPage, type Gets } from '../app/api';
+import { deferred } from '../app/deferred';
 import { Problem } from '../app/problem';
 import { screens } from '../app/screens';
 import { useMay } from '../app/session';
@@ -12,7 +13,7 @@ import { JobBar } from '../kit/job';
 import { useRead } from '../kit/read';
 import { Totals } from './totals';
 
-const Chart = lazy(() => import('../kit/chart'));
+const Chart = deferred(() => import('../kit/chart'), <Skeleton height={200} />);
 
 /** Work is what waits in a list: its page, and the question that finds it. */
 interface Work {
@@ -138,14 +139,10 @@ function LastMonth() {
         {t('home.registrations')}
       </Title>
       <Problem of={read.error} />
-      {!read.error && (
-        <Suspense fallback={<Skeleton height={200} />}>
-          {read.data ? (
-            <Chart title={t('home.registrations')} times={times} series={series} bars />
-          ) : (
-            <Skeleton height={200} />
-          )}
-        </Suspense>
+      {read.data ? (
+        <Chart title={t('home.registrations')} times={times} series={series} bars />
+      ) : (
+        !read.error && <Skeleton height={200} />
       )}
     </Card>
   );

@@ -1,8 +1,9 @@
 /** The accounts by their registration, with the number of each day. */
 import { Card, Skeleton, Stack, Title } from '@mantine/core';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { lazy, Suspense, useMemo } from 'react';
+import { useMemo } from 'react';
 import { useTranslation } from 'react-i18next';
+import { deferred } from '../app/deferred';
 import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
@@ -11,7 +12,7 @@ import { Time } from '../kit/show';
 import { lists, Neighbours } from './parts';
 import { bulk, userColumns } from './users';
 
-const Chart = lazy(() => import('../kit/chart'));
+const Chart = deferred(() => import('../kit/chart'), <Skeleton height={200} />);
 const path = '/admin/get-users-by-register-date';
 const counts = '/admin/get-user-counts-by-register-date';
 const dayMs = 86_400_000;
@@ -72,11 +73,7 @@ function Days({ beginDate, endDate }: { beginDate: string; endDate: string }) {
         {t('users.perDay')}
       </Title>
       <Problem of={read.error} />
-      {read.data && (
-        <Suspense fallback={<Skeleton height={200} />}>
-          <Chart title={t('users.perDay')} times={times} series={series} bars={times.length < 100} />
-        </Suspense>
-      )}
+      {read.data && <Chart title={t('users.perDay')} times={times} series={series} bars={times.length < 100} />}
     </Card>
   );
 }
