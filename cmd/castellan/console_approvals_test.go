@@ -25,6 +25,8 @@ func TestConsoleApprovals(t *testing.T) {
 		m.tab.Type(`[data-testid="code-MAIL"] input`, d.Code(t, d.chief, "MAIL"))
 		m.tab.Until(`!document.querySelector('[data-testid="challenge"]')`)
 		m.tab.Until(`document.querySelector('[role="dialog"]').innerText.includes('APPROVED')`)
+		// The instant beside the status is that of the decision, not the expiry ahead.
+		m.tab.Until(`Date.parse(document.querySelector('[role="dialog"] time').dateTime) < Date.now()`)
 		if got := s.Count("transfer"); got != 1 {
 			t.Errorf("%d transfers, want that of the request", got)
 		}
@@ -36,7 +38,7 @@ func TestConsoleApprovals(t *testing.T) {
 			m.field(name, value)
 		}
 		m.tab.Click(theSend)
-		m.tab.See(`[data-testid="waits"]`)
+		m.tab.Until(`/before .*20\d\d/.test(document.querySelector('[data-testid="waits"]')?.innerText)`)
 		m.tab.Click(`[data-testid="see-approvals"]`)
 		m.has("PENDING")
 		m.tab.Click(aRow)

@@ -201,10 +201,22 @@ func (tab *Tab) Open(url string) {
 func (tab *Tab) Click(selector string) {
 	tab.t.Helper()
 	element := chromedp.CSS(selector)
-	tab.do("click "+selector, chromedp.WaitVisible(element), chromedp.WaitEnabled(element),
-		chromedp.ScrollIntoView(element))
-	tab.Until(fmt.Sprintf(atRest, selector))
-	tab.do("click "+selector, chromedp.Click(element))
+	ctx, cancel := context.WithTimeout(tab.ctx, stepTimeout)
+	defer cancel()
+	for {
+		err := chromedp.Do(ctx, chromedp.WaitVisible(element), chromedp.WaitEnabled(element), chromedp.ScrollIntoView(element))
+		if err == nil {
+			tab.Until(fmt.Sprintf(atRest, selector))
+			err = chromedp.Do(ctx, chromedp.Click(element))
+		}
+		if err == nil {
+			return
+		}
+		// The page may draw the element again between two steps; then nothing was clicked.
+		if drawnAgain := strings.Contains(err.Error(), "node with given id"); !drawnAgain || ctx.Err() != nil {
+			tab.fail("click "+selector, err)
+		}
+	}
 }
 
 // atRest is true when the element is where it was at the frame before, and the point of a click belongs to it.

@@ -14,12 +14,13 @@ import { Refusal, start, type Writes } from './api';
 import { Challenge } from './challenge';
 import { useCode } from './code';
 import { session, useMay } from './session';
+import { dateFormat } from '../kit/show';
 
 type Method = 'post' | 'patch' | 'delete';
 
 /** What the service answers to a call that a second person has to approve (D-EXT-08). */
 interface Sealed {
-  data?: { approvalId?: string };
+  data?: { approvalId?: string; expiresAt?: string };
 }
 
 /** A refusal of the business with the status 200 (D-TX-05). */
@@ -82,7 +83,8 @@ export function useAct<M extends Method, P extends Writes<M> & keyof paths>(
       const refused = outcome.data as Refused | undefined;
       if (refused?.code === 1) throw new Refusal(200, '1', refused.message ?? '');
       keys.current.delete(intention); // the same once more is another one
-      const waits = (outcome.data as Sealed | undefined)?.data?.approvalId;
+      const sealed = (outcome.data as Sealed | undefined)?.data;
+      const waits = sealed?.approvalId;
       const stale = waits ? ['/admin/approvals'] : touches;
       await Promise.all(stale.map((touched) => queries.invalidateQueries({ queryKey: [touched] })));
       notifications.show(
@@ -90,6 +92,7 @@ export function useAct<M extends Method, P extends Writes<M> & keyof paths>(
           ? {
               message: (
                 <Waits
+                  until={sealed.expiresAt ?? ''}
                   open={may('GET /admin/approvals') ? () => navigate({ to: '/approvals' as string }) : undefined}
                 />
               ),
@@ -124,15 +127,21 @@ export function useAct<M extends Method, P extends Writes<M> & keyof paths>(
   return { run, busy, problem, clear: () => setProblem(undefined), view };
 }
 
+/** A second person must approve what was sent, before the instant that the service named. */
+export function WaitsUntil({ at }: { at: string }) {
+  const { t, i18n } = useTranslation();
+  return t('approval.waits', { at: dateFormat(i18n.language, 'medium').format(new Date(at)) });
+}
+
 /**
  * A second person has to approve it; the requests that wait are a click away for those who may see them. Notifications
  * stand outside of the routes, so it is no Link.
  */
-function Waits({ open }: { open?: () => void }) {
+function Waits({ until, open }: { until: string; open?: () => void }) {
   const { t } = useTranslation();
   return (
     <>
-      {t('approval.waits')}{' '}
+      <WaitsUntil at={until} />{' '}
       {open && (
         <Anchor component="button" type="button" size="sm" onClick={open} data-testid="see-approvals">
           {t('approval.open')}

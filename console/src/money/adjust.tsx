@@ -15,7 +15,7 @@ import {
 import { useDebouncedValue } from '@mantine/hooks';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { useAct } from '../app/act';
+import { useAct, WaitsUntil } from '../app/act';
 import type { Schemas } from '../app/api';
 import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
@@ -64,7 +64,7 @@ function Form({ userId, onNext }: { userId: string; onNext: () => void }) {
   const [reason, setReason] = useState('');
   const [sent, setSent] = useState(false);
   const [made, setMade] = useState<Made>();
-  const [waits, setWaits] = useState(false); // for a second person
+  const [waits, setWaits] = useState<string>(); // for a second person, until then
   const set = (some: Partial<Values>) => setValues((old) => ({ ...old, ...some }));
   const pairs = usePairs();
   const ofCurrency = pairs.filter((p) => p.currencyCode === values.currencyCode);
@@ -73,7 +73,7 @@ function Form({ userId, onNext }: { userId: string; onNext: () => void }) {
     name,
     error: wrong(name),
     required: true,
-    disabled: !!made || waits,
+    disabled: !!made || !!waits,
     'data-testid': `field-${name}`,
   });
   const complete = Object.values(values).every(Boolean) && reason.trim() !== '';
@@ -81,7 +81,7 @@ function Form({ userId, onNext }: { userId: string; onNext: () => void }) {
     setSent(true);
     const answer = (await act.run({ ...values, uniqueId, reason })) as Schemas['TransactionAdjusted'] | undefined;
     if (answer?.data && 'transactionId' in answer.data) return setMade(answer.data);
-    setWaits(!!answer?.data && 'approvalId' in answer.data);
+    setWaits((answer?.data as { expiresAt?: string } | undefined)?.expiresAt);
     setSent(false);
   }
   return (
@@ -130,7 +130,7 @@ function Form({ userId, onNext }: { userId: string; onNext: () => void }) {
               fullWidth
               value={values.type}
               onChange={(type) => set({ type: type as Values['type'] })}
-              disabled={!!made || waits}
+              disabled={!!made || !!waits}
               aria-label={t('money.direction')}
               data={[
                 { value: 'C', label: t('money.credit') },
@@ -146,7 +146,7 @@ function Form({ userId, onNext }: { userId: string; onNext: () => void }) {
           minRows={2}
           maxLength={500}
           value={reason}
-          disabled={!!made || waits}
+          disabled={!!made || !!waits}
           error={wrong('reason')}
           data-testid="field-reason"
           onChange={(event) => setReason(event.currentTarget.value)}
@@ -163,7 +163,7 @@ function Form({ userId, onNext }: { userId: string; onNext: () => void }) {
         {waits && (
           <Alert color="yellow" data-testid="waits">
             <Stack align="start">
-              {t('approval.waits')}
+              <WaitsUntil at={waits} />
               <Button variant="default" onClick={onNext}>
                 {t('money.another')}
               </Button>

@@ -52,12 +52,12 @@ export default function Approvals() {
   );
 }
 
-/** How long a request that waits still lives; the instant of its end for any other. */
+/** The time that a waiting request has left; for any other, the instant at which it was decided or expired. */
 function Left({ of }: { of: Approval }) {
   const [now, setNow] = useState(() => Date.now());
   useInterval(() => setNow(Date.now()), 1000, { autoInvoke: true });
   const seconds = Math.floor((Date.parse(of.expiresAt) - now) / 1000);
-  if (of.status !== 'PENDING' || seconds < 0) return <Time at={of.expiresAt} />;
+  if (of.status !== 'PENDING' || seconds < 0) return <Time at={of.decidedAt ?? of.expiresAt} />;
   return (
     <bdi dir="ltr">
       {Math.floor(seconds / 60)}:{String(seconds % 60).padStart(2, '0')}
