@@ -2,7 +2,6 @@ package announcement_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -45,28 +44,13 @@ func sample() ann {
 	return ann{Title: "t", Message: "m", StartAt: start, EndAt: start.Add(time.Hour)}
 }
 
-// wantsFields checks which fields a refusal names; "" for none.
-func wantsFields(t *testing.T, what string, err error, want string) {
-	t.Helper()
-	got := ""
-	var f *fault.Error
-	if errors.As(err, &f) {
-		for _, p := range f.Fields {
-			got += " " + p.Field
-		}
-	}
-	if strings.TrimSpace(got) != want {
-		t.Errorf("%s: refused for %q, want %q (%v)", what, got, want, err)
-	}
-}
-
 // An announcement may end when it begins, and never before.
 func TestEndMayEqualStart(t *testing.T) {
 	a := sample()
 	a.EndAt = a.StartAt
-	wantsFields(t, "end at the start", a.Check(true), "")
+	storetest.WantsFields(t, a.Check(true), "")
 	a.EndAt = a.StartAt.Add(-time.Millisecond)
-	wantsFields(t, "end before the start", a.Check(true), "endDate")
+	storetest.WantsFields(t, a.Check(true), "endDate")
 }
 
 // Each bound holds where it is, for every field.
@@ -124,7 +108,7 @@ func TestCheck(t *testing.T) {
 	} {
 		a := sample()
 		c.edit(&a)
-		wantsFields(t, name, a.Check(true), c.want)
+		t.Run(name, func(t *testing.T) { storetest.WantsFields(t, a.Check(true), c.want) })
 	}
 }
 
@@ -132,10 +116,10 @@ func TestCheck(t *testing.T) {
 func TestRoutesOfAChangedSlider(t *testing.T) {
 	a := sample()
 	a.Slider, a.SliderName, a.Type, a.Pictures = new(true), "s", new(int64(1)), [...]string{"a", "i", "w"}
-	wantsFields(t, "no route", a.Check(false), "routeContent")
+	storetest.WantsFields(t, a.Check(false), "routeContent")
 	a.Routes = routes{"tr": json.RawMessage(`{}`)}
-	wantsFields(t, "routes by language", a.Check(false), "")
-	wantsFields(t, "routes by language, added", a.Check(true), "routeContent")
+	storetest.WantsFields(t, a.Check(false), "")
+	storetest.WantsFields(t, a.Check(true), "routeContent")
 }
 
 // A text is shown in the language asked for, else in the first that there is, else the plain one.
@@ -257,13 +241,13 @@ func TestAddAndChange(t *testing.T) {
 	}
 	storetest.Same(t, d.get(first.ID), changed)
 	_, err = d.Change(t.Context(), by, first.ID, func(a *ann) { a.Title = "" }, images{})
-	wantsFields(t, "a change", err, "title")
+	storetest.WantsFields(t, err, "title")
 	_, err = d.Change(t.Context(), by, 99, func(*ann) {}, images{})
 	storetest.Wants(t, err, fault.RecordNotFound)
 	bad := sample()
 	bad.EndAt = start.Add(-time.Hour)
 	_, err = d.Add(t.Context(), by, bad, images{})
-	wantsFields(t, "an addition", err, "endDate")
+	storetest.WantsFields(t, err, "endDate")
 	storetest.Must(t, d.Remove(t.Context(), by, odd.ID))
 	storetest.Wants(t, d.Remove(t.Context(), by, odd.ID), fault.RecordNotFound)
 	storetest.Same(t, d.acts(), []string{"ANNOUNCEMENT_ADD 1 yeni-sube", "ANNOUNCEMENT_ADD 2 yeni-sube-2",
@@ -277,7 +261,7 @@ func TestCleanHTMLIsJudged(t *testing.T) {
 	a := sample()
 	a.HTML = new(strings.Repeat("&", 100_000))
 	_, err := d.Add(t.Context(), by, a, images{})
-	wantsFields(t, "long clean HTML", err, "htmlContent")
+	storetest.WantsFields(t, err, "htmlContent")
 }
 
 // A picture is cleaned and kept under a key of its own. A replaced, removed or orphaned one is deleted.
@@ -306,9 +290,9 @@ func TestPictures(t *testing.T) {
 	}
 	text := []byte("no picture")
 	_, err = d.Change(t.Context(), by, a.ID, func(*ann) {}, images{nil, &text})
-	wantsFields(t, "no picture", err, "iosSliderImageData")
+	storetest.WantsFields(t, err, "iosSliderImageData")
 	_, err = d.Add(t.Context(), by, sample(), images{&text})
-	wantsFields(t, "no picture, added", err, "sliderImageData")
+	storetest.WantsFields(t, err, "sliderImageData")
 	if d.get(a.ID).Pictures != next.Pictures || d.kept() != 1 {
 		t.Errorf("%v, %d files", d.get(a.ID).Pictures, d.kept())
 	}

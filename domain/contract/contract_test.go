@@ -2,7 +2,6 @@ package contract_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -75,21 +74,6 @@ func places(all []contract.Detail) string {
 	return strings.Join(out, " ")
 }
 
-// wantsFields checks which fields a refusal names.
-func wantsFields(t *testing.T, what string, err error, want string) {
-	t.Helper()
-	var f *fault.Error
-	var got []string
-	if errors.As(err, &f) {
-		for _, p := range f.Fields {
-			got = append(got, p.Field)
-		}
-	}
-	if strings.Join(got, " ") != want {
-		t.Errorf("%s: %v, want %q", what, err, want)
-	}
-}
-
 func TestCheck(t *testing.T) {
 	text := strings.Repeat("ü", 200)
 	for want, all := range map[string][]contract.Contract{
@@ -103,7 +87,7 @@ func TestCheck(t *testing.T) {
 		"code version": {{Name: "n", Version: text + "x"}},
 	} {
 		for _, c := range all {
-			wantsFields(t, fmt.Sprintf("%+v", c), c.Check(), want)
+			storetest.WantsFields(t, c.Check(), want)
 		}
 	}
 }
@@ -113,7 +97,7 @@ func TestAdd(t *testing.T) {
 	_, err := d.Add(t.Context(), by, contract.Contract{Code: "A1", Name: "n"})
 	storetest.Wants(t, err, fault.RecordAlreadyExist)
 	_, err = d.Add(t.Context(), by, contract.Contract{Code: "B1"})
-	wantsFields(t, "no name", err, "name")
+	storetest.WantsFields(t, err, "name")
 	storetest.Same(t, persistencetest.Acts(t, d.db), []string{"CONTRACT_ADD|boss||A1|"})
 	found, err := d.Store.Contracts(t.Context(), contract.Query{ID: &d.id})
 	if err != nil || len(found) != 1 || found[0].Code != "A1" {
@@ -143,9 +127,9 @@ func TestAddDetails(t *testing.T) {
 	_, err = d.AddDetails(t.Context(), by, 99, []contract.Draft{{}})
 	storetest.Wants(t, err, fault.RecordNotFound)
 	_, err = d.AddDetails(t.Context(), by, d.id, nil)
-	wantsFields(t, "nothing", err, "details")
+	storetest.WantsFields(t, err, "details")
 	_, err = d.AddDetails(t.Context(), by, d.id, make([]contract.Draft, contract.MaxDetails+1))
-	wantsFields(t, "too many", err, "details")
+	storetest.WantsFields(t, err, "details")
 	acts := persistencetest.Acts(t, d.db)
 	if want := "CONTRACT_DETAIL_ADD|boss||1, 2, 3, 4, 5|contract 1"; acts[1] != want || len(acts) != 4 {
 		t.Errorf("%v", acts)
@@ -201,14 +185,14 @@ func TestChangeDetails(t *testing.T) {
 	}
 	for want, changes := range map[string][]contract.Change{"details": nil, "details[1].id": {{ID: 1}, {ID: 1}}} {
 		_, err := d.ChangeDetails(t.Context(), by, changes)
-		wantsFields(t, want, err, want)
+		storetest.WantsFields(t, err, want)
 	}
 	many := make([]contract.Change, contract.MaxDetails+1)
 	for i := range many {
 		many[i].ID = int64(i)
 	}
 	_, err = d.ChangeDetails(t.Context(), by, many)
-	wantsFields(t, "too many", err, "details")
+	storetest.WantsFields(t, err, "details")
 	for _, changes := range [][]contract.Change{{{ID: 1, Title: new("y")}, {ID: 9}},
 		{{ID: 1, ContractID: new(int64(9))}}} {
 		_, err = d.ChangeDetails(t.Context(), by, changes)
@@ -221,8 +205,8 @@ func TestRemoveDetails(t *testing.T) {
 	d := newDesk(t)
 	d.add(1, 2, 3)
 	storetest.Wants(t, d.RemoveDetails(t.Context(), by, []int64{1, 9}), fault.RecordNotFound)
-	wantsFields(t, "nothing", d.RemoveDetails(t.Context(), by, nil), "ids")
-	wantsFields(t, "twice", d.RemoveDetails(t.Context(), by, []int64{1, 2, 1}), "ids[2]")
+	storetest.WantsFields(t, d.RemoveDetails(t.Context(), by, nil), "ids")
+	storetest.WantsFields(t, d.RemoveDetails(t.Context(), by, []int64{1, 2, 1}), "ids[2]")
 	if got := d.order(); got != "1:1 2:2 3:3" {
 		t.Errorf("left are %s", got)
 	}
@@ -245,9 +229,9 @@ func TestReorder(t *testing.T) {
 	}
 	other := d.contract("B1")
 	_, err = d.Reorder(t.Context(), by, other, []contract.Place{{ID: 3}})
-	wantsFields(t, "another contract", err, "details[0].id")
+	storetest.WantsFields(t, err, "details[0].id")
 	_, err = d.Reorder(t.Context(), by, d.id, []contract.Place{{ID: 3}, {ID: 3}})
-	wantsFields(t, "twice", err, "details[1].id")
+	storetest.WantsFields(t, err, "details[1].id")
 	for _, c := range []struct{ contract, detail int64 }{{99, 3}, {d.id, 99}} {
 		_, err = d.Reorder(t.Context(), by, c.contract, []contract.Place{{ID: c.detail}})
 		storetest.Wants(t, err, fault.RecordNotFound)

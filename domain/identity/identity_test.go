@@ -2,7 +2,6 @@ package identity_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -104,20 +103,6 @@ func (d *desk) change(id, columns string, values ...any) {
 	persistencetest.Exec(d.t, d.db, "UPDATE users SET "+columns+" WHERE id = '"+id+"'", values...)
 }
 
-func wantsFields(t *testing.T, what string, err error, want string) {
-	t.Helper()
-	var f *fault.Error
-	var got []string
-	if errors.As(err, &f) {
-		for _, p := range f.Fields {
-			got = append(got, p.Field)
-		}
-	}
-	if strings.Join(got, " ") != want {
-		t.Errorf("%s: %v, want %q", what, err, want)
-	}
-}
-
 // Each part of a request is judged by itself, and every faulty field is named.
 func TestRequestIsJudged(t *testing.T) {
 	d := newDesk(t)
@@ -148,9 +133,9 @@ func TestRequestIsJudged(t *testing.T) {
 			r.Person.Number, r.Person.Name, r.Info.Choices[0].OptionID = "", "", 0
 		}},
 	} {
-		for i, edit := range edits {
+		for _, edit := range edits {
 			_, err := d.confirm("u1", edit)
-			wantsFields(t, fmt.Sprint(want, " ", i), err, want)
+			storetest.WantsFields(t, err, want)
 		}
 	}
 	for _, date := range []string{"1900-01-01", "2026-05-01", " 1990-05-01 "} {
@@ -349,7 +334,7 @@ func TestInform(t *testing.T) {
 		strings.Repeat("ü", least-1): "explainSourceOfFunding", strings.Repeat("ü", least) + " ": ""} {
 		c[1].Explanation = text
 		_, err := d.Inform(t.Context(), by, identity.Info{Choices: c})
-		wantsFields(t, text, err, want)
+		storetest.WantsFields(t, err, want)
 	}
 	c[1].Explanation = " " + strings.Repeat("ü", least)
 	got, err := d.Inform(t.Context(), by, identity.Info{UserID: "forged", Choices: c})

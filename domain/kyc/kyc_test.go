@@ -266,7 +266,7 @@ func TestImages(t *testing.T) {
 	}
 	d.document("D1", "u1", 9, "png")
 	persistencetest.Exec(t, d.db, `INSERT INTO account_decision (user_id, kind, value, document_id, reason, reasons,
-		decided_by, created_at) VALUES ('u1', 'kyc', 'rejected', 'D1', '', '', 'boss', 1)`)
+		decided_by, created_at) VALUES ('u1', 'kyc', 'rejected', 'D1', '', '{}', 'boss', 1)`)
 	if got := images("u1"); got != "D1true false false" {
 		t.Errorf("the decided document stands for the front: %s", got)
 	}

@@ -6,9 +6,11 @@
 package storetest
 
 import (
+	"errors"
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -47,6 +49,21 @@ func Wants(t testing.TB, err error, code fault.Code) {
 	t.Helper()
 	if fault.CodeOf(err) != code {
 		t.Errorf("got %v, want %s", err, code)
+	}
+}
+
+// WantsFields checks which fields a refusal names, separated by spaces; "" for no field.
+func WantsFields(t testing.TB, err error, fields string) {
+	t.Helper()
+	var got []string
+	var f *fault.Error
+	if errors.As(err, &f) {
+		for _, p := range f.Fields {
+			got = append(got, p.Field)
+		}
+	}
+	if strings.Join(got, " ") != fields || fields == "" && err != nil {
+		t.Errorf("got %v, want a refusal of %q", err, fields)
 	}
 }
 

@@ -114,5 +114,5 @@ func (p *place) copies(many int) error {
 		"id": "'PAGE' || k", "email": "'page' || k || '@bench.castellan.test'", "phone": "'+90599' || k"}); err != nil {
 		return err
 	}
-	return p.exec("ANALYZE users")
+	return p.analyze()
 }

@@ -130,5 +130,5 @@ func (p program) seed(at *place, rounds int) error {
 	if err != nil {
 		return fmt.Errorf("%s: accounts: %w", p.name, err)
 	}
-	return at.exec("ANALYZE users")
+	return at.analyze()
 }

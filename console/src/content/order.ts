@@ -9,23 +9,36 @@ export interface Order<T> {
   reset: () => void;
 }
 
+/** The rows in the order of ids. A row that ids lack follows in the order of the service. */
+export function ordered<T extends { id: number }>(stored: T[], ids?: number[]): T[] {
+  if (ids === undefined) return stored;
+  const of = new Map(stored.map((row) => [row.id, row]));
+  const kept = ids.flatMap((id) => of.get(id) ?? []);
+  return [...kept, ...stored.filter((row) => !kept.includes(row))];
+}
+
+/** The ids with the one at from moved to a place, or to the nearest end. */
+export function moved(ids: number[], from: number, to: number): number[] {
+  const next = [...ids];
+  const place = Math.min(Math.max(to, 0), next.length - 1);
+  next.splice(place, 0, ...next.splice(from, 1));
+  return next;
+}
+
 export function useOrder<T extends { id: number }>(stored: T[]): Order<T> {
   const [ids, setIds] = useState<number[]>();
-  const known = new Set(stored.map((row) => row.id));
-  // What was added or deleted meanwhile is in the order that the service has.
-  const kept = ids?.filter((id) => known.has(id)) ?? [];
-  const rows =
-    ids === undefined
-      ? stored
-      : [...kept.map((id) => stored.find((row) => row.id === id)!), ...stored.filter((row) => !kept.includes(row.id))];
+  const rows = ordered(stored, ids);
   return {
     rows,
     changed: rows.some((row, n) => row !== stored[n]),
     move(from, to) {
-      const next = rows.map((row) => row.id);
-      const place = Math.min(Math.max(to, 0), next.length - 1);
-      next.splice(place, 0, ...next.splice(from, 1));
-      setIds(next);
+      setIds(
+        moved(
+          rows.map((row) => row.id),
+          from,
+          to,
+        ),
+      );
     },
     reset: () => setIds(undefined),
   };

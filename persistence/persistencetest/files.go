@@ -1,0 +1,28 @@
+package persistencetest
+
+import (
+	"testing"
+
+	"castellan/domain/blob"
+	"castellan/domain/storetest"
+	"castellan/outbound/folder"
+)
+
+// Files returns an empty folder for files that ends with the test.
+func Files(t testing.TB) blob.Store {
+	t.Helper()
+	files, err := folder.Open(t.TempDir())
+	storetest.Must(t, err)
+	t.Cleanup(func() { storetest.Must(t, files.Close()) })
+	return files
+}
+
+// Kept returns the keys of the files in an area.
+func Kept(t testing.TB, files blob.Store, area string) (keys []string) {
+	t.Helper()
+	for info, err := range files.List(t.Context(), area) {
+		storetest.Must(t, err)
+		keys = append(keys, info.Key)
+	}
+	return keys
+}
