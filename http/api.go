@@ -46,6 +46,7 @@ import (
 	"castellan/http/provider"
 	"castellan/http/resource"
 	"castellan/http/rest"
+	"castellan/http/servicekey"
 	"castellan/http/session"
 	"castellan/http/socket"
 	"castellan/http/standing"
@@ -95,6 +96,7 @@ var sections = []rest.Group{
 	notification.Group{},
 	resource.Roles{},
 	resource.Own{},
+	servicekey.Group{},
 	mfa.Explain{},
 	firewall.Explain{},
 	foureyes.Group{},

@@ -75,6 +75,8 @@ var tags = []rest.Tag{
 		Description: "The contracts that users agree to, and their details, for administrators."},
 	{Name: "Roles", Sections: []string{"Extensions: roles and permissions"},
 		Description: "Roles, the accounts that have them, and what they are granted, for administrators."},
+	{Name: "Service clients", Sections: []string{"Extensions: service clients"},
+		Description: "Keys by which other services of the platform call this one, for administrators."},
 	{Name: "Approvals", Sections: []string{"Extensions: approvals"},
 		Description: "Requests that wait for a second person, for administrators."},
 	{Name: "Audit", Sections: []string{"Extensions: audit"},

@@ -14,6 +14,7 @@ import (
 	"castellan/domain/level"
 	"castellan/domain/parameter"
 	"castellan/domain/resource"
+	"castellan/domain/servicekey"
 	httpapi "castellan/http"
 	httpapproval "castellan/http/approval"
 	httpaudit "castellan/http/audit"
@@ -25,6 +26,7 @@ import (
 	httpparameter "castellan/http/parameter"
 	httpresource "castellan/http/resource"
 	"castellan/http/rest"
+	httpservicekey "castellan/http/servicekey"
 	"castellan/persistence"
 )
 
@@ -47,6 +49,14 @@ func (s *service) backOffice() error {
 
 	s.crons = cronkey.NewLive(persistence.NewCronKeys(s.DB), s.Ring)
 	s.join(part{snapshots: []snapshot{copyOf(s.crons, change.CronKeys)}})
+
+	keys := persistence.NewServiceKeys(s.DB)
+	s.services = servicekey.NewLive(keys, s.Ring, time.Now)
+	s.join(part{
+		groups: groups(httpservicekey.Group{Service: &servicekey.Service{Store: keys, Roles: store.Roles,
+			Changes: s.changes(change.ServiceKeys, s.services), Ring: s.Ring}}),
+		snapshots: []snapshot{copyOf(s.services, change.ServiceKeys)},
+	})
 
 	parameters := persistence.NewParameters(s.DB)
 	s.parameters = parameter.NewLive(parameters)

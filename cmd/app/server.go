@@ -46,8 +46,9 @@ func (s *service) http() (err error) {
 	}
 	o := edge.Options{
 		Logger: s.log, AccessLog: slog.LevelDebug, Now: time.Now, Observe: s.observe, Trace: traceRequests(s.tracer),
-		Firewall: guard.Firewall{Evaluator: s.evaluator, Tokens: s.tokens, Live: s.revocations.Live, Feed: s.feed}.Judge,
-		Guards:   guards.Table(), Authorize: guards.Authorize, ActsAsAdmin: guards.ActsAsAdmin,
+		Firewall: guard.Firewall{Evaluator: s.evaluator, Tokens: s.tokens, Live: s.revocations.Live, Feed: s.feed,
+			Service: s.services.Client}.Judge,
+		Guards: guards.Table(), Authorize: guards.Authorize, ActsAsAdmin: guards.ActsAsAdmin,
 		MayName:     guards.MayName,
 		Idempotency: &guard.Idempotent{Store: repeats, Commit: s.commit, Ring: s.Ring, Now: time.Now},
 		Verify:      guard.Verify(s.totps),
@@ -86,7 +87,7 @@ func (s *service) http() (err error) {
 func (s *service) guards() guard.Guards {
 	return guard.Guards{Tokens: s.tokens, Feed: s.feed, Judge: s.roles.Judge,
 		MayWrite: s.roles.MayWrite, Tenant: s.cfg.Tenant.ID,
-		Cron: s.crons.Client, Devices: s.devices, AllowsIP: s.allowedIPs.Allows,
+		Cron: s.crons.Client, Service: s.services.Client, JudgeRole: s.roles.JudgeRole, Devices: s.devices, AllowsIP: s.allowedIPs.Allows,
 		Geo: &guard.Geo{Policy: geoPolicy(s.cfg), Filter: s.geofilters.Filter, Holder: s.client.Holder},
 		Live: func(userID, sessionID string, sv int64) bool {
 			if !s.revocations.Live(userID, sessionID, sv) {

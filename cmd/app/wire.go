@@ -47,6 +47,7 @@ import (
 	"castellan/domain/picture"
 	domainlimit "castellan/domain/ratelimit"
 	"castellan/domain/resource"
+	"castellan/domain/servicekey"
 	"castellan/domain/session"
 	"castellan/domain/token"
 	"castellan/domain/totp"
@@ -114,6 +115,7 @@ type service struct {
 	passwords      httppassword.Group
 	roles          *resource.Live
 	crons          *cronkey.Live
+	services       *servicekey.Live
 	parameters     *parameter.Live
 	senders        map[message.Channel]message.Sender
 	denials        *denials

@@ -28,23 +28,24 @@ type cli struct {
 	Config string `help:"YAML file; CASTELLAN_<SECTION>_<KEY> goes on top." type:"existingfile" placeholder:"FILE"`
 	Help   bool   `help:"Say what a command does, and no more." short:"h"`
 
-	Serve     serveCmd     `cmd:"" default:"withargs" help:"Run the service (what happens without a command)."`
-	Migrate   migrateCmd   `cmd:"" help:"Bring the database to this version and stop."`
-	Conf      configCmd    `cmd:"" name:"config" help:"Print the effective settings, each explained; secrets are hidden."`
-	Version   versionCmd   `cmd:"" help:"Print the version, or the licences of what is linked in."`
-	User      userCmd      `cmd:"" help:"Accounts: add one, unlock one, stop withdrawals, say from where one may be used."`
-	Keys      keysCmd      `cmd:"" help:"Keys of the service: rotate them."`
-	CronKey   cronKeyCmd   `cmd:"" help:"Keys of scheduled clients: add one, list them, remove one."`
-	Contract  contractCmd  `cmd:"" help:"Contracts that users agree to: add one, list them."`
-	Corporate corporateCmd `cmd:"" help:"Applications of companies: add one."`
-	Cluster   clusterCmd   `cmd:"" help:"Several nodes that act as one: their keys and their state."`
-	Audit     auditCmd     `cmd:"" help:"The audit trail: verify it."`
-	Ledger    ledgerCmd    `cmd:"" help:"The ledger: verify it."`
-	Jobs      jobsCmd      `cmd:"" help:"Background jobs: list them, follow one, cancel it, send again."`
-	WAF       wafCmd       `cmd:"" name:"waf" help:"Rules of the firewall: list them, disable one, explain a request."`
-	Rates     ratesCmd     `cmd:"" help:"Exchange rates: import a file of them."`
-	Demo      demoCmd      `cmd:"" help:"Fill a new database with a platform to look at."`
-	Device    deviceCmd    `cmd:"" help:"A demo device that approves: register it, list, approve, deny."`
+	Serve      serveCmd      `cmd:"" default:"withargs" help:"Run the service (what happens without a command)."`
+	Migrate    migrateCmd    `cmd:"" help:"Bring the database to this version and stop."`
+	Conf       configCmd     `cmd:"" name:"config" help:"Print the effective settings, each explained; secrets are hidden."`
+	Version    versionCmd    `cmd:"" help:"Print the version, or the licences of what is linked in."`
+	User       userCmd       `cmd:"" help:"Accounts: add one, unlock one, stop withdrawals, say from where one may be used."`
+	Keys       keysCmd       `cmd:"" help:"Keys of the service: rotate them."`
+	CronKey    cronKeyCmd    `cmd:"" help:"Keys of scheduled clients: add one, list them, remove one."`
+	ServiceKey serviceKeyCmd `cmd:"" name:"service-key" help:"Keys of service clients, such as a wallet: add, list, rotate, remove."`
+	Contract   contractCmd   `cmd:"" help:"Contracts that users agree to: add one, list them."`
+	Corporate  corporateCmd  `cmd:"" help:"Applications of companies: add one."`
+	Cluster    clusterCmd    `cmd:"" help:"Several nodes that act as one: their keys and their state."`
+	Audit      auditCmd      `cmd:"" help:"The audit trail: verify it."`
+	Ledger     ledgerCmd     `cmd:"" help:"The ledger: verify it."`
+	Jobs       jobsCmd       `cmd:"" help:"Background jobs: list them, follow one, cancel it, send again."`
+	WAF        wafCmd        `cmd:"" name:"waf" help:"Rules of the firewall: list them, disable one, explain a request."`
+	Rates      ratesCmd      `cmd:"" help:"Exchange rates: import a file of them."`
+	Demo       demoCmd       `cmd:"" help:"Fill a new database with a platform to look at."`
+	Device     deviceCmd     `cmd:"" help:"A demo device that approves: register it, list, approve, deny."`
 }
 
 const description = `Castellan guards accounts with second-factor challenges.

@@ -29,8 +29,10 @@ const (
 	Currencies Topic = "currency"
 	// Parameters: a system parameter changed; key: its code.
 	Parameters Topic = "parameter"
-	CronKeys   Topic = "cron"     // keys of scheduled clients; no key
-	Firewall   Topic = "firewall" // rules of the firewall; key: label
+	CronKeys   Topic = "cron" // keys of scheduled clients; no key
+	// ServiceKeys: the key of a service client changed; key: its name.
+	ServiceKeys Topic = "service_key"
+	Firewall    Topic = "firewall" // rules of the firewall; key: label
 	// Cluster: nodes that do not hear each other ask who is there;
 	// key: "who/<question>/<node>" or "here/<question>/<members>/<least id>".
 	Cluster Topic = "cluster"

@@ -2,23 +2,19 @@
 // a scheduler sends in the header cron-auth, as "<name>.<secret>", where a
 // person would send x-auth (decision D-AUTH-07).
 //
-// The one idea: a secret has 256 random bits and is shown once. What is kept is
-// its keyed hash, so a reader of the database can neither use a key nor make
-// one. Without any key the credential does not exist.
+// The one idea is that of package clientkey. Without any key the credential does not exist.
 //
 // Start reading at Issuer, then Live for how a node judges a header.
 package cronkey
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/base64"
 	"errors"
-	"regexp"
 	"time"
 
 	"castellan/domain/admin"
 	"castellan/domain/audit"
+	"castellan/domain/clientkey"
 	"castellan/domain/commit"
 	"castellan/domain/fault"
 	"castellan/domain/keyring"
@@ -54,16 +50,8 @@ func (Remove) Table() string { return "cron_key" }
 // Fence implements commit.Fence: it takes effect only while the row is there.
 func (r Remove) Fence() (string, int64) { return r.Name, 0 }
 
-const (
-	secretBytes = 32
-	// domain separates the hashes of these secrets from others.
-	domain = "cron-key"
-	// maxHeader bounds what is hashed of a header.
-	maxHeader = 256
-)
-
-// nameShape has no dot, which ends the name in the header.
-var nameShape = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
+// domain separates the hashes of these secrets from others.
+const domain = "cron-key"
 
 // Issuer makes and removes keys for an operator. All fields are needed.
 type Issuer struct {
@@ -77,18 +65,16 @@ type Issuer struct {
 // Errors: INVALID_FIELD for a name that is not 1 to 64 letters, digits, _ and -,
 // RECORD_ALREADY_EXIST for one that is taken.
 func (i Issuer) Add(ctx context.Context, by audit.By, name string) (header string, err error) {
-	if !nameShape.MatchString(name) {
-		return "", fault.Invalid("name", "must be 1 to 64 letters, digits, _ or -, and begin with a letter or digit")
+	if err := clientkey.CheckName(name); err != nil {
+		return "", err
 	}
-	var random [secretBytes]byte
-	rand.Read(random[:]) // crypto/rand.Read never fails
-	secret := base64.RawURLEncoding.EncodeToString(random[:])
-	k := Key{Name: name, Hash: i.Ring.Hash(domain, name, secret), CreatedAt: i.Changes.Now()}
+	header, hash := clientkey.New(i.Ring, domain, name)
+	k := Key{Name: name, Hash: hash, CreatedAt: i.Changes.Now()}
 	err = i.do(ctx, by, "CRON_KEY_ADD", name, Add{k})
 	if err != nil {
 		return "", err
 	}
-	return name + "." + secret, nil
+	return header, nil
 }
 
 // Remove ends a key, on every node within a second; RECORD_NOT_FOUND when there

@@ -2,30 +2,23 @@ package cronkey
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
-	"strings"
 
 	"castellan/domain/change"
+	"castellan/domain/clientkey"
 	"castellan/domain/keyring"
 )
-
-// Hasher compares a secret with a stored hash; keyring.Ring is one.
-type Hasher interface {
-	Matches(stored keyring.Sum, domain string, parts ...string) bool
-	Hash(domain string, parts ...string) keyring.Sum
-}
 
 // Live is the snapshot that a node judges by: Reload reads the keys, and Follow
 // is for notes of topic change.CronKeys. It is safe for concurrent use.
 type Live struct {
 	*change.Snapshot[map[string]keyring.Sum] // by name
 
-	hasher Hasher
+	hasher clientkey.Hasher
 }
 
 // NewLive returns a Live over store. Until the first Reload it knows no key.
-func NewLive(store Store, hasher Hasher) *Live {
+func NewLive(store Store, hasher clientkey.Hasher) *Live {
 	load := func(ctx context.Context) (*map[string]keyring.Sum, error) {
 		keys, err := store.Keys(ctx)
 		if err != nil {
@@ -40,20 +33,14 @@ func NewLive(store Store, hasher Hasher) *Live {
 	return &Live{change.NewSnapshot(&map[string]keyring.Sum{}, load, nil), hasher}
 }
 
-// Client names the client whose header this is; false for any other text. The
-// secret is compared in constant time, and a name that nobody has costs the same
-// work as a wrong secret.
+// Client returns the name of the client whose header this is, and false for any other text.
 func (l *Live) Client(header string) (name string, ok bool) {
-	if len(header) > maxHeader {
-		return "", false
+	name, secret, ok := clientkey.Split(header)
+	var stored []keyring.Sum
+	if hash, known := (*l.Current())[name]; known {
+		stored = append(stored, hash)
 	}
-	name, secret, cut := strings.Cut(header, ".")
-	stored, known := (*l.Current())[name]
-	if !known {
-		stored = l.hasher.Hash(domain)
-		stored.Sum = make([]byte, sha256.Size)
-	}
-	if right := l.hasher.Matches(stored, domain, name, secret); !right || !known || !cut {
+	if !clientkey.Matches(l.hasher, domain, name, secret, stored...) || !ok {
 		return "", false
 	}
 	return name, true

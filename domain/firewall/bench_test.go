@@ -121,7 +121,7 @@ func TestNoAllocation(t *testing.T) {
 	var r firewall.Ruling
 	i := 0
 	if n := testing.AllocsPerRun(2000, func() {
-		w.NeedsUser("GET /a")
+		w.Needs("GET /a")
 		if err := w.Check(context.Background(), "GET /a", clients[i%len(clients)], &r); err != nil {
 			t.Fatal(err)
 		}

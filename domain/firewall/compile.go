@@ -132,12 +132,13 @@ func (s *Snapshot) build(made map[string]*group, nowMs int64, dry bool) (tried b
 }
 
 func (s *Snapshot) group(of []int) *group {
-	g := &group{of: of, users: map[string]*hit{}, countries: map[string]*hit{}}
+	g := &group{of: of, users: map[string]*hit{}, services: map[string]*hit{}, countries: map[string]*hit{}}
 	ips := map[netip.Prefix]*hit{}
 	for _, i := range of {
 		r := &s.rules[i]
 		until := end(r)
-		g.needsUser = g.needsUser || r.EntityType == UserID
+		g.needs.User = g.needs.User || r.EntityType == UserID
+		g.needs.Service = g.needs.Service || r.EntityType == AppID
 		if r.Type == WhitelistForce {
 			g.forceUntil = max(g.forceUntil, until)
 		}
@@ -149,6 +150,8 @@ func (s *Snapshot) group(of []int) *group {
 			switch r.EntityType {
 			case UserID:
 				note(at(g.users, e), r, until, s.rates[i])
+			case AppID:
+				note(at(g.services, e), r, until, s.rates[i])
 			case CountryCode:
 				note(at(g.countries, e), r, until, s.rates[i])
 			case IP:

@@ -42,8 +42,8 @@ type Ruling struct {
 	stands  []ratelimit.Standing
 }
 
-// NeedsUser tells whether the user decides about a request for the resource.
-func (e *Evaluator) NeedsUser(resource string) bool { return e.Rules().NeedsUser(resource) }
+// Needs returns what must be known of a client to judge a request for the resource.
+func (e *Evaluator) Needs(resource string) Needs { return e.Rules().Needs(resource) }
 
 // Bypassed tells whether no rule applies to an address.
 func (e *Evaluator) Bypassed(ip netip.Addr) bool {

@@ -75,8 +75,11 @@ func (r *Rule) concerns(app, resource string, nowMs int64) (Reason, bool) {
 // targets tells whether the client is an entity of the rule; if not, why.
 func (r *Rule) targets(c Client) (Reason, bool) {
 	value := c.UserID
-	if r.EntityType == CountryCode {
+	switch r.EntityType {
+	case CountryCode:
 		value = c.Country
+	case AppID:
+		value = c.Service
 	}
 	if r.EntityType == IP && !c.IP.IsValid() || r.EntityType != IP && value == "" {
 		return UnknownEntity, false

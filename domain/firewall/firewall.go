@@ -34,6 +34,7 @@ const (
 	UserID      EntityType = "USER_ID"
 	IP          EntityType = "IP"
 	CountryCode EntityType = "COUNTRY_CODE"
+	AppID       EntityType = "APP_ID" // name of a service client (D-INT-01)
 )
 
 // Status of a rule (section 3.3 of the interface).
@@ -57,8 +58,8 @@ type Rule struct {
 	PeriodMs, Limit *int64
 	ExpireAt        int64 // epoch ms; 0: never
 	EntityType      EntityType
-	// Entities are user ids, addresses and networks, or country codes, in the
-	// one spelling that Canonical gives them.
+	// Entities are user ids, addresses and networks, country codes, or names of service
+	// clients, in the one spelling that Canonical gives them.
 	Entities []string
 	// Resources are "<METHOD> <path>" as Resources.Canonical spells them.
 	Resources []string

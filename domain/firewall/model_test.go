@@ -37,6 +37,8 @@ func model(rules []firewall.Rule, app, resource string, c firewall.Client, now i
 		switch r.EntityType {
 		case firewall.UserID:
 			hit = c.UserID != "" && (r.AllEntities || slices.Contains(r.Entities, c.UserID))
+		case firewall.AppID:
+			hit = c.Service != "" && (r.AllEntities || slices.Contains(r.Entities, c.Service))
 		case firewall.CountryCode:
 			hit = c.Country != "" && (r.AllEntities || slices.Contains(r.Entities, c.Country))
 		case firewall.IP:
@@ -82,6 +84,7 @@ var (
 	entities = map[firewall.EntityType][]string{
 		firewall.UserID:      {"u1", "u2", "u3"},
 		firewall.CountryCode: {"TR", "DE", "US"},
+		firewall.AppID:       {"wallet", "shop"},
 		firewall.IP: {"192.0.2.1", "192.0.2.2", "192.0.2.0/24", "192.0.0.0/14", "192.0.2.0/25", "0.0.0.0/0",
 			"128.0.0.0/1", "192.0.2.1/32", "2001:db8::1",
 			"2001:db8::2/128", "2001:db8::/64", "2001:db8::/33", "::/0", "2001:db8:0:1::/63", "2001:db8::8000:0/97"},
@@ -102,7 +105,7 @@ func some[T any](r *rand.Rand, list []T, most int) (out []T) {
 }
 
 func randomRule(r *rand.Rand, i int) firewall.Rule {
-	t := []firewall.EntityType{firewall.UserID, firewall.IP, firewall.CountryCode, firewall.IP}[r.IntN(4)]
+	t := []firewall.EntityType{firewall.UserID, firewall.IP, firewall.CountryCode, firewall.IP, firewall.AppID}[r.IntN(5)]
 	rule := firewall.Rule{AppID: "API", Label: fmt.Sprint("r", i), Type: pick(r, types), EntityType: t,
 		Entities: some(r, entities[t], 3), Resources: some(r, resources, 2),
 		AllEntities: r.IntN(6) == 0, AllResources: r.IntN(5) == 0, Status: firewall.Active,
@@ -136,7 +139,7 @@ func TestPrecedenceAgainstTheModel(t *testing.T) {
 		}
 		for range 6 {
 			c := firewall.Client{UserID: pick(r, []string{"", "u1", "u2", "u9"}),
-				Country: pick(r, []string{"", "TR", "DE", "FR"})}
+				Country: pick(r, []string{"", "TR", "DE", "FR"}), Service: pick(r, []string{"", "wallet", "kyc"})}
 			if ip := pick(r, clients); ip != "" {
 				c.IP = netip.MustParseAddr(ip)
 			}
@@ -179,17 +182,24 @@ func same(t *testing.T, n int, s *firewall.Snapshot, rules []firewall.Rule, reso
 			wantRates, rules)
 	}
 	// Where no user is needed, the user makes no difference.
-	if !s.NeedsUser(resource) {
+	if !s.Needs(resource).User {
 		c.UserID = "somebody"
 		if v, _ := s.Judge(resource, c, now, nil); v != got {
 			t.Fatalf("set %d: the user decides about %s, and is not asked for", n, resource)
+		}
+	}
+	if !s.Needs(resource).Service {
+		other := c
+		other.Service = "shop"
+		if v, _ := s.Judge(resource, other, now, nil); v != got {
+			t.Fatalf("set %d: the service client decides about %s, and is not asked for", n, resource)
 		}
 	}
 	// An explanation comes to the same.
 	w := &firewall.Evaluator{Rules: func() *firewall.Snapshot { return s }, Limiter: ratelimit.NewTable(nil),
 		Now: func() time.Time { return time.UnixMilli(now) }}
 	c2 := c
-	if s.NeedsUser(resource) {
+	if s.Needs(resource).User {
 		c2 = c
 	} else {
 		c2.UserID = ""

@@ -10,12 +10,17 @@ import (
 
 // Client is who makes a request, as far as that is known: the address in normal
 // form (not IPv4-mapped, without a zone), the user of a valid session, the
-// country of the address.
+// country of the address, the name of a service client with a valid key.
 type Client struct {
 	IP      netip.Addr
 	UserID  string
 	Country string
+	Service string
 }
+
+// Needs are the parts of a Client that cost something to establish and that some rule for a
+// resource looks at.
+type Needs struct{ User, Service bool }
 
 // Verdict is what the rules say of a request before anything is counted.
 type Verdict byte
@@ -48,6 +53,8 @@ func (r *Rate) Key(c Client) ratelimit.Key {
 		return ratelimit.Key{Rule: r.Label, Name: c.UserID}
 	case CountryCode:
 		return ratelimit.Key{Rule: r.Label, Name: c.Country}
+	case AppID:
+		return ratelimit.Key{Rule: r.Label, Name: c.Service}
 	}
 	return ratelimit.Key{Rule: r.Label, IP: rateAddr(c.IP)}
 }
@@ -104,14 +111,15 @@ func (h *hit) with(around *hit) *hit {
 type group struct {
 	of         []int // its rules, as positions in Snapshot.rules
 	forceUntil int64 // until when some rule lets in only whom it targets
-	needsUser  bool  // some rule targets users
-	all        [3]hit
+	needs      Needs
+	all        [4]hit
 	users      map[string]*hit
+	services   map[string]*hit
 	countries  map[string]*hit
 	ips        *networks
 }
 
-var kindIndex = map[EntityType]int{UserID: 0, IP: 1, CountryCode: 2}
+var kindIndex = map[EntityType]int{UserID: 0, IP: 1, CountryCode: 2, AppID: 3}
 
 // Snapshot is the rules of this application, compiled. It is never changed, and
 // safe for concurrent use.
@@ -130,9 +138,9 @@ type Snapshot struct {
 // Rules are all rules that it was made of.
 func (s *Snapshot) Rules() []Rule { return s.rules }
 
-// hits are what concerns one request: at most six answers of each group.
+// hits are what concerns one request: at most eight answers of each group.
 type hits struct {
-	list  [12]*hit
+	list  [16]*hit
 	n     int
 	force bool
 }
@@ -160,6 +168,10 @@ func (m *hits) gather(g *group, c *Client, nowMs int64) {
 	if c.Country != "" {
 		m.take(&g.all[2])
 		m.take(g.countries[c.Country])
+	}
+	if c.Service != "" {
+		m.take(&g.all[3])
+		m.take(g.services[c.Service])
 	}
 }
 
@@ -213,15 +225,18 @@ func (s *Snapshot) Judge(resource string, c Client, nowMs int64, rates []*Rate) 
 	return Count, rates
 }
 
-// NeedsUser tells whether some rule for the resource targets users: only then
-// is it worth knowing who asks (D-GEN-19). A rule that expired since the rules
-// were compiled still counts here.
-func (s *Snapshot) NeedsUser(resource string) bool {
-	if s.always != nil && s.always.needsUser {
-		return true
+// Needs returns what must be known of a client to judge a request for the resource
+// (D-GEN-19). A rule that expired since the rules were compiled still counts here.
+func (s *Snapshot) Needs(resource string) (n Needs) {
+	add := func(more Needs) { n.User, n.Service = n.User || more.User, n.Service || more.Service }
+	if s.always != nil {
+		add(s.always.needs)
 	}
-	if g := s.resources[resource]; g != nil && g.needsUser {
-		return true
+	if g := s.resources[resource]; g != nil {
+		add(g.needs)
 	}
-	return s.trial != nil && s.trial.NeedsUser(resource)
+	if s.trial != nil {
+		add(s.trial.Needs(resource))
+	}
+	return n
 }

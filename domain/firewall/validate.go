@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"castellan/domain/clientkey"
 	"castellan/domain/fault"
 	"castellan/domain/geo"
 )
@@ -86,7 +87,7 @@ func (r Rule) Check() error {
 		bad("expireAt", "must be an instant in epoch milliseconds; 0: never")
 	}
 	switch r.EntityType {
-	case UserID, IP, CountryCode:
+	case UserID, IP, CountryCode, AppID:
 		for _, e := range r.Entities {
 			if why := entityProblem(r.EntityType, e); why != "" {
 				bad("targetEntities", "%q %s", shorten(e), why)
@@ -94,7 +95,7 @@ func (r Rule) Check() error {
 			}
 		}
 	default:
-		bad("targetEntityType", "must be USER_ID, IP or COUNTRY_CODE")
+		bad("targetEntityType", "must be USER_ID, IP, COUNTRY_CODE or APP_ID")
 	}
 	for _, e := range r.Resources {
 		if _, err := (Resources{}).Canonical(e); err != nil {
@@ -117,6 +118,10 @@ func entityProblem(t EntityType, e string) string {
 	case CountryCode:
 		if !geo.Assigned(e) {
 			return "is not a country's code (ISO 3166-1 alpha-2, capital letters)"
+		}
+	case AppID:
+		if clientkey.CheckName(e) != nil {
+			return "is not the name of a service client"
 		}
 	case UserID:
 		if strings.TrimSpace(e) == "" || len(e) > maxUserBytes || !printable(e) {

@@ -57,7 +57,8 @@ type target struct{ method, path string }
 type snapshot struct {
 	byRole   map[string][]Grant
 	holders  map[string]*profile
-	everyone *profile // of an account that has the role user alone
+	everyone *profile            // of an account that has the role user alone
+	roles    map[string]*profile // what each role with grants, and admin, may do by itself
 }
 
 // profile is what a set of roles may do, judged once.
@@ -83,6 +84,16 @@ func NewLive(s Store, a Accounts, t Table) *Live {
 // Judge looks up what an account may do at an endpoint.
 func (l *Live) Judge(userID, method, path string) Verdict {
 	p := l.held.Current().of(userID)
+	return Verdict{Admin: p.admin, Permission: p.grants[target{method, path}]}
+}
+
+// JudgeRole looks up what a role may do at an endpoint by itself, without what the role user
+// is granted. A role without grants may do nothing.
+func (l *Live) JudgeRole(role, method, path string) Verdict {
+	p := l.held.Current().roles[role]
+	if p == nil {
+		return Verdict{}
+	}
 	return Verdict{Admin: p.admin, Permission: p.grants[target{method, path}]}
 }
 
@@ -195,7 +206,11 @@ func beyondUser(roles []string) []string {
 }
 
 func newSnapshot(byRole map[string][]Grant, rolesOf map[string][]string) *snapshot {
-	s := &snapshot{byRole: byRole, holders: make(map[string]*profile, len(rolesOf)), everyone: newProfile(nil, byRole)}
+	s := &snapshot{byRole: byRole, holders: make(map[string]*profile, len(rolesOf)), everyone: newProfile(nil, byRole, user.RoleUser),
+		roles: map[string]*profile{user.RoleAdmin: newProfile([]string{user.RoleAdmin}, byRole)}}
+	for role := range byRole {
+		s.roles[role] = newProfile([]string{role}, byRole)
+	}
 	same := map[string]*profile{}
 	for id, roles := range rolesOf {
 		if roles = beyondUser(roles); len(roles) == 0 {
@@ -203,19 +218,19 @@ func newSnapshot(byRole map[string][]Grant, rolesOf map[string][]string) *snapsh
 		}
 		key := strings.Join(roles, ",")
 		if same[key] == nil {
-			same[key] = newProfile(roles, byRole)
+			same[key] = newProfile(roles, byRole, user.RoleUser)
 		}
 		s.holders[id] = same[key]
 	}
 	return s
 }
 
-// newProfile joins the grants of roles and of the role user: DENY wins over
-// AUDIT, and AUDIT over ALLOW.
-func newProfile(roles []string, byRole map[string][]Grant) *profile {
+// newProfile joins the grants of roles and of more: DENY wins over AUDIT, and AUDIT over
+// ALLOW.
+func newProfile(roles []string, byRole map[string][]Grant, more ...string) *profile {
 	p := &profile{roles: roles, admin: slices.Contains(roles, user.RoleAdmin), grants: map[target]Permission{}}
 	weight := map[Permission]int{Allow: 1, Audit: 2, Deny: 3}
-	for _, role := range append([]string{user.RoleUser}, roles...) {
+	for _, role := range append(more, roles...) {
 		for _, g := range byRole[role] {
 			method, path, _ := strings.Cut(g.ResourceCode, " ")
 			if at := (target{method, path}); weight[g.Permission] > weight[p.grants[at]] {

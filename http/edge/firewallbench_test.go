@@ -57,7 +57,7 @@ func BenchmarkEndpointBehindFirewall(b *testing.B) {
 	judged := 0
 	opts.Firewall = func(ctx context.Context, r *Request, key string) error {
 		c := firewall.Client{IP: r.Caller.IP, Country: r.Caller.Country}
-		if evaluator.NeedsUser(key) {
+		if evaluator.Needs(key).User {
 			c.UserID = "u1"
 		}
 		k := rulings.Get().(*firewall.Ruling)

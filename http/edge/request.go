@@ -96,6 +96,7 @@ const (
 	oncePAuth
 	onceOTAuth
 	onceCron
+	onceService
 	onceTenant
 	onceSignature
 	onceSignatureOld
@@ -149,6 +150,8 @@ func (r *Request) read() {
 			once(onceOTAuth, "ot-auth")
 		case "Cron-Auth":
 			once(onceCron, "cron-auth")
+		case "Service-Auth":
+			once(onceService, "service-auth")
 		case "Tenant-Id":
 			once(onceTenant, "tenant-id")
 		case "Origin":

@@ -185,8 +185,7 @@ const stillTime = time.Second
 // session since is refused.
 func (s *Server) still(ctx context.Context, r *Request) error {
 	e := r.Endpoint
-	if (e.Credential != rest.User && e.Credential != rest.Tenant && e.Credential != rest.TenantOrCron) ||
-		s.opts.Now().Sub(r.start) < stillTime {
+	if !e.Credential.TakesSession() || s.opts.Now().Sub(r.start) < stillTime {
 		return nil
 	}
 	_, err := s.opts.Guards[e.Credential](ctx, r)

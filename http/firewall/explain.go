@@ -51,6 +51,7 @@ func (g Explain) Endpoints() []rest.Endpoint {
 
 type explainRequest struct {
 	UserID      *string `json:"userId" maxLength:"128" doc:"user of a valid session; without it nobody's"`
+	Service     *string `json:"service" maxLength:"64" doc:"service client whose key is valid"`
 	IP          *string `json:"ip" doc:"address of the client"`
 	CountryCode *string `json:"countryCode" doc:"country of the client; where it is missing, that of the address"`
 	Resource    string  `json:"resource" doc:"'<METHOD> <path>'; '<METHOD> *': no route" example:"POST /auth/login"`
@@ -108,6 +109,7 @@ func (g Explain) read(in explainRequest) (resource string, c firewall.Client, er
 	if in.UserID != nil {
 		c.UserID = *in.UserID
 	}
+	c.Service = rest.Or(in.Service, "")
 	if in.IP != nil {
 		if c.IP, err = netip.ParseAddr(*in.IP); err != nil {
 			ps = append(ps, fault.Problem{Field: "ip", Message: "is not an IP address"})

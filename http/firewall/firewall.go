@@ -50,7 +50,7 @@ type record struct {
 	Period             *int64   `json:"period" doc:"rolling window in ms"`
 	Limit              *int64   `json:"limit" doc:"requests allowed within period"`
 	ExpireAt           int64    `json:"expireAt" doc:"epoch ms; 0: never"`
-	TargetEntityType   string   `json:"targetEntityType" enum:"USER_ID,IP,COUNTRY_CODE"`
+	TargetEntityType   string   `json:"targetEntityType" enum:"USER_ID,IP,COUNTRY_CODE,APP_ID"`
 	TargetEntities     []string `json:"targetEntities" doc:"user ids, addresses and networks, or country codes"`
 	TargetResources    []string `json:"targetResources" doc:"entries of the form '<METHOD> <path>'"`
 	TargetAllEntities  bool     `json:"targetAllEntities"`

@@ -23,7 +23,7 @@ type addRequest struct {
 	Limit  *int64 `json:"limit" doc:"requests in a period" doc.minimum:"1" doc.maximum:"1000000000" example:"10"`
 
 	ExpireAt           rest.Time `json:"expireAt" doc:"epoch ms; 0: never"`
-	TargetEntityType   string    `json:"targetEntityType" enum:"USER_ID,IP,COUNTRY_CODE"`
+	TargetEntityType   string    `json:"targetEntityType" enum:"USER_ID,IP,COUNTRY_CODE,APP_ID"`
 	TargetEntities     *[]string `json:"targetEntities" doc:"user ids; addresses, networks; or country codes"`
 	TargetResources    *[]string `json:"targetResources" doc:"'<METHOD> <path template>'" example:"[\"POST /auth/login\"]"`
 	TargetAllEntities  *bool     `json:"targetAllEntities" doc:"true where it is missing and there is no list"`

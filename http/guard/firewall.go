@@ -2,11 +2,13 @@ package guard
 
 import (
 	"context"
+	"net/netip"
 	"sync"
 
 	"castellan/domain/fault"
 	"castellan/domain/firewall"
 	"castellan/domain/ratelimit"
+	"castellan/domain/servicekey"
 	"castellan/domain/token"
 	"castellan/http/edge"
 )
@@ -20,6 +22,8 @@ type Firewall struct {
 	Tokens    interface {
 		Verify(class token.Class, raw string) (token.Claims, error)
 	}
+	// Service returns the service client whose header this is.
+	Service func(header string, from netip.Addr) (servicekey.Client, error)
 	// Live reports whether a session may still be used, and leaves no trace of
 	// having asked; Feed whether that can be relied on.
 	Live func(userID, sessionID string, sv int64) bool
@@ -40,8 +44,12 @@ func (f Firewall) Judge(ctx context.Context, r *edge.Request, key string) error 
 		// The rules may be others by now. Those that are known are better than none.
 		_ = f.Feed.CatchUp(ctx)
 	}
-	if f.Evaluator.NeedsUser(key) {
+	needs := f.Evaluator.Needs(key)
+	if needs.User {
 		c.UserID = f.user(ctx, r)
+	}
+	if needs.Service {
+		c.Service = f.service(ctx, r)
 	}
 	ruling := rulings.Get().(*firewall.Ruling)
 	defer rulings.Put(ruling)
@@ -91,4 +99,20 @@ func (f Firewall) user(ctx context.Context, r *edge.Request) string {
 		return ""
 	}
 	return c.Subject
+}
+
+// service is the name of the service client with a valid key, and "" otherwise.
+func (f Firewall) service(ctx context.Context, r *edge.Request) string {
+	raw := r.Header("service-auth")
+	if raw == "" || f.Service == nil {
+		return ""
+	}
+	var client servicekey.Client
+	if withFreshSnapshot(ctx, f.Feed, func() (err error) {
+		client, err = f.Service(raw, r.Caller.IP)
+		return err
+	}) != nil {
+		return ""
+	}
+	return client.Name
 }

@@ -20,6 +20,7 @@ import (
 	"castellan/domain/fault"
 	"castellan/domain/id"
 	"castellan/domain/resource"
+	"castellan/domain/servicekey"
 	"castellan/domain/token"
 	"castellan/domain/user"
 	"castellan/http/edge"
@@ -49,6 +50,10 @@ type Guards struct {
 	// Cron names the scheduled client whose header this is, by the node's
 	// snapshot of keys.
 	Cron func(header string) (client string, ok bool)
+	// Service returns the service client whose header this is, by the node's snapshot of
+	// keys; JudgeRole judges by the same snapshot of grants as Judge.
+	Service   func(header string, from netip.Addr) (servicekey.Client, error)
+	JudgeRole func(role, method, path string) resource.Verdict
 	// Devices judges the signatures of registered devices; without it no endpoint
 	// can ask for one.
 	Devices interface {
@@ -91,12 +96,13 @@ func unsure() error {
 // Table is the guard of each credential that is served.
 func (g Guards) Table() map[rest.Credential]edge.Guard {
 	table := map[rest.Credential]edge.Guard{
-		rest.User:          g.session,
-		rest.Tenant:        g.tenant,
-		rest.PAuth:         g.pauth,
-		rest.PAuthOrDevice: g.pauthOrDevice,
-		rest.OTAuth:        g.otauth,
-		rest.TenantOrCron:  g.tenantOrCron,
+		rest.User:            g.session,
+		rest.Tenant:          g.tenant,
+		rest.PAuth:           g.pauth,
+		rest.PAuthOrDevice:   g.pauthOrDevice,
+		rest.OTAuth:          g.otauth,
+		rest.TenantOrCron:    g.tenantOrCron,
+		rest.TenantOrService: g.tenantOrService,
 	}
 	if g.Devices != nil {
 		table[rest.Device] = g.device
@@ -189,6 +195,28 @@ func (g Guards) tenantOrCron(ctx context.Context, r *edge.Request) (rest.Caller,
 		return g.tenant(ctx, r)
 	}
 	return r.Caller, fault.New(fault.Unauthenticated, "cron-auth is not the key of a client")
+}
+
+// tenantOrService accepts a service client as well as a session, but not both in one
+// request: an action has one author (D-INT-01).
+func (g Guards) tenantOrService(ctx context.Context, r *edge.Request) (rest.Caller, error) {
+	raw := r.Header("service-auth")
+	if raw == "" {
+		return g.tenant(ctx, r)
+	}
+	who := r.Caller
+	if r.Header("x-auth") != "" {
+		return who, fault.New(fault.Unauthenticated, "send either x-auth or service-auth")
+	}
+	err := withFreshSnapshot(ctx, g.Feed, func() error {
+		client, err := g.Service(raw, who.IP)
+		who.Service, who.ServiceRole = client.Name, client.Role
+		return err
+	})
+	if err != nil {
+		return r.Caller, err
+	}
+	return who, g.sameTenant(r)
 }
 
 func (g Guards) pauth(ctx context.Context, r *edge.Request) (rest.Caller, error) {
@@ -288,14 +316,23 @@ func (g Guards) permits(who *rest.Caller, e *rest.Endpoint) bool {
 			return true
 		}
 	case rest.Admin:
-		if who.UserID == "" {
-			break
-		}
-		if v := g.Judge(who.UserID, e.Method, e.Path); v.Admin || v.Acts() && !e.Reserved {
+		if v := g.verdict(*who, e); v.Admin || v.Acts() && !e.Reserved {
 			return true
 		}
 	}
 	return false
+}
+
+// verdict is what the caller may do at an endpoint: that of the account, or of the role of a
+// service client. A caller without both may do nothing that is meant for administrators.
+func (g Guards) verdict(who rest.Caller, e *rest.Endpoint) resource.Verdict {
+	switch {
+	case who.UserID != "":
+		return g.Judge(who.UserID, e.Method, e.Path)
+	case who.ServiceRole != "" && e.Credential == rest.TenantOrService:
+		return g.JudgeRole(who.ServiceRole, e.Method, e.Path)
+	}
+	return resource.Verdict{}
 }
 
 // ActsAsAdmin tells whether a caller whom Authorize let in may act for others:
@@ -313,8 +350,5 @@ func (g Guards) Permits(who rest.Caller, e *rest.Endpoint) (permitted, asAdmin b
 // Audited tells whether the call of an endpoint is worth an audit row of its
 // own, because a grant says AUDIT.
 func (g Guards) Audited(who rest.Caller, e *rest.Endpoint) bool {
-	if who.UserID == "" || e.Reserved {
-		return false
-	}
-	return g.Judge(who.UserID, e.Method, e.Path).Audited()
+	return !e.Reserved && g.verdict(who, e).Audited()
 }

@@ -46,7 +46,7 @@ func (i *Idempotent) Run(ctx context.Context, who rest.Caller, key, method, temp
 	fn func(context.Context) (int, []byte, []rest.Header, error),
 ) (status int, body []byte, headers []rest.Header, replayed bool, err error) {
 	// Under the steady key, so that a rotation does not lose the answer.
-	parts := []string{who.UserID, who.Cron, method, template, key}
+	parts := []string{who.By().UserID, who.Cron, method, template, key}
 	id := i.Ring.Steady("idempotency", parts...)
 	if _, busy := i.running.LoadOrStore(id, struct{}{}); busy {
 		return 0, nil, nil, false, conflict()

@@ -161,6 +161,7 @@ func capital(word string) string { return strings.ToUpper(word[:1]) + word[1:] }
 var schemes = map[Credential][]string{
 	User: {"x-auth"}, Tenant: {"x-auth"}, PAuth: {"p-auth"}, PAuthOrDevice: {"p-auth", "device-signature"},
 	OTAuth: {"ot-auth"}, Device: {"device-signature"}, TenantOrCron: {"x-auth", "cron-auth"},
+	TenantOrService: {"x-auth", "service-auth"},
 }
 
 var schemeDocs = map[string]string{
@@ -168,6 +169,7 @@ var schemeDocs = map[string]string{
 	"p-auth":           "Token created with a challenge.",
 	"ot-auth":          "One-time token of a completed password reset.",
 	"cron-auth":        "Credential of a scheduler: <client>.<secret>.",
+	"service-auth":     "Key of a service client: <name>.<secret>.",
 	"device-signature": "Proof of possession of a registered device's key, a JWS.",
 }
 
@@ -227,7 +229,7 @@ func (d *document) request(op *huma.Operation, e *Endpoint) {
 		takes bool
 	}{
 		{paramKey, e.Repeatable}, {paramOTP, e.OTP}, {paramPrefer, e.Waits}, {paramTags, e.Tagged},
-		{paramTenant, e.Credential == Tenant || e.Credential == TenantOrCron},
+		{paramTenant, e.Credential.takesTenant()},
 	} {
 		if h.takes {
 			d.Components.Parameters[h.name] = &huma.Param{Name: h.header, In: "header", Description: h.doc,

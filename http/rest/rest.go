@@ -42,6 +42,8 @@ const (
 	OTAuth        Credential = "ot-auth"
 	Device        Credential = "device_signature"
 	TenantOrCron  Credential = "x-auth (tenant-id) or cron-auth"
+	// TenantOrService accepts an administrator or a service client (D-INT-01).
+	TenantOrService Credential = "x-auth (tenant-id) or service-auth"
 )
 
 // Audience names who may use an endpoint once its credential holds (D-AUTH-03).
@@ -58,11 +60,19 @@ const (
 // Known tells whether c is one of the credentials above.
 func (c Credential) Known() bool { _, ok := strictest[c]; return ok }
 
+// TakesSession reports whether a session is a credential of this kind, alone or as an
+// alternative.
+func (c Credential) TakesSession() bool { return c == User || c.takesTenant() }
+
+func (c Credential) takesTenant() bool {
+	return c == Tenant || c == TenantOrCron || c == TenantOrService
+}
+
 // strictest is the audience of an endpoint that names none: too few may enter,
 // never too many.
 var strictest = map[Credential]Audience{
 	NoAuth: Public, User: SelfUser, Tenant: Admin, PAuth: SelfUser, PAuthOrDevice: SelfUser,
-	OTAuth: SelfUser, Device: DeviceOwner, TenantOrCron: Admin,
+	OTAuth: SelfUser, Device: DeviceOwner, TenantOrCron: Admin, TenantOrService: Admin,
 }
 
 // Caller is everything a handler may know of who is calling and how. Every
@@ -76,7 +86,11 @@ type Caller struct {
 	ChallengeUser *string `json:"-"`
 	TokenID       string  `json:"tokenId,omitempty"` // of ot-auth, which names nobody
 	// Cron is the name of the client where cron-auth was the credential.
-	Cron         string    `json:"cron,omitempty"`
+	Cron string `json:"cron,omitempty"`
+	// Service is the name of the service client where service-auth was the credential, and
+	// ServiceRole the role of its key.
+	Service      string    `json:"service,omitempty"`
+	ServiceRole  string    `json:"-"`
 	Roles        []string  `json:"roles,omitempty"`
 	TokenExpires time.Time `json:"tokenExpires,omitzero"`
 
@@ -118,9 +132,15 @@ type Caller struct {
 	IdempotencyKey string   `json:"idempotencyKey,omitempty"`
 }
 
+// ByService begins the name of a service client in the audit: "service:wallet".
+const ByService = "service:"
+
 // By is the caller as the audit names it.
 func (c Caller) By() audit.By {
 	by := audit.By{UserID: c.UserID, RequestID: c.RequestID}
+	if c.Service != "" {
+		by.UserID = ByService + c.Service
+	}
 	if c.IP.IsValid() {
 		by.IP = c.IP.String()
 	}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"castellan/cmd/app"
+	"castellan/domain/audit"
+	"castellan/domain/change"
+	"castellan/domain/fault"
+	"castellan/domain/servicekey"
+	"castellan/persistence"
+)
+
+type serviceKeyCmd struct {
+	Add    serviceKeyAddCmd    `cmd:"" help:"Make a key and print, once, what its client sends."`
+	List   serviceKeyListCmd   `cmd:"" help:"List the keys: name, role, networks, when made, when rotated."`
+	Rotate serviceKeyRotateCmd `cmd:"" help:"Make another key of a client; the one before is valid for an hour."`
+	Remove serviceKeyRemoveCmd `cmd:"" help:"End a key, on every node within a second."`
+}
+
+type serviceKeyAddCmd struct {
+	Name string   `required:"" help:"Name of the client: letters, digits, _ and -."`
+	Role string   `required:"" help:"Role whose permissions the client has (docs/neighbours.md)."`
+	IP   []string `name:"ip" placeholder:"CIDR" help:"Address or network from which the key is accepted; repeat it for more."`
+}
+
+func (serviceKeyAddCmd) Help() string {
+	return `The value behind "key:" is that of the header service-auth; it cannot be shown again:
+
+  castellan service-key add --name wallet --role wallet --ip 10.1.0.0/16
+  curl -H "service-auth: $KEY" https://…/integration/events
+
+The client may call the endpoints that accept service-auth and that its role is
+granted. A running service accepts the key within a second.`
+}
+
+func (c serviceKeyAddCmd) Run(e *env) error {
+	networks, err := servicekey.ParseNetworks(c.IP)
+	if err != nil {
+		return err
+	}
+	return withServiceKeys(e, func(s *servicekey.Service) error {
+		_, header, err := s.Add(e.ctx, audit.Operator, c.Name, c.Role, networks)
+		if fault.CodeOf(err) == fault.RecordAlreadyExist {
+			return fmt.Errorf("there is a key named %q already; rotate it, or remove it first", c.Name)
+		}
+		return printKey(e, header, err)
+	})
+}
+
+func printKey(e *env, header string, err error) error {
+	if err == nil {
+		_, err = fmt.Fprintln(e.out, "key:", header)
+	}
+	return err
+}
+
+type serviceKeyListCmd struct{}
+
+func (serviceKeyListCmd) Run(e *env) error {
+	return withServiceKeys(e, func(s *servicekey.Service) error {
+		keys, err := s.Store.List(e.ctx)
+		for _, k := range keys {
+			rotated := "-"
+			if !k.RotatedAt.IsZero() {
+				rotated = k.RotatedAt.UTC().Format(time.RFC3339)
+			}
+			fmt.Fprintf(e.out, "%s\t%s\t%s\t%s\t%s\n", k.Name, k.Role, cmp.Or(servicekey.Join(k.Networks), "any address"),
+				k.CreatedAt.UTC().Format(time.RFC3339), rotated)
+		}
+		return err
+	})
+}
+
+type serviceKeyRotateCmd struct {
+	Name string `arg:"" help:"Name of the client."`
+}
+
+func (c serviceKeyRotateCmd) Run(e *env) error {
+	return withServiceKeys(e, func(s *servicekey.Service) error {
+		_, header, err := s.Rotate(e.ctx, audit.Operator, c.Name)
+		return printKey(e, header, named(c.Name, err))
+	})
+}
+
+type serviceKeyRemoveCmd struct {
+	Name string `arg:"" help:"Name of the client."`
+}
+
+func (c serviceKeyRemoveCmd) Run(e *env) error {
+	return withServiceKeys(e, func(s *servicekey.Service) error {
+		err := named(c.Name, s.Remove(e.ctx, audit.Operator, c.Name))
+		if err == nil {
+			_, err = fmt.Fprintln(e.out, "removed", c.Name)
+		}
+		return err
+	})
+}
+
+// named says which key is not there.
+func named(name string, err error) error {
+	if fault.CodeOf(err) == fault.RecordNotFound {
+		return fmt.Errorf("there is no key named %q", name)
+	}
+	return err
+}
+
+// withServiceKeys runs do over the deployment of the settings.
+func withServiceKeys(e *env, do func(*servicekey.Service) error) error {
+	v, err := app.Open(e.ctx, e.cfg)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	return do(&servicekey.Service{Store: persistence.NewServiceKeys(v.DB), Changes: v.Changes(change.ServiceKeys),
+		Ring: v.Ring, Roles: persistence.NewResources(v.DB).Roles})
+}

@@ -1,0 +1,73 @@
+package persistence
+
+import (
+	"context"
+	"net/netip"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/keyring"
+	"castellan/domain/servicekey"
+	"castellan/persistence/engine"
+)
+
+// ServiceKeys keeps the keys of service clients.
+type ServiceKeys struct{ db *DB }
+
+var _ servicekey.Store = ServiceKeys{}
+
+// NewServiceKeys returns the keys of service clients kept in db.
+func NewServiceKeys(db *DB) ServiceKeys { return ServiceKeys{db} }
+
+type serviceKeyRow struct {
+	bun.BaseModel `bun:"table:service_key,alias:k"`
+
+	ID                   int64 `bun:",pk,autoincrement"`
+	Name, Role, Networks string
+	HashKey              string
+	Hash                 []byte
+	OldHashKey           string
+	OldHash              []byte
+	OldUntil, RotatedAt  int64
+	CreatedAt, UpdatedAt int64
+}
+
+var serviceKeys = table[serviceKeyRow, servicekey.Key]{
+	order:  keyset{columns: "name"},
+	fixed:  []string{"id", "name", "created_at", "updated_at"},
+	absent: "there is no key of this name",
+	record: func(r serviceKeyRow) (servicekey.Key, error) {
+		var networks []netip.Prefix
+		err := engine.ReadJSON(r.Networks, &networks)
+		return servicekey.Key{Name: r.Name, Role: r.Role, Networks: networks,
+			Hash:     keyring.Sum{Key: r.HashKey, Sum: r.Hash},
+			OldHash:  keyring.Sum{Key: r.OldHashKey, Sum: r.OldHash},
+			OldUntil: at(r.OldUntil), RotatedAt: at(r.RotatedAt), CreatedAt: at(r.CreatedAt)}, err
+	},
+	row: func(k servicekey.Key) serviceKeyRow {
+		return serviceKeyRow{Name: k.Name, Role: k.Role, Networks: body(k.Networks), HashKey: k.Hash.Key, Hash: k.Hash.Sum,
+			OldHashKey: k.OldHash.Key, OldHash: k.OldHash.Sum, OldUntil: ms(k.OldUntil), RotatedAt: ms(k.RotatedAt),
+			CreatedAt: ms(k.CreatedAt), UpdatedAt: ms(k.CreatedAt)}
+	},
+}
+
+// List reads every key.
+func (s ServiceKeys) List(ctx context.Context) ([]servicekey.Key, error) {
+	return serviceKeys.list(ctx, s.db, part{})
+}
+
+// Add inserts a key.
+func (s ServiceKeys) Add(ctx context.Context, k servicekey.Key) error {
+	_, err := serviceKeys.add(ctx, s.db, k)
+	return err
+}
+
+// Change changes a key as one step.
+func (s ServiceKeys) Change(ctx context.Context, name string, f func(servicekey.Key) (servicekey.Key, error)) error {
+	return serviceKeys.change(ctx, s.db, f, is("name", name))
+}
+
+// Remove deletes a key.
+func (s ServiceKeys) Remove(ctx context.Context, name string) error {
+	return serviceKeys.remove(ctx, s.db, is("name", name))
+}
