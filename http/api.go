@@ -34,6 +34,7 @@ import (
 	"castellan/http/foureyes"
 	"castellan/http/geofilter"
 	"castellan/http/identity"
+	"castellan/http/integration"
 	"castellan/http/job"
 	"castellan/http/kyc"
 	"castellan/http/level"
@@ -97,6 +98,7 @@ var sections = []rest.Group{
 	resource.Roles{},
 	resource.Own{},
 	servicekey.Group{},
+	integration.Events{},
 	mfa.Explain{},
 	firewall.Explain{},
 	foureyes.Group{},

@@ -77,6 +77,8 @@ var tags = []rest.Tag{
 		Description: "Roles, the accounts that have them, and what they are granted, for administrators."},
 	{Name: "Service clients", Sections: []string{"Extensions: service clients"},
 		Description: "Keys by which other services of the platform call this one, for administrators."},
+	{Name: "Integration", Sections: []string{"Extensions: integration"},
+		Description: "Records that the platform's other services bring in and move on, and the events that they read."},
 	{Name: "Approvals", Sections: []string{"Extensions: approvals"},
 		Description: "Requests that wait for a second person, for administrators."},
 	{Name: "Audit", Sections: []string{"Extensions: audit"},

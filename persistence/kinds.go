@@ -60,6 +60,7 @@ func kinds(now clock) engine.Kinds {
 			blockageWrites,
 			statusWrites,
 			pushWrites,
+			integrationWrites,
 		),
 		Deltas: slices.Concat(ledgerDeltas, refusedDeltas),
 	}

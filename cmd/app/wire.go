@@ -116,6 +116,7 @@ type service struct {
 	roles          *resource.Live
 	crons          *cronkey.Live
 	services       *servicekey.Live
+	external       persistence.Integration // external ids and events of other services
 	parameters     *parameter.Live
 	senders        map[message.Channel]message.Sender
 	denials        *denials
@@ -218,7 +219,7 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	s.metrics = newMetrics(s.o)
 	s.leaving, s.leave = context.WithCancel(context.Background())
 	for _, area := range []func() error{s.database, s.cluster, s.work, s.filing, s.firewall, s.sessions, s.delivery,
-		s.challenges, s.assets, s.accounts, s.login, s.backOffice, s.documents, s.kyc,
+		s.challenges, s.assets, s.accounts, s.login, s.integration, s.backOffice, s.documents, s.kyc,
 		s.operations, s.money, s.standings, s.content, s.http} {
 		if err := area(); err != nil {
 			return err

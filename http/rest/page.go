@@ -164,3 +164,34 @@ func markOf[M any](cursor string) (mark M, err error) {
 	}
 	return mark, nil
 }
+
+// Feed is a part of a list that a client follows: unlike a page of List it has a cursor even
+// at the end, from which the next request reads on.
+type Feed[T any] struct {
+	Data   []T    `json:"data"`
+	Cursor string `json:"cursor" doc:"of the last record, or the one that was sent; send it to read on"`
+}
+
+// Follow answers the records of a feed behind a cursor; "" is its beginning.
+//
+// Errors: INVALID_FIELD for a cursor that the server did not make, and those of read.
+func Follow[F, M any, T page.Marked[M], Out any](ctx context.Context, cursor string, limit int, filter F,
+	read func(context.Context, F, page.Query[M]) (page.Of[T], error), show func(T) Out) (out Feed[Out], err error) {
+	q := page.Query[M]{Limit: limit}
+	if cursor != "" {
+		mark, err := markOf[M](cursor)
+		if err != nil {
+			return out, fault.Invalid("cursor", "is not one of this list")
+		}
+		q.After = &mark
+	}
+	got, err := read(ctx, filter, q)
+	if err != nil {
+		return out, err
+	}
+	out = Feed[Out]{Data: Each(got.Records, show), Cursor: cursor}
+	if n := len(got.Records); n > 0 {
+		out.Cursor = cursorOf(got.Records[n-1].Mark())
+	}
+	return out, nil
+}

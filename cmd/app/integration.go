@@ -1,0 +1,25 @@
+package app
+
+import (
+	"context"
+	"time"
+
+	httpintegration "castellan/http/integration"
+	"castellan/persistence"
+)
+
+// eventLife is how long other services may read an event.
+const eventLife = 90 * 24 * time.Hour
+
+// integration builds what the platform's other services call beside the areas whose records
+// they bring.
+func (s *service) integration() error {
+	s.external = persistence.NewIntegration(s.DB)
+	s.join(part{
+		groups: groups(httpintegration.Events{Store: s.external}),
+		purge: func(ctx context.Context, old expiry) error {
+			return s.external.PurgeEvents(ctx, old.now.Add(-eventLife))
+		},
+	})
+	return nil
+}

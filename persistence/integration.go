@@ -1,0 +1,96 @@
+package persistence
+
+import (
+	"context"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/id"
+	"castellan/domain/integration"
+	"castellan/domain/page"
+	"castellan/persistence/engine"
+)
+
+// Integration keeps the external ids and the events of other services.
+type Integration struct{ db *DB }
+
+var _ integration.Store = Integration{}
+
+// NewIntegration returns the external ids and events kept in db.
+func NewIntegration(db *DB) Integration { return Integration{db} }
+
+type claimRow struct {
+	bun.BaseModel `bun:"table:integration_claim,alias:c"`
+
+	Kind       string `bun:",pk"`
+	ExternalID string `bun:",pk"`
+	Digest     []byte
+	RecordID   string
+	CreatedAt  int64
+}
+
+// newEventRow is an event as it is inserted: the database gives it its place.
+type newEventRow struct {
+	bun.BaseModel `bun:"table:integration_event"`
+
+	ID     string `bun:",pk"`
+	Type   string
+	UserID string
+	Data   string
+	At     int64
+}
+
+type eventRow struct {
+	bun.BaseModel `bun:"table:integration_event,alias:e"`
+
+	Tx                     int64
+	ID, Type, UserID, Data string
+	At                     int64
+}
+
+var integrationWrites = []engine.Kind{
+	engine.Insert(func(w integration.Add) claimRow {
+		return claimRow{Kind: string(w.Kind), ExternalID: w.ExternalID, Digest: w.Digest, RecordID: w.RecordID,
+			CreatedAt: ms(w.At)}
+	}),
+	engine.Insert(func(w integration.Publish) newEventRow {
+		return newEventRow{ID: w.ID, Type: string(w.Type), UserID: w.UserID, Data: body(w.Data), At: ms(w.At)}
+	}),
+}
+
+var claims = table[claimRow, integration.Claim]{
+	absent: "there is no record of this external id",
+	record: func(r claimRow) (integration.Claim, error) {
+		return integration.Claim{Kind: integration.Kind(r.Kind), ExternalID: r.ExternalID, Digest: r.Digest,
+			RecordID: r.RecordID, At: at(r.CreatedAt)}, nil
+	},
+}
+
+var events = table[eventRow, integration.Event]{
+	order: keyset{columns: "tx, id"},
+	record: func(r eventRow) (integration.Event, error) {
+		e := integration.Event{ID: r.ID, Type: integration.Type(r.Type), UserID: r.UserID, At: at(r.At), Tx: r.Tx}
+		return e, engine.ReadJSON(r.Data, &e.Data)
+	},
+}
+
+// Claim reads the claim of an external id.
+func (s Integration) Claim(ctx context.Context, kind integration.Kind, externalID string) (integration.Claim, error) {
+	return claims.find(ctx, s.db, is("kind", string(kind)), is("external_id", externalID))
+}
+
+// Events lists events in the order of their commits.
+func (s Integration) Events(ctx context.Context, q integration.EventQuery,
+	p page.Query[integration.Place]) (page.Of[integration.Event], error) {
+	filters := []filter{among("type", q.Types)}
+	if s.db.Postgres() {
+		filters = append(filters, where("tx < pg_snapshot_xmin(pg_current_snapshot())::text::bigint"))
+	}
+	return listPage(ctx, s.db, events, p, func(m integration.Place) []any { return []any{m.Tx, m.ID} }, filters)
+}
+
+// PurgeEvents removes the events that are older than before.
+func (s Integration) PurgeEvents(ctx context.Context, before time.Time) error {
+	return s.db.Purge(ctx, "integration_event", "id", "id < ?", id.Before(before))
+}

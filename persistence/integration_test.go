@@ -1,0 +1,13 @@
+package persistence
+
+import (
+	"testing"
+
+	"castellan/domain/integration"
+	"castellan/domain/integration/integrationtest"
+)
+
+func TestIntegrationStore(t *testing.T) {
+	suite(t, integrationtest.Run, func(db *DB) integration.Store { return NewIntegration(db) },
+		"integration_claim", "integration_event")
+}
