@@ -29,11 +29,11 @@ func TestServiceKeys(t *testing.T) {
 		s := apitest.Serve(t, edge.Options{}, httpservicekey.Group{Service: service}).Below("/admin/service-keys")
 		s.Wants("GET ", "", 200, "[]")
 		for body, want := range map[string]string{
-			`{"name":"a.b","role":"wallet"}`:                       "INVALID_FIELD name",
-			`{"name":"wallet"}`:                                    "INVALID_FIELD role",
-			`{"name":"wallet","role":"nothing"}`:                   "INVALID_FIELD role",
-			`{"name":"wallet","role":"user"}`:                      "INVALID_FIELD role",
-			`{"name":"wallet","role":"wallet","ip":["x"]}`:         "INVALID_FIELD ip",
+			`{"name":"a.b","role":"wallet"}`:                        "INVALID_FIELD name",
+			`{"name":"wallet"}`:                                     "INVALID_FIELD role",
+			`{"name":"wallet","role":"nothing"}`:                    "INVALID_FIELD role",
+			`{"name":"wallet","role":"user"}`:                       "INVALID_FIELD role",
+			`{"name":"wallet","role":"wallet","ip":["x"]}`:          "INVALID_FIELD ip",
 			`{"name":"wallet","role":"wallet","ip":["10.1.2.3/8"]}`: "INVALID_FIELD ip",
 		} {
 			s.Wants("POST ", body, 400, want)
