@@ -55,6 +55,7 @@ func (k *hands) login(who blackbox.Account, wrong bool) {
 	k.Fill(mark("email"), who.Mail)
 	k.Fill(mark("password"), who.Password)
 	k.Press(webtest.Enter)
+	k.tab.See(mark("code-MAIL") + " input") // the login was answered, so its code was sent
 	if wrong {
 		k.code("MAIL", blackbox.WrongFor(k.n.Code(k.t, who, "MAIL")))
 		k.tab.See(mark("problem"))

@@ -11,5 +11,6 @@ import (
 
 // The contract holds on SQLite; package persistence runs it on both databases.
 func TestStore(t *testing.T) {
-	agreementtest.Run(t, persistencetest.Suite(func(db *persistence.DB) agreement.Store { return persistence.NewAgreements(db) }))
+	agreementtest.Run(t, persistencetest.Suite(
+		func(db *persistence.DB) agreement.Store { return persistence.NewAgreements(db) }))
 }

@@ -11,5 +11,6 @@ import (
 
 // The contract holds on SQLite; package persistence runs it on both databases.
 func TestStore(t *testing.T) {
-	allowediptest.Run(t, persistencetest.Suite(func(db *persistence.DB) allowedip.Store { return persistence.NewAllowedIPs(db) }))
+	allowediptest.Run(t, persistencetest.Suite(
+		func(db *persistence.DB) allowedip.Store { return persistence.NewAllowedIPs(db) }))
 }

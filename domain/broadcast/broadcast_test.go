@@ -393,9 +393,8 @@ func TestBroadcastsAreAudited(t *testing.T) {
 		second.JobID: "BULK_SMS_SEND 2 recipients"} {
 		rows, err := persistence.NewAudit(w.db).List(t.Context(), audit.Query{Target: id}, page.Query[audit.Place]{})
 		storetest.Must(t, err)
-		if len(rows.Records) != 1 || rows.Records[0].Action+" "+rows.Records[0].Detail != want ||
-			rows.Records[0].ActorID != "boss" {
-			t.Errorf("%+v, want %s", rows.Records, want)
+		if r := rows.Records; len(r) != 1 || r[0].Action+" "+r[0].Detail != want || r[0].ActorID != "boss" {
+			t.Errorf("%+v, want %s", r, want)
 		}
 	}
 }

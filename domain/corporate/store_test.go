@@ -11,5 +11,6 @@ import (
 
 // The contract holds on SQLite; package persistence runs it on both databases.
 func TestStore(t *testing.T) {
-	corporatetest.Run(t, persistencetest.Suite(func(db *persistence.DB) corporate.Store { return persistence.NewCorporate(db) }))
+	corporatetest.Run(t, persistencetest.Suite(
+		func(db *persistence.DB) corporate.Store { return persistence.NewCorporate(db) }))
 }

@@ -11,5 +11,6 @@ import (
 
 // The contract holds on SQLite; package persistence runs it on both databases.
 func TestStore(t *testing.T) {
-	cronkeytest.Run(t, persistencetest.Suite(func(db *persistence.DB) cronkey.Store { return persistence.NewCronKeys(db) }))
+	cronkeytest.Run(t, persistencetest.Suite(
+		func(db *persistence.DB) cronkey.Store { return persistence.NewCronKeys(db) }))
 }

@@ -11,5 +11,7 @@ import (
 
 // The contract holds on SQLite; package persistence runs it on both databases.
 func TestStore(t *testing.T) {
-	currencytest.Run(t, persistencetest.Suite(func(db *persistence.DB) currency.Store { return persistence.NewCurrencies(db) }, "currency_of_network", "currency_network", "currency"))
+	currencytest.Run(t, persistencetest.Suite(
+		func(db *persistence.DB) currency.Store { return persistence.NewCurrencies(db) },
+		"currency_of_network", "currency_network", "currency"))
 }

@@ -11,5 +11,6 @@ import (
 
 // The contract holds on SQLite; package persistence runs it on both databases.
 func TestStore(t *testing.T) {
-	dropdowntest.Run(t, persistencetest.Suite(func(db *persistence.DB) dropdown.Store { return persistence.NewDropdowns(db) }, "dropdown_option"))
+	dropdowntest.Run(t, persistencetest.Suite(
+		func(db *persistence.DB) dropdown.Store { return persistence.NewDropdowns(db) }, "dropdown_option"))
 }

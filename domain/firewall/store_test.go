@@ -11,5 +11,6 @@ import (
 
 // The contract holds on SQLite; package persistence runs it on both databases.
 func TestStore(t *testing.T) {
-	firewalltest.Run(t, persistencetest.Suite(func(db *persistence.DB) firewall.Store { return persistence.NewFirewall(db) }, "firewall_rule"))
+	firewalltest.Run(t, persistencetest.Suite(
+		func(db *persistence.DB) firewall.Store { return persistence.NewFirewall(db) }, "firewall_rule"))
 }

@@ -11,5 +11,6 @@ import (
 
 // The contract holds on SQLite; package persistence runs it on both databases.
 func TestStore(t *testing.T) {
-	keyringtest.Run(t, persistencetest.Suite(func(db *persistence.DB) keyring.Store { return persistence.NewKeys(db) }, "keys"))
+	keyringtest.Run(t, persistencetest.Suite(
+		func(db *persistence.DB) keyring.Store { return persistence.NewKeys(db) }, "keys"))
 }

@@ -230,7 +230,8 @@ func TestConfirmAddress(t *testing.T) {
 		t.Errorf("%s, %s", got, d.state(b))
 	}
 	confirm(user.WaitingApproval, "later")
-	if got := d.took(); got != "" || d.state(b) != "deActive rejected" || d.user("u1").AddressConfirmed != user.WaitingApproval {
+	if got := d.took(); got != "" || d.state(b) != "deActive rejected" ||
+		d.user("u1").AddressConfirmed != user.WaitingApproval {
 		t.Errorf("%s, %s, %s", got, d.state(b), d.user("u1").AddressConfirmed)
 	}
 	last, err := d.Store.Last(t.Context(), "u1", kyc.Address)
@@ -318,7 +319,8 @@ func TestCase(t *testing.T) {
 	if _, err := d.Case(t.Context(), "u1"); !errors.Is(err, d.checks) {
 		t.Error(err)
 	}
-	if !slices.Contains(persistencetest.Acts(t, d.db), "KYC_UPDATE|boss|u1|u1|kycConfirm=waitingApproval -> manuelApproved") {
+	if !slices.Contains(persistencetest.Acts(t, d.db),
+		"KYC_UPDATE|boss|u1|u1|kycConfirm=waitingApproval -> manuelApproved") {
 		t.Error("the decision has no row in the audit")
 	}
 }

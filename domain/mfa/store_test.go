@@ -11,5 +11,7 @@ import (
 
 // The contract holds on SQLite; package persistence runs it on both databases.
 func TestStore(t *testing.T) {
-	mfatest.Run(t, persistencetest.Suite(func(db *persistence.DB) mfa.Store { return persistence.NewMFA(db) }, "mfa_method", "mfa_action", "mfa_policy"))
+	mfatest.Run(t, persistencetest.Suite(
+		func(db *persistence.DB) mfa.Store { return persistence.NewMFA(db) }, "mfa_method", "mfa_action",
+		"mfa_policy"))
 }

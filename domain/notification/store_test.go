@@ -11,5 +11,6 @@ import (
 
 // The contract holds on SQLite; package persistence runs it on both databases.
 func TestStore(t *testing.T) {
-	notificationtest.Run(t, persistencetest.Suite(func(db *persistence.DB) notification.Store { return persistence.NewNotifications(db) }))
+	notificationtest.Run(t, persistencetest.Suite(
+		func(db *persistence.DB) notification.Store { return persistence.NewNotifications(db) }))
 }

@@ -11,5 +11,6 @@ import (
 
 // The contract holds on SQLite; package persistence runs it on both databases.
 func TestStore(t *testing.T) {
-	profiletest.Run(t, persistencetest.Suite(func(db *persistence.DB) profile.Store { return persistence.NewProfiles(db) }))
+	profiletest.Run(t, persistencetest.Suite(
+		func(db *persistence.DB) profile.Store { return persistence.NewProfiles(db) }))
 }

@@ -11,5 +11,6 @@ import (
 
 // The contract holds on SQLite; package persistence runs it on both databases.
 func TestStore(t *testing.T) {
-	providertest.Run(t, persistencetest.Suite(func(db *persistence.DB) provider.Store { return persistence.NewProviders(db) }))
+	providertest.Run(t, persistencetest.Suite(
+		func(db *persistence.DB) provider.Store { return persistence.NewProviders(db) }))
 }

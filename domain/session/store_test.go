@@ -11,5 +11,6 @@ import (
 
 // The contract holds on SQLite; package persistence runs it on both databases.
 func TestStore(t *testing.T) {
-	sessiontest.Run(t, persistencetest.Suite(func(db *persistence.DB) session.Store { return persistence.NewSessions(db) }))
+	sessiontest.Run(t, persistencetest.Suite(
+		func(db *persistence.DB) session.Store { return persistence.NewSessions(db) }))
 }

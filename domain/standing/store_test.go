@@ -11,5 +11,6 @@ import (
 
 // The contract holds on SQLite; package persistence runs it on both databases.
 func TestStore(t *testing.T) {
-	standingtest.Run(t, persistencetest.Suite(func(db *persistence.DB) standing.Store { return persistence.NewStandings(db) }))
+	standingtest.Run(t, persistencetest.Suite(
+		func(db *persistence.DB) standing.Store { return persistence.NewStandings(db) }))
 }

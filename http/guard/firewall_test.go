@@ -65,7 +65,8 @@ func newWall(t *testing.T, rules ...firewall.Rule) *wall {
 	}
 	snapshot := firewall.Compile(rules, "API", time.Now().UnixMilli())
 	w := &wall{t: t, meter: &meter{}, feed: &countedFeed{}}
-	w.Evaluator = &firewall.Evaluator{Rules: func() *firewall.Snapshot { return snapshot }, Limiter: w.meter, Now: time.Now}
+	w.Evaluator = &firewall.Evaluator{Rules: func() *firewall.Snapshot { return snapshot }, Limiter: w.meter,
+		Now: time.Now}
 	f := guard.Firewall{Evaluator: w.Evaluator, Tokens: apitest.Tokens{}, Feed: w.feed,
 		Live: func(string, string, int64) bool { return !w.ended }}
 	var err error

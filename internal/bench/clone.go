@@ -65,8 +65,8 @@ func (p *place) columns(table string) (names []string, err error) {
 	return names, rows.Err()
 }
 
-// analyze gives PostgreSQL statistics of the accounts, as its autovacuum does. An SQLite database stays without them, as
-// the service leaves it: with SQLITE_ENABLE_STAT4 it would plan a prepared statement again for each set of values.
+// analyze gives PostgreSQL statistics of the accounts, as its autovacuum does. An SQLite database stays without them,
+// as the service leaves it: with SQLITE_ENABLE_STAT4 it would plan a prepared statement again for each set of values.
 func (p *place) analyze() error {
 	if p.process == 0 {
 		return nil

@@ -6,7 +6,8 @@
 // faults in the same sources. The tree is never modified: the compiler reads the changed file from an overlay.
 //
 // A fault is caught when the tests of its package fail twice in a row, or exceed their time. A fault that does not
-// compile is replaced by another one and not counted. The path console means the modules of the console that have unit tests.
+// compile is replaced by another one and not counted. The path console means the modules of the console that have unit
+// tests.
 //
 // Start reading at measure; golang.go and tokens.go find the places where a fault fits.
 package main

@@ -93,13 +93,15 @@ func closing(source []byte, i int) int {
 }
 
 var (
-	operator   = regexp.MustCompile(` (===|!==|<=|>=|<|>|&&|\|\||\+|-) `)
-	flip       = map[string]string{"===": "!==", "!==": "===", "<": "<=", "<=": "<", ">": ">=", ">=": ">", "&&": "||", "||": "&&"}
+	operator = regexp.MustCompile(` (===|!==|<=|>=|<|>|&&|\|\||\+|-) `)
+	flip     = map[string]string{"===": "!==", "!==": "===", "<": "<=", "<=": "<", ">": ">=", ">=": ">",
+		"&&": "||", "||": "&&"}
 	word       = regexp.MustCompile(`[\w$.]+`)
 	condition  = regexp.MustCompile(`\b(?:if|while) \(`)
 	statement  = regexp.MustCompile(`(?m)^ +([\w$.?!\[\]]+)(\(.*\)| [-+*]?= .*|\+\+|--);$`)
-	beginsWord = regexp.MustCompile(`^(?:const|let|var|return|import|export|type|throw|case|default|if|for|while|function)\b`)
-	leaves     = regexp.MustCompile(`^(?:return|continue|break|throw)\b`)
+	beginsWord = regexp.MustCompile(`^(?:const|let|var|return|import|export|type|throw|case|default|if|for|while|` +
+		`function)\b`)
+	leaves = regexp.MustCompile(`^(?:return|continue|break|throw)\b`)
 )
 
 func (s *script) operators() {

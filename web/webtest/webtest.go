@@ -204,7 +204,8 @@ func (tab *Tab) Click(selector string) {
 	ctx, cancel := context.WithTimeout(tab.ctx, stepTimeout)
 	defer cancel()
 	for {
-		err := chromedp.Do(ctx, chromedp.WaitVisible(element), chromedp.WaitEnabled(element), chromedp.ScrollIntoView(element))
+		err := chromedp.Do(ctx, chromedp.WaitVisible(element), chromedp.WaitEnabled(element),
+			chromedp.ScrollIntoView(element))
 		if err == nil {
 			tab.Until(fmt.Sprintf(atRest, selector))
 			err = chromedp.Do(ctx, chromedp.Click(element))

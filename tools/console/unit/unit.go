@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/evanw/esbuild/pkg/api"
 )
@@ -66,6 +67,10 @@ func Run(ctx context.Context, root, console string) (output string, err error) {
 	if len(built.Errors) > 0 {
 		return "", errors.New(strings.Join(api.FormatMessages(built.Errors, api.FormatMessagesOptions{}), "\n"))
 	}
-	out, err := exec.CommandContext(ctx, "node", args...).CombinedOutput()
+	// The test runner starts a process for each file; all end together.
+	node := exec.CommandContext(ctx, "node", args...)
+	node.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	node.Cancel = func() error { return syscall.Kill(-node.Process.Pid, syscall.SIGKILL) }
+	out, err := node.CombinedOutput()
 	return string(out), err
 }
