@@ -99,6 +99,7 @@ var sections = []rest.Group{
 	resource.Own{},
 	servicekey.Group{},
 	integration.Events{},
+	integration.Users{},
 	mfa.Explain{},
 	firewall.Explain{},
 	foureyes.Group{},

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"castellan/domain/job"
+	"castellan/domain/registration"
 	httpintegration "castellan/http/integration"
 	"castellan/persistence"
 )
@@ -15,8 +17,10 @@ const eventLife = 90 * 24 * time.Hour
 // they bring.
 func (s *service) integration() error {
 	s.external = persistence.NewIntegration(s.DB)
+	brought := &registration.Service{Users: s.users, External: s.external, Jobs: s.jobs, Changes: s.changes("", nil)}
 	s.join(part{
-		groups: groups(httpintegration.Events{Store: s.external}),
+		groups: groups(httpintegration.Events{Store: s.external}, httpintegration.Users{Service: brought}),
+		kinds:  []job.Kind{brought.Kind()},
 		purge: func(ctx context.Context, old expiry) error {
 			return s.external.PurgeEvents(ctx, old.now.Add(-eventLife))
 		},
