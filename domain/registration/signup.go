@@ -210,7 +210,8 @@ func (s *SignUps) subjects(ctx context.Context, n Newcomer) (all [2]concealed, e
 // admit counts a start for the network, the phone number and the mail address, durably. The
 // caller settles it: the charges stay, but where err says that nothing was started they are
 // returned.
-func (s *SignUps) admit(ctx context.Context, subjects [2]concealed, ip string) (settle func(err error) error, err error) {
+func (s *SignUps) admit(ctx context.Context, subjects [2]concealed, ip string) (settle func(err error) error,
+	err error) {
 	if s.Starts == nil {
 		return func(err error) error { return err }, nil
 	}

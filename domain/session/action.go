@@ -63,7 +63,8 @@ func (s *Service) build(ctx context.Context, x challenge.Execution) (challenge.R
 
 // First is the session of an account that the challenge of x has just made: its outcome, and
 // the writes, which commit behind the account.
-func (s *Service) First(ctx context.Context, u user.User, x challenge.Execution) (challenge.Result, []commit.Write, error) {
+func (s *Service) First(ctx context.Context, u user.User, x challenge.Execution) (challenge.Result, []commit.Write,
+	error) {
 	cmd := command{Roles: u.AllRoles()}
 	ip, _ := netip.ParseAddr(x.Challenge.Starter.IP) // what is no address has no network
 	if network := client.Region(client.Prefix(ip)); network != "" {

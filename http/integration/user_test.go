@@ -264,8 +264,9 @@ func TestAddUsersRefuses(t *testing.T) {
 		}
 		for body, want := range map[string]string{
 			`{"users":[]}`: "INVALID_FIELD users",
-			`{"users":[` + strings.Join(many, ",") + `]}`:                       "INVALID_FIELD users",
-			`{"users":[{"externalId":"a"}]}`:                                    "INVALID_FIELD users[0].countryCode users[0].phoneNumber users[0].name",
+			`{"users":[` + strings.Join(many, ",") + `]}`: "INVALID_FIELD users",
+			`{"users":[{"externalId":"a"}]}`: "INVALID_FIELD users[0].countryCode " +
+				"users[0].phoneNumber users[0].name",
 			`{"users":[` + row("a", "1", "X") + `,` + row("a", "2", "X") + `]}`: "INVALID_FIELD users[1].externalId",
 			`{"users":[` + row("a", "1", "X") + `,` + row(" ", "2", "X") + `]}`: "INVALID_FIELD users[1].externalId",
 		} {

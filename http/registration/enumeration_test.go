@@ -123,7 +123,9 @@ func compare(t *testing.T, w *world, forms [2]map[string]any) {
 	w.skip(61 * time.Second)
 	same("renewal", func(i int) answer { return w.renew(last(i), "SMS").is(t, 200, "") })
 	same("renewal of the mail", func(i int) answer { return w.renew(last(i), "MAIL").is(t, 200, "") })
-	same("a wrong value of a renewed method", func(i int) answer { return w.wrong(last(i), "SMS").is(t, 422, "OTP_INVALID") })
+	same("a wrong value of a renewed method", func(i int) answer {
+		return w.wrong(last(i), "SMS").is(t, 422, "OTP_INVALID")
+	})
 	w.start() // another process: everything is read from rows
 	same("a wrong value after a restart", func(i int) answer { return w.wrong(last(i), "MAIL").is(t, 422, "OTP_INVALID") })
 	start("start after wrong values")

@@ -39,7 +39,8 @@ func outcome(t *testing.T, a answer) done {
 func TestSignUp(t *testing.T) {
 	both(t, func(t *testing.T, w *world) {
 		body := form(7, 7)
-		maps.Copy(body, map[string]any{"countryCode": "0090", "phoneNumber": "0532 000 00 07", "email": "USER00007@example.invalid"})
+		maps.Copy(body, map[string]any{"countryCode": "0090", "phoneNumber": "0532 000 00 07",
+			"email": "USER00007@example.invalid"})
 		f := w.flow(w.register(body, "Accept-Language", "tr"))
 		if f.methods["SMS"].Hint != "+90********07" || f.methods["MAIL"].Hint != "u***@example.invalid" || len(f.methods) != 2 {
 			t.Errorf("methods %+v", f.methods)

@@ -178,7 +178,8 @@ func (c Caps) let(now time.Time, sent []outbox.Sending, sendings []Sending) []bo
 				}
 			}
 		}
-		if out[i] = below(len(sent), c.UserDay) && below(inDay, c.DestinationDay) && below(inHour, c.DestinationHour); out[i] {
+		out[i] = below(len(sent), c.UserDay) && below(inDay, c.DestinationDay) && below(inHour, c.DestinationHour)
+		if out[i] {
 			sent = append(sent, outbox.Sending{Destination: outbox.First(s.Destination), At: now.UnixMilli()})
 		}
 	}
