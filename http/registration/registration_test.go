@@ -287,3 +287,28 @@ func TestNoSecretInRows(t *testing.T) {
 		}
 	})
 }
+
+// Of what a stranger causes, half of the caps goes out to a destination, over all sign-ups for
+// a phone number, and the rest looks alike.
+func TestCapsOfSignUps(t *testing.T) {
+	both(t, func(t *testing.T, w *world) {
+		w.signups.Starts = nil
+		sent := map[string]int{}
+		for range 15 {
+			f := w.flow(w.register(form(1, 1)))
+			for _, name := range []string{"SMS", "MAIL"} {
+				if w.code(f, name) != "" {
+					sent[name]++
+				}
+			}
+		}
+		if sent["SMS"] != 10 || sent["MAIL"] != 10 { // of 20 an hour
+			t.Errorf("sent %v", sent)
+		}
+		w.skip(time.Hour)
+		f := w.flow(w.register(form(1, 1)))
+		if w.code(f, "SMS") == "" || w.code(f, "MAIL") == "" {
+			t.Error("nothing is sent an hour later")
+		}
+	})
+}
