@@ -88,7 +88,8 @@ func TestUsersOfAServiceClient(t *testing.T) {
 			t.Errorf("the job %+v", j)
 		}
 		n.Ok(t, "GET", "/integration/users/"+id, nil, key)
-		if rows := s.Count("audit WHERE action = 'USER_ADD' AND actor_id = 'service:crm' AND target = '" + id + "'"); rows != 1 {
+		rows := s.Count("audit WHERE action = 'USER_ADD' AND actor_id = 'service:crm' AND target = '" + id + "'")
+		if rows != 1 {
 			t.Errorf("%d audit rows of the account", rows)
 		}
 

@@ -42,7 +42,8 @@ func TestSignUp(t *testing.T) {
 		maps.Copy(body, map[string]any{"countryCode": "0090", "phoneNumber": "0532 000 00 07",
 			"email": "USER00007@example.invalid"})
 		f := w.flow(w.register(body, "Accept-Language", "tr"))
-		if f.methods["SMS"].Hint != "+90********07" || f.methods["MAIL"].Hint != "u***@example.invalid" || len(f.methods) != 2 {
+		if f.methods["SMS"].Hint != "+90********07" || f.methods["MAIL"].Hint != "u***@example.invalid" ||
+			len(f.methods) != 2 {
 			t.Errorf("methods %+v", f.methods)
 		}
 		w.complete(f, "MAIL", w.code(f, "MAIL")).is(t, 200, "")

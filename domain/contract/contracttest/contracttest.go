@@ -30,7 +30,8 @@ func Run(t *testing.T, open storetest.Open[contract.Store]) {
 // What a user accepted is listed in the order of the contracts, and a contract once.
 func accepted(t *testing.T, s contract.Store, c commit.Committer) {
 	at := time.UnixMilli(1_700_000_000_123).UTC()
-	all := []contract.Accept{{UserID: "u1", ContractID: 2, Version: "2026-1", At: at}, {UserID: "u1", ContractID: 7, At: at}}
+	all := []contract.Accept{{UserID: "u1", ContractID: 2, Version: "2026-1", At: at},
+		{UserID: "u1", ContractID: 7, At: at}}
 	storetest.Must(t, c.Commit(t.Context(), all[1], contract.Accept{UserID: "u2", ContractID: 2, At: at}, all[0]))
 	got, err := s.Accepted(t.Context(), "u1")
 	storetest.Must(t, err)
