@@ -28,7 +28,8 @@ func (s *service) registration(agreed *contract.Service) {
 			return password.NewGuards(store, s.DB, password.Limit(n, window), time.Now)
 		}
 		signups.Starts = &registration.Bounds{Networks: bound(l.ResetPerIP, l.ResetIPWindow),
-			Phones: bound(l.ResetPerPhone, l.ResetPhoneWindow), Mails: bound(l.ResetPerPhone, l.ResetPhoneWindow)}
+			Phones: bound(l.ResetPerPhone, l.ResetPhoneWindow), // The caps of messages count an address for each phone number.
+			Mails:  bound(l.ResetPerPhone, max(l.ResetPhoneWindow, time.Hour))}
 	}
 	s.signups = httpregistration.Group{Service: signups, Contracts: agreed, Enabled: s.cfg.Registration.Enabled}
 	s.join(part{groups: groups(s.signups), actions: []challenge.Action{signups.Action()}})

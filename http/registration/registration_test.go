@@ -289,6 +289,25 @@ func TestNoSecretInRows(t *testing.T) {
 	})
 }
 
+// The caps of a destination do not show whether the other one has an account: a person with a
+// phone of their own would count the SMS.
+func TestCapsDoNotShowTakenDetails(t *testing.T) {
+	both(t, func(t *testing.T, w *world) {
+		w.signups.Starts = nil
+		w.add(1, nil)
+		var arrived [2]string
+		for range 40 {
+			for i, f := range []flow{w.flow(w.register(form(51, 1))), w.flow(w.register(form(52, 2)))} {
+				arrived[i] += fmt.Sprint(w.code(f, "SMS") != "", " ")
+			}
+			w.skip(20 * time.Minute)
+		}
+		if arrived[0] != arrived[1] || !strings.Contains(arrived[0], "false") {
+			t.Errorf("with a taken address %s\nwith a free one %s", arrived[0], arrived[1])
+		}
+	})
+}
+
 // Of what a stranger causes, half of the caps goes out to a destination, over all sign-ups for
 // a phone number, and the rest looks alike.
 func TestCapsOfSignUps(t *testing.T) {
