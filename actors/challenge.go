@@ -275,7 +275,7 @@ func (a *challengeActor) recheck(c *cluster.Context) error {
 	if err != nil && fault.CodeOf(err) != fault.RecordNotFound {
 		return err
 	}
-	if err == nil && account.CV == a.state.CV || err != nil && a.state.Kind == challenge.Decoy {
+	if err == nil && account.CV == a.state.CV || err != nil && !a.state.Kind.Owned() {
 		return nil
 	}
 	return a.abort(c)

@@ -146,8 +146,11 @@ func refused(err error) bool {
 // the challenge was started with are those of the user no more, or the session
 // has ended (D-AUTH-11).
 func (a *challengeActor) credentialsGone(ctx context.Context, c challenge.Challenge) (bool, error) {
-	if c.Kind == challenge.Decoy {
+	switch c.Kind {
+	case challenge.Decoy:
 		return true, nil // no value of it is right: it cannot come here
+	case challenge.Applicant:
+		return false, nil // there are none yet
 	}
 	if !a.d.sessionLives(c) {
 		return true, nil

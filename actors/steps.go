@@ -242,7 +242,7 @@ func (a *challengeActor) renew(c *cluster.Context, m *pb.ChallengeRenew) {
 		generation++
 	}
 	c.Reply(&pb.ChallengeRenewed{
-		Challenge: view(*s), UserId: s.UserID, Subject: s.Subject, Decoy: s.Kind == challenge.Decoy, Proven: s.Proven,
+		Challenge: view(*s), UserId: s.UserID, Subject: s.Subject, Decoy: !s.Kind.Owned(), Proven: s.Proven,
 		Generation: int32(generation), Template: method.Template, Language: s.Starter.Language, LifetimeMs: method.LifetimeMs,
 	})
 }

@@ -64,6 +64,8 @@ type Config struct {
 	Providers   Providers   `key:"providers"`
 	KYC         KYC         `key:"kyc"`
 
+	Registration Registration `key:"registration"`
+
 	origins map[string]origin // by dotted key; a key that is absent has its default
 }
 
@@ -177,6 +179,12 @@ type Password struct {
 	HashSlots         int           `key:"hash_slots" range:"0..256"`
 	Queue             int           `key:"queue" range:"0..100000"`
 	QueueWait         time.Duration `key:"queue_wait" range:"10ms..1m"`
+}
+
+// Registration configures whether users may sign up themselves (D-INT-07). It is on by
+// default in development mode.
+type Registration struct {
+	Enabled bool `key:"enabled"`
 }
 
 // Corporate configures the accounts that are made for users of companies (D-COR-03).

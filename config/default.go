@@ -154,6 +154,9 @@ func (c Config) Resolved() Config {
 	if c.Source("geo.allow_private") == FromDefault && c.Dev {
 		c.Geo.AllowPrivate = true
 	}
+	if c.Source("registration.enabled") == FromDefault && c.Dev {
+		c.Registration.Enabled = true
+	}
 	return c
 }
 

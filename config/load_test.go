@@ -261,6 +261,12 @@ func TestDerivedDefaults(t *testing.T) {
 	if c := load(t, "dev: true\ngeo: {allow_private: false}"); c.Geo.AllowPrivate {
 		t.Error("allow_private: false was ignored")
 	}
+	for file, want := range map[string]bool{"dev: true": true, "data_dir: x": false,
+		"dev: true\nregistration: {enabled: false}": false, "registration: {enabled: true}": true} {
+		if c := load(t, file); c.Registration.Enabled != want {
+			t.Errorf("%q: registration.enabled is %v", file, c.Registration.Enabled)
+		}
+	}
 	if c := load(t, "data_dir: x"); c.Files.Folder != filepath.Join("x", "files") {
 		t.Errorf("files in %s", c.Files.Folder)
 	}

@@ -45,6 +45,7 @@ import (
 	"castellan/http/password"
 	"castellan/http/presence"
 	"castellan/http/provider"
+	"castellan/http/registration"
 	"castellan/http/resource"
 	"castellan/http/rest"
 	"castellan/http/servicekey"
@@ -99,6 +100,8 @@ var sections = []rest.Group{
 	resource.Own{},
 	servicekey.Group{},
 	integration.Events{},
+	integration.Users{},
+	registration.Group{},
 	mfa.Explain{},
 	firewall.Explain{},
 	foureyes.Group{},

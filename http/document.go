@@ -79,6 +79,8 @@ var tags = []rest.Tag{
 		Description: "Keys by which other services of the platform call this one, for administrators."},
 	{Name: "Integration", Sections: []string{"Extensions: integration"},
 		Description: "Records that the platform's other services bring in and move on, and the events that they read."},
+	{Name: "Registration", Sections: []string{"Extensions: registration"},
+		Description: "How users sign up themselves, where that is switched on."},
 	{Name: "Approvals", Sections: []string{"Extensions: approvals"},
 		Description: "Requests that wait for a second person, for administrators."},
 	{Name: "Audit", Sections: []string{"Extensions: audit"},

@@ -19,6 +19,7 @@ import (
 	"castellan/config"
 	"castellan/domain/device"
 	"castellan/domain/device/devicetest"
+	"castellan/domain/registration"
 	"castellan/domain/storetest"
 	"castellan/domain/totp"
 	"castellan/http/rest"
@@ -171,7 +172,7 @@ func (l *live) headers(e rest.Endpoint, who *person, path, body string) blackbox
 	l.t.Helper()
 	h := blackbox.Headers{"country": "TR"}
 	switch e.Credential {
-	case rest.User, rest.Tenant, rest.TenantOrCron:
+	case rest.User, rest.Tenant, rest.TenantOrCron, rest.TenantOrService:
 		h["x-auth"] = who.xAuth
 	case rest.PAuth, rest.PAuthOrDevice:
 		h["p-auth"] = who.pAuth
@@ -237,7 +238,11 @@ func (l *live) otp(who *person) string {
 // after lets an example take effect: a challenge that it started is completed.
 func (l *live) after(e rest.Endpoint, who *person, request string, a blackbox.Answer) {
 	l.t.Helper()
-	var in struct{ Password, PasswordVerify string }
+	var in struct{ Password, PasswordVerify, CountryCode, PhoneNumber, Email string }
+	if e.Starts == registration.ActionRegister { // by a person who has no account yet
+		storetest.Must(l.t, json.Unmarshal([]byte(request), &in))
+		who = &person{Account: blackbox.Account{Country: in.CountryCode, Phone: in.PhoneNumber, Mail: in.Email}}
+	}
 	if e.Starts != "" {
 		a = l.complete(who, a)
 		l.keep(e.ID+".result", a)

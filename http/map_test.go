@@ -32,7 +32,7 @@ var tables = map[string][]string{
 	"challenge":        {"attempt_budget", "challenge", "outcome", "push"},
 	"broadcast":        nil, // sends to many
 	"change":           {"change"},
-	"contract":         {"contract", "contract_detail"},
+	"contract":         {"contract", "contract_acceptance", "contract_detail"},
 	"corporate":        {"corporate_application", "corporate_user"},
 	"cronkey":          {"cron_key"},
 	"currency":         {"currency", "currency_network", "currency_of_network"},

@@ -160,7 +160,7 @@ func (r challengeRow) challenge() (challenge.Challenge, error) {
 	if c.State == challenge.Closed && c.Reason == challenge.NotClosed {
 		c.Reason = challenge.Superseded
 	}
-	if c.Kind == challenge.Decoy {
+	if !c.Kind.Owned() {
 		c.UserID = "" // the column holds its subject
 	}
 	return c, nil

@@ -6,6 +6,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"castellan/domain/contract"
+	"castellan/persistence/engine"
 )
 
 // Contracts implements contract.Store.
@@ -42,6 +43,21 @@ type contractDetailRow struct {
 	stamps
 }
 
+type acceptanceRow struct {
+	bun.BaseModel `bun:"table:contract_acceptance,alias:a"`
+
+	UserID     string `bun:",pk"`
+	ContractID int64  `bun:",pk"`
+	Version    string
+	AcceptedAt int64
+}
+
+var contractWrites = []engine.Kind{
+	engine.Insert(func(w contract.Accept) acceptanceRow {
+		return acceptanceRow{UserID: w.UserID, ContractID: w.ContractID, Version: w.Version, AcceptedAt: ms(w.At)}
+	}),
+}
+
 var (
 	contracts = table[contractRow, contract.Contract]{
 		record: func(r contractRow) (contract.Contract, error) {
@@ -50,6 +66,12 @@ var (
 		},
 		row: func(c contract.Contract) contractRow {
 			return contractRow{Code: c.Code, Name: c.Name, Version: c.Version, Active: c.Active}
+		},
+	}
+	acceptances = table[acceptanceRow, contract.Accept]{
+		order: keyset{columns: "contract_id"},
+		record: func(r acceptanceRow) (contract.Accept, error) {
+			return contract.Accept{UserID: r.UserID, ContractID: r.ContractID, Version: r.Version, At: at(r.AcceptedAt)}, nil
 		},
 	}
 	contractDetails = table[contractDetailRow, contract.Detail]{
@@ -100,6 +122,11 @@ func (s Contracts) AddDetail(ctx context.Context, d contract.Detail) (int64, err
 // SaveDetail implements contract.Store.
 func (s Contracts) SaveDetail(ctx context.Context, d contract.Detail) error {
 	return contractDetails.save(ctx, s.db, d, is("id", d.ID))
+}
+
+// Accepted lists what a user accepted.
+func (s Contracts) Accepted(ctx context.Context, userID string) ([]contract.Accept, error) {
+	return acceptances.list(ctx, s.db, part{where: []filter{is("user_id", userID)}})
 }
 
 // RemoveDetails implements contract.Store.

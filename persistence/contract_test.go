@@ -8,5 +8,6 @@ import (
 )
 
 func TestContractStore(t *testing.T) {
-	suite(t, contracttest.Run, func(db *DB) contract.Store { return NewContracts(db) }, "contract_detail", "contract")
+	suite(t, contracttest.Run, func(db *DB) contract.Store { return NewContracts(db) }, "contract_detail", "contract",
+		"contract_acceptance")
 }

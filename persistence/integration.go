@@ -80,6 +80,11 @@ func (s Integration) Claim(ctx context.Context, kind integration.Kind, externalI
 	return claims.find(ctx, s.db, is("kind", string(kind)), is("external_id", externalID))
 }
 
+// ClaimOf reads the claim that is bound to a record.
+func (s Integration) ClaimOf(ctx context.Context, kind integration.Kind, recordID string) (integration.Claim, error) {
+	return claims.find(ctx, s.db, is("kind", string(kind)), is("record_id", recordID))
+}
+
 // Events lists events in the order of their commits.
 func (s Integration) Events(ctx context.Context, q integration.EventQuery,
 	p page.Query[integration.Place]) (page.Of[integration.Event], error) {

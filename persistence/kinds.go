@@ -61,6 +61,7 @@ func kinds(now clock) engine.Kinds {
 			statusWrites,
 			pushWrites,
 			integrationWrites,
+			contractWrites,
 		),
 		Deltas: slices.Concat(ledgerDeltas, refusedDeltas),
 	}

@@ -17,6 +17,7 @@ func (s *service) content() error {
 	agreed := &contract.Service{Store: contracts, HTML: html, Changes: s.changes("", nil)}
 	agreed.Changes.Lock = contracts.Lock
 	s.join(part{groups: groups(httpcontract.Group{Service: agreed})})
+	s.registration(agreed)
 
 	announcements := persistence.NewAnnouncements(s.DB)
 	told := &announcement.Service{Store: announcements, HTML: html, Pictures: s.pictures, Files: s.files,

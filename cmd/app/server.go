@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"time"
 
 	"castellan/config"
+	"castellan/domain/challenge"
 	httpapi "castellan/http"
 	"castellan/http/cdn"
 	"castellan/http/edge"
@@ -53,7 +55,7 @@ func (s *service) http() (err error) {
 		Idempotency: &guard.Idempotent{Store: repeats, Commit: s.commit, Ring: s.Ring, Now: time.Now},
 		Verify:      guard.Verify(s.totps),
 		Starter: guard.Starter{Starts: s.starter, Accounts: accounts{s.users},
-			Public: s.passwords.Public()},
+			Public: s.public()},
 		Guarded: cfg.MFA.Guarded, FourEyes: endpointSet(cfg.MFA.FourEyes), SecondPerson: second,
 		TrustedProxies: cfg.HTTP.TrustedProxies, CountryHeader: cfg.HTTP.CountryHeader, CountryOf: s.locator.Country,
 		CORSOrigins: cfg.HTTP.CORSOrigins, BasePath: cfg.HTTP.BasePath, PublicURL: s.publicURL,
@@ -81,6 +83,13 @@ func (s *service) http() (err error) {
 	socket.Mount(s.server, socket.Options{Hub: s.hub, Challenge: guards.Challenge, Origins: cfg.HTTP.CORSOrigins,
 		Loopback: cfg.Dev, MaxSockets: cfg.HTTP.MaxConnections})
 	return nil
+}
+
+// public starts the challenges that need no credential.
+func (s *service) public() map[string]func(context.Context, challenge.Starter, []byte) (challenge.Started, error) {
+	all := s.passwords.Public()
+	maps.Copy(all, s.signups.Public())
+	return all
 }
 
 // guards check the credentials of requests.

@@ -54,6 +54,7 @@ import (
 	httpapi "castellan/http"
 	"castellan/http/edge"
 	httppassword "castellan/http/password"
+	httpregistration "castellan/http/registration"
 	"castellan/http/rest"
 	"castellan/http/socket"
 	"castellan/outbound/dispatch"
@@ -113,6 +114,7 @@ type service struct {
 	hasher         *password.Hasher
 	logins         *session.Service
 	passwords      httppassword.Group
+	signups        httpregistration.Group
 	roles          *resource.Live
 	crons          *cronkey.Live
 	services       *servicekey.Live

@@ -115,6 +115,9 @@ type Action struct {
 	// Describe, where it is set, tells of a command what the approving user is
 	// shown, by the keys of the action's infoTableHeaders (D-2FA-25).
 	Describe func(command []byte) map[string]string
+	// Reach, which an action of applicants has, says where a renewed code goes and which of
+	// the methods send none, from the command. It takes the same steps whatever it finds.
+	Reach func(ctx context.Context, command []byte) (Account, []Name, error)
 }
 
 // Actions are the registered actions by code.

@@ -51,6 +51,9 @@ const (
 	FlowLogin   Flow = "LOGIN"
 	FlowReset   Flow = "RESET_PASSWORD"
 	FlowSession Flow = "SESSION" // started with x-auth
+	// FlowRegister counts for a phone number that has no account. No factor of it is
+	// switched off: there is no other factor that would switch it on.
+	FlowRegister Flow = "REGISTER"
 )
 
 // State of a challenge. Expiry is no state: it follows from ExpiresAt, and
@@ -124,7 +127,7 @@ type Starter struct {
 // Challenge is the whole state of one challenge, its command excepted.
 type Challenge struct {
 	ID        string
-	UserID    string // "" for a decoy
+	UserID    string // "" where there is no account
 	Action    string
 	Flow      Flow
 	State     State
@@ -136,7 +139,7 @@ type Challenge struct {
 
 // Body is the part of a challenge that only the machine reads.
 type Body struct {
-	Subject  string `json:"s,omitempty"` // whose attempt budget is spent: the user id, or a keyed hash for a decoy
+	Subject  string `json:"s,omitempty"` // whose attempt budget is spent: the user id, or a keyed hash where there is no account
 	Kind     Kind   `json:"d"`
 	Reason   Reason `json:"y,omitempty"`
 	Required int    `json:"q"`
@@ -167,17 +170,22 @@ const DecoyMark = "?"
 
 // The kinds. A Decoy is a challenge that stands for an account which does not
 // exist or may not be used (D-PWD-01): it behaves like any other, and no value
-// is right.
+// is right. An Applicant is a challenge of a person who asks for an account: it has
+// a decoy's subject in place of a user, and its codes go out and are right.
 const (
 	Real Kind = iota
 	Decoy
+	Applicant
 )
 
-// Owner is whose challenge it is: the user's id, or the subject of a decoy.
-// Nobody has a decoy's subject for an id, and its credential version is 0, so
+// Owned reports whether an account is behind the challenge.
+func (k Kind) Owned() bool { return k == Real }
+
+// Owner is whose challenge it is: the user's id, or the subject where there is no
+// account. Nobody has a subject for an id, and its credential version is 0, so
 // that the guard of a user's credentials holds for it as long as that is so.
 func (c Challenge) Owner() string {
-	if c.Kind == Decoy {
+	if !c.Kind.Owned() {
 		return c.Subject
 	}
 	return c.UserID

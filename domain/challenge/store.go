@@ -173,6 +173,12 @@ type StartRequest struct {
 	// a keyed hash of the length of an id. Account then holds the phone that was
 	// asked for and no user, and nothing is sent.
 	Decoy string
+	// Applicant, where it is not "", makes the challenge that of a person who has no account
+	// yet, and is its subject, as that of a decoy. Account then holds the phone number and
+	// the mail address that were typed. Of the methods in Withheld nothing is sent and no
+	// value is right; nothing else shows which they are.
+	Applicant string
+	Withheld  []Name
 	// Proven says that the starter held a session or a right password, so
 	// that the full send caps apply (D-EXT-05).
 	Proven bool

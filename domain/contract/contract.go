@@ -79,6 +79,18 @@ type Change struct {
 	OrderNo        *int64
 }
 
+// Accept notes that a user accepted a contract, in the version of that moment. It commits
+// with the account of the user.
+type Accept struct {
+	UserID     string
+	ContractID int64
+	Version    string
+	At         time.Time
+}
+
+// Table names the table of the write.
+func (Accept) Table() string { return "contract_acceptance" }
+
 // Place is where a detail goes.
 type Place struct{ ID, OrderNo int64 }
 
@@ -107,6 +119,8 @@ type Store interface {
 	AddDetail(ctx context.Context, d Detail) (int64, error)
 	// SaveDetail replaces the detail of that id. RECORD_NOT_FOUND.
 	SaveDetail(ctx context.Context, d Detail) error
+	// Accepted lists what a user accepted, in the order of the contracts.
+	Accepted(ctx context.Context, userID string) ([]Accept, error)
 	// RemoveDetails deletes the details of these ids that there are.
 	// RECORD_NOT_FOUND when there is none.
 	RemoveDetails(ctx context.Context, ids []int64) error

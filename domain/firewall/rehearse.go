@@ -148,7 +148,7 @@ func requests(rows []audit.Stored) []past {
 // at a login.
 func (h Rehearser) client(p past) (c Client) {
 	c.IP, _ = netip.ParseAddr(p.IP)
-	if p.resource != placed["LOGIN"] && p.resource != placed["RESET_PASSWORD"] {
+	if p.resource != placed["LOGIN"] && p.resource != placed["RESET_PASSWORD"] && p.resource != placed["REGISTER"] {
 		c.UserID = p.ActorID
 	}
 	if code := h.CountryOf(c.IP); geo.Assigned(code) {
@@ -163,6 +163,7 @@ func (h Rehearser) client(p past) (c Client) {
 var placed = map[string]string{
 	"LOGIN": "POST /auth/login", "LOGOUT": "POST /auth/logout",
 	"RESET_PASSWORD": "POST /auth/password/reset", "UPDATE_PASSWORD": "POST /auth/password/update",
+	"REGISTER":   "POST /auth/register",
 	"TOTP_SETUP": "POST /auth/totp/setup", "TOTP_DEACTIVATE": "POST /auth/totp/deactivate",
 	"DEVICE_ADD": "POST /auth/devices", "DEVICE_REMOVE": "DELETE /auth/devices",
 	"GEOFILTER_ADD": "POST /user/geofilter/countries", "GEOFILTER_REMOVE": "DELETE /user/geofilter/countries",

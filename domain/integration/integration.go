@@ -68,6 +68,8 @@ func Digest(v any) []byte {
 type Store interface {
 	// Claim reads the claim of an external id. RECORD_NOT_FOUND.
 	Claim(ctx context.Context, kind Kind, externalID string) (Claim, error)
+	// ClaimOf reads the claim that is bound to a record. RECORD_NOT_FOUND.
+	ClaimOf(ctx context.Context, kind Kind, recordID string) (Claim, error)
 	// Events lists events in the order in which they were committed, beginning after a place.
 	// An event is listed only when no event before it can appear any more.
 	Events(ctx context.Context, q EventQuery, p page.Query[Place]) (page.Of[Event], error)

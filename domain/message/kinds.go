@@ -39,13 +39,15 @@ const (
 	PushBound Kind = "push-bound"
 	// UnderAttack: wrong passwords met the total of the account (D-GEN-14).
 	UnderAttack Kind = "under-attack"
+	// AppliedAgain: the phone number or the mail address was used to sign up (D-INT-07).
+	AppliedAgain Kind = "applied-again"
 )
 
 // kinds tells of each kind in what time it is told at most once; 0: each time.
 var kinds = map[Kind]time.Duration{
 	DeviceAdded: 0, DeviceRemoved: 0, TOTPOn: 0, TOTPOff: 0, RecoveryUsed: 0, PasswordChanged: 0, PhoneChanged: 0,
 	MailChanged: 0, FilterChanged: time.Hour, NewNetwork: time.Hour, FactorGuessed: time.Hour, FactorOff: time.Hour,
-	PushBound: 24 * time.Hour, UnderAttack: 24 * time.Hour,
+	PushBound: 24 * time.Hour, UnderAttack: 24 * time.Hour, AppliedAgain: time.Hour,
 }
 
 // Once is the time in which a notice of the kind is told at most once; 0: it is told

@@ -51,7 +51,7 @@ func NewCatalog(methods []Method, actions []Action, policies []Policy) *Catalog 
 			return cmp.Or(cmp.Compare(rank(a.EntityType), rank(b.EntityType)), cmp.Compare(a.ID, b.ID))
 		})
 	}
-	for _, action := range []string{ResetPassword, VerifyEmail} {
+	for _, action := range []string{ResetPassword, VerifyEmail, Register} {
 		c.defaults[action] = plan(c.methods, action, nil, 0)
 	}
 	c.fallback = plan(c.methods, "", []Choice{{Code: TOTP}, {Code: PUSH}, {Code: SMS}, {Code: MAIL}}, 1)

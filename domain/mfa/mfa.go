@@ -38,6 +38,7 @@ const (
 	DeviceAdd       = "DEVICE_ADD"
 	DeviceRemove    = "DEVICE_REMOVE"
 	ApproveRequest  = "APPROVE_REQUEST"
+	Register        = "REGISTER"
 )
 
 // Method is the configuration of one kind of factor. Its Code is unique.

@@ -83,11 +83,11 @@ func (p Plan) missing(offer []Planned) (names []challenge.Name) {
 }
 
 // mandatory lists the methods whose completion is what the action is about:
-// a password reset proves phone and mail, a mail verification the mail. No
+// a password reset and a sign-up prove phone and mail, a mail verification the mail. No
 // policy can lower them.
 func mandatory(action string) []challenge.Name {
 	switch action {
-	case ResetPassword:
+	case ResetPassword, Register:
 		return []challenge.Name{challenge.SMS, challenge.MAIL}
 	case VerifyEmail:
 		return []challenge.Name{challenge.MAIL}

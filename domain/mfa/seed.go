@@ -20,7 +20,7 @@ func SeedMethods() []Method {
 func SeedActions() []Action {
 	var out []Action
 	for _, a := range builtIn {
-		if a.Code != DeviceAdd && a.Code != DeviceRemove && a.Code != ApproveRequest {
+		if a.Code != DeviceAdd && a.Code != DeviceRemove && a.Code != ApproveRequest && a.Code != Register {
 			out = append(out, a)
 		}
 	}
@@ -86,6 +86,7 @@ var builtIn = func() []Action {
 		{DeviceAdd, Text{"tr": "Cihaz ekleme", "en": "New device", "ar": "إضافة جهاز"}, with(subject)},
 		{DeviceRemove, Text{"tr": "Cihaz kaldırma", "en": "Device removal", "ar": "إزالة جهاز"}, with(subject)},
 		{ApproveRequest, Text{"tr": "İstek onayı", "en": "Request approval", "ar": "الموافقة على طلب"}, with(request)},
+		{Register, Text{"tr": "Hesap açma", "en": "Sign-up", "ar": "إنشاء حساب"}, from},
 	}
 }()
 

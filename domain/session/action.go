@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"slices"
 
 	"castellan/domain/challenge"
+	"castellan/domain/client"
 	"castellan/domain/commit"
 	"castellan/domain/id"
 	"castellan/domain/message"
@@ -57,6 +59,19 @@ func (s *Service) build(ctx context.Context, x challenge.Execution) (challenge.R
 	told, err := s.arrived(ctx, cmd, c)
 	return challenge.Result{Success: true, Data: data, Headers: map[string]string{string(token.XAuth): signed},
 		UserID: made.UserID, SessionID: made.ID, SV: made.SV}, append(writes, told...), err
+}
+
+// First is the session of an account that the challenge of x has just made: its outcome, and
+// the writes, which commit behind the account.
+func (s *Service) First(ctx context.Context, u user.User, x challenge.Execution) (challenge.Result, []commit.Write,
+	error) {
+	cmd := command{Roles: u.AllRoles()}
+	ip, _ := netip.ParseAddr(x.Challenge.Starter.IP) // what is no address has no network
+	if network := client.Region(client.Prefix(ip)); network != "" {
+		cmd.Network = user.Mark(u.ID, network)
+	}
+	x.Challenge.UserID, x.Challenge.CV, x.Challenge.SV, x.Command = u.ID, u.CV, u.SV, cmd.pack()
+	return s.build(ctx, x)
 }
 
 // arrived returns the notice of a login from a network that is new to the account

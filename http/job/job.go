@@ -23,8 +23,8 @@ func (g Group) Endpoints() []rest.Endpoint {
 		rest.Get("/admin/jobs", "List the background jobs, newest first", rest.Tenant, g.list, fault.InvalidField).
 			Try("type=sweep-files&status=done&limit=1").
 			Doc("listJobs", "Jobs that are over are kept for 30 days."),
-		rest.Get("/admin/jobs/{id}", "Show a background job, or wait for it with Prefer: wait=N", rest.Tenant, g.show,
-			fault.RecordNotFound).Holds().Tags().Try("id=${listJobs.type=sweep-files.id}").
+		rest.Get("/admin/jobs/{id}", "Show a background job, or wait for it with Prefer: wait=N", rest.TenantOrService,
+			g.show, fault.RecordNotFound).Holds().Tags().Try("id=${listJobs.type=sweep-files.id}").
 			Doc("getJob", "With Prefer: wait=N the answer comes when the job is over, or when it is no longer as "+
 				"If-None-Match names it, and after N seconds in any case."),
 		rest.NamesBy(rest.Post("/admin/jobs/{id}/cancel", "Cancel a background job", rest.Tenant, g.cancel,

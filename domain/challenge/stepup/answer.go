@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -224,6 +225,16 @@ func (s *Answerer) renew(ctx context.Context, challengeID, methodID string, name
 	case err != nil:
 		return challenge.Challenge{}, err
 	}
+	kind, withheld := challenge.Real, []challenge.Name(nil)
+	if re.Decoy {
+		kind = challenge.Decoy
+		if reach := s.Actions[re.Action].Reach; reach != nil {
+			kind = challenge.Applicant
+			if account, withheld, err = s.applicant(ctx, challengeID, reach); err != nil {
+				return challenge.Challenge{}, err
+			}
+		}
+	}
 	now := s.Now()
 	c := challenge.Challenge{ID: challengeID, Action: re.Action, Body: challenge.Body{Proven: re.Proven}}
 	m := challenge.Method{ID: methodID, Name: name, Template: re.Template, Generation: re.Generation,
@@ -238,7 +249,7 @@ func (s *Answerer) renew(ctx context.Context, challengeID, methodID string, name
 	if err != nil {
 		return challenge.Challenge{}, err
 	}
-	out, err := s.userGate(re.Decoy).Send(ctx, owner, s.sendingOf(l), s.Config.Caps)
+	out, err := s.userGate(kind).Send(ctx, owner, s.sendingOf(l), s.Config.Caps)
 	if err != nil {
 		return challenge.Challenge{}, err
 	}
@@ -249,7 +260,7 @@ func (s *Answerer) renew(ctx context.Context, challengeID, methodID string, name
 		}
 		return challenge.Challenge{}, s.capped(s.Config.Caps.wait(now, sent, []letter{l}, s.destinations))
 	}
-	out = out && may
+	out = out && may && !slices.Contains(withheld, name)
 	s.seal(&l, &m, c, out)
 	next, err := s.Challenges.Renew(ctx, challengeID, methodID, name, m.Digest, l.row, by)
 	if err != nil {
@@ -257,6 +268,21 @@ func (s *Answerer) renew(ctx context.Context, challengeID, methodID string, name
 	}
 	s.deliver(l)
 	return next, nil
+}
+
+// applicant reads where the codes of a person without an account go.
+func (s *Answerer) applicant(ctx context.Context, challengeID string,
+	reach func(context.Context, []byte) (challenge.Account, []challenge.Name, error)) (challenge.Account, []challenge.Name,
+	error) {
+	sealed, err := s.Store.Command(ctx, challengeID)
+	if err != nil {
+		return challenge.Account{}, nil, err
+	}
+	command, err := s.Ring.Open(sealed, challenge.CommandData(challengeID))
+	if err != nil {
+		return challenge.Account{}, nil, fmt.Errorf("open the command of an applicant: %w", err)
+	}
+	return reach(ctx, command)
 }
 
 // Guards are the conditions under which a step of c may commit: the

@@ -59,7 +59,7 @@ func (s *Starter) reserve(ctx context.Context, now time.Time, c challenge.Challe
 	for _, l := range letters {
 		res.Sendings = append(res.Sendings, s.sendingOf(l))
 	}
-	grant, err := s.userGate(c.Kind == challenge.Decoy).Reserve(ctx, c.Owner(), res)
+	grant, err := s.userGate(c.Kind).Reserve(ctx, c.Owner(), res)
 	if err != nil || c.Proven {
 		return grant, err
 	}
@@ -162,6 +162,31 @@ func (s *Messenger) capped(wait time.Duration) error {
 }
 
 const day = 24 * time.Hour
+
+// let returns which of the sendings of a start without a proof the caps let out: such starts
+// have half of each cap. sent is what went out in the day before. Destinations are counted
+// apart: otherwise the codes of one would end later where those of another are withheld, and
+// show that it has an account.
+func (c Caps) let(now time.Time, sent []outbox.Sending, sendings []Sending) []bool {
+	out, hour := make([]bool, len(sendings)), now.Add(-time.Hour).UnixMilli()
+	below := func(n, limit int) bool { return limit <= 0 || n < (limit+1)/2 }
+	for i, s := range sendings {
+		var inDay, inHour int
+		for _, o := range sent {
+			if o.To(s.Destination) {
+				inDay++
+				if o.At > hour {
+					inHour++
+				}
+			}
+		}
+		out[i] = below(inDay, c.UserDay) && below(inDay, c.DestinationDay) && below(inHour, c.DestinationHour)
+		if out[i] {
+			sent = append(sent, outbox.Sending{Destination: outbox.First(s.Destination), At: now.UnixMilli()})
+		}
+	}
+	return out
+}
 
 // wait is how long it takes until the caps let out all letters of a start with a
 // proof. sent is what went out in the day before, oldest first.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"castellan/domain/challenge"
+	"castellan/domain/outbox"
 )
 
 // A decoy answers a public start for an account that does not exist or may not
@@ -31,18 +32,22 @@ func stranger(hint string) challenge.Account { return challenge.Account{Phone: h
 const decoyMail = "firstname@example.invalid"
 
 // userGate is where the messages of a challenge are counted.
-func (s *Messenger) userGate(decoy bool) UserGate {
-	if decoy {
-		return strangersGate{s}
+func (s *Messenger) userGate(k challenge.Kind) UserGate {
+	if !k.Owned() {
+		return strangersGate{s, k == challenge.Applicant}
 	}
 	return s.UserGate
 }
 
-// strangersGate is the UserGate of decoys. Their subjects have no owner (D-2FA-32):
-// nothing that strangers can name takes room for longer than a challenge takes
-// to commit. It reads the rows that a user's owner reads for a public start, and
-// lets nothing out.
-type strangersGate struct{ s *Messenger }
+// strangersGate is the UserGate of decoys and applicants. Their subjects have no owner
+// (D-2FA-32): nothing that strangers can name takes room for longer than a challenge takes
+// to commit. It reads the rows that a user's owner reads for a public start. Of a decoy it
+// lets nothing out; of an applicant what the caps let out by the rows. Starts at the same
+// moment may exceed them a little, which the bound of starts allows.
+type strangersGate struct {
+	s         *Messenger
+	applicant bool
+}
 
 // strangers are the decoys that are being made: their rows may not be there yet.
 type strangers struct {
@@ -70,7 +75,8 @@ func (d strangersGate) Reserve(ctx context.Context, subject string, r Reservatio
 	if err != nil {
 		return Grant{}, err
 	}
-	if err := d.count(ctx, subject, now, r.Caps); err != nil {
+	send, err := d.count(ctx, subject, now, r.Caps, r.Sendings)
+	if err != nil {
 		return Grant{}, err
 	}
 	open = d.s.strangers.with(now, subject, open)
@@ -84,27 +90,37 @@ func (d strangersGate) Reserve(ctx context.Context, subject string, r Reservatio
 			return Grant{}, err
 		}
 	}
-	return Grant{Supersede: d.s.strangers.admit(now, subject, open, states, r), Send: make([]bool, len(r.Sendings))}, nil
+	return Grant{Supersede: d.s.strangers.admit(now, subject, open, states, r), Send: send}, nil
 }
 
 // Send implements UserGate.
-func (d strangersGate) Send(ctx context.Context, subject string, _ Sending, c Caps) (bool, error) {
+func (d strangersGate) Send(ctx context.Context, subject string, s Sending, c Caps) (bool, error) {
 	if err := d.DummyCall(ctx); err != nil {
 		return false, err
 	}
-	return false, d.count(ctx, subject, d.s.Now(), c)
+	send, err := d.count(ctx, subject, d.s.Now(), c, []Sending{s})
+	return err == nil && send[0], err
 }
 
 // DummyCall implements UserGate.
 func (d strangersGate) DummyCall(ctx context.Context) error { return d.s.UserGate.DummyCall(ctx) }
 
-// count reads the number of messages sent, as for a user. It is always 0.
-func (d strangersGate) count(ctx context.Context, subject string, now time.Time, c Caps) error {
-	if c == (Caps{}) {
-		return nil
+// count reads the messages sent, as for a user, and says which of the sendings go out. Of a
+// decoy nothing was sent, and nothing is.
+func (d strangersGate) count(ctx context.Context, subject string, now time.Time, c Caps,
+	sendings []Sending) ([]bool, error) {
+	var sent []outbox.Sending
+	if c != (Caps{}) {
+		var err error
+		if sent, err = d.s.Outbox.Sendings(ctx, subject, now.Add(-24*time.Hour)); err != nil {
+			return nil, err
+		}
 	}
-	_, err := d.s.Outbox.Sendings(ctx, subject, now.Add(-24*time.Hour))
-	return err
+	send := c.let(now, sent, sendings)
+	for i := range send {
+		send[i] = send[i] && d.applicant
+	}
+	return send, nil
 }
 
 // with adds to the challenges that have rows those that may be about to.

@@ -39,7 +39,7 @@ func (s *Starter) Explain(ctx context.Context, action, userID, ip string) (Expla
 		}
 		owned = account.Owns
 	}
-	if s.Actions[action].Flow == challenge.FlowReset { // which nobody starts with a proof
+	if f := s.Actions[action].Flow; f == challenge.FlowReset || f == challenge.FlowRegister { // never with a proof
 		userID = ""
 	}
 	now := s.Now()

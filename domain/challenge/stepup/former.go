@@ -28,12 +28,16 @@ func (s *Messenger) Subject(ctx context.Context, phone string) (subject string, 
 		if err != nil {
 			return "", nil, err
 		}
-		spent, err := s.Store.Budget(ctx, f, challenge.FlowReset)
-		if err != nil {
-			return "", nil, err
+		var spent []int64
+		for _, flow := range []challenge.Flow{challenge.FlowReset, challenge.FlowRegister} {
+			b, err := s.Store.Budget(ctx, f, flow)
+			if err != nil {
+				return "", nil, err
+			}
+			spent = append(spent, b.OTP...)
 		}
 		since := now.Add(-countedFor).UnixMilli()
-		if len(open) > 0 || slices.ContainsFunc(spent.OTP, func(at int64) bool { return at > since }) {
+		if len(open) > 0 || slices.ContainsFunc(spent, func(at int64) bool { return at > since }) {
 			subject = f
 		}
 	}

@@ -60,14 +60,37 @@ func (s *Messenger) Guessed(r challenge.Rules) func(c challenge.Challenge, to ch
 			to.UserID = c.Owner()
 		}
 		writes := challenge.Guessed(s, to, c.Flow, n, row, r, ip)
-		for i, w := range writes {
-			if once, is := w.(outbox.AddOnce); is && !known {
-				once.State = outbox.Discarded
-				writes[i] = once
-			}
+		if !known {
+			discard(writes)
 		}
 		return writes
 	}
+}
+
+// discard makes notices that are told at most once in a time born discarded.
+func discard(writes []commit.Write) {
+	for i, w := range writes {
+		if once, is := w.(outbox.AddOnce); is {
+			once.State = outbox.Discarded
+			writes[i] = once
+		}
+	}
+}
+
+// Applied makes the write that tells the owner of an account, once an hour, that its phone
+// number or mail address was used to apply for another account. Where to has no user or no
+// address the message is born discarded, under subject, and costs what another does.
+func (s *Messenger) Applied(to challenge.Account, subject, ip string) []commit.Write {
+	known := to.UserID != "" && to.Mail != ""
+	if !known {
+		to = stranger("")
+		to.UserID = subject
+	}
+	writes := s.Notice(to, message.AppliedAgain, nil, ip)
+	if !known {
+		discard(writes)
+	}
+	return writes
 }
 
 func (s *Messenger) notice(to challenge.Account, template string, v message.Values, ip string) (row outbox.Message,

@@ -157,7 +157,7 @@ type wake struct {
 // service without a sender for them works the same: devices ask by themselves.
 func (s *Starter) wakes(ctx context.Context, c challenge.Challenge) ([]letter, error) {
 	i := slices.IndexFunc(c.Methods, isPush)
-	if i < 0 || c.Kind == challenge.Decoy || s.Devices == nil || !s.Dispatch.Offers(message.Push) {
+	if i < 0 || !c.Kind.Owned() || s.Devices == nil || !s.Dispatch.Offers(message.Push) {
 		return nil, nil
 	}
 	devices, err := s.Devices.Wakes(ctx, c.UserID)

@@ -42,7 +42,8 @@ func (s *Starter) Rehearse(ctx context.Context, rows audit.Store, p mfa.Policy) 
 	}
 	out.Truncated = read.More
 	next := c.PlanOf(p)
-	reset := s.Actions[p.ActionCode].Flow == challenge.FlowReset // which nobody starts with a proof
+	f := s.Actions[p.ActionCode].Flow
+	reset := f == challenge.FlowReset || f == challenge.FlowRegister // never started with a proof
 	users, seen, accounts := map[string]bool{}, map[string]bool{}, map[string]*challenge.Account{}
 	var changed, stopped []audit.Stored
 	for _, row := range read.Records {

@@ -2,6 +2,7 @@ package stepup
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"castellan/domain/challenge"
@@ -38,6 +39,9 @@ func (s *Starter) Start(ctx context.Context, r challenge.StartRequest) (challeng
 	now := s.Now()
 	if r.Decoy != "" {
 		r.Account.Mail, r.Proven = decoyMail, false
+	}
+	if r.Applicant != "" {
+		r.Proven = false
 	}
 	plan, offer, err := s.offer(now, r)
 	if err != nil {
@@ -78,7 +82,8 @@ func (s *Starter) Start(ctx context.Context, r challenge.StartRequest) (challeng
 	writes = append(append(writes, Credentials(c)), pushed...)
 	for i := range letters {
 		l := &letters[i]
-		off := r.Account.Off.Has(c.Flow, c.Methods[l.method].Name) // not offered where the start is proven
+		name := c.Methods[l.method].Name
+		off := r.Account.Off.Has(c.Flow, name) || slices.Contains(r.Withheld, name) // not offered where the start is proven
 		s.seal(l, &c.Methods[l.method], c, r.Proven || grant.Send[i] && !off)
 		writes = append(writes, outbox.Add{Message: l.row})
 	}
@@ -146,6 +151,9 @@ func (s *Starter) build(now time.Time, r challenge.StartRequest, flow challenge.
 	if r.Decoy != "" {
 		c.UserID, c.Subject, c.Kind = "", r.Decoy, challenge.Decoy
 	}
+	if r.Applicant != "" {
+		c.UserID, c.Subject, c.Kind = "", r.Applicant, challenge.Applicant
+	}
 	for i, p := range offer {
 		m := challenge.Method{ID: id.New(now), Name: p.Name, Template: p.Template, LifetimeMs: p.LifetimeMs,
 			RenewMs: p.RenewMs, Mandatory: p.Mandatory}
@@ -161,7 +169,8 @@ func (s *Starter) build(now time.Time, r challenge.StartRequest, flow challenge.
 		m.ExpiresAt = ms + m.LifetimeMs
 		if p.Name.Sent() {
 			m.MadeAt = ms
-			if r.Proven || p.Name == challenge.SMS { // the starter of a reset typed the number, not the address (D-2FA-26)
+			// The starter of a reset typed the number, not the address (D-2FA-26).
+			if r.Proven || r.Applicant != "" || p.Name == challenge.SMS {
 				m.Hint = Hint(p.Name, destination(a, p.Name), a.Dial)
 			}
 		}

@@ -23,7 +23,23 @@ func Run(t *testing.T, open storetest.Open[contract.Store]) {
 		"NoContract":        noContract,
 		"JoinsTransactions": joinsTransactions,
 		"OneAtATime":        oneAtATime,
+		"Accepted":          accepted,
 	})
+}
+
+// What a user accepted is listed in the order of the contracts, and a contract once.
+func accepted(t *testing.T, s contract.Store, c commit.Committer) {
+	at := time.UnixMilli(1_700_000_000_123).UTC()
+	all := []contract.Accept{{UserID: "u1", ContractID: 2, Version: "2026-1", At: at},
+		{UserID: "u1", ContractID: 7, At: at}}
+	storetest.Must(t, c.Commit(t.Context(), all[1], contract.Accept{UserID: "u2", ContractID: 2, At: at}, all[0]))
+	got, err := s.Accepted(t.Context(), "u1")
+	storetest.Must(t, err)
+	storetest.Same(t, got, all)
+	storetest.Wants(t, c.Commit(t.Context(), all[0]), fault.RecordAlreadyExist)
+	if got, err := s.Accepted(t.Context(), "u3"); err != nil || len(got) != 0 {
+		t.Errorf("of another user %v, %v", got, err)
+	}
 }
 
 func add(t *testing.T, s contract.Store, code string) int64 {

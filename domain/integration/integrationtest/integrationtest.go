@@ -49,6 +49,13 @@ func claims(t *testing.T, s integration.Store, c commit.Committer) {
 	other := sample("a")
 	other.Kind = integration.Withdrawals
 	storetest.Must(t, c.Commit(t.Context(), integration.Add{Claim: other}))
+	got, err = s.ClaimOf(t.Context(), integration.Withdrawals, other.RecordID)
+	storetest.Must(t, err)
+	storetest.Same(t, got, other)
+	_, err = s.ClaimOf(t.Context(), integration.Users, other.RecordID)
+	storetest.Wants(t, err, fault.RecordNotFound)
+	_, err = s.ClaimOf(t.Context(), integration.Deposits, "another record")
+	storetest.Wants(t, err, fault.RecordNotFound)
 }
 
 // Of concurrent requests under one external id one makes the record and all get it; another
