@@ -99,6 +99,7 @@ var sections = []rest.Group{
 	resource.Own{},
 	servicekey.Group{},
 	integration.Events{},
+	integration.Deposits{},
 	mfa.Explain{},
 	firewall.Explain{},
 	foureyes.Group{},
