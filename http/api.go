@@ -100,6 +100,7 @@ var sections = []rest.Group{
 	servicekey.Group{},
 	integration.Events{},
 	integration.Deposits{},
+	integration.Findings{},
 	mfa.Explain{},
 	firewall.Explain{},
 	foureyes.Group{},
