@@ -101,6 +101,8 @@ var sections = []rest.Group{
 	integration.Events{},
 	integration.Deposits{},
 	integration.Findings{},
+	integration.Applications{},
+	integration.Accounting{},
 	mfa.Explain{},
 	firewall.Explain{},
 	foureyes.Group{},

@@ -44,7 +44,7 @@ func TestDepositMoves(t *testing.T) {
 		id := s.reports(waiting, "waitingSenderInfo", -5)
 		s.reports(waiting, "waitingSenderInfo", -5) // after a lost answer
 		s.reports(informed, "waitingTreasuryApproval", -9)
-		for _, body := range []string{waiting, informed, change(informed, `"name":"Ada","city":"London"`,
+		for _, body := range []string{waiting, informed, edited(informed, `"name":"Ada","city":"London"`,
 			`"city": "London", "name": "Ada"`)} {
 			s.reports(body, "waitingTreasuryApproval", -9)
 		}
@@ -93,26 +93,26 @@ func TestDepositBeginsInEachState(t *testing.T) {
 		}{
 			{informed, "waitingTreasuryApproval", -9},
 			{final, "finalized", 1},
-			{change(informed, "waiting", "finalized"), "finalized", 1},
+			{edited(informed, "waiting", "finalized"), "finalized", 1},
 		} {
-			s.reports(change(c.body, "d1", fmt.Sprint("d", n), "0xAb", fmt.Sprint("0x", n)), c.status, c.code)
+			s.reports(edited(c.body, "d1", fmt.Sprint("d", n), "0xAb", fmt.Sprint("0x", n)), c.status, c.code)
 		}
 		s.has("jane", "0.5")
 		if n := len(events(t, s.db)); n != 2 {
 			t.Errorf("%d events", n)
 		}
 		// Without toAddress the address is the user's own, and that address names the user.
-		own := change(waiting, "d1", "own", `"toAddress":"bc1jane",`, "", "0xAb", "0xc")
+		own := edited(waiting, "d1", "own", `"toAddress":"bc1jane",`, "", "0xAb", "0xc")
 		id := s.reports(own, "waitingSenderInfo", -5)
 		address := transaction.Address(ledgerAccount("jane", s.asset()))
-		byAddress := change(waiting, "d1", "own", `"userId":"jane",`, "", "bc1jane", address, "0xAb", "0xc")
+		byAddress := edited(waiting, "d1", "own", `"userId":"jane",`, "", "bc1jane", address, "0xAb", "0xc")
 		if again := s.reports(byAddress, "waitingSenderInfo", -5); again != id {
 			t.Errorf("%s and %s", id, again)
 		}
 		// An address that was given to the account names the user as well.
 		s.service.Store = given{s.service.Store, ledgerAccount("jane", s.asset())}
-		s.reports(change(waiting, "d1", "given", `"userId":"jane",`, "", "bc1jane", "bc1given"), "waitingSenderInfo", -5)
-		s.Wants(report, change(waiting, "d1", "x", "jane", "kurt", "bc1jane", "bc1given"), 400, "INVALID_FIELD toAddress")
+		s.reports(edited(waiting, "d1", "given", `"userId":"jane",`, "", "bc1jane", "bc1given"), "waitingSenderInfo", -5)
+		s.Wants(report, edited(waiting, "d1", "x", "jane", "kurt", "bc1jane", "bc1given"), 400, "INVALID_FIELD toAddress")
 	})
 }
 
@@ -135,35 +135,35 @@ func TestDepositRefuses(t *testing.T) {
 		rows := s.count("deposit") + s.count("integration_claim") + s.count("audit")
 		kurts := transaction.Address(ledgerAccount("kurt", s.asset()))
 		for body, want := range map[string]string{
-			change(waiting, "jane", "kurt"):                                                         "409 INVALID_STATE",
-			change(waiting, "0.25", "0.26"):                                                         "409 INVALID_STATE",
-			change(waiting, "0xAb", "0xAc"):                                                         "409 INVALID_STATE",
-			change(waiting, "bc1jane", "bc1other"):                                                  "409 INVALID_STATE",
-			change(waiting, "bc1from", "bc1other"):                                                  "409 INVALID_STATE",
-			change(waiting, `"BTC"`, `"ETH"`):                                                       "409 INVALID_STATE",
-			change(final, "0.25", "0.26"):                                                           "409 INVALID_STATE",
-			change(informed, "Ada", "Eve"):                                                          "409 INVALID_STATE senderInfo",
-			change(waiting, "d1", "d2"):                                                             "409 RECORD_ALREADY_EXIST",
-			change(final, "d1", "d2"):                                                               "409 RECORD_ALREADY_EXIST",
-			change(final, "d1", "d2", "0xAb", "0XAB", "bc1jane", "BC1JANE"):                         "409 RECORD_ALREADY_EXIST",
-			change(waiting, "d1", "d2", "jane", "nobody"):                                           "404 RECORD_NOT_FOUND",
-			change(waiting, "d1", "d2", `"userId":"jane",`, ""):                                     "404 RECORD_NOT_FOUND",
-			change(waiting, "d1", "d2", `"userId":"jane",`, "", "bc1jane", "castellan:1:nobody"):    "404 RECORD_NOT_FOUND",
-			change(waiting, "d1", "d2", `"userId":"jane",`, "", "bc1jane", "castellan:01:jane"):     "404 RECORD_NOT_FOUND",
-			change(waiting, "d1", "d2", `"userId":"jane",`, "", "bc1jane", kurts, `"BTC"`, `"ETH"`): "404 RECORD_NOT_FOUND",
-			change(waiting, "d1", "d2", "bc1jane", kurts):                                           "400 INVALID_FIELD toAddress",
-			change(waiting, "d1", "d2", `"BTC"`, `"XYZ"`):                                           "404 RECORD_NOT_FOUND",
-			change(waiting, "d1", "d2", `"userId":"jane",`, "", `"toAddress":"bc1jane",`, ""):       "400 INVALID_FIELD userId",
-			change(waiting, "d1", "d2", "0.25", "0"):                                                "400 INVALID_FIELD amount",
-			change(waiting, "d1", "d2", "0.25", "-1"):                                               "400 INVALID_FIELD amount",
-			change(waiting, "d1", "d2", "0.25", "0.123456789"):                                      "400 INVALID_FIELD amount",
-			change(waiting, "d1", strings.Repeat("x", 129)):                                         "400 INVALID_FIELD externalId",
-			change(waiting, "d1", strings.Repeat("ş", 65)):                                          "400 INVALID_FIELD externalId",
-			change(waiting, `"0xAb"`, `" "`):                                                        "400 INVALID_FIELD txId",
-			change(waiting, `"waiting"`, `"credited"`):                                              "400 INVALID_FIELD status",
-			change(informed, "d1", "d2", `{"name":"Ada","city":"London"}`, `{}`):                    "400 INVALID_FIELD senderInfo",
-			change(informed, "d1", "d2", `{"name":"Ada","city":"London"}`, `["x"]`):                 "400 INVALID_FIELD senderInfo",
-			change(informed, "Ada", strings.Repeat("x", 8<<10)):                                     "400 INVALID_FIELD senderInfo",
+			edited(waiting, "jane", "kurt"):                                                         "409 INVALID_STATE",
+			edited(waiting, "0.25", "0.26"):                                                         "409 INVALID_STATE",
+			edited(waiting, "0xAb", "0xAc"):                                                         "409 INVALID_STATE",
+			edited(waiting, "bc1jane", "bc1other"):                                                  "409 INVALID_STATE",
+			edited(waiting, "bc1from", "bc1other"):                                                  "409 INVALID_STATE",
+			edited(waiting, `"BTC"`, `"ETH"`):                                                       "409 INVALID_STATE",
+			edited(final, "0.25", "0.26"):                                                           "409 INVALID_STATE",
+			edited(informed, "Ada", "Eve"):                                                          "409 INVALID_STATE senderInfo",
+			edited(waiting, "d1", "d2"):                                                             "409 RECORD_ALREADY_EXIST",
+			edited(final, "d1", "d2"):                                                               "409 RECORD_ALREADY_EXIST",
+			edited(final, "d1", "d2", "0xAb", "0XAB", "bc1jane", "BC1JANE"):                         "409 RECORD_ALREADY_EXIST",
+			edited(waiting, "d1", "d2", "jane", "nobody"):                                           "404 RECORD_NOT_FOUND",
+			edited(waiting, "d1", "d2", `"userId":"jane",`, ""):                                     "404 RECORD_NOT_FOUND",
+			edited(waiting, "d1", "d2", `"userId":"jane",`, "", "bc1jane", "castellan:1:nobody"):    "404 RECORD_NOT_FOUND",
+			edited(waiting, "d1", "d2", `"userId":"jane",`, "", "bc1jane", "castellan:01:jane"):     "404 RECORD_NOT_FOUND",
+			edited(waiting, "d1", "d2", `"userId":"jane",`, "", "bc1jane", kurts, `"BTC"`, `"ETH"`): "404 RECORD_NOT_FOUND",
+			edited(waiting, "d1", "d2", "bc1jane", kurts):                                           "400 INVALID_FIELD toAddress",
+			edited(waiting, "d1", "d2", `"BTC"`, `"XYZ"`):                                           "404 RECORD_NOT_FOUND",
+			edited(waiting, "d1", "d2", `"userId":"jane",`, "", `"toAddress":"bc1jane",`, ""):       "400 INVALID_FIELD userId",
+			edited(waiting, "d1", "d2", "0.25", "0"):                                                "400 INVALID_FIELD amount",
+			edited(waiting, "d1", "d2", "0.25", "-1"):                                               "400 INVALID_FIELD amount",
+			edited(waiting, "d1", "d2", "0.25", "0.123456789"):                                      "400 INVALID_FIELD amount",
+			edited(waiting, "d1", strings.Repeat("x", 129)):                                         "400 INVALID_FIELD externalId",
+			edited(waiting, "d1", strings.Repeat("ş", 65)):                                          "400 INVALID_FIELD externalId",
+			edited(waiting, `"0xAb"`, `" "`):                                                        "400 INVALID_FIELD txId",
+			edited(waiting, `"waiting"`, `"credited"`):                                              "400 INVALID_FIELD status",
+			edited(informed, "d1", "d2", `{"name":"Ada","city":"London"}`, `{}`):                    "400 INVALID_FIELD senderInfo",
+			edited(informed, "d1", "d2", `{"name":"Ada","city":"London"}`, `["x"]`):                 "400 INVALID_FIELD senderInfo",
+			edited(informed, "Ada", strings.Repeat("x", 8<<10)):                                     "400 INVALID_FIELD senderInfo",
 		} {
 			status, answer := s.Call(report, body)
 			if got := fmt.Sprint(status, " ", apitest.Refusal(answer)); got != want {
@@ -174,7 +174,7 @@ func TestDepositRefuses(t *testing.T) {
 		if n := s.count("deposit") + s.count("integration_claim") + s.count("audit"); n != rows {
 			t.Errorf("%d rows were written", n-rows)
 		}
-		s.reports(change(waiting, `"fromAddress":"bc1from",`, "", "d1", "d3", "0xAb", "0x3"), "waitingSenderInfo", -5)
+		s.reports(edited(waiting, `"fromAddress":"bc1from",`, "", "d1", "d3", "0xAb", "0x3"), "waitingSenderInfo", -5)
 		for _, line := range []string{report, "GET deposits/x"} {
 			s.As("jane").Wants(line, waiting, 403, "FORBIDDEN")
 			s.As("nobody").Wants(line, waiting, 401, "UNAUTHENTICATED")
@@ -186,8 +186,8 @@ func TestDepositRefuses(t *testing.T) {
 func TestDepositNamesItsUser(t *testing.T) {
 	bothMoney(t, func(s money) {
 		people(t, s.db, "admin")
-		s.WantsBound(report, change(waiting, "jane", "admin"), true)
-		s.WantsBound(report, change(waiting, `"userId":"jane",`, "", "bc1jane",
+		s.WantsBound(report, edited(waiting, "jane", "admin"), true)
+		s.WantsBound(report, edited(waiting, `"userId":"jane",`, "", "bc1jane",
 			transaction.Address(ledgerAccount("admin", s.asset()))), true)
 	})
 }
@@ -204,15 +204,15 @@ func TestDepositReportsRace(t *testing.T) {
 			t.Errorf("answers %v", ended)
 		}
 		s.has("jane", "0.25")
-		mixed := at(s.Site, report, change(waiting, "d1", "m", "0xAb", "0xm"), change(final, "d1", "m", "0xAb", "0xm"),
-			change(final, "d1", "m", "0xAb", "0xm"), change(waiting, "d1", "m", "0xAb", "0xm"))
+		mixed := at(s.Site, report, edited(waiting, "d1", "m", "0xAb", "0xm"), edited(final, "d1", "m", "0xAb", "0xm"),
+			edited(final, "d1", "m", "0xAb", "0xm"), edited(waiting, "d1", "m", "0xAb", "0xm"))
 		if len(mixed[200]) != 4 {
 			t.Errorf("answers %v", mixed)
 		}
 		s.has("jane", "0.5")
 		var others []string
 		for n := range 8 {
-			others = append(others, change(final, "d1", fmt.Sprint("o", n), "0xAb", "0xo"))
+			others = append(others, edited(final, "d1", fmt.Sprint("o", n), "0xAb", "0xo"))
 		}
 		if got := at(s.Site, report, others...); len(got[200]) != 1 || len(got[409]) != 7 {
 			t.Errorf("answers %v", got)
@@ -237,18 +237,18 @@ func TestDepositAgainstTheTreasury(t *testing.T) {
 		s.jobs.Finish(t, u.JobID, nil)
 		s.reports(informed, "finalizedDeposit", 2) // a repeat shows it as it is now
 		s.Wants(report, final, 409, "INVALID_STATE")
-		s.Wants(report, change(informed, "Ada", "Eve"), 409, "INVALID_STATE")
+		s.Wants(report, edited(informed, "Ada", "Eve"), 409, "INVALID_STATE")
 		s.has("jane", "0.25")
 
 		// The treasury asks for the sender: a repeat leaves that, another sender answers it.
 		other := []string{"d1", "d2", "0xAb", "0x2"}
-		id = s.reports(change(informed, other...), "waitingTreasuryApproval", -9)
+		id = s.reports(edited(informed, other...), "waitingTreasuryApproval", -9)
 		u, err = s.service.UpdateStatus(t.Context(), by, transaction.Update{IDs: []string{id}, To: transaction.WaitingSender})
 		storetest.Must(t, err)
 		s.jobs.Finish(t, u.JobID, nil)
-		s.reports(change(informed, other...), "waitingSenderInfo", -5)
-		s.reports(change(informed, append(other, "Ada", "Eve")...), "waitingTreasuryApproval", -9)
-		s.reports(change(final, other...), "finalized", 1)
+		s.reports(edited(informed, other...), "waitingSenderInfo", -5)
+		s.reports(edited(informed, append(other, "Ada", "Eve")...), "waitingTreasuryApproval", -9)
+		s.reports(edited(final, other...), "finalized", 1)
 		s.has("jane", "0.5")
 		got := events(t, s.db)
 		for i, want := range []string{"finalizedDeposit", "waitingSenderInfo", "finalized"} {
@@ -264,11 +264,11 @@ func TestDepositRacesWithTheTreasury(t *testing.T) {
 	bothMoney(t, func(s money) {
 		for n := range 8 {
 			other := []string{"d1", fmt.Sprint("r", n), "0xAb", fmt.Sprint("0xr", n)}
-			id := s.reports(change(informed, other...), "waitingTreasuryApproval", -9)
+			id := s.reports(edited(informed, other...), "waitingTreasuryApproval", -9)
 			var wg sync.WaitGroup
 			var status int
 			var jobID string
-			wg.Go(func() { status, _ = s.Call(report, change(final, other...)) })
+			wg.Go(func() { status, _ = s.Call(report, edited(final, other...)) })
 			wg.Go(func() {
 				u, err := s.service.UpdateStatus(t.Context(), audit.By{UserID: "chief"}, transaction.Update{IDs: []string{id},
 					To: transaction.FinalizedDeposit})

@@ -179,8 +179,8 @@ func field(t *testing.T, answer, name string) string {
 	return text
 }
 
-// change is a body in which parts are replaced.
-func change(body string, pairs ...string) string { return strings.NewReplacer(pairs...).Replace(body) }
+// edited is a body in which parts are replaced.
+func edited(body string, pairs ...string) string { return strings.NewReplacer(pairs...).Replace(body) }
 
 func ledgerAccount(userID string, asset int64) ledger.Account {
 	return ledger.Account{Kind: ledger.User, Owner: userID, Asset: asset}
