@@ -46,7 +46,7 @@ var tables = map[string][]string{
 	"keyring":          {"keys"},
 	"ledger":           {"account", "asset", "balance", "day", "hold", "transfer"},
 	"blockage":         {"blockage"},
-	"standing":         {"user_standing"},
+	"standing":         {"aml_finding", "user_standing"},
 	"level":            {"user_level"},
 	"limit":            nil, // reads what transactions moved
 	"mfa":              {"mfa_action", "mfa_method", "mfa_policy"},

@@ -25,18 +25,20 @@ type applicationRow struct {
 	bun.BaseModel `bun:"table:corporate_application,alias:a"`
 
 	ID                                         int64 `bun:",pk,autoincrement"`
+	ExternalID                                 string
 	CompanyName, FoldedName, TaxNumber, Status string
 	created
 }
 
 var applications = table[applicationRow, corporate.Application]{
-	order: keyset{columns: "id", descending: true},
+	order:  keyset{columns: "id", descending: true},
+	absent: "there is no such application",
 	record: func(r applicationRow) (corporate.Application, error) {
-		return corporate.Application{ID: r.ID, CompanyName: r.CompanyName, TaxNumber: r.TaxNumber, Status: r.Status,
-			CreatedAt: at(r.CreatedAt)}, nil
+		return corporate.Application{ID: r.ID, ExternalID: r.ExternalID, CompanyName: r.CompanyName, TaxNumber: r.TaxNumber,
+			Status: r.Status, CreatedAt: at(r.CreatedAt)}, nil
 	},
 	row: func(a corporate.Application) applicationRow {
-		return applicationRow{CompanyName: a.CompanyName, FoldedName: user.FoldName(a.CompanyName),
+		return applicationRow{ExternalID: a.ExternalID, CompanyName: a.CompanyName, FoldedName: user.FoldName(a.CompanyName),
 			TaxNumber: a.TaxNumber, Status: a.Status}
 	},
 }
@@ -90,6 +92,25 @@ func (s Corporate) Applications(ctx context.Context, q corporate.ApplicationQuer
 // AddApplication implements corporate.Store.
 func (s Corporate) AddApplication(ctx context.Context, a corporate.Application) (int64, error) {
 	return applications.add(ctx, s.db, a)
+}
+
+// SetApplicationStatus sets the status of an application and returns it as it was.
+func (s Corporate) SetApplicationStatus(ctx context.Context, id int64, status string) (was corporate.Application,
+	err error) {
+	err = write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
+		var row applicationRow
+		// The row is written before it is read, so that a second call waits here.
+		touch := tx.NewUpdate().Model(&row).Set("status = status").Where("id = ?", id).Returning("*")
+		if err := touch.Scan(ctx); err != nil {
+			return applications.translate(err)
+		}
+		if was, err = applications.record(row); err != nil {
+			return err
+		}
+		_, err := tx.NewUpdate().Model(&row).Set("status = ?", status).Where("id = ?", id).Exec(ctx)
+		return err
+	})
+	return was, err
 }
 
 // Users implements corporate.Store.

@@ -31,7 +31,32 @@ type standingRow struct {
 	ChangedAt   int64
 }
 
+type findingRow struct {
+	bun.BaseModel `bun:"table:aml_finding,alias:f"`
+
+	ID         string `bun:",pk"`
+	ExternalID string
+	UserID     string
+	Status     string
+	Source     string
+	Reference  string
+	Detail     string
+	At         int64
+}
+
+var findings = table[findingRow, standing.Finding]{
+	absent: "there is no such finding",
+	record: func(r findingRow) (standing.Finding, error) {
+		return standing.Finding{ID: r.ID, ExternalID: r.ExternalID, UserID: r.UserID, Status: r.Status, Source: r.Source,
+			Reference: r.Reference, Detail: r.Detail, At: at(r.At)}, nil
+	},
+}
+
 var statusWrites = []engine.Kind{
+	engine.Insert(func(w standing.AddFinding) findingRow {
+		return findingRow{ID: w.ID, ExternalID: w.ExternalID, UserID: w.UserID, Status: w.Status, Source: w.Source,
+			Reference: w.Reference, Detail: w.Detail, At: ms(w.At)}
+	}),
 	engine.Update("INSERT INTO user_standing (user_id, status, description, reason, changed_by, changed_at) "+
 		"SELECT v.user_id, v.status, v.description, v.reason, v.changed_by, v.changed_at {FROM v} WHERE TRUE "+
 		"ON CONFLICT (user_id) DO UPDATE SET status = excluded.status, description = excluded.description, "+
@@ -58,6 +83,11 @@ func (s Standings) Get(ctx context.Context, userID string) (out standing.Standin
 			Reason: r.Reason, By: r.ChangedBy, At: at(r.ChangedAt)}
 	}
 	return out, err
+}
+
+// Finding reads a finding.
+func (s Standings) Finding(ctx context.Context, findingID string) (standing.Finding, error) {
+	return findings.find(ctx, s.db, is("id", findingID))
 }
 
 // riskyFilters leaves those out who are in the parameter AMLCONTROL.

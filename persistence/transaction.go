@@ -19,6 +19,8 @@ type depositRow struct {
 	SenderInfo string
 	TransferID string // NULL for none
 	At         int64
+
+	ExternalID, FromAddress string
 }
 
 type withdrawalRow struct {
@@ -40,6 +42,7 @@ type withdrawalRow struct {
 type setDepositRow struct {
 	ID         string
 	Status     int
+	SenderInfo string
 	TransferID string
 	JobID      string
 	Version    int64
@@ -94,11 +97,11 @@ type coinAddressRow struct {
 }
 
 var transactionFences = []engine.Kind{
-	engine.Fenced("UPDATE deposit SET status = v.status, transfer_id = NULLIF(v.transfer_id, ''), job_id = v.job_id, "+
-		"version = v.version + 1 {FROM v} WHERE deposit.id = v.id AND deposit.version = v.version {RETURNING deposit.id}",
+	engine.Fenced("UPDATE deposit SET status = v.status, sender_info = v.sender_info, "+
+		"transfer_id = NULLIF(v.transfer_id, ''), job_id = v.job_id, version = v.version + 1 {FROM v} WHERE deposit.id = v.id AND deposit.version = v.version {RETURNING deposit.id}",
 		func(w transaction.SetDeposit) setDepositRow {
 			d := w.Deposit
-			return setDepositRow{d.ID, int(d.Status), d.TransferID, d.JobID, d.Version}
+			return setDepositRow{d.ID, int(d.Status), d.SenderInfo, d.TransferID, d.JobID, d.Version}
 		}),
 	engine.Fenced("UPDATE withdrawal SET status = v.status, fee_hi = v.fee_hi, fee_lo = v.fee_lo, "+
 		"transfer_id = NULLIF(v.transfer_id, ''), version = v.version + 1 {FROM v} "+
@@ -130,12 +133,13 @@ var transactionWrites = []engine.Kind{
 			return coinAddressRow{w.Account.ID(), transaction.Address(w.Account), ms(w.At)}
 		}),
 	engine.Update("INSERT INTO deposit (id, user_id, asset_id, hi, lo, status, tx_id, to_address, sender_info, "+
-		"transfer_id, at, version) SELECT v.id, v.user_id, v.asset_id, v.hi, v.lo, v.status, v.tx_id, v.to_address, "+
-		"v.sender_info, NULLIF(v.transfer_id, ''), v.at, 1 {FROM v}",
+		"transfer_id, at, external_id, from_address, version) SELECT v.id, v.user_id, v.asset_id, v.hi, v.lo, v.status, "+
+		"v.tx_id, v.to_address, v.sender_info, NULLIF(v.transfer_id, ''), v.at, v.external_id, v.from_address, 1 {FROM v}",
 		func(w transaction.AddDeposit) depositRow {
 			d := w.Deposit
 			r := depositRow{ID: d.ID, UserID: d.UserID, AssetID: d.Asset, Status: int(d.Status), TxID: d.TxID,
-				ToAddress: d.ToAddress, SenderInfo: d.SenderInfo, TransferID: d.TransferID, At: ms(d.At)}
+				ToAddress: d.ToAddress, SenderInfo: d.SenderInfo, TransferID: d.TransferID, At: ms(d.At),
+				ExternalID: d.ExternalID, FromAddress: d.FromAddress}
 			r.Hi, r.Lo = d.Amount.Parts()
 			return r
 		}),

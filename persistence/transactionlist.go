@@ -8,6 +8,7 @@ import (
 
 	"castellan/domain/amount"
 	"castellan/domain/id"
+	"castellan/domain/ledger"
 	"castellan/domain/page"
 	"castellan/domain/transaction"
 	"castellan/domain/user"
@@ -46,7 +47,8 @@ var deposits = table[depositRead, transaction.Deposit]{
 		a, err := amount.Of(r.Hi, r.Lo)
 		return transaction.Deposit{ID: r.ID, UserID: r.UserID, Asset: r.AssetID, Amount: a,
 			Status: transaction.Status(r.Status), TxID: r.TxID, ToAddress: r.ToAddress, SenderInfo: r.SenderInfo,
-			TransferID: r.TransferID, At: at(r.At), JobID: r.JobID, Version: r.Version}, err
+			TransferID: r.TransferID, At: at(r.At), ExternalID: r.ExternalID, FromAddress: r.FromAddress, JobID: r.JobID,
+			Version: r.Version}, err
 	},
 }
 
@@ -137,6 +139,27 @@ func (s Transactions) Deposits(ctx context.Context, ids ...string) ([]transactio
 		return nil, nil
 	}
 	return deposits.list(ctx, s.db, part{where: []filter{among("id", ids)}})
+}
+
+type holderRow struct {
+	bun.BaseModel `bun:"table:account,alias:a"`
+
+	Kind    string
+	Owner   string
+	AssetID int64
+}
+
+var holders = table[holderRow, ledger.Account]{
+	absent: "no account has this address",
+	record: func(r holderRow) (ledger.Account, error) {
+		return ledger.Account{Kind: ledger.Kind(r.Kind), Owner: r.Owner, Asset: r.AssetID}, nil
+	},
+}
+
+// Holder reads the account to which an address was given.
+func (s Transactions) Holder(ctx context.Context, address string) (ledger.Account, error) {
+	return holders.find(ctx, s.db, where("a.id = (SELECT c.account_id FROM coin_address AS c WHERE c.address = ?)",
+		address))
 }
 
 // Waiting implements transaction.Store.

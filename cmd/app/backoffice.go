@@ -21,6 +21,7 @@ import (
 	httpcorporate "castellan/http/corporate"
 	"castellan/http/country"
 	httpdropdown "castellan/http/dropdown"
+	httpintegration "castellan/http/integration"
 	httplevel "castellan/http/level"
 	httpnotification "castellan/http/notification"
 	httpparameter "castellan/http/parameter"
@@ -86,8 +87,8 @@ func (s *service) backOffice() error {
 	companies := persistence.NewCorporate(s.DB)
 	linked := &corporate.Service{Store: companies, Users: s.users, Hasher: s.hasher, Changes: s.changes("", nil),
 		DefaultPassword: s.cfg.Corporate.DefaultPassword.Reveal()}
-	linked.Changes.Lock = companies.Lock
-	s.join(part{groups: groups(httpcorporate.Group{Service: linked})})
+	linked.Changes.Lock, linked.Claims = companies.Lock, s.external
+	s.join(part{groups: groups(httpcorporate.Group{Service: linked}, httpintegration.Applications{Service: linked})})
 	return nil
 }
 

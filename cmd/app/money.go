@@ -14,6 +14,7 @@ import (
 	"castellan/domain/resource"
 	"castellan/domain/transaction"
 	httpbalance "castellan/http/balance"
+	httpintegration "castellan/http/integration"
 	httplimit "castellan/http/limit"
 	httptransaction "castellan/http/transaction"
 	"castellan/persistence"
@@ -41,7 +42,10 @@ func (s *service) money() error {
 			return s.jobs.Await(ctx, id, updateWait, func(j job.Job) bool { return j.State.Over() })
 		},
 		MayMove: func(caller, userID string) error { return s.roles.MayWrite(caller, userID, resource.Standing) }}
+	transactions.Claims = s.external
 	numbers := s.cfg.Transactions
+	s.join(part{groups: groups(httpintegration.Deposits{Service: transactions,
+		FinalizedDeposit: numbers.FinalizedDeposit})})
 	var unexplained atomic.Int64
 	s.join(part{
 		groups: groups(httptransaction.Group{Service: transactions, Numbers: httptransaction.Numbers{

@@ -19,6 +19,7 @@ import (
 	httpaccounting "castellan/http/accounting"
 	httpagreement "castellan/http/agreement"
 	httpbroadcast "castellan/http/broadcast"
+	httpintegration "castellan/http/integration"
 	"castellan/outbound/courier"
 	"castellan/outbound/dispatch"
 	"castellan/persistence"
@@ -53,7 +54,8 @@ func (s *service) accounting() error {
 		}
 		journals.Deliver = to.Post
 	}
-	s.join(part{groups: groups(httpaccounting.Group{Service: journals}), kinds: []job.Kind{journals.Integration()}})
+	s.join(part{groups: groups(httpaccounting.Group{Service: journals}, httpintegration.Accounting{Service: journals}),
+		kinds: []job.Kind{journals.Integration()}})
 	return nil
 }
 

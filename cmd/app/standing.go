@@ -7,6 +7,7 @@ import (
 	"castellan/domain/change"
 	"castellan/domain/standing"
 	httpblockage "castellan/http/blockage"
+	httpintegration "castellan/http/integration"
 	httpstanding "castellan/http/standing"
 	"castellan/persistence"
 )
@@ -20,7 +21,8 @@ func (s *service) standings() error {
 		Administrators: persistence.NewResources(s.DB), Dev: s.cfg.Dev, Parameters: s.parameters,
 		Ignored: persistence.NewParameters(s.DB), Changes: s.changes(change.Parameters, s.parameters),
 		ClosureType: int64(s.cfg.Blockage.ClosureType)}
-	service.Changes.Lock = store.Lock
-	s.join(part{groups: groups(httpblockage.Group{Service: blockages}, httpstanding.Group{Service: service})})
+	service.Changes.Lock, service.Claims = store.Lock, s.external
+	s.join(part{groups: groups(httpblockage.Group{Service: blockages}, httpstanding.Group{Service: service},
+		httpintegration.Findings{Service: service})})
 	return nil
 }

@@ -20,7 +20,7 @@ type corporateAddCmd struct {
 }
 
 func (corporateAddCmd) Help() string {
-	return `The interface has no endpoint that adds an application. Administrators read them:
+	return `Other services add applications by POST /integration/corporate-applications. Administrators read them:
 
   castellan corporate add "Acme A.Ş." 1234567890 --status APPROVED`
 }

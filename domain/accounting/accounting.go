@@ -10,6 +10,7 @@ package accounting
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"castellan/domain/admin"
@@ -122,10 +123,48 @@ func (s *Service) step(ctx context.Context, j job.Job) (job.Job, []commit.Write,
 		return s.make(ctx, j, p)
 	case deliverJSON:
 		j.Cursor = deliverCSV
-		return j, nil, s.deliver(ctx, j, keyOf(j, ".json"), "application/json")
+		return j, nil, s.deliver(ctx, j, keyOf(j, "."+JSON), mediaTypes[JSON])
 	default:
-		return j.Finish(j.Result), nil, s.deliver(ctx, j, keyOf(j, ".csv"), "text/csv; charset=utf-8")
+		return j.Finish(j.Result), nil, s.deliver(ctx, j, keyOf(j, "."+CSV), mediaTypes[CSV])
 	}
+}
+
+// The formats of a journal.
+const (
+	JSON = "json"
+	CSV  = "csv"
+)
+
+// mediaTypes are those of the formats.
+var mediaTypes = map[string]string{JSON: "application/json", CSV: "text/csv; charset=utf-8"}
+
+var (
+	errNoJournal = fault.New(fault.RecordNotFound, "there is no such journal")
+	errNotMade   = fault.New(fault.InvalidState, "the journal is not made yet")
+)
+
+// Journal returns the file of a job in a format, with its media type. A journal that was
+// made and not delivered is returned as well.
+//
+// Errors: RECORD_NOT_FOUND for a job that makes no journal, has failed to, or is not there
+// any more, and for a file that is gone; INVALID_STATE while the job is not done.
+func (s *Service) Journal(ctx context.Context, jobID, format string) (content []byte, mediaType string, err error) {
+	j, err := s.Jobs.Store.Get(ctx, jobID)
+	switch {
+	case fault.CodeOf(err) == fault.RecordNotFound || err == nil && j.Kind != Kind:
+		return nil, "", errNoJournal
+	case err != nil:
+		return nil, "", err
+	case !j.State.Over():
+		return nil, "", errNotMade
+	case j.Result == "" || mediaTypes[format] == "":
+		return nil, "", errNoJournal
+	}
+	content, err = blob.Read(ctx, s.Files, keyOf(j, "."+format), maxFile)
+	if errors.Is(err, blob.ErrNotFound) {
+		err = errNoJournal
+	}
+	return content, mediaTypes[format], err
 }
 
 // keyOf is the key of a file of a job.

@@ -19,9 +19,10 @@ import (
 	"castellan/domain/user"
 )
 
-// Application is what a company asks for. No endpoint writes one.
+// Application is what a company asks for.
 type Application struct {
 	ID                             int64
+	ExternalID                     string // of the service that reported it; "" for none
 	CompanyName, TaxNumber, Status string
 	CreatedAt                      time.Time // the store sets it
 }
@@ -70,6 +71,10 @@ type Store interface {
 	Applications(ctx context.Context, q ApplicationQuery, p page.Query[Place]) (page.Of[Application], error)
 	// AddApplication inserts an application and returns its id.
 	AddApplication(ctx context.Context, a Application) (int64, error)
+	// SetApplicationStatus sets the status of an application and returns it as it was
+	// before, as one step: a second call waits for the transaction of the first.
+	// RECORD_NOT_FOUND.
+	SetApplicationStatus(ctx context.Context, id int64, status string) (Application, error)
 	// Users lists the selected users, newest first.
 	Users(ctx context.Context, q UserQuery, p page.Query[Place]) (page.Of[User], error)
 	// Like finds the user of the same company with the same account; where u has no
@@ -92,8 +97,12 @@ const (
 
 // Check judges an application. INVALID_FIELD with every faulty field.
 func (a Application) Check() error {
-	return fault.All(append(texts(maxNameChars, "companyName", a.CompanyName),
-		texts(maxMarkChars, "taxNumber", a.TaxNumber, "status", a.Status)...))
+	return fault.All(a.problems())
+}
+
+func (a Application) problems() []fault.Problem {
+	return append(texts(maxNameChars, "companyName", a.CompanyName),
+		texts(maxMarkChars, "taxNumber", a.TaxNumber, "status", a.Status)...)
 }
 
 // Canonical is the user with phone and mail address in their one spelling.

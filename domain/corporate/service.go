@@ -12,8 +12,15 @@ import (
 	"castellan/domain/commit"
 	"castellan/domain/fault"
 	"castellan/domain/id"
+	"castellan/domain/integration"
 	"castellan/domain/password"
 	"castellan/domain/user"
+)
+
+// The audit names of what is done with applications.
+const (
+	ActionAdd    = "CORPORATE_APPLICATION_ADD"
+	ActionStatus = "CORPORATE_APPLICATION_STATUS"
 )
 
 // Service carries out what administrators do. All fields are needed but
@@ -26,6 +33,7 @@ type Service struct {
 	// DefaultPassword is that of the accounts that are made; "": each gets a random
 	// one. None of them logs in before its password was set anew (D-COR-03).
 	DefaultPassword string
+	Claims          integration.Store
 }
 
 // AddApplication adds an application and returns its id. INVALID_FIELD.
@@ -33,7 +41,7 @@ func (s *Service) AddApplication(ctx context.Context, by audit.By, a Application
 	if err := a.Check(); err != nil {
 		return 0, err
 	}
-	err = s.Changes.Do(ctx, by, "CORPORATE_APPLICATION_ADD", func(ctx context.Context) (_ admin.Done, err error) {
+	err = s.Changes.Do(ctx, by, ActionAdd, func(ctx context.Context) (_ admin.Done, err error) {
 		n, err = s.Store.AddApplication(ctx, a)
 		return admin.Done{Target: strconv.FormatInt(n, 10), Detail: a.Status}, err
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -16,8 +17,10 @@ import (
 	"castellan/domain/document"
 	"castellan/domain/fault"
 	"castellan/domain/identity"
+	"castellan/domain/integration"
 	"castellan/domain/kyc"
 	"castellan/domain/message"
+	"castellan/domain/page"
 	"castellan/domain/picture"
 	"castellan/domain/picture/picturetest"
 	"castellan/domain/storetest"
@@ -126,6 +129,14 @@ func TestApprove(t *testing.T) {
 		t.Error(got)
 	}
 	storetest.Wants(t, d.Decide(t.Context(), by, v), fault.InvalidState)
+	published, err := persistence.NewIntegration(d.db).Events(t.Context(), integration.EventQuery{},
+		page.Query[integration.Place]{Limit: 10})
+	storetest.Must(t, err)
+	if all := published.Records; len(all) != 1 || all[0].Type != integration.KYCDecided || all[0].UserID != "u1" ||
+		!maps.Equal(all[0].Data, map[string]string{"kycConfirm": user.ManuelApproved,
+			"previousKycConfirm": user.WaitingApproval, "documentId": a}) {
+		t.Errorf("published %+v", all)
+	}
 	storetest.Same(t, persistencetest.Acts(t, d.db),
 		[]string{"KYC_UPDATE|boss|u1|u1|kycConfirm=waitingApproval -> manuelApproved"})
 }

@@ -11,7 +11,9 @@ import (
 	"castellan/domain/commit"
 	"castellan/domain/document"
 	"castellan/domain/fault"
+	"castellan/domain/id"
 	"castellan/domain/identity"
+	"castellan/domain/integration"
 	"castellan/domain/message"
 	"castellan/domain/picture"
 	"castellan/domain/user"
@@ -78,9 +80,12 @@ func (s *Service) Decide(ctx context.Context, by audit.By, v Verdict) error {
 		if _, err := s.Documents.Decide(ctx, documents); err != nil {
 			return done, err
 		}
+		writes := append(s.tell(u, told, d, by, challenge.MAIL), user.SetKYC{UserID: u.ID, KYCConfirm: v.KYCConfirm},
+			integration.Publish{Event: integration.Event{ID: id.New(d.At), Type: integration.KYCDecided, UserID: u.ID,
+				At: d.At, Data: map[string]string{"kycConfirm": v.KYCConfirm, "previousKycConfirm": u.KYCConfirm,
+					"documentId": v.DocumentID}}})
 		return admin.Done{Target: u.ID, UserID: u.ID, Detail: "kycConfirm=" + u.KYCConfirm + " -> " + v.KYCConfirm,
-				Writes: append(s.tell(u, told, d, by, challenge.MAIL), user.SetKYC{UserID: u.ID, KYCConfirm: v.KYCConfirm})},
-			s.Store.Add(ctx, d)
+			Writes: writes}, s.Store.Add(ctx, d)
 	})
 }
 

@@ -23,6 +23,8 @@ import (
 	"castellan/domain/change"
 	"castellan/domain/commit"
 	"castellan/domain/fault"
+	"castellan/domain/id"
+	"castellan/domain/integration"
 	"castellan/domain/ledger"
 	"castellan/domain/page"
 	"castellan/domain/parameter"
@@ -66,6 +68,8 @@ type Store interface {
 	// Risky lists the accounts that the AML control found and that nobody has
 	// confirmed, newest first: those of the parameter AMLCONTROL are left out.
 	Risky(ctx context.Context, _ struct{}, p page.Query[user.Place]) (page.Of[user.User], error)
+	// Finding reads a finding. RECORD_NOT_FOUND.
+	Finding(ctx context.Context, findingID string) (Finding, error)
 }
 
 // Administrators tells whether one is left (D-AUTH-03); resource.Store is that.
@@ -86,6 +90,7 @@ type Service struct {
 	Ignored        parameter.Store // keeps the parameter AMLCONTROL
 	Changes        admin.Changes   // of topic change.Parameters, under Store.Lock
 	ClosureType    int64           // type id of the blockages of closed accounts
+	Claims         integration.Store
 }
 
 // Set gives an account a status. Active releases what closing it blocked. Any other
@@ -159,6 +164,9 @@ func (s *Service) set(ctx context.Context, by audit.By, next Standing) (u user.U
 		}
 		if moved {
 			m.With = append(m.With, s.known(u, next)...)
+			m.With = append(m.With, integration.Publish{Event: integration.Event{ID: id.New(next.At),
+				Type: integration.AccountStatus, UserID: u.ID, At: next.At,
+				Data: map[string]string{"status": string(next.Status), "previousStatus": string(u.Status)}}})
 		}
 		m.With = append(m.With, by.Did(audit.Record{At: next.At, Action: ActionStatus, UserID: u.ID, Target: u.ID,
 			Detail: because(fmt.Sprintf("%s -> %s%s", u.Status, next.Status, told), next.Reason)}))

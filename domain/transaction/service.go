@@ -12,6 +12,7 @@ import (
 	"castellan/domain/commit"
 	"castellan/domain/currency"
 	"castellan/domain/fault"
+	"castellan/domain/integration"
 	"castellan/domain/job"
 	"castellan/domain/ledger"
 	"castellan/domain/message"
@@ -37,6 +38,8 @@ type Service struct {
 	// MayMove judges whether a caller may decide on money of a user (D-AUTH-03). A row of
 	// an update is judged when it moves.
 	MayMove func(caller, userID string) error
+	// Claims are the external ids of deposits that other services report.
+	Claims integration.Store
 }
 
 // Messenger makes what tells a user of something, on each channel that the account

@@ -259,7 +259,7 @@ func (s *Service) move(ctx context.Context, jobID string, p updating, id string)
 		}
 		told, err := s.told(ctx, d, p.By)
 		if err == nil {
-			err = s.Changes.Commit.Commit(ctx, append(told, SetDeposit{d})...)
+			err = s.Changes.Commit.Commit(ctx, append(told, SetDeposit{d}, s.decided(d, s.Changes.Now()))...)
 		}
 		if err == nil && credit != nil {
 			_, err = s.Ledger.Do(ctx, p.By, ledger.Movement{Transfers: credit})
@@ -279,7 +279,7 @@ func (s *Service) told(ctx context.Context, d Deposit, by audit.By) ([]commit.Wr
 		return nil, err
 	}
 	template := message.DepositSender
-	if d.Status == FinalizedDeposit {
+	if d.Status > 0 {
 		template = message.DepositCredited
 	}
 	pair, _ := s.Currencies.Catalog().Pair(d.Asset)

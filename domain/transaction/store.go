@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"castellan/domain/ledger"
 	"castellan/domain/page"
 )
 
@@ -14,6 +15,9 @@ import (
 type Store interface {
 	// Deposits returns those of some ids that are there, in any order.
 	Deposits(ctx context.Context, ids ...string) ([]Deposit, error)
+	// Holder reads the account to which an address was given (AddAddress).
+	// RECORD_NOT_FOUND.
+	Holder(ctx context.Context, address string) (ledger.Account, error)
 	// Waiting lists deposits that wait, newest first.
 	Waiting(ctx context.Context, q WaitingQuery, p page.Query[Place]) (page.Of[Deposit], error)
 	// Withdrawal and Queued read one row. RECORD_NOT_FOUND.

@@ -74,7 +74,8 @@ const kindDeposit = "deposit"
 // WaitingTreasury and WaitingSender are not in the ledger: TransferID is "". What
 // the treasury decides on has SenderInfo. Finalized and FinalizedDeposit are
 // credited: TransferID is a transfer of Amount from the treasury to the user. The
-// database refuses anything else.
+// database refuses anything else. A deposit that waited is FinalizedDeposit after a
+// decision of the treasury, and Finalized after a report of the wallet (Service.Report).
 type Deposit struct {
 	ID         string
 	UserID     string
@@ -86,6 +87,8 @@ type Deposit struct {
 	SenderInfo string // a JSON object; "" while it is not known
 	TransferID string // "" while it is not credited
 	At         time.Time
+	// ExternalID and FromAddress are those that another service reported; "" for none.
+	ExternalID, FromAddress string
 	// JobID is the job that is moving a deposit which waits, or did so last. It is
 	// not for AddDeposit.
 	JobID   string
@@ -119,7 +122,7 @@ func (d Deposit) credit(now time.Time) ledger.Transfer {
 		account(d.UserID, d.Asset), d.Amount)
 }
 
-// SetDeposit sets status, transfer and job of a deposit.
+// SetDeposit sets status, sender, transfer and job of a deposit.
 type SetDeposit struct{ Deposit Deposit }
 
 // Table implements commit.Write.

@@ -2,6 +2,13 @@
 // service, a registration page) call, with service-auth or as an administrator (D-INT-01 to
 // D-INT-09).
 //
+// The data of an event, by its type (ids, states and amounts alone):
+//
+//	deposit.decided  depositId, externalId (where another service reported the deposit),
+//	                 status, amount, currencyCode, network
+//	account.status   status, previousStatus
+//	kyc.decided      kycConfirm, previousKycConfirm, documentId
+//
 // Start reading at Events, the smallest of its groups.
 package integration
 

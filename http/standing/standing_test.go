@@ -152,6 +152,17 @@ func (s site) audits(action string, want int64) {
 	}
 }
 
+// publishes checks the data of the events about jane's status (D-INT-03).
+func (s site) publishes(want ...string) {
+	s.Helper()
+	var data []string
+	err := s.db.Conn(s.Context()).NewSelect().Table("integration_event").Column("data").
+		Where("type = 'account.status' AND user_id = 'jane'").OrderExpr("id").Scan(s.Context(), &data)
+	if storetest.Must(s, err); !slices.Equal(data, want) {
+		s.Errorf("published %v, want %v", data, want)
+	}
+}
+
 const (
 	set     = "POST close-user-authentication"
 	risky   = "GET get-users-without-aml-confirmed"
@@ -182,6 +193,7 @@ func TestStatus(t *testing.T) {
 		s.Wants(set, closed, 200, answer("jane", "closed", `"as asked"`, `"moves"`))
 		s.stands("closed sv2, " + all)
 		s.audits(standing.ActionStatus, 1)
+		s.publishes(`{"previousStatus":"active","status":"closed"}`)
 		was, err := s.service.Store.Get(t.Context(), "jane")
 		if storetest.Must(t, err); was.Description != "as asked" || was.Reason != "moves" || was.By != "admin" ||
 			was.Status != user.Closed {
@@ -215,6 +227,9 @@ func TestStatus(t *testing.T) {
 		// Another text alone is kept and does no more.
 		s.Wants(set, `{"userId":"jane","status":"blocked","description":"x"}`, 200, answer("jane", "blocked", `"x"`, "null"))
 		s.audits(standing.ActionStatus, 6)
+		s.publishes(`{"previousStatus":"active","status":"closed"}`, `{"previousStatus":"closed","status":"blocked"}`,
+			`{"previousStatus":"blocked","status":"passive"}`, `{"previousStatus":"passive","status":"active"}`,
+			`{"previousStatus":"active","status":"blocked"}`)
 	})
 }
 

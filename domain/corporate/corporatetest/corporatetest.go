@@ -3,6 +3,7 @@ package corporatetest
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 
 	"castellan/domain/commit"
@@ -17,6 +18,7 @@ import (
 func Run(t *testing.T, open storetest.Open[corporate.Store]) {
 	storetest.Run(t, open, storetest.Cases[corporate.Store]{
 		"Applications": applications,
+		"Status":       status,
 		"Users":        users,
 		"Once":         once,
 		"Change":       change,
@@ -51,6 +53,32 @@ func applications(t *testing.T, s corporate.Store, _ commit.Committer) {
 	} {
 		pagetest.Check(t, s.Applications, c.q, c.want)
 	}
+}
+
+// A change of the status returns the application as it was, also to callers who race.
+func status(t *testing.T, s corporate.Store, _ commit.Committer) {
+	a := corporate.Application{ExternalID: "x1", CompanyName: "Acme", TaxNumber: "1", Status: "0"}
+	id, err := s.AddApplication(t.Context(), a)
+	storetest.Must(t, err)
+	var mu sync.Mutex
+	seen := map[string]bool{}
+	storetest.Race(t, 8, "", func(n int) error {
+		was, err := s.SetApplicationStatus(t.Context(), id, fmt.Sprint(n+1))
+		mu.Lock()
+		defer mu.Unlock()
+		if seen[was.Status] || was.ID != id || was.ExternalID != "x1" || was.CompanyName != "Acme" {
+			t.Errorf("%+v after %v", was, seen)
+		}
+		seen[was.Status] = true
+		return err
+	})
+	got, err := s.Applications(t.Context(), corporate.ApplicationQuery{ID: &id}, page.Query[corporate.Place]{})
+	storetest.Must(t, err)
+	if !seen["0"] || seen[got.Records[0].Status] {
+		t.Errorf("%+v after %v", got.Records, seen)
+	}
+	_, err = s.SetApplicationStatus(t.Context(), 1<<40, "x")
+	storetest.Wants(t, err, fault.RecordNotFound)
 }
 
 func sample(n int) corporate.User {

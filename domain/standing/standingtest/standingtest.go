@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"castellan/domain/commit"
+	"castellan/domain/fault"
 	"castellan/domain/page"
 	"castellan/domain/standing"
 	"castellan/domain/storetest"
@@ -15,7 +16,7 @@ import (
 
 // Run checks an implementation of standing.Store.
 func Run(t *testing.T, open storetest.Open[standing.Store]) {
-	storetest.Run(t, open, storetest.Cases[standing.Store]{"RoundTrip": roundTrip, "Risky": risky})
+	storetest.Run(t, open, storetest.Cases[standing.Store]{"RoundTrip": roundTrip, "Risky": risky, "Findings": findings})
 }
 
 func roundTrip(t *testing.T, s standing.Store, c commit.Committer) {
@@ -31,6 +32,18 @@ func roundTrip(t *testing.T, s standing.Store, c commit.Committer) {
 		storetest.Must(t, err)
 		storetest.Same(t, got, want)
 	}
+}
+
+func findings(t *testing.T, s standing.Store, c commit.Committer) {
+	_, err := s.Finding(t.Context(), "f1")
+	storetest.Wants(t, err, fault.RecordNotFound)
+	f := standing.Finding{ID: "f1", ExternalID: "x", UserID: "u1", Status: standing.HighRisk, Source: "screening",
+		Reference: "case 7", Detail: "on a list'", At: usertest.Now}
+	storetest.Must(t, c.Commit(t.Context(), standing.AddFinding{Finding: f}))
+	got, err := s.Finding(t.Context(), "f1")
+	storetest.Must(t, err)
+	storetest.Same(t, got, f)
+	storetest.Wants(t, c.Commit(t.Context(), standing.AddFinding{Finding: f}), fault.RecordAlreadyExist)
 }
 
 func risky(t *testing.T, s standing.Store, c commit.Committer) {

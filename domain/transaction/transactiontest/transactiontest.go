@@ -32,6 +32,7 @@ func Run(t *testing.T, open storetest.Open[Stores]) {
 	storetest.Run(t, open, storetest.Cases[Stores]{
 		"Deposits":    with(deposits),
 		"Credited":    with(credited),
+		"Addresses":   with(addresses),
 		"Waiting":     with(waiting),
 		"Withdrawals": with(withdrawals),
 		"Queue":       with(queue),
@@ -73,7 +74,8 @@ func (w *world) next() time.Time {
 func (w *world) deposit(s transaction.Status, sum string) transaction.Deposit {
 	at := w.next()
 	return transaction.Deposit{ID: id.New(at), UserID: w.user, Asset: 1, Amount: amount.Must(sum), Status: s,
-		TxID: "0xabc", ToAddress: "castellan:1:" + w.user, SenderInfo: `{"name":"Ada"}`, At: at}
+		TxID: "0xabc", ToAddress: "castellan:1:" + w.user, SenderInfo: `{"name":"Ada"}`, At: at,
+		ExternalID: "external", FromAddress: "bc1from"}
 }
 
 func (w *world) do(m ledger.Movement) {
@@ -121,6 +123,17 @@ func deposits(w *world) {
 	if len(none) != 0 || err != nil {
 		w.Errorf("%v %v", none, err)
 	}
+}
+
+// An address belongs to the account to which it was given.
+func addresses(w *world) {
+	a := ledger.Account{Kind: ledger.User, Owner: w.user, Asset: 1}
+	storetest.Must(w, w.c.Commit(w.Context(), transaction.AddAddress{Account: a, At: w.at}))
+	got, err := w.Holder(w.Context(), transaction.Address(a))
+	storetest.Must(w, err)
+	storetest.Same(w, got, a)
+	_, err = w.Holder(w.Context(), "bc1nobody")
+	storetest.Wants(w, err, fault.RecordNotFound)
 }
 
 // A deposit that waits is not credited, and any other is; the database says so.
