@@ -47,6 +47,7 @@ var tables = map[string][]string{
 	"ledger":           {"account", "asset", "balance", "day", "hold", "transfer"},
 	"blockage":         {"blockage"},
 	"standing":         {"aml_finding", "user_standing"},
+	"integration":      {"integration_claim", "integration_event"},
 	"level":            {"user_level"},
 	"limit":            nil, // reads what transactions moved
 	"mfa":              {"mfa_action", "mfa_method", "mfa_policy"},
@@ -63,6 +64,7 @@ var tables = map[string][]string{
 	"balance":          {"asset_day"},
 	"rate":             {"exchange_pair", "exchange_rate"},
 	"resource":         {"resource", "resource_type", "role", "role_resource_permission", "role_resource_permission_log"},
+	"servicekey":       {"service_key"},
 	"session":          {"login_history", "refused_login", "session"},
 	"totp":             {"recovery_code", "totp"},
 	"transaction":      {"coin_address", "deposit", "process", "withdrawal", "withdrawal_queue"},

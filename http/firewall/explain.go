@@ -51,7 +51,7 @@ func (g Explain) Endpoints() []rest.Endpoint {
 
 type explainRequest struct {
 	UserID      *string `json:"userId" maxLength:"128" doc:"user of a valid session; without it nobody's"`
-	Service     *string `json:"service" maxLength:"64" doc:"service client whose key is valid"`
+	Service     *string `json:"service" maxLength:"64" doc:"service client whose key is valid" example:"wallet"`
 	IP          *string `json:"ip" doc:"address of the client"`
 	CountryCode *string `json:"countryCode" doc:"country of the client; where it is missing, that of the address"`
 	Resource    string  `json:"resource" doc:"'<METHOD> <path>'; '<METHOD> *': no route" example:"POST /auth/login"`

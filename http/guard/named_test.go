@@ -72,6 +72,10 @@ func TestMayName(t *testing.T) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
+	wallet := rest.Caller{Service: "wallet", ServiceRole: "clerk"} // has no account to compare (D-INT-01)
+	if err := g.MayName(t.Context(), wallet, &one, &request{Users: rest.Strings{"boss"}}); err != nil {
+		t.Errorf("a service client: %v", err)
+	}
 	owned, clerk := rest.NamesBy(base, lookup), rest.Caller{UserID: "clerk"}
 	for _, c := range []struct{ found, want error }{
 		{nil, fault.New(fault.Forbidden, "")},

@@ -25,7 +25,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 			Doc("listServiceKeys", "By name. A secret is never shown again."),
 		rest.Post(path, "Add the key of a service client", rest.Tenant, g.add,
 			fault.InvalidField, fault.RecordAlreadyExist).
-			Try(`{"name":"wallet","role":"auditor","ip":["192.0.2.0/24"]}`).
+			Try(`{"name":"wallet","role":"admin","ip":["192.0.2.0/24"]}`).
 			Doc("addServiceKey", "The client sends `key` in the header service-auth. It is shown this once. The client may "+
 				"call what its role is granted, at the endpoints that accept service-auth."),
 		rest.Post(path+"/rotate", "Replace the key of a service client", rest.Tenant, g.rotate, fault.RecordNotFound).
@@ -42,9 +42,9 @@ type record struct {
 	Role      string     `json:"role" example:"wallet"`
 	IP        []string   `json:"ip" doc:"addresses and networks from which the key is accepted; empty: every address"`
 	CreatedAt rest.Time  `json:"createdAt"`
-	RotatedAt *rest.Time `json:"rotatedAt" doc:"of the last rotation"`
+	RotatedAt *rest.Time `json:"rotatedAt" doc:"of the last rotation" example:"2026-11-24T10:00:00.000Z"`
 	// OldUntil is sent while two keys are valid.
-	OldUntil *rest.Time `json:"oldUntil" doc:"until when the key before the last rotation is accepted"`
+	OldUntil *rest.Time `json:"oldUntil" doc:"until when the key before the last rotation is accepted" example:"2026-11-24T11:00:00.000Z"`
 }
 
 // SchemaName names the schema in the published document.
@@ -69,7 +69,7 @@ func (g Group) list(ctx context.Context, _ rest.Caller, _ rest.None) ([]record, 
 // made is a key with its secret.
 type made struct {
 	record
-	Key string `json:"key" doc:"value of the header service-auth; shown this once"`
+	Key string `json:"key" doc:"value of the header service-auth; shown this once" example:"wallet.1Jm0…"`
 }
 
 // SchemaName names the schema in the published document.
