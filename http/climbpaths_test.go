@@ -126,6 +126,11 @@ func climbPaths() []path {
 		{key: "POST /admin/approvals/{id}/approve", matter: rest.Standing, needs: []string{"POST " + levelPath},
 			attack: body(""), harmless: body(""), of: func(of *climber) string { return of.approval }},
 	}
+	all = append(all,
+		same("POST /integration/deposits", rest.Standing, `{"externalId":"of $OPERATOR $USER","userId":"$USER",`+
+			`"currencyCode":"BTC","network":"BTC","amount":1,"txId":"of $OPERATOR $USER","status":"waiting"}`),
+		same("POST /integration/aml-findings", rest.Standing, `{"externalId":"of $OPERATOR $USER","userId":"$USER",`+
+			`"status":"notRisky","source":"test"}`))
 	described := same("POST /user/update-document", rest.General, `{"id":"$DOCUMENT","description":"x"}`)
 	described.users = true
 	return append(all, described)

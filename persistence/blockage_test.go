@@ -27,5 +27,6 @@ func TestBlockageStore(t *testing.T) {
 }
 
 func TestStandingStore(t *testing.T) {
-	suite(t, standingtest.Run, func(db *DB) standing.Store { return NewStandings(db) }, "user_standing", "aml_finding", "users")
+	suite(t, standingtest.Run, func(db *DB) standing.Store { return NewStandings(db) },
+		"user_standing", "aml_finding", "users")
 }

@@ -98,7 +98,8 @@ type coinAddressRow struct {
 
 var transactionFences = []engine.Kind{
 	engine.Fenced("UPDATE deposit SET status = v.status, sender_info = v.sender_info, "+
-		"transfer_id = NULLIF(v.transfer_id, ''), job_id = v.job_id, version = v.version + 1 {FROM v} WHERE deposit.id = v.id AND deposit.version = v.version {RETURNING deposit.id}",
+		"transfer_id = NULLIF(v.transfer_id, ''), job_id = v.job_id, version = v.version + 1 {FROM v} "+
+		"WHERE deposit.id = v.id AND deposit.version = v.version {RETURNING deposit.id}",
 		func(w transaction.SetDeposit) setDepositRow {
 			d := w.Deposit
 			return setDepositRow{d.ID, int(d.Status), d.SenderInfo, d.TransferID, d.JobID, d.Version}

@@ -96,7 +96,8 @@ func (s *service) public() map[string]func(context.Context, challenge.Starter, [
 func (s *service) guards() guard.Guards {
 	return guard.Guards{Tokens: s.tokens, Feed: s.feed, Judge: s.roles.Judge,
 		MayWrite: s.roles.MayWrite, Tenant: s.cfg.Tenant.ID,
-		Cron: s.crons.Client, Service: s.services.Client, JudgeRole: s.roles.JudgeRole, Devices: s.devices, AllowsIP: s.allowedIPs.Allows,
+		Cron: s.crons.Client, Service: s.services.Client, JudgeRole: s.roles.JudgeRole,
+		Devices: s.devices, AllowsIP: s.allowedIPs.Allows,
 		Geo: &guard.Geo{Policy: geoPolicy(s.cfg), Filter: s.geofilters.Filter, Holder: s.client.Holder},
 		Live: func(userID, sessionID string, sv int64) bool {
 			if !s.revocations.Live(userID, sessionID, sv) {

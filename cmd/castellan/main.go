@@ -30,9 +30,9 @@ type cli struct {
 
 	Serve      serveCmd      `cmd:"" default:"withargs" help:"Run the service (what happens without a command)."`
 	Migrate    migrateCmd    `cmd:"" help:"Bring the database to this version and stop."`
-	Conf       configCmd     `cmd:"" name:"config" help:"Print the effective settings, each explained; secrets are hidden."`
+	Conf       configCmd     `cmd:"" name:"config" help:"Print the effective settings, explained; secrets are hidden."`
 	Version    versionCmd    `cmd:"" help:"Print the version, or the licences of what is linked in."`
-	User       userCmd       `cmd:"" help:"Accounts: add one, unlock one, stop withdrawals, say from where one may be used."`
+	User       userCmd       `cmd:"" help:"Accounts: add or unlock one, stop withdrawals, set allowed countries."`
 	Keys       keysCmd       `cmd:"" help:"Keys of the service: rotate them."`
 	CronKey    cronKeyCmd    `cmd:"" help:"Keys of scheduled clients: add one, list them, remove one."`
 	ServiceKey serviceKeyCmd `cmd:"" name:"service-key" help:"Keys of service clients, such as a wallet: add, list, rotate, remove."`

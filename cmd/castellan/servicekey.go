@@ -23,7 +23,7 @@ type serviceKeyCmd struct {
 type serviceKeyAddCmd struct {
 	Name string   `required:"" help:"Name of the client: letters, digits, _ and -."`
 	Role string   `required:"" help:"Role whose permissions the client has (docs/neighbours.md)."`
-	IP   []string `name:"ip" placeholder:"CIDR" help:"Address or network from which the key is accepted; repeat it for more."`
+	IP   []string `name:"ip" placeholder:"CIDR" help:"Address or network that the key is accepted from; repeat it."`
 }
 
 func (serviceKeyAddCmd) Help() string {

@@ -139,7 +139,8 @@ type Challenge struct {
 
 // Body is the part of a challenge that only the machine reads.
 type Body struct {
-	Subject  string `json:"s,omitempty"` // whose attempt budget is spent: the user id, or a keyed hash where there is no account
+	// Subject names the attempt budget that is spent: the user id, or a keyed hash where there is no account.
+	Subject  string `json:"s,omitempty"`
 	Kind     Kind   `json:"d"`
 	Reason   Reason `json:"y,omitempty"`
 	Required int    `json:"q"`

@@ -206,8 +206,9 @@ func beyondUser(roles []string) []string {
 }
 
 func newSnapshot(byRole map[string][]Grant, rolesOf map[string][]string) *snapshot {
-	s := &snapshot{byRole: byRole, holders: make(map[string]*profile, len(rolesOf)), everyone: newProfile(nil, byRole, user.RoleUser),
-		roles: map[string]*profile{user.RoleAdmin: newProfile([]string{user.RoleAdmin}, byRole)}}
+	s := &snapshot{byRole: byRole, holders: make(map[string]*profile, len(rolesOf)),
+		everyone: newProfile(nil, byRole, user.RoleUser),
+		roles:    map[string]*profile{user.RoleAdmin: newProfile([]string{user.RoleAdmin}, byRole)}}
 	for role := range byRole {
 		s.roles[role] = newProfile([]string{role}, byRole)
 	}

@@ -121,7 +121,8 @@ func TestServiceAuth(t *testing.T) {
 	wants("service:other", "/moves", "service-auth", other)
 	_, foreign, _ := strings.Cut(other, ".")
 	_, secret, _ := strings.Cut(wallet, ".")
-	for _, wrong := range []string{"wallet." + foreign, "Wallet." + secret, "wallet" + secret, wallet + ".", "Bearer " + wallet,
+	for _, wrong := range []string{"wallet." + foreign, "Wallet." + secret, "wallet" + secret, wallet + ".",
+		"Bearer " + wallet,
 		wallet[:len(wallet)-1], secret, "." + secret, "nobody." + secret} {
 		wants(none, "/moves", "service-auth", wrong)
 	}

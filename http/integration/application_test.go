@@ -29,7 +29,8 @@ func TestApplications(t *testing.T) {
 		}
 		first := same[200][0]
 		id := field(t, first, "id")
-		want := `{"data":{"id":"` + id + `","externalId":"a1","companyName":"Acme A.Ş.","taxNumber":"77","status":"PENDING",` +
+		want := `{"data":{"id":"` + id + `","externalId":"a1","companyName":"Acme A.Ş.","taxNumber":"77",` +
+			`"status":"PENDING",` +
 			`"createdAt":"`
 		if !strings.HasPrefix(first, want) {
 			t.Errorf("%s, want %s", first, want)

@@ -22,8 +22,9 @@ import (
 )
 
 const (
-	find    = "POST /integration/aml-findings"
-	found   = `{"externalId":"f1","userId":"jane","status":"risky","source":"screening","reference":"case 7","detail":"Eve"}`
+	find  = "POST /integration/aml-findings"
+	found = `{"externalId":"f1","userId":"jane","status":"risky","source":"screening","reference":"case 7",` +
+		`"detail":"Eve"}`
 	risky   = "GET /admin/user/get-users-without-aml-confirmed"
 	confirm = "POST /admin/user/update-user-aml-confirmed"
 )

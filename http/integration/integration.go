@@ -1,6 +1,6 @@
 // Package integration serves what the platform's other services (a wallet, a screening
 // service, a registration page) call, with service-auth or as an administrator (D-INT-01 to
-// D-INT-09).
+// D-INT-07).
 //
 // The data of an event, by its type (ids, states and amounts alone):
 //

@@ -44,7 +44,7 @@ type record struct {
 	CreatedAt rest.Time  `json:"createdAt"`
 	RotatedAt *rest.Time `json:"rotatedAt" doc:"of the last rotation" example:"2026-11-24T10:00:00.000Z"`
 	// OldUntil is sent while two keys are valid.
-	OldUntil *rest.Time `json:"oldUntil" doc:"until when the key before the last rotation is accepted" example:"2026-11-24T11:00:00.000Z"`
+	OldUntil *rest.Time `json:"oldUntil" doc:"end of the key before the last rotation" example:"2026-11-24T11:00:00.000Z"`
 }
 
 // SchemaName names the schema in the published document.

@@ -148,7 +148,8 @@ func feed(t *testing.T, s integration.Store, c commit.Committer) {
 	if after := settled(t, s, new(all[17].Mark()), 3); len(after) != 3 {
 		t.Errorf("%d events after the eighteenth", len(after))
 	}
-	if only := read(t, s, integration.EventQuery{Types: []integration.Type{integration.KYCDecided}}, nil, 5); len(only) != 1 {
+	decisions := integration.EventQuery{Types: []integration.Type{integration.KYCDecided}}
+	if only := read(t, s, decisions, nil, 5); len(only) != 1 {
 		t.Errorf("%d events of the type", len(only))
 	}
 }
