@@ -166,6 +166,7 @@ var (
 	written  = regexp.MustCompile(`^\d\d\.\d\d\.\d{4} \d\d:\d\d:\d\d$`)
 	random   = regexp.MustCompile(`^[A-Za-z0-9_-]{40,}$`)
 	numbered = regexp.MustCompile(`^[34]\d{15}$`) // begins with an instant
+	keyed    = regexp.MustCompile(`^([a-z]+\.)[A-Za-z0-9_-]{43}$`) // the key of a service client
 	signed   = regexp.MustCompile(`^(eyJhbGciOiJFZERTQSIsImtpZCI6)[\w-]+\.[\w-]+\.[\w-]+$`)
 	chained  = regexp.MustCompile(`^01[0-9A-HJKMNP-TV-Z]{24}-\d+:\d+$`)
 	// drawn are fields whose texts are drawn by lot, or are those of this process.
@@ -294,6 +295,8 @@ func (s sampler) stable(name, text string) string {
 		return "31.01.2026 13:00:00"
 	case random.MatchString(text) && (!s.whole || len(text) == 43): // 43: a key
 		return "9f86d081884c7d659a2feaa0c55ad015…"
+	case keyed.MatchString(text):
+		return keyed.ReplaceAllString(text, "${1}9f86d081884c7d659a2feaa0c55ad015…")
 	case signed.MatchString(text): // a token: what every header begins with
 		return signed.ReplaceAllString(text, "$1…")
 	case len(text) > 80 && !s.whole:

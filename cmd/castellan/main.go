@@ -35,7 +35,7 @@ type cli struct {
 	User       userCmd       `cmd:"" help:"Accounts: add or unlock one, stop withdrawals, set allowed countries."`
 	Keys       keysCmd       `cmd:"" help:"Keys of the service: rotate them."`
 	CronKey    cronKeyCmd    `cmd:"" help:"Keys of scheduled clients: add one, list them, remove one."`
-	ServiceKey serviceKeyCmd `cmd:"" name:"service-key" help:"Keys of service clients, such as a wallet: add, list, rotate, remove."`
+	ServiceKey serviceKeyCmd `cmd:"" name:"service-key" help:"Keys of service clients: add, list, rotate, remove."`
 	Contract   contractCmd   `cmd:"" help:"Contracts that users agree to: add one, list them."`
 	Corporate  corporateCmd  `cmd:"" help:"Applications of companies: add one."`
 	Cluster    clusterCmd    `cmd:"" help:"Several nodes that act as one: their keys and their state."`
