@@ -165,7 +165,7 @@ var (
 	day      = regexp.MustCompile(`^\d{4}-\d\d-\d\d$`)
 	written  = regexp.MustCompile(`^\d\d\.\d\d\.\d{4} \d\d:\d\d:\d\d$`)
 	random   = regexp.MustCompile(`^[A-Za-z0-9_-]{40,}$`)
-	numbered = regexp.MustCompile(`^[34]\d{15}$`) // begins with an instant
+	numbered = regexp.MustCompile(`^[34]\d{15}$`)                  // begins with an instant
 	keyed    = regexp.MustCompile(`^([a-z]+\.)[A-Za-z0-9_-]{43}$`) // the key of a service client
 	signed   = regexp.MustCompile(`^(eyJhbGciOiJFZERTQSIsImtpZCI6)[\w-]+\.[\w-]+\.[\w-]+$`)
 	chained  = regexp.MustCompile(`^01[0-9A-HJKMNP-TV-Z]{24}-\d+:\d+$`)
