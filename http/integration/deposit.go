@@ -43,7 +43,7 @@ type depositRequest struct {
 	CurrencyCode string        `json:"currencyCode" maxLength:"64" example:"BTC"`
 	Network      string        `json:"network" maxLength:"64" example:"BTC"`
 	Amount       amount.Amount `json:"amount" example:"0.25"`
-	TxID         string        `json:"txId" maxLength:"256" doc:"hash of the transaction on its network" example:"4a5e1e4baab89f3a"`
+	TxID         string        `json:"txId" maxLength:"256" doc:"hash of the transaction" example:"4a5e1e4baab89f3a"`
 	ToAddress    *string       `json:"toAddress" maxLength:"256" doc:"without it the user's own" example:"bc1qto"`
 	FromAddress  *string       `json:"fromAddress" maxLength:"256" example:"bc1qsender"`
 	SenderInfo   *rest.JSON    `json:"senderInfo" schema:"DepositSender"`
