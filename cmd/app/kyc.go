@@ -29,7 +29,8 @@ func (s *service) kyc() error {
 		password.Limit(wrongPersons, wrongPersonsWindow), time.Now)
 	s.identities = &identity.Service{Store: persistence.NewIdentities(s.DB), Users: s.users,
 		Options: persistence.NewDropdowns(s.DB), Values: s.parameters.Set, Changes: s.changes("", nil), Ring: s.Ring,
-		Hashes: s.HashesIdentity, Tries: tries, Accounts: c.AccountsPerIdentity, Renew: s.logins.Renew}
+		Hashes: s.HashesIdentity, Tries: tries, Accounts: c.AccountsPerIdentity, Renew: s.logins.Renew,
+		Dev: s.cfg.Dev}
 	if c.IdentityURL != "" {
 		register, err := identityRegister(s.cfg, func(err error) { s.log.Warn("the national register fails", "err", err) })
 		if err != nil {
