@@ -9,6 +9,7 @@ import (
 	"castellan/domain/admin"
 	"castellan/domain/audit"
 	"castellan/domain/blob"
+	"castellan/domain/commit"
 	"castellan/domain/fault"
 	"castellan/domain/id"
 	"castellan/domain/keyring"
@@ -77,6 +78,8 @@ type Service struct {
 	Changes  admin.Changes         // of no topic
 	Values   func() *parameter.Set // the codes that documents may have (D-GEN-17)
 	Quota    int64                 // of a user, in bytes
+	// Follows is what is written with a document that was added, in the transaction of ctx; nil: nothing.
+	Follows func(ctx context.Context, by audit.By, d Document) ([]commit.Write, error)
 }
 
 // Fields name the fields of a request, for its refusals.
@@ -114,9 +117,15 @@ func (s *Service) Add(ctx context.Context, by audit.By, d Document, content []by
 		return Document{}, err
 	}
 	// Where the row does not come to be, the sweeper removes the bytes: it is not known here whether it has.
-	err = s.Changes.Do(ctx, by, ActionUpload, func(ctx context.Context) (admin.Done, error) {
-		return admin.Done{Target: d.ID, UserID: d.UserID, Detail: d.MimeType},
-			s.Store.Add(ctx, d, d.charge(), s.Quota)
+	err = s.Changes.Do(ctx, by, ActionUpload, func(ctx context.Context) (done admin.Done, err error) {
+		done = admin.Done{Target: d.ID, UserID: d.UserID, Detail: d.MimeType}
+		if s.Follows != nil {
+			done.Writes, err = s.Follows(ctx, by, d)
+		}
+		if err != nil {
+			return done, err
+		}
+		return done, s.Store.Add(ctx, d, d.charge(), s.Quota)
 	})
 	if err != nil {
 		return Document{}, err
