@@ -95,8 +95,12 @@ func documentList(oldest bool) table[documentRead, document.Document] {
 }
 
 func documentFilters(q document.Query) []filter {
+	pictures := filter{}
+	if q.Pictures {
+		pictures = where("d.mime_type <> ?", document.PDF)
+	}
 	return []filter{sent("d.user_id", q.UserID), sent("d.type", q.Type), sent("d.status", q.Status),
-		sent("d.reason", q.Reason), sent("u.kyc_confirm", q.OwnerKYC)}
+		sent("d.reason", q.Reason), sent("u.kyc_confirm", q.OwnerKYC), pictures}
 }
 
 func documentOrder(p document.Place) []any { return []any{p.ID} }

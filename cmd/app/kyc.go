@@ -18,18 +18,21 @@ import (
 // kyc builds how accounts are confirmed.
 func (s *service) kyc() error {
 	c := s.cfg.KYC
-	s.join(part{groups: groups(httpkyc.Group{Service: &kyc.Service{Store: persistence.NewDecisions(s.DB), Users: s.users,
+	decisions := &kyc.Service{Store: persistence.NewDecisions(s.DB), Users: s.users,
 		Documents: s.papers.Store, Originals: s.papers, Pictures: s.pictures, Changes: s.changes("", nil),
 		Types: kyc.Types{Front: int64(c.FrontType), Back: int64(c.BackType), Selfie: int64(c.SelfieType),
 			Address: int64(c.AddressType)},
 		Checks:   func(ctx context.Context, u user.User) (identity.Checks, error) { return s.identities.Checks(ctx, u) },
-		Language: s.cfg.Language.Default, Tell: s.starter.Tell}})})
+		Language: s.cfg.Language.Default, Tell: s.starter.Tell}
+	s.papers.Follows = decisions.Reopens
+	s.join(part{groups: groups(httpkyc.Group{Service: decisions})})
 
 	tries := password.NewGuards(persistence.NewPasswordGuards(s.DB), s.DB,
 		password.Limit(wrongPersons, wrongPersonsWindow), time.Now)
 	s.identities = &identity.Service{Store: persistence.NewIdentities(s.DB), Users: s.users,
 		Options: persistence.NewDropdowns(s.DB), Values: s.parameters.Set, Changes: s.changes("", nil), Ring: s.Ring,
-		Hashes: s.HashesIdentity, Tries: tries, Accounts: c.AccountsPerIdentity, Renew: s.logins.Renew}
+		Hashes: s.HashesIdentity, Tries: tries, Accounts: c.AccountsPerIdentity, Renew: s.logins.Renew,
+		Dev: s.cfg.Dev}
 	if c.IdentityURL != "" {
 		register, err := identityRegister(s.cfg, func(err error) { s.log.Warn("the national register fails", "err", err) })
 		if err != nil {

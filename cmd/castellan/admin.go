@@ -15,6 +15,7 @@ import (
 	"castellan/domain/change"
 	"castellan/domain/fault"
 	"castellan/domain/id"
+	"castellan/domain/kyc"
 	"castellan/domain/password"
 	"castellan/domain/user"
 	"castellan/persistence"
@@ -25,6 +26,7 @@ type userCmd struct {
 	Unlock userUnlockCmd `cmd:"" help:"Let an account try passwords again after too many wrong ones."`
 
 	Withdrawals    userWithdrawalsCmd    `cmd:"" help:"Keep an account from withdrawing, or let it again."`
+	ReopenKYC      userReopenKYCCmd      `cmd:"" name:"reopen-kyc" help:"Let a rejected identity be decided on again."`
 	AllowIP        userAllowIPCmd        `cmd:"" name:"allow-ip" help:"Say from which networks an account may be used."`
 	ClearGeofilter userClearGeofilterCmd `cmd:"" name:"clear-geofilter" help:"Let an account be used from all countries."`
 }
@@ -167,6 +169,27 @@ func (c userWithdrawalsCmd) Run(e *env) error {
 		return err
 	}
 	_, err = fmt.Fprintln(e.out, c.Permission, u.ID)
+	return err
+}
+
+type userReopenKYCCmd struct{ userArg }
+
+func (userReopenKYCCmd) Help() string {
+	return `kycConfirm of the account becomes waitingApproval, as after an upload of
+another identity document. An account that was not rejected is refused.`
+}
+
+func (c userReopenKYCCmd) Run(e *env) error {
+	v, u, err := c.open(e)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	err = kyc.Reopen(e.ctx, persistence.NewUsers(v.DB), v.Changes(change.Users), audit.Operator, u.ID)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(e.out, "reopened", u.ID)
 	return err
 }
 

@@ -21,8 +21,8 @@ func TestHelp(t *testing.T) {
 		wants []string
 	}{
 		{"", []string{"serve", "migrate", "config", "version", "user add", "user unlock", "user withdrawals", "user allow-ip",
-			"user clear-geofilter", "keys rotate", "cron-key add", "cron-key list", "cron-key remove", "audit " +
-				"verify", "device enroll", "device approve", "--config", "CASTELLAN_"}},
+			"user reopen-kyc", "user clear-geofilter", "keys rotate", "cron-key add", "cron-key list", "cron-key remove",
+			"audit verify", "device enroll", "device approve", "--config", "CASTELLAN_"}},
 		{"serve", []string{"SIGTERM", "1012", "CASTELLAN_DATABASE_URL"}},
 		{"migrate", []string{"migrations"}},
 		{"config", []string{"settings"}},
@@ -32,6 +32,7 @@ func TestHelp(t *testing.T) {
 			"admin"}},
 		{"user unlock", []string{"<user>"}},
 		{"user withdrawals", []string{"<user>", "prohibit", "allow", "isWithdrawProhibited"}},
+		{"user reopen-kyc", []string{"<user>", "waitingApproval"}},
 		{"user allow-ip", []string{"<user>", "<cidr>", "--remove", "--clear", "192.0.2.0/24", "everywhere"}},
 		{"user clear-geofilter", []string{"<user>", "session"}},
 		{"keys", []string{"rotate"}},

@@ -40,7 +40,7 @@ type Decision struct {
 	Status, Reason string
 }
 
-// Unclassified is the type of a document that a user uploads (D-DOC-02).
+// Unclassified is the type of a document that a user uploads without one (D-DOC-02).
 const Unclassified = 0
 
 const (
@@ -149,10 +149,11 @@ type Change struct {
 	Description, Reason **string
 	DescriptionTexts    map[string]string // nil: as they are
 	Status              *string
+	Type                *int64
 }
 
 // decides tells whether it changes what an administrator alone may change (D-DOC-04).
-func (c Change) decides() bool { return c.Status != nil || c.Reason != nil }
+func (c Change) decides() bool { return c.Status != nil || c.Reason != nil || c.Type != nil }
 
 func (c Change) apply(d Document) Document {
 	if c.Description != nil {
@@ -166,6 +167,9 @@ func (c Change) apply(d Document) Document {
 	}
 	if c.Status != nil {
 		d.Status = *c.Status
+	}
+	if c.Type != nil {
+		d.Type = *c.Type
 	}
 	return d
 }

@@ -189,7 +189,7 @@ func TestChange(t *testing.T) {
 		t.Errorf("%+v", doc)
 	}
 	for name, c := range map[string]document.Change{"status": {Status: new("deActive")}, "reason": {Reason: &reason},
-		"owner": {UserID: new("u2")}} {
+		"owner": {UserID: new("u2")}, "type": {Type: new(int64(1))}} {
 		if err := change("u1", false, c); fault.CodeOf(err) != fault.Forbidden {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -197,6 +197,7 @@ func TestChange(t *testing.T) {
 	storetest.Wants(t, change("u2", false, document.Change{Description: &description}), fault.RecordNotFound)
 	storetest.Wants(t, change("boss", true, document.Change{UserID: new("u2")}), fault.RecordNotFound)
 	storetest.WantsFields(t, change("boss", true, document.Change{Status: new("x")}), "status")
+	storetest.WantsFields(t, change("boss", true, document.Change{Type: new(int64(99))}), "type")
 	long := new(strings.Repeat("x", 2001))
 	storetest.WantsFields(t, change("boss", true, document.Change{Reason: &long, Description: &long,
 		DescriptionTexts: map[string]string{"x": ""}}), "description reason descriptionJson")
@@ -209,9 +210,14 @@ func TestChange(t *testing.T) {
 	if doc.Reason != nil || doc.Description != nil || doc.DescriptionTexts["tr"] != "t" {
 		t.Errorf("%+v", doc)
 	}
+	storetest.Must(t, change("boss", true, document.Change{Type: new(int64(4))}))
+	if doc.Type != 4 || doc.Status != "deActive" {
+		t.Errorf("%+v", doc)
+	}
 	row := func(who, detail string) string { return "DOCUMENT_UPDATE|" + who + "|u1|" + doc.ID + "|" + detail }
 	storetest.Same(t, persistencetest.Acts(t, d.db)[1:], []string{row("u1", "status=active"),
-		row("boss", "status=active -> deActive"), row("boss", "status=deActive")})
+		row("boss", "status=active -> deActive"), row("boss", "status=deActive"),
+		row("boss", "status=deActive, type=0 -> 4")})
 	persistencetest.Fails(t, d.db, "document audit", func(ctx context.Context) error {
 		_, err := d.Change(ctx, as("boss"), true, document.Change{ID: doc.ID, Status: new("active")})
 		return err

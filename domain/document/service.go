@@ -9,6 +9,7 @@ import (
 	"castellan/domain/admin"
 	"castellan/domain/audit"
 	"castellan/domain/blob"
+	"castellan/domain/commit"
 	"castellan/domain/fault"
 	"castellan/domain/id"
 	"castellan/domain/keyring"
@@ -33,6 +34,7 @@ type Query struct {
 	Reason *string
 	// OwnerKYC is what is decided on the identity of whose it is.
 	OwnerKYC *string
+	Pictures bool // only
 	Oldest   bool // first; else the newest
 }
 
@@ -77,6 +79,8 @@ type Service struct {
 	Changes  admin.Changes         // of no topic
 	Values   func() *parameter.Set // the codes that documents may have (D-GEN-17)
 	Quota    int64                 // of a user, in bytes
+	// Follows is what is written with a document that was added, in the transaction of ctx; nil: nothing.
+	Follows func(ctx context.Context, by audit.By, d Document) ([]commit.Write, error)
 }
 
 // Fields name the fields of a request, for its refusals.
@@ -88,9 +92,7 @@ type Fields struct{ Name, NameTexts, Content string }
 func (s *Service) Add(ctx context.Context, by audit.By, d Document, content []byte, f Fields) (Document, error) {
 	d.Name, d.Status, d.Reason, d.Size = baseName(d.Name), Active, new(WaitingApproval), int64(len(content))
 	problems := append(d.check(f.Name), checkTexts(f.NameTexts, d.NameTexts)...)
-	if d.Type != Unclassified && !s.values(parameter.DocumentType, strconv.FormatInt(d.Type, 10)) {
-		problems = append(problems, fault.Problem{Field: "type", Message: "is no type of documents"})
-	}
+	problems = append(problems, s.checkType(d.Type)...)
 	if err := fault.All(problems); err != nil {
 		return Document{}, err
 	}
@@ -114,9 +116,15 @@ func (s *Service) Add(ctx context.Context, by audit.By, d Document, content []by
 		return Document{}, err
 	}
 	// Where the row does not come to be, the sweeper removes the bytes: it is not known here whether it has.
-	err = s.Changes.Do(ctx, by, ActionUpload, func(ctx context.Context) (admin.Done, error) {
-		return admin.Done{Target: d.ID, UserID: d.UserID, Detail: d.MimeType},
-			s.Store.Add(ctx, d, d.charge(), s.Quota)
+	err = s.Changes.Do(ctx, by, ActionUpload, func(ctx context.Context) (done admin.Done, err error) {
+		done = admin.Done{Target: d.ID, UserID: d.UserID, Detail: d.MimeType}
+		if s.Follows != nil {
+			done.Writes, err = s.Follows(ctx, by, d)
+		}
+		if err != nil {
+			return done, err
+		}
+		return done, s.Store.Add(ctx, d, d.charge(), s.Quota)
 	})
 	if err != nil {
 		return Document{}, err
@@ -148,6 +156,13 @@ func (s *Service) judge(ctx context.Context, name string, content []byte, f Fiel
 	return mimeType, nil
 }
 
+func (s *Service) checkType(kind int64) []fault.Problem {
+	if kind == Unclassified || s.values(parameter.DocumentType, strconv.FormatInt(kind, 10)) {
+		return nil
+	}
+	return []fault.Problem{{Field: "type", Message: "is no type of documents"}}
+}
+
 func (s *Service) values(list parameter.Kind[parameter.List], value string) bool {
 	return list.In(s.Values()).Allows(value)
 }
@@ -159,6 +174,9 @@ func (s *Service) Change(ctx context.Context, by audit.By, asAdmin bool, c Chang
 	problems := c.apply(Document{Name: "-"}).check("")
 	if c.Status != nil && !s.values(parameter.DocumentStatus, *c.Status) {
 		problems = append(problems, fault.Problem{Field: "status", Message: "is no status of documents"})
+	}
+	if c.Type != nil {
+		problems = append(problems, s.checkType(*c.Type)...)
 	}
 	if err := fault.All(problems); err != nil {
 		return d, err
@@ -180,12 +198,16 @@ func (s *Service) Change(ctx context.Context, by audit.By, asAdmin bool, c Chang
 	return d, err
 }
 
-// difference tells an investigator the status. Reason and description are texts of people and stay out.
+// difference tells an investigator the status and the type. Reason and description are texts of people and stay out.
 func difference(old, next Document) string {
-	if old.Status == next.Status {
-		return "status=" + next.Status
+	detail := "status=" + next.Status
+	if old.Status != next.Status {
+		detail = "status=" + old.Status + " -> " + next.Status
 	}
-	return "status=" + old.Status + " -> " + next.Status
+	if old.Type != next.Type {
+		detail += fmt.Sprintf(", type=%d -> %d", old.Type, next.Type)
+	}
+	return detail
 }
 
 // Reference names a document by its id, its path or both.

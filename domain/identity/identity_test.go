@@ -240,10 +240,15 @@ func TestIgnoredAMLStatus(t *testing.T) {
 func TestRegister(t *testing.T) {
 	d := newDesk(t)
 	ask := func(r *identity.Request) { r.Register = true }
+	_, err := d.confirm("u0", ask)
+	if storetest.Wants(t, err, fault.Unavailable); d.user("u0").Name != "" || d.acts(0) != "" {
+		t.Errorf("without a register: %+v, %s", d.user("u0"), d.acts(0))
+	}
+	d.Dev = true
 	if _, err := d.confirm("u0", ask); err != nil || d.acts(0) != "IDENTITY_CONFIRM|u0|u0|u0|by the check digits" {
 		t.Errorf("without a register: %v, %s", err, d.acts(0))
 	}
-	d.Registry = d
+	d.Registry, d.Dev = d, false
 	if _, err := d.confirm("u0", as); err != nil || len(d.asked) != 0 {
 		t.Errorf("%v, asked %d times", err, len(d.asked))
 	}
@@ -265,7 +270,7 @@ func TestRegister(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	asked := len(d.asked)
-	_, err := d.confirm("u1", ask)
+	_, err = d.confirm("u1", ask)
 	if storetest.Wants(t, err, fault.RateLimited); len(d.asked) != asked {
 		t.Error("asked beyond the bound")
 	}

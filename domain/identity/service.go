@@ -33,8 +33,10 @@ type Service struct {
 	// Hashes are the keyed hashes under which an identity number is counted and found;
 	// it is stored under the first.
 	Hashes func(number string) []string
-	// Registry is asked where the request wants it; nil: the check digits decide alone (D-INF-06).
+	// Registry is asked where the request wants it; nil: there is none, which is UNAVAILABLE (D-INF-06).
 	Registry Registry
+	// Dev is development mode: without a Registry the check digits decide alone.
+	Dev bool
 	// Tries bounds how often a user may be wrong before the register, so that it cannot be asked who is who.
 	Tries    *password.Guards
 	Accounts int // that may be confirmed with one number
@@ -65,8 +67,8 @@ const infoField = "additionalInfo."
 //
 // Errors: INVALID_FIELD with every faulty field; FORBIDDEN for an account at risk; RECORD_LIMIT_REACHED where the
 // number has enough accounts, also when they come at the same time; INVALID_STATE where an administrator confirmed
-// another person; RATE_LIMITED; UNAVAILABLE where the register cannot be asked; TOKEN_REVOKED where the session has
-// ended.
+// another person; RATE_LIMITED; UNAVAILABLE where the register cannot be asked or there is none; TOKEN_REVOKED
+// where the session has ended.
 func (s *Service) Confirm(ctx context.Context, by audit.By, r Request) (c Confirmed, err error) {
 	p, problems := r.Person.read(s.Changes.Now())
 	info, more, err := s.judge(ctx, r.Info, infoField)
@@ -156,8 +158,11 @@ func (s *Service) allowed(ctx context.Context, u user.User, p Person, hashes []s
 
 // known asks the national register. What it denies is counted per user, and is in the audit.
 func (s *Service) known(ctx context.Context, by audit.By, p Person, ask bool) (bool, error) {
-	if !ask || s.Registry == nil {
+	if !ask || s.Registry == nil && s.Dev {
 		return true, nil
+	}
+	if s.Registry == nil {
+		return false, fault.New(fault.Unavailable, "there is no national register to ask")
 	}
 	try, err := s.Tries.Charge(ctx, "identity/"+by.UserID, "")
 	if err != nil {

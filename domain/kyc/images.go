@@ -2,6 +2,7 @@ package kyc
 
 import (
 	"context"
+	"slices"
 
 	"castellan/domain/admin"
 	"castellan/domain/audit"
@@ -9,6 +10,7 @@ import (
 	"castellan/domain/fault"
 	"castellan/domain/page"
 	"castellan/domain/picture"
+	"castellan/domain/user"
 )
 
 // Images are what the newest KYC documents of an account show (D-KYC-07). The originals are evidence and are never
@@ -18,22 +20,33 @@ type Images struct {
 	Front, Back, Selfie *picture.Picture
 }
 
-// Images opens the newest KYC documents of an account: those of the types for front, back and selfie. A document that
-// was decided on as the KYC document stands for the front where there is none of that type. Who looks at another's
-// leaves an audit row.
+// Images opens the newest KYC documents of an account: those of the types for front, back and selfie. Where there is
+// none of a type, the newest picture of no type that waits stands for it, each for one type only; for the front, once
+// the account was decided on, the decided KYC document comes first. Who looks at another's leaves an audit row.
 //
 // Errors: RECORD_NOT_FOUND for an unknown user, OVERLOADED.
 func (s *Service) Images(ctx context.Context, by audit.By, userID string) (all Images, err error) {
-	if _, err := s.Users.Get(ctx, userID); err != nil {
+	u, err := s.Users.Get(ctx, userID)
+	if err != nil {
 		return all, err
 	}
+	waits := s.waiting(userID)
 	for _, want := range []struct {
 		kind int64
 		into **picture.Picture
 	}{{s.Types.Front, &all.Front}, {s.Types.Back, &all.Back}, {s.Types.Selfie, &all.Selfie}} {
 		d, err := s.newest(ctx, userID, want.kind)
-		if fault.CodeOf(err) == fault.RecordNotFound && want.kind == s.Types.Front {
-			d, err = s.decided(ctx, userID)
+		instead := []func(context.Context) (document.Document, error){waits}
+		if want.kind == s.Types.Front {
+			instead = append(instead, func(ctx context.Context) (document.Document, error) { return s.decided(ctx, userID) })
+			if u.KYCConfirm != user.WaitingApproval {
+				slices.Reverse(instead)
+			}
+		}
+		for _, find := range instead {
+			if fault.CodeOf(err) == fault.RecordNotFound {
+				d, err = find(ctx)
+			}
 		}
 		if fault.CodeOf(err) == fault.RecordNotFound {
 			continue
@@ -54,8 +67,27 @@ func (s *Service) Images(ctx context.Context, by audit.By, userID string) (all I
 	})
 }
 
-func (s *Service) newest(ctx context.Context, userID string, kind int64) (d document.Document, err error) {
-	found, err := s.Documents.List(ctx, document.Query{UserID: &userID, Type: &kind}, page.Query[document.Place]{Limit: 1})
+// waiting finds the pictures of no type that wait, the newest first, one at each call. RECORD_NOT_FOUND after the last.
+func (s *Service) waiting(userID string) func(context.Context) (document.Document, error) {
+	q := document.Query{UserID: &userID, Type: new(int64(document.Unclassified)), Status: new(document.Active),
+		Reason: new(document.WaitingApproval), Pictures: true}
+	p := page.Query[document.Place]{Limit: 1}
+	return func(ctx context.Context) (document.Document, error) {
+		d, err := s.first(ctx, q, p)
+		if err == nil {
+			p.After = new(d.Mark())
+		}
+		return d, err
+	}
+}
+
+func (s *Service) newest(ctx context.Context, userID string, kind int64) (document.Document, error) {
+	return s.first(ctx, document.Query{UserID: &userID, Type: &kind}, page.Query[document.Place]{Limit: 1})
+}
+
+func (s *Service) first(ctx context.Context, q document.Query,
+	p page.Query[document.Place]) (d document.Document, err error) {
+	found, err := s.Documents.List(ctx, q, p)
 	if err == nil && len(found.Records) == 0 {
 		err = fault.New(fault.RecordNotFound, "no such document")
 	}

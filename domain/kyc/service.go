@@ -166,6 +166,28 @@ func (s *Service) addressDocuments(ctx context.Context, d Decision) (changed []s
 	default:
 		return nil, "", nil
 	}
-	changed, err = s.Documents.Decide(ctx, documents)
+	if err = s.addressProof(ctx, d.UserID); err == nil {
+		changed, err = s.Documents.Decide(ctx, documents)
+	}
 	return changed, template, err
+}
+
+// addressProof makes the newest picture of no type that waits the proof of an address, where the user has none. It has
+// that type from then on, so that the same decision again takes no further picture.
+func (s *Service) addressProof(ctx context.Context, userID string) error {
+	_, err := s.newest(ctx, userID, s.Types.Address)
+	if fault.CodeOf(err) != fault.RecordNotFound {
+		return err
+	}
+	d, err := s.waiting(userID)(ctx)
+	if err == nil {
+		err = s.Documents.Change(ctx, d.ID, func(d document.Document) (document.Document, error) {
+			d.Type = s.Types.Address
+			return d, nil
+		})
+	}
+	if fault.CodeOf(err) == fault.RecordNotFound {
+		return nil
+	}
+	return err
 }

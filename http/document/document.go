@@ -26,7 +26,8 @@ func (g Group) Endpoints() []rest.Endpoint {
 			fault.InvalidField, fault.RecordLimitReached).
 			For(rest.SelfUser).Body(rest.FileBody).
 			Try(`{"base64Data":"`+rest.ExampleFile+`","fileName":"passport.png","description":"My passport"}`).
-			Doc("uploadDocument", "A picture (PNG, JPEG, WebP, GIF) or a PDF. It is kept as it came, and sealed."),
+			Doc("uploadDocument", "A picture (PNG, JPEG, WebP, GIF) or a PDF. It is kept as it came, and sealed. type says "+
+				"what it is. After a rejection, an identity document makes the account wait for a decision again."),
 		rest.Get("/user/get-documents", "List documents, newest first", rest.Tenant, g.list, fault.InvalidField).
 			For(rest.SelfOrAdmin).
 			Doc("listDocuments", "A user sees the own ones; an administrator those of userId, or all."),
@@ -39,7 +40,8 @@ func (g Group) Endpoints() []rest.Endpoint {
 			fault.InvalidField, fault.RecordNotFound).
 			For(rest.SelfOrAdmin).
 			Try(`{"id":"${saveDocument.data.id}","description":"My new passport"}`).
-			Doc("updateDocument", "Users change the description of the own ones. Fields that are not sent stay as they are."),
+			Doc("updateDocument", "Users change the description of the own ones, administrators also type, status and "+
+				"reason. Fields that are not sent stay as they are."),
 			g.owner),
 		rest.Get("/admin/get-document-file", "Download a document", rest.Tenant, g.file,
 			fault.InvalidField, fault.RecordNotFound).
@@ -101,6 +103,7 @@ type uploadRequest struct {
 	FileName        string      `json:"fileName" doc.maxLength:"200" example:"passport.png"`
 	Description     string      `json:"description" doc.maxLength:"2000" example:"My passport"`
 	FileNameJSON    *texts      `json:"fileNameJson"`
+	Type            *rest.ID    `json:"type" doc:"one of the parameter DOCUMENT_TYPE" example:"1"`
 	DescriptionJSON *texts      `json:"descriptionJson"`
 }
 
@@ -113,7 +116,7 @@ func (g Group) upload(ctx context.Context, who rest.Caller, in uploadRequest) (r
 		}
 	}
 	d, err := g.Service.Add(ctx, who.By(), document.Document{UserID: who.UserID, Name: in.FileName,
-		Type: document.Unclassified, Description: &in.Description, NameTexts: rest.Or(in.FileNameJSON, nil),
+		Type: int64(rest.Or(in.Type, document.Unclassified)), Description: &in.Description, NameTexts: rest.Or(in.FileNameJSON, nil),
 		DescriptionTexts: rest.Or(in.DescriptionJSON, nil)}, in.Base64Data,
 		document.Fields{Name: "fileName", NameTexts: "fileNameJson", Content: "base64Data"})
 	return rest.Data[metadata]{Data: metadata{UserID: d.UserID, IdentityNo: number, Name: d.Name,
@@ -170,14 +173,15 @@ type changeRequest struct {
 	UserID          *string               `json:"userId" doc:"the owner; without it, whoever has the document"`
 	Description     rest.Nullable[string] `json:"description" doc.maxLength:"2000" example:"My new passport"`
 	DescriptionJSON *texts                `json:"descriptionJson"`
+	Type            *rest.ID              `json:"type" doc:"one of the parameter DOCUMENT_TYPE; for administrators" example:"1"`
 	Status          *string               `json:"status" doc:"one of the parameter DOCUMENT_STATUS" example:"deActive"`
 	Reason          rest.Nullable[string] `json:"reason" doc.maxLength:"2000" example:"blurred"`
 }
 
-// owner names the user of a document. Status and reason decide about KYC.
-func (g Group) owner(ctx context.Context, _ rest.Caller, in changeRequest) (rest.Named, error) {
+// owner names the user of a document. Type, status and reason decide about KYC.
+func (g Group) owner(ctx context.Context, who rest.Caller, in changeRequest) (rest.Named, error) {
 	m := rest.General
-	if in.Status != nil || in.Reason.Sent {
+	if in.Status != nil || in.Reason.Sent || in.Type != nil && who.AsAdmin {
 		m = rest.Standing
 	}
 	d, err := g.Service.Store.Get(ctx, in.ID)
@@ -185,9 +189,12 @@ func (g Group) owner(ctx context.Context, _ rest.Caller, in changeRequest) (rest
 }
 
 func (g Group) change(ctx context.Context, who rest.Caller, in changeRequest) (rest.Data[record], error) {
+	if !who.AsAdmin {
+		in.Type = nil // as any field of the record that users do not set
+	}
 	d, err := g.Service.Change(ctx, who.By(), who.AsAdmin, document.Change{ID: in.ID, UserID: in.UserID,
 		Description: next(in.Description), Reason: next(in.Reason), DescriptionTexts: rest.Or(in.DescriptionJSON, nil),
-		Status: in.Status})
+		Status: in.Status, Type: (*int64)(in.Type)})
 	return rest.Data[record]{Data: show(d)}, err
 }
 

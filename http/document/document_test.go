@@ -123,7 +123,7 @@ func TestUploadAndSave(t *testing.T) {
 			"fileName", `C:\scans\Kimlik ön.PNG`, "description", "Kimliğim", "fileNameJson", map[string]string{"en": "id"},
 			"descriptionJson", map[string]string{"tr": "Kimliğim", "en": "My id", "ar": "هويتي"},
 			// Server-owned fields are ignored (SEC-26).
-			"userId", "u2", "identityNo", "1", "mimeType", "text/html", "type", 3, "status", "deActive",
+			"userId", "u2", "identityNo", "1", "mimeType", "text/html", "status", "deActive", "type", 3,
 			"reason", "approved", "filePath", "document/x", "id", "x"))
 		all := s.listed("u1", "")
 		if status != 200 || len(all) != 1 {
@@ -131,7 +131,7 @@ func TestUploadAndSave(t *testing.T) {
 		}
 		path := all[0]["filePath"]
 		if want := fmt.Sprintf(`{"data":{"userId":"u1","identityNo":"","name":"Kimlik ön.PNG","mimeType":"image/png",`+
-			`"type":0,"description":"Kimliğim","status":"active","reason":"waitingApproval","filePath":"%s"}}`,
+			`"type":3,"description":"Kimliğim","status":"active","reason":"waitingApproval","filePath":"%s"}}`,
 			path); answer != want {
 			t.Errorf("\n got %s\nwant %s", answer, want)
 		}
@@ -203,11 +203,14 @@ func TestAccess(t *testing.T) {
 			s.As("u1").Wants(change, body("id", id, field, "deActive"), 403, "FORBIDDEN")
 		}
 		s.Wants(change, body("id", id, "userId", "u2", "status", "deActive"), 404, "RECORD_NOT_FOUND")
+		s.As("u1").Wants(upload, body("base64Data", coded(pdf), "fileName", "x.pdf", "description", "x", "type", 6), 400,
+			"INVALID_FIELD type")
 		s.upload("admin", "boss.pdf", pdf)
 		bosses := s.listed("admin", "?userId=admin")[0]["id"].(string)
 		s.WantsBound(change, body("id", bosses, "description", "x"), false)
 		s.WantsBound(change, body("id", bosses, "status", "active"), true)
 		s.WantsBound(change, body("id", bosses, "reason", "approved"), true)
+		s.WantsBound(change, body("id", bosses, "type", 1), true)
 		s.WantsBound(save, body("userId", "admin", "base64String", coded(pdf), "documentName", "x.pdf", "type", 1), false)
 		for _, line := range []string{file, save} {
 			s.As("u1").Wants(line, body("documentInfo", map[string]string{"id": id}, "userId", "u1"), 403, "FORBIDDEN")
@@ -263,6 +266,11 @@ func TestChangeAndFilters(t *testing.T) {
 		if get("description") != nil {
 			t.Errorf("description %v", get("description"))
 		}
+		s.Call(change, body("id", id, "type", "1")) // an administrator
+		if get("type") != 1.0 {
+			t.Errorf("type %v", get("type"))
+		}
+		s.Call(change, body("id", id, "type", 0))
 		s.Call(change, body("id", id, "status", "deActive", "reason", "blurred at the edge"))
 		if get("status") != "deActive" || get("reason") != "blurred at the edge" {
 			t.Errorf("%v", s.listed("admin", ""))
@@ -297,6 +305,7 @@ func TestChangeAndFilters(t *testing.T) {
 			body("status", "active"):                                     "INVALID_FIELD id",
 			body("id", id, "status", "x"):                                "INVALID_FIELD status",
 			body("id", id, "status", 1):                                  "INVALID_FIELD status",
+			body("id", id, "type", 6):                                    "INVALID_FIELD type",
 			body("id", id, "reason", strings.Repeat("x", 2001)):          "INVALID_FIELD reason",
 			body("id", id, "description", strings.Repeat("x", 2001)):     "INVALID_FIELD description",
 			body("id", id, "description", 1, "reason", 1):                "INVALID_FIELD description reason",

@@ -41,7 +41,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 			Doc("confirmUserIdentity", "In this order: AML status, accounts with the same number, check digits, and with "+
 				"useTCKNService the national register. Then everything is saved, and the session goes on with a new token; "+
 				"the old one stays good until its own end. Where the register says that this is somebody else, nothing is "+
-				"saved, and token and data are null."),
+				"saved, and token and data are null. Where no register is configured, useTCKNService is answered 503."),
 	).For(rest.SelfUser)
 }
 

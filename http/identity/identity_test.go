@@ -226,7 +226,9 @@ func TestConfirm(t *testing.T) {
 			u.BirthDate != "1990-05-01" || u.IdentityHash != s.service.Hashes(number)[0] {
 			t.Errorf("%v %v %+v", living, err, u)
 		}
-		// Again, in other words: nothing is in the way, and the additional info keeps its id.
+		// Again, in other words: nothing is in the way, and the additional info keeps its id. Development mode needs no
+		// register.
+		s.service.Dev = true
 		s.confirms("u1", body(person, "userIdentityNumber", 10000000146, "secondName", " Nur ", "birthDate", "01.05.1990",
 			"countryCode", "+90", "cityId", 34, "districtId", "x", "address", "Moda", "occupationId", "7",
 			"useTCKNService", true), is("u1", "Ayşe Nur Yılmaz", "waitingApproval"))

@@ -24,6 +24,7 @@ import (
 // The national register over TLS: yes, no, and nobody knows.
 func TestRegister(t *testing.T) {
 	both(t, func(s *site) {
+		s.As("u0").Wants(confirm, body(person, "useTCKNService", true), 503, "UNAVAILABLE") // not configured
 		verdict, asked := "false", ""
 		server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			b, _ := io.ReadAll(r.Body)

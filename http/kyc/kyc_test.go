@@ -363,8 +363,10 @@ func TestImages(t *testing.T) {
 			}
 			return got
 		}
-		s.add("u1", 0, picturetest.PNG(7, 7)) // unclassified
-		s.As("u1").Wants(images, "", 200, `{"documentId":"","data":{}}`)
+		untyped := s.add("u1", 0, picturetest.PNG(7, 7))
+		if got := read("u1", ""); got.DocumentID != untyped || got.Data["frontImage"] == nil || got.Data["backImage"] != nil {
+			t.Errorf("a picture of no type: %+v", got)
+		}
 		s.add("u1", 1, picturetest.PNG(3, 3))
 		original := picturetest.WithEXIF(picturetest.JPEG(40, 30), 1)
 		s.add("u1", 1, original)
@@ -372,7 +374,7 @@ func TestImages(t *testing.T) {
 		got := read("u1", "")
 		front := strings.TrimPrefix(*got.Data["frontImage"], "data:image/jpeg;base64,")
 		b, err := base64.StdEncoding.DecodeString(front)
-		if err != nil || got.DocumentID != selfie || got.Data["backImage"] != nil || len(got.Data) != 3 ||
+		if err != nil || got.DocumentID != selfie || got.Data["backImage"] == nil || len(got.Data) != 3 ||
 			got.Data["selfieImage"] == nil || strings.Contains(string(b), "Exif") || len(b) > len(original)+1000 {
 			t.Errorf("%s, %d keys, %d bytes, %v", got.DocumentID, len(got.Data), len(b), err)
 		}

@@ -60,7 +60,7 @@ func roundTrip(t *testing.T, s document.Store, _ commit.Committer) {
 func change(t *testing.T, s document.Store, _ commit.Committer) {
 	add(t, s, sample(1, "u1"))
 	want := sample(1, "u1")
-	want.Description, want.Status, want.Reason = new("d"), "deActive", nil
+	want.Description, want.Status, want.Reason, want.Type = new("d"), "deActive", nil, 3
 	storetest.Must(t, s.Change(t.Context(), "D01", func(d document.Document) (document.Document, error) {
 		storetest.Same(t, d, sample(1, "u1"))
 		next := want
@@ -82,7 +82,7 @@ func list(t *testing.T, s document.Store, _ commit.Committer) {
 	for n := range 6 {
 		d := sample(n, fmt.Sprint("u", n%2))
 		if n == 4 {
-			d.Type, d.Status, d.Reason = 2, "deActive", new("blurred")
+			d.Type, d.Status, d.Reason, d.MimeType = 2, "deActive", new("blurred"), document.PDF
 		}
 		add(t, s, d)
 		all = append([]document.Document{d}, all...)
@@ -95,6 +95,7 @@ func list(t *testing.T, s document.Store, _ commit.Committer) {
 		{document.Query{UserID: new("u1")}, []document.Document{all[0], all[2], all[4]}},
 		{document.Query{Type: new(int64(2))}, all[1:2]},
 		{document.Query{Status: new("deActive")}, all[1:2]},
+		{document.Query{UserID: new("u0"), Pictures: true}, []document.Document{all[3], all[5]}},
 		{document.Query{Reason: new("blurred"), UserID: new("u0")}, all[1:2]},
 		{document.Query{Reason: new("blurred"), UserID: new("u1")}, nil},
 	} {
