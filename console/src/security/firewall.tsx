@@ -19,7 +19,7 @@ type Rule = Row<typeof path>;
 type Draft = Schemas['AddFirewallRuleRequest'];
 
 const types = ['rate_limit', 'whitelist', 'blacklist', 'whitelist_force'] as const;
-const entities = ['USER_ID', 'IP', 'COUNTRY_CODE'] as const;
+const entities = ['USER_ID', 'IP', 'COUNTRY_CODE', 'APP_ID'] as const;
 
 const columns: Column<Rule>[] = [
   { key: 'label', title: 'firewall.label' },
