@@ -11,9 +11,10 @@ import (
 // administrator may not write about a user who holds a permission that the caller lacks,
 // nor decide certain matters of the own account. Of a list whose rows are judged when
 // they run, one permitted row suffices. Errors: FORBIDDEN; those of reading the record
-// that the request names, except RECORD_NOT_FOUND.
+// that the request names, except RECORD_NOT_FOUND. A service client has no account: what its role
+// is granted decides alone (D-INT-01).
 func (g Guards) MayName(ctx context.Context, who rest.Caller, e *rest.Endpoint, in any) error {
-	if !e.Naming.Declared() || e.Audience == rest.SelfOrAdmin && !g.ActsAsAdmin(who, e) {
+	if who.Service != "" || !e.Naming.Declared() || e.Audience == rest.SelfOrAdmin && !g.ActsAsAdmin(who, e) {
 		return nil
 	}
 	named, err := e.Named(ctx, who, in)

@@ -72,6 +72,9 @@ func TestMayName(t *testing.T) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
+	if err := g.MayName(t.Context(), rest.Caller{Service: "wallet"}, &one, &request{Users: []string{"boss"}}); err != nil {
+		t.Errorf("a service client: %v", err)
+	}
 	owned, clerk := rest.NamesBy(base, lookup), rest.Caller{UserID: "clerk"}
 	for _, c := range []struct{ found, want error }{
 		{nil, fault.New(fault.Forbidden, "")},
