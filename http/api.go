@@ -99,6 +99,7 @@ var sections = []rest.Group{
 	resource.Own{},
 	servicekey.Group{},
 	integration.Events{},
+	integration.Withdrawals{},
 	mfa.Explain{},
 	firewall.Explain{},
 	foureyes.Group{},
