@@ -35,7 +35,7 @@ func movedOf(db bun.IDB, userID string, month, day time.Time) *bun.SelectQuery {
 	}
 	waits := db.NewSelect().Table("withdrawal").ColumnExpr("? AS received", false).
 		Column("asset_id", "transfer_id", "hi", "lo").Where("user_id = ?", userID).
-		Where("transfer_id IS NULL").Where("status = -1")
+		Where("status = -1").Where("COALESCE(transfer_id, '') = ''") // IS NULL would lead SQLite to all users
 	all := side("deposit", true).UnionAll(side("withdrawal", false)).UnionAll(waits)
 	reversed := db.NewSelect().TableExpr("transfer AS r").ColumnExpr("1").Where("r.reverses = m.transfer_id")
 	return withSums(db.NewSelect().TableExpr("(?) AS m", all).Column("m.received", "m.asset_id").

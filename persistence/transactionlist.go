@@ -116,9 +116,9 @@ func queueFilters(q transaction.QueueQuery) []filter {
 		sent("address_tag", q.AddressTag), sent("external_id", q.ExternalID), sent("attempt_identifier", q.Attempt),
 		sent("tx_id", q.TxID), sent("status", q.Status), among("asset_id", q.Assets))
 	if q.Active != nil && *q.Active {
-		fs = append(fs, where("status <> 4"), where("status NOT IN (11, 12)"))
+		fs = append(fs, where("status NOT IN (4, 11, 12)"))
 	} else if q.Active != nil {
-		fs = append(fs, where("status IN (4, 11, 12)"))
+		fs = append(fs, where("status NOT BETWEEN 5 AND 10"))
 	}
 	if q.Name != nil {
 		fs = append(fs, where("EXISTS (SELECT 1 FROM users u WHERE u.id = q.user_id AND u.full_name LIKE ? ESCAPE '!')",

@@ -5,6 +5,9 @@
 ALTER TABLE withdrawal_queue DROP CONSTRAINT withdrawal_queue_status_check;
 ALTER TABLE withdrawal_queue ADD CONSTRAINT withdrawal_queue_status_check CHECK (status BETWEEN 4 AND 12);
 ALTER TABLE withdrawal_queue ADD COLUMN reason TEXT NOT NULL DEFAULT '';
+DROP INDEX withdrawal_queue_active;
+CREATE INDEX withdrawal_queue_active ON withdrawal_queue (id) WHERE status NOT IN (4, 11, 12);
+CREATE INDEX withdrawal_queue_final ON withdrawal_queue (id) WHERE status NOT BETWEEN 5 AND 10;
 
 CREATE TABLE withdrawal_desk (
   user_id    TEXT NOT NULL PRIMARY KEY,
@@ -14,4 +17,4 @@ CREATE TABLE withdrawal_desk (
 
 -- What waits to be sent counts against the limits.
 CREATE INDEX withdrawal_waits ON withdrawal (user_id, asset_id, hi, lo, transfer_id)
-  WHERE transfer_id IS NULL AND status = -1;
+  WHERE status = -1;

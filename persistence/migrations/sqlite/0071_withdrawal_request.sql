@@ -29,12 +29,13 @@ ALTER TABLE withdrawal_queue_next RENAME TO withdrawal_queue;
 CREATE INDEX withdrawal_queue_user ON withdrawal_queue (user_id, id);
 CREATE INDEX withdrawal_queue_asset ON withdrawal_queue (asset_id, id);
 CREATE INDEX withdrawal_queue_status ON withdrawal_queue (status, id);
-CREATE INDEX withdrawal_queue_active ON withdrawal_queue (id) WHERE status <> 4;
 CREATE INDEX withdrawal_queue_address ON withdrawal_queue (address, id);
 CREATE INDEX withdrawal_queue_address_tag ON withdrawal_queue (address_tag, id);
 CREATE INDEX withdrawal_queue_external ON withdrawal_queue (external_id, id);
 CREATE INDEX withdrawal_queue_attempt ON withdrawal_queue (attempt_identifier, id);
 CREATE INDEX withdrawal_queue_tx ON withdrawal_queue (tx_id, id);
+CREATE INDEX withdrawal_queue_active ON withdrawal_queue (id) WHERE status NOT IN (4, 11, 12);
+CREATE INDEX withdrawal_queue_final ON withdrawal_queue (id) WHERE status NOT BETWEEN 5 AND 10;
 
 CREATE TABLE withdrawal_desk (
   user_id    TEXT NOT NULL PRIMARY KEY,
@@ -44,4 +45,4 @@ CREATE TABLE withdrawal_desk (
 
 -- What waits to be sent counts against the limits.
 CREATE INDEX withdrawal_waits ON withdrawal (user_id, asset_id, hi, lo, transfer_id)
-  WHERE transfer_id IS NULL AND status = -1;
+  WHERE status = -1;
