@@ -238,7 +238,7 @@ func (s *sender) credentials(e rest.Endpoint, admin bool) blackbox.Headers {
 	}
 	h := blackbox.Headers{"country": "TR"}
 	switch e.Credential {
-	case rest.User, rest.Tenant, rest.TenantOrCron:
+	case rest.User, rest.Tenant, rest.TenantOrCron, rest.TenantOrService:
 		h["x-auth"] = who.xAuth
 	case rest.PAuth, rest.PAuthOrDevice:
 		h["p-auth"] = who.pAuth

@@ -171,7 +171,7 @@ func (l *live) headers(e rest.Endpoint, who *person, path, body string) blackbox
 	l.t.Helper()
 	h := blackbox.Headers{"country": "TR"}
 	switch e.Credential {
-	case rest.User, rest.Tenant, rest.TenantOrCron:
+	case rest.User, rest.Tenant, rest.TenantOrCron, rest.TenantOrService:
 		h["x-auth"] = who.xAuth
 	case rest.PAuth, rest.PAuthOrDevice:
 		h["p-auth"] = who.pAuth

@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,7 +53,7 @@ func TestPermissionMatrix(t *testing.T) {
 			// Another tenant's name, with the right of everybody.
 			cells++
 			want := expected(e, "root")
-			if e.Credential == rest.Tenant || e.Credential == rest.TenantOrCron {
+			if slices.Contains([]rest.Credential{rest.Tenant, rest.TenantOrCron, rest.TenantOrService}, e.Credential) {
 				want = string(fault.TenantMismatch)
 			}
 			if got := s.ask(e, "x-auth", tokens["root"], "tenant-id", "another"); got != want {
@@ -69,7 +70,7 @@ func expected(e rest.Endpoint, account string) string {
 	switch e.Credential {
 	case rest.NoAuth:
 		return passed
-	case rest.User, rest.Tenant, rest.TenantOrCron:
+	case rest.User, rest.Tenant, rest.TenantOrCron, rest.TenantOrService:
 	default: // another credential than x-auth: nobody here has one
 		return string(fault.Unauthenticated)
 	}

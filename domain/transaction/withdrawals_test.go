@@ -104,7 +104,8 @@ func (d *desk) move(id string, to transaction.QueueStatus) error {
 // Concurrent requests never exceed a limit or the balance together, over several currencies.
 func TestRequestRaces(t *testing.T) {
 	d := newDesk(t, "limited", "poor", "same")
-	for _, pay := range [][3]string{{"limited", "BTC/BTC", "100"}, {"limited", "ETH/ETH", "100"}, {"poor", "BTC/BTC", "0.5"},
+	for _, pay := range [][3]string{{"limited", "BTC/BTC", "100"}, {"limited", "ETH/ETH", "100"},
+		{"poor", "BTC/BTC", "0.5"},
 		{"same", "BTC/BTC", "100"}} {
 		storetest.Must(t, d.m.Pay(pay[0], pay[1], pay[2]))
 	}

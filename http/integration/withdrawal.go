@@ -65,7 +65,7 @@ type withdrawal struct {
 	Amount     amount.Amount `json:"amount" example:"0.01"`
 	Fee        amount.Amount `json:"fee" example:"0.0001"`
 	TxID       *string       `json:"txId" example:"4a5e1e4b"`
-	Reason     *string       `json:"reason" doc:"of the last move" example:"null"`
+	Reason     *string       `json:"reason" doc:"of the last move" example:"Refilled"`
 	CreatedAt  rest.Time     `json:"createdAt"`
 }
 
@@ -104,9 +104,9 @@ type withdrawalRequest struct {
 	CurrencyCode string        `json:"currencyCode" maxLength:"64" example:"BTC"`
 	Network      string        `json:"network" maxLength:"64" example:"BTC"`
 	Amount       amount.Amount `json:"amount" example:"0.01"`
-	Address      *string       `json:"address" maxLength:"256" doc:"required without addressId"`
-	AddressTag   *string       `json:"addressTag" maxLength:"256" doc:"only with address or addressId"`
-	AddressID    *rest.ID      `json:"addressId" doc:"an entry of the user's address book; instead of address" example:"null"`
+	Address      *string       `json:"address" maxLength:"256" doc:"required without addressId" example:"bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"`
+	AddressTag   *string       `json:"addressTag" maxLength:"256" doc:"memo or tag of the address" example:"104723"`
+	AddressID    *rest.ID      `json:"addressId" doc:"an entry of the user's address book" example:"12"`
 }
 
 // Validate asks for an address or an entry of the address book.
@@ -162,7 +162,7 @@ type moveRequest struct {
 	ID     string  `json:"id" maxLength:"64"`
 	Status string  `json:"status" enum:"processing,sent,finalized,failed,timeOut,hotWalletInsufficientBalance"`
 	TxID   *string `json:"txId" maxLength:"256" doc:"required with sent" example:"4a5e1e4b"`
-	Reason *string `json:"reason" maxLength:"500" doc:"required with failed" example:"null"`
+	Reason *string `json:"reason" maxLength:"500" doc:"required with failed" example:"The node refused it"`
 }
 
 // Validate asks for the transaction of sent and the reason of failed.

@@ -181,7 +181,8 @@ func TestWithdrawalRequest(t *testing.T) {
 		for _, c := range [][2]string{{body("x", "externalId", ""), "INVALID_FIELD externalId"},
 			{body("x", "userId", ""), "INVALID_FIELD userId"}, {body("x", "amount", "0"), "INVALID_FIELD amount"},
 			{body("x", "amount", "0.1234567891"), "INVALID_FIELD amount"}, {body("x", "address", ""), "INVALID_FIELD address"},
-			{body("x", "addressId", "1"), "INVALID_FIELD addressId"}, {body("x", "network", `"ETH"`), "INVALID_FIELD currencyCode"}} {
+			{body("x", "addressId", "1"), "INVALID_FIELD addressId"},
+			{body("x", "network", `"ETH"`), "INVALID_FIELD currencyCode"}} {
 			s.Wants(requests, c[0], 400, c[1])
 		}
 		s.Wants(requests, body("x", "userId", `"ghost"`), 404, "RECORD_NOT_FOUND")
@@ -241,7 +242,8 @@ func TestWithdrawalRefusals(t *testing.T) {
 		refused("INSUFFICIENT_BALANCE", "userId", `"poor"`) // the fee is not covered
 		pair := s.pair()
 		storetest.Must(t, s.db.InTx(t.Context(), func(ctx context.Context) error {
-			_, err := s.db.Conn(ctx).ExecContext(ctx, "UPDATE currency_of_network SET withdraw_enable = ? WHERE id = ?", false, pair.ID)
+			_, err := s.db.Conn(ctx).ExecContext(ctx,
+				"UPDATE currency_of_network SET withdraw_enable = ? WHERE id = ?", false, pair.ID)
 			return err
 		}))
 		storetest.Must(t, s.service.Currencies.Reload(t.Context()))
