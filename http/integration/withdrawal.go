@@ -104,7 +104,7 @@ type withdrawalRequest struct {
 	CurrencyCode string        `json:"currencyCode" maxLength:"64" example:"BTC"`
 	Network      string        `json:"network" maxLength:"64" example:"BTC"`
 	Amount       amount.Amount `json:"amount" example:"0.01"`
-	Address      *string       `json:"address" maxLength:"256" doc:"required without addressId" example:"bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"`
+	Address      *string       `json:"address" maxLength:"256" example:"bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"`
 	AddressTag   *string       `json:"addressTag" maxLength:"256" doc:"memo or tag of the address" example:"104723"`
 	AddressID    *rest.ID      `json:"addressId" doc:"an entry of the user's address book" example:"12"`
 }
