@@ -22,8 +22,8 @@ func (k *checker) transactions() {
 		taken  []int
 	}{
 		{"transactions.status.finalized_deposit", t.FinalizedDeposit, []int{-9, -5, 1, 4, 5}},
-		{"transactions.queue.hot_wallet_insufficient_balance", t.HotWallet, []int{4, 5}},
-		{"transactions.queue.time_out", t.TimeOut, []int{4, 5, t.HotWallet}},
+		{"transactions.queue.hot_wallet_insufficient_balance", t.HotWallet, []int{4, 5, 8, 9, 10, 11, 12}},
+		{"transactions.queue.time_out", t.TimeOut, []int{4, 5, 8, 9, 10, 11, 12, t.HotWallet}},
 	} {
 		k.refuse(slices.Contains(n.taken, n.number), n.key, fmt.Sprintf("%d is the number of another status", n.number))
 	}

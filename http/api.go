@@ -106,6 +106,7 @@ var sections = []rest.Group{
 	integration.Findings{},
 	integration.Applications{},
 	integration.Accounting{},
+	integration.Withdrawals{},
 	mfa.Explain{},
 	firewall.Explain{},
 	foureyes.Group{},

@@ -99,6 +99,15 @@ func climbPaths() []path {
 		pair("POST /admin/transaction/adjust-balance", rest.Standing, adjust+`"BTC"}`, adjust+`"NONE"}`),
 		pair("POST /admin/update-wallet-withdrawal-crypto-queue", rest.Standing, `{"withdrawalId":"$WITHDRAWAL","status":5}`,
 			`{"withdrawalId":"$WITHDRAWAL","status":4,"currencyCode":"NONE"}`),
+		{key: "POST /integration/withdrawals", matter: rest.Standing, attack: body(`{"externalId":"of $OPERATOR $USER",` +
+			`"userId":"$USER","currencyCode":"BTC","network":"BTC","amount":1,` +
+			`"address":"bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"}`)},
+		{key: "PATCH /integration/withdrawals/{id}", matter: rest.Standing, attack: body(`{"status":"processing"}`),
+			of: func(of *climber) string { return of.withdrawal }},
+		{key: "POST /admin/withdrawals/{id}/resume", matter: rest.Standing, attack: body("{}"),
+			of: func(of *climber) string { return of.withdrawal }},
+		{key: "POST /admin/withdrawals/{id}/cancel", matter: rest.Standing, attack: body("{}"),
+			of: func(of *climber) string { return of.withdrawal }},
 		same("POST /admin/update-status-transaction", rest.Standing,
 			`{"transactionIds":["$DEPOSIT"],"status":"finalizedDeposit"}`),
 		same("POST /admin/save-document", rest.General,

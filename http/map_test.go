@@ -67,7 +67,8 @@ var tables = map[string][]string{
 	"servicekey":       {"service_key"},
 	"session":          {"login_history", "refused_login", "session"},
 	"totp":             {"recovery_code", "totp"},
-	"transaction":      {"coin_address", "deposit", "process", "withdrawal", "withdrawal_queue"},
+	"transaction": {"coin_address", "deposit", "process", "withdrawal", "withdrawal_queue",
+		"withdrawal_queue_next", "withdrawal_desk"},
 	"user":             {"user_role", "users"},
 	"":                 {"seed"}, // which parts of the first content were written
 	"challenge/stepup": nil,      // starts and answers challenges

@@ -25,18 +25,21 @@ type movedRow struct {
 	sumColumns
 }
 
-// movedOf selects what an account received and sent since month. Ids of transfers
-// begin with their instant.
+// movedOf selects what an account received and sent since month, and what waits in the
+// queue to be sent. Ids of transfers begin with their instant.
 func movedOf(db bun.IDB, userID string, month, day time.Time) *bun.SelectQuery {
 	side := func(table string, received bool) *bun.SelectQuery {
 		return db.NewSelect().Table(table).ColumnExpr("? AS received", received).
 			Column("asset_id", "transfer_id", "hi", "lo").Where("user_id = ?", userID).
 			Where("transfer_id >= ?", id.Before(month))
 	}
-	all := side("deposit", true).UnionAll(side("withdrawal", false))
+	waits := db.NewSelect().Table("withdrawal").ColumnExpr("? AS received", false).
+		Column("asset_id", "transfer_id", "hi", "lo").Where("user_id = ?", userID).
+		Where("status = -1").Where("COALESCE(transfer_id, '') = ''") // IS NULL would lead SQLite to all users
+	all := side("deposit", true).UnionAll(side("withdrawal", false)).UnionAll(waits)
 	reversed := db.NewSelect().TableExpr("transfer AS r").ColumnExpr("1").Where("r.reverses = m.transfer_id")
 	return withSums(db.NewSelect().TableExpr("(?) AS m", all).Column("m.received", "m.asset_id").
-		ColumnExpr("m.transfer_id >= ? AS today", id.Before(day))).
+		ColumnExpr("COALESCE(m.transfer_id >= ?, ?) AS today", id.Before(day), true)).
 		Where("NOT EXISTS (?)", reversed).GroupExpr("1, 2, 3").OrderExpr("2, 1, 3")
 }
 

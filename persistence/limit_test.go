@@ -23,7 +23,7 @@ func TestMovedAndCountsAreFoundByIndex(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		conn, at := db.Conn(t.Context()), time.UnixMilli(1_700_000_000_000)
 		plan := explain(t, db, movedOf(conn, "u1", at, at))
-		for _, index := range []string{"deposit_moved", "withdrawal_moved", "transfer_reverses"} {
+		for _, index := range []string{"deposit_moved", "withdrawal_moved", "withdrawal_waits", "transfer_reverses"} {
 			if !strings.Contains(plan, index) {
 				t.Errorf("the plan does not use %s:\n%s", index, plan)
 			}

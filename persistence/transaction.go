@@ -70,6 +70,7 @@ type queuedRow struct {
 	ExternalID        string
 	AttemptIdentifier string
 	TxID              string
+	Reason            string
 	OwnFee            bool
 	FeeHi             int64
 	FeeLo             int64
@@ -113,12 +114,26 @@ var transactionFences = []engine.Kind{
 			r.FeeHi, r.FeeLo = d.Fee.Parts()
 			return r
 		}),
-	engine.FencedByVersion(false, func(w transaction.SetQueued) queuedRow { return queuedRowOf(w.Queued) }, "status"),
+	engine.FencedByVersion(false, func(w transaction.SetQueued) queuedRow { return queuedRowOf(w.Queued) },
+		"status", "tx_id", "reason"),
+	engine.FencedByVersion(true, func(w transaction.SetDesk) deskRow {
+		return deskRow{UserID: w.UserID, ChangedAt: ms(w.At), Version: max(w.Version, 1)}
+	}, "changed_at"),
+}
+
+// deskRow counts the withdrawals that a user has requested.
+type deskRow struct {
+	bun.BaseModel `bun:"table:withdrawal_desk,alias:k"`
+
+	UserID    string `bun:",pk"`
+	ChangedAt int64
+	Version   int64
 }
 
 func queuedRowOf(q transaction.Queued) queuedRow {
 	r := queuedRow{ID: q.ID, UserID: q.UserID, AssetID: q.Asset, Status: int(q.Status), Address: q.Address,
-		AddressTag: q.AddressTag, ExternalID: q.ExternalID, AttemptIdentifier: q.Attempt, TxID: q.TxID, At: ms(q.At),
+		AddressTag: q.AddressTag, ExternalID: q.ExternalID, AttemptIdentifier: q.Attempt, TxID: q.TxID, Reason: q.Reason,
+		At:      ms(q.At),
 		Version: max(q.Version, 1)}
 	if q.Fee != nil {
 		r.OwnFee = true

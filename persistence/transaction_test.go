@@ -44,7 +44,7 @@ func TestTransactionsAreFoundByIndex(t *testing.T) {
 			"of an asset":       {queue(transaction.QueueQuery{Assets: []int64{1}}), "withdrawal_queue_asset"},
 			"of a status":       {queue(transaction.QueueQuery{Status: new(transaction.TimeOut)}), "withdrawal_queue_status"},
 			"active":            {queue(transaction.QueueQuery{Active: new(true)}), "withdrawal_queue_active"},
-			"final":             {queue(transaction.QueueQuery{Active: new(false)}), "withdrawal_queue_status"},
+			"final":             {queue(transaction.QueueQuery{Active: new(false)}), "withdrawal_queue_final"},
 			"to an address":     {queue(transaction.QueueQuery{Address: text}), "withdrawal_queue_address"},
 			"with a tag":        {queue(transaction.QueueQuery{AddressTag: text}), "withdrawal_queue_address_tag"},
 			"by an external id": {queue(transaction.QueueQuery{ExternalID: text}), "withdrawal_queue_external"},

@@ -71,7 +71,7 @@ var queued = table[queuedRow, transaction.Queued]{
 	record: func(r queuedRow) (transaction.Queued, error) {
 		q := transaction.Queued{ID: r.ID, UserID: r.UserID, Asset: r.AssetID, Status: transaction.QueueStatus(r.Status),
 			Address: r.Address, AddressTag: r.AddressTag, ExternalID: r.ExternalID, Attempt: r.AttemptIdentifier,
-			TxID: r.TxID, At: at(r.At), Version: r.Version}
+			TxID: r.TxID, Reason: r.Reason, At: at(r.At), Version: r.Version}
 		fee, err := amount.Of(r.FeeHi, r.FeeLo)
 		if r.OwnFee {
 			q.Fee = &fee
@@ -118,9 +118,9 @@ func queueFilters(q transaction.QueueQuery) []filter {
 		sent("address_tag", q.AddressTag), sent("external_id", q.ExternalID), sent("attempt_identifier", q.Attempt),
 		sent("tx_id", q.TxID), sent("status", q.Status), among("asset_id", q.Assets))
 	if q.Active != nil && *q.Active {
-		fs = append(fs, where("status <> 4"))
+		fs = append(fs, where("status NOT IN (4, 11, 12)"))
 	} else if q.Active != nil {
-		fs = append(fs, where("status = 4"))
+		fs = append(fs, where("status NOT BETWEEN 5 AND 10"))
 	}
 	if q.Name != nil {
 		fs = append(fs, where("EXISTS (SELECT 1 FROM users u WHERE u.id = q.user_id AND u.full_name LIKE ? ESCAPE '!')",
@@ -176,6 +176,19 @@ func (s Transactions) Withdrawal(ctx context.Context, id string) (transaction.Wi
 // Queued implements transaction.Store.
 func (s Transactions) Queued(ctx context.Context, id string) (transaction.Queued, error) {
 	return queued.find(ctx, s.db, is("id", id))
+}
+
+// Desk returns how many withdrawals a user has requested.
+func (s Transactions) Desk(ctx context.Context, userID string) (version int64, err error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	var all []int64
+	err = s.db.Conn(ctx).NewSelect().Table("withdrawal_desk").Column("version").Where("user_id = ?", userID).
+		Scan(ctx, &all)
+	if err != nil || len(all) == 0 {
+		return 0, translate(err)
+	}
+	return all[0], nil
 }
 
 // Queue implements transaction.Store.

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"castellan/domain/addressbook/address"
 	"castellan/domain/balance"
 	"castellan/domain/commit"
 	"castellan/domain/job"
@@ -32,9 +33,19 @@ func (s *service) money() error {
 	books := persistence.NewLedger(s.DB)
 	s.ledger = &ledger.Ledger{Store: books, Commit: s.revoking(), Now: time.Now,
 		Decimals: func(_ context.Context, asset int64) (int, error) { return s.currencies.Catalog().Decimals(asset) }}
-	s.join(part{groups: groups(httplimit.Group{Service: &limit.Service{Users: s.users,
+	limits := &limit.Service{Users: s.users,
 		Levels: persistence.NewLevels(s.DB), Store: persistence.NewLimits(s.DB), Rates: persistence.NewRates(s.DB),
-		Catalog: s.currencies.Catalog, Now: time.Now}})})
+		Catalog: s.currencies.Catalog, Now: time.Now}
+	addresses, err := address.NewRules(s.cfg.AddressBook.AddressRules)
+	if err != nil {
+		return err
+	}
+	s.join(part{groups: groups(httplimit.Group{Service: limits}, httpintegration.Withdrawals{
+		HotWallet: s.cfg.Transactions.HotWallet, TimeOut: s.cfg.Transactions.TimeOut,
+		Service: &transaction.Withdrawals{Ledger: s.ledger, Store: persistence.NewTransactions(s.DB), Users: s.users,
+			Currencies: s.currencies, Parameters: s.parameters, Limits: limits, Rules: addresses,
+			Books: persistence.NewAddressBooks(s.DB), Waiting: s.cfg.AddressBook.WaitingTime, Claims: s.external,
+			Now: time.Now}})})
 	transactions := &transaction.Service{Ledger: s.ledger, Users: s.users, Currencies: s.currencies,
 		Parameters: s.parameters, Now: time.Now, Store: persistence.NewTransactions(s.DB), Changes: s.changes("", nil),
 		Jobs: s.jobs, Messenger: s.starter.Messenger,

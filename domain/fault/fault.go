@@ -67,6 +67,15 @@ const (
 	PasswordWrong          Code = "PASSWORD_WRONG"
 	IdempotencyMismatch    Code = "IDEMPOTENCY_MISMATCH"
 
+	AccountNotActive     Code = "ACCOUNT_NOT_ACTIVE"
+	WithdrawalProhibited Code = "WITHDRAWAL_PROHIBITED"
+	AMLRisky             Code = "AML_RISKY"
+	PairDisabled         Code = "PAIR_DISABLED"
+	BelowMinimum         Code = "BELOW_MINIMUM"
+	LimitExceeded        Code = "LIMIT_EXCEEDED"
+	AddressNotAllowed    Code = "ADDRESS_NOT_ALLOWED"
+	InsufficientBalance  Code = "INSUFFICIENT_BALANCE"
+
 	MethodLocked Code = "METHOD_LOCKED"
 
 	RateLimited   Code = "RATE_LIMITED"
@@ -96,6 +105,9 @@ type Error struct {
 	RetryAfter time.Duration
 	// AttemptsLeft accompanies OTPInvalid; nil elsewhere.
 	AttemptsLeft *int
+	// ResetAt accompanies LimitExceeded: when the limit that is exceeded starts again; zero
+	// elsewhere.
+	ResetAt time.Time
 	// Nonce accompanies DeviceSignatureInvalid where only the age of the signature
 	// is wrong: the client signs again with it.
 	Nonce string

@@ -1,10 +1,11 @@
 // Package limit owns how much an account may still receive and send today and this
 // month (section 2.7 of the interface, decision D-USR-09).
 //
-// The one idea: what counts is what the ledger moved. A deposit or a withdrawal that
-// waits, or was refused, or was taken back, moved nothing.
+// The one idea: what counts is what the ledger moved, and what it will move: a withdrawal
+// that waits in the queue counts as sent now. A deposit that waits, or a movement that was
+// refused or taken back, moved nothing.
 //
-// Start reading at Service.Of.
+// Start reading at Service.Of; Service.Exceeded judges a withdrawal.
 package limit
 
 import (
@@ -41,7 +42,8 @@ type Moved struct {
 // context carries, is safe for concurrent use, and passes limittest.Run.
 type Store interface {
 	// Moved sums by asset what deposits brought and withdrawals took since month. What
-	// has no transfer, or one that was reversed, is left out.
+	// has no transfer, or one that was reversed, is left out. A withdrawal that waits in the
+	// queue counts as sent today. All of it is read at one instant.
 	Moved(ctx context.Context, userID string, month, day time.Time) ([]Moved, error)
 }
 
@@ -74,18 +76,12 @@ func (s *Service) Of(ctx context.Context, userID string) (info Info, err error) 
 	if err != nil {
 		return info, err
 	}
-	info = Info{UserID: u.ID, Level: level.Level{ID: int64(u.Level)}}
-	all, err := s.Levels.List(ctx, level.Query{})
-	if err != nil {
+	info = Info{UserID: u.ID}
+	if info.Level, err = s.level(ctx, u); err != nil {
 		return info, err
 	}
-	for _, l := range all {
-		if l.ID == int64(u.Level) {
-			info.Level = l
-		}
-	}
 	now := s.Now().UTC()
-	month := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
+	month := monthOf(now)
 	moved, err := s.Store.Moved(ctx, u.ID, month, user.Day(now))
 	if err != nil {
 		return info, err
@@ -98,6 +94,70 @@ func (s *Service) Of(ctx context.Context, userID string) (info Info, err error) 
 		used[otherIn].month.rest(monthly(l.ReceiveCryptoMonthly, l.ReceiveCryptoDaily)))
 	info.DebitMonthly = least(used[tryOut].month.rest(l.SendTryMonthly), used[otherOut].month.rest(l.SendCryptoMonthly))
 	return info, err
+}
+
+// level is the level of an account; one without limits where there is no such level.
+func (s *Service) level(ctx context.Context, u user.User) (level.Level, error) {
+	all, err := s.Levels.List(ctx, level.Query{})
+	for _, l := range all {
+		if l.ID == int64(u.Level) {
+			return l, err
+		}
+	}
+	return level.Level{ID: int64(u.Level)}, err
+}
+
+// monthOf is the first instant of the month (UTC) of an instant in UTC.
+func monthOf(t time.Time) time.Time { return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC) }
+
+// Exceeded judges an amount that an account wants to send, beside what it sent and what
+// waits to be sent. resetAt is zero where the limits permit the amount; otherwise it is when
+// the exceeded limit starts again, that of the month where both are exceeded. An asset whose
+// value is unknown exceeds every limit.
+func (s *Service) Exceeded(ctx context.Context, u user.User, asset int64, a amount.Amount) (resetAt time.Time,
+	err error) {
+	l, err := s.level(ctx, u)
+	if err != nil {
+		return resetAt, err
+	}
+	now := s.Now().UTC()
+	month, day := monthOf(now), user.Day(now)
+	moved, err := s.Store.Moved(ctx, u.ID, month, day)
+	if err != nil {
+		return resetAt, err
+	}
+	used, err := s.value(ctx, now, sending(moved, asset, a))
+	if err != nil {
+		return resetAt, err
+	}
+	sent, daily, monthly := used[otherOut], l.SendCryptoDaily, l.SendCryptoMonthly
+	if listed, _ := s.Catalog().Pair(asset); listed.Currency.Code == tryCode {
+		sent, daily, monthly = used[tryOut], l.SendTryDaily, l.SendTryMonthly
+	}
+	switch {
+	case sent.month.exceeds(monthly):
+		return month.AddDate(0, 1, 0), nil
+	case sent.today.exceeds(daily):
+		return day.AddDate(0, 0, 1), nil
+	}
+	return resetAt, nil
+}
+
+// sending adds an amount to what is sent of an asset.
+func sending(moved []Moved, asset int64, a amount.Amount) []Moved {
+	all := append([]Moved{{Asset: asset, Today: a, Month: a}}, moved...)
+	for i, m := range all[1:] {
+		if m.Asset != asset || m.Received {
+			continue
+		}
+		first := &all[0]
+		var today, month error
+		first.Today, today = m.Today.Add(a)
+		first.Month, month = m.Month.Add(a)
+		first.Over = m.Over || today != nil || month != nil
+		return append(all[:i+1], all[i+2:]...)
+	}
+	return all
 }
 
 // What is limited: TRY and all other currencies, in and out.
@@ -127,6 +187,9 @@ func (s *sum) add(a amount.Amount, err error) {
 	}
 	s.Amount = total
 }
+
+// exceeds reports whether a sum is more than a limit.
+func (s sum) exceeds(limit amount.Amount) bool { return s.over || s.Cmp(limit) > 0 }
 
 // rest is what a sum leaves of a limit, 0 at least.
 func (s sum) rest(limit amount.Amount) amount.Amount {

@@ -39,6 +39,7 @@ var (
 	AMLControl = Kind[Ignored]{"AMLCONTROL", "AML control", Ignored{[]string{}}}
 	Treasury   = Kind[Addresses]{"TREASURY", "Treasury addresses", Addresses{}}
 	Fee        = Kind[Fees]{"WITHDRAWAL_FEE", "Withdrawal fees", Fees{}}
+	Minimum    = Kind[Fees]{"WITHDRAWAL_MINIMUM", "Minimum withdrawals", Fees{}}
 	Explorer   = Kind[Links]{"EXPLORER", "Explorers of networks", Links{}}
 	Topics     = Kind[Channels]{"NOTIFICATION_TOPICS", "Channels of notifications by topic",
 		Channels{Topics: map[string][]string{"campaign": {InApp, Push}, "security": {InApp, Push, Mail}},
@@ -47,7 +48,7 @@ var (
 )
 
 var kinds = []kind{UserStatus, UserType, DocumentStatus, DocumentReason, DocumentType, CDN, AMLControl, Treasury,
-	Fee, Explorer, Topics, Explanation}
+	Fee, Minimum, Explorer, Topics, Explanation}
 
 // List is a list of codes (D-GEN-17).
 type List struct {

@@ -14,13 +14,18 @@ import (
 // transaction (D-TX-09).
 type QueueStatus int
 
-// The statuses of the queue. These numbers are stored; what clients see of the last
-// two is configured (D-TX-02). Only QueueSuccess is final.
+// The statuses of the queue. These numbers are stored; what clients see of HotWalletIsEmpty
+// and TimeOut is configured (D-TX-02). moves.go lists the moves between them.
 const (
 	QueueSuccess     QueueStatus = 4 // it has gone out
 	QueueWaiting     QueueStatus = 5 // waitingApproval
 	HotWalletIsEmpty QueueStatus = 6 // hotWalletInsufficientBalance
 	TimeOut          QueueStatus = 7
+	QueueReady       QueueStatus = 8  // queued: it waits for the wallet
+	QueueProcessing  QueueStatus = 9  // processing: the wallet has claimed it and may send it
+	QueueSent        QueueStatus = 10 // sent: its transaction is on the network
+	QueueFailed      QueueStatus = 11 // failed: the wallet did not send it; final
+	QueueCancelled   QueueStatus = 12 // cancelled by an administrator; final
 )
 
 // String is the name of the status in the interface.
@@ -34,6 +39,16 @@ func (s QueueStatus) String() string {
 		return "hotWalletInsufficientBalance"
 	case TimeOut:
 		return "timeOut"
+	case QueueReady:
+		return "queued"
+	case QueueProcessing:
+		return "processing"
+	case QueueSent:
+		return "sent"
+	case QueueFailed:
+		return "failed"
+	case QueueCancelled:
+		return "cancelled"
 	}
 	return "unknown"
 }
@@ -41,9 +56,9 @@ func (s QueueStatus) String() string {
 // Queued is a withdrawal that waits for the hot wallet, or has done so. It has the
 // id of its withdrawal.
 //
-// In QueueWaiting, HotWalletIsEmpty and TimeOut the withdrawal is held and not booked
-// (Withdrawal). In QueueSuccess it is booked, its status is Processing and it has a
-// Process; only Service.UpdateQueue leads there.
+// In QueueSuccess the withdrawal is booked and has a Process: Service.UpdateQueue makes its
+// status Processing, Withdrawals.Move makes it Finalized. In QueueFailed and QueueCancelled
+// its hold is released. In any other status it is held and not booked (Withdrawal).
 type Queued struct {
 	ID                                             string
 	UserID                                         string
@@ -51,8 +66,10 @@ type Queued struct {
 	Status                                         QueueStatus
 	Address, AddressTag, ExternalID, Attempt, TxID string         // "" where there is none
 	Fee                                            *amount.Amount // of this withdrawal; nil: that of its currency
-	At                                             time.Time
-	Version                                        int64 // of the row; set by what reads it
+	// Reason is what the wallet or an administrator last said of it; "" for nothing.
+	Reason  string
+	At      time.Time
+	Version int64 // of the row; set by what reads it
 }
 
 // AddQueued inserts an entry of the queue.
@@ -61,7 +78,7 @@ type AddQueued struct{ Queued Queued }
 // Table implements commit.Write.
 func (AddQueued) Table() string { return "withdrawal_queue" }
 
-// SetQueued sets the status of an entry.
+// SetQueued sets status, transaction and reason of an entry.
 type SetQueued struct{ Queued Queued }
 
 // Table implements commit.Write.

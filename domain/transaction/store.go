@@ -9,7 +9,7 @@ import (
 )
 
 // Store reads transactions. They are written by AddDeposit, SetDeposit,
-// AddWithdrawal, SetWithdrawal, AddQueued, SetQueued and AddProcess. Every method
+// AddWithdrawal, SetWithdrawal, AddQueued, SetQueued, SetDesk and AddProcess. Every method
 // joins the transaction that its context carries. It is safe for concurrent use and
 // passes transactiontest.Run.
 type Store interface {
@@ -23,6 +23,9 @@ type Store interface {
 	// Withdrawal and Queued read one row. RECORD_NOT_FOUND.
 	Withdrawal(ctx context.Context, id string) (Withdrawal, error)
 	Queued(ctx context.Context, id string) (Queued, error)
+	// Desk returns how many withdrawals a user has requested, which is the version that
+	// SetDesk fences.
+	Desk(ctx context.Context, userID string) (version int64, err error)
 	// Queue lists entries of the queue of withdrawals, newest first.
 	Queue(ctx context.Context, q QueueQuery, p page.Query[Place]) (page.Of[Queued], error)
 	// Processes lists the processes of a user, newest first.

@@ -32,6 +32,8 @@ const (
 	Finalized        Status = 1  // done
 	FinalizedDeposit Status = 2  // a deposit that waited and is credited
 	Processing       Status = 3  // a withdrawal that is on its way
+	Failed           Status = -2 // a withdrawal that the wallet could not send; nothing is held
+	Cancelled        Status = -3 // a withdrawal that an administrator cancelled; nothing is held
 )
 
 // String is the name of the status in the interface.
@@ -49,6 +51,10 @@ func (s Status) String() string {
 		return "finalizedDeposit"
 	case Processing:
 		return "processing"
+	case Failed:
+		return "failed"
+	case Cancelled:
+		return "cancelled"
 	}
 	return "unknown"
 }
@@ -136,7 +142,7 @@ func (w SetDeposit) Fence() (key string, version int64) { return w.Deposit.ID, w
 // While it waits in the queue it has HoldID, an active hold of Amount and the fee
 // (Enqueue makes all of it), and no TransferID. Once it has gone out, TransferID is
 // the transfer of Amount to the treasury, and Fee is what was moved to the fee
-// account beside it.
+// account beside it. Failed and Cancelled released the hold and moved nothing.
 type Withdrawal struct {
 	ID          string
 	UserID      string

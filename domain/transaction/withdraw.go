@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"castellan/domain/admin"
 	"castellan/domain/amount"
@@ -48,7 +49,7 @@ func (s *Service) UpdateQueue(ctx context.Context, by audit.By, u QueueUpdate) (
 		if q, err = s.Store.Queued(ctx, u.ID); err != nil {
 			return done, err
 		}
-		if q.Status != HotWalletIsEmpty && q.Status != TimeOut {
+		if !Allowed(Decision, q.Status, u.To) {
 			return done, errNotQueued
 		}
 		from := q.Status
@@ -86,21 +87,33 @@ func (s *Service) gone(ctx context.Context, by audit.By, q Queued, w Withdrawal,
 		if w.Fee, err = s.fee(q, pair); err != nil {
 			return w, err
 		}
-		from := account(w.UserID, w.Asset)
-		t := ledger.New(now, holdSource, w.ID, from, ledger.Account{Kind: ledger.Treasury, Asset: w.Asset}, w.Amount)
-		m := ledger.Movement{Transfers: []ledger.Transfer{t}, End: []ledger.End{{Hold: w.HoldID, Transfer: t.ID}}}
-		if w.Fee.Sign() > 0 {
-			m.Transfers = append(m.Transfers, ledger.New(now, feeKind, w.ID, from,
-				ledger.Account{Kind: ledger.Fee, Asset: w.Asset}, w.Fee))
-		}
+		m := w.settle(now)
 		if _, err := s.Ledger.Do(ctx, by, m); err != nil {
 			return w, err
 		}
-		w.TransferID = t.ID
+		w.TransferID = m.Transfers[0].ID
 	}
 	w.Status = Processing
-	return w, s.Changes.Commit.Commit(ctx, SetWithdrawal{w}, AddProcess{Process{ID: id.New(now), TransactionID: w.ID,
-		UserID: w.UserID, Asset: w.Asset, TxID: q.TxID, Internal: internal(w.ToAddress), Status: Finalized, At: now}})
+	return w, s.Changes.Commit.Commit(ctx, SetWithdrawal{w}, w.process(q, now))
+}
+
+// settle is the movement that books a withdrawal: it settles the hold by a transfer of the
+// amount, the first one, and by one of the fee where there is a fee.
+func (w Withdrawal) settle(now time.Time) ledger.Movement {
+	from := account(w.UserID, w.Asset)
+	t := ledger.New(now, holdSource, w.ID, from, ledger.Account{Kind: ledger.Treasury, Asset: w.Asset}, w.Amount)
+	m := ledger.Movement{Transfers: []ledger.Transfer{t}, End: []ledger.End{{Hold: w.HoldID, Transfer: t.ID}}}
+	if w.Fee.Sign() > 0 {
+		m.Transfers = append(m.Transfers, ledger.New(now, feeKind, w.ID, from,
+			ledger.Account{Kind: ledger.Fee, Asset: w.Asset}, w.Fee))
+	}
+	return m
+}
+
+// process is the process of a withdrawal that has gone out.
+func (w Withdrawal) process(q Queued, now time.Time) AddProcess {
+	return AddProcess{Process{ID: id.New(now), TransactionID: w.ID, UserID: w.UserID, Asset: w.Asset, TxID: q.TxID,
+		Internal: internal(w.ToAddress), Status: Finalized, At: now}}
 }
 
 // code is the code of the currency of an asset.
@@ -112,7 +125,11 @@ func (s *Service) code(asset int64) string {
 // fee is what a withdrawal costs: what it says itself, else what its currency costs
 // (REQ-TX-20).
 func (s *Service) fee(q Queued, pair currency.Listed) (amount.Amount, error) {
-	fee := parameter.Fee.In(s.Parameters.Set())[pair.Currency.Code]
+	return feeOf(s.Parameters, q, pair)
+}
+
+func feeOf(parameters *parameter.Live, q Queued, pair currency.Listed) (amount.Amount, error) {
+	fee := parameter.Fee.In(parameters.Set())[pair.Currency.Code]
 	if q.Fee != nil {
 		fee = *q.Fee
 	}

@@ -21,6 +21,7 @@ type problem struct {
 	Field        string         `json:"field,omitempty"`
 	Errors       []problemField `json:"errors,omitempty"`
 	AttemptsLeft *int           `json:"attemptsLeft,omitempty"`
+	ResetAt      *Time          `json:"resetAt,omitempty"`
 	RequestID    string         `json:"requestId"`
 }
 
@@ -60,6 +61,9 @@ func Problem(f *fault.Error, language, requestID string) (status int, body []byt
 	}
 	p := problem{Type: typeOf(f.Code), Title: e.en, Status: e.status, Code: f.Code, Detail: f.Message, Message: f.Message,
 		Field: f.Field, AttemptsLeft: f.AttemptsLeft, RequestID: requestID}
+	if !f.ResetAt.IsZero() {
+		p.ResetAt = &Time{Time: f.ResetAt}
+	}
 	if p.Detail == "" {
 		p.Detail, p.Message = e.en, e.en
 	}

@@ -24,7 +24,7 @@ func (n Numbers) queue(s transaction.QueueStatus) int {
 // queueStatus is the status of the queue with a number that a client sees; 0, which
 // no row has, where there is none.
 func (n Numbers) queueStatus(number int) transaction.QueueStatus {
-	for s := transaction.QueueSuccess; s <= transaction.TimeOut; s++ {
+	for s := transaction.QueueSuccess; s <= transaction.QueueCancelled; s++ {
 		if n.queue(s) == number {
 			return s
 		}

@@ -25,7 +25,7 @@ type Stores struct {
 
 // Run checks an implementation of limit.Store.
 func Run(t *testing.T, open storetest.Open[Stores]) {
-	storetest.Run(t, open, storetest.Cases[Stores]{"Moved": moved, "TooMuch": tooMuch})
+	storetest.Run(t, open, storetest.Cases[Stores]{"Moved": moved, "Waits": waits, "TooMuch": tooMuch})
 }
 
 // The instants of the cases.
@@ -105,6 +105,30 @@ func moved(t *testing.T, s Stores, c commit.Committer) {
 		storetest.Must(t, err)
 		storetest.Same(t, got, want)
 	}
+}
+
+// What waits in the queue counts as sent today, whenever it was requested, until it is booked
+// or given up (D-INT-04).
+func waits(t *testing.T, s Stores, c commit.Committer) {
+	w := &world{T: t, l: ledgertest.New(s.Ledger, c), c: c}
+	w.move(month, "w1", 1, "10")
+	w.move(day, "w1", 1, "-0.5")
+	for i, status := range []transaction.Status{transaction.WaitingQueue, transaction.Failed, transaction.WaitingQueue,
+		transaction.Cancelled} {
+		at := month.Add(-time.Hour)
+		m, err := transaction.Enqueue(transaction.Withdrawal{UserID: "w1", Asset: 1, Amount: amount.Must("1.25"), At: at},
+			transaction.Queued{Status: transaction.QueueReady}, amount.Must("0.25"))
+		storetest.Must(t, err)
+		add := m.With[0].(transaction.AddWithdrawal)
+		add.Withdrawal.Status, add.Withdrawal.ToAddress = status, fmt.Sprint("waits ", i)
+		m.With[0] = add
+		_, err = w.l.Do(t.Context(), audit.By{}, m)
+		storetest.Must(t, err)
+	}
+	got, err := s.Moved(t.Context(), "w1", month, day)
+	storetest.Must(t, err)
+	storetest.Same(t, got, []limit.Moved{{Asset: 1, Today: amount.Must("3"), Month: amount.Must("3")},
+		{Asset: 1, Received: true, Month: amount.Must("10")}})
 }
 
 // A sum beyond what an amount holds is no error.

@@ -37,6 +37,7 @@ func Run(t *testing.T, open storetest.Open[Stores]) {
 		"Withdrawals": with(withdrawals),
 		"Queue":       with(queue),
 		"Processes":   with(processes),
+		"Desk":        with(desk),
 		"Fences":      with(fences),
 	})
 }

@@ -1,0 +1,65 @@
+package transaction
+
+import "slices"
+
+// Mover is the authority by which an entry of the queue moves.
+type Mover string
+
+// The movers.
+const (
+	Wallet   Mover = "wallet"   // PATCH /integration/withdrawals/{id}
+	Resume   Mover = "resume"   // POST /admin/withdrawals/{id}/resume
+	Cancel   Mover = "cancel"   // POST /admin/withdrawals/{id}/cancel
+	Decision Mover = "decision" // POST /admin/update-wallet-withdrawal-crypto-queue (D-TX-08)
+)
+
+// Move is an allowed move of an entry of the queue.
+type Move struct {
+	By       Mover
+	From, To QueueStatus
+}
+
+// Moves returns the table of allowed moves (D-INT-04). Two rules keep money safe. The wallet
+// claims an entry (QueueProcessing) before it signs anything, and only the wallet moves a
+// claimed entry on. After QueueSent nothing releases the hold: the only way out is
+// QueueSuccess, which books it.
+func Moves() []Move { return slices.Clone(moves) }
+
+var moves = []Move{
+	{Wallet, QueueReady, QueueProcessing},
+	{Wallet, QueueReady, HotWalletIsEmpty},
+	{Wallet, QueueReady, TimeOut},
+	{Wallet, QueueReady, QueueFailed},
+	{Wallet, QueueProcessing, QueueSent},
+	{Wallet, QueueProcessing, HotWalletIsEmpty},
+	{Wallet, QueueProcessing, TimeOut},
+	{Wallet, QueueProcessing, QueueFailed},
+	{Wallet, HotWalletIsEmpty, QueueProcessing},
+	{Wallet, HotWalletIsEmpty, QueueFailed},
+	{Wallet, TimeOut, QueueProcessing},
+	{Wallet, TimeOut, QueueFailed},
+	{Wallet, QueueSent, QueueSent}, // the transaction was replaced by another one
+	{Wallet, QueueSent, QueueSuccess},
+
+	{Resume, QueueWaiting, QueueReady},
+	{Resume, HotWalletIsEmpty, QueueReady},
+	{Resume, TimeOut, QueueReady},
+
+	{Cancel, QueueReady, QueueCancelled},
+	{Cancel, QueueWaiting, QueueCancelled},
+	{Cancel, HotWalletIsEmpty, QueueCancelled},
+	{Cancel, TimeOut, QueueCancelled},
+
+	{Decision, HotWalletIsEmpty, QueueSuccess},
+	{Decision, HotWalletIsEmpty, QueueWaiting},
+	{Decision, TimeOut, QueueSuccess},
+	{Decision, TimeOut, QueueWaiting},
+}
+
+// Allowed reports whether the table has a move.
+func Allowed(by Mover, from, to QueueStatus) bool { return slices.Contains(moves, Move{by, from, to}) }
+
+// Final reports whether an entry never moves again.
+func (s QueueStatus) Final() bool {
+	return s == QueueSuccess || s == QueueFailed || s == QueueCancelled
+}
