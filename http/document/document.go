@@ -116,8 +116,8 @@ func (g Group) upload(ctx context.Context, who rest.Caller, in uploadRequest) (r
 		}
 	}
 	d, err := g.Service.Add(ctx, who.By(), document.Document{UserID: who.UserID, Name: in.FileName,
-		Type: int64(rest.Or(in.Type, document.Unclassified)), Description: &in.Description, NameTexts: rest.Or(in.FileNameJSON, nil),
-		DescriptionTexts: rest.Or(in.DescriptionJSON, nil)}, in.Base64Data,
+		Type: int64(rest.Or(in.Type, document.Unclassified)), Description: &in.Description,
+		NameTexts: rest.Or(in.FileNameJSON, nil), DescriptionTexts: rest.Or(in.DescriptionJSON, nil)}, in.Base64Data,
 		document.Fields{Name: "fileName", NameTexts: "fileNameJson", Content: "base64Data"})
 	return rest.Data[metadata]{Data: metadata{UserID: d.UserID, IdentityNo: number, Name: d.Name,
 		MimeType: d.MimeType, Type: d.Type, Description: d.Description, Status: d.Status,
