@@ -173,7 +173,7 @@ type changeRequest struct {
 	UserID          *string               `json:"userId" doc:"the owner; without it, whoever has the document"`
 	Description     rest.Nullable[string] `json:"description" doc.maxLength:"2000" example:"My new passport"`
 	DescriptionJSON *texts                `json:"descriptionJson"`
-	Type            *rest.ID              `json:"type" doc:"one of the parameter DOCUMENT_TYPE; for administrators" example:"1"`
+	Type            *rest.ID              `json:"type" doc:"of DOCUMENT_TYPE; for administrators" example:"1"`
 	Status          *string               `json:"status" doc:"one of the parameter DOCUMENT_STATUS" example:"deActive"`
 	Reason          rest.Nullable[string] `json:"reason" doc.maxLength:"2000" example:"blurred"`
 }
