@@ -117,8 +117,7 @@ func (g Group) upload(ctx context.Context, who rest.Caller, in uploadRequest) (r
 	}
 	d, err := g.Service.Add(ctx, who.By(), document.Document{UserID: who.UserID, Name: in.FileName,
 		Type: int64(rest.Or(in.Type, document.Unclassified)), Description: &in.Description,
-		NameTexts:        rest.Or(in.FileNameJSON, nil),
-		DescriptionTexts: rest.Or(in.DescriptionJSON, nil)}, in.Base64Data,
+		NameTexts: rest.Or(in.FileNameJSON, nil), DescriptionTexts: rest.Or(in.DescriptionJSON, nil)}, in.Base64Data,
 		document.Fields{Name: "fileName", NameTexts: "fileNameJson", Content: "base64Data"})
 	return rest.Data[metadata]{Data: metadata{UserID: d.UserID, IdentityNo: number, Name: d.Name,
 		MimeType: d.MimeType, Type: d.Type, Description: d.Description, Status: d.Status,
@@ -174,7 +173,7 @@ type changeRequest struct {
 	UserID          *string               `json:"userId" doc:"the owner; without it, whoever has the document"`
 	Description     rest.Nullable[string] `json:"description" doc.maxLength:"2000" example:"My new passport"`
 	DescriptionJSON *texts                `json:"descriptionJson"`
-	Type            *rest.ID              `json:"type" doc:"one of the parameter DOCUMENT_TYPE; for administrators" example:"1"`
+	Type            *rest.ID              `json:"type" doc:"of DOCUMENT_TYPE; for administrators" example:"1"`
 	Status          *string               `json:"status" doc:"one of the parameter DOCUMENT_STATUS" example:"deActive"`
 	Reason          rest.Nullable[string] `json:"reason" doc.maxLength:"2000" example:"blurred"`
 }

@@ -16,8 +16,8 @@ func (g Findings) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
 		rest.Post("/integration/aml-findings", "Report an AML finding about a user", rest.TenantOrService, g.report,
 			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).Names(rest.Standing, "userId").
-			Try(`{"externalId":"finding-1","userId":"${user.id}","status":"risky","source":"screening",
-				"reference":"case 7","detail":"A name on a sanctions list"}`).
+			Try(`{"externalId":"finding-1","userId":"${user.id}","status":"notRisky","source":"screening",
+				"reference":"case 7","detail":"No hit on any list"}`).
 			Doc("reportAmlFinding", "The AML status of the account becomes that of the finding if this is worse: notRisky, "+
 				"risky, highRisk. A finding never improves a status. After a finding of a risk the account is listed by "+
 				"get-users-without-aml-confirmed until an administrator confirms it, also if it was confirmed before. The "+
