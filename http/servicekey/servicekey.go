@@ -108,5 +108,5 @@ type removed struct {
 func (removed) SchemaName() string { return "RemovedServiceKey" }
 
 func (g Group) remove(ctx context.Context, who rest.Caller, in nameRequest) (out rest.Data[removed], err error) {
-	return rest.Data[removed]{Data: removed{in.Name}}, g.Service.Remove(ctx, who.By(), in.Name)
+	return rest.Data[removed]{Data: removed(in)}, g.Service.Remove(ctx, who.By(), in.Name)
 }
