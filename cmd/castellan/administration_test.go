@@ -34,6 +34,9 @@ func TestGuardedAdministration(t *testing.T) {
 		"POST /admin/role-resource-permission":   `{"roleId":1,"resourceId":1,"permission":"ALLOW"}`,
 		"DELETE /admin/role-resource-permission": `{"roleId":1,"resourceId":1}`,
 		"POST /admin/update-parameters":          `{"id":1,"json":{}}`,
+		"POST /admin/service-keys":               `{"name":"wallet","role":"admin"}`,
+		"POST /admin/service-keys/rotate":        `{"name":"wallet"}`,
+		"DELETE /admin/service-keys":             `{"name":"wallet"}`,
 	}
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("LIMITS_ENABLED=false")

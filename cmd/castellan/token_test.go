@@ -174,7 +174,7 @@ func TestTokenMatrix(t *testing.T) {
 				if e.Method != "GET" {
 					body = "{}"
 				}
-				return n.Do(t, e.Method, strings.ReplaceAll(e.Path, "{id}", "none"), body, h)
+				return n.Do(t, e.Method, strings.NewReplacer("{id}", "none", "{job}", "none").Replace(e.Path), body, h)
 			}
 			passes := func(name string, a blackbox.Answer) {
 				t.Helper()
@@ -198,7 +198,7 @@ func TestTokenMatrix(t *testing.T) {
 					want = no
 				case rest.Device: // nor is any token a signature
 					want = "DEVICE_SIGNATURE_REQUIRED"
-				case rest.User, rest.Tenant, rest.TenantOrCron:
+				case rest.User, rest.Tenant, rest.TenantOrCron, rest.TenantOrService:
 				default:
 					t.Fatalf("%s has credential %s: this test does not know it", e.Key(), e.Credential)
 				}

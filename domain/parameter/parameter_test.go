@@ -122,14 +122,14 @@ func TestSeed(t *testing.T) {
 	d := newDesk(t)
 	before, err := d.Store.List(t.Context(), parameter.Query{})
 	storetest.Must(t, err)
-	if first := d.get("EXPLANATION"); len(before) != 12 || string(first.JSON) != `{"minLength":3}` || !first.Editable ||
+	if first := d.get("EXPLANATION"); len(before) != 13 || string(first.JSON) != `{"minLength":3}` || !first.Editable ||
 		first.Name == "" {
 		t.Errorf("%d, %+v", len(before), first)
 	}
 	storetest.Must(t, d.update("EXPLANATION", `{"minLength":7}`))
 	persistencetest.Exec(t, d.db, "DELETE FROM parameter WHERE code = 'CDN'")
 	storetest.Must(t, parameter.Seed(t.Context(), d.Store))
-	if after, err := d.Store.List(t.Context(), parameter.Query{}); err != nil || len(after) != 12 ||
+	if after, err := d.Store.List(t.Context(), parameter.Query{}); err != nil || len(after) != 13 ||
 		parameter.Explanation.In(d.Set()).MinLength != 7 {
 		t.Errorf("%d, %v, %+v", len(after), err, parameter.Explanation.In(d.Set()))
 	}

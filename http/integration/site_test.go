@@ -140,9 +140,24 @@ func count(t *testing.T, db *persistence.DB, table string, where ...string) int 
 	return int(n)
 }
 
+// settle waits until the feed lists every event: on PostgreSQL it holds them back while an
+// older transaction of the server is under way, and other tests share the server.
+func settle(t *testing.T, db *persistence.DB) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+		got, err := persistence.NewIntegration(db).Events(t.Context(), integration.EventQuery{},
+			page.Query[integration.Place]{Limit: 1000})
+		storetest.Must(t, err)
+		if want := count(t, db, "integration_event"); len(got.Records) == want || time.Now().After(deadline) {
+			return
+		}
+	}
+}
+
 // events are those of the feed as type, user and data.
 func events(t *testing.T, db *persistence.DB) (all []string) {
 	t.Helper()
+	settle(t, db)
 	got, err := persistence.NewIntegration(db).Events(t.Context(), integration.EventQuery{},
 		page.Query[integration.Place]{Limit: 1000})
 	storetest.Must(t, err)

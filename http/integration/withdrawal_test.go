@@ -172,6 +172,7 @@ func TestWithdrawalRequest(t *testing.T) {
 		s.Wants("GET /integration/withdrawals/unknown", "", 404, "RECORD_NOT_FOUND")
 		s.Wants(requests, body("made-1", "amount", "0.2"), 409, "INVALID_STATE")
 		s.has("jane", "2", "0.101")
+		settle(t, s.db)
 		events, err := s.service.Claims.Events(t.Context(), integration.EventQuery{}, page.Query[integration.Place]{Limit: 9})
 		storetest.Must(t, err)
 		if len(events.Records) != 1 || events.Records[0].Type != integration.WithdrawalQueued ||
@@ -305,6 +306,7 @@ func TestWithdrawalMoves(t *testing.T) {
 		s.Wants("POST /admin/withdrawals/"+id+"/cancel", `{}`, 409, "INVALID_STATE")
 		move(id, `{"status":"processing"}`, 409, "INVALID_STATE")
 		s.Wants("POST /admin/withdrawals/unknown/cancel", `{}`, 404, "RECORD_NOT_FOUND")
+		settle(t, s.db)
 		events, err := s.service.Claims.Events(t.Context(), integration.EventQuery{Types: []integration.Type{
 			integration.WithdrawalResumed, integration.WithdrawalCancelled}}, page.Query[integration.Place]{Limit: 9})
 		storetest.Must(t, err)
