@@ -254,6 +254,7 @@ func TestDemoGoesOn(t *testing.T) {
 		if s.Kind == "postgres" {
 			endTwice(t, s, rest)
 		}
+		blackbox.Until(t, 4*time.Minute, "the end of the run", rest.Ended) // beside other tests it is slow
 		if code := rest.Wait(); code != 0 {
 			t.Fatalf("exit %d: %s%s", code, rest.Out(), rest.Log())
 		}
