@@ -182,9 +182,9 @@ const (
 // Owned reports whether an account is behind the challenge.
 func (k Kind) Owned() bool { return k == Real }
 
-// Owner is whose challenge it is: the user's id, or the subject where there is no
-// account. Nobody has a subject for an id, and its credential version is 0, so
-// that the guard of a user's credentials holds for it as long as that is so.
+// Owner returns the user's id, or the subject where there is no account. No user has a
+// subject for an id, and its credential version is 0, so the guard of a user's credentials
+// holds for it.
 func (c Challenge) Owner() string {
 	if !c.Kind.Owned() {
 		return c.Subject

@@ -98,7 +98,7 @@ func (c Challenge) Complete(now time.Time, r Rules, b Budget, a Answer) (Step, e
 	decided := a.Verdict == Right && !m.Name.Sent()
 	right := decided || a.Verdict == Undecided && m.Digest.matches(a.Digests)
 	off := b.Off(r, m.Name) && c.Flow != FlowRegister
-	switch right = right && !off; { // as of a code that nobody knows: a stranger sees no difference
+	switch right = right && !off; { // as with an unknown code: a stranger sees no difference
 	case right && m.Number != "" && !m.Digest.matches(a.Digests): // signed, but not with the number that the starter sees
 		return c.wrong(now, r, b, i), nil
 	case right:

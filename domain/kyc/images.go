@@ -22,7 +22,7 @@ type Images struct {
 
 // Images opens the newest KYC documents of an account: those of the types for front, back and selfie. Where there is
 // none of a type, the newest picture of no type that waits stands for it, each for one type only; for the front, once
-// the account was decided on, the decided KYC document comes first. Who looks at another's leaves an audit row.
+// the account was decided on, the decided KYC document comes first. Reading another's writes an audit row.
 //
 // Errors: RECORD_NOT_FOUND for an unknown user, OVERLOADED.
 func (s *Service) Images(ctx context.Context, by audit.By, userID string) (all Images, err error) {
