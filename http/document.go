@@ -50,7 +50,8 @@ var tags = []rest.Tag{
 		Description: "What an account was told, and which of it was read."},
 	{Name: "Additional info", Sections: []string{"4.15 Additional info and identity"},
 		Description: "What an account says of itself, and the options to choose from."},
-	{Name: "KYC and levels", Sections: []string{"4.16 KYC and levels", "Extensions: KYC"},
+	{Name: "KYC and levels", Sections: []string{"4.16 KYC and levels", "Extensions: KYC",
+		"Extensions: levels"},
 		Description: "Who an account belongs to and whether it may be used, as administrators decide, and the levels of " +
 			"accounts."},
 	{Name: "Blockages", Sections: []string{"4.17 Blockage"},

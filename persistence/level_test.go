@@ -3,10 +3,16 @@ package persistence
 import (
 	"testing"
 
+	"castellan/domain/commit"
 	"castellan/domain/level"
 	"castellan/domain/level/leveltest"
 )
 
 func TestLevelStore(t *testing.T) {
-	suite(t, leveltest.Run, func(db *DB) level.Store { return NewLevels(db) })
+	both(t, func(t *testing.T, db *DB) {
+		leveltest.Run(t, func(t *testing.T) (level.Store, commit.Committer) {
+			exec(t, db, "DELETE FROM user_level WHERE id = 5") // the one that the suite adds
+			return NewLevels(db), db
+		})
+	})
 }

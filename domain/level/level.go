@@ -48,13 +48,19 @@ type Query struct{ Special *bool }
 type Store interface {
 	// List lists the selected levels, by their numbers.
 	List(ctx context.Context, q Query) ([]Level, error)
+	// Add inserts a level; RECORD_ALREADY_EXIST when its number or its label is taken,
+	// also under concurrent calls.
+	Add(ctx context.Context, l Level) error
+	// Change gives the level to f and saves what f returns, as one step; the number
+	// stays. RECORD_NOT_FOUND; RECORD_ALREADY_EXIST when the label is taken.
+	Change(ctx context.Context, id int64, f func(Level) (Level, error)) error
 }
 
-// Service gives accounts their levels. All fields are needed.
+// Service keeps the levels and gives them to accounts. All fields are needed.
 type Service struct {
 	Store   Store
 	Users   user.Store
-	Changes admin.Changes // of no topic: no node caches the level of an account
+	Changes admin.Changes // of no topic: no node caches levels or the level of an account
 }
 
 // Give gives an account a level. Of a level that it has nothing changes.

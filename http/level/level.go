@@ -1,5 +1,6 @@
 // Package level serves the levels of accounts, which are part of section 4.16 of the
-// interface (D-KYC-08): their list, and which one an account has.
+// interface (D-KYC-08): their list, which one an account has, and their administration, an
+// extension.
 package level
 
 import (
@@ -18,7 +19,7 @@ type Group struct{ Service *level.Service }
 
 // Endpoints implements rest.Group.
 func (g Group) Endpoints() []rest.Endpoint {
-	return rest.Section(section,
+	return append(rest.Section(section,
 		rest.Get("/admin/levels-info", "List the levels of accounts", rest.Tenant, g.list, fault.InvalidField).
 			Try("isSpecial=false").
 			Doc("listLevels", "In the order of their numbers. Limits are in TRY."),
@@ -26,7 +27,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 			fault.RecordNotFound).
 			Try(`{"userId":"${user.id}","levelId":1}`).Names(rest.Standing, "userId").
 			Doc("updateLevel", "Its limits hold at once. Of a level that the account has nothing changes."),
-	)
+	), g.administration()...)
 }
 
 type listRequest struct {

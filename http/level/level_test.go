@@ -72,3 +72,66 @@ func TestUpdateLevel(t *testing.T) {
 		s.As("nobody").Wants(line, `{"userId":"jane","levelId":2}`, 401, "UNAUTHENTICATED")
 	})
 }
+
+// D-KYC-08: the administration of levels.
+func TestAdministration(t *testing.T) {
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
+		s := apitest.Serve(t, edge.Options{}, httplevel.Group{Service: &level.Service{Store: persistence.NewLevels(db),
+			Changes: admin.Changes{Commit: db, Now: time.Now}}}).Below("/admin/")
+		const (
+			path   = " levels"
+			limits = `"sendLimitTRYDaily":1.5,"sendLimitCryptoDaily":2,"sendLimitTRYMonthly":3,` +
+				`"sendLimitCryptoMonthly":4,"receiveLimitTRYDaily":5,"receiveLimitCryptoDaily":6`
+			gold = `{"levelId":5,"levelLabel":"Gold",` + limits + `}`
+		)
+		for body, want := range map[string]string{
+			`{"levelLabel":"Gold",` + limits + `}`:                   "400 INVALID_FIELD levelId",
+			`{"levelId":5,` + limits + `}`:                           "400 INVALID_FIELD levelLabel",
+			`{"levelId":-1,"levelLabel":"Gold",` + limits + `}`:      "400 INVALID_FIELD levelId",
+			`{"levelId":1000001,"levelLabel":"Gold",` + limits + `}`: "400 INVALID_FIELD levelId",
+			`{"levelId":5,"levelLabel":"Gold"}`: "400 INVALID_FIELD sendLimitTRYDaily sendLimitCryptoDaily " +
+				"sendLimitTRYMonthly sendLimitCryptoMonthly receiveLimitTRYDaily receiveLimitCryptoDaily",
+			strings.Replace(gold, ":1.5", ":3.5", 1):                      "400 INVALID_FIELD sendLimitTRYMonthly",
+			strings.Replace(gold, ":1.5", ":-1", 1):                       "400 INVALID_FIELD sendLimitTRYDaily",
+			strings.Replace(gold, "Monthly\":4", "Monthly\":-4", 1):       "400 INVALID_FIELD sendLimitCryptoMonthly",
+			strings.Replace(gold, "}", `,"receiveLimitTRYMonthly":4}`, 1): "400 INVALID_FIELD receiveLimitTRYMonthly",
+			strings.Replace(gold, ":5,", ":1,", 1):                        "409 RECORD_ALREADY_EXIST",
+			strings.Replace(gold, "Gold", "Confirmed", 1):                 "409 RECORD_ALREADY_EXIST",
+		} {
+			code, refusal, _ := strings.Cut(want, " ")
+			s.Wants("POST"+path, body, map[string]int{"400": 400, "409": 409}[code], refusal)
+		}
+		const shown = `{"levelId":5,"levelLabel":"Gold","isSpecial":false,` + limits +
+			`,"receiveLimitTRYMonthly":null,"receiveLimitCryptoMonthly":null}`
+		s.Wants("POST"+path, gold, 200, `{"data":`+shown+`}`)
+		s.Wants("POST"+path, gold, 409, "RECORD_ALREADY_EXIST")
+		if _, all := s.Call("GET"+path, ""); !strings.Contains(all, shown) || strings.Count(all, "levelId") != 5 {
+			t.Errorf("listed %s", all)
+		}
+
+		s.Wants("PATCH"+path, `{"levelId":6,"isSpecial":true}`, 404, "RECORD_NOT_FOUND")
+		s.Wants("PATCH"+path, `{"levelId":5,"levelLabel":"Confirmed"}`, 409, "RECORD_ALREADY_EXIST")
+		s.Wants("PATCH"+path, `{"isSpecial":true}`, 400, "INVALID_FIELD levelId")
+		// The limit of a day is judged beside the stored one of a month.
+		s.Wants("PATCH"+path, `{"levelId":5,"sendLimitTRYDaily":3.5}`, 400, "INVALID_FIELD sendLimitTRYMonthly")
+		s.Wants("PATCH"+path, `{"levelId":5}`, 200, `{"data":`+shown+`}`)
+		changed := strings.NewReplacer(`"receiveLimitTRYMonthly":null`, `"receiveLimitTRYMonthly":9`, ":1.5", ":3",
+			"false", "true", "Gold", "Golden").Replace(shown)
+		s.Wants("PATCH"+path, `{"levelId":"5","receiveLimitTRYMonthly":9,"sendLimitTRYDaily":3,"isSpecial":true,`+
+			`"levelLabel":"Golden"}`, 200, `{"data":`+changed+`}`)
+		s.Wants("PATCH"+path, `{"levelId":5,"receiveLimitTRYMonthly":4}`, 400, "INVALID_FIELD receiveLimitTRYMonthly")
+		s.Wants("PATCH"+path, `{"levelId":5,"receiveLimitTRYMonthly":null}`, 200, `{"data":`+
+			strings.Replace(changed, ":9", ":null", 1)+`}`)
+		s.Wants("PATCH"+path, `{"levelId":5,"levelLabel":"Platinum"}`, 200, `{"data":`+
+			strings.NewReplacer(":9", ":null", "Golden", "Platinum").Replace(changed)+`}`)
+
+		for _, line := range []string{"GET", "POST", "PATCH"} {
+			body := map[string]string{"POST": gold, "PATCH": `{"levelId":5}`}[line]
+			s.As("user").Wants(line+path, body, 403, "FORBIDDEN")
+			s.As("nobody").Wants(line+path, body, 401, "UNAUTHENTICATED")
+		}
+		if rows, err := db.VerifyAudit(t.Context(), []byte(apitest.AuditKey)); err != nil || rows != 4 {
+			t.Errorf("%d audit rows, %v; want one for each change", rows, err)
+		}
+	})
+}

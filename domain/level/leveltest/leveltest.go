@@ -3,18 +3,22 @@
 package leveltest
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
 	"castellan/domain/amount"
 	"castellan/domain/commit"
+	"castellan/domain/fault"
 	"castellan/domain/level"
 	"castellan/domain/storetest"
 )
 
 // Run checks an implementation of level.Store.
 func Run(t *testing.T, open storetest.Open[level.Store]) {
-	storetest.Run(t, open, storetest.Cases[level.Store]{"List": list})
+	storetest.Run(t, open, storetest.Cases[level.Store]{"List": list, "Add": add, "Change": change,
+		"RaceOfAdds": raceOfAdds, "RaceOfChanges": raceOfChanges})
 }
 
 func list(t *testing.T, s level.Store, _ commit.Committer) {
@@ -33,4 +37,77 @@ func list(t *testing.T, s level.Store, _ commit.Committer) {
 		storetest.Must(t, err)
 		storetest.Same(t, got, want)
 	}
+}
+
+var gold = level.Level{ID: 5, Label: "Gold", Special: true, Limits: level.Limits{
+	SendTryDaily: amount.Must("1.5"), SendCryptoDaily: amount.Must("2"), SendTryMonthly: amount.Must("3"),
+	SendCryptoMonthly: amount.Must("4"), ReceiveTryDaily: amount.Must("5"), ReceiveCryptoDaily: amount.Must("6"),
+	ReceiveTryMonthly: new(amount.Must("7"))}}
+
+func find(t *testing.T, s level.Store, id int64) level.Level {
+	t.Helper()
+	all, err := s.List(t.Context(), level.Query{})
+	storetest.Must(t, err)
+	i := slices.IndexFunc(all, func(l level.Level) bool { return l.ID == id })
+	if i < 0 {
+		t.Fatalf("no level %d in %+v", id, all)
+	}
+	return all[i]
+}
+
+func add(t *testing.T, s level.Store, _ commit.Committer) {
+	storetest.Must(t, s.Add(t.Context(), gold))
+	storetest.Same(t, find(t, s, 5), gold)
+	storetest.Wants(t, s.Add(t.Context(), level.Level{ID: 5, Label: "Other"}), fault.RecordAlreadyExist)
+	storetest.Wants(t, s.Add(t.Context(), level.Level{ID: 6, Label: "Gold"}), fault.RecordAlreadyExist)
+	storetest.Wants(t, s.Add(t.Context(), level.Level{ID: 0, Label: "Zero"}), fault.RecordAlreadyExist)
+	storetest.Same(t, find(t, s, 5), gold)
+}
+
+func change(t *testing.T, s level.Store, _ commit.Committer) {
+	storetest.Must(t, s.Add(t.Context(), gold))
+	next := gold
+	next.Label, next.Special, next.ReceiveTryMonthly = "Golden", false, nil
+	next.ReceiveCryptoMonthly = new(amount.Must("8"))
+	storetest.Must(t, s.Change(t.Context(), 5, func(l level.Level) (level.Level, error) {
+		storetest.Same(t, l, gold)
+		return next, nil
+	}))
+	storetest.Same(t, find(t, s, 5), next)
+	refused := errors.New("no")
+	if err := s.Change(t.Context(), 5, func(l level.Level) (level.Level, error) { return gold, refused }); !errors.Is(err,
+		refused) {
+		t.Error(err)
+	}
+	taken := func(l level.Level) (level.Level, error) { l.Label = "Confirmed"; return l, nil }
+	storetest.Wants(t, s.Change(t.Context(), 5, taken), fault.RecordAlreadyExist)
+	storetest.Wants(t, s.Change(t.Context(), 6, taken), fault.RecordNotFound)
+	storetest.Same(t, find(t, s, 5), next)
+}
+
+func raceOfAdds(t *testing.T, s level.Store, _ commit.Committer) {
+	if won := storetest.Race(t, 8, fault.RecordAlreadyExist, func(i int) error {
+		return s.Add(t.Context(), level.Level{ID: 5, Label: fmt.Sprint("Gold ", i)})
+	}); won != 1 {
+		t.Errorf("%d callers added level 5", won)
+	}
+}
+
+// No change is lost when several come at once.
+func raceOfChanges(t *testing.T, s level.Store, _ commit.Committer) {
+	storetest.Must(t, s.Add(t.Context(), level.Level{ID: 5, Label: "Gold"}))
+	const n = 8
+	done := make(chan error, n)
+	for range n {
+		go func() {
+			done <- s.Change(t.Context(), 5, func(l level.Level) (_ level.Level, err error) {
+				l.SendTryDaily, err = l.SendTryDaily.Add(amount.Must("1"))
+				return l, err
+			})
+		}()
+	}
+	for range n {
+		storetest.Must(t, <-done)
+	}
+	storetest.Same(t, find(t, s, 5).SendTryDaily, amount.Must(fmt.Sprint(n)))
 }
