@@ -43,13 +43,29 @@ func (s Users) Active(ctx context.Context, since time.Time,
 }
 
 func accountFilters(q user.Query) []filter {
-	fs := []filter{sent("id", q.ID), sent("phone", q.Phone), sent("email", q.Email), known("tax_number", q.TaxNumber),
+	fs := []filter{sent("id", q.ID), phoneIs(q.Phone, q.National), sent("email", q.Email), known("tax_number", q.TaxNumber),
 		sent("kyc_approved", q.KYCApproved), known("birth_date", q.BirthDate), sent("type", q.Type),
 		sent("status", q.Status), among("identity_hash", q.IdentityHashes), partOfName("full_name", q.Name)}
 	if q.IdentityHashes != nil {
 		fs = append(fs, where("identity_hash <> ''"))
 	}
 	return fs
+}
+
+// byNumber finds accounts by the number and by the number without its dialling code, each by
+// an index of its own; an OR could be answered by a scan.
+const byNumber = `id IN (SELECT id FROM users WHERE phone = ?
+	UNION ALL SELECT id FROM users WHERE substr(phone, length(country_code) + 2) = ?)`
+
+// phoneIs finds a number, or one without its dialling code; nil: any.
+func phoneIs(full, national *string) filter {
+	switch {
+	case national == nil:
+		return sent("phone", full)
+	case full == nil:
+		return where("substr(phone, length(country_code) + 2) = ?", *national)
+	}
+	return where(byNumber, *full, *national)
 }
 
 // partOfName finds a part of a folded name; nil: any.

@@ -32,6 +32,8 @@ type Directory interface {
 // Query selects accounts; nil: any. What it names is canonical.
 type Query struct {
 	ID, Phone, Email *string
+	// National is a phone number without its dialling code; with Phone, either is enough.
+	National *string
 	// IdentityHashes are what the keyed hash of an identity number may be; nil: any.
 	IdentityHashes []string
 	TaxNumber      *string

@@ -32,7 +32,7 @@ type listRequest struct {
 	UserID         *string    `json:"userId"`
 	IdentityNumber *string    `json:"identityNumber"`
 	TaxNumber      *string    `json:"taxNumber"`
-	PhoneNumber    *string    `json:"phoneNumber" example:"+905321234567" doc:"with the dialling code"`
+	PhoneNumber    *string    `json:"phoneNumber" example:"+905321234567" doc:"with or without the dialling code"`
 	Email          *string    `json:"email" doc:"in any case of its letters"`
 	FullName       *string    `json:"fullName" example:"yılmaz" doc:"a part of the name, in any case of its letters"`
 	KYCConfirm     *bool      `json:"kycConfirm"`
@@ -58,9 +58,9 @@ func (g Group) query(in listRequest) (user.Query, error) {
 		}
 	}
 	if in.PhoneNumber != nil {
-		phone, ok := e164(*in.PhoneNumber)
-		if q.Phone = &phone; !ok {
-			problems = append(problems, fault.Problem{Field: "phoneNumber", Message: "must be digits with the dialling code"})
+		var ok bool
+		if q.Phone, q.National, ok = numbers(*in.PhoneNumber); !ok {
+			problems = append(problems, fault.Problem{Field: "phoneNumber", Message: "must be the digits of a phone number"})
 		}
 	}
 	if in.Email != nil {
@@ -81,18 +81,28 @@ func (g Group) query(in listRequest) (user.Query, error) {
 	return q, fault.All(problems)
 }
 
-// e164 is the canonical spelling of a number that was sent with its dialling code. A
-// plus sign is not needed: written bare in a query it arrives as a space.
-func e164(s string) (string, bool) {
-	digits := strings.Map(func(r rune) rune {
+// numbers reads a phone number that was sent with or without its dialling code, and with or
+// without a plus sign: written bare in a query a plus arrives as a space. A number that begins
+// with "+" or "00" has its dialling code; of any other, both readings are returned.
+func numbers(s string) (full, national *string, ok bool) {
+	text := strings.Map(func(r rune) rune {
 		if strings.ContainsRune(" -.()/", r) {
 			return -1
 		}
 		return r
-	}, strings.TrimPrefix(strings.TrimSpace(s), "+"))
-	digits = strings.TrimPrefix(digits, "00")
+	}, strings.TrimSpace(s))
+	digits, international := strings.CutPrefix(text, "+")
+	if rest, zeros := strings.CutPrefix(digits, "00"); zeros {
+		digits, international = rest, true
+	}
 	other := func(r rune) bool { return r < '0' || r > '9' }
-	return "+" + digits, digits != "" && !strings.ContainsFunc(digits, other)
+	if digits == "" || strings.ContainsFunc(digits, other) {
+		return nil, nil, false
+	}
+	if !international {
+		national = new(strings.TrimPrefix(digits, "0"))
+	}
+	return new("+" + digits), national, true
 }
 
 // unknown is the problem of a status that the installation does not have (D-GEN-17).
