@@ -2,12 +2,11 @@
 // activation of that identity, on whichever node it lives, and activates it when
 // it lives nowhere. The package knows nothing of what the actors do.
 //
-// The one idea: callers and actors see the same small contract on a single node and on
-// many: protoactor's Cluster on one side, actor.Actor and ContextOf on the other. Solo is the runtime of one node: the same table of activations without a
-// transport; nothing listens and nothing gossips. New is a member of a cluster:
-// membership by gossip (gossip.go), a ring that says which member owns what
-// (ring.go, membership.go), links between the members (link.go, peer.go) and the
-// rules by which an activation moves (handover.go).
+// The one idea: callers and actors see the same small contract on a single node and on many: protoactor's Cluster on
+// one side, actor.Actor and ContextOf on the other. Solo is the runtime of one node: the same table of activations
+// without a transport; nothing listens and nothing gossips. New is a member of a cluster: membership by gossip
+// (gossip.go), a ring that assigns identities to members (ring.go, membership.go), links between the members (link.go,
+// peer.go) and the rules by which an activation moves (handover.go).
 //
 // Who owns what: a member activates only what the ring gives it, after the members
 // that owned it lately have let go, and while it holds a membership lease: another

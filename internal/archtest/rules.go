@@ -35,7 +35,8 @@ var layers = map[string]layer{
 	},
 	"actors": {
 		ours:  []string{"domain", "cluster"},
-		their: []string{"google.golang.org/protobuf", "github.com/asynkron/protoactor-go/cluster", "github.com/asynkron/protoactor-go/actor"},
+		their: []string{"google.golang.org/protobuf", "github.com/asynkron/protoactor-go/cluster",
+			"github.com/asynkron/protoactor-go/actor"},
 	},
 	"cluster": {
 		their: []string{"github.com/asynkron/protoactor-go", "google.golang.org/protobuf", "github.com/hashicorp/memberlist",

@@ -25,7 +25,8 @@ var rules = []struct {
 	name    string
 	pattern *regexp.Regexp
 }{
-	{"a sentence starts with its subject", regexp.MustCompile(`^(?:Who|Whom|Whose|What|Whoever|Whatever|Whichever)\b[^?]*$`)},
+	{"a sentence starts with its subject", regexp.MustCompile(
+		`^(?:Who|Whom|Whose|What|Whoever|Whatever|Whichever)\b[^?]*$`)},
 	{"name the actor", regexp.MustCompile(
 		`(?i)\b(?:nobody|somebody|everybody|anybody|whoever|someone else's|whomever)\b`)},
 	{`use "again" or a verb`, regexp.MustCompile(`(?i)\banew\b`)},
