@@ -34,7 +34,7 @@ var layers = map[string]layer{
 		their: []string{"github.com/uptrace/bun", "github.com/jackc/pgx", "modernc.org/sqlite"},
 	},
 	"actors": {
-		ours:  []string{"domain", "cluster"},
+		ours: []string{"domain", "cluster"},
 		their: []string{"google.golang.org/protobuf", "github.com/asynkron/protoactor-go/cluster",
 			"github.com/asynkron/protoactor-go/actor"},
 	},
