@@ -41,8 +41,8 @@ func newVault(t *testing.T, s *blackbox.Site) *vault {
 
 // request is a request of the customer, who approves it.
 func (d *vault) request(externalID string) map[string]any {
-	return map[string]any{"externalId": externalID, "userToken": d.owner["x-auth"], "currencyCode": "BTC", "network": "BTC",
-		"amount": 0.1, "address": "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"}
+	return map[string]any{"externalId": externalID, "userToken": d.owner["x-auth"], "currencyCode": "BTC",
+		"network": "BTC", "amount": 0.1, "address": "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"}
 }
 
 // made is the id of a withdrawal that the customer has approved.

@@ -128,7 +128,7 @@ func (requested) SchemaName() string { return "IntegrationWithdrawalRequested" }
 type withdrawalRequest struct {
 	ExternalID   string        `json:"externalId" maxLength:"128" example:"withdrawal-1"`
 	UserID       *string       `json:"userId" maxLength:"64" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
-	UserToken    *string       `json:"userToken" maxLength:"4096" doc:"x-auth of the owner" example:"eyJhbGciOiJFZERTQSIs…"`
+	UserToken    *string       `json:"userToken" maxLength:"4096" doc:"x-auth of the owner" example:"eyJhbGciOiJFZERT…"`
 	CurrencyCode string        `json:"currencyCode" maxLength:"64" example:"BTC"`
 	Network      string        `json:"network" maxLength:"64" example:"BTC"`
 	Amount       amount.Amount `json:"amount" example:"0.01"`
