@@ -39,8 +39,8 @@ func (s *service) registration(agreed *contract.Service) {
 }
 
 // owner returns the user of an x-auth token, and the starter of a challenge that another
-// service starts for that user: address and device are those of the user's session, which the
-// challenge ends with.
+// service starts for that user. The challenge ends with the session of the token, which has
+// the address and the device.
 func (s *service) owner(ctx context.Context, who rest.Caller, userToken string) (string, challenge.Starter, error) {
 	c, err := s.guards().Session(ctx, userToken)
 	if err != nil {

@@ -157,7 +157,7 @@ func TestSecondPersonMovesWithdrawal(t *testing.T) {
 			d.Do(t, "POST", path(id, way), `{}`, d.boss).Is(t, 409, "INVALID_STATE")
 		}
 
-		// What the wallet does meanwhile wins.
+		// A claim of the wallet meanwhile wins.
 		id = d.made(t, "claimed")
 		waits = d.ask(t, "POST", path(id, "cancel"), `{}`, d.boss)
 		d.move(t, id, "processing")

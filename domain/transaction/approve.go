@@ -169,8 +169,8 @@ func (s *Approvals) Describe(command []byte) map[string]string {
 }
 
 // Execute carries out the order of a challenge that its owner has completed, in the
-// transaction of ctx: the request is judged again, with the fee and the address that the owner
-// approved, and put into the queue.
+// transaction of ctx. It judges the request again, with the fee and the address that the owner
+// approved, and puts it into the queue.
 //
 // Errors: INVALID_STATE where the external id is no longer bound to the challenge; those of
 // Withdrawals.Request.

@@ -22,7 +22,7 @@ func documentedStatuses() map[string]transaction.QueueStatus {
 	return all
 }
 
-// administrators are the moves of the column of administrators, by what stands there.
+// administrators are the moves of administrators, by their names in the documents.
 var administrators = map[string][]transaction.Move{
 	"resume": {{By: transaction.Resume, To: transaction.QueueReady}},
 	"cancel": {{By: transaction.Cancel, To: transaction.QueueCancelled}},

@@ -73,8 +73,8 @@ func TestApprovalRaces(t *testing.T) {
 	})
 }
 
-// Two challenges of one external id: the one that it is bound to makes the withdrawal, also
-// when the other is carried out at the same time, or while it is being bound.
+// Of two challenges of one external id, the one that the id is bound to makes the withdrawal.
+// That also holds when the other is carried out at the same time, or while the id is bound.
 func TestApprovalsOfOneExternalID(t *testing.T) {
 	approvals(t, func(t *testing.T, o *office) {
 		service := &transaction.Approvals{Withdrawals: o.service, Engine: o.starter,
