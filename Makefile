@@ -82,13 +82,14 @@ race: test-deps ## the same tests under the race detector, all packages (needs a
 # The first run is of faults in a cluster, as root, for a partition is made of network
 # namespaces. The second one holds every other scenario to the times that the service
 # promises. The others are of the back office: kills while money moves, files come and
-# messages go out, 10⁶ movements beside an oracle, 10⁷ sums.
+# messages go out, 10⁶ movements beside an oracle, 10⁵ orders of withdrawals, 10⁷ sums.
 faults: ## nodes, networks and databases fail under load, in every way the tests know (as root)
 	@scripts/ensure-test-deps.sh postgresql iproute2
 	$(WITH_POSTGRES) go test -tags faults -count=1 -timeout 590s -run '$(FAULTS)' -skip '$(KILLS)' -v ./cmd/castellan
 	$(WITH_POSTGRES) go test -tags faults -count=1 -timeout 590s -skip '$(FAULTS)' ./cmd/castellan
 	$(WITH_POSTGRES) go test -tags faults -count=1 -timeout 40m -run '$(KILLS)' -v ./cmd/castellan
 	go test -count=1 -timeout 20m -run 'LedgerAgainstItsModel/memory' -v ./persistence -ledger.steps 10000
+	$(WITH_POSTGRES) go test -count=1 -timeout 60m -run WithdrawalModel -v ./domain/transaction -orders 100000
 	go test -count=1 -timeout 20m -run AgainstDecimal -v ./domain/amount -rapid.checks 10000000
 
 test-starved: test-deps ## ten rounds of the tests on a machine that is short of processors (ROUNDS=10)

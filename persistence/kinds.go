@@ -32,6 +32,7 @@ func kinds(now clock) engine.Kinds {
 			transactionFences,
 			blockageFences,
 			pushFences,
+			integrationFences,
 		),
 		Writes: slices.Concat(
 			challengeWrites,
