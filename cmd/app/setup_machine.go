@@ -14,7 +14,9 @@ import (
 
 	"castellan/cluster"
 	"castellan/domain/blob"
+	"castellan/domain/id"
 	"castellan/domain/keyring"
+	"castellan/persistence"
 )
 
 const (
@@ -135,12 +137,21 @@ func (d doctor) clock(ctx context.Context) (string, error) {
 	return "that of the database agrees", nil
 }
 
+// unstarted reports whether no service was ever started on the database: its first start makes keys and folders.
+func (d doctor) unstarted(ctx context.Context) bool {
+	if d.db == nil {
+		return d.absent()
+	}
+	keys, err := persistence.NewKeys(d.db).Keys(ctx)
+	return err == nil && len(keys) == 0
+}
+
 // masterKey reads the file of the master key.
-func (d doctor) masterKey(context.Context) (string, error) {
+func (d doctor) masterKey(ctx context.Context) (string, error) {
 	file := d.cfg.Keys.MasterFile
 	_, err := keyring.ReadMaster(file)
 	_, embedded := d.cfg.Database.SQLitePath()
-	if errors.Is(err, fs.ErrNotExist) && d.absent() && embedded {
+	if errors.Is(err, fs.ErrNotExist) && (embedded || d.cfg.Dev) && d.unstarted(ctx) {
 		return "made at the first start", nil
 	}
 	if err != nil {
@@ -153,14 +164,14 @@ func (d doctor) masterKey(context.Context) (string, error) {
 	return "readable", nil
 }
 
-// probeArea is the area of the object that a check of the files writes; no row names it.
-const probeArea = "setup-probe"
+// probePrefix begins the key of the object that a check of the files writes; no row names it.
+const probePrefix = "setup-probe-"
 
 // files writes an object, reads it and deletes it.
 func (d doctor) files(ctx context.Context) (string, error) {
 	c := d.cfg.Files
 	if c.S3URL == "" {
-		if _, err := os.Stat(c.Folder); errors.Is(err, fs.ErrNotExist) && d.absent() {
+		if _, err := os.Stat(c.Folder); errors.Is(err, fs.ErrNotExist) && d.unstarted(ctx) {
 			return "made at the first start", nil
 		} else if err != nil {
 			return "", err
@@ -173,7 +184,7 @@ func (d doctor) files(ctx context.Context) (string, error) {
 	if closes, ok := store.(interface{ Close() error }); ok {
 		defer closes.Close()
 	}
-	key, content := blob.NewKey(probeArea, ".txt", time.Now()), []byte("castellan doctor")
+	key, content := probePrefix+id.New(time.Now()), []byte("castellan doctor")
 	if err := store.Put(ctx, key, content); err != nil {
 		return "", err
 	}

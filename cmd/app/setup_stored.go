@@ -95,6 +95,9 @@ func (j *judge) judgeStored(ctx context.Context, c config.Config, db *persistenc
 				Effect: "parameters and MFA policies cannot be judged", Mend: "run castellan migrate, then doctor again"})
 		}
 	}
+	if len(methods) == 0 { // migrated and never started
+		methods, actions = mfa.SeedMethods(), mfa.SeedActions()
+	}
 	j.judgeParameters(live.Set())
 	j.judgePolicies(c, methods, actions, policies)
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -24,7 +25,12 @@ func (db *DB) openSQLiteReadOnly(path string, o Options) error {
 	if _, err := os.Stat(file); err != nil {
 		return err
 	}
-	r, err := sql.Open("sqlite", sqliteName(file, "query_only(1)")+"&mode=ro")
+	name := sqliteName(file, "query_only(1)") + "&mode=ro"
+	if _, err := os.Stat(file + "-wal"); errors.Is(err, fs.ErrNotExist) {
+		// No process has the file open. SQLite would make a log and an index beside it, with the owner of this process.
+		name += "&immutable=1"
+	}
+	r, err := sql.Open("sqlite", name)
 	if err != nil {
 		return err
 	}
