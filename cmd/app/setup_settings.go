@@ -161,7 +161,7 @@ func (j *judge) limits(c config.Config) {
 	for _, key := range []string{"password.argon2_memory_kib", "password.argon2_time"} {
 		// Both keys are judged together and named once.
 		j.control(key, !strong && key == "password.argon2_memory_kib",
-			fmt.Sprintf("%d KiB with %d passes, below the OWASP minimum", p.Argon2MemoryKiB, p.Argon2Time),
+			fmt.Sprintf("%d KiB, passes: %d, below the OWASP minimum", p.Argon2MemoryKiB, p.Argon2Time),
 			"stolen password hashes are cheap to guess",
 			"set password.argon2_memory_kib: 19456 with password.argon2_time: 2, or an equal pair")
 	}
