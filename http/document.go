@@ -88,6 +88,8 @@ var tags = []rest.Tag{
 		Description: "Who did what to whom, for administrators."},
 	{Name: "Cluster", Sections: []string{"Extensions: cluster"},
 		Description: "The nodes and what lives on them, for administrators."},
+	{Name: "Setup", Sections: []string{"Extensions: setup"},
+		Description: "Controls and features that are off, and live checks of what is set, for administrators."},
 	{Name: "Jobs", Sections: []string{"Extensions: jobs"},
 		Description: "Background work such as mailings: what runs, how far it is, and how to stop it, for administrators."},
 	{Name: "Presence", Sections: []string{"Extensions: presence"},

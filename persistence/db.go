@@ -49,6 +49,9 @@ func (db *DB) Migrate(ctx context.Context) (applied []string, err error) {
 	return db.DB.Migrate(ctx, migrations)
 }
 
+// Pending names the migrations that the database lacks; see engine.DB.Pending.
+func (db *DB) Pending(ctx context.Context) ([]string, error) { return db.DB.Pending(ctx, migrations) }
+
 // Start begins to commit units. The audit key chains the audit rows; start
 // names this process in them.
 func (db *DB) Start(auditKey []byte, start string) {

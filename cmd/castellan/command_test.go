@@ -20,12 +20,13 @@ func TestHelp(t *testing.T) {
 		args  string
 		wants []string
 	}{
-		{"", []string{"serve", "migrate", "config", "version", "user add", "user unlock", "user withdrawals", "user allow-ip",
+		{"", []string{"serve", "migrate", "config", "doctor", "version", "user add", "user unlock", "user withdrawals", "user allow-ip",
 			"user reopen-kyc", "user clear-geofilter", "keys rotate", "cron-key add", "cron-key list", "cron-key remove",
 			"audit verify", "device enroll", "device approve", "--config", "CASTELLAN_"}},
 		{"serve", []string{"SIGTERM", "1012", "CASTELLAN_DATABASE_URL"}},
 		{"migrate", []string{"migrations"}},
 		{"config", []string{"settings"}},
+		{"doctor", []string{"--json", "KEY: state, effect, mend", "control off", "read-only", "exit status"}},
 		{"version", []string{"--licenses"}},
 		{"user", []string{"add", "unlock", "allow-ip", "clear-geofilter"}},
 		{"user add", []string{"--email", "--country-code", "--phone", "--password-stdin", "--role", "--name", "--surname",

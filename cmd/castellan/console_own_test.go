@@ -235,6 +235,11 @@ func (o *owner) seesTheSystem() {
 	o.Until(fmt.Sprintf(`document.querySelectorAll('[data-testid="members"] tbody tr').length === %d &&
 		document.querySelector('main').innerText.includes(%q)`, len(cluster.Data.Members), cluster.Data.Node))
 	o.shot("cluster")
+	o.Click(mark("nav-/setup"))
+	o.See(`[data-testid="setup-control"]`)
+	o.Click(`[data-testid="setup-check"]`)
+	o.See(`[data-testid="setup-ok"]`)
+	o.shot("setup")
 	o.Click(mark("nav-/audit"))
 	for _, action := range []string{"UPDATE_PASSWORD", "TOTP_SETUP", "TOTP_RECOVER", "TOTP_DEACTIVATE", "SESSION_END",
 		"WITHDRAWAL_ADDRESS_ADD", "GEOFILTER_ADD", "GEOFILTER_REMOVE"} {

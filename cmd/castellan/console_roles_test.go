@@ -20,7 +20,7 @@ var wholeMenu = append([]string{"/", "/kyc", "/aml", "/approvals", "/transaction
 	"/documents", "/users", "/corporate",
 	"/balances", "/statement", "/adjust", "/blockages", "/positions", "/providers", "/currencies", "/rates", "/accounting",
 	"/contracts", "/announcements", "/agreements", "/mailings", "/cdn",
-	"/mfa", "/firewall", "/roles", "/audit", "/jobs", "/cluster", "/parameters"}, ownMenu...)
+	"/mfa", "/firewall", "/roles", "/audit", "/jobs", "/cluster", "/setup", "/parameters"}, ownMenu...)
 
 // toWrite are the screens that are no use to who only reads.
 var toWrite = []string{"/kyc", "/adjust", "/accounting", "/announcements", "/mailings", "/cdn"}

@@ -50,6 +50,15 @@ var (
 var kinds = []kind{UserStatus, UserType, DocumentStatus, DocumentReason, DocumentType, CDN, AMLControl, Treasury,
 	Fee, Minimum, Explorer, Topics, Explanation}
 
+// Codes lists the codes of the parameters that the service reads.
+func Codes() []string {
+	codes := make([]string, len(kinds))
+	for i, k := range kinds {
+		codes[i] = k.first().Code
+	}
+	return codes
+}
+
 // List is a list of codes (D-GEN-17).
 type List struct {
 	Values []string `json:"values"`
