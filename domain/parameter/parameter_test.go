@@ -83,6 +83,9 @@ func TestShapes(t *testing.T) {
 			Other: []string{parameter.InApp, parameter.Push, parameter.Mail}}},
 			[]parameter.Shape{parameter.Channels{Other: []string{"sms"}},
 				parameter.Channels{Topics: map[string][]string{"t": {parameter.Mail, "x"}}}}},
+		"reached": {[]parameter.Shape{parameter.Reached{}, parameter.Reached{LevelID: new(int64(0))},
+			parameter.Reached{LevelID: new(int64(1_000_000))}},
+			[]parameter.Shape{parameter.Reached{LevelID: new(int64(-1))}, parameter.Reached{LevelID: new(int64(1_000_001))}}},
 		"length": {[]parameter.Shape{parameter.Length{}, parameter.Length{MinLength: 1000}},
 			[]parameter.Shape{parameter.Length{MinLength: -1}, parameter.Length{MinLength: 1001}}},
 	} {
@@ -122,14 +125,14 @@ func TestSeed(t *testing.T) {
 	d := newDesk(t)
 	before, err := d.Store.List(t.Context(), parameter.Query{})
 	storetest.Must(t, err)
-	if first := d.get("EXPLANATION"); len(before) != 13 || string(first.JSON) != `{"minLength":3}` || !first.Editable ||
+	if first := d.get("EXPLANATION"); len(before) != 14 || string(first.JSON) != `{"minLength":3}` || !first.Editable ||
 		first.Name == "" {
 		t.Errorf("%d, %+v", len(before), first)
 	}
 	storetest.Must(t, d.update("EXPLANATION", `{"minLength":7}`))
 	persistencetest.Exec(t, d.db, "DELETE FROM parameter WHERE code = 'CDN'")
 	storetest.Must(t, parameter.Seed(t.Context(), d.Store))
-	if after, err := d.Store.List(t.Context(), parameter.Query{}); err != nil || len(after) != 13 ||
+	if after, err := d.Store.List(t.Context(), parameter.Query{}); err != nil || len(after) != 14 ||
 		parameter.Explanation.In(d.Set()).MinLength != 7 {
 		t.Errorf("%d, %v, %+v", len(after), err, parameter.Explanation.In(d.Set()))
 	}
