@@ -12,6 +12,7 @@ import (
 	"castellan/domain/admin"
 	"castellan/domain/amount"
 	"castellan/domain/audit"
+	"castellan/domain/currency"
 	"castellan/domain/fault"
 	"castellan/domain/parameter"
 	"castellan/domain/storetest"
@@ -117,6 +118,36 @@ func TestValues(t *testing.T) {
 	}
 	if list := (parameter.List{Values: []string{"a"}}); !list.Allows("a") || list.Allows("A") || list.Allows("") {
 		t.Error("a list allows what is not in it")
+	}
+}
+
+// Explorers are written to a parameter that was never changed, and to no other.
+func TestSeedExplorers(t *testing.T) {
+	links := parameter.Links(currency.Explorers)
+	if wrong := links.Check(); wrong != "" || len(links) == 0 {
+		t.Errorf("the seeded links: %s", wrong)
+	}
+	for name, c := range map[string]struct {
+		changes []string
+		want    string
+	}{
+		"new":               {nil, links.Of("BTC", "x")},
+		"of an operator":    {[]string{`{"BTC":"https://own.example/{txId}"}`}, "https://own.example/x"},
+		"of other networks": {[]string{`{"ETH":"https://own.example/{txId}"}`}, ""},
+		"emptied":           {[]string{`{"BTC":"https://own.example/{txId}"}`, `{}`}, ""},
+	} {
+		d := newDesk(t)
+		for _, object := range c.changes {
+			storetest.Must(t, d.update("EXPLORER", object))
+		}
+		for range 2 {
+			storetest.Must(t, parameter.SeedExplorers(t.Context(), d.Store, links))
+		}
+		live := parameter.NewLive(d.Store)
+		storetest.Must(t, live.Reload(t.Context()))
+		if got := parameter.Explorer.In(live.Set()).Of("BTC", "x"); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
 	}
 }
 
