@@ -122,7 +122,8 @@ func TestRemaining(t *testing.T) {
 		"without limits": {level.Level{ID: 1}, []limit.Moved{in(lira, "1", "1")}, [4]string{zero, zero, zero, zero}},
 	} {
 		m := &moves{all: c.moved}
-		s := &limit.Service{Users: users{}, Levels: levels{all: []level.Level{{ID: 0}, c.level}}, Store: m, Rates: rates{all: quotes},
+		s := &limit.Service{Users: users{}, Levels: levels{all: []level.Level{{ID: 0}, c.level}},
+			Store: m, Rates: rates{all: quotes},
 			Catalog: catalog, Now: func() time.Time { return now }}
 		got, err := s.Of(t.Context(), "u1")
 		storetest.Must(t, err)

@@ -81,7 +81,8 @@ func newDesk(t *testing.T, users ...string) *desk {
 	d.Withdrawals = &transaction.Withdrawals{Ledger: d.m.Ledger, Store: persistence.NewTransactions(d.m.DB), Users: store,
 		Currencies: d.m.Currencies, Parameters: live, Rules: rules, Books: persistence.NewAddressBooks(d.m.DB),
 		Claims: persistence.NewIntegration(d.m.DB), Now: d.now,
-		Limits: &limit.Service{Users: store, Levels: levels{all: []level.Level{{Limits: limits}}}, Store: persistence.NewLimits(d.m.DB),
+		Limits: &limit.Service{Users: store, Levels: levels{all: []level.Level{{Limits: limits}}},
+			Store: persistence.NewLimits(d.m.DB),
 			Rates: quotes{}, Catalog: d.m.Currencies.Catalog, Now: d.now}}
 	for _, u := range users {
 		d.m.User(u, func(*user.User) {})

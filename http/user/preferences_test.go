@@ -63,7 +63,8 @@ func TestPreferences(t *testing.T) {
 func TestPreferencesRace(t *testing.T) {
 	both(t, func(t *testing.T, _ *apitest.Site, db *persistence.DB) {
 		id := person(1, 0).ID
-		service := &profile.Service{Users: persistence.NewUsers(db), Changes: admin.Changes{Commit: db, Now: clock}, Now: clock}
+		service := &profile.Service{Users: persistence.NewUsers(db), Now: clock,
+			Changes: admin.Changes{Commit: db, Now: clock}}
 		edits := []func(*profile.Preferences){
 			func(p *profile.Preferences) { p.Language = "en" },
 			func(p *profile.Preferences) { p.Campaigns.SMS = false },
