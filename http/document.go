@@ -38,7 +38,7 @@ var tags = []rest.Tag{
 		Description: "Parameters, agreements, messages to many and the accounting, for administrators."},
 	{Name: "Documents", Sections: []string{"4.11 Documents"},
 		Description: "Documents of users, such as a passport: sealed, and handed out to administrators alone."},
-	{Name: "Users", Sections: []string{"4.12 Users"},
+	{Name: "Users", Sections: []string{"4.12 Users", "Extensions: users"},
 		Description: "What an account sees of itself, and what administrators see and change of accounts."},
 	{Name: "Deploy and VPN requests", Sections: []string{"4.13 Deploy and VPN requests"},
 		Description: "What staff asks for and an administrator approves or rejects."},

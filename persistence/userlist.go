@@ -43,8 +43,8 @@ func (s Users) Active(ctx context.Context, since time.Time,
 }
 
 func accountFilters(q user.Query) []filter {
-	fs := []filter{
-		sent("id", q.ID), phoneIs(q.Phone, q.National), sent("email", q.Email), known("tax_number", q.TaxNumber),
+	fs := []filter{sent("id", q.ID), phoneIs(q.Phone, q.National), sent("email", q.Email),
+		known("tax_number", q.TaxNumber),
 		sent("kyc_approved", q.KYCApproved), known("birth_date", q.BirthDate), sent("type", q.Type),
 		sent("status", q.Status), among("identity_hash", q.IdentityHashes), partOfName("full_name", q.Name)}
 	if q.IdentityHashes != nil {

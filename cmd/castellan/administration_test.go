@@ -34,9 +34,12 @@ func TestGuardedAdministration(t *testing.T) {
 		"POST /admin/role-resource-permission":   `{"roleId":1,"resourceId":1,"permission":"ALLOW"}`,
 		"DELETE /admin/role-resource-permission": `{"roleId":1,"resourceId":1}`,
 		"POST /admin/update-parameters":          `{"id":1,"json":{}}`,
-		"POST /admin/service-keys":               `{"name":"wallet","role":"admin"}`,
-		"POST /admin/service-keys/rotate":        `{"name":"wallet"}`,
-		"DELETE /admin/service-keys":             `{"name":"wallet"}`,
+		"POST /admin/levels": `{"levelId":7,"levelLabel":"VII","sendLimitTRYDaily":1,"sendLimitCryptoDaily":1,` +
+			`"sendLimitTRYMonthly":1,"sendLimitCryptoMonthly":1,"receiveLimitTRYDaily":1,"receiveLimitCryptoDaily":1}`,
+		"PATCH /admin/levels":             `{"levelId":1,"sendLimitTRYDaily":1}`,
+		"POST /admin/service-keys":        `{"name":"wallet","role":"admin"}`,
+		"POST /admin/service-keys/rotate": `{"name":"wallet"}`,
+		"DELETE /admin/service-keys":      `{"name":"wallet"}`,
 	}
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("LIMITS_ENABLED=false")

@@ -24,11 +24,14 @@ import (
 )
 
 type (
-	levels []level.Level
+	levels struct {
+		level.Store
+		all []level.Level
+	}
 	quotes struct{ rate.Store }
 )
 
-func (l levels) List(context.Context, level.Query) ([]level.Level, error) { return l, nil }
+func (l levels) List(context.Context, level.Query) ([]level.Level, error) { return l.all, nil }
 
 func (quotes) Last(context.Context, time.Time, ...rate.Pair) ([]rate.Quote, error) {
 	return []rate.Quote{{Pair: rate.Pair{Base: "BTC", Quote: "TRY"}, Rate: rate.Must("100")},
@@ -92,7 +95,8 @@ func newDesk(t *testing.T, db *persistence.DB, users ...string) *desk {
 	d.Withdrawals = &transaction.Withdrawals{Ledger: d.m.Ledger, Store: persistence.NewTransactions(d.m.DB), Users: store,
 		Currencies: d.m.Currencies, Parameters: live, Rules: rules, Books: persistence.NewAddressBooks(d.m.DB),
 		Claims: persistence.NewIntegration(d.m.DB), Now: d.now,
-		Limits: &limit.Service{Users: store, Levels: levels{{Limits: limits}}, Store: persistence.NewLimits(d.m.DB),
+		Limits: &limit.Service{Users: store, Levels: levels{all: []level.Level{{Limits: limits}}},
+			Store: persistence.NewLimits(d.m.DB),
 			Rates: quotes{}, Catalog: d.m.Currencies.Catalog, Now: d.now}}
 	for _, u := range users {
 		d.m.User(u, func(*user.User) {})
