@@ -30,8 +30,8 @@ const (
 // in between, and how many withdrawals there are at least.
 const (
 	walletKills  = 200
-	walletPause  = 800 * time.Millisecond
-	walletWishes = 400
+	walletPause  = 1200 * time.Millisecond
+	walletWishes = 300
 )
 
 // The faults of TestClusterFaults on a cluster of five.

@@ -23,6 +23,6 @@ const (
 // in between, and how many withdrawals there are at least.
 const (
 	walletKills  = 6
-	walletPause  = 500 * time.Millisecond
-	walletWishes = 10
+	walletPause  = 1200 * time.Millisecond
+	walletWishes = 8
 )

@@ -29,8 +29,10 @@ func TestFaultsWallet(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		x := newExchange(t, s)
 		var clients, killer sync.WaitGroup
-		for _, live := range []func(){x.pay, x.request, x.administer} {
-			clients.Go(live)
+		clients.Go(x.pay)
+		clients.Go(x.administer)
+		for i := range requesters {
+			clients.Go(func() { x.request(i) })
 		}
 		killer.Go(x.killWallet)
 		began := time.Now()
@@ -54,7 +56,7 @@ func TestFaultsWallet(t *testing.T) {
 	})
 }
 
-const traders = 3
+const traders, requesters = 3, 8
 
 // exchange is a platform with a wallet, three users and an administrator.
 type exchange struct {
@@ -73,9 +75,9 @@ type exchange struct {
 
 	payments int            // the payer's
 	paid     [traders]int64 // thousandths
-	accepted []wish         // the requester's
-	wishes   atomic.Int32   // their number
-	refused  int
+	accepted []wish         // under mu
+	refused  int            // under mu
+	wishes   atomic.Int32   // accepted
 
 	walletKilled, walletCrashed int
 	ended                       map[string]int
@@ -178,21 +180,25 @@ func (x *exchange) pay() {
 }
 
 // request requests withdrawals, each until it is answered.
-func (x *exchange) request() {
+func (x *exchange) request(name int) {
 	for n := 0; !x.stop.Load(); n++ {
 		w := wish{user: rand.IntN(traders), thousands: 1 + rand.Int64N(50)}
-		r := client.WithdrawalRequest{ExternalID: fmt.Sprint("wish-", n), UserID: x.users[w.user], CurrencyCode: "ETH",
+		r := client.WithdrawalRequest{ExternalID: fmt.Sprintf("wish-%d-%d", name, n), UserID: x.users[w.user], CurrencyCode: "ETH",
 			Network: "ETH", Amount: json.Number(thousandths(w.thousands)), Address: coldWallet}
 		for again := true; again; {
 			got, err := x.platform.RequestWithdrawal(context.Background(), r)
 			switch e, answered := errors.AsType[*client.Error](err); {
 			case err == nil:
 				w.id, again = got.ID, false
+				x.mu.Lock()
 				x.accepted = append(x.accepted, w)
+				x.mu.Unlock()
 				x.wishes.Add(1)
 			case answered && e.Code == fault.InsufficientBalance:
-				x.refused++
 				again = false
+				x.mu.Lock()
+				x.refused++
+				x.mu.Unlock()
 			case answered && e.Status < 500:
 				x.broke("withdrawal %s: %w", r.ExternalID, err)
 				return

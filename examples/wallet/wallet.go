@@ -45,8 +45,7 @@ type Options struct {
 // Run works until ctx ends. An error says that the wallet's own files failed; refusals of
 // the service and lost connections are logged and tried again.
 func (w *Wallet) Run(ctx context.Context) error {
-	w.hot = w.Keys.Hot()
-	w.hotKey = hex.EncodeToString(w.hot.Public().(ed25519.PublicKey))
+	w.unlock()
 	mined := time.Now()
 	for {
 		if err := w.Chain.Refresh(); err != nil {
@@ -72,6 +71,12 @@ func (w *Wallet) Run(ctx context.Context) error {
 		case <-time.After(w.Poll):
 		}
 	}
+}
+
+// unlock takes the key of the hot wallet.
+func (w *Wallet) unlock() {
+	w.hot = w.Keys.Hot()
+	w.hotKey = hex.EncodeToString(w.hot.Public().(ed25519.PublicKey))
 }
 
 // ownError is a failure of the wallet's own files.
