@@ -7,8 +7,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"castellan/internal/blackbox"
@@ -60,14 +62,19 @@ func (w *walletProcess) start(flags ...string) error {
 	w.cmd, w.end = exec.Command(w.program, args...), make(chan struct{})
 	w.cmd.Env = append(os.Environ(), "WALLET_SERVICE_AUTH="+w.key)
 	w.cmd.Stdout, w.cmd.Stderr = w.log, w.log
-	if err := w.cmd.Start(); err != nil {
-		return err
-	}
+	w.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	started := make(chan error)
 	go func(cmd *exec.Cmd, end chan struct{}) {
-		_ = cmd.Wait() // a kill is no fault
+		runtime.LockOSThread() // the process ends with the thread that started it
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait() // a kill is no fault
+		}
 		close(end)
 	}(w.cmd, w.end)
-	return nil
+	return <-started
 }
 
 // kill ends the wallet as kill -9 does and returns when it is gone.
@@ -75,7 +82,9 @@ func (w *walletProcess) kill() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.end != nil {
-		_ = w.cmd.Process.Kill() // it may have ended by itself
+		if w.cmd.Process != nil {
+			_ = w.cmd.Process.Kill() // it may have ended by itself
+		}
 		<-w.end
 	}
 }
