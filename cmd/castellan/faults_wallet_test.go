@@ -183,8 +183,8 @@ func (x *exchange) pay() {
 func (x *exchange) request(name int) {
 	for n := 0; !x.stop.Load(); n++ {
 		w := wish{user: rand.IntN(traders), thousands: 1 + rand.Int64N(50)}
-		r := client.WithdrawalRequest{ExternalID: fmt.Sprintf("wish-%d-%d", name, n), UserID: x.users[w.user], CurrencyCode: "ETH",
-			Network: "ETH", Amount: json.Number(thousandths(w.thousands)), Address: coldWallet}
+		r := client.WithdrawalRequest{ExternalID: fmt.Sprintf("wish-%d-%d", name, n), UserID: x.users[w.user],
+			CurrencyCode: "ETH", Network: "ETH", Amount: json.Number(thousandths(w.thousands)), Address: coldWallet}
 		for again := true; again; {
 			got, err := x.platform.RequestWithdrawal(context.Background(), r)
 			switch e, answered := errors.AsType[*client.Error](err); {
