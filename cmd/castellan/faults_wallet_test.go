@@ -314,7 +314,8 @@ func (x *exchange) compare(t *testing.T) {
 		want := amount.Must(thousandths(has[i]))
 		equal := func() bool {
 			x.node.Ok(t, "GET", "/admin/get-member-asset-balances?userId="+user, nil, x.boss).Read(t, &is)
-			return len(is) == 0 && has[i] == 0 || len(is) == 1 && amount.Must(is[0].Balance.String()) == want && is[0].Locked == "0"
+			return len(is) == 0 && has[i] == 0 ||
+				len(is) == 1 && amount.Must(is[0].Balance.String()) == want && is[0].Locked == "0"
 		}
 		if !blackbox.Within(30*time.Second, equal) {
 			t.Errorf("user %d has %+v, want %s and nothing on hold", i, is, want)
