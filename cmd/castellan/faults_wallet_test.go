@@ -8,7 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strings"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -261,8 +261,9 @@ func (x *exchange) settle(t *testing.T) {
 	}
 	if !blackbox.Within(90*time.Second, ended) {
 		for _, w := range x.accepted {
-			if got := x.node.Ok(t, "GET", "/integration/withdrawals/"+w.id, nil, x.boss); !strings.Contains(
-				string(got.Body), `"finalized"`) {
+			var is struct{ Data struct{ Status string } }
+			got := x.node.Ok(t, "GET", "/integration/withdrawals/"+w.id, nil, x.boss)
+			if got.Read(t, &is); !slices.Contains([]string{"finalized", "failed", "cancelled"}, is.Data.Status) {
 				t.Logf("%s", got.Body)
 			}
 		}
