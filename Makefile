@@ -11,7 +11,7 @@ TEST_TIMEOUT ?= 30m
 # Tests of nodes, networks and databases that fail.
 FAULTS       = ^Test(Cluster|Faults|Database)
 # Money, files and messages while the processes are killed, up to 100 times.
-KILLS        = ^TestFaults(Money|Adjust|Uploads|Journal|Broadcast|Hostile)
+KILLS        = ^TestFaults(Money|Adjust|Uploads|Journal|Broadcast|Hostile|Wallet)
 ROUNDS      ?= 10
 # How long make fuzz works on each target, and how many requests make fuzz-long sends.
 FUZZTIME    ?= 10s

@@ -26,6 +26,14 @@ const (
 	moneyPause   = 2 * time.Second
 )
 
+// How often TestFaultsWallet kills the service and the wallet each, how long they run at most
+// in between, and how many withdrawals there are at least.
+const (
+	walletKills  = 200
+	walletPause  = 1200 * time.Millisecond
+	walletWishes = 300
+)
+
 // The faults of TestClusterFaults on a cluster of five.
 func TestFaultsProcesses(t *testing.T) { everything(t, 5, 8) }
 

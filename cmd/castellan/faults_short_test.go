@@ -18,3 +18,11 @@ const (
 	adjustRounds = 2
 	moneyPause   = 300 * time.Millisecond
 )
+
+// How often TestFaultsWallet kills the service and the wallet each, how long they run at most
+// in between, and how many withdrawals there are at least.
+const (
+	walletKills  = 6
+	walletPause  = 1200 * time.Millisecond
+	walletWishes = 8
+)

@@ -54,6 +54,9 @@ func TestRules(t *testing.T) {
 		{"client", "castellan/domain/fault", true},
 		{"client", "castellan/domain/session", false},
 		{"client", "castellan/http/wire", false},
+		{"examples/wallet", "castellan/client", true},
+		{"examples/wallet", "castellan/domain/ledger", false},
+		{"examples/wallet", "github.com/gobwas/ws", false},
 
 		{"http", "castellan/http/login", true},
 		{"http/login", "castellan/http/rest", true},
