@@ -64,8 +64,8 @@ func (c demoCmd) Run(e *env) error {
 	}
 	logins := app.DemoLoginsFile(e.cfg.DataDir)
 	w := demo.World{DB: v.DB, Clock: clock, Ring: v.Ring, Files: files, Hasher: hasher, HashIdentity: v.HashIdentity,
-		Rules: rules, Waiting: e.cfg.AddressBook.WaitingTime, Dev: e.cfg.Dev, Password: c.password, Progress: progressOn(e.err),
-		Keep: func(all []demo.Login) error { return keepLogins(logins, all) }}
+		Rules: rules, Waiting: e.cfg.AddressBook.WaitingTime, Dev: e.cfg.Dev, Password: c.password,
+		Progress: progressOn(e.err), Keep: func(all []demo.Login) error { return keepLogins(logins, all) }}
 	if c.Password != "" {
 		if err := policy(e.cfg).Check(c.Password, password.Personal{}); err != nil {
 			return err
