@@ -32,11 +32,17 @@ var everyState = []string{
 	"users WHERE last_login_day > 0", "login_history WHERE success", "login_history WHERE NOT success",
 	"document WHERE reason = 'approved'", "document WHERE reason = 'rejected' AND status = 'deActive'",
 	"document WHERE reason = 'waitingApproval'", "document WHERE mime_type = 'application/pdf'",
-	"deposit WHERE status = -9 AND sender_info <> ''", "deposit WHERE status = -9 AND sender_info = ''",
-	"deposit WHERE status = -5", "deposit WHERE status = 1", "deposit WHERE status = 2",
-	"withdrawal WHERE status = -1", "withdrawal WHERE status = 1", "withdrawal WHERE status = 3",
+	"deposit WHERE status = -9 AND sender_info <> ''", "deposit WHERE status = -5", "deposit WHERE status = 1",
+	"deposit WHERE status = 1 AND external_id <> ''", "deposit WHERE status = 2",
+	"withdrawal WHERE status = -1", "withdrawal WHERE status = -2", "withdrawal WHERE status = -3",
+	"withdrawal WHERE status = 1", "withdrawal WHERE status = 3",
 	"withdrawal_queue WHERE status = 4", "withdrawal_queue WHERE status = 5", "withdrawal_queue WHERE status = 6",
-	"withdrawal_queue WHERE status = 7", "process WHERE status = 1",
+	"withdrawal_queue WHERE status = 7", "withdrawal_queue WHERE status = 8", "withdrawal_queue WHERE status = 9",
+	"withdrawal_queue WHERE status = 10", "withdrawal_queue WHERE status = 11", "withdrawal_queue WHERE status = 12",
+	"users WHERE aml_status = 'highRisk'", "aml_finding WHERE status = 'risky'",
+	"integration_event WHERE type = 'withdrawal.queued'", "integration_event WHERE type = 'withdrawal.resumed'",
+	"integration_event WHERE type = 'withdrawal.cancelled'", "integration_event WHERE type = 'deposit.decided'",
+	"parameter WHERE code = 'WITHDRAWAL_FEE'", "process WHERE status = 1",
 	"transfer WHERE kind = 'deposit'", "transfer WHERE kind = 'withdrawal'", "transfer WHERE kind = 'withdrawal-fee'",
 	"transfer WHERE kind = 'adjustment'", "transfer WHERE kind = 'reversal'",
 	"hold WHERE state = 'active'", "hold WHERE state = 'released'", "hold WHERE state = 'settled'", "day WHERE seq > 1",
@@ -59,6 +65,37 @@ var everyState = []string{
 	"blockage WHERE status = 'released' AND deleted_at = 0", "blockage WHERE deleted_at > 0",
 	"additional_info WHERE purpose > 0",
 	"email_change WHERE old_email <> ''", "provider_snapshot WHERE provider = 'spot'", "users WHERE NOT campaign_sms",
+}
+
+// cameIn holds for every record that could come in through an endpoint: it has the traces that
+// only the service behind the endpoint leaves. Each counts the records without them.
+var cameIn = map[string]string{
+	"POST /integration/users": `users u WHERE email NOT LIKE '%@demo.castellan.test' AND NOT EXISTS (SELECT 1 FROM
+		integration_claim c WHERE c.kind = 'user' AND c.record_id = u.id AND c.external_id LIKE 'demo-%')`,
+	"POST /integration/deposits": `deposit d WHERE (status <> 1 OR external_id <> '') AND NOT EXISTS (SELECT 1 FROM
+		integration_claim c WHERE c.kind = 'deposit' AND c.record_id = d.id AND c.external_id = d.external_id)`,
+	"POST /admin/update-status-transaction": `deposit WHERE status = 2 AND NOT EXISTS (SELECT 1 FROM job j WHERE
+		j.id = deposit.job_id AND j.kind = 'update-status-transaction' AND j.state = 'done')`,
+	"POST /integration/withdrawals": `withdrawal_queue q WHERE NOT EXISTS (SELECT 1 FROM integration_claim c WHERE
+		c.kind = 'withdrawal' AND c.record_id = q.id AND c.external_id = q.external_id)`,
+	"POST /integration/withdrawals, for the row": `withdrawal w WHERE status <> 1 AND NOT EXISTS (SELECT 1 FROM
+		withdrawal_queue q WHERE q.id = w.id)`,
+	"PATCH /integration/withdrawals/{id}": `withdrawal_queue q WHERE status <> 8 AND NOT EXISTS (SELECT 1 FROM audit a
+		WHERE a.target = q.id AND a.action = 'WITHDRAWAL_MOVE' AND a.actor_id = 'service:demo-wallet')`,
+	"POST /admin/withdrawals/{id}/cancel": `withdrawal_queue q WHERE status = 12 AND NOT EXISTS (SELECT 1 FROM audit a
+		WHERE a.target = q.id AND a.action = 'WITHDRAWAL_CANCEL')`,
+	"POST /integration/aml-findings": `users u WHERE aml_status <> 'notRisky' AND NOT EXISTS (SELECT 1 FROM aml_finding f,
+		integration_claim c WHERE f.user_id = u.id AND c.kind = 'aml-finding' AND c.record_id = f.id)`,
+	"POST /integration/corporate-applications": `corporate_application a WHERE NOT EXISTS (SELECT 1 FROM integration_claim
+		c WHERE c.kind = 'corporate-application' AND c.record_id = CAST(a.id AS TEXT))`,
+	"PATCH /integration/corporate-applications/{id}": `corporate_application a WHERE status <> 'PENDING' AND NOT EXISTS
+		(SELECT 1 FROM audit WHERE action = 'CORPORATE_APPLICATION_STATUS' AND target = CAST(a.id AS TEXT))`,
+	"POST /document/upload-document": `document d WHERE NOT EXISTS (SELECT 1 FROM audit a WHERE a.target = d.id AND
+		a.action = 'DOCUMENT_UPLOAD' AND a.actor_id = d.user_id)`,
+	"POST /user/update-document": `document d WHERE reason <> 'waitingApproval' AND NOT EXISTS (SELECT 1 FROM audit a
+		WHERE a.target = d.id AND a.action = 'DOCUMENT_UPDATE')`,
+	"the address book": `withdrawal_address w WHERE NOT EXISTS (SELECT 1 FROM audit a WHERE
+		a.action = 'WITHDRAWAL_ADDRESS_ADD' AND a.actor_id = w.user_id AND a.target = CAST(w.id AS TEXT))`,
 }
 
 // asked is what a list is asked for, where it needs or bears more than nothing; the
@@ -109,6 +146,14 @@ func TestDemo(t *testing.T) {
 			if s.Count(state) == 0 {
 				t.Errorf("no row of %s", state)
 			}
+		}
+		for door, without := range cameIn {
+			if n := s.Count(without); n > 0 {
+				t.Errorf("%d records that did not come in by %s", n, door)
+			}
+		}
+		if n := s.Count("outbox"); n > 0 {
+			t.Errorf("%d messages to people wait to be sent", n)
 		}
 		if got := s.Command("", "ledger", "verify"); got.Code != 0 {
 			t.Errorf("ledger verify: %s%s", got.Out, got.ErrOut)
@@ -187,7 +232,8 @@ var (
 		"currency_of_network": {"created_at", "updated_at"},
 		"withdrawal_address":  {"id"}, "geofilter_country": {"id"}, "account_decision": {"id"}, "email_change": {"id"},
 		"additional_info": {"id"}, "parameter": {"created_at", "updated_at"},
-		"contract": {"created_at"}, "role": {"created_at"}}
+		"contract": {"created_at"}, "role": {"created_at"}, "integration_event": {"tx"},
+		"integration_claim": {"digest"}} // it covers the number of an address
 )
 
 // digest is that of all rows of a database which the demo made.
