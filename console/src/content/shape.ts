@@ -11,9 +11,11 @@ export const shapes: Record<string, string> = {
   AMLCONTROL: 'parameter.ignored',
   TREASURY: 'parameter.addresses',
   WITHDRAWAL_FEE: 'parameter.fees',
+  WITHDRAWAL_MINIMUM: 'parameter.minimums',
   EXPLORER: 'parameter.explorers',
   NOTIFICATION_TOPICS: 'parameter.topics',
   EXPLANATION: 'parameter.length',
+  KYC_LEVEL: 'parameter.level',
 };
 
 /** The name of the one list of texts that an object is, if it is one. */
