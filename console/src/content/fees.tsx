@@ -55,9 +55,6 @@ const tables: Table[] = [
   { name: 'explorers', code: 'EXPLORER', keys: ['network'], value: 'fees.link', help: 'fees.linkHelp' },
 ];
 
-/** Which sheet of this screen has a parameter. */
-export const sheetOf = (code: string) => tables.find((table) => table.code === code)?.name;
-
 export default function Fees() {
   const { t } = useTranslation();
   return (

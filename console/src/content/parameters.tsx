@@ -8,8 +8,7 @@ import { List, type Column, type FilterOf, type Row } from '../kit/list';
 import { Diff, Whole } from '../kit/record';
 import { Status, Time } from '../kit/show';
 import { Write } from '../kit/write';
-import { sheetOf } from './fees';
-import { asList, shapes } from './shape';
+import { asList, shapes, sheets } from './shape';
 
 const path = '/admin/get-parameters';
 const update = '/admin/update-parameters';
@@ -36,7 +35,7 @@ export default function Parameters() {
   const navigate = useNavigate();
   // What is a table has a screen of its own.
   function show(p: Parameter) {
-    const tab = sheetOf(p.code);
+    const tab = sheets[p.code];
     if (tab) void navigate({ to: '/fees' as string, search: { tab } as never });
     else if (p.isEditable && may(`POST ${update}`)) setChanging(p);
     else setOpen(p);

@@ -18,6 +18,14 @@ export const shapes: Record<string, string> = {
   KYC_LEVEL: 'parameter.level',
 };
 
+/** Parameters that are a table, and the sheet of the screen for fees that has them. */
+export const sheets: Record<string, string> = {
+  WITHDRAWAL_FEE: 'fees',
+  WITHDRAWAL_MINIMUM: 'minimums',
+  TREASURY: 'treasury',
+  EXPLORER: 'explorers',
+};
+
 /** The name of the one list of texts that an object is, if it is one. */
 export function asList(object: Record<string, unknown>): string | undefined {
   const [[name, value] = ['', undefined], ...more] = Object.entries(object);

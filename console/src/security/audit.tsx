@@ -8,7 +8,7 @@ import { List, type Column, type FilterOf } from '../kit/list';
 import { useRead } from '../kit/read';
 import { Whole } from '../kit/record';
 import { Id, Status, Time } from '../kit/show';
-import { actName } from '../user/events';
+import { actName } from '../user/act';
 import { Links, ulid, type Entry } from './entry';
 
 const path = '/admin/audit';
