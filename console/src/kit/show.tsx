@@ -61,7 +61,10 @@ export function Ago({ at }: { at: Instant }) {
   const when = new Date(at);
   const ms = when.getTime() - Date.now();
   const [unit, length] = spans.find(([, length]) => Math.abs(ms) >= length) ?? ['minute', 60_000];
-  const words = new Intl.RelativeTimeFormat(i18n.language, { style: 'short' }).format(Math.trunc(ms / length), unit);
+  const words = new Intl.RelativeTimeFormat(i18n.language, { style: 'short', numeric: 'auto' }).format(
+    Math.trunc(ms / length),
+    unit,
+  );
   const full = `${dateFormat(i18n.language, 'medium').format(when)} · ${inUTC(when.toISOString())}`;
   return (
     <time dateTime={when.toISOString()} title={full} className="ago">
