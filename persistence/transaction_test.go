@@ -27,7 +27,7 @@ func TestTransactionsAreFoundByIndex(t *testing.T) {
 			return deposits.selected(all((*depositRead)(nil)), of(waitingFilters(q)))
 		}
 		queue := func(q transaction.QueueQuery) *bun.SelectQuery {
-			return queued.selected(all((*queuedRow)(nil)), of(queueFilters(q)))
+			return entries.selected(all((*entryRead)(nil)), of(queueFilters(q)))
 		}
 		text := new("x")
 		for name, c := range map[string]struct {

@@ -64,7 +64,8 @@ func (s *service) money() error {
 	var unexplained atomic.Int64
 	s.join(part{
 		groups: groups(httptransaction.Group{Service: transactions, Numbers: httptransaction.Numbers{
-			FinalizedDeposit: numbers.FinalizedDeposit, HotWallet: numbers.HotWallet, TimeOut: numbers.TimeOut}}),
+			FinalizedDeposit: numbers.FinalizedDeposit, HotWallet: numbers.HotWallet, TimeOut: numbers.TimeOut},
+			Shows: s.shows}),
 		kinds: []job.Kind{transactions.Kind(), {Name: "verify-ledger",
 			Step: func(ctx context.Context, j job.Job) (job.Job, []commit.Write, error) {
 				found, n, err := s.verifyLedger(ctx, books)

@@ -24,7 +24,7 @@ func TestConsoleApprovals(t *testing.T) {
 		m.tab.See(`[data-testid="method-MAIL"]`)
 		m.tab.Type(`[data-testid="code-MAIL"] input`, d.Code(t, d.chief, "MAIL"))
 		m.tab.Until(`!document.querySelector('[data-testid="challenge"]')`)
-		m.tab.Until(`document.querySelector('[role="dialog"]').innerText.includes('APPROVED')`)
+		m.tab.See(`[role="dialog"] [data-state="APPROVED"]`)
 		// The instant beside the status is that of the decision, not the expiry ahead.
 		m.tab.Until(`Date.parse(document.querySelector('[role="dialog"] time').dateTime) < Date.now()`)
 		if got := s.Count("transfer"); got != 1 {
@@ -40,13 +40,13 @@ func TestConsoleApprovals(t *testing.T) {
 		m.tab.Click(theSend)
 		m.tab.Until(`/before .*20\d\d/.test(document.querySelector('[data-testid="waits"]')?.innerText)`)
 		m.tab.Click(`[data-testid="see-approvals"]`)
-		m.has("PENDING")
+		m.tab.See(`[data-state="PENDING"]`)
 		m.tab.Click(aRow)
 		m.tab.See(`[data-testid="own"]`)
 		m.tab.Click(`[data-testid="write-/admin/approvals/{id}/refuse"]`)
 		m.field("reason", "The amount is wrong")
 		m.tab.Click(theSend)
-		m.has("REFUSED")
+		m.tab.See(`[data-state="REFUSED"]`)
 		m.seen("taken back")
 	})
 }

@@ -354,6 +354,6 @@ func (e editor) audited(actions ...string) {
 	e.to("/audit")
 	e.See(marked("row"))
 	for _, action := range actions {
-		e.says(action)
+		e.See(acted(action))
 	}
 }

@@ -204,7 +204,7 @@ func (k *hands) approves(chief blackbox.Account) {
 	k.To(mark("approve"))
 	k.Press(webtest.Enter)
 	k.code("MAIL", k.n.Code(k.t, chief, "MAIL"))
-	k.tab.Until(`document.querySelector('[role="dialog"]').innerText.includes('APPROVED')`)
+	k.tab.See(`[role="dialog"] [data-state="APPROVED"]`)
 	k.Holds("after the challenge")
 	k.Press(webtest.Escape)
 	k.tab.Until(noDialog)

@@ -41,7 +41,7 @@ func TestConsoleMoney(t *testing.T) {
 			"ADJUST_BALANCE", "TRANSACTION_STATUS_START", "WITHDRAWAL_QUEUE_STATUS", "BLOCKAGE_ADD", "BLOCKAGE_UPDATE",
 		} {
 			m.filter("action", action)
-			m.has(action)
+			m.tab.See(acted(action))
 		}
 	})
 }
@@ -87,6 +87,9 @@ const (
 	theOpen  = `[role="dialog"]`
 	noDialog = `!document.querySelector('[role="dialog"]')`
 )
+
+// acted is an act in the list of the audit.
+func acted(action string) string { return `[data-testid="row"] [data-action="` + action + `"]` }
 
 // look opens what is only read.
 func (m *till) look() {
@@ -165,7 +168,7 @@ func (m *till) send() {
 	m.seen("withdrawals")
 	m.tab.Click(`[data-testid="bulk-send"]`)
 	m.tab.Until(noDialog)
-	m.has("success")
+	m.tab.See(`[data-state="success"]`)
 	if got := m.s.Count("withdrawal_queue WHERE status = 4 AND id = '" + id + "'"); got != 1 {
 		m.t.Error("the withdrawal has not gone out")
 	}

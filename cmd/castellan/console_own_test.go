@@ -221,7 +221,7 @@ func (o *owner) seesTheSystem() {
 		`{"startDate":"2026-01-01","endDate":"2026-01-02","invoiceDate":"2026-01-03"}`, head)
 	o.Click(mark("nav-/jobs"))
 	o.Until(`[...document.querySelectorAll('[data-testid="row"]')].some((r) =>
-		/accounting-integration\s+done/.test(r.innerText)) ||
+		/accounting-integration\s+done/i.test(r.innerText)) ||
 		document.querySelector('main [aria-label="Read again"]:not([disabled])')?.click()`)
 	o.shot("jobs")
 	o.Click(mark("nav-/cluster"))
@@ -243,6 +243,6 @@ func (o *owner) seesTheSystem() {
 	o.Click(mark("nav-/audit"))
 	for _, action := range []string{"UPDATE_PASSWORD", "TOTP_SETUP", "TOTP_RECOVER", "TOTP_DEACTIVATE", "SESSION_END",
 		"WITHDRAWAL_ADDRESS_ADD", "GEOFILTER_ADD", "GEOFILTER_REMOVE"} {
-		o.Until(`document.querySelector('main').innerText.includes('` + action + `')`)
+		o.See(acted(action))
 	}
 }

@@ -17,10 +17,11 @@ var ownMenu = []string{"/me", "/me/account", "/me/countries", "/me/addresses", "
 
 // wholeMenu is that of an administrator.
 var wholeMenu = append([]string{"/", "/kyc", "/aml", "/approvals", "/transactions", "/withdrawals", "/requests",
-	"/documents", "/users", "/corporate",
-	"/balances", "/statement", "/adjust", "/blockages", "/positions", "/providers", "/currencies", "/rates", "/accounting",
+	"/documents", "/users", "/corporate", "/levels",
+	"/balances", "/statement", "/adjust", "/blockages", "/positions", "/providers", "/currencies", "/rates",
+	"/fees", "/accounting",
 	"/contracts", "/announcements", "/agreements", "/mailings", "/cdn",
-	"/mfa", "/firewall", "/roles", "/audit", "/jobs", "/cluster", "/setup", "/parameters"}, ownMenu...)
+	"/mfa", "/firewall", "/roles", "/service-keys", "/audit", "/jobs", "/cluster", "/setup", "/parameters"}, ownMenu...)
 
 // toWrite are the screens that are no use to who only reads.
 var toWrite = []string{"/kyc", "/adjust", "/accounting", "/announcements", "/mailings", "/cdn"}
@@ -54,7 +55,7 @@ func rolesOf(t *testing.T, n *blackbox.Node, reader blackbox.Account) {
 			"/accounting", "/audit", "/jobs"}, ownMenu...)},
 		{"support", demoAccount(4), append([]string{"/", "/users", "/mailings"}, ownMenu...)},
 		{"reader", reader, slices.DeleteFunc(slices.Clone(wholeMenu), func(path string) bool {
-			return slices.Contains(toWrite, path) || path == "/roles" // those are for administrators alone
+			return slices.Contains(append(toWrite, "/roles", "/service-keys"), path) // the last two are for administrators
 		})},
 	} {
 		tab.See(`[data-testid="email"]`)

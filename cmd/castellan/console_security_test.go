@@ -112,7 +112,7 @@ func (c *officer) makesRule() {
 	c.shot("firewall-challenge")
 	blackbox.Until(c.t, within(10), "the code", func() bool { return len(c.n.Letters(c.t, c.boss.Mail)) > had })
 	c.Type(mark("code-MAIL")+" input", c.n.Code(c.t, c.boss, "MAIL"))
-	c.shows("INACTIVE")
+	c.See(`[data-state="INACTIVE"]`)
 }
 
 // rows waits until so many rows are listed at an address that has the text.
@@ -144,7 +144,7 @@ func (c *officer) explainsRefusal() {
 	c.Click(mark("to-audit.allOfRequest")) // the other entries of the same request: none
 	c.rows("requestId=", 1)
 	c.explains("firewall", "firewall")
-	c.shows("ALLOW") // no rule refused it: the permission was missing
+	c.See(`[data-state="ALLOW"]`) // no rule refused it: the permission was missing
 	c.See(mark("elsewhere"))
 }
 
@@ -184,7 +184,7 @@ func (c *officer) grants() {
 	c.shot("roles")
 	c.Click(mark("tab-log"))
 	c.See(mark("row"))
-	c.Until(`/auditor[^]*GET .admin.audit[^]*ALLOW/.test(document.querySelector('[data-testid="row"]').innerText)`)
+	c.Until(`/auditor[^]*GET .admin.audit[^]*ALLOW/i.test(document.querySelector('[data-testid="row"]').innerText)`)
 	c.shot("roles-log")
 	for _, tab := range []string{"members", "resources", "types"} {
 		c.Click(mark("tab-" + tab))
@@ -217,13 +217,13 @@ func (c *officer) findsAll() {
 	c.t.Helper()
 	c.Click(mark("nav-/audit"))
 	for _, action := range []string{"MFA_POLICY_UPDATE", "PERMISSION_SET", "FIREWALL_RULE_UPDATE", "FIREWALL_RULE_ADD"} {
-		c.shows(action)
+		c.See(acted(action))
 	}
 	c.Until(`document.querySelector('[data-testid="chain"]')?.dataset.holds === 'true'`)
 	c.shot("audit")
 	// A failed login leads to the policies.
 	c.Type(mark("filter-action"), "LOGIN\r")
-	c.Until(`[...document.querySelectorAll('[data-testid="row"]')].every((r) => r.innerText.includes('LOGIN'))`)
+	c.Until(`[...document.querySelectorAll('[data-testid="row"]')].every((r) => r.querySelector('[data-action="LOGIN"]'))`)
 	c.explains("mfa", "mfa")
 }
 
@@ -232,7 +232,7 @@ func (c *officer) keepsPassive(admin blackbox.Headers) {
 	c.t.Helper()
 	c.goes("/roles?tab=resources&resourceContext=UI")
 	c.rows("resourceContext=UI", 1)
-	c.shows("INACTIVE")
+	c.See(`[data-state="INACTIVE"]`)
 	c.Click(mark("row") + " td:nth-child(2)") // the first has the box by which it is chosen
 	c.Click(mark("resource-change"))
 	c.Type(mark("field-name"), "Front desk")

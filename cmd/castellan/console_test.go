@@ -32,7 +32,7 @@ func TestConsole(t *testing.T) {
 		barriers(t, tab, "user")
 		tab.Click(`[data-testid="nav-/audit"]`)
 		tab.See(`[data-testid="row"]`)
-		tab.Until(`document.body.innerText.includes('LOGIN')`)
+		tab.See(acted("LOGIN"))
 		shot("audit")
 		barriers(t, tab, "audit")
 		tab.Click(`[data-testid="logout"]`)

@@ -54,6 +54,16 @@ func (o Outgoing) Fee() amount.Amount {
 	return o.Withdrawal.Fee
 }
 
+// Entry is an entry of the queue in a list: with its withdrawal and its user, whose fields are
+// "" where the account is gone or has none.
+type Entry struct {
+	Outgoing
+	FullName, Email, Phone string
+}
+
+// Mark implements page.Marked.
+func (e Entry) Mark() Place { return e.Queued.Mark() }
+
 // WithdrawalRequest asks for a withdrawal, to Address or to the entry AddressID of the user's
 // address book.
 type WithdrawalRequest struct {
