@@ -14,18 +14,6 @@ import (
 // everyFault has other tests meet all faults that they know, too.
 const everyFault = true
 
-// slack is 1: the service is held to the times that it promises.
-const slack = 1
-
-// How often the processes of TestFaultsMoney are killed, after how long at least, and
-// how much is moved; how often TestFaultsAdjustOnce kills.
-const (
-	moneyKills   = 50
-	moneyMoves   = 100_000
-	adjustRounds = 10
-	moneyPause   = 2 * time.Second
-)
-
 // The faults of TestClusterFaults on a cluster of five.
 func TestFaultsProcesses(t *testing.T) { everything(t, 5, 8) }
 

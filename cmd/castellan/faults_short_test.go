@@ -2,19 +2,5 @@
 
 package main
 
-import "time"
-
 // everyFault is for make faults.
 const everyFault = false
-
-// slack is how many times longer than promised something may take here.
-const slack = 30
-
-// How often the processes of TestFaultsMoney are killed, after how long at least, and
-// how much is moved; how often TestFaultsAdjustOnce kills.
-const (
-	moneyKills   = 4
-	moneyMoves   = 500
-	adjustRounds = 2
-	moneyPause   = 300 * time.Millisecond
-)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"os"
 	"testing"
 	"time"
 
@@ -10,19 +9,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	blackbox.Main(m, func() {
-		if len(os.Args) == 2 {
-			switch os.Args[1] {
-			case moverRole:
-				mover()
-				return
-			case idleRole:
-				idle()
-				return
-			}
-		}
-		main()
-	})
+	blackbox.Drive(m, map[string]func(){moverRole: mover, idleRole: idle})
 }
 
 // admin logs the seeded administrator in and returns the header of its token.

@@ -87,7 +87,7 @@ func newBank(t *testing.T, s *blackbox.Site) *bank {
 func (b *bank) serve(mover bool) {
 	n := b.Begin()
 	if mover {
-		m := b.Run(moverRole)
+		m := b.RunRole(moverRole)
 		m.Ready()
 		b.mover.Store(m)
 	}

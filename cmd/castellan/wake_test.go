@@ -25,7 +25,10 @@ type enroller struct {
 
 func (e enroller) Write(p []byte) (int, error) {
 	if strings.HasPrefix(string(p), "code by") {
-		go io.WriteString(e.in, e.answer()+"\n")
+		go func() {
+			io.WriteString(e.in, e.answer()+"\n")
+			e.in.Close()
+		}()
 	}
 	return len(p), nil
 }
@@ -61,24 +64,12 @@ func TestDevicesAreWoken(t *testing.T) {
 		enroll := func(name, target string) {
 			t.Helper()
 			r, w := io.Pipe()
-			e := &env{
-				ctx: t.Context(),
-				in:  r,
-				out: enroller{func() string { code, _ := n.TryCode(demo, "SMS"); return code }, w},
-			}
-			c := deviceEnrollCmd{
-				Server:     n.URL,
-				Token:      token,
-				Alg:        "ES256",
-				Brand:      "b",
-				Model:      "m",
-				Platform:   "cli",
-				PushTarget: target,
-				Method:     "SMS",
-			}
-			c.Key = filepath.Join(t.TempDir(), name)
-			if err := c.Run(e); err != nil {
-				t.Fatal(err)
+			e := enroller{func() string { code, _ := n.TryCode(demo, "SMS"); return code }, w}
+			got := s.Converse(r, e, "device", "enroll", "--server", n.URL, "--token", token, "--alg", "ES256",
+				"--brand", "b", "--model", "m", "--platform", "cli", "--push-target", target, "--method", "SMS",
+				"--key", filepath.Join(t.TempDir(), name))
+			if got.Code != 0 {
+				t.Fatalf("exit %d: %s", got.Code, got.ErrOut)
 			}
 		}
 		enroll("hook", `{"type":"webhook","url":"`+outside.URL+`/hook"}`)

@@ -58,6 +58,12 @@ func (s *Site) Run(args ...string) *Node {
 	return s.begin(exec.Command(s.program(), args...), nil)
 }
 
+// RunRole is Run for a program of the test binary: one of the roles that Drive was given.
+func (s *Site) RunRole(role string) *Node {
+	s.t.Helper()
+	return s.begin(exec.Command(os.Args[0], role), nil)
+}
+
 func (s *Site) begin(cmd *exec.Cmd, settings []string) *Node {
 	s.t.Helper()
 	n := &Node{t: s.t, cmd: cmd, log: newRecord(), out: newRecord(), ended: make(chan struct{})}

@@ -2,12 +2,12 @@ package blackbox
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/rand"
 	"database/sql"
 	"encoding/base64"
 	"errors"
+	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -45,7 +45,8 @@ type Site struct {
 	Kind string // of the database: one of Databases
 	DSN  string
 	Dir  string // the data folder
-	// Program is the file of another version of the program; "" is the test binary.
+	// Program is the file of another program, such as another version or the test binary (os.Args[0]); "" is the
+	// program under test.
 	Program string
 
 	t        testing.TB
@@ -176,11 +177,23 @@ func (s *Site) Command(stdin string, args ...string) Output {
 // CommandWith is Command with further settings, as in Start.
 func (s *Site) CommandWith(settings []string, stdin string, args ...string) Output {
 	s.t.Helper()
+	return s.converse(settings, strings.NewReader(stdin), io.Discard, args)
+}
+
+// Converse runs a command whose input depends on its output: what it writes to its standard output also goes to out.
+func (s *Site) Converse(in io.Reader, out io.Writer, args ...string) Output {
+	s.t.Helper()
+	return s.converse(nil, in, out, args)
+}
+
+func (s *Site) converse(settings []string, in io.Reader, copied io.Writer, args []string) Output {
+	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), commandTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, s.program(), args...)
+	cmd.WaitDelay = time.Second
 	var out, errOut bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &errOut
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, io.MultiWriter(&out, copied), &errOut
 	life := s.own(cmd, settings)
 	defer life()
 	err := cmd.Run()
@@ -194,7 +207,20 @@ func (s *Site) CommandWith(settings []string, stdin string, args ...string) Outp
 	return Output{cmd.ProcessState.ExitCode(), out.String(), errOut.String()}
 }
 
-func (s *Site) program() string { return cmp.Or(s.Program, os.Args[0]) }
+func (s *Site) program() string {
+	s.t.Helper()
+	if s.Program != "" {
+		return s.Program
+	}
+	if itself {
+		return os.Args[0]
+	}
+	program, err := castellan()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return program
+}
 
 // own gives a command its environment and ties its life to this process. The
 // returned function lets go once the command has ended.
