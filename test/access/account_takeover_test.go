@@ -18,7 +18,8 @@ func TestContactChangeIsNoTakeover(t *testing.T) {
 		who := d.Login(t, support)
 		phone := func(a blackbox.Account, number string) blackbox.Answer {
 			t.Helper()
-			return d.Do(t, "POST", harness.PhonePath, map[string]string{"userId": a.ID, "phoneNum": number, "countryCode": "90"}, who)
+			return d.Do(t, "POST", harness.PhonePath, map[string]string{"userId": a.ID, "phoneNum": number,
+				"countryCode": "90"}, who)
 		}
 		mail := func(a blackbox.Account, address string) blackbox.Answer {
 			t.Helper()
@@ -44,9 +45,11 @@ func TestContactChangeIsNoTakeover(t *testing.T) {
 
 		// An administrator is bound for the own account only; customers are served as before.
 		own := d.Login(t, chief)
-		d.Do(t, "POST", harness.PhonePath, map[string]string{"userId": chief.ID, "phoneNum": taken.Phone, "countryCode": "90"}, own).
+		d.Do(t, "POST", harness.PhonePath, map[string]string{"userId": chief.ID, "phoneNum": taken.Phone,
+			"countryCode": "90"}, own).
 			Is(t, 403, "FORBIDDEN")
-		d.Ok(t, "POST", harness.PhonePath, map[string]string{"userId": support.ID, "phoneNum": taken.Phone, "countryCode": "90"}, own)
+		d.Ok(t, "POST", harness.PhonePath, map[string]string{"userId": support.ID, "phoneNum": taken.Phone,
+			"countryCode": "90"}, own)
 		who = d.Login(t, blackbox.Account{ID: support.ID, Country: "90", Phone: taken.Phone, Password: support.Password})
 		phone(customer, "5559990002").Is(t, 200, "")
 		mail(customer, "customer@example.test").Is(t, 200, "")

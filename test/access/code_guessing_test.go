@@ -66,7 +66,10 @@ func TestParallelRightCodesOfFirstMethod(t *testing.T) {
 		socket := n.Socket(t, f)
 		sms, code := f.Method(t, "SMS"), n.Code(t, demo, "SMS")
 		got := harness.CountByCode(
-			harness.Crowd(t, parallel, func(i int) (blackbox.Answer, error) { return all[i%len(all)].TryComplete(f, sms, code) }),
+			harness.Crowd(t, parallel, func(i int) (blackbox.Answer, error) {
+				return all[i%len(all)].TryComplete(f, sms,
+					code)
+			}),
 		)
 		if want := map[string]int{"200": 1, "409METHOD_ALREADY_COMPLETED": parallel - 1}; !maps.Equal(got, want) {
 			t.Errorf("got %v, want %v", got, want)
@@ -220,7 +223,8 @@ func TestWrongValuesCountPerUser(t *testing.T) {
 			body := maps.Clone(spellings[i%len(spellings)])
 			body["password"] = boss.Password
 			f := blackbox.FlowOf(t, n.Do(t, "POST", "/auth/login", body, nil))
-			harness.AttemptsLeft(t, n.Complete(t, f, f.MethodList[i%2], blackbox.WrongFor(n.Code(t, boss, f.MethodList[i%2].Name))))
+			harness.AttemptsLeft(t, n.Complete(t, f, f.MethodList[i%2], blackbox.WrongFor(n.Code(t, boss,
+				f.MethodList[i%2].Name))))
 		}
 		f := n.Login(t, boss)
 		for _, m := range f.MethodList {

@@ -60,7 +60,8 @@ func TestContactChanges(t *testing.T) {
 		}
 		n.Complete(t, begun, begun.Method(t, "SMS"), code).Is(t, 409, "CHALLENGE_CLOSED")
 		toldAll(map[string]int{old: 1, me.Number(): 1, me.Mail: 1, other.Mail: 0})
-		n.Do(t, "POST", harness.PhonePath, map[string]string{"userId": me.ID, "phoneNum": other.Phone, "countryCode": "90"}, boss).
+		n.Do(t, "POST", harness.PhonePath, map[string]string{"userId": me.ID, "phoneNum": other.Phone, "countryCode": "90"},
+			boss).
 			Is(t, 409, "RECORD_ALREADY_EXIST")
 
 		third, _ := n.Session(t, me) // by the new number

@@ -37,7 +37,8 @@ func TestDevices(t *testing.T) {
 		n.Do(t, "POST", harness.DevicesPath,
 			`{"publicKey":`+raw.Pub.JWK()+`,"brand":"b","model":"m","description":"","platform":"p"}`, me).
 			Is(t, 401, "DEVICE_SIGNATURE_REQUIRED")
-		n.Do(t, "POST", harness.DevicesPath, `{"publicKey":{"kty":"RSA"},"brand":"b","model":"m","description":"","platform":"p"}`,
+		n.Do(t, "POST", harness.DevicesPath,
+			`{"publicKey":{"kty":"RSA"},"brand":"b","model":"m","description":"","platform":"p"}`,
 			me).
 			Is(t, 400, "INVALID_FIELD")
 		n.Do(t, "POST", harness.DevicesPath, `{}`, me).Is(t, 400, "INVALID_FIELD")

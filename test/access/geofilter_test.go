@@ -111,11 +111,13 @@ func TestGeofilter(t *testing.T) {
 		if len(harness.From(t, n, harness.States).Countries(his)) != 0 {
 			t.Error("another account has a filter")
 		}
-		harness.From(t, n, harness.States).Ask("DELETE", harness.CountriesPath+"?countryCode=TR", nil, his).Is(t, 404, "RECORD_NOT_FOUND")
+		harness.From(t, n, harness.States).Ask("DELETE", harness.CountriesPath+"?countryCode=TR", nil, his).Is(t, 404,
+			"RECORD_NOT_FOUND")
 		f = blackbox.FlowOf(t, at.Ask("DELETE", harness.CountriesPath+"?countryCode=tr", nil, me))
 		at.Complete(f, f.Method(t, "MAIL"), n.Code(t, demo, "MAIL")).Is(t, 200, "")
 		at.Ask("GET", harness.CountriesPath, nil, me).Is(t, 401, "TOKEN_REVOKED")
-		if got := harness.From(t, n, harness.States).Countries(harness.From(t, n, harness.States).Session(demo)); len(got) != 0 {
+		if got := harness.From(t, n, harness.States).Countries(harness.From(t, n,
+			harness.States).Session(demo)); len(got) != 0 {
 			t.Errorf("after the removal: %+v", got)
 		}
 		if s.Count("audit WHERE action = 'GEOFILTER_ADD' AND target = 'TR' AND outcome = 'success'") != 1 ||
@@ -132,7 +134,8 @@ func TestGeofilterIsEnforced(t *testing.T) {
 		s.Set("HTTP_TRUSTED_PROXIES=127.0.0.1", "LIMITS_ENABLED=false")
 		n := s.Start()
 		demo := s.Seeded("user")
-		tr, us, nl := harness.From(t, n, harness.Turkey), harness.From(t, n, harness.States), harness.From(t, n, harness.Dutch)
+		tr, us, nl := harness.From(t, n, harness.Turkey), harness.From(t, n, harness.States), harness.From(t, n,
+			harness.Dutch)
 
 		// A user shuts the own country out, and can still read the result (D-GEO-05).
 		f := us.Changed("POST", "TR", demo, us.Session(demo))
@@ -153,7 +156,8 @@ func TestGeofilterIsEnforced(t *testing.T) {
 
 		me := tr.Session(demo)
 		tr.Ask("GET", harness.CountriesPath, nil, me).Is(t, 200, "")
-		for _, ip := range []string{harness.States, harness.Nowhere, "2001:4860:4860::8888", "::ffff:" + harness.States, harness.States + ", " + harness.States} {
+		for _, ip := range []string{harness.States, harness.Nowhere, "2001:4860:4860::8888", "::ffff:" + harness.States,
+			harness.States + ", " + harness.States} {
 			at := harness.From(t, n, ip)
 			at.Ask("GET", harness.CountriesPath, nil, me).Is(t, 403, "GEO_BLOCKED")
 			at.Ask("POST", harness.CountriesPath, "not json", me).Is(t, 403, "GEO_BLOCKED")
@@ -165,9 +169,11 @@ func TestGeofilterIsEnforced(t *testing.T) {
 		for _, header := range []string{"CF-IPCountry", "X-Country", "X-Real-IP", "True-Client-IP", "Forwarded",
 			"X_Forwarded_For"} {
 			value := map[bool]string{true: "TR", false: harness.Turkey}[strings.Contains(header, "ountry")]
-			us.Ask("GET", harness.CountriesPath, nil, blackbox.Headers{"x-auth": me["x-auth"], header: value}).Is(t, 403, "GEO_BLOCKED")
+			us.Ask("GET", harness.CountriesPath, nil, blackbox.Headers{"x-auth": me["x-auth"], header: value}).Is(t, 403,
+				"GEO_BLOCKED")
 		}
-		us.Ask("GET", harness.CountriesPath, nil, blackbox.Headers{"x-auth": me["x-auth"], "X-Forwarded-For": harness.Turkey + ", " +
+		us.Ask("GET", harness.CountriesPath, nil, blackbox.Headers{"x-auth": me["x-auth"], "X-Forwarded-For": harness.Turkey +
+			", " +
 			"" + harness.States}).
 			Is(t, 403, "GEO_BLOCKED")
 

@@ -31,13 +31,15 @@ func TestGuardedByConfiguration(t *testing.T) {
 			who,
 		)
 		for _, bad := range []string{`{}`, `{"actionCode":7,"title":{},"infoTableHeaders":{}}`, `{"actionCode":"A_B"`, `[]`} {
-			if got := n.Do(t, "POST", harness.ActionsPath, bad, who).Is(t, 400, "INVALID_FIELD"); got.Header.Get("p-auth") != "" {
+			if got := n.Do(t, "POST", harness.ActionsPath, bad, who).Is(t, 400,
+				"INVALID_FIELD"); got.Header.Get("p-auth") != "" {
 				t.Errorf("a bad request began a challenge: %s", got)
 			}
 		}
 		n.Do(t, "POST", harness.ActionsPath, harness.NewAction("REFUSED"), nil).Is(t, 401, "UNAUTHENTICATED")
 		user, _ := n.Session(t, s.Seeded("user"))
-		n.Do(t, "POST", harness.ActionsPath, harness.NewAction("REFUSED"), blackbox.Headers{"x-auth": user}).Is(t, 403, "FORBIDDEN")
+		n.Do(t, "POST", harness.ActionsPath, harness.NewAction("REFUSED"), blackbox.Headers{"x-auth": user}).Is(t, 403,
+			"FORBIDDEN")
 		big := strings.Replace(
 			harness.NewAction("A_B"),
 			"One more",

@@ -117,9 +117,11 @@ func TestOngoing(t *testing.T) {
 		n.Do(t, "GET", harness.OngoingPath+"?deviceId="+p.ID, nil, nil).Is(t, 401, "DEVICE_SIGNATURE_REQUIRED")
 		n.Do(t, "GET", harness.OngoingPath+"?deviceId="+p.ID, nil, blackbox.Headers{"x-auth": x}).
 			Is(t, 401, "DEVICE_SIGNATURE_REQUIRED")
-		n.Do(t, "GET", harness.OngoingPath, nil, p.Sign(t, "GET", harness.OngoingPath, nil, device.Claims{})).Is(t, 400, "INVALID_FIELD")
+		n.Do(t, "GET", harness.OngoingPath, nil, p.Sign(t, "GET", harness.OngoingPath, nil, device.Claims{})).Is(t, 400,
+			"INVALID_FIELD")
 		inBody := []byte(`{"deviceId":"` + p.ID + `"}`) // D-GEN-01
-		n.Do(t, "GET", harness.OngoingPath, inBody, p.Sign(t, "GET", harness.OngoingPath, inBody, device.Claims{})).Is(t, 200, "")
+		n.Do(t, "GET", harness.OngoingPath, inBody, p.Sign(t, "GET", harness.OngoingPath, inBody, device.Claims{})).Is(t,
+			200, "")
 
 		stale := func(c *device.Claims) { c.IssuedAt = time.Now().Unix() - 400 }
 		nonce := p.Ongoing(t, stale).Is(t, 401, "DEVICE_SIGNATURE_INVALID").Header.Get("device-signature-nonce")

@@ -115,7 +115,10 @@ func TestSeededAccountsStayInDevelopment(t *testing.T) {
 		}
 		for _, want := range []string{boss.Password, demo.Password, boss.Phone, demo.Phone, "/dev/outbox", "/docs",
 			"dev-login.txt"} {
-			blackbox.Until(t, harness.Within(2), "the first start shows "+want, func() bool { return strings.Contains(n.Out(), want) })
+			blackbox.Until(t, harness.Within(2), "the first start shows "+want, func() bool {
+				return strings.Contains(n.Out(),
+					want)
+			})
 		}
 		n.Stop()
 		n = s.Start()

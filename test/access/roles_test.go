@@ -72,7 +72,10 @@ func TestRolesAndGrants(t *testing.T) {
 			return s.Count("audit WHERE action = 'CALL' AND actor_id = $1", id) == 3
 		})
 		grant("DENY")
-		if !blackbox.Within(harness.Within(1), func() bool { return other.Do(t, "GET", methods, nil, as(user)).Status == 403 }) {
+		if !blackbox.Within(harness.Within(1), func() bool {
+			return other.Do(t, "GET", methods, nil,
+				as(user)).Status == 403
+		}) {
 			t.Error("another node lets the account in a second after it was denied")
 		}
 		n.Do(t, "GET", methods, nil, as(user)).Is(t, 403, "FORBIDDEN")

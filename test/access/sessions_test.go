@@ -81,7 +81,8 @@ func TestSessions(t *testing.T) {
 		}
 		// Somebody else's is like one that does not exist.
 		unknown := end(map[string]string{"sessionId": "01JD0000000000000000000000"}, tokens[0]).Is(t, 404, "RECORD_NOT_FOUND")
-		if foreign := end(map[string]string{"sessionId": strangersID}, tokens[0]); harness.Alike(foreign) != harness.Alike(unknown) {
+		if foreign := end(map[string]string{"sessionId": strangersID},
+			tokens[0]); harness.Alike(foreign) != harness.Alike(unknown) {
 			t.Errorf("another user's session: %s, no session at all: %s", foreign, unknown)
 		}
 		end(`{}`, tokens[0]).Is(t, 400, "INVALID_FIELD")

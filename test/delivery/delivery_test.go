@@ -72,7 +72,8 @@ func TestDelivery(t *testing.T) {
 		}
 
 		// Not one delivery is left to be repeated.
-		blackbox.Until(t, harness.Within(5), "settled", func() bool { return s.Count("outbox WHERE payload IS NOT NULL") == 0 })
+		blackbox.Until(t, harness.Within(5), "settled",
+			func() bool { return s.Count("outbox WHERE payload IS NOT NULL") == 0 })
 		numbers := blackbox.NewClient("http://"+metrics).Do(t, "GET", "/metrics", nil, nil)
 		if !strings.Contains(string(numbers.Body), "castellan_outbox_sent_total 5") {
 			t.Errorf("metrics do not count 5 deliveries")

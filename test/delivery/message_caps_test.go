@@ -14,7 +14,8 @@ import (
 // counted from rows, so no restart resets it.
 func TestMessageCaps(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
-		s.Set("LIMITS_DESTINATION_PER_HOUR=4", "LIMITS_DESTINATION_PER_DAY=4", "MFA_GUARDED="+harness.GuardedKey+"="+harness.GuardedCode)
+		s.Set("LIMITS_DESTINATION_PER_HOUR=4", "LIMITS_DESTINATION_PER_DAY=4",
+			"MFA_GUARDED="+harness.GuardedKey+"="+harness.GuardedCode)
 		n := s.Start()
 		boss := s.Seeded("admin")
 		who := harness.Admin(t, s, n)

@@ -186,7 +186,8 @@ func exactly(t *testing.T, road *caravan, phase int, do func(underway func() [ex
 		}
 		return admitted
 	}
-	blackbox.Until(t, harness.Within(60), "a third of the limit used up", func() bool { return count() > exactKeys*exactLimit/3 })
+	blackbox.Until(t, harness.Within(60), "a third of the limit used up",
+		func() bool { return count() > exactKeys*exactLimit/3 })
 	do(func() [exactKeys]int {
 		got.mu.Lock()
 		defer got.mu.Unlock()

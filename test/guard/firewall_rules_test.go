@@ -125,9 +125,11 @@ func TestFirewallRules(t *testing.T) {
 		ask(dutchman, 403, me)
 
 		// The socket, unknown paths and the health checks are resources too.
-		harness.Rule(t, n, boss, "wall", "blacklist", map[string]any{"targetEntities": []string{harness.States}, "targetAllResources": true})
+		harness.Rule(t, n, boss, "wall", "blacklist", map[string]any{"targetEntities": []string{harness.States},
+			"targetAllResources": true})
 		american := harness.From(t, n, harness.States)
-		for _, path := range []string{"/2fa", "/nowhere", "/docs", "/openapi.json", "/auth/sessions", harness.KeysPath + "/"} {
+		for _, path := range []string{"/2fa", "/nowhere", "/docs", "/openapi.json", "/auth/sessions", harness.KeysPath +
+			"/"} {
 			american.Ask("GET", path, nil, nil).Is(t, 403, "ACCESS_DENIED")
 		}
 		for _, path := range []string{"/health/ready", "/health/live"} {
@@ -196,7 +198,8 @@ func TestFirewallOnTwoNodesAndByCommand(t *testing.T) {
 			!strings.HasPrefix(got.Out, "DENY GET "+harness.RulesPath+", by my self\n") {
 			t.Errorf("waf explain: %+v", got)
 		}
-		if got := s.CommandWith([]string{"FIREWALL_BYPASS_CIDRS=193.0.0.0/8"}, "", "waf", "explain", "GET "+harness.RulesPath, "--ip",
+		if got := s.CommandWith([]string{"FIREWALL_BYPASS_CIDRS=193.0.0.0/8"}, "", "waf", "explain",
+			"GET "+harness.RulesPath, "--ip",
 			harness.Dutch); !strings.HasPrefix(
 			got.Out,
 			"ALLOW ",
@@ -240,7 +243,8 @@ func TestFirewallOnTwoNodesAndByCommand(t *testing.T) {
 			DecidedBy *string
 			Rules     []map[string]any
 		}
-		n.Ok(t, "POST", "/admin/system/waf/explain", map[string]any{"ip": harness.Dutch, "resource": "GET " + harness.KeysPath}, boss).
+		n.Ok(t, "POST", "/admin/system/waf/explain", map[string]any{"ip": harness.Dutch, "resource": "GET " +
+			harness.KeysPath}, boss).
 			Keys(t, "decision", "rules", "decidedBy").
 			Read(t, &x)
 		if len(x.Rules) != 2 || x.Decision != "ALLOW" || x.DecidedBy != nil || x.Rules[0]["reason"] != "INACTIVE" ||

@@ -117,10 +117,12 @@ func TestBoundsOfTheDocument(t *testing.T) {
 	token, _ := n.Session(t, s.Seeded("admin"))
 	all, tried := doc.Components.Schemas, 0
 	admin := blackbox.Headers{"x-auth": token}
-	n.Ok(t, "POST", harness.RulesPath, map[string]any{"label": "login-ip", "type": "rate_limit", "limit": 10, "period": 60_000,
+	n.Ok(t, "POST", harness.RulesPath, map[string]any{"label": "login-ip", "type": "rate_limit", "limit": 10,
+		"period":   60_000,
 		"expireAt": 0, "targetEntityType": "IP", "targetResources": []string{"POST /auth/login"}}, admin)
 	var added struct{ Data struct{ ID string } }
-	n.Ok(t, "POST", harness.AddressesPath, map[string]any{"currencyCode": "USDT", "networkCode": "TRX", "name": "Cold wallet",
+	n.Ok(t, "POST", harness.AddressesPath, map[string]any{"currencyCode": "USDT", "networkCode": "TRX",
+		"name":    "Cold wallet",
 		"address": "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t"}, admin).Read(t, &added)
 	existing := map[string]any{harness.AddressesPath: added.Data.ID} // the id that a change of a record needs
 	for path, item := range doc.Paths {

@@ -47,7 +47,11 @@ func TestJobCommands(t *testing.T) {
 		m.Moves(harness.Within(5), "the first mail")
 		began := time.Now()
 		run(0, "cancel", m.ID)
-		blackbox.Until(t, harness.Within(2), "cancelled", func() bool { j, ok := m.At(n); return ok && j.Status == "cancelled" })
+		blackbox.Until(t, harness.Within(2), "cancelled", func() bool {
+			j, ok := m.At(n)
+			return ok &&
+				j.Status == "cancelled"
+		})
 		t.Logf("cancelled after %v", time.Since(began))
 		j, _ := m.At(n)
 		if j.Skipped == 0 || j.Done+j.Failed+j.Unknown+j.Skipped != j.Total || j.FinishedAt == nil {

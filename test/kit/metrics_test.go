@@ -28,7 +28,8 @@ func TestMetrics(t *testing.T) {
 		}
 		socket := n.Socket(t, n.Login(t, demo))
 		defer socket.Close()
-		harness.Rule(t, n, boss, "nobody", "blacklist", map[string]any{"targetResources": []string{"GET " + harness.KeysPath}})
+		harness.Rule(t, n, boss, "nobody", "blacklist", map[string]any{"targetResources": []string{"GET " +
+			harness.KeysPath}})
 		n.Do(t, "GET", harness.KeysPath, nil, nil).Is(t, 403, "ACCESS_DENIED")
 		n.Do(t, "GET", "/auth/sessions", nil, nil).Is(t, 401, "UNAUTHENTICATED")
 

@@ -54,7 +54,8 @@ func impostors(t *testing.T, n *blackbox.Node, genuine string) map[string]string
 	}
 	return map[string]string{
 		"garbage": "x", "dots": "..", "empty signature": parts[0] + "." + parts[1] + ".",
-		"alg none":             harness.B64.EncodeToString([]byte(`{"alg":"none","typ":"`+head.Typ+`"}`)) + "." + parts[1] + ".",
+		"alg none": harness.B64.EncodeToString([]byte(`{"alg":"none","typ":"`+head.Typ+`"}`)) + "." + parts[1] +
+			".",
 		"public key as secret": hs + "." + parts[1] + "." + harness.B64.EncodeToString(mac.Sum(nil)),
 		"another key":          signed(parts[0], parts[1]),
 		"another kid":          signed(header(class, "../../dev/null", ""), parts[1]),

@@ -200,7 +200,8 @@ func TestTraces(t *testing.T) {
 			t.Errorf("the span %q", s.Name)
 		}
 	}
-	n.Do(t, "GET", harness.KeysPath, nil, blackbox.Headers{"traceparent": "00-nonsense", "tracestate": strings.Repeat("x", 5000)}).
+	n.Do(t, "GET", harness.KeysPath, nil, blackbox.Headers{"traceparent": "00-nonsense", "tracestate": strings.Repeat("x",
+		5000)}).
 		Is(t, 200, "")
 	c.mu.Lock()
 	defer c.mu.Unlock()

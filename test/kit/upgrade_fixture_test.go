@@ -54,8 +54,9 @@ func makeUpgradeFixture(t *testing.T, kind string) {
 		"targetAllResources": true})
 	if money {
 		made.Balance = "12.5"
-		n.Ok(t, "POST", harness.AdjustPath, map[string]any{"userId": made.User.ID, "currencyCode": "BTC", "networkCode": "BTC",
-			"amount": made.Balance, "type": "C", "uniqueId": "fixture"}, boss)
+		n.Ok(t, "POST", harness.AdjustPath, map[string]any{"userId": made.User.ID, "currencyCode": "BTC",
+			"networkCode": "BTC",
+			"amount":      made.Balance, "type": "C", "uniqueId": "fixture"}, boss)
 	}
 	token, _ := n.Session(t, made.Other)
 	app := harness.Enrolled(t, n, made.Other, blackbox.Headers{"x-auth": token})

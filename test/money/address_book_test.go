@@ -97,13 +97,15 @@ func TestAddressBookFollowsTheCurrencies(t *testing.T) {
 		token, _ := n.Session(t, s.Seeded("user"))
 		who := blackbox.Headers{"x-auth": token}
 		var added struct{ Data map[string]any }
-		n.Ok(t, "POST", harness.AddressesPath, harness.AddressBody("USDT", "TRX", trx, "One"), who).Keys(t, "data").Read(t, &added)
+		n.Ok(t, "POST", harness.AddressesPath, harness.AddressBody("USDT", "TRX", trx, "One"), who).Keys(t, "data").Read(t,
+			&added)
 		if len(added.Data) != 7 {
 			t.Errorf("a record of %v", added.Data)
 		}
 		n.Ok(t, "POST", harness.AddressesPath, harness.AddressBody("SOL", "SOL", "Sabcdefghij", "By its own rule"), who)
-		n.Do(t, "POST", harness.AddressesPath, harness.AddressBody("SOL", "SOL", "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v", "By the "+
-			"built-in rule"), who).
+		n.Do(t, "POST", harness.AddressesPath, harness.AddressBody("SOL", "SOL",
+			"EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v", "By the "+
+				"built-in rule"), who).
 			Is(t, 422, "WD_NETWORK_ASSET_MISMATCH")
 
 		s.Exec(
@@ -131,7 +133,8 @@ func TestAddressBookFollowsTheCurrencies(t *testing.T) {
 		// The seed is made once: what an operator took away stays away.
 		n.Stop()
 		n = s.Start()
-		n.Do(t, "POST", harness.AddressesPath, harness.AddressBody("USDT", "ETH", "0xdac17f958d2ee523a2206206994597c13d831ec7", "Three"),
+		n.Do(t, "POST", harness.AddressesPath, harness.AddressBody("USDT", "ETH",
+			"0xdac17f958d2ee523a2206206994597c13d831ec7", "Three"),
 			who).
 			Is(t, 400, "INVALID_FIELD")
 		if got := s.Count("currency_of_network"); got != 8 {

@@ -156,8 +156,9 @@ func (b *bank) adjust(d *deed) (id string, refused bool, err error) {
 	if d.Do == "debit" {
 		user, direction = d.from, "D"
 	}
-	a, err := b.server.Load().Try("POST", harness.AdjustPath, map[string]any{"userId": b.users[user].ID, "currencyCode": "BTC",
-		"networkCode": "BTC", "amount": coins(d.n), "type": direction, "uniqueId": d.Ref}, b.boss)
+	a, err := b.server.Load().Try("POST", harness.AdjustPath, map[string]any{"userId": b.users[user].ID,
+		"currencyCode": "BTC",
+		"networkCode":  "BTC", "amount": coins(d.n), "type": direction, "uniqueId": d.Ref}, b.boss)
 	if err != nil || a.Status == 503 {
 		return "", false, harness.ErrLost
 	}

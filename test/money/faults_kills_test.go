@@ -186,7 +186,8 @@ func (b *bank) balances() error {
 	}
 	for i := range b.users {
 		is := b.Count(fmt.Sprintf("balance WHERE account_id = '%s' AND posted_hi * %d + posted_lo / 10000000000 = %d "+
-			"AND locked_hi * %d + locked_lo / 10000000000 = %d", b.account(i), harness.MoneyUnit, posted[i], harness.MoneyUnit, locked[i]))
+			"AND locked_hi * %d + locked_lo / 10000000000 = %d", b.account(i), harness.MoneyUnit, posted[i], harness.MoneyUnit,
+			locked[i]))
 		if is != 1 {
 			return fmt.Errorf("user %d has not what was acknowledged: %d, of which %d is locked", i, posted[i], locked[i])
 		}

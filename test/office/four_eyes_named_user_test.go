@@ -15,7 +15,8 @@ func TestFourEyesJudgeTheNamedUser(t *testing.T) {
 		const rolesPath = "/admin/user-roles"
 		d := harness.NewCounter(t, s)
 		clerk, third := s.AddUser("user"), s.AddUser("admin")
-		d.Grants(t, clerk, harness.AdjustKey, "POST "+harness.ApprovalsPath+"/{id}/approve", "POST "+harness.ApprovalsPath+"/{id}/refuse",
+		d.Grants(t, clerk, harness.AdjustKey, "POST "+harness.ApprovalsPath+"/{id}/approve",
+			"POST "+harness.ApprovalsPath+"/{id}/refuse",
 			"GET "+harness.ApprovalsPath+"/{id}")
 		who := d.Login(t, clerk)
 		forbidden := func(id string, who blackbox.Headers) {
@@ -23,7 +24,8 @@ func TestFourEyesJudgeTheNamedUser(t *testing.T) {
 			d.Do(t, "POST", harness.ApprovalsPath+"/"+id+"/approve", nil, who).Is(t, 403, "FORBIDDEN")
 			d.Do(t, "POST", harness.ApprovalsPath+"/"+id+"/refuse", `{"reason":"no"}`, who).Is(t, 403, "FORBIDDEN")
 			var told harness.ApprovalRecord
-			if d.Ok(t, "GET", harness.ApprovalsPath+"/"+id, nil, who).Read(t, &told); told.Request != nil || told.Changes != nil {
+			if d.Ok(t, "GET", harness.ApprovalsPath+"/"+id, nil, who).Read(t, &told); told.Request != nil ||
+				told.Changes != nil {
 				t.Errorf("it tells what was asked for: %+v", told)
 			}
 		}

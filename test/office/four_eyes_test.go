@@ -63,7 +63,8 @@ func TestFourEyes(t *testing.T) {
 			t.Fatalf("the list %s", list)
 		}
 		r := d.Read(t, id)
-		if r.Method+" "+r.Path != harness.AdjustKey || r.RequestedBy != d.Asker.ID || r.Status != "PENDING" || r.DecidedBy != nil ||
+		if r.Method+" "+r.Path != harness.AdjustKey || r.RequestedBy != d.Asker.ID || r.Status != "PENDING" ||
+			r.DecidedBy != nil ||
 			r.Summary != "ADJUST_BALANCE of "+d.Customer.ID+": C 0.25 BTC" || string(r.Result) != "null" {
 			t.Errorf("%+v", r)
 		}

@@ -28,7 +28,8 @@ var replaysOfAccounts = []replay{
 			_, mine := s.known()
 			_, theirs := s.known()
 			var added struct{ Data struct{ ID string } }
-			s.Ask("POST", harness.AddressesPath, harness.AddressBody("USDT", "TRX", trx, "Mine"), mine).Is(t, 200, "").Read(t, &added)
+			s.Ask("POST", harness.AddressesPath, harness.AddressBody("USDT", "TRX", trx, "Mine"), mine).Is(t, 200, "").Read(t,
+				&added)
 			change := func(method string, me blackbox.Headers, id string) blackbox.Answer {
 				return s.Ask(method, harness.AddressesPath, map[string]string{"id": id, "name": "Changed"}, me)
 			}
@@ -94,8 +95,9 @@ var replaysOfAccounts = []replay{
 			t.Fatal("an address is verified because a request says so")
 		}
 		me = s.Session(a)
-		f := blackbox.FlowOf(t, s.Ask("POST", harness.StartPath, map[string]any{"actionCode": "VERIFY_EMAIL", "emailVerified": true,
-			"value": "000000"}, me))
+		f := blackbox.FlowOf(t, s.Ask("POST", harness.StartPath, map[string]any{"actionCode": "VERIFY_EMAIL",
+			"emailVerified": true,
+			"value":         "000000"}, me))
 		if s.wrong(a, f, "MAIL", 1); verified() {
 			t.Fatal("a wrong code verified the address")
 		}
@@ -123,7 +125,8 @@ var replaysOfAccounts = []replay{
 			a := s.user()
 			for _, mail := range []string{"me@evil.test@demo.test", "me@evil.test@" + strings.SplitN(a.Mail, "@", 2)[1],
 				`"me@evil.test"@demo.test`, "me@demo.test, me@evil.test", "<me@demo.test>", "me@", "@demo.test", "me@@demo.test"} {
-				s.Ask("POST", harness.MailPath, map[string]any{"userId": a.ID, "mailAddress": mail}, s.boss).Is(t, 400, "INVALID_FIELD")
+				s.Ask("POST", harness.MailPath, map[string]any{"userId": a.ID, "mailAddress": mail}, s.boss).Is(t, 400,
+					"INVALID_FIELD")
 				if got := s.Ask("POST", "/auth/login", map[string]string{"email": mail, "password": a.Password}, nil); got.
 					Status != 400 && got.Status != 401 {
 					t.Errorf("a login of %s: %s", mail, got)

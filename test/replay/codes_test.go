@@ -122,7 +122,8 @@ var replaysOfCodes = []replay{
 			f := s.begin(a)
 			code := s.Code(t, a, "SMS")
 			done := s.Complete(f, f.Method(t, "SMS"), code).Is(t, 200, "")
-			harness.SameOutcome(t, done, s.Complete(f, f.Method(t, "SMS"), code)) // a repeat is the same session, not a second one
+			// A repeat is the same session, not a second one.
+			harness.SameOutcome(t, done, s.Complete(f, f.Method(t, "SMS"), code))
 			me := blackbox.Headers{"x-auth": done.Header.Get("x-auth")}
 			if rows := s.s.Count("session WHERE user_id = $1", a.ID); rows != 1 {
 				t.Errorf("%d sessions", rows)

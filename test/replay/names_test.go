@@ -82,7 +82,8 @@ var replaysOfNames = []replay{
 		nobody.Password = a.Password
 		s.begin(a)
 		s.standing(a, "passive")
-		if closed, unknown := s.Login(a).Is(t, 401, "INVALID_CREDENTIALS"), s.Login(nobody); harness.Alike(closed) != harness.Alike(unknown) {
+		if closed, unknown := s.Login(a).Is(t, 401, "INVALID_CREDENTIALS"),
+			s.Login(nobody); harness.Alike(closed) != harness.Alike(unknown) {
 			t.Errorf("closed: %s, unknown: %s", closed, unknown)
 		}
 	}, nil},

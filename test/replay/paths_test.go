@@ -23,7 +23,8 @@ func unserved(t *testing.T, p harness.Place, targets []string, headers ...string
 var replaysOfPaths = []replay{
 	{"CVE-2021-32637", "Authelia: a path that could not be read passed the check of its rule",
 		func(t *testing.T, s stage) {
-			unserved(t, s.banned(), []string{harness.KeysPath + "%", harness.KeysPath + "%2", harness.KeysPath + "%zz", "/.well-known/%6awks.json",
+			unserved(t, s.banned(), []string{harness.KeysPath + "%", harness.KeysPath + "%2", harness.KeysPath + "%zz",
+				"/.well-known/%6awks.json",
 				"/.well-known/jwks.json%00", "/.well-known\\jwks.json", "/.well-known/jwks.json\x7f", "/%2ewell-known/jwks.json"})
 			if got := s.RawStatus(harness.KeysPath); got != "200" {
 				t.Errorf("the path itself, from elsewhere: %s", got)
@@ -39,7 +40,8 @@ var replaysOfPaths = []replay{
 	}, nil},
 	{"CVE-2026-15573", "Keycloak: a slash at the end, or ;x=1, made a path that no rule knew",
 		func(t *testing.T, s stage) {
-			targets := []string{harness.KeysPath + "/", harness.KeysPath + "//", harness.KeysPath + ";x=1", harness.KeysPath + ";", harness.KeysPath + "/.",
+			targets := []string{harness.KeysPath + "/", harness.KeysPath + "//", harness.KeysPath + ";x=1", harness.KeysPath +
+				";", harness.KeysPath + "/.",
 				harness.KeysPath + "/./",
 				harness.KeysPath + "/;", strings.ToUpper(harness.KeysPath)}
 			unserved(t, s.banned(), targets)
@@ -60,7 +62,8 @@ var replaysOfPaths = []replay{
 		}, nil},
 	{"CVE-2025-29914", "Coraza: of a path that begins with // the first part was taken for a host",
 		func(t *testing.T, s stage) {
-			unserved(t, s.banned(), []string{"//localhost" + harness.KeysPath, "//x" + harness.KeysPath, "/" + harness.KeysPath, "///x/../" + harness.KeysPath,
+			unserved(t, s.banned(), []string{"//localhost" + harness.KeysPath, "//x" + harness.KeysPath, "/" + harness.KeysPath,
+				"///x/../" + harness.KeysPath,
 				"//user@host" + harness.KeysPath, "/x/.." + harness.KeysPath})
 			if got := s.RawStatus(harness.KeysPath); got != "200" {
 				t.Errorf("the path itself, from elsewhere: %s", got)
@@ -76,7 +79,8 @@ var replaysOfPaths = []replay{
 		}
 	}, nil},
 	{"CVE-2026-41059", "oauth2-proxy: a # with a public path behind it made any path public", func(t *testing.T, s stage) {
-		unserved(t, s.banned(), []string{harness.KeysPath + "#/health/live", harness.KeysPath + "%23/health/live", harness.KeysPath + "#",
+		unserved(t, s.banned(), []string{harness.KeysPath + "#/health/live", harness.KeysPath + "%23/health/live",
+			harness.KeysPath + "#",
 			"/health/live#" + harness.KeysPath})
 		for _, target := range []string{harness.RulesPath + "#/health/live", harness.RulesPath + "%23/health/live"} {
 			if got := s.RawStatus(target); got != "400" && got != "404" && got != "401" {
@@ -88,7 +92,8 @@ var replaysOfPaths = []replay{
 		}
 	}, nil},
 	{"GO-2026-4762", "gRPC: a path without its first slash was served and met no rule", func(t *testing.T, s stage) {
-		unserved(t, s.banned(), []string{harness.KeysPath[1:], "*" + harness.KeysPath, "." + harness.KeysPath, "x" + harness.KeysPath, "*"})
+		unserved(t, s.banned(), []string{harness.KeysPath[1:], "*" + harness.KeysPath, "." + harness.KeysPath, "x" +
+			harness.KeysPath, "*"})
 		if got := s.RawStatus(harness.RulesPath[1:], "x-auth: "+s.boss["x-auth"]); got != "400" {
 			t.Errorf("without a slash: %s", got)
 		}
