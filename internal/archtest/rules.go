@@ -51,6 +51,7 @@ var layers = map[string]layer{
 	// What is said of an error and how a device signs is said once.
 	"client":   {ours: []string{"domain/device", "domain/fault"}, their: []string{"github.com/gobwas/ws"}},
 	"cmd":      {ours: []string{"*"}, their: []string{"*"}},
+	"test":     {ours: []string{"*"}, their: []string{"*"}},
 	"internal": {ours: []string{"*"}, their: []string{"*"}},
 	"tools":    {their: []string{"*"}}, // a module of its own
 }
@@ -125,7 +126,9 @@ func mayImport(dir, imp string) string {
 	switch {
 	case testSupport(dir):
 		return "" // free, like a test file
-	case ours && testSupport(local) && top != "internal":
+	case ours && top != "test" && within(local, []string{"test"}):
+		return "the tests from outside stay outside"
+	case ours && testSupport(local) && top != "internal" && top != "test":
 		return "what is made for tests stays out of the program"
 	case ours:
 		return mayImportOurs(dir, top, rule, local)

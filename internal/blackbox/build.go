@@ -66,6 +66,32 @@ var castellan = sync.OnceValues(func() (string, error) {
 	return own, os.Link(shared, own)
 })
 
+// migrated is a database of SQLite with the tables of the program under test and without a row of its own.
+var migrated = sync.OnceValues(func() ([]byte, error) {
+	program, err := castellan()
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(built, "migrated")
+	file := filepath.Join(dir, "castellan.db")
+	hold, owner, err := os.Pipe() // as in Site.own
+	if err != nil {
+		return nil, err
+	}
+	defer hold.Close()
+	defer owner.Close()
+	cmd := exec.Command(program, "migrate")
+	cmd.ExtraFiles = []*os.File{hold}
+	cmd.Env = []string{"CASTELLAN_DEV=true", "CASTELLAN_DATA_DIR=" + dir, "CASTELLAN_DATABASE_URL=sqlite:" + file}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("migrate a database to copy: %w: %s", err, out)
+	}
+	if more, _ := filepath.Glob(file + "-*"); len(more) > 0 {
+		return nil, fmt.Errorf("migrate a database to copy: it is not closed: %v", more)
+	}
+	return os.ReadFile(file)
+})
+
 // removeProgram removes what castellan made for this process alone.
 func removeProgram() {
 	if built != "" {

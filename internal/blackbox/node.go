@@ -48,6 +48,7 @@ func (s *Site) Start(settings ...string) *Node {
 // Begin starts the service and returns at once.
 func (s *Site) Begin(settings ...string) *Node {
 	s.t.Helper()
+	s.fill()
 	return s.begin(exec.Command(s.program(), "serve"), settings)
 }
 

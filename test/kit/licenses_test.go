@@ -15,7 +15,7 @@ import (
 func TestLicenses(t *testing.T) {
 	t.Parallel()
 	const format = "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}{{end}}{{end}}"
-	list := exec.Command("go", "list", "-deps", "-f", format, ".")
+	list := exec.Command("go", "list", "-deps", "-f", format, "../../cmd/castellan")
 	list.Env = append(os.Environ(), "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0")
 	modules, err := list.Output()
 	if err != nil {
