@@ -54,6 +54,7 @@ var layers = map[string]layer{
 	// A neighbour has what a client has, and money as it is on the wire.
 	"examples": {ours: []string{"client", "domain/amount", "domain/fault"}},
 	"cmd":      {ours: []string{"*"}, their: []string{"*"}},
+	"test":     {ours: []string{"*"}, their: []string{"*"}},
 	"internal": {ours: []string{"*"}, their: []string{"*"}},
 	"tools":    {their: []string{"*"}}, // a module of its own
 }
@@ -128,7 +129,9 @@ func mayImport(dir, imp string) string {
 	switch {
 	case testSupport(dir):
 		return "" // free, like a test file
-	case ours && testSupport(local) && top != "internal":
+	case ours && top != "test" && within(local, []string{"test"}):
+		return "the tests from outside stay outside"
+	case ours && testSupport(local) && top != "internal" && top != "test":
 		return "what is made for tests stays out of the program"
 	case ours:
 		return mayImportOurs(dir, top, rule, local)

@@ -98,6 +98,11 @@ func TestRules(t *testing.T) {
 		{"internal/bench", "castellan/cmd/castellan", true},
 		{"newfolder", "fmt", false},
 		{"cmd/castellan", "castellan", false},
+		{"cmd/castellan", "castellan/test/harness", false},
+		{"http/session", "castellan/test/harness", false},
+		{"internal/bench", "castellan/test/harness", false},
+		{"test/harness", "castellan/internal/blackbox", true},
+		{"test/money", "castellan/cmd/app", true},
 	} {
 		why := mayImport(c.dir, c.imp)
 		if (why == "") != c.allowed {
