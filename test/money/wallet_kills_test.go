@@ -1,4 +1,4 @@
-package main
+package money
 
 import (
 	"context"
@@ -19,6 +19,7 @@ import (
 	"castellan/domain/fault"
 	"castellan/internal/blackbox"
 	"castellan/internal/porttest"
+	"castellan/test/harness"
 )
 
 // The service and the wallet are killed at random instants while deposits come in and
@@ -95,7 +96,7 @@ func newExchange(t *testing.T, s *blackbox.Site) *exchange {
 	at := porttest.Free(t)
 	s.Set("HTTP_ADDR="+at, "LIMITS_ENABLED=false", "LOG_LEVEL=info")
 	x := &exchange{Site: s, node: s.Start(), caller: blackbox.NewClient("http://" + at)}
-	x.boss = admin(t, s, x.node)
+	x.boss = harness.Admin(t, s, x.node)
 	rates := filepath.Join(t.TempDir(), "rates.csv")
 	err := os.WriteFile(rates, []byte("base,quote,rate,date\nUSD,TRY,40,2026-01-01\nETH,USD,0.01,2026-01-01\n"), 0o600)
 	if err != nil {

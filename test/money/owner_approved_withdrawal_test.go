@@ -1,4 +1,4 @@
-package main
+package money
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"castellan/internal/blackbox"
+	"castellan/test/harness"
 )
 
 const (
@@ -18,13 +19,13 @@ const (
 // vault is a service with a wallet, and a customer who has 1 BTC and may send it. Resuming
 // and cancelling a withdrawal wait for a second person.
 type vault struct {
-	*counter
+	*harness.Counter
 	wallet, owner blackbox.Headers
 }
 
 func newVault(t *testing.T, s *blackbox.Site) *vault {
 	t.Helper()
-	d := &vault{counter: newCounter(t, s, "MFA_FOUR_EYES="+resumeKey+","+cancelKey)}
+	d := &vault{Counter: harness.NewCounter(t, s, "MFA_FOUR_EYES="+resumeKey+","+cancelKey)}
 	s.Exec(`UPDATE users SET level = 1`)
 	s.Exec(`INSERT INTO exchange_pair (base, quote) VALUES ('BTC', 'TRY')`)
 	s.Exec(`INSERT INTO exchange_rate (pair_id, at, rate, source, created_at) SELECT id, $1, '100', 'test', $1
@@ -34,8 +35,8 @@ func newVault(t *testing.T, s *blackbox.Site) *vault {
 	blackbox.Until(t, 10*time.Second, "the key is known", func() bool {
 		return d.Do(t, "GET", "/integration/events", nil, d.wallet).Status == 200
 	})
-	d.Ok(t, "POST", adjustPath, d.adjustment("C", "1"), d.boss)
-	d.owner = d.login(t, d.customer)
+	d.Ok(t, "POST", harness.AdjustPath, d.Adjustment("C", "1"), d.Boss)
+	d.owner = d.Login(t, d.Customer)
 	return d
 }
 
@@ -49,13 +50,15 @@ func (d *vault) request(externalID string) map[string]any {
 func (d *vault) made(t *testing.T, externalID string) string {
 	t.Helper()
 	f := blackbox.FlowOf(t, d.Do(t, "POST", withdrawalsPath, d.request(externalID), d.wallet))
-	return withdrawn(t, d.Complete(t, f, f.Method(t, "SMS"), d.Code(t, d.customer, "SMS")))
+	return withdrawn(t, d.Complete(t, f, f.Method(t, "SMS"), d.Code(t, d.Customer, "SMS")))
 }
 
 // withdrawn is the id of the withdrawal in the outcome of a challenge.
 func withdrawn(t *testing.T, a blackbox.Answer) string {
 	t.Helper()
-	var final struct{ ExecResult struct{ Data struct{ ID string } } }
+	var final struct {
+		ExecResult struct{ Data struct{ ID string } }
+	}
 	if a.Is(t, 200, "").Read(t, &final); final.ExecResult.Data.ID == "" {
 		t.Fatalf("no withdrawal: %s", a)
 	}
@@ -91,7 +94,7 @@ func TestOwnerApprovesWithdrawal(t *testing.T) {
 		if again.Challenge.ChallengeID != f.Challenge.ChallengeID {
 			t.Errorf("challenge %s, then %s", f.Challenge.ChallengeID, again.Challenge.ChallengeID)
 		}
-		id := withdrawn(t, d.Complete(t, again, again.Method(t, "SMS"), d.Code(t, d.customer, "SMS")))
+		id := withdrawn(t, d.Complete(t, again, again.Method(t, "SMS"), d.Code(t, d.Customer, "SMS")))
 		if got := d.status(t, id); got != "queued" || d.holds() != 1 {
 			t.Errorf("approved: %s, %d holds", got, d.holds())
 		}
@@ -100,7 +103,7 @@ func TestOwnerApprovesWithdrawal(t *testing.T) {
 			t.Errorf("the record %s", record)
 		}
 		ip := s.Text("SELECT ip FROM audit WHERE action = 'WITHDRAWAL_REQUEST'")
-		if d.Count("audit WHERE action = 'WITHDRAWAL_REQUEST' AND actor_id = $1", d.customer.ID) != 1 || ip == "" {
+		if d.Count("audit WHERE action = 'WITHDRAWAL_REQUEST' AND actor_id = $1", d.Customer.ID) != 1 || ip == "" {
 			t.Errorf("the audit names another actor, or the address %q", ip)
 		}
 		for _, secret := range []string{d.owner["x-auth"], d.wallet["service-auth"]} {
@@ -122,55 +125,55 @@ func TestSecondPersonMovesWithdrawal(t *testing.T) {
 		events := func(of string) int { return d.Count("integration_event WHERE type = $1", of) }
 		id := d.made(t, "resumed")
 		d.move(t, id, "timeOut")
-		waits := d.ask(t, "POST", path(id, "resume"), `{"reason":"the node is back"}`, d.boss)
-		d.Do(t, "POST", approvalsPath+"/"+waits+"/approve", nil, d.boss).Is(t, 403, "FORBIDDEN")
+		waits := d.Ask(t, "POST", path(id, "resume"), `{"reason":"the node is back"}`, d.Boss)
+		d.Do(t, "POST", harness.ApprovalsPath+"/"+waits+"/approve", nil, d.Boss).Is(t, 403, "FORBIDDEN")
 		if got := d.status(t, id); got != "timeOut" || events("withdrawal.resumed") != 0 {
 			t.Errorf("before the approval: %s", got)
 		}
-		late := d.approving(t, waits, d.other)
-		lateCode := d.Code(t, d.chief, "SMS")
-		if got := d.approve(t, waits, d.chief, d.other); !got.Success || got.Data.Status != "APPROVED" {
+		late := d.Approving(t, waits, d.Other)
+		lateCode := d.Code(t, d.Chief, "SMS")
+		if got := d.Approve(t, waits, d.Chief, d.Other); !got.Success || got.Data.Status != "APPROVED" {
 			t.Fatalf("%+v", got)
 		}
 		if got := d.status(t, id); got != "queued" || events("withdrawal.resumed") != 1 {
 			t.Errorf("after the approval: %s", got)
 		}
 		d.move(t, id, "timeOut") // where a second resume would be possible
-		got := outcome(t, d.Complete(t, late, late.Method(t, "SMS"), lateCode))
+		got := harness.Outcome(t, d.Complete(t, late, late.Method(t, "SMS"), lateCode))
 		if got.Success || got.Code != "INVALID_STATE" || d.status(t, id) != "timeOut" || events("withdrawal.resumed") != 1 {
 			t.Errorf("approved again: %+v", got)
 		}
-		d.Do(t, "POST", approvalsPath+"/"+waits+"/approve", nil, d.other).Is(t, 409, "INVALID_STATE")
+		d.Do(t, "POST", harness.ApprovalsPath+"/"+waits+"/approve", nil, d.Other).Is(t, 409, "INVALID_STATE")
 
-		waits = d.ask(t, "POST", path(id, "cancel"), `{"reason":"asked"}`, d.boss)
+		waits = d.Ask(t, "POST", path(id, "cancel"), `{"reason":"asked"}`, d.Boss)
 		if d.status(t, id) != "timeOut" || d.holds() != 1 || events("withdrawal.cancelled") != 0 {
 			t.Error("cancelled before the approval")
 		}
-		if r := d.read(t, waits); !strings.Contains(r.Summary, "WITHDRAWAL_CANCEL "+id+" of "+d.customer.ID) {
+		if r := d.Read(t, waits); !strings.Contains(r.Summary, "WITHDRAWAL_CANCEL "+id+" of "+d.Customer.ID) {
 			t.Errorf("the summary %q", r.Summary)
 		}
-		if got := d.approve(t, waits, d.chief, d.other); !got.Success || d.status(t, id) != "cancelled" || d.holds() != 0 ||
+		if got := d.Approve(t, waits, d.Chief, d.Other); !got.Success || d.status(t, id) != "cancelled" || d.holds() != 0 ||
 			events("withdrawal.cancelled") != 1 {
 			t.Errorf("%+v, %s", got, d.status(t, id))
 		}
 		for _, way := range []string{"resume", "cancel"} { // what cannot be done does not wait
-			d.Do(t, "POST", path(id, way), `{}`, d.boss).Is(t, 409, "INVALID_STATE")
+			d.Do(t, "POST", path(id, way), `{}`, d.Boss).Is(t, 409, "INVALID_STATE")
 		}
 
 		// A claim of the wallet meanwhile wins.
 		id = d.made(t, "claimed")
-		waits = d.ask(t, "POST", path(id, "cancel"), `{}`, d.boss)
+		waits = d.Ask(t, "POST", path(id, "cancel"), `{}`, d.Boss)
 		d.move(t, id, "processing")
-		got = d.approve(t, waits, d.chief, d.other)
-		if got.Success || got.Code != "INVALID_STATE" || d.read(t, waits).Status != "FAILED" ||
+		got = d.Approve(t, waits, d.Chief, d.Other)
+		if got.Success || got.Code != "INVALID_STATE" || d.Read(t, waits).Status != "FAILED" ||
 			d.status(t, id) != "processing" || d.holds() != 1 {
 			t.Errorf("cancelled what the wallet has claimed: %+v, %s", got, d.status(t, id))
 		}
 
 		// A refusal changes nothing.
 		id = d.made(t, "refused")
-		waits = d.ask(t, "POST", path(id, "cancel"), `{}`, d.boss)
-		d.Ok(t, "POST", approvalsPath+"/"+waits+"/refuse", `{"reason":"Who asked?"}`, d.other)
+		waits = d.Ask(t, "POST", path(id, "cancel"), `{}`, d.Boss)
+		d.Ok(t, "POST", harness.ApprovalsPath+"/"+waits+"/refuse", `{"reason":"Who asked?"}`, d.Other)
 		if d.status(t, id) != "queued" || d.holds() != 2 || events("withdrawal.cancelled") != 1 {
 			t.Errorf("after the refusal: %s", d.status(t, id))
 		}

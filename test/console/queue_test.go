@@ -1,4 +1,4 @@
-package main
+package console
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"castellan/internal/blackbox"
+	"castellan/test/harness"
 	"castellan/web/webtest"
 )
 
@@ -17,16 +18,16 @@ import (
 func TestConsoleQueue(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite")
-	if got := s.Command("", "demo", "--users", "100", "--password", demoPassword); got.Code != 0 {
+	if got := s.Command("", "demo", "--users", "100", "--password", harness.DemoPassword); got.Code != 0 {
 		t.Fatal(got.ErrOut)
 	}
-	who := demoAccount(1)
+	who := harness.DemoAccount(1)
 	who.Mail = "admin@demo.example"
 	m := &till{t, s, s.Start(), webtest.Browser(t)}
 	consoleLogin(t, m.tab, m.n, who, "/withdrawals?statusCode=6")
 	session, _ := m.n.Session(t, who)
 	auth := blackbox.Headers{"x-auth": session}
-	app := enrolled(t, m.n, who, auth)
+	app := harness.Enrolled(t, m.n, who, auth)
 	m.resume(auth)
 	m.cancel(auth)
 	m.decided()
@@ -157,7 +158,7 @@ func (m *till) level() {
 	}
 }
 
-func (m *till) fee(app *authenticator) {
+func (m *till) fee(app *harness.Authenticator) {
 	m.open("/fees")
 	m.tab.See(`[data-testid="write-/admin/update-parameters"]`)
 	m.tab.Click(`[data-testid="tab-minimums"]`)
@@ -169,7 +170,7 @@ func (m *till) fee(app *authenticator) {
 	m.seen("fee")
 	m.tab.Click(theSend)
 	m.tab.See(`[data-testid="otp"]`)
-	m.tab.Type(`[data-testid="otp-code"] input`, app.next(m.t))
+	m.tab.Type(`[data-testid="otp-code"] input`, app.Next(m.t))
 	m.tab.Until(noDialog)
 	m.names(aRow, "BTC", "0.00000001")
 	m.seen("fees")

@@ -1,4 +1,4 @@
-package main
+package kit
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"castellan/internal/blackbox"
+	"castellan/test/harness"
 )
 
 // doctorOutput is what castellan doctor --json prints, and what data of GET /admin/setup holds.
@@ -95,7 +96,7 @@ func TestSetupEndpoint(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite")
 	n := s.Start()
-	boss := admin(t, s, n)
+	boss := harness.Admin(t, s, n)
 	var judged, checked struct{ Data doctorOutput }
 	n.Ok(t, "GET", "/admin/setup", nil, boss).Read(t, &judged)
 	n.Ok(t, "GET", "/admin/setup?check=true", nil, boss).Read(t, &checked)
