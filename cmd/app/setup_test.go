@@ -80,7 +80,8 @@ func TestEmptyDefaults(t *testing.T) {
 	got := map[setup.Severity][]string{}
 	for _, f := range r.Findings {
 		got[f.Severity] = append(got[f.Severity], f.Key)
-		if f.State == "" || f.Severity != setup.OK && (f.Effect == "" || f.Mend == "") || strings.ContainsAny(f.String(), "\n\r") {
+		if f.State == "" || f.Severity != setup.OK && (f.Effect == "" || f.Mend == "") ||
+			strings.ContainsAny(f.String(), "\n\r") {
 			t.Errorf("%+v is not whole", f)
 		}
 	}
