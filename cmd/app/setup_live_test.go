@@ -242,7 +242,8 @@ func TestChecksOfFiles(t *testing.T) {
 			t.Errorf("%s is no fault", key)
 		}
 	}
-	if ok := live(t, r, setup.OK); ok["files.folder"].State == "" || ok["clock"].State == "" || ok["data_dir"].State == "" {
+	ok := live(t, r, setup.OK)
+	if ok["files.folder"].State == "" || ok["clock"].State == "" || ok["data_dir"].State == "" {
 		t.Errorf("passed: %v", ok)
 	}
 	if left, err := os.ReadDir(c.Files.Folder); err != nil || len(left) > 1 || len(left) == 1 && left[0].Name() != "tmp" {
@@ -250,7 +251,8 @@ func TestChecksOfFiles(t *testing.T) {
 	}
 	storetest.Must(t, os.WriteFile(c.Keys.MasterFile, []byte(strings.Repeat("A", 43)+"=\n"), 0o644))
 	storetest.Must(t, os.Chmod(c.Keys.MasterFile, 0o644))
-	if f := live(t, Doctor(t.Context(), c, nil), setup.Fault)["keys.master_file"]; !strings.Contains(f.State, "chmod 600") {
+	f := live(t, Doctor(t.Context(), c, nil), setup.Fault)["keys.master_file"]
+	if !strings.Contains(f.State, "chmod 600") {
 		t.Errorf("an open master key: %v", f)
 	}
 }
