@@ -74,7 +74,8 @@ func newSurroundings(t *testing.T) *surroundings {
 		"AUDIT_ANCHOR_URL=" + silent + "/anchors", "AUDIT_ANCHOR_CA_FILE=" + silentCA, "AUDIT_ANCHOR_SECRET=" + signing,
 		"ACCOUNTING_URL=" + silent + "/journals", "ACCOUNTING_CA_FILE=" + silentCA, "ACCOUNTING_SECRET=" + signing,
 		"PUSH_WEBHOOK_SECRET=" + signing, "CORPORATE_DEFAULT_PASSWORD=" + canary,
-		"RATES_URL=" + asked + "/rates/" + canary + "?key=" + canary, "RATES_KEY=Bearer " + canary, "RATES_CA_FILE=" + askedCA,
+		"RATES_URL=" + asked + "/rates/" + canary + "?key=" + canary, "RATES_KEY=Bearer " + canary,
+		"RATES_CA_FILE=" + askedCA,
 		"PROVIDERS_EXCHANGES=spot=" + asked, "PROVIDERS_ACCOUNTS=spot/main=" + canary + ":" + canary,
 		"PROVIDERS_CA_FILE=" + askedCA,
 		"FILES_S3_URL=" + files + "/castellan-files", "FILES_S3_CA_FILE=" + filesCA, "FILES_S3_ACCESS_KEY=CASTELLANTEST",
@@ -241,7 +242,8 @@ func TestChecksOfFiles(t *testing.T) {
 			t.Errorf("%s is no fault", key)
 		}
 	}
-	if ok := live(t, r, setup.OK); ok["files.folder"].State == "" || ok["clock"].State == "" || ok["data_dir"].State == "" {
+	ok := live(t, r, setup.OK)
+	if ok["files.folder"].State == "" || ok["clock"].State == "" || ok["data_dir"].State == "" {
 		t.Errorf("passed: %v", ok)
 	}
 	if left, err := os.ReadDir(c.Files.Folder); err != nil || len(left) > 1 || len(left) == 1 && left[0].Name() != "tmp" {
@@ -249,7 +251,8 @@ func TestChecksOfFiles(t *testing.T) {
 	}
 	storetest.Must(t, os.WriteFile(c.Keys.MasterFile, []byte(strings.Repeat("A", 43)+"=\n"), 0o644))
 	storetest.Must(t, os.Chmod(c.Keys.MasterFile, 0o644))
-	if f := live(t, Doctor(t.Context(), c, nil), setup.Fault)["keys.master_file"]; !strings.Contains(f.State, "chmod 600") {
+	f := live(t, Doctor(t.Context(), c, nil), setup.Fault)["keys.master_file"]
+	if !strings.Contains(f.State, "chmod 600") {
 		t.Errorf("an open master key: %v", f)
 	}
 }

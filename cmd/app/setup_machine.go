@@ -86,9 +86,8 @@ func (d doctor) machine() []probe {
 	all := []probe{
 		{"clock", "tokens and one-time codes are judged by a wrong time", "synchronize the clock, by NTP for instance",
 			d.clock},
-		{"data_dir", "the disk will be full, and then nothing is stored", "free space", func(context.Context) (string, error) {
-			return free(c.DataDir)
-		}},
+		{"data_dir", "the disk will be full, and then nothing is stored", "free space",
+			func(context.Context) (string, error) { return free(c.DataDir) }},
 		{"keys.master_file", "the service does not start",
 			"bring the file, or for a new installation make it: umask 077; openssl rand -base64 32 > FILE", d.masterKey},
 	}

@@ -47,7 +47,7 @@ type report struct {
 // finding is one control or feature that is off, or the outcome of a live check.
 type finding struct {
 	Key      string `json:"key" example:"mail.host" doc:"the setting, the parameter, or the name of the check"`
-	Severity string `json:"severity" enum:"control,fault,feature,ok" doc:"control: a protection is off; fault: a check failed"`
+	Severity string `json:"severity" enum:"control,fault,feature,ok" doc:"control: off; fault: a check failed"`
 	State    string `json:"state" example:"empty"`
 	Effect   string `json:"effect" example:"no mail is sent" doc:"empty for ok"`
 	Mend     string `json:"mend" example:"set mail.host and mail.from" doc:"the change that ends it; empty for ok"`

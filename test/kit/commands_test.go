@@ -21,8 +21,9 @@ func TestHelp(t *testing.T) {
 		args  string
 		wants []string
 	}{
-		{"", []string{"serve", "migrate", "config", "doctor", "version", "user add", "user unlock", "user withdrawals", "user allow-ip",
-			"user reopen-kyc", "user clear-geofilter", "keys rotate", "cron-key add", "cron-key list", "cron-key remove",
+		{"", []string{"serve", "migrate", "config", "doctor", "version", "user add", "user unlock", "user withdrawals",
+			"user allow-ip", "user reopen-kyc",
+			"user clear-geofilter", "keys rotate", "cron-key add", "cron-key list", "cron-key remove",
 			"audit verify", "device enroll", "device approve", "--config", "CASTELLAN_"}},
 		{"serve", []string{"SIGTERM", "1012", "CASTELLAN_DATABASE_URL"}},
 		{"migrate", []string{"migrations"}},

@@ -56,8 +56,10 @@ func TestDoctor(t *testing.T) {
 		if _, err := os.Stat(s.Dir); err == nil && s.Kind == "sqlite" {
 			t.Error("the data folder was made")
 		}
-		if s.Kind == "postgres" && len(s.Tables()) > 0 {
-			t.Errorf("tables were made: %q", s.Tables())
+		if s.Kind == "postgres" {
+			if n := s.Count("information_schema.tables WHERE table_schema = 'public'"); n > 0 {
+				t.Errorf("%d tables were made", n)
+			}
 		}
 		n := s.Start()
 		running := doctor()
