@@ -117,7 +117,7 @@ type Chain struct {
 
 // OpenChain opens the chain of a file, which is made where it is missing.
 func OpenChain(path string) (*Chain, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) // #nosec G304: the operator names the file
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -245,7 +245,7 @@ func (c *Chain) Mine() error {
 }
 
 func (c *Chain) write(plan func() ([]line, error)) error {
-	fd := int(c.file.Fd()) // #nosec G115: a file descriptor is small
+	fd := int(c.file.Fd())
 	if err := syscall.Flock(fd, syscall.LOCK_EX); err != nil {
 		return err
 	}

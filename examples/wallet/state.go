@@ -166,7 +166,7 @@ func OpenKeys(dir string) (Keys, error) {
 	if err != nil && !errors.Is(err, os.ErrExist) {
 		return Keys{}, err
 	}
-	text, err := os.ReadFile(path) // #nosec G304: the operator names the folder
+	text, err := os.ReadFile(path)
 	if err == nil {
 		seed, err = hex.DecodeString(strings.TrimSpace(string(text)))
 	}
@@ -219,7 +219,7 @@ func AddUser(dir, userID string) error {
 
 // Users are the users with a deposit address, by the address.
 func Users(dir string, k Keys) (map[string]string, error) {
-	text, err := os.ReadFile(filepath.Join(dir, "users")) // #nosec G304: the operator names the folder
+	text, err := os.ReadFile(filepath.Join(dir, "users"))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
@@ -244,7 +244,7 @@ func SetSender(dir, txID string, sender json.RawMessage) error {
 
 // Sender is the sender of a deposit, nil where it is not known.
 func Sender(dir, txID string) (json.RawMessage, error) {
-	text, err := os.ReadFile(senderFile(dir, txID)) // #nosec G304: the operator names the folder
+	text, err := os.ReadFile(senderFile(dir, txID))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
