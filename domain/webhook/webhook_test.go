@@ -43,7 +43,8 @@ func TestSign(t *testing.T) {
 	h := http.Header{}
 	secrets.Sign(h, "msg_p5jXN8AQM9LWM0D4loKWxJek", time.Unix(1614265330, 0), []byte(`{"test": 2432232314}`))
 	first, second, _ := strings.Cut(h.Get("webhook-signature"), " ")
-	if first != "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=" || !strings.HasPrefix(second, "v1,") || second == first ||
+	if first != "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=" || second == first ||
+		!strings.HasPrefix(second, "v1,") ||
 		h.Get("webhook-id") != "msg_p5jXN8AQM9LWM0D4loKWxJek" || h.Get("webhook-timestamp") != "1614265330" {
 		t.Errorf("%v", h)
 	}
