@@ -55,7 +55,9 @@ func (d *vault) made(t *testing.T, externalID string) string {
 // withdrawn is the id of the withdrawal in the outcome of a challenge.
 func withdrawn(t *testing.T, a blackbox.Answer) string {
 	t.Helper()
-	var final struct{ ExecResult struct{ Data struct{ ID string } } }
+	var final struct {
+		ExecResult struct{ Data struct{ ID string } }
+	}
 	if a.Is(t, 200, "").Read(t, &final); final.ExecResult.Data.ID == "" {
 		t.Fatalf("no withdrawal: %s", a)
 	}
