@@ -99,7 +99,7 @@ faults: ## nodes, networks and databases fail under load, in every way the tests
 	$(WITH_POSTGRES) go test -tags faults -count=1 -timeout 590s -skip '$(FAULTS)' -p 1 ./cmd/castellan ./test/...
 	$(WITH_POSTGRES) go test -tags faults -count=1 -timeout 40m -run '$(KILLS)' -p 1 -v ./test/money ./test/faults
 	go test -count=1 -timeout 20m -run 'LedgerAgainstItsModel/memory' -v ./persistence -ledger.steps 10000
-	$(WITH_POSTGRES) go test -count=1 -timeout 60m -run WithdrawalModel -v ./domain/transaction -orders 100000
+	$(WITH_POSTGRES) go test -count=1 -timeout 120m -run WithdrawalModel -v ./domain/transaction -orders 100000
 	go test -count=1 -timeout 20m -run AgainstDecimal -v ./domain/amount -rapid.checks 10000000
 
 test-starved: test-deps ## ten rounds of the tests on a machine that is short of processors (ROUNDS=10)
