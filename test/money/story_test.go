@@ -379,3 +379,6 @@ func (s *story) has(balance, locked float64) {
 		s.Errorf("the customer has %+v, want %v, of which %v is locked", got, balance, locked)
 	}
 }
+
+// onePixel is a picture of one pixel, in base64.
+const onePixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
