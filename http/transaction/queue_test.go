@@ -225,7 +225,8 @@ func TestQueueList(t *testing.T) {
 			s.Wants(queueList+"?"+query, "", 400, "INVALID_FIELD "+field)
 		}
 		s.lists = false // contact data is for callers who may list accounts
-		hidden := strings.Replace(s.entry(a, 6, "hotWalletInsufficientBalance", "1", "0.001"), `"jane@example.com"`, "null", 1)
+		hidden := s.entry(a, 6, "hotWalletInsufficientBalance", "1", "0.001")
+		hidden = strings.Replace(hidden, `"jane@example.com"`, "null", 1)
 		s.Wants(queueList+"?id="+a, "", 200, "["+hidden+"]")
 		s.As("jane").Wants(queueList, "", 403, "FORBIDDEN")
 	})

@@ -41,8 +41,8 @@ func TestConsoleQueue(t *testing.T) {
 func (m *till) customer(auth blackbox.Headers, status int) (id, name, amount string) {
 	m.t.Helper()
 	id = m.s.Text(fmt.Sprintf("SELECT id FROM withdrawal_queue WHERE status = %d ORDER BY id DESC LIMIT 1", status))
-	name = m.s.Text("SELECT name || ' ' || surname FROM users WHERE id = (SELECT user_id FROM withdrawal_queue WHERE id = '" +
-		id + "')")
+	name = m.s.Text("SELECT name || ' ' || surname FROM users WHERE id = (SELECT user_id FROM withdrawal_queue " +
+		"WHERE id = '" + id + "')")
 	var found []struct{ Amount json.Number }
 	m.n.Ok(m.t, "GET", "/admin/get-withdrawal-crypto-queue?id="+id, nil, auth).Read(m.t, &found)
 	return id, name, found[0].Amount.String()

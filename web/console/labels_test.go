@@ -21,7 +21,8 @@ import (
 func TestAuditActionsHaveNames(t *testing.T) {
 	names := englishTexts(t)
 	found := auditActions(t)
-	for _, known := range []string{"LOGIN", "CALL", "DENIALS_LOST", "FOUR_EYES_APPROVE", "LEDGER_TRANSFER", "SERVICE_KEY_ADD",
+	for _, known := range []string{"LOGIN", "CALL", "DENIALS_LOST", "FOUR_EYES_APPROVE", "LEDGER_TRANSFER",
+		"SERVICE_KEY_ADD",
 		"USER_ADD_BULK", "DEVICE_ADD", "REGISTER", "USER_UNLOCK", "NOTIFICATION_SEND", "WITHDRAWAL_CANCEL",
 		"WITHDRAWAL_REQUEST", "ADJUST_BALANCE", "USER_LEVEL", "FIREWALL_RULE_ADD", "TRANSACTION_STATUS"} {
 		if !slices.Contains(found, known) {

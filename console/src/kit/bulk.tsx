@@ -26,7 +26,7 @@ export interface BulkProps<T, M extends 'post' | 'patch' | 'delete', P extends W
   /** Whether what stands above the rows is filled in. */
   ready?: boolean;
   button?: ButtonProps;
-  /** Key of the text of the button that sends; it has the number of rows as count. For one row the text is the title. */
+  /** Key of the text of the button that sends; it has the number of rows as count. For one row it is the title. */
   go?: string;
 }
 

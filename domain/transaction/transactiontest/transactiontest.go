@@ -269,7 +269,8 @@ func queue(w *world) {
 		got, err := w.Queue(w.Context(), x.q, page.Query[transaction.Place]{Count: true})
 		storetest.Must(w, err)
 		if !slices.EqualFunc(got.Records, x.want, func(a transaction.Entry, b transaction.Queued) bool {
-			return a.Queued.ID == b.ID && a.Withdrawal.ID == b.ID && a.Queued.Status == b.Status && a.FullName == "İnci Öz_"+w.user
+			return a.Queued.ID == b.ID && a.Withdrawal.ID == b.ID && a.Queued.Status == b.Status &&
+				a.FullName == "İnci Öz_"+w.user
 		}) ||
 			got.Total != len(x.want) {
 			w.Errorf("%s: %+v", name, got)
