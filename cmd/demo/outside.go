@@ -56,7 +56,7 @@ func (r *run) companies(ctx context.Context) error {
 		if place%3 == 0 {
 			u.Role, u.Status, u.Email = "accountant", "passive", nil
 		}
-		if _, err := r.doors.corporate.Insert(ctx, admin, u); err != nil {
+		if _, err := r.doors.corporate.Insert(ctx, admin, u, ""); err != nil {
 			return err
 		}
 	}

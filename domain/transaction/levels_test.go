@@ -17,7 +17,11 @@ import (
 // The limits that withdrawals ask, those that are shown and those that are changed have stores
 // of their own, as on three nodes.
 func TestChangedLevelIsEnforcedAsShown(t *testing.T) {
-	d := newDesk(t, "u")
+	onBoth(t, func(t *testing.T, db *persistence.DB) { changedLevel(t, newDesk(t, db, "u")) })
+}
+
+func changedLevel(t *testing.T, d *desk) {
+	t.Helper()
 	storetest.Must(t, d.m.Pay("u", "BTC/BTC", "10"))
 	node := func() *limit.Service {
 		return &limit.Service{Users: persistence.NewUsers(d.m.DB), Levels: persistence.NewLevels(d.m.DB),
