@@ -50,7 +50,7 @@ var layers = map[string]layer{
 	},
 	"web": {},
 	// What is said of an error and how a device signs is said once.
-	"client":   {ours: []string{"domain/device", "domain/fault"}, their: []string{"github.com/gobwas/ws"}},
+	"client": {ours: []string{"domain/device", "domain/fault"}, their: []string{"github.com/gobwas/ws"}},
 	// A neighbour has what a client has, and money as it is on the wire.
 	"examples": {ours: []string{"client", "domain/amount", "domain/fault"}},
 	"cmd":      {ours: []string{"*"}, their: []string{"*"}},
