@@ -12,6 +12,7 @@ package geo
 import (
 	_ "embed"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"castellan/domain/fault"
@@ -45,6 +46,8 @@ var (
 	names [][]string
 	codes []string
 	dials []string
+	// dialCodes are dials without those that are equal, sorted.
+	dialCodes []string
 )
 
 func init() {
@@ -57,6 +60,7 @@ func init() {
 		_, dial, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
 		dials = append(dials, dial)
 	}
+	dialCodes = slices.Compact(slices.Sorted(slices.Values(dials)))
 }
 
 func square(code string) int { return int(code[0]-'A')*26 + int(code[1]-'A') }
@@ -102,6 +106,9 @@ func DialCode(code string) string {
 	}
 	return ""
 }
+
+// DialCodes lists the dialling codes of all countries, each once, sorted.
+func DialCodes() []string { return append([]string(nil), dialCodes...) }
 
 // Parse reads the code that is given for a country, in either case
 // (D-GEO-06).

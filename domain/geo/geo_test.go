@@ -81,3 +81,19 @@ func TestParse(t *testing.T) {
 		}
 	}
 }
+
+// The list of dialling codes has each code once, and no empty one.
+func TestDialCodesAreUnique(t *testing.T) {
+	seen := map[string]bool{}
+	for _, dial := range DialCodes() {
+		if dial == "" || seen[dial] {
+			t.Errorf("%q is empty or listed twice", dial)
+		}
+		seen[dial] = true
+	}
+	for _, code := range Codes() {
+		if !seen[DialCode(code)] {
+			t.Errorf("%s is missing", DialCode(code))
+		}
+	}
+}
