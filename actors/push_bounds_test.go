@@ -9,13 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/challenge"
-	"castellan/domain/challenge/stepup"
-	"castellan/domain/commit"
-	"castellan/domain/fault"
-	"castellan/domain/id"
-	"castellan/domain/mfa"
-	"castellan/domain/outbox"
+	"castellan/domain/access/challenge"
+	"castellan/domain/access/challenge/stepup"
+	"castellan/domain/access/mfa"
+	"castellan/domain/delivery/outbox"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/id"
 	"castellan/persistence"
 )
 

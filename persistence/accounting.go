@@ -4,12 +4,11 @@ import (
 	"context"
 	"time"
 
-	"castellan/domain/accounting"
-	"castellan/domain/id"
-	"castellan/domain/ledger"
+	"castellan/domain/kit/id"
+	"castellan/domain/money/accounting"
+	"castellan/domain/money/ledger"
 )
 
-// Accounting implements accounting.Store.
 type Accounting struct{ db *DB }
 
 var _ accounting.Store = Accounting{}

@@ -5,10 +5,9 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/addressbook"
+	"castellan/domain/money/addressbook"
 )
 
-// AddressBooks implements addressbook.Store.
 type AddressBooks struct{ db *DB }
 
 var _ addressbook.Store = AddressBooks{}
@@ -57,7 +56,6 @@ var addresses = table[addressRow, ownedEntry]{
 	},
 }
 
-// Book implements addressbook.Store.
 func (s AddressBooks) Book(ctx context.Context, userID string) (addressbook.Book, error) {
 	entries, err := addresses.list(ctx, s.db, part{where: []filter{is("user_id", userID)}})
 	book := make(addressbook.Book, len(entries))
@@ -82,17 +80,14 @@ func (s AddressBooks) Hold(ctx context.Context, userID string) (addressbook.Book
 	return s.Book(ctx, userID)
 }
 
-// Insert implements addressbook.Store.
 func (s AddressBooks) Insert(ctx context.Context, userID string, e addressbook.Entry) (int64, error) {
 	return addresses.add(ctx, s.db, ownedEntry{e, userID})
 }
 
-// Replace implements addressbook.Store.
 func (s AddressBooks) Replace(ctx context.Context, userID string, e addressbook.Entry) error {
 	return addresses.save(ctx, s.db, ownedEntry{e, userID}, is("id", e.ID), is("user_id", userID))
 }
 
-// Remove implements addressbook.Store.
 func (s AddressBooks) Remove(ctx context.Context, userID string, id int64) error {
 	return addresses.remove(ctx, s.db, is("id", id), is("user_id", userID))
 }

@@ -7,13 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/addressbook"
-	"castellan/domain/addressbook/addressbooktest"
-	"castellan/domain/admin"
-	"castellan/domain/audit"
-	"castellan/domain/currency"
-	"castellan/domain/currency/currencytest"
-	"castellan/domain/storetest"
+	"castellan/domain/kit/admin"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/money/addressbook"
+	"castellan/domain/money/addressbook/addressbooktest"
+	"castellan/domain/money/currency"
+	"castellan/domain/money/currency/currencytest"
 )
 
 func TestCurrencyStore(t *testing.T) {

@@ -5,10 +5,9 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/agreement"
+	"castellan/domain/people/agreement"
 )
 
-// Agreements implements agreement.Store.
 type Agreements struct{ db *DB }
 
 var _ agreement.Store = Agreements{}
@@ -46,10 +45,8 @@ var agreements = table[agreementRow, agreement.Agreement]{
 	},
 }
 
-// Lock implements agreement.Store.
 func (s Agreements) Lock(ctx context.Context) error { return s.db.LockTx(ctx, agreementLock) }
 
-// List implements agreement.Store.
 func (s Agreements) List(ctx context.Context, q agreement.Query) ([]agreement.Agreement, error) {
 	seen := agreements
 	seen.join = func(rows *bun.SelectQuery) *bun.SelectQuery {
@@ -59,22 +56,18 @@ func (s Agreements) List(ctx context.Context, q agreement.Query) ([]agreement.Ag
 	return seen.list(ctx, s.db, part{where: []filter{sent("version", q.Version)}})
 }
 
-// Get implements agreement.Store.
 func (s Agreements) Get(ctx context.Context, id int64) (agreement.Agreement, error) {
 	return agreements.find(ctx, s.db, is("id", id))
 }
 
-// Last implements agreement.Store.
 func (s Agreements) Last(ctx context.Context, name string) (agreement.Agreement, error) {
 	return agreements.find(ctx, s.db, where("id = (SELECT max(id) FROM agreement WHERE name = ?)", name))
 }
 
-// Add implements agreement.Store.
 func (s Agreements) Add(ctx context.Context, a agreement.Agreement) (int64, error) {
 	return agreements.add(ctx, s.db, a)
 }
 
-// Accept implements agreement.Store.
 func (s Agreements) Accept(ctx context.Context, id int64, userID string) error {
 	return write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
 		if _, err := agreements.find(ctx, s.db, is("id", id)); err != nil {
@@ -86,7 +79,6 @@ func (s Agreements) Accept(ctx context.Context, id int64, userID string) error {
 	})
 }
 
-// Named implements agreement.Store.
 func (s Agreements) Named(ctx context.Context, keys []string) (named []string, err error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()

@@ -3,8 +3,8 @@ package persistence
 import (
 	"testing"
 
-	"castellan/domain/agreement"
-	"castellan/domain/agreement/agreementtest"
+	"castellan/domain/people/agreement"
+	"castellan/domain/people/agreement/agreementtest"
 )
 
 func TestAgreementStore(t *testing.T) {

@@ -8,11 +8,10 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/allowedip"
+	"castellan/domain/access/allowedip"
 	"castellan/persistence/engine"
 )
 
-// AllowedIPs implements allowedip.Store.
 type AllowedIPs struct{ db *DB }
 
 var _ allowedip.Store = AllowedIPs{}
@@ -60,13 +59,11 @@ var allowedIPs = table[allowedRow, allowed]{
 	},
 }
 
-// Networks implements allowedip.Store.
 func (s AllowedIPs) Networks(ctx context.Context, userID string) ([]netip.Prefix, error) {
 	by, err := s.byUser(ctx, is("user_id", userID))
 	return by[userID], err
 }
 
-// All implements allowedip.Store.
 func (s AllowedIPs) All(ctx context.Context) (map[string][]netip.Prefix, error) { return s.byUser(ctx) }
 
 func (s AllowedIPs) byUser(ctx context.Context, fs ...filter) (map[string][]netip.Prefix, error) {

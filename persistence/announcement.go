@@ -8,11 +8,10 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/announcement"
+	"castellan/domain/office/announcement"
 	"castellan/persistence/engine"
 )
 
-// Announcements implements announcement.Store.
 type Announcements struct{ db *DB }
 
 var _ announcement.Store = Announcements{}
@@ -75,16 +74,13 @@ var announcements = table[announcementRow, announcement.Announcement]{
 	},
 }
 
-// Lock implements announcement.Store.
 func (s Announcements) Lock(ctx context.Context) error { return s.db.LockTx(ctx, announcementLock) }
 
-// List implements announcement.Store.
 func (s Announcements) List(ctx context.Context, q announcement.Query) ([]announcement.Announcement, error) {
 	return announcements.list(ctx, s.db,
 		part{where: []filter{sent("id", q.ID), sent("slug", q.Slug), sent("active", q.Active)}})
 }
 
-// Slugs implements announcement.Store.
 func (s Announcements) Slugs(ctx context.Context, base string) (slugs []string, err error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
@@ -93,23 +89,19 @@ func (s Announcements) Slugs(ctx context.Context, base string) (slugs []string, 
 	return slugs, translate(err)
 }
 
-// Add implements announcement.Store.
 func (s Announcements) Add(ctx context.Context, a announcement.Announcement) (int64, error) {
 	return announcements.add(ctx, s.db, a)
 }
 
-// Change implements announcement.Store.
 func (s Announcements) Change(ctx context.Context, id int64,
 	f func(announcement.Announcement) (announcement.Announcement, error)) error {
 	return announcements.change(ctx, s.db, f, is("id", id))
 }
 
-// Remove implements announcement.Store.
 func (s Announcements) Remove(ctx context.Context, id int64) error {
 	return announcements.remove(ctx, s.db, is("id", id))
 }
 
-// Named implements announcement.Store.
 func (s Announcements) Named(ctx context.Context, keys []string) (named []string, err error) {
 	in := bun.List(keys)
 	all, err := announcements.list(ctx, s.db, part{where: []filter{

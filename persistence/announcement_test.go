@@ -3,8 +3,8 @@ package persistence
 import (
 	"testing"
 
-	"castellan/domain/announcement"
-	"castellan/domain/announcement/announcementtest"
+	"castellan/domain/office/announcement"
+	"castellan/domain/office/announcement/announcementtest"
 )
 
 func TestAnnouncementStore(t *testing.T) {

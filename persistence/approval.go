@@ -5,8 +5,8 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/approval"
-	"castellan/domain/page"
+	"castellan/domain/kit/page"
+	"castellan/domain/office/staffrequest"
 )
 
 // approvals implements approval.Store of one sort.
@@ -17,13 +17,13 @@ type approvals[R, T, Q any] struct {
 }
 
 // NewDeploys returns the deploy requests kept in db.
-func NewDeploys(db *DB) approval.Deploys {
-	return approvals[deployRow, approval.Deploy, approval.DeployQuery]{db, deploys, deployFilters}
+func NewDeploys(db *DB) staffrequest.Deploys {
+	return approvals[deployRow, staffrequest.Deploy, staffrequest.DeployQuery]{db, deploys, deployFilters}
 }
 
 // NewVPNs returns the VPN requests kept in db.
-func NewVPNs(db *DB) approval.VPNs {
-	return approvals[vpnRow, approval.VPN, approval.VPNQuery]{db, vpns, vpnFilters}
+func NewVPNs(db *DB) staffrequest.VPNs {
+	return approvals[vpnRow, staffrequest.VPN, staffrequest.VPNQuery]{db, vpns, vpnFilters}
 }
 
 // approvalRow is what the rows of both sorts have.
@@ -38,12 +38,12 @@ type approvalRow struct {
 	UpdatedAt   int64
 }
 
-func (r approvalRow) request() approval.Request {
-	return approval.Request{ID: r.ID, Status: approval.Status(r.Status), Comment: r.Comment, Type: r.Type,
+func (r approvalRow) request() staffrequest.Request {
+	return staffrequest.Request{ID: r.ID, Status: staffrequest.Status(r.Status), Comment: r.Comment, Type: r.Type,
 		RequestorID: r.RequestorID, DeciderID: r.DeciderID, CreatedAt: at(r.CreatedAt), UpdatedAt: at(r.UpdatedAt)}
 }
 
-func approvalRowOf(r approval.Request) approvalRow {
+func approvalRowOf(r staffrequest.Request) approvalRow {
 	return approvalRow{Status: string(r.Status), Comment: r.Comment, Type: r.Type, RequestorID: r.RequestorID,
 		DeciderID: r.DeciderID, CreatedAt: ms(r.CreatedAt), UpdatedAt: ms(r.UpdatedAt)}
 }
@@ -69,52 +69,49 @@ type vpnRow struct {
 
 var approvalFixed = []string{"type", "requestor_id", "created_at"}
 
-var deploys = table[deployRow, approval.Deploy]{
+var deploys = table[deployRow, staffrequest.Deploy]{
 	order: keyset{columns: "id", descending: true},
 	fixed: approvalFixed,
-	record: func(r deployRow) (approval.Deploy, error) {
-		return approval.Deploy{Request: r.request(), ServiceName: r.ServiceName,
+	record: func(r deployRow) (staffrequest.Deploy, error) {
+		return staffrequest.Deploy{Request: r.request(), ServiceName: r.ServiceName,
 			OriginalServiceName: r.OriginalServiceName, BuildNumber: r.BuildNumber, Minutes: r.Minutes}, nil
 	},
-	row: func(d approval.Deploy) deployRow {
+	row: func(d staffrequest.Deploy) deployRow {
 		return deployRow{approvalRow: approvalRowOf(d.Request), ServiceName: d.ServiceName,
 			OriginalServiceName: d.OriginalServiceName, BuildNumber: d.BuildNumber, Minutes: d.Minutes}
 	},
 }
 
-var vpns = table[vpnRow, approval.VPN]{
+var vpns = table[vpnRow, staffrequest.VPN]{
 	order: keyset{columns: "id", descending: true},
 	fixed: append([]string{"name", "surname"}, approvalFixed...),
-	record: func(r vpnRow) (approval.VPN, error) {
-		return approval.VPN{Request: r.request(), UserName: r.UserName, Name: r.Name, Surname: r.Surname}, nil
+	record: func(r vpnRow) (staffrequest.VPN, error) {
+		return staffrequest.VPN{Request: r.request(), UserName: r.UserName, Name: r.Name, Surname: r.Surname}, nil
 	},
-	row: func(v approval.VPN) vpnRow {
+	row: func(v staffrequest.VPN) vpnRow {
 		return vpnRow{approvalRow: approvalRowOf(v.Request), UserName: v.UserName, Name: v.Name, Surname: v.Surname}
 	},
 }
 
-func deployFilters(q approval.DeployQuery) []filter {
+func deployFilters(q staffrequest.DeployQuery) []filter {
 	return []filter{sent("id", q.ID), sent("status", q.Status), sent("service_name", q.ServiceName),
 		sent("original_service_name", q.OriginalServiceName), sent("type", q.Type)}
 }
 
-func vpnFilters(q approval.VPNQuery) []filter {
+func vpnFilters(q staffrequest.VPNQuery) []filter {
 	return []filter{sent("id", q.ID), sent("status", q.Status), sent("user_name", q.UserName), sent("type", q.Type)}
 }
 
-func approvalOrder(p approval.Place) []any { return []any{p.ID} }
+func approvalOrder(p staffrequest.Place) []any { return []any{p.ID} }
 
-// List implements approval.Store.
-func (s approvals[R, T, Q]) List(ctx context.Context, q Q, p page.Query[approval.Place]) (page.Of[T], error) {
+func (s approvals[R, T, Q]) List(ctx context.Context, q Q, p page.Query[staffrequest.Place]) (page.Of[T], error) {
 	return listPage(ctx, s.db, s.rows, p, approvalOrder, s.filters(q))
 }
 
-// Add implements approval.Store.
 func (s approvals[R, T, Q]) Add(ctx context.Context, r T) (int64, error) {
 	return s.rows.add(ctx, s.db, r)
 }
 
-// Change implements approval.Store.
 func (s approvals[R, T, Q]) Change(ctx context.Context, id int64, f func(T) (T, error)) error {
 	return s.rows.change(ctx, s.db, f, is("id", id))
 }

@@ -3,11 +3,11 @@ package persistence
 import (
 	"testing"
 
-	"castellan/domain/approval/approvaltest"
+	"castellan/domain/office/staffrequest/staffrequesttest"
 )
 
 func TestApprovalStores(t *testing.T) {
-	suite(t, approvaltest.Run, func(db *DB) approvaltest.Stores {
-		return approvaltest.Stores{Deploys: NewDeploys(db), VPNs: NewVPNs(db)}
+	suite(t, staffrequesttest.Run, func(db *DB) staffrequesttest.Stores {
+		return staffrequesttest.Stores{Deploys: NewDeploys(db), VPNs: NewVPNs(db)}
 	}, "deploy_request", "vpn_request")
 }

@@ -14,8 +14,8 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/audit"
-	"castellan/domain/ledger"
+	"castellan/domain/kit/audit"
+	"castellan/domain/money/ledger"
 )
 
 // Old audit rows leave in three steps, each of which may be repeated (D-EXT-03):

@@ -11,8 +11,8 @@ import (
 	"io"
 	"maps"
 
-	"castellan/domain/audit"
-	"castellan/domain/ledger"
+	"castellan/domain/kit/audit"
+	"castellan/domain/money/ledger"
 )
 
 // archiveFile is the content of a file: lines of JSON, compressed by gzip. The first is

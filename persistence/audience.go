@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"castellan/domain/user"
+	"castellan/domain/access/user"
 )
 
 var _ user.Audiences = Users{}
@@ -35,7 +35,6 @@ func audienceFilters(a user.Audience) []filter {
 	return fs
 }
 
-// Audience implements user.Audiences.
 func (s Users) Audience(ctx context.Context, a user.Audience, after string, limit int) (ids []string, err error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
@@ -44,7 +43,6 @@ func (s Users) Audience(ctx context.Context, a user.Audience, after string, limi
 	return ids, translate(err)
 }
 
-// CountAudience implements user.Audiences.
 func (s Users) CountAudience(ctx context.Context, a user.Audience) (int, error) {
 	return audience.count(ctx, s.db, audienceFilters(a)...)
 }

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/storetest"
-	"castellan/domain/user"
+	"castellan/domain/access/user"
+	"castellan/domain/kit/storetest"
 )
 
 func TestAudience(t *testing.T) {

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/audit"
-	"castellan/domain/change"
-	"castellan/domain/storetest"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/change"
+	"castellan/domain/kit/storetest"
 )
 
 // The hashes of rows that exist already do not change.

@@ -5,11 +5,10 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/audit"
-	"castellan/domain/page"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/page"
 )
 
-// Audit implements audit.Store.
 type Audit struct{ db *DB }
 
 var _ audit.Store = Audit{}
@@ -47,7 +46,6 @@ func auditFilters(q audit.Query) []filter {
 
 func auditOrder(p audit.Place) []any { return []any{ms(p.At), p.Chain, p.Seq} }
 
-// List implements audit.Store.
 func (s Audit) List(ctx context.Context, q audit.Query, p page.Query[audit.Place]) (page.Of[audit.Stored], error) {
 	return listPage(ctx, s.db, auditRows, p, auditOrder, auditFilters(q))
 }

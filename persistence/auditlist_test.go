@@ -3,8 +3,8 @@ package persistence
 import (
 	"testing"
 
-	"castellan/domain/audit"
-	"castellan/domain/audit/audittest"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/audit/audittest"
 )
 
 func TestAuditStore(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"castellan/domain/audit"
+	"castellan/domain/kit/audit"
 )
 
 // AuditState proves the last checkpoint: its MAC, the one before it, and that no chain

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"castellan/domain/audit"
-	"castellan/domain/storetest"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/storetest"
 )
 
 // The state of the trail tells the last checkpoint and notices what it can: a cut end,

@@ -6,14 +6,13 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/amount"
-	"castellan/domain/blockage"
-	"castellan/domain/fault"
-	"castellan/domain/page"
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/page"
+	"castellan/domain/money/blockage"
 	"castellan/persistence/engine"
 )
 
-// Blockages implements blockage.Store.
 type Blockages struct{ db *DB }
 
 var _ blockage.Store = Blockages{}
@@ -97,7 +96,6 @@ func blockageFilters(q blockage.Query) []filter {
 
 func blockageOrder(p blockage.Place) []any { return []any{p.ID} }
 
-// Get implements blockage.Store.
 func (s Blockages) Get(ctx context.Context, id int64) (b blockage.Blockage, err error) {
 	all, err := blockages.list(ctx, s.db, part{where: append(blockageFilters(blockage.Query{}), is("b.id", id))})
 	if err == nil && len(all) == 0 {
@@ -109,13 +107,11 @@ func (s Blockages) Get(ctx context.Context, id int64) (b blockage.Blockage, err 
 	return all[0], nil
 }
 
-// List implements blockage.Store.
 func (s Blockages) List(ctx context.Context, q blockage.Query,
 	p page.Query[blockage.Place]) (page.Of[blockage.Blockage], error) {
 	return listPage(ctx, s.db, blockages, p, blockageOrder, blockageFilters(q))
 }
 
-// Closures implements blockage.Store.
 func (s Blockages) Closures(ctx context.Context, userID string) ([]blockage.Blockage, error) {
 	return blockages.list(ctx, s.db, part{where: []filter{is("b.user_id", userID), where("b.closure"),
 		is("b.status", blockage.Active)}})

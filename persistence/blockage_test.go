@@ -4,13 +4,13 @@ import (
 	"context"
 	"testing"
 
-	"castellan/domain/blockage"
-	"castellan/domain/blockage/blockagetest"
-	"castellan/domain/currency"
-	"castellan/domain/standing"
-	"castellan/domain/standing/standingtest"
-	"castellan/domain/storetest"
-	"castellan/domain/user/usertest"
+	"castellan/domain/access/user/usertest"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/money/blockage"
+	"castellan/domain/money/blockage/blockagetest"
+	"castellan/domain/money/currency"
+	"castellan/domain/people/standing"
+	"castellan/domain/people/standing/standingtest"
 )
 
 func TestBlockageStore(t *testing.T) {

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/audit"
-	"castellan/domain/storetest"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/storetest"
 )
 
 var auditKey = []byte("audit key of the test")

@@ -9,12 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/audit"
-	"castellan/domain/challenge"
-	"castellan/domain/change"
-	"castellan/domain/commit"
-	"castellan/domain/fault"
-	"castellan/domain/storetest"
+	"castellan/domain/access/challenge"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/change"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 )
 
 func sample(id string) challenge.Challenge {

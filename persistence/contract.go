@@ -5,11 +5,10 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/contract"
+	"castellan/domain/office/contract"
 	"castellan/persistence/engine"
 )
 
-// Contracts implements contract.Store.
 type Contracts struct{ db *DB }
 
 var _ contract.Store = Contracts{}
@@ -88,25 +87,20 @@ var (
 	}
 )
 
-// Lock implements contract.Store.
 func (s Contracts) Lock(ctx context.Context) error { return s.db.LockTx(ctx, contractLock) }
 
-// Contracts implements contract.Store.
 func (s Contracts) Contracts(ctx context.Context, q contract.Query) ([]contract.Contract, error) {
 	return contracts.list(ctx, s.db, part{where: []filter{sent("id", q.ID), sent("code", q.Code)}})
 }
 
-// Add implements contract.Store.
 func (s Contracts) Add(ctx context.Context, c contract.Contract) (int64, error) {
 	return contracts.add(ctx, s.db, c)
 }
 
-// Details implements contract.Store.
 func (s Contracts) Details(ctx context.Context, contractID int64) ([]contract.Detail, error) {
 	return contractDetails.list(ctx, s.db, part{where: []filter{is("contract_id", contractID)}})
 }
 
-// DetailsOf implements contract.Store.
 func (s Contracts) DetailsOf(ctx context.Context, ids []int64) ([]contract.Detail, error) {
 	return contractDetails.list(ctx, s.db, part{where: []filter{anyOf(ids)}})
 }
@@ -114,12 +108,10 @@ func (s Contracts) DetailsOf(ctx context.Context, ids []int64) ([]contract.Detai
 // anyOf holds for no row where ids is empty.
 func anyOf(ids []int64) filter { return where("id IN (?)", bun.List(ids)) }
 
-// AddDetail implements contract.Store.
 func (s Contracts) AddDetail(ctx context.Context, d contract.Detail) (int64, error) {
 	return contractDetails.add(ctx, s.db, d)
 }
 
-// SaveDetail implements contract.Store.
 func (s Contracts) SaveDetail(ctx context.Context, d contract.Detail) error {
 	return contractDetails.save(ctx, s.db, d, is("id", d.ID))
 }
@@ -129,7 +121,6 @@ func (s Contracts) Accepted(ctx context.Context, userID string) ([]contract.Acce
 	return acceptances.list(ctx, s.db, part{where: []filter{is("user_id", userID)}})
 }
 
-// RemoveDetails implements contract.Store.
 func (s Contracts) RemoveDetails(ctx context.Context, ids []int64) error {
 	return contractDetails.remove(ctx, s.db, anyOf(ids))
 }

@@ -3,8 +3,8 @@ package persistence
 import (
 	"testing"
 
-	"castellan/domain/contract"
-	"castellan/domain/contract/contracttest"
+	"castellan/domain/office/contract"
+	"castellan/domain/office/contract/contracttest"
 )
 
 func TestContractStore(t *testing.T) {

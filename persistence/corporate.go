@@ -5,12 +5,11 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/corporate"
-	"castellan/domain/page"
-	"castellan/domain/user"
+	"castellan/domain/access/user"
+	"castellan/domain/kit/page"
+	"castellan/domain/people/corporate"
 )
 
-// Corporate implements corporate.Store.
 type Corporate struct{ db *DB }
 
 var _ corporate.Store = Corporate{}
@@ -80,16 +79,13 @@ func corporateFilters(q corporate.UserQuery) []filter {
 
 func corporateOrder(p corporate.Place) []any { return []any{p.ID} }
 
-// Lock implements corporate.Store.
 func (s Corporate) Lock(ctx context.Context) error { return s.db.LockTx(ctx, corporateLock) }
 
-// Applications implements corporate.Store.
 func (s Corporate) Applications(ctx context.Context, q corporate.ApplicationQuery,
 	p page.Query[corporate.Place]) (page.Of[corporate.Application], error) {
 	return listPage(ctx, s.db, applications, p, corporateOrder, applicationFilters(q))
 }
 
-// AddApplication implements corporate.Store.
 func (s Corporate) AddApplication(ctx context.Context, a corporate.Application) (int64, error) {
 	return applications.add(ctx, s.db, a)
 }
@@ -113,13 +109,11 @@ func (s Corporate) SetApplicationStatus(ctx context.Context, id int64, status st
 	return was, err
 }
 
-// Users implements corporate.Store.
 func (s Corporate) Users(ctx context.Context, q corporate.UserQuery,
 	p page.Query[corporate.Place]) (page.Of[corporate.User], error) {
 	return listPage(ctx, s.db, corporateUsers, p, corporateOrder, corporateFilters(q))
 }
 
-// Like implements corporate.Store.
 func (s Corporate) Like(ctx context.Context, u corporate.User) (corporate.User, error) {
 	if u.UserID == "" {
 		return corporateUsers.find(ctx, s.db, is("corporate_user_id", u.CorporateUserID), sent("email", u.Email),
@@ -128,12 +122,10 @@ func (s Corporate) Like(ctx context.Context, u corporate.User) (corporate.User, 
 	return corporateUsers.find(ctx, s.db, is("corporate_user_id", u.CorporateUserID), is("user_id", u.UserID))
 }
 
-// AddUser implements corporate.Store.
 func (s Corporate) AddUser(ctx context.Context, u corporate.User) (int64, error) {
 	return corporateUsers.add(ctx, s.db, u)
 }
 
-// ChangeUser implements corporate.Store.
 func (s Corporate) ChangeUser(ctx context.Context, id int64, f func(corporate.User) (corporate.User, error)) error {
 	return corporateUsers.change(ctx, s.db, f, is("id", id))
 }

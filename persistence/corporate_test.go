@@ -3,8 +3,8 @@ package persistence
 import (
 	"testing"
 
-	"castellan/domain/corporate"
-	"castellan/domain/corporate/corporatetest"
+	"castellan/domain/people/corporate"
+	"castellan/domain/people/corporate/corporatetest"
 )
 
 func TestCorporateStore(t *testing.T) {

@@ -5,12 +5,11 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/cronkey"
-	"castellan/domain/keyring"
+	"castellan/domain/access/cronkey"
+	"castellan/domain/kit/keyring"
 	"castellan/persistence/engine"
 )
 
-// CronKeys implements cronkey.Store.
 type CronKeys struct{ db *DB }
 
 var _ cronkey.Store = CronKeys{}
@@ -46,7 +45,6 @@ var cronKeys = table[cronKeyRow, cronkey.Key]{
 	},
 }
 
-// Keys implements cronkey.Store.
 func (s CronKeys) Keys(ctx context.Context) ([]cronkey.Key, error) {
 	return cronKeys.list(ctx, s.db, part{})
 }

@@ -3,8 +3,8 @@ package persistence
 import (
 	"testing"
 
-	"castellan/domain/cronkey"
-	"castellan/domain/cronkey/cronkeytest"
+	"castellan/domain/access/cronkey"
+	"castellan/domain/access/cronkey/cronkeytest"
 )
 
 func TestCronKeyStore(t *testing.T) {

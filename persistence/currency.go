@@ -5,11 +5,10 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/amount"
-	"castellan/domain/currency"
+	"castellan/domain/kit/amount"
+	"castellan/domain/money/currency"
 )
 
-// Currencies implements currency.Store.
 type Currencies struct{ db *DB }
 
 var _ currency.Store = Currencies{}
@@ -117,49 +116,40 @@ func selected(q currency.Query) part {
 	return part{where: []filter{sent("code", q.Code), sent("active", q.Active)}}
 }
 
-// Currencies implements currency.Store.
 func (s Currencies) Currencies(ctx context.Context, q currency.Query) ([]currency.Currency, error) {
 	return currencies.list(ctx, s.db, selected(q))
 }
 
-// Networks implements currency.Store.
 func (s Currencies) Networks(ctx context.Context, q currency.Query) ([]currency.Network, error) {
 	return networks.list(ctx, s.db, selected(q))
 }
 
-// Pairs implements currency.Store.
 func (s Currencies) Pairs(ctx context.Context) ([]currency.Pair, error) {
 	return pairs.list(ctx, s.db, part{})
 }
 
-// AddCurrency implements currency.Store.
 func (s Currencies) AddCurrency(ctx context.Context, c currency.Currency) (int64, error) {
 	return currencies.add(ctx, s.db, c)
 }
 
-// AddNetwork implements currency.Store.
 func (s Currencies) AddNetwork(ctx context.Context, n currency.Network) (int64, error) {
 	return networks.add(ctx, s.db, n)
 }
 
-// AddPair implements currency.Store.
 func (s Currencies) AddPair(ctx context.Context, p currency.Pair) (int64, error) {
 	return pairs.add(ctx, s.db, p)
 }
 
-// ChangeCurrency implements currency.Store.
 func (s Currencies) ChangeCurrency(ctx context.Context, id int64,
 	f func(currency.Currency) (currency.Currency, error)) error {
 	return currencies.change(ctx, s.db, f, is("id", id))
 }
 
-// ChangeNetwork implements currency.Store.
 func (s Currencies) ChangeNetwork(ctx context.Context, id int64,
 	f func(currency.Network) (currency.Network, error)) error {
 	return networks.change(ctx, s.db, f, is("id", id))
 }
 
-// ChangePair implements currency.Store.
 func (s Currencies) ChangePair(ctx context.Context, id int64,
 	f func(currency.Pair) (currency.Pair, error)) error {
 	return pairs.change(ctx, s.db, f, is("id", id))

@@ -4,11 +4,11 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/challenge"
-	"castellan/domain/device/devicetest"
-	"castellan/domain/message"
-	"castellan/domain/outbox"
-	"castellan/domain/storetest"
+	"castellan/domain/access/challenge"
+	"castellan/domain/access/device/devicetest"
+	"castellan/domain/delivery/message"
+	"castellan/domain/delivery/outbox"
+	"castellan/domain/kit/storetest"
 )
 
 func TestDeviceStore(t *testing.T) {

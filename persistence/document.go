@@ -8,13 +8,12 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/document"
-	"castellan/domain/fault"
-	"castellan/domain/page"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/page"
+	"castellan/domain/people/document"
 	"castellan/persistence/engine"
 )
 
-// Documents implements document.Store.
 type Documents struct{ db *DB }
 
 var _ document.Store = Documents{}
@@ -125,7 +124,6 @@ func (s Documents) Add(ctx context.Context, d document.Document, charge, quota i
 	})
 }
 
-// Used implements document.Store.
 func (s Documents) Used(ctx context.Context, userID string) (int64, error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
@@ -137,29 +135,24 @@ func (s Documents) Used(ctx context.Context, userID string) (int64, error) {
 	return rows[0].Bytes, nil
 }
 
-// Get implements document.Store.
 func (s Documents) Get(ctx context.Context, id string) (document.Document, error) {
 	return documents.find(ctx, s.db, is("id", id))
 }
 
-// ByPath implements document.Store.
 func (s Documents) ByPath(ctx context.Context, path string) (document.Document, error) {
 	return documents.find(ctx, s.db, is("path", path))
 }
 
-// Change implements document.Store.
 func (s Documents) Change(ctx context.Context, id string,
 	f func(document.Document) (document.Document, error)) error {
 	return documents.change(ctx, s.db, f, is("id", id))
 }
 
-// List implements document.Store.
 func (s Documents) List(ctx context.Context, q document.Query,
 	p page.Query[document.Place]) (page.Of[document.Document], error) {
 	return listPage(ctx, s.db, documentList(q.Oldest), p, documentOrder, documentFilters(q))
 }
 
-// Owned implements document.Store.
 func (s Documents) Owned(ctx context.Context, userID string, ids []string) (owned []string, err error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
@@ -168,7 +161,6 @@ func (s Documents) Owned(ctx context.Context, userID string, ids []string) (owne
 	return owned, translate(err)
 }
 
-// Decide implements document.Store.
 func (s Documents) Decide(ctx context.Context, d document.Decision) (changed []string, err error) {
 	which := is("type", d.Type)
 	if d.IDs != nil {
@@ -183,7 +175,6 @@ func (s Documents) Decide(ctx context.Context, d document.Decision) (changed []s
 	return changed, err
 }
 
-// Named implements document.Store.
 func (s Documents) Named(ctx context.Context, paths []string) (named []string, err error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()

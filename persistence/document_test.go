@@ -3,8 +3,8 @@ package persistence
 import (
 	"testing"
 
-	"castellan/domain/document"
-	"castellan/domain/document/documenttest"
+	"castellan/domain/people/document"
+	"castellan/domain/people/document/documenttest"
 )
 
 func TestDocumentStore(t *testing.T) {

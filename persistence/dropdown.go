@@ -5,10 +5,9 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/dropdown"
+	"castellan/domain/people/dropdown"
 )
 
-// Dropdowns implements dropdown.Store.
 type Dropdowns struct{ db *DB }
 
 var _ dropdown.Store = Dropdowns{}
@@ -40,7 +39,6 @@ var options = table[optionRow, dropdown.Option]{
 	},
 }
 
-// List implements dropdown.Store.
 func (s Dropdowns) List(ctx context.Context, q dropdown.Query) ([]dropdown.Option, error) {
 	fs := []filter{sent("group_code", q.Group)}
 	if q.Code != nil {
@@ -49,7 +47,6 @@ func (s Dropdowns) List(ctx context.Context, q dropdown.Query) ([]dropdown.Optio
 	return options.list(ctx, s.db, part{where: fs})
 }
 
-// Add implements dropdown.Store.
 func (s Dropdowns) Add(ctx context.Context, o dropdown.Option) (int64, error) {
 	return options.add(ctx, s.db, o)
 }

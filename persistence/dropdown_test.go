@@ -3,8 +3,8 @@ package persistence
 import (
 	"testing"
 
-	"castellan/domain/dropdown"
-	"castellan/domain/dropdown/dropdowntest"
+	"castellan/domain/people/dropdown"
+	"castellan/domain/people/dropdown/dropdowntest"
 )
 
 func TestDropdownStore(t *testing.T) {

@@ -4,10 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/challenge"
-	"castellan/domain/id"
-	"castellan/domain/storetest"
-	"castellan/domain/user/usertest"
+	"castellan/domain/access/challenge"
+	"castellan/domain/access/user/usertest"
+	"castellan/domain/kit/id"
+	"castellan/domain/kit/storetest"
 )
 
 // A row of wrong values outlives every window (D-2FA-13). That of a decoy does not, or

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"testing"
 
-	"castellan/domain/challenge"
-	"castellan/domain/commit"
-	"castellan/domain/storetest"
+	"castellan/domain/access/challenge"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/storetest"
 )
 
 // The loser of a race learns that it was fenced, although its inserts would also be

@@ -6,11 +6,10 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/firewall"
+	"castellan/domain/guard/firewall"
 	"castellan/persistence/engine"
 )
 
-// Firewall implements firewall.Store.
 type Firewall struct{ db *DB }
 
 var _ firewall.Store = Firewall{}
@@ -56,7 +55,6 @@ var firewallRules = table[firewallRow, firewall.Rule]{
 	},
 }
 
-// Rules implements firewall.Store.
 func (s Firewall) Rules(ctx context.Context, q firewall.Query) ([]firewall.Rule, error) {
 	fs := []filter{sent("app_id", q.AppID), sent("status", q.Status)}
 	if q.Labels != nil {
@@ -65,13 +63,11 @@ func (s Firewall) Rules(ctx context.Context, q firewall.Query) ([]firewall.Rule,
 	return firewallRules.list(ctx, s.db, part{where: fs})
 }
 
-// Add implements firewall.Store.
 func (s Firewall) Add(ctx context.Context, r firewall.Rule) error {
 	_, err := firewallRules.add(ctx, s.db, r)
 	return err
 }
 
-// Change implements firewall.Store.
 func (s Firewall) Change(ctx context.Context, label string, f func(firewall.Rule) (firewall.Rule, error)) error {
 	return firewallRules.change(ctx, s.db, f, is("label", label))
 }

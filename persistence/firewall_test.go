@@ -7,13 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/admin"
-	"castellan/domain/audit"
-	"castellan/domain/change"
-	"castellan/domain/fault"
-	"castellan/domain/firewall"
-	"castellan/domain/firewall/firewalltest"
-	"castellan/domain/storetest"
+	"castellan/domain/guard/firewall"
+	"castellan/domain/guard/firewall/firewalltest"
+	"castellan/domain/kit/admin"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/change"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 )
 
 func TestFirewallStore(t *testing.T) {

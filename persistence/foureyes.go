@@ -6,12 +6,11 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/foureyes"
-	"castellan/domain/id"
-	"castellan/domain/page"
+	"castellan/domain/kit/id"
+	"castellan/domain/kit/page"
+	"castellan/domain/office/foureyes"
 )
 
-// FourEyes implements foureyes.Store.
 type FourEyes struct{ db *DB }
 
 var _ foureyes.Store = FourEyes{}
@@ -57,7 +56,6 @@ var fourEyes = table[fourEyesRow, foureyes.Request]{
 	},
 }
 
-// Add implements foureyes.Store.
 func (s FourEyes) Add(ctx context.Context, r foureyes.Request) error {
 	row := fourEyes.row(r)
 	return write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
@@ -66,12 +64,10 @@ func (s FourEyes) Add(ctx context.Context, r foureyes.Request) error {
 	})
 }
 
-// Get implements foureyes.Store.
 func (s FourEyes) Get(ctx context.Context, id string) (foureyes.Request, error) {
 	return fourEyes.find(ctx, s.db, is("id", id))
 }
 
-// Hold implements foureyes.Store.
 func (s FourEyes) Hold(ctx context.Context, id string) (r foureyes.Request, err error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
@@ -86,7 +82,6 @@ func (s FourEyes) Hold(ctx context.Context, id string) (r foureyes.Request, err 
 	return fourEyes.record(row)
 }
 
-// Decide implements foureyes.Store.
 func (s FourEyes) Decide(ctx context.Context, r foureyes.Request) error {
 	return fourEyes.save(ctx, s.db, r, is("id", r.ID), is("status", string(foureyes.Pending)))
 }
@@ -108,7 +103,6 @@ func fourEyesFilters(q foureyes.Query) []filter {
 
 func fourEyesOrder(p foureyes.Place) []any { return []any{p.ID} }
 
-// List implements foureyes.Store.
 func (s FourEyes) List(ctx context.Context, q foureyes.Query,
 	p page.Query[foureyes.Place]) (page.Of[foureyes.Request], error) {
 	got, err := listPage(ctx, s.db, fourEyes, p, fourEyesOrder, fourEyesFilters(q))

@@ -7,13 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/audit"
-	"castellan/domain/commit"
-	"castellan/domain/device"
-	"castellan/domain/fault"
-	"castellan/domain/foureyes"
-	"castellan/domain/foureyes/foureyestest"
-	"castellan/domain/storetest"
+	"castellan/domain/access/device"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/office/foureyes"
+	"castellan/domain/office/foureyes/foureyestest"
 )
 
 func TestFourEyesStore(t *testing.T) {

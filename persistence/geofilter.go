@@ -5,13 +5,12 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/fault"
-	"castellan/domain/geo"
-	"castellan/domain/geofilter"
+	"castellan/domain/access/geofilter"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/geo"
 	"castellan/persistence/engine"
 )
 
-// Geofilters implements geofilter.Store.
 type Geofilters struct{ db *DB }
 
 var _ geofilter.Store = Geofilters{}
@@ -61,17 +60,14 @@ var (
 	}
 )
 
-// Countries implements geofilter.Store.
 func (s Geofilters) Countries(ctx context.Context, userID string) ([]geofilter.Country, error) {
 	return filterCountries.list(ctx, s.db, part{where: []filter{is("user_id", userID)}})
 }
 
-// All implements geofilter.Store.
 func (s Geofilters) All(ctx context.Context) ([]geofilter.Held, error) {
 	return filters.list(ctx, s.db, part{where: []filter{where("countries <> ''")}})
 }
 
-// Get implements geofilter.Store.
 func (s Geofilters) Get(ctx context.Context, userID string) (geofilter.Held, error) {
 	held, err := filters.find(ctx, s.db, is("id", userID))
 	if fault.CodeOf(err) == fault.RecordNotFound {

@@ -3,9 +3,9 @@ package persistence
 import (
 	"testing"
 
-	"castellan/domain/allowedip"
-	"castellan/domain/allowedip/allowediptest"
-	"castellan/domain/geofilter/geofiltertest"
+	"castellan/domain/access/allowedip"
+	"castellan/domain/access/allowedip/allowediptest"
+	"castellan/domain/access/geofilter/geofiltertest"
 )
 
 func TestGeofilterStore(t *testing.T) {

@@ -6,11 +6,10 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/idempotency"
+	"castellan/domain/kit/idempotency"
 	"castellan/persistence/engine"
 )
 
-// Idempotency implements idempotency.Store.
 type Idempotency struct{ db *DB }
 
 var _ idempotency.Store = Idempotency{}
@@ -33,7 +32,6 @@ var idempotencyWrites = []engine.Kind{
 	}),
 }
 
-// Find implements idempotency.Store.
 func (s Idempotency) Find(ctx context.Context, id string, since time.Time) (idempotency.Record, error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
@@ -44,7 +42,6 @@ func (s Idempotency) Find(ctx context.Context, id string, since time.Time) (idem
 	return out, translate(err)
 }
 
-// Purge implements idempotency.Store.
 func (s Idempotency) Purge(ctx context.Context, before time.Time) error {
 	return s.db.Purge(ctx, "idempotency", "id", "created_at < ?", ms(before))
 }

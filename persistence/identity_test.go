@@ -3,8 +3,8 @@ package persistence
 import (
 	"testing"
 
-	"castellan/domain/identity"
-	"castellan/domain/identity/identitytest"
+	"castellan/domain/people/identity"
+	"castellan/domain/people/identity/identitytest"
 )
 
 func TestIdentityStore(t *testing.T) {

@@ -3,8 +3,8 @@ package persistence
 import (
 	"testing"
 
-	"castellan/domain/integration"
-	"castellan/domain/integration/integrationtest"
+	"castellan/domain/kit/integration"
+	"castellan/domain/kit/integration/integrationtest"
 )
 
 func TestIntegrationStore(t *testing.T) {

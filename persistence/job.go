@@ -7,13 +7,12 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/id"
-	"castellan/domain/job"
-	"castellan/domain/page"
+	"castellan/domain/kit/id"
+	"castellan/domain/kit/job"
+	"castellan/domain/kit/page"
 	"castellan/persistence/engine"
 )
 
-// Jobs implements job.Store.
 type Jobs struct{ db *DB }
 
 var _ job.Store = Jobs{}
@@ -134,7 +133,6 @@ var (
 	}
 )
 
-// Add implements job.Store.
 func (s Jobs) Add(ctx context.Context, j job.Job) (stored job.Job, added bool, err error) {
 	row := jobRow{Kind: j.Kind, Key: j.Key, Params: j.Params, ActorID: j.ActorID, CreatedAt: ms(j.CreatedAt),
 		savedJob: savedOf(j)}
@@ -154,12 +152,10 @@ func (s Jobs) Add(ctx context.Context, j job.Job) (stored job.Job, added bool, e
 	return stored, added, err
 }
 
-// Get implements job.Store.
 func (s Jobs) Get(ctx context.Context, id string) (job.Job, error) {
 	return jobs.find(ctx, s.db, is("id", id))
 }
 
-// Started implements job.Store.
 func (s Jobs) Started(ctx context.Context, kind string, keys []string) (started []string, err error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
@@ -168,7 +164,6 @@ func (s Jobs) Started(ctx context.Context, kind string, keys []string) (started 
 	return started, translate(err)
 }
 
-// Due implements job.Store.
 func (s Jobs) Due(ctx context.Context, now time.Time, limit int) (ids []string, err error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
@@ -183,18 +178,15 @@ func jobFilters(q job.Query) []filter {
 
 func jobOrder(p job.Place) []any { return []any{p.ID} }
 
-// List implements job.Store.
 func (s Jobs) List(ctx context.Context, q job.Query, p page.Query[job.Place]) (page.Of[job.Job], error) {
 	return listPage(ctx, s.db, jobs, p, jobOrder, jobFilters(q))
 }
 
-// Items implements job.Store.
 func (s Jobs) Items(ctx context.Context, q job.ItemQuery) ([]job.Item, error) {
 	return jobItems.list(ctx, s.db, part{limit: q.Limit,
 		where: []filter{is("job_id", q.JobID), where("n > ?", q.After), among("state", q.States)}})
 }
 
-// Renew implements job.Store.
 func (s Jobs) Renew(ctx context.Context, id string) (n int64, err error) {
 	err = write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
 		r, err := tx.NewUpdate().Table("job_item").Set("state = ?", job.ItemNew).Where("job_id = ?", id).

@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/admin"
-	"castellan/domain/job"
-	"castellan/domain/job/jobtest"
-	"castellan/domain/storetest"
+	"castellan/domain/kit/admin"
+	"castellan/domain/kit/job"
+	"castellan/domain/kit/job/jobtest"
+	"castellan/domain/kit/storetest"
 )
 
 func TestJobStore(t *testing.T) {

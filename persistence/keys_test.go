@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/change"
-	"castellan/domain/fault"
-	"castellan/domain/keyring"
-	"castellan/domain/keyring/keyringtest"
+	"castellan/domain/kit/change"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/keyring"
+	"castellan/domain/kit/keyring/keyringtest"
 )
 
 func TestKeys(t *testing.T) {

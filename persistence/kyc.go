@@ -5,12 +5,11 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/fault"
-	"castellan/domain/kyc"
+	"castellan/domain/kit/fault"
+	"castellan/domain/people/kyc"
 	"castellan/persistence/engine"
 )
 
-// Decisions implements kyc.Store.
 type Decisions struct{ db *DB }
 
 var _ kyc.Store = Decisions{}
@@ -45,13 +44,11 @@ var decisions = table[decisionRow, kyc.Decision]{
 	},
 }
 
-// Add implements kyc.Store.
 func (s Decisions) Add(ctx context.Context, d kyc.Decision) error {
 	_, err := decisions.add(ctx, s.db, d)
 	return err
 }
 
-// Last implements kyc.Store.
 func (s Decisions) Last(ctx context.Context, userID string, k kyc.Kind) (kyc.Decision, error) {
 	all, err := decisions.list(ctx, s.db, part{where: []filter{is("user_id", userID), is("kind", string(k))}, limit: 1})
 	if err == nil && len(all) == 0 {

@@ -3,8 +3,8 @@ package persistence
 import (
 	"testing"
 
-	"castellan/domain/kyc"
-	"castellan/domain/kyc/kyctest"
+	"castellan/domain/people/kyc"
+	"castellan/domain/people/kyc/kyctest"
 )
 
 func TestDecisionStore(t *testing.T) {

@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/amount"
-	"castellan/domain/audit"
-	"castellan/domain/commit"
-	"castellan/domain/ledger"
-	"castellan/domain/ledger/ledgertest"
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
+	"castellan/domain/money/ledger"
+	"castellan/domain/money/ledger/ledgertest"
 	"castellan/internal/pgtest"
 )
 

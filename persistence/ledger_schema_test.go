@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"castellan/domain/storetest"
+	"castellan/domain/kit/storetest"
 )
 
 // ledgerRows are good rows: two users and a treasury of asset 1, a user of asset 2,

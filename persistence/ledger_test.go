@@ -3,8 +3,8 @@ package persistence
 import (
 	"testing"
 
-	"castellan/domain/ledger"
-	"castellan/domain/ledger/ledgertest"
+	"castellan/domain/money/ledger"
+	"castellan/domain/money/ledger/ledgertest"
 )
 
 func TestLedgerStore(t *testing.T) {

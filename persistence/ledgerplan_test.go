@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/ledger"
-	"castellan/domain/page"
-	"castellan/domain/storetest"
+	"castellan/domain/kit/page"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/money/ledger"
 )
 
 // Every query of a statement, of the closing of days and of the verification goes on
@@ -98,7 +98,6 @@ type leaving struct {
 	leave func()
 }
 
-// Lines implements ledger.Books.
 func (l leaving) Lines(ctx context.Context, after ledger.Line) ([]ledger.Line, error) {
 	l.leave()
 	return l.Ledger.Lines(context.WithoutCancel(ctx), after)

@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/amount"
-	"castellan/domain/audit"
-	"castellan/domain/ledger"
-	"castellan/domain/ledger/ledgertest"
-	"castellan/domain/storetest"
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/money/ledger"
+	"castellan/domain/money/ledger/ledgertest"
 )
 
 // book is a ledger with two users, two closed days, holds in every state and a

@@ -5,11 +5,10 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/level"
+	"castellan/domain/money/level"
 	"castellan/persistence/engine"
 )
 
-// Levels implements level.Store.
 type Levels struct{ db *DB }
 
 var _ level.Store = Levels{}
@@ -39,7 +38,6 @@ var levels = table[levelRow, level.Level]{
 	},
 }
 
-// List implements level.Store.
 func (s Levels) List(ctx context.Context, q level.Query) ([]level.Level, error) {
 	return levels.list(ctx, s.db, part{where: []filter{sent("special", q.Special)}})
 }

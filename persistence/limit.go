@@ -6,11 +6,10 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/id"
-	"castellan/domain/limit"
+	"castellan/domain/kit/id"
+	"castellan/domain/money/limit"
 )
 
-// Limits implements limit.Store.
 type Limits struct{ db *DB }
 
 var _ limit.Store = Limits{}
@@ -43,7 +42,6 @@ func movedOf(db bun.IDB, userID string, month, day time.Time) *bun.SelectQuery {
 		Where("NOT EXISTS (?)", reversed).GroupExpr("1, 2, 3").OrderExpr("2, 1, 3")
 }
 
-// Moved implements limit.Store.
 func (s Limits) Moved(ctx context.Context, userID string, month, day time.Time) (all []limit.Moved, err error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()

@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/amount"
-	"castellan/domain/level"
-	"castellan/domain/limit/limittest"
-	"castellan/domain/storetest"
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/money/level"
+	"castellan/domain/money/limit/limittest"
 )
 
 func TestLimitStore(t *testing.T) {

@@ -6,11 +6,10 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/mfa"
+	"castellan/domain/access/mfa"
 	"castellan/persistence/engine"
 )
 
-// MFA implements mfa.Store.
 type MFA struct{ db *DB }
 
 var _ mfa.Store = MFA{}
@@ -94,49 +93,40 @@ var (
 	}
 )
 
-// Methods implements mfa.Store.
 func (s MFA) Methods(ctx context.Context, codes ...string) ([]mfa.Method, error) {
 	return mfaMethods.list(ctx, s.db, part{where: []filter{among("code", codes)}})
 }
 
-// Actions implements mfa.Store.
 func (s MFA) Actions(ctx context.Context, codes ...string) ([]mfa.Action, error) {
 	return mfaActions.list(ctx, s.db, part{where: []filter{among("code", codes)}})
 }
 
-// Policies implements mfa.Store.
 func (s MFA) Policies(ctx context.Context) ([]mfa.Policy, error) {
 	return mfaPolicies.list(ctx, s.db, part{})
 }
 
-// AddMethod implements mfa.Store.
 func (s MFA) AddMethod(ctx context.Context, m mfa.Method) error {
 	_, err := mfaMethods.add(ctx, s.db, m)
 	return err
 }
 
-// AddAction implements mfa.Store.
 func (s MFA) AddAction(ctx context.Context, a mfa.Action) error {
 	_, err := mfaActions.add(ctx, s.db, a)
 	return err
 }
 
-// AddPolicy implements mfa.Store.
 func (s MFA) AddPolicy(ctx context.Context, p mfa.Policy) (int64, error) {
 	return mfaPolicies.add(ctx, s.db, p)
 }
 
-// ChangeMethod implements mfa.Store.
 func (s MFA) ChangeMethod(ctx context.Context, code string, f func(mfa.Method) (mfa.Method, error)) error {
 	return mfaMethods.change(ctx, s.db, f, is("code", code))
 }
 
-// ChangeAction implements mfa.Store.
 func (s MFA) ChangeAction(ctx context.Context, code string, f func(mfa.Action) (mfa.Action, error)) error {
 	return mfaActions.change(ctx, s.db, f, is("code", code))
 }
 
-// ChangeCommon implements mfa.Store.
 func (s MFA) ChangeCommon(ctx context.Context, id int64, f func(mfa.Policy) (mfa.Policy, error)) error {
 	return mfaPolicies.change(ctx, s.db, f, is("id", id), is("type", mfa.Common))
 }

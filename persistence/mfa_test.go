@@ -6,14 +6,14 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/admin"
-	"castellan/domain/audit"
-	"castellan/domain/change"
-	"castellan/domain/commit"
-	"castellan/domain/fault"
-	"castellan/domain/mfa"
-	"castellan/domain/mfa/mfatest"
-	"castellan/domain/storetest"
+	"castellan/domain/access/mfa"
+	"castellan/domain/access/mfa/mfatest"
+	"castellan/domain/kit/admin"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/change"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 )
 
 func TestMFAStore(t *testing.T) {

@@ -5,12 +5,11 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/notification"
-	"castellan/domain/page"
+	"castellan/domain/delivery/notification"
+	"castellan/domain/kit/page"
 	"castellan/persistence/engine"
 )
 
-// Notifications implements notification.Store.
 type Notifications struct{ db *DB }
 
 var _ notification.Store = Notifications{}
@@ -58,13 +57,11 @@ func notificationFilters(q notification.Query) []filter {
 
 func notificationOrder(p notification.Place) []any { return []any{p.ID} }
 
-// List implements notification.Store.
 func (s Notifications) List(ctx context.Context, q notification.Query,
 	p page.Query[notification.Place]) (page.Of[notification.Notification], error) {
 	return listPage(ctx, s.db, notifications, p, notificationOrder, notificationFilters(q))
 }
 
-// Read implements notification.Store.
 func (s Notifications) Read(ctx context.Context, userID string, ids []string) (n int, err error) {
 	if ids != nil && len(ids) == 0 {
 		return 0, nil

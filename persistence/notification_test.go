@@ -3,8 +3,8 @@ package persistence
 import (
 	"testing"
 
-	"castellan/domain/notification"
-	"castellan/domain/notification/notificationtest"
+	"castellan/domain/delivery/notification"
+	"castellan/domain/delivery/notification/notificationtest"
 )
 
 func TestNotificationStore(t *testing.T) {

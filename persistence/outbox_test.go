@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/commit"
-	"castellan/domain/message"
-	"castellan/domain/outbox"
-	"castellan/domain/storetest"
+	"castellan/domain/delivery/message"
+	"castellan/domain/delivery/outbox"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/storetest"
 )
 
 func TestOutboxLeasesOnce(t *testing.T) {

@@ -3,7 +3,7 @@ package persistence
 import (
 	"context"
 
-	"castellan/domain/page"
+	"castellan/domain/kit/page"
 )
 
 // listPage reads one page of a table whose order is descending. values are those

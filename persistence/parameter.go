@@ -6,11 +6,10 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/fault"
-	"castellan/domain/parameter"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/parameter"
 )
 
-// Parameters implements parameter.Store.
 type Parameters struct{ db *DB }
 
 var _ parameter.Store = Parameters{}
@@ -42,20 +41,17 @@ var parameters = table[parameterRow, parameter.Parameter]{
 	},
 }
 
-// List implements parameter.Store.
 func (s Parameters) List(ctx context.Context, q parameter.Query) ([]parameter.Parameter, error) {
 	return parameters.list(ctx, s.db,
 		part{where: []filter{sent("id", q.ID), sent("code", q.Code), sent("editable", q.Editable)}})
 }
 
-// Add implements parameter.Store.
 func (s Parameters) Add(ctx context.Context, p parameter.Parameter) (int64, error) {
 	p.CreatedAt = s.db.Now()
 	p.UpdatedAt = p.CreatedAt
 	return parameters.add(ctx, s.db, p)
 }
 
-// Save implements parameter.Store.
 func (s Parameters) Save(ctx context.Context, read parameter.Parameter, object json.RawMessage) (parameter.Parameter,
 	error) {
 	next := read

@@ -3,8 +3,8 @@ package persistence
 import (
 	"testing"
 
-	"castellan/domain/parameter"
-	"castellan/domain/parameter/parametertest"
+	"castellan/domain/kit/parameter"
+	"castellan/domain/kit/parameter/parametertest"
 )
 
 func TestParameterStore(t *testing.T) {

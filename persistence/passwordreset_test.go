@@ -3,8 +3,8 @@ package persistence
 import (
 	"testing"
 
-	"castellan/domain/password/replace"
-	"castellan/domain/password/replace/replacetest"
+	"castellan/domain/access/password/replace"
+	"castellan/domain/access/password/replace/replacetest"
 )
 
 func TestResetTokenStore(t *testing.T) {

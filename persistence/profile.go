@@ -5,12 +5,11 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/page"
-	"castellan/domain/profile"
+	"castellan/domain/access/profile"
+	"castellan/domain/kit/page"
 	"castellan/persistence/engine"
 )
 
-// Profiles implements profile.Store.
 type Profiles struct{ db *DB }
 
 var _ profile.Store = Profiles{}
@@ -57,7 +56,6 @@ func mailChangeFilters(q profile.Query) []filter {
 
 func mailChangeOrder(p profile.Place) []any { return []any{ms(p.At), p.ID} }
 
-// MailChanges implements profile.Store.
 func (s Profiles) MailChanges(ctx context.Context, q profile.Query,
 	p page.Query[profile.Place]) (page.Of[profile.MailChange], error) {
 	return listPage(ctx, s.db, mailChanges, p, mailChangeOrder, mailChangeFilters(q))

@@ -3,8 +3,8 @@ package persistence
 import (
 	"testing"
 
-	"castellan/domain/profile"
-	"castellan/domain/profile/profiletest"
+	"castellan/domain/access/profile"
+	"castellan/domain/access/profile/profiletest"
 )
 
 func TestProfileStore(t *testing.T) {

@@ -6,12 +6,11 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/page"
-	"castellan/domain/provider"
+	"castellan/domain/kit/page"
+	"castellan/domain/money/provider"
 	"castellan/persistence/engine"
 )
 
-// Providers implements provider.Store.
 type Providers struct{ db *DB }
 
 var _ provider.Store = Providers{}
@@ -124,7 +123,6 @@ func latestFilters(name, account, asset string) []filter {
 	return []filter{where(text+")", args...), given("b.asset", asset)}
 }
 
-// Latest implements provider.Store.
 func (s Providers) Latest(ctx context.Context, name, account, asset string) ([]provider.Entry, error) {
 	return providerAccounts.list(ctx, s.db, part{where: latestFilters(name, account, asset)})
 }
@@ -142,7 +140,6 @@ func historyFilters(q provider.History) []filter {
 	return fs
 }
 
-// History implements provider.Store.
 func (s Providers) History(ctx context.Context, q provider.History,
 	p page.Query[provider.Place]) (page.Of[provider.Entry], error) {
 	return listPage(ctx, s.db, providerEntries, p, providerPlace, historyFilters(q))
@@ -152,7 +149,6 @@ func atFilters(name string, at time.Time) []filter {
 	return []filter{is("s.provider", name), is("s.at", at.UnixMilli())}
 }
 
-// At implements provider.Store.
 func (s Providers) At(ctx context.Context, name string, at time.Time) (all []provider.Entry, found bool, err error) {
 	all, err = providerAccounts.list(ctx, s.db, part{where: atFilters(name, at)})
 	if err != nil || len(all) > 0 {

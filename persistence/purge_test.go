@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/challenge"
-	"castellan/domain/commit"
-	"castellan/domain/fault"
-	"castellan/domain/id"
-	"castellan/domain/password"
-	"castellan/domain/storetest"
+	"castellan/domain/access/challenge"
+	"castellan/domain/access/password"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/id"
+	"castellan/domain/kit/storetest"
 	"castellan/persistence/engine"
 )
 

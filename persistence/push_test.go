@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/challenge"
-	"castellan/domain/commit"
-	"castellan/domain/id"
-	"castellan/domain/storetest"
+	"castellan/domain/access/challenge"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/id"
+	"castellan/domain/kit/storetest"
 )
 
 func sendPush(number int64) challenge.SendPush {

@@ -10,11 +10,10 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/rate"
+	"castellan/domain/money/rate"
 	"castellan/persistence/engine"
 )
 
-// Rates implements rate.Store.
 type Rates struct{ db *DB }
 
 var _ rate.Store = Rates{}
@@ -51,7 +50,6 @@ func rateWrites(now clock) []engine.Kind {
 	})}
 }
 
-// Add implements rate.Store.
 func (s Rates) Add(ctx context.Context, source string, quotes []rate.Quote) (changed int, err error) {
 	err = write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
 		changed, err = addRates(ctx, tx, ms(s.db.Now()), rate.Arrived{Source: source, Quotes: quotes})
@@ -117,7 +115,6 @@ func exchangePair(ctx context.Context, tx bun.IDB, p rate.Pair) (id int64, err e
 	return id, err
 }
 
-// Last implements rate.Store.
 func (s Rates) Last(ctx context.Context, until time.Time, pairs ...rate.Pair) ([]rate.Quote, error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()

@@ -7,12 +7,11 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/page"
-	"castellan/domain/resource"
-	"castellan/domain/user"
+	"castellan/domain/access/resource"
+	"castellan/domain/access/user"
+	"castellan/domain/kit/page"
 )
 
-// Resources implements resource.Store.
 type Resources struct{ db *DB }
 
 var _ resource.Store = Resources{}
@@ -174,25 +173,20 @@ var (
 	}
 )
 
-// Lock implements resource.Store.
 func (s Resources) Lock(ctx context.Context) error { return s.db.LockTx(ctx, resourceLock) }
 
-// Types implements resource.Store.
 func (s Resources) Types(ctx context.Context) ([]resource.Type, error) {
 	return resourceTypes.list(ctx, s.db, part{})
 }
 
-// Resources implements resource.Store.
 func (s Resources) Resources(ctx context.Context, of ...resource.Context) ([]resource.Resource, error) {
 	return resources.list(ctx, s.db, part{where: []filter{among("r.context", of)}})
 }
 
-// Roles implements resource.Store.
 func (s Resources) Roles(ctx context.Context) ([]resource.Role, error) {
 	return roles.list(ctx, s.db, part{})
 }
 
-// Grants implements resource.Store.
 func (s Resources) Grants(ctx context.Context, q resource.GrantQuery) ([]resource.Grant, error) {
 	return grants.list(ctx, s.db, part{where: []filter{sent("g.role_id", q.RoleID),
 		sent("g.resource_id", q.ResourceID)}})
@@ -204,7 +198,6 @@ func logFilters(q resource.LogQuery) []filter {
 
 func logOrder(p resource.LogPlace) []any { return []any{p.ID} }
 
-// Log implements resource.Store.
 func (s Resources) Log(ctx context.Context, q resource.LogQuery,
 	p page.Query[resource.LogPlace]) (page.Of[resource.LogEntry], error) {
 	return listPage(ctx, s.db, grantLog, p, logOrder, logFilters(q))
@@ -216,13 +209,11 @@ func memberFilters(q resource.MemberQuery) []filter {
 
 func memberOrder(m resource.Member) []any { return []any{ms(m.CreatedAt), m.UserID, m.RoleCode} }
 
-// Members implements resource.Store.
 func (s Resources) Members(ctx context.Context, q resource.MemberQuery,
 	p page.Query[resource.Member]) (page.Of[resource.Member], error) {
 	return listPage(ctx, s.db, members, p, memberOrder, memberFilters(q))
 }
 
-// HeldByAnother implements resource.Store.
 func (s Resources) HeldByAnother(ctx context.Context, role, userID string, demo bool) (bool, error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
@@ -235,47 +226,38 @@ func (s Resources) HeldByAnother(ctx context.Context, role, userID string, demo 
 	return held, translate(err)
 }
 
-// AddType implements resource.Store.
 func (s Resources) AddType(ctx context.Context, t resource.Type) (int64, error) {
 	return resourceTypes.add(ctx, s.db, t)
 }
 
-// AddResource implements resource.Store.
 func (s Resources) AddResource(ctx context.Context, r resource.Resource) (int64, error) {
 	return resources.add(ctx, s.db, r)
 }
 
-// AddRole implements resource.Store.
 func (s Resources) AddRole(ctx context.Context, r resource.Role) (int64, error) {
 	return roles.add(ctx, s.db, r)
 }
 
-// SaveType implements resource.Store.
 func (s Resources) SaveType(ctx context.Context, t resource.Type) error {
 	return resourceTypes.save(ctx, s.db, t, is("id", t.ID))
 }
 
-// SaveResource implements resource.Store.
 func (s Resources) SaveResource(ctx context.Context, r resource.Resource) error {
 	return resources.save(ctx, s.db, r, is("id", r.ID))
 }
 
-// RemoveType implements resource.Store.
 func (s Resources) RemoveType(ctx context.Context, id int64) error {
 	return resourceTypes.remove(ctx, s.db, is("id", id))
 }
 
-// RemoveResource implements resource.Store.
 func (s Resources) RemoveResource(ctx context.Context, id int64) error {
 	return resources.remove(ctx, s.db, is("id", id))
 }
 
-// RemoveRole implements resource.Store.
 func (s Resources) RemoveRole(ctx context.Context, id int64) error {
 	return roles.remove(ctx, s.db, is("id", id))
 }
 
-// SetGrant implements resource.Store.
 func (s Resources) SetGrant(ctx context.Context, roleID, resourceID int64, p resource.Permission,
 	now time.Time) (id int64, err error) {
 	row := &grantRow{RoleID: roleID, ResourceID: resourceID, Permission: string(p), CreatedAt: ms(now)}
@@ -290,7 +272,6 @@ func (s Resources) SetGrant(ctx context.Context, roleID, resourceID int64, p res
 	return id, err
 }
 
-// RemoveGrant implements resource.Store.
 func (s Resources) RemoveGrant(ctx context.Context, roleID, resourceID int64, now time.Time) error {
 	return s.db.InTx(ctx, func(ctx context.Context) error {
 		if err := grants.remove(ctx, s.db, is("role_id", roleID), is("resource_id", resourceID)); err != nil {

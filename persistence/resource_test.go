@@ -6,15 +6,15 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/admin"
-	"castellan/domain/audit"
-	"castellan/domain/change"
-	"castellan/domain/fault"
-	"castellan/domain/page"
-	"castellan/domain/resource"
-	"castellan/domain/resource/resourcetest"
-	"castellan/domain/storetest"
-	"castellan/domain/user"
+	"castellan/domain/access/resource"
+	"castellan/domain/access/resource/resourcetest"
+	"castellan/domain/access/user"
+	"castellan/domain/kit/admin"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/change"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/page"
+	"castellan/domain/kit/storetest"
 )
 
 func TestResourceStore(t *testing.T) {

@@ -3,8 +3,8 @@ package persistence
 import (
 	"testing"
 
-	"castellan/domain/servicekey"
-	"castellan/domain/servicekey/servicekeytest"
+	"castellan/domain/access/servicekey"
+	"castellan/domain/access/servicekey/servicekeytest"
 )
 
 func TestServiceKeyStore(t *testing.T) {

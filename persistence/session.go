@@ -10,14 +10,13 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/fault"
-	"castellan/domain/id"
-	"castellan/domain/page"
-	"castellan/domain/session"
+	"castellan/domain/access/session"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/id"
+	"castellan/domain/kit/page"
 	"castellan/persistence/engine"
 )
 
-// Sessions implements session.Store.
 type Sessions struct{ db *DB }
 
 var _ session.Store = Sessions{}
@@ -133,7 +132,6 @@ var refusedDeltas = []engine.Kind{
 		func(w session.Refused) refusedRow { return refusedRow{ID: w.Delta(), Count: w.Count} }),
 }
 
-// TakeRefused implements session.Store.
 func (s Sessions) TakeRefused(ctx context.Context, before time.Time, limit int) ([]session.Refused, error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
@@ -164,7 +162,6 @@ func (s Sessions) living(ctx context.Context, rows any, userID string, now time.
 		Where("s.user_id = ?", userID).Where("s.ended_at = 0").Where("s.expires_at > ?", ms(now)).Where("s.sv >= u.sv")
 }
 
-// Get implements session.Store.
 func (s Sessions) Get(ctx context.Context, userID, sessionID string, now time.Time) (session.Session, error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
@@ -176,7 +173,6 @@ func (s Sessions) Get(ctx context.Context, userID, sessionID string, now time.Ti
 	return r.session(), err
 }
 
-// List implements session.Store.
 func (s Sessions) List(ctx context.Context, userID string, now time.Time, limit int) ([]session.Session, error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
@@ -189,7 +185,6 @@ func (s Sessions) List(ctx context.Context, userID string, now time.Time, limit 
 	return out, translate(err)
 }
 
-// Count implements session.Store.
 func (s Sessions) Count(ctx context.Context, userID string, now time.Time) (int, error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
@@ -197,7 +192,6 @@ func (s Sessions) Count(ctx context.Context, userID string, now time.Time) (int,
 	return int(n), translate(err)
 }
 
-// Extend implements session.Store.
 func (s Sessions) Extend(ctx context.Context, userID, sessionID string, until time.Time) error {
 	return write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
 		version := tx.NewSelect().Table("users").Column("sv").Where("id = ?", userID)
@@ -206,7 +200,6 @@ func (s Sessions) Extend(ctx context.Context, userID, sessionID string, until ti
 	})
 }
 
-// Revoked implements session.Store.
 func (s Sessions) Revoked(ctx context.Context, since time.Time) ([]session.Revocation, error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
@@ -244,13 +237,11 @@ var logins = table[loginRow, session.Login]{
 
 func loginOrder(p session.LoginPlace) []any { return []any{p.ID} }
 
-// Logins implements session.Store.
 func (s Sessions) Logins(ctx context.Context, userID string,
 	q page.Query[session.LoginPlace]) (page.Of[session.Login], error) {
 	return listPage(ctx, s.db, logins, q, loginOrder, []filter{is("user_id", userID)})
 }
 
-// LoginsFrom implements session.Store.
 func (s Sessions) LoginsFrom(ctx context.Context, ip string, limit int) ([]session.Login, error) {
 	return logins.list(ctx, s.db, part{where: []filter{is("ip", ip)}, limit: limit})
 }

@@ -5,14 +5,13 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/page"
-	"castellan/domain/parameter"
-	"castellan/domain/standing"
-	"castellan/domain/user"
+	"castellan/domain/access/user"
+	"castellan/domain/kit/page"
+	"castellan/domain/kit/parameter"
+	"castellan/domain/people/standing"
 	"castellan/persistence/engine"
 )
 
-// Standings implements standing.Store.
 type Standings struct{ db *DB }
 
 var _ standing.Store = Standings{}
@@ -70,10 +69,8 @@ var statusWrites = []engine.Kind{
 // standingLock is the key of Lock.
 const standingLock = 0x7374616e64696e67 // "standing"
 
-// Lock implements standing.Store.
 func (s Standings) Lock(ctx context.Context) error { return s.db.LockTx(ctx, standingLock) }
 
-// Get implements standing.Store.
 func (s Standings) Get(ctx context.Context, userID string) (out standing.Standing, err error) {
 	var rows []standingRow
 	err = s.db.Ask(ctx, &rows, engine.Query{Where: "user_id = $1"}, userID)
@@ -101,7 +98,6 @@ func riskyFilters(postgres bool) []filter {
 		where("u.id NOT IN ("+ignored+")", parameter.AMLControl.Code)}
 }
 
-// Risky implements standing.Store.
 func (s Standings) Risky(ctx context.Context, _ struct{}, p page.Query[user.Place]) (page.Of[user.User], error) {
 	return listPage(ctx, s.db, accounts, p, accountOrder, riskyFilters(s.db.Postgres()))
 }

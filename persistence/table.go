@@ -9,7 +9,7 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/fault"
+	"castellan/domain/kit/fault"
 )
 
 // table keeps records T as rows R. Every slice of ordinary records is one: it

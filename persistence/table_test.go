@@ -11,19 +11,19 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/approval"
-	"castellan/domain/audit"
-	"castellan/domain/blockage"
-	"castellan/domain/corporate"
-	"castellan/domain/document"
-	"castellan/domain/fault"
-	"castellan/domain/job"
-	"castellan/domain/notification"
-	"castellan/domain/page"
-	"castellan/domain/profile"
-	"castellan/domain/resource"
-	"castellan/domain/storetest"
-	"castellan/domain/user"
+	"castellan/domain/access/profile"
+	"castellan/domain/access/resource"
+	"castellan/domain/access/user"
+	"castellan/domain/delivery/notification"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/job"
+	"castellan/domain/kit/page"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/money/blockage"
+	"castellan/domain/office/staffrequest"
+	"castellan/domain/people/corporate"
+	"castellan/domain/people/document"
 )
 
 // A page of a list that grows without end is found by an index that has the order
@@ -45,12 +45,12 @@ func TestPagesAreFoundByIndex(t *testing.T) {
 			p := partOf(page.Query[resource.Member]{After: &after, Limit: 10}, memberOrder, memberFilters(q))
 			return members.selected(db.Conn(t.Context()).NewSelect().Model((*roleRow)(nil)), p)
 		}
-		asked := func(q approval.DeployQuery) *bun.SelectQuery {
-			p := partOf(page.Query[approval.Place]{After: &approval.Place{ID: 9}, Limit: 10}, approvalOrder, deployFilters(q))
+		asked := func(q staffrequest.DeployQuery) *bun.SelectQuery {
+			p := partOf(page.Query[staffrequest.Place]{After: &staffrequest.Place{ID: 9}, Limit: 10}, approvalOrder, deployFilters(q))
 			return deploys.selected(db.Conn(t.Context()).NewSelect().Model((*deployRow)(nil)), p)
 		}
-		vpn := func(q approval.VPNQuery) *bun.SelectQuery {
-			p := partOf(page.Query[approval.Place]{After: &approval.Place{ID: 9}, Limit: 10}, approvalOrder, vpnFilters(q))
+		vpn := func(q staffrequest.VPNQuery) *bun.SelectQuery {
+			p := partOf(page.Query[staffrequest.Place]{After: &staffrequest.Place{ID: 9}, Limit: 10}, approvalOrder, vpnFilters(q))
 			return vpns.selected(db.Conn(t.Context()).NewSelect().Model((*vpnRow)(nil)), p)
 		}
 		people := func(q user.Query) *bun.SelectQuery {
@@ -67,7 +67,7 @@ func TestPagesAreFoundByIndex(t *testing.T) {
 		active := visitors.selected(db.Conn(t.Context()).NewSelect().Model((*userRow)(nil)),
 			partOf(page.Query[user.VisitorPlace]{After: &user.VisitorPlace{Day: at, ID: "9"}, Limit: 10}, visitorOrder,
 				visitorFilters(at)))
-		pending := approval.Pending
+		pending := staffrequest.Pending
 		work := func(q job.Query) *bun.SelectQuery {
 			p := partOf(page.Query[job.Place]{After: &job.Place{ID: "9"}, Limit: 10}, jobOrder, jobFilters(q))
 			return jobs.selected(db.Conn(t.Context()).NewSelect().Model((*jobRow)(nil)), p)
@@ -134,14 +134,14 @@ func TestPagesAreFoundByIndex(t *testing.T) {
 			"log of a role": {lines(resource.LogQuery{RoleID: new(int64(1))}, resource.LogPlace{ID: 9}),
 				"role_resource_permission_log_role"},
 			"members":              {held(resource.MemberQuery{}), "user_role_created"},
-			"deploys of a status":  {asked(approval.DeployQuery{Status: &pending}), "deploy_request_status"},
-			"deploys of a service": {asked(approval.DeployQuery{ServiceName: new("s")}), "deploy_request_service"},
-			"deploys of an original": {asked(approval.DeployQuery{OriginalServiceName: new("s")}),
+			"deploys of a status":  {asked(staffrequest.DeployQuery{Status: &pending}), "deploy_request_status"},
+			"deploys of a service": {asked(staffrequest.DeployQuery{ServiceName: new("s")}), "deploy_request_service"},
+			"deploys of an original": {asked(staffrequest.DeployQuery{OriginalServiceName: new("s")}),
 				"deploy_request_original"},
-			"deploys of a type":      {asked(approval.DeployQuery{Type: new("t")}), "deploy_request_type"},
-			"VPNs of a status":       {vpn(approval.VPNQuery{Status: &pending}), "vpn_request_status"},
-			"VPNs of a name":         {vpn(approval.VPNQuery{UserName: new("n")}), "vpn_request_user_name"},
-			"VPNs of a type":         {vpn(approval.VPNQuery{Type: new("t")}), "vpn_request_type"},
+			"deploys of a type":      {asked(staffrequest.DeployQuery{Type: new("t")}), "deploy_request_type"},
+			"VPNs of a status":       {vpn(staffrequest.VPNQuery{Status: &pending}), "vpn_request_status"},
+			"VPNs of a name":         {vpn(staffrequest.VPNQuery{UserName: new("n")}), "vpn_request_user_name"},
+			"VPNs of a type":         {vpn(staffrequest.VPNQuery{Type: new("t")}), "vpn_request_type"},
 			"members of a role":      {held(resource.MemberQuery{RoleCode: "r"}), "user_role_by_role"},
 			"jobs of a type":         {work(job.Query{Kind: "k"}), "job_kind"},
 			"jobs in a state":        {work(job.Query{State: job.Done}), "job_state"},

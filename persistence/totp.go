@@ -5,13 +5,12 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/fault"
-	"castellan/domain/keyring"
-	"castellan/domain/totp"
+	"castellan/domain/access/totp"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/keyring"
 	"castellan/persistence/engine"
 )
 
-// TOTP implements totp.Store.
 type TOTP struct{ db *DB }
 
 var _ totp.Store = TOTP{}
@@ -90,7 +89,6 @@ var totpWrites = []engine.Kind{
 
 func ownerOfTOTP(w totp.Remove) stepRow { return stepRow{UserID: w.UserID} }
 
-// Get implements totp.Store.
 func (s TOTP) Get(ctx context.Context, userID string) (totp.Definition, error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
@@ -103,7 +101,6 @@ func (s TOTP) Get(ctx context.Context, userID string) (totp.Definition, error) {
 		CreatedAt: at(r.CreatedAt)}, err
 }
 
-// Codes implements totp.Store.
 func (s TOTP) Codes(ctx context.Context, userID, id string) ([]totp.RecoveryCode, error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()

@@ -3,7 +3,7 @@ package persistence
 import (
 	"testing"
 
-	"castellan/domain/totp/totptest"
+	"castellan/domain/access/totp/totptest"
 )
 
 func TestTOTPStore(t *testing.T) {

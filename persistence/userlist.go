@@ -7,9 +7,9 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/geo"
-	"castellan/domain/page"
-	"castellan/domain/user"
+	"castellan/domain/access/user"
+	"castellan/domain/kit/geo"
+	"castellan/domain/kit/page"
 )
 
 var _ user.Directory = Users{}
@@ -37,7 +37,6 @@ func visitorFilters(since time.Time) []filter {
 	return []filter{where("last_login_day >= ?", ms(since)/dayMillis), where("last_login_day > 0")}
 }
 
-// Active implements user.Directory.
 func (s Users) Active(ctx context.Context, since time.Time,
 	p page.Query[user.VisitorPlace]) (page.Of[user.Visitor], error) {
 	return listPage(ctx, s.db, visitors, p, visitorOrder, visitorFilters(since))
@@ -102,7 +101,6 @@ func registeredFilters(s user.Span) []filter {
 	return []filter{where("created_at >= ?", ms(s.From)), where("created_at <= ?", ms(s.To))}
 }
 
-// Find implements user.Directory.
 func (s Users) Find(ctx context.Context, q user.Query, p page.Query[user.Place]) (page.Of[user.User], error) {
 	t := accountsByID
 	if q.NewestFirst {
@@ -111,18 +109,15 @@ func (s Users) Find(ctx context.Context, q user.Query, p page.Query[user.Place])
 	return listPage(ctx, s.db, t, p, accountOrder, accountFilters(q))
 }
 
-// Registered implements user.Directory.
 func (s Users) Registered(ctx context.Context, span user.Span,
 	p page.Query[user.RegisteredPlace]) (page.Of[user.Registered], error) {
 	return listPage(ctx, s.db, registered, p, registeredOrder, registeredFilters(span))
 }
 
-// CountByStatus implements user.Directory.
 func (s Users) CountByStatus(ctx context.Context) (map[user.Status]int64, error) {
 	return countUsers[user.Status](ctx, s.db, "status")
 }
 
-// CountByLevel implements user.Directory.
 func (s Users) CountByLevel(ctx context.Context) (map[int]int64, error) {
 	return countUsers[int](ctx, s.db, "level")
 }
@@ -151,7 +146,6 @@ func counted(db bun.IDB, column string) *bun.SelectQuery {
 // dayMillis is the length of a day.
 const dayMillis = 24 * 60 * 60 * 1000
 
-// CountByDay implements user.Directory.
 func (s Users) CountByDay(ctx context.Context, span user.Span) ([]user.DayCount, error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()

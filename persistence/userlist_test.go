@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"castellan/domain/page"
-	"castellan/domain/user"
+	"castellan/domain/access/user"
+	"castellan/domain/kit/page"
 )
 
 // Both readings of a phone number are looked up by an index (D-USR-02).

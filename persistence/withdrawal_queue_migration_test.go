@@ -13,9 +13,9 @@ import (
 	"testing/fstest"
 	"time"
 
-	"castellan/domain/commit"
-	"castellan/domain/storetest"
-	"castellan/domain/transaction"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/money/transaction"
 )
 
 // migrationsBefore are the migrations of SQLite that come before one.

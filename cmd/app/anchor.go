@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"castellan/config"
-	"castellan/domain/audit"
-	"castellan/domain/blob"
-	"castellan/domain/commit"
-	"castellan/domain/job"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/blob"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/job"
 	"castellan/outbound/courier"
 	"castellan/persistence"
 )

@@ -5,12 +5,12 @@ import (
 	"time"
 
 	"castellan/config"
-	"castellan/domain/identity"
-	"castellan/domain/kyc"
-	"castellan/domain/password"
-	"castellan/domain/user"
-	httpidentity "castellan/http/identity"
-	httpkyc "castellan/http/kyc"
+	"castellan/domain/access/password"
+	"castellan/domain/access/user"
+	"castellan/domain/people/identity"
+	"castellan/domain/people/kyc"
+	httpidentity "castellan/http/people/identity"
+	httpkyc "castellan/http/people/kyc"
 	outboundidentity "castellan/outbound/identity"
 	"castellan/persistence"
 )

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"castellan/config"
-	"castellan/domain/challenge"
-	"castellan/domain/mfa"
-	"castellan/domain/parameter"
-	"castellan/domain/setup"
+	"castellan/domain/access/challenge"
+	"castellan/domain/access/mfa"
+	"castellan/domain/kit/parameter"
+	"castellan/domain/kit/setup"
 	"castellan/persistence"
 )
 

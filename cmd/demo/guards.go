@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"time"
 
-	"castellan/domain/admin"
-	"castellan/domain/audit"
-	"castellan/domain/change"
-	"castellan/domain/firewall"
-	"castellan/domain/resource"
+	"castellan/domain/access/resource"
+	"castellan/domain/guard/firewall"
+	"castellan/domain/kit/admin"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/change"
 	httpapi "castellan/http"
 	"castellan/persistence"
 )

@@ -11,11 +11,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"castellan/domain/challenge"
-	"castellan/domain/keyring"
-	"castellan/domain/keyring/keyringtest"
-	"castellan/domain/message"
-	"castellan/domain/outbox"
+	"castellan/domain/access/challenge"
+	"castellan/domain/delivery/message"
+	"castellan/domain/delivery/outbox"
+	"castellan/domain/kit/keyring"
+	"castellan/domain/kit/keyring/keyringtest"
 	"castellan/outbound/dispatch"
 	"castellan/persistence"
 )

@@ -7,13 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/amount"
-	"castellan/domain/audit"
-	"castellan/domain/currency"
-	"castellan/domain/id"
-	"castellan/domain/ledger"
-	"castellan/domain/storetest"
-	"castellan/domain/user"
+	"castellan/domain/access/user"
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/id"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/money/currency"
+	"castellan/domain/money/ledger"
 	"castellan/persistence"
 )
 

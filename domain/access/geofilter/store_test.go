@@ -1,0 +1,17 @@
+package geofilter_test
+
+import (
+	"testing"
+
+	"castellan/domain/access/geofilter/geofiltertest"
+	"castellan/persistence"
+	"castellan/persistence/persistencetest"
+)
+
+// The contract holds on SQLite; package persistence runs it on both databases.
+func TestStore(t *testing.T) {
+	geofiltertest.Run(t, persistencetest.Suite(func(db *persistence.DB) geofiltertest.Stores {
+		return geofiltertest.Stores{Store: persistence.NewGeofilters(db), Users: persistence.NewUsers(db),
+			Outbox: persistence.NewOutbox(db)}
+	}))
+}

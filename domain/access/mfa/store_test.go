@@ -1,0 +1,17 @@
+package mfa_test
+
+import (
+	"testing"
+
+	"castellan/domain/access/mfa"
+	"castellan/domain/access/mfa/mfatest"
+	"castellan/persistence"
+	"castellan/persistence/persistencetest"
+)
+
+// The contract holds on SQLite; package persistence runs it on both databases.
+func TestStore(t *testing.T) {
+	mfatest.Run(t, persistencetest.Suite(
+		func(db *persistence.DB) mfa.Store { return persistence.NewMFA(db) }, "mfa_method", "mfa_action",
+		"mfa_policy"))
+}

@@ -1,0 +1,17 @@
+package password_test
+
+import (
+	"testing"
+
+	"castellan/domain/access/password"
+	"castellan/domain/access/password/passwordtest"
+	"castellan/persistence"
+	"castellan/persistence/persistencetest"
+)
+
+// The contract holds on SQLite; package persistence runs it on both databases.
+func TestStore(t *testing.T) {
+	passwordtest.Run(t, persistencetest.Suite(func(db *persistence.DB) password.GuardStore {
+		return persistence.NewPasswordGuards(db)
+	}))
+}

@@ -1,0 +1,16 @@
+package limit_test
+
+import (
+	"testing"
+
+	"castellan/domain/money/limit/limittest"
+	"castellan/persistence"
+	"castellan/persistence/persistencetest"
+)
+
+// The contract holds on SQLite; package persistence runs it on both databases.
+func TestStore(t *testing.T) {
+	limittest.Run(t, persistencetest.Suite(func(db *persistence.DB) limittest.Stores {
+		return limittest.Stores{Store: persistence.NewLimits(db), Ledger: persistence.NewLedger(db)}
+	}))
+}

@@ -1,0 +1,16 @@
+package dropdown_test
+
+import (
+	"testing"
+
+	"castellan/domain/people/dropdown"
+	"castellan/domain/people/dropdown/dropdowntest"
+	"castellan/persistence"
+	"castellan/persistence/persistencetest"
+)
+
+// The contract holds on SQLite; package persistence runs it on both databases.
+func TestStore(t *testing.T) {
+	dropdowntest.Run(t, persistencetest.Suite(
+		func(db *persistence.DB) dropdown.Store { return persistence.NewDropdowns(db) }, "dropdown_option"))
+}
