@@ -19,11 +19,13 @@ import (
 	"castellan/domain/kit/parameter"
 	"castellan/domain/money/addressbook"
 	"castellan/domain/money/addressbook/address"
+	"castellan/domain/money/level"
 	httpdevice "castellan/http/access/device"
 	httpgeofilter "castellan/http/access/geofilter"
 	httptotp "castellan/http/access/totp"
 	httpuser "castellan/http/access/user"
 	httpaddressbook "castellan/http/money/addressbook"
+	"castellan/http/rest"
 	"castellan/persistence"
 )
 
@@ -36,7 +38,7 @@ func (s *service) accounts() error {
 		groups: groups(httpuser.Group{Users: s.users, Directory: persistence.NewUsers(s.DB),
 			Statuses:       func() []string { return parameter.UserStatus.In(s.parameters.Set()).Values },
 			HashesIdentity: s.HashesIdentity, Now: time.Now, Sessions: persistence.NewSessions(s.DB),
-			CountryName: geo.Name, Levels: persistence.NewLevels(s.DB),
+			CountryName: geo.Name, Levels: levelNames(persistence.NewLevels(s.DB)),
 			Profiles: &profile.Service{Users: s.users, Store: persistence.NewProfiles(s.DB), Changes: changes,
 				Notices: s.starter, Now: time.Now}}),
 		actions: []challenge.Action{user.VerifyEmailAction(), user.VideoKYCAction()},
@@ -90,4 +92,14 @@ func (s *service) accounts() error {
 
 func geoPolicy(c config.Config) geo.Policy {
 	return geo.Policy{AllowPrivate: c.Geo.AllowPrivate, AllowUnknown: c.Geo.AllowUnknown}
+}
+
+// levelNames lists the levels as the section of the users names them.
+func levelNames(levels level.Store) func(context.Context) ([]httpuser.LevelName, error) {
+	return func(ctx context.Context) ([]httpuser.LevelName, error) {
+		all, err := levels.List(ctx, level.Query{})
+		return rest.Each(all, func(l level.Level) httpuser.LevelName {
+			return httpuser.LevelName{ID: int(l.ID), Label: l.Label}
+		}), err
+	}
 }

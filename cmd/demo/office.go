@@ -46,7 +46,8 @@ func (r *run) approvals(ctx context.Context) error {
 		r.Clock.set(at)
 		service := pick(s, services)
 		d, err := a.AddDeploy(ctx, audit.By{UserID: who.ID}, staffrequest.Deploy{
-			Request:     staffrequest.Request{Status: staffrequest.Pending, Type: []string{"release", "hotfix", "rollback"}[n%3]},
+			Request: staffrequest.Request{Status: staffrequest.Pending,
+				Type: []string{"release", "hotfix", "rollback"}[n%3]},
 			ServiceName: service, OriginalServiceName: service, BuildNumber: fmt.Sprint("1.", n, ".", s.IntN(9)),
 			Minutes: int64(5 + s.IntN(40))})
 		if err != nil {

@@ -154,6 +154,9 @@ func mayImportOurs(dir, top string, rule layer, local string) string {
 	if only, is := fewerOurs[dir]; is && !within(local, only) {
 		return dir + " does not know " + local
 	}
+	if why := againstOrder(dir, local); why != "" {
+		return why
+	}
 	if to != top && !within(local, rule.ours) {
 		return top + " does not know " + to
 	}

@@ -96,6 +96,13 @@ func TestRules(t *testing.T) {
 		{"cmd/castellan", "castellan/persistence", true},
 		{"cmd/castellan", "github.com/spf13/cobra", true},
 		{"internal/bench", "castellan/cmd/castellan", true},
+		{"domain/money/ledger", "castellan/domain/access/user", true},
+		{"domain/access/user", "castellan/domain/money/ledger", false},
+		{"domain/access/user", "castellan/domain/access/session", true},
+		{"http/guard/firewall", "castellan/domain/people/kyc", false},
+		{"http/people/kyc", "castellan/domain/guard/firewall", true},
+		{"persistence/money", "castellan/persistence/people", false},
+		{"persistence/money", "castellan/persistence/record", true},
 		{"newfolder", "fmt", false},
 		{"cmd/castellan", "castellan", false},
 		{"cmd/castellan", "castellan/test/harness", false},
@@ -128,6 +135,17 @@ func TestNames(t *testing.T) {
 	} {
 		if why := badName(c.dir, c.name); (why == "") != c.fine {
 			t.Errorf("%s in %s: got %q, want fine %v", c.name, c.dir, why, c.fine)
+		}
+	}
+}
+
+func TestAreas(t *testing.T) {
+	for dir, fine := range map[string]bool{
+		"domain/money/ledger": true, "domain/ledger": false, "http/rest": true, "http/session": false, "http": true,
+		"persistence": true, "persistence/record": true, "persistence/user": false, "cmd/app": true,
+	} {
+		if why := misplaced(dir); (why == "") != fine {
+			t.Errorf("%s: got %q, want fine %v", dir, why, fine)
 		}
 	}
 }

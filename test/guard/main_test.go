@@ -1,6 +1,6 @@
 // Package guard tests a started service from outside, as package blackbox does:
 // the firewall and the edge of HTTP.
-package auth
+package guard
 
 import (
 	"testing"

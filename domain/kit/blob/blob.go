@@ -112,8 +112,8 @@ func Generated(key string) bool {
 	return len(stem) == id.Len && strings.HasSuffix(dir, "/"+stem[id.Len-2:]+"/"+stem[id.Len-4:id.Len-2]+"/")
 }
 
-// Valid reports whether key is one: segments of letters, digits and . _ - that do not begin with a dot, joined by single
-// slashes, and none of the names that stand for a device somewhere. Every Store refuses what is not valid.
+// Valid reports whether key is a key: segments of letters, digits and . _ - that do not begin with a dot, joined by
+// single // slashes, and none of the names that stand for a device somewhere. Every Store refuses what is not valid.
 func Valid(key string) bool {
 	if len(key) > maxKeyBytes {
 		return false

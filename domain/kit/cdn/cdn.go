@@ -1,8 +1,8 @@
 // Package cdn owns the pictures that administrators upload under a name of theirs, for pages and apps to show (section
 // 4.10 of the interface, decision D-ADM-06).
 //
-// The one idea: only pixels are public. A picture is written anew before it is kept (domain/kit/picture), and its address
-// is made of a folder of the parameter CDN and of what is harmless in the name that was sent.
+// The one idea: only pixels are public. A picture is encoded again before it is kept (domain/kit/picture), and its
+// address is made of a folder of the parameter CDN and of what is harmless in the name that was sent.
 //
 // Start reading at Service.Upload.
 package cdn

@@ -31,7 +31,7 @@ func (n Number) wellFormed() bool {
 	return len(n) == 11 && n[0] != '0' && strings.Trim(string(n), "0123456789") == ""
 }
 
-// checks reports whether the two check digits of a number of good form are right: the tenth follows from the sums of the
+// checks reports whether the two check digits of a well-formed number are right: the tenth follows from the sums of the
 // digits at odd and at even places, the eleventh from the sum of all before it.
 func (n Number) checks() bool {
 	var odd, even int

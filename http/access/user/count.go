@@ -8,7 +8,6 @@ import (
 
 	"castellan/domain/access/user"
 	"castellan/domain/kit/fault"
-	"castellan/domain/money/level"
 	"castellan/http/rest"
 )
 
@@ -95,6 +94,12 @@ func (g Group) byStatus(ctx context.Context, who rest.Caller, in statusRequest) 
 	return out, nil
 }
 
+// LevelName is the number of a level and its label. Levels are a slice of the area money, above this one.
+type LevelName struct {
+	ID    int
+	Label string
+}
+
 // levelCount is the number of accounts of a level.
 type levelCount struct {
 	LevelID    int64  `json:"levelId" example:"1"`
@@ -107,15 +112,15 @@ func (levelCount) SchemaName() string { return "UserCountByLevel" }
 
 // byLevel counts the accounts of each level, and of each that an account still has.
 func (g Group) byLevel(ctx context.Context, _ rest.Caller, _ rest.None) ([]levelCount, error) {
-	levels, err := g.Levels.List(ctx, level.Query{})
+	levels, err := g.Levels(ctx)
 	if err != nil {
 		return nil, err
 	}
 	counts, err := g.Directory.CountByLevel(ctx)
 	out := []levelCount{}
 	for _, l := range levels {
-		out = append(out, levelCount{l.ID, l.Label, counts[int(l.ID)]})
-		delete(counts, int(l.ID))
+		out = append(out, levelCount{int64(l.ID), l.Label, counts[l.ID]})
+		delete(counts, l.ID)
 	}
 	for _, id := range slices.Sorted(maps.Keys(counts)) {
 		out = append(out, levelCount{int64(id), "", counts[id]})

@@ -10,7 +10,6 @@ import (
 	"castellan/domain/access/session"
 	"castellan/domain/access/user"
 	"castellan/domain/kit/fault"
-	"castellan/domain/money/level"
 	"castellan/http/rest"
 )
 
@@ -27,7 +26,7 @@ type Group struct {
 	Now            func() time.Time
 	Sessions       session.Store // has the history of logins
 	CountryName    func(code, language string) string
-	Levels         level.Store
+	Levels         func(context.Context) ([]LevelName, error)
 	Profiles       *profile.Service
 }
 

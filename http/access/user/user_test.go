@@ -1,6 +1,7 @@
 package user_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 
 	"castellan/domain/access/user"
 	"castellan/domain/kit/storetest"
+	"castellan/domain/money/level"
 	httpuser "castellan/http/access/user"
 	"castellan/http/apitest"
 	"castellan/http/edge"
@@ -54,9 +56,19 @@ func both(t *testing.T, test func(t *testing.T, s *apitest.Site, db *persistence
 			Directory: persistence.NewUsers(db), Sessions: persistence.NewSessions(db),
 			CountryName:    func(code, language string) string { return code + " " + language },
 			HashesIdentity: func(n string) []string { return []string{hash(n)} },
-			Now:            clock, Levels: persistence.NewLevels(db), Profiles: profiles(db),
+			Now:            clock, Levels: levelNames(persistence.NewLevels(db)), Profiles: profiles(db),
 			Statuses: func() []string { return []string{"active", "blocked", "frozen"} }}), db)
 	})
+}
+
+func levelNames(levels level.Store) func(context.Context) ([]httpuser.LevelName, error) {
+	return func(ctx context.Context) (names []httpuser.LevelName, err error) {
+		all, err := levels.List(ctx, level.Query{})
+		for _, l := range all {
+			names = append(names, httpuser.LevelName{ID: int(l.ID), Label: l.Label})
+		}
+		return names, err
+	}
 }
 
 // wantsUsers asks for a list and compares the numbers of the accounts in it.

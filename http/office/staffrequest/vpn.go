@@ -70,7 +70,8 @@ type changeVPNRequest struct {
 
 // requestor names the user whose access a request is about.
 func (g Group) requestor(ctx context.Context, _ rest.Caller, in changeVPNRequest) (rest.Named, error) {
-	found, err := g.Service.VPNs.List(ctx, staffrequest.VPNQuery{ID: (*int64)(&in.ID)}, page.Query[staffrequest.Place]{Limit: 1})
+	found, err := g.Service.VPNs.List(ctx, staffrequest.VPNQuery{ID: (*int64)(&in.ID)},
+		page.Query[staffrequest.Place]{Limit: 1})
 	return rest.Named{Matter: rest.General,
 		Users: rest.Each(found.Records, func(v staffrequest.VPN) string { return v.RequestorID })}, err
 }
