@@ -89,7 +89,7 @@ func documentedMoves(t *testing.T, path string) (moves []transaction.Move, rows 
 // The tables of the documents are the table of moves. Every status has a row, and every one
 // that is not final a documented way out, which leads to a final one.
 func TestDocumentedMoves(t *testing.T) {
-	for _, path := range []string{"../../docs/neighbours.md", "../../docs/decisions/int.md"} {
+	for _, path := range []string{"../../../docs/neighbours.md", "../../../docs/decisions/int.md"} {
 		documented, rows := documentedMoves(t, path)
 		for _, m := range transaction.Moves() {
 			if !slices.Contains(documented, m) {
