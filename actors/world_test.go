@@ -106,12 +106,12 @@ func openOn(t *testing.T, dsn string) *world {
 	w.db = db
 	if err := db.Exclusive(t.Context(), func(ctx context.Context) error {
 		_,
-			err := db.Migrate(ctx)
+			err := persistence.Migrate(ctx, db)
 		return err
 	}); err != nil {
 		t.Fatal(err)
 	}
-	db.Start([]byte("audit key"), "test")
+	persistence.Start(db, []byte("audit key"), "test")
 	w.user = user.New(id.New(time.Now()), time.Now())
 	w.user.CountryCode, w.user.Phone, w.user.Email = "90", "+905320000001", "a@example.com"
 	if err := db.Commit(t.Context(), user.Add{User: w.user, PasswordHash: ""}); err != nil {

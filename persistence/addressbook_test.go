@@ -62,14 +62,13 @@ func TestAddressBookAudit(t *testing.T) {
 			{"WITHDRAWAL_ADDRESS_REMOVE", second, func() error { return books.Remove(ctx, who, r.ID) }},
 		} {
 			// Without its audit row there is no change.
-			books.Changes.Commit = noAudit{db}
+			books.Changes.Commit = unaudited(db)
 			if err := step.do(); !errors.Is(err, errNoAudit) {
 				t.Errorf("%s: %v", step.action, err)
 			}
 			books.Changes.Commit = db
 			storetest.Must(t, step.do())
-			var rows []auditRow
-			storetest.Must(t, db.Conn(ctx).NewSelect().Model(&rows).Where("action = ?", step.action).Scan(ctx))
+			rows := did(t, db, step.action)
 			if len(rows) != 1 {
 				t.Fatalf("%s: %d rows", step.action, len(rows))
 			}

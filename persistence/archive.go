@@ -15,7 +15,6 @@ import (
 	"github.com/uptrace/bun"
 
 	"castellan/domain/audit"
-	"castellan/domain/ledger"
 )
 
 // Old audit rows leave in three steps, each of which may be repeated (D-EXT-03):
@@ -83,9 +82,9 @@ func (l left) with(heads map[string]int64) map[string]int64 {
 }
 
 // left reads the rows of the archives and proves their chain; key nil proves nothing.
-func (db *DB) left(ctx context.Context, key []byte) (l left, err error) {
+func (s Audit) left(ctx context.Context, key []byte) (l left, err error) {
 	var rows []archiveRow
-	if err := db.Conn(ctx).NewSelect().Model(&rows).Order("counter").Scan(ctx); err != nil {
+	if err := s.db.Conn(ctx).NewSelect().Model(&rows).Order("counter").Scan(ctx); err != nil {
 		return l, translate(err)
 	}
 	l.rows, l.heads = rows, map[string]head{}
@@ -107,6 +106,10 @@ func (db *DB) left(ctx context.Context, key []byte) (l left, err error) {
 	return l, nil
 }
 
+// KeptAction is ledger.ActionTransfer: of rows of this action what the proof of the
+// ledger needs stays when they leave.
+const KeptAction = "LEDGER_TRANSFER"
+
 const (
 	// archiveRows bounds a file, and what one takes of memory.
 	archiveRows = 20_000
@@ -119,29 +122,29 @@ type Files interface {
 	Delete(ctx context.Context, key string) error
 }
 
-// ArchiveAudit writes the next file of rows older than before, and of the checkpoints of
+// Archive writes the next file of rows older than before, and of the checkpoints of
 // that time, and lets what it holds leave the database. There is none, and its Counter
 // is 0, where nothing is old enough; files nil writes nothing and tells what the next
 // file would hold. leftover are files of the area that may have been left by a process
 // that died; those that no row names are removed.
 //
 // ErrTampered: what is broken does not leave, or nobody could tell afterwards.
-func (db *DB) ArchiveAudit(ctx context.Context, key []byte, now, before time.Time, files Files,
+func (s Audit) Archive(ctx context.Context, key []byte, now, before time.Time, files Files,
 	leftover []string) (a audit.Archive, err error) {
-	err = db.Exclusive(ctx, func(ctx context.Context) error {
-		l, err := db.left(ctx, key)
+	err = s.db.Exclusive(ctx, func(ctx context.Context) error {
+		l, err := s.left(ctx, key)
 		if err != nil {
 			return err
 		}
 		if files != nil {
-			if err := db.removeLeftover(ctx, files, leftover); err != nil {
+			if err := s.removeLeftover(ctx, files, leftover); err != nil {
 				return err
 			}
-			if err := db.removeLeft(ctx, key, l); err != nil { // of a process that died
+			if err := s.removeLeft(ctx, key, l); err != nil { // of a process that died
 				return err
 			}
 		}
-		f, err := db.gather(ctx, key, l, now, before)
+		f, err := s.gather(ctx, key, l, now, before)
 		if err != nil || len(f.Rows)+len(f.Checkpoints) == 0 {
 			return err
 		}
@@ -156,16 +159,16 @@ func (db *DB) ArchiveAudit(ctx context.Context, key []byte, now, before time.Tim
 		if err := files.Put(ctx, archiveArea+"/"+row.Name, content); err != nil {
 			return err
 		}
-		if err := write(ctx, db, func(ctx context.Context, tx bun.IDB) error {
+		if err := write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
 			_, err := tx.NewInsert().Model(&row).Exec(ctx)
 			return err
 		}); err != nil {
 			return err
 		}
-		if l, err = db.left(ctx, key); err != nil {
+		if l, err = s.left(ctx, key); err != nil {
 			return err
 		}
-		return db.removeLeft(ctx, key, l)
+		return s.removeLeft(ctx, key, l)
 	})
 	if err != nil {
 		return audit.Archive{}, err
@@ -173,16 +176,16 @@ func (db *DB) ArchiveAudit(ctx context.Context, key []byte, now, before time.Tim
 	return a, nil
 }
 
-// AuditOlder counts the rows that are older than before.
-func (db *DB) AuditOlder(ctx context.Context, before time.Time) (int64, error) {
-	l, err := db.left(ctx, nil)
+// Older counts the rows that are older than before.
+func (s Audit) Older(ctx context.Context, before time.Time) (int64, error) {
+	l, err := s.left(ctx, nil)
 	if err != nil {
 		return 0, err
 	}
-	n, err := db.Conn(ctx).NewSelect().Table("audit").Where("at < ?", ms(before)).Count(ctx)
+	n, err := s.db.Conn(ctx).NewSelect().Table("audit").Where("at < ?", ms(before)).Count(ctx)
 	rows := int64(n)
 	for name, h := range l.moved { // what a process that died has not removed has left
-		waiting, err := db.Conn(ctx).NewSelect().Table("audit").Where("chain = ?", name).Where("seq <= ?", h.Seq).Count(ctx)
+		waiting, err := s.db.Conn(ctx).NewSelect().Table("audit").Where("chain = ?", name).Where("seq <= ?", h.Seq).Count(ctx)
 		if err != nil {
 			return 0, translate(err)
 		}
@@ -191,19 +194,19 @@ func (db *DB) AuditOlder(ctx context.Context, before time.Time) (int64, error) {
 	return rows, translate(err)
 }
 
-// MayRemoveAudit reports whether the role of this process may remove audit rows.
-func (db *DB) MayRemoveAudit(ctx context.Context) (may bool, err error) {
-	if !db.Postgres() {
+// MayRemove reports whether the role of this process may remove audit rows.
+func (s Audit) MayRemove(ctx context.Context) (may bool, err error) {
+	if !s.db.Postgres() {
 		return true, nil
 	}
-	err = db.Conn(ctx).NewRaw("SELECT has_table_privilege('audit', 'DELETE') AND "+
+	err = s.db.Conn(ctx).NewRaw("SELECT has_table_privilege('audit', 'DELETE') AND "+
 		"has_table_privilege('audit_checkpoint', 'DELETE')").Scan(ctx, &may)
 	return may, translate(err)
 }
 
-func (db *DB) removeLeftover(ctx context.Context, files Files, keys []string) error {
+func (s Audit) removeLeftover(ctx context.Context, files Files, keys []string) error {
 	var names []string
-	if err := db.Conn(ctx).NewSelect().Table("audit_archive").Column("name").Scan(ctx, &names); err != nil {
+	if err := s.db.Conn(ctx).NewSelect().Table("audit_archive").Column("name").Scan(ctx, &names); err != nil {
 		return translate(err)
 	}
 	for _, key := range keys {
@@ -217,10 +220,10 @@ func (db *DB) removeLeftover(ctx context.Context, files Files, keys []string) er
 }
 
 // gather reads and proves what is old behind the heads that have left.
-func (db *DB) gather(ctx context.Context, key []byte, l left, now, before time.Time) (f archiveFile, err error) {
+func (s Audit) gather(ctx context.Context, key []byte, l left, now, before time.Time) (f archiveFile, err error) {
 	f = archiveFile{Counter: l.last.Counter + 1, At: ms(now), Previous: l.last.Digest, From: map[string]head{},
 		Heads: map[string]head{}, Mark: l.mark(), End: l.mark()}
-	heads, err := db.heads(ctx)
+	heads, err := s.heads(ctx)
 	if err != nil {
 		return f, err
 	}
@@ -228,7 +231,7 @@ func (db *DB) gather(ctx context.Context, key []byte, l left, now, before time.T
 		h := l.heads[name]
 		for first := true; len(f.Rows) < archiveRows; first = false {
 			var page []auditRow
-			if err := db.Conn(ctx).NewSelect().Model(&page).Where("chain = ?", name).Where("seq > ?", h.Seq).
+			if err := s.db.Conn(ctx).NewSelect().Model(&page).Where("chain = ?", name).Where("seq > ?", h.Seq).
 				Order("seq").Limit(1000).Scan(ctx); err != nil {
 				return f, translate(err)
 			}
@@ -250,11 +253,11 @@ func (db *DB) gather(ctx context.Context, key []byte, l left, now, before time.T
 			}
 		}
 	}
-	newest, err := db.checkpoint(ctx, "counter > 0")
+	newest, err := s.checkpoint(ctx, "counter > 0")
 	if err != nil {
 		return f, err
 	}
-	err = db.Conn(ctx).NewSelect().Model(&f.Checkpoints).Where("counter > ?", l.last.Mark).
+	err = s.db.Conn(ctx).NewSelect().Model(&f.Checkpoints).Where("counter > ?", l.last.Mark).
 		Where("counter < ?", newest.Counter).Where("at < ?", ms(before)).Order("counter").Limit(archiveRows).Scan(ctx)
 	if err != nil {
 		return f, translate(err)
@@ -264,13 +267,13 @@ func (db *DB) gather(ctx context.Context, key []byte, l left, now, before time.T
 
 // removeLeft removes what is before the heads that have left, and keeps of transfers
 // what the proof of the ledger needs.
-func (db *DB) removeLeft(ctx context.Context, key []byte, l left) error {
+func (s Audit) removeLeft(ctx context.Context, key []byte, l left) error {
 	mac := macOf(key)
 	for name, h := range l.moved {
 		for n := 1; n > 0; {
-			err := db.InTx(ctx, func(ctx context.Context) error {
+			err := s.db.InTx(ctx, func(ctx context.Context) error {
 				var page []auditRow
-				tx := db.Conn(ctx)
+				tx := s.db.Conn(ctx)
 				if err := tx.NewSelect().Model(&page).Where("chain = ?", name).Where("seq <= ?", h.Seq).Order("seq").
 					Limit(500).Scan(ctx); err != nil {
 					return err
@@ -280,7 +283,7 @@ func (db *DB) removeLeft(ctx context.Context, key []byte, l left) error {
 				}
 				var keep []leftRow
 				for _, r := range page {
-					if r.Action == ledger.ActionTransfer {
+					if r.Action == KeptAction {
 						k := leftRow{Chain: r.Chain, Seq: r.Seq, Target: r.Target, Detail: r.Detail}
 						k.Hash = k.sum(mac)
 						keep = append(keep, k)
@@ -299,7 +302,7 @@ func (db *DB) removeLeft(ctx context.Context, key []byte, l left) error {
 			}
 		}
 	}
-	return write(ctx, db, func(ctx context.Context, tx bun.IDB) error {
+	return write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
 		_, err := tx.NewDelete().Table("audit_checkpoint").Where("counter > 0").Where("counter <= ?", l.last.Mark).Exec(ctx)
 		return err
 	})
@@ -322,11 +325,11 @@ func (r leftRow) sum(mac hash.Hash) []byte {
 }
 
 // verifyLeft proves what is kept of transfers whose rows left, and that none is gone.
-func (db *DB) verifyLeft(ctx context.Context, key []byte, l left) error {
+func (s Audit) verifyLeft(ctx context.Context, key []byte, l left) error {
 	mac, n := macOf(key), int64(0)
 	for after := (leftRow{}); ; {
 		var page []leftRow
-		if err := db.Conn(ctx).NewSelect().Model(&page).Where("(chain, seq) > (?, ?)", after.Chain, after.Seq).
+		if err := s.db.Conn(ctx).NewSelect().Model(&page).Where("(chain, seq) > (?, ?)", after.Chain, after.Seq).
 			Order("chain", "seq").Limit(1000).Scan(ctx); err != nil {
 			return translate(err)
 		}
@@ -343,8 +346,8 @@ func (db *DB) verifyLeft(ctx context.Context, key []byte, l left) error {
 	}
 	waiting := 0 // not removed yet
 	for name, h := range l.moved {
-		c, err := db.Conn(ctx).NewSelect().Table("audit").Where("chain = ?", name).Where("seq <= ?", h.Seq).
-			Where("action = ?", ledger.ActionTransfer).Count(ctx)
+		c, err := s.db.Conn(ctx).NewSelect().Table("audit").Where("chain = ?", name).Where("seq <= ?", h.Seq).
+			Where("action = ?", KeptAction).Count(ctx)
 		if err != nil {
 			return translate(err)
 		}

@@ -69,7 +69,7 @@ func aged(t *testing.T, db *DB) (l *trail, marks []audit.Anchor) {
 }
 
 func (l *trail) archive(s *shelf, before time.Time) (audit.Archive, error) {
-	return l.ArchiveAudit(l.t.Context(), auditKey, l.now, before, s, s.names())
+	return NewAudit(l.DB).Archive(l.t.Context(), auditKey, l.now, before, s, s.names())
 }
 
 // Rows that are old leave into files, and the history goes on from there unbroken.
@@ -77,7 +77,7 @@ func TestAuditArchive(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		l, marks := aged(t, db)
 		s, start := newShelf(), time.Unix(1_700_000_000, 0)
-		plan, err := db.ArchiveAudit(t.Context(), auditKey, l.now, start.Add(2*time.Hour), nil, nil)
+		plan, err := NewAudit(db).Archive(t.Context(), auditKey, l.now, start.Add(2*time.Hour), nil, nil)
 		if plan.Rows != 10 || err != nil || len(s.files) != 0 {
 			t.Errorf("a dry run tells %+v, %v", plan, err)
 		}
@@ -88,19 +88,19 @@ func TestAuditArchive(t *testing.T) {
 			}
 		}
 		l.verifies(10, marks[3])
-		if _, err := db.VerifyAuditSince(t.Context(), auditKey, marks[0]); err == nil {
+		if _, err := NewAudit(db).VerifySince(t.Context(), auditKey, marks[0]); err == nil {
 			t.Error("an anchor that left was found without the file")
 		}
 		files, err := s.read(t)
 		if err != nil || files.Rows != 10 || files.First != 1 {
 			t.Fatalf("%+v, %v", files, err)
 		}
-		v, err := db.VerifyAuditSince(t.Context(), auditKey, marks[0], files)
+		v, err := NewAudit(db).VerifySince(t.Context(), auditKey, marks[0], files)
 		if v.Anchored != 1 || v.Rows != 10 || v.Archive.Counter != 1 || err != nil {
 			t.Errorf("%+v, %v", v, err)
 		}
 		forged := audit.Anchor{Counter: 1, MAC: bytes.Repeat([]byte{1}, 32)}
-		if _, err := db.VerifyAuditSince(t.Context(), auditKey, forged, files); !errors.Is(err, ErrTampered) {
+		if _, err := NewAudit(db).VerifySince(t.Context(), auditKey, forged, files); !errors.Is(err, ErrTampered) {
 			t.Errorf("another first checkpoint: %v", err)
 		}
 		// The trail goes on, also after all of it has left but its newest checkpoint.
@@ -115,7 +115,7 @@ func TestAuditArchive(t *testing.T) {
 		if files, err = s.read(t); err != nil || files.Rows != 22 {
 			t.Fatalf("%+v, %v", files, err)
 		}
-		if v, err = db.VerifyAuditSince(t.Context(), auditKey, marks[2], files); v.Anchored != 3 || err != nil {
+		if v, err = NewAudit(db).VerifySince(t.Context(), auditKey, marks[2], files); v.Anchored != 3 || err != nil {
 			t.Errorf("%+v, %v", v, err)
 		}
 		seals, err := NewLedger(db).Audited(t.Context(), ledger.Seal{})
@@ -172,7 +172,7 @@ func TestAuditArchiveTampering(t *testing.T) {
 		// A later file alone is proven against the row that names it.
 		late := &Archives{}
 		storetest.Must(t, late.Add(auditKey, names[2], s.files[names[2]]))
-		if _, err := db.VerifyAuditSince(t.Context(), auditKey, audit.Anchor{}, late); err != nil || late.First != 3 {
+		if _, err := NewAudit(db).VerifySince(t.Context(), auditKey, audit.Anchor{}, late); err != nil || late.First != 3 {
 			t.Errorf("the last file alone: %v", err)
 		}
 		for what, statements := range map[string][2]string{
@@ -230,7 +230,7 @@ func TestAuditArchiveCutShort(t *testing.T) {
 		exec(t, db, "INSERT INTO audit_checkpoint SELECT * FROM kept_checkpoint WHERE counter = 2")
 		exec(t, db, "DELETE FROM audit_left WHERE seq > 5")
 		l.verifies(10, marks[2])
-		if n, err := db.AuditOlder(t.Context(), start.Add(2*time.Hour)); n != 0 || err != nil {
+		if n, err := NewAudit(db).Older(t.Context(), start.Add(2*time.Hour)); n != 0 || err != nil {
 			t.Errorf("%d rows are still to leave, %v", n, err)
 		}
 		if a, err := l.archive(s, start.Add(2*time.Hour)); a.Counter != 0 || err != nil {

@@ -12,7 +12,6 @@ import (
 	"maps"
 
 	"castellan/domain/audit"
-	"castellan/domain/ledger"
 )
 
 // archiveFile is the content of a file: lines of JSON, compressed by gzip. The first is
@@ -87,7 +86,7 @@ func (f *archiveFile) add(key []byte, h head, rows []auditRow) (head, error) {
 			return h, fmt.Errorf("%w: chain %s, row %d", ErrTampered, r.Chain, h.Seq+1)
 		}
 		h = head{r.Seq, r.Hash}
-		if r.Action == ledger.ActionTransfer {
+		if r.Action == KeptAction {
 			f.transfers++
 		}
 	}
@@ -189,7 +188,7 @@ func readArchive(key, content []byte) (f archiveFile, err error) {
 }
 
 // Archives are files that were proven one after the other, to be joined with the
-// database by VerifyAuditSince. The zero value has none.
+// database by VerifySince. The zero value has none.
 type Archives struct {
 	Rows     int64 // in them
 	First    int64 // the number of the first

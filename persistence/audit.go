@@ -28,6 +28,9 @@ type chain struct {
 	runs int
 }
 
+// newChain returns an empty chain, whose hashes are made with the audit key.
+func newChain(name string, key []byte) engine.State { return &chain{name: name, mac: macOf(key)} }
+
 func (c *chain) next(r audit.Record) auditRow {
 	if c.lost {
 		c.runs++
@@ -104,12 +107,12 @@ const eachHead = `WITH RECURSIVE c (chain) AS (
 )
 SELECT chain, (SELECT MAX(seq) FROM audit WHERE audit.chain = c.chain) AS seq FROM c WHERE chain IS NOT NULL`
 
-func (db *DB) heads(ctx context.Context) (map[string]int64, error) {
+func (s Audit) heads(ctx context.Context) (map[string]int64, error) {
 	var rows []struct {
 		Chain string
 		Seq   int64
 	}
-	err := db.Conn(ctx).NewRaw(eachHead).Scan(ctx, &rows)
+	err := s.db.Conn(ctx).NewRaw(eachHead).Scan(ctx, &rows)
 	heads := map[string]int64{}
 	for _, r := range rows {
 		heads[r.Chain] = r.Seq
@@ -117,5 +120,5 @@ func (db *DB) heads(ctx context.Context) (map[string]int64, error) {
 	return heads, translate(err)
 }
 
-// ErrTampered is what VerifyAudit finds.
+// ErrTampered is what Verify finds.
 var ErrTampered = errors.New("audit: the chain is broken")

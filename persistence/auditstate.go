@@ -9,30 +9,30 @@ import (
 	"castellan/domain/audit"
 )
 
-// AuditState proves the last checkpoint: its MAC, the one before it, and that no chain
+// State proves the last checkpoint: its MAC, the one before it, and that no chain
 // is shorter than it says. It reads no row of the audit; what is inside of the chains
-// VerifyAuditSince proves.
-func (db *DB) AuditState(ctx context.Context, key []byte) (s audit.State, err error) {
-	last, err := db.checkpoint(ctx, "counter > 0")
+// VerifySince proves.
+func (s Audit) State(ctx context.Context, key []byte) (state audit.State, err error) {
+	last, err := s.checkpoint(ctx, "counter > 0")
 	if err != nil || last.Counter == 0 {
-		return s, err
+		return state, err
 	}
-	s = audit.State{Last: last.anchor(), At: at(last.At)}
-	switch err := db.proveLast(ctx, key, last); {
+	state = audit.State{Last: last.anchor(), At: at(last.At)}
+	switch err := s.proveLast(ctx, key, last); {
 	case errors.Is(err, ErrTampered):
-		s.Broken = err.Error()
+		state.Broken = err.Error()
 	case err != nil:
 		return audit.State{}, err
 	}
-	return s, nil
+	return state, nil
 }
 
-func (db *DB) proveLast(ctx context.Context, key []byte, last checkpointRow) error {
-	gone, err := db.left(ctx, key)
+func (s Audit) proveLast(ctx context.Context, key []byte, last checkpointRow) error {
+	gone, err := s.left(ctx, key)
 	if err != nil {
 		return err
 	}
-	before, err := db.checkpoint(ctx, "counter = ?", last.Counter-1)
+	before, err := s.checkpoint(ctx, "counter = ?", last.Counter-1)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (db *DB) proveLast(ctx context.Context, key []byte, last checkpointRow) err
 	if !hmac.Equal(last.Hash, last.sum(macOf(key), previous)) {
 		return fmt.Errorf("%w: checkpoint %s", ErrTampered, last.ID)
 	}
-	heads, err := db.heads(ctx)
+	heads, err := s.heads(ctx)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ func TestAuditState(t *testing.T) {
 		l := newTrail(t, db)
 		wants := func(what string, last audit.Anchor, problem string) {
 			t.Helper()
-			s, err := db.AuditState(t.Context(), auditKey)
+			s, err := NewAudit(db).State(t.Context(), auditKey)
 			storetest.Must(t, err)
 			if s.Last.String() != last.String() || (problem == "") != (s.Broken == "") || !strings.Contains(s.Broken, problem) {
 				t.Errorf("%s: %+v, want %s %q", what, s, last, problem)
@@ -28,7 +28,7 @@ func TestAuditState(t *testing.T) {
 		l.adds(20)
 		wants("one checkpoint", l.mark(audit.Anchor{}), "")
 		l.adds(5)
-		one, err := db.AuditState(t.Context(), auditKey)
+		one, err := NewAudit(db).State(t.Context(), auditKey)
 		storetest.Must(t, err)
 		two := l.mark(one.Last)
 		wants("two", two, "")
@@ -40,7 +40,7 @@ func TestAuditState(t *testing.T) {
 		wants("healed", two, "")
 
 		exec(t, db, "UPDATE audit_checkpoint SET counter = 7 WHERE counter = 1")
-		seven, err := db.AuditState(t.Context(), auditKey)
+		seven, err := NewAudit(db).State(t.Context(), auditKey)
 		storetest.Must(t, err)
 		if seven.Last.Counter != 7 || seven.Broken == "" {
 			t.Errorf("a checkpoint of another place: %+v", seven)

@@ -85,7 +85,7 @@ type outcomeRow struct {
 	Sealed      []byte
 }
 
-func challengeFences(now clock) []engine.Kind {
+func challengeFences(now func() time.Time) []engine.Kind {
 	return []engine.Kind{
 		engine.FencedByVersion(false, func(u challenge.Update) challengeStep {
 			return challengeStep{ID: u.ID, Version: u.Version, State: int16(u.State), TouchedAt: ms(now()),

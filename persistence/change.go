@@ -27,7 +27,7 @@ type changeRow struct {
 	At    int64
 }
 
-func changeWrites(now clock) []engine.Kind {
+func changeWrites(now func() time.Time) []engine.Kind {
 	return []engine.Kind{
 		engine.Insert(func(n change.Note) changeRow {
 			return changeRow{Topic: string(n.Topic), Key: n.Key, At: ms(now())}

@@ -56,29 +56,29 @@ const checkpointPause = 30 * time.Second
 // of a process. since is the one that this process made before: where it is gone, or
 // a chain is shorter than the last one says, the answer is ErrTampered, and nothing
 // certifies what is left.
-func (db *DB) Checkpoint(
+func (s Audit) Checkpoint(
 	ctx context.Context, now time.Time, key []byte, since audit.Anchor, last bool,
 ) (made audit.Anchor, err error) {
-	err = db.InTx(ctx, func(ctx context.Context) error {
-		gone, err := db.left(ctx, key)
+	err = s.db.InTx(ctx, func(ctx context.Context) error {
+		gone, err := s.left(ctx, key)
 		if err != nil {
 			return err
 		}
-		mine, err := db.checkpoint(ctx, "counter = ?", since.Counter)
+		mine, err := s.checkpoint(ctx, "counter = ?", since.Counter)
 		if err == nil && since.Counter > gone.last.Mark && !bytes.Equal(mine.Hash, since.MAC) {
 			err = fmt.Errorf("%w: checkpoint %d is gone or was replaced", ErrTampered, since.Counter)
 		}
 		if err != nil {
 			return err
 		}
-		before, err := db.checkpoint(ctx, "counter > 0")
+		before, err := s.checkpoint(ctx, "counter > 0")
 		if err != nil {
 			return err
 		}
 		if !last && before.Counter > 0 && now.UnixMilli()-before.At < checkpointPause.Milliseconds() {
 			return nil
 		}
-		heads, err := db.heads(ctx)
+		heads, err := s.heads(ctx)
 		if err != nil || len(heads) == 0 {
 			return err
 		}
@@ -91,7 +91,7 @@ func (db *DB) Checkpoint(
 		}
 		row := checkpointRow{ID: id.New(now), At: ms(now), Heads: string(text), Counter: before.Counter + 1}
 		row.Hash = row.sum(macOf(key), before.Hash)
-		if _, err := db.Conn(ctx).NewInsert().Model(&row).Exec(ctx); err != nil {
+		if _, err := s.db.Conn(ctx).NewInsert().Model(&row).Exec(ctx); err != nil {
 			return translate(err)
 		}
 		made = row.anchor()
@@ -124,21 +124,21 @@ func (c checkpointRow) precedes(heads map[string]int64) error {
 }
 
 // checkpoint is the newest of the chain that is selected; zero where there is none.
-func (db *DB) checkpoint(ctx context.Context, where string, args ...any) (row checkpointRow, err error) {
-	err = db.Conn(ctx).NewSelect().Model(&row).Where(where, args...).Order("counter DESC").Limit(1).Scan(ctx)
+func (s Audit) checkpoint(ctx context.Context, where string, args ...any) (row checkpointRow, err error) {
+	err = s.db.Conn(ctx).NewSelect().Model(&row).Where(where, args...).Order("counter DESC").Limit(1).Scan(ctx)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}
 	return row, translate(err)
 }
 
-// VerifyAudit is VerifyAuditSince without an anchor; it reports how many rows it read.
-func (db *DB) VerifyAudit(ctx context.Context, key []byte) (rows int64, err error) {
-	v, err := db.VerifyAuditSince(ctx, key, audit.Anchor{})
+// Verify is VerifySince without an anchor; it reports how many rows it read.
+func (s Audit) Verify(ctx context.Context, key []byte) (rows int64, err error) {
+	v, err := s.VerifySince(ctx, key, audit.Anchor{})
 	return v.Rows, err
 }
 
-// Verified is what VerifyAuditSince read.
+// Verified is what VerifySince read.
 type Verified struct {
 	Rows     int64
 	Newest   audit.Anchor  // the last checkpoint
@@ -146,30 +146,30 @@ type Verified struct {
 	Archive  audit.Archive // the last one; the database's history follows it
 }
 
-// VerifyAuditSince walks every chain and names the first broken row, any chain that is
+// VerifySince walks every chain and names the first broken row, any chain that is
 // shorter than a checkpoint says, and a gap in the checkpoints. Who cuts off the end
 // of everything is found by atLeast alone, a checkpoint that was kept elsewhere; the
 // zero Anchor asks for none. What has left is proven by files, where they are given:
 // without them a history is taken from where the archives say that it goes on.
-func (db *DB) VerifyAuditSince(ctx context.Context, key []byte, atLeast audit.Anchor, files ...*Archives) (v Verified,
+func (s Audit) VerifySince(ctx context.Context, key []byte, atLeast audit.Anchor, files ...*Archives) (v Verified,
 	err error) {
 	for {
-		gone, err := db.left(ctx, key)
+		gone, err := s.left(ctx, key)
 		if err != nil {
 			return v, err
 		}
-		v, err = db.verifySince(ctx, key, atLeast, gone, files)
+		v, err = s.verifySince(ctx, key, atLeast, gone, files)
 		if !errors.Is(err, ErrTampered) {
 			return v, err
 		}
 		// Rows may have left meanwhile.
-		if now, again := db.left(ctx, key); again != nil || now.last.Counter == gone.last.Counter {
+		if now, again := s.left(ctx, key); again != nil || now.last.Counter == gone.last.Counter {
 			return v, err
 		}
 	}
 }
 
-func (db *DB) verifySince(ctx context.Context, key []byte, atLeast audit.Anchor, gone left,
+func (s Audit) verifySince(ctx context.Context, key []byte, atLeast audit.Anchor, gone left,
 	files []*Archives) (v Verified, err error) {
 	for _, f := range files {
 		if err := f.join(gone.rows); err != nil {
@@ -185,14 +185,14 @@ func (db *DB) verifySince(ctx context.Context, key []byte, atLeast audit.Anchor,
 	if atLeast.Counter > 0 && atLeast.Counter <= gone.last.Mark && v.Anchored == 0 {
 		return v, fmt.Errorf("checkpoint %d left with an archive: give the files too (--archive)", atLeast.Counter)
 	}
-	if err := db.verifyLeft(ctx, key, gone); err != nil {
+	if err := s.verifyLeft(ctx, key, gone); err != nil {
 		return v, err
 	}
-	newest, err := db.checkpoint(ctx, "counter > 0") // before the rows: they grow meanwhile
+	newest, err := s.checkpoint(ctx, "counter > 0") // before the rows: they grow meanwhile
 	if err != nil {
 		return v, err
 	}
-	heads, err := db.heads(ctx)
+	heads, err := s.heads(ctx)
 	if err != nil {
 		return v, err
 	}
@@ -200,7 +200,7 @@ func (db *DB) verifySince(ctx context.Context, key []byte, atLeast audit.Anchor,
 		mac, previous := macOf(key), gone.heads[name].Hash
 		for seq := gone.heads[name].Seq + 1; seq <= last; {
 			var page []auditRow
-			if err := db.Conn(ctx).NewSelect().Model(&page).Where("chain = ?", name).Where("seq >= ?", seq).
+			if err := s.db.Conn(ctx).NewSelect().Model(&page).Where("chain = ?", name).Where("seq >= ?", seq).
 				Order("seq").Limit(1000).Scan(ctx); err != nil {
 				return v, translate(err)
 			}
@@ -217,18 +217,18 @@ func (db *DB) verifySince(ctx context.Context, key []byte, atLeast audit.Anchor,
 			}
 		}
 	}
-	return v, db.verifyCheckpoints(ctx, key, gone.with(heads), newest.Counter, atLeast, &v)
+	return v, s.verifyCheckpoints(ctx, key, gone.with(heads), newest.Counter, atLeast, &v)
 }
 
 // verifyCheckpoints compares every checkpoint and not the last one alone: those
 // that were made after rows were cut off record only the rest.
-func (db *DB) verifyCheckpoints(
+func (s Audit) verifyCheckpoints(
 	ctx context.Context, key []byte, heads map[string]int64, newest int64, atLeast audit.Anchor, v *Verified,
 ) error {
 	mac, left := macOf(key), v.Newest.Counter
 	for after := (checkpointRow{}); ; {
 		var page []checkpointRow
-		if err := db.Conn(ctx).NewSelect().Model(&page).Where("(counter, id) > (?, ?)", after.Counter, after.ID).
+		if err := s.db.Conn(ctx).NewSelect().Model(&page).Where("(counter, id) > (?, ?)", after.Counter, after.ID).
 			Where("counter = 0 OR counter > ?", left).Where("counter <= ?", newest).Order("counter", "id").
 			Limit(1000).Scan(ctx); err != nil {
 			return translate(err)

@@ -32,7 +32,7 @@ func (l *trail) adds(rows int) {
 // marks makes a checkpoint a minute later.
 func (l *trail) marks(since audit.Anchor) (audit.Anchor, error) {
 	l.now = l.now.Add(time.Minute)
-	return l.Checkpoint(l.t.Context(), l.now, auditKey, since, false)
+	return NewAudit(l.DB).Checkpoint(l.t.Context(), l.now, auditKey, since, false)
 }
 
 func (l *trail) mark(since audit.Anchor) audit.Anchor {
@@ -47,7 +47,7 @@ func (l *trail) mark(since audit.Anchor) audit.Anchor {
 
 func (l *trail) verifies(rows int64, atLeast audit.Anchor) {
 	l.t.Helper()
-	v, err := l.VerifyAuditSince(l.t.Context(), auditKey, atLeast)
+	v, err := NewAudit(l.DB).VerifySince(l.t.Context(), auditKey, atLeast)
 	if v.Rows != rows || err != nil || v.Anchored != atLeast.Counter {
 		l.t.Errorf("%+v, %v; want %d rows", v, err, rows)
 	}
@@ -55,7 +55,7 @@ func (l *trail) verifies(rows int64, atLeast audit.Anchor) {
 
 func (l *trail) broken(what string, atLeast audit.Anchor) {
 	l.t.Helper()
-	if v, err := l.VerifyAuditSince(l.t.Context(), auditKey, atLeast); !errors.Is(err, ErrTampered) {
+	if v, err := NewAudit(l.DB).VerifySince(l.t.Context(), auditKey, atLeast); !errors.Is(err, ErrTampered) {
 		l.t.Errorf("%s: %+v, %v", what, v, err)
 	}
 }
@@ -94,7 +94,8 @@ func TestAuditNoticesCutCheckpoints(t *testing.T) {
 		two := l.mark(one)
 		l.adds(5)
 		three := l.mark(two)
-		if v, err := db.VerifyAuditSince(t.Context(), auditKey, two); err != nil || v.Anchored != 2 || v.Newest.Counter != 3 {
+		if v, err := NewAudit(db).VerifySince(t.Context(), auditKey, two); err != nil || v.Anchored != 2 ||
+			v.Newest.Counter != 3 {
 			t.Errorf("%+v, %v", v, err)
 		}
 		exec(t, db, "CREATE TABLE kept AS SELECT * FROM audit_checkpoint WHERE counter = 2")
@@ -138,7 +139,7 @@ func TestCheckpointsOfManyNodes(t *testing.T) {
 		l.adds(3)
 		made := make([]audit.Anchor, 8)
 		storetest.Race(t, len(made), "", func(i int) (err error) {
-			made[i], err = db.Checkpoint(t.Context(), l.now, auditKey, audit.Anchor{}, false)
+			made[i], err = NewAudit(db).Checkpoint(t.Context(), l.now, auditKey, audit.Anchor{}, false)
 			return err
 		})
 		n := 0
@@ -148,7 +149,8 @@ func TestCheckpointsOfManyNodes(t *testing.T) {
 		if n != 1 {
 			t.Errorf("%v", made)
 		}
-		if a, err := db.Checkpoint(t.Context(), l.now, auditKey, audit.Anchor{}, true); err != nil || a.Counter != 2 {
+		if a, err := NewAudit(db).Checkpoint(t.Context(), l.now, auditKey, audit.Anchor{}, true); err != nil ||
+			a.Counter != 2 {
 			t.Errorf("at the end: %v, %v", a, err)
 		}
 		l.verifies(3, audit.Anchor{})

@@ -56,7 +56,7 @@ func TestCommitRoundTrip(t *testing.T) {
 		if _, err := store.Load(ctx, "nobody"); fault.CodeOf(err) != fault.ChallengeNotFound {
 			t.Fatalf("an unknown id: %v", err)
 		}
-		if n, err := db.VerifyAudit(ctx, []byte("audit key of the test")); n != 1 || err != nil {
+		if n, err := NewAudit(db).Verify(ctx, []byte("audit key of the test")); n != 1 || err != nil {
 			t.Fatalf("audit: %d rows, %v", n, err)
 		}
 	})
@@ -229,7 +229,7 @@ func TestInTxJoinsAndRollsBack(t *testing.T) {
 		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error {
 			return db.Commit(ctx, challenge.Insert{Challenge: sample("a")}, audit.Record{Action: "X"})
 		}))
-		if n, err := db.VerifyAudit(ctx, []byte("audit key of the test")); n != 1 || err != nil {
+		if n, err := NewAudit(db).Verify(ctx, []byte("audit key of the test")); n != 1 || err != nil {
 			t.Errorf("audit: %d rows, %v", n, err)
 		}
 	})

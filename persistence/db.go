@@ -25,7 +25,7 @@ type Options = engine.Options
 type Committed = engine.Committed
 
 // DB is an open database. It is safe for concurrent use.
-type DB struct{ *engine.DB }
+type DB = engine.DB
 
 //go:embed migrations
 var migrations embed.FS
@@ -37,24 +37,18 @@ func Open(ctx context.Context, dsn string, o Options) (*DB, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	db, err := engine.Open(ctx, dsn, kinds(o.Now), o)
-	if err != nil {
-		return nil, err
-	}
-	return &DB{db}, nil
+	return engine.Open(ctx, dsn, kinds(o.Now), o)
 }
 
 // Migrate brings the schema to this program's version; see engine.DB.Migrate.
-func (db *DB) Migrate(ctx context.Context) (applied []string, err error) {
-	return db.DB.Migrate(ctx, migrations)
+func Migrate(ctx context.Context, db *DB) (applied []string, err error) {
+	return db.Migrate(ctx, migrations)
 }
 
 // Start begins to commit units. The audit key chains the audit rows; start
 // names this process in them.
-func (db *DB) Start(auditKey []byte, start string) {
-	db.DB.Start(func(slot int) engine.State {
-		return &chain{name: fmt.Sprintf("%s-%d", start, slot), mac: macOf(auditKey)}
-	})
+func Start(db *DB, auditKey []byte, start string) {
+	db.Start(func(slot int) engine.State { return newChain(fmt.Sprintf("%s-%d", start, slot), auditKey) })
 }
 
 // Short names for what every slice uses.

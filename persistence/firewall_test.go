@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"castellan/domain/fault"
 	"castellan/domain/firewall"
 	"castellan/domain/firewall/firewalltest"
+	"castellan/domain/page"
 	"castellan/domain/storetest"
 )
 
@@ -48,11 +50,12 @@ func TestFirewallAdmin(t *testing.T) {
 		}
 		storetest.Must(t, rules.Change(ctx, firewall.Author{By: audit.Operator, Force: true},
 			firewall.Change{Label: "b"})) // D-WAF-14
+		acts, err := NewAudit(db).List(ctx, audit.Query{Target: "b"}, page.Query[audit.Place]{})
+		storetest.Must(t, err)
+		slices.Reverse(acts.Records)
 		for i, want := range []struct{ action, actor, ip string }{{"FIREWALL_RULE_ADD", "admin1", "192.0.2.9"},
 			{"FIREWALL_RULE_UPDATE", "admin1", "192.0.2.9"}, {"FIREWALL_RULE_UPDATE", "operator", ""}} {
-			var rows []auditRow
-			storetest.Must(t, db.Conn(ctx).NewSelect().Model(&rows).OrderExpr("seq").Where("action LIKE 'FIREWALL%'").Scan(ctx))
-			if r := rows[i]; len(rows) != 3 || r.Action != want.action || r.ActorID != want.actor || r.IP != want.ip ||
+			if r := acts.Records[i]; len(acts.Records) != 3 || r.Action != want.action || r.ActorID != want.actor || r.IP != want.ip ||
 				r.Target != "b" || r.Detail == "" {
 				t.Errorf("audit %+v, want %+v", r, want)
 			}
@@ -64,7 +67,7 @@ func TestFirewallAdmin(t *testing.T) {
 				t.Errorf("note %+v", n)
 			}
 		}
-		rows, err := db.VerifyAudit(ctx, []byte("audit key of the test"))
+		rows, err := NewAudit(db).Verify(ctx, []byte("audit key of the test"))
 		storetest.Must(t, err)
 		if len(notes) != 3 || rows != 3 {
 			t.Errorf("%d notes and %d audit rows for 3 changes", len(notes), rows)
@@ -82,14 +85,14 @@ func TestFirewallAdmin(t *testing.T) {
 				t.Errorf("got %v, want %s", err, want)
 			}
 		}
-		if again, _ := db.VerifyAudit(ctx, []byte("audit key of the test")); again != rows {
+		if again, _ := NewAudit(db).Verify(ctx, []byte("audit key of the test")); again != rows {
 			t.Errorf("%d audit rows after refusals, %d before", again, rows)
 		}
-		unaudited := &firewall.Admin{Store: NewFirewall(db), App: "API", InForce: stored(db),
-			Changes: admin.Changes{Commit: noAudit{db}, Now: time.Now, Topic: change.Firewall, Follow: live.Follow}}
+		refusing := &firewall.Admin{Store: NewFirewall(db), App: "API", InForce: stored(db),
+			Changes: admin.Changes{Commit: unaudited(db), Now: time.Now, Topic: change.Firewall, Follow: live.Follow}}
 		unseen := blacklist
 		unseen.Label = "unseen"
-		if err := unaudited.Add(ctx, by, unseen); !errors.Is(err, errNoAudit) {
+		if err := refusing.Add(ctx, by, unseen); !errors.Is(err, errNoAudit) {
 			t.Errorf("got %v", err)
 		}
 		storetest.Must(t, live.Reload(ctx))
@@ -99,7 +102,7 @@ func TestFirewallAdmin(t *testing.T) {
 
 		// The node judges by a write also when its caller has gone away.
 		gone, cancel := context.WithCancel(ctx)
-		rules.Changes.Commit = afterwards{db, cancel}
+		rules.Changes.Commit = afterwards(db, cancel)
 		storetest.Must(t, rules.Change(gone, by, firewall.Change{Label: "b", Status: new(firewall.Active)}))
 		if judge("203.0.113.1") != firewall.Deny {
 			t.Error("the change was not read back")

@@ -50,10 +50,10 @@ func benchmarkFlow(b *testing.B, dsn string, server int) {
 		b.Fatal(err)
 	}
 	defer db.Close()
-	if _, err = db.Migrate(b.Context()); err != nil {
+	if _, err = Migrate(b.Context(), db); err != nil {
 		b.Fatal(err)
 	}
-	db.Start([]byte("audit key of the benchmark"), "flow")
+	Start(db, []byte("audit key of the benchmark"), "flow")
 	for i := 0; i < flowUsers; i += 100 {
 		var ws []commit.Write
 		for j := range 100 {

@@ -26,9 +26,9 @@ func BenchmarkIdleSchedules(b *testing.B) {
 	db, err := Open(b.Context(), "sqlite:"+filepath.Join(b.TempDir(), "test.db"), Options{})
 	storetest.Must(b, err)
 	defer db.Close()
-	_, err = db.Migrate(b.Context())
+	_, err = Migrate(b.Context(), db)
 	storetest.Must(b, err)
-	db.Start([]byte("key"), "bench")
+	Start(db, []byte("key"), "bench")
 	now := time.Now()
 	store := NewJobs(db)
 	s := job.Scheduler{Service: &job.Service{Store: store, Seal: func(plain, _ []byte) []byte { return plain },

@@ -91,12 +91,12 @@ func TestKeysWithoutWriter(t *testing.T) {
 	}
 	defer db.Close()
 	err = db.Exclusive(t.Context(), func(ctx context.Context) error {
-		if _, err := db.Migrate(ctx); err != nil {
+		if _, err := Migrate(ctx, db); err != nil {
 			return err
 		}
 		k, err := keyring.Open(ctx, NewKeys(db), filepath.Join(t.TempDir(), "master.key"), true, time.Now)
 		if err == nil {
-			db.Start(k.Ring().Audit(), "test")
+			Start(db, k.Ring().Audit(), "test")
 		}
 		return err
 	})

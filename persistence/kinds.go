@@ -8,11 +8,8 @@ import (
 	"castellan/persistence/engine"
 )
 
-// clock tells the time of the database's owner.
-type clock func() time.Time
-
 // kinds are all writes of all slices, in the order in which they run.
-func kinds(now clock) engine.Kinds {
+func kinds(now func() time.Time) engine.Kinds {
 	return engine.Kinds{
 		Guards: map[commit.GuardedTable]engine.Versioned{
 			commit.UserCredentials: {Table: "users", Column: "cv"},

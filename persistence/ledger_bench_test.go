@@ -27,10 +27,10 @@ func durable(b *testing.B, bench func(b *testing.B, db *DB)) {
 			b.Fatal(err)
 		}
 		defer db.Close()
-		if _, err = db.Migrate(b.Context()); err != nil {
+		if _, err = Migrate(b.Context(), db); err != nil {
 			b.Fatal(err)
 		}
-		db.Start([]byte("audit key of the benchmark"), "bench")
+		Start(db, []byte("audit key of the benchmark"), "bench")
 		bench(b, db)
 	}
 	b.Run("sqlite", func(b *testing.B) { run(b, "sqlite:"+filepath.Join(b.TempDir(), "bench.db")) })

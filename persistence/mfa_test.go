@@ -9,7 +9,6 @@ import (
 	"castellan/domain/admin"
 	"castellan/domain/audit"
 	"castellan/domain/change"
-	"castellan/domain/commit"
 	"castellan/domain/fault"
 	"castellan/domain/mfa"
 	"castellan/domain/mfa/mfatest"
@@ -59,9 +58,7 @@ func TestMFAAdmin(t *testing.T) {
 			}},
 		} {
 			storetest.Must(t, step.do())
-			var last auditRow
-			storetest.Must(t, db.Conn(ctx).NewSelect().Model(&last).OrderExpr("at DESC, seq DESC").Where("action = ?",
-				step.action).Limit(1).Scan(ctx))
+			last := did(t, db, step.action)[0]
 			if last.ActorID != "admin1" || last.IP != "192.0.2.9" || last.RequestID != "r1" || last.Target == "" ||
 				last.Detail == "" || last.Outcome != "success" {
 				t.Errorf("%s: audit %+v", step.action, last)
@@ -82,7 +79,7 @@ func TestMFAAdmin(t *testing.T) {
 				t.Errorf("note %+v", n)
 			}
 		}
-		rows, err := db.VerifyAudit(ctx, []byte("audit key of the test"))
+		rows, err := NewAudit(db).Verify(ctx, []byte("audit key of the test"))
 		storetest.Must(t, err)
 		if len(notes) != 6 || rows != 6 {
 			t.Errorf("%d notes and %d audit rows for 6 changes", len(notes), rows)
@@ -100,12 +97,12 @@ func TestMFAAdmin(t *testing.T) {
 			}
 		}
 		// Without its audit row there is no change.
-		unaudited := &mfa.Admin{Store: store, Changes: admin.Changes{Commit: noAudit{db}, Now: time.Now,
+		refusing := &mfa.Admin{Store: store, Changes: admin.Changes{Commit: unaudited(db), Now: time.Now,
 			Topic: change.MFA, Follow: live.Follow}}
-		if err := unaudited.AddMethod(ctx, by, mfa.Method{Code: "UNAUDITED"}); !errors.Is(err, errNoAudit) {
+		if err := refusing.AddMethod(ctx, by, mfa.Method{Code: "UNAUDITED"}); !errors.Is(err, errNoAudit) {
 			t.Errorf("got %v", err)
 		}
-		if again, _ := db.VerifyAudit(ctx, []byte("audit key of the test")); again != rows {
+		if again, _ := NewAudit(db).Verify(ctx, []byte("audit key of the test")); again != rows {
 			t.Errorf("%d audit rows after refusals, %d before", again, rows)
 		}
 		storetest.Must(t, live.Reload(ctx))
@@ -114,12 +111,6 @@ func TestMFAAdmin(t *testing.T) {
 		}
 	})
 }
-
-var errNoAudit = errors.New("no audit")
-
-type noAudit struct{ commit.Committer }
-
-func (noAudit) Commit(context.Context, ...commit.Write) error { return errNoAudit }
 
 // A change that cannot be read back is durable, and its error says that this node
 // does not work with it yet.
@@ -140,7 +131,7 @@ func TestMFAChangeThatCannotBeReadBack(t *testing.T) {
 		live := mfa.NewLive(store)
 		config.Changes.Follow = live.Follow
 		gone, cancel := context.WithCancel(ctx)
-		config.Changes.Commit = afterwards{db, cancel}
+		config.Changes.Commit = afterwards(db, cancel)
 		storetest.Must(t, config.AddMethod(gone, audit.By{}, mfa.Method{Code: "MAIL"}))
 		if _, ok := live.Catalog().Method("MAIL"); !ok {
 			t.Error("the change was not read back")
@@ -172,14 +163,3 @@ type blind struct {
 }
 
 func (b blind) Methods(context.Context, ...string) ([]mfa.Method, error) { return nil, b.err }
-
-// afterwards does something as soon as a transaction is committed.
-type afterwards struct {
-	commit.Committer
-	do func()
-}
-
-func (a afterwards) InTx(ctx context.Context, fn func(context.Context) error) error {
-	defer a.do()
-	return a.Committer.InTx(ctx, fn)
-}

@@ -39,7 +39,7 @@ type guardBody struct {
 	Good  []password.Good `json:"g,omitempty"`
 }
 
-func passwordFences(now clock) []engine.Kind {
+func passwordFences(now func() time.Time) []engine.Kind {
 	return []engine.Kind{
 		engine.FencedByVersion(true, func(w password.SaveGuard) guardRow {
 			return guardRow{ID: w.Key, Version: max(w.Version, 1), Body: body(guardBody{w.Tries, w.Good}),
@@ -50,7 +50,7 @@ func passwordFences(now clock) []engine.Kind {
 
 // The row of a guard stays when it is cleared: a new row would begin with version 1
 // again, and a try that is being judged could bring the old tries back.
-func passwordWrites(now clock) []engine.Kind {
+func passwordWrites(now func() time.Time) []engine.Kind {
 	return []engine.Kind{
 		engine.Update("INSERT INTO password_guard (id, version, body, until, updated_at) "+
 			"SELECT v.id, v.version, v.body, v.until, v.updated_at {FROM v} WHERE TRUE ON CONFLICT (id) DO UPDATE SET "+

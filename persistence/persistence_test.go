@@ -2,11 +2,14 @@ package persistence
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"testing"
 	"time"
 
+	"castellan/domain/audit"
 	"castellan/domain/commit"
+	"castellan/domain/page"
 	"castellan/domain/storetest"
 	"castellan/internal/pgtest"
 )
@@ -42,12 +45,12 @@ func openWith(t *testing.T, dsn string, o Options) *DB {
 		}
 	})
 	if err := db.Exclusive(t.Context(), func(ctx context.Context) error {
-		_, err := db.Migrate(ctx)
+		_, err := Migrate(ctx, db)
 		return err
 	}); err != nil {
 		t.Fatal(err)
 	}
-	db.Start([]byte("audit key of the test"), "test"+time.Now().Format("150405.000000000"))
+	Start(db, []byte("audit key of the test"), "test"+time.Now().Format("150405.000000000"))
 	return db
 }
 
@@ -80,3 +83,36 @@ func exec(t *testing.T, db *DB, text string) {
 		return err
 	}))
 }
+
+// did returns what the audit says of an action, the newest first.
+func did(t *testing.T, db *DB, action string) []audit.Stored {
+	t.Helper()
+	rows, err := NewAudit(db).List(t.Context(), audit.Query{Action: action}, page.Query[audit.Place]{})
+	storetest.Must(t, err)
+	if len(rows.Records) == 0 {
+		t.Fatalf("the audit has no %s", action)
+	}
+	return rows.Records
+}
+
+var errNoAudit = errors.New("no audit")
+
+type noAudit struct{ commit.Committer }
+
+func (noAudit) Commit(context.Context, ...commit.Write) error { return errNoAudit }
+
+// unaudited is a database that refuses every unit, of which an audit row is one.
+func unaudited(db *DB) commit.Committer { return noAudit{db} }
+
+type thenDo struct {
+	commit.Committer
+	do func()
+}
+
+func (a thenDo) InTx(ctx context.Context, fn func(context.Context) error) error {
+	defer a.do()
+	return a.Committer.InTx(ctx, fn)
+}
+
+// afterwards is a database that does something as soon as a transaction is committed.
+func afterwards(db *DB, do func()) commit.Committer { return thenDo{db, do} }

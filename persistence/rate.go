@@ -44,7 +44,7 @@ type exchangeRateRow struct {
 const rowsPerInsert = 500
 
 // rateWrites store what arrived. There is one every few minutes.
-func rateWrites(now clock) []engine.Kind {
+func rateWrites(now func() time.Time) []engine.Kind {
 	return []engine.Kind{engine.Each(func(ctx context.Context, tx bun.Tx, w rate.Arrived) error {
 		_, err := addRates(ctx, tx, ms(now()), w)
 		return err

@@ -2,7 +2,6 @@ package persistence
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -97,13 +96,6 @@ type grantLogRow struct {
 	ResourceID int64
 	Permission string
 	CreatedAt  int64
-}
-
-func anyJSON(text string) json.RawMessage {
-	if text == "" {
-		return nil
-	}
-	return json.RawMessage(text)
 }
 
 var (

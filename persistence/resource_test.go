@@ -83,7 +83,6 @@ func TestResourceAdmin(t *testing.T) {
 			got, err := store.Log(ctx, resource.LogQuery{}, page.Query[resource.LogPlace]{Count: true})
 			return got.Total, err
 		}
-		var last auditRow
 		rows, log := int64(0), 0
 		for _, step := range []struct {
 			action string
@@ -148,12 +147,11 @@ func TestResourceAdmin(t *testing.T) {
 		} {
 			storetest.Must(t, step.do())
 			judged(step.want)
-			rows, log, last = rows+1, log+step.lines, auditRow{}
+			rows, log = rows+1, log+step.lines
 			if locks.n != rows {
 				t.Errorf("%s: %d locks for %d changes", step.action, locks.n, rows)
 			}
-			storetest.Must(t, db.Conn(ctx).NewSelect().Model(&last).OrderExpr("at DESC, seq DESC").Where("action = ?",
-				step.action).Limit(1).Scan(ctx))
+			last := did(t, db, step.action)[0]
 			if last.ActorID != "admin1" || last.UserID != step.about || last.IP != "192.0.2.9" ||
 				last.RequestID != "r1" || last.Target == "" || last.Detail == "" || last.Outcome != "success" {
 				t.Errorf("%s: audit %+v", step.action, last)
@@ -171,7 +169,7 @@ func TestResourceAdmin(t *testing.T) {
 		}
 		trail := func() int64 {
 			t.Helper()
-			n, err := db.VerifyAudit(ctx, []byte("audit key of the test"))
+			n, err := NewAudit(db).Verify(ctx, []byte("audit key of the test"))
 			storetest.Must(t, err)
 			return n
 		}
@@ -196,9 +194,9 @@ func TestResourceAdmin(t *testing.T) {
 			}
 		}
 		// Without its audit row there is no grant, and no line in the log.
-		unaudited := *registry
-		unaudited.Changes.Commit = noAudit{db}
-		if _, err := unaudited.Grant(ctx, by, role.ID, x, resource.Allow); !errors.Is(err, errNoAudit) {
+		refusing := *registry
+		refusing.Changes.Commit = unaudited(db)
+		if _, err := refusing.Grant(ctx, by, role.ID, x, resource.Allow); !errors.Is(err, errNoAudit) {
 			t.Errorf("got %v", err)
 		}
 		if n, err := lines(ctx); err != nil || n != log || trail() != rows {

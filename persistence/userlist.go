@@ -2,7 +2,6 @@ package persistence
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -83,9 +82,6 @@ func known(column string, value *string) filter {
 	}
 	return where("? = ? AND ? <> ''", bun.Ident(column), *value, bun.Ident(column))
 }
-
-// likeText writes a text so that LIKE takes it to the letter.
-var likeText = strings.NewReplacer("!", "!!", "%", "!%", "_", "!_")
 
 func accountOrder(p user.Place) []any { return []any{p.ID} }
 

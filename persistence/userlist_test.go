@@ -26,3 +26,14 @@ func TestPlanOfNumbers(t *testing.T) {
 		}
 	})
 }
+
+// Levels and statuses are counted in an index.
+func TestCountsAreFoundByIndex(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		for _, column := range []string{"level", "status"} {
+			if plan := explain(t, db, counted(db.Conn(t.Context()), column)); !strings.Contains(plan, "users_"+column) {
+				t.Errorf("the plan does not use the index of %s:\n%s", column, plan)
+			}
+		}
+	})
+}

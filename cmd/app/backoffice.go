@@ -72,7 +72,9 @@ func (s *service) backOffice() error {
 	s.denials = newDenials(s.DB, time.Now, s.log)
 	s.join(part{
 		groups: groups(httpaudit.Group{Store: persistence.NewAudit(s.DB),
-			State: func(ctx context.Context) (audit.State, error) { return s.DB.AuditState(ctx, s.Ring.Audit()) }}),
+			State: func(ctx context.Context) (audit.State, error) {
+				return persistence.NewAudit(s.DB).State(ctx, s.Ring.Audit())
+			}}),
 		observe: s.denials.observe,
 		tasks: []task{{10 * time.Second, "refusals could not be audited",
 			func(ctx context.Context) error { return s.denials.flush(ctx, false) }}},

@@ -63,7 +63,7 @@ func opened(ctx context.Context, cfg config.Config, options persistence.Options,
 // migrations that it applied.
 func OpenDatabase(ctx context.Context, cfg config.Config) (db *persistence.DB, applied []string, err error) {
 	db, err = opened(ctx, cfg, persistence.Options{}, func(ctx context.Context, db *persistence.DB) (err error) {
-		applied, err = db.Migrate(ctx)
+		applied, err = persistence.Migrate(ctx, db)
 		return err
 	})
 	return db, applied, err
@@ -105,7 +105,7 @@ func openWith(ctx context.Context, cfg config.Config, o persistence.Options) (*D
 }
 
 func (v *Deployment) setUp(ctx context.Context, cfg config.Config) error {
-	if _, err := v.DB.Migrate(ctx); err != nil {
+	if _, err := persistence.Migrate(ctx, v.DB); err != nil {
 		return err
 	}
 	_, embedded := cfg.Database.SQLitePath()
@@ -114,7 +114,7 @@ func (v *Deployment) setUp(ctx context.Context, cfg config.Config) error {
 		return err
 	}
 	v.Keeper, v.Ring = keeper, keeper.Ring()
-	v.DB.Start(v.Ring.Audit(), id.New(time.Now()))
+	persistence.Start(v.DB, v.Ring.Audit(), id.New(time.Now()))
 	store := persistence.NewMFA(v.DB)
 	if _, err := v.DB.Once(ctx, "mfa", func(ctx context.Context) error { return mfa.Seed(ctx, store) }); err != nil {
 		return fmt.Errorf("seed: %w", err)

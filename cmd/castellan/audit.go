@@ -56,7 +56,7 @@ func (c auditVerifyCmd) Run(e *env) (err error) {
 	if err != nil {
 		return err
 	}
-	found, err := v.DB.VerifyAuditSince(e.ctx, v.Ring.Audit(), known, files)
+	found, err := persistence.NewAudit(v.DB).VerifySince(e.ctx, v.Ring.Audit(), known, files)
 	if err != nil {
 		return err
 	}
@@ -136,12 +136,12 @@ func (c auditArchiveCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	if may, err := v.DB.MayRemoveAudit(e.ctx); err != nil || c.Write && !may {
+	if may, err := persistence.NewAudit(v.DB).MayRemove(e.ctx); err != nil || c.Write && !may {
 		return cmp.Or(err, errors.New("this role may not remove audit rows: use the owner of the tables"))
 	}
 	before, rows := time.Now().Add(-keep), int64(0)
 	if !c.Write {
-		n, err := v.DB.AuditOlder(e.ctx, before)
+		n, err := persistence.NewAudit(v.DB).Older(e.ctx, before)
 		if err != nil {
 			return err
 		}

@@ -48,10 +48,10 @@ func onBoth(t *testing.T, test func(t *testing.T, d *desk)) {
 			storetest.Must(t, err)
 			t.Cleanup(func() { storetest.Must(t, db.Close()) })
 			storetest.Must(t, db.Exclusive(t.Context(), func(ctx context.Context) error {
-				_, err := db.Migrate(ctx)
+				_, err := persistence.Migrate(ctx, db)
 				return err
 			}))
-			db.Start([]byte("audit key of the test"), "test")
+			persistence.Start(db, []byte("audit key of the test"), "test")
 			d := &desk{t: t, db: db}
 			d.now.Store(1_700_000_000_000)
 			d.Service = &device.Service{Store: persistence.NewDevices(db), Users: persistence.NewUsers(db), Commit: db,

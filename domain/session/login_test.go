@@ -106,7 +106,8 @@ func TestRefusalsAreAlike(t *testing.T) {
 			t.Errorf("history %+v", l)
 		}
 	}
-	if n, err := b.db.VerifyAudit(t.Context(), []byte("audit key of the test")); n != 7 || len(rows) != 7 || err != nil {
+	if n, err := persistence.NewAudit(b.db).Verify(t.Context(), []byte("audit key of the test")); n != 7 ||
+		len(rows) != 7 || err != nil {
 		t.Errorf("%d audit rows and %d lines of history, %v", n, len(rows), err)
 	}
 	b.svc.Dev = true

@@ -51,9 +51,9 @@ func newBench(t *testing.T) *bench {
 	db, err := persistence.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "test.db"), persistence.Options{})
 	storetest.Must(t, err)
 	t.Cleanup(func() { storetest.Must(t, db.Close()) })
-	_, err = db.Migrate(t.Context())
+	_, err = persistence.Migrate(t.Context(), db)
 	storetest.Must(t, err)
-	db.Start([]byte("audit key of the test"), "test")
+	persistence.Start(db, []byte("audit key of the test"), "test")
 	b := &bench{t: t, db: db, users: persistence.NewUsers(db), now: time.Now()}
 	b.hasher, err = password.NewHasher(password.HasherOptions{Params: cheap, Slots: 2, Queue: 500})
 	storetest.Must(t, err)

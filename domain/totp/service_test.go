@@ -60,10 +60,10 @@ func onBoth(t *testing.T, test func(t *testing.T, d *desk)) {
 			storetest.Must(t, err)
 			t.Cleanup(func() { storetest.Must(t, db.Close()) })
 			storetest.Must(t, db.Exclusive(t.Context(), func(ctx context.Context) error {
-				_, err := db.Migrate(ctx)
+				_, err := persistence.Migrate(ctx, db)
 				return err
 			}))
-			db.Start([]byte("audit key of the test"), "test")
+			persistence.Start(db, []byte("audit key of the test"), "test")
 			d := &desk{t: t, db: db, store: persistence.NewTOTP(db)}
 			d.now.Store(1_700_000_010_000) // the beginning of a step
 			d.Service = &totp.Service{Store: d.store, Users: persistence.NewUsers(db), Budgets: persistence.NewChallenges(db),
@@ -252,7 +252,7 @@ func TestVerify(t *testing.T) {
 		expect(t, d.Verify(ctx, d.who, d.code(0)), fault.RateLimited)
 		d.pass(15 * time.Minute)
 		storetest.Must(t, d.Verify(ctx, d.who, d.code(0)))
-		rows, err := d.db.VerifyAudit(ctx, []byte("audit key of the test"))
+		rows, err := persistence.NewAudit(d.db).Verify(ctx, []byte("audit key of the test"))
 		if err != nil || rows != 1+11 { // the setup and the refusals
 			t.Errorf("%d audit rows, %v", rows, err)
 		}

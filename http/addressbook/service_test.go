@@ -120,7 +120,7 @@ func (s *service) book(user string) string {
 // rows is how many audit rows there are; the chain is sound.
 func (s *service) rows() int64 {
 	s.t.Helper()
-	n, err := s.db.VerifyAudit(s.t.Context(), []byte(apitest.AuditKey))
+	n, err := persistence.NewAudit(s.db).Verify(s.t.Context(), []byte(apitest.AuditKey))
 	storetest.Must(s.t, err)
 	return n
 }

@@ -213,7 +213,7 @@ func TestRefusals(t *testing.T) {
 			s.As("nobody").Wants(line, `{}`, 401, "UNAUTHENTICATED")
 		}
 		s.WantsBound(publish, strings.Replace(body("PK\x03\x04nothing", ""), "u0000", "admin", 1), false)
-		if rows, err := s.db.VerifyAudit(t.Context(), []byte(apitest.AuditKey)); rows != 0 || err != nil {
+		if rows, err := persistence.NewAudit(s.db).Verify(t.Context(), []byte(apitest.AuditKey)); rows != 0 || err != nil {
 			t.Errorf("%d rows of refusals in the audit, %v", rows, err)
 		}
 		first := s.publish(t, body("plain text", `,"sendEmail":true`))

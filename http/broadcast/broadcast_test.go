@@ -329,7 +329,7 @@ func TestRepeats(t *testing.T) {
 				t.Errorf("%s with another body: %d %s", line, status, answer)
 			}
 		}
-		if rows, err := s.db.VerifyAudit(t.Context(), []byte(apitest.AuditKey)); rows != 2 || err != nil {
+		if rows, err := persistence.NewAudit(s.db).Verify(t.Context(), []byte(apitest.AuditKey)); rows != 2 || err != nil {
 			t.Errorf("%d rows in the audit, %v", rows, err)
 		}
 	})

@@ -95,7 +95,7 @@ func TestUpload(t *testing.T) {
 		if _, after := s.Call("GET /cdn/upload/logo/logo.png", ""); after == before {
 			t.Error("the old picture is there")
 		}
-		if n, err := s.db.VerifyAudit(t.Context(), []byte(apitest.AuditKey)); n != 9 || err != nil {
+		if n, err := persistence.NewAudit(s.db).Verify(t.Context(), []byte(apitest.AuditKey)); n != 9 || err != nil {
 			t.Errorf("%d audit rows, %v", n, err)
 		}
 	})
@@ -134,7 +134,7 @@ func TestRefusedUploads(t *testing.T) {
 		}
 		s.service.Files = broken{s.service.Files}
 		s.Wants(line, upload(png, "logo.png", "logo"), 503, string(fault.Unavailable))
-		if n, err := s.db.VerifyAudit(t.Context(), []byte(apitest.AuditKey)); n != 0 || err != nil {
+		if n, err := persistence.NewAudit(s.db).Verify(t.Context(), []byte(apitest.AuditKey)); n != 0 || err != nil {
 			t.Errorf("%d audit rows, %v", n, err)
 		}
 	})

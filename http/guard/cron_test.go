@@ -174,7 +174,7 @@ func TestCronAuth(t *testing.T) {
 		}
 		wants(none, "/rates", "cron-auth", key)
 		wants("other", "/rates", "cron-auth", other)
-		if rows, err := db.VerifyAudit(ctx, []byte("key")); err != nil || rows != 3 {
+		if rows, err := persistence.NewAudit(db).Verify(ctx, []byte("key")); err != nil || rows != 3 {
 			t.Errorf("%d audit rows, %v; want one for each of two keys and a removal", rows, err)
 		}
 	})

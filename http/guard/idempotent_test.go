@@ -32,12 +32,12 @@ func eachDatabase(t *testing.T, test func(t *testing.T, db *persistence.DB)) {
 			}
 			defer db.Close()
 			if err := db.Exclusive(t.Context(), func(ctx context.Context) error {
-				_, err := db.Migrate(ctx)
+				_, err := persistence.Migrate(ctx, db)
 				return err
 			}); err != nil {
 				t.Fatal(err)
 			}
-			db.Start([]byte("key"), "test"+time.Now().Format("150405.000000"))
+			persistence.Start(db, []byte("key"), "test"+time.Now().Format("150405.000000"))
 			test(t, db)
 		})
 	}
@@ -63,7 +63,7 @@ func TestIdempotencyOnADatabase(t *testing.T) {
 			return status, string(b), replayed, err
 		}
 		rows := func() int64 {
-			n, err := db.VerifyAudit(t.Context(), []byte("key"))
+			n, err := persistence.NewAudit(db).Verify(t.Context(), []byte("key"))
 			if err != nil {
 				t.Fatal(err)
 			}

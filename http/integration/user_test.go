@@ -111,7 +111,7 @@ func TestAddUser(t *testing.T) {
 		if n := s.count(); n != 2 {
 			t.Errorf("%d accounts, want 2", n)
 		}
-		if rows, err := s.db.VerifyAudit(t.Context(), []byte(apitest.AuditKey)); err != nil || rows != 2 {
+		if rows, err := persistence.NewAudit(s.db).Verify(t.Context(), []byte(apitest.AuditKey)); err != nil || rows != 2 {
 			t.Errorf("%d audit rows, %v; want one for each account", rows, err)
 		}
 	})

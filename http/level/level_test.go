@@ -130,7 +130,7 @@ func TestAdministration(t *testing.T) {
 			s.As("user").Wants(line+path, body, 403, "FORBIDDEN")
 			s.As("nobody").Wants(line+path, body, 401, "UNAUTHENTICATED")
 		}
-		if rows, err := db.VerifyAudit(t.Context(), []byte(apitest.AuditKey)); err != nil || rows != 4 {
+		if rows, err := persistence.NewAudit(db).Verify(t.Context(), []byte(apitest.AuditKey)); err != nil || rows != 4 {
 			t.Errorf("%d audit rows, %v; want one for each change", rows, err)
 		}
 	})

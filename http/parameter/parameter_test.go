@@ -166,7 +166,7 @@ func TestRefusals(t *testing.T) {
 			s.As("u1").Wants(line, body, 403, "FORBIDDEN")
 			s.As("nobody").Wants(line, body, 401, "UNAUTHENTICATED")
 		}
-		if rows, err := s.db.VerifyAudit(t.Context(), []byte(apitest.AuditKey)); rows != 0 || err != nil {
+		if rows, err := persistence.NewAudit(s.db).Verify(t.Context(), []byte(apitest.AuditKey)); rows != 0 || err != nil {
 			t.Errorf("%d rows of refusals in the audit, %v", rows, err)
 		}
 	})

@@ -147,9 +147,9 @@ func open(t *testing.T, dsn string) *world {
 			}
 		}})
 	storetest.Must(t, err)
-	_, err = w.db.Migrate(t.Context())
+	_, err = persistence.Migrate(t.Context(), w.db)
 	storetest.Must(t, err)
-	w.db.Start([]byte("audit key of the test"), "test")
+	persistence.Start(w.db, []byte("audit key of the test"), "test")
 	w.users = persistence.NewUsers(w.db)
 	w.keys = keyringtest.Keeper(t, w.now)
 	w.ring = w.keys.Ring()

@@ -82,7 +82,7 @@ func TestSignUp(t *testing.T) {
 		if got := w.result(f).is(t, 200, "").header.Get("x-auth"); got != xauth {
 			t.Error("the result has another token")
 		}
-		if _, err := w.db.VerifyAudit(t.Context(), []byte("audit key of the test")); err != nil {
+		if _, err := persistence.NewAudit(w.db).Verify(t.Context(), []byte("audit key of the test")); err != nil {
 			t.Error(err)
 		}
 		// The details are taken from now on.

@@ -136,9 +136,9 @@ func open(t *testing.T, dsn string) *world {
 			}
 		}})
 	storetest.Must(t, err)
-	_, err = w.db.Migrate(t.Context())
+	_, err = persistence.Migrate(t.Context(), w.db)
 	storetest.Must(t, err)
-	w.db.Start([]byte("audit key of the test"), "test")
+	persistence.Start(w.db, []byte("audit key of the test"), "test")
 	w.users, w.contracts = persistence.NewUsers(w.db), persistence.NewContracts(w.db)
 	storetest.Must(t, w.db.InTx(t.Context(), func(ctx context.Context) error { return contract.Seed(ctx, w.contracts) }))
 	w.ring = keyringtest.Keeper(t, w.now).Ring()

@@ -78,9 +78,9 @@ func open(t *testing.T, dsn string) *service {
 	db, err := persistence.Open(ctx, dsn, persistence.Options{})
 	storetest.Must(t, err)
 	t.Cleanup(func() { storetest.Must(t, db.Close()) })
-	_, err = db.Migrate(ctx)
+	_, err = persistence.Migrate(ctx, db)
 	storetest.Must(t, err)
-	db.Start([]byte("audit key of the test"), "test")
+	persistence.Start(db, []byte("audit key of the test"), "test")
 	s := &service{t: t, db: db}
 	s.hasher, err = password.NewHasher(password.HasherOptions{Params: password.Params{MemoryKiB: 64, Passes: 1, Lanes: 1},
 		Slots: 1, Queue: 10})

@@ -85,8 +85,12 @@ func open(t *testing.T, dsn string) *service {
 	db, err := persistence.Open(t.Context(), dsn, persistence.Options{})
 	storetest.Must(t, err)
 	t.Cleanup(func() { storetest.Must(t, db.Close()) })
-	storetest.Must(t, db.Exclusive(t.Context(), func(ctx context.Context) error { _, err := db.Migrate(ctx); return err }))
-	db.Start([]byte("audit key of the test"), "test")
+	storetest.Must(t, db.Exclusive(t.Context(), func(ctx context.Context) error {
+		_, err := persistence.Migrate(ctx,
+			db)
+		return err
+	}))
+	persistence.Start(db, []byte("audit key of the test"), "test")
 	storetest.Must(t, db.Commit(t.Context(), usertest.Sample(1), usertest.Sample(2)))
 	s := &service{t: t, db: db, id: usertest.Sample(1).ID}
 	s.now.Store(1_700_000_010_000)

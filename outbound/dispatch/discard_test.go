@@ -60,10 +60,10 @@ func open(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	if err := db.Exclusive(t.Context(),
-		func(ctx context.Context) error { _, err := db.Migrate(ctx); return err }); err != nil {
+		func(ctx context.Context) error { _, err := persistence.Migrate(ctx, db); return err }); err != nil {
 		t.Fatal(err)
 	}
-	db.Start([]byte("key"), "test")
+	persistence.Start(db, []byte("key"), "test")
 	return &world{t: t, db: db, store: persistence.NewOutbox(db), ring: keyringtest.Ring(t, time.Now), out: &gateway{}}
 }
 

@@ -31,7 +31,7 @@ func SQLite(t testing.TB) *persistence.DB {
 	db, err := persistence.Open(t.Context(), "sqlite:"+name, persistence.Options{})
 	storetest.Must(t, err)
 	t.Cleanup(func() { storetest.Must(t, db.Close()) })
-	db.Start([]byte(AuditKey), "test")
+	persistence.Start(db, []byte(AuditKey), "test")
 	return db
 }
 
@@ -47,7 +47,7 @@ var template = sync.OnceValues(func() (file []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	err = db.Exclusive(ctx, func(ctx context.Context) error { _, err := db.Migrate(ctx); return err })
+	err = db.Exclusive(ctx, func(ctx context.Context) error { _, err := persistence.Migrate(ctx, db); return err })
 	if closed := db.Close(); err == nil {
 		err = closed
 	}
